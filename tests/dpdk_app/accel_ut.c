@@ -45,7 +45,7 @@ static void golden_vectors(void)
 	}
 }
 
-/* FPDUs of Linux siw: the CRC stands behind all of each. */
+/* FPDUs of Linux siw: the CRC follows the whole of each. */
 static void what_other_implementations_sent(void)
 {
 	static const char *const names[] = {"send", "read_request", "read_response", "write"};

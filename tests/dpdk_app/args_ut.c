@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Command lines and configuration files of weftd: what they mean, and that every wrong one
- * is answered in one line that names what is wrong.
+ * Command lines and configuration files of weftd: their meaning, and a message of one line for
+ * every wrong one that names the fault.
  *
  * Runs dpdk_app/args/args.c, args_coalesce.c, args_cores.c and args_value.c.
  */
@@ -40,7 +40,7 @@ static enum args_result parse(const char *line)
 	return args_parse(argc, argv, &conf, error);
 }
 
-/* Is refused with one line that contains part. */
+/* Expects a refusal in one line that contains part. */
 static void refuse(const char *line, const char *part)
 {
 	CU_ASSERT_EQUAL(parse(line), ARGS_WRONG);
@@ -140,7 +140,7 @@ static void ports(void)
 			      "--port tap:w0 --ip 10.9.3.1/30 --nics 1"),
 			ARGS_RUN);
 	CU_ASSERT_EQUAL(conf.num_nics, 6);
-	/* The switch's NICs stand first. */
+	/* The switch's NICs come first. */
 	CU_ASSERT_EQUAL(conf.nic[0].wire, CONF_WIRE_SWITCH);
 	CU_ASSERT_EQUAL(conf.nic[1].wire, CONF_WIRE_NETDEV);
 	CU_ASSERT_STRING_EQUAL(conf.nic[1].device, "eth1");
@@ -267,7 +267,7 @@ static void config_files(void)
 				   "port = eth3\nip = 10.1.1.1/16\n",
 				   "--mtu 9000 --nics 2"),
 			ARGS_RUN);
-	/* What comes later counts. */
+	/* Later options win. */
 	CU_ASSERT_EQUAL(conf.num_switch_nics, 2);
 	CU_ASSERT_EQUAL(conf.num_nics, 3);
 	CU_ASSERT_EQUAL(conf.mtu, 9000);
@@ -318,7 +318,7 @@ static void roles(void)
 	CU_ASSERT_TRUE(conf.core[4].cpu == 1 && conf.core[4].role == CONF_ROLE_IO);
 	CU_ASSERT_EQUAL(cores_count(&conf, CONF_ROLE_IO), 2);
 	CU_ASSERT_EQUAL(cores_count(&conf, CONF_ROLE_COLL), 2);
-	/* One CPU in two roles, each of them once; the last list counts. */
+	/* One CPU in two roles, each of them once; the last list wins. */
 	CU_ASSERT_EQUAL(parse("--nics 2 --cores 7 --cores 1:io,1:coll,1,1:coll,1:ctl"), ARGS_RUN);
 	CU_ASSERT_EQUAL(conf.num_cores, 3);
 	CU_ASSERT_EQUAL(parse_file("nics = 2\ncores = 1:io,0:coll\n", ""), ARGS_RUN);
@@ -337,7 +337,7 @@ static void roles(void)
 	refuse("--nics 2 --cores 1:a-role-that-does-not-fit-anywhere", "--cores takes");
 }
 
-/* Line 2 of a file is refused with this in the reason. */
+/* Expects a refusal of line 2 of a file with this reason. */
 static void refuse_coalesce(const char *words, const char *part)
 {
 	char text[256];

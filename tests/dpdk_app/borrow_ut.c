@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Borrowed frames: when one is made, what the receiver finds, who holds it how long, and what
- * becomes of it when the memory is wanted back.
+ * Borrowed frames: when one is made, its content at the receiver, how long each side holds it, and
+ * its settlement when the process takes its memory back.
  *
  * Runs dpdk_app/borrow.c on a small pool of DPDK; the memory of a process is an array here.
  */
@@ -79,7 +79,7 @@ static struct rte_mbuf *send(void)
 	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(m);
-	/* What a frame before it has left there. */
+	/* Bytes left by an earlier frame. */
 	memset(rte_pktmbuf_mtod(m, void *), 0xa5, ROOM);
 	if (borrow_frame(&shard, &frame, m)) {
 		CU_ASSERT_TRUE(borrow_is_borrowed(m));
@@ -98,7 +98,7 @@ static int no_host(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_
 	return -1;
 }
 
-/* An ordinary frame, the same as if it had been gathered when it was sent. */
+/* An ordinary frame, equal to one that was gathered when it was sent. */
 static void check_gathered(const struct rte_mbuf *m)
 {
 	uint8_t want[ROOM];
@@ -127,7 +127,7 @@ static void receiver_finds_the_pieces(void)
 	CU_ASSERT_PTR_EQUAL(got[2].data, memory + 2048);
 	CU_ASSERT_EQUAL(got[2].bytes, 333);
 	CU_ASSERT_EQUAL(got[3].bytes, 4);
-	/* The sender keeps its reference until it looks. */
+	/* The sender keeps its reference until it checks. */
 	borrow_sweep(&shard);
 	CU_ASSERT_EQUAL(shard.num_borrowed, 1);
 	rte_pktmbuf_free(m);
@@ -146,12 +146,12 @@ static void what_does_not_lend_itself(void)
 	CU_ASSERT_PTR_NULL(send());
 	frame.bytes = ROOM + 1;
 	CU_ASSERT_PTR_NULL(send());
-	/* Memory that must be read now. */
+	/* Memory that must be read at once. */
 	frame.num_seg = frame.bytes = 0;
 	seg(FW_TX_HDR, 0, HDR_BYTES, FW_TX_F_CRC_BEGIN);
 	seg(FW_TX_HOST, 0, 1500, FW_TX_F_CRC_END);
 	CU_ASSERT_PTR_NULL(send());
-	/* More behind the payload than pads it, or payload behind that. */
+	/* More than padding behind the payload, or payload behind that. */
 	frame.num_seg = frame.bytes = 0;
 	seg(FW_TX_HDR, 0, HDR_BYTES, FW_TX_F_CRC_BEGIN);
 	seg(FW_TX_MEM, 0, 1500, 0);
@@ -177,7 +177,7 @@ static void what_does_not_lend_itself(void)
 	seg(FW_TX_HDR, 0, HDR_BYTES, 0);
 	seg(FW_TX_MEM, 0, 1500, FW_TX_F_CRC_END);
 	CU_ASSERT_PTR_NULL(send());
-	/* More than the headers' room; a checksum that is not where TCP has it. */
+	/* More than the headers' room; a checksum at a place other than TCP's. */
 	frame.num_seg = frame.bytes = 0;
 	seg(FW_TX_HDR, 0, HDR_BYTES, FW_TX_F_CRC_BEGIN);
 	seg(FW_TX_HDR, 0, HDR_BYTES, 0);
@@ -207,7 +207,7 @@ static void settled_frames_stay_as_they_are(void)
 	CU_ASSERT_EQUAL(shard.stats.tx_settled, 2);
 	check_gathered(m[0]);
 	check_gathered(m[2]);
-	/* What the process does with its memory now is not seen any more. */
+	/* Later writes of the process to its memory have no effect. */
 	memset(memory, 0xee, sizeof(memory));
 	CU_ASSERT_NOT_EQUAL(rte_pktmbuf_mtod(m[0], uint8_t *)[HDR_BYTES + 1], 0xee);
 	rte_pktmbuf_free(m[0]);
@@ -244,7 +244,7 @@ static void bounded(void)
 		CU_ASSERT_PTR_NOT_NULL_FATAL(m[i]);
 	}
 	CU_ASSERT_PTR_NULL(send());
-	/* Freed in any order: their places are there again. */
+	/* Freed in any order: their slots are free again. */
 	rte_pktmbuf_free(m[77]);
 	borrow_sweep(&shard);
 	m[77] = send();

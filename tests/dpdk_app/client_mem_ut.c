@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The descriptor of a process's memory: which is taken, and that every other is refused.
+ * The descriptor of a process's memory: the valid one is accepted, every other is refused.
  *
  * Runs client_mem_check() of dpdk_app/client/client_mem.c on descriptors of this process and of a
  * child.
@@ -65,7 +65,7 @@ static void memory_of_others_is_refused(void)
 	CU_ASSERT_EQUAL(check_path(path, O_RDWR, getpid()), -EPERM);
 	CU_ASSERT_EQUAL(check_path(path, O_RDWR, child), 0);
 	CU_ASSERT_EQUAL(check_path("/proc/self/mem", O_RDWR, child), -EPERM);
-	/* The same space by another name: nobody has a reason to send it. */
+	/* The same address space by another name: no library sends it. */
 	snprintf(path, sizeof(path), "/proc/self/task/%d/mem", (int)getpid());
 	CU_ASSERT_EQUAL(check_path(path, O_RDWR, getpid()), -EPERM);
 	kill(child, SIGKILL);
@@ -93,7 +93,7 @@ static void other_files_are_refused(void)
 	CU_ASSERT_EQUAL(client_mem_check(pair[0], getpid()), -EPERM);
 	close(pair[0]);
 	close(pair[1]);
-	/* A file that has only the name. */
+	/* A file with only the right name. */
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/%d", folder, (int)getpid());
 	CU_ASSERT_EQUAL(mkdir(path, 0700), 0);
@@ -105,8 +105,7 @@ static void other_files_are_refused(void)
 	rmdir(folder);
 }
 
-/* A byte with a descriptor, and with the sender's credentials as the receiver's kernel fills them.
- */
+/* Sends a byte with a descriptor; the receiver's kernel adds the sender's credentials. */
 static bool send_fd(int sock, int fd)
 {
 	union {
@@ -127,7 +126,7 @@ static bool send_fd(int sock, int fd)
 	return sendmsg(sock, &mh, MSG_NOSIGNAL) == 1;
 }
 
-/* False: the other end has gone without a word. */
+/* False: the other end has closed without a message. */
 static bool receive_fd(int sock, int *fd, pid_t *pid)
 {
 	union {
@@ -156,8 +155,8 @@ static bool receive_fd(int sock, int *fd, pid_t *pid)
 }
 
 /*
- * A process in a container: in a user, PID and mount namespace of its own, with a procfs of its
- * own. It sends its memory as it finds it there, and waits for its end.
+ * A process in a container: in a user, PID and mount namespace of its own, with its own procfs. It
+ * sends its memory as found there, and waits to be ended.
  */
 static void contained(int sock, const char *folder)
 {
@@ -198,7 +197,7 @@ static void another_procfs(void)
 	}
 	close(pair[1]);
 	if (receive_fd(pair[0], &fd, &pid)) {
-		/* Its number there is 1, here it is pid. */
+		/* Its pid there is 1, here it is pid. */
 		CU_ASSERT_NOT_EQUAL(pid, 1);
 		CU_ASSERT_EQUAL(client_mem_check(fd, pid), 0);
 		CU_ASSERT_EQUAL(client_mem_check(fd, getpid()), -EPERM);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages of processes: which are let through in which state, and which never.
+ * Messages of processes: those accepted in each state, and those that never are.
  *
  * Runs client_check() of dpdk_app/client/client_cmd.c, and client_accept() of client.c.
  */
@@ -115,8 +115,8 @@ static void registrations(void)
 	reg->addr = reg->iova = 0x1000;
 	reg->bytes = 4096;
 	CU_ASSERT_EQUAL(check_reg(0), 0);
-	CU_ASSERT_EQUAL(check_reg(1), EINVAL); /* a descriptor that nobody asked for */
-	reg->num_pieces = 1;                   /* and pieces that do not belong to it */
+	CU_ASSERT_EQUAL(check_reg(1), EINVAL); /* a surplus descriptor */
+	reg->num_pieces = 1;                   /* and pieces without a command for them */
 	CU_ASSERT_EQUAL(check_reg(0), EINVAL);
 	reg->flags = HW_REG_F_MAPPED;
 	CU_ASSERT_EQUAL(check_reg(0), EMSGSIZE);
@@ -159,7 +159,7 @@ static void registrations_that_wrap(void)
 	CU_ASSERT_EQUAL(check_reg(0), EINVAL);
 }
 
-/* A socket of the abstract kind, and one that is connected to it. */
+/* An abstract socket, and one that is connected to it. */
 static void listen_at(struct nic *nic, struct sockaddr_un *at, socklen_t *bytes)
 {
 	nic->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -214,7 +214,10 @@ static bool waits(int fd)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* A connection for which there is no descriptor ends; it would wake the control thread for ever. */
+/*
+ * weftd closes a connection for which it has no descriptor, which would otherwise wake the control
+ * thread for ever.
+ */
 static void no_descriptor_left(void)
 {
 	struct nic nic = {.name = "weft0", .num_shards = 1};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checksums of TCP that were left away: marked, put in later, and recognised in a frame of a
- * kernel.
+ * TCP checksums that were left out: marked, filled in later, and recognized in a frame of a kernel.
  *
  * Runs dpdk_app/csum.c and csum.h; an mbuf here is a struct over an array.
  */
@@ -56,7 +55,7 @@ static void what_is_not_partial(void)
 {
 	struct wire_ip *ip = (struct wire_ip *)(packet + sizeof(struct wire_eth));
 
-	/* Every byte of what the sum covers matters, and the field does. */
+	/* Every byte under the sum counts, and so does the field. */
 	for (uint32_t i = sizeof(struct wire_eth) + offsetof(struct wire_ip, src); i < SEGMENT_AT;
 	     i++) {
 		make();
@@ -97,7 +96,7 @@ static void behind_options(void)
 	CU_ASSERT_TRUE(csum_is_partial(packet, FRAME_BYTES + 4));
 }
 
-/* Left away, marked, and put in for a capture: what it would have been at once. */
+/* Left out, marked, and filled in for a capture: equal to one made at once. */
 static void left_and_finished(void)
 {
 	struct fw_tx_frame frame = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Descriptors that take their time to be closed hold up nobody but their own user's.
+ * Descriptors whose close() takes long delay only their own user's.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,7 +24,7 @@ enum {
 
 static int peers[SLOW];
 
-/* A socket that lingers for an hour; its peer, which would have to read, into *peer. */
+/* A socket that lingers for an hour; its peer, which never reads, into *peer. */
 static int lingering(int *peer)
 {
 	static char block[BLOCK_BYTES];
@@ -63,7 +63,7 @@ static bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* Soon: a limit that ends a hang. */
+/* Waits; the limit ends a hang. */
 static bool closes(int fd)
 {
 	uint64_t end_ms = now_ms() + LIMIT_MS;
@@ -105,7 +105,7 @@ static void test_slow(void)
 		CU_ASSERT_TRUE(closes(fds[0]));
 		CU_ASSERT_TRUE(closes(fds[1]));
 	}
-	/* Once their peers are gone they go, all of them. */
+	/* Once their peers are closed, all of them are closed. */
 	for (int i = 0; i < SLOW; i++)
 		close(peers[i]);
 	for (uint64_t end_ms = now_ms() + LIMIT_MS; fd_drop_owed(SLOW_USER) && now_ms() < end_ms;)

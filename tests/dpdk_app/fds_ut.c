@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Descriptors by purpose: what each may have of all, and what becomes of one too many.
+ * Descriptors by purpose: the share of each, and the refusal of one too many.
  */
 #include "dpdk_app/client/fds.h"
 
@@ -13,7 +13,7 @@
 
 static void limits(void)
 {
-	/* The order in which they end; the rest is the control thread's. */
+	/* Order in which they are used up; the rest is the control thread's. */
 	CU_ASSERT_EQUAL(fds_limit(1024, FDS_PORTS), 832);
 	CU_ASSERT_EQUAL(fds_limit(1024, FDS_CLIENTS), 896);
 	CU_ASSERT_EQUAL(fds_limit(1024, FDS_EVENTS), 960);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Gathering frames: pieces in order, CRC32C and checksum where they belong, padding, and everything
- * that must be refused.
+ * Gathering frames: pieces in order, CRC32C and checksum in their places, padding, and frames that
+ * must be refused.
  *
  * Runs dpdk_app/gather.c; the memory of a process is an array here.
  */
@@ -141,7 +141,7 @@ static void what_does_not_fit(void)
 	CU_ASSERT_EQUAL(gather(sizeof(out)), -EMSGSIZE);
 }
 
-/* Behind the CRC32C, which it covers; the pseudo header's sum stands where it goes. */
+/* The checksum covers the CRC32C; its field holds the pseudo header's sum before. */
 static void checksum_comes_last(void)
 {
 	uint32_t sum;
@@ -156,10 +156,10 @@ static void checksum_comes_last(void)
 	CU_ASSERT_EQUAL(gather(sizeof(out)), 54 + 18 + 333 + 1 + 4);
 	CU_ASSERT_EQUAL(memcmp(out, frame.hdr, 50), 0);
 	CU_ASSERT_EQUAL(memcmp(out + 52, frame.hdr + 52, 20), 0);
-	/* With the pseudo header, which its field had, the whole sums to nothing. */
+	/* With the pseudo header, which its field held, the whole sums to zero. */
 	sum = (uint32_t)frame.hdr[50] << 8 | frame.hdr[51];
 	CU_ASSERT_EQUAL(wire_sum_fold(wire_sum_add(sum, out + 34, 54 + 18 + 333 + 1 + 4 - 34)), 0);
-	/* Left away: all but the field is the same. */
+	/* Left out: everything but the field is equal. */
 	CU_ASSERT_EQUAL(gather_frame(&frame, false, out + 1000, 1000, read_host, host), 410);
 	CU_ASSERT_EQUAL(memcmp(out + 1000, out, 50), 0);
 	CU_ASSERT_EQUAL(memcmp(out + 1050, frame.hdr + 50, 2), 0);

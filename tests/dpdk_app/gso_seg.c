@@ -31,7 +31,7 @@ struct wire_tcp *seg_tcp(struct rte_mbuf *m)
 	return rte_pktmbuf_mtod_offset(m, struct wire_tcp *, GSO_TCP_AT);
 }
 
-/* Headers as the firmware makes them, the checksum of TCP left away. */
+/* Headers as the firmware makes them, without the checksum of TCP. */
 static void put_headers(uint8_t *frame, uint32_t bytes, uint32_t seq, uint8_t flags)
 {
 	struct wire_eth *eth = (struct wire_eth *)frame;

@@ -20,9 +20,9 @@ enum {
 	SEG_MSS = SEG_MTU - (SEG_HDR_BYTES - sizeof(struct wire_eth)),
 };
 
-/* The pool, made at the first call; name: of the test. */
+/* The pool, made at the first call; name: the test's. */
 struct rte_mempool *seg_pool(const char *name);
-/* A segment whose checksum was left away, its bytes a pattern of their sequence numbers. */
+/* A segment without checksum, its bytes a pattern of their sequence numbers. */
 struct rte_mbuf *seg_make(struct rte_mempool *pool, uint32_t seq, uint32_t payload, uint8_t flags);
 struct wire_tcp *seg_tcp(struct rte_mbuf *m);
 

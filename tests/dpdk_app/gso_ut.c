@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * TCP segments that go to the kernel as one frame, and frames of many that come from it: which
- * segments make a run, what the frame is, that cutting it gives the segments back, what is refused.
+ * TCP segments sent to the kernel as one frame, and such frames received from it: the segments of a
+ * run, the frame's content, the segments after cutting it, refused frames.
  *
  * Runs dpdk_app/wire/gso_run.c and gso_cut.c on a small pool of DPDK; nothing is sent.
  */
@@ -56,7 +56,7 @@ static void drop_all(void)
 	num_frames = 0;
 }
 
-/* The single frames that a flow begins with. */
+/* Single frames at the start of a flow. */
 static void warm(void)
 {
 	for (uint32_t i = 0; i < 64; i++) {
@@ -82,7 +82,7 @@ static void runs(void)
 	CU_ASSERT_EQUAL(run(), RUN);
 	CU_ASSERT_TRUE(gso_may_go_on(frames, RUN));
 	drop_all();
-	/* A shorter one is the last, and so is one with PSH. */
+	/* A shorter segment is the last, and so is one with PSH. */
 	add(SEG_MSS, WIRE_TCP_ACK);
 	add(SEG_MSS, WIRE_TCP_ACK);
 	add(200, WIRE_TCP_ACK);
@@ -97,14 +97,14 @@ static void runs(void)
 	CU_ASSERT_EQUAL(run(), 2);
 	CU_ASSERT_FALSE(gso_may_go_on(frames, 2));
 	drop_all();
-	/* A longer one begins another. */
+	/* A longer one begins another run. */
 	add(300, WIRE_TCP_ACK);
 	add(SEG_MSS, WIRE_TCP_ACK);
 	CU_ASSERT_EQUAL(run(), 1);
 	end();
 }
 
-/* Each of these differs from the first one in what the kernel would repeat. */
+/* Each of these differs from the first one in a field that the kernel would repeat. */
 static void what_is_no_run(void)
 {
 	begin();
@@ -144,7 +144,7 @@ static void what_is_no_run(void)
 			    WIRE_IP_ECT0;
 			break;
 		default:
-			m->ol_flags = 0; /* its checksum is there */
+			m->ol_flags = 0; /* its checksum is filled in */
 		}
 		CU_ASSERT_EQUAL(run(), 1);
 		drop_all();
@@ -170,7 +170,7 @@ static void repetitions_go_singly(void)
 	add(SEG_MSS, WIRE_TCP_ACK);
 	add(SEG_MSS, WIRE_TCP_ACK);
 	CU_ASSERT_EQUAL(run(), 1);
-	/* And so does what is new, for a while that is longer than at the start. */
+	/* A new flow likewise, for a while that is longer than at the start. */
 	next_seq += SEG_MSS;
 	for (count = 0; run() == 1 && count < 10000; count++) {
 		drop_all();
@@ -195,9 +195,11 @@ static void what_was_not_sent_is_no_repetition(void)
 	end();
 }
 
-/* ---- what the kernel gets, and gives */
+/* ---- frames to and from the kernel */
 
-/* All of a run in one frame, in buffers of PIECE bytes, as a kernel that cuts nothing sends it. */
+/*
+ * A whole run in one frame, in buffers of PIECE bytes, as a kernel without segmentation sends it.
+ */
 static struct rte_mbuf *joined(uint8_t *large, uint32_t *bytes)
 {
 	struct iovec payload[RUN];
@@ -251,7 +253,7 @@ static void joined_and_cut_is_the_same(void)
 	begin();
 	make_run();
 	big = joined(large, &bytes);
-	/* As the kernel wants it: a right IP header, the pseudo header's sum of the whole. */
+	/* As the kernel requires: a right IP header, and the pseudo header's sum of the whole. */
 	CU_ASSERT_EQUAL(wire_sum_fold(wire_sum_add(0, large + sizeof(struct wire_eth), 20)), 0);
 	CU_ASSERT_TRUE(csum_is_partial(large, bytes));
 	CU_ASSERT_TRUE_FATAL(gso_cut_begin(&cut, big, SEG_MTU));
@@ -277,7 +279,7 @@ static struct rte_mbuf *rejoined(void)
 	return joined(large, &bytes);
 }
 
-/* Flags that one segment alone has: CWR the first, FIN and PSH the last. */
+/* Flags that only one segment has: CWR the first, FIN and PSH the last. */
 static void flags_are_dealt_out(void)
 {
 	struct gso_cut cut;
@@ -329,10 +331,10 @@ static void what_is_not_cut(void)
 			ip->frag = be16_put(WIRE_IP_MF);
 			break;
 		case 3:
-			ip->total_bytes = be16_put(0); /* longer than IPv4 can say */
+			ip->total_bytes = be16_put(0); /* longer than IPv4 allows */
 			break;
 		case 4:
-			ip->version_ihl = 0x4f; /* its options are not there */
+			ip->version_ihl = 0x4f; /* its options are missing */
 			break;
 		case 5:
 			seg_tcp(big)->data_offset = 4 << 4;
@@ -353,7 +355,7 @@ static void what_is_not_cut(void)
 	end();
 }
 
-/* A checksum that was made is looked at. */
+/* A filled-in checksum is verified. */
 static void whole_checksum(void)
 {
 	struct gso_cut cut;

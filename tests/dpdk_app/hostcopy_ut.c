@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copies by a worker: every byte of what is there, an error for what is not, an answer in bounded
- * time while a page does not come, and nothing that waits for it afterwards.
+ * Copies by a worker: every byte of mapped memory, an error for unmapped memory, an answer in
+ * bounded time while a page does not arrive, and no wait for it afterwards.
  *
- * Runs dpdk_app/client/hostcopy.c on memory of this process. In place of a page that does not come,
- * a seccomp filter holds the worker's pread() until the test lets it go.
+ * Runs dpdk_app/client/hostcopy.c on memory of this process. In place of a missing page, a seccomp
+ * filter holds the worker's pread() until the test lets it go.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,11 +52,10 @@ static void end(struct hostcopy *copy)
 		usleep(1000);
 	CU_ASSERT_TRUE_FATAL(hostcopy_over(copy));
 	hostcopy_free(copy);
-	/* Its worker may be about to write to control_fd: that stays open. */
+	/* Its worker may be about to write to control_fd, so that stays open. */
 }
 
-/* On a machine that is busy an access may be refused: it is repeated, as the firmware's sender
- * does. */
+/* A busy machine may refuse an access, which is then repeated, as the firmware's sender does. */
 static int read_all(struct hostcopy *copy, void *dst, const void *src, uint32_t bytes)
 {
 	int err;
@@ -96,8 +95,7 @@ static void every_byte(void)
 	end(copy);
 }
 
-/* A copy to pages beyond the end of a file fails; nothing else is ever mapped at their addresses.
- */
+/* A copy to pages beyond the end of a file fails; no other mapping ever gets their addresses. */
 static void what_is_not_there(void)
 {
 	int fd = memfd_create("hostcopy", MFD_CLOEXEC);
@@ -117,7 +115,7 @@ static void what_is_not_there(void)
 	end(copy);
 }
 
-/* From now on a pread() of this process sleeps until the answer comes by the descriptor. */
+/* Makes each later pread() of this process sleep until it is answered through the descriptor. */
 static int hold_reads(void)
 {
 	struct sock_filter code[] = {
@@ -134,7 +132,7 @@ static int hold_reads(void)
 			    &filter);
 }
 
-/* Lets one of them go on. */
+/* Lets one of them continue. */
 static bool let_go(int listener)
 {
 	struct seccomp_notif asked = {0};
@@ -146,7 +144,7 @@ static bool let_go(int listener)
 	return !ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }
 
-/* The steps in a process whose reads are held; returns the number of the one that failed. */
+/* Runs the steps in a process whose reads are held; returns the number of the one that failed. */
 static int slow_steps(void)
 {
 	static uint8_t from[64] = "slow", to[64];
@@ -159,7 +157,7 @@ static int slow_steps(void)
 		return 77;
 	copy = begin();
 	told = (struct pollfd){.fd = control_fd, .events = POLLIN};
-	/* Given up, and what comes meanwhile is not made. */
+	/* The copy has timed out, and further ones are refused meanwhile. */
 	if (hostcopy_read(copy, to, (uintptr_t)from, 64, &stats) != -EBUSY || stats.given_up != 1)
 		return 1;
 	for (int i = 0; i < 1000; i++) {
@@ -173,10 +171,13 @@ static int slow_steps(void)
 		return 4;
 	if (!let_go(listener) || poll(&told, 1, WAIT_MS) != 1 || !hostcopy_passed(copy, mark))
 		return 5;
-	/* Late, it has touched nothing of the core's. */
+	/* It ends late, and has written to no memory of the core. */
 	if (to[0] || write_all(copy, to, from, 64) || memcmp(to, from, 64))
 		return 6;
-	/* Slow ones, one after the other, use up the account: the core waits for the least time. */
+	/*
+	 * Slow copies, one after the other, use up the account: the core waits for the shortest
+	 * time.
+	 */
 	for (int i = 0; i < 10; i++) {
 		if (hostcopy_read(copy, to, (uintptr_t)from, 64, &stats) != -EBUSY)
 			return 7;
@@ -186,7 +187,7 @@ static int slow_steps(void)
 		while (!hostcopy_passed(copy, mark))
 			usleep(100);
 	}
-	/* Its end waits for nobody, a copy under way or not. */
+	/* Its end waits for no copy. */
 	if (hostcopy_read(copy, to, (uintptr_t)from, 64, &stats) != -EBUSY)
 		return 9;
 	hostcopy_end(copy);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory shared with processes: what a seal forbids, second mappings of sealed memory, pages that
- * must be there, and a page that vanishes under a running access.
+ * Memory shared with processes: operations that a seal forbids, second mappings of sealed memory,
+ * pages that must exist, and a page that vanishes under a running access.
  *
  * Runs dpdk_app/client/hostmem.c on memfds of this process.
  */
@@ -53,7 +53,7 @@ static void its_size_is_for_good(void)
 	close(fd);
 }
 
-/* Nothing that a process can do to a sealed memfd takes a page from under a core. */
+/* No operation of a process on a sealed memfd removes a page from under a core. */
 static void sealed_memory_cannot_be_punched(void)
 {
 	int fd = memfd(4 * PAGE);
@@ -74,7 +74,7 @@ static void sealed_memory_cannot_be_punched(void)
 	CU_ASSERT_EQUAL(write(fd, "x", 1), -1);
 	CU_ASSERT_PTR_EQUAL(mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0),
 			    MAP_FAILED);
-	/* The mappings that there are go on. */
+	/* Existing mappings still work. */
 	theirs[0] = 5;
 	CU_ASSERT_EQUAL(hostmem_start(map)[0], 5);
 	CU_ASSERT_EQUAL(hostmem_start(map)[PAGE], 7);
@@ -94,7 +94,7 @@ static void a_process_that_seals_first(void)
 	close(fd);
 }
 
-/* Pieces of two sealed memfds, one of them beyond what was mapped of it, become one range. */
+/* Pieces of two sealed memfds, one of them beyond its mapped part, become one range. */
 static void pieces_are_put_together(void)
 {
 	int fd[2] = {memfd(64 * PAGE), memfd(4 * PAGE)};
@@ -126,7 +126,7 @@ static void pieces_are_put_together(void)
 	CU_ASSERT_EQUAL(hostmem_start(map[1])[PAGE], 4);
 	hostmem_unmap(map[0]);
 	hostmem_unmap(map[1]);
-	p[1] = 5; /* a copy does not need what it was made of */
+	p[1] = 5; /* a copy does not need its original */
 	CU_ASSERT_EQUAL(theirs[PAGE + 1], 5);
 	hostmem_unmap(whole);
 	CU_ASSERT_EQUAL(hostmem_count(), before);
@@ -135,7 +135,7 @@ static void pieces_are_put_together(void)
 	close(fd[1]);
 }
 
-/* weftd pays for no page of a process. */
+/* weftd allocates no page of a process. */
 static void pages_must_be_there(void)
 {
 	int fd = memfd(600 * PAGE);
@@ -150,7 +150,7 @@ static void pages_must_be_there(void)
 	CU_ASSERT_EQUAL(hostmem_populate(hostmem_start(map), 300 * PAGE), 0);
 	CU_ASSERT_EQUAL(hostmem_populate(hostmem_start(map) + 301 * PAGE, 299 * PAGE), 0);
 	CU_ASSERT_EQUAL(hostmem_populate(hostmem_start(map), 600 * PAGE), -ENOMEM);
-	/* And none was made. */
+	/* And none was allocated. */
 	CU_ASSERT_EQUAL(lseek(fd, 0, SEEK_HOLE), 300 * (off_t)PAGE);
 	hostmem_unmap(map);
 	close(fd);
@@ -176,7 +176,7 @@ static void many_mappings(void)
 	close(fd);
 }
 
-/* vm.max_map_count is not used up: weftd itself could not go on. */
+/* vm.max_map_count is not used up, or weftd itself could not go on. */
 static void mappings_have_a_limit(void)
 {
 	struct hostmem **map, *more;
@@ -196,7 +196,7 @@ static void mappings_have_a_limit(void)
 	free(map);
 }
 
-/* Only memory that is not sealed can do this; a full cgroup does the same to sealed memory. */
+/* Only unsealed memory can do this; a full cgroup does the same to sealed memory. */
 static void a_page_vanishes(void)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC);
@@ -227,11 +227,11 @@ static void a_page_vanishes(void)
 	close(fd);
 }
 
-/* Where the kernel has no page to put there either: strict accounting, here RLIMIT_DATA. */
+/* Also where the kernel has no replacement page: strict accounting, here RLIMIT_DATA. */
 static void and_there_is_no_other(void)
 {
 	enum {
-		PAGES = 300 /* more than there are spare ones */
+		PAGES = 300 /* more than there are spare pages */
 	};
 	int fd = memfd_create("test", MFD_CLOEXEC), status = -1;
 	struct hostmem *map;

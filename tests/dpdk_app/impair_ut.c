@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Impairments of the switch: a perfect wire, loss, duplication, delay, order, rate, bounds, and
- * that a seed repeats itself.
+ * repetition by a seed.
  *
  * Runs dpdk_app/wire/impair.c; a frame is its own number here, and time is an argument.
  */
@@ -82,7 +82,7 @@ static void loss_of_all_and_of_some(void)
 		lost += impair_in(&im, i, frame(i), 100) == IMPAIR_LOST;
 		impair_out(&im, i, out, 1);
 	}
-	/* 2000 expected; the generator is fixed, so the bounds never move. */
+	/* 2000 expected; the generator is fixed, so the bounds never change. */
 	CU_ASSERT(lost > 1850 && lost < 2150);
 	CU_ASSERT_EQUAL(im.stats.lost, lost);
 }
@@ -122,7 +122,7 @@ static void overtaken_by_a_few(void)
 			got++;
 			if (x < highest) {
 				late++;
-				/* Held ones are not overtaken by held ones: a little more. */
+				/* Held frames keep their order, so it takes a little longer. */
 				CU_ASSERT(highest - x <= IMPAIR_OVERTAKE_MAX + IMPAIR_HELD_MAX);
 			} else {
 				highest = x;

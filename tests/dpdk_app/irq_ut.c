@@ -107,7 +107,7 @@ static void a_closed_one_hurts_no_other(void)
 	close(b);
 }
 
-/* From now on io_setup() of this process fails with error. */
+/* Makes each later io_setup() of this process fail with error. */
 static void refuse_io_setup(uint32_t error)
 {
 	struct sock_filter code[] = {
@@ -123,7 +123,7 @@ static void refuse_io_setup(uint32_t error)
 		_exit(100);
 }
 
-/* fs.aio-max-nr used up, a kernel without: there is no other way that cannot block. */
+/* fs.aio-max-nr is used up, or the kernel lacks it: no other call is sure not to block. */
 static void no_start_without_it(void)
 {
 	static const int errors[] = {EAGAIN, ENOSYS};
@@ -145,10 +145,11 @@ static void no_start_without_it(void)
 
 enum {
 	CHILDREN = 24,
-	WAITERS = 900, /* of each, by epolls: within what a process may open anywhere */
+	WAITERS = 900, /* waits of each child, by epolls: within the open files that any process may
+			  have */
 };
 
-/* A process that waits for an eventfd so often; ends when the pipe does. */
+/* A process that waits for an eventfd many times; ends when the pipe is closed. */
 static void wait_often(int fd, int life, int ready)
 {
 	for (int i = 0; i < WAITERS; i++) {
@@ -165,89 +166,117 @@ static void wait_often(int fd, int life, int ready)
 	_exit(0);
 }
 
-/* Thousands of waiters cost their process its promptness, and nobody else. */
-static void many_wait_for_one(void)
-{
-	int dear[4], quick[2], life[2], ready[2];
-	struct irq_owner evil = {.fd = dear}, good = {.fd = quick};
+/* A process whose eventfd has very many waiters, and one without. */
+struct many {
 	struct irq_batch batch;
-	uint64_t now_ns = 1, late;
+	struct irq_owner evil, good;
+	int dear[4], quick[2]; /* their eventfds */
+	int life[2];           /* the waiters end when it is closed */
+};
 
-	CU_ASSERT_EQUAL_FATAL(irq_init(&batch), 0);
-	CU_ASSERT_EQUAL_FATAL(pipe(life) + pipe(ready), 0);
-	dear[0] = eventfd(0, EFD_NONBLOCK);
+static void start_waiters(struct many *m)
+{
+	int ready[2];
+
+	CU_ASSERT_EQUAL_FATAL(irq_init(&m->batch), 0);
+	CU_ASSERT_EQUAL_FATAL(pipe(m->life) + pipe(ready), 0);
+	m->evil.fd = m->dear;
+	m->good.fd = m->quick;
+	m->dear[0] = eventfd(0, EFD_NONBLOCK);
 	for (int i = 1; i < 4; i++)
-		dear[i] = dup(dear[0]);
-	quick[0] = eventfd(0, EFD_NONBLOCK);
-	quick[1] = eventfd(0, EFD_NONBLOCK);
+		m->dear[i] = dup(m->dear[0]);
+	m->quick[0] = eventfd(0, EFD_NONBLOCK);
+	m->quick[1] = eventfd(0, EFD_NONBLOCK);
 	for (int i = 0; i < CHILDREN; i++) {
 		if (fork())
 			continue;
-		close(life[1]);
-		wait_often(dear[0], life[0], ready[1]);
+		close(m->life[1]);
+		wait_often(m->dear[0], m->life[0], ready[1]);
 	}
 	for (int i = 0; i < CHILDREN; i++)
 		CU_ASSERT_EQUAL_FATAL(read(ready[0], &(char){0}, 1), 1);
-	/* Some times it is prompt: a batch takes long, then signals are timed. */
+}
+
+static void expensive_signals_are_recognized(struct many *m)
+{
+	/* The first signals are prompt: a batch takes long, then single signals are timed. */
 	for (int i = 0; i < 1 + IRQ_SLOW_ROW; i++) {
-		CU_ASSERT_EQUAL(evil.slow[0], 0);
-		irq_raise(&batch, &evil, 0);
-		irq_raise(&batch, &good, 0);
-		irq_flush(&batch);
-		CU_ASSERT_EQUAL(take(dear[0]), 1);
-		CU_ASSERT_EQUAL(take(quick[0]), 1);
+		CU_ASSERT_EQUAL(m->evil.slow[0], 0);
+		irq_raise(&m->batch, &m->evil, 0);
+		irq_raise(&m->batch, &m->good, 0);
+		irq_flush(&m->batch);
+		CU_ASSERT_EQUAL(take(m->dear[0]), 1);
+		CU_ASSERT_EQUAL(take(m->quick[0]), 1);
 	}
-	CU_ASSERT_EQUAL(evil.slow[0], 1);
-	CU_ASSERT_EQUAL(good.slow[0], 0);
-	/* The other event queues of a process that is known turn slow after one dear signal. */
+	CU_ASSERT_EQUAL(m->evil.slow[0], 1);
+	CU_ASSERT_EQUAL(m->good.slow[0], 0);
+	/* Further event queues of a recognized process turn slow after one expensive signal. */
 	for (uint32_t i = 1; i < 4; i++) {
-		irq_raise(&batch, &evil, i);
-		irq_flush(&batch);
-		CU_ASSERT_EQUAL(take(dear[0]), 1);
+		irq_raise(&m->batch, &m->evil, i);
+		irq_flush(&m->batch);
+		CU_ASSERT_EQUAL(take(m->dear[0]), 1);
 	}
-	CU_ASSERT_EQUAL(evil.slow[0], 15);
-	/* From then on all its event queues wait together, once each. */
+	CU_ASSERT_EQUAL(m->evil.slow[0], 15);
+}
+
+/* All event queues of the process wait together, once each. Returns the time at the end. */
+static uint64_t expensive_signals_wait(struct many *m)
+{
+	uint64_t now_ns = 1, late = 0;
+
 	for (uint32_t i = 0; i < 4; i++)
-		irq_raise(&batch, &evil, i);
-	irq_raise(&batch, &evil, 3);
-	CU_ASSERT_EQUAL(irq_late_ns(&batch), 0);
-	irq_flush(&batch);
-	CU_ASSERT_EQUAL(take(dear[0]), 0);
+		irq_raise(&m->batch, &m->evil, i);
+	irq_raise(&m->batch, &m->evil, 3);
+	CU_ASSERT_EQUAL(irq_late_ns(&m->batch), 0);
+	irq_flush(&m->batch);
+	CU_ASSERT_EQUAL(take(m->dear[0]), 0);
 	for (int i = 4; i; i--) {
-		irq_run_late(&batch, now_ns);
-		CU_ASSERT_EQUAL(take(dear[0]), 1);
-		late = irq_late_ns(&batch);
+		irq_run_late(&m->batch, now_ns);
+		CU_ASSERT_EQUAL(take(m->dear[0]), 1);
+		late = irq_late_ns(&m->batch);
 		CU_ASSERT_TRUE(late > now_ns + IRQ_SLOW_NS * (IRQ_SLOW_PARTS - 1));
-		irq_run_late(&batch, now_ns + IRQ_SLOW_NS * (IRQ_SLOW_PARTS - 1));
-		CU_ASSERT_EQUAL(take(dear[0]), 0);
-		irq_raise(&batch, &good, 1);
-		irq_flush(&batch);
-		CU_ASSERT_EQUAL(take(quick[1]), 1);
-		now_ns = batch.next_ns;
+		irq_run_late(&m->batch, now_ns + IRQ_SLOW_NS * (IRQ_SLOW_PARTS - 1));
+		CU_ASSERT_EQUAL(take(m->dear[0]), 0);
+		irq_raise(&m->batch, &m->good, 1);
+		irq_flush(&m->batch);
+		CU_ASSERT_EQUAL(take(m->quick[1]), 1);
+		now_ns = m->batch.next_ns;
 	}
 	CU_ASSERT_EQUAL(late, UINT64_MAX);
-	CU_ASSERT_EQUAL(batch.num_late, 4);
-	/* Event queues that end do not wait any longer. */
-	irq_raise(&batch, &evil, 1);
-	irq_raise(&batch, &evil, 2);
-	irq_forget(&batch, &evil, 1);
-	CU_ASSERT_EQUAL(irq_late_ns(&batch), now_ns);
-	irq_forget_all(&batch, &evil);
-	CU_ASSERT_EQUAL(irq_late_ns(&batch), UINT64_MAX);
-	/* Without waiters it is quick, and believed again in the end. */
-	close(life[1]);
+	CU_ASSERT_EQUAL(m->batch.num_late, 4);
+	return now_ns;
+}
+
+/* Thousands of waiters delay signals to their own process, and to no other. */
+static void many_wait_for_one(void)
+{
+	struct many m = {0};
+	uint64_t now_ns;
+
+	start_waiters(&m);
+	expensive_signals_are_recognized(&m);
+	now_ns = expensive_signals_wait(&m);
+	/* Destroyed event queues wait no longer. */
+	irq_raise(&m.batch, &m.evil, 1);
+	irq_raise(&m.batch, &m.evil, 2);
+	irq_forget(&m.batch, &m.evil, 1);
+	CU_ASSERT_EQUAL(irq_late_ns(&m.batch), now_ns);
+	irq_forget_all(&m.batch, &m.evil);
+	CU_ASSERT_EQUAL(irq_late_ns(&m.batch), UINT64_MAX);
+	/* Without waiters the signals are quick, and count as quick again in the end. */
+	close(m.life[1]);
 	while (wait(NULL) > 0)
 		;
 	for (int i = 0; i < IRQ_QUICK_COUNT; i++) {
-		irq_raise(&batch, &evil, 0);
-		irq_flush(&batch);
-		irq_run_late(&batch, now_ns += 1000000000);
+		irq_raise(&m.batch, &m.evil, 0);
+		irq_flush(&m.batch);
+		irq_run_late(&m.batch, now_ns += 1000000000);
 	}
-	CU_ASSERT_TRUE(evil.row[0] < IRQ_QUICK_COUNT);
-	CU_ASSERT_EQUAL(take(dear[0]), IRQ_QUICK_COUNT);
+	CU_ASSERT_TRUE(m.evil.row[0] < IRQ_QUICK_COUNT);
+	CU_ASSERT_EQUAL(take(m.dear[0]), IRQ_QUICK_COUNT);
 	for (int i = 0; i < 4; i++)
-		close(dear[i]);
-	irq_close(&batch);
+		close(m.dear[i]);
+	irq_close(&m.batch);
 }
 
 UT_MAIN("dpdk_app/irq", UT(each_gets_its_signal), UT(far_more_than_the_kernel_queues),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tests log.c: of lines that a stranger can cause, how many are written, and that it is said how
- * many were not.
+ * Tests log.c: lines that a stranger can cause are limited, and the log says how many were left
+ * out.
  */
 #include "dpdk_app/log.h"
 
@@ -17,8 +17,7 @@
 
 static char text[16384];
 
-/* Calls log_limited() num times, step_ns apart; what was written comes into text. Returns its
- * lines. */
+/* Calls log_limited() num times, step_ns apart; its output goes into text. Returns the lines. */
 static uint32_t lines_of(struct log_limit *limit, uint64_t *now_ns, uint32_t num, uint64_t step_ns)
 {
 	int fd = memfd_create("log", MFD_CLOEXEC), old = dup(STDERR_FILENO);
@@ -46,7 +45,7 @@ static void a_burst(void)
 
 	CU_ASSERT_EQUAL(lines_of(&limit, &now_ns, 1000, 1), 10);
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "weftd: link 9\n"));
-	/* The next one that is written says how many were not. */
+	/* The next line says how many were left out. */
 	now_ns += 6 * SECOND_NS;
 	CU_ASSERT_EQUAL(lines_of(&limit, &now_ns, 5, 1), 2);
 	CU_ASSERT_STRING_EQUAL(text, "weftd: 990 lines like the next one were left out\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The MAC filter of a NIC: shards that share groups, what the wire hears, the hash filter.
+ * The MAC filter of a NIC: groups shared by shards, calls to the wire, the hash filter.
  *
  * Runs dpdk_app/wire/mac_filter.c with a wire that records.
  */
@@ -100,7 +100,7 @@ static void lists_each_mac_once(void)
 	end();
 }
 
-/* What is wanted always passes, whatever else comes and goes; broadcast needs no entry. */
+/* Wanted frames always pass, whatever else comes and goes; broadcast needs no entry. */
 static void a_hash_filter_loses_nothing(void)
 {
 	uint8_t mac[6] = {0x01, 0, 0x5e};

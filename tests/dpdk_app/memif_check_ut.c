@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks of what a memif's peer says: indices, buffers, rings, memory and eventfds, at their limits
- * and one beyond.
+ * Checks of input from a memif's peer: indices, buffers, rings, memory and eventfds, at their
+ * limits and one beyond.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -152,7 +152,7 @@ static void regions(void)
 	CU_ASSERT_FALSE(offered(sealed(MEMIF_MAX_BYTES + 1), 0, MEMIF_MAX_BYTES + 1, 0, 0));
 	CU_ASSERT_TRUE(offered(sealed(8192), 1, 8192, 1, MEMIF_MAX_BYTES - 8192));
 	CU_ASSERT_FALSE(offered(sealed(8192), 1, 8192, 1, MEMIF_MAX_BYTES - 8191));
-	/* Not sealed, or not against this. */
+	/* Not sealed, or without the required seals. */
 	CU_ASSERT_FALSE(offered(memory_fd(8192, 0, 0), 0, 8192, 0, 0));
 	CU_ASSERT_FALSE(offered(memory_fd(8192, MFD_ALLOW_SEALING, F_SEAL_GROW), 0, 8192, 0, 0));
 	/* No memory at all. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Rings of a memif between a client and a server in one process, over the same memory: every byte
- * of frames of all lengths, far past the end of 16-bit indices; then one of the two is played by
- * the test, which writes what a right peer would not.
+ * of frames of all lengths, far past the end of 16-bit indices; then the test plays one of the two
+ * and writes values that a valid peer would not.
  */
 #include <rte_eal.h>
 #include <rte_mbuf.h>
@@ -30,7 +30,7 @@ static struct memif_link *client, *server;
 static struct memif_counts of_client, of_server;
 static uint64_t now_ns;
 
-/* Both ends connected, buffers of so many bytes. */
+/* Connects both ends, with buffers of the given size. */
 static void begin(uint32_t buffer_bytes)
 {
 	static char *args[] = {"memif_ring_ut",  "--no-huge",   "-m", "128", "--no-pci",
@@ -64,7 +64,7 @@ static void begin(uint32_t buffer_bytes)
 	now_ns = 1;
 }
 
-/* No frame is lost in between, no buffer of the pool either. */
+/* No frame is lost in between, and no buffer of the pool. */
 static void end(void)
 {
 	memif_link_free(client);
@@ -154,7 +154,7 @@ static void every_byte(void)
 	}
 }
 
-/* A frame of several pieces, as an answer to one that came in so. */
+/* A frame of several pieces, sent as an answer to one that arrived so. */
 static void pieces(void)
 {
 	struct rte_mbuf *m, *tail, *got[BURST];
@@ -185,7 +185,7 @@ static void sleeper_is_signalled(void)
 	m[0] = frame(1);
 	CU_ASSERT_EQUAL(memif_ring_tx(client, &of_client, m, 1, now_ns, &signal), 1);
 	CU_ASSERT_FALSE(signal);
-	/* It looks before it sleeps. */
+	/* It polls before it sleeps. */
 	CU_ASSERT_TRUE(memif_ring_waiting(server));
 	CU_ASSERT_EQUAL(receive(server, &of_server, m, BURST), 1);
 	CU_ASSERT_FALSE(memif_ring_waiting(server));
@@ -200,7 +200,7 @@ static void sleeper_is_signalled(void)
 	end();
 }
 
-/* Waits a while for a peer that takes nothing, then drops. */
+/* Waits a while for a peer that takes no frames, then drops. */
 static void full_ring(struct memif_link *from, struct memif_counts *counts)
 {
 	struct rte_mbuf *m[SLOTS + 2];
@@ -229,7 +229,7 @@ static void peer_takes_nothing(void)
 	end();
 }
 
-/* Puts a descriptor into the client's ring as it is, and shows it. */
+/* Puts a descriptor into the client's ring unchanged, and publishes it. */
 static void put(uint16_t flags, uint16_t region, uint32_t bytes, uint32_t offset)
 {
 	struct memif_ring_shared *shared = server->rx.shared;
@@ -291,15 +291,15 @@ static void chains(void)
 	for (uint32_t i = 0; i < MEMIF_CHAIN_MAX; i++)
 		put(i + 1 < MEMIF_CHAIN_MAX, 0, 10, at);
 	CU_ASSERT_EQUAL(received(server, &of_server), 1);
-	/* One too many, and all that hangs on it; the frame behind is right. */
+	/* One chain too long, dropped whole; the next frame is right. */
 	for (uint32_t i = 0; i < 3 * MEMIF_CHAIN_MAX; i++)
 		put(i + 1 < 3 * MEMIF_CHAIN_MAX, 0, 10, at);
 	put(0, 0, 60, at);
 	CU_ASSERT_EQUAL(received(server, &of_server), 1);
 	CU_ASSERT_EQUAL(of_server.rx_bad_chain, 1);
-	/* Flags that a sender left standing are gone. */
+	/* Flags left in a slot by a sender are cleared. */
 	CU_ASSERT_EQUAL(server->rx.shared->desc[0].flags, 0);
-	/* No end at all, then nothing more. */
+	/* A chain without an end, then no further one. */
 	put(MEMIF_DESC_NEXT, 0, 60, at);
 	CU_ASSERT_EQUAL(received(server, &of_server), 0);
 	CU_ASSERT_EQUAL(of_server.rx_bad_chain, 2);
@@ -308,7 +308,7 @@ static void chains(void)
 	end();
 }
 
-/* A ring full of useless slots takes several calls, and each has its bound. */
+/* A ring full of useless slots takes several calls, each with a bound. */
 static void bounded(void)
 {
 	struct memif_desc desc = {.flags = MEMIF_DESC_NEXT};
@@ -395,7 +395,7 @@ static void wrong_room(void)
 	end();
 }
 
-/* The server writes into the client's descriptors: the client knows where its buffers are. */
+/* The server overwrites the client's descriptors: the client remembers where its buffers are. */
 static void client_believes_no_place(void)
 {
 	struct rte_mbuf *got[BURST], *m;
@@ -413,14 +413,14 @@ static void client_believes_no_place(void)
 	client->rx.shared->tail = 2;
 	CU_ASSERT_EQUAL(received(client, &of_client), 0);
 	CU_ASSERT_EQUAL(of_client.rx_bad_buffer, 1);
-	/* Both are the server's again, as they were. */
+	/* Both belong to the server again, unchanged. */
 	CU_ASSERT_EQUAL(client->rx.shared->head, SLOTS + 2);
 	CU_ASSERT_EQUAL(client->rx.shared->desc[0].region, 0);
 	CU_ASSERT_EQUAL(client->rx.shared->desc[1].bytes, BUFFER);
 	end();
 }
 
-/* The page at this place of a region cannot be had any more, as where no memory is left. */
+/* The page at this place of a region cannot be allocated, as where memory is exhausted. */
 static void lose_page(const struct memif_link *link, const void *at)
 {
 	uint64_t offset = (uint64_t)((const uint8_t *)at - link->region[0].base) & ~UINT64_C(4095);
@@ -434,13 +434,13 @@ static void lose_page(const struct memif_link *link, const void *at)
 	close(fd);
 }
 
-/* A peer that punches its memory where there is none left loses its connection, and no more. */
+/* A peer that punches its memory where none is left loses its connection, and no more. */
 static void memory_goes(void)
 {
 	struct rte_mbuf *got[BURST], *m;
 	bool signal;
 
-	/* A buffer that is read, one that is written, and a ring. */
+	/* A buffer to read, one to write, and a ring. */
 	for (uint32_t i = 0; i < 3; i++) {
 		begin(BUFFER);
 		m = frame(5);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pcapng blocks against bytes worked out by hand from the draft.
+ * pcapng blocks against bytes computed by hand from the draft.
  *
  * Runs dpdk_app/control/pcapng.c.
  */

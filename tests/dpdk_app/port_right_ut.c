@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The right to low ports: what /proc/PID/status has to say for it, and of this very process.
+ * The right to low ports: by the content of /proc/PID/status, and of this process.
  *
  * tests/security/ports.sh has other processes.
  */
@@ -20,14 +20,14 @@ static void status(void)
 {
 	CU_ASSERT_TRUE(port_right_in_status(STATUS("7\t7\t7\t7", "0000000000000400"), 7));
 	CU_ASSERT_TRUE(port_right_in_status(STATUS("0\t0\t0\t0", "000001ffffffffff"), 0));
-	/* Without the capability, whoever it is. */
+	/* Without the capability, for any user. */
 	CU_ASSERT_FALSE(port_right_in_status(STATUS("0\t0\t0\t0", "000001fffffffbff"), 0));
 	CU_ASSERT_FALSE(port_right_in_status(STATUS("7\t7\t7\t7", "0000000000000000"), 7));
-	/* Of a set-uid program; of another user than the one that connected. */
+	/* A set-uid program; another user than the one that connected. */
 	CU_ASSERT_FALSE(port_right_in_status(STATUS("7\t0\t0\t0", "000001ffffffffff"), 7));
 	CU_ASSERT_FALSE(port_right_in_status(STATUS("7\t7\t0\t7", "000001ffffffffff"), 7));
 	CU_ASSERT_FALSE(port_right_in_status(STATUS("0\t0\t0\t0", "000001ffffffffff"), 7));
-	/* Less than what is needed to know it. */
+	/* Less than is needed to decide. */
 	CU_ASSERT_FALSE(port_right_in_status("", 0));
 	CU_ASSERT_FALSE(port_right_in_status("\nUid:\t0\t0\t0\nCapEff:\t400\n", 0));
 	CU_ASSERT_FALSE(port_right_in_status("\nUid:\t0\t0\t0\t0\n", 0));
@@ -42,7 +42,7 @@ static void nobody_there(void)
 
 	CU_ASSERT_FATAL(file != NULL && fscanf(file, "%u", &start) == 1);
 	fclose(file);
-	/* Without a descriptor of the process it may be any by now. */
+	/* Without a descriptor of the process the pid may be another one's by now. */
 	CU_ASSERT_EQUAL(port_right_first(getpid(), getuid(), -1), start);
 	fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	CU_ASSERT_FATAL(fd >= 0);

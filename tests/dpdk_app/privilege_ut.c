@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rights that are given up: by every thread, whichever made it when, and for good. Each case is a
- * child of its own. Without rights to give up (not root) there is nothing to see: the tests say so.
+ * Rights that are dropped: by every thread, whenever it was made, and for good. Each case is a
+ * child of its own. Without rights to drop (not root) the tests are skipped with a message.
  */
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -35,7 +35,7 @@ static uint64_t permitted(void)
 	       (uint64_t)data[1].effective << 32;
 }
 
-/* Sleeps in the kernel until the test says go on, as DPDK's threads do. */
+/* Sleeps in the kernel until the test lets it go on, as DPDK's threads do. */
 static void *waits(void *arg)
 {
 	uint64_t *found = arg;
@@ -128,7 +128,7 @@ static int change_to_nobody(void)
 	return access("/etc/shadow", R_OK) ? 0 : 6;
 }
 
-/* A directory that others use is not given away, nor one behind another's name. */
+/* A directory that others use keeps its owner, and so does the target of a link. */
 static int keeps_directories(void)
 {
 	struct conf conf = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The generator: RFC 8439's block, the stream made of it, what its state tells later.
+ * The generator: RFC 8439's block, the stream made from it, and its state afterwards.
  */
 #include "dpdk_app/random.h"
 
@@ -35,7 +35,7 @@ static void stream_of_a_key(void)
 	uint32_t i;
 
 	random_init_key(&random, key);
-	/* The first half of block 0 is the next key; the second one comes out. */
+	/* The first half of block 0 is the next key; the second half is the output. */
 	CU_ASSERT_EQUAL(random_next(&random), UINT64_C(0x7c5941da8d485751));
 	CU_ASSERT_EQUAL(random.key[0], 0xade0b876);
 	CU_ASSERT_EQUAL(random.key[7], 0xc70d778b);
@@ -45,7 +45,7 @@ static void stream_of_a_key(void)
 	CU_ASSERT_EQUAL(random_next(&random), UINT64_C(0xbee7079f7a385155));
 }
 
-/* Nothing that was given out is in the state any more, before and after a refill. */
+/* No output is in the state any more, before and after a refill. */
 static void state_forgets(void)
 {
 	struct random random;

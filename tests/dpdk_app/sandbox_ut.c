@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Filters of system calls: what a process of weftd and a core of it can still do, and with which
- * calls they end. Each case is a child of its own, since a filter stays.
+ * Filters of system calls: the operations that a process of weftd and a core of it can still do,
+ * and the calls that end them. Each case is a child of its own, since a filter stays.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -37,7 +37,7 @@ static void *nothing(void *arg)
 	return arg;
 }
 
-/* ---- what is tried; 0: it did what it was to */
+/* ---- attempts; 0: success ---- */
 
 static int open_file(void)
 {
@@ -158,11 +158,11 @@ static int set_limit(void)
 
 enum how {
 	PROCESS,
-	CORE_SWITCH, /* of a NIC on the built-in switch */
+	CORE_SWITCH, /* rights of a NIC on the built-in switch */
 	CORE_WIRE,
 };
 
-/* The signal that ended the child, 0: it went well, -1: the call failed. */
+/* The signal that ended the child, 0: success, -1: the call failed. */
 static int try_it(enum how how, int (*what)(void))
 {
 	int status;
@@ -227,7 +227,7 @@ static void test_core(void)
 	CU_ASSERT_EQUAL(try_it(CORE_SWITCH, kill_parent), SIGABRT);
 	CU_ASSERT_EQUAL(try_it(CORE_SWITCH, setns_call), SIGABRT);
 #ifndef __SANITIZE_ADDRESS__
-	/* What a report of a sanitizer may take. */
+	/* Calls that a report of a sanitizer may make. */
 	CU_ASSERT_EQUAL(try_it(CORE_SWITCH, open_file), SIGABRT);
 	CU_ASSERT_EQUAL(try_it(CORE_SWITCH, trace_parent), SIGABRT);
 	CU_ASSERT_EQUAL(try_it(CORE_SWITCH, make_thread), SIGABRT);
@@ -240,7 +240,7 @@ static void test_core(void)
 #endif
 }
 
-/* Ports need a few calls more, and get them where there is a port alone. */
+/* Ports need a few calls more, and get them only where there is a port. */
 static void test_core_wire(void)
 {
 	begin();

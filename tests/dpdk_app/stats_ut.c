@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Counters page by page, as a process asks for them: each once, in the order of the whole list, and
- * none is read or written that was not asked for.
+ * Counters page by page, as a process requests them: each once, in the order of the whole list, and
+ * only the requested ones are read and written.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames that wait for receivers of the switch: each receiver's in their order, none held up by
- * another's, bounded for each and for all, and given up when a receiver is stuck.
+ * Frames that wait for receivers of the switch: in order for each receiver, none delayed by
+ * another's, bounded for each and for all, and dropped when a receiver is stuck.
  *
  * Runs dpdk_app/wire/switch_hold.c on a small pool of DPDK; receivers are counters here.
  */
@@ -51,7 +51,10 @@ static void end(void)
 	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), FRAMES);
 }
 
-/* Frames numbered from first, in their length. Returns how many were kept; the others are freed. */
+/*
+ * Frames numbered from first, with their number as length. Returns how many were kept; the others
+ * are freed.
+ */
 static uint32_t put(uint32_t to, uint32_t first, uint32_t n, uint64_t now_ns)
 {
 	struct rte_mbuf *m[SWITCH_HOLD_TOTAL];
@@ -114,7 +117,7 @@ static void bounded_for_each_and_for_all(void)
 	begin();
 	CU_ASSERT_EQUAL(put(STUCK, 0, SWITCH_HOLD_FRAMES + 7, 0), SWITCH_HOLD_FRAMES);
 	CU_ASSERT_EQUAL(put(STUCK, 0, 1, 0), 0);
-	/* Others have room all the same. */
+	/* Others still have room. */
 	CU_ASSERT_EQUAL(put(QUICK, 0, SWITCH_HOLD_FRAMES, 0), SWITCH_HOLD_FRAMES);
 	CU_ASSERT_EQUAL(put(SLOW, 0, 1, 0), SWITCH_HOLD_TOTAL > 2 * SWITCH_HOLD_FRAMES);
 	CU_ASSERT_EQUAL(flush(1),
@@ -133,7 +136,7 @@ static void a_stuck_one_loses_them(void)
 	CU_ASSERT_EQUAL(flush(5000 + SWITCH_HOLD_NS), 4);
 	CU_ASSERT_EQUAL(stuck, 4);
 	CU_ASSERT_EQUAL(holds.mask, 0);
-	/* One that takes frames now and then is none. */
+	/* A receiver that takes frames now and then is not stuck. */
 	CU_ASSERT_EQUAL(put(SLOW, 0, 3, 0), 3);
 	CU_ASSERT_EQUAL(flush(SWITCH_HOLD_NS), 1);
 	CU_ASSERT_EQUAL(flush(2 * SWITCH_HOLD_NS), 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports of TCP at an address that NIC and kernel share: taken, refused, kept from the kernel's
- * processes, given back; the address that becomes the kernel's, and its own again.
+ * TCP ports at an address that NIC and kernel share: taken, refused, reserved from the kernel's
+ * processes, released; the address becomes the kernel's, and its own again.
  *
  * Runs dpdk_app/wire/tcp_ports.c against the kernel, at an address of the loopback interface that
  * no other program uses.
@@ -30,7 +30,7 @@ static void begin(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(ports);
 }
 
-/* A program of the kernel's that has a port there; port 0: any. Its descriptor, or -errno. */
+/* A program of the kernel with a port there; port 0: any. Returns its descriptor, or -errno. */
 static int program(uint16_t *port, bool listens)
 {
 	struct sockaddr_in addr = {
@@ -108,7 +108,7 @@ static void either_or(void)
 
 static void the_first_and_the_last(void)
 {
-	/* An ordinary user, who runs `make test-unit` too, may not bind what lies under 1024. */
+	/* An ordinary user, who runs `make test-unit` too, may not bind ports under 1024. */
 	const uint16_t edge[] = {geteuid() == 0 ? 1 : 1024, 65535};
 
 	begin();
@@ -120,7 +120,7 @@ static void the_first_and_the_last(void)
 		CU_ASSERT_EQUAL(map[port], 1);
 	}
 	CU_ASSERT_EQUAL(map[2] + map[65534], 0);
-	/* What is left is given back at the end. */
+	/* The remaining ports are released at the end. */
 	tcp_ports_free(ports);
 }
 
@@ -136,7 +136,7 @@ static void the_address_changes(void)
 	CU_ASSERT_EQUAL(tcp_ports_take(ports, free_port), 0);
 	CU_ASSERT_EQUAL(tcp_ports_take(ports, used), 0);
 	expect_counts(2, 0);
-	/* The program's is the program's: the NIC takes nothing over. */
+	/* The program keeps its port: the NIC does not take it over. */
 	CU_ASSERT_EQUAL(tcp_ports_share(ports, ip), 1);
 	expect_all(2, 1, 1);
 	CU_ASSERT(map[free_port] == 1 && map[used] == 0);
@@ -171,7 +171,7 @@ static void few_descriptors(rlim_t n)
 	CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_NOFILE, &few), 0);
 }
 
-/* Descriptors are for others, too: beyond their share the NIC has no more ports. */
+/* Descriptors are shared: beyond its share the NIC gets no more ports. */
 static void descriptors(void)
 {
 	struct tcp_ports_counts counts;
@@ -195,7 +195,7 @@ static void descriptors(void)
 	CU_ASSERT_EQUAL(setrlimit(RLIMIT_NOFILE, &limit_before), 0);
 }
 
-/* With none left at all, a program of the kernel's keeps its port, and a free one stays free. */
+/* With no descriptor left, a program of the kernel keeps its port, and a free one stays free. */
 static void no_descriptor(void)
 {
 	uint16_t port = 0, free_port = 0;

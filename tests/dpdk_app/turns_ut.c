@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lengths of turns by what was done in them, and turns in which the kernel ran others.
+ * Lengths of turns by the work done in them, and turns in which the kernel ran other threads.
  */
 #include <string.h>
 #include <sys/rseq.h>
@@ -17,7 +17,7 @@ enum {
 
 static struct turns t;
 
-/* A turn that the kernel left alone, at last: most of them are. */
+/* Runs until a turn that the kernel did not interrupt; most are. */
 static void turn(uint64_t ns)
 {
 	uint64_t lost = t.lost_turns;
@@ -52,7 +52,7 @@ static void begin(void)
 {
 	memset(&t, 0, sizeof(t));
 	turns_ends(&t);
-	/* The first one's beginning is not known. */
+	/* The start of the first turn is not known. */
 	turns_next(&t, UINT64_MAX);
 	CU_ASSERT_EQUAL(stat("core_turn_ns_max"), 0);
 }
@@ -88,7 +88,7 @@ static void broken_turn_has_no_length(void)
 	turns_break(&t);
 	turn(1000000);
 	CU_ASSERT_EQUAL(stat("core_turn_ns_max"), 0);
-	/* It is not the next one's, either. */
+	/* It does not count for the next one, either. */
 	turn(10);
 	CU_ASSERT_EQUAL(stat("core_turns_detach"), 0);
 	CU_ASSERT_EQUAL(stat("core_turns_plain"), 1);
@@ -101,7 +101,7 @@ static void turn_that_others_had(void)
 	begin();
 	turns_ends(&t);
 	turns_next(&t, 10);
-	/* The thread gives its CPU away in the middle of a turn. */
+	/* The thread yields its CPU in the middle of a turn. */
 	nanosleep(&wait, NULL);
 	turns_ends(&t);
 	turns_next(&t, 1000000);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Large mappings are given back by a thread of their own, in pieces, oldest first; small ones, and
- * those for which too much waits, by the caller. munmap() is the test's, and can be held.
+ * A thread of its own unmaps large mappings, in pieces, oldest first. The caller unmaps small ones,
+ * and large ones when too many wait. munmap() is the test's, and can be held.
  */
 #include <sys/mman.h>
 
@@ -56,7 +56,7 @@ static void wait_for(uint32_t calls)
 		usleep(1000);
 }
 
-/* Addresses are never touched. */
+/* The addresses are never accessed. */
 static void *address(uint32_t mib)
 {
 	return (void *)(uintptr_t)((uint64_t)(mib + 1) * MIB);
@@ -78,7 +78,7 @@ static void large_ones_elsewhere(void)
 	pthread_mutex_lock(&gate);
 	unmap(address(0), 10 * MIB);
 	unmap(address(20), 10 * MIB + 4096);
-	/* The thread is held at the first piece, and the caller is not. */
+	/* The thread is held at the first piece, and the caller goes on. */
 	CU_ASSERT_EQUAL(by_caller, 0);
 	pthread_mutex_unlock(&gate);
 	wait_for(21);
@@ -100,7 +100,7 @@ static void no_more_than_so_much_waits(void)
 	wait_for(UNMAP_OWED_BYTES / MIB);
 }
 
-/* A TiB without pages neither takes a million calls nor has the caller do what waits behind it. */
+/* A TiB without pages takes few calls, and does not make the caller unmap those behind it. */
 static void sparse_ones_in_long_steps(void)
 {
 	const size_t tib = (size_t)1 << 40;

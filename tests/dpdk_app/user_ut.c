@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shares of weftd as a whole: limits and their defaults, who is refused, whose uids are whose, what
- * files of the kernel say.
+ * Shares of weftd as a whole: limits and their defaults, refusals, owners of uids, parsing of the
+ * kernel's files.
  *
  * Runs dpdk_app/client/user.c and user_tables.c.
  */
@@ -85,12 +85,12 @@ static void process_then_user_then_all(void)
 	CU_ASSERT_EQUAL(user_take(b, HW_SHARE_DESCRIPTOR, 1, &quota), EDQUOT);
 	CU_ASSERT_EQUAL(quota.of, HW_SHARE_OF_USER);
 	CU_ASSERT_EQUAL(quota.limit, 75);
-	/* Somebody else has the rest, and nobody more than there is. */
+	/* Another user gets the rest, and none gets more than there is. */
 	CU_ASSERT_EQUAL(user_take(other, HW_SHARE_DESCRIPTOR, 25, &quota), 0);
 	CU_ASSERT_EQUAL(user_take(other, HW_SHARE_DESCRIPTOR, 1, &quota), ENOMEM);
 	user_give(a, HW_SHARE_DESCRIPTOR, 50);
 	CU_ASSERT_EQUAL(user_take(other, HW_SHARE_DESCRIPTOR, 1, &quota), 0);
-	/* A refusal took nothing. */
+	/* A refusal took nothing from the account. */
 	user_give(b, HW_SHARE_DESCRIPTOR, 25);
 	user_give(other, HW_SHARE_DESCRIPTOR, 26);
 	CU_ASSERT_EQUAL(user_take(a, HW_SHARE_BYTES, UINT64_MAX, &quota), EDQUOT);
@@ -100,7 +100,7 @@ static void process_then_user_then_all(void)
 	user_leave(other);
 }
 
-/* Registered memory counts in the cgroups of its processes: the operator may know of more of it. */
+/* Registered memory counts in the cgroups of its processes, so the operator may allow more. */
 static void more_memory_than_was_found(void)
 {
 	struct user_process *a = user_join(UID_A, 1);
@@ -115,7 +115,7 @@ static void more_memory_than_was_found(void)
 	CU_ASSERT_EQUAL(user_take(a, HW_SHARE_MEMORY, 1, &why), EDQUOT);
 	CU_ASSERT_EQUAL(why.kind, HW_SHARE_MEMORY);
 	user_give(a, HW_SHARE_MEMORY, 8 << 20);
-	/* The kernel's limits are what they are. */
+	/* The kernel's limits remain. */
 	CU_ASSERT_EQUAL(user_take(a, HW_SHARE_MAPPING, 1001, &why), ENOMEM);
 	user_leave(a);
 }
@@ -178,7 +178,7 @@ static void connections_of_a_nic(void)
 	CU_ASSERT_EQUAL(user_may_connect(a, 4, MAX, &quota), 0);
 	user_on_nic(a, 3, -1);
 	CU_ASSERT_EQUAL(user_may_connect(b, 3, MAX, &quota), 0);
-	/* An operator's limit stands alone. */
+	/* An operator's limit replaces the default. */
 	limits.user[HW_SHARE_CONNECTION] = 4096;
 	user_init(&limits, &tables);
 	CU_ASSERT_EQUAL(user_may_connect(a, 3, MAX, &quota), 0);
@@ -251,7 +251,7 @@ static void uids_of_user_namespaces(void)
 	CU_ASSERT_EQUAL(user_tables_owner(300000), 300000);
 	CU_ASSERT_EQUAL(user_tables_owner(400000), UID_B);
 	CU_ASSERT_EQUAL(user_tables_owner(0), 0);
-	/* So one user has one share, whatever uids its processes run with. */
+	/* One user has one share, whatever uids its processes run with. */
 	a = user_join(200003, 1);
 	b = user_join(UID_A, 2);
 	CU_ASSERT_FATAL(a && b);

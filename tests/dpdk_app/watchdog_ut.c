@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The watchdog is fed while every core turns, and not while one does not.
+ * The watchdog is fed while every core makes turns, and not while one does not.
  */
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -92,7 +92,7 @@ static void test_turns(void)
 	end();
 }
 
-/* A core that sleeps is woken, so that it has a turn if it can. */
+/* A sleeping core is woken, so that it makes a turn if it can. */
 static void test_sleeper(void)
 {
 	struct watchdog dog;
@@ -106,7 +106,7 @@ static void test_sleeper(void)
 	watchdog_init(&dog, &app, 0);
 	CU_ASSERT_EQUAL(read(fds[0], &value, sizeof(value)), sizeof(value));
 	turn(0);
-	/* It does not come. */
+	/* It makes none. */
 	CU_ASSERT_FALSE(watchdog_look(&dog, &app, SECOND));
 	CU_ASSERT_FALSE(told());
 	close(fds[0]);

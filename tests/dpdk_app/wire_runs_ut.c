@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Frames to the kernel in runs and singly: their order, the run that waits for the next burst and
- * how long, what stays with the caller where there is no room.
+ * for how long, and the frames that stay with the caller where there is no room.
  *
  * Runs dpdk_app/wire/wire_runs.c and gso_run.c; the sockets are arrays here.
  */
@@ -74,7 +74,8 @@ uint32_t xsk_tx(struct xsk *xsk, struct rte_mbuf **frames, uint32_t n)
 	return n;
 }
 
-/* n segments are sent, the last with these flags; returns how many were taken, the others are kept.
+/*
+ * Sends n segments, the last with these flags; returns how many were taken, and keeps the others.
  */
 static uint32_t send_some(uint32_t n, uint8_t last_flags)
 {
@@ -93,7 +94,7 @@ static uint32_t send_some(uint32_t n, uint8_t last_flags)
 	return took;
 }
 
-/* A flow that is past its single frames. */
+/* A flow past its initial single frames. */
 static void begin(void)
 {
 	pool = seg_pool("wire_runs_ut");
@@ -117,7 +118,7 @@ static void end(void)
 	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), SEG_POOL);
 }
 
-/* Bursts of one flow come out in runs as long as they can be, but for one frame too many. */
+/* Bursts of one flow are sent in the longest possible runs, with at most one frame too many. */
 static void bursts_become_one(void)
 {
 	uint32_t frames = 0, longest = 0;
@@ -139,7 +140,10 @@ static void bursts_become_one(void)
 	end();
 }
 
-/* One turn, and no longer; and what ends a message, or a burst that was not full, not at all. */
+/*
+ * A run waits for one turn, and no longer; the end of a message, or of a partial burst, does not
+ * wait.
+ */
 static void nothing_waits_long(void)
 {
 	begin();
@@ -159,7 +163,7 @@ static void nothing_waits_long(void)
 	end();
 }
 
-/* What was held goes before what comes after it, whatever that is. */
+/* Held frames go before later ones of any kind. */
 static void what_follows_comes_behind(void)
 {
 	begin();
@@ -189,7 +193,7 @@ static void every_length(void)
 	}
 }
 
-/* The link goes: nothing of before comes out when it is back. */
+/* The link goes down: no earlier frame is sent when it is up again. */
 static void link_down(void)
 {
 	begin();
@@ -205,14 +209,14 @@ static void link_down(void)
 static void no_room(void)
 {
 	begin();
-	/* The kernel refuses the run: as many as the ring takes go singly. */
+	/* The kernel refuses the run: single frames are sent, as many as the ring takes. */
 	refuse = true;
 	xsk_room = 10;
 	CU_ASSERT_EQUAL(send_some(FW_BURST, WIRE_TCP_ACK | WIRE_TCP_PSH), 10);
 	xsk_room = 100;
 	CU_ASSERT_EQUAL(send_some(FW_BURST - 10, WIRE_TCP_ACK), FW_BURST - 10);
 	CU_ASSERT_EQUAL(num_runs, FW_BURST);
-	/* What was held stays so, and nothing else is taken. */
+	/* Held frames stay held, and no others are taken. */
 	refuse = false;
 	CU_ASSERT_EQUAL(send_some(FW_BURST, WIRE_TCP_ACK), FW_BURST);
 	CU_ASSERT_EQUAL(held.num, FW_BURST);
@@ -223,7 +227,7 @@ static void no_room(void)
 	CU_ASSERT_EQUAL(wire_runs_pump(&wire), 0);
 	CU_ASSERT_EQUAL(wire_runs_pump(&wire), 0);
 	CU_ASSERT_EQUAL(held.num, FW_BURST - 3);
-	/* The rest of it and two of those behind. */
+	/* The rest of it and two of the frames behind. */
 	xsk_room = FW_BURST - 1;
 	CU_ASSERT_EQUAL(send_some(5, WIRE_TCP_ACK), 2);
 	CU_ASSERT_EQUAL(held.num, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processes that connect: see cm.h. Calls proc.c.
+ * Processes that connect; see cm.h. Calls proc.c.
  */
 #include "tests/fuzz/cm.h"
 
@@ -29,7 +29,7 @@ static int run(struct w_proc *p, enum hw_cmd_op op, const struct hw_cmd_cm *cm,
 	return proc_cmd(p, &cmd, resp);
 }
 
-/* FW_NONE: there is no room. */
+/* FW_NONE: the table is full. */
 static uint32_t create(struct cm_end *end, struct w_proc *p, uint32_t space, uint16_t port)
 {
 	struct hw_cmd_cm cm = {.eq = end->eq};
@@ -48,7 +48,7 @@ static void listen_on(struct cm_end *end, struct w_proc *p, uint32_t space, uint
 	struct hw_cmd_cm cm = {
 	    .ep = create(end, p, space, CM_PORT),
 	    .arg = backlog,
-	    /* Which takes requests in datagrams as well. */
+	    /* A listener that also takes requests in datagrams. */
 	    .transport = space == HW_CM_TCP ? HW_CM_TRANSPORT_TCP : HW_CM_TRANSPORT_RD,
 	};
 	struct hw_cmd_resp resp;
@@ -92,7 +92,7 @@ static void connect_to(struct cm_end *end, struct w_proc *p, const struct rec *r
 	(void)run(p, HW_CMD_CM_CONNECT, &cm, &resp);
 }
 
-/* A request is kept; an answer to one's own is acknowledged, unless r says otherwise. */
+/* Keeps a request; acknowledges the answer to an own request, unless r says otherwise. */
 static void hear(struct cm_end *end, struct w_proc *p, const struct rec *r)
 {
 	struct hw_cmd_cm cm = {.eq = end->eq};
@@ -112,7 +112,7 @@ static void hear(struct cm_end *end, struct w_proc *p, const struct rec *r)
 		(void)run(p, HW_CMD_CM_ACCEPT, &cm, &resp);
 }
 
-/* The event that comes next, which is of this type. */
+/* Receives the next event, which must be of this type. */
 static uint32_t expect(const struct cm_end *end, struct w_proc *p, enum hw_cm_event_type type)
 {
 	struct hw_cmd_cm cm = {.eq = end->eq};

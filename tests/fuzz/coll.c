@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The communicator of coll.h, raw.
- *
- * Called by frames.c and good.c; calls proc.c and sched.c.
+ * The communicator of coll.h, without libgoal. Calls proc.c and sched.c.
  */
 #include "tests/fuzz/coll.h"
 
@@ -139,7 +137,7 @@ static bool is_idle(void)
 	return coll_idle(waited_for);
 }
 
-/* Whether it ends well at both ends; some divide by zero. */
+/* True if it succeeds at both ends; some divide by zero. */
 static bool works(struct coll *coll, uint32_t k)
 {
 	uint32_t e;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fuzz target: what processes send to weftd's socket. Packets of any length with any descriptors
- * beside them (dpdk_app/client/client.c, client_cmd.c, hostmem.c), connections that come and go,
- * answers that are not read.
+ * Fuzz target: input to weftd's socket. Packets of any length with any descriptors attached
+ * (dpdk_app/client/client.c, client_cmd.c, hostmem.c), connections that come and go, unread
+ * answers.
  *
- * The processes are ends of sockets of this one; the cores are the functions below that msg.c
- * has in weftd, and answer when the program says so, with what it says. At the end every process
- * is gone: no descriptor, mapping, message or connection may be left, and who stayed to the end has
- * had one answer for each packet. The input is a program of 16-byte records.
- * Called by run/entry.c (libFuzzer) and replay.c. Built where DPDK is: its ring is in a header.
+ * The processes are ends of this process's sockets. The functions below replace weftd's msg.c and
+ * the cores; they answer when the input says so, with the input's content. At the end every process
+ * is gone: no descriptor, mapping, message or connection may be left, and a process that stayed to
+ * the end must have one answer for each packet. The input is a program of 16-byte records. Built
+ * only with DPDK: its ring is in a header.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -50,7 +50,7 @@ enum step {
 enum {
 	PROCS = 4,
 	MSGS = 256,
-	FDS = 20, /* kinds of descriptors that are sent along */
+	FDS = 20, /* kinds of descriptors to send */
 	RING = 1024,
 	RECS = 192,
 	END_ROUNDS = 2000,
@@ -74,16 +74,16 @@ static socklen_t address_bytes;
 static struct proc {
 	int fd; /* -1: not connected */
 	uint32_t sent, answered;
-	bool left;    /* it was ended from the other side */
-	uint64_t key; /* of memory that it has, or had */
+	bool left;    /* the other side closed it */
+	uint64_t key; /* descriptor of memory that it has, or had */
 } proc[PROCS];
 
-/* On their way to the core, in order. */
+/* Commands on their way to the core, in order. */
 static struct msg *msgs[MSGS];
 static uint32_t num_msgs;
 static bool core_is_full;
 
-/* Mappings that the firmware has, with the client that brought them. */
+/* Mappings of the firmware, with the client that registered them. */
 static struct mapping {
 	struct client *c;
 	void *start;
@@ -98,14 +98,14 @@ static void check(int ok, const char *what)
 	abort();
 }
 
-/* ---- what weftd's other files do --------------------------------------------------------- */
+/* ---- functions of weftd's other files ---- */
 
 uint64_t app_clock_ns(void)
 {
 	return clock_ns;
 }
 
-/* Helper threads would; there are none. */
+/* Stands for helper threads, of which there are none. */
 void app_wake_control(struct app *of)
 {
 	(void)of;
@@ -136,7 +136,7 @@ int msg_send(struct msg *msg)
 	return 0;
 }
 
-/* At once, so that what is left can be counted. */
+/* Unmaps at once, so that the remaining mappings can be counted. */
 void fd_drop_of(int fd, uid_t uid)
 {
 	(void)uid;
@@ -177,7 +177,7 @@ static void unmap_one(struct client *c, uint32_t skip)
 	}
 }
 
-/* As fw_cmd() and cmd_finish() of msg.c do it, but for what the firmware makes of it. */
+/* Does as fw_cmd() and cmd_finish() of msg.c, without the firmware's work. */
 static void command(struct msg *msg, uint32_t eq)
 {
 	struct client *c = msg->client;
@@ -186,7 +186,7 @@ static void command(struct msg *msg, uint32_t eq)
 	case HW_CMD_REG_MR:
 		if (!msg->aux.mapping)
 			break;
-		/* Its bytes are there. */
+		/* Checks that its bytes can be read. */
 		check(((volatile uint8_t *)msg->aux.mapping)[msg->aux.map_bytes - 1] == 0,
 		      "mapping");
 		mappings[num_mappings++] = (struct mapping){c, msg->aux.handle};
@@ -233,7 +233,7 @@ static void core_answers(uint32_t i, uint32_t status, uint32_t eq)
 	client_msg_back(msg);
 }
 
-/* Answers come in the order of commands of one client but for those that wait. */
+/* Answers to one client come in the order of its commands, except for those that wait. */
 static void step_core(const struct rec *r)
 {
 	uint32_t i = 0, k;
@@ -243,7 +243,7 @@ static void step_core(const struct rec *r)
 	if (!num_msgs)
 		return;
 	i = r->b % num_msgs;
-	/* A core attaches, and detaches, before what was sent later. */
+	/* A core attaches, and detaches, before it handles later commands. */
 	for (k = 0; k < i; k++)
 		if (msgs[k]->client == msgs[i]->client)
 			i = k;
@@ -315,12 +315,12 @@ static void send_packet(struct proc *p, const void *data, size_t bytes, const st
 		p->sent++;
 	else if (errno != EAGAIN)
 		p->left = true;
-	/* Of nothing at all weftd learns nothing: the end of a connection looks the same. */
+	/* weftd cannot detect an empty packet: the end of a connection looks the same. */
 	if (!bytes)
 		p->left = true;
 }
 
-/* Pieces of memory that the process has, whole pages and not. Returns their bytes. */
+/* Picks pieces of memory that the process has, whole pages and not. Returns their bytes. */
 static size_t add_pieces(const struct proc *p, const struct hw_cmd_reg_mr *reg, uint8_t *to,
 			 const struct rec *r)
 {
@@ -337,7 +337,7 @@ static size_t add_pieces(const struct proc *p, const struct hw_cmd_reg_mr *reg, 
 	return n * sizeof(piece[0]);
 }
 
-/* r->b: the operation; x: what it says; y: a word that is changed, at z; z >> 24: its length. */
+/* r->b: the operation; x: its arguments; y: a word to change, at z; z >> 24: its length. */
 static void step_send(struct proc *p, const struct rec *r)
 {
 	struct hw_cmd cmd = {.op = r->b % (HW_CMD_OPS + 2), .tag = r->x};
@@ -373,8 +373,8 @@ static void step_send(struct proc *p, const struct rec *r)
 }
 
 /*
- * The records behind it are the packet; how many were taken. As often as x says, so that a process
- * which does not read gets more answers than its socket holds.
+ * The following records are the packet; returns how many were used. Sends it as often as x says, so
+ * that a process which does not read gets more answers than its socket holds.
  */
 static uint32_t step_send_raw(struct proc *p, const struct rec *r, uint32_t left)
 {
@@ -422,7 +422,7 @@ static bool read_answer(struct proc *p)
 			memcpy(&fd, CMSG_DATA(cm) + k * sizeof(fd), sizeof(fd));
 			if (resp.op == HW_CMD_ALLOC_MEM) {
 				p->key = resp.u.alloc_mem.key;
-				/* Pages that are there, or weftd would not map them. */
+				/* Touches the pages, or weftd would not map them. */
 				(void)!pwrite(fd, pages, sizeof(pages), 0);
 			}
 			close(fd);
@@ -438,7 +438,7 @@ static void step_close(struct proc *p)
 	p->fd = -1;
 }
 
-/* Some client's memory has failed. */
+/* Makes some client's memory fail. */
 static void step_dead(uint32_t n)
 {
 	if (num_msgs && msgs[n % num_msgs]->client)
@@ -502,7 +502,7 @@ static uint32_t open_files(void)
 	return n;
 }
 
-/* Everything is answered and read, as long as anything happens. */
+/* Answers and reads everything, until nothing happens any more. */
 static void settle(void)
 {
 	uint32_t round, i;
@@ -552,7 +552,7 @@ static struct rte_ring *new_ring(void)
 	return ring;
 }
 
-/* A descriptor of the same file with other rights: O_RDONLY, O_PATH and so on. */
+/* Makes a descriptor of the same file with other rights: O_RDONLY, O_PATH and so on. */
 static int again(int fd, int flags)
 {
 	char path[40];
@@ -561,7 +561,10 @@ static int again(int fd, int flags)
 	return open(path, flags | O_CLOEXEC);
 }
 
-/* What no library sends: kinds of files that a check could take for memory, or for an event. */
+/*
+ * Descriptors that no library sends: kinds of files that a check could take for memory, or for an
+ * event.
+ */
 static void new_strangers(void)
 {
 	int ends[2];
@@ -616,7 +619,7 @@ static void new_files(void)
 
 void fuzz_control_begin(void)
 {
-	/* All processes are this one: half of it must be enough for them. */
+	/* All processes share the descriptors of this one: half of them must suffice. */
 	const struct user_tables tables = {64, 8192, UINT64_C(1) << 40, .mappings = 65536,
 					   .memory = UINT64_C(1) << 40};
 	static struct control_source listen_source;
@@ -653,7 +656,7 @@ void fuzz_control_begin(void)
 		  !epoll_ctl(epoll_fd, EPOLL_CTL_ADD, nic->listen_fd, &ev),
 	      "no socket");
 	snprintf(nic->name, sizeof(nic->name), "weft0");
-	/* Nobody waits: it takes the descriptor that it keeps for bad times. */
+	/* No other connection waits: weftd uses its reserved descriptor. */
 	client_accept(nic, epoll_fd);
 }
 

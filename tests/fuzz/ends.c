@@ -2,7 +2,7 @@
 /*
  * The processes of ends.h: set-up, posting, the account of completions.
  *
- * Called by frames.c; calls proc.c.
+ * Calls proc.c.
  */
 #include "tests/fuzz/ends.h"
 
@@ -88,7 +88,7 @@ static void link_end(uint32_t e)
 	struct end *end = &ends.end[e];
 	uint32_t i;
 
-	/* That over TCP, the connection manager links. */
+	/* The connection manager connects the QP over TCP. */
 	for (i = 0; i < E_RC_TCP; i++)
 		W_CHECK(!proc_rts(p, &end->qp[i], E_QKEY, &ends.end[!e].qp[i]), "no QP in RTS");
 	end->ah[0] = proc_ah(p, end->pd, w->nic[!e].fw->config.ip);
@@ -114,7 +114,7 @@ static void join_end(uint32_t e)
 
 void ends_begin(void)
 {
-	/* A Write of nothing opens the session of either end. */
+	/* An empty Write opens the session of either end. */
 	static const struct rec hello = {.b = HW_WQE_WRITE};
 	uint32_t e, i;
 
@@ -165,7 +165,7 @@ void ends_mend(uint32_t e, uint32_t qp)
 	}
 	if (state == HW_QPS_RTS)
 		return;
-	/* Its connection does not come again. */
+	/* A reset connection is not set up again. */
 	if (qp == E_RC_TCP)
 		return;
 	ends_forget(e, qp);
@@ -304,7 +304,7 @@ void ends_recv(uint32_t e, const struct rec *r)
 				  qp->made.rq_offset, qp->made.rq_entries, qp->made.rq_stride_bytes,
 				  &wqe, sge);
 	}
-	/* Receives of a QP in error are flushed when a doorbell rings. */
+	/* A doorbell makes the NIC flush receives of a QP in error. */
 	if (!qp->srq)
 		proc_ring_sq(p, qp);
 }
@@ -326,7 +326,7 @@ static void check_cqe(uint32_t e, const struct hw_cqe *cqe, bool recv)
 	job->done = true;
 	if (!recv || !end->qp[job->qp].srq)
 		W_CHECK(cqe->qpn == end->qp[job->qp].made.qpn, "a completion of another QP");
-	/* With an immediate, what counts the bytes is where the Write went. */
+	/* With an immediate, the bytes counted are at the Write's destination. */
 	W_CHECK(cqe->status != HW_STATUS_SUCCESS || cqe->opcode != HW_CQE_RECV ||
 		    cqe->bytes <= job->bytes,
 		"%u bytes were received where there is room for %u", cqe->bytes, job->bytes);
@@ -350,8 +350,8 @@ void ends_poll(void)
 }
 
 /*
- * On a stream a liar may acknowledge a read in the name of a peer that never got it: it waits for
- * its response while the peer lives, and so does what stands behind it.
+ * On a stream a forger may acknowledge a read in the name of a peer that never received it. The
+ * read waits for its response while the peer lives, and so do all requests behind it.
  */
 bool ends_idle(void)
 {
@@ -374,7 +374,7 @@ bool ends_idle(void)
 
 /* ---- collectives ------------------------------------------------------------------------- */
 
-/* A run has an end of its own: the other rank may never start, or be lied away. */
+/* A run ends by its own time-out: the other rank may never start, or forged frames may abort it. */
 void ends_run(uint32_t e, const struct rec *r)
 {
 	(void)coll_start(&ends.coll, e, r->b % COLL_SCHEDULES,
@@ -391,7 +391,7 @@ void ends_goal(uint32_t e, const struct rec *r)
 		(void)coll_cancel(&ends.coll, e, r->c % COLL_RECORDS);
 		break;
 	default:
-		/* At the same place, whether it is the same or not. */
+		/* Maps it again at the same place, whether it is the same memory or not. */
 		(void)coll_load(&ends.coll, 0, r->c % COLL_SCHEDULES, r->x % 65536);
 		(void)coll_load(&ends.coll, 1, r->c % COLL_SCHEDULES, r->x % 65536);
 		break;

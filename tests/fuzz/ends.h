@@ -2,9 +2,9 @@
 /*
  * One process on each NIC with an object of every kind, and an account of what it has posted.
  *
- * Used by frames.c. The account is the oracle: a completion must be of something that was
- * posted, once, with no more bytes than there was room for; and when all faults have ended,
- * whatever was to be sent has completed.
+ * Used by frames.c. The account is the oracle: a completion must belong to one posted request,
+ * once, with no more bytes than there was room for; and when all faults have ended, every request
+ * has completed.
  */
 #ifndef WEFT_TESTS_FUZZ_ENDS_H
 #define WEFT_TESTS_FUZZ_ENDS_H
@@ -18,18 +18,18 @@ enum {
 	E_QKEY = 0x1111,
 	E_JOBS = 1024,
 
-	/* the memory of a process, each with its own rights; what lies between is nobody's */
+	/* the memory of a process, each part with its own rights; the gaps belong to none */
 	E_ALL_AT = 0, /* all rights, mapped */
 	E_ALL_BYTES = 64 << 10,
-	E_READ_AT = 68 << 10, /* peers may read it, nobody may write it; mapped */
+	E_READ_AT = 68 << 10, /* peers may read it, but not write it; mapped */
 	E_READ_BYTES = 4 << 10,
 	E_LOCAL_AT = 76 << 10, /* the process itself, by system calls */
 	E_LOCAL_BYTES = 40 << 10,
 
-	/* in those, what collectives use */
-	E_COLL_AT = 32 << 10, /* of all: coll.h's memory and slot 0 */
+	/* in those, the part for collectives */
+	E_COLL_AT = 32 << 10, /* part of all: coll.h's memory and slot 0 */
 	E_COLL_BYTES = 20 << 10,
-	E_OTHER_AT = 8 << 10, /* of local: slot 1 */
+	E_OTHER_AT = 8 << 10, /* part of local: slot 1 */
 	E_OTHER_BYTES = 8 << 10,
 };
 
@@ -60,7 +60,7 @@ struct end {
 struct ends {
 	struct end end[2];
 	struct coll coll;
-	bool lied; /* forged frames were sent */
+	bool lied; /* set when forged frames were sent */
 	uint32_t num_jobs;
 	struct job {
 		bool recv, done;
@@ -75,22 +75,22 @@ extern struct ends ends;
 /* Makes both ends in the world, with QPs in RTS, sessions open. Process i is end i. */
 void ends_begin(void);
 
-/* Posts what r says (frames.c); nothing when there is no room. */
+/* Posts the request that r describes (frames.c); nothing when there is no room. */
 void ends_post(uint32_t e, const struct rec *r);
 void ends_recv(uint32_t e, const struct rec *r);
-/* Collectives: starts a run; loads, cancels, lets the pool's memory go (frames.c). */
+/* Collectives: starts a run; loads, cancels, unmaps the pool's memory (frames.c). */
 void ends_run(uint32_t e, const struct rec *r);
 void ends_goal(uint32_t e, const struct rec *r);
-/* Takes all completions and checks them against what was posted. */
+/* Polls all completions and checks them against the account. */
 void ends_poll(void);
-/* A QP's requests may never complete. */
+/* Marks a QP whose requests may never complete. */
 void ends_forget(uint32_t e, uint32_t qp);
-/* A QP in an error state is set up anew. */
+/* Sets up anew a QP in an error state. */
 void ends_mend(uint32_t e, uint32_t qp);
 struct fw_qp *ends_fw_qp(uint32_t e, uint32_t qp);
-/* Everything that was sent has completed, every run is over. */
+/* True if every request has completed and every run has ended. */
 bool ends_idle(void);
-/* Memory that nobody may write is as it was. */
+/* Checks that memory without write permission is unchanged. */
 void ends_check_memory(void);
 
 #endif /* WEFT_TESTS_FUZZ_ENDS_H */

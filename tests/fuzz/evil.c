@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The process of evil.h.
- *
- * Called by host.c and scribble.c; calls proc.c.
+ * The process of evil.h. Calls proc.c.
  */
 #include "tests/fuzz/evil.h"
 
@@ -47,7 +45,7 @@ static void remember_qp(uint32_t e, const struct hw_resp_create_qp *made, uint8_
 	o->qp = (struct w_qp){.made = *made, .type = type, .srq = !made->rq_entries};
 }
 
-/* What a command that succeeded has made. */
+/* Remembers the object that a successful command has made. */
 static void take_answer(uint32_t e, const struct hw_cmd *cmd, const struct hw_cmd_resp *resp)
 {
 	struct evil_obj *o;
@@ -215,6 +213,38 @@ static uint32_t named_object(uint32_t e, uint32_t op, uint32_t i)
 	}
 }
 
+/* Commands of collectives and connections; any other takes an object alone. */
+static void make_sane_link(uint32_t e, struct hw_cmd *cmd, const struct rec *r)
+{
+	switch (cmd->op) {
+	case HW_CMD_GOAL_OPEN:
+	case HW_CMD_GOAL_COMM_CREATE:
+	case HW_CMD_GOAL_COMM_DESTROY:
+	case HW_CMD_GOAL_POOL:
+	case HW_CMD_GOAL_LOAD:
+	case HW_CMD_GOAL_UNLOAD:
+	case HW_CMD_GOAL_CANCEL:
+		evil_goal_sane(e, cmd, r);
+		break;
+	case HW_CMD_CM_CREATE:
+	case HW_CMD_CM_BIND:
+	case HW_CMD_CM_LISTEN:
+	case HW_CMD_CM_RESOLVE:
+	case HW_CMD_CM_DATA:
+	case HW_CMD_CM_CONNECT:
+	case HW_CMD_CM_ACCEPT:
+	case HW_CMD_CM_MOVE:
+	case HW_CMD_CM_EVENT:
+	case HW_CMD_CM_REST:
+		cm_sane(cmd, r, handle(e, EVIL_EQ, r->b >> 4), w->nic[r->x >> 31].fw->config.ip,
+			handle(e, EVIL_QP, r->z));
+		break;
+	default:
+		cmd->u.obj.handle = named_object(e, cmd->op, r->b);
+		break;
+	}
+}
+
 static void make_sane(uint32_t e, struct hw_cmd *cmd, const struct rec *r)
 {
 	switch (cmd->op) {
@@ -278,30 +308,8 @@ static void make_sane(uint32_t e, struct hw_cmd *cmd, const struct rec *r)
 	case HW_CMD_STATS:
 		cmd->u.obj = (struct hw_cmd_handle){.cursor = r->x};
 		break;
-	case HW_CMD_GOAL_OPEN:
-	case HW_CMD_GOAL_COMM_CREATE:
-	case HW_CMD_GOAL_COMM_DESTROY:
-	case HW_CMD_GOAL_POOL:
-	case HW_CMD_GOAL_LOAD:
-	case HW_CMD_GOAL_UNLOAD:
-	case HW_CMD_GOAL_CANCEL:
-		evil_goal_sane(e, cmd, r);
-		break;
-	case HW_CMD_CM_CREATE:
-	case HW_CMD_CM_BIND:
-	case HW_CMD_CM_LISTEN:
-	case HW_CMD_CM_RESOLVE:
-	case HW_CMD_CM_DATA:
-	case HW_CMD_CM_CONNECT:
-	case HW_CMD_CM_ACCEPT:
-	case HW_CMD_CM_MOVE:
-	case HW_CMD_CM_EVENT:
-	case HW_CMD_CM_REST:
-		cm_sane(cmd, r, handle(e, EVIL_EQ, r->b >> 4), w->nic[r->x >> 31].fw->config.ip,
-			handle(e, EVIL_QP, r->z));
-		break;
 	default:
-		cmd->u.obj.handle = named_object(e, cmd->op, r->b);
+		make_sane_link(e, cmd, r);
 		break;
 	}
 }
@@ -328,9 +336,9 @@ void evil_cmd(uint32_t e, const struct rec *r, const uint8_t *raw)
 /* ---- queues ------------------------------------------------------------------------------ */
 
 /*
- * r->b: opcode, and from bit 4 the QP; r->c: flags, bit 4 the other evil is meant, bit 5 this
- * NIC, bit 6 not published, bit 7 no doorbell; x: bytes and place; y: a word to put in the
- * place that z >> 24 tells; z: what else.
+ * r->b: opcode, and from bit 4 the QP; r->c: flags, bit 4 the other evil process is meant, bit 5
+ * this NIC, bit 6 not published, bit 7 no doorbell; x: bytes and place; y: a word to write at the
+ * place z >> 24; z: further choices.
  */
 void evil_wqe(uint32_t e, const struct rec *r)
 {
@@ -400,7 +408,7 @@ void evil_recv(uint32_t e, const struct rec *r)
 		  o->ring, o->entries, o->stride, &wqe, sge);
 }
 
-/* Where the word lies: r->b the kind of place, r->c which of them, z the offset in it. */
+/* Picks the place of the word: r->b its kind, r->c the object, z the offset in it. */
 static uint64_t place_of(uint32_t e, const struct rec *r)
 {
 	static const enum evil_kind kinds[] = {EVIL_QP, EVIL_CQ, EVIL_SRQ, EVIL_EQ};
@@ -445,7 +453,7 @@ void evil_poke(uint32_t e, const struct rec *r)
 				 __ATOMIC_RELAXED);
 }
 
-/* Its events taken or not, its vector masked or not, told or not. */
+/* Takes its events or not, masks its vector or not, writes the consumer index or not. */
 static void mask_eq(uint32_t e, const struct rec *r)
 {
 	const struct evil_obj *eq = evil_pick(e, EVIL_EQ, r->b);
@@ -477,7 +485,7 @@ void evil_ring(uint32_t e, const struct rec *r)
 		}
 		proc_ring(proc(e), HW_DB_CQ_ARM, cq->handle, 0);
 		break;
-	case 2: /* a good one's, perhaps; or a mask comes and goes */
+	case 2: /* perhaps a good process's; or sets and clears a mask */
 		if (r->c & 4)
 			mask_eq(e, r);
 		else
@@ -553,7 +561,7 @@ void evil_attach(uint32_t e)
 		must(e, &make[i]);
 }
 
-/* The other's QP of the same place; of XRC the other end. */
+/* The other process's QP of the same index; for XRC the other end. */
 static uint32_t other_end(uint32_t e, uint32_t i)
 {
 	uint8_t type = evil[e].obj[EVIL_QP][i].qp.type;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives of the process of evil.h: commands, schedules and run records, right but for what
- * the program makes wrong in them.
- *
- * Called by evil.c; calls sched.c and proc.c.
+ * Collectives of the process of evil.h: commands, schedules and run records, valid except for the
+ * faults that the input chooses. Calls sched.c and proc.c.
  */
 #include "tests/fuzz/evil.h"
 
@@ -35,7 +33,7 @@ static void sane_comm(uint32_t e, struct hw_cmd_goal_comm *comm, const struct re
 	};
 }
 
-/* r->x: the schedule, bit 31: for the other rank; z: a word of it is changed, which and how. */
+/* r->x: the schedule, bit 31: for the other rank; z: index and change of one of its words. */
 static void sane_load(uint32_t e, struct hw_cmd_goal_load *load, const struct rec *r)
 {
 	uint8_t *stage = w->proc[EVIL_PROC + e].mem + EVIL_STAGE_AT;
@@ -113,7 +111,7 @@ void evil_goal_sane(uint32_t e, struct hw_cmd *cmd, const struct rec *r)
 	}
 }
 
-/* r->b: schedule; x: record (4 bits), time-out (16 bits); c bit 4: traced, bit 5: an event. */
+/* r->b: schedule; x: record (4 bits), time-out (16 bits); c bit 4: traced, bit 5: with an event. */
 void evil_run(uint32_t e, const struct rec *r)
 {
 	struct w_proc *p = &w->proc[EVIL_PROC + e];

@@ -3,9 +3,8 @@
  * Fuzz target: files of schedules. LogGOPSim's text and binary form (goal_text.c, goal_bin.c), and
  * compiled schedules that a program saved (libgoal_sched.c).
  *
- * The first byte of an input chooses which, the second what is made right in it. What is taken is
- * written as text and read again, and must be the same; what is refused is so with a message.
- * Called by run/entry.c (libFuzzer) and replay.c.
+ * The first byte of an input chooses the format, the second the fields to correct. An accepted file
+ * is written as text and read again, and must be the same; a refused one must give a message.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +88,7 @@ static void schedule(const char *data, size_t bytes, int binary)
 	goal_set_free(&set);
 }
 
-/* right bit 0: its CRC, bit 1: magic and version, bit 2: its length. */
+/* right: bit 0 corrects its CRC, bit 1 magic and version, bit 2 its length. */
 static void compiled(uint8_t *data, size_t bytes, uint8_t right)
 {
 	struct goal_header h;
@@ -136,7 +135,7 @@ void fuzz_files(const uint8_t *data, size_t bytes)
 
 	if (bytes < 2)
 		return;
-	/* Aligned, and of its own size. */
+	/* Aligned, and of its exact size. */
 	copy = malloc(bytes - 2 ? bytes - 2 : 1);
 	check(copy != NULL, "no memory");
 	memcpy(copy, data + 2, bytes - 2);

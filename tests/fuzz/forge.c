@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames of a liar: see forge.h. Formats: docs/wire-format.md.
- *
- * Called by frames.c; looks into the sessions of the NIC that is lied to, so that a lie can be
- * as near to the truth as the program wants it.
+ * Forged frames; see forge.h. Formats: docs/wire-format.md. Reads the sessions of the receiving
+ * NIC, so that a forgery can be as close to a valid frame as the input wants.
  */
 #include "tests/fuzz/forge.h"
 
@@ -51,7 +49,7 @@ void forge_add_eth(struct forge *f, uint16_t type)
 	forge_add(f, &eth, sizeof(eth));
 }
 
-/* peer: the last byte of the sender's address, 0: the other NIC's. */
+/* peer: the last byte of the sender's address; 0: the other NIC's. */
 static void add_ip(struct forge *f, uint8_t proto, uint8_t peer)
 {
 	struct wire_ip ip = {
@@ -359,7 +357,7 @@ void forge_fit(struct forge *f, uint32_t what, int32_t psn_delta)
 	memcpy(&ip, f->b + FORGE_IP_AT + offsetof(struct wire_ip, src), sizeof(ip));
 	s = rd_session_find(nic, ip, 0);
 	if (type_of(f) == WIRE_DGRAM_RD_HELLO) {
-		/* Answers ours, or returns what we gave. */
+		/* Answers our HELLO, or returns our cookie. */
 		struct wire_rd_hello *hello = (void *)rd;
 
 		if (f->bytes < FORGE_RD_AT + sizeof(*hello))
@@ -379,7 +377,7 @@ void forge_fit(struct forge *f, uint32_t what, int32_t psn_delta)
 		rd->psn =
 		    be32_put((what & FORGE_PSN_LOW ? s->rx_psn : s->rx_high) + (uint32_t)psn_delta);
 	if (what & FORGE_PSN && type_of(f) == WIRE_DGRAM_RD) {
-		/* One of the credits that it was given. */
+		/* One of its granted credits. */
 		rd->timestamp = be32_put(s->heard_timestamp);
 		rd->used = (uint8_t)(s->rx_used + 1);
 	}

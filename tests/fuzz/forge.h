@@ -2,8 +2,8 @@
 /*
  * A frame under construction: taken from the wire or built, changed field by field, sealed.
  *
- * Used by frames.c. Sealing makes lengths, checksum and CRC32C right, so that what was changed
- * is seen by the parsers behind them; a program may leave each of them wrong.
+ * Used by frames.c. Sealing corrects lengths, checksum and CRC32C, so that changed fields reach the
+ * parsers behind them; the input may leave each of them wrong.
  */
 #ifndef WEFT_TESTS_FUZZ_FORGE_H
 #define WEFT_TESTS_FUZZ_FORGE_H
@@ -12,7 +12,7 @@
 
 struct forge {
 	uint32_t bytes;
-	uint32_t to; /* NIC that it is meant for */
+	uint32_t to; /* receiving NIC */
 	uint8_t b[W_FRAME_MAX];
 };
 
@@ -23,7 +23,7 @@ enum {
 	FORGE_RD_AT = FORGE_DGRAM_AT + sizeof(struct wire_dgram),
 };
 
-/* Of frames with EtherType ESP. */
+/* In frames with EtherType ESP. */
 enum {
 	FORGE_EDP_AT = sizeof(struct wire_eth),
 	FORGE_ESP_AT = FORGE_EDP_AT + sizeof(struct wire_edp),
@@ -31,8 +31,8 @@ enum {
 };
 
 /*
- * Where a change is made: from here, offsets count. In frames of ESP: IP is EDP, UDP is ESP, DGRAM
- * and beyond the payload and what stands behind a message's header.
+ * Start of a change: offsets count from here. In frames of ESP: IP is EDP, UDP is ESP, DGRAM and
+ * beyond the payload and the part behind a message's header.
  */
 enum forge_layer {
 	FORGE_ETH,
@@ -40,13 +40,13 @@ enum forge_layer {
 	FORGE_UDP,
 	FORGE_DGRAM,
 	FORGE_RD,
-	FORGE_DDP,  /* or what stands behind the session header: ACK */
+	FORGE_DDP,  /* or the part behind the session header: ACK */
 	FORGE_DATA, /* behind the DDP header */
 	FORGE_END,  /* backwards from the CRC */
 	FORGE_LAYERS
 };
 
-/* forge_seal(): what to leave as it is. */
+/* forge_seal(): fields to leave unchanged. */
 enum {
 	FORGE_KEEP_LENGTHS = 0x01,
 	FORGE_KEEP_SUM = 0x02,
@@ -54,33 +54,33 @@ enum {
 	FORGE_KEEP_MAC = 0x08,
 };
 
-/* forge_fit(): which fields of the session to make right. */
+/* forge_fit(): fields of the session to correct. */
 enum {
 	FORGE_EPOCH = 0x01,
 	FORGE_PSN = 0x02,
 	FORGE_ACK = 0x04,
 	FORGE_ECHO = 0x08,
-	FORGE_PSN_LOW = 0x10, /* PSN counts from the lowest that is missing, not the highest */
+	FORGE_PSN_LOW = 0x10, /* PSN counts from the lowest missing one, not the highest */
 };
 
-/* Takes the frame sent back frames ago. */
+/* Takes the frame that was sent back frames ago. */
 void forge_take(struct forge *f, uint32_t back);
-/* A datagram of ours, as r says (frames.c), for a QP or none. */
+/* Builds a datagram as r says (frames.c), for a QP or none. */
 void forge_dgram(struct forge *f, const struct rec *r, const struct fw_qp *dst,
 		 const struct fw_qp *src, uint32_t stag, uint64_t to);
-/* ARP and ICMP. */
+/* Builds ARP and ICMP. */
 void forge_other(struct forge *f, const struct rec *r);
-/* EDP and ESP, as r says, of a stream of the communicator with that key. */
+/* Builds EDP and ESP as r says, of a stream of the communicator with that key. */
 void forge_edp(struct forge *f, const struct rec *r, uint64_t key);
-/* A message on a stream of an RC queue pair; and a frame of the communicator's group. */
+/* Builds a message on a stream of an RC queue pair; and a frame of the communicator's group. */
 void forge_rdmap(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to);
 void forge_group(struct forge *f, const struct rec *r, uint64_t key);
-/* A segment of a TCP connection of the NIC that it is meant for, mostly with an FPDU. */
+/* Builds a segment of a TCP connection of the receiving NIC, mostly with an FPDU. */
 void forge_tcp(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to);
-/* A message of the connection manager about an endpoint of the NIC that it is meant for. */
+/* Builds a message of the connection manager about an endpoint of the receiving NIC. */
 void forge_cm(struct forge *f, const struct rec *r);
 void forge_fit(struct forge *f, uint32_t what, int32_t psn_delta);
-/* Makes ports, incarnations (EPOCH), numbers (PSN) and ACK those of a stream there is. */
+/* Sets ports, incarnations (EPOCH), numbers (PSN) and ACK to those of an existing stream. */
 void forge_fit_esp(struct forge *f, uint32_t what, int32_t seq_delta);
 /* Stores, adds, xors or ors bytes of value, big-endian. */
 void forge_set(struct forge *f, enum forge_layer layer, uint32_t at, uint32_t bytes, uint32_t how,
@@ -90,14 +90,16 @@ void forge_put(struct forge *f, enum forge_layer layer, uint32_t at, const void 
 void forge_length(struct forge *f, uint32_t bytes);
 void forge_seal(struct forge *f, uint32_t keep);
 
-/* Of forge.c and forge_edp.c to each other: pieces of a frame, appended. */
+/* Shared by forge.c and forge_edp.c: pieces of a frame, appended. */
 void forge_add(struct forge *f, const void *data, size_t bytes);
 void forge_add_fill(struct forge *f, uint32_t bytes);
 void forge_add_eth(struct forge *f, uint16_t type);
-/* Ethernet and IPv4, from the other NIC. */
+/* Ethernet and IPv4 headers, from the other NIC. */
 void forge_add_ip(struct forge *f, uint8_t proto);
-/* Up to and with the datagram's header. peer: of the sender's address the last byte; 0: the other
- * NIC's. */
+/*
+ * Headers up to and including the datagram's. peer: last byte of the sender's address; 0: the other
+ * NIC's.
+ */
 void forge_add_dgram(struct forge *f, const struct wire_dgram *dgram, uint8_t peer);
 void forge_ddp(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to);
 bool forge_is_esp(const struct forge *f);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages of the connection manager from a liar who may know the names of endpoints; see forge.h.
- * Formats: shared_defs/wire_cm.h.
- *
- * Called by frames.c; looks at the endpoints of the NIC that is lied to.
+ * Messages of the connection manager from a forger who may know the names of endpoints; see
+ * forge.h. Formats: shared_defs/wire_cm.h. Reads the endpoints of the receiving NIC.
  */
 #include "tests/fuzz/cm.h"
 #include "tests/fuzz/forge.h"

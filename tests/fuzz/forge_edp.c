@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames of a liar over raw Ethernet: streams, messages of communicators and of RC queue pairs, and
- * reliable groups; see forge.h. Formats: docs/wire-esp.md, docs/wire-group.md.
- *
- * Called by frames.c and forge.c; looks into the streams and spaces of the NIC that is lied to.
+ * Forged frames over raw Ethernet: streams, messages of communicators and of RC queue pairs, and
+ * reliable groups; see forge.h. Formats: docs/wire-esp.md, docs/wire-group.md. Reads the streams
+ * and spaces of the receiving NIC.
  */
 #include "tests/fuzz/forge.h"
 
@@ -71,8 +70,8 @@ void forge_edp(struct forge *f, const struct rec *r, uint64_t key)
 }
 
 /*
- * A DDP segment on the stream of an RC queue pair: r as forge_dgram() takes it; r->b: what of the
- * stream is made right, r->z which one.
+ * A DDP segment on the stream of an RC queue pair: r as forge_dgram() takes it; r->b: fields of the
+ * stream to correct, r->z its number.
  */
 void forge_rdmap(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to)
 {
@@ -102,7 +101,7 @@ void forge_rdmap(struct forge *f, const struct rec *r, uint32_t stag, uint64_t t
 	forge_fit_esp(f, r->b & 0x80 ? r->b : FORGE_EPOCH | FORGE_PSN | FORGE_ACK, 0);
 }
 
-/* The member's space of that root, as far as there is one. */
+/* The member's space of that root, if there is one. */
 static const struct mgrp_space *space_of(struct forge *f, uint64_t key, uint32_t root)
 {
 	struct fw_nic *nic = w->nic[f->to].fw;
@@ -113,7 +112,7 @@ static const struct mgrp_space *space_of(struct forge *f, uint64_t key, uint32_t
 
 /*
  * r->b: type (3 bits), root, source and destination (a bit each that makes it wrong), epoch (a bit:
- * another); r->c: how far the number is from the next one; x: as add_goal(); y: also own and from;
+ * another); r->c: distance of the number from the next one; x: as add_goal(); y: also own and from;
  * z: missing.
  */
 void forge_group(struct forge *f, const struct rec *r, uint64_t key)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Segments of TCP from a liar who may know the numbers of a connection, with FPDUs, set-up frames
- * of MPA or rubbish in them; see forge.h. RFC 9293, RFC 5044.
- *
- * Called by frames.c and forge.c; looks at the connections of the NIC that is lied to.
+ * TCP segments from a forger who may know the numbers of a connection, with FPDUs, set-up frames of
+ * MPA or garbage in them; see forge.h. RFC 9293, RFC 5044. Reads the connections of the receiving
+ * NIC.
  */
 #include "nic_fw/base/crc32c.h"
 #include "nic_fw/tcp/tcp_flow.h"
@@ -12,7 +11,7 @@
 
 enum {
 	TCP_AT = FORGE_UDP_AT,
-	LENGTH_BYTES = 2, /* of the ULPDU, before it */
+	LENGTH_BYTES = 2, /* bytes of the ULPDU header before it */
 	CRC_BYTES = 4,
 };
 
@@ -27,7 +26,7 @@ enum what {
 	AN_URGENT,
 };
 
-/* The i-th of the table, NULL: there is none. */
+/* The i-th connection of the table, NULL: there is none. */
 static const struct tcp_flow *flow_of(const struct fw_nic *nic, uint32_t i)
 {
 	const struct tcp_flow *found = NULL;
@@ -42,7 +41,7 @@ static const struct tcp_flow *flow_of(const struct fw_nic *nic, uint32_t i)
 	return found;
 }
 
-/* How far from the truth: mostly not at all. */
+/* Offset from the right number: mostly 0. */
 static uint32_t off(uint32_t i)
 {
 	static const uint32_t by[8] = {0, 0, 0, 1, UINT32_MAX, 1000, -1448u, 1u << 31};
@@ -76,7 +75,7 @@ static uint32_t options(const struct tcp_flow *flow, const struct rec *r, uint8_
 
 	if (flow && flow->flags & TCP_F_TS)
 		n += tcp_opt_ts(opt, flow->ts_recent + (r->b & 0x40 ? r->z : 0), 0);
-	/* What SACK says, or an option that leads nowhere. */
+	/* A SACK option, or one that is malformed. */
 	if (r->b & 0x20 && flow) {
 		const struct tcp_block block = {flow->snd_una + (r->y & 0xffff),
 						flow->snd_una + (r->z & 0xffff)};
@@ -103,7 +102,7 @@ static void add_setup(struct forge *f, const struct rec *r)
 	forge_add_fill(f, r->x & 0x1ff);
 }
 
-/* Its length is made right by forge_seal_tcp(). */
+/* forge_seal_tcp() corrects its length. */
 static void add_fpdu(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to)
 {
 	const uint8_t room[3 + CRC_BYTES] = {0};
@@ -119,8 +118,8 @@ static void add_fpdu(struct forge *f, const struct rec *r, uint32_t stag, uint64
 }
 
 /*
- * r->a: from bit 1 how far seq, from bit 4 how far ack is from what is awaited; r->b: enum what
- * (3 bits), which connection (2), options; the rest as forge_ddp() has it.
+ * r->a: from bit 1 the offset of seq, from bit 4 that of ack from the expected number; r->b: enum
+ * what (3 bits), the connection (2), options; the rest as forge_ddp() takes it.
  */
 void forge_tcp(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to)
 {
@@ -161,7 +160,7 @@ void forge_tcp(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to)
 	}
 }
 
-/* The CRC of the FPDU that the payload begins with, where it is whole. */
+/* The CRC of the first FPDU of the payload, if it is whole. */
 static void seal_fpdu(struct forge *f, uint32_t at)
 {
 	uint32_t n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Forged packets of ESP that name what is not there, beside communicators that go on: each was a
- * fault of the firmware, or is the only way to a check of it.
+ * Forged packets of ESP that name absent objects, while communicators go on. Each one was a fault
+ * of the firmware, or is the only way to reach one of its checks.
  */
 #include "tests/fuzz/ends.h"
 #include "tests/fuzz/forge.h"
@@ -23,7 +23,7 @@ static const struct esp_stream *stream(void)
 	return &fw()->esp.streams[i];
 }
 
-/* The next packet of the stream from NIC 1 to NIC 0, with that message. */
+/* Builds the next packet of the stream from NIC 1 to NIC 0, with that message. */
 static void lie(const struct wire_goal *goal, uint32_t payload)
 {
 	struct rec r = {
@@ -72,7 +72,7 @@ static void data_for_a_receive_that_is_over(void)
 
 	begin();
 	before = fw()->counters.goal_malformed;
-	/* Each context that a receive ever had, of this generation and of others. */
+	/* Tries each context that a receive ever had, of this generation and of others. */
 	for (i = 0; i < fw()->goal.recvs.high; i++) {
 		const struct goal_recv *recv = fw_pool_at(&fw()->goal.recvs, i);
 		struct wire_goal goal = {
@@ -90,7 +90,7 @@ static void data_for_a_receive_that_is_over(void)
 	over();
 }
 
-/* Pieces of an unexpected message that lies in the pool, beyond what fits into its context. */
+/* Pieces of an unexpected message in the pool, beyond its context's size. */
 static void an_unexpected_message_in_pieces(void)
 {
 	struct wire_goal goal = {
@@ -111,8 +111,7 @@ static void an_unexpected_message_in_pieces(void)
 	over();
 }
 
-/* A rank says of so many runs to come that they failed: the next one's news is heard all the same.
- */
+/* A rank reports many future runs as failed: news of the next rank is still received. */
 static void news_of_the_next_run_is_not_crowded_out(void)
 {
 	struct wire_goal goal = {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fuzz target: what comes in from the wire.
+ * Fuzz target: input from the wire.
  *
- * Two NICs with open sessions talk to each other while the input forges frames: copies of real
- * ones with fields changed, built ones, raw bytes; sealed, or not. The input is a program of
- * 16-byte records (struct rec): its first byte chooses the step below, the others its
- * parameters. At the end all faults stop: whatever was sent must complete, memory without
- * rights must be as it was, and nothing may be left in any pool.
+ * Two NICs with open sessions exchange data while the input forges frames: copies of real ones with
+ * fields changed, built ones, raw bytes; sealed, or not. The input is a program of 16-byte records
+ * (struct rec): its first byte chooses the step below, the others its parameters. At the end all
+ * faults stop: every request must complete, memory without rights must be unchanged, and nothing
+ * may be left in any pool.
  *
- * Called by run/entry.c (libFuzzer) and replay.c; calls forge.c, ends.c, world.c.
+ * Calls forge.c, ends.c, world.c.
  */
 #include "tests/fuzz/forge.h"
 #include "tests/fuzz/fuzz.h"
@@ -98,7 +98,7 @@ static void step_make(const struct rec *r)
 		forge_edp(&forged, r, ends.coll.key);
 		return;
 	}
-	/* Mostly of the type that the datagram is for. */
+	/* Mostly of the datagram's own type. */
 	if ((r->b & 7) == WIRE_DGRAM_UD && i < E_UD && !(r->b & 0x40))
 		i = E_UD + i % 2;
 	dst = w->proc[to].attached ? ends_fw_qp(to, i) : NULL;
@@ -192,7 +192,7 @@ static void step_port(const struct rec *r)
 	}
 }
 
-/* The records behind it are the frame; how many were taken. */
+/* The following records are the frame; returns how many were used. */
 static uint32_t step_raw(const struct rec *r, uint32_t left)
 {
 	uint32_t n = r->b % 16;
@@ -220,7 +220,7 @@ static void goal_step(enum step step, const struct rec *r)
 	uint32_t e = r->a & 1;
 
 	if (step == STEP_AGAIN) {
-		/* What was forged last, a little further on in its stream. */
+		/* Repeats the last forged frame, a little further on in its stream. */
 		forge_fit_esp(&forged, r->b, (int32_t)(int8_t)r->c);
 		step_send(&(struct rec){.b = r->y & 0x8f});
 		return;
@@ -245,12 +245,57 @@ static void step_cm(const struct rec *r)
 			ends.end[e].qp[qp].made.qpn);
 }
 
+/* Steps that build, change or send the forged frame. */
+static void forge_step(uint32_t step, const struct rec *r)
+{
+	uint32_t e = r->a & 1;
+
+	switch (step) {
+	case STEP_TAKE:
+		forge_take(&forged, r->x);
+		break;
+	case STEP_MAKE:
+	case STEP_RDMAP:
+	case STEP_TCP:
+		step_make(r);
+		break;
+	case STEP_SET:
+		step_set(r);
+		break;
+	case STEP_FIT:
+		forge_fit(&forged, r->b, (int32_t)(int8_t)r->c);
+		forge_fit_esp(&forged, r->b, (int32_t)(int8_t)r->c);
+		break;
+	case STEP_PUT:
+		step_put(r);
+		break;
+	case STEP_SEND:
+		step_send(r);
+		break;
+	case STEP_OTHER:
+		forged.to = e;
+		forge_other(&forged, r);
+		break;
+	case STEP_GROUP:
+		forged.to = e;
+		forge_group(&forged, r, ends.coll.key);
+		break;
+	case STEP_MAKE_CM:
+		forged.to = e;
+		forge_cm(&forged, r);
+		break;
+	default:
+		break;
+	}
+}
+
 static uint32_t run_step(const struct rec *r, uint32_t left)
 {
 	uint32_t e = r->a & 1;
 	enum step step = (enum step)(r->op % 32);
 
-	switch (step < STEPS ? step : (enum step)(step % STEP_RUN)) {
+	step = step < STEPS ? step : (enum step)(step % STEP_RUN);
+	switch (step) {
 	case STEP_POST:
 		if (w->proc[e].attached)
 			ends_post(e, r);
@@ -274,25 +319,6 @@ static uint32_t run_step(const struct rec *r, uint32_t left)
 	case STEP_DELIVER:
 		step_deliver(r);
 		break;
-	case STEP_TAKE:
-		forge_take(&forged, r->x);
-		break;
-	case STEP_MAKE:
-		step_make(r);
-		break;
-	case STEP_SET:
-		step_set(r);
-		break;
-	case STEP_FIT:
-		forge_fit(&forged, r->b, (int32_t)(int8_t)r->c);
-		forge_fit_esp(&forged, r->b, (int32_t)(int8_t)r->c);
-		break;
-	case STEP_PUT:
-		step_put(r);
-		break;
-	case STEP_SEND:
-		step_send(r);
-		break;
 	case STEP_STATE:
 		step_state(r);
 		break;
@@ -310,24 +336,21 @@ static uint32_t run_step(const struct rec *r, uint32_t left)
 	case STEP_AGAIN:
 		goal_step(step, r);
 		break;
-	case STEP_OTHER:
-		forged.to = e;
-		forge_other(&forged, r);
-		break;
-	case STEP_RDMAP:
-	case STEP_TCP:
-		step_make(r);
-		break;
-	case STEP_GROUP:
-		forged.to = e;
-		forge_group(&forged, r, ends.coll.key);
-		break;
 	case STEP_CM:
 		step_cm(r);
 		break;
+	case STEP_TAKE:
+	case STEP_MAKE:
+	case STEP_SET:
+	case STEP_FIT:
+	case STEP_PUT:
+	case STEP_SEND:
+	case STEP_OTHER:
+	case STEP_RDMAP:
+	case STEP_TCP:
+	case STEP_GROUP:
 	case STEP_MAKE_CM:
-		forged.to = e;
-		forge_cm(&forged, r);
+		forge_step(step, r);
 		break;
 	case STEPS:
 		break;

@@ -3,8 +3,8 @@
  * The fuzz targets by name.
  *
  * A target has a function that prepares it, once, and one that runs one input and returns, or
- * aborts at a find. Called by run/entry.c under libFuzzer, and by replay.c, which runs the kept
- * inputs in `make test`. tests/fuzz/README.md.
+ * aborts at a find. run/entry.c runs them under libFuzzer; replay.c runs the kept inputs in `make
+ * test`. tests/fuzz/README.md.
  */
 #ifndef WEFT_TESTS_FUZZ_FUZZ_H
 #define WEFT_TESTS_FUZZ_FUZZ_H
@@ -24,7 +24,7 @@ void fuzz_host(const uint8_t *data, size_t bytes);
 void fuzz_options_begin(void);
 void fuzz_options(const uint8_t *data, size_t bytes);
 
-/* control.c: what processes send to weftd's socket, programs of 16-byte records */
+/* control.c: input to weftd's socket, programs of 16-byte records */
 void fuzz_control_begin(void);
 void fuzz_control(const uint8_t *data, size_t bytes);
 
@@ -33,8 +33,8 @@ void fuzz_files_begin(void);
 void fuzz_files(const uint8_t *data, size_t bytes);
 
 /*
- * Changes a program of struct rec: libFuzzer's custom mutator of both. Returns the new length,
- * at most max. other: bytes that a libFuzzer mutation may be asked for, NULL in tests.
+ * Changes a program of struct rec: libFuzzer's custom mutator of both. Returns the new length, at
+ * most max. other: bytes of libFuzzer's own mutations, NULL in tests.
  */
 size_t fuzz_mutate_rec(uint8_t *data, size_t bytes, size_t max, unsigned int seed,
 		       size_t (*other)(uint8_t *data, size_t bytes, size_t max));

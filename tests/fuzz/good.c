@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The traffic of good.h.
- *
- * Called by host.c and scribble.c; calls proc.c.
+ * The traffic of good.h. Calls proc.c.
  */
 #include "tests/fuzz/good.h"
 
@@ -27,14 +25,15 @@ static struct good {
 		uint8_t from;
 		uint8_t kind;
 		uint32_t bytes;
-		uint32_t serial; /* of the pattern; 0: never used */
+		uint32_t serial; /* seed of the pattern; 0: never used */
 	} slot[GOOD_SLOTS];
 	uint32_t serial;
 	uint32_t qkey;
 	uint32_t due;
 	struct coll coll;
-	uint32_t coll_serial;   /* of the bytes that are exchanged; 0: none are */
-	uint32_t irqs_of, irqs; /* whose interrupt is waited for, and how many it had */
+	uint32_t coll_serial; /* slot of the exchanged bytes; 0: none */
+	uint32_t irqs_of,
+	    irqs; /* the process that waits for an interrupt, and its count of interrupts */
 } good, begun;
 
 static struct w_proc *proc(uint32_t e)
@@ -94,7 +93,7 @@ static void make_side(uint32_t e)
 	proc_qp(proc(e), &s->rc, &create);
 }
 
-/* The eighth part of each memory is for collectives: no room for a second slot is needed. */
+/* An eighth of each memory is for collectives: a second slot needs no room. */
 static void join_side(uint32_t e)
 {
 	uint8_t *mem = proc(e)->mem + GOOD_SLOTS * GOOD_SLOT_BYTES;
@@ -161,7 +160,7 @@ static void post_recv(uint32_t e, const struct w_qp *qp, uint32_t slot, uint32_t
 		  qp->made.rq_offset, qp->made.rq_entries, qp->made.rq_stride_bytes, &wqe, &sge);
 }
 
-/* Where the data is before and where it is wanted. */
+/* Source and destination of the data. */
 static void prepare(const struct slot *s, uint32_t slot, struct hw_sge *sge, uint64_t *remote)
 {
 	uint32_t from = s->from;
@@ -360,13 +359,12 @@ void good_finish(void)
 			  cq->record_offset + offsetof(struct hw_cq_record, rung));
 		good_post(e, e, GOOD_RD_SEND, 3000);
 		wait_idle();
-		/* The other process may have set the vector's moderation, which nobody forbids it
-		 * here. */
+		/* The other process may have set the vector's moderation, which is allowed here. */
 		good.irqs_of = e;
 		good.irqs = irqs;
 		world_run(MODERATED_MS * W_MS, interrupted);
 		W_CHECK(proc(e)->irqs != irqs, "good: no interrupt");
-		/* The next one comes when what this one told of is taken. */
+		/* The next event comes when this one's completions are taken. */
 		while (proc_eqe(proc(e), &good.side[e].eq, &good.side[e].eq_cons))
 			;
 	}

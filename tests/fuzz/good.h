@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two processes that behave, one on each NIC, exchanging data that is checked.
+ * Two processes that keep the rules, one on each NIC, and exchange data that is checked.
  *
- * Used by host.c and scribble.c, beside processes that do their worst: every request of these
- * two must succeed in time, every byte must be right, and nothing else of their memory may
- * change. Processes GOOD_PROC and GOOD_PROC + 1 of the world.
+ * Used by host.c and scribble.c, together with hostile processes. Every request of these two must
+ * succeed in time, every byte must be right, and nothing else of their memory may change. Processes
+ * GOOD_PROC and GOOD_PROC + 1 of the world.
  */
 #ifndef WEFT_TESTS_FUZZ_GOOD_H
 #define WEFT_TESTS_FUZZ_GOOD_H
@@ -29,19 +29,22 @@ enum good_kind {
 	GOOD_KINDS
 };
 
-/* Sets both up; once. */
+/* Sets both up; called once. */
 void good_begin(void);
-/* At the start of a run: a Q_Key that only this run's input gives, so that none guesses it. */
+/*
+ * Called at the start of a run: draws a Q_Key from the run's input, so that the hostile processes
+ * cannot guess it.
+ */
 void good_start(uint32_t secret);
-/* Posts one message from end e; nothing when its slot is in use. */
+/* Posts one message from end e; nothing if its slot is in use. */
 void good_post(uint32_t e, uint32_t slot, enum good_kind kind, uint32_t bytes);
-/* Starts a collective at both ends; nothing when one is under way. */
+/* Starts a collective at both ends; nothing if one is in progress. */
 void good_run(void);
-/* Takes completions, checks what is complete. */
+/* Polls completions, checks complete messages. */
 void good_poll(void);
-/* All that was posted has completed. */
+/* True if all posted requests have completed. */
 bool good_idle(void);
-/* A message each way, with interrupts; then every byte of both memories. */
+/* Sends a message each way, with interrupts; then checks every byte of both memories. */
 void good_finish(void);
 
 #endif /* WEFT_TESTS_FUZZ_GOOD_H */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * goal_heap.c with its functions wrapped, in place of the one in the firmware's archive: the
- * sanitizer sees what is used beyond a block's bytes, or after it was given back.
+ * Replaces goal_heap.c of the firmware's archive with wrapped functions: the sanitizer detects
+ * accesses beyond a block's bytes, or after it was freed.
  *
- * Included by world.c alone. Of blocks beyond HEAP_POISON_BYTES only that much at either end is
- * guarded: they come and go in every run.
+ * Included by world.c alone. Blocks larger than HEAP_POISON_BYTES have only that many bytes at
+ * either end guarded: they come and go in every run.
  */
 #ifndef WEFT_TESTS_FUZZ_HEAP_H
 #define WEFT_TESTS_FUZZ_HEAP_H
@@ -30,7 +30,7 @@ enum {
 	HEAP_KEPT = 256,
 };
 
-/* Blocks in use where every run starts. */
+/* Blocks in use at the start of every run. */
 static struct heap_block {
 	uint8_t *at;
 	uint64_t bytes;
@@ -38,7 +38,7 @@ static struct heap_block {
 static uint32_t heap_blocks;
 static bool heap_is_kept;
 
-/* For the firmware itself to write, and before another run. */
+/* Removes the guards, for the firmware's own writes and before another run. */
 static void heap_open(void *at, uint64_t bytes)
 {
 	ASAN_UNPOISON_MEMORY_REGION(at, bytes);
@@ -78,7 +78,7 @@ void *goal_heap_alloc_zero(struct fw_nic *nic, uint32_t client, uint64_t bytes)
 
 	if (!block)
 		return NULL;
-	/* As the original does, but for the guard. */
+	/* As the original, plus the guard. */
 	if (buddy_round(bytes) >= RELEASE_BYTES)
 		nic->port.arena_release(nic->port.ctx, block, bytes);
 	else
@@ -107,7 +107,7 @@ static void heap_keep(void)
 	heap_is_kept = true;
 }
 
-/* What is free in the kept world is guarded again. */
+/* Guards the free part of the kept world again. */
 static void heap_restore(struct fw_nic *nic)
 {
 	const struct goal_heap *heap = &nic->goal.heap;

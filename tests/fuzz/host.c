@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fuzz target: what a NIC's own host does to it.
+ * Fuzz target: a NIC's own hostile host.
  *
- * Two hostile processes, one on each NIC, send commands with any field, write requests,
- * records, doorbells and any other word of their BARs, between turns of the firmware and, where
- * it calls the port, in the middle of one. They are killed and come back. Two processes that
- * behave exchange data all the while (good.c): all of it must arrive, in time and right. The
- * input is a program of 16-byte records, as that of frames.c is.
+ * Two hostile processes, one on each NIC, send commands with any field, write requests, records,
+ * doorbells and any other word of their BARs, between turns of the firmware and, where it calls the
+ * port, in the middle of one. They are killed and restarted. Two processes that keep the rules
+ * exchange data all the while (good.c): all of it must arrive, in time and right. The input is a
+ * program of 16-byte records, as that of frames.c is.
  *
- * Called by run/entry.c (libFuzzer) and replay.c; calls evil.c, good.c, world.c.
+ * Calls evil.c, good.c, world.c.
  */
 #include "tests/fuzz/evil.h"
 #include "tests/fuzz/fuzz.h"
@@ -30,7 +30,7 @@ enum step {
 	STEP_FAULT,
 	STEP_WQE_RAW,
 	STEPS,
-	/* op % 32: with these the program is about collectives */
+	/* op % 32: from here on the program is about collectives */
 	STEP_RUN = 28,
 	STEP_GOOD_RUN,
 	STEP_GOAL,
@@ -40,12 +40,12 @@ enum step {
 enum {
 	TOOL_PROC = 4,
 	RAW_CMD_RECS = 7, /* hw_cmd.u */
-	RAW_WQE_RECS = 4, /* a slot */
+	RAW_WQE_RECS = 4, /* one slot */
 };
 
 static struct evil begun[2];
 
-/* What happens when the firmware calls its port next but so many times. */
+/* The action for the n-th next call of the port by the firmware. */
 static struct rec later;
 static uint32_t later_calls;
 
@@ -74,7 +74,7 @@ static void step_poll(const struct rec *r)
 
 static void step_kill(uint32_t e, const struct rec *r)
 {
-	/* Rarely: most is to be had of a process that lives. */
+	/* Rarely: a live process exercises more code. */
 	if (r->x % 16 != 3)
 		return;
 	if (w->proc[EVIL_PROC + e].attached)
@@ -111,7 +111,7 @@ static void step_fault(uint32_t e, const struct rec *r)
 	}
 }
 
-/* Slots as they are, behind one another; how many records were taken. */
+/* Slots unchanged, behind one another; returns how many records were used. */
 static uint32_t step_wqe_raw(uint32_t e, const struct rec *r, uint32_t left)
 {
 	const struct w_qp *qp = &evil_pick(e, EVIL_QP, r->b)->qp;
@@ -129,7 +129,7 @@ static uint32_t step_wqe_raw(uint32_t e, const struct rec *r, uint32_t left)
 	return taken;
 }
 
-/* Steps that need the process; how many records more were taken. */
+/* Steps that need the process; returns how many further records were used. */
 static uint32_t evil_step(uint32_t e, const struct rec *r, uint32_t left)
 {
 	switch ((enum step)(r->op % STEPS)) {
@@ -175,7 +175,7 @@ static uint32_t evil_step(uint32_t e, const struct rec *r, uint32_t left)
 	return 0;
 }
 
-/* Collectives of the hostile ones, and of those that behave beside them. */
+/* Collectives of the hostile processes, and of the good ones. */
 static void goal_step(uint32_t e, const struct rec *r)
 {
 	struct rec goal = *r;

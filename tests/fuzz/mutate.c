@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Mutations that keep a program a program: whole records are inserted, doubled, moved and
- * removed; within one, mostly one field changes, to values at which code changes its mind.
+ * Mutations that keep a program a program: whole records are inserted, duplicated, moved and
+ * removed; within one, mostly one field changes, to boundary values.
  *
- * Called by run/entry.c. See fuzz.h.
+ * See fuzz.h.
  */
 #include <string.h>
 
@@ -91,7 +91,7 @@ static size_t mutate_once(struct rec *p, size_t n, size_t max)
 		memmove(p + at + 1, p + at, (n - at) * sizeof(*p));
 		fresh(&p[at]);
 		return n + 1;
-	case 2: /* some of its own again, elsewhere */
+	case 2: /* repeats some records elsewhere */
 		k = 1 + below(6);
 		from = below((uint32_t)n);
 		if (k > n - from)
@@ -102,13 +102,13 @@ static size_t mutate_once(struct rec *p, size_t n, size_t max)
 		memmove(p + at, p + (from >= at ? from + k : from),
 			(from >= at || from + k <= at ? k : at - from) * sizeof(*p));
 		return n + k;
-	case 3: /* some less */
+	case 3: /* removes some */
 		k = 1 + below(below(2) ? 2 : 8);
 		if (k > n - at)
 			k = n - at;
 		memmove(p + at, p + at + k, (n - at - k) * sizeof(*p));
 		return n - k;
-	case 4: /* two change places */
+	case 4: /* swaps two */
 		from = below((uint32_t)n);
 		struct rec r = p[at];
 		p[at] = p[from];
@@ -134,7 +134,7 @@ size_t fuzz_mutate_rec(uint8_t *data, size_t bytes, size_t max, unsigned int see
 		n = most;
 	memcpy(program, data, n * sizeof(program[0]));
 	if (n && !below(4)) {
-		/* libFuzzer knows the values that comparisons wanted. */
+		/* libFuzzer knows the operands of comparisons. */
 		struct rec *r = &program[below((uint32_t)n)];
 
 		other((uint8_t *)r, sizeof(*r), sizeof(*r));

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fuzz target: what people write. Command lines and configuration files of weftd
+ * Fuzz target: text from users. Command lines and configuration files of weftd
  * (dpdk_app/args/args.c), fault lists of weft-sim (sim_harness/sim_faults.c), command lines of
  * weftctl.
  *
- * The first byte of an input chooses which, the second is 0, or 1 for weftctl, then comes the text;
- * words of a command line are separated by zero bytes. What is refused must be refused with a
- * message. Called by run/entry.c (libFuzzer) and replay.c.
+ * The first byte of an input chooses the parser, the second is 0, or 1 for weftctl, then comes the
+ * text; words of a command line are separated by zero bytes. A refusal must have a message.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,7 +21,7 @@
 #include "sim_harness/sim.h"
 #include "tests/fuzz/fuzz.h"
 
-/* weftctl, up to where it would open the NIC; its words go where nobody reads them. */
+/* weftctl, up to where it would open the NIC; its output is discarded. */
 static FILE *quiet;
 static int reached;
 #define main weftctl_main
@@ -132,7 +131,7 @@ static void parse(int argc, char **argv)
 	}
 }
 
-/* Files that exist are no business of a fuzzer, and help is only noise. */
+/* A fuzzer must not touch existing files, and help only adds output. */
 static int harmless(const char *word)
 {
 	return !strstr(word, "--con") && strncmp(word, "--h", 3) != 0 &&

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What processes of world.h do: attach, command, post, poll. Raw, without libweft, so that a
- * target can do all of it wrong.
- *
- * Called by the targets; calls fw.h, writes into BARs.
+ * Operations of the processes of world.h: attach, command, post, poll. Without libweft, so that a
+ * target can do all of it wrong. Calls fw.h, writes into BARs.
  */
 #include "tests/fuzz/world.h"
 
@@ -220,7 +218,7 @@ int proc_rts(struct w_proc *p, const struct w_qp *qp, uint32_t qkey, const struc
 			attr.transport = qp->transport;
 			init |= HW_QP_TRANSPORT;
 		}
-		/* Who the peer is, the connection says. */
+		/* The connection determines the peer. */
 		if (qp->transport == HW_QP_TRANSPORT_TCP) {
 			rtr = HW_QP_MAX_DEST_RD_ATOMIC;
 			rts = HW_QP_MAX_QP_RD_ATOMIC;

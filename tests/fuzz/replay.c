@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Files of a corpus, one after another: see replay.h.
+ * Runs the files of a corpus, one after another; see replay.h.
  */
 #include "tests/fuzz/replay.h"
 
@@ -26,7 +26,7 @@ static void run_file(const char *path, void (*run)(const uint8_t *data, size_t b
 	fflush(stdout);
 	bytes = fread(data, 1, INPUT_MAX, f);
 	fclose(f);
-	/* Of its own size, so that the sanitizer sees a read beyond. */
+	/* A buffer of the exact size, so that the sanitizer detects reads beyond it. */
 	exact = realloc(data, bytes ? bytes : 1);
 	if (!exact)
 		exit(1);

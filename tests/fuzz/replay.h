@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Runs the kept inputs of a fuzz target once each, without libFuzzer: the unit tests of this
- * folder. Called by *_ut.c; from the root of the tree.
+ * folder, in the root of the tree.
  */
 #ifndef WEFT_TESTS_FUZZ_REPLAY_H
 #define WEFT_TESTS_FUZZ_REPLAY_H
@@ -11,7 +11,7 @@
 
 /*
  * Runs every file of tests/fuzz/corpus/<target>, or the one that FUZZ_INPUT in the environment
- * names; says which before, so that a find has a name. Returns how many.
+ * names. Prints its name first, so that a find has a name. Returns the number of files.
  */
 unsigned int fuzz_replay(const char *target, void (*run)(const uint8_t *data, size_t bytes));
 

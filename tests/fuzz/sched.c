@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The schedules of sched.h.
- *
- * Called by coll.c and evil.c.
  */
 #include "tests/fuzz/sched.h"
 
-/* A schedule under construction; operations wait for the one before at most. */
+/* A schedule under construction; an operation depends at most on the one before. */
 struct making {
 	uint64_t state;
 	uint32_t rank;
 	const uint32_t *slot_bytes;
 	uint32_t num;
 	bool wild;
-	bool groups;    /* multicasts in the place of what does nothing */
-	bool free_next; /* the next operation must not wait for this one */
+	bool groups;    /* multicasts in the place of empty operations */
+	bool free_next; /* the next operation must not depend on this one */
 	struct goal_insn insn[SCHED_INSNS];
 	uint32_t num_pieces;
 	struct goal_piece piece[SCHED_PIECES];
@@ -29,7 +27,7 @@ static uint32_t below(struct making *m, uint32_t n)
 	return (uint32_t)((z ^ z >> 31) % n);
 }
 
-/* Memory for so many bytes: slots, scratchpad, or a list of pieces of those. */
+/* Memory for that many bytes: slots, scratchpad, or a list of pieces of those. */
 static uint64_t any_buf(struct making *m, uint32_t bytes)
 {
 	uint32_t slot = below(m, 4), room, first, n;
@@ -42,7 +40,7 @@ static uint64_t any_buf(struct making *m, uint32_t bytes)
 	ref = GOAL_REF(slot, below(m, room - bytes + 1) & ~7u);
 	if (bytes < 16 || bytes % 8 || m->num_pieces || below(m, 3))
 		return ref;
-	/* The same bytes, the halves changed. */
+	/* The same bytes, with the halves swapped. */
 	first = m->num_pieces;
 	n = bytes / 16 * 8;
 	m->piece[m->num_pieces++] = (struct goal_piece){ref + n, bytes - n};
@@ -109,7 +107,7 @@ static void add_local(struct making *m)
 		insn->buf[i] = any_buf(m, bytes);
 }
 
-/* Both ranks draw the same, whichever part is theirs. */
+/* Both ranks draw the same numbers, whichever part is theirs. */
 static void add_any(struct making *m)
 {
 	static const uint32_t sizes[] = {0, 1, 64, 65, 128, 129, 1000, 1408, 3000, 6000};
@@ -121,7 +119,7 @@ static void add_any(struct making *m)
 			bytes);
 	else if (what == 6) {
 		add_msg(m, GOAL_INSN_RECV, m->rank, tag, bytes);
-		/* A large one ends with its receive. */
+		/* A large send ends with its receive. */
 		m->free_next = true;
 		add_msg(m, GOAL_INSN_SEND, m->rank, tag, bytes);
 	} else if (what == 7) {

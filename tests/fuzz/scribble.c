@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two hostile processes scribble over all of their BARs and ring doorbells, from a thread of
- * their own, while the firmware of both NICs takes its turns: true concurrency, which a fuzz
- * target that can be repeated has not. What the NIC reads twice differs the second time. Two
- * processes that behave (good.c) must not notice.
+ * Two hostile processes scribble over all of their BARs and ring doorbells, from a thread of their
+ * own, while the firmware of both NICs takes its turns: true concurrency, which a repeatable fuzz
+ * target lacks. A word that the NIC reads twice differs the second time. Two processes that keep
+ * the rules (good.c) must not notice.
  *
- * Called by scribble_ut.c (a second) and run/scribble_main.c; calls evil.c, good.c, world.c.
+ * Run by scribble_ut.c for a second, and by run/scribble_main.c; calls evil.c, good.c, world.c.
  */
 #include "tests/fuzz/scribble.h"
 
@@ -16,9 +16,9 @@
 #include "tests/fuzz/good.h"
 
 enum {
-	BATCH = 256,        /* words between two looks at whether the BAR is still there */
-	TURN_NS = 2000,     /* of virtual time */
-	PATIENCE = 1000000, /* turns that a message may take */
+	BATCH = 256,        /* words between two checks that the BAR is still mapped */
+	TURN_NS = 2000,     /* ns of virtual time */
+	PATIENCE = 1000000, /* turns of a message, at most */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -64,7 +64,7 @@ static struct rec any_rec(uint64_t *state)
 			    .z = (uint32_t)(r >> 32)};
 }
 
-/* The lock keeps the BAR mapped, and evil's book of objects as it is; no more. */
+/* The lock keeps the BAR mapped, and evil's table of objects consistent. */
 static void *scribbler(void *arg)
 {
 	uint64_t state = *(const uint64_t *)arg;
@@ -100,7 +100,7 @@ static bool time_is_up(const struct timespec *end)
 	       (now.tv_sec == end->tv_sec && now.tv_nsec >= end->tv_nsec);
 }
 
-/* Commands of the hostile ones now and then, and their death. */
+/* Sends commands of the hostile processes now and then, and kills them. */
 static void disturb(uint64_t *state)
 {
 	struct rec r = any_rec(state);
@@ -112,7 +112,7 @@ static void disturb(uint64_t *state)
 		evil_attach(e);
 		result.lives++;
 	} else {
-		/* Not waited for: that would run the NICs while nothing is scribbled. */
+		/* No wait for the answer, which would run the NICs without scribbling. */
 		r.c |= 0x80;
 		evil_cmd(e, &r, NULL);
 	}

@@ -24,7 +24,7 @@ enum {
 	TX_FULL_NS = 100000,
 	SETTLE_TURNS = 20000,
 	RUN_EVENTS = 200000,
-	TURN_NS = 4000, /* a turn of both and the wire between them take so long at least */
+	TURN_NS = 4000, /* shortest time of a turn of both and the wire between them */
 };
 
 /* The same in every run, so that a find is the same, too. */
@@ -36,7 +36,7 @@ static int region_fd = -1;
 static size_t region_bytes;
 static bool kept;
 
-/* What a find looks like from inside. */
+/* Prints the state at a find. */
 static void show_nic(uint32_t i)
 {
 	struct fw_nic *nic = w->nic[i].fw;
@@ -224,7 +224,7 @@ static struct w_proc *proc_of(const void *nic, uint32_t client)
 	return NULL;
 }
 
-/* Memory of a process as system calls reach it: NULL where there is none. */
+/* Memory of a process as system calls reach it: NULL where it is not mapped. */
 static uint8_t *host_mem(struct w_nic *nic, uint32_t client, uint64_t addr, uint32_t bytes)
 {
 	struct w_proc *p = proc_of(nic, client);
@@ -259,7 +259,7 @@ static int host_write(void *ctx, uint32_t client, uint64_t addr, const void *src
 	return 0;
 }
 
-/* Puts a frame together as the DMA engine of a MAC does. */
+/* Assembles a frame as a MAC's DMA engine does. */
 static bool assemble(struct w_nic *nic, const struct fw_tx_frame *tx, uint8_t *out)
 {
 	uint32_t i, crc = 0, at = 0;
@@ -323,8 +323,8 @@ static uint32_t tx_room(void *ctx)
 	struct w_nic *nic = ctx;
 
 	/*
-	 * A full queue drains, after a while; room for one frame is as good as none, since
-	 * whoever has two to send waits for both.
+	 * A full queue drains after a while. Room for one frame counts as none, since a sender of
+	 * two waits for both.
 	 */
 	if (nic->tx_room >= 2) {
 		nic->tx_asked = 0;
@@ -370,7 +370,7 @@ static void mem_unmap(void *ctx, uint32_t client, void *mapping)
 	W_CHECK(nic->maps_given--, "a mapping was given back twice");
 }
 
-/* What the kept world has not touched is zero there: cheaper than to write zeroes. */
+/* Bytes that the kept world has not touched are zero: cheaper than to write zeroes. */
 static void arena_release(void *ctx, void *addr, size_t bytes)
 {
 	const struct w_nic *nic = ctx;
@@ -541,7 +541,7 @@ static void each_pool(void (*fn)(struct fw_pool *pool))
 	}
 }
 
-/* What is free in the kept world is poisoned again, as fw_pool_put() had left it. */
+/* The free part of the kept world is poisoned again, as fw_pool_put() had left it. */
 static void poison_free(struct fw_pool *pool)
 {
 	uint32_t i = pool->free;
@@ -590,13 +590,13 @@ void world_settle(void)
 
 	while (world_poll(0) + world_poll(1) || w->nic[0].inbox_count || w->nic[1].inbox_count) {
 		W_CHECK(++turns < SETTLE_TURNS, "the NICs never come to rest");
-		/* A wire is not infinitely fast. */
+		/* A wire has a finite speed. */
 		if (turns % 64 == 0)
 			w->now_ns += W_US;
 	}
 }
 
-/* Nobody is away: cores sleep until their timers. */
+/* All NICs are idle: cores sleep until their timers. */
 static void pass_to(uint64_t ns)
 {
 	uint32_t i;
@@ -636,7 +636,7 @@ void world_run(uint64_t ns, bool (*done)(void))
 
 /* ---- the end ----------------------------------------------------------------------------- */
 
-/* A NIC is in one group for ever, that of all systems (igmp.c). */
+/* A NIC is always in one group, that of all systems (igmp.c). */
 static uint32_t for_ever(const struct fw_pool *pool)
 {
 	return pool == &w->nic[0].fw->net.mac_filters || pool == &w->nic[1].fw->net.mac_filters;
@@ -648,7 +648,7 @@ static void check_pool(struct fw_pool *pool)
 		pool->used - for_ever(pool), pool->elem_bytes);
 }
 
-/* Whoever opened a stream, or connected, and is gone is waited for; ends linger. */
+/* Streams and connections whose process is gone are waited for; ends linger. */
 static bool no_streams(void)
 {
 	uint32_t i, n = 0;
@@ -663,7 +663,7 @@ void world_check_empty(void)
 {
 	uint32_t i, k;
 
-	/* A connection may have to give its peer up, and stays in TIME-WAIT then. */
+	/* A connection may have to time out its peer, and then stays in TIME-WAIT. */
 	world_run(300 * W_S, no_streams);
 	W_CHECK(no_streams(), "streams or endpoints outlive their processes");
 	for (i = 0; i < W_NICS; i++) {

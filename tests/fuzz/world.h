@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two NICs on a wire, in memory that returns to what it was.
+ * Two NICs on a wire, in memory that returns to its initial state.
  *
- * World of the fuzz targets: two firmware instances, processes with a BAR and memory, a wire
- * that loses, doubles and holds frames when told to, virtual time. All of it lies in one
- * region: after a target has set it up, world_keep() takes it as the start of every run and
- * world_reset() goes back there, which costs a page fault for each page that the run wrote.
- * Memory given back to pools is poisoned, and so are guards around BARs and memory.
+ * World of the fuzz targets: two firmware instances, processes with a BAR and memory, a wire that
+ * loses, duplicates and holds frames on request, virtual time. All of it is in one region: after a
+ * target has set it up, world_keep() takes it as the start of every run and world_reset() returns
+ * to it, which costs a page fault for each page that the run wrote. Memory given back to pools is
+ * poisoned, and so are guards around BARs and memory.
  *
- * Used by frames*.c, host*.c and scribble.c. world.c has NICs, wire and time; proc.c what
- * processes do. Not thread-safe; one world.
+ * Used by frames*.c, host*.c and scribble.c. world.c has NICs, wire and time; proc.c the operations
+ * of processes. Not thread-safe; one world.
  */
 #ifndef WEFT_TESTS_FUZZ_WORLD_H
 #define WEFT_TESTS_FUZZ_WORLD_H
@@ -36,7 +36,7 @@ enum {
 #define W_MS UINT64_C(1000000)
 #define W_S  UINT64_C(1000000000)
 
-/* A frame on its way; its segments are allocations of exactly their size. */
+/* A frame in flight; its segments are allocations of exactly their size. */
 struct w_frame {
 	uint32_t bytes;
 	uint32_t num_seg;
@@ -48,25 +48,25 @@ struct w_nic {
 	void *arena;
 	struct w_frame *inbox[W_INBOX];
 	uint32_t inbox_count;
-	uint32_t tx_room;    /* frames its port still takes; UINT32_MAX: no end */
-	uint32_t tx_asked;   /* how often it was asked while there was none */
-	uint64_t tx_full_ns; /* since when there is none */
-	uint32_t rx_out;     /* frames that the firmware has and has not given back */
+	uint32_t tx_room;    /* frames its port still takes; UINT32_MAX: no limit */
+	uint32_t tx_asked;   /* number of refused frames meanwhile */
+	uint64_t tx_full_ns; /* time since when it is full */
+	uint32_t rx_out;     /* frames that the firmware has and has not freed */
 	uint32_t maps_given; /* mem_unmap() called */
 	uint32_t detached;   /* calls of detached() */
-	uint32_t segment;    /* frames are received in pieces of so many bytes; 0: whole */
-	uint64_t heap_kept;  /* bytes of its heap that world_keep() saw in use */
+	uint32_t segment;    /* frames are received in pieces of this many bytes; 0: whole */
+	uint64_t heap_kept;  /* bytes of its heap in use at world_keep() */
 };
 
 struct w_proc {
 	uint32_t nic;
 	bool attached;
 	bool tool;
-	uint32_t irqs;   /* raised for it */
-	bool host_fault; /* its memory cannot be reached by system calls */
+	uint32_t irqs;   /* interrupts raised for it */
+	bool host_fault; /* system calls cannot reach its memory */
 	uint32_t client;
 	uint8_t *bar;
-	uint64_t bar_kept; /* bytes of it that world_keep() saw in use */
+	uint64_t bar_kept; /* bytes of it in use at world_keep() */
 	uint8_t *mem;
 };
 
@@ -88,24 +88,24 @@ struct world {
 	uint64_t random;
 	struct w_nic nic[W_NICS];
 	struct w_proc proc[W_PROCS];
-	enum w_wire wire; /* what becomes of the next wire_count frames */
+	enum w_wire wire; /* fate of the next wire_count frames */
 	uint32_t wire_count;
 	struct w_frame *kept[W_KEPT];
 	uint8_t kept_to[W_KEPT];
 	uint32_t num_kept;
 	uint32_t history;              /* frames ever sent */
-	struct w_copy copy[W_HISTORY]; /* of those sent last, by number % W_HISTORY */
+	struct w_copy copy[W_HISTORY]; /* the last frames sent, by number % W_HISTORY */
 	uint32_t pending_tag;
 	uint32_t cmds_done;
 	struct hw_cmd_resp done;
-	/* Called whenever the firmware calls the port: what other cores may do meanwhile. */
+	/* Called whenever the firmware calls the port: simulates other cores meanwhile. */
 	void (*meanwhile)(void);
 };
 
-/* Reached through a pointer: it lies in the region. */
+/* Reached through a pointer, because it is in the region. */
 extern struct world *w;
 
-/* Prints and aborts: a find. */
+/* Reports a find: prints and aborts. */
 void world_fail(const char *what, ...) __attribute__((format(printf, 1, 2), noreturn));
 #define W_CHECK(cond, ...)                                                                         \
 	do {                                                                                       \
@@ -115,37 +115,37 @@ void world_fail(const char *what, ...) __attribute__((format(printf, 1, 2), nore
 
 /* ---- world.c */
 
-/* Makes the NICs; once in a program. */
+/* Makes the NICs; called once in a program. */
 void world_begin(void);
-/* This is where every run starts. */
+/* Keeps this state as the start of every run. */
 void world_keep(void);
 void world_reset(void);
 
-/* Puts a frame into a NIC's receive queue; lost when that is full. */
+/* Puts a frame into a NIC's receive queue; it is lost if that is full. */
 void world_inject(uint32_t nic, const void *frame, uint32_t bytes);
 /* Delivers held frame i, which stays held. */
 void world_deliver(uint32_t i);
 
 uint32_t world_poll(uint32_t nic);
-/* Polls until nothing happens at this instant; fails when that does not end. */
+/* Polls until nothing happens at this instant; fails if that does not end. */
 void world_settle(void);
-/* Runs for so long, from event to event; stops early when done says so. */
+/* Runs for this time, from event to event; stops early when done returns true. */
 void world_run(uint64_t ns, bool (*done)(void));
-/* Zeroes the BAR of a process that is to attach again. */
+/* Zeroes the BAR of a process that attaches again. */
 void world_fresh_bar(struct w_proc *p);
-/* Asserts that nothing is left in either NIC once streams have ended: all clients are gone. */
+/* Asserts that nothing is left in either NIC once streams have ended; all clients must be gone. */
 void world_check_empty(void);
 
 /* ---- proc.c */
 
 void proc_attach(struct w_proc *p, uint32_t nic);
-/* Without a BAR, for queries. */
+/* Attaches without a BAR, for queries. */
 void proc_attach_tool(struct w_proc *p, uint32_t nic);
-/* Killed: its BAR may not be touched any more. */
+/* Kills it: its BAR may not be touched any more. */
 void proc_detach(struct w_proc *p);
-/* The status; a command that waits for ARP is waited for. */
+/* Sends a command, also waits for ARP; returns the status. */
 int proc_cmd(struct w_proc *p, struct hw_cmd *cmd, struct hw_cmd_resp *resp);
-/* Does not wait: an answer that comes later is nobody's. */
+/* Does not wait: a later answer is ignored. */
 int proc_cmd_async(struct w_proc *p, struct hw_cmd *cmd, struct hw_cmd_resp *resp);
 int proc_obj(struct w_proc *p, enum hw_cmd_op op, uint32_t handle);
 
@@ -175,7 +175,7 @@ void proc_wqe(struct w_proc *p, const struct w_qp *qp, const struct hw_sq_wqe *w
 	      const void *data, uint32_t data_bytes, bool publish);
 void proc_ring(struct w_proc *p, uint32_t kind, uint32_t id, uint64_t rung_offset);
 void proc_ring_sq(struct w_proc *p, const struct w_qp *qp);
-/* Into the receive queue of a QP or SRQ, by the place of its record and ring. */
+/* Posts to the receive queue of a QP or SRQ, by the place of its record and ring. */
 void proc_recv(struct w_proc *p, uint64_t prod_offset, uint64_t ring_offset, uint32_t entries,
 	       uint32_t stride, const struct hw_rq_wqe *wqe, const struct hw_sge *sge);
 /* Takes the next event of a ring, the next completion of one; false: none. */
@@ -186,7 +186,7 @@ struct hw_qp_record *proc_record(struct w_proc *p, const struct w_qp *qp);
 
 /* ---- input */
 
-/* A program is a row of these; what is left over at its end is not looked at. */
+/* A program is an array of these; an incomplete last one is ignored. */
 struct rec {
 	uint8_t op;
 	uint8_t a, b, c;

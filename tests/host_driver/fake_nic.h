@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A NIC that does nothing of itself, behind libweft's channel seam, in the test's process.
+ * A passive NIC behind libweft's channel seam, in the test's process.
  *
- * The tests of host_driver attach to it (fake_open), see what the host put into the BAR, and
- * write completions and events as firmware would. Commands succeed, with plain limits, and
- * are counted. A socket pair stands for weftd's socket: fake_die() closes it.
+ * The tests of host_driver attach to it (fake_open), inspect the host's writes to the BAR, and
+ * write completions and events as firmware would. Commands succeed, with plain limits, and are
+ * counted. A socket pair stands for weftd's socket: fake_die() closes it.
  */
 #ifndef WEFT_TESTS_FAKE_NIC_H
 #define WEFT_TESTS_FAKE_NIC_H
@@ -38,7 +38,7 @@ struct fake_eq {
 	struct hw_eq_record *record;
 	uint32_t entries;
 	uint32_t prod;
-	int event_fd; /* ours; the host has a duplicate */
+	int event_fd; /* our descriptor; the host has a duplicate */
 };
 
 struct fake_qp {
@@ -54,8 +54,8 @@ struct fake_qp {
 struct fake_mr {
 	bool used;
 	struct hw_cmd_reg_mr cmd;
-	uint8_t *mapping; /* of addr, in memory of ALLOC_MEM */
-	uint64_t slack;   /* of addr within its page */
+	uint8_t *mapping; /* offset of addr, in memory of ALLOC_MEM */
+	uint64_t slack;   /* offset of addr within its page */
 };
 
 /* Memory of ALLOC_MEM; its key is keys + its index. */
@@ -70,7 +70,7 @@ struct fake_nic {
 	uint64_t bar_next;
 	uint32_t db_head;
 	int pair[2];     /* [0] is the host's hangup_fd */
-	int doorbell_fd; /* ours */
+	int doorbell_fd; /* our end */
 	uint32_t num_eq, num_cq, num_qp, num_srq, num_mr, num_other;
 	struct fake_eq eq[FAKE_OBJECTS];
 	struct fake_cq cq[FAKE_OBJECTS];
@@ -78,14 +78,14 @@ struct fake_nic {
 	struct hw_srq_record *srq_record[FAKE_OBJECTS];
 	struct fake_mr mr[FAKE_OBJECTS];
 	struct fake_mem mem[FAKE_MEMS];
-	uint64_t keys; /* another for each fake */
+	uint64_t keys; /* different for each fake */
 	struct hw_resp_attach start;
 	uint32_t commands[HW_CMD_OPS];
 	int fail_op;     /* this command fails ... */
 	int fail_status; /* ... with this errno */
 	uint32_t max_wr;
 	bool refuse_memfd;
-	bool seals; /* as weftd does: memory is sealed once a region lies in it */
+	bool seals; /* as in weftd: memory is sealed once a region is in it */
 	bool closed;
 };
 
@@ -94,10 +94,10 @@ struct weft_context *fake_open(struct fake_nic **nic, uint32_t flags);
 /* Closes the context, and frees the fake. */
 void fake_close(struct weft_context *context, struct fake_nic *nic);
 
-/* weftd is killed. */
+/* Simulates that weftd is killed. */
 void fake_die(struct fake_nic *nic);
 
-/* The next doorbell, answered as the firmware does; 0: none. */
+/* Reads the next doorbell and answers it as the firmware does; 0: none. */
 uint32_t fake_doorbell(struct fake_nic *nic);
 
 /* Writes an entry, phase and release as the firmware does. */
@@ -106,10 +106,10 @@ void fake_cqe(struct fake_nic *nic, const struct weft_cq *cq, struct hw_cqe cqe)
 void fake_eqe(struct fake_nic *nic, uint32_t eq, struct hw_eqe eqe, bool irq);
 
 struct fake_qp *fake_qp(struct fake_nic *nic, const struct weft_qp *qp);
-/* The control slot at a slot index. */
+/* Returns the control slot at a slot index. */
 const struct hw_sq_wqe *fake_slot(const struct fake_qp *qp, uint32_t index);
 
-/* A PD, a CQ and a QP in RTS, made with libweft. */
+/* Makes a PD, a CQ and a QP in RTS, with libweft. */
 struct fake_setup {
 	struct fake_nic *nic;
 	struct weft_context *context;

@@ -10,7 +10,7 @@
 #include "tests/ut.h"
 
 enum {
-	/* Places in the golden bytes. */
+	/* Offsets in the golden bytes. */
 	AT_RANKS = 8,
 	AT_MAX_CPU = 12,
 	AT_MAX_NIC = 13,
@@ -27,7 +27,7 @@ enum {
 
 	NODE_TYPE = 4,
 	NODE_PEER = 5,
-	NODE_STARTS = 31, /* how many wait for the start, and from where */
+	NODE_STARTS = 31, /* number of operations that wait for the start, and their first index */
 };
 
 static void load(uint8_t bytes[BYTES])
@@ -140,7 +140,7 @@ static void used_up(void)
 	CU_ASSERT(!goal_bin_is(bytes, 7));
 }
 
-/* Two lists of dependents may not share entries: a small file would be a large graph. */
+/* Two lists of dependents may not share entries, or a small file would be a large graph. */
 static void shared_appendix(void)
 {
 	uint8_t bytes[BYTES];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives with a root, carried out on paper: every algorithm, all numbers of ranks from 1 to
- * 64, all roots, sizes from 0 bytes to 4 KiB in turn. The graphs of all ranks are interpreted here,
- * one operation after another in an order that their edges and messages allow, on the real buffers.
- * What NICs make of them is tests/sim/goal_coll_*_ut.c.
+ * Collectives with a root, executed by an interpreter: every algorithm, all numbers of ranks from 1
+ * to 64, all roots, sizes from 0 bytes to 4 KiB in turn. The interpreter below runs the graphs of
+ * all ranks, one operation after another in an order that their edges and messages allow, on the
+ * real buffers. tests/sim/goal_coll_*_ut.c run them on NICs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ enum {
 	GUARD = 0xa5,
 };
 
-/* A rank's part, being carried out. */
+/* A rank's part in execution. */
 struct part {
 	struct goal_graph *graph;
 	uint8_t *in, *out, *scratch;
@@ -29,14 +29,14 @@ struct part {
 static struct part part[RANKS];
 static const uint64_t sizes[] = {0, 1, 7, 64, 300, 1024, 1500, 4096};
 
-/* ---- carrying out --------------------------------------------------------------------------- */
+/* ---- execution ---- */
 
 static uint8_t *address(const struct part *p, const struct goal_mem *mem)
 {
 	return mem->scratch ? p->scratch + mem->at : (uint8_t *)mem->at;
 }
 
-/* All pieces of buffer k of a vertex, into or out of bytes; how many there are. */
+/* Copies all pieces of buffer k of a vertex, into or out of bytes; returns their number. */
 static uint64_t move(const struct part *p, const struct goal_vertex *v, uint32_t k, uint8_t *bytes,
 		     bool into)
 {
@@ -55,7 +55,7 @@ static uint64_t move(const struct part *p, const struct goal_vertex *v, uint32_t
 	return sum;
 }
 
-/* The vertex has started, or ended: what waited for that alone starts. */
+/* The vertex has started, or ended: vertices that waited for that alone start. */
 static void release(struct part *p, uint32_t vertex, bool start)
 {
 	uint32_t i;
@@ -75,7 +75,7 @@ static void finish(struct part *p, uint32_t vertex)
 	release(p, vertex, false);
 }
 
-/* Adds bytes: what the reductions here do. */
+/* Adds bytes, as all reductions here do. */
 static void local(struct part *p, const struct goal_vertex *v)
 {
 	static uint8_t a[RANKS * MAX_BYTES], b[RANKS * MAX_BYTES];
@@ -105,7 +105,10 @@ static uint32_t first_of(const struct part *p, uint8_t kind, uint32_t peer, uint
 	return GOAL_NO_VERTEX;
 }
 
-/* A receive that may start, with its send: numbered alike (docs/collectives.md "Matching"). */
+/*
+ * Executes a receive that may start, with its send: numbered alike (docs/collectives.md
+ * "Matching").
+ */
 static bool receive(uint32_t rank, uint32_t vertex)
 {
 	static uint8_t bytes[RANKS * MAX_BYTES];
@@ -127,7 +130,7 @@ static bool receive(uint32_t rank, uint32_t vertex)
 	return true;
 }
 
-/* One round over a rank's vertices; whether anything could be done. */
+/* One round over a rank's vertices; true if any was executed. */
 static bool step(uint32_t rank)
 {
 	struct part *p = &part[rank];
@@ -213,7 +216,7 @@ static void end(struct part *p)
 	free(p->root);
 }
 
-/* What must be at i of the rank's result. */
+/* Expected byte i of the rank's result. */
 static uint8_t expected(const struct goal_coll_call *c, uint32_t rank, uint32_t ranks, uint64_t i)
 {
 	bool root = rank == c->root;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives without a NIC: which algorithm is chosen, rules and names, arguments that cannot be,
- * and graphs as such.
+ * Collectives without a NIC: choice of the algorithm, rules and names, invalid arguments, and
+ * properties of graphs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static GOAL_Algorithm choice(GOAL_Collective coll, int ranks, int64_t bytes)
 	return (GOAL_Algorithm)GOAL_AutoAlgorithm(coll, ranks, bytes);
 }
 
-/* The paper's 5.4 and 5.5, on both sides of each limit. */
+/* The rules of ESPGOAL 5.4 and 5.5, on both sides of each limit. */
 static void papers_rules(void)
 {
 	int ranks;
@@ -138,7 +138,7 @@ static void rules_in_words(void)
 	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 1, 1) == GOAL_ALG_RECURSIVE_DOUBLING);
 	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 1 << 12, 1 << 30) == GOAL_ALG_RABENSEIFNER);
 	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 4095, 1) == GOAL_ALG_RING);
-	/* What was wrong changed nothing. */
+	/* The wrong rules changed nothing. */
 	CU_ASSERT(choice(GOAL_COLL_BCAST, 60, 100) == GOAL_ALG_BINOMIAL);
 	CU_ASSERT(choice(GOAL_COLL_BCAST, 9, 101) == GOAL_ALG_SCATTER_ALLGATHER);
 	CU_ASSERT(GOAL_SetCollectiveRules(NULL) == 0);
@@ -168,7 +168,7 @@ static void names(void)
 	}
 }
 
-/* Whatever auto chooses, the collective has; and builds. */
+/* The collective supports the choice of auto, and builds it. */
 static void choices_exist(void)
 {
 	uint32_t ranks, i;
@@ -237,7 +237,7 @@ static void wrong_arguments(void)
 	call = good;
 	call.count = UINT64_C(1) << 60;
 	CU_ASSERT(try_build(call, 0, 4) == -EINVAL);
-	/* Scratchpad for it would be too large. */
+	/* Its scratchpad would be too large. */
 	call.count = UINT64_C(1) << 27;
 	CU_ASSERT(try_build(call, 3, 4) == -EOVERFLOW);
 	call = good;
@@ -262,7 +262,9 @@ static bool waits(const struct goal_graph *graph, uint32_t first, uint32_t then)
 	return found;
 }
 
-/* Who reads waits for the last writer, who writes for its readers, or for it; by overlap. */
+/*
+ * A reader waits for the last writer, a writer for its readers, or for the last writer; by overlap.
+ */
 static void order_of_uses(void)
 {
 	struct goal_mem mem = {(uintptr_t)memory[0], 4096, false};
@@ -291,7 +293,7 @@ static void order_of_uses(void)
 	goal_graph_free(graph);
 }
 
-/* Blocks that are read and written in different orders are one buffer to register all the same. */
+/* Blocks that are read and written in different orders are registered as one buffer. */
 static void one_range_for_one_buffer(void)
 {
 	struct goal_graph *graph = goal_graph_new(7, 64);
@@ -306,7 +308,7 @@ static void one_range_for_one_buffer(void)
 						       .type = GOAL_UINT,
 						       .width = 8}) == 0);
 	CU_ASSERT_FATAL(goal_compile(graph, 131072, &code, &vertex) == 0);
-	/* The block that came last is not sent on, and one is only sent. */
+	/* The last block received is not sent on, and one is only sent. */
 	CU_ASSERT(code.num_ranges <= 4);
 	goal_code_free(&code);
 	goal_graph_free(graph);

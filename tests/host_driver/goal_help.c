@@ -92,7 +92,7 @@ uint64_t help_random(uint64_t *seed)
 	return *seed;
 }
 
-/* Reads; if it can be read, writes and reads again. 1: it could. */
+/* Reads; if that succeeds, writes and reads again. Returns 1 if it succeeded. */
 static unsigned int round_trip(const void *data, size_t bytes)
 {
 	struct goal_set set, again;
@@ -132,7 +132,7 @@ unsigned int help_torture(const void *data, size_t bytes, unsigned int num, uint
 		case 0: /* one bit */
 			copy[at] ^= (uint8_t)(1u << help_random(&seed) % 8);
 			break;
-		case 1: /* one byte, of those that mean something */
+		case 1: /* one byte, to a value with a meaning */
 			copy[at] = (uint8_t)text[help_random(&seed) % (sizeof(text) - 1)];
 			break;
 		case 2: /* any byte */
@@ -143,7 +143,7 @@ unsigned int help_torture(const void *data, size_t bytes, unsigned int num, uint
 			memmove(copy + at, copy + at + len, bytes - at - len);
 			n = bytes - len;
 			break;
-		default: /* a piece stands where another was */
+		default: /* a piece replaces another one */
 			len = len < bytes - at ? len : bytes - at;
 			len = len < bytes - from ? len : bytes - from;
 			memmove(copy + at, copy + from, len);

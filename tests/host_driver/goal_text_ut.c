@@ -10,7 +10,7 @@
 #include "tests/host_driver/goal_help.h"
 #include "tests/ut.h"
 
-/* Reads, writes, and compares with what is written. */
+/* Reads, writes, and compares the text. */
 static void writes_as(const char *text, const char *strict)
 {
 	struct goal_set set;
@@ -64,7 +64,7 @@ static void wider_form(void)
 		  "}\n");
 }
 
-/* A dependency on an operation below is written behind that one. */
+/* A dependency on an operation below is written behind that operation. */
 static void dependencies_in_any_order(void)
 {
 	writes_as("num_ranks 1\nrank 0 {\na: calc 1\nb: calc 2\nc: calc 3\n"
@@ -112,72 +112,68 @@ static void arrays(void)
 
 #define ONE_RANK "num_ranks 1\nrank 0 {\n"
 
+static const struct {
+	const char *text, *error;
+} bad[] = {
+    {"", "x:1: expected 'num_ranks', found the end of the file"},
+    {"rank 0 {\n}\n", "x:1: expected 'num_ranks', found 'rank'"},
+    {"num_ranks 0\n", "x:1: num_ranks must be at least 1"},
+    {"num_ranks -1\n", "x:1: expected the number of ranks, found '-1'"},
+    {"num_ranks 4194305\n", "x:1: the number of ranks is more than 4194304"},
+    {"num_ranks 2\nrank 0 {\n}\n", "x:4: the file ends before rank 1 of 2 ranks"},
+    {"num_ranks 2\nrank 1 {\n}\n", "x:2: rank 1 stands where rank 0 must"},
+    {"num_ranks 2\nrank 0 {\n}\nrank 0 {\n}\n", "x:4: rank 0 stands where rank 1 must"},
+    {"num_ranks 1\nrank 0 {\n}\nrank 1 {\n}\n", "x:4: the file goes on after the last"},
+    {"num_ranks 1\nrank 0\n{\n}\n", "x:2: expected '{', found the end of the line"},
+    {ONE_RANK "calc 1\n", "x:2: rank 0 has no end"},
+    {ONE_RANK "calc 1\nrank 1 {\n}\n}\n", "x:4: expected an operation, a label or '}' before"},
+    {ONE_RANK "calc\n}", "x:3: expected the time in ns, found the end of the line"},
+    {ONE_RANK "calc 1b\n}", "x:3: expected 'cpu' or the end of the line, found 'b'"},
+    {ONE_RANK "calc 1 tag 3\n}", "x:3: expected 'cpu' or the end of the line, found 'tag'"},
+    {ONE_RANK "calc 1 nic 3\n}", "x:3: expected 'cpu' or the end of the line, found 'nic'"},
+    {ONE_RANK "calc 1 calc 2\n}", "x:3: expected 'cpu' or the end"},
+    {ONE_RANK "calc 1; calc 2\n}", "x:3: expected the end of the line, found ';'"},
+    {ONE_RANK "calc 18446744073709551616\n}",
+     "x:3: the time in ns is more than 18446744073709551615"},
+    {ONE_RANK "calc -1\n}", "x:3: expected the time in ns, found '-1'"},
+    {ONE_RANK "calc 1 cpu 256\n}", "x:3: the number of the cpu is more than 255"},
+    {ONE_RANK "send 1b to 0 nic 256\n}", "x:3: the number of the nic is more than 255"},
+    {ONE_RANK "send 1b to 0 tag 4294967295\n}", "x:3: the tag is more than 4294967294"},
+    {ONE_RANK "send 1b to 0 tag 1 tag 1\n}", "x:3: expected 'tag', 'cpu', 'nic' (each once)"},
+    {ONE_RANK "send 1 to 0\n}", "x:3: expected 'b', found 'to'"},
+    {ONE_RANK "send 1b from 0\n}", "x:3: expected 'to', found 'from'"},
+    {ONE_RANK "recv 1b to 0\n}", "x:3: expected 'from', found 'to'"},
+    {ONE_RANK "send 1b to -1\n}", "x:3: expected the rank of the peer, found '-1'"},
+    {ONE_RANK "recv 1b from -2\n}", "x:3: expected the rank of the peer, found '-2'"},
+    {ONE_RANK "recv 1b from -10\n}", "x:3: expected the rank of the peer, found '-10'"},
+    {ONE_RANK "calc 1\nsend 1b to 1\n}", "x:4: send to rank 1: the ranks are 0 to 0"},
+    {ONE_RANK "calc 1\nrecv 1b from 9\n}", "x:4: recv from rank 9: the ranks are 0 to 0"},
+    {ONE_RANK "_a: calc 1\n}", "x:3: expected an operation, a label or '}', found '_a:'"},
+    {ONE_RANK "a calc 1\n}", "x:3: expected ':', 'requires' or 'irequires'"},
+    {ONE_RANK "a: b: calc 1\n}", "x:3: expected 'send', 'recv' or 'calc', found 'b:'"},
+    {ONE_RANK "send: calc 1\n}", "x:3: expected the size in bytes, found ':'"},
+    {ONE_RANK "a: calc 1\nb: calc 2\na: calc 3\n}", "x:5: the label 'a' is that of line 3"},
+    {ONE_RANK "a: calc 1\na requires b\n}",
+     "x:4: no operation above in this rank has the label 'b'"},
+    {ONE_RANK "a: calc 1\nb requires a\nb: calc 1\n}",
+     "x:4: no operation above in this rank has the label 'b'"},
+    {"num_ranks 2\nrank 0 {\na: calc 1\n}\nrank 1 {\nb: calc 1\nb requires a\n}",
+     "x:7: no operation above in this rank has the label 'a'"},
+    {ONE_RANK "a: calc 1\na requires a\n}", "x:4: an operation cannot wait for itself: 'a'"},
+    {ONE_RANK "a: calc 1\nb: calc 1\nb requires a, a\n}", "x:5: one label in each line"},
+    {ONE_RANK "a: calc 1\nb: calc 1\nb requires\n}", "x:5: expected a label, found the end"},
+    {ONE_RANK "x: calc 1\na: calc 1\nb: calc 1\nc: calc 1\n"
+	      "a requires x\na requires c\nb requires a\nc irequires b\n}",
+     "x:4: this operation waits for itself, by way of line 6, line 5"},
+    {ONE_RANK "/* a\n*\nb /", "x:3: this comment has no end ('*/')"},
+    {"num_ranks 1 /*/\n", "x:1: this comment has no end ('*/')"},
+    {ONE_RANK "calc 1\r}", "x:3: expected the end of the line, found the end of the line"},
+    {ONE_RANK "\x80\n}", "x:3: expected an operation, a label or '}', found a byte 0x80"},
+    {ONE_RANK "\x1b[2J\n}", "x:3: expected an operation, a label or '}', found a byte 0x1b"},
+};
+
 static void errors_name_the_line(void)
 {
-	static const struct {
-		const char *text, *error;
-	} bad[] = {
-	    {"", "x:1: expected 'num_ranks', found the end of the file"},
-	    {"rank 0 {\n}\n", "x:1: expected 'num_ranks', found 'rank'"},
-	    {"num_ranks 0\n", "x:1: num_ranks must be at least 1"},
-	    {"num_ranks -1\n", "x:1: expected the number of ranks, found '-1'"},
-	    {"num_ranks 4194305\n", "x:1: the number of ranks is more than 4194304"},
-	    {"num_ranks 2\nrank 0 {\n}\n", "x:4: the file ends before rank 1 of 2 ranks"},
-	    {"num_ranks 2\nrank 1 {\n}\n", "x:2: rank 1 stands where rank 0 must"},
-	    {"num_ranks 2\nrank 0 {\n}\nrank 0 {\n}\n", "x:4: rank 0 stands where rank 1 must"},
-	    {"num_ranks 1\nrank 0 {\n}\nrank 1 {\n}\n", "x:4: the file goes on after the last"},
-	    {"num_ranks 1\nrank 0\n{\n}\n", "x:2: expected '{', found the end of the line"},
-	    {ONE_RANK "calc 1\n", "x:2: rank 0 has no end"},
-	    {ONE_RANK "calc 1\nrank 1 {\n}\n}\n",
-	     "x:4: expected an operation, a label or '}' before"},
-	    {ONE_RANK "calc\n}", "x:3: expected the time in ns, found the end of the line"},
-	    {ONE_RANK "calc 1b\n}", "x:3: expected 'cpu' or the end of the line, found 'b'"},
-	    {ONE_RANK "calc 1 tag 3\n}", "x:3: expected 'cpu' or the end of the line, found 'tag'"},
-	    {ONE_RANK "calc 1 nic 3\n}", "x:3: expected 'cpu' or the end of the line, found 'nic'"},
-	    {ONE_RANK "calc 1 calc 2\n}", "x:3: expected 'cpu' or the end"},
-	    {ONE_RANK "calc 1; calc 2\n}", "x:3: expected the end of the line, found ';'"},
-	    {ONE_RANK "calc 18446744073709551616\n}",
-	     "x:3: the time in ns is more than 18446744073709551615"},
-	    {ONE_RANK "calc -1\n}", "x:3: expected the time in ns, found '-1'"},
-	    {ONE_RANK "calc 1 cpu 256\n}", "x:3: the number of the cpu is more than 255"},
-	    {ONE_RANK "send 1b to 0 nic 256\n}", "x:3: the number of the nic is more than 255"},
-	    {ONE_RANK "send 1b to 0 tag 4294967295\n}", "x:3: the tag is more than 4294967294"},
-	    {ONE_RANK "send 1b to 0 tag 1 tag 1\n}",
-	     "x:3: expected 'tag', 'cpu', 'nic' (each once)"},
-	    {ONE_RANK "send 1 to 0\n}", "x:3: expected 'b', found 'to'"},
-	    {ONE_RANK "send 1b from 0\n}", "x:3: expected 'to', found 'from'"},
-	    {ONE_RANK "recv 1b to 0\n}", "x:3: expected 'from', found 'to'"},
-	    {ONE_RANK "send 1b to -1\n}", "x:3: expected the rank of the peer, found '-1'"},
-	    {ONE_RANK "recv 1b from -2\n}", "x:3: expected the rank of the peer, found '-2'"},
-	    {ONE_RANK "recv 1b from -10\n}", "x:3: expected the rank of the peer, found '-10'"},
-	    {ONE_RANK "calc 1\nsend 1b to 1\n}", "x:4: send to rank 1: the ranks are 0 to 0"},
-	    {ONE_RANK "calc 1\nrecv 1b from 9\n}", "x:4: recv from rank 9: the ranks are 0 to 0"},
-	    {ONE_RANK "_a: calc 1\n}", "x:3: expected an operation, a label or '}', found '_a:'"},
-	    {ONE_RANK "a calc 1\n}", "x:3: expected ':', 'requires' or 'irequires'"},
-	    {ONE_RANK "a: b: calc 1\n}", "x:3: expected 'send', 'recv' or 'calc', found 'b:'"},
-	    {ONE_RANK "send: calc 1\n}", "x:3: expected the size in bytes, found ':'"},
-	    {ONE_RANK "a: calc 1\nb: calc 2\na: calc 3\n}", "x:5: the label 'a' is that of line 3"},
-	    {ONE_RANK "a: calc 1\na requires b\n}",
-	     "x:4: no operation above in this rank has the label 'b'"},
-	    {ONE_RANK "a: calc 1\nb requires a\nb: calc 1\n}",
-	     "x:4: no operation above in this rank has the label 'b'"},
-	    {"num_ranks 2\nrank 0 {\na: calc 1\n}\nrank 1 {\nb: calc 1\nb requires a\n}",
-	     "x:7: no operation above in this rank has the label 'a'"},
-	    {ONE_RANK "a: calc 1\na requires a\n}",
-	     "x:4: an operation cannot wait for itself: 'a'"},
-	    {ONE_RANK "a: calc 1\nb: calc 1\nb requires a, a\n}", "x:5: one label in each line"},
-	    {ONE_RANK "a: calc 1\nb: calc 1\nb requires\n}",
-	     "x:5: expected a label, found the end"},
-	    {ONE_RANK "x: calc 1\na: calc 1\nb: calc 1\nc: calc 1\n"
-		      "a requires x\na requires c\nb requires a\nc irequires b\n}",
-	     "x:4: this operation waits for itself, by way of line 6, line 5"},
-	    {ONE_RANK "/* a\n*\nb /", "x:3: this comment has no end ('*/')"},
-	    {"num_ranks 1 /*/\n", "x:1: this comment has no end ('*/')"},
-	    {ONE_RANK "calc 1\r}", "x:3: expected the end of the line, found the end of the line"},
-	    {ONE_RANK "\x80\n}", "x:3: expected an operation, a label or '}', found a byte 0x80"},
-	    {ONE_RANK "\x1b[2J\n}",
-	     "x:3: expected an operation, a label or '}', found a byte 0x1b"},
-	};
 	struct goal_error err;
 	struct goal_set set;
 
@@ -187,7 +183,7 @@ static void errors_name_the_line(void)
 		if (strncmp(err.text, bad[i].error, strlen(bad[i].error)))
 			fprintf(stderr, "wanted: %s\ngot:    %s\n", bad[i].error, err.text);
 	}
-	/* A byte 0 is no end. */
+	/* A byte 0 does not end the text. */
 	CU_ASSERT_EQUAL(help_read("num_ranks 1\nrank 0 {\n\0}\n", 24, &set, &err), -EINVAL);
 	CU_ASSERT_STRING_EQUAL(err.text,
 			       "x:3: expected an operation, a label or '}', found a byte 0x00");
@@ -213,7 +209,7 @@ static void long_names(void)
 	free(text);
 }
 
-/* Many ranks and operations; labels of one rank are not seen in the next. */
+/* Many ranks and operations; labels of one rank are unknown in the next. */
 static void many(void)
 {
 	enum {
@@ -249,7 +245,7 @@ static void many(void)
 	goal_set_free(&again);
 }
 
-/* A count of ranks takes no memory, nor does a long chain take stack. */
+/* A count of ranks takes no memory, and a long chain takes no stack. */
 static void hostile_sizes(void)
 {
 	enum {
@@ -315,7 +311,7 @@ static void broken_texts(void)
 		good += help_torture(text, strlen(text), 4000, 0x9e3779b97f4a7c15 + i);
 		free(text);
 	}
-	/* Some changes, of a number or of blanks, leave a schedule. */
+	/* Some changes, of a number or of blanks, leave a valid schedule. */
 	CU_ASSERT(good > 500 && good < 15000);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The key of a job with a static list: what is one, where it may be, who may read it.
+ * The key of a job with a static list: valid keys, their places, the required file mode.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static void files(void)
 	CU_ASSERT_EQUAL(write(fd, GOOD "\n", 33), 33);
 	CU_ASSERT_EQUAL(given(NULL, path), GOAL_SUCCESS);
 	CU_ASSERT_TRUE(key[0] && key[1]);
-	/* What is said in the environment comes first, right or wrong. */
+	/* The environment has priority, right or wrong. */
 	CU_ASSERT_EQUAL(given("no", path), GOAL_ERR_LAUNCH);
 	CU_ASSERT_EQUAL(fchmod(fd, 0640), 0);
 	CU_ASSERT_EQUAL(given(NULL, path), GOAL_ERR_LAUNCH);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/weft_alloc.c: which requests are plain, pooled or on their own; alignment; what is
- * given back; what happens where the NIC gives no memory.
+ * host_driver/weft_alloc.c: plain, pooled and separate allocations; alignment; freed memory;
+ * behaviour where the NIC gives no memory.
  */
 #include <errno.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static uint32_t count_extents(void)
 	return n;
 }
 
-/* Whether the NIC has it mapped, and sees what is written to its last byte. */
+/* True if the NIC has it mapped and sees a write to its last byte. */
 static bool is_mapped(uint8_t *p, size_t bytes)
 {
 	struct weft_mr *mr = weft_reg_mr(pd, p, bytes, WEFT_ACCESS_LOCAL_WRITE);
@@ -68,11 +68,11 @@ static void two_thresholds(void)
 	uint8_t *small, *a, *b, *c;
 
 	setup(0);
-	/* Below the first: no memory of the NIC's. */
+	/* Below the first threshold: no memory of the NIC. */
 	small = weft_alloc_attr(context, PAGE - 1, NULL);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(small);
 	CU_ASSERT_EQUAL(nic->commands[HW_CMD_ALLOC_MEM], 0);
-	/* Between: one extent for all. */
+	/* Between them: one extent for all. */
 	a = weft_alloc_attr(context, PAGE, NULL);
 	b = weft_alloc_attr(context, OWN - 1, NULL);
 	CU_ASSERT_TRUE_FATAL(a && b);
@@ -80,7 +80,7 @@ static void two_thresholds(void)
 	CU_ASSERT_EQUAL(count_extents(), before + 1);
 	CU_ASSERT_TRUE(is_mapped(a, PAGE));
 	CU_ASSERT_TRUE(is_mapped(b, OWN - 1));
-	/* From the second on: one of its own. */
+	/* From the second on: one extent of its own. */
 	c = weft_alloc_attr(context, OWN, NULL);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(c);
 	CU_ASSERT_EQUAL(nic->commands[HW_CMD_ALLOC_MEM], 2);
@@ -140,7 +140,7 @@ static void alignment_is_honoured(void)
 	teardown();
 }
 
-/* What comes back is clean, and nobody's. */
+/* Freed memory is zeroed and unowned. */
 static void pool_is_reused(void)
 {
 	uint8_t *p[MANY];
@@ -157,7 +157,7 @@ static void pool_is_reused(void)
 			for (size_t k = 0; k < bytes; k++)
 				wrong += p[i][k] != 0;
 			memset(p[i], i & 0x7f, bytes);
-			/* Every third goes at once: holes for those that follow. */
+			/* Every third one is freed at once: holes for the next ones. */
 			if (i % 3 == 0) {
 				weft_free(p[i], bytes);
 				p[i] = NULL;
@@ -178,7 +178,7 @@ static void pool_is_reused(void)
 	teardown();
 }
 
-/* Without memory of the NIC's: plain memory, or none when it must be shared. */
+/* Without memory of the NIC: plain memory, or none when it must be shared. */
 static void falls_back(void)
 {
 	static const size_t sizes[] = {1, PAGE - 1, PAGE, OWN};
@@ -226,7 +226,9 @@ static void refused(void)
 	teardown();
 }
 
-/* A child has copies: what it frees and writes is not the parent's, nor is anything new shared. */
+/*
+ * A child has copies: its frees and writes do not reach the parent, and new memory is not shared.
+ */
 static void child_of_fork(void)
 {
 	struct weft_alloc_attr attr = {.must_be_shared = true};

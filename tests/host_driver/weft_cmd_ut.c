@@ -21,15 +21,15 @@
 #include "shared_defs/hw_cmd.h"
 #include "tests/ut.h"
 
-/* What the server does with commands after ATTACH and QUERY_DEVICE. */
+/* The server's handling of commands after ATTACH and QUERY_DEVICE. */
 enum play {
-	PLAY_ANSWER,   /* at once */
+	PLAY_ANSWER,   /* answers at once */
 	PLAY_REVERSED, /* waits for two, then answers the second first */
 	PLAY_HANG_UP,  /* closes when one comes */
-	PLAY_NOISE,    /* a short packet and an answer to nobody come before the answer */
-	PLAY_FDS,      /* with more descriptors than any answer has */
-	PLAY_STUCK,    /* answers the first, reads on when told */
-	PLAY_SIGNALS,  /* sends signals to whoever detaches before it ends the connection */
+	PLAY_NOISE,    /* sends a short packet and an answer to no command before the answer */
+	PLAY_FDS,      /* answers with more descriptors than any answer has */
+	PLAY_STUCK,    /* answers the first, reads on when the test says so */
+	PLAY_SIGNALS,  /* sends signals to the detaching process before it ends the connection */
 };
 
 struct server {
@@ -39,19 +39,19 @@ struct server {
 	enum play play;
 	int attach_status;
 	uint32_t known_flags; /* of ATTACH; 0: all */
-	uint32_t flags[4];    /* as they came */
+	uint32_t flags[4];    /* commands in order of arrival */
 	uint32_t num_flags;
 	struct hw_cmd last;
 	bool saw_shutdown;
 	atomic_bool ended; /* the connection, on this side */
 	sem_t holds;       /* PLAY_STUCK: it has the first one */
-	sem_t go, read_on; /* PLAY_STUCK: it may answer, read on */
+	sem_t go, read_on; /* PLAY_STUCK: it may answer, and read on */
 	pthread_t thread, closer;
 };
 
 enum {
 	FDS_SENT_MAX = 4,
-	THREADS = 24, /* some ten packets fill the smallest socket */
+	THREADS = 24, /* about ten packets fill the smallest socket */
 	SIGNALS = 10,
 	SIGNAL_EVERY_US = 5000,
 };
@@ -102,7 +102,7 @@ static void answer(struct server *s, int fd, const struct hw_cmd *cmd)
 		resp.u.device.mtu = 1500;
 		break;
 	case HW_CMD_STATS:
-		/* Twenty counters, each worth its number. */
+		/* Twenty counters, each with its index as value. */
 		for (uint32_t i = cmd->u.obj.cursor; i < 20 && resp.u.stats.count < 9; i++) {
 			struct hw_stat *stat = &resp.u.stats.stat[resp.u.stats.count++];
 
@@ -225,14 +225,14 @@ static void stop(struct server *s)
 	unsetenv("WEFT_RUN_DIR");
 }
 
-/* What the shard of a process is to be, and a weftd that does not know of such wishes. */
+/* Shard requested for a process, and a weftd that does not know such requests. */
 static void asks_for_a_shard(void)
 {
 	struct weft_open_attr attr = {.collectives = true, .shard = -1};
 	struct server s;
 
 	start(&s, PLAY_ANSWER);
-	/* This server has no BAR to give: an attach that is granted ends so. */
+	/* This server has no BAR, so a granted attach ends here. */
 	CU_ASSERT_PTR_NULL(weft_open_device_attr("weft3", &attr));
 	CU_ASSERT_EQUAL(errno, EPROTO);
 	CU_ASSERT_PTR_NULL(weft_open_device_attr("weft3", NULL));
@@ -308,7 +308,7 @@ static void on_signal(int signo)
 	(void)signo;
 }
 
-/* Until weftd is done with the process's memory that is not the process's again. */
+/* Until weftd has released the process's memory, the process may not reuse it. */
 static void signals_while_it_detaches(void)
 {
 	struct sigaction act = {.sa_handler = on_signal}, before;
@@ -350,7 +350,7 @@ static void *ask(void *arg)
 	return NULL;
 }
 
-/* Two threads' answers come in the other order; each gets its own. */
+/* Two threads' answers come in the other order; each thread gets its own. */
 static void answers_out_of_order(void)
 {
 	struct asker a, b;
@@ -402,7 +402,7 @@ static int num_fds(void)
 	return n;
 }
 
-/* Whatever comes along with an answer is neither kept nor written where there is no place. */
+/* Surplus content of an answer is neither kept nor written out of bounds. */
 static void too_many_descriptors(void)
 {
 	struct weft_stat stats[1];
@@ -422,8 +422,8 @@ static void too_many_descriptors(void)
 }
 
 /*
- * More threads than commands find room in the socket: the answer of the first one comes through
- * while others wait to send.
+ * More threads than commands fit into the socket: the answer to the first one arrives while others
+ * wait to send.
  */
 static void answers_while_the_socket_is_full(void)
 {
@@ -448,7 +448,7 @@ static void answers_while_the_socket_is_full(void)
 		more[i] = (struct asker){.context = first.context};
 		pthread_create(&threads[i], NULL, ask, &more[i]);
 	}
-	usleep(100000); /* for the socket to be full; if it is not, this shows nothing */
+	usleep(100000); /* time for the socket to fill; if it does not, this tests nothing */
 	sem_post(&s.go);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += 20;
@@ -504,7 +504,7 @@ static void names_and_errors(void)
 	/* Neither the dead socket nor the file is a device; weft3 comes before weft10. */
 	close(fd);
 	fd = listen_at(other);
-	/* Somebody else's: not even connected to. */
+	/* Another user's: not even connected to. */
 	snprintf(foreign, sizeof(foreign), "%s/m.sock", s.dir);
 	foreign_fd = listen_at(foreign);
 	CU_ASSERT_EQUAL(weft_get_device_list(&list), 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/weft_coalesce.c: what goes to the NIC for settings and counters of vectors, and
- * percentiles of their waiting times.
+ * host_driver/weft_coalesce.c: commands for settings and counters of vectors, and percentiles of
+ * their waiting times.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static struct nic {
 	struct hw_cmd last;
 	uint32_t commands;
 	int32_t status;
-	uint32_t vectors_asked; /* bit of each shard that VECTOR went to */
+	uint32_t vectors_asked; /* bit of each shard that got VECTOR */
 } nic;
 
 static int command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd_resp *resp,
@@ -115,7 +115,7 @@ static void sets(void)
 	CU_ASSERT_EQUAL(cmd->coalesce.param[HW_COALESCE_tx_frames_irq], 8);
 	CU_ASSERT_EQUAL(cmd->coalesce.mode, HW_COALESCE_TARGET);
 	CU_ASSERT_EQUAL(cmd->coalesce.target_ns, 20000);
-	/* What the mask leaves out is not sent: a target is the mode's. */
+	/* Fields outside the mask are not sent: a target belongs to the mode. */
 	CU_ASSERT_EQUAL(weft_set_coalesce(context, WEFT_COALESCE_ALL_VECTORS,
 					  WEFT_COALESCE_SET(WEFT_COALESCE_TX_USECS), &c),
 			0);
@@ -176,12 +176,12 @@ static void percentiles(void)
 	CU_ASSERT_EQUAL(weft_vector_wait_ns(&v, 7500), 384);
 	CU_ASSERT_EQUAL(weft_vector_wait_ns(&v, 10000), 512);
 	CU_ASSERT_EQUAL(weft_vector_wait_ns(&v, 20000), 512);
-	/* One in the last bucket: no percentile overflows. */
+	/* One count in the last bucket: no percentile overflows. */
 	memset(&v, 0, sizeof(v));
 	v.wait[WEFT_VECTOR_BUCKETS - 1] = 1;
 	CU_ASSERT_EQUAL(weft_vector_wait_ns(&v, 5000), 4096 * 256);
 	CU_ASSERT_EQUAL(weft_vector_wait_ns(&v, 0), 0);
-	/* So many that a product with 10,000 would not fit. */
+	/* So many counts that a product with 10,000 would overflow. */
 	memset(&v, 0, sizeof(v));
 	v.wait[0] = UINT64_MAX / 2;
 	v.wait[3] = UINT64_MAX / 2;
@@ -190,7 +190,10 @@ static void percentiles(void)
 		       weft_vector_wait_ns(&v, 9999) <= 1024);
 }
 
-/* Every time is in the bucket that begins at or before it, and none is wider than a quarter. */
+/*
+ * Every time is in the bucket that begins at or before it, and each bucket is at most a quarter
+ * wide.
+ */
 static void buckets(void)
 {
 	CU_ASSERT_EQUAL(weft_vector_bucket_ns(0), 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An event queue between two threads: the firmware writes entries and raises interrupts, libweft
- * takes them, sleeps on the eventfd, masks and takes the mask off. No entry may wait for a process
- * that sleeps: pair E3, and D2 for the mask's end. A wake-up that is lost is a sleep that does not
- * end within SLEEP_MS.
+ * takes them, sleeps on the eventfd, masks and unmasks. No entry may wait for a process that
+ * sleeps: pair E3, and D2 for unmasking. A lost wake-up is a sleep that does not end within
+ * SLEEP_MS.
  */
 #include "tests/nic_fw/fw_fix.c"
 
@@ -27,7 +27,7 @@ struct race {
 	struct weft_eq eq;
 	uint32_t number;
 	uint32_t irqs;
-	uint32_t ended; /* the host has all */
+	uint32_t ended; /* the host has all entries */
 };
 
 static void raise(void *ctx, uint32_t client, uint32_t eq)
@@ -41,7 +41,7 @@ static void raise(void *ctx, uint32_t client, uint32_t eq)
 	CU_ASSERT(write(r->eq.event_fd, &one, sizeof(one)) == sizeof(one));
 }
 
-/* The firmware's core: an event, a turn, and at times nothing for a while. */
+/* The firmware's core: an event, a turn, and at times a pause. */
 static void *firmware(void *arg)
 {
 	struct race *r = arg;
@@ -65,7 +65,7 @@ static void *firmware(void *arg)
 	return NULL;
 }
 
-/* weft_mask_comp_channel(), where there is no context. */
+/* Does as weft_mask_comp_channel(), where there is no context. */
 static void mask(struct race *r, bool masked)
 {
 	struct hw_bar_header *header = (void *)r->ut.client[0].bar;
@@ -121,7 +121,7 @@ static void nothing_is_lost(void)
 	}
 	__atomic_store_n(&r.ended, 1, __ATOMIC_RELEASE);
 	CU_ASSERT_FATAL(!pthread_join(thread, NULL));
-	/* Interrupts are fewer than events, or nothing was tested. */
+	/* Interrupts must be fewer than events, or the race was not tested. */
 	CU_ASSERT(r.irqs > 0 && r.irqs < EVENTS);
 	CU_ASSERT_EQUAL(fw_lost_interrupts(r.ut.nic), 0);
 	close(r.eq.event_fd);

@@ -88,7 +88,7 @@ static void arm_word(void)
 	teardown(&s);
 }
 
-/* As verbs have it: completions that an event told of raise no second one, later ones do. */
+/* As in verbs: completions that an event reported raise no second one, later ones do. */
 static void told_once(void)
 {
 	struct hw_cqe cqe = {.status = WEFT_WC_SUCCESS};
@@ -99,7 +99,7 @@ static void told_once(void)
 	cq = weft_container_of(s.cq, struct weft_cq_obj, pub);
 	fake_cqe(s.nic, s.cq, cqe);
 	fake_cqe(s.nic, s.cq, cqe);
-	/* never told: as for the NIC's own programs */
+	/* never reported: as for the NIC's own programs */
 	CU_ASSERT_EQUAL(weft_req_notify_cq_untold(s.cq, false), 0);
 	CU_ASSERT_EQUAL(cq->record->arm, HW_CQ_ARM_ARMED);
 	weft_cq_told(s.cq);
@@ -107,11 +107,11 @@ static void told_once(void)
 	CU_ASSERT_EQUAL(cq->record->arm, HW_CQ_ARM_ARMED | HW_CQ_ARM_SOLICITED | 2);
 	CU_ASSERT_EQUAL(weft_req_notify_cq(s.cq, false), 0);
 	CU_ASSERT_EQUAL(cq->record->arm, HW_CQ_ARM_ARMED);
-	/* one that came since is not told of yet */
+	/* one that came since is not reported yet */
 	fake_cqe(s.nic, s.cq, cqe);
 	CU_ASSERT_EQUAL(weft_req_notify_cq_untold(s.cq, false), 0);
 	CU_ASSERT_EQUAL(cq->record->arm, HW_CQ_ARM_ARMED | 2);
-	/* the whole ring is told of, not what lies behind it from before */
+	/* the whole ring is reported, but not the older entries behind it */
 	for (int i = 3; i < 8; i++)
 		fake_cqe(s.nic, s.cq, cqe);
 	weft_cq_told(s.cq);
@@ -184,7 +184,7 @@ static void blocks_until_event(void)
 	teardown(&s);
 }
 
-/* weftd is killed while somebody waits: an armed CQ gets its event, then the wait ends. */
+/* weftd is killed while a thread waits: an armed CQ gets its event, then the wait ends. */
 static void wait_ends_when_gone(void)
 {
 	struct chan_setup s;
@@ -215,14 +215,14 @@ static void nonblocking_when_gone(void)
 	set_nonblock(s.context->async_fd);
 	CU_ASSERT_EQUAL(weft_query_device(s.context, &attr), 0);
 	fake_die(s.nic);
-	/* its limits are nobody's any more */
+	/* its limits are free again */
 	CU_ASSERT_EQUAL(weft_query_device(s.context, &attr), -EIO);
 	CU_ASSERT_TRUE(readable(s.channel->fd));
 	CU_ASSERT_EQUAL(weft_get_cq_event(s.channel, NULL, NULL), -EIO);
 	teardown(&s);
 }
 
-/* An event that nobody took dies with its CQ, for the next CQ may have its number. */
+/* An event that was not taken dies with its CQ, since the next CQ may have its number. */
 static void stale_events_are_purged(void)
 {
 	struct chan_setup s;
@@ -247,7 +247,7 @@ static void stale_events_are_purged(void)
 	CU_ASSERT_PTR_EQUAL(got, s.cq);
 	CU_ASSERT_EQUAL(weft_get_cq_event(s.channel, &got, NULL), -EAGAIN);
 	weft_ack_cq_events(s.cq, 2);
-	/* the only one there was: the descriptor is not readable for nothing */
+	/* it was the only event: the descriptor is no longer readable */
 	comp_event(&s, third->handle, true);
 	CU_ASSERT_TRUE(readable(s.channel->fd));
 	CU_ASSERT_EQUAL(weft_destroy_cq(third), 0);
@@ -341,7 +341,7 @@ static void async_events(void)
 	fake_teardown(&s);
 }
 
-/* DEVICE_FATAL comes once, whether the NIC could write it or not. */
+/* DEVICE_FATAL comes once, whether the NIC wrote it or not. */
 static void fatal_once(void)
 {
 	struct weft_async_event event;
@@ -364,7 +364,7 @@ static void fatal_once(void)
 	}
 }
 
-/* A CQ that waits for its last acknowledgement to be gone has no more events. */
+/* A destroyed CQ that waits for its last acknowledgement gets no more events. */
 static void no_event_of_one_that_goes(void)
 {
 	struct timespec pause = {.tv_nsec = 1000000};
@@ -412,7 +412,7 @@ static int register_one(struct weft_pd *pd)
 	return mr ? weft_dereg_mr(mr) : -errno;
 }
 
-/* To be cancelled as soon as it comes to a cancellation point. */
+/* Cancelled at its first cancellation point. */
 static void *call_all(void *arg)
 {
 	struct victim *v = arg;
@@ -432,7 +432,7 @@ static void *call_all(void *arg)
 	return NULL;
 }
 
-/* Locks would stay taken, an event lost: nobody is cancelled in the middle of a call. */
+/* A thread is never cancelled in the middle of a call: locks would stay taken, an event lost. */
 static void not_cancelled_with_locks(void)
 {
 	struct victim v = {.poll_rc = 1};
@@ -456,7 +456,7 @@ static void not_cancelled_with_locks(void)
 	CU_ASSERT_TRUE(v.came_back);
 	CU_ASSERT_TRUE(v.poll_rc == -EAGAIN && v.async_rc == -EAGAIN);
 	CU_ASSERT_TRUE(v.post_rc == 0 && v.arm_rc == -EINVAL && v.reg_rc == 0);
-	/* Others go on. */
+	/* Other threads go on. */
 	CU_ASSERT_EQUAL_FATAL(pthread_mutex_trylock(&weft_global.lock), 0);
 	pthread_mutex_unlock(&weft_global.lock);
 	CU_ASSERT_EQUAL(weft_get_cq_event(v.channel, NULL, NULL), -EAGAIN);

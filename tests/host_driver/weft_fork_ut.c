@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/weft_fork.c: what parent and child have after fork.
+ * host_driver/weft_fork.c: the state of parent and child after fork.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static const struct weft_qp_cap cap = {
     .max_recv_sge = 1,
 };
 
-/* Runs fn in a child: its exit status, or 128 and more when it died of a signal. */
+/* Runs fn in a child: its exit status, or 128 and more when a signal ended it. */
 static int in_child(int (*fn)(void *arg), void *arg)
 {
 	int status;
@@ -72,13 +72,13 @@ static void unregister_memory(struct memory *m)
 	fake_teardown(&m->s);
 }
 
-/* The child sees what was there at fork, and what it writes nobody else sees. */
+/* The child sees the content of the time of fork, and its writes stay its own. */
 static int child_has_copies(void *arg)
 {
 	struct memory *m = arg;
 	char byte;
 
-	/* The parent has written by the time it says so. */
+	/* The parent has written when it reports so. */
 	if (read(m->to_child[0], &byte, 1) != 1)
 		return 1;
 	if (m->alloc[0] != 1 || m->alloc[PAGE] != 0 || m->moved[0] != 0 || m->moved[PAGE] != 2)
@@ -99,7 +99,7 @@ static void private_copies(void)
 	pid = fork();
 	if (pid == 0)
 		_exit(child_has_copies(&m));
-	/* fork() has returned: from here on, nothing reaches the child. */
+	/* fork() has returned: later writes do not reach the child. */
 	m.alloc[0] = 11;
 	m.moved[PAGE] = 12;
 	CU_ASSERT_EQUAL(write(m.to_child[1], "", 1), 1);
@@ -110,14 +110,14 @@ static void private_copies(void)
 	CU_ASSERT_EQUAL(m.alloc[1], 1);
 	CU_ASSERT_EQUAL(m.moved[PAGE], 12);
 	CU_ASSERT_EQUAL(m.moved[PAGE + 1], 2);
-	/* The parent's memory is still the NIC's. */
+	/* The parent's memory still belongs to the NIC. */
 	if (m.mr[1]->mapped)
 		CU_ASSERT_EQUAL(m.s.nic->mr[1].mapping[PAGE], 12);
 	CU_ASSERT_EQUAL(m.s.nic->mr[0].mapping[0], 11);
 	unregister_memory(&m);
 }
 
-/* Every call on a context of the parent's fails, and leaves the parent's NIC alone. */
+/* Every call on an inherited context fails, and leaves the parent's NIC alone. */
 static int child_uses_contexts(void *arg)
 {
 	struct memory *m = arg;
@@ -146,7 +146,7 @@ static int child_uses_contexts(void *arg)
 		return 8;
 	if (weft_destroy_cq(m->s.cq) != -EIO || weft_destroy_ah(m->s.ah) != -EIO)
 		return 9;
-	/* Whatever it does to what it takes for the BAR, the NIC does not see it. */
+	/* The NIC does not see the child's writes to its copy of the BAR. */
 	header->db_tail += 1000;
 	weft_close_device(m->s.context);
 	return 0;
@@ -213,7 +213,7 @@ static void child_of_its_own(void)
 	unregister_memory(&m);
 }
 
-/* A mapping that was moved and split is found wherever it is. */
+/* A moved and split mapping is found in all its places. */
 static int child_checks_pieces(void *arg)
 {
 	uint8_t **piece = arg;
@@ -240,7 +240,7 @@ static void remapped_pieces(void)
 	CU_ASSERT_PTR_NOT_EQUAL_FATAL(piece[1], MAP_FAILED);
 	munmap(p + PAGE, PAGE);
 	CU_ASSERT_EQUAL(mprotect(p + 2 * PAGE, PAGE, PROT_READ), 0);
-	/* Past the end of the memfd: there is nothing to copy, and nothing that stops the child. */
+	/* Past the end of the memfd there is nothing to copy, and the child does not crash. */
 	CU_ASSERT_EQUAL(in_child(child_checks_pieces, piece), 0);
 	CU_ASSERT_EQUAL(piece[0][0], 1);
 	CU_ASSERT_EQUAL(piece[1][0], 3);
@@ -271,7 +271,7 @@ static void *fork_often(void *arg)
 	return NULL;
 }
 
-/* Registrations and forks of two threads do not hang or hurt each other. */
+/* Registrations and forks of two threads do not hang or disturb each other. */
 static void forks_beside_registration(void)
 {
 	struct forker f = {0};

@@ -82,7 +82,7 @@ static bool search_for(const struct weft_vma *vma, void *arg)
 	return true;
 }
 
-/* More mappings than one read returns: none is missed or torn. */
+/* More mappings than one read returns: none is missed or split. */
 static void many_mappings(void)
 {
 	enum {
@@ -198,7 +198,7 @@ static void shared_mappings(void)
 	close(fd);
 }
 
-/* A program that closes descriptors it did not open, or has another file under their numbers. */
+/* A program that closes foreign descriptors, or has another file under their numbers. */
 static void descriptor_closed(void)
 {
 	struct rlimit limit;
@@ -216,7 +216,7 @@ static void descriptor_closed(void)
 	weft_maps_close();
 	CU_ASSERT_TRUE(at(on_stack()).special);
 	for (int fd = lowest; fd < lowest + 8; fd++)
-		CU_ASSERT_EQUAL(close(fd), 0); /* none of these was closed in passing */
+		CU_ASSERT_EQUAL(close(fd), 0); /* none of these was closed */
 	close(null);
 	CU_ASSERT_TRUE(at(on_stack()).special);
 	weft_maps_close();
@@ -224,7 +224,7 @@ static void descriptor_closed(void)
 	CU_ASSERT_EQUAL(fcntl(lowest + 8, F_GETFD), -1);
 }
 
-/* A child of fork, with the handlers or without, is told of its own memory. */
+/* A child of fork, with the handlers or without, gets its own mappings. */
 static void in_children(void)
 {
 	enum {

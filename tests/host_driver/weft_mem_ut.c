@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/weft_attach.c, weft_mem.c, weft_move.c, weft_mr.c, weft_alloc.c: which memory becomes
- * shared, that nothing is lost when it is moved, and what is refused.
+ * host_driver/weft_attach.c, weft_mem.c, weft_move.c, weft_mr.c, weft_alloc.c: kinds of memory that
+ * become shared, moves without a lost byte, refused memory.
  *
- * Where the kernel refuses userfaultfd, what depends on it is reported and left out.
+ * Where the kernel refuses userfaultfd, the tests that depend on it are reported and left out.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static struct weft_pd *pd;
 
 static void setup(void)
 {
-	/* Memfds of the NIC of another test are of no use to this one. */
+	/* Memfds of another test's NIC are useless to this one. */
 	weft_global_lock();
 	weft_mem_collect();
 	weft_global_unlock();
@@ -57,7 +57,7 @@ static const struct fake_mr *hw(const struct weft_mr *mr)
 	return &nic->mr[mr->lkey >> 8];
 }
 
-/* True when this kernel lets us move pages at all. */
+/* True if this kernel allows us to move pages. */
 static bool can_move(void)
 {
 	uint8_t *p = map_private(PAGE);
@@ -81,7 +81,7 @@ static void moved_in_place(void)
 	setup();
 	if (can_move()) {
 		p = map_private(16 * PAGE);
-		memset(p, 0x5a, 3 * PAGE); /* the others were never touched */
+		memset(p, 0x5a, 3 * PAGE); /* the others were never written */
 		mr = weft_reg_mr(pd, p + 100, 10 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
 		CU_ASSERT_TRUE_FATAL(mr->mapped);
@@ -104,7 +104,7 @@ static void moved_in_place(void)
 	teardown();
 }
 
-/* All of a region is mapped and is what the memory is. */
+/* The whole region is mapped and has the memory's content. */
 static void is_mapped(const struct weft_mr *mr, uint8_t *p, size_t pages)
 {
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
@@ -115,8 +115,8 @@ static void is_mapped(const struct weft_mr *mr, uint8_t *p, size_t pages)
 }
 
 /*
- * A buffer that is registered longer and longer stays one piece, and keeps its content, although
- * nothing of its memory can be mapped anew.
+ * A buffer that is registered longer and longer stays one piece and keeps its content, although no
+ * part of its memory can be mapped again.
  */
 static void grows(void)
 {
@@ -136,12 +136,12 @@ static void grows(void)
 		is_mapped(mr[1], p, 5);
 		mr[2] = weft_reg_mr(pd, p, 64 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
 		is_mapped(mr[2], p, 64);
-		/* the shorter ones see the same memory still */
+		/* the shorter ones still see the same memory */
 		p[100] = 77;
 		CU_ASSERT_EQUAL(hw(mr[0])->mapping[90], 77);
 		CU_ASSERT_EQUAL(hw(mr[1])->mapping[100], 77);
 		CU_ASSERT_EQUAL(p[39 * PAGE], (uint8_t)(39 * PAGE * 7 >> 3));
-		/* new memory behind the beginning, while the NIC has the old one: elsewhere */
+		/* new memory behind the start, while the NIC has the old one: at another place */
 		CU_ASSERT_PTR_EQUAL(mmap(p + 2 * PAGE, 62 * PAGE, PROT_READ | PROT_WRITE,
 					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
 				    p + 2 * PAGE);
@@ -157,7 +157,7 @@ static void grows(void)
 				    p + 2 * PAGE);
 		for (int i = 0; i < 3; i++)
 			CU_ASSERT_EQUAL(weft_dereg_mr(mr[i]), 0);
-		/* without it, there; and nothing of what was there before */
+		/* without the old one, in its place; with none of the old content */
 		again = weft_reg_mr(pd, p, 64 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
 		is_mapped(again, p, 64);
 		CU_ASSERT_EQUAL(p[10 * PAGE], 0);
@@ -175,7 +175,7 @@ struct writer {
 	int stop;
 };
 
-/* Increments every word in turn: a lost write leaves a word behind. */
+/* Increments every word in turn: a lost store leaves a word behind. */
 static void *keep_writing(void *arg)
 {
 	struct writer *w = arg;
@@ -201,7 +201,7 @@ static void move_under_a_writer(uint8_t *p)
 		sched_yield();
 	mr = weft_reg_mr(pd, p, MOVE_BYTES, WEFT_ACCESS_LOCAL_WRITE);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
-	/* Without the privilege for kernel faults nothing moves beside other threads. */
+	/* Without the privilege for kernel faults no page is moved while other threads run. */
 	CU_ASSERT_TRUE(mr->mapped || geteuid() != 0);
 	before = __atomic_load_n(&w.rounds, __ATOMIC_RELAXED);
 	while (__atomic_load_n(&w.rounds, __ATOMIC_RELAXED) < before + 2)
@@ -251,7 +251,7 @@ static void reused_inside_an_extent(void)
 		CU_ASSERT_EQUAL(hw(whole)->mapping[2 * PAGE + 5], 9);
 		CU_ASSERT_EQUAL(weft_dereg_mr(whole), 0);
 		CU_ASSERT_EQUAL(weft_dereg_mr(part), 0);
-		/* The pages stay where they are for whoever comes next. */
+		/* The pages stay for the next test. */
 		again = weft_reg_mr(pd, p, 8 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
 		CU_ASSERT_TRUE_FATAL(again && again->mapped);
 		CU_ASSERT_EQUAL(hw(again)->mapping[2 * PAGE + 5], 9);
@@ -262,7 +262,7 @@ static void reused_inside_an_extent(void)
 	teardown();
 }
 
-/* Memory that was freed and mapped anew at the same address is other memory. */
+/* Memory that was unmapped and mapped again at the same address is other memory. */
 static void stale_extent(void)
 {
 	struct weft_mr *mr;
@@ -326,7 +326,7 @@ static uint32_t count_extents(void)
 	return n;
 }
 
-/* malloc, register, deregister, free, over and over: descriptors do not pile up. */
+/* Repeats malloc, register, deregister, free: descriptors do not accumulate. */
 static void extents_are_collected(void)
 {
 	uint32_t most = 0;
@@ -472,7 +472,9 @@ static void heap(void)
 	teardown();
 }
 
-/* The heap shrinks under a region: that keeps its pages, new ones are zero and the process's. */
+/*
+ * The heap shrinks under a region, which keeps its pages; new ones are zero and the process's.
+ */
 static void heap_shrinks(void)
 {
 	struct weft_mr *old, *mr;
@@ -493,7 +495,7 @@ static void heap_shrinks(void)
 		p[8 * PAGE] = 1;
 		mr = weft_reg_mr(pd, p, 32 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
 		is_mapped(mr, p, 32);
-		/* The NIC writes to the old one, and it stays there. */
+		/* The NIC writes to the old page, and the write stays there. */
 		memset(hw(old)->mapping + 4 * PAGE, 0x44, 12 * PAGE);
 		CU_ASSERT_EQUAL(p[8 * PAGE], 1);
 		CU_ASSERT_EQUAL(p[9 * PAGE], 0);
@@ -501,8 +503,7 @@ static void heap_shrinks(void)
 		CU_ASSERT_EQUAL(p[0], 0x55);
 		CU_ASSERT_EQUAL(weft_dereg_mr(old), 0);
 		CU_ASSERT_EQUAL(weft_dereg_mr(mr), 0);
-		/* Without a region new pages take the place of the old, and nothing of those is
-		 * left. */
+		/* Without a region new pages replace the old ones, with none of their content. */
 		shrink_heap(p);
 		CU_ASSERT_PTR_EQUAL(grow_heap(32), p);
 		mr = weft_reg_mr(pd, p, 32 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
@@ -521,7 +522,7 @@ static uint8_t static_memory[3 * PAGE];
 /* AddressSanitizer would put their arrays elsewhere than on the stack. */
 #define ON_STACK __attribute__((no_sanitize_address))
 
-/* Kinds of memory that are left where they are, and work all the same. */
+/* Kinds of memory that are not moved, and work all the same. */
 ON_STACK static void reached_through_process_vm(void)
 {
 	uint8_t on_stack[64];
@@ -575,7 +576,7 @@ static void thread_stack_stays(void)
 	teardown();
 }
 
-/* Pages under a region that the NIC reaches through process_vm are not pulled away. */
+/* Pages under a region that the NIC reaches through process_vm are not removed. */
 static void not_moved_under_process_vm(void)
 {
 	struct weft_mr *first, *second;
@@ -600,7 +601,7 @@ static void not_moved_under_process_vm(void)
 	teardown();
 }
 
-/* A NIC that does not take the memfd gets the region without. */
+/* A NIC that refuses the memfd gets the region without it. */
 static void memfd_refused(void)
 {
 	struct weft_mr *mr;

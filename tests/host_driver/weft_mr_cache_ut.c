@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/weft_mr_cache.c, weft_watch.c: what is found again, what is thrown out, and that
- * nothing outlives its memory, whichever way that goes.
+ * host_driver/weft_mr_cache.c, weft_watch.c: hits, evictions, and the end of each entry with its
+ * memory, in every way that memory can be lost.
  *
- * Where the kernel refuses userfaultfd nothing is kept, and that alone is tested.
+ * Where the kernel refuses userfaultfd the cache keeps nothing, which is all that is tested then.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -63,13 +63,13 @@ static struct weft_mr_cache_stats stats(void)
 	return s;
 }
 
-/* Whether the NIC still knows a region. */
+/* True if the NIC still knows a region. */
 static bool is_registered(uint32_t lkey)
 {
 	return nic->mr[lkey >> 8].used;
 }
 
-/* Registers and releases; the key. */
+/* Registers and releases; returns the key. */
 static uint32_t touch(void *p, size_t bytes)
 {
 	struct weft_mr *mr = weft_reg_mr_cached(cache, p, bytes, ACCESS);
@@ -146,7 +146,7 @@ static void exact_and_rights(void)
 	CU_ASSERT_EQUAL(nic->mr[a->lkey >> 8].cmd.access,
 			WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_WRITE);
 	CU_ASSERT_EQUAL(nic->mr[a->lkey >> 8].cmd.iova, (uintptr_t)p + 100);
-	/* The same page is not the same bytes. */
+	/* The same page, but other bytes. */
 	b = weft_reg_mr_cached(cache, p + 99, 2, 0);
 	CU_ASSERT_TRUE(b && b != a);
 	weft_release_mr(a);
@@ -184,7 +184,7 @@ static void policies(void)
 	CU_ASSERT_EQUAL(stats().entries, 0);
 	teardown();
 
-	/* Three pages fit; the one that was used last stays longest. */
+	/* Three pages fit; the most recently used one stays longest. */
 	attr = (struct weft_mr_cache_attr){.policy = WEFT_MR_CACHE_LRU, .max_bytes = 3 * PAGE};
 	setup(&attr);
 	if (can_watch()) {
@@ -216,7 +216,7 @@ static void bounded(void)
 	if (can_watch()) {
 		a = weft_reg_mr_cached(cache, p, PAGE, ACCESS);
 		b = weft_reg_mr_cached(cache, p + PAGE, PAGE, ACCESS);
-		/* Full of what is in use: registered, not kept. */
+		/* Full of regions in use: registered, not kept. */
 		c = weft_reg_mr_cached(cache, p + 2 * PAGE, PAGE, ACCESS);
 		CU_ASSERT_TRUE_FATAL(a && b && c);
 		key = c->lkey;
@@ -238,7 +238,7 @@ static void bounded(void)
 	teardown();
 }
 
-/* No room at the NIC: idle regions make some, and then it is an error. */
+/* No room at the NIC: idle regions are evicted, and then it is an error. */
 static void displaced(void)
 {
 	uint8_t *p = map_private(4 * PAGE);
@@ -261,8 +261,7 @@ static void displaced(void)
 	teardown();
 }
 
-/* ---- memory that goes away --------------------------------------------------------------------
- */
+/* ---- memory that is lost ---- */
 
 static void by_munmap(uint8_t *p, size_t bytes)
 {
@@ -316,7 +315,7 @@ static uint8_t *memory(int kind, size_t bytes)
 	return p;
 }
 
-/* A guard behind, so that mremap() cannot grow it in place. */
+/* A guard page follows, so that mremap() cannot grow it in place. */
 static void guard(uint8_t *p, size_t bytes)
 {
 	void *at = mmap(p + bytes, PAGE, PROT_NONE,
@@ -325,7 +324,7 @@ static void guard(uint8_t *p, size_t bytes)
 	CU_ASSERT_TRUE(at == p + bytes || errno == EEXIST);
 }
 
-/* Ends, or the test is ended. */
+/* Must end, or the test is ended. */
 static void wait_for_invalidations(uint64_t count)
 {
 	while (stats().invalidations < count)
@@ -333,7 +332,7 @@ static void wait_for_invalidations(uint64_t count)
 }
 
 /*
- * Idle regions are withdrawn when the call returns; those in use, too, when their pages are
+ * Idle regions are withdrawn when the call returns; so are those in use when their pages are
  * unmapped.
  */
 static void gone_when_it_returns(void)
@@ -369,7 +368,9 @@ static void gone_when_it_returns(void)
 			CU_ASSERT_FALSE(is_registered(idle));
 			CU_ASSERT_TRUE(is_registered(used));
 			CU_ASSERT_EQUAL(stats().invalidations - before.invalidations, 1);
-			/* In use: what was discarded is ended as soon as it is known. */
+			/*
+			 * In use: a region with discarded pages ends as soon as the loss is known.
+			 */
 			ways[way](q, bytes);
 			if (ways[way] == by_discarding)
 				wait_for_invalidations(before.invalidations + 2);
@@ -415,7 +416,7 @@ static void freed(void)
 		CU_ASSERT_TRUE(is_registered(key));
 		free(p);
 		p = malloc(64 << 20);
-		/* AddressSanitizer keeps what is freed for a while: then it is still there. */
+		/* AddressSanitizer keeps freed memory for a while: then it is still mapped. */
 		CU_ASSERT_TRUE(!is_registered(key) || stats().entries == 1);
 		free(p);
 	}
@@ -440,7 +441,10 @@ static void child_of_fork(void)
 			status |= weft_flush_mr_cache(cache) != -EIO;
 			status |= weft_query_mr_cache(cache, &s) != -EIO;
 			status |= weft_destroy_mr_cache(cache) != -EIO;
-			/* Not the parent's to hear of; then a cache of its own. */
+			/*
+			 * The parent's losses do not concern the child; then it has a cache of its
+			 * own.
+			 */
 			p[0] = 2;
 			by_munmap(p, 2 * PAGE);
 			setup(NULL);
@@ -461,7 +465,7 @@ static void child_of_fork(void)
 	teardown();
 }
 
-/* Each thread maps where another has just unmapped: it must never be given that one's region. */
+/* Each thread maps where another has just unmapped: it must never get that thread's region. */
 static void *map_and_unmap(void *arg)
 {
 	uint64_t wrong = 0;
@@ -556,7 +560,7 @@ static void refused(void)
 	teardown();
 }
 
-/* The NIC goes; the context is closed with everything in use. */
+/* The NIC disappears; the context is closed with everything in use. */
 static void left_behind(void)
 {
 	uint8_t *p = map_private(4 * PAGE);

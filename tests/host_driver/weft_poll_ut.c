@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/weft_poll.c, weft_cq.c: completions, phases, resizing, and what comes when the NIC
- * is gone.
+ * host_driver/weft_poll.c, weft_cq.c: completions, phases, resizing, and polling without a NIC.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -84,7 +83,7 @@ static void phases_flip(void)
 	hw = &s.nic->cq[s.cq->handle];
 	hw->prod = start;
 	obj(s.cq)->cons = start;
-	for (unsigned i = 0; i < 4; i++) /* as the ring would be there */
+	for (unsigned i = 0; i < 4; i++) /* as they would be in the ring */
 		hw->ring[(start + i) & 3].phase = (start + i) & 4 ? 1 : 0;
 	for (unsigned round = 0; round < 40; round++) {
 		unsigned burst = round % 4 + 1;
@@ -141,7 +140,7 @@ static void resize_keeps_what_waits(void)
 	fake_teardown(&s);
 }
 
-/* What a destroyed or reset QP left in the CQ is not seen, others' entries are. */
+/* Entries of a destroyed or reset QP in the CQ are skipped, others' are returned. */
 static void purged_with_its_qp(void)
 {
 	struct fake_setup s;
@@ -174,8 +173,8 @@ static void purged_with_its_qp(void)
 }
 
 /*
- * The room of what was taken out is there before anything is polled, at every place of the ring: a
- * process that counts what it has under way cannot see its queue overrun.
+ * Room for removed entries is free before the next poll, at every place of the ring: a process that
+ * counts its requests in flight never sees its queue overrun.
  */
 static void purged_makes_room(void)
 {
@@ -194,7 +193,7 @@ static void purged_makes_room(void)
 
 		other = weft_create_qp(s.pd, &attr);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(other);
-		/* Three of eight are others', at places that change. */
+		/* Three of eight belong to others, at changing places. */
 		for (unsigned i = 0; i < 8; i++) {
 			bool own = (i + round) % 3 == 0;
 
@@ -204,7 +203,7 @@ static void purged_makes_room(void)
 		}
 		CU_ASSERT_EQUAL(weft_destroy_qp(other), 0);
 		CU_ASSERT_EQUAL(s.nic->cq[0].record->cons, cons + 8 - (uint32_t)(sent - first));
-		/* As many fit as were taken out, and come behind the others. */
+		/* As many fit as were removed, and come behind the others. */
 		cqe.qpn = s.qp->qpn;
 		while (s.nic->cq[0].prod - s.nic->cq[0].record->cons < 8) {
 			cqe.wr_id = sent++;
@@ -227,7 +226,7 @@ static void cq_in_use(void)
 	fake_teardown(&s);
 }
 
-/* Polls until something comes or two seconds have passed. */
+/* Polls until a completion arrives or two seconds have passed. */
 static int poll_until(struct weft_cq *cq, int max, struct weft_wc *wc)
 {
 	struct timespec pause = {.tv_nsec = 1000000};
@@ -243,8 +242,8 @@ static int poll_until(struct weft_cq *cq, int max, struct weft_wc *wc)
 }
 
 /*
- * weftd is killed: first what it had completed, then the rest as flushed, signalled or not,
- * each once, in the order of posting; then nothing, and posting fails.
+ * weftd is killed: first its completed requests are returned, then the rest as flushed, signalled
+ * or not, each once, in the order of posting; then none, and posting fails.
  */
 static void flushed_when_gone(void)
 {
@@ -260,7 +259,7 @@ static void flushed_when_gone(void)
 	cqe.qpn = s.qp->qpn;
 	for (uint64_t i = 1; i <= 5; i++) {
 		send.wr_id = i;
-		/* 2 is unsignalled and was done, 4 is unsignalled and was not. */
+		/* 2 is unsignalled and completed, 4 is unsignalled and was not completed. */
 		send.flags = i == 2 || i == 4 ? 0 : WEFT_SEND_SIGNALED;
 		CU_ASSERT_EQUAL(weft_post_send(s.qp, &send, NULL), 0);
 	}
@@ -273,7 +272,7 @@ static void flushed_when_gone(void)
 	CU_ASSERT_EQUAL(weft_poll_cq(s.cq, 16, wc), 1);
 	CU_ASSERT_EQUAL(wc[0].wr_id, 1);
 	CU_ASSERT_EQUAL(wc[0].status, WEFT_WC_SUCCESS);
-	/* Two at a time: nothing is lost or doubled in between. */
+	/* Two at a time: none is lost or duplicated in between. */
 	n = poll_until(s.cq, 2, wc);
 	CU_ASSERT_EQUAL_FATAL(n, 2);
 	n += poll_until(s.cq, 2, wc + n);
@@ -293,11 +292,13 @@ static void flushed_when_gone(void)
 	CU_ASSERT_EQUAL(weft_post_recv(s.qp, &recv, NULL), -EIO);
 	CU_ASSERT_PTR_NULL(weft_create_cq(s.context, 4, NULL, NULL));
 	CU_ASSERT_EQUAL(errno, EIO);
-	/* Ending objects works without a NIC. */
+	/* Objects can be destroyed without a NIC. */
 	fake_teardown(&s);
 }
 
-/* Whoever polls for a receive of a shared queue, and has nothing of its own left, hears of the end.
+/*
+ * A thread that polls for a receive of a shared queue, without own requests, is notified of the
+ * end.
  */
 static void shared_queues_end(void)
 {
@@ -335,7 +336,7 @@ static void shared_queues_end(void)
 	fake_teardown(&s);
 }
 
-/* Receives complete in any order; those that are left are flushed, not those posted last. */
+/* Receives complete in any order; the remaining ones are flushed, not those posted last. */
 static void flushes_the_right_receives(void)
 {
 	struct fake_setup s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/weft_post.c, weft_db.h: what posting puts into rings and when it rings.
+ * host_driver/weft_post.c, weft_db.h: the content of rings after posts, and doorbells.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -90,7 +90,7 @@ static void post_imm_and_inv(void)
 	fake_teardown(&s);
 }
 
-/* A list is one doorbell; while it stands in the ring there is no second. */
+/* A list is one doorbell; while it is in the ring there is no second one. */
 static void one_doorbell_per_batch(void)
 {
 	struct fake_setup s;
@@ -179,7 +179,7 @@ static void full_until_polled(void)
 		CU_ASSERT_EQUAL(weft_post_send(s.qp, &wr, NULL), 0);
 	CU_ASSERT_EQUAL(weft_post_send(s.qp, &wr, &bad), -ENOMEM);
 	CU_ASSERT_PTR_EQUAL(bad, &wr);
-	/* The NIC is done, but its completion was not polled: the CQ could overflow. */
+	/* The NIC has completed them, but the completion was not polled: the CQ could overflow. */
 	s.hw->record->sq_cons = 1;
 	complete(&s, 0, 1);
 	CU_ASSERT_EQUAL(weft_post_send(s.qp, &wr, NULL), -ENOMEM);
@@ -234,8 +234,8 @@ static void completions_out_of_order(void)
 }
 
 /*
- * An unsignalled request that failed has a completion although it may be retired; it must not
- * retire the one that stands in its slot now.
+ * A failed unsignalled request has a completion although it may be retired already; that must not
+ * retire the request that has its slot now.
  */
 static void stale_completion(void)
 {
@@ -281,7 +281,7 @@ static void inline_data(void)
 	CU_ASSERT_EQUAL(fake_slot(s.hw, 0)->inline_bytes, 100);
 	CU_ASSERT_EQUAL(fake_slot(s.hw, 0)->slots, 3);
 	CU_ASSERT_EQUAL(memcmp(s.hw->sq + 64, data, 100), 0);
-	/* Nothing of the stack goes along. */
+	/* No bytes of the stack are copied. */
 	CU_ASSERT_EQUAL(memcmp(s.hw->sq + 164, zeroes, sizeof(zeroes)), 0);
 	sge[2].bytes = 41;
 	CU_ASSERT_EQUAL(weft_post_send(s.qp, &wr, NULL), -EINVAL);
@@ -303,7 +303,7 @@ static void bad_requests(void)
 	fake_setup(&s, WEFT_QPT_UD, &small, 16);
 	good.ah = bad.ah = s.ah;
 	good.next = &bad;
-	/* Those before the bad one are posted. */
+	/* The requests before the bad one are posted. */
 	CU_ASSERT_EQUAL(weft_post_send(s.qp, &good, &at), -EINVAL);
 	CU_ASSERT_PTR_EQUAL(at, &bad);
 	CU_ASSERT_EQUAL(s.hw->record->sq_prod, 1);
@@ -347,7 +347,9 @@ static void state_is_minded(void)
 	fake_teardown(&s);
 }
 
-/* Both sides go on behind what was dropped, and a completion of before frees nothing of after. */
+/*
+ * Both sides go on behind the dropped requests, and an old completion frees none of the new ones.
+ */
 static void reset_goes_on(void)
 {
 	struct fake_setup s;
@@ -407,7 +409,7 @@ static void receives(void)
 	wr[0].num_sge = 0;
 	CU_ASSERT_EQUAL(weft_post_recv(s.qp, wr, NULL), 0);
 	CU_ASSERT_EQUAL(weft_post_recv(s.qp, wr, &bad), -ENOMEM);
-	/* The second completes first: its place is free, the first is still out. */
+	/* The second completes first: its place is free, the first is still in use. */
 	cqe.qpn = s.qp->qpn;
 	fake_cqe(s.nic, s.cq, cqe);
 	CU_ASSERT_EQUAL(weft_poll_cq(s.cq, 1, &wc), 1);
@@ -445,7 +447,7 @@ static void shared_receives(void)
 	fake_close(context, nic);
 }
 
-/* Receives posted to a dead QP are flushed only if the NIC hears of them. */
+/* Receives posted to a dead QP are flushed only if the NIC is notified. */
 static void receives_of_a_dead_qp_ring(void)
 {
 	struct fake_setup s;
@@ -481,7 +483,7 @@ static void limits_of_create_qp(void)
 	attr.cap = small;
 	attr.cap.max_send_sge = HW_MAX_SGE + 1;
 	CU_ASSERT_PTR_NULL(weft_create_qp(pd, &attr));
-	/* Each in its limits, but more slots than a queue has. */
+	/* Each within its limits, but more slots than a queue has. */
 	attr.cap = small;
 	attr.cap.max_send_wr = HW_MAX_WR;
 	attr.cap.max_inline_bytes = HW_MAX_INLINE_BYTES;
@@ -558,7 +560,7 @@ static void doorbells_of_many_threads(void)
 	fake_teardown(&s);
 }
 
-/* Who destroys an address handle waits for what is posted by then, not for ever, and not twice. */
+/* Destroying an address handle waits for the earlier posts, not for ever, and not twice. */
 static void datagrams_are_read_first(void)
 {
 	struct weft_send_wr send = {.wr_id = 1};
@@ -579,11 +581,11 @@ static void datagrams_are_read_first(void)
 	CU_ASSERT_TRUE(weft_ud_is_unread(ctx, NULL) && weft_ud_is_unread(ctx, qp));
 	record->sq_cons = record->sq_prod - 1;
 	CU_ASSERT_TRUE(weft_ud_is_unread(ctx, NULL));
-	/* What another thread posts meanwhile need not be read. */
+	/* Posts of another thread meanwhile need not be read. */
 	record->sq_cons = record->sq_prod;
 	CU_ASSERT_EQUAL(weft_post_send(s.qp, &send, NULL), 0);
 	CU_ASSERT_FALSE(weft_ud_is_unread(ctx, NULL) || weft_ud_is_unread(ctx, qp));
-	/* Nobody reads it. */
+	/* The NIC reads nothing. */
 	CU_ASSERT_TRUE(weft_ud_settle(ctx, NULL) > 0);
 	CU_ASSERT_EQUAL(weft_ud_settle(ctx, NULL), 0);
 	CU_ASSERT_EQUAL(weft_ud_settle(ctx, qp), 0);

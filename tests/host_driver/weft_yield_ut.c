@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * When empty polls give the processor up: by WEFT_YIELD, by how many processors there are, and by
- * what the last yield showed. The clock, the processors and sched_yield() are the test's own; each
- * case polls in a thread of its own, since what was found is each thread's.
+ * Yields of empty polls: by WEFT_YIELD, by the number of processors, and by the time of the last
+ * yield. The clock, the processors and sched_yield() are the test's own. Each case polls in a
+ * thread of its own, since each thread keeps its own statistics.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -13,7 +13,7 @@
 #include "tests/ut.h"
 
 static uint64_t fake_ns = 1000000000;
-static uint64_t yield_ns; /* how long the next ones take */
+static uint64_t yield_ns; /* duration of the next ones */
 static uint32_t yields;
 static int num_cpus;
 
@@ -43,7 +43,7 @@ int clock_gettime(clockid_t id, struct timespec *ts)
 
 static struct fake_setup rig;
 
-/* Polls n times in vain; how often it yielded. */
+/* Polls n times without a completion; returns the number of yields. */
 static uint32_t poll_in_vain(uint32_t n)
 {
 	uint32_t before = yields;
@@ -71,7 +71,9 @@ static void in_thread(void *(*fn)(void *), int cpus, const char *mode)
 	fake_teardown(&rig);
 }
 
-/* At once, then ever more rarely while nobody wants the processor; at each poll when somebody does.
+/*
+ * At once, then ever more rarely while no other thread wants the processor; at each poll when one
+ * does.
  */
 static void *few(void *arg)
 {
@@ -91,8 +93,7 @@ static void few_processors(void)
 	in_thread(few, 2, "auto");
 }
 
-/* Rarely from the beginning, and at each poll as soon as one shows that there are too many pollers.
- */
+/* Rarely from the start, and at each poll as soon as one shows too many pollers. */
 static void *many(void *arg)
 {
 	CU_ASSERT_EQUAL(poll_in_vain(255), 0);
@@ -127,9 +128,9 @@ static void another_polls(uint32_t n)
 }
 
 /*
- * A CQ that several threads poll: they do it under a lock of their program, for which the others
- * may spin. A long yield shows that they do; then none for eight times as long. It is this thread's
- * alone again when only it has polled through sixteen such yields.
+ * Several threads poll a CQ under a lock of their program, for which the others may spin. A long
+ * yield shows that they do; then none for eight times as long. It counts as this thread's alone
+ * again when only it has polled through sixteen such yields.
  */
 static void *in_turns(void *arg)
 {
@@ -144,14 +145,14 @@ static void *in_turns(void *arg)
 		fake_ns++;
 	}
 	CU_ASSERT_EQUAL(poll_in_vain(10), 10);
-	/* A thread that looks now and then is none of several; one that polls as much is. */
+	/* A thread that polls now and then does not count; one that polls as often does. */
 	another_polls(100);
 	CU_ASSERT_EQUAL(poll_in_vain(10), 10);
 	another_polls(400);
 	CU_ASSERT_EQUAL(poll_in_vain(1), 1);
 	CU_ASSERT_EQUAL(poll_in_vain(1000), 0);
 	fake_ns += 8 * yield_ns;
-	/* Short yields cost nobody anything. */
+	/* Short yields cost no other thread anything. */
 	yield_ns = 900000;
 	CU_ASSERT_EQUAL(poll_in_vain(10), 10);
 	return arg;
@@ -173,7 +174,7 @@ static void *every_third(void *arg)
 	struct weft_wc wc;
 
 	CU_ASSERT_EQUAL(poll_in_vain(30), 10);
-	/* What came ends the row. */
+	/* A completion ends the series. */
 	CU_ASSERT_EQUAL(poll_in_vain(2), 0);
 	fake_cqe(rig.nic, rig.cq,
 		 (struct hw_cqe){.qpn = rig.qp->qpn, .opcode = HW_CQE_RECV_WRITE_RECORD});
@@ -188,7 +189,7 @@ static void as_told(void)
 	in_thread(never, 1, "never");
 	in_thread(never, 8, "0");
 	in_thread(every_third, 8, "3");
-	/* no number: as if nothing was said */
+	/* no number: as if it were unset */
 	in_thread(few, 2, "3x");
 	unsetenv("WEFT_YIELD");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Collectives that move data: blocking and non-blocking, in place, from all roots, with counts that
- * differ by rank, over the world, a turned one and a half of it. Reductions are reduce.c. Options:
- * mt.h. Calls mt.c and MPI.
+ * differ by rank, over the world, a reversed communicator and a half of it. reduce.c tests
+ * reductions. Options: mt.h. Calls mt.c and MPI.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ enum {
 	GAP = 5,
 };
 
-/* The communicator and the way that the parts run with. */
+/* The communicator, and the variant that the parts run with. */
 static struct {
 	MPI_Comm comm;
 	int rank, ranks;
@@ -29,7 +29,7 @@ static void wait_for(MPI_Request *request)
 		MPI_Test(request, &done, MPI_STATUS_IGNORE);
 }
 
-/* The blocking call or the other one with the same arguments. */
+/* The blocking call or the non-blocking one with the same arguments. */
 #define CALL(...) MT_CALL(at.nonblocking, wait_for, __VA_ARGS__)
 
 /* Bytes of one rank's part of a collective of this size: odd, and some ranks have none. */
@@ -80,8 +80,10 @@ static void gather_and_scatter(size_t bytes, int root)
 	free(one);
 }
 
-/* Counts and displacements with gaps, by part_of(); no gap for one rank, which MPICH 4.0.2 would
- * ignore. The whole length. */
+/*
+ * Counts and displacements with gaps, by part_of(); no gap for one rank, which MPICH 4.0.2 would
+ * ignore. Returns the whole length.
+ */
 static size_t spread(size_t bytes, int *counts, int *displs)
 {
 	size_t total = 0, gap = at.ranks > 1 ? GAP : 0;
@@ -172,7 +174,7 @@ static void alltoall(size_t bytes)
 	free(in);
 }
 
-/* From rank a to rank b go part_of(a + b) bytes. */
+/* Rank a sends part_of(a + b) bytes to rank b. */
 static void alltoallv(size_t bytes, bool with_types)
 {
 	int out_n[64], out_at[64], in_n[64], in_at[64];
@@ -203,7 +205,7 @@ static void alltoallv(size_t bytes, bool with_types)
 	free(in);
 }
 
-/* Nobody leaves before the last has come: rank 0 counts those that came. */
+/* No rank leaves before the last has entered: rank 0 counts the entered ones. */
 static void barrier(void)
 {
 	for (int round = 0; round < 5; round++) {
@@ -239,8 +241,10 @@ static void sizes(void)
 	}
 }
 
-/* Several non-blocking ones under way at once, on communicators of their own, waited for last
- * first. */
+/*
+ * Several non-blocking ones in flight at once, on communicators of their own, waited for in reverse
+ * order.
+ */
 static void overlapped(void)
 {
 	enum {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives that do not go to all: those of neighbours in a directed graph and in a ring,
- * blocking and non-blocking, and those between two groups (intercommunicators). Options: mt.h.
- * Calls mt.c and MPI.
+ * Neighbourhood collectives in a directed graph and in a ring, blocking and non-blocking, and
+ * collectives between two groups (intercommunicators). Options: mt.h. Calls mt.c and MPI.
  */
 #include <stdlib.h>
 
@@ -27,7 +26,7 @@ static int rank_after(int steps)
 	return (mt.rank + steps + 2 * mt.ranks) % mt.ranks;
 }
 
-/* Bytes from one rank to another where the numbers differ: odd, some none; to < 0: to all. */
+/* Bytes from one rank to another, by their numbers: odd, some none; to < 0: to all. */
 static int part_of(int from, int to, size_t bytes)
 {
 	return (from + to) % 3 == 1 ? 0 : (int)(bytes / (size_t)(from + 1)) | 1;
@@ -143,7 +142,7 @@ static void directed(void)
 	MPI_Comm_free(&at.comm);
 }
 
-/* With two ranks both neighbours are one, and which of its messages is which is not said. */
+/* With two ranks both neighbours are one, and MPI does not say which of its messages is which. */
 static void ring(void)
 {
 	int periods = 1;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Start, end, patterns and failures of the MPI programs of this folder; see mt.h. Called by each of
- * them; calls MPI.
+ * Start, end, patterns and failures of the MPI programs of this folder; see mt.h. Calls MPI.
  */
 #include <signal.h>
 #include <stdarg.h>
@@ -36,7 +35,7 @@ void mt_fail(const char *format, ...)
 	_exit(1);
 }
 
-/* Only what a signal handler may call. */
+/* Only functions that a signal handler may call. */
 static void hangs(int signal_number)
 {
 	char text[300];

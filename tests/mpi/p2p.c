@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Point-to-point: every size from 0 to --max-bytes, every kind of send, one message at a time and
- * many; order; any source and any tag; probes; messages that come before their receives;
- * communicators. Options: mt.h. Calls mt.c and MPI.
+ * many; order; any source and any tag; probes; unexpected messages; communicators. Options: mt.h.
+ * Calls mt.c and MPI.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +11,11 @@
 #include "tests/mpi/mt.h"
 
 enum {
-	GUARD = 16, /* bytes behind a receive that must not be touched */
+	GUARD = 16, /* bytes behind a receive that must stay unchanged */
 	GUARD_BYTE = 0xee,
-	FLOOD = 200, /* messages that are under way at once, per peer */
+	FLOOD = 200, /* messages in flight at once, per peer */
 	ORDERED = 300,
-	TAG_ORDER = 5000, /* of no other part: those who are done go on sending */
+	TAG_ORDER = 5000, /* tag of no other part: finished ranks go on sending */
 };
 
 static int partner(void)
@@ -45,7 +45,7 @@ static void expect_status(const MPI_Status *status, int source, int tag, size_t 
 	MT_CHECK((size_t)count == bytes, "%d bytes, not %zu", count, bytes);
 }
 
-/* There and back between the two of a pair; the receive is larger than the message. */
+/* Back and forth between the two of a pair; the receive is larger than the message. */
 static void pairs(void)
 {
 	int peer = partner();
@@ -75,7 +75,7 @@ static void pairs(void)
 	}
 }
 
-/* One message to oneself: libraries take another way. */
+/* One message to itself: libraries use another path. */
 static void self(void)
 {
 	mt_part("to oneself");
@@ -143,7 +143,7 @@ static void one_mode(int kind, size_t bytes, uint8_t *out, uint8_t *in)
 
 	mt_fill(out, bytes, mt_seed(mt.rank, right(), kind, bytes));
 	MPI_Irecv(in, (int)bytes, MPI_BYTE, left(), kind, MPI_COMM_WORLD, &request);
-	/* the receiver of a ready send must be there */
+	/* the receiver of a ready send must have posted */
 	MPI_Sendrecv(&token, 1, MPI_INT, left(), 99, &token, 1, MPI_INT, right(), 99,
 		     MPI_COMM_WORLD, &status);
 	send_as(kind, out, (int)bytes, right(), kind);
@@ -234,7 +234,7 @@ static void flood_wait(struct flood *f, int how)
 	}
 }
 
-/* Each to each, all at once. */
+/* All to all, at once. */
 static void flood(int how, int per_peer)
 {
 	static struct flood f;
@@ -283,7 +283,7 @@ static void floods(void)
 	}
 }
 
-/* Requests that are started again and again. */
+/* Persistent requests, started repeatedly. */
 static void persistent(void)
 {
 	static const size_t lengths[] = {0, 8, 1000, 8192, 100000, 1 << 20};
@@ -321,7 +321,7 @@ static void persistent(void)
 	}
 }
 
-/* Messages of one sender and tag come in their order, whatever their sizes. */
+/* Messages of one sender and tag arrive in order, whatever their sizes. */
 static void order(void)
 {
 	uint8_t *buf = mt_alloc(600000);
@@ -357,7 +357,7 @@ static void order(void)
 	free(next);
 }
 
-/* All come before they are asked for, and are asked for last first. */
+/* All arrive before their receives are posted, in reverse order. */
 static void unexpected(void)
 {
 	enum {
@@ -387,7 +387,7 @@ static void unexpected(void)
 		free(out[i]);
 }
 
-/* how 0: Probe, 1: Iprobe, 2: Mprobe, 3: Improbe; then the receive that belongs to it */
+/* how 0: Probe, 1: Iprobe, 2: Mprobe, 3: Improbe; then the matching receive */
 static void probe_one(int how, MPI_Status *status, uint8_t **buf, int *bytes)
 {
 	MPI_Message message = MPI_MESSAGE_NULL;
@@ -412,7 +412,7 @@ static void probe_one(int how, MPI_Status *status, uint8_t **buf, int *bytes)
 		MPI_Mrecv(*buf, *bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
 }
 
-/* Each to each; the receivers learn sender, tag and length from a probe. */
+/* All to all; the receivers learn sender, tag and length from a probe. */
 static void probes(int how)
 {
 	enum {
@@ -453,7 +453,7 @@ static void probes(int how)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* The same tag in another communicator, whose ranks are turned round, is another message. */
+/* The same tag in another communicator, with reversed ranks, is another message. */
 static void communicators(void)
 {
 	int a = mt.rank, b = 1000 + mt.rank, got_a = 0, got_b = 0;

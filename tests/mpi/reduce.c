@@ -2,8 +2,8 @@
 /*
  * Collectives that compute: Reduce, Allreduce, Reduce_scatter(_block), Scan, Exscan; the built-in
  * operations on several types, MINLOC and MAXLOC, and operations of our own of which one is not
- * commutative. Blocking and non-blocking, in place, from all roots. Results are worked out by each
- * rank from what the others have by rule. Options: mt.h. Calls mt.c and MPI.
+ * commutative. Blocking and non-blocking, in place, from all roots. Each rank computes the results
+ * from the others' input, which follows a rule. Options: mt.h. Calls mt.c and MPI.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,7 @@
 
 #include "tests/mpi/mt.h"
 
-/* x -> a x + b modulo 2^32; putting two of them after one another is associative and not
- * commutative */
+/* x -> a x + b modulo 2^32; composing two of them is associative and not commutative */
 struct affine {
 	uint32_t a, b;
 };
@@ -30,7 +29,9 @@ enum kind {
 	KIND_PLACE,
 };
 
-/* An operation on a type, and its result for two elements into the second (MPI's order: in, inout).
+/*
+ * An operation on a type, and its result for two elements, into the second (MPI's order: in,
+ * inout).
  */
 struct op {
 	const char *name;
@@ -105,7 +106,7 @@ static struct {
 
 #define CALL(...) MT_CALL(at.nonblocking, MT_WAIT, __VA_ARGS__)
 
-/* What element i of a rank is; sums and products of doubles stay exact. */
+/* Element i of a rank; sums and products of doubles stay exact. */
 static void element(const struct op *op, int rank, size_t i, void *out)
 {
 	uint64_t x = mt_mix((uint64_t)rank * 1000003 + i);
@@ -145,7 +146,7 @@ static void *vector_of(const struct op *op, int rank, size_t count)
 	return v;
 }
 
-/* Ranks from and up to last, in their order: r0 op (r1 op (...)). */
+/* Combines ranks from..last, in their order: r0 op (r1 op (...)). */
 static void fold_ranks(const struct op *op, int last, size_t i, void *out)
 {
 	char below[64];
@@ -166,7 +167,7 @@ static void expect(const struct op *op, const char *call, const void *got, size_
 	mt.checks++;
 	for (size_t i = 0; i < count; i++) {
 		fold_ranks(op, last, first + i, want);
-		/* the padding of a pair means nothing */
+		/* the padding of a pair has no meaning */
 		MT_CHECK(memcmp(p + i * op->bytes, want, op->kind == KIND_PLACE ? 12 : op->bytes) ==
 			     0,
 			 "%s of %s: element %zu of %zu is wrong", call, op->name, i, count);

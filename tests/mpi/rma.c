@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One-sided communication: Put, Get, Accumulate, Get_accumulate, Fetch_and_op, Compare_and_swap and
- * their requests, under fences, post-start-complete-wait, and locks with flushes; on memory of ours
- * and of MPI's. Options: mt.h. Calls mt.c and MPI.
+ * their requests, under fences, post-start-complete-wait, and locks with flushes; on the program's
+ * memory and on MPI's. Options: mt.h. Calls mt.c and MPI.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static size_t window_bytes(void)
 	return FRONT + (size_t)mt.ranks * w.room;
 }
 
-/* Where rank's area begins in everybody's window. */
+/* Start of rank's area in every window. */
 static MPI_Aint area(int rank)
 {
 	return (MPI_Aint)(FRONT + (size_t)rank * w.room);
@@ -74,8 +74,10 @@ static void window_close(void)
 		free(w.mem);
 }
 
-/* Everybody puts into its area at every rank, then gets its left neighbour's area from its right
- * one. */
+/*
+ * All ranks put into their area at every rank, then get the left neighbour's area from the right
+ * one.
+ */
 static void fences(size_t bytes)
 {
 	uint8_t *out = mt_alloc(bytes * (size_t)mt.ranks), *in = mt_alloc(bytes);
@@ -98,7 +100,7 @@ static void fences(size_t bytes)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Into the window of the right neighbour alone. */
+/* Only into the window of the right neighbour. */
 static void post_start(size_t bytes)
 {
 	uint8_t *out = mt_alloc(bytes), *in = mt_alloc(bytes);
@@ -152,7 +154,7 @@ static void locks(size_t bytes)
 		MPI_Rput(out, (int)bytes, MPI_BYTE, r, area(mt.rank), (int)bytes, MPI_BYTE, w.win,
 			 &request);
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
-		memset(out, 0xdd, bytes); /* it is ours again */
+		memset(out, 0xdd, bytes); /* the buffer may be reused */
 		MPI_Win_flush(r, w.win);
 		MPI_Rget(in, (int)bytes, MPI_BYTE, r, area(mt.rank), (int)bytes, MPI_BYTE, w.win,
 			 &request);
@@ -174,7 +176,7 @@ static void locks(size_t bytes)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Everybody adds into the same elements everywhere. */
+/* All ranks add into the same elements at every rank. */
 static void accumulate(size_t count)
 {
 	int64_t *add = mt_alloc(count * 8), *sum = (int64_t *)(void *)(w.mem + area(0));
@@ -202,7 +204,7 @@ static void accumulate(size_t count)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Each takes numbers from one counter at rank 0: nobody gets one that another has. */
+/* Each rank draws numbers from one counter at rank 0: no number is drawn twice. */
 static void fetch_and_op(int per_rank)
 {
 	uint64_t one = 1, got, last = 0, *all = NULL, *mine = mt_alloc(8 * (size_t)per_rank);
@@ -257,7 +259,10 @@ static void compare_and_swap(int per_rank)
 		do {
 			MPI_Compare_and_swap(&me, &none, &was, MPI_UINT64_T, 0, 8, w.win);
 			MPI_Win_flush(0, w.win);
-			/* Open MPI moves nobody on in there when the window is our own. */
+			/*
+			 * Open MPI makes no progress for others in there when the window is our
+			 * own.
+			 */
 			if (was != 0)
 				MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag,
 					   MPI_STATUS_IGNORE);
@@ -281,7 +286,7 @@ static void compare_and_swap(int per_rank)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* What was there before comes back. */
+/* The old values are returned. */
 static void get_accumulate(size_t count)
 {
 	int64_t *add = mt_alloc(count * 8), *was = mt_alloc(count * 8),
@@ -314,7 +319,7 @@ static void get_accumulate(size_t count)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Accumulates that are requests, and ends of what this side gave: its buffer is its own again. */
+/* Accumulates with requests, and local completion: the buffer may be reused. */
 static void requests(size_t count)
 {
 	int64_t *add = mt_alloc(count * 8), *was = mt_alloc(count * 8),
@@ -343,7 +348,7 @@ static void requests(size_t count)
 			else
 				MPI_Win_flush_local_all(w.win);
 		}
-		memset(add, 0xdd, count * 8); /* it is ours again */
+		memset(add, 0xdd, count * 8); /* the buffer may be reused */
 	}
 	MPI_Win_flush(right(), w.win);
 	for (size_t i = 0; i < count; i++)
@@ -368,7 +373,7 @@ static void requests(size_t count)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* A window whose memory is attached later: peers know it by its address. */
+/* A window whose memory is attached later: peers get its address in a message. */
 static void dynamic(size_t bytes)
 {
 	uint8_t *mine = mt_alloc(bytes), *out = mt_alloc(bytes), *in = mt_alloc(bytes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * MPI_THREAD_MULTIPLE: threads that send and receive at once with tags of their own, threads with
- * communicators of their own and their collectives, and both beside each other. Options: mt.h.
- * Calls mt.c, MPI and pthreads.
+ * communicators of their own and their collectives, and both at the same time. Options: mt.h. Calls
+ * mt.c, MPI and pthreads.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static size_t bytes_of(int from, int to, int thread, int i)
 	return mt_random(&state, (uint32_t)(limit < mt.max_bytes ? limit : mt.max_bytes) + 1);
 }
 
-/* One message to each rank and one from each, all under way at once. */
+/* One message to each rank and one from each, all in flight at once. */
 static void exchange(struct thread *t, int i)
 {
 	MPI_Request request[2 * 64];
@@ -72,7 +72,7 @@ static void *with_tags(void *arg)
 	return NULL;
 }
 
-/* Blocking ones, in pairs of ranks round the ring. */
+/* Blocking calls, in pairs of ranks around the ring. */
 static void *blocking(void *arg)
 {
 	struct thread *t = arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Derived datatypes: messages whose bytes lie apart in memory, sent as one type and received as
- * another; what lies between them must not change. Options: mt.h. Calls mt.c and MPI.
+ * Derived datatypes: messages whose bytes are scattered in memory, sent as one type and received as
+ * another; the gaps must not change. Options: mt.h. Calls mt.c and MPI.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 #include "tests/mpi/mt.h"
 
 enum {
-	FILLER = 0xee, /* what mt_alloc() leaves */
+	FILLER = 0xee, /* byte value that mt_alloc() leaves */
 	MAX_BLOCKS = 4096,
 };
 
-/* A type, and where its bytes lie, in its order. */
+/* A type, and the places of its bytes, in its order. */
 struct layout {
 	const char *name;
 	MPI_Datatype type;
@@ -65,7 +65,7 @@ struct record {
 	short s[2];
 };
 
-/* An array of records: only their members travel. */
+/* An array of records: only their members are sent. */
 static void make_struct(struct layout *l, int n)
 {
 	int lengths[] = {3, 1, 2};
@@ -110,7 +110,7 @@ static void make_column(struct layout *l, int n)
 		add_block(l, (size_t)i * (size_t)n, 1);
 }
 
-/* Nothing at all. */
+/* An empty type. */
 static void make_empty(struct layout *l)
 {
 	l->name = "empty";
@@ -150,7 +150,7 @@ static bool make(struct layout *l, int which, int size)
 	return true;
 }
 
-/* The bytes that travel, into or out of memory that is laid out so. */
+/* Copies the sent bytes, into or out of memory of this layout. */
 static void scatter(const struct layout *l, uint8_t *mem, const uint8_t *packed)
 {
 	for (int i = 0; i < l->blocks; packed += l->bytes[i++])
@@ -163,7 +163,7 @@ static void gather(const struct layout *l, const uint8_t *mem, uint8_t *packed)
 		memcpy(packed, mem + l->offset[i], l->bytes[i]);
 }
 
-/* Only what travelled has changed. */
+/* Checks that only sent bytes have changed. */
 static void check_between(const struct layout *l, uint8_t *mem)
 {
 	for (int i = 0; i < l->blocks; i++)
@@ -171,7 +171,7 @@ static void check_between(const struct layout *l, uint8_t *mem)
 	mt_untouched(mem, l->span, FILLER, "between the blocks");
 }
 
-/* As it lies and as packed bytes, both ways round. */
+/* Scattered and as packed bytes, in both directions. */
 static void one_type(struct layout *l, int tag)
 {
 	int right = (mt.rank + 1) % mt.ranks, left = (mt.rank + mt.ranks - 1) % mt.ranks,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/rdmacm/rs_end.c: datagrams that a peer made up, and those of its own sending half.
+ * host_driver/rdmacm/rs_end.c: forged datagrams, and those of its own sending half.
  *
- * The UD QP is played here: what is posted is kept, and completions are what a test says. A message
- * lies in an allocation that ends with the slot, so that the sanitizers see every byte too many.
+ * The test plays the UD QP: it keeps posted requests and makes completions. A message is in an
+ * allocation that ends with the slot, so that the sanitizers detect every byte too many.
  */
 #include <stdlib.h>
 
-/* The NIC is played, too. */
+/* The test plays the NIC, too. */
 #define weft_cm_context      context_of
 #define weft_cm_count_forged count_forged
 
@@ -42,7 +42,7 @@ static struct {
 	uint8_t mem[MTU];
 } sent[SENT_MAX];
 static int num_sent;
-static uint32_t comes_from; /* network byte order; 0: from where the message says */
+static uint32_t comes_from; /* network byte order; 0: the address that the message names */
 static bool no_grh;
 static int fail_send;
 
@@ -52,7 +52,7 @@ struct weft_context *context_of(struct ibv_context *context)
 	return (struct weft_context *)&verbs;
 }
 
-static uint32_t num_told; /* to the NIC */
+static uint32_t num_told; /* sent to the NIC */
 
 void count_forged(struct weft_context *context)
 {
@@ -98,7 +98,7 @@ static int poll_cq_fn(struct ibv_cq *c, int n, struct ibv_wc *wc)
 	return n;
 }
 
-/* Not called: an end is made and closed by tests/clients/rs_data.c, on a NIC. */
+/* Not called: tests/clients/rs_data.c makes and closes an end, on a NIC. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #define UNUSED(type, name, ...)                                                                    \
@@ -187,7 +187,7 @@ static void teardown(void)
 	free(end.mem);
 }
 
-/* A message of these bytes arrives in a receive that is posted; false: there is none. */
+/* A message of these bytes arrives in a posted receive; false: there is none. */
 static bool arrives(const void *msg, uint32_t bytes)
 {
 	uint32_t i = 0;
@@ -258,13 +258,13 @@ static void one_message(void)
 	CU_ASSERT_EQUAL(dg.queue->src.sin_port, htons(99));
 	CU_ASSERT_EQUAL(dg.queue->src.sin_addr.s_addr, htonl(0x0a4d0009));
 	take_first();
-	/* of no bytes, of as many as there can be */
+	/* of no bytes, of the most bytes */
 	m = good(0, 0, 0);
 	CU_ASSERT_TRUE(arrives(&m, head));
 	m = good(sizeof(m.data), 0, sizeof(m.data));
 	CU_ASSERT_TRUE(arrives(&m, MTU));
 	CU_ASSERT_EQUAL(queued(), 2);
-	/* a connected socket hears its peer alone */
+	/* a connected socket receives only from its peer */
 	rs.peer = (struct sockaddr_storage){.ss_family = AF_INET};
 	CU_ASSERT_TRUE(arrives(&m, MTU));
 	CU_ASSERT_EQUAL(queued(), 2);
@@ -275,7 +275,7 @@ static void one_message(void)
 	teardown();
 }
 
-/* Nothing of these is heard, and each gives its buffer back. */
+/* These are dropped, and each returns its buffer. */
 static void made_up(void)
 {
 	const uint32_t head = sizeof(struct rs_wire_dgram);
@@ -291,7 +291,7 @@ static void made_up(void)
 	CU_ASSERT_TRUE(arrives(&m, head + 10));
 	m = good(9, 0, 10); /* a part longer than the whole */
 	CU_ASSERT_TRUE(arrives(&m, head + 10));
-	m = good(65535, 65530, 10); /* round the end of the numbers */
+	m = good(65535, 65530, 10); /* wraps around the end of the numbers */
 	CU_ASSERT_TRUE(arrives(&m, head + 10));
 	m = good(65535, 0, 10); /* longer than a datagram */
 	CU_ASSERT_TRUE(arrives(&m, head + 10));
@@ -313,7 +313,7 @@ static void made_up(void)
 	teardown();
 }
 
-/* Messages that name an address which they do not come from are dropped, whole ones and parts. */
+/* Messages that name an address other than their source are dropped, whole ones and parts. */
 static void forged(void)
 {
 	const uint32_t head = sizeof(struct rs_wire_dgram);
@@ -328,7 +328,7 @@ static void forged(void)
 	((struct sockaddr_in *)&rs.peer)->sin_addr.s_addr = htonl(0x0a4d0009);
 	CU_ASSERT_TRUE(arrives(&m, head + 10));
 	comes_from = 0;
-	/* Nor one whose way the NIC does not tell, or that is no address of IPv4. */
+	/* Likewise if the NIC reports no source, or no IPv4 address. */
 	no_grh = true;
 	CU_ASSERT_TRUE(arrives(&m, head + 10));
 	no_grh = false;
@@ -344,7 +344,7 @@ static void forged(void)
 	teardown();
 }
 
-/* Random headers and bits of right ones turned: memory stays bounded, buffers come back. */
+/* Random headers and right ones with flipped bits: memory stays bounded, buffers return. */
 static void random_headers(void)
 {
 	uint32_t lcg = 1, heard = 0;
@@ -376,7 +376,7 @@ static void random_headers(void)
 	teardown();
 }
 
-/* What the sending half makes of any length is what the receiving half puts together. */
+/* The receiving half reassembles every length that the sending half cuts. */
 static void there_and_back(void)
 {
 	static const uint32_t lengths[] = {0, 1, 991, 992, 993, 1984, 1985, 65507};
@@ -412,7 +412,7 @@ static void there_and_back(void)
 	free(data);
 }
 
-/* Too few buffers now, too few ever, a QP that takes nothing. */
+/* Too few buffers now, too few ever, a QP that refuses. */
 static void sending_limits(void)
 {
 	struct rs_dest dest = {.end = &end};
@@ -430,7 +430,7 @@ static void sending_limits(void)
 	fail_send = ENOMEM;
 	CU_ASSERT_EQUAL(rs_end_send(&rs, &dest, &iov, 1, 1), -ENOMEM);
 	CU_ASSERT_EQUAL(end.num_free, 4);
-	/* one that fails on the NIC gives its buffer back, and is told */
+	/* one that fails on the NIC returns its buffer, and is reported */
 	fail_send = 0;
 	CU_ASSERT_EQUAL(rs_end_send(&rs, &dest, &iov, 1, 1), 1);
 	wcs[0].status = IBV_WC_GENERAL_ERR;
@@ -440,7 +440,7 @@ static void sending_limits(void)
 	teardown();
 }
 
-/* Long datagrams that nobody reads do not take more memory than the receive buffer's size. */
+/* Unread long datagrams take no more memory than the receive buffer's size. */
 static void unread_bounded(void)
 {
 	struct rs_dest dest = {.end = &end};

@@ -2,8 +2,8 @@
 /*
  * host_driver/rdmacm/rs_flow.c: rings, credits, sizes; and rs_parts.c: datagrams in parts.
  *
- * Both ends of a stream are played here, the wire between them a queue of the messages that are
- * under way, in which credits arrive late.
+ * The test plays both ends of a stream; the wire between them is a queue of the messages in flight,
+ * in which credits arrive late.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ struct play {
 	struct rs_rx_flow rx;
 	uint8_t *ring;
 	uint64_t sent, read;
-	uint32_t credits[RS_CTL_MSGS]; /* not taken by the sender yet */
+	uint32_t credits[RS_CTL_MSGS]; /* not yet received by the sender */
 	uint32_t num_credits, most_credits;
 };
 
@@ -92,8 +92,10 @@ static void play_credit(struct play *p)
 	memmove(p->credits, p->credits + 1, p->num_credits * sizeof(uint32_t));
 }
 
-/* Any interleaving keeps the order and ends: credits are never too few, nor too many to be
- * received. */
+/*
+ * Any interleaving keeps the order and ends: credits are never too few, nor more than can be
+ * received.
+ */
 static void flows(void)
 {
 	static const uint32_t rings[] = {4096, 5000, 65536, 1 << 20}, rooms[] = {4, 7, 384};
@@ -118,7 +120,9 @@ static void flows(void)
 			}
 		}
 		CU_ASSERT_TRUE(p.sent > ring);
-		/* Once all is read and all credits are there, a message of any size can go. */
+		/*
+		 * Once all is read and all credits have arrived, a message of any size can be sent.
+		 */
 		while (p.read < p.sent)
 			play_read(&p, UINT32_MAX);
 		while (p.num_credits)
@@ -129,7 +133,7 @@ static void flows(void)
 	}
 }
 
-/* The sender stops at the end of the ring and goes on at its beginning. */
+/* The sender stops at the end of the ring and continues at its start. */
 static void around_the_end(void)
 {
 	struct rs_tx_flow tx;
@@ -151,7 +155,7 @@ static void around_the_end(void)
 	rs_fifo_free(&tx.msgs);
 }
 
-/* What a peer may not do. */
+/* Messages that a peer must not send. */
 static void hostile_peer(void)
 {
 	struct rs_rx_flow rx;
@@ -160,11 +164,11 @@ static void hostile_peer(void)
 	CU_ASSERT_EQUAL(rs_rx_arrived(&rx, 4097), -EPROTO);
 	CU_ASSERT_EQUAL(rs_rx_arrived(&rx, UINT32_MAX), -EPROTO);
 	CU_ASSERT_EQUAL(rs_rx_arrived(&rx, 4000), 0);
-	CU_ASSERT_EQUAL(rs_rx_arrived(&rx, 97), -EPROTO); /* round the end */
+	CU_ASSERT_EQUAL(rs_rx_arrived(&rx, 97), -EPROTO); /* wraps around the end */
 	CU_ASSERT_EQUAL(rs_rx_arrived(&rx, 96), 0);
-	CU_ASSERT_EQUAL(rs_rx_arrived(&rx, 1), -EPROTO); /* over what is not read */
+	CU_ASSERT_EQUAL(rs_rx_arrived(&rx, 1), -EPROTO); /* overwrites unread bytes */
 	rs_rx_read(&rx, 3999);
-	CU_ASSERT_EQUAL(rs_rx_arrived(&rx, 1), -EPROTO); /* not given back */
+	CU_ASSERT_EQUAL(rs_rx_arrived(&rx, 1), -EPROTO); /* not freed yet */
 	rs_rx_read(&rx, 1);
 	CU_ASSERT_EQUAL(rs_rx_arrived(&rx, 1), -EPROTO);
 	CU_ASSERT_EQUAL(rs_rx_take_credits(&rx), 1);
@@ -175,7 +179,7 @@ static void hostile_peer(void)
 	rs_fifo_free(&rx.msgs);
 }
 
-/* Messages without bytes count as messages, and are read by what is before them. */
+/* Messages without bytes count as messages, and are read along with the bytes before them. */
 static void empty_messages(void)
 {
 	struct rs_rx_flow rx;
@@ -249,7 +253,7 @@ static void parts_in_order(void)
 	CU_ASSERT_PTR_NULL(list);
 }
 
-/* Datagrams that never become whole make room for others. */
+/* Datagrams that never become complete make room for others. */
 static void parts_bounded(void)
 {
 	struct sockaddr_in src = {.sin_port = 1};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/rdmacm/rs_share.c: which of several datagram sockets on a port answers for it. What
- * it asks of rdma_cm is played here, and can fail.
+ * host_driver/rdmacm/rs_share.c: which of several datagram sockets on a port answers for it. The
+ * test plays rdma_cm, which can fail.
  */
 #include <stdlib.h>
 
@@ -80,7 +80,7 @@ static uint32_t asked(struct sockaddr_in addr, struct sockaddr_in by)
 	return rs_share_qpn(&addr, &by);
 }
 
-/* The one that is connected to the asker, else the newest that is connected to nobody. */
+/* The socket that is connected to the requester, else the newest unconnected one. */
 static void who_answers(void)
 {
 	struct sockaddr_in port = at(0x0a4d0001, 7000), other = at(0x0a4d0001, 7001);
@@ -98,7 +98,7 @@ static void who_answers(void)
 	rs_share_connected(&b.end, &p);
 	CU_ASSERT_EQUAL(asked(port, p), 2);
 	CU_ASSERT_EQUAL(asked(port, q), 1);
-	CU_ASSERT_EQUAL(asked(port, nobody), 1); /* who did not say who asks */
+	CU_ASSERT_EQUAL(asked(port, nobody), 1); /* the requester named no address */
 	add(&c, 3, port, true);
 	CU_ASSERT_EQUAL(asked(port, p), 2);
 	CU_ASSERT_EQUAL(asked(port, q), 3);
@@ -106,9 +106,9 @@ static void who_answers(void)
 	rs_share_connected(&c.end, &p);
 	CU_ASSERT_EQUAL(asked(port, q), 1);
 	CU_ASSERT_EQUAL(asked(port, p), 3);                 /* the newer of two */
-	CU_ASSERT_EQUAL(asked(port, at(0x0a4d0009, 1)), 0); /* all have others */
+	CU_ASSERT_EQUAL(asked(port, at(0x0a4d0009, 1)), 0); /* all are connected to others */
 	rs_share_remove(&b.end);
-	rs_share_remove(&b.end); /* again: nothing */
+	rs_share_remove(&b.end); /* a second time: no change */
 	CU_ASSERT_EQUAL(asked(port, p), 3);
 	rs_share_remove(&c.end);
 	CU_ASSERT_EQUAL(asked(port, p), 0);
@@ -138,7 +138,7 @@ static void inherited(void)
 	struct one a;
 	int *fails[] = {&fail_id, &fail_bind, &fail_listen};
 
-	rs_share_inherit(&port); /* nobody is left */
+	rs_share_inherit(&port); /* none is left */
 	CU_ASSERT_EQUAL(ids_made, 0);
 	add(&a, 1, port, true);
 	for (int i = 0; i < 3; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/rdmacm/rs_stream.c and rs_wait.c: two ends of a stream over a wire that is played
- * here, which keeps what is posted until a test delivers it; and peers that break the rules.
+ * host_driver/rdmacm/rs_stream.c and rs_wait.c: two ends of a stream over a simulated wire, which
+ * keeps posted messages until a test delivers them; and peers that break the rules.
  *
- * A Write that finds no receive would be an RNR on a NIC: flow control must see to it that it does
- * not happen, so the wire fails the test.
+ * A Write without a receive would be an RNR on a NIC: flow control must prevent it, so the wire
+ * fails the test.
  */
 #include <stdlib.h>
 
@@ -49,7 +49,7 @@ struct side {
 };
 
 static struct side ends[2];
-/* Of what is played: threads of different sockets meet here. */
+/* Lock of the simulated parts: threads of different sockets meet here. */
 static pthread_mutex_t world = PTHREAD_MUTEX_INITIALIZER;
 
 static struct side *side_of(const struct ibv_context *context)
@@ -82,7 +82,10 @@ static int post_send_fn(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_se
 	CU_ASSERT_PTR_NOT_NULL_FATAL(w->data);
 	if (w->bytes)
 		memcpy(w->data, (void *)(uintptr_t)wr->sg_list->addr, w->bytes);
-	/* Not inline, it is read when it goes: it must stay as it is until it is complete. */
+	/*
+	 * A request that is not inline is read when it is delivered: its buffer must stay unchanged
+	 * until then.
+	 */
 	if (wr->num_sge && !(wr->send_flags & IBV_SEND_INLINE))
 		CU_ASSERT_EQUAL(wr->sg_list->lkey, s->mr.lkey);
 	pthread_mutex_unlock(&world);
@@ -171,8 +174,7 @@ static bool deliver(struct side *s)
 	return true;
 }
 
-/* ---- what the other files would do ------------------------------------------------------------
- */
+/* ---- stand-ins for the other files ---- */
 
 void rs_opts_init(struct rs_opts *opts)
 {
@@ -352,7 +354,7 @@ static void send_random(struct way *w)
 	if (rc < 0)
 		CU_ASSERT_EQUAL_FATAL(errno, EAGAIN);
 	w->sent += rc > 0 ? (uint64_t)rc : 0;
-	/* The caller's memory is the caller's again. */
+	/* The caller's memory may be reused. */
 	memset(buf, 0xee, sizeof(buf));
 }
 
@@ -372,7 +374,7 @@ static void recv_random(struct way *w)
 		w->got += (uint64_t)n;
 }
 
-/* Both ways at once, what is under way arriving late: every byte in order, and it ends. */
+/* Both ways at once, with late delivery: every byte in order, and it ends. */
 static void any_order(void)
 {
 	for (uint32_t seed = 1; seed <= 4; seed++) {
@@ -426,7 +428,7 @@ static void peeks(void)
 		;
 	CU_ASSERT_EQUAL(recv_into(b, buf, 20, MSG_PEEK), 10);
 	CU_ASSERT_EQUAL(memcmp(buf, "0123456789", 10), 0);
-	CU_ASSERT_EQUAL(recv_into(b, buf, 3, MSG_TRUNC), 3); /* thrown away */
+	CU_ASSERT_EQUAL(recv_into(b, buf, 3, MSG_TRUNC), 3); /* discarded */
 	CU_ASSERT_EQUAL(recv_into(b, buf, 20, MSG_WAITALL), 7);
 	CU_ASSERT_EQUAL(memcmp(buf, "3456789", 7), 0);
 	CU_ASSERT_EQUAL(recv_into(b, buf, 0, 0), 0);
@@ -437,7 +439,7 @@ static void peeks(void)
 /* ---- peers that break the rules ---------------------------------------------------------------
  */
 
-/* A message that a's NIC did not get from our sending half arrives at b. */
+/* A message that our sending half did not make arrives at b. */
 static void forge(uint32_t imm, uint32_t byte_len, unsigned int wc_flags)
 {
 	ends[1].recvs--;
@@ -448,7 +450,7 @@ static void forge(uint32_t imm, uint32_t byte_len, unsigned int wc_flags)
 					   .wc_flags = wc_flags});
 }
 
-/* It is the end of the connection: told once, then it is over. */
+/* It ends the connection: reported once, then it is closed. */
 static void is_broken(int err)
 {
 	struct rs *b = ends[1].rs;
@@ -489,10 +491,10 @@ static void wrong_messages(void)
 	}
 }
 
-/* What is right by itself, and wrong where it stands. */
+/* Valid by itself, and invalid at this point. */
 static void wrong_order(void)
 {
-	/* more messages than there may be */
+	/* more messages than allowed */
 	setup(true);
 	for (int i = 0; i <= MSGS; i++)
 		forge(rs_wire_imm(RS_WIRE_DATA, 1), 1, IBV_WC_WITH_IMM);
@@ -500,7 +502,7 @@ static void wrong_order(void)
 	CU_ASSERT_EQUAL(ends[1].rs->state, RS_BROKEN);
 	CU_ASSERT_EQUAL(ends[1].rs->stream->rx.unread_bytes, MSGS);
 	teardown();
-	/* data behind the end */
+	/* data after the end */
 	setup(true);
 	forge(rs_wire_imm(RS_WIRE_FIN, 0), 0, IBV_WC_WITH_IMM);
 	forge(rs_wire_imm(RS_WIRE_DATA, 1), 1, IBV_WC_WITH_IMM);
@@ -512,7 +514,7 @@ static void wrong_order(void)
 	forge(rs_wire_imm(RS_WIRE_FIN, 0), 0, IBV_WC_WITH_IMM);
 	is_broken(EPROTO);
 	teardown();
-	/* credits behind the end are right */
+	/* credits after the end are valid */
 	setup(true);
 	CU_ASSERT_EQUAL(send_some(ends[1].rs, "x", 1, 0), 1);
 	forge(rs_wire_imm(RS_WIRE_FIN, 0), 0, IBV_WC_WITH_IMM);
@@ -618,7 +620,7 @@ static void *recv_thread(void *arg)
 	return NULL;
 }
 
-/* Calls that block, a sender and a receiver, while the wire goes by itself. */
+/* Blocking calls, a sender and a receiver, while the wire delivers by itself. */
 static void blocking(void)
 {
 	struct way w;
@@ -639,7 +641,7 @@ static void blocking(void)
 	teardown();
 }
 
-/* Limits of time, and what does not block. */
+/* Time-outs, and non-blocking calls. */
 static void not_for_ever(void)
 {
 	char byte = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Interrupt moderation in words: what each means, that every wrong one is refused in one line that
- * names the legal range, and that what is printed is read again as the same.
+ * Interrupt moderation in words: the meaning of each, a refusal of one line with the legal range
+ * for every wrong one, and printed settings that read back equal.
  *
  * Runs shared_defs/coalesce_words.h.
  */
@@ -139,7 +139,7 @@ static void unknown_words(void)
 	refuse("rx-usecs 0000000005", "takes 0 to 1023");
 }
 
-/* However long a word is, the message ends. */
+/* However long a word is, the message is terminated. */
 static void long_words(void)
 {
 	char text[1000], small[8];

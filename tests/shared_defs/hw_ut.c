@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The host/NIC contract (shared_defs/hw_*.h, status.h, trace_events.h): sizes and offsets
- * written down a second time, byte images of the entries that two programs share, helper
- * arithmetic, and the numbers that verbs prescribe (libibverbs' verbs.h).
+ * The host/NIC contract (shared_defs/hw_*.h, status.h, trace_events.h): sizes and offsets written
+ * down a second time, byte images of the entries that two programs share, helper arithmetic, and
+ * the numbers that verbs prescribe (infiniband/verbs.h).
  */
 #include "shared_defs/hw_bar.h"
 #include "shared_defs/hw_cmd.h"
@@ -68,7 +68,7 @@ static void cqe(void)
 
 	LOAD("cqe", g);
 	CU_ASSERT_EQUAL(memcmp(&g, &w, sizeof(g)), 0);
-	/* status, opcode, flags and phase are one aligned word: it is stored last, at once */
+	/* status, opcode, flags and phase are one aligned word, which is stored last and at once */
 	CU_ASSERT_EQUAL(offsetof(struct hw_cqe, status) % 4, 0);
 	CU_ASSERT_EQUAL(offsetof(struct hw_cqe, phase) / 4, offsetof(struct hw_cqe, status) / 4);
 }
@@ -88,7 +88,7 @@ static void eqe(void)
 	CU_ASSERT_EQUAL(offsetof(struct hw_eqe, phase) / 4, offsetof(struct hw_eqe, type) / 4);
 }
 
-/* What host and NIC write lies in different cache lines. */
+/* The host's and the NIC's words are in different cache lines. */
 static void records(void)
 {
 	const size_t line = HW_CACHE_LINE_BYTES;
@@ -209,7 +209,7 @@ static void numbers_of_verbs(void)
 	CU_ASSERT_EQUAL(HW_QP_DEST_QPN, 1 << 20);
 }
 
-/* The figures that the device promises. */
+/* The limits that the device reports. */
 static void limits(void)
 {
 	CU_ASSERT_TRUE(HW_MAX_QP >= 16384);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * DDP and RDMAP headers (shared_defs/wire_iwarp.h) against FPDUs of Linux siw and, for what
- * siw does not send, bytes worked out from the RFCs. RFC 5041 4, RFC 5040 4, RFC 7306 5.
+ * DDP and RDMAP headers (shared_defs/wire_iwarp.h) against FPDUs of Linux siw and, for those that
+ * siw does not send, bytes computed from the RFCs. RFC 5041 4, RFC 5040 4, RFC 7306 5.
  */
 #include "shared_defs/wire_iwarp.h"
 

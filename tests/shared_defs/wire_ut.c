@@ -68,7 +68,7 @@ static void ip(void)
 	CU_ASSERT_EQUAL(be32_get(g.src), 0x0a070001);
 	/* A received header sums to zero with its checksum in place ... */
 	CU_ASSERT_EQUAL(wire_sum_fold(wire_sum_add(0, &g, sizeof(g))), 0);
-	/* ... and ours gets the checksum that Linux worked out. */
+	/* ... and ours gets the checksum that Linux computed. */
 	h.checksum = be16_put(wire_sum_fold(wire_sum_add(0, &h, sizeof(h))));
 	CU_ASSERT_EQUAL(be16_get(h.checksum), 0x0f97);
 	CU_ASSERT_EQUAL(memcmp(&g, &h, sizeof(g)), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the tests of host_driver/sockets put in the place of rsockets: the kernel's Unix sockets, so
- * that a test has the other end in its hand. Included once, after the files under test.
+ * Replaces rsockets in the tests of host_driver/sockets by the kernel's Unix sockets, so that a
+ * test has the other end. Included once, after the files under test.
  */
 #ifndef WEFT_TESTS_SK_FAKE_H
 #define WEFT_TESTS_SK_FAKE_H
@@ -12,7 +12,7 @@
 
 #include "host_driver/sockets/sk.h"
 
-static atomic_int fake_polls; /* how often somebody has waited */
+static atomic_int fake_polls; /* number of waits */
 
 int rclose(int fd)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/sockets/sk_fork.c and sk_exec.c: what becomes of descriptors when a socket is pumped,
- * of the tables in a child, and which sockets another program is given. rsockets are the kernel's
- * Unix sockets here.
+ * host_driver/sockets/sk_fork.c and sk_exec.c: descriptors when a socket is pumped, tables in a
+ * child, and the sockets that an executed program inherits. rsockets are the kernel's Unix sockets
+ * here.
  */
 #include <netinet/in.h>
 #include <sys/wait.h>
@@ -58,7 +58,7 @@ void sk_addr_out(const struct sockaddr_storage *from, struct sockaddr *to, sockl
 
 /* ---- sockets --------------------------------------------------------------------------------- */
 
-/* A descriptor of the kernel's that stands for a connection, and the peer's end of that. */
+/* A descriptor of the kernel's that stands for a connection, and the peer's end of it. */
 static struct sk *connection(int *fd, int *peer, int flags)
 {
 	struct sk *sk = sk_new(AF_INET, SOCK_STREAM);
@@ -114,7 +114,7 @@ static void numbers_and_flags(void)
 	sk_pumps_wait();
 }
 
-/* Without a peer there is nothing to share; datagrams and the kernel's stay as they are. */
+/* Without a peer there is nothing to share; datagrams and the kernel's sockets stay unchanged. */
 static void stays_as_it_is(void)
 {
 	struct sk *sk = sk_new(AF_INET, SOCK_STREAM);
@@ -137,7 +137,7 @@ static void stays_as_it_is(void)
 	sk_put(sk);
 }
 
-/* Parent and child speak over the same connection; locks are held in pairs. */
+/* Parent and child use the same connection; locks are held in pairs. */
 static void forked(void)
 {
 	int fd, peer, lone, lone_peer, status;
@@ -149,7 +149,7 @@ static void forked(void)
 	pid = fork();
 	CU_ASSERT_FATAL(pid >= 0);
 	if (pid == 0) {
-		/* the connection is there, the datagram socket is the kernel's, no pump runs */
+		/* the connection exists, the datagram socket is the kernel's, no pump runs */
 		bool ok = sk->mode == SK_PUMPED && dgram->mode == SK_KERNEL && dgram->rfd == -1 &&
 			  !sk_pumps_any() && sk_table_mine() && REAL->send(fd, "child", 5, 0) == 5;
 
@@ -177,7 +177,7 @@ static void forked(void)
 	sk_pumps_wait();
 }
 
-/* A fork that the C library makes: the child begins anew, whoever held a lock. */
+/* A fork inside the C library: the child starts anew, whichever thread held a lock. */
 static void fork_unseen(void)
 {
 	int fd, peer, status;
@@ -197,7 +197,7 @@ static void fork_unseen(void)
 	REAL->close(peer);
 }
 
-/* What exec has to take care of. */
+/* Conditions that exec checks. */
 static void before_exec(void)
 {
 	int fd, peer;
@@ -214,7 +214,7 @@ static void before_exec(void)
 	sk->mode = SK_NIC;
 	CU_ASSERT_EQUAL(pump_inherited(), 0);
 	CU_ASSERT_EQUAL(sk->mode, SK_PUMPED);
-	/* ours is served by a thread of this process, which is no thread of the program's */
+	/* a thread of this process serves our socket, and is no thread of the program's */
 	CU_ASSERT_EQUAL(needed(), CARE_STAY);
 	CU_ASSERT_FALSE(has_threads());
 	drop(fd);

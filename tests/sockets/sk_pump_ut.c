@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/sockets/sk_pump.c: threads between the end of a socket pair, which a program has, and
- * an rsocket, whose peer the test plays.
+ * host_driver/sockets/sk_pump.c: threads between the program's end of a socket pair and an rsocket,
+ * whose peer the test plays.
  */
 #include <netinet/in.h>
 #include <sys/wait.h>
@@ -13,7 +13,7 @@
 #include "tests/ut.h"
 
 enum {
-	LONG_BYTES = 1 << 20, /* more than all buffers between the two hold */
+	LONG_BYTES = 1 << 20, /* more bytes than all buffers between the two hold */
 	WAIT_US = 50000,
 };
 
@@ -49,7 +49,7 @@ static uint8_t byte_at(uint64_t i)
 	return (uint8_t)((i * 131 >> 4) ^ i);
 }
 
-/* All that can be sent without waiting for anybody; how much. */
+/* Sends as much as fits without a wait; returns how much. */
 static uint64_t stuff(int fd)
 {
 	uint8_t buf[1000];
@@ -70,7 +70,7 @@ static uint64_t stuff(int fd)
 	return sent;
 }
 
-/* Until the end: how much came, and all of it right. */
+/* Reads to the end and checks it; returns how much. */
 static uint64_t drain(int fd)
 {
 	uint8_t buf[4096];
@@ -107,7 +107,7 @@ static void *send_long(void *arg)
 	return NULL;
 }
 
-/* Both ways at once; each end of a direction is the peer's end of it. */
+/* Both directions at once; the end of each direction reaches the peer. */
 static void both_ways(void)
 {
 	struct line l = line_open();
@@ -116,7 +116,7 @@ static void both_ways(void)
 	CU_ASSERT_TRUE(sk_pumps_any());
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&t[0], NULL, send_long, &l.program), 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&t[1], NULL, send_long, &l.peer), 0);
-	/* one direction after the other: neither holds the other one up */
+	/* one direction after the other: neither delays the other one */
 	CU_ASSERT_EQUAL(drain(l.program), LONG_BYTES);
 	CU_ASSERT_EQUAL(drain(l.peer), LONG_BYTES);
 	for (int i = 0; i < 2; i++)
@@ -143,13 +143,13 @@ static void half_closed(void)
 	sk_pumps_wait();
 }
 
-/* A program that writes and ends without having read: the peer gets all that it wrote. */
+/* A program writes and ends without having read: the peer receives all of it. */
 static void answer_unread_question(void)
 {
 	struct line l = line_open();
 	uint64_t sent;
 
-	CU_ASSERT_TRUE(stuff(l.peer) > 0); /* nobody reads it */
+	CU_ASSERT_TRUE(stuff(l.peer) > 0); /* never read */
 	sent = stuff(l.program);
 	CU_ASSERT_TRUE(sent > 0);
 	CU_ASSERT_EQUAL(close(l.program), 0);
@@ -158,7 +158,7 @@ static void answer_unread_question(void)
 	sk_pumps_wait();
 }
 
-/* A peer that sends and goes while the program still writes: it is all there to be read. */
+/* A peer sends and closes while the program still writes: all of its data can be read. */
 static void peer_goes_first(void)
 {
 	struct line l = line_open();
@@ -180,7 +180,7 @@ static void peer_goes_first(void)
 	sk_pumps_wait();
 }
 
-/* A program that reads no more, but writes: what comes is thrown away, not held up. */
+/* A program that reads no more, but writes: received data is discarded, and does not block. */
 static void reads_no_more(void)
 {
 	struct line l = line_open();
@@ -198,7 +198,7 @@ static void reads_no_more(void)
 	sk_pumps_wait();
 }
 
-/* Whoever waits for a slow peer sleeps, even when the program has gone. */
+/* The wait for a slow peer sleeps, even when the program has ended. */
 static void waits_asleep(void)
 {
 	struct line l = line_open();
@@ -238,7 +238,7 @@ static int caller(const struct sockaddr_un *to)
 	return fd;
 }
 
-/* What a program's accept(2) takes from the pair. -1: its end. */
+/* The program's accept(2) on the pair. -1: the end. */
 static int taken(int end, struct sk_passed *what)
 {
 	union {
@@ -281,7 +281,7 @@ static void accepts(void)
 		CU_ASSERT_EQUAL(recv(peer, buf, 1, 0), 0);
 		close(peer);
 	}
-	/* Nobody accepts any more: what waits in the pair ends, too. */
+	/* The listener is closed: connections that wait in the pair end, too. */
 	{
 		int waiting = caller(&nic);
 
@@ -296,7 +296,7 @@ static void accepts(void)
 
 /* ---- fork ------------------------------------------------------------------------------------ */
 
-/* A child has no pumps, and keeps none of the ends open that its parent serves. */
+/* A child has no pumps, and keeps none of the ends that its parent serves. */
 static void child_has_none(void)
 {
 	struct line l = line_open();

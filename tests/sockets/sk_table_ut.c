@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/sockets/sk_table.c: descriptors and the sockets behind them, who is inside, whose the
- * table is, what a signal's handlers want.
+ * host_driver/sockets/sk_table.c: descriptors and the sockets behind them, threads inside a call,
+ * the owner of the table, signals' handlers.
  */
 #include <setjmp.h>
 #include <sys/wait.h>
@@ -46,7 +46,7 @@ static struct sk *is(int fd)
 	return sk;
 }
 
-/* Copies are the same socket, which ends with the last of them, and is freed by its last user. */
+/* Copies are the same socket, which ends with the last of them, and its last user frees it. */
 static void copies(void)
 {
 	struct sk *sk = made(500), *held;
@@ -61,7 +61,7 @@ static void copies(void)
 	CU_ASSERT_EQUAL(sk_next_fd(sk, &at), 500);
 	CU_ASSERT_EQUAL(sk_next_fd(sk, &at), 501);
 	CU_ASSERT_EQUAL(sk_next_fd(sk, &at), -1);
-	/* onto itself: nothing ends */
+	/* onto itself: none ends */
 	CU_ASSERT_TRUE(sk_install(500, sk));
 	CU_ASSERT_EQUAL(sk->fds, 3);
 	sk_remove(500);
@@ -74,12 +74,12 @@ static void copies(void)
 	CU_ASSERT_EQUAL(unmade, before + 1);
 	CU_ASSERT_EQUAL(gone, unmade);
 	CU_ASSERT_PTR_NULL(is(501));
-	CU_ASSERT_EQUAL(held->refs, 2); /* ours of made(), and of sk_get() */
+	CU_ASSERT_EQUAL(held->refs, 2); /* references of made(), and of sk_get() */
 	sk_put(held);
 	sk_put(sk);
 }
 
-/* A number that is given to another socket ends what it was. */
+/* Giving a number to another socket ends the earlier one. */
 static void replaced(void)
 {
 	struct sk *a = made(600), *b = sk_new(AF_INET6, SOCK_DGRAM);
@@ -133,7 +133,7 @@ static void enumeration(void)
 	sk_put(b);
 }
 
-/* What rsockets call goes to the C library. */
+/* Calls of rsockets go to the C library. */
 static void inside_is_not_ours(void)
 {
 	struct sk *sk = made(800);
@@ -144,7 +144,7 @@ static void inside_is_not_ours(void)
 	CU_ASSERT_PTR_NULL(is(800));
 	sk_leave();
 	CU_ASSERT_FALSE(sk_outside());
-	sk_remove(800); /* rsockets close a number that happens to be one of ours */
+	sk_remove(800); /* rsockets close a number that is one of ours by chance */
 	sk_leave();
 	CU_ASSERT_TRUE(sk_outside());
 	CU_ASSERT_PTR_EQUAL(is(800), sk);
@@ -176,7 +176,9 @@ static void left_by_longjmp(void)
 	CU_ASSERT_TRUE(sk_outside());
 }
 
-/* A child of vfork(2) has its parent's table and changes nothing in it; one of fork has its own. */
+/*
+ * A child of vfork(2) uses its parent's table and changes nothing in it; one of fork has its own.
+ */
 static void whose(void)
 {
 	struct sk *sk = made(900);
@@ -195,7 +197,7 @@ static void whose(void)
 		ok = ok && sk_table_mine() && sk_install(901, sk);
 		sk_remove(900);
 		ok = ok && !is(900) && is(901) == sk && sk->fds == 1;
-		/* not by our _exit(): its sockets are of no interest */
+		/* not by our _exit(): its sockets are not checked */
 		REAL->_exit(ok ? 0 : 1);
 	}
 	CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
@@ -205,7 +207,7 @@ static void whose(void)
 	sk_put(sk);
 }
 
-/* A process that ends closes what it has, the last number of each, and waits for its pumps. */
+/* A process that ends closes its sockets, the last number of each, and waits for its pumps. */
 static void the_end(void)
 {
 	int status;
@@ -235,7 +237,7 @@ static void restarts(void)
 {
 	struct sigaction act = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, old;
 
-	/* the sanitizers' handlers of faults are there, without SA_RESTART */
+	/* the sanitizers' fault handlers are installed, without SA_RESTART */
 	CU_ASSERT_TRUE(sk_restart());
 	CU_ASSERT_EQUAL(sigaction(SIGUSR1, &act, &old), 0);
 	CU_ASSERT_TRUE(sk_restart());
@@ -251,7 +253,7 @@ enum {
 	THREADS = 4,
 };
 
-/* Everybody installs, looks up and removes the same few numbers. */
+/* Several threads install, look up and remove the same few numbers. */
 static void *busy(void *arg)
 {
 	uint32_t seed = (uint32_t)(uintptr_t)arg;
@@ -294,7 +296,7 @@ static void threads(void)
 	for (int fd = 1100; fd < 1110; fd++)
 		sk_remove(fd);
 	CU_ASSERT_PTR_NULL(sk_next(&(int){0}));
-	/* of none while it had a number */
+	/* count of lookups without a socket while it had a number */
 	CU_ASSERT_EQUAL(early, 0);
 }
 

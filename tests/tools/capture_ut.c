@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weftctl capture: whole pcapng blocks however the pipe cuts them, the count of frames, and what is
- * no pcapng.
+ * weftctl capture: whole pcapng blocks however the pipe cuts them, the count of frames, and input
+ * that is not pcapng.
  */
 #include "tools/weftctl/capture.c"
 

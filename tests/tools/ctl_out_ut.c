@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weftctl's tables: columns as wide as their longest cell, the same rows as JSON, and that what
- * cannot be JSON is a failure.
+ * weftctl's tables: columns as wide as their longest cell, the same rows as JSON, and failure for
+ * values that JSON cannot hold.
  */
 #include "tools/weftctl/out.c"
 
@@ -30,7 +30,7 @@ static json_t *two_rows(void)
 			 (json_int_t)12345678901, "up", 1, "nic", "w", "bytes", 1.25);
 }
 
-/* What fn prints on standard output. */
+/* Returns fn's standard output. */
 static const char *printed(int (*fn)(bool json), bool json)
 {
 	static char text[1024];
@@ -76,7 +76,7 @@ static void json(void)
 	json_decref(want);
 }
 
-/* A name that is no UTF-8 makes no value at all. */
+/* A name that is not UTF-8 gives no value at all. */
 static void no_json(void)
 {
 	CU_ASSERT_EQUAL(out_json(json_pack("{s:s}", "file", "\xff.pcapng")), CTL_FAILED);

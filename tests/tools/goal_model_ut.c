@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tools/goal-run/model.c, match.c: times that were worked out by hand, closed forms, matching.
+ * tools/goal-run/model.c, match.c: times computed by hand, closed forms, matching.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -160,7 +160,7 @@ static void binomial_broadcast(void)
 	}
 }
 
-/* The paper's chain (ESPGOAL, 4.2.3): all messages are there before the receive that starts it. */
+/* The chain of ESPGOAL 4.2.3: all messages have arrived before the receive that starts it. */
 static void chain_of_receives(void)
 {
 	enum {
@@ -185,7 +185,8 @@ static void chain_of_receives(void)
 			fprintf(t.f, "r0 requires first\n");
 	}
 	fprintf(t.f, "}\n");
-	/* Sends each gap of 3; the last arrives at 3 CHAIN + 12, when o of the one before is over.
+	/*
+	 * Sends every gap of 3; the last arrives at 3 CHAIN + 12, when o of the one before is over.
 	 */
 	CU_ASSERT_EQUAL(text_finish_ns(&t, &small), 3 * CHAIN + 14);
 }
@@ -205,7 +206,7 @@ static void first_come(void)
 	/* y leaves at 2 + 1000 + 1, comes at 1015, o, then the calc */
 	CU_ASSERT_EQUAL(result.rank_ns[1], 1003 + 12 + 2 + 5000);
 	model_result_free(&result);
-	/* An any-tag send fits the first receive of all; an older wildcard goes before a key. */
+	/* An any-tag send matches the first receive of all; an older wildcard goes before a key. */
 	CU_ASSERT_EQUAL(run_text("num_ranks 3\nrank 0 {\nsend 1b to 2 tag -1\n}\n"
 				 "rank 1 {\na: calc 100\nb: send 1b to 2 tag 9\nb requires a\n}\n"
 				 "rank 2 {\nw: recv 1b from 0 tag 4\nrecv 1b from -1 tag 9\n"
@@ -218,7 +219,7 @@ static void first_come(void)
 	model_result_free(&result);
 }
 
-/* Whether two operations of the same receiver go together. */
+/* True if two operations of the same receiver match. */
 static bool fits(const struct match *m, uint32_t a, uint32_t b)
 {
 	uint32_t src_a = source(m, a), src_b = source(m, b);
@@ -228,7 +229,7 @@ static bool fits(const struct match *m, uint32_t a, uint32_t b)
 	       (tag_a == tag_b || tag_a == GOAL_ANY || tag_b == GOAL_ANY);
 }
 
-/* Matching against the plain rule: the first in the list that fits. */
+/* Matching against the plain rule: the first in the list that matches. */
 static void matching_as_by_list(void)
 {
 	enum {
@@ -295,7 +296,7 @@ static void matching_as_by_list(void)
 	}
 }
 
-/* Messages that come in the opposite order of receives from anywhere: nothing is searched. */
+/* Messages arrive in the reverse order of receives from any source: no search is needed. */
 static void many_wildcards(void)
 {
 	enum {
@@ -317,7 +318,7 @@ static void many_wildcards(void)
 	CU_ASSERT_EQUAL(text_finish_ns(&t, &small), 3 * (OPS - 1) + 14);
 }
 
-/* Times of nobody's life. */
+/* Extreme times. */
 static void beyond_the_end_of_time(void)
 {
 	struct model_params p = small;
@@ -343,7 +344,7 @@ static void beyond_the_end_of_time(void)
 	p = (struct model_params){MODEL_MAX_PARAM, MODEL_MAX_PARAM, MODEL_MAX_PARAM, 0, 0, 0};
 	CU_ASSERT_EQUAL(
 	    run_text("num_ranks 1\nrank 0 {\nsend 0b to 0\nrecv 0b from 0\n}\n", &p, &result), 0);
-	/* To itself: the arrival waits for nothing but L. */
+	/* To itself: the arrival waits only for L. */
 	CU_ASSERT_EQUAL(result.finish_ns, 3 * MODEL_MAX_PARAM);
 	model_result_free(&result);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weft-irqs' arithmetic: buckets, percentiles, what came between two reports.
+ * weft-irqs' arithmetic: buckets, percentiles, differences between two reports.
  */
 #include "tools/weft-irqs/hist.c"
 #include "tools/weft-irqs/irqs_report.c"
@@ -15,7 +15,7 @@ static void add(struct irqs_hist *hist, uint64_t ns, uint64_t times)
 	hist->bucket[irqs_bucket(ns)] += times;
 }
 
-/* Every bucket begins where the one before ends, and has the values that it says. */
+/* Every bucket begins where the previous one ends, and holds its values. */
 static void buckets(void)
 {
 	CU_ASSERT_EQUAL(irqs_bucket(0), 0);
@@ -27,7 +27,7 @@ static void buckets(void)
 		CU_ASSERT_EQUAL_FATAL(irqs_bucket(hist_low_ns(i)), i);
 		CU_ASSERT_TRUE_FATAL(hist_low_ns(i) < hist_low_ns(i + 1));
 		CU_ASSERT_EQUAL_FATAL(irqs_bucket(hist_low_ns(i + 1) - 1), i);
-		/* Known to within a quarter. */
+		/* Exact to within a quarter. */
 		if (i >= IRQS_SUBS)
 			CU_ASSERT_TRUE((hist_low_ns(i + 1) - hist_low_ns(i)) * 4 <= hist_low_ns(i));
 	}
@@ -55,7 +55,7 @@ static void one_value(void)
 	add(&hist, 1030, 1);
 	l = hist_latency(&hist);
 	CU_ASSERT_EQUAL(l.mean_ns, 1030);
-	/* The middle of the bucket would be 1152: nothing is above the greatest. */
+	/* The middle of the bucket would be 1152: no result is above the greatest value. */
 	CU_ASSERT_EQUAL(l.p50_ns, 1030);
 	CU_ASSERT_EQUAL(l.p99_ns, 1030);
 	CU_ASSERT_EQUAL(l.max_ns, 1030);
@@ -107,8 +107,10 @@ static void sums(void)
 	CU_ASSERT_EQUAL(a.bucket[irqs_bucket(50)], 5);
 }
 
-/* Of an interval, the greatest value is that of the last bucket in use when a greater one came
- * before. */
+/*
+ * The greatest value of an interval is that of the last bucket in use, if a greater one came
+ * before.
+ */
 static void since(void)
 {
 	struct irqs_hist before = {0}, now;
@@ -170,7 +172,7 @@ static void reports(void)
 	struct irqs_counts counts;
 	struct irqs_hist hist;
 
-	/* A process, a waker and an interface that were not there before. */
+	/* A process, a waker and an interface that are new. */
 	before->num_rows--;
 	before->num_wakes--;
 	before->num_netdevs--;
@@ -185,7 +187,9 @@ static void reports(void)
 	CU_ASSERT_EQUAL(now->netdev[0].netdev.packets, 60);
 	CU_ASSERT_EQUAL(now->lost.wakes, 10);
 
-	/* Sums are over the processes asked for: not the rest, not idle; the machine is everybody.
+	/*
+	 * Sums are over the requested processes, without the rest and idle; the machine is all of
+	 * them.
 	 */
 	irqs_report_sum(now, &counts);
 	CU_ASSERT_EQUAL(counts.time_ns, 4000);
@@ -195,13 +199,13 @@ static void reports(void)
 	CU_ASSERT_EQUAL(counts.softirq_ns, 320);
 	CU_ASSERT_EQUAL(counts.machine_softirqs, 52 + 1);
 	CU_ASSERT_EQUAL(counts.lost, 10);
-	/* The waker that was not asked for is not in the times. */
+	/* An unrequested waker is not in the times. */
 	CU_ASSERT_EQUAL(counts.wake_latency.count, 10);
 	CU_ASSERT_EQUAL(counts.wake_latency.max_ns, 1000);
 	irqs_report_latency(now, IRQS_SLOT_FIRST + 1, &hist);
 	CU_ASSERT_EQUAL(hist.count, 0);
 
-	/* The copy is one. */
+	/* The copy keeps it. */
 	CU_ASSERT_EQUAL(copy->wake[0].wake.latency.count, 12);
 	CU_ASSERT_EQUAL(copy->netdev[0].netdev.polls, 12);
 	irqs_report_free(copy);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weft-irqs' reports as text, JSON and CSV, of a report that is written down here.
+ * weft-irqs' reports as text, JSON and CSV, of a report in this file.
  */
 #include "tools/weft-irqs/hist.c"
 #include "tools/weft-irqs/irqs_report.c"
@@ -39,7 +39,7 @@ static struct irqs_report *make_report(void)
 	memset(wakes, 0, sizeof(wakes));
 	memset(netdevs, 0, sizeof(netdevs));
 	r->time_ns = 2500000000;
-	r->num_rows = IRQS_SLOT_FIRST + 2; /* of the second nothing was heard */
+	r->num_rows = IRQS_SLOT_FIRST + 2; /* the second one has no data */
 	r->row[IRQS_SLOT_FIRST].proc = (struct irqs_proc){.pid = 42, .comm = "a \"b\""};
 	c = &r->row[IRQS_SLOT_FIRST].counts;
 	c->cpu_ns = 1500000;
@@ -70,7 +70,7 @@ static struct irqs_report *make_report(void)
 	return r;
 }
 
-/* What is printed, to be freed. */
+/* Returns the output, to be freed. */
 static char *print(struct tool *tool, const struct irqs_report *report, bool last)
 {
 	struct tool_print p = {
@@ -85,7 +85,7 @@ static char *print(struct tool *tool, const struct irqs_report *report, bool las
 	return text;
 }
 
-/* Runs of blanks as one: widths are taste. */
+/* Runs of blanks as one: column widths are not tested. */
 static char *squeeze(char *text)
 {
 	char *to = text;
@@ -105,7 +105,7 @@ static void text(void)
 
 	CU_ASSERT_PTR_NOT_NULL(strstr(t, "weft-irqs: bench --event, 2.500 s\n"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(t, " a \"b\" 42 1.500 10 3 9 0 4 7 2.000 0\n"));
-	CU_ASSERT_PTR_NULL(strstr(t, "all of these 1.500")); /* is the same as the one row */
+	CU_ASSERT_PTR_NULL(strstr(t, "all of these 1.500")); /* equals the one row */
 	CU_ASSERT_PTR_NOT_NULL(strstr(t, " NET_RX 7 2.000 12 2.000\n"));
 	CU_ASSERT_PTR_NULL(strstr(t, "TIMER"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(t, " eth0 4 10 2.5 1\n"));
@@ -134,7 +134,7 @@ static void interfaces(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(t, "eth1"));
 	CU_ASSERT_PTR_NULL(strstr(t, "eth0"));
 	free(t);
-	/* One of that number in another namespace is another. */
+	/* The same number in another namespace is another process. */
 	tool.netns = 8;
 	t = print(&tool, r, true);
 	CU_ASSERT_PTR_NULL(strstr(t, "eth1"));
@@ -143,7 +143,7 @@ static void interfaces(void)
 	free(r);
 }
 
-/* So many of one name: one row. */
+/* Several processes of one name: one row. */
 static void many(void)
 {
 	struct tool tool = {.netns = 9};
@@ -198,7 +198,7 @@ static void json(void)
 	CU_ASSERT_EQUAL(json_integer_value(json_object_get(latency, "count")), 2);
 	CU_ASSERT_EQUAL(json_integer_value(json_object_get(latency, "max_ns")), 5000);
 	CU_ASSERT_EQUAL(json_array_size(json_object_get(latency, "buckets")), 2);
-	/* Those that are not in the times are there all the same, and say so. */
+	/* Processes without times have a row, too, which says so. */
 	CU_ASSERT_EQUAL(json_array_size(json_object_get(j, "wakes")), 2);
 	CU_ASSERT_TRUE(json_is_false(
 	    json_object_get(json_array_get(json_object_get(j, "wakes"), 1), "selected")));

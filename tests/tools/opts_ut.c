@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weft-bench's command line: defaults, limits, and that what makes no sense is refused with exit
- * code 2 before anything is opened.
+ * weft-bench's command line: defaults, limits, and refusal of invalid ones with exit code 2 before
+ * anything is opened.
  */
 #include "tools/weft-bench/opts.c"
 #include "tools/weft-bench/util.c"
@@ -73,7 +73,7 @@ static void numbers(void)
 	CU_ASSERT(o.peers == 64 && o.recvs == 32 && o.size == 2048);
 }
 
-/* Everything that must be refused. */
+/* Command lines that must be refused. */
 static const char *const wrong[] = {
     "",
     "nonsense",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weft-bench's patterns: what is filled passes, anything else does not, and it is told where.
+ * weft-bench's patterns: filled bytes pass, any others fail, and the place is reported.
  */
 #include "tools/weft-bench/pattern.c"
 
@@ -50,7 +50,7 @@ static void every_byte_counts(void)
 	}
 }
 
-/* A sender that goes round its slots makes the same bytes as one that starts afresh. */
+/* A sender that reuses its slots makes the same bytes as one that starts afresh. */
 static void refill_equals_fill(void)
 {
 	static uint64_t other[sizeof(room) / 8];
@@ -64,7 +64,7 @@ static void refill_equals_fill(void)
 	}
 }
 
-/* No earlier message passes, not even a KiB of one that is left in the middle. */
+/* No earlier message passes, not even with a KiB of an old one in the middle. */
 static void stale_is_seen(void)
 {
 	static uint64_t old[sizeof(room) / 8];
@@ -77,7 +77,7 @@ static void stale_is_seen(void)
 	pattern_fill(buf, MOST, 9 + SLOTS, SLOTS);
 	memcpy(buf + block, (uint8_t *)old + block, block);
 	CU_ASSERT_EQUAL(pattern_check(buf, MOST, 9 + SLOTS, SLOTS), block);
-	/* One message's pieces swapped. */
+	/* Two pieces of one message swapped. */
 	pattern_fill(buf, MOST, 9, SLOTS);
 	memcpy(old, buf, MOST);
 	memcpy(buf + block, (uint8_t *)old + 2 * block, block);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weft-bench's figures: percentiles, halves of round trips, accounts of the other end.
+ * weft-bench's figures: percentiles, halves of round trips, reports of the other end.
  */
 #include "tools/weft-bench/report.c"
 #include "tools/weft-bench/oob.c"
@@ -23,7 +23,7 @@ static void one_to_a_thousand(void)
 	CU_ASSERT_DOUBLE_EQUAL(l.avg, 500.5, 1e-9);
 	CU_ASSERT_DOUBLE_EQUAL(l.p99, 991, 1e-9);
 	CU_ASSERT_DOUBLE_EQUAL(l.p99_9, 1000, 1e-9);
-	/* Of 1..n: sqrt((n^2 - 1) / 12). */
+	/* Standard deviation of 1..n: sqrt((n^2 - 1) / 12). */
 	CU_ASSERT_DOUBLE_EQUAL(l.stdev, sqrt((1e6 - 1) / 12), 1e-6);
 	l = summarise(&s, 2);
 	CU_ASSERT_DOUBLE_EQUAL(l.typical, 250.5, 1e-9);
@@ -81,7 +81,7 @@ static void account_travels(void)
 	json_decref(j);
 }
 
-/* The way by the NIC's clock is told where it is known, and only there. */
+/* The one-way time by the NIC's clock is printed where it is known, and only there. */
 static void way_by_the_nics_clock(void)
 {
 	struct rounds r = {.errors = 3, .resent = 1};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weft-bench's streams: credits, what counts as lost on UD, what is measured. The ends are
- * played by this file: ep_poll() delivers what a test puts into msgs.
+ * weft-bench's streams: credits, loss on UD, measurement. This file plays the ends: ep_poll()
+ * delivers the messages that a test puts into msgs.
  */
 #include "tools/weft-bench/stream.c"
 #include "tools/weft-bench/pattern.c"
@@ -111,11 +111,11 @@ static void window_holds(void)
 	ep.done = 8;
 	CU_ASSERT_EQUAL(stream_send(&tx), 0); /* acknowledged, not consumed */
 	credit(3);
-	CU_ASSERT_EQUAL(stream_send(&tx), 1); /* the credit; its receive is given back */
+	CU_ASSERT_EQUAL(stream_send(&tx), 1); /* the credit; its receive is posted again */
 	CU_ASSERT_EQUAL(receives, 1);
 	CU_ASSERT_EQUAL(stream_send(&tx), 3);
 	CU_ASSERT_EQUAL(queued, 11);
-	/* An older credit that comes late takes nothing back. */
+	/* An older credit that comes late changes nothing. */
 	credit(2);
 	CU_ASSERT_EQUAL(stream_send(&tx), 1);
 	CU_ASSERT_EQUAL(tx.credit, 3);
@@ -216,7 +216,7 @@ static void ud_counts_lost(void)
 	CU_ASSERT_EQUAL(rx.flow.lost, 1);
 	CU_ASSERT_EQUAL(rx.next, 4);
 	CU_ASSERT_EQUAL(rx.flow.errors, 0);
-	/* A number far off is wrong and loses nothing. */
+	/* A number far off is invalid and does not count as loss. */
 	deliver(4, UINT64_MAX - 1);
 	CU_ASSERT(stream_recv(&rx) >= 0);
 	CU_ASSERT_EQUAL(rx.flow.errors, 1);

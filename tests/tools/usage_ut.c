@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Command lines of the tools: which numbers are taken, and that the line about a wrong one names
- * what is wrong. And that lost output is a failure.
+ * Command lines of the tools: accepted numbers, and a line that names the fault of a wrong one.
+ * Lost output is a failure.
  */
 #include "tests/tools/words.h"
 #include "tests/ut.h"
@@ -17,7 +17,7 @@ const char tool_name[] = "weft-ut";
 static FILE *heard;
 static int saved;
 
-/* Standard error goes into a file from here to said(). */
+/* Redirects standard error into a file from here to said(). */
 static void listen_to(void)
 {
 	heard = tmpfile();
@@ -27,7 +27,7 @@ static void listen_to(void)
 	dup2(fileno(heard), STDERR_FILENO);
 }
 
-/* What it was: "" or the one line "weft-ut: ..."; end: what is behind text. */
+/* Checks it: "" or the one line "weft-ut: ..."; end: the part behind text. */
 static void heard_was(const char *text, const char *end)
 {
 	char want[256] = "", got[256];
@@ -69,7 +69,7 @@ static void numbers(void)
 	CU_ASSERT(take_seconds("--s", "9", 0.001, 9, &s) == -1 && s == 9);
 }
 
-/* A number that is refused leaves the value as it was. */
+/* A refused number leaves the value unchanged. */
 static void no_numbers(void)
 {
 	static const char *const wrong[] = {
@@ -126,7 +126,7 @@ static void refuse(const char *line, const char *text)
 	said(text);
 }
 
-/* The option that is wrong is named, wherever it stands: getopt's place may be before it. */
+/* The wrong option is named, wherever it is: getopt's index may be before it. */
 static void options(void)
 {
 	refuse("--bogus", "there is no option '--bogus'");
@@ -145,7 +145,7 @@ static void options(void)
 	CU_ASSERT_PTR_NULL(option_name('x', longopts));
 }
 
-/* Status of output_end() when text has been printed into a file. */
+/* Returns the status of output_end() when text has been printed into a file. */
 static int end_into(const char *file, const char *text, int status)
 {
 	int out, fd = open(file, O_WRONLY);
@@ -165,7 +165,7 @@ static int end_into(const char *file, const char *text, int status)
 	return status;
 }
 
-/* What cannot be written is told of, and is a failure where there was none. */
+/* Output that cannot be written is reported, and turns success into failure. */
 static void output(void)
 {
 	CU_ASSERT(end_into("/dev/null", "text", 0) == 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The Wireshark dissector of EDP, ESP, GOAL messages and groups, in tshark, on the frames of
- * tests/golden/wire_esp.hex and on ones put together from its headers: each field, the CRC32C,
- * what a SYN says of the packets behind it, and packets that are malformed.
+ * tests/golden/wire_esp.hex and on ones put together from its headers: each field, the CRC32C, the
+ * effect of a SYN on the packets behind it, and malformed packets.
  */
 #include <stdbool.h>
 #include <unistd.h>
@@ -71,7 +71,7 @@ static struct frame begin(uint8_t type)
 	return f;
 }
 
-/* What tshark prints of these fields: a line for each frame, | between fields. */
+/* Returns tshark's output of these fields: a line for each frame, | between fields. */
 static void dissect(const struct frame *f, size_t n, const char *fields, char *text)
 {
 	static const uint32_t head[6] = {0xa1b2c3d4, 4 << 16 | 2, 0, 0, 65535, 1};
@@ -118,7 +118,7 @@ static void expect(const struct frame *f, const char *fields, const char *want)
 	expect_all(f, 1, fields, want);
 }
 
-/* A connection from SYN to data; what the data is was said in the SYN. */
+/* A connection from SYN to data; the SYN announces the kind of data. */
 static void a_connection(void)
 {
 	struct frame f[MAX_FRAMES] = {golden("syn"), golden("syn_ack"), golden("ack"),
@@ -129,9 +129,9 @@ static void a_connection(void)
 		   "weft_esp.open.service weft_edp.crc.status",
 		   "0|0x4000|4294967265|0x01|0|2|good\n0|0x4001|4294967267|0x03|0|2|good\n"
 		   "0|0x4001|4294967265|0x02|0||good\n0|0x4001|4294967265|0xe2|1||good\n");
-	/* Four bytes are too short for what RDMAP needs, and are said to be. */
+	/* Four bytes are too short for RDMAP, and are reported as such. */
 	expect_all(f, 4, "weft_edp.short", "\n\n\n1\n");
-	/* Alone, nobody knows what it carries. */
+	/* Alone, its payload is of unknown kind. */
 	expect(&f[3], "weft_esp.payload _ws.expert", "00000000|\n");
 }
 
@@ -168,7 +168,7 @@ static void open_of_a_stream(void)
 	       "1|9000|3|4095|0x00000000|0x0123456789abcdef|0xfedcba9876543210\n");
 }
 
-/* Without a SYN it is taken for what it looks like. */
+/* Without a SYN the payload is recognized by its form. */
 static void goal_message(void)
 {
 	struct frame f = begin(0);
@@ -211,7 +211,7 @@ static void echo_and_unreachable(void)
 	       "1|0x1234|776566|good\n");
 	expect(&f[1], "weft_edp.type weft_edp.dst_port weft_esp.src_inc weft_edp.crc.status",
 	       "3,0|0x4abc,0x4777|0x0000000b|good\n");
-	/* Padding is none of it. */
+	/* Padding is not part of it. */
 	put(&f[0], "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20);
 	expect(&f[0], "weft_edp.data weft_edp.crc.status", "776566|good\n");
 	f[0].bytes[ETH_BYTES + 9] ^= 1;
@@ -231,7 +231,7 @@ static void malformed(void)
 	f.bytes[ETH_BYTES] = 0x21;
 	expect(&f, "weft_edp.version.unknown", "1\n");
 	f = golden("echo");
-	f.length = ETH_BYTES + 11; /* its length tells of more */
+	f.length = ETH_BYTES + 11; /* its length claims more */
 	expect(&f, "weft_edp.short _ws.lua.error", "1|\n");
 }
 

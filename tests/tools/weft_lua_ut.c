@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The Wireshark dissector, in tshark, on datagrams that are put together from tests/golden: each
- * field of every header, bitmaps as PSNs, the CRC32C, and what Wireshark's own dissector of DDP
- * and RDMAP makes of the rest.
+ * The Wireshark dissector, in tshark, on datagrams composed from tests/golden: each field of every
+ * header, bitmaps as PSNs, the CRC32C, and the fields that Wireshark's own dissector of DDP and
+ * RDMAP finds in the rest.
  */
 #include <stdbool.h>
 #include <unistd.h>
@@ -60,7 +60,7 @@ static void finish(struct frame *f)
 		f->bytes[f->length++] = (uint8_t)crc;
 }
 
-/* What tshark prints of these fields, in a line with | between them. */
+/* Returns tshark's output of these fields, in a line with | between them. */
 static void dissect(const struct frame *f, const char *fields, char *text)
 {
 	static const uint32_t head[6] = {0xa1b2c3d4, 4 << 16 | 2, 0, 0, 65535, 1};
@@ -178,7 +178,7 @@ static void rd_cancel(void)
 	struct frame f;
 
 	begin(&f, 1);
-	/* No QP is named in front: dst_qpn and src_qpn stand at 4 and 8 of the common header. */
+	/* No QP is named before: dst_qpn and src_qpn are at 4 and 8 of the common header. */
 	memcpy(f.bytes + ETH_IP_BYTES + UDP_BYTES + 4, none, sizeof(none));
 	add(&f, "wire_dgram.hex", "rd");
 	add(&f, "wire_dgram.hex", "rd_cancel");
@@ -216,7 +216,7 @@ static void rd_hello(void)
 	       "0x11223344|0x0123456789abcdef|7|8|a0a1a2a3a4a5a6a7|good");
 }
 
-/* The datagram of which even the CRC was worked out elsewhere; a Send's data is not mistaken. */
+/* A datagram whose CRC was computed elsewhere, too; a Send's data is not mistaken for a header. */
 static void ud_send(void)
 {
 	struct frame f;

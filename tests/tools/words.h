@@ -15,14 +15,14 @@ enum {
 	WORDS_MAX = 40,
 };
 
-/* Of the last words_of(): its words stay in use until the next. */
+/* Words of the last words_of(), valid until the next one. */
 struct words {
 	char text[512];
 	char *argv[WORDS_MAX + 1];
 	int argc;
 };
 
-/* line, behind the name of a program; getopt starts anew. */
+/* Splits line, behind the name of a program; resets getopt. */
 static inline struct words *words_of(const char *line)
 {
 	static struct words w;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What weft does not serve, asked for through the inline functions of <infiniband/verbs.h>: the
- * errno is the one that a provider of rdma-core without the operation gives (dummy_ops.c there).
- * The exported functions that refuse are called by tests/int/abi.sh.
+ * Operations that weft does not support, called through the inline functions of
+ * <infiniband/verbs.h>: the errno is that of a provider of rdma-core without the operation
+ * (libibverbs/dummy_ops.c). tests/int/abi.sh tests the exported functions that refuse.
  */
 #include "tests/verbs/vb_fix.h"
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What Linux's RoCE software device (rxe) is known to get wrong, here by name, and absent.
+ * Known defects of Linux's RoCE software device (rxe), by name, and their absence here.
  *
- * The list is that of the deviations which Google's rdma-unit-test keeps for rxe
- * (internal/introspection_rxe.h), and of what its threads tell: no check of protection domains,
- * lengths and counts that wrap, rights that are not looked at. One function each; what rxe does is
- * in its comment.
+ * The list consists of the deviations that Google's rdma-unit-test keeps for rxe and of defects
+ * reported for its source: no check of protection domains, lengths and counts that wrap, rights
+ * that are not checked. One function each; its comment has rxe's behaviour.
  */
 #include "tests/verbs/vb_fix.h"
 
-/* A second domain at an end, with a region of the same buffer. */
+/* Makes a second domain at an end, with a region of the same buffer. */
 struct foreign {
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
@@ -38,8 +37,8 @@ static const enum ibv_wr_opcode touching[] = {
 };
 
 /*
- * A request with a local and a remote region of the caller's choice, on QPs of its own, since a
- * failure is the end of them.
+ * Posts a request with a local and a remote region of the caller's choice, on its own QPs, since a
+ * failure ends them.
  */
 static enum ibv_wc_status try_one(struct vbf *f, enum ibv_wr_opcode opcode, uint32_t lkey,
 				  uint64_t remote, uint32_t rkey)
@@ -127,7 +126,9 @@ static void pd_of_address_handle(void)
 	vbf_close(&f);
 }
 
-/* Receives of an SRQ are of the SRQ's domain, whatever QP they are for. rxe has it the other way.
+/*
+ * Receives of an SRQ belong to the SRQ's domain, whatever QP they are for. In rxe they belong to
+ * the QP's.
  */
 static void pd_of_srq(void)
 {
@@ -165,7 +166,7 @@ static void pd_of_srq(void)
 	}
 }
 
-/* rxe notifies of a CQ without a channel: success, and no event ever. */
+/* rxe's notification of a CQ without a channel succeeds without an event. */
 static void notify_without_channel(void)
 {
 	struct ibv_cq *cq;
@@ -250,7 +251,7 @@ static void receive_queues_full(void)
 	vbf_close(&f);
 }
 
-/* rxe makes QPs of types that there are not. */
+/* rxe makes QPs of types that do not exist. */
 static void unknown_qp_type(void)
 {
 	const int types[] = {0, 1, 5, 7, 8, 11, 16, 100, 0xff, INT32_MAX};
@@ -287,8 +288,8 @@ static void qp_numbers_come_round(void)
 }
 
 /*
- * Nothing is read or written, so no key is looked at: IBA C9-88 and RFC 5041 5.3 ask for that. The
- * list has it as a deviation of rxe's; what must not be is that it changes memory.
+ * No byte is read or written, so no key is checked: IBA C9-88 and RFC 5041 5.3 require that. The
+ * list counts it as a deviation of rxe; the request must not change memory.
  */
 static void no_bytes_no_key(void)
 {
@@ -321,7 +322,7 @@ static void lengths_wrap(void)
 
 	vbf_open(&f);
 	end = (uintptr_t)f.b.buf + VBF_BYTES;
-	/* whether a range wraps or not: what is there, or is not, only its owner knows */
+	/* whether a range wraps or not, only its owner may know whether it exists */
 	for (size_t i = 0; i < 5; i++) {
 		CU_ASSERT_EQUAL(
 		    try_one(&f, IBV_WR_RDMA_WRITE, f.a.mr->lkey, outside[i], f.b.mr->rkey),
@@ -333,7 +334,7 @@ static void lengths_wrap(void)
 	CU_ASSERT_EQUAL(
 	    try_one(&f, IBV_WR_ATOMIC_FETCH_AND_ADD, f.a.mr->lkey, UINT64_MAX - 7, f.b.mr->rkey),
 	    IBV_WC_REM_ACCESS_ERR);
-	/* a region that has the last bytes: up to its end, and no further, in one packet or more */
+	/* a region with the last bytes: up to its end, and no further, in one packet or more */
 	VBF_NEED(last = ibv_reg_mr_iova(f.b.pd, f.b.buf, 8192, UINT64_MAX - 8191, VBF_ALL));
 	CU_ASSERT_EQUAL(try_one(&f, IBV_WR_RDMA_WRITE, f.a.mr->lkey, UINT64_MAX - 7, last->rkey),
 			IBV_WC_SUCCESS);
@@ -400,7 +401,7 @@ static void pieces_wrap(void)
 		CU_ASSERT_NOT_EQUAL(vbf_wait(&f, f.a.cq).status, IBV_WC_SUCCESS);
 	for (int i = 0; i < 64; i++)
 		CU_ASSERT_EQUAL(f.b.buf[i], 0x33);
-	/* inline: the same sum must not pass for 8 bytes */
+	/* inline: the same sum must not count as 8 bytes */
 	wr.send_flags |= IBV_SEND_INLINE;
 	CU_ASSERT_NOT_EQUAL(ibv_post_send(a, &wr, &bad), 0);
 	VBF_OK(ibv_destroy_qp(a));
@@ -464,7 +465,7 @@ static void sizes_of_queues(void)
 	vbf_close(&f);
 }
 
-/* What a region does not allow is not done, whatever the QP allows. */
+/* The NIC refuses what a region does not allow, whatever the QP allows. */
 static void rights_of_regions(void)
 {
 	static const int needed[] = {IBV_ACCESS_REMOTE_READ, IBV_ACCESS_REMOTE_WRITE,
@@ -487,7 +488,7 @@ static void rights_of_regions(void)
 			    IBV_WC_SUCCESS);
 		VBF_OK(ibv_dereg_mr(mr));
 	}
-	/* the peer's key of a region that is gone */
+	/* the peer's key of a deregistered region */
 	VBF_NEED(mr = ibv_reg_mr(f.b.pd, f.b.buf, 64, VBF_ALL));
 	VBF_OK(ibv_dereg_mr(mr));
 	CU_ASSERT_EQUAL(
@@ -495,7 +496,7 @@ static void rights_of_regions(void)
 	    IBV_WC_REM_ACCESS_ERR);
 	for (int i = 0; i < 64; i++)
 		CU_ASSERT_EQUAL(f.b.buf[i], 0x44);
-	/* a read into what may not be written here */
+	/* a read into memory without local write permission */
 	VBF_NEED(mr = ibv_reg_mr(f.a.pd, f.a.buf, 64, 0));
 	CU_ASSERT_EQUAL(try_one(&f, IBV_WR_RDMA_READ, mr->lkey, (uintptr_t)f.b.buf, f.b.mr->rkey),
 			IBV_WC_LOC_PROT_ERR);
@@ -505,7 +506,7 @@ static void rights_of_regions(void)
 	vbf_close(&f);
 }
 
-/* What a QP does not allow is not done, whatever the region allows. */
+/* The NIC refuses what a QP does not allow, whatever the region allows. */
 static void rights_of_queue_pairs(void)
 {
 	static const unsigned int needed[] = {IBV_ACCESS_REMOTE_READ, IBV_ACCESS_REMOTE_WRITE,

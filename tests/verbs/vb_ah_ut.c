@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/verbs/vb_ah.c: address handles, and the way back to a sender.
+ * host_driver/verbs/vb_ah.c: address handles, and replies to a sender.
  */
 #include <arpa/inet.h>
 
@@ -23,11 +23,11 @@ static void create(void)
 	attr.grh.sgid_index = 0;
 	VBF_NEED(ah = ibv_create_ah(f.a.pd, &attr));
 	VBF_OK(ibv_destroy_ah(ah));
-	/* a neighbour that the NIC knows */
+	/* a neighbour in the NIC's table */
 	VBF_OK(ibv_query_gid(f.b.ctx, 1, 0, &attr.grh.dgid));
 	VBF_NEED(ah = ibv_create_ah(f.a.pd, &attr));
 	VBF_OK(ibv_destroy_ah(ah));
-	/* nobody: the QPN says who */
+	/* no address: the QPN determines the NIC */
 	attr = (struct ibv_ah_attr){.port_num = 1};
 	VBF_NEED(ah = ibv_create_ah(f.a.pd, &attr));
 	VBF_OK(ibv_destroy_ah(ah));
@@ -68,7 +68,7 @@ static void groups(void)
 	vbf_close(&f);
 }
 
-/* A datagram with its GRH: the receiver's handle leads back to who sent it. */
+/* A datagram with its GRH: the receiver's handle leads back to the sender. */
 static void from_completion(void)
 {
 	struct ibv_ah_attr attr;
@@ -104,7 +104,7 @@ static void from_completion(void)
 	CU_ASSERT(memcmp(&attr.grh.dgid, &f.a.gid, 16) == 0);
 	VBF_NEED(back = ibv_create_ah_from_wc(f.b.pd, &wc, grh, 1));
 	VBF_OK(ibv_destroy_ah(back));
-	/* without a GRH nothing is read; with one that is none, it says so */
+	/* without a GRH nothing is read; a malformed one is an error */
 	memset(grh, 0, sizeof(*grh));
 	errno = 0;
 	CU_ASSERT_EQUAL(ibv_init_ah_from_wc(f.b.ctx, 1, &wc, grh, &attr), -1);

@@ -34,7 +34,7 @@ static void create_extended(void)
 
 	vbf_open(&f);
 	VBF_NEED(cq = ibv_create_cq_ex(f.a.ctx, &attr));
-	/* every pointer, whatever was asked for: programs test some of them */
+	/* every pointer, whatever was requested: programs test some of them */
 	CU_ASSERT(cq->start_poll && cq->next_poll && cq->end_poll && cq->read_opcode);
 	CU_ASSERT(cq->read_vendor_err && cq->read_byte_len && cq->read_imm_data);
 	CU_ASSERT(cq->read_qp_num && cq->read_src_qp && cq->read_wc_flags && cq->read_slid);
@@ -59,7 +59,7 @@ static void create_extended(void)
 	vbf_close(&f);
 }
 
-/* So many flushed receives in a CQ, numbered. */
+/* Makes flushed receives in a CQ, numbered. */
 static struct ibv_qp *flushed(struct vbf *f, struct ibv_cq *cq, int n)
 {
 	struct ibv_qp_init_attr init = {
@@ -77,7 +77,7 @@ static struct ibv_qp *flushed(struct vbf *f, struct ibv_cq *cq, int n)
 	return qp;
 }
 
-/* What waits stays, in order; a size that it does not fit into is a wrong argument. */
+/* Waiting completions stay, in order; a size that is too small for them is refused. */
 static void resize(void)
 {
 	struct ibv_cq *cq;
@@ -122,7 +122,9 @@ static bool event(struct ibv_comp_channel *channel, struct ibv_cq *expected)
 	return true;
 }
 
-/* One event for what came; what it told of raises none again, what comes later does. */
+/*
+ * One event for the arrived completions, and no second one for the same; later ones raise another.
+ */
 static void events(void)
 {
 	struct ibv_qp *first, *second;
@@ -144,7 +146,7 @@ static void events(void)
 		CU_ASSERT_EQUAL(ibv_poll_cq(cq, 1, &wc), 1);
 	second = flushed(&f, cq, 1);
 	CU_ASSERT_TRUE(event(f.a.channel, cq));
-	/* came after the last event and before the arming: at once */
+	/* arrived after the last event and before the arming: an event at once */
 	VBF_OK(ibv_destroy_qp(first));
 	first = flushed(&f, cq, 1);
 	CU_ASSERT_FALSE(event(f.a.channel, cq));
@@ -158,7 +160,7 @@ static void events(void)
 	vbf_close(&f);
 }
 
-/* Solicited only: a Send without the flag raises nothing. */
+/* Solicited only: a Send without the flag raises no event. */
 static void solicited(void)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad;
@@ -233,8 +235,7 @@ static void moderation(void)
 	vbf_close(&f);
 }
 
-/* The interrupt for one message: how long after its completion, in microseconds; -1: none in 1 ms.
- */
+/* Time from one message's completion to its interrupt, in microseconds; -1: none in 1 ms. */
 static int irq_after_us(struct vbf *f, struct ibv_qp *a, struct ibv_qp *b, int *irqs)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad;
@@ -263,7 +264,7 @@ static void modify(struct ibv_cq *cq, uint16_t count, uint16_t period)
 	VBF_OK(ibv_modify_cq(cq, &attr));
 }
 
-/* A queue's own moderation goes before its vector's, and 0, 0 gives it back to that. */
+/* A queue's own moderation overrides its vector's, and 0, 0 returns to the vector's. */
 static void moderation_of_vector(void)
 {
 	struct weft_coalesce c = {.param = {[WEFT_COALESCE_RX_USECS] = 300}};
@@ -287,7 +288,7 @@ static void moderation_of_vector(void)
 	modify(f.b.cq, 0, 0);
 	us = irq_after_us(&f, a, b, &irqs);
 	CU_ASSERT(us > 290 && us < 310);
-	/* As far as the device says, and no further can be said. */
+	/* Values up to the device's limits are accepted, and none beyond. */
 	VBF_OK(ibv_query_device_ex(f.b.ctx, NULL, &ex));
 	CU_ASSERT_EQUAL(ex.cq_mod_caps.max_cq_count, UINT16_MAX);
 	CU_ASSERT_EQUAL(ex.cq_mod_caps.max_cq_period, UINT16_MAX);
@@ -298,7 +299,7 @@ static void moderation_of_vector(void)
 	vbf_close(&f);
 }
 
-/* comp_vector of the first queue of a channel is where the channel's interrupts go. */
+/* comp_vector of the first queue of a channel selects the vector of the channel's interrupts. */
 static void vectors(void)
 {
 	struct ibv_comp_channel *channel;

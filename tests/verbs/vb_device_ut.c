@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/verbs/vb_device.c: no NIC, contexts, fork; and vb_str.c: names and rates. Devices of
- * a weftd are tests/int/verbs_clients.sh's.
+ * host_driver/verbs/vb_device.c: no NIC, contexts, fork; and vb_str.c: names and rates.
+ * tests/int/verbs_clients.sh tests devices of a weftd.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 #undef ibv_get_device_list
 
-/* Where there is no weftd the list is empty, which is no error. */
+/* Without a weftd the list is empty, which is no error. */
 static void no_device(void)
 {
 	char dir[] = "/tmp/weft-ut-XXXXXX";
@@ -33,7 +33,7 @@ static void no_device(void)
 	unsetenv("WEFT_RUN_DIR");
 }
 
-/* A device whose weftd has gone since it was listed. */
+/* A device whose weftd has ended since it was listed. */
 static void gone(void)
 {
 	struct vb_device *d = calloc(1, sizeof(*d));
@@ -48,7 +48,7 @@ static void gone(void)
 	vb_device_put(d);
 }
 
-/* What the header's inline functions look at, and what providers' libraries look at. */
+/* Fields that the header's inline functions read, and those that providers' libraries read. */
 static void contexts(void)
 {
 	struct verbs_context *v;
@@ -90,7 +90,7 @@ static void names(void)
 	CU_ASSERT_STRING_EQUAL(ibv_port_state_str((enum ibv_port_state)7), "unknown");
 }
 
-/* There and back, for every rate that both ways know. */
+/* Converts there and back, for every rate that both directions know. */
 static void rates(void)
 {
 	CU_ASSERT_EQUAL(ibv_rate_to_mult(IBV_RATE_10_GBPS), 4);

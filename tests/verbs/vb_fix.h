@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the tests of host_driver/verbs share: two simulated NICs with the real firmware, a verbs
+ * Fixture of the tests of host_driver/verbs: two simulated NICs with the real firmware, a verbs
  * context on each, and short names for making, connecting, posting and waiting.
  *
- * Used by every test of this folder; built on sim_harness and the functions of vb_*.c, which are
- * those that programs call. Time is virtual: waiting for nothing takes none.
+ * Used by every test of this folder; built on sim_harness and the functions of vb_*.c, which
+ * programs call. Time is virtual, so waits take no real time.
  */
 #ifndef WEFT_TESTS_VB_FIX_H
 #define WEFT_TESTS_VB_FIX_H
@@ -48,35 +48,35 @@ struct vbf {
 void vbf_open(struct vbf *f);
 void vbf_close(struct vbf *f);
 
-/* A QP in RESET with room for VBF_WR requests of VBF_SGE pieces; srq may be NULL. */
+/* Makes a QP in RESET with room for VBF_WR requests of VBF_SGE pieces; srq may be NULL. */
 struct ibv_qp *vbf_qp(struct vbf_end *e, enum ibv_qp_type type, struct ibv_srq *srq);
-/* The way to an end, by its IPv4-mapped GID. */
+/* Makes an address handle for an end, by its IPv4-mapped GID. */
 struct ibv_ah_attr vbf_way(const struct vbf_end *to);
 /* 0 or an errno. */
 int vbf_to_init(struct ibv_qp *qp, unsigned int access);
 int vbf_to_rtr(struct ibv_qp *qp, const struct vbf_end *peer, uint32_t peer_qpn);
 int vbf_to_rts(struct ibv_qp *qp);
-/* All three, each asserted. */
+/* All three transitions, each asserted. */
 void vbf_connect(struct ibv_qp *qp, const struct vbf_end *peer, uint32_t peer_qpn);
-/* RC QPs at both ends, connected. */
+/* Makes RC QPs at both ends, connected. */
 void vbf_pair(struct vbf *f, struct ibv_qp **a, struct ibv_qp **b);
 
 /* One piece of an end's buffer. */
 struct ibv_sge vbf_sge(const struct vbf_end *e, size_t offset, uint32_t bytes);
-/* A signalled request of one piece to the same place of the peer's buffer. 0 or an errno. */
+/* Posts a signalled request of one piece to the same place of the peer's buffer. 0 or an errno. */
 int vbf_post(struct ibv_qp *qp, enum ibv_wr_opcode opcode, struct ibv_sge sge, uint64_t remote,
 	     uint32_t rkey);
 int vbf_recv(struct ibv_qp *qp, struct ibv_sge sge);
 
-/* Runs until a completion is there and takes it; an assertion fails when none comes. */
+/* Runs until a completion arrives and polls it; an assertion fails if none arrives. */
 struct ibv_wc vbf_wait(struct vbf *f, struct ibv_cq *cq);
-/* Nothing comes within a second. */
+/* Asserts that none arrives within a second. */
 bool vbf_silent(struct vbf *f, struct ibv_cq *cq);
-/* Posts, waits, and gives the status. */
+/* Posts, waits, and returns the status. */
 enum ibv_wc_status vbf_status(struct vbf *f, struct ibv_qp *qp, enum ibv_wr_opcode opcode,
 			      struct ibv_sge sge, uint64_t remote, uint32_t rkey);
 
-/* An errno of a verb that returns a pointer, which must be NULL. */
+/* Errno of a verb that returns a pointer, which must be NULL. */
 #define VBF_NULL(expression, error)                                                                \
 	do {                                                                                       \
 		errno = 0;                                                                         \
@@ -84,7 +84,7 @@ enum ibv_wc_status vbf_status(struct vbf *f, struct ibv_qp *qp, enum ibv_wr_opco
 		CU_ASSERT_EQUAL(errno, error);                                                     \
 	} while (0)
 
-/* What ends the test when it is not there. */
+/* Ends the test if the pointer is NULL. */
 #define VBF_NEED(expression) CU_ASSERT_PTR_NOT_NULL_FATAL(expression)
 #define VBF_OK(expression)   CU_ASSERT_EQUAL(expression, 0)
 

@@ -108,7 +108,10 @@ static void rereg(void)
 	vbf_close(&f);
 }
 
-/* Type 1: by ibv_bind_mw(), which gives the key; bound anew it has another; to nothing, none. */
+/*
+ * Type 1: by ibv_bind_mw(), which returns the key; another bind changes it; an empty one removes
+ * it.
+ */
 static void windows_of_type_1(void)
 {
 	struct ibv_mw_bind bind = {.wr_id = 9, .send_flags = IBV_SEND_SIGNALED};
@@ -160,7 +163,7 @@ static enum ibv_wc_status bind(struct vbf *f, struct ibv_qp *qp, struct ibv_mw *
 	return rc ? IBV_WC_GENERAL_ERR : vbf_wait(f, qp->send_cq).status;
 }
 
-/* Type 2: bounds and rights are the window's, the key is the program's; each case on new QPs. */
+/* Type 2: bounds and rights are the window's, the program chooses the key; each case on new QPs. */
 static void windows_of_type_2(void)
 {
 	static const struct {

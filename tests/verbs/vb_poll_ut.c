@@ -36,7 +36,7 @@ static void teardown(struct ex *t)
 	vbf_close(&t->f);
 }
 
-/* So many Sends with immediate data, complete at both ends. */
+/* Completes Sends with immediate data at both ends. */
 static void exchange(struct ex *t, int n)
 {
 	struct ibv_sge sge = vbf_sge(&t->f.a, 0, 24);
@@ -120,7 +120,7 @@ static void plain_poll_of_extended(void)
 	teardown(&t);
 }
 
-/* What failed has wr_id, status, QP and vendor's reason. */
+/* A failed one has wr_id, status, QP and vendor's reason. */
 static void failures(void)
 {
 	struct ibv_poll_cq_attr attr = {0};
@@ -138,7 +138,7 @@ static void failures(void)
 	teardown(&t);
 }
 
-/* A poll for more than a batch holds takes all, in order. */
+/* A poll for more than a batch holds returns all, in order. */
 static void many(void)
 {
 	struct ibv_wc wc[3 * VB_POLL_BATCH];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/verbs/vb_post.c: lists of requests, longer than a batch, and the one that is wrong.
+ * host_driver/verbs/vb_post.c: lists of requests, longer than a batch, and with a wrong one.
  */
 #include "tests/verbs/vb_fix.h"
 
@@ -41,7 +41,7 @@ static void teardown(struct end *t)
 	vbf_close(&t->f);
 }
 
-/* Sends of nothing, numbered and chained. */
+/* Empty Sends, numbered and chained. */
 static void chain(struct ibv_send_wr wr[LONG])
 {
 	for (int i = 0; i < LONG; i++)
@@ -58,7 +58,7 @@ static void chain_recv(struct ibv_recv_wr wr[LONG])
 					     .next = i < LONG - 1 ? &wr[i + 1] : NULL};
 }
 
-/* All of a long list, in order. */
+/* Posts all of a long list, in order. */
 static void long_lists(void)
 {
 	struct ibv_send_wr wr[LONG], *bad = NULL;
@@ -79,7 +79,10 @@ static void long_lists(void)
 	teardown(&t);
 }
 
-/* A wrong request in any place: those before it are posted, it is named, none behind it. */
+/*
+ * A wrong request in any place: earlier ones are posted, it is returned in bad_wr, none behind it
+ * is posted.
+ */
 static void bad_one(void)
 {
 	for (int place = 0; place < LONG; place += 5) {
@@ -100,7 +103,7 @@ static void bad_one(void)
 		for (int i = 0; i < place; i++)
 			CU_ASSERT_EQUAL(vbf_wait(&t.f, t.f.a.cq).wr_id, (uint64_t)i);
 		CU_ASSERT(vbf_silent(&t.f, t.f.a.cq));
-		/* likewise with receives: there is room for those that were taken */
+		/* likewise with receives: those that were accepted use up the room */
 		rwr[place].num_sge = place % 2 ? -1 : 100;
 		rwr[place].next = NULL;
 		CU_ASSERT_EQUAL(ibv_post_recv(t.b, place ? &rwr[LONG - 1] : &rwr[0], &bad_recv),
@@ -111,7 +114,7 @@ static void bad_one(void)
 	}
 }
 
-/* No room for all: those that fit are posted, and the first that does not is named. */
+/* Too little room: requests that fit are posted, and the first that does not fit is returned. */
 static void no_room(void)
 {
 	struct ibv_send_wr wr[LONG], *bad = NULL;
@@ -133,7 +136,7 @@ static void no_room(void)
 	teardown(&t);
 }
 
-/* Opcodes that are none, or not of the type. */
+/* Invalid opcodes, and opcodes not of the type. */
 static void opcodes(void)
 {
 	const int none[] = {-1, 7 + 4, 12, 14, 100, INT32_MAX};
@@ -167,7 +170,7 @@ static void opcodes(void)
 	teardown(&t);
 }
 
-/* Inline: the limit is of the sum; keys are not looked at, and the memory is free on return. */
+/* Inline: the limit is on the sum; keys are not checked, and the memory is free on return. */
 static void inline_data(void)
 {
 	static uint8_t data[4096];
@@ -199,7 +202,7 @@ static void inline_data(void)
 	teardown(&t);
 }
 
-/* Posting is of states: receives from INIT on, Sends from RTS on. */
+/* Posting depends on the state: receives from INIT on, Sends from RTS on. */
 static void states(void)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad;

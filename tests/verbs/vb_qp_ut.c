@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/verbs/vb_qp.c: making queue pairs, their states, what is asked and answered.
+ * host_driver/verbs/vb_qp.c: creation of queue pairs, their states, queried attributes.
  */
 #include <stdio.h>
 
@@ -87,7 +87,7 @@ static void create_extended(void)
 				IBV_QP_CREATE_BLOCK_SELF_MCAST_LB));
 	CU_ASSERT_PTR_NULL(ibv_qp_to_qp_ex(qp));
 	VBF_OK(ibv_destroy_qp(qp));
-	/* operations that the type does not have */
+	/* operations that the type lacks */
 	VBF_NULL(create_ex(&f.a, IBV_QPT_UD, IBV_QP_EX_WITH_RDMA_WRITE, ops, 0), EOPNOTSUPP);
 	VBF_NULL(create_ex(&f.a, IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_READ, ops, 0), EOPNOTSUPP);
 	VBF_NULL(create_ex(&f.a, IBV_QPT_UC, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, ops, 0),
@@ -104,7 +104,7 @@ static void create_extended(void)
 
 /* ---- states -------------------------------------------------------------------------------- */
 
-/* What IBA 11.2.5.2 requires for a transition; 0: nothing but the state. */
+/* Attributes that IBA 11.2.5.2 requires for a transition; 0: only the state. */
 static int needed(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to)
 {
 	bool rc = type == IBV_QPT_RC, ud = type == IBV_QPT_UD;
@@ -179,7 +179,7 @@ static struct ibv_qp *in_state(struct vbf *f, enum ibv_qp_type type, enum ibv_qp
 static const enum ibv_qp_state states[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR,
 					   IBV_QPS_RTS,   IBV_QPS_SQD,  IBV_QPS_ERR};
 
-/* Each state to each state, with what is required for it, then with each required bit missing. */
+/* Each state to each state, with the required attributes, then with each required bit missing. */
 static void transitions(enum ibv_qp_type type)
 {
 	struct vbf f;
@@ -227,7 +227,7 @@ static void transitions_ud(void)
 	transitions(IBV_QPT_UD);
 }
 
-/* Values and masks that no transition takes. */
+/* Values and masks that no transition accepts. */
 static void modify_refuses(void)
 {
 	struct ibv_qp_attr attr;
@@ -244,7 +244,7 @@ static void modify_refuses(void)
 	CU_ASSERT_EQUAL(ibv_modify_qp(qp, &attr, need | IBV_QP_CAP), EOPNOTSUPP);
 	CU_ASSERT_EQUAL(ibv_modify_qp(qp, &attr, need | IBV_QP_RATE_LIMIT), EOPNOTSUPP);
 	CU_ASSERT_EQUAL(ibv_modify_qp(qp, &attr, need | 1 << 30), EOPNOTSUPP);
-	/* not asked for on this way */
+	/* not required here */
 	CU_ASSERT_EQUAL(ibv_modify_qp(qp, &attr, need | IBV_QP_SQ_PSN), EINVAL);
 	CU_ASSERT_EQUAL(ibv_modify_qp(qp, &attr, need | IBV_QP_QKEY), EINVAL);
 	attr.path_mtu = (enum ibv_mtu)0;
@@ -289,7 +289,7 @@ static void query(void)
 	vbf_close(&f);
 }
 
-/* To ERR: all that was posted comes back, in order. To RESET: nothing does. */
+/* To ERR: all posted requests are flushed, in order. To RESET: none is. */
 static void flushes(void)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -340,7 +340,7 @@ static void groups(void)
 	vbf_close(&f);
 }
 
-/* Nothing is posted in RTR: a server may bring a QP to RTS when its peer is heard. */
+/* No Send is posted in RTR: a server may go to RTS when its peer's first message arrives. */
 static void communication_established(void)
 {
 	static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UC};
@@ -377,7 +377,7 @@ static void communication_established(void)
 				CU_ASSERT_EQUAL(errno, EAGAIN);
 				sim_proc_set_nonblocking(end->proc, false);
 			}
-			/* Again after a reset, of a connection that begins anew. */
+			/* Again after a reset, as a new connection. */
 			VBF_OK(ibv_modify_qp(b, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET},
 					     IBV_QP_STATE));
 			VBF_OK(ibv_modify_qp(a, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET},

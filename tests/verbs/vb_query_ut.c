@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/verbs/vb_query.c: what a device, its port and its tables are.
+ * host_driver/verbs/vb_query.c: attributes of a device, its port and its tables.
  */
 #include <arpa/inet.h>
 
@@ -29,7 +29,7 @@ static void device(void)
 	vbf_close(&f);
 }
 
-/* A caller of an older header has a shorter struct, one of a newer header a longer one. */
+/* A caller with an older header has a shorter struct, one with a newer header a longer one. */
 static void sizes_of_structs(void)
 {
 	struct verbs_context *v;

@@ -68,7 +68,7 @@ static bool async(struct ibv_context *ctx, struct ibv_async_event *event)
 	return false;
 }
 
-/* Receives for whoever needs them; below the limit the program is told, once. */
+/* Receives for any QP; below the limit the program gets one event. */
 static void limit(void)
 {
 	struct ibv_srq_attr attr = {.srq_limit = 2};
@@ -135,7 +135,7 @@ static void last_wqe(void)
 	vbf_close(&f);
 }
 
-/* The peer's access is refused: the responder's QP is told of it. */
+/* The peer's access is refused: the responder's QP gets an event. */
 static void access_error(void)
 {
 	struct ibv_async_event event;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/verbs/vb_wr.c: requests built call by call, given up, told wrong.
+ * host_driver/verbs/vb_wr.c: requests built call by call, aborted, and wrong ones.
  */
 #include "tests/verbs/vb_fix.h"
 
@@ -86,7 +86,7 @@ static void every_operation(void)
 	ibv_wr_atomic_cmp_swp(t.ex, t.f.b.mr->rkey, remote(&t, 4000), 5, 99);
 	ibv_wr_set_sge(t.ex, t.f.a.mr->lkey, (uintptr_t)t.f.a.buf + 6008, 8);
 	VBF_OK(ibv_wr_complete(t.ex));
-	memset(words, 0, sizeof(words)); /* ours again */
+	memset(words, 0, sizeof(words)); /* our buffer again */
 	for (uint64_t id = 10; id <= 16; id++) {
 		wc = vbf_wait(&t.f, t.f.a.cq);
 		CU_ASSERT(wc.status == IBV_WC_SUCCESS && wc.wr_id == id);
@@ -170,7 +170,7 @@ static void windows(void)
 	teardown(&t);
 }
 
-/* What was begun and given up is never posted, and leaves nothing to the next. */
+/* An aborted request is never posted, and leaves nothing to the next. */
 static void abort_posts_nothing(void)
 {
 	struct built t;
@@ -192,7 +192,7 @@ static void abort_posts_nothing(void)
 	teardown(&t);
 }
 
-/* The first error of a list is told, and none of it is posted; the next list is a new one. */
+/* The first error of a list is returned, and none of it is posted; the next list starts clean. */
 static void errors(void)
 {
 	static uint8_t much[VBF_INLINE + 600];
@@ -214,7 +214,7 @@ static void errors(void)
 			ibv_wr_rdma_write(t.ex, t.f.b.mr->rkey, remote(&t, 0));
 		}
 		switch (what) {
-		case 0: /* of no request */
+		case 0: /* belongs to no request */
 			ibv_wr_set_sge(t.ex, t.f.a.mr->lkey, (uintptr_t)t.f.a.buf, 8);
 			break;
 		case 1:
@@ -258,7 +258,7 @@ static void errors(void)
 	teardown(&t);
 }
 
-/* A list as long as the queue goes; one more request finds no room. */
+/* A list of the queue's size; one more request finds no room. */
 static void queue_full(void)
 {
 	struct built t;
@@ -292,7 +292,7 @@ static void write_some(struct built *t, uint32_t n)
 	}
 }
 
-/* Of a list that is too long for what is left of the queue nothing is posted. */
+/* A list longer than the rest of the queue: none of it is posted. */
 static void list_has_no_room(void)
 {
 	struct built t;

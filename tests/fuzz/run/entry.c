@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What libFuzzer calls. Compiled once for each target, with FUZZ_TARGET its name and
- * FUZZ_MUTATE the mutator of its inputs, if they have one.
+ * Entry points for libFuzzer. Compiled once for each target, with FUZZ_TARGET its name and
+ * FUZZ_MUTATE the mutator of its inputs, if it has one.
  *
  * Calls the functions of fuzz.h.
  */

@@ -1,16 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# `make fuzz`: runs each fuzz target for its share of FUZZ_SECONDS, starting from the kept
-# inputs, and prints what became of it.
+# `make fuzz`: runs each fuzz target for its share of FUZZ_SECONDS, starting from the kept inputs,
+# and prints the result.
 #
 #	tests/fuzz/run/fuzz.sh BUILD TARGET...	BUILD: build/fuzz
 #
 # Environment: FUZZ_SECONDS (60) in all, shared by the targets; JOBS (1) targets run at the same
-# time; the line of each says how much processor time it got; FUZZ_MERGE=1: afterwards, what is new is taken into
-# tests/fuzz/corpus, minimised.
-# Inputs that were new lie in BUILD/corpus/TARGET and are where the next run goes on; finds lie
-# in BUILD/finds. Exit status 0, 1 when there was a find.
+# time; the line of each has its processor time; FUZZ_MERGE=1: new inputs are added to
+# tests/fuzz/corpus afterwards, minimized. New inputs are kept in BUILD/corpus/TARGET, where the
+# next run continues; finds are in BUILD/finds. Exit status 0, 1 when there was a find.
 
 set -u
 cd "$(dirname "$0")/../../.." || exit 1

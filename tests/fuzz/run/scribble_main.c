@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz_scribble SECONDS [SEED]: see scribble.c. The seed is printed first; it repeats what
- * each thread does, not how they interleave. Called by fuzz.sh.
+ * fuzz_scribble SECONDS [SEED]: see scribble.c. The seed is printed first; it repeats each thread's
+ * actions, not how they interleave. fuzz.sh runs it.
  */
 #include <stdio.h>
 #include <stdlib.h>
