@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Virtual time: a binary heap of events, and the clock that jumps from one to the next.
+ * Virtual time: a binary heap of events, and a clock that jumps from one event to the next.
  *
- * Everything in the simulator happens in an event: a frame arrives, a core polls its
- * firmware, a fault begins. Events of one nanosecond happen in the order in which they were
- * asked for, so that nothing depends on addresses or on the host's clock. Called by tests
- * and sim_main.c; calls what was handed to sim_at().
+ * Everything in the simulator happens in an event: a frame arrives, a core polls its firmware, a
+ * fault begins. Events of the same nanosecond run in the order of their scheduling, so nothing
+ * depends on addresses or on the host's clock. Calls the functions passed to sim_at().
  */
 #include "sim_harness/sim_int.h"
 
@@ -56,7 +55,7 @@ struct sim *sim_new(const struct sim_config *config, uint64_t seed)
 	return sim;
 }
 
-/* Frames that are still under way belong to their events. */
+/* Frames in transit belong to their events. */
 static void free_events(struct sim *sim)
 {
 	size_t i;
@@ -145,7 +144,7 @@ void sim_at(struct sim *sim, uint64_t when_ns, sim_fn fn, void *ctx, uint64_t ar
 	sim->heap[i] = ev;
 }
 
-/* Takes the first event off the heap, which must not be empty. */
+/* Removes and returns the first event of the heap, which must not be empty. */
 static struct sim_event pop(struct sim *sim)
 {
 	struct sim_event first = sim->heap[0];
@@ -217,7 +216,7 @@ void sim_digest_add(struct sim *sim, const void *data, size_t bytes)
 	const uint8_t *p = data;
 	uint64_t h = sim->digest, x;
 
-	/* FNV-1a by words: a digest of equality, not of security. */
+	/* FNV-1a on words: a digest for comparison, not for security. */
 	for (; bytes >= sizeof(x); bytes -= sizeof(x), p += sizeof(x)) {
 		memcpy(&x, p, sizeof(x));
 		h = (h ^ x) * UINT64_C(0x100000001b3);

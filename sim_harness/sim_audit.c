@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The books of the NICs: what the firmware's own gauges must say.
+ * Audit of the NICs: checks the firmware's own gauges.
  *
- * While a workload runs, no table holds more than its limit (shared_defs/hw_limits.h), those that
- * depend on each other agree, and every event that is held back has something that ends that. When
- * all processes are gone and what was on its way has arrived, everything taken was given back:
- * pools and tables as empty as at the start, no frame held, no memory mapped. Only what is
- * remembered of other NICs may stay: neighbours and idle sessions.
+ * While a workload runs, no table may exceed its limit (shared_defs/hw_limits.h), dependent gauges
+ * must agree, and every delayed event must have a pending cause that releases it. When all
+ * processes are gone and all frames have arrived, all resources must have been released: pools and
+ * tables as empty as at the start, no frame held, no memory mapped. Only knowledge about other NICs
+ * may remain: neighbours and idle sessions.
  *
- * Called by sim_workload.c; reads fw_stat() and sim_nic_counts().
+ * Reads fw_stat() and sim_nic_counts().
  */
 #include "sim_harness/wl/sim_workload.h"
 
@@ -22,11 +22,11 @@
 #include "shared_defs/wire_esp.h"
 
 enum {
-	WATCH_NS = 250000,   /* between two looks while the workload runs */
-	SETTLE_NS = 1000000, /* the first wait of the last look; doubled each time */
+	WATCH_NS = 250000,   /* interval of checks while the workload runs */
+	SETTLE_NS = 1000000, /* first wait of the final check; doubled each time */
 };
 
-/* A gauge and the most that it may ever say. */
+/* A gauge and its maximum. */
 static const struct bound {
 	const char *name;
 	uint64_t most;
@@ -47,7 +47,7 @@ static const struct bound {
     {"goal_schedules_used", HW_MAX_GOAL_SCHEDULES},
 };
 
-/* What hangs in something else: no more of it than most for each of what it hangs in. */
+/* A dependent gauge: at most `most` per unit of the gauge on which it depends. */
 static const struct part {
 	const char *name;
 	const char *whole;
@@ -72,7 +72,7 @@ enum {
 	PARTS = sizeof(parts) / sizeof(parts[0]),
 };
 
-/* The number of a gauge; which one of a name does not change. */
+/* Returns the index of a gauge; if a name occurs several times, always the same one. */
 static uint32_t find(const struct fw_nic *fw, const char *want)
 {
 	const char *name;
@@ -87,7 +87,7 @@ static uint32_t find(const struct fw_nic *fw, const char *want)
 	return 0;
 }
 
-/* Finds the gauges once: they are read very often. In the order in which check_limits() reads. */
+/* Finds the gauges once, since they are read very often, in the order used by check_limits(). */
 static void find_all(struct sim_run *run)
 {
 	const struct fw_nic *fw = sim_nic_fw(sim_nic_at(run->sim, 0), 0);
@@ -160,7 +160,7 @@ void sim_audit_watch(struct sim_run *run)
 	sim_at(run->sim, sim_now_ns(run->sim) + WATCH_NS, watch, run, 0);
 }
 
-/* Names of gauges end like this; those of what may stay are listed. */
+/* Gauges have these suffixes; those that may remain are listed. */
 static bool must_be_empty(const char *name)
 {
 	size_t bytes = strlen(name);
@@ -170,7 +170,7 @@ static bool must_be_empty(const char *name)
 	return !strcmp(name, "ah_waiting") || (bytes > 5 && !strcmp(name + bytes - 5, "_used"));
 }
 
-/* True: nothing is left. Else what is, in message. */
+/* Returns true if nothing remains; otherwise message describes it. */
 static bool nic_empty(struct sim_nic *nic, char *message, size_t message_bytes)
 {
 	const struct sim_nic_counts *counts = sim_nic_counts(nic);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process that blocks, and its host's processor; see sim_client.h.
+ * A blocking process and its host's processor; see sim_client.h.
  *
- * Called by interrupts (sim_host.c) and by its own events; calls libweft as applications do. A step
- * is carried out at the end of the time it takes; what an interrupt takes in between puts the
- * end off.
+ * A step takes effect at the end of its duration. An interrupt in between delays that end. Calls
+ * libweft as applications do.
  */
 #include "sim_harness/sim_client.h"
 
@@ -14,14 +13,14 @@
 
 static void run(struct sim *sim, void *ctx, uint64_t due_ns);
 
-/* The step under way ends when the processor has been free for it long enough. */
+/* Ends the current step when the processor has been free for it long enough. */
 static void finish_at(struct sim_client *c, uint64_t when_ns)
 {
 	c->due_ns = when_ns;
 	sim_at(c->end.sim, when_ns, run, c, when_ns);
 }
 
-/* The next step, which takes the processor from now on. */
+/* Starts the next step, which occupies the processor from now on. */
 static void begin(struct sim_client *c, enum sim_client_step step, uint64_t ns)
 {
 	uint64_t now_ns = sim_now_ns(c->end.sim);
@@ -44,7 +43,7 @@ static void go_to_sleep(struct sim_client *c)
 	c->state = SIM_CLIENT_ASLEEP;
 }
 
-/* Nothing was found: it arms and looks once more, and then sleeps. */
+/* No completion was found: arms, checks once more, then sleeps. */
 static void found_nothing(struct sim_client *c)
 {
 	if (c->armed)
@@ -89,7 +88,7 @@ static void poll_one(struct sim_client *c)
 	if (wc.opcode == WEFT_WC_RECV) {
 		uint64_t ns = wc.bytes * c->cost.byte_ps / 1000;
 
-		/* The copy comes before whatever follows. */
+		/* The copy precedes the next step. */
 		c->busy_until_ns = sim_now_ns(c->end.sim) + ns;
 		c->counts.busy_ns += ns;
 		c->counts.received++;
@@ -165,7 +164,7 @@ static void run(struct sim *sim, void *ctx, uint64_t due_ns)
 	}
 }
 
-/* An interrupt: its service takes the processor at once, from the process too. */
+/* Interrupt: its service takes the processor at once, even from the process. */
 static void on_irq(void *ctx, struct sim_proc *proc, uint32_t eq)
 {
 	struct sim_client *c = ctx;
@@ -209,7 +208,7 @@ int sim_client_open(struct sim_client *c, struct sim_nic *nic, const struct sim_
 
 void sim_client_close(struct sim_client *c)
 {
-	/* Events of the simulation that name it may be left. */
+	/* Pending events of the simulation may still refer to it. */
 	c->state = SIM_CLIENT_ASLEEP;
 	if (c->end.proc)
 		sim_proc_on_irq(c->end.proc, NULL, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * CRC32C with the processor's instruction: an accelerator of the environment, as weftd has one.
+ * CRC32C with the processor's instruction: an accelerator of the environment, like weftd's.
  *
- * The simulator spends a third of its time in the firmware's portable CRC otherwise. Called by
- * the firmware through struct fw_port and by sim_port.c for outgoing frames; calls the
- * firmware's where the processor has no such instruction. The values are the same.
+ * With the firmware's portable CRC the simulator would spend a third of its time in it. The
+ * firmware uses these functions through struct fw_port, sim_port.c for outgoing frames. Processors
+ * without the instruction fall back to the portable CRC; the values are equal.
  */
 #include "sim_harness/sim_int.h"
 

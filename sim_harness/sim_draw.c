@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A run's plan from its seed alone: how many NICs on what network, what they do, what goes
- * wrong.
+ * Derives a run's plan from its seed: number of NICs, network, workload, faults.
  *
- * Sizes of queues, latencies and rates of faults are drawn by magnitude, so that tight and
- * roomy, rare and frequent are equally likely; in every third run all but one of them are tight at
- * once. Numbers that wrap start just below 2^32 in half of the runs. Called by sim_opts.c; draws
- * from a stream of its own.
+ * Queue sizes, latencies and fault rates are drawn by magnitude, so that small and large, rare and
+ * frequent are equally likely. In every third run all but one queue are small at once. Wrapping
+ * numbers start just below 2^32 in half of the runs. Draws from its own stream.
  */
 #include "sim_harness/sim_plan.h"
 
@@ -14,16 +12,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A fault with the rates that it may have, in thousandths of its unit (--help). */
+/* A fault and its range of rates, in thousandths of its unit (--help). */
 static const struct drawn_fault {
 	const char *name;
 	uint32_t low, high;
 	enum needs {
 		NOTHING,
-		DEATH, /* only where the workload bears it */
+		DEATH, /* only if the workload supports it */
 		FORGERY,
 	} needs;
-	bool late; /* makes frames come when the NICs that they are of or for have restarted */
+	bool late; /* delays frames until their sender or receiver may have restarted */
 } drawn_faults[] = {
     {"loss", 10, 20000, NOTHING, false},     {"burst", 10, 1000, NOTHING, false},
     {"dup", 10, 20000, NOTHING, true},       {"reorder", 10, 20000, NOTHING, true},
@@ -36,7 +34,7 @@ static const struct drawn_fault {
     {"forge", 100, 20000, FORGERY, false},
 };
 
-/* A number in [low, high] whose magnitude is uniform. */
+/* Returns a number in [low, high] whose magnitude is uniformly distributed. */
 static uint64_t by_magnitude(struct sim_prng *prng, uint64_t low, uint64_t high)
 {
 	uint64_t top = low;
@@ -75,9 +73,11 @@ static bool bears(const struct sim_workload *workload, enum needs needs)
 
 static void draw_faults(struct sim_prng *prng, struct sim_plan *plan)
 {
-	/* Few faults at a time show what each does; all at once show how they meet. */
+	/* Few faults at a time show the effect of each; all at once show their interactions. */
 	uint32_t one_of = (uint32_t)sim_prng_range(prng, 2, 8);
-	/* Restarts are told from the past by epochs and numbers: where those nearly agree it shows.
+	/*
+	 * Epochs and numbers distinguish a restarted NIC from its past; make them nearly equal to
+	 * test that.
 	 */
 	bool restarts = plan->workload->bears_death && one_in(prng, 4);
 	size_t at = 0, i;
@@ -92,7 +92,7 @@ static void draw_faults(struct sim_prng *prng, struct sim_plan *plan)
 
 		bool drawn = one_in(prng, one_of) || (restarts && fault->late);
 
-		/* A workload that bears forgery is there for it. */
+		/* A workload that supports forgery exists for that purpose. */
 		if (fault->needs == FORGERY)
 			drawn = !one_in(prng, 8);
 		if (restarts && fault->needs == DEATH)
@@ -119,8 +119,8 @@ static void draw_network(struct sim_prng *prng, struct sim_plan *plan)
 }
 
 /*
- * Makes budget, rings and the switch's queue small together: there work that ends early, waits for
- * room or is dropped coincides. Magnitudes alone draw that in one run of a hundred.
+ * Makes budget, rings and the switch's queue small together, so that truncated work, waiting for
+ * room and drops coincide. Drawing by magnitude alone would do so in one run of a hundred.
  */
 static void squeeze(struct sim_prng *prng, struct sim_plan *plan)
 {
@@ -160,7 +160,7 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, const struct sim_worklo
 	plan->no_host_map = one_in(&prng, 8);
 	plan->tx_room = one_in(&prng, 2);
 	draw_faults(&prng, plan);
-	/* Drawn after all others, so that a seed keeps its other values. */
+	/* Drawn last, so that a seed keeps its other values. */
 	if (plan->workload->bears_busy && one_in(&prng, 3)) {
 		plan->no_host_map = true;
 		plan->host_busy = by_magnitude(&prng, 1, 100);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Endpoints for workloads and tests; see sim_end.h. Calls libweft and sim_host.c only.
+ * Endpoints for workloads and tests; see sim_end.h. Calls only libweft and sim_host.c.
  */
 #include "sim_harness/sim_end.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-	AH_TRIES = 8, /* where many frames get lost ARP may fail */
+	AH_TRIES = 8, /* ARP may fail when many frames are lost */
 };
 #define AH_RETRY_NS UINT64_C(1100000000)
 
@@ -114,7 +114,7 @@ struct weft_ah *sim_end_ah(struct sim_end *end, const struct sim_nic *peer)
 	int tries;
 
 	for (tries = 0; tries < AH_TRIES && !ah; tries++) {
-		/* A failure is remembered by the NIC for a while. */
+		/* The NIC remembers a failure for a while. */
 		if (tries)
 			sim_run_for(end->sim, AH_RETRY_NS);
 		ah = weft_create_ah(end->pd, &av);

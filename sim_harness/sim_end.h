@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An endpoint: a simulated process with all that libweft needs to move data.
+ * An endpoint: a simulated process with the objects that libweft needs to move data.
  *
- * Protection domain, completion queue, queue pair and one registered buffer, made with
- * libweft's public calls and torn down again. What a test needs beyond it, it makes in the
- * endpoint's context by itself. Used by sim_workload_*.c and tests/sim; one thread per
- * struct sim.
+ * It has a protection domain, completion queue, queue pair and one registered buffer, created with
+ * libweft's public calls and destroyed again. A test creates further objects in the endpoint's
+ * context itself. sim_harness/wl and tests/sim use it; one thread per struct sim.
  */
 #ifndef WEFT_SIM_END_H
 #define WEFT_SIM_END_H
@@ -17,18 +16,18 @@ enum {
 	SIM_END_QKEY = 0x1234,
 };
 
-/* What to make; zero fields get the default named beside them. */
+/* Objects to create; a zero field gets the default named beside it. */
 struct sim_end_attr {
-	enum weft_qp_type type;    /* RD */
+	enum weft_qp_type type;    /* default: RD */
 	uint32_t qp_flags;         /* enum weft_qp_flags */
-	uint32_t access;           /* of QP and buffer: all remote rights */
-	uint32_t max_wr;           /* of each queue: 128 */
-	uint32_t max_sge;          /* 16 */
-	uint32_t max_inline_bytes; /* 256 */
-	uint32_t srq_wr;           /* 0: no SRQ */
-	uint32_t cqe;              /* 4 * max_wr */
-	size_t bytes;              /* of the buffer: 1 MiB */
-	bool unmapped;             /* the NIC reaches the buffer through host_read/host_write */
+	uint32_t access;           /* of QP and buffer; default: all remote rights */
+	uint32_t max_wr;           /* per queue; default: 128 */
+	uint32_t max_sge;          /* default: 16 */
+	uint32_t max_inline_bytes; /* default: 256 */
+	uint32_t srq_wr;           /* default 0: no SRQ */
+	uint32_t cqe;              /* default: 4 * max_wr */
+	size_t bytes;              /* of the buffer; default: 1 MiB */
+	bool unmapped;             /* the NIC accesses the buffer through host_read/host_write */
 	bool events;               /* the CQ has a completion channel */
 	bool inactive;             /* the QP stays in RESET */
 };
@@ -47,30 +46,33 @@ struct sim_end {
 	size_t bytes;
 };
 
-/* attr NULL: all defaults. 0 or a negative errno; after a failure the end is empty. */
+/*
+ * Creates an endpoint. attr NULL: all defaults. Returns 0 or a negative errno; after a failure the
+ * endpoint is empty.
+ */
 int sim_end_open(struct sim_end *end, struct sim_nic *nic, const struct sim_end_attr *attr);
 
-/* Destroys what there is, in order; objects that others made in the context go with it. */
+/* Destroys the objects in order, including objects that others created in the context. */
 void sim_end_close(struct sim_end *end);
 
-/* The process dies; the host's part is cleaned up. */
+/* Kills the process and frees the host's part. */
 void sim_end_kill(struct sim_end *end);
 
 /*
- * An address handle for a NIC by its IP; runs the simulation while ARP is under way, and tries
- * again a few times when it fails.
+ * Returns an address handle for a NIC by its IP address. Runs the simulation during ARP and retries
+ * a few times on failure.
  */
 struct weft_ah *sim_end_ah(struct sim_end *end, const struct sim_nic *peer);
 
-/* The buffer from offset on as an SGE. */
+/* Returns part of the buffer as an SGE. */
 struct weft_sge sim_end_sge(const struct sim_end *end, size_t offset, uint32_t bytes);
 
-/* Posts one receive into [offset, offset + bytes) to the QP, or its SRQ. 0 or -errno. */
+/* Posts a receive into [offset, offset + bytes) to the QP or its SRQ. Returns 0 or -errno. */
 int sim_end_recv(struct sim_end *end, uint64_t wr_id, size_t offset, uint32_t bytes);
 
 /*
- * Runs the simulation until n completions have been polled from a CQ, at most limit_ns.
- * Returns how many there are in wc.
+ * Runs the simulation until n completions have been polled from a CQ, at most limit_ns. Returns the
+ * number stored in wc.
  */
 uint32_t sim_cq_wait(struct sim *sim, struct weft_cq *cq, struct weft_wc *wc, uint32_t n,
 		     uint64_t limit_ns);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Faults of the network, of NICs and of hosts: partitions, clogged ports, pauses, clocks that
- * jump, deaths, and the list of faults that weft-sim's --faults names.
+ * Faults of the network, of NICs and of hosts: partitions, clogged ports, pauses, clock jumps,
+ * deaths, and the list of faults for weft-sim's --faults.
  *
- * Faults of single frames (loss and so on) are fields of struct sim_link, met in
- * sim_link.c. Those here last for a while: a fault clock ticks once per virtual
- * millisecond and draws what begins. Which process dies is for the workload to say: it gets
- * the event. Swizzle-clogging (stopping links one by one, freeing them in random order) is
- * FoundationDB's. Called by tests and sim_play.c.
+ * Faults of single frames (loss etc.) are fields of struct sim_link, applied in sim_link.c. The
+ * faults here last for some time. A fault clock ticks once per virtual millisecond and draws the
+ * faults that begin. The workload decides which process dies, through its event handler.
+ * Swizzle-clogging (stopping links one by one and freeing them in random order) was introduced by
+ * FoundationDB.
  */
 #include "sim_harness/sim_int.h"
 
@@ -22,10 +22,10 @@ enum {
 	PPM_PER_PERCENT = 10000,
 	BURST_FRAMES = 8,
 	REORDER_NS = 50000,
-	SLOW_MIN = 4, /* a slow host waits so many times as long */
+	SLOW_MIN = 4, /* factor by which a slow host delays waits */
 	SLOW_MAX = 100,
 };
-/* Less than the shortest time-out of a request that the workloads set, or it would fail. */
+/* Below the shortest request time-out of the workloads, so that a jump fails no request. */
 #define JUMP_MAX_NS UINT64_C(20000000)
 
 enum fault {
@@ -134,14 +134,14 @@ uint64_t sim_slow_ns(const struct sim_nic *nic, uint64_t ns)
 
 	if (!nic->sim->fault_ppm[FAULT_SLOW])
 		return ns;
-	/* A stream of each host: asking does not shift what others draw. */
+	/* Each host has its own stream, so queries do not shift the draws of others. */
 	sim_prng_init(&prng, nic->sim->seed, SIM_STREAM_FAULT, 1 + nic->index);
 	if (!sim_prng_chance(&prng, nic->sim->fault_ppm[FAULT_SLOW]))
 		return ns;
 	return ns * sim_prng_range(&prng, SLOW_MIN, SLOW_MAX);
 }
 
-/* What begins in this millisecond at one NIC. */
+/* Draws the faults that begin in this millisecond at one NIC. */
 static void tick_nic(struct sim *sim, struct sim_nic *nic)
 {
 	struct sim_prng *prng = &sim->fault_prng;
@@ -165,7 +165,7 @@ static void tick_nic(struct sim *sim, struct sim_nic *nic)
 		sim->on_fault(sim->on_fault_ctx, SIM_FAULT_RESTART, nic);
 }
 
-/* And in the network. */
+/* Draws the faults of the network. */
 static void tick_network(struct sim *sim)
 {
 	struct sim_prng *prng = &sim->fault_prng;
@@ -188,7 +188,7 @@ static void tick_network(struct sim *sim)
 		sim_swizzle(sim, sim_prng_range(prng, TICK_NS, 4 * TICK_NS));
 }
 
-/* One tick of the fault clock, which stands still while nothing can begin. */
+/* One tick of the fault clock, which stops while no fault can begin. */
 static void fault_tick(struct sim *sim, void *ctx, uint64_t arg)
 {
 	uint32_t i, any = 0;
@@ -209,7 +209,7 @@ static void fault_tick(struct sim *sim, void *ctx, uint64_t arg)
 
 static const struct {
 	const char *name;
-	double value; /* if none is given */
+	double value; /* default value */
 	double max;
 } faults[FAULTS] = {
     [FAULT_LOSS] = {"loss", 1, 100},
@@ -325,7 +325,7 @@ static void set_fault(struct sim *sim, enum fault fault, double value)
 	}
 }
 
-/* One entry of the list: NAME or NAME=VALUE[%]. */
+/* Parses one entry: NAME or NAME=VALUE[%]. */
 static int parse_one(struct sim *sim, const char *entry, size_t bytes, char *message,
 		     size_t message_bytes)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Forged frames: what somebody on the wire can send who knows the format.
+ * Forged frames, as an attacker on the wire who knows the format could send.
  *
- * A copy of a weft datagram that really went by, with fields changed or its end cut off, and its
- * lengths, checksum and CRC32C made right again: unlike a corrupted frame it meets the
- * parsers behind the CRC. Some of them, and questions of ARP in others' names, come from a third
- * station's MAC. Called by sim_link.c for the fault "forge"; calls sim_forge_tcp.c.
- * docs/wire-format.md.
+ * A forged frame is a copy of a real weft datagram with changed fields or a truncated end, and with
+ * correct lengths, checksum and CRC32C. Unlike a corrupted frame it reaches the parsers after the
+ * CRC check. Some of them, and ARP requests in the name of others, have a third station's MAC.
+ * Calls sim_forge_tcp.c. docs/wire-format.md.
  */
 #include "sim_harness/sim_int.h"
 
@@ -20,7 +19,7 @@
 enum {
 	UDP_AT = sizeof(struct wire_eth) + sizeof(struct wire_ip),
 	DGRAM_AT = UDP_AT + sizeof(struct wire_udp),
-	HEADER_BYTES = 100, /* within which headers lie: most changes hit them */
+	HEADER_BYTES = 100, /* range of the headers, where most changes are made */
 	CHANGES_MAX = 3,
 };
 
@@ -43,7 +42,7 @@ static bool is_dgram(const struct sim_pkt *pkt)
 		   sizeof(udp) + sizeof(struct wire_dgram) + WIRE_DGRAM_CRC_BYTES;
 }
 
-/* One byte becomes another: a near one, an extreme one, or any. */
+/* Changes a byte to a nearby, an extreme or a random value. */
 static void change(struct sim_prng *prng, uint8_t *byte)
 {
 	static const uint8_t extremes[] = {0x00, 0xff, 0x7f, 0x80};
@@ -64,7 +63,7 @@ static void change(struct sim_prng *prng, uint8_t *byte)
 	}
 }
 
-/* Lengths of UDP and IP, the header's checksum, and the CRC32C over all of UDP. */
+/* Sets the UDP and IP lengths, the header checksum, and the CRC32C over all of UDP. */
 static void seal(struct sim_pkt *pkt, uint32_t udp_bytes)
 {
 	struct wire_ip *ip = (struct wire_ip *)(void *)(pkt->data + sizeof(struct wire_eth));
@@ -81,7 +80,7 @@ static void seal(struct sim_pkt *pkt, uint32_t udp_bytes)
 	memcpy(pkt->data + UDP_AT + udp_bytes - WIRE_DGRAM_CRC_BYTES, &wire, sizeof(wire));
 }
 
-/* Lengths, flags or addresses of IP or UDP that do not say what the frame is. */
+/* Sets lengths, flags or addresses of IP or UDP that contradict the frame. */
 static void lie(struct sim_prng *prng, struct sim_pkt *pkt)
 {
 	struct wire_ip *ip = (struct wire_ip *)(void *)(pkt->data + sizeof(struct wire_eth));
@@ -105,10 +104,10 @@ static void lie(struct sim_prng *prng, struct sim_pkt *pkt)
 	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
 }
 
-/* The MAC of a third station, which is nobody's. */
+/* MAC of a third station, which no NIC has. */
 const uint8_t sim_forger_mac[6] = {0x02, 0x66, 0x6f, 0x72, 0x67, 0x65};
 
-/* A question by ARP in somebody's name, as if he were where the forger is. */
+/* Builds an ARP request in a station's name with the forger's MAC. */
 static struct sim_pkt *forge_arp(struct sim *sim, const struct sim_pkt *pkt)
 {
 	struct sim_pkt *twin;
@@ -128,7 +127,7 @@ static struct sim_pkt *forge_arp(struct sim *sim, const struct sim_pkt *pkt)
 	return twin;
 }
 
-/* How long a frame becomes that is cut off: anything, or about where some header ends. */
+/* Draws the length of a truncated frame: random, or near the end of a header. */
 static uint32_t cut(struct sim_prng *prng, uint32_t least, uint32_t udp_bytes)
 {
 	uint32_t low = sizeof(struct wire_udp) + sizeof(struct wire_dgram);
@@ -153,7 +152,7 @@ struct sim_pkt *sim_forge(struct sim *sim, struct sim_prng *prng, const struct s
 	udp_bytes = be16_get(udp.bytes);
 	if (!sim_prng_below(prng, 8))
 		udp_bytes = cut(prng, least, udp_bytes);
-	/* Its own length: a sanitizer sees whoever reads behind it. */
+	/* Allocated with its exact length, so that a sanitizer detects overreads. */
 	twin = sim_pkt_new(sim, pkt->data, UDP_AT + udp_bytes);
 	body = udp_bytes - least;
 	for (n = (uint32_t)sim_prng_range(prng, 1, CHANGES_MAX); n && body; n--) {
@@ -165,7 +164,7 @@ struct sim_pkt *sim_forge(struct sim *sim, struct sim_prng *prng, const struct s
 	seal(twin, udp_bytes);
 	if (!sim_prng_below(prng, 4))
 		lie(prng, twin);
-	/* Some come from elsewhere, where answers are waited for. */
+	/* Some come from another address, where responses are expected. */
 	if (!sim_prng_below(prng, 4))
 		memcpy(twin->data + sizeof(((struct wire_eth *)0)->dst), sim_forger_mac,
 		       sizeof(sim_forger_mac));

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Forged segments of TCP: what a NIC that is hostile can say on a connection of its own, and who
- * stands between two of them.
+ * Forged TCP segments, as a hostile NIC could send on its own connection, or an attacker between
+ * two NICs.
  *
- * A copy of a segment that really goes by, which comes before it: FPDUs whose bytes are changed and
- * whose CRC32C is right, segments that are cut off anywhere, numbers, flags, windows and options
- * that are near what they should be, or far from it. Called by sim_forge.c; calls nothing. RFC 5044
- * 4.1, RFC 9293 3.1.
+ * A forged segment is a copy of a real one and arrives before it: FPDUs with changed bytes and a
+ * correct CRC32C, segments truncated anywhere, numbers, flags, windows and options close to or far
+ * from the expected ones. RFC 5044 4.1, RFC 9293 3.1.
  */
 #include "sim_harness/sim_int.h"
 
@@ -20,12 +19,12 @@
 
 enum {
 	TCP_AT = sizeof(struct wire_eth) + sizeof(struct wire_ip),
-	HEADER_BYTES = 32, /* of an FPDU, or of a set-up frame: most changes hit them */
+	HEADER_BYTES = 32, /* of an FPDU or a set-up frame, where most changes are made */
 	CHANGES_MAX = 3,
 	NEAR = 3000,
 };
 
-/* Where the payload begins; 0: it is no segment. */
+/* Returns the offset of the payload; 0: not a segment. */
 static uint32_t payload_at(const struct sim_pkt *pkt)
 {
 	struct wire_tcp tcp;
@@ -52,7 +51,7 @@ bool sim_is_segment(const struct sim_pkt *pkt)
 	return payload_at(pkt) != 0;
 }
 
-/* The first FPDU's CRC32C made right again; markers are not looked for. */
+/* Corrects the CRC32C of the first FPDU; markers are not supported. */
 static void seal_fpdu(uint8_t *fpdu, uint32_t bytes, uint32_t ulpdu_bytes)
 {
 	uint32_t body = (uint32_t)(sizeof(struct wire_mpa_fpdu) + ulpdu_bytes + 3) & ~UINT32_C(3);
@@ -64,7 +63,7 @@ static void seal_fpdu(uint8_t *fpdu, uint32_t bytes, uint32_t ulpdu_bytes)
 	memcpy(fpdu + body, &crc, sizeof(crc));
 }
 
-/* Lengths and checksums of IP and TCP. */
+/* Sets lengths and checksums of IP and TCP. */
 static void seal(struct sim_pkt *pkt)
 {
 	struct wire_ip *ip = (struct wire_ip *)(void *)(pkt->data + sizeof(struct wire_eth));

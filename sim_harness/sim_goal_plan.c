@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Draws programs and works out what they do; see sim_goal_plan.h. Called by sim_wl_goal.c; calls
- * the graphs of host_driver/goal.
+ * Draws programs and computes their results; see sim_goal_plan.h. Calls the graphs of
+ * host_driver/goal.
  */
 #include "sim_harness/sim_goal_plan.h"
 
@@ -68,7 +68,7 @@ static bool has_room(const struct gp *gp, uint32_t rank)
 	return gp->rank[rank].num_ops < GP_OPS - 1 && gp->num_events < GP_EVENTS - 2;
 }
 
-/* A cell whose bytes are known, at least so many. */
+/* Draws a cell with at least this many defined bytes. */
 static uint32_t draw_cell(const struct gp_rank *r, uint32_t bytes, struct sim_prng *prng)
 {
 	uint32_t tries, cell;
@@ -81,7 +81,10 @@ static uint32_t draw_cell(const struct gp_rank *r, uint32_t bytes, struct sim_pr
 	return (uint32_t)sim_prng_below(prng, GP_INPUTS);
 }
 
-/* What the operation waits for: whoever writes what it reads, and sometimes another. */
+/*
+ * Draws dependencies: the writer of each cell that the operation reads, and sometimes another
+ * operation.
+ */
 static void draw_deps(const struct gp_rank *r, struct gp_op *op, struct sim_prng *prng)
 {
 	uint32_t self = (uint32_t)(op - r->op), other;
@@ -99,7 +102,9 @@ static void read_cell(const struct gp_rank *r, struct gp_op *op, uint32_t cell)
 		add_dep(op, r->cell[cell].writer, false);
 }
 
-/* Where there are wildcards, messages of equal key would match as they come: each has its own tag.
+/*
+ * With wildcards, messages with equal keys would match in order of arrival, so each gets its own
+ * tag.
  */
 static void draw_message(struct gp *gp, bool own_tag, struct sim_prng *prng)
 {
@@ -125,17 +130,20 @@ static void draw_message(struct gp *gp, bool own_tag, struct sim_prng *prng)
 	recv->tag = tag;
 	recv->bytes = bytes;
 	recv->from = cell;
-	/* Room for more than comes, at times. */
+	/* Occasionally provides more room than the message needs. */
 	room = bytes + (sim_prng_below(prng, 4) ? 0 : (uint32_t)sim_prng_below(prng, 3000));
 	recv->cell = add_cell(&gp->rank[dst], room, bytes, gp->rank[dst].num_ops - 1);
-	/* A large message to oneself is sent when it is received: that must not wait for it. */
+	/*
+	 * A large message to the own rank completes only when it is received: its receive must not
+	 * depend on it.
+	 */
 	if (src != dst)
 		draw_deps(&gp->rank[dst], recv, prng);
 }
 
 /*
- * One rank's bytes to all others. Long ones, which no pool takes, are received at any time: those
- * of one root would stand in each other's way.
+ * Sends one rank's bytes to all others. Long multicasts, which no pool holds, may be received at
+ * any time: several from one root would block each other.
  */
 static void draw_multicast(struct gp *gp, bool own_tag, struct sim_prng *prng)
 {
@@ -174,7 +182,7 @@ static void draw_multicast(struct gp *gp, bool own_tag, struct sim_prng *prng)
 	}
 }
 
-/* Messages of one size from anywhere to one rank, under a tag of their own. */
+/* Sends messages of equal size from random ranks to one rank, with their own tag. */
 static void draw_group(struct gp *gp, uint32_t tag, struct sim_prng *prng)
 {
 	uint32_t dst = (uint32_t)sim_prng_below(prng, gp->num_ranks), bytes = draw_bytes(prng);
@@ -196,7 +204,7 @@ static void draw_group(struct gp *gp, uint32_t tag, struct sim_prng *prng)
 		recv->tag = tag;
 		recv->bytes = bytes;
 		recv->from = send->cell;
-		/* Nobody reads it: which message is there is not known. */
+		/* Not read by other operations: the content is one of several messages. */
 		recv->cell = add_cell(&gp->rank[dst], bytes, 0, gp->rank[dst].num_ops - 1);
 	}
 }
@@ -291,7 +299,7 @@ struct goal_graph *gp_graph(const struct gp *gp, uint32_t rank, const uint8_t *b
 	uint32_t i, k;
 
 	assert(g);
-	/* A rank that has nothing to do takes part all the same. */
+	/* A rank without operations still takes part. */
 	if (!r->num_ops)
 		(void)goal_graph_nop(g);
 	for (i = 0; i < r->num_ops; i++) {
@@ -310,7 +318,7 @@ struct goal_graph *gp_graph(const struct gp *gp, uint32_t rank, const uint8_t *b
 	return g;
 }
 
-/* ---- the outcome ----------------------------------------------------------------------------- */
+/* ---- the result ------------------------------------------------------------------------------ */
 
 void gp_fill(const struct gp *gp, uint32_t rank, uint64_t seed, uint8_t *buf)
 {
@@ -334,7 +342,7 @@ static void local(const struct gp_op *op, const uint8_t *a, const uint8_t *b, ui
 	}
 }
 
-/* Carries the program out in its order. */
+/* Executes the program in its order. */
 static void carry_out(const struct gp *gp, uint64_t seed, uint8_t *const *buf)
 {
 	uint32_t i;
@@ -356,7 +364,7 @@ static void carry_out(const struct gp *gp, uint64_t seed, uint8_t *const *buf)
 	}
 }
 
-/* The cells of a group hold the same messages, whichever is where. */
+/* Compares the cells of a group, which hold the same messages in any order. */
 static bool same_group(const struct gp_rank *r, uint32_t tag, const uint8_t *is,
 		       const uint8_t *want)
 {
@@ -403,8 +411,7 @@ const char *gp_check(const struct gp *gp, uint32_t rank, uint64_t seed, const ui
 		if (r->op[i].kind == GP_RECV_ANY)
 			memcpy(is + at, want[rank] + at, r->op[i].bytes);
 	}
-	/* A copy was put right where any message would do: the rest must be the same byte for byte.
-	 */
+	/* The copy was adjusted where any message is valid: the rest must match byte for byte. */
 	if (!wrong && memcmp(is, want[rank], r->bytes))
 		wrong = "bytes differ from what the schedule makes of its inputs";
 	for (i = 0; i < gp->num_ranks; i++)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Random schedules whose outcome is known beforehand: what the workload goal runs.
+ * Random schedules with known results, for the workload goal.
  *
- * A program is a set of operations of some ranks in one order that respects every dependency; each
- * operation writes a cell of its own. So carrying them out one after another, on paper, gives the
- * bytes that the NICs must produce in whatever order they go about it. Used by sim_wl_goal.c.
+ * A program is a set of operations of several ranks, in an order that respects all dependencies.
+ * Each operation writes its own cell. Sequential execution therefore yields the bytes that the NICs
+ * must produce in whatever order they execute the operations.
  */
 #ifndef WEFT_SIM_GOAL_PLAN_H
 #define WEFT_SIM_GOAL_PLAN_H
@@ -14,18 +14,18 @@
 
 enum {
 	GP_RANKS = 8,
-	GP_OPS = 48, /* of one rank */
+	GP_OPS = 48, /* per rank */
 	GP_EVENTS = 160,
 	GP_INPUTS = 2, /* cells that the host fills before each run */
 	GP_INPUT_BYTES = 32768,
-	GP_POOL_BYTES = 256, /* the smallest eager limit of the workload */
-	GP_GUARD = 0xee,     /* what the other cells hold before a run */
+	GP_POOL_BYTES = 256, /* minimum eager limit of the workload */
+	GP_GUARD = 0xee,     /* content of the other cells before a run */
 };
 
 enum gp_kind {
 	GP_SEND,
 	GP_RECV,
-	GP_RECV_ANY, /* one of a group: the cells of the group hold its messages in any order */
+	GP_RECV_ANY, /* one of a group: the group's cells receive its messages in any order */
 	GP_LOCAL,
 	GP_MCAST_SEND,
 	GP_MCAST_RECV,
@@ -35,9 +35,9 @@ struct gp_op {
 	enum gp_kind kind;
 	enum goal_local local;
 	uint32_t peer, tag;
-	uint32_t cell;  /* written; SEND: read */
+	uint32_t cell;  /* cell written; SEND: cell read */
 	uint32_t a, b;  /* LOCAL: cells read */
-	uint32_t bytes; /* of the message, or of the result */
+	uint32_t bytes; /* length of the message or the result */
 	uint32_t from;  /* RECV, MCAST_RECV: the sender's cell */
 	uint32_t dep[3];
 	bool dep_start[3];
@@ -45,7 +45,7 @@ struct gp_op {
 };
 
 struct gp_cell {
-	uint32_t at, bytes; /* in the rank's buffer */
+	uint32_t at, bytes; /* position in the rank's buffer */
 	uint32_t valid;     /* bytes that an operation writes */
 	uint32_t writer;    /* operation; UINT32_MAX: the host */
 };
@@ -68,11 +68,11 @@ struct gp {
 };
 
 void gp_draw(struct gp *gp, uint32_t num_ranks, struct sim_prng *prng);
-/* The rank's part, with its buffer there. */
+/* Returns the rank's graph for its buffer. */
 struct goal_graph *gp_graph(const struct gp *gp, uint32_t rank, const uint8_t *buf);
-/* The rank's buffer before run number n, which seed names. */
+/* Initialises the rank's buffer for the run with this seed. */
 void gp_fill(const struct gp *gp, uint32_t rank, uint64_t seed, uint8_t *buf);
-/* NULL: the buffer is what it must be after the run; else what is wrong. */
+/* Returns NULL if the buffer is correct after the run, otherwise an error message. */
 const char *gp_check(const struct gp *gp, uint32_t rank, uint64_t seed, const uint8_t *buf);
 
 #endif /* WEFT_SIM_GOAL_PLAN_H */

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Simulated processes: libweft on one side of its channel seam, a firmware instance on the
+ * Simulated processes: libweft on one side of its channel interface, a firmware instance on the
  * other.
  *
- * A command goes straight to fw_cmd(); an answer that is pending is waited for by running the
- * simulation, and so are events of event queues. Doorbells are libweft's own: it writes the
- * ring in the BAR, and where the NIC sleeps calls wake(), which gives the shard a poll after
- * the doorbell's latency. The death of a process is fw_client_detach() at any moment.
+ * A command goes directly to fw_cmd(). Waiting for a pending answer, or for events of event queues,
+ * runs the simulation. Doorbells are libweft's own: it writes the ring in the BAR and, if the NIC
+ * sleeps, calls wake(), which polls the shard after the doorbell's latency. A process's death is
+ * fw_client_detach() at any moment.
  *
- * Called by tests, sim_workload.c (sim_open ...) and libweft (struct weft_chan_ops); calls
- * fw_client_attach(), fw_cmd(), sim_mem.c.
+ * Calls fw_client_attach(), fw_cmd() and sim_mem.c.
  */
 #include "sim_harness/sim_int.h"
 
@@ -22,7 +21,7 @@
 
 #include "host_driver/weft_chan.h"
 
-/* Address space of a BAR: pages are committed as they are touched. */
+/* Address space of a BAR; pages are committed on first access. */
 #define BAR_BYTES (UINT64_C(256) << 20)
 
 struct sim_proc *sim_shard_proc(struct sim_shard *shard, uint32_t client)
@@ -50,7 +49,7 @@ void sim_proc_answer(struct sim_proc *proc, const struct hw_cmd_resp *resp)
 	proc->pending--;
 }
 
-/* What a wait is for. */
+/* Condition of a wait. */
 struct wait {
 	struct sim_proc *proc;
 	uint32_t eq;
@@ -108,7 +107,7 @@ static int chan_attach(struct sim_proc *proc, const struct hw_cmd *cmd, struct h
 	return 0;
 }
 
-/* REG_MR of memory that the NIC may map carries a mapping, as weftd's of a memfd does. */
+/* REG_MR of memory that the NIC may map carries a mapping, like weftd's of a memfd. */
 static void *map_for(struct sim_proc *proc, struct hw_cmd *cmd, struct fw_cmd_aux *aux)
 {
 	struct hw_cmd_reg_mr *reg = &cmd->u.reg_mr;
@@ -125,7 +124,7 @@ static void *map_for(struct sim_proc *proc, struct hw_cmd *cmd, struct fw_cmd_au
 	return aux->mapping;
 }
 
-/* Interrupt moderation is the whole NIC's, as weftd has it: not of the process's shard alone. */
+/* Interrupt moderation concerns the whole NIC, as in weftd, not only the process's shard. */
 static void chan_moder(struct sim_proc *proc, const struct hw_cmd *cmd, struct hw_cmd_resp *resp)
 {
 	struct sim_nic *nic = proc->nic;
@@ -252,8 +251,8 @@ static bool chan_gone(void *chan)
 }
 
 /*
- * The list of mappings of a process that simulates thousands is long: it is not read for memory
- * that is known to be there.
+ * A process that simulates thousands of others has a long list of mappings; it is not read for
+ * memory known to be mapped.
  */
 static bool chan_vouches(void *chan, uint64_t addr, uint64_t bytes)
 {
@@ -296,7 +295,7 @@ void sim_shard_forget_leaving(struct sim_shard *shard)
 	}
 }
 
-/* Ends what the NIC knows of the process, which may go on in turns of the NIC. */
+/* Detaches the process from the NIC, which may continue in later turns. */
 static void detach(struct sim_proc *proc)
 {
 	if (!proc->attached)
@@ -315,7 +314,7 @@ static void detach(struct sim_proc *proc)
 	proc->shard->procs[proc->client] = NULL;
 }
 
-/* The NIC has a mapping of its own, which lives until it is done with the client. */
+/* The NIC has its own mapping, which lasts until it has released the client. */
 static void unmap_bar(struct sim_proc *proc)
 {
 	struct sim_leaving *leaving = &proc->shard->leaving[proc->client];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of sim_harness share and nobody else sees.
+ * Private declarations of sim_harness.
  *
- * A frame's way: tx_burst (sim_nic.c) -> sim_link_tx -> filter, partition, faults, output
- * queue (sim_link.c) -> event -> sim_nic_rx (sim_nic.c) -> rx_burst at the next poll.
+ * Path of a frame: tx_burst (sim_port.c) -> sim_link_tx -> filter, partition, faults, output queue
+ * (sim_link.c) -> event -> sim_nic_rx (sim_nic.c) -> rx_burst at the next poll.
  */
 #ifndef WEFT_SIM_INT_H
 #define WEFT_SIM_INT_H
@@ -14,32 +14,32 @@
 #include <stdio.h>
 
 enum {
-	SIM_MEM_REGIONS = 64, /* of one process, at a time */
+	SIM_MEM_REGIONS = 64, /* per process, at a time */
 	SIM_RX_SPLIT_MIN = FW_RX_HDR_BYTES,
-	SIM_START_NS = 1000000, /* time of the first event: 0 stands for "never" in places */
+	SIM_START_NS = 1000000, /* time of the first event: 0 means "never" in some places */
 	SIM_CLIENTS = 256,      /* per shard; HW_MAX_CLIENTS */
-	SIM_FAULT_KINDS = 20,   /* that --faults may name */
+	SIM_FAULT_KINDS = 20,   /* limit of the kinds that --faults may name */
 };
 
-/* A frame on the network. data is its own allocation, so that a sanitizer sees an overrun. */
+/* A frame on the network. data is a separate allocation, so that a sanitizer detects overruns. */
 struct sim_pkt {
 	struct sim_pkt *next;
-	struct sim_pkt *prev; /* while the firmware has it: in shard->lent */
+	struct sim_pkt *prev; /* while the firmware holds it: in shard->lent */
 	struct sim_pkt *more; /* further segments of the frame */
-	bool loop;            /* from the NIC itself */
+	bool loop;            /* sent by the NIC to itself */
 	uint32_t bytes;
 	uint8_t *data;
 };
 
 struct sim_event {
 	uint64_t when_ns;
-	uint64_t seq; /* orders events of one time */
+	uint64_t seq; /* orders events of equal time */
 	sim_fn fn;
 	void *ctx;
 	uint64_t arg;
 };
 
-/* Frames that stand in the switch's output queue: when each leaves it, and its size. */
+/* Frames in the switch's output queue: departure time and size. */
 struct sim_queue {
 	struct sim_queue_entry {
 		uint64_t leaves_ps;
@@ -47,7 +47,7 @@ struct sim_queue {
 	} * ring;
 	uint32_t mask, head, tail; /* free-running */
 	uint64_t bytes;
-	uint64_t free_ps; /* when the line is free again */
+	uint64_t free_ps; /* time when the line is free again */
 };
 
 /* A pending answer of fw_cmd(). */
@@ -58,12 +58,12 @@ struct sim_answer {
 
 struct sim_mem {
 	uint8_t *addr;
-	size_t bytes;    /* page multiple */
-	uint64_t offset; /* in the simulation's memfd, UINT64_MAX: not mapped memory */
+	size_t bytes;    /* a multiple of the page size */
+	uint64_t offset; /* in the simulation's memfd; UINT64_MAX: not mappable */
 };
 
 struct sim_proc {
-	struct sim_proc *next; /* of the simulation, newest first */
+	struct sim_proc *next; /* list of the simulation, newest first */
 	struct sim_nic *nic;
 	struct sim_shard *shard;
 	struct weft_context *context;
@@ -82,7 +82,7 @@ struct sim_proc {
 	struct sim_mem mem[SIM_MEM_REGIONS];
 	uint32_t num_mem;
 	struct sim_answer *answers;
-	uint32_t pending; /* commands whose answer has not come */
+	uint32_t pending; /* commands without an answer yet */
 	uint8_t irq_pending[HW_MAX_EQ_PER_CLIENT];
 	sim_irq_fn on_irq;
 	void *on_irq_ctx;
@@ -94,7 +94,7 @@ struct sim_mac {
 	uint32_t ip;
 };
 
-/* A mapping that a NIC has of a process's memory. */
+/* A NIC's mapping of process memory. */
 struct sim_map {
 	struct sim_map *next;
 	uint32_t client;
@@ -110,24 +110,24 @@ struct sim_shard {
 	void *arena;
 	size_t arena_bytes;
 	bool asleep;
-	bool drowsy; /* its last turn found nothing; when it is over, the core sleeps */
+	bool drowsy; /* its last turn found no work; when it ends, the core sleeps */
 	bool in_poll;
-	uint64_t poll_at_ns; /* when its next poll is due, UINT64_MAX: none */
+	uint64_t poll_at_ns; /* time of its next poll; UINT64_MAX: none */
 	uint64_t busy_until_ns;
-	uint64_t tx_at_ns; /* when frames of the turn under way leave */
-	uint32_t paid_rx;  /* frames in the queue whose cost has been waited for */
-	uint64_t paid_ops; /* of counter ops_index */
+	uint64_t tx_at_ns; /* time when frames of the current turn leave */
+	uint32_t paid_rx;  /* queued frames whose cost has elapsed */
+	uint64_t paid_ops; /* counted by ops_index */
 	uint32_t ops_index;
 	struct sim_pkt *rx_head, *rx_tail;
 	uint32_t rx_frames;
-	uint32_t in_burst;    /* frames of rx_burst() for which rx_free() was not called yet */
-	struct sim_pkt *lent; /* frames that the firmware has, held ones too */
-	struct sim_proc *procs[SIM_CLIENTS]; /* by client number */
-	/* Clients whose process has ended and that the firmware still frees, by number. */
+	uint32_t in_burst;                   /* frames of rx_burst() before rx_free() */
+	struct sim_pkt *lent;                /* frames that the firmware has, including held ones */
+	struct sim_proc *procs[SIM_CLIENTS]; /* indexed by client number */
+	/* Clients whose process has ended and that the firmware is still freeing, by number. */
 	struct sim_leaving {
-		const struct sim_proc *proc; /* NULL: it is not leaving, or its process is freed */
+		const struct sim_proc *proc; /* NULL: not leaving, or its process was freed */
 		bool leaving;
-		void *bar; /* the process gave its mapping up: unmapped at the end */
+		void *bar; /* mapping that the process gave up; unmapped at the end */
 		uint64_t bar_bytes;
 	} leaving[SIM_CLIENTS];
 	struct sim_map *maps;
@@ -146,23 +146,23 @@ struct sim_nic {
 	uint32_t mtu;
 	char name[16];
 	bool dead;
-	uint64_t clock_offset_ns; /* the NIC's clock is the simulation's plus this */
+	uint64_t clock_offset_ns; /* the NIC's clock minus the simulation's */
 	uint64_t paused_until_ns;
 	struct sim_link link;
-	struct sim_queue out; /* the NIC's own output queue */
-	struct sim_queue in;  /* the switch's queue towards it */
-	uint64_t ctl_free_ps; /* control frames: they do not wait behind data */
+	struct sim_queue out; /* the NIC's output queue */
+	struct sim_queue in;  /* the switch's queue towards the NIC */
+	uint64_t ctl_free_ps; /* control frames, which do not wait behind data */
 	uint64_t in_last_ns;  /* arrival of the last frame in order */
 	uint32_t burst_left;
 	uint64_t burst_until_ns;
 	bool clogged;
 	struct sim_pkt *clog_head, *clog_tail;
-	uint64_t blocked[SIM_MAX_NICS / 64]; /* bit per destination NIC */
+	uint64_t blocked[SIM_MAX_NICS / 64]; /* one bit per destination NIC */
 	struct sim_prng link_prng;
 	struct sim_nic_counts counts;
 	uint32_t num_shards;
 	uint32_t next_shard; /* for the next process */
-	uint32_t *cm_ports;  /* fw_port.cm_ports; NULL: one shard */
+	uint32_t *cm_ports;  /* fw_port.cm_ports; NULL: only one shard */
 	struct sim_shard shard[SIM_MAX_SHARDS];
 };
 
@@ -181,11 +181,11 @@ struct sim {
 	sim_filter filter;
 	void *filter_ctx;
 	struct sim_prng fault_prng;
-	uint32_t fault_ppm[SIM_FAULT_KINDS]; /* of those that last: chance per tick */
+	uint32_t fault_ppm[SIM_FAULT_KINDS]; /* for lasting faults: probability per tick */
 	bool fault_clock;
 	sim_fault_fn on_fault;
 	void *on_fault_ctx;
-	/* memory of processes: one window of addresses, one memfd behind what is mapped */
+	/* memory of processes: one address window, and one memfd for mappable memory */
 	uint8_t *window;
 	uint64_t window_used;
 	int memfd;
@@ -194,55 +194,59 @@ struct sim {
 	uint32_t pcap_interfaces;
 	FILE *trace;
 	uint64_t digest;
-	uint64_t pkts; /* frames that exist, for the check at the end */
+	uint64_t pkts; /* existing frames, checked at the end */
 };
 
-/* sim_link.c: a frame; data NULL leaves its bytes undefined. Freed with all its segments. */
+/* sim_link.c: allocates a frame; data NULL leaves its bytes undefined. Freed with all segments. */
 struct sim_pkt *sim_pkt_new(struct sim *sim, const void *data, uint32_t bytes);
 void sim_pkt_free(struct sim *sim, struct sim_pkt *pkt);
 
-/* sim_forge.c: a copy of a weft datagram, a segment or a question of ARP, wrong in a way its CRC
- * does not show; NULL. */
+/*
+ * sim_forge.c: returns a copy of a weft datagram, a TCP segment or an ARP request with an error
+ * that its CRC does not reveal; or NULL.
+ */
 struct sim_pkt *sim_forge(struct sim *sim, struct sim_prng *prng, const struct sim_pkt *pkt);
-/* sim_forge_tcp.c: whether it is a segment of TCP; a wrong copy of one. */
+/* sim_forge_tcp.c: tests for a TCP segment; returns a wrong copy of one. */
 bool sim_is_segment(const struct sim_pkt *pkt);
 struct sim_pkt *sim_forge_segment(struct sim *sim, struct sim_prng *prng,
 				  const struct sim_pkt *pkt);
 
-/* sim_link.c: takes a frame that leaves a NIC at when_ns; it owns pkt from here on. */
+/* sim_link.c: sends a frame from a NIC at when_ns; takes ownership of pkt. */
 void sim_link_tx(struct sim_nic *from, struct sim_pkt *pkt, uint64_t when_ns, bool control);
-/* Frames that stand in the NIC's own output queue at when_ns. */
+/* Returns the number of frames in the NIC's output queue at when_ns. */
 uint32_t sim_link_backlog(struct sim_nic *nic, uint64_t when_ns);
-/* A frame to the NIC's own address. */
+/* Delivers a frame to the NIC's own address. */
 void sim_link_loop(struct sim_nic *nic, struct sim_pkt *pkt);
-/* Delivers what waits, now. */
+/* Delivers waiting frames now. */
 void sim_link_unclog(struct sim_nic *nic);
 void sim_link_free(struct sim_nic *nic);
-/* Frees what an event that never came holds. */
+/* Frees the data of an event that never ran. */
 void sim_link_drop_event(struct sim *sim, const struct sim_event *ev);
 
-/* sim_nic.c: a frame has arrived; steers it to its shards. Owns pkt. */
+/* sim_nic.c: handles an arriving frame; distributes it to its shards. Takes ownership of pkt. */
 void sim_nic_rx(struct sim_nic *nic, struct sim_pkt *pkt);
 void sim_nic_free(struct sim_nic *nic);
-/* The number that the NIC with this address would have. */
+/* Returns the number that the NIC with this address would have. */
 uint32_t sim_nic_by_ip(uint32_t ip);
-/* Polls at when_ns, or when the turn under way has ended. */
+/* Polls at when_ns, or when the current turn has ended. */
 void sim_shard_wake(struct sim_shard *shard, uint64_t when_ns);
-/* Before a call to the firmware that is no poll: waits out a pause, tells it the time. */
+/*
+ * Prepares a call to the firmware outside a poll: waits for the end of a pause and sets the time.
+ */
 void sim_shard_enter(struct sim_shard *shard);
 
-/* A frame leaves in the turn under way: shard->tx_at_ns is when. */
+/* Accounts for a frame sent in the current turn; shard->tx_at_ns is its time. */
 void sim_shard_pay_tx(struct sim_shard *shard, uint32_t bytes);
 
-/* sim_port.c: the environment of a shard (struct fw_port). */
+/* sim_port.c: fills in the environment of a shard (struct fw_port). */
 void sim_port_fill(struct sim_shard *shard, struct fw_port *port);
 
-/* sim_host.c, for sim_port.c: what the NIC does to a process. */
+/* sim_host.c, for sim_port.c: effects of the NIC on a process. */
 struct sim_proc *sim_shard_proc(struct sim_shard *shard, uint32_t client);
 void sim_proc_irq(struct sim_proc *proc, uint32_t eq);
 void sim_proc_answer(struct sim_proc *proc, const struct hw_cmd_resp *resp);
 void sim_proc_free(struct sim_proc *proc);
-/* fw_port.detached; and all of a NIC that has no power any more. */
+/* fw_port.detached; and the same for all clients of a NIC without power. */
 void sim_shard_detached(struct sim_shard *shard, uint32_t client);
 void sim_shard_forget_leaving(struct sim_shard *shard);
 
@@ -250,21 +254,21 @@ void sim_shard_forget_leaving(struct sim_shard *shard);
 int sim_mem_init(struct sim *sim);
 void sim_mem_close(struct sim *sim);
 void sim_mem_free_all(struct sim_proc *proc);
-/* The region that holds [addr, addr + bytes), NULL. */
+/* Returns the region that contains [addr, addr + bytes), or NULL. */
 struct sim_mem *sim_mem_find(struct sim_proc *proc, uint64_t addr, uint64_t bytes);
-/* Whether host_read and host_write may touch it. */
+/* Returns true if host_read and host_write may access the range. */
 bool sim_mem_reach(struct sim_proc *proc, uint64_t addr, uint64_t bytes);
-/* A mapping of a region for the NIC; NULL. Ended by sim_mem_unmap(). */
+/* Creates a mapping of a region for the NIC; NULL on failure. sim_mem_unmap() removes it. */
 void *sim_mem_map(struct sim_shard *shard, uint32_t client, const struct sim_mem *mem);
-/* False: no such mapping. */
+/* Returns false if there is no such mapping. */
 bool sim_mem_unmap(struct sim_shard *shard, uint32_t client, void *mapping);
 
-/* sim_mac.c: fw_port.mac_filter; whether a shard of the NIC let a group MAC in; forgets all. */
+/* sim_mac.c: fw_port.mac_filter; test of a group MAC; removal of all entries. */
 uint32_t sim_mac_filter(void *ctx, const uint8_t mac[6], uint32_t ip, bool in);
 bool sim_mac_wanted(const struct sim_nic *nic, const uint8_t *mac);
 void sim_mac_clear(struct sim_shard *shard);
 
-/* sim_crc.c: as fw_crc32c() and fw_copy_crc32c(). */
+/* sim_crc.c: like fw_crc32c() and fw_copy_crc32c(). */
 uint32_t sim_crc32c(uint32_t crc, const void *data, size_t bytes);
 uint32_t sim_copy_crc32c(uint32_t crc, void *dst, const void *src, size_t bytes);
 

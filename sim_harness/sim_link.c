@@ -2,13 +2,12 @@
 /*
  * The network: each NIC's line to the switch, and the switch's output queues.
  *
- * A frame waits for the line of its NIC (gap per message and per byte), travels half the
- * latency, is forwarded by destination MAC, meets the faults of the receiver's link, waits
- * in the switch's queue towards it (finite, marking CE), travels the other half. The frame
- * stays byte for byte what the NIC sent, but for CE marks and deliberate corruption.
+ * A frame waits for the line of its NIC (gap per message and per byte), travels half the latency,
+ * is forwarded by destination MAC, passes the faults of the receiver's link, waits in the switch's
+ * queue towards it (finite, marking CE), and travels the other half. Its bytes do not change,
+ * except for CE marks and deliberate corruption.
  *
- * Called by sim_port.c (tx_burst); calls sim_nic_rx(). LogGP: Alexandrov et al., SPAA 1995;
- * ECN: RFC 3168.
+ * Calls sim_nic_rx(). LogGP: Alexandrov et al., SPAA 1995; ECN: RFC 3168.
  */
 #include "sim_harness/sim_int.h"
 
@@ -22,8 +21,8 @@
 enum {
 	PS_PER_NS = 1000,
 	CORRUPT_BYTES_MAX = 4,
-	FORGED_NS = 20000,  /* a forged frame comes up to so much later */
-	BURST_NS = 1000000, /* longest burst: few frames must not make it last for ever */
+	FORGED_NS = 20000,  /* maximum delay of a forged frame */
+	BURST_NS = 1000000, /* longest burst, even with little traffic */
 };
 
 struct sim_pkt *sim_pkt_new(struct sim *sim, const void *data, uint32_t bytes)
@@ -82,7 +81,7 @@ static void queue_push(struct sim_queue *q, uint64_t leaves_ps, uint32_t bytes)
 	q->bytes += bytes;
 }
 
-/* Puts a frame on a line; returns when its last bit has left, or its first (cut_through). */
+/* Puts a frame on a line. Returns when its last bit has left, or its first (cut_through). */
 static uint64_t line_send(const struct sim_link *link, uint64_t *free_ps, uint64_t now_ps,
 			  uint32_t bytes)
 {
@@ -127,7 +126,7 @@ void sim_link_unclog(struct sim_nic *nic)
 	}
 }
 
-/* A frame to the NIC's own address does not meet the network. */
+/* A frame to the NIC's own address bypasses the network. */
 static void loop_arrive(struct sim *sim, void *ctx, uint64_t arg)
 {
 	(void)sim;
@@ -142,7 +141,7 @@ void sim_link_loop(struct sim_nic *nic, struct sim_pkt *pkt)
 	       (uintptr_t)pkt);
 }
 
-/* Congestion experienced, if the packet may carry it; the header checksum is made anew. */
+/* Sets "congestion experienced" if the packet is ECN-capable, and updates the header checksum. */
 static bool mark_ce(struct sim_pkt *pkt)
 {
 	struct wire_eth eth;
@@ -174,7 +173,7 @@ static void corrupt(struct sim_nic *to, struct sim_pkt *pkt)
 	to->counts.corrupted++;
 }
 
-/* Loss, single and in bursts whose length is geometric around burst_frames. */
+/* Draws losses, single and in bursts with a geometric length around burst_frames. */
 static bool lost(struct sim_nic *to)
 {
 	const struct sim_link *link = &to->link;
@@ -194,8 +193,8 @@ static bool lost(struct sim_nic *to)
 }
 
 /*
- * A forged twin comes a little later than the frame it is made from; a segment, of which TCP takes
- * the first that comes, just before it.
+ * Sends a forged copy shortly after its original; a segment just before it, because TCP accepts the
+ * first copy.
  */
 static void forge(struct sim_nic *to, const struct sim_pkt *pkt, uint64_t at_ns)
 {
@@ -209,7 +208,7 @@ static void forge(struct sim_nic *to, const struct sim_pkt *pkt, uint64_t at_ns)
 	sim_at(to->sim, at_ns, arrive, to, (uintptr_t)twin);
 }
 
-/* Sends one copy on its way from the switch's queue to the NIC. */
+/* Sends one copy from the switch's queue to the NIC. */
 static void deliver_at(struct sim_nic *to, struct sim_pkt *pkt, uint64_t leaves_ps)
 {
 	struct sim *sim = to->sim;
@@ -238,7 +237,7 @@ static void deliver_at(struct sim_nic *to, struct sim_pkt *pkt, uint64_t leaves_
 	sim_at(sim, at_ns, arrive, to, (uintptr_t)pkt);
 }
 
-/* The switch's output port towards a NIC. Owns pkt. */
+/* The switch's output port towards a NIC. Takes ownership of pkt. */
 static void output(struct sim_nic *from, struct sim_nic *to, struct sim_pkt *pkt)
 {
 	const struct sim_link *link = &to->link;
@@ -263,13 +262,13 @@ static void output(struct sim_nic *from, struct sim_nic *to, struct sim_pkt *pkt
 		corrupt(to, pkt);
 	leaves_ps = line_send(link, &to->in.free_ps, now_ps, pkt->bytes);
 	queue_push(&to->in, to->in.free_ps, pkt->bytes);
-	/* The last bit has arrived when the frame has. */
+	/* The frame arrives with its last bit. */
 	if (link->cut_through)
 		leaves_ps += pkt->bytes * link->gap_ps_per_byte;
 	deliver_at(to, pkt, leaves_ps);
 }
 
-/* The NIC with this MAC; its number stands in the last two bytes. */
+/* Returns the NIC with this MAC, whose number is in the last two bytes. */
 static struct sim_nic *by_mac(struct sim *sim, const uint8_t *mac)
 {
 	uint32_t i = (uint32_t)mac[4] << 8 | mac[5];
@@ -278,7 +277,7 @@ static struct sim_nic *by_mac(struct sim *sim, const uint8_t *mac)
 										    : NULL;
 }
 
-/* The NIC that an ARP request asks for, where the switch suppresses the rest; NULL: flood. */
+/* Returns the NIC that an ARP request asks for, if the switch suppresses flooding; NULL: flood. */
 static struct sim_nic *by_arp(struct sim *sim, const struct sim_pkt *pkt)
 {
 	struct wire_eth eth;
@@ -296,7 +295,7 @@ static struct sim_nic *by_arp(struct sim *sim, const struct sim_pkt *pkt)
 	return i < sim->num_nics && sim->nics[i]->ip == ip ? sim->nics[i] : NULL;
 }
 
-/* Whether the switch forwards a frame that is for no one station to this NIC: groups it snoops. */
+/* Returns true if the switch forwards a group or broadcast frame to this NIC (it snoops groups). */
 static bool is_wanted(const struct sim_nic *nic, const struct sim_pkt *pkt)
 {
 	static const uint8_t broadcast[WIRE_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -307,7 +306,7 @@ static bool is_wanted(const struct sim_nic *nic, const struct sim_pkt *pkt)
 	return sim_mac_wanted(nic, pkt->data);
 }
 
-/* A frame has reached the switch: to the NIC that has its MAC, else to all that want it. */
+/* A frame has reached the switch: forwards it to the NIC with its MAC, or to all that accept it. */
 static void forward(struct sim *sim, void *ctx, uint64_t arg)
 {
 	struct sim_nic *from = ctx;
@@ -323,7 +322,7 @@ static void forward(struct sim *sim, void *ctx, uint64_t arg)
 	}
 	if (!to && !(pkt->data[0] & 1))
 		from->counts.to_nobody++;
-	/* A switch does not send a frame back where it came from. */
+	/* A switch does not send a frame back to its source port. */
 	for (i = 0; i < sim->num_nics && !to; i++) {
 		if (sim->nics[i] != from && is_wanted(sim->nics[i], pkt))
 			output(from, sim->nics[i], sim_pkt_new(sim, pkt->data, pkt->bytes));
@@ -353,7 +352,7 @@ void sim_link_tx(struct sim_nic *from, struct sim_pkt *pkt, uint64_t when_ns, bo
 		struct sim_pkt *p = copies > 1 ? sim_pkt_new(sim, pkt->data, pkt->bytes) : pkt;
 
 		if (control) {
-			/* It goes first, and the data behind it waits that much longer. */
+			/* The control frame goes first and delays the data by its duration. */
 			uint64_t busy_ps =
 			    from->link.gap_ns * PS_PER_NS + p->bytes * from->link.gap_ps_per_byte;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The MAC filters of simulated NICs: which group addresses their firmware let in.
+ * MAC filters of simulated NICs: group addresses that their firmware accepts.
  *
- * sim_mac_filter() is fw_port.mac_filter; the switch (sim_link.c) asks sim_mac_wanted() before it
- * forwards a frame to a group, as one that snoops IGMP, or is told by its NICs, would do. Stricter
- * than a real one: what nobody asked for does not come in. RFC 4541.
+ * sim_mac_filter() is fw_port.mac_filter. The switch (sim_link.c) calls sim_mac_wanted() before it
+ * forwards a frame to a group, like a switch that snoops IGMP. It is stricter than a real one:
+ * groups without a member are not forwarded at all. RFC 4541.
  */
 #include "sim_harness/sim_int.h"
 

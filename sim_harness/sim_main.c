@@ -2,10 +2,10 @@
 /*
  * weft-sim: simulations from the command line.
  *
- * One run: makes the NICs, runs one workload under the faults asked for, prints what happened
- * and, as the last line, a digest that is the same for the same command. --soak: one seed
- * after another. Exit status 0: every check held; 1: one failed, with the command that
- * replays it; 2: wrong usage. Calls sim_play(), sim_soak().
+ * A single run creates the NICs, runs one workload under the given faults, prints the results and,
+ * as the last line, a digest that is equal for equal commands. --soak runs one seed after another.
+ * Exit status 0: all checks passed; 1: one failed, printed with the command that replays it; 2:
+ * wrong usage. Calls sim_play() and sim_soak().
  */
 #include "sim_harness/sim_plan.h"
 

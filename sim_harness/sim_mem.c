@@ -2,13 +2,10 @@
 /*
  * Memory of the simulated processes, and the NICs' mappings of it.
  *
- * Addresses travel in frames (tagged offsets), so they must not depend on the machine: all
- * memory of processes comes out of one window at a fixed address, in the order of the
- * calls. Memory that a NIC may map lies in a memfd, and each registration gets a mapping of
- * its own, unmapped when the firmware gives it back: a frame that is built from it
- * afterwards faults at once instead of reading stale bytes.
- *
- * Called by tests (sim_mem_alloc) and by sim_host.c, sim_port.c.
+ * Addresses appear in frames (tagged offsets), so they must not depend on the machine: all process
+ * memory comes from one window at a fixed address, in the order of the calls. Memory that a NIC may
+ * map is in a memfd. Each registration gets its own mapping, which is unmapped when the firmware
+ * releases it. A frame built from it afterwards then faults at once instead of reading stale bytes.
  */
 #include "sim_harness/sim_int.h"
 
@@ -18,13 +15,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Where no allocator and no sanitizer of x86-64 or aarch64 puts anything. */
+/* Unused by allocators and sanitizers on x86-64 and aarch64. */
 #define WINDOW_BASE  UINT64_C(0x200000000000)
 #define WINDOW_BYTES (UINT64_C(1) << 38)
 
 enum {
 	PAGE_BYTES = 4096,
-	WINDOW_SLOTS = 16, /* simulations of one process at a time that get a window */
+	WINDOW_SLOTS = 16, /* simulations per process that can have a window at a time */
 };
 
 int sim_mem_init(struct sim *sim)
@@ -57,7 +54,7 @@ void sim_mem_close(struct sim *sim)
 	close(sim->memfd);
 }
 
-/* Puts pages behind a region of the window: of the memfd, or private ones. */
+/* Maps pages for a region of the window: from the memfd, or private. */
 static bool back(struct sim *sim, struct sim_mem *mem)
 {
 	bool shared = mem->offset != UINT64_MAX;
@@ -74,7 +71,7 @@ void *sim_mem_alloc(struct sim_proc *proc, size_t bytes, bool mapped)
 	size_t whole = (bytes + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
 	struct sim_mem *mem;
 
-	/* A page without rights stays behind each region. */
+	/* An inaccessible guard page follows each region. */
 	if (!bytes || whole + PAGE_BYTES > WINDOW_BYTES - sim->window_used)
 		return NULL;
 	assert(proc->num_mem < SIM_MEM_REGIONS);

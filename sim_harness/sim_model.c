@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The model of send queues; see sim_model.h. Receives and messages are in sim_model_recv.c.
+ * The model of send queues; see sim_model.h. sim_model_recv.c models receives and messages.
  *
- * Called by sim_wl_verbs*.c and tests/sim; calls back struct sim_model's ended().
+ * Calls back struct sim_model's ended().
  */
 #include "sim_harness/sim_model.h"
 
@@ -132,7 +132,7 @@ void sim_model_widen(struct sim_model_qp *const *qps, uint32_t n, const struct s
 	}
 }
 
-/* Statuses after which nothing of the message can have been delivered. */
+/* Statuses after which no part of the message can have been delivered. */
 static bool is_never_received(const struct sim_model_send *send)
 {
 	if (send->withdrawn)
@@ -186,15 +186,17 @@ static bool same_flow(const struct sim_model_send *a, const struct sim_model_sen
 }
 
 /*
- * Whether a completion must say that it was flushed: behind the one that failed nothing succeeds.
- * On an RD QP those to other destinations may have succeeded silently before it failed.
+ * Returns true if a completion must be a flush: after a failed request none succeeds. On an RD QP,
+ * requests to other destinations may have succeeded silently before it failed.
  */
 static bool must_flush(const struct sim_model_send *send)
 {
 	return send->doomed || (send->qp->failed && send->qp->type != WEFT_QPT_RD);
 }
 
-/* What lies before it in its order must be complete: signalled ones would have said so. */
+/*
+ * Checks that all earlier requests of its order are complete; signaled ones would have completed.
+ */
 static bool in_turn(struct sim_model *model, const struct sim_model_send *send,
 		    enum weft_wc_status status)
 {
@@ -211,7 +213,7 @@ static bool in_turn(struct sim_model *model, const struct sim_model_send *send,
 				     " has no completion, and request %" PRIu64
 				     " behind it was flushed",
 				     send->qp->qpn, before->wr_id, send->wr_id);
-		/* One that fails here waits for the whole queue; its flow does not wait for it. */
+		/* A local failure waits for the whole queue; its flow does not wait for it. */
 		if (!whole && send->qp->type == WEFT_QPT_RD && before->allowed & SIM_LOCAL_FAULTS)
 			continue;
 		if (before->flags & WEFT_SEND_SIGNALED)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The model of receives: which message a completed receive holds; see sim_model.h.
+ * The model of receives: finds the message of a completed receive; see sim_model.h.
  *
- * Every QP has a list of what may still arrive at it. A message of a reliable flow is received
- * once and in the order of its flow; one that is passed over may only fail. Called by
- * sim_wl_verbs*.c and tests/sim; calls sim_model.c.
+ * Every QP has a list of messages that may still arrive. A message of a reliable flow is received
+ * once and in the order of its flow; a skipped one may only fail. Calls sim_model.c.
  */
 #include "sim_harness/sim_model.h"
 
@@ -53,13 +52,13 @@ void sim_model_drop_recv(struct sim_model_recv *recv)
 static bool is_from(const struct sim_model_send *send, const struct weft_wc *wc,
 		    const struct sim_model_qp *qp)
 {
-	/* A connected QP has one peer, which its completions need not name. */
+	/* A connected QP has one peer, so completions need not name it. */
 	if (qp->type == WEFT_QPT_RC)
 		return true;
 	return send->qp->qpn == wc->src_qpn && send->qp->ip == wc->src_ip;
 }
 
-/* Whether the completion describes this message, as far as it tells. */
+/* Returns true if the completion is consistent with this message. */
 static bool describes(const struct sim_model_send *send, const struct weft_wc *wc,
 		      const uint8_t *data, uint32_t bytes)
 {
@@ -79,7 +78,9 @@ static bool describes(const struct sim_model_send *send, const struct weft_wc *w
 	       !memcmp(send->data, data, bytes);
 }
 
-/* The earliest message that fits; of those that a later one was received before, the last resort.
+/*
+ * Returns the earliest matching message; messages already overtaken by a later one are the last
+ * choice.
  */
 static struct sim_model_send *find(const struct sim_model_qp *qp, const struct weft_wc *wc,
 				   const uint8_t *data, uint32_t bytes)
@@ -97,7 +98,7 @@ static struct sim_model_send *find(const struct sim_model_qp *qp, const struct w
 	return second;
 }
 
-/* Notes that it came, and which ones of its flow it came before. */
+/* Records the arrival, and the messages of its flow that it overtook. */
 static bool note(struct sim_model *model, struct sim_model_qp *qp, struct sim_model_send *send)
 {
 	struct sim_model_send *before;
@@ -109,7 +110,7 @@ static bool note(struct sim_model *model, struct sim_model_qp *qp, struct sim_mo
 	send->received++;
 	if (qp->type == WEFT_QPT_UD)
 		return true;
-	/* What a reset or a flush left under way may come late; others in the order posted. */
+	/* Messages outstanding at a reset or flush may arrive late; all others in posting order. */
 	if (send->skipped && !(send->done && send->status != WEFT_WC_SUCCESS))
 		return WRONG(model,
 			     "order: QP 0x%x received request %" PRIu64
@@ -158,7 +159,7 @@ static bool received(struct sim_model *model, struct sim_model_qp *qp,
 	return note(model, qp, send);
 }
 
-/* A Send that is to invalidate what may have been invalidated otherwise meanwhile. */
+/* Matches a Send with Invalidate whose STag may have been invalidated otherwise meanwhile. */
 static bool cannot_invalidate(const struct sim_model_qp *qp, const struct weft_wc *wc)
 {
 	const struct sim_model_send *send;
@@ -171,7 +172,7 @@ static bool cannot_invalidate(const struct sim_model_qp *qp, const struct weft_w
 	return qp->rq->meets_bad_inv;
 }
 
-/* Some message to the QP explains the failure of a receive. */
+/* Returns true if some message to the QP explains the failure of a receive. */
 static bool explained(const struct sim_model_qp *qp, const struct sim_model_recv *recv,
 		      const struct weft_wc *wc)
 {
@@ -190,13 +191,13 @@ static bool explained(const struct sim_model_qp *qp, const struct sim_model_recv
 		    send->bytes + (qp->grh ? GRH_BYTES : 0) > recv->capacity)
 			return true;
 	}
-	/* Its sender may have heard of it, and the message be forgotten. */
+	/* Its sender may already know, and the message be forgotten. */
 	return recv->rq->meets_longer;
 }
 
 /*
- * A request before the message may have failed where it was posted: then the message went with its
- * queue, and its receiver may hear of that before the process polls the failure.
+ * An earlier request may have failed at its sender. The message was then flushed with its queue,
+ * and its receiver may see that before the process polls the failure.
  */
 static bool may_go_with_queue(const struct sim_model_send *send)
 {
@@ -209,7 +210,7 @@ static bool may_go_with_queue(const struct sim_model_send *send)
 	return false;
 }
 
-/* The message that had taken the receive came to an end before it was whole. */
+/* The message that occupied the receive ended before it was complete. */
 static bool was_withdrawn(const struct sim_model *model, const struct sim_model_qp *qp,
 			  const struct weft_wc *wc)
 {
@@ -226,7 +227,7 @@ static bool was_withdrawn(const struct sim_model *model, const struct sim_model_
 	return false;
 }
 
-/* A request that fails takes the connection down, and may be polled after what that flushes. */
+/* A failing request ends the connection, and may be polled after the requests that it flushes. */
 static bool may_fail(const struct sim_model_qp *qp)
 {
 	const struct sim_model_send *send;

@@ -2,12 +2,11 @@
 /*
  * Simulated NICs: firmware instances, and the cores that poll them.
  *
- * A core sleeps as weftd's does: when a turn found nothing it publishes that it sleeps, looks
- * at the doorbells once more, and is woken by a frame, a doorbell, a command or the
- * firmware's next timer. A turn costs virtual time, during which frames queue up.
+ * A core sleeps like weftd's: after a turn without work it publishes that it sleeps and checks the
+ * doorbells once more. A frame, a doorbell, a command or the firmware's next timer wakes it. A turn
+ * takes virtual time, during which frames queue up.
  *
- * Called by tests and sim_main.c; calls fw_init(), fw_poll(), fw_sleep(). The environment
- * of the instances is sim_port.c.
+ * Calls fw_init(), fw_poll() and fw_sleep(). sim_port.c is the environment of the instances.
  */
 #include "sim_harness/sim_int.h"
 
@@ -21,7 +20,8 @@
 #include "shared_defs/be.h"
 
 enum {
-	NIC_NUMBERS = 32, /* that fit in a QPN; NICs beyond share them and are found by IP */
+	/* Limit of the QPN encoding; further NICs share numbers and are found by IP address. */
+	NIC_NUMBERS = 32,
 };
 
 static uint32_t ip_of(uint32_t index)
@@ -43,7 +43,7 @@ uint64_t sim_nic_clock_ns(const struct sim_nic *nic)
 
 static void shard_poll(struct sim *sim, void *ctx, uint64_t when_ns);
 
-/* Makes the core look again at when_ns, or when its turn is over. */
+/* Makes the core poll again at when_ns, or when its turn is over. */
 static void schedule(struct sim_shard *shard, uint64_t when_ns)
 {
 	struct sim_nic *nic = shard->nic;
@@ -58,8 +58,7 @@ static void schedule(struct sim_shard *shard, uint64_t when_ns)
 		when_ns = nic->sim->now_ns;
 	if (when_ns >= shard->poll_at_ns)
 		return;
-	/* An event that was meant for a later time finds that it is not the one and does nothing.
-	 */
+	/* An earlier event for a later time becomes stale and has no effect. */
 	shard->poll_at_ns = when_ns;
 	sim_at(nic->sim, when_ns, shard_poll, shard, when_ns);
 }
@@ -70,7 +69,7 @@ void sim_shard_wake(struct sim_shard *shard, uint64_t when_ns)
 	schedule(shard, when_ns);
 }
 
-/* When the firmware's next timer is due, on the simulation's clock. */
+/* Returns the time of the firmware's next timer on the simulation's clock. */
 static uint64_t next_timer_ns(const struct sim_shard *shard)
 {
 	uint64_t at_ns = fw_next_timer_ns(shard->fw);
@@ -85,7 +84,7 @@ static uint64_t bytes_ns(const struct sim_cost *cost, uint32_t bytes)
 	return bytes * cost->byte_ps / 1000;
 }
 
-/* Operations that were started since the last look take their time before what follows them. */
+/* Accounts for operations started since the last call, before later work. */
 static void pay_ops(struct sim_shard *shard)
 {
 	const char *name;
@@ -107,8 +106,8 @@ void sim_shard_pay_tx(struct sim_shard *shard, uint32_t bytes)
 }
 
 /*
- * The core reads what has come before the firmware sees it: the frames that wait, as many as one
- * turn takes. Returns how long that takes; 0: it has been read.
+ * Models the core reading frames before the firmware handles them, at most one turn's worth.
+ * Returns the required time; 0: already elapsed.
  */
 static uint64_t read_ns(struct sim_shard *shard)
 {
@@ -126,8 +125,8 @@ static uint64_t read_ns(struct sim_shard *shard)
 }
 
 /*
- * One turn of the firmware. While it lasts doorbells may be rung: the core is not asleep yet and
- * nobody wakes it.
+ * One turn of the firmware. Doorbells rung during it need no wake-up, because the core does not
+ * sleep yet.
  */
 static void turn(struct sim_shard *shard)
 {
@@ -156,7 +155,7 @@ static void turn(struct sim_shard *shard)
 	schedule(shard, shard->busy_until_ns);
 }
 
-/* The turn that found nothing is over: sleep, unless a doorbell was rung meanwhile. */
+/* Ends a turn without work: sleeps, unless a doorbell was rung meanwhile. */
 static bool fall_asleep(struct sim_shard *shard)
 {
 	shard->drowsy = false;
@@ -294,7 +293,7 @@ static void shard_start(struct sim_shard *shard)
 	sim_shard_wake(shard, sim->now_ns);
 }
 
-/* Power off: what the instance had is gone, without a word to anyone. */
+/* Power off: the instance's state is lost without notification. */
 static void shard_stop(struct sim_shard *shard)
 {
 	struct sim *sim = shard->nic->sim;
@@ -341,7 +340,7 @@ struct sim_nic *sim_nic_new_with(struct sim *sim, const struct sim_link *link, u
 	nic->link = link ? *link : sim->config.link;
 	nic->num_shards = sim->config.num_shards;
 	sim_prng_init(&nic->link_prng, sim->seed, SIM_STREAM_LINK, i);
-	/* Clocks of NICs agree on nothing; 32-bit time stamps wrap early in a run on some. */
+	/* Clocks of NICs are unrelated; on some, 32-bit time stamps wrap early in a run. */
 	sim_prng_init(&clock, sim->seed, SIM_STREAM_CLOCK, i);
 	nic->clock_offset_ns = sim_prng_below(&clock, 2)
 				   ? UINT32_MAX - sim_prng_below(&clock, 20000000)
@@ -455,7 +454,7 @@ const struct sim_nic_counts *sim_nic_counts(const struct sim_nic *nic)
 	return &nic->counts;
 }
 
-/* Sums counters: those of this name, or all that start with it. */
+/* Sums counters with this name, or with this prefix. */
 static uint64_t stat_sum(const struct sim_nic *nic, const char *want, bool prefix, uint32_t *found)
 {
 	uint64_t sum = 0, value;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weft-sim's command line, and a plan as a command line.
+ * weft-sim's command line, and conversion of a plan to a command line.
  *
- * Every number of a plan is a row of one table: its option, its bounds, its default, its help.
- * Options that change the plan are kept as given: in a soak they are applied to each plan that
- * is drawn, and stand in the command that repeats a run. Called by sim_main.c and sim_soak.c.
+ * Every number of a plan is a row of one table: option, bounds, default, help. Options that change
+ * the plan are kept as given. In a soak they are applied to each drawn plan, and they are part of
+ * the command that repeats a run.
  */
 #include "sim_harness/sim_plan.h"
 
@@ -17,7 +17,7 @@
 
 #include "shared_defs/hw_limits.h"
 
-/* Options past the numbers of a plan, which come first. */
+/* Options other than the numbers of a plan, which come first. */
 enum {
 	OPT_WORKLOAD = 100,
 	OPT_FAULTS,
@@ -25,7 +25,7 @@ enum {
 	OPT_WRAP_SOON,
 	OPT_NO_HOST_MAP,
 	OPT_TX_ROOM,
-	OPT_NOT_PLAN, /* those from here on say nothing about a plan */
+	OPT_NOT_PLAN, /* options from here on are not part of a plan */
 	OPT_SEED = OPT_NOT_PLAN,
 	OPT_RANDOM,
 	OPT_SOAK,
@@ -168,7 +168,7 @@ void sim_opts_usage(FILE *f)
 	    sim_faults_help());
 }
 
-/* A number within bounds into *value; false: it is none, and a line says so. */
+/* Parses a number within bounds; on failure prints a line and returns false. */
 static bool number(const char *name, const char *text, uint64_t low, uint64_t high, uint64_t *value)
 {
 	char *end;
@@ -184,7 +184,7 @@ static bool number(const char *name, const char *text, uint64_t low, uint64_t hi
 	return false;
 }
 
-/* Whether the list of faults can be read; else a line says what is wrong. */
+/* Returns true if the list of faults is valid; otherwise prints a line. */
 static bool check_faults(const char *list)
 {
 	struct sim *sim = sim_new(NULL, 0);
@@ -201,7 +201,7 @@ static bool check_faults(const char *list)
 	return !rc;
 }
 
-/* An option of the plan is right; kept for sim_opts_plan(). */
+/* Checks an option of the plan and keeps it for sim_opts_plan(). */
 static bool plan_option(struct sim_opts *o, int opt, const char *value)
 {
 	uint64_t parsed, param[SIM_PARAMS_MAX];
@@ -224,7 +224,7 @@ static bool plan_option(struct sim_opts *o, int opt, const char *value)
 	return true;
 }
 
-/* One option; false: it was wrong, and a line said so. */
+/* Handles one option; on failure prints a line and returns false. */
 static bool option(struct sim_opts *o, int opt)
 {
 	switch (opt) {
@@ -335,7 +335,7 @@ void sim_opts_plan(const struct sim_opts *opts, uint64_t seed, struct sim_plan *
 	sim_params_default(plan->workload, plan->param);
 	for (i = 0; i < NUMBERS; i++)
 		*field(plan, &numbers[i]) = numbers[i].otherwise;
-	/* The workload that is asked for rules which faults are drawn. */
+	/* The requested workload determines which faults can be drawn. */
 	for (i = 0; i < opts->num_given; i++) {
 		if (opts->given[i].opt == OPT_WORKLOAD)
 			apply(&asked, &opts->given[i]);
@@ -344,12 +344,12 @@ void sim_opts_plan(const struct sim_opts *opts, uint64_t seed, struct sim_plan *
 		sim_plan_draw(plan, seed, asked.workload);
 	for (i = 0; i < opts->num_given; i++)
 		apply(plan, &opts->given[i]);
-	/* What a workload wants for itself goes before what anybody said. */
+	/* Requirements of a workload override options. */
 	if (plan->workload->nics)
 		plan->nics = plan->workload->nics(plan->param);
 }
 
-/* Appends to a text; what does not fit is an error of this file. */
+/* Appends to a text; an overflow is a bug of this file. */
 static void append(char *text, size_t bytes, const char *name, const char *value)
 {
 	size_t at = strlen(text);
@@ -359,7 +359,7 @@ static void append(char *text, size_t bytes, const char *name, const char *value
 	assert(n > 0 && (size_t)n < bytes - at);
 }
 
-/* NAME:PARAM=VALUE,... */
+/* Formats NAME:PARAM=VALUE,... */
 static void format_workload(const struct sim_plan *plan, char *text, size_t bytes)
 {
 	const struct sim_param *p = plan->workload->params;

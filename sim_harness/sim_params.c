@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parameters of workloads ("incast:senders=32,buffer=131072"), and the figures they give.
+ * Parameters of workloads ("incast:senders=32,buffer=131072"), and their results.
  *
- * Called by sim_main.c (command line, report), tests/sim and the sim_wl_*.c that measure;
- * calls nothing. See struct sim_param in sim_workload.h.
+ * See struct sim_param in wl/sim_workload.h.
  */
 #include "sim_harness/wl/sim_workload.h"
 
@@ -25,7 +24,7 @@ void sim_params_default(const struct sim_workload *workload, uint64_t param[SIM_
 	}
 }
 
-/* One "name=value" of length bytes; false with a message. */
+/* Parses one "name=value" of length bytes. Returns false with a message. */
 static bool parse_one(const struct sim_workload *workload, const char *text, size_t length,
 		      uint64_t *param, char *message, size_t message_bytes)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A capture of a simulation: pcapng with virtual time stamps, one interface per NIC.
+ * Capture of a simulation: pcapng with virtual time stamps, one interface per NIC.
  *
- * Each frame stands there once as sent (outbound at its sender, before faults) and once per
- * arrival (inbound at a receiver, after them), so that Wireshark shows what was lost.
- * Called by sim_link.c and sim_nic.c; written with stdio. Format: the pcapng draft
- * (draft-ietf-opsawg-pcapng), sections 4.1-4.3.
+ * Each frame appears once as sent (outbound at its sender, before faults) and once per arrival
+ * (inbound at a receiver, after faults), so Wireshark shows the losses. Written with stdio. Format:
+ * the pcapng draft (draft-ietf-opsawg-pcapng), sections 4.1-4.3.
  */
 #include "sim_harness/sim_int.h"
 
@@ -58,7 +57,7 @@ static void put_interface(FILE *f, const char *name)
 	put32(f, bytes);
 	put16(f, LINKTYPE_ETHERNET);
 	put16(f, 0);
-	put32(f, 0); /* no limit of length */
+	put32(f, 0); /* unlimited snap length */
 	put16(f, OPT_IF_NAME);
 	put16(f, (uint16_t)name_bytes);
 	fwrite(name, 1, name_bytes, f);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Carries out a plan: makes the simulation, runs its workload, says what happened.
+ * Executes a plan: creates the simulation, runs its workload, prints the results.
  *
- * Called by sim_main.c for one run and by sim_soak.c in a child process for each; calls
- * sim_workload_run().
+ * sim_main.c uses it for one run, sim_soak.c in a child process per run. Calls sim_workload_run().
  */
 #include "sim_harness/sim_plan.h"
 
@@ -66,7 +65,10 @@ static void report(const struct sim_plan *plan, struct sim *sim, const struct si
 	printf("%12" PRIu64 "  frames, %" PRIu64 " retransmissions\n", tx, retransmits);
 	printf("%12" PRIu64 "  events in %.1f virtual ms, drained in %.3f ms\n", sim_events(sim),
 	       virtual_ms, (double)run->drained_ns / 1e6);
-	/* Real time differs from run to run: it must not be in what a digest is compared with. */
+	/*
+	 * Real time varies between runs, so it must not be part of the output that digests are
+	 * compared with.
+	 */
 	fflush(stdout);
 	getrusage(RUSAGE_SELF, &usage);
 	fprintf(
@@ -96,7 +98,7 @@ int sim_play(const struct sim_plan *plan, const char *trace, const char *pcap, b
 
 	memset(outcome, 0, sizeof(*outcome));
 	assert(sim || !"out of memory, or of address space");
-	/* The list was parsed once when the options were read, or drawn. */
+	/* The list was already parsed when the options were read, or it was drawn. */
 	rc = sim_faults_parse(sim, plan->faults, message, sizeof(message));
 	assert(!rc);
 	if (trace)

@@ -2,13 +2,12 @@
 /*
  * The environment of a simulated firmware instance: struct fw_port.
  *
- * What a MAC, a DMA engine and an operating system do for hardware: frames in and out, the
- * CRC32C and checksum of outgoing frames, memory of processes, interrupts. It is stricter than they
- * are: what only a defect of the firmware can cause (a gather list that does not add up, an
- * unaligned release, a mapping given back twice) ends the run with an assertion.
+ * It replaces the MAC, the DMA engine and the operating system: frames in and out, CRC32C and
+ * checksum of outgoing frames, process memory, interrupts. It is stricter than they are: errors
+ * that only a firmware defect can cause (an inconsistent gather list, an unaligned release, a
+ * mapping released twice) fail an assertion.
  *
- * Called by nic_fw from within fw_poll(), fw_cmd() and fw_client_detach(); calls
- * sim_link.c, sim_mem.c, sim_host.c. Contract: nic_fw/fw_port.h.
+ * Calls sim_link.c, sim_mem.c and sim_host.c. Contract: nic_fw/fw_port.h.
  */
 #include "sim_harness/sim_int.h"
 
@@ -29,7 +28,7 @@ enum {
 /* sim_config.wrap_soon: bits that are set in each half of a random number. */
 #define WRAP_ONES UINT64_C(0xffffffc0)
 
-/* Cuts a frame into segments of its own memory each, as a driver's buffer chain comes. */
+/* Divides a frame into separately allocated segments, like a driver's buffer chain. */
 static void split(struct sim_shard *shard, struct sim_pkt *pkt)
 {
 	struct sim *sim = shard->nic->sim;
@@ -76,7 +75,7 @@ static uint32_t rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 	struct sim_pkt *pkt, *seg;
 	uint32_t i;
 
-	/* The core has read no more (sim_cost.rx_ns). */
+	/* The core has not read more (sim_cost.rx_ns). */
 	if (shard->nic->sim->config.cost.rx_ns && n > shard->paid_rx)
 		n = shard->paid_rx;
 	for (i = 0; i < n && (pkt = shard->rx_head); i++) {
@@ -127,8 +126,7 @@ static void rx_release(void *ctx, void *cookie)
 	shard->nic->counts.frames_held--;
 }
 
-/* A page that does not come within the time that a core waits: drawn where it is asked for alone.
- */
+/* A page that is not available within a core's waiting time; drawn only if requested. */
 static bool host_is_busy(struct sim_shard *shard)
 {
 	return sim_prng_chance(&shard->port_prng, shard->nic->sim->config.host_busy_ppm);
@@ -164,7 +162,7 @@ static int host_write(void *ctx, uint32_t client, uint64_t addr, const void *src
 	return 0;
 }
 
-/* Where a piece of an outgoing frame goes, and the CRC32C so far. */
+/* Destination of the next piece of an outgoing frame, and the CRC32C so far. */
 struct gather {
 	uint8_t *at;
 	uint32_t left;
@@ -172,7 +170,7 @@ struct gather {
 	bool in_crc;
 };
 
-/* Copies one piece; 0 or -EFAULT. */
+/* Copies one piece. Returns 0 or -EFAULT. */
 static int gather_piece(struct sim_shard *shard, const struct fw_tx_frame *frame,
 			const struct fw_tx_seg *seg, struct gather *g)
 {
@@ -211,7 +209,10 @@ static int gather_piece(struct sim_shard *shard, const struct fw_tx_frame *frame
 	return 0;
 }
 
-/* The checksum of TCP: of all behind csum_start, with the pseudo header's sum in its place. */
+/*
+ * Computes the TCP checksum over everything from csum_start on, including the pseudo header's sum
+ * in its place.
+ */
 static void put_checksum(const struct fw_tx_frame *frame, uint8_t *data)
 {
 	uint32_t start = frame->csum_start;
@@ -266,7 +267,7 @@ static uint32_t tx_room(void *ctx)
 	return backlog < max ? max - backlog : 0;
 }
 
-/* Control frames and those to the NIC itself do not take room in the line's queue. */
+/* Control frames and frames to the NIC itself do not use the line's queue. */
 static uint32_t tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
 {
 	struct sim_shard *shard = ctx;
@@ -311,7 +312,7 @@ static void mem_unmap(void *ctx, uint32_t client, void *mapping)
 	(void)found;
 }
 
-/* Pages that hold nothing any more read as zeroes, as a fresh arena or BAR does. */
+/* Released pages read as zero, like those of a new arena or BAR. */
 static void release(uint8_t *base, size_t whole, uint8_t *addr, size_t bytes)
 {
 	assert(addr >= base && (size_t)(addr - base) <= whole &&
@@ -335,8 +336,9 @@ static uint64_t random64(void *ctx)
 	uint64_t x = sim_prng_next(&shard->port_prng);
 
 	/*
-	 * The low half, of which the firmware makes numbers that count up. The upper half makes
-	 * names (epochs, incarnations): of few values they would collide, as real ones do not.
+	 * Sets bits of the low half, from which the firmware derives counting numbers. The upper
+	 * half is used for identifiers (epochs, incarnations); with few values they would collide,
+	 * which real ones do not.
 	 */
 	if (shard->nic->sim->config.wrap_soon)
 		x |= WRAP_ONES;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * xoshiro256** and what is made from it; see sim_prng.h.
+ * xoshiro256** and derived functions; see sim_prng.h.
  *
- * The generator is written out here so that a seed means the same run on every machine and
- * with every libc. Called by all of sim_harness; calls nothing.
+ * The generator is implemented here so that a seed gives the same run on every machine and with
+ * every libc.
  */
 #include "sim_harness/sim_prng.h"
 
@@ -14,7 +14,7 @@ static uint64_t rotl(uint64_t x, int k)
 	return (x << k) | (x >> (64 - k));
 }
 
-/* splitmix64: spreads any seed, zero too, over the whole state. */
+/* splitmix64: spreads any seed, including 0, over the whole state. */
 static uint64_t splitmix(uint64_t *x)
 {
 	uint64_t z = (*x += UINT64_C(0x9e3779b97f4a7c15));
@@ -56,7 +56,7 @@ uint64_t sim_prng_below(struct sim_prng *prng, uint64_t bound)
 
 	if (!bound)
 		return 0;
-	/* Values past the last whole multiple of bound would make low results likelier. */
+	/* Rejects values beyond the last multiple of bound, which would favour low results. */
 	limit = UINT64_MAX - UINT64_MAX % bound;
 	do
 		x = sim_prng_next(prng);

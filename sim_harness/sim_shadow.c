@@ -2,8 +2,8 @@
 /*
  * Shadow memory; see sim_shadow.h.
  *
- * Holds stand in one list per shadow: there are some dozens at a time. A whole check sorts those
- * that allow a difference and compares what lies between them at memcmp's speed.
+ * Each shadow has one list of holds, with a few dozen entries. A full check sorts the holds that
+ * permit a difference and compares the memory between them at memcmp's speed.
  */
 #include "sim_harness/sim_shadow.h"
 
@@ -16,7 +16,7 @@ struct sim_shadow {
 	uint8_t *copy;
 	size_t bytes;
 	bool dead;
-	struct sim_hold holds; /* head */
+	struct sim_hold holds; /* list head */
 	uint32_t num_holds;
 };
 
@@ -59,7 +59,7 @@ const uint8_t *sim_shadow_at(const struct sim_shadow *shadow, size_t offset)
 	return shadow->copy + offset;
 }
 
-/* Some hold that conflicts with the use of a range; NULL: none. */
+/* Returns a hold that conflicts with this use of a range, or NULL. */
 static const struct sim_hold *conflict(const struct sim_shadow *shadow, size_t offset, size_t bytes,
 				       bool write)
 {
@@ -134,7 +134,9 @@ void sim_shadow_store(struct sim_shadow *shadow, size_t offset, const void *data
 	memcpy(shadow->copy + offset, data, bytes);
 }
 
-/* Whether [offset, offset + bytes) of memory is data; else where it is not. */
+/*
+ * Returns true if [offset, offset + bytes) of memory equals data; otherwise stores the difference.
+ */
 static bool same(const struct sim_shadow *shadow, size_t offset, const uint8_t *data, size_t bytes,
 		 struct sim_shadow_diff *diff)
 {
@@ -151,7 +153,7 @@ static bool same(const struct sim_shadow *shadow, size_t offset, const uint8_t *
 	return false;
 }
 
-/* What the hold allows now. */
+/* Checks memory against the values that the hold currently permits. */
 static bool within(const struct sim_hold *hold, struct sim_shadow_diff *diff)
 {
 	const struct sim_shadow *shadow = hold->shadow;

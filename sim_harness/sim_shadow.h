@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A shadow of a process's memory: what every byte must be.
+ * A shadow of a process's memory: the expected value of every byte.
  *
- * Bytes change in two ways only: the process stores (sim_shadow_store()), or an operation may
- * write a range and holds it as long as it is under way. In a held range each byte is the
- * old or the new one; everywhere else memory equals the shadow, always. So a write outside of
- * its range, a write that comes late and a write that does not come are all seen.
+ * Bytes change in only two ways: the process stores (sim_shadow_store()), or an operation may write
+ * a range, which it holds while outstanding. In a held range each byte has its old or its new
+ * value. Everywhere else memory always equals the shadow. Writes outside their range, late writes
+ * and missing writes are thus detected.
  *
- * Used by sim_wl_verbs*.c and tests/sim; calls nothing. One thread.
+ * One thread.
  */
 #ifndef WEFT_SIM_SHADOW_H
 #define WEFT_SIM_SHADOW_H
@@ -17,50 +17,50 @@
 #include <stdint.h>
 
 enum sim_hold_kind {
-	SIM_HOLD_READ,  /* an operation reads it: nobody may change it; may overlap others */
-	SIM_HOLD_KEEP,  /* nobody uses it: it must stay as it is */
-	SIM_HOLD_WRITE, /* each byte is old or fresh */
-	SIM_HOLD_ANY,   /* may become anything: a receive that is posted, an atomic's word */
+	SIM_HOLD_READ,  /* read by an operation: must not change; may overlap other reads */
+	SIM_HOLD_KEEP,  /* unused: must not change */
+	SIM_HOLD_WRITE, /* each byte has its old or its new value */
+	SIM_HOLD_ANY,   /* arbitrary content: a posted receive, the word of an atomic */
 };
 
 struct sim_shadow;
 
 /* A range that an operation uses. */
 struct sim_hold {
-	struct sim_hold *next, *prev; /* of the shadow */
+	struct sim_hold *next, *prev; /* list of the shadow */
 	struct sim_shadow *shadow;
 	size_t offset, bytes;
 	enum sim_hold_kind kind;
-	const uint8_t *fresh; /* WRITE: the new bytes; must stay until the hold ends */
-	const void *user;     /* the holder's own */
+	const uint8_t *fresh; /* WRITE: the new bytes; must stay valid until the hold ends */
+	const void *user;     /* owned by the holder */
 };
 
-/* What was found wrong. */
+/* A detected difference. */
 struct sim_shadow_diff {
 	size_t offset;
 	uint8_t is, expected;
-	const void *user; /* of the hold that does not allow it; NULL: there is none */
+	const void *user; /* of the hold that does not permit it; NULL: none */
 };
 
-/* Shadows mem, whose content now is what it must be. NULL: out of memory. */
+/* Creates a shadow of mem, whose current content is the expected one. NULL: out of memory. */
 struct sim_shadow *sim_shadow_new(uint8_t *mem, size_t bytes);
-/* With all its holds. */
+/* Also frees its holds. */
 void sim_shadow_free(struct sim_shadow *shadow);
-/* The memory is gone, or nobody can say any more what it holds: every check passes from now on. */
+/* The memory was freed, or its content is unknown: every check passes from now on. */
 void sim_shadow_dead(struct sim_shadow *shadow);
 
-/* The expected bytes from offset on. */
+/* Returns the expected bytes from offset on. */
 const uint8_t *sim_shadow_at(const struct sim_shadow *shadow, size_t offset);
 
-/* Whether a new hold would not conflict: reads with reads may overlap, nothing else. */
+/* Returns true if a new hold would not conflict: only reads may overlap reads. */
 bool sim_shadow_free_range(const struct sim_shadow *shadow, size_t offset, size_t bytes,
 			   bool write);
 
-/* The lowest offset in [low, high) at which so many bytes are free; high: there is none. */
+/* Returns the lowest offset in [low, high) with this many free bytes; high: there is none. */
 size_t sim_shadow_find(const struct sim_shadow *shadow, size_t low, size_t high, size_t bytes,
 		       bool write);
 
-/* Takes a range, which must be free for it. bytes 0: NULL, and nothing is held. */
+/* Holds a range, which must be free for it. bytes 0: returns NULL and holds nothing. */
 struct sim_hold *sim_shadow_hold(struct sim_shadow *shadow, size_t offset, size_t bytes,
 				 enum sim_hold_kind kind, const uint8_t *fresh);
 
@@ -68,21 +68,24 @@ struct sim_hold *sim_shadow_hold(struct sim_shadow *shadow, size_t offset, size_
 void sim_shadow_store(struct sim_shadow *shadow, size_t offset, const void *data, size_t bytes);
 
 /*
- * The operation is complete: memory must be data (hold->bytes of it), which the shadow becomes.
- * Ends the hold. False: it is not, *diff says where. NULL holds are fine here and below.
+ * The operation has completed: memory must equal data (hold->bytes of it), which becomes the
+ * expected content. Ends the hold. Returns false with *diff if it differs. Here and below, NULL
+ * holds are permitted.
  */
 bool sim_shadow_settle(struct sim_hold *hold, const uint8_t *data, struct sim_shadow_diff *diff);
 
 /*
- * The operation ended in a way that says nothing about its effect, and nothing of it can come any
- * more: the shadow becomes what memory is, as far as the hold allows it. Ends the hold.
+ * The operation ended with an unknown effect and can have no further one: the shadow takes over the
+ * memory's content, as far as the hold permits. Ends the hold.
  */
 bool sim_shadow_adopt(struct sim_hold *hold, struct sim_shadow_diff *diff);
 
-/* A write that is complete, and is now read by another operation of its flow. As settle. */
+/*
+ * Converts a completed write to a read of the next operation in its flow. As sim_shadow_settle().
+ */
 bool sim_shadow_to_read(struct sim_hold *hold, struct sim_shadow_diff *diff);
 
-/* Ends a hold without looking: of a read. */
+/* Ends a hold without a check, for reads. */
 void sim_shadow_release(struct sim_hold *hold);
 
 /* Compares all memory with the shadow. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The soak: runs drawn from one seed after another, each in a child process, until told to
- * stop.
+ * The soak: draws runs from one seed after another and executes each in a child process until
+ * stopped.
  *
- * A child plays one plan and leaves its outcome in memory shared with its parent; what it
- * prints comes through a pipe. A child that dies of a signal, or of a sanitizer's exit, or
- * that uses up its processor time, has failed as well as one whose checks did not hold. Each
- * failure is printed with the command that repeats it. Called by sim_main.c; calls sim_play().
+ * A child executes one plan and stores its outcome in memory shared with its parent; its output
+ * goes through a pipe. A child that is killed by a signal, exits through a sanitizer, or exceeds
+ * its processor time counts as failed, like one with a failed check. Each failure is printed with
+ * the command that repeats it. Calls sim_play().
  */
 #include "sim_harness/sim_plan.h"
 
@@ -27,17 +27,17 @@
 #include <unistd.h>
 
 enum {
-	SAID_BYTES = 16384, /* of a child's output that is kept: the first */
-	WALL_FACTOR = 4,    /* a child may take so many times its processor time */
-	PROGRESS_MS = 500,  /* between lines on a terminal */
+	SAID_BYTES = 16384, /* kept from the start of a child's output */
+	WALL_FACTOR = 4,    /* limit of wall-clock time, as a multiple of the processor time */
+	PROGRESS_MS = 500,  /* interval of progress lines on a terminal */
 	SHOWN_LINES = 12,   /* of the output of a run that died */
 	MESSAGE_BYTES = 320,
 	ORACLE_BYTES = 24,
 };
 
 struct job {
-	pid_t pid; /* 0: none */
-	int out;   /* what the child prints; -1: closed */
+	pid_t pid; /* 0: unused */
+	int out;   /* the child's output; -1: closed */
 	uint64_t seed;
 	double begin_s;
 	bool hung;
@@ -53,12 +53,12 @@ struct soak {
 	double begin_s;
 	uint64_t started, runs, failures;
 	uint64_t virtual_ns, events, drained_max_ns;
-	FILE *json; /* NULL: none asked for */
+	FILE *json; /* NULL: not requested */
 	struct sim_tally tally;
 	struct job *jobs;
 };
 
-/* Set by SIGINT and SIGTERM; nothing else is safe there. */
+/* Set by SIGINT and SIGTERM; nothing else is async-signal-safe here. */
 static volatile sig_atomic_t interrupted;
 
 static void on_signal(int number)
@@ -75,14 +75,16 @@ static double now_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* In the child: never returns. */
+/* Runs in the child; never returns. */
 static void child(const struct soak *soak, struct job *job, int out)
 {
 	struct rlimit cpu = {soak->opts->hang_seconds, soak->opts->hang_seconds + 1};
 	struct rlimit core = {0, 0};
 	struct sim_plan plan;
 
-	/* Ctrl+C goes to all processes of a terminal: the parent decides what becomes of us. */
+	/*
+	 * Ctrl+C is sent to all processes of a terminal: the parent decides whether the child ends.
+	 */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -124,7 +126,7 @@ static bool start(struct soak *soak, struct job *job)
 	return true;
 }
 
-/* Takes what the child printed; false when it has closed its end. */
+/* Reads the child's output. Returns false when the child has closed its end. */
 static bool listen_to(struct job *job)
 {
 	char rest[4096];
@@ -139,7 +141,10 @@ static bool listen_to(struct job *job)
 	return n > 0;
 }
 
-/* The line of a child's output that holds what; cut at its end. False: none. */
+/*
+ * Finds the line of a child's output that contains what, truncated to fit. Returns false if there
+ * is none.
+ */
 static bool find_line(const char *said, const char *what, char *line, size_t bytes)
 {
 	const char *at = strstr(said, what), *begin = at;
@@ -152,7 +157,7 @@ static bool find_line(const char *said, const char *what, char *line, size_t byt
 	return true;
 }
 
-/* What is wrong with a run that has ended; false: nothing. */
+/* Describes the failure of a finished run. Returns false if it did not fail. */
 static bool verdict(struct soak *soak, const struct job *job, int status, char *oracle,
 		    char *message)
 {
@@ -196,7 +201,7 @@ static bool verdict(struct soak *soak, const struct job *job, int status, char *
 	return true;
 }
 
-/* The first lines that a run printed before it died, or all where they are few. */
+/* Prints the first lines of a run's output before it died. */
 static void show_said(const struct job *job)
 {
 	const char *at = job->said;
@@ -212,7 +217,9 @@ static void show_said(const struct job *job)
 		printf("    ...\n");
 }
 
-/* Processor time that all children which ended have used: the same on a busy machine. */
+/*
+ * Returns the processor time of all finished children, which does not depend on the machine's load.
+ */
 static double used_s(void)
 {
 	struct rusage used;
@@ -222,7 +229,7 @@ static double used_s(void)
 	       (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
 }
 
-/* A string as JSON has it. */
+/* Writes a string in JSON syntax. */
 static void json_string(FILE *f, const char *text)
 {
 	fputc('"', f);
@@ -293,7 +300,7 @@ static void end(struct soak *soak, struct job *job)
 	}
 }
 
-/* A run that was cut off says nothing. */
+/* Stops a run; it has no result. */
 static void abandon(struct job *job)
 {
 	kill(job->pid, SIGKILL);
@@ -324,7 +331,7 @@ static void progress(struct soak *soak, double *next_s)
 	fflush(stdout);
 }
 
-/* Waits until some child says something or a while has gone by. */
+/* Waits until a child has output or some time has passed. */
 static void attend(struct soak *soak)
 {
 	struct pollfd fds[256];
@@ -360,7 +367,7 @@ static bool busy(const struct soak *soak)
 	return false;
 }
 
-/* Until told to stop, or until all runs that were asked for are over. */
+/* Runs until stopped or all requested runs have finished. */
 static bool run_all(struct soak *soak)
 {
 	double next_s = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How many runs of each workload a soak has borne since the last one that failed, over many soaks.
+ * Number of runs of each workload since its last failure, over several soaks.
  *
- * The record is a text file of lines "workload runs". A run that fails begins its workload's count
- * anew. Calls libc.
+ * The record is a text file of lines "workload runs". A failure resets its workload's count. Calls
+ * libc.
  */
 #include "sim_harness/sim_plan.h"
 
@@ -33,7 +33,7 @@ int sim_tally_load(struct sim_tally *tally, const char *path)
 	memset(tally, 0, sizeof(*tally));
 	if (!f)
 		return errno == ENOENT ? 0 : -errno;
-	/* A workload that is no more is forgotten. */
+	/* Removed workloads are dropped. */
 	while (fscanf(f, "%31s %" SCNu64, name, &runs) == 2) {
 		uint32_t i = index_of(name);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The trace of a simulation: one line per event of the firmware.
+ * Trace of a simulation: one line per event of the firmware.
  *
- *	   12.345678 weft0/0 RD_TX      qpn=0x001 wr_id=5 psn=77
+ * 	12.345678 weft0/0 RD_TX      qpn=0x001 wr_id=5 psn=77
  *
- * The time is the simulation's, in microseconds, so that lines of all NICs sort. Called by
- * fw_trace() in nic_fw through fw_set_trace(); the events and the names of their arguments are
- * shared_defs/trace_events.h's.
+ * The time is the simulation's, in microseconds, so that lines of all NICs can be sorted.
+ * fw_trace() in nic_fw calls it through fw_set_trace(). shared_defs/trace_events.h defines the
+ * events and their arguments.
  */
 #include "sim_harness/sim_int.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workload alltoall: every NIC sends one message to every other, so that each has a session with
- * each.
+ * Workload alltoall: every NIC sends one message to every other, so that each pair has a session.
  *
- * Every process keeps a few requests under way, to its next neighbours first, so that no NIC is
- * everybody's target at one time. A message names its sender and carries a pattern; the
- * receiver checks it, and that it comes once. The work is fixed: however long the run is,
- * it ends when all messages are there. The figures are sessions, virtual time, and what the
- * process that runs it has needed of memory is printed by sim_play.c.
+ * Every process keeps a few requests outstanding, to its next neighbours first, so that no NIC is
+ * the target of all others at once. A message contains its sender and a pattern; the receiver
+ * checks it, and that it arrives once. The work is fixed: the run ends when all messages have
+ * arrived. The results are sessions and virtual time; sim_play.c prints the memory that the process
+ * used.
  */
 #include "sim_harness/wl/sim_workload.h"
 
@@ -21,27 +20,27 @@ enum {
 	P_NICS,
 	P_BYTES,
 	P_DEPTH,
-	REAP_NS = 1000, /* from the interrupt until the process looks */
+	REAP_NS = 1000, /* delay from the interrupt until the process polls */
 	RECVS = 32,
 	SQ_SPARE = 8,
 	WR_RECV = 1u << 30, /* wr_id of the first receive */
-	HEAD_BYTES = 4,     /* the sender, in front of the pattern */
+	HEAD_BYTES = 4,     /* the sender, before the pattern */
 };
 
 struct all_end {
 	struct sim_run *run;
 	struct sim_end end;
-	struct weft_ah **ah; /* of the peers by distance, less one */
-	uint64_t *seen;      /* a bit for each sender heard */
+	struct weft_ah **ah; /* of the peers, by distance minus 1 */
+	uint64_t *seen;      /* one bit per sender received from */
 	uint32_t index;
 	uint32_t posted, done, received;
-	uint64_t idle; /* a bit for each place of a message that is not under way */
+	uint64_t idle; /* one bit per free message slot */
 	bool step_due;
 };
 
 struct all {
 	uint32_t num, bytes, depth;
-	uint64_t last_ns; /* when the last message came */
+	uint64_t last_ns; /* arrival of the last message */
 	struct all_end *ends;
 };
 
@@ -60,7 +59,7 @@ static uint32_t nics(const uint64_t *param)
 static void config(const uint64_t *param, struct sim_config *c)
 {
 	(void)param;
-	/* Requests that reach everybody would be a thousand times as many frames as all else. */
+	/* Flooded requests would be a thousand times as many frames as all others. */
 	c->arp_direct = true;
 }
 
@@ -74,7 +73,7 @@ static size_t recv_offset(const struct all *st, uint32_t r)
 	return (size_t)(st->depth + r) * st->bytes;
 }
 
-/* False: the send queue is full, behind a request that takes its time. */
+/* Returns false if the send queue is full behind a slow request. */
 static bool post_next(struct all *st, struct all_end *e)
 {
 	uint32_t slot = (uint32_t)__builtin_ctzll(e->idle);
@@ -153,7 +152,7 @@ static void step(struct sim *sim, void *ctx, uint64_t arg)
 	e->step_due = false;
 	if (e->run->failure[0] || e->run->closed)
 		return;
-	/* arg: an interrupt came, so that there is an event to take. */
+	/* arg: an interrupt arrived, so there is an event to take. */
 	if (arg && !weft_get_cq_event(e->end.channel, &cq, NULL))
 		weft_ack_cq_events(cq, 1);
 	for (rounds = 0; rounds < 2; rounds++) {
@@ -193,7 +192,7 @@ static int open_end(struct sim_run *run, uint32_t i)
 	e->seen = calloc((st->num + 63) / 64, sizeof(*e->seen));
 	assert(e->ah && e->seen);
 	e->idle = st->depth == 64 ? UINT64_MAX : (UINT64_C(1) << st->depth) - 1;
-	/* Places in the send queue are retired in order: one slow peer must not fill it. */
+	/* Send queue slots are retired in order: a single slow peer must not fill the queue. */
 	attr.max_wr = SQ_SPARE * st->depth > RECVS ? SQ_SPARE * st->depth : RECVS;
 	attr.bytes = (size_t)(st->depth + RECVS) * st->bytes;
 	rc = sim_end_open(&e->end, sim_nic_at(run->sim, i), &attr);

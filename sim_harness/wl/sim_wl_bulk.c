@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workloads incast and outcast: as much as goes through, and how much that is.
+ * Workloads incast and outcast: measure maximum throughput.
  *
- * incast: NICs 1 to N send long messages to NIC 0 without a pause, so that the switch's queue
- * towards it is the bottleneck. outcast: NIC 0 sends to NICs 1 to N, which share its own output
- * queue. Each message names its flow and number and carries a pattern; the receiver checks all
- * of it. What was received while work was posted becomes the figures: goodput as a share of
- * the line and of what headers leave of it, the slowest window, Jain's index over the flows
- * (Jain, Chiu, Hawe 1984), drops and retransmissions.
+ * incast: NICs 1 to N send long messages to NIC 0 without pause, so that the switch's queue towards
+ * it is the bottleneck. outcast: NIC 0 sends to NICs 1 to N, which share its output queue. Each
+ * message contains its flow, its number and a pattern; the receiver checks all of it. Data received
+ * while work was posted gives the results: goodput as a share of the line rate and of the rate
+ * without headers, the slowest window, Jain's index over the flows (Jain, Chiu, Hawe 1984), drops
+ * and retransmissions.
  */
 #include "sim_harness/wl/sim_workload.h"
 
@@ -37,15 +37,15 @@ enum {
 };
 
 enum {
-	ETH_GAP_BYTES = 24,  /* preamble, frame check sequence, gap between frames */
-	WINDOW_NS = 5000000, /* of the slowest window */
-	WINDOWS_MAX = 4096,  /* windows looked at */
-	REAP_NS = 1000,      /* from the interrupt until the process looks */
+	ETH_GAP_BYTES = 24,  /* preamble, frame check sequence, inter-frame gap */
+	WINDOW_NS = 5000000, /* length of a window */
+	WINDOWS_MAX = 4096,  /* windows recorded */
+	REAP_NS = 1000,      /* delay from the interrupt until the process polls */
 	WR_RECV = 1u << 30,  /* wr_id of the first receive */
-	HEAD_BYTES = 8,      /* flow and number, in front of the pattern */
+	HEAD_BYTES = 8,      /* flow and number, before the pattern */
 	MAX_WR = 8192,
 	FAR_TIMES = 10,
-	TOOK_MAX = 1 << 20, /* durations of requests that are kept */
+	TOOK_MAX = 1 << 20, /* request durations recorded */
 	SQ_SPARE = 8,       /* requests that may complete before an older one */
 };
 
@@ -53,7 +53,7 @@ struct bulk_flow {
 	struct weft_ah *ah;
 	uint32_t sent, received;
 	uint64_t bytes;     /* received in time */
-	uint64_t *begun_ns; /* of each request under way; 0: none */
+	uint64_t *begun_ns; /* per outstanding request; 0: none */
 };
 
 struct bulk_end {
@@ -69,11 +69,11 @@ struct bulk {
 	bool incast;
 	uint32_t num, depth, bytes;
 	struct bulk_flow *flow;
-	struct bulk_end *ends; /* one for each NIC */
+	struct bulk_end *ends; /* one per NIC */
 	uint64_t under_way;
-	uint64_t window[WINDOWS_MAX]; /* bytes received */
+	uint64_t window[WINDOWS_MAX]; /* bytes received per window */
 	uint64_t late_ns;             /* the longest request */
-	uint64_t *took_ns;            /* of requests in time */
+	uint64_t *took_ns;            /* durations of requests that completed in time */
 	uint32_t num_took;
 };
 
@@ -120,7 +120,7 @@ static struct bulk_end *sink(struct bulk *b, uint32_t flow)
 	return &b->ends[b->incast ? 0 : flow + 1];
 }
 
-/* Where a flow's request stands in its source's buffer. */
+/* Returns the offset of a flow's request in its source's buffer. */
 static size_t send_offset(const struct bulk *b, uint32_t flow, uint32_t slot)
 {
 	return ((size_t)(b->incast ? 0 : flow) * b->depth + slot) * b->bytes;
@@ -131,13 +131,13 @@ static size_t recv_offset(const struct bulk *b, const struct bulk_end *e, uint32
 	return e->recv_at + (size_t)r * b->bytes;
 }
 
-/* Whether this sender is one of so many per cent, which are spread over all. */
+/* Returns true for the given percentage of senders, spread over all. */
 static bool is_one_of(const struct bulk *b, uint32_t flow, uint64_t percent)
 {
 	return (flow + 1) * percent / 100 > flow * percent / 100 && b->num > 1;
 }
 
-/* When what comes begins to count. */
+/* Returns the time from which received data counts. */
 static uint64_t measured_ns(const struct sim_run *run)
 {
 	return run->begin_ns + (run->param[P_WARM_US] + run->param[P_IDLE_US]) * 1000;
@@ -260,7 +260,7 @@ static void handle(struct bulk_end *e, const struct weft_wc *wc)
 		post(b, f, slot);
 }
 
-/* Takes all completions, arms the CQ, and looks again. */
+/* Takes all completions, arms the CQ, and checks again. */
 static void reap(struct sim *sim, void *ctx, uint64_t arg)
 {
 	struct bulk_end *e = ctx;
@@ -307,13 +307,13 @@ static int open_end(struct sim_run *run, uint32_t i)
 
 	e->run = run;
 	e->index = i;
-	/* As many receives as messages may come: that none waits for one is not measured here. */
+	/* Enough receives for all messages: waiting for receives is not measured here. */
 	e->num_recvs = sends ? 1 : (alone ? b->num : 1) * b->depth + 1;
 	if (e->num_recvs > MAX_WR)
 		e->num_recvs = MAX_WR;
 	if (requests > MAX_WR)
 		return -EINVAL;
-	/* Slots of a send queue are retired in order: a slow flow must not fill it. */
+	/* Send queue slots are retired in order: a slow flow must not fill the queue. */
 	attr.max_wr = requests * SQ_SPARE < MAX_WR ? requests * SQ_SPARE : MAX_WR;
 	if (attr.max_wr < e->num_recvs)
 		attr.max_wr = e->num_recvs;
@@ -361,7 +361,7 @@ static int start(struct sim_run *run, bool incast)
 	for (i = 0; i <= b->num && !rc; i++)
 		rc = open_end(run, i);
 	for (i = 0; i < b->num; i++) {
-		/* Half of a way is the line's at either end. */
+		/* Half of the path's latency belongs to the line at each end. */
 		if (is_one_of(b, i, run->param[P_FAR]))
 			sim_nic_link(sim_nic_at(run->sim, i + 1))->latency_ns *= 2 * FAR_TIMES - 1;
 	}
@@ -372,7 +372,7 @@ static int start(struct sim_run *run, bool incast)
 		    sim_end_ah(&source(b, i)->end, sim_nic_at(run->sim, sink(b, i)->index));
 		rc = b->flow[i].ah ? 0 : -errno;
 	}
-	/* All at once: that is what makes an incast. */
+	/* All start at once, which makes an incast. */
 	for (i = 0; i < b->num && !rc; i++) {
 		if (!is_one_of(b, i, run->param[P_LATE]))
 			sim_at(run->sim, sim_now_ns(run->sim), begin, run, i);
@@ -407,7 +407,10 @@ static bool quiet(struct sim_run *run)
 	return !b->under_way;
 }
 
-/* What headers and gaps leave of the line for messages of this length, in per cent. */
+/*
+ * Returns the share of the line rate that headers and gaps leave for messages of this length, in
+ * per cent.
+ */
 static double ideal_percent(const struct sim_run *run)
 {
 	uint32_t head = sizeof(struct wire_ip) + sizeof(struct wire_udp) +

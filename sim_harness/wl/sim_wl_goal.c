@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workload goal: collectives of random shape whose outcome is known beforehand.
+ * Workload goal: random collectives with known results.
  *
- * Processes on all NICs, several on some, are ranks of communicators that overlap. Each
- * communicator has a few programs (sim_goal_plan.c) that its ranks run one after another, some
- * ahead of others, several at a time; after a number of runs each rank destroys its communicator
- * and makes the next one, whether the others are there yet or not. Processes and NICs may die.
- * Oracles: every byte of every buffer after each run; every run ends, with success unless somebody
- * of that communicator has died; at the end the NICs are empty.
+ * Processes on all NICs, several on some, are ranks of overlapping communicators. Each communicator
+ * has a few programs (sim_goal_plan.c) that its ranks run one after another, some ahead of others,
+ * several at a time. After a number of runs each rank destroys its communicator and creates the
+ * next one, whether or not the others have arrived. Processes and NICs may die. Checks: every byte
+ * of every buffer after each run; every run ends, successfully unless a rank of that communicator
+ * has died; at the end the NICs are empty.
  */
 #include <assert.h>
 #include <errno.h>
@@ -21,14 +21,17 @@
 
 enum {
 	GW_COMMS = 3,
-	GW_PROGRAMS = 3, /* of a communicator; so many runs of it may be in flight */
-	GW_AHEAD = 6,    /* runs that a rank may be ahead of the slowest */
+	GW_PROGRAMS = 3, /* per communicator; also the limit of its runs in flight */
+	GW_AHEAD = 6,    /* runs by which a rank may lead the slowest */
 	GW_PROCS = 16,
 	GW_RANGES = GP_OPS * 3,
 	GW_POOL_BYTES = 1 << 20,
 };
 
-/* Nobody is watched for a receive from any rank: where that one has died, time ends the run. */
+/*
+ * A receive from any rank watches no particular peer: if its sender has died, this time-out ends
+ * the run.
+ */
 #define GW_TIMEOUT_NS UINT64_C(3000000000)
 
 struct gw_proc {
@@ -40,13 +43,13 @@ struct gw_proc {
 	bool mapped, dead, closed;
 };
 
-/* A program as one rank runs it. */
+/* A program as run by one rank. */
 struct gw_part {
 	uint8_t *buf;
 	struct weft_mr *mr;
 	uint32_t schedule;
-	uint32_t run;    /* the library's */
-	uint32_t number; /* of the run in flight */
+	uint32_t run;    /* the library's handle */
+	uint32_t number; /* number of the run in flight */
 	bool busy;
 };
 
@@ -54,18 +57,18 @@ struct gw_member {
 	struct gw_proc *proc;
 	struct gw_part part[GW_PROGRAMS];
 	struct weft_mr *pool;
-	uint32_t comm; /* the library's */
+	uint32_t comm; /* the library's handle */
 	bool joined;
 	uint32_t generation, started, finished;
 };
 
 struct gw_comm {
-	uint32_t num, life; /* runs of a generation */
+	uint32_t num, life; /* runs per generation */
 	uint32_t num_programs, eager_bytes;
 	bool broken; /* a rank has died */
 	struct gp program[GW_PROGRAMS];
 	struct gw_member member[GP_RANKS];
-	/* what is still to be done once the workload stops */
+	/* remaining work once the workload stops */
 	bool target_set;
 	uint32_t last_generation, last_run;
 };
@@ -76,7 +79,7 @@ struct gw {
 	struct gw_proc proc[GW_PROCS];
 	uint32_t num_procs, num_comms;
 	struct gw_comm comm[GW_COMMS];
-	struct sim_nic *doomed; /* somebody on it dies at the next step */
+	struct sim_nic *doomed; /* a process on it dies at the next step */
 	enum sim_fault_event doom;
 };
 
@@ -92,7 +95,7 @@ static uint32_t index_of(const struct gw *gw, const struct gw_member *m)
 	return (uint32_t)(m->proc - gw->proc);
 }
 
-/* A call of the library that may not fail while the process lives. */
+/* Fails the run if a library call of a live process fails. */
 static bool must(struct gw *gw, const struct gw_member *m, const char *what, int rc)
 {
 	if (rc && !m->proc->dead && !sim_proc_dead(m->proc->proc) && !gw->run->failure[0])
@@ -101,8 +104,7 @@ static bool must(struct gw *gw, const struct gw_member *m, const char *what, int
 	return !rc;
 }
 
-/* ---- joining and leaving -----------------------------------------------------------------------
- */
+/* ---- joining and leaving --------------------------------------------------------------------- */
 
 static bool load(struct gw *gw, struct gw_comm *c, struct gw_member *m, uint32_t p)
 {
@@ -160,10 +162,12 @@ static void leave(struct gw *gw, struct gw_member *m)
 		m->generation++;
 }
 
-/* ---- runs -------------------------------------------------------------------------------------
- */
+/* ---- runs ----------------------------------------------------------------------------------- */
 
-/* What a run may end with: where a rank has died, its loss may be told, or not concern it. */
+/*
+ * Returns true for legal statuses of a run: if a rank has died, its loss may be reported or may not
+ * concern the run.
+ */
 static bool may_end(const struct gw_comm *c, uint32_t status)
 {
 	if (status == HW_GOAL_OK)
@@ -230,7 +234,7 @@ static void start_run(struct gw *gw, struct gw_comm *c, struct gw_member *m)
 	part->number = m->started++;
 }
 
-/* Which run is the last: what somebody has begun, all must do. */
+/* Determines the last run: all ranks must execute every run that one has begun. */
 static void set_target(struct gw_comm *c)
 {
 	uint32_t i;
@@ -252,7 +256,7 @@ static uint32_t runs_to_do(const struct gw_comm *c, const struct gw_member *m)
 {
 	uint32_t most = 0, i;
 
-	/* Nobody begins anything new; what was begun by one is begun by all. */
+	/* No rank begins a new run; runs begun by one rank are begun by all. */
 	for (i = 0; c->broken && i < c->num; i++)
 		if (c->member[i].joined && c->member[i].generation == m->generation &&
 		    c->member[i].started > most)
@@ -293,8 +297,7 @@ static void step_member(struct gw *gw, struct gw_comm *c, struct gw_member *m)
 	}
 }
 
-/* ---- death -------------------------------------------------------------------------------------
- */
+/* ---- death ---------------------------------------------------------------------------------- */
 
 static void bury(struct gw *gw, struct gw_proc *proc)
 {
@@ -331,7 +334,7 @@ static void die(struct gw *gw)
 		sim_nic_kill(nic);
 }
 
-/* Taken at the next step: a blocking call may be under way now. */
+/* Handled at the next step: a blocking call may be in progress now. */
 static void on_fault(void *ctx, enum sim_fault_event event, struct sim_nic *nic)
 {
 	struct gw *gw = ctx;
@@ -340,8 +343,7 @@ static void on_fault(void *ctx, enum sim_fault_event event, struct sim_nic *nic)
 	gw->doom = event;
 }
 
-/* ---- the workload
- * -------------------------------------------------------------------------------- */
+/* ---- the workload --------------------------------------------------------------------------- */
 
 static void step(struct sim *sim, void *ctx, uint64_t arg)
 {
@@ -372,7 +374,7 @@ static int start_proc(struct gw *gw, uint32_t i, struct sim_nic *nic)
 	struct gw_proc *p = &gw->proc[i];
 
 	p->proc = sim_proc_new(nic, "rank");
-	/* What libweft allocates for itself is reached unmapped. */
+	/* The NIC accesses memory allocated by libweft without mapping it. */
 	sim_proc_any_memory(p->proc);
 	p->mapped = sim_prng_below(&gw->prng, 3) != 0;
 	p->context = sim_open(p->proc);
@@ -408,7 +410,7 @@ static int start_member(const struct gw_comm *c, struct gw_member *m)
 	return 0;
 }
 
-/* Ranks are drawn from all processes, each at most once. */
+/* Draws ranks from all processes, each at most once. */
 static int start_comm(struct gw *gw, struct gw_comm *c)
 {
 	static const uint32_t eager[] = {0, 256, 2048, 8192};

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workload hostile: honest processes on a network where somebody forges frames.
+ * Workload hostile: honest processes on a network with a forger.
  *
- * Forged datagrams have a right CRC (fault "forge"), so that nothing that arrives can be
- * believed: messages are taken, lost or made up, requests end with any status. What must hold all
- * the same: every request ends, once, when the forger is silent, for who sees all packets can
- * acknowledge what did not come; every receive ends at most once, no byte changes that no right was
- * given for, and nothing is left in the NICs when the processes are gone. Each
- * process has a window that peers may write, in the middle of memory that they may not:
- * unregistered bytes on both sides, a region for reading only, one for local use only. One more
- * process lets its CQ run over, and those of sim_wl_hostile_cm.c misuse connections.
+ * Forged datagrams have a correct CRC (fault "forge"), so no arriving packet can be trusted:
+ * messages may be lost, altered or invented, and requests may end with any status. The following
+ * must hold nevertheless. Every request ends exactly once after the forger has stopped; an attacker
+ * who sees all packets can acknowledge lost ones, so its status is not checked. Every receive ends
+ * at most once. No byte changes without a corresponding right. Nothing is left in the NICs when the
+ * processes are gone. Each process has a window that peers may write, within memory that they may
+ * not: unregistered bytes on both sides, a read-only region, and a region for local use. A further
+ * process lets its CQ overrun, and the processes of sim_wl_hostile_cm.c misuse connections.
  */
 #include "sim_harness/wl/sim_wl_hostile.h"
 
@@ -25,7 +25,7 @@
 
 enum {
 	PAGE = 4096,
-	/* Layout of the memory under watch. The edges of regions lie within pages. */
+	/* Layout of the checked memory. The edges of regions lie within pages. */
 	WINDOW_AT = PAGE + 24,
 	WINDOW_BYTES = 4 * PAGE - 56,
 	READ_ONLY_AT = 6 * PAGE + 16,
@@ -33,7 +33,7 @@ enum {
 	LOCAL_AT = 8 * PAGE + 8,
 	LOCAL_BYTES = PAGE - 24,
 	WATCHED_BYTES = 10 * PAGE,
-	/* Buffers of requests and receives; nothing is expected of what they hold. */
+	/* Buffers of requests and receives; their content is not checked. */
 	SLOTS = 16,
 	SLOT_BYTES = 16384,
 	RECVS = 32,
@@ -44,7 +44,7 @@ enum {
 	SLEEPER_SENDS = 48,
 };
 
-/* Answers that do not come are waited for half a minute (nic_fw/dgram/rd.h, RD_ANSWER_LOOKS). */
+/* A missing response is awaited for half a minute (nic_fw/dgram/rd.h, RD_ANSWER_LOOKS). */
 #define DRAIN_NS UINT64_C(100000000000)
 
 struct hostile {
@@ -52,14 +52,14 @@ struct hostile {
 	struct sim_end end;
 	uint32_t index;
 	bool ud;
-	bool dead; /* its QP took an error: nothing more is posted */
+	bool dead; /* its QP had an error: no further posts */
 	uint8_t *watched;
-	uint8_t *copy; /* of watched, as it was */
+	uint8_t *copy; /* original content of watched */
 	struct weft_mr *window, *read_only, *local;
 	struct weft_ah *ah[PEERS_MAX];
 	uint32_t num_peers;
-	uint32_t busy;       /* bit per slot */
-	uint64_t recvs_open; /* bit per receive */
+	uint32_t busy;       /* one bit per slot */
+	uint64_t recvs_open; /* one bit per receive */
 	struct sim_prng prng;
 };
 
@@ -73,9 +73,9 @@ static const struct sim_param params[] = {
 };
 
 struct hostile_state {
-	uint32_t num; /* NICs; two processes on each: RD, UD */
+	uint32_t num; /* number of NICs; two processes on each: RD, UD */
 	struct hostile *all;
-	struct sim_end sleeper; /* never polls, and its CQ is too small */
+	struct sim_end sleeper; /* never polls, with a CQ that is too small */
 	struct rogues *rogues;  /* NULL: none */
 };
 
@@ -100,7 +100,7 @@ static void post_recv(struct hostile *a, uint32_t r)
 	a->recvs_open |= UINT64_C(1) << r;
 }
 
-/* Any operation; within the peer's rights, for it is the wire that is hostile. */
+/* Draws any operation within the peer's rights: only the network is hostile. */
 static void draw_request(struct hostile *a, struct hostile *to, struct weft_send_wr *wr,
 			 struct weft_sge *sge)
 {
@@ -120,7 +120,7 @@ static void draw_request(struct hostile *a, struct hostile *to, struct weft_send
 		    sim_prng_below(&a->prng, 2);
 	wr->rkey = read_only ? to->read_only->rkey : to->window->rkey;
 	wr->remote_addr = (uintptr_t)to->watched + (read_only ? READ_ONLY_AT : WINDOW_AT);
-	/* Often at the very end, where a forged offset or length leads out of the window. */
+	/* Often at the very end, where a forged offset or length exceeds the window. */
 	room = WINDOW_BYTES - sge->bytes;
 	if (!read_only)
 		wr->remote_addr +=
@@ -154,7 +154,10 @@ static void post_send(struct hostile *a)
 	a->busy |= 1u << slot;
 }
 
-/* Takes a completion off what is open; one that is not open has ended twice, or never was. */
+/*
+ * Accounts for a completion. A request that is not outstanding has completed twice or never
+ * existed.
+ */
 static void handle(struct hostile *a, const struct weft_wc *wc)
 {
 	uint64_t id = wc->wr_id;
@@ -205,7 +208,7 @@ static void check_watched(struct hostile *a)
 static void step(struct sim *sim, void *ctx, uint64_t arg)
 {
 	struct hostile *a = ctx;
-	/* Then it waits for what may take seconds. */
+	/* After the end, steps are rare because time-outs may take seconds. */
 	uint64_t rarely = a->run->stopping ? 100 : 1;
 	struct weft_wc wc[16];
 	int n, i;
@@ -265,8 +268,8 @@ static int start_process(struct sim_run *run, struct hostile *a, uint32_t i)
 }
 
 /*
- * A process that posts more than its CQ holds and does not look: what came first stays there, in
- * order; the rest is the process's own loss.
+ * Starts a process that posts more than its CQ holds and never polls: the first entries must stay
+ * unchanged and in order; the loss of later ones is legal.
  */
 static int start_sleeper(struct sim_run *run)
 {
@@ -305,7 +308,7 @@ static void check_sleeper(struct sim_run *run)
 	}
 }
 
-/* The forger receives nothing of what the others send. */
+/* Keeps the other NICs' frames from the forger's address. */
 static enum sim_verdict none_captured(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
 {
 	const size_t dgram_at =
@@ -356,7 +359,7 @@ static int start(struct sim_run *run)
 	return rc;
 }
 
-/* Whatever was forged, every request ends in some way when it is over. */
+/* Every request must have ended, whatever was forged. */
 static bool quiet(struct sim_run *run)
 {
 	const struct hostile_state *st = run->state;

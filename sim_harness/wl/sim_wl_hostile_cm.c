@@ -2,14 +2,13 @@
 /*
  * Workload hostile: processes that misuse connections, over TCP with MPA and over datagrams.
  *
- * Each step one of them does something with an endpoint or a queue pair in whatever state that is:
- * binds, listens twice, connects to anybody, answers, rejects, disconnects, destroys, posts, ends
- * queue pairs, dies. Often enough it does what is due, so that connections come about, and forged
- * segments (sim_forge_tcp.c) find some. A call may fail, in any way but by not returning. What must
- * hold: requests of a queue pair end once and in their order, all of them when it has failed;
- * memory that nobody was let into does not change; at the end nothing is left (sim_audit.c).
- * Called by sim_wl_hostile.c; calls libweft and
- * sim_wl_hostile_qp.c.
+ * In each step one of them performs an action on an endpoint or a queue pair, whatever its state:
+ * it binds, listens twice, connects to any address, accepts, rejects, disconnects, destroys, posts,
+ * destroys queue pairs, or dies. It performs the expected action often enough that connections are
+ * established and that forged segments (sim_forge_tcp.c) hit some. A call may fail in any way, but
+ * must return. The following must hold: requests of a queue pair end once and in order, and all of
+ * them after it has failed; memory without access rights does not change; at the end nothing is
+ * left (sim_audit.c). Calls libweft and sim_wl_hostile_qp.c.
  */
 #include <assert.h>
 #include <errno.h>
@@ -19,17 +18,17 @@
 #include "sim_harness/wl/sim_wl_hostile.h"
 
 enum {
-	LISTENERS = 2, /* the first endpoints, mostly */
+	LISTENERS = 2, /* usually the first endpoints */
 	PORTS = 3,
 	FIRST_PORT = 900,
-	EVENTS = 4, /* taken in a step */
+	EVENTS = 4, /* taken per step */
 	MAX_LIVES = 24,
 };
 #define REBORN_NS UINT64_C(300000)
 
 /* ---- endpoints ------------------------------------------------------------------------------- */
 
-/* The place of the endpoint with this number; ROGUE_EPS: none. */
+/* Returns the slot of the endpoint with this number; ROGUE_EPS: none. */
 static uint32_t place_of(const struct rogue *r, uint32_t ep)
 {
 	uint32_t at = 0;
@@ -39,7 +38,7 @@ static uint32_t place_of(const struct rogue *r, uint32_t ep)
 	return at;
 }
 
-/* Mostly one of its own, sometimes a number that is nobody's, or another process's. */
+/* Returns an endpoint, usually its own, sometimes an unused number or another process's. */
 static uint32_t any_ep(struct rogue *r)
 {
 	uint32_t at = rogue_below(r, ROGUE_EPS);
@@ -117,7 +116,7 @@ static void ep_connect(struct rogue *r)
 	uint32_t at = rogue_below(r, ROGUE_EPS), qp = rogue_below(r, ROGUE_QPS);
 	uint8_t bytes[HW_CM_MAX_DATA] = {0};
 	const struct weft_cm_data data = {bytes, rogue_below(r, sizeof(bytes) + 1)};
-	/* One NIC more than there are: nobody answers for it. */
+	/* One NIC more than exist: its address does not respond. */
 	uint32_t to = rogue_below(r, r->others->num * 8 + 1) / 8;
 	uint32_t ip = sim_nic_ip(sim_nic_at(r->run->sim, to < r->others->num ? to : 0));
 	struct hw_cm_param param;
@@ -133,7 +132,10 @@ static void ep_connect(struct rogue *r)
 			       &llp, &param, &data);
 }
 
-/* What programs do, in the place of whatever was there: somebody may listen. */
+/*
+ * Performs the sequence of a correct program in place of the previous endpoint, to reach a
+ * listener.
+ */
 static void ep_ask(struct rogue *r)
 {
 	const struct weft_cm_llp llp = {.transport = rogue_below(r, 4) ? HW_CM_TRANSPORT_TCP
@@ -160,7 +162,7 @@ static void ep_ask(struct rogue *r)
 		    &param, NULL);
 }
 
-/* The first endpoints listen, until they do something else. */
+/* Keeps the first endpoints listening until another action uses them. */
 static void keep_listening(struct rogue *r)
 {
 	uint32_t at, ep;
@@ -236,7 +238,7 @@ static void on_event(struct rogue *r, const struct hw_resp_cm_event *ev)
 			(void)!weft_cm_accept(r->end.context, ev->ep, NULL, NULL);
 	} else if (ev->type == HW_CM_EVENT_DISCONNECTED || ev->type == HW_CM_EVENT_REJECTED ||
 		   ev->type == HW_CM_EVENT_UNREACHABLE) {
-		/* Or not, and it asks again with it. */
+		/* Sometimes keeps it and connects again. */
 		if (rogue_below(r, 4))
 			ep_destroy(r, ev->ep);
 		if (rogue_below(r, 2))
@@ -339,7 +341,7 @@ static void misuse(struct rogue *r)
 	}
 }
 
-/* What is left of connections goes, and what it posted ends. */
+/* Ends the remaining connections, so that posted requests end. */
 static void wind_down(struct rogue *r)
 {
 	uint32_t i;
@@ -437,7 +439,7 @@ int rogues_start(struct sim_run *run, struct rogues **rogues)
 		r->run = run;
 		r->others = all;
 		r->index = i;
-		/* Honest processes have the streams before these. */
+		/* The streams before these belong to honest processes. */
 		sim_prng_for(run->sim, &r->prng, SIM_STREAM_WORKLOAD, 2 * all->num + i);
 		r->copy = malloc(ROGUE_WATCHED_BYTES);
 		assert(r->copy);

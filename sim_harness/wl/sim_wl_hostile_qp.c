@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workload hostile: the queue pairs of processes that misuse connections, in whatever state they
- * are.
+ * Workload hostile: queue pairs of processes that misuse connections, in any state.
  *
- * A request carries the life of its queue pair, its queue and its number: each ends once, in the
- * order of its queue, until the queue pair is reset or destroyed. Called by sim_wl_hostile_cm.c;
- * calls libweft.
+ * A request is identified by the generation of its queue pair, its queue and its number. Each ends
+ * once, in the order of its queue, until the queue pair is reset or destroyed. Calls libweft.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -80,7 +78,7 @@ void rogue_post_recv(struct rogue *r, uint32_t at)
 		r->qp[at].posted[1]++;
 }
 
-/* Sometimes beyond the window of whom it is for, or with a key that is none. */
+/* Posts a request, sometimes beyond the peer's window or with an invalid key. */
 void rogue_post_send(struct rogue *r, uint32_t at)
 {
 	static const enum weft_wr_opcode opcodes[] = {
@@ -99,7 +97,7 @@ void rogue_post_send(struct rogue *r, uint32_t at)
 				  .flags = WEFT_SEND_SIGNALED,
 				  .rkey = to->window_rkey};
 
-	/* Which this transport may not have. */
+	/* An opcode that this transport may not support. */
 	if (!rogue_below(r, 64))
 		wr.opcode = WEFT_WR_SEND_IMM;
 	if (wr.opcode == WEFT_WR_FETCH_ADD || wr.opcode == WEFT_WR_CMP_SWAP)
@@ -113,7 +111,7 @@ void rogue_post_send(struct rogue *r, uint32_t at)
 		r->qp[at].posted[0]++;
 }
 
-/* Each ends once, in the order of its queue. */
+/* Checks that each request ends once, in the order of its queue. */
 static void ended(struct rogue *r, const struct weft_wc *wc)
 {
 	uint32_t at = wc->wr_id & 0x7f, recv = wc->wr_id >> 7 & 1;

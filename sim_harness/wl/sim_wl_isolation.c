@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Isolation of QPs: the packets of one QP are dropped for a while, and the others of the same
- * session must not notice.
+ * Isolation of QPs: the packets of one QP are dropped for a while, which must not affect the other
+ * QPs of the same session.
  *
- * Eight QPs of a process on the first NIC, each in a closed loop of Writes, Reads and atomics
- * of all sizes to a QP of its own on the second NIC: one session of RD carries them all. In
- * the middle third of the run, for 100 ms at most, every frame that names the first QP or its
- * peer is lost, both ways. The latencies of the others, from posting to completion in
- * virtual time, are compared before, during and after: their p99 may grow by a tenth, and they
- * must not get less done. What the first QP had under way must complete in the end. Called
- * by sim_workload.c.
+ * Eight QPs of a process on the first NIC each run a closed loop of Writes, Reads and atomics of
+ * all sizes to a QP of their own on the second NIC. One RD session carries them all. In the middle
+ * third of the run, for at most 100 ms, every frame that names the first QP or its peer is dropped,
+ * in both directions. The latencies of the others, from posting to completion in virtual time, are
+ * compared before, during and after: p99 may increase by a tenth, and throughput must not decrease.
+ * The outstanding requests of the first QP must complete in the end.
  */
 #include "sim_harness/wl/sim_workload.h"
 
@@ -26,11 +25,11 @@
 
 enum {
 	ISO_QPS = 8,
-	ISO_DEPTH = 4,         /* requests that a QP keeps open */
-	ISO_VICTIM_DEPTH = 16, /* the one that is cut off has more to lose */
+	ISO_DEPTH = 4,         /* outstanding requests per QP */
+	ISO_VICTIM_DEPTH = 16, /* more for the QP that is cut off, which has more to lose */
 	ISO_MAX_BYTES = 16384,
-	ISO_STEP_NS = 500,  /* between looks at the CQ */
-	ISO_TOLERANCE = 10, /* per cent that p99 may grow, and work done may shrink */
+	ISO_STEP_NS = 500,  /* interval between polls of the CQ */
+	ISO_TOLERANCE = 10, /* permitted increase of p99 and decrease of throughput, in per cent */
 };
 #define ISO_CUT_NS UINT64_C(100000000)
 
@@ -43,7 +42,7 @@ enum iso_phase {
 
 static const char *const phase_name[ISO_PHASES] = {"before", "during", "after"};
 
-/* Latencies of the messages that were posted in a phase. */
+/* Latencies of the messages posted in a phase. */
 struct iso_samples {
 	uint32_t *ns;
 	size_t count, max;
@@ -56,7 +55,7 @@ struct iso_op {
 	enum iso_phase phase;
 	uint32_t bytes;
 	uint64_t posted_ns;
-	uint64_t next_ns; /* when the next one is posted */
+	uint64_t next_ns; /* time of the next post */
 };
 
 struct iso_state {
@@ -68,7 +67,7 @@ struct iso_state {
 	struct iso_op op[ISO_QPS][ISO_VICTIM_DEPTH];
 	struct iso_samples samples[ISO_PHASES];
 	enum iso_phase phase;
-	uint64_t phase_ns; /* when it began */
+	uint64_t phase_ns; /* start of the phase */
 	uint32_t under_way;
 	uint64_t dropped;
 	uint64_t victim_done;
@@ -79,7 +78,7 @@ static uint32_t depth_of(uint32_t q)
 	return q ? ISO_DEPTH : ISO_VICTIM_DEPTH;
 }
 
-/* Frames that name the first QP, at either end. */
+/* Drops frames that name the first QP at either end. */
 static enum sim_verdict cut(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
 {
 	const size_t at =
@@ -285,7 +284,7 @@ static uint32_t quantile(const struct iso_samples *s, uint32_t per_mille)
 	return s->count ? s->ns[(s->count - 1) * per_mille / 1000] : 0;
 }
 
-/* Messages in a virtual millisecond. */
+/* Returns messages per virtual millisecond. */
 static double rate_of(const struct iso_samples *s)
 {
 	return s->length_ns ? (double)s->count * 1e6 / (double)s->length_ns : 0;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workloads rd_mix and rd_send: reliable datagrams, every operation, every byte checked.
+ * Workloads rd_mix and rd_send: reliable datagrams with all operations, checking every byte.
  *
- * Each process keeps a window of memory for each of the peers that write to it, and each
- * writer keeps a shadow of what must stand there: it alone writes there, and has one
- * operation at a time under way on a slot. Reads and atomics are compared with the shadow,
- * two-sided messages carry a number per pair (order, nothing lost, nothing twice) and a
- * pattern, and at the end all windows are compared with all shadows. Half of the processes
- * poll, the others sleep on completion events; half of them have memory that the NIC has not
- * mapped.
+ * Each process has a memory window for each of the peers that write to it. Each writer keeps a
+ * shadow of the window's expected content: it is the only writer there and has one operation at a
+ * time per slot. Reads and atomics are compared with the shadow. Two-sided messages contain a
+ * number per pair (to check order, losses and duplicates) and a pattern. At the end all windows are
+ * compared with all shadows. Half of the processes poll, the others sleep until completion events;
+ * half of them have memory that the NIC has not mapped.
  */
 #include "sim_harness/wl/sim_workload.h"
 
@@ -19,8 +18,8 @@
 #include <string.h>
 
 enum {
-	RD_PEERS = 4, /* each process writes to so many others */
-	RD_SLOTS = 4, /* of a window; one operation at a time in each */
+	RD_PEERS = 4, /* number of processes to which each one writes */
+	RD_SLOTS = 4, /* per window; one operation at a time in each */
 	RD_SLOT_BYTES = 24576,
 	RD_WINDOW_BYTES = RD_SLOTS * RD_SLOT_BYTES,
 	RD_RECVS = 16,
@@ -33,13 +32,13 @@ struct rd_op {
 	bool busy;
 	enum sim_op kind;
 	uint32_t bytes;
-	uint32_t at; /* in the slot */
+	uint32_t at; /* offset in the slot */
 	uint64_t add, compare, swap;
 };
 
-/* What an initiator knows of one peer. */
+/* State of an initiator for one peer. */
 struct rd_target {
-	uint32_t index; /* the peer's */
+	uint32_t index; /* index of the peer */
 	struct weft_ah *ah;
 	uint8_t *shadow; /* RD_WINDOW_BYTES */
 	uint32_t seq;    /* two-sided messages posted */
@@ -52,7 +51,7 @@ struct rd_actor {
 	uint32_t index;
 	uint32_t num_targets;
 	bool events;
-	bool trusts_events; /* does not look again after arming */
+	bool trusts_events; /* does not poll again after arming */
 	bool stepping;
 	bool step_due;
 	struct rd_target target[RD_PEERS];
@@ -83,13 +82,13 @@ static size_t recv_offset(uint32_t r)
 	return stage_offset(RD_PEERS, 0) + (size_t)r * RD_SLOT_BYTES;
 }
 
-/* A request in the making. */
+/* A request under construction. */
 struct rd_post {
 	struct weft_send_wr wr;
 	struct weft_sge sge[RD_SGES];
 };
 
-/* Spreads [offset, offset + bytes) over a random number of SGEs, empty ones too. */
+/* Divides [offset, offset + bytes) into a random number of SGEs, including empty ones. */
 static void make_sges(struct rd_actor *a, struct rd_post *post, size_t offset, uint32_t bytes)
 {
 	uint32_t n = sim_prng_below(&a->prng, 4) ? 1 : (uint32_t)sim_prng_range(&a->prng, 1, 16);
@@ -129,7 +128,7 @@ static void fill_two_sided(struct rd_actor *a, struct rd_target *t, struct rd_op
 {
 	post->wr.imm = t->seq;
 	if (op->kind == SIM_OP_SEND) {
-		/* Without immediate data the number goes in front. */
+		/* Without immediate data the number precedes the pattern. */
 		if (op->bytes < sizeof(t->seq))
 			op->bytes = sizeof(t->seq);
 		memcpy(stage, &t->seq, sizeof(t->seq));
@@ -206,7 +205,7 @@ static void post_op(struct rd_actor *a, uint32_t ti, uint32_t slot)
 	    (uintptr_t)peer->end.buf + window_offset(ti) + slot * RD_SLOT_BYTES + op->at;
 	rc = weft_post_send(a->end.qp, &post.wr, NULL);
 	if (rc == -ENOMEM) {
-		/* Slots are retired in order: one slow peer may fill the queue. Try later. */
+		/* Slots are retired in order, so one slow peer may fill the queue. Try later. */
 		if (op->kind == SIM_OP_SEND || op->kind == SIM_OP_SEND_IMM ||
 		    op->kind == SIM_OP_WRITE_IMM)
 			t->seq--;
@@ -221,7 +220,7 @@ static void post_op(struct rd_actor *a, uint32_t ti, uint32_t slot)
 	a->under_way++;
 }
 
-/* An operation of ours is done: does the shadow agree with what it brought? */
+/* Checks the result of a completed operation against the shadow. */
 static void op_done(struct rd_actor *a, uint32_t ti, uint32_t slot)
 {
 	struct rd_target *t = &a->target[ti];
@@ -264,7 +263,7 @@ static void op_done(struct rd_actor *a, uint32_t ti, uint32_t slot)
 	a->run->bytes += op->bytes;
 }
 
-/* A message of a peer came. */
+/* Checks a message received from a peer. */
 static void received(struct rd_actor *a, const struct weft_wc *wc)
 {
 	struct rd_state *st = a->run->state;
@@ -334,7 +333,7 @@ static void arm(struct sim *sim, void *ctx, uint64_t arg)
 		sim_run_fail(a->run, "post: weft%u: arming failed", a->index);
 }
 
-/* Takes completions until there are none; arms, and may look again, where events are used. */
+/* Takes completions until there are none; with events, arms and possibly polls again. */
 static void reap(struct rd_actor *a)
 {
 	struct weft_wc wc[8];
@@ -348,7 +347,9 @@ static void reap(struct rd_actor *a)
 		if (a->run->failure[0] || (n <= 0 && armed))
 			return;
 		if (n <= 0 && a->trusts_events) {
-			/* Something may come in between: then arming itself raises the event. */
+			/*
+			 * A completion may arrive in between: arming then raises the event itself.
+			 */
 			sim_at(a->run->sim, sim_now_ns(a->run->sim) + pause_ns(a, 0, 3000), arm, a,
 			       0);
 			return;
@@ -370,7 +371,7 @@ static void step(struct sim *sim, void *ctx, uint64_t arg)
 	a->step_due = false;
 	if (a->run->failure[0] || a->run->closed)
 		return;
-	/* arg: an interrupt came, so that there is an event to take. */
+	/* arg: an interrupt arrived, so there is an event to take. */
 	if (arg && !weft_get_cq_event(a->end.channel, &cq, NULL))
 		weft_ack_cq_events(cq, 1);
 	reap(a);

@@ -2,11 +2,11 @@
 /*
  * Workload ud_record: Write-Records of random length into memory of random peers.
  *
- * Each record of a pair of processes has a slot of its own, used once in a run: what a late or a
- * doubled piece writes is known for ever. The receiver's completion says which pieces are valid,
- * and each of those is compared; in the end every byte of a slot is what it was before, or its
- * record's, and bytes behind a record are untouched. Records may be lost, or come in parts; whole
- * twice where the network doubles frames. Called by sim_workload.c.
+ * Each record of a pair of processes has its own slot, used once in a run, so the data that late or
+ * duplicate pieces write is always known. The receiver's completion states which pieces are valid,
+ * and each of those is compared. At the end every byte of a slot has its old value or the record's,
+ * and bytes after a record are unchanged. Records may be lost or incomplete, and may be reported
+ * complete twice if the network duplicates frames.
  */
 #include "sim_harness/wl/sim_workload.h"
 
@@ -18,14 +18,14 @@
 
 enum {
 	PEERS = 4,
-	RECORDS = 24, /* from one process to one other */
-	SENDS = 16,   /* under way of one process */
+	RECORDS = 24, /* from one process to each other */
+	SENDS = 16,   /* outstanding per process */
 	MAX_BYTES = 20000,
 	SLOT_BYTES = MAX_BYTES + 480,
 	BEFORE = 0xee,
 };
 
-/* Partial records are announced when their time is over. */
+/* Partial records are reported after their time-out. */
 #define SETTLE_NS UINT64_C(2000000000)
 
 struct rec_actor {
@@ -35,10 +35,10 @@ struct rec_actor {
 	uint32_t num_peers;
 	struct weft_ah *ah[PEERS];
 	struct sim_prng prng;
-	uint32_t sending; /* bit per send buffer */
+	uint32_t sending; /* one bit per send buffer */
 	uint32_t posted[PEERS];
 	uint32_t bytes[PEERS][RECORDS];
-	uint32_t whole[PEERS][RECORDS]; /* as its receiver was told */
+	uint32_t whole[PEERS][RECORDS]; /* as reported by the receiver */
 };
 
 struct rec_state {
@@ -54,7 +54,10 @@ static struct rec_actor *peer_of(const struct rec_actor *a, uint32_t p)
 	return &st->actors[(a->index + 1 + p) % st->num];
 }
 
-/* The slot of a record in its receiver's memory, behind what that sends itself. */
+/*
+ * Returns the offset of a record's slot in its receiver's memory, after the receiver's own send
+ * buffers.
+ */
 static size_t slot_offset(uint32_t p, uint32_t n)
 {
 	return ((size_t)SENDS + p * RECORDS + n) * SLOT_BYTES;
@@ -93,7 +96,7 @@ static void post_record(struct rec_actor *a)
 	a->posted[p]++;
 }
 
-/* The record's bytes, in a buffer that the next call uses again. */
+/* Returns the record's bytes, in a buffer that the next call overwrites. */
 static const uint8_t *pattern_of(const struct rec_actor *from, uint32_t p, uint32_t n)
 {
 	static uint8_t bytes[MAX_BYTES];
@@ -103,7 +106,7 @@ static const uint8_t *pattern_of(const struct rec_actor *from, uint32_t p, uint3
 	return bytes;
 }
 
-/* Each piece that the map shows is there; all of them unless the completion says otherwise. */
+/* Checks each valid piece of the map; all must be valid unless the completion says otherwise. */
 static bool pieces_right(const struct weft_wc *wc, const uint8_t *want)
 {
 	const uint8_t *at = (const uint8_t *)(uintptr_t)wc->record_to;
@@ -237,7 +240,7 @@ static bool quiet(struct sim_run *run)
 	return true;
 }
 
-/* Old or new, byte by byte; a record that was announced whole is. */
+/* Checks that each byte is old or new, and that a record reported complete is. */
 static void check_slot(struct rec_actor *from, uint32_t p, uint32_t n)
 {
 	struct rec_actor *to = peer_of(from, p);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workload rc_tcp: RC over MPA/TCP, connected by the connection manager. Connections come, carry
- * Sends, Writes and Reads both ways, and go, some in mid traffic.
+ * Workload rc_tcp: RC over MPA/TCP, connected by the connection manager. Connections are
+ * established, carry Sends, Writes and Reads both ways, and end, some during traffic.
  *
- * Each process begins connections to its neighbours and takes theirs. A Send carries its number and
- * comes in order, once; behind a Write a Send says where it is, and its bytes are looked at then; a
- * Read fetches bytes that never change. A request succeeds unless its connection was ended by one
- * of its sides, by a death, a forged reset, or a frame that was corrupted past TCP's checksum; what
- * is left fails then, in order, and nothing behind it succeeds.
+ * Each process connects to its neighbours and accepts their connections. A Send contains its number
+ * and must arrive once and in order. After a Write, a Send names its location, and its bytes are
+ * then checked. A Read fetches constant bytes. A request succeeds unless its connection was ended
+ * by either side, by a death, by a forged reset, or by a frame whose corruption TCP's checksum
+ * missed. The remaining requests then fail in order, and none succeeds after a failure.
  *
- * One event moves all of it, so that blocking calls, which run the simulation, never nest. Which
- * connections there are, and their halves, is in sim_wl_tcp.h; sim_wl_tcp_cm.c makes and ends them,
- * sim_wl_tcp_die.c ends them and their processes without a word.
- * Calls libweft. RFC 5040 5 (order), RFC 5044 7.
+ * One event drives the whole workload, so that blocking calls, which run the simulation, never
+ * nest. sim_wl_tcp.h describes connections and their halves; sim_wl_tcp_cm.c creates and ends them,
+ * sim_wl_tcp_die.c ends them and their processes abruptly. Calls libweft. RFC 5040 5 (order), RFC
+ * 5044 7.
  */
 #include "sim_harness/wl/sim_wl_tcp.h"
 
@@ -21,12 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a message begins with. */
+/* Header of a message. */
 struct wt_head {
 	uint32_t link, side, seq, attempt;
 	uint32_t bytes;       /* of this message */
-	uint32_t write_slot;  /* WT_SLOTS: it tells of no Write */
-	uint32_t write_bytes; /* of what is in that slot */
+	uint32_t write_slot;  /* WT_SLOTS: announces no Write */
+	uint32_t write_bytes; /* length of the data in that slot */
 	uint32_t write_seq;
 };
 
@@ -47,7 +47,7 @@ static struct sim_run *run_of(const struct wt_half *half)
 	return half->actor->run;
 }
 
-/* Requests of a half have numbers, and so have its receives: they complete in that order. */
+/* Requests and receives of a half are numbered: they complete in that order. */
 static uint64_t wr_id(struct wt_half *half, enum wt_kind kind, uint32_t slot)
 {
 	return (uint64_t)(half->posted[kind == WT_RECV]++ & 0xffffff) << 40 |
@@ -55,7 +55,7 @@ static uint64_t wr_id(struct wt_half *half, enum wt_kind kind, uint32_t slot)
 	       (uint64_t)kind << 8 | slot;
 }
 
-/* What identifies a stream of messages to sim_pattern(). */
+/* Identifies a stream of messages for sim_pattern(). */
 static uint32_t stream_of(const struct wt_half *half, enum wt_kind kind)
 {
 	return (half->link * 2 + half->side) * WT_KINDS + (uint32_t)kind;
@@ -99,7 +99,7 @@ static void post(struct wt_half *half, enum wt_kind kind, enum weft_wr_opcode op
 			     strerror(-rc));
 }
 
-/* A message that says what the Write in slot is, when slot is one. */
+/* Writes a message that describes the Write in slot, if slot is valid. */
 static void say(struct wt_half *half, uint32_t msg_slot, uint32_t slot, uint32_t bytes)
 {
 	uint8_t *to = at(half, WT_AREA_SRC, msg_slot);
@@ -127,7 +127,7 @@ static void write_and_say(struct wt_half *half, uint32_t slot, uint32_t msg_slot
 		    at(half, WT_AREA_SRC, slot), bytes);
 	sge = sim_end_sge(&half->actor->end, wt_offset(half, WT_AREA_SRC, slot), bytes);
 	half->busy |= 1u << slot;
-	/* The peer has looked at what was in the slot: it answers for no other. */
+	/* The peer has checked the slot's content; it counts only this one. */
 	half->peer->sink_held |= 1u << slot;
 	post(half, WT_WRITE, WEFT_WR_WRITE, slot, &sge, wt_offset(half->peer, WT_AREA_SINK, slot));
 	say(half, msg_slot, slot, bytes);
@@ -158,7 +158,7 @@ void wt_work(struct wt_half *half)
 {
 	struct sim_prng *prng = &half->actor->prng;
 	uint32_t slot = free_slot(half, 0), other;
-	/* A receive for every message: one without ends the connection. */
+	/* Ensures a receive for every message: without one the connection would end. */
 	bool room = half->seq - half->peer->received < WT_RECVS;
 
 	if (slot == WT_SLOTS)
@@ -178,7 +178,7 @@ void wt_work(struct wt_half *half)
 	}
 }
 
-/* ---- what has completed ---------------------------------------------------------------------- */
+/* ---- completions ----------------------------------------------------------------------------- */
 
 static void check_written(struct wt_half *half, const struct wt_head *head)
 {
@@ -229,7 +229,7 @@ static void check_read(struct wt_half *half, uint32_t slot)
 	const uint8_t *got = at(half, WT_AREA_READ, slot);
 	uint32_t bytes = half->read_bytes[slot];
 
-	/* Not against the peer's memory: its process may be gone. */
+	/* Not compared with the peer's memory: its process may be gone. */
 	if (!sim_pattern_check(run->sim, half->link * 2 + half->peer->side, ~0u, half->attempt, got,
 			       bytes) ||
 	    (bytes < WT_MSG_BYTES && got[bytes] != 0xee))
@@ -264,13 +264,16 @@ static void succeeded(struct wt_half *half, enum wt_kind kind, uint32_t slot, ui
 	}
 }
 
-/* What a request of a connection that ends may say. A wrong frame may say anything. */
+/*
+ * Returns true for legal statuses of requests of a connection that ends. After a corrupted frame
+ * any status is legal.
+ */
 static bool is_an_end(enum weft_wc_status status)
 {
 	return status == WEFT_WC_WR_FLUSH_ERR || status == WEFT_WC_RETRY_EXC_ERR;
 }
 
-/* It is the next of its queue, and no success behind a failure. */
+/* Checks that a completion is the next of its queue and that no success follows a failure. */
 static void check_order(struct wt_half *half, const struct weft_wc *wc, bool recv)
 {
 	uint32_t number = (uint32_t)(wc->wr_id >> 40);

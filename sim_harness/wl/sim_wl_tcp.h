@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of the workload "rc_tcp" share: sim_wl_tcp.c (data), sim_wl_tcp_cm.c (connections,
- * start and end), sim_wl_tcp_die.c (deaths, resets and other sudden ends).
+ * Declarations shared by the files of the workload "rc_tcp": sim_wl_tcp.c (data), sim_wl_tcp_cm.c
+ * (connections, start and end), sim_wl_tcp_die.c (deaths, resets and other abrupt ends).
  */
 #ifndef WEFT_SIM_WL_TCP_H
 #define WEFT_SIM_WL_TCP_H
@@ -10,20 +10,20 @@
 #include "sim_harness/wl/sim_workload.h"
 
 enum {
-	WT_LINKS = 2,  /* that a process begins */
-	WT_HALVES = 4, /* of a process: those, and as many that others begin */
-	WT_SLOTS = 4,  /* requests of a half under way */
+	WT_LINKS = 2,  /* connections that a process initiates */
+	WT_HALVES = 4, /* per process: those, and as many initiated by others */
+	WT_SLOTS = 4,  /* outstanding requests per half */
 	WT_RECVS = 12,
 	WT_MSG_BYTES = 16384,
-	WT_NO_EP = -1, /* half->ep: it was destroyed, or never made */
+	WT_NO_EP = -1, /* half->ep: destroyed or never created */
 };
 
-/* Where a half's memory begins for what, in messages; of the process's buffer. */
+/* Start of each area of a half in the process's buffer, in messages. */
 enum wt_area {
 	WT_AREA_SRC = 0,
-	WT_AREA_SINK = WT_AREA_SRC + WT_SLOTS, /* of the peer's Writes */
+	WT_AREA_SINK = WT_AREA_SRC + WT_SLOTS, /* target of the peer's Writes */
 	WT_AREA_READ = WT_AREA_SINK + WT_SLOTS,
-	WT_AREA_CONST = WT_AREA_READ + WT_SLOTS, /* what the peer reads */
+	WT_AREA_CONST = WT_AREA_READ + WT_SLOTS, /* source of the peer's Reads */
 	WT_AREA_RECV = WT_AREA_CONST + 1,
 	WT_HALF_SLOTS = WT_AREA_RECV + WT_RECVS,
 };
@@ -38,9 +38,9 @@ enum wt_kind {
 
 enum wt_state {
 	WT_NONE,
-	WT_ASKED, /* active: the request is on its way; passive: accepted */
+	WT_ASKED, /* active: the request was sent; passive: accepted */
 	WT_UP,
-	WT_OVER, /* requests are flushed, then it is NONE */
+	WT_OVER, /* requests are being flushed; NONE follows */
 };
 
 struct wt_actor;
@@ -50,25 +50,25 @@ struct wt_half {
 	struct wt_half *peer;
 	struct weft_qp *qp;
 	enum wt_state state;
-	uint32_t link, side; /* side 0 begins it */
-	uint32_t place;      /* among the process's halves */
+	uint32_t link, side; /* side 0 initiates */
+	uint32_t place;      /* index among the process's halves */
 	uint32_t ep;
-	uint32_t attempt;        /* the same for both halves of a connection */
-	bool leaving;            /* a side has ended it: what is under way may fail */
-	uint32_t seq, write_seq; /* sent */
+	uint32_t attempt;        /* equal for both halves of a connection */
+	bool leaving;            /* a side has ended it: outstanding requests may fail */
+	uint32_t seq, write_seq; /* messages sent */
 	uint32_t received;       /* messages */
-	uint32_t busy;           /* a bit per slot */
-	uint32_t sink_held;      /* slots that hold a Write that was not looked at */
+	uint32_t busy;           /* one bit per slot */
+	uint32_t sink_held;      /* slots with a Write that was not checked yet */
 	uint32_t read_bytes[WT_SLOTS];
-	uint32_t sends, recvs;       /* posted, not completed */
-	uint16_t port;               /* side 0: its port of TCP */
-	bool hit;                    /* a reset was forged for it: it may end */
-	bool widow;                  /* the peer's process has died */
-	uint64_t up_ns;              /* since when it is ready; 0: it is not, or was counted */
-	bool failed[2];              /* a request has failed, a receive; none succeeds behind it */
-	uint32_t posted[2], done[2]; /* their numbers, and which is due next */
-	uint64_t forgotten;          /* attempts before this one, + 1, need not be completed */
-	uint64_t peer_addr;          /* of the peer's memory, and its key: they outlive the peer */
+	uint32_t sends, recvs; /* posted, not completed */
+	uint16_t port;         /* side 0: its TCP port */
+	bool hit;              /* a reset was forged for it: it may end */
+	bool widow;            /* the peer's process has died */
+	uint64_t up_ns;        /* time since it is ready; 0: not ready, or already counted */
+	bool failed[2];        /* a request or a receive has failed; none may succeed after it */
+	uint32_t posted[2], done[2]; /* their numbers, and the next one due */
+	uint64_t forgotten;          /* attempts before this one, + 1, need not complete */
+	uint64_t peer_addr; /* address and key of the peer's memory, which outlive the peer */
 	uint32_t peer_rkey;
 };
 
@@ -86,52 +86,52 @@ struct wt_actor {
 
 struct wt {
 	uint32_t num;
-	uint32_t num_links; /* of each process */
+	uint32_t num_links; /* per process */
 	struct wt_actor *actors;
 	uint32_t ups;           /* halves that were ready for some round trips */
-	struct wt_half *halves; /* two of each connection, its beginner's first */
+	struct wt_half *halves; /* two per connection, the initiator's first */
 	uint32_t num_halves;
-	uint64_t completions, seen; /* and with messages, when last looked */
-	uint32_t idle;              /* steps in which nothing has completed, at the end */
+	uint64_t completions, seen; /* values of completions and messages at the last check */
+	uint32_t idle;              /* steps without a completion, at the end */
 	struct sim_prng prng;
 	/* sim_wl_tcp_die.c */
 	bool chaos;
 	struct sim_prng chaos_prng;
-	uint32_t reset_ppm;     /* of segments */
-	struct sim_nic *doomed; /* somebody on it dies at the next step */
+	uint32_t reset_ppm;     /* per segment */
+	struct sim_nic *doomed; /* a process on it dies at the next step */
 	enum sim_fault_event doom;
-	bool damage; /* somebody has died, was reset, or went without a word */
+	bool damage; /* a process died, or a connection was reset or abandoned */
 };
 
 /* ---- sim_wl_tcp.c */
 
-/* Where slot of an area is in the process's buffer. */
+/* Returns the offset of a slot of an area in the process's buffer. */
 size_t wt_offset(const struct wt_half *half, enum wt_area area, uint32_t slot);
 int wt_post_recv(struct wt_half *half, uint32_t slot);
-/* Posts something on a half that is up, if there is room. */
+/* Posts requests on an established half if there is room. */
 void wt_work(struct wt_half *half);
-/* Takes what has completed. */
+/* Takes completions. */
 void wt_poll(struct wt_actor *actor);
 
 /* ---- sim_wl_tcp_cm.c */
 
 struct wt *wt_of(const struct sim_run *run);
-/* A frame was damaged: what it made of a connection is not known. */
+/* Returns true if a frame was corrupted: its effect on a connection is unknown. */
 bool wt_corrupted(const struct sim_run *run);
-/* Whether requests of this half may fail. */
+/* Returns true if requests of this half may fail. */
 bool wt_may_break(const struct wt_half *half);
 void wt_failed(struct wt_half *half, const char *what, int rc);
-/* The process begins, or begins anew. 0 or -errno. */
+/* Starts or restarts the process. Returns 0 or -errno. */
 int wt_actor_start(struct sim_run *run, struct wt_actor *actor);
 
 /* ---- sim_wl_tcp_die.c */
 
 void wt_die_start(struct sim_run *run);
-/* Deaths that are due, and births. */
+/* Handles pending deaths and restarts. */
 void wt_die_step(struct sim_run *run);
-/* One side ends a connection in one of the ways that there are, whatever is under way. */
+/* One side ends a connection in a random way, whatever is outstanding. */
 void wt_leave(struct wt_half *half);
-/* What was posted so far on its queue pair, or is in its completion queue, is not looked at. */
+/* Ignores completions of its queue pair for requests posted so far. */
 void wt_forget(struct wt_half *half);
 
 #endif /* WEFT_SIM_WL_TCP_H */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workload rc_tcp: its connections, from rdma_cm's first event to the last flushed request; start
- * and end of the whole. See sim_wl_tcp.c.
+ * Workload rc_tcp: its connections, from rdma_cm's first event to the last flushed request, and its
+ * start and end. See sim_wl_tcp.c.
  *
- * Each side is led by its own events. A request names connection and attempt in its private data:
- * one that comes when its asker has given up is rejected.
+ * Each side follows its own events. A request names connection and attempt in its private data. A
+ * request that arrives after its initiator has given up is rejected.
  */
 #include <assert.h>
 #include <errno.h>
@@ -15,12 +15,12 @@
 
 enum {
 	WT_PORT = 4420,
-	WT_BEGIN_PPM = 50000, /* per look, where there is no connection */
-	WT_END_PPM = 1500,    /* where there is one */
+	WT_BEGIN_PPM = 50000, /* probability per step without a connection */
+	WT_END_PPM = 1500,    /* probability per step with one */
 	WT_WORK_PPM = 300000,
-	WT_UPS = 24,       /* connections with which something must have arrived */
-	WT_UP_TRIPS = 8,   /* when they were up for so many times the way of a frame */
-	WT_UP_NS = 100000, /* and for so long, which is many steps */
+	WT_UPS = 24,       /* connections after which a message must have arrived */
+	WT_UP_TRIPS = 8,   /* a connection counts after this multiple of a frame's travel time */
+	WT_UP_NS = 100000, /* and after this time, which is many steps */
 };
 
 /* TCP's time-outs have grown when faults end; one side may wait for the other's set-up. */
@@ -30,7 +30,7 @@ enum {
 	WT_PARAM_CHAOS,
 };
 
-/* Nothing has happened for so many steps, and nothing is begun any more: it looks rarely. */
+/* After this many steps without progress at the end, steps become rare. */
 enum {
 	WT_IDLE_STEPS = 2000,
 	WT_IDLE_TIMES = 500,
@@ -41,7 +41,7 @@ static const struct sim_param params[] = {
     {NULL, NULL, 0, 0, 0},
 };
 
-/* What a request says. */
+/* Private data of a request. */
 struct wt_ask {
 	uint32_t link, attempt;
 };
@@ -62,7 +62,7 @@ bool wt_corrupted(const struct sim_run *run)
 	return false;
 }
 
-/* A wrong CRC32C ends a connection. */
+/* Also true after a wrong CRC32C, which ends a connection. */
 bool wt_may_break(const struct wt_half *half)
 {
 	return half->leaving || half->peer->leaving || half->hit || half->peer->hit ||
@@ -106,7 +106,7 @@ static bool make_qp(struct wt_half *half, uint32_t attempt)
 	return true;
 }
 
-/* Where the peer's memory is: of its process that lives now. */
+/* Stores the location of the peer's memory, in its current process. */
 static void learn_peer(struct wt_half *half)
 {
 	const struct sim_end *peer = &half->peer->actor->end;
@@ -115,7 +115,7 @@ static void learn_peer(struct wt_half *half)
 	half->peer_rkey = peer->mr ? peer->mr->rkey : 0;
 }
 
-/* Ready for the peer's first message. */
+/* Prepares a queue pair and receives for the peer's first message. */
 static int ready(struct wt_half *half)
 {
 	struct weft_qp_attr attr = {.state = WEFT_QPS_INIT,
@@ -147,12 +147,12 @@ static struct hw_cm_param param_of(const struct wt_half *half)
 				    .rnr_retry_count = 7};
 }
 
-/* CRC and markers as it comes. */
+/* Draws the use of CRC and markers. */
 static struct weft_cm_llp draw_llp(struct sim_prng *prng)
 {
 	struct weft_cm_llp llp = {.transport = HW_CM_TRANSPORT_TCP, .mpa = HW_MPA_GIVEN};
 
-	/* Without a CRC32C a corrupted frame may pass TCP's checksum. */
+	/* Without a CRC32C a corrupted frame might pass TCP's checksum. */
 	llp.mpa |= HW_MPA_CRC;
 	if (sim_prng_chance(prng, 300000))
 		llp.mpa |= HW_MPA_MARKERS;
@@ -193,11 +193,11 @@ static void begin(struct wt_half *half)
 		wt_failed(half, "asking for it", rc);
 }
 
-/* ---- what the connection manager says -------------------------------------------------------- */
+/* ---- events of the connection manager -------------------------------------------------------- */
 
 static void refuse(struct wt_actor *actor, uint32_t ep)
 {
-	/* It may have gone again. */
+	/* It may have been destroyed already. */
 	(void)!weft_cm_reject(actor->end.context, ep, HW_CM_REJ_CONSUMER, NULL);
 	(void)weft_cm_destroy(actor->end.context, ep);
 }
@@ -232,7 +232,7 @@ static void on_request(struct wt_actor *actor, const struct hw_resp_cm_event *ev
 	param = param_of(half);
 	if (!rc)
 		rc = weft_cm_accept(actor->end.context, half->ep, &param, NULL);
-	/* The asker may be gone meanwhile; the event of that follows. */
+	/* The initiator may be gone meanwhile; its event follows. */
 	if (rc && half->peer->state == WT_ASKED && !wt_may_break(half))
 		wt_failed(half, "accepting it", rc);
 	if (rc)
@@ -252,7 +252,7 @@ static void on_response(struct wt_half *half)
 	half->state = rc ? WT_OVER : WT_UP;
 }
 
-/* A connection that has ended leaves a queue pair that has failed. */
+/* After the end of a connection its queue pair must have failed. */
 static void check_state(struct wt_half *half)
 {
 	struct weft_qp_attr attr;
@@ -307,14 +307,14 @@ static void on_event(struct wt_actor *actor, const struct hw_resp_cm_event *ev)
 
 /* ---- one step -------------------------------------------------------------------------------- */
 
-/* What is over is thrown away when nothing of it is under way. */
+/* Frees an ended half when none of its requests is outstanding. */
 static void bury(struct wt_half *half)
 {
 	struct weft_qp_attr attr = {.state = WEFT_QPS_ERR};
 	int rc;
 
 	half->leaving = true;
-	/* One whose set-up failed has receives, and no connection whose end would flush them. */
+	/* After a failed set-up, no connection's end would flush the receives. */
 	if (half->qp)
 		(void)!weft_modify_qp(half->qp, &attr, WEFT_QP_STATE);
 	wt_poll(half->actor);
@@ -330,7 +330,7 @@ static void bury(struct wt_half *half)
 	half->state = WT_NONE;
 }
 
-/* Both ends may work: one that is up for some round trips counts as a connection that was used. */
+/* Both ends may work: a half that is up for some round trips counts as a used connection. */
 static void count_up(struct wt *wt, struct wt_half *half)
 {
 	struct sim *sim = half->actor->run->sim;
@@ -356,7 +356,7 @@ static void move(struct wt *wt, struct wt_half *half)
 	case WT_ASKED:
 		break;
 	case WT_UP:
-		/* It has not heard that nobody listens any more. */
+		/* It has not learned yet that the listener is gone. */
 		if (half->widow && !stopping && !half->leaving &&
 		    sim_prng_chance(&wt->prng, WT_WORK_PPM / 10))
 			wt_work(half);
@@ -374,7 +374,7 @@ static void move(struct wt *wt, struct wt_half *half)
 	}
 }
 
-/* What may take minutes, as TCP's time-outs do, is not waited for microsecond by microsecond. */
+/* Steps become rare while waiting for TCP's time-outs, which may take minutes. */
 static uint64_t pause_ns(struct wt *wt, const struct sim_run *run)
 {
 	uint64_t ns = sim_prng_range(&wt->prng, 500, 4000);
@@ -482,7 +482,7 @@ static int start(struct sim_run *run)
 	return rc;
 }
 
-/* There is no connection, or one on which all has arrived. */
+/* Returns true if there is no connection, or all messages on it have arrived. */
 static bool settled(const struct wt_half *half)
 {
 	const struct wt_half *peer = half->peer;
@@ -507,7 +507,7 @@ static bool quiet(struct sim_run *run)
 
 static void check(struct sim_run *run)
 {
-	/* A short run with many losses may not come to it: a SYN is repeated after a second. */
+	/* A short run with many losses may deliver none: a SYN is repeated only after a second. */
 	if (!run->received && wt_of(run)->ups >= WT_UPS && !wt_of(run)->damage)
 		sim_run_fail(run, "liveness: not one message arrived");
 }

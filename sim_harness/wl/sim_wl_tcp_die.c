@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workload rc_tcp: sudden ends. Processes are killed and NICs start anew (faults "kill" and
- * "restart"), somebody between two NICs resets their connections, queue pairs and endpoints go in
- * mid traffic. See sim_wl_tcp.c for what must hold then.
+ * Workload rc_tcp: abrupt ends. Processes are killed and NICs restart (faults "kill" and
+ * "restart"), an attacker between two NICs resets connections, and queue pairs and endpoints are
+ * destroyed during traffic. sim_wl_tcp.c states the rules.
  *
- * A process that has died is started again after a while and listens where the one before did,
- * whose peers may not have heard of its death. A reset is forged by who sees the frames: it names
- * the very byte that is due next, as RFC 9293 3.10.7.4 asks, or one that is due soon. Called by
- * sim_wl_tcp_cm.c; calls libweft, sim_host.c.
+ * A dead process is restarted after a while and listens on the same port as before; its peers may
+ * not have noticed its death. The forger of a reset sees the frames: the reset names exactly the
+ * next expected byte, as RFC 9293 3.10.7.4 requires, or a nearby one. Calls libweft and sim_host.c.
  */
 #include <assert.h>
 #include <errno.h>
@@ -28,7 +27,7 @@ enum {
 
 /* ---- resets ---------------------------------------------------------------------------------- */
 
-/* The segment of a frame that may be answered with a reset; false: none. */
+/* Extracts the segment of a frame to which a reset can be forged; false: none. */
 static bool take_segment(const uint8_t *frame, size_t bytes, struct wire_eth *eth,
 			 struct wire_ip *ip, struct wire_tcp *tcp)
 {
@@ -42,7 +41,7 @@ static bool take_segment(const uint8_t *frame, size_t bytes, struct wire_eth *et
 	       (tcp->flags & (WIRE_TCP_ACK | WIRE_TCP_SYN | WIRE_TCP_RST)) == WIRE_TCP_ACK;
 }
 
-/* The connection of a segment; NULL: it is of one that was before. */
+/* Returns the connection of a segment; NULL: it belongs to an earlier one. */
 static struct wt_half *half_of(struct sim_run *run, const struct wire_ip *ip,
 			       const struct wire_tcp *tcp)
 {
@@ -65,7 +64,7 @@ static struct wt_half *half_of(struct sim_run *run, const struct wire_ip *ip,
 	return NULL;
 }
 
-/* A segment without data that resets, as if its receiver's peer had sent it. */
+/* Injects a reset without data, as if from the peer of its receiver. */
 static void inject_reset(struct sim_nic *to, const struct wire_eth *eth, const struct wire_ip *ip,
 			 const struct wire_tcp *tcp)
 {
@@ -92,7 +91,7 @@ static void inject_reset(struct sim_nic *to, const struct wire_eth *eth, const s
 	sim_inject(to, frame, sizeof(frame));
 }
 
-/* To the sender of the segment: what it acknowledges is what is due there. */
+/* Resets the sender of a segment: its acknowledgement number is the expected sequence number. */
 static void reset_sender(struct sim_nic *from, const struct wire_eth *eth, const struct wire_ip *ip,
 			 const struct wire_tcp *tcp)
 {
@@ -139,7 +138,7 @@ static enum sim_verdict on_frame(void *ctx, struct sim_nic *from, uint8_t *frame
 	return SIM_PASS;
 }
 
-/* ---- ends in mid traffic --------------------------------------------------------------------- */
+/* ---- ends during traffic --------------------------------------------------------------------- */
 
 void wt_forget(struct wt_half *half)
 {
@@ -155,7 +154,7 @@ static int set_state(struct wt_half *half, enum weft_qp_state state)
 	return weft_modify_qp(half->qp, &attr, WEFT_QP_STATE);
 }
 
-/* As programs do that end with errors, or do not care. */
+/* Ends a connection like a program that exits on an error. */
 static int leave_rudely(struct wt_half *half)
 {
 	struct wt *wt = wt_of(half->actor->run);
@@ -203,7 +202,7 @@ void wt_leave(struct wt_half *half)
 
 /* ---- deaths ---------------------------------------------------------------------------------- */
 
-/* Taken at the next step: a blocking call may be under way now. */
+/* Handled at the next step: a blocking call may be in progress now. */
 static void on_fault(void *ctx, enum sim_fault_event event, struct sim_nic *nic)
 {
 	struct wt *wt = ctx;
@@ -254,7 +253,7 @@ static void bear(struct sim_run *run, struct wt_actor *actor)
 {
 	int rc = wt_actor_start(run, actor);
 
-	/* The port is the dead one's shard's, as long as its connections take to end. */
+	/* The port stays with the dead process's shard until its connections have ended. */
 	if (rc == -EADDRINUSE && sim_get_config(run->sim)->num_shards > 1) {
 		sim_end_close(&actor->end);
 		actor->reborn_ns += REBORN_MAX_NS;

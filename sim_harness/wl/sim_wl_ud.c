@@ -2,10 +2,10 @@
 /*
  * Workloads ud_send and ud_long: datagrams of random length to random peers.
  *
- * Each process sends at random intervals and keeps receives posted. Every message carries
- * who sent it, its number and its length; the receiver checks all of it and each byte. A
- * datagram may be lost, or come twice where the network duplicates, but never changed, cut,
- * or mixed with another. ud_long uses libweft's extension, up to 64 KiB in many frames.
+ * Each process sends at random intervals and keeps receives posted. Every message contains its
+ * sender, its number and its length; the receiver checks all of them and each byte. A datagram may
+ * be lost, or arrive twice if the network duplicates, but must not be changed, truncated or mixed
+ * with another. ud_long uses libweft's extension: up to 64 KiB in many frames.
  */
 #include "sim_harness/wl/sim_workload.h"
 
@@ -23,10 +23,10 @@ enum {
 	UD_MAGIC = 0x55445544,
 };
 
-/* Within which the last datagrams must have come, or be counted as lost. */
+/* Time within which the last datagrams must arrive or be counted as lost. */
 #define SETTLE_NS UINT64_C(1000000000)
 
-/* What a message begins with. */
+/* Header of a message. */
 struct ud_head {
 	uint32_t magic;
 	uint32_t src, dst, seq;
@@ -41,13 +41,13 @@ struct ud_actor {
 	struct weft_ah *ah[UD_PEERS];
 	struct sim_prng prng;
 	uint32_t seq;
-	uint64_t sending; /* bit per send buffer */
+	uint64_t sending; /* one bit per send buffer */
 };
 
 struct ud_state {
 	bool is_long;
 	uint32_t num;
-	uint32_t slot_bytes; /* of a receive, GRH included */
+	uint32_t slot_bytes; /* of a receive, including the GRH */
 	uint32_t max_bytes;
 	struct ud_actor *actors;
 };
@@ -136,7 +136,7 @@ static void handle(struct ud_actor *a, const struct weft_wc *wc)
 		return;
 	}
 	check_recv(a, wc);
-	/* Stale bytes would hide a short placement. */
+	/* Overwrites the buffer, since stale bytes would hide an incomplete placement. */
 	memset(a->end.buf + wc->wr_id * st->slot_bytes, 0xee, st->slot_bytes);
 	if (sim_end_recv(&a->end, wc->wr_id, wc->wr_id * st->slot_bytes, st->slot_bytes))
 		sim_run_fail(a->run, "post: weft%u: a receive could not be posted", a->index);
@@ -242,7 +242,7 @@ static bool quiet(struct sim_run *run)
 	return true;
 }
 
-/* Datagrams that were sent and neither came nor were counted as lost by anybody. */
+/* Returns the number of sent datagrams that neither arrived nor were counted as lost. */
 static int64_t unaccounted(struct sim_run *run, uint64_t *sent)
 {
 	struct ud_state *st = run->state;
@@ -265,7 +265,7 @@ static int64_t unaccounted(struct sim_run *run, uint64_t *sent)
 	return (int64_t)(*sent - known);
 }
 
-/* The last ones may stand in a queue of a slow line, or wait for a process that polls rarely. */
+/* The last datagrams may be queued at a slow line, or wait for a process that polls rarely. */
 static void check(struct sim_run *run)
 {
 	uint64_t end_ns = sim_now_ns(run->sim) + SETTLE_NS, sent;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workload verbs: everything that verbs can do, and what they must not, against a model.
+ * Workload verbs: all legal and illegal uses of verbs, checked against a model.
  *
- * Processes on all NICs (the first 32) with QPs of every type and transport, each request predicted
- * by sim_model.c and each registered byte by sim_shadow.c. One event after another moves one
- * process a step: it polls, posts receives, posts requests, or disturbs what there is. When the
- * run stops nothing new is posted, and all that is under way has to end.
- * Called by sim_workload.c; calls sim_wl_verbs_*.c.
+ * Processes on all NICs (the first 32) have QPs of every type and transport. sim_model.c predicts
+ * each request, sim_shadow.c each registered byte. Each event performs one step of one process: it
+ * polls, posts receives, posts requests, or disturbs existing objects. When the run stops, nothing
+ * new is posted, and all outstanding requests must end. Calls sim_wl_verbs_*.c.
  */
 #include "sim_harness/wl/sim_wl_verbs.h"
 
@@ -18,7 +17,7 @@
 enum {
 	IDLE_NS_MIN = 1500, /* between two steps of one process */
 	IDLE_NS_MAX = 4000000,
-	RESPAWN = 40, /* steps, on average, until a dead process is replaced */
+	RESPAWN = 40, /* average number of steps until a dead process is replaced */
 	PARAM_MISUSE = 0,
 	PARAM_CHAOS,
 	PARAM_DEATH,
@@ -27,8 +26,8 @@ enum {
 	PARAM_EVENTS,
 	PARAM_MODERATION,
 };
-#define CHECK_NS    UINT64_C(400000)      /* between two whole checks of memory */
-#define LIVENESS_NS UINT64_C(15000000000) /* within which all ends that was under way */
+#define CHECK_NS    UINT64_C(400000)      /* interval of full memory checks */
+#define LIVENESS_NS UINT64_C(15000000000) /* limit for outstanding requests to end */
 
 static const struct sim_param params[] = {
     {"misuse", "requests and calls that must fail: 1 yes, 0 no", 1, 0, 1},
@@ -69,7 +68,7 @@ static void post_some(struct wv_proc *proc)
 
 	if (!qp || qp->state == WV_IDLE)
 		return;
-	/* One that has failed flushes what is posted to it. */
+	/* A failed QP flushes new requests. */
 	if (qp->state == WV_FAILED && (qp->expected != WEFT_QPS_ERR || wv_below(wv, 4)))
 		return;
 	wv_send(qp);
@@ -139,7 +138,7 @@ static void take_fault(struct wv *wv)
 	wv->fault_due = false;
 }
 
-/* What is under way when nothing should be. */
+/* Reports outstanding requests at the end. */
 static void tell_waiting(struct wv *wv)
 {
 	uint32_t i;
@@ -189,7 +188,7 @@ static void step(struct sim *sim, void *ctx, uint64_t arg)
 		if (sim_now_ns(sim) - wv->stop_ns > LIVENESS_NS)
 			tell_waiting(wv);
 	}
-	/* While nothing happens steps become rare: time-outs of seconds cost few of them. */
+	/* Without progress steps become rare, so that time-outs of seconds need few of them. */
 	if (wv->progress || !wv->run->stopping)
 		wv->idle_ns = IDLE_NS_MIN;
 	else if (wv->idle_ns < IDLE_NS_MAX)
@@ -205,7 +204,7 @@ static void on_fault(void *ctx, enum sim_fault_event event, struct sim_nic *nic)
 {
 	struct wv *wv = ctx;
 
-	/* Taken at the next step: a blocking call may be under way now. */
+	/* Handled at the next step: a blocking call may be in progress now. */
 	if (sim_nic_index(nic) >= wv->num_nics)
 		return;
 	wv->fault_due = true;
@@ -251,7 +250,7 @@ static int start(struct sim_run *run)
 	wv->model.ended = wv_ended;
 	wv->model.ctx = wv;
 	wv->idle_ns = IDLE_NS_MIN;
-	/* A processor given up at each empty poll would be most of the time. */
+	/* Yielding at each empty poll would take most of the time. */
 	setenv("WEFT_YIELD", "never", 0);
 	draw_rates(wv);
 	for (i = 0; i < wv->num_slots && !rc; i++)
@@ -282,7 +281,7 @@ static bool quiet(struct sim_run *run)
 	return true;
 }
 
-/* Completions that wait in a CQ whose event never came. */
+/* Finds completions in a CQ whose event never arrived. */
 static void check_events(struct wv *wv, struct wv_proc *proc)
 {
 	struct weft_wc wc;
@@ -292,8 +291,8 @@ static void check_events(struct wv *wv, struct wv_proc *proc)
 		struct wv_cq *cq = &proc->cq[i];
 
 		/*
-		 * Its interrupt may have come after the process's last step, and the process may
-		 * have been away between polling and arming: what waits was received all the same.
+		 * Its interrupt may have arrived after the process's last step, and the process may
+		 * have been between polling and arming: the pending completions are legal.
 		 */
 		if (!cq->channel || !cq->armed || cq->interrupted)
 			wv_poll_cq(proc, cq);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workload "verbs": a completion queue that is filled beyond its end.
+ * Workload "verbs": a completion queue that overruns.
  *
- * A QP of its own completes more than its CQ holds while nobody polls: the entries written until
- * then stay as they are, none is written over, and the QP goes to its error state (IBA 10.2.9.3,
- * docs/host-interface.md "Completion queues"). Called by sim_wl_verbs_misuse.c; calls libweft.
+ * A private QP completes more requests than its CQ holds, without polling. The entries written
+ * until then must stay unchanged, and the QP must enter its error state (IBA 10.2.9.3,
+ * docs/host-interface.md, "Completion queues"). Calls libweft.
  */
 #include "sim_harness/wl/sim_wl_verbs.h"
 
@@ -26,7 +26,7 @@ static void fail(struct wv_proc *proc, const char *what, int rc)
 		sim_nic_index(proc->nic), proc->slot, what, rc);
 }
 
-/* Datagrams to nobody: they complete when they have left. */
+/* Posts datagrams to an unused address: they complete when sent. */
 static int fill(struct wv_proc *proc, struct weft_qp *qp, uint32_t n)
 {
 	struct weft_send_wr wr = {.opcode = WEFT_WR_SEND,

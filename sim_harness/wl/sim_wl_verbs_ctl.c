@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workload "verbs": what disturbs traffic, and what it may lead to for the others.
+ * Workload "verbs": disturbances of traffic, and their permitted effects on others.
  *
- * QPs move to ERR, are reset, destroyed and made anew; CQs are resized, regions registered
- * again; processes die and NICs restart. What is under way to them may fail from then on with the
- * statuses named here and no others. IBA 10.3.1 (states), 10.10.2 (errors); ARCHITECTURE.md "RD in
- * one page". Called by sim_wl_verbs.c; calls libweft, sim_host.c, sim_model.c.
+ * QPs move to ERR, are reset, destroyed and recreated; CQs are resized, regions registered again;
+ * processes die and NICs restart. From then on, outstanding requests to them may fail, but only
+ * with the statuses named here. IBA 10.3.1 (states), 10.10.2 (errors); ARCHITECTURE.md, "RD in one
+ * page". Calls libweft, sim_host.c and sim_model.c.
  */
 #include "sim_harness/wl/sim_wl_verbs.h"
 
@@ -17,7 +17,7 @@
 enum {
 	DOORBELL_WAITS = 2000,
 	DOORBELL_NS = 10000,
-	ROOM = 16, /* completions that a full CQ is made larger by */
+	ROOM = 16, /* completions by which a full CQ is enlarged */
 };
 
 static void widen(const struct wv_qp *dst, uint32_t allowed)
@@ -91,13 +91,16 @@ static void poll_both(struct wv_qp *qp)
 		wv_poll_cq(qp->proc, qp->rcq);
 }
 
-/* Whether the last request posted will tell its end, and with it that of those before it. */
+/*
+ * Returns true if the last posted request will produce a completion, which also proves the end of
+ * those before it.
+ */
 static bool is_marked(const struct wv_qp *qp)
 {
 	return !qp->model.last || sim_model_is_told(qp->model.last);
 }
 
-/* Nothing is left of what a QP in ERR has to flush. */
+/* Returns true if a QP in ERR has nothing left to flush. */
 static bool is_flushed(const struct wv_qp *qp)
 {
 	return is_marked(qp) && !sim_model_is_due(&qp->model) &&
@@ -105,15 +108,15 @@ static bool is_flushed(const struct wv_qp *qp)
 }
 
 /*
- * In ERR: all that was posted is flushed, and polled here. What was posted to one that had
- * failed already waits for its doorbell to be seen; a last request is posted behind it.
+ * In ERR: all posted requests are flushed, and polled here. Requests posted after the failure wait
+ * for their doorbell; a last request is posted after them.
  */
 static void drain(struct wv_qp *qp)
 {
 	struct wv *wv = qp->proc->wv;
 	uint32_t waits;
 
-	/* Others of this process, on the same CQ, may be told so while it is polled here. */
+	/* Polling this CQ may also return such completions for other QPs of this process. */
 	if (qp->model.type != WEFT_QPT_UD)
 		widen(qp, SIM_MAY(REM_OP_ERR));
 	set_state(qp, WEFT_QPS_ERR);
@@ -142,15 +145,15 @@ static void drain(struct wv_qp *qp)
 }
 
 /*
- * What a QP has taken from a shared queue would be lost if it were reset or destroyed at work:
- * nobody could tell which receives those are. They come back when it goes to ERR before.
+ * Resetting or destroying an active QP would lose the receives that it has taken from a shared
+ * queue, since they cannot be identified. They are returned if the QP enters ERR first.
  */
 static bool is_sharing(const struct wv_qp *qp)
 {
 	return qp->rq != &qp->own_rq;
 }
 
-/* To RESET; what was posted is forgotten. */
+/* Moves to RESET; posted requests are dropped. */
 static void reset(struct wv_qp *qp)
 {
 	struct wv *wv = qp->proc->wv;
@@ -168,7 +171,7 @@ static void reset(struct wv_qp *qp)
 	qp->state = WV_IDLE;
 }
 
-/* RD, UD: from any state back to work, with another Q_Key. */
+/* RD, UD: from any state back to RTS, with another Q_Key. */
 static void cycle(struct wv_qp *qp, bool in_order)
 {
 	struct wv *wv = qp->proc->wv;
@@ -185,7 +188,7 @@ static void cycle(struct wv_qp *qp, bool in_order)
 	qp->state = WV_LIVE;
 }
 
-/* RC: both ends anew. */
+/* RC: reconnects both ends. */
 static void cycle_pair(struct wv_qp *a, struct wv_qp *b, bool in_order)
 {
 	struct wv *wv = a->proc->wv;
@@ -203,7 +206,7 @@ static void cycle_pair(struct wv_qp *a, struct wv_qp *b, bool in_order)
 		must(a, "connection", wv_rc_connect(a, b));
 }
 
-/* No QP any more, for whatever reason. */
+/* The QP no longer exists, for any reason. */
 void wv_qp_forget(struct wv_qp *qp)
 {
 	struct wv_proc *proc = qp->proc;
@@ -271,7 +274,7 @@ static void destroy_and_replace(struct wv_qp *qp)
 		add_qp(proc, type, flags);
 }
 
-/* The shared queue with all its QPs, at work, and others in their place. */
+/* Replaces an active shared queue and all its QPs. */
 static void renew_srq(struct wv_proc *proc)
 {
 	struct wv *wv = proc->wv;
@@ -279,7 +282,7 @@ static void renew_srq(struct wv_proc *proc)
 	uint32_t again = 0, i;
 	int rc;
 
-	/* The last one takes the place of one that goes. */
+	/* The last one moves to the place of a destroyed one. */
 	for (i = proc->num_qp; i-- > 0 && !wv_failed(wv);) {
 		struct wv_qp *qp = proc->qp[i];
 
@@ -303,7 +306,7 @@ static void renew_srq(struct wv_proc *proc)
 		add_qp(proc, WEFT_QPT_RD, 0);
 }
 
-/* These two return whether they did something, after which the process's QPs may be others. */
+/* These two return true if they acted; the process's QPs may then have changed. */
 static bool recover_rc(struct wv_qp *qp)
 {
 	struct wv *wv = qp->proc->wv;
@@ -315,7 +318,7 @@ static bool recover_rc(struct wv_qp *qp)
 		destroy(qp);
 		return true;
 	}
-	/* Mostly what was under way is left to find its own end. */
+	/* Usually leaves outstanding requests to end on their own. */
 	if ((sim_model_is_due(&qp->model) || sim_model_is_due(&peer->model)) && wv_below(wv, 2000))
 		return false;
 	if (wv_below(wv, 8))
@@ -340,8 +343,8 @@ static bool recover_datagram(struct wv_qp *qp)
 	}
 	check_state(qp, WEFT_QPS_SQE);
 	/*
-	 * A flush takes several turns, and the state is SQE from the first: an unsignalled request
-	 * has succeeded if no completion of it is there when the QP works again.
+	 * A flush takes several turns, with state SQE from the first one on. An unsignaled request
+	 * has succeeded if it has no completion when the QP works again.
 	 */
 	set_state(qp, WEFT_QPS_RTS);
 	poll_both(qp);
@@ -390,7 +393,7 @@ void wv_make_room(struct wv_proc *proc, struct wv_cq *cq)
 			strerror(-rc));
 }
 
-/* A region that nobody uses now gets another key. */
+/* Gives an unused region another key. */
 static void register_again(struct wv_proc *proc)
 {
 	struct wv *wv = proc->wv;
@@ -398,7 +401,7 @@ static void register_again(struct wv_proc *proc)
 	uint32_t i;
 	int rc;
 
-	/* Memory set aside for receives counts as used. */
+	/* Memory reserved for receives counts as used. */
 	if (!sim_shadow_free_range(mr->area->shadow, mr->offset, mr->bytes, true) || mr->ending ||
 	    wv_has_windows(mr))
 		return;
@@ -425,7 +428,7 @@ void wv_chaos(struct wv_proc *proc)
 	if (!qp || qp->state != WV_LIVE || (rc && (qp->broken || qp->peer->state != WV_LIVE)))
 		return;
 	switch (wv_below(wv, wv->keys ? 11 : 9)) {
-	case 0: /* to ERR, and what becomes of it is watched for a while */
+	case 0: /* to ERR; the effects are observed for a while */
 		if (rc)
 			wv_rc_broken(qp);
 		wv_qp_failed(qp, WEFT_QPS_ERR);
@@ -467,7 +470,7 @@ void wv_chaos(struct wv_proc *proc)
 	}
 }
 
-/* Whatever way it ended. */
+/* Frees a process, however it ended. */
 static void forget_proc(struct wv_proc *proc, uint32_t outcomes)
 {
 	uint32_t i;
@@ -501,11 +504,13 @@ void wv_restart(struct wv *wv, struct sim_nic *nic)
 	sim_nic_restart(nic);
 	wv->model.peers_restart = true;
 	wv->nic_generation[sim_nic_index(nic)]++;
-	/* Late HELLOs of others may open its new sessions: those are not confirmed either. */
+	/*
+	 * Late HELLOs of other NICs may open its new sessions, so those are not confirmed either.
+	 */
 	memset(&wv->known_generation[shards * WV_SHARDS * sim_nic_index(nic)], 0xff,
 	       shards * WV_SHARDS * sizeof(*wv->known_generation));
 	sim_model_widen(wv->qps, wv->num_qps, NULL, outcomes);
-	/* Those that went before as well: their numbers are given out again. */
+	/* Includes earlier processes, whose numbers are reused. */
 	for (i = 0; i < wv->num_qps; i++) {
 		const struct wv_qp *qp = wv_qp_of(wv->qps[i]);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workload "verbs": completions, and what the end of a request means for memory.
+ * Workload "verbs": completions, and the effects of a request's end on memory.
  *
- * Polls a process's CQs, those with events only after one came; hands each completion to the
- * model, and settles what the request held. Called by sim_wl_verbs.c and _ctl.c; calls libweft,
- * sim_model*.c, sim_wl_verbs_mem.c and _recv.c.
+ * Polls a process's CQs, those with events only after an event, passes each completion to the
+ * model, and settles the memory that the request held. Calls libweft, sim_model*.c,
+ * sim_wl_verbs_mem.c and sim_wl_verbs_recv.c.
  */
 #include "sim_harness/wl/sim_wl_verbs.h"
 
@@ -30,7 +30,7 @@ static void count(struct wv *wv, const struct wv_op *op)
 	wv->run->bytes += op->m.bytes;
 }
 
-/* A successful request to a NIC that restarted: its session is the new one. */
+/* A request to a restarted NIC succeeded: its session is the new one. */
 static void confirm(struct wv *wv, const struct wv_op *op)
 {
 	if (!op->m.dst || op->dst->proc->dead || op->qp->model.type == WEFT_QPT_UD || op->qp->esp)
@@ -40,9 +40,9 @@ static void confirm(struct wv *wv, const struct wv_op *op)
 }
 
 /*
- * Whether the Write that a Read reads back may still turn out to have failed here, for its memory
- * was deregistered: over RD such a one waits for the whole queue, and its flow does not wait for
- * it.
+ * Returns true if the Write that a Read reads back may still turn out to have failed locally
+ * because its memory was deregistered. Over RD such a failure waits for the whole queue, but its
+ * flow does not wait for it.
  */
 static bool is_writer_open(const struct wv_op *op)
 {
@@ -51,8 +51,8 @@ static bool is_writer_open(const struct wv_op *op)
 }
 
 /*
- * Notes that such a Read brought other bytes than the Write wrote. The Write has to end before that
- * can be judged, and the sink of the Read is used again earlier.
+ * Records that such a Read returned other bytes than the Write wrote. This can be judged only after
+ * the Write has ended, and the Read's sink is reused earlier.
  */
 static void note_unlike(struct wv_op *op, const struct sim_hold *hold, uint32_t at)
 {
@@ -94,7 +94,7 @@ static void end_local(struct wv *wv, struct wv_op *op, bool success)
 				       hold->bytes);
 			if (open)
 				note_unlike(op, hold, op->local_at[i]);
-			/* Its value depends on what became of those before it. */
+			/* Its value depends on the results of earlier requests. */
 			if (op->word || op->writer_failed || open)
 				hold->kind = SIM_HOLD_ANY;
 			wv_adopt(wv, hold, "the sink of a request that failed", op);
@@ -102,7 +102,7 @@ static void end_local(struct wv *wv, struct wv_op *op, bool success)
 	}
 }
 
-/* The range that a Write of ours wrote, or a Read of ours read. */
+/* Ends the hold on the remote range of a Write or a Read. */
 static void end_remote(struct wv *wv, struct wv_op *op, bool success)
 {
 	struct sim_hold *hold = op->remote;
@@ -121,7 +121,7 @@ static void end_remote(struct wv *wv, struct wv_op *op, bool success)
 		wv_adopt(wv, hold, "the target of a Write that failed", op);
 		op->remote = NULL;
 	}
-	/* Else it stays: what is under way of it may still come. */
+	/* Otherwise it stays: late packets may still arrive. */
 }
 
 void wv_ended(void *ctx, struct sim_model_send *send)
@@ -164,7 +164,7 @@ static struct wv_qp *find_qp(const struct wv_proc *proc, uint32_t qpn)
 	return NULL;
 }
 
-/* The failure of a request says what state its QP is in. */
+/* Derives the QP's state from the failure of a request. */
 static void note_failure(struct wv_qp *qp, const struct wv_op *op, const struct weft_wc *wc)
 {
 	if (wc->status == WEFT_WC_SUCCESS)
@@ -230,9 +230,9 @@ void wv_poll_cq(struct wv_proc *proc, struct wv_cq *cq)
 }
 
 /*
- * With events: nothing is polled until one came, and nothing is polled after arming, so that
- * a completion whose event is lost is never found. Every second time the process is away between
- * the last poll and the arming, in which completions come.
+ * With events: polls only after an event, and does not poll after arming, so that a completion
+ * whose event is lost is never found. In every second case the process pauses between the last poll
+ * and arming, and completions arrive in between.
  */
 static void poll_events(struct wv_proc *proc, struct wv_cq *cq)
 {

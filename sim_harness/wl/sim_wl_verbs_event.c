@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workload "verbs": asynchronous events, each of which must be one that was due; moderation, which
- * must not lose any.
+ * Workload "verbs": asynchronous events, each of which must be due; moderation, which must not lose
+ * any.
  *
- * A QP on a shared queue tells once that it has taken its last receive when it goes to ERR; a
- * connection tells its end that a request of the peer took it down, which only a request can that
- * the model expects to fail; a shared queue tells once that it has fallen below its limit; a CQ
- * that overruns, and its QP, tell that. A connection may tell once that its peer was heard. No
- * other event comes, and none of these is missing. IBA 11.6.3. Called by sim_wl_verbs*.c; calls
- * libweft.
+ * A QP on a shared queue reports once that it has taken its last receive when it enters ERR. A
+ * connection reports that a request of the peer ended it, which requires a request that the model
+ * expects to fail. A shared queue reports once that it has fallen below its limit. A CQ that
+ * overruns reports that, and so does its QP. A connection may report once that it was established
+ * by its peer's message. No other event may arrive, and none of these may be missing. IBA 11.6.3.
+ * Calls libweft.
  */
 #include "sim_harness/wl/sim_wl_verbs.h"
 
@@ -19,9 +19,9 @@
 #include "shared_defs/hw_limits.h"
 
 enum {
-	LIMIT_STEPS = 60,  /* steps, on average, until a limit is set anew */
-	MODER_STEPS = 100, /* until a vector gets other settings */
-	MASK_STEPS = 20,   /* until a channel is masked */
+	LIMIT_STEPS = 60,  /* average steps until a new limit is set */
+	MODER_STEPS = 100, /* average steps until a vector's settings change */
+	MASK_STEPS = 20,   /* average steps until a channel is masked */
 	UNMASK_STEPS = 3,
 	LAST_WQE_WAITS = 2000,
 	LAST_WQE_NS = 10000,
@@ -38,7 +38,7 @@ static struct wv_qp *find(const struct wv_proc *proc, const struct weft_qp *qp)
 	return NULL;
 }
 
-/* Of a QP of the model; NULL, or what is wrong. */
+/* Checks an event of a QP of the model. Returns NULL or an error message. */
 static const char *judge_qp(struct wv_qp *qp, enum weft_event_type type)
 {
 	bool rc = qp->model.type == WEFT_QPT_RC;
@@ -57,7 +57,7 @@ static const char *judge_qp(struct wv_qp *qp, enum weft_event_type type)
 			return "and no request of its peer was to fail";
 		return qp->error_events++ ? "twice" : NULL;
 	}
-	/* Between RTR and RTS, of which the peer knows nothing. */
+	/* Between RTR and RTS, which the peer does not observe. */
 	if (type == WEFT_EVENT_COMM_EST) {
 		if (!rc && qp->model.type != WEFT_QPT_UC)
 			return "of a QP that is not connected";
@@ -83,7 +83,7 @@ static const char *judge(struct wv_proc *proc, const struct weft_async_event *ev
 		proc->limit = 0;
 		return NULL;
 	}
-	/* Of a CQ that is being overrun, and its QP. */
+	/* Event of a CQ that is being overrun, or of its QP. */
 	if (odd && event->cq == odd->cq && event->cq && event->type == WEFT_EVENT_CQ_ERR)
 		return odd->cq_err++ ? "twice" : NULL;
 	if (odd && event->qp == odd->qp && event->qp && event->type == WEFT_EVENT_QP_FATAL)
@@ -130,8 +130,7 @@ void wv_expect_last_wqe(struct wv_qp *qp)
 {
 	uint32_t waits;
 
-	/* The event is the end of a flush that takes several turns, with other QPs' between them.
-	 */
+	/* The event follows a flush of several turns, interleaved with those of other QPs. */
 	wv_take_events(qp->proc, NULL);
 	for (waits = 0; waits < LAST_WQE_WAITS && !wv_failed(qp->proc->wv) && !qp->last_wqe_events;
 	     waits++) {
@@ -146,8 +145,8 @@ void wv_expect_last_wqe(struct wv_qp *qp)
 }
 
 /*
- * What waits in the queue is no more than what has not completed: below the limit its event came
- * with the receive that was taken last.
+ * The number of receives in the queue is at most the number not completed: below the limit, the
+ * event came with the last one taken.
  */
 void wv_check_limit(struct wv_proc *proc)
 {
@@ -169,14 +168,14 @@ void wv_check_limit(struct wv_proc *proc)
 	if (proc->limit || wv->run->stopping || wv_below(wv, LIMIT_STEPS))
 		return;
 	attr.limit = wv_range(wv, 1, proc->srq[0].max_wr);
-	/* It may be met, and told, before the call is back. */
+	/* It may be reached, and reported, before the call returns. */
 	proc->limit = attr.limit;
 	rc = weft_modify_srq(proc->srq[0].srq, &attr, WEFT_SRQ_LIMIT);
 	if (rc)
 		wv_fail(wv, "call: setting the limit of an SRQ: %s", strerror(-rc));
 }
 
-/* Any settings that make nobody wait for longer than the end of a run does. */
+/* Draws any settings that delay no completion beyond the end of a run. */
 static void draw_moderation(struct wv_proc *proc)
 {
 	struct sim_prng *prng = &proc->wv->moder_prng;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workload "verbs": keys that end while they are in use.
+ * Workload "verbs": keys that end while in use.
  *
- * Memory windows of both types are bound, used, bound anew, invalidated by their owner (LOCAL_INV)
- * and by peers (Send with Invalidate), and given back; regions are invalidated and deregistered.
- * From the moment at which that is posted requests that use the key may fail, all others not; when
- * it is done no byte changes through the key any more, and a request that names it fails.
- * IBA 10.6.7, RFC 5040 5.3. Called by sim_wl_verbs*.c; calls libweft, sim_shadow.c,
- * sim_wl_verbs_mem.c.
+ * Memory windows of both types are bound, used, bound again, invalidated by their owner (LOCAL_INV)
+ * and by peers (Send with Invalidate), and freed; regions are invalidated and deregistered. Once
+ * that request is posted, requests that use the key may fail, all others must not. After its
+ * completion no byte changes through the key, and requests that name it fail. IBA 10.6.7, RFC 5040
+ * 5.3. Calls libweft, sim_shadow.c and sim_wl_verbs_mem.c.
  */
 #include "sim_harness/wl/sim_wl_verbs.h"
 
@@ -91,7 +90,7 @@ struct wv_mw *wv_mw_pick(struct wv_qp *dst, uint32_t bytes, uint32_t access, boo
 	return sim_shadow_free_range(w->bound.mr->area->shadow, *offset, bytes, write) ? w : NULL;
 }
 
-/* A request that may fail from now on because a key of its peer ends. */
+/* The request may fail from now on because a key of its peer ends. */
 static void may_be_refused(struct wv_op *op)
 {
 	op->m.allowed |= SIM_MAY(REM_ACCESS_ERR) | SIM_MAY(REM_OP_ERR);
@@ -99,7 +98,7 @@ static void may_be_refused(struct wv_op *op)
 		wv_rc_broken(op->qp);
 }
 
-/* Nothing of it can change memory any more. */
+/* The request can no longer change memory. */
 static void freeze_remote(struct wv_op *op)
 {
 	struct sim_hold *hold = op->remote;
@@ -113,17 +112,14 @@ static void freeze_remote(struct wv_op *op)
 		wv_adopt(op->proc->wv, hold, "what was written through a key that is no more", op);
 }
 
-/*
- * What a Write of the same flow brings has been placed before a Send with Invalidate behind it is
- * carried out.
- */
+/* Data of a Write is placed before a later Send with Invalidate of the same flow takes effect. */
 static bool is_before(const struct wv_op *op, const struct wv_op *by)
 {
 	return by && by->m.opcode == WEFT_WR_SEND_INV && by->qp == op->qp && by->dst == op->dst &&
 	       op->m.opcode != WEFT_WR_READ;
 }
 
-/* The binding begins to end. */
+/* The end of the binding has started. */
 static void mw_ending(struct wv_mw *w, const struct wv_op *by)
 {
 	struct wv_op *op;
@@ -171,7 +167,7 @@ bool wv_has_windows(const struct wv_mr *mr)
 	return false;
 }
 
-/* What can be bound: a region of the PD that allows it, and where in it. */
+/* Draws a range to bind, in a region of the PD that permits it. */
 static struct wv_mr *draw_range(struct wv_proc *proc, uint32_t pd, size_t *offset, size_t *bytes)
 {
 	static const uint32_t parents[] = {0, 2, 4};
@@ -255,7 +251,7 @@ bool wv_draft_unbind(struct wv_qp *qp, struct wv_op *op, struct weft_send_wr *wr
 	return false;
 }
 
-/* A region that nobody uses, and whose end would change nothing else; NULL: none found. */
+/* Returns an unused region whose end affects nothing else; NULL: none found. */
 static struct wv_mr *draw_idle_mr(struct wv_proc *proc, uint32_t pd)
 {
 	struct wv_mr *mr = &proc->mr[wv_range(proc->wv, 1, WV_MRS - 1)];
@@ -267,7 +263,7 @@ static struct wv_mr *draw_idle_mr(struct wv_proc *proc, uint32_t pd)
 	return mr;
 }
 
-/* Requests that were to fail for another reason name the region, and may meet its end. */
+/* Requests that were to fail for another reason name the region and may fail because of its end. */
 static void blur(struct wv *wv, const struct wv_proc *proc)
 {
 	uint32_t i;
@@ -280,7 +276,9 @@ static void blur(struct wv *wv, const struct wv_proc *proc)
 	}
 }
 
-/* A key of proc that a request on qp (its own, or a peer's to it) may invalidate; 0: none. */
+/*
+ * Returns a key of proc that a request on qp (its own, or a peer's to it) may invalidate; 0: none.
+ */
 static uint32_t draw_inv(struct wv_qp *qp, struct wv_op *op)
 {
 	struct wv *wv = qp->proc->wv;
@@ -327,8 +325,7 @@ bool wv_draft_send_inv(struct wv_qp *dst, struct wv_op *op, struct weft_send_wr 
 	return true;
 }
 
-/* ---- what requests that change keys come to ---------------------------------------------------
- */
+/* ---- results of requests that change keys ---------------------------------------------------- */
 
 void wv_key_undo(struct wv_op *op)
 {
@@ -373,7 +370,7 @@ void wv_key_ended(struct wv_op *op, bool success)
 		wv_key_invalidated(op);
 		return;
 	}
-	/* Nobody can say whether it was carried out. */
+	/* It is unknown whether the request was executed. */
 	if (op->changes && op->changes->op == op) {
 		op->changes->op = NULL;
 		op->changes->state = WV_MW_LOST;
@@ -399,8 +396,7 @@ void wv_key_qp_gone(struct wv_qp *qp)
 	}
 }
 
-/* ---- between requests -------------------------------------------------------------------------
- */
+/* ---- between requests ----------------------------------------------------------------------- */
 
 static void renew_mw(struct wv_mw *w)
 {
@@ -453,8 +449,7 @@ void wv_keys_step(struct wv_proc *proc)
 	}
 }
 
-/* ---- deregistration in use --------------------------------------------------------------------
- */
+/* ---- deregistration in use ------------------------------------------------------------------ */
 
 static bool is_in(const struct wv_mr *mr, const struct sim_hold *hold)
 {
@@ -478,7 +473,7 @@ static bool uses_there(const struct wv_mr *mr, const struct wv_op *op)
 	return op->dst && op->dst->proc == mr->area->proc && op->rkey == mr->mr->rkey;
 }
 
-/* Messages to a queue one of whose receives may fail. */
+/* Messages to a queue of which a receive may fail. */
 static void blur_messages(struct wv *wv, const struct wv_rq *rq)
 {
 	uint32_t i;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workload "verbs": which memory an operation uses, and what must stand there.
+ * Workload "verbs": memory ranges of operations, and their expected content.
  *
- * Called by the other sim_wl_verbs_*.c; calls sim_shadow.c.
+ * Calls sim_shadow.c.
  */
 #include "sim_harness/wl/sim_wl_verbs.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-	PICKS = 6, /* tries to find a free range */
+	PICKS = 6, /* attempts to find a free range */
 };
 
 uint64_t wv_addr(const struct wv_mr *mr, size_t offset)
@@ -20,7 +20,7 @@ uint64_t wv_addr(const struct wv_mr *mr, size_t offset)
 	return mr->iova + (offset - mr->offset);
 }
 
-/* Where in a region: its very ends as often as the rest. */
+/* Draws an offset in a region; its ends are as likely as the rest. */
 static size_t draw_offset(struct wv *wv, size_t low, size_t high)
 {
 	switch (wv_below(wv, 6)) {
@@ -213,7 +213,10 @@ void wv_word_done(struct wv_op *op, bool success)
 	word->hold = NULL;
 }
 
-/* Old values of successful additions of 1: each once, none beyond what was asked for. */
+/*
+ * Checks old values of successful additions of 1: each occurs once, none exceeds the number of
+ * requests.
+ */
 void wv_counter_done(struct wv_op *op, bool success)
 {
 	struct wv_counter *counter = op->counter;

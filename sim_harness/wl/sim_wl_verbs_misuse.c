@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workload "verbs": requests and calls that must fail, and how.
+ * Workload "verbs": requests and calls that must fail, and their errors.
  *
- * Each kind has one outcome; where the peer may have been disturbed besides, what that leads to is
- * added. No byte of memory may change through any of them. Called by sim_wl_verbs_send.c and
- * sim_wl_verbs.c; calls sim_wl_verbs_mem.c, _cq.c and libweft.
+ * Each kind has one result; possible effects on the peer are added. None of them may change memory.
+ * Calls sim_wl_verbs_mem.c, sim_wl_verbs_cq.c and libweft.
  */
 #include "sim_harness/wl/sim_wl_verbs.h"
 
@@ -14,12 +13,12 @@
 #include <string.h>
 
 enum {
-	SMALL_BYTES = 1000, /* one packet: nothing of it is placed when it is refused */
+	SMALL_BYTES = 1000, /* one packet: nothing is placed if it is refused */
 	NO_SUCH_INDEX = 0xfff0,
-	KEY_KINDS = 5, /* misuses that are about windows */
+	KEY_KINDS = 5, /* misuses that concern windows */
 };
 
-/* What a misuse is drawn for. */
+/* Context of a misuse. */
 struct misuse {
 	struct wv_qp *qp, *dst;
 	struct wv_op *op;
@@ -36,7 +35,7 @@ static void fails(struct misuse *m, uint32_t status, int vendor)
 	m->op->spoils = m->qp->model.type == WEFT_QPT_RC;
 }
 
-/* It fails before anything of it can leave: nothing of the peer matters. */
+/* Fails locally before anything is sent, whatever the peer's state. */
 static void fails_here(struct misuse *m, uint32_t status, int vendor)
 {
 	m->op->m.allowed &= SIM_MAY(WR_FLUSH_ERR);
@@ -45,7 +44,7 @@ static void fails_here(struct misuse *m, uint32_t status, int vendor)
 	m->op->spoils = m->qp->model.type == WEFT_QPT_RC;
 }
 
-/* One SGE over bytes that must not change. */
+/* Adds an SGE over bytes that must not change. */
 static bool take(struct misuse *m, uint32_t bytes, bool sink)
 {
 	struct wv_op *op = m->op;
@@ -139,7 +138,7 @@ static bool read_only_sink(struct misuse *m)
 	return true;
 }
 
-/* A request of 8 bytes for atomics, else some; the remote side is the caller's. */
+/* Fills in a request, of 8 bytes for atomics; the caller sets the remote side. */
 static bool take_remote_op(struct misuse *m, enum weft_wr_opcode opcode)
 {
 	bool atomic = opcode == WEFT_WR_FETCH_ADD || opcode == WEFT_WR_CMP_SWAP;
@@ -194,7 +193,7 @@ static bool remote_bounds(struct misuse *m)
 	return true;
 }
 
-/* The region does not grant it, or the QP does not. */
+/* The region, or the QP, does not grant the right. */
 static bool no_right(struct misuse *m)
 {
 	struct wv *wv = m->qp->proc->wv;
@@ -223,7 +222,7 @@ static bool wrong_qkey(struct misuse *m)
 	m->wr->opcode = WEFT_WR_SEND;
 	m->wr->qkey = m->dst->qkey ^ 1u << wv_below(wv, 31);
 	if (m->qp->model.type == WEFT_QPT_UD)
-		m->op->dst = NULL; /* sent, and seen by nobody */
+		m->op->dst = NULL; /* sent, but received by no QP */
 	else
 		fails(m, SIM_MAY(REM_INV_REQ_ERR), SIM_ANY_VENDOR);
 	return m->qp->model.type != WEFT_QPT_UD || m->op->m.bytes <= m->qp->max_send_bytes;
@@ -304,7 +303,7 @@ static bool too_long_for_peer(struct misuse *m)
 	return true;
 }
 
-/* A window that was, or that is open through another QP. */
+/* An earlier window, or one that is open through another QP. */
 static bool bad_window(struct misuse *m)
 {
 	struct wv *wv = m->qp->proc->wv;
@@ -327,7 +326,9 @@ static bool bad_window(struct misuse *m)
 	return true;
 }
 
-/* Beyond a window, within its region; or what the window does not grant and the region does. */
+/*
+ * Beyond a window but within its region; or a right that the region grants but the window does not.
+ */
 static bool beyond_window(struct misuse *m)
 {
 	struct wv *wv = m->qp->proc->wv;
@@ -359,7 +360,7 @@ static void is_local(struct misuse *m, int vendor)
 	fails_here(m, SIM_MAY(MW_BIND_ERR), vendor);
 }
 
-/* What was never bound, or of type 1, or of another QP or PD, is not for LOCAL_INV. */
+/* LOCAL_INV of a window that was never bound, is of type 1, or belongs to another QP or PD. */
 static bool bad_inv(struct misuse *m)
 {
 	struct wv *wv = m->qp->proc->wv;
@@ -374,7 +375,7 @@ static bool bad_inv(struct misuse *m)
 	return true;
 }
 
-/* Bound already; or to a region that does not allow it; or beyond its end. */
+/* A window already bound, a region that does not permit it, or a range beyond its end. */
 static bool bad_bind(struct misuse *m)
 {
 	struct wv *wv = m->qp->proc->wv;
@@ -390,7 +391,7 @@ static bool bad_bind(struct misuse *m)
 	m->wr->mw_access = WEFT_ACCESS_REMOTE_READ;
 	m->sge[0] = (struct weft_sge){mr->iova + mr->bytes - 7, 8, mr->mr->lkey};
 	m->wr->num_sge = 1;
-	/* A request on another QP may bind the window before this one has its turn. */
+	/* A request on another QP may bind the window before this one executes. */
 	is_local(m, SIM_ANY_VENDOR);
 	return true;
 }
@@ -408,7 +409,7 @@ bool wv_misuse(struct wv_qp *qp, struct wv_qp *dst, struct wv_op *op, struct wef
 	struct misuse m = {qp, dst, op, wr, sge};
 	uint32_t i;
 
-	/* A connection that is down already would blur what is to be seen. */
+	/* A connection that is already down would hide the effect. */
 	if (qp->model.type == WEFT_QPT_RC && qp->broken)
 		return false;
 	if (kinds[wv_below(qp->proc->wv, n)](&m))
@@ -435,7 +436,7 @@ static void expect(struct wv_proc *proc, const char *what, int rc, int want)
 			sim_nic_index(proc->nic), proc->slot, what, rc, strerror(-rc), want);
 }
 
-/* Posts that the library has to refuse. */
+/* Posts that the library must reject. */
 static void bad_posts(struct wv_proc *proc, struct wv_qp *qp)
 {
 	struct weft_sge sge[WV_SGES + 1];
@@ -467,7 +468,7 @@ static void bad_posts(struct wv_proc *proc, struct wv_qp *qp)
 	       -EINVAL);
 }
 
-/* Destroying what is in use. */
+/* Destruction of objects in use. */
 static void busy(struct wv_proc *proc, struct wv_qp *qp)
 {
 	expect(proc, "dealloc of a PD in use", weft_dealloc_pd(proc->pd[qp->pd]), -EBUSY);
@@ -479,7 +480,7 @@ static void busy(struct wv_proc *proc, struct wv_qp *qp)
 		       weft_destroy_comp_channel(qp->rcq->channel), -EBUSY);
 }
 
-/* Changes of state that IBA 10.3.1 does not know. */
+/* State transitions that IBA 10.3.1 does not permit. */
 static void bad_states(struct wv_proc *proc, struct wv_qp *qp)
 {
 	static const enum weft_qp_state wrong[] = {WEFT_QPS_INIT, WEFT_QPS_RTR, WEFT_QPS_SQE};
@@ -503,7 +504,7 @@ static void bad_states(struct wv_proc *proc, struct wv_qp *qp)
 			qp->model.qpn);
 }
 
-/* Registrations that must be refused. */
+/* Registrations that must be rejected. */
 static void bad_regions(struct wv_proc *proc)
 {
 	struct wv_area *area = &proc->area[0];

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workload "verbs": processes and the objects they have.
+ * Workload "verbs": processes and their objects.
  *
- * Each process has two PDs, memory that is mapped and memory that is not, regions with different
- * rights of both PDs with unregistered bytes between, three CQs (one of them small, one with
- * events), perhaps an SRQ, and QPs of every type. Called by sim_wl_verbs.c and _ctl.c; calls
- * libweft and sim_host.c.
+ * Each process has two PDs, mapped and unmapped memory, regions of both PDs with different rights
+ * separated by unregistered bytes, three CQs (a small one, one with events), possibly an SRQ, and
+ * QPs of every type. Calls libweft and sim_host.c.
  */
 #include "sim_harness/wl/sim_wl_verbs.h"
 
@@ -72,7 +71,7 @@ static int add_mr(struct wv_proc *proc, uint32_t i, uint32_t area, size_t begin,
 	return mr->mr ? 0 : -errno;
 }
 
-/* With some bytes between and around them that are of no region. */
+/* Creates regions with unregistered bytes between and around them. */
 static int make_mrs(struct wv_proc *proc)
 {
 	size_t a = proc->area[0].bytes, b = proc->area[1].bytes;
@@ -118,7 +117,7 @@ static int make_cqs(struct wv_proc *proc)
 	return 0;
 }
 
-/* Which messages a receive queue takes, and how many of its receives are posted at a time. */
+/* Sets the messages that a receive queue accepts, and the number of receives to keep posted. */
 static void size_rq(struct wv_proc *proc, struct wv_rq *rq, uint32_t type, uint32_t flags)
 {
 	static const struct {
@@ -129,7 +128,7 @@ static void size_rq(struct wv_proc *proc, struct wv_rq *rq, uint32_t type, uint3
 
 	if (type == WEFT_QPT_UD && !(flags & WEFT_QP_F_UD_LONG))
 		k = wv_below(wv, 2);
-	/* One at least can always be posted: its memory is set aside. */
+	/* At least one receive can always be posted, in reserved memory. */
 	while (!wv_reserve(proc, rq, kinds[k].msg_bytes + WV_GRH_BYTES) && k)
 		k--;
 	rq->msg_bytes = kinds[k].msg_bytes;
@@ -165,7 +164,7 @@ static void remember_qp(struct wv *wv, struct wv_qp *qp)
 	wv->qps[wv->num_qps++] = &qp->model;
 }
 
-/* Numbers are given out again: what is still under way to one that is gone may meet the new one. */
+/* Numbers are reused: packets to a destroyed QP may reach the new one. */
 static void meet_former(struct wv *wv, const struct wv_qp *qp)
 {
 	uint32_t i;
@@ -228,7 +227,7 @@ struct wv_qp *wv_qp_new(struct wv_proc *proc, enum weft_qp_type type, uint32_t f
 	return qp;
 }
 
-/* RD and UD, from RESET. */
+/* RD and UD: activates from RESET. */
 int wv_qp_activate(struct wv_qp *qp)
 {
 	struct wv *wv = qp->proc->wv;

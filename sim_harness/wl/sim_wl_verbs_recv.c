@@ -2,10 +2,10 @@
 /*
  * Workload "verbs": receives.
  *
- * A receive holds its buffers from posting to completion: early packets of messages that are
- * refused later may stand in them. When it completes, its bytes are those of the message, and on
- * QPs where no message can take over another's receive nothing behind them has changed.
- * Called by sim_wl_verbs.c and _done.c; calls libweft, sim_model_recv.c.
+ * A receive holds its buffers from posting to completion, because early packets of messages that
+ * are refused later may have been placed in them. When it completes, its bytes are those of the
+ * message. On QPs where no message can take over another's receive, the bytes after them are
+ * unchanged. Calls libweft and sim_model_recv.c.
  */
 #include "sim_harness/wl/sim_wl_verbs.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum {
-	GRH_SRC_OFFSET = 32, /* IPv4 addresses at the end of the GRH */
+	GRH_SRC_OFFSET = 32, /* offset of the IPv4 addresses at the end of the GRH */
 	GRH_DST_OFFSET = 36,
 	SLOPPY_PERCENT = 10,
 };
@@ -43,7 +43,7 @@ static bool take_buffers(struct wv_proc *proc, struct wv_rq *rq, struct wv_recv 
 	return true;
 }
 
-/* One whose key is of the other PD, over bytes that nobody may change. */
+/* Creates an invalid receive: a key of the other PD, over bytes that must not change. */
 static void make_bad(struct wv_proc *proc, struct wv_rq *rq, struct wv_recv *recv)
 {
 	struct wv_mr *mr = &proc->mr[rq->pd ? 0 : 2];
@@ -53,7 +53,7 @@ static void make_bad(struct wv_proc *proc, struct wv_rq *rq, struct wv_recv *rec
 	recv->sge[0] = (struct weft_sge){mr->iova, recv->model.capacity, mr->mr->lkey};
 }
 
-/* All of the memory set aside but its first bytes is kept from others. */
+/* Keeps others from the reserved memory, except for its first bytes. */
 static void keep_reserve(struct wv_rq *rq, uint32_t from)
 {
 	sim_shadow_release(rq->reserve);
@@ -61,7 +61,7 @@ static void keep_reserve(struct wv_rq *rq, uint32_t from)
 				      rq->reserve_bytes - from, SIM_HOLD_KEEP, NULL);
 }
 
-/* In the memory that is set aside. */
+/* Uses the reserved memory. */
 static bool take_reserve(struct wv_rq *rq, struct wv_recv *recv)
 {
 	struct wv_mr *mr = rq->reserve_mr;
@@ -80,7 +80,7 @@ static bool take_reserve(struct wv_rq *rq, struct wv_recv *recv)
 	return true;
 }
 
-/* The receive is over: its memory is set aside again. */
+/* The receive has ended: its memory is reserved again. */
 static void give_back(struct wv_recv *recv)
 {
 	uint32_t i;
@@ -195,7 +195,7 @@ void wv_rq_drop(struct wv_rq *rq)
 	}
 }
 
-/* What stands in the buffers now, as one piece. */
+/* Copies the current content of the buffers into one piece. */
 static void gather(const struct wv_recv *recv, uint8_t *to)
 {
 	uint32_t i;
@@ -209,7 +209,10 @@ static void gather(const struct wv_recv *recv, uint8_t *to)
 	}
 }
 
-/* The buffers of a completed receive: bytes [0, bytes) are as compared, the rest untouched. */
+/*
+ * Settles the buffers of a completed receive: bytes [0, bytes) were compared, the rest must be
+ * unchanged.
+ */
 static void settle(struct wv_qp *qp, struct wv_recv *recv, const uint8_t *data, uint32_t bytes)
 {
 	struct wv *wv = qp->proc->wv;
@@ -272,7 +275,7 @@ void wv_received(struct wv_qp *qp, struct wv_recv *recv, const struct weft_wc *w
 	wv->run->bytes += message->bytes;
 	op = wv_op_of(message);
 	wv_key_invalidated(op);
-	/* What a Write with immediate wrote must be there by now. */
+	/* The data of a Write with immediate must have been placed by now. */
 	if (op->m.opcode == WEFT_WR_WRITE_IMM && op->remote && !op->m.done) {
 		wv_settle(wv, op->remote, op->data, "a Write with immediate that was announced",
 			  op);

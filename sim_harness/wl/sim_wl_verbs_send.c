@@ -2,9 +2,9 @@
 /*
  * Workload "verbs": send requests.
  *
- * A batch of linked requests to one destination is drawn, its memory taken, and the model told
- * what each may lead to; then it is posted. Called by sim_wl_verbs.c; calls libweft,
- * sim_model.c, sim_wl_verbs_mem.c, and sim_wl_verbs_misuse.c for requests that must fail.
+ * Draws a batch of linked requests to one destination, takes its memory, tells the model the
+ * possible results, and posts the batch. Calls libweft, sim_model.c, sim_wl_verbs_mem.c, and
+ * sim_wl_verbs_misuse.c for requests that must fail.
  */
 #include "sim_harness/wl/sim_wl_verbs.h"
 
@@ -14,11 +14,11 @@
 #include <string.h>
 
 enum {
-	ID_BYTES = 8,     /* a message begins with its number, as far as it is long enough */
-	NUMBER_BYTES = 4, /* of it that differ within a run */
+	ID_BYTES = 8,     /* a message begins with its number, if it is long enough */
+	NUMBER_BYTES = 4, /* the part that differs within a run */
 };
 
-/* A request in the making. */
+/* A request under construction. */
 struct draft {
 	struct wv_op *op;
 	struct weft_send_wr wr;
@@ -38,7 +38,7 @@ uint32_t wv_draw_bytes(struct wv *wv, uint32_t max)
 	case 2:
 		bytes = wv_below(wv, 257);
 		break;
-	case 3: /* about a packet, or several: headers are within 128 bytes */
+	case 3: /* near one or several packets: headers are within 128 bytes */
 		bytes = mtu * wv_range(wv, 1, 4) - wv_below(wv, 130);
 		break;
 	case 4:
@@ -56,7 +56,7 @@ uint32_t wv_draw_bytes(struct wv *wv, uint32_t max)
 	return bytes <= max ? bytes : (max ? bytes % max : 0);
 }
 
-/* A QPN names its NIC and shard, and a session is one of two shards. */
+/* A QPN contains its NIC and shard; a session connects two shards. */
 static uint32_t shard_of(const struct wv_qp *qp)
 {
 	return sim_nic_index(qp->proc->nic) * WV_SHARDS + (qp->model.qpn >> 16) % WV_SHARDS;
@@ -75,7 +75,7 @@ static bool is_confirmed(const struct wv_qp *qp, const struct wv_qp *dst)
 	       qp->proc->wv->nic_generation[sim_nic_index(dst->proc->nic)];
 }
 
-/* A stream that the peer does not expect is asked for until the retries are used up. */
+/* A stream that the peer does not expect is requested until the retries are exhausted. */
 static uint32_t broken_outcomes(const struct wv_qp *qp)
 {
 	return SIM_MAY(WR_FLUSH_ERR) | SIM_MAY(REM_OP_ERR) | (qp->esp ? SIM_MAY(RETRY_EXC_ERR) : 0);
@@ -134,8 +134,8 @@ static enum weft_wr_opcode draw_opcode(struct wv *wv, const struct wv_qp *qp,
 }
 
 /*
- * Memory of this side for op->m.bytes, in so many pieces. For a sink op->data is what will stand
- * there; a source is taken as it stands, but for the number in front of a message.
+ * Takes local memory for op->m.bytes in several pieces. For a sink, op->data is the expected
+ * content; a source is used as it is, except for the number at the start of a message.
  */
 static bool take_local(struct wv_qp *qp, struct draft *d, bool sink)
 {
@@ -177,7 +177,7 @@ static bool take_local(struct wv_qp *qp, struct draft *d, bool sink)
 	return true;
 }
 
-/* Inline data: lkeys do not count, the address is the process's own, and it may change at once. */
+/* Inline data: lkeys are ignored, addresses are virtual, and the memory may change at once. */
 static void take_inline(struct wv_qp *qp, struct draft *d)
 {
 	struct wv_op *op = d->op;
@@ -225,8 +225,8 @@ static bool take_remote(struct wv_qp *dst, struct draft *d, bool write)
 }
 
 /*
- * What it brings depends on whether requests before it are carried out: it is judged when their
- * fate is known, which is when it is complete itself.
+ * Its result depends on whether earlier requests are executed: it is judged when their results are
+ * known, which is at its own completion.
  */
 static void brings_anything(struct wv_op *op)
 {
@@ -284,14 +284,14 @@ static bool draft_atomic(struct wv_qp *qp, struct wv_qp *dst, struct draft *d)
 	return true;
 }
 
-/* Gives back what a draft that came to nothing has taken. */
+/* Releases the resources of an abandoned draft. */
 static void undo(struct wv_op *op)
 {
 	uint32_t i;
 
 	wv_key_undo(op);
 	if (op->word) {
-		/* Later drafts on the word are undone before. */
+		/* Later drafts on the word were undone before. */
 		op->word->value = op->old_value;
 		wv_word_done(op, true);
 	}
@@ -308,7 +308,7 @@ static void undo(struct wv_op *op)
 	op->counter = NULL;
 }
 
-/* A read of what the request before it in the batch writes. */
+/* Drafts a Read of the data that the previous request in the batch writes. */
 static bool draft_read_back(struct wv_qp *qp, struct draft *d, const struct draft *before)
 {
 	struct wv_op *op = d->op;
@@ -344,7 +344,7 @@ static bool draft_transfer(struct wv_qp *qp, struct wv_qp *dst, struct draft *d)
 			max = dst->rq->msg_bytes;
 	}
 	op->m.bytes = wv_draw_bytes(wv, max);
-	/* Too short to carry its number: which of several came could not be told. */
+	/* Too short for its number, which distinguishes messages. */
 	if (opcode == WEFT_WR_SEND && op->m.bytes < NUMBER_BYTES)
 		d->wr.opcode = WEFT_WR_SEND_IMM;
 	op->data = malloc(op->m.bytes + 1);
@@ -363,7 +363,10 @@ static bool is_local(enum weft_wr_opcode opcode)
 	return opcode == WEFT_WR_LOCAL_INV || opcode == WEFT_WR_BIND_MW;
 }
 
-/* A request that makes or ends a key. *right: whether it may be posted. False: it is none. */
+/*
+ * Drafts a request that creates or ends a key. *right: it may be posted. Returns false if it is
+ * none.
+ */
 static bool draft_key(struct wv_qp *qp, struct wv_qp *dst, struct draft *d, bool *right)
 {
 	struct wv *wv = qp->proc->wv;
@@ -409,7 +412,7 @@ static void fill_common(struct wv_qp *qp, struct wv_qp *dst, struct draft *d)
 	}
 }
 
-/* One request. False: no memory for it now. */
+/* Drafts one request. Returns false if there is no memory for it now. */
 static bool draft(struct wv_qp *qp, struct wv_qp *dst, struct draft *d, struct draft *before)
 {
 	struct wv *wv = qp->proc->wv;
@@ -451,7 +454,7 @@ static bool draft(struct wv_qp *qp, struct wv_qp *dst, struct draft *d, struct d
 	return right;
 }
 
-/* What the draft became is told to the model. */
+/* Passes the draft to the model. */
 static void tell(struct wv_qp *qp, struct draft *d)
 {
 	struct wv_op *op = d->op;
@@ -472,7 +475,7 @@ static void tell(struct wv_qp *qp, struct draft *d)
 		op->m.allowed |= SIM_MAY(REM_INV_REQ_ERR) | SIM_MAY(REM_OP_ERR);
 		op->spoils = qp->model.type == WEFT_QPT_RC;
 	}
-	/* One before it in the batch may have brought it down. */
+	/* An earlier request of the batch may have ended the connection. */
 	if (qp->broken)
 		op->m.allowed |= broken_outcomes(qp);
 	sim_model_post_send(&qp->model, &op->m);
@@ -508,7 +511,7 @@ static struct wv_qp *draw_dst(struct wv_qp *qp)
 	return NULL;
 }
 
-/* Posts drafts; takes back those that were refused. */
+/* Posts drafts; undoes those that were rejected. */
 static void post(struct wv_qp *qp, struct draft *d, uint32_t n)
 {
 	struct wv *wv = qp->proc->wv;
@@ -577,8 +580,8 @@ void wv_send_last(struct wv_qp *qp)
 }
 
 /*
- * Requests that may fail here wait for the whole queue to do so, and those that did not are known
- * to be complete when one behind them is that waits for it as well.
+ * Requests that may fail locally wait for the whole queue. Those that did not fail are known to be
+ * complete when a later one that also waits for the queue completes.
  */
 static bool has_withdrawn(const struct wv_qp *qp)
 {

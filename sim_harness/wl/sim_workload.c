@@ -2,7 +2,7 @@
 /*
  * Runs one workload from start to verdict; see sim_workload.h.
  *
- * Called by sim_play.c and tests/sim; calls the functions of a struct sim_workload, sim_audit.c.
+ * Calls the functions of a struct sim_workload, and sim_audit.c.
  */
 #include "sim_harness/wl/sim_workload.h"
 
@@ -11,8 +11,8 @@
 #include <string.h>
 
 /*
- * The longest time-out of what the NICs keep for processes that are gone, and some: TCP gives up
- * after 100 s, and keeps a connection that has ended for 60 s.
+ * Beyond the longest time-out of state that NICs keep for dead processes: TCP gives up after 100 s
+ * and keeps an ended connection for 60 s.
  */
 #define EMPTY_NS UINT64_C(200000000000)
 
@@ -94,7 +94,7 @@ static bool over(void *ctx)
 	return run->failure[0] || (run->stopping && run->workload->quiet(run));
 }
 
-/* Works, stops, waits until all is quiet. */
+/* Works, stops, and waits until nothing is outstanding. */
 static void work(struct sim_run *run, uint64_t duration_ns, uint64_t drain_ns)
 {
 	struct sim *sim = run->sim;
@@ -114,7 +114,7 @@ static void work(struct sim_run *run, uint64_t duration_ns, uint64_t drain_ns)
 	run->drained_ns = sim_now_ns(sim) - run->end_ns;
 	if (run->failure[0])
 		return;
-	/* What is still on the wire (duplicates, last acknowledgements) arrives. */
+	/* Packets still in transit (duplicates, last acknowledgements) arrive. */
 	sim_run_for(sim, UINT64_C(10000000));
 	if (!run->failure[0])
 		run->workload->check(run);

@@ -2,17 +2,16 @@
 /*
  * Workloads: seeded traffic that checks itself.
  *
- * sim_workload.c runs one: start, let it work for a while, stop it, end all faults, wait
- * until everything under way is done (liveness), check what must hold at the end, close all
- * processes and audit the NICs (sim_audit.c). The workloads are sim_wl_*.c. Used by sim_play.c
- * and tests/sim.
+ * sim_workload.c runs one: starts it, lets it work for a while, stops it, ends all faults, waits
+ * until all outstanding requests are done (liveness), checks the final conditions, closes all
+ * processes and audits the NICs (sim_audit.c). The workloads are sim_wl_*.c.
  */
 #ifndef WEFT_SIM_WORKLOAD_H
 #define WEFT_SIM_WORKLOAD_H
 
 #include "sim_harness/sim_end.h"
 
-/* Operations as the report counts them. */
+/* Operations, as counted in the report. */
 enum sim_op {
 	SIM_OP_SEND,
 	SIM_OP_SEND_IMM,
@@ -30,7 +29,7 @@ enum {
 	SIM_AUDIT_GAUGES = 48,
 };
 
-/* A number that a workload takes: --workload NAME:PARAM=VALUE,... */
+/* A parameter of a workload: --workload NAME:PARAM=VALUE,... */
 struct sim_param {
 	const char *name; /* NULL ends a list */
 	const char *help;
@@ -38,7 +37,7 @@ struct sim_param {
 	uint64_t min, max;
 };
 
-/* A number that a workload found out; its unit is in its name. */
+/* A result of a workload; its unit is in its name. */
 struct sim_figure {
 	const char *name;
 	double value;
@@ -47,49 +46,49 @@ struct sim_figure {
 struct sim_run {
 	struct sim *sim;
 	const struct sim_workload *workload;
-	void *state;   /* the workload's */
-	bool stopping; /* nothing new is posted */
-	bool closed;   /* all processes are gone: events of the workload do nothing any more */
-	uint64_t drained_ns; /* from the end of all faults until nothing was under way */
+	void *state;         /* owned by the workload */
+	bool stopping;       /* no new posts */
+	bool closed;         /* all processes are gone: events of the workload have no effect */
+	uint64_t drained_ns; /* from the end of all faults until nothing was outstanding */
 	uint64_t done[SIM_OPS];
 	uint64_t received; /* messages */
-	uint64_t bytes;    /* verified */
-	char failure[256]; /* the first one; empty: none */
+	uint64_t bytes;    /* verified bytes */
+	char failure[256]; /* the first failure; empty: none */
 	uint64_t param[SIM_PARAMS_MAX];
-	uint64_t duration_ns;      /* for how long work is to be posted */
-	char table[1024];          /* what a workload that measures shows besides its figures */
-	uint64_t begin_ns, end_ns; /* while work was posted; end 0: it still is */
+	uint64_t duration_ns;      /* duration of posting */
+	char table[1024];          /* output of a measuring workload besides its results */
+	uint64_t begin_ns, end_ns; /* period of posting; end 0: still posting */
 	struct sim_figure figure[SIM_FIGURES_MAX];
 	uint32_t num_figures;
-	uint32_t audit_at[SIM_AUDIT_GAUGES]; /* sim_audit.c: numbers of the gauges it reads */
+	uint32_t audit_at[SIM_AUDIT_GAUGES]; /* sim_audit.c: indices of the gauges it reads */
 };
 
 struct sim_workload {
 	const char *name;
 	const char *help;
-	/* Makes the processes on all NICs and posts the first requests. 0 or -errno. */
+	/* Creates the processes on all NICs and posts the first requests. Returns 0 or -errno. */
 	int (*start)(struct sim_run *run);
-	/* Nothing is under way any more. */
+	/* Returns true if nothing is outstanding. */
 	bool (*quiet)(struct sim_run *run);
-	/* What must hold at the end; failures go to sim_run_fail(). */
+	/* Checks the final conditions; reports failures by sim_run_fail(). */
 	void (*check)(struct sim_run *run);
-	void (*stop)(struct sim_run *run); /* closes what is open; frees state */
-	/* The rest may be absent. */
+	void (*stop)(struct sim_run *run); /* closes open objects; frees state */
+	/* The rest is optional. */
 	/*
-	 * Closes all processes and keeps state: the simulation runs on, with run->closed set, until
-	 * the NICs are empty. Without it the workload is not audited.
+	 * Closes all processes and keeps state: the simulation continues, with run->closed set,
+	 * until the NICs are empty. Without it the workload is not audited.
 	 */
 	void (*close)(struct sim_run *run);
-	bool bears_death;                        /* takes the events of sim_on_fault() */
-	bool bears_forgery;                      /* believes nothing of what it gets */
+	bool bears_death;                        /* handles the events of sim_on_fault() */
+	bool bears_forgery;                      /* trusts no received data */
 	bool bears_busy;                         /* no atomics, no GOAL: those fail (security.md) */
-	uint64_t drain_ns;                       /* what it needs to end, at least */
-	uint32_t weight;                         /* how often a soak draws it; 0: never */
-	const struct sim_param *params;          /* what it can be told */
-	uint32_t (*nics)(const uint64_t *param); /* how many it wants */
-	/* Settings of the simulation that the parameters ask for; before sim_new(). */
+	uint64_t drain_ns;                       /* minimum time that it needs to end */
+	uint32_t weight;                         /* relative frequency in a soak; 0: never */
+	const struct sim_param *params;          /* its parameters */
+	uint32_t (*nics)(const uint64_t *param); /* number of NICs that it needs */
+	/* Changes the simulation's configuration according to the parameters; before sim_new(). */
 	void (*config)(const uint64_t *param, struct sim_config *config);
-	bool measures; /* gives figures; no table is looked at while it runs */
+	bool measures; /* has results; tables are not audited while it runs */
 };
 
 extern const struct sim_workload sim_wl_ud_send;
@@ -106,56 +105,56 @@ extern const struct sim_workload sim_wl_goal;
 extern const struct sim_workload sim_wl_record;
 extern const struct sim_workload sim_wl_rc_tcp;
 
-/* The workload of that name, NULL; the i-th, NULL past the last. */
+/* Return the workload of that name, or NULL; the i-th one, or NULL after the last. */
 const struct sim_workload *sim_workload_find(const char *name);
 const struct sim_workload *sim_workload_at(uint32_t i);
 
 /*
- * Runs a workload on all NICs of the simulation: work for duration_ns, then at most
- * drain_ns until all is quiet. The simulation can be looked at afterwards but not run on. 0, or -1
- * with run->failure set. Adds the outcome to the digest.
+ * Runs a workload on all NICs of the simulation: work for duration_ns, then at most drain_ns until
+ * nothing is outstanding. Afterwards the simulation can be inspected but not continued. Returns 0,
+ * or -1 with run->failure set. Adds the result to the digest.
  */
 int sim_workload_run(struct sim_run *run, struct sim *sim, const struct sim_workload *workload,
 		     uint64_t duration_ns, uint64_t drain_ns);
 
-/* The same with parameters of the workload's own, as many as it has. */
+/* Likewise, with values for all parameters of the workload. */
 int sim_workload_run_with(struct sim_run *run, struct sim *sim, const struct sim_workload *workload,
 			  const uint64_t *param, uint64_t duration_ns, uint64_t drain_ns);
 
-/* sim_params.c: "NAME" or "NAME:PARAM=VALUE,..."; NULL with what is wrong in message. */
+/* sim_params.c: parses "NAME" or "NAME:PARAM=VALUE,..."; NULL with an error in message. */
 const struct sim_workload *sim_workload_parse(const char *text, uint64_t param[SIM_PARAMS_MAX],
 					      char *message, size_t message_bytes);
 void sim_params_default(const struct sim_workload *workload, uint64_t param[SIM_PARAMS_MAX]);
 
-/* Notes a figure; from check(). */
+/* Records a result; called from check(). */
 void sim_run_figure(struct sim_run *run, const char *name, double value);
-/* The figure of that name; -1 when there is none. */
+/* Returns the result of that name; -1: none. */
 double sim_run_figure_of(const struct sim_run *run, const char *name);
 
 /*
- * Notes a failure; only the first is kept. It begins with the name of the oracle that saw it and a
- * colon: "completion: ", "order: ", "shadow: ", "liveness: ", "audit: " ...
+ * Reports a failure; only the first is kept. It begins with the name of the oracle that found it
+ * and a colon: "completion: ", "order: ", "shadow: ", "liveness: ", "audit: " etc.
  */
 void sim_run_fail(struct sim_run *run, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
- * sim_audit.c. Looks now and then, while the workload runs, whether tables and pools of every NIC
- * stay within their limits and agree with each other.
+ * sim_audit.c: periodically checks, while the workload runs, that tables and pools of every NIC
+ * stay within their limits and are consistent.
  */
 void sim_audit_watch(struct sim_run *run);
 /*
- * All processes are closed: runs the simulation until every table and pool of every NIC is as
- * empty as at its start, at most limit_ns; no frame held, no mapping of memory left.
+ * After all processes are closed: runs the simulation until every table and pool of every NIC is as
+ * empty as at its start, at most limit_ns; no frame held, no memory mapped.
  */
 void sim_audit_empty(struct sim_run *run, uint64_t limit_ns);
 
 const char *sim_op_name(enum sim_op op);
 
-/* Bytes that only (seed, a, b, n) determine: what a message must contain. */
+/* Fills in bytes determined by (seed, a, b, n) only: the expected content of a message. */
 void sim_pattern(const struct sim *sim, uint32_t a, uint32_t b, uint32_t n, uint8_t *dst,
 		 size_t bytes);
-/* True when they are there. */
+/* Returns true if the data matches. */
 bool sim_pattern_check(const struct sim *sim, uint32_t a, uint32_t b, uint32_t n,
 		       const uint8_t *data, size_t bytes);
 
