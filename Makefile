@@ -4,6 +4,7 @@
 #
 # Sources are found by wildcard, one library or program per folder:
 #
+#	lib/*.c			libweftutil.a	parts that the other folders share; not installed
 #	nic_fw/*.c, */*.c	libnicfw.a	the firmware
 #	host_driver/*.c		libweft.a, .so	the host driver
 #	host_driver/goal/*.c,	libgoal.a, .so	GOAL schedules
@@ -134,6 +135,7 @@ DPDK_LIBS += -lrte_net_ring
 PMIX_CFLAGS := $(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags-only-I pmix 2>/dev/null))
 HOST := -std=gnu11 -D_GNU_SOURCE -pthread
 CFLAGS_nic_fw := -std=c11
+CFLAGS_lib := $(HOST)
 CFLAGS_host_driver := $(HOST) -fPIC -fvisibility=hidden $(PMIX_CFLAGS)
 CFLAGS_sim_harness := $(HOST)
 CFLAGS_dpdk_app := $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
@@ -145,6 +147,7 @@ CFLAGS_tests := $(HOST) -I$(B)/gen
 
 # ---- sources --------------------------------------------------------------------------------
 
+SRC_weftutil := $(sort $(wildcard lib/*.c))
 SRC_nicfw := $(sort $(wildcard nic_fw/*.c nic_fw/*/*.c))
 SRC_weft := $(sort $(wildcard host_driver/*.c))
 SRC_goal := $(sort $(wildcard host_driver/goal/*.c host_driver/goal/*/*.c))
@@ -239,6 +242,8 @@ $(OUT_$1)/lib/lib$2.so: $(OUT_$1)/lib/lib$2.so.$(SOVERSION)
 endef
 
 define library_rules
+$(eval $(call compile,$1,lib))
+$(eval $(call archive,$1,weftutil,$(SRC_weftutil)))
 $(eval $(call compile,$1,nic_fw))
 $(eval $(call compile,$1,host_driver))
 $(eval $(call compile,$1,sim_harness))
@@ -252,14 +257,14 @@ $(eval $(call archive,$1,weftd,$(SRC_weftd)))
 $(eval $(call shared,$1,weft,$(SRC_weft)))
 $(eval $(call shared,$1,goal,$(SRC_goal),$(OUT_$1)/lib/libweft.so))
 $(eval $(call link,$1,$(OUT_$1)/bin/weftd,$(B)/obj/$1/dpdk_app/main.o,\
-	$(OUT_$1)/lib/libweftd.a $(OUT_$1)/lib/libnicfw.a,$(WEFTD_LIBS_$1)))
+	$(foreach l,weftd nicfw weftutil,$(OUT_$1)/lib/lib$l.a),$(WEFTD_LIBS_$1)))
 $(eval $(call link,$1,$(OUT_$1)/bin/weft-sim,$(B)/obj/$1/sim_harness/sim_main.o,\
-	$(foreach l,sim goal weft nicfw,$(OUT_$1)/lib/lib$l.a),-lm))
+	$(foreach l,sim goal weft nicfw weftutil,$(OUT_$1)/lib/lib$l.a),-lm))
 $(foreach t,$(TOOLS),$(eval $(call link,$1,$(OUT_$1)/bin/$t,\
 	$(patsubst %.c,$(B)/obj/$1/%.o,$(call tool_sources,$t)),\
-	$(foreach l,$(or $(TOOL_ARCHIVES_$t),goal weft),$(OUT_$1)/lib/lib$l.a),$(TOOL_LIBS_$1) $(TOOL_LIBS_OF_$t))))
+	$(foreach l,$(or $(TOOL_ARCHIVES_$t),goal weft) weftutil,$(OUT_$1)/lib/lib$l.a),$(TOOL_LIBS_$1) $(TOOL_LIBS_OF_$t))))
 $(foreach s,$(HELPER_SRCS),$(eval $(call link,$1,$(OUT_$1)/bin/$(basename $(notdir $s)),\
-	$(s:%.c=$(B)/obj/$1/%.o),$(OUT_$1)/lib/libweft.a,$(TOOL_LIBS_$1))))
+	$(s:%.c=$(B)/obj/$1/%.o),$(foreach l,weft weftutil,$(OUT_$1)/lib/lib$l.a),$(TOOL_LIBS_$1))))
 endef
 
 # Runs schedules in the simulator, too.
@@ -378,7 +383,7 @@ $(eval $(call compile,san,tests,$(SKELS)))
 $(B)/obj/san/tests/dpdk_app/%.o $(B)/obj/san/tests/int/memif_dpdk.o: CFLAGS_tests = $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
 
 ut_helpers = $(sort $(filter-out %_ut.c,$(wildcard tests/$1/*.c)))
-# Libraries of each folder's unit tests; shared_defs needs none.
+# Libraries of each folder's unit tests besides libweftutil.a; shared_defs and lib need none.
 UT_LIBS_nic_fw := nicfw
 UT_LIBS_pair := nicfw
 UT_LIBS_host_driver := goal weft nicfw
@@ -391,7 +396,7 @@ UT_LIBS_verbs := verbs sim goal weft nicfw
 # The bench: of every folder whose tests run the firmware. tests/bench/README.md.
 ut_bench = $(if $(filter nicfw,$(UT_LIBS_$1)),$(B)/san/lib/libut_bench.a)
 ut_archives = $(if $(call ut_helpers,$1),$(B)/san/lib/libut_$1.a) $(call ut_bench,$1) \
-	$(foreach l,$(UT_LIBS_$1),$(if $(SRC_$l),$(B)/san/lib/lib$l.a))
+	$(foreach l,$(UT_LIBS_$1) weftutil,$(if $(SRC_$l),$(B)/san/lib/lib$l.a))
 
 # Poison in pools (tests/bench/pool.h).
 WRAP_POOL := -Wl,--wrap=fw_pool_get -Wl,--wrap=fw_pool_put
@@ -404,10 +409,10 @@ $(foreach f,bench $(UT_FOLDERS),$(if $(call ut_helpers,$f),\
 $(foreach s,$(UT_SRCS),$(eval $(call link,san,$(s:tests/%.c=$(B)/san/ut/%),$(s:%.c=$(B)/obj/san/%.o),\
 	$(call ut_archives,$(call ut_folder,$s)),$(call ut_flags,$(call ut_folder,$s)) -lcunit -ljansson -lm)))
 $(foreach p,$(INT_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/int/$p.o,\
-	$(foreach l,goal weft,$(B)/san/lib/lib$l.a),$(if $(filter xdp_%,$p),-lbpf) \
+	$(foreach l,goal weft weftutil,$(B)/san/lib/lib$l.a),$(if $(filter xdp_%,$p),-lbpf) \
 	$(if $(filter memif_dpdk,$p),$(DPDK_LIBS) -lrte_net_memif) -ljansson -lm)))
 $(foreach p,$(SEC_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/security/$p.o,\
-	$(foreach l,goal weft,$(B)/san/lib/lib$l.a),-lm)))
+	$(foreach l,goal weft weftutil,$(B)/san/lib/lib$l.a),-lm)))
 # valgrind cannot run what a sanitizer has been built into, and test-kill measures memory.
 PLAIN_BINS := $(B)/int/every_call $(B)/int/mortal
 $(foreach p,$(PLAIN_BINS),$(eval $(call link,release,$p,$(p:$(B)/%=$(B)/obj/release/tests/%.o),\
@@ -581,14 +586,14 @@ _apps: all $(if $(shell command -v $(MPICC)),$(B)/bin/mpi_base)
 
 # The MPI side of the goal rows, where there is an MPI library. Its own flags: the wrapper's headers are
 # not held to our warnings.
-MPI_SRCS := tools/bench/mpi/mpi_base.c tools/goal-bench/spec.c tools/goal-bench/matmul.c
+MPI_SRCS := lib/stats.c tools/bench/mpi/mpi_base.c tools/goal-bench/spec.c tools/goal-bench/matmul.c
 $(B)/bin/mpi_base: $(MPI_SRCS) $(wildcard tools/goal-bench/*.h) Makefile
 	@mkdir -p $(@D)
 	$(call say,MPICC,$@)
 	$(Q)$(MPICC) $(HOST) -O2 -g $(ARCH) $(WARN) -I. -o $@ $(MPI_SRCS)
 
 # MPI programs for make iwarp-tables, likewise.
-KERN_SRCS := $(sort $(wildcard tools/bench/mpi/kern*.c))
+KERN_SRCS := lib/stats.c $(sort $(wildcard tools/bench/mpi/kern*.c))
 $(B)/bin/mpi_kern: $(KERN_SRCS) tools/bench/mpi/kern.h Makefile
 	@mkdir -p $(@D)
 	$(call say,MPICC,$@)

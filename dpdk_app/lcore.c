@@ -19,6 +19,7 @@
 #include "dpdk_app/port.h"
 #include "dpdk_app/sandbox.h"
 #include "dpdk_app/wire/wire.h"
+#include "lib/clock.h"
 
 enum {
 	/* Frames and requests of one shard per turn: small enough to stay in the cache. */
@@ -29,10 +30,7 @@ enum {
 
 uint64_t app_clock_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return clock_now_ns();
 }
 
 void core_wake(struct core *core)

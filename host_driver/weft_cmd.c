@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "host_driver/weft_chan.h"
+#include "lib/clock.h"
 
 enum {
 	/* Limit for weftd to stop using a process's memory at detach. */
@@ -163,16 +164,13 @@ static void sock_deliver(struct weft_sock *sock, const struct hw_cmd_resp *resp,
 static bool readable_within(int fd, int timeout_ms)
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLIN};
-	struct timespec now;
 	int64_t end_ms, left_ms = timeout_ms;
 	int n;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	end_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + timeout_ms;
+	end_ms = (int64_t)clock_now_ms() + timeout_ms;
 	do {
 		n = poll(&pfd, 1, (int)left_ms);
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		left_ms = end_ms - (int64_t)now.tv_sec * 1000 - now.tv_nsec / 1000000;
+		left_ms = end_ms - (int64_t)clock_now_ms();
 	} while (n < 0 && errno == EINTR && left_ms > 0);
 	return n == 1;
 }

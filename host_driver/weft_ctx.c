@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "host_driver/weft_priv.h"
+#include "lib/clock.h"
 
 enum {
 	WEFT_LOOK_PERIOD_NS = 10 * 1000 * 1000,
@@ -75,7 +76,6 @@ static bool hung_up(const struct weft_ctx *ctx)
 void weft_ctx_look(struct weft_ctx *ctx, bool now)
 {
 	const struct hw_bar_header *header = ctx->bar;
-	struct timespec ts;
 	uint64_t now_ns;
 
 	if (weft_ctx_state(ctx) != WEFT_CTX_LIVE)
@@ -85,8 +85,7 @@ void weft_ctx_look(struct weft_ctx *ctx, bool now)
 		return;
 	}
 	if (!now) {
-		clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-		now_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+		now_ns = clock_read_ns(CLOCK_MONOTONIC_COARSE);
 		if (now_ns - __atomic_load_n(&ctx->last_look_ns, __ATOMIC_RELAXED) <
 		    WEFT_LOOK_PERIOD_NS)
 			return;
@@ -98,7 +97,6 @@ void weft_ctx_look(struct weft_ctx *ctx, bool now)
 
 void weft_ctx_wake(struct weft_ctx *ctx)
 {
-	struct timespec now;
 	uint64_t one = 1;
 	ssize_t n;
 	int cancel;
@@ -110,9 +108,7 @@ void weft_ctx_wake(struct weft_ctx *ctx)
 	if (ctx->doorbell_fd < 0)
 		return;
 	/* The NIC measures its wake-up time from here. */
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	__atomic_store_n(&((struct hw_bar_header *)ctx->bar)->wake_ns,
-			 (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec,
+	__atomic_store_n(&((struct hw_bar_header *)ctx->bar)->wake_ns, clock_now_ns(),
 			 __ATOMIC_RELAXED);
 	cancel = weft_cancel_off();
 	do {

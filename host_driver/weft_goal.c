@@ -16,6 +16,7 @@
 #include "host_driver/weft_db.h"
 #include "host_driver/weft_eq.h"
 #include "host_driver/weft_mem.h"
+#include "lib/clock.h"
 #include "shared_defs/hw_goal.h"
 
 enum {
@@ -348,14 +349,6 @@ bool weft_goal_gone(const struct weft_goal *goal)
 	return weft_ctx_state(goal->ctx) != WEFT_CTX_LIVE;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Checks the event queue once on behalf of all waiting threads. Blocks until an event arrives. */
 static int lead(struct weft_goal *goal)
 {
@@ -438,14 +431,14 @@ int weft_goal_wait(struct weft_goal *goal, uint32_t run, uint64_t timeout_ns)
 		if (spin(goal, run, first))
 			return 0;
 		if (!start_ns)
-			start_ns = now_ns();
+			start_ns = clock_now_ns();
 		weft_poll_yield();
 		weft_ctx_look(goal->ctx, false);
 		if (weft_goal_test(goal, run))
 			return 0;
 		if (weft_ctx_state(goal->ctx) != WEFT_CTX_LIVE)
 			return -EIO;
-		waited_ns = now_ns() - start_ns;
+		waited_ns = clock_now_ns() - start_ns;
 		if (waited_ns >= timeout_ns)
 			return -ETIMEDOUT;
 		if (waited_ns >= BLOCK_AFTER_NS && timeout_ns == UINT64_MAX)

@@ -15,6 +15,7 @@
 
 #include "host_driver/weft_barrier.h"
 #include "host_driver/weft_priv.h"
+#include "lib/clock.h"
 
 enum {
 	WEFT_LOOK_POLLS = 64, /* empty polls between two reads of the clock */
@@ -84,14 +85,6 @@ static void idle_init(void)
 		idle.after = WEFT_YIELD_POLLS_MAX;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
 /*
  * Records the polling thread: the thread whose polls outweigh those of the others, where a poll of
  * another thread counts several times. A thread that polls occasionally beside a constantly polling
@@ -135,11 +128,11 @@ static void yield(struct weft_cq_obj *cq)
 		sched_yield();
 		return;
 	}
-	start_ns = now_ns();
+	start_ns = (int64_t)clock_now_ns();
 	if (cq && start_ns < idle.rest_until_ns)
 		return;
 	sched_yield();
-	took_ns = now_ns() - start_ns;
+	took_ns = (int64_t)clock_now_ns() - start_ns;
 	if (cq && took_ns > WEFT_YIELD_LONG_NS && is_shared(cq))
 		idle.rest_until_ns = start_ns + took_ns + took_ns * WEFT_YIELD_REST;
 	if (took_ns > WEFT_YIELD_SHORT_NS)

@@ -6,6 +6,7 @@
  * fault begins. Events of the same nanosecond run in the order of their scheduling, so nothing
  * depends on addresses or on the host's clock. Calls the functions passed to sim_at().
  */
+#include "lib/heap.h"
 #include "sim_harness/sim_int.h"
 
 #include <assert.h>
@@ -116,11 +117,6 @@ void sim_prng_for(const struct sim *sim, struct sim_prng *prng, enum sim_stream 
 	sim_prng_init(prng, sim->seed, kind, index);
 }
 
-static bool before(const struct sim_event *a, const struct sim_event *b)
-{
-	return a->when_ns != b->when_ns ? a->when_ns < b->when_ns : a->seq < b->seq;
-}
-
 void sim_at(struct sim *sim, uint64_t when_ns, sim_fn fn, void *ctx, uint64_t arg)
 {
 	struct sim_event ev = {.when_ns = when_ns > sim->now_ns ? when_ns : sim->now_ns,
@@ -128,40 +124,13 @@ void sim_at(struct sim *sim, uint64_t when_ns, sim_fn fn, void *ctx, uint64_t ar
 			       .fn = fn,
 			       .ctx = ctx,
 			       .arg = arg};
-	size_t i, up;
 
 	if (sim->heap_count == sim->heap_size) {
 		sim->heap_size = sim->heap_size ? sim->heap_size * 2 : 1024;
 		sim->heap = realloc(sim->heap, sim->heap_size * sizeof(*sim->heap));
 		assert(sim->heap);
 	}
-	for (i = sim->heap_count++; i; i = up) {
-		up = (i - 1) / 2;
-		if (before(&sim->heap[up], &ev))
-			break;
-		sim->heap[i] = sim->heap[up];
-	}
-	sim->heap[i] = ev;
-}
-
-/* Removes and returns the first event of the heap, which must not be empty. */
-static struct sim_event pop(struct sim *sim)
-{
-	struct sim_event first = sim->heap[0];
-	struct sim_event last = sim->heap[--sim->heap_count];
-	size_t i = 0, down;
-
-	while ((down = 2 * i + 1) < sim->heap_count) {
-		if (down + 1 < sim->heap_count && before(&sim->heap[down + 1], &sim->heap[down]))
-			down++;
-		if (before(&last, &sim->heap[down]))
-			break;
-		sim->heap[i] = sim->heap[down];
-		i = down;
-	}
-	if (sim->heap_count)
-		sim->heap[i] = last;
-	return first;
+	heap_push(sim->heap, sim->heap_count++, &ev, sizeof(ev));
 }
 
 bool sim_step(struct sim *sim, uint64_t limit_ns)
@@ -173,7 +142,7 @@ bool sim_step(struct sim *sim, uint64_t limit_ns)
 			sim->now_ns = limit_ns;
 		return false;
 	}
-	ev = pop(sim);
+	heap_pop(sim->heap, sim->heap_count--, &ev, sizeof(ev));
 	assert(ev.when_ns >= sim->now_ns);
 	sim->now_ns = ev.when_ns;
 	sim->events++;

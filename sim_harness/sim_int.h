@@ -31,6 +31,7 @@ struct sim_pkt {
 	uint8_t *data;
 };
 
+/* An item of lib/heap.h. */
 struct sim_event {
 	uint64_t when_ns;
 	uint64_t seq; /* orders events of equal time */

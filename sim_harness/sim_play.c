@@ -4,6 +4,7 @@
  *
  * sim_main.c uses it for one run, sim_soak.c in a child process per run. Calls sim_workload_run().
  */
+#include "lib/clock.h"
 #include "sim_harness/sim_plan.h"
 
 #include <assert.h>
@@ -78,14 +79,6 @@ static void report(const struct sim_plan *plan, struct sim *sim, const struct si
 	    usage.ru_maxrss / 1024);
 }
 
-static double now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 int sim_play(const struct sim_plan *plan, const char *trace, const char *pcap, bool verbose,
 	     struct sim_outcome *outcome)
 {
@@ -111,12 +104,12 @@ int sim_play(const struct sim_plan *plan, const char *trace, const char *pcap, b
 	}
 	for (i = 0; i < plan->nics; i++)
 		sim_nic_new(sim);
-	begin_s = now_s();
+	begin_s = clock_now_s();
 	if (sim_workload_run_with(&run, sim, plan->workload, plan->param,
 				  plan->duration_ms * 1000000, plan->drain_ms * 1000000))
 		memcpy(outcome->failure, run.failure, sizeof(outcome->failure));
 	if (verbose)
-		report(plan, sim, &run, now_s() - begin_s);
+		report(plan, sim, &run, clock_now_s() - begin_s);
 	outcome->virtual_ns = sim_now_ns(sim);
 	outcome->events = sim_events(sim);
 	outcome->drained_ns = run.drained_ns;

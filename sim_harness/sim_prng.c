@@ -9,19 +9,11 @@
 
 #include <string.h>
 
+#include "lib/prng.h"
+
 static uint64_t rotl(uint64_t x, int k)
 {
 	return (x << k) | (x >> (64 - k));
-}
-
-/* splitmix64: spreads any seed, including 0, over the whole state. */
-static uint64_t splitmix(uint64_t *x)
-{
-	uint64_t z = (*x += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
 }
 
 void sim_prng_init(struct sim_prng *prng, uint64_t seed, enum sim_stream kind, uint64_t index)
@@ -29,10 +21,10 @@ void sim_prng_init(struct sim_prng *prng, uint64_t seed, enum sim_stream kind, u
 	uint64_t x = seed;
 	unsigned int i;
 
-	x = splitmix(&x) ^ (uint64_t)kind;
-	x = splitmix(&x) ^ index;
+	x = prng_next(&x) ^ (uint64_t)kind;
+	x = prng_next(&x) ^ index;
 	for (i = 0; i < 4; i++)
-		prng->s[i] = splitmix(&x);
+		prng->s[i] = prng_next(&x);
 }
 
 uint64_t sim_prng_next(struct sim_prng *prng)

@@ -8,6 +8,7 @@
  * its processor time counts as failed, like one with a failed check. Each failure is printed with
  * the command that repeats it. Calls sim_play().
  */
+#include "lib/clock.h"
 #include "sim_harness/sim_plan.h"
 
 #include <assert.h>
@@ -67,14 +68,6 @@ static void on_signal(int number)
 	interrupted = 1;
 }
 
-static double now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 /* Runs in the child; never returns. */
 static void child(const struct soak *soak, struct job *job, int out)
 {
@@ -105,7 +98,7 @@ static bool start(struct soak *soak, struct job *job)
 	if (pipe2(fds, O_CLOEXEC))
 		return false;
 	job->seed = soak->next_seed++;
-	job->begin_s = now_s();
+	job->begin_s = clock_now_s();
 	job->hung = false;
 	job->said_bytes = 0;
 	memset(job->outcome, 0, sizeof(*job->outcome));
@@ -247,13 +240,13 @@ static void json_string(FILE *f, const char *text)
 static void failed(struct soak *soak, const struct job *job, const char *oracle,
 		   const char *message)
 {
-	double after_s = now_s() - soak->begin_s;
+	double after_s = clock_now_s() - soak->begin_s;
 	char command[2 * SIM_PLAN_TEXT_BYTES];
 
 	snprintf(command, sizeof(command), "%s --seed %" PRIu64 " --random%s", soak->opts->program,
 		 job->seed, soak->overrides);
 	printf("%sFAILED after %.1f s, run of %.1f s: %s\n  %s\n",
-	       isatty(STDOUT_FILENO) ? "\r" : "", after_s, now_s() - job->begin_s, message,
+	       isatty(STDOUT_FILENO) ? "\r" : "", after_s, clock_now_s() - job->begin_s, message,
 	       command);
 	if (!job->outcome->done)
 		show_said(job);
@@ -315,13 +308,13 @@ static bool over(const struct soak *soak)
 	const struct sim_opts *opts = soak->opts;
 
 	return interrupted || (opts->failures && soak->failures >= opts->failures) ||
-	       (opts->seconds && now_s() - soak->begin_s >= (double)opts->seconds) ||
+	       (opts->seconds && clock_now_s() - soak->begin_s >= (double)opts->seconds) ||
 	       (opts->cpu_seconds && used_s() >= (double)opts->cpu_seconds);
 }
 
 static void progress(struct soak *soak, double *next_s)
 {
-	double now = now_s();
+	double now = clock_now_s();
 
 	if (!isatty(STDOUT_FILENO) || now < *next_s)
 		return;
@@ -349,7 +342,7 @@ static void attend(struct soak *soak)
 			continue;
 		if (fds[i].revents && !listen_to(job)) {
 			end(soak, job);
-		} else if (!job->hung && now_s() - job->begin_s > limit_s) {
+		} else if (!job->hung && clock_now_s() - job->begin_s > limit_s) {
 			job->hung = true;
 			kill(job->pid, SIGKILL);
 		}
@@ -394,7 +387,7 @@ static bool run_all(struct soak *soak)
 
 static void summary(struct soak *soak)
 {
-	double real_s = now_s() - soak->begin_s;
+	double real_s = clock_now_s() - soak->begin_s;
 
 	printf("%ssoak: %" PRIu64 " runs, %.3f virtual s, %" PRIu64 " events, %" PRIu64
 	       " failed; slowest to drain: %.3f ms\n",
@@ -449,7 +442,7 @@ static bool prepare(struct soak *soak)
 
 int sim_soak(const struct sim_opts *opts)
 {
-	struct soak soak = {.opts = opts, .begin_s = now_s()};
+	struct soak soak = {.opts = opts, .begin_s = clock_now_s()};
 	uint32_t i;
 	bool right;
 

@@ -48,22 +48,28 @@ forbid()
 plain='<(assert|errno|limits|stdalign|stdatomic|stdbool|stddef|stdint|string)\.h>'
 fw_face='"nic_fw/(fw|fw_port|base/crc32c)\.h"'
 
+# The headers of lib/ that have no source: they add no symbol to a library that is installed.
+inline_lib='"lib/(clock|crc32c|heap|prng)\.h"'
+
+allow lib '<.*>|"(shared_defs|lib)/.*"' 'libc and shared_defs only'
+forbid lib '<(rte_|bpf/|xdp/|jansson|libmnl/).*>' 'lib needs libc alone'
 allow shared_defs "$plain|\"shared_defs/.*\"" 'libc only'
 allow nic_fw "$plain|\"(shared_defs|nic_fw)/.*\"" \
 	'the firmware knows shared_defs, and of the world nic_fw/fw_port.h'
-allow host_driver '<.*>|"(shared_defs|host_driver)/.*"' 'libc and shared_defs only'
+allow host_driver "<.*>|\"(shared_defs|host_driver)/.*\"|$inline_lib" \
+	'libc, shared_defs and what of lib/ is inline'
 forbid host_driver '<(rte_|bpf/|xdp/|jansson).*>' 'the host driver needs libc alone'
 # libgoal uses libweft, never the other way round.
 while IFS= read -r line; do
 	complain "${line%:*}: ${line##*:} is not for libweft: it does not know libgoal"
 done < <(includes host_driver | grep -E '^host_driver/[^/]*:[0-9]*:"host_driver/goal/')
-allow dpdk_app "<.*>|\"(shared_defs|dpdk_app)/.*\"|$fw_face|\"[a-z0-9_]*\.skel\.h\"" \
+allow dpdk_app "<.*>|\"(lib|shared_defs|dpdk_app)/.*\"|$fw_face|\"[a-z0-9_]*\.skel\.h\"" \
 	'of the firmware it sees fw.h, fw_port.h and crc32c.h'
-allow sim_harness "<.*>|\"(shared_defs|host_driver|sim_harness)/.*\"|$fw_face" \
+allow sim_harness "<.*>|\"(lib|shared_defs|host_driver|sim_harness)/.*\"|$fw_face" \
 	'of the firmware it sees fw.h, fw_port.h and crc32c.h'
 forbid sim_harness '<(rte_|bpf/|xdp/).*>' 'the simulator builds without DPDK'
 for d in tests tools; do
-	allow "$d" '<.*>|"(shared_defs|nic_fw|host_driver|dpdk_app|sim_harness|tests|tools)/.*"|"[a-z0-9_]*\.skel\.h"' \
+	allow "$d" '<.*>|"(lib|shared_defs|nic_fw|host_driver|dpdk_app|sim_harness|tests|tools)/.*"|"[a-z0-9_]*\.skel\.h"' \
 		'includes are relative to the root'
 done
 

@@ -28,7 +28,7 @@ run_cppcheck()
 {
 	local dirs=()
 	local d
-	for d in shared_defs nic_fw host_driver sim_harness dpdk_app tools tests; do
+	for d in lib shared_defs nic_fw host_driver sim_harness dpdk_app tools tests; do
 		[ -z "$(find "$d" -name '*.c' 2>/dev/null | head -n 1)" ] || dirs+=("$d")
 	done
 	[ "${#dirs[@]}" -gt 0 ] || return 0

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "dpdk_app/wire/impair.h"
-#include "shared_defs/coalesce_words.h"
+#include "lib/coalesce_words.h"
 #include "shared_defs/hw_share.h"
 
 enum {

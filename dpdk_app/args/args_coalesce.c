@@ -4,7 +4,7 @@
  * rx-frames 16", "weft0 vector 2 adaptive on". Later lines modify the result of earlier ones, like
  * weftctl coalesce at run time.
  *
- * Calls shared_defs/coalesce_words.h and libc. docs/tuning.md.
+ * Calls lib/coalesce_words.h and libc. docs/tuning.md.
  */
 #include "dpdk_app/args/args_coalesce.h"
 

@@ -31,6 +31,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
+
 enum {
 	HOSTCOPY_BYTES = 16384,
 	HOSTCOPY_FREE_NS = 20000,
@@ -70,14 +72,6 @@ struct hostcopy {
 	int64_t account_ns;
 	uint64_t filled_ns;
 };
-
-static uint64_t clock_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 /* Sleeps while the state equals seen, until woken or timed out (NULL: no limit). */
 static void state_wait(struct hostcopy *copy, uint32_t seen, const struct timespec *timeout)

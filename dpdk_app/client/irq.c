@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/log.h"
+#include "lib/clock.h"
 
 enum {
 	IRQ_AIO_EVENTS = 256,
@@ -119,14 +120,6 @@ static uint32_t submit(struct irq_batch *batch, uint32_t from, uint32_t n)
 	return calls;
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static bool bit_of(const uint64_t *bits, uint32_t eq)
 {
 	return bits[eq / 64] >> eq % 64 & 1;
@@ -158,10 +151,10 @@ static void judge(struct irq_owner *owner, uint32_t eq, bool dear)
 static uint64_t submit_timed(struct irq_batch *batch, uint32_t entry, uint32_t *calls)
 {
 	struct irq_owner *owner = batch->owner[entry];
-	uint64_t cost_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t cost_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	*calls += submit(batch, entry, 1);
-	cost_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cost_ns;
+	cost_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cost_ns;
 	if (owner)
 		judge(owner, batch->eq[entry], cost_ns > IRQ_SLOW_NS);
 	return cost_ns;
@@ -179,9 +172,9 @@ uint32_t irq_flush(struct irq_batch *batch)
 		for (uint32_t i = 0; i < batch->count; i++)
 			(void)submit_timed(batch, i, &calls);
 	} else {
-		start_ns = clock_ns(CLOCK_MONOTONIC);
+		start_ns = clock_read_ns(CLOCK_MONOTONIC);
 		calls = submit(batch, 0, batch->count);
-		if (clock_ns(CLOCK_MONOTONIC) - start_ns > IRQ_SLOW_NS)
+		if (clock_read_ns(CLOCK_MONOTONIC) - start_ns > IRQ_SLOW_NS)
 			batch->careful = IRQ_CAREFUL;
 	}
 	batch->count = 0;

@@ -20,7 +20,8 @@
 
 #include "dpdk_app/lcore.h"
 #include "dpdk_app/log.h"
-#include "dpdk_app/control/pcapng.h"
+#include "lib/clock.h"
+#include "lib/pcapng.h"
 
 enum {
 	CAPTURE_WAIT_MS = 2, /* interval between checks of the rings */
@@ -177,7 +178,7 @@ static bool capture_drain(struct capture *capture)
 		ring_copy_out(ring, head + sizeof(record), capture->frame, record.bytes);
 		atomic_store_explicit(&ring->head, head + record_room(record.bytes),
 				      memory_order_release);
-		bytes = pcapng_packet(capture->block, record.time_ns, record.dir, record.dropped,
+		bytes = pcapng_packet(capture->block, 0, record.time_ns, record.dir, record.dropped,
 				      capture->frame, record.bytes);
 		if (!capture_write(capture, capture->block, bytes))
 			return false;
@@ -188,7 +189,8 @@ static bool capture_drain(struct capture *capture)
 static void *capture_main(void *arg)
 {
 	struct capture *capture = arg;
-	uint32_t bytes = pcapng_header(capture->block, capture->nic->name);
+	uint32_t section = pcapng_section(capture->block);
+	uint32_t bytes = section + pcapng_interface(capture->block + section, capture->nic->name);
 	bool open = capture_write(capture, capture->block, bytes);
 
 	while (open && !atomic_load(&capture->stop)) {
@@ -219,14 +221,11 @@ static void capture_free(struct capture *capture)
 static struct capture *capture_new(struct nic *nic)
 {
 	struct capture *capture = calloc(1, sizeof(*capture));
-	struct timespec real;
 
 	if (!capture)
 		return NULL;
 	capture->nic = nic;
-	clock_gettime(CLOCK_REALTIME, &real);
-	capture->realtime_offset_ns =
-	    (int64_t)real.tv_sec * 1000000000 + real.tv_nsec - (int64_t)app_clock_ns();
+	capture->realtime_offset_ns = (int64_t)(clock_read_ns(CLOCK_REALTIME) - app_clock_ns());
 	for (uint32_t i = 0; i < nic->num_shards; i++) {
 		void *data = mmap(NULL, CAPTURE_RING_BYTES, PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

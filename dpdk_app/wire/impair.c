@@ -11,6 +11,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "lib/heap.h"
+#include "lib/prng.h"
+
 bool impair_wanted(const struct impair_conf *conf)
 {
 	return conf->loss || conf->reorder || conf->dup || conf->delay_ns || conf->rate_gbps > 0;
@@ -25,20 +28,10 @@ uint32_t impair_probability(double percent)
 	return (uint32_t)(percent / 100 * 4294967296.0);
 }
 
-/* splitmix64: small and seeded, sufficient for random decisions. */
-static uint64_t impair_random(struct impair *im)
-{
-	uint64_t z = im->prng += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
 static bool impair_chance(struct impair *im, uint32_t probability)
 {
 	/* UINT32_MAX means always. */
-	uint32_t toss = (uint32_t)impair_random(im);
+	uint32_t toss = (uint32_t)prng_next(&im->prng);
 
 	return probability == UINT32_MAX || toss < probability;
 }
@@ -49,52 +42,23 @@ void impair_init(struct impair *im, const struct impair_conf *conf, uint64_t str
 	memset(im, 0, sizeof(*im));
 	im->conf = *conf;
 	im->prng = conf->seed;
-	im->prng = impair_random(im) ^ stream * UINT64_C(0xd1342543de82ef95);
+	im->prng = prng_next(&im->prng) ^ stream * UINT64_C(0xd1342543de82ef95);
 	im->busy_until_ns = busy_until_ns;
 }
 
-static bool item_before(const struct impair_item *a, const struct impair_item *b)
-{
-	return a->due_ns != b->due_ns ? a->due_ns < b->due_ns : a->seq < b->seq;
-}
-
-static void heap_push(struct impair *im, uint64_t due_ns, void *frame)
+static void queue(struct impair *im, uint64_t due_ns, void *frame)
 {
 	struct impair_item item = {due_ns, im->seq++, frame};
-	uint32_t i = im->num_queued++;
 
-	while (i) {
-		uint32_t parent = (i - 1) / 2;
-
-		if (!item_before(&item, &im->heap[parent]))
-			break;
-		im->heap[i] = im->heap[parent];
-		i = parent;
-	}
-	im->heap[i] = item;
+	heap_push(im->heap, im->num_queued++, &item, sizeof(item));
 }
 
-static void *heap_pop(struct impair *im)
+static void *dequeue(struct impair *im)
 {
-	void *frame = im->heap[0].frame;
-	struct impair_item last = im->heap[--im->num_queued];
-	uint32_t i = 0;
+	struct impair_item item;
 
-	for (;;) {
-		uint32_t child = 2 * i + 1;
-
-		if (child >= im->num_queued)
-			break;
-		if (child + 1 < im->num_queued &&
-		    item_before(&im->heap[child + 1], &im->heap[child]))
-			child++;
-		if (!item_before(&im->heap[child], &last))
-			break;
-		im->heap[i] = im->heap[child];
-		i = child;
-	}
-	im->heap[i] = last;
-	return frame;
+	heap_pop(im->heap, im->num_queued--, &item, sizeof(item));
+	return item.frame;
 }
 
 /* Returns the time at which the last bit has left, if a line rate is modelled. */
@@ -122,7 +86,7 @@ static void held_overtaken(struct impair *im, uint64_t due_ns)
 
 		if (!h->frame || --h->left)
 			continue;
-		heap_push(im, due_ns, h->frame);
+		queue(im, due_ns, h->frame);
 		h->frame = NULL;
 		im->num_held--;
 	}
@@ -135,7 +99,7 @@ static void held_expire(struct impair *im, uint64_t now_ns)
 
 		if (!h->frame || h->deadline_ns > now_ns)
 			continue;
-		heap_push(im, now_ns, h->frame);
+		queue(im, now_ns, h->frame);
 		h->frame = NULL;
 		im->num_held--;
 	}
@@ -143,7 +107,7 @@ static void held_expire(struct impair *im, uint64_t now_ns)
 
 static bool hold_back(struct impair *im, uint64_t due_ns, void *frame)
 {
-	uint32_t left = 1 + (uint32_t)(impair_random(im) % IMPAIR_OVERTAKE_MAX);
+	uint32_t left = 1 + (uint32_t)(prng_next(&im->prng) % IMPAIR_OVERTAKE_MAX);
 
 	for (uint32_t i = 0; i < IMPAIR_HELD_MAX; i++) {
 		struct impair_held *h = &im->held[i];
@@ -179,10 +143,10 @@ enum impair_verdict impair_in(struct impair *im, uint64_t now_ns, void *frame, u
 	due_ns = line_departure(im, now_ns, bytes) + im->conf.delay_ns;
 	if (twice) {
 		im->stats.duplicated++;
-		heap_push(im, due_ns, frame);
+		queue(im, due_ns, frame);
 	}
 	if (!late || !hold_back(im, due_ns, frame)) {
-		heap_push(im, due_ns, frame);
+		queue(im, due_ns, frame);
 		held_overtaken(im, due_ns);
 	}
 	return twice ? IMPAIR_TAKEN_TWICE : IMPAIR_TAKEN;
@@ -195,7 +159,7 @@ uint32_t impair_out(struct impair *im, uint64_t now_ns, void **frames, uint32_t 
 	if (im->num_held)
 		held_expire(im, now_ns);
 	while (count < n && im->num_queued && im->heap[0].due_ns <= now_ns)
-		frames[count++] = heap_pop(im);
+		frames[count++] = dequeue(im);
 	return count;
 }
 

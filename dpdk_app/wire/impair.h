@@ -44,6 +44,7 @@ enum impair_verdict {
 	IMPAIR_FULL,        /* likewise: the queue is full */
 };
 
+/* An item of lib/heap.h. */
 struct impair_item {
 	uint64_t due_ns;
 	uint64_t seq;

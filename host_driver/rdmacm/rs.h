@@ -170,7 +170,6 @@ bool rs_remove(struct rs *rs);
 struct rs *rs_each(int *at);
 /* Registers the fork handlers, once per process. */
 void rs_init(void);
-uint64_t rs_now_ns(void);
 
 /* ---- states: rs_table.c --------------------------------------------------------------------- */
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "host_driver/rdmacm/rs.h"
+#include "lib/clock.h"
 
 static struct {
 	pthread_mutex_t lock;
@@ -186,7 +187,7 @@ static int connecting(struct rs *rs, const struct rdma_cm_event *event)
 					 event->param.conn.private_data_len);
 	if (rc == 0) {
 		keep_addresses(rs);
-		rs->last_heard_ns = rs_now_ns();
+		rs->last_heard_ns = clock_now_ns();
 		rs_set_state(rs, RS_CONNECTED);
 		rs_wake(rs);
 	}
@@ -316,7 +317,7 @@ static void keepalive(struct rs *rs, uint64_t now)
 
 static void keepalives(void)
 {
-	uint64_t now = rs_now_ns();
+	uint64_t now = clock_now_ns();
 	struct rs *rs;
 	int at = 0;
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "host_driver/rdmacm/rs_dgram.h"
+#include "lib/clock.h"
 
 static void drop_pending(struct rs_dest *d)
 {
@@ -43,7 +44,7 @@ static int ask(struct rs *rs, struct rs_dest *d)
 		from.sin_addr = rs->dgram->ends[0]->addr.sin_addr;
 		src = (struct sockaddr *)&from;
 	}
-	d->since_ns = rs_now_ns();
+	d->since_ns = clock_now_ns();
 	if (rdma_resolve_addr(d->id, src, (struct sockaddr *)&to, RS_RESOLVE_MS) == 0)
 		return 0;
 	rc = -errno;
@@ -118,7 +119,7 @@ struct rs_dest *rs_dest_get(struct rs *rs, const struct sockaddr_in *addr, int *
 		return NULL;
 	d->next = dg->dests;
 	dg->dests = d;
-	if (!d->id && rs_now_ns() - d->since_ns > ask_again_ns(d)) {
+	if (!d->id && clock_now_ns() - d->since_ns > ask_again_ns(d)) {
 		*rc = ask(rs, d);
 		if (*rc == 0 && d->state == RS_DEST_SILENT)
 			d->state = RS_DEST_ASKED;
@@ -241,7 +242,7 @@ static struct rdma_cm_id *answer(struct rs *rs, struct rdma_cm_event *event)
 		return NULL;
 	if (rc < 0) {
 		d->state = RS_DEST_SILENT;
-		d->since_ns = rs_now_ns();
+		d->since_ns = clock_now_ns();
 		drop_pending(d);
 		if (rs->peer.ss_family)
 			rs->error = -rc;

@@ -13,6 +13,7 @@
 
 #include "host_driver/rdmacm/rs.h"
 #include "host_driver/rdmacm/rs_private.h"
+#include "lib/clock.h"
 
 /* ---- both kinds of sockets ------------------------------------------------------------------- */
 
@@ -224,7 +225,7 @@ static int sleep_on(struct poll_set *s, struct rs_deadline deadline)
 
 static int poll_set(struct poll_set *s, struct rs_deadline deadline)
 {
-	uint64_t spin_end = rs_now_ns() + (uint64_t)rs_spin_us() * 1000;
+	uint64_t spin_end = clock_now_ns() + (uint64_t)rs_spin_us() * 1000;
 	int rc;
 
 	for (;;) {
@@ -233,7 +234,7 @@ static int poll_set(struct poll_set *s, struct rs_deadline deadline)
 			return rc;
 		if (rs_deadline_ms(deadline) == 0)
 			return 0;
-		if (rs_now_ns() < spin_end)
+		if (clock_now_ns() < spin_end)
 			continue;
 		rc = sleep_on(s, deadline);
 		if (rc < 0)
@@ -271,7 +272,7 @@ RS_API int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
 	struct rs_deadline deadline = {UINT64_MAX};
 
 	if (timeout >= 0)
-		deadline.ns = rs_now_ns() + (uint64_t)timeout * 1000000;
+		deadline.ns = clock_now_ns() + (uint64_t)timeout * 1000000;
 	return poll_until(fds, nfds, deadline, NULL);
 }
 
@@ -284,7 +285,7 @@ RS_API int weft_rppoll(struct pollfd *fds, nfds_t nfds, const struct timespec *t
 	    (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= 1000000000))
 		return rs_fail(EINVAL);
 	if (timeout && timeout->tv_sec < INT32_MAX)
-		deadline.ns = rs_now_ns() + (uint64_t)timeout->tv_sec * 1000000000 +
+		deadline.ns = clock_now_ns() + (uint64_t)timeout->tv_sec * 1000000000 +
 			      (uint64_t)timeout->tv_nsec;
 	return poll_until(fds, nfds, deadline, mask);
 }

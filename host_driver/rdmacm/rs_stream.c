@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "host_driver/rdmacm/rs.h"
+#include "lib/clock.h"
 
 enum {
 	WR_RECV = 0,
@@ -185,7 +186,7 @@ int rs_stream_progress(struct rs *rs)
 		return 0;
 	post_credits(rs);
 	if (rs->opts.keepalive)
-		rs->last_heard_ns = rs_now_ns();
+		rs->last_heard_ns = clock_now_ns();
 	rs_wake(rs);
 	return all;
 }

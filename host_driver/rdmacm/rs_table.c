@@ -23,14 +23,6 @@ enum {
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rs **table[PAGES];
 
-uint64_t rs_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 int rs_fail(int err)
 {
 	errno = err;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "host_driver/rdmacm/rs.h"
+#include "lib/clock.h"
 
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -114,13 +115,13 @@ struct rs_deadline rs_deadline_in(const struct timeval *tv)
 	/* No timeout, or one beyond 68 years. */
 	if ((!tv->tv_sec && !tv->tv_usec) || tv->tv_sec >= INT32_MAX)
 		return (struct rs_deadline){UINT64_MAX};
-	return (struct rs_deadline){rs_now_ns() + (uint64_t)tv->tv_sec * 1000000000 +
+	return (struct rs_deadline){clock_now_ns() + (uint64_t)tv->tv_sec * 1000000000 +
 				    (uint64_t)tv->tv_usec * 1000};
 }
 
 int rs_deadline_ms(struct rs_deadline d)
 {
-	uint64_t now = rs_now_ns(), ms;
+	uint64_t now = clock_now_ns(), ms;
 
 	if (d.ns == UINT64_MAX)
 		return -1;
@@ -132,7 +133,7 @@ int rs_deadline_ms(struct rs_deadline d)
 
 const struct timespec *rs_deadline_left(struct rs_deadline d, struct timespec *left)
 {
-	uint64_t now = rs_now_ns(), ns = d.ns > now ? d.ns - now : 0;
+	uint64_t now = clock_now_ns(), ns = d.ns > now ? d.ns - now : 0;
 
 	if (d.ns == UINT64_MAX)
 		return NULL;
@@ -197,7 +198,7 @@ int rs_sleep(struct rs *rs, struct rs_deadline deadline)
 
 int rs_wait(struct rs *rs, pthread_mutex_t *side, struct rs_deadline deadline, uint64_t *spin_end)
 {
-	uint64_t now = rs_now_ns();
+	uint64_t now = clock_now_ns();
 	int rc = 0;
 
 	if (*spin_end == 0)

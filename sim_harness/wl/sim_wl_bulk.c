@@ -9,6 +9,7 @@
  * without headers, the slowest window, Jain's index over the flows (Jain, Chiu, Hawe 1984), drops
  * and retransmissions.
  */
+#include "lib/stats.h"
 #include "sim_harness/wl/sim_workload.h"
 
 #include <assert.h>
@@ -435,13 +436,6 @@ static double slowest_window(const struct sim_run *run, const struct bulk *b, do
 	return least == UINT64_MAX ? -1 : 100.0 * (double)least / (line_bytes * WINDOW_NS);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void durations(struct sim_run *run, struct bulk *b)
 {
 	double sum = 0;
@@ -449,7 +443,7 @@ static void durations(struct sim_run *run, struct bulk *b)
 
 	if (!b->num_took)
 		return;
-	qsort(b->took_ns, b->num_took, sizeof(*b->took_ns), by_value);
+	stats_sort_u64(b->took_ns, b->num_took);
 	for (i = 0; i < b->num_took; i++)
 		sum += (double)b->took_ns[i];
 	sim_run_figure(run, "request_us", sum / b->num_took / 1e3);

@@ -10,6 +10,7 @@
  * compared before, during and after: p99 may increase by a tenth, and throughput must not decrease.
  * The outstanding requests of the first QP must complete in the end.
  */
+#include "lib/stats.h"
 #include "sim_harness/wl/sim_workload.h"
 
 #include <assert.h>
@@ -272,13 +273,6 @@ static bool quiet(struct sim_run *run)
 	return !st->under_way && st->phase == ISO_AFTER;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const uint32_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 static uint32_t quantile(const struct iso_samples *s, uint32_t per_mille)
 {
 	return s->count ? s->ns[(s->count - 1) * per_mille / 1000] : 0;
@@ -306,8 +300,7 @@ static void check(struct sim_run *run)
 	for (p = 0; p < ISO_PHASES; p++) {
 		struct iso_samples *s = &st->samples[p];
 
-		if (s->count)
-			qsort(s->ns, s->count, sizeof(*s->ns), by_value);
+		stats_sort_u32(s->ns, s->count);
 		at += snprintf(run->table + at, room - (size_t)at,
 			       "%8s %10zu %12.1f %9" PRIu32 " %9" PRIu32 " %9" PRIu32 " %9" PRIu32
 			       "\n",

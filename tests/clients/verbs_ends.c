@@ -13,6 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/prng.h"
+
 enum {
 	GRANTED = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 		  IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND,
@@ -39,14 +41,9 @@ void draw_seed(uint64_t seed)
 	draw_state = seed * 2 + 1;
 }
 
-/* splitmix64 */
 uint32_t draw(uint32_t n)
 {
-	uint64_t z = draw_state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-	return (uint32_t)(((z ^ (z >> 31)) >> 32) * n >> 32);
+	return (uint32_t)((prng_next(&draw_state) >> 32) * n >> 32);
 }
 
 /* malloc, static, private pages, and pages of a file that others may share. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/client/fd_drop.h"
+#include "lib/clock.h"
 #include "tests/ut.h"
 
 enum {
@@ -50,14 +51,6 @@ static int lingering(int *peer)
 	return setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)) ? -1 : fd;
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static bool is_open(int fd)
 {
 	return fcntl(fd, F_GETFD) >= 0;
@@ -66,9 +59,9 @@ static bool is_open(int fd)
 /* Waits; the limit ends a hang. */
 static bool closes(int fd)
 {
-	uint64_t end_ms = now_ms() + LIMIT_MS;
+	uint64_t end_ms = clock_now_ms() + LIMIT_MS;
 
-	while (is_open(fd) && now_ms() < end_ms)
+	while (is_open(fd) && clock_now_ms() < end_ms)
 		usleep(1000);
 	return !is_open(fd);
 }
@@ -94,7 +87,8 @@ static void test_slow(void)
 			CU_ASSERT_FALSE(fd_drop_owed(SLOW_USER));
 		fd_drop_of(fd, SLOW_USER);
 	}
-	for (uint64_t end_ms = now_ms() + LIMIT_MS; !fd_drop_owed(SLOW_USER) && now_ms() < end_ms;)
+	for (uint64_t end_ms = clock_now_ms() + LIMIT_MS;
+	     !fd_drop_owed(SLOW_USER) && clock_now_ms() < end_ms;)
 		usleep(1000);
 	CU_ASSERT_TRUE(fd_drop_owed(SLOW_USER));
 	CU_ASSERT_FALSE(fd_drop_owed(OTHER_USER));
@@ -108,7 +102,8 @@ static void test_slow(void)
 	/* Once their peers are closed, all of them are closed. */
 	for (int i = 0; i < SLOW; i++)
 		close(peers[i]);
-	for (uint64_t end_ms = now_ms() + LIMIT_MS; fd_drop_owed(SLOW_USER) && now_ms() < end_ms;)
+	for (uint64_t end_ms = clock_now_ms() + LIMIT_MS;
+	     fd_drop_owed(SLOW_USER) && clock_now_ms() < end_ms;)
 		usleep(1000);
 	CU_ASSERT_FALSE(fd_drop_owed(SLOW_USER));
 }

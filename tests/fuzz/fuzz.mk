@@ -21,17 +21,19 @@ FUZZ_BINS := $(FUZZ_TARGETS:%=$(B)/fuzz/bin/fuzz_%) $(B)/fuzz/bin/fuzz_scribble
 HAVE_FUZZ = $(shell printf 'int LLVMFuzzerTestOneInput(void *d, long n) {return !d && n;}' | \
 	$(CLANG) -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null && echo yes)
 
+$(eval $(call compile,fuzz,lib))
 $(eval $(call compile,fuzz,nic_fw))
 $(eval $(call compile,fuzz,host_driver))
 $(eval $(call compile,fuzz,sim_harness))
 $(eval $(call compile,fuzz,dpdk_app,$(SKELS)))
 $(eval $(call compile,fuzz,tests))
+$(eval $(call archive,fuzz,weftutil,$(SRC_weftutil)))
 $(eval $(call archive,fuzz,nicfw,$(SRC_nicfw)))
 $(eval $(call archive,fuzz,weft,$(SRC_weft)))
 $(eval $(call archive,fuzz,goal,$(SRC_goal)))
 $(eval $(call archive,fuzz,sim,$(SRC_sim)))
 # The files of weftd that need none of DPDK's libraries.
-$(eval $(call archive,fuzz,weftd,$(patsubst %,dpdk_app/%.c,$(addprefix args/,args args_coalesce args_cores args_help args_mpa args_rights args_value) \
+$(eval $(call archive,fuzz,weftd,$(wildcard dpdk_app/args/*.c) $(patsubst %,dpdk_app/%.c, \
 	$(addprefix client/,client client_answer client_cmd client_coalesce client_copy client_hold client_mem client_xrc extent fd_drop \
 	fds hostcopy hostmem populate user user_tables) wire/impair log port_right)))
 $(B)/obj/fuzz/tests/fuzz/control.o $(B)/obj/san/tests/fuzz/control.o: \
@@ -44,7 +46,7 @@ $(B)/obj/fuzz/tests/fuzz/run/entry_%.o: tests/fuzz/run/entry.c $(B)/obj/fuzz/tes
 	$(Q)$(CC_fuzz) $(COMMON) $(CFLAGS_tests) $(FLAGS_fuzz) -DFUZZ_TARGET=$* $(FUZZ_MUTATE_$*) -MMD -MP -c $< -o $@
 $(foreach t,$(FUZZ_TARGETS),$(eval $(call link,fuzz,$(B)/fuzz/bin/fuzz_$t,\
 	$(B)/obj/fuzz/tests/fuzz/run/entry_$t.o,$(B)/fuzz/lib/libut_fuzz.a $(B)/fuzz/lib/libut_bench.a \
-	$(FUZZ_LIBS_$t:%=$(B)/fuzz/lib/lib%.a) $(B)/fuzz/lib/libnicfw.a,-fsanitize=fuzzer -lm $(WRAP_POOL))))
+	$(FUZZ_LIBS_$t:%=$(B)/fuzz/lib/lib%.a) $(B)/fuzz/lib/libnicfw.a $(B)/fuzz/lib/libweftutil.a,-fsanitize=fuzzer -lm $(WRAP_POOL))))
 $(eval $(call link,fuzz,$(B)/fuzz/bin/fuzz_scribble,$(B)/obj/fuzz/tests/fuzz/run/scribble_main.o,\
 	$(B)/fuzz/lib/libut_fuzz.a $(B)/fuzz/lib/libut_bench.a $(B)/fuzz/lib/libnicfw.a,$(WRAP_POOL)))
 

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "lib/prng.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/world.h"
 
@@ -14,11 +15,7 @@ static uint64_t state;
 
 static uint32_t below(uint32_t n)
 {
-	uint64_t z = (state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (uint32_t)((z ^ z >> 31) % n);
+	return (uint32_t)prng_below(&state, n);
 }
 
 static uint32_t word(void)

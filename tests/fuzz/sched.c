@@ -4,6 +4,8 @@
  */
 #include "tests/fuzz/sched.h"
 
+#include "lib/prng.h"
+
 /* A schedule under construction; an operation depends at most on the one before. */
 struct making {
 	uint64_t state;
@@ -20,11 +22,7 @@ struct making {
 
 static uint32_t below(struct making *m, uint32_t n)
 {
-	uint64_t z = (m->state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (uint32_t)((z ^ z >> 31) % n);
+	return (uint32_t)prng_below(&m->state, n);
 }
 
 /* Memory for that many bytes: slots, scratchpad, or a list of pieces of those. */

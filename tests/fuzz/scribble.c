@@ -12,6 +12,8 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "lib/clock.h"
+#include "lib/prng.h"
 #include "tests/fuzz/evil.h"
 #include "tests/fuzz/good.h"
 
@@ -25,21 +27,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool stop;
 static struct scribble_result result;
 
-/* splitmix64 */
-static uint64_t next(uint64_t *state)
-{
-	uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
 static uint32_t value(uint64_t *state)
 {
 	static const uint32_t edges[] = {
 	    0, 1, 2, 3, 63, 64, 1024, 0x8000, 0x7fffffff, 0x80000000u, 0xfffffffeu, UINT32_MAX};
-	uint64_t r = next(state);
+	uint64_t r = prng_next(state);
 
 	switch (r & 3) {
 	case 0:
@@ -53,7 +45,7 @@ static uint32_t value(uint64_t *state)
 
 static struct rec any_rec(uint64_t *state)
 {
-	uint64_t r = next(state), s = next(state);
+	uint64_t r = prng_next(state), s = prng_next(state);
 
 	return (struct rec){.op = (uint8_t)r,
 			    .a = (uint8_t)(r >> 8),
@@ -91,15 +83,6 @@ static void *scribbler(void *arg)
 	return NULL;
 }
 
-static bool time_is_up(const struct timespec *end)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec > end->tv_sec ||
-	       (now.tv_sec == end->tv_sec && now.tv_nsec >= end->tv_nsec);
-}
-
 /* Sends commands of the hostile processes now and then, and kills them. */
 static void disturb(uint64_t *state)
 {
@@ -122,7 +105,7 @@ static void disturb(uint64_t *state)
 struct scribble_result scribble(uint64_t seed, uint32_t seconds)
 {
 	uint64_t state = seed, other = seed ^ UINT64_C(0x5deece66d);
-	struct timespec end;
+	uint64_t end_ms;
 	pthread_t thread;
 	uint32_t waited = 0;
 
@@ -131,11 +114,10 @@ struct scribble_result scribble(uint64_t seed, uint32_t seconds)
 	evil_attach(0);
 	evil_attach(1);
 	evil_connect();
-	good_start((uint32_t)next(&state));
+	good_start((uint32_t)prng_next(&state));
 	W_CHECK(!pthread_create(&thread, NULL, scribbler, &other), "no thread");
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += seconds;
-	while (result.turns % 64 || !time_is_up(&end)) {
+	end_ms = clock_now_ms() + (uint64_t)seconds * 1000;
+	while (result.turns % 64 || clock_now_ms() < end_ms) {
 		world_poll(0);
 		world_poll(1);
 		w->now_ns += TURN_NS;
@@ -143,13 +125,14 @@ struct scribble_result scribble(uint64_t seed, uint32_t seconds)
 		if (good_idle()) {
 			waited = 0;
 			good_run();
-			good_post((uint32_t)next(&state) & 1, (uint32_t)next(&state) % GOOD_SLOTS,
-				  (enum good_kind)(next(&state) % GOOD_KINDS),
-				  (uint32_t)next(&state) % 8192);
+			good_post((uint32_t)prng_next(&state) & 1,
+				  (uint32_t)prng_next(&state) % GOOD_SLOTS,
+				  (enum good_kind)(prng_next(&state) % GOOD_KINDS),
+				  (uint32_t)prng_next(&state) % 8192);
 			result.messages++;
 		}
 		W_CHECK(++waited < PATIENCE, "good: nothing completes any more");
-		if (!(next(&state) % 64))
+		if (!(prng_next(&state) % 64))
 			disturb(&state);
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);

@@ -9,6 +9,7 @@
  *
  * Run by cm_data.sh. Calls host_driver/weft_cm.h.
  */
+#include "lib/clock.h"
 #include "tests/int/host.h"
 
 #include <arpa/inet.h>
@@ -83,11 +84,11 @@ static struct weft_qp *make_qp(void)
 static struct hw_resp_cm_event next(enum hw_cm_event_type type)
 {
 	struct hw_resp_cm_event event;
-	uint64_t end_ms = host_now_ms() + WAIT_MS;
+	uint64_t end_ms = clock_now_ms() + WAIT_MS;
 	int rc;
 
 	while ((rc = weft_cm_get_event(channel, &event)) == -EAGAIN) {
-		host_check(host_now_ms() < end_ms);
+		host_check(clock_now_ms() < end_ms);
 		(void)poll(&(struct pollfd){.fd = channel->fd, .events = POLLIN}, 1, 100);
 	}
 	host_check(rc == 0);

@@ -21,6 +21,7 @@
 
 #include "host_driver/goal/goal.h"
 #include "host_driver/goal/goal_coll.h"
+#include "lib/crc32c.h"
 #include "shared_defs/goal_format.h"
 #include "tests/int/goal_check.h"
 
@@ -147,19 +148,6 @@ static void scratchpad(void)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static uint32_t crc32c(const uint8_t *data, size_t bytes)
-{
-	uint32_t crc = UINT32_MAX;
-	int bit;
-
-	for (; bytes; bytes--) {
-		crc ^= *data++;
-		for (bit = 0; bit < 8; bit++)
-			crc = crc >> 1 ^ (crc & 1 ? UINT32_C(0x82f63b78) : 0);
-	}
-	return ~crc;
-}
-
 /* Writes the file with its CRC corrected. */
 static void sign(uint8_t *code, size_t bytes)
 {
@@ -168,7 +156,7 @@ static void sign(uint8_t *code, size_t bytes)
 	memcpy(&header, code, sizeof(header));
 	header.crc32c = 0;
 	memcpy(code, &header, sizeof(header));
-	header.crc32c = crc32c(code, bytes);
+	header.crc32c = ~crc32c_update(CRC32C_INIT, code, bytes);
 	memcpy(code, &header, sizeof(header));
 }
 

@@ -48,24 +48,6 @@ static inline void host_die(const char *fmt, ...)
 				 strerror(errno));                                                 \
 	} while (0)
 
-/* splitmix64 */
-static inline uint64_t host_rnd(uint64_t *seed)
-{
-	uint64_t z = *seed += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
-static inline uint64_t host_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* Opens a context with the least that traffic needs. */
 struct host_end {
 	struct weft_context *ctx;

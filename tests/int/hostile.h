@@ -23,6 +23,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/prng.h"
 #include "shared_defs/hw_bar.h"
 #include "shared_defs/hw_cmd.h"
 #include "shared_defs/hw_cqe.h"
@@ -70,14 +71,9 @@ static inline void die(const char *fmt, ...)
 	exit(1);
 }
 
-/* splitmix64 */
 static inline uint64_t rnd(void)
 {
-	uint64_t z = seed += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
+	return prng_next(&seed);
 }
 
 static inline void rnd_bytes(void *to, size_t bytes)

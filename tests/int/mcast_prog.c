@@ -16,6 +16,7 @@
  *
  * Calls host_driver/weft.h only.
  */
+#include "lib/clock.h"
 #include "tests/int/host.h"
 
 #include <arpa/inet.h>
@@ -186,7 +187,7 @@ static void send_one(struct mcast_end *end, uint32_t number)
 				  .ah = end->ah,
 				  .dst_qpn = WEFT_MCAST_QPN,
 				  .qkey = end->qkey};
-	uint64_t until_ms = host_now_ms() + LIMIT_MS;
+	uint64_t until_ms = clock_now_ms() + LIMIT_MS;
 	uint32_t i, sent = end->sent;
 
 	memcpy(data, &number, sizeof(number));
@@ -194,7 +195,7 @@ static void send_one(struct mcast_end *end, uint32_t number)
 		data[i] = byte_of(number, i);
 	host_check(weft_post_send(end->qp, &wr, NULL) == 0);
 	while (end->sent == sent) {
-		host_check(host_now_ms() < until_ms);
+		host_check(clock_now_ms() < until_ms);
 		poll_end(end);
 	}
 }
@@ -214,8 +215,8 @@ static void sender(char **argv)
 	for (i = 0; i < count; i++)
 		send_one(&end, first + i);
 	puts("sent");
-	until_ms = host_now_ms() + (listen ? LIMIT_MS : block ? SELF_MS : 0);
-	while (host_now_ms() < until_ms && (block || end.received < count))
+	until_ms = clock_now_ms() + (listen ? LIMIT_MS : block ? SELF_MS : 0);
+	while (clock_now_ms() < until_ms && (block || end.received < count))
 		poll_end(&end);
 	printf("self %u\n", end.received);
 	/* Destroying the QP detaches it if necessary. */

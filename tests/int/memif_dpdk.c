@@ -26,6 +26,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/prng.h"
 #include "shared_defs/wire_eth.h"
 #include "shared_defs/wire_ip.h"
 
@@ -67,16 +68,6 @@ static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *form
 	fputc('\n', stderr);
 	va_end(ap);
 	exit(1);
-}
-
-/* splitmix64 */
-static uint64_t draw(void)
-{
-	uint64_t z = seed += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
 }
 
 static void on_signal(int number)
@@ -156,7 +147,7 @@ static void make_echo(uint8_t *frame, uint32_t bytes, uint16_t seq)
 	uint32_t i, ip_bytes = bytes - (uint32_t)sizeof(*eth);
 
 	for (i = 0; i < bytes; i++)
-		frame[i] = (uint8_t)draw();
+		frame[i] = (uint8_t)prng_next(&seed);
 	memcpy(eth->dst, nic_mac, sizeof(eth->dst));
 	memcpy(eth->src, own_mac, sizeof(eth->src));
 	eth->type = be16_put(WIRE_ETHERTYPE_IPV4);
@@ -373,7 +364,7 @@ static bool round_of_pings(struct end *end)
 	for (i = 0; i < 40; i++) {
 		for (k = 0; k < BURST; k++)
 			sent_bytes[k] =
-			    FRAME_MIN + (uint32_t)(draw() % (FRAME_MAX - FRAME_MIN + 1));
+			    FRAME_MIN + (uint32_t)(prng_next(&seed) % (FRAME_MAX - FRAME_MIN + 1));
 		if (!exchange(end, BURST, i % 2))
 			return false;
 	}

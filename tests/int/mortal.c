@@ -11,6 +11,8 @@
  * it neither forks nor executes. Failed calls are expected and ignored; it ends by SIGKILL alone.
  * Run by kill_points.py. Uses NICs weft0 and weft1. Calls host_driver.
  */
+#include "lib/clock.h"
+#include "lib/prng.h"
 #include "tests/int/host.h"
 
 #include <fcntl.h>
@@ -59,15 +61,7 @@ static struct mortal m;
 
 static uint32_t below(uint32_t n)
 {
-	return (uint32_t)(host_rnd(&m.seed) % n);
-}
-
-static uint64_t now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+	return (uint32_t)(prng_next(&m.seed) % n);
 }
 
 /* Kills the process after this time, whatever it does. */
@@ -80,7 +74,7 @@ static void arm_death(uint64_t life_us)
 
 	host_check(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
 	host_check(timer_settime(timer, 0, &when, NULL) == 0);
-	m.dies_us = now_us() + life_us;
+	m.dies_us = clock_now_ns() / 1000 + life_us;
 }
 
 /* ---- memory */
@@ -317,11 +311,11 @@ static void fork_one(void)
 static void exec_one(void)
 {
 	char seed[24], life[24];
-	uint64_t now = now_us();
+	uint64_t now = clock_now_ns() / 1000;
 
 	if (m.stay || below(60))
 		return;
-	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)host_rnd(&m.seed));
+	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)prng_next(&m.seed));
 	snprintf(life, sizeof(life), "%llu",
 		 (unsigned long long)(m.dies_us > now + 1 ? m.dies_us - now : 1));
 	if (m.dies_us)

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/wire/impair.h"
+#include "lib/clock.h"
 
 enum {
 	FRAME_BYTES = 9216,
@@ -53,14 +54,6 @@ static void on_term(int signo)
 {
 	(void)signo;
 	stop = 1;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 static int open_interface(const char *name)
@@ -105,7 +98,7 @@ static void take_in(struct way *way, struct way *back, uint64_t hold_ns)
 			exit(1);
 		frame->bytes = (uint32_t)n;
 		memcpy(frame->data, data, (size_t)n);
-		now = now_ns();
+		now = clock_now_ns();
 		if (hold_ns && is_mpa_reply(data, (size_t)n))
 			back->held_until_ns = now + hold_ns;
 		if (now < way->held_until_ns)
@@ -120,7 +113,7 @@ static void take_in(struct way *way, struct way *back, uint64_t hold_ns)
 static void let_out(struct way *way, int fd)
 {
 	void *out[BATCH];
-	uint32_t n = impair_out(&way->impair, now_ns(), out, BATCH);
+	uint32_t n = impair_out(&way->impair, clock_now_ns(), out, BATCH);
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct frame *frame = out[i];
@@ -134,7 +127,7 @@ static void let_out(struct way *way, int fd)
 /* Time until a frame is due. */
 static struct timespec wait_time(const struct way *way)
 {
-	uint64_t now = now_ns(), due = now + 100000000;
+	uint64_t now = clock_now_ns(), due = now + 100000000;
 
 	for (int i = 0; i < 2; i++) {
 		uint64_t next = impair_next_ns(&way[i].impair);

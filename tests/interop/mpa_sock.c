@@ -25,6 +25,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "tests/interop/mpa_wire.h"
 #include "tests/interop/peer.h"
 
@@ -408,22 +409,22 @@ static void until_end(struct end *e, uint64_t start)
 {
 	while (!e->ended) {
 		errno = 0;
-		CHECK(peer_now_ms() - start < PEER_LIMIT_S * 1000, "no end in time");
+		CHECK(clock_now_ms() - start < PEER_LIMIT_S * 1000, "no end in time");
 		turn(e);
 	}
 }
 
 static void run(struct end *e)
 {
-	uint64_t start = peer_now_ms(), took;
+	uint64_t start = clock_now_ms(), took;
 
 	while (!all_done(e)) {
 		errno = 0;
 		CHECK(!e->ended, "the connection ended before its time");
-		CHECK(peer_now_ms() - start < PEER_LIMIT_S * 1000, "not done in time");
+		CHECK(clock_now_ms() - start < PEER_LIMIT_S * 1000, "not done in time");
 		turn(e);
 	}
-	took = peer_now_ms() - start;
+	took = clock_now_ms() - start;
 	printf("ok: %u messages of %u bytes in %u ms\n", e->p.count, e->p.bytes, (unsigned)took);
 	if (peer_ends(&e->p))
 		shutdown(e->s.fd, SHUT_WR);
@@ -489,7 +490,7 @@ static bool put_error(struct end *e)
 
 static void run_error(struct end *e)
 {
-	uint64_t start = peer_now_ms();
+	uint64_t start = clock_now_ms();
 
 	CHECK(put_error(e), "-x: no such error");
 	until_end(e, start);

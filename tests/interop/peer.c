@@ -19,14 +19,6 @@ void peer_die(const char *what)
 	exit(1);
 }
 
-uint64_t peer_now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 /* ---- options --------------------------------------------------------------------------------- */
 
 /* The name of an operation, or PEER_OPS. */

@@ -94,8 +94,6 @@ void peer_die(const char *what) __attribute__((noreturn));
 			peer_die(what);                                                            \
 	} while (0)
 
-uint64_t peer_now_ms(void);
-
 /* Parses an option common to both programs: o d s n S e w P q (optarg). False: not one of them. */
 bool peer_option(struct peer *p, int option);
 /* True if the options fit together; sets stride. */

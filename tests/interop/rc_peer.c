@@ -25,6 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "tests/interop/peer.h"
 
 enum {
@@ -173,14 +174,14 @@ static void complete(struct rc *rc, const struct ibv_wc *wc)
 static struct rdma_cm_event *next_event(struct rc *rc, int timeout_ms)
 {
 	struct pollfd wait = {.fd = rc->channel->fd, .events = POLLIN};
-	uint64_t until = peer_now_ms() + (uint64_t)timeout_ms;
+	uint64_t until = clock_now_ms() + (uint64_t)timeout_ms;
 	struct rdma_cm_event *event;
 
 	do {
 		(void)poll(&wait, 1, timeout_ms);
 		if (!rdma_get_cm_event(rc->channel, &event))
 			return event;
-	} while (peer_now_ms() < until);
+	} while (clock_now_ms() < until);
 	return NULL;
 }
 
@@ -397,25 +398,25 @@ static void turn(struct rc *rc)
 
 static void run(struct rc *rc)
 {
-	uint64_t start = peer_now_ms(), took;
+	uint64_t start = clock_now_ms(), took;
 	bool ended;
 
 	while (!all_done(rc)) {
 		errno = 0;
 		CHECK(!rc->failed, "a request failed");
-		CHECK(peer_now_ms() - start < PEER_LIMIT_S * 1000, "not done in time");
+		CHECK(clock_now_ms() - start < PEER_LIMIT_S * 1000, "not done in time");
 		/* Completions before the end may not have been polled yet. */
 		ended = rc->disconnected;
 		turn(rc);
 		CHECK(!ended || all_done(rc), "the connection ended before its time");
 	}
-	took = peer_now_ms() - start;
+	took = clock_now_ms() - start;
 	printf("ok: %u messages of %u bytes in %u ms\n", rc->p.count, rc->p.bytes, (unsigned)took);
 	if (peer_ends(&rc->p))
 		CHECK(!rdma_disconnect(rc->id) || errno == EINVAL, "rdma_disconnect");
 	while (!rc->disconnected) {
 		errno = 0;
-		CHECK(peer_now_ms() - start < PEER_LIMIT_S * 1000, "no end in time");
+		CHECK(clock_now_ms() - start < PEER_LIMIT_S * 1000, "no end in time");
 		turn(rc);
 	}
 }
@@ -449,7 +450,7 @@ static bool qp_in_error(struct rc *rc)
  */
 static void run_bad(struct rc *rc)
 {
-	uint64_t start = peer_now_ms();
+	uint64_t start = clock_now_ms();
 	uint32_t stag = rc->p.peer_stag ^ 0x00ff0000;
 
 	if (rc->bad_write)
@@ -458,7 +459,7 @@ static void run_bad(struct rc *rc)
 		post(rc, IBV_WR_RDMA_READ, rc->p.sink, rc->p.bytes, rc->p.peer_addr, stag, WR_READ);
 	while (!rc->disconnected || !qp_in_error(rc) || rc->bad_read != !!rc->read_status) {
 		errno = 0;
-		CHECK(peer_now_ms() - start < PEER_LIMIT_S * 1000,
+		CHECK(clock_now_ms() - start < PEER_LIMIT_S * 1000,
 		      !rc->disconnected ? "no disconnect in time"
 		      : rc->flushed     ? "no error in time"
 					: "no flushed request in time");

@@ -11,6 +11,8 @@
 
 #include "tests/mpi/mt.h"
 
+#include "lib/prng.h"
+
 struct mt mt = {.max_bytes = (size_t)64 << 20, .rounds = 3};
 
 static const char *part = "start";
@@ -175,22 +177,15 @@ void *mt_alloc(size_t bytes)
 	return p;
 }
 
-uint64_t mt_mix(uint64_t x)
-{
-	x += 0x9e3779b97f4a7c15;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-	return x ^ (x >> 31);
-}
-
 uint64_t mt_seed(int from, int to, int tag, size_t count)
 {
-	return mt_mix(mt_mix(mt_mix((uint64_t)from << 32 | (uint32_t)to) + (uint32_t)tag) + count);
+	return prng_mix(prng_mix(prng_mix((uint64_t)from << 32 | (uint32_t)to) + (uint32_t)tag) +
+			count);
 }
 
 uint32_t mt_random(uint64_t *state, uint32_t below)
 {
-	*state = mt_mix(*state);
+	*state = prng_mix(*state);
 	return (uint32_t)((*state >> 32) * below >> 32);
 }
 

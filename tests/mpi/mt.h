@@ -67,8 +67,6 @@ void mt_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1,
 /* Memory without zero bytes; never NULL. bytes 0 is allowed. */
 void *mt_alloc(size_t bytes);
 
-/* A well-mixed number, for seeds of patterns from ranks, tags and counts: mt_mix(mt_mix(a) + b). */
-uint64_t mt_mix(uint64_t x);
 uint64_t mt_seed(int from, int to, int tag, size_t count);
 
 /* Random numbers that are the same at every rank: *state is the seed and changes. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/prng.h"
 #include "tests/mpi/mt.h"
 
 /* x -> a x + b modulo 2^32; composing two of them is associative and not commutative */
@@ -109,7 +110,7 @@ static struct {
 /* Element i of a rank; sums and products of doubles stay exact. */
 static void element(const struct op *op, int rank, size_t i, void *out)
 {
-	uint64_t x = mt_mix((uint64_t)rank * 1000003 + i);
+	uint64_t x = prng_mix((uint64_t)rank * 1000003 + i);
 	int64_t l = (int64_t)(x % 2000) - 1000;
 	double d = op->fold == double_prod ? (double)(x % 2 + 1) : (double)l / 4;
 	uint8_t b = (uint8_t)(1u << x % 8);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/prng.h"
 #include "tests/mpi/mt.h"
 
 enum {
@@ -185,7 +186,7 @@ static void accumulate(size_t count)
 	MPI_Win_fence(0, w.win);
 	memset(sum, 0, count * 8);
 	for (size_t i = 0; i < count; i++)
-		add[i] = (int64_t)(mt_mix(i) >> 8) + mt.rank;
+		add[i] = (int64_t)(prng_mix(i) >> 8) + mt.rank;
 	MPI_Win_fence(0, w.win);
 	for (int round = 0; round < 3; round++)
 		for (int r = 0; r < mt.ranks; r++)
@@ -194,7 +195,7 @@ static void accumulate(size_t count)
 	MPI_Win_fence(0, w.win);
 	for (size_t i = 0; i < count; i++) {
 		int64_t want =
-		    3 * ((int64_t)(mt_mix(i) >> 8) * mt.ranks + mt.ranks * (mt.ranks - 1) / 2);
+		    3 * ((int64_t)(prng_mix(i) >> 8) * mt.ranks + mt.ranks * (mt.ranks - 1) / 2);
 
 		MT_CHECK(sum[i] == want, "element %zu of %zu is %lld, not %lld", i, count,
 			 (long long)sum[i], (long long)want);

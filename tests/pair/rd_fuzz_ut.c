@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "lib/prng.h"
 #include "tests/pair/rd_pair.h"
 
 enum {
@@ -25,14 +26,9 @@ static uint32_t next_kept;
 #define A (&rp.end[0])
 #define B (&rp.end[1])
 
-/* splitmix64 */
 static uint64_t rnd(uint64_t below)
 {
-	uint64_t z = (state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (z ^ z >> 31) % below;
+	return prng_below(&state, below);
 }
 
 /* The last RING frames stay; losses and doubles besides. */

@@ -19,6 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/prng.h"
+
 enum {
 	PAGE = 4096,
 	WORDS = PAGE / 8,
@@ -33,16 +35,6 @@ static uint64_t page[PAGES_MAX];
 static uint32_t num_pages;
 static uint64_t seed;
 static int mem_fd, pagemap_fd;
-
-/* splitmix64 */
-static uint64_t draw(void)
-{
-	uint64_t z = seed += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
 
 static void look_at(uint64_t start, uint64_t end)
 {
@@ -79,10 +71,10 @@ static bool look(const char *maps_path)
 static uint64_t choose(void)
 {
 	uint64_t at = 0, word = 0;
-	uint64_t in = page[draw() % num_pages];
+	uint64_t in = page[prng_next(&seed) % num_pages];
 
 	for (uint32_t i = 0; i < LOOK_WORDS && !word; i++) {
-		at = in + draw() % WORDS * 8;
+		at = in + prng_next(&seed) % WORDS * 8;
 		if (pread(mem_fd, &word, sizeof(word), (off_t)at) != sizeof(word))
 			return 0;
 	}
@@ -143,12 +135,12 @@ int main(int argc, char **argv)
 			}
 		}
 		at = choose();
-		bits = UINT64_C(1) << draw() % 64;
+		bits = UINT64_C(1) << prng_next(&seed) % 64;
 		if (!at || !flip(at, bits))
 			break;
 		done++;
-		if (draw() % 16) {
-			usleep((useconds_t)(draw() % BACK_US_MAX));
+		if (prng_next(&seed) % 16) {
+			usleep((useconds_t)(prng_next(&seed) % BACK_US_MAX));
 			if (!flip(at, bits))
 				break;
 		}

@@ -19,6 +19,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "lib/clock.h"
+#include "lib/prng.h"
 #include "tests/int/host.h"
 
 enum {
@@ -93,7 +95,7 @@ static void punch(const struct target *target, uint64_t at, uint64_t bytes)
 static void *attack(void *seconds)
 {
 	struct target mem = find("weft-mem"), bar = find("weft-bar");
-	uint64_t end_ms = host_now_ms() + 1000 * *(uint64_t *)seconds;
+	uint64_t end_ms = clock_now_ms() + 1000 * *(uint64_t *)seconds;
 
 	do {
 		punch(&mem, 0, mem.bytes);
@@ -101,7 +103,7 @@ static void *attack(void *seconds)
 		/* Fills the pages again, so that there is something to punch. */
 		for (uint64_t at = 0; at < mem.bytes && succeeded; at += PAGE)
 			mem.start[at] = 1;
-	} while (host_now_ms() < end_ms);
+	} while (clock_now_ms() < end_ms);
 	atomic_store(&over, true);
 	return NULL;
 }
@@ -125,7 +127,7 @@ static void write_about(void)
 		under_way -= (uint64_t)n;
 		writes += (uint64_t)n;
 		while (under_way < WINDOW && !atomic_load(&over)) {
-			uint64_t to = host_rnd(&seed) % (end.bytes / PAGE) * PAGE;
+			uint64_t to = prng_next(&seed) % (end.bytes / PAGE) * PAGE;
 			struct weft_sge sge = {(uint64_t)(uintptr_t)end.mem, 64, end.mr->lkey};
 			struct weft_send_wr wr = {
 			    .opcode = WEFT_WR_WRITE,

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "lib/clock.h"
 #include "tests/security/taker.h"
 
 enum {
@@ -42,14 +43,6 @@ struct server {
 	} held[HELD_MAX];
 	uint32_t num_held;
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static void reply(const struct server *s, uint64_t unique, int error, const void *data,
 		  size_t bytes)
@@ -84,7 +77,7 @@ static void hold_read(struct server *s, uint64_t unique, uint32_t bytes)
 		return;
 	}
 	s->held[s->num_held].unique = unique;
-	s->held[s->num_held].due_ms = s->hold_ms ? now_ms() + s->hold_ms : UINT64_MAX;
+	s->held[s->num_held].due_ms = s->hold_ms ? clock_now_ms() + s->hold_ms : UINT64_MAX;
 	s->held[s->num_held++].bytes = bytes;
 	if (write(s->tell, "", 1) != 1 && errno != EAGAIN)
 		_exit(1);
@@ -132,7 +125,7 @@ static void give_due(struct server *s)
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < s->num_held; i++) {
-		if (s->held[i].due_ms <= now_ms())
+		if (s->held[i].due_ms <= clock_now_ms())
 			reply(s, s->held[i].unique, 0, zero, s->held[i].bytes);
 		else
 			s->held[kept++] = s->held[i];
@@ -146,9 +139,9 @@ static void serve(struct server *s)
 		struct fuse_in_header head;
 		uint8_t bytes[65536 + PAGE];
 	} packet;
-	uint64_t end_ms = now_ms() + SERVER_S * 1000;
+	uint64_t end_ms = clock_now_ms() + SERVER_S * 1000;
 
-	while (now_ms() < end_ms) {
+	while (clock_now_ms() < end_ms) {
 		struct pollfd p = {.fd = s->fuse, .events = POLLIN};
 		ssize_t n;
 
@@ -256,7 +249,7 @@ static void attack(struct victim *v, uint8_t *slow, uint32_t stag, int tell, pid
 
 	sink.mem = slow;
 	sink.stag = stag;
-	while (now_ms() < end_ms) {
+	while (clock_now_ms() < end_ms) {
 		struct pollfd p = {.fd = tell, .events = POLLIN};
 		uint64_t page = (uint64_t)(posted % FILE_PAGES) * PAGE;
 
@@ -365,7 +358,7 @@ int main(int argc, char **argv)
 		leave_copies(&slow, (uint32_t)strtoul(argv[4], NULL, 10), server);
 	furnish(&v, 1);
 	attack(&v, slow.mem, reg_slow(&v, slow.mem, (uint64_t)FILE_PAGES * PAGE), slow.tell, server,
-	       now_ms() + strtoull(argv[2], NULL, 10) * 1000);
+	       clock_now_ms() + strtoull(argv[2], NULL, 10) * 1000);
 	/*
 	 * The server is root's: it ends when no process has its pages mapped. LeakSanitizer would
 	 * wait.

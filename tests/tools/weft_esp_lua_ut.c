@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "lib/crc32c.h"
 #include "tests/golden.h"
 #include "tests/ut.h"
 
@@ -45,18 +46,13 @@ static void put(struct frame *f, const void *bytes, size_t n)
 /* RFC 3720 B.4, bit by bit, from the EDP header on; the length first. */
 static void finish(struct frame *f)
 {
-	uint32_t crc = UINT32_MAX;
+	uint32_t crc;
 	size_t i;
-	int bit;
 
 	f->bytes[ETH_BYTES + 2] = (uint8_t)((f->length - ETH_BYTES) >> 8);
 	f->bytes[ETH_BYTES + 3] = (uint8_t)(f->length - ETH_BYTES);
-	for (i = ETH_BYTES; i < f->length; i++) {
-		crc ^= f->bytes[i];
-		for (bit = 0; bit < 8; bit++)
-			crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
-	}
-	for (i = 0, crc = ~crc; i < 4; i++, crc >>= 8)
+	crc = ~crc32c_update(CRC32C_INIT, f->bytes + ETH_BYTES, f->length - ETH_BYTES);
+	for (i = 0; i < 4; i++, crc >>= 8)
 		f->bytes[f->length++] = (uint8_t)crc;
 }
 

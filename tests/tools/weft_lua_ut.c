@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "lib/crc32c.h"
 #include "tests/golden.h"
 #include "tests/ut.h"
 
@@ -43,20 +44,15 @@ static void begin(struct frame *f, uint8_t type)
 /* RFC 5044 4.4, bit by bit, over the UDP header and all behind it. */
 static void finish(struct frame *f)
 {
-	uint32_t crc = UINT32_MAX;
+	uint32_t crc;
 	size_t udp = f->length - ETH_IP_BYTES + 4, i;
-	int bit;
 
 	f->bytes[16] = (uint8_t)((udp + 20) >> 8);
 	f->bytes[17] = (uint8_t)(udp + 20);
 	f->bytes[ETH_IP_BYTES + 4] = (uint8_t)(udp >> 8);
 	f->bytes[ETH_IP_BYTES + 5] = (uint8_t)udp;
-	for (i = ETH_IP_BYTES; i < f->length; i++) {
-		crc ^= f->bytes[i];
-		for (bit = 0; bit < 8; bit++)
-			crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
-	}
-	for (i = 0, crc = ~crc; i < 4; i++, crc >>= 8)
+	crc = ~crc32c_update(CRC32C_INIT, f->bytes + ETH_IP_BYTES, f->length - ETH_IP_BYTES);
+	for (i = 0; i < 4; i++, crc >>= 8)
 		f->bytes[f->length++] = (uint8_t)crc;
 }
 

@@ -22,14 +22,6 @@ static inline _Noreturn void die(const char *what)
 	exit(1);
 }
 
-static inline uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* This process's sockets are in the network namespace of that name ("ip netns") from here on. */
 static inline void enter(const char *ns)
 {

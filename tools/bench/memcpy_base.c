@@ -13,18 +13,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/clock.h"
+
 enum {
 	BYTES = 1 << 20,
 	BUFFERS = 4,
 };
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 int main(int argc, char **argv)
 {
@@ -37,7 +31,7 @@ int main(int argc, char **argv)
 		return 1;
 	memset(from, 1, BYTES * BUFFERS);
 	memset(to, 2, BYTES * BUFFERS);
-	start = now_s();
+	start = clock_now_s();
 	do {
 		for (int i = 0; i < 64; i++, copies++) {
 			memcpy(to + copies % BUFFERS * BYTES, from + copies % BUFFERS * BYTES,
@@ -45,7 +39,7 @@ int main(int argc, char **argv)
 			/* The compiler may not leave a copy out. */
 			__asm__ volatile("" : : "r"(to), "r"(from) : "memory");
 		}
-		end = now_s();
+		end = clock_now_s();
 	} while (end - start < seconds);
 	printf("%.3f\n", (double)copies * BYTES * 8 / 1e9 / (end - start));
 	free(from);

@@ -8,6 +8,7 @@
  * Prints two numbers: milliseconds to make them, milliseconds to close them. The second of two
  * rounds. Called by tools/bench/bench.py.
  */
+#include "lib/clock.h"
 #include "tools/bench/base.h"
 
 #include <arpa/inet.h>
@@ -58,13 +59,13 @@ int main(int argc, char **argv)
 	if (!fd || epoll_fd < 0)
 		die("epoll");
 	for (int round = 0; round < 2; round++) {
-		start = now_ns();
+		start = clock_now_ns();
 		for (long i = 0; i < num; i++)
 			fd[i] = open_one(epoll_fd);
-		made = now_ns();
+		made = clock_now_ns();
 		for (long i = 0; i < num; i++)
 			close(fd[i]);
-		closed = now_ns();
+		closed = clock_now_ns();
 	}
 	printf("%.3f %.3f\n", (double)(made - start) / 1e6, (double)(closed - made) / 1e6);
 	free(fd);

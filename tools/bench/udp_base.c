@@ -15,6 +15,8 @@
  * the receiver. Prints one number: microseconds (median round trip), or messages a second. Exit
  * status 0, 1 when something failed, 2 usage. Called by tools/bench/bench.py.
  */
+#include "lib/clock.h"
+#include "lib/stats.h"
 #include "tools/bench/base.h"
 
 #include <arpa/inet.h>
@@ -118,30 +120,22 @@ static void recv_one(int fd, uint64_t seq, int flags)
 	check(msg, seq);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a;
-	uint32_t y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void print_median(uint32_t *sample, size_t n)
 {
-	qsort(sample, n, sizeof(*sample), by_value);
+	stats_sort_u32(sample, n);
 	printf("%.3f\n", sample[n / 2] / 1000.0);
 }
 
 static void loop_mode(int a, int b, double seconds)
 {
 	uint32_t *sample = malloc(MAX_SAMPLES * sizeof(*sample));
-	uint64_t end = now_ns() + (uint64_t)(seconds * 1e9);
+	uint64_t end = clock_now_ns() + (uint64_t)(seconds * 1e9);
 	size_t n = 0;
 
 	if (!sample)
 		die("memory");
 	for (uint64_t seq = 0; n < MAX_SAMPLES; seq++) {
-		uint64_t t = now_ns();
+		uint64_t t = clock_now_ns();
 
 		if (t > end)
 			break;
@@ -149,7 +143,7 @@ static void loop_mode(int a, int b, double seconds)
 		recv_one(b, seq, MSG_DONTWAIT);
 		send_one(b, seq);
 		recv_one(a, seq, MSG_DONTWAIT);
-		sample[n++] = (uint32_t)(now_ns() - t);
+		sample[n++] = (uint32_t)(clock_now_ns() - t);
 	}
 	print_median(sample, n);
 	free(sample);
@@ -188,15 +182,15 @@ static void pair_mode(int a, int b, double seconds, int flags)
 		echo(b, flags);
 	}
 	pin(0);
-	end = now_ns() + (uint64_t)(seconds * 1e9);
+	end = clock_now_ns() + (uint64_t)(seconds * 1e9);
 	for (uint64_t seq = 0; n < MAX_SAMPLES; seq++) {
-		uint64_t t = now_ns();
+		uint64_t t = clock_now_ns();
 
 		if (t > end)
 			break;
 		send_one(a, seq);
 		recv_one(a, seq, flags);
-		sample[n++] = (uint32_t)(now_ns() - t);
+		sample[n++] = (uint32_t)(clock_now_ns() - t);
 	}
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
@@ -209,7 +203,7 @@ static void rate_mode(int a, int b, double seconds)
 	static uint64_t out[BATCH][MSG_BYTES / 8], in[BATCH][MSG_BYTES / 8];
 	struct mmsghdr tx[BATCH] = {0}, rx[BATCH] = {0};
 	struct iovec tv[BATCH], rv[BATCH];
-	uint64_t seq = 0, got = 0, start = now_ns();
+	uint64_t seq = 0, got = 0, start = clock_now_ns();
 	uint64_t end = start + (uint64_t)(seconds * 1e9);
 
 	for (int i = 0; i < BATCH; i++) {
@@ -219,7 +213,7 @@ static void rate_mode(int a, int b, double seconds)
 		rx[i].msg_hdr.msg_iov = &rv[i];
 		tx[i].msg_hdr.msg_iovlen = rx[i].msg_hdr.msg_iovlen = 1;
 	}
-	while (now_ns() < end) {
+	while (clock_now_ns() < end) {
 		int sent, n;
 
 		for (int i = 0; i < BATCH; i++)
@@ -239,7 +233,7 @@ static void rate_mode(int a, int b, double seconds)
 		}
 		seq += (uint64_t)sent;
 	}
-	printf("%.0f\n", (double)got * 1e9 / (double)(now_ns() - start));
+	printf("%.0f\n", (double)got * 1e9 / (double)(clock_now_ns() - start));
 }
 
 int main(int argc, char **argv)

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
+#include "lib/stats.h"
 #include "tools/goal-bench/bench.h"
 
 enum {
@@ -80,10 +82,10 @@ static int one(struct coll *c, int round, double *host, double *nic)
 		spec_fill(c->send, c->spec->bytes, b->rank, round);
 	if (!spec_synchronizes(c->spec) && ranks_sync(b) < 0)
 		return -1;
-	start = spec_now_us();
+	start = clock_now_us();
 	if (GOAL_WaitResult(GOAL_Run(c->sched), &result) != GOAL_SUCCESS)
 		return bench_goal_fail(c->spec->name);
-	end = spec_now_us();
+	end = clock_now_us();
 	if (host) {
 		*host = end - start;
 		nic[0] = (double)result.start_ns * 1e-3;
@@ -119,8 +121,8 @@ static int nic_times(const struct coll *c, const double *all, double *mean_us, d
 		last[run] = finish - start;
 	}
 	if (rc == 0) {
-		*mean_us = spec_median(mean, c->runs);
-		*last_us = spec_median(last, c->runs);
+		*mean_us = stats_median_mean(mean, (size_t)c->runs);
+		*last_us = stats_median_mean(last, (size_t)c->runs);
 	}
 	free(mean);
 	free(last);
@@ -160,14 +162,14 @@ static int report(struct coll *c)
 
 static int measure(struct coll *c)
 {
-	double warm = spec_now_us();
+	double warm = clock_now_us();
 	int i;
 
 	for (i = 1; i <= WARM_RUNS; i++) {
 		if (one(c, i, NULL, NULL) < 0)
 			return -1;
 	}
-	c->runs = ranks_iters(c->b, (spec_now_us() - warm) / WARM_RUNS, MIN_RUNS, MAX_RUNS);
+	c->runs = ranks_iters(c->b, (clock_now_us() - warm) / WARM_RUNS, MIN_RUNS, MAX_RUNS);
 	if (c->runs < 0)
 		return -1;
 	c->times = calloc((size_t)c->runs * 3, sizeof(*c->times));

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
+#include "lib/stats.h"
 #include "tools/goal-bench/bench.h"
 #include "tools/goal-bench/matmul.h"
 
@@ -67,14 +69,14 @@ static int timed(struct overlap *o, enum phase phase, struct sample *s)
 	double t[4];
 	GOAL_Handle h;
 
-	t[0] = spec_now_us();
+	t[0] = clock_now_us();
 	h = GOAL_Run(o->coll);
-	t[1] = spec_now_us();
+	t[1] = clock_now_us();
 	compute(o, phase, &h);
-	t[2] = spec_now_us();
+	t[2] = clock_now_us();
 	if (GOAL_Wait(h) != GOAL_SUCCESS)
 		return bench_goal_fail(o->spec->name);
-	t[3] = spec_now_us();
+	t[3] = clock_now_us();
 	*s = (struct sample){t[1] - t[0], t[2] - t[1], t[3] - t[2]};
 	return 0;
 }
@@ -137,9 +139,10 @@ static int series(struct overlap *o, enum phase phase, int runs, struct figures 
 		v[3 * runs + i] = s.start + s.compute + s.wait;
 	}
 	if (rc == 0)
-		*f = (struct figures){spec_median(v, runs), spec_median(v + runs, runs),
-				      spec_median(v + 2 * runs, runs),
-				      spec_median(v + 3 * runs, runs)};
+		*f = (struct figures){stats_median_mean(v, (size_t)runs),
+				      stats_median_mean(v + runs, (size_t)runs),
+				      stats_median_mean(v + 2 * runs, (size_t)runs),
+				      stats_median_mean(v + 3 * runs, (size_t)runs)};
 	free(v);
 	return rc;
 }
@@ -188,12 +191,12 @@ static double alone_us(double us, int runs)
 	int i;
 
 	for (i = 0; v && i < runs; i++) {
-		double t = spec_now_us();
+		double t = clock_now_us();
 
 		spec_compute(us);
-		v[i] = spec_now_us() - t;
+		v[i] = clock_now_us() - t;
 	}
-	result = v ? spec_median(v, runs) : 0;
+	result = v ? stats_median_mean(v, (size_t)runs) : 0;
 	free(v);
 	return result;
 }
@@ -253,10 +256,10 @@ int overlap_run(struct bench *b)
 
 static double multiply_alone(struct matmul *m)
 {
-	double t = spec_now_us();
+	double t = clock_now_us();
 
 	matmul_run(m, NULL, NULL);
-	return spec_now_us() - t;
+	return clock_now_us() - t;
 }
 
 static int cpus(void)
@@ -318,14 +321,15 @@ static int one_matrix(struct overlap *o, int n)
 	if (rc == 0)
 		rc = multiply_runs(o, runs, v);
 	if (rc == 0 && b->rank == 0)
-		json_array_append_new(b->rows,
-				      json_pack("{s:s, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f}",
-						"name", o->spec->name, "n", n, "threads", threads,
-						"runs", runs, "alone_us", spec_median(v, runs),
-						"with_us", spec_median(v + runs, runs), "wait_us",
-						spec_median(v + 2 * runs, runs), "tested_us",
-						spec_median(v + 3 * runs, runs), "tested_wait_us",
-						spec_median(v + 4 * runs, runs)));
+		json_array_append_new(
+		    b->rows,
+		    json_pack("{s:s, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f}", "name",
+			      o->spec->name, "n", n, "threads", threads, "runs", runs, "alone_us",
+			      stats_median_mean(v, (size_t)runs), "with_us",
+			      stats_median_mean(v + runs, (size_t)runs), "wait_us",
+			      stats_median_mean(v + 2 * runs, (size_t)runs), "tested_us",
+			      stats_median_mean(v + 3 * runs, (size_t)runs), "tested_wait_us",
+			      stats_median_mean(v + 4 * runs, (size_t)runs)));
 	matmul_free(o->m);
 	free(v);
 	return rc;
@@ -344,14 +348,15 @@ static int matrix_alone(struct bench *b, int n)
 		return bench_fail("no memory or threads for matrices of %d x %d", n, n);
 	}
 	multiply_alone(m);
-	begin = spec_now_us();
-	for (runs = 0; runs < MAX_RUNS && (runs < 3 || spec_now_us() - begin < b->seconds * 1e6);
+	begin = clock_now_us();
+	for (runs = 0; runs < MAX_RUNS && (runs < 3 || clock_now_us() - begin < b->seconds * 1e6);
 	     runs++)
 		v[runs] = multiply_alone(m);
 	rc = matmul_check(m) < 0 ? bench_fail("the product is wrong") : 0;
-	i = json_array_append_new(b->rows, json_pack("{s:s, s:i, s:i, s:i, s:f}", "name", "matmul",
-						     "n", n, "threads", threads, "runs", runs,
-						     "alone_us", spec_median(v, runs)));
+	i = json_array_append_new(b->rows,
+				  json_pack("{s:s, s:i, s:i, s:i, s:f}", "name", "matmul", "n", n,
+					    "threads", threads, "runs", runs, "alone_us",
+					    stats_median_mean(v, (size_t)runs)));
 	matmul_free(m);
 	free(v);
 	return rc ? rc : i;

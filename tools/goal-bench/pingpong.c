@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
+#include "lib/stats.h"
 #include "tools/goal-bench/bench.h"
 
 enum {
@@ -79,20 +81,20 @@ static int one(struct bench *b, GOAL_Schedule s, struct buffers *buf, size_t byt
 
 static int measure(struct bench *b, GOAL_Schedule s, struct buffers *buf, size_t bytes)
 {
-	double warm = spec_now_us(), us, *half;
+	double warm = clock_now_us(), us, *half;
 	int i, runs, rc = 0;
 
 	for (i = 1; i <= WARM_RUNS; i++) {
 		if (one(b, s, buf, bytes, i, &us) < 0)
 			return -1;
 	}
-	runs = ranks_iters(b, (spec_now_us() - warm) / WARM_RUNS, MIN_RUNS, MAX_RUNS);
+	runs = ranks_iters(b, (clock_now_us() - warm) / WARM_RUNS, MIN_RUNS, MAX_RUNS);
 	half = runs > 0 ? calloc((size_t)runs, sizeof(*half)) : NULL;
 	if (ranks_agree(b, half ? 0 : bench_fail("out of memory")) < 0)
 		return -1;
 	for (i = 0; i < runs && rc == 0; i++)
 		rc = one(b, s, buf, bytes, WARM_RUNS + 1 + i, &half[i]);
-	us = spec_median(half, runs); /* sorts */
+	us = stats_median_mean(half, (size_t)runs); /* sorts */
 	if (rc == 0 && b->rank == 0)
 		json_array_append_new(b->rows,
 				      json_pack("{s:s, s:I, s:i, s:f, s:f}", "name", "pingpong",

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
+#include "lib/stats.h"
 #include "tools/goal-bench/bench.h"
 
 enum {
@@ -78,12 +80,12 @@ static int time_runs(GOAL_Schedule s, int runs, const struct costs *c)
 	int i;
 
 	for (i = 0; i < runs; i++) {
-		start = spec_now_us();
+		start = clock_now_us();
 		h = GOAL_Run(s);
-		started = spec_now_us();
+		started = clock_now_us();
 		if (GOAL_Wait(h) != GOAL_SUCCESS)
 			return bench_goal_fail("one operation");
-		c->all[i] = spec_now_us() - start;
+		c->all[i] = clock_now_us() - start;
 		c->run[i] = started - start;
 	}
 	return 0;
@@ -107,13 +109,14 @@ int start_run(struct bench *b)
 	else
 		rc = time_runs(s, WARM_RUNS, &c);
 	if (rc == 0) {
-		runs = ranks_iters(b, spec_median(c.all, WARM_RUNS), MIN_RUNS, MAX_RUNS);
+		runs = ranks_iters(b, stats_median_mean(c.all, WARM_RUNS), MIN_RUNS, MAX_RUNS);
 		rc = time_runs(s, runs, &c);
 	}
 	if (rc == 0 && x[2] != 12)
 		rc = bench_fail("the operation's result is wrong");
 	if (rc == 0 && b->rank == 0) {
-		double run_us = spec_median(c.run, runs), all_us = spec_median(c.all, runs);
+		double run_us = stats_median_mean(c.run, (size_t)runs),
+		       all_us = stats_median_mean(c.all, (size_t)runs);
 
 		json_array_append_new(b->rows,
 				      json_pack("{s:s, s:i, s:f, s:f, s:f, s:f}", "name", "start",
@@ -174,19 +177,19 @@ static int one_kind(struct bench *b, const struct kind *k, const struct arrays *
 		rc = bench_fail("out of memory");
 	/* One in turn with the other, the first ones for warmth. */
 	for (i = 0; rc == 0 &&
-		    (i < MIN_RUNS || (i < MAX_RUNS && spec_now_us() - start < b->seconds * 1e6));
+		    (i < MIN_RUNS || (i < MAX_RUNS && clock_now_us() - start < b->seconds * 1e6));
 	     i++) {
 		double t0, t1, t2;
 
 		if (i == MIN_RUNS / 2)
-			start = spec_now_us();
-		t0 = spec_now_us();
+			start = clock_now_us();
+		t0 = clock_now_us();
 		if (GOAL_Wait(GOAL_Run(s)) != GOAL_SUCCESS)
 			rc = bench_goal_fail(k->name);
-		t1 = spec_now_us();
+		t1 = clock_now_us();
 		k->loop(m->a, m->b, m->loop, count);
 		__asm__ volatile("" : : "r"(m->loop) : "memory");
-		t2 = spec_now_us();
+		t2 = clock_now_us();
 		if (i >= MIN_RUNS / 2) {
 			nic[runs] = t1 - t0;
 			loop[runs++] = t2 - t1;
@@ -196,10 +199,11 @@ static int one_kind(struct bench *b, const struct kind *k, const struct arrays *
 		rc = bench_fail("%s of %zu bytes: the NIC's result is another than the loop's",
 				k->name, bytes);
 	if (rc == 0 && b->rank == 0)
-		json_array_append_new(b->rows, json_pack("{s:s, s:I, s:i, s:f, s:f}", "name",
-							 k->name, "bytes", (json_int_t)bytes,
-							 "runs", runs, "us", spec_median(nic, runs),
-							 "loop_us", spec_median(loop, runs)));
+		json_array_append_new(b->rows,
+				      json_pack("{s:s, s:I, s:i, s:f, s:f}", "name", k->name,
+						"bytes", (json_int_t)bytes, "runs", runs, "us",
+						stats_median_mean(nic, (size_t)runs), "loop_us",
+						stats_median_mean(loop, (size_t)runs)));
 	GOAL_FreeSchedule(s);
 	free(nic);
 	return rc;

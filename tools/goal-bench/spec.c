@@ -9,6 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "lib/clock.h"
+#include "lib/stats.h"
+
 static const char *const coll_names[SPEC_COLLS] = {"barrier", "bcast", "allreduce", "gather"};
 
 int spec_parse(const char *text, struct spec *spec)
@@ -117,21 +120,6 @@ uint64_t spec_check(const struct spec *spec, const uint64_t *data, int rank, int
 /* ---- figures ------------------------------------------------------------------------------------
  */
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-double spec_median(double *values, int count)
-{
-	if (count <= 0)
-		return 0;
-	qsort(values, (size_t)count, sizeof(*values), compare);
-	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
 int spec_times(const double *times, int ranks, int runs, struct spec_times *out)
 {
 	double *mean = calloc((size_t)runs, sizeof(*mean));
@@ -147,11 +135,11 @@ int spec_times(const double *times, int ranks, int runs, struct spec_times *out)
 		}
 	}
 	if (rc == 0) {
-		out->median_us = spec_median(mean, runs);
+		out->median_us = stats_median_mean(mean, (size_t)runs);
 		out->min_us = mean[0];
 		out->max_us = mean[runs - 1];
 		out->p95_us = mean[runs * 95 / 100];
-		out->slowest_us = spec_median(slowest, runs);
+		out->slowest_us = stats_median_mean(slowest, (size_t)runs);
 	}
 	free(mean);
 	free(slowest);
@@ -183,10 +171,10 @@ void spec_compute(double us)
 
 	/* The fastest of many short pieces: what was interrupted does not count. */
 	for (i = 0; rounds_per_us == 0 && i < 200; i++) {
-		double t = spec_now_us(), rate;
+		double t = clock_now_us(), rate;
 
 		churn(20000);
-		rate = 20000 / (spec_now_us() - t);
+		rate = 20000 / (clock_now_us() - t);
 		best = rate > best ? rate : best;
 	}
 	if (rounds_per_us == 0)

@@ -50,16 +50,6 @@ void spec_fill(uint64_t *data, size_t bytes, int rank, int round);
 /* The number of words that are not what they should be after the collective. */
 uint64_t spec_check(const struct spec *spec, const uint64_t *data, int rank, int ranks, int round);
 
-static inline double spec_now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
-
-double spec_median(double *values, int count);
-
 /*
  * Times of all ranks, times[rank * runs + run], into the mean over the ranks of each run, and of
  * these the median (espgoal 6.5), the least and the largest; largest_us is the median over runs of

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/heap.h"
 #include "tools/goal-run/match.h"
 
 struct event {
@@ -130,35 +131,17 @@ static uint64_t bytes_ns(struct model *m, uint64_t size, uint64_t ns_per_byte)
 
 /* ---- events --------------------------------------------------------------------------------- */
 
-static bool before(const struct event *a, const struct event *b)
-{
-	return a->time != b->time ? a->time < b->time : a->age < b->age;
-}
-
 static void push(struct model *m, struct event e)
 {
-	uint32_t at = m->num_events++;
-
-	assert(at < m->set->num_ops);
-	for (; at && before(&e, &m->heap[(at - 1) / 2]); at = (at - 1) / 2)
-		m->heap[at] = m->heap[(at - 1) / 2];
-	m->heap[at] = e;
+	assert(m->num_events < m->set->num_ops);
+	heap_push(m->heap, m->num_events++, &e, sizeof(e));
 }
 
 static struct event pop(struct model *m)
 {
-	struct event top = m->heap[0], last = m->heap[--m->num_events];
-	uint64_t at = 0, child;
+	struct event top;
 
-	while ((child = 2 * at + 1) < m->num_events) {
-		if (child + 1 < m->num_events && before(&m->heap[child + 1], &m->heap[child]))
-			child++;
-		if (!before(&m->heap[child], &last))
-			break;
-		m->heap[at] = m->heap[child];
-		at = child;
-	}
-	m->heap[at] = last;
+	heap_pop(m->heap, m->num_events--, &top, sizeof(top));
 	return top;
 }
 

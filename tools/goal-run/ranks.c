@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/stats.h"
 #include "shared_defs/hw_goal.h"
 #include "tools/goal-run/goal_run.h"
 
@@ -291,17 +292,10 @@ void finish_set(struct finish *f, uint32_t run, uint32_t rank, uint64_t ns)
 		f->run_ns[run] = ns;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 /* The lower one of two in the middle: a time that was measured. */
 static uint64_t median(uint64_t *values, uint32_t num)
 {
-	qsort(values, num, sizeof(*values), by_value);
+	stats_sort_u64(values, num);
 	return values[(num - 1) / 2];
 }
 

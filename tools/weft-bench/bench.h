@@ -122,9 +122,6 @@ bool bench_qp_set(struct opts *o, const char *name);
 /* Prints "weft-bench: ..." on stderr and returns -1. */
 int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* CLOCK_MONOTONIC. */
-uint64_t now_ns(void);
-
 struct pair;
 
 /* The modes: exit codes. The first three have their ends opened (pair.h). */

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "lib/clock.h"
 #include "tools/weft-bench/pair.h"
 #include "tools/weft-bench/stream.h"
 
@@ -19,7 +20,7 @@ static struct stream_tx sender(const struct opts *o, struct ep *ep)
 
 	if (o->duration_s > 0) {
 		tx.total = UINT64_MAX;
-		tx.end_ns = now_ns() + (uint64_t)(o->duration_s * 1e9);
+		tx.end_ns = clock_now_ns() + (uint64_t)(o->duration_s * 1e9);
 	}
 	return tx;
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "tools/weft-bench/ep.h"
 #include "tools/weft-bench/oob.h"
 #include "tools/weft-bench/report.h"
@@ -119,7 +120,7 @@ static int serve(struct counter *c, int listen_fd)
 	c->seen = calloc(1, c->total / 8 + 1);
 	if (!c->seen)
 		return fail("out of memory");
-	start = now_ns();
+	start = clock_now_ns();
 	for (i = 0; i < c->o->clients; i++)
 		if (oob_send(&c->oob[i], json_pack("{s:b}", "go", 1)))
 			return -1;
@@ -128,7 +129,7 @@ static int serve(struct counter *c, int listen_fd)
 		if (collect(c, i))
 			return -1;
 	}
-	c->seconds = (double)(now_ns() - start) * 1e-9;
+	c->seconds = (double)(clock_now_ns() - start) * 1e-9;
 	memcpy(&value, c->ep.region + EP_CTL_COUNTER, sizeof(value));
 	report(c, value);
 	if (value != c->total || c->wrong)

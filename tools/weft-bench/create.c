@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "tools/weft-bench/bench.h"
 #include "tools/weft-bench/report.h"
 
@@ -81,7 +82,7 @@ static int destroy_all(struct create *c)
 
 static double since_ms(uint64_t *from_ns)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_now_ns();
 	double ms = (double)(now - *from_ns) / 1e6;
 
 	*from_ns = now;
@@ -90,7 +91,7 @@ static double since_ms(uint64_t *from_ns)
 
 static int measure(struct create *c, enum weft_qp_type type, struct create_times *times)
 {
-	uint64_t from_ns = now_ns();
+	uint64_t from_ns = clock_now_ns();
 
 	if (make_all(c, type))
 		return -1;

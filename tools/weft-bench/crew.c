@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/stats.h"
+
 const char *crew_device(const struct crew *c)
 {
 	return c->rank % 2 && c->o->device2 ? c->o->device2 : c->o->device;
@@ -59,18 +61,11 @@ int crew_row(struct crew *c, json_t *row)
 	return rc;
 }
 
-static int compare_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 void crew_figure(json_t *row, const char *name, double *blocks)
 {
 	char key[64];
 
-	qsort(blocks, CREW_BLOCKS, sizeof(*blocks), compare_double);
+	stats_sort(blocks, CREW_BLOCKS);
 	json_object_set_new(row, name, json_real(blocks[CREW_BLOCKS / 2]));
 	snprintf(key, sizeof(key), "%s_min", name);
 	json_object_set_new(row, key, json_real(blocks[0]));

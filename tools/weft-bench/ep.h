@@ -17,6 +17,7 @@
 
 #include <jansson.h>
 
+#include "lib/clock.h"
 #include "tools/weft-bench/bench.h"
 #include "tools/weft-bench/link.h"
 
@@ -48,7 +49,7 @@ struct ep_msg {
 	uint64_t seq; /* by its immediate, else what its first word says */
 	uint32_t slot;
 	uint32_t bytes;
-	uint64_t nic_ns; /* when the NIC wrote its completion, on the clock of now_ns() */
+	uint64_t nic_ns; /* when the NIC wrote its completion, on the clock of clock_now_ns() */
 };
 
 struct ep {

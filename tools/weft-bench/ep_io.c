@@ -3,6 +3,7 @@
  * One end of a measurement: posting, polling, waiting; see ep.h. Called by lat.c, bw.c, pull.c,
  * file.c, counter.c, mem.c.
  */
+#include "lib/clock.h"
 #include "tools/weft-bench/ep.h"
 
 #include <arpa/inet.h>
@@ -311,7 +312,7 @@ int ep_idle(struct ep_idle *idle, uint64_t *waited_ns)
 	}
 	if (idle->fd >= 0 && !idle->fd_ready)
 		idle->fd_ready = poll(&p, 1, 0) > 0;
-	now = now_ns();
+	now = clock_now_ns();
 	if (!idle->idle_ns)
 		idle->idle_ns = now;
 	if (waited_ns)

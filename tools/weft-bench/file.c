@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "tools/weft-bench/pair.h"
 #include "tools/weft-bench/sha256.h"
 #include "tools/weft-bench/stream.h"
@@ -116,7 +117,7 @@ static int run_sender(struct file *f)
 	struct ep *ep = &f->pair.a;
 	struct stream_tx tx = {.ep = ep, .total = f->pieces, .fill = fill, .arg = f};
 	struct ep_idle idle = {.o = f->o, .ep = {ep}, .fd = -1};
-	uint64_t start = now_ns();
+	uint64_t start = clock_now_ns();
 	const char *hex;
 	json_t *msg;
 	int n;
@@ -130,7 +131,7 @@ static int run_sender(struct file *f)
 		else if (ep_idle(&idle, NULL))
 			return -1;
 	}
-	f->seconds = (double)(now_ns() - start) * 1e-9;
+	f->seconds = (double)(clock_now_ns() - start) * 1e-9;
 	if (hash_file(f) || oob_send(&f->pair.oob, json_pack("{s:s}", "sha256", f->hex)) ||
 	    oob_recv(&f->pair.oob, &msg))
 		return -1;
@@ -146,7 +147,7 @@ static int run_receiver(struct file *f)
 	struct ep *ep = &f->pair.a;
 	struct stream_rx rx = {.ep = ep, .take = take, .arg = f};
 	struct ep_idle idle = {.o = f->o, .ep = {ep}, .fd = f->pair.oob.fd};
-	uint64_t start = now_ns();
+	uint64_t start = clock_now_ns();
 	const char *hex;
 	json_t *msg;
 	int n;
@@ -164,7 +165,7 @@ static int run_receiver(struct file *f)
 		if (idle.fd_ready)
 			idle.fd = -1;
 	}
-	f->seconds = (double)(now_ns() - start) * 1e-9;
+	f->seconds = (double)(clock_now_ns() - start) * 1e-9;
 	if (hash_file(f) || oob_recv(&f->pair.oob, &msg))
 		return -1;
 	hex = json_string_value(json_object_get(msg, "sha256"));

@@ -30,6 +30,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
+#include "lib/stats.h"
 #include "shared_defs/wire_esp.h"
 #include "tools/weft-bench/ladder_frame.h"
 #include "tools/weft-bench/ladder_host.h"
@@ -182,7 +184,7 @@ static uint64_t await(struct ladder *l, enum rung_kind kind, uint64_t from_ns)
 		ssize_t n = recv(l->fd, frame, sizeof(frame), MSG_DONTWAIT);
 		uint32_t bytes;
 
-		now = now_ns();
+		now = clock_now_ns();
 		/* The process that answers may have no CPU but ours. */
 		if (n <= 0 && kind == RUNG_HOST)
 			sched_yield();
@@ -211,7 +213,7 @@ static int one_round(struct ladder *l, enum rung_kind kind, bool counts)
 
 		l->round++;
 		bytes = build(l, kind, frame);
-		from_ns = now_ns();
+		from_ns = clock_now_ns();
 		if (send(l->fd, frame, bytes, 0) < 0)
 			return fail("--netdev %s: %s", l->o->netdev, strerror(errno));
 		to_ns = await(l, kind, from_ns);
@@ -261,13 +263,6 @@ static int check_port(const struct ladder *l)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void report(struct ladder *l)
 {
 	json_t *rungs = json_array(), *all;
@@ -283,7 +278,7 @@ static void report(struct ladder *l)
 
 		if (!r->there)
 			continue;
-		qsort(s->ns, s->count, sizeof(s->ns[0]), compare);
+		stats_sort_u32(s->ns, s->count);
 		if (!l->o->json)
 			printf(" %-10s %10zu %10.2f %10.2f %10.2f %8llu\n", rung_names[k], s->count,
 			       s->ns[0] / 1e3, s->ns[s->count / 2] / 1e3, s->ns[s->count - 1] / 1e3,

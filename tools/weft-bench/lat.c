@@ -8,6 +8,7 @@
  */
 #include <stdio.h>
 
+#include "lib/clock.h"
 #include "tools/weft-bench/pair.h"
 #include "tools/weft-bench/pattern.h"
 #include "tools/weft-bench/report.h"
@@ -55,7 +56,7 @@ static int lat_post(struct lat_state *s, struct ep *ep, uint64_t seq)
 	pattern_fill(ep_tx(ep, (uint32_t)(seq % o->window)), o->size, seq, o->window);
 	if (ep_queue(ep, seq, o->size))
 		return -1;
-	s->rung_ns = now_ns();
+	s->rung_ns = clock_now_ns();
 	return ep_flush(ep) ? -1 : 0;
 }
 
@@ -134,14 +135,14 @@ static enum lat_got await(struct lat_state *s, struct ep *ep, struct ep *other, 
 static int exchange(struct lat_state *s, struct ep *from, uint64_t seq, struct ep *to,
 		    struct ep *other, uint64_t want)
 {
-	uint64_t begin = s->o->qp == WEFT_QPT_UD ? now_ns() : 0;
+	uint64_t begin = s->o->qp == WEFT_QPT_UD ? clock_now_ns() : 0;
 	enum lat_got got;
 	bool again;
 
 	if (lat_post(s, from, seq))
 		return -1;
 	while ((got = await(s, to, other, want, &again)) == LAT_NOTHING) {
-		if ((double)(now_ns() - begin) > s->o->timeout_s * 1e9)
+		if ((double)(clock_now_ns() - begin) > s->o->timeout_s * 1e9)
 			return fail("no answer for %g s: gave up", s->o->timeout_s);
 		s->rounds.resent++;
 		if (lat_post(s, from, seq))
@@ -174,13 +175,13 @@ static int drive(struct lat_state *s)
 		if (round_trip(s, i))
 			return -1;
 	s->rounds.nic.count = 0;
-	t0 = now_ns();
+	t0 = clock_now_ns();
 	if (o->duration_s > 0)
 		end = t0 + (uint64_t)(o->duration_s * 1e9);
 	for (; end ? t0 < end : i < o->warmup + o->iters; i++) {
 		if (round_trip(s, i))
 			return -1;
-		t1 = now_ns();
+		t1 = clock_now_ns();
 		if (samples_add(&s->rounds.rtt, t1 - t0))
 			return -1;
 		t0 = t1;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "host_driver/weft_cm.h"
+#include "lib/clock.h"
 
 static struct weft_cm_llp llp_of(const struct link *l)
 {
@@ -44,7 +45,7 @@ static const char *event_name(uint32_t type)
 /* The event of that type; those of other connections that tell of progress are passed over. */
 static int wait_for(struct link *l, enum hw_cm_event_type type, struct hw_resp_cm_event *event)
 {
-	uint64_t end_ns = now_ns() + (uint64_t)(l->timeout_s * 1e9);
+	uint64_t end_ns = clock_now_ns() + (uint64_t)(l->timeout_s * 1e9);
 
 	for (;;) {
 		int rc = weft_cm_get_event(l->channel, event);
@@ -57,7 +58,7 @@ static int wait_for(struct link *l, enum hw_cm_event_type type, struct hw_resp_c
 			continue;
 		if (rc != -EAGAIN)
 			return failed("its events", rc);
-		if (now_ns() > end_ns)
+		if (clock_now_ns() > end_ns)
 			return fail("connecting over TCP: nothing moves for %.0f s", l->timeout_s);
 		(void)poll(&(struct pollfd){.fd = l->channel->fd, .events = POLLIN}, 1, 10);
 	}

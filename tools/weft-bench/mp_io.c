@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "tools/weft-bench/mp.h"
 
 enum {
@@ -316,7 +317,7 @@ static int until(struct mp *mp, const bool *flag)
 		} else if (++turns % MP_LOOK_TURNS) {
 			continue;
 		}
-		now = now_ns();
+		now = clock_now_ns();
 		since = since ? since : now;
 		if ((double)(now - since) > mp->o->timeout_s * 1e9)
 			return fail("nothing came for %g s: gave up", mp->o->timeout_s);

@@ -33,8 +33,6 @@ uint32_t mpi3_reps(const struct opts *o, uint64_t bytes);
 int mpi3_check(const uint8_t *p, size_t bytes, uint64_t seq);
 /* "eager", "get" or "put" */
 const char *mpi3_proto_str(const struct mp_config *cfg, size_t bytes);
-/* Sorts them. */
-double mpi3_median(double *sample, size_t n);
 
 /* mpi3_busy.c: work of a fixed amount. */
 

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "lib/clock.h"
 #include "tools/weft-bench/mpi3.h"
 #include "tools/weft-bench/pattern.h"
 
@@ -48,13 +49,13 @@ static int ping_block(struct crew *c, struct mp *mp, struct room *r, size_t byte
 
 	pattern_fill(r->to[0], bytes, seq + (uint64_t)c->rank, 1);
 	crew_barrier(c);
-	start = now_ns();
+	start = clock_now_ns();
 	for (uint32_t i = 0; i < reps; i++)
 		if (c->rank % 2 == 0
 			? mp_send(mp, r->to[0], bytes) || mp_recv(mp, r->from[0], bytes)
 			: mp_recv(mp, r->from[0], bytes) || mp_send(mp, r->to[0], bytes))
 			return -1;
-	*us = (double)(now_ns() - start) / 2e3 / reps;
+	*us = (double)(clock_now_ns() - start) / 2e3 / reps;
 	return mpi3_check(r->from[0], bytes, seq + (uint64_t)(c->rank ^ 1));
 }
 
@@ -69,7 +70,7 @@ static int both_block(struct crew *c, struct mp *mp, struct room *r, size_t byte
 	for (k = 0; k < WINDOW; k++)
 		pattern_fill(r->to[k], bytes, seq + (uint64_t)c->rank + CREW_MAX * k, 1);
 	crew_barrier(c);
-	start = now_ns();
+	start = clock_now_ns();
 	for (i = 0; i < reps; i++) {
 		for (k = 0; k < WINDOW; k++)
 			if (!(to[k] = mp_isend(mp, r->to[k], bytes)))
@@ -81,7 +82,8 @@ static int both_block(struct crew *c, struct mp *mp, struct room *r, size_t byte
 			if (mp_wait(mp, to[k]) || mp_wait(mp, from[k]))
 				return -1;
 	}
-	*mib_s = 2.0 * WINDOW * reps * (double)bytes / (1 << 20) * 1e9 / (double)(now_ns() - start);
+	*mib_s = 2.0 * WINDOW * reps * (double)bytes / (1 << 20) * 1e9 /
+		 (double)(clock_now_ns() - start);
 	for (k = 0; k < WINDOW; k++)
 		if (mpi3_check(r->from[k], bytes, seq + (uint64_t)(c->rank ^ 1) + CREW_MAX * k))
 			return -1;
@@ -198,13 +200,13 @@ static int reuse_block(struct crew *c, struct mp *mp, size_t bytes, uint32_t cou
 	for (i = 0; c->rank == 0 && i < buffers; i++)
 		pattern_fill(buf[i], bytes, want, 1);
 	crew_barrier(c);
-	start = now_ns();
+	start = clock_now_ns();
 	for (i = 0; i < count && !rc; i++) {
 		p = buf[share == 100 ? 0 : share == 50 ? i / 2 : i];
 		rc = c->rank == 0 ? mp_send(mp, p, bytes) || mp_recv(mp, p, bytes)
 				  : mp_recv(mp, p, bytes) || mp_send(mp, p, bytes);
 	}
-	*us = (double)(now_ns() - start) / 2e3 / count;
+	*us = (double)(clock_now_ns() - start) / 2e3 / count;
 	for (i = 0; i < buffers; i++) {
 		rc = rc || mpi3_check(buf[i], bytes, want);
 		mp_free(mp, buf[i], bytes);

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "lib/clock.h"
 #include "tools/weft-bench/mpi3.h"
 
 enum {
@@ -47,13 +48,13 @@ int mpi3_busy_open(struct mpi3_busy *b, size_t vector_bytes)
 	for (size_t i = 0; i < b->doubles; i++)
 		b->x[i] = b->y[i] = 0;
 	for (int i = 0; i < CALIBRATE_TRIES; i++) {
-		start = now_ns();
+		start = clock_now_ns();
 		spin(CALIBRATE_SPINS);
-		ns = now_ns() - start;
+		ns = clock_now_ns() - start;
 		best = ns < best ? ns : best;
-		start = now_ns();
+		start = clock_now_ns();
 		daxpy(b, CALIBRATE_PASSES);
-		ns = now_ns() - start;
+		ns = clock_now_ns() - start;
 		best_pass = ns < best_pass ? ns : best_pass;
 	}
 	b->spins_per_us = CALIBRATE_SPINS * 1e3 / (double)best;

@@ -5,6 +5,8 @@
  * mpi3.c; calls mpi3_busy.c, mpi3_partner.c and mp_io.c. Rank 0 measures; its partner sleeps while
  * it waits, so that it takes nothing from who computes where processors are short.
  */
+#include "lib/clock.h"
+#include "lib/stats.h"
 #include "tools/weft-bench/mpi3.h"
 #include "tools/weft-bench/pattern.h"
 
@@ -46,14 +48,14 @@ static int once_send(struct overlap *v, double busy_us, double *us)
 	pattern_fill(v->buf, v->bytes, v->seq, 1);
 	if (mpi3_tell(v->mp, MPI3_RECEIVE, v->bytes, v->seq))
 		return -1;
-	start = now_ns();
+	start = clock_now_ns();
 	req = mp_isend(v->mp, v->buf, v->bytes);
 	if (!req)
 		return -1;
 	compute(v, busy_us);
 	if (mp_wait(v->mp, req))
 		return -1;
-	*us = (double)(now_ns() - start) / 1e3;
+	*us = (double)(clock_now_ns() - start) / 1e3;
 	return mpi3_answer(v->mp, &ns);
 }
 
@@ -64,13 +66,13 @@ static int once_recv(struct overlap *v, double busy_us, double *us)
 
 	if (mpi3_prepare(v->mp, &pull, v->bytes, v->seq))
 		return -1;
-	start = now_ns();
+	start = clock_now_ns();
 	if (mpi3_pull(v->mp, &pull, v->buf))
 		return -1;
 	compute(v, busy_us);
 	if (mpi3_pulled(v->mp, &pull))
 		return -1;
-	*us = (double)(now_ns() - start) / 1e3;
+	*us = (double)(clock_now_ns() - start) / 1e3;
 	return mpi3_check(v->buf, v->bytes, v->seq);
 }
 
@@ -83,7 +85,7 @@ static int median_of(struct overlap *v, double busy_us, uint32_t reps, double *u
 		if (v->recv ? once_recv(v, busy_us, &sample[i]) : once_send(v, busy_us, &sample[i]))
 			return -1;
 	}
-	*us = mpi3_median(sample, reps);
+	*us = stats_median(sample, reps);
 	return 0;
 }
 
@@ -179,12 +181,12 @@ static double pure_us(struct overlap *v, double us, uint32_t reps)
 	double sample[SCI_REPS] = {0};
 
 	for (uint32_t i = 0; i < reps; i++) {
-		uint64_t start = now_ns();
+		uint64_t start = clock_now_ns();
 
 		compute(v, us);
-		sample[i] = (double)(now_ns() - start) / 1e3;
+		sample[i] = (double)(clock_now_ns() - start) / 1e3;
 	}
-	return mpi3_median(sample, reps);
+	return stats_median(sample, reps);
 }
 
 static int sci_rows(struct overlap *v)

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "lib/clock.h"
 #include "tools/weft-bench/mpi3.h"
 #include "tools/weft-bench/pattern.h"
 
@@ -29,19 +30,6 @@ const char *mpi3_proto_str(const struct mp_config *cfg, size_t bytes)
 	if (bytes <= cfg->eager_bytes)
 		return "eager";
 	return cfg->proto == MP_GET ? "get" : "put";
-}
-
-static int by_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-double mpi3_median(double *sample, size_t n)
-{
-	qsort(sample, n, sizeof(*sample), by_double);
-	return sample[n / 2];
 }
 
 /* ---- who measures ----------------------------------------------------------------------------
@@ -88,11 +76,11 @@ int mpi3_pulled(struct mp *mp, struct mpi3_pull *p)
 
 static int serve_receive(struct mp *mp, uint8_t *buf, struct mpi3_token *t)
 {
-	uint64_t start = now_ns();
+	uint64_t start = clock_now_ns();
 
 	if (mp_recv(mp, buf, t->bytes))
 		return -1;
-	t->ns = now_ns() - start;
+	t->ns = clock_now_ns() - start;
 	return mpi3_check(buf, t->bytes, t->seq) || mp_send(mp, t, sizeof(*t)) ? -1 : 0;
 }
 

@@ -8,6 +8,8 @@
  * buffer's last word between them, then waits; the time is its own, and when the last word came.
  * Where time grows with the computation the message waited for the next call of the library.
  */
+#include "lib/clock.h"
+#include "lib/stats.h"
 #include "tools/weft-bench/mpi3.h"
 #include "tools/weft-bench/pattern.h"
 
@@ -63,17 +65,17 @@ static int once_recv(struct progress *p, double delay_us, double *us, double *ar
 	*arrived_us = 0;
 	if (mpi3_prepare(p->mp, &pull, p->bytes, p->seq))
 		return -1;
-	start = now_ns();
+	start = clock_now_ns();
 	if (mpi3_pull(p->mp, &pull, p->buf))
 		return -1;
 	for (int i = 0; i < PIECES; i++) {
 		mpi3_busy_fixed(&p->busy, delay_us / PIECES);
 		if (*arrived_us <= 0 && *last != before)
-			*arrived_us = (double)(now_ns() - start) / 1e3;
+			*arrived_us = (double)(clock_now_ns() - start) / 1e3;
 	}
 	if (mpi3_pulled(p->mp, &pull))
 		return -1;
-	*us = (double)(now_ns() - start) / 1e3;
+	*us = (double)(clock_now_ns() - start) / 1e3;
 	return mpi3_check(p->buf, p->bytes, p->seq);
 }
 
@@ -85,8 +87,8 @@ static int figure(struct progress *p, bool recv, double delay_us, double *us, do
 		if (recv ? once_recv(p, delay_us, &time[i], &arrived[i])
 			 : once_send(p, delay_us, &time[i]))
 			return -1;
-	*us = mpi3_median(time, PROGRESS_REPS);
-	*arrived_us = mpi3_median(arrived, PROGRESS_REPS);
+	*us = stats_median(time, PROGRESS_REPS);
+	*arrived_us = stats_median(arrived, PROGRESS_REPS);
 	return 0;
 }
 

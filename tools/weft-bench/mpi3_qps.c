@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "tools/weft-bench/ep.h"
 #include "tools/weft-bench/mpi3.h"
 #include "tools/weft-bench/pattern.h"
@@ -161,7 +162,7 @@ static int reap(struct conns *n, uint64_t *since, uint32_t *turns)
 	}
 	if (++*turns % QPS_LOOK_TURNS)
 		return 0;
-	now = now_ns();
+	now = clock_now_ns();
 	*since = *since ? *since : now;
 	return (double)(now - *since) > n->c->o->timeout_s * 1e9 ? fail("nothing came any more")
 								 : 0;
@@ -193,7 +194,7 @@ static int prepare(struct conns *n, size_t bytes, uint64_t seq)
 /* us of half a round trip over all, for one of them. */
 static int latency_block(struct conns *n, uint32_t reps, double *us)
 {
-	uint64_t start = now_ns(), since = 0;
+	uint64_t start = clock_now_ns(), since = 0;
 	bool first = n->c->rank == 0;
 	uint32_t turns = 0, i, q;
 
@@ -209,13 +210,13 @@ static int latency_block(struct conns *n, uint32_t reps, double *us)
 				return -1;
 		}
 	}
-	*us = (double)(now_ns() - start) / 2e3 / reps / n->num;
+	*us = (double)(clock_now_ns() - start) / 2e3 / reps / n->num;
 	return 0;
 }
 
 static int throughput_block(struct conns *n, uint32_t reps, double *mib_s)
 {
-	uint64_t start = now_ns(), total = (uint64_t)reps * n->num, since = 0;
+	uint64_t start = clock_now_ns(), total = (uint64_t)reps * n->num, since = 0;
 	uint32_t turns = 0, q = 0, tried;
 
 	while (n->received < total || n->sent < total) {
@@ -230,8 +231,8 @@ static int throughput_block(struct conns *n, uint32_t reps, double *mib_s)
 		if (reap(n, &since, &turns))
 			return -1;
 	}
-	*mib_s =
-	    2.0 * (double)total * (double)n->bytes / (1 << 20) * 1e9 / (double)(now_ns() - start);
+	*mib_s = 2.0 * (double)total * (double)n->bytes / (1 << 20) * 1e9 /
+		 (double)(clock_now_ns() - start);
 	return 0;
 }
 

@@ -17,6 +17,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
+
 enum {
 	OOB_LINE_BYTES = 4096,
 	OOB_RETRY_US = 20000, /* between attempts while no server listens */
@@ -104,7 +106,7 @@ static int try_connect(const struct addrinfo *list)
 int oob_connect(const struct opts *o, struct oob *oob)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
-	uint64_t until = now_ns() + (uint64_t)(o->timeout_s * 1e9);
+	uint64_t until = clock_now_ns() + (uint64_t)(o->timeout_s * 1e9);
 	char port[8];
 	int rc, fd;
 
@@ -112,7 +114,7 @@ int oob_connect(const struct opts *o, struct oob *oob)
 	rc = getaddrinfo(o->connect, port, &hints, &list);
 	if (rc)
 		return fail("--connect %s: %s", o->connect, gai_strerror(rc));
-	while ((fd = try_connect(list)) < 0 && now_ns() < until)
+	while ((fd = try_connect(list)) < 0 && clock_now_ns() < until)
 		usleep(OOB_RETRY_US);
 	freeaddrinfo(list);
 	if (fd < 0)

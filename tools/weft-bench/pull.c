@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "tools/weft-bench/pair.h"
 #include "tools/weft-bench/pattern.h"
 #include "tools/weft-bench/report.h"
@@ -115,7 +116,7 @@ static int drive_lat(struct pull *s)
 
 	for (i = 0;; i++) {
 		if (i == o->warmup) {
-			t0 = now_ns();
+			t0 = clock_now_ns();
 			end = o->duration_s > 0 ? t0 + (uint64_t)(o->duration_s * 1e9) : 0;
 		}
 		if (i >= o->warmup && (end ? t0 >= end : i >= o->warmup + o->iters))
@@ -124,7 +125,7 @@ static int drive_lat(struct pull *s)
 			return -1;
 		if (i < o->warmup)
 			continue;
-		t1 = now_ns();
+		t1 = clock_now_ns();
 		if (samples_add(&s->rounds.rtt, t1 - t0))
 			return -1;
 		t0 = t1;
@@ -141,11 +142,11 @@ static int drive_flow(struct pull *s)
 		if (!t0 && s->seq >= o->warmup) {
 			if (drain(s, 0))
 				return -1;
-			t0 = now_ns();
+			t0 = clock_now_ns();
 			end = o->duration_s > 0 ? t0 + (uint64_t)(o->duration_s * 1e9) : 0;
 			left = s->seq;
 		}
-		if (t0 && (end ? now_ns() >= end : s->seq >= left + o->iters))
+		if (t0 && (end ? clock_now_ns() >= end : s->seq >= left + o->iters))
 			break;
 		while (ep->posted - ep->done < o->window && ep->num_wr < batch)
 			if (ask(s))
@@ -155,7 +156,7 @@ static int drive_flow(struct pull *s)
 	}
 	if (drain(s, 0))
 		return -1;
-	s->flow.seconds = (double)(now_ns() - t0) * 1e-9;
+	s->flow.seconds = (double)(clock_now_ns() - t0) * 1e-9;
 	s->flow.messages = s->seq - left;
 	s->flow.bytes = s->flow.messages * o->size;
 	return 0;

@@ -20,6 +20,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "lib/clock.h"
+#include "lib/stats.h"
 #include "tools/weft-bench/pattern.h"
 #include "tools/weft-bench/reg.h"
 
@@ -72,11 +74,7 @@ struct sample {
 
 static struct spent clock_now(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (struct spent){(double)now_ns() / 1e3,
-			      (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3};
+	return (struct spent){clock_now_us(), (double)clock_read_ns(CLOCK_THREAD_CPUTIME_ID) / 1e3};
 }
 
 static struct spent since(struct spent from)
@@ -196,13 +194,6 @@ static double dereg_host(const struct sample *s)
 	return s->dereg.host_us;
 }
 
-static int by_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static double median(const struct sample *s, uint32_t count, double (*of)(const struct sample *),
 		     double *low, double *high)
 {
@@ -210,7 +201,7 @@ static double median(const struct sample *s, uint32_t count, double (*of)(const 
 
 	for (uint32_t i = 0; i < count; i++)
 		v[i] = of(&s[i]);
-	qsort(v, count, sizeof(*v), by_double);
+	stats_sort(v, count);
 	*low = v[count / 10];
 	*high = v[count - 1 - count / 10];
 	return v[count / 2];
@@ -336,7 +327,7 @@ static int run_policy(struct crew *c, const char *name, const struct weft_mr_cac
 		if (!(buffer[i] = take_memory(&k)))
 			return -1;
 	for (int block = 0; block < CREW_BLOCKS; block++) {
-		from = now_ns();
+		from = clock_now_ns();
 		for (int i = 0; i < POLICY_USES / CREW_BLOCKS; i++) {
 			uint8_t *p = buffer[next_buffer(&state)];
 			struct weft_mr *mr = weft_reg_mr_cached(k.cache, p, k.bytes, ACCESS);
@@ -345,7 +336,7 @@ static int run_policy(struct crew *c, const char *name, const struct weft_mr_cac
 				return fail("cannot register: %s", strerror(errno));
 			weft_release_mr(mr);
 		}
-		us[block] = (double)(now_ns() - from) / 1e3 / (POLICY_USES / CREW_BLOCKS);
+		us[block] = (double)(clock_now_ns() - from) / 1e3 / (POLICY_USES / CREW_BLOCKS);
 	}
 	if (weft_query_mr_cache(k.cache, &stats))
 		return fail("the cache does not tell its figures");

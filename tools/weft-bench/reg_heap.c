@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "lib/clock.h"
 #include "tools/weft-bench/mp.h"
 #include "tools/weft-bench/pattern.h"
 #include "tools/weft-bench/reg.h"
@@ -77,12 +78,12 @@ static int heap_cell(struct crew *c, struct mp *mp, size_t kind, int pass, size_
 	}
 	for (int block = -1; block < CREW_BLOCKS && !rc; block++) {
 		crew_barrier(c);
-		start = now_ns();
+		start = clock_now_ns();
 		for (uint32_t i = 0; i < (block < 0 ? 1 : reps) && !rc; i++)
 			rc = exchange(mp, out, in, bytes);
 		if (block >= 0)
 			mib_s[block] = 2.0 * reps * (double)bytes / (1 << 20) /
-				       ((double)(now_ns() - start) / 1e9);
+				       ((double)(clock_now_ns() - start) / 1e9);
 	}
 	if (!rc && pattern_check(in, bytes, bytes + !c->rank, 1) != bytes)
 		rc = fail("%zu bytes did not come as they were sent", bytes);

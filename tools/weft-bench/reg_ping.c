@@ -12,6 +12,7 @@
  */
 #include <string.h>
 
+#include "lib/clock.h"
 #include "tools/weft-bench/mp.h"
 #include "tools/weft-bench/pattern.h"
 #include "tools/weft-bench/reg.h"
@@ -40,14 +41,14 @@ static double ping_run(struct crew *c, struct mp *mp, const struct cell *cell, u
 	if (!rc)
 		pattern_fill(to, cell->bytes, seq + (uint64_t)c->rank, 1);
 	crew_barrier(c);
-	start = now_ns();
+	start = clock_now_ns();
 	for (uint32_t i = 0; i < cell->reps && !rc; i++) {
 		if (c->rank == 0)
 			rc = mp_send(mp, to, cell->bytes) || mp_recv(mp, from, cell->bytes);
 		else
 			rc = mp_recv(mp, from, cell->bytes) || mp_send(mp, to, cell->bytes);
 	}
-	s = (double)(now_ns() - start) / 1e9;
+	s = (double)(clock_now_ns() - start) / 1e9;
 	if (!rc && pattern_check(from, cell->bytes, seq + !c->rank, 1) != cell->bytes)
 		rc = fail("%zu bytes did not come as they were sent", cell->bytes);
 	mp_free(mp, to, cell->bytes);

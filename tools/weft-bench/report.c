@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "lib/stats.h"
 #include "tools/weft-bench/oob.h"
 
 int samples_add(struct samples *s, uint64_t ns)
@@ -38,13 +39,6 @@ void rounds_free(struct rounds *r)
 	samples_free(&r->nic);
 }
 
-static int compare_ns(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Microseconds. */
 struct lat {
 	double min, max, typical, avg, stdev, p99, p99_9;
@@ -69,7 +63,7 @@ static struct lat summarise(struct samples *s, int parts)
 
 	if (!s->count)
 		return l;
-	qsort(s->ns, s->count, sizeof(*s->ns), compare_ns);
+	stats_sort_u32(s->ns, s->count);
 	for (i = 0; i < s->count; i++)
 		sum += s->ns[i] * scale;
 	l.avg = sum / (double)s->count;

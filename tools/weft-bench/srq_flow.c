@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "tools/weft-bench/pattern.h"
 #include "tools/weft-bench/srq.h"
 
@@ -75,7 +76,7 @@ static int impatient(struct srq_end *e, struct patience *p)
 
 	if (++p->turns % FLOW_LOOK_TURNS)
 		return 0;
-	now = now_ns();
+	now = clock_now_ns();
 	if (!p->since)
 		p->since = now;
 	if ((double)(now - p->since) > e->c->o->timeout_s * 1e9)
@@ -205,12 +206,12 @@ static int receive_all(struct receiver *r, const struct srq_pattern *pattern)
 	uint64_t total = total_of(r->e, pattern), seq = 0, start;
 
 	for (int block = 0; block < CREW_BLOCKS; block++) {
-		start = now_ns();
+		start = clock_now_ns();
 		for (; seq < total / CREW_BLOCKS * (uint64_t)(block + 1); seq += pattern->batch)
 			if (take_batch(r, pattern, seq))
 				return -1;
 		r->counts->msg_s[block] =
-		    (double)(total / CREW_BLOCKS) * 1e9 / (double)(now_ns() - start);
+		    (double)(total / CREW_BLOCKS) * 1e9 / (double)(clock_now_ns() - start);
 	}
 	return 0;
 }
@@ -358,12 +359,12 @@ static int ping_block(struct srq_end *e, uint32_t index, uint32_t count, double 
 
 	for (uint64_t i = 0; i < count + count / 10; i++) {
 		if (i == count / 10)
-			start = now_ns();
+			start = clock_now_ns();
 		if (e->receiver ? ping_recv(e, qp, 2 * i) || ping_send(e, qp, 2 * i + 1)
 				: ping_send(e, qp, 2 * i) || ping_recv(e, qp, 2 * i + 1))
 			return -1;
 	}
-	*us = (double)(now_ns() - start) / 2e3 / count;
+	*us = (double)(clock_now_ns() - start) / 2e3 / count;
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "host_driver/goal/compile/goal_graph.h"
+#include "lib/clock.h"
 
 enum {
 	GOAL_OPS = 1000, /* of a schedule */
@@ -155,11 +156,11 @@ static int start_all(struct stages_goal *g, uint32_t run[2][GOAL_AHEAD], uint32_
 
 int stages_goal_run(struct stages_goal *g, double seconds)
 {
-	uint64_t until_ns = now_ns() + (uint64_t)(seconds * 1e9);
+	uint64_t until_ns = clock_now_ns() + (uint64_t)(seconds * 1e9);
 	uint32_t run[2][GOAL_AHEAD], started = 0, over = 0;
 
-	while (now_ns() < until_ns || over < started) {
-		if (started - over < GOAL_AHEAD && now_ns() < until_ns) {
+	while (clock_now_ns() < until_ns || over < started) {
+		if (started - over < GOAL_AHEAD && clock_now_ns() < until_ns) {
 			if (start_all(g, run, started % GOAL_AHEAD))
 				return -1;
 			started++;

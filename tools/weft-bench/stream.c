@@ -4,6 +4,7 @@
  */
 #include "tools/weft-bench/stream.h"
 
+#include "lib/clock.h"
 #include "tools/weft-bench/pattern.h"
 
 enum {
@@ -54,7 +55,7 @@ int stream_send(struct stream_tx *tx)
 	int n, sent = 0;
 
 	if (tx->end_ns && tx->total > tx->seq && tx->turns++ % STREAM_CLOCK_TURNS == 0 &&
-	    now_ns() >= tx->end_ns)
+	    clock_now_ns() >= tx->end_ns)
 		tx->total = tx->seq;
 	while (sent < EP_BATCH && tx->seq < tx->total && tx->seq - tx->credit < window &&
 	       tx->seq - ep->done < window) {
@@ -145,7 +146,7 @@ int stream_recv(struct stream_rx *rx)
 		rx->untimed = true;
 		/* The time runs from the last message that is not counted. */
 		if (!rx->first_ns && rx->flow.received >= rx->warmup) {
-			rx->first_ns = now_ns();
+			rx->first_ns = clock_now_ns();
 			rx->flow.messages = 0;
 			rx->flow.bytes = 0;
 		}
@@ -161,7 +162,7 @@ int stream_recv(struct stream_rx *rx)
 void stream_recv_idle(struct stream_rx *rx)
 {
 	if (rx->untimed)
-		rx->last_ns = now_ns();
+		rx->last_ns = clock_now_ns();
 	rx->untimed = false;
 }
 

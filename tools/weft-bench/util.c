@@ -99,11 +99,3 @@ int fail(const char *fmt, ...)
 	fputc('\n', stderr);
 	return -1;
 }
-
-uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/clock.h"
 #include "tools/weft-irqs/hist.h"
 #include "tools/weft-irqs/irqs_private.h"
 
@@ -214,7 +215,6 @@ static void select_wakes(const struct irqs *irqs, struct irqs_report *report)
 int irqs_snapshot(struct irqs *irqs, struct irqs_report **out)
 {
 	struct irqs_report *report = calloc(1, sizeof(*report));
-	struct timespec t;
 	int rc = 0;
 
 	*out = NULL;
@@ -227,8 +227,7 @@ int irqs_snapshot(struct irqs *irqs, struct irqs_report **out)
 	if (rc == 0)
 		rc = irqs_flush(irqs);
 	if (rc == 0) {
-		clock_gettime(CLOCK_MONOTONIC, &t);
-		report->at_ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+		report->at_ns = clock_now_ns();
 		report->missing = irqs->missing;
 		report->num_missing = irqs->num_missing;
 		rc = read_rows(irqs, report);

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "tools/weft-irqs/tool.h"
 
 /* The command between fork and its end. */
@@ -39,14 +40,6 @@ struct session {
 
 /* How often it looks whether processes are still there. */
 static const double LOOK_S = 0.1;
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
@@ -180,7 +173,7 @@ static int end_interval(struct session *s)
 	irqs_report_free(part);
 	irqs_report_free(s->before);
 	s->before = report;
-	while (s->next_s <= now_s())
+	while (s->next_s <= clock_now_s())
 		s->next_s += s->tool->interval_s;
 	return rc;
 }
@@ -201,7 +194,7 @@ static bool all_gone(const struct session *s)
 /* Seconds until there is something to do. */
 static double wait_s(const struct session *s)
 {
-	double now = now_s(), left = LOOK_S;
+	double now = clock_now_s(), left = LOOK_S;
 
 	if (s->tool->seconds > 0 && s->start_s + s->tool->seconds - now < left)
 		left = s->start_s + s->tool->seconds - now;
@@ -248,9 +241,9 @@ static int count(struct session *s)
 	for (;;) {
 		if (wait_ends(s, wait_s(s)) || child_reap(&s->child) || all_gone(s))
 			return 0;
-		if (s->tool->seconds > 0 && now_s() >= s->start_s + s->tool->seconds)
+		if (s->tool->seconds > 0 && clock_now_s() >= s->start_s + s->tool->seconds)
 			return 0;
-		if (s->tool->interval_s > 0 && now_s() >= s->next_s) {
+		if (s->tool->interval_s > 0 && clock_now_s() >= s->next_s) {
 			rc = end_interval(s);
 			if (rc)
 				return rc;
@@ -301,7 +294,7 @@ static int run_session(struct session *s, const sigset_t *before)
 		return fail("%s", s->message);
 	if (irqs_start(s->irqs))
 		return fail("%s", s->message);
-	s->start_s = now_s();
+	s->start_s = clock_now_s();
 	s->next_s = s->start_s + s->tool->interval_s;
 	if (s->child.pid) {
 		rc = child_exec(s->tool, &s->child);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "shared_defs/coalesce_words.h"
+#include "lib/coalesce_words.h"
 
 /* Netlink's number of each parameter of ours. */
 static const uint16_t attr_of[HW_COALESCE_NUM_PARAMS] = {

@@ -5,6 +5,7 @@
  * Only whole blocks are written, so that the file is valid wherever the capture ends; frames
  * are the enhanced packet blocks among them (draft-ietf-opsawg-pcapng section 4.3).
  */
+#include "lib/clock.h"
 #include "tools/weftctl/ctl.h"
 
 #include <errno.h>
@@ -40,14 +41,6 @@ static void on_signal(int number)
 {
 	(void)number;
 	stop = 1;
-}
-
-static double now_s(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
 static int write_all(struct capture *c, const uint8_t *p, size_t bytes)
@@ -95,12 +88,12 @@ static int write_blocks(struct capture *c)
 /* Until a signal, the count, the time or the end of weftd. */
 static int copy(struct capture *c)
 {
-	double end = c->ctl->seconds > 0 ? now_s() + c->ctl->seconds : 0;
+	double end = c->ctl->seconds > 0 ? clock_now_s() + c->ctl->seconds : 0;
 	struct pollfd p = {.fd = c->in, .events = POLLIN};
 	ssize_t n;
 	int rc;
 
-	while (!stop && (end <= 0 || now_s() < end)) {
+	while (!stop && (end <= 0 || clock_now_s() < end)) {
 		if (poll(&p, 1, CAPTURE_POLL_MS) <= 0)
 			continue;
 		n = read(c->in, c->buf + c->have, CAPTURE_BUFFER - c->have);

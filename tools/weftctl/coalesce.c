@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "shared_defs/coalesce_words.h"
+#include "lib/coalesce_words.h"
 
 int coalesce_vectors(struct weft_context *context, const struct ctl *ctl, uint32_t *first,
 		     uint32_t *end)

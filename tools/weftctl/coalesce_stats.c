@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/clock.h"
 #include "shared_defs/hw_coalesce.h"
 #include "shared_defs/hw_limits.h"
 #include "tools/weftctl/coalesce.h"
@@ -169,14 +170,6 @@ static void subtract(struct weft_vector *v, const struct weft_vector *before)
 	v->wait_sum_ns -= before->wait_sum_ns;
 }
 
-static double now_s(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
-
 static void sleep_s(double s)
 {
 	struct timespec ts = {.tv_sec = (time_t)s,
@@ -250,7 +243,7 @@ int coalesce_watch(struct weft_context *context, const struct ctl *ctl)
 		end = HW_NUM_VECTORS;
 	for (uint32_t i = first; rc == CTL_OK && i < end; i++)
 		rc = query(context, i, &before[i]);
-	last = now_s();
+	last = clock_now_s();
 	for (uint64_t n = 0; rc == CTL_OK && (!ctl->count || n < ctl->count); n++) {
 		double now;
 
@@ -260,7 +253,7 @@ int coalesce_watch(struct weft_context *context, const struct ctl *ctl)
 			       "RX_FRAMES", "TX_USECS", "TX_FRAMES");
 		fflush(stdout);
 		sleep_s(ctl->watch_s);
-		now = now_s();
+		now = clock_now_s();
 		rc = watch_round(context, ctl, first, end, before, now - last);
 		last = now;
 	}

@@ -4,6 +4,7 @@
  *
  * What the fields of an item mean for each kind: docs/host-interface.md "Lists".
  */
+#include "lib/clock.h"
 #include "tools/weftctl/ctl.h"
 
 #include <errno.h>
@@ -147,10 +148,7 @@ static const char *name_of(const char *const *names, size_t num, uint32_t value)
 
 static double seconds_since(uint64_t ns)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9 - (double)ns * 1e-9;
+	return clock_now_s() - (double)ns * 1e-9;
 }
 
 static json_t *client_row(const struct weft_list_item *item)

@@ -3,6 +3,7 @@
  * weftctl: shows what the NICs of a weftd are doing. Started by users and scripts; calls
  * lists.c, stats.c, xdp.c, capture.c, coalesce.c.
  */
+#include "lib/coalesce_words.h"
 #include "tools/weftctl/ctl.h"
 
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared_defs/coalesce_words.h"
 #include "tools/usage.h"
 
 const char tool_name[] = "weftctl";

@@ -2,6 +2,7 @@
 /*
  * STags: what an access must be refused for, windows, invalidation, atomics, registration.
  */
+#include "lib/prng.h"
 #include "tests/nic_fw/fw_ut.h"
 
 enum {
@@ -120,16 +121,12 @@ static void an_old_key_is_dead_when_the_number_is_reused(void)
 	fw_ut_end(&ut);
 }
 
-/* splitmix64 */
 static uint64_t random64(void *ctx)
 {
 	static uint64_t state = 1;
-	uint64_t z = state += 0x9e3779b97f4a7c15;
 
 	(void)ctx;
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
+	return prng_next(&state);
 }
 
 /* Number and key of a region do not follow from those of the one before (RFC 5042 6.2.1). */

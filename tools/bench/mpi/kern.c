@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/stats.h"
+
 enum {
 	RUNS = 5,
 	MIN_STEPS = 2,
@@ -66,13 +68,6 @@ double kern_total(struct kern_team *team, uint64_t sum)
 	return (double)(total >> 11);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* All ranks wait for each other before and after; the slowest rank's time counts. */
 static void measure(const struct kern *k, struct kern_team *team, int steps, double *comm_us,
 		    double *run_us)
@@ -107,7 +102,7 @@ static void check(const struct kern *k, struct kern_team *team)
 /* The median of RUNS values and the extremes. */
 static void figure(const char *name, double *values)
 {
-	qsort(values, RUNS, sizeof(*values), by_value);
+	stats_sort(values, RUNS);
 	printf(", \"%s\": %.3f, \"%s_min\": %.3f, \"%s_max\": %.3f", name, values[RUNS / 2], name,
 	       values[0], name, values[RUNS - 1]);
 }

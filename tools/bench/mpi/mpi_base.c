@@ -22,6 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
+#include "lib/stats.h"
 #include "tools/goal-bench/matmul.h"
 #include "tools/goal-bench/spec.h"
 
@@ -112,9 +114,9 @@ static double one(const struct spec *s, uint64_t *send, uint64_t *recv, int roun
 		spec_fill(send, s->bytes, rank, round);
 	if (!spec_synchronizes(s))
 		MPI_Barrier(MPI_COMM_WORLD);
-	start = spec_now_us();
+	start = clock_now_us();
 	collective(s, send, recv);
-	us = spec_now_us() - start;
+	us = clock_now_us() - start;
 	if (spec_check(s, recv, rank, ranks, round))
 		die("wrong words");
 	return us;
@@ -123,7 +125,7 @@ static double one(const struct spec *s, uint64_t *send, uint64_t *recv, int roun
 static void coll(const struct spec *s)
 {
 	uint64_t *send = spec_alloc(spec_room(s, ranks)), *recv = spec_alloc(spec_room(s, ranks));
-	double *times, *all, warm = spec_now_us();
+	double *times, *all, warm = clock_now_us();
 	struct spec_times t;
 	int i, runs;
 
@@ -131,7 +133,7 @@ static void coll(const struct spec *s)
 		die("out of memory");
 	for (i = 1; i <= WARM_RUNS; i++)
 		one(s, send, recv, i);
-	runs = runs_for((spec_now_us() - warm) / WARM_RUNS, MIN_RUNS, MAX_RUNS);
+	runs = runs_for((clock_now_us() - warm) / WARM_RUNS, MIN_RUNS, MAX_RUNS);
 	times = room((size_t)runs, sizeof(*times));
 	all = room((size_t)runs * (size_t)ranks, sizeof(*all));
 	for (i = 0; i < runs; i++)
@@ -156,7 +158,7 @@ static void coll(const struct spec *s)
 
 static double rounds(uint8_t *out, uint8_t *in, int bytes)
 {
-	double start = spec_now_us();
+	double start = clock_now_us();
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
@@ -168,7 +170,7 @@ static double rounds(uint8_t *out, uint8_t *in, int bytes)
 			MPI_Send(in, bytes, MPI_BYTE, 0, i, MPI_COMM_WORLD);
 		}
 	}
-	return (spec_now_us() - start) / (2 * ROUNDS);
+	return (clock_now_us() - start) / (2 * ROUNDS);
 }
 
 static void pingpong(int bytes)
@@ -188,7 +190,7 @@ static void pingpong(int bytes)
 		half[i] = rounds(out, in, bytes);
 	if (rank == 0 && memcmp(out, in, (size_t)bytes))
 		die("wrong bytes came back");
-	us = spec_median(half, runs);
+	us = stats_median_mean(half, (size_t)runs);
 	if (rank == 0)
 		printf("%s{\"name\": \"pingpong\", \"bytes\": %d, \"runs\": %d, \"us\": %.3f}",
 		       comma(), bytes, runs, us);
@@ -207,7 +209,7 @@ static void pingpong(int bytes)
 static double window(uint8_t *buffers, int bytes)
 {
 	MPI_Request request[WINDOW];
-	double start = spec_now_us();
+	double start = clock_now_us();
 	int i;
 
 	for (i = 0; i < WINDOW; i++) {
@@ -223,7 +225,7 @@ static double window(uint8_t *buffers, int bytes)
 		MPI_Recv(NULL, 0, MPI_BYTE, 1, WINDOW, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	else
 		MPI_Send(NULL, 0, MPI_BYTE, 0, WINDOW, MPI_COMM_WORLD);
-	return (spec_now_us() - start) / WINDOW;
+	return (clock_now_us() - start) / WINDOW;
 }
 
 static void stream(int bytes)
@@ -246,7 +248,7 @@ static void stream(int bytes)
 		each[i] = window(buffers, bytes);
 	if (rank == 1 && memcmp(buffers, want, all))
 		die("wrong bytes came");
-	us = spec_median(each, runs);
+	us = stats_median_mean(each, (size_t)runs);
 	if (rank == 0)
 		printf("%s{\"name\": \"stream\", \"bytes\": %d, \"runs\": %d, \"us\": %.3f}",
 		       comma(), bytes, runs, us);
@@ -322,16 +324,16 @@ static void one_overlap(struct overlap *o, enum phase phase, struct sample *s)
 	} else {
 		/* The others have started theirs by then. */
 		spec_compute(300);
-		t[0] = spec_now_us();
+		t[0] = clock_now_us();
 		begin(o, &request);
-		t[1] = spec_now_us();
+		t[1] = clock_now_us();
 		if (phase != PURE && o->m)
 			matmul_run(o->m, phase == TESTED ? test : NULL, &request);
 		else if (phase != PURE)
 			spec_compute(o->compute_us);
-		t[2] = spec_now_us();
+		t[2] = clock_now_us();
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
-		t[3] = spec_now_us();
+		t[3] = clock_now_us();
 		*s = (struct sample){t[1] - t[0], t[2] - t[1], t[3] - t[2]};
 	}
 	if (spec_check(o->spec, o->recv, rank, ranks, o->round))
@@ -354,7 +356,7 @@ static void series(struct overlap *o, enum phase phase, int runs, double f[4])
 		v[3 * runs + i] = s.start + s.compute + s.wait;
 	}
 	for (i = 0; i < 4; i++)
-		f[i] = spec_median(v + (size_t)i * (size_t)runs, runs);
+		f[i] = stats_median_mean(v + (size_t)i * (size_t)runs, (size_t)runs);
 	free(v);
 }
 
@@ -405,10 +407,10 @@ static void overlap(const struct spec *spec)
 
 static double multiply_alone(struct matmul *m)
 {
-	double t = spec_now_us();
+	double t = clock_now_us();
 
 	matmul_run(m, NULL, NULL);
-	return spec_now_us() - t;
+	return clock_now_us() - t;
 }
 
 static void matmul(int n)
@@ -447,9 +449,11 @@ static void matmul(int n)
 		printf("%s{\"name\": \"barrier\", \"n\": %d, \"runs\": %d, \"alone_us\": %.3f, "
 		       "\"with_us\": %.3f, "
 		       "\"wait_us\": %.3f, \"tested_us\": %.3f, \"tested_wait_us\": %.3f}",
-		       comma(), n, runs, spec_median(v, runs), spec_median(v + runs, runs),
-		       spec_median(v + 2 * runs, runs), spec_median(v + 3 * runs, runs),
-		       spec_median(v + 4 * runs, runs));
+		       comma(), n, runs, stats_median_mean(v, (size_t)runs),
+		       stats_median_mean(v + runs, (size_t)runs),
+		       stats_median_mean(v + 2 * runs, (size_t)runs),
+		       stats_median_mean(v + 3 * runs, (size_t)runs),
+		       stats_median_mean(v + 4 * runs, (size_t)runs));
 	matmul_free(o.m);
 	free(v);
 	finish(&o);

@@ -3,9 +3,9 @@
  * Interrupt moderation in words: the meaning of each, a refusal of one line with the legal range
  * for every wrong one, and printed settings that read back equal.
  *
- * Runs shared_defs/coalesce_words.h.
+ * Runs lib/coalesce_words.c.
  */
-#include "shared_defs/coalesce_words.h"
+#include "lib/coalesce_words.h"
 #include "tests/ut.h"
 
 static struct hw_cmd_coalesce cmd;
@@ -222,5 +222,5 @@ static void print(void)
 	printed(&c, " target p50=20us");
 }
 
-UT_MAIN("shared_defs/coalesce_words", UT(every_parameter), UT(several), UT(modes), UT(targets),
+UT_MAIN("lib/coalesce_words", UT(every_parameter), UT(several), UT(modes), UT(targets),
 	UT(unknown_words), UT(long_words), UT(lines), UT(print))

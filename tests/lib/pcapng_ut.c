@@ -2,11 +2,11 @@
 /*
  * pcapng blocks against bytes computed by hand from the draft.
  *
- * Runs dpdk_app/control/pcapng.c.
+ * Runs lib/pcapng.c.
  */
 #include <stdint.h>
 
-#include "dpdk_app/control/pcapng.h"
+#include "lib/pcapng.h"
 #include "tests/ut.h"
 
 static const uint8_t header[] = {
@@ -25,11 +25,13 @@ static const uint8_t packet[] = {
 
 static void header_and_interface(void)
 {
-	uint8_t out[PCAPNG_HEADER_MAX];
+	uint8_t out[PCAPNG_SECTION_BYTES + PCAPNG_INTERFACE_MAX];
 
-	CU_ASSERT_EQUAL(pcapng_header(out, "weft0"), sizeof(header));
+	CU_ASSERT_EQUAL(pcapng_section(out), PCAPNG_SECTION_BYTES);
+	CU_ASSERT_EQUAL(pcapng_interface(out + PCAPNG_SECTION_BYTES, "weft0"),
+			sizeof(header) - PCAPNG_SECTION_BYTES);
 	CU_ASSERT_EQUAL(memcmp(out, header, sizeof(header)), 0);
-	CU_ASSERT(pcapng_header(out, "a-name-that-is-longer-than-any") <= PCAPNG_HEADER_MAX);
+	CU_ASSERT(pcapng_interface(out, "a-name-that-is-longer-than-any") <= PCAPNG_INTERFACE_MAX);
 }
 
 static void one_packet(void)
@@ -38,7 +40,7 @@ static void one_packet(void)
 	uint8_t out[PCAPNG_PACKET_OVERHEAD + 8];
 
 	memset(out, 0xee, sizeof(out));
-	CU_ASSERT_EQUAL(pcapng_packet(out, 0x100000002, 2, 0, frame, sizeof(frame)),
+	CU_ASSERT_EQUAL(pcapng_packet(out, 0, 0x100000002, 2, 0, frame, sizeof(frame)),
 			sizeof(packet));
 	CU_ASSERT_EQUAL(memcmp(out, packet, sizeof(packet)), 0);
 }
@@ -47,14 +49,15 @@ static void drops_are_told(void)
 {
 	static const uint8_t frame[64] = {1};
 	uint8_t out[PCAPNG_PACKET_OVERHEAD + 64];
-	uint32_t bytes = pcapng_packet(out, 0, 1, 7, frame, sizeof(frame));
+	uint32_t bytes = pcapng_packet(out, 3, 0, 1, 7, frame, sizeof(frame));
 	uint64_t dropped;
 
 	CU_ASSERT_EQUAL(bytes, 28 + 64 + 8 + 12 + 4 + 4);
+	CU_ASSERT_EQUAL(out[8], 3);
 	CU_ASSERT(bytes <= sizeof(out));
 	CU_ASSERT_EQUAL(out[28 + 64 + 8], 4); /* epb_dropcount */
 	memcpy(&dropped, out + 28 + 64 + 8 + 4, sizeof(dropped));
 	CU_ASSERT_EQUAL(dropped, 7);
 }
 
-UT_MAIN("dpdk_app/pcapng", UT(header_and_interface), UT(one_packet), UT(drops_are_told))
+UT_MAIN("lib/pcapng", UT(header_and_interface), UT(one_packet), UT(drops_are_told))

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writes pcapng, little-endian.
+ * pcapng blocks; see pcapng.h.
  */
-#include "dpdk_app/control/pcapng.h"
+#include "lib/pcapng.h"
 
 #include <string.h>
 
 enum {
-	PCAPNG_SECTION = 0x0a0d0d0a,
+	PCAPNG_SECTION_TYPE = 0x0a0d0d0a,
 	PCAPNG_MAGIC = 0x1a2b3c4d,
-	PCAPNG_INTERFACE = 1,
+	PCAPNG_INTERFACE_TYPE = 1,
 	PCAPNG_ENHANCED_PACKET = 6,
 	PCAPNG_LINKTYPE_ETHERNET = 1,
 	PCAPNG_OPT_END = 0,
@@ -61,24 +61,29 @@ static void block_end(struct pcapng_writer *w, uint32_t begin)
 	put32(w, bytes);
 }
 
-uint32_t pcapng_header(uint8_t *dst, const char *interface_name)
+uint32_t pcapng_section(uint8_t *dst)
 {
 	static const uint64_t unknown_length = UINT64_MAX;
-	const uint8_t resolution = PCAPNG_TSRESOL_NS;
 	struct pcapng_writer w = {.dst = dst};
-	size_t chars = strlen(interface_name);
-	uint32_t begin;
+	uint32_t begin = block_begin(&w, PCAPNG_SECTION_TYPE);
 
-	begin = block_begin(&w, PCAPNG_SECTION);
 	put32(&w, PCAPNG_MAGIC);
 	put32(&w, 1); /* version 1.0 */
 	put(&w, &unknown_length, sizeof(unknown_length));
 	block_end(&w, begin);
+	return w.used;
+}
 
-	begin = block_begin(&w, PCAPNG_INTERFACE);
+uint32_t pcapng_interface(uint8_t *dst, const char *name)
+{
+	const uint8_t resolution = PCAPNG_TSRESOL_NS;
+	struct pcapng_writer w = {.dst = dst};
+	size_t chars = strlen(name);
+	uint32_t begin = block_begin(&w, PCAPNG_INTERFACE_TYPE);
+
 	put32(&w, PCAPNG_LINKTYPE_ETHERNET);
 	put32(&w, 0); /* snap length 0: frames are never truncated */
-	put_option(&w, PCAPNG_OPT_IF_NAME, interface_name,
+	put_option(&w, PCAPNG_OPT_IF_NAME, name,
 		   (uint16_t)(chars < PCAPNG_NAME_MAX ? chars : PCAPNG_NAME_MAX));
 	put_option(&w, PCAPNG_OPT_IF_TSRESOL, &resolution, 1);
 	put_option(&w, PCAPNG_OPT_END, "", 0);
@@ -86,13 +91,13 @@ uint32_t pcapng_header(uint8_t *dst, const char *interface_name)
 	return w.used;
 }
 
-uint32_t pcapng_packet(uint8_t *dst, uint64_t time_ns, uint32_t direction, uint64_t dropped,
-		       const void *frame, uint32_t bytes)
+uint32_t pcapng_packet(uint8_t *dst, uint32_t interface, uint64_t time_ns, uint32_t direction,
+		       uint64_t dropped, const void *frame, uint32_t bytes)
 {
 	struct pcapng_writer w = {.dst = dst};
 	uint32_t begin = block_begin(&w, PCAPNG_ENHANCED_PACKET);
 
-	put32(&w, 0); /* interface 0 */
+	put32(&w, interface);
 	put32(&w, (uint32_t)(time_ns >> 32));
 	put32(&w, (uint32_t)time_ns);
 	put32(&w, bytes);
