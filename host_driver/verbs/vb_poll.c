@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "host_driver/verbs/vb.h"
+#include "lib/clock.h"
 
 static_assert((int)WEFT_WC_RESP_TIMEOUT_ERR == IBV_WC_RESP_TIMEOUT_ERR, "");
 static_assert((int)WEFT_WC_WR_FLUSH_ERR == IBV_WC_WR_FLUSH_ERR, "");
@@ -193,13 +194,7 @@ static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 
 static uint64_t read_wallclock(struct ibv_cq_ex *ex)
 {
-	struct timespec real, mono;
-
-	clock_gettime(CLOCK_REALTIME, &real);
-	clock_gettime(CLOCK_MONOTONIC, &mono);
-	return ex_of(ex)->wc.timestamp_ns +
-	       (uint64_t)((int64_t)(real.tv_sec - mono.tv_sec) * 1000000000 + real.tv_nsec -
-			  mono.tv_nsec);
+	return ex_of(ex)->wc.timestamp_ns + clock_read_ns(CLOCK_REALTIME) - clock_now_ns();
 }
 
 static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *info)
