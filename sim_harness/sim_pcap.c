@@ -3,8 +3,8 @@
  * Capture of a simulation: pcapng with virtual time stamps, one interface per NIC.
  *
  * Each frame appears once as sent (outbound at its sender, before faults) and once per arrival
- * (inbound at a receiver, after faults), so Wireshark shows the losses. Written with stdio; the format
- * is that of lib/pcapng.h.
+ * (inbound at a receiver, after faults), so Wireshark shows the losses. Written with stdio; the
+ * format is that of lib/pcapng.h.
  */
 #include "sim_harness/sim_int.h"
 
