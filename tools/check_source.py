@@ -33,7 +33,6 @@ PENDING = (
     "tools/goal-run/",
     "tools/plot/",
     "tools/run/",
-    "tools/weft-bench/",
     "tools/weft-irqs/",
     "tools/weft-tune/",
     "tools/weftctl/",

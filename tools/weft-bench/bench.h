@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of weft-bench share: the options of one run and how errors are told.
+ * Options of one run, error messages, and the modes: common to the files of weft-bench.
  *
- * main.c parses the options (opts.c) and calls one mode: lat.c, bw.c, pull.c (reads and
- * atomics of both), file.c, counter.c, mem.c, create.c ... The modes stand on ep.c (one end:
- * device, queue pair, buffers) or crew.c (processes that measure together), oob.c (the TCP
- * connection over which two ends find each other), pattern.c (the bytes that are sent and checked)
- * and report.c (what is printed).
+ * main.c parses the options (opts.c) and calls one mode: lat.c, bw.c, pull.c (reads and atomics of
+ * both), file.c, counter.c, mem.c, create.c ... The modes use ep.c (one end: device, queue pair,
+ * buffers) or crew.c (processes that measure together), oob.c (the TCP connection over which two
+ * ends find each other), pattern.c (content of the messages) and report.c (output).
  */
 #ifndef WEFT_BENCH_BENCH_H
 #define WEFT_BENCH_BENCH_H
@@ -46,20 +45,20 @@ enum bench_op {
 	BENCH_READ,
 	BENCH_ATOMIC, /* fetch and add */
 	BENCH_CAS,    /* compare and swap */
-	BENCH_PUT,    /* RDMA Write that tells the target nothing */
+	BENCH_PUT,    /* RDMA Write without a notification of the target */
 	BENCH_OPS
 };
 
-/* Where the buffers come from. */
+/* Origin of the buffers. */
 enum bench_mem {
 	BENCH_MEM_WEFT,   /* weft_alloc() */
 	BENCH_MEM_MALLOC, /* malloc(), which registration may move onto shared pages */
-	BENCH_MEM_SHARED, /* MAP_SHARED: cannot be moved, the NIC copies with process_vm */
+	BENCH_MEM_SHARED, /* MAP_SHARED: cannot be moved, so the NIC copies with process_vm */
 	BENCH_MEMS
 };
 
 enum {
-	BENCH_TCP_PORT = 18515, /* perftest's */
+	BENCH_TCP_PORT = 18515, /* perftest's default */
 	BENCH_QKEY = 0x11111111,
 	BENCH_MAX_SGE = 16,
 	BENCH_MAX_WINDOW = 4096,
@@ -70,18 +69,18 @@ struct opts {
 	enum bench_mode mode;
 	bool loop; /* this thread drives both ends */
 	enum weft_qp_type qp;
-	enum weft_qp_transport transport; /* of RC */
-	uint16_t mpa;                     /* RC over TCP: HW_MPA_*; 0: as the NIC was told */
+	enum weft_qp_transport transport; /* transport RC */
+	uint16_t mpa;                     /* RC over TCP: HW_MPA_*; 0: the NIC's defaults */
 	enum bench_op op;
 	enum bench_mem mem;
 	uint32_t size; /* bytes of one message */
 	uint64_t iters;
 	uint64_t warmup;   /* before the iterations; checked, not measured */
 	double duration_s; /* 0: until iters are done */
-	uint32_t window;   /* messages on the way */
+	uint32_t window;   /* messages in flight */
 	uint32_t sge;      /* pieces that a message is gathered from and scattered to */
 	const char *device;
-	const char *device2; /* loop: the other end's */
+	const char *device2; /* loop: the other end's device */
 	const char *run_dir;
 	bool server;
 	const char *connect; /* the server's TCP address */
@@ -89,22 +88,22 @@ struct opts {
 	bool json;
 	bool event; /* block instead of polling */
 	bool no_inline;
-	double timeout_s; /* without progress for so long: failure */
+	double timeout_s; /* failure after this time without progress */
 	const char *send_file;
 	const char *recv_file;
-	uint32_t clients;   /* counter: how many the server waits for */
-	pid_t pid;          /* mem: weftd's */
+	uint32_t clients;   /* counter: number of clients that the server waits for */
+	pid_t pid;          /* mem: weftd's pid */
 	uint32_t qps;       /* mem, create */
 	uint32_t peers;     /* mem, srq */
-	uint32_t recvs;     /* srq: of each queue pair */
+	uint32_t recvs;     /* srq: receives of each queue pair */
 	const char *part;   /* reg, mpi3; NULL: all */
-	uint32_t peer_ip;   /* mem: the first peer's; ladder: our own; host byte order */
-	const char *netdev; /* ladder: where frames are sent */
+	uint32_t peer_ip;   /* mem: the first peer's address; ladder: our own; host byte order */
+	const char *netdev; /* ladder: interface to send frames on */
 };
 
 /*
- * Fills o from the command line, every default included. Returns -1 to go on; else the exit
- * code, all having been said: --help, --version, usage errors.
+ * Fills o from the command line, every default included. Returns -1 to go on; else the exit code,
+ * after all output: --help, --version, usage errors.
  */
 int opts_parse(struct opts *o, int argc, char **argv);
 
@@ -116,7 +115,7 @@ struct opts;
 const char *bench_qp_str(const struct opts *o);
 int bench_mode_parse(const char *name);
 int bench_op_parse(const char *name);
-/* Sets what bench_qp_str() shows. False: no such transport. */
+/* Sets the result of bench_qp_str(). False: no such transport. */
 bool bench_qp_set(struct opts *o, const char *name);
 
 /* Prints "weft-bench: ..." on stderr and returns -1. */

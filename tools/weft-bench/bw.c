@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bandwidth and message rate of send and write: counted, timed and checked where the messages
- * arrive. Called by main.c, calls stream.c.
+ * Bandwidth and message rate of send and write: counted, timed and checked at the receiver. Calls
+ * stream.c.
  */
 #include <stdio.h>
 
@@ -10,7 +10,7 @@
 #include "tools/weft-bench/stream.h"
 
 enum {
-	/* UD: how long the last messages may take before they count as lost. */
+	/* UD: time after which the last messages count as lost. */
 	BW_TAIL_NS = 200000000,
 };
 
@@ -25,7 +25,7 @@ static struct stream_tx sender(const struct opts *o, struct ep *ep)
 	return tx;
 }
 
-/* The tail of a UD stream that never came. */
+/* The lost tail of a UD stream. */
 static void count_tail(struct stream_rx *rx, uint64_t sent)
 {
 	if (rx->next < sent)
@@ -81,7 +81,7 @@ static int run_client(struct opts *o, struct pair *p, struct flow *flow)
 		}
 		if (ep_idle(&idle, &waited))
 			return -1;
-		/* The server speaks when it is asked, and it was not. */
+		/* The server sends on request only, and there was none. */
 		if (idle.fd_ready)
 			return fail("the other end has gone");
 		stream_send_idle(&tx, waited);

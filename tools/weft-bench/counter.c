@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Several clients fetch-and-add onto one word of the server, all at the same time. In the end
- * the word must be the number of adds, and of the original values that they brought home each
- * must have come exactly once. Called by main.c.
+ * Several clients fetch-and-add onto one word of the server, all at the same time. In the end the
+ * word must be the number of adds, and each of the returned original values must have come exactly
+ * once.
  *
  *	client: {weft_bench, mode, iters}  ->
  *	                                   <-  server: {addr}
@@ -27,7 +27,7 @@ enum {
 struct counter {
 	struct opts *o;
 	struct ep ep;
-	struct oob *oob; /* one per client */
+	struct oob *oob; /* one for each client */
 	uint64_t *iters; /* likewise */
 	uint64_t total;
 	uint8_t *seen; /* a bit per original value */
@@ -56,7 +56,7 @@ static int accept_client(struct counter *c, int listen_fd, uint32_t i)
 		  : oob_send(&c->oob[i], json_pack("{s:o}", "addr", ep_addr_json(&c->ep.local)));
 }
 
-/* The values that one client found; each must be new. */
+/* Marks the values that one client found; each must be new. */
 static int collect(struct counter *c, uint32_t i)
 {
 	uint64_t sent, got, block[512], n, k;
@@ -160,7 +160,7 @@ static int run_server(struct counter *c)
 	return rc;
 }
 
-/* The adds; original values into found. */
+/* Does the adds; original values into found. */
 static int add(struct counter *c, uint64_t *found)
 {
 	struct ep *ep = &c->ep;

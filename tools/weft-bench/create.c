@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long one process takes to make N queue pairs, each with a completion queue of its own, to
- * bring them to where they can send, and to destroy them again. Called by main.c; calls libweft.
+ * Time in which one process makes N queue pairs, each with a completion queue of its own, brings
+ * them to RTS, and destroys them again. Calls libweft.
  *
- * Each is a command to weftd over the control socket, one after the other: what a program sees
+ * Each step is a command to weftd over the control socket, one after the other, as in a program
  * that makes its connections in a loop.
  */
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 enum {
 	CREATE_WR = 16,  /* requests and receives that each queue pair can hold */
-	CREATE_CQE = 32, /* of its completion queue */
+	CREATE_CQE = 32, /* entries of its completion queue */
 };
 
 struct create {
@@ -136,7 +136,7 @@ int create_run(struct opts *o)
 		fail("%s: %s", o->device ? o->device : "weft", strerror(errno));
 	else if (!(c.pd = weft_alloc_pd(c.context)))
 		fail("protection domain: %s", strerror(errno));
-	/* Once for pages that the first of each kind commits, once for the figures. */
+	/* Once for pages that the first object of each kind commits, once for the figures. */
 	else
 		rc = measure(&c, o->qp, &times) || measure(&c, o->qp, &times) ? -1 : 0;
 	if (!rc)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processes that measure together; see crew.h. Called by reg.c, srq.c, mpi3.c; calls nothing of
- * libweft: fork comes before any NIC is opened.
+ * Processes that measure together; see crew.h. Calls nothing of libweft, since fork comes before
+ * any NIC is opened.
  */
 #include "tools/weft-bench/crew.h"
 
@@ -91,7 +91,7 @@ static struct crew_shared *shared_make(int ranks)
 	return s;
 }
 
-/* The life of one rank. parent: whom it must not outlive. */
+/* The life of one rank, which must not outlive parent. */
 static void rank_main(struct crew *c, crew_fn fn, void *arg, pid_t parent)
 {
 	int rc;
@@ -101,11 +101,11 @@ static void rank_main(struct crew *c, crew_fn fn, void *arg, pid_t parent)
 		_exit(BENCH_FAILED);
 	rc = fn(c, arg);
 	fflush(NULL);
-	/* Not exit(): what the parent has allocated is not this process's to account for. */
+	/* Not exit(): memory of the parent is not this process's to free. */
 	_exit(rc ? BENCH_FAILED : BENCH_OK);
 }
 
-/* Waits for all; the first that fails ends the others. */
+/* Waits for all; the first failure ends the others. */
 static int await_all(const pid_t *pids, int count)
 {
 	int left = count, rc = 0, status, i;
@@ -171,7 +171,7 @@ static int start_all(struct crew *c, crew_fn fn, void *arg, pid_t *pids)
 			rc = fail("fork: %s", strerror(errno));
 		} else if (!pids[c->rank]) {
 			c->partner_fd = fds[c->rank / 2][c->rank % 2];
-			/* So that the end of the other is seen. */
+			/* Closed, so that the end of the other process is noticed. */
 			for (i = 0; i < (c->ranks + 1) / 2; i++)
 				for (int k = 0; k < 2; k++)
 					if (fds[i][k] != c->partner_fd)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Several processes that measure together, all forked from this one, which itself opens no NIC:
- * reg, srq and mpi3 stand on it. Rank 2n and rank 2n + 1 are partners.
+ * base of reg, srq and mpi3. Ranks 2n and 2n + 1 are partners.
  *
- * The first rank's NIC is --device, its partner's --device2. What a rank finds out it hands over as
- * rows, JSON objects that the parent collects. Functions return 0, or -1 after saying why. A rank
+ * The first rank's NIC is --device, its partner's --device2. A rank hands its results over as rows,
+ * JSON objects that the parent collects. Functions return 0, or -1 after an error message. A rank
  * that fails ends all others.
  */
 #ifndef WEFT_BENCH_CREW_H
@@ -18,12 +18,12 @@
 
 enum {
 	CREW_MAX = 16,
-	CREW_BLOCKS = 5, /* a figure is the median of so many, given with the extremes */
+	CREW_BLOCKS = 5, /* a figure is the median of this many values, with the extremes */
 };
 
 struct crew_shared {
 	pthread_barrier_t barrier;
-	double value[CREW_MAX]; /* one word for each rank to tell the others */
+	double value[CREW_MAX]; /* one word of each rank, visible to the others */
 };
 
 struct crew {
@@ -37,19 +37,19 @@ struct crew {
 
 typedef int (*crew_fn)(struct crew *c, void *arg);
 
-/* Runs fn in each of so many processes. Their rows are appended to rows. */
+/* Runs fn in each of that many processes. Their rows are appended to rows. */
 int crew_run(const struct opts *o, int ranks, crew_fn fn, void *arg, json_t *rows);
 
 /* The NIC of this rank. */
 const char *crew_device(const struct crew *c);
 
-/* Returns when all ranks have called it. */
+/* A barrier of all ranks. */
 void crew_barrier(struct crew *c);
 
-/* Both partners call it: what the other has. */
+/* Exchanges data between both partners, who both call it. */
 int crew_exchange(struct crew *c, const void *mine, void *theirs, size_t bytes);
 
-/* Sum over all ranks of what each gives; all call it. */
+/* Sum over all ranks; all call it. */
 double crew_sum(struct crew *c, double mine);
 
 /* Takes the reference to row. */

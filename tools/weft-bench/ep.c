@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One end of a measurement: device, memory, queues; see ep.h. Called by all modes; ep_io.c
- * has posting and polling.
+ * One end of a measurement: device, memory, queues; see ep.h. ep_io.c has posting and polling.
  */
 #include "tools/weft-bench/ep.h"
 
@@ -14,7 +13,7 @@
 
 #include "tools/weft-bench/oob.h"
 
-/* The region, from where --mem says; zero-filled. */
+/* The region, of the kind of --mem; zero-filled. */
 static void *region_alloc(struct ep *ep, size_t bytes)
 {
 	void *p = NULL;
@@ -79,7 +78,7 @@ static int open_memory(struct ep *ep)
 	return ep->msgs ? 0 : fail("out of memory");
 }
 
-/* The completion queue, with a channel when --event asks to block on one. */
+/* The completion queue, with a channel if --event blocks on one. */
 static int open_cq(struct ep *ep, uint32_t entries)
 {
 	int fl;
@@ -123,7 +122,7 @@ static int open_qp(struct ep *ep)
 			    init.cap.max_send_wr, strerror(errno));
 	ep->inline_ok = !o->no_inline && o->size <= ep->qp->cap.max_inline_bytes &&
 			(o->op == BENCH_SEND || o->op == BENCH_WRITE || o->op == BENCH_PUT);
-	/* One that is connected waits for the address of the other end. */
+	/* A connected one waits for the address of the other end. */
 	rc = o->qp == WEFT_QPT_RC ? 0 : weft_activate_qp(ep->qp, BENCH_QKEY, EP_ACCESS);
 	return rc ? fail("queue pair: %s", strerror(-rc)) : 0;
 }
@@ -184,7 +183,7 @@ void ep_close(struct ep *ep)
 	if (!ep->context)
 		return;
 	link_close(&ep->link);
-	/* Everything else goes with the context. */
+	/* Closing the context frees everything else. */
 	weft_close_device(ep->context);
 	ep->context = NULL;
 	region_free(ep);
@@ -237,7 +236,7 @@ int ep_connect(struct ep *ep, const struct ep_addr *remote)
 
 	ep->remote = *remote;
 	if (ep_is_tcp(ep->o)) {
-		/* It does not listen any more, but calls. */
+		/* It does not listen any more, but connects. */
 		link_close(&ep->link);
 		if (link_open(&ep->link, ep->o, ep->context, NULL))
 			return -1;

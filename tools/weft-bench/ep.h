@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One end of a measurement: an attachment to a NIC, one queue pair with one completion queue,
- * and one registered region
+ * One end of a measurement: an attachment to a NIC, one queue pair with one completion queue, and
+ * one registered region
  *
  *	control page | window + 1 slots to send from | window slots to receive into
  *
- * whose place the two ends tell each other, so that RDMA operations know where slot n of the
- * peer lies. A slot has 64 bytes in front of its data; the last 40 take UD's GRH.
+ * The two ends exchange its address, so that RDMA operations find slot n of the peer. A slot has 64
+ * bytes before its data; the last 40 take UD's GRH.
  *
  * Requests and receives are collected (ep_queue_*) and handed to the NIC with one doorbell
- * (ep_flush). ep_poll sorts completions: finished requests are counted, arrived messages
- * are put in a ring that the mode reads. Functions return 0 or more, or -1 after saying why.
+ * (ep_flush). ep_poll sorts completions: it counts finished requests and puts received messages
+ * into a ring that the mode reads. Functions return 0 or more, or -1 after an error message.
  */
 #ifndef WEFT_BENCH_EP_H
 #define WEFT_BENCH_EP_H
@@ -26,27 +26,27 @@ enum {
 	EP_HEADROOM = 64,
 	EP_GRH_BYTES = 40,
 	EP_TIMEOUT = 14, /* 67 ms */
-	EP_BATCH = 64,   /* requests handed over with one doorbell */
+	EP_BATCH = 64,   /* requests for one doorbell */
 	EP_ACCESS = WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_WRITE | WEFT_ACCESS_REMOTE_READ |
 		    WEFT_ACCESS_REMOTE_ATOMIC,
 	EP_CTL_COUNTER = 0,  /* control page: the word that atomics count in */
-	EP_CTL_CREDITS = 64, /* where credits are sent from, 8 bytes each */
+	EP_CTL_CREDITS = 64, /* source of credits, 8 bytes each */
 	EP_CTL_CREDIT_SLOTS = (EP_CONTROL_BYTES - EP_CTL_CREDITS) / 8,
 };
 
-/* Where an end lies, for the other. */
+/* Address of an end, for the other. */
 struct ep_addr {
 	uint32_t ip; /* network byte order */
 	uint32_t qpn;
 	uint32_t rkey;
 	uint32_t mtu_bytes;
-	uint16_t port; /* RC over TCP: where it listens */
+	uint16_t port; /* RC over TCP: port on which it listens */
 	uint64_t region;
 };
 
-/* A message that arrived. */
+/* A received message. */
 struct ep_msg {
-	uint64_t seq; /* by its immediate, else what its first word says */
+	uint64_t seq; /* number from its immediate, or else from its first word */
 	uint32_t slot;
 	uint32_t bytes;
 	uint64_t nic_ns; /* when the NIC wrote its completion, on the clock of clock_now_ns() */
@@ -70,7 +70,7 @@ struct ep {
 	bool armed;
 	struct ep_addr local, remote;
 
-	/* Requests queued, not yet handed over. */
+	/* Requests queued, but not posted yet. */
 	uint32_t num_wr;
 	uint32_t num_rwr;
 	struct weft_send_wr wr[EP_BATCH];
@@ -78,21 +78,23 @@ struct ep {
 	struct weft_sge sge[EP_BATCH][BENCH_MAX_SGE];
 	struct weft_sge rsge[EP_BATCH][BENCH_MAX_SGE];
 
-	uint64_t posted;   /* data requests handed over or queued */
-	uint64_t done;     /* of these, completed */
-	uint64_t extra;    /* credits on the way */
-	uint64_t last_seq; /* of the message that arrived last */
+	uint64_t posted;   /* data requests posted or queued */
+	uint64_t done;     /* number of them completed */
+	uint64_t extra;    /* credits in flight */
+	uint64_t last_seq; /* number of the message received last */
 
-	/* Ring of arrived messages. */
+	/* Ring of received messages. */
 	uint32_t msg_head, msg_tail, msg_mask;
 	struct ep_msg *msgs;
 };
 
-/* 0: there is a NIC of that name (NULL: any) that answers; else after a message. Nothing stays
- * open. */
+/*
+ * 0: there is a NIC of that name (NULL: any) that answers; else -1 after an error message. Leaves
+ * nothing open.
+ */
 int ep_probe(const char *device);
 
-/* Opens device (NULL: the default) with what o asks for. */
+/* Opens device (NULL: the default) with the objects for o. */
 int ep_open(struct ep *ep, const struct opts *o, const char *device);
 void ep_close(struct ep *ep);
 
@@ -102,7 +104,7 @@ static inline bool ep_is_tcp(const struct opts *o)
 }
 
 /*
- * The other end is known: makes the address handle, or connects. Over TCP one end calls
+ * Takes the other end's address: makes the address handle, or connects. Over TCP one end calls
  * ep_connect() and ep_established(), the other between them ep_answer().
  */
 int ep_connect(struct ep *ep, const struct ep_addr *remote);
@@ -110,8 +112,8 @@ int ep_answer(struct ep *ep, const struct ep_addr *remote);
 int ep_established(struct ep *ep);
 
 /*
- * An RC queue pair of any owner, from RESET to RTS. The PSNs are the QPNs, which both ends know;
- * timeout as in weft_qp_attr.
+ * Brings an RC queue pair of any owner from RESET to RTS. The PSNs are the QPNs, which both ends
+ * know; timeout as in weft_qp_attr.
  */
 int ep_connect_rc(struct weft_qp *qp, const struct weft_av *av, uint32_t remote_qpn,
 		  enum weft_qp_transport transport, uint32_t max_rd_atomic, uint8_t timeout);
@@ -133,31 +135,31 @@ static inline uint8_t *ep_rx(const struct ep *ep, uint32_t slot)
 /* Queues the request of o->op for message seq of bytes bytes; flushes when the batch is full. */
 int ep_queue(struct ep *ep, uint64_t seq, uint32_t bytes);
 
-/* A message of 8 bytes to the sender of a stream: value. */
+/* Queues a message of 8 bytes to the sender of a stream: value. */
 int ep_queue_credit(struct ep *ep, uint64_t value);
 
-/* A receive into slot. */
+/* Queues a receive into slot. */
 int ep_queue_recv(struct ep *ep, uint32_t slot);
 
-/* Hands over what is queued. */
+/* Posts the queued requests. */
 int ep_flush(struct ep *ep);
 
-/* Takes completions. Returns how many there were. */
+/* Polls completions. Returns their number. */
 int ep_poll(struct ep *ep);
 
-/* The next message that arrived: 1, or 0 when there is none. */
+/* Takes the next received message: 1, or 0 when there is none. */
 int ep_next(struct ep *ep, struct ep_msg *msg);
 
 /*
- * What an end does while nothing arrives: with --event it sleeps, else it looks at the clock
- * now and then. fd (-1: none) is watched, too.
+ * Action of an end while no message arrives: with --event it sleeps, else it reads the clock now
+ * and then. fd (-1: none) is watched, too.
  */
 struct ep_idle {
 	const struct opts *o;
 	struct ep *ep[2]; /* the second may be NULL */
 	int fd;
 	bool fd_ready;    /* set when fd can be read */
-	uint64_t idle_ns; /* since when nothing came; 0: something just did */
+	uint64_t idle_ns; /* time since the last message; 0: it just came */
 	uint32_t turns;
 };
 
@@ -167,7 +169,7 @@ static inline void ep_busy(struct ep_idle *idle)
 	idle->turns = 0;
 }
 
-/* -1 after --timeout without ep_busy(). *waited_ns (or NULL): how long nothing came. */
+/* -1 after --timeout without ep_busy(). *waited_ns (or NULL): time without a message. */
 int ep_idle(struct ep_idle *idle, uint64_t *waited_ns);
 
 #endif /* WEFT_BENCH_EP_H */

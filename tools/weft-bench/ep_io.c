@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One end of a measurement: posting, polling, waiting; see ep.h. Called by lat.c, bw.c, pull.c,
- * file.c, counter.c, mem.c.
+ * One end of a measurement: posting, polling, waiting; see ep.h.
  */
 #include "lib/clock.h"
 #include "tools/weft-bench/ep.h"
@@ -13,7 +12,7 @@
 
 #include "tools/weft-bench/pattern.h"
 
-/* What a completion belongs to, in the top bits of wr_id. */
+/* Kind of the request of a completion, in the top bits of wr_id. */
 enum {
 	WRID_DATA = 1,
 	WRID_CREDIT = 2,
@@ -21,14 +20,14 @@ enum {
 	WRID_SHIFT = 56,
 
 	EP_POLL_MAX = 32,
-	/* Empty turns between two looks at the clock. */
+	/* Empty polls between two reads of the clock. */
 	EP_IDLE_TURNS = 512,
 	EP_SLEEP_MS = 50,
 };
 
 #define WRID(kind, n) ((uint64_t)(kind) << WRID_SHIFT | (n))
 
-/* bytes at addr as o->sge pieces. Returns their number. */
+/* Cuts bytes at addr into o->sge pieces. Returns their number. */
 static uint32_t split(const struct ep *ep, struct weft_sge *sge, uint64_t addr, uint32_t bytes,
 		      uint32_t headroom)
 {
@@ -48,7 +47,7 @@ static uint32_t split(const struct ep *ep, struct weft_sge *sge, uint64_t addr, 
 	return num;
 }
 
-/* The next request of the batch. NULL when a full batch could not be handed over. */
+/* The next request of the batch. NULL if a full batch could not be posted. */
 static struct weft_send_wr *next_wr(struct ep *ep, uint64_t wr_id)
 {
 	struct weft_send_wr *wr;
@@ -79,7 +78,7 @@ static void fill_pull(struct ep *ep, struct weft_send_wr *wr, struct weft_sge *s
 	uint32_t slot = (uint32_t)(seq % o->window);
 
 	if (o->op == BENCH_READ) {
-		/* One slot more at the peer: the same slot here never sees the same bytes twice. */
+		/* One slot more at the peer: the same slot here never gets the same bytes twice. */
 		wr->opcode = WEFT_WR_READ;
 		wr->remote_addr = remote_tx(ep, (uint32_t)(seq % (o->window + 1)));
 		wr->num_sge = split(ep, sge, (uintptr_t)ep_rx(ep, slot), bytes, 0);
@@ -160,7 +159,7 @@ int ep_queue_recv(struct ep *ep, uint32_t slot)
 	if (ep->o->qp == WEFT_QPT_UD && !(ep->qp->flags & WEFT_QP_F_UD_LONG))
 		headroom = EP_GRH_BYTES;
 	if (bytes < 8)
-		bytes = 8; /* a credit may come */
+		bytes = 8; /* a credit may arrive */
 	rwr = &ep->rwr[ep->num_rwr];
 	rwr->next = NULL;
 	rwr->wr_id = WRID(WRID_RECV, slot);
@@ -194,13 +193,13 @@ int ep_flush(struct ep *ep)
 	return 0;
 }
 
-/* The number whose low half an immediate carries, by the one before. */
+/* The number whose low half an immediate carries, from the previous number. */
 static uint64_t full_seq(const struct ep *ep, uint32_t imm)
 {
 	return ep->last_seq + (uint64_t)(int64_t)(int32_t)(imm - (uint32_t)ep->last_seq);
 }
 
-/* A message came: slot and number of it into the ring. */
+/* Puts slot and number of a received message into the ring. */
 static int take_msg(struct ep *ep, const struct weft_wc *wc)
 {
 	struct ep_msg *msg = &ep->msgs[ep->msg_tail & ep->msg_mask];

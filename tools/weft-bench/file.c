@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Moves a file: the sender writes pieces into the receiver's slots (RDMA Write with immediate),
- * the receiver puts them into its file. Then both ends read their files back and compare SHA-256
- * sums; the time of the transfer does not include that.
+ * Moves a file: the sender writes pieces into the receiver's slots (RDMA Write with immediate), the
+ * receiver puts them into its file. Then both ends read their files back and compare SHA-256 sums,
+ * outside the measured time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +71,7 @@ static int take(void *arg, const uint8_t *buf, uint32_t bytes, uint64_t seq)
 	return 0;
 }
 
-/* Sums up the bytes that the file holds now. */
+/* Hashes the current content of the file. */
 static int hash_file(struct file *f)
 {
 	uint8_t *buf = malloc(FILE_HASH_BYTES);
@@ -160,7 +160,8 @@ static int run_receiver(struct file *f)
 			ep_busy(&idle);
 		else if (ep_idle(&idle, NULL))
 			return -1;
-		/* The sender speaks when everything was acknowledged: it should all be here soon.
+		/*
+		 * The sender reports when everything was acknowledged: the rest should arrive soon.
 		 */
 		if (idle.fd_ready)
 			idle.fd = -1;
@@ -175,7 +176,7 @@ static int run_receiver(struct file *f)
 	return oob_send(&f->pair.oob, json_pack("{s:s}", "sha256", f->hex)) ? -1 : n;
 }
 
-/* The sender's file: how long it is. The receiver's is made. */
+/* Opens the sender's file and gets its length; creates the receiver's. */
 static int open_file(struct file *f)
 {
 	struct stat st;
@@ -193,7 +194,7 @@ static int open_file(struct file *f)
 	return 0;
 }
 
-/* The receiver learns how long the file is. */
+/* The receiver gets the length of the file. */
 static int tell_length(struct file *f)
 {
 	json_t *msg;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ladder: how long one small frame takes to be answered the further up it has to go. Frames are
- * sent on an interface of the kernel (a raw socket) whose other end is a port of weftd, and
- *answered
+ * The ladder: response time of one small frame, by the layer that answers it. Frames are sent on an
+ * interface of the kernel (a raw socket) whose other end is a port of weftd. They are answered
  *
  *	port		by the port, before the firmware (weftd --port-echo)
  *	firmware	by the firmware of shard 0 (EDP echo)
- *	coll		by the firmware of the last shard for collectives, which is another core's:
- *over rte_ring there, and over another back to the core of the port
+ *	coll		by the firmware of the last shard for collectives, on another core: over an
+ *			rte_ring there, and over another one back to the core of the port
  *	host		by a process with a UD queue pair
  *
- * Called by main.c; calls ladder_frame.c, ladder_host.c. The paper (espgoal) 6.7, which compares a
- *hook in the kernel, a workqueue and a process.
+ * Calls ladder_frame.c, ladder_host.c. ESPGOAL 6.7 compares a hook in the kernel, a workqueue and a
+ * process.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -39,9 +38,9 @@
 
 enum {
 	LADDER_TRIES = 10,             /* frames of a round, until one is answered */
-	LADDER_PATIENCE_NS = 50000000, /* for each */
+	LADDER_PATIENCE_NS = 50000000, /* wait for each */
 	LADDER_BLOCK = 100,            /* rounds of a rung at a time */
-	LADDER_WARM = 10,              /* of them, before those that count */
+	LADDER_WARM = 10,              /* first rounds, which do not count */
 };
 
 enum rung_kind {
@@ -67,7 +66,7 @@ struct ladder {
 	struct ladder_ends ends;
 	struct weft_device_attr dev;
 	uint32_t round;
-	uint32_t qpn; /* of the process that answers */
+	uint32_t qpn; /* queue pair of the process that answers */
 	pid_t child;
 	struct rung rung[RUNGS];
 };
@@ -92,7 +91,7 @@ static int open_netdev(struct ladder *l)
 	return 0;
 }
 
-/* The NIC at the other end, and an address of its subnet for ourselves. */
+/* Finds the NIC at the other end, and an address of its subnet for ourselves. */
 static int ask_nic(struct ladder *l)
 {
 	struct weft_context *context = weft_open_tool(l->o->device);
@@ -116,7 +115,7 @@ static int ask_nic(struct ladder *l)
 	return 0;
 }
 
-/* The number of its queue pair; meanwhile its NIC asks who we are. */
+/* Reads the number of its queue pair; meanwhile answers its NIC's ARP. */
 static int await_host(struct ladder *l, int fd)
 {
 	struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = l->fd, .events = POLLIN}};
@@ -128,7 +127,7 @@ static int await_host(struct ladder *l, int fd)
 
 		if (bytes && send(l->fd, reply, bytes, 0) < 0)
 			return fail("--netdev %s: %s", l->o->netdev, strerror(errno));
-		/* When it cannot, it has said why. */
+		/* On failure it has printed the reason. */
 		if (p[0].revents)
 			return read(fd, &l->qpn, sizeof(l->qpn)) == sizeof(l->qpn) ? 0 : -1;
 	}
@@ -174,7 +173,7 @@ static bool is_answer(const struct ladder *l, enum rung_kind kind, const uint8_t
 	return ladder_is_echo_reply(frame, bytes, l->round);
 }
 
-/* Looks until the answer is there, answers ARP meanwhile. The time, 0: it did not come. */
+/* Polls until the answer arrives, and answers ARP meanwhile. Returns the time; 0: no answer. */
 static uint64_t await(struct ladder *l, enum rung_kind kind, uint64_t from_ns)
 {
 	uint8_t frame[LADDER_FRAME_MAX], reply[LADDER_FRAME_MAX];
@@ -190,7 +189,7 @@ static uint64_t await(struct ladder *l, enum rung_kind kind, uint64_t from_ns)
 			sched_yield();
 		if (n <= 0)
 			continue;
-		/* Our own frames come by here, too. */
+		/* Our own frames are captured here, too. */
 		if (!memcmp(frame + sizeof(l->ends.mac), l->ends.mac, sizeof(l->ends.mac)))
 			continue;
 		if (is_answer(l, kind, frame, (uint32_t)n))
@@ -219,7 +218,7 @@ static int one_round(struct ladder *l, enum rung_kind kind, bool counts)
 		to_ns = await(l, kind, from_ns);
 		if (to_ns)
 			return counts ? samples_add(&rung->samples, to_ns - from_ns) : 0;
-		/* Warm-up: ARP has its time. */
+		/* Warm-up: time for ARP. */
 		rung->again += counts;
 	}
 	return fail("%s: no answer; is --netdev the other end of its port?", rung_names[kind]);
@@ -229,7 +228,7 @@ static int one_round(struct ladder *l, enum rung_kind kind, bool counts)
 
 static int climb(struct ladder *l)
 {
-	/* In turn, so that what changes with time meets all rungs. */
+	/* In turn, so that changes over time affect all rungs. */
 	for (uint64_t done = 0; done < l->o->iters; done += LADDER_BLOCK) {
 		for (int k = 0; k < RUNGS; k++) {
 			for (int i = -LADDER_WARM; i < LADDER_BLOCK && l->rung[k].there; i++)
@@ -240,7 +239,10 @@ static int climb(struct ladder *l)
 	return 0;
 }
 
-/* The firmware answers echoes to any port: was it the port that answered its own? */
+/*
+ * The firmware answers echoes to any port, so the counters must show that the port answered its
+ * own.
+ */
 static int check_port(const struct ladder *l)
 {
 	struct weft_context *context = weft_open_tool(l->o->device);
@@ -297,7 +299,7 @@ static void report(struct ladder *l)
 		json_decref(all);
 }
 
-/* Which rungs there are; without a core for collectives that one is left out. */
+/* Finds the available rungs; without a core for collectives that one is left out. */
 static void plan(struct ladder *l)
 {
 	l->rung[RUNG_PORT] = (struct rung){.there = true, .port = WIRE_EDP_PORT_ECHO};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames of the ladder: EDP echoes (docs/wire-esp.md), UD datagrams (docs/wire-format.md), ARP
- * (RFC 826). Called by ladder.c; calls shared_defs and nic_fw/base/crc32c.c.
+ * Frames of the ladder: EDP echoes (docs/wire-esp.md), UD datagrams (docs/wire-format.md), ARP (RFC
+ * 826). Calls shared_defs and nic_fw/base/crc32c.c.
  */
 #include "tools/weft-bench/ladder_frame.h"
 
@@ -36,7 +36,7 @@ static void put_eth(uint8_t *frame, const uint8_t *dst, const uint8_t *src, uint
 	memcpy(frame, &eth, sizeof(eth));
 }
 
-/* The CRC32C of what begins at from, behind it; Ethernet's least length. */
+/* Appends the CRC32C of the bytes from from on; pads to Ethernet's least length. */
 static uint32_t seal(uint8_t *frame, uint32_t from, uint32_t bytes)
 {
 	struct be32 crc = fw_crc32c_wire(fw_crc32c(FW_CRC32C_INIT, frame + from, bytes - from));
@@ -135,7 +135,7 @@ uint32_t ladder_datagram(uint8_t *frame, const struct ladder_ends *ends, uint32_
 	    .qn = be32_put(WIRE_QN_SEND),
 	    .msn = be32_put(round),
 	};
-	/* The shard stands in bits 16 to 18 of a QPN, and is the port's distance from the first. */
+	/* Bits 16 to 18 of a QPN are the shard, the port's distance from the first. */
 	uint16_t port = (uint16_t)(WIRE_DGRAM_PORT + (qpn >> 16 & 7));
 
 	put_eth(frame, ends->nic_mac, ends->mac, WIRE_ETHERTYPE_IPV4);

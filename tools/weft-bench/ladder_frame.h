@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames of the ladder, as they stand on the wire. Called by ladder.c; calls shared_defs and the
- * CRC32C of nic_fw.
+ * Frames of the ladder in wire format. Calls shared_defs and the CRC32C of nic_fw.
  */
 #ifndef WEFT_BENCH_LADDER_FRAME_H
 #define WEFT_BENCH_LADDER_FRAME_H
@@ -11,9 +10,9 @@
 
 enum {
 	LADDER_FRAME_MAX = 2048,
-	LADDER_EDP_PORT = 0x0100, /* of ours, where replies come to */
-	LADDER_QPN = 0x7e57,      /* we answer to it in datagrams */
-	LADDER_PAYLOAD = 4,       /* the number of the round, as the paper's frames carry one */
+	LADDER_EDP_PORT = 0x0100, /* our port, to which replies come */
+	LADDER_QPN = 0x7e57,      /* our QPN, for replies in datagrams */
+	LADDER_PAYLOAD = 4,       /* the number of the round, as in the frames of ESPGOAL */
 };
 
 /* The two stations. */
@@ -30,10 +29,13 @@ bool ladder_is_echo_reply(const uint8_t *frame, uint32_t bytes, uint32_t round);
 /* Builds a datagram (UD Send) to a queue pair of the NIC. */
 uint32_t ladder_datagram(uint8_t *frame, const struct ladder_ends *ends, uint32_t qpn,
 			 uint32_t qkey, uint32_t round);
-/* What a process answered to it. */
+/* True for a process's answer to it. */
 bool ladder_is_datagram(const uint8_t *frame, uint32_t bytes, uint32_t round);
 
-/* When frame asks for our MAC, builds the answer into reply and returns its bytes; else 0. */
+/*
+ * If frame is an ARP request for our MAC, builds the answer into reply and returns its bytes; else
+ * 0.
+ */
 uint32_t ladder_arp(const uint8_t *frame, uint32_t bytes, const struct ladder_ends *ends,
 		    uint8_t *reply);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The top of the ladder: a process that answers each datagram with its first bytes. Called by
- * ladder.c in a child of its own; calls libweft.
+ * The top of the ladder: a process that answers each datagram with its first bytes. Runs in a child
+ * of its own; calls libweft.
  */
 #include <errno.h>
 #include <string.h>
@@ -91,7 +91,7 @@ int ladder_host(const char *device, uint32_t peer_ip, int qpn_fd)
 
 	if (!rc && write(qpn_fd, &h.qp->qpn, sizeof(h.qp->qpn)) != sizeof(h.qp->qpn))
 		rc = fail("a process that answers: %s", strerror(errno));
-	/* Until it is killed. */
+	/* Runs until it is killed. */
 	while (!rc && (n = weft_poll_cq(h.cq, 8, wc)) >= 0) {
 		for (int i = 0; !rc && i < n; i++) {
 			if (wc[i].status != WEFT_WC_SUCCESS)

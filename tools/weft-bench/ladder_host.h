@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The process of the ladder that answers datagrams. Called by ladder.c; calls libweft.
+ * The process of the ladder that answers datagrams. Calls libweft.
  */
 #ifndef WEFT_BENCH_LADDER_HOST_H
 #define WEFT_BENCH_LADDER_HOST_H
@@ -9,8 +9,7 @@
 
 /*
  * Opens the device, writes the number of its queue pair to qpn_fd (4 bytes), and answers datagrams
- * of peer_ip (network byte order) until it is killed. Returns an exit code, the reason having been
- * said.
+ * of peer_ip (network byte order) until it is killed. Returns an exit code after an error message.
  */
 int ladder_host(const char *device, uint32_t peer_ip, int qpn_fd);
 

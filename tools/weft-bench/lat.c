@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ping-pong with send or write: message 2i goes there, 2i + 1 comes back, each made from its
- * number and checked. Called by main.c.
+ * Ping-pong with send or write: message 2i goes there, 2i + 1 comes back, each made from its number
+ * and checked.
  *
- * On UD a message may be lost: what is not answered within LAT_RESEND_NS is sent again, and
- * what comes twice is answered twice.
+ * On UD a message may be lost: a message without an answer within LAT_RESEND_NS is sent again, and
+ * a duplicate is answered again.
  */
 #include <stdio.h>
 
@@ -22,15 +22,15 @@ struct lat_state {
 	struct opts *o;
 	struct pair *pair;
 	struct rounds rounds;
-	uint64_t rung_ns; /* just before the doorbell of the message that is on the way */
+	uint64_t rung_ns; /* just before the doorbell of the message in flight */
 };
 
-/* What awaiting a message ends with. */
+/* Results of a wait for a message. */
 enum lat_got {
 	LAT_FAILED = -1,
 	LAT_MSG = 0,
-	LAT_NOTHING, /* UD: not within LAT_RESEND_NS */
-	LAT_FD,      /* the other end says something over TCP */
+	LAT_NOTHING, /* UD: none within LAT_RESEND_NS */
+	LAT_FD,      /* the other end sends a line over TCP */
 };
 
 static int post_receives(struct ep *ep)
@@ -60,7 +60,7 @@ static int lat_post(struct lat_state *s, struct ep *ep, uint64_t seq)
 	return ep_flush(ep) ? -1 : 0;
 }
 
-/* Compares, then gives the receive back. *seq becomes what the message says it is. */
+/* Compares, then posts the receive again. *seq becomes the number in the message. */
 static int check_msg(struct lat_state *s, struct ep *ep, const struct ep_msg *msg, uint64_t want,
 		     bool *repeated)
 {
@@ -77,13 +77,13 @@ static int check_msg(struct lat_state *s, struct ep *ep, const struct ep_msg *ms
 	}
 	if (o->qp == WEFT_QPT_UD && o->op == BENCH_WRITE)
 		return 0;
-	/* Handed over with the next request that is posted. */
+	/* Posted with the next request. */
 	return ep_queue_recv(ep, msg->slot);
 }
 
 /*
  * The NIC's clock stands still within a turn, so a message that came within one turn may seem to
- * be there before it was sent.
+ * arrive before it was sent.
  */
 static int note_nic(struct lat_state *s, const struct ep_msg *msg)
 {
@@ -93,8 +93,8 @@ static int note_nic(struct lat_state *s, const struct ep_msg *msg)
 }
 
 /*
- * Waits at ep for message want. other: loop's second end, whose completions are taken too.
- * A repeated message sets *again.
+ * Waits at ep for message want. other: loop's second end, whose completions are polled too. A
+ * repeated message sets *again.
  */
 static enum lat_got await(struct lat_state *s, struct ep *ep, struct ep *other, uint64_t want,
 			  bool *again)
@@ -131,7 +131,7 @@ static enum lat_got await(struct lat_state *s, struct ep *ep, struct ep *other, 
 	}
 }
 
-/* Sends seq from one end and waits for want at the other, sending again what UD lost. */
+/* Sends seq from one end and waits for want at the other; sends again on UD after a loss. */
 static int exchange(struct lat_state *s, struct ep *from, uint64_t seq, struct ep *to,
 		    struct ep *other, uint64_t want)
 {
@@ -148,7 +148,7 @@ static int exchange(struct lat_state *s, struct ep *from, uint64_t seq, struct e
 		if (lat_post(s, from, seq))
 			return -1;
 	}
-	/* The server speaks when it is asked, and it was not. */
+	/* The server sends on request only, and there was none. */
 	if (got == LAT_FD)
 		return fail("the other end has gone");
 	return got == LAT_MSG ? 0 : -1;
@@ -165,7 +165,7 @@ static int round_trip(struct lat_state *s, uint64_t i)
 	return exchange(s, b, 2 * i + 1, a, b, 2 * i + 1);
 }
 
-/* Client or loop: the one that measures. */
+/* Client or loop: the measuring end. */
 static int drive(struct lat_state *s)
 {
 	const struct opts *o = s->o;
@@ -205,7 +205,7 @@ static int drive(struct lat_state *s)
 	return 0;
 }
 
-/* Server: answers until the client says over TCP that it is done. */
+/* Server: answers until the client reports over TCP that it is done. */
 static int answer(struct lat_state *s)
 {
 	struct ep *ep = &s->pair->a;

@@ -42,7 +42,7 @@ static const char *event_name(uint32_t type)
 	return NULL;
 }
 
-/* The event of that type; those of other connections that tell of progress are passed over. */
+/* Waits for an event of that type; skips progress events of other connections. */
 static int wait_for(struct link *l, enum hw_cm_event_type type, struct hw_resp_cm_event *event)
 {
 	uint64_t end_ns = clock_now_ns() + (uint64_t)(l->timeout_s * 1e9);
@@ -64,7 +64,7 @@ static int wait_for(struct link *l, enum hw_cm_event_type type, struct hw_resp_c
 	}
 }
 
-/* From RESET to RTS: what the peer is, the connection says. */
+/* From RESET to RTS: the connection determines the peer. */
 static int make_ready(struct weft_qp *qp, uint32_t access, uint32_t max_rd_atomic)
 {
 	struct weft_qp_attr attr = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weft-bench: measures weft NICs and checks every byte on the way. Started by users, by
- * tools/run, tools/bench and tests/int. Calls opts.c, then one mode (bench.h).
+ * weft-bench: measures weft NICs and checks every byte on the way. Calls opts.c, then one mode
+ * (bench.h).
  */
 #include "tools/usage.h"
 #include "tools/weft-bench/bench.h"
@@ -13,7 +13,7 @@
 
 #include "tools/weft-bench/pair.h"
 
-/* A server knows only after it has met its client what is asked of it. */
+/* A server gets its task only after it has met its client. */
 static int run_measurement(struct opts *o)
 {
 	struct pair p;

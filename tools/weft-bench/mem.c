@@ -2,11 +2,11 @@
 /*
  * Memory that idle objects cost: the resident set of weftd (/proc/PID/smaps_rollup) before and
  * after N queue pairs were made, N connections over TCP (both ends of each), or one message was
- * exchanged with each of N peers. Called by main.c.
+ * exchanged with each of N peers.
  *
- * A few objects are made before the first look, so that pages which the first one commits
- * for all are not charged to it. Peers have to be there and answer (tools/bench/peers.py
- * plays any number of them).
+ * A few objects are made before the first measurement, so that pages which the first one commits
+ * for all are not charged to it. Peers must exist and answer (tools/bench/peers.py plays any number
+ * of them).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,14 +20,14 @@
 #include "tools/weft-bench/report.h"
 
 enum {
-	MEM_FIRST = 8,          /* made before the first look */
-	MEM_SETTLE_US = 300000, /* until queues are empty and timers have run */
-	MEM_PEER_QPN = 1,       /* that messages to peers are for */
+	MEM_FIRST = 8,          /* made before the first measurement */
+	MEM_SETTLE_US = 300000, /* time for queues to empty and timers to run */
+	MEM_PEER_QPN = 1,       /* port of messages to peers */
 	MEM_PEERS_AT_ONCE = 32,
 	MEM_QP_WR = 16, /* requests and receives that each queue pair can hold */
 };
 
-/* Resident bytes of a process, shared pages included. -1 after saying why. */
+/* Resident bytes of a process, shared pages included. -1 after an error message. */
 static int64_t rss_bytes(pid_t pid)
 {
 	long long kib = -1;
@@ -80,7 +80,7 @@ static int make_qps(struct ep *ep, uint32_t num)
 	return 0;
 }
 
-/* Connections from one end to the other; all go with the contexts. */
+/* Makes connections from one end to the other; closing the contexts ends all. */
 static int make_connections(struct ep *from, struct ep *to, uint32_t first, uint32_t num)
 {
 	const uint32_t access = WEFT_ACCESS_LOCAL_WRITE;
@@ -100,7 +100,7 @@ static int make_connections(struct ep *from, struct ep *to, uint32_t first, uint
 	return 0;
 }
 
-/* One message to each of num peers from the one number first on, answered by all. */
+/* One message to each of num peers from number first on, answered by all. */
 static int meet_peers(struct ep *ep, uint32_t first, uint32_t num)
 {
 	struct ep_idle idle = {.o = ep->o, .ep = {ep}, .fd = -1};

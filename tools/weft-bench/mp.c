@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One end of message passing: opened, connected, closed; see mp.h. Called by reg_ping.c;
- * mp_io.c has the protocols.
+ * One end of message passing: opened, connected, closed; see mp.h. mp_io.c has the protocols.
  */
 #include "tools/weft-bench/mp.h"
 
@@ -19,7 +18,7 @@ enum {
 	MP_INLINE_BYTES = 256,
 };
 
-/* Where a partner is. */
+/* Address of a partner. */
 struct mp_addr {
 	uint32_t ip;
 	uint32_t qpn;
@@ -34,7 +33,9 @@ static int open_slots(struct mp *mp)
 	mp->num_slots = mp->num_slots < MP_SLOTS_MIN   ? MP_SLOTS_MIN
 			: mp->num_slots > MP_SLOTS_MAX ? MP_SLOTS_MAX
 						       : mp->num_slots;
-	/* Twice as many to receive into: requests to send and answers come on top of messages. */
+	/*
+	 * Twice as many to receive into: requests to send and answers come in addition to messages.
+	 */
 	mp->slots_bytes = 3 * mp->num_slots * mp->stride;
 	mp->slots = weft_alloc(mp->context, mp->slots_bytes);
 	if (!mp->slots)
@@ -132,7 +133,7 @@ void mp_close(struct mp *mp)
 {
 	struct mp_early *e;
 
-	/* All objects go with the context. */
+	/* Closing the context frees all objects. */
 	weft_close_device(mp->context);
 	mp->context = NULL;
 	weft_free(mp->slots, mp->slots_bytes);

@@ -4,13 +4,14 @@
  * and rendezvous protocols, non-blocking calls, a registration cache.
  *
  *	up to eager_bytes	a copy into a registered slot, a Send, a copy out of the receiver's
- *slot longer, MP_GET		RTS with the buffer's key; the receiver reads it by RDMA Read; FIN
+ *				slot
+ *	longer, MP_GET		RTS with the buffer's key; the receiver reads it by RDMA Read; FIN
  *	longer, MP_PUT		RTS; CTS with the receiver's key; the sender writes by RDMA Write;
- *FIN
+ *				FIN
  *
- * Messages match receives in order; there are no tags. Nothing moves but in mp_* calls, beyond what
- * the NIC does: that is what overlap and progress are measured of. One thread. Functions return 0,
- * or -1 after saying why.
+ * Messages match receives in order; there are no tags. Only mp_* calls and the NIC make progress,
+ * which is what overlap and progress measure. One thread. Functions return 0, or -1 after an error
+ * message.
  */
 #ifndef WEFT_BENCH_MP_H
 #define WEFT_BENCH_MP_H
@@ -32,21 +33,21 @@ struct mp_config {
 	uint32_t eager_bytes;
 	enum mp_proto proto;
 	enum weft_mr_cache_policy policy;
-	bool block; /* mp_wait() sleeps: leaves the processor to who computes */
+	bool block; /* mp_wait() sleeps: leaves the processor to a computing process */
 	bool sync;  /* an eager send is done when the partner's NIC has it, not when it is copied */
 };
 
-/* What stands before the data of an eager message, or alone. */
+/* Header before the data of an eager message, or alone. */
 struct mp_head {
 	uint32_t type;
-	uint32_t from; /* the request that this is of; FIN, CTS: the one that it is for */
+	uint32_t from; /* the request that this belongs to; FIN, CTS: the addressed one */
 	uint32_t back; /* CTS: the receiver's request */
 	uint32_t rkey;
 	uint64_t addr;
 	uint64_t bytes;
 };
 
-/* A message that came before its receive. */
+/* An unexpected message. */
 struct mp_early {
 	struct mp_early *next;
 	struct mp_head head;
@@ -59,9 +60,9 @@ struct mp_req {
 	bool done;
 	uint32_t back; /* the partner's request */
 	uint8_t *buf;
-	uint64_t bytes; /* room; of a receive that is done, what came */
+	uint64_t bytes; /* room; in a finished receive, bytes received */
 	struct weft_mr *mr;
-	struct mp_req *next; /* of the receives that wait for a message */
+	struct mp_req *next; /* next of the receives that wait for a message */
 };
 
 struct mp {
@@ -82,8 +83,8 @@ struct mp {
 	uint32_t num_slots; /* of each */
 	uint32_t free_slots;
 	uint32_t free_slot[MP_SLOTS_MAX];
-	struct mp_req *slot_req[MP_SLOTS_MAX]; /* sync: what is done with it */
-	uint32_t sends;                        /* on the send queue */
+	struct mp_req *slot_req[MP_SLOTS_MAX]; /* sync: purpose of its completion */
+	uint32_t sends;                        /* entries on the send queue */
 
 	struct mp_req req[MP_REQS];
 	struct mp_req *posted, **posted_end;
@@ -91,7 +92,7 @@ struct mp {
 	uint64_t unexpected;
 };
 
-/* Opens the rank's end and connects it with its partner's, who does the same. */
+/* Opens the rank's end and connects it with its partner's; the partner does the same. */
 int mp_open(struct mp *mp, struct crew *c, const struct mp_config *cfg);
 void mp_close(struct mp *mp);
 
@@ -99,21 +100,23 @@ void mp_close(struct mp *mp);
 void *mp_alloc(struct mp *mp, size_t bytes);
 void mp_free(struct mp *mp, void *p, size_t bytes);
 
-/* Begin a message; NULL after saying why. The buffer is the layer's until mp_wait(). */
+/*
+ * Begin a message; NULL after an error message. The buffer belongs to this layer until mp_wait().
+ */
 struct mp_req *mp_isend(struct mp *mp, const void *buf, uint64_t bytes);
 struct mp_req *mp_irecv(struct mp *mp, void *buf, uint64_t bytes);
 
-/* Takes completions. How many, or -1. */
+/* Polls completions. Returns their number, or -1. */
 int mp_progress(struct mp *mp);
 
-/* Until it is done; gives it back. */
+/* Waits until it is done; frees it. */
 int mp_wait(struct mp *mp, struct mp_req *req);
 
-/* Begun and waited for. */
+/* Begins and waits. */
 int mp_send(struct mp *mp, const void *buf, uint64_t bytes);
 int mp_recv(struct mp *mp, void *buf, uint64_t bytes);
 
-/* mp_io.c for mp.c: a receive into slot. */
+/* mp_io.c for mp.c: posts a receive into slot. */
 int mp_post_slot(struct mp *mp, uint32_t slot);
 
 #endif /* WEFT_BENCH_MP_H */

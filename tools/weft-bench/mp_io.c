@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The protocols of message passing; see mp.h. Called by reg_ping.c; calls libweft.
+ * The protocols of message passing; see mp.h. Calls libweft.
  *
- * Numbers in a wr_id say what completes: a slot that was sent from, a slot that was received into,
- * the RDMA of a request, or a header that was sent inline. Headers come from the partner, a process
- * of this program; what they name is checked all the same, a defect being what they might bring.
+ * Numbers in a wr_id name the completed object: a slot that was sent from, a slot that was received
+ * into, the RDMA of a request, or a header that was sent inline. Headers come from the partner, a
+ * process of this program; their content is checked all the same, to detect defects.
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,7 +27,7 @@ enum {
 	ID_INLINE,
 
 	MP_POLL_MAX = 32,
-	MP_LOOK_TURNS = 4096, /* polls between looks at the clock */
+	MP_LOOK_TURNS = 4096, /* polls between reads of the clock */
 	MP_SLEEP_MS = 100,
 };
 
@@ -102,7 +102,7 @@ static struct mp_req *take_req(struct mp *mp, void *buf, uint64_t bytes, bool re
 	return NULL;
 }
 
-/* The request that a header names; NULL after saying that there is none such. */
+/* The request that a header names; NULL after an error message if there is none. */
 static struct mp_req *find_req(struct mp *mp, uint32_t index, bool recv)
 {
 	if (index < MP_REQS && mp->req[index].used && mp->req[index].recv == recv)
@@ -130,7 +130,7 @@ static void finish(struct mp_req *req)
 /* ---- receiving --------------------------------------------------------------------------------
  */
 
-/* A message and its receive have met. */
+/* A message and its receive match. */
 static int deliver(struct mp *mp, struct mp_req *req, const struct mp_head *head,
 		   const uint8_t *data)
 {
@@ -190,7 +190,7 @@ static int take_message(struct mp *mp, const struct mp_head *head, const uint8_t
 	return deliver(mp, req, head, data);
 }
 
-/* What came into a slot, which is posted again. */
+/* Handles a message in a slot, and posts the slot again. */
 static int take_slot(struct mp *mp, uint32_t slot, uint32_t bytes)
 {
 	const uint8_t *data = slot_at(mp, slot) + sizeof(struct mp_head);
@@ -217,7 +217,7 @@ static int take_slot(struct mp *mp, uint32_t slot, uint32_t bytes)
 			break;
 		req->back = head.back;
 		rc = rdma(mp, WEFT_WR_WRITE, req, req->bytes, &head);
-		/* It is behind the data on the same queue pair, so it comes after it. */
+		/* It follows the data on the same queue pair, so it arrives after it. */
 		head = (struct mp_head){.type = TYPE_FIN, .from = head.back, .back = 1};
 		rc = rc || send_head(mp, &head) ? -1 : 0;
 		break;
@@ -233,7 +233,7 @@ static int take_slot(struct mp *mp, uint32_t slot, uint32_t bytes)
 	return rc ? rc : mp_post_slot(mp, slot);
 }
 
-/* RDMA of a request is done: ours to read, or ours that was written. */
+/* The RDMA of a request is done: we have read, or the partner's memory was written. */
 static int take_rdma(struct mp *mp, struct mp_req *req)
 {
 	struct mp_head fin = {.type = TYPE_FIN, .from = req->back};
@@ -297,7 +297,7 @@ static int sleep_on(struct mp *mp)
 	return rc && rc != -EAGAIN ? fail("completion events: %s", strerror(-rc)) : 0;
 }
 
-/* Makes progress until *flag, or until there is a slot to send from where flag is NULL. */
+/* Makes progress until *flag, or, where flag is NULL, until there is a slot to send from. */
 static int until(struct mp *mp, const bool *flag)
 {
 	uint64_t since = 0, turns = 0, now;
@@ -355,7 +355,7 @@ static int send_eager(struct mp *mp, struct mp_req *req)
 		wr.flags = WEFT_SEND_INLINE;
 	if (post(mp, &wr))
 		return -1;
-	/* As MPI has it, an eager send is done when it is copied. */
+	/* As in MPI, an eager send is done when it is copied. */
 	if (mp->cfg.sync)
 		mp->slot_req[slot] = req;
 	else
@@ -392,7 +392,7 @@ struct mp_req *mp_irecv(struct mp *mp, void *buf, uint64_t bytes)
 	struct mp_early *e;
 	int rc;
 
-	/* What came so far is looked at first, as an MPI library's receive does. */
+	/* Earlier arrivals are handled first, as in an MPI library's receive. */
 	if (!req || mp_progress(mp) < 0)
 		return NULL;
 	e = mp->early;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weft-bench mpi3: chapter 3 of the thesis "High-performance ... MPI over iWARP", and the overlap
- * benchmark of the SCI paper. The parts are crew_fn (crew.h); mpi3.c says what each is.
+ * weft-bench mpi3: chapter 3 of Rashti's thesis, and the overlap benchmark of SCI-MPICH. The parts
+ * are crew_fn (crew.h); mpi3.c lists them.
  */
 #ifndef WEFT_BENCH_MPI3_H
 #define WEFT_BENCH_MPI3_H
@@ -11,7 +11,7 @@
 enum {
 	MPI3_EAGER_BYTES = 8192,
 	MPI3_BUDGET_BYTES =
-	    8 << 20, /* that one block of a figure moves, at most, in one direction */
+	    8 << 20, /* most bytes that one block of a figure moves, in one direction */
 };
 
 /* mpi3_basic.c */
@@ -25,11 +25,11 @@ int mpi3_overlap(struct crew *c, void *arg);
 int mpi3_progress(struct crew *c, void *arg);
 int mpi3_sci(struct crew *c, void *arg);
 
-/* mpi3_partner.c: what the parts share. */
+/* mpi3_partner.c: common to the parts. */
 
-/* Repetitions of a message of so many bytes in one block. */
+/* Repetitions of a message of that many bytes in one block. */
 uint32_t mpi3_reps(const struct opts *o, uint64_t bytes);
-/* 0, or -1 after saying that it is not message seq. */
+/* 0, or -1 after an error message if it is not message seq. */
 int mpi3_check(const uint8_t *p, size_t bytes, uint64_t seq);
 /* "eager", "get" or "put" */
 const char *mpi3_proto_str(const struct mp_config *cfg, size_t bytes);
@@ -37,12 +37,12 @@ const char *mpi3_proto_str(const struct mp_config *cfg, size_t bytes);
 /* mpi3_busy.c: work of a fixed amount. */
 
 /*
- * Rank 0 gets the first processor of those allowed, its partner the last: the partner stands for
- * another computer, and must take nothing from who computes.
+ * Pins rank 0 to the first allowed processor, its partner to the last: the partner stands for
+ * another computer, and must take nothing from the computing rank.
  */
 void mpi3_pin(const struct crew *c);
 
-/* How much work takes 1 us here, measured. */
+/* Amount of work that takes 1 us here, measured. */
 struct mpi3_busy {
 	double spins_per_us;
 	double passes_per_us; /* DAXPY over vectors of the length set */
@@ -50,20 +50,19 @@ struct mpi3_busy {
 	size_t doubles;
 };
 
-/* vector_bytes: of DAXPY's vectors. -1 after saying that memory is out. */
+/* vector_bytes: of DAXPY's vectors. -1 after an error message if memory is exhausted. */
 int mpi3_busy_open(struct mpi3_busy *b, size_t vector_bytes);
 void mpi3_busy_close(struct mpi3_busy *b);
-/* Work that takes so long when nothing disturbs it; one pass of DAXPY at least. */
+/* Does work that takes this time if undisturbed; one pass of DAXPY at least. */
 void mpi3_busy_fixed(const struct mpi3_busy *b, double us);
 void mpi3_busy_daxpy(struct mpi3_busy *b, double us);
 
 /*
- * mpi3_partner.c: rank 0 measures; its partner does what a token asks for, asleep while nothing is
- * to do.
+ * mpi3_partner.c: rank 0 measures; its partner does what a token requests, and sleeps otherwise.
  */
 enum mpi3_order {
 	MPI3_END,
-	MPI3_RECEIVE, /* one message, and answer with a token that says how long it took */
+	MPI3_RECEIVE, /* one message, answered with a token that has its time */
 	MPI3_SEND, /* one message: the token comes back when it is ready, and then once more to it
 		    */
 };
@@ -80,7 +79,7 @@ struct mpi3_way {
 	enum mp_proto proto;
 };
 
-/* Connects the two, has rank 0 measure over messages of at most max_bytes, and ends both. */
+/* Connects the two, lets rank 0 measure over messages of at most max_bytes, and ends both. */
 int mpi3_with_partner(struct crew *c, const struct mpi3_way *way, size_t max_bytes,
 		      int (*measure)(struct mp *mp, void *arg), void *arg);
 
@@ -89,8 +88,8 @@ int mpi3_tell(struct mp *mp, enum mpi3_order order, uint64_t bytes, uint64_t seq
 int mpi3_answer(struct mp *mp, uint64_t *ns);
 
 /*
- * A message that the partner has ready and sends when it is asked. mpi3_pull() begins the receive
- * first, so that a clock that starts before has all of the message in it, the question too.
+ * A message that the partner has ready and sends on request. mpi3_pull() begins the receive first,
+ * so that a clock started before covers the whole message, including the request.
  */
 struct mpi3_pull {
 	struct mpi3_token token;
@@ -98,7 +97,7 @@ struct mpi3_pull {
 };
 int mpi3_prepare(struct mp *mp, struct mpi3_pull *p, uint64_t bytes, uint64_t seq);
 int mpi3_pull(struct mp *mp, struct mpi3_pull *p, void *buf);
-/* Until it is there. */
+/* Waits until it has arrived. */
 int mpi3_pulled(struct mp *mp, struct mpi3_pull *p);
 
 #endif /* WEFT_BENCH_MPI3_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Latency and bandwidth of messages between two processes, between several pairs, and with buffers
- * that are or are not used again: sections 3.3.2, 3.4.2 and 3.5.2 of the thesis. Called by mpi3.c;
- * calls mp_io.c.
+ * Latency and bandwidth of messages between two processes, between several pairs, and with reused
+ * or new buffers: Rashti's thesis, sections 3.3.2, 3.4.2 and 3.5.2. Calls mp_io.c.
  */
 #include <stdlib.h>
 
@@ -59,7 +58,7 @@ static int ping_block(struct crew *c, struct mp *mp, struct room *r, size_t byte
 	return mpi3_check(r->from[0], bytes, seq + (uint64_t)(c->rank ^ 1));
 }
 
-/* Both partners send a window, then receive one. MiB/s, both directions together. */
+/* Both partners send a window, then receive one. MiB/s, sum of both directions. */
 static int both_block(struct crew *c, struct mp *mp, struct room *r, size_t bytes, uint32_t reps,
 		      uint64_t seq, double *mib_s)
 {
@@ -111,7 +110,7 @@ int mpi3_basic(struct crew *c, void *arg)
 		uint32_t reps = mpi3_reps(c->o, bytes);
 		json_t *row;
 
-		/* Block -1 warms. */
+		/* Block -1 is the warm-up. */
 		for (int b = -1; b < CREW_BLOCKS; b++, seq += 1000) {
 			int at = b < 0 ? 0 : b;
 
@@ -161,7 +160,7 @@ int mpi3_pairs(struct crew *c, void *arg)
 			norm[at] = us[at] / pairs;
 			if (both_block(c, &mp, &r, sizes[s], both_reps(c->o, sizes[s]), seq, &x))
 				return -1;
-			/* Both partners give the same. */
+			/* Both partners return the same. */
 			both[at] = crew_sum(c, x) / 2;
 		}
 		if (c->rank)
@@ -183,7 +182,7 @@ int mpi3_pairs(struct crew *c, void *arg)
 /* ---- buffers used again or not ----------------------------------------------------------------
  */
 
-/* Ping-pong of count messages; share percent of them use the buffer of the one before. */
+/* Ping-pong of count messages; share percent of them use the previous buffer. */
 static int reuse_block(struct crew *c, struct mp *mp, size_t bytes, uint32_t count, int share,
 		       uint64_t seq, double *us)
 {
@@ -196,7 +195,7 @@ static int reuse_block(struct crew *c, struct mp *mp, size_t bytes, uint32_t cou
 	for (i = 0; i < buffers; i++)
 		if (!(buf[i] = mp_alloc(mp, bytes)))
 			return -1;
-	/* What is sent back is what came: only the first of a buffer is made by rank 0. */
+	/* The received bytes are sent back: rank 0 makes only the first message of a buffer. */
 	for (i = 0; c->rank == 0 && i < buffers; i++)
 		pattern_fill(buf[i], bytes, want, 1);
 	crew_barrier(c);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Computation for the measurements of overlap and progress; see mpi3.h. Called by mpi3_overlap.c
- * and mpi3_progress.c; calls nothing.
+ * Computation for the measurements of overlap and progress; see mpi3.h.
  *
- * The work is of a fixed amount, not of a fixed time: what a message costs the processor that
- * computes prolongs it, and is seen.
+ * The amount of work is fixed, not its time: processor time that a message takes from the computing
+ * process prolongs it, and shows.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -31,7 +30,7 @@ static void daxpy(struct mpi3_busy *b, uint64_t passes)
 	while (passes--) {
 		for (size_t i = 0; i < b->doubles; i++)
 			b->y[i] = 0.5 * b->x[i] + b->y[i];
-		/* Each pass is done, and values stay as they are. */
+		/* Each pass does all its work, and values stay unchanged. */
 		__asm__ volatile("" : : "r"(b->y) : "memory");
 	}
 }
@@ -94,6 +93,6 @@ void mpi3_pin(const struct crew *c)
 		}
 	CPU_ZERO(&one);
 	CPU_SET(c->rank ? last : first, &one);
-	/* Where that is refused, the figures say where the kernel has put it. */
+	/* If that is refused, the figures name the processors chosen by the kernel. */
 	(void)sched_setaffinity(0, sizeof(one), &one);
 }

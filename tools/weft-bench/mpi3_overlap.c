@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How much computation a message hides: section 3.6.1 of the thesis (equation 3.4), for sends and
- * for receives apart, and the overlap benchmark of the SCI paper (figure 7, equation 3). Called by
- * mpi3.c; calls mpi3_busy.c, mpi3_partner.c and mp_io.c. Rank 0 measures; its partner sleeps while
- * it waits, so that it takes nothing from who computes where processors are short.
+ * Computation that a message hides: Rashti's thesis, section 3.6.1 (equation 3.4), for sends and
+ * for receives apart, and the overlap benchmark of SCI-MPICH (figure 7, equation 3). Calls
+ * mpi3_busy.c, mpi3_partner.c and mp_io.c. Rank 0 measures; its partner sleeps while it waits, so
+ * that it takes nothing from the computing rank where processors are short.
  */
 #include "lib/clock.h"
 #include "lib/stats.h"
@@ -11,8 +11,8 @@
 #include "tools/weft-bench/pattern.h"
 
 enum {
-	REPS_MAX = 15, /* of one amount of computation; the median counts */
-	STEPS = 20,    /* of a tenth of the message's time each */
+	REPS_MAX = 15, /* repetitions of one amount of computation; the median counts */
+	STEPS = 20,    /* steps of a tenth of the message's time each */
 	SCI_REPS = 15,
 	SCI_MAX_BYTES = 256 << 10,
 };
@@ -26,7 +26,7 @@ struct overlap {
 	size_t bytes;
 	bool recv;
 	bool daxpy;
-	const char *memory, *protocol; /* of the SCI paper's rows */
+	const char *memory, *protocol; /* block of SCI-MPICH's rows */
 };
 
 static void compute(struct overlap *v, double us)
@@ -39,7 +39,9 @@ static void compute(struct overlap *v, double us)
 		mpi3_busy_fixed(&v->busy, us);
 }
 
-/* From before the call that begins the message until it is waited for, with work between; us. */
+/*
+ * Time from before the call that begins the message to the end of its wait, with work between; us.
+ */
 static int once_send(struct overlap *v, double busy_us, double *us)
 {
 	struct mp_req *req;
@@ -90,8 +92,8 @@ static int median_of(struct overlap *v, double busy_us, uint32_t reps, double *u
 }
 
 /*
- * Equation 3.4: computation is increased by a tenth of the message's time l0 until that has grown
- * by a tenth; of the last step before, what of the computation was hidden, in l0.
+ * Equation 3.4: computation grows by a tenth of the message's time l0 until the total time has
+ * grown by a tenth. The result is the hidden computation of the last step before, in l0.
  */
 static int ratio_block(struct overlap *v, uint32_t reps, double *l0_us, double *ratio)
 {
@@ -120,7 +122,7 @@ static int overlap_rows(struct overlap *v)
 	json_t *row;
 
 	for (v->bytes = 1024; v->bytes <= v->c->o->size; v->bytes *= 4) {
-		/* Eager messages are the same whatever the rendezvous. */
+		/* Eager messages do not depend on the rendezvous protocol. */
 		if (cfg->proto == MP_PUT && v->bytes <= cfg->eager_bytes)
 			continue;
 		for (int b = 0; b < CREW_BLOCKS; b++)
@@ -170,8 +172,7 @@ int mpi3_overlap(struct crew *c, void *arg)
 	return 0;
 }
 
-/* ---- the SCI paper's --------------------------------------------------------------------------
- */
+/* ---- SCI-MPICH's benchmark ---- */
 
 static const double busy_us[] = {50, 100, 200, 500, 1000, 2000};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The two ends of a measurement of overlap and progress, and what the parts of mpi3 share; see
- * mpi3.h. Called by mpi3_*.c; calls mp.c and mp_io.c.
+ * The two ends of a measurement of overlap and progress, and functions common to the parts of mpi3;
+ * see mpi3.h. Calls mp.c and mp_io.c.
  */
 #include <stdlib.h>
 
@@ -84,7 +84,7 @@ static int serve_receive(struct mp *mp, uint8_t *buf, struct mpi3_token *t)
 	return mpi3_check(buf, t->bytes, t->seq) || mp_send(mp, t, sizeof(*t)) ? -1 : 0;
 }
 
-/* It is filled before who measures starts the clock. */
+/* It is filled before the measuring rank starts the clock. */
 static int serve_send(struct mp *mp, uint8_t *buf, const struct mpi3_token *t)
 {
 	struct mpi3_token go;
@@ -95,7 +95,7 @@ static int serve_send(struct mp *mp, uint8_t *buf, const struct mpi3_token *t)
 	return mp_send(mp, buf, t->bytes);
 }
 
-/* A buffer of just that length. */
+/* A buffer of exactly that length. */
 static int take_buffer(struct mp *mp, uint8_t **buf, uint64_t *have_bytes, uint64_t bytes)
 {
 	if (*have_bytes == bytes)
@@ -126,7 +126,7 @@ static int serve(struct mp *mp, size_t max_bytes)
 			rc = serve_send(mp, buf, &t);
 		}
 	}
-	/* To nothing. */
+	/* Rounds down to nothing. */
 	return take_buffer(mp, &buf, &have_bytes, 0) ? -1 : rc;
 }
 

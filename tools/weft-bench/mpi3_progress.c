@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether a message moves on while its process computes: section 3.6.2 of the thesis. Called by
- * mpi3.c; calls mpi3_busy.c, mpi3_partner.c and mp_io.c.
+ * Progress of a message while its process computes: Rashti's thesis, section 3.6.2. Calls
+ * mpi3_busy.c, mpi3_partner.c and mp_io.c.
  *
  * Sender's side: rank 0 begins a send, computes, then waits; the time is the blocking receive's at
- * the partner. Receiver's side: rank 0 begins a receive, computes in pieces and looks at the
- * buffer's last word between them, then waits; the time is its own, and when the last word came.
- * Where time grows with the computation the message waited for the next call of the library.
+ * the partner. Receiver's side: rank 0 begins a receive, computes in pieces and polls the buffer's
+ * last word between them, then waits; the times are its own, and that of the last word's arrival.
+ * If the time grows with the computation, the message waited for the next call of the library.
  */
 #include "lib/clock.h"
 #include "lib/stats.h"
@@ -48,7 +48,7 @@ static int once_send(struct progress *p, double delay_us, double *us)
 	return 0;
 }
 
-/* arrived_us: 0 when it was not seen during the computation. */
+/* arrived_us: 0 if its arrival was not seen during the computation. */
 static int once_recv(struct progress *p, double delay_us, double *us, double *arrived_us)
 {
 	const volatile uint64_t *last;
@@ -56,7 +56,7 @@ static int once_recv(struct progress *p, double delay_us, double *us, double *ar
 	uint64_t start, before;
 
 	last = (const volatile uint64_t *)(const void *)(p->buf + p->bytes - 8);
-	/* The last word differs from one message to the next by the marks of its block alone. */
+	/* The last word of successive messages differs only by the marks of its block. */
 	pattern_fill(p->buf, p->bytes, 0, 1);
 	p->seq++;
 	for (size_t i = 0; i < p->bytes; i++)
@@ -117,7 +117,7 @@ static int rows(struct progress *p)
 {
 	static const size_t sizes[] = {8 << 10, MAX_BYTES};
 
-	/* Eager messages are the same whatever the rendezvous. */
+	/* Eager messages do not depend on the rendezvous protocol. */
 	for (int i = p->mp->cfg.proto == MP_PUT; i < 2; i++) {
 		p->bytes = sizes[i];
 		if (p->bytes <= p->c->o->size && (side_rows(p, false) || side_rows(p, true)))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Many connections between two processes, without a message layer: section 3.4.1 of the thesis.
- * Called by mpi3.c; calls libweft.
+ * Many connections between two processes, without a message layer: Rashti's thesis, section 3.4.1.
+ * Calls libweft.
  *
  * Normalised latency: one message on each of n queue pairs at once, answered on the same; half the
  * time of that over n. Throughput: both processes send on all queue pairs in turn, QPS_DEPTH
- * messages of each on the way.
+ * messages of each in flight.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 enum {
 	QPS_MAX = 16,
 	QPS_DEPTH = 4,
-	QPS_RECVS = 2 * QPS_DEPTH, /* posted ahead: a receive comes back later than its credit */
+	QPS_RECVS = 2 * QPS_DEPTH, /* posted ahead: a receive returns later than its credit */
 	QPS_MAX_BYTES = 256 << 10,
 	QPS_POLL = 32,
 	QPS_LOOK_TURNS = 4096,
@@ -37,11 +37,11 @@ struct conns {
 	size_t region_bytes;
 	size_t stride;
 	uint32_t num;          /* in use */
-	uint32_t way[QPS_MAX]; /* messages on the way */
+	uint32_t way[QPS_MAX]; /* messages in flight */
 	uint32_t came[QPS_MAX];
 	uint64_t received;
 	uint64_t sent;
-	uint64_t seq; /* of a block: that of its messages */
+	uint64_t seq; /* of a block: seed of its messages */
 	size_t bytes;
 };
 
@@ -128,7 +128,7 @@ static int conns_open(struct conns *n, struct crew *c)
 	return 0;
 }
 
-/* One message came: looked at, and its receive given back. */
+/* Checks a received message, and posts its receive again. */
 static int take(struct conns *n, const struct weft_wc *wc)
 {
 	uint32_t at = (uint32_t)wc->wr_id & (ID_RECV - 1), qp = at / QPS_RECVS;
@@ -141,7 +141,7 @@ static int take(struct conns *n, const struct weft_wc *wc)
 	return post_recv(n, qp, at % QPS_RECVS);
 }
 
-/* Takes completions; -1 also when nothing comes for too long. */
+/* Polls completions; -1 also after too long without one. */
 static int reap(struct conns *n, uint64_t *since, uint32_t *turns)
 {
 	struct weft_wc wc[QPS_POLL];
@@ -168,7 +168,7 @@ static int reap(struct conns *n, uint64_t *since, uint32_t *turns)
 								 : 0;
 }
 
-/* What this block sends is in the slots, and all that the one before sent is done. */
+/* The slots hold this block's messages, and all of the previous block's are complete. */
 static int prepare(struct conns *n, size_t bytes, uint64_t seq)
 {
 	uint64_t since = 0;
@@ -191,7 +191,7 @@ static int prepare(struct conns *n, size_t bytes, uint64_t seq)
 	return 0;
 }
 
-/* us of half a round trip over all, for one of them. */
+/* us of half a round trip over all, divided by their number. */
 static int latency_block(struct conns *n, uint32_t reps, double *us)
 {
 	uint64_t start = clock_now_ns(), since = 0;

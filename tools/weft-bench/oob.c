@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The exchange between client and server over TCP; see oob.h. Called by all modes that have
- * two ends.
+ * The exchange between client and server over TCP; see oob.h.
  */
 #include "tools/weft-bench/oob.h"
 
@@ -24,7 +23,7 @@ enum {
 	OOB_RETRY_US = 20000, /* between attempts while no server listens */
 };
 
-/* The port that a socket got; sin_port lies at the same place in both families. */
+/* The socket's port; sin_port has the same place in both families. */
 static uint16_t port_of(int fd)
 {
 	struct sockaddr_in6 addr = {0};
@@ -200,7 +199,7 @@ int oob_recv(struct oob *oob, json_t **msg)
 	json_error_t error;
 	size_t n = 0;
 
-	/* Byte by byte: what follows the line may be a block of bytes. */
+	/* Byte by byte: the line may be followed by a block of bytes. */
 	do {
 		if (n == sizeof(line))
 			return fail("the other end is no weft-bench");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The command line of weft-bench. Called by main.c.
+ * The command line of weft-bench.
  *
- * What a mode needs is checked here, before anything is opened: a wrong command line ends with
+ * The needs of a mode are checked here, before anything is opened: a wrong command line ends with
  * one line that says what to change, and exit code 2.
  */
 #include "shared_defs/hw_cm.h"
@@ -181,7 +181,7 @@ static const struct option longopts[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* A parser of a value returns -1 when it has taken it, else the exit code. */
+/* A parser of a value returns -1 when it has accepted it, else the exit code. */
 
 static int parse_mem(const char *text, enum bench_mem *out)
 {
@@ -200,7 +200,7 @@ static int parse_mem(const char *text, enum bench_mem *out)
 	return usage("--mem takes weft, malloc or shared, not '%s'", text);
 }
 
-/* Over TCP, what MPA's ends ask each other for. */
+/* Over TCP: the features that MPA's ends negotiate. */
 static int parse_mpa(struct opts *o, const char *arg)
 {
 	const uint16_t base = HW_MPA_GIVEN | HW_MPA_RTR_WRITE | HW_MPA_RTR_READ;
@@ -218,7 +218,7 @@ static int parse_mpa(struct opts *o, const char *arg)
 	return -1;
 }
 
-/* Options that name something. -2: another one. */
+/* Options with names as values. -2: another option. */
 static int parse_names(struct opts *o, int opt, const char *arg)
 {
 	struct in_addr in;
@@ -272,7 +272,7 @@ static int parse_names(struct opts *o, int opt, const char *arg)
 	}
 }
 
-/* The others. */
+/* The other options. */
 static int parse_others(struct opts *o, int opt, const char *arg, char **argv)
 {
 	uint32_t v = 0;
@@ -339,7 +339,7 @@ static bool is_atomic(enum bench_op op)
 	return op == BENCH_ATOMIC || op == BENCH_CAS;
 }
 
-/* The modes of several processes, which stand on crew.c. */
+/* The modes of several processes, which use crew.c. */
 static bool is_crew(enum bench_mode mode)
 {
 	return mode == BENCH_REG || mode == BENCH_SRQ || mode == BENCH_MPI3;
@@ -357,7 +357,7 @@ static void set_crew_defaults(struct opts *o)
 		o->recvs = 32;
 }
 
-/* What was not given. UINT64_MAX in warmup: not given, 0 being a choice. */
+/* Defaults of omitted options. UINT64_MAX in warmup: omitted, since 0 is a choice. */
 static void set_defaults(struct opts *o)
 {
 	uint32_t window;
@@ -380,7 +380,7 @@ static void set_defaults(struct opts *o)
 		o->warmup = o->mode == BENCH_LAT ? 100 : o->window;
 }
 
-/* Of the parts of a mode; NULL: all of them. */
+/* True if it is one of the mode's parts; NULL: all of them. */
 static bool is_part(const struct opts *o)
 {
 	static const char *const reg[] = {"cost", "policy", "table2", "heap", NULL};
@@ -409,7 +409,7 @@ static int check_crew(const struct opts *o)
 	return -1;
 }
 
-/* What one mode asks for. Returns -1 or BENCH_USAGE. */
+/* Checks the requirements of one mode. Returns -1 or BENCH_USAGE. */
 static int check_mode(const struct opts *o)
 {
 	bool alone = o->mode == BENCH_MEM || o->mode == BENCH_CREATE || o->mode == BENCH_STAGES ||
@@ -486,7 +486,7 @@ static int check(const struct opts *o)
 	return check_mode(o);
 }
 
-/* "lat", "loop lat". Returns how many words it took, 0 after saying what is wrong. */
+/* "lat", "loop lat". Returns the number of words, 0 after an error message. */
 static int parse_mode(struct opts *o, int argc, char **argv)
 {
 	int words = 1, mode;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Client and server of a run meet; see pair.h. Called by lat.c, bw.c, pull.c, file.c.
+ * Client and server of a run meet; see pair.h.
  *
  *	client: {mode, qp, op, size, ..., addr}  ->
  *	                                         <-  server: {addr} or {error}
@@ -8,7 +8,7 @@
  *	                                         <-  server: {ready}
  *	                      data through the NICs
  *	client: {sent}                           ->
- *	                                         <-  server: its account
+ *	                                         <-  server: its report
  */
 #include "tools/weft-bench/pair.h"
 
@@ -16,7 +16,7 @@
 
 #include "shared_defs/hw_cm.h"
 
-/* Of the exchange; a server refuses a client of another one. */
+/* Version of the exchange; a server refuses a client of another one. */
 enum {
 	PAIR_VERSION = 2
 };
@@ -30,7 +30,7 @@ static json_t *hello(const struct opts *o, const struct ep *ep)
 			 ep_addr_json(&ep->local));
 }
 
-/* The client's wishes into o. */
+/* Copies the client's options into o. */
 static int take_hello(struct opts *o, const json_t *msg)
 {
 	const char *mode = json_string_value(json_object_get(msg, "mode"));
@@ -69,7 +69,7 @@ static int open_server(struct pair *p)
 	json_t *msg;
 	int rc;
 
-	/* The client says later what is asked of the NIC; whether there is one is known now. */
+	/* The client says later what it needs of the NIC; its existence is checked now. */
 	if (ep_probe(p->o->device) || oob_open(p->o, &p->oob) || oob_recv(&p->oob, &msg))
 		return -1;
 	rc = take_hello(p->o, msg);
@@ -78,7 +78,7 @@ static int open_server(struct pair *p)
 	json_decref(msg);
 	if (!rc)
 		rc = ep_open(&p->a, p->o, p->o->device);
-	/* Over TCP the client calls when it knows where. */
+	/* Over TCP the client connects when it has the address. */
 	if (!rc && !ep_is_tcp(p->o))
 		rc = ep_answer(&p->a, &remote);
 	if (rc) {

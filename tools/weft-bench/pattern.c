@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bytes of a message; see pattern.h. Called by lat.c, bw.c, pull.c.
+ * The bytes of a message; see pattern.h.
  *
- * Word j (8 bytes, of the machine's order) of a block of 128 is a multiple-of-j sum from a
- * seed: additions only, which the compiler turns into vector code.
+ * Word j (8 bytes, of the machine's order) of a block of 128 is a multiple-of-j sum from a seed:
+ * additions only, which the compiler turns into vector code.
  */
 #include "tools/weft-bench/pattern.h"
 
@@ -69,10 +69,10 @@ void pattern_refill(uint8_t *p, size_t bytes, uint64_t seq, uint32_t slots)
 	}
 }
 
-/* Eight words at a time; the compiler cuts them to what the target has registers for. */
+/* Eight words at a time; the compiler splits them by the target's registers. */
 typedef uint64_t pattern_vec __attribute__((vector_size(64)));
 
-/* The words of one block behind its stamp, the first being the sum's start: 0 if all are right. */
+/* Checks the words of one block behind its stamp, from the sum's start: 0 if all are right. */
 static inline __attribute__((always_inline)) uint64_t block_diff(const uint8_t *p, uint64_t first)
 {
 	const uint64_t s = PATTERN_STEP;
@@ -93,7 +93,7 @@ static inline __attribute__((always_inline)) uint64_t block_diff(const uint8_t *
 	return diff[0] | diff[1] | diff[2] | diff[3] | diff[4] | diff[5] | diff[6] | diff[7];
 }
 
-/* Byte by byte, to tell where. */
+/* Byte by byte, to find the place. */
 static size_t find_diff(const uint8_t *p, size_t from, size_t bytes, uint64_t seed, uint64_t seq)
 {
 	size_t i;
@@ -129,8 +129,8 @@ static inline __attribute__((always_inline)) size_t check(const uint8_t *p, size
 }
 
 /*
- * The same code for what the processor has: the client must not be slower at checking than
- * the NIC at moving.
+ * The same code for each of the processor's instruction sets: checks by the client must not be
+ * slower than transfers by the NIC.
  */
 #if defined(__x86_64__)
 __attribute__((target("avx512f"))) static size_t check_avx512(const uint8_t *p, size_t bytes,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bytes of a message, made from its sequence number, so that every byte received can be
- * checked and none of an earlier message passes for one of this.
+ * The bytes of a message, made from its sequence number, so that every received byte can be checked
+ * and an earlier message's bytes are not mistaken for this one's.
  *
- * Up to PATTERN_SMALL_BYTES every word depends on the number. In longer messages the first
- * word of each KiB does; the others depend on the slot (number modulo slots) and their place,
- * so that a sender that goes round its slots writes one word in 128 per message. The receiver
- * always compares every byte.
+ * Up to PATTERN_SMALL_BYTES every word depends on the number. In longer messages the first word of
+ * each KiB does; the others depend on the slot (number modulo slots) and their place, so that a
+ * sender that reuses its slots writes one word in 128 per message. The receiver always compares
+ * every byte.
  */
 #ifndef WEFT_BENCH_PATTERN_H
 #define WEFT_BENCH_PATTERN_H
@@ -20,16 +20,19 @@ enum {
 	PATTERN_STAMP_WORDS = 128,
 };
 
-/* All of message seq. p is 8-aligned. */
+/* Makes all of message seq. p is 8-aligned. */
 void pattern_fill(uint8_t *p, size_t bytes, uint64_t seq, uint32_t slots);
 
 /* The same for a p that holds an earlier message of the same slot and length. */
 void pattern_refill(uint8_t *p, size_t bytes, uint64_t seq, uint32_t slots);
 
-/* Whether p holds message seq, all of it. Returns bytes when it does, else where it differs. */
+/*
+ * Checks that p holds message seq, all of it. Returns bytes if so, else the place of the
+ * difference.
+ */
 size_t pattern_check(const uint8_t *p, size_t bytes, uint64_t seq, uint32_t slots);
 
-/* The number that message p claims; its low bytes where it is shorter than 8. */
+/* The number in message p; its low bytes where it is shorter than 8. */
 uint64_t pattern_seq(const uint8_t *p, size_t bytes);
 
 #endif /* WEFT_BENCH_PATTERN_H */

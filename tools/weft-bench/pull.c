@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads, atomics and plain Writes: the client asks, the server's NIC does it without its process.
- * Latency with one request at a time, bandwidth and rate with --window of them. Called by main.c.
+ * Reads, atomics and plain Writes: the client's requests, which the server's NIC executes without
+ * its process. Latency with one request at a time, bandwidth and rate with --window of them.
  *
  * Read n fetches slot n modulo (window + 1) of the server, whose pattern is that number.
- * Fetch-and-add n must return n, as must compare-and-swap of n with n + 1; in the end the
- * server's word must be what the client counted. Write n goes to slot n modulo window; in the end
- * each slot must hold the last message that went there, as perftest's ib_write_bw leaves it.
+ * Fetch-and-add n must return n, as must compare-and-swap of n with n + 1; in the end the server's
+ * word must equal the client's count. Write n goes to slot n modulo window; in the end each slot
+ * must hold the last message that went there, as perftest's ib_write_bw leaves it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,10 +26,10 @@ struct pull {
 	struct ep *server; /* loop: the passive end */
 	struct rounds rounds;
 	struct flow flow;
-	uint64_t seq; /* of the next request */
+	uint64_t seq; /* number of the next request */
 };
 
-/* What is sent first from each slot. */
+/* Fills each slot with its first message. */
 static void prepare_client(const struct opts *o, struct ep *ep)
 {
 	uint32_t slot;
@@ -38,7 +38,7 @@ static void prepare_client(const struct opts *o, struct ep *ep)
 		pattern_fill(ep_tx(ep, slot), o->size, slot, o->window);
 }
 
-/* What reads will find. */
+/* Fills the source of reads. */
 static void prepare_server(const struct opts *o, struct ep *ep)
 {
 	uint32_t slot;
@@ -48,7 +48,7 @@ static void prepare_server(const struct opts *o, struct ep *ep)
 		pattern_fill(ep_tx(ep, slot), o->size, slot, o->window + 1);
 }
 
-/* Wipes what the last answer left, then queues. */
+/* Wipes the last answer's bytes, then queues. */
 static int ask(struct pull *s)
 {
 	struct ep *ep = &s->pair->a;
@@ -64,7 +64,7 @@ static int ask(struct pull *s)
 	return ep_queue(ep, s->seq++, s->o->size);
 }
 
-/* The answer to request seq. */
+/* Checks the answer to request seq. */
 static void check_answer(struct pull *s, uint64_t seq)
 {
 	const struct opts *o = s->o;
@@ -87,7 +87,7 @@ static void check_answer(struct pull *s, uint64_t seq)
 		     (unsigned long long)original);
 }
 
-/* Waits until at most left requests are under way, checking those that end. */
+/* Waits until at most left requests are in flight, and checks the completed ones. */
 static int drain(struct pull *s, uint64_t left)
 {
 	struct ep *ep = &s->pair->a;
@@ -162,7 +162,7 @@ static int drive_flow(struct pull *s)
 	return 0;
 }
 
-/* Each slot holds the last of so many messages that went there. */
+/* Checks that each slot holds its last message, of that many in all. */
 static int check_puts(const struct opts *o, const struct ep *server, uint64_t sent)
 {
 	uint64_t seq = sent > o->window ? sent - o->window : 0;
@@ -177,7 +177,7 @@ static int check_puts(const struct opts *o, const struct ep *server, uint64_t se
 	return 0;
 }
 
-/* The server's memory against what was sent, its word against what was counted. */
+/* Checks the server's memory and its word against the client's counts. */
 static int check_server(const struct opts *o, const struct ep *server, uint64_t want)
 {
 	uint64_t have;
@@ -216,7 +216,7 @@ static int serve(struct pull *s)
 	uint64_t sent;
 	int rc;
 
-	/* As long as the client runs, nothing is for this process to do. */
+	/* While the client runs, this process has nothing to do. */
 	s->pair->oob.timeout_ms = -1;
 	if (pair_sent(s->pair, &sent))
 		return -1;

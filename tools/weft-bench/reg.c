@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weft-bench reg: what registering memory costs and what the registration cache saves. Called by
- * main.c; calls reg_cost.c, reg_ping.c and reg_heap.c in processes of their own (crew.c).
- * docs/memory.md has the figures.
+ * weft-bench reg: the cost of registering memory, and the savings by the registration cache. Calls
+ * reg_cost.c, reg_ping.c and reg_heap.c in processes of their own (crew.c). docs/memory.md has the
+ * figures.
  */
 #include "tools/weft-bench/reg.h"
 

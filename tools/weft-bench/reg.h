@@ -7,7 +7,7 @@
 
 #include "tools/weft-bench/crew.h"
 
-/* What registering and deregistering costs, by size and kind of memory. One rank. */
+/* Cost of registering and deregistering, by size and kind of memory. One rank. */
 int reg_cost(struct crew *c, void *arg);
 
 /* The policies of the registration cache under a pattern of use. One rank. */

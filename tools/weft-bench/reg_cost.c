@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The cost of registering memory, by size and kind, and of finding it in a registration cache.
- * Called by reg.c; calls libweft alone.
+ * Calls libweft alone.
  *
  *	alloc	of weft_alloc(): nothing is moved
- *	first	of mmap() as malloc() takes it, first registration: its pages are moved onto shared
- *ones again	the same memory, registered once more
+ *	first	of mmap() as malloc() takes it, first registration: its pages are moved onto
+ *		shared ones
+ *	again	the same memory, registered once more
  *	vm	MAP_SHARED of a process: not mapped by the NIC
  *	miss	of mmap(), through the cache, which then watches it
  *	hit	the same, found in the cache
  *
- * The host's part is the processor time of the calling thread, the NIC's what else it waited
- * for: weftd's answer. An empty command (weft_query_port()) is given beside them: what of the NIC's
- * part is the way there and back.
+ * The host's part is the processor time of the calling thread; the NIC's part is its other waiting
+ * time, for weftd's answer. The time of an empty command (weft_query_port()) is given, too: the
+ * part of the NIC's time that is the round trip.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,10 +42,10 @@ static const char *const kind_names[KINDS] = {
 };
 
 enum {
-	COST_BUDGET_BYTES = 64 << 20, /* of memory that is touched for one size and kind */
+	COST_BUDGET_BYTES = 64 << 20, /* bytes of memory that are touched for one size and kind */
 	COST_REPS_MIN = 3,
 	COST_EMPTY_REPS = 200,
-	COST_HITS = 64, /* looked up between two readings of the clock */
+	COST_HITS = 64, /* lookups between two readings of the clock */
 	POLICY_BUFFERS = 64,
 	POLICY_BYTES = 64 << 10,
 	POLICY_USES = 2000,
@@ -66,7 +67,7 @@ struct spent {
 	double host_us;
 };
 
-/* One repetition's. */
+/* Times of one repetition. */
 struct sample {
 	struct spent reg;
 	struct spent dereg;
@@ -128,7 +129,7 @@ static int once(const struct cost *k, void *p, struct sample *s)
 	return rc ? fail("cannot deregister: %s", strerror(-rc)) : 0;
 }
 
-/* Of the cache: a miss is one, hits are many between two readings. */
+/* Times of the cache: a miss is one, hits are many between two readings. */
 static int once_cached(const struct cost *k, void *p, struct sample *s)
 {
 	uint32_t uses = k->kind == KIND_HIT ? COST_HITS : 1, i;
@@ -152,7 +153,7 @@ static int once_cached(const struct cost *k, void *p, struct sample *s)
 	return 0;
 }
 
-/* A repetition with memory of its own, its content looked at in the end. */
+/* A repetition with memory of its own, whose content is checked in the end. */
 static int repeat(const struct cost *k, struct sample *s)
 {
 	bool cached = k->kind == KIND_MISS || k->kind == KIND_HIT;
@@ -207,7 +208,7 @@ static double median(const struct sample *s, uint32_t count, double (*of)(const 
 	return v[count / 2];
 }
 
-/* Medians, and for the whole the first and last tenth's bounds. */
+/* Medians, and for the whole the bounds of the first and last tenth. */
 static int cost_row(struct crew *c, const struct cost *k, const struct sample *s, uint32_t reps)
 {
 	double low, high, dlow, dhigh, x, reg, dereg, reg_us, dereg_us;
@@ -283,7 +284,7 @@ int reg_cost(struct crew *c, void *arg)
 
 		for (int kind = 0; kind < KINDS; kind++) {
 			k.kind = (enum kind)kind;
-			/* The first of all warms what the size has in common. */
+			/* The first repetition warms up the state that the size shares. */
 			if (repeat(&k, &s[0]))
 				return -1;
 			for (uint32_t i = 0; i < reps; i++)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ring exchange with buffers as programs have them: both ranks send to the other and receive at
- * once, in buffers that are allocated for each size and freed behind it, twice over. Memory of
- * mmap(), of malloc() as it is, which serves large blocks from the brk heap in the second pass
- * since glibc raises its threshold with the first free(), and of malloc() that has the heap alone
- * (M_MMAP_MAX 0). Called by reg.c; calls mp.c, whose messages go by rendezvous.
+ * once, in buffers that are allocated for each size and freed afterwards, in two passes. Memory of
+ * mmap(), of plain malloc(), which serves large blocks from the brk heap in the second pass since
+ * glibc raises its threshold with the first free(), and of malloc() with the heap alone (M_MMAP_MAX
+ * 0). Calls mp.c, whose messages go by rendezvous.
  *
- * A figure is what a rank sends and receives over the time of an exchange. Each pass registers its
- * buffers in its first exchange, which is not counted. The last message is looked at in every byte.
+ * A figure is the bytes that a rank sends and receives over the time of an exchange. Each pass
+ * registers its buffers in its first exchange, which is not counted. Every byte of the last message
+ * is checked.
  */
 #include <malloc.h>
 #include <stdlib.h>

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Table 2 of "Efficient Asynchronous Message Passing via SCI with Zero-Copying": ping-pong
- * bandwidth of 1, 10 and 100 repetitions with buffers that were never used before, of weft_alloc()
- * ("regular" segments there) or of malloc() ("user"), with the registration cache on and off.
- * Called by reg.c; calls mp.c, whose messages go by rendezvous and RDMA Read, without a copy.
+ * Table 2 of SCI-MPICH: ping-pong bandwidth of 1, 10 and 100 repetitions with new buffers, of
+ * weft_alloc() ("regular" segments there) or of malloc() ("user"), with the registration cache on
+ * and off. Calls mp.c, whose messages go by rendezvous and RDMA Read, without a copy.
  *
- * A figure is the data that one end sent and received in all of a run's repetitions, over the time
- * of all, so that in few repetitions the first registration of a buffer counts. Runs are repeated
- * with new buffers until the clock has something to measure. The last message of each run is looked
- * at, in every byte, at both ends.
+ * A figure is the data that one end sent and received in all of a run's repetitions, over their
+ * total time, so that with few repetitions the first registration of a buffer counts. Runs are
+ * repeated with new buffers until they are long enough to measure. Every byte of each run's last
+ * message is checked, at both ends.
  */
 #include <string.h>
 
@@ -18,9 +17,9 @@
 #include "tools/weft-bench/reg.h"
 
 enum {
-	PING_EAGER_BYTES = 1024, /* all that is measured goes by rendezvous */
+	PING_EAGER_BYTES = 1024, /* all measured messages go by rendezvous */
 	PING_RUNS_MIN = 1,       /* for one block */
-	PING_MESSAGES = 10,      /* of a block, at least */
+	PING_MESSAGES = 10,      /* ns of a block, at least */
 };
 
 struct cell {
@@ -30,7 +29,7 @@ struct cell {
 	bool regular;
 };
 
-/* One run with new buffers: repetitions to and fro. Seconds, or -1. */
+/* One run with new buffers: repetitions back and forth. Seconds, or -1. */
 static double ping_run(struct crew *c, struct mp *mp, const struct cell *cell, uint64_t seq)
 {
 	uint8_t *to = mp_alloc(mp, cell->bytes), *from = mp_alloc(mp, cell->bytes);
@@ -64,7 +63,7 @@ static int ping_cell(struct crew *c, struct mp *mp, const struct cell *cell)
 	json_t *row;
 
 	runs = runs < PING_RUNS_MIN ? PING_RUNS_MIN : runs;
-	/* Queues and caches of both ends, not those of the buffers. */
+	/* Warms up queues and caches of both ends, but not the buffers. */
 	if (ping_run(c, mp, cell, seq) < 0)
 		return -1;
 	for (int block = 0; block < CREW_BLOCKS; block++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Figures and how they are printed; see report.h. Called by lat.c, bw.c, pull.c.
+ * Figures and their output; see report.h.
  */
 #include "tools/weft-bench/report.h"
 
@@ -44,7 +44,7 @@ struct lat {
 	double min, max, typical, avg, stdev, p99, p99_9;
 };
 
-/* The sample that the share q of all is not above, as perftest picks it. */
+/* The sample that a share q of all does not exceed, chosen as perftest does. */
 static double quantile(const struct samples *s, double q, double scale)
 {
 	size_t at = (size_t)ceil((double)s->count * q);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a run prints: tables with perftest's columns, or one JSON object.
+ * Output of a run: tables with perftest's columns, or one JSON object.
  */
 #ifndef WEFT_BENCH_REPORT_H
 #define WEFT_BENCH_REPORT_H
@@ -17,13 +17,13 @@ struct samples {
 	size_t space;
 };
 
-/* -1 after saying that memory is out. */
+/* -1 after an error message if memory is exhausted. */
 int samples_add(struct samples *s, uint64_t ns);
 void samples_free(struct samples *s);
 
-/* Counted where the messages arrived. */
+/* Counts at the receiver. */
 struct flow {
-	uint64_t messages; /* in the seconds measured */
+	uint64_t messages; /* in the measured seconds */
 	uint64_t bytes;    /* likewise */
 	double seconds;
 	uint64_t received; /* in all, warm-up included */
@@ -32,16 +32,16 @@ struct flow {
 };
 
 json_t *flow_json(const struct flow *f);
-/* -1 after saying what is missing. */
+/* -1 after an error message about what is missing. */
 int flow_parse(const json_t *msg, struct flow *f);
 
 /* Exchanges with their times. */
 struct rounds {
 	struct samples rtt;
 	/*
-	 * One way, from the doorbell to the completion at the receiver, on the NIC's clock of
-	 * turns: what the kernel does with the CPUs of the two processes is not in it. None where
-	 * the ends have no common clock.
+	 * One-way times, from the doorbell to the completion at the receiver, on the NIC's clock of
+	 * turns: scheduling of the two processes by the kernel is not included. None if the ends
+	 * have no common clock.
 	 */
 	struct samples nic;
 	uint64_t errors; /* messages with a wrong byte */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * SHA-256, FIPS 180-4 section 6.2. Called by file.c.
+ * SHA-256, FIPS 180-4 section 6.2.
  */
 #include "tools/weft-bench/sha256.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * SHA-256 (FIPS 180-4) of what file.c moves, so that weft-bench needs no crypto library.
+ * SHA-256 (FIPS 180-4) for file.c, so that weft-bench needs no crypto library.
  */
 #ifndef WEFT_BENCH_SHA256_H
 #define WEFT_BENCH_SHA256_H

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weft-bench srq: what receives cost in memory, and what sharing them costs in time, with so many
- * peers. Called by main.c; calls srq_end.c and srq_flow.c in two processes (crew.c). The counters
- * are those of Sur, Koop, Panda, "High-Performance and Scalable MPI over InfiniBand With Reduced
- * Memory Usage": buffers, low-watermark events, unexpected messages, messages by size.
- * docs/memory.md has the figures.
+ * weft-bench srq: memory cost of receives, and time cost of sharing them, by the number of peers.
+ * Calls srq_end.c and srq_flow.c in two processes (crew.c). The counters are those of the MVAPICH
+ * study: buffers, low-watermark events, unexpected messages, messages by size. docs/memory.md has
+ * the figures.
  *
  * Own receives: each peer's queue pair has --recvs buffers. Shared: SRQ_TARGET to begin with, more
  * when the low watermark is reached.
@@ -31,7 +30,7 @@ static uint64_t ring_bytes(uint64_t receives)
 	return entries * hw_rq_stride_bytes(1);
 }
 
-/* Buffers that there are now, and the rings that name them. */
+/* Current buffers, and the rings that name them. */
 static void memory_of(struct srq_end *e, uint64_t *buffers, uint64_t *rings, uint32_t *events)
 {
 	if (e->shared) {
@@ -109,7 +108,7 @@ static int latency_row(struct srq_end *e)
 	return crew_row(e->c, row);
 }
 
-/* One kind of receives: each pattern, and where they are shared, latency. */
+/* One kind of receives: each pattern and, for shared ones, latency. */
 static int run_kind(struct crew *c, bool shared)
 {
 	struct srq_end e;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weft-bench srq: one process that many peers send to. Rank 0 receives, rank 1 is all the peers;
- * each peer is an RC queue pair. What srq.c, srq_end.c and srq_flow.c share. Functions return 0, or
- * -1 after saying why.
+ * weft-bench srq: one process that many peers send to. Rank 0 receives, rank 1 plays all peers;
+ * each peer is an RC queue pair. Common to srq.c, srq_end.c and srq_flow.c. Functions return 0, or
+ * -1 after an error message.
  */
 #ifndef WEFT_BENCH_SRQ_H
 #define WEFT_BENCH_SRQ_H
@@ -13,20 +13,20 @@
 enum {
 	SRQ_TARGET = 256, /* receives of the shared queue at the start */
 	SRQ_LIMIT = 64,   /* its low watermark */
-	SRQ_SLOTS = 2048, /* to send from */
+	SRQ_SLOTS = 2048, /* slots to send from */
 	SRQ_CLASSES = 11, /* messages by size: up to 64 bytes, 128, ... 64 Ki */
 	SRQ_PING_BYTES = 64,
 	SRQ_PING_RECVS = 4,
 };
 
-/* Marks a wr_id that is of a message of the latency test's, in the control page. */
+/* Marks the wr_id of a message of the latency test, in the control page. */
 #define SRQ_ID_CONTROL (UINT64_C(1) << 32)
 #define SRQ_ID_CREDIT  (UINT64_C(1) << 33)
 
 /* In the control page. */
 enum {
 	SRQ_CTL_CREDITS = 0, /* the sender's: how many the receiver has consumed */
-	SRQ_CTL_FROM = 64,   /* what is sent from it */
+	SRQ_CTL_FROM = 64,   /* source of that word */
 	SRQ_CTL_PING = 256,  /* receives of the latency test, SRQ_CTL_STRIDE apart */
 	SRQ_CTL_STRIDE = 256,
 	SRQ_CTL_BYTES = 4096,
@@ -51,7 +51,7 @@ struct srq_end {
 	struct weft_mr *control_mr;
 	uint64_t partner_control;
 	uint32_t partner_rkey;
-	uint64_t flows; /* begun: which one credits are of */
+	uint64_t flows; /* begun: the one that credits belong to */
 };
 
 /* Counted by the receiver. */
@@ -65,22 +65,22 @@ struct srq_counts {
 	double msg_s[CREW_BLOCKS];
 };
 
-/* How messages come. */
+/* Pattern of arrival. */
 struct srq_pattern {
 	const char *name;
-	uint32_t
-	    batch; /* the receiver takes so many in an order of its own; two may be on the way */
+	uint32_t batch; /* consumed in an order of its own; two batches may be
+			   in flight */
 };
 
 int srq_end_open(struct srq_end *e, struct crew *c, bool shared);
 void srq_end_close(struct srq_end *e);
 
-/* The receive of a completion, and giving it back. */
+/* Finds the receive of a completion; posts it again. */
 uint8_t *srq_end_at(struct srq_end *e, uint64_t wr_id);
 int srq_end_give(struct srq_end *e, uint64_t wr_id);
 int srq_end_post_ping(struct srq_end *e, struct weft_qp *qp, uint32_t slot);
 
-/* Takes up to max completions, all of them successful. How many, or -1. */
+/* Polls up to max completions, all of them successful. Returns their number, or -1. */
 int srq_end_poll(struct srq_end *e, int max, struct weft_wc *wc);
 
 /* Messages of a pattern from the peers to the receiver; counts is filled there. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The receiver and its peers of weft-bench srq: opened, connected, closed; see srq.h. Called by
- * srq.c and srq_flow.c; calls libweft and srq_pool.c.
+ * The receiver and its peers of weft-bench srq: opened, connected, closed; see srq.h. Calls libweft
+ * and srq_pool.c.
  */
 #include "tools/weft-bench/srq.h"
 
@@ -12,11 +12,11 @@
 #include "tools/weft-bench/ep.h"
 
 enum {
-	CQ_ENTRIES = 8192, /* more than can be on the way */
+	CQ_ENTRIES = 8192, /* more than can be in flight */
 	ACCESS = WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_WRITE,
 };
 
-/* What partners tell each other before the QPNs. */
+/* First exchange of the partners, before the QPNs. */
 struct hello {
 	uint32_t ip;
 	uint32_t rkey;
@@ -143,7 +143,7 @@ int srq_end_open(struct srq_end *e, struct crew *c, bool shared)
 
 void srq_end_close(struct srq_end *e)
 {
-	/* Nobody goes while the other may still send. */
+	/* Neither closes while the other may still send. */
 	crew_barrier(e->c);
 	srq_pool_stop(&e->pool);
 	weft_close_device(e->context);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages from many peers to one process; see srq.h. Called by srq.c; calls libweft.
+ * Messages from many peers to one process; see srq.h. Calls libweft.
  *
- * From whom message number s comes and how long it is follows from s. The receiver is a program
- * that waits for a message of one peer after the other, batch by batch, in an order of its own;
- * what comes from others meanwhile is unexpected, and keeps its receive until its turn, as in an
- * MPI library. It writes to the sender how far it is after each batch, so that two batches are on
- * the way at most: how much is unexpected does not depend on the number of peers.
+ * The peer and the length of message number s follow from s. The receiver is a program that waits
+ * for a message of one peer after the other, batch by batch, in an order of its own. Messages of
+ * other peers meanwhile are unexpected, and keep their receives until their turn, as in an MPI
+ * library. After each batch it writes its progress to the sender, so that at most two batches are
+ * in flight: the number of unexpected messages does not depend on the number of peers.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ enum {
 	FLOW_BATCH_MAX = 512,
 	FLOW_NONE = UINT32_MAX,
 	FLOW_MIN_BYTES = 16,
-	FLOW_SHIFT = 40, /* in the word of credits: above it is the number of the flow */
+	FLOW_SHIFT = 40, /* bits of credits in the word; the number of the flow is above */
 };
 
 static uint64_t scramble(uint64_t x)
@@ -38,7 +38,7 @@ static uint32_t peer_of(const struct srq_end *e, uint64_t seq)
 	return (uint32_t)(scramble(2 * seq) % e->peers);
 }
 
-/* Half are at most 128 bytes, four of five at most 512, as in the paper's applications. */
+/* Half are at most 128 bytes, four of five at most 512, as in the MVAPICH study's applications. */
 static uint32_t size_of(const struct srq_end *e, uint64_t seq)
 {
 	uint64_t r = scramble(2 * seq + 1);
@@ -64,7 +64,7 @@ static uint64_t total_of(const struct srq_end *e, const struct srq_pattern *patt
 	return (e->c->o->iters + block - 1) / block * block;
 }
 
-/* Whether nothing has come for too long. */
+/* True after too long without a completion. */
 struct patience {
 	uint64_t since;
 	uint32_t turns;
@@ -87,7 +87,7 @@ static int impatient(struct srq_end *e, struct patience *p)
 /* ---- the receiver -----------------------------------------------------------------------------
  */
 
-/* A message that is here, in the order of its peer. */
+/* A received message, in the order of its peer. */
 struct held {
 	uint32_t next;
 	uint32_t bytes;
@@ -99,7 +99,7 @@ struct receiver {
 	struct held *held; /* by wr_id */
 	uint32_t *first;   /* of each peer, or FLOW_NONE */
 	uint32_t *last;
-	uint64_t *next_seq; /* of each peer: the least that may come */
+	uint64_t *next_seq; /* of each peer: the lowest number that may come */
 	uint32_t order[FLOW_BATCH_MAX];
 };
 
@@ -126,7 +126,7 @@ static int arrived(struct receiver *r, const struct weft_wc *wc, uint32_t wanted
 	return 0;
 }
 
-/* Looks at every byte of a peer's next message and gives its receive back. */
+/* Checks every byte of a peer's next message and posts its receive again. */
 static int consume(struct receiver *r, uint32_t peer, uint64_t *seq)
 {
 	uint32_t id = r->first[peer], bytes = r->held[id].bytes;
@@ -159,7 +159,7 @@ static int await(struct receiver *r, uint32_t peer)
 	return 0;
 }
 
-/* The sender may go on: so many are consumed. */
+/* Lets the sender go on: reports the number consumed. */
 static int grant(struct srq_end *e, uint64_t consumed)
 {
 	uint64_t word = e->flows << FLOW_SHIFT | consumed;
@@ -279,7 +279,7 @@ static int send_all(struct srq_end *e, const struct srq_pattern *pattern)
 	crew_barrier(e->c);
 	while (done < total) {
 		credits = *word;
-		/* The last word of the flow before may still be on its way. */
+		/* The last word of the previous flow may still be in flight. */
 		credits = credits >> FLOW_SHIFT == e->flows ? credits ^ e->flows << FLOW_SHIFT : 0;
 		before = seq;
 		rc = 0;
@@ -290,7 +290,7 @@ static int send_all(struct srq_end *e, const struct srq_pattern *pattern)
 				break;
 			busy[seq++ % SRQ_SLOTS] = true;
 		}
-		/* A send queue that is full empties by itself. */
+		/* A full send queue empties by itself. */
 		if (rc && rc != -ENOMEM)
 			return fail("sending: %s", strerror(-rc));
 		rc = reap(e, busy, &done);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A shared receive queue with a low watermark; see srq_pool.h. Called by srq.c; calls libweft.
+ * A shared receive queue with a low watermark; see srq_pool.h. Calls libweft.
  */
 #include "tools/weft-bench/srq_pool.h"
 
@@ -33,7 +33,7 @@ static int post(struct srq_pool *pool, uint32_t index)
 	return rc ? fail("posting to the shared receive queue: %s", strerror(-rc)) : 0;
 }
 
-/* Buffers that were not there, idle for now. Under the lock. */
+/* Allocates new buffers, idle for now. Under the lock. */
 static int grow(struct srq_pool *pool)
 {
 	size_t bytes = SRQ_POOL_CHUNK * (size_t)pool->buffer_bytes;
@@ -56,7 +56,7 @@ static int grow(struct srq_pool *pool)
 	return 0;
 }
 
-/* Posts so many more. Under the lock. */
+/* Posts that many more. Under the lock. */
 static int fill(struct srq_pool *pool, uint32_t count)
 {
 	while (count--) {
@@ -69,7 +69,7 @@ static int fill(struct srq_pool *pool, uint32_t count)
 	return 0;
 }
 
-/* The NIC raises the event once: it is asked for again after each. */
+/* The NIC raises the event once: it is armed again after each. */
 static int arm(struct srq_pool *pool)
 {
 	struct weft_srq_attr attr = {.limit = pool->limit};
@@ -82,7 +82,10 @@ static void on_limit(struct srq_pool *pool)
 {
 	pthread_mutex_lock(&pool->lock);
 	pool->events++;
-	/* Not up to target by our own count: what has arrived and was not polled is still in it. */
+	/*
+	 * By our own count it is not filled up to target: messages that have arrived and were not
+	 * polled are still in it.
+	 */
 	if (fill(pool, pool->target - pool->limit) || arm(pool))
 		pool->failed++;
 	pthread_mutex_unlock(&pool->lock);
@@ -104,7 +107,7 @@ static void *refill_main(void *arg)
 		if (rc == -EAGAIN || rc == -EINTR)
 			continue;
 		if (rc)
-			break; /* the NIC is gone: whoever polls finds that out */
+			break; /* the NIC is gone: the next poll reports that */
 		if (event.type == WEFT_EVENT_SRQ_LIMIT && event.srq == pool->srq)
 			on_limit(pool);
 		weft_ack_async_event(&event);

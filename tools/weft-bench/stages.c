@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What each stage of the NIC costs: cycles per packet, for three streams between two NICs of
- * one weftd that counts them (weftd --stages), and per operation for two schedules. Called by
- * main.c; calls bw.c, stages_goal.c.
+ * Cost of each stage of the NIC: cycles per packet, for three streams between two NICs of one weftd
+ * that counts them (weftd --stages), and per operation for two schedules. Calls bw.c,
+ * stages_goal.c.
  *
- * The stages' sums of both NICs before and after a stream are taken from their counters
- * (nic_fw/base/stage.h), what taking the clock costs is taken off, and the rest is divided by the
- * packets that carried the messages: sending and receiving of a packet together; or by the
- * operations that the interpreter carried out, at both ranks.
+ * The stages' sums of both NICs are read before and after a stream from their counters
+ * (nic_fw/base/stage.h). The cost of reading the clock is subtracted, and the rest is divided by
+ * the packets that carried the messages, sending and receiving of a packet together; or by the
+ * operations that the interpreter executed, at both ranks.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -42,7 +42,7 @@ struct run {
 	enum bench_op op;
 	enum bench_mode mode;
 	uint32_t size, window;
-	uint32_t goal_ranks; /* schedules at so many ranks; 0: a stream */
+	uint32_t goal_ranks; /* ranks of the schedules; 0: a stream */
 	struct sums sums;    /* cycles per packet or operation; idle: share of all cycles */
 };
 
@@ -98,7 +98,7 @@ static int add_shard(struct sums *sums, struct weft_context *context, uint32_t s
 	return n ? fail("counters of %s: %s", context->name, strerror(-n)) : 0;
 }
 
-/* All shards of a NIC. 0 or -1 after saying what is wrong. */
+/* Reads all shards of a NIC. 0 or -1 after an error message. */
 static int add_nic(struct sums *sums, const char *device, double sign)
 {
 	struct weft_context *context = weft_open_tool(device);
@@ -124,7 +124,7 @@ static int add_both(struct sums *sums, const struct opts *o, double sign)
 	return o->device2 ? add_nic(sums, o->device2, sign) : 0;
 }
 
-/* Cycles per packet, and the share of cycles that turns without work took. */
+/* Cycles per packet, and the share of cycles of turns without work. */
 static int divide(struct sums *sums)
 {
 	double busy = 0;
@@ -152,7 +152,7 @@ static int measure_goal(const struct opts *o, struct run *run)
 	struct stages_goal g;
 	int rc = stages_goal_open(&g, o, run->goal_ranks);
 
-	/* Once for streams that open, and memory that is committed. */
+	/* Once to open the streams and commit memory. */
 	if (!rc)
 		rc = stages_goal_run(&g, STAGES_SECONDS / 10);
 	if (!rc)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Schedules whose operations weft-bench stages counts the cycles of: a chain of small additions at
- * one rank, and messages of 8 bytes to and fro between two ranks on two NICs. Called by stages.c;
- * calls libgoal's compiler and weft_goal.h.
+ * Schedules for weft-bench stages: a chain of small additions at one rank, and messages of 8 bytes
+ * back and forth between two ranks on two NICs. Calls libgoal's compiler and weft_goal.h.
  */
 #include "tools/weft-bench/stages_goal.h"
 
@@ -15,7 +14,7 @@
 #include "lib/clock.h"
 
 enum {
-	GOAL_OPS = 1000, /* of a schedule */
+	GOAL_OPS = 1000, /* operations of a schedule */
 	GOAL_AHEAD = 4,  /* runs in flight */
 	GOAL_RUNS = 16,
 	GOAL_ELEM = 8, /* bytes */
@@ -23,7 +22,7 @@ enum {
 
 static const char *const what = "collectives";
 
-/* Adds the next operation: each waits for the one before. */
+/* Adds the next operation, which depends on the one before. */
 static int chain(struct goal_graph *graph, int64_t vertex)
 {
 	if (vertex < 0)
@@ -83,7 +82,7 @@ static int join(struct stages_goal *g, uint32_t rank, const struct weft_goal_pee
 	struct goal_code code = {0};
 	int rc = weft_goal_comm_create(r->goal, &attr, &r->comm);
 
-	/* Where runs overlap, messages come before their receives. */
+	/* Where runs overlap, messages arrive before their receives. */
 	if (!rc)
 		rc = weft_goal_pool(r->goal, r->comm, r->mr);
 	if (!rc)

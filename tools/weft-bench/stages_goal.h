@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs of schedules for weft-bench stages. Called by stages.c; calls weft_goal.h.
+ * Runs of schedules for weft-bench stages. Calls weft_goal.h.
  */
 #ifndef WEFT_BENCH_STAGES_GOAL_H
 #define WEFT_BENCH_STAGES_GOAL_H
@@ -24,9 +24,9 @@ struct stages_goal {
 	struct stages_rank rank[2];
 };
 
-/* 0, or -1 after saying what is wrong; closed in either case with stages_goal_close(). */
+/* 0, or -1 after an error message; stages_goal_close() closes it in either case. */
 int stages_goal_open(struct stages_goal *g, const struct opts *o, uint32_t ranks);
-/* Runs the schedules again and again for so long. 0 or -1. */
+/* Runs the schedules repeatedly for this time. 0 or -1. */
 int stages_goal_run(struct stages_goal *g, double seconds);
 void stages_goal_close(struct stages_goal *g);
 

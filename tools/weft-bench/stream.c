@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A stream with credits; see stream.h. Called by bw.c and file.c, calls ep_io.c.
+ * A stream with credits; see stream.h. Calls ep_io.c.
  */
 #include "tools/weft-bench/stream.h"
 
@@ -8,12 +8,12 @@
 #include "tools/weft-bench/pattern.h"
 
 enum {
-	STREAM_RESUME_NS = 20000000, /* UD: what did not come by then was lost */
+	STREAM_RESUME_NS = 20000000, /* UD: messages that did not arrive by then count as lost */
 	STREAM_COMPLAINTS = 5,
-	STREAM_CLOCK_TURNS = 32, /* of the sender between looks at the clock */
+	STREAM_CLOCK_TURNS = 32, /* turns of the sender between reads of the clock */
 };
 
-/* Write-Record takes no receives: only the sender's credits do. */
+/* Write-Record consumes no receives: only the sender's credits limit it. */
 static bool takes_receives(const struct ep *ep)
 {
 	return ep->o->qp != WEFT_QPT_UD || ep->o->op != BENCH_WRITE;
@@ -29,7 +29,7 @@ int stream_start(struct ep *ep)
 	return ep_flush(ep);
 }
 
-/* One message into its slot and the batch. */
+/* Puts one message into its slot and the batch. */
 static int send_one(struct stream_tx *tx)
 {
 	const struct opts *o = tx->ep->o;
@@ -93,7 +93,7 @@ bool stream_sent(const struct stream_tx *tx)
 	return tx->seq == tx->total && tx->ep->done == tx->ep->posted;
 }
 
-/* Counts one message and looks at its bytes. */
+/* Counts one message and checks its bytes. */
 static int recv_one(struct stream_rx *rx, const struct ep_msg *msg)
 {
 	const struct opts *o = rx->ep->o;
@@ -103,7 +103,7 @@ static int recv_one(struct stream_rx *rx, const struct ep_msg *msg)
 	size_t at;
 
 	if (o->qp == WEFT_QPT_UD) {
-		/* A number far off is a wrong message, not a million lost ones. */
+		/* A number far off means a wrong message, not a million lost ones. */
 		if (seq >= rx->next && seq - rx->next < INT32_MAX) {
 			f->lost += seq - rx->next;
 			rx->next = seq + 1;
@@ -144,7 +144,7 @@ int stream_recv(struct stream_rx *rx)
 	}
 	if (took) {
 		rx->untimed = true;
-		/* The time runs from the last message that is not counted. */
+		/* The time starts with the last uncounted message. */
 		if (!rx->first_ns && rx->flow.received >= rx->warmup) {
 			rx->first_ns = clock_now_ns();
 			rx->flow.messages = 0;

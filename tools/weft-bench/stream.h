@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A stream of messages from one end to the other: the sender keeps at most --window of them
- * unconsumed, the receiver counts, checks, and tells by small messages the other way
- * how far it has come (credits). A credit holds the number of the next message, so that a later
- * one makes up for one that UD lost.
+ * unconsumed, the receiver counts, checks, and reports its progress by small messages the other way
+ * (credits). A credit holds the number of the next message, so that a later one replaces one that
+ * UD lost.
  *
- * Neither side blocks: stream_send() and stream_recv() are one turn each, so that one thread
- * can drive both. They return how much happened, or -1 after saying why.
+ * Neither side blocks: stream_send() and stream_recv() are one turn each, so that one thread can
+ * drive both. They return the number of events, or -1 after an error message.
  */
 #ifndef WEFT_BENCH_STREAM_H
 #define WEFT_BENCH_STREAM_H
@@ -18,9 +18,9 @@ struct stream_tx {
 	struct ep *ep;
 	uint64_t total;   /* messages; lowered to seq when the time is over */
 	uint64_t end_ns;  /* 0: none */
-	uint64_t seq;     /* of the next message */
-	uint64_t credit;  /* the receiver has come so far */
-	uint64_t resumed; /* times that lost messages or credits were given up */
+	uint64_t seq;     /* number of the next message */
+	uint64_t credit;  /* progress of the receiver */
+	uint64_t resumed; /* times that lost messages or credits were written off */
 	uint32_t turns;
 	/* Puts message seq into buf and returns its length; NULL: patterns. */
 	int64_t (*fill)(void *arg, uint8_t *buf, uint64_t seq);
@@ -29,13 +29,13 @@ struct stream_tx {
 
 struct stream_rx {
 	struct ep *ep;
-	uint64_t next;   /* one more than the highest number that came */
-	uint64_t credit; /* told the sender */
+	uint64_t next;   /* one more than the highest number received */
+	uint64_t credit; /* reported to the sender */
 	uint64_t warmup; /* messages before the measured time */
 	uint64_t first_ns, last_ns;
-	bool untimed; /* messages came since last_ns */
+	bool untimed; /* messages received since last_ns */
 	struct flow flow;
-	/* Takes message seq; -1 ends the stream. NULL: checks patterns. */
+	/* Consumes message seq; -1 ends the stream. NULL: checks patterns. */
 	int (*take)(void *arg, const uint8_t *buf, uint32_t bytes, uint64_t seq);
 	void *arg;
 };
@@ -44,16 +44,16 @@ struct stream_rx {
 int stream_start(struct ep *ep);
 
 int stream_send(struct stream_tx *tx);
-/* After waited_ns without progress: UD gives up what was lost. */
+/* After waited_ns without progress: on UD, counts missing messages as lost. */
 void stream_send_idle(struct stream_tx *tx, uint64_t waited_ns);
-/* Everything was sent and acknowledged. */
+/* True if everything was sent and acknowledged. */
 bool stream_sent(const struct stream_tx *tx);
 
 int stream_recv(struct stream_rx *rx);
-/* Nothing came for a moment: the time of what came last is taken now, not per message. */
+/* Idle for a moment: the time of the last message is taken now, not per message. */
 void stream_recv_idle(struct stream_rx *rx);
 
-/* The last message has come, or never will: fills in the time of flow. */
+/* The last message has arrived, or is lost: fills in the time of flow. */
 void stream_account(struct stream_rx *rx);
 
 #endif /* WEFT_BENCH_STREAM_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Names, messages and the clock; see bench.h. Called by everything in this folder.
+ * Names, messages and the clock; see bench.h.
  */
 #include <stdarg.h>
 #include <stdio.h>
