@@ -66,8 +66,9 @@ def number(x):
 
 
 def spread(row, name):
-    """A figure and how far its blocks lay apart."""
-    return "%s (%s to %s)" % tuple(number(row[name + s]) for s in ("", "_min", "_max"))
+    """A figure, with the least and the greatest of its blocks."""
+    words = "%s (%s to %s)" if row[name + "_min"] < 0 else "%s (%s-%s)"
+    return words % tuple(number(row[name + s]) for s in ("", "_min", "_max"))
 
 
 def table(head, body):

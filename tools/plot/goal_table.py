@@ -17,6 +17,7 @@ import re
 import statistics
 import subprocess
 import sys
+import textwrap
 
 BIN = os.environ.get("WEFT_BIN", "build/bin")
 MTU = "9000"
@@ -97,7 +98,8 @@ def table(folder, limit):
     for key in sorted(groups):
         cells = " | ".join(cell(c) for c in zip(*groups[key]))
         out += "| %s | %s | %s | %d | %s |\n" % (key[0], key[1], CLASSES[key[2]], len(groups[key]), cells)
-    return out + "\nLeft out: %s.\n" % (", ".join(left_out) or "none")
+    text = "Left out: %s." % (", ".join(left_out) or "none")
+    return out + "\n" + textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
 def main():

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""make iwarp-tables: datagrams beside connections over TCP, chapter 6 of Rashti's thesis; tables and pictures of docs/iwarp.md.
+"""make iwarp-tables: datagrams beside connections over TCP, chapter 6 of Rashti's thesis; tables and
+pictures of docs/iwarp.md and docs/iwarp-tables.md.
 
 Two NICs of one weftd at the built-in switch, MTU 1500: weftd polls on the last CPU, programs share the others.
 Verbs by weft-bench, messages of MPI and kernels by Open MPI (mpi_kern), memory by weft-bench mem. Rows go
@@ -290,7 +291,8 @@ def main():
         if not args.draw_only:
             write(path, measure(args.seconds))
         for make in tables:
-            put(args.dir + "/iwarp.md", make.__name__, make(read(path), folder))
+            page = "iwarp.md" if make is memory_table else "iwarp-tables.md"
+            put("%s/%s" % (args.dir, page), make.__name__, make(read(path), folder))
 
 
 if __name__ == "__main__":
