@@ -398,6 +398,11 @@ ut_bench = $(if $(filter nicfw,$(UT_LIBS_$1)),$(B)/san/lib/libut_bench.a)
 ut_archives = $(if $(call ut_helpers,$1),$(B)/san/lib/libut_$1.a) $(call ut_bench,$1) \
 	$(foreach l,$(UT_LIBS_$1) weftutil,$(if $(SRC_$l),$(B)/san/lib/lib$l.a))
 
+# Stubs of neighbours (tests/bench/stubs/NAME.c): linked, ahead of the archives, into the tests that include NAME.h.
+UT_STUBS := net
+$(foreach n,$(UT_STUBS),$(eval STUBBED_$n := $(shell grep -ls '"tests/bench/stubs/$n\.h"' tests/nic_fw/*/*_ut.c)))
+ut_stubs = $(foreach n,$(UT_STUBS),$(if $(filter $1,$(STUBBED_$n)),$(B)/obj/san/tests/bench/stubs/$n.o))
+
 # Poison in pools (tests/bench/pool.h).
 WRAP_POOL := -Wl,--wrap=fw_pool_get -Wl,--wrap=fw_pool_put
 UT_FLAGS_pair := $(WRAP_POOL)
@@ -406,7 +411,7 @@ ut_flags = $(UT_FLAGS_$1) $(if $(filter dpdk_app,$1),$(WEFTD_LIBS)) $(if $(filte
 
 $(foreach f,bench $(UT_FOLDERS),$(if $(call ut_helpers,$f),\
 	$(eval $(call archive,san,ut_$f,$(call ut_helpers,$f)))))
-$(foreach s,$(UT_SRCS),$(eval $(call link,san,$(s:tests/%.c=$(B)/san/ut/%),$(s:%.c=$(B)/obj/san/%.o),\
+$(foreach s,$(UT_SRCS),$(eval $(call link,san,$(s:tests/%.c=$(B)/san/ut/%),$(s:%.c=$(B)/obj/san/%.o) $(call ut_stubs,$s),\
 	$(call ut_archives,$(call ut_folder,$s)),$(call ut_flags,$(call ut_folder,$s)) -lcunit -ljansson -lm)))
 $(foreach p,$(INT_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/int/$p.o,\
 	$(foreach l,goal weft weftutil,$(B)/san/lib/lib$l.a),$(if $(filter xdp_%,$p),-lbpf) \
@@ -434,7 +439,7 @@ COV_FAR := $(foreach s,$(filter-out $(COV_NEAR),$(UT_SRCS)),$(if $(filter nicfw,
 cov_bins = $(1:tests/%.c=$(B)/cov/ut/%)
 $(eval $(call compile,cov,tests,$(SKELS)))
 $(foreach s,$(COV_NEAR) $(COV_FAR),$(eval $(call link,cov,$(call cov_bins,$s),\
-	$(s:%.c=$(B)/obj/$(if $(filter $s,$(COV_NEAR)),cov,san)/%.o),\
+	$(s:%.c=$(B)/obj/$(if $(filter $s,$(COV_NEAR)),cov,san)/%.o) $(call ut_stubs,$s),\
 	$(patsubst $(B)/san/lib/libnicfw.a,$(B)/cov/lib/libnicfw.a,$(call ut_archives,$(call ut_folder,$s))),\
 	$(call ut_flags,$(call ut_folder,$s)) -lcunit -ljansson -lm)))
 
@@ -524,7 +529,7 @@ _soak: $(B)/san/bin/weft-sim
 MUTANT_ENV = $(foreach f,nic_fw dpdk_app,MUTANT_CC_$f='$(CC_release) $(COMMON) $(CFLAGS_$f) $(FLAGS_release) $(CFLAGS)') \
 	MUTANT_LINK='$(CC_release) -pthread $(LDFLAGS) $(B)/obj/release/sim_harness/sim_main.o OBJECT \
 	$(B)/lib/libsim.a $(B)/lib/libgoal.a $(B)/lib/libweft.a $(B)/lib/libnicfw.a -lm' MUTANT_SIM=$(B)/bin/weft-sim \
-	MUTANT_TEST='$(CC_san) $(LD_san) -pthread $(LDFLAGS) $(B)/obj/san/tests/TEST.o OBJECT -Wl,--start-group \
+	MUTANT_STUBS_neigh_ut=$(call ut_stubs,tests/nic_fw/net/neigh_ut.c) MUTANT_TEST='$(CC_san) $(LD_san) -pthread $(LDFLAGS) $(B)/obj/san/tests/TEST.o OBJECT -Wl,--start-group \
 	$(B)/san/lib/libut_FOLDER.a $(foreach l,ut_bench sim goal weft nicfw,$(B)/san/lib/lib$l.a) -Wl,--end-group -lcunit -ljansson -lm' \
 	MUTANT_FLAGS_pair='$(UT_FLAGS_pair)' MUTANT_TEST_dpdk_app='$(CC_san) $(LD_san) -pthread $(LDFLAGS) $(B)/obj/san/tests/TEST.o OBJECT \
 	$(call ut_archives,dpdk_app) $(WEFTD_LIBS) -lcunit -ljansson -lm'

@@ -222,6 +222,20 @@ static void seal_l4(uint8_t *b, uint32_t at, uint32_t n, const struct wire_ip *i
 	}
 }
 
+static void put_ip_sum(struct wire_ip *ip, uint32_t head)
+{
+	ip->checksum = be16_put(0);
+	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, head)));
+}
+
+void frame_seal_ip(struct frame *f)
+{
+	struct wire_ip *ip = (void *)(f->b + FRAME_IP_AT);
+
+	ip->total_bytes = be16_put((uint16_t)(f->n - FRAME_IP_AT));
+	put_ip_sum(ip, (ip->version_ihl & 0x0fu) * 4u);
+}
+
 static void seal_ip(uint8_t *b, uint32_t n, uint32_t keep)
 {
 	struct wire_ip *ip = (void *)(b + FRAME_IP_AT);
@@ -237,8 +251,7 @@ static void seal_ip(uint8_t *b, uint32_t n, uint32_t keep)
 			udp->bytes = be16_put((uint16_t)(n - at));
 	}
 	if (!(keep & FRAME_KEEP_SUM)) {
-		ip->checksum = be16_put(0);
-		ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, head)));
+		put_ip_sum(ip, head);
 		seal_l4(b, at, n, ip);
 	}
 	if (!(keep & FRAME_KEEP_CRC) && is_udp)

@@ -71,6 +71,8 @@ struct wire_ddp_tagged *frame_tagged(struct frame *f, uint8_t opcode, bool last,
 
 /* Appends room for the CRC32C of a datagram or of EDP, and seals. */
 void frame_end(struct frame *f);
+/* Puts length and checksum into the IPv4 header alone. */
+void frame_seal_ip(struct frame *f);
 /* Makes lengths, checksums and CRC32C right; keep: FRAME_KEEP_*. */
 void frame_seal(uint8_t *b, uint32_t n, uint32_t keep);
 

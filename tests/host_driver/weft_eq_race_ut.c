@@ -5,7 +5,7 @@
  * sleeps: pair E3, and D2 for unmasking. A lost wake-up is a sleep that does not end within
  * SLEEP_MS.
  */
-#include "tests/nic_fw/fw_fix.c"
+#include "tests/bench/host.h"
 
 #include <poll.h>
 #include <pthread.h>

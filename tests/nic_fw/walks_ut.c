@@ -6,7 +6,7 @@
  */
 #include <arpa/inet.h>
 
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 enum {
 	WAITING = 3000,
@@ -36,7 +36,7 @@ static int resize(const struct fw_cq *cq, uint32_t entries)
 	struct hw_cmd cmd = {.op = HW_CMD_RESIZE_CQ, .u.cq = {.cq = cq->index, .entries = entries}};
 	struct hw_cmd_resp resp;
 
-	return fw_ut_cmd(&ut, 0, &cmd, &resp);
+	return host_cmd(ut.nic, 0, &cmd, &resp);
 }
 
 static struct fw_cq *waiting_cq(void)
@@ -45,7 +45,7 @@ static struct fw_cq *waiting_cq(void)
 	uint32_t i;
 
 	fw_ut_begin(&ut);
-	cq = fw_ut_cq(&ut, 0, OLD_ENTRIES, HW_EQ_NONE);
+	cq = host_cq(ut.nic, 0, OLD_ENTRIES, HW_EQ_NONE);
 	for (i = 0; i < WAITING; i++)
 		CU_ASSERT_TRUE(post(cq, i));
 	return cq;
@@ -59,7 +59,7 @@ static void large_cq_is_resized_in_turns(void)
 	struct hw_cqe cqe;
 
 	CU_ASSERT_EQUAL(resize(cq, NEW_ENTRIES), -1);
-	while (!ut.num_done && turns++ < NEW_ENTRIES) {
+	while (!ut.port.num_done && turns++ < NEW_ENTRIES) {
 		/* The process reads the old ring until it is answered, and so it is written. */
 		CU_ASSERT_PTR_EQUAL(cq->ring, old);
 		if (next < OLD_ENTRIES)
@@ -67,19 +67,19 @@ static void large_cq_is_resized_in_turns(void)
 		fw_ut_poll(&ut, 1000);
 	}
 	CU_ASSERT(turns >= (NEW_ENTRIES + WAITING) / ENTRIES_PER_TURN - 16);
-	CU_ASSERT_EQUAL(ut.done.status, 0);
-	CU_ASSERT_EQUAL(ut.done.u.create_cq.entries, NEW_ENTRIES);
-	CU_ASSERT_EQUAL(ut.done.u.create_cq.prod, next);
+	CU_ASSERT_EQUAL(ut.port.done.status, 0);
+	CU_ASSERT_EQUAL(ut.port.done.u.create_cq.entries, NEW_ENTRIES);
+	CU_ASSERT_EQUAL(ut.port.done.u.create_cq.prod, next);
 	CU_ASSERT_PTR_NOT_EQUAL(cq->ring, old);
 	for (i = 0; i < next; i++) {
-		CU_ASSERT_TRUE_FATAL(fw_ut_cqe(cq, i, &cqe));
+		CU_ASSERT_TRUE_FATAL(host_cqe(cq, i, &cqe));
 		CU_ASSERT_EQUAL(cqe.wr_id, i);
 	}
-	CU_ASSERT_FALSE(fw_ut_cqe(cq, next, &cqe));
+	CU_ASSERT_FALSE(host_cqe(cq, next, &cqe));
 	/* There is room for as many as it was asked for. */
 	for (; next < NEW_ENTRIES; next++)
 		CU_ASSERT_TRUE(post(cq, next));
-	CU_ASSERT_TRUE(fw_ut_cqe(cq, next - 1, &cqe));
+	CU_ASSERT_TRUE(host_cqe(cq, next - 1, &cqe));
 	fw_ut_end(&ut);
 }
 
@@ -91,12 +91,12 @@ static void a_second_resize_takes_the_place(void)
 	CU_ASSERT_EQUAL(resize(cq, NEW_ENTRIES), -1);
 	fw_ut_poll(&ut, 1000);
 	CU_ASSERT_EQUAL(resize(cq, 2 * NEW_ENTRIES), -1);
-	for (turns = 0; ut.num_done < 1 && turns < NEW_ENTRIES; turns++)
+	for (turns = 0; ut.port.num_done < 1 && turns < NEW_ENTRIES; turns++)
 		fw_ut_poll(&ut, 1000);
-	CU_ASSERT_EQUAL(ut.done.status, FW_EBUSY);
-	for (turns = 0; ut.num_done < 2 && turns < 4 * NEW_ENTRIES; turns++)
+	CU_ASSERT_EQUAL(ut.port.done.status, FW_EBUSY);
+	for (turns = 0; ut.port.num_done < 2 && turns < 4 * NEW_ENTRIES; turns++)
 		fw_ut_poll(&ut, 1000);
-	CU_ASSERT_EQUAL(ut.done.status, 0);
+	CU_ASSERT_EQUAL(ut.port.done.status, 0);
 	CU_ASSERT_EQUAL(cq->mask + 1, 2 * NEW_ENTRIES);
 	fw_ut_end(&ut);
 }
@@ -111,13 +111,13 @@ static void a_cq_ends_while_it_is_resized(void)
 	CU_ASSERT_EQUAL(resize(cq, NEW_ENTRIES), -1);
 	fw_ut_poll(&ut, 1000);
 	high = bar->high;
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_CQ, cq->index, NULL), 0);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DESTROY_CQ, cq->index, NULL), 0);
 	/* The new ring was the last thing there. */
 	CU_ASSERT(bar->high <= high - NEW_ENTRIES * sizeof(struct hw_cqe));
-	for (turns = 0; !ut.num_done && turns < 10; turns++)
+	for (turns = 0; !ut.port.num_done && turns < 10; turns++)
 		fw_ut_poll(&ut, 1000);
-	CU_ASSERT_EQUAL(ut.done.op, HW_CMD_RESIZE_CQ);
-	CU_ASSERT_EQUAL(ut.done.status, FW_EINVAL);
+	CU_ASSERT_EQUAL(ut.port.done.op, HW_CMD_RESIZE_CQ);
+	CU_ASSERT_EQUAL(ut.port.done.status, FW_EINVAL);
 	fw_ut_end(&ut);
 }
 
@@ -131,9 +131,9 @@ static void a_ring_that_gets_too_small(void)
 	CU_ASSERT_EQUAL(resize(cq, 1024), -1);
 	for (i = 0; i < 100; i++)
 		CU_ASSERT_TRUE(post(cq, WAITING + i));
-	for (turns = 0; !ut.num_done && turns < NEW_ENTRIES; turns++)
+	for (turns = 0; !ut.port.num_done && turns < NEW_ENTRIES; turns++)
 		fw_ut_poll(&ut, 1000);
-	CU_ASSERT_EQUAL(ut.done.status, FW_EBUSY);
+	CU_ASSERT_EQUAL(ut.port.done.status, FW_EBUSY);
 	CU_ASSERT_EQUAL(cq->mask + 1, OLD_ENTRIES);
 	fw_ut_end(&ut);
 }
@@ -149,7 +149,7 @@ static void events_after_a_full_queue(void)
 	fw_ut_begin(&ut);
 	eq = fw_ut_eq(&ut, 0, EQ_ENTRIES);
 	for (i = 0; i < MANY_CQS; i++)
-		cq[i] = fw_ut_cq(&ut, 0, 16, eq);
+		cq[i] = host_cq(ut.nic, 0, 16, eq);
 	for (i = 0; i < EQ_ENTRIES; i++)
 		eq_post(ut.nic, 0, eq, &(struct hw_eqe){.type = HW_EVENT_CQ_ERR});
 	for (i = 0; i < MANY_CQS; i++) {
@@ -205,15 +205,15 @@ static void listener_with_many_requests(void)
 		request_of_a_peer(listener);
 	used = fw_ids_used(&ut.nic->cm.ids);
 	CU_ASSERT_EQUAL(used, REQUESTS + 2);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_CM_DESTROY, listener->index, NULL), -1);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_CM_DESTROY, listener->index, NULL), -1);
 	CU_ASSERT(used - fw_ids_used(&ut.nic->cm.ids) <= FW_SLICE_AT_ONCE / FW_SLICE_CM_UNITS + 1);
-	for (turns = 0; !ut.num_done && turns < 10 * REQUESTS; turns++) {
+	for (turns = 0; !ut.port.num_done && turns < 10 * REQUESTS; turns++) {
 		used = fw_ids_used(&ut.nic->cm.ids);
 		fw_ut_poll(&ut, 1000);
 		CU_ASSERT(used - fw_ids_used(&ut.nic->cm.ids) <= FW_SLICE_UNITS / 4);
 	}
-	CU_ASSERT_EQUAL(ut.num_done, 1);
-	CU_ASSERT_EQUAL(ut.done.status, 0);
+	CU_ASSERT_EQUAL(ut.port.num_done, 1);
+	CU_ASSERT_EQUAL(ut.port.done.status, 0);
 	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->cm.ids), 1);
 	CU_ASSERT_PTR_EQUAL(cm_own(ut.nic, 0, other->index), other);
 	fw_ut_end(&ut);
@@ -243,18 +243,18 @@ static void listener_moves_in_turns(void)
 	for (i = 0; i < REQUESTS; i++)
 		request_of_a_peer(listener);
 	cmd.u.cm = (struct hw_cmd_cm){.ep = listener->index, .eq = to};
-	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, 0, &cmd, &resp), -1);
+	CU_ASSERT_EQUAL(host_cmd(ut.nic, 0, &cmd, &resp), -1);
 	moved = told_to(to);
 	CU_ASSERT(moved <= FW_SLICE_AT_ONCE + 1);
 	/* A request that comes meanwhile is told to the new one. */
 	request_of_a_peer(listener);
-	for (turns = 0; !ut.num_done && turns < REQUESTS; turns++) {
+	for (turns = 0; !ut.port.num_done && turns < REQUESTS; turns++) {
 		was = moved;
 		fw_ut_poll(&ut, 1000);
 		moved = told_to(to);
 		CU_ASSERT(moved - was <= FW_SLICE_UNITS + 1);
 	}
-	CU_ASSERT_EQUAL(ut.done.status, 0);
+	CU_ASSERT_EQUAL(ut.port.done.status, 0);
 	CU_ASSERT_EQUAL(moved, REQUESTS + 2);
 	CU_ASSERT_EQUAL(told_to(from), 0);
 	fw_ut_end(&ut);
@@ -270,7 +270,7 @@ static uint32_t resolve(uint32_t eq, uint32_t last_octets)
 
 	cmd.u.cm = (struct hw_cmd_cm){
 	    .ep = ep->index, .ip = htonl(0x0a4d0000 + last_octets), .arg = 100000};
-	CU_ASSERT_EQUAL_FATAL(fw_ut_cmd(&ut, 0, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL_FATAL(host_cmd(ut.nic, 0, &cmd, &resp), 0);
 	CU_ASSERT_EQUAL(ep->state, CM_RESOLVING);
 	return ep->index;
 }
@@ -346,7 +346,7 @@ static void those_that_wait_may_go(void)
 	answer_arp(20);
 	CU_ASSERT_TRUE(neigh_wait_pending(ut.nic));
 	for (i = 0; i < REQUESTS; i += 3)
-		CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_CM_DESTROY, first + i, NULL), 0);
+		CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_CM_DESTROY, first + i, NULL), 0);
 	fw_ut_poll(&ut, 1000);
 	CU_ASSERT_TRUE(neigh_wait_pending(ut.nic));
 	fw_ut_end(&ut);

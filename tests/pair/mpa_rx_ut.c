@@ -187,7 +187,7 @@ static void garbage(void)
 			struct hw_sge sge = {(uintptr_t)MP_MEM(1) + MP_DST, 2000, stag};
 
 			req.bytes = req.opcode == HW_WQE_FETCH_ADD ? 8 : mp_random(2000);
-			rp_recv_sges(mp.side[1].qp, 100 + i, &sge, 1);
+			host_recv(mp.side[1].qp, 100 + i, &sge, 1);
 			rp_req(&rp, 0, mp.side[0].qp, &req);
 			mp_run();
 		}

@@ -93,21 +93,10 @@ int rp_cmd(struct rp *rp, uint32_t e, struct hw_cmd *cmd, struct hw_cmd_resp *re
 	return resp->status;
 }
 
-static struct fw_cq *make_cq(struct rp *rp, uint32_t e)
-{
-	struct hw_cmd cmd = {.op = HW_CMD_CREATE_CQ,
-			     .u.create_cq = {.entries = 1024, .eq = HW_EQ_NONE}};
-	struct hw_cmd_resp resp;
-
-	CU_ASSERT_EQUAL_FATAL(rp_cmd(rp, e, &cmd, &resp), 0);
-	return &rp->end[e].nic->host.cqs[resp.u.create_cq.cq];
-}
-
 static void init_end(struct rp *rp, uint32_t e)
 {
 	struct rp_end *end = &rp->end[e];
 	struct fw_client_params params = {.bar_bytes = RP_BAR_BYTES, .pid = 1, .name = "ut"};
-	struct hw_cmd pd = {.op = HW_CMD_ALLOC_PD};
 	struct hw_cmd ah = {.op = HW_CMD_CREATE_AH};
 	struct hw_resp_attach attach;
 	struct hw_cmd_resp resp;
@@ -117,13 +106,12 @@ static void init_end(struct rp *rp, uint32_t e)
 	end->bar = bench_map(RP_BAR_BYTES);
 	params.bar = end->bar;
 	CU_ASSERT_EQUAL_FATAL(fw_client_attach(end->nic, &params, &end->client, &attach), 0);
-	CU_ASSERT_EQUAL_FATAL(rp_cmd(rp, e, &pd, &resp), 0);
-	end->pd = resp.u.handle;
+	end->pd = host_pd(end->nic, end->client);
 	ah.u.create_ah.pd = end->pd;
 	CU_ASSERT_EQUAL_FATAL(rp_cmd(rp, e, &ah, &resp), 0);
 	end->ah = resp.u.handle;
-	end->scq = make_cq(rp, e);
-	end->rcq = make_cq(rp, e);
+	end->scq = host_cq(end->nic, end->client, 1024, HW_EQ_NONE);
+	end->rcq = host_cq(end->nic, end->client, 1024, HW_EQ_NONE);
 	end->scq_cons = end->rcq_cons = 0;
 	if (!end->mem)
 		end->mem = calloc(1, RP_MEM_BYTES);

@@ -13,6 +13,7 @@
 
 #include "nic_fw/fw_nic.h"
 #include "tests/bench/frame.h"
+#include "tests/bench/host.h"
 #include "tests/bench/wire.h"
 #include "tests/ut.h"
 
@@ -20,7 +21,7 @@ enum {
 	RP_MEM_BYTES = 1 << 20,
 	RP_BAR_BYTES = 8 << 20,
 	RP_QPS = 6,
-	RP_QKEY = 0x1111,
+	RP_QKEY = HOST_QKEY,
 	RP_WINDOW = 32,             /* congestion windows after rp_open() */
 	RP_CREDITS = RD_CREDIT_MAX, /* and credits, so many more than were used */
 	RP_PSN_LAG = 0x10,          /* the first PSNs are so far below 2^32 */
@@ -149,7 +150,6 @@ void rp_send(struct rp *rp, uint32_t e, struct fw_qp *qp, const struct fw_qp *ds
 	     uint32_t offset, uint32_t bytes);
 void rp_recv(struct rp *rp, uint32_t e, struct fw_qp *qp, uint64_t wr_id, uint32_t offset,
 	     uint32_t bytes);
-void rp_recv_sges(struct fw_qp *qp, uint64_t wr_id, const struct hw_sge *sge, uint32_t num_sge);
 
 /* The next completion of the send or receive CQ; false: none. */
 bool rp_scqe(struct rp *rp, uint32_t e, struct hw_cqe *cqe);

@@ -7,29 +7,15 @@
 
 uint32_t rp_reg(struct rp *rp, uint32_t e, void *mem, uint64_t bytes, uint32_t access, bool mapped)
 {
-	struct hw_cmd cmd = {.op = HW_CMD_REG_MR};
-	struct fw_cmd_aux aux = {.mapping = mem, .map_bytes = bytes};
-	struct hw_cmd_resp resp;
+	const struct rp_end *end = &rp->end[e];
 
-	cmd.u.reg_mr.addr = (uintptr_t)mem;
-	cmd.u.reg_mr.iova = (uintptr_t)mem;
-	cmd.u.reg_mr.bytes = bytes;
-	cmd.u.reg_mr.pd = rp->end[e].pd;
-	cmd.u.reg_mr.access = access;
-	cmd.u.reg_mr.flags = mapped ? HW_REG_F_MAPPED : 0;
-	CU_ASSERT_EQUAL_FATAL(
-	    fw_cmd(rp->end[e].nic, rp->end[e].client, &cmd, mapped ? &aux : NULL, &resp),
-	    FW_CMD_DONE);
-	CU_ASSERT_EQUAL_FATAL(resp.status, 0);
-	return resp.u.mr.stag;
+	return host_reg(end->nic, end->client, end->pd, mem, bytes, access, mapped);
 }
 
 static int on_handle(struct rp *rp, uint32_t e, enum hw_cmd_op op, uint32_t handle)
 {
-	struct hw_cmd cmd = {.op = op, .u.obj.handle = handle};
-	struct hw_cmd_resp resp;
-
-	return rp_cmd(rp, e, &cmd, &resp);
+	fw_now(rp->end[e].nic, rp->wire.now_ns);
+	return host_obj(rp->end[e].nic, rp->end[e].client, op, handle, NULL);
 }
 
 int rp_dereg(struct rp *rp, uint32_t e, uint32_t stag)
@@ -71,27 +57,14 @@ struct fw_qp *rp_qp(struct rp *rp, uint32_t e, enum hw_qp_type type, uint32_t ma
 int rp_modify(struct rp *rp, uint32_t e, const struct fw_qp *qp, enum hw_qp_state state,
 	      uint32_t mask, const struct hw_qp_attr *attr)
 {
-	struct hw_cmd cmd = {.op = HW_CMD_MODIFY_QP};
-	struct hw_cmd_resp resp;
-
-	if (attr)
-		cmd.u.modify_qp.attr = *attr;
-	cmd.u.modify_qp.qpn = qp->qpn;
-	cmd.u.modify_qp.mask = mask | HW_QP_STATE;
-	cmd.u.modify_qp.attr.state = state;
-	return rp_cmd(rp, e, &cmd, &resp);
+	fw_now(rp->end[e].nic, rp->wire.now_ns);
+	return host_modify(rp->end[e].nic, qp, state, mask, attr);
 }
 
 void rp_rts(struct rp *rp, uint32_t e, const struct fw_qp *qp)
 {
-	struct hw_qp_attr attr = {.port = 1, .qkey = RP_QKEY, .access = RP_ALL_ACCESS};
-
-	CU_ASSERT_EQUAL_FATAL(
-	    rp_modify(rp, e, qp, HW_QPS_INIT,
-		      HW_QP_PKEY_INDEX | HW_QP_PORT | HW_QP_QKEY | HW_QP_ACCESS_FLAGS, &attr),
-	    0);
-	CU_ASSERT_EQUAL_FATAL(rp_modify(rp, e, qp, HW_QPS_RTR, 0, NULL), 0);
-	CU_ASSERT_EQUAL_FATAL(rp_modify(rp, e, qp, HW_QPS_RTS, HW_QP_SQ_PSN, &attr), 0);
+	fw_now(rp->end[e].nic, rp->wire.now_ns);
+	host_rts(rp->end[e].nic, qp, RP_ALL_ACCESS);
 }
 
 static void connect(struct rp *rp, uint32_t e, const struct fw_qp *qp, const struct fw_qp *dst,
@@ -224,17 +197,6 @@ void rp_send(struct rp *rp, uint32_t e, struct fw_qp *qp, const struct fw_qp *ds
 	rp_req(rp, e, qp, &req);
 }
 
-void rp_recv_sges(struct fw_qp *qp, uint64_t wr_id, const struct hw_sge *sge, uint32_t num_sge)
-{
-	uint8_t *entry =
-	    qp->rq_ring + (size_t)(qp->record->rq_prod & qp->rq_mask) * qp->rq_stride_bytes;
-	struct hw_rq_wqe wqe = {.wr_id = wr_id, .num_sge = num_sge};
-
-	memcpy(entry, &wqe, sizeof(wqe));
-	memcpy(entry + sizeof(wqe), sge, num_sge * sizeof(*sge));
-	__atomic_store_n(&qp->record->rq_prod, qp->record->rq_prod + 1, __ATOMIC_RELEASE);
-}
-
 void rp_recv(struct rp *rp, uint32_t e, struct fw_qp *qp, uint64_t wr_id, uint32_t offset,
 	     uint32_t bytes)
 {
@@ -244,28 +206,19 @@ void rp_recv(struct rp *rp, uint32_t e, struct fw_qp *qp, uint64_t wr_id, uint32
 	    .lkey = rp->end[e].stag,
 	};
 
-	rp_recv_sges(qp, wr_id, &sge, 1);
+	host_recv(qp, wr_id, &sge, 1);
 }
 
 /* ---- completions ------------------------------------------------------------------------- */
 
-static bool next_cqe(struct fw_cq *cq, uint32_t *cons, struct hw_cqe *cqe)
-{
-	*cqe = cq->ring[*cons & cq->mask];
-	if (cqe->phase != !(*cons & (cq->mask + 1)))
-		return false;
-	__atomic_store_n(&cq->record->cons, ++*cons, __ATOMIC_RELEASE);
-	return true;
-}
-
 bool rp_scqe(struct rp *rp, uint32_t e, struct hw_cqe *cqe)
 {
-	return next_cqe(rp->end[e].scq, &rp->end[e].scq_cons, cqe);
+	return host_next_cqe(rp->end[e].scq, &rp->end[e].scq_cons, cqe);
 }
 
 bool rp_rcqe(struct rp *rp, uint32_t e, struct hw_cqe *cqe)
 {
-	return next_cqe(rp->end[e].rcq, &rp->end[e].rcq_cons, cqe);
+	return host_next_cqe(rp->end[e].rcq, &rp->end[e].rcq_cons, cqe);
 }
 
 void rp_expect_send(struct rp *rp, uint32_t e, uint64_t wr_id, enum hw_status status)

@@ -189,8 +189,8 @@ static void exact(void)
 	sge[0] = (struct hw_sge){(uintptr_t)B->mem, 40, B->stag};
 	sge[1] = (struct hw_sge){0, 0, 0x1234};
 	sge[2] = (struct hw_sge){(uintptr_t)B->mem + 40, 60, B->stag};
-	rp_recv_sges(B->qp[0], 1, sge, 3);
-	rp_recv_sges(B->qp[0], 2, sge, 0);
+	host_recv(B->qp[0], 1, sge, 3);
+	host_recv(B->qp[0], 2, sge, 0);
 	rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 100);
 	rp_send(&rp, 0, A->qp[0], B->qp[0], 2, 0, 0);
 	rp_quiet(&rp);
@@ -209,9 +209,9 @@ static void bad_receives(void)
 
 	rp_begin(&rp);
 	sge = (struct hw_sge){(uintptr_t)B->mem, 100, B->stag ^ 2};
-	rp_recv_sges(B->qp[0], 1, &sge, 1);
+	host_recv(B->qp[0], 1, &sge, 1);
 	sge = (struct hw_sge){(uintptr_t)B->mem + RP_MEM_BYTES - 50, 100, B->stag};
-	rp_recv_sges(B->qp[0], 2, &sge, 1);
+	host_recv(B->qp[0], 2, &sge, 1);
 	rp_recv(&rp, 1, B->qp[0], 3, 0, 100);
 	rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 100);
 	rp_send(&rp, 0, A->qp[0], B->qp[0], 2, 0, 100);

@@ -5,7 +5,7 @@
  */
 #include <arpa/inet.h>
 
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 enum {
 	UID_A = 1001,
@@ -50,7 +50,7 @@ static uint32_t all_pds(uint32_t client, struct hw_resp_quota *quota)
 	uint32_t n = 0;
 	int status;
 
-	while ((status = fw_ut_cmd(&ut, client, &cmd, &resp)) == 0)
+	while ((status = host_cmd(ut.nic, client, &cmd, &resp)) == 0)
 		n++;
 	CU_ASSERT_EQUAL(status, FW_EDQUOT);
 	*quota = resp.u.quota;
@@ -176,10 +176,10 @@ static uint32_t all_ah_waits(uint32_t client)
 	uint32_t n = 0;
 	int status;
 
-	cmd.u.create_ah.pd = fw_ut_pd(&ut, client);
+	cmd.u.create_ah.pd = host_pd(ut.nic, client);
 	do {
 		cmd.u.create_ah.av.dst_ip = htonl(0x0a4d0064 + n % 100);
-		status = fw_ut_cmd(&ut, client, &cmd, &resp);
+		status = host_cmd(ut.nic, client, &cmd, &resp);
 	} while (status == -1 && ++n < 2 * FW_AH_WAITERS);
 	CU_ASSERT_EQUAL(status, FW_EAGAIN);
 	return n;
@@ -214,8 +214,8 @@ static void messages_under_way(void)
 
 	fw_ut_begin(&ut);
 	user = ut.nic->host.clients[0].user;
-	qp = fw_ut_qp(&ut, 0, HW_QPT_RD, fw_ut_pd(&ut, 0), fw_ut_cq(&ut, 0, 8, HW_EQ_NONE),
-		      HW_SRQ_NONE);
+	qp = host_qp(ut.nic, 0, HW_QPT_RD, host_pd(ut.nic, 0), host_cq(ut.nic, 0, 8, HW_EQ_NONE),
+		     HW_SRQ_NONE);
 	CU_ASSERT_EQUAL(recv_begin(ut.nic, qp, &pkt, false, &msg), RDMAP_REFUSE);
 	user->recv_msgs = FW_MAX_RECV_MSGS - FW_MAX_RECV_MSGS / SHARE_POOL_PARTS;
 	CU_ASSERT_EQUAL(recv_begin(ut.nic, qp, &pkt, false, &msg), RDMAP_DROP);
@@ -332,7 +332,7 @@ static void memory_of_queues(void)
 	/* EQ 0 is there from the first. */
 	CU_ASSERT_TRUE(taken_bytes > 0);
 	/* 256 KiB each */
-	while ((status = fw_ut_cmd(&ut, client, &cmd, &resp)) == 0)
+	while ((status = host_cmd(ut.nic, client, &cmd, &resp)) == 0)
 		n++;
 	CU_ASSERT_TRUE(n > 0 && n < PROCESS_MAX);
 	CU_ASSERT_EQUAL(status, FW_EDQUOT);
@@ -343,10 +343,10 @@ static void memory_of_queues(void)
 	before = taken_bytes;
 	while (!fw_list_empty(&owner->cqs))
 		CU_ASSERT_EQUAL_FATAL(
-		    fw_ut_obj(&ut, client, HW_CMD_DESTROY_CQ,
-			      FW_CONTAINER(owner->cqs.next, struct fw_cq, node)->index, NULL),
+		    host_obj(ut.nic, client, HW_CMD_DESTROY_CQ,
+			     FW_CONTAINER(owner->cqs.next, struct fw_cq, node)->index, NULL),
 		    0);
-	while (!fw_ut_cmd(&ut, client, &cmd, &resp))
+	while (!host_cmd(ut.nic, client, &cmd, &resp))
 		again++;
 	CU_ASSERT_EQUAL(again, n);
 	CU_ASSERT_EQUAL(taken_bytes, before);

@@ -8,7 +8,7 @@
  */
 #include <sys/mman.h>
 
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 enum {
 	DEPTH = 8192, /* HW_MAX_WR: requests of each queue */
@@ -26,8 +26,8 @@ static struct fw_cq *cq;
 static void begin(void)
 {
 	fw_ut_begin(&ut);
-	pd = fw_ut_pd(&ut, 0);
-	cq = fw_ut_cq(&ut, 0, 4 * DEPTH, HW_EQ_NONE);
+	pd = host_pd(ut.nic, 0);
+	cq = host_cq(ut.nic, 0, 4 * DEPTH, HW_EQ_NONE);
 }
 
 static struct fw_qp *deep_qp(void)
@@ -43,7 +43,7 @@ static struct fw_qp *deep_qp(void)
 	create->sq_slots = DEPTH;
 	create->max_send_wr = create->max_recv_wr = DEPTH;
 	create->max_send_sge = create->max_recv_sge = 1;
-	CU_ASSERT_EQUAL_FATAL(fw_ut_cmd(&ut, 0, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL_FATAL(host_cmd(ut.nic, 0, &cmd, &resp), 0);
 	return qp_find(ut.nic, resp.u.create_qp.qpn);
 }
 
@@ -75,7 +75,7 @@ static void check_most(uint32_t *at, uint64_t *next, uint32_t most)
 
 	CU_ASSERT(cq->prod - *at <= most);
 	for (; *at != cq->prod; ++*at, ++*next) {
-		CU_ASSERT_TRUE_FATAL(fw_ut_cqe(cq, *at, &cqe));
+		CU_ASSERT_TRUE_FATAL(host_cqe(cq, *at, &cqe));
 		CU_ASSERT_EQUAL(cqe.status, HW_STATUS_WR_FLUSH_ERR);
 		CU_ASSERT_EQUAL(cqe.wr_id, *next);
 	}
@@ -111,9 +111,9 @@ static void flush_of_full_queues(void)
 
 	begin();
 	qp = deep_qp();
-	fw_ut_rts(&ut, qp);
+	host_rts(ut.nic, qp, 0);
 	fill(qp, next);
-	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_ERR, 0, NULL), 0);
+	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_ERR, 0, NULL), 0);
 	CU_ASSERT_EQUAL(qp->state, HW_QPS_ERR);
 	CU_ASSERT_TRUE(qp->flushing);
 	run_slices(&at, &next);
@@ -133,8 +133,8 @@ static void doorbell_of_a_dead_queue(void)
 
 	begin();
 	qp = deep_qp();
-	fw_ut_rts(&ut, qp);
-	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_ERR, 0, NULL), 0);
+	host_rts(ut.nic, qp, 0);
+	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_ERR, 0, NULL), 0);
 	CU_ASSERT_FALSE(qp->flushing);
 	fill(qp, next);
 	ring = (uint32_t *)(void *)(ut.client[0].bar + HW_BAR_DB_RING);
@@ -156,20 +156,20 @@ static void send_queue_error_flushes_requests_alone(void)
 
 	begin();
 	qp = deep_qp();
-	fw_ut_rts(&ut, qp);
+	host_rts(ut.nic, qp, 0);
 	fill(qp, next);
 	qp_sq_error(ut.nic, qp);
 	CU_ASSERT_EQUAL(qp->state, HW_QPS_SQE);
 	CU_ASSERT_TRUE(qp->flushing);
 	/* Back to work only when all is told. */
-	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_RTS, HW_QP_CUR_STATE,
-				     &(struct hw_qp_attr){.cur_state = HW_QPS_SQE}),
+	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_RTS, HW_QP_CUR_STATE,
+				    &(struct hw_qp_attr){.cur_state = HW_QPS_SQE}),
 			-1);
-	CU_ASSERT_EQUAL(ut.num_done, 0);
+	CU_ASSERT_EQUAL(ut.port.num_done, 0);
 	run_slices(&at, &next);
 	CU_ASSERT_EQUAL(next, 1 + DEPTH);
-	CU_ASSERT_EQUAL(ut.num_done, 1);
-	CU_ASSERT_EQUAL(ut.done.status, 0);
+	CU_ASSERT_EQUAL(ut.port.num_done, 1);
+	CU_ASSERT_EQUAL(ut.port.done.status, 0);
 	CU_ASSERT_EQUAL(qp->state, HW_QPS_RTS);
 	fw_ut_end(&ut);
 }
@@ -185,26 +185,26 @@ static void reset_and_destroy_in_a_flush(void)
 	begin();
 	qp = deep_qp();
 	qpn = qp->qpn;
-	fw_ut_rts(&ut, qp);
+	host_rts(ut.nic, qp, 0);
 	fill(qp, next);
-	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_ERR, 0, NULL), 0);
+	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_ERR, 0, NULL), 0);
 	check_most(&at, &next, MOST_PER_COMMAND);
 	fw_ut_poll(&ut, 1000);
 	check_some(&at, &next);
 	CU_ASSERT_TRUE(qp->flushing);
-	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_RESET, 0, NULL), 0);
+	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_RESET, 0, NULL), 0);
 	told = cq->prod;
 	CU_ASSERT_FALSE(slice_pending(ut.nic));
 	CU_ASSERT_EQUAL(qp->record->sq_cons, qp->record->sq_prod);
-	fw_ut_rts(&ut, qp);
+	host_rts(ut.nic, qp, 0);
 	fw_ut_poll(&ut, 1000);
 	CU_ASSERT_EQUAL(cq->prod, told);
 	fill(qp, 9000);
-	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_ERR, 0, NULL), 0);
+	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_ERR, 0, NULL), 0);
 	next = 9000;
 	at = told;
 	check_most(&at, &next, MOST_PER_COMMAND);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_QP, qpn, NULL), 0);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DESTROY_QP, qpn, NULL), 0);
 	CU_ASSERT_PTR_NULL(qp_find(ut.nic, qpn));
 	told = cq->prod;
 	fw_ut_poll(&ut, 1000);
@@ -222,7 +222,7 @@ static void destroy_with_requests_under_way(void)
 	begin();
 	qp = deep_qp();
 	qpn = qp->qpn;
-	fw_ut_rts(&ut, qp);
+	host_rts(ut.nic, qp, 0);
 	for (i = 0; i < DEPTH; i++) {
 		struct fw_wqe *wqe = wqe_alloc(ut.nic, qp, FW_WQE_REQUEST);
 
@@ -232,17 +232,17 @@ static void destroy_with_requests_under_way(void)
 		qp->outstanding++;
 	}
 	qp->sq_next = qp->sq_prod = qp->record->sq_prod = DEPTH;
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_QP, qpn, NULL), -1);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DESTROY_QP, qpn, NULL), -1);
 	used = ut.nic->host.wqes.used;
 	CU_ASSERT(DEPTH - used <= MOST_PER_COMMAND);
-	while (!ut.num_done && turns++ < DEPTH) {
+	while (!ut.port.num_done && turns++ < DEPTH) {
 		fw_ut_poll(&ut, 1000);
 		CU_ASSERT(used - ut.nic->host.wqes.used <= MOST_PER_TURN);
 		used = ut.nic->host.wqes.used;
 	}
-	CU_ASSERT_EQUAL(ut.num_done, 1);
-	CU_ASSERT_EQUAL(ut.done.op, HW_CMD_DESTROY_QP);
-	CU_ASSERT_EQUAL(ut.done.status, 0);
+	CU_ASSERT_EQUAL(ut.port.num_done, 1);
+	CU_ASSERT_EQUAL(ut.port.done.op, HW_CMD_DESTROY_QP);
+	CU_ASSERT_EQUAL(ut.port.done.status, 0);
 	CU_ASSERT_EQUAL(used, 0);
 	CU_ASSERT_PTR_NULL(qp_find(ut.nic, qpn));
 	CU_ASSERT_EQUAL(cq->prod, 0);
@@ -270,13 +270,13 @@ static void death_of_a_rich_process(void)
 
 	begin();
 	client = new_client();
-	its_pd = fw_ut_pd(&ut, client);
-	its_cq = fw_ut_cq(&ut, client, 16, HW_EQ_NONE);
+	its_pd = host_pd(ut.nic, client);
+	its_cq = host_cq(ut.nic, client, 16, HW_EQ_NONE);
 	for (i = 0; i < MANY_MRS; i++)
-		stag = fw_ut_reg(&ut, client, its_pd, memory, sizeof(memory), HW_ACCESS_LOCAL_WRITE,
-				 true);
+		stag = host_reg(ut.nic, client, its_pd, memory, sizeof(memory),
+				HW_ACCESS_LOCAL_WRITE, true);
 	for (i = 0; i < MANY_QPS; i++)
-		qpn = fw_ut_qp(&ut, client, HW_QPT_UD, its_pd, its_cq, HW_SRQ_NONE)->qpn;
+		qpn = host_qp(ut.nic, client, HW_QPT_UD, its_pd, its_cq, HW_SRQ_NONE)->qpn;
 	CU_ASSERT_EQUAL(mem_check(ut.nic, its_pd, 0, stag, (uintptr_t)memory, 1, 0, &mem),
 			HW_VENDOR_ERR_NONE);
 	CU_ASSERT_PTR_NOT_NULL(qp_find_live(ut.nic, qpn));
@@ -287,19 +287,20 @@ static void death_of_a_rich_process(void)
 	CU_ASSERT_PTR_NULL(qp_find_live(ut.nic, qpn));
 	CU_ASSERT_TRUE(cq_post(ut.nic, its_cq, &(struct hw_cqe){.qpn = qpn}));
 	CU_ASSERT_EQUAL(its_cq->prod, 0);
-	while (!ut.num_detached) {
-		unmaps = ut.num_unmaps;
+	while (!ut.port.num_detached) {
+		unmaps = ut.port.num_unmaps;
 		qps = fw_ids_used(&ut.nic->host.qp_ids);
 		/* Its number is not given to another yet. */
 		CU_ASSERT_TRUE(ut.nic->host.clients[client].used);
 		fw_ut_poll(&ut, 1000);
-		CU_ASSERT(ut.num_unmaps - unmaps <= MOST_PER_TURN);
+		CU_ASSERT(ut.port.num_unmaps - unmaps <= MOST_PER_TURN);
 		CU_ASSERT(qps - fw_ids_used(&ut.nic->host.qp_ids) <=
 			  MOST_PER_TURN / FW_SLICE_QP_UNITS);
-		CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEALLOC_PD, fw_ut_pd(&ut, 0), NULL), 0);
+		CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEALLOC_PD, host_pd(ut.nic, 0), NULL),
+				0);
 	}
-	CU_ASSERT_EQUAL(ut.last_detached, client);
-	CU_ASSERT_EQUAL(ut.num_unmaps, MANY_MRS);
+	CU_ASSERT_EQUAL(ut.port.last_detached, client);
+	CU_ASSERT_EQUAL(ut.port.num_unmaps, MANY_MRS);
 	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->host.mr_ids), 0);
 	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->host.qp_ids), 0);
 	CU_ASSERT_FALSE(ut.nic->host.clients[client].used);
@@ -307,7 +308,7 @@ static void death_of_a_rich_process(void)
 	munmap(ut.client[client].bar, ut.client[client].bar_bytes);
 	ut.client[client].bar = NULL;
 	fw_ut_poll(&ut, 1000);
-	CU_ASSERT_EQUAL(ut.num_detached, 1);
+	CU_ASSERT_EQUAL(ut.port.num_detached, 1);
 	fw_ut_end(&ut);
 }
 
@@ -321,22 +322,22 @@ static void list_of_an_empty_table(void)
 
 	begin();
 	for (i = 0; i < MANY_MRS; i++)
-		stag[i] = fw_ut_reg(&ut, 0, pd, memory, sizeof(memory), 0, false);
+		stag[i] = host_reg(ut.nic, 0, pd, memory, sizeof(memory), 0, false);
 	for (i = 0; i < MANY_MRS; i++)
 		if (stag_index(stag[i]) > stag_index(stag[last]))
 			last = i;
 	for (i = 0; i < MANY_MRS; i++)
 		if (i != last)
-			CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, stag[i], NULL), 0);
+			CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEREG_MR, stag[i], NULL), 0);
 	cmd.u.list.kind = HW_LIST_MRS;
-	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, 0, &cmd, &resp), -1);
-	for (turns = 0; !ut.num_done && turns < MANY_MRS; turns++)
+	CU_ASSERT_EQUAL(host_cmd(ut.nic, 0, &cmd, &resp), -1);
+	for (turns = 0; !ut.port.num_done && turns < MANY_MRS; turns++)
 		fw_ut_poll(&ut, 1000);
-	CU_ASSERT_EQUAL(ut.num_done, 1);
-	CU_ASSERT_EQUAL(ut.done.status, 0);
-	CU_ASSERT_EQUAL(ut.done.u.list.count, 1);
-	CU_ASSERT_EQUAL(ut.done.u.list.item[0].id, stag[last]);
-	CU_ASSERT_EQUAL(ut.done.u.list.next, ut.nic->host.mr_ids.high);
+	CU_ASSERT_EQUAL(ut.port.num_done, 1);
+	CU_ASSERT_EQUAL(ut.port.done.status, 0);
+	CU_ASSERT_EQUAL(ut.port.done.u.list.count, 1);
+	CU_ASSERT_EQUAL(ut.port.done.u.list.item[0].id, stag[last]);
+	CU_ASSERT_EQUAL(ut.port.done.u.list.next, ut.nic->host.mr_ids.high);
 	fw_ut_end(&ut);
 }
 
@@ -346,12 +347,12 @@ static void small_one_is_gone_at_once(void)
 
 	begin();
 	client = new_client();
-	its_pd = fw_ut_pd(&ut, client);
-	(void)fw_ut_qp(&ut, client, HW_QPT_UD, its_pd, fw_ut_cq(&ut, client, 16, HW_EQ_NONE),
-		       HW_SRQ_NONE);
+	its_pd = host_pd(ut.nic, client);
+	(void)host_qp(ut.nic, client, HW_QPT_UD, its_pd, host_cq(ut.nic, client, 16, HW_EQ_NONE),
+		      HW_SRQ_NONE);
 	CU_ASSERT_EQUAL(fw_client_detach(ut.nic, client), FW_DETACH_DONE);
 	CU_ASSERT_FALSE(slice_pending(ut.nic));
-	CU_ASSERT_EQUAL(ut.num_detached, 0);
+	CU_ASSERT_EQUAL(ut.port.num_detached, 0);
 	munmap(ut.client[client].bar, ut.client[client].bar_bytes);
 	ut.client[client].bar = NULL;
 	fw_ut_end(&ut);
@@ -368,15 +369,15 @@ static void all_get_on(void)
 	a = new_client();
 	b = new_client();
 	for (i = 0; i < 1000; i++) {
-		(void)fw_ut_pd(&ut, a);
-		(void)fw_ut_pd(&ut, b);
+		(void)host_pd(ut.nic, a);
+		(void)host_pd(ut.nic, b);
 	}
 	qp = deep_qp();
-	fw_ut_rts(&ut, qp);
+	host_rts(ut.nic, qp, 0);
 	fill(qp, next);
 	CU_ASSERT_EQUAL(fw_client_detach(ut.nic, a), FW_DETACH_PENDING);
 	CU_ASSERT_EQUAL(fw_client_detach(ut.nic, b), FW_DETACH_PENDING);
-	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_ERR, 0, NULL), 0);
+	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_ERR, 0, NULL), 0);
 	check_most(&at, &next, MOST_PER_COMMAND);
 	for (i = 0; i < 160; i++) {
 		fw_ut_poll(&ut, 1000);
@@ -387,7 +388,7 @@ static void all_get_on(void)
 	CU_ASSERT(cq->prod > 100);
 	run_slices(&at, &next);
 	CU_ASSERT_EQUAL(next, 2 * DEPTH);
-	CU_ASSERT_EQUAL(ut.num_detached, 2);
+	CU_ASSERT_EQUAL(ut.port.num_detached, 2);
 	for (i = a; i <= b; i++) {
 		munmap(ut.client[i].bar, ut.client[i].bar_bytes);
 		ut.client[i].bar = NULL;

@@ -5,7 +5,7 @@
  *
  * Runs nic_fw/base/stage.c with a clock that goes on by as much as the test says.
  */
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 static uint64_t now, step;
 
@@ -68,7 +68,7 @@ static void idle_turns_are_kept_apart(void)
 	uint32_t *ring;
 
 	fw_ut_begin(&ut);
-	cq = fw_ut_cq(&ut, 0, 16, HW_EQ_NONE);
+	cq = host_cq(ut.nic, 0, 16, HW_EQ_NONE);
 	step = 7;
 	fw_set_clock(ut.nic, the_clock);
 	CU_ASSERT_EQUAL(stat(ut.nic, "cycles_clock"), 7);

@@ -3,7 +3,7 @@
  * Large blocks of GOAL's memory that are freed: their pages go back some in a turn, and nobody has
  * them before that. Bytes are counted; nothing is timed. See nic_fw/coll/goal_heap.c.
  */
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 enum {
 	LARGE_BYTES = 8 << 20,

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 enum {
 	RANK = 1,
@@ -477,13 +477,13 @@ static void memory_that_changes(void)
 
 	/* Gone before it was copied. */
 	make(&s);
-	ut.host_fault = true;
+	ut.port.host_fault = true;
 	mem = (struct fw_mem){.addr = (uintptr_t)&s};
 	CU_ASSERT_TRUE_FATAL(goal_load_begin(ut.nic, &load, &schedule, &s.h, RANK, RANKS));
 	CU_ASSERT_TRUE(goal_load_step(ut.nic, &load, &mem));
 	CU_ASSERT_EQUAL(load.status, FW_EFAULT);
 	CU_ASSERT_EQUAL(ut.nic->host.clients[0].goal_bytes, 0);
-	ut.host_fault = false;
+	ut.port.host_fault = false;
 	fw_ut_end(&ut);
 }
 

@@ -2,7 +2,7 @@
 /*
  * Shares of the tables of collectives: one process alone, a second that comes later, many.
  */
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 enum {
 	OTHERS = 4,

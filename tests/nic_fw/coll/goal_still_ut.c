@@ -6,7 +6,7 @@
  * matter.
  */
 #include "nic_fw/stream/esp_stream.h"
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 enum {
 	RANKS = 3,

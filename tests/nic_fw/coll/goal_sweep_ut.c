@@ -4,7 +4,7 @@
  * come, and while they change. Messages looked at are counted by how far the walk has come; nothing
  * is timed. See nic_fw/coll/goal_sweep.c.
  */
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 enum {
 	NEXT_INSTANCE = 100,

@@ -2,64 +2,64 @@
 /*
  * Datagram-iWARP: weft's header, CRC32C, dispatch, and parsing of DDP segments.
  *
- * Runs nic_fw/dgram/dgram.c on the shard without upper layers of net_ut.h.
+ * Runs nic_fw/dgram/dgram.c on the shard without upper layers of tests/bench/stubs/net.h.
  */
-#include "tests/nic_fw/net_ut.h"
+#include "tests/bench/stubs/net.h"
 
 static const uint8_t data[2000];
 
-static void put_rd(struct net_frame *f, uint8_t type)
+static void put_rd(struct frame *f, uint8_t type)
 {
 	struct wire_rd rd = {.epoch = be32_put(0x01020304), .psn = be32_put(0xffffffff)};
 
 	net_put_dgram(f, type);
-	net_add(f, &rd, sizeof(rd));
+	frame_add(f, &rd, sizeof(rd));
 }
 
-static void put_ack(struct net_frame *f)
+static void put_ack(struct frame *f)
 {
 	struct wire_rd_ack ack = {.rnr_timer_ns = be32_put(5)};
 
 	put_rd(f, WIRE_DGRAM_RD_ACK);
 	net_dgramh(f)->flags = WIRE_DGRAM_F_ACK;
-	net_add(f, &ack, sizeof(ack));
+	frame_add(f, &ack, sizeof(ack));
 }
 
-static struct wire_rd_hello *hello_of(struct net_frame *f)
+static struct wire_rd_hello *hello_of(struct frame *f)
 {
 	return (void *)(net_dgramh(f) + 1);
 }
 
-static void put_hello(struct net_frame *f)
+static void put_hello(struct frame *f)
 {
 	struct wire_rd_hello hello = {.epoch = be32_put(9), .mtu = be16_put(1500)};
 
 	net_put_dgram(f, WIRE_DGRAM_RD_HELLO);
-	net_add(f, &hello, sizeof(hello));
+	frame_add(f, &hello, sizeof(hello));
 }
 
 static void dispatches_by_type(void)
 {
-	struct net_frame f;
+	struct frame f;
 
 	net_init(0);
 	net_put_send(&f, data, 0, 8, 8);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(ud_rx_msgs), 1);
 	net_put_dgram(&f, WIRE_DGRAM_UC);
-	net_add(&f, data, 100);
-	net_seal(&f);
+	frame_add(&f, data, 100);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(net.uc_calls, 1);
 	CU_ASSERT_EQUAL(CNT(ud_rx_msgs), 1);
 	put_rd(&f, WIRE_DGRAM_RD);
-	net_add(&f, data, 100);
+	frame_add(&f, data, 100);
 	net_iph(&f)->tos = WIRE_IP_CE;
 	net_udph(&f)->src_port = be16_put(WIRE_DGRAM_PORT + 5);
 	net_dgramh(&f)->incarnation = be16_put(0xbeef);
 	net_dgramh(&f)->flags = WIRE_DGRAM_F_ALL & ~WIRE_DGRAM_F_RECORD;
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(net.rd_calls, 1);
 	CU_ASSERT_EQUAL(be32_get(net.rd_hdr.epoch), 0x01020304);
@@ -74,28 +74,28 @@ static void dispatches_by_type(void)
 	CU_ASSERT_EQUAL(net.rd_pkt.data_bytes, 100);
 	CU_ASSERT_TRUE(net.rd_pkt.ce);
 	put_rd(&f, WIRE_DGRAM_RD); /* void: a PSN and nothing else */
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(net.rd_calls, 2);
 	CU_ASSERT_EQUAL(net.rd_pkt.data_bytes, 0);
 	put_ack(&f);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(net.rd_pkt.type, WIRE_DGRAM_RD_ACK);
 	CU_ASSERT_EQUAL(net.rd_pkt.data_bytes, sizeof(struct wire_rd_ack));
 	put_rd(&f, WIRE_DGRAM_RD_PROBE);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(net.rd_pkt.type, WIRE_DGRAM_RD_PROBE);
 	CU_ASSERT_EQUAL(net.rd_calls, 4);
 	put_hello(&f);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(net.hello_calls, 1);
 	CU_ASSERT_EQUAL(be16_get(net.hello.mtu), 1500);
 	net_put_dgram(&f, WIRE_DGRAM_CM);
-	net_add(&f, data, sizeof(struct wire_cm) + 7);
-	net_seal(&f);
+	frame_add(&f, data, sizeof(struct wire_cm) + 7);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(net.cm_calls, 1);
 	CU_ASSERT_EQUAL(net.rd_pkt.data_bytes, sizeof(struct wire_cm) + 7);
@@ -105,7 +105,7 @@ static void dispatches_by_type(void)
 
 static void short_datagrams(void)
 {
-	struct net_frame f;
+	struct frame f;
 	uint32_t n;
 
 	net_init(0);
@@ -113,7 +113,7 @@ static void short_datagrams(void)
 	for (n = 0; n < sizeof(struct wire_dgram); n++) {
 		net_put_udp(&f);
 		f.n += n;
-		net_seal(&f);
+		frame_end(&f);
 		net_rx(&f);
 	}
 	CU_ASSERT_EQUAL(CNT(drop_dgram_short), n);
@@ -132,7 +132,7 @@ static void hello_with_a_key(void)
 	    {7, 8, 12, false}, {7, 12, 8, false},
 	    {0, 8, 8, false},  {7, 6, 6, false},
 	};
-	struct net_frame f;
+	struct frame f;
 	uint32_t i, ok = 0;
 
 	net_init(0);
@@ -140,8 +140,8 @@ static void hello_with_a_key(void)
 		put_hello(&f);
 		hello_of(&f)->key_type = be16_put(keys[i].type);
 		hello_of(&f)->key_bytes = be16_put(keys[i].says);
-		net_add(&f, data, keys[i].is);
-		net_seal(&f);
+		frame_add(&f, data, keys[i].is);
+		frame_end(&f);
 		net_rx(&f);
 		ok += keys[i].ok;
 		CU_ASSERT_EQUAL(net.hello_calls, ok);
@@ -160,7 +160,7 @@ static void lengths_by_type(void)
 	} types[] = {{WIRE_DGRAM_UD, 2, false},       {WIRE_DGRAM_RD, 24, false},
 		     {WIRE_DGRAM_RD_ACK, 80, true},   {WIRE_DGRAM_RD_HELLO, 32, true},
 		     {WIRE_DGRAM_RD_PROBE, 24, true}, {WIRE_DGRAM_CM, 48, false}};
-	struct net_frame f;
+	struct frame f;
 	uint64_t want = 0;
 	uint32_t i, n;
 
@@ -168,14 +168,14 @@ static void lengths_by_type(void)
 	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		for (n = 0; n < types[i].bytes; n++, want++) {
 			net_put_dgram(&f, types[i].type);
-			net_add(&f, data, n);
-			net_seal(&f);
+			frame_add(&f, data, n);
+			frame_end(&f);
 			net_rx(&f);
 		}
 		if (types[i].exact) {
 			net_put_dgram(&f, types[i].type);
-			net_add(&f, data, n + 1);
-			net_seal(&f);
+			frame_add(&f, data, n + 1);
+			frame_end(&f);
 			net_rx(&f);
 			want++;
 		}
@@ -189,12 +189,12 @@ static void lengths_by_type(void)
 static void crc_finds_every_flipped_bit(void)
 {
 	uint32_t bit, first = sizeof(struct wire_eth) + sizeof(struct wire_ip);
-	struct net_frame f, bad;
+	struct frame f, bad;
 	uint64_t before;
 
 	net_init(0);
 	net_put_send(&f, data, 0, 37, 37);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(ud_rx_msgs), 1);
 	for (bit = 0; bit < (f.n - first) * 8; bit++) {
@@ -214,15 +214,15 @@ static void crc_finds_every_flipped_bit(void)
 /* Frames of this machine's memory carry no CRC32C; everything else is checked as ever. */
 static void crc_vouched_for_by_the_port(void)
 {
-	struct net_frame f;
+	struct frame f;
 
 	net_init(0);
 	net_put_send(&f, data, 0, 37, 37);
-	net_seal(&f);
+	frame_end(&f);
 	f.b[f.n - 1] ^= 1;
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_dgram_crc), 1);
-	net.rx_flags = FW_RX_CRC_OK;
+	net.port.rx_flags = FW_RX_CRC_OK;
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_dgram_crc), 1);
 	CU_ASSERT_EQUAL(CNT(ud_rx_msgs), 1);
@@ -235,7 +235,7 @@ static void crc_vouched_for_by_the_port(void)
 
 static void crc_across_segments(void)
 {
-	struct net_frame f;
+	struct frame f;
 	uint32_t bytes, piece;
 
 	net_init(0);
@@ -243,7 +243,7 @@ static void crc_across_segments(void)
 		for (piece = 1; piece < 6; piece++) {
 			net.num_cqe = 0;
 			net_put_send(&f, data, 0, bytes, bytes);
-			net_seal(&f);
+			frame_end(&f);
 			net_rx_pieces(&f, piece);
 		}
 	}
@@ -254,21 +254,21 @@ static void crc_across_segments(void)
 
 static void headers_out_of_range(void)
 {
-	struct net_frame f;
+	struct frame f;
 	uint8_t v;
 
 	net_init(0);
 	for (v = 0; v < 16; v++) {
 		net_put_send(&f, data, 0, 8, 8);
 		net_dgramh(&f)->ver_type = (uint8_t)(v << 4 | WIRE_DGRAM_UD);
-		net_seal(&f);
+		frame_end(&f);
 		net_rx(&f);
 	}
 	CU_ASSERT_EQUAL(CNT(drop_dgram_version), 15);
 	for (v = WIRE_DGRAM_TYPES; v < 16; v++) {
 		net_put_send(&f, data, 0, 8, 8);
 		net_dgramh(&f)->ver_type = (uint8_t)(WIRE_DGRAM_VERSION << 4 | v);
-		net_seal(&f);
+		frame_end(&f);
 		net_rx(&f);
 	}
 	CU_ASSERT_EQUAL(CNT(drop_dgram_type), 16 - WIRE_DGRAM_TYPES);
@@ -276,7 +276,7 @@ static void headers_out_of_range(void)
 #define REFUSED(make, change)                                                                      \
 	make;                                                                                      \
 	change;                                                                                    \
-	net_seal(&f);                                                                              \
+	frame_end(&f);                                                                             \
 	net_rx(&f)
 	REFUSED(net_put_send(&f, data, 0, 8, 8), net_dgramh(&f)->flags = WIRE_DGRAM_F_MORE);
 	REFUSED(net_put_send(&f, data, 0, 8, 8), net_dgramh(&f)->flags = WIRE_DGRAM_F_ACK);

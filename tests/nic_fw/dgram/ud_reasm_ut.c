@@ -2,9 +2,9 @@
 /*
  * Reassembly of long Sends and Write-Records: any order, loss, duplicates, lies, limits.
  *
- * Runs nic_fw/dgram/ud_reasm.c on the shard without upper layers of net_ut.h.
+ * Runs nic_fw/dgram/ud_reasm.c on the shard without upper layers of tests/bench/stubs/net.h.
  */
-#include "tests/nic_fw/net_ut.h"
+#include "tests/bench/stubs/net.h"
 
 enum {
 	S = 1416, /* segment of MTU 1500 */
@@ -30,21 +30,21 @@ static uint32_t length_of(uint32_t i, uint32_t msg_bytes)
 
 static void rx_segment(uint32_t i, uint32_t msg_bytes, uint32_t ssn)
 {
-	struct net_frame f;
+	struct frame f;
 
 	net_put_send(&f, data, i * S, length_of(i, msg_bytes), msg_bytes);
 	net_dgramh(&f)->ssn = be32_put(ssn);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx_pieces(&f, 333);
 }
 
 static void rx_record(uint32_t i, uint32_t msg_bytes, uint32_t ssn)
 {
-	struct net_frame f;
+	struct frame f;
 
 	net_put_record(&f, data, NET_TO, i * S, length_of(i, msg_bytes), msg_bytes);
 	net_dgramh(&f)->ssn = be32_put(ssn);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx_pieces(&f, 333);
 }
 
@@ -136,13 +136,13 @@ static void duplicates_are_harmless(void)
 
 static void immediate_comes_with_the_last(void)
 {
-	struct net_frame f;
+	struct frame f;
 
 	init();
 	net_put_send(&f, data, S, 10, S + 10);
 	net_dgramh(&f)->flags = WIRE_DGRAM_F_IMM;
 	net_dgramh(&f)->imm = be32_put(0xdeadbeef);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	rx_segment(0, S + 10, 1);
 	CU_ASSERT_EQUAL(net.num_cqe, 1);
@@ -172,17 +172,17 @@ static void lost_segment_takes_no_receive(void)
 /* Same number from two QPs, two hosts: two messages. */
 static void keyed_by_source(void)
 {
-	struct net_frame f;
+	struct frame f;
 
 	init();
 	rx_segment(0, S + 10, 1);
 	net_put_send(&f, data, S, 10, S + 10);
 	net_dgramh(&f)->src_qpn = be32_put(NET_PEER_QPN + 1);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	net_put_send(&f, data, S, 10, S + 10);
 	net_iph(&f)->src = be32_put(0x0a4d0009);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(net.num_cqe, 0);
 	CU_ASSERT_EQUAL(net.qp.msgs_open, 3);
@@ -194,17 +194,17 @@ static void keyed_by_source(void)
 
 static void rx_odd(uint32_t mo, uint32_t bytes, uint32_t msg_bytes)
 {
-	struct net_frame f;
+	struct frame f;
 
 	net_put_send(&f, data, mo, bytes, msg_bytes);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 }
 
 static void inconsistent_segments(void)
 {
 	struct wire_ddp_untagged *ddp;
-	struct net_frame f;
+	struct frame f;
 
 	init();
 	rx_segment(0, MSG, 1);
@@ -215,7 +215,7 @@ static void inconsistent_segments(void)
 	rx_odd(MSG - S - 100, S + 100, MSG); /* one that is longer than the others */
 	ddp = net_put_send(&f, data, S, S, MSG);
 	ddp->rdmap_ctrl = WIRE_RDMAP_VERSION | WIRE_RDMAP_SEND_SE;
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_ddp_malformed), 6);
 	/* The last before others, then a length that does not fit it. */
@@ -381,7 +381,7 @@ static void record_in_any_order(void)
 
 static void record_of_one_frame(void)
 {
-	struct net_frame f;
+	struct frame f;
 
 	init();
 	rx_record(0, 100, 1);
@@ -389,7 +389,7 @@ static void record_of_one_frame(void)
 	CU_ASSERT_EQUAL(net.cqe[0].vendor_err, 100);
 	net_put_record(&f, data, NET_TO, 0, 0, 0);
 	net_dgramh(&f)->flags |= WIRE_DGRAM_F_SOLICITED;
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	check_record(&net.cqe[1], 0, 0, HW_CQE_F_SOLICITED);
 	check_empty();
@@ -472,16 +472,16 @@ static void record_beyond_the_region(void)
 static void record_that_changes_its_mind(void)
 {
 	struct wire_ddp_tagged *ddp;
-	struct net_frame f;
+	struct frame f;
 
 	init();
 	rx_record(0, MSG, 1);
 	ddp = net_put_record(&f, data, NET_TO, S, S, MSG);
 	ddp->stag = be32_put(NET_STAG + 1);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	net_put_record(&f, data, NET_TO + 8, S, S, MSG);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	rx_segment(1, MSG, 1); /* a Send of the same number */
 	CU_ASSERT_EQUAL(CNT(drop_ddp_malformed), 3);

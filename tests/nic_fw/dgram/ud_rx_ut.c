@@ -2,9 +2,9 @@
 /*
  * UD in: which QP, which opcodes, receives and their failures, GRH, errors of peers.
  *
- * Runs nic_fw/dgram/ud_rx.c on the shard without upper layers of net_ut.h.
+ * Runs nic_fw/dgram/ud_rx.c on the shard without upper layers of tests/bench/stubs/net.h.
  */
-#include "tests/nic_fw/net_ut.h"
+#include "tests/bench/stubs/net.h"
 
 static uint8_t data[2000];
 
@@ -17,17 +17,17 @@ static void init(void)
 
 static void rx_send(uint32_t bytes)
 {
-	struct net_frame f;
+	struct frame f;
 
 	net_put_send(&f, data, 0, bytes, bytes);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx_pieces(&f, 211);
 }
 
 /* The Terminate that was sent, if one was; its layer and type in the high byte. */
 static int terminate_sent(void)
 {
-	struct net_frame *f = &net.sent[0];
+	struct frame *f = &net.sent[0];
 	int code;
 
 	net_flush();
@@ -88,17 +88,17 @@ static void long_qp_has_no_grh(void)
 static void grh_without_options(void)
 {
 	struct wire_ip *ip = (struct wire_ip *)(net.recv_buf + 20);
-	struct net_frame plain, f;
+	struct frame plain, f;
 
 	init();
 	net_put_send(&plain, data, 0, 8, 8);
-	net_seal(&plain);
+	frame_end(&plain);
 	f = plain;
 	memmove(f.b + 14 + 24, plain.b + 14 + 20, plain.n - 14 - 20);
 	memset(f.b + 14 + 20, 1, 4); /* no operation */
 	f.n += 4;
 	net_iph(&f)->version_ihl = 0x46;
-	net_seal_ip(&f);
+	frame_seal_ip(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(net.num_cqe, 1);
 	CU_ASSERT_EQUAL(ip->version_ihl, 0x45);
@@ -110,14 +110,14 @@ static void grh_without_options(void)
 static void immediate_and_solicited(void)
 {
 	struct wire_ddp_untagged *ddp;
-	struct net_frame f;
+	struct frame f;
 
 	init();
 	ddp = net_put_send(&f, data, 0, 4, 4);
 	ddp->rdmap_ctrl = WIRE_RDMAP_VERSION | WIRE_RDMAP_SEND_SE;
 	net_dgramh(&f)->flags = WIRE_DGRAM_F_IMM;
 	net_dgramh(&f)->imm = be32_put(0xdeadbeef);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(net.cqe[0].flags, HW_CQE_F_GRH | HW_CQE_F_IMM | HW_CQE_F_SOLICITED);
 	CU_ASSERT_EQUAL(memcmp(&net.cqe[0].imm_inv, "\xde\xad\xbe\xef", 4), 0);
@@ -168,7 +168,7 @@ static void opcodes(void)
 		       {WIRE_RDMAP_READ_REQUEST, 1, 28},   {WIRE_RDMAP_IMMEDIATE, 0, 8},
 		       {WIRE_RDMAP_ATOMIC_REQUEST, 1, 52}, {WIRE_RDMAP_ATOMIC_RESPONSE, 3, 12}};
 	struct wire_ddp_untagged *ddp;
-	struct net_frame f;
+	struct frame f;
 	uint32_t i;
 
 	init();
@@ -176,7 +176,7 @@ static void opcodes(void)
 		ddp = net_put_send(&f, data, 0, illegal[i].bytes, illegal[i].bytes);
 		ddp->rdmap_ctrl = WIRE_RDMAP_VERSION | illegal[i].opcode;
 		ddp->qn = be32_put(illegal[i].qn);
-		net_seal(&f);
+		frame_end(&f);
 		net_rx(&f);
 		CU_ASSERT_EQUAL(terminate_sent(), 0x0206);
 	}
@@ -184,19 +184,19 @@ static void opcodes(void)
 	/* A Write that is no record, a record that is no Write, a record with immediate data. */
 	net_put_record(&f, data, NET_TO, 0, 8, 8);
 	net_dgramh(&f)->flags = 0;
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	net_put_send(&f, data, 0, 8, 8);
 	net_dgramh(&f)->flags = WIRE_DGRAM_F_RECORD;
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	net_put_record(&f, data, NET_TO, 0, 8, 8);
 	net_dgramh(&f)->flags |= WIRE_DGRAM_F_IMM;
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	ddp = net_put_send(&f, data, 0, 8, 8);
 	ddp->ddp_ctrl |= 0x04;
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_ddp_malformed), 10);
 	CU_ASSERT_EQUAL(net_drops(), 10);
@@ -302,11 +302,11 @@ static void full_cq(void)
 /* Verbs promise one frame; a QP without the extension takes no part of more. */
 static void long_message_to_a_plain_qp(void)
 {
-	struct net_frame f;
+	struct frame f;
 
 	init();
 	net_put_send(&f, data, 0, 1000, 2000);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_ud_too_long), 1);
 	CU_ASSERT_EQUAL(terminate_sent(), 0x1205);
@@ -314,7 +314,7 @@ static void long_message_to_a_plain_qp(void)
 	net_end();
 }
 
-static void put_terminate(struct net_frame *f, uint32_t bytes)
+static void put_terminate(struct frame *f, uint32_t bytes)
 {
 	uint8_t term[64] = {0x12, 0x05};
 	struct wire_ddp_untagged *ddp = net_put_send(f, term, 0, bytes, bytes);
@@ -323,12 +323,12 @@ static void put_terminate(struct net_frame *f, uint32_t bytes)
 	ddp->qn = be32_put(WIRE_QN_TERMINATE);
 	net_dgramh(f)->imm = be32_put(0x01020304);
 	net_dgramh(f)->qkey = be32_put(0x99999999); /* the QP's own is not known to the peer */
-	net_seal(f);
+	frame_end(f);
 }
 
 static void error_of_a_peer(void)
 {
-	struct net_frame f;
+	struct frame f;
 	uint32_t i;
 
 	init();

@@ -2,9 +2,9 @@
 /*
  * UD out: one frame and many, no room, faults, the next hop, error messages.
  *
- * Runs nic_fw/dgram/ud_tx.c on the shard without upper layers of net_ut.h.
+ * Runs nic_fw/dgram/ud_tx.c on the shard without upper layers of tests/bench/stubs/net.h.
  */
-#include "tests/nic_fw/net_ut.h"
+#include "tests/bench/stubs/net.h"
 
 static struct fw_wqe wqe;
 
@@ -34,7 +34,7 @@ static void init(void)
 }
 
 /* CRC, lengths, addresses and header of a sent frame; returns where its DDP segment begins. */
-static const uint8_t *check_frame(struct net_frame *f, uint8_t flags)
+static const uint8_t *check_frame(struct frame *f, uint8_t flags)
 {
 	const uint8_t *udp = f->b + IP_TX_HDR_BYTES;
 	uint32_t bytes = f->n - IP_TX_HDR_BYTES;
@@ -168,17 +168,17 @@ static void goes_on_when_there_is_room(void)
 
 	init();
 	request(HW_WQE_SEND, HW_MAX_UD_MSG_BYTES);
-	net.tx_room = 0;
+	net.port.tx_room = 0;
 	CU_ASSERT_FALSE(ud_tx(net.nic, &wqe));
 	CU_ASSERT_EQUAL(net.nic->net.tx_count, FW_TX_STAGE);
 	CU_ASSERT_FALSE(ud_tx(net.nic, &wqe));
 	do {
-		net.tx_room = 5;
+		net.port.tx_room = 5;
 		turns++;
 		CU_ASSERT_FATAL(turns < 100);
 	} while (!ud_tx(net.nic, &wqe));
 	CU_ASSERT_EQUAL(net.completed, 1);
-	net.tx_room = 100;
+	net.port.tx_room = 100;
 	net_flush();
 	CU_ASSERT_EQUAL(net.num_sent, 47);
 	CU_ASSERT_EQUAL(CNT(ud_tx_msgs), 1);
@@ -210,15 +210,15 @@ static void memory_of_the_process(void)
 	CU_ASSERT_EQUAL(net.status, HW_STATUS_SUCCESS);
 	/* No room: not staged, since nobody would hear of a fault later. */
 	request(HW_WQE_SEND, 3000);
-	net.tx_room = 2;
+	net.port.tx_room = 2;
 	CU_ASSERT_FALSE(ud_tx(net.nic, &wqe));
 	CU_ASSERT_EQUAL(net.nic->net.tx_count, 0);
 	CU_ASSERT_EQUAL(wqe.sent_bytes, 2 * 1416);
-	net.tx_room = 2;
+	net.port.tx_room = 2;
 	CU_ASSERT_TRUE(ud_tx(net.nic, &wqe));
 	CU_ASSERT_EQUAL(net.num_sent, 6);
 	request(HW_WQE_SEND, 100);
-	net.host_fault = true;
+	net.port.host_fault = true;
 	CU_ASSERT_TRUE(ud_tx(net.nic, &wqe));
 	CU_ASSERT_EQUAL(net.status, HW_STATUS_LOC_PROT_ERR);
 	CU_ASSERT_EQUAL(net.vendor_err, HW_VENDOR_ERR_HOST_FAULT);
@@ -306,7 +306,7 @@ static void golden_datagram(void)
 
 static void error_message(void)
 {
-	struct net_frame f;
+	struct frame f;
 	const struct fw_rx_frame rx = {.seg = {{f.b, sizeof(f.b)}}, .num_seg = 1};
 	struct dgram_pkt pkt = {.frame = &rx,
 				.src_ip = NET_PEER_IP,

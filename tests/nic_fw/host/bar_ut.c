@@ -3,7 +3,7 @@
  * The BAR's allocator: fit, merging, fragmentation beyond what it remembers, records, and
  * that what it hands out is zero whatever the process wrote.
  */
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 #define PAGE HW_BAR_PAGE_BYTES
 

@@ -3,7 +3,7 @@
  * A hostile process: commands at random, some of them sane so that there is something to harm, and
  * a BAR that is scribbled over meanwhile. Seeded: a failure repeats.
  */
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -269,15 +269,15 @@ static void random_commands_and_a_scribbled_bar(void)
 
 	fw_ut_begin(&ut);
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, NULL, &good), 0);
-	good_cq = fw_ut_cq(&ut, good, 16, HW_EQ_NONE);
-	good_qp = fw_ut_qp(&ut, good, HW_QPT_RD, fw_ut_pd(&ut, good), good_cq, HW_SRQ_NONE);
-	fw_ut_rts(&ut, good_qp);
+	good_cq = host_cq(ut.nic, good, 16, HW_EQ_NONE);
+	good_qp = host_qp(ut.nic, good, HW_QPT_RD, host_pd(ut.nic, good), good_cq, HW_SRQ_NONE);
+	host_rts(ut.nic, good_qp, 0);
 	for (life = 0; life < LIVES; life++) {
 		for (i = 0; i < COMMANDS; i++) {
 			struct hw_cmd cmd;
 
 			wild_command(&ut, &state, &cmd);
-			if (fw_ut_cmd(&ut, bad, &cmd, &resp) == 0) {
+			if (host_cmd(ut.nic, bad, &cmd, &resp) == 0) {
 				/* The first word of an answer is the number of what was made. */
 				known[cmd.op] = resp.u.handle;
 				made_qps += cmd.op == HW_CMD_CREATE_QP;
@@ -309,7 +309,7 @@ static void random_commands_and_a_scribbled_bar(void)
 	CU_ASSERT_TRUE(made_recvs > 20 && made_xrc_srqs > 20);
 	CU_ASSERT_EQUAL(good_qp->state, HW_QPS_RTS);
 	CU_ASSERT_TRUE(cq_post(ut.nic, good_cq, &cqe));
-	CU_ASSERT_TRUE(fw_ut_cqe(good_cq, 0, &got));
+	CU_ASSERT_TRUE(host_cqe(good_cq, 0, &got));
 	CU_ASSERT_EQUAL(got.wr_id, 7);
 	fw_ut_end(&ut);
 }

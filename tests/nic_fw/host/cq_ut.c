@@ -3,7 +3,7 @@
  * Completion and event queues: phases over several turns of the ring, overrun, wild consumer
  * indices, arming in every order, resizing, full event queues.
  */
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 static struct hw_cqe good(uint64_t wr_id)
 {
@@ -54,12 +54,12 @@ static void phases_flip_every_turn(void)
 	uint32_t i;
 
 	fw_ut_begin(&ut);
-	cq = fw_ut_cq(&ut, 0, 3, HW_EQ_NONE);
+	cq = host_cq(ut.nic, 0, 3, HW_EQ_NONE);
 	CU_ASSERT_EQUAL(cq->mask, 3);
 	for (i = 0; i < 50; i++) {
-		CU_ASSERT_FALSE_FATAL(fw_ut_cqe(cq, i, &cqe));
+		CU_ASSERT_FALSE_FATAL(host_cqe(cq, i, &cqe));
 		CU_ASSERT_TRUE_FATAL(post(&ut, cq, 1000 + i));
-		CU_ASSERT_TRUE_FATAL(fw_ut_cqe(cq, i, &cqe));
+		CU_ASSERT_TRUE_FATAL(host_cqe(cq, i, &cqe));
 		CU_ASSERT_EQUAL(cqe.wr_id, 1000 + i);
 		CU_ASSERT_EQUAL(cqe.timestamp_ns, ut.now_ns);
 		cq->record->cons = i + 1;
@@ -77,9 +77,9 @@ static void every_field_arrives(void)
 	memset(&in, 0x3c, sizeof(in));
 	in.status = HW_STATUS_REM_ACCESS_ERR;
 	fw_ut_begin(&ut);
-	cq = fw_ut_cq(&ut, 0, 4, HW_EQ_NONE);
+	cq = host_cq(ut.nic, 0, 4, HW_EQ_NONE);
 	CU_ASSERT_TRUE(cq_post(ut.nic, cq, &in));
-	CU_ASSERT_TRUE(fw_ut_cqe(cq, 0, &out));
+	CU_ASSERT_TRUE(host_cqe(cq, 0, &out));
 	in.timestamp_ns = ut.now_ns;
 	in.phase = 1;
 	CU_ASSERT_EQUAL(memcmp(&in, &out, sizeof(in)), 0);
@@ -96,14 +96,14 @@ static void indices_wrap_at_2_32(void)
 
 	fw_ut_begin(&ut);
 	eq = fw_ut_eq(&ut, 0, 64);
-	cq = fw_ut_cq(&ut, 0, 8, eq);
+	cq = host_cq(ut.nic, 0, 8, eq);
 	set_index(cq, UINT32_MAX - 5);
 	for (i = UINT32_MAX - 5; i != 30; i++) {
 		arm(&ut, cq, i, false);
 		CU_ASSERT_FALSE(fw_ut_event(&ut, 0, eq, &eqe));
-		CU_ASSERT_FALSE_FATAL(fw_ut_cqe(cq, i, &cqe));
+		CU_ASSERT_FALSE_FATAL(host_cqe(cq, i, &cqe));
 		CU_ASSERT_TRUE_FATAL(post(&ut, cq, i));
-		CU_ASSERT_TRUE_FATAL(fw_ut_cqe(cq, i, &cqe));
+		CU_ASSERT_TRUE_FATAL(host_cqe(cq, i, &cqe));
 		CU_ASSERT_TRUE(fw_ut_event(&ut, 0, eq, &eqe));
 		CU_ASSERT_EQUAL(eqe.aux, i & HW_CQ_ARM_INDEX);
 		cq->record->cons = i + 1;
@@ -120,13 +120,13 @@ static void overrun_is_told_once_and_is_final(void)
 	uint32_t i;
 
 	fw_ut_begin(&ut);
-	cq = fw_ut_cq(&ut, 0, 4, HW_EQ_NONE);
+	cq = host_cq(ut.nic, 0, 4, HW_EQ_NONE);
 	for (i = 0; i < 4; i++)
 		CU_ASSERT_TRUE(post(&ut, cq, i));
 	CU_ASSERT_FALSE(post(&ut, cq, 4));
 	CU_ASSERT_FALSE(post(&ut, cq, 5));
 	for (i = 0; i < 4; i++) {
-		CU_ASSERT_TRUE(fw_ut_cqe(cq, i, &cqe));
+		CU_ASSERT_TRUE(host_cqe(cq, i, &cqe));
 		CU_ASSERT_EQUAL(cqe.wr_id, i);
 	}
 	/* Room that comes later does not bring it back: entries were lost. */
@@ -147,7 +147,7 @@ static void a_wild_consumer_index_makes_no_room(void)
 	uint32_t i;
 
 	fw_ut_begin(&ut);
-	cq = fw_ut_cq(&ut, 0, 4, HW_EQ_NONE);
+	cq = host_cq(ut.nic, 0, 4, HW_EQ_NONE);
 	for (i = 0; i < 4; i++)
 		CU_ASSERT_TRUE(post(&ut, cq, i));
 	cq->record->cons = 5; /* polled more than was written */
@@ -164,7 +164,7 @@ static void arm_then_entry_and_entry_then_arm(void)
 
 	fw_ut_begin(&ut);
 	eq = fw_ut_eq(&ut, 0, 8);
-	cq = fw_ut_cq(&ut, 0, 16, eq);
+	cq = host_cq(ut.nic, 0, 16, eq);
 	CU_ASSERT_TRUE(post(&ut, cq, 0));
 	CU_ASSERT_FALSE(fw_ut_event(&ut, 0, eq, &eqe)); /* not armed */
 	arm(&ut, cq, 0, false);                         /* and entry 0 was not polled */
@@ -179,7 +179,7 @@ static void arm_then_entry_and_entry_then_arm(void)
 	CU_ASSERT_TRUE(post(&ut, cq, 2));
 	CU_ASSERT_FALSE(fw_ut_event(&ut, 0, eq, &eqe));
 	fw_ut_poll(&ut, 0);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[eq], 1);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 1);
 	fw_ut_end(&ut);
 }
 
@@ -194,7 +194,7 @@ static void arming_for_solicited_entries(void)
 	failed.status = HW_STATUS_WR_FLUSH_ERR;
 	fw_ut_begin(&ut);
 	eq = fw_ut_eq(&ut, 0, 8);
-	cq = fw_ut_cq(&ut, 0, 16, eq);
+	cq = host_cq(ut.nic, 0, 16, eq);
 	arm(&ut, cq, 0, true);
 	CU_ASSERT_TRUE(post(&ut, cq, 0));
 	CU_ASSERT_FALSE(fw_ut_event(&ut, 0, eq, &eqe));
@@ -226,7 +226,7 @@ static void solicited_long_ago_is_not_now(void)
 
 	fw_ut_begin(&ut);
 	eq = fw_ut_eq(&ut, 0, 8);
-	cq = fw_ut_cq(&ut, 0, 16, eq);
+	cq = host_cq(ut.nic, 0, 16, eq);
 	CU_ASSERT_TRUE(post_solicited(&ut, cq));
 	/* 2^31 and some entries later, none of them solicited. */
 	set_index(cq, 0x80000010u);
@@ -247,8 +247,8 @@ static void garbage_in_the_arm_word(void)
 
 	fw_ut_begin(&ut);
 	eq = fw_ut_eq(&ut, 0, 8);
-	cq = fw_ut_cq(&ut, 0, 16, eq);
-	deaf = fw_ut_cq(&ut, 0, 16, HW_EQ_NONE);
+	cq = host_cq(ut.nic, 0, 16, eq);
+	deaf = host_cq(ut.nic, 0, 16, HW_EQ_NONE);
 	cq->record->arm = 0x12345; /* not armed at all */
 	cq_arm(ut.nic, cq);
 	CU_ASSERT_FALSE(cq->armed);
@@ -266,7 +266,7 @@ static int resize(struct fw_ut *ut, const struct fw_cq *cq, uint32_t entries,
 {
 	struct hw_cmd cmd = {.op = HW_CMD_RESIZE_CQ, .u.cq = {.cq = cq->index, .entries = entries}};
 
-	return fw_ut_cmd(ut, 0, &cmd, resp);
+	return host_cmd(ut->nic, 0, &cmd, resp);
 }
 
 /* Entries, indices and phases stay right for every lap in which it happens. */
@@ -283,7 +283,7 @@ static void resizing_keeps_what_waits(void)
 		uint32_t prod = start, cons = start;
 
 		fw_ut_begin(&ut);
-		cq = fw_ut_cq(&ut, 0, 8, HW_EQ_NONE);
+		cq = host_cq(ut.nic, 0, 8, HW_EQ_NONE);
 		for (i = 0; i < start; i++) {
 			CU_ASSERT_TRUE(post(&ut, cq, i));
 			cq->record->cons = i + 1;
@@ -295,15 +295,15 @@ static void resizing_keeps_what_waits(void)
 			CU_ASSERT_EQUAL(resp.u.create_cq.entries, sizes[s]);
 			CU_ASSERT_EQUAL(resp.u.create_cq.prod, prod);
 			for (; cons != prod; cons++) {
-				CU_ASSERT_TRUE_FATAL(fw_ut_cqe(cq, cons, &cqe));
+				CU_ASSERT_TRUE_FATAL(host_cqe(cq, cons, &cqe));
 				CU_ASSERT_EQUAL(cqe.wr_id, cons);
 			}
 			cq->record->cons = cons;
 			/* No slot of the new ring looks written before it is. */
 			for (i = 0; i < sizes[s]; i++) {
-				CU_ASSERT_FALSE_FATAL(fw_ut_cqe(cq, prod, &cqe));
+				CU_ASSERT_FALSE_FATAL(host_cqe(cq, prod, &cqe));
 				CU_ASSERT_TRUE(post(&ut, cq, prod));
-				CU_ASSERT_TRUE_FATAL(fw_ut_cqe(cq, prod, &cqe));
+				CU_ASSERT_TRUE_FATAL(host_cqe(cq, prod, &cqe));
 				cq->record->cons = cons = ++prod;
 			}
 		}
@@ -319,7 +319,7 @@ static void resizing_is_refused(void)
 	uint32_t i;
 
 	fw_ut_begin(&ut);
-	cq = fw_ut_cq(&ut, 0, 8, HW_EQ_NONE);
+	cq = host_cq(ut.nic, 0, 8, HW_EQ_NONE);
 	for (i = 0; i < 5; i++)
 		CU_ASSERT_TRUE(post(&ut, cq, i));
 	CU_ASSERT_EQUAL(resize(&ut, cq, 4, &resp), FW_EBUSY);
@@ -344,7 +344,7 @@ static void a_full_event_queue_loses_no_completion(void)
 	fw_ut_begin(&ut);
 	eq = fw_ut_eq(&ut, 0, 4);
 	for (i = 0; i < 6; i++) {
-		cq[i] = fw_ut_cq(&ut, 0, 4, eq);
+		cq[i] = host_cq(ut.nic, 0, 4, eq);
 		arm(&ut, cq[i], 0, false);
 	}
 	for (i = 0; i < 6; i++)
@@ -362,7 +362,7 @@ static void a_full_event_queue_loses_no_completion(void)
 	while (fw_ut_event(&ut, 0, eq, &eqe))
 		seen |= 1u << (eqe.id - cq[0]->index);
 	CU_ASSERT_EQUAL(seen, 0x3f);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[eq], 2);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 2);
 	CU_ASSERT_EQUAL(ut.nic->counters.events_lost, 0);
 	CU_ASSERT_EQUAL(fw_next_timer_ns(ut.nic), UINT64_MAX);
 	fw_ut_end(&ut);
@@ -400,11 +400,11 @@ static void one_interrupt_a_turn(void)
 	fw_ut_begin(&ut);
 	for (i = 0; i < 10; i++)
 		eq_async(ut.nic, 0, HW_EVENT_QP_FATAL, i);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[0], 0);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][0], 0);
 	fw_ut_poll(&ut, 0);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[0], 1);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][0], 1);
 	fw_ut_poll(&ut, 0);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[0], 1);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][0], 1);
 	fw_ut_end(&ut);
 }
 

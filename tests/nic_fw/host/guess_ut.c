@@ -3,7 +3,7 @@
  * Tries of peers that name STags which grant them nothing: how many, whose, and who does not pay
  * for them.
  */
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 static uint8_t words[64];
 static struct fw_ut ut;
@@ -13,11 +13,11 @@ static struct fw_cq *cq;
 static void begin(void)
 {
 	fw_ut_begin(&ut);
-	pd = fw_ut_pd(&ut, 0);
-	cq = fw_ut_cq(&ut, 0, 64, HW_EQ_NONE);
-	stag = fw_ut_reg(&ut, 0, pd, words, sizeof(words),
-			 HW_ACCESS_LOCAL_WRITE | HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_READ,
-			 false);
+	pd = host_pd(ut.nic, 0);
+	cq = host_cq(ut.nic, 0, 64, HW_EQ_NONE);
+	stag =
+	    host_reg(ut.nic, 0, pd, words, sizeof(words),
+		     HW_ACCESS_LOCAL_WRITE | HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_READ, false);
 	fw_now(ut.nic, ut.now_ns);
 }
 
@@ -49,7 +49,7 @@ static void one_peer_has_so_many(void)
 	struct fw_qp *qp;
 
 	begin();
-	qp = fw_ut_qp(&ut, 0, HW_QPT_RD, pd, cq, HW_SRQ_NONE);
+	qp = host_qp(ut.nic, 0, HW_QPT_RD, pd, cq, HW_SRQ_NONE);
 	guess(qp, 1, GUESS_LIMIT - 1);
 	CU_ASSERT_EQUAL(ask(qp, 1, stag, 0), HW_VENDOR_ERR_NONE);
 	/* The right name with a wrong address is a try, too. */
@@ -71,8 +71,8 @@ static void others_do_not_pay(void)
 	uint32_t i;
 
 	begin();
-	qp = fw_ut_qp(&ut, 0, HW_QPT_RD, pd, cq, HW_SRQ_NONE);
-	other = fw_ut_qp(&ut, 0, HW_QPT_RD, pd, cq, HW_SRQ_NONE);
+	qp = host_qp(ut.nic, 0, HW_QPT_RD, pd, cq, HW_SRQ_NONE);
+	other = host_qp(ut.nic, 0, HW_QPT_RD, pd, cq, HW_SRQ_NONE);
 	guess(qp, 1, GUESS_LIMIT);
 	CU_ASSERT_EQUAL(ask(qp, 1, stag, 0), HW_VENDOR_ERR_LKEY);
 	for (i = 2; i < 10; i++)
@@ -89,7 +89,7 @@ static void invalidates_count(void)
 	uint32_t i;
 
 	begin();
-	qp = fw_ut_qp(&ut, 0, HW_QPT_RD, pd, cq, HW_SRQ_NONE);
+	qp = host_qp(ut.nic, 0, HW_QPT_RD, pd, cq, HW_SRQ_NONE);
 	for (i = 1; i <= GUESS_LIMIT; i++) {
 		pkt.stag = stag ^ i << 8;
 		CU_ASSERT_FALSE(guess_mem_invalidate(ut.nic, qp, &pkt, pd));
@@ -108,7 +108,7 @@ static void unreliable_datagrams_are_counted_alone(void)
 	struct fw_qp *qp;
 
 	begin();
-	qp = fw_ut_qp(&ut, 0, HW_QPT_UD, pd, cq, HW_SRQ_NONE);
+	qp = host_qp(ut.nic, 0, HW_QPT_UD, pd, cq, HW_SRQ_NONE);
 	guess(qp, 1, GUESS_LIMIT + 1);
 	CU_ASSERT_EQUAL(ut.nic->counters.bad_stags, GUESS_LIMIT + 1);
 	CU_ASSERT_EQUAL(ask(qp, 1, stag, 0), HW_VENDOR_ERR_NONE);

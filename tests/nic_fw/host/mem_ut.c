@@ -3,7 +3,7 @@
  * STags: what an access must be refused for, windows, invalidation, atomics, registration.
  */
 #include "lib/prng.h"
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 enum {
 	ALL_REMOTE = HW_ACCESS_LOCAL_WRITE | HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_READ |
@@ -43,8 +43,8 @@ static void bounds_are_exact(void)
 	uint32_t pd, stag;
 
 	fw_ut_begin(&ut);
-	pd = fw_ut_pd(&ut, 0);
-	stag = fw_ut_reg(&ut, 0, pd, words, 100, ALL_REMOTE, true);
+	pd = host_pd(ut.nic, 0);
+	stag = host_reg(ut.nic, 0, pd, words, 100, ALL_REMOTE, true);
 	CU_ASSERT_EQUAL(check(&ut, pd, stag, base, 100, 0), HW_VENDOR_ERR_NONE);
 	CU_ASSERT_EQUAL(check(&ut, pd, stag, base + 99, 1, 0), HW_VENDOR_ERR_NONE);
 	CU_ASSERT_EQUAL(check(&ut, pd, stag, base + 99, 2, 0), HW_VENDOR_ERR_BOUNDS);
@@ -78,10 +78,10 @@ static void keys_and_domains_must_match(void)
 
 	fw_ut_begin(&ut);
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, NULL, &client2), 0);
-	pd = fw_ut_pd(&ut, 0);
-	other = fw_ut_pd(&ut, 0);
-	foreign = fw_ut_pd(&ut, client2);
-	stag = fw_ut_reg(&ut, 0, pd, words, 100, ALL_REMOTE, true);
+	pd = host_pd(ut.nic, 0);
+	other = host_pd(ut.nic, 0);
+	foreign = host_pd(ut.nic, client2);
+	stag = host_reg(ut.nic, 0, pd, words, 100, ALL_REMOTE, true);
 	CU_ASSERT_EQUAL(check(&ut, other, stag, base, 1, 0), HW_VENDOR_ERR_LKEY);
 	CU_ASSERT_EQUAL(check(&ut, foreign, stag, base, 1, 0), HW_VENDOR_ERR_LKEY);
 	CU_ASSERT_EQUAL(check(&ut, pd, stag ^ 1, base, 1, 0), HW_VENDOR_ERR_LKEY);
@@ -89,9 +89,9 @@ static void keys_and_domains_must_match(void)
 	CU_ASSERT_EQUAL(check(&ut, pd, 0, base, 1, 0), HW_VENDOR_ERR_LKEY);
 	CU_ASSERT_EQUAL(check(&ut, pd, UINT32_MAX, base, 1, 0), HW_VENDOR_ERR_LKEY);
 	CU_ASSERT_EQUAL(check(&ut, pd, stag | STAG_SINK_FLAG, base, 1, 0), HW_VENDOR_ERR_LKEY);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, client2, HW_CMD_DEREG_MR, stag, NULL), FW_EINVAL);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, stag ^ 1, NULL), FW_EINVAL);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, stag, NULL), 0);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, client2, HW_CMD_DEREG_MR, stag, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEREG_MR, stag ^ 1, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEREG_MR, stag, NULL), 0);
 	CU_ASSERT_EQUAL(check(&ut, pd, stag, base, 1, 0), HW_VENDOR_ERR_LKEY);
 	fw_ut_end(&ut);
 }
@@ -104,17 +104,17 @@ static void an_old_key_is_dead_when_the_number_is_reused(void)
 	struct fw_ut ut;
 
 	fw_ut_begin(&ut);
-	pd = fw_ut_pd(&ut, 0);
-	first = fw_ut_reg(&ut, 0, pd, words, 8, 0, false);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, first, NULL), 0);
+	pd = host_pd(ut.nic, 0);
+	first = host_reg(ut.nic, 0, pd, words, 8, 0, false);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEREG_MR, first, NULL), 0);
 	/* A number that comes back has another key than the last time, and STag 0 never comes. */
 	for (i = 0; i < 20000; i++) {
-		stag = fw_ut_reg(&ut, 0, pd, words, 8, 0, false);
+		stag = host_reg(ut.nic, 0, pd, words, 8, 0, false);
 		CU_ASSERT_NOT_EQUAL_FATAL(stag, 0);
 		CU_ASSERT_EQUAL_FATAL(stag & STAG_SINK_FLAG, 0);
 		CU_ASSERT_NOT_EQUAL_FATAL(stag, last[stag_index(stag)]);
 		last[stag_index(stag)] = stag;
-		CU_ASSERT_EQUAL_FATAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, stag, NULL), 0);
+		CU_ASSERT_EQUAL_FATAL(host_obj(ut.nic, 0, HW_CMD_DEREG_MR, stag, NULL), 0);
 		CU_ASSERT_EQUAL(check(&ut, pd, stag, base, 1, 0), HW_VENDOR_ERR_LKEY);
 	}
 	CU_ASSERT_TRUE(ut.nic->host.mr_ids.high <= MR_SPREAD);
@@ -140,9 +140,9 @@ static void stags_cannot_be_foreseen(void)
 
 	fw_ut_begin(&ut);
 	ut.nic->port.random64 = random64;
-	pd = fw_ut_pd(&ut, 0);
+	pd = host_pd(ut.nic, 0);
 	for (i = 0; i < N; i++) {
-		stag[i] = fw_ut_reg(&ut, 0, pd, words, 8, 0, false);
+		stag[i] = host_reg(ut.nic, 0, pd, words, 8, 0, false);
 		for (b = 0; b < 31; b++)
 			ones[b] += stag[i] >> b & 1;
 		if (i && stag_index(stag[i]) - stag_index(stag[i - 1]) <= 2)
@@ -156,7 +156,7 @@ static void stags_cannot_be_foreseen(void)
 		if (b < 20 || b >= 24)
 			CU_ASSERT_TRUE(ones[b] > N / 2 - 100 && ones[b] < N / 2 + 100);
 	for (i = 0; i < N; i++)
-		CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, stag[i], NULL), 0);
+		CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEREG_MR, stag[i], NULL), 0);
 	fw_ut_end(&ut);
 }
 
@@ -167,9 +167,9 @@ static void rights_must_all_be_granted(void)
 	uint32_t pd, ro, rw;
 
 	fw_ut_begin(&ut);
-	pd = fw_ut_pd(&ut, 0);
-	ro = fw_ut_reg(&ut, 0, pd, words, 8, HW_ACCESS_REMOTE_READ, true);
-	rw = fw_ut_reg(&ut, 0, pd, words, 8, HW_ACCESS_LOCAL_WRITE, true);
+	pd = host_pd(ut.nic, 0);
+	ro = host_reg(ut.nic, 0, pd, words, 8, HW_ACCESS_REMOTE_READ, true);
+	rw = host_reg(ut.nic, 0, pd, words, 8, HW_ACCESS_LOCAL_WRITE, true);
 	CU_ASSERT_EQUAL(check(&ut, pd, ro, base, 8, 0), HW_VENDOR_ERR_NONE);
 	CU_ASSERT_EQUAL(check(&ut, pd, ro, base, 8, HW_ACCESS_REMOTE_READ), HW_VENDOR_ERR_NONE);
 	CU_ASSERT_EQUAL(check(&ut, pd, ro, base, 8, HW_ACCESS_LOCAL_WRITE), HW_VENDOR_ERR_ACCESS);
@@ -189,7 +189,7 @@ static void registration_is_checked(void)
 	uint32_t pd;
 
 	fw_ut_begin(&ut);
-	pd = fw_ut_pd(&ut, 0);
+	pd = host_pd(ut.nic, 0);
 	CU_ASSERT_EQUAL(reg(&ut, pd, base, 0, base, 0, NULL, &resp), FW_EINVAL);
 	CU_ASSERT_EQUAL(reg(&ut, pd + 1, base, 8, base, 0, NULL, &resp), FW_EINVAL);
 	CU_ASSERT_EQUAL(reg(&ut, UINT32_MAX, base, 8, base, 0, NULL, &resp), FW_EINVAL);
@@ -208,14 +208,14 @@ static void registration_is_checked(void)
 	cmd.u.reg_mr.pd = pd;
 	cmd.u.reg_mr.bytes = 8;
 	cmd.u.reg_mr.flags = HW_REG_F_MAPPED;
-	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, 0, &cmd, &resp), FW_EFAULT);
+	CU_ASSERT_EQUAL(host_cmd(ut.nic, 0, &cmd, &resp), FW_EFAULT);
 	cmd.u.reg_mr.flags = 2;
-	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, 0, &cmd, &resp), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_cmd(ut.nic, 0, &cmd, &resp), FW_EINVAL);
 	cmd.u.reg_mr.flags = 0;
 	cmd.u.reg_mr.reserved = 1;
-	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, 0, &cmd, &resp), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_cmd(ut.nic, 0, &cmd, &resp), FW_EINVAL);
 	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->host.mr_ids), 0);
-	CU_ASSERT_EQUAL(ut.num_unmapped, 0);
+	CU_ASSERT_EQUAL(ut.port.num_unmaps, 0);
 	/* The very last bytes of the address space do not wrap. */
 	CU_ASSERT_EQUAL(reg(&ut, pd, UINT64_MAX - 7, 8, UINT64_MAX - 7, 0, NULL, &resp), 0);
 	CU_ASSERT_EQUAL(check(&ut, pd, resp.u.mr.stag, UINT64_MAX, 1, 0), HW_VENDOR_ERR_NONE);
@@ -232,21 +232,21 @@ static void mapping_offset_iova_and_unmap(void)
 	uint32_t pd;
 
 	fw_ut_begin(&ut);
-	pd = fw_ut_pd(&ut, 0);
+	pd = host_pd(ut.nic, 0);
 	CU_ASSERT_EQUAL(reg(&ut, pd, 0x1000, 64, 0x777, 0, &aux, &resp), 0);
 	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, 0, resp.u.mr.stag, 0x777 + 8, 8, 0, &mem),
 			HW_VENDOR_ERR_NONE);
 	CU_ASSERT_PTR_EQUAL(mem.ptr, &words[3]);
 	CU_ASSERT_EQUAL(mem.addr, 0x1008);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, resp.u.mr.stag, NULL), 0);
-	CU_ASSERT_EQUAL(ut.num_unmapped, 1);
-	CU_ASSERT_PTR_EQUAL(ut.unmapped[0], words);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEREG_MR, resp.u.mr.stag, NULL), 0);
+	CU_ASSERT_EQUAL(ut.port.num_unmaps, 1);
+	CU_ASSERT_PTR_EQUAL(ut.port.unmapped[0], words);
 	CU_ASSERT_EQUAL(reg(&ut, pd, 0x1000, 64, 0x777, HW_ACCESS_ZERO_BASED, &aux, &resp), 0);
 	CU_ASSERT_EQUAL(check(&ut, pd, resp.u.mr.stag, 0, 64, 0), HW_VENDOR_ERR_NONE);
 	CU_ASSERT_EQUAL(check(&ut, pd, resp.u.mr.stag, 0x777, 8, 0), HW_VENDOR_ERR_BOUNDS);
 	/* Detach gives the mapping back too. */
 	fw_ut_detach(&ut, 0);
-	CU_ASSERT_EQUAL(ut.num_unmapped, 2);
+	CU_ASSERT_EQUAL(ut.port.num_unmaps, 2);
 	fw_ut_end(&ut);
 }
 
@@ -258,8 +258,8 @@ static void unmapped_memory_goes_through_the_port(void)
 	uint32_t pd, stag;
 
 	fw_ut_begin(&ut);
-	pd = fw_ut_pd(&ut, 0);
-	stag = fw_ut_reg(&ut, 0, pd, words, 100, ALL_REMOTE, false);
+	pd = host_pd(ut.nic, 0);
+	stag = host_reg(ut.nic, 0, pd, words, 100, ALL_REMOTE, false);
 	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, 0, stag, (uintptr_t)words, 16, 0, &mem),
 			HW_VENDOR_ERR_NONE);
 	CU_ASSERT_PTR_NULL(mem.ptr);
@@ -277,14 +277,14 @@ static void unmapped_memory_goes_through_the_port(void)
 	CU_ASSERT_EQUAL(ut.nic->counters.host_write_bytes, 8);
 	/* The source may be a process's too: the port, whose write is a system call, never sees it.
 	 */
-	CU_ASSERT_PTR_EQUAL(ut.host_src, ut.nic->scratch);
-	ut.host_fault = true;
+	CU_ASSERT_PTR_EQUAL(ut.port.host_src, ut.nic->scratch);
+	ut.port.host_fault = true;
 	CU_ASSERT_FALSE(mem_read(ut.nic, &mem, 0, got, 16));
 	CU_ASSERT_FALSE(mem_write(ut.nic, &mem, 0, got, 16));
 	CU_ASSERT_EQUAL(ut.nic->counters.host_faults, 2);
 	CU_ASSERT_FALSE(ut.nic->host.mem_busy);
-	ut.host_fault = false;
-	ut.host_busy = true;
+	ut.port.host_fault = false;
+	ut.port.host_busy = true;
 	CU_ASSERT_FALSE(mem_write(ut.nic, &mem, 0, got, 16));
 	CU_ASSERT_TRUE(ut.nic->host.mem_busy);
 	CU_ASSERT_EQUAL(ut.nic->counters.host_faults, 2);
@@ -306,14 +306,14 @@ static void long_writes_in_pieces(void)
 	uint32_t pd, stag, i;
 
 	fw_ut_begin(&ut);
-	pd = fw_ut_pd(&ut, 0);
-	stag = fw_ut_reg(&ut, 0, pd, to, sizeof(to), ALL_REMOTE, false);
+	pd = host_pd(ut.nic, 0);
+	stag = host_reg(ut.nic, 0, pd, to, sizeof(to), ALL_REMOTE, false);
 	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, 0, stag, (uintptr_t)to, BYTES, 0, &mem),
 			HW_VENDOR_ERR_NONE);
 	for (i = 0; i < BYTES; i++)
 		from[i] = (uint8_t)(i * 7 + i / 256);
 	CU_ASSERT_TRUE(mem_write(ut.nic, &mem, 0, from, BYTES));
-	CU_ASSERT_EQUAL(ut.host_calls, 3);
+	CU_ASSERT_EQUAL(ut.port.host_calls, 3);
 	CU_ASSERT_EQUAL(memcmp(from, to, BYTES), 0);
 	CU_ASSERT_EQUAL(to[BYTES], 0);
 	fw_ut_end(&ut);
@@ -348,8 +348,8 @@ static void atomics_mapped_unaligned_and_unmapped(void)
 	uint32_t pd, stag;
 
 	fw_ut_begin(&ut);
-	pd = fw_ut_pd(&ut, 0);
-	stag = fw_ut_reg(&ut, 0, pd, words, 64, ALL_REMOTE, true);
+	pd = host_pd(ut.nic, 0);
+	stag = host_reg(ut.nic, 0, pd, words, 64, ALL_REMOTE, true);
 	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, 0, stag, (uintptr_t)&words[2], 8, 0, &mem),
 			HW_VENDOR_ERR_NONE);
 	try_atomics(&ut, &mem, &words[2]);
@@ -358,11 +358,11 @@ static void atomics_mapped_unaligned_and_unmapped(void)
 	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, 0, resp.u.mr.stag, 0, 8, 0, &mem),
 			HW_VENDOR_ERR_NONE);
 	try_atomics(&ut, &mem, (uint8_t *)words + 3);
-	stag = fw_ut_reg(&ut, 0, pd, words, 64, ALL_REMOTE, false);
+	stag = host_reg(ut.nic, 0, pd, words, 64, ALL_REMOTE, false);
 	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, 0, stag, (uintptr_t)words, 8, 0, &mem),
 			HW_VENDOR_ERR_NONE);
 	try_atomics(&ut, &mem, words);
-	ut.host_fault = true;
+	ut.port.host_fault = true;
 	CU_ASSERT_FALSE(mem_fetch_add(ut.nic, &mem, 1, &original));
 	CU_ASSERT_FALSE(mem_cmp_swap(ut.nic, &mem, 99, 1, &original));
 	CU_ASSERT_EQUAL(words[0], 99);
@@ -374,7 +374,7 @@ static uint32_t alloc_mw(struct fw_ut *ut, uint32_t pd, uint32_t type)
 	struct hw_cmd cmd = {.op = HW_CMD_ALLOC_MW, .u.alloc_mw = {pd, type}};
 	struct hw_cmd_resp resp;
 
-	CU_ASSERT_EQUAL_FATAL(fw_ut_cmd(ut, 0, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL_FATAL(host_cmd(ut->nic, 0, &cmd, &resp), 0);
 	return resp.u.handle;
 }
 
@@ -387,10 +387,10 @@ static void windows_of_type_1(void)
 	struct fw_ut ut;
 
 	fw_ut_begin(&ut);
-	pd = fw_ut_pd(&ut, 0);
-	qp = fw_ut_qp(&ut, 0, HW_QPT_RD, pd, fw_ut_cq(&ut, 0, 16, HW_EQ_NONE), HW_SRQ_NONE);
-	mr = fw_ut_reg(&ut, 0, pd, words, 256, ALL_REMOTE | HW_ACCESS_MW_BIND, true);
-	plain = fw_ut_reg(&ut, 0, pd, words, 256, ALL_REMOTE, true);
+	pd = host_pd(ut.nic, 0);
+	qp = host_qp(ut.nic, 0, HW_QPT_RD, pd, host_cq(ut.nic, 0, 16, HW_EQ_NONE), HW_SRQ_NONE);
+	mr = host_reg(ut.nic, 0, pd, words, 256, ALL_REMOTE | HW_ACCESS_MW_BIND, true);
+	plain = host_reg(ut.nic, 0, pd, words, 256, ALL_REMOTE, true);
 	mw = alloc_mw(&ut, pd, 1);
 	CU_ASSERT_EQUAL(check(&ut, pd, mw, base, 8, HW_ACCESS_REMOTE_READ), HW_VENDOR_ERR_LKEY);
 	/* Refused: no right to bind, other PD, beyond the region, local rights, wrong key. */
@@ -420,14 +420,14 @@ static void windows_of_type_1(void)
 			HW_VENDOR_ERR_ACCESS);
 	CU_ASSERT_EQUAL(check(&ut, pd, rkey, base + 64, 8, 0), HW_VENDOR_ERR_ACCESS);
 	/* A region with windows stays; a peer cannot take a type 1 window away. */
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, mr, NULL), FW_EBUSY);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEREG_MR, mr, NULL), FW_EBUSY);
 	CU_ASSERT_FALSE(mem_invalidate(ut.nic, pd, qp->qpn, mr));
 	CU_ASSERT_FALSE(mem_invalidate(ut.nic, pd, qp->qpn, rkey));
 	/* 0 bytes unbind, under the next key again. */
 	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, rkey, 0, 0, 0, 0), HW_VENDOR_ERR_NONE);
 	CU_ASSERT_EQUAL(check(&ut, pd, rkey + 1, base + 64, 8, HW_ACCESS_REMOTE_READ),
 			HW_VENDOR_ERR_LKEY);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, mr, NULL), 0);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEREG_MR, mr, NULL), 0);
 	fw_ut_end(&ut);
 }
 
@@ -441,11 +441,11 @@ static void windows_of_type_2_belong_to_a_qp(void)
 	struct fw_ut ut;
 
 	fw_ut_begin(&ut);
-	pd = fw_ut_pd(&ut, 0);
-	cq = fw_ut_cq(&ut, 0, 16, HW_EQ_NONE);
-	qp = fw_ut_qp(&ut, 0, HW_QPT_RD, pd, cq, HW_SRQ_NONE);
-	other = fw_ut_qp(&ut, 0, HW_QPT_RD, pd, cq, HW_SRQ_NONE);
-	mr = fw_ut_reg(&ut, 0, pd, words, 256, ALL_REMOTE | HW_ACCESS_MW_BIND, true);
+	pd = host_pd(ut.nic, 0);
+	cq = host_cq(ut.nic, 0, 16, HW_EQ_NONE);
+	qp = host_qp(ut.nic, 0, HW_QPT_RD, pd, cq, HW_SRQ_NONE);
+	other = host_qp(ut.nic, 0, HW_QPT_RD, pd, cq, HW_SRQ_NONE);
+	mr = host_reg(ut.nic, 0, pd, words, 256, ALL_REMOTE | HW_ACCESS_MW_BIND, true);
 	mw = alloc_mw(&ut, pd, 2);
 	rkey = (mw & ~0xffu) | 0xa5;
 	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, rkey, mr, base + 8, 0, 0),
@@ -469,11 +469,11 @@ static void windows_of_type_2_belong_to_a_qp(void)
 	/* A QP that goes takes its bindings with it: its number will be another's. */
 	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, rkey, mr, base, 8, HW_ACCESS_REMOTE_READ),
 			HW_VENDOR_ERR_NONE);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, mr, NULL), FW_EBUSY);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_QP, qp->qpn, NULL), 0);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, mr, NULL), 0);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEALLOC_MW, mw, NULL), 0);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEALLOC_MW, mw, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEREG_MR, mr, NULL), FW_EBUSY);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DESTROY_QP, qp->qpn, NULL), 0);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEREG_MR, mr, NULL), 0);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEALLOC_MW, mw, NULL), 0);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEALLOC_MW, mw, NULL), FW_EINVAL);
 	fw_ut_end(&ut);
 }
 
@@ -484,9 +484,9 @@ static void detach_with_bound_windows(void)
 	struct fw_ut ut;
 
 	fw_ut_begin(&ut);
-	pd = fw_ut_pd(&ut, 0);
-	mr = fw_ut_reg(&ut, 0, pd, words, 256, ALL_REMOTE | HW_ACCESS_MW_BIND, true);
-	qp = fw_ut_qp(&ut, 0, HW_QPT_RC, pd, fw_ut_cq(&ut, 0, 16, HW_EQ_NONE), HW_SRQ_NONE);
+	pd = host_pd(ut.nic, 0);
+	mr = host_reg(ut.nic, 0, pd, words, 256, ALL_REMOTE | HW_ACCESS_MW_BIND, true);
+	qp = host_qp(ut.nic, 0, HW_QPT_RC, pd, host_cq(ut.nic, 0, 16, HW_EQ_NONE), HW_SRQ_NONE);
 	mw1 = alloc_mw(&ut, pd, 1);
 	mw2 = alloc_mw(&ut, pd, 2);
 	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw1, mr, (uintptr_t)words, 8, 0),
@@ -494,7 +494,7 @@ static void detach_with_bound_windows(void)
 	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw2, mr, (uintptr_t)words, 8, 0),
 			HW_VENDOR_ERR_NONE);
 	fw_ut_end(&ut);
-	CU_ASSERT_EQUAL(ut.num_unmapped, 1);
+	CU_ASSERT_EQUAL(ut.port.num_unmaps, 1);
 }
 
 static void invalidation_of_regions(void)
@@ -504,9 +504,9 @@ static void invalidation_of_regions(void)
 	struct fw_ut ut;
 
 	fw_ut_begin(&ut);
-	pd = fw_ut_pd(&ut, 0);
-	open = fw_ut_reg(&ut, 0, pd, words, 8, HW_ACCESS_REMOTE_READ, true);
-	local = fw_ut_reg(&ut, 0, pd, words, 8, HW_ACCESS_LOCAL_WRITE, true);
+	pd = host_pd(ut.nic, 0);
+	open = host_reg(ut.nic, 0, pd, words, 8, HW_ACCESS_REMOTE_READ, true);
+	local = host_reg(ut.nic, 0, pd, words, 8, HW_ACCESS_LOCAL_WRITE, true);
 	CU_ASSERT_FALSE(mem_invalidate(ut.nic, pd + 1, 0, open));
 	CU_ASSERT_FALSE(mem_invalidate(ut.nic, pd, 0, open ^ 2));
 	/* What no peer was given none can take away. */
@@ -514,9 +514,9 @@ static void invalidation_of_regions(void)
 	CU_ASSERT_TRUE(mem_invalidate(ut.nic, pd, 0, open));
 	CU_ASSERT_EQUAL(check(&ut, pd, open, base, 1, 0), HW_VENDOR_ERR_LKEY);
 	CU_ASSERT_FALSE(mem_invalidate(ut.nic, pd, 0, open));
-	CU_ASSERT_EQUAL(ut.num_unmapped, 0);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, open, NULL), 0);
-	CU_ASSERT_EQUAL(ut.num_unmapped, 1);
+	CU_ASSERT_EQUAL(ut.port.num_unmaps, 0);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEREG_MR, open, NULL), 0);
+	CU_ASSERT_EQUAL(ut.port.num_unmaps, 1);
 	fw_ut_end(&ut);
 }
 
@@ -528,29 +528,29 @@ static void closing_settles_frames(void)
 	struct fw_ut ut;
 
 	fw_ut_begin(&ut);
-	pd = fw_ut_pd(&ut, 0);
-	qp = fw_ut_qp(&ut, 0, HW_QPT_RD, pd, fw_ut_cq(&ut, 0, 16, HW_EQ_NONE), HW_SRQ_NONE);
-	mr = fw_ut_reg(&ut, 0, pd, words, 256, ALL_REMOTE | HW_ACCESS_MW_BIND, true);
-	region = fw_ut_reg(&ut, 0, pd, words, 256, ALL_REMOTE, true);
+	pd = host_pd(ut.nic, 0);
+	qp = host_qp(ut.nic, 0, HW_QPT_RD, pd, host_cq(ut.nic, 0, 16, HW_EQ_NONE), HW_SRQ_NONE);
+	mr = host_reg(ut.nic, 0, pd, words, 256, ALL_REMOTE | HW_ACCESS_MW_BIND, true);
+	region = host_reg(ut.nic, 0, pd, words, 256, ALL_REMOTE, true);
 	mw1 = alloc_mw(&ut, pd, 1);
 	mw2 = alloc_mw(&ut, pd, 2);
-	ut.settles = 0;
+	ut.port.settles = 0;
 	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw1, mr, (uintptr_t)words, 8, 0),
 			HW_VENDOR_ERR_NONE);
 	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw2, mr, (uintptr_t)words, 8, 0),
 			HW_VENDOR_ERR_NONE);
-	CU_ASSERT_EQUAL(ut.settles, 0);
+	CU_ASSERT_EQUAL(ut.port.settles, 0);
 	mw1 = (mw1 & ~0xffu) | ((mw1 + 1) & 0xff);
 	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw1, 0, 0, 0, 0), HW_VENDOR_ERR_NONE);
-	CU_ASSERT_EQUAL(ut.settles, 1);
+	CU_ASSERT_EQUAL(ut.port.settles, 1);
 	CU_ASSERT_TRUE(mem_invalidate(ut.nic, pd, qp->qpn, mw2));
-	CU_ASSERT_EQUAL(ut.settles, 2);
+	CU_ASSERT_EQUAL(ut.port.settles, 2);
 	CU_ASSERT_TRUE(mem_invalidate(ut.nic, pd, 0, region));
-	CU_ASSERT_EQUAL(ut.settles, 3);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, mr, NULL), 0);
-	CU_ASSERT_EQUAL(ut.settles, 4);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_QP, qp->qpn, NULL), 0);
-	CU_ASSERT_TRUE(ut.settles >= 5);
+	CU_ASSERT_EQUAL(ut.port.settles, 3);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEREG_MR, mr, NULL), 0);
+	CU_ASSERT_EQUAL(ut.port.settles, 4);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DESTROY_QP, qp->qpn, NULL), 0);
+	CU_ASSERT_TRUE(ut.port.settles >= 5);
 	fw_ut_end(&ut);
 }
 
@@ -560,7 +560,7 @@ static int modify_mr(struct fw_ut *ut, uint32_t client, uint32_t stag, uint32_t 
 	struct hw_cmd_resp resp;
 
 	cmd.u.modify_mr = (struct hw_cmd_modify_mr){.stag = stag, .pd = pd, .access = access};
-	return fw_ut_cmd(ut, client, &cmd, &resp);
+	return host_cmd(ut->nic, client, &cmd, &resp);
 }
 
 /* The STag stays, what it allows and to whom does not. */
@@ -573,17 +573,17 @@ static void modified_regions(void)
 
 	fw_ut_begin(&ut);
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, NULL, &client2), 0);
-	pd = fw_ut_pd(&ut, 0);
-	other = fw_ut_pd(&ut, 0);
-	stag = fw_ut_reg(&ut, 0, pd, words, 100, HW_ACCESS_LOCAL_WRITE | HW_ACCESS_MW_BIND, true);
+	pd = host_pd(ut.nic, 0);
+	other = host_pd(ut.nic, 0);
+	stag = host_reg(ut.nic, 0, pd, words, 100, HW_ACCESS_LOCAL_WRITE | HW_ACCESS_MW_BIND, true);
 	CU_ASSERT_EQUAL(check(&ut, pd, stag, base, 8, HW_ACCESS_REMOTE_WRITE),
 			HW_VENDOR_ERR_ACCESS);
 	CU_ASSERT_EQUAL(modify_mr(&ut, 0, stag, other, ALL_REMOTE | HW_ACCESS_MW_BIND), 0);
 	CU_ASSERT_EQUAL(check(&ut, other, stag, base, 8, HW_ACCESS_REMOTE_WRITE),
 			HW_VENDOR_ERR_NONE);
 	CU_ASSERT_EQUAL(check(&ut, pd, stag, base, 8, 0), HW_VENDOR_ERR_LKEY);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEALLOC_PD, pd, NULL), 0);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEALLOC_PD, other, NULL), FW_EBUSY);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEALLOC_PD, pd, NULL), 0);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEALLOC_PD, other, NULL), FW_EBUSY);
 	/* Refused: another's, unknown bits, remote rights beyond the own, another base, no such PD.
 	 */
 	CU_ASSERT_EQUAL(modify_mr(&ut, client2, stag, other, 0), FW_EINVAL);
@@ -595,7 +595,7 @@ static void modified_regions(void)
 	CU_ASSERT_EQUAL(check(&ut, other, stag, base, 8, HW_ACCESS_REMOTE_WRITE),
 			HW_VENDOR_ERR_NONE);
 	/* A window has the rights that the region had. */
-	qp = fw_ut_qp(&ut, 0, HW_QPT_RD, other, fw_ut_cq(&ut, 0, 16, HW_EQ_NONE), HW_SRQ_NONE);
+	qp = host_qp(ut.nic, 0, HW_QPT_RD, other, host_cq(ut.nic, 0, 16, HW_EQ_NONE), HW_SRQ_NONE);
 	mw = alloc_mw(&ut, other, 1);
 	CU_ASSERT_EQUAL(mem_bind(ut.nic, other, qp->qpn, mw, stag, base, 8, HW_ACCESS_REMOTE_READ),
 			HW_VENDOR_ERR_NONE);

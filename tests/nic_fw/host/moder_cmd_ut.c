@@ -8,7 +8,7 @@
 static int command(struct moder_fix *f, struct hw_cmd *cmd, struct hw_cmd_resp *resp)
 {
 	cmd->op = HW_CMD_COALESCE;
-	return fw_ut_cmd(&f->ut, 0, cmd, resp);
+	return host_cmd(f->ut.nic, 0, cmd, resp);
 }
 
 static void ranges(void)
@@ -110,9 +110,9 @@ static void vectors(void)
 	}
 	cmd = (struct hw_cmd){.op = HW_CMD_VECTOR};
 	cmd.u.obj.handle = HW_NUM_VECTORS;
-	CU_ASSERT_EQUAL(fw_ut_cmd(&f.ut, 0, &cmd, &resp), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_cmd(f.ut.nic, 0, &cmd, &resp), FW_EINVAL);
 	cmd.u.obj.handle = 0;
-	CU_ASSERT_EQUAL(fw_ut_cmd(&f.ut, 0, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL(host_cmd(f.ut.nic, 0, &cmd, &resp), 0);
 	CU_ASSERT_EQUAL(resp.u.vector.event_queues, 2); /* EQ 0, and the channel's */
 	fix_end(&f);
 }
@@ -205,16 +205,16 @@ static void a_cq_names_a_vector(void)
 	cmd.u.create_cq.entries = 8;
 	cmd.u.create_cq.eq = number;
 	cmd.u.create_cq.flags = (HW_NUM_VECTORS + 1u) << HW_CQ_VECTOR_SHIFT;
-	CU_ASSERT_EQUAL(fw_ut_cmd(&f.ut, 0, &cmd, &resp), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_cmd(f.ut.nic, 0, &cmd, &resp), FW_EINVAL);
 	cmd.u.create_cq.flags = 1;
-	CU_ASSERT_EQUAL(fw_ut_cmd(&f.ut, 0, &cmd, &resp), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_cmd(f.ut.nic, 0, &cmd, &resp), FW_EINVAL);
 	cmd.u.create_cq.flags = (3 + 1u) << HW_CQ_VECTOR_SHIFT;
-	CU_ASSERT_EQUAL(fw_ut_cmd(&f.ut, 0, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL(host_cmd(f.ut.nic, 0, &cmd, &resp), 0);
 	CU_ASSERT_EQUAL(eq_own(f.ut.nic, 0, number)->vector, 3);
 	CU_ASSERT_EQUAL(f.ut.nic->host.vectors[3].event_queues, 1);
 	CU_ASSERT_EQUAL(f.ut.nic->host.vectors[0].event_queues, 2);
 	cmd.u.create_cq.flags = (5 + 1u) << HW_CQ_VECTOR_SHIFT;
-	CU_ASSERT_EQUAL(fw_ut_cmd(&f.ut, 0, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL(host_cmd(f.ut.nic, 0, &cmd, &resp), 0);
 	CU_ASSERT_EQUAL(eq_own(f.ut.nic, 0, number)->vector, 3);
 	fix_end(&f);
 }

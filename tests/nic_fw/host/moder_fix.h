@@ -6,7 +6,7 @@
 #ifndef WEFT_TESTS_MODER_FIX_H
 #define WEFT_TESTS_MODER_FIX_H
 
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 #define US UINT64_C(1000)
 
@@ -21,7 +21,7 @@ static inline void fix_begin(struct moder_fix *f)
 {
 	fw_ut_begin(&f->ut);
 	f->number = fw_ut_eq(&f->ut, 0, 8);
-	f->cq = fw_ut_cq(&f->ut, 0, 64, f->number);
+	f->cq = host_cq(f->ut.nic, 0, 64, f->number);
 	f->eq = f->cq->event_queue;
 	fw_ut_poll(&f->ut, 1000 * US);
 }
@@ -87,7 +87,7 @@ static inline void fix_cqe(struct moder_fix *f, enum moder_class class, uint64_t
 
 static inline uint32_t fix_irqs(const struct moder_fix *f)
 {
-	return f->ut.client[0].irqs[f->number];
+	return f->ut.port.irqs[0][f->number];
 }
 
 /* No interrupt until just before dt_ns have passed, and one then. */

@@ -54,7 +54,7 @@ static void the_handler_ends_with_what_it_was_told_of(void)
 	struct hw_eqe eqe;
 
 	fix_begin(&f);
-	second = fw_ut_cq(&f.ut, 0, 64, f.number);
+	second = host_cq(f.ut.nic, 0, 64, f.number);
 	fix_set(&f, HW_COALESCE_rx_frames, 2);
 	fix_arm(&f);
 	second->record->arm = HW_CQ_ARM_ARMED;
@@ -369,7 +369,7 @@ static void a_full_ring_is_looked_at_again(void)
 	fix_begin(&f);
 	fix_set(&f, HW_COALESCE_rx_usecs, 100);
 	for (i = 0; i < 9; i++) {
-		cq[i] = fw_ut_cq(&f.ut, 0, 4, f.number);
+		cq[i] = host_cq(f.ut.nic, 0, 4, f.number);
 		cq[i]->record->arm = HW_CQ_ARM_ARMED;
 		cq_arm(f.ut.nic, cq[i]);
 		fix_post(&f, cq[i], MODER_RX, 0);

@@ -306,7 +306,7 @@ static int modify(struct moder_fix *f, uint32_t count, uint32_t period_us)
 	cmd.u.cq.cq = f->cq->index;
 	cmd.u.cq.count = count;
 	cmd.u.cq.period_us = period_us;
-	return fw_ut_cmd(&f->ut, 0, &cmd, &resp);
+	return host_cmd(f->ut.nic, 0, &cmd, &resp);
 }
 
 static void a_cq_of_its_own_settings(void)

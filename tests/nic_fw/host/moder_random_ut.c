@@ -471,7 +471,7 @@ static void begin(struct model *m, uint64_t seed)
 	for (i = 0; i < CQS; i++) {
 		struct model_cq *q = &m->cq[i];
 
-		q->cq = fw_ut_cq(&m->f.ut, 0, RING, m->f.number);
+		q->cq = host_cq(m->f.ut.nic, 0, RING, m->f.number);
 		q->armed = true;
 		if (below(m, 3))
 			q->cq->moder_count = q->cq->moder_period_us = 0;

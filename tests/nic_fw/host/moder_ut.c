@@ -2,7 +2,7 @@
 /*
  * Interrupt moderation: off, by count, by period, urgent entries, several CQs of one EQ.
  */
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 #define US UINT64_C(1000)
 
@@ -33,7 +33,7 @@ static int modify(struct fw_ut *ut, const struct fw_cq *cq, uint32_t count, uint
 	cmd.u.cq.cq = cq->index;
 	cmd.u.cq.count = count;
 	cmd.u.cq.period_us = period_us;
-	return fw_ut_cmd(ut, 0, &cmd, &resp);
+	return host_cmd(ut->nic, 0, &cmd, &resp);
 }
 
 /* Limits of a vector for receives (class 0) or for requests. */
@@ -56,12 +56,12 @@ static void off_by_default(void)
 
 	fw_ut_begin(&ut);
 	eq = fw_ut_eq(&ut, 0, 8);
-	cq = fw_ut_cq(&ut, 0, 64, eq);
+	cq = host_cq(ut.nic, 0, 64, eq);
 	for (i = 1; i <= 5; i++) {
 		arm(&ut, cq);
 		post(&ut, cq, 0);
 		fw_ut_poll(&ut, 0);
-		CU_ASSERT_EQUAL(ut.client[0].irqs[eq], i);
+		CU_ASSERT_EQUAL(ut.port.irqs[0][eq], i);
 	}
 	fw_ut_end(&ut);
 }
@@ -74,20 +74,20 @@ static void by_count(void)
 
 	fw_ut_begin(&ut);
 	eq = fw_ut_eq(&ut, 0, 8);
-	cq = fw_ut_cq(&ut, 0, 64, eq);
+	cq = host_cq(ut.nic, 0, 64, eq);
 	CU_ASSERT_EQUAL(modify(&ut, cq, 4, 500), 0);
 	arm(&ut, cq);
 	for (i = 0; i < 3; i++) {
 		post(&ut, cq, 0);
 		fw_ut_poll(&ut, 1 * US);
-		CU_ASSERT_EQUAL(ut.client[0].irqs[eq], 0);
+		CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 0);
 	}
 	post(&ut, cq, 0);
 	fw_ut_poll(&ut, 1 * US);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[eq], 1);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 1);
 	/* The period of the interrupt that came is over too. */
 	fw_ut_poll(&ut, 1000 * US);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[eq], 1);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 1);
 	CU_ASSERT_EQUAL(fw_next_timer_ns(ut.nic), UINT64_MAX);
 	fw_ut_end(&ut);
 }
@@ -100,7 +100,7 @@ static void by_period(void)
 
 	fw_ut_begin(&ut);
 	eq = fw_ut_eq(&ut, 0, 8);
-	cq = fw_ut_cq(&ut, 0, 64, eq);
+	cq = host_cq(ut.nic, 0, 64, eq);
 	CU_ASSERT_EQUAL(modify(&ut, cq, 0, 100), 0);
 	arm(&ut, cq);
 	fw_ut_poll(&ut, 200 * US);
@@ -110,9 +110,9 @@ static void by_period(void)
 	fw_ut_poll(&ut, 60 * US);
 	post(&ut, cq, 0); /* the period counts from the first */
 	fw_ut_poll(&ut, 39 * US);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[eq], 0);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 0);
 	fw_ut_poll(&ut, 1 * US);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[eq], 1);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 1);
 	fw_ut_end(&ut);
 }
 
@@ -124,14 +124,14 @@ static void a_count_without_a_period_is_bounded(void)
 
 	fw_ut_begin(&ut);
 	eq = fw_ut_eq(&ut, 0, 8);
-	cq = fw_ut_cq(&ut, 0, 64, eq);
+	cq = host_cq(ut.nic, 0, 64, eq);
 	CU_ASSERT_EQUAL(modify(&ut, cq, 50, 0), 0);
 	arm(&ut, cq);
 	post(&ut, cq, 0);
 	fw_ut_poll(&ut, HW_COALESCE_BOUND_US * US - 1);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[eq], 0);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 0);
 	fw_ut_poll(&ut, 1);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[eq], 1);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 1);
 	fw_ut_end(&ut);
 }
 
@@ -144,20 +144,20 @@ static void urgent_entries_do_not_wait(void)
 
 	fw_ut_begin(&ut);
 	eq = fw_ut_eq(&ut, 0, 8);
-	cq = fw_ut_cq(&ut, 0, 64, eq);
+	cq = host_cq(ut.nic, 0, 64, eq);
 	CU_ASSERT_EQUAL(modify(&ut, cq, 50, 1000), 0);
 	arm(&ut, cq);
 	post(&ut, cq, HW_CQE_F_SOLICITED);
 	fw_ut_poll(&ut, 0);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[eq], 1);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 1);
 	/* Behind one that waits, it takes that one along. */
 	arm(&ut, cq);
 	post(&ut, cq, 0);
 	fw_ut_poll(&ut, 0);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[eq], 1);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 1);
 	CU_ASSERT_TRUE(cq_post(ut.nic, cq, &failed));
 	fw_ut_poll(&ut, 0);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[eq], 2);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 2);
 	CU_ASSERT_EQUAL(fw_next_timer_ns(ut.nic), UINT64_MAX);
 	fw_ut_end(&ut);
 }
@@ -171,8 +171,8 @@ static void the_vector_applies_where_the_cq_has_nothing(void)
 	fw_ut_begin(&ut);
 	eq = fw_ut_eq(&ut, 0, 8);
 	eq2 = fw_ut_eq(&ut, 0, 8);
-	cq = fw_ut_cq(&ut, 0, 64, eq);
-	own = fw_ut_cq(&ut, 0, 64, eq2);
+	cq = host_cq(ut.nic, 0, 64, eq);
+	own = host_cq(ut.nic, 0, 64, eq2);
 	CU_ASSERT_EQUAL(set(&ut, 0, 0, 50, 2), 0);
 	CU_ASSERT_EQUAL(modify(&ut, own, 3, 80), 0);
 	arm(&ut, cq);
@@ -182,11 +182,11 @@ static void the_vector_applies_where_the_cq_has_nothing(void)
 	post(&ut, cq, 0);
 	post(&ut, own, 0);
 	fw_ut_poll(&ut, 0);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[eq], 1);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[eq2], 0);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 1);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][eq2], 0);
 	post(&ut, own, 0);
 	fw_ut_poll(&ut, 0);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[eq2], 1);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][eq2], 1);
 	fw_ut_end(&ut);
 }
 
@@ -198,9 +198,9 @@ static void the_most_impatient_cq_of_an_eq_decides(void)
 
 	fw_ut_begin(&ut);
 	eq = fw_ut_eq(&ut, 0, 8);
-	slow = fw_ut_cq(&ut, 0, 64, eq);
-	fast = fw_ut_cq(&ut, 0, 64, eq);
-	plain = fw_ut_cq(&ut, 0, 64, eq);
+	slow = host_cq(ut.nic, 0, 64, eq);
+	fast = host_cq(ut.nic, 0, 64, eq);
+	plain = host_cq(ut.nic, 0, 64, eq);
 	CU_ASSERT_EQUAL(modify(&ut, slow, 0, 1000), 0);
 	CU_ASSERT_EQUAL(modify(&ut, fast, 0, 100), 0);
 	arm(&ut, slow);
@@ -209,15 +209,15 @@ static void the_most_impatient_cq_of_an_eq_decides(void)
 	fw_ut_poll(&ut, 10 * US);
 	post(&ut, fast, 0);
 	fw_ut_poll(&ut, 100 * US);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[eq], 1);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 1);
 	fw_ut_poll(&ut, 2000 * US);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[eq], 1);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 1);
 	arm(&ut, slow);
 	arm(&ut, plain);
 	post(&ut, slow, 0);
 	post(&ut, plain, 0);
 	fw_ut_poll(&ut, 0);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[eq], 2);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 2);
 	fw_ut_end(&ut);
 }
 
@@ -227,7 +227,7 @@ static void settings_are_checked(void)
 	struct fw_cq *cq;
 
 	fw_ut_begin(&ut);
-	cq = fw_ut_cq(&ut, 0, 64, HW_EQ_NONE);
+	cq = host_cq(ut.nic, 0, 64, HW_EQ_NONE);
 	CU_ASSERT_EQUAL(modify(&ut, cq, UINT16_MAX + 1, 0), FW_EINVAL);
 	CU_ASSERT_EQUAL(modify(&ut, cq, 0, MODER_MAX_PERIOD_US + 1), FW_EINVAL);
 	CU_ASSERT_EQUAL(modify(&ut, cq, UINT16_MAX, MODER_MAX_PERIOD_US), 0);
@@ -242,14 +242,14 @@ static void an_eq_may_go_while_its_interrupt_waits(void)
 
 	fw_ut_begin(&ut);
 	eq = fw_ut_eq(&ut, 0, 8);
-	cq = fw_ut_cq(&ut, 0, 64, eq);
+	cq = host_cq(ut.nic, 0, 64, eq);
 	CU_ASSERT_EQUAL(modify(&ut, cq, 0, 100), 0);
 	arm(&ut, cq);
 	post(&ut, cq, 0);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_CQ, cq->index, NULL), 0);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_EQ, eq, NULL), 0);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DESTROY_CQ, cq->index, NULL), 0);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DESTROY_EQ, eq, NULL), 0);
 	fw_ut_poll(&ut, 1000 * US);
-	CU_ASSERT_EQUAL(ut.client[0].irqs[eq], 0);
+	CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 0);
 	fw_ut_end(&ut);
 }
 

@@ -3,7 +3,7 @@
  * Commands on QPs: what creation refuses, every change of state with every attribute against the
  * tables of verbs, ranges of values, what query returns.
  */
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 #include <arpa/inet.h>
 
@@ -16,8 +16,8 @@ struct rig {
 static void begin(struct rig *rig)
 {
 	fw_ut_begin(&rig->ut);
-	rig->pd = fw_ut_pd(&rig->ut, 0);
-	rig->cq = fw_ut_cq(&rig->ut, 0, 64, HW_EQ_NONE);
+	rig->pd = host_pd(rig->ut.nic, 0);
+	rig->cq = host_cq(rig->ut.nic, 0, 64, HW_EQ_NONE);
 }
 
 static struct hw_cmd create_cmd(const struct rig *rig, enum hw_qp_type type)
@@ -47,7 +47,7 @@ static void creation_says_what_was_made(void)
 
 	begin(&rig);
 	cmd = create_cmd(&rig, HW_QPT_RD);
-	CU_ASSERT_EQUAL(fw_ut_cmd(&rig.ut, 0, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL(host_cmd(rig.ut.nic, 0, &cmd, &resp), 0);
 	made = &resp.u.create_qp;
 	CU_ASSERT_EQUAL(made->sq_slots, 16);
 	CU_ASSERT_EQUAL(made->max_send_wr, 9);
@@ -60,13 +60,13 @@ static void creation_says_what_was_made(void)
 	CU_ASSERT_EQUAL(made->rq_offset % HW_CACHE_LINE_BYTES, 0);
 	CU_ASSERT_EQUAL(rig.cq->refs, 2);
 	CU_ASSERT_EQUAL(rig.ut.nic->host.pds[rig.pd].refs, 1);
-	CU_ASSERT_EQUAL(fw_ut_obj(&rig.ut, 0, HW_CMD_DESTROY_CQ, rig.cq->index, NULL), FW_EBUSY);
-	CU_ASSERT_EQUAL(fw_ut_obj(&rig.ut, 0, HW_CMD_DEALLOC_PD, rig.pd, NULL), FW_EBUSY);
-	CU_ASSERT_EQUAL(fw_ut_obj(&rig.ut, 0, HW_CMD_DESTROY_QP, made->qpn, NULL), 0);
-	CU_ASSERT_EQUAL(fw_ut_obj(&rig.ut, 0, HW_CMD_DESTROY_QP, made->qpn, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_obj(rig.ut.nic, 0, HW_CMD_DESTROY_CQ, rig.cq->index, NULL), FW_EBUSY);
+	CU_ASSERT_EQUAL(host_obj(rig.ut.nic, 0, HW_CMD_DEALLOC_PD, rig.pd, NULL), FW_EBUSY);
+	CU_ASSERT_EQUAL(host_obj(rig.ut.nic, 0, HW_CMD_DESTROY_QP, made->qpn, NULL), 0);
+	CU_ASSERT_EQUAL(host_obj(rig.ut.nic, 0, HW_CMD_DESTROY_QP, made->qpn, NULL), FW_EINVAL);
 	CU_ASSERT_EQUAL(rig.cq->refs, 0);
-	CU_ASSERT_EQUAL(fw_ut_obj(&rig.ut, 0, HW_CMD_DESTROY_CQ, rig.cq->index, NULL), 0);
-	CU_ASSERT_EQUAL(fw_ut_obj(&rig.ut, 0, HW_CMD_DEALLOC_PD, rig.pd, NULL), 0);
+	CU_ASSERT_EQUAL(host_obj(rig.ut.nic, 0, HW_CMD_DESTROY_CQ, rig.cq->index, NULL), 0);
+	CU_ASSERT_EQUAL(host_obj(rig.ut.nic, 0, HW_CMD_DEALLOC_PD, rig.pd, NULL), 0);
 	fw_ut_end(&rig.ut);
 }
 
@@ -74,7 +74,7 @@ static void creation_says_what_was_made(void)
 	do {                                                                                       \
 		cmd = create_cmd(&rig, HW_QPT_RD);                                                 \
 		cmd.u.create_qp.field = (value);                                                   \
-		CU_ASSERT_EQUAL(fw_ut_cmd(&rig.ut, 0, &cmd, &resp), status);                       \
+		CU_ASSERT_EQUAL(host_cmd(rig.ut.nic, 0, &cmd, &resp), status);                     \
 	} while (0)
 
 static void creation_refuses(void)
@@ -86,8 +86,8 @@ static void creation_refuses(void)
 
 	begin(&rig);
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&rig.ut, NULL, &client2), 0);
-	pd2 = fw_ut_pd(&rig.ut, client2);
-	cq2 = fw_ut_cq(&rig.ut, client2, 8, HW_EQ_NONE)->index;
+	pd2 = host_pd(rig.ut.nic, client2);
+	cq2 = host_cq(rig.ut.nic, client2, 8, HW_EQ_NONE)->index;
 	REFUSED(type, 0, FW_EINVAL);
 	REFUSED(type, 8, FW_EINVAL);
 	REFUSED(type, UINT32_MAX, FW_EINVAL);
@@ -128,18 +128,18 @@ static void a_full_bar_leaves_nothing_behind(void)
 
 	begin(&rig);
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&rig.ut, &params, &client), 0);
-	rig.pd = fw_ut_pd(&rig.ut, client);
-	rig.cq = fw_ut_cq(&rig.ut, client, 8, HW_EQ_NONE);
+	rig.pd = host_pd(rig.ut.nic, client);
+	rig.cq = host_cq(rig.ut.nic, client, 8, HW_EQ_NONE);
 	bar = &rig.ut.nic->host.clients[client].bar;
 	cmd = create_cmd(&rig, HW_QPT_UD);
 	cmd.u.create_qp.sq_slots = 128; /* two pages, and receives behind them */
-	while (!fw_ut_cmd(&rig.ut, client, &cmd, &resp))
+	while (!host_cmd(rig.ut.nic, client, &cmd, &resp))
 		made++;
 	CU_ASSERT_EQUAL(resp.status, FW_ENOMEM);
 	CU_ASSERT_TRUE(made > 3);
 	CU_ASSERT_EQUAL(fw_ids_used(&rig.ut.nic->host.qp_ids), made);
 	high = bar->high;
-	CU_ASSERT_EQUAL(fw_ut_cmd(&rig.ut, client, &cmd, &resp), FW_ENOMEM);
+	CU_ASSERT_EQUAL(host_cmd(rig.ut.nic, client, &cmd, &resp), FW_ENOMEM);
 	CU_ASSERT_EQUAL(bar->high, high);
 	CU_ASSERT_EQUAL(bar->num_free, 0);
 	fw_ut_end(&rig.ut);
@@ -156,15 +156,15 @@ static void the_quota_counts(void)
 
 	begin(&rig);
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&rig.ut, &params, &client), 0);
-	rig.pd = fw_ut_pd(&rig.ut, client);
-	rig.cq = fw_ut_cq(&rig.ut, client, 8, HW_EQ_NONE);
+	rig.pd = host_pd(rig.ut.nic, client);
+	rig.cq = host_cq(rig.ut.nic, client, 8, HW_EQ_NONE);
 	cmd = create_cmd(&rig, HW_QPT_UD);
-	CU_ASSERT_EQUAL(fw_ut_cmd(&rig.ut, client, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL(host_cmd(rig.ut.nic, client, &cmd, &resp), 0);
 	first = resp.u.create_qp.qpn;
-	CU_ASSERT_EQUAL(fw_ut_cmd(&rig.ut, client, &cmd, &resp), 0);
-	CU_ASSERT_EQUAL(fw_ut_cmd(&rig.ut, client, &cmd, &resp), FW_EDQUOT);
-	CU_ASSERT_EQUAL(fw_ut_obj(&rig.ut, client, HW_CMD_DESTROY_QP, first, NULL), 0);
-	CU_ASSERT_EQUAL(fw_ut_cmd(&rig.ut, client, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL(host_cmd(rig.ut.nic, client, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL(host_cmd(rig.ut.nic, client, &cmd, &resp), FW_EDQUOT);
+	CU_ASSERT_EQUAL(host_obj(rig.ut.nic, client, HW_CMD_DESTROY_QP, first, NULL), 0);
+	CU_ASSERT_EQUAL(host_cmd(rig.ut.nic, client, &cmd, &resp), 0);
 	CU_ASSERT_NOT_EQUAL(resp.u.create_qp.qpn, first); /* in quarantine */
 	fw_ut_end(&rig.ut);
 }
@@ -296,10 +296,10 @@ static const struct hw_qp_attr rc_rtr = {
 
 static struct fw_qp *rc_in_init(struct rig *rig)
 {
-	struct fw_qp *qp = fw_ut_qp(&rig->ut, 0, HW_QPT_RC, rig->pd, rig->cq, HW_SRQ_NONE);
+	struct fw_qp *qp = host_qp(rig->ut.nic, 0, HW_QPT_RC, rig->pd, rig->cq, HW_SRQ_NONE);
 	struct hw_qp_attr attr = {.port = 1, .access = HW_ACCESS_REMOTE_READ};
 
-	CU_ASSERT_EQUAL_FATAL(fw_ut_modify(&rig->ut, qp, HW_QPS_INIT, I | P | A, &attr), 0);
+	CU_ASSERT_EQUAL_FATAL(host_modify(rig->ut.nic, qp, HW_QPS_INIT, I | P | A, &attr), 0);
 	return qp;
 }
 
@@ -318,11 +318,11 @@ static void rc_goes_all_the_way_and_query_tells(void)
 	begin(&rig);
 	qp = rc_in_init(&rig);
 	attr.av.dst_ip = htonl(0x0a4d0009);
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_RTR, RC_RTR_MASK, &attr), 0);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_RTR, RC_RTR_MASK, &attr), 0);
 	CU_ASSERT_EQUAL(qp->dst_ip, htonl(0x0a4d0009));
 	CU_ASSERT_EQUAL(qp->dst_qpn, 0x123456);
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_RTS, S | X | MQ, &rts), 0);
-	CU_ASSERT_EQUAL(fw_ut_obj(&rig.ut, 0, HW_CMD_QUERY_QP, qp->qpn, &resp), 0);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_RTS, S | X | MQ, &rts), 0);
+	CU_ASSERT_EQUAL(host_obj(rig.ut.nic, 0, HW_CMD_QUERY_QP, qp->qpn, &resp), 0);
 	query = &resp.u.query_qp;
 	CU_ASSERT_EQUAL(query->type, HW_QPT_RC);
 	CU_ASSERT_EQUAL(query->attr.state, HW_QPS_RTS);
@@ -357,15 +357,15 @@ static void incarnations_match_by_psn(void)
 	a_rtr.av.dst_ip = b_rtr.av.dst_ip = htonl(0x0a4d0001);
 	a_rtr.rq_psn = 88;
 	b_rtr.rq_psn = 77;
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, a, HW_QPS_RTR, RC_RTR_MASK, &a_rtr), 0);
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, b, HW_QPS_RTR, RC_RTR_MASK, &b_rtr), 0);
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, a, HW_QPS_RTS, S | X | MQ, &a_rts), 0);
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, b, HW_QPS_RTS, S | X | MQ, &b_rts), 0);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, a, HW_QPS_RTR, RC_RTR_MASK, &a_rtr), 0);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, b, HW_QPS_RTR, RC_RTR_MASK, &b_rtr), 0);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, a, HW_QPS_RTS, S | X | MQ, &a_rts), 0);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, b, HW_QPS_RTS, S | X | MQ, &b_rts), 0);
 	CU_ASSERT_EQUAL(a->incarnation_tx, b->incarnation_rx);
 	CU_ASSERT_EQUAL(b->incarnation_tx, a->incarnation_rx);
 	CU_ASSERT_NOT_EQUAL(a->incarnation_tx, a->incarnation_rx);
 	CU_ASSERT_NOT_EQUAL(a->incarnation_tx, 0);
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, a, HW_QPS_RESET, 0, NULL), 0);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, a, HW_QPS_RESET, 0, NULL), 0);
 	CU_ASSERT_EQUAL(a->incarnation_tx, 0);
 	CU_ASSERT_EQUAL(a->dst_qpn, 0);
 	fw_ut_end(&rig.ut);
@@ -376,7 +376,7 @@ static void incarnations_match_by_psn(void)
 		attr = rc_rtr;                                                                     \
 		attr.av.dst_ip = htonl(0x0a4d0009);                                                \
 		attr.field = (value);                                                              \
-		CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_RTR, RC_RTR_MASK, &attr),         \
+		CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_RTR, RC_RTR_MASK, &attr),       \
 				status);                                                           \
 		CU_ASSERT_EQUAL(qp->state, HW_QPS_INIT);                                           \
 	} while (0)
@@ -412,7 +412,7 @@ static void values_out_of_range_change_nothing(void)
 	attr = rc_rtr;
 	attr.av.flags = 0;
 	attr.dst_qpn = 5;
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_RTR, RC_RTR_MASK, &attr), 0);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_RTR, RC_RTR_MASK, &attr), 0);
 	CU_ASSERT_EQUAL(qp->dst_ip, htonl(0x0a4d0064));
 	fw_ut_end(&rig.ut);
 }
@@ -424,17 +424,17 @@ static void more_values(void)
 	struct rig rig;
 
 	begin(&rig);
-	qp = fw_ut_qp(&rig.ut, 0, HW_QPT_RD, rig.pd, rig.cq, HW_SRQ_NONE);
+	qp = host_qp(rig.ut.nic, 0, HW_QPT_RD, rig.pd, rig.cq, HW_SRQ_NONE);
 	attr.port = 2;
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_INIT, I | P | Q, &attr), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_INIT, I | P | Q, &attr), FW_EINVAL);
 	attr.port = 1;
 	attr.pkey_index = 1;
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_INIT, I | P | Q, &attr), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_INIT, I | P | Q, &attr), FW_EINVAL);
 	attr.pkey_index = 0;
 	attr.access = HW_ACCESS_ALL + 1;
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_INIT, I | P | Q | A, &attr), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_INIT, I | P | Q | A, &attr), FW_EINVAL);
 	attr.access = HW_ACCESS_ALL;
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_INIT, I | P | Q | A, &attr), 0);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_INIT, I | P | Q | A, &attr), 0);
 	CU_ASSERT_EQUAL(qp->access,
 			HW_ACCESS_REMOTE_READ | HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_ATOMIC);
 	/* What was not set has RD's defaults. */
@@ -442,23 +442,23 @@ static void more_values(void)
 	CU_ASSERT_EQUAL(qp->attr.retry_cnt, RD_DEFAULT_RETRY_CNT);
 	CU_ASSERT_EQUAL(qp->attr.max_rd_atomic, HW_MAX_RD_ATOMIC);
 	attr.timeout = 32;
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_RTR, HW_QP_TIMEOUT, &attr), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_RTR, HW_QP_TIMEOUT, &attr), FW_EINVAL);
 	attr.retry_cnt = 8;
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_RTR, HW_QP_RETRY_CNT, &attr), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_RTR, HW_QP_RETRY_CNT, &attr), FW_EINVAL);
 	attr.rnr_retry = 8;
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_RTR, HW_QP_RNR_RETRY, &attr), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_RTR, HW_QP_RNR_RETRY, &attr), FW_EINVAL);
 	attr.max_rd_atomic = HW_MAX_RD_ATOMIC + 1;
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_RTR, MQ, &attr), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_RTR, MQ, &attr), FW_EINVAL);
 	attr.timeout = 0;
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_RTR, HW_QP_TIMEOUT, &attr), 0);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_RTR, HW_QP_TIMEOUT, &attr), 0);
 	CU_ASSERT_EQUAL(qp->attr.timeout, 0);
 	attr.cur_state = HW_QPS_SQD;
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_RTS, S | C, &attr), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_RTS, S | C, &attr), FW_EINVAL);
 	attr.cur_state = HW_QPS_RTR;
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_RTS, S | C, &attr), 0);
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_STATES, 0, NULL), FW_EINVAL);
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, UINT32_MAX, 0, NULL), FW_EINVAL);
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_SQE, 0, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_RTS, S | C, &attr), 0);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_STATES, 0, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, UINT32_MAX, 0, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_SQE, 0, NULL), FW_EINVAL);
 	CU_ASSERT_EQUAL(qp->state, HW_QPS_RTS);
 	fw_ut_end(&rig.ut);
 }
@@ -472,7 +472,7 @@ static void a_second_path_is_not_served(void)
 	begin(&rig);
 	qp = rc_in_init(&rig);
 	attr.av.dst_ip = htonl(0x0a4d0009);
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_RTR, RC_RTR_MASK | AL, &attr),
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_RTR, RC_RTR_MASK | AL, &attr),
 			FW_EOPNOTSUPP);
 	CU_ASSERT_EQUAL(qp->state, HW_QPS_INIT);
 	fw_ut_end(&rig.ut);
@@ -488,13 +488,13 @@ static void another_process_s_qp_is_not_there(void)
 
 	begin(&rig);
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&rig.ut, NULL, &client2), 0);
-	qp = fw_ut_qp(&rig.ut, 0, HW_QPT_UD, rig.pd, rig.cq, HW_SRQ_NONE);
+	qp = host_qp(rig.ut.nic, 0, HW_QPT_UD, rig.pd, rig.cq, HW_SRQ_NONE);
 	cmd.u.modify_qp.qpn = qp->qpn;
 	cmd.u.modify_qp.mask = HW_QP_STATE;
 	cmd.u.modify_qp.attr.state = HW_QPS_RESET;
-	CU_ASSERT_EQUAL(fw_ut_cmd(&rig.ut, client2, &cmd, &resp), FW_EINVAL);
-	CU_ASSERT_EQUAL(fw_ut_obj(&rig.ut, client2, HW_CMD_QUERY_QP, qp->qpn, NULL), FW_EINVAL);
-	CU_ASSERT_EQUAL(fw_ut_obj(&rig.ut, client2, HW_CMD_DESTROY_QP, qp->qpn, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_cmd(rig.ut.nic, client2, &cmd, &resp), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_obj(rig.ut.nic, client2, HW_CMD_QUERY_QP, qp->qpn, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_obj(rig.ut.nic, client2, HW_CMD_DESTROY_QP, qp->qpn, NULL), FW_EINVAL);
 	CU_ASSERT_TRUE(qp->used);
 	fw_ut_end(&rig.ut);
 }
@@ -510,21 +510,21 @@ static void over_tcp(void)
 	uint32_t pd;
 
 	fw_ut_begin(&ut);
-	pd = fw_ut_pd(&ut, 0);
-	cq = fw_ut_cq(&ut, 0, 64, HW_EQ_NONE);
-	qp = fw_ut_qp(&ut, 0, HW_QPT_RC, pd, cq, HW_SRQ_NONE);
-	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_INIT, HW_QP_TRANSPORT, &attr), FW_EINVAL);
-	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_INIT, init, &attr), 0);
+	pd = host_pd(ut.nic, 0);
+	cq = host_cq(ut.nic, 0, 64, HW_EQ_NONE);
+	qp = host_qp(ut.nic, 0, HW_QPT_RC, pd, cq, HW_SRQ_NONE);
+	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_INIT, HW_QP_TRANSPORT, &attr), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_INIT, init, &attr), 0);
 	/* Over datagrams it needs all of that. */
-	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_RTR, 0, NULL), FW_EINVAL);
-	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_RTR, HW_QP_TRANSPORT, &attr), 0);
+	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_RTR, 0, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_RTR, HW_QP_TRANSPORT, &attr), 0);
 	CU_ASSERT_EQUAL(qp->attr.transport, HW_QP_TRANSPORT_TCP);
-	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_RTS, HW_QP_DEST_QPN, &attr), FW_EINVAL);
-	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_RTS, 0, NULL), 0);
+	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_RTS, HW_QP_DEST_QPN, &attr), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_RTS, 0, NULL), 0);
 	CU_ASSERT_PTR_NULL(qp->mpa);
 	/* Of other types there is none. */
-	qp = fw_ut_qp(&ut, 0, HW_QPT_UC, pd, cq, HW_SRQ_NONE);
-	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_INIT, init | HW_QP_TRANSPORT, &attr),
+	qp = host_qp(ut.nic, 0, HW_QPT_UC, pd, cq, HW_SRQ_NONE);
+	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_INIT, init | HW_QP_TRANSPORT, &attr),
 			FW_EINVAL);
 	CU_ASSERT_EQUAL(qp_attr_excused(qp, &attr, HW_QP_TRANSPORT, HW_QPS_RTR), 0);
 	fw_ut_end(&ut);

@@ -3,7 +3,7 @@
  * The state machine: what each change does to what is posted, which events come, and that a QPN
  * names nothing it should not.
  */
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 struct rig {
 	struct fw_ut ut;
@@ -17,9 +17,9 @@ static void begin(struct rig *rig, enum hw_qp_type type)
 {
 	memset(rig, 0, sizeof(*rig));
 	fw_ut_begin(&rig->ut);
-	rig->pd = fw_ut_pd(&rig->ut, 0);
-	rig->cq = fw_ut_cq(&rig->ut, 0, 64, HW_EQ_NONE);
-	rig->qp = fw_ut_qp(&rig->ut, 0, type, rig->pd, rig->cq, HW_SRQ_NONE);
+	rig->pd = host_pd(rig->ut.nic, 0);
+	rig->cq = host_cq(rig->ut.nic, 0, 64, HW_EQ_NONE);
+	rig->qp = host_qp(rig->ut.nic, 0, type, rig->pd, rig->cq, HW_SRQ_NONE);
 }
 
 /* A send of nothing to nowhere in one slot; the NIC has not fetched it before its turn. */
@@ -46,7 +46,7 @@ static void expect_flush(struct rig *rig, uint64_t wr_id, uint8_t opcode)
 {
 	struct hw_cqe cqe;
 
-	CU_ASSERT_TRUE_FATAL(fw_ut_cqe(rig->cq, rig->seen, &cqe));
+	CU_ASSERT_TRUE_FATAL(host_cqe(rig->cq, rig->seen, &cqe));
 	rig->seen++;
 	CU_ASSERT_EQUAL(cqe.status, HW_STATUS_WR_FLUSH_ERR);
 	CU_ASSERT_EQUAL(cqe.wr_id, wr_id);
@@ -58,7 +58,7 @@ static void expect_no_cqe(struct rig *rig)
 {
 	struct hw_cqe cqe;
 
-	CU_ASSERT_FALSE(fw_ut_cqe(rig->cq, rig->seen, &cqe));
+	CU_ASSERT_FALSE(host_cqe(rig->cq, rig->seen, &cqe));
 }
 
 static void a_qpn_names_one_qp(void)
@@ -79,7 +79,7 @@ static void a_qpn_names_one_qp(void)
 	CU_ASSERT_PTR_NULL(qp_find(rig.ut.nic, rig.ut.nic->qpn_base | 1));
 	CU_ASSERT_PTR_NULL(qp_find(rig.ut.nic, rig.ut.nic->qpn_base | 0xffff));
 	CU_ASSERT_PTR_NULL(qp_find(rig.ut.nic, UINT32_MAX));
-	CU_ASSERT_EQUAL(fw_ut_obj(&rig.ut, 0, HW_CMD_DESTROY_QP, qpn, NULL), 0);
+	CU_ASSERT_EQUAL(host_obj(rig.ut.nic, 0, HW_CMD_DESTROY_QP, qpn, NULL), 0);
 	CU_ASSERT_PTR_NULL(qp_find(rig.ut.nic, qpn));
 	fw_ut_end(&rig.ut);
 }
@@ -90,7 +90,7 @@ static void error_flushes_both_queues_in_order(void)
 	uint32_t i;
 
 	begin(&rig, HW_QPT_RD);
-	fw_ut_rts(&rig.ut, rig.qp);
+	host_rts(rig.ut.nic, rig.qp, 0);
 	for (i = 0; i < 3; i++) {
 		post_send(rig.qp, 10 + i);
 		fw_ut_post_recv(rig.qp, 20 + i, 1);
@@ -131,8 +131,8 @@ static void what_is_posted_in_error_is_flushed_at_the_doorbell(void)
 	struct rig rig;
 
 	begin(&rig, HW_QPT_UD);
-	fw_ut_rts(&rig.ut, rig.qp);
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, rig.qp, HW_QPS_ERR, 0, NULL), 0);
+	host_rts(rig.ut.nic, rig.qp, 0);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, rig.qp, HW_QPS_ERR, 0, NULL), 0);
 	fw_ut_post_recv(rig.qp, 1, 1);
 	fw_ut_post_recv(rig.qp, 2, 99); /* a malformed one too */
 	post_send(rig.qp, 3);
@@ -157,19 +157,19 @@ static void an_srq_keeps_its_receives_and_the_last_wqe_is_told(void)
 	struct fw_qp *qp, *other;
 
 	begin(&rig, HW_QPT_UD);
-	srq = fw_ut_srq(&rig.ut, 0, rig.pd, 4, 1);
-	qp = fw_ut_qp(&rig.ut, 0, HW_QPT_RD, rig.pd, rig.cq, srq->index);
-	other = fw_ut_qp(&rig.ut, 0, HW_QPT_RD, rig.pd, rig.cq, srq->index);
+	srq = host_srq(rig.ut.nic, 0, rig.pd, 4, 1);
+	qp = host_qp(rig.ut.nic, 0, HW_QPT_RD, rig.pd, rig.cq, srq->index);
+	other = host_qp(rig.ut.nic, 0, HW_QPT_RD, rig.pd, rig.cq, srq->index);
 	memcpy(srq->ring, &wqe, sizeof(wqe));
 	srq->record->prod = 1;
-	fw_ut_rts(&rig.ut, qp);
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_ERR, 0, NULL), 0);
+	host_rts(rig.ut.nic, qp, 0);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_ERR, 0, NULL), 0);
 	expect_no_cqe(&rig);
 	CU_ASSERT_TRUE(fw_ut_event(&rig.ut, 0, 0, &eqe));
 	CU_ASSERT_EQUAL(eqe.type, HW_EVENT_QP_LAST_WQE);
 	CU_ASSERT_EQUAL(eqe.id, qp->qpn);
 	/* From ERR to ERR nothing happens again. */
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, qp, HW_QPS_ERR, 0, NULL), 0);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_ERR, 0, NULL), 0);
 	CU_ASSERT_FALSE(fw_ut_event(&rig.ut, 0, 0, &eqe));
 	CU_ASSERT_EQUAL(rq_take(rig.ut.nic, other, &recv), RQ_OK);
 	CU_ASSERT_EQUAL(recv.wr_id, 5);
@@ -182,7 +182,7 @@ static void a_send_error_stops_datagram_sends_alone(void)
 	struct rig rig;
 
 	begin(&rig, HW_QPT_RD);
-	fw_ut_rts(&rig.ut, rig.qp);
+	host_rts(rig.ut.nic, rig.qp, 0);
 	post_send(rig.qp, 1);
 	fw_ut_post_recv(rig.qp, 2, 1);
 	qp_sq_error(rig.ut.nic, rig.qp);
@@ -198,7 +198,7 @@ static void a_send_error_stops_datagram_sends_alone(void)
 	ring(&rig);
 	expect_flush(&rig, 3, HW_CQE_SEND);
 	expect_no_cqe(&rig);
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, rig.qp, HW_QPS_RTS, 0, NULL), 0);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, rig.qp, HW_QPS_RTS, 0, NULL), 0);
 	CU_ASSERT_EQUAL(rig.qp->state, HW_QPS_RTS);
 	fw_ut_end(&rig.ut);
 }
@@ -222,16 +222,16 @@ static void reset_forgets_and_indices_go_on(void)
 	struct rig rig;
 
 	begin(&rig, HW_QPT_UD);
-	fw_ut_rts(&rig.ut, rig.qp);
+	host_rts(rig.ut.nic, rig.qp, 0);
 	post_send(rig.qp, 1);
 	fw_ut_post_recv(rig.qp, 2, 1);
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, rig.qp, HW_QPS_RESET, 0, NULL), 0);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, rig.qp, HW_QPS_RESET, 0, NULL), 0);
 	expect_no_cqe(&rig);
 	CU_ASSERT_EQUAL(rig.qp->record->sq_cons, 1);
 	CU_ASSERT_EQUAL(rig.qp->record->rq_cons, 1);
 	CU_ASSERT_EQUAL(rig.qp->qkey, 0);
 	/* It can be used anew. */
-	fw_ut_rts(&rig.ut, rig.qp);
+	host_rts(rig.ut.nic, rig.qp, 0);
 	CU_ASSERT_EQUAL(rig.qp->qkey, 0x1111);
 	fw_ut_post_recv(rig.qp, 3, 1);
 	CU_ASSERT_EQUAL(rq_available(rig.ut.nic, rig.qp), 1);
@@ -240,9 +240,9 @@ static void reset_forgets_and_indices_go_on(void)
 	/* Wild indices are forgotten like the rest. */
 	rig.qp->record->rq_prod = 0x80000000u;
 	rig.qp->record->sq_prod = 0x80000000u;
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, rig.qp, HW_QPS_RESET, 0, NULL), 0);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, rig.qp, HW_QPS_RESET, 0, NULL), 0);
 	expect_no_cqe(&rig);
-	fw_ut_rts(&rig.ut, rig.qp);
+	host_rts(rig.ut.nic, rig.qp, 0);
 	CU_ASSERT_EQUAL(rq_available(rig.ut.nic, rig.qp), 0);
 	fw_ut_post_recv(rig.qp, 4, 1);
 	CU_ASSERT_EQUAL(rq_take(rig.ut.nic, rig.qp, &recv), RQ_OK);
@@ -258,11 +258,11 @@ static void draining_ends_with_the_last_request(void)
 	struct rig rig;
 
 	begin(&rig, HW_QPT_RD);
-	fw_ut_rts(&rig.ut, rig.qp);
+	host_rts(rig.ut.nic, rig.qp, 0);
 	rig.qp->outstanding = 2;
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, rig.qp, HW_QPS_SQD, HW_QP_EN_SQD_ASYNC_NOTIFY, &attr),
-			0);
-	CU_ASSERT_EQUAL(fw_ut_obj(&rig.ut, 0, HW_CMD_QUERY_QP, rig.qp->qpn, &resp), 0);
+	CU_ASSERT_EQUAL(
+	    host_modify(rig.ut.nic, rig.qp, HW_QPS_SQD, HW_QP_EN_SQD_ASYNC_NOTIFY, &attr), 0);
+	CU_ASSERT_EQUAL(host_obj(rig.ut.nic, 0, HW_CMD_QUERY_QP, rig.qp->qpn, &resp), 0);
 	CU_ASSERT_EQUAL(resp.u.query_qp.attr.sq_draining, 1);
 	rig.qp->outstanding = 1;
 	qp_unblock(rig.ut.nic, rig.qp);
@@ -272,13 +272,13 @@ static void draining_ends_with_the_last_request(void)
 	CU_ASSERT_TRUE(fw_ut_event(&rig.ut, 0, 0, &eqe));
 	CU_ASSERT_EQUAL(eqe.type, HW_EVENT_SQ_DRAINED);
 	CU_ASSERT_EQUAL(eqe.id, rig.qp->qpn);
-	CU_ASSERT_EQUAL(fw_ut_obj(&rig.ut, 0, HW_CMD_QUERY_QP, rig.qp->qpn, &resp), 0);
+	CU_ASSERT_EQUAL(host_obj(rig.ut.nic, 0, HW_CMD_QUERY_QP, rig.qp->qpn, &resp), 0);
 	CU_ASSERT_EQUAL(resp.u.query_qp.attr.sq_draining, 0);
 	/* What was posted meanwhile waits, and is looked at when it goes on. */
 	post_send(rig.qp, 1);
 	ring(&rig);
 	CU_ASSERT_EQUAL(rig.qp->sq_next, 0);
-	CU_ASSERT_EQUAL(fw_ut_modify(&rig.ut, rig.qp, HW_QPS_RTS, 0, NULL), 0);
+	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, rig.qp, HW_QPS_RTS, 0, NULL), 0);
 	CU_ASSERT_TRUE(fw_list_linked(&rig.qp->sched_node));
 	fw_ut_end(&rig.ut);
 }
@@ -292,9 +292,9 @@ static void flushing_into_a_full_cq_ends(void)
 	uint32_t i;
 
 	begin(&rig, HW_QPT_UD);
-	small = fw_ut_cq(&rig.ut, 0, 4, HW_EQ_NONE);
-	qp = fw_ut_qp(&rig.ut, 0, HW_QPT_RD, rig.pd, small, HW_SRQ_NONE);
-	fw_ut_rts(&rig.ut, qp);
+	small = host_cq(rig.ut.nic, 0, 4, HW_EQ_NONE);
+	qp = host_qp(rig.ut.nic, 0, HW_QPT_RD, rig.pd, small, HW_SRQ_NONE);
+	host_rts(rig.ut.nic, qp, 0);
 	for (i = 0; i < 16; i++) {
 		post_send(qp, i);
 		fw_ut_post_recv(qp, i, 1);

@@ -3,7 +3,7 @@
  * Commands of XRC as a hostile process may send them: handles that are not its own, what must be 0,
  * quotas; and processes that end in any order with what they share.
  */
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 static struct fw_ut ut;
 
@@ -15,7 +15,7 @@ static int open_xrcd(uint32_t client, uint32_t flags, uint64_t ino, uint32_t *ha
 
 	if (!(flags & HW_XRCD_F_FILE))
 		cmd.u.open_xrcd.file_dev = 0;
-	status = fw_ut_cmd(&ut, client, &cmd, &resp);
+	status = host_cmd(ut.nic, client, &cmd, &resp);
 	*handle = resp.u.handle;
 	return status;
 }
@@ -28,7 +28,7 @@ static int create_srq(uint32_t client, struct hw_cmd_srq srq, struct hw_resp_srq
 
 	cmd.u.srq.max_wr = 4;
 	cmd.u.srq.max_sge = 1;
-	status = fw_ut_cmd(&ut, client, &cmd, &resp);
+	status = host_cmd(ut.nic, client, &cmd, &resp);
 	*made = resp.u.srq;
 	return status;
 }
@@ -37,7 +37,7 @@ static int create_recv(uint32_t client, struct hw_cmd_create_qp qp, uint32_t *qp
 {
 	struct hw_cmd cmd = {.op = HW_CMD_CREATE_QP, .u.create_qp = qp};
 	struct hw_cmd_resp resp;
-	int status = fw_ut_cmd(&ut, client, &cmd, &resp);
+	int status = host_cmd(ut.nic, client, &cmd, &resp);
 
 	*qpn = resp.u.create_qp.qpn;
 	return status;
@@ -48,7 +48,7 @@ static int open_qp(uint32_t client, uint32_t xrcd, uint32_t qpn)
 	struct hw_cmd cmd = {.op = HW_CMD_OPEN_QP, .u.open_qp = {xrcd, qpn}};
 	struct hw_cmd_resp resp;
 
-	return fw_ut_cmd(&ut, client, &cmd, &resp);
+	return host_cmd(ut.nic, client, &cmd, &resp);
 }
 
 static void test_domains(void)
@@ -65,10 +65,10 @@ static void test_domains(void)
 	CU_ASSERT_EQUAL(open_xrcd(other, 0, 0, &c), 0);
 	CU_ASSERT_EQUAL(ut.nic->host.xrcds[a].domain, ut.nic->host.xrcds[b].domain);
 	CU_ASSERT_NOT_EQUAL(ut.nic->host.xrcds[a].domain, ut.nic->host.xrcds[c].domain);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_CLOSE_XRCD, b, NULL), FW_EINVAL);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_CLOSE_XRCD, HW_MAX_XRCD, NULL), FW_EINVAL);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_CLOSE_XRCD, a, NULL), 0);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_CLOSE_XRCD, a, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_CLOSE_XRCD, b, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_CLOSE_XRCD, HW_MAX_XRCD, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_CLOSE_XRCD, a, NULL), 0);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_CLOSE_XRCD, a, NULL), FW_EINVAL);
 	/* b's opening keeps the domain */
 	CU_ASSERT_EQUAL(open_xrcd(0, HW_XRCD_F_FILE, 5, &a), 0);
 	CU_ASSERT_EQUAL(ut.nic->host.xrcds[a].domain, ut.nic->host.xrcds[b].domain);
@@ -87,9 +87,9 @@ static void test_srqs(void)
 
 	fw_ut_begin(&ut);
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, NULL, &other), 0);
-	pd = fw_ut_pd(&ut, 0);
-	cq = fw_ut_cq(&ut, 0, 8, HW_EQ_NONE);
-	foreign_cq = fw_ut_cq(&ut, other, 8, HW_EQ_NONE);
+	pd = host_pd(ut.nic, 0);
+	cq = host_cq(ut.nic, 0, 8, HW_EQ_NONE);
+	foreign_cq = host_cq(ut.nic, other, 8, HW_EQ_NONE);
 	CU_ASSERT_EQUAL(open_xrcd(0, 0, 0, &xrcd), 0);
 	CU_ASSERT_EQUAL(open_xrcd(other, 0, 0, &foreign), 0);
 #define SRQ(f, x, c)                                                                               \
@@ -105,14 +105,14 @@ static void test_srqs(void)
 	CU_ASSERT_EQUAL(SRQ(HW_SRQ_F_XRC, xrcd, cq->index), 0);
 	CU_ASSERT_EQUAL(made.srqn, made.srq + XRC_SRQN_FIRST);
 	/* it keeps what it is made of, and is no QP's own */
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_CLOSE_XRCD, xrcd, NULL), FW_EBUSY);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_CQ, cq->index, NULL), FW_EBUSY);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_CLOSE_XRCD, xrcd, NULL), FW_EBUSY);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DESTROY_CQ, cq->index, NULL), FW_EBUSY);
 	rc.pd = pd;
 	rc.send_cq = rc.recv_cq = cq->index;
 	rc.srq = made.srq;
 	CU_ASSERT_EQUAL(create_recv(0, rc, &qpn), FW_EINVAL);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_SRQ, made.srq, NULL), 0);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_CLOSE_XRCD, xrcd, NULL), 0);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DESTROY_SRQ, made.srq, NULL), 0);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_CLOSE_XRCD, xrcd, NULL), 0);
 	fw_ut_end(&ut);
 }
 
@@ -124,7 +124,7 @@ static void test_bare_qp(void)
 
 	fw_ut_begin(&ut);
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, NULL, &other), 0);
-	pd = fw_ut_pd(&ut, 0);
+	pd = host_pd(ut.nic, 0);
 	CU_ASSERT_EQUAL(open_xrcd(0, 0, 0, &xrcd), 0);
 	CU_ASSERT_EQUAL(open_xrcd(other, 0, 0, &foreign), 0);
 #define WITH(field, value) (qp = good, qp.xrcd = xrcd, qp.field = value, create_recv(0, qp, &qpn))
@@ -136,11 +136,11 @@ static void test_bare_qp(void)
 	CU_ASSERT_EQUAL(WITH(pd, pd + 1), FW_EINVAL);
 	CU_ASSERT_EQUAL(WITH(type, HW_QPT_RC), FW_EINVAL);
 	CU_ASSERT_EQUAL(WITH(type, HW_QPT_XRC_RECV), 0);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_CLOSE_XRCD, xrcd, NULL), FW_EBUSY);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, other, HW_CMD_DESTROY_QP, qpn, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_CLOSE_XRCD, xrcd, NULL), FW_EBUSY);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, other, HW_CMD_DESTROY_QP, qpn, NULL), FW_EINVAL);
 	CU_ASSERT_EQUAL(open_qp(other, foreign, qpn), FW_EINVAL);
 	CU_ASSERT_EQUAL(open_qp(other, xrcd, qpn), FW_EINVAL);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_QP, qpn, NULL), 0);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DESTROY_QP, qpn, NULL), 0);
 	fw_ut_end(&ut);
 }
 
@@ -175,11 +175,12 @@ static void test_ends(void)
 				fw_ut_detach(&ut, client[i]);
 				continue;
 			}
-			CU_ASSERT_EQUAL(fw_ut_obj(&ut, client[i], HW_CMD_DESTROY_QP, qpn, NULL), 0);
-			CU_ASSERT_EQUAL(fw_ut_obj(&ut, client[i], HW_CMD_DESTROY_QP, qpn, NULL),
-					FW_EINVAL);
-			CU_ASSERT_EQUAL(fw_ut_obj(&ut, client[i], HW_CMD_CLOSE_XRCD, xrcd[i], NULL),
+			CU_ASSERT_EQUAL(host_obj(ut.nic, client[i], HW_CMD_DESTROY_QP, qpn, NULL),
 					0);
+			CU_ASSERT_EQUAL(host_obj(ut.nic, client[i], HW_CMD_DESTROY_QP, qpn, NULL),
+					FW_EINVAL);
+			CU_ASSERT_EQUAL(
+			    host_obj(ut.nic, client[i], HW_CMD_CLOSE_XRCD, xrcd[i], NULL), 0);
 		}
 		CU_ASSERT_PTR_NULL(qp_find(ut.nic, qpn));
 		fw_ut_end(&ut);

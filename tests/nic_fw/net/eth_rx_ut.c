@@ -2,13 +2,13 @@
 /*
  * Ethernet in: whose frames, which types, bursts, and the cursor over segments.
  *
- * Runs nic_fw/net/eth_rx.c on the shard without upper layers of net_ut.h.
+ * Runs nic_fw/net/eth_rx.c on the shard without upper layers of tests/bench/stubs/net.h.
  */
-#include "tests/nic_fw/net_ut.h"
+#include "tests/bench/stubs/net.h"
 
 static void short_frames(void)
 {
-	struct net_frame f;
+	struct frame f;
 	uint32_t n;
 
 	net_init(0);
@@ -26,7 +26,7 @@ static void short_frames(void)
 static void only_our_mac_and_broadcast(void)
 {
 	static const uint8_t multicast[6] = {0x01, 0, 0x5e, 0, 0, 1};
-	struct net_frame f;
+	struct frame f;
 
 	net_init(0);
 	net_put_eth(&f, net_peer_mac, WIRE_ETHERTYPE_IPV4);
@@ -47,7 +47,7 @@ static void only_our_mac_and_broadcast(void)
 
 static void demultiplexes(void)
 {
-	struct net_frame f;
+	struct frame f;
 
 	net_init(0);
 	net_put_eth(&f, net_mac, WIRE_ETHERTYPE_IPV4);
@@ -61,7 +61,7 @@ static void demultiplexes(void)
 
 static void bursts_keep_to_the_budget(void)
 {
-	struct net_frame f;
+	struct frame f;
 	uint32_t i;
 
 	net_init(0);
@@ -71,9 +71,9 @@ static void bursts_keep_to_the_budget(void)
 		net_queue(&f, 0);
 	CU_ASSERT_EQUAL(eth_rx_poll(net.nic, 0), 0);
 	CU_ASSERT_EQUAL(eth_rx_poll(net.nic, 5), 5);
-	CU_ASSERT_EQUAL(net.rx_freed, 5);
+	CU_ASSERT_EQUAL(net.port.rx_freed, 5);
 	CU_ASSERT_EQUAL(eth_rx_poll(net.nic, 1000), FW_BURST + 5);
-	CU_ASSERT_EQUAL(net.rx_freed, FW_BURST + 10);
+	CU_ASSERT_EQUAL(net.port.rx_freed, FW_BURST + 10);
 	CU_ASSERT_EQUAL(eth_rx_poll(net.nic, 1000), 0);
 	CU_ASSERT_EQUAL(CNT(rx_frames), FW_BURST + 10);
 	CU_ASSERT_EQUAL(CNT(rx_bytes), (FW_BURST + 10) * 60);

@@ -2,9 +2,9 @@
 /*
  * Ethernet out: staging, bursts, a port that is full, faults, forgetting a client.
  *
- * Runs nic_fw/net/eth_tx.c on the shard without upper layers of net_ut.h.
+ * Runs nic_fw/net/eth_tx.c on the shard without upper layers of tests/bench/stubs/net.h.
  */
-#include "tests/nic_fw/net_ut.h"
+#include "tests/bench/stubs/net.h"
 
 enum {
 	MEMORY_BYTES = 64
@@ -43,7 +43,7 @@ static void staged_frames_leave_in_one_burst(void)
 	net_flush();
 	net_flush();
 	CU_ASSERT_EQUAL(net.num_sent, 5);
-	CU_ASSERT_EQUAL(net.tx_calls, 1);
+	CU_ASSERT_EQUAL(net.port.tx_calls, 1);
 	for (i = 0; i < 5; i++)
 		CU_ASSERT_EQUAL(net.sent[i].b[0], i);
 	CU_ASSERT_EQUAL(CNT(tx_frames), 5);
@@ -81,7 +81,7 @@ static void full_port_keeps_order(void)
 	uint8_t i;
 
 	net_init(0);
-	net.tx_room = 3;
+	net.port.tx_room = 3;
 	for (i = 0; i < 8; i++)
 		eth_tx_commit(net.nic, stage(i, 0, false));
 	net_flush();
@@ -90,7 +90,7 @@ static void full_port_keeps_order(void)
 	CU_ASSERT_EQUAL(CNT(tx_backpressure), 1);
 	net_flush();
 	CU_ASSERT_EQUAL(net.nic->net.tx_count, 5);
-	net.tx_room = 100;
+	net.port.tx_room = 100;
 	eth_tx_commit(net.nic, stage(8, 0, false));
 	net_flush();
 	CU_ASSERT_EQUAL(net.num_sent, 9);
@@ -104,12 +104,12 @@ static void no_room_at_all(void)
 	uint32_t i;
 
 	net_init(0);
-	net.tx_room = 0;
+	net.port.tx_room = 0;
 	for (i = 0; i < FW_TX_STAGE; i++)
 		eth_tx_commit(net.nic, stage(1, 0, false));
 	CU_ASSERT_EQUAL(eth_tx_room(net.nic), 0);
 	CU_ASSERT_PTR_NULL(eth_tx_begin(net.nic));
-	net.tx_room = 1;
+	net.port.tx_room = 1;
 	CU_ASSERT_PTR_NOT_NULL(eth_tx_begin(net.nic));
 	CU_ASSERT_EQUAL(eth_tx_room(net.nic), 1);
 	net_end();
@@ -142,7 +142,7 @@ static void allowance_of_the_turn(void)
 static void fault_of_a_process(void)
 {
 	net_init(0);
-	net.host_fault = true;
+	net.port.host_fault = true;
 	eth_tx_commit(net.nic, stage(1, 0, false));
 	CU_ASSERT_EQUAL(eth_tx_commit_now(net.nic, stage(2, NET_CLIENT, true)), -FW_EFAULT);
 	CU_ASSERT_EQUAL(net.num_sent, 1);
@@ -152,7 +152,7 @@ static void fault_of_a_process(void)
 	eth_tx_commit(net.nic, stage(3, NET_CLIENT, true));
 	CU_ASSERT_EQUAL(eth_tx_commit_now(net.nic, stage(4, 0, false)), 0);
 	CU_ASSERT_EQUAL(net.sent[1].b[0], 4);
-	net.host_fault = false;
+	net.port.host_fault = false;
 	CU_ASSERT_EQUAL(eth_tx_commit_now(net.nic, stage(5, NET_CLIENT, true)), 0);
 	CU_ASSERT_EQUAL(net.sent[2].n, 14 + MEMORY_BYTES);
 	CU_ASSERT_EQUAL(CNT(host_reads), 3);
@@ -162,7 +162,7 @@ static void fault_of_a_process(void)
 static void now_without_room(void)
 {
 	net_init(0);
-	net.tx_room = 1;
+	net.port.tx_room = 1;
 	eth_tx_commit(net.nic, stage(1, 0, false));
 	CU_ASSERT_EQUAL(eth_tx_try_now(net.nic, stage(2, 0, false)), -FW_EAGAIN);
 	CU_ASSERT_EQUAL(net.nic->net.tx_count, 0);
@@ -170,7 +170,7 @@ static void now_without_room(void)
 	CU_ASSERT_EQUAL(net.nic->net.tx_count, 1);
 	CU_ASSERT_EQUAL(eth_tx_try_now(net.nic, stage(4, 0, false)), -FW_EAGAIN);
 	CU_ASSERT_EQUAL(net.nic->net.tx_count, 1);
-	net.tx_room = 2;
+	net.port.tx_room = 2;
 	CU_ASSERT_EQUAL(eth_tx_try_now(net.nic, stage(5, 0, false)), 0);
 	CU_ASSERT_EQUAL(net.num_sent, 3);
 	CU_ASSERT_EQUAL(net.sent[1].b[0], 3);
@@ -181,7 +181,7 @@ static void now_without_room(void)
 static void forgets_one_client_only(void)
 {
 	net_init(0);
-	net.tx_room = 1;
+	net.port.tx_room = 1;
 	eth_tx_commit(net.nic, stage(1, 5, false));
 	eth_tx_commit(net.nic, stage(2, 5, false));
 	eth_tx_commit(net.nic, stage(3, 6, false));
@@ -190,7 +190,7 @@ static void forgets_one_client_only(void)
 	eth_tx_forget(net.nic, 5);
 	CU_ASSERT_EQUAL(net.num_sent, 1);
 	CU_ASSERT_EQUAL(net.nic->net.tx_count, 2);
-	net.tx_room = 10;
+	net.port.tx_room = 10;
 	net_flush();
 	CU_ASSERT_EQUAL(net.sent[1].b[0], 3);
 	CU_ASSERT_EQUAL(net.sent[2].b[0], 5);
@@ -201,7 +201,7 @@ static void forgets_one_client_only(void)
 static void forgets_memory(void)
 {
 	net_init(0);
-	net.tx_room = 1;
+	net.port.tx_room = 1;
 	eth_tx_commit(net.nic, stage(1, 5, false));
 	eth_tx_forget_mem(net.nic, memory + MEMORY_BYTES, MEMORY_BYTES);
 	eth_tx_forget_mem(net.nic, around, MEMORY_BYTES);
@@ -211,7 +211,7 @@ static void forgets_memory(void)
 	eth_tx_forget_mem(net.nic, memory, 1);
 	CU_ASSERT_EQUAL(net.num_sent, 1);
 	CU_ASSERT_EQUAL(net.nic->net.tx_count, 1);
-	net.tx_room = 10;
+	net.port.tx_room = 10;
 	net_flush();
 	CU_ASSERT_EQUAL(net.sent[1].b[0], 3);
 	net_end();
@@ -223,12 +223,12 @@ static void settles_what_was_sent(void)
 	net_init(0);
 	eth_tx_commit(net.nic, stage(1, 5, false));
 	eth_tx_settle(net.nic);
-	CU_ASSERT_EQUAL(net.settles, 1);
-	CU_ASSERT_EQUAL(net.num_settled, 1);
+	CU_ASSERT_EQUAL(net.port.settles, 1);
+	CU_ASSERT_EQUAL(net.port.settled, 1);
 	eth_tx_commit(net.nic, stage(2, 5, false));
 	eth_tx_forget(net.nic, 5);
-	CU_ASSERT_EQUAL(net.settles, 2);
-	CU_ASSERT_EQUAL(net.num_settled, 2);
+	CU_ASSERT_EQUAL(net.port.settles, 2);
+	CU_ASSERT_EQUAL(net.port.settled, 2);
 	net.nic->port.tx_settle = NULL;
 	eth_tx_commit(net.nic, stage(3, 5, false));
 	eth_tx_settle(net.nic);

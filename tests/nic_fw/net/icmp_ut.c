@@ -2,25 +2,25 @@
 /*
  * ICMP: echo replies of every length, and what is not answered.
  *
- * Runs nic_fw/net/icmp.c on the shard without upper layers of net_ut.h.
+ * Runs nic_fw/net/icmp.c on the shard without upper layers of tests/bench/stubs/net.h.
  */
-#include "tests/nic_fw/net_ut.h"
+#include "tests/bench/stubs/net.h"
 
-static struct wire_icmp_echo *echo_of(struct net_frame *f)
+static struct wire_icmp_echo *echo_of(struct frame *f)
 {
 	return (struct wire_icmp_echo *)(f->b + IP_TX_HDR_BYTES);
 }
 
-static void seal(struct net_frame *f)
+static void seal(struct frame *f)
 {
 	struct wire_icmp_echo *echo = echo_of(f);
 
 	echo->checksum = be16_put(0);
 	echo->checksum = be16_put(wire_sum_fold(wire_sum_add(0, echo, f->n - IP_TX_HDR_BYTES)));
-	net_seal_ip(f);
+	frame_seal_ip(f);
 }
 
-static void put(struct net_frame *f, uint32_t data_bytes)
+static void put(struct frame *f, uint32_t data_bytes)
 {
 	uint8_t data[NET_MTU];
 
@@ -30,11 +30,11 @@ static void put(struct net_frame *f, uint32_t data_bytes)
 	echo_of(f)->id = be16_put(0x1234);
 	echo_of(f)->seq = be16_put(0xffff);
 	f->n += (uint32_t)sizeof(struct wire_icmp_echo);
-	net_add(f, data, data_bytes);
+	frame_add(f, data, data_bytes);
 	seal(f);
 }
 
-static void check_reply(struct net_frame *request, struct net_frame *reply)
+static void check_reply(struct frame *request, struct frame *reply)
 {
 	uint32_t bytes = be16_get(net_iph(request)->total_bytes) - (uint32_t)sizeof(struct wire_ip);
 
@@ -52,7 +52,7 @@ static void answers_every_length(void)
 {
 	static const uint32_t bytes[] = {0, 1, 18, 56, 157, 158, 159, 1471, 1472};
 	static const uint32_t piece[] = {0, 1280, 301, 77};
-	struct net_frame f;
+	struct frame f;
 	size_t i, p;
 
 	net_init(0);
@@ -72,7 +72,7 @@ static void answers_every_length(void)
 
 static void padding_is_no_data(void)
 {
-	struct net_frame f;
+	struct frame f;
 
 	net_init(0);
 	put(&f, 1);
@@ -85,7 +85,7 @@ static void padding_is_no_data(void)
 
 static void not_answered(void)
 {
-	struct net_frame f;
+	struct frame f;
 
 	net_init(0);
 	put(&f, 40);
@@ -105,7 +105,7 @@ static void not_answered(void)
 	net_rx(&f);
 	net_put_ip(&f, WIRE_IPPROTO_ICMP); /* shorter than its header */
 	f.n += 7;
-	net_seal_ip(&f);
+	frame_seal_ip(&f);
 	net_rx(&f);
 	put(&f, 1473); /* the answer would be larger than the MTU */
 	net_rx(&f);
@@ -126,10 +126,10 @@ static void not_answered(void)
 /* The answer lies in memory that the next stage uses: it is sent at once or not at all. */
 static void no_room_no_answer(void)
 {
-	struct net_frame f;
+	struct frame f;
 
 	net_init(0);
-	net.tx_room = 0;
+	net.port.tx_room = 0;
 	put(&f, 40);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(net.nic->net.tx_count, 0);

@@ -2,10 +2,10 @@
 /*
  * IGMP: what is reported when, byte by byte; queries of three versions and what is no query.
  *
- * Runs nic_fw/net/igmp.c above the real ip.c and eth_rx.c on the shard of net_ut.h; groups are made
- * by hand, as mcast.c would. tests/golden/igmp.hex has messages in full.
+ * Runs nic_fw/net/igmp.c above the real ip.c and eth_rx.c on the shard of tests/bench/stubs/net.h;
+ * groups are made by hand, as mcast.c would. tests/golden/igmp.hex has messages in full.
  */
-#include "tests/nic_fw/net_ut.h"
+#include "tests/bench/stubs/net.h"
 
 #include "tests/golden.h"
 #include "tests/steps.h"
@@ -79,23 +79,23 @@ static void query_bytes(const void *message, uint32_t bytes, uint32_t dst, bool 
 {
 	static const uint8_t option[OPTION] = {148, 4, 0, 0};
 	struct wire_igmp head;
-	struct net_frame f;
+	struct frame f;
 	uint32_t at;
 
 	net_put_ip(&f, WIRE_IPPROTO_IGMP);
 	if (alert) {
-		net_add(&f, option, sizeof(option));
+		frame_add(&f, option, sizeof(option));
 		net_iph(&f)->version_ihl++;
 	}
 	net_iph(&f)->ttl = 1;
 	memcpy(&net_iph(&f)->dst, &dst, 4);
 	wire_group_mac(dst, net_eth(&f)->dst);
 	at = f.n;
-	net_add(&f, message, bytes);
+	frame_add(&f, message, bytes);
 	memcpy(&head, message, sizeof(head));
 	head.checksum = be16_put(wire_sum_fold(wire_sum_add(0, message, bytes)));
 	memcpy(f.b + at, &head, sizeof(head));
-	net_seal_ip(&f);
+	frame_seal_ip(&f);
 	net_rx(&f);
 }
 
@@ -129,7 +129,7 @@ static void query_old(uint8_t code, uint32_t group)
 /* The IGMP message of a frame that was sent; checks what all have in common. */
 static const uint8_t *sent(uint32_t i, uint32_t dst, uint32_t *bytes)
 {
-	const struct net_frame *f = &net.sent[i];
+	const struct frame *f = &net.sent[i];
 	const struct wire_eth *eth = (const struct wire_eth *)f->b;
 	const struct wire_ip *ip = (const struct wire_ip *)(f->b + sizeof(*eth));
 	const uint8_t *message = f->b + sizeof(*eth) + sizeof(*ip) + OPTION;
@@ -437,20 +437,20 @@ static void the_last_shard_tells(void)
 	group = join(a);
 	pass(2000);
 	net.num_sent = 0;
-	net.filter_others = 1;
+	net.port.filter_others = 1;
 	leave(group);
 	pass(2000);
 	CU_ASSERT_EQUAL(net.num_sent, 0);
 	CU_ASSERT_PTR_NULL(mcast_find(net.nic, a));
 	/* Joined there between two reports of leaving: the second is not sent. */
-	net.filter_others = 0;
+	net.port.filter_others = 0;
 	group = join(a);
 	pass(2000);
 	net.num_sent = 0;
 	leave(group);
 	net_advance(0);
 	CU_ASSERT_EQUAL(net.num_sent, 1);
-	net.filter_others = 2;
+	net.port.filter_others = 2;
 	pass(2000);
 	CU_ASSERT_EQUAL(net.num_sent, 1);
 	CU_ASSERT_EQUAL(net.nic->net.mcast_group_pool.used, 0);
@@ -475,11 +475,11 @@ static void a_link_that_comes_up(void)
 static void no_room(void)
 {
 	begin();
-	net.tx_room = 0;
+	net.port.tx_room = 0;
 	(void)join(net_ip(239, 1, 1, 1));
 	net_advance(0);
 	CU_ASSERT_EQUAL(net.num_sent, 0);
-	net.tx_room = UINT32_MAX;
+	net.port.tx_room = UINT32_MAX;
 	net_advance(IGMP_GAP_NS);
 	CU_ASSERT_EQUAL(net.num_sent, 1);
 	CU_ASSERT_EQUAL(net.nic->net.tx_count, 0);
@@ -526,7 +526,7 @@ static void what_is_no_query(void)
 
 static void what_ip_lets_through(void)
 {
-	struct net_frame f;
+	struct frame f;
 	struct wire_igmp message = {.type = WIRE_IGMP_QUERY};
 	uint32_t n;
 
@@ -536,19 +536,19 @@ static void what_ip_lets_through(void)
 		net_put_ip(&f, WIRE_IPPROTO_IGMP);
 		net_iph(&f)->ttl = n == 1 ? 2 : 1;
 		net_iph(&f)->src = be32_put(n == 0 ? 0 : 0x0a4d0002); /* a switch without address */
-		net_add(&f, &message, sizeof(message));
+		frame_add(&f, &message, sizeof(message));
 		if (n == 2)
 			f.b[f.n - 1] ^= 1;
 		if (n == 3)
 			f.n -= 2;
-		net_seal_ip(&f);
+		frame_seal_ip(&f);
 		net_rx(&f); /* to the NIC's own address */
 	}
 	CU_ASSERT_EQUAL(CNT(igmp_queries_v1_rx), 1);
 	CU_ASSERT_EQUAL(CNT(drop_igmp), 3);
 	net_put_ip(&f, WIRE_IPPROTO_ICMP);
 	net_iph(&f)->src = be32_put(0);
-	net_seal_ip(&f);
+	frame_seal_ip(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_ip_header), 1);
 	net_end();

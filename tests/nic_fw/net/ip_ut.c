@@ -2,25 +2,25 @@
 /*
  * IPv4: header checks, options, padding, fragments, addresses; headers of sent packets.
  *
- * Runs nic_fw/net/ip.c on the shard without upper layers of net_ut.h.
+ * Runs nic_fw/net/ip.c on the shard without upper layers of tests/bench/stubs/net.h.
  */
-#include "tests/nic_fw/net_ut.h"
+#include "tests/bench/stubs/net.h"
 
 /* Protocol 6 is not served: a packet counted there came through all checks of ip.c. */
 enum {
 	OTHER_PROTO = 132, /* SCTP: nobody here takes it */
 };
 
-static void put(struct net_frame *f, uint32_t payload_bytes)
+static void put(struct frame *f, uint32_t payload_bytes)
 {
 	net_put_ip(f, OTHER_PROTO);
 	f->n += payload_bytes;
-	net_seal_ip(f);
+	frame_seal_ip(f);
 }
 
 static void good_packet_passes(void)
 {
-	struct net_frame f;
+	struct frame f;
 
 	net_init(0);
 	put(&f, 0);
@@ -39,7 +39,7 @@ static void good_packet_passes(void)
 
 static void options_are_skipped(void)
 {
-	struct net_frame f;
+	struct frame f;
 	uint32_t words;
 
 	net_init(0);
@@ -47,7 +47,7 @@ static void options_are_skipped(void)
 		net_put_ip(&f, OTHER_PROTO);
 		net_iph(&f)->version_ihl = (uint8_t)(0x40 | words);
 		f.n = sizeof(struct wire_eth) + words * 4;
-		net_seal_ip(&f);
+		frame_seal_ip(&f);
 		net_rx(&f);
 	}
 	CU_ASSERT_EQUAL(CNT(drop_ip_protocol), 10);
@@ -60,7 +60,7 @@ static void options_are_skipped(void)
 
 static void bad_headers(void)
 {
-	struct net_frame f;
+	struct frame f;
 	uint32_t n;
 
 	net_init(0);
@@ -89,12 +89,12 @@ static void bad_headers(void)
 
 static void tcp_is_handed_on(void)
 {
-	struct net_frame f;
+	struct frame f;
 
 	net_init(0);
 	net_put_ip(&f, WIRE_IPPROTO_TCP);
 	f.n += 20;
-	net_seal_ip(&f);
+	frame_seal_ip(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(net.tcp_calls, 1);
 	CU_ASSERT_EQUAL(net.tcp_src_ip, NET_PEER_IP);
@@ -104,7 +104,7 @@ static void tcp_is_handed_on(void)
 
 static void every_flipped_bit_is_found(void)
 {
-	struct net_frame f, bad;
+	struct frame f, bad;
 	uint32_t bit;
 
 	net_init(0);
@@ -123,7 +123,7 @@ static void every_flipped_bit_is_found(void)
 static void fragments_are_dropped(void)
 {
 	static const uint16_t frag[] = {WIRE_IP_MF, 1, 0x1fff, WIRE_IP_MF | 185};
-	struct net_frame f;
+	struct frame f;
 	size_t i;
 
 	net_init(0);
@@ -131,7 +131,7 @@ static void fragments_are_dropped(void)
 		net_put_ip(&f, WIRE_IPPROTO_UDP);
 		net_iph(&f)->frag = be16_put(frag[i]);
 		f.n += 64;
-		net_seal_ip(&f);
+		frame_seal_ip(&f);
 		net_rx(&f);
 	}
 	CU_ASSERT_EQUAL(CNT(drop_ip_fragment), 4);
@@ -142,29 +142,29 @@ static void fragments_are_dropped(void)
 static void addresses(void)
 {
 	static const uint32_t bad_source[] = {0, 0x7f000001, 0xe0000001, 0xffffffff};
-	struct net_frame f;
+	struct frame f;
 	size_t i;
 
 	net_init(0);
 	put(&f, 8);
 	net_iph(&f)->dst = be32_put(0x0a4d0003);
-	net_seal_ip(&f);
+	frame_seal_ip(&f);
 	net_rx(&f);
 	net_iph(&f)->dst = be32_put(0x0a4d00ff);
-	net_seal_ip(&f);
+	frame_seal_ip(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_not_our_ip), 2);
 	for (i = 0; i < sizeof(bad_source) / sizeof(bad_source[0]); i++) {
 		put(&f, 8);
 		net_iph(&f)->src = be32_put(bad_source[i]);
-		net_seal_ip(&f);
+		frame_seal_ip(&f);
 		net_rx(&f);
 	}
 	CU_ASSERT_EQUAL(CNT(drop_ip_header), 4);
 	/* Our own address from another station is a lie; over the internal link it is not. */
 	put(&f, 8);
 	net_iph(&f)->src = net_iph(&f)->dst;
-	net_seal_ip(&f);
+	frame_seal_ip(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_ip_header), 5);
 	memcpy(net_eth(&f)->src, net_mac, 6);
@@ -196,7 +196,7 @@ static void sum_over_odd_segments(void)
 static void sent_header(void)
 {
 	struct fw_tx_frame *frame;
-	struct net_frame *f;
+	struct frame *f;
 
 	net_init(0);
 	frame = eth_tx_begin(net.nic);

@@ -2,9 +2,10 @@
 /*
  * The MAC filter: who wants which group, what the port hears, which frames come in.
  *
- * Runs nic_fw/net/mac_filter.c and eth_rx.c on the shard without upper layers of net_ut.h.
+ * Runs nic_fw/net/mac_filter.c and eth_rx.c on the shard without upper layers of
+ * tests/bench/stubs/net.h.
  */
-#include "tests/nic_fw/net_ut.h"
+#include "tests/bench/stubs/net.h"
 
 static const uint8_t group_mac[6] = {0x01, 0, 0x5e, 1, 2, 3};
 static const uint8_t raw_mac[6] = {0x03, 0, 0, 0, 0, 9};
@@ -14,23 +15,23 @@ static void counts_users(void)
 	net_init(0);
 	CU_ASSERT_FALSE(mac_filter_has(net.nic, group_mac));
 	CU_ASSERT_EQUAL(mac_filter_add(net.nic, group_mac, net_ip(239, 1, 2, 3)), 0);
-	CU_ASSERT_EQUAL(net.filter_calls, 1);
-	CU_ASSERT_TRUE(net.filter_in);
-	CU_ASSERT_EQUAL(net.filter_ip, net_ip(239, 1, 2, 3));
-	CU_ASSERT_EQUAL(memcmp(net.filter_mac, group_mac, 6), 0);
+	CU_ASSERT_EQUAL(net.port.filter_calls, 1);
+	CU_ASSERT_TRUE(net.port.filter_in);
+	CU_ASSERT_EQUAL(net.port.filter_ip, net_ip(239, 1, 2, 3));
+	CU_ASSERT_EQUAL(memcmp(net.port.filter_mac, group_mac, 6), 0);
 	CU_ASSERT_EQUAL(mac_filter_add(net.nic, group_mac, net_ip(239, 1, 2, 3)), 0);
-	CU_ASSERT_EQUAL(net.filter_calls, 1);
+	CU_ASSERT_EQUAL(net.port.filter_calls, 1);
 	/* Another group behind the same MAC is an entry of its own. */
 	CU_ASSERT_EQUAL(mac_filter_add(net.nic, group_mac, net_ip(238, 129, 2, 3)), 0);
-	CU_ASSERT_EQUAL(net.filter_calls, 2);
-	net.filter_others = 3;
+	CU_ASSERT_EQUAL(net.port.filter_calls, 2);
+	net.port.filter_others = 3;
 	CU_ASSERT_EQUAL(mac_filter_del(net.nic, group_mac, net_ip(239, 1, 2, 3)), 0);
-	CU_ASSERT_EQUAL(net.filter_calls, 2);
+	CU_ASSERT_EQUAL(net.port.filter_calls, 2);
 	CU_ASSERT_EQUAL(mac_filter_del(net.nic, group_mac, net_ip(239, 1, 2, 3)), 3);
-	CU_ASSERT_EQUAL(net.filter_calls, 3);
-	CU_ASSERT_FALSE(net.filter_in);
+	CU_ASSERT_EQUAL(net.port.filter_calls, 3);
+	CU_ASSERT_FALSE(net.port.filter_in);
 	CU_ASSERT_TRUE(mac_filter_has(net.nic, group_mac));
-	net.filter_others = 1;
+	net.port.filter_others = 1;
 	CU_ASSERT_EQUAL(mac_filter_others(net.nic, group_mac, net_ip(239, 1, 2, 3)), 1);
 	CU_ASSERT_EQUAL(mac_filter_del(net.nic, group_mac, net_ip(238, 129, 2, 3)), 1);
 	CU_ASSERT_FALSE(mac_filter_has(net.nic, group_mac));
@@ -40,7 +41,7 @@ static void counts_users(void)
 
 static void only_wanted_groups_come_in(void)
 {
-	struct net_frame f;
+	struct frame f;
 
 	net_init(0);
 	net_put_eth(&f, raw_mac, 0x8100);
@@ -72,7 +73,7 @@ static void a_full_table_refuses(void)
 		CU_ASSERT_EQUAL_FATAL(mac_filter_add(net.nic, mac, i + 1), 0);
 	}
 	CU_ASSERT_EQUAL(mac_filter_add(net.nic, raw_mac, 0), FW_ENOSPC);
-	CU_ASSERT_EQUAL(net.filter_calls, MAC_FILTER_MAX);
+	CU_ASSERT_EQUAL(net.port.filter_calls, MAC_FILTER_MAX);
 	CU_ASSERT_EQUAL(mac_filter_add(net.nic, mac, i), 0); /* one that is there */
 	for (; i--;) {
 		mac[4] = (uint8_t)(i >> 8);

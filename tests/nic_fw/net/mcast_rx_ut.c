@@ -2,10 +2,10 @@
 /*
  * Datagrams to groups, frame by frame: what goes out, what comes in, what does not.
  *
- * Runs ip.c, udp.c, dgram.c, ud_rx.c and ud_tx.c on the shard without upper layers of net_ut.h,
- * with one QP in one group. Several members: tests/sim/mcast_ut.c.
+ * Runs ip.c, udp.c, dgram.c, ud_rx.c and ud_tx.c on the shard without upper layers of
+ * tests/bench/stubs/net.h, with one QP in one group. Several members: tests/sim/mcast_ut.c.
  */
-#include "tests/nic_fw/net_ut.h"
+#include "tests/bench/stubs/net.h"
 
 #define GROUP net_ip(239, 1, 2, 3)
 /* Another group with the same MAC. */
@@ -37,7 +37,7 @@ static void init(uint8_t shard)
 }
 
 /* A segment to the group, not sealed. */
-static void put(struct net_frame *f, uint32_t mo, uint32_t bytes, uint32_t msg_bytes)
+static void put(struct frame *f, uint32_t mo, uint32_t bytes, uint32_t msg_bytes)
 {
 	net_put_send(f, data, mo, bytes, msg_bytes);
 	memcpy(net_eth(f)->dst, group_mac, 6);
@@ -49,13 +49,13 @@ static void put(struct net_frame *f, uint32_t mo, uint32_t bytes, uint32_t msg_b
 static void arrives(void)
 {
 	const struct wire_ip *ip = (const struct wire_ip *)(net.recv_buf + 20);
-	struct net_frame f;
+	struct frame f;
 	uint32_t shard;
 
 	for (shard = 0; shard < 8; shard += 3) { /* the port is the same for all shards */
 		init((uint8_t)shard);
 		put(&f, 0, 700, 700);
-		net_seal(&f);
+		frame_end(&f);
 		net_rx_pieces(&f, 300);
 		CU_ASSERT_EQUAL_FATAL(net.num_cqe, 1);
 		CU_ASSERT_EQUAL(net.cqe[0].status, HW_STATUS_SUCCESS);
@@ -76,49 +76,49 @@ static void arrives(void)
 /* Each wrong in one thing, which has a counter of its own. */
 static void what_does_not_arrive(void)
 {
-	struct net_frame f;
+	struct frame f;
 
 	init(0);
 	put(&f, 0, 10, 10);
 	memcpy(&net_iph(&f)->dst, &(uint32_t){TWIN}, 4);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_mcast_no_group), 1);
 	put(&f, 0, 10, 10);
 	memcpy(net_eth(&f)->dst, net_mac, 6); /* to a station, with a group's address */
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_not_our_ip), 1);
 	put(&f, 0, 10, 10);
 	memcpy(net_eth(&f)->src, net_mac, 6);
 	memcpy(&net_iph(&f)->src, &(uint32_t){NET_IP}, 4);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f); /* our own, sent back by the network */
 	CU_ASSERT_EQUAL(CNT(drop_mcast_reflected), 1);
 	put(&f, 0, 10, 10);
 	net_udph(&f)->dst_port = be16_put(WIRE_DGRAM_PORT + 1);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_udp_port), 1);
 	put(&f, 0, 10, 10);
 	net_dgramh(&f)->dst_qpn = be32_put(NET_QPN);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_no_qp), 1);
 	put(&f, 0, 10, 10);
 	net_dgramh(&f)->qkey = be32_put(NET_QKEY ^ 1);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_qkey), 1);
 	put(&f, 0, 10, 10);
 	net_dgramh(&f)->ver_type = WIRE_DGRAM_VERSION << 4 | WIRE_DGRAM_RD_PROBE;
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	net_put_ip(&f, WIRE_IPPROTO_ICMP);
 	memcpy(net_eth(&f)->dst, group_mac, 6);
 	memcpy(&net_iph(&f)->dst, &(uint32_t){GROUP}, 4);
-	net_add(&f, "\x08\x00\xf7\xff\x00\x00\x00\x00", 8);
-	net_seal_ip(&f);
+	frame_add(&f, "\x08\x00\xf7\xff\x00\x00\x00\x00", 8);
+	frame_seal_ip(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_icmp), 1);
 	CU_ASSERT_EQUAL(net_drops(), 8);
@@ -131,13 +131,13 @@ static void what_does_not_arrive(void)
 /* Nobody answers a group: no receive, too long, not a Send. */
 static void errors_are_not_answered(void)
 {
-	struct net_frame f;
+	struct frame f;
 
 	init(0);
 	net_learn_peer();
 	net.recv_bytes = 50;
 	put(&f, 0, 11, 11);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(net.num_cqe, 1);
 	CU_ASSERT_EQUAL(net.cqe[0].status, HW_STATUS_LOC_LEN_ERR);
@@ -145,14 +145,14 @@ static void errors_are_not_answered(void)
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_ud_no_receive), 1);
 	put(&f, 0, 1000, 3000); /* of several frames, to a QP that takes one */
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_ud_too_long), 2);
 	net_put_record(&f, data, NET_TO, 0, 8, 8);
 	memcpy(net_eth(&f)->dst, group_mac, 6);
 	memcpy(&net_iph(&f)->dst, &(uint32_t){GROUP}, 4);
 	net_dgramh(&f)->dst_qpn = be32_put(WIRE_DGRAM_GROUP_QPN);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_ddp_malformed), 1);
 	net_flush();
@@ -163,19 +163,19 @@ static void errors_are_not_answered(void)
 
 static void long_messages(void)
 {
-	struct net_frame f;
+	struct frame f;
 
 	init(0);
 	net.qp.flags = HW_QP_F_UD_LONG;
 	put(&f, 1000, 1000, 3000);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	put(&f, 0, 1000, 3000);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(net.num_cqe, 0);
 	put(&f, 2000, 1000, 3000);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL_FATAL(net.num_cqe, 1);
 	CU_ASSERT_EQUAL(net.cqe[0].bytes, 3000);
@@ -185,15 +185,15 @@ static void long_messages(void)
 
 static void its_own_can_be_blocked(void)
 {
-	struct net_frame f;
+	struct frame f;
 
 	init(0);
-	net.rx_flags = FW_RX_LOOP;
+	net.port.rx_flags = FW_RX_LOOP;
 	put(&f, 0, 10, 10);
 	memcpy(net_eth(&f)->src, net_mac, 6);
 	memcpy(&net_iph(&f)->src, &(uint32_t){NET_IP}, 4);
 	net_dgramh(&f)->src_qpn = be32_put(NET_QPN);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(net.num_cqe, 1);
 	net.qp.flags = HW_QP_F_BLOCK_SELF_MCAST_LB;
@@ -204,12 +204,12 @@ static void its_own_can_be_blocked(void)
 	put(&f, 0, 10, 10);
 	memcpy(net_eth(&f)->src, net_mac, 6);
 	memcpy(&net_iph(&f)->src, &(uint32_t){NET_IP}, 4);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
-	net.rx_flags = 0;
+	net.port.rx_flags = 0;
 	put(&f, 0, 10, 10);
 	net_dgramh(&f)->src_qpn = be32_put(NET_QPN);
-	net_seal(&f);
+	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(net.num_cqe, 3);
 	CU_ASSERT_EQUAL(net_drops(), 0);
@@ -234,7 +234,7 @@ static void request(uint32_t dst_ip, uint32_t bytes, uint8_t hop_limit)
 static void goes_out(void)
 {
 	static const uint8_t other_mac[6] = {0x01, 0, 0x5e, 0x7f, 0, 9};
-	struct net_frame *f;
+	struct frame *f;
 
 	init(2);
 	net.nic->config.num_shards = 1;

@@ -4,7 +4,7 @@
  *
  * Runs nic_fw/net/mcast.c, igmp.c and mac_filter.c in a whole instance, by commands.
  */
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 #include <arpa/inet.h>
 
@@ -24,7 +24,7 @@ static int mcast(struct fw_ut *ut, uint32_t client, enum hw_cmd_op op, uint32_t 
 
 	cmd.u.mcast.gid[10] = cmd.u.mcast.gid[11] = 0xff;
 	memcpy(cmd.u.mcast.gid + 12, &ip, sizeof(ip));
-	return fw_ut_cmd(ut, client, &cmd, &resp);
+	return host_cmd(ut->nic, client, &cmd, &resp);
 }
 
 static int attach(struct fw_ut *ut, const struct fw_qp *qp, uint32_t ip)
@@ -46,13 +46,13 @@ struct rig {
 static void begin(struct rig *r)
 {
 	fw_ut_begin(&r->ut);
-	r->pd = fw_ut_pd(&r->ut, 0);
-	r->cq = fw_ut_cq(&r->ut, 0, 16, HW_EQ_NONE);
+	r->pd = host_pd(r->ut.nic, 0);
+	r->cq = host_cq(r->ut.nic, 0, 16, HW_EQ_NONE);
 }
 
 static struct fw_qp *qp_of(struct rig *r, enum hw_qp_type type)
 {
-	return fw_ut_qp(&r->ut, 0, type, r->pd, r->cq, HW_SRQ_NONE);
+	return host_qp(r->ut.nic, 0, type, r->pd, r->cq, HW_SRQ_NONE);
 }
 
 static void wanted(const struct rig *r, uint32_t ip, bool yes)
@@ -87,11 +87,11 @@ static void attaching(void)
 	wanted(&r, group_ip(1), false);
 	wanted(&r, group_ip(2), true);
 	/* It stays attached through RESET and ERR (IBA 10.5.2.2), and goes with the QP. */
-	fw_ut_rts(&r.ut, b);
-	CU_ASSERT_EQUAL(fw_ut_modify(&r.ut, b, HW_QPS_ERR, HW_QP_STATE, NULL), 0);
-	CU_ASSERT_EQUAL(fw_ut_modify(&r.ut, b, HW_QPS_RESET, HW_QP_STATE, NULL), 0);
+	host_rts(r.ut.nic, b, 0);
+	CU_ASSERT_EQUAL(host_modify(r.ut.nic, b, HW_QPS_ERR, HW_QP_STATE, NULL), 0);
+	CU_ASSERT_EQUAL(host_modify(r.ut.nic, b, HW_QPS_RESET, HW_QP_STATE, NULL), 0);
 	wanted(&r, group_ip(2), true);
-	CU_ASSERT_EQUAL(fw_ut_obj(&r.ut, 0, HW_CMD_DESTROY_QP, b->qpn, NULL), 0);
+	CU_ASSERT_EQUAL(host_obj(r.ut.nic, 0, HW_CMD_DESTROY_QP, b->qpn, NULL), 0);
 	wanted(&r, group_ip(2), false);
 	fw_ut_end(&r.ut);
 }
@@ -125,11 +125,11 @@ static void what_is_refused(void)
 		cmd.u.mcast.gid[10] = cmd.u.mcast.gid[11] = 0xff;
 		cmd.u.mcast.gid[12] = 239;
 		cmd.u.mcast.gid[i] ^= 0xff;
-		CU_ASSERT_EQUAL(fw_ut_cmd(&r.ut, 0, &cmd, &resp), FW_EINVAL);
+		CU_ASSERT_EQUAL(host_cmd(r.ut.nic, 0, &cmd, &resp), FW_EINVAL);
 	}
 	cmd.u.mcast.gid[11] = 0xff;
 	cmd.u.mcast.flags = 1;
-	CU_ASSERT_EQUAL(fw_ut_cmd(&r.ut, 0, &cmd, &resp), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_cmd(r.ut.nic, 0, &cmd, &resp), FW_EINVAL);
 	CU_ASSERT_EQUAL(r.ut.nic->net.mcast_group_pool.used, 0);
 	CU_ASSERT_EQUAL(r.ut.nic->net.mac_filters.used, 1); /* 224.0.0.1 */
 	fw_ut_end(&r.ut);
@@ -179,9 +179,9 @@ static void quota(void)
 
 	begin(&r);
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&r.ut, &params, &client), 0);
-	pd = fw_ut_pd(&r.ut, client);
-	cq = fw_ut_cq(&r.ut, client, 16, HW_EQ_NONE);
-	qp = fw_ut_qp(&r.ut, client, HW_QPT_UD, pd, cq, HW_SRQ_NONE);
+	pd = host_pd(r.ut.nic, client);
+	cq = host_cq(r.ut.nic, client, 16, HW_EQ_NONE);
+	qp = host_qp(r.ut.nic, client, HW_QPT_UD, pd, cq, HW_SRQ_NONE);
 	CU_ASSERT_EQUAL(attach(&r.ut, qp, group_ip(1)), 0);
 	CU_ASSERT_EQUAL(attach(&r.ut, qp, group_ip(2)), 0);
 	CU_ASSERT_EQUAL(attach(&r.ut, qp, group_ip(3)), FW_EDQUOT);
@@ -207,7 +207,7 @@ static void lists_and_limits_are_told(void)
 	CU_ASSERT_EQUAL(attach(&r.ut, b, group_ip(0x0203)), 0);
 	CU_ASSERT_EQUAL(attach(&r.ut, b, group_ip(0x800203)), 0); /* the same MAC */
 	CU_ASSERT_EQUAL(detach(&r.ut, b, group_ip(0x800203)), 0);
-	CU_ASSERT_EQUAL(fw_ut_cmd(&r.ut, 0, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL(host_cmd(r.ut.nic, 0, &cmd, &resp), 0);
 	CU_ASSERT_EQUAL_FATAL(resp.u.list.count, 2);
 	CU_ASSERT_EQUAL(item[0].id, group_ip(0x0203));
 	CU_ASSERT_EQUAL(item[0].a, 2);
@@ -218,7 +218,7 @@ static void lists_and_limits_are_told(void)
 	CU_ASSERT_EQUAL(item[1].state, 0);
 	CU_ASSERT_EQUAL(memcmp(item[1].mac, item[0].mac, 6), 0);
 	cmd = (struct hw_cmd){.op = HW_CMD_QUERY_DEVICE};
-	CU_ASSERT_EQUAL(fw_ut_cmd(&r.ut, 0, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL(host_cmd(r.ut.nic, 0, &cmd, &resp), 0);
 	CU_ASSERT_EQUAL(resp.u.device.max_mcast_grp, HW_MAX_MCAST_GRP);
 	CU_ASSERT_EQUAL(resp.u.device.max_mcast_qp_attach, HW_MAX_MCAST_QP_ATTACH);
 	CU_ASSERT_EQUAL(resp.u.device.max_total_mcast_qp_attach, HW_MAX_TOTAL_MCAST);
@@ -241,15 +241,15 @@ static void other_types(void)
 	begin(&r);
 	rc = qp_of(&r, HW_QPT_RC);
 	CU_ASSERT_EQUAL(
-	    fw_ut_modify(&r.ut, rc, HW_QPS_INIT,
-			 HW_QP_STATE | HW_QP_PKEY_INDEX | HW_QP_PORT | HW_QP_ACCESS_FLAGS, &attr),
+	    host_modify(r.ut.nic, rc, HW_QPS_INIT,
+			HW_QP_STATE | HW_QP_PKEY_INDEX | HW_QP_PORT | HW_QP_ACCESS_FLAGS, &attr),
 	    0);
 	attr.av.dst_ip = group_ip(1);
-	CU_ASSERT_EQUAL(fw_ut_modify(&r.ut, rc, HW_QPS_RTR,
-				     HW_QP_STATE | HW_QP_AV | HW_QP_PATH_MTU | HW_QP_DEST_QPN |
-					 HW_QP_RQ_PSN | HW_QP_MAX_DEST_RD_ATOMIC |
-					 HW_QP_MIN_RNR_TIMER,
-				     &attr),
+	CU_ASSERT_EQUAL(host_modify(r.ut.nic, rc, HW_QPS_RTR,
+				    HW_QP_STATE | HW_QP_AV | HW_QP_PATH_MTU | HW_QP_DEST_QPN |
+					HW_QP_RQ_PSN | HW_QP_MAX_DEST_RD_ATOMIC |
+					HW_QP_MIN_RNR_TIMER,
+				    &attr),
 			FW_EINVAL);
 	CU_ASSERT_EQUAL(rc->state, HW_QPS_INIT);
 	cmd.u.create_qp = (struct hw_cmd_create_qp){.pd = r.pd,
@@ -260,9 +260,9 @@ static void other_types(void)
 						    .sq_slots = 16,
 						    .max_send_wr = 4,
 						    .flags = HW_QP_F_BLOCK_SELF_MCAST_LB};
-	CU_ASSERT_EQUAL(fw_ut_cmd(&r.ut, 0, &cmd, &resp), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_cmd(r.ut.nic, 0, &cmd, &resp), FW_EINVAL);
 	cmd.u.create_qp.type = HW_QPT_UD;
-	CU_ASSERT_EQUAL(fw_ut_cmd(&r.ut, 0, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL(host_cmd(r.ut.nic, 0, &cmd, &resp), 0);
 	fw_ut_end(&r.ut);
 }
 

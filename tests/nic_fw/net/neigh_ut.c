@@ -2,27 +2,27 @@
 /*
  * Neighbours: asking, learning, giving up, re-confirming, routes, a full table.
  *
- * Runs nic_fw/net/neigh.c on the shard without upper layers of net_ut.h.
+ * Runs nic_fw/net/neigh.c on the shard without upper layers of tests/bench/stubs/net.h.
  */
-#include "tests/nic_fw/net_ut.h"
+#include "tests/bench/stubs/net.h"
 
 static const uint8_t other_mac[6] = {0x02, 0, 0, 0, 0, 0x77};
 static uint8_t mac[6];
 
-static struct wire_arp *arp_of(struct net_frame *f)
+static struct wire_arp *arp_of(struct frame *f)
 {
 	return (struct wire_arp *)(f->b + sizeof(struct wire_eth));
 }
 
 static void rx_arp(uint16_t op, uint32_t sender_ip, const uint8_t *sender_mac, uint32_t target_ip)
 {
-	struct net_frame f;
+	struct frame f;
 
 	net_put_arp(&f, op, sender_ip, sender_mac, target_ip);
 	net_rx(&f);
 }
 
-static void check_request(struct net_frame *f, uint32_t ip, const uint8_t *dst_mac)
+static void check_request(struct frame *f, uint32_t ip, const uint8_t *dst_mac)
 {
 	CU_ASSERT_EQUAL(f->n, 42);
 	CU_ASSERT_EQUAL(f->flags, FW_TX_F_CONTROL);
@@ -101,7 +101,7 @@ static void gives_up_and_tries_anew_later(void)
 
 static void answers_requests(void)
 {
-	struct net_frame *f;
+	struct frame *f;
 
 	net_init(0);
 	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, net_peer_mac, NET_IP);
@@ -432,7 +432,7 @@ static void confirms_while_in_use(void)
 static void malformed(void)
 {
 	static const uint8_t multicast[6] = {0x01, 0, 0x5e, 0, 0, 1}, zero[6] = {0};
-	struct net_frame f;
+	struct frame f;
 	uint32_t n;
 
 	net_init(0);

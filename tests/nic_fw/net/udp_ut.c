@@ -2,21 +2,21 @@
 /*
  * UDP: lengths, ports, the optional checksum; headers of sent datagrams.
  *
- * Runs nic_fw/net/udp.c on the shard without upper layers of net_ut.h.
+ * Runs nic_fw/net/udp.c on the shard without upper layers of tests/bench/stubs/net.h.
  */
-#include "tests/nic_fw/net_ut.h"
+#include "tests/bench/stubs/net.h"
 
 /* A datagram that dgram.c would count as too short came through all checks of udp.c. */
-static void put(struct net_frame *f, uint32_t payload_bytes)
+static void put(struct frame *f, uint32_t payload_bytes)
 {
 	net_put_udp(f);
 	net_fill(f->b + f->n, payload_bytes, 5);
 	f->n += payload_bytes;
 	net_udph(f)->bytes = be16_put((uint16_t)(sizeof(struct wire_udp) + payload_bytes));
-	net_seal_ip(f);
+	frame_seal_ip(f);
 }
 
-static uint16_t checksum_of(struct net_frame *f)
+static uint16_t checksum_of(struct frame *f)
 {
 	uint32_t bytes = be16_get(net_udph(f)->bytes);
 	uint8_t pseudo[12] = {0};
@@ -30,14 +30,14 @@ static uint16_t checksum_of(struct net_frame *f)
 
 static void lengths(void)
 {
-	struct net_frame f;
+	struct frame f;
 	uint32_t n;
 
 	net_init(0);
 	for (n = 0; n < sizeof(struct wire_udp); n++) {
 		net_put_ip(&f, WIRE_IPPROTO_UDP);
 		f.n += n;
-		net_seal_ip(&f);
+		frame_seal_ip(&f);
 		net_rx(&f);
 	}
 	CU_ASSERT_EQUAL(CNT(drop_udp_length), 8);
@@ -57,7 +57,7 @@ static void lengths(void)
 
 static void ports(void)
 {
-	struct net_frame f;
+	struct frame f;
 
 	net_init(3);
 	put(&f, 10);
@@ -81,7 +81,7 @@ static void ports(void)
 
 static void checksum(void)
 {
-	struct net_frame f;
+	struct frame f;
 	uint32_t bytes;
 
 	net_init(0);
@@ -108,7 +108,7 @@ static void checksum(void)
 static void sent_header(void)
 {
 	struct fw_tx_frame *frame;
-	struct net_frame *f;
+	struct frame *f;
 
 	net_init(2);
 	frame = eth_tx_begin(net.nic);

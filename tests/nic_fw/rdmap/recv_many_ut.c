@@ -6,7 +6,7 @@
  */
 #include <arpa/inet.h>
 
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 enum {
 	MESSAGES = 3000,
@@ -55,10 +55,10 @@ static struct open begin(void)
 	uint32_t pd;
 
 	fw_ut_begin(&ut);
-	pd = fw_ut_pd(&ut, 0);
-	o.cq = fw_ut_cq(&ut, 0, RING, HW_EQ_NONE);
-	o.srq = fw_ut_srq(&ut, 0, pd, RING, 1);
-	o.qp = fw_ut_qp(&ut, 0, HW_QPT_RD, pd, o.cq, o.srq->index);
+	pd = host_pd(ut.nic, 0);
+	o.cq = host_cq(ut.nic, 0, RING, HW_EQ_NONE);
+	o.srq = host_srq(ut.nic, 0, pd, RING, 1);
+	o.qp = host_qp(ut.nic, 0, HW_QPT_RD, pd, o.cq, o.srq->index);
 	o.session = rd_session_get(ut.nic, htonl(0x0a4d0007), 0);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(o.session);
 	take_all(&o);
@@ -110,7 +110,7 @@ static uint32_t completions(const struct open *o, uint32_t from)
 {
 	struct hw_cqe cqe;
 
-	for (; fw_ut_cqe(o->cq, from, &cqe); from++)
+	for (; host_cqe(o->cq, from, &cqe); from++)
 		CU_ASSERT_EQUAL(cqe.status, HW_STATUS_REM_ABORT_ERR);
 	return from;
 }
@@ -150,23 +150,23 @@ static struct fw_qp *xrc_qp(struct open *o)
 	struct hw_cmd_resp resp;
 	uint32_t xrcd;
 
-	CU_ASSERT_EQUAL_FATAL(fw_ut_cmd(&ut, 0, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL_FATAL(host_cmd(ut.nic, 0, &cmd, &resp), 0);
 	xrcd = resp.u.handle;
-	o->cq = fw_ut_cq(&ut, 0, RING, HW_EQ_NONE);
+	o->cq = host_cq(ut.nic, 0, RING, HW_EQ_NONE);
 	cmd = (struct hw_cmd){.op = HW_CMD_CREATE_SRQ,
-			      .u.srq = {.pd = fw_ut_pd(&ut, 0),
+			      .u.srq = {.pd = host_pd(ut.nic, 0),
 					.max_wr = RING,
 					.max_sge = 1,
 					.flags = HW_SRQ_F_XRC,
 					.xrcd = xrcd,
 					.cq = o->cq->index}};
-	CU_ASSERT_EQUAL_FATAL(fw_ut_cmd(&ut, 0, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL_FATAL(host_cmd(ut.nic, 0, &cmd, &resp), 0);
 	o->srq = &ut.nic->host.srqs[resp.u.srq.srq];
 	o->pkt.qkey = resp.u.srq.srqn;
 	cmd = (struct hw_cmd){
 	    .op = HW_CMD_CREATE_QP,
 	    .u.create_qp = {.type = HW_QPT_XRC_RECV, .srq = HW_SRQ_NONE, .xrcd = xrcd}};
-	CU_ASSERT_EQUAL_FATAL(fw_ut_cmd(&ut, 0, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL_FATAL(host_cmd(ut.nic, 0, &cmd, &resp), 0);
 	return qp_find_live(ut.nic, resp.u.create_qp.qpn);
 }
 
@@ -181,18 +181,18 @@ static void end_of_an_srq_in_turns(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(o.qp);
 	take_all(&o);
 	CU_ASSERT(longest_chain() <= LONGEST_CHAIN);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_SRQ, o.srq->index, NULL), -1);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DESTROY_SRQ, o.srq->index, NULL), -1);
 	left = ut.nic->host.recv_msgs.used;
 	CU_ASSERT(left >= MESSAGES - FW_SLICE_AT_ONCE);
 	/* It is named no more, so nobody takes another one. */
 	CU_ASSERT_PTR_NULL(xrc_srq(ut.nic, o.qp, o.pkt.qkey));
-	for (turns = 0; !ut.num_done && turns < MESSAGES; turns++) {
+	for (turns = 0; !ut.port.num_done && turns < MESSAGES; turns++) {
 		was = left;
 		fw_ut_poll(&ut, 1000);
 		left = ut.nic->host.recv_msgs.used;
 		CU_ASSERT(was - left <= FW_SLICE_UNITS);
 	}
-	CU_ASSERT_EQUAL(ut.done.status, 0);
+	CU_ASSERT_EQUAL(ut.port.done.status, 0);
 	CU_ASSERT_EQUAL(left, 0);
 	CU_ASSERT_PTR_NULL(recv_find(ut.nic, o.qp, packet(&o, 1)));
 	CU_ASSERT_EQUAL(recv_begin(ut.nic, o.qp, packet(&o, 1), false, &msg), RDMAP_REFUSE);
@@ -208,7 +208,7 @@ static void end_of_an_srq_with_its_process(void)
 	o.qp = xrc_qp(&o);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(o.qp);
 	take_all(&o);
-	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_SRQ, o.srq->index, NULL), -1);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DESTROY_SRQ, o.srq->index, NULL), -1);
 	fw_ut_poll(&ut, 1000);
 	fw_ut_end(&ut);
 }

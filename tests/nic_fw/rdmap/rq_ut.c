@@ -3,7 +3,7 @@
  * Taking receives, from a QP's own queue and from an SRQ: order, wrap-around, malformed
  * entries, wild indices, the limit event.
  */
-#include "tests/nic_fw/fw_ut.h"
+#include "tests/bench/host.h"
 
 struct rig {
 	struct fw_ut ut;
@@ -16,11 +16,11 @@ struct rig {
 static void begin(struct rig *rig, bool with_srq)
 {
 	fw_ut_begin(&rig->ut);
-	rig->pd = fw_ut_pd(&rig->ut, 0);
-	rig->cq = fw_ut_cq(&rig->ut, 0, 64, HW_EQ_NONE);
-	rig->srq = with_srq ? fw_ut_srq(&rig->ut, 0, rig->pd, 8, 4) : NULL;
-	rig->qp = fw_ut_qp(&rig->ut, 0, HW_QPT_RD, rig->pd, rig->cq,
-			   with_srq ? rig->srq->index : HW_SRQ_NONE);
+	rig->pd = host_pd(rig->ut.nic, 0);
+	rig->cq = host_cq(rig->ut.nic, 0, 64, HW_EQ_NONE);
+	rig->srq = with_srq ? host_srq(rig->ut.nic, 0, rig->pd, 8, 4) : NULL;
+	rig->qp = host_qp(rig->ut.nic, 0, HW_QPT_RD, rig->pd, rig->cq,
+			  with_srq ? rig->srq->index : HW_SRQ_NONE);
 }
 
 static void srq_post(struct fw_srq *srq, uint64_t wr_id, uint32_t num_sge)
@@ -122,7 +122,7 @@ static void a_qp_without_receives(void)
 	cmd.u.create_qp.recv_cq = rig.cq->index;
 	cmd.u.create_qp.srq = HW_SRQ_NONE;
 	cmd.u.create_qp.sq_slots = 1;
-	CU_ASSERT_EQUAL_FATAL(fw_ut_cmd(&rig.ut, 0, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL_FATAL(host_cmd(rig.ut.nic, 0, &cmd, &resp), 0);
 	CU_ASSERT_EQUAL(resp.u.create_qp.rq_entries, 0);
 	qp = qp_find(rig.ut.nic, resp.u.create_qp.qpn);
 	qp->record->rq_prod = 1;
@@ -139,7 +139,7 @@ static void an_srq_serves_several_qps(void)
 	uint32_t i;
 
 	begin(&rig, true);
-	second = fw_ut_qp(&rig.ut, 0, HW_QPT_UD, rig.pd, rig.cq, rig.srq->index);
+	second = host_qp(rig.ut.nic, 0, HW_QPT_UD, rig.pd, rig.cq, rig.srq->index);
 	CU_ASSERT_EQUAL(rig.srq->refs, 2);
 	for (i = 0; i < 30; i++) {
 		srq_post(rig.srq, 2 * i, 1);
@@ -153,7 +153,8 @@ static void an_srq_serves_several_qps(void)
 		CU_ASSERT_EQUAL(rq_take(rig.ut.nic, second, &recv), RQ_EMPTY);
 	}
 	CU_ASSERT_EQUAL(rig.srq->record->cons, 60);
-	CU_ASSERT_EQUAL(fw_ut_obj(&rig.ut, 0, HW_CMD_DESTROY_SRQ, rig.srq->index, NULL), FW_EBUSY);
+	CU_ASSERT_EQUAL(host_obj(rig.ut.nic, 0, HW_CMD_DESTROY_SRQ, rig.srq->index, NULL),
+			FW_EBUSY);
 	fw_ut_end(&rig.ut);
 }
 
@@ -184,7 +185,7 @@ static int set_limit(struct rig *rig, uint32_t limit, uint32_t mask)
 	cmd.u.srq.srq = rig->srq->index;
 	cmd.u.srq.limit = limit;
 	cmd.u.srq.mask = mask;
-	return fw_ut_cmd(&rig->ut, 0, &cmd, &resp);
+	return host_cmd(rig->ut.nic, 0, &cmd, &resp);
 }
 
 static void the_limit_event_comes_once_below_the_limit(void)

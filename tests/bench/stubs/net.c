@@ -1,217 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A shard with nothing above its lower layers: what the tests of eth, ip, udp, neigh, dgram
- * and ud share.
- *
- * The layers under test are the real ones. The port is made of arrays; everything above
- * (QPs, receives, completions, memory, RD) is a recorder defined here, so that no
- * other object of the firmware is linked. Included once by each test program.
+ * The shard, the recorders and the frames of net.h.
  */
-#ifndef WEFT_TESTS_NET_UT_H
-#define WEFT_TESTS_NET_UT_H
+#include "tests/bench/stubs/net.h"
 
-#include <stdlib.h>
+struct net net;
 
-#include "nic_fw/base/crc32c.h"
-#include "nic_fw/fw_nic.h"
-#include "tests/ut.h"
+const uint8_t net_mac[6] = {0x02, 0, 0, 0, 0, 0x01};
+const uint8_t net_peer_mac[6] = {0x02, 0, 0, 0, 0, 0x02};
+const uint8_t net_broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
-enum {
-	NET_MTU = 1500,
-	NET_CAPTURE = 160,
-	NET_FRAME_BYTES = 9300,
-	NET_QPN = 0x000001,
-	NET_PEER_QPN = 0x000107,
-	NET_QKEY = 0x11111111,
-	NET_STAG = 0x00000142,
-	NET_CLIENT = 3,
-	NET_TIMERS = 8192,
-	NET_GROUPS = 512,
-	NET_CQES = 128,
-	NET_BUF_BYTES = 70000,
-};
-#define NET_TO UINT64_C(0x7f0000001000) /* tagged offset of byte 0 of the region */
-
-struct net_frame {
-	uint8_t b[NET_FRAME_BYTES];
-	uint32_t n;
-	uint32_t flags; /* as sent */
-};
-
-struct net_neigh_done {
-	uint32_t calls;
-	uint32_t ip;
-	bool ok;
-};
-
-struct net {
-	struct fw_nic *nic;
-	/* the port */
-	struct net_frame *sent; /* NET_CAPTURE */
-	uint32_t num_sent;
-	uint32_t tx_room; /* frames that tx_burst will take, all calls together */
-	uint32_t tx_calls;
-	uint32_t settles;     /* calls of tx_settle */
-	uint32_t num_settled; /* num_sent at the last of them */
-	bool host_fault;      /* FW_TX_HOST pieces are not there */
-	struct fw_rx_frame rx[FW_BURST * 4];
-	uint32_t rx_count, rx_next, rx_freed;
-	uint32_t rx_flags; /* of frames to come */
-	/* recorders */
-	struct fw_qp qp;
-	struct fw_cq cq;
-	struct hw_cqe cqe[NET_CQES];
-	uint32_t num_cqe;
-	bool cq_full;
-	struct hw_eqe eqe;
-	uint32_t num_eqe, eqe_client, eqe_eq;
-	struct fw_account user;
-	uint32_t qp_errors;
-	enum rq_result rq_result;
-	uint64_t recv_bytes;
-	uint32_t recvs_taken;
-	enum hw_vendor_err place_err;
-	uint8_t recv_buf[NET_BUF_BYTES];
-	uint8_t region[NET_BUF_BYTES];
-	uint64_t region_bytes;
-	enum hw_vendor_err mem_err;
-	bool mem_fault;
-	uint8_t payload[NET_BUF_BYTES]; /* of requests to send */
-	bool payload_host;
-	enum hw_vendor_err gather_err;
-	uint32_t completed;
-	enum hw_status status;
-	enum hw_vendor_err vendor_err;
-	uint8_t filter_mac[6]; /* what mac_filter was last told */
-	uint32_t filter_ip, filter_calls, filter_others;
-	bool filter_in;
-	uint32_t rd_calls, hello_calls, uc_calls, cm_calls;
-	struct dgram_pkt rd_pkt;
-	struct wire_rd rd_hdr;
-	struct wire_rd_hello hello;
-	struct net_neigh_done ah_done, session_done, cm_done;
-	uint32_t tcp_calls, tcp_src_ip, tcp_icmp_calls, tcp_icmp_bytes;
-	uint16_t tcp_icmp_mtu;
-	uint8_t tcp_icmp_type, tcp_icmp_code;
-};
-
-static struct net net;
-
-static const uint8_t net_mac[6] = {0x02, 0, 0, 0, 0, 0x01};
-static const uint8_t net_peer_mac[6] = {0x02, 0, 0, 0, 0, 0x02};
-static const uint8_t net_broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-
-#define CNT(name) (net.nic->counters.name)
-
-/* An address in network byte order. */
-static inline uint32_t net_ip(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+static void capture(struct bench_port *port, struct bench_frame *frame)
 {
-	struct be32 v = be32_put(a << 24 | b << 16 | c << 8 | d);
-	uint32_t ip;
+	struct frame *out = &net.sent[net.num_sent++];
 
-	memcpy(&ip, &v, sizeof(ip));
-	return ip;
-}
-#define NET_IP      net_ip(10, 77, 0, 1)
-#define NET_PEER_IP net_ip(10, 77, 0, 2)
-#define NET_GATEWAY net_ip(10, 77, 0, 254)
-
-/* ---- the port ----------------------------------------------------------------------- */
-
-static uint32_t net_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
-{
-	uint32_t i;
-
-	(void)ctx;
-	for (i = 0; i < n && net.rx_next < net.rx_count; i++)
-		frames[i] = net.rx[net.rx_next++];
-	return i;
-}
-
-static void net_rx_free(void *ctx, struct fw_rx_frame *frames, uint32_t n)
-{
-	uint32_t i, s;
-
-	(void)ctx;
-	for (i = 0; i < n; i++) {
-		for (s = 0; s < frames[i].num_seg; s++)
-			free((void *)(uintptr_t)frames[i].seg[s].data);
-		net.rx_freed++;
-	}
-}
-
-/* Puts a frame together as a DMA engine would; false: a piece of the process is not there. */
-static bool net_assemble(const struct fw_tx_frame *tx, struct net_frame *out)
-{
-	uint32_t i, crc = 0;
-
+	(void)port;
+	CU_ASSERT_FATAL(net.num_sent <= NET_CAPTURE);
 	out->n = 0;
-	out->flags = tx->flags;
-	for (i = 0; i < tx->num_seg; i++) {
-		const struct fw_tx_seg *seg = &tx->seg[i];
-		const uint8_t *src = seg->kind == FW_TX_HDR ? tx->hdr + seg->addr : seg->mem;
-
-		if (seg->kind == FW_TX_HOST) {
-			if (net.host_fault)
-				return false;
-			src = (const uint8_t *)(uintptr_t)seg->addr;
-		}
-		if (seg->flags & FW_TX_F_CRC_BEGIN)
-			crc = FW_CRC32C_INIT;
-		memcpy(out->b + out->n, src, seg->bytes);
-		crc = fw_crc32c(crc, src, seg->bytes);
-		out->n += seg->bytes;
-		if (seg->flags & FW_TX_F_CRC_END) {
-			struct be32 wire = fw_crc32c_wire(crc);
-
-			memcpy(out->b + out->n, &wire, sizeof(wire));
-			out->n += (uint32_t)sizeof(wire);
-		}
-	}
-	if (tx->csum_start)
-		wire_sum_put(out->b, out->n, tx->csum_start, tx->csum_at);
-	return true;
+	out->flags = frame->flags;
+	frame_add(out, frame->b, frame->n);
+	free(frame->b);
 }
 
-static uint32_t net_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
-{
-	uint32_t i;
-
-	(void)ctx;
-	net.tx_calls++;
-	for (i = 0; i < n && net.tx_room; i++, net.tx_room--) {
-		struct net_frame *out = &net.sent[net.num_sent];
-
-		CU_ASSERT_FATAL(net.num_sent < NET_CAPTURE);
-		frames[i].status = 0;
-		if (!net_assemble(&frames[i], out)) {
-			frames[i].status = -FW_EFAULT;
-			continue;
-		}
-		CU_ASSERT_EQUAL(out->n, frames[i].bytes);
-		net.num_sent++;
-	}
-	return i;
-}
-
-static void net_tx_settle(void *ctx)
-{
-	(void)ctx;
-	net.settles++;
-	net.num_settled = net.num_sent;
-}
-
-static uint32_t net_mac_filter(void *ctx, const uint8_t mac[6], uint32_t ip, bool in)
-{
-	(void)ctx;
-	memcpy(net.filter_mac, mac, 6);
-	net.filter_ip = ip;
-	net.filter_in = in;
-	net.filter_calls++;
-	return net.filter_others;
-}
-
-static uint64_t net_random(void *ctx)
+static uint64_t always_the_same(void *ctx)
 {
 	(void)ctx;
 	return UINT64_C(0x0123456789abcdef);
@@ -492,7 +303,7 @@ void wqe_complete_in_order(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_statu
 
 /* ---- setting up ---------------------------------------------------------------------- */
 
-static inline void *net_alloc(size_t bytes)
+void *net_alloc(size_t bytes)
 {
 	void *p = calloc(1, bytes);
 
@@ -500,7 +311,7 @@ static inline void *net_alloc(size_t bytes)
 	return p;
 }
 
-static inline void net_fill(uint8_t *p, uint32_t bytes, uint32_t seed)
+void net_fill(uint8_t *p, uint32_t bytes, uint32_t seed)
 {
 	uint32_t i;
 
@@ -510,7 +321,7 @@ static inline void net_fill(uint8_t *p, uint32_t bytes, uint32_t seed)
 	}
 }
 
-static inline void net_init_qp(void)
+static void init_qp(void)
 {
 	fw_list_init(&net.qp.recv_msgs);
 	fw_list_init(&net.qp.opens);
@@ -529,7 +340,7 @@ static inline void net_init_qp(void)
 	net.rq_result = RQ_OK;
 }
 
-static inline void net_init(uint8_t shard)
+void net_init(uint8_t shard)
 {
 	struct fw_nic *nic = net_alloc(sizeof(*nic));
 
@@ -537,16 +348,11 @@ static inline void net_init(uint8_t shard)
 	net.nic = nic;
 	nic->host.clients = net_alloc((NET_CLIENT + 1) * sizeof(*nic->host.clients));
 	nic->host.clients[NET_CLIENT].user = &net.user;
-	net.tx_room = UINT32_MAX;
+	bench_port_init(&net.port);
+	net.port.sent = capture;
 	net.sent = net_alloc(NET_CAPTURE * sizeof(*net.sent));
-	nic->port.rx_burst = net_rx_burst;
-	nic->port.rx_free = net_rx_free;
-	nic->port.tx_burst = net_tx_burst;
-	nic->port.tx_settle = net_tx_settle;
-	nic->port.mac_filter = net_mac_filter;
-	nic->port.random64 = net_random;
-	nic->port.crc32c = fw_crc32c;
-	nic->port.copy_crc32c = fw_copy_crc32c;
+	nic->port = bench_port_table(&net.port);
+	nic->port.random64 = always_the_same;
 	memcpy(nic->config.mac, net_mac, sizeof(net_mac));
 	nic->config.ip = NET_IP;
 	nic->config.gateway = NET_GATEWAY;
@@ -572,10 +378,10 @@ static inline void net_init(uint8_t shard)
 		     sizeof(struct ud_reasm), UD_REASM_MAX);
 	fw_pool_init(&nic->ud.buffers, net_alloc((size_t)UD_REASM_MAX * HW_MAX_UD_MSG_BYTES),
 		     HW_MAX_UD_MSG_BYTES, UD_REASM_MAX);
-	net_init_qp();
+	init_qp();
 }
 
-static inline void net_end(void)
+void net_end(void)
 {
 	struct fw_nic *nic = net.nic;
 
@@ -593,22 +399,21 @@ static inline void net_end(void)
 	free(nic->ud.buffers.base);
 	free(nic);
 	free(net.sent);
+	bench_port_free(&net.port);
 }
 
-/* Lets time pass and fires what is due. */
-static inline void net_advance(uint64_t ns)
+void net_advance(uint64_t ns)
 {
 	net.nic->now_ns += ns;
 	fw_timers_run(net.nic, &net.nic->timers, net.nic->now_ns, UINT32_MAX);
 }
 
-static inline void net_flush(void)
+void net_flush(void)
 {
 	eth_tx_flush(net.nic);
 }
 
-/* The sum of all drop counters: a frame that is not used is counted in exactly one. */
-static inline uint64_t net_drops(void)
+uint64_t net_drops(void)
 {
 	const uint64_t *words = (const uint64_t *)&net.nic->counters;
 	uint64_t sum = 0;
@@ -620,6 +425,107 @@ static inline uint64_t net_drops(void)
 	return sum;
 }
 
-#include "tests/nic_fw/net_frames.h"
+/* ---- frames of the peer -------------------------------------------------------------- */
 
-#endif /* WEFT_TESTS_NET_UT_H */
+void net_put_eth(struct frame *f, const uint8_t *dst, uint16_t type)
+{
+	memset(f, 0, sizeof(*f));
+	(void)frame_eth(f, dst, net_peer_mac, type);
+}
+
+void net_put_ip(struct frame *f, uint8_t proto)
+{
+	net_put_eth(f, net_mac, WIRE_ETHERTYPE_IPV4);
+	(void)frame_ip(f, proto, NET_PEER_IP, NET_IP);
+}
+
+void net_put_udp(struct frame *f)
+{
+	net_put_ip(f, WIRE_IPPROTO_UDP);
+	(void)frame_udp(f, WIRE_DGRAM_PORT, (uint16_t)(WIRE_DGRAM_PORT + net.nic->config.shard));
+}
+
+struct wire_dgram *net_put_dgram(struct frame *f, uint8_t type)
+{
+	struct wire_dgram *d;
+
+	net_put_udp(f);
+	d = frame_dgram(f, type);
+	if (type == WIRE_DGRAM_UD || type == WIRE_DGRAM_RD) {
+		d->dst_qpn = be32_put(NET_QPN);
+		d->src_qpn = be32_put(NET_PEER_QPN);
+		d->qkey = be32_put(NET_QKEY);
+		d->ssn = be32_put(1);
+	}
+	return d;
+}
+
+struct wire_ddp_untagged *net_put_send(struct frame *f, const uint8_t *data, uint32_t mo,
+				       uint32_t bytes, uint32_t msg_bytes)
+{
+	struct wire_ddp_untagged *ddp;
+
+	net_put_dgram(f, WIRE_DGRAM_UD)->msg_bytes = be32_put(msg_bytes);
+	ddp = frame_untagged(f, WIRE_RDMAP_SEND, mo + bytes == msg_bytes, 1, mo);
+	frame_add(f, data + mo, bytes);
+	return ddp;
+}
+
+struct wire_ddp_tagged *net_put_record(struct frame *f, const uint8_t *data, uint64_t to,
+				       uint32_t mo, uint32_t bytes, uint32_t msg_bytes)
+{
+	struct wire_dgram *d = net_put_dgram(f, WIRE_DGRAM_UD);
+	struct wire_ddp_tagged *ddp;
+
+	d->flags = WIRE_DGRAM_F_RECORD;
+	d->imm = be32_put(mo);
+	d->msg_bytes = be32_put(msg_bytes);
+	ddp = frame_tagged(f, WIRE_RDMAP_WRITE, mo + bytes == msg_bytes, NET_STAG, to + mo);
+	frame_add(f, data + mo, bytes);
+	return ddp;
+}
+
+void net_put_arp(struct frame *f, uint16_t op, uint32_t sender_ip, const uint8_t *sender_mac,
+		 uint32_t target_ip)
+{
+	struct wire_arp *arp;
+
+	net_put_eth(f, op == WIRE_ARP_REQUEST ? net_broadcast : net_mac, WIRE_ETHERTYPE_ARP);
+	arp = frame_arp(f, op, sender_mac, sender_ip, target_ip);
+	if (op == WIRE_ARP_REPLY)
+		memcpy(arp->target_mac, net_mac, sizeof(arp->target_mac));
+}
+
+/* ---- receiving them ------------------------------------------------------------------ */
+
+void net_queue(const struct frame *f, uint32_t piece)
+{
+	net.port.piece = piece;
+	bench_port_put(&net.port, f->b, f->n, 0);
+}
+
+void net_rx_pieces(const struct frame *f, uint32_t piece)
+{
+	bench_port_clear(&net.port);
+	net_queue(f, piece);
+	CU_ASSERT_EQUAL(eth_rx_poll(net.nic, FW_BURST), 1);
+}
+
+void net_rx(const struct frame *f)
+{
+	net_rx_pieces(f, 0);
+}
+
+void net_learn_peer(void)
+{
+	uint32_t staged = net.nic->net.tx_count;
+	uint64_t asked = CNT(arp_tx);
+	uint8_t mac[WIRE_MAC_BYTES];
+	struct frame f;
+
+	(void)neigh_lookup(net.nic, NET_PEER_IP, mac);
+	net.nic->net.tx_count = staged;
+	CNT(arp_tx) = asked;
+	net_put_arp(&f, WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	net_rx(&f);
+}
