@@ -19,8 +19,8 @@
  * goal_match.c	receives that wait, messages that nobody waits for yet
  * goal_group.c	multicasts: messages to all ranks over the reliable group (mgrp.h)
  *
- * Called by cmd.c, db.c, fw.c (goal_run_poll()), esp_*.c; calls esp.h and mem.h. Source: the
- * paper (espgoal) chapters 2 and 4; docs/collectives.md walks a run and a message through it.
+ * Called by cmd.c, db.c, fw.c (goal_run_poll()), esp_*.c; calls esp.h and mem.h. Source:
+ * ESPGOAL chapters 2 and 4; docs/collectives.md walks a run and a message through it.
  */
 #ifndef WEFT_FW_GOAL_H
 #define WEFT_FW_GOAL_H

@@ -4,8 +4,8 @@
  *
  * Called by goal_run.c with pieces that are contiguous in memory. One loop for each operation
  * and element type, written so that the compiler makes vector instructions of it; integers
- * wrap, divisions are checked element by element. Which pairs are legal: the paper
- * (espgoal) 2.2.3, whose table's colours are lost: integers of all four widths with every
+ * wrap, divisions are checked element by element. Legal pairs, after ESPGOAL 2.2.3,
+ * whose table's colours are lost: integers of all four widths with every
  * operation, floats of 32 and 64 bits with all but AND, OR, XOR.
  */
 #include "nic_fw/coll/goal.h"

@@ -5,7 +5,7 @@
  * Called by goal_msg.c. Both ends number the messages of equal key in schedule order, so a hash
  * finds the one receive or the one message. Schedules with wildcards match by arrival: their
  * receives wait in the run's list in the order in which they were started, their messages in the
- * communicator's in the order in which they came. The paper (espgoal) 4.2.2;
+ * communicator's in the order in which they came. ESPGOAL 4.2.2;
  * docs/collectives.md "Matching".
  */
 #include "nic_fw/fw_nic.h"

@@ -4,7 +4,7 @@
  * their receive has been announced.
  *
  * Called by goal_run.c to start a send, by esp_tx.c for each packet and when a transfer is
- * acknowledged; calls esp_send(). What comes in is goal_msg_rx.c. The paper (espgoal) 4.2.2;
+ * acknowledged; calls esp_send(). What comes in is goal_msg_rx.c. ESPGOAL 4.2.2;
  * docs/collectives.md "Messages".
  */
 #include "nic_fw/fw_nic.h"

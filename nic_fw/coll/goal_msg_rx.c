@@ -5,7 +5,7 @@
  * Called by esp_rx.c with each packet of a stream, in order, and by goal_run.c to start a receive.
  * Payload goes straight into the receive's buffer, or into the pool while nobody waits for
  * it. Nothing that a peer says is believed: lengths, offsets and sinks are compared with what
- * is known here. The paper (espgoal) 4.2.2; docs/collectives.md "Messages".
+ * is known here. ESPGOAL 4.2.2; docs/collectives.md "Messages".
  */
 #include "nic_fw/fw_nic.h"
 

@@ -5,8 +5,8 @@
  * goal_run_doorbell() is called by db.c, goal_run_poll() by fw_poll(); operations are started in
  * goal_msg.c, goal_msg_rx.c and goal_local.c, which report their end with
  * goal_run_finish_op(). That only notes it: dependents are released in the next step, so that
- * nothing recurses however long a chain is (the paper, espgoal, 4.2.3). Each operation is in each
- * queue at most once, so the queues are as long as the schedule. Section 4.3 of the paper;
+ * nothing recurses however long a chain is (ESPGOAL 4.2.3). Each operation is in each
+ * queue at most once, so the queues are as long as the schedule. ESPGOAL 4.3;
  * docs/collectives.md "The walk of a run".
  */
 #include "nic_fw/fw_nic.h"

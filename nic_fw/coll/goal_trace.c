@@ -5,7 +5,7 @@
  * Called by the interpreter (goal_run.c, goal_local.c), the messages (goal_msg.c, goal_msg_rx.c)
  * and, through esp_ops.passed, by the transport; a run that nobody traces costs a branch. Times are
  * the port's clock where it has one, so that points of one turn differ. What finds no room is
- * counted. The paper (espgoal) 2.3; docs/collectives.md "Tracing".
+ * counted. ESPGOAL 2.3; docs/collectives.md "Tracing".
  */
 #include "nic_fw/fw_nic.h"
 

@@ -12,7 +12,7 @@
  * from a ring of packets that it keeps until all below it have them, and asks who is silent.
  * What all have is acknowledged up the tree; the root is never further ahead of that than the ring.
  * Death of a neighbour is found by the ESP link to it (goal_comm.c), which is watched while
- * something is awaited. docs/wire-group.md has the rules; the paper (espgoal) has no multicast.
+ * something is awaited. docs/wire-group.md has the rules; ESPGOAL has no multicast.
  */
 #ifndef WEFT_FW_MGRP_H
 #define WEFT_FW_MGRP_H

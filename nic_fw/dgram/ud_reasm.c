@@ -5,7 +5,7 @@
  * Called by ud_rx.c. A long Send is gathered in a buffer of the NIC by MO and takes a
  * receive only when it is whole. A Write-Record is placed segment by segment where its STag
  * says; the receive CQ hears of it when all has come, or, with what has come, when a timer
- * fires. Keyed by (source IP, source QPN, ssn); bounded in all and per QP. The thesis 6.3.4
+ * fires. Keyed by (source IP, source QPN, ssn); bounded in all and per QP. Rashti's thesis 6.3.4
  * (validity map), Grant et al. (IPDPS 2011); docs/wire-format.md "UD".
  */
 #include "nic_fw/fw_nic.h"

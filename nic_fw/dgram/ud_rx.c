@@ -5,7 +5,7 @@
  * Called by dgram.c; segments of longer messages and Write-Records go to ud_reasm.c, which
  * comes back to ud_deliver() with the whole. Calls rq.c, ddp_rx.c, cq.c. Whatever is wrong
  * with a message concerns that message alone: no stranger may silence a QP, so it stays
- * usable, where the thesis (6.3.3) puts it in Error. IBA 11.6.2 (completions), A17 (GRH of
+ * usable, where Rashti's thesis (6.3.3) puts it in Error. IBA 11.6.2 (completions), A17 (GRH of
  * RoCEv2).
  */
 #include "nic_fw/fw_nic.h"

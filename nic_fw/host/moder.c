@@ -14,7 +14,7 @@
  *	visible, handler runs	the handler: it looks at the ring after it has stored its index
  *	ring full		the timer
  *
- * espgoal figure 6.1; docs/moderation.md; docs/host-interface.md, pairs E2, E3.
+ * ESPGOAL figure 6.1; docs/moderation.md; docs/host-interface.md, pairs E2, E3.
  */
 #include "nic_fw/fw_nic.h"
 

@@ -10,7 +10,7 @@
  *
  * Settings and counters are a vector's, state is an event queue's, whose eventfd is an interrupt
  * line. Called by cq.c (completions, arming), eq.c (other events, the end of a turn), db.c
- * (unmasking), cmd.c. docs/moderation.md walks through it; espgoal 6.2, figure 6.1.
+ * (unmasking), cmd.c. docs/moderation.md walks through it; ESPGOAL 6.2, figure 6.1.
  */
 #ifndef WEFT_FW_MODER_H
 #define WEFT_FW_MODER_H

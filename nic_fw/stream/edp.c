@@ -5,7 +5,7 @@
  * Called by eth_rx.c; calls esp_rx(), esp_rx_syn() and mgrp_rx(). Ports of a shard are its streams'
  * and the master port, where streams are opened. Unreachable answers are sent for packets of
  * streams only, never for another unreachable, and are believed only when they quote the
- * incarnation of the stream. The paper (espgoal) 3; docs/wire-esp.md.
+ * incarnation of the stream. ESPGOAL 3; docs/wire-esp.md.
  */
 #include "nic_fw/stream/esp_stream.h"
 #include "nic_fw/fw_nic.h"

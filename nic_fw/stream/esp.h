@@ -6,7 +6,7 @@
  * esp_rx.c: packets in, re-requests. Above: goal_msg.c (messages between ranks) and rdmap over
  * ESP; below: eth_tx.c, eth_rx.c. A stream carries packets in order, each at most
  * esp_payload_bytes() long; the layer above cuts transfers itself by what its fill() writes.
- * Source: the paper (espgoal) chapter 3; docs/wire-esp.md.
+ * Source: ESPGOAL chapter 3; docs/wire-esp.md.
  */
 #ifndef WEFT_FW_ESP_H
 #define WEFT_FW_ESP_H
@@ -94,7 +94,7 @@ struct esp_ops {
 	/* A transfer with the flag traced passed a point; ACKED comes before sent(). May be NULL.
 	 */
 	void (*passed)(struct fw_nic *nic, struct esp_xfer *xfer, enum esp_point point);
-	/* Packets wait that receive() did not take: notification of the paper's 4.1.5. May be NULL.
+	/* Packets wait that receive() did not take: notification of ESPGOAL 4.1.5. May be NULL.
 	 */
 	void (*full)(struct fw_nic *nic, void *ctx);
 	/* The stream is over; its handle is invalid on return. sent(false) came before for all. */

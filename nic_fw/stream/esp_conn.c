@@ -3,7 +3,7 @@
  * ESP streams: set-up that survives the loss and repetition of any packet, close, death.
  *
  * Called by the layers above (esp.h), by edp.c with SYNs and unreachables, and by its own timer.
- * Every state takes a SYN and answers with its own handshake packet (the paper, espgoal, 3.2.1 and
+ * Every state takes a SYN and answers with its own handshake packet (ESPGOAL 3.2.1 and
  * figure 3.3); both ends may open at once. Incarnations tell a stream from an older one
  * between the same ends. Close is ours: FIN is a numbered packet behind everything queued, answered
  * with a FIN. docs/wire-esp.md has the state machine as a picture.

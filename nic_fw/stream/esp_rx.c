@@ -5,7 +5,7 @@
  * Called by edp.c with packets of a stream that is known, by esp_conn.c's timer and at the end
  * of a turn. Once TXS was taken the receiver drives: it asks again (RRQ) for holes, and for
  * more when nothing comes, until TXF was taken. What comes out of order, or while the layer above
- * is full, is held where it lies. The paper (espgoal) 3.1 and 3.2; docs/wire-esp.md.
+ * is full, is held where it lies. ESPGOAL 3.1 and 3.2; docs/wire-esp.md.
  */
 #include "nic_fw/stream/esp_stream.h"
 #include "nic_fw/fw_nic.h"

@@ -7,7 +7,7 @@
  * meanwhile belong to it, TXR marks where each of them ends. Until TXS is acknowledged the sender
  * repeats and sends no more than an initial burst; then the receiver asks. TXF changes the state of
  * the connection, so the sender repeats that one too: an acknowledgement of it that is lost is
- * asked for again, which solves what the paper (espgoal) left open in 3.2.1. docs/wire-esp.md.
+ * asked for again, which solves what ESPGOAL left open in 3.2.1. docs/wire-esp.md.
  */
 #include "nic_fw/stream/esp_stream.h"
 #include "nic_fw/fw_nic.h"

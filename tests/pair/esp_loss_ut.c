@@ -4,7 +4,7 @@
  * late is enumerated, not drawn. Whatever the pattern, everything queued is delivered once and in
  * order, both ends hear that the stream is closed, and nothing is left.
  *
- * The lost acknowledgement of TXF, which the paper (espgoal, 3.2.1) left open, is among the
+ * The lost acknowledgement of TXF, which ESPGOAL (3.2.1) left open, is among the
  * patterns; the_lost_ack_of_txf() shows it alone with its exact times.
  */
 #include "tests/pair/esp_pair.h"
@@ -254,8 +254,7 @@ static void a_receiver_that_is_full(void)
 	all_patterns(&sc);
 }
 
-/* ---- the paper's open problem ------------------------------------------------------------------
- */
+/* ---- ESPGOAL's open problem ---------------------------------------------------------------- */
 
 /* Loses what end 1 says, once data has come, until bits is 0. */
 static enum bench_verdict no_answers(struct ep *e, const struct ep_info *info)

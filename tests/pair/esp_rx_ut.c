@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ESP, receiving: order, what is held, acknowledgements and when, re-requests and when, a layer
- * above that is full and goes on, and what it is told (espgoal 3.1, 3.2, 4.1.5).
+ * above that is full and goes on, and what it is told (ESPGOAL 3.1, 3.2, 4.1.5).
  *
  * Runs nic_fw/stream/esp_rx.c in the two ends of esp_pair.c; end 1 receives. Packets come from end
  * 0 by a wire that loses what a test says, or are forged as end 0 could send them. Numbers are

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ESP, sending: flags with the paper's meaning (espgoal 3.2), merging of queued transfers, initial
+ * ESP, sending: flags with the meaning of ESPGOAL 3.2, merging of queued transfers, initial
  * burst and burst, the peer's window, re-requests, what goes when nothing may.
  *
  * Runs nic_fw/stream/esp_tx.c in the two ends of esp_pair.c; end 0 sends. All numbers of packets

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weft-tune --sim, with the firmware's own moderation: the first-order findings of espgoal 6.2,
+ * weft-tune --sim, with the firmware's own moderation: the first-order findings of ESPGOAL 6.2,
  * that a measurement depends on its setting and seed alone, short ones beside full ones, bad input.
  */
 #include "tools/weft-tune/target.h"

@@ -2,7 +2,7 @@
 """The groups goal_* of bench.py: collectives on the NIC (goal-bench) in turn with Open MPI (mpi_base).
 
 The NICs of a weftd are polled on the last CPU, all ranks of goal-bench share the others; MPI's ranks
-have all CPUs, weftd asleep meanwhile. Method of the paper (espgoal) 6.3 to 6.6: mean over the ranks,
+have all CPUs, weftd asleep meanwhile. Method of ESPGOAL 6.3 to 6.6: mean over the ranks,
 median over the runs. Ranks are 8, each on a NIC of its own unless a row's name says otherwise.
 """
 import json
@@ -88,7 +88,7 @@ def jumbo(env):
 
 
 def gather(env):
-    """The algorithms of the paper's figures 6.11 and 6.12, at both sides."""
+    """The algorithms of ESPGOAL's figures 6.11 and 6.12, at both sides."""
     env.weftd("--nics", str(RANKS))
     rows = []
     for name, bytes_, alg, number in (("goal_gather_512b", 512, "binomial", 2),

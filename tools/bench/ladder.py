@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The group ladder of bench.py: a small frame answered in the port, in the firmware, by the core of collectives and by
-a process (the paper, espgoal, 6.7). Each row's baseline is the rung "port"; min, median and max of single frames in
+a process (ESPGOAL 6.7). Each row's baseline is the rung "port"; min, median and max of single frames in
 microseconds stand beside the ratios of windows. The cores io and coll are two threads on the last CPU, which yield to
 each other; the asker and the process that answers share the first.
 """

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Latency of collectives as the paper (espgoal) 6.5 measures it: GOAL_Run() and GOAL_Wait() timed
+ * Latency of collectives as ESPGOAL 6.5 measures it: GOAL_Run() and GOAL_Wait() timed
  * at each rank, mean over the ranks, median over the runs. Every result is checked; barriers by a
  * counter in shared memory. Beside it the time that the NICs took.
  *

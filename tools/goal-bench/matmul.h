@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Multiplication of N x N matrices of floats in blocks of 32 x 32, in block data layout, on a given
- * number of threads: the computation of the paper's (espgoal) 6.6.
+ * number of threads: the computation of ESPGOAL 6.6.
  *
  * Used by goal-bench and by tools/bench/mpi/mpi_base.c.
  */

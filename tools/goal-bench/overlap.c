@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a program gains by computing while a collective runs: the overlap by the formula of the OSU
- * benchmarks, and the slowdown of a matrix multiplication (espgoal 6.6).
+ * benchmarks, and the slowdown of a matrix multiplication (ESPGOAL 6.6).
  *
  * Rank 0 computes. The others start their run, then sleep in GOAL_Wait() for the barrier after it,
  * which rank 0 enters last: their processes do nothing while it is timed. Called by ranks.c in each

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Latency between two ranks as the paper (espgoal) 6.3 measures it: one schedule of 100 rounds of
+ * Latency between two ranks as ESPGOAL 6.3 measures it: one schedule of 100 rounds of
  * ping-pong between two GOAL_WTIMEs, each send after the receive before it; the NICs alone are
  * timed.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What one rank costs: GOAL_Run() alone, GOAL_Run() to the return of GOAL_Wait() for one operation
- * (the paper's start overhead), and local operations beside compiled loops (espgoal 6.4).
+ * (ESPGOAL's start overhead), and local operations beside compiled loops (ESPGOAL 6.4).
  *
  * Called by ranks.c; calls goal.h.
  */

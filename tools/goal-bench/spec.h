@@ -2,7 +2,7 @@
 /*
  * What goal-bench and its MPI counterpart (tools/bench/mpi/mpi_base.c) have in common, so that both
  * measure the same: what is measured (NAME[:BYTES[:ALGORITHM]]), the clock, data and its check,
- * work that takes a given time, and medians. The method is the paper's (espgoal), 6.5.
+ * work that takes a given time, and medians. The method is ESPGOAL's 6.5.
  */
 #ifndef WEFT_GOAL_BENCH_SPEC_H
 #define WEFT_GOAL_BENCH_SPEC_H
@@ -52,7 +52,7 @@ uint64_t spec_check(const struct spec *spec, const uint64_t *data, int rank, int
 
 /*
  * Times of all ranks, times[rank * runs + run], into the mean over the ranks of each run, and of
- * these the median (espgoal 6.5), the least and the largest; largest_us is the median over runs of
+ * these the median (ESPGOAL 6.5), the least and the largest; largest_us is the median over runs of
  * the slowest rank.
  */
 struct spec_times {

@@ -136,7 +136,7 @@ static void either_limit_raises(void)
 	}
 }
 
-/* frames 1 makes usecs meaningless (the paper, below figure 6.1). */
+/* frames 1 makes usecs meaningless (ESPGOAL, below figure 6.1). */
 static void one_frame_is_at_once(void)
 {
 	struct moder_fix f;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Small kernels with the communication of CG, MG, LU (NPB), RADIX and SMG2000, and messages between
- * two ranks, for the comparison of transports in docs/iwarp.md (figures 6.4 to 6.7 of the thesis).
+ * two ranks, for the comparison of transports in docs/iwarp.md (figures 6.4 to 6.7 of
+ * Rashti's thesis).
  *
  * kern.c runs them; kern_*.c are they. Each computes something real, in a way that does not depend
  * on how many ranks share the work, so that its result is compared with that of one rank. MPI calls

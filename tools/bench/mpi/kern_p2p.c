@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages between two ranks: half a round trip, and bandwidth with a window each way (figures 6.4
- * and 6.5 of the thesis). Called by kern.c.
+ * and 6.5 of Rashti's thesis). Called by kern.c.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The MPI side of the goal_* rows: the same as tools/goal-bench with an MPI library, by the method
- * of the paper (espgoal) 6.3, 6.5 and 6.6; and both sides of the mpi_* rows. Started with mpirun by
+ * of ESPGOAL 6.3, 6.5 and 6.6; and both sides of the mpi_* rows. Started with mpirun by
  * tools/bench/goal.py and mpi.py, built with mpicc where there is one; calls spec.c and matmul.c of
  * goal-bench.
  *
