@@ -616,6 +616,7 @@ pictures-check:	## measure with weft-sim and goal-run, compare with the figures 
 	@+$(MAKE) _pictures-check
 _pictures-check: $(B)/bin/weft-sim $(B)/bin/goal-run
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/pictures.py --check docs/pictures
+	@tools/plot/diagram.py --check docs/pictures/parts.txt
 .PHONY: pictures-check _pictures-check
 
 memory-tables:	## measure memory and message passing (weft-bench reg), redraw docs/memory.md; PART=reg_cost for one

@@ -11,6 +11,13 @@ set -e
 export WEFT_BIN=$PWD/build/bin
 tools/plot/pictures.py --check --some docs/pictures || die 'pictures differ from what the tree makes: make pictures'
 
+tools/plot/diagram.py --check docs/pictures/parts.txt || die 'parts.svg differs from its text: make pictures'
+sed 's/tools/toolz/' docs/pictures/parts.txt >"$WEFT_TMP/parts.txt"
+cp docs/pictures/parts.svg "$WEFT_TMP"
+if tools/plot/diagram.py --check "$WEFT_TMP/parts.txt" 2>/dev/null; then
+	die 'a picture that differs from its text was not found'
+fi
+
 cp docs/pictures/*.tsv "$WEFT_TMP"
 sed -i 's/^2\t[0-9.]*\t/2\t99\t/' "$WEFT_TMP/incast.tsv"
 if tools/plot/pictures.py --check --some "$WEFT_TMP" >"$WEFT_TMP/found"; then

@@ -5,7 +5,8 @@
 A line of the file is one of: size W H; box X Y W H KIND LINE | LINE ...; label X Y TEXT; arrow X1 Y1 X2 Y2. The same
 text gives the same bytes. `make pictures` runs it.
 
-usage: diagram.py FILE.txt...     each makes FILE.svg beside it. Exit status 0, 1 for a line that is none of these, 2 usage.
+usage: diagram.py [--check] FILE.txt...     each makes FILE.svg beside it; --check compares instead. Exit status 0, 1 for a
+    line that is none of these, or a picture that differs, 2 usage.
 """
 import html
 import sys
@@ -29,6 +30,7 @@ def box(x, y, w, h, kind, lines):
 
 
 def draw(path):
+    """The SVG of a text file."""
     out, size = [], (800, 400)
     with open(path, encoding="utf8") as f:
         for number, line in enumerate(f, 1):
@@ -53,17 +55,32 @@ def draw(path):
             "<defs><marker id='a' viewBox='0 0 8 8' refX='7' refY='4' markerWidth='8' markerHeight='8' "
             "orient='auto-start-reverse'><path d='M0,0L8,4L0,8z' fill='#333333'/></marker></defs>",
             "<rect width='100%' height='100%' fill='white'/>"]
-    with open(path[:-4] + ".svg", "w", encoding="utf8") as f:
-        f.write("\n".join(head + out + ["</svg>"]) + "\n")
+    return "\n".join(head + out + ["</svg>"]) + "\n"
+
+
+def differs(path, svg):
+    with open(path, encoding="utf8") as f:
+        if f.read() == svg:
+            return False
+    print("diagram.py: %s is not what its text gives: make pictures" % path, file=sys.stderr)
+    return True
 
 
 def main():
-    if len(sys.argv) < 2 or not all(p.endswith(".txt") for p in sys.argv[1:]):
+    check = sys.argv[1:2] == ["--check"]
+    paths = sys.argv[2 if check else 1:]
+    if not paths or not all(p.endswith(".txt") for p in paths):
         print(__doc__, file=sys.stderr)
         return 2
-    for path in sys.argv[1:]:
-        draw(path)
-    return 0
+    wrong = False
+    for path in paths:
+        svg = draw(path)
+        if check:
+            wrong |= differs(path[:-4] + ".svg", svg)
+            continue
+        with open(path[:-4] + ".svg", "w", encoding="utf8") as f:
+            f.write(svg)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
