@@ -164,18 +164,20 @@ SKELS := $(call skels,dpdk_app)
 SKELS_tools := $(if $(HAVE_BPF),$(call skels,tools))
 
 ALL_TOOLS := $(sort $(patsubst tools/%/main.c,%,$(wildcard tools/weft*/main.c tools/goal-*/main.c)))
-COUNTING_TOOLS := weft-irqs weft-tune
+COUNTING_TOOLS := weft-irqs weft-measure
 TOOLS := $(if $(HAVE_BPF),$(ALL_TOOLS),$(filter-out $(COUNTING_TOOLS),$(ALL_TOOLS)))
 # Every tool is linked with usage.c, the messages about its command line.
 tool_sources = $(sort tools/usage.c $(filter-out %.bpf.c,$(wildcard tools/$1/*.c)) $(TOOL_SRCS_$1))
-# All of weft-tune but its main(): its unit tests are linked with that, too.
-SRC_tune := $(sort tools/usage.c $(filter-out tools/weft-tune/main.c,$(wildcard tools/weft-tune/*.c)))
+# All of weft-measure but its main(): its unit tests are linked with that, too.
+SRC_measure := $(sort tools/usage.c $(filter-out tools/weft-measure/main.c,$(wildcard tools/weft-measure/*.c)))
+# weft-tune is Python: what is installed of it beside its starter.
+TUNE_FILES := $(sort $(wildcard tools/weft-tune/*.py tools/weft-tune/*.j2) tools/plot/figures.py)
 HELPER_SRCS := $(sort $(filter-out tools/weft% tools/goal-% %.bpf.c,$(wildcard tools/*/*.c)))
 HELPERS := $(basename $(notdir $(HELPER_SRCS)))
 UT_SRCS := $(sort $(wildcard tests/*/*_ut.c tests/*/*/*_ut.c))
-# weft-tune counts by BPF.
+# weft-measure counts by BPF.
 ifeq ($(HAVE_BPF),)
-UT_SRCS := $(filter-out tests/tools/tune_%,$(UT_SRCS))
+UT_SRCS := $(filter-out tests/tools/measure_%,$(UT_SRCS))
 endif
 ifeq ($(HAVE_DPDK),)
 UT_SRCS := $(filter-out tests/dpdk_app/% tests/fuzz/options_ut.c tests/fuzz/control_ut.c,$(UT_SRCS))
@@ -269,15 +271,15 @@ endef
 
 # Runs schedules in the simulator, too.
 TOOL_ARCHIVES_goal-run := sim goal weft nicfw
-# Tunes simulated NICs, and draws its random numbers as the simulator does.
-TOOL_ARCHIVES_weft-tune := sim goal weft nicfw
+# Measures simulated NICs, too.
+TOOL_ARCHIVES_weft-measure := sim goal weft nicfw
 # Sets Linux's interfaces over netlink.
-TOOL_LIBS_OF_weft-tune := -lmnl -lbpf
+TOOL_LIBS_OF_weft-measure := -lmnl -lbpf
 # Makes frames itself: CRC32C.
 TOOL_ARCHIVES_weft-bench := goal weft nicfw
 # Counts in the kernel. What another program links to count with it: these, and -lbpf.
 IRQS_SRCS := $(patsubst %,tools/weft-irqs/%.c,irqs irqs_read irqs_report hist)
-TOOL_SRCS_weft-tune := $(IRQS_SRCS)
+TOOL_SRCS_weft-measure := $(IRQS_SRCS)
 TOOL_LIBS_OF_weft-irqs := -lbpf
 
 WEFTD_LIBS = $(DPDK_LIBS) -lisal -lbpf -ljansson -lm -ldl
@@ -304,7 +306,7 @@ $(eval $(call archive,cov,nicfw,$(SRC_nicfw)))
 $(eval $(call compile,fw,nic_fw))
 $(eval $(call archive,fw,nicfw,$(SRC_nicfw)))
 
-$(eval $(call archive,san,tune,$(SRC_tune) $(IRQS_SRCS)))
+$(eval $(call archive,san,measure,$(SRC_measure) $(IRQS_SRCS)))
 
 # Stand-ins for shared libraries of rdma-core: the names and symbol versions are those of the real one,
 # which is asked for them; $1 library, $2 its objects, $3 libraries it is linked with, $4 functions of ours that
@@ -351,13 +353,24 @@ $(B)/bin/weft-run: tools/weft-run.sh
 	@mkdir -p $(@D)
 	$(Q)install $< $@
 
+# Starts the modules where they are: here in the sources, seen from bin/; once installed in a folder of their own.
+define tune_starter
+$(OUT_$1)/bin/weft-tune: tools/weft-tune/weft-tune.in Makefile
+	@mkdir -p $$(@D)
+	$$(Q)sed -e 's|@MODULES@|$2/tools/weft-tune|g' -e 's|@PLOT@|$2/tools/plot|g' -e 's|@CACHE@|../pycache|g' \
+		-e 's|@VERSION@|$(VERSION)|g' $$< > $$@
+	@chmod 755 $$@
+endef
+$(eval $(call tune_starter,release,../..))
+$(eval $(call tune_starter,san,../../..))
+
 # Products of a variant. A library without sources is left out, and weftd where there is no DPDK.
 products = $(if $(SRC_nicfw),$(OUT_$1)/lib/libnicfw.a) \
 	$(foreach l,weft goal,$(if $(SRC_$l),$(OUT_$1)/lib/lib$l.a $(OUT_$1)/lib/lib$l.so)) \
 	$(if $(SRC_sim),$(OUT_$1)/lib/libsim.a) \
 	$(if $(wildcard sim_harness/sim_main.c),$(OUT_$1)/bin/weft-sim) \
 	$(if $(and $(HAVE_DPDK),$(wildcard dpdk_app/main.c)),$(OUT_$1)/bin/weftd) \
-	$(if $(SRC_weft),$(patsubst %,$(OUT_$1)/bin/%,$(TOOLS) $(HELPERS)))
+	$(if $(SRC_weft),$(patsubst %,$(OUT_$1)/bin/%,$(TOOLS) $(HELPERS) $(if $(filter release san,$1),$(if $(HAVE_BPF),weft-tune))))
 
 # The C library's headers ask which machine this is, and take none for a 32-bit one.
 BPF_MACHINE := $(if $(findstring x86_64,$(MACHINE)),-D__x86_64__)
@@ -391,7 +404,7 @@ UT_LIBS_sim_harness := sim goal weft nicfw
 UT_LIBS_sim := sim goal weft nicfw
 UT_LIBS_dpdk_app := weftd nicfw
 UT_LIBS_fuzz := sim goal weft $(if $(HAVE_DPDK),weftd) nicfw
-UT_LIBS_tools := tune sim goal weft nicfw
+UT_LIBS_tools := measure sim goal weft nicfw
 UT_LIBS_verbs := verbs sim goal weft nicfw
 # The bench: of every folder whose tests run the firmware. tests/bench/README.md.
 ut_bench = $(if $(filter nicfw,$(UT_LIBS_$1)),$(B)/san/lib/libut_bench.a)
@@ -407,7 +420,7 @@ ut_stubs = $(foreach n,$(UT_STUBS),$(if $(filter $1,$(STUBBED_$n)),$(B)/obj/san/
 WRAP_POOL := -Wl,--wrap=fw_pool_get -Wl,--wrap=fw_pool_put
 UT_FLAGS_pair := $(WRAP_POOL)
 UT_FLAGS_fuzz := $(WRAP_POOL)
-ut_flags = $(UT_FLAGS_$1) $(if $(filter dpdk_app,$1),$(WEFTD_LIBS)) $(if $(filter tools,$1),$(TOOL_LIBS_OF_weft-tune))
+ut_flags = $(UT_FLAGS_$1) $(if $(filter dpdk_app,$1),$(WEFTD_LIBS)) $(if $(filter tools,$1),$(TOOL_LIBS_OF_weft-measure))
 
 $(foreach f,bench $(UT_FOLDERS),$(if $(call ut_helpers,$f),\
 	$(eval $(call archive,san,ut_$f,$(call ut_helpers,$f)))))
@@ -445,6 +458,8 @@ $(foreach s,$(COV_NEAR) $(COV_FAR),$(eval $(call link,cov,$(call cov_bins,$s),\
 
 UT_BINS := $(UT_SRCS:tests/%.c=$(B)/san/ut/%)
 INT_BINS := $(patsubst %,$(B)/san/int/%,$(INT_PROGS) $(SEC_PROGS)) $(TSAN_BINS) $(PLAIN_BINS) $(INTEROP_BINS)
+# Unit tests of programs in Python. They start programs, too.
+UT_SCRIPTS := $(if $(HAVE_BPF),$(sort $(wildcard tests/*/*_ut.py)))
 INT_SCRIPTS := $(filter-out tests/int/lib.sh tests/security/users.sh,$(sort $(wildcard tests/int/*.sh tests/int/*.py tests/security/*.sh)))
 
 include tests/fuzz/fuzz.mk
@@ -480,12 +495,14 @@ test:	## install what is missing, build, run every test (sanitizers on)
 	@tools/deps.sh test
 	@+$(MAKE) _test
 _test: all san
-	@tests/run.sh $(UT_BINS) $(INT_SCRIPTS)
+	@tests/run.sh $(UT_BINS) $(UT_SCRIPTS) $(INT_SCRIPTS)
 
 test-unit:	## the unit tests alone; T=name runs those whose path contains it
 	@tools/deps.sh unit
 	@+$(MAKE) _test-unit
-_test-unit: $(if $(T),$(foreach b,$(UT_BINS),$(if $(findstring $T,$b),$b)),$(UT_BINS))
+# The tests in Python start it.
+$(UT_SCRIPTS): $(B)/san/bin/weft-measure
+_test-unit: $(foreach b,$(UT_BINS) $(UT_SCRIPTS),$(if $(or $(if $T,,all),$(findstring $T,$b)),$b))
 	@tests/run.sh $^
 
 coverage:	## lines and branches of the firmware that the unit tests run, by gcov; FAR=1: tests of the other folders, too
@@ -720,7 +737,8 @@ SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 
 subst_dirs = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@SBINDIR@|$(SBINDIR)|g' \
 	-e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
-	-e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' -e 's|@DOCDIR@|$(DOCDIR)|g' -e 's|@VERSION@|$(VERSION)|g'
+	-e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' -e 's|@DOCDIR@|$(DOCDIR)|g' -e 's|@VERSION@|$(VERSION)|g' \
+	-e 's|@MODULES@|$(TUNE_FROM_BIN)|g' -e 's|@PLOT@|$(TUNE_FROM_BIN)|g' -e 's|@CACHE@||g'
 D = $(DESTDIR)
 # Every page, and what pages show: their links lead from one to the other as they do here.
 DOCS = $(sort $(filter-out $(B)/%,$(wildcard *.md LICENSE docs/*.md docs/pictures/*.svg docs/examples/*.c \
@@ -732,11 +750,15 @@ INSTALLED = 755:$(B)/bin/weftd:$(SBINDIR)/weftd \
 	$(foreach l,libibverbs.so.1 librdmacm.so.1 libweft-preload.so libweft-sockets.so,644:$(VERBS_DIR)/$l:$(LIBDIR)/weft/verbs/$l) \
 	$(foreach l,weft goal,$(foreach f,lib$l.a lib$l.so.$(SOVERSION),644:$(B)/lib/$f:$(LIBDIR)/$f)) \
 	$(foreach f,weft.lua weft_esp.lua,644:tools/wireshark/$f:$(DATADIR)/$f) \
+	$(foreach f,$(TUNE_FILES),644:$f:$(DATADIR)/weft-tune/$(notdir $f)) \
 	644:dist/weft.sysusers:$(SYSUSERSDIR)/weft.conf 644:dist/weftd.conf:$(DATADIR)/weftd.conf.example \
 	$(foreach f,$(DOCS),644:$f:$(DOCDIR)/$f)
 # Headers, which include one another by their installed names, and files with place holders, as file:place.
 INSTALLED_HEADERS = $(foreach h,weft.h weft_coalesce.h goal/goal.h goal/goal_coll.h,host_driver/$h:$(INCLUDEDIR)/$(notdir $h))
 INSTALLED_FILLED = $(foreach l,weft goal,dist/$l.pc.in:$(LIBDIR)/pkgconfig/$l.pc) dist/weftd.service.in:$(UNITDIR)/weftd.service
+# A program with place holders, which finds its modules from its own place, staged or not.
+TUNE_FROM_BIN = $(shell realpath -m --relative-to='$(BINDIR)' '$(DATADIR)/weft-tune')
+INSTALLED_STARTER = $(if $(HAVE_BPF),tools/weft-tune/weft-tune.in:$(BINDIR)/weft-tune)
 INSTALLED_CONF = $(SYSCONFDIR)/weft/weftd.conf
 # Folders that are weft's own.
 INSTALLED_FOLDERS = $(LIBDIR)/weft $(DATADIR) $(DOCDIR) $(SYSCONFDIR)/weft
@@ -750,6 +772,7 @@ install: all	## install under PREFIX= (/usr/local), staged below DESTDIR=; an ex
 	$(Q)$(call each_item,$(INSTALLED_HEADERS),install -d '$D$(INCLUDEDIR)' && \
 		sed 's|"host_driver/\(goal/\)*\([a-z_]*\).h"|"\2.h"|' $$1 > '$D'$$2 || exit 1)
 	$(Q)$(call each_item,$(INSTALLED_FILLED),install -D -m 644 /dev/null '$D'$$2 && $(subst_dirs) $$1 > '$D'$$2 || exit 1)
+	$(Q)$(call each_item,$(INSTALLED_STARTER),install -D -m 755 /dev/null '$D'$$2 && $(subst_dirs) $$1 > '$D'$$2 || exit 1)
 	$(Q)[ -e '$D$(INSTALLED_CONF)' ] || install -D -m 644 dist/weftd.conf '$D$(INSTALLED_CONF)'
 	@echo 'installed under $D$(PREFIX); configuration $(INSTALLED_CONF)'
 	@$(call each_item,$(INSTALLED),[ -e $$2 ] || echo "not built and so not installed: $$3")
@@ -757,8 +780,9 @@ install: all	## install under PREFIX= (/usr/local), staged below DESTDIR=; an ex
 
 # A daemon that runs goes on: systemctl disable --now weftd comes first.
 uninstall:	## remove what install puts under PREFIX=, below DESTDIR=; a weftd.conf that was changed stays
-	$(Q)rm -f $(foreach i,$(INSTALLED) $(INSTALLED_HEADERS) $(INSTALLED_FILLED),'$D$(lastword $(subst :, ,$i))') \
+	$(Q)rm -f $(foreach i,$(INSTALLED) $(INSTALLED_HEADERS) $(INSTALLED_FILLED) $(INSTALLED_STARTER),'$D$(lastword $(subst :, ,$i))') \
 		$(foreach l,weft goal,'$D$(LIBDIR)/lib$l.so')
+	$(Q)rm -rf '$D$(DATADIR)/weft-tune/__pycache__'
 	$(Q)if cmp -s dist/weftd.conf '$D$(INSTALLED_CONF)'; then rm '$D$(INSTALLED_CONF)'; fi
 	$(Q)for d in $(foreach d,$(INSTALLED_FOLDERS),'$D$d'); do [ ! -d "$$d" ] || find "$$d" -depth -type d -empty -delete; done
 	@[ ! -e '$D$(INSTALLED_CONF)' ] || echo 'left, for it was changed: $D$(INSTALLED_CONF)'

@@ -6,7 +6,8 @@
  * two classes of completions: rx, requests consumed by a peer's message (receives), and tx, the
  * process's own requests. Frames count completions, not frames on the wire (docs/tuning.md explains
  * why). HW_CMD_COALESCE sets, HW_CMD_VECTOR reads. host_driver/weft_coalesce.c,
- * nic_fw/host/moder*.c, dpdk_app (configuration), weftctl coalesce and weft-tune use this header.
+ * nic_fw/host/moder*.c, dpdk_app (configuration), weftctl coalesce and weft-measure use this
+ * header.
  */
 #ifndef WEFT_HW_COALESCE_H
 #define WEFT_HW_COALESCE_H

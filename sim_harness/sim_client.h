@@ -17,7 +17,7 @@
  * 	sim_run_until(sim, ...);		calls attr.completion() for each completion
  *
  * The process behaves like a well-written verbs program: it takes the event, polls until the queue
- * is empty, arms, polls once more, and sleeps. weft-tune --sim and tests/sim use it; one thread per
+ * is empty, arms, polls once more, and sleeps. weft-measure and tests/sim use it; one thread per
  * struct sim. ESPGOAL 6.2, figure 6.3.
  */
 #ifndef WEFT_SIM_CLIENT_H

@@ -4,11 +4,12 @@
 # Runs tests and counts them: tests/run.sh TEST...
 #
 # A TEST is a CUnit program (build/san/ut/...), whose every test counts, or an integration script
-# (tests/int/*.sh, *.py, tests/security/*.sh), which counts as one. As many run at a time as there
-# are processors (JOBS=N: N); a script with the line "# alone" near its top runs alone. Prints one
-# line per test in the order given, PASS, FAIL or SKIP with the reason, and the output of failed
-# tests. A skip whose reason is not in tests/skips.txt is a failure. The last line is "N passed, N
-# failed, N skipped"; the exit status is 1 if a test failed.
+# (tests/int/*.sh, *.py, tests/security/*.sh), which counts as one, or a program of Python's
+# unittest (tests/tools/*_ut.py), whose every test counts. As many run at a time as there are
+# processors (JOBS=N: N); a script with the line "# alone" near its top runs alone. Prints one line
+# per test in the order given, PASS, FAIL or SKIP with the reason, and the output of failed tests. A
+# skip whose reason is not in tests/skips.txt is a failure. The last line is "N passed, N failed, N
+# skipped"; the exit status is 1 if a test failed.
 #
 # A script runs in the root of the tree with
 #	WEFT_BIN	folder of the programs (default: those built with sanitizers)
@@ -205,15 +206,16 @@ unit()
 
 script()
 {
-	local path=$1 rc=$2 log=$3 name limit dir reason
+	local path=$1 rc=$2 log=$3 name limit dir reason tests
 	name=$(script_name "$path")
 	limit=$(limit_of "$path")
 	dir=$(tmp_of "$path")
 	case $rc in
 	0)
-		passed=$((passed + 1))
+		tests=$(sed -n 's/^Ran \([0-9]*\) tests* in .*/\1/p' "$log")
+		passed=$((passed + ${tests:-1}))
 		rm -rf "$dir"
-		echo "PASS $name ($(cat "$log.seconds") s)"
+		echo "PASS $name (${tests:+$tests tests, }$(cat "$log.seconds") s)"
 		;;
 	77)
 		reason=$(tail -n 1 "$log")

@@ -34,7 +34,6 @@ PENDING = (
     "tools/plot/",
     "tools/run/",
     "tools/weft-irqs/",
-    "tools/weft-tune/",
     "tools/weftctl/",
     "tools/wireshark/",
 )

@@ -12,18 +12,19 @@ set -u
 
 build="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libmnl-dev libpmix-dev libibverbs-dev librdmacm-dev clang
 	bpftool linux-libc-dev"
-unit="$build libcunit1-dev util-linux"
+tune="python3 python3-scipy python3-statsmodels python3-jinja2"
+unit="$build libcunit1-dev util-linux $tune"
 run="$build iproute2 procps iperf3 rdmacm-utils socat"
-test="$run g++ libcunit1-dev python3 tshark ethtool iputils-ping util-linux git valgrind ibverbs-utils
+test="$run $tune g++ libcunit1-dev tshark ethtool iputils-ping util-linux git valgrind ibverbs-utils
 	rdmacm-utils netcat-openbsd socat curl iperf3 perftest qperf ucx-utils systemd"
 fuzz="$run libcunit1-dev libclang-rt-14-dev llvm"
-bench="$run iperf3 ethtool python3 perftest qperf openmpi-bin libopenmpi-dev"
+bench="$run $tune iperf3 ethtool perftest qperf openmpi-bin libopenmpi-dev"
 apps="$bench hpcc lammps fio redis-server redis-tools nginx-light wrk"
 interop="rdmacm-utils perftest tshark ethtool python3 qemu-system-x86 seabios make gcc xz-utils zstd cpio flex bison kmod
 	linux-headers-amd64"
 mpi="openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils"
 lint="git clang-format cppcheck shellcheck"
-plot="gnuplot-nox python3 scour"
+plot="$tune gnuplot-nox scour"
 cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross make"
 
 [ $# -gt 0 ] || set -- run

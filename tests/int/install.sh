@@ -15,7 +15,8 @@ make -s install DESTDIR="$stage" PREFIX=/opt/weft >"$WEFT_TMP/log" 2>&1 || { cat
 p=$stage/opt/weft
 for f in sbin/weftd bin/weftctl bin/weft-bench bin/goal-run bin/goal-dump bin/goal-bench bin/weft-run lib/weft/verbs/libibverbs.so.1 lib/libweft.so.0 lib/libweft.so lib/libweft.a \
 	lib/pkgconfig/weft.pc lib/pkgconfig/goal.pc include/weft.h include/weft_coalesce.h lib/systemd/system/weftd.service \
-	lib/sysusers.d/weft.conf etc/weft/weftd.conf share/weft/weft.lua share/weft/weft_esp.lua share/weft/weftd.conf.example share/doc/weft/docs/operating.md; do
+	lib/sysusers.d/weft.conf etc/weft/weftd.conf share/weft/weft.lua share/weft/weft_esp.lua share/weft/weftd.conf.example \
+	bin/weft-tune bin/weft-measure share/weft/weft-tune/main.py share/doc/weft/docs/operating.md; do
 	[ -e "$p/$f" ] || { echo "not installed: $f"; exit 1; }
 done
 if grep -rn '@[A-Z]*@' "$p/lib/pkgconfig" "$p/lib/systemd" "$p/etc"; then
@@ -81,6 +82,11 @@ weftd_stop weftd
 	done
 done) >links
 [ ! -s links ] || die "$(cat links)"
+
+# weft-tune finds its modules and weft-measure
+"$p/bin/weft-tune" --version | grep -qx 'weft-tune [0-9.]*'
+"$p/bin/weft-tune" --sim --budget 5 --params rx-usecs --out tuned >/dev/null
+[ -s tuned/report.html ] || die 'the installed weft-tune writes no report'
 
 # weftd accepts the example configuration
 "$p/sbin/weftd" --config "$p/etc/weft/weftd.conf" --help >/dev/null

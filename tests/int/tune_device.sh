@@ -12,13 +12,19 @@ settings()
 	ctl coalesce "$1" >>"$WEFT_TMP/settings"
 }
 
-# same WHEN: both NICs have their initial settings
-same()
+# as_before: both NICs have their initial settings
+as_before()
 {
 	: >"$WEFT_TMP/settings"
 	settings weft0
 	settings weft1
-	cmp -s "$WEFT_TMP/before" "$WEFT_TMP/settings" ||
+	cmp -s "$WEFT_TMP/before" "$WEFT_TMP/settings"
+}
+
+# same WHEN: both NICs have their initial settings
+same()
+{
+	as_before ||
 		die "$1 the settings are not as they were: $(diff "$WEFT_TMP/before" "$WEFT_TMP/settings")"
 }
 
@@ -74,12 +80,19 @@ say 'ok: stopped'
 
 tune bereft "${long[@]}"
 wait_until 'measurements are there' rows bereft
-# shellcheck disable=SC2046 # one process
-kill -KILL $(pgrep -P "${pid[bereft]}" | head -n 1)
+# weft-tune has started weft-measure, and that a process on each NIC.
+kill -KILL "$(pgrep -P "$(pgrep -P "${pid[bereft]}")" | head -n 1)"
 expect_fail bereft 'weft[01]'
 one_line bereft
 same 'when a process of it died'
 say 'ok: a process dies'
+
+# weft-measure finds that nobody asks any more.
+tune killed "${long[@]}"
+wait_until 'measurements are there' rows killed
+kill9 killed
+wait_until 'the settings are as they were' as_before
+say 'ok: killed'
 
 tool 1 "$WEFT_BIN/weft-tune" --device weft7 --out "$WEFT_TMP/no7"
 grep -q "no NIC 'weft7'" "$err" || die "$(cat "$err")"

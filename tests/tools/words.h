@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A command line of one string, for the tests of parsers that use getopt_long(). Used by opts_ut.c,
- * tune_opts_ut.c and usage_ut.c.
+ * A command line of one string, for the tests of parsers that use getopt_long(). opts_ut.c and
+ * usage_ut.c use it.
  */
 #ifndef WEFT_TESTS_TOOLS_WORDS_H
 #define WEFT_TESTS_TOOLS_WORDS_H

@@ -106,8 +106,13 @@ def positive(settings, series):
     return [(title, [(x, y, low if low > 0 else y, high) for x, y, low, high in points if y > 0]) for title, points in series]
 
 
+def run_gnuplot(folder, script, log=None):
+    """Runs gnuplot in a folder. FileNotFoundError: there is none. log: a file for its messages."""
+    subprocess.run(["gnuplot"], input=script, text=True, check=True, cwd=folder, stderr=log)
+
+
 def gnuplot(folder, name, script):
-    subprocess.run(["gnuplot"], input=script, text=True, check=True, cwd=folder)
+    run_gnuplot(folder, script)
     path = "%s/%s.svg" % (folder, name)
     with open(path, encoding="utf8") as f:
         lines = f.read().splitlines()
