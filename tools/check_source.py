@@ -9,6 +9,7 @@
 # Prints FILE:LINE: what is wrong. Exit status 0, 1 when a rule is broken.
 # tests/int/lint_selftest.sh breaks each rule once to see it fail.
 
+import ast
 import collections
 import os
 import re
@@ -26,11 +27,6 @@ PENDING = (
     "tests/nic_fw/",
     "tests/pair/",
     "tests/tools/tune_",
-    "tools/bench/",
-    "tools/freestanding/",
-    "tools/goal-bench/",
-    "tools/goal-dump/",
-    "tools/goal-run/",
     "tools/plot/",
     "tools/run/",
     "tools/weft-irqs/",
@@ -102,9 +98,17 @@ def c_comments(text):
 
 
 def docstrings(text):
-    """Yields (offset, string) of a Python source: strings in three quotes that begin a line."""
-    for match in re.finditer(r'^[ \t]*"""(.*?)"""', text, re.M | re.S):
-        yield match.start(1), match.group(1)
+    """Yields (offset, string) of the docstrings of a Python source."""
+    starts = [0]
+    for line in text.splitlines(True):
+        starts.append(starts[-1] + len(line))
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) or not node.body:
+            continue
+        first = node.body[0]
+        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+            if isinstance(first.value.value, str):
+                yield starts[first.lineno - 1], first.value.value
 
 
 def script_comments(text, mark):

@@ -148,6 +148,8 @@ printf '%s\n' '#!/bin/sh' '# SPDX-License-Identifier: BSD-3-Clause' '#' '# What 
 fails check_tidy.sh "bad.sh:4: a comment begins with its subject, not 'What'"
 printf '%s\n' '# SPDX-License-Identifier: BSD-3-Clause' 'x = 1' '    # One that is.' >bad.py
 fails check_tidy.sh "bad.py:3: a comment begins with its subject, not 'One that'"
+printf '%s\n' '# SPDX-License-Identifier: BSD-3-Clause' 'def f():' '    """What it does."""' >bad.py
+fails check_tidy.sh "bad.py:3: a comment begins with its subject, not 'What'"
 printf '%s\n' '-- SPDX-License-Identifier: BSD-3-Clause' 'x = 1' '-- Whether it is.' >bad.lua
 fails check_tidy.sh "bad.lua:3: a comment begins with its subject, not 'Whether'"
 source_file bad.c $'/*\n * Words. Called by\n * others.\n */'
@@ -158,7 +160,7 @@ for name in absent.c nic_fw/x.c sub/fw.h absent.md; do
 done
 source_file bad.c "$(printf 'int f(void)\n{\n'; yes $'\tf();' | head -n 71; printf '}\n')"
 fails check_tidy.sh 'bad.c:6: function of 71 lines'
-mkdir lib
+mkdir -p lib
 echo '# lib' >lib/README.md
 source_file lib/bad.h $'int bad_used(int (*f)(int),\n             int x);\nvoid bad_unused(int x);'
 source_file lib/bad.c $'#include "lib/bad.h"\n\nvoid bad_unused(int x)\n{\n}'

@@ -1,22 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""make apps: programs that no one here wrote, started as their users start them, over weft and over the kernel.
+"""make apps: third-party programs, started as their users start them, over weft and over the
+kernel.
 
-Nothing is pinned and nothing is set: a weftd with its defaults, weft-run, mpirun. Each program runs in turn over every way,
---turns times; MPI programs over weft (weft: UCX, RC; weft_ud: UCX, UD) and over Open MPI's tcp and vader on this machine,
-socket programs over weft-run --sockets and over a veth between two namespaces. Results must be right: hpcc and NPB judge
-themselves, LAMMPS must print the same energies over all ways.
+Nothing is pinned and nothing is set: a weftd with its defaults, weft-run, mpirun. Each program
+runs in turn over every way, --turns times; MPI programs over weft (weft: UCX, RC; weft_ud: UCX,
+UD) and over Open MPI's tcp and vader on this machine, socket programs over weft-run --sockets
+and over a veth between two namespaces. Results must be right: hpcc and NPB judge themselves,
+LAMMPS must print the same energies over all ways.
 
-Rows app_* go into build/bench.json: value and baseline (tcp) are medians of the turns, ratio is value / baseline, min and max
-that ratio's least and greatest over the turns; field vader has that way's median. Units: s and us less is better; else more.
-NPB and OSU come from folders that are named (programs as their makefiles call them: cg.W.x, osu_latency); without them
-their rows are left out, and this program says so. Calls weftd, weft-run, record.py.
+Rows app_* go into build/bench.json: value and baseline (tcp) are medians of the turns, ratio is
+value / baseline, min and max that ratio's least and greatest over the turns; field vader has
+that way's median. Units: s and us less is better; else more. NPB and OSU come from folders that
+are named (programs as their makefiles call them: cg.W.x, osu_latency); without them their rows
+are left out, and this program says so. Calls weftd, weft-run, record.py.
 
 tools/plot/programs.py makes docs/programs.md of the rows.
 
 usage: apps.py [--turns N] [--ranks N,N] [--npb DIR] [--osu DIR] [--list] [PROGRAM ...]
-Environment: WEFT_BIN, WEFT_BUILD; APPS_NPB, APPS_OSU name the folders, too. Exit status 0, 1 when a program failed or was
-wrong, 2 usage.
+Environment: WEFT_BIN, WEFT_BUILD; APPS_NPB, APPS_OSU name the folders, too. Exit status 0, 1
+when a program failed or was wrong, 2 usage.
 """
 import argparse
 import json
@@ -57,7 +60,8 @@ fix 1 all nve
 thermo 50
 run 100
 """
-# Nickel that is pulled apart: atoms of an embedded-atom potential, a small number for each rank, so that messages are small.
+# Nickel under strain: atoms of an embedded-atom potential, few on each rank, so that messages are
+# small.
 SHEAR = """units metal
 boundary s s p
 atom_style atomic
@@ -81,7 +85,7 @@ run 2000
 # ---- ways --------------------------------------------------------------------------------------
 
 class Ways:
-    """How programs reach each other: a weftd, a veth, Open MPI's own."""
+    """A way for programs to reach each other: a weftd, a veth, Open MPI's own."""
 
     def __init__(self, env):
         self.env = env
@@ -93,7 +97,7 @@ class Ways:
             self.spaces = self.env.veth(1500)
 
     def mpi(self, way, ranks, command, folder):
-        """Runs ranks over a way; its output and how long it took."""
+        """Runs ranks over a way; returns its output and its time."""
         vars_ = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_NUM_THREADS="1")
         words = MPIRUN + ["-n", str(ranks)]
         if way.startswith("weft"):
@@ -119,7 +123,7 @@ class Ways:
 
 
 class Server:
-    """A program at the second end, until the block is left."""
+    """Runs a program at the second end until the block is left."""
 
     def __init__(self, words, ready_s=1.0):
         self.p = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -176,7 +180,7 @@ def lammps(name, text):
         table = re.findall(r"(?m)^ *\d+(?: +-?[\d.e+-]+){4,} *$", out.split("Loop time")[0])
         if not loop or not table:
             raise Failed("lammps over %s prints no time" % way)
-        # The sums of all ranks are formed in one order whatever carries them.
+        # All ways add the ranks' values in one order.
         same(("lammps_" + name, ranks), [float(x) for x in table[-1].split()[:5]], way)
         return {"lammps_%s_%d" % (name, ranks): (float(loop.group(1)), "s")}
     return measure
@@ -186,7 +190,7 @@ seen = {}
 
 
 def same(key, values, way):
-    """The first way's result is the measure of all others."""
+    """Compares all results with the first way's."""
     first = seen.setdefault(key, values)
     for a, b in zip(first, values):
         if abs(a - b) > 1e-6 * max(abs(a), abs(b), 1e-30):
@@ -219,7 +223,7 @@ def osu(program, size, unit):
 
 
 def own(mode, size, unit):
-    """A ping-pong and a stream of the tree's own, for machines without OSU."""
+    """A ping-pong and a stream of this tree, for machines without OSU."""
     def measure(ways, way, ranks):
         if ranks != 2:
             return {}
@@ -286,7 +290,7 @@ def fio(ways, way, _):
     else:
         listens = ["fio", "--name=s", "--ioengine=net", "--protocol=tcp", "--listen", "--rw=read"]
         sends = ["fio", "--name=c", "--ioengine=net", "--protocol=tcp", "--hostname=" + address, "--rw=write"]
-    # A server of the net engine that has what it wants ends before its client, which does not survive that.
+    # A server of the net engine that has finished ends before its client, which fails then.
     with Server(there + listens + common + ["--size=512m" if way == "weft" else "--size=1g"]):
         out = client(here + sends + common + ["--size=512m", "--output-format=json"])
     job = json.loads(out[out.index("{"):])["jobs"][0]
@@ -309,14 +313,14 @@ LESS = ("s", "us")
 # ---- turns and rows ------------------------------------------------------------------------------
 
 def needs(name):
-    """The commands that a program wants beside its own."""
+    """The additional commands that a program needs."""
     if name in SOCKETS:
         return {"redis": ["redis-server"], "nginx": ["nginx", "wrk"]}.get(name, [name])
     return ["mpirun"] + (["hpcc"] if name == "hpcc" else ["lmp"] if name.startswith("lammps") else [])
 
 
 def missing(name, args):
-    """Why a program cannot be measured here, or None."""
+    """The reason why a program cannot be measured here, or None."""
     for tool in needs(name):
         if not shutil.which(tool, path=os.environ["PATH"] + ":/usr/sbin"):
             return "no %s: apt-get install %s" % (tool, TOOLS[tool])
@@ -330,7 +334,7 @@ def missing(name, args):
 
 
 def rows_of(results, turns):
-    """results[name][way]: a list of (value, unit). Rows as bench.py has them."""
+    """Rows in the format of bench.py. results[name][way]: a list of (value, unit)."""
     rows = []
     for name, ways in results.items():
         unit = ways["tcp"][0][1]

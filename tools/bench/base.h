@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the programs that measure the kernel have in common; each is one file, so it is all here.
- * Included by block_base.c, socket_base.c and udp_base.c.
+ * Helpers of the programs that measure the kernel; each is one file, so the code is here. Included
+ * by block_base.c, socket_base.c and udp_base.c.
  */
 #ifndef WEFT_BENCH_BASE_H
 #define WEFT_BENCH_BASE_H
@@ -22,7 +22,7 @@ static inline _Noreturn void die(const char *what)
 	exit(1);
 }
 
-/* This process's sockets are in the network namespace of that name ("ip netns") from here on. */
+/* Moves this process's further sockets to the network namespace of that name ("ip netns"). */
 static inline void enter(const char *ns)
 {
 	char path[128];

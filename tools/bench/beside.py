@@ -44,7 +44,7 @@ from harness import BIN, BUILD, CLIENT_CPU, LAST_CPU, Env, Failed, say  # noqa: 
 ATTACKS = ["slow_page:3000", "punch", "long_turns"]
 ALONE, COMPUTES = "(alone)", "(computes)"
 READY_S = 10
-# An attack has what the client leaves of its CPU: it is weftd that it is to hold up.
+# An attack gets the part of its CPU that the client leaves, since it is weftd that it attacks.
 IDLE = ["chrt", "-i", "0", "taskset", "-c", CLIENT_CPU]
 COLUMNS = ("typical", "p99", "p99_9", "max")
 NIC_COLUMNS = ("typical", "p99", "p99_9")
@@ -61,14 +61,15 @@ def begin(env, cmd, log):
 
 
 def measured_weftd(env):
-    """The one that is measured: its core has the last CPU, its other threads share the client's."""
+    """The measured client: its core has the last CPU, its other threads share the client's."""
     env.weftd("--nics", "2", "--cores", "%s:io,%s:ctl" % (LAST_CPU, CLIENT_CPU))
     os.chmod(env.dir, 0o755)  # some attack as another user
     os.chmod(env.dir + "/weft0", 0o666)
 
 
 def other_weftd(env, log):
-    """A second weftd on the client's CPU, with what is left of it: its run directory, and the process."""
+    """A second weftd on the client's CPU, with the rest of its time: returns its run directory, and
+    the process."""
     where = env.dir + "/other"
     os.makedirs(where, mode=0o755, exist_ok=True)
     p = subprocess.Popen([BIN + "/weftd", "--run-dir", where, "--cores", CLIENT_CPU, "--nics", "1"], stdout=log,
@@ -85,7 +86,8 @@ def other_weftd(env, log):
 
 
 def long_turns(env):
-    """Turns of the core so far, and those with commands or slices that took longer than 10 us by themselves."""
+    """Turns of the core so far, and those with commands or slices that took longer than 10 us by
+    themselves."""
     out = subprocess.run([BIN + "/weftctl", "--run-dir", env.dir, "--json", "stats", "weft0"], capture_output=True,
                          text=True, check=True)
     stats = json.loads(out.stdout)["weft0"]
@@ -94,7 +96,7 @@ def long_turns(env):
 
 
 def attack(env, name, where, args, log):
-    """Begins what the client is measured beside; None: nothing."""
+    """Starts the process beside the measured client; None: nothing."""
     program, *words = name.split(":")
     if name == COMPUTES:
         p = subprocess.Popen(IDLE + ["sh", "-c", "while :; do :; done"])

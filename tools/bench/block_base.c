@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kernel's UDP and TCP between two processes that block, as what weft's cost to the host is
- * compared with.
+ * The kernel's UDP and TCP between two processes that block: the baseline for weft's cost to the
+ * host.
  *
  *	block_base udp|tcp pingpong|stream NS_A IP_A NS_B IP_B SIZE COUNT
  *
  * COUNT messages of SIZE bytes from A, in network namespaces made by the caller; pingpong: each is
- * answered by one of the same size; stream: of UDP at most 16 are on the way (B grants more), TCP
- * has its own windows. Every byte is checked at the receiver. Prints nothing; exit status 0, 1 when
- * something failed, 2 usage. UDP that loses a datagram ends with an alarm after 30 s. Called by
- * tools/plot/overhead.py, which counts its wake-ups with weft-irqs.
+ * answered by one of the same size; stream: at most 16 UDP datagrams are in flight (B grants more),
+ * TCP has its own windows. Every byte is checked at the receiver. Prints nothing; exit status 0, 1
+ * when something failed, 2 usage. A lost UDP datagram ends the program by an alarm after 30 s.
+ * tools/plot/overhead.py runs it and counts its wake-ups with weft-irqs.
  */
 #include "tools/bench/base.h"
 
@@ -21,7 +21,7 @@
 
 enum {
 	PORT = 9754,
-	WINDOW = 16, /* datagrams of a stream */
+	WINDOW = 16, /* datagrams of a stream in flight */
 	LIMIT_S = 30,
 	MAX_SIZE = 1 << 20,
 };
@@ -154,7 +154,7 @@ static void near_end(const struct run *r, int fd)
 		else if (!r->tcp && seq % (WINDOW / 2) == WINDOW / 2 - 1 && seq > WINDOW / 2)
 			get(fd, &grant, 1);
 	}
-	/* The other end has them all. */
+	/* The other end has received them all. */
 	if (r->stream)
 		do
 			get(fd, &grant, 1);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The groups goal_* of bench.py: collectives on the NIC (goal-bench) in turn with Open MPI (mpi_base).
+"""The groups goal_* of bench.py: collectives on the NIC (goal-bench) in turn with Open MPI
+(mpi_base).
 
 The NICs of a weftd are polled on the last CPU, all ranks of goal-bench share the others; MPI's ranks
 have all CPUs, weftd asleep meanwhile. Method of ESPGOAL 6.3 to 6.6: mean over the ranks,
@@ -39,7 +40,7 @@ def mpi(env, btl, mode, *what, ranks=RANKS, more=()):
 
 
 def in_windows(env, name, windows, *measures):
-    """What each measure returned, window by window: [[a, a, ...], [b, b, ...], ...]."""
+    """The results of each measure, window by window: [[a, a, ...], [b, b, ...], ...]."""
     seen = [[] for _ in measures]
     for i in range(windows):
         say("%s, window %d of %d" % (name, i + 1, windows))
@@ -72,7 +73,7 @@ def coll(env):
             for base, against in ((tcp, ""), (vader, "_vader")):
                 rows.append(windows_row(name + suffix + against, "us", column(results, i), column(base, i),
                                         **nic_part(results, i)))
-    # Beside what the ranks' CPUs take for letting each of them run once.
+    # Compared with the time of the ranks' CPUs for scheduling each rank once.
     rows.append(windows_row("goal_barrier_8_turns", "us", column(own, 0), column(turns, 0), **nic_part(own, 0)))
     return rows
 
@@ -166,7 +167,8 @@ def pingpong(env):
 
 
 def esp(env):
-    """Half a round of 8 bytes over ESP, from core to core of no host; the baseline is the kernel's UDP."""
+    """Half a round of 8 bytes over ESP, from core to core without a host; the baseline is the
+    kernel's UDP."""
     spaces = env.veth(1500)
     env.weftd("--nics", "2")
 
@@ -189,7 +191,7 @@ def localop(env):
 
 GROUPS = {"goal_coll": coll, "goal_jumbo": jumbo, "goal_gather": gather, "goal_start": start, "goal_overlap": overlap, "goal_matmul": matmul,
           "goal_pingpong": pingpong, "esp_pingpong": esp, "goal_localop": localop}
-# Of the ratio, unless it says value.
+# Bounds on the ratio, or on the value where they say so.
 GOALS = {"goal_barrier_8": "<= 0.2", "goal_barrier_8_vader": "<= 1", "goal_bcast_64k_8": "<= 0.5",
          "goal_allreduce_8b_8": "<= 0.2", "goal_start_us": "value <= 1", "goal_empty_us": "value <= 3",
          "goal_ibarrier_overlap": "value >= 0.95", "goal_iallreduce_64k_overlap": "value >= 0.95",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the groups of bench.py stand on: commands pinned to CPUs, namespaces, a weftd, and rows
-made of windows. Imported by bench.py and goal.py.
+"""Base of the groups of bench.py: commands pinned to CPUs, namespaces, a weftd, and rows made of
+windows.
 """
 import json
 import os
@@ -32,7 +32,8 @@ def run(*cmd, cpu=CLIENT_CPU, check=True, timeout=120):
 
 
 class Env:
-    """What rows need: namespaces with a veth between them, and a weftd; all is undone at the end."""
+    """Environment of the rows: namespaces with a veth between them, and a weftd; all is removed at
+    the end."""
 
     def __init__(self, args):
         self.args = args
@@ -92,7 +93,8 @@ class Env:
 
     def weftd(self, *options, ns=None):
         cmd = [BIN + "/weftd", "--run-dir", self.dir, "--cores", LAST_CPU, "--own-core"] + list(options)
-        # The veth beside it has 1500, and the switch 9216 by default; rows of another MTU name it.
+        # The veth in the comparison has MTU 1500, and the switch 9216 by default; rows of another
+        # MTU name it.
         if "--nics" in options and "--mtu" not in options:
             cmd += ["--mtu", "1500"]
         return self.spawn(cmd, "ready", ns=ns)
@@ -105,7 +107,7 @@ class Env:
 
 
 def say(text):
-    """One line that is written over, on a terminal only."""
+    """A line that is overwritten, on a terminal only."""
     if sys.stderr.isatty():
         print("\r\033[K" + text, end="", file=sys.stderr, flush=True)
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memcpy of 1 MiB, over and over: what one core could move at most.
+ * Repeated memcpy of 1 MiB: the most that one core could move.
  *
  *	memcpy_base SECONDS	prints Gb/s
  *
- * The pair of buffers changes with each copy, as the buffers of a stream of messages do (four
- * of them, like weft-bench's window of 1 MiB messages). Called by tools/bench/bench.py.
+ * The pair of buffers changes with each copy, as the buffers of a stream of messages do (four of
+ * them, like weft-bench's window of 1 MiB messages). tools/bench/bench.py runs it.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 		for (int i = 0; i < 64; i++, copies++) {
 			memcpy(to + copies % BUFFERS * BYTES, from + copies % BUFFERS * BYTES,
 			       BYTES);
-			/* The compiler may not leave a copy out. */
+			/* The compiler must not drop a copy. */
 			__asm__ volatile("" : : "r"(to), "r"(from) : "memory");
 		}
 		end = clock_now_s();

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The groups moderation_*: what interrupt moderation saves and costs two processes that block.
+"""The groups moderation_*: savings and costs of interrupt moderation for two processes that
+block.
 
-A client on weft0 and a server on weft1 of one weftd, both on the first CPU, both asleep until the NIC's interrupt
-(weft-bench --event): a stream, and a ping-pong, of 64 B and of 64 KiB. Each window measures without moderation, then
-adaptive, then with fixed limits. Interrupts of a message are those of the end that has more of them, as the NICs count
-them (weftctl coalesce --stats), with those of the beginning, when the engine has measured nothing yet. Imported by
+A client on weft0 and a server on weft1 of one weftd, both on the first CPU, both asleep until
+the NIC's interrupt (weft-bench --event): a stream, and a ping-pong, of 64 B and of 64 KiB. Each
+window measures without moderation, then adaptive, then with fixed limits. Interrupts of a
+message are those of the end that has more of them, as the NICs count them (weftctl coalesce
+--stats), with those of the beginning, when the engine has measured nothing yet. Imported by
 bench.py.
 """
 import json
@@ -33,7 +35,7 @@ def interrupts(env, nic):
 
 
 def between(env, mode, size):
-    """The client's figures, and the interrupts of each end for a message that came there."""
+    """The client's figures, and the interrupts of each end per received message."""
     between.port = getattr(between, "port", 33000 + os.getpid() % 10000) + 1
     cmd = ["taskset", "-c", CLIENT_CPU, BIN + "/weft-bench", mode, "--event", "--run-dir", env.dir, "--port",
            str(between.port)]

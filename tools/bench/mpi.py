@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The groups mpi_* of bench.py: Open MPI over weft, unchanged, beside Open MPI's tcp BTL over a veth.
+"""The groups mpi_* of bench.py: Open MPI over weft, unchanged, beside Open MPI's tcp BTL over a
+veth.
 
-Rows without _rc: UCX's rc_verbs, which connects by itself, so reliable datagrams; with _rc: libfabric (verbs;ofi_rxm) on
-an iWARP device, so RDMAP over TCP.
-Two ranks of mpi_base with mpi_yield_when_idle 1: over weft they share the CPUs that weftd leaves, which polls on the
-last one; over tcp they have all. Latency is half a ping-pong of 8 bytes, bandwidth that of windows of eight messages of 1 MiB one way; the
-receiver looks at the bytes. Imported by bench.py.
+Rows without _rc: UCX's rc_verbs, which connects by itself, so reliable datagrams; with _rc:
+libfabric (verbs;ofi_rxm) on an iWARP device, so RDMAP over TCP. Two ranks of mpi_base with
+mpi_yield_when_idle 1: over weft they share the CPUs that weftd leaves, which polls on the last
+one; over tcp they have all. Latency is half a ping-pong of 8 bytes, bandwidth that of windows
+of eight messages of 1 MiB one way; the receiver checks the bytes. Imported by bench.py.
 """
 import json
 import os
@@ -44,7 +45,8 @@ def over_rc(env, ns, mode, size):
 
 
 def addresses(env):
-    """A namespace where the NICs' addresses are on an interface that carries nothing: libfabric finds a NIC by its own."""
+    """A namespace with the NICs' addresses on an idle interface: libfabric finds a NIC by its
+    address."""
     ns = env.netns("c")
     run("ip", "-n", ns, "link", "add", "weftaddr", "type", "veth", "peer", "name", "weftaddr2", cpu=None)
     for ip in ("10.77.0.1/24", "10.77.0.2/24"):
@@ -55,7 +57,7 @@ def addresses(env):
 
 
 class Veth:
-    """Rank 0 in one namespace and rank 1 in the other; mpirun is reached there through the veth, too."""
+    """Rank 0 in one namespace and rank 1 in the other; mpirun reaches them through the veth, too."""
 
     def __init__(self, env, spaces):
         self.env, self.ns = env, spaces[0]

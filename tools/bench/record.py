@@ -12,7 +12,7 @@ import time
 
 
 def git(folder, *words):
-    """What git prints for a folder, or an empty text where there is no git or no repository."""
+    """git's output for a folder, or an empty text where there is no git or no repository."""
     try:
         p = subprocess.run(["git", "-C", folder] + list(words), capture_output=True, text=True, timeout=30)
     except (OSError, subprocess.SubprocessError):
@@ -31,7 +31,7 @@ def processor(cpuinfo="/proc/cpuinfo"):
 
 
 def origin(folder):
-    """Where rows that are measured now, with the programs of this tree, come from."""
+    """Origin of rows that are measured now, with the programs of this tree."""
     commit = git(folder, "rev-parse", "--short=12", "HEAD")
     if commit and git(folder, "status", "--porcelain", "--untracked-files=no"):
         commit += "+"
@@ -40,7 +40,7 @@ def origin(folder):
 
 
 def read(path):
-    """The rows of a file; none where it is not there or holds something else."""
+    """The rows of a file; none if it is missing or not valid."""
     try:
         with open(path) as f:
             rows = json.load(f)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the kernel takes for N end points of its own, as the baseline of create_1000_qps_ms: N UDP
- * sockets, each bound, connected and watched by one epoll; and to close them again.
+ * Time in which the kernel makes N end points of its own, and closes them: N UDP sockets, each
+ * bound, connected and watched by one epoll. The baseline of create_1000_qps_ms.
  *
  *	socket_base N
  *
  * Prints two numbers: milliseconds to make them, milliseconds to close them. The second of two
- * rounds. Called by tools/bench/bench.py.
+ * rounds counts. tools/bench/bench.py runs it.
  */
 #include "lib/clock.h"
 #include "tools/bench/base.h"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The groups tune_*: what weft-tune finds with successive halving, beside the best of all combinations of a grid, of
-which it may measure a tenth. In the simulator, so that nothing depends on the machine: a window is a seed of the tuner.
-Each objective runs on the machine on which what is set at first is far from the best: latency and bandwidth on the
-paper's, whose driver sets rx-usecs 20, overlap and processor time on weft's, where nothing is moderated.
+"""The groups tune_*: the result of weft-tune with successive halving, compared with the best of
+all combinations of a grid, of which it may measure a tenth. In the simulator, so that
+nothing depends on the machine: a window is a seed of the tuner. Each objective runs on the
+machine whose initial setting is far from the best: latency and bandwidth on ESPGOAL's, whose
+driver sets rx-usecs 20, overlap and processor time on weft's, where nothing is moderated.
 """
 import json
 import os
@@ -22,7 +23,7 @@ OBJECTIVES = {  # machine, metric, unit, at least or at most so much of the swee
 
 
 def tuned(env, objective, *options):
-    """The metric's median of the best setting, measured anew, and the measurements that it took."""
+    """The metric's median of the best setting, measured again, and the number of measurements."""
     machine, metric, _, _ = OBJECTIVES[objective]
     out = os.path.join(env.dir, "tune")
     shutil.rmtree(out, ignore_errors=True)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kernel's UDP, and a ping-pong of its TCP, as the baseline that weft's rows are divided by.
+ * The kernel's UDP, and a ping-pong of its TCP: the baseline of weft's rows.
  *
  *	udp_base loop NS_A IP_A NS_B IP_B SECONDS
  *		one thread, two sockets: round trip
@@ -11,9 +11,9 @@
  *	udp_base rate NS_A IP_A NS_B IP_B SECONDS
  *		one thread, sendmmsg and recvmmsg of 64
  *
- * 64-byte messages between two network namespaces (made by bench.py), every payload checked at
- * the receiver. Prints one number: microseconds (median round trip), or messages a second. Exit
- * status 0, 1 when something failed, 2 usage. Called by tools/bench/bench.py.
+ * 64-byte messages between two network namespaces (made by bench.py), every payload checked at the
+ * receiver. Prints one number: microseconds (median round trip), or messages a second. Exit status
+ * 0, 1 when something failed, 2 usage. tools/bench/bench.py runs it.
  */
 #include "lib/clock.h"
 #include "lib/stats.h"

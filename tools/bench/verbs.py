@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The groups verbs_* of bench.py: perftest over weft's NICs, unchanged, beside qperf over the kernel's sockets.
+"""The groups verbs_* of bench.py: perftest over weft's NICs, unchanged, beside qperf over the
+kernel's sockets.
 
-perftest runs under weft-run, its two processes on the first CPU and weftd on the last one; qperf's two processes run
-where the kernel puts them, in two namespaces with a veth between. Latency is one way (half a round trip), the mean, as
-both programs tell it. Imported by bench.py.
+perftest runs under weft-run, its two processes on the first CPU and weftd on the last one;
+qperf's two processes run where the kernel puts them, in two namespaces with a veth between.
+Latency is one way (half a round trip), the mean, as both programs report it. Imported by
+bench.py.
 """
 import os
 import shutil
@@ -32,7 +34,7 @@ def until_it_listens(port, ns=None):
 
 
 class Qperf:
-    """A qperf server in one namespace; figures are asked for from the other."""
+    """A qperf server in one namespace; the other namespace requests the figures."""
 
     def __init__(self, env, spaces):
         self.env, self.ns = env, spaces[0]
@@ -70,7 +72,7 @@ def perftest(env, program, nics, *options):
 
 
 def send_lat(env, nics, num):
-    """t_avg: qperf tells the mean, too."""
+    """t_avg: qperf reports the mean, too."""
     return float(perftest(env, "ib_send_lat", nics, "-s", 64, "-n", num)[5])
 
 

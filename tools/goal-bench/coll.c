@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Latency of collectives as ESPGOAL 6.5 measures it: GOAL_Run() and GOAL_Wait() timed
- * at each rank, mean over the ranks, median over the runs. Every result is checked; barriers by a
- * counter in shared memory. Beside it the time that the NICs took.
- *
- * Called by ranks.c in each rank; calls goal.h, goal_coll.h.
+ * Latency of collectives by the method of ESPGOAL 6.5: GOAL_Run() and GOAL_Wait() timed at each
+ * rank, mean over the ranks, median over the runs. Every result is checked; barriers by a counter
+ * in shared memory. The NICs' own time is measured, too. Calls goal.h, goal_coll.h.
  */
 #include <malloc.h>
 #include <stdlib.h>
@@ -54,7 +52,7 @@ GOAL_Schedule coll_schedule(const struct spec *spec, const void *send, void *rec
 	return NULL;
 }
 
-/* Barriers: who leaves before the last has entered is wrong. */
+/* Barriers: a rank that leaves before the last has entered is an error. */
 static uint64_t early(const struct coll *c, uint32_t round)
 {
 	const struct shared *shared = c->b->shared;
@@ -185,7 +183,7 @@ static int measure(struct coll *c)
 	return report(c);
 }
 
-/* Pages of their own, or a piece of the brk heap however large it is. */
+/* Pages of their own, or a piece of the brk heap, of any size. */
 static void *get_buffer(const struct bench *b, size_t bytes)
 {
 	if (!b->heap)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * goal-bench: measures collectives on the NIC. Started by users, `make bench` and `make run`;
- * parses the command line and calls one mode in each rank (ranks.c). bench.h.
+ * goal-bench: measures collectives on the NIC. Parses the command line and calls one mode in each
+ * rank (ranks.c). bench.h.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -85,7 +85,7 @@ static const struct option longopts[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* What a mode takes after its name. */
+/* Arguments of a mode. */
 enum takes {
 	TAKES_NOTHING,
 	TAKES_SPECS,
@@ -138,7 +138,7 @@ static int number(const char *name, uint32_t most, int *out)
 	return rc;
 }
 
-/* -1: taken; else an exit code. */
+/* -1: accepted; else an exit code. */
 static int option(struct bench *b, int opt, char **argv)
 {
 	switch (opt) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See matmul.h. Called by overlap.c and by tools/bench/mpi/mpi_base.c; calls libc alone.
+ * See matmul.h. Calls libc alone.
  *
- * Rows of blocks are dealt out to the threads, which wait for each other by spinning with
- * sched_yield(): the smallest multiplication takes less than a wake-up.
+ * The threads share the rows of blocks and wait for each other by spinning with sched_yield(): the
+ * smallest multiplication takes less than a wake-up.
  */
 #include "tools/goal-bench/matmul.h"
 
@@ -141,7 +141,7 @@ void matmul_free(struct matmul *m)
 	free(m);
 }
 
-/* Small whole numbers: sums are exact, in whatever order. */
+/* Small whole numbers: sums are exact in any order. */
 static float value(size_t i, size_t j, size_t prime)
 {
 	return (float)((i * 3 + j * prime) % 3);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a program gains by computing while a collective runs: the overlap by the formula of the OSU
- * benchmarks, and the slowdown of a matrix multiplication (ESPGOAL 6.6).
+ * Gain of computing while a collective runs: the overlap by the formula of the OSU benchmarks, and
+ * the slowdown of a matrix multiplication (ESPGOAL 6.6).
  *
  * Rank 0 computes. The others start their run, then sleep in GOAL_Wait() for the barrier after it,
- * which rank 0 enters last: their processes do nothing while it is timed. Called by ranks.c in each
- * rank; calls goal.h and matmul.c.
+ * which rank 0 enters last: their processes are idle while it is timed. Calls goal.h and matmul.c.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -21,7 +20,7 @@ enum {
 	WARM_RUNS = 10,
 	MIN_RUNS = 5,
 	MAX_RUNS = 1000,
-	SETTLE_US = 2000, /* until the others are asleep */
+	SETTLE_US = 2000, /* time for the others to fall asleep */
 };
 
 enum phase {
@@ -35,16 +34,16 @@ enum phase {
 struct overlap {
 	struct bench *b;
 	GOAL_Schedule coll;
-	GOAL_Schedule own; /* of rank 0 alone */
+	GOAL_Schedule own; /* times of rank 0 alone */
 	GOAL_Comm self;
 	uint64_t *send, *recv;
 	const struct spec *spec;
-	double compute_us; /* of the work between, when there is no matrix */
+	double compute_us; /* amount of the work between, when there is no matrix */
 	struct matmul *m;
 	int round;
 };
 
-/* Of rank 0, in us. */
+/* Rank 0's times, us. */
 struct sample {
 	double start, compute, wait;
 };
@@ -81,7 +80,7 @@ static int timed(struct overlap *o, enum phase phase, struct sample *s)
 	return 0;
 }
 
-/* What a sleep costs the caches is not the collective's. */
+/* The cost of cold caches after a sleep is not the collective's. */
 static int wake_up(const struct overlap *o)
 {
 	int i;
@@ -94,7 +93,7 @@ static int wake_up(const struct overlap *o)
 	return 0;
 }
 
-/* Rank 0 is the last to start, and alone awake; but for PURE. */
+/* Rank 0 starts last, and alone is awake; except for PURE. */
 static int one(struct overlap *o, enum phase phase, struct sample *s)
 {
 	struct bench *b = o->b;
@@ -278,7 +277,7 @@ static int multiply_runs(struct overlap *o, int runs, double *v)
 		struct sample s[2] = {{0}};
 
 		if (o->b->rank == 0) {
-			/* The others are on their way into the barrier. */
+			/* The others are entering the barrier. */
 			rc = wake_up(o);
 			v[i] = multiply_alone(o->m);
 		}
@@ -335,7 +334,7 @@ static int one_matrix(struct overlap *o, int n)
 	return rc;
 }
 
-/* No collective: what the cores do that weft leaves, or all of them. */
+/* No collective: the CPUs that weft leaves, or all of them. */
 static int matrix_alone(struct bench *b, int n)
 {
 	int threads = b->threads ? b->threads : cpus(), runs, i, rc;

@@ -4,7 +4,7 @@
  * ping-pong between two GOAL_WTIMEs, each send after the receive before it; the NICs alone are
  * timed.
  *
- * Called by ranks.c in each rank; calls goal.h.
+ * Calls goal.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +106,7 @@ static int measure(struct bench *b, GOAL_Schedule s, struct buffers *buf, size_t
 
 static int one_size(struct bench *b, size_t bytes)
 {
-	/* Pages of their own each: a region that shares one with another may not be mapped. */
+	/* Each has pages of its own: a region that shares one with another may not be mapped. */
 	struct buffers *buf = spec_alloc(sizeof(*buf));
 	uint64_t *out = spec_alloc(bytes), *in = spec_alloc(bytes);
 	GOAL_Schedule s = NULL;

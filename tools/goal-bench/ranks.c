@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The ranks of goal-bench: processes that it starts itself, one on each NIC of the host in turn, or
- * those of mpirun, srun or a static list; and what they tell each other between measurements.
+ * those of mpirun, srun or a static list; and their exchange between measurements.
  *
- * Called by main.c and the modes; calls goal.h, weft.h to find the NICs.
+ * Calls goal.h, and weft.h to find the NICs.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -45,7 +45,7 @@ int ranks_gather(const double *mine, int count, double *all)
 	return rc == GOAL_SUCCESS ? 0 : bench_goal_fail("gather of the figures");
 }
 
-/* The least of everybody's value. Small, and not timed: wherever it lies. */
+/* The least value of all ranks. Small and untimed, so its place does not matter. */
 static int least(double *value)
 {
 	GOAL_Schedule s = GOAL_AllreduceSchedule(GOAL_CommWorld(), GOAL_IN_PLACE, value, 1,
@@ -182,7 +182,7 @@ static int child(struct bench *b, int rank, const char *list, const char *name, 
 	return rank_main(b) < 0 ? BENCH_FAILED : BENCH_OK;
 }
 
-/* Waits for all; when one fails the others are ended: they would only tell of it once more. */
+/* Waits for all; when one fails the others are ended, since they would only repeat the error. */
 static int wait_for_ranks(pid_t *pid, int ranks)
 {
 	int left, status, i, rc = BENCH_OK;

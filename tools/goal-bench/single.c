@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What one rank costs: GOAL_Run() alone, GOAL_Run() to the return of GOAL_Wait() for one operation
- * (ESPGOAL's start overhead), and local operations beside compiled loops (ESPGOAL 6.4).
+ * Costs of one rank: GOAL_Run() alone, GOAL_Run() to the return of GOAL_Wait() for one operation
+ * (ESPGOAL's start overhead), and local operations compared with compiled loops (ESPGOAL 6.4).
  *
- * Called by ranks.c; calls goal.h.
+ * Calls goal.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ enum {
 	MAX_RUNS = 100000,
 };
 
-/* What one local operation of a type does, and the loop that a program would do it with. */
+/* One local operation of a type, and the equivalent loop of a program. */
 struct kind {
 	const char *name;
 	GOAL_Op op;
@@ -175,7 +175,7 @@ static int one_kind(struct bench *b, const struct kind *k, const struct arrays *
 	loop = nic ? nic + MAX_RUNS : NULL;
 	if (!nic)
 		rc = bench_fail("out of memory");
-	/* One in turn with the other, the first ones for warmth. */
+	/* Both in turn; the first ones are the warm-up. */
 	for (i = 0; rc == 0 &&
 		    (i < MIN_RUNS || (i < MAX_RUNS && clock_now_us() - start < b->seconds * 1e6));
 	     i++) {
@@ -209,7 +209,10 @@ static int one_kind(struct bench *b, const struct kind *k, const struct arrays *
 	return rc;
 }
 
-/* Anew for each measurement: memory that is registered in parts of several sizes is not mapped. */
+/*
+ * Allocated for each measurement: memory that is registered in parts of several sizes is not
+ * mapped.
+ */
 static int with_arrays(struct bench *b, const struct kind *k, size_t bytes)
 {
 	struct arrays m = {spec_alloc(bytes), spec_alloc(bytes), spec_alloc(bytes),

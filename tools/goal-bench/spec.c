@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See spec.h. Called by goal-bench and by tools/bench/mpi/mpi_base.c; calls libc alone.
+ * See spec.h. Calls libc alone.
  */
 #include "tools/goal-bench/spec.h"
 
@@ -149,7 +149,7 @@ int spec_times(const double *times, int ranks, int runs, struct spec_times *out)
 /* ---- work ---------------------------------------------------------------------------------------
  */
 
-/* Every round needs the one before it; the result is kept where others could see it. */
+/* Every round depends on the previous one; the result is kept where others could read it. */
 static void churn(uint64_t rounds)
 {
 	static volatile uint64_t kept = 88172645463325252u;
@@ -169,7 +169,7 @@ void spec_compute(double us)
 	double best = 0;
 	int i;
 
-	/* The fastest of many short pieces: what was interrupted does not count. */
+	/* The fastest of many short pieces, so that interruptions do not count. */
 	for (i = 0; rounds_per_us == 0 && i < 200; i++) {
 		double t = clock_now_us(), rate;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What goal-bench and its MPI counterpart (tools/bench/mpi/mpi_base.c) have in common, so that both
- * measure the same: what is measured (NAME[:BYTES[:ALGORITHM]]), the clock, data and its check,
- * work that takes a given time, and medians. The method is ESPGOAL's 6.5.
+ * Common to goal-bench and its MPI counterpart (tools/bench/mpi/mpi_base.c), so that both measure
+ * the same: specifications (NAME[:BYTES[:ALGORITHM]]), the clock, data and its check, work of a
+ * given time, and medians. The method is that of ESPGOAL 6.5.
  */
 #ifndef WEFT_GOAL_BENCH_SPEC_H
 #define WEFT_GOAL_BENCH_SPEC_H
@@ -35,8 +35,7 @@ struct spec {
 
 /* 0, or -1 when the text names no collective or amount. */
 int spec_parse(const char *text, struct spec *spec);
-/* The collective waits for all ranks by itself; before the others the ranks are brought together.
- */
+/* True if the collective waits for all ranks by itself; otherwise a barrier precedes it. */
 bool spec_synchronizes(const struct spec *spec);
 /* Bytes that rank 0 needs for the result of ranks. */
 size_t spec_room(const struct spec *spec, int ranks);
@@ -45,9 +44,9 @@ size_t spec_room(const struct spec *spec, int ranks);
 void *spec_alloc(size_t bytes);
 void spec_free(void *mem, size_t bytes);
 
-/* What rank puts into its 64-bit words in round; the sums of an allreduce are of these. */
+/* Rank's 64-bit words in a round; the sums of an allreduce are of these. */
 void spec_fill(uint64_t *data, size_t bytes, int rank, int round);
-/* The number of words that are not what they should be after the collective. */
+/* The number of wrong words after the collective. */
 uint64_t spec_check(const struct spec *spec, const uint64_t *data, int rank, int ranks, int round);
 
 /*

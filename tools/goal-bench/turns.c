@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the processors alone take for a barrier: the ranks count in shared memory, and give their
- * CPU up until all have counted. Each has to be scheduled once, on CPUs that are fewer than the
+ * Time that the processors alone take for a barrier: the ranks count in shared memory, and yield
+ * their CPU until all have counted. Each has to be scheduled once, on CPUs that are fewer than the
  * ranks; no NIC takes part. A barrier of the same ranks on the same CPUs can only take longer.
- *
- * Called by ranks.c in each rank; calls sched_yield(2).
+ * Calls sched_yield(2).
  */
 #include <sched.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of goal-dump share. main.c parses the command line; trace.c prints traces.
+ * Common to the files of goal-dump. main.c parses the command line; trace.c prints traces.
  */
 #ifndef WEFT_GOAL_DUMP_H
 #define WEFT_GOAL_DUMP_H
@@ -9,10 +9,12 @@
 
 #include "host_driver/goal/file/goal_trace_file.h"
 
-/* A file of GOAL_SaveTrace() and its header, "-": standard input. NULL after saying what is wrong.
+/*
+ * Opens a file of GOAL_SaveTrace() and reads its header, "-": standard input. NULL after an error
+ * message.
  */
 FILE *trace_open(const char *file, struct goal_trace_header *header);
-/* Prints what trace_open() opened. 0, or -1 after saying what is wrong with it. */
+/* Prints an opened trace. 0, or -1 after an error message. */
 int trace_print(const char *file, FILE *in, const struct goal_trace_header *header, FILE *out);
 
 #endif /* WEFT_GOAL_DUMP_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * goal-dump: writes GOAL schedules as text, and traces of their runs. Started by users and
- * scripts; calls libgoal, trace.c.
+ * goal-dump: writes GOAL schedules as text, and traces of their runs. Calls libgoal, trace.c.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -57,7 +56,7 @@ static int fail(const char *name, int error)
 	return DUMP_FAILED;
 }
 
-/* Opened only when what shall be written is there: a file that cannot be read destroys nothing. */
+/* Opened only when the output is ready: a file that cannot be read destroys nothing. */
 static FILE *open_out(const char *name)
 {
 	FILE *out = name ? fopen(name, "we") : stdout;
@@ -67,7 +66,7 @@ static FILE *open_out(const char *name)
 	return out;
 }
 
-/* Standard output is main()'s to end. */
+/* main() closes standard output. */
 static int close_out(FILE *out, const char *name, int rc)
 {
 	bool bad = ferror(out);

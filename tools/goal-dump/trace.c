@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The trace of a run as text: what GOAL_SaveTrace() wrote, one line for each point. Called by
- * main.c; calls libgoal for names.
+ * Prints the trace of a run, a file of GOAL_SaveTrace(), as text: one line for each point. Calls
+ * libgoal for names.
  */
 #include "tools/goal-dump/dump.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of goal-run share: the options, a job, its ranks, what was measured.
+ * Common to the files of goal-run: the options, a job, its ranks, the measured times.
  *
  * main.c reads the command line (opts.c) and calls predict.c (--model), or makes a job (job_file.c:
- * the schedules of a file; job_coll.c: a collective) and has it run by on_nics.c or on_sim.c,
- * which open the ranks, and by ranks.c, which does with them what both have in common. output.c
- * prints. Functions that fail have said why on standard error.
+ * the schedules of a file; job_coll.c: a collective) and has it run by on_nics.c or on_sim.c, which
+ * open the ranks, and by ranks.c, which has their common part. output.c prints. Functions that fail
+ * have printed the reason on standard error.
  */
 #ifndef WEFT_GOAL_RUN_H
 #define WEFT_GOAL_RUN_H
@@ -36,7 +36,7 @@ enum run_mode {
 struct run_link {
 	double L, g, G;    /* ns, ns, ns per byte */
 	double o, O;       /* a core's time for a frame, and for each of its bytes */
-	bool own_o, own_O; /* as the firmware's own costs were measured */
+	bool own_o, own_O; /* costs as measured of the firmware */
 	uint64_t S;        /* largest eager message */
 };
 
@@ -69,18 +69,20 @@ int opts_parse(struct opts *o, int argc, char **argv);
 /* One line on standard error: "goal-run: ...". Returns RUN_FAILED. */
 int run_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* What the ranks do, and with which data. run numbers the runs from 0, each with data of its own.
+/*
+ * The operations of the ranks, and their data. run numbers the runs from 0, each with data of its
+ * own.
  */
 struct job;
 struct job_ops {
 	/* Bytes of the rank's buffer, at least 1. */
 	uint64_t (*bytes)(const struct job *job, uint32_t rank);
-	/* NULL: it has said why. */
+	/* NULL, after an error message. */
 	struct goal_graph *(*graph)(const struct job *job, uint32_t rank, uint8_t *buf);
 	void (*fill)(const struct job *job, uint32_t rank, uint32_t run, uint8_t *buf);
-	/* False: bytes are wrong, and it has said which. */
+	/* False: bytes are wrong, after a message about which. */
 	bool (*check)(const struct job *job, uint32_t rank, uint32_t run, const uint8_t *buf);
-	/* What operation op of the rank is, for people; "": nothing to say. */
+	/* Describes operation op of the rank in words; "": no description. */
 	void (*describe)(const struct job *job, uint32_t rank, uint32_t op, char *text,
 			 size_t bytes);
 	void (*free)(struct job *job);
@@ -96,7 +98,7 @@ struct job {
 struct job *job_file(const char *name, const struct goal_set *set);
 struct job *job_coll(const struct opts *o);
 
-/* Bytes that both ends know: word number i of the message with this seed. */
+/* Bytes that both ends can compute: word number i of the message with this seed. */
 static inline uint64_t job_word(uint64_t seed, uint64_t i)
 {
 	uint64_t h = (seed + i) * UINT64_C(0x9e3779b97f4a7c15);
@@ -105,7 +107,7 @@ static inline uint64_t job_word(uint64_t seed, uint64_t i)
 	return h ^ h >> 27;
 }
 void job_fill(uint64_t seed, uint8_t *at, uint64_t bytes);
-/* The first byte that is not as filled; bytes: all are. */
+/* The first byte that differs; bytes: none does. */
 uint64_t job_differs(uint64_t seed, const uint8_t *at, uint64_t bytes);
 
 struct sim_proc;
@@ -119,7 +121,7 @@ struct rank {
 	uint32_t comm, schedule, run;
 	struct weft_goal_result result;
 	struct sim_proc *proc; /* on_sim.c */
-	uint64_t clock_ns;     /* on_sim.c: its NIC's clock when the run began */
+	uint64_t clock_ns;     /* on_sim.c: its NIC's clock at the start of the run */
 };
 
 struct ranks {
@@ -128,15 +130,15 @@ struct ranks {
 	struct rank *rank;
 	struct weft_goal_peer *peers;
 	uint64_t eager_bytes, timeout_ns;
-	uint64_t key[2]; /* of the communicator: nobody else's on these NICs */
+	uint64_t key[2]; /* key of the communicator: unique on these NICs */
 	/* Memory of the rank that its NIC may map; on_*.c frees it. NULL and errno. */
 	void *(*alloc)(struct ranks *ranks, uint32_t rank, uint64_t bytes);
 };
 
-/* What was measured: ns from the common start, medians over the runs. */
+/* Measured times: ns from the common start, medians over the runs. */
 struct finish {
 	uint64_t *rank_ns; /* num of them */
-	uint64_t *run_ns;  /* of each run that counts: its last rank */
+	uint64_t *run_ns;  /* last rank of each counted run */
 	uint32_t num_ranks, runs;
 	uint64_t finish_ns;
 	uint32_t last_rank;
@@ -146,22 +148,22 @@ struct finish {
 
 /* ranks.c. ranks_begin() once, then on_*.c sets each context, then ranks_join(). */
 int ranks_begin(struct ranks *ranks, const struct job *job, const struct opts *o);
-/* The rank's context is open: memory, its table of runs, its address. */
+/* Sets up a rank whose context is open: memory, its table of runs, its address. */
 int ranks_open(struct ranks *ranks, uint32_t rank);
 /* All are open: communicators, schedules. */
 int ranks_join(struct ranks *ranks);
 /* Fills the buffers for a run, and starts it at every rank. */
 int ranks_start(struct ranks *ranks, uint32_t run);
-/* Takes the results of a run that is over everywhere, and checks every byte. */
+/* Takes the results of a run that is over at every rank, and checks every byte. */
 int ranks_check(struct ranks *ranks, uint32_t run);
-/* Closes the tables of runs; contexts and memory are of on_*.c. */
+/* Closes the tables of runs; on_*.c frees contexts and memory. */
 void ranks_end(struct ranks *ranks);
 
 /* Room for the times of a job; false: no memory. */
 bool finish_begin(struct finish *f, const struct opts *o, uint32_t num_ranks);
-/* Time of a rank in run number run of those that count. */
+/* Time of a rank in counted run number run. */
 void finish_set(struct finish *f, uint32_t run, uint32_t rank, uint64_t ns);
-/* All are set: medians. */
+/* All are set: computes medians. */
 int finish_sum(struct finish *f);
 void finish_free(struct finish *f);
 
@@ -170,12 +172,12 @@ int run_on_nics(const struct job *job, const struct opts *o, struct finish *f);
 int run_in_sim(const struct job *job, const struct opts *o, struct finish *f);
 int predict(const struct opts *o, const struct goal_set *set);
 /*
- * Operations that find no partner when the schedules are carried out, on standard error, in the
- * words of said; how many.
+ * Prints operations that find no partner when the schedules run, on standard error, introduced by
+ * the text said; returns their number.
  */
 uint32_t predict_unmatched(const char *name, const struct goal_set *set,
 			   const struct goal_set *said);
-/* The same of the set of a job_file(), its messages matched as NICs match them. */
+/* The same for the set of a job_file(), with its messages matched as NICs match them. */
 uint32_t job_file_unmatched(const struct job *job, const struct goal_set *set);
 /* "3" or "any" */
 const char *goal_number_or_any(char text[12], uint32_t value);

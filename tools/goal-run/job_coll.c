@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A collective as a job: barrier, broadcast or allreduce of goal_coll.h, every byte checked.
+ * A collective as a job: barrier, broadcast or allreduce of goal_coll.h, every byte checked. Calls
+ * goal_coll_build().
  *
- * Called by main.c and ranks.c; calls goal_coll_build(). Allreduce adds 64-bit numbers of which
- * each rank's are the rule's words; a broadcast's bytes are the rule's of its run.
+ * Allreduce adds 64-bit numbers: each rank's are words by the rule of ranks.c. A broadcast's bytes
+ * follow the rule for its run.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,7 +26,7 @@ static const struct coll_job *own(const struct job *job)
 	return (const struct coll_job *)(const void *)job;
 }
 
-/* Allreduce has what it sends in front of its result. */
+/* Allreduce has its input before its result. */
 static uint64_t result_at(const struct coll_job *j)
 {
 	return j->o->coll == GOAL_COLL_ALLREDUCE ? j->o->bytes : 0;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The schedules of a file as a job: graphs, made-up data, and what each receive must hold.
+ * The schedules of a file as a job: graphs, generated data, and the expected content of each
+ * receive.
  *
- * Called by main.c and ranks.c. A rank's buffer holds what it sends, operation after operation, a
- * guard, and what it receives. The data of a message follow from its source, destination, tag, its
- * number among those of equal source, destination and tag, and the run. Where a rank has no
- * wildcards the n-th receive from a source and tag takes the n-th message (docs/collectives.md
- * "Matching"); where it has some, every receive must hold a message of its own that it may take.
+ * A rank's buffer has its sends, operation after operation, a guard, and its receives. The data of
+ * a message follow from its source, destination, tag, its number among those of equal source,
+ * destination and tag, and the run. Where a rank has no wildcards the n-th receive from a source
+ * and tag takes the n-th message (docs/collectives.md "Matching"); where it has some, every receive
+ * must hold a message of its own that it may take.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ enum {
 struct op_place {
 	uint64_t at;      /* in the rank's buffer */
 	uint32_t partner; /* of a receive: the send; of a send: its receive. NONE */
-	uint32_t number;  /* of a send, among equals */
+	uint32_t number;  /* number of a send among equals */
 };
 
 struct job_rank {
@@ -39,10 +40,10 @@ struct file_job {
 	const struct goal_set *set;
 	struct op_place *op;
 	struct job_rank *rank;
-	uint32_t *sorted; /* sends by destination, source, tag, as they stand in the file */
+	uint32_t *sorted; /* sends by destination, source, tag, in the order of the file */
 	uint32_t num_sends;
 	uint32_t *source; /* rank of each operation */
-	uint32_t *taken;  /* per operation, while wildcards are checked */
+	uint32_t *taken;  /* for each operation, while wildcards are checked */
 };
 
 static const struct file_job *own(const struct job *job)
@@ -85,7 +86,7 @@ static bool same_key(const struct msg *x, const struct msg *y)
 	return x->dest == y->dest && x->source == y->source && x->tag == y->tag;
 }
 
-/* Numbers sends among equals, and gives each receive without wildcards its send. */
+/* Numbers sends among equals, and assigns a send to each receive without wildcards. */
 static void pair_up(struct file_job *j, const struct msg *sends, uint32_t num_sends,
 		    const struct msg *recvs, uint32_t num_recvs)
 {
@@ -191,7 +192,7 @@ static struct goal_graph *graph(const struct job *job, uint32_t rank, uint8_t *b
 
 	for (i = first; rc >= 0 && i < end; i++)
 		rc = add_op(j, g, i, buf);
-	/* A rank that has nothing to do still takes part in the run. */
+	/* A rank without operations still takes part in the run. */
 	if (rc >= 0 && first == end)
 		rc = goal_graph_nop(g);
 	for (i = first; rc >= 0 && i < end; i++)
@@ -245,8 +246,8 @@ static bool wrong_byte(const struct job *job, uint32_t rank, uint32_t op, uint64
 }
 
 /*
- * Finds a message for a receive, from those that others took if these can take another one: what
- * came is a matching, and short messages may look alike.
+ * Finds a message for a receive, also among those that others took if they can take another one:
+ * the result must be a matching, and short messages may look alike.
  */
 static bool find_message(const struct file_job *j, uint32_t recv, uint32_t run, const uint8_t *buf,
 			 uint8_t *tried)
@@ -364,9 +365,9 @@ static const struct job_ops ops = {
 };
 
 /*
- * The set as its messages are matched on NICs: where a rank has no wildcards the n-th receive of
- * a source and tag takes the n-th message, whichever is ready first. A tag for each pair says so to
- * whoever matches by arrival. NULL: no memory; else only the operations are to be freed.
+ * The set with its messages matched as on NICs: where a rank has no wildcards the n-th receive of a
+ * source and tag takes the n-th message, whichever is ready first. A tag for each pair tells that
+ * to a matcher by arrival. NULL: no memory; else only the operations are to be freed.
  */
 static struct goal_op *paired(const struct file_job *j)
 {
@@ -402,7 +403,7 @@ uint32_t job_file_unmatched(const struct job *job, const struct goal_set *set)
 	return num;
 }
 
-/* So much memory can be had; UINT64_MAX: not known. */
+/* Available memory in bytes; UINT64_MAX: not known. */
 static uint64_t free_memory(void)
 {
 	FILE *f = fopen("/proc/meminfo", "re");
@@ -417,7 +418,7 @@ static uint64_t free_memory(void)
 	return kib * 1024;
 }
 
-/* Buffers of all ranks lie in this process. */
+/* Buffers of all ranks are in this process. */
 static int check_memory(const struct file_job *j)
 {
 	uint64_t sum = 0, there = free_memory();
@@ -434,7 +435,7 @@ static int check_memory(const struct file_job *j)
 	    j->job.name, (double)sum / 1e9, (double)there / 1e9);
 }
 
-/* Places in a rank's buffer: one stretch that is read, one that is written. */
+/* Places in a rank's buffer: one range that is read, one that is written. */
 static int lay_out(struct file_job *j, uint32_t rank)
 {
 	const struct goal_set *set = j->set;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * goal-run: carries out GOAL schedules on NICs or in the simulator, or predicts how long they take.
- * Started by users and scripts; calls libgoal to read them, then predict.c, on_nics.c or on_sim.c.
+ * goal-run: runs GOAL schedules on NICs or in the simulator, or predicts their time. Calls libgoal
+ * to read them, then predict.c, on_nics.c or on_sim.c.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ static int run_file(const struct opts *o)
 	}
 	job = job_file(o->file, &set);
 	rc = job ? measure(o, job) : RUN_FAILED;
-	/* NICs do not miss a receive for what they sent; nor do they know who should have come. */
+	/* NICs do not report a missing receive, nor do they know the missing sender. */
 	if (job && job_file_unmatched(job, &set))
 		rc = RUN_FAILED;
 	if (job)

@@ -2,10 +2,10 @@
 /*
  * Matching of messages and receives.
  *
- * Called by model.c. What waits stands in queues, one for each (receiver, source, tag), where a
- * wildcard is a value like others: a partner without wildcards has four queues to look at. One
- * with wildcards needs queues by tag, by source or of all that waits at its receiver; these are
- * kept only if some operation has such wildcards. Nothing is ever searched.
+ * Waiting operations are in queues, one for each (receiver, source, tag), where a wildcard is a
+ * value like others: a partner without wildcards has four queues to check. One with wildcards needs
+ * queues by tag, by source or of all that wait at its receiver; these are kept only if some
+ * operation has such wildcards. No queue is ever searched.
  */
 #include "tools/goal-run/match.h"
 
@@ -14,7 +14,7 @@
 
 #define NONE GOAL_NO_OP
 
-/* What a queue is for: which of source and tag all of its operations have in common. */
+/* Kind of a queue: which of source and tag all of its operations have in common. */
 enum index {
 	BY_BOTH,
 	BY_SOURCE,
@@ -25,7 +25,7 @@ enum index {
 
 struct link {
 	uint32_t next, prev;
-	uint32_t queue; /* number of the queue that the operation waits in, when it does */
+	uint32_t queue; /* number of the queue in which the operation waits, if it does */
 };
 
 struct ends {
@@ -33,7 +33,7 @@ struct ends {
 };
 
 struct place {
-	uint32_t receiver, source, tag; /* GOAL_ANY where the index does not ask */
+	uint32_t receiver, source, tag; /* GOAL_ANY where the index ignores it */
 	uint32_t queue;                 /* NONE: empty place of the table */
 };
 
@@ -48,8 +48,8 @@ struct queues {
 
 struct match {
 	const struct goal_set *set;
-	uint32_t *rank;  /* per operation: that it belongs to */
-	uint32_t *order; /* per operation: counts up with each that waits; 0: it does not wait */
+	uint32_t *rank;  /* queue of each operation */
+	uint32_t *order; /* per operation: age of those that wait; 0: it does not wait */
 	struct queues queues[NUM_INDEXES];
 	bool wild; /* some operation has a wildcard */
 	uint32_t num_orders;
@@ -60,7 +60,7 @@ static bool is_msg(const struct match *m, uint32_t op)
 	return m->set->ops[op].kind == GOAL_OP_SEND;
 }
 
-/* The rank that matches op, and the one that the data comes from. */
+/* The rank that matches op, and the one that sends the data. */
 static uint32_t receiver(const struct match *m, uint32_t op)
 {
 	return is_msg(m, op) ? m->set->ops[op].peer : m->rank[op];
@@ -84,7 +84,7 @@ static uint64_t hash_of(uint32_t rank, uint32_t source, uint32_t tag)
 	return h * 0x94d049bb133111ebull >> 20;
 }
 
-/* Where that queue is in the table, or the empty place where it belongs. */
+/* Place of that queue in the table, or the empty place for it. */
 static struct place *place_of(const struct queues *q, uint32_t rank, uint32_t source, uint32_t tag)
 {
 	size_t i = hash_of(rank, source, tag) & (q->room - 1);
@@ -98,7 +98,7 @@ static struct place *place_of(const struct queues *q, uint32_t rank, uint32_t so
 	}
 }
 
-/* The same for op's own source and tag, as far as the index asks for them. */
+/* The same for op's own source and tag, as far as the index uses them. */
 static struct place *own_place(const struct match *m, enum index index, uint32_t op)
 {
 	bool by_source = index == BY_BOTH || index == BY_SOURCE;
@@ -108,7 +108,7 @@ static struct place *own_place(const struct match *m, enum index index, uint32_t
 			by_tag ? m->set->ops[op].tag : GOAL_ANY);
 }
 
-/* The index in which a partner for op is looked for. */
+/* The index in which to find a partner for op. */
 static enum index index_for(const struct match *m, uint32_t op)
 {
 	if (source(m, op) == GOAL_ANY)
@@ -242,7 +242,7 @@ static void wait_no_more(struct match *m, uint32_t op)
 	}
 }
 
-/* The older of best and the first that waits in that queue for op. */
+/* The older of best and the first operation that waits in that queue for op. */
 static uint32_t older(const struct match *m, uint32_t best, const struct queues *q, uint32_t op,
 		      uint32_t from, uint32_t tag)
 {
@@ -265,7 +265,7 @@ static uint32_t partner(const struct match *m, uint32_t op)
 
 	if (!m->wild)
 		return q->ends[(size_t)q->link[op].queue * 2 + !is_msg(m, op)].head;
-	/* Where op asks for a value, a wildcard of the other side is as good. */
+	/* Where op names a value, a wildcard of the other side matches as well. */
 	best = older(m, NONE, q, op, from, tag);
 	if (index == BY_BOTH || index == BY_SOURCE)
 		best = older(m, best, q, op, GOAL_ANY, tag);

@@ -2,12 +2,10 @@
 /*
  * The LogGOPS model, as an event simulation in virtual time.
  *
- * Called by main.c; calls match.c. T. Hoefler, T. Schneider, A. Lumsdaine, "LogGOPSim -
- * Simulating Large-Scale Applications in the LogGOPS Model", LSAP 2010; the rules, one by one,
- * are in docs/goal-format.md. An operation is an event from the time it is ready; a send becomes
- * the event of its message's arrival. An event that finds its cpu or nic taken comes again when
- * they are free. Events are taken by time, then by age, so the outcome never depends on the
- * machine.
+ * Calls match.c. The model is that of LogGOPSim; the rules, one by one, are in docs/goal-format.md.
+ * An operation is an event from the time it is ready; a send becomes the event of its message's
+ * arrival. An event whose cpu or nic is busy is repeated when they are free. Events are taken by
+ * time, then by age, so the outcome never depends on the machine.
  */
 #include "tools/goal-run/model.h"
 
@@ -22,13 +20,13 @@
 
 struct event {
 	uint64_t time;
-	uint64_t age; /* its number in the order of creation; kept when it comes again */
+	uint64_t age; /* its number in the order of creation; kept when it is repeated */
 	uint32_t op;
 	bool msg; /* the message of op arrives, at its peer */
 };
 
 /*
- * When each cpu (or nic) of each rank is free. Numbers that are not used take no room: a rank's
+ * Times at which each cpu (or nic) of each rank becomes free. Unused numbers take no room: a rank's
  * clocks are those whose bits are set, in order.
  */
 struct clocks {
@@ -45,9 +43,9 @@ struct model {
 	uint32_t num_events;
 	uint64_t next_age;
 	struct clocks cpu, tx, rx; /* tx, rx: a nic's sending and its receiving side */
-	uint32_t *waits;           /* per operation: dependencies left */
-	uint64_t *ready_ns;        /* per operation: when the last of them was met */
-	uint32_t *ready;           /* operations that the event at hand has made ready */
+	uint32_t *waits;           /* per operation: unmet dependencies */
+	uint64_t *ready_ns;        /* per operation: time at which the last of them was met */
+	uint32_t *ready;           /* operations that the current event has made ready */
 	uint32_t num_ready;
 	uint32_t num_done;
 	bool overflow;
@@ -105,7 +103,7 @@ static uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Times stay below MODEL_MAX_NS, so their sums do not wrap; beyond it the run is given up. */
+/* Times stay below MODEL_MAX_NS, so their sums do not wrap; beyond it the run is aborted. */
 static uint64_t add_ns(struct model *m, uint64_t a, uint64_t b)
 {
 	if (b > MODEL_MAX_NS || a + b > MODEL_MAX_NS) {
@@ -182,7 +180,7 @@ static void release(struct model *m, uint32_t op, enum goal_wait wait, uint64_t 
 		m->num_done++;
 }
 
-/* Starts those of the operations that are of this rank and kind, in their order. */
+/* Starts those of the operations that belong to this rank and kind, in their order. */
 static void start_some(struct model *m, uint32_t rank, uint8_t kind)
 {
 	for (uint32_t i = 0; i < m->num_ready; i++)
@@ -191,7 +189,7 @@ static void start_some(struct model *m, uint32_t rank, uint8_t kind)
 			start(m, m->ready[i]);
 }
 
-/* An event makes operations ready of one rank, or of the two that a message was between. */
+/* An event makes operations ready of one rank, or of both ends of a message. */
 static void start_ready(struct model *m)
 {
 	uint32_t low = GOAL_NO_OP, high = 0;
@@ -209,7 +207,7 @@ static void start_ready(struct model *m)
 	m->num_ready = 0;
 }
 
-/* Those that wait for nothing, at time 0. */
+/* Operations without dependencies, at time 0. */
 static void start_first(struct model *m)
 {
 	const struct goal_set *set = m->set;
@@ -253,7 +251,7 @@ static void do_send(struct model *m, const struct event *e)
 		release(m, e->op, GOAL_WAIT_END, t);
 }
 
-/* The message of send was taken by recv at t. A large one has kept its sender waiting. */
+/* Receive recv took the message of send at t. A large one has kept its sender waiting. */
 static void do_match(struct model *m, uint32_t send, uint32_t recv, uint64_t t)
 {
 	const struct goal_op *o = &m->set->ops[send];
@@ -279,7 +277,7 @@ static void do_recv(struct model *m, const struct event *e)
 		do_match(m, send, e->op, e->time);
 }
 
-/* The cpu and nic of the receiver are those that the send names. */
+/* The send names the cpu and nic of the receiver. */
 static void do_arrival(struct model *m, const struct event *e, uint64_t *cpu, uint64_t *rx)
 {
 	const struct goal_op *o = &m->set->ops[e->op];

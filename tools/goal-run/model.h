@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Predicts how long a set of GOAL schedules takes, by the rules of the LogGOPS model alone.
- *
- * Called by main.c. The rules are in docs/goal-format.md.
+ * Predicts the time of a set of GOAL schedules by the rules of the LogGOPS model alone. The rules
+ * are in docs/goal-format.md.
  */
 #ifndef WEFT_GOAL_RUN_MODEL_H
 #define WEFT_GOAL_RUN_MODEL_H
@@ -11,7 +10,7 @@
 
 #include "host_driver/goal/compile/goal_set.h"
 
-/* Times in ns, of a byte where it says so. Each at most MODEL_MAX_PARAM. */
+/* Times in ns, per byte where noted. Each at most MODEL_MAX_PARAM. */
 struct model_params {
 	uint64_t L; /* latency of the network */
 	uint64_t o; /* time of a cpu for each message */
@@ -22,24 +21,23 @@ struct model_params {
 };
 
 #define MODEL_MAX_PARAM (1ull << 40)
-#define MODEL_MAX_NS    (1ull << 62) /* no time lies later */
+#define MODEL_MAX_NS    (1ull << 62) /* greatest time */
 
 struct model_result {
-	uint64_t *rank_ns; /* when the last cpu of each rank becomes free */
+	uint64_t *rank_ns; /* time at which the last cpu of each rank becomes free */
 	uint64_t finish_ns;
 	uint32_t last_rank; /* the first of those that finish last */
 	/*
-	 * Operations that found no partner: receives that were posted, and sends whose message
-	 * arrived. 0 of them: every operation was carried out. In the order of ranks.
+	 * Operations without a partner: receives that were posted, and sends whose message arrived,
+	 * in the order of ranks. 0: every operation was executed.
 	 */
 	uint32_t *unmatched;
 	uint32_t num_unmatched;
 };
 
 /*
- * Runs set to its end, or until nothing moves any more (num_unmatched above 0). Returns 0, -ENOMEM,
- * or -ERANGE when a time lies beyond MODEL_MAX_NS. result is the caller's to free when 0 is
- * returned.
+ * Runs set to its end, or until no event is left (num_unmatched above 0). Returns 0, -ENOMEM, or
+ * -ERANGE when a time is beyond MODEL_MAX_NS. The caller frees result when 0 is returned.
  */
 int model_run(const struct goal_set *set, const struct model_params *params,
 	      struct model_result *result) __attribute__((warn_unused_result));

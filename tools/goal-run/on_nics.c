@@ -3,9 +3,8 @@
  * Runs a job on the NICs of a running weftd: a context for each rank, all in this process, which
  * sleeps while the NICs work.
  *
- * Called by main.c; calls libweft and ranks.c. Ranks take the NICs in turn. NICs of one weftd share
- * a clock, so the times of their run records compare: the common start is when the first of them
- * took its doorbell.
+ * Calls libweft and ranks.c. Ranks take the NICs in turn. NICs of one weftd share a clock, so the
+ * times of their run records compare: the common start is when the first of them took its doorbell.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -39,7 +38,7 @@ static bool nics_add(struct nics *nics, const char *name, size_t length)
 	return more[nics->num++] != NULL;
 }
 
-/* The names of a list, or every NIC there is. */
+/* The names of a list, or every NIC. */
 static int find_nics(struct nics *nics, const char *list)
 {
 	struct weft_device *devices;
@@ -100,7 +99,7 @@ static void close_all(struct ranks *ranks)
 	ranks_end(ranks);
 }
 
-/* The NICs end every run, by their time-out at the latest, unless they are gone. */
+/* The NICs end every run, at the latest by their time-out, unless they are gone. */
 static int wait_all(struct ranks *ranks)
 {
 	uint32_t i;

@@ -2,10 +2,10 @@
 /*
  * Runs a job in the simulator: the same firmware, each rank on a NIC of its own, virtual time.
  *
- * Called by main.c; calls sim_harness/sim.h and ranks.c. The network is LogGP's when --link says so
- * (a gap keeps the next frame away, bytes take time once: sim_link.cut_through), else the
- * simulator's default switch; a core's work costs what the firmware's is taken to cost
- * (below), or what --link says. All ranks ring at the same virtual instant, from which times count.
+ * Calls sim_harness/sim.h and ranks.c. The network is LogGP's when --link says so (a gap keeps the
+ * next frame away, bytes take time once: sim_link.cut_through), else the simulator's default
+ * switch; a core's work has the firmware's costs (below), or those of --link. All ranks ring at the
+ * same virtual instant, from which times count.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,14 +25,14 @@ enum {
 	OWN_BYTE_PS = 60,
 	OWN_OP_NS = 60,
 	OWN_POLL_NS = 50,
-	OWN_DOORBELL_NS = 100, /* of a core that polls */
+	OWN_DOORBELL_NS = 100, /* interval of a core that polls */
 };
-/* Beyond the runs' own time-out: to tell the other ranks. */
+/* After the runs' own time-out: time to notify the other ranks. */
 #define GRACE_NS UINT64_C(30000000000)
 
 struct wait {
 	struct ranks *ranks;
-	uint32_t at; /* those in front of it are over */
+	uint32_t at; /* its predecessors are over */
 };
 
 static bool all_over(void *ctx)
@@ -97,7 +97,7 @@ static int open_all(struct sim *sim, struct ranks *ranks, const struct opts *o)
 		if (i % o->ranks_per_nic == 0)
 			nic = sim_nic_new(sim);
 		r->proc = sim_proc_new(nic, "rank");
-		/* What libweft allocates for itself. */
+		/* Memory that libweft allocates for itself. */
 		sim_proc_any_memory(r->proc);
 		r->context = sim_open(r->proc);
 		rc = r->context ? ranks_open(ranks, i)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * goal-run's command line. Called by main.c.
+ * goal-run's command line.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -108,7 +108,7 @@ static const struct option longopts[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* What was given, beyond values. */
+/* Options that were given, beyond their values. */
 struct given {
 	bool sim_only, coll, runs;
 	const char *last_sim, *last_nics, *last_coll; /* names of options */
@@ -196,7 +196,7 @@ static int parse_coll(struct opts *o)
 	return -1;
 }
 
-/* Options of every mode that runs something. -2: another one. */
+/* Options of every mode that runs schedules. -2: another option. */
 static int take_run_option(struct opts *o, int opt)
 {
 	uint64_t ms = 0;
@@ -251,7 +251,7 @@ static int take_sim_option(struct opts *o, int opt)
 	}
 }
 
-/* -1: taken; else an exit code. */
+/* -1: accepted; else an exit code. */
 static int take_option(struct opts *o, struct given *given, int opt, char **argv)
 {
 	int rc;
@@ -293,7 +293,7 @@ static int take_option(struct opts *o, struct given *given, int opt, char **argv
 	return rc;
 }
 
-/* Options that do not go together. */
+/* Options that exclude each other. */
 static int check(struct opts *o, const struct given *given)
 {
 	if (o->mode == RUN_MODEL && (given->sim_only || given->runs))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Prints what was measured, as text or JSON. Called by main.c.
+ * Prints the measured times, as text or JSON.
  */
 #include <inttypes.h>
 #include <jansson.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * --model: what the LogGOPS rules say, and which operations find no partner.
- *
- * Called by main.c; calls model.c. The unmatched operations also explain runs that time out on
- * NICs.
+ * --model: the prediction of the LogGOPS rules, and the operations without a partner. Calls
+ * model.c. The unmatched operations also explain runs that time out on NICs.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -35,7 +33,7 @@ const char *goal_number_or_any(char text[12], uint32_t value)
 	return text;
 }
 
-/* Where the first of those that found no partner are. */
+/* Prints the places of the first operations without a partner. */
 static void print_unmatched(const char *name, const struct goal_set *set,
 			    const struct model_result *result)
 {
@@ -115,7 +113,7 @@ int predict(const struct opts *o, const struct goal_set *set)
 uint32_t predict_unmatched(const char *name, const struct goal_set *set,
 			   const struct goal_set *said)
 {
-	/* Every message is eager and takes no time: only partners matter. */
+	/* Every message is eager and takes no time, since only partners matter. */
 	static const struct model_params at_once = {.S = UINT64_MAX};
 	struct model_result result;
 	uint32_t num;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ranks of a job, on NICs or simulated: what libweft does for both alike.
- *
- * Called by on_nics.c and on_sim.c; calls weft_goal.h and the job. Also the rule of made-up data
- * and the times.
+ * Ranks of a job, on NICs or simulated: the part that libweft does alike for both. Calls
+ * weft_goal.h and the job. Also has the rule of generated data, and the times.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -100,7 +98,7 @@ static int add_pool(struct ranks *ranks, uint32_t rank, uint64_t unexpected)
 	struct rank *r = &ranks->rank[rank];
 	int rc;
 
-	/* Blocks of the pool are powers of two: twice the bytes hold them all. */
+	/* Blocks of the pool are powers of two, so twice the bytes suffice. */
 	r->pool_bytes = (2 * unexpected + POOL_MIN_BYTES + 4095) & ~UINT64_C(4095);
 	if (r->pool_bytes > POOL_MAX_BYTES)
 		r->pool_bytes = POOL_MAX_BYTES;
@@ -195,10 +193,10 @@ int ranks_start(struct ranks *ranks, uint32_t run)
 }
 
 enum {
-	SHOWN_RANKS = 10, /* that a failure names the waits of */
+	SHOWN_RANKS = 10, /* waits that a failure's message lists */
 };
 
-/* Says for each rank, in a line, the operations that it still waited for. */
+/* Prints for each rank, in a line, the operations that it still waited for. */
 static void say_waits(const struct ranks *ranks)
 {
 	uint32_t shown = 0, i, k;
@@ -220,7 +218,7 @@ static void say_waits(const struct ranks *ranks)
 	}
 }
 
-/* The first rank whose own operation failed says more than those that were told of it. */
+/* The first rank whose own operation failed has more information than those that were notified. */
 static int say_failure(const struct ranks *ranks, uint32_t failed, uint32_t first)
 {
 	const struct rank *r = &ranks->rank[first];
@@ -292,7 +290,7 @@ void finish_set(struct finish *f, uint32_t run, uint32_t rank, uint64_t ns)
 		f->run_ns[run] = ns;
 }
 
-/* The lower one of two in the middle: a time that was measured. */
+/* The lower one of two in the middle, so that it is a measured time. */
 static uint64_t median(uint64_t *values, uint32_t num)
 {
 	stats_sort_u64(values, num);

@@ -32,7 +32,7 @@ const char *mpi3_proto_str(const struct mp_config *cfg, size_t bytes)
 	return cfg->proto == MP_GET ? "get" : "put";
 }
 
-/* ---- who measures ----------------------------------------------------------------------------
+/* ---- the measuring rank ----------------------------------------------------------------------
  */
 
 int mpi3_tell(struct mp *mp, enum mpi3_order order, uint64_t bytes, uint64_t seq)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A session of counting: loads weft_irqs.bpf.c for the kernel that is there, names the processes,
- * starts.
+ * A session of counting: loads weft_irqs.bpf.c for the running kernel, names the processes, starts.
  *
- * irqs.h says who calls; calls libbpf and irqs_read.c. The programs are tried as tp_btf first, then
- * as raw tracepoints; tracepoints that a kernel lacks and that can be done without are left out.
+ * Calls libbpf and irqs_read.c. The programs are tried as tp_btf first, then as raw tracepoints.
+ * Optional tracepoints that a kernel lacks are left out.
  */
 #include "tools/weft-irqs/irqs_private.h"
 
@@ -22,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Which of the two programs of a tracepoint is loaded. */
+/* Kind of the loaded program of a tracepoint. */
 enum irqs_kind {
 	IRQS_TP_BTF,
 	IRQS_RAW_TP,
@@ -34,7 +33,7 @@ static const char *const kind_prefix[IRQS_KINDS] = {
     [IRQS_RAW_TP] = "raw_tp/",
 };
 
-/* Without these a kernel still tells the rest. */
+/* Optional: without these a kernel still reports the rest. */
 static const char *const optional[IRQS_OPTIONAL] = {
     "irq_handler_entry",   "irq_handler_exit", "hrtimer_expire_entry",
     "hrtimer_expire_exit", "napi_poll",
@@ -63,7 +62,9 @@ static int print_stderr(enum libbpf_print_level level, const char *fmt, va_list 
 	return level == LIBBPF_DEBUG ? 0 : vfprintf(stderr, fmt, ap);
 }
 
-/* ---- what the kernel has -------------------------------------------------------------------- */
+/*
+ * ---- features of the kernel -------------------------------------------------------------------
+ */
 
 /* Pids in the kernel's tracepoints are those of the first namespace. */
 static bool in_first_pid_namespace(void)
@@ -74,7 +75,7 @@ static bool in_first_pid_namespace(void)
 	return !stat("/proc/self/ns/pid", &st) && st.st_ino == first;
 }
 
-/* Its type is what btf_trace_NAME points to; NULL: no such tracepoint. */
+/* Finds the type to which btf_trace_NAME points; NULL: no such tracepoint. */
 static const struct btf_type *tracepoint_type(const struct btf *btf, const char *name)
 {
 	const struct btf_type *type;
@@ -97,7 +98,7 @@ static bool is_optional(const char *tracepoint)
 	return false;
 }
 
-/* Programs of one kind whose tracepoints exist are to be loaded. */
+/* Selects programs of one kind, if their tracepoints exist, for loading. */
 static int choose_programs(struct irqs *irqs, const struct btf *btf, enum irqs_kind kind)
 {
 	size_t prefix = strlen(kind_prefix[kind]);
@@ -268,7 +269,7 @@ int irqs_add_pid(struct irqs *irqs, pid_t pid)
 	rc = select_pid(irqs, (uint32_t)strtoul(tgid, NULL, 10), comm);
 	if (rc)
 		return irqs_fail(irqs, rc, "process %d: %s", (int)pid, strerror(-rc));
-	/* It may be running on some processor, which took it for another's until now. */
+	/* It may be running on some processor, which counted it as another's until now. */
 	return irqs->started ? irqs_flush(irqs) : 0;
 }
 

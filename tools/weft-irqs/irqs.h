@@ -3,12 +3,12 @@
  * Counting interrupts, wake-ups and switches of processes while something runs.
  *
  * irqs_open() loads the BPF programs, irqs_start() lets them count, irqs_read() sums the counts
- * over the processes that were asked for; irqs_report() has them by process, interface and waker.
- * Called by weft-irqs' main.c and run.c, and by weft-tune for its objective cpu. Calls libbpf.
- * Needs root, or CAP_BPF and CAP_PERFMON, and a kernel of 5.12 or later with BTF.
+ * over the requested processes; irqs_report() has them by process, interface and waker. Used by
+ * weft-irqs, and by weft-tune for its objective cpu. Calls libbpf. Needs root, or CAP_BPF and
+ * CAP_PERFMON, and a kernel of 5.12 or later with BTF.
  *
- * A struct irqs belongs to one thread at a time. Functions return 0, or -errno after writing one
- * line that says what is wrong to the message of irqs_open().
+ * A struct irqs belongs to one thread at a time. Functions return 0, or -errno after writing an
+ * error message of one line to the message of irqs_open().
  */
 #ifndef WEFT_IRQS_IRQS_H
 #define WEFT_IRQS_IRQS_H
@@ -29,17 +29,17 @@ struct irqs_options {
 	    *names;         /* likewise processes of this name (/proc/PID/comm), now or later */
 	uint32_t num_names; /* at most IRQS_NAMES */
 	/*
-	 * Whose wake-ups are in the latencies: names or pids of processes, names of softirqs
-	 * (NET_RX), timer, irq. None: everybody's.
+	 * Wakers in the latencies: names or pids of processes, names of softirqs (NET_RX), timer,
+	 * irq. None: all of them.
 	 */
 	const char *const *wakers;
 	uint32_t num_wakers;
 	bool all;     /* every process of the machine */
 	bool raw;     /* raw tracepoints also where the kernel takes tp_btf */
-	bool verbose; /* what libbpf says goes to stderr */
+	bool verbose; /* messages of libbpf go to stderr */
 };
 
-/* What a histogram says. A percentile is known to within a quarter; all 0 where count is. */
+/* Summary of a histogram. A percentile is exact to within a quarter; all 0 where count is. */
 struct irqs_latency {
 	uint64_t count;
 	uint64_t mean_ns;
@@ -49,23 +49,24 @@ struct irqs_latency {
 	uint64_t max_ns;
 };
 
-/* Since irqs_start(): sums over the processes that were asked for. */
+/* Since irqs_start(): sums over the requested processes. */
 struct irqs_counts {
 	uint64_t time_ns; /* of the clock */
-	uint64_t cpu_ns;  /* with what interrupts took on top of them, as in getrusage(2) */
+	uint64_t cpu_ns;  /* with interrupts on top of them, as in getrusage(2) */
 	uint64_t voluntary;
 	uint64_t involuntary;
 	uint64_t wakeups;
-	uint64_t softirqs; /* run on top of them */
+	uint64_t softirqs; /* that ran on top of them */
 	uint64_t softirq_ns;
 	uint64_t hard_irqs;
 	uint64_t hard_irq_ns;
 	uint64_t napi_polls;
 	uint64_t napi_packets;
-	struct irqs_latency wake_latency; /* from being woken to running */
-	uint64_t machine_softirqs;        /* on all processors, whoever ran there */
+	struct irqs_latency wake_latency; /* from wake-up to running */
+	uint64_t machine_softirqs;        /* on all processors, on top of any process */
 	uint64_t machine_softirq_ns;
-	uint64_t lost; /* counts that found no room: not 0 where figures are too low */
+	uint64_t
+	    lost; /* events that were not counted for want of room: if not 0, figures are too low */
 };
 
 /*
@@ -79,10 +80,10 @@ int irqs_open(struct irqs **out, const struct irqs_options *options, char *messa
 /* Also counts this process, and its children from now on. -ESRCH: there is none. */
 int irqs_add_pid(struct irqs *irqs, pid_t pid) __attribute__((warn_unused_result));
 
-/* Counts from here. Again: from the new point. */
+/* Starts counting. A second call restarts from zero. */
 int irqs_start(struct irqs *irqs) __attribute__((warn_unused_result));
 
-/* What was counted since irqs_start(); counting goes on. */
+/* Reads the counts since irqs_start(); counting goes on. */
 int irqs_read(struct irqs *irqs, struct irqs_counts *counts) __attribute__((warn_unused_result));
 
 /* Ends counting. NULL is allowed. */
@@ -120,27 +121,30 @@ struct irqs_report {
 	uint32_t num_missing;
 };
 
-/* Everything since irqs_start(). *out is the caller's, for irqs_report_free(). */
+/* Everything since irqs_start(). The caller frees *out by irqs_report_free(). */
 int irqs_report(struct irqs *irqs, struct irqs_report **out) __attribute__((warn_unused_result));
 
 /* NULL: out of memory. */
 struct irqs_report *irqs_report_copy(const struct irqs_report *report);
 
-/* report becomes what came after before, an older report of the same irqs_start(). */
+/* Subtracts before, an older report of the same irqs_start(), from report. */
 void irqs_report_since(struct irqs_report *report, const struct irqs_report *before);
 
 /*
- * Names of processes and interfaces as weftd shows them: a ? for what is no printable ASCII. The
- * kernel lets a process have any bytes for a name, and cuts it at the 16th. A report comes so.
+ * Names of processes and interfaces as weftd shows them: a ? for each byte that is not printable
+ * ASCII. The kernel allows any bytes in a process's name, and cuts it at the 16th. Reports have
+ * names in this form.
  */
 void irqs_report_plain(struct irqs_report *report);
 void irqs_report_free(struct irqs_report *report);
 
-/* Sums over the processes asked for, as irqs_read() has them. */
+/* Sums over the requested processes, as irqs_read() has them. */
 void irqs_report_sum(const struct irqs_report *report, struct irqs_counts *counts);
 
-/* All of hist's latencies of the processes asked for, of wakers selected; slot: of one, or
- * IRQS_SLOTS. */
+/*
+ * All of hist's latencies of the requested processes, of wakers selected; slot: of one, or
+ * IRQS_SLOTS.
+ */
 void irqs_report_latency(const struct irqs_report *report, uint32_t slot, struct irqs_hist *hist);
 
 /* to += from, or to -= from with a negative sign. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What irqs.c and irqs_read.c share.
+ * Common to irqs.c and irqs_read.c.
  */
 #ifndef WEFT_IRQS_IRQS_PRIVATE_H
 #define WEFT_IRQS_IRQS_PRIVATE_H
@@ -15,12 +15,11 @@ enum {
 };
 
 struct irqs {
-	struct irqs_options
-	    options; /* its arrays are the caller's, who keeps them for the session */
+	struct irqs_options options; /* the caller keeps its arrays for the session */
 	char *message;
 	size_t message_bytes;
 	struct weft_irqs *skel;
-	int num_cpus; /* possible ones: values that a map per processor has */
+	int num_cpus; /* possible ones: number of values in a map per processor */
 	bool started;
 	struct irqs_report *base; /* at irqs_start() */
 	const char *missing[IRQS_OPTIONAL];
@@ -31,10 +30,10 @@ struct irqs {
 int irqs_fail(struct irqs *irqs, int rc, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Makes every processor count the time of what runs there. */
+/* Makes every processor account the time of its current process. */
 int irqs_flush(struct irqs *irqs) __attribute__((warn_unused_result));
 
-/* The maps as they are, after irqs_flush(). */
+/* Reads the maps, after irqs_flush(). */
 int irqs_snapshot(struct irqs *irqs, struct irqs_report **out) __attribute__((warn_unused_result));
 
 #endif /* WEFT_IRQS_IRQS_PRIVATE_H */

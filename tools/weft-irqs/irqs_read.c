@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads the maps of weft_irqs.bpf.c into reports.
- *
- * irqs.h says who calls; calls libbpf, irqs.c (irqs_flush) and hist.c, irqs_report.c. A report is
- * taken while counting goes on: its parts are some microseconds apart.
+ * Reads the maps of weft_irqs.bpf.c into reports. Calls libbpf, irqs.c (irqs_flush) and hist.c,
+ * irqs_report.c. A report is taken while counting goes on: its parts are some microseconds apart.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -16,7 +14,7 @@
 #include "tools/weft-irqs/hist.h"
 #include "tools/weft-irqs/irqs_private.h"
 
-/* Of a map per processor: a value of each, at strides of 8 bytes. */
+/* Values of a map per processor, one for each, at strides of 8 bytes. */
 struct values {
 	char *bytes;
 	size_t stride;
@@ -56,8 +54,8 @@ static int read_rows(struct irqs *irqs, struct irqs_report *report)
 }
 
 /*
- * Calls fn with the key and the values of every entry of a hash. Entries are never deleted, so
- * those that are made meanwhile are all that can be missed.
+ * Calls fn with the key and the values of every entry of a hash. Entries are never deleted, so only
+ * entries that are made meanwhile can be missed.
  */
 static int each_entry(int fd, const struct values *v, void *key, size_t key_bytes,
 		      int (*fn)(struct irqs_report *, const void *key, const struct values *),
@@ -116,7 +114,7 @@ static int add_netdev(struct irqs_report *report, const void *key, const struct 
 	return 0;
 }
 
-/* By process, then by waker: the order of a hash is nobody's. */
+/* Sorts by process, then by waker: a hash has no order. */
 static int by_key(const void *a, const void *b)
 {
 	const struct irqs_wake_key *x = &((const struct irqs_wake_row *)a)->key;
@@ -156,7 +154,7 @@ static int read_netdevs(struct irqs *irqs, struct irqs_report *report)
 	return rc;
 }
 
-/* What the programs could not count, and what the kernel did not let them. */
+/* Events that the programs could not count, and those that the kernel did not allow. */
 static int read_lost(struct irqs *irqs, struct irqs_lost *lost)
 {
 	struct bpf_program *program;

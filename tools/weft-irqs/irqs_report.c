@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Arithmetic of reports: what came between two of them, sums over processes.
- *
- * Called by irqs_read.c, run.c and out*.c; calls hist.c.
+ * Arithmetic of reports: differences between two of them, sums over processes. Calls hist.c.
  */
 #include <stdlib.h>
 #include <string.h>

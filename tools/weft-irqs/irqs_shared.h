@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the BPF programs of weft-irqs and the rest of it have in common: the values of the maps.
+ * Common to the BPF programs of weft-irqs and the rest of it: the values of the maps.
  *
  * Included by weft_irqs.bpf.c in the kernel, and by irqs.h. Fixed-size; times in nanoseconds.
  */
@@ -10,19 +10,19 @@
 /* No <stdint.h>: clang's BPF target has none of its own. */
 #include <linux/types.h>
 
-/* Every process that is counted has a slot for the whole of a session, also after its end. */
+/* Every counted process has a slot for the whole session, also after its end. */
 enum irqs_slot {
-	IRQS_SLOT_REST,   /* processes that were not asked for */
-	IRQS_SLOT_IDLE,   /* nobody: the processor was idle */
-	IRQS_SLOT_OTHERS, /* asked for, but there was no slot left */
+	IRQS_SLOT_REST,   /* processes that were not requested */
+	IRQS_SLOT_IDLE,   /* the processor was idle */
+	IRQS_SLOT_OTHERS, /* requested, but there was no slot left */
 	IRQS_SLOT_FIRST,
 	IRQS_SLOTS = 512,
 };
 
 enum {
-	IRQS_PROCESSES = 8192, /* alive at a time */
-	IRQS_THREADS = 8192,   /* of counted processes, that have slept */
-	IRQS_WAKES = 1024,     /* pairs of a process and who woke it */
+	IRQS_PROCESSES = 8192, /* live processes */
+	IRQS_THREADS = 8192,   /* threads of counted processes that have slept */
+	IRQS_WAKES = 1024,     /* pairs of a process and its waker */
 	IRQS_NETDEVS = 256,
 	IRQS_NAME = 16, /* TASK_COMM_LEN, IFNAMSIZ */
 	IRQS_NAMES = 8, /* --comm */
@@ -47,7 +47,7 @@ enum irqs_vector {
 	IRQS_VECTORS,
 };
 
-/* Who woke a thread. */
+/* Kinds of wakers. */
 enum irqs_waker {
 	IRQS_BY_PROCESS, /* id: its pid */
 	IRQS_BY_SOFTIRQ, /* id: the vector */
@@ -56,7 +56,7 @@ enum irqs_waker {
 	IRQS_WAKERS,
 };
 
-/* What is counted per slot. Interrupts belong to the process on top of which they ran. */
+/* Counts of a slot. Interrupts count for the process on top of which they ran. */
 struct irqs_slot_counts {
 	__u64 cpu_ns; /* softirqs and interrupts on top included, as getrusage(2) has it */
 	__u64 voluntary;
@@ -72,13 +72,13 @@ struct irqs_slot_counts {
 	__u64 softirq_ns[IRQS_VECTORS];
 };
 
-/* A slot's process. */
+/* Process of a slot. */
 struct irqs_proc {
 	__u32 pid;
 	char comm[IRQS_NAME];
 };
 
-/* Of map procs, by pid. start_ns 0: not known. */
+/* Entry of map procs, by pid. start_ns 0: not known. */
 struct irqs_proc_ref {
 	__u64 start_ns;
 	__u32 slot;
@@ -93,18 +93,18 @@ struct irqs_hist {
 };
 
 struct irqs_wake_key {
-	__u32 slot;  /* of the process that was woken */
+	__u32 slot;  /* slot of the woken process */
 	__u32 waker; /* enum irqs_waker */
 	__u32 id;
 };
 
 struct irqs_wake {
-	char comm[IRQS_NAME]; /* of a waking process */
+	char comm[IRQS_NAME]; /* slot of a waking process */
 	struct irqs_hist latency;
 };
 
 struct irqs_netdev_key {
-	__u32 ifindex; /* 0: the backlog of a processor, which stands for all without NAPI */
+	__u32 ifindex; /* 0: the backlog of a processor, used by all devices without NAPI */
 	__u32 netns;   /* inode */
 };
 
@@ -115,14 +115,15 @@ struct irqs_netdev {
 	__u64 full; /* polls that used up their budget: more was waiting */
 };
 
-/* Counts that found no room. */
+/* Events without room to be counted. */
 struct irqs_lost {
 	__u64 processes; /* shown together as IRQS_SLOT_OTHERS */
 	__u64 untracked; /* processes that are not counted at all */
-	__u64 wakes;     /* wake-ups whose latency was not taken */
+	__u64 wakes;     /* wake-ups whose latency was not measured */
 	__u64 netdevs;   /* polls of interfaces beyond IRQS_NETDEVS */
-	__u64 switches;  /* that the tracepoint did not tell of: a processor had changed hands */
-	__u64 missed;    /* events during which the same program ran already, by the kernel */
+	__u64 switches;  /* switches without a tracepoint event: a processor had changed hands */
+	__u64
+	    missed; /* events skipped by the kernel because the same program was already running */
 };
 
 /* The bucket of a value. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weft-irqs: what a benchmark costs the host beside its own time: interrupts, wake-ups, switches.
- * Started by users and scripts; calls run.c.
+ * weft-irqs: measures the cost of a benchmark to the host besides its own time: interrupts,
+ * wake-ups, switches. Calls run.c.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -95,8 +95,10 @@ int fail(const char *fmt, ...)
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-/* fn takes each word of a list with commas, which is cut up for good. -1: all taken; else an exit
- * code. */
+/*
+ * Calls fn with each word of a list with commas, which it modifies. -1: all accepted; else an exit
+ * code.
+ */
 static int each_word(struct tool *tool, char *list, int (*fn)(struct tool *tool, const char *word))
 {
 	char *rest = list, *word;
@@ -169,7 +171,7 @@ static int take_format(struct tool *tool, enum tool_format format)
 	return -1;
 }
 
-/* -1: taken; else an exit code. */
+/* -1: accepted; else an exit code. */
 static int take_option(struct tool *tool, int opt, char **argv)
 {
 	switch (opt) {
@@ -229,7 +231,7 @@ static int weft_irqs(int argc, char **argv)
 	int opt, rc;
 
 	opterr = 0;
-	/* +: the command's options are its own. */
+	/* +: options of the command are left to it. */
 	while ((opt = getopt_long(argc, argv, "+:hp:aI:o:v", longopts, NULL)) != -1) {
 		rc = take_option(&tool, opt, argv);
 		if (rc >= 0)

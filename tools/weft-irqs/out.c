@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reports for people. Called by run.c; calls out_json.c for those for programs, hist.c,
- * irqs_report.c. Where many processes ran (a shell script, make) those of one name share a row.
+ * Reports for people. Calls out_json.c for reports for programs, hist.c, irqs_report.c. Where many
+ * processes ran (a shell script, make) those of one name share a row.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -78,7 +78,7 @@ const char *out_waker(const struct irqs_wake_row *row, uint32_t *pid)
 }
 
 enum {
-	OUT_MAX_PROCESSES = 16, /* with a row of their own */
+	OUT_MAX_PROCESSES = 16, /* those with a row of their own */
 };
 
 static double us(uint64_t ns)
@@ -146,7 +146,7 @@ static bool has_many(const struct irqs_report *report)
 	return num > OUT_MAX_PROCESSES;
 }
 
-/* Rows of the processes; how many there are. */
+/* Fills the rows of the processes; returns their number. */
 static uint32_t make_rows(const struct irqs_report *report, struct out_row *rows)
 {
 	bool many = has_many(report);
@@ -256,7 +256,9 @@ static void print_netdevs(const struct tool_print *p)
 		fprintf(f, "\n  no NAPI polls of the interfaces of --iface\n");
 }
 
-/* ---- from being woken to running ------------------------------------------------------------ */
+/*
+ * ---- from wake-up to running ------------------------------------------------------------------
+ */
 
 static void print_latency(FILE *f, const char *process, const char *by,
 			  const struct irqs_hist *hist)
@@ -267,8 +269,9 @@ static void print_latency(FILE *f, const char *process, const char *by,
 		l.count, us(l.mean_ns), us(l.p50_ns), us(l.p90_ns), us(l.p99_ns), us(l.max_ns));
 }
 
-/* A row of that table: a process and who woke it, or several processes of one name, likewise
- * wakers. */
+/*
+ * A row of that table: a process and its waker, or several processes of one name, likewise wakers.
+ */
 struct wake_line {
 	char process[48];
 	char by[48];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reports for programs: a JSON object on a line of its own, or CSV rows. README.md says what is in
- * them. Called by out.c; calls jansson, hist.c, irqs_report.c.
+ * Reports for programs: a JSON object on a line of its own, or CSV rows. README.md lists the
+ * fields. Calls jansson, hist.c, irqs_report.c.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -261,7 +261,7 @@ int out_print_csv(const struct tool_print *p)
 	struct irqs_slot_counts sum = {0};
 	struct irqs_hist hist;
 
-	/* Before the first rows alone. */
+	/* Before the first rows only. */
 	if (!(p->tool->interval_s > 0) || (!p->last && p->at_s - (double)r->time_ns / 1e9 < 1e-9))
 		fprintf(row.f, "seconds,what,name,id,counter,value\n");
 	csv_slots(p, &sum);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Starts the command and counts until it ends, or for the time that was asked for.
+ * Starts the command and counts until it ends, or for the requested time.
  *
- * Called by main.c; calls irqs.c and out.c. The command waits at a pipe between fork and exec, so
- * that all it does is counted; signals come by sigtimedwait(2).
+ * Calls irqs.c and out.c. The command waits at a pipe between fork and exec, so that everything is
+ * counted; signals come by sigtimedwait(2).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,9 +21,9 @@
 struct child {
 	pid_t pid;  /* 0: there is none */
 	int go;     /* a byte here lets it run */
-	int result; /* errno of exec; nothing when that went well */
+	int result; /* errno of exec; empty after success */
 	bool ended;
-	int status; /* an exit code as shells have it */
+	int status; /* an exit code as shells give it */
 };
 
 /* While counting. */
@@ -32,13 +32,14 @@ struct session {
 	struct irqs *irqs;
 	struct child child;
 	sigset_t signals;
-	struct irqs_report *before; /* at the end of the last interval; NULL: there was none */
+	struct irqs_report
+	    *before; /* report at the end of the last interval; NULL: there was none */
 	double start_s;
 	double next_s; /* end of this interval */
 	char message[256];
 };
 
-/* How often it looks whether processes are still there. */
+/* Interval of checks that processes still exist. */
 static const double LOOK_S = 0.1;
 
 /* ---- the command ---------------------------------------------------------------------------- */
@@ -97,7 +98,10 @@ static int status_code(int status)
 	return WIFSIGNALED(status) ? TOOL_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Lets it run, and learns whether it does: 0, or the exit code of the program after saying why. */
+/*
+ * Lets it run and checks that exec succeeds: 0, or the exit code of the program after an error
+ * message.
+ */
 static int child_exec(const struct tool *tool, struct child *child)
 {
 	int error = 0;
@@ -124,7 +128,7 @@ static void child_close(struct child *child)
 		(void)waitpid(child->pid, NULL, 0);
 }
 
-/* Whether it has just ended. */
+/* True if it has just ended. */
 static bool child_reap(struct child *child)
 {
 	int status;
@@ -152,7 +156,7 @@ static int print_report(const struct session *s, const struct irqs_report *repor
 	return out_print(&print);
 }
 
-/* What came since the interval before. */
+/* Difference to the previous interval. */
 static int end_interval(struct session *s)
 {
 	struct irqs_report *report, *part;
@@ -178,7 +182,7 @@ static int end_interval(struct session *s)
 	return rc;
 }
 
-/* Those of --pid, where nothing else is counted, may all have ended. */
+/* The processes of --pid may all have ended, when no others are counted. */
 static bool all_gone(const struct session *s)
 {
 	const struct irqs_options *o = &s->tool->counted;
@@ -191,7 +195,7 @@ static bool all_gone(const struct session *s)
 	return true;
 }
 
-/* Seconds until there is something to do. */
+/* Seconds until the next action. */
 static double wait_s(const struct session *s)
 {
 	double now = clock_now_s(), left = LOOK_S;
@@ -203,8 +207,10 @@ static double wait_s(const struct session *s)
 	return left > 0 ? left : 0;
 }
 
-/* The signal that came within that time; 0: none. *from_kernel: a terminal's, for all of its
- * processes. */
+/*
+ * The signal that came within that time; 0: none. *from_kernel: a terminal's, for all of its
+ * processes.
+ */
 static int wait_signal(const struct session *s, double seconds, bool *from_kernel)
 {
 	struct timespec t = {.tv_sec = (time_t)seconds};
@@ -217,8 +223,10 @@ static int wait_signal(const struct session *s, double seconds, bool *from_kerne
 	return signal > 0 ? signal : 0;
 }
 
-/* Waits; whether a signal ends the counting. The command has a terminal's signals by itself, others
- * are handed on. */
+/*
+ * Waits; returns true if a signal ends the counting. The command gets a terminal's signals by
+ * itself, others are forwarded.
+ */
 static bool wait_ends(struct session *s, double seconds)
 {
 	bool from_kernel;
@@ -233,7 +241,7 @@ static bool wait_ends(struct session *s, double seconds)
 	return false;
 }
 
-/* Until the end of the command, of the time, or of the user's patience. */
+/* Runs until the command ends, the time is over, or the user interrupts. */
 static int count(struct session *s)
 {
 	int rc;
@@ -251,7 +259,7 @@ static int count(struct session *s)
 	}
 }
 
-/* A command that was cut short is asked to end. */
+/* A command that was cut short gets SIGTERM. */
 static void end_child(struct session *s)
 {
 	if (!s->child.pid || s->child.ended)
@@ -261,7 +269,7 @@ static void end_child(struct session *s)
 		(void)wait_ends(s, LOOK_S);
 }
 
-/* Nothing was there to count: most likely a name with a mistake in it. */
+/* No process was counted: most likely a misspelt name. */
 static int check_counted(const struct session *s, const struct irqs_report *report)
 {
 	if (report->num_rows > IRQS_SLOT_FIRST || s->tool->counted.all)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of the program weft-irqs share.
+ * Common to the files of the program weft-irqs.
  *
  * main.c parses the command line, run.c starts the command and counts while it runs, out.c and
- * out_json.c print. None of it is needed to link irqs.h into another program.
+ * out_json.c print. Other programs that link irqs.h need none of it.
  */
 #ifndef WEFT_IRQS_TOOL_H
 #define WEFT_IRQS_TOOL_H
@@ -13,7 +13,7 @@
 
 #include "tools/weft-irqs/irqs.h"
 
-/* Exit codes of the program where no command gives one. */
+/* Exit codes of the program if no command gives one. */
 enum {
 	TOOL_OK = 0,
 	TOOL_FAILED = 1,
@@ -25,7 +25,7 @@ enum {
 
 enum {
 	TOOL_MAX_PIDS = 64,
-	TOOL_MAX_NAMES = 16, /* of --waker, --iface */
+	TOOL_MAX_NAMES = 16, /* names of --waker, --iface */
 };
 
 enum tool_format {
@@ -35,7 +35,7 @@ enum tool_format {
 };
 
 struct tool {
-	struct irqs_options counted; /* whose arrays are those below */
+	struct irqs_options counted; /* its arrays are those below */
 	pid_t pid[TOOL_MAX_PIDS];
 	const char *name[IRQS_NAMES];
 	const char *waker[TOOL_MAX_NAMES];
@@ -50,7 +50,7 @@ struct tool {
 	char **command; /* NULL: none */
 };
 
-/* What is printed: a part of the whole when an interval is over, or all of it in the end. */
+/* A printed report: the difference of an interval, or all of it in the end. */
 struct tool_print {
 	const struct tool *tool;
 	const struct irqs_report *report;
@@ -62,10 +62,10 @@ struct tool_print {
 /* Prints "weft-irqs: ..." on stderr and returns TOOL_FAILED. */
 int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Runs the command, if there is one, and counts. The program's exit code. */
+/* Runs the command, if there is one, and counts. Returns the program's exit code. */
 int tool_run(struct tool *tool);
 
-/* In tool->format, to tool->out. 0, or TOOL_FAILED after saying why. */
+/* Prints in tool->format, to tool->out. 0, or TOOL_FAILED after an error message. */
 int out_print(const struct tool_print *print);
 int out_print_json(const struct tool_print *print);
 int out_print_csv(const struct tool_print *print);
@@ -79,13 +79,13 @@ extern const struct out_counter out_counters[];
 extern const uint32_t out_num_counters;
 uint64_t out_counter(const struct irqs_slot_counts *counts, uint32_t i);
 
-/* How the slot is called: "process", or "others", "rest", "idle". */
+/* The kind of the slot: "process", or "others", "rest", "idle". */
 const char *out_slot_kind(uint32_t slot);
-/* Whether the row has anything to say. */
+/* True if the row has any counts. */
 bool out_has_counts(const struct irqs_slot_counts *counts);
-/* Whether the interface was asked for. */
+/* True if the interface was requested. */
 bool out_has_iface(const struct tool *tool, const struct irqs_netdev_row *row);
-/* Who woke: a name, and the pid of a process, else 0. */
+/* The waker: a name, and the pid of a process, else 0. */
 const char *out_waker(const struct irqs_wake_row *row, uint32_t *pid);
 
 #endif /* WEFT_IRQS_TOOL_H */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * BPF programs of weft-irqs: they count in maps what scheduler, interrupts and NAPI do, and say nothing
- * per event. Every tracepoint has two programs with one body: tp_btf where the kernel takes it, else a
- * raw tracepoint.
+ * BPF programs of weft-irqs: they count events of scheduler, interrupts and NAPI in maps, without
+ * output per event. Every tracepoint has two programs with one body: tp_btf where the kernel takes
+ * it, else a raw tracepoint.
  *
- * Loaded by irqs.c, which names the processes; read by irqs_read.c. The kernel's structures are declared
- * here as far as they are needed and relocated when loaded (CO-RE), so that the same file runs
- * on kernels other than the one it was built on. Tracepoints: include/trace/events/{sched,irq,napi,timer}.h.
+ * Loaded by irqs.c, which names the processes; read by irqs_read.c. The kernel's structures are
+ * declared here as far as they are needed and relocated when loaded (CO-RE), so that the same file
+ * runs on kernels other than the one it was built on. Tracepoints:
+ * include/trace/events/{sched,irq,napi,timer}.h.
  */
 #include <linux/bpf.h>
 
@@ -60,18 +61,18 @@ struct napi_struct {
 	struct net_device *dev;
 } KERNEL;
 
-/* What a processor does now. */
+/* State of a processor. */
 struct cpu_state {
-	__u64 since_ns; /* its process runs or was counted since; 0: not known */
+	__u64 since_ns; /* time since which its process runs or was counted; 0: not known */
 	__u64 softirq_at_ns;
 	__u64 irq_at_ns; /* 0: in no handler */
 	__u32 slot;
-	__u32 tid;           /* that runs */
+	__u32 tid;           /* the running thread */
 	__u32 vector_plus_1; /* 0: in no softirq */
 	__u32 timers;        /* depth of timers' functions */
 };
 
-/* The last time that a thread was woken; stays until its end. */
+/* The last wake-up of a thread; kept until its end. */
 struct pending {
 	__u64 at_ns;
 	__u32 waits; /* it has not run since */
@@ -85,7 +86,7 @@ struct pending {
 const volatile __u32 all_processes;
 const volatile __u32 num_names;
 const volatile char names[IRQS_NAMES][IRQS_NAME];
-/* sched_switch tells the state of who leaves: since 5.18. */
+/* sched_switch has the state of the leaving thread: since 5.18. */
 const volatile __u32 switch_has_state;
 
 struct irqs_lost lost;
@@ -133,7 +134,7 @@ struct {
 	__type(value, struct irqs_wake);
 } wakes SEC(".maps");
 
-/* What a new entry of wakes is made from: too large for the stack. */
+/* Template of new entries of wakes: too large for the stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -149,12 +150,12 @@ struct {
 } netdevs SEC(".maps");
 
 /*
- * A field of a task that a tracepoint gave: tp_btf programs may simply read it. btf is constant where this is
- * inlined.
+ * A field of a task from a tracepoint, which tp_btf programs may read directly. btf is constant
+ * where this is inlined.
  */
 #define TASK(task, field) (btf ? (task)->field : BPF_CORE_READ(task, field))
 
-#define LOST(what) __sync_fetch_and_add(&lost.what, 1)
+#define LOST(what)        __sync_fetch_and_add(&lost.what, 1)
 
 static __always_inline struct cpu_state *this_cpu(void)
 {
@@ -179,7 +180,7 @@ static __always_inline void name_slot(__u32 slot, __u32 pid, struct task_struct 
 				  &BPF_CORE_READ(task, group_leader)->comm);
 }
 
-/* From now on this process, of which task is a thread, is counted. Its slot. */
+/* Starts to count this process, of which task is a thread. Returns its slot. */
 static __always_inline __u32 select_process(struct task_struct *task)
 {
 	struct irqs_proc_ref ref = {.start_ns = BPF_CORE_READ(task, group_leader, start_time)};
@@ -212,7 +213,7 @@ static __always_inline __u32 slot_of(struct task_struct *task, int btf)
 	return all_processes ? select_process(task) : IRQS_SLOT_REST;
 }
 
-/* Up to now the processor was its process's. */
+/* Until now the processor was its process's. */
 static __always_inline void charge(struct cpu_state *cpu, __u64 now)
 {
 	struct irqs_slot_counts *c = counts_of(cpu->slot);
@@ -222,7 +223,8 @@ static __always_inline void charge(struct cpu_state *cpu, __u64 now)
 	cpu->since_ns = now;
 }
 
-/* ---- scheduler ---------------------------------------------------------------------------------- */
+/* ---- scheduler ----------------------------------------------------------------------------------
+ */
 
 static __always_inline void hist_add(struct irqs_hist *hist, __u64 ns)
 {
@@ -236,7 +238,7 @@ static __always_inline void hist_add(struct irqs_hist *hist, __u64 ns)
 		hist->bucket[at]++;
 }
 
-/* A thread of a counted process runs: how long ago was it woken, by whom? */
+/* A thread of a counted process runs: records the time since its wake-up, and its waker. */
 static __always_inline void runs_again(__u32 slot, __u32 tid, __u64 now)
 {
 	struct pending *p = bpf_map_lookup_elem(&woken, &tid);
@@ -288,7 +290,7 @@ static __always_inline int on_switch(__u64 *ctx, int btf)
 	state = switch_has_state ? (unsigned int)ctx[3] : state_of(prev);
 	known = cpu->since_ns && cpu->tid == (__u32)TASK(prev, pid);
 	charge(cpu, now);
-	/* The first of this processor; or kernels do not tell of every switch. */
+	/* The first event of this processor; or the kernel omitted a switch. */
 	if (!known) {
 		if (cpu->tid)
 			LOST(switches);
@@ -309,8 +311,8 @@ static __always_inline int on_switch(__u64 *ctx, int btf)
 }
 
 /*
- * A thread that runs has only said that it will sleep: being woken then costs no switch. On its way
- * out of the processor it may be off the queue already, or left there asleep (6.12 and later).
+ * A running thread that has only announced to sleep is woken without a switch. On its way off the
+ * processor it may have left the queue already, or be left there asleep (6.12 and later).
  */
 static __always_inline int is_asleep(struct task_struct *task, int btf)
 {
@@ -321,7 +323,7 @@ static __always_inline int is_asleep(struct task_struct *task, int btf)
 	return 0;
 }
 
-/* By whom: interrupts come first, for the process below them has nothing to do with it. */
+/* The waker: interrupts come first, since the process below them is not involved. */
 static __always_inline void set_waker(struct pending *p, const struct cpu_state *cpu)
 {
 	__u32 waker = IRQS_BY_PROCESS, id = 0;
@@ -337,7 +339,7 @@ static __always_inline void set_waker(struct pending *p, const struct cpu_state 
 	} else {
 		id = bpf_get_current_pid_tgid() >> 32;
 	}
-	/* Mostly the same as the last time: its name is known. */
+	/* Mostly the same as the last time, so its name is known. */
 	if (p->at_ns && p->waker == waker && p->id == id)
 		return;
 	p->waker = waker;
@@ -458,7 +460,8 @@ static __always_inline int on_free(__u64 *ctx)
 	return 0;
 }
 
-/* ---- interrupts --------------------------------------------------------------------------------- */
+/* ---- interrupts ---------------------------------------------------------------------------------
+ */
 
 static __always_inline int on_softirq_entry(__u64 *ctx)
 {
@@ -570,8 +573,8 @@ static __always_inline int on_napi(__u64 *ctx)
 }
 
 /*
- * Run on each processor by irqs.c (BPF_PROG_TEST_RUN), on top of whatever runs there: at the start it
- * learns who that is, and later counts the time of a process that has not been off its processor.
+ * Run on each processor by irqs.c (BPF_PROG_TEST_RUN), on top of its current process: at the start
+ * it records that process, and later counts the time of a process that has not left its processor.
  */
 SEC("raw_tp")
 int flush(void *ctx)
@@ -583,7 +586,7 @@ int flush(void *ctx)
 		return 0;
 	if (!cpu->since_ns)
 		cpu->slot = IRQS_SLOT_REST;
-	/* Here interrupts are let in, so none is being handled. */
+	/* Interrupts are enabled here, so none is being handled. */
 	cpu->irq_at_ns = 0;
 	charge(cpu, bpf_ktime_get_ns());
 	cpu->slot = slot_of((void *)bpf_get_current_task(), 0);
@@ -592,23 +595,23 @@ int flush(void *ctx)
 }
 
 /* A body under both kinds of tracepoint. */
-#define BOTH(tracepoint, body)                                                                      \
-	SEC("tp_btf/" #tracepoint) int btf_##tracepoint(__u64 *ctx)                                  \
-	{                                                                                            \
-		const int btf = 1;                                                                   \
-		(void)ctx;                                                                           \
-		(void)btf;                                                                           \
-		return body;                                                                         \
-	}                                                                                            \
-	SEC("raw_tp/" #tracepoint) int raw_##tracepoint(__u64 *ctx)                                  \
-	{                                                                                            \
-		const int btf = 0;                                                                   \
-		(void)ctx;                                                                           \
-		(void)btf;                                                                           \
-		return body;                                                                         \
+#define BOTH(tracepoint, body)                                                                     \
+	SEC("tp_btf/" #tracepoint) int btf_##tracepoint(__u64 *ctx)                                \
+	{                                                                                          \
+		const int btf = 1;                                                                 \
+		(void)ctx;                                                                         \
+		(void)btf;                                                                         \
+		return body;                                                                       \
+	}                                                                                          \
+	SEC("raw_tp/" #tracepoint) int raw_##tracepoint(__u64 *ctx)                                \
+	{                                                                                          \
+		const int btf = 0;                                                                 \
+		(void)ctx;                                                                         \
+		(void)btf;                                                                         \
+		return body;                                                                       \
 	}
 
-/* In this order they are attached: no begin without its end, which would last until the next one. */
+/* Attached in this order: no begin without its end, which would last until the next one. */
 BOTH(softirq_exit, on_softirq_exit(ctx))
 BOTH(softirq_entry, on_softirq_entry(ctx))
 BOTH(irq_handler_exit, on_irq_exit())

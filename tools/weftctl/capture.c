@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Capture: copies the pcapng stream that weftd writes into a pipe to a file. Called by main.c.
+ * Capture: copies the pcapng stream that weftd writes into a pipe to a file.
  *
- * Only whole blocks are written, so that the file is valid wherever the capture ends; frames
- * are the enhanced packet blocks among them (draft-ietf-opsawg-pcapng section 4.3).
+ * Only whole blocks are written, so that the file is valid wherever the capture ends; frames are
+ * the enhanced packet blocks among them (draft-ietf-opsawg-pcapng section 4.3).
  */
 #include "lib/clock.h"
 #include "tools/weftctl/ctl.h"
@@ -59,7 +59,7 @@ static int write_all(struct capture *c, const uint8_t *p, size_t bytes)
 	return CTL_OK;
 }
 
-/* Writes the whole blocks of the buffer. Sets stop when there were frames enough. */
+/* Writes the whole blocks of the buffer. Sets stop after enough frames. */
 static int write_blocks(struct capture *c)
 {
 	uint32_t type, length;
@@ -85,7 +85,7 @@ static int write_blocks(struct capture *c)
 	return rc;
 }
 
-/* Until a signal, the count, the time or the end of weftd. */
+/* Runs until a signal, the count, the time or the end of weftd. */
 static int copy(struct capture *c)
 {
 	double end = c->ctl->seconds > 0 ? clock_now_s() + c->ctl->seconds : 0;
@@ -112,9 +112,9 @@ static int copy(struct capture *c)
 }
 
 /*
- * The file that frames of all processes go to. Its name may lie where others write: so no link is
- * followed, no file of another user is filled, nor one that another name leads to, and what is
- * there gets the mode of a new one. A pipe or device is as it is. -1: said why not.
+ * Opens the file for frames of all processes. Its name may be in a folder that others can write: so
+ * no link is followed, no file of another user is used, nor one with a second name, and an existing
+ * file gets the mode of a new one. A pipe or device is used unchanged. -1 after an error message.
  */
 static int open_file(const char *name)
 {

@@ -2,8 +2,7 @@
 /*
  * Interrupt moderation: shows it as ethtool -c does, sets it in ethtool -C's words.
  *
- * Called by main.c, which has read the words; calls libweft and, for --stats and --watch,
- * coalesce_stats.c. docs/tuning.md.
+ * Calls libweft and, for --stats and --watch, coalesce_stats.c. docs/tuning.md.
  */
 #include "tools/weftctl/coalesce.h"
 
@@ -29,7 +28,7 @@ int coalesce_vectors(struct weft_context *context, const struct ctl *ctl, uint32
 	return CTL_OK;
 }
 
-/* One vector, and others that are set alike. */
+/* One vector, and others with the same settings. */
 struct shown {
 	struct weft_coalesce set, now;
 };
@@ -54,7 +53,7 @@ static void print_params(const struct weft_coalesce *c, const uint32_t *param, s
 	putchar('\n');
 }
 
-/* Layout and words of ethtool -c, and what weft has besides. */
+/* Layout and words of ethtool -c, and weft's additional settings. */
 static void print_shown(const char *nic, uint32_t first, uint32_t last, const struct shown *s)
 {
 	static const uint32_t rx[] = {WEFT_COALESCE_RX_USECS, WEFT_COALESCE_RX_FRAMES,
@@ -127,11 +126,11 @@ static int show_nic(struct weft_context *context, const struct ctl *ctl, json_t 
 	return rc;
 }
 
-/* The limits hold, but not now: said once, since nothing else would show it. */
+/* The limits are set, but not in effect now: printed once, since nothing else would show it. */
 static void warn_adaptive(struct weft_context *context, const struct ctl *ctl, uint32_t vector)
 {
 	const uint32_t chosen =
-	    WEFT_COALESCE_SET(WEFT_COALESCE_TX_FRAMES + 1) - 1; /* those without irq */
+	    WEFT_COALESCE_SET(WEFT_COALESCE_TX_FRAMES + 1) - 1; /* vectors without irq */
 	struct weft_coalesce set;
 
 	if (!(ctl->setting.set & chosen) || weft_query_coalesce(context, vector, &set, NULL) ||

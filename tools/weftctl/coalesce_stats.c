@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What interrupt moderation does: counters of vectors, and the time from completion to interrupt.
- *
- * Called by coalesce.c; calls libweft.
+ * Effects of interrupt moderation: counters of vectors, and the time from completion to interrupt.
+ * Calls libweft.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -69,12 +68,12 @@ static bool has_wait_beyond(const struct weft_vector *v, uint32_t bucket)
 }
 
 /*
- * One line for each bucket that is not empty, and for the one before it, whose end is its
- * beginning; several empty ones are a line of dots.
+ * One line for each nonempty bucket, and for the one before it, whose end is its start; several
+ * empty ones are a line of dots.
  */
 static void print_wait(const struct weft_vector *v)
 {
-	bool dots = true; /* none at the beginning */
+	bool dots = true; /* none at the start */
 	uint64_t most = 1;
 	uint32_t i;
 
@@ -202,7 +201,10 @@ static void print_gain(const char *nic, uint32_t vector, const struct weft_vecto
 	       now->param[WEFT_COALESCE_TX_FRAMES]);
 }
 
-/* The vectors that counted something; the first one where none did, so that a line comes anyway. */
+/*
+ * The vectors with a nonzero counter; the first one if there is none, so that a line is printed
+ * anyway.
+ */
 static int watch_round(struct weft_context *context, const struct ctl *ctl, uint32_t first,
 		       uint32_t end, struct weft_vector *before, double seconds)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of weftctl share.
+ * Common to the files of weftctl.
  *
  * main.c parses the command line and calls one command: lists.c (list, clients, qps, mrs, cqs,
- * neigh, peers, groups), shares.c (users), xdp.c, stats.c, coalesce.c or capture.c. They ask weftd
- * with weft_open_tool() and print through out.c.
+ * neigh, peers, groups), shares.c (users), xdp.c, stats.c, coalesce.c or capture.c. They query
+ * weftd through weft_open_tool() and print through out.c.
  */
 #ifndef WEFT_CTL_CTL_H
 #define WEFT_CTL_CTL_H
@@ -24,7 +24,7 @@ enum {
 };
 
 enum {
-	CTL_BATCH = 64, /* items or counters asked for at once */
+	CTL_BATCH = 64, /* items or counters requested at once */
 	CTL_WORDS_CHARS = 512,
 };
 
@@ -37,7 +37,7 @@ struct ctl {
 	const char *file; /* capture */
 	uint64_t count;   /* capture: frames; coalesce: lines; 0: no end */
 	double seconds;   /* capture: 0: no end */
-	bool has_vector;  /* coalesce: of one vector alone */
+	bool has_vector;  /* coalesce: one vector */
 	uint32_t vector;
 	bool stats;                     /* coalesce: counters */
 	double watch_s;                 /* coalesce: 0: once */
@@ -67,13 +67,13 @@ json_t *out_ip(uint32_t ip); /* network byte order */
 json_t *out_mac(const uint8_t mac[6]);
 json_t *out_hex(uint64_t value);
 
-/* out_table() of what NICs told, if some did; rc is the exit code if it fails in nothing. */
+/* out_table() of the NICs' rows, if some answered; rc is the exit code if printing succeeds. */
 int out_rows(const struct ctl *ctl, int rc, bool some, const struct out_column *columns,
 	     size_t num_columns, json_t *rows);
 
 /*
- * Calls fn for the NIC that was named, else for each that there is, others' failures or not.
- * CTL_FAILED: fn or a NIC failed, or there is none. *some: fn succeeded at least once.
+ * Calls fn for the named NIC, else for each NIC, also after failures. CTL_FAILED: fn or a NIC
+ * failed, or there is none. *some: fn succeeded at least once.
  */
 int each_nic(const struct ctl *ctl, int (*fn)(struct weft_context *context, void *arg), void *arg,
 	     bool *some);
@@ -94,10 +94,10 @@ json_t *shares_user(uint32_t uid);
  * reference. Returns an exit code.
  */
 int shares_of_processes(struct weft_context *context, uint32_t shard, json_t **shares);
-/* "qp:50%": of what the process may have it has most of this. A new reference. */
+/* "qp:50%": the kind of which the process has the largest part of its share. A new reference. */
 json_t *shares_largest(const json_t *shares, uint32_t uid, uint32_t pid);
 
-/* Whether command is one of run_objects(). */
+/* True if command is one of run_objects(). */
 bool is_objects(const char *command);
 
 #endif /* WEFT_CTL_CTL_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lists of NICs and of what is on them. Called by main.c; calls libweft's tool functions.
- *
- * What the fields of an item mean for each kind: docs/host-interface.md "Lists".
+ * Lists of NICs and of their objects. Calls libweft's tool functions. docs/host-interface.md
+ * "Lists" has the meaning of an item's fields for each kind.
  */
 #include "lib/clock.h"
 #include "tools/weftctl/ctl.h"
@@ -126,7 +125,7 @@ int run_list(const struct ctl *ctl)
 	return out_rows(ctl, rc, some, columns, COUNT(columns), rows);
 }
 
-/* "read|write" and so on, as an MR's access rights are shown. */
+/* An MR's access rights as "read|write" and so on. */
 static json_t *access_text(uint32_t access)
 {
 	static const char *const names[] = {"local_write",   "remote_write", "remote_read",

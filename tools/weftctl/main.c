@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weftctl: shows what the NICs of a weftd are doing. Started by users and scripts; calls
- * lists.c, stats.c, xdp.c, capture.c, coalesce.c.
+ * weftctl: shows the state of the NICs of a weftd. Calls lists.c, stats.c, xdp.c, capture.c,
+ * coalesce.c.
  */
 #include "lib/coalesce_words.h"
 #include "tools/weftctl/ctl.h"
@@ -103,7 +103,7 @@ int fail(const char *fmt, ...)
 	return CTL_FAILED;
 }
 
-/* -1: taken; else an exit code. */
+/* -1: accepted; else an exit code. */
 static int take_option(struct ctl *ctl, int opt, char **argv)
 {
 	switch (opt) {
@@ -189,7 +189,7 @@ static bool names_setting(const char *word)
 	return false;
 }
 
-/* What stands behind "coalesce": a NIC, and "show" or a setting. -1: taken; else an exit code. */
+/* The words after "coalesce": a NIC, and "show" or a setting. -1: accepted; else an exit code. */
 static int take_coalesce(struct ctl *ctl, char **word, int num)
 {
 	char text[CTL_WORDS_CHARS] = "", error[COALESCE_ERROR_CHARS] = "";
@@ -238,7 +238,7 @@ static int do_command(int argc, char **argv)
 	struct ctl ctl = {0};
 	int opt, rc;
 
-	/* The library that takes the options would take such a value for one. */
+	/* The library that parses the options would take such a value for an option. */
 	for (int i = 1; i < argc && !strcmp(argv[1], "coalesce"); i++)
 		if (argv[i][0] == '-' && argv[i][1] >= '0' && argv[i][1] <= '9')
 			return usage("'%s': usecs are 0 to 1023, frames 0 to 255", argv[i]);

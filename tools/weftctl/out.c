@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tables and JSON. Called by all commands.
+ * Tables and JSON.
  */
 #include "tools/weftctl/ctl.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shares: what users and processes have of each kind, and may have. The command users, and a column
+ * Shares: the use and the limits of users and processes, by kind. The command users, and a column
  * of clients. Calls libweft's tool functions and out.c. shared_defs/hw_share.h has the kinds.
  */
 #include "tools/weftctl/ctl.h"
@@ -28,7 +28,7 @@ json_t *shares_user(uint32_t uid)
 	return json_string(entry ? entry->pw_name : number);
 }
 
-/* The kinds that are weftd's are told by every NIC of it alike. */
+/* Every NIC of a weftd reports the kinds of weftd as a whole alike. */
 static json_t *row_of(const struct weft_context *context, const struct weft_list_item *item,
 		      uint32_t shard)
 {
@@ -47,7 +47,7 @@ static json_t *row_of(const struct weft_context *context, const struct weft_list
 	return row;
 }
 
-/* NICs of one weftd tell of it alike; another weftd may be in the same directory. */
+/* NICs of one weftd report the same of it; another weftd may be in the same directory. */
 static bool is_known(const json_t *rows, const json_t *row)
 {
 	const json_t *other;
@@ -60,7 +60,7 @@ static bool is_known(const json_t *rows, const json_t *row)
 	return false;
 }
 
-/* Adds what a list has of users' sums, or of processes, to rows. An exit code. */
+/* Adds a list's rows, of users' sums or of processes, to rows. Returns an exit code. */
 static int collect(struct weft_context *context, enum weft_list_kind kind, uint32_t shard,
 		   enum hw_share_of of, json_t *rows)
 {

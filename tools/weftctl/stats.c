@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Counters of NICs in the style of ethtool -S. Called by main.c.
+ * Counters of NICs in the style of ethtool -S.
  */
 #include "tools/weftctl/ctl.h"
 
@@ -13,13 +13,13 @@ struct stats {
 	json_t *nics; /* name: {counter: value} */
 };
 
-/* What a core is, which means nothing when several are added up. */
+/* Properties of a core, which have no meaning as a sum. */
 static bool names_core(const char *name)
 {
 	return !strcmp(name, "core_cpu") || !strcmp(name, "core_role");
 }
 
-/* One shard's counters: added up, or under "shardN.name". */
+/* One shard's counters: summed, or under "shardN.name". */
 static int add_shard(struct weft_context *context, const struct ctl *ctl, uint32_t shard,
 		     json_t *sums)
 {
@@ -46,7 +46,7 @@ static int add_shard(struct weft_context *context, const struct ctl *ctl, uint32
 	return n ? fail("%s: %s", context->name, strerror(-n)) : CTL_OK;
 }
 
-/* Leaves what is not 0. */
+/* Keeps only nonzero ones. */
 static json_t *without_zeros(json_t *sums)
 {
 	json_t *left = json_object();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * NICs on interfaces of the kernel by AF_XDP: how the XDP program runs, what it did with the frames
- * that came in, and each queue of the interface. Called by main.c.
+ * NICs on interfaces of the kernel by AF_XDP: the mode of the XDP program, its counts of received
+ * frames, and each queue of the interface.
  *
- * All of it stands among the counters of shard 0, whose core owns the port (docs/xdp.md).
+ * All of it is among the counters of shard 0, whose core owns the port (docs/xdp.md).
  */
 #include "tools/weftctl/ctl.h"
 
@@ -20,7 +20,7 @@ static json_int_t value_of(const json_t *stats, const char *name)
 	return json_integer_value(json_object_get(stats, name));
 }
 
-/* The counters of shard 0 that begin with "xdp_" or "xsk_"; NULL: failed, and said so. */
+/* The counters of shard 0 that begin with "xdp_" or "xsk_"; NULL after an error message. */
 static json_t *read_stats(struct weft_context *context)
 {
 	struct weft_stat stats[CTL_BATCH];
@@ -122,7 +122,7 @@ static void print_queue(const json_t *row)
 	       value_of(row, "tx"), value_of(row, "rx_dropped"), value_of(row, "rx_ring_full"));
 }
 
-/* "taken_udp 17, taken_tcp 4": the counters of one sort that are not 0. */
+/* "taken_udp 17, taken_tcp 4": the nonzero counters of one sort. */
 static void print_frames(const json_t *nic, const char *sort)
 {
 	json_t *frames = json_object_get(nic, "frames");

@@ -46,7 +46,7 @@ f.incarnation = ProtoField.uint16("weft.incarnation", "Incarnation", base.HEX)
 f.dst_qpn = ProtoField.uint32("weft.dst_qpn", "Destination QPN", base.HEX)
 f.src_qpn = ProtoField.uint32("weft.src_qpn", "Source QPN", base.HEX)
 f.qkey = ProtoField.uint32("weft.qkey", "Q_Key", base.HEX)
--- RD carries RC and XRC as well, and does not say which it is.
+-- RD carries RC and XRC as well, without a field that tells them apart.
 f.qkey_or_srq = ProtoField.uint32("weft.qkey", "Q_Key (RD), 0 (RC), or SRQ number (XRC)", base.HEX)
 f.uc_offset = ProtoField.uint32("weft.uc.offset", "Offset in the message", base.DEC)
 f.imm = ProtoField.uint32("weft.imm", "Immediate data", base.HEX)
@@ -160,8 +160,8 @@ local function u16(v)
 	return string.char(math.floor(v / 256), v % 256)
 end
 
--- Of the UDP header and what stands before the CRC. The header is put together again from
--- its fields: a dissector sees only what it holds.
+-- CRC32C of the UDP header and the bytes before the CRC. The header is rebuilt from its fields,
+-- since a dissector sees only its payload.
 local function crc_of(tvb, pinfo)
 	local checksum, length = udp_checksum(), udp_length()
 	local header = u16(pinfo.src_port) .. u16(pinfo.dst_port)
@@ -278,7 +278,7 @@ local function add_hello(tvb, at, tree)
 	end
 end
 
--- Where each field of a message lies, in the order of struct wire_cm.
+-- Place of each field of a message, in the order of struct wire_cm.
 local cm_layout = {
 	{ f.cm_type, 0, 1 }, { f.cm_flags, 1, 1 }, { f.cm_srq, 1, 1 }, { f.cm_flow_control, 1, 1 },
 	{ f.cm_private_bytes, 2, 1 }, { f.cm_qp_type, 3, 1 }, { f.cm_reason, 4, 2 }, { f.cm_arg, 6, 2 },
@@ -333,9 +333,9 @@ local header_bytes = {
 
 local ddp = Dissector.get("iwarp_ddp_rdmap")
 
--- The DDP dissector offers what Sends carry to whoever wants it. Left alone, the one of RPC over
--- RDMA takes it and calls short messages malformed: weft's own comes before it and takes what
--- is in a weft datagram.
+-- The DDP dissector offers the data of Sends to heuristic dissectors. That of RPC over RDMA would
+-- accept it and report short messages as malformed, so weft's own comes first and accepts all data
+-- of weft datagrams.
 local in_weft = false
 local payload = Proto("weft_payload", "weft message")
 payload.fields.data = ProtoField.bytes("weft_payload.data", "Data")
@@ -353,7 +353,7 @@ function payload.dissector(tvb, pinfo, tree)
 end
 payload:register_heuristic("iwarp_ddp_rdmap", take_payload)
 
--- A DDP segment that is malformed raises an error, after the dissector has said so in the tree.
+-- A malformed DDP segment raises an error, after the dissector has reported it in the tree.
 local function call_ddp(tvb, pinfo, root)
 	in_weft = true
 	pcall(function()
@@ -362,7 +362,7 @@ local function call_ddp(tvb, pinfo, root)
 	in_weft = false
 end
 
--- What the session's part says in the packet list.
+-- Text of the session's part for the packet list.
 local function session_text(tvb, kind)
 	if kind == RD then
 		return string.format(" PSN %d", tvb(DGRAM_BYTES + 4, 4):uint())
@@ -385,7 +385,7 @@ local function session_text(tvb, kind)
 	return ""
 end
 
--- The first byte alone decides what the rest may be. Returns the type, nil after complaining.
+-- The first byte alone decides the format of the rest. Returns the type, nil after an error.
 local function check(tvb, tree)
 	local version = tvb:len() > 0 and rshift(tvb(0, 1):uint(), 4) or 0
 	local kind = tvb:len() > 0 and band(tvb(0, 1):uint(), 0x0f) or 0
@@ -415,7 +415,7 @@ function weft.dissector(tvb, pinfo, root)
 	end
 
 	local info = types[kind] .. session_text(tvb, kind)
-	-- Of no QP: stands for a PSN (void), or ends messages of two others.
+	-- Belongs to no QP: replaces a PSN (void), or ends messages of two others.
 	local bare = kind == RD and tvb(4, 4):uint() == 0
 	local rest = tvb:len() - CRC_BYTES - DGRAM_BYTES - RD_BYTES
 	if bare then

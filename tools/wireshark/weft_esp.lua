@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: BSD-3-Clause
 --
--- Wireshark dissector of what weft sends over raw Ethernet (docs/wire-esp.md, docs/wire-group.md):
+-- Wireshark dissector of weft's protocols over raw Ethernet (docs/wire-esp.md, docs/wire-group.md):
 -- EDP, ESP, the GOAL messages and DDP segments that streams carry, and reliable multicast groups.
 --
 --	tshark -X lua_script:weft_esp.lua -r FILE	or copy it to Wireshark's plugin folder
 --
--- EtherType 0x88b5. Decodes every header, the numbers behind `received` and `missing`, what an
--- unreachable quotes, checks the CRC32C, and hands DDP segments on to Wireshark's own dissector
--- "iwarp_ddp_rdmap". What a stream carries is in its SYN; where that was not captured, packets
--- that can be GOAL messages are taken for such.
+-- EtherType 0x88b5. Decodes every header, the numbers of `received` and `missing`, the packet that
+-- an unreachable quotes, checks the CRC32C, and hands DDP segments on to Wireshark's own dissector
+-- "iwarp_ddp_rdmap". The SYN of a stream names its content; if the SYN was not captured, packets
+-- that can be GOAL messages are decoded as such.
 --
 -- Fields can be used in filters: weft_esp.flags.txf == 1, weft_goal.tag == 7,
 -- weft_edp.crc.status == "bad".
@@ -62,7 +62,7 @@ local function flag_fields(proto, name, flags)
 	return list
 end
 
--- { name, kind, offset, bytes, text, ... }: what stands where, for tables of plain fields.
+-- { name, kind, offset, bytes, text, ... }: layout of plain fields.
 local function layout(proto, rows)
 	local fields, out = {}, {}
 	for _, r in ipairs(rows) do
@@ -250,7 +250,7 @@ local function add_flags(tvb, at, tree, pf, list, flags)
 	end
 end
 
--- 64 bits, big endian; each that is set is a number from first on.
+-- 64 bits, big endian; each bit that is set is a number from first on.
 local function add_bitmap(tvb, at, tree, word, number, first)
 	local item, count = tree:add(word, tvb(at, 8)), 0
 	for i = 0, 63 do
@@ -264,7 +264,7 @@ local function add_bitmap(tvb, at, tree, word, number, first)
 end
 
 local ddp = Dissector.get("iwarp_ddp_rdmap")
--- What a Send carries is taken before Wireshark's guesses see it (weft.lua does the same for UDP).
+-- Accepts the data of Sends before Wireshark's heuristics see it (weft.lua does the same for UDP).
 local in_weft = false
 local payload = Proto("weft_esp_payload", "weft message over ESP")
 
@@ -292,7 +292,7 @@ local function add_rdmap(tvb, pinfo, root)
 	pinfo.cols.info:fence()
 	if tvb:len() > RDMAP_BYTES then
 		in_weft = true
-		-- A malformed segment raises an error, after the dissector has said so in the tree.
+		-- A malformed segment raises an error, after the dissector has reported it in the tree.
 		pcall(function()
 			ddp:call(tvb(RDMAP_BYTES):tvb(), pinfo, root)
 		end)
@@ -317,7 +317,7 @@ local function add_goal(tvb, pinfo, root)
 	pinfo.cols.info:append(text)
 end
 
--- Streams by the sender's station and incarnation: what their SYNs said.
+-- Streams by the sender's station and incarnation: content of their SYNs.
 local service_of = {}
 
 local function can_be_goal(tvb)
@@ -393,13 +393,13 @@ local function add_quoted(tvb, tree)
 	add_esp_header(tvb(EDP_BYTES):tvb(), t:add(esp, tvb(EDP_BYTES, ESP_BYTES)))
 end
 
--- Bytes that each type has at least, behind EDP's header.
+-- Least bytes of each type, behind EDP's header.
 local at_least = {
 	[ESP] = ESP_BYTES, [ECHO] = 0, [ECHO_REPLY] = 0, [UNREACHABLE] = EDP_BYTES + ESP_BYTES,
 	[GROUP] = GROUP_BYTES,
 }
 
--- Type and length of the packet; nil after complaining.
+-- Type and length of the packet; nil after an error.
 local function check(tvb, tree)
 	if tvb:len() < EDP_BYTES + CRC_BYTES then
 		tree:add_proto_expert_info(e_short)

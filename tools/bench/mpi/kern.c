@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs the kernels of kern.h: time in MPI calls and time in all, and whether the result is right.
+ * Runs the kernels of kern.h: time in MPI calls and total time, and a check of the result.
  *
  *	kern SECONDS NAME...		(cg, mg, lu, radix, smg)
  *	kern SECONDS pingpong:BYTES|both:BYTES...	(two ranks)
  *
- * Started with mpirun on a power of two of ranks by tools/plot/iwarp.py, built with mpicc where
- * there is one. Rank 0 prints a JSON array, of the median of RUNS runs of each, with the extremes:
- *of kernels us of one step, in MPI calls (comm) and in all (run). Exit status 1 when a result is
- *wrong.
+ * tools/plot/iwarp.py starts it with mpirun on a power of two of ranks; it is built with mpicc
+ * where there is one. Rank 0 prints a JSON array with the median of RUNS runs of each, and the
+ * extremes: for kernels us of one step, in MPI calls (comm) and in all (run). Exit status 1 when a
+ * result is wrong.
  */
 #include "tools/bench/mpi/kern.h"
 
@@ -149,7 +149,7 @@ static void messages(struct kern_team *team, bool both, int bytes, double second
 	printf("}");
 }
 
-/* False: there is no such thing. */
+/* False: unknown name. */
 static bool measure_one(struct kern_team *team, const char *what, double seconds)
 {
 	int bytes;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Small kernels with the communication of CG, MG, LU (NPB), RADIX and SMG2000, and messages between
- * two ranks, for the comparison of transports in docs/iwarp.md (figures 6.4 to 6.7 of
- * Rashti's thesis).
+ * two ranks, for the comparison of transports in docs/iwarp.md (Rashti's thesis, figures 6.4 to
+ * 6.7).
  *
- * kern.c runs them; kern_*.c are they. Each computes something real, in a way that does not depend
- * on how many ranks share the work, so that its result is compared with that of one rank. MPI calls
- * stand in COMM(), which adds up the time spent in them.
+ * kern.c runs them; kern_*.c implement them. Each computes a real result that does not depend on
+ * the number of ranks, so that it is compared with that of one rank. MPI calls are wrapped in
+ * COMM(), which adds up the time spent in them.
  */
 #ifndef WEFT_BENCH_MPI_KERN_H
 #define WEFT_BENCH_MPI_KERN_H
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Who shares the work; of one rank: no MPI call is made. */
+/* The ranks that share the work; with one rank no MPI call is made. */
 struct kern_team {
 	MPI_Comm comm;
 	int rank;
@@ -32,8 +32,8 @@ struct kern_team {
 	} while (0)
 
 /*
- * A kernel does so many steps and gives a number that its whole result decides: exact ones are
- * equal on any number of ranks, the others within rounding.
+ * A kernel does a number of steps and returns a checksum of its whole result: exact ones are equal
+ * on any number of ranks, the others within rounding.
  */
 struct kern {
 	const char *name;
@@ -44,17 +44,17 @@ struct kern {
 extern const struct kern kern_cg, kern_mg, kern_lu, kern_radix, kern_smg;
 
 /*
- * kern_p2p.c: count measurements between ranks 0 and 1, of both ways (MiB/s) or of half a round
- * trip (us). False: a wrong byte.
+ * kern_p2p.c: count measurements between ranks 0 and 1, of both directions (MiB/s) or of half a
+ * round trip (us). False: a wrong byte.
  */
 bool kern_p2p(struct kern_team *team, bool both, int bytes, double seconds, double *values,
 	      int count);
 
-/* kern.c: memory, zeroed; ends the program when there is none. */
+/* kern.c: zeroed memory; ends the program when there is none. */
 void *kern_room(size_t count, size_t bytes);
-/* Adds a value and where it lies to a sum that does not depend on the order. */
+/* Adds a value and its place to a sum that does not depend on the order. */
 void kern_mix(uint64_t *sum, uint64_t place, double value);
-/* The sum over all ranks, as a number that doubles hold exactly. */
+/* The sum over all ranks, as a number that doubles represent exactly. */
 double kern_total(struct kern_team *team, uint64_t sum);
 
 #endif /* WEFT_BENCH_MPI_KERN_H */

@@ -2,7 +2,7 @@
 /*
  * Conjugate gradients with NPB CG's communication: ranks in rows and columns; a product's parts are
  * added along a row of ranks by exchanges of halving distance, and the result goes to the partner
- * across the diagonal; dot products are exchanges of one number. Called by kern.c.
+ * across the diagonal; dot products are exchanges of one number.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void cg_open(struct cg *cg, struct kern_team *team)
 	cg->col = team->rank % cg->cols;
 	cg->nr = N / cg->rows;
 	cg->nc = N / cg->cols;
-	/* Rows hold one or two blocks of columns: the map is its own inverse in both cases. */
+	/* Rows have one or two blocks of columns: the map is its own inverse in both cases. */
 	if (cg->rows == cg->cols)
 		cg->across = cg->col * cg->cols + cg->row;
 	else
@@ -98,7 +98,7 @@ static void multiply_block(struct cg *cg)
 /* q = A p. */
 static void multiply(struct cg *cg)
 {
-	/* Where the partner's block of columns lies in this block of rows. */
+	/* Place of the partner's block of columns in this block of rows. */
 	int part = cg->rows == cg->cols ? 0 : cg->col % 2 * cg->nc;
 
 	multiply_block(cg);

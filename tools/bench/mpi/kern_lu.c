@@ -2,8 +2,7 @@
 /*
  * Symmetric successive over-relaxation with NPB LU's communication: ranks in rows and columns share
  * two dimensions; a sweep goes plane by plane of the third, each rank waiting for the edges of its
- * northern and western neighbours and sending its own on: many small messages in a pipeline. Called
- * by kern.c.
+ * northern and western neighbours and sending its own on: many small messages in a pipeline.
  */
 #include <stdlib.h>
 
@@ -97,7 +96,7 @@ static void send_on(struct lu *lu, int z, int row_to, int row, int column_to, in
 	}
 }
 
-/* A point from itself and from those before it on its way: d is -1 or 1. */
+/* A point from itself and from earlier ones on its path: d is -1 or 1. */
 static void relax(struct lu *lu, int z, int x, int y, int d)
 {
 	bool plane = z + d >= 0 && z + d < NZ;

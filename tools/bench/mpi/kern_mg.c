@@ -2,7 +2,7 @@
 /*
  * A multigrid V-cycle with NPB MG's communication: a periodic cube shared in three dimensions,
  * faces exchanged dimension by dimension on every level, so large messages on the fine grids and
- * tiny ones on the coarse. Called by kern.c.
+ * tiny ones on the coarse.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages between two ranks: half a round trip, and bandwidth with a window each way (figures 6.4
- * and 6.5 of Rashti's thesis). Called by kern.c.
+ * Messages between two ranks: half a round trip, and bandwidth with a window each way (Rashti's
+ * thesis, figures 6.4 and 6.5).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static double rounds_of_ping(const struct p2p *p, int rounds)
 	return (MPI_Wtime() - begun) * 1e6 / 2 / rounds;
 }
 
-/* Both post receives, then send: MiB/s of both directions together. */
+/* Both post receives, then send: MiB/s, sum of both directions. */
 static double rounds_of_both(const struct p2p *p, int rounds)
 {
 	MPI_Request req[2 * WINDOW];

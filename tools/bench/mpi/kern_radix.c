@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Radix sort as in SPLASH-2: for each digit a histogram that all share, then keys to where they
- * belong: every rank sends to every other, in pieces of all sizes. Called by kern.c.
+ * Radix sort as in SPLASH-2: for each digit a histogram that all share, then an exchange of keys:
+ * every rank sends to every other, in pieces of all sizes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static void radix_open(struct radix *r, struct kern_team *team)
 	}
 }
 
-/* Histograms of all ranks, and where each one's keys of each digit go. */
+/* Histograms of all ranks, and the destination of each one's keys of each digit. */
 static void histogram(struct radix *r, int shift)
 {
 	int *mine = r->count + (size_t)r->team->rank * DIGITS, at = 0;
@@ -72,7 +72,7 @@ static void sort_own(struct radix *r, int shift)
 		r->sorted[next[r->keys[i] >> shift & (DIGITS - 1)]++] = r->keys[i];
 }
 
-/* How many of the keys that from has with digit d go to rank to, and at which of its places. */
+/* Number of rank from's keys with digit d that go to rank to, and their place there. */
 static int share_of(const struct radix *r, int from, int d, int to, int *place)
 {
 	int first = r->start[from * DIGITS + d], last = first + r->count[from * DIGITS + d];
@@ -93,7 +93,7 @@ static int total_of(const struct radix *r, int from, int to)
 	return sum;
 }
 
-/* What came from one rank, digit by digit, to its places. */
+/* Puts the keys from one rank, digit by digit, to their places. */
 static void spread(struct radix *r, int from, const uint32_t *piece)
 {
 	int place, n;
@@ -105,7 +105,7 @@ static void spread(struct radix *r, int from, const uint32_t *piece)
 	}
 }
 
-/* Keys of a rank are in order, so those for one other rank lie together. */
+/* Keys of a rank are in order, so those for one other rank are contiguous. */
 static void exchange(struct radix *r)
 {
 	MPI_Request req[2 * MAX_RANKS];
@@ -143,7 +143,7 @@ static double run(struct kern_team *team, int steps)
 
 	radix_open(&r, team);
 	for (int i = 0; i < steps; i++) {
-		/* Each step sorts other keys: those before it, mixed. */
+		/* Each step sorts other keys: the previous ones, mixed. */
 		for (int k = 0; i && k < r.n; k++)
 			r.keys[k] = r.keys[k] * 2654435761u + (uint32_t)(team->rank * r.n + k);
 		for (int pass = 0; pass < PASSES; pass++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Semicoarsening multigrid with SMG2000's communication: the planes of a box are shared; each level
- * takes every second plane of the one before, so that neighbours lie ever farther away and a rank
- * talks with ever more others, with non-blocking calls. Called by kern.c.
+ * Semicoarsening multigrid with SMG2000's communication: the ranks share the planes of a box. Each
+ * level takes every second plane of the previous one, so that neighbours are ever farther away and
+ * a rank exchanges with ever more others, by non-blocking calls.
  */
 #include <stdlib.h>
 
@@ -37,7 +37,7 @@ static void smg_open(struct smg *s, struct kern_team *team)
 			s->v[k * POINTS + i] = 1.0 / (1 + (s->first + k) * 3 % 29 + i % 31);
 }
 
-/* The plane that lies at index k of this rank and d planes on: whose, NULL: of another rank. */
+/* The plane at index k of this rank plus d planes; NULL: another rank's. */
 static const double *plane(const struct smg *s, const double *others, int k, int d)
 {
 	int at = k + d;
@@ -48,8 +48,8 @@ static const double *plane(const struct smg *s, const double *others, int k, int
 }
 
 /*
- * Sends this rank's planes of the level to who needs them, and asks for those that it needs: the
- * plane's number is the tag.
+ * Sends this rank's planes of the level to the ranks that need them, and posts receives for those
+ * that it needs: the plane's number is the tag.
  */
 static void exchange(struct smg *s, int stride)
 {

@@ -12,8 +12,8 @@
  *	mpi_base matmul SECONDS N...				(with MPI_Ibarrier)
  *
  * Rank 0 prints a JSON array as goal-bench does. In overlap and matmul rank 0 computes, alone on
- * the first CPU that it may use; the others wait in MPI_Wait() on the CPUs that are left, which is
- * what moves their part of the collective on.
+ * the first CPU that it may use; the others wait in MPI_Wait() on the remaining CPUs, which makes
+ * progress on their part of the collective.
  */
 #include <mpi.h>
 #include <sched.h>
@@ -204,8 +204,10 @@ static void pingpong(int bytes)
  * --------------------------------------------------------------------------------------
  */
 
-/* Microseconds of a message: WINDOW of them from rank 0, each with a buffer of its own, and a word
- * back. */
+/*
+ * Microseconds of a message: WINDOW of them from rank 0, each with a buffer of its own, and a word
+ * back.
+ */
 static double window(uint8_t *buffers, int bytes)
 {
 	MPI_Request request[WINDOW];
