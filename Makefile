@@ -730,6 +730,8 @@ SBINDIR ?= $(PREFIX)/sbin
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 DATADIR ?= $(PREFIX)/share/weft
+MANDIR ?= $(PREFIX)/share/man
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
 DOCDIR ?= $(PREFIX)/share/doc/weft
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 UNITDIR ?= $(PREFIX)/lib/systemd/system
@@ -744,6 +746,18 @@ D = $(DESTDIR)
 DOCS = $(sort $(filter-out $(B)/%,$(wildcard *.md LICENSE docs/*.md docs/pictures/*.svg docs/examples/*.c \
 	host_driver/weft.h host_driver/weft_coalesce.h */README.md */*/README.md */*/*/README.md)))
 
+# The descriptions that programs give of themselves: NAME.SECTION of man, NAME of bash.
+DESCRIBED = $(if $(HAVE_DPDK),weftd:8) weft-sim:1 $(foreach t,$(filter-out weft-tune weft-measure,$(TOOLS)),$t:$(if \
+	$(filter weftctl weft-irqs,$t),8,1))
+described_man = $(subst :,.,$(DESCRIBED:%=$(B)/share/man/%))
+described_bash = $(foreach d,$(DESCRIBED),$(B)/share/bash/$(firstword $(subst :, ,$d)))
+$(B)/share/man/%.1 $(B)/share/man/%.8: $(B)/bin/%
+	@mkdir -p $(@D)
+	$(Q)$< --help=man > $@
+$(B)/share/bash/%: $(B)/bin/%
+	@mkdir -p $(@D)
+	$(Q)$< --help=bash > $@
+
 # Files as mode:file:place. A file that was not built is not installed; places are removed by uninstall.
 INSTALLED = 755:$(B)/bin/weftd:$(SBINDIR)/weftd \
 	$(foreach t,$(ALL_TOOLS) weft-sim weft-run,755:$(B)/bin/$t:$(BINDIR)/$t) \
@@ -751,6 +765,8 @@ INSTALLED = 755:$(B)/bin/weftd:$(SBINDIR)/weftd \
 	$(foreach l,weft goal,$(foreach f,lib$l.a lib$l.so.$(SOVERSION),644:$(B)/lib/$f:$(LIBDIR)/$f)) \
 	$(foreach f,weft.lua weft_esp.lua,644:tools/wireshark/$f:$(DATADIR)/$f) \
 	$(foreach f,$(TUNE_FILES),644:$f:$(DATADIR)/weft-tune/$(notdir $f)) \
+	$(foreach f,$(described_man),644:$f:$(MANDIR)/man$(subst .,,$(suffix $f))/$(notdir $f)) \
+	$(foreach f,$(described_bash),644:$f:$(BASHDIR)/$(notdir $f)) \
 	644:dist/weft.sysusers:$(SYSUSERSDIR)/weft.conf 644:dist/weftd.conf:$(DATADIR)/weftd.conf.example \
 	$(foreach f,$(DOCS),644:$f:$(DOCDIR)/$f)
 # Headers, which include one another by their installed names, and files with place holders, as file:place.
@@ -766,7 +782,7 @@ INSTALLED_FOLDERS = $(LIBDIR)/weft $(DATADIR) $(DOCDIR) $(SYSCONFDIR)/weft
 # $1 items, $2 what is done with $$1, $$2, ...: the parts of each
 each_item = for i in $1; do IFS=:; set -- $$i; unset IFS; $2; done
 
-install: all	## install under PREFIX= (/usr/local), staged below DESTDIR=; an existing weftd.conf stays
+install: all $(described_man) $(described_bash)	## install under PREFIX= (/usr/local), staged below DESTDIR=; an existing weftd.conf stays
 	$(Q)$(call each_item,$(INSTALLED),[ ! -e $$2 ] || install -D -m $$1 $$2 '$D'$$3 || exit 1)
 	$(Q)for l in weft goal; do ln -sf lib$$l.so.$(SOVERSION) '$D$(LIBDIR)'/lib$$l.so; done
 	$(Q)$(call each_item,$(INSTALLED_HEADERS),install -d '$D$(INCLUDEDIR)' && \

@@ -42,11 +42,7 @@ int main(int argc, char **argv)
 	struct sim_opts opts;
 	int rc = sim_opts_parse(&opts, argc, argv);
 
-	if (rc)
+	if (rc >= 0)
 		return rc;
-	if (opts.help) {
-		sim_opts_usage(stdout);
-		return 0;
-	}
 	return opts.soak ? sim_soak(&opts) : run_one(&opts);
 }

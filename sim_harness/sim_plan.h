@@ -79,7 +79,6 @@ struct sim_opts {
 	const char *trace;
 	const char *pcap;
 	const char *program; /* argv[0], for the commands that repeat a run */
-	bool help;
 	uint32_t num_given;
 	struct sim_opt given[SIM_OPTS_MAX];
 };
@@ -88,8 +87,8 @@ struct sim_opts {
 void sim_plan_draw(struct sim_plan *plan, uint64_t seed, const struct sim_workload *workload);
 
 /* sim_opts.c */
-void sim_opts_usage(FILE *f);
-/* Parses the command line. Returns 0, or 2 after an error line on stderr. */
+/* Parses the command line. Returns -1, or the exit status: after --help, or an error line on
+ * stderr. */
 int sim_opts_parse(struct sim_opts *opts, int argc, char **argv);
 /*
  * Builds the plan of a seed: defaults or drawn values, modified by the given options, which

@@ -9,6 +9,7 @@
  * the command that repeats it. Calls sim_play().
  */
 #include "lib/clock.h"
+#include "lib/json_text.h"
 #include "sim_harness/sim_plan.h"
 
 #include <assert.h>
@@ -222,21 +223,6 @@ static double used_s(void)
 	       (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
 }
 
-/* Writes a string in JSON syntax. */
-static void json_string(FILE *f, const char *text)
-{
-	fputc('"', f);
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			fprintf(f, "\\%c", *text);
-		else if ((unsigned char)*text < 32)
-			fprintf(f, "\\u%04x", *text);
-		else
-			fputc(*text, f);
-	}
-	fputc('"', f);
-}
-
 static void failed(struct soak *soak, const struct job *job, const char *oracle,
 		   const char *message)
 {
@@ -256,11 +242,11 @@ static void failed(struct soak *soak, const struct job *job, const char *oracle,
 			"%s\n    {\"seed\": %" PRIu64
 			", \"after_s\": %.2f, \"after_cpu_s\": %.2f, \"oracle\": ",
 			soak->failures ? "," : "", job->seed, after_s, used_s());
-		json_string(soak->json, oracle);
+		json_text_string(soak->json, oracle);
 		fputs(", \"message\": ", soak->json);
-		json_string(soak->json, message);
+		json_text_string(soak->json, message);
 		fputs(", \"command\": ", soak->json);
-		json_string(soak->json, command);
+		json_text_string(soak->json, command);
 		fputc('}', soak->json);
 	}
 	soak->failures++;

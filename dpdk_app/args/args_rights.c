@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dpdk_app/args/args_value.h"
-
 bool rights_user(struct conf *conf, const char *text, char *error)
 {
 	if (!*text || strlen(text) >= sizeof(conf->user)) {
@@ -18,12 +16,4 @@ bool rights_user(struct conf *conf, const char *text, char *error)
 	}
 	strcpy(conf->user, text);
 	return true;
-}
-
-bool rights_seccomp(struct conf *conf, const char *text, char *error)
-{
-	if (value_off(text, &conf->no_seccomp))
-		return true;
-	snprintf(error, CONF_ERROR_CHARS, "--seccomp takes on or off, not \"%.40s\"", text);
-	return false;
 }

@@ -15,7 +15,5 @@
  */
 bool rights_user(struct conf *conf, const char *text, char *error)
     __attribute__((warn_unused_result));
-bool rights_seccomp(struct conf *conf, const char *text, char *error)
-    __attribute__((warn_unused_result));
 
 #endif /* WEFT_APP_ARGS_RIGHTS_H */

@@ -30,21 +30,6 @@ bool value_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value)
 	return true;
 }
 
-bool value_double(const char *text, double min, double max, double *value)
-{
-	char *end;
-	double v;
-
-	if (!isdigit((unsigned char)text[0]) && text[0] != '.')
-		return false;
-	errno = 0;
-	v = strtod(text, &end);
-	if (errno || end == text || *end || !isfinite(v) || v < min || v > max)
-		return false;
-	*value = v;
-	return true;
-}
-
 bool value_ip(const char *text, uint32_t *ip)
 {
 	struct in_addr addr;
@@ -89,21 +74,4 @@ bool value_cpu_range(const char *text, int *first, int *last)
 	*first = (int)a;
 	*last = (int)b;
 	return true;
-}
-
-bool value_off(const char *text, bool *off)
-{
-	*off = !strcmp(text, "off");
-	return *off || !strcmp(text, "on");
-}
-
-char *value_trim(char *text)
-{
-	char *end;
-
-	text += strspn(text, " \t\r\n");
-	end = text + strlen(text);
-	while (end > text && strchr(" \t\r\n", end[-1]))
-		*--end = '\0';
-	return text;
 }

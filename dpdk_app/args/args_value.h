@@ -11,17 +11,11 @@
 
 /* Parses a decimal number within [min, max]. */
 bool value_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value);
-/* Parses a decimal fraction within [min, max]. */
-bool value_double(const char *text, double min, double max, double *value);
 /* Parses A.B.C.D; result in network byte order. */
 bool value_ip(const char *text, uint32_t *ip);
 /* Parses A.B.C.D/LEN; result in network byte order. LEN is 1 to 30. */
 bool value_ip_prefix(const char *text, uint32_t *ip, uint8_t *prefix);
 /* Parses a CPU number "3" or range "4-7", first <= last. */
 bool value_cpu_range(const char *text, int *first, int *last);
-/* Parses "off" and "on" as true and false. */
-bool value_off(const char *text, bool *off);
-/* Returns the text without surrounding blanks: a pointer into it, truncated at the end. */
-char *value_trim(char *text);
 
 #endif /* WEFT_APP_ARGS_VALUE_H */

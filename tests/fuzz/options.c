@@ -18,12 +18,27 @@
 #include "dpdk_app/args/args.h"
 #include "dpdk_app/args/args_coalesce.h"
 #include "dpdk_app/args/args_cores.h"
+#include "lib/cli.h"
 #include "sim_harness/sim.h"
 #include "tests/fuzz/fuzz.h"
 
 /* weftctl, up to where it would open the NIC; its output is discarded. */
 static FILE *quiet;
 static int reached;
+
+/* lib/cli.h without its messages. */
+static int quiet_say(const struct cli *cli)
+{
+	(void)cli;
+	return CLI_USAGE;
+}
+
+static int quiet_take(struct cli *cli, const struct cli_program *program, void *values,
+		      void *context, int argc, char **argv)
+{
+	return cli_parse(cli, program, values, context, argc, argv);
+}
+
 #define main weftctl_main
 int weftctl_main(int argc, char **argv);
 #define run_list     reach
@@ -38,9 +53,13 @@ int weftctl_main(int argc, char **argv);
 #define stderr quiet
 #pragma push_macro("stdout")
 #undef stdout
-#define stdout quiet
+#define stdout   quiet
+#define cli_take quiet_take
+#define cli_say  quiet_say
 #include "tools/usage.c"
 #include "tools/weftctl/main.c"
+#undef cli_take
+#undef cli_say
 #pragma pop_macro("stderr")
 #pragma pop_macro("stdout")
 #undef main
@@ -164,7 +183,6 @@ static void weftctl(char *text, size_t bytes)
 	char *argv[WORDS_MAX + 2] = {name};
 	int argc = split(text, bytes, argv), rc;
 
-	optind = 0;
 	reached = 0;
 	rc = weftctl_main(argc, argv);
 	check(rc == CTL_OK || rc == CTL_USAGE, "weftctl's exit status");

@@ -16,13 +16,27 @@ p=$stage/opt/weft
 for f in sbin/weftd bin/weftctl bin/weft-bench bin/goal-run bin/goal-dump bin/goal-bench bin/weft-run lib/weft/verbs/libibverbs.so.1 lib/libweft.so.0 lib/libweft.so lib/libweft.a \
 	lib/pkgconfig/weft.pc lib/pkgconfig/goal.pc include/weft.h include/weft_coalesce.h lib/systemd/system/weftd.service \
 	lib/sysusers.d/weft.conf etc/weft/weftd.conf share/weft/weft.lua share/weft/weft_esp.lua share/weft/weftd.conf.example \
-	bin/weft-tune bin/weft-measure share/weft/weft-tune/main.py share/doc/weft/docs/operating.md; do
+	bin/weft-tune bin/weft-measure share/weft/weft-tune/main.py share/doc/weft/docs/operating.md share/man/man8/weftd.8 share/man/man8/weftctl.8 \
+	share/man/man1/weft-bench.1 share/man/man1/weft-sim.1 share/bash-completion/completions/weftd \
+	share/bash-completion/completions/goal-run; do
 	[ -e "$p/$f" ] || { echo "not installed: $f"; exit 1; }
 done
 if grep -rn '@[A-Z]*@' "$p/lib/pkgconfig" "$p/lib/systemd" "$p/etc"; then
 	echo 'a place holder was left'
 	exit 1
 fi
+# what programs say of themselves: pages that groff takes without a word, completions that bash takes
+for page in "$p"/share/man/man*/*; do
+	! command -v groff >/dev/null || [ -z "$(groff -man -Tascii -ww -z "$page" 2>&1)" ] || { echo "$page: groff complains"; exit 1; }
+done
+for completion in "$p"/share/bash-completion/completions/*; do
+	bash -n "$completion" || exit 1
+done
+# shellcheck disable=SC2016 # the inner shell expands them
+got=$(bash -c '. "$1"; COMP_WORDS=(weftd --netdev n); COMP_CWORD=2; _weftd; echo "${COMPREPLY[@]}"' bash \
+	"$p/share/bash-completion/completions/weftd")
+[ "$got" = native ] || { echo "weftd --netdev n is completed as '$got'"; exit 1; }
+
 grep -q 'ExecStart=/opt/weft/sbin/weftd --config /opt/weft/etc/weft/weftd.conf' \
 	"$p/lib/systemd/system/weftd.service"
 

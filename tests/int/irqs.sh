@@ -190,7 +190,7 @@ fi
 tool 1 unshare -p -f --mount-proc "$irqs" -- true
 grep -q 'namespace of pids' "$err" || die 'what it says in a container'
 one_line 2 'numbers of processes' --pid 12x
-one_line 2 'takes seconds' --seconds 0 -- true
+one_line 2 '--seconds takes a number from 0.001' --seconds 0 -- true
 one_line 2 'not both' --json --csv -- true
 one_line 2 "no option '--wat'" --wat -- true
 one_line 2 'needs a value' --pid

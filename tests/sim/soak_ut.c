@@ -64,8 +64,7 @@ static void options(void)
 
 	memset(&drawn, 0, sizeof(drawn));
 	sim_plan_draw(&drawn, 9, NULL);
-	optind = 0;
-	CU_ASSERT_FATAL(!sim_opts_parse(&opts, 11, argv));
+	CU_ASSERT_EQUAL_FATAL(sim_opts_parse(&opts, 11, argv), -1);
 	sim_opts_plan(&opts, opts.seed, &plan);
 	CU_ASSERT(plan.seed == 9 && plan.nics == 3 && plan.mtu == 1500 && plan.cc_off);
 	CU_ASSERT(!strcmp(plan.faults, "loss=1"));

@@ -182,7 +182,7 @@ static void help_ends_well(void)
 	struct opts o;
 
 	CU_ASSERT_EQUAL(parse(&o, "--help"), BENCH_OK);
-	CU_ASSERT_EQUAL(parse(&o, "lat --size 0 --help"), BENCH_OK);
+	CU_ASSERT_EQUAL(parse(&o, "lat --size 1 --help"), BENCH_OK);
 	CU_ASSERT_EQUAL(parse(&o, "--version"), BENCH_OK);
 }
 

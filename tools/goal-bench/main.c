@@ -4,86 +4,108 @@
  * rank (ranks.c). bench.h.
  */
 #include <errno.h>
-#include <getopt.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/cli.h"
 #include "tools/goal-bench/bench.h"
 #include "tools/usage.h"
 
 const char tool_name[] = "goal-bench";
 
-static const char help[] =
-    "Usage: goal-bench coll COLLECTIVE... [options]\n"
-    "       goal-bench overlap barrier|allreduce:BYTES... [options]\n"
-    "       goal-bench matmul COLLECTIVE N... [options]\n"
-    "       goal-bench pingpong BYTES... [options]\n"
-    "       goal-bench start [options]\n"
-    "       goal-bench localop BYTES... [options]\n"
-    "       goal-bench turns [options]\n"
-    "\n"
-    "Measures collectives that NICs carry out, and checks every result. Starts its ranks itself,\n"
-    "one on each NIC of this host in turn; under mpirun or srun, or with WEFT_PEERS, it is one "
-    "rank\n"
-    "of theirs.\n"
-    "\n"
-    "Modes\n"
-    "  coll      GOAL_Run() and GOAL_Wait(), mean over the ranks, median over the runs (us), and\n"
-    "            the NICs' part of it\n"
-    "  overlap   how much of a collective's time rank 0 can compute while the others sleep: the\n"
-    "            formula of the OSU benchmarks\n"
-    "  matmul    how much a collective slows a multiplication of N x N floats down at rank 0\n"
-    "  pingpong  100 rounds in one schedule, by the NIC's clock; half a round (us)\n"
-    "  start     GOAL_Run() alone, and with GOAL_Wait() for one operation of 8 bytes\n"
-    "  localop   local operations of several types beside compiled loops\n"
-    "  turns     what the CPUs alone take for a barrier of as many processes\n"
-    "\n"
-    "COLLECTIVE is NAME[:BYTES[:ALGORITHM]]: barrier, bcast, allreduce, gather; BYTES a multiple\n"
-    "of 8 (8 if not said), of gather those of one rank; ALGORITHM as goal_coll.h names them.\n"
-    "\n"
-    "Options\n"
-    "  --ranks N          processes to start (2; start, localop 1)\n"
-    "  --nics N           share the first N NICs (all there are)\n"
-    "  --seconds S        of each measurement, about (0.5)\n"
-    "  --iters N          runs of each measurement instead\n"
-    "  --threads N        matmul: of rank 0 (one for each CPU that the process may use)\n"
-    "  --alone            matmul N...: no NIC, no collective\n"
-    "  --heap             coll: buffers in the brk heap, which the NIC cannot map\n"
-    "  --run-dir DIR      where the NICs' sockets are (WEFT_RUN_DIR, else /run/weft)\n"
-    "  --help, --version\n"
-    "\n"
-    "Prints a JSON array with an object for each measurement. Exit status: 0 every result was\n"
-    "right, 1 failure, 2 usage.\n";
+static bool take_run_dir(struct cli *cli, const char *text);
 
-enum {
-	OPT_RANKS = 256,
-	OPT_NICS,
-	OPT_SECONDS,
-	OPT_ITERS,
-	OPT_THREADS,
-	OPT_ALONE,
-	OPT_HEAP,
-	OPT_RUN_DIR,
-	OPT_HELP,
-	OPT_VERSION,
+#define FIELD(member) CLI_FIELD(struct bench, member)
+#define NUMBER(word, unit, member, most_value, shows, text)                                        \
+	{                                                                                          \
+		.name = word, .value = unit, .kind = CLI_NUMBER, FIELD(member), .low = 1,          \
+		.high = most_value, .shown = shows, .help = text                                   \
+	}
+
+static const struct cli_option rows[] = {
+    NUMBER("ranks", "N", ranks, BENCH_MAX_RANKS, "2; start, localop 1", "processes to start"),
+    NUMBER("nics", "N", nics, BENCH_MAX_RANKS, "all there are", "share the first N NICs"),
+    {.name = "seconds",
+     .value = "S",
+     .kind = CLI_REAL,
+     FIELD(seconds),
+     .least = 0.001,
+     .most = 3600,
+     .initial = "0.5",
+     .help = "of each measurement, about"},
+    NUMBER("iters", "N", iters, 1000000, NULL, "runs of each measurement instead"),
+    NUMBER("threads", "N", threads, 64, "one for each CPU that the process may use",
+	   "matmul: of rank 0"),
+    {.name = "alone",
+     .kind = CLI_FLAG,
+     FIELD(alone),
+     .of = "matmul",
+     .help = "matmul N...: no NIC, no collective"},
+    {.name = "heap",
+     .kind = CLI_FLAG,
+     FIELD(heap),
+     .of = "coll",
+     .help = "coll: buffers in the brk heap, which the NIC cannot map"},
+    {.name = "run-dir",
+     .value = "DIR",
+     .apply = take_run_dir,
+     .shown = "$WEFT_RUN_DIR, else /run/weft",
+     .help = "where the NICs' sockets are"},
+    {CLI_CONFIG, .apply = cli_config},
 };
 
-static const struct option longopts[] = {
-    {"ranks", required_argument, NULL, OPT_RANKS},
-    {"nics", required_argument, NULL, OPT_NICS},
-    {"seconds", required_argument, NULL, OPT_SECONDS},
-    {"iters", required_argument, NULL, OPT_ITERS},
-    {"threads", required_argument, NULL, OPT_THREADS},
-    {"alone", no_argument, NULL, OPT_ALONE},
-    {"heap", no_argument, NULL, OPT_HEAP},
-    {"run-dir", required_argument, NULL, OPT_RUN_DIR},
-    {"help", no_argument, NULL, OPT_HELP},
-    {"version", no_argument, NULL, OPT_VERSION},
-    {NULL, 0, NULL, 0},
+static const struct cli_command commands[] = {
+    {"coll", "COLLECTIVE...",
+     "GOAL_Run() and GOAL_Wait(), mean over the ranks, median over the "
+     "runs (us), and the NICs' part of it"},
+    {"overlap", "barrier|allreduce:BYTES...",
+     "how much of a collective's time rank 0 can compute while the others sleep: the formula of "
+     "the OSU benchmarks"},
+    {"matmul", "COLLECTIVE N...",
+     "how much a collective slows a multiplication of N x N floats down at rank 0"},
+    {"pingpong", "BYTES...", "100 rounds in one schedule, by the NIC's clock; half a round (us)"},
+    {"start", NULL, "GOAL_Run() alone, and with GOAL_Wait() for one operation of 8 bytes"},
+    {"localop", "BYTES...", "local operations of several types beside compiled loops"},
+    {"turns", NULL, "time of the CPUs alone for a barrier of as many processes"},
 };
+
+static const struct cli_program program = {
+    .name = tool_name,
+    .section = 1,
+    .version = WEFT_VERSION,
+    .summary = "measures collectives on the NIC",
+    .usage = "goal-bench coll COLLECTIVE... [options]\n"
+	     "goal-bench overlap barrier|allreduce:BYTES... [options]\n"
+	     "goal-bench matmul COLLECTIVE N... [options]\n"
+	     "goal-bench pingpong BYTES... [options]\n"
+	     "goal-bench start [options]\n"
+	     "goal-bench localop BYTES... [options]\n"
+	     "goal-bench turns [options]",
+    .about =
+	"Measures collectives that NICs carry out, and checks every result. Starts its ranks\n"
+	"itself, one on each NIC of this host in turn; under mpirun or srun, or with WEFT_PEERS, "
+	"it\n"
+	"is one rank of theirs.\n"
+	"\n"
+	"COLLECTIVE is NAME[:BYTES[:ALGORITHM]]: barrier, bcast, allreduce, gather; BYTES a\n"
+	"multiple of 8 (8 if not said), of gather those of one rank; ALGORITHM as goal_coll.h\n"
+	"names them.",
+    .after =
+	"Prints a JSON array with an object for each measurement. Exit status: 0 every result\n"
+	"was right, 1 failure, 2 usage.",
+    .options = rows,
+    .num_options = sizeof(rows) / sizeof(rows[0]),
+    .commands = commands,
+    .num_commands = sizeof(commands) / sizeof(commands[0]),
+};
+
+static bool take_run_dir(struct cli *cli, const char *text)
+{
+	return !setenv("WEFT_RUN_DIR", text, 1) ||
+	       cli_wrong(cli, "--run-dir %.80s: %s", text, strerror(errno));
+}
 
 /* Arguments of a mode. */
 enum takes {
@@ -126,54 +148,6 @@ int bench_goal_fail(const char *what)
 
 	return bench_fail("rank %d: %s: %s%s%s", GOAL_MyRank(), what,
 			  GOAL_StrError(GOAL_LastError()), detail[0] ? ": " : "", detail);
-}
-
-/* The value of an option: a whole number from 1 to most. */
-static int number(const char *name, uint32_t most, int *out)
-{
-	uint32_t v = 0;
-	int rc = take_number32(name, optarg, 1, most, &v);
-
-	*out = (int)v;
-	return rc;
-}
-
-/* -1: accepted; else an exit code. */
-static int option(struct bench *b, int opt, char **argv)
-{
-	switch (opt) {
-	case OPT_RANKS:
-		return number("--ranks", BENCH_MAX_RANKS, &b->ranks);
-	case OPT_NICS:
-		return number("--nics", BENCH_MAX_RANKS, &b->nics);
-	case OPT_SECONDS:
-		return take_seconds("--seconds", optarg, 0.001, 3600, &b->seconds);
-	case OPT_ITERS:
-		return number("--iters", 1000000, &b->iters);
-	case OPT_THREADS:
-		return number("--threads", 64, &b->threads);
-	case OPT_ALONE:
-		b->alone = true;
-		return -1;
-	case OPT_HEAP:
-		b->heap = true;
-		return -1;
-	case OPT_RUN_DIR:
-		if (setenv("WEFT_RUN_DIR", optarg, 1)) {
-			bench_fail("%s", strerror(errno));
-			return BENCH_FAILED;
-		}
-		return -1;
-	case 'h':
-	case OPT_HELP:
-		fputs(help, stdout);
-		return BENCH_OK;
-	case OPT_VERSION:
-		puts("goal-bench " WEFT_VERSION);
-		return BENCH_OK;
-	default:
-		return usage_option(opt, argv, longopts);
-	}
 }
 
 static int sizes(struct bench *b, const char *mode, int argc, char **argv)
@@ -234,29 +208,24 @@ static int arguments(struct bench *b, const struct mode *mode, int argc, char **
 
 static int goal_bench(int argc, char **argv)
 {
-	struct bench b = {.seconds = 0.5};
+	struct bench b = {0};
 	const struct mode *mode = NULL;
-	int opt, rc;
-	size_t i;
+	struct cli cli;
+	int rc = cli_take(&cli, &program, &b, NULL, argc, argv);
 
-	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":h", longopts, NULL)) != -1) {
-		rc = option(&b, opt, argv);
-		if (rc >= 0)
-			return rc;
-	}
-	for (i = 0; optind < argc && i < sizeof(modes) / sizeof(modes[0]); i++) {
-		if (strcmp(argv[optind], modes[i].name) == 0)
+	if (rc != CLI_RUN)
+		return rc;
+	if (!cli.num_words)
+		return usage("which mode?");
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (strcmp(cli.words[0], modes[i].name) == 0)
 			mode = &modes[i];
 	}
 	if (!mode)
-		return optind < argc ? usage("there is no mode '%s'", argv[optind])
-				     : usage("which mode?");
-	if (b.alone && mode->run != matmul_bench_run)
-		return usage("--alone is matmul's");
-	if (b.heap && mode->run != coll_run)
-		return usage("--heap is coll's");
-	rc = arguments(&b, mode, argc - optind - 1, argv + optind + 1);
+		return usage("there is no mode '%s'", cli.words[0]);
+	if (!cli_check_command(&cli, mode->name))
+		return cli_say(&cli);
+	rc = arguments(&b, mode, cli.num_words - 1, cli.words + 1);
 	if (rc >= 0)
 		return rc;
 	b.mode = mode->run;

@@ -3,51 +3,55 @@
  * goal-dump: writes GOAL schedules as text, and traces of their runs. Calls libgoal, trace.c.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "host_driver/goal/file/goal_text.h"
+#include "lib/cli.h"
 #include "tools/goal-dump/dump.h"
 #include "tools/usage.h"
 
 enum {
 	DUMP_OK = 0,
 	DUMP_FAILED = 1,
-	DUMP_USAGE = 2,
 };
 
 const char tool_name[] = "goal-dump";
 
-static const char help[] =
-    "Usage: goal-dump [-o OUT] FILE\n"
-    "       goal-dump [-o OUT] --trace FILE\n"
-    "\n"
-    "Writes the GOAL schedules in FILE as text, in the strict form that LogGOPSim reads. FILE is\n"
-    "in LogGOPSim's textual or binary format (docs/goal-format.md); - is standard input.\n"
-    "\n"
-    "With --trace FILE is the trace of a run, as GOAL_SaveTrace() writes it: a line for each "
-    "point\n"
-    "with the time since the run's start and since the point before.\n"
-    "\n"
-    "Options\n"
-    "  -o OUT             where to (standard output)\n"
-    "  --help, --version\n"
-    "\n"
-    "Exit status: 0 done, 1 failure (bad schedule, no room), 2 usage.\n";
-
-enum {
-	OPT_TRACE = 255,
-	OPT_HELP,
-	OPT_VERSION,
+struct dump_opts {
+	const char *output;
+	bool trace;
 };
 
-static const struct option longopts[] = {
-    {"trace", no_argument, NULL, OPT_TRACE},
-    {"help", no_argument, NULL, OPT_HELP},
-    {"version", no_argument, NULL, OPT_VERSION},
-    {NULL, 0, NULL, 0},
+static const struct cli_option rows[] = {
+    {.name = "output",
+     .letter = 'o',
+     .value = "FILE",
+     .kind = CLI_TEXT,
+     CLI_FIELD(struct dump_opts, output),
+     .shown = "standard output",
+     .help = "where to"},
+    {.name = "trace",
+     .kind = CLI_FLAG,
+     CLI_FIELD(struct dump_opts, trace),
+     .help = "FILE is the trace of a run, as GOAL_SaveTrace() writes it: a line for each point "
+	     "with the time since the run's start and since the point before"},
+};
+
+static const struct cli_program program = {
+    .name = tool_name,
+    .section = 1,
+    .version = WEFT_VERSION,
+    .summary = "writes GOAL schedules and traces of their runs as text",
+    .usage = "goal-dump [-o OUT] FILE\n"
+	     "goal-dump [-o OUT] --trace FILE",
+    .about =
+	"Writes the GOAL schedules in FILE as text, in the strict form that LogGOPSim reads. FILE\n"
+	"is in LogGOPSim's textual or binary format (docs/goal-format.md); - is standard input.",
+    .after = "Exit status: 0 done, 1 failure (bad schedule, no room), 2 usage.",
+    .options = rows,
+    .num_options = sizeof(rows) / sizeof(rows[0]),
 };
 
 static int fail(const char *name, int error)
@@ -115,35 +119,17 @@ static int dump_trace(const char *file, const char *out_name)
 
 static int goal_dump(int argc, char **argv)
 {
-	const char *out = NULL;
-	bool trace = false;
-	int opt;
+	struct dump_opts o = {0};
+	struct cli cli;
+	int rc = cli_take(&cli, &program, &o, NULL, argc, argv);
 
-	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":ho:", longopts, NULL)) != -1) {
-		switch (opt) {
-		case 'o':
-			out = optarg;
-			break;
-		case OPT_TRACE:
-			trace = true;
-			break;
-		case 'h':
-		case OPT_HELP:
-			fputs(help, stdout);
-			return DUMP_OK;
-		case OPT_VERSION:
-			printf("goal-dump %s\n", WEFT_VERSION);
-			return DUMP_OK;
-		default:
-			return usage_option(opt, argv, longopts);
-		}
-	}
-	if (optind == argc)
+	if (rc != CLI_RUN)
+		return rc;
+	if (!cli.num_words)
 		return usage("which FILE of schedules?");
-	if (argc - optind > 1)
-		return usage("one FILE at a time, not '%s' too", argv[optind + 1]);
-	return trace ? dump_trace(argv[optind], out) : dump(argv[optind], out);
+	if (cli.num_words > 1)
+		return usage("one FILE at a time, not '%s' too", cli.words[1]);
+	return o.trace ? dump_trace(cli.words[0], o.output) : dump(cli.words[0], o.output);
 }
 
 int main(int argc, char **argv)

@@ -2,336 +2,241 @@
 /*
  * The command line of weft-bench.
  *
- * The needs of a mode are checked here, before anything is opened: a wrong command line ends with
- * one line that says what to change, and exit code 2.
+ * The requirements of a mode are checked here, before anything is opened: a wrong command line
+ * ends with one line that says what to change, and exit code 2. Calls lib/cli.h.
  */
+#include "lib/cli.h"
 #include "shared_defs/hw_cm.h"
 #include "tools/usage.h"
 #include "tools/weft-bench/bench.h"
 
 #include <arpa/inet.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 const char tool_name[] = "weft-bench";
 
-static const char help[] =
-    "Usage: weft-bench MODE [options] --server\n"
-    "       weft-bench MODE [options] --connect ADDR\n"
-    "       weft-bench loop lat|bw|rate [options] [--device2 NIC]\n"
-    "       weft-bench stages [--device NIC] [--device2 NIC] [--json]\n"
-    "       weft-bench ladder --netdev IF [--device NIC] [--json]\n"
-    "       weft-bench mem --pid PID --qps N | --peers N --peer-ip A.B.C.D\n"
-    "       weft-bench create --qps N\n"
-    "       weft-bench reg|mpi3 [--part NAME] [--device NIC] [--device2 NIC] [--json]\n"
-    "       weft-bench srq [--peers N] [--recvs N] [--device NIC] [--device2 NIC] [--json]\n"
-    "\n"
-    "Measures weft NICs and checks every byte. The two ends find each other over TCP (--port),\n"
-    "data goes through the NICs. The server takes size, operation and counts from the client.\n"
-    "\n"
-    "Modes\n"
-    "  lat       ping-pong: round trips one at a time, percentiles as perftest prints them\n"
-    "            (send, write: half a round trip; read, atomic: a whole one)\n"
-    "  bw        a stream of messages, counted and checked at the receiver: Gb/s\n"
-    "  rate      the same with small messages: million messages a second\n"
-    "  loop M    lat, bw or rate with one thread that drives both ends, no server\n"
-    "  file      moves a file with RDMA Writes, checked by SHA-256\n"
-    "  counter   clients fetch-and-add onto one counter of the server; the sum must be right\n"
-    "            and no original value may come twice\n"
-    "  stages    cycles per packet of each stage of the NIC, for small UD and RD messages and\n"
-    "            RDMA Write of 1 MiB between two NICs of one weftd --stages\n"
-    "  ladder    round trips of a small frame that is sent on IF, an interface of the kernel, and\n"
-    "            answered by the port of weftd (--port-echo) at its other end, by the firmware,\n"
-    "            by the core of collectives (--cores with coll) and by a process; as root\n"
-    "  mem       memory of weftd per idle queue pair or per idle peer, as difference of RSS\n"
-    "  create    how long N queue pairs with a completion queue each take: to create, to make\n"
-    "            ready to send, to destroy; milliseconds for all\n"
-    "  reg       what registering memory costs, what the registration cache saves (parts cost,\n"
-    "            policy, table2, heap)\n"
-    "  srq       memory for receives and performance with N peers: a shared receive queue that is\n"
-    "            refilled at a low watermark beside receives of each queue pair\n"
-    "  mpi3      message passing as MPI libraries do it: bandwidth both ways, many queue pairs\n"
-    "            and processes, reuse of buffers, overlap and progress (parts basic, qps, pairs,\n"
-    "            reuse, overlap, progress, sci)\n"
-    "\n"
-    "What\n"
-    "  --qp ud|rd|rc|rc-esp|rc-tcp  transport (rd); rc: connected; rc-esp: over ESP streams;\n"
-    "                           rc-tcp: standard iWARP, by the NIC's TCP\n"
-    "  --op OP                  send, write, put, read, atomic (fetch and add), cas (send)\n"
-    "                           write: lat, bw and rate use RDMA Write with immediate on rd,\n"
-    "                           Write-Record on ud. read, atomic, cas, put: rd only\n"
-    "                           put: RDMA Write alone, timed by its completions at the client\n"
-    "                           and checked at the server in the end\n"
-    "  --size N[K|M]            bytes of a message (lat, rate 64; bw, file 64K; atomics 8); of a\n"
-    "                           buffer (srq 2K); the largest (reg 16M, mpi3 1M)\n"
-    "  --iters N                messages, or adds of one client (lat, counter 10000; bw 10000;\n"
-    "                           rate 1000000; srq 20000); at most, of one figure (reg, mpi3 200)\n"
-    "  --duration S             seconds instead of --iters\n"
-    "  --warmup N               messages before those measured (lat 100; bw, rate one window)\n"
-    "  --window N               messages on the way (4M / size, from 4 to 128)\n"
-    "  --sge N                  pieces that a message is gathered from, 1 to 16 (1)\n"
-    "  --mem weft|malloc|shared where buffers come from (weft): weft_alloc(), malloc(),\n"
-    "                           shared memory that the NIC must reach with system calls\n"
-    "  --mpa crc|markers|crc,markers|none  what rc-tcp's ends agree on (as weftd was told)\n"
-    "  --no-inline              never copy small messages into the request\n"
-    "  --event                  block for completions instead of polling\n"
-    "\n"
-    "Where\n"
-    "  --device NIC             name or socket of the NIC (the first one there is)\n"
-    "  --device2 NIC            loop: the other end's NIC (the same one)\n"
-    "  --run-dir DIR            where the NICs' sockets are (WEFT_RUN_DIR, else /run/weft)\n"
-    "  --server                 wait for a client\n"
-    "  --connect ADDR           TCP name or address of the server\n"
-    "  --port N                 TCP port of the server (18515)\n"
-    "  --timeout S              give up when nothing moves for S seconds (30)\n"
-    "  --json                   one JSON object instead of a table\n"
-    "\n"
-    "file\n"
-    "  --send FILE --connect ADDR, and at the other end --recv FILE --server\n"
-    "counter\n"
-    "  --clients N              how many clients the server waits for (1)\n"
-    "ladder\n"
-    "  --netdev IF              the interface; --iters N frames for each rung (2000)\n"
-    "  --peer-ip IP             our own address, in the NIC's subnet (one above the NIC's)\n"
-    "reg, mpi3\n"
-    "  --part NAME              this part alone\n"
-    "srq\n"
-    "  --peers N                how many (64)\n"
-    "  --recvs N                receives of each queue pair without a shared queue (32)\n"
-    "mem, create\n"
-    "  --pid PID                of the weftd to measure\n"
-    "  --qps N                  make N queue pairs, ready to send; --qp rc-tcp: N connections\n"
-    "                           from --device to --device2, both of that weftd\n"
-    "  --peers N --peer-ip IP   exchange one message with each of N peers, from IP upwards\n"
-    "\n"
-    "  --help, --version\n"
-    "\n"
-    "Exit status: 0 every byte was right, 1 failure, 2 usage.\n";
+static bool take_qp(struct cli *cli, const char *text);
+static bool take_mpa(struct cli *cli, const char *text);
+static bool take_peer_ip(struct cli *cli, const char *text);
 
-enum {
-	OPT_QP = 256,
-	OPT_OP,
-	OPT_SIZE,
-	OPT_ITERS,
-	OPT_DURATION,
-	OPT_WARMUP,
-	OPT_WINDOW,
-	OPT_SGE,
-	OPT_MPA,
-	OPT_MEM,
-	OPT_NO_INLINE,
-	OPT_EVENT,
-	OPT_DEVICE,
-	OPT_DEVICE2,
-	OPT_RUN_DIR,
-	OPT_SERVER,
-	OPT_CONNECT,
-	OPT_PORT,
-	OPT_TIMEOUT,
-	OPT_JSON,
-	OPT_SEND,
-	OPT_RECV,
-	OPT_CLIENTS,
-	OPT_PID,
-	OPT_QPS,
-	OPT_PEERS,
-	OPT_PEER_IP,
-	OPT_NETDEV,
-	OPT_PART,
-	OPT_RECVS,
-	OPT_HELP,
-	OPT_VERSION,
+#define FIELD(member) CLI_FIELD(struct opts, member)
+#define TEXT(word, unit, member, commands, shows, text)                                            \
+	{                                                                                          \
+		.name = word, .value = unit, .kind = CLI_TEXT, FIELD(member), .of = commands,      \
+		.shown = shows, .help = text                                                       \
+	}
+#define NUMBER(word, unit, member, least_value, most_value, commands, shows, text)                 \
+	{                                                                                          \
+		.name = word, .value = unit, .kind = CLI_NUMBER, FIELD(member),                    \
+		.low = least_value, .high = most_value, .of = commands, .shown = shows,            \
+		.help = text                                                                       \
+	}
+#define SECONDS(word, member, otherwise, text)                                                     \
+	{                                                                                          \
+		.name = word, .value = "S", .kind = CLI_REAL, FIELD(member), .least = 0.001,       \
+		.most = 86400, .initial = otherwise, .help = text                                  \
+	}
+#define FLAG(word, member, text)                                                                   \
+	{                                                                                          \
+		.name = word, .kind = CLI_FLAG, FIELD(member), .help = text                        \
+	}
+
+static const struct cli_option rows[] = {
+    {.name = "Data", .kind = CLI_GROUP},
+    {.name = "qp",
+     .value = "TRANSPORT",
+     .apply = take_qp,
+     .choices = "ud|rd|rc|rc-esp|rc-tcp",
+     .initial = "rd",
+     .help = "ud, rd, rc, rc-esp or rc-tcp; rc: connected; rc-esp: over ESP streams; rc-tcp: "
+	     "standard iWARP, by the NIC's TCP"},
+    {.name = "op",
+     .value = "OP",
+     .kind = CLI_CHOICE,
+     FIELD(op),
+     .choices = "send|write|read|atomic|cas|put",
+     .initial = "send",
+     .help =
+	 "send, write, put, read, atomic (fetch and add), cas. write: lat, bw and rate use "
+	 "RDMA Write with immediate on rd, Write-Record on ud. read, atomic, cas, put: rd only. "
+	 "put: RDMA Write alone, timed by its completions at the client and checked at the "
+	 "server in the end"},
+    NUMBER(
+	"size", "N", size, 1, 1u << 30, NULL,
+	"lat, rate 64; bw, file 64K; atomics 8; srq 2K; reg 16M; mpi3 1M",
+	"bytes of a message, of a buffer (srq), the largest (reg, mpi3); K, M, G: powers of 1024"),
+    NUMBER("iters", "N", iters, 1, 1000000000, NULL,
+	   "10000; rate 1000000; srq 20000; ladder 2000; reg, mpi3 200",
+	   "messages, adds of one client (counter), frames of a rung (ladder); at most, of one "
+	   "figure (reg, mpi3)"),
+    SECONDS("duration", duration_s, NULL, "seconds instead of --iters"),
+    NUMBER("warmup", "N", warmup, 0, 1000000, NULL, "lat 100; bw, rate one window",
+	   "messages before those measured"),
+    NUMBER("window", "N", window, 1, BENCH_MAX_WINDOW, NULL, "4M / size, from 4 to 128",
+	   "messages on the way"),
+    {.name = "sge",
+     .value = "N",
+     .kind = CLI_NUMBER,
+     FIELD(sge),
+     .low = 1,
+     .high = BENCH_MAX_SGE,
+     .initial = "1",
+     .help = "pieces that a message is gathered from"},
+    {.name = "mem",
+     .value = "WHERE",
+     .kind = CLI_CHOICE,
+     FIELD(mem),
+     .choices = "weft|malloc|shared",
+     .initial = "weft",
+     .help = "origin of buffers: weft (weft_alloc()), malloc, or shared: memory that the NIC must "
+	     "reach with system calls"},
+    {.name = "mpa",
+     .value = "WORDS",
+     .apply = take_mpa,
+     .choices = "crc|markers|crc,markers|none",
+     .shown = "as weftd was started",
+     .help = "agreement of the ends of rc-tcp"},
+    FLAG("no-inline", no_inline, "never copy small messages into the request"),
+    FLAG("event", event, "block for completions instead of polling"),
+    {.name = "Ends", .kind = CLI_GROUP},
+    TEXT("device", "NIC", device, NULL, "the first one there is", "name or socket of the NIC"),
+    TEXT("device2", "NIC", device2, NULL, "the same one",
+	 "NIC of the other end: loop and modes "
+	 "without a server"),
+    TEXT("run-dir", "DIR", run_dir, NULL, "$WEFT_RUN_DIR, else /run/weft",
+	 "where the NICs' sockets are"),
+    FLAG("server", server, "wait for a client"),
+    TEXT("connect", "ADDR", connect, NULL, NULL, "TCP name or address of the server"),
+    {.name = "port",
+     .value = "N",
+     .kind = CLI_NUMBER,
+     FIELD(port),
+     .high = 65535,
+     .initial = "18515",
+     .help = "TCP port of the server; 0: the server chooses, and says it"},
+    SECONDS("timeout", timeout_s, "30", "give up when nothing moves for S seconds"),
+    FLAG("json", json, "one JSON object instead of a table"),
+    {CLI_CONFIG, .apply = cli_config},
+    {.name = "Of single modes", .kind = CLI_GROUP},
+    TEXT("send", "FILE", send_file, "file", NULL, "send FILE, with --connect"),
+    TEXT("recv", "FILE", recv_file, "file", NULL, "receive into FILE, with --server"),
+    {.name = "clients",
+     .value = "N",
+     .kind = CLI_NUMBER,
+     FIELD(clients),
+     .low = 1,
+     .high = 1000,
+     .initial = "1",
+     .help = "counter: how many clients the server waits for"},
+    TEXT("netdev", "IF", netdev, "ladder", NULL, "ladder: the interface that frames are sent on"),
+    {.name = "peer-ip",
+     .value = "IP",
+     .apply = take_peer_ip,
+     .of = "mem ladder",
+     .help = "mem: address of the first peer; ladder: our own address, in the NIC's subnet (one "
+	     "above the NIC's)"},
+    TEXT("part", "NAME", part, "reg mpi3", "all", "this part alone"),
+    NUMBER("recvs", "N", recvs, 1, 1024, NULL, "32",
+	   "srq: receives of each queue pair without a shared queue"),
+    NUMBER("pid", "PID", pid, 1, INT_MAX, "mem", NULL, "the weftd to measure"),
+    NUMBER("qps", "N", qps, 1, 1u << 20, "mem create", NULL,
+	   "make N queue pairs, ready to send; --qp rc-tcp: N connections from --device to "
+	   "--device2, both of that weftd"),
+    NUMBER("peers", "N", peers, 1, 1u << 16, "mem srq", "srq 64",
+	   "srq: how many; mem: exchange one message with each of N peers, from --peer-ip upwards"),
 };
 
-static const struct option longopts[] = {
-    {"qp", required_argument, NULL, OPT_QP},
-    {"op", required_argument, NULL, OPT_OP},
-    {"size", required_argument, NULL, OPT_SIZE},
-    {"iters", required_argument, NULL, OPT_ITERS},
-    {"duration", required_argument, NULL, OPT_DURATION},
-    {"warmup", required_argument, NULL, OPT_WARMUP},
-    {"window", required_argument, NULL, OPT_WINDOW},
-    {"sge", required_argument, NULL, OPT_SGE},
-    {"mpa", required_argument, NULL, OPT_MPA},
-    {"mem", required_argument, NULL, OPT_MEM},
-    {"no-inline", no_argument, NULL, OPT_NO_INLINE},
-    {"event", no_argument, NULL, OPT_EVENT},
-    {"device", required_argument, NULL, OPT_DEVICE},
-    {"device2", required_argument, NULL, OPT_DEVICE2},
-    {"run-dir", required_argument, NULL, OPT_RUN_DIR},
-    {"server", no_argument, NULL, OPT_SERVER},
-    {"connect", required_argument, NULL, OPT_CONNECT},
-    {"port", required_argument, NULL, OPT_PORT},
-    {"timeout", required_argument, NULL, OPT_TIMEOUT},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"send", required_argument, NULL, OPT_SEND},
-    {"recv", required_argument, NULL, OPT_RECV},
-    {"clients", required_argument, NULL, OPT_CLIENTS},
-    {"pid", required_argument, NULL, OPT_PID},
-    {"qps", required_argument, NULL, OPT_QPS},
-    {"peers", required_argument, NULL, OPT_PEERS},
-    {"peer-ip", required_argument, NULL, OPT_PEER_IP},
-    {"netdev", required_argument, NULL, OPT_NETDEV},
-    {"part", required_argument, NULL, OPT_PART},
-    {"recvs", required_argument, NULL, OPT_RECVS},
-    {"help", no_argument, NULL, OPT_HELP},
-    {"version", no_argument, NULL, OPT_VERSION},
-    {NULL, 0, NULL, 0},
+static const struct cli_command modes[] = {
+    {"lat", NULL,
+     "ping-pong: round trips one at a time, percentiles as perftest prints them "
+     "(send, write: half a round trip; read, atomic: a whole one)"},
+    {"bw", NULL, "a stream of messages, counted and checked at the receiver: Gb/s"},
+    {"rate", NULL, "the same with small messages: million messages a second"},
+    {"loop", "lat|bw|rate", "one thread drives both ends, no server"},
+    {"file", NULL, "moves a file with RDMA Writes, checked by SHA-256"},
+    {"counter", NULL,
+     "clients fetch-and-add onto one counter of the server; the sum must be "
+     "right and no original value may come twice"},
+    {"stages", NULL,
+     "cycles per packet of each stage of the NIC, for small UD and RD messages "
+     "and RDMA Write of 1 MiB between two NICs of one weftd --stages"},
+    {"ladder", NULL,
+     "round trips of a small frame that is sent on --netdev, an interface of the "
+     "kernel, and answered by the port of weftd (--port-echo) at its other end, "
+     "by the firmware, by the core of collectives (--cores with coll) and by a "
+     "process; as root"},
+    {"mem", NULL, "memory of weftd per idle queue pair or per idle peer, as difference of RSS"},
+    {"create", NULL,
+     "time that N queue pairs with a completion queue each take: to create, to "
+     "make ready to send, to destroy; milliseconds for all"},
+    {"reg", NULL,
+     "cost of registering memory, savings by the registration cache (parts cost, "
+     "policy, table2, heap)"},
+    {"srq", NULL,
+     "memory for receives and performance with N peers: a shared receive queue that "
+     "is refilled at a low watermark beside receives of each queue pair"},
+    {"mpi3", NULL,
+     "message passing as MPI libraries do it: bandwidth both ways, many queue "
+     "pairs and processes, reuse of buffers, overlap and progress (parts basic, "
+     "qps, pairs, reuse, overlap, progress, sci)"},
 };
 
-/* A parser of a value returns -1 when it has accepted it, else the exit code. */
+static const struct cli_program program = {
+    .name = tool_name,
+    .section = 1,
+    .version = WEFT_VERSION,
+    .summary = "measures weft NICs and checks every byte",
+    .usage = "weft-bench MODE [options] --server\n"
+	     "weft-bench MODE [options] --connect ADDR\n"
+	     "weft-bench loop lat|bw|rate [options] [--device2 NIC]\n"
+	     "weft-bench stages [--device NIC] [--device2 NIC] [--json]\n"
+	     "weft-bench ladder --netdev IF [--device NIC] [--json]\n"
+	     "weft-bench mem --pid PID --qps N | --peers N --peer-ip A.B.C.D\n"
+	     "weft-bench create --qps N\n"
+	     "weft-bench reg|mpi3 [--part NAME] [--device NIC] [--device2 NIC] [--json]\n"
+	     "weft-bench srq [--peers N] [--recvs N] [--device NIC] [--device2 NIC] [--json]",
+    .about =
+	"Measures weft NICs and checks every byte. The two ends find each other over TCP "
+	"(--port),\n"
+	"data goes through the NICs. The server takes size, operation and counts from the client.",
+    .after = "Exit status: 0 every byte was right, 1 failure, 2 usage.",
+    .options = rows,
+    .num_options = sizeof(rows) / sizeof(rows[0]),
+    .commands = modes,
+    .num_commands = sizeof(modes) / sizeof(modes[0]),
+};
 
-static int parse_mem(const char *text, enum bench_mem *out)
+static bool take_qp(struct cli *cli, const char *text)
 {
-	static const char *const names[BENCH_MEMS] = {
-	    [BENCH_MEM_WEFT] = "weft",
-	    [BENCH_MEM_MALLOC] = "malloc",
-	    [BENCH_MEM_SHARED] = "shared",
-	};
-	int i;
-
-	for (i = 0; i < BENCH_MEMS; i++)
-		if (!strcmp(text, names[i])) {
-			*out = (enum bench_mem)i;
-			return -1;
-		}
-	return usage("--mem takes weft, malloc or shared, not '%s'", text);
+	return bench_qp_set(cli->values, text) ||
+	       cli_wrong(cli, "--qp takes ud, rd, rc, rc-esp or rc-tcp, not '%.40s'", text);
 }
 
-/* Over TCP: the features that MPA's ends negotiate. */
-static int parse_mpa(struct opts *o, const char *arg)
+/* Over TCP, the properties that MPA's ends ask each other for. */
+static bool take_mpa(struct cli *cli, const char *text)
 {
-	const uint16_t base = HW_MPA_GIVEN | HW_MPA_RTR_WRITE | HW_MPA_RTR_READ;
+	struct opts *o = cli->values;
 
-	if (!strcmp(arg, "none"))
-		o->mpa = base;
-	else if (!strcmp(arg, "crc"))
-		o->mpa = base | HW_MPA_CRC;
-	else if (!strcmp(arg, "markers"))
-		o->mpa = base | HW_MPA_MARKERS;
-	else if (!strcmp(arg, "crc,markers"))
-		o->mpa = base | HW_MPA_CRC | HW_MPA_MARKERS;
-	else
-		return usage("--mpa takes crc, markers, 'crc,markers' or none, not '%s'", arg);
-	return -1;
+	o->mpa = HW_MPA_GIVEN | HW_MPA_RTR_WRITE | HW_MPA_RTR_READ;
+	if (!strcmp(text, "crc") || !strcmp(text, "crc,markers"))
+		o->mpa |= HW_MPA_CRC;
+	if (!strcmp(text, "markers") || !strcmp(text, "crc,markers"))
+		o->mpa |= HW_MPA_MARKERS;
+	return o->mpa & (HW_MPA_CRC | HW_MPA_MARKERS) || !strcmp(text, "none") ||
+	       cli_wrong(cli, "--mpa takes crc, markers, 'crc,markers' or none, not '%.40s'", text);
 }
 
-/* Options with names as values. -2: another option. */
-static int parse_names(struct opts *o, int opt, const char *arg)
+static bool take_peer_ip(struct cli *cli, const char *text)
 {
+	struct opts *o = cli->values;
 	struct in_addr in;
-	int v;
 
-	switch (opt) {
-	case OPT_QP:
-		return bench_qp_set(o, arg)
-			   ? -1
-			   : usage("--qp takes ud, rd, rc, rc-esp or rc-tcp, not '%s'", arg);
-	case OPT_OP:
-		v = bench_op_parse(arg);
-		if (v < 0)
-			return usage("--op takes send, write, put, read, atomic or cas, not '%s'",
-				     arg);
-		o->op = (enum bench_op)v;
-		return -1;
-	case OPT_MEM:
-		return parse_mem(arg, &o->mem);
-	case OPT_DEVICE:
-		o->device = arg;
-		return -1;
-	case OPT_DEVICE2:
-		o->device2 = arg;
-		return -1;
-	case OPT_RUN_DIR:
-		o->run_dir = arg;
-		return -1;
-	case OPT_CONNECT:
-		o->connect = arg;
-		return -1;
-	case OPT_NETDEV:
-		o->netdev = arg;
-		return -1;
-	case OPT_PART:
-		o->part = arg;
-		return -1;
-	case OPT_SEND:
-		o->send_file = arg;
-		return -1;
-	case OPT_RECV:
-		o->recv_file = arg;
-		return -1;
-	case OPT_PEER_IP:
-		if (inet_pton(AF_INET, arg, &in) != 1)
-			return usage("--peer-ip takes an IPv4 address, not '%s'", arg);
-		o->peer_ip = ntohl(in.s_addr);
-		return -1;
-	default:
-		return -2;
-	}
-}
-
-/* The other options. */
-static int parse_others(struct opts *o, int opt, const char *arg, char **argv)
-{
-	uint32_t v = 0;
-	int rc;
-
-	switch (opt) {
-	case OPT_SIZE:
-		return take_number32("--size", arg, 1, 1u << 30, &o->size);
-	case OPT_ITERS:
-		return take_number("--iters", arg, 1, 1000000000, &o->iters);
-	case OPT_DURATION:
-		return take_seconds("--duration", arg, 0.001, 86400, &o->duration_s);
-	case OPT_WARMUP:
-		return take_number("--warmup", arg, 0, 1000000, &o->warmup);
-	case OPT_WINDOW:
-		return take_number32("--window", arg, 1, BENCH_MAX_WINDOW, &o->window);
-	case OPT_MPA:
-		return parse_mpa(o, arg);
-	case OPT_SGE:
-		return take_number32("--sge", arg, 1, BENCH_MAX_SGE, &o->sge);
-	case OPT_PORT:
-		rc = take_number32("--port", arg, 0, 65535, &v);
-		o->port = (uint16_t)v;
-		return rc;
-	case OPT_TIMEOUT:
-		return take_seconds("--timeout", arg, 0.001, 86400, &o->timeout_s);
-	case OPT_CLIENTS:
-		return take_number32("--clients", arg, 1, 1000, &o->clients);
-	case OPT_PID:
-		rc = take_number32("--pid", arg, 1, INT_MAX, &v);
-		o->pid = (pid_t)v;
-		return rc;
-	case OPT_QPS:
-		return take_number32("--qps", arg, 1, 1u << 20, &o->qps);
-	case OPT_PEERS:
-		return take_number32("--peers", arg, 1, 1u << 16, &o->peers);
-	case OPT_RECVS:
-		return take_number32("--recvs", arg, 1, 1024, &o->recvs);
-	case OPT_NO_INLINE:
-		o->no_inline = true;
-		return -1;
-	case OPT_EVENT:
-		o->event = true;
-		return -1;
-	case OPT_SERVER:
-		o->server = true;
-		return -1;
-	case OPT_JSON:
-		o->json = true;
-		return -1;
-	case OPT_HELP:
-		fputs(help, stdout);
-		return BENCH_OK;
-	case OPT_VERSION:
-		printf("weft-bench %s\n", weft_version());
-		return BENCH_OK;
-	default:
-		return usage_option(opt, argv, longopts);
-	}
+	if (inet_pton(AF_INET, text, &in) != 1)
+		return cli_wrong(cli, "--peer-ip takes an IPv4 address, not '%.40s'", text);
+	o->peer_ip = ntohl(in.s_addr);
+	return true;
 }
 
 static bool is_atomic(enum bench_op op)
@@ -395,8 +300,6 @@ static bool is_part(const struct opts *o)
 
 static int check_crew(const struct opts *o)
 {
-	if (o->part && o->mode != BENCH_REG && o->mode != BENCH_MPI3)
-		return usage("--part is for reg and mpi3");
 	if (o->part && !is_part(o))
 		return usage("%s has no part '%s'", bench_mode_str(o->mode), o->part);
 	if (o->mode == BENCH_SRQ && (o->peers < 2 || o->peers > BENCH_SRQ_MAX_PEERS))
@@ -429,8 +332,6 @@ static int check_mode(const struct opts *o)
 		return usage("file needs --send FILE or --recv FILE");
 	if (o->mode == BENCH_FILE && !o->recv_file != !o->server)
 		return usage("file: give --recv FILE with --server, --send FILE with --connect");
-	if (o->mode != BENCH_FILE && (o->send_file || o->recv_file))
-		return usage("--send and --recv are for file");
 	if (o->mode == BENCH_MEM && !o->pid)
 		return usage("mem needs --pid of the weftd");
 	if (o->mode == BENCH_MEM && !o->qps == !o->peers)
@@ -439,19 +340,9 @@ static int check_mode(const struct opts *o)
 		return usage("--peers needs --peer-ip, the first peer's address");
 	if (o->mode == BENCH_CREATE && !o->qps)
 		return usage("create needs --qps N");
-	if (o->mode != BENCH_MEM && o->mode != BENCH_CREATE && o->qps)
-		return usage("--qps is for mem and create");
-	if (o->mode != BENCH_MEM && o->pid)
-		return usage("--pid is for mem");
-	if (o->mode != BENCH_MEM && o->mode != BENCH_SRQ && o->peers)
-		return usage("--peers is for mem and srq");
-	if (o->mode != BENCH_MEM && o->mode != BENCH_LADDER && o->peer_ip)
-		return usage("--peer-ip is for mem and ladder");
 	if (o->mode == BENCH_LADDER && !o->netdev)
 		return usage(
 		    "ladder needs --netdev, the interface at the other end of the NIC's port");
-	if (o->mode != BENCH_LADDER && o->netdev)
-		return usage("--netdev is for ladder");
 	return check_crew(o);
 }
 
@@ -486,72 +377,45 @@ static int check(const struct opts *o)
 	return check_mode(o);
 }
 
-/* "lat", "loop lat". Returns the number of words, 0 after an error message. */
-static int parse_mode(struct opts *o, int argc, char **argv)
+/* Takes "lat" or "loop lat" from the words. Returns CLI_RUN, or CLI_USAGE with a message. */
+static int take_mode(struct opts *o, struct cli *cli)
 {
+	const char *word = cli->num_words ? cli->words[0] : NULL;
 	int words = 1, mode;
 
-	if (argc < 2) {
-		usage("which mode? lat, bw, rate, loop, file, counter, mem, create, stages, "
-		      "ladder, reg, srq or mpi3");
-		return 0;
-	}
-	if (!strcmp(argv[1], "loop")) {
-		o->loop = true;
-		words = 2;
-		if (argc < 3) {
-			usage("loop what? lat, bw or rate");
-			return 0;
-		}
-	}
-	mode = bench_mode_parse(argv[words]);
-	if (mode < 0 || (o->loop && mode > BENCH_RATE)) {
-		usage(o->loop ? "loop has lat, bw and rate, not '%s'"
-			      : "modes are lat, bw, rate, loop, file, counter, mem, create, "
-				"stages, ladder, reg, srq and mpi3, not '%s'",
-		      argv[words]);
-		return 0;
-	}
+	if (!word)
+		return usage("which mode? lat, bw, rate, loop, file, counter, mem, create, stages, "
+			     "ladder, reg, srq or mpi3");
+	o->loop = !strcmp(word, "loop");
+	if (o->loop && cli->num_words < 2)
+		return usage("loop what? lat, bw or rate");
+	if (o->loop)
+		word = cli->words[words++];
+	mode = bench_mode_parse(word);
+	if (mode < 0 || (o->loop && mode > BENCH_RATE))
+		return usage(o->loop ? "loop has lat, bw and rate, not '%s'"
+				     : "modes are lat, bw, rate, loop, file, counter, mem, create, "
+				       "stages, ladder, reg, srq and mpi3, not '%s'",
+			     word);
 	o->mode = (enum bench_mode)mode;
-	return words;
+	if (cli->num_words > words)
+		return usage("'%s' belongs to no option: leave it out", cli->words[words]);
+	return cli_check_command(cli, word) ? CLI_RUN : cli_say(cli);
 }
 
 int opts_parse(struct opts *o, int argc, char **argv)
 {
-	int words, opt, rc, i;
+	struct cli cli;
+	int rc;
 
 	memset(o, 0, sizeof(*o));
 	o->qp = WEFT_QPT_RD;
-	o->sge = 1;
 	o->warmup = UINT64_MAX;
-	o->port = BENCH_TCP_PORT;
-	o->timeout_s = 30;
-	o->clients = 1;
-	for (i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-			fputs(help, stdout);
-			return BENCH_OK;
-		}
-		if (!strcmp(argv[i], "--version")) {
-			printf("weft-bench %s\n", weft_version());
-			return BENCH_OK;
-		}
-	}
-	words = parse_mode(o, argc, argv);
-	if (!words)
-		return BENCH_USAGE;
-	argc -= words;
-	argv += words;
-	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":", longopts, NULL)) != -1) {
-		rc = parse_names(o, opt, optarg);
-		if (rc == -2)
-			rc = parse_others(o, opt, optarg, argv);
-		if (rc >= 0)
-			return rc;
-	}
-	if (optind < argc)
-		return usage("'%s' belongs to no option: leave it out", argv[optind]);
+	rc = cli_take(&cli, &program, o, NULL, argc, argv);
+	if (rc == CLI_RUN)
+		rc = take_mode(o, &cli);
+	if (rc != CLI_RUN)
+		return rc;
 	set_defaults(o);
 	return check(o);
 }

@@ -4,7 +4,6 @@
  * wake-ups, switches. Calls run.c.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <net/if.h>
 #include <stdarg.h>
@@ -12,73 +11,102 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/cli.h"
 #include "tools/usage.h"
 #include "tools/weft-irqs/tool.h"
 
 const char tool_name[] = "weft-irqs";
 
-static const char help[] =
-    "Usage: weft-irqs [options] [--] COMMAND [ARG]...\n"
-    "       weft-irqs [options] --pid PID[,PID] | --comm NAME | --all\n"
-    "\n"
-    "Counts what the kernel does for processes while COMMAND runs: CPU time, context switches,\n"
-    "wake-ups and the time from each until the thread runs, softirqs and hard interrupts on top "
-    "of\n"
-    "them, NAPI polls of interfaces. Without COMMAND: until Ctrl-C, the end of the processes, or\n"
-    "--seconds. Needs root, and a kernel of 5.12 or later with BTF; it counts in the kernel\n"
-    "(BPF), nothing is written per event.\n"
-    "\n"
-    "Who is counted: COMMAND and its children, and\n"
-    "  -p, --pid PID[,PID]   these processes, and children that they make from now on\n"
-    "      --comm NAME       processes of this name, there already or later (NAME[,NAME])\n"
-    "  -a, --all             every process\n"
-    "\n"
-    "What is shown\n"
-    "      --waker WHO       times to running for wake-ups by WHO alone: the name or pid of a\n"
-    "                        process (weftd signals eventfds itself), a softirq (NET_RX), timer,\n"
-    "                        or irq (WHO[,WHO])\n"
-    "      --iface IFACE     these interfaces alone, of this network namespace (IFACE[,IFACE])\n"
-    "      --seconds S       end after S seconds; COMMAND gets SIGTERM\n"
-    "  -I, --interval S      also every S seconds, what came since the last time\n"
-    "      --json            an object on one line for each report\n"
-    "      --csv             rows of seconds, what, name, id, counter, value\n"
-    "  -o, --output FILE     the report's place, - is standard output (standard error)\n"
-    "  -v, --verbose         what libbpf says, too\n"
-    "      --raw             raw tracepoints even where tp_btf works (to find faults)\n"
-    "      --help, --version\n"
-    "\n"
-    "Exit status: that of COMMAND, 128 + N if signal N ended it, 127 if it is not found, 126 if "
-    "it\n"
-    "cannot be executed; 1 for a failure of weft-irqs itself, 2 usage; 0 without COMMAND.\n";
+static bool take_pids(struct cli *cli, const char *text);
+static bool take_comms(struct cli *cli, const char *text);
+static bool take_wakers(struct cli *cli, const char *text);
+static bool take_ifaces(struct cli *cli, const char *text);
+static bool take_format(struct cli *cli, const char *text);
 
-enum {
-	OPT_COMM = 256,
-	OPT_WAKER,
-	OPT_IFACE,
-	OPT_SECONDS,
-	OPT_JSON,
-	OPT_CSV,
-	OPT_RAW,
-	OPT_HELP,
-	OPT_VERSION,
+#define FIELD(member) CLI_FIELD(struct tool, member)
+
+static const struct cli_option rows[] = {
+    {.name = "Counted are COMMAND and its children, and", .kind = CLI_GROUP},
+    {.name = "pid",
+     .letter = 'p',
+     .value = "PID[,PID]",
+     .apply = take_pids,
+     .help = "these processes, and children that they make from now on"},
+    {.name = "comm",
+     .value = "NAME[,NAME]",
+     .apply = take_comms,
+     .help = "processes of this name, there already or later"},
+    {.name = "all", .letter = 'a', .kind = CLI_FLAG, FIELD(counted.all), .help = "every process"},
+    {.name = "The report", .kind = CLI_GROUP},
+    {.name = "waker",
+     .value = "WHO[,WHO]",
+     .apply = take_wakers,
+     .help = "times to running for wake-ups by WHO alone: the name or pid of a process (weftd "
+	     "signals eventfds itself), a softirq (NET_RX), timer, or irq"},
+    {.name = "iface",
+     .value = "IFACE[,IFACE]",
+     .apply = take_ifaces,
+     .help = "these interfaces alone, of this network namespace"},
+    {.name = "seconds",
+     .value = "S",
+     .kind = CLI_REAL,
+     FIELD(seconds),
+     .least = 0.001,
+     .most = 1e6,
+     .help = "end after S seconds; COMMAND gets SIGTERM"},
+    {.name = "interval",
+     .letter = 'I',
+     .value = "S",
+     .kind = CLI_REAL,
+     FIELD(interval_s),
+     .least = 0.01,
+     .most = 1e6,
+     .help = "report also every S seconds what came since the last time"},
+    {.name = "json", .apply = take_format, .help = "an object on one line for each report"},
+    {.name = "csv",
+     .apply = take_format,
+     .help = "rows of seconds, what, name, id, counter, value"},
+    {.name = "output",
+     .letter = 'o',
+     .value = "FILE",
+     .kind = CLI_TEXT,
+     FIELD(output),
+     .shown = "standard error",
+     .help = "place of the report, - is standard output"},
+    {.name = "verbose",
+     .letter = 'v',
+     .kind = CLI_FLAG,
+     FIELD(counted.verbose),
+     .help = "libbpf's messages too"},
+    {.name = "raw",
+     .kind = CLI_FLAG,
+     FIELD(counted.raw),
+     .help = "raw tracepoints even where tp_btf works (to find faults)"},
+    {CLI_CONFIG, .apply = cli_config},
 };
 
-static const struct option longopts[] = {
-    {"pid", required_argument, NULL, 'p'},
-    {"comm", required_argument, NULL, OPT_COMM},
-    {"all", no_argument, NULL, 'a'},
-    {"waker", required_argument, NULL, OPT_WAKER},
-    {"iface", required_argument, NULL, OPT_IFACE},
-    {"seconds", required_argument, NULL, OPT_SECONDS},
-    {"interval", required_argument, NULL, 'I'},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"csv", no_argument, NULL, OPT_CSV},
-    {"raw", no_argument, NULL, OPT_RAW},
-    {"output", required_argument, NULL, 'o'},
-    {"verbose", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, OPT_HELP},
-    {"version", no_argument, NULL, OPT_VERSION},
-    {NULL, 0, NULL, 0},
+static const struct cli_program program = {
+    .name = tool_name,
+    .section = 8,
+    .version = WEFT_VERSION,
+    .summary = "counts interrupts, wake-ups and context switches of a command",
+    .usage = "weft-irqs [options] [--] COMMAND [ARG]...\n"
+	     "weft-irqs [options] --pid PID[,PID] | --comm NAME | --all",
+    .about =
+	"Counts what the kernel does for processes while COMMAND runs: CPU time, context "
+	"switches,\n"
+	"wake-ups and the time from each until the thread runs, softirqs and hard interrupts on\n"
+	"top of them, NAPI polls of interfaces. Without COMMAND: until Ctrl-C, the end of the\n"
+	"processes, or --seconds. Needs root, and a kernel of 5.12 or later with BTF; it counts "
+	"in\n"
+	"the kernel (BPF), nothing is written per event.",
+    .after =
+	"Exit status: that of COMMAND, 128 + N if signal N ended it, 127 if it is not found, 126\n"
+	"if it cannot be executed; 1 for a failure of weft-irqs itself, 2 usage; 0 without "
+	"COMMAND.",
+    .options = rows,
+    .num_options = sizeof(rows) / sizeof(rows[0]),
+    .in_order = true,
 };
 
 int fail(const char *fmt, ...)
@@ -95,124 +123,98 @@ int fail(const char *fmt, ...)
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-/*
- * Calls fn with each word of a list with commas, which it modifies. -1: all accepted; else an exit
- * code.
- */
-static int each_word(struct tool *tool, char *list, int (*fn)(struct tool *tool, const char *word))
+/* fn takes each word of a list with commas. */
+static bool each_word(struct cli *cli, const char *list,
+		      bool (*fn)(struct cli *cli, struct tool *tool, const char *word))
 {
-	char *rest = list, *word;
-	int rc;
+	char *rest = (char *)(uintptr_t)list, *word;
 
-	while ((word = strsep(&rest, ","))) {
-		rc = fn(tool, word);
-		if (rc >= 0)
-			return rc;
-	}
-	return -1;
+	/* The list is a word of the command line, or a text that a file's row keeps: ours to cut
+	 * up. */
+	while ((word = strsep(&rest, ",")))
+		if (!fn(cli, cli->values, word))
+			return false;
+	return true;
 }
 
-static int take_pid(struct tool *tool, const char *word)
+static bool take_pid(struct cli *cli, struct tool *tool, const char *word)
 {
-	char *end;
-	long pid;
+	uint64_t pid;
 
-	errno = 0;
-	pid = strtol(word, &end, 10);
-	if (*word < '0' || *word > '9' || *end || errno || pid < 1 || pid > INT_MAX)
-		return usage("--pid takes numbers of processes, not '%s'", word);
+	if (!cli_parse_number(word, &pid) || pid < 1 || pid > INT_MAX)
+		return cli_wrong(cli, "--pid takes numbers of processes, not '%.40s'", word);
 	if (tool->counted.num_pids == TOOL_MAX_PIDS)
-		return usage("at most %d processes by --pid", (int)TOOL_MAX_PIDS);
+		return cli_wrong(cli, "at most %d processes by --pid", (int)TOOL_MAX_PIDS);
 	tool->pid[tool->counted.num_pids++] = (pid_t)pid;
-	return -1;
+	return true;
 }
 
-static int take_comm(struct tool *tool, const char *word)
+static bool take_comm(struct cli *cli, struct tool *tool, const char *word)
 {
 	if (!*word || strlen(word) >= IRQS_NAME)
-		return usage(
-		    "--comm takes names of 1 to %d characters, as ps -o comm has them, not '%s'",
-		    (int)IRQS_NAME - 1, word);
+		return cli_wrong(cli,
+				 "--comm takes names of 1 to %d characters, as ps -o comm has "
+				 "them, not '%.40s'",
+				 (int)IRQS_NAME - 1, word);
 	if (tool->counted.num_names == IRQS_NAMES)
-		return usage("at most %d names by --comm", (int)IRQS_NAMES);
+		return cli_wrong(cli, "at most %d names by --comm", (int)IRQS_NAMES);
 	tool->name[tool->counted.num_names++] = word;
-	return -1;
+	return true;
 }
 
-static int take_waker(struct tool *tool, const char *word)
+static bool take_waker(struct cli *cli, struct tool *tool, const char *word)
 {
 	if (!*word)
-		return usage("--waker takes names, not ''");
+		return cli_wrong(cli, "--waker takes names, not ''");
 	if (tool->counted.num_wakers == TOOL_MAX_NAMES)
-		return usage("at most %d wakers", (int)TOOL_MAX_NAMES);
+		return cli_wrong(cli, "at most %d wakers", (int)TOOL_MAX_NAMES);
 	tool->waker[tool->counted.num_wakers++] = word;
-	return -1;
+	return true;
 }
 
-static int take_iface(struct tool *tool, const char *word)
+static bool take_iface(struct cli *cli, struct tool *tool, const char *word)
 {
 	unsigned int index = if_nametoindex(word);
 
 	if (!index)
-		return fail("there is no interface '%s' in this network namespace (ip link)", word);
+		return cli_wrong(
+		    cli, "there is no interface '%.40s' in this network namespace (ip link)", word);
 	if (tool->num_ifaces == TOOL_MAX_NAMES)
-		return usage("at most %d interfaces", (int)TOOL_MAX_NAMES);
+		return cli_wrong(cli, "at most %d interfaces", (int)TOOL_MAX_NAMES);
 	tool->ifindex[tool->num_ifaces++] = index;
-	return -1;
+	return true;
 }
 
-/* ---- command line --------------------------------------------------------------------------- */
-
-static int take_format(struct tool *tool, enum tool_format format)
+static bool take_pids(struct cli *cli, const char *text)
 {
+	return each_word(cli, text, take_pid);
+}
+
+static bool take_comms(struct cli *cli, const char *text)
+{
+	return each_word(cli, text, take_comm);
+}
+
+static bool take_wakers(struct cli *cli, const char *text)
+{
+	return each_word(cli, text, take_waker);
+}
+
+static bool take_ifaces(struct cli *cli, const char *text)
+{
+	return each_word(cli, text, take_iface);
+}
+
+static bool take_format(struct cli *cli, const char *text)
+{
+	enum tool_format format = strcmp(cli->row->name, "csv") ? TOOL_JSON : TOOL_CSV;
+	struct tool *tool = cli->values;
+
+	(void)text;
 	if (tool->format != TOOL_TEXT && tool->format != format)
-		return usage("--json or --csv, not both");
+		return cli_wrong(cli, "--json or --csv, not both");
 	tool->format = format;
-	return -1;
-}
-
-/* -1: accepted; else an exit code. */
-static int take_option(struct tool *tool, int opt, char **argv)
-{
-	switch (opt) {
-	case 'p':
-		return each_word(tool, optarg, take_pid);
-	case OPT_COMM:
-		return each_word(tool, optarg, take_comm);
-	case 'a':
-		tool->counted.all = true;
-		return -1;
-	case OPT_WAKER:
-		return each_word(tool, optarg, take_waker);
-	case OPT_IFACE:
-		return each_word(tool, optarg, take_iface);
-	case OPT_SECONDS:
-		return take_seconds("--seconds", optarg, 0.001, 1e6, &tool->seconds);
-	case 'I':
-		return take_seconds("--interval", optarg, 0.01, 1e6, &tool->interval_s);
-	case OPT_JSON:
-		return take_format(tool, TOOL_JSON);
-	case OPT_CSV:
-		return take_format(tool, TOOL_CSV);
-	case 'o':
-		tool->output = optarg;
-		return -1;
-	case 'v':
-		tool->counted.verbose = true;
-		return -1;
-	case OPT_RAW:
-		tool->counted.raw = true;
-		return -1;
-	case 'h':
-	case OPT_HELP:
-		fputs(help, stdout);
-		return TOOL_OK;
-	case OPT_VERSION:
-		printf("weft-irqs %s\n", WEFT_VERSION);
-		return TOOL_OK;
-	default:
-		return usage_option(opt, argv, longopts);
-	}
+	return true;
 }
 
 static int open_output(struct tool *tool)
@@ -227,18 +229,15 @@ static int open_output(struct tool *tool)
 static int weft_irqs(int argc, char **argv)
 {
 	struct tool tool = {0};
+	struct cli cli;
 	struct stat st;
-	int opt, rc;
+	int rc;
 
-	opterr = 0;
-	/* +: options of the command are left to it. */
-	while ((opt = getopt_long(argc, argv, "+:hp:aI:o:v", longopts, NULL)) != -1) {
-		rc = take_option(&tool, opt, argv);
-		if (rc >= 0)
-			return rc;
-	}
-	if (optind < argc)
-		tool.command = argv + optind;
+	rc = cli_take(&cli, &program, &tool, NULL, argc, argv);
+	if (rc != CLI_RUN)
+		return rc;
+	if (cli.num_words)
+		tool.command = cli.words;
 	else if (!tool.counted.num_pids && !tool.counted.num_names && !tool.counted.all)
 		return usage("count what? a command, --pid, --comm or --all");
 	tool.counted.pids = tool.pid;

@@ -3,11 +3,11 @@
  * weftctl: shows the state of the NICs of a weftd. Calls lists.c, stats.c, xdp.c, capture.c,
  * coalesce.c.
  */
+#include "lib/cli.h"
 #include "lib/coalesce_words.h"
 #include "tools/weftctl/ctl.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,79 +17,131 @@
 
 const char tool_name[] = "weftctl";
 
-static const char help[] =
-    "Usage: weftctl COMMAND [NIC] [options]\n"
-    "\n"
-    "Shows NICs, what processes have made on them, and what goes over the wire. NIC is a name\n"
-    "such as weft0, or the path of a NIC's socket; without one, all NICs are shown.\n"
-    "\n"
-    "Commands\n"
-    "  list               the NICs: addresses, MTU, link, shards\n"
-    "  clients [NIC]      processes that are attached, with the share that is fullest\n"
-    "  users [NIC]        what each user has, all processes together, and may have\n"
-    "  qps [NIC]          queue pairs of all processes\n"
-    "  mrs [NIC]          memory regions\n"
-    "  cqs [NIC]          completion queues\n"
-    "  neigh [NIC]        neighbours that ARP has found\n"
-    "  peers [NIC]        sessions of reliable datagrams\n"
-    "  groups [NIC]       IPv4 groups, and how many queue pairs are attached\n"
-    "  xdp [NIC]          the XDP program of NICs on interfaces: frames by reason, queues\n"
-    "  stats [NIC]        counters, as ethtool -S prints them\n"
-    "  capture NIC -w FILE\n"
-    "                     every frame of a NIC into a pcapng file, until Ctrl-C; as root.\n"
-    "                     Wireshark reads it with weft.lua: tshark -X lua_script:weft.lua -r FILE\n"
-    "  coalesce [NIC] [show]\n"
-    "                     interrupt moderation, as ethtool -c shows it; --stats: its effect\n"
-    "  coalesce NIC set rx-usecs 5 rx-frames 16 ...\n"
-    "                     limits, as with ethtool -C: rx-usecs, rx-frames, tx-usecs, tx-frames,\n"
-    "                     each with -irq behind it too; usecs 0 to 1023, frames 0 to 255, 0: off\n"
-    "  coalesce NIC adaptive on|off\n"
-    "                     the NIC chooses the limits by what it measures\n"
-    "  coalesce NIC target p99=20us\n"
-    "                     the fewest interrupts that tell 99 % of completions within 20 us\n"
-    "  coalesce NIC off   an interrupt for every event\n"
-    "\n"
-    "Options\n"
-    "  --json             JSON instead of tables\n"
-    "  --nonzero          stats: only counters that are not 0\n"
-    "  --per-shard        stats: each shard's own, instead of their sums\n"
-    "  -w FILE            capture: where to, - for standard output\n"
-    "  -c COUNT           capture: end after so many frames; --watch: so many lines\n"
-    "  --seconds S        capture: end after so many seconds\n"
-    "  --vector N         coalesce: this interrupt vector alone\n"
-    "  --stats            coalesce: interrupts by cause, and the time that completions waited\n"
-    "  --watch S          coalesce: what these gain, every S seconds\n"
-    "  --run-dir DIR      where the NICs' sockets are (WEFT_RUN_DIR, else /run/weft)\n"
-    "  --help, --version\n"
-    "\n"
-    "Exit status: 0 done, 1 failure (no such NIC, no weftd), 2 usage.\n";
+static bool take_run_dir(struct cli *cli, const char *text);
+static bool take_vector(struct cli *cli, const char *text);
 
-enum {
-	OPT_JSON = 256,
-	OPT_NONZERO,
-	OPT_PER_SHARD,
-	OPT_SECONDS,
-	OPT_RUN_DIR,
-	OPT_VECTOR,
-	OPT_STATS,
-	OPT_WATCH,
-	OPT_HELP,
-	OPT_VERSION,
+#define FIELD(member) CLI_FIELD(struct ctl, member)
+
+static const struct cli_option rows[] = {
+    {.name = "json", .kind = CLI_FLAG, FIELD(json), .help = "JSON instead of tables"},
+    {.name = "nonzero",
+     .kind = CLI_FLAG,
+     FIELD(nonzero),
+     .of = "stats",
+     .help = "stats: only counters that are not 0"},
+    {.name = "per-shard",
+     .kind = CLI_FLAG,
+     FIELD(per_shard),
+     .of = "stats",
+     .help = "stats: each shard's own, instead of their sums"},
+    {.name = "write",
+     .letter = 'w',
+     .value = "FILE",
+     .kind = CLI_TEXT,
+     FIELD(file),
+     .of = "capture",
+     .help = "capture: where to, - for standard output"},
+    {.name = "count",
+     .letter = 'c',
+     .value = "COUNT",
+     .kind = CLI_NUMBER,
+     FIELD(count),
+     .low = 1,
+     .high = UINT64_MAX,
+     .of = "capture coalesce",
+     .help = "capture: end after so many frames; --watch: so many lines"},
+    {.name = "seconds",
+     .value = "S",
+     .kind = CLI_REAL,
+     FIELD(seconds),
+     .least = 0.001,
+     .most = 1e6,
+     .of = "capture",
+     .help = "capture: end after so many seconds"},
+    {.name = "vector",
+     .value = "N",
+     .apply = take_vector,
+     .high = UINT16_MAX,
+     .of = "coalesce",
+     .help = "coalesce: this interrupt vector alone"},
+    {.name = "stats",
+     .kind = CLI_FLAG,
+     FIELD(stats),
+     .of = "coalesce",
+     .help = "coalesce: interrupts by cause, and the time that completions waited"},
+    {.name = "watch",
+     .value = "S",
+     .kind = CLI_REAL,
+     FIELD(watch_s),
+     .least = 0.001,
+     .most = 1e6,
+     .of = "coalesce",
+     .help = "coalesce: what these gain, every S seconds"},
+    {.name = "run-dir",
+     .value = "DIR",
+     .apply = take_run_dir,
+     .shown = "$WEFT_RUN_DIR, else /run/weft",
+     .help = "where the NICs' sockets are"},
+    {CLI_CONFIG, .apply = cli_config},
 };
 
-static const struct option longopts[] = {
-    {"json", no_argument, NULL, OPT_JSON},
-    {"nonzero", no_argument, NULL, OPT_NONZERO},
-    {"per-shard", no_argument, NULL, OPT_PER_SHARD},
-    {"seconds", required_argument, NULL, OPT_SECONDS},
-    {"vector", required_argument, NULL, OPT_VECTOR},
-    {"stats", no_argument, NULL, OPT_STATS},
-    {"watch", required_argument, NULL, OPT_WATCH},
-    {"run-dir", required_argument, NULL, OPT_RUN_DIR},
-    {"help", no_argument, NULL, OPT_HELP},
-    {"version", no_argument, NULL, OPT_VERSION},
-    {NULL, 0, NULL, 0},
+static const struct cli_command command_rows[] = {
+    {"list", NULL, "the NICs: addresses, MTU, link, shards"},
+    {"clients", "[NIC]", "processes that are attached, with the share that is fullest"},
+    {"users", "[NIC]", "what each user has, all processes together, and may have"},
+    {"qps", "[NIC]", "queue pairs of all processes"},
+    {"mrs", "[NIC]", "memory regions"},
+    {"cqs", "[NIC]", "completion queues"},
+    {"neigh", "[NIC]", "neighbours that ARP has found"},
+    {"peers", "[NIC]", "sessions of reliable datagrams"},
+    {"groups", "[NIC]", "IPv4 groups, and how many queue pairs are attached"},
+    {"xdp", "[NIC]", "the XDP program of NICs on interfaces: frames by reason, queues"},
+    {"stats", "[NIC]", "counters, as ethtool -S prints them"},
+    {"capture", "NIC -w FILE",
+     "every frame of a NIC into a pcapng file, until Ctrl-C; as root. Wireshark reads it with "
+     "weft.lua: tshark -X lua_script:weft.lua -r FILE"},
+    {"coalesce", "[NIC] [show]",
+     "interrupt moderation, as ethtool -c shows it; --stats: its effect; or, behind NIC, a "
+     "setting: set rx-usecs 5 rx-frames 16 ...: limits, as with ethtool -C: rx-usecs, rx-frames, "
+     "tx-usecs, tx-frames, each with -irq behind it too; usecs 0 to 1023, frames 0 to 255, 0: "
+     "off; adaptive on|off: the NIC chooses the limits by what it measures; target p99=20us: the "
+     "fewest interrupts that report 99 % of completions within 20 us; off: an interrupt for "
+     "every event"},
 };
+
+static const struct cli_program program = {
+    .name = tool_name,
+    .section = 8,
+    .version = WEFT_VERSION,
+    .summary = "shows NICs of weftd, their users and their traffic",
+    .usage = "weftctl COMMAND [NIC] [options]",
+    .about =
+	"Shows NICs, what processes have made on them, and what goes over the wire. NIC is a name\n"
+	"such as weft0, or the path of a NIC's socket; without one, all NICs are shown.",
+    .after = "Exit status: 0 done, 1 failure (no such NIC, no weftd), 2 usage.",
+    .options = rows,
+    .num_options = sizeof(rows) / sizeof(rows[0]),
+    .commands = command_rows,
+    .num_commands = sizeof(command_rows) / sizeof(command_rows[0]),
+};
+
+static bool take_run_dir(struct cli *cli, const char *text)
+{
+	return !setenv("WEFT_RUN_DIR", text, 1) ||
+	       cli_wrong(cli, "--run-dir %.80s: %s", text, strerror(errno));
+}
+
+static bool take_vector(struct cli *cli, const char *text)
+{
+	struct ctl *ctl = cli->values;
+	uint64_t vector;
+
+	if (!cli_number(cli, text, &vector))
+		return false;
+	ctl->vector = (uint32_t)vector;
+	ctl->has_vector = true;
+	return true;
+}
 
 int fail(const char *fmt, ...)
 {
@@ -103,67 +155,19 @@ int fail(const char *fmt, ...)
 	return CTL_FAILED;
 }
 
-/* -1: accepted; else an exit code. */
-static int take_option(struct ctl *ctl, int opt, char **argv)
-{
-	switch (opt) {
-	case OPT_JSON:
-		ctl->json = true;
-		return -1;
-	case OPT_NONZERO:
-		ctl->nonzero = true;
-		return -1;
-	case OPT_PER_SHARD:
-		ctl->per_shard = true;
-		return -1;
-	case 'w':
-		ctl->file = optarg;
-		return -1;
-	case 'c':
-		return take_number("-c", optarg, 1, UINT64_MAX, &ctl->count);
-	case OPT_SECONDS:
-		return take_seconds("--seconds", optarg, 0.001, 1e6, &ctl->seconds);
-	case OPT_VECTOR:
-		ctl->has_vector = true;
-		return take_number32("--vector", optarg, 0, UINT16_MAX, &ctl->vector);
-	case OPT_STATS:
-		ctl->stats = true;
-		return -1;
-	case OPT_WATCH:
-		return take_seconds("--watch", optarg, 0.001, 1e6, &ctl->watch_s);
-	case OPT_RUN_DIR:
-		if (setenv("WEFT_RUN_DIR", optarg, 1))
-			return fail("%s", strerror(errno));
-		return -1;
-	case 'h':
-	case OPT_HELP:
-		fputs(help, stdout);
-		return CTL_OK;
-	case OPT_VERSION:
-		printf("weftctl %s\n", weft_version());
-		return CTL_OK;
-	default:
-		return usage_option(opt, argv, longopts);
-	}
-}
-
 /* Options that belong to other commands. -1: none. */
 static int check_options(const struct ctl *ctl)
 {
-	bool capture = !strcmp(ctl->command, "capture"), stats = !strcmp(ctl->command, "stats");
+	bool capture = !strcmp(ctl->command, "capture");
 	bool coalesce = !strcmp(ctl->command, "coalesce"), watch = ctl->watch_s > 0;
 
-	if (!capture && (ctl->file || (ctl->count && !watch) || ctl->seconds > 0))
-		return usage("-w, -c and --seconds are for capture, -c for --watch too");
-	if (!coalesce && (ctl->has_vector || ctl->stats || watch))
-		return usage("--vector, --stats and --watch are for coalesce");
+	if (coalesce && ctl->count && !watch)
+		return usage("--count is for capture and for --watch");
 	if (coalesce && ctl->setting.set && (ctl->stats || watch))
 		return usage("--stats and --watch show and set nothing: leave them out, or the "
 			     "setting");
 	if (coalesce && !ctl->nic && (ctl->setting.set || watch))
 		return usage("coalesce which NIC? weftctl list names them");
-	if (!stats && (ctl->nonzero || ctl->per_shard))
-		return usage("--nonzero and --per-shard are for stats");
 	if (capture && !ctl->nic)
 		return usage("capture which NIC? weftctl list names them");
 	if (capture && !ctl->file)
@@ -236,34 +240,34 @@ static int do_command(int argc, char **argv)
 {
 	int (*run)(const struct ctl *ctl);
 	struct ctl ctl = {0};
-	int opt, rc;
+	struct cli cli;
+	int rc, at = 1;
 
 	/* The library that parses the options would take such a value for an option. */
 	for (int i = 1; i < argc && !strcmp(argv[1], "coalesce"); i++)
 		if (argv[i][0] == '-' && argv[i][1] >= '0' && argv[i][1] <= '9')
 			return usage("'%s': usecs are 0 to 1023, frames 0 to 255", argv[i]);
-	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":hw:c:", longopts, NULL)) != -1) {
-		rc = take_option(&ctl, opt, argv);
-		if (rc >= 0)
-			return rc;
-	}
-	if (optind == argc)
+	rc = cli_take(&cli, &program, &ctl, NULL, argc, argv);
+	if (rc != CLI_RUN)
+		return rc;
+	if (!cli.num_words)
 		return usage("which command? %s", command_names);
-	ctl.command = argv[optind++];
+	ctl.command = cli.words[0];
 	run = find_command(ctl.command);
 	if (!run)
 		return usage("there is no command '%s': say %s", ctl.command, command_names);
 	if (run == run_coalesce) {
-		rc = take_coalesce(&ctl, argv + optind, argc - optind);
+		rc = take_coalesce(&ctl, cli.words + 1, cli.num_words - 1);
 		if (rc >= 0)
 			return rc;
-		optind = argc;
+		at = cli.num_words;
 	}
-	if (optind < argc)
-		ctl.nic = argv[optind++];
-	if (optind < argc)
-		return usage("one NIC at a time: leave out '%s'", argv[optind]);
+	if (at < cli.num_words)
+		ctl.nic = cli.words[at++];
+	if (at < cli.num_words)
+		return usage("one NIC at a time: leave out '%s'", cli.words[at]);
+	if (!cli_check_command(&cli, ctl.command))
+		return cli_say(&cli);
 	rc = check_options(&ctl);
 	return rc >= 0 ? rc : run(&ctl);
 }
