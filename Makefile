@@ -117,6 +117,7 @@ have_module = $(shell $(PKG_CONFIG) --exists $1 2>/dev/null && echo yes)
 MISSING := $(if $(call have_program,$(CC)),,gcc libc6-dev)
 MISSING += $(if $(call have_program,$(PKG_CONFIG)),,pkg-config)
 MISSING += $(if $(or $(call have_module,jansson),$(wildcard /usr/include/jansson.h)),,libjansson-dev)
+MISSING += $(if $(or $(call have_module,libmd),$(wildcard /usr/include/sha2.h)),,libmd-dev)
 MISSING += $(if $(or $(call have_module,pmix),$(wildcard /usr/include/pmix.h /usr/lib/*/pmix*/include/pmix.h)),,libpmix-dev)
 MISSING_bpf := $(if $(wildcard /usr/include/bpf/libbpf.h),,libbpf-dev) $(if $(call have_program,$(CLANG)),,clang) \
 	$(if $(call have_program,$(BPFTOOL)),,bpftool)
@@ -277,6 +278,8 @@ TOOL_ARCHIVES_weft-measure := sim goal weft nicfw
 TOOL_LIBS_OF_weft-measure := -lmnl -lbpf
 # Makes frames itself: CRC32C.
 TOOL_ARCHIVES_weft-bench := goal weft nicfw
+# Compares files by their SHA-256.
+TOOL_LIBS_OF_weft-bench := -lmd
 # Counts in the kernel. What another program links to count with it: these, and -lbpf.
 IRQS_SRCS := $(patsubst %,tools/weft-irqs/%.c,irqs irqs_read irqs_report hist)
 TOOL_SRCS_weft-measure := $(IRQS_SRCS)

@@ -7,15 +7,15 @@
 #
 #	tools/cross_sysroot.sh DIR
 #
-# Makes DIR/usr/...; DIR/complete marks a finished one, and a second call does nothing. Exit status
-# 0, 1 when the packages cannot be downloaded (no network, not Debian), 2 usage.
+# Makes DIR/usr/...; DIR/complete lists the packages of a finished one, and a second call for the
+# same packages does nothing. Exit status 0, 1 when the packages cannot be downloaded (no network,
+# not Debian), 2 usage.
 
 set -u
 [ $# -eq 1 ] || { echo "usage: cross_sysroot.sh DIR" >&2; exit 2; }
 mkdir -p "$1" || exit 1
 cd "$1" || exit 1
 root=$PWD
-[ ! -e complete ] || exit 0
 
 for tool in apt-get dpkg-deb pkg-config; do
 	command -v "$tool" >/dev/null || { echo "cross_sysroot.sh: $tool is missing" >&2; exit 1; }
@@ -29,10 +29,13 @@ if [ -z "$abi" ] || [ -z "$libs" ]; then
 	exit 1
 fi
 packages=(libdpdk-dev libbpf-dev libbpf1 libisal-dev libisal2 libjansson-dev libjansson4 libmnl-dev libmnl0
-	libelf1 zlib1g libbsd-dev libbsd0 libmd0 libnuma1 libnuma-dev)
+	libelf1 zlib1g libbsd-dev libbsd0 libmd-dev libmd0 libnuma1 libnuma-dev)
 for lib in $libs net-ring; do
 	packages+=("librte-$lib$abi")
 done
+
+[ "$(cat complete 2>/dev/null)" != "${packages[*]}" ] || exit 0
+rm -f complete
 
 mkdir -p apt/lists/partial apt/state apt/cache/archives/partial debs
 : >apt/state/status
@@ -57,4 +60,4 @@ for deb in debs/*.deb; do
 	dpkg-deb -x "$deb" "$root" || exit 1
 done
 rm -rf debs apt
-: >complete
+echo "${packages[*]}" >complete

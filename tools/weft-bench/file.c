@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,6 @@
 
 #include "lib/clock.h"
 #include "tools/weft-bench/pair.h"
-#include "tools/weft-bench/sha256.h"
 #include "tools/weft-bench/stream.h"
 
 enum {
@@ -29,7 +29,7 @@ struct file {
 	uint64_t bytes;
 	uint64_t pieces;
 	double seconds;
-	char hex[SHA256_HEX];
+	char hex[SHA256_DIGEST_STRING_LENGTH];
 };
 
 static uint32_t piece_bytes(const struct file *f, uint64_t seq)
@@ -75,21 +75,21 @@ static int take(void *arg, const uint8_t *buf, uint32_t bytes, uint64_t seq)
 static int hash_file(struct file *f)
 {
 	uint8_t *buf = malloc(FILE_HASH_BYTES);
-	struct sha256 sum;
+	SHA2_CTX sum;
 	off_t at = 0;
 	ssize_t n;
 
 	if (!buf)
 		return fail("out of memory");
-	sha256_init(&sum);
+	SHA256Init(&sum);
 	while ((n = pread(f->fd, buf, FILE_HASH_BYTES, at)) > 0) {
-		sha256_add(&sum, buf, (size_t)n);
+		SHA256Update(&sum, buf, (size_t)n);
 		at += n;
 	}
 	free(buf);
 	if (n < 0)
 		return fail("%s: %s", f->path, strerror(errno));
-	sha256_hex(&sum, f->hex);
+	SHA256End(&sum, f->hex);
 	return 0;
 }
 
