@@ -200,6 +200,7 @@ static void init_null_qp(struct fw_nic *nic)
 	qp->attr.timeout = RD_DEFAULT_TIMEOUT;
 	qp->attr.retry_cnt = RD_DEFAULT_RETRY_CNT;
 	qp->attr.rnr_retry = RD_DEFAULT_RNR_RETRY;
+	llp_choose(qp);
 	fw_list_init(&qp->wqes);
 	fw_list_init(&qp->flows);
 	fw_list_init(&qp->recv_msgs);

@@ -19,7 +19,7 @@
 #include "nic_fw/host/cq.h"
 #include "nic_fw/dgram/dgram.h"
 #include "nic_fw/stream/esp_stream.h"
-#include "nic_fw/rdmap/llp.h"
+#include "nic_fw/host/llp.h"
 #include "nic_fw/net/eth.h"
 #include "nic_fw/fw.h"
 #include "nic_fw/fw_port.h"

@@ -457,6 +457,14 @@ void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow);
 /* Ends one message with a status; the rest of the flow goes on. */
 void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 		 enum hw_vendor_err vendor_err);
+/* A flow is left that the QP's state ends. */
+bool rd_flush_due(const struct fw_qp *qp);
+/* Moves the messages of one of them to qp->flush_msgs. False: none, or no units. */
+bool rd_flush_flow(struct fw_nic *nic, struct fw_qp *qp);
+
+/* rd_llp.c */
+/* The region under a read response is gone: the response becomes a Terminate. */
+void rd_llp_response_failed(struct fw_nic *nic, struct fw_wqe *response);
 
 /* rd_tx.c */
 uint32_t rd_tx_run(struct fw_nic *nic, uint32_t budget);

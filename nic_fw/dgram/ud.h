@@ -60,6 +60,8 @@ struct ud_reasm {
 };
 
 void ud_reasm_rx(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt);
+/* A QP leaves the states in which it works: what has arrived in part. True: nothing is left. */
+bool ud_flush_step(struct fw_nic *nic, struct fw_qp *qp);
 
 /* Delivers a whole message to a receive of the QP: data from the packet, or from buffer. */
 void ud_deliver(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,

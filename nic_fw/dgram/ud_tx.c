@@ -180,6 +180,26 @@ bool ud_tx(struct fw_nic *nic, struct fw_wqe *wqe)
 	return done;
 }
 
+/* What is unfinished goes on by ud_tx() when the QP is served again. */
+static bool ud_tx_send(struct fw_nic *nic, struct fw_wqe *wqe)
+{
+	(void)ud_tx(nic, wqe);
+	return true;
+}
+
+const struct llp_ops ud_llp_ops = {
+    .send_imm = true,
+    .send = ud_tx_send,
+    .resume = ud_tx,
+    .flush_receives = ud_flush_step,
+};
+
+const struct llp_ops uc_llp_ops = {
+    .send_imm = true,
+    .send = ud_tx_send,
+    .resume = ud_tx,
+};
+
 bool ud_rate_limit(uint64_t now_ns, uint64_t *last_ns, uint32_t *spent)
 {
 	uint64_t regained = (now_ns - *last_ns) / UD_ERROR_INTERVAL_NS;

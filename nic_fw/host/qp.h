@@ -19,6 +19,7 @@
 
 struct fw_nic;
 struct fw_cq;
+struct llp_ops;
 struct mpa_conn;
 
 /* What a QP of an unreliable connection knows of the peer's messages (uc_rx.c). */
@@ -46,7 +47,8 @@ struct fw_qp {
 	bool comm_est;   /* the peer was heard since RTR */
 	bool flushing;   /* of the state that it has come to: nothing more is begun (qp_flush.c) */
 	bool in_flush;
-	bool last_wqe_due; /* QP_LAST_WQE is raised at the end of the flush */
+	bool last_wqe_due;         /* QP_LAST_WQE is raised at the end of the flush */
+	const struct llp_ops *llp; /* what carries its messages (llp.h) */
 
 	/* send side, by db.c, sched.c, wqe.c */
 	struct hw_qp_record *record;
@@ -198,7 +200,7 @@ static inline bool qp_is_connected(const struct fw_qp *qp)
 	return qp_is_rc(qp) || qp->type == HW_QPT_UC;
 }
 
-/* What it sends is sent once, by ud_tx.c. */
+/* Sends each message once. */
 static inline bool qp_is_unreliable(const struct fw_qp *qp)
 {
 	return qp->type == HW_QPT_UD || qp->type == HW_QPT_UC;
@@ -215,9 +217,6 @@ static inline bool qp_is_reliable(const struct fw_qp *qp)
  */
 void sched_qp_remove(struct fw_nic *nic, struct fw_qp *qp); /* sched.c: off the ready list */
 bool wqe_flush_step(struct fw_nic *nic, struct fw_qp *qp);  /* fetched and posted sends */
-bool rd_flush_due(const struct fw_qp *qp);                  /* rd_flow.c: a flow is left */
-bool rd_flush_flow(struct fw_nic *nic, struct fw_qp *qp);   /* one flow; false: none, no units */
 bool recv_flush_step(struct fw_nic *nic, struct fw_qp *qp); /* recv.c: open messages */
-bool ud_flush_step(struct fw_nic *nic, struct fw_qp *qp);   /* ud_reasm.c: reassembly, records */
 
 #endif /* WEFT_FW_QP_H */

@@ -309,6 +309,7 @@ void qp_attr_reset(struct fw_qp *qp)
 
 	memset(attr, 0, sizeof(*attr));
 	attr->port = 1;
+	llp_choose(qp);
 	if (qp->type != HW_QPT_RD)
 		return;
 	attr->timeout = RD_DEFAULT_TIMEOUT;
@@ -352,8 +353,10 @@ static void apply_connection(struct fw_nic *nic, struct fw_qp *qp, const struct 
 	}
 	if (mask & HW_QP_PATH_MTU)
 		qp->attr.path_mtu = attr->path_mtu;
-	if (mask & HW_QP_TRANSPORT)
+	if (mask & HW_QP_TRANSPORT) {
 		qp->attr.transport = attr->transport;
+		llp_choose(qp);
+	}
 }
 
 void qp_attr_apply(struct fw_nic *nic, struct fw_qp *qp, const struct hw_qp_attr *attr,

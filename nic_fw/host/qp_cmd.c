@@ -180,7 +180,7 @@ static void init_qp(struct fw_nic *nic, struct fw_qp *qp, uint32_t client,
 	fw_list_init(&qp->windows);
 	fw_list_init(&qp->flush_node);
 	fw_list_init(&qp->flush_msgs);
-	esp_rdmap_init_qp(qp);
+	llp_init_qp(qp);
 	fw_list_init(&qp->node);
 	qp_attr_reset(qp);
 }

@@ -25,8 +25,8 @@ static bool flush_msgs(struct fw_nic *nic, struct fw_qp *qp)
 		msg->unacked = 0;
 		if (msg->kind == FW_WQE_REQUEST)
 			continue;
-		if (!llp_is_stream(qp))
-			rdmap_tx_response_lost(nic, msg);
+		if (qp->llp->response_lost)
+			qp->llp->response_lost(nic, msg);
 		wqe_free(nic, msg);
 	}
 	return true;
@@ -37,9 +37,16 @@ static bool flush_transport(struct fw_nic *nic, struct fw_qp *qp)
 	do {
 		if (!flush_msgs(nic, qp))
 			return false;
-	} while (!llp_is_stream(qp) && rd_flush_flow(nic, qp));
-	/* The last flow may have been left for want of units. */
-	return fw_list_empty(&qp->flush_msgs) && (llp_is_stream(qp) || !rd_flush_due(qp));
+	} while (qp->llp->flush_qp && qp->llp->flush_qp(nic, qp));
+	/* The last of them may have been left for want of units. */
+	return fw_list_empty(&qp->flush_msgs) && !(qp->llp->flush_qp && qp->llp->flush_due(qp));
+}
+
+/* Messages that have arrived in part. */
+static bool flush_open_receives(struct fw_nic *nic, struct fw_qp *qp)
+{
+	return qp->llp->flush_receives ? qp->llp->flush_receives(nic, qp)
+				       : recv_flush_step(nic, qp);
 }
 
 static bool flush_own_receives(struct fw_nic *nic, struct fw_qp *qp)
@@ -72,7 +79,7 @@ static bool flush_step(struct fw_nic *nic, struct fw_qp *qp)
 		return false;
 	if (qp->state == HW_QPS_SQE)
 		return true;
-	if (qp->type == HW_QPT_UD ? !ud_flush_step(nic, qp) : !recv_flush_step(nic, qp))
+	if (!flush_open_receives(nic, qp))
 		return false;
 	if (qp->state == HW_QPS_ERR)
 		return flush_own_receives(nic, qp);

@@ -3,7 +3,7 @@
  * Send requests: from the host's ring to a context, and back to a completion.
  *
  * Each slot is copied once; only the copy is checked and used. wqe_fetch() is called by
- * sched.c; it hands the request to ud_tx.c or llp.h, or carries it out here when it
+ * sched.c; it hands the request to its transport (llp.h), or carries it out here when it
  * is local. Gathering of payload is in wqe_gather.c, completion in wqe_done.c.
  * Legality of a request: IBA 10.8.2, 11.4.1; STag checks: RFC 5040 7.2.
  */
@@ -16,9 +16,8 @@ static bool opcode_allowed(const struct fw_qp *qp, uint8_t opcode)
 	case HW_WQE_SEND:
 		return true;
 	case HW_WQE_SEND_IMM:
-		/* RFC 5040 has none; RFC 7306 has immediate data, but no Send that it belongs to.
-		 */
-		return !llp_is_tcp(qp);
+		/* RFC 7306 has immediate data, but no Send that it belongs to. */
+		return qp->llp->send_imm;
 	case HW_WQE_SEND_INV:
 	case HW_WQE_WRITE:
 	case HW_WQE_WRITE_IMM:
@@ -270,8 +269,8 @@ static bool may_start(struct fw_nic *nic, struct fw_qp *qp, const struct hw_sq_w
 {
 	if (w->flags & HW_WQE_F_FENCE && qp->rd_atomics)
 		qp->sq_blocked = true;
-	/* Until it has its connection: mpa_rdmap_attached(). */
-	if (llp_is_tcp(qp) && !qp->mpa)
+	/* A transport that is not ready unblocks the QP when it is. */
+	if (!llp_is_ready(qp))
 		qp->sq_blocked = true;
 	if (is_read_or_atomic(w->opcode) && qp->attr.max_rd_atomic &&
 	    qp->rd_atomics >= qp->attr.max_rd_atomic)
@@ -291,10 +290,6 @@ static bool dispatch(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wqe)
 	}
 	qp->tx_msgs++;
 	qp->tx_bytes += wqe->bytes;
-	if (qp_is_unreliable(qp)) {
-		(void)ud_tx(nic, wqe); /* unfinished: wqe_fetch() goes on with it next time */
-		return true;
-	}
 	/* Counted first: sending may fail the request at once, which counts it off. */
 	if (is_read_or_atomic(wqe->opcode)) {
 		wqe_sink_draw(nic, wqe);
@@ -378,16 +373,16 @@ static enum fetch_result fetch_one(struct fw_nic *nic, struct fw_qp *qp)
 }
 
 /* A request that found no room, or whose next hop was not known, goes on first. */
-static bool resume_ud(struct fw_nic *nic, struct fw_qp *qp)
+static bool resume(struct fw_nic *nic, struct fw_qp *qp)
 {
 	struct fw_wqe *wqe;
 
-	if (!qp_is_unreliable(qp) || fw_list_empty(&qp->wqes))
+	if (!qp->llp->resume || fw_list_empty(&qp->wqes))
 		return true;
 	wqe = FW_CONTAINER(qp->wqes.prev, struct fw_wqe, qp_node);
 	if (wqe->state != FW_WQE_QUEUED)
 		return true;
-	return ud_tx(nic, wqe);
+	return qp->llp->resume(nic, wqe);
 }
 
 uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget)
@@ -403,7 +398,7 @@ uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget)
 			sched_qp_remove(nic, qp);
 			break;
 		}
-		if (!resume_ud(nic, qp))
+		if (!resume(nic, qp))
 			return done;
 		if (qp->sq_next == qp->sq_prod) {
 			/* Pair D2: what was written before this index is visible now. */

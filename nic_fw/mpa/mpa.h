@@ -317,17 +317,13 @@ bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_fr
 void mpa_ddp_early(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
 		   uint32_t offset, uint32_t bytes);
 
-/* ---- mpa_rdmap.c: what llp.h asks of a transport; see there */
+/* ---- mpa_rdmap.c: mpa_llp_ops, and the queue pair's end of a connection */
 
 /* A connection is made, of zeros: its lists. */
 void mpa_rdmap_init_conn(struct mpa_conn *conn);
 /* The queue pair has its connection: what it holds goes on. */
 void mpa_rdmap_attached(struct fw_nic *nic, struct mpa_conn *conn);
 bool mpa_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg);
-void mpa_rdmap_answered(struct fw_nic *nic, struct fw_wqe *msg);
-void mpa_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
-			enum hw_vendor_err vendor_err);
-void mpa_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp);
 /*
  * The stream is at its end, or the connection is given up: the queue pair, if it is there still,
  * goes to ERR, with an event where the end was an error. Before a connection is freed.

@@ -99,14 +99,14 @@ void mpa_rdmap_acked(struct fw_nic *nic, struct fw_wqe *msg, bool ok)
 	complete_front(nic, msg->qp);
 }
 
-void mpa_rdmap_answered(struct fw_nic *nic, struct fw_wqe *msg)
+static void mpa_rdmap_answered(struct fw_nic *nic, struct fw_wqe *msg)
 {
 	msg->answered = true;
 	complete_front(nic, msg->qp);
 }
 
-void mpa_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
-			enum hw_vendor_err vendor_err)
+static void mpa_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
+			       enum hw_vendor_err vendor_err)
 {
 	if (msg->kind == FW_WQE_REQUEST) {
 		fail_request(nic, msg, status, vendor_err);
@@ -323,7 +323,7 @@ static void forget_messages(struct fw_nic *nic, struct mpa_conn *conn)
 	conn->fault_msg = NULL;
 }
 
-void mpa_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
+static void mpa_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
 {
 	static const struct rdmap_error local = {
 	    WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_CATASTROPHIC,
@@ -350,6 +350,28 @@ void mpa_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
 	else
 		mpa_disconnect(nic, conn);
 }
+
+static bool mpa_rdmap_is_ready(const struct fw_qp *qp)
+{
+	return qp->mpa != NULL;
+}
+
+static void mpa_rdmap_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+			     const struct rdmap_error *error)
+{
+	if (qp->mpa)
+		mpa_terminate(nic, qp->mpa, pkt, error);
+}
+
+const struct llp_ops mpa_llp_ops = {
+    .stream = true,
+    .is_ready = mpa_rdmap_is_ready,
+    .send = mpa_rdmap_send,
+    .answered = mpa_rdmap_answered,
+    .refuse = mpa_rdmap_refuse,
+    .msg_fail = mpa_rdmap_msg_fail,
+    .stop_qp = mpa_rdmap_stop_qp,
+};
 
 void mpa_rdmap_ended(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_end why)
 {

@@ -249,7 +249,7 @@ static void opened(struct fw_nic *nic, void *ctx)
 	look_for_answers(nic, esp);
 }
 
-bool esp_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
+static bool esp_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
 {
 	struct esp_rdmap *esp = &msg->qp->esp;
 
@@ -307,14 +307,14 @@ static void sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok)
 	complete_front(nic, side->qp);
 }
 
-void esp_rdmap_answered(struct fw_nic *nic, struct fw_wqe *msg)
+static void esp_rdmap_answered(struct fw_nic *nic, struct fw_wqe *msg)
 {
 	msg->answered = true;
 	complete_front(nic, msg->qp);
 }
 
-void esp_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
-			enum hw_vendor_err vendor_err)
+static void esp_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
+			       enum hw_vendor_err vendor_err)
 {
 	if (msg->kind == FW_WQE_REQUEST) {
 		esp_rdmap_fail_request(nic, msg, status, vendor_err);
@@ -325,9 +325,12 @@ void esp_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status s
 	wqe_free(nic, msg);
 }
 
-void esp_rdmap_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn, enum hw_status status)
+static void esp_rdmap_terminated(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+				 uint32_t ssn, enum hw_status status)
 {
 	struct fw_wqe *msg = unanswered(qp, ssn);
+
+	(void)pkt;
 
 	if (msg)
 		esp_rdmap_fail_request(nic, msg, status, HW_VENDOR_ERR_NONE);
@@ -340,6 +343,38 @@ static void end_side(struct fw_nic *nic, struct esp_rdmap_side *side)
 	side->stream = NULL;
 	if (stream)
 		esp_abort(nic, stream);
+}
+
+/* The peer's request ssn fails: tells it so, and closes its stream behind that. */
+static void terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn,
+		      const struct rdmap_error *error)
+{
+	struct esp_stream *stream = qp->esp.in.stream;
+	struct esp_rdmap_last *last;
+
+	if (!stream)
+		return;
+	last = fw_pool_get(&nic->rdmap.esp_lasts);
+	/* Without memory for it the peer learns from an RST that its requests have failed. */
+	qp->esp.in.stream = NULL;
+	fw_timer_cancel(&nic->timers, &qp->esp.ready_timer);
+	if (!last) {
+		esp_abort(nic, stream);
+		return;
+	}
+	*last = (struct esp_rdmap_last){
+	    .side = {.stream = stream},
+	    .xfer = {.packets = 1},
+	    .ssn = ssn,
+	    .layer_etype = error->layer_etype,
+	    .code = error->code,
+	};
+	fw_list_init(&last->xfer.node);
+	esp_cancel(nic, stream);
+	esp_rebind(stream, &last->side);
+	esp_send(nic, stream, &last->xfer);
+	esp_close(nic, stream);
+	FW_COUNT(nic, rd_terminates_tx);
 }
 
 /* The region under a read response is gone: the peer is told, and its stream ends. */
@@ -359,7 +394,7 @@ static void run_response_fault(struct fw_nic *nic, struct fw_qp *qp)
 		end_side(nic, side);
 		return;
 	}
-	esp_rdmap_terminate(nic, qp, side->fault_ssn, &gone);
+	terminate(nic, qp, side->fault_ssn, &gone);
 }
 
 static void run_request_fault(struct fw_nic *nic, struct fw_qp *qp)
@@ -398,8 +433,8 @@ static bool expects(struct fw_nic *nic, const struct esp_key *key, const uint8_t
 	uint8_t known[WIRE_MAC_BYTES];
 	struct esp_key want;
 
-	if (!qp || qp->type != HW_QPT_RC || !llp_is_stream(qp) || llp_is_tcp(qp) ||
-	    !qp_can_receive(qp) || qp->esp.in.stream)
+	if (!qp || qp->type != HW_QPT_RC || qp->llp != &esp_llp_ops || !qp_can_receive(qp) ||
+	    qp->esp.in.stream)
 		return false;
 	want = key_of(qp, false, nic->config.ip);
 	/* In RTR we do not know yet with what PSN we shall send. */
@@ -472,37 +507,6 @@ static void ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 	requests_lost(nic, qp, why);
 }
 
-void esp_rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn,
-			 const struct rdmap_error *error)
-{
-	struct esp_stream *stream = qp->esp.in.stream;
-	struct esp_rdmap_last *last;
-
-	if (!stream)
-		return;
-	last = fw_pool_get(&nic->rdmap.esp_lasts);
-	/* Without memory for it the peer learns from an RST that its requests have failed. */
-	qp->esp.in.stream = NULL;
-	fw_timer_cancel(&nic->timers, &qp->esp.ready_timer);
-	if (!last) {
-		esp_abort(nic, stream);
-		return;
-	}
-	*last = (struct esp_rdmap_last){
-	    .side = {.stream = stream},
-	    .xfer = {.packets = 1},
-	    .ssn = ssn,
-	    .layer_etype = error->layer_etype,
-	    .code = error->code,
-	};
-	fw_list_init(&last->xfer.node);
-	esp_cancel(nic, stream);
-	esp_rebind(stream, &last->side);
-	esp_send(nic, stream, &last->xfer);
-	esp_close(nic, stream);
-	FW_COUNT(nic, rd_terminates_tx);
-}
-
 /* All that the stream has are requests, which may be very many and are in the send queue, too. */
 static void end_requests(struct fw_nic *nic, struct esp_rdmap *esp)
 {
@@ -511,7 +515,7 @@ static void end_requests(struct fw_nic *nic, struct esp_rdmap *esp)
 	end_side(nic, &esp->out);
 }
 
-void esp_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
+static void esp_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
 {
 	struct esp_rdmap *esp = &qp->esp;
 
@@ -531,7 +535,7 @@ void esp_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
 	qp->responder_slots = 0;
 }
 
-void esp_rdmap_init_qp(struct fw_qp *qp)
+static void esp_rdmap_init_qp(struct fw_qp *qp)
 {
 	struct esp_rdmap *esp = &qp->esp;
 
@@ -545,6 +549,24 @@ void esp_rdmap_init_qp(struct fw_qp *qp)
 	fw_timer_init(&esp->look_timer, look_fire);
 	fw_timer_init(&esp->ready_timer, esp_rdmap_ready_fire);
 }
+
+static void esp_rdmap_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+			     const struct rdmap_error *error)
+{
+	terminate(nic, qp, pkt->ssn, error);
+}
+
+const struct llp_ops esp_llp_ops = {
+    .stream = true,
+    .send_imm = true,
+    .init_qp = esp_rdmap_init_qp,
+    .send = esp_rdmap_send,
+    .answered = esp_rdmap_answered,
+    .terminated = esp_rdmap_terminated,
+    .refuse = esp_rdmap_refuse,
+    .msg_fail = esp_rdmap_msg_fail,
+    .stop_qp = esp_rdmap_stop_qp,
+};
 
 void esp_rdmap_init(struct fw_nic *nic)
 {

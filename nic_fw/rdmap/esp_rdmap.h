@@ -70,18 +70,6 @@ struct esp_rdmap_last {
 };
 
 void esp_rdmap_init(struct fw_nic *nic);
-void esp_rdmap_init_qp(struct fw_qp *qp);
-/* What llp.h asks of a transport; see there. */
-bool esp_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg);
-void esp_rdmap_answered(struct fw_nic *nic, struct fw_wqe *msg);
-void esp_rdmap_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn,
-			  enum hw_status status);
-void esp_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
-			enum hw_vendor_err vendor_err);
-void esp_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp);
-/* The peer's request ssn fails: tells it so, and closes its stream behind that. */
-void esp_rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn,
-			 const struct rdmap_error *error);
 /* Packets whose memory was gone when they were to be sent; in each turn behind esp_tx_run(). */
 void esp_rdmap_run(struct fw_nic *nic);
 

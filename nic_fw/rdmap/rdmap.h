@@ -107,10 +107,6 @@ struct fw_qp *rdmap_rx_qp(struct fw_nic *nic, const struct dgram_pkt *pkt);
  */
 void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
 		    const struct rdmap_error *error);
-/* The QP that answers goes away: the peer, who may have its ACK, is told by a Terminate. */
-void rdmap_tx_response_lost(struct fw_nic *nic, const struct fw_wqe *response);
-/* The region under a read response is gone: the response becomes a Terminate. */
-void rdmap_tx_response_failed(struct fw_nic *nic, struct fw_wqe *response);
 
 /* ddp_rx.c: scatter. False: memory of the process was not there. */
 bool ddp_place_mem(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
@@ -178,8 +174,7 @@ bool recv_is_open(const struct rd_session *session);
 /* HW status for a Terminate's error (RFC 5040 4.8), and the reverse for our own errors. */
 enum hw_status rdmap_status_of(uint8_t layer_etype, uint8_t code);
 uint8_t rdmap_protection_code(enum hw_vendor_err err);
-/* Queues a Terminate to the source of pkt. */
-void rdmap_tx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
-			const struct rdmap_error *error);
+/* Makes msg the Terminate that says why message ssn of the peer failed. */
+void rdmap_tx_make_terminate(struct fw_wqe *msg, uint32_t ssn, const struct rdmap_error *error);
 
 #endif /* WEFT_FW_RDMAP_H */

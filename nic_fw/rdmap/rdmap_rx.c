@@ -117,7 +117,7 @@ static enum rdmap_result place_send(struct fw_nic *nic, struct fw_qp *qp, struct
 	msg = recv_find(nic, qp, pkt);
 	if (!msg) {
 		/* It failed already, with the receive that it had: no second one. */
-		if (!pkt->stream && rd_flow_is_terminating(nic, qp, pkt))
+		if (llp_is_refused(nic, qp, pkt))
 			return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 		result = recv_begin(nic, qp, pkt, in_order, &msg);
 		if (result == RDMAP_ERROR)
@@ -352,12 +352,12 @@ void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt
 	struct rdmap_error no_qp = {RDMAP_OPERATION, WIRE_TERM_OP_STREAM_CATASTROPHIC};
 
 	if (!qp || !qp_is_reliable(qp)) {
-		rdmap_tx_terminate(nic, nic->host.null_qp, pkt, &no_qp);
+		llp_refuse(nic, nic->host.null_qp, pkt, &no_qp);
 		return;
 	}
 	if (pkt->stream != llp_is_stream(qp)) {
 		/* One of the datagrams for a QP whose messages come by streams. */
-		rdmap_tx_terminate(nic, nic->host.null_qp, pkt, &no_qp);
+		llp_refuse(nic, nic->host.null_qp, pkt, &no_qp);
 		return;
 	}
 	/* One of an earlier connection may bear the number of a message of this one. */
@@ -366,11 +366,11 @@ void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt
 		fail_recv(nic, qp, pkt, error);
 	/* While there is a stream to tell it on. */
 	if (pkt->stream)
-		llp_stream_error(nic, qp, pkt, error);
+		llp_refuse(nic, qp, pkt, error);
 	if (qp_is_rc(qp) && qp_can_receive(qp) && is_connected(qp, pkt))
 		qp_error(nic, qp,
 			 error->layer_etype == RDMAP_PROTECTION ? HW_EVENT_QP_ACCESS_ERR
 								: HW_EVENT_QP_REQ_ERR);
 	if (!pkt->stream)
-		rdmap_tx_terminate(nic, qp, pkt, error);
+		llp_refuse(nic, qp, pkt, error);
 }

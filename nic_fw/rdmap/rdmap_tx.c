@@ -116,7 +116,7 @@ uint32_t rdmap_tx_header(const struct fw_nic *nic, const struct fw_wqe *msg, uin
 	return 0;
 }
 
-static void make_terminate(struct fw_wqe *msg, uint32_t ssn, uint8_t layer_etype, uint8_t code)
+void rdmap_tx_make_terminate(struct fw_wqe *msg, uint32_t ssn, const struct rdmap_error *error)
 {
 	struct be32 wire_ssn = be32_put(ssn);
 
@@ -130,81 +130,5 @@ static void make_terminate(struct fw_wqe *msg, uint32_t ssn, uint8_t layer_etype
 	msg->msn = ssn;
 	msg->ssn = ssn;
 	memcpy(&msg->imm_inv, &wire_ssn, sizeof(msg->imm_inv));
-	msg->swap = (uint64_t)layer_etype << 8 | code;
-}
-
-void rdmap_tx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
-			const struct rdmap_error *error)
-{
-	struct fw_wqe *msg;
-
-	/* The request comes again because the peer has not heard of it yet. */
-	if (rd_flow_is_terminating(nic, qp, pkt))
-		return;
-	msg = wqe_alloc(nic, qp, FW_WQE_TERMINATE);
-	/* Without a context the peer tries again and hears of it then. */
-	if (!msg)
-		return;
-	make_terminate(msg, pkt->ssn, error->layer_etype, error->code);
-	msg->src_qpn = pkt->dst_qpn;
-	msg->dst_ip = pkt->src_ip;
-	msg->dst_qpn = pkt->src_qpn;
-	msg->qkey = pkt->qkey;
-	/* The tag of the request, be it of this connection or not. */
-	if (qp == nic->host.null_qp || (qp_is_rc(qp) && !(pkt->flags & WIRE_DGRAM_F_RESPONSE)))
-		msg->incarnation = pkt->incarnation;
-	if (!rd_flow_send(nic, msg))
-		wqe_free(nic, msg);
-	else
-		FW_COUNT(nic, rd_terminates_tx);
-}
-
-/* What rdmap_tx_terminate() asks of the request that a response answers. */
-static struct dgram_pkt request_of(const struct fw_wqe *response)
-{
-	struct dgram_pkt pkt = {
-	    .src_ip = response->dst_ip,
-	    .src_qpn = response->dst_qpn,
-	    .dst_qpn = response->src_qpn,
-	    .ssn = response->ssn,
-	    .qkey = response->qkey,
-	    .incarnation = response->incarnation,
-	};
-
-	return pkt;
-}
-
-void rdmap_tx_response_lost(struct fw_nic *nic, const struct fw_wqe *response)
-{
-	struct rdmap_error error = {
-	    WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_OPERATION,
-	    WIRE_TERM_OP_STREAM_CATASTROPHIC,
-	};
-	struct dgram_pkt to = request_of(response);
-	uint8_t shard = (uint8_t)(response->dst_qpn >> 16 & (WIRE_DGRAM_SHARDS - 1));
-	const struct rd_session *session = rd_session_find(nic, response->dst_ip, shard);
-
-	/* A session that has ended told the peer already. */
-	if (!session || session->state != RD_OPEN)
-		return;
-	/* Of one whose data went away the request is acknowledged: it does not come again. */
-	if (response->kind == FW_WQE_TERMINATE) {
-		error.layer_etype = (uint8_t)(response->swap >> 8);
-		error.code = (uint8_t)response->swap;
-	}
-	rdmap_tx_terminate(nic, nic->host.null_qp, &to, &error);
-}
-
-void rdmap_tx_response_failed(struct fw_nic *nic, struct fw_wqe *response)
-{
-	struct fw_qp *qp = response->qp;
-	struct dgram_pkt to = request_of(response);
-	struct rdmap_error error = {
-	    WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION,
-	    WIRE_TERM_PROT_INVALID_STAG,
-	};
-
-	/* What was sent of it becomes void; the Terminate takes its place in the flow. */
-	rdmap_tx_terminate(nic, qp, &to, &error);
-	rd_msg_fail(nic, response, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
+	msg->swap = (uint64_t)error->layer_etype << 8 | error->code;
 }

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RD as a transport of RDMAP: its llp_ops, and Terminates as messages of a response flow.
+ *
+ * A Terminate names the request that failed, and takes the place of its answer. rd_tx.c calls
+ * rd_llp_response_failed(); the rest is reached by qp->llp. Calls rd_flow.c, rd_fail.c,
+ * rdmap_tx.c. RFC 5040 4.8; docs/wire-format.md.
+ */
+#include "nic_fw/fw_nic.h"
+
+/* Queues a Terminate to the source of pkt. */
+static void rd_llp_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+			  const struct rdmap_error *error)
+{
+	struct fw_wqe *msg;
+
+	/* The request comes again because the peer has not heard of it yet. */
+	if (rd_flow_is_terminating(nic, qp, pkt))
+		return;
+	msg = wqe_alloc(nic, qp, FW_WQE_TERMINATE);
+	/* Without a context the peer tries again and hears of it then. */
+	if (!msg)
+		return;
+	rdmap_tx_make_terminate(msg, pkt->ssn, error);
+	msg->src_qpn = pkt->dst_qpn;
+	msg->dst_ip = pkt->src_ip;
+	msg->dst_qpn = pkt->src_qpn;
+	msg->qkey = pkt->qkey;
+	/* The tag of the request, be it of this connection or not. */
+	if (qp == nic->host.null_qp || (qp_is_rc(qp) && !(pkt->flags & WIRE_DGRAM_F_RESPONSE)))
+		msg->incarnation = pkt->incarnation;
+	if (!rd_flow_send(nic, msg))
+		wqe_free(nic, msg);
+	else
+		FW_COUNT(nic, rd_terminates_tx);
+}
+
+/* The request that a response answers, as far as rd_llp_refuse() looks at it. */
+static struct dgram_pkt rd_llp_request_of(const struct fw_wqe *response)
+{
+	struct dgram_pkt pkt = {
+	    .src_ip = response->dst_ip,
+	    .src_qpn = response->dst_qpn,
+	    .dst_qpn = response->src_qpn,
+	    .ssn = response->ssn,
+	    .qkey = response->qkey,
+	    .incarnation = response->incarnation,
+	};
+
+	return pkt;
+}
+
+/* The QP that answers goes away: the peer, who may have its ACK, is told by a Terminate. */
+static void rd_llp_response_lost(struct fw_nic *nic, const struct fw_wqe *response)
+{
+	struct rdmap_error error = {
+	    WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_OPERATION,
+	    WIRE_TERM_OP_STREAM_CATASTROPHIC,
+	};
+	struct dgram_pkt to = rd_llp_request_of(response);
+	uint8_t shard = (uint8_t)(response->dst_qpn >> 16 & (WIRE_DGRAM_SHARDS - 1));
+	const struct rd_session *session = rd_session_find(nic, response->dst_ip, shard);
+
+	/* A session that has ended told the peer already. */
+	if (!session || session->state != RD_OPEN)
+		return;
+	/* Of one whose data went away the request is acknowledged: it does not come again. */
+	if (response->kind == FW_WQE_TERMINATE) {
+		error.layer_etype = (uint8_t)(response->swap >> 8);
+		error.code = (uint8_t)response->swap;
+	}
+	rd_llp_refuse(nic, nic->host.null_qp, &to, &error);
+}
+
+void rd_llp_response_failed(struct fw_nic *nic, struct fw_wqe *response)
+{
+	struct fw_qp *qp = response->qp;
+	struct dgram_pkt to = rd_llp_request_of(response);
+	struct rdmap_error error = {
+	    WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION,
+	    WIRE_TERM_PROT_INVALID_STAG,
+	};
+
+	/* What was sent of it becomes void; the Terminate takes its place in the flow. */
+	rd_llp_refuse(nic, qp, &to, &error);
+	rd_msg_fail(nic, response, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
+}
+
+static void rd_llp_terminated(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+			      uint32_t ssn, enum hw_status status)
+{
+	rd_flow_terminated(nic, qp, pkt->src_ip, pkt->src_qpn, ssn, status);
+}
+
+const struct llp_ops rd_llp_ops = {
+    .send_imm = true,
+    .send = rd_flow_send,
+    .answered = rd_flow_response,
+    .terminated = rd_llp_terminated,
+    .refuse = rd_llp_refuse,
+    .is_refused = rd_flow_is_terminating,
+    .msg_fail = rd_msg_fail,
+    .flush_qp = rd_flush_flow,
+    .flush_due = rd_flush_due,
+    .response_lost = rd_llp_response_lost,
+};

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The seam between RDMAP and the layers that carry it (RFC 5041's LLP): datagrams of UD and UC,
+ * flows of RD, ESP streams, and MPA over TCP.
+ *
+ * Each transport is one constant struct llp_ops; qp->llp points at the one of the QP's type and of
+ * its attribute hw_qp_attr.transport. A QP keeps its transport from RTR to RESET. Whatever carries
+ * it: messages of a QP pair are delivered once and, within each direction of requests, in order; a
+ * message that is handed over comes back by wqe_complete() (requests) or wqe_free() (responses).
+ * Functions that a transport does not need are NULL; the llp_*() below allow for that.
+ */
+#ifndef WEFT_FW_LLP_H
+#define WEFT_FW_LLP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nic_fw/host/qp.h"
+#include "nic_fw/host/wqe.h"
+
+struct dgram_pkt;
+struct rdmap_error;
+
+struct llp_ops {
+	bool stream;   /* messages arrive in order, on a connection that belongs to the QP alone */
+	bool send_imm; /* a Send may carry immediate data (RFC 5040 has none) */
+
+	/* Prepares what the transport keeps in a new QP; NULL: nothing. */
+	void (*init_qp)(struct fw_qp *qp);
+	/* Whether requests may be fetched now; NULL: always. */
+	bool (*is_ready)(const struct fw_qp *qp);
+	/* See llp_send(). */
+	bool (*send)(struct fw_nic *nic, struct fw_wqe *msg);
+	/* Goes on with a request that send() left unfinished. False: not finished yet. NULL: none.
+	 */
+	bool (*resume)(struct fw_nic *nic, struct fw_wqe *msg);
+
+	/* Reliable transports; see the functions below. */
+	void (*answered)(struct fw_nic *nic, struct fw_wqe *msg);
+	void (*terminated)(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+			   uint32_t ssn, enum hw_status status);
+	void (*refuse)(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+		       const struct rdmap_error *error);
+	bool (*is_refused)(struct fw_nic *nic, const struct fw_qp *qp, const struct dgram_pkt *pkt);
+	void (*msg_fail)(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
+			 enum hw_vendor_err vendor_err);
+
+	/* The end of a QP. */
+	void (*stop_qp)(struct fw_nic *nic, struct fw_qp *qp);
+	/* Moves some messages to qp->flush_msgs. False: none is left, or units ran out. */
+	bool (*flush_qp)(struct fw_nic *nic, struct fw_qp *qp);
+	bool (*flush_due)(const struct fw_qp *qp); /* messages are left for flush_qp() */
+	/* A response of a QP that ends was not delivered; NULL: the end of the stream says so. */
+	void (*response_lost)(struct fw_nic *nic, const struct fw_wqe *response);
+	/* Gives up messages that arrive, as recv_flush_step() does; NULL: that one. */
+	bool (*flush_receives)(struct fw_nic *nic, struct fw_qp *qp);
+};
+
+extern const struct llp_ops ud_llp_ops;  /* dgram/ud_tx.c */
+extern const struct llp_ops uc_llp_ops;  /* dgram/ud_tx.c */
+extern const struct llp_ops rd_llp_ops;  /* dgram/rd_llp.c: RD, and RC over it */
+extern const struct llp_ops esp_llp_ops; /* rdmap/esp_rdmap.c */
+extern const struct llp_ops mpa_llp_ops; /* mpa/mpa_rdmap.c */
+
+/* Lets every transport prepare its part of a new QP. */
+void llp_init_qp(struct fw_qp *qp);
+/* Sets qp->llp by the QP's type and attributes. */
+void llp_choose(struct fw_qp *qp);
+
+static inline bool llp_is_stream(const struct fw_qp *qp)
+{
+	return qp->llp->stream;
+}
+
+static inline bool llp_is_ready(const struct fw_qp *qp)
+{
+	return !qp->llp->is_ready || qp->llp->is_ready(qp);
+}
+
+/* Queues a message whose dst_ip, dst_qpn and kind are set. False: no memory; try again later. */
+static inline bool llp_send(struct fw_nic *nic, struct fw_wqe *msg)
+{
+	return msg->qp->llp->send(nic, msg);
+}
+
+/* The answer to a read or an atomic has arrived in full. */
+static inline void llp_answered(struct fw_nic *nic, struct fw_wqe *msg)
+{
+	msg->qp->llp->answered(nic, msg);
+}
+
+/*
+ * The peer named the message, by its number, that it could not carry out. (MPA's Terminates quote
+ * the segment at fault instead: mpa_term.c.)
+ */
+static inline void llp_terminated(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+				  uint32_t ssn, enum hw_status status)
+{
+	qp->llp->terminated(nic, qp, pkt, ssn, status);
+}
+
+/* Tells the source of pkt, by a Terminate, why its message fails. */
+static inline void llp_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+			      const struct rdmap_error *error)
+{
+	qp->llp->refuse(nic, qp, pkt, error);
+}
+
+/* The message of pkt failed before, and the Terminate that says so is on its way. */
+static inline bool llp_is_refused(struct fw_nic *nic, const struct fw_qp *qp,
+				  const struct dgram_pkt *pkt)
+{
+	return qp->llp->is_refused && qp->llp->is_refused(nic, qp, pkt);
+}
+
+/* Ends one message with a status. */
+static inline void llp_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
+				enum hw_vendor_err vendor_err)
+{
+	msg->qp->llp->msg_fail(nic, msg, status, vendor_err);
+}
+
+/*
+ * The QP leaves the states in which it works: its stream ends, and its messages go to
+ * qp->flush_msgs. Flows of RD, of which there may be very many, follow in flush_qp().
+ */
+static inline void llp_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
+{
+	if (qp->llp->stop_qp)
+		qp->llp->stop_qp(nic, qp);
+}
+
+#endif /* WEFT_FW_LLP_H */
