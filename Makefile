@@ -22,6 +22,7 @@
 #	tools/<other>/*.c	one program per file, called as the file is
 #	tests/<folder>/*_ut.c,	one CUnit program each; other .c files of the folder help all of them
 #	tests/<folder>/*/*_ut.c
+#	tests/bench/*.c		libut_bench.a, for every test that runs the firmware
 #	tests/int/*.c		one program each, for the integration tests; tests/security/*.c likewise
 #	tests/interop/*.c	mpa_sock, rc_peer and lossy_wire, for tests with others
 #
@@ -421,14 +422,18 @@ ut_stubs = $(foreach n,$(UT_STUBS),$(if $(filter $1,$(STUBBED_$n)),$(B)/obj/san/
 
 # Poison in pools (tests/bench/pool.h).
 WRAP_POOL := -Wl,--wrap=fw_pool_get -Wl,--wrap=fw_pool_put
+# TCP and the set-up of MPA played by tests/pair/mpa_pair.c.
+WRAP_TCP := $(patsubst %,-Wl$(comma)--wrap=%,tcp_push tcp_close tcp_resume mpa_set_state mpa_disconnect mpa_abort mpa_rx_first mpa_ddp_rx)
+WRAPPED_TCP := $(shell grep -ls '"tests/pair/mpa_pair\.h"' tests/pair/*_ut.c)
 UT_FLAGS_pair := $(WRAP_POOL)
 UT_FLAGS_fuzz := $(WRAP_POOL)
-ut_flags = $(UT_FLAGS_$1) $(if $(filter dpdk_app,$1),$(WEFTD_LIBS)) $(if $(filter tools,$1),$(TOOL_LIBS_OF_weft-measure))
+ut_flags = $(UT_FLAGS_$(call ut_folder,$1)) $(if $(filter $1,$(WRAPPED_TCP)),$(WRAP_TCP)) $(if $(filter tests/dpdk_app/%,$1),$(WEFTD_LIBS)) \
+	$(if $(filter tests/tools/%,$1),$(TOOL_LIBS_OF_weft-measure))
 
 $(foreach f,bench $(UT_FOLDERS),$(if $(call ut_helpers,$f),\
 	$(eval $(call archive,san,ut_$f,$(call ut_helpers,$f)))))
 $(foreach s,$(UT_SRCS),$(eval $(call link,san,$(s:tests/%.c=$(B)/san/ut/%),$(s:%.c=$(B)/obj/san/%.o) $(call ut_stubs,$s),\
-	$(call ut_archives,$(call ut_folder,$s)),$(call ut_flags,$(call ut_folder,$s)) -lcunit -ljansson -lm)))
+	$(call ut_archives,$(call ut_folder,$s)),$(call ut_flags,$s) -lcunit -ljansson -lm)))
 $(foreach p,$(INT_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/int/$p.o,\
 	$(foreach l,goal weft weftutil,$(B)/san/lib/lib$l.a),$(if $(filter xdp_%,$p),-lbpf) \
 	$(if $(filter memif_dpdk,$p),$(DPDK_LIBS) -lrte_net_memif) -ljansson -lm)))
@@ -457,7 +462,7 @@ $(eval $(call compile,cov,tests,$(SKELS)))
 $(foreach s,$(COV_NEAR) $(COV_FAR),$(eval $(call link,cov,$(call cov_bins,$s),\
 	$(s:%.c=$(B)/obj/$(if $(filter $s,$(COV_NEAR)),cov,san)/%.o) $(call ut_stubs,$s),\
 	$(patsubst $(B)/san/lib/libnicfw.a,$(B)/cov/lib/libnicfw.a,$(call ut_archives,$(call ut_folder,$s))),\
-	$(call ut_flags,$(call ut_folder,$s)) -lcunit -ljansson -lm)))
+	$(call ut_flags,$s) -lcunit -ljansson -lm)))
 
 UT_BINS := $(UT_SRCS:tests/%.c=$(B)/san/ut/%)
 INT_BINS := $(patsubst %,$(B)/san/int/%,$(INT_PROGS) $(SEC_PROGS)) $(TSAN_BINS) $(PLAIN_BINS) $(INTEROP_BINS)

@@ -4,6 +4,7 @@
  * want of buffers and of memory. What is wrong within FPDUs: mpa_wrong_ut.c. nic_fw/mpa/mpa_rx.c,
  * mpa_ddp.c.
  */
+#include "nic_fw/mpa/mpa_ddp.c"
 #include "tests/pair/mpa_capture.h"
 #include "tests/pair/mpa_pair.h"
 
@@ -27,7 +28,7 @@ static bool see(struct mpa_conn *conn, const uint8_t *ulpdu, uint32_t bytes)
 
 	(void)conn;
 	seen.fpdus++;
-	if (mpa_ddp_parse(&pkt, ulpdu, &error) == RDMAP_OK)
+	if (parse(&pkt, ulpdu, &error) == RDMAP_OK)
 		seen.opcode[pkt.opcode]++;
 	else
 		seen.bad++;

@@ -3,6 +3,7 @@
  * Terminates, bit for bit: ours as RFC 5040 4.8 draws them with what they quote, siw's as a
  * little-endian machine has them, and what either does to requests. nic_fw/mpa/mpa_term.c.
  */
+#include "nic_fw/mpa/mpa_term.c"
 #include "tests/pair/mpa_capture.h"
 #include "tests/pair/mpa_pair.h"
 

@@ -4,6 +4,8 @@
  * bit for bit; the form in which frames are given to the port; small segments. nic_fw/mpa/mpa_tx.c,
  * mpa_fpdu.h.
  */
+#include "nic_fw/mpa/mpa_ddp.c"
+#include "nic_fw/mpa/mpa_tx.c"
 #include "tests/pair/mpa_capture.h"
 #include "tests/pair/mpa_pair.h"
 
@@ -73,7 +75,7 @@ static bool compare(struct mpa_conn *conn, const uint8_t *ulpdu, uint32_t bytes)
 	struct mpa_seg seg = {.msg = &msg, .kind = MPA_SEG_DATA};
 	uint32_t n;
 
-	CU_ASSERT_EQUAL_FATAL(mpa_ddp_parse(&pkt, ulpdu, &error), RDMAP_OK);
+	CU_ASSERT_EQUAL_FATAL(parse(&pkt, ulpdu, &error), RDMAP_OK);
 	msg.rdmap_opcode = pkt.opcode;
 	msg.msn = pkt.msn;
 	msg.rkey = pkt.stag;
