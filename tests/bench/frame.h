@@ -35,6 +35,7 @@ enum {
 struct frame {
 	uint8_t b[FRAME_MAX];
 	uint32_t n;
+	uint32_t to;    /* the builder's, to say which NIC it is for */
 	uint32_t flags; /* FW_TX_*, of a frame that a NIC sent */
 };
 

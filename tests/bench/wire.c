@@ -125,9 +125,15 @@ void bench_wire_forget(struct bench_wire *wire)
 
 uint32_t bench_wire_poll(struct bench_wire *wire, uint32_t i)
 {
-	const struct bench_port *port = wire->port[i];
+	struct bench_port *port = wire->port[i];
+	uint32_t work;
 
-	return port->dead ? 0 : fw_poll(port->nic, wire->now_ns, BENCH_POLL_BUDGET);
+	if (port->dead)
+		return 0;
+	work = fw_poll(port->nic, wire->now_ns, BENCH_POLL_BUDGET);
+	if (wire->polled)
+		wire->polled(port);
+	return work;
 }
 
 static bool frame_due(const struct bench_wire *wire)

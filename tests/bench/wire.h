@@ -40,6 +40,8 @@ struct bench_wire {
 	/* May change the frame; NULL: all pass. */
 	enum bench_verdict (*filter)(struct bench_wire *wire, struct bench_frame *frame,
 				     uint32_t from);
+	/* Looks at a NIC after each of its turns; NULL: nothing does. */
+	void (*polled)(struct bench_port *port);
 	struct bench_frame kept[BENCH_KEPT];
 	uint32_t num_kept;
 	uint32_t frames; /* that the filter saw; a test may set it */

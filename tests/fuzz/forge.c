@@ -7,113 +7,50 @@
 
 #include <arpa/inet.h>
 
-#include "nic_fw/base/crc32c.h"
-
-void forge_take(struct forge *f, uint32_t back)
+void forge_take(struct frame *f, uint32_t back)
 {
 	const struct w_copy *copy;
 
 	if (!w->history)
 		return;
 	copy = &w->copy[(w->history - 1 - back % W_HISTORY % w->history) % W_HISTORY];
-	f->bytes = copy->bytes;
+	f->n = copy->bytes;
 	f->to = !copy->from;
 	memcpy(f->b, copy->b, copy->bytes);
 }
 
 /* ---- building ---------------------------------------------------------------------------- */
 
-void forge_add(struct forge *f, const void *data, size_t bytes)
+void forge_add_eth(struct frame *f, uint16_t type)
 {
-	if (bytes > W_FRAME_MAX - f->bytes)
-		bytes = W_FRAME_MAX - f->bytes;
-	memcpy(f->b + f->bytes, data, bytes);
-	f->bytes += (uint32_t)bytes;
-}
-
-void forge_add_fill(struct forge *f, uint32_t bytes)
-{
-	if (bytes > W_FRAME_MAX - f->bytes)
-		bytes = W_FRAME_MAX - f->bytes;
-	memset(f->b + f->bytes, 0x5a, bytes);
-	f->bytes += bytes;
-}
-
-void forge_add_eth(struct forge *f, uint16_t type)
-{
-	struct wire_eth eth = {.type = be16_put(type)};
-
-	memcpy(eth.dst, w->nic[f->to].fw->config.mac, WIRE_MAC_BYTES);
-	memcpy(eth.src, w->nic[!f->to].fw->config.mac, WIRE_MAC_BYTES);
-	f->bytes = 0;
-	forge_add(f, &eth, sizeof(eth));
+	frame_eth(f, w->nic[f->to].fw->config.mac, w->nic[!f->to].fw->config.mac, type);
 }
 
 /* peer: the last byte of the sender's address; 0: the other NIC's. */
-static void add_ip(struct forge *f, uint8_t proto, uint8_t peer)
+static void add_ip(struct frame *f, uint8_t proto, uint8_t peer)
 {
-	struct wire_ip ip = {
-	    .version_ihl = WIRE_IP_VERSION_IHL,
-	    .frag = be16_put(WIRE_IP_DF),
-	    .ttl = WIRE_IP_TTL,
-	    .proto = proto,
-	};
-	uint32_t src = peer ? htonl(0x0a4d0000u | peer) : w->nic[!f->to].fw->config.ip;
-
-	memcpy(&ip.src, &src, sizeof(src));
-	memcpy(&ip.dst, &w->nic[f->to].fw->config.ip, sizeof(ip.dst));
-	forge_add(f, &ip, sizeof(ip));
+	frame_ip(f, proto, peer ? htonl(0x0a4d0000u | peer) : w->nic[!f->to].fw->config.ip,
+		 w->nic[f->to].fw->config.ip);
 }
 
-void forge_add_ip(struct forge *f, uint8_t proto)
+void forge_add_ip(struct frame *f, uint8_t proto)
 {
 	forge_add_eth(f, WIRE_ETHERTYPE_IPV4);
 	add_ip(f, proto, 0);
 }
 
-static uint32_t queue_of(uint8_t opcode)
-{
-	switch (opcode) {
-	case WIRE_RDMAP_READ_REQUEST:
-	case WIRE_RDMAP_ATOMIC_REQUEST:
-		return WIRE_QN_READ_REQUEST;
-	case WIRE_RDMAP_TERMINATE:
-		return WIRE_QN_TERMINATE;
-	case WIRE_RDMAP_ATOMIC_RESPONSE:
-		return WIRE_QN_ATOMIC_RESPONSE;
-	default:
-		return WIRE_QN_SEND;
-	}
-}
-
 /* r->x: bytes of payload (12 bits), of the whole message (18); r->y MSN or offset. */
-void forge_ddp(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to)
+void forge_ddp(struct frame *f, const struct rec *r, uint32_t stag, uint64_t to)
 {
 	uint8_t opcode = r->c & WIRE_RDMAP_OPCODE_MASK;
-	uint8_t last = r->c & 0x10 ? 0 : WIRE_DDP_LAST;
+	bool last = !(r->c & 0x10);
 	uint32_t payload = r->x & 0x7ff;
 
-	if (opcode == WIRE_RDMAP_WRITE || opcode == WIRE_RDMAP_READ_RESPONSE) {
-		struct wire_ddp_tagged ddp = {
-		    .ddp_ctrl = (uint8_t)(WIRE_DDP_TAGGED | last | WIRE_DDP_VERSION),
-		    .rdmap_ctrl = (uint8_t)(WIRE_RDMAP_VERSION | opcode),
-		    .stag = be32_put(stag),
-		    .to = be64_put(to),
-		};
-
-		forge_add(f, &ddp, sizeof(ddp));
-	} else {
-		struct wire_ddp_untagged ddp = {
-		    .ddp_ctrl = (uint8_t)(last | WIRE_DDP_VERSION),
-		    .rdmap_ctrl = (uint8_t)(WIRE_RDMAP_VERSION | opcode),
-		    .inv_stag = be32_put(opcode & 4 ? stag : 0),
-		    .qn = be32_put(queue_of(opcode)),
-		    .msn = be32_put(r->y & 0xffff),
-		    .mo = be32_put(r->y >> 16),
-		};
-
-		forge_add(f, &ddp, sizeof(ddp));
-	}
+	if (opcode == WIRE_RDMAP_WRITE || opcode == WIRE_RDMAP_READ_RESPONSE)
+		frame_tagged(f, opcode, last, stag, to);
+	else
+		frame_untagged(f, opcode, last, r->y & 0xffff, r->y >> 16)->inv_stag =
+		    be32_put(opcode & 4 ? stag : 0);
 	if (opcode == WIRE_RDMAP_READ_REQUEST) {
 		struct wire_read_request req = {
 		    .sink_stag = be32_put(r->z),
@@ -122,7 +59,7 @@ void forge_ddp(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to)
 		    .src_to = be64_put(to),
 		};
 
-		forge_add(f, &req, sizeof(req));
+		frame_add(f, &req, sizeof(req));
 	} else if (opcode == WIRE_RDMAP_ATOMIC_REQUEST) {
 		struct wire_atomic_request req = {
 		    .opcode = be32_put(r->z & WIRE_ATOMIC_OPCODE_MASK),
@@ -134,34 +71,34 @@ void forge_ddp(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to)
 		    .compare_mask = be64_put(UINT64_MAX),
 		};
 
-		forge_add(f, &req, sizeof(req));
+		frame_add(f, &req, sizeof(req));
 	} else if (opcode == WIRE_RDMAP_ATOMIC_RESPONSE) {
 		struct wire_atomic_response resp = {.request_id = be32_put(r->z)};
 
-		forge_add(f, &resp, sizeof(resp));
+		frame_add(f, &resp, sizeof(resp));
 	} else if (opcode == WIRE_RDMAP_TERMINATE) {
 		struct wire_terminate term = {.layer_etype = (uint8_t)r->z,
 					      .code = (uint8_t)(r->z >> 8),
 					      .hdrct = (uint8_t)(r->z >> 16)};
 
-		forge_add(f, &term, sizeof(term));
-		forge_add_fill(f, payload);
+		frame_add(f, &term, sizeof(term));
+		frame_fill(f, 0x5a, payload);
 	} else {
-		forge_add_fill(f, payload);
+		frame_fill(f, 0x5a, payload);
 	}
 }
 
-static void add_rd(struct forge *f, uint8_t type)
+static void add_rd(struct frame *f, uint8_t type)
 {
 	struct wire_rd rd = {0};
 	struct wire_rd_ack ack = {0};
 
-	forge_add(f, &rd, sizeof(rd));
+	frame_add(f, &rd, sizeof(rd));
 	if (type == WIRE_DGRAM_RD_ACK)
-		forge_add(f, &ack, sizeof(ack));
+		frame_add(f, &ack, sizeof(ack));
 }
 
-static void add_hello(struct forge *f, const struct rec *r)
+static void add_hello(struct frame *f, const struct rec *r)
 {
 	struct wire_rd_hello hello = {
 	    .epoch = be32_put(r->x),
@@ -171,21 +108,18 @@ static void add_hello(struct forge *f, const struct rec *r)
 	    .flags = r->c & WIRE_RD_HELLO_ALL,
 	};
 
-	forge_add(f, &hello, sizeof(hello));
+	frame_add(f, &hello, sizeof(hello));
 }
 
-void forge_add_dgram(struct forge *f, const struct wire_dgram *dgram, uint8_t peer)
+void forge_add_dgram(struct frame *f, const struct wire_dgram *dgram, uint8_t peer)
 {
-	const struct wire_udp udp = {.src_port = be16_put(WIRE_DGRAM_PORT),
-				     .dst_port = be16_put(WIRE_DGRAM_PORT)};
-
 	forge_add_eth(f, WIRE_ETHERTYPE_IPV4);
 	add_ip(f, WIRE_IPPROTO_UDP, peer);
-	forge_add(f, &udp, sizeof(udp));
-	forge_add(f, dgram, sizeof(*dgram));
+	frame_udp(f, WIRE_DGRAM_PORT, WIRE_DGRAM_PORT);
+	frame_add(f, dgram, sizeof(*dgram));
 }
 
-void forge_dgram(struct forge *f, const struct rec *r, const struct fw_qp *dst,
+void forge_dgram(struct frame *f, const struct rec *r, const struct fw_qp *dst,
 		 const struct fw_qp *src, uint32_t stag, uint64_t to)
 {
 	uint8_t type = r->b & 7;
@@ -217,94 +151,82 @@ void forge_dgram(struct forge *f, const struct rec *r, const struct fw_qp *dst,
 		add_rd(f, type);
 	if (data && dst)
 		forge_ddp(f, r, stag, to);
-	forge_add(f, &crc, sizeof(crc));
+	frame_add(f, &crc, sizeof(crc));
 	forge_fit(f, FORGE_EPOCH | FORGE_PSN | FORGE_ACK | FORGE_ECHO, 0);
 }
 
-void forge_other(struct forge *f, const struct rec *r)
+void forge_other(struct frame *f, const struct rec *r)
 {
 	uint8_t peer = (uint8_t)(2 + r->x % 8);
 
 	if (r->b & 1) {
 		struct wire_icmp_echo echo = {.type = r->c % 16};
-		uint16_t sum;
 
 		forge_add_eth(f, WIRE_ETHERTYPE_IPV4);
 		add_ip(f, WIRE_IPPROTO_ICMP, peer);
-		forge_add(f, &echo, sizeof(echo));
-		forge_add_fill(f, r->y & 0xff);
-		sum = wire_sum_fold(wire_sum_add(0, f->b + FORGE_UDP_AT, f->bytes - FORGE_UDP_AT));
-		echo.checksum = be16_put(sum);
-		memcpy(f->b + FORGE_UDP_AT, &echo, sizeof(echo));
+		frame_add(f, &echo, sizeof(echo));
+		frame_fill(f, 0x5a, r->y & 0xff);
 	} else {
-		struct wire_arp arp = {
-		    .hw_type = be16_put(WIRE_ARP_HW_ETHERNET),
-		    .proto_type = be16_put(WIRE_ETHERTYPE_IPV4),
-		    .hw_bytes = WIRE_MAC_BYTES,
-		    .proto_bytes = 4,
-		    .op = be16_put(r->c & 1 ? WIRE_ARP_REPLY : WIRE_ARP_REQUEST),
-		    .sender_mac = {2, 0x77, 0, 0, 0, (uint8_t)(r->z)},
-		    .sender_ip = be32_put(0x0a4d0000u | peer),
-		    .target_ip = be32_put(0x0a4d0001u + f->to),
-		};
+		const uint8_t mac[] = {2, 0x77, 0, 0, 0, (uint8_t)r->z};
 
 		forge_add_eth(f, WIRE_ETHERTYPE_ARP);
-		forge_add(f, &arp, sizeof(arp));
+		frame_arp(f, r->c & 1 ? WIRE_ARP_REPLY : WIRE_ARP_REQUEST, mac,
+			  htonl(0x0a4d0000u | peer), htonl(0x0a4d0001u + f->to));
 	}
 }
 
 /* ---- changing ---------------------------------------------------------------------------- */
 
-static uint8_t type_of(const struct forge *f)
+static uint8_t type_of(const struct frame *f)
 {
-	return f->bytes > FORGE_DGRAM_AT ? f->b[FORGE_DGRAM_AT] & 15 : 0xff;
+	return f->n > FRAME_DGRAM_AT ? f->b[FRAME_DGRAM_AT] & 15 : 0xff;
 }
 
-static uint32_t ddp_at(const struct forge *f)
+static uint32_t ddp_at(const struct frame *f)
 {
-	return type_of(f) == WIRE_DGRAM_UD ? (uint32_t)FORGE_RD_AT
-					   : FORGE_RD_AT + (uint32_t)sizeof(struct wire_rd);
+	return type_of(f) == WIRE_DGRAM_UD ? (uint32_t)FRAME_RD_AT
+					   : FRAME_RD_AT + (uint32_t)sizeof(struct wire_rd);
 }
 
-static uint32_t layer_at(const struct forge *f, enum forge_layer layer)
+static uint32_t layer_at(const struct frame *f, enum forge_layer layer)
 {
 	if (forge_is_esp(f) && layer != FORGE_ETH && layer != FORGE_END)
-		return layer == FORGE_IP    ? (uint32_t)FORGE_EDP_AT
-		       : layer == FORGE_UDP ? (uint32_t)FORGE_ESP_AT
+		return layer == FORGE_IP    ? (uint32_t)FRAME_EDP_AT
+		       : layer == FORGE_UDP ? (uint32_t)FRAME_ESP_AT
 		       : layer < FORGE_DATA ? (uint32_t)FORGE_MSG_AT
 					    : FORGE_MSG_AT + (uint32_t)sizeof(struct wire_goal);
 	switch (layer) {
 	case FORGE_ETH:
 		return 0;
 	case FORGE_IP:
-		return FORGE_IP_AT;
+		return FRAME_IP_AT;
 	case FORGE_UDP:
-		return FORGE_UDP_AT;
+		return FRAME_L4_AT;
 	case FORGE_DGRAM:
-		return FORGE_DGRAM_AT;
+		return FRAME_DGRAM_AT;
 	case FORGE_RD:
-		return FORGE_RD_AT;
+		return FRAME_RD_AT;
 	case FORGE_DDP:
 		return ddp_at(f);
 	case FORGE_DATA:
-		if (ddp_at(f) < f->bytes && f->b[ddp_at(f)] & WIRE_DDP_TAGGED)
+		if (ddp_at(f) < f->n && f->b[ddp_at(f)] & WIRE_DDP_TAGGED)
 			return ddp_at(f) + (uint32_t)sizeof(struct wire_ddp_tagged);
 		return ddp_at(f) + (uint32_t)sizeof(struct wire_ddp_untagged);
 	case FORGE_END:
 	case FORGE_LAYERS:
 		break;
 	}
-	return f->bytes > 64 ? f->bytes - 64 : 0;
+	return f->n > 64 ? f->n - 64 : 0;
 }
 
-void forge_set(struct forge *f, enum forge_layer layer, uint32_t at, uint32_t bytes, uint32_t how,
+void forge_set(struct frame *f, enum forge_layer layer, uint32_t at, uint32_t bytes, uint32_t how,
 	       uint64_t value)
 {
 	uint64_t old = 0;
 	uint32_t i;
 
 	at += layer_at(f, layer);
-	if (at + bytes > f->bytes)
+	if (at + bytes > f->n)
 		return;
 	for (i = 0; i < bytes; i++)
 		old = old << 8 | f->b[at + i];
@@ -326,41 +248,41 @@ void forge_set(struct forge *f, enum forge_layer layer, uint32_t at, uint32_t by
 		f->b[at + i - 1] = (uint8_t)old;
 }
 
-void forge_put(struct forge *f, enum forge_layer layer, uint32_t at, const void *data,
+void forge_put(struct frame *f, enum forge_layer layer, uint32_t at, const void *data,
 	       uint32_t bytes)
 {
 	at += layer_at(f, layer);
-	if (at + bytes <= f->bytes)
+	if (at + bytes <= f->n)
 		memcpy(f->b + at, data, bytes);
 }
 
-void forge_length(struct forge *f, uint32_t bytes)
+void forge_length(struct frame *f, uint32_t bytes)
 {
 	bytes %= sizeof(struct wire_eth) + W_MTU + 64;
 	if (bytes < sizeof(struct wire_eth))
 		bytes = sizeof(struct wire_eth);
-	if (bytes > f->bytes)
-		memset(f->b + f->bytes, 0xa5, bytes - f->bytes);
-	f->bytes = bytes;
+	if (bytes > f->n)
+		memset(f->b + f->n, 0xa5, bytes - f->n);
+	f->n = bytes;
 }
 
-void forge_fit(struct forge *f, uint32_t what, int32_t psn_delta)
+void forge_fit(struct frame *f, uint32_t what, int32_t psn_delta)
 {
 	struct fw_nic *nic = w->nic[f->to].fw;
 	const struct rd_session *s;
-	struct wire_rd *rd = (void *)(f->b + FORGE_RD_AT);
+	struct wire_rd *rd = (void *)(f->b + FRAME_RD_AT);
 	uint32_t ip;
 
-	if (f->bytes < FORGE_RD_AT + sizeof(*rd) || type_of(f) == WIRE_DGRAM_UD ||
+	if (f->n < FRAME_RD_AT + sizeof(*rd) || type_of(f) == WIRE_DGRAM_UD ||
 	    type_of(f) >= WIRE_DGRAM_RD_HELLO + 2)
 		return;
-	memcpy(&ip, f->b + FORGE_IP_AT + offsetof(struct wire_ip, src), sizeof(ip));
+	memcpy(&ip, f->b + FRAME_IP_AT + offsetof(struct wire_ip, src), sizeof(ip));
 	s = rd_session_find(nic, ip, 0);
 	if (type_of(f) == WIRE_DGRAM_RD_HELLO) {
 		/* Answers our HELLO, or returns our cookie. */
 		struct wire_rd_hello *hello = (void *)rd;
 
-		if (f->bytes < FORGE_RD_AT + sizeof(*hello))
+		if (f->n < FRAME_RD_AT + sizeof(*hello))
 			return;
 		if (what & FORGE_EPOCH && s)
 			hello->peer_epoch = be32_put(s->epoch);
@@ -383,41 +305,17 @@ void forge_fit(struct forge *f, uint32_t what, int32_t psn_delta)
 	}
 	if (what & FORGE_ACK) {
 		rd->ack = be32_put(s->tx_una + (uint32_t)(psn_delta < 0 ? 0 : psn_delta));
-		f->b[FORGE_DGRAM_AT + offsetof(struct wire_dgram, flags)] |= WIRE_DGRAM_F_ACK;
+		f->b[FRAME_DGRAM_AT + offsetof(struct wire_dgram, flags)] |= WIRE_DGRAM_F_ACK;
 	}
 	if (what & FORGE_ECHO)
-		rd->timestamp_echo = be32_put((uint32_t)w->now_ns - 1000);
+		rd->timestamp_echo = be32_put((uint32_t)w->wire.now_ns - 1000);
 }
 
-void forge_seal(struct forge *f, uint32_t keep)
+void forge_seal(struct frame *f, uint32_t keep)
 {
-	struct wire_ip *ip = (void *)(f->b + FORGE_IP_AT);
-	struct wire_udp *udp = (void *)(f->b + FORGE_UDP_AT);
-	uint32_t at, n;
-	struct be32 crc;
-
-	if (!(keep & FORGE_KEEP_MAC) && f->bytes >= sizeof(struct wire_eth))
+	if (!(keep & FORGE_KEEP_MAC) && f->n >= sizeof(struct wire_eth))
 		memcpy(f->b, w->nic[f->to].fw->config.mac, WIRE_MAC_BYTES);
-	if (forge_is_esp(f))
-		forge_seal_esp(f, keep);
-	if (f->bytes < FORGE_UDP_AT || f->b[12] != 8 || f->b[13] != 0)
-		return;
-	if (!(keep & FORGE_KEEP_LENGTHS)) {
-		ip->total_bytes = be16_put((uint16_t)(f->bytes - FORGE_IP_AT));
-		if (ip->proto == WIRE_IPPROTO_UDP && f->bytes >= FORGE_DGRAM_AT)
-			udp->bytes = be16_put((uint16_t)(f->bytes - FORGE_UDP_AT));
-	}
-	if (!(keep & FORGE_KEEP_SUM)) {
-		ip->checksum = be16_put(0);
-		ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
-	}
-	if (ip->proto == WIRE_IPPROTO_TCP)
-		forge_seal_tcp(f, keep);
-	if (keep & FORGE_KEEP_CRC || ip->proto != WIRE_IPPROTO_UDP ||
-	    f->bytes < FORGE_DGRAM_AT + WIRE_DGRAM_CRC_BYTES)
-		return;
-	at = FORGE_UDP_AT;
-	n = f->bytes - at - WIRE_DGRAM_CRC_BYTES;
-	crc = fw_crc32c_wire(fw_crc32c(FW_CRC32C_INIT, f->b + at, n));
-	memcpy(f->b + at + n, &crc, sizeof(crc));
+	if (!(keep & FRAME_KEEP_CRC))
+		forge_seal_fpdu(f);
+	frame_seal(f->b, f->n, keep);
 }

@@ -10,24 +10,9 @@
 
 #include "tests/fuzz/world.h"
 
-struct forge {
-	uint32_t bytes;
-	uint32_t to; /* receiving NIC */
-	uint8_t b[W_FRAME_MAX];
-};
-
-enum {
-	FORGE_IP_AT = sizeof(struct wire_eth),
-	FORGE_UDP_AT = FORGE_IP_AT + sizeof(struct wire_ip),
-	FORGE_DGRAM_AT = FORGE_UDP_AT + sizeof(struct wire_udp),
-	FORGE_RD_AT = FORGE_DGRAM_AT + sizeof(struct wire_dgram),
-};
-
 /* In frames with EtherType ESP. */
 enum {
-	FORGE_EDP_AT = sizeof(struct wire_eth),
-	FORGE_ESP_AT = FORGE_EDP_AT + sizeof(struct wire_edp),
-	FORGE_MSG_AT = FORGE_ESP_AT + sizeof(struct wire_esp),
+	FORGE_MSG_AT = FRAME_ESP_AT + sizeof(struct wire_esp),
 };
 
 /*
@@ -46,11 +31,8 @@ enum forge_layer {
 	FORGE_LAYERS
 };
 
-/* forge_seal(): fields to leave unchanged. */
+/* forge_seal(): fields to leave unchanged besides FRAME_KEEP_*. */
 enum {
-	FORGE_KEEP_LENGTHS = 0x01,
-	FORGE_KEEP_SUM = 0x02,
-	FORGE_KEEP_CRC = 0x04,
 	FORGE_KEEP_MAC = 0x08,
 };
 
@@ -64,46 +46,44 @@ enum {
 };
 
 /* Takes the frame that was sent back frames ago. */
-void forge_take(struct forge *f, uint32_t back);
+void forge_take(struct frame *f, uint32_t back);
 /* Builds a datagram as r says (frames.c), for a QP or none. */
-void forge_dgram(struct forge *f, const struct rec *r, const struct fw_qp *dst,
+void forge_dgram(struct frame *f, const struct rec *r, const struct fw_qp *dst,
 		 const struct fw_qp *src, uint32_t stag, uint64_t to);
 /* Builds ARP and ICMP. */
-void forge_other(struct forge *f, const struct rec *r);
+void forge_other(struct frame *f, const struct rec *r);
 /* Builds EDP and ESP as r says, of a stream of the communicator with that key. */
-void forge_edp(struct forge *f, const struct rec *r, uint64_t key);
+void forge_edp(struct frame *f, const struct rec *r, uint64_t key);
 /* Builds a message on a stream of an RC queue pair; and a frame of the communicator's group. */
-void forge_rdmap(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to);
-void forge_group(struct forge *f, const struct rec *r, uint64_t key);
+void forge_rdmap(struct frame *f, const struct rec *r, uint32_t stag, uint64_t to);
+void forge_group(struct frame *f, const struct rec *r, uint64_t key);
 /* Builds a segment of a TCP connection of the receiving NIC, mostly with an FPDU. */
-void forge_tcp(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to);
+void forge_tcp(struct frame *f, const struct rec *r, uint32_t stag, uint64_t to);
 /* Builds a message of the connection manager about an endpoint of the receiving NIC. */
-void forge_cm(struct forge *f, const struct rec *r);
-void forge_fit(struct forge *f, uint32_t what, int32_t psn_delta);
+void forge_cm(struct frame *f, const struct rec *r);
+void forge_fit(struct frame *f, uint32_t what, int32_t psn_delta);
 /* Sets ports, incarnations (EPOCH), numbers (PSN) and ACK to those of an existing stream. */
-void forge_fit_esp(struct forge *f, uint32_t what, int32_t seq_delta);
+void forge_fit_esp(struct frame *f, uint32_t what, int32_t seq_delta);
 /* Stores, adds, xors or ors bytes of value, big-endian. */
-void forge_set(struct forge *f, enum forge_layer layer, uint32_t at, uint32_t bytes, uint32_t how,
+void forge_set(struct frame *f, enum forge_layer layer, uint32_t at, uint32_t bytes, uint32_t how,
 	       uint64_t value);
-void forge_put(struct forge *f, enum forge_layer layer, uint32_t at, const void *data,
+void forge_put(struct frame *f, enum forge_layer layer, uint32_t at, const void *data,
 	       uint32_t bytes);
-void forge_length(struct forge *f, uint32_t bytes);
-void forge_seal(struct forge *f, uint32_t keep);
+void forge_length(struct frame *f, uint32_t bytes);
+void forge_seal(struct frame *f, uint32_t keep);
 
 /* Shared by forge.c and forge_edp.c: pieces of a frame, appended. */
-void forge_add(struct forge *f, const void *data, size_t bytes);
-void forge_add_fill(struct forge *f, uint32_t bytes);
-void forge_add_eth(struct forge *f, uint16_t type);
+void forge_add_eth(struct frame *f, uint16_t type);
 /* Ethernet and IPv4 headers, from the other NIC. */
-void forge_add_ip(struct forge *f, uint8_t proto);
+void forge_add_ip(struct frame *f, uint8_t proto);
 /*
  * Headers up to and including the datagram's. peer: last byte of the sender's address; 0: the other
  * NIC's.
  */
-void forge_add_dgram(struct forge *f, const struct wire_dgram *dgram, uint8_t peer);
-void forge_ddp(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to);
-bool forge_is_esp(const struct forge *f);
-void forge_seal_esp(struct forge *f, uint32_t keep);
-void forge_seal_tcp(struct forge *f, uint32_t keep);
+void forge_add_dgram(struct frame *f, const struct wire_dgram *dgram, uint8_t peer);
+void forge_ddp(struct frame *f, const struct rec *r, uint32_t stag, uint64_t to);
+bool forge_is_esp(const struct frame *f);
+/* Corrects the CRC of the FPDU that a segment of TCP begins with. */
+void forge_seal_fpdu(struct frame *f);
 
 #endif /* WEFT_TESTS_FUZZ_FORGE_H */

@@ -15,7 +15,7 @@ static const struct cm_ep *endpoint(const struct fw_nic *nic, uint32_t i)
  * r->b: type (4 bits), endpoint; r->c: flags (2 bits), reason (4), bit 6 another sender, bit 7 no
  * receiver; r->x: bytes of data (8 bits), QPN; y: name of a stranger; z: shard, port.
  */
-void forge_cm(struct forge *f, const struct rec *r)
+void forge_cm(struct frame *f, const struct rec *r)
 {
 	const struct cm_ep *ep = endpoint(w->nic[f->to].fw, r->b >> 4);
 	const struct wire_dgram dgram = {.ver_type = WIRE_DGRAM_VERSION << 4 | WIRE_DGRAM_CM};
@@ -44,7 +44,7 @@ void forge_cm(struct forge *f, const struct rec *r)
 		msg.dst_port = be16_put(r->z & 0x8000 ? (uint16_t)r->z : CM_PORT);
 	}
 	forge_add_dgram(f, &dgram, 0);
-	forge_add(f, &msg, sizeof(msg));
-	forge_add_fill(f, msg.private_bytes);
-	forge_add(f, &crc, sizeof(crc));
+	frame_add(f, &msg, sizeof(msg));
+	frame_fill(f, 0x5a, msg.private_bytes);
+	frame_add(f, &crc, sizeof(crc));
 }

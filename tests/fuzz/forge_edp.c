@@ -6,10 +6,8 @@
  */
 #include "tests/fuzz/forge.h"
 
-#include "nic_fw/base/crc32c.h"
-
 /* r->x: a message's type (3 bits), bytes (12), payload (11); y: tag, count, instance. */
-static void add_goal(struct forge *f, const struct rec *r)
+static void add_goal(struct frame *f, const struct rec *r)
 {
 	struct wire_goal goal = {
 	    .type = r->x & 7,
@@ -22,12 +20,12 @@ static void add_goal(struct forge *f, const struct rec *r)
 	    .piece_bytes = be32_put(r->x >> 15 & 0x7ff),
 	};
 
-	forge_add(f, &goal, sizeof(goal));
-	forge_add_fill(f, r->x >> 15 & 0x7ff);
+	frame_add(f, &goal, sizeof(goal));
+	frame_fill(f, 0x5a, r->x >> 15 & 0x7ff);
 }
 
 /* r->c: flags of ESP; r->b bit 3: not numbered, bits 4-6: type of EDP; bit 7: master port. */
-void forge_edp(struct forge *f, const struct rec *r, uint64_t key)
+void forge_edp(struct frame *f, const struct rec *r, uint64_t key)
 {
 	uint16_t master = WIRE_EDP_PORT_BASE;
 	struct wire_edp edp = {
@@ -53,18 +51,18 @@ void forge_edp(struct forge *f, const struct rec *r, uint64_t key)
 	struct be32 crc = be32_put(0);
 
 	forge_add_eth(f, WIRE_ETHERTYPE_ESP);
-	forge_add(f, &edp, sizeof(edp));
+	frame_add(f, &edp, sizeof(edp));
 	if ((r->b >> 4 & 3) == WIRE_EDP_UNREACHABLE)
-		forge_add(f, &edp, sizeof(edp));
+		frame_add(f, &edp, sizeof(edp));
 	if ((r->b >> 4 & 3) == WIRE_EDP_ECHO)
-		forge_add_fill(f, r->x & 0x7ff);
+		frame_fill(f, 0x5a, r->x & 0x7ff);
 	else
-		forge_add(f, &esp, sizeof(esp));
+		frame_add(f, &esp, sizeof(esp));
 	if (r->c & WIRE_ESP_SYN)
-		forge_add(f, &open, sizeof(open));
+		frame_add(f, &open, sizeof(open));
 	else if (!(r->b & 0x40) && esp.numbered)
 		add_goal(f, r);
-	forge_add(f, &crc, sizeof(crc));
+	frame_add(f, &crc, sizeof(crc));
 	if (!(r->b & 0x40))
 		forge_fit_esp(f, FORGE_EPOCH | FORGE_PSN | FORGE_ACK, 0);
 }
@@ -73,7 +71,7 @@ void forge_edp(struct forge *f, const struct rec *r, uint64_t key)
  * A DDP segment on the stream of an RC queue pair: r as forge_dgram() takes it; r->b: fields of the
  * stream to correct, r->z its number.
  */
-void forge_rdmap(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to)
+void forge_rdmap(struct frame *f, const struct rec *r, uint32_t stag, uint64_t to)
 {
 	struct wire_edp edp = {
 	    .ver_type = WIRE_EDP_VERSION << 4 | WIRE_EDP_ESP,
@@ -93,16 +91,16 @@ void forge_rdmap(struct forge *f, const struct rec *r, uint32_t stag, uint64_t t
 	struct be32 crc = be32_put(0);
 
 	forge_add_eth(f, WIRE_ETHERTYPE_ESP);
-	forge_add(f, &edp, sizeof(edp));
-	forge_add(f, &esp, sizeof(esp));
-	forge_add(f, &rdmap, sizeof(rdmap));
+	frame_add(f, &edp, sizeof(edp));
+	frame_add(f, &esp, sizeof(esp));
+	frame_add(f, &rdmap, sizeof(rdmap));
 	forge_ddp(f, r, stag, to);
-	forge_add(f, &crc, sizeof(crc));
+	frame_add(f, &crc, sizeof(crc));
 	forge_fit_esp(f, r->b & 0x80 ? r->b : FORGE_EPOCH | FORGE_PSN | FORGE_ACK, 0);
 }
 
 /* The member's space of that root, if there is one. */
-static const struct mgrp_space *space_of(struct forge *f, uint64_t key, uint32_t root)
+static const struct mgrp_space *space_of(struct frame *f, uint64_t key, uint32_t root)
 {
 	struct fw_nic *nic = w->nic[f->to].fw;
 	const struct goal_comm *comm = mgrp_first_member(nic, key, ~key);
@@ -115,7 +113,7 @@ static const struct mgrp_space *space_of(struct forge *f, uint64_t key, uint32_t
  * another); r->c: distance of the number from the next one; x: as add_goal(); y: also own and from;
  * z: missing.
  */
-void forge_group(struct forge *f, const struct rec *r, uint64_t key)
+void forge_group(struct frame *f, const struct rec *r, uint64_t key)
 {
 	uint32_t root = r->b >> 3 & 1;
 	const struct mgrp_space *space = space_of(f, key, root);
@@ -144,26 +142,26 @@ void forge_group(struct forge *f, const struct rec *r, uint64_t key)
 	struct be32 crc = be32_put(0);
 
 	forge_add_eth(f, WIRE_ETHERTYPE_ESP);
-	forge_add(f, &edp, sizeof(edp));
-	forge_add(f, &mgrp, sizeof(mgrp));
+	frame_add(f, &edp, sizeof(edp));
+	frame_add(f, &mgrp, sizeof(mgrp));
 	if ((r->b & 7) <= WIRE_MGRP_REPAIR)
 		add_goal(f, r);
-	forge_add(f, &crc, sizeof(crc));
+	frame_add(f, &crc, sizeof(crc));
 	if ((r->b & 7) == WIRE_MGRP_DATA)
 		mgrp_mac(key, ~key, f->b);
 }
 
-bool forge_is_esp(const struct forge *f)
+bool forge_is_esp(const struct frame *f)
 {
-	return f->bytes >= FORGE_MSG_AT && f->b[12] == WIRE_ETHERTYPE_ESP >> 8 &&
+	return f->n >= FORGE_MSG_AT && f->b[12] == WIRE_ETHERTYPE_ESP >> 8 &&
 	       f->b[13] == (WIRE_ETHERTYPE_ESP & 0xff);
 }
 
-void forge_fit_esp(struct forge *f, uint32_t what, int32_t seq_delta)
+void forge_fit_esp(struct frame *f, uint32_t what, int32_t seq_delta)
 {
 	struct fw_nic *nic = w->nic[f->to].fw;
-	struct wire_edp *edp = (void *)(f->b + FORGE_EDP_AT);
-	struct wire_esp *esp = (void *)(f->b + FORGE_ESP_AT);
+	struct wire_edp *edp = (void *)(f->b + FRAME_EDP_AT);
+	struct wire_esp *esp = (void *)(f->b + FRAME_ESP_AT);
 	const struct esp_stream *s;
 	uint32_t i;
 
@@ -184,18 +182,4 @@ void forge_fit_esp(struct forge *f, uint32_t what, int32_t seq_delta)
 		esp->ack = be32_put((what & FORGE_PSN_LOW ? s->snd_una : s->snd_next) +
 				    (uint32_t)(what & FORGE_ECHO ? seq_delta : 0));
 	}
-}
-
-void forge_seal_esp(struct forge *f, uint32_t keep)
-{
-	struct wire_edp *edp = (void *)(f->b + FORGE_EDP_AT);
-	uint32_t n = f->bytes - FORGE_EDP_AT - WIRE_EDP_CRC_BYTES;
-	struct be32 crc;
-
-	if (!(keep & FORGE_KEEP_LENGTHS))
-		edp->bytes = be16_put((uint16_t)n);
-	if (keep & FORGE_KEEP_CRC)
-		return;
-	crc = fw_crc32c_wire(fw_crc32c(FW_CRC32C_INIT, f->b + FORGE_EDP_AT, n));
-	memcpy(f->b + FORGE_EDP_AT + n, &crc, sizeof(crc));
 }

@@ -10,7 +10,6 @@
 #include "tests/fuzz/forge.h"
 
 enum {
-	TCP_AT = FORGE_UDP_AT,
 	LENGTH_BYTES = 2, /* bytes of the ULPDU header before it */
 	CRC_BYTES = 4,
 };
@@ -88,7 +87,7 @@ static uint32_t options(const struct tcp_flow *flow, const struct rec *r, uint8_
 	return n;
 }
 
-static void add_setup(struct forge *f, const struct rec *r)
+static void add_setup(struct frame *f, const struct rec *r)
 {
 	struct wire_mpa_setup setup = {
 	    .flags = (uint8_t)r->y,
@@ -97,49 +96,44 @@ static void add_setup(struct forge *f, const struct rec *r)
 	};
 
 	memcpy(setup.key, r->c & 1 ? WIRE_MPA_KEY_REP : WIRE_MPA_KEY_REQ, sizeof(setup.key));
-	forge_add(f, &setup, sizeof(setup));
-	forge_add(f, &r->x, sizeof(r->x));
-	forge_add_fill(f, r->x & 0x1ff);
+	frame_add(f, &setup, sizeof(setup));
+	frame_add(f, &r->x, sizeof(r->x));
+	frame_fill(f, 0x5a, r->x & 0x1ff);
 }
 
-/* forge_seal_tcp() corrects its length. */
-static void add_fpdu(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to)
+/* forge_seal() corrects its CRC. */
+static void add_fpdu(struct frame *f, const struct rec *r, uint32_t stag, uint64_t to)
 {
 	const uint8_t room[3 + CRC_BYTES] = {0};
-	uint32_t at = f->bytes, ulpdu_bytes;
+	uint32_t at = f->n, ulpdu_bytes;
 	struct be16 length = {{0}};
 
-	forge_add(f, &length, LENGTH_BYTES);
+	frame_add(f, &length, LENGTH_BYTES);
 	forge_ddp(f, r, stag, to);
-	ulpdu_bytes = f->bytes - at - LENGTH_BYTES;
+	ulpdu_bytes = f->n - at - LENGTH_BYTES;
 	length = be16_put((uint16_t)ulpdu_bytes);
 	memcpy(f->b + at, &length, LENGTH_BYTES);
-	forge_add(f, room, (0u - LENGTH_BYTES - ulpdu_bytes) % 4 + CRC_BYTES);
+	frame_add(f, room, (0u - LENGTH_BYTES - ulpdu_bytes) % 4 + CRC_BYTES);
 }
 
 /*
  * r->a: from bit 1 the offset of seq, from bit 4 that of ack from the expected number; r->b: enum
  * what (3 bits), the connection (2), options; the rest as forge_ddp() takes it.
  */
-void forge_tcp(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to)
+void forge_tcp(struct frame *f, const struct rec *r, uint32_t stag, uint64_t to)
 {
 	const struct tcp_flow *flow = flow_of(w->nic[f->to].fw, r->b >> 3 & 3);
 	enum what what = (enum what)(r->b & 7);
 	uint8_t opt[40];
 	uint32_t opt_bytes = options(flow, r, opt);
-	struct wire_tcp tcp = {
-	    .src_port = be16_put(flow ? flow->peer_port : (uint16_t)r->x),
-	    .dst_port = be16_put(flow ? flow->local_port : CM_PORT),
-	    .seq = be32_put((flow ? flow->rcv_nxt : r->y) + off(r->a >> 1)),
-	    .ack = be32_put((flow ? flow->snd_nxt : r->z) + off(r->a >> 4)),
-	    .data_offset = (uint8_t)((sizeof(tcp) + opt_bytes) / 4 << 4),
-	    .flags = flags_of(what),
-	    .window = be16_put((uint16_t)(r->b & 0x40 ? r->z : 0xffff)),
-	};
+	struct wire_tcp *tcp;
 
 	forge_add_ip(f, WIRE_IPPROTO_TCP);
-	forge_add(f, &tcp, sizeof(tcp));
-	forge_add(f, opt, opt_bytes);
+	tcp = frame_tcp(f, flow ? flow->peer_port : (uint16_t)r->x,
+			flow ? flow->local_port : CM_PORT, flags_of(what), opt, opt_bytes);
+	tcp->seq = be32_put((flow ? flow->rcv_nxt : r->y) + off(r->a >> 1));
+	tcp->ack = be32_put((flow ? flow->snd_nxt : r->z) + off(r->a >> 4));
+	tcp->window = be16_put((uint16_t)(r->b & 0x40 ? r->z : 0xffff));
 	switch (what) {
 	case AN_FPDU:
 	case A_FIN:
@@ -147,8 +141,8 @@ void forge_tcp(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to)
 		add_fpdu(f, r, stag, to);
 		break;
 	case RUBBISH:
-		forge_add(f, &r->x, 3 * sizeof(r->x));
-		forge_add_fill(f, r->x & 0x3ff);
+		frame_add(f, &r->x, 3 * sizeof(r->x));
+		frame_fill(f, 0x5a, r->x & 0x3ff);
 		break;
 	case A_SETUP:
 		add_setup(f, r);
@@ -160,38 +154,22 @@ void forge_tcp(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to)
 	}
 }
 
-/* The CRC of the first FPDU of the payload, if it is whole. */
-static void seal_fpdu(struct forge *f, uint32_t at)
+void forge_seal_fpdu(struct frame *f)
 {
-	uint32_t n;
+	const struct frame_view v = frame_read(f->b, f->n);
+	uint32_t n, at;
 	struct be16 length;
 	struct be32 crc;
 
-	if (at + LENGTH_BYTES > f->bytes)
+	if (!v.tcp)
+		return;
+	at = (uint32_t)(v.tcp_data - f->b);
+	if (at + LENGTH_BYTES > f->n)
 		return;
 	memcpy(&length, f->b + at, sizeof(length));
 	n = (LENGTH_BYTES + be16_get(length) + 3u) & ~3u;
-	if (at + n + CRC_BYTES > f->bytes)
+	if (at + n + CRC_BYTES > f->n)
 		return;
 	crc = fw_crc32c_wire(fw_crc32c(FW_CRC32C_INIT, f->b + at, n));
 	memcpy(f->b + at + n, &crc, sizeof(crc));
-}
-
-void forge_seal_tcp(struct forge *f, uint32_t keep)
-{
-	const struct wire_ip *ip = (const void *)(f->b + FORGE_IP_AT);
-	struct wire_tcp *tcp = (void *)(f->b + TCP_AT);
-	uint32_t bytes, sum;
-
-	if (f->bytes < TCP_AT + sizeof(*tcp))
-		return;
-	bytes = f->bytes - TCP_AT;
-	if (!(keep & FORGE_KEEP_CRC))
-		seal_fpdu(f, TCP_AT + (tcp->data_offset >> 4) * 4u);
-	if (keep & FORGE_KEEP_SUM)
-		return;
-	tcp->checksum = be16_put(0);
-	sum = wire_sum_add(0, &ip->src, sizeof(ip->src) + sizeof(ip->dst));
-	sum = wire_sum_add(sum + WIRE_IPPROTO_TCP + bytes, tcp, bytes);
-	tcp->checksum = be16_put(wire_sum_fold(sum));
 }

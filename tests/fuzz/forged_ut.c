@@ -28,14 +28,14 @@ static void lie(const struct wire_goal *goal, uint32_t payload)
 {
 	struct rec r = {
 	    .b = 7, .c = WIRE_ESP_TXS | WIRE_ESP_TXF | WIRE_ESP_TXR, .x = payload << 15};
-	static struct forge f;
+	static struct frame f;
 
 	f.to = 0;
 	r.z = (uint32_t)(stream() - fw()->esp.streams);
 	forge_edp(&f, &r, ends.coll.key);
 	forge_put(&f, FORGE_DGRAM, 0, goal, sizeof(*goal));
 	forge_seal(&f, 0);
-	world_inject(0, f.b, f.bytes);
+	world_inject(0, f.b, f.n);
 	world_settle();
 }
 

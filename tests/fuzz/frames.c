@@ -48,7 +48,7 @@ enum {
 	END_PATIENCE_S = 600,
 };
 
-static struct forge forged;
+static struct frame forged;
 static struct ends begun;
 
 static void step_time(const struct rec *r)
@@ -58,21 +58,23 @@ static void step_time(const struct rec *r)
 	if (ns > 2 * W_S)
 		ns = 2 * W_S;
 	if (r->c & 1)
-		w->now_ns += ns;
+		w->wire.now_ns += ns;
 	else
 		world_run(ns, NULL);
 }
 
 static void step_wire(const struct rec *r)
 {
-	w->wire = (enum w_wire)(r->a % (W_HOLD + 1));
-	w->wire_count = r->b % 16;
+	static const enum bench_verdict fates[] = {BENCH_PASS, BENCH_DROP, BENCH_TWICE, BENCH_KEEP};
+
+	w->fate = fates[r->a % 4];
+	w->fated = r->b % 16;
 }
 
 static void step_deliver(const struct rec *r)
 {
-	if (w->num_kept)
-		world_deliver(r->a % w->num_kept);
+	if (w->wire.num_kept)
+		bench_wire_deliver(&w->wire, r->a % w->wire.num_kept);
 }
 
 /* r->z chooses the STag, r->y >> 16 the offset in it. */
@@ -126,12 +128,12 @@ static void step_send(const struct rec *r)
 {
 	uint32_t i;
 
-	if (forged.bytes < sizeof(struct wire_eth))
+	if (forged.n < sizeof(struct wire_eth))
 		return;
 	ends.lied = true;
 	forge_seal(&forged, r->b & 15);
 	for (i = 0; i <= (r->b >> 4 & 3u); i++)
-		world_inject(forged.to, forged.b, forged.bytes);
+		world_inject(forged.to, forged.b, forged.n);
 	if (!(r->b & 0x80))
 		world_poll(forged.to);
 }
@@ -174,7 +176,7 @@ static void step_port(const struct rec *r)
 
 	switch (r->b % 5) {
 	case 0:
-		w->nic[e].tx_room = r->c & 1 ? UINT32_MAX : r->c >> 1;
+		w->nic[e].port.tx_room = r->c & 1 ? UINT32_MAX : r->c >> 1;
 		break;
 	case 1:
 		w->proc[e].host_fault = r->c & 1;
@@ -183,7 +185,7 @@ static void step_port(const struct rec *r)
 		fw_link(w->nic[e].fw, r->c & 1);
 		break;
 	case 3:
-		w->nic[e].segment = r->c;
+		w->nic[e].port.piece = r->c;
 		break;
 	default:
 		if (w->proc[e].attached)
@@ -200,8 +202,8 @@ static uint32_t step_raw(const struct rec *r, uint32_t left)
 	if (n > left)
 		n = left;
 	forged.to = r->a & 1;
-	forged.bytes = n * (uint32_t)sizeof(*r);
-	memcpy(forged.b, r + 1, forged.bytes);
+	forged.n = n * (uint32_t)sizeof(*r);
+	memcpy(forged.b, r + 1, forged.n);
 	return n;
 }
 
@@ -362,9 +364,9 @@ static void finish(void)
 {
 	uint32_t e, i;
 
-	w->wire_count = 0;
+	w->fated = 0;
 	for (e = 0; e < 2; e++) {
-		w->nic[e].tx_room = UINT32_MAX;
+		w->nic[e].port.tx_room = UINT32_MAX;
 		w->proc[e].host_fault = false;
 		fw_link(w->nic[e].fw, true);
 		for (i = 0; i < E_QPS && w->proc[e].attached; i++)

@@ -68,7 +68,7 @@ static void step_poll(const struct rec *r)
 	}
 	for (n = 1 + r->c % 4; n; n--) {
 		world_poll(r->a & 1);
-		w->now_ns += r->x % 2000;
+		w->wire.now_ns += r->x % 2000;
 	}
 }
 
@@ -103,10 +103,10 @@ static void step_fault(uint32_t e, const struct rec *r)
 		w->proc[EVIL_PROC + e].host_fault = r->c & 1;
 		break;
 	case 1:
-		w->nic[e].segment = r->c;
+		w->nic[e].port.piece = r->c;
 		break;
 	default:
-		w->nic[e].tx_room = r->c;
+		w->nic[e].port.tx_room = r->c;
 		break;
 	}
 }
@@ -238,7 +238,7 @@ static void finish(void)
 	uint32_t i;
 
 	for (i = 0; i < W_NICS; i++)
-		w->nic[i].tx_room = UINT32_MAX;
+		w->nic[i].port.tx_room = UINT32_MAX;
 	/* With the hostile ones alive, and without. */
 	good_finish();
 	for (i = 0; i < W_NICS; i++)

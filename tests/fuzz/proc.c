@@ -11,7 +11,7 @@ static struct fw_nic *fw_of(const struct w_proc *p)
 {
 	struct fw_nic *fw = w->nic[p->nic].fw;
 
-	fw_now(fw, w->now_ns);
+	fw_now(fw, w->wire.now_ns);
 	return fw;
 }
 
@@ -40,11 +40,11 @@ void proc_attach_tool(struct w_proc *p, uint32_t nic)
 
 void proc_detach(struct w_proc *p)
 {
-	uint32_t before = w->nic[p->nic].detached;
+	uint32_t before = w->nic[p->nic].port.num_detached;
 
 	if (fw_client_detach(fw_of(p), p->client) == FW_DETACH_PENDING)
-		while (w->nic[p->nic].detached == before)
-			fw_poll(w->nic[p->nic].fw, w->now_ns, 0);
+		while (w->nic[p->nic].port.num_detached == before)
+			fw_poll(w->nic[p->nic].fw, w->wire.now_ns, 0);
 	p->attached = false;
 	ASAN_POISON_MEMORY_REGION(p->bar, W_BAR_BYTES);
 }

@@ -120,7 +120,7 @@ struct scribble_result scribble(uint64_t seed, uint32_t seconds)
 	while (result.turns % 64 || clock_now_ms() < end_ms) {
 		world_poll(0);
 		world_poll(1);
-		w->now_ns += TURN_NS;
+		w->wire.now_ns += TURN_NS;
 		result.turns++;
 		if (good_idle()) {
 			waited = 0;

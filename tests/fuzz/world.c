@@ -8,13 +8,11 @@
 #include "tests/fuzz/world.h"
 
 #include <arpa/inet.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "nic_fw/base/crc32c.h"
 #include "tests/fuzz/heap.h"
 #include "tests/bench/pool.h"
 
@@ -22,8 +20,6 @@ enum {
 	PAGE = 4096,
 	TX_FULL_TURNS = 50,
 	TX_FULL_NS = 100000,
-	SETTLE_TURNS = 20000,
-	RUN_EVENTS = 200000,
 	TURN_NS = 4000, /* shortest time of a turn of both and the wire between them */
 };
 
@@ -32,6 +28,7 @@ enum {
 
 struct world *w;
 
+static struct bench_frame inboxes[W_NICS][W_INBOX];
 static int region_fd = -1;
 static size_t region_bytes;
 static bool kept;
@@ -43,9 +40,9 @@ static void show_nic(uint32_t i)
 	uint32_t k;
 
 	fprintf(stderr, "nic %u: now %llu next %llu inbox %u sched %d ready %d tx_room %u\n", i,
-		(unsigned long long)w->now_ns, (unsigned long long)fw_next_timer_ns(nic),
-		w->nic[i].inbox_count, !fw_list_empty(&nic->host.sched_qps),
-		!fw_list_empty(&nic->rd.ready), w->nic[i].tx_room);
+		(unsigned long long)w->wire.now_ns, (unsigned long long)fw_next_timer_ns(nic),
+		w->nic[i].port.inbox_count, !fw_list_empty(&nic->host.sched_qps),
+		!fw_list_empty(&nic->rd.ready), w->nic[i].port.tx_room);
 	for (k = 0; k < nic->rd.session_ids.high; k++) {
 		const struct rd_session *s = &nic->rd.sessions[k];
 
@@ -69,100 +66,32 @@ static void show_nic(uint32_t i)
 	}
 }
 
-void world_fail(const char *what, ...)
+static void show(void)
 {
-	va_list ap;
 	uint32_t i;
 
-	va_start(ap, what);
-	fputs("fuzz: ", stderr);
-	vfprintf(stderr, what, ap);
-	fputc('\n', stderr);
-	va_end(ap);
 	for (i = 0; i < W_NICS && w && w->nic[i].fw; i++)
 		show_nic(i);
-	abort();
 }
 
 /* ---- frames ------------------------------------------------------------------------------ */
 
-static void frame_free(struct w_frame *f)
-{
-	while (f->num_seg)
-		free((void *)(uintptr_t)f->seg[--f->num_seg].data);
-	free(f);
-}
-
-static struct w_frame *frame_new(const uint8_t *b, uint32_t bytes, uint32_t segment)
-{
-	struct w_frame *f = calloc(1, sizeof(*f));
-	uint32_t at = 0;
-
-	W_CHECK(f, "no memory");
-	f->bytes = bytes;
-	do {
-		uint32_t n = bytes - at;
-		uint8_t *copy;
-
-		if (segment && !at && n > FW_RX_HDR_BYTES)
-			n = FW_RX_HDR_BYTES;
-		else if (segment && at && n > segment && f->num_seg < FW_RX_SEGS_MAX - 1)
-			n = segment;
-		copy = malloc(n ? n : 1);
-		W_CHECK(copy, "no memory");
-		memcpy(copy, b + at, n);
-		f->seg[f->num_seg++] = (struct fw_rx_seg){copy, n};
-		at += n;
-	} while (at < bytes);
-	return f;
-}
-
 void world_inject(uint32_t nic, const void *frame, uint32_t bytes)
 {
-	struct w_nic *n = &w->nic[nic];
-
-	if (n->inbox_count < W_INBOX)
-		n->inbox[n->inbox_count++] = frame_new(frame, bytes, n->segment);
+	bench_wire_inject(&w->wire, nic, frame, bytes);
 }
 
-void world_deliver(uint32_t i)
-{
-	struct w_nic *n = &w->nic[w->kept_to[i]];
-
-	if (n->inbox_count < W_INBOX)
-		n->inbox[n->inbox_count++] =
-		    frame_new(w->kept[i]->seg[0].data, w->kept[i]->bytes, n->segment);
-}
-
-static void on_wire(uint32_t from, uint32_t to, const uint8_t *b, uint32_t bytes)
+static enum bench_verdict on_wire(struct bench_wire *wire, struct bench_frame *frame, uint32_t from)
 {
 	struct w_copy *copy = &w->copy[w->history++ % W_HISTORY];
-	enum w_wire verdict = W_PASS;
 
-	copy->bytes = bytes;
+	copy->bytes = frame->n;
 	copy->from = from;
-	memcpy(copy->b, b, bytes);
-	if (w->wire_count) {
-		w->wire_count--;
-		verdict = w->wire;
-	}
-	switch (verdict) {
-	case W_DROP:
-		return;
-	case W_TWICE:
-		world_inject(to, b, bytes);
-		break;
-	case W_HOLD:
-		if (w->num_kept < W_KEPT) {
-			w->kept_to[w->num_kept] = (uint8_t)to;
-			w->kept[w->num_kept++] = frame_new(b, bytes, 0);
-			return;
-		}
-		break;
-	case W_PASS:
-		break;
-	}
-	world_inject(to, b, bytes);
+	memcpy(copy->b, frame->b, frame->n);
+	if (!w->fated)
+		return BENCH_PASS;
+	w->fated--;
+	return w->fate == BENCH_KEEP && wire->num_kept == W_KEPT ? BENCH_PASS : w->fate;
 }
 
 /* ---- the port ---------------------------------------------------------------------------- */
@@ -173,149 +102,31 @@ static void meanwhile(void)
 		w->meanwhile();
 }
 
-static uint32_t rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
-{
-	struct w_nic *nic = ctx;
-	uint32_t i;
-
-	meanwhile();
-	if (n > nic->inbox_count)
-		n = nic->inbox_count;
-	for (i = 0; i < n; i++) {
-		struct w_frame *f = nic->inbox[i];
-
-		memset(&frames[i], 0, sizeof(frames[i]));
-		frames[i].num_seg = f->num_seg;
-		frames[i].bytes = f->bytes;
-		frames[i].cookie = f;
-		memcpy(frames[i].seg, f->seg, f->num_seg * sizeof(f->seg[0]));
-	}
-	nic->rx_out += n;
-	nic->inbox_count -= n;
-	memmove(nic->inbox, nic->inbox + n, nic->inbox_count * sizeof(nic->inbox[0]));
-	return n;
-}
-
-static void rx_release(void *ctx, void *cookie)
-{
-	struct w_nic *nic = ctx;
-
-	W_CHECK(nic->rx_out--, "a frame was given back that was not taken");
-	frame_free(cookie);
-}
-
-static void rx_free(void *ctx, struct fw_rx_frame *frames, uint32_t n)
-{
-	while (n--)
-		if (!(frames[n].flags & FW_RX_HELD))
-			rx_release(ctx, frames[n].cookie);
-}
-
-static struct w_proc *proc_of(const void *nic, uint32_t client)
+static struct w_proc *proc_of(const void *port, uint32_t client)
 {
 	uint32_t i;
 
 	for (i = 0; i < W_PROCS; i++) {
 		struct w_proc *p = &w->proc[i];
 
-		if (p->attached && p->client == client && &w->nic[p->nic] == nic)
+		if (p->attached && p->client == client && &w->nic[p->nic].port == port)
 			return p;
 	}
 	return NULL;
 }
 
 /* Memory of a process as system calls reach it: NULL where it is not mapped. */
-static uint8_t *host_mem(struct w_nic *nic, uint32_t client, uint64_t addr, uint32_t bytes)
+static void *host_mem(struct bench_port *port, uint32_t client, uint64_t addr, uint32_t bytes)
 {
-	struct w_proc *p = proc_of(nic, client);
+	struct w_proc *p = proc_of(port, client);
 	uint64_t base;
 
-	meanwhile();
 	W_CHECK(p, "memory of a process that is gone was asked for");
 	base = (uintptr_t)p->mem;
 	if (p->host_fault || addr < base || addr - base > W_MEM_BYTES ||
 	    bytes > W_MEM_BYTES - (addr - base))
 		return NULL;
 	return p->mem + (addr - base);
-}
-
-static int host_read(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_t bytes)
-{
-	const uint8_t *mem = host_mem(ctx, client, addr, bytes);
-
-	if (!mem)
-		return -FW_EFAULT;
-	memcpy(dst, mem, bytes);
-	return 0;
-}
-
-static int host_write(void *ctx, uint32_t client, uint64_t addr, const void *src, uint32_t bytes)
-{
-	uint8_t *mem = host_mem(ctx, client, addr, bytes);
-
-	if (!mem)
-		return -FW_EFAULT;
-	memcpy(mem, src, bytes);
-	return 0;
-}
-
-/* Assembles a frame as a MAC's DMA engine does. */
-static bool assemble(struct w_nic *nic, const struct fw_tx_frame *tx, uint8_t *out)
-{
-	uint32_t i, crc = 0, at = 0;
-
-	for (i = 0; i < tx->num_seg; i++) {
-		const struct fw_tx_seg *seg = &tx->seg[i];
-		const uint8_t *src = seg->kind == FW_TX_HDR ? tx->hdr + seg->addr : seg->mem;
-
-		if (seg->kind == FW_TX_HOST)
-			src = host_mem(nic, seg->client, seg->addr, seg->bytes);
-		if (!src && seg->kind == FW_TX_HOST)
-			return false;
-		W_CHECK(seg->bytes <= W_FRAME_MAX - at, "a frame is longer than it says");
-		if (seg->flags & FW_TX_F_CRC_BEGIN)
-			crc = FW_CRC32C_INIT;
-		memcpy(out + at, src, seg->bytes);
-		crc = fw_crc32c(crc, out + at, seg->bytes);
-		at += seg->bytes;
-		if (seg->flags & FW_TX_F_CRC_END) {
-			struct be32 wire = fw_crc32c_wire(crc);
-
-			W_CHECK(at <= W_FRAME_MAX - sizeof(wire), "a frame is too long");
-			memcpy(out + at, &wire, sizeof(wire));
-			at += (uint32_t)sizeof(wire);
-		}
-	}
-	W_CHECK(at == tx->bytes, "a frame of %u bytes says %u", at, tx->bytes);
-	W_CHECK(at <= sizeof(struct wire_eth) + nic->fw->config.mtu, "a frame is over the MTU");
-	if (tx->csum_start) {
-		W_CHECK(tx->csum_start <= tx->csum_at && tx->csum_at + 2u <= at,
-			"a frame's checksum is not in it");
-		wire_sum_put(out, at, tx->csum_start, tx->csum_at);
-	}
-	return true;
-}
-
-static uint32_t tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
-{
-	static uint8_t out[W_FRAME_MAX];
-	struct w_nic *nic = ctx;
-	uint32_t self = (uint32_t)(nic - w->nic);
-	uint32_t i;
-
-	for (i = 0; i < n && nic->tx_room; i++) {
-		meanwhile();
-		if (nic->tx_room != UINT32_MAX)
-			nic->tx_room--;
-		frames[i].status = assemble(nic, &frames[i], out) ? 0 : -FW_EFAULT;
-		if (frames[i].status)
-			continue;
-		if (frames[i].flags & FW_TX_LOOP)
-			on_wire(self, self, out, frames[i].bytes);
-		else if (out[0] & 1 || !memcmp(out, w->nic[!self].fw->config.mac, WIRE_MAC_BYTES))
-			on_wire(self, !self, out, frames[i].bytes);
-	}
-	return i;
 }
 
 static uint32_t tx_room(void *ctx)
@@ -326,15 +137,15 @@ static uint32_t tx_room(void *ctx)
 	 * A full queue drains after a while. Room for one frame counts as none, since a sender of
 	 * two waits for both.
 	 */
-	if (nic->tx_room >= 2) {
+	if (nic->port.tx_room >= 2) {
 		nic->tx_asked = 0;
-		return nic->tx_room;
+		return nic->port.tx_room;
 	}
 	if (!nic->tx_asked)
-		nic->tx_full_ns = w->now_ns;
-	if (++nic->tx_asked >= TX_FULL_TURNS || w->now_ns - nic->tx_full_ns >= TX_FULL_NS)
-		nic->tx_room = UINT32_MAX;
-	return nic->tx_room;
+		nic->tx_full_ns = w->wire.now_ns;
+	if (++nic->tx_asked >= TX_FULL_TURNS || w->wire.now_ns - nic->tx_full_ns >= TX_FULL_NS)
+		nic->port.tx_room = UINT32_MAX;
+	return nic->port.tx_room;
 }
 
 static void irq(void *ctx, uint32_t client, uint32_t eq)
@@ -351,14 +162,6 @@ static void cmd_done(void *ctx, uint32_t client, const struct hw_cmd_resp *resp)
 	if (resp->tag == w->pending_tag)
 		w->done = *resp;
 	w->cmds_done++;
-}
-
-static void detached(void *ctx, uint32_t client)
-{
-	struct w_nic *nic = ctx;
-
-	(void)client;
-	nic->detached++;
 }
 
 static void mem_unmap(void *ctx, uint32_t client, void *mapping)
@@ -385,13 +188,9 @@ static void arena_release(void *ctx, void *addr, size_t bytes)
 	}
 }
 
-static uint64_t random64(void *ctx)
+static void polled(struct bench_port *port)
 {
-	/* PSNs and epochs start just below 2^32, so that they wrap early. */
-	uint64_t n = (uint32_t)w->random++;
-
-	(void)ctx;
-	return n << 32 | n;
+	W_CHECK(!fw_lost_interrupts(port->nic), "no interrupt will tell of an event");
 }
 
 /* ---- region ------------------------------------------------------------------------------ */
@@ -409,29 +208,28 @@ static void make_nic(uint32_t i)
 	    .gateway = htonl(0x0a4d00fe),
 	    .nic_ip = {htonl(0x0a4d0001), htonl(0x0a4d0002), htonl(0x0a4d0063)},
 	};
-	struct fw_port port = {
-	    .ctx = &w->nic[i],
-	    .rx_burst = rx_burst,
-	    .rx_free = rx_free,
-	    .rx_release = rx_release,
-	    .tx_burst = tx_burst,
-	    .tx_room = tx_room,
-	    .host_read = host_read,
-	    .host_write = host_write,
-	    .irq = irq,
-	    .cmd_done = cmd_done,
-	    .detached = detached,
-	    .mem_unmap = mem_unmap,
-	    .arena_release = arena_release,
-	    .random64 = random64,
-	    .crc32c = fw_crc32c,
-	    .copy_crc32c = fw_copy_crc32c,
-	};
+	struct w_nic *nic = &w->nic[i];
+	struct fw_port port = bench_port_table(&nic->port);
 
-	w->nic[i].tx_room = UINT32_MAX;
+	port.tx_room = tx_room;
+	port.irq = irq;
+	port.cmd_done = cmd_done;
+	port.mem_unmap = mem_unmap;
+	port.arena_release = arena_release;
+	bench_port_init(&nic->port);
+	nic->port.max_bytes = sizeof(struct wire_eth) + W_MTU;
+	nic->port.mem = host_mem;
+	nic->port.meanwhile = meanwhile;
+	/* PSNs and epochs start just below 2^32, so that they wrap early. */
+	nic->port.shared_random = &w->random;
+	/* The size is fixed: a grown inbox would have its address in the region alone. */
+	nic->port.inbox_max = nic->port.inbox_size = W_INBOX;
+	nic->port.inbox = inboxes[i];
+	bench_wire_join(&w->wire, &nic->port);
 	w->nic[i].fw = fw_init(&config, &port, w->nic[i].arena, fw_arena_bytes());
-	W_CHECK(w->nic[i].fw, "fw_init() refused");
-	fw_now(w->nic[i].fw, w->now_ns);
+	W_CHECK(nic->fw, "fw_init() refused");
+	nic->port.nic = nic->fw;
+	fw_now(w->nic[i].fw, w->wire.now_ns);
 }
 
 static uint8_t *carve(uint8_t **at, size_t bytes)
@@ -460,7 +258,13 @@ void world_begin(void)
 		  MAP_SHARED | MAP_FIXED_NOREPLACE, region_fd, 0);
 	W_CHECK(at == REGION_ADDR, "the region's address is taken");
 	w = (void *)carve(&at, sizeof(*w));
-	w->now_ns = W_S;
+	bench_on_fail = show;
+	w->wire.now_ns = W_S;
+	w->wire.turn_ns = TURN_NS;
+	w->wire.busy_ns = W_US;
+	w->wire.by_mac = true;
+	w->wire.filter = on_wire;
+	w->wire.polled = polled;
 	w->random = 0u - 16;
 	for (i = 0; i < W_PROCS; i++) {
 		w->proc[i].bar = carve(&at, W_BAR_BYTES);
@@ -559,10 +363,8 @@ void world_reset(void)
 	uint32_t i;
 
 	for (i = 0; i < W_NICS; i++)
-		while (w->nic[i].inbox_count)
-			frame_free(w->nic[i].inbox[--w->nic[i].inbox_count]);
-	while (w->num_kept)
-		frame_free(w->kept[--w->num_kept]);
+		bench_port_clear(&w->nic[i].port);
+	bench_wire_forget(&w->wire);
 	each_pool(bench_pool_unpoison);
 	for (i = 0; i < W_NICS; i++)
 		heap_open(w->nic[i].fw->goal.heap.base, w->nic[i].fw->goal.heap.buddy.high);
@@ -578,60 +380,20 @@ void world_reset(void)
 
 uint32_t world_poll(uint32_t nic)
 {
-	uint32_t work = fw_poll(w->nic[nic].fw, w->now_ns, 256);
-
-	W_CHECK(!fw_lost_interrupts(w->nic[nic].fw), "no interrupt will tell of an event");
-	return work;
+	return bench_wire_poll(&w->wire, nic);
 }
 
 void world_settle(void)
 {
-	uint32_t turns = 0;
-
-	while (world_poll(0) + world_poll(1) || w->nic[0].inbox_count || w->nic[1].inbox_count) {
-		W_CHECK(++turns < SETTLE_TURNS, "the NICs never come to rest");
-		/* A wire has a finite speed. */
-		if (turns % 64 == 0)
-			w->now_ns += W_US;
-	}
-}
-
-/* All NICs are idle: cores sleep until their timers. */
-static void pass_to(uint64_t ns)
-{
-	uint32_t i;
-
-	w->now_ns = ns;
-	for (i = 0; i < W_NICS; i++)
-		w->nic[i].fw->there_ns = ns;
+	bench_wire_settle(&w->wire);
 }
 
 void world_run(uint64_t ns, bool (*done)(void))
 {
-	uint64_t end_ns = w->now_ns + ns;
-	uint32_t events = 0;
+	uint64_t end_ns = w->wire.now_ns + ns;
 
-	for (;;) {
-		uint64_t next_ns = UINT64_MAX;
-		uint32_t i;
-
-		world_settle();
-		if (done && done())
-			return;
-		for (i = 0; i < W_NICS; i++) {
-			uint64_t t = fw_next_timer_ns(w->nic[i].fw);
-
-			if (t < next_ns)
-				next_ns = t;
-		}
-		if (next_ns > end_ns)
-			break;
-		W_CHECK(++events < RUN_EVENTS, "timers without end");
-		pass_to(next_ns > w->now_ns + TURN_NS ? next_ns : w->now_ns + TURN_NS);
-	}
-	if (end_ns > w->now_ns)
-		pass_to(end_ns);
-	world_settle();
+	if (!done || !bench_wire_until(&w->wire, ns, done))
+		bench_wire_run(&w->wire, end_ns > w->wire.now_ns ? end_ns - w->wire.now_ns : 0);
 }
 
 /* ---- the end ----------------------------------------------------------------------------- */
@@ -674,7 +436,7 @@ void world_check_empty(void)
 			if (fw->rd.sessions[k].state != RD_FREE)
 				rd_session_fail(fw, &fw->rd.sessions[k], HW_STATUS_SUCCESS,
 						HW_VENDOR_ERR_NONE);
-		W_CHECK(!n->rx_out, "%u frames were not given back", n->rx_out);
+		W_CHECK(!n->port.rx_out, "%u frames were not given back", n->port.rx_out);
 		W_CHECK(!n->maps_given, "%u mappings were not given back", n->maps_given);
 		W_CHECK(!fw_ids_used(&fw->host.pd_ids) && !fw_ids_used(&fw->host.mr_ids) &&
 			    !fw_ids_used(&fw->host.cq_ids) && !fw_ids_used(&fw->host.eq_ids) &&

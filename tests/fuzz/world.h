@@ -15,6 +15,8 @@
 #define WEFT_TESTS_FUZZ_WORLD_H
 
 #include "nic_fw/fw_nic.h"
+#include "tests/bench/frame.h"
+#include "tests/bench/wire.h"
 
 enum {
 	W_NICS = 2,
@@ -23,7 +25,7 @@ enum {
 	W_MEM_BYTES = 128 << 10,
 	W_GUARD_BYTES = 4096,
 	W_MTU = 1500,
-	W_FRAME_MAX = 14 + 9216,
+	W_FRAME_MAX = FRAME_MAX,
 	W_INBOX = 512,
 	W_KEPT = 32,
 	W_HISTORY = 64,
@@ -36,25 +38,13 @@ enum {
 #define W_MS UINT64_C(1000000)
 #define W_S  UINT64_C(1000000000)
 
-/* A frame in flight; its segments are allocations of exactly their size. */
-struct w_frame {
-	uint32_t bytes;
-	uint32_t num_seg;
-	struct fw_rx_seg seg[FW_RX_SEGS_MAX];
-};
-
 struct w_nic {
+	struct bench_port port; /* tx_room is refilled after a while */
 	struct fw_nic *fw;
 	void *arena;
-	struct w_frame *inbox[W_INBOX];
-	uint32_t inbox_count;
-	uint32_t tx_room;    /* frames its port still takes; UINT32_MAX: no limit */
-	uint32_t tx_asked;   /* number of refused frames meanwhile */
+	uint32_t tx_asked;   /* calls of tx_room() while it is full */
 	uint64_t tx_full_ns; /* time since when it is full */
-	uint32_t rx_out;     /* frames that the firmware has and has not freed */
-	uint32_t maps_given; /* mem_unmap() called */
-	uint32_t detached;   /* calls of detached() */
-	uint32_t segment;    /* frames are received in pieces of this many bytes; 0: whole */
+	uint32_t maps_given; /* mappings registered and not unmapped */
 	uint64_t heap_kept;  /* bytes of its heap in use at world_keep() */
 };
 
@@ -70,13 +60,6 @@ struct w_proc {
 	uint8_t *mem;
 };
 
-enum w_wire {
-	W_PASS,
-	W_DROP,
-	W_TWICE,
-	W_HOLD,
-};
-
 struct w_copy {
 	uint32_t bytes;
 	uint32_t from;
@@ -84,15 +67,12 @@ struct w_copy {
 };
 
 struct world {
-	uint64_t now_ns;
+	struct bench_wire wire; /* and the time */
 	uint64_t random;
 	struct w_nic nic[W_NICS];
 	struct w_proc proc[W_PROCS];
-	enum w_wire wire; /* fate of the next wire_count frames */
-	uint32_t wire_count;
-	struct w_frame *kept[W_KEPT];
-	uint8_t kept_to[W_KEPT];
-	uint32_t num_kept;
+	enum bench_verdict fate; /* fate of the next fated frames */
+	uint32_t fated;
 	uint32_t history;              /* frames ever sent */
 	struct w_copy copy[W_HISTORY]; /* the last frames sent, by number % W_HISTORY */
 	uint32_t pending_tag;
@@ -106,12 +86,7 @@ struct world {
 extern struct world *w;
 
 /* Reports a find: prints and aborts. */
-void world_fail(const char *what, ...) __attribute__((format(printf, 1, 2), noreturn));
-#define W_CHECK(cond, ...)                                                                         \
-	do {                                                                                       \
-		if (!(cond))                                                                       \
-			world_fail(__VA_ARGS__);                                                   \
-	} while (0)
+#define W_CHECK BENCH_CHECK
 
 /* ---- world.c */
 
@@ -123,9 +98,6 @@ void world_reset(void);
 
 /* Puts a frame into a NIC's receive queue; it is lost if that is full. */
 void world_inject(uint32_t nic, const void *frame, uint32_t bytes);
-/* Delivers held frame i, which stays held. */
-void world_deliver(uint32_t i);
-
 uint32_t world_poll(uint32_t nic);
 /* Polls until nothing happens at this instant; fails if that does not end. */
 void world_settle(void);

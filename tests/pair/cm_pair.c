@@ -302,14 +302,12 @@ struct bench_frame *cp_kept(struct cp *cp, uint8_t type)
 void cp_forge(struct cp *cp, uint32_t to, const struct bench_frame *frame,
 	      const struct wire_cm *msg)
 {
-	struct bench_frame copy = *frame;
+	static struct frame f;
 
-	copy.b = malloc(copy.n);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(copy.b);
-	memcpy(copy.b, frame->b, copy.n);
-	memcpy(copy.b + MSG_AT, msg, sizeof(*msg));
-	rp_reseal(&copy);
-	bench_wire_inject(&cp->rp.wire, to, copy.b, copy.n);
-	free(copy.b);
+	f.n = 0;
+	frame_add(&f, frame->b, frame->n);
+	memcpy(f.b + MSG_AT, msg, sizeof(*msg));
+	frame_seal(f.b, f.n, FRAME_KEEP_LENGTHS);
+	bench_wire_inject(&cp->rp.wire, to, f.b, f.n);
 	rp_settle(&cp->rp);
 }

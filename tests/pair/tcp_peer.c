@@ -7,65 +7,30 @@
 #include "shared_defs/wire_tcp.h"
 
 enum {
-	TCP_AT = IP_TX_HDR_BYTES,
-	DATA_AT = TCP_AT + (int)sizeof(struct wire_tcp),
 	WINDOW = 0xffff,
 	FIRST_SEQ = (int)0xfffffff0, /* it wraps */
 };
 
-static struct be16 checksum(const struct tp *tp, const struct wire_tcp *tcp, uint32_t bytes)
-{
-	struct wire_tcp_pseudo pseudo = {.proto = WIRE_IPPROTO_TCP,
-					 .bytes = be16_put((uint16_t)bytes)};
-
-	memcpy(&pseudo.src, &tp->cp.rp.end[0].nic->config.ip, sizeof(pseudo.src));
-	memcpy(&pseudo.dst, &tp->cp.rp.end[1].nic->config.ip, sizeof(pseudo.dst));
-	return be16_put(
-	    wire_sum_fold(wire_sum_add(wire_sum_add(0, &pseudo, sizeof(pseudo)), tcp, bytes)));
-}
-
 static void segment(struct tp *tp, uint8_t flags, const void *data, uint32_t bytes)
 {
-	const struct fw_nic *from = tp->cp.rp.end[0].nic, *to = tp->cp.rp.end[1].nic;
-	uint8_t frame[2048] = {0};
-	struct wire_eth *eth = (void *)frame;
-	struct wire_ip *ip = (void *)(eth + 1);
-	struct wire_tcp *tcp = (void *)(ip + 1);
-	uint32_t head = sizeof(*tcp) + (flags & WIRE_TCP_SYN ? WIRE_TCP_MSS_BYTES : 0);
-	uint8_t *behind = (uint8_t *)tcp + head;
+	const struct fw_config *from = &tp->cp.rp.end[0].nic->config;
+	const struct fw_config *to = &tp->cp.rp.end[1].nic->config;
+	const uint8_t mss[] = {WIRE_TCP_OPT_MSS, WIRE_TCP_MSS_BYTES, (uint8_t)(tp->mss >> 8),
+			       (uint8_t)tp->mss};
+	struct wire_tcp *tcp;
+	static struct frame f;
 
 	CU_ASSERT_FATAL(bytes <= TP_MSS);
-	memcpy(eth->dst, to->config.mac, WIRE_MAC_BYTES);
-	memcpy(eth->src, from->config.mac, WIRE_MAC_BYTES);
-	eth->type = be16_put(WIRE_ETHERTYPE_IPV4);
-	ip->version_ihl = WIRE_IP_VERSION_IHL;
-	ip->total_bytes = be16_put((uint16_t)(sizeof(*ip) + head + bytes));
-	ip->frag = be16_put(WIRE_IP_DF);
-	ip->ttl = WIRE_IP_TTL;
-	ip->proto = WIRE_IPPROTO_TCP;
-	memcpy(&ip->src, &from->config.ip, sizeof(ip->src));
-	memcpy(&ip->dst, &to->config.ip, sizeof(ip->dst));
-	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
-	tcp->src_port = be16_put(tp->peer_port);
-	tcp->dst_port = be16_put(tp->nic_port);
+	frame_eth(&f, to->mac, from->mac, WIRE_ETHERTYPE_IPV4);
+	frame_ip(&f, WIRE_IPPROTO_TCP, from->ip, to->ip);
+	tcp = frame_tcp(&f, tp->peer_port, tp->nic_port, flags, mss,
+			flags & WIRE_TCP_SYN ? sizeof(mss) : 0);
 	tcp->seq = be32_put(tp->snd);
 	tcp->ack = be32_put(flags & WIRE_TCP_ACK ? tp->rcv : 0);
-	tcp->data_offset = (uint8_t)(head / 4 << 4);
-	tcp->flags = flags;
 	tcp->window = be16_put(tp->full ? 0 : WINDOW);
-	if (flags & WIRE_TCP_SYN) {
-		uint8_t *opt = (uint8_t *)(tcp + 1);
-
-		opt[0] = WIRE_TCP_OPT_MSS;
-		opt[1] = WIRE_TCP_MSS_BYTES;
-		opt[2] = (uint8_t)(tp->mss >> 8);
-		opt[3] = (uint8_t)tp->mss;
-	}
-	if (bytes)
-		memcpy(behind, data, bytes);
-	tcp->checksum = checksum(tp, tcp, head + bytes);
-	bench_wire_inject(&tp->cp.rp.wire, 1, frame,
-			  (uint32_t)sizeof(*eth) + (uint32_t)sizeof(*ip) + head + bytes);
+	frame_add(&f, data, bytes);
+	frame_seal(f.b, f.n, 0);
+	bench_wire_inject(&tp->cp.rp.wire, 1, f.b, f.n);
 	tp->snd += bytes + ((flags & (WIRE_TCP_SYN | WIRE_TCP_FIN)) != 0);
 }
 
@@ -83,12 +48,10 @@ static void got_syn(struct tp *tp, const struct wire_tcp *tcp)
 	segment(tp, WIRE_TCP_SYN | WIRE_TCP_ACK, NULL, 0);
 }
 
-static void got_segment(struct tp *tp, const struct bench_frame *frame)
+static void got_segment(struct tp *tp, const struct frame_view *v)
 {
-	const struct wire_ip *ip = (const void *)(frame->b + sizeof(struct wire_eth));
-	const struct wire_tcp *tcp = (const void *)(frame->b + TCP_AT);
-	uint32_t head = (uint32_t)(tcp->data_offset >> 4) * 4;
-	uint32_t bytes = be16_get(ip->total_bytes) - (uint32_t)sizeof(*ip) - head;
+	const struct wire_tcp *tcp = v->tcp;
+	uint32_t bytes = v->tcp_bytes;
 	bool fin = (tcp->flags & WIRE_TCP_FIN) != 0;
 
 	if (tcp->flags & WIRE_TCP_RST) {
@@ -111,7 +74,7 @@ static void got_segment(struct tp *tp, const struct bench_frame *frame)
 		return;
 	CU_ASSERT_FATAL(tp->rx_bytes + bytes <= TP_BYTES);
 	CU_ASSERT(bytes <= tp->mss);
-	memcpy(tp->rx + tp->rx_bytes, (const uint8_t *)tcp + head, bytes);
+	memcpy(tp->rx + tp->rx_bytes, v->tcp_data, bytes);
 	tp->rx_bytes += bytes;
 	tp->rcv += bytes + fin;
 	tp->closed |= fin;
@@ -120,15 +83,11 @@ static void got_segment(struct tp *tp, const struct bench_frame *frame)
 
 static enum bench_verdict filter(struct rp *rp, const struct rp_info *info)
 {
-	struct tp *tp = rp->ctx;
-	const struct bench_frame *frame = info->frame;
-	const struct wire_eth *eth = (const void *)frame->b;
-	const struct wire_ip *ip = (const void *)(eth + 1);
+	const struct frame_view v = frame_read(info->frame->b, info->frame->n);
 
-	if (info->from != 1 || frame->n < DATA_AT || be16_get(eth->type) != WIRE_ETHERTYPE_IPV4 ||
-	    ip->proto != WIRE_IPPROTO_TCP)
+	if (info->from != 1 || !v.tcp)
 		return BENCH_PASS;
-	got_segment(tp, frame);
+	got_segment(rp->ctx, &v);
 	return BENCH_DROP;
 }
 

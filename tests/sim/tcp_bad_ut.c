@@ -13,7 +13,7 @@
 enum {
 	KIB = 1 << 10,
 	LOCAL = FORGE_LOCAL_PORT,
-	TCP_AT = FORGE_TCP_AT,
+	TCP_AT = FRAME_L4_AT,
 };
 
 static void blind_resets(void)

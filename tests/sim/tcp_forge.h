@@ -6,10 +6,10 @@
 #ifndef WEFT_TESTS_TCP_FORGE_H
 #define WEFT_TESTS_TCP_FORGE_H
 
+#include "tests/bench/frame.h"
 #include "tests/sim/tcp_fix.h"
 
 enum {
-	FORGE_TCP_AT = sizeof(struct wire_eth) + sizeof(struct wire_ip),
 	FORGE_LOCAL_PORT = 1000, /* port of the connection of bad_open() */
 };
 
@@ -28,11 +28,6 @@ struct forged {
 	bool bad_sum;
 };
 
-/*
- * Builds Ethernet and IPv4 headers of a packet to a NIC with the given bytes of proto behind them.
- */
-void forge_ip(uint8_t *frame, const struct sim_nic *to, uint32_t src_ip, uint8_t proto,
-	      uint32_t bytes);
 /* Corrects the checksums of IPv4 and TCP of a changed frame. */
 void forge_reseal(uint8_t *frame);
 /* Puts a segment into a NIC's receive path; flow NULL: to port, from src_ip and src_port. */
