@@ -755,7 +755,7 @@ DOCS = $(sort $(filter-out $(B)/%,$(wildcard *.md LICENSE docs/*.md docs/picture
 	host_driver/weft.h host_driver/weft_coalesce.h */README.md */*/README.md */*/*/README.md)))
 
 # The descriptions that programs give of themselves: NAME.SECTION of man, NAME of bash.
-DESCRIBED = $(if $(HAVE_DPDK),weftd:8) weft-sim:1 $(foreach t,$(filter-out weft-tune weft-measure,$(TOOLS)),$t:$(if \
+DESCRIBED = $(if $(HAVE_DPDK),weftd:8) weft-sim:1 $(foreach t,$(TOOLS),$t:$(if \
 	$(filter weftctl weft-irqs,$t),8,1))
 described_man = $(subst :,.,$(DESCRIBED:%=$(B)/share/man/%))
 described_bash = $(foreach d,$(DESCRIBED),$(B)/share/bash/$(firstword $(subst :, ,$d)))

@@ -16,10 +16,10 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "host_driver/weft.h"
+#include "lib/clock.h"
 
 enum {
 	QKEY = 0x77656674,
@@ -45,11 +45,8 @@ struct end {
 
 static uint64_t now_ns(void *ctx)
 {
-	struct timespec ts;
-
 	(void)ctx;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return clock_now_ns();
 }
 
 static int wrong(struct end *e, int rc, const char *what)

@@ -7,6 +7,8 @@
  * the initial settings back, close. weft-tune is the program that asks. `serve` is the other end of
  * target netdev (serve.c).
  */
+#include "lib/cli.h"
+#include "lib/clock.h"
 #include "tools/usage.h"
 #include "tools/weft-measure/request.h"
 #include "tools/weft-measure/target.h"
@@ -17,22 +19,60 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 const char tool_name[] = "weft-measure";
 
-static const char help[] =
-    "Usage: weft-measure sim [PROFILE]\n"
-    "       weft-measure device NIC[@NIC]\n"
-    "       weft-measure netdev IFACE@ADDRESS[:PORT]\n"
-    "       weft-measure serve [--port P] [--bind ADDRESS] [IFACE]\n"
-    "\n"
-    "Sets interrupt moderation and measures it. Each line of standard input is a request, each\n"
-    "line of standard output an answer, both JSON objects; the first line of output describes the\n"
-    "target. At the end of the input, and after signals, the initial settings are put back.\n"
-    "weft-tune starts this program. serve is the other end of netdev.\n"
-    "\n"
-    "Exit status: 0 done, 1 failure, 2 usage.\n";
+struct opts {
+	const char *port, *bind;
+};
+
+static const struct cli_option rows[] = {
+    {.name = "port",
+     .letter = 'p',
+     .value = "PORT",
+     .kind = CLI_TEXT,
+     CLI_FIELD(struct opts, port),
+     .initial = "47990",
+     .of = "serve",
+     .help = "port of TCP and UDP"},
+    {.name = "bind",
+     .letter = 'b',
+     .value = "ADDRESS",
+     .kind = CLI_TEXT,
+     CLI_FIELD(struct opts, bind),
+     .shown = "any",
+     .of = "serve",
+     .help = "address to serve on; every host that can reach the port can use it"},
+};
+
+static const struct cli_command command_rows[] = {
+    {"sim", "[PROFILE]", "simulated NICs and hosts: weft, or espgoal"},
+    {"device", "NIC[@NIC]", "two NICs of one weftd; without the second the next one"},
+    {"netdev", "IFACE@ADDRESS[:PORT]", "an interface of Linux; serve runs at the other end"},
+    {"serve", "[IFACE]",
+     "the other end of netdev: answers its pings, sends its bulk, and sets IFACE on request; "
+     "without IFACE sets nothing at this end"},
+};
+
+static const struct cli_program program = {
+    .name = tool_name,
+    .section = 1,
+    .version = WEFT_VERSION,
+    .summary = "sets interrupt moderation and measures it",
+    .usage = "weft-measure sim [PROFILE]\n"
+	     "weft-measure device NIC[@NIC]\n"
+	     "weft-measure netdev IFACE@ADDRESS[:PORT]\n"
+	     "weft-measure serve [--port PORT] [--bind ADDRESS] [IFACE]",
+    .about = "Sets interrupt moderation and measures it. Each line of standard input is a\n"
+	     "request, each line of standard output an answer, both JSON objects; the first line\n"
+	     "of output describes the target. At the end of the input, and after signals, the\n"
+	     "initial settings are put back. weft-tune starts this program.",
+    .after = "Exit status: 0 done, 1 failure, 2 usage.",
+    .options = rows,
+    .num_options = sizeof(rows) / sizeof(rows[0]),
+    .commands = command_rows,
+    .num_commands = sizeof(command_rows) / sizeof(command_rows[0]),
+};
 
 static volatile bool stop;
 
@@ -66,14 +106,6 @@ struct session {
 	bool keep;       /* the initial settings are not put back at the end */
 };
 
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static int apply(struct session *s, const struct tune_setting *setting, char *error)
 {
 	int rc;
@@ -102,7 +134,7 @@ static json_t *serve_request(struct session *s, const char *line)
 	char error[TUNE_ERROR_CHARS] = "";
 	struct tune_result result;
 	struct request request;
-	double begin_s = now_s();
+	double begin_s = clock_now_s();
 	int rc;
 
 	if (!request_parse(line, &request, error))
@@ -117,7 +149,7 @@ static json_t *serve_request(struct session *s, const char *line)
 		rc = apply(s, &request.setting, error);
 	if (!rc && request.effort.metrics)
 		rc = s->ops->measure(s->target, &request.effort, &result, &stop, error);
-	return rc ? answer_error(rc, error) : answer_result(&result, now_s() - begin_s);
+	return rc ? answer_error(rc, error) : answer_result(&result, clock_now_s() - begin_s);
 }
 
 static int run(struct session *s)
@@ -157,29 +189,31 @@ static int weft_measure(int argc, char **argv)
 {
 	static const struct tune_target_ops *const targets[] = {
 	    &tune_target_sim, &tune_target_device, &tune_target_netdev};
+	struct opts opts = {0};
+	const char *command, *name;
+	struct cli cli;
+	int rc = cli_take(&cli, &program, &opts, NULL, argc, argv);
 
-	if (argc < 2)
+	if (rc != CLI_RUN)
+		return rc;
+	if (!cli.num_words)
 		return usage("sim, device, netdev or serve?");
-	if (!strcmp(argv[1], "serve"))
-		return tune_serve(argc - 1, argv + 1);
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-		fputs(help, stdout);
-		return EXIT_SUCCESS;
-	}
-	if (!strcmp(argv[1], "--version")) {
-		printf("weft-measure %s\n", WEFT_VERSION);
-		return EXIT_SUCCESS;
-	}
-	if (argc > 3)
-		return usage("%s takes one name, '%s' is one too many", argv[1], argv[3]);
+	command = cli.words[0];
+	name = cli.num_words > 1 && *cli.words[1] ? cli.words[1] : NULL;
+	if (!cli_find_command(&program, command))
+		return usage("there is no target '%s': sim, device, netdev, or serve", command);
+	if (cli.num_words > 2)
+		return usage("%s takes one name, '%s' is one too many", command, cli.words[2]);
+	if (!cli_check_command(&cli, command))
+		return cli_say(&cli);
 	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
-		if (strcmp(targets[i]->name, argv[1]))
+		if (strcmp(targets[i]->name, command))
 			continue;
-		if (argc < 3 && targets[i] != &tune_target_sim)
-			return usage("%s: which one?", argv[1]);
-		return measure(targets[i], argc > 2 && *argv[2] ? argv[2] : NULL);
+		if (!name && targets[i] != &tune_target_sim)
+			return usage("%s: which one?", command);
+		return measure(targets[i], name);
 	}
-	return usage("there is no target '%s': sim, device, netdev, or serve", argv[1]);
+	return tune_serve(opts.bind, opts.port, name);
 }
 
 int main(int argc, char **argv)

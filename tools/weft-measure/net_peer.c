@@ -14,8 +14,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "lib/clock.h"
 
 enum {
 	LOOK_MS = 100,
@@ -23,14 +24,6 @@ enum {
 	SILENT_MS = 10000, /* the other end has stopped, or the path has */
 	RESEND_MS = 500,
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 bool net_peer_parse(const char *where, char *address, size_t address_chars, char *port,
 		    size_t port_chars)
@@ -291,23 +284,23 @@ static int still_there(const struct net_peer *peer, const volatile bool *stop, c
 
 int net_peer_ping(struct net_peer *peer, double *ns, const volatile bool *stop, char *error)
 {
-	uint64_t begin_ns = now_ns(), sent_ns, got;
+	uint64_t begin_ns = clock_now_ns(), sent_ns, got;
 	ssize_t n;
 	int rc = 0;
 
-	while (now_ns() - begin_ns < (uint64_t)SILENT_MS * 1000000) {
+	while (clock_now_ns() - begin_ns < (uint64_t)SILENT_MS * 1000000) {
 		peer->ping++;
-		sent_ns = now_ns();
+		sent_ns = clock_now_ns();
 		/* An error of one before, or none: the answer tells. */
 		(void)send(peer->udp, &peer->ping, sizeof(peer->ping), MSG_NOSIGNAL);
 		do {
 			n = recv(peer->udp, &got, sizeof(got), 0);
 			if (n == sizeof(got) && got == peer->ping) {
-				*ns = (double)(now_ns() - sent_ns) / 2;
+				*ns = (double)(clock_now_ns() - sent_ns) / 2;
 				return 0;
 			}
 			rc = n < 0 ? still_there(peer, stop, error) : 0;
-		} while (!rc && now_ns() - sent_ns < (uint64_t)RESEND_MS * 1000000);
+		} while (!rc && clock_now_ns() - sent_ns < (uint64_t)RESEND_MS * 1000000);
 		if (rc)
 			return rc;
 	}
@@ -319,7 +312,7 @@ int net_peer_bulk(struct net_peer *peer, uint64_t bytes, double *ns, const volat
 		  char *error)
 {
 	static uint8_t chunk[NET_CHUNK_BYTES];
-	uint64_t begin_ns = now_ns(), heard_ns = begin_ns;
+	uint64_t begin_ns = clock_now_ns(), heard_ns = begin_ns;
 	ssize_t n;
 	int rc = net_say(peer->control, "send %llu", (unsigned long long)bytes);
 
@@ -338,10 +331,10 @@ int net_peer_bulk(struct net_peer *peer, uint64_t bytes, double *ns, const volat
 		if (rc)
 			return rc;
 		if (!heard_ns)
-			heard_ns = now_ns();
-		if (now_ns() - heard_ns > (uint64_t)SILENT_MS * 1000000)
+			heard_ns = clock_now_ns();
+		if (clock_now_ns() - heard_ns > (uint64_t)SILENT_MS * 1000000)
 			return tune_error(error, -ETIMEDOUT, "%s sends no more", peer->where);
 	}
-	*ns = (double)(now_ns() - begin_ns);
+	*ns = (double)(clock_now_ns() - begin_ns);
 	return 0;
 }

@@ -7,7 +7,6 @@
  * program is stopped, the interface gets its initial settings back. Calls net_wire.c, net_host.c.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -19,7 +18,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tools/usage.h"
 #include "tools/weft-measure/net_host.h"
 #include "tools/weft-measure/net_wire.h"
 #include "tools/weft-measure/target.h"
@@ -42,12 +40,6 @@ struct serve {
 	uint64_t owed;                  /* bytes of bulk */
 	uint8_t chunk[NET_CHUNK_BYTES];
 };
-
-static const char help[] =
-    "Usage: weft-tune serve [--port PORT] [--bind ADDRESS] [IFACE]\n"
-    "The other end of `weft-tune --netdev`: answers its pings, sends its bulk, and sets IFACE as "
-    "it "
-    "says\n(no IFACE: nothing is set at this end). Who can reach the port can do so.\n";
 
 /* True if both addresses are of one host. */
 static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
@@ -317,42 +309,18 @@ static int serve(struct serve *s, const char *address, const char *port, const c
 	return rc;
 }
 
-int tune_serve(int argc, char **argv)
+int tune_serve(const char *address, const char *port, const char *iface)
 {
-	static const struct option options[] = {{"port", required_argument, NULL, 'p'},
-						{"bind", required_argument, NULL, 'b'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
-	const char *address = NULL, *port = "47990";
-	struct serve *s;
-	int c, i, rc;
+	struct serve *s = calloc(1, sizeof(*s));
+	int i, rc;
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":p:b:h", options, NULL)) != -1) {
-		switch (c) {
-		case 'p':
-			port = optarg;
-			break;
-		case 'b':
-			address = optarg;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return EXIT_SUCCESS;
-		default:
-			return usage_option(c, argv, options);
-		}
-	}
-	if (argc - optind > 1)
-		return usage("serve takes one IFACE, '%s' is one too many", argv[optind + 1]);
-	s = calloc(1, sizeof(*s));
 	if (!s) {
 		fputs("weft-measure: out of memory\n", stderr);
 		return EXIT_FAILURE;
 	}
 	for (i = 0; i < FDS; i++)
 		s->fd[i] = (struct pollfd){.fd = -1, .events = POLLIN};
-	rc = serve(s, address, port, optind < argc ? argv[optind] : NULL);
+	rc = serve(s, address, port, iface);
 	free(s);
 	return rc ? EXIT_FAILURE : EXIT_SUCCESS;
 }

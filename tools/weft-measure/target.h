@@ -87,7 +87,10 @@ int tune_error(char *error, int rc, const char *format, ...) __attribute__((form
  */
 const char *tune_split_name(const char *text, char *name, size_t bytes);
 
-/* `weft-measure serve`: the other end of netdev; its exit status. argv[0] is "serve". */
-int tune_serve(int argc, char **argv);
+/*
+ * Serves the other end of netdev until a signal comes. address: NULL for any; iface: NULL where
+ * nothing is set at this end. Returns the exit status.
+ */
+int tune_serve(const char *address, const char *port, const char *iface);
 
 #endif /* WEFT_MEASURE_TARGET_H */
