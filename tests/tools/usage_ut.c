@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Command lines of the tools: accepted numbers, and a line that names the fault of a wrong one.
+ * The line that names the fault of a wrong command line.
  * Lost output is a failure.
  */
-#include "tests/tools/words.h"
 #include "tests/ut.h"
 #include "tools/usage.h"
 
@@ -52,99 +51,6 @@ static void said(const char *text)
 	heard_was(text, " (weft-ut --help tells more)");
 }
 
-static void numbers(void)
-{
-	uint64_t v = 7;
-	uint32_t n = 7;
-	double s = 7;
-
-	CU_ASSERT(take_number("--n", "0", 0, 9, &v) == -1 && v == 0);
-	CU_ASSERT(take_number("--n", "18446744073709551615", 0, UINT64_MAX, &v) == -1);
-	CU_ASSERT(v == UINT64_MAX);
-	CU_ASSERT(take_number("--n", "3K", 0, 3072, &v) == -1 && v == 3072);
-	CU_ASSERT(take_number("--n", "17179869183G", 0, UINT64_MAX, &v) == -1);
-	CU_ASSERT(v == UINT64_MAX << 30);
-	CU_ASSERT(take_number32("-c", "4294967295", 1, UINT32_MAX, &n) == -1 && n == UINT32_MAX);
-	CU_ASSERT(take_seconds("--s", "0.25", 0.001, 9, &s) == -1 && s == 0.25);
-	CU_ASSERT(take_seconds("--s", "9", 0.001, 9, &s) == -1 && s == 9);
-}
-
-/* A refused number leaves the value unchanged. */
-static void no_numbers(void)
-{
-	static const char *const wrong[] = {
-	    "",  "x",  "-1",  "+1", " 1", "1 ", "0x1", "1.0",          "1KK",
-	    "K", "1k", "1e1", "0",  "10", "1M", "1G",  "17179869184G", "18446744073709551616"};
-	static const char *const no_seconds[] = {"", "x", "0", "-1", "nan", "inf", "10", "1s"};
-	uint64_t v = 7;
-	uint32_t n = 7;
-	double s = 7;
-
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		char text[128];
-
-		snprintf(text, sizeof(text), "--n takes a whole number from 1 to 9, not '%s'",
-			 wrong[i]);
-		listen_to();
-		CU_ASSERT(take_number("--n", wrong[i], 1, 9, &v) == 2 && v == 7);
-		said(text);
-		listen_to();
-		CU_ASSERT(take_number32("--n", wrong[i], 1, 9, &n) == 2 && n == 7);
-		said(text);
-	}
-	for (size_t i = 0; i < sizeof(no_seconds) / sizeof(no_seconds[0]); i++) {
-		char text[128];
-
-		snprintf(text, sizeof(text), "--s takes seconds from 0.001 to 9, not '%s'",
-			 no_seconds[i]);
-		listen_to();
-		CU_ASSERT(take_seconds("--s", no_seconds[i], 0.001, 9, &s) == 2 && s == 7);
-		said(text);
-	}
-}
-
-static const struct option longopts[] = {
-    {"out", required_argument, NULL, 'o'},
-    {"verbose", no_argument, NULL, 'v'},
-    {"json", no_argument, NULL, 256},
-    {"just", no_argument, NULL, 257},
-    {NULL, 0, NULL, 0},
-};
-
-static void refuse(const char *line, const char *text)
-{
-	struct words *w = words_of(line);
-	int opt;
-
-	opterr = 0;
-	do
-		opt = getopt_long(w->argc, w->argv, ":o:v", longopts, NULL);
-	while (opt != -1 && opt != ':' && opt != '?');
-	CU_ASSERT_NOT_EQUAL_FATAL(opt, -1);
-	listen_to();
-	CU_ASSERT(usage_option(opt, w->argv, longopts) == 2);
-	said(text);
-}
-
-/* The wrong option is named, wherever it is: getopt's index may be before it. */
-static void options(void)
-{
-	refuse("--bogus", "there is no option '--bogus'");
-	refuse("word --bogus=3 word", "there is no option '--bogus=3'");
-	refuse("--j", "there is no option '--j'");
-	refuse("-x", "there is no option '-x'");
-	refuse("word -xv", "there is no option '-x'");
-	refuse("--json -vxv", "there is no option '-x'");
-	refuse("--json=3", "--json takes no value");
-	refuse("-v --verb=3", "--verbose takes no value");
-	refuse("-v --out", "--out needs a value");
-	refuse("-o", "-o needs a value");
-	refuse("word -vo", "-vo needs a value");
-	CU_ASSERT_STRING_EQUAL(option_name('o', longopts), "out");
-	CU_ASSERT_STRING_EQUAL(option_name(257, longopts), "just");
-	CU_ASSERT_PTR_NULL(option_name('x', longopts));
-}
-
 /* Returns the status of output_end() when text has been printed into a file. */
 static int end_into(const char *file, const char *text, int status)
 {
@@ -181,4 +87,11 @@ static void output(void)
 	heard_was(NULL, "");
 }
 
-UT_MAIN("tools/usage", UT(numbers), UT(no_numbers), UT(options), UT(output))
+static void refusal(void)
+{
+	listen_to();
+	CU_ASSERT(usage("no %d", 7) == 2);
+	said("no 7");
+}
+
+UT_MAIN("tools/usage", UT(refusal), UT(output))

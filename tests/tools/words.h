@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A command line of one string, for the tests of parsers that use getopt_long(). opts_ut.c and
- * usage_ut.c use it.
+ * A command line of one string, for tests of parsers.
  */
 #ifndef WEFT_TESTS_TOOLS_WORDS_H
 #define WEFT_TESTS_TOOLS_WORDS_H
 
 #include <assert.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +20,7 @@ struct words {
 	int argc;
 };
 
-/* Splits line, behind the name of a program; resets getopt. */
+/* Splits line, behind the name of a program. */
 static inline struct words *words_of(const char *line)
 {
 	static struct words w;
@@ -37,7 +35,6 @@ static inline struct words *words_of(const char *line)
 		w.argv[w.argc++] = word;
 	}
 	w.argv[w.argc] = NULL;
-	optind = 0;
 	return &w;
 }
 

@@ -153,12 +153,12 @@ int bench_goal_fail(const char *what)
 static int sizes(struct bench *b, const char *mode, int argc, char **argv)
 {
 	uint64_t n;
-	int i, rc;
+	int i;
 
 	for (i = 0; i < argc; i++) {
-		rc = take_number(mode, argv[i], 1, SPEC_MAX_BYTES, &n);
-		if (rc >= 0)
-			return rc;
+		if (!cli_parse_number(argv[i], &n) || !n || n > SPEC_MAX_BYTES)
+			return usage("%s takes whole numbers from 1 to %llu, not '%s'", mode,
+				     (unsigned long long)SPEC_MAX_BYTES, argv[i]);
 		if (n % 8)
 			return usage("%s takes multiples of 8, not '%s'", mode, argv[i]);
 		b->size[b->num_sizes++] = (size_t)n;

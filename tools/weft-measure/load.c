@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/stats.h"
+
 uint64_t load_frames(const struct load_plan *plan)
 {
 	return (plan->bytes + plan->chunk_bytes - 1) / plan->chunk_bytes;
@@ -243,13 +245,6 @@ bool load_done(const struct load *load)
 	return load->over && !load->owed && !load->under_way;
 }
 
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 double load_quantile(struct load *load, double q)
 {
 	double at = q * (double)(load->num_samples - 1);
@@ -257,7 +252,7 @@ double load_quantile(struct load *load, double q)
 
 	if (!load->num_samples)
 		return NAN;
-	qsort(load->sample_ns, load->num_samples, sizeof(load->sample_ns[0]), ascending);
+	stats_sort(load->sample_ns, load->num_samples);
 	if (below + 1 >= load->num_samples)
 		return load->sample_ns[load->num_samples - 1];
 	return load->sample_ns[below] +
