@@ -28,11 +28,6 @@ uint32_t port_tx_flush(struct shard *shard);
 
 /* port_host.c */
 int port_host_read(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_t bytes);
-int port_host_write(void *ctx, uint32_t client, uint64_t addr, const void *src, uint32_t bytes);
-void port_irq(void *ctx, uint32_t client, uint32_t eq);
-void port_mem_unmap(void *ctx, uint32_t client, void *mapping);
-void port_arena_release(void *ctx, void *addr, size_t bytes);
-uint64_t port_random64(void *ctx);
 
 /*
  * Distributes frames for one NIC to the rings of its shards, as fw_steer() decides; frames for all

@@ -51,7 +51,8 @@ int port_host_read(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_
 	return err;
 }
 
-int port_host_write(void *ctx, uint32_t client, uint64_t addr, const void *src, uint32_t bytes)
+static int port_host_write(void *ctx, uint32_t client, uint64_t addr, const void *src,
+			   uint32_t bytes)
 {
 	struct shard *shard = ctx;
 	struct hostcopy *copy = host_copy(shard, client, addr, bytes);
@@ -63,7 +64,7 @@ int port_host_write(void *ctx, uint32_t client, uint64_t addr, const void *src, 
 	return err;
 }
 
-void port_irq(void *ctx, uint32_t client, uint32_t eq)
+static void port_irq(void *ctx, uint32_t client, uint32_t eq)
 {
 	struct shard *shard = ctx;
 	struct client *c = client < HW_MAX_CLIENTS ? shard->client[client] : NULL;
@@ -74,7 +75,7 @@ void port_irq(void *ctx, uint32_t client, uint32_t eq)
 	shard->stats.irq_submits += irq_raise(&shard->core->irqs, &c->irqs, eq);
 }
 
-void port_mem_unmap(void *ctx, uint32_t client, void *mapping)
+static void port_mem_unmap(void *ctx, uint32_t client, void *mapping)
 {
 	struct shard *shard = ctx;
 
@@ -87,7 +88,7 @@ void port_mem_unmap(void *ctx, uint32_t client, void *mapping)
 		app_wake_control(shard->nic->app);
 }
 
-void port_arena_release(void *ctx, void *addr, size_t bytes)
+static void port_arena_release(void *ctx, void *addr, size_t bytes)
 {
 	(void)ctx;
 	/* On failure the pages stay, which is harmless. */
@@ -127,7 +128,7 @@ static void port_bar_ahead(void *ctx, uint32_t client, uint64_t offset, uint64_t
 }
 
 /* Makes no system call, because cores draw one for each new region. */
-uint64_t port_random64(void *ctx)
+static uint64_t port_random64(void *ctx)
 {
 	struct shard *shard = ctx;
 

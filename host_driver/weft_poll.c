@@ -163,7 +163,11 @@ void weft_poll_yield(void)
 		yield(NULL);
 }
 
-void weft_poll_empty(struct weft_ctx *ctx, struct weft_cq_obj *cq)
+/*
+ * Runs after a poll that found cq empty: yields the processor if cores are scarce. The caller holds
+ * no lock of ours. Out of line, so that polls which find completions do not pay for it.
+ */
+static __attribute__((noinline)) void weft_poll_empty(struct weft_ctx *ctx, struct weft_cq_obj *cq)
 {
 	if (idle.mode == WEFT_YIELD_UNKNOWN)
 		idle_init();

@@ -406,11 +406,6 @@ bool weft_qp_leave(struct weft_ctx *ctx, struct weft_qp_obj *qp);
 /* ---- weft_poll.c */
 
 /*
- * Called after a poll that found cq empty: yields the processor if cores are scarce. The caller
- * holds no lock of ours.
- */
-void weft_poll_empty(struct weft_ctx *ctx, struct weft_cq_obj *cq);
-/*
  * Returns how often a waiting thread polls before the next weft_poll_yield(). The first value is 1
  * if this thread's last yield showed that others need its CPU: they may be the ones it waits for.
  */

@@ -152,8 +152,6 @@ bool sim_run_idle(struct sim *sim, uint64_t limit_ns);
 
 /* Creates the next NIC: weft<i>, 10.77.<i/250>.<1 + i%250>, MAC 02:57:46:00:<i>. */
 struct sim_nic *sim_nic_new(struct sim *sim);
-/* Likewise, with its own link and MTU; link NULL, mtu 0: the simulation's. */
-struct sim_nic *sim_nic_new_with(struct sim *sim, const struct sim_link *link, uint32_t mtu);
 
 struct sim_nic *sim_nic_at(struct sim *sim, uint32_t i); /* NULL after the last one */
 uint32_t sim_nic_count(const struct sim *sim);
@@ -286,7 +284,6 @@ struct sim_nic *sim_proc_nic(const struct sim_proc *proc);
  * Returns its BAR as mapped by the process, for tests that overwrite it; NULL while it is not open.
  */
 void *sim_proc_bar(const struct sim_proc *proc, uint64_t *bytes);
-uint32_t sim_proc_client(const struct sim_proc *proc);
 uint32_t sim_proc_shard(const struct sim_proc *proc);
 
 /*

@@ -154,8 +154,8 @@ static bool polled(void *ctx)
 	return w->got >= w->want;
 }
 
-uint32_t sim_cq_wait(struct sim *sim, struct weft_cq *cq, struct weft_wc *wc, uint32_t n,
-		     uint64_t limit_ns)
+static uint32_t sim_cq_wait(struct sim *sim, struct weft_cq *cq, struct weft_wc *wc, uint32_t n,
+			    uint64_t limit_ns)
 {
 	struct cq_wait w = {cq, wc, n, 0};
 

@@ -71,11 +71,9 @@ struct weft_sge sim_end_sge(const struct sim_end *end, size_t offset, uint32_t b
 int sim_end_recv(struct sim_end *end, uint64_t wr_id, size_t offset, uint32_t bytes);
 
 /*
- * Runs the simulation until n completions have been polled from a CQ, at most limit_ns. Returns the
- * number stored in wc.
+ * Runs the simulation until n completions have been polled from the end's CQ, at most limit_ns.
+ * Returns the number stored in wc.
  */
-uint32_t sim_cq_wait(struct sim *sim, struct weft_cq *cq, struct weft_wc *wc, uint32_t n,
-		     uint64_t limit_ns);
 uint32_t sim_end_wait(struct sim_end *end, struct weft_wc *wc, uint32_t n, uint64_t limit_ns);
 
 #endif /* WEFT_SIM_END_H */

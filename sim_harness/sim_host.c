@@ -411,11 +411,6 @@ void *sim_proc_bar(const struct sim_proc *proc, uint64_t *bytes)
 	return proc->bar;
 }
 
-uint32_t sim_proc_client(const struct sim_proc *proc)
-{
-	return proc->client;
-}
-
 uint32_t sim_proc_shard(const struct sim_proc *proc)
 {
 	return proc->shard->index;

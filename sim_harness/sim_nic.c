@@ -319,12 +319,8 @@ static void shard_stop(struct sim_shard *shard)
 	shard->poll_at_ns = UINT64_MAX;
 }
 
-struct sim_nic *sim_nic_new(struct sim *sim)
-{
-	return sim_nic_new_with(sim, NULL, 0);
-}
-
-struct sim_nic *sim_nic_new_with(struct sim *sim, const struct sim_link *link, uint32_t mtu)
+/* link NULL, mtu 0: the simulation's. */
+static struct sim_nic *sim_nic_new_with(struct sim *sim, const struct sim_link *link, uint32_t mtu)
 {
 	struct sim_nic *nic = calloc(1, sizeof(*nic));
 	struct sim_prng clock;
@@ -358,6 +354,11 @@ struct sim_nic *sim_nic_new_with(struct sim *sim, const struct sim_link *link, u
 		shard_start(&nic->shard[s]);
 	}
 	return nic;
+}
+
+struct sim_nic *sim_nic_new(struct sim *sim)
+{
+	return sim_nic_new_with(sim, NULL, 0);
 }
 
 void sim_nic_free(struct sim_nic *nic)

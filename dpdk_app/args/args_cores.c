@@ -22,11 +22,6 @@ static const char *const role_names[] = {
     [CONF_ROLE_CTL] = "ctl",
 };
 
-const char *cores_role_name(enum conf_role role)
-{
-	return role_names[role];
-}
-
 static bool role_of(const char *text, enum conf_role *role)
 {
 	for (int i = 0; i < CONF_ROLES; i++) {

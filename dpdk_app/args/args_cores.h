@@ -18,7 +18,5 @@ bool cores_parse(struct conf *conf, const char *text, char *error)
     __attribute__((warn_unused_result));
 /* Returns the number of entries of conf->core with that role. */
 uint32_t cores_count(const struct conf *conf, enum conf_role role);
-/* Returns "io", "coll" or "ctl". */
-const char *cores_role_name(enum conf_role role);
 
 #endif /* WEFT_APP_ARGS_CORES_H */

@@ -3,7 +3,7 @@
  * Telemetry. DPDK calls the handlers on its own thread, so counters are requested from the cores by
  * message. A core that does not answer in time is omitted.
  *
- * Calls msg.c. Clients use "dpdk-telemetry.py -f PREFIX".
+ * Calls msg.c. Clients use "usertools/dpdk-telemetry.py -f PREFIX".
  */
 #include "dpdk_app/control/telemetry.h"
 

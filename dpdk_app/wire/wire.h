@@ -125,8 +125,7 @@ int wire_ethdev_start(struct wire *wire, const struct wire_ethdev_conf *conf)
     __attribute__((warn_unused_result));
 /* Writes counters of the port; wire_stats.c. */
 uint32_t wire_ethdev_stats(const struct wire *wire, struct hw_stat *stat, uint32_t max);
-/* Undoes both. */
-void wire_ethdev_close(struct wire *wire);
+/* Its close() undoes wire_vdev_make() and wire_ethdev_start(). */
 extern const struct wire_ops wire_ethdev_ops;
 
 /*

@@ -242,6 +242,8 @@ static bool ethdev_link(struct wire *wire)
 	return true;
 }
 
+static void wire_ethdev_close(struct wire *wire);
+
 const struct wire_ops wire_ethdev_ops = {
     .rx = ethdev_rx,
     .tx = ethdev_tx,
@@ -332,7 +334,7 @@ int wire_ethdev_start(struct wire *wire, const struct wire_ethdev_conf *conf)
 	return err ? err : wire_ethdev_ring(wire);
 }
 
-void wire_ethdev_close(struct wire *wire)
+static void wire_ethdev_close(struct wire *wire)
 {
 	struct rte_mbuf *m;
 

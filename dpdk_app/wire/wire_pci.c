@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A network card, or a virtual function, that DPDK drives itself. It was bound to vfio-pci
- * (dpdk-devbind.py) and passed to the EAL at the start (eal.c).
+ * (usertools/dpdk-devbind.py) and passed to the EAL at the start (eal.c).
  *
  * Calls rte_ethdev through wire_ethdev.c.
  */

@@ -129,8 +129,6 @@ struct libgoal *libgoal_default(void);
 bool libgoal_is_forked(void);
 /* Parses a decimal number from least to most; rejects any other text. */
 bool libgoal_parse(const char *text, uint64_t least, uint64_t most, uint64_t *number);
-/* Frees a communicator, including GOAL_CommWorld(). */
-int libgoal_comm_end(GOAL_Comm comm);
 /*
  * Reaps the runs that were unfinished when the NIC went away, as GOAL_ERR_NIC_GONE. Returns their
  * number.

@@ -64,6 +64,8 @@ int libgoal_attach(struct weft_context *context, struct libgoal **out)
 	return GOAL_SUCCESS;
 }
 
+static int libgoal_comm_end(GOAL_Comm comm);
+
 void libgoal_detach(struct libgoal *lib)
 {
 	uint32_t i;
@@ -309,7 +311,8 @@ GOAL_Comm GOAL_CommCreate(GOAL_Comm parent, const int *ranks, int num_ranks)
 	return comm;
 }
 
-int libgoal_comm_end(GOAL_Comm comm)
+/* Frees a communicator, including GOAL_CommWorld(). */
+static int libgoal_comm_end(GOAL_Comm comm)
 {
 	int rc;
 

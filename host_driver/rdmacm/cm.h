@@ -237,8 +237,6 @@ struct cm_event *cm_event_new(struct cm_id *id, enum rdma_cm_event_type type, in
 int cm_event_local(struct cm_id *id, enum rdma_cm_event_type type, int status);
 /* Acknowledges the event that a synchronous identifier holds. */
 void cm_event_drop(struct cm_id *id);
-/* Counts an event as acknowledged. */
-void cm_event_done(struct cm_id *id);
 
 /* ---- cm_id.c */
 

@@ -40,7 +40,8 @@ int cm_event_local(struct cm_id *id, enum rdma_cm_event_type type, int status)
 	return 0;
 }
 
-void cm_event_done(struct cm_id *id)
+/* Counts an event as acknowledged. */
+static void cm_event_done(struct cm_id *id)
 {
 	pthread_mutex_lock(&cm_lock);
 	id->acked++;

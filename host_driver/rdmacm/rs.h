@@ -168,8 +168,6 @@ int rs_install(struct rs *rs);
 bool rs_remove(struct rs *rs);
 /* Iterates over the open sockets from *at on. Takes a reference; returns NULL at the end. */
 struct rs *rs_each(int *at);
-/* Registers the fork handlers, once per process. */
-void rs_init(void);
 
 /* ---- states: rs_table.c --------------------------------------------------------------------- */
 
@@ -245,8 +243,6 @@ void rs_stream_break(struct rs *rs, int err);
  * errno.
  */
 int rs_stream_post(struct rs *rs, struct ibv_send_wr *wr, uint32_t buf_bytes);
-/* Returns the number of requests that data may use now. */
-uint32_t rs_stream_sq_room(const struct rs_stream *st);
 bool rs_stream_idle(const struct rs_stream *st);
 /* Called without the lock. */
 ssize_t rs_stream_send(struct rs *rs, const struct iovec *iov, int iovcnt, int flags);
@@ -294,8 +290,6 @@ void rs_share_forked(void);
 /* ---- rs_poll.c: common to streams and datagrams; under the lock ----------------------------- */
 
 void rs_progress(struct rs *rs);
-/* Returns the current poll events (POLLIN etc.). */
-short rs_revents(struct rs *rs);
 /* Requests an event for the next completion. Returns true if the caller must check again first. */
 bool rs_arm(struct rs *rs);
 /* Takes events of completion channels. */
@@ -326,6 +320,5 @@ bool rs_addr_in(const struct sockaddr *from, socklen_t bytes, struct sockaddr_st
 bool rs_addr_any(const struct sockaddr *addr);
 bool rs_addr_loopback(const struct sockaddr *addr);
 uint16_t rs_addr_port(const struct sockaddr *addr);
-void rs_addr_set_port(struct sockaddr *addr, uint16_t port);
 
 #endif /* WEFT_RDMACM_RS_H */

@@ -86,8 +86,3 @@ uint16_t rs_addr_port(const struct sockaddr *addr)
 {
 	return ntohs(((const struct sockaddr_in *)addr)->sin_port);
 }
-
-void rs_addr_set_port(struct sockaddr *addr, uint16_t port)
-{
-	((struct sockaddr_in *)addr)->sin_port = htons(port);
-}

@@ -34,7 +34,8 @@ static short listener_revents(const struct rs *rs)
 	return (short)((rs->ready ? POLLIN | POLLRDNORM : 0) | (rs->error ? POLLIN | POLLERR : 0));
 }
 
-short rs_revents(struct rs *rs)
+/* Returns the current poll events (POLLIN etc.). */
+static short rs_revents(struct rs *rs)
 {
 	if (rs->state == RS_CLOSED)
 		return POLLNVAL;

@@ -24,7 +24,8 @@ enum {
 
 /* ---- requests ------------------------------------------------------------------------------ */
 
-uint32_t rs_stream_sq_room(const struct rs_stream *st)
+/* Returns the number of requests that data may use now. */
+static uint32_t rs_stream_sq_room(const struct rs_stream *st)
 {
 	uint32_t used = st->sends.count + RS_CTL_SENDS;
 

@@ -67,7 +67,8 @@ static void init(void)
 		errno = ENOMEM;
 }
 
-void rs_init(void)
+/* Registers the fork handlers, once per process. */
+static void rs_init(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 

@@ -200,11 +200,6 @@ void sk_high_received(struct msghdr *msg);
 /* Copies an address as getsockname(2) does: truncated, with the full length in *bytes. */
 void sk_addr_out(const struct sockaddr_storage *from, struct sockaddr *to, socklen_t *bytes);
 /*
- * Accepts a connection of a listening rsocket without blocking. Returns the connection's rsocket,
- * or -1. The caller creates the kernel descriptor that represents it.
- */
-int sk_accept_nic(struct sk *sk, struct sockaddr *addr, socklen_t *bytes);
-/*
  * Binds an unbound socket to the same port on the NICs and the kernel. Returns 0, also when only
  * the kernel has it, or -1 with errno. Under the lock.
  */
@@ -217,8 +212,6 @@ int sk_timeout_ms(int fd, int name);
 
 /* ---- sk_poll.c ------------------------------------------------------------------------------- */
 
-/* ppoll(2) on descriptors of the program. */
-int sk_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask);
 /* Waits up to timeout_ms for one of these events on one socket; returns as poll(2). */
 int sk_wait(struct sk *sk, int fd, short events, int timeout_ms);
 

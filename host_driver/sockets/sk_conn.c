@@ -208,7 +208,11 @@ SK_API int listen(int fd, int backlog)
 	return rc;
 }
 
-int sk_accept_nic(struct sk *sk, struct sockaddr *addr, socklen_t *bytes)
+/*
+ * Accepts a connection of a listening rsocket without blocking. Returns the connection's rsocket,
+ * or -1. The caller creates the kernel descriptor that represents it.
+ */
+static int sk_accept_nic(struct sk *sk, struct sockaddr *addr, socklen_t *bytes)
 {
 	int rfd;
 

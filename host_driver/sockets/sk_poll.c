@@ -101,7 +101,9 @@ static int collect(const struct wait_set *s, struct pollfd *fds, nfds_t n)
 	return ready;
 }
 
-int sk_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
+/* ppoll(2) on descriptors of the program. */
+static int sk_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		    const sigset_t *mask)
 {
 	struct wait_set s = {0};
 	bool ok = n <= INT_MAX / 4;

@@ -202,8 +202,7 @@ static inline int vb_result(int rc)
 	return -rc;
 }
 
-/* vb_device.c: take and release a reference. */
-struct vb_device *vb_device_get(struct vb_device *device);
+/* vb_device.c: releases a reference. */
 void vb_device_put(struct vb_device *device);
 /*
  * Creates the context that ibv_open_device() returns around an attachment, and takes ownership of
@@ -228,9 +227,7 @@ struct vb_qp *vb_qp_alloc(void);
 void vb_qp_fill(struct vb_qp *qp, struct ibv_context *context, const struct ibv_qp_init_attr *init);
 void vb_qp_free(struct vb_qp *qp);
 
-/* vb_query.c */
-int vb_gid(struct vb_context *c, int index, union ibv_gid *gid);
-/* Returns the largest enum ibv_mtu that does not exceed bytes. */
+/* vb_query.c: returns the largest enum ibv_mtu that does not exceed bytes. */
 enum ibv_mtu vb_mtu(uint32_t bytes);
 
 /* vb_ah.c: converts a verbs address vector. Returns false if weft cannot reach the address. */

@@ -18,7 +18,8 @@
 
 static_assert(sizeof(struct verbs_context) == 648, "rdma-core 44 on 64-bit machines");
 
-struct vb_device *vb_device_get(struct vb_device *device)
+/* Takes a reference. */
+static struct vb_device *vb_device_get(struct vb_device *device)
 {
 	atomic_fetch_add(&device->refs, 1);
 	return device;

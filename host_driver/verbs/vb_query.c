@@ -163,7 +163,8 @@ VB_API int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 			  offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
-int vb_gid(struct vb_context *c, int index, union ibv_gid *gid)
+/* Returns 0 or a negative errno. */
+static int vb_gid(struct vb_context *c, int index, union ibv_gid *gid)
 {
 	struct weft_port_attr port;
 	int rc;

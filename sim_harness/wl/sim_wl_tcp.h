@@ -131,7 +131,5 @@ void wt_die_start(struct sim_run *run);
 void wt_die_step(struct sim_run *run);
 /* One side ends a connection in a random way, whatever is outstanding. */
 void wt_leave(struct wt_half *half);
-/* Ignores completions of its queue pair for requests posted so far. */
-void wt_forget(struct wt_half *half);
 
 #endif /* WEFT_SIM_WL_TCP_H */

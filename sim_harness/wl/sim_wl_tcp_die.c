@@ -140,7 +140,8 @@ static enum sim_verdict on_frame(void *ctx, struct sim_nic *from, uint8_t *frame
 
 /* ---- ends during traffic --------------------------------------------------------------------- */
 
-void wt_forget(struct wt_half *half)
+/* Ignores completions of its queue pair for requests posted so far. */
+static void wt_forget(struct wt_half *half)
 {
 	half->forgotten = (uint64_t)half->attempt + 1;
 	half->sends = half->recvs = 0;

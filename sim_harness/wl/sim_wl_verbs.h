@@ -337,7 +337,6 @@ void wv_send(struct wv_qp *qp);
 void wv_send_last(struct wv_qp *qp);
 /* Posts a signaled request after all others, if there is room. */
 void wv_send_marker(struct wv_qp *qp);
-uint32_t wv_draw_bytes(struct wv *wv, uint32_t max);
 /* Returns the currently possible results of a request to dst. */
 uint32_t wv_outcomes(const struct wv_qp *qp, const struct wv_qp *dst);
 void wv_op_free(struct wv_op *op);
@@ -384,8 +383,6 @@ void wv_misuse_calls(struct wv_proc *proc);
 /* sim_wl_verbs_recv.c */
 void wv_replenish(struct wv_proc *proc, struct wv_rq *rq, struct wv_qp *qp);
 void wv_received(struct wv_qp *qp, struct wv_recv *recv, const struct weft_wc *wc);
-/* Releases the buffers of a receive that will not complete. */
-void wv_recv_drop(struct wv_recv *recv);
 /* Frees its memory; NULL is permitted. */
 void wv_recv_free(struct wv_recv *recv);
 void wv_rq_drop(struct wv_rq *rq);
@@ -403,7 +400,6 @@ void wv_make_room(struct wv_proc *proc, struct wv_cq *cq);
 /* The QP has or may have failed: no posts until it is recovered. */
 void wv_qp_failed(struct wv_qp *qp, enum weft_qp_state state);
 void wv_rc_broken(struct wv_qp *qp);
-void wv_qp_forget(struct wv_qp *qp);
 void wv_kill(struct wv_proc *proc);
 void wv_restart(struct wv *wv, struct sim_nic *nic);
 

@@ -207,7 +207,7 @@ static void cycle_pair(struct wv_qp *a, struct wv_qp *b, bool in_order)
 }
 
 /* The QP no longer exists, for any reason. */
-void wv_qp_forget(struct wv_qp *qp)
+static void wv_qp_forget(struct wv_qp *qp)
 {
 	struct wv_proc *proc = qp->proc;
 	uint32_t i;

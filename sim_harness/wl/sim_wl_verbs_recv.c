@@ -61,6 +61,8 @@ static void keep_reserve(struct wv_rq *rq, uint32_t from)
 				      rq->reserve_bytes - from, SIM_HOLD_KEEP, NULL);
 }
 
+static void wv_recv_drop(struct wv_recv *recv);
+
 /* Uses the reserved memory. */
 static bool take_reserve(struct wv_rq *rq, struct wv_recv *recv)
 {
@@ -99,6 +101,18 @@ static void give_back(struct wv_recv *recv)
 	recv->rq->reserve_used = false;
 	if (recv->rq->reserve_mr)
 		keep_reserve(recv->rq, 0);
+}
+
+/* Releases the buffers of a receive that will not complete. */
+static void wv_recv_drop(struct wv_recv *recv)
+{
+	uint32_t i;
+
+	for (i = 0; i < recv->num_sge; i++) {
+		wv_adopt(recv->proc->wv, recv->hold[i], "a receive that was given up", NULL);
+		recv->hold[i] = NULL;
+	}
+	give_back(recv);
 }
 
 void wv_recv_free(struct wv_recv *recv)
@@ -171,17 +185,6 @@ void wv_replenish(struct wv_proc *proc, struct wv_rq *rq, struct wv_qp *qp)
 		rq->cq->used++;
 		wv->progress = true;
 	}
-}
-
-void wv_recv_drop(struct wv_recv *recv)
-{
-	uint32_t i;
-
-	for (i = 0; i < recv->num_sge; i++) {
-		wv_adopt(recv->proc->wv, recv->hold[i], "a receive that was given up", NULL);
-		recv->hold[i] = NULL;
-	}
-	give_back(recv);
 }
 
 void wv_rq_drop(struct wv_rq *rq)

@@ -25,7 +25,7 @@ struct draft {
 	struct weft_sge sge[WV_SGES + 1];
 };
 
-uint32_t wv_draw_bytes(struct wv *wv, uint32_t max)
+static uint32_t wv_draw_bytes(struct wv *wv, uint32_t max)
 {
 	static const uint32_t edges[] = {0, 1, 2, 7, 8, 9, 63, 64, 65};
 	uint32_t mtu = sim_get_config(wv->sim)->mtu, bytes;

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What weft-tune concludes from a record of a formula, the files that it writes, and that apply sets what they name."""
+"""weft-tune's conclusions from a record of a formula, the files that it writes, and apply, which sets the values in them."""
 import io
 import json
 import os
