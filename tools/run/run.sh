@@ -128,7 +128,7 @@ counter()
 		return
 	fi
 	for ((i = 1; i <= adders; i++)); do
-		background bench_client lan counter --device "weft$i" --iters 50000 --json
+		background bench_client lan counter --device "weft$i" --iters 20000 --json
 		clients+=($!)
 	done
 	for i in "${clients[@]}"; do
@@ -176,21 +176,21 @@ missing()
 
 ping_rdma()
 {
-	local name='rping: 1000 pings, each validated' rc=1 start server us=''
+	local name='rping: 200 pings, each validated' rc=1 start server us=''
 	progress "$name"
 	if ! command -v rping >/dev/null || [ ! -x "$WEFT_BIN/weft-run" ]; then
 		missing "$name"
 		return
 	fi
-	on weft1 rping -s -a 10.77.0.2 -C 1000 -S 1000 -V >"$tmp/rping.server" 2>&1 &
+	on weft1 rping -s -a 10.77.0.2 -C 200 -S 1000 -V >"$tmp/rping.server" 2>&1 &
 	server=$!
 	started+=("$server")
 	# The NIC refuses connections until the server listens.
 	for _ in $(seq 50); do
 		start=$(date +%s%N)
-		if on weft0 rping -c -a 10.77.0.2 -C 1000 -S 1000 -V >"$tmp/rping.client" 2>&1; then
+		if on weft0 rping -c -a 10.77.0.2 -C 200 -S 1000 -V >"$tmp/rping.client" 2>&1; then
 			rc=0
-			us=$((($(date +%s%N) - start) / 1000000))
+			us=$((($(date +%s%N) - start) / 200000))
 			break
 		fi
 		kill -0 "$server" 2>/dev/null || break
