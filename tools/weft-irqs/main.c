@@ -176,9 +176,11 @@ static bool take_iface(struct cli *cli, struct tool *tool, const char *word)
 {
 	unsigned int index = if_nametoindex(word);
 
-	if (!index)
-		return cli_wrong(
-		    cli, "there is no interface '%.40s' in this network namespace (ip link)", word);
+	/* The command line is right, the machine is not as it says: reported after parsing. */
+	if (!index) {
+		*(const char **)cli->context = word;
+		return true;
+	}
 	if (tool->num_ifaces == TOOL_MAX_NAMES)
 		return cli_wrong(cli, "at most %d interfaces", (int)TOOL_MAX_NAMES);
 	tool->ifindex[tool->num_ifaces++] = index;
@@ -229,13 +231,17 @@ static int open_output(struct tool *tool)
 static int weft_irqs(int argc, char **argv)
 {
 	struct tool tool = {0};
+	const char *no_iface = NULL;
 	struct cli cli;
 	struct stat st;
 	int rc;
 
-	rc = cli_take(&cli, &program, &tool, NULL, argc, argv);
+	rc = cli_take(&cli, &program, &tool, &no_iface, argc, argv);
 	if (rc != CLI_RUN)
 		return rc;
+	if (no_iface)
+		return fail("there is no interface '%s' in this network namespace (ip link)",
+			    no_iface);
 	if (cli.num_words)
 		tool.command = cli.words;
 	else if (!tool.counted.num_pids && !tool.counted.num_names && !tool.counted.all)
