@@ -54,6 +54,7 @@ static_assert(FW_MAX_EQS + 3 * HW_MAX_QP + FW_AH_WAITERS + HW_MAX_NEIGH + FW_MAX
 static void lay_out_objects(struct layout *l, struct fw_nic *nic)
 {
 	nic->host.clients = carve(l, sizeof(*nic->host.clients), FW_CLIENT_ORPHANS + 1);
+	nic->share.holders = carve(l, sizeof(*nic->share.holders), FW_CLIENT_ORPHANS + 1);
 	nic->share.processes = carve(l, sizeof(*nic->share.processes), SHARE_PROCESSES + 1);
 	nic->share.users = carve(l, sizeof(*nic->share.users), SHARE_USERS + 1);
 	carve_ids(l, &nic->host.client_ids, HW_MAX_CLIENTS);
@@ -119,7 +120,7 @@ static void lay_out_streams(struct layout *l, struct fw_nic *nic)
 	carve_ids(l, &nic->cm.ids, HW_MAX_CM);
 	carve_pool(l, &nic->cm.data, CM_DATA_BYTES, CM_DATA_MAX);
 	nic->cm.hash = carve(l, sizeof(uint32_t), CM_HASH_SIZE);
-	nic->cm.ports = carve(l, sizeof(uint32_t), FW_CM_PORT_WORDS);
+	nic->net.l4_ports = carve(l, sizeof(uint32_t), FW_CM_PORT_WORDS);
 	carve_pool(l, &nic->mpa.conns, sizeof(struct mpa_conn), MPA_MAX_CONNS);
 	carve_pool(l, &nic->mpa.segs, sizeof(struct mpa_seg), MPA_MAX_SEGS);
 	carve_pool(l, &nic->mpa.partials, sizeof(struct mpa_partial), MPA_MAX_PARTIALS);
@@ -197,9 +198,9 @@ static void init_null_qp(struct fw_nic *nic)
 	qp->type = HW_QPT_RD;
 	qp->state = HW_QPS_RTR;
 	qp->srq = HW_SRQ_NONE;
-	qp->attr.timeout = RD_DEFAULT_TIMEOUT;
-	qp->attr.retry_cnt = RD_DEFAULT_RETRY_CNT;
-	qp->attr.rnr_retry = RD_DEFAULT_RNR_RETRY;
+	qp->attr.timeout = QP_DEFAULT_TIMEOUT;
+	qp->attr.retry_cnt = QP_DEFAULT_RETRY_CNT;
+	qp->attr.rnr_retry = QP_DEFAULT_RNR_RETRY;
 	llp_choose(qp);
 	fw_list_init(&qp->wqes);
 	fw_list_init(&qp->flows);
@@ -255,6 +256,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	fw_list_init(&nic->esp.ready);
 	fw_list_init(&nic->esp.acks);
 	share_init(nic);
+	nic->host.clients[FW_CLIENT_ORPHANS].share = &nic->share.holders[FW_CLIENT_ORPHANS];
 	goal_orphan_init(nic);
 	goal_msg_init(nic);
 	mgrp_init(nic);

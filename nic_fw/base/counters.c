@@ -129,7 +129,7 @@ static uint64_t gauge_value(const struct fw_nic *nic, const struct gauge *gauge)
 	return 0;
 }
 
-bool fw_stat(const struct fw_nic *nic, uint32_t i, const char **name, uint64_t *value)
+bool counters_stat(const struct fw_nic *nic, uint32_t i, const char **name, uint64_t *value)
 {
 	if (i < NUM_COUNTERS) {
 		const uint64_t *counters = (const uint64_t *)(const void *)&nic->counters;
@@ -139,13 +139,14 @@ bool fw_stat(const struct fw_nic *nic, uint32_t i, const char **name, uint64_t *
 		return true;
 	}
 	i -= NUM_COUNTERS;
-	if (i < NUM_GAUGES) {
-		*name = gauges[i].name;
-		*value = gauge_value(nic, &gauges[i]);
-		return true;
-	}
-	i -= NUM_GAUGES;
-	if (moder_stat(nic, i, name, value))
-		return true;
-	return fw_stage_stat(&nic->stages, i - HW_VECTOR_NUM_COUNTERS, name, value);
+	if (i >= NUM_GAUGES)
+		return false;
+	*name = gauges[i].name;
+	*value = gauge_value(nic, &gauges[i]);
+	return true;
+}
+
+uint32_t counters_num(void)
+{
+	return (uint32_t)(NUM_COUNTERS + NUM_GAUGES);
 }

@@ -9,6 +9,7 @@
 #ifndef WEFT_FW_COUNTERS_H
 #define WEFT_FW_COUNTERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define FW_COUNTERS(X)                                                                             \
@@ -277,5 +278,11 @@ struct fw_counters {
 	FW_COUNTERS(X)
 #undef X
 };
+
+struct fw_nic;
+
+/* The i-th counter or gauge: its name and value. False: there are no more. */
+bool counters_stat(const struct fw_nic *nic, uint32_t i, const char **name, uint64_t *value);
+uint32_t counters_num(void);
 
 #endif /* WEFT_FW_COUNTERS_H */

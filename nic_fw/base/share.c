@@ -8,35 +8,9 @@
  */
 #include "nic_fw/fw_nic.h"
 
-static_assert((int)SHARE_GOAL_TABLES == (int)GOAL_TABLES, "a count of each");
-static_assert((int)CLIENT_GOAL_TABLES == (int)GOAL_TABLES, "a count of each");
-
 uint64_t fw_share_max(enum hw_share kind)
 {
-	static const uint64_t max[HW_SHARES] = {
-	    [HW_SHARE_QP] = HW_MAX_QP,
-	    [HW_SHARE_CQ] = HW_MAX_CQ,
-	    [HW_SHARE_SRQ] = HW_MAX_SRQ,
-	    [HW_SHARE_MR] = HW_MAX_MR,
-	    [HW_SHARE_MW] = HW_MAX_MR,
-	    [HW_SHARE_PD] = HW_MAX_PD,
-	    [HW_SHARE_AH] = HW_MAX_AH,
-	    [HW_SHARE_MCAST] = HW_MAX_TOTAL_MCAST,
-	    [HW_SHARE_GROUP] = HW_MAX_MCAST_GRP,
-	    [HW_SHARE_CM] = HW_MAX_CM,
-	    [HW_SHARE_EQ] = FW_MAX_EQS,
-	    [HW_SHARE_XRCD] = HW_MAX_XRCD,
-	    [HW_SHARE_SESSION] = HW_MAX_PEERS,
-	    [HW_SHARE_TCP] = MPA_MAX_CONNS,
-	    [HW_SHARE_LISTENER] = TCP_MAX_LISTENERS,
-	    [HW_SHARE_STREAM] = ESP_MAX_STREAMS,
-	    [HW_SHARE_COMM] = HW_MAX_GOAL_COMMS,
-	    [HW_SHARE_SCHEDULE] = HW_MAX_GOAL_SCHEDULES,
-	    [HW_SHARE_GOAL] = GOAL_HEAP_BYTES,
-	    [HW_SHARE_CLIENT] = HW_MAX_CLIENTS,
-	};
-
-	return max[kind];
+	return share_max[kind];
 }
 
 /* ---- accounts */
@@ -62,7 +36,7 @@ static void account_open(struct fw_account *account, uint32_t uid, uint32_t pid,
 void share_init(struct fw_nic *nic)
 {
 	static const uint64_t none[HW_SHARES];
-	struct fw_client *orphans = &nic->host.clients[FW_CLIENT_ORPHANS];
+	struct share_holder *orphans = &nic->share.holders[FW_CLIENT_ORPHANS];
 
 	orphans->process = &nic->share.processes[SHARE_PROCESSES];
 	orphans->user = &nic->share.users[SHARE_USERS];
@@ -134,43 +108,45 @@ static struct fw_account *process_of(struct fw_nic *nic, const struct fw_client_
 			return &nic->share.processes[i];
 	account = free_place(nic->share.processes, SHARE_PROCESSES);
 	account_open(account, params->uid, params->pid, params->limits.process);
-	if (!params->limits.process[HW_SHARE_GOAL])
-		account->limit[HW_SHARE_GOAL] = GOAL_CLIENT_QUOTA_BYTES;
+	for (i = 0; i < HW_SHARES_SHARD; i++)
+		if (!params->limits.process[i] && share_process_default[i])
+			account->limit[i] = share_process_default[i];
 	return account;
 }
 
-int share_join(struct fw_nic *nic, struct fw_client *client, const struct fw_client_params *params)
+int share_join(struct fw_nic *nic, uint32_t client, const struct fw_client_params *params)
 {
-	uint32_t number = (uint32_t)(client - nic->host.clients);
+	struct share_holder *holder = &nic->share.holders[client];
 
-	memset(client->held, 0, sizeof(client->held));
-	client->user = user_of(nic, params);
-	client->process = process_of(nic, params);
-	if (!share_may(nic, number, HW_SHARE_CLIENT, 1))
+	memset(holder->held, 0, sizeof(holder->held));
+	holder->user = user_of(nic, params);
+	holder->process = process_of(nic, params);
+	if (!share_may(nic, client, HW_SHARE_CLIENT, 1))
 		return FW_EDQUOT;
-	client->user->clients++;
-	client->process->clients++;
-	share_take(nic, number, HW_SHARE_CLIENT, 1);
+	holder->user->clients++;
+	holder->process->clients++;
+	share_take(nic, client, HW_SHARE_CLIENT, 1);
 	return 0;
 }
 
-void share_leave(struct fw_nic *nic, struct fw_client *client)
+void share_leave(struct fw_nic *nic, uint32_t client)
 {
+	struct share_holder *holder = &nic->share.holders[client];
 	uint32_t kind;
 
-	share_give(nic, (uint32_t)(client - nic->host.clients), HW_SHARE_CLIENT, 1);
+	share_give(nic, client, HW_SHARE_CLIENT, 1);
 	for (kind = 0; kind < HW_SHARES_SHARD; kind++)
-		assert(!client->held[kind]);
-	assert(client->user->clients && client->process->clients);
-	client->user->clients--;
-	assert(client->user->clients ||
-	       (!client->user->recv_msgs && !client->user->ud_reasms && !client->user->ah_waits));
+		assert(!holder->held[kind]);
+	assert(holder->user->clients && holder->process->clients);
+	holder->user->clients--;
+	assert(holder->user->clients ||
+	       (!holder->user->recv_msgs && !holder->user->ud_reasms && !holder->user->ah_waits));
 	/* Its sessions, connections and streams stay its user's. */
-	client->process->clients--;
-	for (kind = 0; !client->process->clients && kind < sizeof(lasting) / sizeof(lasting[0]);
+	holder->process->clients--;
+	for (kind = 0; !holder->process->clients && kind < sizeof(lasting) / sizeof(lasting[0]);
 	     kind++)
-		client->process->held[lasting[kind]] = 0;
-	client->user = client->process = NULL;
+		holder->process->held[lasting[kind]] = 0;
+	holder->user = holder->process = NULL;
 }
 
 /* ---- what they hold */
@@ -190,7 +166,7 @@ static bool has_room(struct fw_nic *nic, const struct fw_account *account, enum 
 
 bool share_may(struct fw_nic *nic, uint32_t client, enum hw_share kind, uint64_t n)
 {
-	const struct fw_client *owner = &nic->host.clients[client];
+	const struct share_holder *owner = &nic->share.holders[client];
 
 	return has_room(nic, owner->process, HW_SHARE_OF_PROCESS, kind, n) &&
 	       has_room(nic, owner->user, HW_SHARE_OF_USER, kind, n);
@@ -198,7 +174,7 @@ bool share_may(struct fw_nic *nic, uint32_t client, enum hw_share kind, uint64_t
 
 void share_take(struct fw_nic *nic, uint32_t client, enum hw_share kind, uint64_t n)
 {
-	struct fw_client *owner = &nic->host.clients[client];
+	struct share_holder *owner = &nic->share.holders[client];
 
 	owner->held[kind] += n;
 	owner->process->held[kind] += n;
@@ -207,7 +183,7 @@ void share_take(struct fw_nic *nic, uint32_t client, enum hw_share kind, uint64_
 
 void share_give(struct fw_nic *nic, uint32_t client, enum hw_share kind, uint64_t n)
 {
-	struct fw_client *owner = &nic->host.clients[client];
+	struct share_holder *owner = &nic->share.holders[client];
 
 	assert(owner->held[kind] >= n && owner->process->held[kind] >= n &&
 	       owner->user->held[kind] >= n);

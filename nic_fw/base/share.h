@@ -17,13 +17,13 @@
 #include "shared_defs/hw_limits.h"
 #include "shared_defs/hw_share.h"
 
-struct fw_client;
 struct fw_client_params;
 struct fw_nic;
 struct rd_session;
 
 enum {
-	SHARE_GOAL_TABLES = 7, /* GOAL_TABLES, which goal.h has */
+	SHARE_GOAL_TABLES = 7,              /* GOAL_TABLES, which goal.h has */
+	FW_CLIENT_ORPHANS = HW_MAX_CLIENTS, /* a client's number: holds what processes left */
 	SHARE_PROCESSES = HW_MAX_CLIENTS,
 	/* Users without a client who own what is not given up yet have a place, too. */
 	SHARE_USERS = 2 * HW_MAX_CLIENTS,
@@ -54,20 +54,30 @@ struct share_owner {
 	uint32_t process_serial, user_serial;
 };
 
+/* A client's part: holders[] by the client's number. */
+struct share_holder {
+	struct fw_account *user, *process;
+	uint64_t held[HW_SHARES_SHARD];
+};
+
 /* The part of the instance that share.c owns. */
 struct share_nic {
+	struct share_holder *holders;         /* FW_CLIENT_ORPHANS + 1 */
 	struct fw_account *processes, *users; /* SHARE_PROCESSES, SHARE_USERS, and the orphans' */
 	bool quota_met;                       /* in this command: quota names the limit */
 	struct hw_resp_quota quota;
 };
 
+/* For each kind: objects that a shard has, and what a process without a limit may hold (0: all). */
+extern const uint64_t share_max[HW_SHARES], share_process_default[HW_SHARES];
+
 /* Once, at fw_init(): the account of what processes leave behind. */
 void share_init(struct fw_nic *nic);
 
 /* A client joins the accounts of its process and user. 0 or FW_EDQUOT. */
-int share_join(struct fw_nic *nic, struct fw_client *client, const struct fw_client_params *params);
+int share_join(struct fw_nic *nic, uint32_t client, const struct fw_client_params *params);
 /* The client has given back everything. */
-void share_leave(struct fw_nic *nic, struct fw_client *client);
+void share_leave(struct fw_nic *nic, uint32_t client);
 
 /*
  * Whether the client's process and user may have n more of a kind. Where not, fw_quota() says why,

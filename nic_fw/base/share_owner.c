@@ -11,8 +11,8 @@
 
 bool share_own(struct fw_nic *nic, uint32_t client, enum hw_share kind, struct share_owner *owner)
 {
-	struct fw_account *process = nic->host.clients[client].process;
-	struct fw_account *user = nic->host.clients[client].user;
+	struct fw_account *process = nic->share.holders[client].process;
+	struct fw_account *user = nic->share.holders[client].user;
 
 	assert(!owner->process && !owner->user);
 	if (!share_may(nic, client, kind, 1))

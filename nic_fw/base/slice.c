@@ -2,21 +2,10 @@
 /*
  * Work in slices: units of a turn, and whose turn it is. See slice.h.
  *
- * Run by fw_poll(); calls qp_flush.c, client.c and cmd.c for what waits.
+ * Calls slice_jobs[], which up/slice_jobs.c fills in.
  */
 #include "nic_fw/fw_nic.h"
 
-enum slice_kind {
-	SLICE_FLUSH,
-	SLICE_LEAVE,
-	SLICE_COMMAND,
-	SLICE_ABORT, /* receives of sessions that are over */
-	SLICE_NEIGH, /* who waited for a next hop */
-	SLICE_RUNS,  /* of GOAL that failed */
-	SLICE_SWEEP, /* what came for those that are over */
-	SLICE_HEAP,  /* pages of blocks that are free */
-	SLICE_KINDS
-};
 static_assert(FW_SLICE_UNITS == FW_SLICE_QUANTUM, "more would have to be divided");
 
 void slice_init(struct fw_nic *nic)
@@ -49,93 +38,6 @@ bool slice_take(struct fw_nic *nic, uint32_t units)
 	return true;
 }
 
-static void run_flush(struct fw_nic *nic)
-{
-	struct fw_list *node = fw_list_pop(&nic->slices.flushes);
-
-	if (!node)
-		return;
-	/* It goes behind the others, and off the list for good when it is over. */
-	fw_list_add_tail(&nic->slices.flushes, node);
-	nic->slices.bulk |= FW_BULK_FLUSH;
-	qp_flush_run(nic, FW_CONTAINER(node, struct fw_qp, flush_node));
-}
-
-static void run_leaving(struct fw_nic *nic)
-{
-	struct fw_list *node = fw_list_pop(&nic->slices.leaving);
-
-	if (!node)
-		return;
-	fw_list_add_tail(&nic->slices.leaving, node);
-	nic->slices.bulk |= FW_BULK_LEAVE;
-	client_leave_run(nic, FW_CONTAINER(node, struct fw_client, leave_node));
-}
-
-static void run_command(struct fw_nic *nic)
-{
-	struct fw_list *node = fw_list_pop(&nic->slices.commands);
-	struct slice_command *kept;
-	struct hw_cmd_resp resp;
-
-	if (!node)
-		return;
-	kept = FW_CONTAINER(node, struct slice_command, node);
-	nic->slices.bulk |= FW_BULK_COMMAND;
-	/* It is looked at whole once more: what it names may have gone meanwhile. */
-	(void)slice_take(nic, 1);
-	nic->slices.resume = kept->resume;
-	if (!cmd_again(nic, kept->client, &kept->cmd, &resp)) {
-		kept->resume = nic->slices.resume;
-		fw_list_add_tail(&nic->slices.commands, node);
-		return;
-	}
-	nic->port.cmd_done(nic->port.ctx, kept->client, &resp);
-	fw_pool_put(&nic->slices.command_pool, kept);
-}
-
-static void run_aborts(struct fw_nic *nic)
-{
-	if (fw_list_empty(&nic->slices.aborted))
-		return;
-	nic->slices.bulk |= FW_BULK_FLUSH;
-	recv_abort_run(nic);
-}
-
-static void run_kind(struct fw_nic *nic, enum slice_kind kind)
-{
-	switch (kind) {
-	case SLICE_FLUSH:
-		run_flush(nic);
-		break;
-	case SLICE_LEAVE:
-		run_leaving(nic);
-		break;
-	case SLICE_COMMAND:
-		run_command(nic);
-		break;
-	case SLICE_ABORT:
-		run_aborts(nic);
-		break;
-	case SLICE_NEIGH:
-		neigh_wait_run(nic);
-		break;
-	case SLICE_RUNS:
-		goal_ending_run(nic);
-		break;
-	case SLICE_SWEEP:
-		goal_sweep_run(nic);
-		break;
-	case SLICE_HEAP:
-		if (goal_heap_pending(nic))
-			nic->slices.bulk |= FW_BULK_LEAVE;
-		goal_heap_run(nic);
-		break;
-	case SLICE_KINDS:
-		break;
-	}
-}
-
 uint32_t slice_run(struct fw_nic *nic)
 {
 	struct fw_slices *s = &nic->slices;
@@ -157,7 +59,7 @@ uint32_t slice_run(struct fw_nic *nic)
 		uint32_t kind = s->next_kind;
 
 		s->next_kind = (kind + 1) % SLICE_KINDS;
-		run_kind(nic, (enum slice_kind)kind);
+		slice_jobs[kind].run(nic);
 	}
 	return s->taken;
 }
@@ -174,7 +76,7 @@ bool slice_pending(const struct fw_nic *nic)
 	return !fw_list_empty(&s->flushes) || !fw_list_empty(&s->leaving) ||
 	       !fw_list_empty(&s->commands) || !fw_list_empty(&s->aborted) ||
 	       !fw_list_empty(&s->endings) || !fw_list_empty(&s->sweeps) ||
-	       neigh_wait_pending(nic) || goal_heap_pending(nic);
+	       slice_jobs[SLICE_NEIGH].pending(nic) || slice_jobs[SLICE_HEAP].pending(nic);
 }
 
 bool slice_keep(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd)

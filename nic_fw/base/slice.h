@@ -66,6 +66,27 @@ struct slice_command {
 	struct hw_cmd cmd;
 };
 
+enum slice_kind {
+	SLICE_FLUSH,
+	SLICE_LEAVE,
+	SLICE_COMMAND,
+	SLICE_ABORT, /* receives of sessions that are over */
+	SLICE_NEIGH, /* waiters for a next hop */
+	SLICE_RUNS,  /* of GOAL that failed */
+	SLICE_SWEEP, /* messages that came for those that are over */
+	SLICE_HEAP,  /* pages of blocks that are free */
+	SLICE_KINDS
+};
+
+/* A kind of work: up/slice_jobs.c. */
+struct slice_job {
+	/* Does a part of it, within slice_take(). Called whether something waits or not. */
+	void (*run)(struct fw_nic *nic);
+	bool (*pending)(const struct fw_nic *nic); /* NULL: a list of struct fw_slices tells */
+};
+
+extern const struct slice_job slice_jobs[SLICE_KINDS];
+
 void slice_init(struct fw_nic *nic);
 
 /* Between turns: a command, or a detach, may do a little at least. */

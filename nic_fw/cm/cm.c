@@ -419,7 +419,7 @@ struct cm_ep *cm_listener(struct fw_nic *nic, uint16_t space, uint16_t port, uin
 {
 	struct fw_list *chain = listeners(nic, space, port), *pos;
 
-	*shard = cm_port_shard(nic, space, port);
+	*shard = l4_port_shard(nic, space, port);
 	if (*shard != nic->config.shard)
 		return NULL;
 	fw_list_for_each (pos, chain) {
@@ -513,7 +513,7 @@ static void leave_client(struct fw_nic *nic, struct cm_ep *ep)
 	fw_list_add_tail(&nic->cm.orphans, &ep->node);
 	/* Passive ones share the port of their listener. */
 	if (ep->space && !ep->passive)
-		cm_port_release(nic, ep->space, ep->local_port, ep->state == CM_LISTEN);
+		l4_port_release(nic, ep->space, ep->local_port, ep->state == CM_LISTEN);
 }
 
 void cm_free(struct fw_nic *nic, struct cm_ep *ep)

@@ -4,7 +4,6 @@
  *
  * cm.c		endpoints, states, events; the end of processes and of queue pairs
  * cm_cmd.c	commands
- * cm_port.c	the table of ports that the instances of a NIC share
  * cm_rd.c	struct cm_ops over datagrams: what is sent, and when again
  * cm_rd_rx.c	its messages in
  * cm_tcp.c	struct cm_ops over MPA and TCP
@@ -77,7 +76,6 @@ enum {
 	CM_MAX_EVENTS = 8, /* that wait of one endpoint */
 	CM_HASH_SIZE = 4096,
 	CM_NO_CLIENT = 0xffff,
-	CM_SPACES = 4, /* FW_CM_PORT_WORDS: a word for each port of each, and one for its shard */
 };
 
 #define CM_RETRY_NS     UINT64_C(50000000) /* first repetition; doubles */
@@ -181,7 +179,7 @@ void cm_event(struct fw_nic *nic, struct cm_ep *ep, enum hw_cm_event_type type, 
 void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event *event);
 /* The rest of its private data; 0, or ENOENT. */
 int cm_rest_take(struct fw_nic *nic, struct cm_ep *ep, struct hw_resp_cm_rest *rest);
-/* It listens from now on; its port is its own (cm_port_listen()). */
+/* It listens from now on; its port is its own (l4_port_listen()). */
 void cm_listen(struct fw_nic *nic, struct cm_ep *ep);
 /*
  * The listener for a port of this shard; *shard: where there is one, of this NIC; FW_NONE.
@@ -211,31 +209,6 @@ void cm_resolved(struct fw_nic *nic, struct cm_ep *ep, int err);
 void cm_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok);
 /* An endpoint that is off the list of those that wait looks for its next hop (neigh_wait.c). */
 void cm_neigh_look(struct fw_nic *nic, struct fw_list *node);
-
-/* ---- cm_port.c: 0 or a positive errno */
-
-/* *port 0: any free one. */
-int cm_port_bind(struct fw_nic *nic, uint16_t space, uint16_t *port, bool reuse);
-int cm_port_listen(struct fw_nic *nic, uint16_t space, uint16_t port);
-void cm_port_unlisten(struct fw_nic *nic, uint16_t space, uint16_t port);
-void cm_port_release(struct fw_nic *nic, uint16_t space, uint16_t port, bool listening);
-/* The shard that listens, FW_NONE. */
-uint32_t cm_port_shard(struct fw_nic *nic, uint16_t space, uint16_t port);
-/*
- * A port of TCP is in use in this shard: frames to it come here (fw_steer()). Counted. EADDRINUSE:
- * it is another shard's; else what fw_port.tcp_port said.
- */
-int cm_port_hold(struct fw_nic *nic, uint16_t port);
-/* Once less. Frames still come here, until another shard takes it: of connections in TIME-WAIT. */
-void cm_port_drop(struct fw_nic *nic, uint16_t port);
-/* The shard that has it, or had it last; 0. table: fw_port.cm_ports. Any core. */
-uint32_t cm_port_owner(const uint32_t *table, uint16_t port);
-/*
- * Nobody listens, but somebody may soon: one did until a moment ago; or, for a QP of datagrams, one
- * does in another port space.
- */
-bool cm_port_early(struct fw_nic *nic, uint16_t port, bool datagram);
-bool cm_space_ok(uint32_t space);
 
 /* ---- cm_rd_rx.c: a datagram of type CM, its CRC32C checked */
 void cm_rd_rx(struct fw_nic *nic, const struct dgram_pkt *pkt);

@@ -2,7 +2,7 @@
 /*
  * Commands on endpoints of the connection manager.
  *
- * Called by cmd.c; calls cm.c, cm_port.c and the transport of the endpoint. What a state does not
+ * Called by cmd.c; calls cm.c, l4_port.c and the transport of the endpoint. What a state does not
  * allow is EINVAL. shared_defs/hw_cm.h; docs/host-interface.md "Connections".
  */
 #include "nic_fw/fw_nic.h"
@@ -48,14 +48,14 @@ int cmd_cm_bind(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 
 	(void)aux;
 	if (!ep || ep->state != CM_IDLE || ep->space || ep->passive ||
-	    !cm_space_ok(cmd->u.cm.space) || cmd->u.cm.flags & ~(uint32_t)HW_CM_F_REUSE)
+	    !l4_port_space_ok(cmd->u.cm.space) || cmd->u.cm.flags & ~(uint32_t)HW_CM_F_REUSE)
 		return FW_EINVAL;
 	/* A peer that connects to a low port expects a service of the host, whatever the space. */
 	if (port && port < nic->host.clients[client].first_port) {
 		FW_COUNT(nic, cm_port_denied);
 		return FW_EACCES;
 	}
-	err = cm_port_bind(nic, (uint16_t)cmd->u.cm.space, &port,
+	err = l4_port_bind(nic, (uint16_t)cmd->u.cm.space, &port,
 			   (cmd->u.cm.flags & HW_CM_F_REUSE) != 0);
 	if (err)
 		return err;
@@ -83,14 +83,14 @@ int cmd_cm_listen(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	ep->backlog = (uint16_t)backlog;
 	if (ep->state == CM_LISTEN)
 		return 0;
-	err = cm_port_listen(nic, ep->space, ep->local_port);
+	err = l4_port_listen(nic, ep->space, ep->local_port);
 	if (err)
 		return err;
 	ep->ops = transports[cmd->u.cm.transport];
 	ep->mpa_options = cmd->u.cm.mpa;
 	err = ep->ops->listen(nic, ep);
 	if (err) {
-		cm_port_unlisten(nic, ep->space, ep->local_port);
+		l4_port_unlisten(nic, ep->space, ep->local_port);
 		return err;
 	}
 	cm_listen(nic, ep);

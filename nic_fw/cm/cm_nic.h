@@ -21,7 +21,6 @@ struct cm_nic {
 	struct fw_ids ids;
 	struct fw_pool data;                      /* private data, CM_DATA_BYTES each */
 	uint32_t *hash;                           /* CM_HASH_SIZE: passive ones by peer */
-	uint32_t *ports;                          /* where the port has no table */
 	struct fw_list listeners[CM_LISTEN_HASH]; /* by space, port; cm_ep.wait_node */
 	uint32_t num_listeners;
 	struct fw_list resolving; /* cm_ep.wait_node */

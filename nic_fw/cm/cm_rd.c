@@ -281,7 +281,7 @@ static int rd_connect(struct fw_nic *nic, struct cm_ep *ep)
 	uint32_t shard = FW_NONE;
 
 	if (ep->peer_ip == nic->config.ip)
-		shard = cm_port_shard(nic, ep->space, ep->peer_port);
+		shard = l4_port_shard(nic, ep->space, ep->peer_port);
 	/* Which shard listens is not known of another NIC: the first one tells. */
 	ep->peer_shard = shard == FW_NONE ? 0 : (uint8_t)shard;
 	ep->peer_id = 0;

@@ -33,7 +33,7 @@ static bool check(const struct dgram_pkt *pkt, const struct wire_cm *wire)
 		return false;
 	if (be32_get(wire->qpn) & ~(uint32_t)QPN_MASK || be32_get(wire->psn) & ~(uint32_t)QPN_MASK)
 		return false;
-	return !is_request || (!be64_get(wire->dst_id) && cm_space_ok(be16_get(wire->space)));
+	return !is_request || (!be64_get(wire->dst_id) && l4_port_space_ok(be16_get(wire->space)));
 }
 
 static void take_data(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg *m)
@@ -124,7 +124,7 @@ static void rx_request(struct fw_nic *nic, const struct cm_msg *m)
 		bool elsewhere = shard != FW_NONE && shard != nic->config.shard;
 
 		/* A server that takes one connection and listens anew: they ask again. */
-		if (!elsewhere && cm_port_early(nic, port, m->type == WIRE_CM_SIDR_REQ)) {
+		if (!elsewhere && l4_port_early(nic, port, m->type == WIRE_CM_SIDR_REQ)) {
 			FW_DROP(nic, drop_cm_early);
 			return;
 		}

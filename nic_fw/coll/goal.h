@@ -190,7 +190,6 @@ enum {
 	    128,             /* payload that is copied into the NIC, so that the send is finished */
 	GOAL_ANY_RANKS = 64, /* looked at in a step for receives from any rank */
 	GOAL_CLIENT_QUANTUM = 32, /* operations that one run may start before the next one's turn */
-	FW_CLIENT_ORPHANS = HW_MAX_CLIENTS, /* holds what processes left: goal_orphan.c */
 };
 #define GOAL_ANY_NS UINT64_C(20000000) /* between such steps */
 

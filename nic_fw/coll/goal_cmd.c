@@ -60,7 +60,7 @@ int cmd_goal_open(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	resp->u.goal_open.runs_offset = offset;
 	resp->u.goal_open.runs = arg->runs;
 	resp->u.goal_open.eager_bytes = GOAL_EAGER_BYTES;
-	resp->u.goal_open.max_schedule_bytes = owner->process->limit[HW_SHARE_GOAL];
+	resp->u.goal_open.max_schedule_bytes = owner->share->process->limit[HW_SHARE_GOAL];
 	return 0;
 }
 
@@ -346,7 +346,7 @@ static struct goal_schedule *new_schedule(struct fw_nic *nic, uint32_t client,
 /* A free place for a load; NULL: none is free, or the client's user has its share of them. */
 static struct goal_loading *free_loading(struct fw_nic *nic, uint32_t client)
 {
-	const struct fw_account *user = nic->host.clients[client].user;
+	const struct fw_account *user = nic->host.clients[client].share->user;
 	struct goal_loading *found = NULL;
 	uint32_t i, held = 0;
 
@@ -356,7 +356,7 @@ static struct goal_loading *free_loading(struct fw_nic *nic, uint32_t client)
 		if (!loading->used)
 			found = loading;
 		else
-			held += nic->host.clients[loading->client].user == user;
+			held += nic->host.clients[loading->client].share->user == user;
 	}
 	return held < GOAL_MAX_LOADS - GOAL_MAX_LOADS / SHARE_POOL_PARTS ? found : NULL;
 }

@@ -68,6 +68,13 @@ void goal_heap_run(struct fw_nic *nic)
 	}
 }
 
+void goal_heap_slice(struct fw_nic *nic)
+{
+	if (goal_heap_pending(nic))
+		nic->slices.bulk |= FW_BULK_LEAVE;
+	goal_heap_run(nic);
+}
+
 bool goal_heap_pending(const struct fw_nic *nic)
 {
 	return nic->goal.heap.gone_count;

@@ -37,6 +37,7 @@ void goal_heap_init(struct goal_heap *heap, uint8_t *base, struct buddy_block *b
 		    struct goal_heap_gone *gone);
 /* Gives pages of freed blocks back, in slices. */
 void goal_heap_run(struct fw_nic *nic);
+void goal_heap_slice(struct fw_nic *nic); /* slice_job.run */
 bool goal_heap_pending(const struct fw_nic *nic);
 
 #endif /* WEFT_FW_GOAL_HEAP_H */

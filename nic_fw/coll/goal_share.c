@@ -39,7 +39,7 @@ void *goal_take(struct fw_nic *nic, uint32_t client, enum goal_table table)
 {
 	struct fw_pool *pool = pool_of(nic, table);
 	uint32_t *held = &nic->host.clients[client].goal_held[table];
-	uint32_t *user_held = &nic->host.clients[client].user->goal[table];
+	uint32_t *user_held = &nic->host.clients[client].share->user->goal[table];
 	void *elem;
 
 	if (!fw_pool_has_share(pool, *held) || !share_pool_may(pool, *user_held)) {
@@ -58,7 +58,7 @@ void goal_give(struct fw_nic *nic, uint32_t client, enum goal_table table, void 
 
 	assert(*held);
 	--*held;
-	nic->host.clients[client].user->goal[table]--;
+	nic->host.clients[client].share->user->goal[table]--;
 	fw_pool_put(pool_of(nic, table), elem);
 }
 
@@ -71,7 +71,7 @@ void goal_move(struct fw_nic *nic, uint32_t from, uint32_t to, enum goal_table t
 {
 	assert(nic->host.clients[from].goal_held[table]);
 	nic->host.clients[from].goal_held[table]--;
-	nic->host.clients[from].user->goal[table]--;
+	nic->host.clients[from].share->user->goal[table]--;
 	nic->host.clients[to].goal_held[table]++;
-	nic->host.clients[to].user->goal[table]++;
+	nic->host.clients[to].share->user->goal[table]++;
 }

@@ -175,7 +175,7 @@ void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct 
 		dispatch_hello(nic, &pkt, (const uint8_t *)(hdr + 1));
 		break;
 	case WIRE_DGRAM_CM:
-		cm_rd_rx(nic, &pkt);
+		dgram_up.cm(nic, &pkt);
 		break;
 	case WIRE_DGRAM_TYPES:
 		break;

@@ -55,13 +55,6 @@ struct dgram_pkt {
 	uint16_t ulpdu_bytes;
 };
 
-enum {
-	/* What stands before the DDP segment and behind it. */
-	DGRAM_UD_OVERHEAD = sizeof(struct wire_ip) + sizeof(struct wire_udp) +
-			    sizeof(struct wire_dgram) + WIRE_DGRAM_CRC_BYTES,
-	DGRAM_RD_OVERHEAD = DGRAM_UD_OVERHEAD + sizeof(struct wire_rd),
-};
-
 void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip_rx_info *info,
 	      uint8_t src_shard, uint32_t offset, uint32_t bytes);
 

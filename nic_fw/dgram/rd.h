@@ -40,16 +40,12 @@ enum {
 	RD_REORDER_THRESHOLD = 3, /* PSNs beyond a hole that say it is lost */
 	RD_DOUBT_BACKOFF = 2,     /* time-outs in a row after which the peer's MAC is in doubt */
 	RD_MAX_BACKOFF = 10,
-	RD_GIVE_UP_BACKOFF = 4,   /* time-outs in a row after which nobody need wait for more */
-	RD_SESSION_QUANTUM = 16,  /* packets a session may send before the next one's turn */
-	RD_FLOW_QUANTUM = 8,      /* and a flow within it */
-	RD_HELD_BYTES = 52,       /* payload of a request held until its turn: an atomic's */
-	RD_DEFAULT_TIMEOUT = 19,  /* IBA 9.7.6.1.3: 4.096 us << 19 = 2.1 s */
-	RD_DEFAULT_RETRY_CNT = 5, /* 12.9 s: longer than most links need to come back */
-	RD_DEFAULT_RNR_RETRY = 7, /* for ever */
-	RD_DEFAULT_MIN_RNR_TIMER = 12, /* 0.64 ms */
-	RD_ACK_EVERY = 8,              /* data packets at most that one delayed ACK stands for */
-	RD_HALF_OPEN = 512, /* sessions by HELLO alone: nothing more was heard of the peer */
+	RD_GIVE_UP_BACKOFF = 4,  /* time-outs in a row after which nobody need wait for more */
+	RD_SESSION_QUANTUM = 16, /* packets a session may send before the next one's turn */
+	RD_FLOW_QUANTUM = 8,     /* and a flow within it */
+	RD_HELD_BYTES = 52,      /* payload of a request held until its turn: an atomic's */
+	RD_ACK_EVERY = 8,        /* data packets at most that one delayed ACK stands for */
+	RD_HALF_OPEN = 512,      /* sessions by HELLO alone: nothing more was heard of the peer */
 	RD_SHARE_MAX =
 	    HW_MAX_PEERS / 4, /* that a class's HELLOs made, once half of all are taken */
 	RD_FOREIGN_MAX =

@@ -76,7 +76,7 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 	if (flow)
 		return flow;
 	if (!response && (!fw_pool_has_share(&nic->rd.flows, owner->flows_held) ||
-			  !share_pool_may(&nic->rd.flows, owner->user->flows))) {
+			  !share_pool_may(&nic->rd.flows, owner->share->user->flows))) {
 		FW_COUNT(nic, rd_flows_share_refused);
 		return NULL;
 	}
@@ -85,7 +85,7 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 		return NULL;
 	if (!response) {
 		owner->flows_held++;
-		owner->user->flows++;
+		owner->share->user->flows++;
 	}
 	memset(flow, 0, sizeof(*flow));
 	flow->qp = qp;
@@ -115,7 +115,7 @@ void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow)
 	*link = flow->hash_next;
 	if (!flow->response) {
 		nic->host.clients[flow->qp->client].flows_held--;
-		nic->host.clients[flow->qp->client].user->flows--;
+		nic->host.clients[flow->qp->client].share->user->flows--;
 	}
 	fw_timer_cancel(&nic->timers, &flow->rnr_timer);
 	fw_list_del(&flow->qp_node);

@@ -67,7 +67,7 @@ static void mark_refused(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 /* The receiver's RNR timer goes out with the ACK; an error asks for none. */
 static void refuse(struct fw_nic *nic, struct rd_session *s, uint32_t psn, const struct fw_qp *qp)
 {
-	uint64_t ns = rd_rnr_timer_ns(qp ? qp->attr.min_rnr_timer : RD_DEFAULT_MIN_RNR_TIMER);
+	uint64_t ns = rd_rnr_timer_ns(qp ? qp->attr.min_rnr_timer : QP_DEFAULT_MIN_RNR_TIMER);
 
 	mark_refused(nic, s, psn);
 	if (ns > s->rnr_timer_ns)

@@ -10,7 +10,7 @@
 struct rd_session *share_session_get(struct fw_nic *nic, uint32_t client, uint32_t peer_ip,
 				     uint8_t peer_shard)
 {
-	const struct fw_account *user = nic->host.clients[client].user;
+	const struct fw_account *user = nic->host.clients[client].share->user;
 	struct rd_session *session;
 	bool owned;
 

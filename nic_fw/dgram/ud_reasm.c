@@ -59,7 +59,7 @@ static void detach(struct fw_nic *nic, struct ud_reasm *r)
 
 static void release(struct fw_nic *nic, struct ud_reasm *r)
 {
-	nic->host.clients[r->qp->client].user->ud_reasms--;
+	nic->host.clients[r->qp->client].share->user->ud_reasms--;
 	if (r->buffer != FW_NONE)
 		fw_pool_put(&nic->ud.buffers, fw_pool_at(&nic->ud.buffers, r->buffer));
 	fw_pool_put(&nic->ud.reasms, r);
@@ -133,7 +133,7 @@ static struct ud_reasm *begin(struct fw_nic *nic, struct fw_qp *qp, const struct
 {
 	uint32_t *head = chain_head(nic, qp, pkt->src_ip, pkt->src_qpn, pkt->ssn);
 	bool record = pkt->flags & WIRE_DGRAM_F_RECORD;
-	struct fw_account *user = nic->host.clients[qp->client].user;
+	struct fw_account *user = nic->host.clients[qp->client].share->user;
 	uint8_t *buffer = NULL;
 	struct ud_reasm *r;
 

@@ -72,7 +72,7 @@ static void forget_waiter(struct fw_nic *nic, struct fw_ah_waiter *waiter)
 {
 	fw_timer_cancel(&nic->timers, &waiter->timer);
 	waiter->used = false;
-	nic->host.clients[waiter->client].user->ah_waits--;
+	nic->host.clients[waiter->client].share->user->ah_waits--;
 	nic->host.ah_waiting--;
 }
 
@@ -121,7 +121,7 @@ static void waited_too_long(struct fw_nic *nic, struct fw_timer *timer)
  */
 static int wait_for_arp(struct fw_nic *nic, uint32_t client, uint32_t index, uint32_t tag)
 {
-	struct fw_account *user = nic->host.clients[client].user;
+	struct fw_account *user = nic->host.clients[client].share->user;
 	uint32_t i = FW_AH_WAITERS;
 
 	/* Addresses where nobody is are waited for the longest: one user leaves some places. */

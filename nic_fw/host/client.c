@@ -103,11 +103,12 @@ int fw_client_attach(struct fw_nic *nic, const struct fw_client_params *params, 
 		return FW_EUSERS;
 	memset(resp, 0, sizeof(*resp));
 	init_client(&nic->host.clients[number], params);
-	err = share_join(nic, &nic->host.clients[number], params);
+	nic->host.clients[number].share = &nic->share.holders[number];
+	err = share_join(nic, number, params);
 	if (!err && !params->tool) {
 		err = attach_bar(nic, number, params, resp);
 		if (err)
-			share_leave(nic, &nic->host.clients[number]);
+			share_leave(nic, number);
 	}
 	if (err) {
 		nic->host.clients[number].used = false;
@@ -167,7 +168,7 @@ static bool leave_qps(struct fw_nic *nic, struct fw_client *client)
 
 static bool leave_eqs(struct fw_nic *nic, struct fw_client *client)
 {
-	while (client->held[HW_SHARE_EQ]) {
+	while (client->share->held[HW_SHARE_EQ]) {
 		if (!slice_take(nic, 1))
 			return false;
 		/* Numbers from the last down: EQ 0, for what is asynchronous, goes at the end. */
@@ -181,11 +182,13 @@ static bool leave_eqs(struct fw_nic *nic, struct fw_client *client)
 /* Users before what they use, windows before their regions. True: nothing is left. */
 static bool leave_step(struct fw_nic *nic, struct fw_client *client)
 {
-	uint32_t number = (uint32_t)(client - nic->host.clients);
+	uint32_t number = (uint32_t)(client - nic->host.clients), i;
 
-	/* Peers of its connections hear of their end. */
-	if (!goal_client_leave(nic, number) || !cm_client_leave(nic, number) ||
-	    !leave_qps(nic, client))
+	/* Peers of its connections are notified of their end. */
+	for (i = 0; host_up.leave[i]; i++)
+		if (!host_up.leave[i](nic, number))
+			return false;
+	if (!leave_qps(nic, client))
 		return false;
 	if (!leave_srqs(nic, client))
 		return false;
@@ -207,7 +210,7 @@ static void leave_over(struct fw_nic *nic, struct fw_client *leaving)
 	/* No staged frame may point into the BAR, or name the client's number. */
 	eth_tx_forget(nic, client);
 	fw_list_del(&leaving->leave_node);
-	share_leave(nic, leaving);
+	share_leave(nic, (uint32_t)(leaving - nic->host.clients));
 	leaving->header = NULL;
 	leaving->db_ring = NULL;
 	leaving->bar.base = NULL;
@@ -216,12 +219,23 @@ static void leave_over(struct fw_nic *nic, struct fw_client *leaving)
 	fw_ids_put(&nic->host.client_ids, client);
 }
 
-void client_leave_run(struct fw_nic *nic, struct fw_client *client)
+static void client_leave_run(struct fw_nic *nic, struct fw_client *client)
 {
 	if (!leave_step(nic, client))
 		return;
 	leave_over(nic, client);
 	nic->port.detached(nic->port.ctx, (uint32_t)(client - nic->host.clients));
+}
+
+void client_leave_slice(struct fw_nic *nic)
+{
+	struct fw_list *node = fw_list_pop(&nic->slices.leaving);
+
+	if (!node)
+		return;
+	fw_list_add_tail(&nic->slices.leaving, node);
+	nic->slices.bulk |= FW_BULK_LEAVE;
+	client_leave_run(nic, FW_CONTAINER(node, struct fw_client, leave_node));
 }
 
 enum fw_detach_result fw_client_detach(struct fw_nic *nic, uint32_t client)

@@ -86,7 +86,7 @@ struct fw_client {
 	uint32_t db_head;    /* next entry of the doorbell ring to look at */
 	uint32_t wqes_held;  /* contexts of its requests (fw_pool_has_share()) */
 	uint32_t flows_held; /* and flows of them, of nic->rd.flows */
-	struct fw_account *user, *process;
+	struct share_holder *share;   /* nic->share.holders[] of its number */
 	struct hw_bar_header *header; /* = bar.base */
 	uint32_t *db_ring;
 	struct fw_list db_node;    /* in nic->host.db_clients: attached clients with a BAR */
@@ -99,8 +99,7 @@ struct fw_client {
 	struct fw_list qps, cqs, srqs, mrs, pds, ahs, cms; /* owned objects */
 	struct fw_list xrcds, qp_opens;                    /* xrc.h */
 	uint32_t eq[HW_MAX_EQ_PER_CLIENT];                 /* index into nic->host.eqs, FW_NONE */
-	uint32_t leave_eq;              /* closing: numbers of event queues above are free */
-	uint64_t held[HW_SHARES_SHARD]; /* share.h */
+	uint32_t leave_eq; /* closing: numbers of event queues above are free */
 	/* collectives (goal.h) */
 	uint64_t goal_bytes;                    /* of the goal heap, charged to it */
 	uint32_t goal_held[CLIENT_GOAL_TABLES]; /* elements of each, enum goal_table */

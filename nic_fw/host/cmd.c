@@ -9,70 +9,6 @@
  */
 #include "nic_fw/fw_nic.h"
 
-struct cmd_entry {
-	cmd_fn fn;
-	uint32_t arg_bytes; /* of hw_cmd.u that the command may use */
-	bool tool;          /* a tool may send it */
-};
-
-#define ARG(member) sizeof(((struct hw_cmd *)0)->u.member)
-
-static const struct cmd_entry commands[HW_CMD_OPS] = {
-    [HW_CMD_QUERY_DEVICE] = {cmd_query_device, 0, true},
-    [HW_CMD_ALLOC_PD] = {cmd_alloc_pd, 0, false},
-    [HW_CMD_DEALLOC_PD] = {cmd_dealloc_pd, ARG(obj), false},
-    [HW_CMD_REG_MR] = {cmd_reg_mr, ARG(reg_mr), false},
-    [HW_CMD_DEREG_MR] = {cmd_dereg_mr, ARG(obj), false},
-    [HW_CMD_MODIFY_MR] = {cmd_modify_mr, ARG(modify_mr), false},
-    [HW_CMD_CREATE_EQ] = {cmd_create_eq, ARG(create_eq), false},
-    [HW_CMD_DESTROY_EQ] = {cmd_destroy_eq, ARG(obj), false},
-    [HW_CMD_CREATE_CQ] = {cmd_create_cq, ARG(create_cq), false},
-    [HW_CMD_DESTROY_CQ] = {cmd_destroy_cq, ARG(obj), false},
-    [HW_CMD_RESIZE_CQ] = {cmd_resize_cq, ARG(cq), false},
-    [HW_CMD_MODIFY_CQ] = {cmd_modify_cq, ARG(cq), false},
-    [HW_CMD_CREATE_SRQ] = {cmd_create_srq, ARG(srq), false},
-    [HW_CMD_DESTROY_SRQ] = {cmd_destroy_srq, ARG(obj), false},
-    [HW_CMD_MODIFY_SRQ] = {cmd_modify_srq, ARG(srq), false},
-    [HW_CMD_QUERY_SRQ] = {cmd_query_srq, ARG(obj), false},
-    [HW_CMD_CREATE_QP] = {cmd_create_qp, ARG(create_qp), false},
-    [HW_CMD_DESTROY_QP] = {cmd_destroy_qp, ARG(obj), false},
-    [HW_CMD_MODIFY_QP] = {cmd_modify_qp, ARG(modify_qp), false},
-    [HW_CMD_QUERY_QP] = {cmd_query_qp, ARG(obj), false},
-    [HW_CMD_OPEN_XRCD] = {cmd_open_xrcd, ARG(open_xrcd), false},
-    [HW_CMD_CLOSE_XRCD] = {cmd_close_xrcd, ARG(obj), false},
-    [HW_CMD_OPEN_QP] = {cmd_open_qp, ARG(open_qp), false},
-    [HW_CMD_CREATE_AH] = {cmd_create_ah, ARG(create_ah), false},
-    [HW_CMD_DESTROY_AH] = {cmd_destroy_ah, ARG(obj), false},
-    [HW_CMD_ATTACH_MCAST] = {cmd_attach_mcast, ARG(mcast), false},
-    [HW_CMD_DETACH_MCAST] = {cmd_detach_mcast, ARG(mcast), false},
-    [HW_CMD_STATS] = {cmd_stats, ARG(obj), true},
-    [HW_CMD_LIST] = {cmd_list, ARG(list), true},
-    [HW_CMD_ALLOC_MW] = {cmd_alloc_mw, ARG(alloc_mw), false},
-    [HW_CMD_DEALLOC_MW] = {cmd_dealloc_mw, ARG(obj), false},
-    [HW_CMD_CM_CREATE] = {cmd_cm_create, ARG(cm), false},
-    [HW_CMD_CM_DESTROY] = {cmd_cm_destroy, ARG(cm), false},
-    [HW_CMD_CM_BIND] = {cmd_cm_bind, ARG(cm), false},
-    [HW_CMD_CM_LISTEN] = {cmd_cm_listen, ARG(cm), false},
-    [HW_CMD_CM_RESOLVE] = {cmd_cm_resolve, ARG(cm), false},
-    [HW_CMD_CM_DATA] = {cmd_cm_data, ARG(cm_data), false},
-    [HW_CMD_CM_CONNECT] = {cmd_cm_connect, ARG(cm), false},
-    [HW_CMD_CM_ACCEPT] = {cmd_cm_accept, ARG(cm), false},
-    [HW_CMD_CM_REJECT] = {cmd_cm_reject, ARG(cm), false},
-    [HW_CMD_CM_DISCONNECT] = {cmd_cm_disconnect, ARG(cm), false},
-    [HW_CMD_CM_MOVE] = {cmd_cm_move, ARG(cm), false},
-    [HW_CMD_CM_EVENT] = {cmd_cm_event, ARG(cm), false},
-    [HW_CMD_CM_REST] = {cmd_cm_rest, ARG(cm), false},
-    [HW_CMD_GOAL_OPEN] = {cmd_goal_open, ARG(goal_open), false},
-    [HW_CMD_GOAL_COMM_CREATE] = {cmd_goal_comm_create, ARG(goal_comm), false},
-    [HW_CMD_GOAL_COMM_DESTROY] = {cmd_goal_comm_destroy, ARG(goal_comm), false},
-    [HW_CMD_GOAL_POOL] = {cmd_goal_pool, ARG(goal_comm), false},
-    [HW_CMD_GOAL_LOAD] = {cmd_goal_load, ARG(goal_load), false},
-    [HW_CMD_GOAL_UNLOAD] = {cmd_goal_unload, ARG(goal_load), false},
-    [HW_CMD_COALESCE] = {cmd_coalesce, ARG(coalesce), true},
-    [HW_CMD_VECTOR] = {cmd_vector, ARG(obj), true},
-    [HW_CMD_GOAL_CANCEL] = {cmd_goal_cancel, ARG(goal_load), false},
-};
-
 static bool is_zero(const uint8_t *bytes, size_t count)
 {
 	size_t i;
@@ -90,9 +26,9 @@ static int run(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 
 	if (nic->stopped)
 		return FW_EIO;
-	if (cmd->op >= HW_CMD_OPS || !commands[cmd->op].fn)
+	if (cmd->op >= HW_CMD_OPS || !cmd_table[cmd->op].fn)
 		return FW_EOPNOTSUPP;
-	entry = &commands[cmd->op];
+	entry = &cmd_table[cmd->op];
 	if (nic->host.clients[client].tool && !entry->tool)
 		return FW_EPERM;
 	if (cmd->reserved ||
@@ -146,10 +82,33 @@ enum fw_cmd_result fw_cmd(struct fw_nic *nic, uint32_t client, const struct hw_c
 	return answer(nic, status, resp) ? FW_CMD_DONE : FW_CMD_PENDING;
 }
 
-bool cmd_again(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
-	       struct hw_cmd_resp *resp)
+/* Carries a command that returned CMD_LATER out once more. False: it is not finished yet. */
+static bool cmd_again(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		      struct hw_cmd_resp *resp)
 {
 	init_resp(resp, cmd);
 	nic->share.quota_met = false;
 	return answer(nic, run(nic, client, cmd, NULL, resp), resp);
+}
+
+void cmd_slice(struct fw_nic *nic)
+{
+	struct fw_list *node = fw_list_pop(&nic->slices.commands);
+	struct slice_command *kept;
+	struct hw_cmd_resp resp;
+
+	if (!node)
+		return;
+	kept = FW_CONTAINER(node, struct slice_command, node);
+	nic->slices.bulk |= FW_BULK_COMMAND;
+	/* It is checked whole once more: the objects that it names may have gone meanwhile. */
+	(void)slice_take(nic, 1);
+	nic->slices.resume = kept->resume;
+	if (!cmd_again(nic, kept->client, &kept->cmd, &resp)) {
+		kept->resume = nic->slices.resume;
+		fw_list_add_tail(&nic->slices.commands, node);
+		return;
+	}
+	nic->port.cmd_done(nic->port.ctx, kept->client, &resp);
+	fw_pool_put(&nic->slices.command_pool, kept);
 }

@@ -26,44 +26,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "nic_fw/base/err.h"
 #include "nic_fw/fw.h"
 #include "shared_defs/hw_cmd.h"
-
-/* Errno values, as Linux on every architecture that weft knows has them (freestanding). */
-enum {
-	FW_EPERM = 1,
-	FW_ENOENT = 2,
-	FW_EIO = 5,
-	FW_EAGAIN = 11,
-	FW_ENOMEM = 12,
-	FW_EACCES = 13,
-	FW_EFAULT = 14,
-	FW_EBUSY = 16,
-	FW_EINVAL = 22,
-	FW_EMFILE = 24,
-	FW_ENOSPC = 28,
-	FW_EPROTO = 71,
-	FW_EOVERFLOW = 75,
-	FW_EUSERS = 87,
-	FW_EOPNOTSUPP = 95,
-	FW_EADDRINUSE = 98,
-	FW_EADDRNOTAVAIL = 99,
-	FW_ENETUNREACH = 101,
-	FW_ETIMEDOUT = 110,
-	FW_EHOSTUNREACH = 113,
-	FW_EDQUOT = 122,
-};
 
 #define CMD_PENDING (-1)
 #define CMD_REFUSED (-2) /* resp->status is set, and resp->u says more */
 #define CMD_LATER   (-3) /* a part is done: carried out anew in a later turn (slice.h) */
 
-/* Carries a command that returned CMD_LATER out once more. False: it is not finished yet. */
-bool cmd_again(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
-	       struct hw_cmd_resp *resp);
+/* slice_job.run of commands that returned CMD_LATER: one of them, once more. */
+void cmd_slice(struct fw_nic *nic);
 
 typedef int (*cmd_fn)(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		      const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp);
+
+struct cmd_entry {
+	cmd_fn fn;
+	uint32_t arg_bytes; /* of hw_cmd.u that the command may use */
+	bool tool;          /* a tool may send it */
+};
+
+extern const struct cmd_entry cmd_table[HW_CMD_OPS];
 
 #define CMD_DECLARE(name)                                                                          \
 	int name(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,                    \
@@ -153,7 +136,7 @@ struct fw_qp *qp_own(struct fw_nic *nic, uint32_t client, uint32_t qpn);
  */
 bool qp_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client);
 /* For slice.c: a part of what a client that leaves has; off the list when nothing is left. */
-void client_leave_run(struct fw_nic *nic, struct fw_client *client);
+void client_leave_slice(struct fw_nic *nic);
 /* Frees one object with all it holds, for its command and for detach. */
 void cq_destroy(struct fw_nic *nic, uint32_t index);
 void srq_destroy(struct fw_nic *nic, uint32_t index);

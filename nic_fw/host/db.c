@@ -109,7 +109,7 @@ static uint32_t poll_client(struct fw_nic *nic, struct fw_client *client, uint32
 			ring_eq(nic, number, HW_DB_ID(entry));
 			break;
 		case HW_DB_GOAL_RUN:
-			goal_run_doorbell(nic, number, HW_DB_ID(entry));
+			host_up.goal_doorbell(nic, number, HW_DB_ID(entry));
 			break;
 		default:
 			FW_COUNT(nic, doorbells_bad);

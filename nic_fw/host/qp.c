@@ -45,7 +45,7 @@ static void stop_sends(struct fw_nic *nic, struct fw_qp *qp)
 static void enter_err(struct fw_nic *nic, struct fw_qp *qp)
 {
 	stop_sends(nic, qp);
-	cm_qp_down(nic, qp);
+	host_up.qp_down(nic, qp);
 	qp->last_wqe_due = qp->srq != HW_SRQ_NONE || qp->type == HW_QPT_XRC_RECV;
 	qp_flush(nic, qp);
 }
@@ -85,7 +85,7 @@ void qp_reset_over(struct fw_qp *qp)
 static void enter_reset(struct fw_nic *nic, struct fw_qp *qp)
 {
 	stop_sends(nic, qp);
-	cm_qp_down(nic, qp);
+	host_up.qp_down(nic, qp);
 	qp_flush(nic, qp);
 }
 

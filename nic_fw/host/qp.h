@@ -32,6 +32,14 @@ struct fw_uc_rx {
 	uint32_t next_mo; /* the offset that must come next */
 };
 
+/* Attributes that a queue pair has until modify_qp sets them. */
+enum {
+	QP_DEFAULT_TIMEOUT = 19,       /* IBA 9.7.6.1.3: 4.096 us << 19 = 2.1 s */
+	QP_DEFAULT_RETRY_CNT = 5,      /* 12.9 s: longer than most links need to come back */
+	QP_DEFAULT_RNR_RETRY = 7,      /* for ever */
+	QP_DEFAULT_MIN_RNR_TIMER = 12, /* 0.64 ms */
+};
+
 struct fw_qp {
 	/* identity and state */
 	uint32_t qpn;
@@ -173,7 +181,8 @@ void qp_sq_error(struct fw_nic *nic, struct fw_qp *qp);
  * begins it anew: receives ring none themselves.
  */
 void qp_flush(struct fw_nic *nic, struct fw_qp *qp);
-void qp_flush_run(struct fw_nic *nic, struct fw_qp *qp); /* for slice.c: a part of it */
+void qp_flush_run(struct fw_nic *nic, struct fw_qp *qp); /* a part of it */
+void qp_flush_slice(struct fw_nic *nic);                 /* slice_job.run: a part of the oldest */
 void qp_reset_over(struct fw_qp *qp); /* nothing is left of what the QP was before RESET */
 
 /* Wakes a send queue that waited for a context, a fence or a read slot. */

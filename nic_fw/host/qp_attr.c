@@ -312,10 +312,10 @@ void qp_attr_reset(struct fw_qp *qp)
 	llp_choose(qp);
 	if (qp->type != HW_QPT_RD)
 		return;
-	attr->timeout = RD_DEFAULT_TIMEOUT;
-	attr->retry_cnt = RD_DEFAULT_RETRY_CNT;
-	attr->rnr_retry = RD_DEFAULT_RNR_RETRY;
-	attr->min_rnr_timer = RD_DEFAULT_MIN_RNR_TIMER;
+	attr->timeout = QP_DEFAULT_TIMEOUT;
+	attr->retry_cnt = QP_DEFAULT_RETRY_CNT;
+	attr->rnr_retry = QP_DEFAULT_RNR_RETRY;
+	attr->min_rnr_timer = QP_DEFAULT_MIN_RNR_TIMER;
 	attr->max_rd_atomic = HW_MAX_RD_ATOMIC;
 	attr->max_dest_rd_atomic = HW_MAX_RD_ATOMIC;
 }

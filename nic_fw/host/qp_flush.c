@@ -131,3 +131,15 @@ void qp_flush(struct fw_nic *nic, struct fw_qp *qp)
 	}
 	qp_flush_run(nic, qp);
 }
+
+void qp_flush_slice(struct fw_nic *nic)
+{
+	struct fw_list *node = fw_list_pop(&nic->slices.flushes);
+
+	if (!node)
+		return;
+	/* It goes behind the others, and off the list for good when it is over. */
+	fw_list_add_tail(&nic->slices.flushes, node);
+	nic->slices.bulk |= FW_BULK_FLUSH;
+	qp_flush_run(nic, FW_CONTAINER(node, struct fw_qp, flush_node));
+}

@@ -15,8 +15,9 @@ struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind 
 	uint16_t sink_tag;
 
 	/* Other kinds are the peers' doing, and bounded by what a QP grants them. */
-	if (kind == FW_WQE_REQUEST && (!fw_pool_has_share(&nic->host.wqes, owner->wqes_held) ||
-				       !share_pool_may(&nic->host.wqes, owner->user->wqes))) {
+	if (kind == FW_WQE_REQUEST &&
+	    (!fw_pool_has_share(&nic->host.wqes, owner->wqes_held) ||
+	     !share_pool_may(&nic->host.wqes, owner->share->user->wqes))) {
 		FW_COUNT(nic, wqes_share_refused);
 		return NULL;
 	}
@@ -25,7 +26,7 @@ struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind 
 		return NULL;
 	if (kind == FW_WQE_REQUEST) {
 		owner->wqes_held++;
-		owner->user->wqes++;
+		owner->share->user->wqes++;
 	}
 	sink_tag = wqe->sink_tag;
 	memset(wqe, 0, sizeof(*wqe));
@@ -50,7 +51,7 @@ void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe)
 		fw_pool_put(&nic->host.wqe_exts, fw_pool_at(&nic->host.wqe_exts, wqe->ext));
 	if (wqe->kind == FW_WQE_REQUEST) {
 		nic->host.clients[wqe->qp->client].wqes_held--;
-		nic->host.clients[wqe->qp->client].user->wqes--;
+		nic->host.clients[wqe->qp->client].share->user->wqes--;
 	} else if (wqe->kind != FW_WQE_TERMINATE && wqe->kind != FW_WQE_CANCEL &&
 		   wqe->qp->responder_slots) {
 		wqe->qp->responder_slots--;

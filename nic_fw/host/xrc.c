@@ -69,7 +69,7 @@ int cmd_open_xrcd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	(void)aux;
 	if (err)
 		return err;
-	if (owner->held[HW_SHARE_XRCD] >= HW_MAX_XRCD_PER_CLIENT)
+	if (owner->share->held[HW_SHARE_XRCD] >= HW_MAX_XRCD_PER_CLIENT)
 		return FW_ENOSPC;
 	if (!share_may(nic, client, HW_SHARE_XRCD, 1))
 		return FW_EDQUOT;

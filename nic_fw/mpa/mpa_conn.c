@@ -102,7 +102,7 @@ static void conn_free(struct fw_nic *nic, struct mpa_conn *conn)
 	mpa_set_state(nic, conn, MPA_FREE);
 	fw_list_del(&conn->node);
 	mpa_setup_free(nic, conn);
-	cm_port_drop(nic, conn->port);
+	l4_port_drop(nic, conn->port);
 	share_disown(nic, HW_SHARE_TCP, &conn->share);
 	fw_pool_put(&nic->mpa.conns, conn);
 }
@@ -147,13 +147,13 @@ static bool begin(struct fw_nic *nic, struct mpa_conn *conn, const struct cm_ep 
 int mpa_connect(struct fw_nic *nic, struct cm_ep *ep)
 {
 	struct mpa_conn *conn;
-	int err = cm_port_hold(nic, ep->local_port);
+	int err = l4_port_hold(nic, ep->local_port);
 
 	if (err)
 		return err;
 	conn = conn_new(nic, ep, MPA_CONNECTING);
 	if (!conn) {
-		cm_port_drop(nic, ep->local_port);
+		l4_port_drop(nic, ep->local_port);
 		return FW_ENOMEM;
 	}
 	if (!begin(nic, conn, ep)) {
@@ -201,11 +201,11 @@ int mpa_listen(struct fw_nic *nic, struct cm_ep *ep)
 
 	if (!share_own(nic, ep->client, HW_SHARE_LISTENER, &ep->share))
 		return FW_EDQUOT;
-	err = cm_port_hold(nic, ep->local_port);
+	err = l4_port_hold(nic, ep->local_port);
 	if (!err) {
 		err = tcp_listen(nic, ep->local_port, ep->backlog, &mpa_tcp_ops, ep);
 		if (err)
-			cm_port_drop(nic, ep->local_port);
+			l4_port_drop(nic, ep->local_port);
 	}
 	if (err)
 		share_disown(nic, HW_SHARE_LISTENER, &ep->share);
@@ -229,7 +229,7 @@ void mpa_unlisten(struct fw_nic *nic, struct cm_ep *ep)
 	assert(ep->ending && fw_list_empty(&tcp_find_listener(nic, ep->local_port)->asking));
 	tcp_unlisten(nic, ep->local_port);
 	share_disown(nic, HW_SHARE_LISTENER, &ep->share);
-	cm_port_drop(nic, ep->local_port);
+	l4_port_drop(nic, ep->local_port);
 }
 
 static bool accepted(struct fw_nic *nic, void *listener_ctx, struct tcp_flow *flow)
@@ -240,13 +240,13 @@ static bool accepted(struct fw_nic *nic, void *listener_ctx, struct tcp_flow *fl
 
 	if (listener->ending)
 		return false;
-	err = cm_port_hold(nic, listener->local_port);
+	err = l4_port_hold(nic, listener->local_port);
 	conn = conn_new(nic, listener, MPA_REQ_WAIT);
 	/* The listener has the port in this shard. */
 	assert(!err);
 	(void)err;
 	if (!conn) {
-		cm_port_drop(nic, listener->local_port);
+		l4_port_drop(nic, listener->local_port);
 		return false;
 	}
 	conn->asked = true;

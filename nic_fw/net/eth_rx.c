@@ -116,7 +116,7 @@ static void rx_frame(struct fw_nic *nic, const struct fw_rx_frame *frame)
 		break;
 	case WIRE_ETHERTYPE_ESP:
 		before = fw_stage_enter(nic, FW_STAGE_ESP);
-		edp_rx(nic, frame);
+		net_up.edp(nic, frame);
 		(void)fw_stage_enter(nic, before);
 		break;
 	default:

@@ -27,7 +27,7 @@ static void rx_unreachable(struct fw_nic *nic, const struct fw_rx_frame *frame,
 	eth_cursor_copy(&cursor, &unreach, sizeof(unreach));
 	eth_cursor_copy(&cursor, original, n);
 	FW_COUNT(nic, icmp_unreachable_rx);
-	tcp_rx_icmp(nic, info, unreach.type, unreach.code, be16_get(unreach.mtu), original, n);
+	net_up.tcp_icmp(nic, info, unreach.type, unreach.code, be16_get(unreach.mtu), original, n);
 }
 
 void icmp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip_rx_info *info)

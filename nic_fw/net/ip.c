@@ -153,7 +153,7 @@ void ip_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 		break;
 	case WIRE_IPPROTO_TCP:
 		before = fw_stage_enter(nic, FW_STAGE_TCP);
-		tcp_rx(nic, frame, &info);
+		net_up.tcp(nic, frame, &info);
 		(void)fw_stage_enter(nic, before);
 		break;
 	case WIRE_IPPROTO_IGMP:

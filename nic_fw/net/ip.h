@@ -13,6 +13,7 @@
 
 #include "nic_fw/fw_port.h"
 #include "nic_fw/base/timer.h"
+#include "shared_defs/wire_dgram.h"
 #include "shared_defs/wire_eth.h"
 #include "shared_defs/wire_ip.h"
 
@@ -43,6 +44,13 @@ void udp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip
 enum {
 	IP_TX_HDR_BYTES = sizeof(struct wire_eth) + sizeof(struct wire_ip),
 	UDP_TX_HDR_BYTES = IP_TX_HDR_BYTES + sizeof(struct wire_udp),
+};
+
+enum {
+	/* Bytes of a packet before and behind its DDP segment (wire_dgram.h). */
+	DGRAM_UD_OVERHEAD = sizeof(struct wire_ip) + sizeof(struct wire_udp) +
+			    sizeof(struct wire_dgram) + WIRE_DGRAM_CRC_BYTES,
+	DGRAM_RD_OVERHEAD = DGRAM_UD_OVERHEAD + sizeof(struct wire_rd),
 };
 
 /* Writes Ethernet and IPv4 headers at the front of frame->hdr. payload_bytes: behind IPv4. */

@@ -318,10 +318,10 @@ void neigh_doubt(struct fw_nic *nic, uint32_t dst_ip)
 
 void neigh_resolved(struct fw_nic *nic, uint32_t ip, bool ok)
 {
-	ah_neigh_done(nic, ip, ok);
-	rd_session_neigh_done(nic, ip, ok);
-	cm_neigh_done(nic, ip, ok);
-	tcp_neigh_done(nic, ip, ok);
+	const neigh_done_fn *user;
+
+	for (user = neigh_users; *user; user++)
+		(*user)(nic, ip, ok);
 }
 
 /* ---- what others say --------------------------------------------------------------------------

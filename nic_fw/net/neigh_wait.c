@@ -4,27 +4,9 @@
  *
  * Thousands may wait, for one address or for as many, and each answer concerns others of them. So
  * an answer makes all of a kind due, which takes no time, and they look in the table of neighbours
- * one after another, a unit each (slice.h). Told by neigh.c by way of cm.c, rd_session.c and
- * tcp_conn.c, which are called back for each.
+ * one after another, a unit each (slice.h): neigh_lookers of net_up.h.
  */
 #include "nic_fw/fw_nic.h"
-
-static void look(struct fw_nic *nic, enum neigh_wait_kind kind, struct fw_list *node)
-{
-	switch (kind) {
-	case NEIGH_WAIT_CM:
-		cm_neigh_look(nic, node);
-		break;
-	case NEIGH_WAIT_RD:
-		rd_session_neigh_look(nic, node);
-		break;
-	case NEIGH_WAIT_TCP:
-		tcp_neigh_look(nic, node);
-		break;
-	case NEIGH_WAIT_KINDS:
-		break;
-	}
-}
 
 void neigh_wait_init(struct fw_nic *nic)
 {
@@ -51,8 +33,7 @@ void neigh_wait_run(struct fw_nic *nic)
 				continue;
 			if (!slice_take(nic, 1))
 				return;
-			look(nic, (enum neigh_wait_kind)kind,
-			     fw_list_pop(&nic->net.neigh_due[kind]));
+			neigh_lookers[kind](nic, fw_list_pop(&nic->net.neigh_due[kind]));
 		}
 }
 

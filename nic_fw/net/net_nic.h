@@ -32,6 +32,8 @@ struct net_nic {
 	struct fw_list neigh_due[NEIGH_WAIT_KINDS]; /* waiters that look their next hop up again */
 	uint32_t neigh_changes; /* addresses learned: sessions look theirs up anew */
 
+	uint32_t *l4_ports; /* where the port has no table */
+
 	struct fw_pool mac_filters;
 	uint32_t mac_filter_hash[MAC_FILTER_HASH_SIZE];
 	struct fw_list mcast_groups; /* in the order in which they were made */

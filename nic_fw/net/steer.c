@@ -4,7 +4,7 @@
  *
  * Called through fw.h by the ports, where no hardware has done it, before a frame reaches
  * an instance; looks at nothing but the first bytes and, for TCP, at the table of ports that the
- * instances share (cm_port.c). Whatever is for no shard's port goes to shard 0, whose layers drop
+ * instances share (l4_port.c). Whatever is for no shard's port goes to shard 0, whose layers drop
  * and count it.
  */
 #include "nic_fw/fw_nic.h"
@@ -19,7 +19,7 @@ static uint32_t steer_tcp(const uint8_t *ports, uint32_t bytes, bool by_source,
 	if (!cm_ports || num_shards == 1 || bytes < 2 * sizeof(port))
 		return 0;
 	memcpy(&port, ports + (by_source ? 0 : sizeof(port)), sizeof(port));
-	shard = cm_port_owner(cm_ports, be16_get(port));
+	shard = l4_port_owner(cm_ports, be16_get(port));
 	return shard < num_shards ? shard : 0;
 }
 

@@ -49,8 +49,8 @@ void udp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip
 		return;
 	}
 	stage = fw_stage_enter(nic, FW_STAGE_DGRAM);
-	dgram_rx(nic, frame, info, (uint8_t)src_shard,
-		 info->payload_offset + (uint32_t)sizeof(*udp), bytes - (uint32_t)sizeof(*udp));
+	net_up.dgram(nic, frame, info, (uint8_t)src_shard,
+		     info->payload_offset + (uint32_t)sizeof(*udp), bytes - (uint32_t)sizeof(*udp));
 	(void)fw_stage_enter(nic, stage);
 }
 

@@ -19,7 +19,7 @@
 #include "nic_fw/dgram/dgram.h"
 #include "nic_fw/net/eth.h"
 #include "nic_fw/host/mem.h"
-#include "nic_fw/rdmap/rq.h"
+#include "nic_fw/host/rq.h"
 #include "shared_defs/wire_iwarp.h"
 
 struct fw_nic;
@@ -162,7 +162,7 @@ void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct rd_session *
  */
 void recv_abort_peer(struct fw_nic *nic, struct rd_session *session);
 /* Goes on with them. */
-void recv_abort_run(struct fw_nic *nic);
+void recv_abort_slice(struct fw_nic *nic);
 /*
  * An XRC SRQ goes: what its receives had taken is sent anew, or fails. It gives none from now on.
  * False: units ran out.

@@ -101,7 +101,7 @@ static struct fw_srq *srq_of(struct fw_nic *nic, const struct fw_qp *qp,
 static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
 			      uint32_t msn, struct recv_msg **out)
 {
-	struct fw_account *user = nic->host.clients[qp->client].user;
+	struct fw_account *user = nic->host.clients[qp->client].share->user;
 	struct fw_srq *srq = srq_of(nic, qp, pkt);
 	struct recv_msg *msg;
 
@@ -203,7 +203,7 @@ void recv_end(struct fw_nic *nic, struct fw_qp *qp, struct recv_msg *msg)
 	if (is_hashed(qp))
 		unhash(nic, msg);
 	qp->msgs_open--;
-	nic->host.clients[qp->client].user->recv_msgs--;
+	nic->host.clients[qp->client].share->user->recv_msgs--;
 	fw_pool_put(&nic->host.recv_msgs, msg);
 }
 
@@ -261,13 +261,21 @@ bool recv_is_open(const struct rd_session *session)
 	return !fw_list_empty(&session->recvs);
 }
 
-void recv_abort_run(struct fw_nic *nic)
+static void recv_abort_run(struct fw_nic *nic)
 {
 	struct fw_list *aborted = &nic->slices.aborted;
 
 	while (!fw_list_empty(aborted) && slice_take(nic, 1))
 		abort_one(nic, FW_CONTAINER(aborted->next, struct recv_msg, peer_node),
 			  HW_STATUS_REM_ABORT_ERR);
+}
+
+void recv_abort_slice(struct fw_nic *nic)
+{
+	if (fw_list_empty(&nic->slices.aborted))
+		return;
+	nic->slices.bulk |= FW_BULK_FLUSH;
+	recv_abort_run(nic);
 }
 
 void recv_abort_peer(struct fw_nic *nic, struct rd_session *session)

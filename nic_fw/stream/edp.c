@@ -56,7 +56,7 @@ static bool is_addressed(struct fw_nic *nic, const struct fw_rx_frame *frame,
 {
 	if (eth->src[0] & 1)
 		return false;
-	return !(eth->dst[0] & 1) || (type == WIRE_EDP_GROUP && mgrp_wants(nic, frame));
+	return !(eth->dst[0] & 1) || (type == WIRE_EDP_GROUP && stream_up.group_wants(nic, frame));
 }
 
 /* The pieces after the Ethernet header are complete: length, CRC32C, away. */
@@ -223,7 +223,7 @@ void edp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 		rx_unreachable(nic, frame, eth, bytes);
 		return;
 	case WIRE_EDP_GROUP:
-		mgrp_rx(nic, frame, bytes);
+		stream_up.group_rx(nic, frame, bytes);
 		return;
 	case WIRE_EDP_ECHO_REPLY:
 	case WIRE_EDP_TYPES:

@@ -67,7 +67,7 @@ static void nobodys(struct fw_nic *nic, const struct tcp_in *in)
 {
 	const uint8_t asked = WIRE_TCP_SYN | WIRE_TCP_ACK | WIRE_TCP_RST;
 
-	if ((in->flags & asked) == WIRE_TCP_SYN && cm_port_early(nic, in->dst_port, false)) {
+	if ((in->flags & asked) == WIRE_TCP_SYN && l4_port_early(nic, in->dst_port, false)) {
 		FW_DROP(nic, drop_cm_early);
 		return;
 	}

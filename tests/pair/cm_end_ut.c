@@ -251,7 +251,7 @@ static void quota(void)
 	cp_begin(&cp);
 	cm = (struct hw_cmd_cm){.eq = cp.eq[1]};
 	client = &cp.rp.end[1].nic->host.clients[cp.rp.end[1].client];
-	client->process->limit[HW_SHARE_CM] = 3;
+	client->share->process->limit[HW_SHARE_CM] = 3;
 	(void)cp_listen(&cp, HW_CM_TCP, 0);
 	for (i = 0; i < 2; i++)
 		ep = cp_create(&cp, 1);
@@ -264,7 +264,7 @@ static void quota(void)
 	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, ep), 0);
 	rp_run(&cp.rp, 3 * CP_S);
 	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
-	CU_ASSERT_EQUAL(client->held[HW_SHARE_CM], 3);
+	CU_ASSERT_EQUAL(client->share->held[HW_SHARE_CM], 3);
 	cp_end(&cp);
 }
 
@@ -306,7 +306,7 @@ static void all_ports_taken(void)
 	uint32_t *words, i, ep;
 
 	cp_begin(&cp);
-	words = cp.rp.end[0].nic->cm.ports;
+	words = cp.rp.end[0].nic->net.l4_ports;
 	for (i = HW_CM_EPHEMERAL; i < HW_CM_EPHEMERAL_END; i++)
 		words[i] = 1;
 	words[40000] = 0;

@@ -65,7 +65,7 @@ static void check_empty(const struct fw_nic *nic)
 	CU_ASSERT_TRUE(fw_list_empty(&nic->cm.orphans));
 	CU_ASSERT_TRUE(fw_list_empty(&nic->cm.resolving));
 	for (i = 0; i < FW_CM_PORT_WORDS; i++)
-		used += (nic->cm.ports[i] & 0xffff) != 0;
+		used += (nic->net.l4_ports[i] & 0xffff) != 0;
 	CU_ASSERT_EQUAL(used, 0);
 	CU_ASSERT_EQUAL(nic->mpa.conns.used, 0);
 	CU_ASSERT_EQUAL(nic->mpa.setups.used, 0);

@@ -283,8 +283,8 @@ static void shares(void)
 	begin();
 	for (e = 0; e < 2; e++) {
 		owner[e] = &cp.rp.end[e].nic->host.clients[cp.rp.end[e].client];
-		owner[e]->process->limit[HW_SHARE_TCP] = 1;
-		owner[e]->process->limit[HW_SHARE_LISTENER] = 1;
+		owner[e]->share->process->limit[HW_SHARE_TCP] = 1;
+		owner[e]->share->process->limit[HW_SHARE_LISTENER] = 1;
 	}
 	bring_to(3, 0, 0);
 	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_ESTABLISHED);
@@ -297,7 +297,7 @@ static void shares(void)
 	CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &cm, NULL), FW_EDQUOT);
 	CU_ASSERT_EQUAL(CP_CNT(&cp, 0, tcp_share_refused), 1);
 	/* The passive end has its share, too. */
-	owner[0]->process->limit[HW_SHARE_TCP] = 2;
+	owner[0]->share->process->limit[HW_SHARE_TCP] = 2;
 	cm.ep = cp_tcp_ask(&cp, 0, 0);
 	run(20000);
 	(void)cp_expect(&cp, 0, cm.ep, HW_CM_EVENT_REJECTED);
@@ -308,8 +308,8 @@ static void shares(void)
 	run(100);
 	ended();
 	for (e = 0; e < 2; e++) {
-		CU_ASSERT_EQUAL(owner[e]->process->held[HW_SHARE_TCP], 0);
-		CU_ASSERT_EQUAL(owner[e]->user->held[HW_SHARE_TCP], 0);
+		CU_ASSERT_EQUAL(owner[e]->share->process->held[HW_SHARE_TCP], 0);
+		CU_ASSERT_EQUAL(owner[e]->share->user->held[HW_SHARE_TCP], 0);
 	}
 	(void)cp_tcp_ask(&cp, 0, 0);
 	run(100);
@@ -328,11 +328,11 @@ static void share_outlives_process(void)
 
 	connected(0, 0);
 	nic = cp.rp.end[0].nic;
-	user = nic->host.clients[cp.rp.end[0].client].user;
+	user = nic->host.clients[cp.rp.end[0].client].share->user;
 	params.uid = user->uid;
 	params.pid = 99;
 	CU_ASSERT_EQUAL_FATAL(fw_client_attach(nic, &params, &stay, &resp), 0);
-	CU_ASSERT_PTR_EQUAL(nic->host.clients[stay].user, user);
+	CU_ASSERT_PTR_EQUAL(nic->host.clients[stay].share->user, user);
 	cp.rp.end[1].port.dead = true;
 	rp_detach(&cp.rp, 0);
 	run(1);
@@ -434,23 +434,23 @@ static void one_shard_has_it(void)
 	begin();
 	for (e = 0; e < 2; e++) {
 		nic[e] = cp.rp.end[e].nic;
-		nic[e]->port.cm_ports = cp.rp.end[0].nic->cm.ports;
+		nic[e]->port.cm_ports = cp.rp.end[0].nic->net.l4_ports;
 		nic[e]->config.shard = (uint8_t)(3 * e);
 	}
-	CU_ASSERT_EQUAL(cm_port_hold(nic[1], 9), 0);
-	CU_ASSERT_EQUAL(cm_port_hold(nic[1], 9), 0);
-	CU_ASSERT_EQUAL(cm_port_owner(nic[0]->cm.ports, 9), 3);
-	CU_ASSERT_EQUAL(cm_port_hold(nic[0], 9), FW_EADDRINUSE);
-	cm_port_drop(nic[1], 9);
-	CU_ASSERT_EQUAL(cm_port_hold(nic[0], 9), FW_EADDRINUSE);
-	CU_ASSERT_EQUAL(cm_port_hold(nic[0], 10), 0);
-	cm_port_drop(nic[1], 9);
+	CU_ASSERT_EQUAL(l4_port_hold(nic[1], 9), 0);
+	CU_ASSERT_EQUAL(l4_port_hold(nic[1], 9), 0);
+	CU_ASSERT_EQUAL(l4_port_owner(nic[0]->net.l4_ports, 9), 3);
+	CU_ASSERT_EQUAL(l4_port_hold(nic[0], 9), FW_EADDRINUSE);
+	l4_port_drop(nic[1], 9);
+	CU_ASSERT_EQUAL(l4_port_hold(nic[0], 9), FW_EADDRINUSE);
+	CU_ASSERT_EQUAL(l4_port_hold(nic[0], 10), 0);
+	l4_port_drop(nic[1], 9);
 	/* Of what is in TIME-WAIT there frames still go there. */
-	CU_ASSERT_EQUAL(cm_port_owner(nic[0]->cm.ports, 9), 3);
-	CU_ASSERT_EQUAL(cm_port_hold(nic[0], 9), 0);
-	CU_ASSERT_EQUAL(cm_port_owner(nic[0]->cm.ports, 9), 0);
-	cm_port_drop(nic[0], 9);
-	cm_port_drop(nic[0], 10);
+	CU_ASSERT_EQUAL(l4_port_owner(nic[0]->net.l4_ports, 9), 3);
+	CU_ASSERT_EQUAL(l4_port_hold(nic[0], 9), 0);
+	CU_ASSERT_EQUAL(l4_port_owner(nic[0]->net.l4_ports, 9), 0);
+	l4_port_drop(nic[0], 9);
+	l4_port_drop(nic[0], 10);
 	for (e = 0; e < 2; e++) {
 		nic[e]->port.cm_ports = NULL;
 		nic[e]->config.shard = 0;

@@ -354,7 +354,7 @@ static void shares(void)
 	for (e = 0; e < 2; e++) {
 		begin_with(7, 1);
 		qa->attr.retry_cnt = 7;
-		owner = rp.end[e].nic->host.clients[rp.end[e].client].process;
+		owner = rp.end[e].nic->host.clients[rp.end[e].client].share->process;
 		owner->limit[HW_SHARE_STREAM] = 0;
 		request(HW_WQE_WRITE, 1, 0);
 		rp_run(&rp, UINT64_C(20) * MS);

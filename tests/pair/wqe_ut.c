@@ -601,13 +601,15 @@ static uint32_t second_process_gets(struct fw_account *user)
 	uint32_t n = 0, i;
 
 	other.client = 1;
-	A->nic->host.clients[1].user = user;
+	A->nic->host.clients[1].share = &A->nic->share.holders[1];
+	A->nic->share.holders[1].user = user;
 	while (n < 30 && (wqe[n] = wqe_alloc(A->nic, &other, FW_WQE_REQUEST)))
 		n++;
 	for (i = 0; i < n; i++)
 		wqe_free(A->nic, wqe[i]);
 	CU_ASSERT_EQUAL(A->nic->host.clients[1].wqes_held, 0);
-	A->nic->host.clients[1].user = NULL;
+	A->nic->share.holders[1].user = NULL;
+	A->nic->host.clients[1].share = NULL;
 	return n;
 }
 
@@ -631,7 +633,7 @@ static void one_process_takes_not_all_contexts(void)
 	CU_ASSERT_TRUE(A->nic->counters.wqes_share_refused > 0);
 	/* A process gets two thirds of what is left, a user three quarters of all. */
 	CU_ASSERT_EQUAL(second_process_gets(&A->nic->share.users[HW_MAX_CLIENTS - 1]), 7);
-	CU_ASSERT_EQUAL(second_process_gets(A->nic->host.clients[A->client].user), 3);
+	CU_ASSERT_EQUAL(second_process_gets(A->nic->host.clients[A->client].share->user), 3);
 	for (i = 0; i < 40; i++)
 		rp_recv(&rp, 1, B->qp[0], i, 4096, 64);
 	rp_run(&rp, 10000000);

@@ -116,6 +116,28 @@ bool mgrp_wants(struct fw_nic *nic, const struct fw_rx_frame *frame)
 	return false;
 }
 
+const struct net_up net_up = {
+    .edp = edp_rx,
+    .tcp = tcp_rx,
+    .tcp_icmp = tcp_rx_icmp,
+    .dgram = dgram_rx,
+};
+
+const neigh_done_fn neigh_users[] = {
+    ah_neigh_done, rd_session_neigh_done, cm_neigh_done, tcp_neigh_done, NULL,
+};
+
+const neigh_look_fn neigh_lookers[NEIGH_WAIT_KINDS];
+
+const struct stream_up stream_up = {
+    .group_wants = mgrp_wants,
+    .group_rx = mgrp_rx,
+};
+
+const struct dgram_up dgram_up = {
+    .cm = cm_rd_rx,
+};
+
 /* Unreliable connections have no QP here: tests/sim/uc_ut.c. */
 void uc_rx(struct fw_nic *nic, struct dgram_pkt *pkt)
 {
@@ -347,7 +369,9 @@ void net_init(uint8_t shard)
 	memset(&net, 0, sizeof(net));
 	net.nic = nic;
 	nic->host.clients = net_alloc((NET_CLIENT + 1) * sizeof(*nic->host.clients));
-	nic->host.clients[NET_CLIENT].user = &net.user;
+	nic->share.holders = net_alloc((NET_CLIENT + 1) * sizeof(*nic->share.holders));
+	nic->share.holders[NET_CLIENT].user = &net.user;
+	nic->host.clients[NET_CLIENT].share = &nic->share.holders[NET_CLIENT];
 	bench_port_init(&net.port);
 	net.port.sent = capture;
 	net.sent = net_alloc(NET_CAPTURE * sizeof(*net.sent));
@@ -385,6 +409,7 @@ void net_end(void)
 {
 	struct fw_nic *nic = net.nic;
 
+	free(nic->share.holders);
 	free(nic->host.clients);
 	free(nic->net.tx);
 	free(nic->net.rx);

@@ -139,7 +139,7 @@ static void goal_memory(void)
 	goal_heap_free(ut.nic, a, of_a);
 	goal_heap_free(ut.nic, b, of_b);
 	goal_heap_free(ut.nic, other, of_other);
-	CU_ASSERT_EQUAL(ut.nic->host.clients[a].user->held[HW_SHARE_GOAL], 0);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[a].share->user->held[HW_SHARE_GOAL], 0);
 	fw_ut_end(&ut);
 }
 
@@ -164,7 +164,7 @@ static void contexts_of_a_user(void)
 	CU_ASSERT_TRUE(n - before >= (GOAL_MAX_CALCS - before) / 3 * 2);
 	while (n--)
 		goal_give(ut.nic, of[n], GOAL_TABLE_CALCS, elem[n]);
-	CU_ASSERT_EQUAL(ut.nic->host.clients[other].user->goal[GOAL_TABLE_CALCS], 0);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[other].share->user->goal[GOAL_TABLE_CALCS], 0);
 	fw_ut_end(&ut);
 }
 
@@ -195,7 +195,7 @@ static void waits_for_addresses(void)
 	n = all_ah_waits(a);
 	CU_ASSERT_EQUAL(n, FW_AH_WAITERS - FW_AH_WAITERS / SHARE_POOL_PARTS);
 	CU_ASSERT_EQUAL(all_ah_waits(b), FW_AH_WAITERS - n);
-	CU_ASSERT_EQUAL(ut.nic->host.clients[a].user->ah_waits, n);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[a].share->user->ah_waits, n);
 	/* It ends, and another of its user's begins with nothing. */
 	fw_ut_detach(&ut, a);
 	CU_ASSERT_EQUAL(ut.nic->host.ah_waiting, FW_AH_WAITERS - n);
@@ -213,7 +213,7 @@ static void messages_under_way(void)
 	struct fw_qp *qp;
 
 	fw_ut_begin(&ut);
-	user = ut.nic->host.clients[0].user;
+	user = ut.nic->host.clients[0].share->user;
 	qp = host_qp(ut.nic, 0, HW_QPT_RD, host_pd(ut.nic, 0), host_cq(ut.nic, 0, 8, HW_EQ_NONE),
 		     HW_SRQ_NONE);
 	CU_ASSERT_EQUAL(recv_begin(ut.nic, qp, &pkt, false, &msg), RDMAP_REFUSE);
@@ -260,13 +260,13 @@ static void sessions(void)
 	fw_ut_detach(&ut, b);
 	a = joined(4, UID_A);
 	CU_ASSERT_PTR_NULL(session(a, ++peer));
-	CU_ASSERT_EQUAL(ut.nic->host.clients[a].user->held[HW_SHARE_SESSION], USER_MAX);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[a].share->user->held[HW_SHARE_SESSION], USER_MAX);
 	/* An idle session makes room for another one of the same user. */
 	fw_ut_poll(&ut, RD_EVICT_IDLE_NS + 1000);
 	CU_ASSERT_PTR_NOT_NULL(session(a, ++peer));
-	CU_ASSERT_EQUAL(ut.nic->host.clients[a].user->held[HW_SHARE_SESSION], USER_MAX);
-	CU_ASSERT_EQUAL(ut.nic->host.clients[a].process->held[HW_SHARE_SESSION], 1);
-	CU_ASSERT_EQUAL(ut.nic->host.clients[other].user->held[HW_SHARE_SESSION], 1);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[a].share->user->held[HW_SHARE_SESSION], USER_MAX);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[a].share->process->held[HW_SHARE_SESSION], 1);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[other].share->user->held[HW_SHARE_SESSION], 1);
 	fw_ut_detach(&ut, a);
 	fw_ut_detach(&ut, other);
 	fw_ut_end(&ut);

@@ -383,8 +383,8 @@ static void all_get_on(void)
 		fw_ut_poll(&ut, 1000);
 		check_some(&at, &next);
 	}
-	CU_ASSERT(ut.nic->host.clients[a].held[HW_SHARE_PD] < 900 &&
-		  ut.nic->host.clients[b].held[HW_SHARE_PD] < 900);
+	CU_ASSERT(ut.nic->host.clients[a].share->held[HW_SHARE_PD] < 900 &&
+		  ut.nic->host.clients[b].share->held[HW_SHARE_PD] < 900);
 	CU_ASSERT(cq->prod > 100);
 	run_slices(&at, &next);
 	CU_ASSERT_EQUAL(next, 2 * DEPTH);

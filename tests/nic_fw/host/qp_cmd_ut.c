@@ -438,8 +438,8 @@ static void more_values(void)
 	CU_ASSERT_EQUAL(qp->access,
 			HW_ACCESS_REMOTE_READ | HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_ATOMIC);
 	/* What was not set has RD's defaults. */
-	CU_ASSERT_EQUAL(qp->attr.timeout, RD_DEFAULT_TIMEOUT);
-	CU_ASSERT_EQUAL(qp->attr.retry_cnt, RD_DEFAULT_RETRY_CNT);
+	CU_ASSERT_EQUAL(qp->attr.timeout, QP_DEFAULT_TIMEOUT);
+	CU_ASSERT_EQUAL(qp->attr.retry_cnt, QP_DEFAULT_RETRY_CNT);
 	CU_ASSERT_EQUAL(qp->attr.max_rd_atomic, HW_MAX_RD_ATOMIC);
 	attr.timeout = 32;
 	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_RTR, HW_QP_TIMEOUT, &attr), FW_EINVAL);

@@ -170,7 +170,8 @@ static void test_ends(void)
 		for (k = 0; k < 3; k++) {
 			i = order[round / 2][k];
 			CU_ASSERT_PTR_NOT_NULL(qp_find(ut.nic, qpn));
-			CU_ASSERT_EQUAL(ut.nic->host.clients[client[i]].held[HW_SHARE_QP], 1);
+			CU_ASSERT_EQUAL(ut.nic->host.clients[client[i]].share->held[HW_SHARE_QP],
+					1);
 			if (round % 2) {
 				fw_ut_detach(&ut, client[i]);
 				continue;

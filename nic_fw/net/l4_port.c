@@ -26,28 +26,28 @@ enum {
 };
 static_assert(WIRE_DGRAM_SHARDS <= WORD_SHARD_MASK + 1, "");
 
-static const uint16_t spaces[CM_SPACES] = {HW_CM_TCP, HW_CM_UDP, HW_CM_IB, HW_CM_IPOIB};
+static const uint16_t spaces[L4_SPACES] = {HW_CM_TCP, HW_CM_UDP, HW_CM_IB, HW_CM_IPOIB};
 
 static uint32_t place_of(uint32_t space)
 {
 	uint32_t i = 0;
 
-	while (i < CM_SPACES && spaces[i] != space)
+	while (i < L4_SPACES && spaces[i] != space)
 		i++;
 	return i;
 }
 
-bool cm_space_ok(uint32_t space)
+bool l4_port_space_ok(uint32_t space)
 {
-	return place_of(space) < CM_SPACES;
+	return place_of(space) < L4_SPACES;
 }
 
 static uint32_t *word_of(struct fw_nic *nic, uint16_t space, uint16_t port)
 {
-	uint32_t *table = nic->port.cm_ports ? nic->port.cm_ports : nic->cm.ports;
+	uint32_t *table = nic->port.cm_ports ? nic->port.cm_ports : nic->net.l4_ports;
 	uint32_t place = place_of(space);
 
-	assert(place < CM_SPACES);
+	assert(place < L4_SPACES);
 	return &table[place << 16 | port];
 }
 
@@ -77,14 +77,14 @@ static int bind_one(struct fw_nic *nic, uint16_t space, uint16_t port, bool reus
 /* Another shard's, or the kernel's, would be found out by a listener or connection only. */
 static int try_hold(struct fw_nic *nic, uint16_t port)
 {
-	int err = cm_port_hold(nic, port);
+	int err = l4_port_hold(nic, port);
 
 	if (!err)
-		cm_port_drop(nic, port);
+		l4_port_drop(nic, port);
 	return err;
 }
 
-int cm_port_bind(struct fw_nic *nic, uint16_t space, uint16_t *port, bool reuse)
+int l4_port_bind(struct fw_nic *nic, uint16_t space, uint16_t *port, bool reuse)
 {
 	const uint32_t span = HW_CM_EPHEMERAL_END - HW_CM_EPHEMERAL;
 	uint32_t start, i;
@@ -100,7 +100,7 @@ int cm_port_bind(struct fw_nic *nic, uint16_t space, uint16_t *port, bool reuse)
 		err = space == HW_CM_TCP ? try_hold(nic, *port) : 0;
 		if (!err)
 			return 0;
-		cm_port_release(nic, space, *port, false);
+		l4_port_release(nic, space, *port, false);
 		/* Another port would have the same answer, after as many system calls. */
 		if (err != FW_EADDRINUSE) {
 			*port = 0;
@@ -111,7 +111,7 @@ int cm_port_bind(struct fw_nic *nic, uint16_t space, uint16_t *port, bool reuse)
 	return FW_EADDRNOTAVAIL;
 }
 
-int cm_port_listen(struct fw_nic *nic, uint16_t space, uint16_t port)
+int l4_port_listen(struct fw_nic *nic, uint16_t space, uint16_t port)
 {
 	uint32_t *word = word_of(nic, space, port);
 	uint32_t old = __atomic_load_n(word, __ATOMIC_ACQUIRE), new;
@@ -130,9 +130,9 @@ int cm_port_listen(struct fw_nic *nic, uint16_t space, uint16_t port)
 
 static uint32_t *owner_of(struct fw_nic *nic, uint16_t port)
 {
-	uint32_t *table = nic->port.cm_ports ? nic->port.cm_ports : nic->cm.ports;
+	uint32_t *table = nic->port.cm_ports ? nic->port.cm_ports : nic->net.l4_ports;
 
-	return &table[(uint32_t)CM_SPACES << 16 | port];
+	return &table[(uint32_t)L4_SPACES << 16 | port];
 }
 
 static void let_go(uint32_t *word)
@@ -144,7 +144,7 @@ static void let_go(uint32_t *word)
 	} while (!change(word, &old, old - 1));
 }
 
-int cm_port_hold(struct fw_nic *nic, uint16_t port)
+int l4_port_hold(struct fw_nic *nic, uint16_t port)
 {
 	uint32_t *word = owner_of(nic, port);
 	uint32_t old = __atomic_load_n(word, __ATOMIC_ACQUIRE), new;
@@ -166,7 +166,7 @@ int cm_port_hold(struct fw_nic *nic, uint16_t port)
 	return err;
 }
 
-void cm_port_drop(struct fw_nic *nic, uint16_t port)
+void l4_port_drop(struct fw_nic *nic, uint16_t port)
 {
 	uint32_t *word = owner_of(nic, port);
 
@@ -176,9 +176,9 @@ void cm_port_drop(struct fw_nic *nic, uint16_t port)
 	let_go(word);
 }
 
-uint32_t cm_port_owner(const uint32_t *table, uint16_t port)
+uint32_t l4_port_owner(const uint32_t *table, uint16_t port)
 {
-	uint32_t word = __atomic_load_n(&table[(uint32_t)CM_SPACES << 16 | port], __ATOMIC_RELAXED);
+	uint32_t word = __atomic_load_n(&table[(uint32_t)L4_SPACES << 16 | port], __ATOMIC_RELAXED);
 
 	return word >> WORD_SHARD_SHIFT & WORD_SHARD_MASK;
 }
@@ -188,7 +188,7 @@ static uint32_t time_of(const struct fw_nic *nic)
 	return (uint32_t)(nic->now_ns >> TIME_SHIFT) & TIME_MASK;
 }
 
-void cm_port_release(struct fw_nic *nic, uint16_t space, uint16_t port, bool listening)
+void l4_port_release(struct fw_nic *nic, uint16_t space, uint16_t port, bool listening)
 {
 	uint32_t *word = word_of(nic, space, port);
 	uint32_t old = __atomic_load_n(word, __ATOMIC_ACQUIRE), new;
@@ -204,7 +204,7 @@ void cm_port_release(struct fw_nic *nic, uint16_t space, uint16_t port, bool lis
 	} while (!change(word, &old, new));
 }
 
-void cm_port_unlisten(struct fw_nic *nic, uint16_t space, uint16_t port)
+void l4_port_unlisten(struct fw_nic *nic, uint16_t space, uint16_t port)
 {
 	uint32_t *word = word_of(nic, space, port);
 	uint32_t old = __atomic_load_n(word, __ATOMIC_ACQUIRE);
@@ -217,11 +217,11 @@ void cm_port_unlisten(struct fw_nic *nic, uint16_t space, uint16_t port)
  * In any space: perftest's first listener is a stream's, the next one may be of datagrams. Its
  * client asks for that one as soon as it has been told to, when the first may not be closed yet.
  */
-bool cm_port_early(struct fw_nic *nic, uint16_t port, bool datagram)
+bool l4_port_early(struct fw_nic *nic, uint16_t port, bool datagram)
 {
 	uint32_t i, word;
 
-	for (i = 0; i < CM_SPACES; i++) {
+	for (i = 0; i < L4_SPACES; i++) {
 		word = __atomic_load_n(word_of(nic, spaces[i], port), __ATOMIC_ACQUIRE);
 		if (datagram && word & WORD_LISTEN)
 			return true;
@@ -232,7 +232,7 @@ bool cm_port_early(struct fw_nic *nic, uint16_t port, bool datagram)
 	return false;
 }
 
-uint32_t cm_port_shard(struct fw_nic *nic, uint16_t space, uint16_t port)
+uint32_t l4_port_shard(struct fw_nic *nic, uint16_t space, uint16_t port)
 {
 	uint32_t word = __atomic_load_n(word_of(nic, space, port), __ATOMIC_ACQUIRE);
 

@@ -220,7 +220,7 @@ static void the_limit_event_comes_once_below_the_limit(void)
 	fw_ut_end(&rig.ut);
 }
 
-UT_MAIN("nic_fw/rdmap/rq", UT(taken_in_order_over_the_wrap), UT(lengths_are_summed_in_64_bits),
+UT_MAIN("nic_fw/host/rq", UT(taken_in_order_over_the_wrap), UT(lengths_are_summed_in_64_bits),
 	UT(too_many_sges_are_taken_as_bad), UT(a_wild_producer_index_is_no_receive),
 	UT(a_qp_without_receives), UT(an_srq_serves_several_qps), UT(a_broken_srq_is_told_once),
 	UT(the_limit_event_comes_once_below_the_limit))

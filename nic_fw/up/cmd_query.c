@@ -113,12 +113,13 @@ static bool list_client(struct fw_nic *nic, uint32_t client, uint32_t place,
 	item->forged = forged < UINT16_MAX ? (uint16_t)forged : UINT16_MAX;
 	item->id = place;
 	item->client = place;
-	item->state = c->user->uid;
+	item->state = c->share->user->uid;
 	item->type = c->tool;
 	item->a = c->pid;
-	item->b = c->held[HW_SHARE_QP] + c->held[HW_SHARE_CQ] + c->held[HW_SHARE_SRQ] +
-		  c->held[HW_SHARE_MR] + c->held[HW_SHARE_PD] + c->held[HW_SHARE_AH] +
-		  c->held[HW_SHARE_EQ];
+	item->b = c->share->held[HW_SHARE_QP] + c->share->held[HW_SHARE_CQ] +
+		  c->share->held[HW_SHARE_SRQ] + c->share->held[HW_SHARE_MR] +
+		  c->share->held[HW_SHARE_PD] + c->share->held[HW_SHARE_AH] +
+		  c->share->held[HW_SHARE_EQ];
 	memcpy(item->name, c->name, sizeof(item->name));
 	return true;
 }
@@ -155,7 +156,7 @@ static bool list_mr(struct fw_nic *nic, uint32_t client, uint32_t place, struct 
 	item->client = mr->client;
 	item->state = mr->kind;
 	item->type = mr->access;
-	if (nic->host.clients[mr->client].user == asks->user || asks->sees_all)
+	if (nic->share.holders[mr->client].user == asks->share->user || asks->sees_all)
 		item->a = mr->addr;
 	item->b = mr->bytes;
 	if (mr->kind == FW_MR_REGION && mr->mapping)
@@ -312,4 +313,14 @@ int cmd_list(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	}
 	list->next = place;
 	return 0;
+}
+
+bool fw_stat(const struct fw_nic *nic, uint32_t i, const char **name, uint64_t *value)
+{
+	if (counters_stat(nic, i, name, value))
+		return true;
+	i -= counters_num();
+	if (moder_stat(nic, i, name, value))
+		return true;
+	return fw_stage_stat(&nic->stages, i - HW_VECTOR_NUM_COUNTERS, name, value);
 }
