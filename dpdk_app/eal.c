@@ -228,7 +228,7 @@ int eal_start(struct app *app, uint64_t bytes)
 	add(&args, app->conf.verbose ? "info" : "error");
 	n = pin_control(app);
 	if (n < 0) {
-		log_error("--cores: the control threads cannot be kept to their CPUs: %s",
+		log_error("--cores: the control threads cannot be bound to their CPUs: %s",
 			  strerror(-n));
 		return n;
 	}

@@ -107,7 +107,7 @@ void log_limited(struct log_limit *limit, uint64_t now_ns, const char *format, .
 	if (limit->lines < LOG_LIMIT_LINES)
 		limit->lines++;
 	if (limit->left_out)
-		log_info("%u lines like the next one were left out", limit->left_out);
+		log_info("%u lines like the next one were omitted", limit->left_out);
 	limit->left_out = 0;
 	va_start(args, format);
 	log_line(format, args);
@@ -140,7 +140,7 @@ int log_open(const char *path)
 
 	if (err) {
 		log_error("--log %s: %s; name a file in a directory that weftd may write to", path,
-			  err == -EINVAL ? "is no ordinary file" : strerror(-err));
+			  err == -EINVAL ? "is not a regular file" : strerror(-err));
 		return err;
 	}
 	log_path = path;
@@ -157,7 +157,7 @@ bool log_reopen(void)
 		return false;
 	err = log_take(log_path);
 	if (err)
-		log_error("%s cannot be opened again: %s; weftd goes on with the file it has",
-			  log_path, strerror(-err));
+		log_error("%s cannot be reopened: %s; weftd continues with the open file", log_path,
+			  strerror(-err));
 	return true;
 }

@@ -150,7 +150,7 @@ static int give_up_rights(const struct app *app)
 		return err;
 	err = sandbox_process();
 	if (err)
-		log_error("system calls cannot be filtered: %s; --seccomp off goes without",
+		log_error("system calls cannot be filtered: %s; --seccomp off disables the filter",
 			  strerror(-err));
 	return err;
 }

@@ -106,8 +106,8 @@ static int plan_cores(struct app *app)
 		for (uint32_t j = 0; j < n; j++)
 			allowed |= cpu[j] == conf->core[i].cpu;
 		if (!allowed) {
-			log_error("--cores: CPU %d is not there, or not for this process (taskset, "
-				  "cpuset)",
+			log_error("--cores: CPU %d does not exist or is not permitted to this "
+				  "process (taskset, cpuset)",
 				  conf->core[i].cpu);
 			return -EINVAL;
 		}
@@ -365,11 +365,10 @@ static int shard_firmware(struct shard *shard)
 	if (shard->arena == MAP_FAILED) {
 		err = errno;
 		shard->arena = NULL;
-		log_error(
-		    "%s needs %zu MiB of address space for the tables of each shard, of which it "
-		    "uses little: raise `ulimit -v`, or where vm.overcommit_memory is 2 "
-		    "vm.overcommit_ratio",
-		    nic->name, shard->arena_bytes >> 20);
+		log_error("%s needs %zu MiB of address space for the tables of each shard and uses "
+			  "little of it: raise `ulimit -v`, or vm.overcommit_ratio if "
+			  "vm.overcommit_memory is 2",
+			  nic->name, shard->arena_bytes >> 20);
 		return -err;
 	}
 	shard->fw = fw_init(&config, &port, shard->arena, shard->arena_bytes);
@@ -426,7 +425,7 @@ int nic_open_all(struct app *app)
 	for (uint32_t i = 0; !err && i < app->num_nics; i++) {
 		err = nic_open(&app->nic[i]);
 		if (err)
-			log_error("%s cannot be made: %s", app->nic[i].name, strerror(-err));
+			log_error("%s cannot be created: %s", app->nic[i].name, strerror(-err));
 	}
 	return err;
 }

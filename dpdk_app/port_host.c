@@ -82,7 +82,7 @@ static void port_mem_unmap(void *ctx, uint32_t client, void *mapping)
 	(void)client;
 	/* The ring has room for a shard's maximum (client_cmd.c counts). */
 	if (rte_ring_sp_enqueue(shard->unmap, mapping))
-		log_error("a mapping of %s stays mapped: the list of those to unmap is full",
+		log_error("a mapping of %s stays mapped: the unmap queue is full",
 			  shard->nic->name);
 	else
 		app_wake_control(shard->nic->app);

@@ -129,21 +129,22 @@ int privilege_begin(const struct conf *conf)
 	if (user->pw_uid == geteuid())
 		return 0;
 	if (geteuid()) {
-		log_error("--user %s: only root can become another user: leave it away", name);
+		log_error("--user %s: only root can change the user: omit it", name);
 		return -EPERM;
 	}
 	err = own_dir(conf->run_dir, user);
 	if (err == -EPERM && !*conf->user) {
-		log_info("runs as root, since %s is not user %s's: chown %s %s changes that",
-			 conf->run_dir, name, name, conf->run_dir);
+		log_info(
+		    "runs as root, since %s does not belong to user %s: chown %s %s changes that",
+		    conf->run_dir, name, name, conf->run_dir);
 		return 0;
 	}
 	if (!err)
 		err = change_user(user);
 	if (err)
 		log_error("--user %s: %s", name,
-			  err == -EPERM ? "the run directory is another user's: choose a --run-dir "
-					  "that is not there yet, or chown it"
+			  err == -EPERM ? "the run directory belongs to another user: choose a "
+					  "--run-dir that does not exist yet, or chown it"
 					: strerror(-err));
 	return err;
 }
@@ -287,6 +288,6 @@ int privilege_drop(uint64_t keep)
 	signal(signo, SIG_IGN);
 	if (!left)
 		return 0;
-	log_error("thread %s keeps rights that weftd does not need any more: weftd ends", last);
+	log_error("thread %s keeps privileges that weftd no longer needs: weftd ends", last);
 	return -EPERM;
 }

@@ -151,8 +151,8 @@ static int install(const struct filter *f, unsigned long flags)
 static void on_forbidden(int signo, siginfo_t *info, void *context)
 {
 	static const char before[] = "weftd: system call ";
-	static const char after[] = " is forbidden here (seccomp): weftd ends. If it was right to "
-				    "make it, --seccomp off goes without, and please report this\n";
+	static const char after[] = " is forbidden here (seccomp): weftd ends. If the call is "
+				    "legitimate, use --seccomp off, and please report it\n";
 	char line[sizeof(before) + sizeof(after) + 12], digits[12];
 	unsigned nr = (unsigned)info->si_syscall;
 	size_t used = sizeof(before) - 1, n = 0;

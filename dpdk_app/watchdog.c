@@ -68,7 +68,7 @@ bool watchdog_look(struct watchdog *dog, struct app *app, uint64_t now_ns)
 	if (stuck < 0)
 		notify_send("WATCHDOG=1");
 	else if (stuck != dog->stuck)
-		log_error("core %d has made no turn for %llu ms: the watchdog is not fed",
+		log_error("core %d has made no turn for %llu ms: the watchdog is not notified",
 			  app->core[stuck]->cpu, (unsigned long long)(dog->period_ns / 1000000));
 	dog->stuck = stuck;
 	begin_period(dog, app, now_ns);

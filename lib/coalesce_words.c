@@ -140,10 +140,9 @@ static bool coalesce_read_param(struct coalesce_reader *r, uint32_t param)
 static bool coalesce_read_mode(struct coalesce_reader *r, enum hw_coalesce_mode mode)
 {
 	if (r->cmd->set & HW_COALESCE_SET_MODE && r->cmd->coalesce.mode != (uint32_t)mode)
-		return coalesce_wrong(
-		    r, false,
-		    "adaptive-rx and adaptive-tx go together, and target is instead of them: "
-		    "say one of these");
+		return coalesce_wrong(r, false,
+				      "adaptive-rx and adaptive-tx go together, and target is "
+				      "given instead of them: give one of these");
 	r->cmd->coalesce.mode = mode;
 	r->cmd->set |= HW_COALESCE_SET_MODE;
 	return true;
@@ -251,8 +250,8 @@ static bool coalesce_unknown(struct coalesce_reader *r)
 		return coalesce_wrong(r, false, "there is no \"%.*s\": did you mean %s?",
 				      coalesce_shown(r), r->word, nearest);
 	return coalesce_wrong(r, false,
-			      "there is no \"%.*s\": say rx-usecs, rx-frames, tx-usecs, tx-frames, "
-			      "each also with -irq behind it, adaptive, target or off",
+			      "there is no \"%.*s\": use rx-usecs, rx-frames, tx-usecs, tx-frames, "
+			      "each also with -irq appended, adaptive, target or off",
 			      coalesce_shown(r), r->word);
 }
 
@@ -260,7 +259,7 @@ static bool coalesce_unknown(struct coalesce_reader *r)
 static bool coalesce_read_off(struct coalesce_reader *r)
 {
 	if (r->cmd->set || coalesce_next(r))
-		return coalesce_wrong(r, false, "off stands alone: it takes every limit off");
+		return coalesce_wrong(r, false, "off stands alone: it removes every limit");
 	memset(&r->cmd->coalesce, 0, sizeof(r->cmd->coalesce));
 	r->cmd->set = HW_COALESCE_SET_ALL;
 	return true;
@@ -288,7 +287,7 @@ static bool coalesce_read_words(struct coalesce_reader *r)
 {
 	if (!r->chars)
 		return coalesce_wrong(r, false,
-				      "nothing is set: say, for example, rx-usecs 5, adaptive on "
+				      "nothing is set: use, for example, rx-usecs 5, adaptive on "
 				      "or off");
 	do
 		if (!coalesce_read_word(r))

@@ -233,20 +233,18 @@ static const struct {
 
 const char *sim_faults_help(void)
 {
-	return "  loss[=%]       frames lost one by one (1)\n"
-	       "  burst[=%]      frames with which a burst of losses begins, 8 frames long on "
-	       "average "
+	return "  loss[=%]       share of frames lost individually (1)\n"
+	       "  burst[=%]      share of frames that start a burst of losses, 8 frames on average "
 	       "(0.1)\n"
-	       "  dup[=%]        frames that arrive twice (1)\n"
-	       "  reorder[=%]    frames that come up to 50 us late (1)\n"
-	       "  corrupt[=%]    frames of which one to four bytes change (0.5)\n"
-	       "  forge[=%]      frames behind which a forged one comes: changed bytes, right CRC "
-	       "(1); only\n"
-	       "                 the workload hostile bears it\n"
+	       "  dup[=%]        share of frames duplicated (1)\n"
+	       "  reorder[=%]    share of frames delayed by up to 50 us (1)\n"
+	       "  corrupt[=%]    share of frames of which one to four bytes change (0.5)\n"
+	       "  forge[=%]      share of frames followed by a forged one: changed bytes, correct "
+	       "CRC (1);\n                 only for the workload hostile\n"
 	       "  ecn[=%]        mark congestion when a switch queue is filled this far (10)\n"
 	       "  jitter[=US]    latency varies by up to US microseconds, in order (10)\n"
 	       "  clog[=%]       chance per NIC and ms that its port stops for 0.1 to 2 ms (5)\n"
-	       "  swizzle[=%]    chance per ms that all ports stop one by one and go on in random "
+	       "  swizzle[=%]    chance per ms that all ports stop one by one and resume in random "
 	       "order (2)\n"
 	       "  partition[=%]  chance per ms that the network is cut in two for 0.1 to 5 ms (2)\n"
 	       "  oneway[=%]     chance per ms that one NIC does not reach another for 0.1 to 5 "
@@ -255,12 +253,12 @@ const char *sim_faults_help(void)
 	       "(5)\n"
 	       "  jump[=%]       chance per NIC and ms that its clock jumps ahead by up to 20 ms "
 	       "(2)\n"
-	       "  slow[=%]       share of hosts whose processes poll 4 to 100 times more rarely "
+	       "  slow[=%]       share of hosts whose processes poll 4 to 100 times less often "
 	       "(25)\n"
-	       "  kill[=%]       chance per NIC and ms that a process dies, where the workload "
-	       "bears it (2)\n"
-	       "  restart[=%]    chance per NIC and ms that it starts anew, where the workload "
-	       "bears it (1)\n";
+	       "  kill[=%]       chance per NIC and ms that a process dies, if the workload "
+	       "supports it (2)\n"
+	       "  restart[=%]    chance per NIC and ms that it restarts, if the workload supports "
+	       "it (1)\n";
 }
 
 static void set_link(struct sim_link *link, enum fault fault, double value)

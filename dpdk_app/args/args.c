@@ -74,7 +74,7 @@ static bool port_kind(struct cli *cli, struct conf_nic *nic, const char **device
 	if (strchr(*device, ':'))
 		return cli_wrong(
 		    cli,
-		    "--port %s: unknown kind; say NETDEV, memif:PATH[,server], pci:ADDR "
+		    "--port %s: unknown kind; use NETDEV, memif:PATH[,server], pci:ADDR "
 		    "or tap:NAME",
 		    *device);
 	return true;
@@ -98,7 +98,7 @@ static bool apply_port(struct cli *cli, const char *text)
 	/* DPDK would parse a comma as the start of another device argument. */
 	if (!chars || chars >= sizeof(nic.device) || memchr(device, ',', chars))
 		return cli_wrong(cli,
-				 "--port %s: no device named; say NETDEV, memif:PATH[,server], "
+				 "--port %s: no device named; use NETDEV, memif:PATH[,server], "
 				 "pci:ADDR or tap:NAME",
 				 text);
 	if ((nic.wire == CONF_WIRE_NETDEV || nic.wire == CONF_WIRE_TAP) && chars > 15)
@@ -118,10 +118,10 @@ static bool apply_ip(struct cli *cli, const char *text)
 	struct conf_nic *nic;
 
 	if (!state_of(cli)->port_open)
-		return cli_wrong(cli, "--ip %s: put it behind the --port it belongs to", text);
+		return cli_wrong(cli, "--ip %s: put it after the --port it belongs to", text);
 	nic = &conf_of(cli)->nic[conf_of(cli)->num_nics - 1];
 	if (nic->ip)
-		return cli_wrong(cli, "--ip %s: --port %s has an address already", text,
+		return cli_wrong(cli, "--ip %s: --port %s already has an address", text,
 				 nic->device);
 	if (!value_ip_prefix(text, &nic->ip, &nic->ip_prefix))
 		return cli_wrong(cli, "--ip takes A.B.C.D/LEN with LEN from 1 to 30, not \"%s\"",
@@ -132,7 +132,7 @@ static bool apply_ip(struct cli *cli, const char *text)
 static bool apply_gw(struct cli *cli, const char *text)
 {
 	if (!state_of(cli)->port_open)
-		return cli_wrong(cli, "--gw %s: put it behind the --port it belongs to", text);
+		return cli_wrong(cli, "--gw %s: put it after the --port it belongs to", text);
 	if (!value_ip(text, &conf_of(cli)->nic[conf_of(cli)->num_nics - 1].gateway))
 		return cli_wrong(cli, "--gw takes A.B.C.D, not \"%s\"", text);
 	return true;
@@ -259,7 +259,7 @@ static bool apply_log(struct cli *cli, const char *text)
 	if (*text != '/' || strlen(text) >= sizeof(conf_of(cli)->log))
 		return cli_wrong(
 		    cli,
-		    "--log takes the whole path of a file, of %zu characters at most, not \"%s\"",
+		    "--log takes the absolute path of a file, at most %zu characters, not \"%s\"",
 		    sizeof(conf_of(cli)->log) - 1, text);
 	snprintf(conf_of(cli)->log, sizeof(conf_of(cli)->log), "%s", text);
 	return true;
@@ -275,7 +275,7 @@ static const struct cli_option args_options[] = {
      ARGS_FIELD(num_switch_nics),
      .low = 1,
      .high = CONF_MAX_NICS,
-     .help = "make N NICs joined by the built-in switch"},
+     .help = "create N NICs connected by the built-in switch"},
     {.name = "subnet",
      .value = "A.B.C.D/LEN",
      .apply = apply_subnet,
@@ -346,7 +346,7 @@ static const struct cli_option args_options[] = {
      .least = 0.001,
      .most = 1000,
      .shown = "no limit",
-     .help = "rate of the line to each NIC"},
+     .help = "line rate to each NIC"},
     {.name = "seed",
      .value = "N",
      .kind = CLI_NUMBER,
@@ -358,23 +358,22 @@ static const struct cli_option args_options[] = {
      .value = "LIST",
      .apply = apply_cores,
      .shown = "the last CPU",
-     .help =
-	 "CPUs to poll on, such as 1 or 2,4-7, each with a role behind it if it is not io: "
-	 "2:io,3:coll,0:ctl. coll: every NIC has a shard of its own for collectives there; ctl: "
-	 "the control threads run there. A CPU may have several roles: 1:io,1:coll"},
+     .help = "CPUs to poll on, such as 1 or 2,4-7, each followed by its role if it is not io: "
+	     "2:io,3:coll,0:ctl. coll: every NIC has a separate shard for collectives there; ctl: "
+	     "the control threads run there. A CPU may have several roles: 1:io,1:coll"},
     {.name = "shared-core",
      .apply = apply_shared,
-     .help = "clients run on these CPUs too: yield whenever idle"},
+     .help = "clients also run on these CPUs: yield whenever idle"},
     {.name = "own-core",
      .apply = apply_own,
-     .help = "no other process runs there: never yield (default: weftd finds out while running)"},
+     .help = "no other process runs there: never yield (default: detected at run time)"},
     {.name = "idle-us",
      .value = "US",
      .apply = apply_idle,
      .low = 1,
      .high = 3600000000,
      .shown = "10000, shared 1000",
-     .help = "sleep when idle for so long"},
+     .help = "idle time before sleeping"},
     {.name = "Processes", .kind = CLI_GROUP},
     {.name = "quota",
      .value = "[user:]KIND=N",
@@ -394,13 +393,13 @@ static const struct cli_option args_options[] = {
     {.name = "coalesce",
      .value = "WORDS",
      .apply = apply_coalesce,
-     .help = "interrupt moderation from the start on: [NIC] [vector N] and ethtool's words, "
+     .help = "initial interrupt moderation: [NIC] [vector N] and ethtool's words, "
 	     "\"rx-usecs 5 rx-frames 16\", \"weft0 vector 2 adaptive on\"; may be repeated"},
     {.name = "Protocols", .kind = CLI_GROUP},
     {.name = "no-cc",
      .kind = CLI_FLAG,
      ARGS_FIELD(no_cc),
-     .help = "RD without congestion control: the window alone"},
+     .help = "RD without congestion control: only the window limits"},
     {.name = "esp-burst",
      .value = "N",
      .kind = CLI_NUMBER,
@@ -408,7 +407,7 @@ static const struct cli_option args_options[] = {
      .low = 1,
      .high = CONF_MAX_ESP_BURST,
      .shown = "32",
-     .help = "ESP: packets in flight on a stream"},
+     .help = "ESP: packets in flight per stream"},
     {.name = "esp-initial-burst",
      .value = "N",
      .kind = CLI_NUMBER,
@@ -416,32 +415,32 @@ static const struct cli_option args_options[] = {
      .low = 1,
      .high = CONF_MAX_ESP_BURST,
      .shown = "16",
-     .help = "ESP: packets sent before the peer has answered"},
+     .help = "ESP: packets sent before the peer's first answer"},
     {.name = "mpa-crc",
      .value = "HOW",
      .apply = apply_mpa_crc,
      .choices = "off|on|required",
      .initial = "on",
-     .help = "iWARP over TCP: CRCs are on, off unless the peer asks for them, or required: peers "
-	     "that do not agree are refused"},
+     .help = "iWARP over TCP: CRCs are on, off unless the peer requests them, or required: peers "
+	     "that do not agree are rejected"},
     {.name = "mpa-markers",
      .value = "on|off",
      .apply = apply_mpa_markers,
      .choices = "on|off",
      .initial = "off",
-     .help = "ask peers for markers in what they send; those that they ask for are made"},
+     .help = "request markers from peers; markers that peers request are always sent"},
     {.name = "mpa-revision",
      .value = "1|2",
      .apply = apply_mpa_revision,
      .choices = "1|2",
      .initial = "2",
-     .help = "revision of MPA to ask with; 1 takes requests of 1 alone"},
+     .help = "MPA revision of requests; 1 accepts only requests of revision 1"},
     {.name = "mpa-rtr",
      .value = "LIST",
      .apply = apply_mpa_rtr,
      .initial = "write,read",
-     .help = "peer-to-peer connections begin with one of these: send,write,read; none: the active "
-	     "end has to send first"},
+     .help = "first frame of peer-to-peer connections, one of: send,write,read; none: the active "
+	     "end must send first"},
     {.name = "Running", .kind = CLI_GROUP},
     {.name = "run-dir",
      .value = "DIR",
@@ -451,8 +450,8 @@ static const struct cli_option args_options[] = {
     {.name = "user",
      .value = "NAME",
      .apply = apply_user,
-     .shown = "weft where root starts it and that user exists",
-     .help = "run as this user, without rights"},
+     .shown = "weft if started by root and that user exists",
+     .help = "run as this user, without privileges"},
     {.name = "seccomp",
      .value = "on|off",
      .kind = CLI_CHOICE,
@@ -465,11 +464,11 @@ static const struct cli_option args_options[] = {
      .value = "FILE",
      .apply = apply_log,
      .shown = "standard error",
-     .help = "write messages to the end of FILE, with their time; SIGHUP opens it anew"},
+     .help = "append messages with their time to FILE; SIGHUP reopens it"},
     {.name = "verbose",
      .kind = CLI_FLAG,
      ARGS_FIELD(verbose),
-     .help = "say more, DPDK's own messages too"},
+     .help = "print more messages, including DPDK's own"},
     {.name = "stages",
      .kind = CLI_FLAG,
      ARGS_FIELD(stages),
@@ -493,7 +492,7 @@ static const struct cli_program args_program = {
     .about = "Runs software RDMA NICs. Each NIC listens on a socket in the run directory, to\n"
 	     "which programs that use libweft attach; weftctl shows their state.",
     .after =
-	"Sockets belong to group weft where it exists, mode 0660. weftd says \"ready\" once\n"
+	"Sockets belong to group weft if it exists, mode 0660. weftd prints \"ready\" once\n"
 	"NICs can be used, and notifies NOTIFY_SOCKET. SIGTERM or SIGINT ends it: clients get a\n"
 	"fatal event; so does SIGHUP from its terminal. SIGUSR1 logs counters. Without\n"
 	"hugepages it runs from ordinary memory.\n"
@@ -517,17 +516,17 @@ static bool finish(struct cli *cli)
 
 	if (!n && !conf->num_nics)
 		return cli_wrong(cli,
-				 "nothing to run: say --nics N or --port PORT --ip A.B.C.D/LEN");
+				 "nothing to run: give --nics N or --port PORT --ip A.B.C.D/LEN");
 	for (uint32_t i = 0; i < conf->num_nics; i++) {
 		if (conf->nic[i].ip)
 			continue;
-		return cli_wrong(cli, "--port %s has no address: put --ip A.B.C.D/LEN behind it",
+		return cli_wrong(cli, "--port %s has no address: put --ip A.B.C.D/LEN after it",
 				 conf->nic[i].device);
 	}
 	if (n + conf->num_nics > CONF_MAX_NICS)
-		return cli_wrong(cli,
-				 "%u NICs asked for, at most %d fit one weftd; start a second one",
-				 n + conf->num_nics, CONF_MAX_NICS);
+		return cli_wrong(
+		    cli, "%u NICs requested, but one weftd has at most %d; start a second one",
+		    n + conf->num_nics, CONF_MAX_NICS);
 	if (n && n > (UINT32_C(1) << host_bits) - 2)
 		return cli_wrong(cli, "--subnet has no room for %u NICs: give a shorter LEN", n);
 	if (!n && impair_wanted(&conf->impair))
@@ -548,7 +547,8 @@ static bool finish(struct cli *cli)
 			if (conf->nic[i].ip != conf->nic[j].ip)
 				continue;
 			return cli_wrong(
-			    cli, "two NICs have one address: give each --port an --ip of its own");
+			    cli,
+			    "two NICs have the same address: give each --port a different --ip");
 		}
 	}
 	return coalesce_check(conf, cli->error);

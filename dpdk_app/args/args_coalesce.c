@@ -16,7 +16,7 @@ bool coalesce_add(struct conf *conf, const char *text, char *error)
 	char reason[COALESCE_ERROR_CHARS] = "";
 
 	if (conf->num_coalesce == CONF_MAX_COALESCE) {
-		snprintf(error, CONF_ERROR_CHARS, "--coalesce may be given %d times at most",
+		snprintf(error, CONF_ERROR_CHARS, "--coalesce may be given at most %d times",
 			 CONF_MAX_COALESCE);
 		return false;
 	}
@@ -49,7 +49,7 @@ bool coalesce_check(const struct conf *conf, char *error)
 		if (there)
 			continue;
 		snprintf(error, CONF_ERROR_CHARS,
-			 "--coalesce %s: there is no such NIC; they are %s0 to %s%u", name,
+			 "--coalesce %s: there is no such NIC; the names are %s0 to %s%u", name,
 			 conf->name, conf->name, conf->num_nics - 1);
 		return false;
 	}

@@ -27,12 +27,12 @@ static bool option_value(const char *word, size_t chars, const char *name, char 
 
 const char *memif_port_parse(const char *text, struct conf_nic *nic, size_t *chars_of_path)
 {
-	static const char wrong[] = "behind its path a memif takes server, uid=N and secret=TEXT "
-				    "(1 to 24 characters)";
+	static const char wrong[] =
+	    "after its path a memif takes server, uid=N and secret=TEXT (1 to 24 characters)";
 
 	*chars_of_path = strcspn(text, ",");
 	if (*chars_of_path > MEMIF_PATH_CHARS)
-		return "the path is longer than a socket's can be (107)";
+		return "the path is longer than the limit of a socket's path (107)";
 	text += *chars_of_path;
 	while (*text) {
 		const char *word = text + 1; /* after the comma */

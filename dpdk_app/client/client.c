@@ -123,8 +123,9 @@ int client_take_memory(struct client *c, int fd)
 		err = -EPERM;
 	if (err) {
 		atomic_fetch_add_explicit(&c->nic->memory_refused, 1, memory_order_relaxed);
-		log_verbose("%s: process %d sent a descriptor that is not of its own memory",
-			    c->nic->name, (int)c->pid);
+		log_verbose(
+		    "%s: process %d sent a descriptor that does not refer to its own memory",
+		    c->nic->name, (int)c->pid);
 		return err;
 	}
 	close_fd(&c->mem_fd);
@@ -289,7 +290,7 @@ static void refuse(const struct nic *nic, int sock, struct user_process *account
 		resp.u.quota = *quota;
 		user_tell(account, nic->name, "connecting", quota);
 	} else {
-		log_verbose("%s: a connection was refused: too many", nic->name);
+		log_verbose("%s: a connection was rejected: too many connections", nic->name);
 	}
 	(void)!send(sock, &resp, sizeof(resp), MSG_DONTWAIT | MSG_NOSIGNAL);
 }

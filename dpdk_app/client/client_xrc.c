@@ -32,9 +32,8 @@ int client_xrcd_open(const struct client *c, const struct hw_cmd_open_xrcd *open
 		if (xrcd->dev != open->file_dev || xrcd->ino != open->file_ino ||
 		    xrcd->client->shard == c->shard)
 			continue;
-		log_verbose("%s: process %d (%s) is in shard %u and asks for the XRC domain of a "
-			    "file that process %d (%s) has in shard %u: start both with "
-			    "WEFT_SHARD=%u",
+		log_verbose("%s: process %d (%s) is in shard %u but opens the XRC domain of a file "
+			    "that process %d (%s) has in shard %u: start both with WEFT_SHARD=%u",
 			    c->nic->name, (int)c->pid, c->name, c->shard->number,
 			    (int)xrcd->client->pid, xrcd->client->name, xrcd->client->shard->number,
 			    xrcd->client->shard->number);

@@ -94,7 +94,7 @@ static void more_threads(void)
 		drop_threads++;
 		drop_starting++;
 	} else if (!drop_threads) {
-		log_error("descriptors of processes cannot be closed: no thread can be made");
+		log_error("descriptors of processes cannot be closed: no thread can be created");
 	}
 	pthread_attr_destroy(&attr);
 }
@@ -138,7 +138,7 @@ void fd_drop_of(int fd, uid_t uid)
 	}
 	drop = malloc(sizeof(*drop));
 	if (!drop) {
-		log_verbose("a descriptor that a process sent is left open: no memory");
+		log_verbose("a descriptor that a process sent stays open: out of memory");
 		return;
 	}
 	*drop = (struct drop){.fd = fd, .uid = uid};

@@ -166,8 +166,8 @@ int hostmem_init(int control_fd)
 	hostmem_max_mappings = maps - maps / 8;
 	hostmem_locks = may_lock();
 	if (!hostmem_locks)
-		log_info("memory of processes is not locked: a core waits for pages that were "
-			 "swapped out; give weftd CAP_IPC_LOCK or LimitMEMLOCK=infinity");
+		log_info("memory of processes is not locked: cores wait for swapped pages; give "
+			 "weftd CAP_IPC_LOCK or LimitMEMLOCK=infinity");
 	hostmem_slots = mmap(NULL, sizeof(*hostmem_slots) * HOSTMEM_SLOTS, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (hostmem_slots == MAP_FAILED)

@@ -40,13 +40,14 @@ static void say_no_aio(int err)
 	if (fd >= 0)
 		close(fd);
 	if (err != EAGAIN || n <= 0) {
-		log_error("the kernel gives no asynchronous I/O (%s), by which processes are told "
-			  "of events: it must have CONFIG_AIO, and no filter may refuse io_setup()",
-			  strerror(err));
+		log_error(
+		    "the kernel provides no asynchronous I/O (%s), which weftd needs to notify "
+		    "processes: it must have CONFIG_AIO, and no filter may reject io_setup()",
+		    strerror(err));
 		return;
 	}
-	log_error("the kernel's asynchronous I/O, by which processes are told of events, is used "
-		  "up: type sysctl -w fs.aio-max-nr=%llu",
+	log_error("the kernel's asynchronous I/O, which weftd needs to notify processes, is "
+		  "exhausted: run sysctl -w fs.aio-max-nr=%llu",
 		  2 * strtoull(most, NULL, 10));
 }
 

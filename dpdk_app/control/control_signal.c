@@ -102,7 +102,7 @@ static void signal_ask_stats(struct shard *shard)
 	msg->stats->max = STATS_MAX;
 	msg->answered = signal_log_stats;
 	if (msg_send(msg)) {
-		log_error("%s: shard %u is too busy to tell its counters", shard->nic->name,
+		log_error("%s: shard %u is too busy to report its counters", shard->nic->name,
 			  (uint32_t)(shard - shard->nic->shard));
 		msg_free(msg);
 		return;
@@ -141,9 +141,9 @@ bool control_signal_take(int fd, struct app *app)
 			return true;
 		}
 		if (log_reopen())
-			log_info("SIGHUP: the log was opened again");
+			log_info("SIGHUP: the log was reopened");
 		else
-			log_info("SIGHUP: options are read at the start only; weftd goes on");
+			log_info("SIGHUP: options are read only at the start; weftd continues");
 		return false;
 	default:
 		log_info("%s: ending", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");

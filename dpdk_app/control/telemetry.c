@@ -305,8 +305,8 @@ int telemetry_init(struct app *app)
 	if (!err)
 		err = rte_telemetry_register_cmd(
 		    "/weft/stats", on_stats,
-		    "Counters of a NIC. Parameters: its name, for those that "
-		    "are not 0; or weft0,xdp_: those that begin so");
+		    "Counters of a NIC. Parameters: its name for nonzero ones, or weft0,xdp_ for "
+		    "those with that prefix");
 	if (!err)
 		err = rte_telemetry_register_cmd(
 		    "/weft/vector", on_vector,

@@ -67,7 +67,7 @@ int link_open(struct app *app)
 		link_addresses(app);
 		return fd;
 	}
-	log_error("links cannot be watched: %s; they count as up", strerror(errno));
+	log_error("link states cannot be watched: %s; links count as up", strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	for (uint32_t i = 0; i < app->num_nics; i++) {
@@ -102,8 +102,8 @@ static void link_gone(struct app *app, int ifindex)
 
 		if (wire->ifindex != ifindex || atomic_exchange(&wire->gone, true))
 			continue;
-		log_error("%s: the interface %s is gone from this namespace; once it is back, "
-			  "start weftd again",
+		log_error("%s: the interface %s is gone from this namespace; restart weftd once it "
+			  "is back",
 			  app->nic[i].name, app->nic[i].conf->device);
 		core_wake(app->nic[i].shard[0].core);
 	}

@@ -98,7 +98,7 @@ static void send_disconnect(int fd, const char *why)
 	snprintf(msg.u.disconnect.reason, sizeof(msg.u.disconnect.reason), "%s", why);
 	/* It may have disconnected already, with the same result. */
 	if (memif_socket_send(fd, &msg, -1))
-		log_verbose("memif: the peer was not told: %s", why);
+		log_verbose("memif: the peer was not notified: %s", why);
 }
 
 /* ---- the core */
@@ -163,7 +163,7 @@ static void go_up(struct memif *m)
 
 	if (err) {
 		m->link->deaf = true;
-		log_verbose("%s: frames of its memif cannot wake the core: %s", m->nic->name,
+		log_verbose("%s: frames on its memif cannot wake the core: %s", m->nic->name,
 			    strerror(-err));
 	}
 	count(&m->events.connected);
@@ -206,7 +206,8 @@ static const char *on_init(struct memif *m, const struct memif_init *init)
 	if (init->version != MEMIF_VERSION)
 		return bad(&m->events.bad_message, "another version than 2.0");
 	if (init->mode != MEMIF_MODE_ETHERNET || init->id)
-		return bad(&m->events.bad_message, "only interface 0 in mode ethernet is here");
+		return bad(&m->events.bad_message,
+			   "only interface 0 in mode ethernet is available");
 	memcpy(secret, m->conf.secret, strnlen(m->conf.secret, sizeof(secret)));
 	if (secret[0] && memcmp(secret, init->secret, sizeof(secret)))
 		return bad(&m->events.refused_secret, "wrong secret");
@@ -340,7 +341,7 @@ static const char *on_message(struct memif *m, const struct memif_msg *msg, int 
 		go_up(m);
 		return NULL;
 	}
-	return bad(&m->events.bad_message, "a message out of order, or of no known kind");
+	return bad(&m->events.bad_message, "a message out of order, or of an unknown kind");
 }
 
 /* Logs the peer's reason for disconnecting, printable characters only. */
@@ -473,8 +474,7 @@ void memif_serve(struct memif *m)
 			on_socket(m);
 	}
 	if (m->state == MEMIF_UP && atomic_load_explicit(&m->broken, memory_order_acquire))
-		hang_up(m,
-			"heads or tails of its rings that cannot be, or memory that is not there");
+		hang_up(m, "invalid heads or tails in its rings, or unmapped memory");
 	if (m->state == MEMIF_LEAVING && atomic_load_explicit(&m->taken, memory_order_acquire) ==
 					     atomic_load_explicit(&m->asked, memory_order_relaxed))
 		left(m);

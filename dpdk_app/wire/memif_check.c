@@ -45,7 +45,7 @@ const char *memif_check_region(int fd, const struct memif_add_region *add, uint3
 		return "index of the region";
 	/* Checked first: only memory files have seals. */
 	if (seals < 0)
-		return "the region is no memfd";
+		return "the region is not a memfd";
 	if (!(seals & F_SEAL_SHRINK))
 		return "the region is not sealed against shrinking (F_SEAL_SHRINK)";
 	/* A punched hole in huge pages may not be refillable. */
@@ -55,7 +55,7 @@ const char *memif_check_region(int fd, const struct memif_add_region *add, uint3
 	if (fstat(fd, &st) || st.st_size <= 0)
 		return "size of the region";
 	if (!add->bytes || add->bytes > (uint64_t)st.st_size)
-		return "the region is smaller than its message says";
+		return "the region is smaller than announced";
 	if (add->bytes > MEMIF_MAX_BYTES || used_bytes > MEMIF_MAX_BYTES - add->bytes)
 		return "the regions are larger than 256 MiB";
 	return NULL;

@@ -47,8 +47,8 @@ static int dir_open(const char *path, const char **name)
 	}
 	if ((st.st_uid && st.st_uid != geteuid()) ||
 	    (st.st_mode & (S_IWGRP | S_IWOTH) && !(st.st_mode & S_ISVTX))) {
-		log_error("memif at %s: others than its owner may replace files in %s; take a "
-			  "directory of root or of weftd's user with mode 0755 or less",
+		log_error("memif at %s: other users may replace files in %s; use a directory of "
+			  "root or of weftd's user with mode 0755 or less",
 			  path, dir);
 		close(fd);
 		return -EPERM;
@@ -145,10 +145,9 @@ int memif_socket_listen(struct memif_listener *listener, const char *path, uid_t
 	if (err == -EADDRINUSE)
 		log_error("memif at %s: another process is its server; stop that one first", path);
 	else if (err == -EEXIST)
-		log_error(
-		    "memif at %s: there is something else than a socket of ours; remove it, or "
-		    "choose another path",
-		    path);
+		log_error("memif at %s: the path is not a socket of weftd; remove it, or choose "
+			  "another path",
+			  path);
 	else
 		log_error("memif at %s: %s", path, strerror(-err));
 	memif_socket_unlisten(listener);

@@ -32,16 +32,16 @@ enum {
 static int run_dir_check(const char *dir, const struct stat *st)
 {
 	if (st->st_uid != 0 && st->st_uid != geteuid()) {
-		log_error("%s belongs to user %u, who could put other files in the place of "
-			  "weftd's: choose a --run-dir of root's or of your own",
+		log_error("%s belongs to user %u, who could replace weftd's files: choose a "
+			  "--run-dir of root or of your own",
 			  dir, (unsigned)st->st_uid);
 		return -EPERM;
 	}
 	/* In a sticky directory like /tmp, others can create files but not replace ours. */
 	if (st->st_mode & (S_IWGRP | S_IWOTH) && !(st->st_mode & S_ISVTX)) {
-		log_error("%s can be written by others than its owner: chmod go-w it, or choose "
-			  "another --run-dir",
-			  dir);
+		log_error(
+		    "%s is writable by other users: chmod go-w it, or choose another --run-dir",
+		    dir);
 		return -EPERM;
 	}
 	return 0;
@@ -55,7 +55,7 @@ static int run_dir_open(struct app *app)
 
 	if (mkdir(dir, NIC_DIR_MODE) && errno != EEXIST) {
 		err = -errno;
-		log_error("%s: %s; %schoose a --run-dir that can be made", dir, strerror(errno),
+		log_error("%s: %s; %schoose a --run-dir that can be created", dir, strerror(errno),
 			  err == -EACCES ? "be root, or " : "");
 		return err;
 	}
@@ -63,7 +63,7 @@ static int run_dir_open(struct app *app)
 	app->run_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (app->run_fd < 0 || fstat(app->run_fd, &st)) {
 		err = -errno;
-		log_error("%s: %s; a --run-dir is a directory, and no link to one", dir,
+		log_error("%s: %s; a --run-dir must be a directory, not a link to one", dir,
 			  strerror(errno));
 		return err;
 	}
@@ -113,7 +113,7 @@ static int nic_lock(struct nic *nic)
 	if (flock(nic->lock_fd, LOCK_EX | LOCK_NB)) {
 		n = pread(nic->lock_fd, pid, sizeof(pid) - 1, 0);
 		pid[n > 0 ? strcspn(pid, "\n") : 0] = '\0';
-		log_error("%s is served already by weftd process %s (%s): stop that one, or give "
+		log_error("%s is already served by weftd process %s (%s): stop that one, or give "
 			  "another --name or --run-dir",
 			  nic->name, *pid ? pid : "?", nic->lock_path);
 		close(nic->lock_fd);

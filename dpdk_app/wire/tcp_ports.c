@@ -112,8 +112,8 @@ static int reserve(struct tcp_ports *ports, uint16_t port)
 	if (fd != -EADDRINUSE) {
 		ports->counts.refused++;
 		if (!ports->told)
-			log_error("port %u of TCP cannot be kept from the kernel's programs: %s; "
-				  "the NIC does not use it%s",
+			log_error("TCP port %u cannot be reserved in the kernel: %s; the NIC does "
+				  "not use it%s",
 				  port, strerror(-fd),
 				  fd == -EACCES ? ": weftd needs CAP_NET_BIND_SERVICE"
 						: ": raise the limit of weftd (ulimit -n, "

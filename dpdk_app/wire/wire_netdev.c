@@ -187,8 +187,8 @@ static int netdev_claim(struct wire *wire, int ifindex)
 		return -errno;
 	if (claimed_by_weftd(&addr, bytes))
 		return -EADDRINUSE;
-	log_error("%s: a process of another user keeps the name by which weftds see that %s is in "
-		  "use; it is passed over",
+	log_error("%s: a process of another user holds the name by which weftds mark %s as in use; "
+		  "it is ignored",
 		  wire->nic->name, wire->nic->conf->device);
 	return 0;
 }
@@ -277,13 +277,12 @@ void wire_netdev_addresses(struct wire *wire)
 	if (wire->xdp) {
 		xdp_share(wire->xdp, shared);
 		log_info("%s: its address is %s", wire->nic->name,
-			 shared ? "the kernel's too: of TCP it takes the ports that it uses"
+			 shared ? "the kernel's too: it takes the TCP ports that it uses"
 				: "its own: all of TCP is taken");
 	} else if (shared) {
-		log_error(
-		    "%s: its address is the kernel's too, which ends the NIC's TCP connections "
-		    "with resets; give the NIC another one, or use AF_XDP",
-		    wire->nic->name);
+		log_error("%s: its address is the kernel's too, which resets the NIC's TCP "
+			  "connections; give the NIC another address, or use AF_XDP",
+			  wire->nic->name);
 	}
 }
 
@@ -299,7 +298,7 @@ static struct xdp *netdev_xdp_open(const struct wire *wire)
 	if (how != CONF_NETDEV_GENERIC && !netdev_is_veth(device)) {
 		xdp = xdp_open(wire->ifindex, false);
 		if (!xdp)
-			log_info("%s: no XDP in the driver of %s: %s; behind it instead",
+			log_info("%s: no XDP in the driver of %s: %s; generic XDP instead",
 				 wire->nic->name, device, strerror(errno));
 	}
 	return xdp ? xdp : xdp_open(wire->ifindex, true);
@@ -326,7 +325,7 @@ static int netdev_xdp_start(struct wire *wire, uint32_t queues)
 		wire->gso = gso_open(wire->ifindex);
 		wire->tx_csum = wire->gso;
 		if (!wire->gso)
-			log_verbose("%s: TCP segments go one by one: %s", nic->name,
+			log_verbose("%s: TCP segments are sent one by one: %s", nic->name,
 				    strerror(errno));
 	}
 	wire->num_rx_queues = (uint16_t)queues;
@@ -503,15 +502,14 @@ int wire_netdev_open(struct nic *nic)
 		return netdev_groups(wire);
 	if (nic->app->conf.netdev != CONF_NETDEV_AUTO &&
 	    nic->app->conf.netdev != CONF_NETDEV_PACKET) {
-		log_error("--port %s: no AF_XDP: %s; leave --netdev away to use AF_PACKET", device,
+		log_error("--port %s: no AF_XDP: %s; omit --netdev to use AF_PACKET", device,
 			  why_not);
 		return -ENOTSUP;
 	}
 	if (wire->shared) {
-		log_error(
-		    "--port %s: the kernel has the NIC's address too, which takes AF_XDP: %s; or "
-		    "give the NIC an address of its own",
-		    device, why_not);
+		log_error("--port %s: the kernel also has the NIC's address, which requires "
+			  "AF_XDP: %s; or give the NIC an address of its own",
+			  device, why_not);
 		return -ENOTSUP;
 	}
 	log_info("%s: AF_PACKET instead of AF_XDP on %s: %s", nic->name, device, why_not);

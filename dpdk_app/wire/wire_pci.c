@@ -52,7 +52,7 @@ int wire_pci_open(struct nic *nic)
 	if (!err)
 		err = rte_eth_macaddr_get(wire->port, &mac);
 	if (err) {
-		log_error("pci %s: cannot be started with MTU %u: %s", nic->conf->device, nic->mtu,
+		log_error("pci %s: starting it with MTU %u failed: %s", nic->conf->device, nic->mtu,
 			  strerror(-err));
 		return err;
 	}

@@ -38,9 +38,9 @@ int wire_tap_open(struct nic *nic)
 	if (!err)
 		err = wire_ethdev_start(wire, &conf);
 	if (err) {
-		log_error("tap %s: %s; it needs CAP_NET_ADMIN and /dev/net/tun, and a name that no "
-			  "interface has",
-			  nic->conf->device, strerror(-err));
+		log_error(
+		    "tap %s: %s; it needs CAP_NET_ADMIN, /dev/net/tun and an unused interface name",
+		    nic->conf->device, strerror(-err));
 		return err;
 	}
 	wire->num_fds = wire_find_fds(0, "/dev/net/tun", wire->fd, APP_PORT_FDS);

@@ -99,8 +99,7 @@ int xdp_clean(int ifindex, const char *device, char *why, size_t why_bytes)
 	if (!strcmp(found.name, xdp_prog_name)) {
 		err = bpf_xdp_detach(ifindex, found.mode, NULL);
 		if (!err)
-			log_info("%.15s: took away the XDP program that a killed weftd left",
-				 device);
+			log_info("%.15s: removed the XDP program of a killed weftd", device);
 		if (err != -EBUSY)
 			return err;
 	}
@@ -108,11 +107,10 @@ int xdp_clean(int ifindex, const char *device, char *why, size_t why_bytes)
 		word = "xdpgeneric";
 	if (found.mode == XDP_FLAGS_HW_MODE)
 		word = "xdpoffload";
-	snprintf(
-	    why, why_bytes,
-	    "another XDP program is attached, \"%s\" with id %u; end what put it there, or: ip "
-	    "link set dev %.15s %s off",
-	    found.name, found.id, device, word);
+	snprintf(why, why_bytes,
+		 "another XDP program is attached, \"%s\" with id %u; end its owner, or run: ip "
+		 "link set dev %.15s %s off",
+		 found.name, found.id, device, word);
 	return -EBUSY;
 }
 
@@ -192,7 +190,7 @@ void xdp_close(struct xdp *xdp)
 	else if (xdp->prog_id && !xdp_find(xdp->ifindex, &found) && found.id == xdp->prog_id &&
 		 bpf_xdp_detach(xdp->ifindex, found.mode, NULL))
 		log_info("the XDP program stays on its interface until weftd starts again: this "
-			 "kernel has no links of BPF, and the right to detach it is given up");
+			 "kernel has no BPF links, and the privilege to detach it was dropped");
 	if (xdp->ports)
 		tcp_ports_free(xdp->ports);
 	weft_xdp__destroy(xdp->skel);
@@ -217,9 +215,9 @@ void xdp_share(struct xdp *xdp, bool shared)
 	uint32_t lost = tcp_ports_share(xdp->ports, shared ? xdp->ip : 0);
 
 	if (lost)
-		log_error("%u ports of TCP that the NIC has are in use by programs of the kernel's "
-			  "at the same address, or cannot be kept from them: the NIC's listeners "
-			  "and connections there get no more frames; move them to other ports",
+		log_error("%u TCP ports of the NIC are used by programs of the kernel's stack at "
+			  "the same address, or cannot be reserved: the NIC's listeners and "
+			  "connections there get no more frames; move them to other ports",
 			  lost);
 	__atomic_store_n(&conf->shared, shared, __ATOMIC_RELEASE);
 }

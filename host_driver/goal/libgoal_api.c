@@ -73,24 +73,24 @@ const char *GOAL_StrError(int error)
 	case GOAL_ERR_CANCELED:
 		return "the run was cancelled";
 	case GOAL_ERR_TIMEOUT:
-		return "the run took longer than it was allowed to";
+		return "the run exceeded its time limit";
 	case GOAL_ERR_TRUNCATED:
 		return "a message was longer than its receive";
 	case GOAL_ERR_MEMORY:
-		return "a buffer is not there: unmapped, or its registration was ended";
+		return "a buffer is unmapped or deregistered";
 	case GOAL_ERR_DIVIDE:
-		return "integer division by zero, or of the least value by -1";
+		return "integer division by zero, or of the minimum by -1";
 	case GOAL_ERR_UNEXPECTED:
-		return "more messages came before their receives than the pool holds, and those "
+		return "more messages arrived before their receives than the pool holds, and they "
 		       "wait for each other in a circle (WEFT_GOAL_POOL sets its bytes)";
 	case GOAL_ERR_PEER_LOST:
-		return "a rank has ended, or its NIC does not answer";
+		return "a rank has ended, or its NIC does not respond";
 	case GOAL_ERR_UNREACHABLE:
 		return "a rank's NIC was never reached";
 	case GOAL_ERR_RESOURCES:
 		return "the NIC has no memory left for this process";
 	case GOAL_ERR_BAD_SCHEDULE:
-		return "this is no schedule that the NIC has loaded";
+		return "the NIC has not loaded this schedule";
 	case GOAL_ERR_ARG:
 		return "an argument is not allowed";
 	case GOAL_ERR_STATE:
@@ -108,9 +108,9 @@ const char *GOAL_StrError(int error)
 		return "the ranks did not find each other: start the program with mpirun or srun, "
 		       "or set WEFT_PEERS and WEFT_KEY";
 	case GOAL_ERR_FILE:
-		return "this file holds no compiled schedule, or a damaged one";
+		return "this file is not a compiled schedule, or is damaged";
 	case GOAL_ERR_SCRATCHPAD:
-		return "an offset lies outside of the scratchpad";
+		return "an offset lies outside the scratchpad";
 	case GOAL_ERR_BUSY:
 		return "too many runs are in flight";
 	case GOAL_ERR_LIMIT:

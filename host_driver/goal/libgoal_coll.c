@@ -34,8 +34,8 @@ static GOAL_Schedule make(GOAL_Comm comm, struct goal_coll_call *call, int64_t c
 	else if (rc != -EINVAL)
 		libgoal_error(libgoal_errno(rc), GOAL_CollectiveName(call->coll));
 	else if (call->alg != GOAL_ALG_AUTO || GOAL_AutoAlgorithm(call->coll, 1, 0) >= 0)
-		libgoal_error(GOAL_ERR_ARG, "a root, amount, buffer, type, operation or algorithm "
-					    "that this collective cannot have");
+		libgoal_error(GOAL_ERR_ARG, "an invalid root, count, buffer, type, operation or "
+					    "algorithm for this collective");
 	(void)GOAL_FreeGraph(graph);
 	return sched;
 }

@@ -87,14 +87,15 @@ int libgoal_key_given(uint64_t key[2])
 	char text[KEY_TEXT];
 
 	if (said)
-		return parse(said, key) ? GOAL_SUCCESS : wrong("WEFT_KEY is no key");
+		return parse(said, key) ? GOAL_SUCCESS : wrong("WEFT_KEY is not a valid key");
 	if (!path)
 		return wrong("neither WEFT_KEY nor WEFT_KEY_FILE is set");
 	if (!read_file(path, text)) {
 		if (errno == EPERM)
-			return wrong("the file WEFT_KEY_FILE is not this user's, or others may "
-				     "read it (chmod 600)");
+			return wrong("the file WEFT_KEY_FILE belongs to another user, or others "
+				     "may read it (chmod 600)");
 		return wrong("the file WEFT_KEY_FILE cannot be read");
 	}
-	return parse(text, key) ? GOAL_SUCCESS : wrong("there is no key in the file WEFT_KEY_FILE");
+	return parse(text, key) ? GOAL_SUCCESS
+				: wrong("the file WEFT_KEY_FILE contains no valid key");
 }

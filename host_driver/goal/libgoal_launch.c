@@ -95,8 +95,8 @@ static int static_begin(struct libgoal_launch *launch)
 		return libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
 	if (!rank || !libgoal_parse(rank, 0, launch->size - 1, &number)) {
 		snprintf(detail, sizeof(detail),
-			 "WEFT_RANK, \"%.40s\", is not a place in the list of WEFT_PEERS: a number "
-			 "from 0 to %u is expected",
+			 "WEFT_RANK, \"%.40s\", is not an index in the list of WEFT_PEERS: a "
+			 "number from 0 to %u is expected",
 			 rank ? rank : "", launch->size - 1);
 		return libgoal_error(GOAL_ERR_LAUNCH, detail);
 	}
@@ -265,7 +265,7 @@ int GOAL_Init(void)
 
 	if (!__atomic_compare_exchange_n(&state, &expected, STATE_OVER, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
-		return libgoal_error(GOAL_ERR_STATE, "GOAL_Init() was called before");
+		return libgoal_error(GOAL_ERR_STATE, "GOAL_Init() was already called");
 	if (secure_getenv("WEFT_PEERS"))
 		launcher = &launch_static;
 	else if (libgoal_pmix_there())
@@ -311,9 +311,10 @@ int GOAL_Finalize(void)
 	uint32_t gone;
 
 	if (!lib)
-		return libgoal_error(GOAL_ERR_STATE, libgoal_is_forked()
-							 ? "a child of fork has nothing to end"
-							 : "GOAL_Init() comes first");
+		return libgoal_error(GOAL_ERR_STATE,
+				     libgoal_is_forked()
+					 ? "a child of fork has no instance to finalize"
+					 : "GOAL_Init() comes first");
 	gone = libgoal_reap_gone(lib);
 	if (lib->running)
 		return libgoal_error(GOAL_ERR_STATE, "runs are in flight: GOAL_Wait() for them");

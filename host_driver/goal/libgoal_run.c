@@ -34,7 +34,7 @@ static int no_run(GOAL_Handle handle)
 {
 	if (libgoal_is_forked())
 		return libgoal_error(GOAL_ERR_STATE,
-				     "the run is of the process that this one is a fork of");
+				     "the run belongs to the parent of this child of fork");
 	return libgoal_error(handle < 0 ? (int)handle : GOAL_ERR_ARG, "no run");
 }
 

@@ -168,7 +168,7 @@ static int count_of(GOAL_Handle handle, bool lost)
 	if (slot)
 		n = lost ? slot->result.trace_lost : slot->result.traced;
 	pthread_mutex_unlock(&lib->lock);
-	return slot ? (int)n : libgoal_error(GOAL_ERR_ARG, "no run, or one that is not over");
+	return slot ? (int)n : libgoal_error(GOAL_ERR_ARG, "not a run, or one that is not over");
 }
 
 int GOAL_TraceCount(GOAL_Handle handle)
@@ -225,7 +225,7 @@ int GOAL_SaveTrace(GOAL_Handle handle, const char *path)
 	if (slot && slot->trace)
 		return libgoal_error(GOAL_ERR_FILE, strerror(errno));
 	return libgoal_error(GOAL_ERR_ARG,
-			     "no traced run that is over, or its trace was used anew");
+			     "not a traced run that is over, or its trace was reused");
 }
 
 const char *GOAL_TracePointName(uint32_t point)

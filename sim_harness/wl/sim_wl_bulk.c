@@ -520,7 +520,7 @@ static void stop(struct sim_run *run)
 
 const struct sim_workload sim_wl_incast = {
     .name = "incast",
-    .help = "all send to the first NIC as much as goes through; measured",
+    .help = "all send to the first NIC at full rate; measured",
     .start = start_incast,
     .quiet = quiet,
     .check = check,
@@ -534,7 +534,7 @@ const struct sim_workload sim_wl_incast = {
 
 const struct sim_workload sim_wl_outcast = {
     .name = "outcast",
-    .help = "the first NIC sends to all others as much as goes through; measured",
+    .help = "the first NIC sends to all others at full rate; measured",
     .start = start_outcast,
     .quiet = quiet,
     .check = check,

@@ -413,7 +413,7 @@ static void stop(struct sim_run *run)
 
 const struct sim_workload sim_wl_hostile = {
     .name = "hostile",
-    .help = "bears forged frames: nothing is believed, rights and ends are checked",
+    .help = "forged frames: no received data is trusted; rights and ends are checked",
     .start = start,
     .quiet = quiet,
     .check = check,

@@ -534,7 +534,7 @@ static void stop(struct sim_run *run)
 
 const struct sim_workload sim_wl_rc_tcp = {
     .name = "rc_tcp",
-    .help = "RC over MPA/TCP: connections that come, carry Sends, Writes, Reads, and go",
+    .help = "RC over MPA/TCP: connections are made, carry Sends, Writes, Reads, and end",
     .start = start,
     .quiet = quiet,
     .check = check,

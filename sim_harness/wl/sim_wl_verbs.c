@@ -367,7 +367,7 @@ static void stop(struct sim_run *run)
 
 const struct sim_workload sim_wl_verbs = {
     .name = "verbs",
-    .help = "everything that verbs can do, and misuse, against a model of every completion",
+    .help = "all legal uses of verbs, and misuse, against a model of every completion",
     .start = start,
     .quiet = quiet,
     .check = check,

@@ -219,9 +219,9 @@ static void wrong_lines(void)
 
 static void wrong_ports(void)
 {
-	refuse("--ip 1.2.3.4/24", "behind the --port");
-	refuse("--gw 1.2.3.4", "behind the --port");
-	refuse("--nics 1 --ip 1.2.3.4/24", "behind the --port");
+	refuse("--ip 1.2.3.4/24", "after the --port");
+	refuse("--gw 1.2.3.4", "after the --port");
+	refuse("--nics 1 --ip 1.2.3.4/24", "after the --port");
 	refuse("--port eth0", "no address");
 	refuse("--port eth0 --ip 1.2.3.4", "A.B.C.D/LEN");
 	refuse("--port eth0 --ip 1.2.3/24", "A.B.C.D/LEN");
@@ -239,7 +239,7 @@ static void wrong_ports(void)
 	refuse("--port memif:/a,secret=,server --ip 1.2.3.4/24", "a memif takes");
 	refuse("--port memif:/a,secret=1234567890123456789012345 --ip 1.2.3.4/24", "a memif takes");
 	refuse("--port a-name-of-16-chr --ip 1.2.3.4/24", "15");
-	refuse("--port e0 --ip 1.2.3.4/24 --port e1 --ip 1.2.3.4/24", "one address");
+	refuse("--port e0 --ip 1.2.3.4/24 --port e1 --ip 1.2.3.4/24", "the same address");
 	refuse("--port e0 --ip 1.2.3.4/24 --loss 1", "--nics");
 	refuse("--nics 32 --port e0 --ip 1.2.3.4/24", "at most 32");
 }
@@ -381,15 +381,15 @@ static void coalesce(void)
 	CU_ASSERT_EQUAL(v[1].mode, HW_COALESCE_FIXED);
 	/* Names go by --name, wherever that stands. */
 	CU_ASSERT_EQUAL(parse_file("coalesce = rdma1 off\nnics = 2\n", "--name rdma"), ARGS_RUN);
-	refuse_coalesce("weft2 rx-usecs 5", "no such NIC; they are weft0 to weft1");
+	refuse_coalesce("weft2 rx-usecs 5", "no such NIC; the names are weft0 to weft1");
 	refuse_coalesce("rx-usecs 1024", ":2: --coalesce: rx-usecs takes 0 to 1023, 0 for off, not "
 					 "\"1024\"");
 	refuse_coalesce("rx-frames 256", "0 to 255");
 	refuse_coalesce("rx-frame 25", "did you mean rx-frames?");
 	refuse_coalesce("weft0 vector 8 off", "vector takes 0 to 7");
 	refuse_coalesce("weft0", "nothing is set");
-	refuse_coalesce("frobnicate", "say rx-usecs, rx-frames, tx-usecs, tx-frames, each also "
-				      "with -irq behind it, adaptive, target or off");
+	refuse_coalesce("frobnicate", "use rx-usecs, rx-frames, tx-usecs, tx-frames, each also "
+				      "with -irq appended, adaptive, target or off");
 	refuse("--nics 2 --coalesce", "needs a value");
 }
 
@@ -403,7 +403,7 @@ static void too_much_coalesce(void)
 	CU_ASSERT_EQUAL(conf.num_coalesce, CONF_MAX_COALESCE);
 	strcat(text, "coalesce = off\n");
 	CU_ASSERT_EQUAL(parse_file(text, ""), ARGS_WRONG);
-	CU_ASSERT_PTR_NOT_NULL(strstr(error, "64 times at most"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(error, "at most 64 times"));
 }
 
 static void values(void)

@@ -48,7 +48,7 @@ static void a_burst(void)
 	/* The next line says how many were left out. */
 	now_ns += 6 * SECOND_NS;
 	CU_ASSERT_EQUAL(lines_of(&limit, &now_ns, 5, 1), 2);
-	CU_ASSERT_STRING_EQUAL(text, "weftd: 990 lines like the next one were left out\n"
+	CU_ASSERT_STRING_EQUAL(text, "weftd: 990 lines like the next one were omitted\n"
 				     "weftd: link 0\n");
 	/* After a quiet minute there are ten again. */
 	now_ns += 60 * SECOND_NS;

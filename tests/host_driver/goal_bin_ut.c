@@ -81,21 +81,23 @@ static void what_is_wrong(void)
 
 	refused(AT_RANKS, 15, "x: the file is too short for 15 ranks");
 	refused(AT_RANKS + 3, 1, "x: the file is too short for 16777218 ranks");
-	refused(AT_RANKS, 1, "x: the file goes on after its last rank");
-	refused(AT_RANKS, 0, "x: the file goes on after its last rank");
+	refused(AT_RANKS, 1, "x: there is data after the last rank");
+	refused(AT_RANKS, 0, "x: there is data after the last rank");
 	refused(AT_MAX_CPU, 0,
 		"x: rank 0, operation 0: its cpu or nic is above the file's own maximum");
 	refused(AT_MAX_NIC, 1,
 		"x: rank 0, operation 0: its cpu or nic is above the file's own maximum");
 	/* Into the jump table; into rank 0, which a file may not have twice; beyond the end. */
-	refused(AT_JUMP0, 0x25, "x: rank 0: its place lies outside of the file or in another rank");
-	refused(AT_JUMP1, 0x26, "x: rank 1: its place lies outside of the file or in another rank");
+	refused(AT_JUMP0, 0x25,
+		"x: rank 0: its position is outside the file or within another rank");
+	refused(AT_JUMP1, 0x26,
+		"x: rank 1: its position is outside the file or within another rank");
 	refused(AT_JUMP1 + 8, 0xe3,
-		"x: rank 1: its place lies outside of the file or in another rank");
+		"x: rank 1: its position is outside the file or within another rank");
 	refused(AT_JUMP1 + 8, 0x83,
-		"x: rank 1: its place lies outside of the file or in another rank");
+		"x: rank 1: its position is outside the file or within another rank");
 	refused(AT_JUMP1 + 15, 0x80,
-		"x: rank 1: its place lies outside of the file or in another rank");
+		"x: rank 1: its position is outside the file or within another rank");
 	refused(AT_JUMP0 + 8, 0x2a, "x: rank 0: it is cut short");
 	refused(AT_JUMP0 + 8, 0x7f, "x: rank 0: it is cut short");
 	refused(AT_JUMP1 + 8, 0xe1, "x: rank 1: it is cut short");
@@ -105,24 +107,24 @@ static void what_is_wrong(void)
 	refused(AT_ROOT0, 1, roots);
 	refused(AT_ROOT0, 2, roots);
 	refused(AT_NODE00, 1,
-		"x: rank 0, operation 0: it does not have as many dependencies as it says");
+		"x: rank 0, operation 0: its number of dependencies does not match the edges");
 	refused(AT_NODE01, 0,
-		"x: rank 0, operation 1: it does not have as many dependencies as it says");
+		"x: rank 0, operation 1: its number of dependencies does not match the edges");
 	refused(AT_NODE00 + NODE_TYPE, 0,
-		"x: rank 0, operation 0: its type is none of send, recv and calc");
+		"x: rank 0, operation 0: its type is not send, recv or calc");
 	refused(AT_NODE00 + NODE_TYPE, 4,
-		"x: rank 0, operation 0: its type is none of send, recv and calc");
+		"x: rank 0, operation 0: its type is not send, recv or calc");
 	refused(AT_NODE00 + NODE_PEER, 2,
 		"x: rank 0, operation 0: send to rank 2: the ranks are 0 to 1");
 	refused(AT_NODE00 + NODE_STARTS, 2,
-		"x: rank 0, operation 0: its dependents lie outside of the appendix");
+		"x: rank 0, operation 0: its dependents lie outside the appendix");
 	refused(AT_NODE00 + NODE_STARTS + 4, 1,
-		"x: rank 0, operation 0: its dependents lie outside of the appendix");
+		"x: rank 0, operation 0: its dependents lie outside the appendix");
 	refused(AT_NODE00 + NODE_STARTS + 7, 0xff,
-		"x: rank 0, operation 0: its dependents lie outside of the appendix");
+		"x: rank 0, operation 0: its dependents lie outside the appendix");
 	refused(AT_APPENDIX0, 0, "x: rank 0, operation 0: this operation waits for itself");
 	refused(AT_APPENDIX0, 2,
-		"x: rank 0, operation 0: a dependent is no operation of this rank");
+		"x: rank 0, operation 0: a dependent is not an operation of this rank");
 }
 
 static void used_up(void)
@@ -135,7 +137,7 @@ static void used_up(void)
 	bytes[0] = 2342 & 0xff;
 	bytes[1] = 2342 >> 8;
 	CU_ASSERT_EQUAL(help_read(bytes, BYTES, &set, &err), -EINVAL);
-	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "--save-mem has used this file up"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "--save-mem has consumed this file"));
 	CU_ASSERT_EQUAL(goal_bin_read("num_ranks 1\n", 12, "x", &set, &err), -EINVAL);
 	CU_ASSERT(!goal_bin_is(bytes, 7));
 }
@@ -151,8 +153,8 @@ static void shared_appendix(void)
 	bytes[AT_NODE01 + NODE_STARTS] = 1;
 	bytes[AT_NODE01 + NODE_STARTS + 4] = 0;
 	CU_ASSERT_EQUAL(help_read(bytes, BYTES, &set, &err), -EINVAL);
-	CU_ASSERT_STRING_EQUAL(
-	    err.text, "x: rank 0, operation 1: its dependents lie outside of the appendix");
+	CU_ASSERT_STRING_EQUAL(err.text,
+			       "x: rank 0, operation 1: its dependents lie outside the appendix");
 }
 
 static void broken_bytes(void)

@@ -130,7 +130,7 @@ wrong 2 '0 to 255' weft0 set rx-usecs 7 tx-frames 300
 wrong 2 'usecs are 0 to 1023' weft0 set rx-usecs -5
 wrong 2 'needs a value from 0 to 1023' weft0 set rx-usecs
 wrong 2 'did you mean rx-usecs?' weft0 set rx-usec 5
-wrong 2 'say rx-usecs, rx-frames' weft0 set frobnicate 5
+wrong 2 'use rx-usecs, rx-frames' weft0 set frobnicate 5
 wrong 2 'p50 to p99.99' weft0 target p100=20us
 wrong 2 '1us to 1000us' weft0 target p99=2s
 wrong 2 'on or off' weft0 adaptive maybe

@@ -40,7 +40,7 @@ alone()
 
 # Invalid values are refused; the message lists the valid ones.
 alone rank WEFT_PEERS="$peers" WEFT_RANK=zero WEFT_DEVICE=weft0
-expect_fail rank 'WEFT_RANK, "zero", is not a place in the list of WEFT_PEERS: a number from 0 to 2'
+expect_fail rank 'WEFT_RANK, "zero", is not an index in the list of WEFT_PEERS: a number from 0 to 2'
 alone beyond WEFT_PEERS="$peers" WEFT_RANK=3 WEFT_DEVICE=weft0
 expect_fail beyond 'WEFT_RANK, "3", is not'
 for pool in lots 4k -1 '' 100 99999999999; do

@@ -92,7 +92,7 @@ for i in 0 1 3; do
 	finish dies.$i
 	[ "$status" -eq 1 ] || die "dies.$i: exit status $status"
 	# A process's memory goes before the process does; the run may have met that error instead.
-	grep -qE 'a rank has ended|a buffer is not there' "$WEFT_TMP/dies.$i.err" || die "dies.$i does not say why it failed"
+	grep -qE 'a rank has ended|a buffer is unmapped' "$WEFT_TMP/dies.$i.err" || die "dies.$i does not say why it failed"
 done
 for i in 0 1 2 3; do expect_objects weft$i '0 0 0 0'; done
 

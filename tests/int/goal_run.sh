@@ -141,7 +141,7 @@ everything()
 			die "$f: last line $(tail -n 1 "$out")"
 	done
 	tool 1 "$run" "$@" --timeout 200 "$WEFT_TMP/missing.goal"
-	grep -q 'longer than it was allowed' "$err" || die 'missing: no time-out'
+	grep -q 'exceeded its time limit' "$err" || die 'missing: no time-out'
 	grep -q 'rank 0, line 3: recv of 10 bytes from 1, tag 3' "$err" || die 'missing: which receive?'
 	grep -q '^  rank 0 waits for line 3: recv of 10, from 1, tag 3' "$err" || die 'missing: who waits?'
 	tool 1 "$run" "$@" --timeout 200 "$WEFT_TMP/crossed.goal"

@@ -12,7 +12,7 @@
 log=$WEFT_TMP/weftd.log
 tool 2 "$WEFT_BIN/weftd" --nics 1 --log relative.log
 tool 1 "$WEFT_BIN/weftd" --nics 1 --user root --log /dev/null
-grep -q 'is no ordinary file' "$err" || die "$(cat "$err")"
+grep -q 'is not a regular file' "$err" || die "$(cat "$err")"
 tool 1 "$WEFT_BIN/weftd" --nics 1 --user root --log /nowhere/weftd.log
 
 # logged FILE PATTERN
@@ -31,14 +31,14 @@ wait_until 'counters are logged' logged "$log" "$stamp weft1 shard 0: .*rd_[a-z_
 logged "$log" "$stamp weft0: link up, " || die "$(cat "$log")"
 mv "$log" "$log.1"
 kill -HUP "${pid[weftd]}"
-wait_until 'the log is opened again' logged "$log" "$stamp SIGHUP: the log was opened again$"
+wait_until 'the log is opened again' logged "$log" "$stamp SIGHUP: the log was reopened$"
 kill -USR1 "${pid[weftd]}"
 wait_until 'lines go to the new file' logged "$log" 'weft1 shard 0: '
 # If the new log cannot be opened, weftd goes on with the old one.
 mv "$log" "$log.2"
 mkdir "$log"
 kill -HUP "${pid[weftd]}"
-wait_until 'it is told' logged "$log.2" "$stamp .* cannot be opened again: "
+wait_until 'it is told' logged "$log.2" "$stamp .* cannot be reopened: "
 bench weft0 weft1 lat --iters 100
 
 # ---- a stopped weftd and a running one

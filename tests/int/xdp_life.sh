@@ -105,7 +105,7 @@ say 'ok: killed'
 attach weft_xdp
 has_program "$b" vb || die 'the interface has no program'
 start later
-says later 'took away the XDP program that a killed weftd left'
+says later 'removed the XDP program of a killed weftd'
 wait_until 'the NIC answers' answers
 # A station that announces a new MAC (gratuitous ARP) is accepted, though it requests no address.
 ip -n "$a" neigh flush dev va

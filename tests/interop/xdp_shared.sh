@@ -91,7 +91,7 @@ pair()
 refused()
 {
 	spawn packet $on_b "$WEFT_BIN/weftd" --port vb --ip 10.9.0.2/24 --netdev packet
-	expect_fail packet 'the kernel has the NIC.s address too, which takes AF_XDP'
+	expect_fail packet 'the kernel also has the NIC.s address, which requires AF_XDP'
 }
 
 refused

@@ -127,8 +127,8 @@ static void unknown_words(void)
 	refuse("tx-frame-irq 5", "did you mean tx-frames-irq?");
 	refuse("adaptve on", "did you mean adaptive?");
 	refuse("of", "did you mean off?");
-	refuse("stats-block-usecs 5", "there is no \"stats-block-usecs\": say rx-usecs");
-	refuse("x", "there is no \"x\": say rx-usecs");
+	refuse("stats-block-usecs 5", "there is no \"stats-block-usecs\": use rx-usecs");
+	refuse("x", "there is no \"x\": use rx-usecs");
 	refuse("5", "there is no \"5\"");
 	refuse("rx-usecs five", "takes 0 to 1023, 0 for off, not \"five\"");
 	refuse("rx-usecs 5us", "not \"5us\"");

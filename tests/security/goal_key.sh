@@ -20,7 +20,7 @@ rank()
 rank none 0 -u WEFT_KEY
 expect_fail none 'neither WEFT_KEY nor WEFT_KEY_FILE is set.*openssl rand -hex 16'
 rank short 0 WEFT_KEY=00112233
-expect_fail short 'WEFT_KEY is no key'
+expect_fail short 'WEFT_KEY is not a valid key'
 umask 022
 say "$WEFT_KEY" >"$WEFT_TMP/key"
 rank open 0 -u WEFT_KEY WEFT_KEY_FILE="$WEFT_TMP/key"

@@ -25,12 +25,12 @@ weftd_refused()
 }
 mkdir "$dir/open"
 chmod 777 "$dir/open"
-weftd_refused open "$dir/open/m.sock" 'others than its owner may replace files'
+weftd_refused open "$dir/open/m.sock" 'other users may replace files'
 # A link, a file and another user's socket are left alone.
 touch "$dir/file" "$dir/target"
 ln -s "$dir/target" "$dir/link"
-weftd_refused file "$dir/file" 'something else than a socket of ours'
-weftd_refused link "$dir/link" 'something else than a socket of ours'
+weftd_refused file "$dir/file" 'the path is not a socket of weftd'
+weftd_refused link "$dir/link" 'the path is not a socket of weftd'
 for name in file link target; do
 	[ -f "$dir/$name" ] || die "$name was removed"
 done

@@ -146,7 +146,7 @@ ends changed
 # An existing directory keeps its owner.
 new_dir root
 spawn refused "$WEFT_BIN/weftd" --nics 1 --user nobody
-expect_fail refused 'run directory is another user'
+expect_fail refused 'run directory belongs to another user'
 [ "$(stat -c %U "$WEFT_RUN_DIR")" = root ] || die 'the run directory was given away'
 
 new_dir nobody

@@ -30,13 +30,13 @@ chown $nobody "$WEFT_RUN_DIR"
 refused owner "belongs to user $nobody"
 chown 0 "$WEFT_RUN_DIR"
 chmod 777 "$WEFT_RUN_DIR"
-refused world 'can be written by others'
+refused world 'is writable by other users'
 chmod 775 "$WEFT_RUN_DIR"
-refused group 'can be written by others'
+refused group 'is writable by other users'
 chmod 755 "$WEFT_RUN_DIR"
 mv "$WEFT_RUN_DIR" "$dir/real"
 ln -s real "$WEFT_RUN_DIR"
-refused link 'is a directory, and no link to one'
+refused link 'must be a directory, not a link to one'
 rm "$WEFT_RUN_DIR"
 mv "$dir/real" "$WEFT_RUN_DIR"
 

@@ -330,10 +330,11 @@ int GOAL_AutoAlgorithm(GOAL_Collective coll, int ranks, int64_t bytes)
 	GOAL_Algorithm alg;
 
 	if ((unsigned int)coll >= GOAL_COLLECTIVES || ranks < 1 || bytes < 0)
-		return libgoal_error(GOAL_ERR_ARG, "no such collective, or a negative number");
+		return libgoal_error(GOAL_ERR_ARG, "invalid collective, or a negative number");
 	alg = goal_coll_choose(coll, (uint32_t)ranks, (uint64_t)bytes);
 	if (alg == GOAL_ALG_AUTO)
-		return libgoal_error(GOAL_ERR_ARG, "WEFT_GOAL_COLL holds no rules: "
-						   "COLLECTIVE:[RANKS[pow2]/]BYTES=ALGORITHM,...");
+		return libgoal_error(
+		    GOAL_ERR_ARG,
+		    "WEFT_GOAL_COLL is invalid; use COLLECTIVE:[RANKS[pow2]/]BYTES=ALGORITHM,...");
 	return (int)alg;
 }

@@ -83,13 +83,14 @@ static int take_waits(struct bin *b, const struct rank_part *part, uint32_t node
 	*used += count;
 	/* Overlapping lists would let a small file expand into a large graph. */
 	if (first + count > part->num_appendix || *used > part->num_appendix)
-		return fail_node(b, part, node, "its dependents lie outside of the appendix");
+		return fail_node(b, part, node, "its dependents lie outside the appendix");
 	for (uint64_t i = first; i < first + count; i++) {
 		uint32_t op = le32(part->appendix + i * 4);
 		int rc;
 
 		if (op >= part->num_nodes)
-			return fail_node(b, part, node, "a dependent is no operation of this rank");
+			return fail_node(b, part, node,
+					 "a dependent is not an operation of this rank");
 		if (op == node)
 			return fail_node(b, part, node, "this operation waits for itself");
 		rc = goal_build_wait(&b->build, wait, part->first_op + op, part->first_op + node);
@@ -123,7 +124,7 @@ static int take_node(struct bin *b, const struct rank_part *part, uint32_t node)
 		op.peer = op.tag = op.nic = 0;
 		break;
 	default:
-		return fail_node(b, part, node, "its type is none of send, recv and calc");
+		return fail_node(b, part, node, "its type is not send, recv or calc");
 	}
 	if (op.cpu > b->max_cpu || op.nic > b->max_nic)
 		return fail_node(b, part, node, "its cpu or nic is above the file's own maximum");
@@ -149,7 +150,7 @@ static int check_counts(const struct bin *b, const struct rank_part *part)
 	for (uint32_t i = 0; i < part->num_nodes && !rc; i++) {
 		if (le32(part->nodes + (uint64_t)i * NODE_BYTES) != waits[i])
 			rc = fail_node(b, part, i,
-				       "it does not have as many dependencies as it says");
+				       "its number of dependencies does not match the edges");
 		roots += !waits[i];
 	}
 	if (!rc && roots != part->num_roots)
@@ -176,7 +177,7 @@ static int find_rank(const struct bin *b, uint32_t rank, uint64_t *at, struct ra
 	uint64_t start = le64(jump), end = le64(jump + 8), fixed;
 
 	if (start < *at || end < start || end > b->bytes)
-		return fail(b, rank, "its place lies outside of the file or in another rank");
+		return fail(b, rank, "its position is outside the file or within another rank");
 	*at = end;
 	if (end - start < RANK_BYTES)
 		return fail(b, rank, "it is cut short");
@@ -232,7 +233,7 @@ static int take_file(struct bin *b)
 		rc = take_rank(b, rank, &at);
 	if (!rc && at != b->bytes)
 		return goal_error_at(b->build.err, b->build.name, 0,
-				     "the file goes on after its last rank");
+				     "there is data after the last rank");
 	return rc;
 }
 
@@ -257,8 +258,8 @@ int goal_bin_read(const void *data, size_t bytes, const char *name, struct goal_
 	if (!goal_bin_is(data, bytes))
 		return goal_error_at(err, name, 0, "not a binary GOAL schedule");
 	if (le64(data) == MAGIC_SPENT)
-		return goal_error_at(err, name, 0,
-				     "LogGOPSim --save-mem has used this file up: make it again");
+		return goal_error_at(
+		    err, name, 0, "LogGOPSim --save-mem has consumed this file: generate it again");
 	b.body = (const uint8_t *)data + MAGIC_BYTES;
 	b.bytes = bytes - MAGIC_BYTES;
 	rc = take_file(&b);
