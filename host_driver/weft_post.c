@@ -4,7 +4,7 @@
  *
  * Each request is checked, built in a local buffer and copied to the ring once. The index is
  * published and the doorbell rung once for the whole list (weft_db.h). nic_fw/host/wqe.c and
- * nic_fw/rdmap/rq.c read the rings. docs/host-interface.md, "Work queues". The method is that of
+ * nic_fw/host/rq.c read the rings. docs/host-interface.md, "Work queues". The method is that of
  * rdma-core's EFA provider.
  */
 #include <errno.h>

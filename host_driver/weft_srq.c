@@ -2,7 +2,7 @@
 /*
  * Shared receive queues: create, modify, query, destroy.
  *
- * weft_post.c posts. Calls the channel; nic_fw/rdmap/rq.c and srq.c are the NIC's side.
+ * weft_post.c posts. Calls the channel; nic_fw/host/rq.c and srq.c are the NIC's side.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /*
  * Queries of tools: counters, lists of objects, captures.
  *
- * Calls the channel. nic_fw/base/counters.c and nic_fw/host/cmd_query.c answer the first two; weftd
+ * Calls the channel. nic_fw/base/counters.c and nic_fw/up/cmd_query.c answer the first two; weftd
  * itself provides captures.
  */
 #include <errno.h>

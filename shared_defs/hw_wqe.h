@@ -7,7 +7,7 @@
  * of the ring at a slot boundary. Receive requests have a fixed stride: hw_rq_wqe and max_sge SGEs,
  * rounded up to a power of two.
  *
- * host_driver/weft_post.c writes them. nic_fw/host/wqe.c and nic_fw/rdmap/rq.c copy them once, then
+ * host_driver/weft_post.c writes them. nic_fw/host/wqe.c and nic_fw/host/rq.c copy them once, then
  * check the copy. Little-endian. docs/host-interface.md, "Work queues".
  */
 #ifndef WEFT_HW_WQE_H
