@@ -133,6 +133,26 @@ static void next_timer(void)
 	rp_end(&rp);
 }
 
+/* A port that takes less than it promised: frames are lost and counted, their data is resent. */
+static void frames_beyond_room(void)
+{
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp_recv(&rp, 1, B->qp[0], 1, 0, 64);
+	A->nic->port.tx_room = NULL;
+	A->port.tx_room = 0;
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 64);
+	rp_poll(&rp, 0);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, tx_dropped), 1);
+	CU_ASSERT_EQUAL(B->port.inbox_count, 0);
+	A->port.tx_room = UINT32_MAX;
+	rp_quiet(&rp);
+	rp_run(&rp, UINT64_C(1000000000));
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_recv(&rp, 1, 1, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
 /* Idle is idle: nothing done, nothing sent. */
 static void idle(void)
 {
@@ -247,4 +267,4 @@ static void counters(void)
 }
 
 UT_MAIN("pair/fw", UT(configurations), UT(input_before_timers), UT(budgets), UT(next_timer),
-	UT(idle), UT(link_and_shutdown), UT(the_walk), UT(counters))
+	UT(frames_beyond_room), UT(idle), UT(link_and_shutdown), UT(the_walk), UT(counters))

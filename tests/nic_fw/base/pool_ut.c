@@ -98,6 +98,27 @@ static void ids_of_small_tables_have_a_small_quarantine(void)
 	CU_ASSERT_EQUAL(fw_ids_get(&ids), 0);
 }
 
+/* Each number once, whichever random numbers choose them; a number given back can be drawn again.
+ */
+static void drawn_numbers_run_out(void)
+{
+	uint32_t next[8], seen = 0, i;
+	struct fw_ids ids;
+
+	fw_ids_init(&ids, next, 8);
+	for (i = 0; i < 8; i++) {
+		uint32_t id = fw_ids_draw(&ids, 3, i * 2654435761u);
+
+		CU_ASSERT_FATAL(id < 8);
+		seen |= 1u << id;
+	}
+	CU_ASSERT_EQUAL(seen, 0xff);
+	CU_ASSERT_EQUAL(fw_ids_draw(&ids, 3, 1), FW_NONE);
+	fw_ids_put_drawn(&ids, 5);
+	CU_ASSERT_EQUAL(fw_ids_draw(&ids, 3, 1), 5);
+	CU_ASSERT_EQUAL(fw_ids_draw(&ids, 3, 1), FW_NONE);
+}
+
 UT_MAIN("nic_fw/base/pool", UT(pool_gives_every_element_once), UT(pool_reuses_the_last_first),
 	UT(ids_are_fresh_until_the_quarantine_is_full), UT(ids_can_all_be_taken),
-	UT(ids_of_small_tables_have_a_small_quarantine))
+	UT(ids_of_small_tables_have_a_small_quarantine), UT(drawn_numbers_run_out))

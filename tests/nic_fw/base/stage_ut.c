@@ -97,8 +97,9 @@ static void idle_turns_are_kept_apart(void)
 
 static void nothing_without_a_clock(void)
 {
+	const char *name;
 	struct fw_ut ut;
-	uint64_t then;
+	uint64_t then, value;
 
 	fw_ut_begin(&ut);
 	then = now;
@@ -109,6 +110,7 @@ static void nothing_without_a_clock(void)
 	fw_set_clock(ut.nic, the_clock);
 	CU_ASSERT_EQUAL(stat(ut.nic, "cycles_turn"), 0);
 	CU_ASSERT_EQUAL(stat(ut.nic, "entries_timer"), 0);
+	CU_ASSERT_FALSE(fw_stage_stat(&ut.nic->stages, UINT32_MAX, &name, &value));
 	fw_set_clock(ut.nic, NULL);
 	CU_ASSERT_EQUAL(stat(ut.nic, "cycles_turn"), UINT64_MAX);
 	fw_ut_end(&ut);

@@ -46,6 +46,22 @@ static void put(struct frame *f, uint32_t mo, uint32_t bytes, uint32_t msg_bytes
 	net_dgramh(f)->dst_qpn = be32_put(WIRE_DGRAM_GROUP_QPN);
 }
 
+/* A group takes datagrams of UD alone: RD has one peer. */
+static void other_types_are_dropped(void)
+{
+	struct frame f;
+
+	init(0);
+	put(&f, 0, 700, 700);
+	net_dgramh(&f)->ver_type = WIRE_DGRAM_VERSION << 4 | WIRE_DGRAM_RD;
+	frame_end(&f);
+	net_rx(&f);
+	CU_ASSERT_EQUAL(net.rd_calls, 0);
+	CU_ASSERT_EQUAL(CNT(drop_dgram_type), 1);
+	CU_ASSERT_EQUAL(net_drops(), 1);
+	net_end();
+}
+
 static void arrives(void)
 {
 	const struct wire_ip *ip = (const struct wire_ip *)(net.recv_buf + 20);
@@ -270,5 +286,5 @@ static void goes_out(void)
 	net_end();
 }
 
-UT_MAIN("nic_fw/net/mcast_rx", UT(arrives), UT(what_does_not_arrive), UT(errors_are_not_answered),
-	UT(long_messages), UT(its_own_can_be_blocked), UT(goes_out))
+UT_MAIN("nic_fw/net/mcast_rx", UT(arrives), UT(other_types_are_dropped), UT(what_does_not_arrive),
+	UT(errors_are_not_answered), UT(long_messages), UT(its_own_can_be_blocked), UT(goes_out))
