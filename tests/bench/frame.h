@@ -79,7 +79,7 @@ void frame_seal(uint8_t *b, uint32_t n, uint32_t keep);
 
 /* ---- the reader */
 
-/* What a frame is: NULL for what it has not got. */
+/* Headers of a frame; NULL for those that it lacks. */
 struct frame_view {
 	struct wire_eth *eth;
 	struct wire_ip *ip; /* IPv4 with a whole header */

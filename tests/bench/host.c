@@ -145,7 +145,7 @@ void host_recv(struct fw_qp *qp, uint64_t wr_id, const struct hw_sge *sge, uint3
 	    qp->rq_ring + (size_t)(qp->record->rq_prod & qp->rq_mask) * qp->rq_stride_bytes;
 	struct hw_rq_wqe wqe = {.wr_id = wr_id, .num_sge = num_sge};
 
-	/* What the queue has no room for is announced, and not there. */
+	/* Pieces beyond the limit are counted in num_sge, but not written. */
 	if (num_sge > qp->max_recv_sge)
 		num_sge = qp->max_recv_sge;
 	memcpy(entry, &wqe, sizeof(wqe));

@@ -4,7 +4,7 @@
 
 For each schedule of a folder and each set of parameters that its predicted.tsv names: goal-run --sim
 with the firmware's own costs, and with o and O of the set, over the predicted time; by class of
-schedules the least, median and greatest ratio. Called by the Makefile; calls goal-run.
+schedules the least, median and greatest ratio. Calls goal-run.
 
 usage: goal_table.py [--limit SECONDS] [--doc DOC] FOLDER     FOLDER: with predicted.tsv and the schedules;
     DOC: whose table is replaced (docs/goal-sim.md); runs that take longer than SECONDS (20) are left out

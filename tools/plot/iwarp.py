@@ -5,7 +5,7 @@ pictures of docs/iwarp.md and docs/iwarp-tables.md.
 
 Two NICs of one weftd at the built-in switch, MTU 1500: weftd polls on the last CPU, programs share the others.
 Verbs by weft-bench, messages of MPI and kernels by Open MPI (mpi_kern), memory by weft-bench mem. Rows go
-into docs/pictures/iwarp_PART.tsv, and from there alone into pictures and tables. Called by the Makefile; calls weftd,
+into docs/pictures/iwarp_PART.tsv, and from there alone into pictures and tables. Calls weftd,
 weft-bench, mpirun, gnuplot.
 
 usage: iwarp.py [--draw-only] [--part PART]... [--seconds S] [DIR]     DIR: the docs folder (docs)
@@ -35,7 +35,7 @@ RANKS = (2, 4, 8)
 KERNELS = ("cg", "mg", "lu", "radix", "smg")
 PEERS = (1, 4, 16, 64, 256, 1024)
 
-# What weftd is started with, and what then goes over it.
+# Options of weftd, and the traffic of each.
 PLAIN, CRC, BOTH = (("--mpa-crc", crc, "--mpa-markers", markers) for crc, markers in
                     (("off", "off"), ("on", "off"), ("on", "on")))
 VERBS = (("UD", "ud"), ("RD", "rd"), ("RC over TCP", "rc-tcp", "crc"), ("TCP, no CRC", "rc-tcp", "none"),
@@ -60,7 +60,7 @@ def words(transport, n):
 
 
 def both_ways(nics, what, seconds):
-    """Of a stream each way at the same time: two servers, two clients."""
+    """Rates of a stream each way at the same time: two servers, two clients."""
     servers, clients = [], []
     for i in range(2):
         servers.append(nics.start(BIN + "/weft-bench", "bw", "--server", "--device", "weft%d" % i, "--port", 18700 + i))
@@ -159,7 +159,7 @@ def connections(n):
 
 
 def memory(_seconds):
-    """Of one end: weftd and the process have both of a connection, and both are alike."""
+    """Memory of one end: weftd and the process have both of a connection, and both are alike."""
     rows = []
     for n in PEERS:
         for title, measure, ends in (("RC over TCP", connections, 2), ("RD", peers_of_rd, 1)):

@@ -4,7 +4,7 @@
 
 Starts a weftd of two NICs on the last CPU and weft-bench on the others; each part's rows go into
 docs/pictures/PART.tsv, and from there alone into docs/pictures/*.svg and between the marks
-"<!-- table NAME -->" and "<!-- end -->" of docs/memory.md. Called by the Makefile; calls weftd, weft-bench, gnuplot.
+"<!-- table NAME -->" and "<!-- end -->" of docs/memory.md. Calls weftd, weft-bench, gnuplot.
 
 usage: memory.py [--draw-only] [--part PART]... [DIR]     DIR: the docs folder (docs)
 Environment: WEFT_BIN (where the programs are). Exit status 0, 1 when a run failed, 2 usage.
@@ -31,7 +31,7 @@ def measure(nics, parts, folder):
             srq = srq or sum((nics.bench(mode, "--peers", n, *BOTH)["rows"] for n in PEERS), [])
             rows = srq
         else:
-            # Who measures overlap has the first CPU alone, its partner goes to the last.
+            # The rank that measures overlap has the first CPU alone, its partner the last.
             rows = nics.bench(mode, "--part", name, *BOTH, everywhere=name in ("overlap", "progress", "sci"))["rows"]
         write("%s/%s.tsv" % (folder, part), [r for r in rows if r["part"] == name])
         print(part, "measured", flush=True)

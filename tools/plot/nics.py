@@ -13,7 +13,7 @@ BIN = os.path.abspath(os.environ.get("WEFT_BIN", "build/bin"))
 
 
 def result(process):
-    """What it printed; ends this program when it fails, or has not ended in five minutes."""
+    """Returns its output; ends this program when it fails, or has not ended in five minutes."""
     try:
         out, err = process.communicate(timeout=300)
     except subprocess.TimeoutExpired:

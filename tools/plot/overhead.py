@@ -3,7 +3,7 @@
 """make overhead-table: what a message costs the host, by weft and by the kernel's UDP and TCP; the table of docs/host-overhead.md.
 
 Two processes that block for each message, both on the first CPU; weftd on the last. weft-irqs counts both of them while they run, once for a
-few messages and once for many: the difference belongs to the messages alone. Called by the Makefile; calls weftd, weft-bench,
+few messages and once for many: the difference belongs to the messages alone. Calls weftd, weft-bench,
 weftctl, block_base, weft-irqs.
 
 usage: overhead.py [--draw-only] [--quick] [DIR]     DIR: the docs folder (docs); --quick: few messages, one round
@@ -29,7 +29,7 @@ PINNED = ["taskset", "-c", CLIENT_CPU]
 
 
 def counted(env, options, command):
-    """What weft-irqs has counted: its JSON."""
+    """Counts of weft-irqs: its JSON."""
     path = env.dir + "/irqs.json"
     p = subprocess.run(PINNED + [BIN + "/weft-irqs", "--json", "-o", path, *options, "--", *map(str, command)], text=True,
                        capture_output=True, timeout=60)
@@ -112,7 +112,7 @@ class Kernel:
 
 
 def adaptive(env, on):
-    """Whether weftd moderates: weftctl coalesce, for every vector of both NICs."""
+    """Switches moderation on or off: weftctl coalesce, for every vector of both NICs."""
     for nic in ("weft0", "weft1"):
         run(BIN + "/weftctl", "coalesce", nic, "adaptive", "on" if on else "off", "--run-dir", env.dir)
 

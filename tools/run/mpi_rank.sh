@@ -4,7 +4,7 @@
 # One rank of an MPI job on weft: mpi_rank.sh PROGRAM [ARGUMENT...]. Ranks take the NICs of WEFT_MPI_NICS in turn,
 # words "RUN-DIR:DEVICE", and see no other; WEFT_MPI_OVER is ucx or ud (UCX, which has no transport but
 # weft's then, or ud_verbs alone), ofi (libfabric), or iwarp (libfabric on an iWARP device: TCP).
-# Called by run_mpi.sh through mpirun; calls weft-run, which WEFT_RUN names. Exit status: the program's.
+# run_mpi.sh starts it through mpirun; it calls weft-run, which WEFT_RUN names. Exit status: the program's.
 
 set -eu
 rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}

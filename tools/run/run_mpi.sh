@@ -9,7 +9,7 @@
 #	run_mpi.sh [--quick] [--ranks "2 4"] [--wire switch|memif|veth] [--over "ucx ud ofi iwarp"] [--libraries "openmpi mpich"]
 #	           [--programs "p2p coll ..."]
 #
-# Called by the Makefile and tests/clients/mpi.sh with WEFT_BIN (weftd, weftctl), WEFT_RUN (weft-run) and WEFT_MPI
+# The Makefile and tests/clients/mpi.sh run it with WEFT_BIN (weftd, weftctl), WEFT_RUN (weft-run) and WEFT_MPI
 # (one folder of programs per library).
 
 set -u
