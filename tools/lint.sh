@@ -46,6 +46,7 @@ run_shellcheck()
 }
 
 check 'include rules' tools/check_layers.sh
+check 'floors of nic_fw' tools/check_floors.py
 check 'tidy' tools/check_tidy.sh
 check 'cppcheck' run_cppcheck
 check 'shellcheck' run_shellcheck

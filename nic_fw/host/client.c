@@ -143,7 +143,7 @@ static bool leave_srqs(struct fw_nic *nic, struct fw_client *client)
 	while (!fw_list_empty(&client->srqs)) {
 		struct fw_srq *srq = FW_CONTAINER(client->srqs.next, struct fw_srq, node);
 
-		if (!slice_take(nic, 2) || !recv_forget_srq(nic, srq))
+		if (!slice_take(nic, 2) || !host_up.forget_srq(nic, srq))
 			return false;
 		srq_destroy(nic, srq->index);
 	}

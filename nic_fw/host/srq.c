@@ -174,7 +174,7 @@ int cmd_destroy_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cm
 		return FW_EINVAL;
 	if (srq->refs)
 		return FW_EBUSY;
-	if (!recv_forget_srq(nic, srq))
+	if (!host_up.forget_srq(nic, srq))
 		return CMD_LATER;
 	srq_destroy(nic, srq->index);
 	return 0;

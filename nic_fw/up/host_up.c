@@ -6,6 +6,7 @@
 
 const struct host_up host_up = {
     .leave = {goal_client_leave, cm_client_leave, NULL},
+    .forget_srq = recv_forget_srq,
     .qp_down = cm_qp_down,
     .goal_doorbell = goal_run_doorbell,
 };

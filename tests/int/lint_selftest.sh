@@ -64,6 +64,14 @@ include()
 	fails check_layers.sh "$1:5: $2"
 }
 
+passes check_floors.py
+mkdir nic_fw/net nic_fw/coll
+source_file nic_fw/coll/up.h 'void coll_up(void);'
+source_file nic_fw/net/down.c 'void net_down(void) { coll_up(); }'
+fails check_floors.py 'nic_fw/net/down.c: not for its floor: coll_up (nic_fw/coll/up.h)'
+mkdir nic_fw/cellar
+source_file nic_fw/cellar/x.c 'int cellar_x;'
+fails check_floors.py 'the folder cellar has no rule'
 passes check_layers.sh
 include lib/bad.c '<rte_mbuf.h>'
 include lib/bad.c '<jansson.h>'
