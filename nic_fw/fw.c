@@ -299,10 +299,33 @@ void fw_now(struct fw_nic *nic, uint64_t now_ns)
 		nic->start_ns = now_ns;
 }
 
+/*
+ * The stages of a turn, in their order: the stage that its time counts for, and the call, whose
+ * value is the work done. Input comes before timers: after a gap between turns an ACK must not lose
+ * to its own time-out. ARCHITECTURE.md, "One turn", has the same list (tools/check_floors.py).
+ */
+#define FW_TURN(STAGE, ALSO)                                                                       \
+	STAGE(DB, slice_run(nic))                                                                  \
+	ALSO(db_poll(nic))                                                                         \
+	STAGE(ETH_RX, eth_rx_poll(nic, budget))                                                    \
+	STAGE(TIMER, fw_timers_run(nic, &nic->timers, now_ns, budget))                             \
+	STAGE(GOAL, goal_run_poll(nic, budget))                                                    \
+	STAGE(SCHED, sched_run(nic, budget))                                                       \
+	STAGE(RD_TX, rd_tx_run(nic, budget))                                                       \
+	STAGE(ESP, mgrp_run(nic, budget))                                                          \
+	ALSO(esp_tx_run(nic, budget))                                                              \
+	ALSO((esp_rdmap_run(nic), 0u))                                                             \
+	ALSO((esp_ack_flush(nic), 0u))                                                             \
+	STAGE(TCP, tcp_tx_run(nic, budget))                                                        \
+	ALSO((mpa_run(nic), 0u))                                                                   \
+	ALSO((tcp_ack_flush(nic), 0u))                                                             \
+	STAGE(RD_ACK, (rd_ack_flush(nic), 0u))                                                     \
+	STAGE(TURN, (end_turn(nic), 0u))
+
 uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
 {
 	uint64_t sent = nic->counters.tx_frames, late_ns;
-	uint32_t done;
+	uint32_t done = 0;
 
 	if (__builtin_expect(nic->stages.clock != NULL, 0))
 		fw_stage_begin_turn(&nic->stages);
@@ -313,33 +336,13 @@ uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
 	if (!nic->start_ns)
 		nic->start_ns = now_ns;
 	nic->net.tx_allow = nic->port.tx_room ? nic->port.tx_room(nic->port.ctx) : UINT32_MAX;
-	(void)fw_stage_enter(nic, FW_STAGE_DB);
-	done = slice_run(nic);
-	done += db_poll(nic);
-	/* Input first: after a gap between turns an ACK must not lose to its own timer. */
-	(void)fw_stage_enter(nic, FW_STAGE_ETH_RX);
-	done += eth_rx_poll(nic, budget);
-	(void)fw_stage_enter(nic, FW_STAGE_TIMER);
-	done += fw_timers_run(nic, &nic->timers, now_ns, budget);
-	(void)fw_stage_enter(nic, FW_STAGE_GOAL);
-	done += goal_run_poll(nic, budget);
-	(void)fw_stage_enter(nic, FW_STAGE_SCHED);
-	done += sched_run(nic, budget);
-	(void)fw_stage_enter(nic, FW_STAGE_RD_TX);
-	done += rd_tx_run(nic, budget);
-	(void)fw_stage_enter(nic, FW_STAGE_ESP);
-	done += mgrp_run(nic, budget);
-	done += esp_tx_run(nic, budget);
-	esp_rdmap_run(nic);
-	esp_ack_flush(nic);
-	(void)fw_stage_enter(nic, FW_STAGE_TCP);
-	done += tcp_tx_run(nic, budget);
-	mpa_run(nic);
-	tcp_ack_flush(nic);
-	(void)fw_stage_enter(nic, FW_STAGE_RD_ACK);
-	rd_ack_flush(nic);
-	(void)fw_stage_enter(nic, FW_STAGE_TURN);
-	end_turn(nic);
+#define RUN(stage, call)                                                                           \
+	(void)fw_stage_enter(nic, FW_STAGE_##stage);                                               \
+	done += call;
+#define ALSO(call) done += call;
+	FW_TURN(RUN, ALSO)
+#undef ALSO
+#undef RUN
 	if (__builtin_expect(nic->stages.clock != NULL, 0))
 		fw_stage_end_turn(&nic->stages, done || nic->counters.tx_frames != sent);
 	return done;

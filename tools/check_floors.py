@@ -7,6 +7,8 @@
 #
 #	tools/check_floors.py [DIR]	DIR: root of the tree (default: this one)
 #
+# The list of stages of a turn in ARCHITECTURE.md is compared with nic_fw/fw.c, too.
+#
 # Prints FILE: the names that are not for its floor. Exit status 0, 1 when a rule is broken, 2 usage.
 
 import collections
@@ -105,14 +107,32 @@ def check(root):
                 broken[path].add(f"{name} ({header})")
     for path in sorted(broken):
         print(f"{path}: not for its floor: {', '.join(sorted(broken[path]))}")
-    return 1 if broken else 0
+    return bool(broken)
+
+
+def check_turn(root):
+    """ARCHITECTURE.md lists the stages of fw_poll() in the order of FW_TURN."""
+    paths = [os.path.join(root, p) for p in ("nic_fw/fw.c", "ARCHITECTURE.md")]
+    if not all(os.path.exists(p) for p in paths):
+        return False
+    with open(paths[0], encoding="utf-8") as f:
+        stages = re.findall(r"^\t(?:STAGE\(\w+, |ALSO\()\(?(\w+)\(", f.read(), re.M)
+    with open(paths[1], encoding="utf-8") as f:
+        section = f.read().partition("## One turn")[2].partition("\n## ")[0]
+    listed = re.findall(r"^\| `(\w+)` \|", section, re.M)
+    if stages == listed:
+        return False
+    print(f"ARCHITECTURE.md: the stages of a turn are {', '.join(stages)} in nic_fw/fw.c, here {', '.join(listed)}")
+    return True
 
 
 def main():
     if len(sys.argv) > 2 or (len(sys.argv) == 2 and not os.path.isdir(sys.argv[1])):
         print("usage: check_floors.py [DIR]", file=sys.stderr)
         return 2
-    return check(sys.argv[1] if len(sys.argv) == 2 else os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    root = sys.argv[1] if len(sys.argv) == 2 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+    floors, turn = check(root), check_turn(root)
+    return 1 if floors or turn else 0
 
 
 if __name__ == "__main__":
