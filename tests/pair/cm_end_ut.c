@@ -150,7 +150,7 @@ static void bring_to(uint32_t stage)
 /* A process that goes, in whatever state: its peer hears of it, and nothing is left. */
 static void process_dies(void)
 {
-	/* What the other end hears. */
+	/* The events at the other end. */
 	static const enum hw_cm_event_type told[2][4] = {
 	    {HW_CM_EVENT_REQUEST, HW_CM_EVENT_REJECTED, HW_CM_EVENT_ESTABLISHED,
 	     HW_CM_EVENT_DISCONNECTED},
@@ -190,7 +190,7 @@ static void backlog(void)
 	}
 	cp_expect_none(&cp);
 	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm.eps[cp.listener].waiting, 0);
-	/* Those that were not fetched go with the listener, the others stay. */
+	/* Requests that were not fetched end with the listener; the others stay. */
 	(void)cp_ask(&cp, HW_CM_TCP, 0);
 	rp_run(&cp.rp, CP_S);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
@@ -286,7 +286,7 @@ static void ports(void)
 	CU_ASSERT_EQUAL(bind_to(1, a, HW_CM_TCP, 5000, true, NULL), 0);
 	c = cp_create(&cp, 1);
 	CU_ASSERT_EQUAL(bind_to(1, c, HW_CM_TCP, 5000, true, NULL), 0);
-	/* Who listens is alone. */
+	/* A port is listened on by one endpoint. */
 	CU_ASSERT_EQUAL(listen_at(1, c), FW_EADDRINUSE);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, a), 0);
 	CU_ASSERT_EQUAL(listen_at(1, c), 0);
@@ -339,7 +339,7 @@ static void addresses(void)
 	/* Another network, and no gateway. */
 	CU_ASSERT_EQUAL(resolve(ep, 0x01020304, 2000), 0);
 	CU_ASSERT_EQUAL(cp_expect(&cp, 0, ep, HW_CM_EVENT_RESOLVED).status, FW_ENETUNREACH);
-	/* Nobody has it. */
+	/* No host has the address. */
 	CU_ASSERT_EQUAL(resolve(ep, cp.rp.end[1].nic->config.ip ^ 0x70000000, 600000), 0);
 	rp_run(&cp.rp, 20 * CP_S);
 	CU_ASSERT_EQUAL(cp_expect(&cp, 0, ep, HW_CM_EVENT_RESOLVED).status, FW_EHOSTUNREACH);
@@ -386,7 +386,7 @@ static void states_refuse(void)
 	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_CONNECT, &cm, NULL), FW_EINVAL);
 	CU_ASSERT_EQUAL(cp_accept(&cp, 1, cp.listener, 0), FW_EINVAL);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DISCONNECT, cp.listener), FW_EINVAL);
-	/* Nobody's. */
+	/* Commands on endpoints that do not exist. */
 	for (i = HW_CMD_CM_DESTROY; i < HW_CMD_CM_EVENT; i++)
 		CU_ASSERT_EQUAL(cp_simple(&cp, 0, (enum hw_cmd_op)i, 77), FW_EINVAL);
 	cm = (struct hw_cmd_cm){.eq = 0};

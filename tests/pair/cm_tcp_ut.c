@@ -110,7 +110,7 @@ static void either_begins(void)
 	cp_end(&cp);
 }
 
-/* What the active end has posted before it was connected goes when it is. */
+/* The active end sends requests that were posted before the connection once it is connected. */
 static void posted_early(void)
 {
 	begin();
@@ -346,7 +346,7 @@ static void share_outlives_process(void)
 	cp_end_detached(&cp);
 }
 
-/* One that came back knows nothing of it. */
+/* A peer that restarted does not know the connection. */
 static void peer_restarts(void)
 {
 	uint32_t e;
@@ -445,7 +445,7 @@ static void one_shard_has_it(void)
 	CU_ASSERT_EQUAL(l4_port_hold(nic[0], 9), FW_EADDRINUSE);
 	CU_ASSERT_EQUAL(l4_port_hold(nic[0], 10), 0);
 	l4_port_drop(nic[1], 9);
-	/* Of what is in TIME-WAIT there frames still go there. */
+	/* Frames still go to the shard that owns a port while its connection is in TIME-WAIT. */
 	CU_ASSERT_EQUAL(l4_port_owner(nic[0]->net.l4_ports, 9), 3);
 	CU_ASSERT_EQUAL(l4_port_hold(nic[0], 9), 0);
 	CU_ASSERT_EQUAL(l4_port_owner(nic[0]->net.l4_ports, 9), 0);
@@ -458,8 +458,10 @@ static void one_shard_has_it(void)
 	cp_end(&cp);
 }
 
-/* What the port of a NIC says whose address the kernel has too: ports of the kernel's are not
- * given. */
+/*
+ * The port of a NIC that shares its address with the kernel: ports in use by the kernel are not
+ * given.
+ */
 static struct {
 	uint8_t taken[65536];
 	uint32_t num_taken;
@@ -509,7 +511,7 @@ static void somebody_else_has_it(void)
 	CU_ASSERT_TRUE(kernel.taken[22]);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cm.ep), 0);
 	CU_ASSERT_EQUAL(kernel.num_taken, 0);
-	/* What is given out unasked can be used. */
+	/* Ports that the NIC chooses by itself are usable. */
 	kernel.odd = true;
 	kernel.why = FW_EADDRINUSE;
 	for (i = 0; i < 20; i++) {

@@ -210,7 +210,10 @@ static void late(void)
 	cp_end(&cp);
 }
 
-/* Whoever has not seen a message of a connection ends nothing, whatever he says. */
+/*
+ * A sender that has not seen a message of a connection cannot end the connection, whatever it
+ * sends.
+ */
 static void forged(void)
 {
 	const struct bench_frame *req, *rtu;
@@ -346,7 +349,7 @@ static void rejected(void)
 		cp_expect_none(&cp);
 		cp_end(&cp);
 	}
-	/* Nobody listens there: at once, and the endpoint may ask again. */
+	/* No listener: the request is rejected at once, and the endpoint may try again. */
 	cp_begin(&cp);
 	cp.a = cp_ask(&cp, HW_CM_TCP, 0);
 	rp_run(&cp.rp, 200 * CP_MS);
@@ -403,7 +406,7 @@ static void datagrams(void)
 		CU_ASSERT_EQUAL(ev.param.qpn, 0x22);
 		CU_ASSERT_EQUAL(ev.param.qkey, 0x55);
 		cp_expect_none(&cp);
-		/* Of another space nobody listens. */
+		/* No endpoint listens in the other space. */
 		cp.times = 0;
 		cp.a = cp_ask(&cp, HW_CM_TCP, 0);
 		rp_run(&cp.rp, CP_S);
@@ -454,7 +457,10 @@ static void data_given_back(void)
 	answer.ep = ev.ep;
 	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_ACCEPT, &answer, NULL), 0);
 	rp_run(&cp.rp, CP_MS);
-	/* Heard, and not fetched; said, and not acknowledged. */
+	/*
+	 * Each end holds one block of private data: received and not fetched, sent and not
+	 * acknowledged.
+	 */
 	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm.data.used, 1);
 	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm.data.used, 1);
 	CU_ASSERT_EQUAL(cp_expect(&cp, 0, ask.ep, HW_CM_EVENT_RESPONSE).data_bytes, 56);

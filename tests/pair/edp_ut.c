@@ -259,7 +259,7 @@ static void what_is_answered(void)
 	ep_end(&ep);
 }
 
-/* Whoever sends to ports that nobody has is not answered without end. */
+/* The answers to frames for unknown ports are limited. */
 static void a_limit_of_answers(void)
 {
 	struct bench_frame f;

@@ -22,8 +22,7 @@ static struct esp_stream *stream(uint32_t e)
 	return ep.end[e].stream;
 }
 
-/* ---- time --------------------------------------------------------------------------------------
- */
+/* ---- time ----------------------------------------------------------------------------------- */
 
 /* A silence in which nothing was awaited is no sign of death. */
 static void an_idle_stream_stays(void)
@@ -38,7 +37,7 @@ static void an_idle_stream_stays(void)
 		CU_ASSERT_EQUAL(ep.end[0].sent_ok, i + 1);
 		CU_ASSERT_EQUAL(ep.end[0].ends, 0);
 	}
-	/* Nobody said anything meanwhile. */
+	/* No packet was requested again meanwhile. */
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, esp_rrq_tx), 0);
 	ep_end(&ep);
 }
@@ -92,8 +91,7 @@ static void a_full_peer_that_dies(void)
 	ep_end(&ep);
 }
 
-/* ---- SYNs --------------------------------------------------------------------------------------
- */
+/* ---- SYNs ----------------------------------------------------------------------------------- */
 
 static void syns_of_the_past(void)
 {
@@ -177,7 +175,7 @@ static void floods(void)
 	ep_run(&ep, EP_S + 200 * EP_MS);
 	CU_ASSERT_EQUAL(fw_ids_used(&ep.end[1].nic->esp.ids), 0);
 	CU_ASSERT_EQUAL(ep.end[1].accepts + ep.end[1].ends, 0);
-	/* Nobody answered: after ten seconds that is told. */
+	/* The peer does not answer; the end is reported after ten seconds. */
 	ep_run(&ep, 10 * EP_S);
 	CU_ASSERT_EQUAL(ep.end[0].why, ESP_END_UNREACHABLE);
 	ep_end(&ep);
@@ -196,15 +194,14 @@ static void refused_at_last(void)
 	ep_end(&ep);
 }
 
-/* ---- close
- * --------------------------------------------------------------------------------------- */
+/* ---- close ---------------------------------------------------------------------------------- */
 
 static enum bench_verdict no_data_of_1(struct ep *e, const struct ep_info *info)
 {
 	return e->bits && info->from && info->numbered ? BENCH_DROP : BENCH_PASS;
 }
 
-/* What is in flight when the peer's FIN comes is given back, and goes on empty. */
+/* Data in flight when the peer's FIN arrives is given back; its packets continue empty. */
 static void fin_while_sending(void)
 {
 	ep_begin(&ep);
@@ -233,7 +230,7 @@ static void closed_while_full(void)
 	ep_send(&ep, 0, 10);
 	ep_run(&ep, EP_MS);
 	CU_ASSERT_TRUE(stream(1)->blocked);
-	/* Who closes takes the rest, as it would without having been full. */
+	/* A closing receiver takes the rest, as if it had not been full. */
 	ep.end[1].room = UINT32_MAX;
 	ep_close(&ep, 1);
 	CU_ASSERT_TRUE(ep_idle(&ep, 20 * EP_S));
@@ -242,8 +239,7 @@ static void closed_while_full(void)
 	ep_end(&ep);
 }
 
-/* ---- lies
- * ---------------------------------------------------------------------------------------- */
+/* ---- lies ----------------------------------------------------------------------------------- */
 
 /* Each field of a quoted header must be the stream's; the station, too. */
 static void forged_unreachables(void)
@@ -337,8 +333,7 @@ static void group_addresses(void)
 	ep_end(&ep);
 }
 
-/* ---- settings
- * ------------------------------------------------------------------------------------ */
+/* ---- settings ------------------------------------------------------------------------------- */
 
 static uint32_t most_in_flight;
 

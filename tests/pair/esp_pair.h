@@ -27,7 +27,7 @@ enum {
 
 struct ep;
 
-/* What a frame is; pointers into it. esp is NULL where it is not of type ESP. */
+/* A parsed frame, with pointers into it. esp is NULL where the frame is not of type ESP. */
 struct ep_info {
 	struct bench_frame *frame;
 	uint32_t from;

@@ -162,7 +162,7 @@ static void check_lie(uint32_t number)
 	CU_ASSERT_TRUE(all(A->mem + SINK + BYTES, GUARD, 0));
 	CU_ASSERT_TRUE(all(B->mem + DST - GUARD, GUARD, 0x22));
 	CU_ASSERT_TRUE(all(B->mem + DST + BYTES, GUARD, 0x22));
-	/* What it did to either QP. */
+	/* The lie may have ended either QP. */
 	rp.filter = NULL;
 	CU_ASSERT_EQUAL(rp_modify(&rp, 0, qa, HW_QPS_ERR, 0, NULL), 0);
 	CU_ASSERT_EQUAL(rp_modify(&rp, 1, qb, HW_QPS_ERR, 0, NULL), 0);
@@ -234,7 +234,7 @@ static enum bench_verdict forge_ack(struct rp *r, const struct rp_info *info)
 	return BENCH_PASS;
 }
 
-/* What was acknowledged in the peer's name is not sent again; what follows it gets nowhere. */
+/* Data that was acknowledged in the peer's name is not sent again; later data makes no progress. */
 static void forged_acknowledgement(void)
 {
 	struct hw_cqe cqe;

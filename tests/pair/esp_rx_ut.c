@@ -21,7 +21,7 @@ enum {
 static struct ep ep;
 static uint32_t first;
 
-/* What end 1 said. */
+/* The acknowledgements that end 1 sent. */
 static struct said {
 	uint32_t ack;
 	uint8_t flags;
@@ -208,10 +208,9 @@ static void malformed(void)
 	ep_end(&ep);
 }
 
-/* ---- acknowledging ------------------------------------------------------------------------------
- */
+/* ---- acknowledging -------------------------------------------------------------------------- */
 
-/* Of something small the answer may carry it; else it goes after 20 us. */
+/* The acknowledgement of a small message waits 20 us for an answer that carries it. */
 static void an_ack_waits_for_a_ride(void)
 {
 	uint64_t at_ns;
@@ -236,7 +235,7 @@ static void an_ack_waits_for_a_ride(void)
 	ep_end(&ep);
 }
 
-/* What somebody waits for is acknowledged at once. */
+/* Data that the peer waits for is acknowledged at once. */
 static void an_ack_that_hurries(void)
 {
 	uint32_t i;
@@ -263,8 +262,7 @@ static void an_ack_that_hurries(void)
 	ep_end(&ep);
 }
 
-/* ---- re-requests --------------------------------------------------------------------------------
- */
+/* ---- re-requests ---------------------------------------------------------------------------- */
 
 /* Three behind a hole: asked for, with what is held; not again within half a time-out. */
 static void holes_are_asked_for(void)
@@ -349,7 +347,10 @@ static void behind(uint32_t next)
 	ep_send_forged(&ep, f);
 }
 
-/* What it follows and is not here is lost: just that is asked for, at once. */
+/*
+ * The packet tells how many packets precede it. Missing ones are requested again at once, and only
+ * those.
+ */
 static void what_was_sent_before(void)
 {
 	begin(apart, 0);
@@ -388,8 +389,7 @@ static void losses_are_mended(void)
 	}
 }
 
-/* ---- full ---------------------------------------------------------------------------------------
- */
+/* ---- full ----------------------------------------------------------------------------------- */
 
 /* The layer above is full: told once; the window closes at once; what comes is kept. */
 static void full_and_again_room(void)

@@ -21,7 +21,7 @@ enum {
 static struct ep ep;
 static uint32_t first; /* number of the first packet */
 
-/* What end 0 sent with a number, retransmissions too. */
+/* Numbered packets that end 0 sent, with retransmissions. */
 static struct sent {
 	uint32_t packet;
 	uint8_t flags;
@@ -196,8 +196,7 @@ static void two_classes(void)
 	ep_end(&ep);
 }
 
-/* ---- bursts ------------------------------------------------------------------------------------
- */
+/* ---- bursts --------------------------------------------------------------------------------- */
 
 /* Before TXS is acknowledged, no more than the initial burst; then a burst in flight. */
 static void initial_burst(void)
@@ -264,8 +263,7 @@ static void past_the_wrap(void)
 	ep_end(&ep);
 }
 
-/* ---- the peer's window ------------------------------------------------------------------------
- */
+/* ---- the peer's window ---------------------------------------------------------------------- */
 
 static void ack_with_window(uint32_t taken, uint16_t window)
 {
@@ -322,8 +320,7 @@ static void txs_through_a_closed_window(void)
 	ep_end(&ep);
 }
 
-/* ---- repeating ----------------------------------------------------------------------------------
- */
+/* ---- repeating ------------------------------------------------------------------------------ */
 
 /* Until it is acknowledged a small TXS is repeated, alone, after times that double. */
 static void txs_is_repeated(void)
@@ -419,8 +416,7 @@ static void the_receiver_drives(void)
 	ep_end(&ep);
 }
 
-/* ---- re-requests --------------------------------------------------------------------------------
- */
+/* ---- re-requests ---------------------------------------------------------------------------- */
 
 static struct bench_frame request(uint64_t received, uint32_t count)
 {
@@ -478,7 +474,7 @@ static void re_requests(void)
 	asked(0x001, 1, 0x001);
 }
 
-/* What was sent within half a round trip is on its way, and not sent once more. */
+/* A packet sent within half a round trip is still on its way and is not sent again. */
 static void asked_too_early(void)
 {
 	begin(16, 32);
@@ -513,9 +509,7 @@ static void asked_of_the_past(void)
 	ep_end(&ep);
 }
 
-/* ---- the port, the memory
- * ------------------------------------------------------------------------
- */
+/* ---- the port, the memory ------------------------------------------------------------------- */
 
 /* A port without room loses nothing: what got no place is asked for or repeated. */
 static void no_room_in_the_port(void)

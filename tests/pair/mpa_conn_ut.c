@@ -122,7 +122,52 @@ static void made_to_end(void)
 
 #define B(text) (text), (sizeof(text) - 1)
 
-/* Every combination that a request can ask for, and what this end says to it. */
+/* A request of the peer and the reply that this end must give to it. */
+struct agreement {
+	uint16_t mpa;
+	char request[8];
+	uint8_t request_bytes;
+	char reply[8];
+	uint8_t reply_bytes;
+	bool crc, tx_markers, rx_markers;
+	uint8_t rtr;
+};
+
+static void check_agreement(const struct agreement *c)
+{
+	const struct mpa_params *p;
+	char text[32];
+	uint32_t b;
+
+	ask(c->mpa);
+	memcpy(text, REQ, WIRE_MPA_KEY_BYTES);
+	memcpy(text + WIRE_MPA_KEY_BYTES, c->request, 8);
+	send_text(text, WIRE_MPA_KEY_BYTES + c->request_bytes, 0);
+	b = cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+	{
+		const struct hw_cmd_cm cm = {.ep = b,
+					     .param = {.qpn = cp_tcp_qp(&tp.cp, 1)->qpn,
+						       .responder_resources = 3,
+						       .initiator_depth = 4}};
+
+		CU_ASSERT_EQUAL(cp_cmd(&tp.cp, 1, HW_CMD_CM_ACCEPT, &cm, NULL), 0);
+	}
+	rp_run(&tp.cp.rp, CP_MS);
+	memcpy(text, REP, WIRE_MPA_KEY_BYTES);
+	memcpy(text + WIRE_MPA_KEY_BYTES, c->reply, 8);
+	expect_rx(text, WIRE_MPA_KEY_BYTES + c->reply_bytes);
+	p = &conn_of(b)->param;
+	CU_ASSERT(p->crc == c->crc && p->tx_markers == c->tx_markers &&
+		  p->rx_markers == c->rx_markers && p->rtr == c->rtr &&
+		  p->peer_to_peer == (p->rtr != 0));
+	/* Established with the first frame, where there must be one. */
+	if (!p->rtr)
+		(void)cp_expect(&tp.cp, 1, b, HW_CM_EVENT_ESTABLISHED);
+	cp_expect_none(&tp.cp);
+	tp_end(&tp);
+}
+
+/* Every combination that a request can contain, and the reply to it. */
 static void passive_agrees(void)
 {
 	enum {
@@ -130,15 +175,7 @@ static void passive_agrees(void)
 		C = HW_MPA_CRC,
 		M = HW_MPA_MARKERS,
 	};
-	static const struct {
-		uint16_t mpa;
-		char request[8];
-		uint8_t request_bytes;
-		char reply[8];
-		uint8_t reply_bytes;
-		bool crc, tx_markers, rx_markers;
-		uint8_t rtr;
-	} cases[] = {
+	static const struct agreement cases[] = {
 	    /* revision 1 */
 	    {G, "\x00\x01\0\0", 4, "\x00\x01\0\0", 4, false, false, false, 0},
 	    {G, "\x40\x01\0\0", 4, "\x40\x01\0\0", 4, true, false, false, 0},
@@ -169,41 +206,14 @@ static void passive_agrees(void)
 	};
 	uint32_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct mpa_params *p;
-		char text[32];
-		uint32_t b;
-
-		ask(cases[i].mpa);
-		memcpy(text, REQ, WIRE_MPA_KEY_BYTES);
-		memcpy(text + WIRE_MPA_KEY_BYTES, cases[i].request, 8);
-		send_text(text, WIRE_MPA_KEY_BYTES + cases[i].request_bytes, 0);
-		b = cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
-		{
-			const struct hw_cmd_cm cm = {.ep = b,
-						     .param = {.qpn = cp_tcp_qp(&tp.cp, 1)->qpn,
-							       .responder_resources = 3,
-							       .initiator_depth = 4}};
-
-			CU_ASSERT_EQUAL(cp_cmd(&tp.cp, 1, HW_CMD_CM_ACCEPT, &cm, NULL), 0);
-		}
-		rp_run(&tp.cp.rp, CP_MS);
-		memcpy(text, REP, WIRE_MPA_KEY_BYTES);
-		memcpy(text + WIRE_MPA_KEY_BYTES, cases[i].reply, 8);
-		expect_rx(text, WIRE_MPA_KEY_BYTES + cases[i].reply_bytes);
-		p = &conn_of(b)->param;
-		CU_ASSERT(p->crc == cases[i].crc && p->tx_markers == cases[i].tx_markers &&
-			  p->rx_markers == cases[i].rx_markers && p->rtr == cases[i].rtr &&
-			  p->peer_to_peer == (p->rtr != 0));
-		/* Established with the first frame, where there must be one. */
-		if (!p->rtr)
-			(void)cp_expect(&tp.cp, 1, b, HW_CM_EVENT_ESTABLISHED);
-		cp_expect_none(&tp.cp);
-		tp_end(&tp);
-	}
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		check_agreement(&cases[i]);
 }
 
-/* What is no request, or cannot be: FIN or a reject, and no process hears of it. */
+/*
+ * Text that is no request, or a malformed one: the connection ends with FIN or a reject, and no
+ * process is notified.
+ */
 static void passive_refuses(void)
 {
 	static const struct {
@@ -337,8 +347,7 @@ static void passive_process_is_slow(void)
 	tp_end(&tp);
 }
 
-/* ---- active -----------------------------------------------------------------------------------
- */
+/* ---- active --------------------------------------------------------------------------------- */
 
 static uint32_t active;
 
@@ -410,7 +419,7 @@ static void active_is_answered(void)
 	}
 }
 
-/* What both ends mean after replies that may be. */
+/* The parameters that both ends derive from valid replies. */
 static void active_agrees(void)
 {
 	enum {

@@ -101,7 +101,7 @@ static void give(struct hw_cmd_cm *cm, uint32_t bytes)
 	}
 }
 
-/* What does not fit is refused, and may be said shorter. */
+/* Private data that does not fit is refused; a shorter text is accepted. */
 static void command(enum hw_cmd_op op, struct hw_cmd_cm *cm, bool enhanced, uint32_t bytes)
 {
 	uint32_t most = enhanced ? MOST - ENHANCED : MOST;
@@ -264,7 +264,7 @@ static void nobody_reads(void)
 	tp_end(&tp);
 }
 
-/* Who has no message to say it in: the datagrams' carry 255. */
+/* Connections over datagrams have 255 bytes for private data. */
 static void datagrams_carry_less(void)
 {
 	struct hw_cmd_cm cm = {.port = CP_PORT};

@@ -236,7 +236,7 @@ static void no_send_with_immediate(void)
 	mp_end();
 }
 
-/* What is posted before there is a connection waits for it. */
+/* Requests posted before the connection exists wait for it. */
 static void waits_for_its_connection(void)
 {
 	struct mp_side *side = &mp.side[0];
@@ -332,7 +332,7 @@ static void to_a_process_that_leaves(void)
 	mp_end();
 }
 
-/* What was sent must be written again, and cannot: the connection is reset. */
+/* Segments that must be sent again cannot be written again: the connection is reset. */
 static void cannot_be_sent_again(void)
 {
 	uint8_t out[MP_MSS];

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What siw's active end sent, as captured (tests/golden/siw/), sent once more to a listener of
- * ours: the messages arrive, and what we answer, request and messages, is byte for byte what siw's
- * passive end answered.
+ * Replays the captured frames of siw's active end (tests/golden/siw/) to a listener of ours. The
+ * messages arrive, and our reply and messages equal those of siw's passive end byte for byte.
  *
- * Connections whose messages are Sends alone are replayed whole; of the others what does not name
- * an STag of the machine that was captured. What siw was sent that is wrong is sent to us, and our
- * Terminate held against siw's. What siw rejected is played from either side.
+ * Connections that carry only Sends are replayed whole. Of the others, messages that name no STag
+ * of the captured machine are replayed. Malformed messages that siw received are sent to us, and
+ * our Terminate is compared with siw's. Set-ups that siw rejected are played from either side.
  */
 #include <dirent.h>
 

@@ -125,7 +125,7 @@ static void every_byte_wrong(void)
 		mp_expect_terminate(&mp.side[1], 0x20, 0x02, 0, NULL);
 		mp_end();
 	}
-	/* What never left this machine has none that counts. */
+	/* Frames that never left this machine have no CRC to check. */
 	mp_begin(&crc);
 	mp.see = see;
 	memset(&seen, 0, sizeof(seen));
@@ -140,8 +140,7 @@ static void every_byte_wrong(void)
 	mp_end();
 }
 
-/* ---- anything ----------------------------------------------------------------------------------
- */
+/* ---- anything ------------------------------------------------------------------------------- */
 
 /* Anything in an FPDU, as often as not with a CRC that is right; its length may become any. */
 static void scramble(struct mp_side *from, uint8_t *fpdu, uint32_t bytes)
@@ -269,8 +268,7 @@ static void wrong_markers(void)
 	}
 }
 
-/* ---- early ------------------------------------------------------------------------------------
- */
+/* ---- early ---------------------------------------------------------------------------------- */
 
 /* Segments of the stream from one on, as a frame that came before its turn. */
 static void early(uint32_t first, uint32_t last, uint32_t skip)

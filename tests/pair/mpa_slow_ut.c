@@ -58,13 +58,13 @@ static void drips_its_request(void)
 	CU_ASSERT_TRUE(tp.reset);
 	CU_ASSERT(i >= 9 && i <= 11);
 	CU_ASSERT_EQUAL(nic()->counters.mpa_setup_timeouts, 1);
-	/* Nobody had heard of it. */
+	/* No process was notified. */
 	cp_expect_none(&tp.cp);
 	nothing_left();
 	tp_end(&tp);
 }
 
-/* Those that never say a word hold a listener's places for ten seconds, and no others after. */
+/* Silent connections hold the places of a listener for ten seconds; later ones then find room. */
 static void silent_ones_make_room(void)
 {
 	uint32_t i;
@@ -135,7 +135,7 @@ static void drips_its_reply(void)
 	tp_end(&tp);
 }
 
-/* Who may not speak before the peer does not speak before the peer has the reply, either. */
+/* An end that must let the peer send first also waits until the peer has the reply. */
 static void reply_is_lost(void)
 {
 	uint32_t ep = ASKED(CLIENT_SERVER);
@@ -186,7 +186,7 @@ static void reply_is_never_heard(void)
 	}
 }
 
-/* One that has the reply and never sends the first frame that it has promised. */
+/* A peer that has the reply and never sends the first frame that it promised. */
 static void never_begins(void)
 {
 	uint32_t ep = ASKED(PEER_TO_PEER);

@@ -219,7 +219,7 @@ static bool see_terminate(struct mpa_conn *conn, const uint8_t *ulpdu, uint32_t 
 	return false;
 }
 
-/* What siw answered to malformed input: every one is understood. */
+/* The Terminates that siw sent for malformed input: each is understood. */
 static void siws(void)
 {
 	static struct capture c;
@@ -321,7 +321,7 @@ static void read_of_siw(void)
 	mp_end();
 }
 
-/* One that quotes nothing, too little, or nothing of ours. */
+/* Terminates that quote no header, a cut one, or none of ours. */
 static void without_request(void)
 {
 	static const uint8_t nothing[] = {0x20, 0x02, 0, 0};

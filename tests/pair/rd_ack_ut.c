@@ -67,7 +67,7 @@ static void start_over(void)
 	for (e = 0; e < 2; e++)
 		rd_session_fail(rp.end[e].nic, rp_session(&rp, e), HW_STATUS_REM_ABORT_ERR,
 				HW_VENDOR_ERR_NONE);
-	/* What a lying peer took behind something it refused keeps the status that it gave. */
+	/* Requests that a lying peer accepted after one that it refused keep their status. */
 	while (rp_scqe(&rp, 0, &cqe))
 		CU_ASSERT_TRUE(cqe.status == HW_STATUS_REM_ABORT_ERR ||
 			       cqe.status == HW_STATUS_SUCCESS);
@@ -116,7 +116,7 @@ static void check_model(uint32_t psn, const enum fate fate[W])
 	}
 }
 
-/* What an ACK from a base on says of a pattern. */
+/* Passes an ACK from base on with a pattern of received and refused packets. */
 static void hear_pattern(uint32_t psn, uint32_t base, const enum fate fate[W])
 {
 	uint64_t received = 0, refused[4] = {0};
@@ -189,8 +189,8 @@ static void every_pair(void)
 			decode(first, a);
 			decode(second, b);
 			/*
-			 * What was held may turn out refused; nothing else changes what was said.
-			 * Before a hole, the fate is final.
+			 * A held packet may turn out refused; no other fate changes. Before a hole,
+			 * each fate is final.
 			 */
 			for (i = 0; i < W; i++) {
 				bool final = true;
@@ -508,7 +508,7 @@ static void gaps(void)
 	}
 }
 
-/* What an ACK says, bit by bit, of packets that came in a chosen pattern. */
+/* Checks each bit of the ACK for packets that arrive in a chosen pattern. */
 static enum bench_verdict keep_both(struct rp *r, const struct rp_info *info)
 {
 	(void)r;

@@ -136,7 +136,7 @@ static void marks(void)
 	nic.now_ns += 9999;
 	rd_cong_sample(&nic, &s, 10000, 1, true);
 	CU_ASSERT_EQUAL(s.cwnd_fp, 56 * 256);
-	/* Of both signs the stronger one. */
+	/* With both signals, the stronger one counts. */
 	begin(100 * 256);
 	s.sent = 100;
 	rd_cong_sample(&nic, &s, 400000, 1, true);

@@ -199,7 +199,7 @@ static void mend(void)
 	}
 }
 
-/* What is not registered was not written. */
+/* Memory that is not registered stays unwritten. */
 static void check_guard(void)
 {
 	uint32_t e, i;
@@ -241,7 +241,7 @@ static void one_seed(uint64_t seed)
 	next_kept = 0;
 	rp_begin(&rp);
 	for (i = 0; i < 2; i++) {
-		/* What lies behind is nobody's. */
+		/* The memory after USED is not registered. */
 		CU_ASSERT_EQUAL(rp_dereg(&rp, i, rp.end[i].stag), 0);
 		rp.end[i].stag = rp_reg(&rp, i, rp.end[i].mem, USED, RP_ALL_ACCESS, i == 0);
 	}

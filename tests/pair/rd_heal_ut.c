@@ -238,7 +238,7 @@ static void answer_lost_often(void)
 	rp_end(&rp);
 }
 
-/* Nobody is there to hear it: B gives the session up, and what it held for the answer. */
+/* The peer is gone: B gives up the session with the response that it held for the peer. */
 static void answer_to_nobody(void)
 {
 	struct fw_qp nobody;
@@ -258,7 +258,7 @@ static void answer_to_nobody(void)
 	rp_run(&rp, UINT64_C(2) * SECONDS);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_sessions_failed), 1);
 	CU_ASSERT_EQUAL(B->nic->rdmap.terminates, 0);
-	/* One that was only away hears what became of its request. */
+	/* A peer that was only away receives the result of its request. */
 	A->port.dead = false;
 	rp.filter = NULL;
 	rp_run(&rp, UINT64_C(2) * SECONDS);

@@ -24,7 +24,7 @@ enum {
 	MSG_BYTES = 8,
 };
 
-/* What happens. */
+/* The fate of each packet, and of the receives that are posted. */
 struct pattern {
 	uint32_t n;
 	uint8_t flow[MAX_N];
@@ -238,7 +238,7 @@ static void deliver_all(void)
 	}
 }
 
-/* What the sender must have completed by now. */
+/* Checks the requests that the sender must have completed by now. */
 static uint32_t check_sends(void)
 {
 	bool is_done[MAX_N] = {false};

@@ -31,7 +31,7 @@ enum {
 
 struct rp;
 
-/* What a frame is; pointers into it. */
+/* A parsed frame, with pointers into it. */
 struct rp_info {
 	struct bench_frame *frame;
 	uint32_t from;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a process does to its queues, for rd_pair.h: objects by command, requests, receives,
- * doorbells, completions.
+ * The host's side of rd_pair.h: objects by command, requests, receives, doorbells, completions.
  */
 #include "tests/pair/rd_pair.h"
 

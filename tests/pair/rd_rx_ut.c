@@ -156,8 +156,7 @@ static void every_order(void)
 				bench_wire_deliver(&rp.wire, place[order[i]]);
 			rp_poll(&rp, 1);
 			have |= 1u << order[i];
-			/* What the order of each flow allows to be complete now, and nothing else.
-			 */
+			/* The order of each flow permits these completions and no others. */
 			want_x = (have & 7) == 7 ? 2 : (have & 3) == 3 ? 1 : 0;
 			want_y = (have & 24) == 24 ? 2 : have & 8 ? 1 : 0;
 			while ((n = take_recv(first))) {

@@ -65,7 +65,7 @@ static void no_limit(void)
 	CU_ASSERT_EQUAL(rp_modify(&rp, 0, A->qp[0], HW_QPS_RTS, HW_QP_TIMEOUT, &attr), 0);
 }
 
-/* Nobody answers: HELLO at 0, 10, 30, 70 ... ms, at last once a second; then all fails. */
+/* No answer: HELLO is sent at 0, 10, 30, 70 ... ms, later once a second; then all requests fail. */
 static void hello_times(void)
 {
 	static const uint32_t gaps_ms[] = {10, 20, 40, 80, 160, 320, 640};
@@ -171,7 +171,7 @@ static void both_at_once(void)
 	rp_end(&rp);
 }
 
-/* Nobody has the address: ARP says so, every request fails, later ones at once. */
+/* No host has the address: ARP fails, every request fails, later ones at once. */
 static void unreachable(void)
 {
 	struct fw_qp nowhere = {.qpn = 2u << 19 | 5};

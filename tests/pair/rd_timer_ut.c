@@ -296,7 +296,7 @@ static void limit_of_rc(void)
 	end();
 }
 
-/* Nobody waits any more and the peer is dead: the void packets end, and so does the session. */
+/* No request waits and the peer is dead: the void packets end, and so does the session. */
 static void voids_end(void)
 {
 	begin(150000, 25000);
@@ -314,8 +314,8 @@ static void voids_end(void)
 }
 
 /*
- * What a dead peer leaves in the window closes it: a message of another QP that could never be
- * sent fails all the same.
+ * Packets to a dead peer close the window. A message of another QP that could never be sent fails
+ * nevertheless.
  */
 static void limit_of_one_never_sent(void)
 {

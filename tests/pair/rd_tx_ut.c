@@ -252,7 +252,7 @@ static void what_may_be_borrowed(void)
 	rp_end(&rp);
 }
 
-/* What is sent again is read again, and marked. */
+/* A retransmission reads the memory again and is marked. */
 static void gathered_anew(void)
 {
 	uint32_t psn;

@@ -126,7 +126,7 @@ static void long_message(void)
 		expect_first(1, HW_STATUS_SUCCESS);
 		rp_expect_recv(&rp, 1, 1, HW_STATUS_SUCCESS);
 		CU_ASSERT_TRUE(rp_filled(B->mem + 500000, bytes, round));
-		/* What was delivered before the cut was not sent again. */
+		/* Segments that were delivered before the cut were not sent again. */
 		CU_ASSERT_EQUAL(payloads, SEGMENTS);
 		rp_end(&rp);
 	}

@@ -342,7 +342,7 @@ static void long_write_fails(void)
 	rp_end(&rp);
 }
 
-/* What a Terminate becomes. */
+/* Completion statuses that the codes of a Terminate become. */
 static void terminate_statuses(void)
 {
 	uint8_t prot = WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION;
@@ -586,7 +586,7 @@ static void responder_in_rtr(void)
 	CU_ASSERT_TRUE(all(A->mem + SINK, 3000, 0x5a));
 	CU_ASSERT_TRUE(all(A->mem + SINK + 4096, 8, 0x5a));
 	CU_ASSERT_EQUAL(B->mem[4096], 0x5b);
-	/* Whoever waits with RTS for the first packet has heard of it, once. */
+	/* The process that delays RTS until the first packet was notified of it, once. */
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, events), 0);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, events), 1);
 	eqe = B->nic->host.eqs[B->nic->host.clients[B->client].eq[0]].ring[0];

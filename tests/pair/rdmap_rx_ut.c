@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an arriving segment does: rights of QP, region and window, invalidation, immediate data,
- * opcodes that weft does not take, QPs of the wrong kind, incarnations.
+ * Arriving segments: rights of QP, region and window, invalidation, immediate data, opcodes that
+ * weft does not accept, QPs of the wrong kind, incarnations.
  */
 #include "tests/pair/rd_pair.h"
 
@@ -120,7 +120,7 @@ static void invalidate(void)
 	rp_end(&rp);
 }
 
-/* What the QP itself does not grant, whatever the region does. */
+/* Operations that the QP does not grant, whatever the region grants. */
 static void rights_of_the_qp(void)
 {
 	static const struct {

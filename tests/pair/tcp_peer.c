@@ -65,7 +65,7 @@ static void got_segment(struct tp *tp, const struct frame_view *v)
 		got_syn(tp, tcp);
 		return;
 	}
-	/* What the window has no room for is answered, and not taken; probes are too. */
+	/* Data beyond the window is acknowledged and dropped; so are probes. */
 	if (tp->full && (bytes || be32_get(tcp->seq) == tp->rcv - 1)) {
 		segment(tp, WIRE_TCP_ACK, NULL, 0);
 		return;

@@ -67,7 +67,7 @@ static void failure_in_order(void)
 	rp_expect_send(&rp, 0, 4, HW_STATUS_WR_FLUSH_ERR);
 	CU_ASSERT_EQUAL(qp->state, HW_QPS_SQE);
 	CU_ASSERT_FALSE(qp->sq_failing);
-	/* What is posted in SQE is flushed when its doorbell rings. */
+	/* Requests posted in SQE are flushed when their doorbell rings. */
 	write_to(qp, B->qp[0], 5, 0);
 	rp_settle(&rp);
 	rp_expect_send(&rp, 0, 5, HW_STATUS_WR_FLUSH_ERR);
@@ -215,7 +215,7 @@ static void flush(void)
 		}
 		rp_expect_none(&rp);
 		CU_ASSERT_TRUE(fw_list_empty(&qp->wqes) && fw_list_empty(&qp->flows));
-		/* What was on its way arrives, and hurts nobody; a cancellation follows. */
+		/* Packets that were under way arrive without effect; a cancellation follows. */
 		release();
 		rp_expect_none(&rp);
 		CU_ASSERT_EQUAL(A->nic->host.wqes.used, 0);

@@ -260,7 +260,9 @@ static void remote_side(void)
 	rp_end(&rp);
 }
 
-/* What a Send has there is what the caller's memory held before: UCX does not set it. */
+/*
+ * The remote fields of a Send hold whatever the caller's memory held before: UCX does not set them.
+ */
 static void sends_have_no_remote_side(void)
 {
 	struct hw_sge sge;

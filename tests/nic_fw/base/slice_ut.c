@@ -174,7 +174,10 @@ static void send_queue_error_flushes_requests_alone(void)
 	fw_ut_end(&ut);
 }
 
-/* What a reset forgets is not told after it was answered, nor is it taken for what comes later. */
+/*
+ * A reset drops the rest of a flush. The dropped requests report no completion after the reset was
+ * answered, and later requests are not taken for them.
+ */
 static void reset_and_destroy_in_a_flush(void)
 {
 	uint32_t at = 0, told;
@@ -304,7 +307,7 @@ static void death_of_a_rich_process(void)
 	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->host.mr_ids), 0);
 	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->host.qp_ids), 0);
 	CU_ASSERT_FALSE(ut.nic->host.clients[client].used);
-	/* What it had is no longer mapped: whoever touches it from now on faults. */
+	/* The client's BAR is unmapped here: any later access to it faults. */
 	munmap(ut.client[client].bar, ut.client[client].bar_bytes);
 	ut.client[client].bar = NULL;
 	fw_ut_poll(&ut, 1000);

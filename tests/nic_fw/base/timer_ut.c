@@ -197,7 +197,7 @@ static void every_nanosecond_counts(void)
 	CU_ASSERT_TRUE(fw_waited(&nic, &since, 101111 * FW_AWAY_NS - 1));
 }
 
-/* One that was away counts when it was there, and how often it came back. */
+/* An absence of the core does not count as silence of the peer; each absence is counted. */
 static void absence_is_no_silence(void)
 {
 	const uint64_t limit_ns = 50 * FW_AWAY_NS;
@@ -206,7 +206,7 @@ static void absence_is_no_silence(void)
 	uint32_t i;
 
 	memset(&nic, 0, sizeof(nic));
-	/* What it missed, in units, wraps meanwhile. */
+	/* The counters of absences and of time away wrap. */
 	nic.away_ns = UINT32_MAX * (uint64_t)FW_AWAY_UNIT_NS - 5;
 	nic.absences = UINT32_MAX;
 	turn(now_ns);

@@ -44,7 +44,7 @@ static void alone_it_gets_two_thirds(void)
 	CU_ASSERT_TRUE(n >= GOAL_MAX_CALCS / 3 * 2 && n <= GOAL_MAX_CALCS / 3 * 2 + 2);
 	CU_ASSERT_EQUAL(ut.nic->host.clients[0].goal_held[GOAL_TABLE_CALCS], n);
 	CU_ASSERT_EQUAL(ut.nic->counters.goal_share_refused, 1);
-	/* What it gives back it may have again. */
+	/* The client may take again the elements that it gave back. */
 	goal_give(ut.nic, 0, GOAL_TABLE_CALCS, element[--taken]);
 	CU_ASSERT_EQUAL(take_all(&ut, 0), 1);
 	give_all(&ut);

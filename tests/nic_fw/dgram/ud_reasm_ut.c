@@ -263,7 +263,7 @@ static void bounded_per_qp_and_in_all(void)
 		rx_segment(0, MSG, ssn);
 	CU_ASSERT_EQUAL(qp->msgs_open, UD_REASM_PER_QP);
 	CU_ASSERT_EQUAL(CNT(drop_ud_reassembly_full), 3);
-	/* What is open goes on. */
+	/* Messages that are already open continue. */
 	for (i = 1; i < SEGMENTS; i++)
 		rx_segment(i, MSG, 5);
 	CU_ASSERT_EQUAL(net.num_cqe, 1);

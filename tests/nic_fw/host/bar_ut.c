@@ -103,7 +103,7 @@ static void more_holes_than_are_remembered(void)
 	bar_free(ut.nic, client, at[i], PAGE);
 	CU_ASSERT_EQUAL(bar_alloc(ut.nic, client, 3 * PAGE, &got), 0);
 	CU_ASSERT_EQUAL(got, at[i - 1]);
-	/* What is remembered can be taken, and nothing twice. */
+	/* Every remembered page can be allocated, and each only once. */
 	for (i = 0; bar->num_free; i++)
 		CU_ASSERT_EQUAL_FATAL(bar_alloc(ut.nic, client, PAGE, &got), 0);
 	CU_ASSERT_EQUAL(i, FW_BAR_EXTENTS - 2);

@@ -97,7 +97,10 @@ static void make_cm_sane(struct fw_ut *ut, struct hw_cmd *cmd, uint64_t *state)
 		cm->param.qpn = known[HW_CMD_CREATE_QP];
 }
 
-/* Of a few files; QPs and SRQs of the domain that was opened last, now and then. */
+/*
+ * Makes a command of XRC plausible: few files, and now and then QPs and SRQs of the domain that was
+ * opened last.
+ */
 static void make_xrc_sane(struct hw_cmd *cmd, uint64_t *state)
 {
 	bool xrc = next_random(state) % 4 == 0;

@@ -27,7 +27,7 @@ static bool post_solicited(struct fw_ut *ut, struct fw_cq *cq)
 	return cq_post(ut->nic, cq, &cqe);
 }
 
-/* What libweft does: index and kind in one word; then the doorbell, which calls cq_arm(). */
+/* Arms as libweft does: index and kind in one word, then the doorbell, which calls cq_arm(). */
 static void arm(struct fw_ut *ut, struct fw_cq *cq, uint32_t cons, bool solicited)
 {
 	cq->record->arm =

@@ -509,7 +509,7 @@ static void invalidation_of_regions(void)
 	local = host_reg(ut.nic, 0, pd, words, 8, HW_ACCESS_LOCAL_WRITE, true);
 	CU_ASSERT_FALSE(mem_invalidate(ut.nic, pd + 1, 0, open));
 	CU_ASSERT_FALSE(mem_invalidate(ut.nic, pd, 0, open ^ 2));
-	/* What no peer was given none can take away. */
+	/* A peer cannot invalidate a region without remote access. */
 	CU_ASSERT_FALSE(mem_invalidate(ut.nic, pd, 0, local));
 	CU_ASSERT_TRUE(mem_invalidate(ut.nic, pd, 0, open));
 	CU_ASSERT_EQUAL(check(&ut, pd, open, base, 1, 0), HW_VENDOR_ERR_LKEY);
@@ -520,7 +520,10 @@ static void invalidation_of_regions(void)
 	fw_ut_end(&ut);
 }
 
-/* Whoever is told that memory is closed may change it: no frame under way may show that. */
+/*
+ * A process may change memory as soon as its deregistration completes. Frames under way must not
+ * show the change.
+ */
 static void closing_settles_frames(void)
 {
 	uint32_t pd, mr, region, mw1, mw2;

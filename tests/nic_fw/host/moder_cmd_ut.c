@@ -30,7 +30,7 @@ static void ranges(void)
 		CU_ASSERT_EQUAL(resp.u.coalesce.num_vectors, HW_NUM_VECTORS);
 		cmd.u.coalesce.coalesce.param[i]++;
 		CU_ASSERT_EQUAL(command(&f, &cmd, &resp), FW_EINVAL);
-		/* What the mask does not name is not looked at. */
+		/* Fields outside the mask are ignored. */
 		cmd.u.coalesce.set = 0;
 		CU_ASSERT_EQUAL(command(&f, &cmd, &resp), 0);
 		CU_ASSERT_EQUAL(resp.u.coalesce.coalesce.param[i], highest[i]);
@@ -117,7 +117,7 @@ static void vectors(void)
 	fix_end(&f);
 }
 
-/* What a target's fields say outside of that mode is not kept. */
+/* The fields of a target are not kept in the other modes. */
 static void modes(void)
 {
 	struct hw_cmd cmd = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the tests of moderation share: one event queue and one CQ on it, completions at exact
- * times, a process that takes its events and arms. Included by moder*_ut.c; inline functions only.
+ * Fixture of the moderation tests, included by moder*_ut.c: one event queue with one CQ,
+ * completions at exact times, a process that takes its events and arms.
  */
 #ifndef WEFT_TESTS_MODER_FIX_H
 #define WEFT_TESTS_MODER_FIX_H

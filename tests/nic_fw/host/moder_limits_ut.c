@@ -233,7 +233,7 @@ static void what_is_urgent_does_not_wait(void)
 	fix_end(&f);
 }
 
-/* What lay there when the process armed is as old as it is. */
+/* Completions that precede the arming keep their age. */
 static void armed_behind_completions(void)
 {
 	struct moder_fix f;
@@ -352,7 +352,7 @@ static void a_process_that_polls_needs_no_interrupt(void)
 	fw_ut_poll(&f.ut, 100 * US);
 	CU_ASSERT_EQUAL(fix_irqs(&f), 0);
 	CU_ASSERT_EQUAL(fw_next_timer_ns(f.ut.nic), UINT64_MAX);
-	/* What comes next has its own time. */
+	/* The next event has its own time limit. */
 	fix_ready(&f);
 	fix_cqe(&f, MODER_RX, 7 * US);
 	CU_ASSERT_TRUE(fix_irq_after(&f, 100 * US));

@@ -160,7 +160,7 @@ static void forget(struct model *m)
 		m->cq[i].told = false;
 }
 
-/* What the process has taken by itself needs no interrupt. */
+/* Events that the process has taken by polling need no interrupt. */
 static void raise_if_due(struct model *m)
 {
 	if (m->masked || m->irq_due || !waits(m->wait) || m->now_ns < due_ns(m))
@@ -298,8 +298,8 @@ static bool same(struct model *m, const char *after)
 }
 
 /*
- * What the process has taken by itself is forgotten when the engine finds that out, which it may
- * at any turn: nobody waits for it.
+ * The engine may forget events that the process has taken by polling at any turn. Nothing waits for
+ * it, so the model follows the engine.
  */
 static void turn(struct model *m, uint64_t to_ns)
 {

@@ -127,7 +127,10 @@ static void step(struct run *r, enum traffic traffic, uint32_t percentile)
 		r->wake_ns = f->ut.now_ns + AWAKE_NS;
 	}
 	if (f->ut.now_ns >= r->wake_ns) {
-		/* What came in between was polled: no interrupt tells of it. */
+		/*
+		 * The process polled the completions that came in between; no interrupt reports
+		 * them.
+		 */
 		r->waiting = 0;
 		r->wake_ns = UINT64_MAX;
 		fix_ready(f);

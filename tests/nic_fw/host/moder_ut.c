@@ -13,7 +13,7 @@ static void post(struct fw_ut *ut, struct fw_cq *cq, uint8_t flags)
 	CU_ASSERT_TRUE(cq_post(ut->nic, cq, &cqe));
 }
 
-/* What a process does: takes its events, polls, arms. */
+/* Acts as a process: takes its events, polls, arms. */
 static void arm(struct fw_ut *ut, struct fw_cq *cq)
 {
 	struct hw_eqe eqe;
@@ -150,7 +150,7 @@ static void urgent_entries_do_not_wait(void)
 	post(&ut, cq, HW_CQE_F_SOLICITED);
 	fw_ut_poll(&ut, 0);
 	CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 1);
-	/* Behind one that waits, it takes that one along. */
+	/* A solicited completion reports a waiting one with it. */
 	arm(&ut, cq);
 	post(&ut, cq, 0);
 	fw_ut_poll(&ut, 0);

@@ -170,8 +170,8 @@ static void the_quota_counts(void)
 }
 
 /*
- * What the tables of verbs say (drivers/infiniband/core/verbs.c of Linux, qp_state_table; IBA
- * tables 91-94), written out; changes to RESET and ERR take no attribute.
+ * The tables of verbs (drivers/infiniband/core/verbs.c of Linux, qp_state_table; IBA tables 91-94),
+ * written out. Changes to RESET and ERR take no attribute.
  */
 struct rule {
 	uint8_t type;
@@ -437,7 +437,7 @@ static void more_values(void)
 	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_INIT, I | P | Q | A, &attr), 0);
 	CU_ASSERT_EQUAL(qp->access,
 			HW_ACCESS_REMOTE_READ | HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_ATOMIC);
-	/* What was not set has RD's defaults. */
+	/* Attributes that were not set have RD's defaults. */
 	CU_ASSERT_EQUAL(qp->attr.timeout, QP_DEFAULT_TIMEOUT);
 	CU_ASSERT_EQUAL(qp->attr.retry_cnt, QP_DEFAULT_RETRY_CNT);
 	CU_ASSERT_EQUAL(qp->attr.max_rd_atomic, HW_MAX_RD_ATOMIC);
@@ -522,7 +522,7 @@ static void over_tcp(void)
 	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_RTS, HW_QP_DEST_QPN, &attr), FW_EINVAL);
 	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_RTS, 0, NULL), 0);
 	CU_ASSERT_PTR_NULL(qp->mpa);
-	/* Of other types there is none. */
+	/* QPs of other types have no transport to choose. */
 	qp = host_qp(ut.nic, 0, HW_QPT_UC, pd, cq, HW_SRQ_NONE);
 	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_INIT, init | HW_QP_TRANSPORT, &attr),
 			FW_EINVAL);

@@ -274,7 +274,7 @@ static void draining_ends_with_the_last_request(void)
 	CU_ASSERT_EQUAL(eqe.id, rig.qp->qpn);
 	CU_ASSERT_EQUAL(host_obj(rig.ut.nic, 0, HW_CMD_QUERY_QP, rig.qp->qpn, &resp), 0);
 	CU_ASSERT_EQUAL(resp.u.query_qp.attr.sq_draining, 0);
-	/* What was posted meanwhile waits, and is looked at when it goes on. */
+	/* Requests posted meanwhile wait. The engine reads them when the queue resumes. */
 	post_send(rig.qp, 1);
 	ring(&rig);
 	CU_ASSERT_EQUAL(rig.qp->sq_next, 0);

@@ -59,7 +59,7 @@ static void every_bit(void)
 	expect(&f, "MPA ID Rep Frame", "\xf0\x02\x00\x09\x80\x00\x7f\xffhello", 13);
 }
 
-/* What is written is read again. */
+/* A written frame reads back as the same parameters. */
 static void there_and_back(void)
 {
 	static uint8_t data[WIRE_MPA_MAX_PRIVATE];

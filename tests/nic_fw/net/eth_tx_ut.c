@@ -10,7 +10,7 @@ enum {
 	MEMORY_BYTES = 64
 };
 
-/* What frames point at, and what lies beside it. */
+/* Memory that frames point at, with margins on both sides. */
 static uint8_t around[3 * MEMORY_BYTES];
 static uint8_t *const memory = around + MEMORY_BYTES;
 
@@ -115,7 +115,7 @@ static void no_room_at_all(void)
 	net_end();
 }
 
-/* What the port said it will take bounds frames of data, not ACKs and ARP. */
+/* The port's allowance bounds frames of data, but not ACKs and ARP. */
 static void allowance_of_the_turn(void)
 {
 	struct fw_tx_frame *frame;
@@ -217,7 +217,7 @@ static void forgets_memory(void)
 	net_end();
 }
 
-/* What is staged is sent first: the port cannot settle what it does not have. */
+/* Staged frames are sent before settling: the port cannot settle a frame that it does not have. */
 static void settles_what_was_sent(void)
 {
 	net_init(0);

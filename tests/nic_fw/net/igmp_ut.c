@@ -225,7 +225,7 @@ static void joining_and_leaving_are_told_twice(void)
 	net_end();
 }
 
-/* What happens at once, or within the gap between two messages, is one message. */
+/* Changes at the same time, or within the gap between two messages, share one message. */
 static void changes_are_put_together(void)
 {
 	struct mcast_group *group[300];
@@ -388,7 +388,7 @@ static void older_queriers(void)
 		CU_ASSERT_EQUAL(memcmp(message + 4, i ? &b : &a, 4), 0);
 	}
 	expect_golden(0, "v2_report");
-	/* What another member has reported need not be said again. */
+	/* A report by another member suppresses ours. */
 	query_old(100, 0);
 	query_bytes(&(struct wire_igmp){.type = WIRE_IGMP_V2_REPORT, .group = {{239, 1, 1, 2}}}, 8,
 		    b, true);

@@ -144,7 +144,7 @@ static void what_does_not_arrive(void)
 	net_end();
 }
 
-/* Nobody answers a group: no receive, too long, not a Send. */
+/* Errors of a multicast datagram are not answered: no receive, too long, not a Send. */
 static void errors_are_not_answered(void)
 {
 	struct frame f;
@@ -216,7 +216,10 @@ static void its_own_can_be_blocked(void)
 	net_rx(&f);
 	CU_ASSERT_EQUAL(net.num_cqe, 1);
 	CU_ASSERT_EQUAL(CNT(mcast_rx_self_blocked), 1);
-	/* Of another QP of this NIC, and of a QP elsewhere with the same number: it gets them. */
+	/*
+	 * Datagrams of another QP of this NIC, and of a QP elsewhere with the same number, are
+	 * delivered.
+	 */
 	put(&f, 0, 10, 10);
 	memcpy(net_eth(&f)->src, net_mac, 6);
 	memcpy(&net_iph(&f)->src, &(uint32_t){NET_IP}, 4);
@@ -267,7 +270,7 @@ static void goes_out(void)
 	CU_ASSERT_EQUAL(be16_get(net_udph(f)->dst_port), WIRE_DGRAM_PORT);
 	CU_ASSERT_EQUAL(be32_get(net_dgramh(f)->dst_qpn), WIRE_DGRAM_GROUP_QPN);
 	CU_ASSERT_EQUAL(f->flags, FW_TX_F_ALSO_LOOP); /* a QP here is in it */
-	/* One that nobody here is in; its frames leave the link if they shall. */
+	/* A group without local members: frames leave the link if the TTL permits. */
 	request(net_ip(239, 255, 0, 9), 5000, 9);
 	CU_ASSERT_TRUE(ud_tx(net.nic, &wqe));
 	net_flush();

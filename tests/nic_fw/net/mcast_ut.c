@@ -147,7 +147,7 @@ static void limits(void)
 		CU_ASSERT_EQUAL_FATAL(attach(&r.ut, qp, group_ip(i)), 0);
 	CU_ASSERT_EQUAL(attach(&r.ut, qp, group_ip(i)), FW_ENOSPC);
 	CU_ASSERT_EQUAL(r.ut.nic->net.mcast_members.used, HW_MAX_MCAST_GRP);
-	/* One that is being left makes room at once. */
+	/* Leaving a group makes room at once. */
 	CU_ASSERT_EQUAL(detach(&r.ut, qp, group_ip(7)), 0);
 	CU_ASSERT_EQUAL(r.ut.nic->net.mcast_group_pool.used, HW_MAX_MCAST_GRP);
 	CU_ASSERT_EQUAL(attach(&r.ut, qp, group_ip(i)), 0);

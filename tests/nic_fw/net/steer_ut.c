@@ -60,7 +60,7 @@ static void edp_port_names_shard(void)
 	bool all = true;
 
 	memset(frame, 0, sizeof(frame));
-	/* What an IPv4 frame would have there says nothing. */
+	/* Bytes at the place of the IPv4 header are ignored in a frame of another type. */
 	memset(edp, 0xe0, sizeof(*edp));
 	eth->type = be16_put(WIRE_ETHERTYPE_ESP);
 	for (port = 0; port <= UINT16_MAX; port++) {
@@ -106,7 +106,7 @@ static void others_go_to_shard_0(void)
 	CU_ASSERT_FALSE(all);
 }
 
-/* Whose port it is says the table, as bits 20 to 22 of the words behind the four spaces. */
+/* Bits 20 to 22 of the port words (after the four spaces) say which shard owns a TCP port. */
 static void tcp_goes_where_its_port_is(void)
 {
 	static uint32_t ports[FW_CM_PORT_WORDS];
@@ -132,7 +132,7 @@ static void tcp_goes_where_its_port_is(void)
 	CU_ASSERT_EQUAL(fw_steer(frame, n, 8, ports, &all), 6);
 	ip_hdr()->frag = be16_put(1);
 	CU_ASSERT_EQUAL(fw_steer(frame, n, 8, ports, &all), 0);
-	/* What the network says of a segment of ours goes to where that came from. */
+	/* An ICMP error goes to the shard that sent the quoted segment. */
 	n = datagram(0, 0);
 	ip_hdr()->proto = WIRE_IPPROTO_ICMP;
 	memset(icmp, 0, sizeof(*icmp));

@@ -135,7 +135,7 @@ static void values(void)
 	uint8_t sack[36] = {WIRE_TCP_OPT_SACK, 34};
 	struct tcp_options opt;
 
-	/* Behind the end nothing is read. */
+	/* Options after the end mark are ignored. */
 	CU_ASSERT(parse(end, sizeof(end), &opt));
 	/* RFC 7323 2.3 */
 	CU_ASSERT(parse(scale, sizeof(scale), &opt));

@@ -17,7 +17,7 @@ enum {
 	SEEDS = 150,
 };
 
-/* What became of a byte that was sent. */
+/* The fate of a byte that was sent. */
 struct byte {
 	bool sent, sacked, lost, again, acked;
 };
@@ -138,7 +138,10 @@ static void sack(struct board *b)
 			if (b->byte[end - 1].acked || b->byte[end - 1].sacked || at < from - 20 ||
 			    end > to - 20)
 				continue;
-			/* What is wholly within the block and not acknowledged, in part even. */
+			/*
+			 * A segment counts when it lies wholly within the block and no byte of it
+			 * was acknowledged.
+			 */
 			for (k = at; k < end; k++)
 				newly += !b->byte[k].acked;
 			set(b, &b->seg[i], true, false, false);
@@ -240,7 +243,10 @@ static void timeout(struct board *b)
 	if (fw_list_empty(&b->flow.segs))
 		return;
 	first = FW_CONTAINER(b->flow.segs.next, struct tcp_seg, node);
-	/* What is next and SACKed was dropped by the peer, and nothing it SACKed is sure. */
+	/*
+	 * The peer dropped data that it had SACKed, when the next segment is SACKed but not
+	 * acknowledged. Then no SACK of it is reliable.
+	 */
 	reneged = first->flags & TCP_SEG_SACKED;
 	for (i = 0; i < b->num; i++) {
 		const struct byte *x = &b->byte[tcp_seg_end(&b->seg[i]) - 1 - b->iss];
