@@ -2,9 +2,8 @@
 /*
  * The instance and its turn.
  *
- * fw_init() lays the tables out in the arena; fw_poll() is one turn of the machine, every
- * stage in the order in which a message meets it. Called by dpdk_app/lcore.c and
- * sim_harness; calls every stage. ARCHITECTURE.md, "The walk".
+ * fw_init() lays the tables out in the arena; fw_poll() is one turn of the machine, every stage in
+ * the order in which a message meets it. Calls every stage. ARCHITECTURE.md, "The walk".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -42,7 +41,7 @@ static void carve_pool(struct layout *l, struct fw_pool *pool, size_t elem_bytes
 		fw_pool_init(pool, base, (uint32_t)elem_bytes, max);
 }
 
-/* Everything with a timer may have it set at a time: a heap that is full would end the firmware. */
+/* Every object with a timer may have it set at once: a full heap would end the firmware. */
 static_assert(FW_MAX_EQS + 3 * HW_MAX_QP + FW_AH_WAITERS + HW_MAX_NEIGH + FW_MAX_FLOWS +
 		      2 * HW_MAX_PEERS + UD_REASM_MAX + ESP_MAX_STREAMS + HW_MAX_CM +
 		      2 * MPA_MAX_CONNS + TCP_MAX_FLOWS + 3 * HW_MAX_GOAL_COMMS + GOAL_MAX_RUNS +
@@ -50,7 +49,7 @@ static_assert(FW_MAX_EQS + 3 * HW_MAX_QP + FW_AH_WAITERS + HW_MAX_NEIGH + FW_MAX
 		  FW_MAX_TIMERS,
 	      "with those of IGMP, of TCP's SYNs and of what processes left");
 
-/* What processes make by commands. */
+/* Objects that processes make by commands. */
 static void lay_out_objects(struct layout *l, struct fw_nic *nic)
 {
 	nic->host.clients = carve(l, sizeof(*nic->host.clients), FW_CLIENT_ORPHANS + 1);
@@ -163,7 +162,7 @@ static void lay_out_collectives(struct layout *l, struct fw_nic *nic)
 		goal_heap_init(&nic->goal.heap, heap_base, blocks, gone);
 }
 
-/* The same walk serves to add up and to lay out: nic is a scratch instance while adding. */
+/* The same walk adds up and lays out: nic is a scratch instance while adding. */
 static void lay_out(struct layout *l, struct fw_nic *nic)
 {
 	struct fw_timer **heap;
@@ -190,7 +189,7 @@ size_t fw_arena_bytes(void)
 	return l.at;
 }
 
-/* The QP in whose name those are answered who ask for one that is not there. */
+/* Placeholder QP used to answer requests for QPNs that do not exist. */
 static void init_null_qp(struct fw_nic *nic)
 {
 	struct fw_qp *qp = nic->host.null_qp;
@@ -279,7 +278,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	return nic;
 }
 
-/* Frames that the port did not take although it said that it would are lost, and counted. */
+/* Frames that the port refuses within the room it reported are lost, and counted. */
 static void end_turn(struct fw_nic *nic)
 {
 	eth_tx_flush(nic);
@@ -300,9 +299,9 @@ void fw_now(struct fw_nic *nic, uint64_t now_ns)
 }
 
 /*
- * The stages of a turn, in their order: the stage that its time counts for, and the call, whose
- * value is the work done. Input comes before timers: after a gap between turns an ACK must not lose
- * to its own time-out. ARCHITECTURE.md, "One turn", has the same list (tools/check_floors.py).
+ * The stages of a turn in their order: the stage that accounts for the time, and the call, which
+ * returns the work done. Input comes before timers: after a gap between turns an ACK must not lose
+ * to its own timeout. ARCHITECTURE.md, "One turn", has the same list (tools/check_floors.py).
  */
 #define FW_TURN(STAGE, ALSO)                                                                       \
 	STAGE(DB, slice_run(nic))                                                                  \
@@ -353,7 +352,7 @@ uint64_t fw_next_timer_ns(const struct fw_nic *nic)
 	uint64_t ack_ns;
 	uint64_t timer_ns;
 
-	/* Something waits for room or for its turn: soon. */
+	/* Work waits for room or for its turn: the next turn is soon. */
 	if (slice_pending(nic) || !fw_list_empty(&nic->host.sched_qps) ||
 	    !fw_list_empty(&nic->rd.ready) || !fw_list_empty(&nic->esp.ready) ||
 	    !fw_list_empty(&nic->tcp.ready) || !fw_list_empty(&nic->tcp.acks) ||
@@ -375,9 +374,12 @@ bool fw_sleep(struct fw_nic *nic, bool sleep)
 
 		__atomic_store_n(&client->header->sleeping, sleep, __ATOMIC_RELAXED);
 	}
-	/* Pair D3: the host rings, then looks at sleeping; we store sleeping, then look. */
+	/*
+	 * Pair D3: the host rings, then reads sleeping; the firmware stores sleeping, then reads
+	 * the doorbells.
+	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	/* What comes wakes the core: the gap before the next turn is no absence of its own. */
+	/* An event wakes the core: the gap before the next turn is no absence of its own. */
 	if (sleep) {
 		nic->turn_ns = 0;
 		nic->there_ns = fw_next_timer_ns(nic);

@@ -2,9 +2,9 @@
 /*
  * The firmware's public face: one shard of one NIC per instance.
  *
- * Called by dpdk_app (lcore.c, client.c) and sim_harness. Every call on an instance comes
- * from one thread at a time: the core that polls it. A process may hold many instances;
- * there are no globals. See ARCHITECTURE.md for the walk through fw_poll().
+ * dpdk_app (lcore.c, client.c) and sim_harness use it. Every call on an instance comes from one
+ * thread at a time: the core that polls it. A process may hold many instances; there are no
+ * globals. See ARCHITECTURE.md for the walk through fw_poll().
  */
 #ifndef WEFT_FW_H
 #define WEFT_FW_H
@@ -26,7 +26,7 @@ struct fw_config {
 	uint8_t nic_index; /* 0-31: QPNs of a process's NICs differ in it */
 	uint8_t shard;     /* 0 answers ARP and ICMP for the NIC */
 	uint8_t num_shards;
-	uint8_t num_coll_shards; /* of them, the last ones: for collectives alone; query-device */
+	uint8_t num_coll_shards; /* the last ones, for collectives alone; query-device reports it */
 	uint16_t mtu;            /* largest IPv4 packet, HW_MIN_MTU..HW_MAX_MTU */
 	uint32_t ip;             /* network byte order */
 	uint32_t gateway;        /* network byte order; 0: only the subnet is reachable */
@@ -34,13 +34,13 @@ struct fw_config {
 	bool cc_off;             /* RD: no congestion control, the window alone */
 	/*
 	 * ESP: packets in flight on a stream, and those of a transmission whose beginning the peer
-	 * has not acknowledged. 1..63, 0: the default, 32 and 16.
+	 * has not acknowledged. 1..63; 0: the default, 32 and 16.
 	 */
 	uint8_t esp_burst, esp_initial_burst;
 	uint16_t mpa; /* HW_MPA_* (hw_cm.h); 0: HW_MPA_DEFAULT */
 	/*
-	 * Finds the address of the NIC that a QPN names when a peer was given by QPN alone
-	 * (address vector without GRH): nic_index -> IP, network byte order, 0: unknown.
+	 * Addresses of NICs by nic_index, for peers given by QPN alone (address vector without
+	 * GRH): IP in network byte order, 0: unknown.
 	 */
 	uint32_t nic_ip[32];
 	/* Interrupt moderation of each vector at start; all 0: off. */
@@ -58,31 +58,31 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 		       size_t arena_bytes);
 
 /*
- * One turn: doorbells, received frames, timers, transmission, events. now_ns never goes
- * back. Handles at most about budget frames and requests. Returns how much it did, 0: idle.
+ * One turn: doorbells, received frames, timers, transmission, events. now_ns never goes back.
+ * Handles at most about budget frames and requests. Returns the work done; 0: idle.
  */
 uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget);
 
 /* Work in slices (slice.h) that the last fw_poll() did; fw_bulk(). */
 enum {
 	FW_BULK_FLUSH = 0x01,   /* of queue pairs */
-	FW_BULK_LEAVE = 0x02,   /* what processes left */
+	FW_BULK_LEAVE = 0x02,   /* of objects that processes left */
 	FW_BULK_COMMAND = 0x04, /* commands that took longer than a turn */
 };
 uint32_t fw_bulk(const struct fw_nic *nic);
 
 /*
- * Tells the time without a turn: before fw_client_attach(), fw_client_detach(), fw_cmd() and
+ * Sets the time without a turn: before fw_client_attach(), fw_client_detach(), fw_cmd() and
  * fw_link(), which may set timers. As in fw_poll(), now_ns never goes back.
  */
 void fw_now(struct fw_nic *nic, uint64_t now_ns);
 
-/* When fw_poll() must be called next although nothing comes in; UINT64_MAX: never. */
+/* Returns the time at which fw_poll() must run even without input; UINT64_MAX: never. */
 uint64_t fw_next_timer_ns(const struct fw_nic *nic);
 
 /*
- * To sleep: fw_sleep(nic, true) publishes it to every client and then looks at the doorbells
- * once more (pair D3); true means that the core may sleep. fw_sleep(nic, false) after.
+ * To sleep: fw_sleep(nic, true) publishes it to every client and then checks the doorbells once
+ * more (pair D3). It returns true if the core may sleep. Call fw_sleep(nic, false) after.
  */
 bool fw_sleep(struct fw_nic *nic, bool sleep);
 
@@ -93,23 +93,23 @@ struct fw_client_params {
 	uint32_t uid;
 	bool tool; /* no BAR; only queries */
 	char name[24];
-	bool sees_all; /* root: LIST tells it addresses and STags of other users, too */
-	/* It may bind no port below (bind(2), ip_unprivileged_port_start); 0: every port. */
+	bool sees_all; /* root: LIST also shows addresses and STags of other users */
+	/* Lowest port that it may bind (bind(2), ip_unprivileged_port_start); 0: every port. */
 	uint32_t first_port;
 	struct hw_share_limits limits;
 };
 
-/* How large the table of a kind is, of one shard; 0: it is none of the firmware's. Pure. */
+/* Returns the size of one shard's table of a kind; 0: not a kind of the firmware. Pure. */
 uint64_t fw_share_max(enum hw_share kind);
 
 /*
- * Admits a process. Writes the BAR's header and makes EQ 0 in it. 0 and *client, resp
- * filled; or a positive errno (EUSERS: too many clients; EDQUOT: of this process or user).
+ * Admits a process. Writes the BAR's header and makes EQ 0 in it. Returns 0 with *client and resp
+ * filled, or a positive errno (EUSERS: too many clients; EDQUOT: of this process or user).
  */
 int fw_client_attach(struct fw_nic *nic, const struct fw_client_params *params, uint32_t *client,
 		     struct hw_resp_attach *resp);
 
-/* After EDQUOT: the share that was used up. */
+/* After EDQUOT: returns the share that was used up. */
 struct hw_resp_quota fw_quota(const struct fw_nic *nic);
 
 enum fw_detach_result {
@@ -118,11 +118,11 @@ enum fw_detach_result {
 };
 
 /*
- * The process is gone or unwanted. Nothing of it is there for its peers and for other processes
- * from now on: its doorbells are not looked at, its memory is neither read nor written, no
- * completion and no event is told. Its QPs are ended (peers get errors), and all it had is freed,
- * in slices where it is much. Until that is over the BAR must stay mapped, mappings come back with
- * mem_unmap(), and the client's number is its own; it takes no command.
+ * Detaches a process that has ended or is unwanted. From now on its peers and other processes see
+ * none of its objects: its doorbells are ignored, its memory is neither read nor written, no
+ * completion and no event is reported. Its QPs are ended (peers get errors) and its objects are
+ * freed, in slices if there are many. Until that is done the BAR must stay mapped, mappings come
+ * back with mem_unmap(), and the client's number stays reserved; it takes no command.
  */
 enum fw_detach_result fw_client_detach(struct fw_nic *nic, uint32_t client);
 
@@ -131,43 +131,42 @@ enum fw_cmd_result {
 	FW_CMD_PENDING, /* port->cmd_done() will be called */
 };
 
-/* Comes beside a command: a mapping for REG_MR with HW_REG_F_MAPPED. */
+/* Accompanies a command: a mapping for REG_MR with HW_REG_F_MAPPED. */
 struct fw_cmd_aux {
-	void *mapping;      /* what was mapped */
-	void *handle;       /* what mem_unmap() is called with; NULL: mapping */
+	void *mapping;      /* address of the mapping */
+	void *handle;       /* argument of mem_unmap(); NULL: mapping */
 	uint64_t map_bytes; /* its length */
 	uint64_t offset;    /* of the region's first byte in it, page rounding for example */
 };
 
 /*
- * Carries out one command of a client. Everything but ATTACH, ALLOC_MEM and CAPTURE. On
- * failure of REG_MR the mapping stays the caller's; on success it is the firmware's until
- * mem_unmap.
+ * Carries out one command of a client: all but ATTACH, ALLOC_MEM and CAPTURE. If REG_MR fails the
+ * mapping stays the caller's; on success it is the firmware's until mem_unmap.
  */
 enum fw_cmd_result fw_cmd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 			  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp);
 
 /*
- * HW_CMD_COALESCE and HW_CMD_VECTOR without a client, for the owner of the NIC; cmd->set 0 asks
- * only. Nothing is set when anything is out of range. 0, or a positive errno.
+ * HW_CMD_COALESCE and HW_CMD_VECTOR without a client, for the owner of the NIC; with cmd->set 0 it
+ * only queries. Nothing is set if a value is out of range. Returns 0 or a positive errno.
  */
 int fw_coalesce(struct fw_nic *nic, const struct hw_cmd_coalesce *cmd,
 		struct hw_resp_coalesce *resp);
 int fw_vector(const struct fw_nic *nic, uint32_t vector, struct hw_resp_vector *resp);
 
 /*
- * For tests, between turns: how many queues have something to tell that nothing will ever end: no
- * timer, no doorbell, no handler. Always 0.
+ * For tests, between turns: counts queues with unreported completions that no timer, doorbell or
+ * handler will ever report. Always 0.
  */
 uint32_t fw_lost_interrupts(const struct fw_nic *nic);
 
-/* The link went up or down: port events to every client. */
+/* The link went up or down: sends port events to every client. */
 void fw_link(struct fw_nic *nic, bool up);
 
 /* weftd ends: DEVICE_FATAL to every client, nic_state STOPPED. */
 void fw_shutdown(struct fw_nic *nic);
 
-/* The name and value of counter i, false past the last. Names are stable. */
+/* Stores the name and value of counter i. Returns false past the last. Names are stable. */
 bool fw_stat(const struct fw_nic *nic, uint32_t i, const char **name, uint64_t *value);
 
 /*
@@ -205,7 +204,7 @@ void fw_set_trace(struct fw_nic *nic, fw_trace_fn fn, void *ctx);
 	X(esp)                                                                                     \
 	X(tcp)
 enum fw_stage {
-	FW_STAGE_TURN, /* what is in no other */
+	FW_STAGE_TURN, /* time in no other stage */
 	FW_STAGE_DB,
 	FW_STAGE_SCHED,
 	FW_STAGE_WQE,
@@ -228,20 +227,20 @@ enum fw_stage {
 	FW_STAGE_TIMER,
 	FW_STAGE_GOAL, /* the interpreter */
 	FW_STAGE_ESP,  /* streams, both ways, and the messages on them */
-	FW_STAGE_TCP,  /* both ways, with what connections carry */
+	FW_STAGE_TCP,  /* both ways, with the protocols that connections carry */
 	FW_STAGES
 };
 
 /* Counts cycles per stage by this clock from now on; NULL ends it. Between turns only. */
 void fw_set_clock(struct fw_nic *nic, uint64_t (*clock)(void));
-/* For the port, within its functions: enters a stage, or returns to the one that it gave. */
+/* For the port, within its functions: enters a stage, or returns to the previous one. */
 uint8_t fw_stage(struct fw_nic *nic, uint8_t stage);
 
 /*
- * Which shard of a NIC a frame belongs to, from its bytes: by UDP port for weft's datagrams, by
- * whose a port of TCP is (cm_ports: fw_port.cm_ports, or NULL), 0 for the rest. *all is set for
- * frames that every shard wants (ARP replies, multicast). Reads only the first bytes (at most
- * FW_RX_HDR_BYTES). Pure; any core.
+ * Returns the shard of a NIC that a frame belongs to, from its bytes: by UDP port for weft's
+ * datagrams, by the owner of the port for TCP (cm_ports: fw_port.cm_ports, or NULL), 0 for the
+ * rest. Sets *all for frames that every shard wants (ARP replies, multicast). Reads only the first
+ * bytes (at most FW_RX_HDR_BYTES). Pure; any core.
  */
 uint32_t fw_steer(const uint8_t *frame, uint32_t bytes, uint32_t num_shards,
 		  const uint32_t *cm_ports, bool *all);

@@ -2,8 +2,8 @@
 /*
  * The instance: one shard of one NIC, all its tables in its arena.
  *
- * Included by every .c of nic_fw and by nothing else. fw_init() (fw.c) lays the tables out
- * in the arena; none is touched beyond what was used.
+ * Only files of nic_fw include it. fw_init() (fw.c) lays the tables out in the arena; none is
+ * touched beyond its used part.
  */
 #ifndef WEFT_FW_NIC_H
 #define WEFT_FW_NIC_H
@@ -78,10 +78,10 @@ struct fw_nic {
 	struct fw_config config;
 	uint64_t now_ns;
 	uint64_t turn_ns; /* when the last turn began: fw_now() moves now_ns between turns */
-	uint64_t gap_ns;  /* between this turn and the one before, or when it was to be woken */
+	uint64_t gap_ns;  /* between this turn and the one before, or the planned wake-up */
 	/* fw_count_absence() */
-	uint64_t there_ns; /* until then it was there, or asleep and not wanted */
-	uint64_t away_ns;  /* all that it was away */
+	uint64_t there_ns; /* until then it was present, or asleep without work */
+	uint64_t away_ns;  /* total time of its absences */
 	uint32_t absences;
 	struct fw_counters counters;
 	struct fw_stages stages;
@@ -96,7 +96,7 @@ struct fw_nic {
 	struct fw_timers timers;
 	uint8_t *scratch; /* FW_SCRATCH_BYTES: for memory that is not mapped */
 
-	/* each floor's own */
+	/* state of each floor */
 	struct share_nic share;
 	struct net_nic net;
 	struct tcp_nic tcp;
@@ -113,7 +113,7 @@ struct fw_nic {
 
 enum {
 	FW_SCRATCH_BYTES = 65536,
-	FW_SOON_NS = 10000, /* when waiting for room in the port */
+	FW_SOON_NS = 10000, /* wait for room in the port */
 };
 
 #define FW_COUNT(nic, name)  ((nic)->counters.name++)
@@ -126,7 +126,7 @@ static inline void fw_trace(const struct fw_nic *nic, enum trace_event event, ui
 		nic->trace(nic->trace_ctx, nic->now_ns, event, qpn, arg0, arg1);
 }
 
-/* The time within a turn, where the port has a clock; else that of the turn. */
+/* The time within a turn if the port has a clock, else that of the turn. */
 static inline uint64_t fw_clock_ns(const struct fw_nic *nic)
 {
 	uint64_t ns = nic->port.clock_ns ? nic->port.clock_ns(nic->port.ctx) : 0;
@@ -134,13 +134,13 @@ static inline uint64_t fw_clock_ns(const struct fw_nic *nic)
 	return ns > nic->now_ns ? ns : nic->now_ns;
 }
 
-/* Whether a QP is there for others: its process is not leaving, or shares it (xrc.h). */
+/* True if a QP is visible to others: its process is not leaving, or shares it (xrc.h). */
 static inline bool qp_is_live(const struct fw_nic *nic, const struct fw_qp *qp)
 {
 	return !nic->host.clients[qp->client].closing || !fw_list_empty(&qp->opens);
 }
 
-/* qp_find() for whoever comes from outside: one whose process is leaving is not there. */
+/* As qp_find(), for requests from outside: hides QPs of a process that is leaving. */
 static inline struct fw_qp *qp_find_live(struct fw_nic *nic, uint32_t qpn)
 {
 	struct fw_qp *qp = qp_find(nic, qpn);
@@ -148,7 +148,7 @@ static inline struct fw_qp *qp_find_live(struct fw_nic *nic, uint32_t qpn)
 	return qp && qp_is_live(nic, qp) ? qp : NULL;
 }
 
-/* Enters a stage; give what it returned to the next call, at the stage's end. */
+/* Enters a stage. Pass its result to the next call, at the stage's end. */
 static inline uint8_t fw_stage_enter(struct fw_nic *nic, uint8_t stage)
 {
 	if (__builtin_expect(nic->stages.clock != NULL, 0))

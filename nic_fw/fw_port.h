@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All that the firmware knows of the world.
+ * The environment of the firmware: all that it calls outside itself.
  *
- * One table of functions per NIC instance, given at fw_init(). dpdk_app/port.c and
- * sim_harness/sim_nic.c implement it; nic_fw calls it and nothing else: no libc I/O, no
- * allocation, no clock of its own, no threads. All functions are called from the core that runs
- * fw_poll() or fw_cmd() of that instance, never from another.
+ * One table of functions per NIC instance, given at fw_init(). dpdk_app/port_*.c and
+ * sim_harness/sim_nic.c implement it. nic_fw calls nothing else: no libc I/O, no allocation, no
+ * clock of its own, no threads. All functions are called from the core that runs fw_poll() or
+ * fw_cmd() of that instance, never from another.
  *
- * What hardware would have beside a MAC is here too: CRC32C, copy with CRC, and the DMA
- * engine, which takes gather descriptors (struct fw_tx_frame) and puts the CRC32C in
- * on the way out.
+ * Offloads that hardware has beside a MAC are here too: CRC32C, copy with CRC, and the DMA engine,
+ * which takes gather descriptors (struct fw_tx_frame) and inserts the CRC32C on the way out.
  */
 #ifndef WEFT_FW_PORT_H
 #define WEFT_FW_PORT_H
@@ -41,13 +40,15 @@ enum {
 	FW_RX_HELD = 0x01, /* set by the firmware in rx_burst's array: rx_free() leaves it */
 	/*
 	 * Set by the port: the CRC32C is known to be right, since the frame never left this
-	 * machine's memory. Its bytes may then not be there, and payload may change while it is
-	 * read: it may lie in the memory of the process that sent it. Headers do not.
+	 * machine's memory. Its bytes may be missing. The payload may change while it is read,
+	 * since it may lie in the memory of the sending process. Headers do not change.
 	 */
 	FW_RX_CRC_OK = 0x02,
 	FW_RX_LOOP =
 	    0x04, /* set by the port: it is this NIC's own (FW_TX_LOOP, FW_TX_F_ALSO_LOOP) */
-	/* Set by the port: the checksum of TCP or UDP is known to be right, or was never made. */
+	/*
+	 * Set by the port: the checksum of TCP or UDP is known to be right, or was never computed.
+	 */
 	FW_RX_CSUM_OK = 0x08,
 };
 
@@ -60,7 +61,7 @@ struct fw_rx_frame {
 	void *cookie; /* the port's: an mbuf, a packet of the simulator */
 };
 
-/* Where the bytes of a piece of a frame come from. */
+/* Source of the bytes of a piece of a frame. */
 enum fw_tx_kind {
 	FW_TX_HDR,  /* fw_tx_frame.hdr at offset addr */
 	FW_TX_MEM,  /* mem: memory that the NIC has mapped */
@@ -85,18 +86,18 @@ struct fw_tx_seg {
 /* fw_tx_frame.flags */
 enum {
 	FW_TX_LOOP = 0x01,      /* to the NIC's own address: comes back as received */
-	FW_TX_F_CONTROL = 0x02, /* ACKs, ARP: never behind data in a port's queue */
+	FW_TX_F_CONTROL = 0x02, /* ACKs, ARP: never queued after data in a port */
 	/*
-	 * The port may leave the pieces of kind FW_TX_MEM where they are until it has
-	 * delivered the frame, in order with all others, or tx_settle() is called.
+	 * The port may leave the pieces of kind FW_TX_MEM in place until it has delivered the
+	 * frame, in order with all others, or tx_settle() is called.
 	 */
 	FW_TX_F_BORROW = 0x04,
 	FW_TX_F_ALSO_LOOP = 0x08, /* to a group: goes out, and comes back as received */
 };
 
 /*
- * A frame to send: pieces in order. The firmware keeps it until tx_burst() returns; the
- * port copies what it needs before it returns, but for what FW_TX_F_BORROW lets it read later.
+ * A frame to send: pieces in order. The firmware keeps it until tx_burst() returns. The port copies
+ * all that it needs before it returns, except for pieces that FW_TX_F_BORROW lets it read later.
  */
 struct fw_tx_frame {
 	uint8_t hdr[FW_TX_HDR_BYTES];
@@ -106,16 +107,16 @@ struct fw_tx_frame {
 	uint32_t flags;
 	/*
 	 * The port puts the Internet checksum (RFC 1071) of the bytes from csum_start to the end
-	 * into the two bytes at csum_at, which hold the pseudo header's sum. Behind the CRC32Cs.
+	 * into the two bytes at csum_at, which hold the pseudo header's sum. After the CRC32Cs.
 	 * csum_start 0: none.
 	 */
 	uint16_t csum_start, csum_at;
 	/*
-	 * Set by tx_burst: 0; -EFAULT: a FW_TX_HOST piece was unreachable; -EBUSY: it could not be
-	 * read now. The frame was sent in the first case alone.
+	 * Set by tx_burst: 0: sent; -EFAULT: a FW_TX_HOST piece was unreachable; -EBUSY: it could
+	 * not be read now. The frame was sent in the first case only.
 	 */
 	int32_t status;
-	uint64_t cookie; /* the firmware's, to know the frame by when status is set */
+	uint64_t cookie; /* the firmware's, to identify the frame when status is set */
 };
 
 /*
@@ -125,40 +126,40 @@ struct fw_port {
 	void *ctx;
 
 	/*
-	 * Takes up to n received frames. The firmware is done with them when it calls
-	 * rx_free() on the same array, but for those it flagged FW_RX_HELD, which it gives
-	 * back with rx_release(cookie).
+	 * Takes up to n received frames. The firmware releases them by calling rx_free() on the
+	 * same array, except those it flagged FW_RX_HELD, which it releases with
+	 * rx_release(cookie).
 	 */
 	uint32_t (*rx_burst)(void *ctx, struct fw_rx_frame *frames, uint32_t n);
 	void (*rx_free)(void *ctx, struct fw_rx_frame *frames, uint32_t n);
 	void (*rx_release)(void *ctx, void *cookie);
 
 	/*
-	 * Sends frames in order and sets their status; returns how many it took: all, when
-	 * no more are offered than tx_room() said; the rest is lost and counted. Frames whose
-	 * status is negative count as taken and were not sent. On return no memory of a
-	 * client is referenced but by frames with FW_TX_F_BORROW.
+	 * Sends frames in order and sets their status. Returns how many it took: all, if no more
+	 * are offered than tx_room() reported; the rest is lost and counted. Frames whose status is
+	 * negative count as taken and were not sent. On return only frames with FW_TX_F_BORROW
+	 * reference memory of a client.
 	 */
 	uint32_t (*tx_burst)(void *ctx, struct fw_tx_frame *frames, uint32_t n);
 
 	/*
-	 * On return no frame that tx_burst() took references memory of a client any more.
-	 * NULL: none ever does.
+	 * On return no frame that tx_burst() took references memory of a client. NULL: none ever
+	 * does.
 	 */
 	void (*tx_settle)(void *ctx);
 
 	/*
-	 * How many frames the port is sure to take now: what its hardware queue and its own
-	 * buffers hold. The firmware stages no more than that in a turn. NULL:
-	 * there is always room.
+	 * Number of frames that the port is sure to take now: the room in its hardware queue and
+	 * its own buffers. The firmware stages no more than that in a turn. NULL: there is always
+	 * room.
 	 */
 	uint32_t (*tx_room)(void *ctx);
 
 	/*
-	 * Memory of a client process that is not mapped. 0; -EFAULT when the range is not there, or
-	 * the process is not the one that attached; -EBUSY when a page of it does not come within
-	 * the time that a core waits: the same access may succeed later, and a write may still be
-	 * carried out. Costs system calls.
+	 * Accesses memory of a client process that is not mapped. Returns 0; -EFAULT when the range
+	 * does not exist, or the process is not the one that attached; -EBUSY when a page does not
+	 * arrive within the time that a core waits. After -EBUSY the same access may succeed later,
+	 * and a write may still be carried out. Costs system calls.
 	 */
 	int (*host_read)(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_t bytes);
 	int (*host_write)(void *ctx, uint32_t client, uint64_t addr, const void *src,
@@ -171,9 +172,8 @@ struct fw_port {
 	void (*cmd_done)(void *ctx, uint32_t client, const struct hw_cmd_resp *resp);
 
 	/*
-	 * A client for which fw_client_detach() returned FW_DETACH_PENDING is gone: its BAR is not
-	 * touched any more, its number may be another's. NULL: only where no client ever
-	 * has more than is freed at once.
+	 * A client for which fw_client_detach() returned FW_DETACH_PENDING is gone: its BAR is no
+	 * longer touched, its number may be reused. NULL: only if every detach is done at once.
 	 */
 	void (*detached)(void *ctx, uint32_t client);
 
@@ -181,12 +181,12 @@ struct fw_port {
 	void (*mem_unmap)(void *ctx, uint32_t client, void *mapping);
 
 	/*
-	 * The MAC filter. in: frames to this group MAC shall come in from now on; else they need
-	 * not any more. ip: the IPv4 group that is meant, network byte order, for ports that filter
-	 * by it (32 groups share a MAC); 0: frames of any protocol. Cannot fail: a port that has
-	 * no room lets more in, and the firmware looks at each frame itself. May be repeated, to no
-	 * effect. Returns how many other instances of this NIC want the same (mac, ip). NULL:
-	 * frames to all groups come in, and this instance is the only one.
+	 * The MAC filter. in: frames to this group MAC are wanted from now on; else they are no
+	 * longer needed. ip: the IPv4 group, network byte order, for ports that filter by it (32
+	 * groups share a MAC); 0: frames of any protocol. It cannot fail: a port without room lets
+	 * more frames in, and the firmware checks each frame itself. Repeated calls have no effect.
+	 * Returns how many other instances of this NIC want the same (mac, ip). NULL: frames to all
+	 * groups come in, and this instance is the only one.
 	 */
 	uint32_t (*mac_filter)(void *ctx, const uint8_t mac[6], uint32_t ip, bool in);
 
@@ -198,45 +198,46 @@ struct fw_port {
 	uint32_t *cm_ports;
 
 	/*
-	 * A port of TCP gets its first listener or connection (in), or has lost the last. 0, or a
-	 * positive errno, only where in: the NIC must not use it. EADDRINUSE: somebody else has it
-	 * at the NIC's address; others: it cannot be kept from everybody else there. For a port
-	 * and a NIC in turn, whatever instances ask. NULL: the address is the NIC's alone.
+	 * A TCP port gets its first listener or connection (in), or has lost the last. Returns 0,
+	 * or a positive errno, only with in: the NIC must not use the port. EADDRINUSE: another
+	 * program has it at the NIC's address; others: it cannot be reserved there. Calls for a
+	 * port of a NIC alternate, over all instances. NULL: the address is the NIC's alone.
 	 */
 	int (*tcp_port)(void *ctx, uint16_t port, bool in);
 
-	/* Pages of the arena that hold nothing any more. Page-aligned. */
+	/* Frees pages of the arena that are not in use any more. Page-aligned. */
 	void (*arena_release)(void *ctx, void *addr, size_t bytes);
 
 	/*
-	 * The client uses so many bytes of its BAR more than it ever did; false: it may not, since
-	 * a share is used up, and *quota says which. It ends with the client. NULL: it may.
+	 * The client's use of its BAR grows by so many bytes beyond its highest so far. False: a
+	 * share is used up, and *quota names it. The use ends with the client. NULL: always
+	 * allowed.
 	 */
 	bool (*bar_take)(void *ctx, uint32_t client, uint64_t bytes, struct hw_resp_quota *quota);
 
 	/*
-	 * The firmware will write to these bytes of the client's BAR, whole pages, while it carries
-	 * out later commands of the client: the port may make the pages ready before it hands over
-	 * the next one. NULL: nothing is to be done.
+	 * The firmware will write to these bytes of the client's BAR, whole pages, during later
+	 * commands of the client. The port may prepare the pages before it passes the next one.
+	 * NULL: nothing is to be done.
 	 */
 	void (*bar_ahead)(void *ctx, uint32_t client, uint64_t offset, uint64_t bytes);
 
 	/*
-	 * The time within a turn, on the clock that fw_poll() is given, for what wants it finer
-	 * than turns: traces, WTIME. NULL: there is none.
+	 * The time within a turn, on the clock of fw_poll(), for users that need it finer than
+	 * turns: traces, WTIME. NULL: there is none.
 	 */
 	uint64_t (*clock_ns)(void *ctx);
 
 	/*
-	 * A number that whoever knows others of them cannot foresee. The firmware makes names
-	 * (STags, epochs, keys) of the upper half and first sequence numbers of the lower.
+	 * A number that cannot be predicted from others of them. The firmware makes names (STags,
+	 * epochs, keys) of the upper half and first sequence numbers of the lower.
 	 */
 	uint64_t (*random64)(void *ctx);
 
 	/*
-	 * CRC32C over data, continuing crc. Start with FW_CRC32C_INIT; the value on the wire is
-	 * the complement (fw_crc32c_wire() in nic_fw/base/crc32c.h). copy_crc32c also copies, in
-	 * one pass where the machine can.
+	 * CRC32C over data, continuing crc. Start with FW_CRC32C_INIT; the value on the wire is the
+	 * complement (fw_crc32c_wire() in nic_fw/base/crc32c.h). copy_crc32c also copies, in one
+	 * pass if the machine can.
 	 */
 	uint32_t (*crc32c)(uint32_t crc, const void *data, size_t bytes);
 	uint32_t (*copy_crc32c)(uint32_t crc, void *dst, const void *src, size_t bytes);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Blocks that are powers of two, each beside a buddy that its address tells.
+ * Buddy allocator: blocks of powers of two. A block's address gives the address of its buddy.
  *
- * Called by goal_heap.c and goal_pool.c. Both operations take at most BUDDY_ORDERS steps. See
- * D. Knuth, The Art of Computer Programming, volume 1, 2.5.
+ * Calls nothing. Both operations take at most BUDDY_ORDERS steps. See D. Knuth, The Art of Computer
+ * Programming, volume 1, 2.5.
  */
 #include "nic_fw/base/buddy.h"
 
@@ -71,7 +71,7 @@ void buddy_init(struct buddy *buddy, struct buddy_block *blocks, uint64_t bytes)
 		buddy->free[i] = 0;
 }
 
-/* Cuts a block off the untouched rest; the gap before its boundary becomes free blocks. */
+/* Cuts a block off the untouched rest. The gap before its aligned start becomes free blocks. */
 static uint64_t cut(struct buddy *buddy, uint32_t order)
 {
 	uint64_t start = (buddy->high + order_bytes(order) - 1) & ~(order_bytes(order) - 1);

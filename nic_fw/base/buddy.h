@@ -2,9 +2,9 @@
 /*
  * A buddy allocator of offsets: blocks of BUDDY_MIN_BYTES << order in a range of bytes.
  *
- * What it knows of the blocks lies in arrays of its own, never in the range, which may be a
- * client's memory. Used by goal_heap.c for the NIC's memory and goal_pool.c for unexpected
- * messages. Not touched entries are zero and stay untouched.
+ * Its records lie in arrays of its own, never in the managed range, which may be a client's memory.
+ * Untouched entries are zero and stay untouched. goal_heap.c and goal_cmd.c use it,
+ * for the NIC's memory and for unexpected messages.
  */
 #ifndef WEFT_FW_BUDDY_H
 #define WEFT_FW_BUDDY_H
@@ -17,7 +17,7 @@ enum {
 };
 #define BUDDY_NONE UINT64_MAX
 
-/* For each BUDDY_MIN_BYTES of the range; 12 bytes. */
+/* One entry for each BUDDY_MIN_BYTES of the range; 12 bytes. */
 struct buddy_block {
 	uint32_t next, prev; /* of the free list of its order: block number + 1; 0: none */
 	uint8_t mark;        /* of the block that begins here: order + 1, BUDDY_FREE if free */
@@ -32,14 +32,14 @@ struct buddy {
 	uint32_t free[BUDDY_ORDERS]; /* block number + 1 */
 };
 
-/* blocks: zero, one for each BUDDY_MIN_BYTES of bytes (rounded down). */
+/* blocks: zeroed, one entry for each BUDDY_MIN_BYTES of bytes (rounded down). */
 void buddy_init(struct buddy *buddy, struct buddy_block *blocks, uint64_t bytes);
-/* The offset of a block of at least bytes (at least 1); BUDDY_NONE. */
+/* Returns the offset of a block of at least bytes (at least 1), or BUDDY_NONE. */
 uint64_t buddy_alloc(struct buddy *buddy, uint64_t bytes);
-/* Returns the bytes of the block. */
+/* Frees the block at offset. Returns the bytes of the block. */
 uint64_t buddy_free(struct buddy *buddy, uint64_t offset);
 uint64_t buddy_block_bytes(const struct buddy *buddy, uint64_t offset);
-/* What buddy_alloc() would take for so many bytes. */
+/* Returns the bytes of the block that buddy_alloc() would return for a request of bytes. */
 uint64_t buddy_round(uint64_t bytes);
 
 #endif /* WEFT_FW_BUDDY_H */

@@ -2,9 +2,8 @@
 /*
  * Counters and gauges by number, for the STATS command and weftd's telemetry.
  *
- * First every counter of counters.h, then gauges: what is in use now, and the most that
- * was; then moderation's counters, of all vectors together. Called by cmd.c and dpdk_app; calls
- * moder_tell.c and stage.c.
+ * First come the counters of counters.h, then the gauges (the present use and the highest), then
+ * moderation's counters as sums over all vectors. Calls moder_tell.c and stage.c.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -22,7 +21,7 @@ static_assert(sizeof(struct fw_counters) == NUM_COUNTERS * sizeof(uint64_t), "")
 enum gauge_kind {
 	GAUGE_IDS,      /* numbers in use */
 	GAUGE_POOL,     /* elements in use */
-	GAUGE_POOL_MAX, /* the most that were */
+	GAUGE_POOL_MAX, /* the highest use so far */
 	GAUGE_WORD,     /* a uint32_t */
 	GAUGE_LONG,     /* a uint64_t */
 };

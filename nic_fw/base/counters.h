@@ -2,9 +2,9 @@
 /*
  * Counters of one instance, named as ethtool -S would print them.
  *
- * X(name): struct fw_counters has a uint64_t of that name; fw_stat() prints the name. A
- * frame that is not used is counted in exactly one drop_* counter; of a datagram to a group each
- * copy that a QP does not take is.
+ * X(name): struct fw_counters has a uint64_t of that name; fw_stat() prints the name. Each frame
+ * that is not used is counted in exactly one drop_* counter. For a datagram to a group, each copy
+ * that a QP does not take is counted.
  */
 #ifndef WEFT_FW_COUNTERS_H
 #define WEFT_FW_COUNTERS_H
@@ -281,7 +281,7 @@ struct fw_counters {
 
 struct fw_nic;
 
-/* The i-th counter or gauge: its name and value. False: there are no more. */
+/* Stores the name and value of counter or gauge i. Returns false past the last. */
 bool counters_stat(const struct fw_nic *nic, uint32_t i, const char **name, uint64_t *value);
 uint32_t counters_num(void);
 

@@ -2,10 +2,10 @@
 /*
  * CRC32C (Castagnoli), portable: slicing by 8, eight table look-ups per eight bytes.
  *
- * The ports use it where the machine has no instruction for it, and the tests as the
- * yardstick for those that have one. Called through fw_port.crc32c and copy_crc32c, or by
- * name. Calls nothing. Sources: RFC 3385, RFC 5044 4.4, RFC 3720 B.4 (vectors); Kounavis and
- * Berry, "Novel Table Lookup-Based Algorithms for High-Performance CRC Generation" (2008).
+ * The ports use it where the machine has no instruction for it. The tests compare the other
+ * implementations with it. Calls nothing. Sources: RFC 3385, RFC 5044 4.4, RFC 3720 B.4 (vectors);
+ * Kounavis and Berry, "Novel Table Lookup-Based Algorithms for High-Performance CRC Generation"
+ * (2008).
  */
 #include "nic_fw/base/crc32c.h"
 
@@ -62,7 +62,7 @@ static uint32_t crc_byte(uint32_t crc, uint8_t byte)
 	return crc >> 8 ^ slice[0][(crc ^ byte) & 0xff];
 }
 
-/* Eight bytes at once; the first of them is the lowest byte of word. */
+/* Processes eight bytes at once; the first of them is the lowest byte of word. */
 static uint32_t crc_word(uint32_t crc, uint64_t word)
 {
 	word ^= crc;
@@ -91,7 +91,7 @@ uint32_t fw_copy_crc32c(uint32_t crc, void *dst, const void *src, size_t bytes)
 	uint8_t *q = dst;
 	uint64_t word;
 
-	/* What is summed is what was stored: src may be memory that a process is changing. */
+	/* The CRC covers the stored copy, since a process may change src meanwhile. */
 	for (; bytes >= sizeof(word); bytes -= sizeof(word), p += sizeof(word), q += sizeof(word)) {
 		memcpy(&word, p, sizeof(word));
 		memcpy(q, &word, sizeof(word));

@@ -16,21 +16,21 @@
 #include "shared_defs/be.h"
 
 /*
- * The running value after bytes bytes at data, any alignment. Nothing is initialised, nothing
- * is written: any thread, at any time.
+ * Returns the running value after bytes bytes at data, of any alignment. Needs no initialisation
+ * and writes nothing: any thread, at any time.
  */
 uint32_t fw_crc32c(uint32_t crc, const void *data, size_t bytes);
 
 /*
- * Copies bytes bytes from src to dst, which do not overlap, and returns the running value over
- * exactly the bytes that were stored, even if somebody changes src meanwhile.
+ * Copies bytes bytes from src to dst, which do not overlap. Returns the running value over exactly
+ * the stored bytes, even if another writer changes src meanwhile.
  */
 uint32_t fw_copy_crc32c(uint32_t crc, void *dst, const void *src, size_t bytes);
 
 /*
- * The four bytes that stand on the wire for a running value: its complement, lowest byte first.
- * RFC 3720 12.1 numbers the bits so, and RFC 5044 4.4 follows it; the type is
- * only a container, be32_get() of it is not the CRC.
+ * The four bytes on the wire for a running value: its complement, lowest byte first. RFC 3720 12.1
+ * numbers the bits so, and RFC 5044 4.4 follows it. The type is only a container: be32_get() of it
+ * is not the CRC.
  */
 static inline struct be32 fw_crc32c_wire(uint32_t crc)
 {

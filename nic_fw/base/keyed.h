@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A keyed hash: numbers that a stranger shall not guess, and places in tables that it shall not
- * choose.
+ * A keyed hash, for numbers that a peer must not guess and table slots that it must not choose.
  *
- * SipHash-2-4 (Aumasson, Bernstein 2012) with a key of the NIC's, drawn at the first use. Callers
- * keep their uses apart by the words that they give.
+ * SipHash-2-4 (Aumasson, Bernstein 2012) with a key of this NIC, drawn at the first use. Callers
+ * keep their uses apart by the words that they pass.
  */
 #ifndef WEFT_FW_KEYED_H
 #define WEFT_FW_KEYED_H

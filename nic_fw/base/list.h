@@ -2,8 +2,7 @@
 /*
  * Intrusive doubly linked list with a head, as the kernel's: O(1) insertion and removal.
  *
- * Used by every stage that keeps a ready list, a queue or a set of objects. A node that is
- * in no list points at itself, so fw_list_linked() tells.
+ * A node that is in no list points at itself, so fw_list_linked() can test it.
  */
 #ifndef WEFT_FW_LIST_H
 #define WEFT_FW_LIST_H

@@ -2,9 +2,8 @@
 /*
  * Fixed pools and numbers over slices of the arena. See pool.h.
  *
- * Called by every stage that takes contexts and by the commands that make objects; calls
- * nothing. Both keep their free elements in a list threaded through memory that was
- * touched before, so that an unused element costs no page.
+ * Calls nothing. Both keep their free elements in a list threaded through memory that was touched
+ * before, so that an unused element costs no page.
  */
 #include "nic_fw/base/pool.h"
 
@@ -51,13 +50,13 @@ void fw_pool_put(struct fw_pool *pool, void *elem)
 }
 
 /*
- * Quarantine keeps a number from naming something else in the moment after it was given up, when
- * its old user's mistakes are likeliest. It is no proof against late packets, and none is needed:
- * where those could do harm each object tells its lives apart. An STag has a random key, another
- * than in the life before (and a number that is drawn, not queued: fw_ids_draw()); an answer names
- * its request by number; packets of RC carry a tag of their connection; on RD and UD QPNs a Q_Key
- * lets peers in, as IBA has it, which do not address lives but queue pairs. Larger, it would keep
- * more contexts cold, each of which costs cache misses to make a QP.
+ * The quarantine keeps a number from naming another object right after its release, when errors of
+ * its old user are most likely. It does not guard against late packets. Where those could do harm,
+ * each object distinguishes its lives: an STag has a new random key in each life (and is drawn at
+ * random, fw_ids_draw()), a response names its request by number, and RC packets carry a tag of
+ * their connection. RD and UD QPNs are guarded by a Q_Key, which addresses queue pairs and not
+ * their lives, as IBA defines it. A larger quarantine would keep more contexts cold, and each cold
+ * context costs cache misses when a QP is made.
  */
 enum {
 	IDS_QUARANTINE = 64,
@@ -74,7 +73,7 @@ void fw_ids_init(struct fw_ids *ids, uint32_t *next, uint32_t max)
 	ids->quarantine = max / 8 < IDS_QUARANTINE ? max / 8 : IDS_QUARANTINE;
 }
 
-/* A number in quarantine is given out only when nothing else is left. */
+/* Numbers in quarantine are used only when no other is left. */
 uint32_t fw_ids_get(struct fw_ids *ids)
 {
 	uint32_t id;
@@ -102,7 +101,7 @@ void fw_ids_put(struct fw_ids *ids, uint32_t id)
 	ids->free_count++;
 }
 
-/* Here next is the free numbers themselves, in no order. */
+/* For drawn numbers, next holds the free numbers themselves, in no order. */
 uint32_t fw_ids_draw(struct fw_ids *ids, uint32_t spread, uint32_t random)
 {
 	uint32_t place, id;

@@ -2,10 +2,10 @@
 /*
  * Fixed pools over a slice of the arena.
  *
- * fw_pool hands out elements last in, first out (cache-warm), for contexts that come and go
- * with traffic. fw_ids hands out numbers first in, first out and after a quarantine, for
- * names that a peer or a process may still hold (QPNs, STags, CQ numbers). Neither touches
- * an element that was never taken, so memory is committed only as it is used.
+ * fw_pool hands out elements last in, first out (cache-warm), for contexts that come and go with
+ * traffic. fw_ids hands out numbers first in, first out and after a quarantine, for names that a
+ * peer or a process may still hold (QPNs, STags, CQ numbers). Neither touches an element that was
+ * never taken, so memory is committed only as it is used.
  */
 #ifndef WEFT_FW_POOL_H
 #define WEFT_FW_POOL_H
@@ -23,12 +23,12 @@ struct fw_pool {
 	uint32_t high; /* elements below were taken at least once */
 	uint32_t free; /* first free element, its first word names the next; FW_NONE */
 	uint32_t used;
-	uint32_t used_max; /* for the counters */
+	uint32_t used_max; /* highest use, for the counters */
 };
 
 void fw_pool_init(struct fw_pool *pool, void *base, uint32_t elem_bytes, uint32_t max);
 
-/* An element, its content undefined; NULL when all are taken. */
+/* Returns an element, its content undefined; NULL when all are taken. */
 void *fw_pool_get(struct fw_pool *pool);
 void fw_pool_put(struct fw_pool *pool, void *elem);
 
@@ -47,10 +47,10 @@ enum {
 };
 
 /*
- * Whether a process that holds so many elements of a pool that all processes share may take
- * another one. A fixed limit would be too small for the one program that has the NIC to itself, or
- * too large for many; so the limit moves: it may while it holds at most twice as many as are free.
- * Alone it gets two thirds; n that take all they can get leave 1 / (2n + 1) to who comes next.
+ * True if a process that holds so many elements of a shared pool may take another one. A fixed
+ * limit would be too small for a program alone on the NIC, or too large for many programs. So the
+ * limit moves: a process may hold at most twice as many elements as are free. One process alone
+ * gets two thirds; n processes that take all they can leave 1 / (2n + 1) for the next.
  */
 static inline bool fw_pool_has_share(const struct fw_pool *pool, uint32_t held)
 {
@@ -69,14 +69,14 @@ struct fw_ids {
 
 void fw_ids_init(struct fw_ids *ids, uint32_t *next, uint32_t max);
 
-/* A free number, the one free the longest; FW_NONE when all are taken. */
+/* Returns the number that has been free the longest; FW_NONE when all are taken. */
 uint32_t fw_ids_get(struct fw_ids *ids);
 void fw_ids_put(struct fw_ids *ids, uint32_t id);
 
 /*
- * A number for a name that is a secret: random chooses it among those that are free, which are
- * spread at least while there are so many. FW_NONE: all are taken. Of one fw_ids all numbers are
- * taken and put back by these two.
+ * Returns a free number for a name that must stay secret: random chooses it among the free ones, at
+ * least spread of them while that many are free. FW_NONE when all are taken. All numbers of one
+ * fw_ids are taken and put back by these two functions.
  */
 uint32_t fw_ids_draw(struct fw_ids *ids, uint32_t spread, uint32_t random);
 void fw_ids_put_drawn(struct fw_ids *ids, uint32_t id);

@@ -2,9 +2,9 @@
 /*
  * Accounts of processes and users: see share.h.
  *
- * All is counted where objects are made and freed, so a process that is killed gives back
- * everything when its client is detached. share_owner.c has what outlives them. docs/security.md
- * "Shares".
+ * Objects are counted where they are made and freed, so detaching the client of a killed process
+ * returns its whole share. share_owner.c handles objects that outlive their client.
+ * docs/security.md "Shares".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -63,7 +63,7 @@ static bool is_used(const struct fw_account *account)
 	return account->clients || left_behind(account);
 }
 
-/* A place for one more; it exists, since there are at least as many as clients. */
+/* A free account always exists: there are at least as many accounts as clients. */
 static struct fw_account *free_place(struct fw_account *accounts, uint32_t num)
 {
 	struct fw_account *best = NULL;
@@ -76,7 +76,7 @@ static struct fw_account *free_place(struct fw_account *accounts, uint32_t num)
 			continue;
 		if (!is_used(account))
 			return account;
-		/* The account with the fewest of all that exist for what they left alone. */
+		/* The account that owns the fewest objects left behind. */
 		if (!best || left_behind(account) < left_behind(best))
 			best = account;
 	}
@@ -141,7 +141,7 @@ void share_leave(struct fw_nic *nic, uint32_t client)
 	holder->user->clients--;
 	assert(holder->user->clients ||
 	       (!holder->user->recv_msgs && !holder->user->ud_reasms && !holder->user->ah_waits));
-	/* Its sessions, connections and streams stay its user's. */
+	/* Sessions, connections and streams of the process stay in its user's share. */
 	holder->process->clients--;
 	for (kind = 0; !holder->process->clients && kind < sizeof(lasting) / sizeof(lasting[0]);
 	     kind++)
@@ -149,14 +149,17 @@ void share_leave(struct fw_nic *nic, uint32_t client)
 	holder->user = holder->process = NULL;
 }
 
-/* ---- what they hold */
+/* ---- use of shares */
 
 static bool has_room(struct fw_nic *nic, const struct fw_account *account, enum hw_share_of of,
 		     enum hw_share kind, uint64_t n)
 {
 	if (n <= account->limit[kind] && account->held[kind] <= account->limit[kind] - n)
 		return true;
-	/* Without a limit of its own it is the table that is full, as will be seen there. */
+	/*
+	 * Without a limit of its own, the account is bounded by the table, which reports when it is
+	 * full.
+	 */
 	if (account->limit[kind] == fw_share_max(kind))
 		return true;
 	nic->share.quota_met = true;

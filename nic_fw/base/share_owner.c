@@ -2,9 +2,9 @@
 /*
  * Owners of objects that outlive a client: RD sessions, TCP connections and listeners, ESP streams.
  *
- * A session serves other processes and peers when the process whose request made it has gone; a
- * connection or stream says its last words to the peer. Each stays in the share of its process
- * while that lives, and in its user's until it is given up. Calls share.c, rd_session.c.
+ * A session serves other processes and peers after the process that caused it has ended. A
+ * connection or stream still closes towards its peer. Each stays in the share of its process while
+ * that lives, and in its user's share until it is freed. Calls share.c, rd_session.c.
  * docs/security.md "Shares".
  */
 #include "nic_fw/fw_nic.h"
@@ -30,7 +30,7 @@ bool share_own(struct fw_nic *nic, uint32_t client, enum hw_share kind, struct s
 
 static void give(struct fw_account *accounts, uint32_t place, uint32_t serial, enum hw_share kind)
 {
-	/* An account that was given up since has no part in it. */
+	/* An account that ended since has no part in the object. */
 	if (place && accounts[place - 1].serial == serial && accounts[place - 1].held[kind])
 		accounts[place - 1].held[kind]--;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Work in slices: units of a turn, and whose turn it is. See slice.h.
+ * Work in slices: the units of a turn and the order of the kinds of work. See slice.h.
  *
  * Calls slice_jobs[], which up/slice_jobs.c fills in.
  */
@@ -51,9 +51,9 @@ uint32_t slice_run(struct fw_nic *nic)
 	if (!slice_pending(nic))
 		return 0;
 	/*
-	 * Each kind in turn, from one turn of the core to the next, so that none waits for
-	 * another's end; each with a whole quantum, so that none has for ever less than its work
-	 * begins with.
+	 * Serves the kinds round robin across turns, so that no kind waits for the end of another.
+	 * Each kind gets a whole quantum, so that a job whose first step is large still makes
+	 * progress.
 	 */
 	for (tries = 0; tries < SLICE_KINDS && s->left >= FW_SLICE_QUANTUM; tries++) {
 		uint32_t kind = s->next_kind;
@@ -96,7 +96,7 @@ void slice_forget_client(struct fw_nic *nic, uint32_t client)
 {
 	struct fw_list *pos, *next;
 
-	/* As many as there are contexts, whose cost a detach has once. */
+	/* Bounded by the number of contexts; a detach pays this cost once. */
 	for (pos = nic->slices.commands.next; pos != &nic->slices.commands; pos = next) {
 		struct slice_command *kept = FW_CONTAINER(pos, struct slice_command, node);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Work that a process causes in bulk, in slices: no process makes a long turn.
+ * Bulk work that a process causes, done in slices so that no process makes a turn long.
  *
- * The end of a process, the flush of a queue pair and commands that wait for one are done in
- * units, FW_SLICE_UNITS of them in a turn for all processes together. Whoever works takes units
- * with slice_take() and goes on in a later turn where there are none left. A small piece of work
- * is over within the call that began it. Each fw_poll() gives the units anew and runs what waits,
- * in turn (slice_run()).
+ * The end of a process, the flush of a queue pair and commands that wait for one are done in units:
+ * FW_SLICE_UNITS of them in a turn, for all processes together. A job takes units with slice_take()
+ * and continues in a later turn when none are left. A small job ends within the call that began it.
+ * Each fw_poll() renews the units and runs the waiting jobs round robin (slice_run()).
  */
 #ifndef WEFT_FW_SLICE_H
 #define WEFT_FW_SLICE_H
@@ -22,19 +21,21 @@ struct fw_nic;
 
 enum {
 	/*
-	 * A completion, a region: some 50 ns each. A request and its answer meet some five turns,
-	 * so what all of them do in slices is no more than what the two take themselves.
+	 * One unit is a completion or a region, some 50 ns. A request and its answer meet some five
+	 * turns, so slices of all jobs cost no more than the request and its answer themselves.
 	 */
 	FW_SLICE_UNITS = 16,
 	/*
 	 * Units of a command before it has to wait, so that most are answered at once. A turn takes
-	 * one such command, not each that there is.
+	 * one such command, not each waiting one.
 	 */
 	FW_SLICE_AT_ONCE = 64,
-	FW_SLICE_QUANTUM = 16,    /* more than any work takes before its parts; for one process or
-				     queue pair, then the next one has its turn */
+	/*
+	 * More than the first step of any job takes; then the next process or queue pair is served.
+	 */
+	FW_SLICE_QUANTUM = 16,
 	FW_SLICE_COMMANDS = 1024, /* commands that wait for the end of such work */
-	/* Work that costs more than a unit. */
+	/* Jobs that cost more than a unit. */
 	FW_SLICE_FLOW_UNITS = 4,
 	FW_SLICE_QP_UNITS = 8,
 	FW_SLICE_CM_UNITS = 16,
@@ -43,26 +44,27 @@ enum {
 };
 
 struct fw_slices {
-	uint32_t left;           /* units of this turn that nobody has taken */
+	uint32_t left;           /* units of this turn that are not taken */
 	uint32_t taken;          /* in this turn */
-	uint32_t next_kind;      /* whose turn it is: slice_kind */
-	uint32_t most;           /* that a turn has taken: a gauge */
-	uint32_t bulk;           /* FW_BULK_*: of what kinds */
+	uint32_t next_kind;      /* slice_kind to serve next */
+	uint32_t most;           /* highest use in one turn: a gauge */
+	uint32_t bulk;           /* FW_BULK_*: kinds of the work done */
 	struct fw_list flushes;  /* fw_qp.flush_node */
 	struct fw_list leaving;  /* fw_client.leave_node */
 	struct fw_list commands; /* slice_command.node */
-	struct fw_list aborted;  /* recv_msg.peer_node: their session is over */
-	struct fw_list endings;  /* goal_comm.ending_node: ranks of failed runs are being told */
-	struct fw_list sweeps;   /* goal_comm.sweep_node */
+	struct fw_list aborted;  /* recv_msg.peer_node: their session has ended */
+	/* goal_comm.ending_node: failed runs whose ranks are being notified. */
+	struct fw_list endings;
+	struct fw_list sweeps; /* goal_comm.sweep_node */
 	struct fw_pool command_pool;
-	uint32_t resume; /* how far the command has come that is carried out; 0: begun now */
+	uint32_t resume; /* progress of the command being carried out; 0: begun now */
 };
 
-/* A command that could not be finished in its call: it is carried out anew until it is. */
+/* A command that could not be finished in its call: it is carried out again until it is done. */
 struct slice_command {
 	struct fw_list node;
 	uint32_t client;
-	uint32_t resume; /* its own measure of how far it has come */
+	uint32_t resume; /* its own measure of progress */
 	struct hw_cmd cmd;
 };
 
@@ -70,41 +72,41 @@ enum slice_kind {
 	SLICE_FLUSH,
 	SLICE_LEAVE,
 	SLICE_COMMAND,
-	SLICE_ABORT, /* receives of sessions that are over */
+	SLICE_ABORT, /* receives of sessions that have ended */
 	SLICE_NEIGH, /* waiters for a next hop */
-	SLICE_RUNS,  /* of GOAL that failed */
-	SLICE_SWEEP, /* messages that came for those that are over */
-	SLICE_HEAP,  /* pages of blocks that are free */
+	SLICE_RUNS,  /* GOAL runs that failed */
+	SLICE_SWEEP, /* messages that arrived for ended runs */
+	SLICE_HEAP,  /* pages of free blocks */
 	SLICE_KINDS
 };
 
 /* A kind of work: up/slice_jobs.c. */
 struct slice_job {
-	/* Does a part of it, within slice_take(). Called whether something waits or not. */
+	/* Does a part of the work, within slice_take(). Runs each turn, also when nothing waits. */
 	void (*run)(struct fw_nic *nic);
-	bool (*pending)(const struct fw_nic *nic); /* NULL: a list of struct fw_slices tells */
+	bool (*pending)(const struct fw_nic *nic); /* NULL: a list of struct fw_slices shows it */
 };
 
 extern const struct slice_job slice_jobs[SLICE_KINDS];
 
 void slice_init(struct fw_nic *nic);
 
-/* Between turns: a command, or a detach, may do a little at least. */
+/* Between turns: lets a command or a detach do a little at least. */
 void slice_allow(struct fw_nic *nic);
 
 /*
- * Takes units for a piece of work. False: none is left in this turn. What costs more than is left
- * is done all the same, so that it is done at last.
+ * Takes units for a piece of work. Returns false when none is left in this turn. A piece that costs
+ * more than is left is done all the same, so that it is never starved.
  */
 bool slice_take(struct fw_nic *nic, uint32_t units);
 
-/* A stage of fw_poll(): gives the units of the turn and goes on with what waits. */
+/* A stage of fw_poll(): renews the units of the turn and continues the waiting work. */
 uint32_t slice_run(struct fw_nic *nic);
 bool slice_pending(const struct fw_nic *nic);
 
-/* Keeps a command that returned CMD_LATER. False: no room for it. */
+/* Keeps a command that returned CMD_LATER. Returns false when there is no room for it. */
 bool slice_keep(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd);
-/* The client leaves: its commands are not answered any more. */
+/* The client leaves: its commands are no longer answered. */
 void slice_forget_client(struct fw_nic *nic, uint32_t client);
 
 #endif /* WEFT_FW_SLICE_H */

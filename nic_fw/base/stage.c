@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sums of cycles per stage. Called by fw.c and, through fw_stage(), by the stages and the port;
- * calls the clock that it was lent.
+ * Sums of cycles per stage.
+ *
+ * Calls the clock that fw_set_clock() set.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -38,7 +39,7 @@ void fw_set_clock(struct fw_nic *nic, uint64_t (*clock)(void))
 	stages->clock = clock;
 	if (!clock)
 		return;
-	/* In a row: the ticks of a clock may be coarser than what it costs. */
+	/* Measured in a row, since the clock's ticks may be coarser than its cost. */
 	start = clock();
 	for (i = 0; i < CLOCK_TRIES; i++)
 		(void)clock();

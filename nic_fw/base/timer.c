@@ -2,10 +2,10 @@
 /*
  * Timers: a binary heap of pointers, the earliest deadline at its root.
  *
- * A timer knows its place, so that setting anew and cancelling cost O(log n). Called by
- * every engine that waits; fw_poll() runs what is due after it has drained the input, so
- * that an answer which lay in the queue wins over its timeout. Waits for others are counted here,
- * too: a core that had no turn is not the others' silence.
+ * A timer stores its position, so that setting it again and cancelling it cost O(log n). fw_poll()
+ * runs the expired timers after it has drained the input, so that an answer already in the queue
+ * comes before its timeout. This file also measures waits for peers: time in which this core had no
+ * turn does not count as the peer's silence. Calls the timers' functions.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -89,7 +89,7 @@ void fw_timer_cancel(struct fw_timers *timers, struct fw_timer *timer)
 	last = timers->heap[--timers->count];
 	if (last == timer)
 		return;
-	/* The last one takes the place: it may belong above it or below. */
+	/* The last timer takes the free position: it may have to move up or down. */
 	if (last->deadline_ns < timer->deadline_ns)
 		sift_up(timers, i, last);
 	else

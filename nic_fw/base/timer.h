@@ -2,10 +2,9 @@
 /*
  * Timers of one instance: a binary heap ordered by deadline.
  *
- * Set by rd_*.c, ud_reasm.c, neigh.c, moder.c; run by fw_poll() after input was drained.
- * Deadlines are exact, so that the simulator's virtual time is. A timer that is set again
- * before it fires moves; callers that push a deadline out often keep the old one and look
- * again when it fires.
+ * fw_poll() runs them after the input was drained. Deadlines are exact, so that the simulator's
+ * virtual time is. A timer that is set again before it fires moves. Users that often push a
+ * deadline out keep the old one and check again when it fires.
  */
 #ifndef WEFT_FW_TIMER_H
 #define WEFT_FW_TIMER_H
@@ -36,26 +35,26 @@ static inline bool fw_timer_is_set(const struct fw_timer *timer)
 	return timer->pos != 0;
 }
 
-/* A moment from which a wait for somebody else is counted. */
+/* A moment from which a wait for a peer is counted. */
 struct fw_moment {
-	uint64_t ns;       /* 0: none */
-	uint32_t away;     /* what this core had missed by then, in FW_AWAY_UNIT_NS; it wraps */
-	uint32_t absences; /* and how often it had been away */
+	uint64_t ns;   /* 0: none */
+	uint32_t away; /* time that this core had missed by then, in FW_AWAY_UNIT_NS; it wraps */
+	uint32_t absences; /* number of absences by then */
 };
 
 enum {
 	FW_AWAY_UNIT_NS = 1024,
-	FW_WAIT_TURNS = 32, /* absences after which one who waits has had his chances */
+	FW_WAIT_TURNS = 32, /* absences after which a peer has had enough chances to answer */
 };
-#define FW_AWAY_NS UINT64_C(1000000) /* a core that comes so late was away */
+#define FW_AWAY_NS UINT64_C(1000000) /* a core this late counts as absent */
 
-/* At the beginning of a turn: how much too late it is, and notes it if the core was away. */
+/* At the beginning of a turn: returns how late it is, and counts an absence of the core. */
 uint64_t fw_count_absence(struct fw_nic *nic, uint64_t now_ns);
 struct fw_moment fw_moment_now(const struct fw_nic *nic);
 /*
- * Whether somebody has been silent for more than limit_ns (UINT64_MAX: never). A core that had no
- * processor can have heard nothing: either it was there for so long, or it came back often enough
- * to have sent again and heard answers.
+ * True if a peer has been silent for more than limit_ns (UINT64_MAX: never) since the moment. A
+ * core without a processor cannot receive, so the wait is over only when the core was present for
+ * that long, or came back often enough to have sent again and received answers.
  */
 bool fw_waited(const struct fw_nic *nic, const struct fw_moment *since, uint64_t limit_ns);
 
@@ -63,7 +62,7 @@ bool fw_waited(const struct fw_nic *nic, const struct fw_moment *since, uint64_t
 void fw_timer_set(struct fw_timers *timers, struct fw_timer *timer, uint64_t deadline_ns);
 void fw_timer_cancel(struct fw_timers *timers, struct fw_timer *timer);
 
-/* Fires what is due, at most budget of them; returns how many. */
+/* Fires expired timers, at most budget of them. Returns how many. */
 uint32_t fw_timers_run(struct fw_nic *nic, struct fw_timers *timers, uint64_t now_ns,
 		       uint32_t budget);
 

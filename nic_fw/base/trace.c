@@ -2,8 +2,8 @@
 /*
  * Turns the event trace on and off.
  *
- * Called by dpdk_app and sim_harness; the events themselves are emitted by fw_trace()
- * (fw_nic.h) at each stage of the walk, shared_defs/trace_events.h.
+ * fw_trace() (fw_nic.h) emits the events at each stage of the walk; shared_defs/trace_events.h
+ * lists them.
  */
 #include "nic_fw/fw_nic.h"
 

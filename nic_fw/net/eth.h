@@ -26,45 +26,48 @@ struct eth_cursor {
 
 void eth_cursor_init(struct eth_cursor *cursor, const struct fw_rx_frame *frame, uint32_t offset,
 		     uint32_t bytes);
-/* The next contiguous piece, at most max bytes; NULL at the end. Advances. */
+/* Returns the next contiguous piece, at most max bytes, and advances; NULL at the end. */
 const uint8_t *eth_cursor_next(struct eth_cursor *cursor, uint32_t max, uint32_t *bytes);
 /* Copies and advances; asserts that so much is left. */
 void eth_cursor_copy(struct eth_cursor *cursor, void *dst, uint32_t bytes);
-/* Whether [offset, offset + bytes) of a frame, at least 4 bytes, ends with the CRC32C of the rest.
+/*
+ * True if [offset, offset + bytes) of a frame, at least 4 bytes, ends with the CRC32C of the rest.
  */
 bool eth_crc32c_ok(const struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t offset,
 		   uint32_t bytes);
 
 uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget);
 
-/* A cleared frame (no segments, hdr undefined), or NULL: no room until the next turn. */
+/* Returns a cleared frame (no segments, hdr undefined); NULL: no room until the next turn. */
 struct fw_tx_frame *eth_tx_begin(struct fw_nic *nic);
-/* How many frames of data may be staged now: what the stage holds and the port will take. */
+/* Number of data frames that may be staged now: limited by the stage and by the port. */
 uint32_t eth_tx_room(struct fw_nic *nic);
 /* Adds a piece of hdr[offset, offset + bytes). */
 void eth_tx_hdr(struct fw_tx_frame *frame, uint32_t offset, uint32_t bytes, uint8_t flags);
-/* Takes the frame that begin gave, which is now complete. */
+/* Takes the frame of eth_tx_begin(), which is now complete. */
 void eth_tx_commit(struct fw_nic *nic, struct fw_tx_frame *frame);
-/* As commit, at once to the port. 0, or -EFAULT: a piece of the process was not there. */
+/*
+ * As commit, but sends at once. Returns 0, or -EFAULT when a piece of process memory is not mapped.
+ */
 int eth_tx_commit_now(struct fw_nic *nic, struct fw_tx_frame *frame);
 /*
- * As commit_now, but never leaves the frame staged: -EAGAIN when the port has no room, and
- * the frame is forgotten. For frames whose pieces do not outlive the call.
+ * As commit_now, but never leaves the frame staged: when the port has no room it drops the frame
+ * and returns -EAGAIN. For frames whose pieces do not outlive the call.
  */
 int eth_tx_try_now(struct fw_nic *nic, struct fw_tx_frame *frame);
-/* Offers what is staged to the port; keeps what it does not take. */
+/* Offers the staged frames to the port; keeps those that it does not take. */
 void eth_tx_flush(struct fw_nic *nic);
 /*
- * Before a process is told that memory is its own again other than by an acknowledgement, or
- * that it is closed to peers: what is staged is sent, and nothing that was sent points at any.
+ * Before a process is notified, other than by an acknowledgement, that it owns memory again or that
+ * memory is closed to peers: sends the staged frames and ends all references of sent frames.
  */
 void eth_tx_settle(struct fw_nic *nic);
 /*
- * Before memory of a client goes away (deregistration, detach): sends what is staged, and
- * drops frames of that client which the port does not take. A loss like any other.
+ * Before memory of a client goes away (deregistration, detach): sends the staged frames, and drops
+ * frames of that client which the port does not take. The peer sees an ordinary loss.
  */
 void eth_tx_forget(struct fw_nic *nic, uint32_t client);
-/* The same for frames that point into memory of the NIC itself, which is to be another's. */
+/* The same for frames that point into memory of the NIC itself that gets another use. */
 void eth_tx_forget_mem(struct fw_nic *nic, const void *mem, uint64_t bytes);
 
 #endif /* WEFT_FW_ETH_H */

@@ -2,9 +2,9 @@
 /*
  * Ethernet, receiving: takes bursts from the port and hands each frame up by EtherType.
  *
- * Called by fw_poll(). Calls ip_rx(), neigh_rx_arp() and edp_rx(), which are done with the frame
- * when they return. Frames for other stations are counted and dropped: a port in promiscuous mode
- * shows many. IEEE 802.3 clause 3.
+ * Calls ip_rx(), neigh_rx_arp() and net_up.edp(), which are done with the frame when they return.
+ * Frames for other stations are counted and dropped: a port in promiscuous mode shows many. IEEE
+ * 802.3 clause 3.
  */
 #include "nic_fw/base/crc32c.h"
 #include "nic_fw/fw_nic.h"

@@ -2,9 +2,9 @@
 /*
  * Ethernet, sending: frames are staged and go to the port in bursts.
  *
- * Called by every stage that sends; fw_poll() flushes at the end of the turn. What the port
- * does not take stays staged, in order, and is offered again. Pieces of a staged frame
- * point into memory of clients, hence eth_tx_forget(). Calls port->tx_burst().
+ * fw_poll() flushes at the end of the turn. Frames that the port does not take stay staged, in
+ * order, and are offered again. Pieces of a staged frame point into memory of clients, hence
+ * eth_tx_forget(). Calls port->tx_burst().
  */
 #include "nic_fw/fw_nic.h"
 
@@ -26,8 +26,10 @@ static uint32_t burst(struct fw_nic *nic, int32_t *status)
 	assert(taken <= count);
 	for (i = 0; i < taken; i++) {
 		if (nic->net.tx[i].status < 0) {
-			/* A frame whose memory is busy is lost, as on a wire: its sender sends it
-			 * again. */
+			/*
+			 * A frame whose memory is busy is lost, as on a wire: its sender sends it
+			 * again.
+			 */
 			if (nic->net.tx[i].status == -FW_EBUSY)
 				FW_COUNT(nic, host_busy);
 			else
@@ -140,7 +142,7 @@ int eth_tx_try_now(struct fw_nic *nic, struct fw_tx_frame *frame)
 	eth_tx_commit(nic, frame);
 	burst(nic, &status);
 	if (nic->net.tx_count) {
-		/* Frames are taken in order: the last of the rest is this one. */
+		/* The port takes frames in order: the last staged frame is this one. */
 		nic->net.tx_count--;
 		return -FW_EAGAIN;
 	}

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ICMP: answers echo requests, so that ping tells whether a NIC is there.
+ * ICMP: answers echo requests, so that ping shows whether a NIC is up.
  *
- * Called by ip.c; calls eth_tx. Shard 0 answers for the NIC. Nothing else of ICMP changes
- * state here but for what tcp_icmp.c makes of unreachable messages, which are easily forged.
- * RFC 792, RFC 1122 3.2.2.6.
+ * Calls eth_tx. Shard 0 answers for the NIC. Other ICMP messages change no state, except for
+ * unreachable messages in tcp_icmp.c: ICMP is easily forged. RFC 792, RFC 1122 3.2.2.6.
  */
 #include "nic_fw/fw_nic.h"
 
 enum {
-	ORIGINAL_BYTES = 60 + 8, /* the longest IPv4 header and what must come behind it */
+	ORIGINAL_BYTES = 60 + 8, /* the longest IPv4 header and the least that follows it */
 };
 
-/* A packet of ours could not go on: TCP looks whether it was one of its own. */
+/* A packet of ours was not deliverable: TCP checks whether it sent it. */
 static void rx_unreachable(struct fw_nic *nic, const struct fw_rx_frame *frame,
 			   const struct ip_rx_info *info)
 {
@@ -64,12 +63,15 @@ void icmp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct i
 	tx = eth_tx_begin(nic);
 	if (!tx)
 		return;
-	/* Back the way it came: the sender, or the router it stands behind. */
+	/* The reply goes back on the way the request came: to the sender or its router. */
 	ip_tx_header(nic, tx, info->src_ip, info->eth->src, WIRE_IPPROTO_ICMP, 0,
 		     info->payload_bytes);
 	eth_tx_hdr(tx, 0, IP_TX_HDR_BYTES, 0);
 	tx->seg[tx->num_seg++] = (struct fw_tx_seg){
 	    .mem = nic->scratch, .bytes = info->payload_bytes, .kind = FW_TX_MEM};
-	/* The scratch memory is the next stage's; without room the asker just asks again. */
+	/*
+	 * The next stage reuses the scratch memory. Without room the reply is dropped; ping
+	 * repeats.
+	 */
 	(void)eth_tx_try_now(nic, tx);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * IGMP, a host's side: tells routers and switches which groups are wanted here.
+ * IGMP, a host's side: reports to routers and switches which groups are wanted here.
  *
- * mcast.c says what changed, ip.c brings queries; messages leave by a timer, one in IGMP_GAP_NS at
- * most, each with as many records as are due (version 3). All groups are of any source: joined is
- * EXCLUDE {}, left is INCLUDE {}. What a change or a query asks for is noted in the group with the
- * time at which it is due, and one run (run_due()) sends what has become due.
+ * mcast.c reports changes and ip.c passes queries. A timer sends the messages, at most one in
+ * IGMP_GAP_NS, each with as many due records as fit (version 3). All groups are of any source:
+ * joined is EXCLUDE {}, left is INCLUDE {}. A change or a query is noted in the group with the time
+ * at which its report is due, and one function (run_due()) sends all due reports.
  *
- * Each instance (shard) of a NIC reports its own groups; that a group is left is said by the
- * instance that leaves last. Where a querier speaks version 2 or 1, so do we. RFC 3376 5 (hosts),
+ * Each instance (shard) of a NIC reports its own groups; the last instance that leaves a group
+ * reports that. Where a querier speaks version 2 or 1, this host does so, too. RFC 3376 5 (hosts),
  * 7.2 (older versions), RFC 2236, RFC 1112 appendix I.
  */
 #include "nic_fw/fw_nic.h"
@@ -26,7 +26,7 @@ static uint32_t net_order(uint32_t ip_host_order)
 	return ip;
 }
 
-/* The version to speak: that of the oldest querier heard of late (RFC 3376 7.2.1). */
+/* The version to speak: that of the oldest recent querier (RFC 3376 7.2.1). */
 static uint32_t version(struct fw_nic *nic)
 {
 	struct igmp *igmp = &nic->net.igmp;
@@ -45,13 +45,13 @@ static uint64_t delay_ns(struct fw_nic *nic, uint64_t max_ns)
 	return max_ns ? 1 + nic->port.random64(nic->port.ctx) % max_ns : 1;
 }
 
-/* Everybody is in 224.0.0.1, and nobody says so (RFC 3376 5). */
+/* Every host is in 224.0.0.1, and none reports it (RFC 3376 5). */
 static bool is_reported(const struct mcast_group *group)
 {
 	return group->num_members && group->ip != net_order(WIRE_IGMP_ALL_SYSTEMS);
 }
 
-/* ---- what is due, and when -------------------------------------------------------------- */
+/* ---- due times --------------------------------------------------------------------------- */
 
 static void note_earlier(uint64_t *next_ns, uint64_t at_ns)
 {
@@ -60,8 +60,9 @@ static void note_earlier(uint64_t *next_ns, uint64_t at_ns)
 }
 
 /*
- * Something of a group is due at a time. A timer that comes too early does no harm: it looks at all
- * groups, once in IGMP_GAP_NS at most; a process, or a stranger's query, does not.
+ * Notes that a report of a group is due at a time. A timer that fires too early does no harm: it
+ * scans all groups, at most once in IGMP_GAP_NS. A process or a stranger's query cannot cause more
+ * scans.
  */
 static void due_at(struct fw_nic *nic, uint64_t at_ns)
 {
@@ -73,7 +74,7 @@ static void due_at(struct fw_nic *nic, uint64_t at_ns)
 		fw_timer_set(&nic->timers, &igmp->timer, at_ns);
 }
 
-/* Sets the timer for the first thing that becomes due. */
+/* Sets the timer for the earliest due time. */
 static void rearm(struct fw_nic *nic)
 {
 	struct igmp *igmp = &nic->net.igmp;
@@ -130,7 +131,7 @@ void igmp_link_up(struct fw_nic *nic)
 	rearm(nic);
 }
 
-/* A general query's time has come: every group answers, in as few messages as they fit in. */
+/* A general query is due: every group answers, in as few messages as possible. */
 static void spread_general(struct fw_nic *nic)
 {
 	struct fw_list *pos;
@@ -157,8 +158,8 @@ static bool query_is_due(const struct fw_nic *nic, const struct mcast_group *gro
 }
 
 /*
- * What is due and need not be said: a group that another instance of the NIC is in was not left,
- * and one that nobody is in is no answer to a query. True: the group is gone.
+ * Drops reports that are due but needless: leaving a group that another instance of the NIC is
+ * still in, and answering a query for a group without members. True: the group is gone.
  */
 static bool drop_idle(struct fw_nic *nic, struct mcast_group *group)
 {
@@ -174,7 +175,7 @@ static bool drop_idle(struct fw_nic *nic, struct mcast_group *group)
 	return true;
 }
 
-/* One report of a change less; the next at the time that all of this message have in common. */
+/* Counts one report of a change; all changes of this message share the time of the next one. */
 static void count_change(struct fw_nic *nic, struct mcast_group *group, uint64_t again_ns)
 {
 	group->changes_left--;
@@ -204,7 +205,7 @@ static void write_headers(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_
 	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip) + sizeof(alert))));
 }
 
-/* Sends the message that stands in nic->scratch, its checksum still 0. False: no room now. */
+/* Sends the message in nic->scratch, its checksum still 0. False: no room now. */
 static bool send_message(struct fw_nic *nic, uint32_t dst_ip, uint32_t bytes)
 {
 	struct be16 *checksum =
@@ -219,14 +220,14 @@ static bool send_message(struct fw_nic *nic, uint32_t dst_ip, uint32_t bytes)
 	eth_tx_hdr(frame, 0, IGMP_HDR_BYTES, 0);
 	frame->seg[frame->num_seg++] =
 	    (struct fw_tx_seg){.mem = nic->scratch, .bytes = bytes, .kind = FW_TX_MEM};
-	/* The scratch memory is the next stage's. */
+	/* The next stage reuses the scratch memory. */
 	if (eth_tx_try_now(nic, frame) == -FW_EAGAIN)
 		return false;
 	fw_trace(nic, TRACE_IGMP_TX, 0, nic->scratch[0], bytes);
 	return true;
 }
 
-/* The record that a group adds to a report; its length, 0: none. */
+/* Writes the record that a group adds to a report. Returns its length; 0: none. */
 static uint32_t write_record(const struct fw_nic *nic, const struct mcast_group *group,
 			     uint8_t *out)
 {
@@ -236,7 +237,7 @@ static uint32_t write_record(const struct fw_nic *nic, const struct mcast_group 
 	if (change_is_due(nic, group)) {
 		record->type = group->num_members ? WIRE_IGMP_TO_EXCLUDE : WIRE_IGMP_TO_INCLUDE;
 	} else if (query_is_due(nic, group)) {
-		/* Of those that were asked for none is excluded (RFC 3376 5.2). */
+		/* None of the queried sources is excluded (RFC 3376 5.2). */
 		sources = group->num_sources;
 		record->type = sources ? WIRE_IGMP_IS_INCLUDE : WIRE_IGMP_IS_EXCLUDE;
 	} else {
@@ -249,7 +250,9 @@ static uint32_t write_record(const struct fw_nic *nic, const struct mcast_group 
 	return (uint32_t)sizeof(*record) + sources * (uint32_t)sizeof(group->source[0]);
 }
 
-/* After the report has gone: the same groups in the same order, what was said is off the list. */
+/*
+ * After the report was sent: walks the same groups in the same order and clears the reported items.
+ */
 static void count_report(struct fw_nic *nic, uint32_t records)
 {
 	uint64_t again_ns = nic->now_ns + delay_ns(nic, IGMP_UNSOLICITED_NS);
@@ -260,7 +263,7 @@ static void count_report(struct fw_nic *nic, uint32_t records)
 
 		next = pos->next;
 		if (change_is_due(nic, group)) {
-			/* A change says what an answer would. */
+			/* A report of a change also answers a query. */
 			if (query_is_due(nic, group))
 				group->query_ns = 0;
 			count_change(nic, group, again_ns);
@@ -273,7 +276,7 @@ static void count_report(struct fw_nic *nic, uint32_t records)
 	}
 }
 
-/* Version 3: one report of all that is due and fits. False: no room for it now. */
+/* Version 3: sends one report of all due records that fit. False: no room for it now. */
 static bool send_report(struct fw_nic *nic)
 {
 	struct wire_igmp_report *report = (struct wire_igmp_report *)nic->scratch;
@@ -306,7 +309,7 @@ static bool send_report(struct fw_nic *nic)
 	return true;
 }
 
-/* Versions 1 and 2: one message tells of one group. False: no room for it now. */
+/* Versions 1 and 2: one message reports one group. False: no room for it now. */
 static bool send_old(struct fw_nic *nic, struct mcast_group *group)
 {
 	struct wire_igmp *message = (struct wire_igmp *)nic->scratch;
@@ -321,7 +324,7 @@ static bool send_old(struct fw_nic *nic, struct mcast_group *group)
 		message->type = WIRE_IGMP_V2_LEAVE;
 		group->changes_left = 1; /* said once (RFC 2236 3) */
 	}
-	/* Version 1 has no way to leave. */
+	/* Version 1 has no message for leaving. */
 	if (group->num_members || spoken == 2) {
 		if (!send_message(nic, dst_ip, sizeof(*message)))
 			return false;
@@ -338,7 +341,7 @@ static bool send_old(struct fw_nic *nic, struct mcast_group *group)
 	return true;
 }
 
-/* Sends one message of what is due. False: the port has no room. */
+/* Sends one message of due reports. False: the port has no room. */
 static bool run_due(struct fw_nic *nic)
 {
 	struct fw_list *pos, *next;
@@ -410,7 +413,7 @@ static bool has_router_alert(const struct wire_ip *ip)
 	return false;
 }
 
-/* A query of an older version: it is spoken for so long as such a querier may be there. */
+/* A query of an older version: this host speaks it as long as such a querier may be there. */
 static void note_older(struct fw_nic *nic, uint64_t *until_ns, uint64_t response_ns)
 {
 	struct igmp *igmp = &nic->net.igmp;
@@ -421,7 +424,9 @@ static void note_older(struct fw_nic *nic, uint64_t *until_ns, uint64_t response
 		    (uint64_t)igmp->robustness * igmp->query_interval_s * UINT64_C(1000000000);
 	if (version(nic) == before)
 		return;
-	/* Answers in the other form would not be understood; what changed goes on in the new one.
+	/*
+	 * The querier would not understand answers of the other version; changes are reported in
+	 * the new one.
 	 */
 	igmp->general_ns = 0;
 	fw_list_for_each (pos, &nic->net.mcast_groups)
@@ -441,7 +446,7 @@ static void rx_general(struct fw_nic *nic, uint64_t max_ns)
 		due_at(nic, igmp->general_ns);
 		return;
 	}
-	/* The answers to the one before have hardly begun: they are those to this one. */
+	/* The answers to the query before have hardly begun: they answer this one, too. */
 	if (igmp->spread_ns && nic->now_ns - igmp->spread_ns < IGMP_GAP_NS)
 		return;
 	igmp->spread_ns = nic->now_ns;
@@ -457,7 +462,7 @@ static void rx_general(struct fw_nic *nic, uint64_t max_ns)
 	}
 }
 
-/* The sources that are asked for, added to those of a question that waits; too many: all. */
+/* Adds the queried sources to those of a waiting query; too many: the whole group is reported. */
 static void add_sources(struct mcast_group *group, bool waits, const uint32_t *source, uint32_t num)
 {
 	uint32_t i, j;
@@ -477,7 +482,7 @@ static void add_sources(struct mcast_group *group, bool waits, const uint32_t *s
 	}
 }
 
-/* Group-specific, or of a group and sources: RFC 3376 5.2, rules 1, 3, 4 and 5. */
+/* Query for a group, or for a group and sources: RFC 3376 5.2, rules 1, 3, 4 and 5. */
 static void rx_specific(struct fw_nic *nic, uint32_t ip, uint64_t max_ns, const uint32_t *source,
 			uint32_t num_sources)
 {
@@ -497,7 +502,7 @@ static void rx_specific(struct fw_nic *nic, uint32_t ip, uint64_t max_ns, const 
 	due_at(nic, group->query_ns);
 }
 
-/* What a query of version 3 has beyond the older ones. False: it is cut short. */
+/* Handles the fields that version 3 adds to a query. False: the message is truncated. */
 static bool rx_v3(struct fw_nic *nic, uint32_t bytes, uint32_t ip, uint64_t max_ns)
 {
 	const struct wire_igmp_query *query = (const struct wire_igmp_query *)nic->scratch;
@@ -514,7 +519,7 @@ static bool rx_v3(struct fw_nic *nic, uint32_t bytes, uint32_t ip, uint64_t max_
 		rx_general(nic, max_ns);
 		return true;
 	}
-	/* Asked for more than can be noted, the group answers as a whole. */
+	/* For more sources than fit, the group answers as a whole. */
 	if (num > IGMP_MAX_SOURCES)
 		num = 0;
 	memcpy(source, query + 1, num * sizeof(source[0]));
@@ -522,7 +527,7 @@ static bool rx_v3(struct fw_nic *nic, uint32_t bytes, uint32_t ip, uint64_t max_
 	return true;
 }
 
-/* A query; its version shows in its length and code (RFC 3376 7.1). False: malformed. */
+/* Handles a query; length and code show its version (RFC 3376 7.1). False: malformed. */
 static bool rx_query(struct fw_nic *nic, const struct ip_rx_info *info, uint32_t bytes)
 {
 	const struct wire_igmp *query = (const struct wire_igmp *)nic->scratch;
@@ -540,7 +545,7 @@ static bool rx_query(struct fw_nic *nic, const struct ip_rx_info *info, uint32_t
 		rx_general(nic, IGMP_V1_RESPONSE_NS);
 		return true;
 	}
-	/* Forged ones from afar do not have it (RFC 3376 9.1). */
+	/* Queries forged by a distant host lack it (RFC 3376 9.1). */
 	if (!has_router_alert(info->ip))
 		return false;
 	if (bytes > sizeof(*query))
@@ -555,7 +560,7 @@ static bool rx_query(struct fw_nic *nic, const struct ip_rx_info *info, uint32_t
 	return true;
 }
 
-/* Another member has told the router of the group: once is enough (RFC 2236 3). */
+/* Another member has reported the group to the router: one report is enough (RFC 2236 3). */
 static void rx_old_report(struct fw_nic *nic)
 {
 	const struct wire_igmp *report = (const struct wire_igmp *)nic->scratch;

@@ -2,9 +2,9 @@
 /*
  * IPv4: header checks of received packets, headers of sent ones.
  *
- * Called by eth_rx.c; calls icmp_rx(), igmp_rx(), tcp_rx() and udp_rx(). ip_tx_header() is called
- * by icmp.c, igmp.c and udp.c. No fragments either way: weft cuts messages itself and sets DF, and
- * a fragment that arrives is dropped and counted. Options are skipped. RFC 791, RFC 1122 3.2.1, RFC
+ * Calls icmp_rx(), igmp_rx(), udp_rx() and net_up.tcp(). ip_tx_header() serves icmp.c, igmp.c,
+ * udp.c and tcp/. No fragments either way: weft segments messages itself and sets DF, and a
+ * fragment that arrives is dropped and counted. Options are skipped. RFC 791, RFC 1122 3.2.1, RFC
  * 6864.
  */
 #include "nic_fw/fw_nic.h"
@@ -41,8 +41,8 @@ uint32_t ip_sum_frame(uint32_t sum, const struct fw_rx_frame *frame, uint32_t of
 }
 
 /*
- * An address that no packet may come from: this network, loopback, multicast, class E. A switch
- * that asks for groups and has no address sends its queries from 0.0.0.0 (RFC 4541 2.1.1).
+ * True for an address that no packet may come from: this network, loopback, multicast, class E. A
+ * switch that sends IGMP queries and has no address sends them from 0.0.0.0 (RFC 4541 2.1.1).
  */
 static bool is_bad_source(uint32_t ip_host_order, uint8_t proto)
 {
@@ -53,7 +53,7 @@ static bool is_bad_source(uint32_t ip_host_order, uint8_t proto)
 	return net == 0 || net == 127 || net >= 224;
 }
 
-/* True when the header is one that the rest of the layer can work with; counts why not. */
+/* True if the rest of the layer can use the header; counts the reason if not. */
 static bool check_header(struct fw_nic *nic, const struct fw_rx_frame *frame,
 			 const struct wire_ip *ip, uint32_t *ihl_bytes)
 {
@@ -76,8 +76,9 @@ static bool check_header(struct fw_nic *nic, const struct fw_rx_frame *frame,
 }
 
 /*
- * A packet to a group: the whole address decides, since 32 groups share a MAC. Ours come back over
- * the internal link; those that the network sends back are not taken twice. RFC 1112 7.2.
+ * True if a packet to a group is for us. The whole address decides, since 32 groups share a MAC.
+ * Our own packets come back over the internal link; copies from the network are dropped. RFC 1112
+ * 7.2.
  */
 static bool accept_group(struct fw_nic *nic, const struct fw_rx_frame *frame,
 			 struct ip_rx_info *info)
@@ -134,7 +135,9 @@ void ip_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 	memcpy(&info.dst_ip, &info.ip->dst, sizeof(info.dst_ip));
 	if (!accept_dst(nic, frame, &info))
 		return;
-	/* Our own address comes over the internal link only, never from another station. */
+	/*
+	 * Our own address as source is valid on the internal link only, never from another station.
+	 */
 	if (info.src_ip == nic->config.ip &&
 	    memcmp(info.eth->src, nic->config.mac, WIRE_MAC_BYTES) != 0) {
 		FW_DROP(nic, drop_ip_header);
@@ -181,7 +184,9 @@ void ip_tx_header(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t dst_ip
 	ip->version_ihl = WIRE_IP_VERSION_IHL;
 	ip->tos = tos;
 	ip->total_bytes = be16_put((uint16_t)(sizeof(*ip) + payload_bytes));
-	/* Atomic packets need no id (RFC 6864 4.1); a running one tells them apart in a capture. */
+	/*
+	 * Atomic packets need no id (RFC 6864 4.1); a running one makes them distinct in a capture.
+	 */
 	ip->id = be16_put((uint16_t)(nic->counters.tx_frames + nic->net.tx_count));
 	ip->frag = be16_put(WIRE_IP_DF);
 	ip->ttl = WIRE_IP_TTL;

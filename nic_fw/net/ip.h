@@ -2,7 +2,7 @@
 /*
  * IPv4 (ip.c), ICMP echo (icmp.c), UDP (udp.c), and the next hop's address (neigh.c).
  *
- * In: eth_rx.c -> ip_rx() -> icmp_rx() or udp_rx() -> dgram_rx(). Out: ud_tx.c and rd_*.c ->
+ * In: eth_rx.c -> ip_rx() -> icmp_rx(), or udp_rx() -> net_up.dgram(). Out: ud_tx.c and rd_*.c ->
  * udp_tx_header(). No fragments either way. RFC 791, 792, 768, 826.
  */
 #ifndef WEFT_FW_IP_H
@@ -26,9 +26,8 @@ struct ip_rx_info {
 	const struct wire_ip *ip;
 	uint32_t src_ip; /* network byte order */
 	uint32_t dst_ip;
-	struct mcast_group
-	    *group;              /* of dst_ip, where it is one that QPs are attached to; or NULL */
-	uint32_t payload_offset; /* in the frame */
+	struct mcast_group *group; /* of dst_ip, if QPs are attached to it; or NULL */
+	uint32_t payload_offset;   /* in the frame */
 	uint32_t payload_bytes;
 	bool ce; /* congestion experienced */
 };
@@ -47,21 +46,21 @@ enum {
 };
 
 enum {
-	/* Bytes of a packet before and behind its DDP segment (wire_dgram.h). */
+	/* Bytes of a packet before and after its DDP segment (wire_dgram.h). */
 	DGRAM_UD_OVERHEAD = sizeof(struct wire_ip) + sizeof(struct wire_udp) +
 			    sizeof(struct wire_dgram) + WIRE_DGRAM_CRC_BYTES,
 	DGRAM_RD_OVERHEAD = DGRAM_UD_OVERHEAD + sizeof(struct wire_rd),
 };
 
-/* Writes Ethernet and IPv4 headers at the front of frame->hdr. payload_bytes: behind IPv4. */
+/* Writes Ethernet and IPv4 headers at the front of frame->hdr. payload_bytes: after IPv4. */
 void ip_tx_header(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t dst_ip,
 		  const uint8_t *dst_mac, uint8_t proto, uint8_t tos, uint32_t payload_bytes);
-/* Gives the packet another time to live: a group's is the sender's choice (RFC 1112 6.1). */
+/* Sets another time to live: a group's is the sender's choice (RFC 1112 6.1). */
 void ip_tx_ttl(struct fw_tx_frame *frame, uint8_t ttl);
 /*
- * The same and UDP from this shard's port to the port of dst_shard. payload: behind UDP.
- * udp_tx_header() marks the packet ECT(0) unless congestion control is off: for RD, which
- * answers to marks. udp_tx_header_not_ect() is for UD, which cannot (RFC 8085 3.1.7).
+ * As ip_tx_header(), with UDP from this shard's port to the port of dst_shard. payload_bytes: after
+ * UDP. udp_tx_header() marks the packet ECT(0) unless congestion control is off: for RD, which
+ * reacts to marks. udp_tx_header_not_ect() is for UD, which cannot (RFC 8085 3.1.7).
  */
 void udp_tx_header(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t dst_ip,
 		   const uint8_t *dst_mac, uint8_t dst_shard, uint32_t payload_bytes);
@@ -70,95 +69,98 @@ void udp_tx_header_not_ect(struct fw_nic *nic, struct fw_tx_frame *frame, uint32
 
 enum neigh_state {
 	NEIGH_FREE = 0,
-	NEIGH_INCOMPLETE, /* asked, no answer yet */
+	NEIGH_INCOMPLETE, /* requested, no answer yet */
 	NEIGH_REACHABLE,
-	NEIGH_FAILED, /* no answer; asked again when wanted */
+	NEIGH_FAILED, /* no answer; requested again when wanted */
 };
 
 enum {
 	NEIGH_TRIES = 4,
-	NEIGH_STRANGERS = 256, /* questions under way for the sake of strangers */
-	NEIGH_RATES = 64,      /* classes of MACs for whose sake strangers' addresses are asked */
+	NEIGH_STRANGERS = 256, /* requests under way for strangers */
+	NEIGH_RATES = 64,      /* classes of MACs whose requests are counted */
 };
 #define NEIGH_RETRY_NS   UINT64_C(250000000)
-#define NEIGH_CONFIRM_NS UINT64_C(30000000000) /* re-asked while in use */
+#define NEIGH_CONFIRM_NS UINT64_C(30000000000) /* confirmed again while in use */
 #define NEIGH_HOLD_NS    UINT64_C(1000000000)  /* a failure is remembered for so long */
-/* Between questions to the known address whether it still is there; and to wait for its word. */
+/* Gap between requests that verify the known address, and the wait for their answer. */
 #define NEIGH_CONFLICT_NS UINT64_C(1000000000)
 #define NEIGH_VERIFY_NS   UINT64_C(50000000)
-#define NEIGH_REASK_NS    UINT64_C(5000000) /* between questions for one who is heard meanwhile */
-#define NEIGH_RATE_NS     UINT64_C(1000000000)
+/* Gap between requests while the station is heard from. */
+#define NEIGH_REASK_NS UINT64_C(5000000)
+#define NEIGH_RATE_NS  UINT64_C(1000000000)
 
 struct neigh {
 	uint32_t ip; /* network byte order; 0: free */
 	uint8_t mac[WIRE_MAC_BYTES];
 	uint8_t state;
 	uint8_t tries;
-	bool doubted;  /* another MAC was told: it is asked whether it still is there */
-	bool stranger; /* asked for somebody else's sake alone */
-	uint16_t turn; /* of those: in fw_nic.net.neigh_strangers */
+	bool doubted;  /* another MAC was announced: the known one is being verified */
+	bool stranger; /* requested for a stranger only */
+	uint16_t turn; /* of a stranger's entry: index in fw_nic.net.neigh_strangers */
 	uint32_t hash_next;
 	uint64_t used_ns;      /* last lookup; 0: none */
-	uint64_t confirmed_ns; /* FAILED: when it failed; INCOMPLETE: when it was last asked for */
-	uint64_t verified_ns;  /* when it was last asked since another MAC was told; 0: never */
+	uint64_t confirmed_ns; /* FAILED: when it failed; INCOMPLETE: when it was last requested */
+	uint64_t verified_ns;  /* last verification since another MAC was announced; 0: never */
 	struct fw_timer timer;
 };
 
-/* How many questions were asked for the sake of a class of senders. */
+/* Number of requests made for a class of senders. */
 struct neigh_rate {
 	uint64_t since_ns;
 	uint32_t spent;
 };
 
-/* The answers of neigh_source(). */
+/* Results of neigh_source(). */
 enum neigh_source {
 	NEIGH_SOURCE_RIGHT,
 	NEIGH_SOURCE_WRONG,   /* the next hop has another MAC, or there is no way there */
-	NEIGH_SOURCE_UNKNOWN, /* not known yet; asked for */
+	NEIGH_SOURCE_UNKNOWN, /* not known yet; requested */
 };
 
-/* What neigh_lookup() says. */
+/* Results of neigh_lookup(). */
 enum neigh_result {
 	NEIGH_OK,
 	NEIGH_WAIT,        /* a request is under way */
 	NEIGH_UNREACHABLE, /* no answer, or no route */
 };
 
-/* Whom to ask ARP for to reach dst_ip: itself on-link, else the gateway; 0: no route. */
+/*
+ * Returns the address to resolve by ARP to reach dst_ip: itself on-link, else the gateway; 0: no
+ * route.
+ */
 uint32_t neigh_next_hop(const struct fw_nic *nic, uint32_t dst_ip);
 /*
- * The MAC of the next hop to dst_ip; asks for it when it is not known. May stage a frame:
- * not to be called between eth_tx_begin() and its commit.
+ * Stores the MAC of the next hop to dst_ip; requests it when it is not known. May stage a frame: do
+ * not call between eth_tx_begin() and its commit.
  */
 enum neigh_result neigh_lookup(struct fw_nic *nic, uint32_t dst_ip, uint8_t mac[WIRE_MAC_BYTES]);
 /*
- * Whether a frame in the name of src_ip came from the MAC of its next hop. It is the sender that
- * wants it known: no entry counts as used by it, and questions are limited. May stage a frame.
+ * Checks that a frame from src_ip came from the MAC of its next hop. The check is on behalf of the
+ * sender: it marks no entry as used, and its requests are limited. May stage a frame.
  */
 enum neigh_source neigh_source(struct fw_nic *nic, uint32_t src_ip,
 			       const uint8_t mac[WIRE_MAC_BYTES]);
 /*
- * Where an answer to src_ip goes whose packet came from src_mac: to the MAC of its next hop; back
- * where it came from while that is not known, and then nothing but what the sender knows may go.
+ * Stores the MAC for an answer to src_ip whose packet came from src_mac: that of its next hop.
+ * While that is not known, it is src_mac, and the answer must hold only data that the sender knows.
  */
 void neigh_answer(struct fw_nic *nic, uint32_t src_ip, const uint8_t src_mac[WIRE_MAC_BYTES],
 		  uint8_t mac[WIRE_MAC_BYTES]);
 /*
- * A peer beyond dst_ip's next hop does not answer: everybody is asked whose address that is,
- * unless a question is under way. What was learnt once may be wrong (ARP has no checksum) or
- * have changed.
+ * A peer beyond dst_ip's next hop does not answer: requests the address by broadcast, unless a
+ * request is under way. A learned address may be wrong (ARP has no checksum) or may have changed.
  */
 void neigh_doubt(struct fw_nic *nic, uint32_t dst_ip);
 void neigh_rx_arp(struct fw_nic *nic, const struct fw_rx_frame *frame);
 /*
- * Tells those who wait (ah.c, rd_session.c) that the next hop ip became known, has another
- * MAC now, or failed.
+ * Notifies the users (neigh_users of net_up.h) that the next hop ip became known, has another MAC
+ * now, or failed.
  */
 void neigh_resolved(struct fw_nic *nic, uint32_t ip, bool ok);
 
 struct fw_list;
 
-/* ---- neigh_wait.c: those who wait, by the thousand */
+/* ---- neigh_wait.c: waiters, by the thousand */
 
 enum neigh_wait_kind {
 	NEIGH_WAIT_CM,  /* cm_ep.wait_node */
@@ -169,11 +171,11 @@ enum neigh_wait_kind {
 
 void neigh_wait_init(struct fw_nic *nic);
 /*
- * Some address became known, or will not be: all of the list look again, in slices. Who then
- * still has to wait puts itself on the list anew.
+ * An address became known or failed: all waiters of the list look it up again, in slices. A waiter
+ * that still has to wait joins the list again.
  */
 void neigh_wait_over(struct fw_nic *nic, enum neigh_wait_kind kind, struct fw_list *waiting);
-/* Goes on with those that are due. */
+/* Serves the due waiters. */
 void neigh_wait_run(struct fw_nic *nic);
 bool neigh_wait_pending(const struct fw_nic *nic);
 

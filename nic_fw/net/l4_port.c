@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports of the connection manager: who may bind, who listens.
+ * Ports of the connection manager: bindings and listeners.
  *
- * The table is one for all shards of a NIC (fw_port.cm_ports), since a request may arrive at any
- * of them and a port is the NIC's: a word per (space, port), changed by compare-and-swap and never
- * held. Called by cm.c and cm_cmd.c. The rules are those of bind(2) with SO_REUSEADDR, as the
- * kernel's cma_check_port() has them. Behind them a word for each port of TCP says which shard's it
- * is, for as long as that has a listener or connections there, and after.
+ * One table serves all shards of a NIC (fw_port.cm_ports), since a request may arrive at any of
+ * them and a port belongs to the NIC: a word per (space, port), changed by compare-and-swap and
+ * never held. The rules are those of bind(2) with SO_REUSEADDR, as the kernel's cma_check_port()
+ * has them. After these, a word for each TCP port names its shard, from its first listener or
+ * connection on, and after the last. Calls port->tcp_port().
  */
 #include "nic_fw/fw_nic.h"
 
@@ -14,14 +14,14 @@ enum {
 	WORD_BINDERS = 0xffff, /* how many endpoints are bound to it */
 	WORD_REUSE = 1 << 16,  /* all of them share it */
 	WORD_LISTEN = 1 << 17, /* one of them listens, which is then the only one */
-	WORD_ENDED = 1 << 18,  /* somebody listened, until this time */
+	WORD_ENDED = 1 << 18,  /* a listener ended at this time */
 	WORD_SHARD_SHIFT = 20, /* in this shard */
 	WORD_SHARD_MASK = 7,
 	WORD_TIME_SHIFT = 23, /* in units of 2^30 ns; comes round in 9 minutes */
 	TIME_SHIFT = 30,
 	TIME_MASK = 0x1ff,
 	RECENT = 5, /* five to six seconds: less than what CM_TRIES take */
-	/* What outlives binding and release. */
+	/* Flags that outlive binding and release. */
 	WORD_PAST = WORD_ENDED | (int)((uint32_t)TIME_MASK << WORD_TIME_SHIFT),
 };
 static_assert(WIRE_DGRAM_SHARDS <= WORD_SHARD_MASK + 1, "");
@@ -74,7 +74,7 @@ static int bind_one(struct fw_nic *nic, uint16_t space, uint16_t port, bool reus
 	return 0;
 }
 
-/* Another shard's, or the kernel's, would be found out by a listener or connection only. */
+/* Holds the port at once: a conflict would otherwise show only at listen or connect. */
 static int try_hold(struct fw_nic *nic, uint16_t port)
 {
 	int err = l4_port_hold(nic, port);
@@ -101,7 +101,7 @@ int l4_port_bind(struct fw_nic *nic, uint16_t space, uint16_t *port, bool reuse)
 		if (!err)
 			return 0;
 		l4_port_release(nic, space, *port, false);
-		/* Another port would have the same answer, after as many system calls. */
+		/* Another port would give the same error, after as many system calls. */
 		if (err != FW_EADDRINUSE) {
 			*port = 0;
 			return err;
@@ -125,8 +125,7 @@ int l4_port_listen(struct fw_nic *nic, uint16_t space, uint16_t port)
 	return 0;
 }
 
-/* ---- whose a port of TCP is ------------------------------------------------------------------
- */
+/* ---- owners of TCP ports --------------------------------------------------------------------- */
 
 static uint32_t *owner_of(struct fw_nic *nic, uint16_t port)
 {
@@ -170,7 +169,7 @@ void l4_port_drop(struct fw_nic *nic, uint16_t port)
 {
 	uint32_t *word = owner_of(nic, port);
 
-	/* While it is held it is this shard's, so nobody else changes the word. */
+	/* While this shard holds the port, no other shard changes the word. */
 	if ((__atomic_load_n(word, __ATOMIC_ACQUIRE) & WORD_BINDERS) == 1 && nic->port.tcp_port)
 		(void)nic->port.tcp_port(nic->port.ctx, port, false);
 	let_go(word);
@@ -214,8 +213,8 @@ void l4_port_unlisten(struct fw_nic *nic, uint16_t space, uint16_t port)
 }
 
 /*
- * In any space: perftest's first listener is a stream's, the next one may be of datagrams. Its
- * client asks for that one as soon as it has been told to, when the first may not be closed yet.
+ * In any space: perftest's first listener is a stream's, its next one may be for datagrams. The
+ * client connects to that one as soon as the server reports it, when the first may still be open.
  */
 bool l4_port_early(struct fw_nic *nic, uint16_t port, bool datagram)
 {

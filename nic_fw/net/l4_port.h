@@ -20,20 +20,20 @@ int l4_port_bind(struct fw_nic *nic, uint16_t space, uint16_t *port, bool reuse)
 int l4_port_listen(struct fw_nic *nic, uint16_t space, uint16_t port);
 void l4_port_unlisten(struct fw_nic *nic, uint16_t space, uint16_t port);
 void l4_port_release(struct fw_nic *nic, uint16_t space, uint16_t port, bool listening);
-/* The shard that listens, FW_NONE. */
+/* Returns the shard that listens, or FW_NONE. */
 uint32_t l4_port_shard(struct fw_nic *nic, uint16_t space, uint16_t port);
 /*
- * A port of TCP is in use in this shard: frames to it come here (fw_steer()). Counted. EADDRINUSE:
- * it is another shard's; else what fw_port.tcp_port said.
+ * A TCP port is in use in this shard: frames to it come here (fw_steer()). Counted. EADDRINUSE: it
+ * belongs to another shard; else the error of fw_port.tcp_port.
  */
 int l4_port_hold(struct fw_nic *nic, uint16_t port);
-/* Once less. Frames still come here, until another shard takes it: of connections in TIME-WAIT. */
+/* Drops one use. Frames still come here until another shard takes the port, for TIME-WAIT. */
 void l4_port_drop(struct fw_nic *nic, uint16_t port);
-/* The shard that has it, or had it last; 0. table: fw_port.cm_ports. Any core. */
+/* Returns the shard that has the port, or had it last; 0. table: fw_port.cm_ports. Any core. */
 uint32_t l4_port_owner(const uint32_t *table, uint16_t port);
 /*
- * Nobody listens, but somebody may soon: one did until a moment ago; or, for a QP of datagrams, one
- * does in another port space.
+ * True if the port has no listener but may soon have one: a listener ended a moment ago or, for a
+ * QP of datagrams, one listens in another port space.
  */
 bool l4_port_early(struct fw_nic *nic, uint16_t port, bool datagram);
 bool l4_port_space_ok(uint32_t space);

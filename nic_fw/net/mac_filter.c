@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The MAC filter: group addresses that this instance takes frames for, and who wants them.
+ * The MAC filter: group addresses that this instance takes frames for, and their users.
  *
- * Called by mcast.c, which adds and removes, and by eth_rx.c for each frame to a group; tells
- * the port what to let in. IEEE 802.3 3.2.3, RFC 1112 6.4.
+ * mcast.c adds and removes entries; eth_rx.c checks each frame to a group. Calls
+ * port->mac_filter(). IEEE 802.3 3.2.3, RFC 1112 6.4.
  */
 #include "nic_fw/net/mac_filter.h"
 #include "nic_fw/fw_nic.h"
@@ -21,7 +21,7 @@ static struct mac_filter *filter_at(const struct fw_nic *nic, uint32_t index)
 	return fw_pool_at(&nic->net.mac_filters, index);
 }
 
-/* The link that names the entry, or the end of its chain. */
+/* Returns the link that names the entry, or the end of its chain. */
 static uint32_t *find(struct fw_nic *nic, const uint8_t *mac, uint32_t ip)
 {
 	uint32_t *link = chain_head(nic, mac);

@@ -2,7 +2,6 @@
 /*
  * The table of groups, and the QPs attached to them.
  *
- * Called by mcast_cmd.c, by qp_cmd.c when a QP ends, and by ip.c and ud_tx.c, which look groups up.
  * Calls mac_filter.c for the frames and igmp.c for the reports. IBA 10.5.2.
  */
 #include "nic_fw/fw_nic.h"
@@ -42,7 +41,7 @@ void mcast_forget(struct fw_nic *nic, struct mcast_group *group)
 	fw_pool_put(&nic->net.mcast_group_pool, group);
 }
 
-/* One that is only waiting to report once more that it was left makes room for another. */
+/* A group that only waits to report its leaving again makes room for another. */
 static void give_up_leaving(struct fw_nic *nic)
 {
 	struct fw_list *pos;
@@ -107,7 +106,7 @@ static void charge_group(struct fw_nic *nic, struct mcast_group *group)
 	group->client = client;
 }
 
-/* Without a member it is not there, but for its last reports. */
+/* A group without members exists for its last reports only. */
 static int add_member(struct fw_nic *nic, struct fw_qp *qp, struct mcast_group *group)
 {
 	struct mcast_member *member = fw_pool_get(&nic->net.mcast_members);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * IPv4 groups: which QPs are attached to which (mcast.c), and what routers are told (igmp.c).
+ * IPv4 groups: the QPs attached to each (mcast.c), and the reports to routers (igmp.c).
  *
- * A group exists from the first attachment on until its leaving has been reported as often as
- * IGMP wants. A datagram to a group arrives once and is handed to each attached QP (ud_rx.c).
- * IBA 10.5.2, 11.3 (attach, detach); RFC 1112 (groups of IPv4), RFC 3376 (IGMP version 3).
+ * A group exists from the first attachment on until its leaving has been reported as often as IGMP
+ * wants. A datagram to a group arrives once and is handed to each attached QP (ud_rx.c). IBA
+ * 10.5.2, 11.3 (attach, detach); RFC 1112 (groups of IPv4), RFC 3376 (IGMP version 3).
  */
 #ifndef WEFT_FW_MCAST_H
 #define WEFT_FW_MCAST_H
@@ -24,7 +24,7 @@ struct ip_rx_info;
 
 enum {
 	MCAST_HASH_SIZE = 1024,
-	IGMP_MAX_SOURCES = 32, /* of one query; asked for more, the whole group is reported */
+	IGMP_MAX_SOURCES = 32, /* of one query; for more, the whole group is reported */
 	IGMP_ROBUSTNESS = 2,
 	IGMP_QUERY_INTERVAL_S = 125,
 };
@@ -37,15 +37,14 @@ struct mcast_group {
 	uint32_t ip;        /* network byte order */
 	uint32_t hash_next; /* index + 1 */
 	uint32_t num_members;
-	uint32_t client;        /* in whose share it is; FW_NONE: it has no member */
+	uint32_t client;        /* client whose share it is in; FW_NONE: it has no member */
 	struct fw_list members; /* mcast_member.group_node, in order of attachment */
 	struct fw_list node;    /* in nic->net.mcast_groups */
 	uint64_t rx_packets;
-	/* igmp.c: a change that is still to be reported so often, and when next */
+	/* igmp.c: reports left of a change, and the time of the next */
 	uint32_t changes_left;
 	uint64_t change_ns;
-	/* igmp.c: a query that is to be answered at this time, 0: none; for these sources, 0: all
-	 */
+	/* igmp.c: time at which a query is to be answered, 0: none; for these sources, 0: all */
 	uint64_t query_ns;
 	uint32_t num_sources;
 	uint32_t source[IGMP_MAX_SOURCES]; /* network byte order */
@@ -58,30 +57,30 @@ struct mcast_member {
 	struct fw_qp *qp;
 };
 
-/* What IGMP knows of the network; the groups have their own part. */
+/* State of IGMP for the network; the groups have their own part. */
 struct igmp {
 	struct fw_timer timer;
-	uint64_t general_ns;   /* when a general query is to be answered, 0: none */
-	uint64_t next_tx_ns;   /* no message before */
-	uint64_t next_look_ns; /* all groups are not looked at before */
-	uint64_t spread_ns;    /* when they were last given times to answer a general query */
-	uint64_t v1_until_ns; /* a querier of version 1 is taken to be there until then; likewise */
-	uint64_t v2_until_ns; /* version 2 (RFC 3376 7.2.1) */
+	uint64_t general_ns;   /* time at which a general query is to be answered, 0: none */
+	uint64_t next_tx_ns;   /* no message before this time */
+	uint64_t next_look_ns; /* no scan of all groups before this time */
+	uint64_t spread_ns;    /* last time that groups got times to answer a general query */
+	uint64_t v1_until_ns;  /* a querier of version 1 is presumed until then; likewise */
+	uint64_t v2_until_ns;  /* version 2 (RFC 3376 7.2.1) */
 	uint32_t robustness;
 	uint32_t query_interval_s;
-	uint32_t version; /* that is spoken now; for the counters */
+	uint32_t version; /* version spoken now; for the counters */
 };
 
-/* The group with this address (network byte order), attached or leaving; NULL. */
+/* Returns the group with this address (network byte order), attached or leaving; or NULL. */
 struct mcast_group *mcast_find(const struct fw_nic *nic, uint32_t ip);
-/* Whether datagrams to the group are wanted here. */
+/* True if datagrams to the group are wanted here. */
 static inline bool mcast_has_members(const struct mcast_group *group)
 {
 	return group && group->num_members;
 }
-/* A group that nobody is attached to, and of which there is nothing left to report. */
+/* Removes a group without members whose reports are all sent. */
 void mcast_forget(struct fw_nic *nic, struct mcast_group *group);
-/* The QP's attachment to the group, NULL: it has none. */
+/* Returns the QP's attachment to the group; NULL: it has none. */
 struct mcast_member *mcast_member_of(const struct fw_qp *qp, uint32_t ip);
 /* Attaches a QP that is not attached yet. 0 or FW_ENOSPC. */
 int mcast_attach(struct fw_nic *nic, struct fw_qp *qp, uint32_t ip);
@@ -91,7 +90,7 @@ void mcast_detach(struct fw_nic *nic, struct mcast_member *member);
 void igmp_init(struct fw_nic *nic);
 /* The group has got its first member, or lost its last one. */
 void igmp_changed(struct fw_nic *nic, struct mcast_group *group);
-/* The link is up again: what is beyond may have forgotten us, or be another. */
+/* The link is up again: the network may have lost its state, or be another one. */
 void igmp_link_up(struct fw_nic *nic);
 void igmp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip_rx_info *info);
 

@@ -2,19 +2,19 @@
 /*
  * Neighbours: the Ethernet address of the next hop, by ARP.
  *
- * The outcome of a question goes to those who wait by neigh_resolved(). Every shard has a table;
- * shard 0 alone answers requests. ARP proves nothing, so an address is believed only as the answer
- * to a question of this NIC. A request for us, or a packet that wants an answer, makes us ask; an
- * announcement of another address than the known one makes us ask the known one first. Questions
- * for the sake of strangers are few at a time and give way to one another, never to our own.
- * RFC 826, RFC 1122 2.3.2, RFC 5227; docs/security.md "RD sessions".
+ * neigh_resolved() reports the outcome of a request to its waiters. Every shard has a table; only
+ * shard 0 answers requests. ARP proves nothing, so an address is believed only as the answer to a
+ * request of this NIC. A request for us, or a packet that wants an answer, makes us request its
+ * sender's address. An announcement that differs from the known address makes us verify the known
+ * one first. Requests for strangers are few at a time; they replace one another, never our own. RFC
+ * 826, RFC 1122 2.3.2, RFC 5227; docs/security.md "RD sessions".
  */
 #include "nic_fw/fw_nic.h"
 
 enum {
-	NEIGH_UNICAST_TRIES = 2,  /* of re-confirmation; then everybody is asked */
-	NEIGH_EVICT_SAMPLE = 64,  /* entries that are compared to find one that is not used */
-	NEIGH_ASKS_PER_RATE = 64, /* for strangers in a second, of each class of senders' MACs */
+	NEIGH_UNICAST_TRIES = 2,  /* unicast tries to confirm; then by broadcast */
+	NEIGH_EVICT_SAMPLE = 64,  /* entries compared to find an unused one */
+	NEIGH_ASKS_PER_RATE = 64, /* for strangers in a second, for each class of senders' MACs */
 	ARP_FRAME_BYTES = sizeof(struct wire_eth) + sizeof(struct wire_arp),
 };
 
@@ -45,7 +45,7 @@ static bool is_on_link(const struct fw_nic *nic, uint32_t ip)
 	return ((host_order(ip) ^ host_order(nic->config.ip)) & mask) == 0;
 }
 
-/* True when one station may have this address: not 0/8, 127/8, 224/3, nor the subnet's ends. */
+/* True if a station may have this address: not 0/8, 127/8, 224/3, nor the subnet's ends. */
 static bool is_station(const struct fw_nic *nic, uint32_t ip)
 {
 	uint32_t prefix = nic->config.ip_prefix;
@@ -99,8 +99,8 @@ static void unlink_neigh(struct fw_nic *nic, struct neigh *neigh)
 }
 
 /*
- * An entry to give up: of a sample of the table, the one unused the longest. Those that are
- * being asked for stay; those in use stay when it is not for a need of our own.
+ * Returns an entry to replace: of a sample of the table, the one unused the longest. Entries with a
+ * request under way stay. Entries in use stay unless we need the new one ourselves.
  */
 static struct neigh *evict(struct fw_nic *nic, uint32_t ip, bool wanted)
 {
@@ -151,7 +151,7 @@ static void send_arp(struct fw_nic *nic, uint16_t op, const uint8_t *dst_mac,
 	struct wire_eth *eth;
 	struct wire_arp *arp;
 
-	if (!frame) /* asked again by the timer, or by the station that asked us */
+	if (!frame) /* repeated by the timer, or by the station that sent us a request */
 		return;
 	eth = (struct wire_eth *)frame->hdr;
 	arp = (struct wire_arp *)(frame->hdr + sizeof(*eth));
@@ -179,8 +179,8 @@ static bool is_asked(const struct neigh *neigh)
 }
 
 /*
- * Whether one more question for the sake of whoever sends from this MAC is due now. Senders are
- * in classes that nobody can choose to be in, so that one uses up no more than its own.
+ * True if one more request for senders with this MAC is allowed now. A keyed hash puts senders into
+ * classes, so that a sender cannot choose its class and uses up no more than its class's rate.
  */
 static bool may_ask(struct fw_nic *nic, const uint8_t *mac)
 {
@@ -198,7 +198,10 @@ static bool may_ask(struct fw_nic *nic, const uint8_t *mac)
 	return true;
 }
 
-/* Until the next question, at most NEIGH_RETRY_NS: those who asked together do not again. */
+/*
+ * Time until the next request, at most NEIGH_RETRY_NS. Spread, so that stations that sent together
+ * do not repeat together.
+ */
 static uint64_t retry_ns(const struct fw_nic *nic, const struct neigh *neigh)
 {
 	uint32_t spread = fw_hash(neigh->ip ^ nic->config.shard, nic->config.ip, neigh->tries);
@@ -206,7 +209,7 @@ static uint64_t retry_ns(const struct fw_nic *nic, const struct neigh *neigh)
 	return NEIGH_RETRY_NS - NEIGH_RETRY_NS / 1024 * (spread % 256);
 }
 
-/* Asks for the entry's address once more and sets the timer for the answer. */
+/* Requests the entry's address again and sets the timer for the answer. */
 static void ask(struct fw_nic *nic, struct neigh *neigh)
 {
 	bool unicast = neigh->state == NEIGH_REACHABLE && neigh->tries < NEIGH_UNICAST_TRIES;
@@ -224,8 +227,8 @@ static void ask(struct fw_nic *nic, struct neigh *neigh)
 }
 
 /*
- * The station that a question is for is heard: the question was lost, or its answer, and goes again
- * before its time.
+ * A packet came from the station being resolved: the request or its answer was lost. The request is
+ * repeated early.
  */
 static void ask_again(struct fw_nic *nic, struct neigh *neigh, const uint8_t *from_mac)
 {
@@ -240,7 +243,7 @@ static void neigh_fire(struct fw_nic *nic, struct fw_timer *timer)
 	struct neigh *neigh = FW_CONTAINER(timer, struct neigh, timer);
 
 	if (neigh->stranger) {
-		/* No request here waits for it; a later one asks anew. */
+		/* No request of this NIC waits for it; a later one starts anew. */
 		neigh->state = NEIGH_FREE;
 		neigh->stranger = false;
 		return;
@@ -264,7 +267,7 @@ enum neigh_result neigh_lookup(struct fw_nic *nic, uint32_t dst_ip, uint8_t mac[
 		memcpy(mac, nic->config.mac, WIRE_MAC_BYTES);
 		return NEIGH_OK;
 	}
-	/* A group's follows from its address, on this link and beyond (RFC 1112 6.4). */
+	/* A group's MAC follows from its address, on this link and beyond (RFC 1112 6.4). */
 	if (wire_is_group(dst_ip)) {
 		wire_group_mac(dst_ip, mac);
 		return NEIGH_OK;
@@ -275,7 +278,7 @@ enum neigh_result neigh_lookup(struct fw_nic *nic, uint32_t dst_ip, uint8_t mac[
 	neigh = find(nic, hop);
 	if (!neigh)
 		neigh = take(nic, hop, true);
-	if (!neigh) /* every entry looked at is being asked for: one will be free soon */
+	if (!neigh) /* every sampled entry has a request under way: one will be free soon */
 		return NEIGH_WAIT;
 	neigh->used_ns = nic->now_ns;
 	switch ((enum neigh_state)neigh->state) {
@@ -284,7 +287,10 @@ enum neigh_result neigh_lookup(struct fw_nic *nic, uint32_t dst_ip, uint8_t mac[
 			return NEIGH_UNREACHABLE;
 		break;
 	case NEIGH_INCOMPLETE:
-		/* A stranger's question that left is ours from now on; one of shard 0's is not. */
+		/*
+		 * A stranger's request that was sent is ours from now on; one that shard 0 sends is
+		 * not.
+		 */
 		if (neigh->stranger && !neigh->tries)
 			break;
 		neigh->stranger = false;
@@ -309,10 +315,10 @@ void neigh_doubt(struct fw_nic *nic, uint32_t dst_ip)
 	uint32_t hop = neigh_next_hop(nic, dst_ip);
 	struct neigh *neigh = hop ? find(nic, hop) : NULL;
 
-	/* A question that waits for its second (conflict()) is no question yet. */
+	/* A request that waits for its second try (conflict()) is not under way yet. */
 	if (!neigh || neigh->state != NEIGH_REACHABLE || (is_asked(neigh) && neigh->tries))
 		return;
-	neigh->tries = NEIGH_UNICAST_TRIES; /* the address in doubt is not asked */
+	neigh->tries = NEIGH_UNICAST_TRIES; /* not to the address in doubt */
 	ask(nic, neigh);
 }
 
@@ -324,10 +330,11 @@ void neigh_resolved(struct fw_nic *nic, uint32_t ip, bool ok)
 		(*user)(nic, ip, ok);
 }
 
-/* ---- what others say --------------------------------------------------------------------------
+/*
+ * ---- statements of other stations -------------------------------------------------------------
  */
 
-/* The oldest question for a stranger gives way to this one. */
+/* The oldest request for a stranger makes room for this one. */
 static void take_turn(struct fw_nic *nic, struct neigh *neigh)
 {
 	uint32_t turn = nic->net.neigh_turn++ % NEIGH_STRANGERS;
@@ -348,14 +355,14 @@ static void take_turn(struct fw_nic *nic, struct neigh *neigh)
 }
 
 /*
- * Somebody whose address is not known will want an answer: everybody is asked, once. silent: shard
- * 0 asks, and this one hears the answer as well.
+ * A station with an unknown address will want an answer: one request is broadcast. silent: shard 0
+ * sends it, and this shard receives the answer as well.
  */
 static void ask_for_stranger(struct fw_nic *nic, uint32_t ip, const uint8_t *from_mac, bool silent)
 {
 	struct neigh *neigh = find(nic, ip);
 
-	/* A sender that wants an answer again may be asked for again: a frame was lost. */
+	/* A sender that repeats may cause a repeated request: a frame was lost. */
 	if (neigh && is_asked(neigh) && nic->now_ns - neigh->confirmed_ns < NEIGH_REASK_NS)
 		return;
 	if (neigh && is_asked(neigh) && !neigh->stranger) {
@@ -379,7 +386,7 @@ static void ask_for_stranger(struct fw_nic *nic, uint32_t ip, const uint8_t *fro
 		ask(nic, neigh);
 }
 
-/* Another address than the known one is told: the known one is asked whether it still is there. */
+/* Another address than the known one was announced: verifies the known one. */
 static void conflict(struct fw_nic *nic, struct neigh *neigh)
 {
 	uint64_t due_ns = neigh->verified_ns + NEIGH_CONFLICT_NS;
@@ -390,9 +397,9 @@ static void conflict(struct fw_nic *nic, struct neigh *neigh)
 	neigh->tries = 0;
 	neigh->doubted = true;
 	/*
-	 * The first question goes at once: the answer that was believed may have been damaged on
-	 * its way, and till then nothing of the true station counts. A station that moves says so
-	 * once: the next question waits, it is not left out.
+	 * The first request goes at once: the answer that was believed may have been damaged on its
+	 * way, and until then packets of the true station do not count. A station that moves
+	 * announces it once: the next request is delayed, not dropped.
 	 */
 	if (neigh->verified_ns && nic->now_ns < due_ns) {
 		fw_timer_set(&nic->timers, &neigh->timer, due_ns);
@@ -401,7 +408,7 @@ static void conflict(struct fw_nic *nic, struct neigh *neigh)
 	ask(nic, neigh);
 }
 
-/* The entry of the next hop to src_ip, when its MAC is known; asks for it, for from_mac, if not. */
+/* Returns the entry of the next hop if its MAC is known; else requests it, for from_mac. */
 static struct neigh *known_hop(struct fw_nic *nic, uint32_t hop, const uint8_t *from_mac)
 {
 	struct neigh *neigh = find(nic, hop);
@@ -444,7 +451,7 @@ void neigh_answer(struct fw_nic *nic, uint32_t src_ip, const uint8_t src_mac[WIR
 	memcpy(mac, neigh ? neigh->mac : src_mac, WIRE_MAC_BYTES);
 }
 
-/* A reply to us, or what looks like one. */
+/* Handles a reply to us, or a packet that looks like one. */
 static void learn(struct fw_nic *nic, struct neigh *neigh, const uint8_t *mac)
 {
 	bool same = neigh->state == NEIGH_REACHABLE && !memcmp(neigh->mac, mac, WIRE_MAC_BYTES);
@@ -454,7 +461,7 @@ static void learn(struct fw_nic *nic, struct neigh *neigh, const uint8_t *mac)
 			conflict(nic, neigh);
 		return;
 	}
-	/* While the known address alone is asked, another one is no answer to that. */
+	/* While only the known address is being verified, another address is no answer. */
 	if (neigh->state == NEIGH_REACHABLE && !same && neigh->tries <= NEIGH_UNICAST_TRIES) {
 		conflict(nic, neigh);
 		return;
@@ -470,7 +477,7 @@ static void learn(struct fw_nic *nic, struct neigh *neigh, const uint8_t *mac)
 		neigh_resolved(nic, neigh->ip, true);
 }
 
-/* Any other mention of a station's address. for_us: it will talk to us. */
+/* Handles any other mention of a station's address. for_us: the station will send to us. */
 static void mentioned(struct fw_nic *nic, uint32_t ip, const uint8_t *mac, bool for_us)
 {
 	struct neigh *neigh = find(nic, ip);
@@ -520,8 +527,8 @@ void neigh_rx_arp(struct fw_nic *nic, const struct fw_rx_frame *frame)
 		FW_COUNT(nic, arp_requests_rx);
 	/*
 	 * Sender 0 is a probe (RFC 5227 2.1.1): no station's address, answered all the same. Our
-	 * own question leaves before our answer, so that the asker's address is known when it goes
-	 * on.
+	 * own request leaves before our answer, so that the address is known when the station
+	 * continues.
 	 */
 	if (is_on_link(nic, sender_ip) && is_station(nic, sender_ip)) {
 		struct neigh *neigh = find(nic, sender_ip);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Endpoints, sessions and connections that wait for a next hop look for it again, some in a turn.
+ * Endpoints, sessions and connections that wait for a next hop look it up again, some per turn.
  *
  * Thousands may wait, for one address or for as many, and each answer concerns others of them. So
- * an answer makes all of a kind due, which takes no time, and they look in the table of neighbours
- * one after another, a unit each (slice.h): neigh_lookers of net_up.h.
+ * an answer makes all waiters of a kind due, in constant time. They then look in the table of
+ * neighbours one after another, one unit each (slice.h). Calls neigh_lookers of net_up.h.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -26,7 +26,7 @@ void neigh_wait_run(struct fw_nic *nic)
 {
 	uint32_t kind;
 
-	/* One of each kind in turn: those who are very many hold up their own kind. */
+	/* Round robin over the kinds: a kind with many waiters delays itself only. */
 	while (neigh_wait_pending(nic))
 		for (kind = 0; kind < NEIGH_WAIT_KINDS; kind++) {
 			if (fw_list_empty(&nic->net.neigh_due[kind]))

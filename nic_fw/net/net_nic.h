@@ -26,13 +26,14 @@ struct net_nic {
 	struct neigh *neigh;
 	uint32_t *neigh_hash;
 	uint32_t neigh_count;
-	uint32_t neigh_strangers[NEIGH_STRANGERS]; /* index + 1: asked for, oldest at neigh_turn */
+	/* Index + 1 of the requested entries, oldest at neigh_turn. */
+	uint32_t neigh_strangers[NEIGH_STRANGERS];
 	uint32_t neigh_turn;
 	struct neigh_rate neigh_rates[NEIGH_RATES];
 	struct fw_list neigh_due[NEIGH_WAIT_KINDS]; /* waiters that look their next hop up again */
 	uint32_t neigh_changes; /* addresses learned: sessions look theirs up anew */
 
-	uint32_t *l4_ports; /* where the port has no table */
+	uint32_t *l4_ports; /* used if the port has no table */
 
 	struct fw_pool mac_filters;
 	uint32_t mac_filter_hash[MAC_FILTER_HASH_SIZE];

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which shard of a NIC a received frame belongs to.
+ * Chooses the shard of a NIC for a received frame.
  *
- * Called through fw.h by the ports, where no hardware has done it, before a frame reaches
- * an instance; looks at nothing but the first bytes and, for TCP, at the table of ports that the
- * instances share (l4_port.c). Whatever is for no shard's port goes to shard 0, whose layers drop
- * and count it.
+ * The ports call it through fw.h, if no hardware has done it, before a frame reaches an instance.
+ * It reads only the first bytes and, for TCP, the table of ports that the instances share
+ * (l4_port.c). Frames for no shard's port go to shard 0, whose layers drop and count them.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -23,7 +22,7 @@ static uint32_t steer_tcp(const uint8_t *ports, uint32_t bytes, bool by_source,
 	return shard < num_shards ? shard : 0;
 }
 
-/* The network's word on a packet of ours goes to whoever sent that. RFC 792. */
+/* An ICMP error about a packet of ours goes to the shard that sent it. RFC 792. */
 static uint32_t steer_icmp(const uint8_t *icmp, uint32_t bytes, const uint32_t *cm_ports,
 			   uint32_t num_shards)
 {
@@ -52,7 +51,7 @@ uint32_t fw_steer(const uint8_t *frame, uint32_t bytes, uint32_t num_shards,
 	if (bytes < sizeof(*eth))
 		return 0;
 	if (be16_get(eth->type) == WIRE_ETHERTYPE_ARP) {
-		/* Each shard has a neighbour table of its own and learns from what it sees. */
+		/* Each shard has a neighbour table of its own and learns from every frame. */
 		*all = num_shards > 1;
 		return 0;
 	}
@@ -76,7 +75,9 @@ uint32_t fw_steer(const uint8_t *frame, uint32_t bytes, uint32_t num_shards,
 	ihl_bytes = (ip->version_ihl & 0x0fu) * 4u;
 	if (ip->version_ihl >> 4 != 4 || ihl_bytes < sizeof(*ip))
 		return 0;
-	/* Each shard has groups of its own, and answers queries for them whoever they are sent to.
+	/*
+	 * Each shard has groups of its own, and answers queries for them whatever their
+	 * destination.
 	 */
 	if (be32_get(ip->dst) >> 28 == WIRE_IP_GROUP_PREFIX || ip->proto == WIRE_IPPROTO_IGMP) {
 		*all = num_shards > 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * UDP: one port per shard, WIRE_DGRAM_PORT + shard, and datagram-iWARP behind it.
+ * UDP: one port per shard, WIRE_DGRAM_PORT + shard, which carries datagram-iWARP.
  *
- * Called by ip.c and by the transports; calls dgram_rx(). Sent datagrams carry checksum 0,
- * their CRC32C being stronger; a peer that sets one gets it verified. RFC 768.
+ * Calls net_up.dgram(). Sent datagrams carry checksum 0, their CRC32C being stronger; a peer that
+ * sets one gets it verified. RFC 768.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -37,7 +37,7 @@ void udp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip
 		return;
 	}
 	src_shard = (uint32_t)be16_get(udp->src_port) - WIRE_DGRAM_PORT;
-	/* Groups have one port: members in any shard get what is sent to it. */
+	/* Groups have one port: members in any shard receive the datagrams of a group. */
 	if (!info->group)
 		port += nic->config.shard;
 	if (be16_get(udp->dst_port) != port || src_shard >= WIRE_DGRAM_SHARDS) {

@@ -2,8 +2,8 @@
 /*
  * Queries about the whole NIC: QUERY_DEVICE, STATS, LIST.
  *
- * Called by cmd.c. Lists are read by cursor, a few objects an answer, without state in
- * between: what comes or goes meanwhile may be missed, nothing is seen twice.
+ * Lists are read by cursor, a few objects per answer, without state in between. An object that
+ * comes or goes meanwhile may be missed; none is listed twice.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -91,10 +91,10 @@ int cmd_stats(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 }
 
 enum {
-	PLACES_PER_UNIT = 16, /* of a table, looked at */
+	PLACES_PER_UNIT = 16, /* table places examined */
 };
 
-/* Each fills an item from the object in a place of its table; false: nobody is there. */
+/* Fills an item from the object in a place of its table; false: the place is empty. */
 typedef bool (*list_fn)(struct fw_nic *nic, uint32_t client, uint32_t place,
 			struct hw_list_item *item);
 
@@ -141,8 +141,8 @@ static bool list_qp(struct fw_nic *nic, uint32_t client, uint32_t place, struct 
 }
 
 /*
- * An STag is all that a peer needs besides the QP: it is told to its process and to root. Where
- * another user's memory lies is nobody's business either, but root's.
+ * An STag is all that a peer needs besides the QP, so only its own process and root see it.
+ * Addresses of another user's memory are hidden from all but root, too.
  */
 static bool list_mr(struct fw_nic *nic, uint32_t client, uint32_t place, struct hw_list_item *item)
 {
@@ -221,7 +221,7 @@ static bool list_group(struct fw_nic *nic, uint32_t client, uint32_t place,
 	const struct mcast_group *group = fw_pool_at(&nic->net.mcast_group_pool, place);
 
 	(void)client;
-	/* What was given back keeps its bytes: only what the table leads to is there. */
+	/* A freed group keeps its bytes: only groups that the table leads to exist. */
 	if (mcast_find(nic, group->ip) != group)
 		return false;
 	item->id = group->ip;
@@ -233,7 +233,7 @@ static bool list_group(struct fw_nic *nic, uint32_t client, uint32_t place,
 	return true;
 }
 
-/* A place for each kind of each account; what it has none of is left out. */
+/* One place for each kind of each account; kinds that the account does not use are left out. */
 static bool list_share(struct fw_nic *nic, uint32_t client, uint32_t place,
 		       struct hw_list_item *item)
 {
@@ -301,7 +301,7 @@ int cmd_list(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	if (place < nic->slices.resume)
 		place = nic->slices.resume;
 	for (; place < places && list->count < HW_LIST_PER_RESP; place++) {
-		/* A table may be empty for long. An answer with nothing in it ends the list. */
+		/* A table may have long empty stretches. An empty answer would end the list. */
 		if (place % PLACES_PER_UNIT == 0 && !slice_take(nic, 1)) {
 			nic->slices.resume = place;
 			if (!list->count)
