@@ -30,7 +30,7 @@ struct fw_nic;
 struct fw_qp;
 struct fw_eq;
 struct cm_ep;
-struct dgram_pkt;
+struct rdmap_seg;
 struct mpa_conn;
 
 /* What the endpoint waits for. */
@@ -211,13 +211,13 @@ void cm_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok);
 void cm_neigh_look(struct fw_nic *nic, struct fw_list *node);
 
 /* ---- cm_rd_rx.c: a datagram of type CM, its CRC32C checked */
-void cm_rd_rx(struct fw_nic *nic, const struct dgram_pkt *pkt);
+void cm_rd_rx(struct fw_nic *nic, const struct rdmap_seg *pkt);
 
 /* ---- cm_rd.c, for cm_rd_rx.c */
 void cm_rd_fire(struct fw_nic *nic, struct fw_timer *timer);
 void cm_rd_send(struct fw_nic *nic, struct cm_ep *ep, enum wire_cm_type type);
 /* To whom no endpoint of ours belongs. */
-void cm_rd_refuse(struct fw_nic *nic, const struct dgram_pkt *pkt, const struct wire_cm *msg,
+void cm_rd_refuse(struct fw_nic *nic, const struct rdmap_seg *pkt, const struct wire_cm *msg,
 		  enum wire_cm_type type, uint16_t reason, uint32_t shard);
 void cm_rd_established(struct fw_nic *nic, struct cm_ep *ep);
 /* Keeps the place until nothing of it can be under way any more. */

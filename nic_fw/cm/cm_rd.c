@@ -97,7 +97,7 @@ void cm_rd_send(struct fw_nic *nic, struct cm_ep *ep, enum wire_cm_type type)
 	transmit(nic, ep->peer_ip, ep->peer_shard, mac, &msg, ep->tx_data);
 }
 
-void cm_rd_refuse(struct fw_nic *nic, const struct dgram_pkt *pkt, const struct wire_cm *msg,
+void cm_rd_refuse(struct fw_nic *nic, const struct rdmap_seg *pkt, const struct wire_cm *msg,
 		  enum wire_cm_type type, uint16_t reason, uint32_t shard)
 {
 	const struct wire_eth *eth = (const void *)pkt->frame->seg[0].data;

@@ -14,13 +14,13 @@ enum {
 
 /* A message as checked. */
 struct cm_msg {
-	const struct dgram_pkt *pkt;
+	const struct rdmap_seg *pkt;
 	const struct wire_cm *wire;
 	enum wire_cm_type type;
 	uint64_t src_id, dst_id;
 };
 
-static bool check(const struct dgram_pkt *pkt, const struct wire_cm *wire)
+static bool check(const struct rdmap_seg *pkt, const struct wire_cm *wire)
 {
 	bool is_request = wire->type == WIRE_CM_REQ || wire->type == WIRE_CM_SIDR_REQ;
 
@@ -365,7 +365,7 @@ static void dispatch(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg *
 	}
 }
 
-void cm_rd_rx(struct fw_nic *nic, const struct dgram_pkt *pkt)
+void cm_rd_rx(struct fw_nic *nic, const struct rdmap_seg *pkt)
 {
 	const struct wire_cm *wire = (const void *)(pkt->frame->seg[0].data + pkt->data_offset);
 	struct cm_msg m = {.pkt = pkt, .wire = wire};

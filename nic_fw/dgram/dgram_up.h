@@ -9,7 +9,7 @@
 #include "nic_fw/dgram/dgram.h"
 
 struct dgram_up {
-	void (*cm)(struct fw_nic *nic, const struct dgram_pkt *pkt);
+	void (*cm)(struct fw_nic *nic, const struct rdmap_seg *pkt);
 };
 
 extern const struct dgram_up dgram_up;

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "nic_fw/dgram/dgram.h"
+#include "nic_fw/rdmap/rdmap_seg.h"
 #include "nic_fw/base/list.h"
 #include "nic_fw/base/share.h"
 #include "nic_fw/base/timer.h"
@@ -118,7 +119,7 @@ struct rd_tx_window {
 
 /* A packet that was taken before its predecessor in the flow was delivered. */
 struct rd_held {
-	struct dgram_pkt pkt;        /* frame and ip are not valid any more */
+	struct rdmap_seg pkt;        /* frame is not valid any more */
 	uint8_t held[RD_HELD_BYTES]; /* payload of read requests, atomics, terminates */
 };
 
@@ -374,14 +375,14 @@ void rd_session_neigh_look(struct fw_nic *nic, struct fw_list *node);
 void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *session);
 
 /* rd_hello.c */
-void rd_hello_rx(struct fw_nic *nic, const struct dgram_pkt *pkt,
+void rd_hello_rx(struct fw_nic *nic, const struct rdmap_seg *pkt,
 		 const struct wire_rd_hello *hello);
 /* The cookie that a HELLO of that peer with this epoch has to return now. */
 uint64_t rd_hello_cookie(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard, uint32_t epoch);
 /* The session's own HELLO, which opens it. */
 void rd_hello_tx(struct fw_nic *nic, struct rd_session *session);
 /* Tells a peer that its session is not known here; nothing where the peer's MAC is not known. */
-void rd_hello_tx_reset(struct fw_nic *nic, const struct dgram_pkt *pkt, uint32_t epoch);
+void rd_hello_tx_reset(struct fw_nic *nic, const struct rdmap_seg *pkt, uint32_t epoch);
 
 /* rd_share.c */
 void rd_share_init(struct fw_nic *nic);
@@ -407,7 +408,7 @@ void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, u
 			uint32_t ssn, enum hw_status status);
 /* Whether a Terminate for the message of this packet is on its way, not yet acknowledged. */
 bool rd_flow_is_terminating(struct fw_nic *nic, const struct fw_qp *qp,
-			    const struct dgram_pkt *pkt);
+			    const struct rdmap_seg *pkt);
 /* Fails all its messages, in order, and ends it. */
 void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status status,
 		  enum hw_vendor_err vendor_err);
@@ -497,14 +498,14 @@ void rd_cancel_rx(struct fw_nic *nic, const struct rd_session *session,
 		  const struct wire_rd_cancel *cancel);
 
 /* rd_rx.c */
-void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd);
+void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd);
 
 /* rd_grant.c */
 void rd_grant_init(struct fw_nic *nic);
 void rd_grant_open(struct fw_nic *nic, struct rd_session *session);
 void rd_grant_close(struct fw_nic *nic, struct rd_session *session);
 /* A packet of the peer's: what it tells of credits, its own and ours. */
-void rd_grant_rx(struct fw_nic *nic, struct rd_session *session, const struct dgram_pkt *pkt,
+void rd_grant_rx(struct fw_nic *nic, struct rd_session *session, const struct rdmap_seg *pkt,
 		 const struct wire_rd *rd);
 /* A packet of data was accepted. */
 void rd_grant_taken(struct rd_session *session);

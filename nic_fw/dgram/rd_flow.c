@@ -43,7 +43,7 @@ static struct rd_flow *flow_find(struct fw_nic *nic, const struct fw_qp *qp,
 	return NULL;
 }
 
-bool rd_flow_is_terminating(struct fw_nic *nic, const struct fw_qp *qp, const struct dgram_pkt *pkt)
+bool rd_flow_is_terminating(struct fw_nic *nic, const struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	const struct rd_session *session;
 	const struct rd_flow *flow;

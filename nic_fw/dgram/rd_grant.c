@@ -433,7 +433,7 @@ static void settle(struct fw_nic *nic, struct rd_session *s, bool more, bool has
 		run(nic);
 }
 
-void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct dgram_pkt *pkt,
+void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct rdmap_seg *pkt,
 		 const struct wire_rd *rd)
 {
 	bool more = pkt->flags & WIRE_DGRAM_F_MORE;
@@ -442,7 +442,7 @@ void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct dgram_pk
 	/* Losses of a peer that is alone keep nobody waiting. */
 	if (is_shared(&nic->rd.grants, s))
 		void_missing(nic, s);
-	s->rx_here = pkt->type == WIRE_DGRAM_RD;
+	s->rx_here = pkt->hdr->type == WIRE_DGRAM_RD;
 	take_credits(nic, s, rd);
 	if (s->rx_here)
 		data(nic, s, pkt->data_bytes + GRANT_HDR_BYTES, be32_get(rd->timestamp_echo));

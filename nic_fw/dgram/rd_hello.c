@@ -70,7 +70,7 @@ void rd_hello_tx(struct fw_nic *nic, struct rd_session *s)
 
 /* ---- who sent it ----------------------------------------------------------------------------- */
 
-static const uint8_t *src_mac(const struct dgram_pkt *pkt)
+static const uint8_t *src_mac(const struct rdmap_seg *pkt)
 {
 	const struct wire_eth *eth = (const void *)pkt->frame->seg[0].data;
 
@@ -78,7 +78,7 @@ static const uint8_t *src_mac(const struct dgram_pkt *pkt)
 }
 
 /* Whether it came from the MAC where its sender is; then that MAC is the one to answer to. */
-static bool is_from_neighbour(struct fw_nic *nic, const struct dgram_pkt *pkt,
+static bool is_from_neighbour(struct fw_nic *nic, const struct rdmap_seg *pkt,
 			      const struct rd_session *s)
 {
 	switch (neigh_source(nic, pkt->src_ip, src_mac(pkt))) {
@@ -94,7 +94,7 @@ static bool is_from_neighbour(struct fw_nic *nic, const struct dgram_pkt *pkt,
 	       !memcmp(s->peer_mac, src_mac(pkt), WIRE_MAC_BYTES);
 }
 
-void rd_hello_tx_reset(struct fw_nic *nic, const struct dgram_pkt *pkt, uint32_t epoch)
+void rd_hello_tx_reset(struct fw_nic *nic, const struct rdmap_seg *pkt, uint32_t epoch)
 {
 	const struct rd_session *s = rd_session_find(nic, pkt->src_ip, pkt->src_shard);
 	uint64_t quiet_ns = nic->now_ns - (s ? s->epoch_ns : nic->start_ns);
@@ -128,7 +128,7 @@ uint64_t rd_hello_cookie(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shar
 	return cookie(nic, peer_ip, peer_shard, epoch, nic->now_ns / RD_COOKIE_NS);
 }
 
-static bool has_cookie(struct fw_nic *nic, const struct dgram_pkt *pkt,
+static bool has_cookie(struct fw_nic *nic, const struct rdmap_seg *pkt,
 		       const struct wire_rd_hello *hello)
 {
 	uint64_t period = nic->now_ns / RD_COOKIE_NS, given = be64_get(hello->cookie);
@@ -141,7 +141,7 @@ static bool has_cookie(struct fw_nic *nic, const struct dgram_pkt *pkt,
 }
 
 /* No longer than the HELLO that it answers, and nothing is kept. */
-static void challenge(struct fw_nic *nic, const struct dgram_pkt *pkt, uint32_t epoch)
+static void challenge(struct fw_nic *nic, const struct rdmap_seg *pkt, uint32_t epoch)
 {
 	const struct wire_rd_hello hello = {
 	    .peer_epoch = be32_put(epoch),
@@ -202,7 +202,7 @@ static void offer(struct fw_nic *nic, struct rd_session *s, const struct wire_rd
 }
 
 /* The session that a HELLO with a cookie makes, or opens. NULL: there is no room for one. */
-static struct rd_session *open_session(struct fw_nic *nic, const struct dgram_pkt *pkt,
+static struct rd_session *open_session(struct fw_nic *nic, const struct rdmap_seg *pkt,
 				       struct rd_session *s, const struct wire_rd_hello *hello)
 {
 	bool fresh = !s;
@@ -228,7 +228,7 @@ static struct rd_session *open_session(struct fw_nic *nic, const struct dgram_pk
 	return s;
 }
 
-static void rx_open(struct fw_nic *nic, const struct dgram_pkt *pkt, struct rd_session *s,
+static void rx_open(struct fw_nic *nic, const struct rdmap_seg *pkt, struct rd_session *s,
 		    const struct wire_rd_hello *hello)
 {
 	uint32_t epoch = be32_get(hello->epoch);
@@ -249,7 +249,7 @@ static void rx_open(struct fw_nic *nic, const struct dgram_pkt *pkt, struct rd_s
 		tx_session(nic, s, s->epoch, s->peer_epoch, s->first_psn, WIRE_RD_HELLO_REPLY);
 }
 
-void rd_hello_rx(struct fw_nic *nic, const struct dgram_pkt *pkt, const struct wire_rd_hello *hello)
+void rd_hello_rx(struct fw_nic *nic, const struct rdmap_seg *pkt, const struct wire_rd_hello *hello)
 {
 	struct rd_session *s = rd_session_find(nic, pkt->src_ip, pkt->src_shard);
 	bool opens = be32_get(hello->epoch) != 0;

@@ -9,7 +9,7 @@
 #include "nic_fw/fw_nic.h"
 
 /* Queues a Terminate to the source of pkt. */
-static void rd_llp_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+static void rd_llp_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			  const struct rdmap_error *error)
 {
 	struct fw_wqe *msg;
@@ -36,9 +36,9 @@ static void rd_llp_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct dgr
 }
 
 /* The request that a response answers, as far as rd_llp_refuse() looks at it. */
-static struct dgram_pkt rd_llp_request_of(const struct fw_wqe *response)
+static struct rdmap_seg rd_llp_request_of(const struct fw_wqe *response)
 {
-	struct dgram_pkt pkt = {
+	struct rdmap_seg pkt = {
 	    .src_ip = response->dst_ip,
 	    .src_qpn = response->dst_qpn,
 	    .dst_qpn = response->src_qpn,
@@ -57,7 +57,7 @@ static void rd_llp_response_lost(struct fw_nic *nic, const struct fw_wqe *respon
 	    WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_OPERATION,
 	    WIRE_TERM_OP_STREAM_CATASTROPHIC,
 	};
-	struct dgram_pkt to = rd_llp_request_of(response);
+	struct rdmap_seg to = rd_llp_request_of(response);
 	uint8_t shard = (uint8_t)(response->dst_qpn >> 16 & (WIRE_DGRAM_SHARDS - 1));
 	const struct rd_session *session = rd_session_find(nic, response->dst_ip, shard);
 
@@ -75,7 +75,7 @@ static void rd_llp_response_lost(struct fw_nic *nic, const struct fw_wqe *respon
 void rd_llp_response_failed(struct fw_nic *nic, struct fw_wqe *response)
 {
 	struct fw_qp *qp = response->qp;
-	struct dgram_pkt to = rd_llp_request_of(response);
+	struct rdmap_seg to = rd_llp_request_of(response);
 	struct rdmap_error error = {
 	    WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION,
 	    WIRE_TERM_PROT_INVALID_STAG,
@@ -86,7 +86,7 @@ void rd_llp_response_failed(struct fw_nic *nic, struct fw_wqe *response)
 	rd_msg_fail(nic, response, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
 }
 
-static void rd_llp_terminated(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+static void rd_llp_terminated(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			      uint32_t ssn, enum hw_status status)
 {
 	rd_flow_terminated(nic, qp, pkt->src_ip, pkt->src_qpn, ssn, status);

@@ -76,7 +76,7 @@ static void refuse(struct fw_nic *nic, struct rd_session *s, uint32_t psn, const
 
 /* An error of the peer's, in its turn: it is told, and the flow behind it is refused. */
 static void fail(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct fw_qp *qp,
-		 struct dgram_pkt *pkt, const struct rdmap_error *error)
+		 struct rdmap_seg *pkt, const struct rdmap_error *error)
 {
 	mark_refused(nic, s, psn);
 	rdmap_rx_error(nic, qp, pkt, error);
@@ -84,7 +84,7 @@ static void fail(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct 
 
 /* Delivers a packet in its turn; marks it delivered or refused. */
 static void deliver(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct fw_qp *qp,
-		    struct dgram_pkt *pkt, const uint8_t *held)
+		    struct rdmap_seg *pkt, const uint8_t *held)
 {
 	uint8_t stage = fw_stage_enter(nic, FW_STAGE_RDMAP_RX);
 	struct rdmap_error error = {0};
@@ -127,7 +127,7 @@ static void free_rx_window(struct fw_nic *nic, struct rd_session *s)
 static void settle(struct fw_nic *nic, struct rd_session *s, uint32_t psn, bool refused)
 {
 	struct rd_held *held = s->rx->held[psn % WIRE_RD_WINDOW];
-	struct dgram_pkt pkt = held->pkt;
+	struct rdmap_seg pkt = held->pkt;
 	uint8_t data[RD_HELD_BYTES];
 
 	memcpy(data, held->held, sizeof(data));
@@ -183,7 +183,7 @@ static struct rd_held *held_get(struct fw_nic *nic, struct rd_session *s, uint32
 
 /* Keeps an early packet. False: it cannot be kept, as if it had not come. */
 static bool hold(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint16_t distance,
-		 const struct dgram_pkt *pkt)
+		 const struct rdmap_seg *pkt)
 {
 	uint32_t before = (psn - distance) % (2 * WIRE_RD_WINDOW);
 	uint32_t bytes = pkt->data_bytes < RD_HELD_BYTES ? pkt->data_bytes : RD_HELD_BYTES;
@@ -200,7 +200,7 @@ static bool hold(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint16_
 		return false;
 	held->pkt = *pkt;
 	held->pkt.frame = NULL;
-	held->pkt.ip = NULL;
+	held->pkt.hdr = NULL;
 	memset(held->held, 0, sizeof(held->held));
 	if (rdmap_tx_is_self_contained(pkt->opcode)) {
 		eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, bytes);
@@ -212,7 +212,7 @@ static bool hold(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint16_
 }
 
 /* True when the PSN was taken (delivered, held or refused). */
-static bool rx_data(struct fw_nic *nic, struct rd_session *s, struct dgram_pkt *pkt, uint32_t psn,
+static bool rx_data(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *pkt, uint32_t psn,
 		    uint16_t distance)
 {
 	enum order order = order_of(s, psn, distance);
@@ -256,7 +256,7 @@ static bool rx_data(struct fw_nic *nic, struct rd_session *s, struct dgram_pkt *
 }
 
 /* Requests and responses are flows of their own, and only requests show a Q_Key. */
-static bool class_fits(const struct dgram_pkt *pkt)
+static bool class_fits(const struct rdmap_seg *pkt)
 {
 	bool response = pkt->opcode == WIRE_RDMAP_READ_RESPONSE ||
 			pkt->opcode == WIRE_RDMAP_ATOMIC_RESPONSE ||
@@ -269,7 +269,7 @@ static bool class_fits(const struct dgram_pkt *pkt)
  * A cancellation. It belongs to no flow; it is acted on when all PSNs before it are here, since
  * those of the messages that it ends may be among them. False: it cannot be kept.
  */
-static bool rx_cancel(struct fw_nic *nic, struct rd_session *s, const struct dgram_pkt *pkt,
+static bool rx_cancel(struct fw_nic *nic, struct rd_session *s, const struct rdmap_seg *pkt,
 		      uint32_t psn)
 {
 	struct eth_cursor cursor;
@@ -284,7 +284,7 @@ static bool rx_cancel(struct fw_nic *nic, struct rd_session *s, const struct dgr
 		return false;
 	held->pkt = *pkt;
 	held->pkt.frame = NULL;
-	held->pkt.ip = NULL;
+	held->pkt.hdr = NULL;
 	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
 	eth_cursor_copy(&cursor, held->held, sizeof(struct wire_rd_cancel));
 	s->cancels++;
@@ -310,7 +310,7 @@ static void run_cancels(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 	free_rx_window(nic, s);
 }
 
-static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct dgram_pkt *pkt,
+static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *pkt,
 		      const struct wire_rd *rd)
 {
 	uint32_t psn = be32_get(rd->psn);
@@ -372,7 +372,7 @@ static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct dgram_pkt
 }
 
 /* True when the packet belongs to the session as it is, or as it was offered to become. */
-static bool check_epoch(struct fw_nic *nic, struct rd_session *s, const struct dgram_pkt *pkt,
+static bool check_epoch(struct fw_nic *nic, struct rd_session *s, const struct rdmap_seg *pkt,
 			uint32_t epoch)
 {
 	if (s->state == RD_OPEN && epoch == s->epoch)
@@ -396,9 +396,9 @@ static bool check_epoch(struct fw_nic *nic, struct rd_session *s, const struct d
  * here, and too long for this packet to have been overtaken by them, they were not the peer's.
  */
 static bool is_astray(const struct fw_nic *nic, const struct rd_session *s,
-		      const struct dgram_pkt *pkt, const struct wire_rd *rd)
+		      const struct rdmap_seg *pkt, const struct wire_rd *rd)
 {
-	return pkt->type != WIRE_DGRAM_RD && seq_lt(be32_get(rd->psn), s->rx_high) &&
+	return pkt->hdr->type != WIRE_DGRAM_RD && seq_lt(be32_get(rd->psn), s->rx_high) &&
 	       nic->now_ns - s->rx_data_ns > RD_ASTRAY_NS;
 }
 
@@ -413,7 +413,7 @@ static void probed(struct fw_nic *nic, struct rd_session *s)
 	rd_ack_due(nic, s);
 }
 
-void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
+void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 {
 	struct rd_session *s = rd_session_find(nic, pkt->src_ip, pkt->src_shard);
 	uint32_t epoch = be32_get(rd->epoch);
@@ -435,7 +435,7 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 		rd_session_confirm(nic, s);
 	if (s->half_open)
 		rd_share_heard(nic, s);
-	if (pkt->ce)
+	if (pkt->hdr->ce)
 		s->ece = true;
 	s->peer_next = be32_get(rd->psn);
 	s->ts_echo = be32_get(rd->timestamp);
@@ -445,7 +445,7 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 	 */
 	s->ts_echo_ns = nic->now_ns - (nic->gap_ns > RD_GAP_NS ? nic->gap_ns : 0);
 	rd_grant_rx(nic, s, pkt, rd);
-	switch ((enum wire_dgram_type)pkt->type) {
+	switch ((enum wire_dgram_type)pkt->hdr->type) {
 	case WIRE_DGRAM_RD:
 	case WIRE_DGRAM_RD_PROBE:
 		if (pkt->flags & WIRE_DGRAM_F_ACK)
@@ -453,7 +453,7 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 					  pkt->flags & WIRE_DGRAM_F_ECE);
 		if (s->state != RD_OPEN)
 			return;
-		if (pkt->type == WIRE_DGRAM_RD)
+		if (pkt->hdr->type == WIRE_DGRAM_RD)
 			rx_packet(nic, s, pkt, rd);
 		else
 			probed(nic, s);

@@ -13,7 +13,7 @@
 #include "nic_fw/fw_nic.h"
 
 /* The QP that the packet is for, if the packet is of its connection; counts why not. */
-static struct fw_qp *find_qp(struct fw_nic *nic, const struct dgram_pkt *pkt)
+static struct fw_qp *find_qp(struct fw_nic *nic, const struct rdmap_seg *pkt)
 {
 	struct fw_qp *qp = qp_find_live(nic, pkt->dst_qpn);
 
@@ -37,7 +37,7 @@ static struct fw_qp *find_qp(struct fw_nic *nic, const struct dgram_pkt *pkt)
 	return qp;
 }
 
-static bool is_send(const struct dgram_pkt *pkt)
+static bool is_send(const struct rdmap_seg *pkt)
 {
 	return pkt->opcode == WIRE_RDMAP_SEND || pkt->opcode == WIRE_RDMAP_SEND_SE ||
 	       pkt->opcode == WIRE_RDMAP_SEND_INVALIDATE ||
@@ -57,7 +57,7 @@ static void lose(struct fw_nic *nic, struct fw_qp *qp)
  * first of a later message. One that came before changes nothing; one that is ahead of its time
  * shows that something was lost.
  */
-static bool is_next(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
+static bool is_next(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	struct fw_uc_rx *uc = &qp->uc;
 
@@ -91,7 +91,7 @@ static bool is_next(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt
 
 /* The receive that waits for a message, or a new one; NULL: the message is lost. */
 static struct recv_msg *receive_of(struct fw_nic *nic, struct fw_qp *qp,
-				   const struct dgram_pkt *pkt)
+				   const struct rdmap_seg *pkt)
 {
 	struct recv_msg *msg;
 
@@ -104,7 +104,7 @@ static struct recv_msg *receive_of(struct fw_nic *nic, struct fw_qp *qp,
 }
 
 /* The QP's own memory is not as it was posted: the process hears of it, and the QP is done. */
-static void fail_local(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+static void fail_local(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 		       struct recv_msg *msg)
 {
 	FW_DROP(nic, drop_uc_protection);
@@ -113,7 +113,7 @@ static void fail_local(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_
 }
 
 /* False: the message is lost, or the QP. */
-static bool rx_send(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
+static bool rx_send(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	struct recv_msg *msg = receive_of(nic, qp, pkt);
 	enum hw_vendor_err err = HW_VENDOR_ERR_NONE;
@@ -148,7 +148,7 @@ static bool rx_send(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt
 	return true;
 }
 
-static bool rx_write(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
+static bool rx_write(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	enum hw_vendor_err err = HW_VENDOR_ERR_ACCESS;
 	struct eth_cursor cursor;
@@ -182,7 +182,7 @@ static bool rx_write(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pk
 	return msg != NULL;
 }
 
-void uc_rx(struct fw_nic *nic, struct dgram_pkt *pkt)
+void uc_rx(struct fw_nic *nic, struct rdmap_seg *pkt)
 {
 	struct fw_qp *qp;
 	bool ok;

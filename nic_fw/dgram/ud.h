@@ -33,9 +33,9 @@ enum {
 /* Sends frames of the request; true when it is finished (sent or failed: wqe_complete was called).
  */
 bool ud_tx(struct fw_nic *nic, struct fw_wqe *wqe);
-void ud_rx(struct fw_nic *nic, struct dgram_pkt *pkt);
+void ud_rx(struct fw_nic *nic, struct rdmap_seg *pkt);
 /* A segment of an unreliable connection. */
-void uc_rx(struct fw_nic *nic, struct dgram_pkt *pkt);
+void uc_rx(struct fw_nic *nic, struct rdmap_seg *pkt);
 
 /* A message of several segments, or a Write-Record. */
 struct ud_reasm {
@@ -59,16 +59,16 @@ struct ud_reasm {
 	uint32_t buffer; /* index of its 64 KiB in nic->ud.buffers; FW_NONE for a record */
 };
 
-void ud_reasm_rx(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt);
+void ud_reasm_rx(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt);
 /* A QP leaves the states in which it works: what has arrived in part. True: nothing is left. */
 bool ud_flush_step(struct fw_nic *nic, struct fw_qp *qp);
 
 /* Delivers a whole message to a receive of the QP: data from the packet, or from buffer. */
-void ud_deliver(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+void ud_deliver(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 		const uint8_t *buffer);
 
 /* Tells the sender of pkt alone what was wrong; rate-limited. Layer and code: RFC 5040 4.8. */
-void ud_tx_error(struct fw_nic *nic, const struct fw_qp *qp, const struct dgram_pkt *pkt,
+void ud_tx_error(struct fw_nic *nic, const struct fw_qp *qp, const struct rdmap_seg *pkt,
 		 uint8_t layer_etype, uint8_t code);
 /*
  * Token bucket of error messages: UD_ERROR_BURST at once, one more per UD_ERROR_INTERVAL_NS.

@@ -26,7 +26,7 @@ static struct ud_reasm *reasm_at(struct fw_nic *nic, uint32_t index)
 
 /* Chains hold index + 1, so that the zeroed arena is an empty table. */
 static struct ud_reasm *find(struct fw_nic *nic, const struct fw_qp *qp,
-			     const struct dgram_pkt *pkt)
+			     const struct rdmap_seg *pkt)
 {
 	uint32_t i = *chain_head(nic, qp, pkt->src_ip, pkt->src_qpn, pkt->ssn);
 
@@ -129,7 +129,7 @@ static void timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 	put(nic, r);
 }
 
-static struct ud_reasm *begin(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
+static struct ud_reasm *begin(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	uint32_t *head = chain_head(nic, qp, pkt->src_ip, pkt->src_qpn, pkt->ssn);
 	bool record = pkt->flags & WIRE_DGRAM_F_RECORD;
@@ -192,7 +192,7 @@ static bool last_fits(uint32_t segment_bytes, uint32_t mo, uint32_t bytes)
  * Fits a segment in: all but the last have one size, and stand at multiples of it. Nothing
  * is changed unless the segment is new.
  */
-static enum segment fit(struct ud_reasm *r, const struct dgram_pkt *pkt)
+static enum segment fit(struct ud_reasm *r, const struct rdmap_seg *pkt)
 {
 	uint32_t segment_bytes = r->segment_bytes, bit;
 
@@ -232,7 +232,7 @@ static enum segment fit(struct ud_reasm *r, const struct dgram_pkt *pkt)
 }
 
 /* The STag allows this segment; tells the sender when not. */
-static bool check_record(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+static bool check_record(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			 struct fw_mem *mem)
 {
 	enum hw_vendor_err err = HW_VENDOR_ERR_ACCESS;
@@ -260,7 +260,7 @@ static bool check_record(struct fw_nic *nic, struct fw_qp *qp, const struct dgra
  * lies about memory that it may write anyway.
  */
 static bool place(struct fw_nic *nic, struct fw_qp *qp, const struct ud_reasm *r,
-		  const struct dgram_pkt *pkt)
+		  const struct rdmap_seg *pkt)
 {
 	struct eth_cursor cursor;
 	struct fw_mem mem;
@@ -285,9 +285,9 @@ static bool place(struct fw_nic *nic, struct fw_qp *qp, const struct ud_reasm *r
 	return true;
 }
 
-static void finish_send(struct fw_nic *nic, struct ud_reasm *r, const struct dgram_pkt *pkt)
+static void finish_send(struct fw_nic *nic, struct ud_reasm *r, const struct rdmap_seg *pkt)
 {
-	struct dgram_pkt whole = *pkt;
+	struct rdmap_seg whole = *pkt;
 
 	whole.flags = r->flags;
 	whole.imm = r->imm;
@@ -299,7 +299,7 @@ static void finish_send(struct fw_nic *nic, struct ud_reasm *r, const struct dgr
 	release(nic, r);
 }
 
-static void note(struct fw_nic *nic, struct ud_reasm *r, const struct dgram_pkt *pkt)
+static void note(struct fw_nic *nic, struct ud_reasm *r, const struct rdmap_seg *pkt)
 {
 	r->flags |= pkt->flags;
 	if (pkt->flags & WIRE_DGRAM_F_IMM)
@@ -315,7 +315,7 @@ static void note(struct fw_nic *nic, struct ud_reasm *r, const struct dgram_pkt 
 	}
 }
 
-void ud_reasm_rx(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt)
+void ud_reasm_rx(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)
 {
 	struct ud_reasm *r = find(nic, qp, pkt);
 	bool fresh = !r;

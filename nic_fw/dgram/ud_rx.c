@@ -15,7 +15,7 @@
 #define TERM_DDP_UNTAGGED    (WIRE_TERM_LAYER_DDP << 4 | WIRE_TERM_DDP_UNTAGGED)
 
 /* Whether the packet may reach the QP; counts why not. */
-static bool may_reach(struct fw_nic *nic, const struct fw_qp *qp, const struct dgram_pkt *pkt)
+static bool may_reach(struct fw_nic *nic, const struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	if (!qp_can_receive(qp)) {
 		FW_DROP(nic, drop_qp_state);
@@ -30,7 +30,7 @@ static bool may_reach(struct fw_nic *nic, const struct fw_qp *qp, const struct d
 }
 
 /* The QP that the packet names, if the packet may reach it. */
-static struct fw_qp *find_qp(struct fw_nic *nic, const struct dgram_pkt *pkt)
+static struct fw_qp *find_qp(struct fw_nic *nic, const struct rdmap_seg *pkt)
 {
 	struct fw_qp *qp = qp_find_live(nic, pkt->dst_qpn);
 
@@ -46,7 +46,7 @@ static struct fw_qp *find_qp(struct fw_nic *nic, const struct dgram_pkt *pkt)
 }
 
 /* A peer could not carry out a message of ours. Forgeable, so it does no more than tell. */
-static void rx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
+static void rx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	struct wire_terminate term;
 	struct eth_cursor cursor;
@@ -70,7 +70,7 @@ static void rx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct dgra
 	eq_post(nic, qp->client, 0, &eqe);
 }
 
-static void rx_send(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt)
+static void rx_send(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)
 {
 	if (pkt->mo == 0 && pkt->last) {
 		ud_deliver(nic, qp, pkt, NULL);
@@ -85,7 +85,7 @@ static void rx_send(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt)
 }
 
 /* A Send to a group: each attached QP has a copy and a receive of its own. IBA 9.8.3.2, 10.5.2. */
-static void rx_group(struct fw_nic *nic, struct dgram_pkt *pkt)
+static void rx_group(struct fw_nic *nic, struct rdmap_seg *pkt)
 {
 	struct fw_list *pos;
 
@@ -98,8 +98,8 @@ static void rx_group(struct fw_nic *nic, struct dgram_pkt *pkt)
 		return;
 	}
 	FW_COUNT(nic, mcast_rx_packets);
-	pkt->group->rx_packets++;
-	fw_list_for_each (pos, &pkt->group->members) {
+	pkt->hdr->group->rx_packets++;
+	fw_list_for_each (pos, &pkt->hdr->group->members) {
 		struct fw_qp *qp = FW_CONTAINER(pos, struct mcast_member, group_node)->qp;
 
 		if (qp->flags & HW_QP_F_BLOCK_SELF_MCAST_LB && pkt->src_qpn == qp->qpn &&
@@ -115,7 +115,7 @@ static void rx_group(struct fw_nic *nic, struct dgram_pkt *pkt)
 	}
 }
 
-void ud_rx(struct fw_nic *nic, struct dgram_pkt *pkt)
+void ud_rx(struct fw_nic *nic, struct rdmap_seg *pkt)
 {
 	bool record = pkt->flags & WIRE_DGRAM_F_RECORD;
 	struct fw_qp *qp;
@@ -125,7 +125,7 @@ void ud_rx(struct fw_nic *nic, struct dgram_pkt *pkt)
 		FW_DROP(nic, drop_ddp_malformed);
 		return;
 	}
-	if (pkt->group) {
+	if (pkt->hdr->group) {
 		rx_group(nic, pkt);
 		return;
 	}
@@ -179,10 +179,10 @@ static enum hw_vendor_err place_piece(struct fw_nic *nic, const struct fw_recv *
  * the IPv4 header. Options are left out, for which the header is made right again.
  */
 static enum hw_vendor_err place_grh(struct fw_nic *nic, const struct fw_recv *recv,
-				    const struct dgram_pkt *pkt)
+				    const struct rdmap_seg *pkt)
 {
 	uint8_t grh[HW_GRH_BYTES] = {0};
-	struct wire_ip ip = *pkt->ip;
+	struct wire_ip ip = *pkt->hdr->ip;
 
 	if (ip.version_ihl != WIRE_IP_VERSION_IHL) {
 		ip.version_ihl = WIRE_IP_VERSION_IHL;
@@ -194,7 +194,7 @@ static enum hw_vendor_err place_grh(struct fw_nic *nic, const struct fw_recv *re
 }
 
 static enum hw_vendor_err place(struct fw_nic *nic, const struct fw_recv *recv,
-				const struct dgram_pkt *pkt, const uint8_t *buffer,
+				const struct rdmap_seg *pkt, const uint8_t *buffer,
 				uint32_t grh_bytes)
 {
 	enum hw_vendor_err err = HW_VENDOR_ERR_NONE;
@@ -216,7 +216,7 @@ static void complete(struct fw_nic *nic, struct fw_qp *qp, const struct hw_cqe *
 		qp_error(nic, qp, HW_EVENT_QP_FATAL);
 }
 
-void ud_deliver(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+void ud_deliver(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 		const uint8_t *buffer)
 {
 	uint32_t grh_bytes = qp->flags & HW_QP_F_UD_LONG ? 0 : HW_GRH_BYTES;

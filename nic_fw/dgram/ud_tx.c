@@ -217,7 +217,7 @@ bool ud_rate_limit(uint64_t now_ns, uint64_t *last_ns, uint32_t *spent)
 	return true;
 }
 
-void ud_tx_error(struct fw_nic *nic, const struct fw_qp *qp, const struct dgram_pkt *pkt,
+void ud_tx_error(struct fw_nic *nic, const struct fw_qp *qp, const struct rdmap_seg *pkt,
 		 uint8_t layer_etype, uint8_t code)
 {
 	const struct wire_eth *eth = (const void *)pkt->frame->seg[0].data;
@@ -245,7 +245,7 @@ void ud_tx_error(struct fw_nic *nic, const struct fw_qp *qp, const struct dgram_
 	 * An error message is never answered with one, nor a datagram to a group (RFC 1122 3.2.2),
 	 * nor one in the name of another station.
 	 */
-	if (pkt->opcode == WIRE_RDMAP_TERMINATE || pkt->group ||
+	if (pkt->opcode == WIRE_RDMAP_TERMINATE || pkt->hdr->group ||
 	    neigh_source(nic, pkt->src_ip, eth->src) != NEIGH_SOURCE_RIGHT ||
 	    !ud_rate_limit(nic->now_ns, &nic->ud.error_ns, &nic->ud.error_tokens))
 		return;

@@ -15,7 +15,7 @@ static bool is_limited(const struct fw_qp *qp)
 }
 
 static struct guess *place_of(struct fw_nic *nic, const struct fw_qp *qp,
-			      const struct dgram_pkt *pkt)
+			      const struct rdmap_seg *pkt)
 {
 	/* A connection has one peer, whatever shard its packets say. */
 	uint32_t shard = qp->type == HW_QPT_RD ? pkt->src_shard : 0;
@@ -25,7 +25,7 @@ static struct guess *place_of(struct fw_nic *nic, const struct fw_qp *qp,
 }
 
 /* The hash is for queue pairs alone at which somebody has tried lately. */
-static bool is_refused(struct fw_nic *nic, const struct fw_qp *qp, const struct dgram_pkt *pkt)
+static bool is_refused(struct fw_nic *nic, const struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	const struct guess *guess;
 
@@ -38,7 +38,7 @@ static bool is_refused(struct fw_nic *nic, const struct fw_qp *qp, const struct 
 	return true;
 }
 
-static void count(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
+static void count(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	struct guess *guess;
 
@@ -55,7 +55,7 @@ static void count(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *
 }
 
 enum hw_vendor_err guess_mem_check(struct fw_nic *nic, struct fw_qp *qp,
-				   const struct dgram_pkt *pkt, uint32_t stag, uint64_t to,
+				   const struct rdmap_seg *pkt, uint32_t stag, uint64_t to,
 				   uint64_t bytes, uint32_t need, struct fw_mem *mem)
 {
 	enum hw_vendor_err err;
@@ -68,7 +68,7 @@ enum hw_vendor_err guess_mem_check(struct fw_nic *nic, struct fw_qp *qp,
 	return err;
 }
 
-bool guess_mem_invalidate(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+bool guess_mem_invalidate(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			  uint32_t pd)
 {
 	if (is_refused(nic, qp, pkt))

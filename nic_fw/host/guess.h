@@ -16,7 +16,7 @@
 
 #include "shared_defs/hw_cqe.h"
 
-struct dgram_pkt;
+struct rdmap_seg;
 struct fw_mem;
 struct fw_nic;
 struct fw_qp;
@@ -35,11 +35,11 @@ struct guess {
 
 /* mem_check() of an access that the packet's peer asks for. */
 enum hw_vendor_err guess_mem_check(struct fw_nic *nic, struct fw_qp *qp,
-				   const struct dgram_pkt *pkt, uint32_t stag, uint64_t to,
+				   const struct rdmap_seg *pkt, uint32_t stag, uint64_t to,
 				   uint64_t bytes, uint32_t need, struct fw_mem *mem);
 
 /* mem_invalidate() of what the packet's peer names. */
-bool guess_mem_invalidate(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+bool guess_mem_invalidate(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			  uint32_t pd);
 
 #endif /* WEFT_FW_GUESS_H */

@@ -18,7 +18,7 @@
 #include "nic_fw/host/qp.h"
 #include "nic_fw/host/wqe.h"
 
-struct dgram_pkt;
+struct rdmap_seg;
 struct rdmap_error;
 
 struct llp_ops {
@@ -37,11 +37,11 @@ struct llp_ops {
 
 	/* Reliable transports; see the functions below. */
 	void (*answered)(struct fw_nic *nic, struct fw_wqe *msg);
-	void (*terminated)(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+	void (*terminated)(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			   uint32_t ssn, enum hw_status status);
-	void (*refuse)(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+	void (*refuse)(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 		       const struct rdmap_error *error);
-	bool (*is_refused)(struct fw_nic *nic, const struct fw_qp *qp, const struct dgram_pkt *pkt);
+	bool (*is_refused)(struct fw_nic *nic, const struct fw_qp *qp, const struct rdmap_seg *pkt);
 	void (*msg_fail)(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 			 enum hw_vendor_err vendor_err);
 
@@ -93,14 +93,14 @@ static inline void llp_answered(struct fw_nic *nic, struct fw_wqe *msg)
  * The peer named the message, by its number, that it could not carry out. (MPA's Terminates quote
  * the segment at fault instead: mpa_term.c.)
  */
-static inline void llp_terminated(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+static inline void llp_terminated(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 				  uint32_t ssn, enum hw_status status)
 {
 	qp->llp->terminated(nic, qp, pkt, ssn, status);
 }
 
 /* Tells the source of pkt, by a Terminate, why its message fails. */
-static inline void llp_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+static inline void llp_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			      const struct rdmap_error *error)
 {
 	qp->llp->refuse(nic, qp, pkt, error);
@@ -108,7 +108,7 @@ static inline void llp_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct
 
 /* The message of pkt failed before, and the Terminate that says so is on its way. */
 static inline bool llp_is_refused(struct fw_nic *nic, const struct fw_qp *qp,
-				  const struct dgram_pkt *pkt)
+				  const struct rdmap_seg *pkt)
 {
 	return qp->llp->is_refused && qp->llp->is_refused(nic, qp, pkt);
 }

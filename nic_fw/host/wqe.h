@@ -152,6 +152,6 @@ void wqe_sink_draw(const struct fw_nic *nic, struct fw_wqe *wqe);
  */
 uint32_t wqe_sink_stag(const struct fw_nic *nic, const struct fw_wqe *wqe);
 struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp,
-			     const struct dgram_pkt *pkt, uint32_t stag);
+			     const struct rdmap_seg *pkt, uint32_t stag);
 
 #endif /* WEFT_FW_WQE_H */

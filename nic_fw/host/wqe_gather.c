@@ -112,7 +112,7 @@ uint32_t wqe_sink_stag(const struct fw_nic *nic, const struct fw_wqe *wqe)
 }
 
 struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp,
-			     const struct dgram_pkt *pkt, uint32_t stag)
+			     const struct rdmap_seg *pkt, uint32_t stag)
 {
 	uint32_t index = stag & ((1u << FW_WQE_SINK_BITS) - 1);
 	struct fw_wqe *wqe;

@@ -35,7 +35,7 @@ struct fw_nic;
 struct fw_qp;
 struct fw_wqe;
 struct cm_ep;
-struct dgram_pkt;
+struct rdmap_seg;
 struct fw_rx_frame;
 struct rdmap_error;
 
@@ -352,7 +352,7 @@ void mpa_run(struct fw_nic *nic);
  * An error of the peer, or ours while answering: Terminate, FIN; the QP goes to ERR. pkt: the
  * segment at fault (ddp_offset, ulpdu_bytes, opcode), NULL: none. Once: a stream that ends ends.
  */
-void mpa_terminate(struct fw_nic *nic, struct mpa_conn *conn, const struct dgram_pkt *pkt,
+void mpa_terminate(struct fw_nic *nic, struct mpa_conn *conn, const struct rdmap_seg *pkt,
 		   const struct rdmap_error *error);
 /* The peer's. */
 void mpa_term_rx(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t *payload, uint32_t bytes);

@@ -10,33 +10,8 @@
 #include "nic_fw/fw_nic.h"
 
 enum {
-	QN_TAGGED = 0xff, /* in place of a queue number */
-	QN_NONE = 0xfe,
-	QUEUES = WIRE_QN_ATOMIC_RESPONSE + 1,
+	QN_NONE = 0xfe, /* in place of a queue number */
 	TERM_LEAST = sizeof(struct wire_terminate),
-};
-
-/* Which queue each opcode travels on, and how long its message is where that is fixed. */
-static const struct {
-	uint8_t qn;
-	uint8_t bytes;
-} opcodes[WIRE_RDMAP_OPCODE_MASK + 1] = {
-    [WIRE_RDMAP_WRITE] = {QN_TAGGED, 0},
-    [WIRE_RDMAP_READ_REQUEST] = {WIRE_QN_READ_REQUEST, sizeof(struct wire_read_request)},
-    [WIRE_RDMAP_READ_RESPONSE] = {QN_TAGGED, 0},
-    [WIRE_RDMAP_SEND] = {WIRE_QN_SEND, 0},
-    [WIRE_RDMAP_SEND_INVALIDATE] = {WIRE_QN_SEND, 0},
-    [WIRE_RDMAP_SEND_SE] = {WIRE_QN_SEND, 0},
-    [WIRE_RDMAP_SEND_SE_INVALIDATE] = {WIRE_QN_SEND, 0},
-    [WIRE_RDMAP_TERMINATE] = {WIRE_QN_TERMINATE, 0},
-    [WIRE_RDMAP_IMMEDIATE] = {WIRE_QN_SEND, WIRE_IMMEDIATE_BYTES},
-    [WIRE_RDMAP_IMMEDIATE_SE] = {WIRE_QN_SEND, WIRE_IMMEDIATE_BYTES},
-    [WIRE_RDMAP_ATOMIC_REQUEST] = {WIRE_QN_READ_REQUEST, sizeof(struct wire_atomic_request)},
-    [WIRE_RDMAP_ATOMIC_RESPONSE] = {WIRE_QN_ATOMIC_RESPONSE, sizeof(struct wire_atomic_response)},
-    [0xc] = {QN_NONE, 0},
-    [0xd] = {QN_NONE, 0},
-    [0xe] = {QN_NONE, 0},
-    [0xf] = {QN_NONE, 0},
 };
 
 static enum rdmap_result refuse(struct rdmap_error *error, uint8_t layer_etype, uint8_t code)
@@ -46,60 +21,19 @@ static enum rdmap_result refuse(struct rdmap_error *error, uint8_t layer_etype, 
 	return RDMAP_ERROR;
 }
 
-/* ---- parsing --------------------------------------------------------------------------------- */
-
-/* DDP's own fields, then RDMAP's. Reserved bits are not looked at (RFC 5041 4.1, RFC 5040 4.1). */
-static enum rdmap_result parse(struct dgram_pkt *pkt, const uint8_t *data,
-			       struct rdmap_error *error)
-{
-	const struct wire_ddp_tagged *tagged = (const struct wire_ddp_tagged *)data;
-	const struct wire_ddp_untagged *untagged = (const struct wire_ddp_untagged *)data;
-	uint32_t hdr = sizeof(*tagged);
-
-	if (pkt->ulpdu_bytes < 2)
-		return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
-	pkt->tagged = data[0] & WIRE_DDP_TAGGED;
-	pkt->last = data[0] & WIRE_DDP_LAST;
-	pkt->opcode = data[1] & WIRE_RDMAP_OPCODE_MASK;
-	if (!pkt->tagged)
-		hdr = sizeof(*untagged);
-	if (pkt->ulpdu_bytes < hdr)
-		return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
-	pkt->data_offset += hdr;
-	pkt->data_bytes -= hdr;
-	if (pkt->tagged) {
-		pkt->stag = be32_get(tagged->stag);
-		pkt->to = be64_get(tagged->to);
-	} else {
-		pkt->stag = be32_get(untagged->inv_stag);
-		pkt->qn = be32_get(untagged->qn);
-		pkt->msn = be32_get(untagged->msn);
-		pkt->mo = be32_get(untagged->mo);
-		pkt->ssn = pkt->msn;
-	}
-	if ((data[0] & WIRE_DDP_VERSION_MASK) != WIRE_DDP_VERSION)
-		return pkt->tagged ? refuse(error, DDP_TAGGED, WIRE_TERM_T_VERSION)
-				   : refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_VERSION);
-	if (!pkt->tagged && pkt->qn >= QUEUES)
-		return refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_QN);
-	if ((data[1] & WIRE_RDMAP_VERSION_MASK) != WIRE_RDMAP_VERSION)
-		return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_VERSION);
-	if (opcodes[pkt->opcode].qn != (pkt->tagged ? (uint32_t)QN_TAGGED : pkt->qn))
-		return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
-	return RDMAP_OK;
-}
+/* ---- place ----------------------------------------------------------------------------------- */
 
 /* Where the segment stands in its queue and in its message: TCP keeps the order. */
 static enum rdmap_result check_place(struct fw_nic *nic, const struct mpa_conn *conn,
-				     const struct dgram_pkt *pkt, struct rdmap_error *error)
+				     const struct rdmap_seg *pkt, struct rdmap_error *error)
 {
-	const uint32_t last_msn[QUEUES] = {
+	const uint32_t last_msn[DDP_QUEUES] = {
 	    [WIRE_QN_SEND] = conn->qp->rx_msn_delivered,
 	    [WIRE_QN_READ_REQUEST] = conn->rx_msn_read,
 	    [WIRE_QN_TERMINATE] = conn->rx_msn_term,
 	    [WIRE_QN_ATOMIC_RESPONSE] = conn->rx_msn_atomic,
 	};
-	uint32_t fixed = opcodes[pkt->opcode].bytes;
+	uint32_t fixed = ddp_fixed_bytes(pkt->opcode);
 	const struct recv_msg *msg;
 
 	if (pkt->tagged)
@@ -124,14 +58,14 @@ static enum rdmap_result check_place(struct fw_nic *nic, const struct mpa_conn *
 /* ---- opcodes --------------------------------------------------------------------------------- */
 
 static enum rdmap_result place_and_finish(struct fw_nic *nic, struct fw_qp *qp,
-					  struct dgram_pkt *pkt, struct rdmap_error *error)
+					  struct rdmap_seg *pkt, struct rdmap_error *error)
 {
 	enum rdmap_result result = rdmap_rx_place(nic, qp, pkt, true, error);
 
 	return result == RDMAP_OK ? rdmap_rx_finish(nic, qp, pkt, NULL, error) : result;
 }
 
-static enum rdmap_result rx_send(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt,
+static enum rdmap_result rx_send(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				 struct rdmap_error *error)
 {
 	enum rdmap_result result;
@@ -160,7 +94,7 @@ static void tagged_error(struct rdmap_error *error)
 	(void)refuse(error, DDP_TAGGED, codes[error->code]);
 }
 
-static enum rdmap_result rx_write(struct fw_nic *nic, struct mpa_conn *conn, struct dgram_pkt *pkt,
+static enum rdmap_result rx_write(struct fw_nic *nic, struct mpa_conn *conn, struct rdmap_seg *pkt,
 				  struct rdmap_error *error)
 {
 	enum rdmap_result result;
@@ -180,9 +114,9 @@ static enum rdmap_result rx_write(struct fw_nic *nic, struct mpa_conn *conn, str
 
 /* Verbs know it as the end of the Write before it. */
 static enum rdmap_result rx_immediate(struct fw_nic *nic, struct mpa_conn *conn,
-				      const struct dgram_pkt *pkt, struct rdmap_error *error)
+				      const struct rdmap_seg *pkt, struct rdmap_error *error)
 {
-	struct dgram_pkt write = *pkt;
+	struct rdmap_seg write = *pkt;
 	struct eth_cursor cursor;
 	enum rdmap_result result;
 
@@ -204,7 +138,7 @@ static enum rdmap_result rx_immediate(struct fw_nic *nic, struct mpa_conn *conn,
 
 /* Reads and atomics: as many at a time as the peer was told. RFC 5040 5.2, RFC 7306 5. */
 static enum rdmap_result rx_request(struct fw_nic *nic, struct mpa_conn *conn,
-				    struct dgram_pkt *pkt, struct rdmap_error *error)
+				    struct rdmap_seg *pkt, struct rdmap_error *error)
 {
 	enum rdmap_result result;
 
@@ -219,7 +153,7 @@ static enum rdmap_result rx_request(struct fw_nic *nic, struct mpa_conn *conn,
 }
 
 static enum rdmap_result rx_read_response(struct fw_nic *nic, struct mpa_conn *conn,
-					  struct dgram_pkt *pkt, struct rdmap_error *error)
+					  struct rdmap_seg *pkt, struct rdmap_error *error)
 {
 	struct fw_wqe *wqe = mpa_rdmap_oldest(conn->qp, true);
 	enum rdmap_result result;
@@ -242,7 +176,7 @@ static enum rdmap_result rx_read_response(struct fw_nic *nic, struct mpa_conn *c
 }
 
 static enum rdmap_result rx_atomic_response(struct fw_nic *nic, struct mpa_conn *conn,
-					    struct dgram_pkt *pkt, struct rdmap_error *error)
+					    struct rdmap_seg *pkt, struct rdmap_error *error)
 {
 	const struct fw_wqe *wqe = mpa_rdmap_oldest(conn->qp, true);
 	struct wire_atomic_response answer;
@@ -264,7 +198,7 @@ static enum rdmap_result rx_atomic_response(struct fw_nic *nic, struct mpa_conn 
 }
 
 static enum rdmap_result rx_terminate(struct fw_nic *nic, struct mpa_conn *conn,
-				      const struct dgram_pkt *pkt)
+				      const struct rdmap_seg *pkt)
 {
 	uint8_t payload[MPA_TERM_MAX];
 	uint32_t n = pkt->data_bytes < sizeof(payload) ? pkt->data_bytes : sizeof(payload);
@@ -277,7 +211,7 @@ static enum rdmap_result rx_terminate(struct fw_nic *nic, struct mpa_conn *conn,
 	return RDMAP_VOID;
 }
 
-static enum rdmap_result rx_opcode(struct fw_nic *nic, struct mpa_conn *conn, struct dgram_pkt *pkt,
+static enum rdmap_result rx_opcode(struct fw_nic *nic, struct mpa_conn *conn, struct rdmap_seg *pkt,
 				   struct rdmap_error *error)
 {
 	switch ((enum wire_rdmap_opcode)pkt->opcode) {
@@ -306,7 +240,7 @@ static enum rdmap_result rx_opcode(struct fw_nic *nic, struct mpa_conn *conn, st
 
 /* ---- the first frame of a peer-to-peer connection -------------------------------------------- */
 
-static bool is_rtr(const struct mpa_conn *conn, const struct dgram_pkt *pkt)
+static bool is_rtr(const struct mpa_conn *conn, const struct rdmap_seg *pkt)
 {
 	if (!conn->param.peer_to_peer || !pkt->last)
 		return false;
@@ -321,7 +255,7 @@ static bool is_rtr(const struct mpa_conn *conn, const struct dgram_pkt *pkt)
 
 /* It takes no receive and no slot, and the process hears nothing of it. RFC 6581 9.2. */
 static enum rdmap_result rx_rtr(struct fw_nic *nic, struct mpa_conn *conn,
-				const struct dgram_pkt *pkt)
+				const struct rdmap_seg *pkt)
 {
 	struct fw_qp *qp = conn->qp;
 	struct wire_read_request req;
@@ -350,7 +284,7 @@ static enum rdmap_result rx_rtr(struct fw_nic *nic, struct mpa_conn *conn,
 	return mpa_rdmap_send(nic, msg) ? RDMAP_OK : RDMAP_VOID;
 }
 
-static enum rdmap_result rx_first(struct fw_nic *nic, struct mpa_conn *conn, struct dgram_pkt *pkt,
+static enum rdmap_result rx_first(struct fw_nic *nic, struct mpa_conn *conn, struct rdmap_seg *pkt,
 				  struct rdmap_error *error)
 {
 	enum rdmap_result result = RDMAP_VOID;
@@ -367,12 +301,11 @@ static enum rdmap_result rx_first(struct fw_nic *nic, struct mpa_conn *conn, str
 }
 
 /* What is known of a segment before anything of it was looked at. */
-static struct dgram_pkt segment(const struct fw_qp *qp, const struct fw_rx_frame *frame,
+static struct rdmap_seg segment(const struct fw_qp *qp, const struct fw_rx_frame *frame,
 				uint32_t offset, uint32_t bytes)
 {
-	return (struct dgram_pkt){
+	return (struct rdmap_seg){
 	    .frame = frame,
-	    .type = WIRE_DGRAM_RD,
 	    .stream = true,
 	    .src_ip = qp->dst_ip,
 	    .src_qpn = qp->dst_qpn,
@@ -391,7 +324,7 @@ bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_fr
 	struct fw_qp *qp = conn->qp;
 	struct rdmap_error error = {0, 0};
 	enum rdmap_result result;
-	struct dgram_pkt pkt;
+	struct rdmap_seg pkt;
 
 	/* Its queue pair has gone. */
 	if (!qp)
@@ -400,7 +333,8 @@ bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_fr
 	if (!qp_is_live(nic, qp))
 		return false;
 	pkt = segment(qp, frame, offset, bytes);
-	result = parse(&pkt, frame->seg[0].data + offset, &error);
+	result = ddp_parse(&pkt, DDP_ANY, &error);
+	pkt.ssn = pkt.msn;
 	if (pkt.opcode == WIRE_RDMAP_READ_RESPONSE || pkt.opcode == WIRE_RDMAP_ATOMIC_RESPONSE) {
 		pkt.flags |= WIRE_DGRAM_F_RESPONSE;
 		pkt.incarnation = qp->incarnation_tx;
@@ -423,13 +357,14 @@ bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_fr
 void mpa_ddp_early(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
 		   uint32_t offset, uint32_t bytes)
 {
-	struct dgram_pkt pkt = segment(conn->qp, frame, offset, bytes);
+	struct rdmap_seg pkt = segment(conn->qp, frame, offset, bytes);
 	struct rdmap_error error;
 
-	if (parse(&pkt, frame->seg[0].data + offset, &error) != RDMAP_OK ||
-	    (!pkt.tagged && pkt.qn != WIRE_QN_SEND) || opcodes[pkt.opcode].bytes ||
+	if (ddp_parse(&pkt, DDP_ANY, &error) != RDMAP_OK ||
+	    (!pkt.tagged && pkt.qn != WIRE_QN_SEND) || ddp_fixed_bytes(pkt.opcode) ||
 	    pkt.opcode == WIRE_RDMAP_READ_RESPONSE)
 		return;
+	pkt.ssn = pkt.msn;
 	pkt.msg_bytes = pkt.mo + pkt.data_bytes;
 	/* What is wrong with it shows in its turn. */
 	if ((uint64_t)pkt.mo + pkt.data_bytes <= HW_MAX_MSG_BYTES &&

@@ -218,7 +218,7 @@ static void response_fault(struct fw_nic *nic, struct mpa_conn *conn, const stru
 	    .num_seg = 1,
 	    .bytes = sizeof(request),
 	};
-	const struct dgram_pkt pkt = {
+	const struct rdmap_seg pkt = {
 	    .frame = &frame,
 	    .opcode = WIRE_RDMAP_READ_REQUEST,
 	    .ddp_offset = 0,
@@ -356,7 +356,7 @@ static bool mpa_rdmap_is_ready(const struct fw_qp *qp)
 	return qp->mpa != NULL;
 }
 
-static void mpa_rdmap_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+static void mpa_rdmap_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			     const struct rdmap_error *error)
 {
 	if (qp->mpa)

@@ -31,7 +31,7 @@ static uint32_t rdmap_header_bytes(uint8_t opcode)
 }
 
 /* Quotes the segment at fault: its length, its headers. Errors of MPA and our own have none. */
-static void quote(struct mpa_conn *conn, struct wire_terminate *term, const struct dgram_pkt *pkt)
+static void quote(struct mpa_conn *conn, struct wire_terminate *term, const struct rdmap_seg *pkt)
 {
 	struct be16 length = be16_put(pkt->ulpdu_bytes);
 	uint8_t *dst = conn->term + sizeof(*term);
@@ -73,7 +73,7 @@ static enum hw_event_type event_of(const struct rdmap_error *error)
 	}
 }
 
-void mpa_terminate(struct fw_nic *nic, struct mpa_conn *conn, const struct dgram_pkt *pkt,
+void mpa_terminate(struct fw_nic *nic, struct mpa_conn *conn, const struct rdmap_seg *pkt,
 		   const struct rdmap_error *error)
 {
 	struct wire_terminate term = {.layer_etype = error->layer_etype, .code = error->code};

@@ -325,7 +325,7 @@ static void esp_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_s
 	wqe_free(nic, msg);
 }
 
-static void esp_rdmap_terminated(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+static void esp_rdmap_terminated(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 				 uint32_t ssn, enum hw_status status)
 {
 	struct fw_wqe *msg = unanswered(qp, ssn);
@@ -550,7 +550,7 @@ static void esp_rdmap_init_qp(struct fw_qp *qp)
 	fw_timer_init(&esp->ready_timer, esp_rdmap_ready_fire);
 }
 
-static void esp_rdmap_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+static void esp_rdmap_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			     const struct rdmap_error *error)
 {
 	terminate(nic, qp, pkt->ssn, error);

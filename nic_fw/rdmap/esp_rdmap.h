@@ -16,7 +16,7 @@
 
 struct fw_qp;
 struct fw_wqe;
-struct dgram_pkt;
+struct rdmap_seg;
 struct rdmap_error;
 
 enum {

@@ -12,9 +12,10 @@
 
 static bool parse(const struct esp_rdmap_side *side, const struct fw_rx_frame *frame,
 		  uint32_t offset, uint32_t bytes, struct wire_esp_rdmap *wire,
-		  struct dgram_pkt *pkt)
+		  struct rdmap_seg *pkt)
 {
 	const struct fw_qp *qp = side->qp;
+	struct rdmap_error error;
 	struct eth_cursor cursor;
 	bool whole = bytes >= sizeof(*wire);
 
@@ -23,9 +24,8 @@ static bool parse(const struct esp_rdmap_side *side, const struct fw_rx_frame *f
 		eth_cursor_init(&cursor, frame, offset, bytes);
 		eth_cursor_copy(&cursor, wire, sizeof(*wire));
 	}
-	*pkt = (struct dgram_pkt){
+	*pkt = (struct rdmap_seg){
 	    .frame = frame,
-	    .type = WIRE_DGRAM_RD,
 	    .stream = true,
 	    .src_ip = qp->dst_ip,
 	    .src_qpn = qp->dst_qpn,
@@ -52,7 +52,7 @@ static bool parse(const struct esp_rdmap_side *side, const struct fw_rx_frame *f
 		return false;
 	if (wire->flags & WIRE_ESP_RDMAP_NOT_READY)
 		return side->requester && bytes == sizeof(*wire);
-	return dgram_parse_ddp(pkt);
+	return ddp_parse(pkt, DDP_WEFT, &error) == RDMAP_OK;
 }
 
 /* The peer has no receive for the first request that it has not taken. */
@@ -102,12 +102,9 @@ static enum esp_verdict not_ready(struct fw_nic *nic, struct fw_qp *qp, bool tel
 }
 
 static void rx_malformed(struct fw_nic *nic, const struct esp_rdmap_side *side,
-			 struct dgram_pkt *pkt)
+			 struct rdmap_seg *pkt)
 {
-	const struct rdmap_error error = {
-	    WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_OPERATION,
-	    WIRE_TERM_OP_OPCODE,
-	};
+	const struct rdmap_error error = {RDMAP_OPERATION, WIRE_TERM_OP_OPCODE};
 	struct fw_wqe *msg = esp_rdmap_oldest(side->qp);
 
 	FW_DROP(nic, drop_esp_malformed);
@@ -128,7 +125,7 @@ enum esp_verdict esp_rdmap_receive(struct fw_nic *nic, void *ctx, const struct f
 	struct rdmap_error error = {0, 0};
 	struct wire_esp_rdmap wire;
 	enum rdmap_result result;
-	struct dgram_pkt pkt = {.stream = true};
+	struct rdmap_seg pkt = {.stream = true};
 
 	/* Behind a Terminate nothing counts; a packet without data is of one who has failed. */
 	if (!side->qp)

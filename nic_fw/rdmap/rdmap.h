@@ -2,6 +2,7 @@
 /*
  * RDMAP and DDP: what a message means, apart from how it travels.
  *
+ * ddp_parse.c	both headers of a segment that arrives
  * rdmap_tx.c	DDP/RDMAP headers of a segment of a message
  * ddp_rx.c	placement of a segment's payload
  * rdmap_rx.c	delivery: executing a segment once its predecessors were delivered
@@ -16,10 +17,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "nic_fw/dgram/dgram.h"
 #include "nic_fw/net/eth.h"
 #include "nic_fw/host/mem.h"
 #include "nic_fw/host/rq.h"
+#include "nic_fw/rdmap/rdmap_seg.h"
 #include "shared_defs/wire_iwarp.h"
 
 struct fw_nic;
@@ -68,6 +69,25 @@ struct rdmap_error {
 	uint8_t code;
 };
 
+enum {
+	DDP_QUEUES = WIRE_QN_ATOMIC_RESPONSE + 1,
+};
+
+enum ddp_form {
+	DDP_WEFT, /* behind a header of weft: reserved bits are 0, msg_bytes is the message's length
+		   */
+	DDP_ANY,  /* of any peer: reserved bits are ignored (RFC 5041 4.1, RFC 5040 4.1) */
+};
+
+/*
+ * ddp_parse.c: parses the DDP segment at data_offset: versions, opcode against tagged and queue
+ * number; of weft's own peers its place in the message, too. Moves data_offset and data_bytes to
+ * the payload. RDMAP_OK, or RDMAP_ERROR and the error that the RFCs name for it.
+ */
+enum rdmap_result ddp_parse(struct rdmap_seg *pkt, enum ddp_form form, struct rdmap_error *error);
+/* Payload of the messages that are one segment of a fixed length; 0: not such a message. */
+uint32_t ddp_fixed_bytes(uint8_t opcode);
+
 /* A receive that a message has taken, until the message is delivered. */
 struct recv_msg {
 	struct fw_list qp_node;   /* qp->recv_msgs */
@@ -90,22 +110,22 @@ struct recv_msg {
  * Puts a packet's payload where it belongs: may be called before its predecessors were
  * delivered (in_order false) and then changes nothing but memory that the message owns.
  */
-enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt,
+enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				 bool in_order, struct rdmap_error *error);
 /*
  * Delivers it. held is the payload of a request that has one (at least its size; NULL: in the
  * frame). RDMAP_DROP is not returned for packets that were placed out of order.
  */
-enum rdmap_result rdmap_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt,
+enum rdmap_result rdmap_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				  const uint8_t *held, struct rdmap_error *error);
 
 /* The QP that a packet is for, NULL if there is none. */
-struct fw_qp *rdmap_rx_qp(struct fw_nic *nic, const struct dgram_pkt *pkt);
+struct fw_qp *rdmap_rx_qp(struct fw_nic *nic, const struct rdmap_seg *pkt);
 /*
  * What a packet's error does, in its turn: the receive it had taken fails, the peer gets a
  * Terminate, an RC QP goes to error. qp may be NULL: then the error is that.
  */
-void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 		    const struct rdmap_error *error);
 
 /* ddp_rx.c: scatter. False: memory of the process was not there. */
@@ -120,37 +140,37 @@ enum hw_vendor_err ddp_place_sges(struct fw_nic *nic, uint32_t pd, const struct 
 
 /* rdmap_resp.c: reads, atomics and Terminates, in their turn. */
 enum rdmap_result rdmap_read_request(struct fw_nic *nic, struct fw_qp *qp,
-				     const struct dgram_pkt *pkt,
+				     const struct rdmap_seg *pkt,
 				     const struct wire_read_request *req,
 				     struct rdmap_error *error);
 enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
-				       const struct dgram_pkt *pkt,
+				       const struct rdmap_seg *pkt,
 				       const struct wire_atomic_request *req,
 				       struct rdmap_error *error);
 enum rdmap_result rdmap_place_read_response(struct fw_nic *nic, struct fw_qp *qp,
-					    const struct dgram_pkt *pkt);
+					    const struct rdmap_seg *pkt);
 enum rdmap_result rdmap_read_response(struct fw_nic *nic, struct fw_qp *qp,
-				      const struct dgram_pkt *pkt);
+				      const struct rdmap_seg *pkt);
 enum rdmap_result rdmap_place_atomic_response(struct fw_nic *nic, struct fw_qp *qp,
-					      const struct dgram_pkt *pkt);
+					      const struct rdmap_seg *pkt);
 enum rdmap_result rdmap_atomic_response(struct fw_nic *nic, struct fw_qp *qp,
-					const struct dgram_pkt *pkt,
+					const struct rdmap_seg *pkt,
 					const struct wire_atomic_response *rsp);
-enum rdmap_result rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+enum rdmap_result rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 				  const struct wire_terminate *term);
 
 /* recv.c */
 /* Says which XRC SRQ the receive was of (NULL: of none). */
 void recv_cqe_of_srq(struct hw_cqe *cqe, const struct fw_srq *srq);
 /* Completes the receive of msg with pkt's message, and ends msg; a CQ that is full ends the QP. */
-void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			 struct recv_msg *msg, uint8_t opcode, enum hw_status status);
-struct recv_msg *recv_find(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt);
+struct recv_msg *recv_find(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt);
 /*
  * Takes a receive for the message of pkt; if it is its turn (in_order), from a later message
  * of its flow if need be. RDMAP_OK and *msg, REFUSE (none posted), DROP.
  */
-enum rdmap_result recv_begin(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+enum rdmap_result recv_begin(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			     bool in_order, struct recv_msg **msg);
 void recv_end(struct fw_nic *nic, struct fw_qp *qp, struct recv_msg *msg);
 /* The peer has given up messages of one QP: receives of this one that they took complete so too. */

@@ -19,7 +19,7 @@ static enum rdmap_result refuse_access(struct rdmap_error *error, uint8_t code)
 
 /* A response to pkt that is not queued yet; NULL: no slot or no context now. */
 static struct fw_wqe *new_response(struct fw_nic *nic, struct fw_qp *qp,
-				   const struct dgram_pkt *pkt, enum fw_wqe_kind kind)
+				   const struct rdmap_seg *pkt, enum fw_wqe_kind kind)
 {
 	struct fw_wqe *msg;
 
@@ -38,7 +38,7 @@ static struct fw_wqe *new_response(struct fw_nic *nic, struct fw_qp *qp,
 }
 
 enum rdmap_result rdmap_read_request(struct fw_nic *nic, struct fw_qp *qp,
-				     const struct dgram_pkt *pkt,
+				     const struct rdmap_seg *pkt,
 				     const struct wire_read_request *req, struct rdmap_error *error)
 {
 	uint32_t bytes = be32_get(req->bytes);
@@ -85,7 +85,7 @@ static bool is_supported(uint32_t opcode, const struct wire_atomic_request *req)
 }
 
 enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
-				       const struct dgram_pkt *pkt,
+				       const struct rdmap_seg *pkt,
 				       const struct wire_atomic_request *req,
 				       struct rdmap_error *error)
 {
@@ -154,7 +154,7 @@ static enum rdmap_result placed(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_
 }
 
 enum rdmap_result rdmap_place_read_response(struct fw_nic *nic, struct fw_qp *qp,
-					    const struct dgram_pkt *pkt)
+					    const struct rdmap_seg *pkt)
 {
 	struct fw_wqe *wqe = wqe_from_sink(nic, qp, pkt, pkt->stag);
 	struct eth_cursor cursor;
@@ -174,7 +174,7 @@ enum rdmap_result rdmap_place_read_response(struct fw_nic *nic, struct fw_qp *qp
 }
 
 enum rdmap_result rdmap_read_response(struct fw_nic *nic, struct fw_qp *qp,
-				      const struct dgram_pkt *pkt)
+				      const struct rdmap_seg *pkt)
 {
 	struct fw_wqe *wqe = wqe_from_sink(nic, qp, pkt, pkt->stag);
 
@@ -195,7 +195,7 @@ enum rdmap_result rdmap_read_response(struct fw_nic *nic, struct fw_qp *qp,
 
 /* The atomic that a response answers; NULL: none of ours. */
 static struct fw_wqe *atomic_of(struct fw_nic *nic, const struct fw_qp *qp,
-				const struct dgram_pkt *pkt, const struct wire_atomic_response *rsp)
+				const struct rdmap_seg *pkt, const struct wire_atomic_response *rsp)
 {
 	struct fw_wqe *wqe = wqe_from_sink(nic, qp, pkt, be32_get(rsp->request_id));
 
@@ -227,7 +227,7 @@ static enum hw_vendor_err place_original(struct fw_nic *nic, uint32_t pd, const 
 /* As soon as it comes, since what is placed is not accepted yet: a busy page makes it come again.
  */
 enum rdmap_result rdmap_place_atomic_response(struct fw_nic *nic, struct fw_qp *qp,
-					      const struct dgram_pkt *pkt)
+					      const struct rdmap_seg *pkt)
 {
 	struct wire_atomic_response rsp;
 	struct eth_cursor cursor;
@@ -246,7 +246,7 @@ enum rdmap_result rdmap_place_atomic_response(struct fw_nic *nic, struct fw_qp *
 }
 
 enum rdmap_result rdmap_atomic_response(struct fw_nic *nic, struct fw_qp *qp,
-					const struct dgram_pkt *pkt,
+					const struct rdmap_seg *pkt,
 					const struct wire_atomic_response *rsp)
 {
 	struct fw_wqe *wqe = atomic_of(nic, qp, pkt, rsp);
@@ -271,7 +271,7 @@ enum hw_status rdmap_status_of(uint8_t layer_etype, uint8_t code)
 	}
 }
 
-enum rdmap_result rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+enum rdmap_result rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 				  const struct wire_terminate *term)
 {
 	struct be32 ssn;

@@ -36,7 +36,7 @@ uint8_t rdmap_protection_code(enum hw_vendor_err err)
 	return WIRE_TERM_PROT_UNSPECIFIED;
 }
 
-struct fw_qp *rdmap_rx_qp(struct fw_nic *nic, const struct dgram_pkt *pkt)
+struct fw_qp *rdmap_rx_qp(struct fw_nic *nic, const struct rdmap_seg *pkt)
 {
 	return qp_find_live(nic, pkt->dst_qpn);
 }
@@ -46,7 +46,7 @@ struct fw_qp *rdmap_rx_qp(struct fw_nic *nic, const struct dgram_pkt *pkt)
  * one of the request that they answer: so a QP answers reads before it knows its own (in RTR), and
  * a NIC where the connected QP is not, or is another's, returns what came.
  */
-static bool is_connected(const struct fw_qp *qp, const struct dgram_pkt *pkt)
+static bool is_connected(const struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	uint16_t tag = pkt->flags & WIRE_DGRAM_F_RESPONSE ? qp->incarnation_tx : qp->incarnation_rx;
 
@@ -58,7 +58,7 @@ static bool is_connected(const struct fw_qp *qp, const struct dgram_pkt *pkt)
  * receiving end those that name an SRQ of its domain (IBA A14.3.2).
  */
 static enum rdmap_result check_xrc(struct fw_nic *nic, const struct fw_qp *qp,
-				   const struct dgram_pkt *pkt, struct rdmap_error *error)
+				   const struct rdmap_seg *pkt, struct rdmap_error *error)
 {
 	if (qp->type == HW_QPT_RC)
 		return RDMAP_OK;
@@ -70,7 +70,7 @@ static enum rdmap_result check_xrc(struct fw_nic *nic, const struct fw_qp *qp,
 
 /* Whether the QP takes this packet at all. */
 static enum rdmap_result check_qp(struct fw_nic *nic, const struct fw_qp *qp,
-				  const struct dgram_pkt *pkt, struct rdmap_error *error)
+				  const struct rdmap_seg *pkt, struct rdmap_error *error)
 {
 	bool response = pkt->flags & WIRE_DGRAM_F_RESPONSE;
 
@@ -104,7 +104,7 @@ static enum rdmap_result check_qp(struct fw_nic *nic, const struct fw_qp *qp,
 	return RDMAP_OK;
 }
 
-static enum rdmap_result place_send(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt,
+static enum rdmap_result place_send(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				    bool in_order, struct rdmap_error *error)
 {
 	struct recv_msg *msg;
@@ -140,7 +140,7 @@ static enum rdmap_result place_send(struct fw_nic *nic, struct fw_qp *qp, struct
 	return RDMAP_OK;
 }
 
-static enum rdmap_result place_write(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt,
+static enum rdmap_result place_write(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				     struct rdmap_error *error)
 {
 	struct eth_cursor cursor;
@@ -163,7 +163,7 @@ static enum rdmap_result place_write(struct fw_nic *nic, struct fw_qp *qp, struc
 	return RDMAP_OK;
 }
 
-enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt,
+enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				 bool in_order, struct rdmap_error *error)
 {
 	enum rdmap_result result = check_qp(nic, qp, pkt, error);
@@ -197,7 +197,7 @@ enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct dg
 	return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
 }
 
-void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			 struct recv_msg *msg, uint8_t opcode, enum hw_status status)
 {
 	const struct fw_srq *srq = msg->srq;
@@ -235,7 +235,7 @@ void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct dgra
 		qp_error(nic, qp, HW_EVENT_QP_FATAL);
 }
 
-static enum rdmap_result finish_send(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt,
+static enum rdmap_result finish_send(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				     struct rdmap_error *error)
 {
 	struct recv_msg *msg;
@@ -259,7 +259,7 @@ static enum rdmap_result finish_send(struct fw_nic *nic, struct fw_qp *qp, struc
 }
 
 /* A Write with immediate takes a receive when its last segment's turn has come. */
-static enum rdmap_result finish_write(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt,
+static enum rdmap_result finish_write(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				      struct rdmap_error *error)
 {
 	enum rdmap_result result;
@@ -286,7 +286,7 @@ static enum rdmap_result finish_write(struct fw_nic *nic, struct fw_qp *qp, stru
 	return RDMAP_OK;
 }
 
-enum rdmap_result rdmap_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt,
+enum rdmap_result rdmap_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				  const uint8_t *held, struct rdmap_error *error)
 {
 	uint8_t payload[RD_HELD_BYTES];
@@ -330,7 +330,7 @@ enum rdmap_result rdmap_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct d
 }
 
 /* The receive of a message that failed: its owner gets it back with the reason. */
-static void fail_recv(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+static void fail_recv(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 		      const struct rdmap_error *error)
 {
 	struct recv_msg *msg = recv_find(nic, qp, pkt);
@@ -346,7 +346,7 @@ static void fail_recv(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_p
 	rdmap_complete_recv(nic, qp, pkt, msg, HW_CQE_RECV, status);
 }
 
-void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 		    const struct rdmap_error *error)
 {
 	struct rdmap_error no_qp = {RDMAP_OPERATION, WIRE_TERM_OP_STREAM_CATASTROPHIC};

@@ -56,13 +56,13 @@ static void unhash(struct fw_nic *nic, const struct recv_msg *msg)
 }
 
 /* The message is of this flow, and of the session's present life. */
-static bool is_of(const struct recv_msg *msg, const struct fw_qp *qp, const struct dgram_pkt *pkt)
+static bool is_of(const struct recv_msg *msg, const struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	return msg->qp == qp && msg->src_qpn == pkt->src_qpn && msg->src_ip == pkt->src_ip &&
 	       (qp->type != HW_QPT_RD || !pkt->session || msg->life == pkt->session->life);
 }
 
-struct recv_msg *recv_find(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
+struct recv_msg *recv_find(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	struct recv_msg *msg;
 	struct fw_list *pos;
@@ -93,12 +93,12 @@ void recv_cqe_of_srq(struct hw_cqe *cqe, const struct fw_srq *srq)
 
 /* The SRQ that an XRC request names, which was checked; NULL: the QP is of another kind. */
 static struct fw_srq *srq_of(struct fw_nic *nic, const struct fw_qp *qp,
-			     const struct dgram_pkt *pkt)
+			     const struct rdmap_seg *pkt)
 {
 	return qp->type == HW_QPT_XRC_RECV ? xrc_srq(nic, qp, pkt->qkey) : NULL;
 }
 
-static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			      uint32_t msn, struct recv_msg **out)
 {
 	struct fw_account *user = nic->host.clients[qp->client].share->user;
@@ -154,7 +154,7 @@ static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct
  * refused in its turn. Else a process that posts the next receive after this message would
  * wait for ever.
  */
-static struct recv_msg *take_over(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
+static struct recv_msg *take_over(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	const struct fw_srq *srq = srq_of(nic, qp, pkt);
 	struct recv_msg *latest = NULL, *msg;
@@ -172,7 +172,7 @@ static struct recv_msg *take_over(struct fw_nic *nic, struct fw_qp *qp, const st
 	return latest;
 }
 
-enum rdmap_result recv_begin(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+enum rdmap_result recv_begin(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			     bool in_order, struct recv_msg **msg)
 {
 	enum rdmap_result result = RDMAP_ERROR;

@@ -23,12 +23,13 @@ static struct {
 
 static bool see(struct mpa_conn *conn, const uint8_t *ulpdu, uint32_t bytes)
 {
-	struct dgram_pkt pkt = {.data_bytes = bytes, .ulpdu_bytes = (uint16_t)bytes};
+	const struct fw_rx_frame frame = {.seg = {{ulpdu, bytes}}, .num_seg = 1, .bytes = bytes};
+	struct rdmap_seg pkt = {.frame = &frame, .data_bytes = bytes};
 	struct rdmap_error error;
 
 	(void)conn;
 	seen.fpdus++;
-	if (parse(&pkt, ulpdu, &error) == RDMAP_OK)
+	if (ddp_parse(&pkt, DDP_ANY, &error) == RDMAP_OK)
 		seen.opcode[pkt.opcode]++;
 	else
 		seen.bad++;

@@ -67,7 +67,8 @@ static struct {
 /* Makes the header of a captured segment anew from what it says. */
 static bool compare(struct mpa_conn *conn, const uint8_t *ulpdu, uint32_t bytes)
 {
-	struct dgram_pkt pkt = {.data_bytes = bytes, .ulpdu_bytes = (uint16_t)bytes};
+	const struct fw_rx_frame frame = {.seg = {{ulpdu, bytes}}, .num_seg = 1, .bytes = bytes};
+	struct rdmap_seg pkt = {.frame = &frame, .data_bytes = bytes};
 	const struct wire_read_request *read = (const void *)(ulpdu + 18);
 	uint8_t made[RDMAP_HDR_MAX];
 	struct rdmap_error error;
@@ -75,7 +76,7 @@ static bool compare(struct mpa_conn *conn, const uint8_t *ulpdu, uint32_t bytes)
 	struct mpa_seg seg = {.msg = &msg, .kind = MPA_SEG_DATA};
 	uint32_t n;
 
-	CU_ASSERT_EQUAL_FATAL(parse(&pkt, ulpdu, &error), RDMAP_OK);
+	CU_ASSERT_EQUAL_FATAL(ddp_parse(&pkt, DDP_ANY, &error), RDMAP_OK);
 	msg.rdmap_opcode = pkt.opcode;
 	msg.msn = pkt.msn;
 	msg.rkey = pkt.stag;

@@ -166,7 +166,7 @@ static uint32_t asked_ip, asked_qpn; /* whom wqe asked; a free context is not lo
  */
 static struct fw_wqe *from_sink(struct fw_qp *qp, uint32_t stag, uint32_t ssn)
 {
-	const struct dgram_pkt pkt = {
+	const struct rdmap_seg pkt = {
 	    .ssn = ssn, .src_ip = asked_ip, .src_qpn = asked_qpn, .stag = stag};
 
 	return wqe_from_sink(A->nic, qp, &pkt, stag);
@@ -200,7 +200,7 @@ static void sinks(void)
 			       !from_sink(A->qp[0], (stag & 0xff000000) | i, ssn));
 	/* Another peer of the queue pair answers. */
 	if (A->qp[0]->type == HW_QPT_RD) {
-		struct dgram_pkt pkt = {
+		struct rdmap_seg pkt = {
 		    .ssn = ssn, .src_ip = ~wqe->dst_ip, .src_qpn = wqe->dst_qpn};
 
 		CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], &pkt, stag));

@@ -30,19 +30,21 @@ static uint64_t always_the_same(void *ctx)
 
 /* ---- recorders in place of the layers above -------------------------------------------- */
 
-void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
+void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 {
 	(void)nic;
 	net.rd_calls++;
 	net.rd_pkt = *pkt;
+	net.rd_dgram = *pkt->hdr;
 	net.rd_hdr = *rd;
 }
 
-void rd_hello_rx(struct fw_nic *nic, const struct dgram_pkt *pkt, const struct wire_rd_hello *hello)
+void rd_hello_rx(struct fw_nic *nic, const struct rdmap_seg *pkt, const struct wire_rd_hello *hello)
 {
 	(void)nic;
 	net.hello_calls++;
 	net.rd_pkt = *pkt;
+	net.rd_dgram = *pkt->hdr;
 	net.hello = *hello;
 }
 
@@ -58,11 +60,12 @@ void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
 	net.session_done = (struct net_neigh_done){net.session_done.calls + 1, ip, ok};
 }
 
-void cm_rd_rx(struct fw_nic *nic, const struct dgram_pkt *pkt)
+void cm_rd_rx(struct fw_nic *nic, const struct rdmap_seg *pkt)
 {
 	(void)nic;
 	net.cm_calls++;
 	net.rd_pkt = *pkt;
+	net.rd_dgram = *pkt->hdr;
 }
 
 void cm_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
@@ -139,7 +142,7 @@ const struct dgram_up dgram_up = {
 };
 
 /* Unreliable connections have no QP here: tests/sim/uc_ut.c. */
-void uc_rx(struct fw_nic *nic, struct dgram_pkt *pkt)
+void uc_rx(struct fw_nic *nic, struct rdmap_seg *pkt)
 {
 	(void)nic;
 	(void)pkt;
@@ -211,7 +214,7 @@ enum hw_vendor_err ddp_place_sges(struct fw_nic *nic, uint32_t pd, const struct 
 }
 
 enum hw_vendor_err guess_mem_check(struct fw_nic *nic, struct fw_qp *qp,
-				   const struct dgram_pkt *pkt, uint32_t stag, uint64_t to,
+				   const struct rdmap_seg *pkt, uint32_t stag, uint64_t to,
 				   uint64_t bytes, uint32_t need, struct fw_mem *mem)
 {
 	(void)nic;

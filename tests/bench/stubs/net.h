@@ -71,7 +71,8 @@ struct net {
 	enum hw_status status;
 	enum hw_vendor_err vendor_err;
 	uint32_t rd_calls, hello_calls, uc_calls, cm_calls;
-	struct dgram_pkt rd_pkt;
+	struct rdmap_seg rd_pkt;
+	struct dgram_hdr rd_dgram;
 	struct wire_rd rd_hdr;
 	struct wire_rd_hello hello;
 	struct net_neigh_done ah_done, session_done, cm_done;

@@ -207,7 +207,7 @@ static void waits_for_addresses(void)
 /* Messages that arrive for one user leave room for those of others. */
 static void messages_under_way(void)
 {
-	struct dgram_pkt pkt = {.msn = 1, .src_ip = 1};
+	struct rdmap_seg pkt = {.msn = 1, .src_ip = 1};
 	struct fw_account *user;
 	struct recv_msg *msg;
 	struct fw_qp *qp;

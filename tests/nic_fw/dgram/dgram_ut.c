@@ -64,7 +64,7 @@ static void dispatches_by_type(void)
 	CU_ASSERT_EQUAL(net.rd_calls, 1);
 	CU_ASSERT_EQUAL(be32_get(net.rd_hdr.epoch), 0x01020304);
 	CU_ASSERT_EQUAL(be32_get(net.rd_hdr.psn), 0xffffffff);
-	CU_ASSERT_EQUAL(net.rd_pkt.type, WIRE_DGRAM_RD);
+	CU_ASSERT_EQUAL(net.rd_dgram.type, WIRE_DGRAM_RD);
 	CU_ASSERT_EQUAL(net.rd_pkt.src_ip, NET_PEER_IP);
 	CU_ASSERT_EQUAL(net.rd_pkt.src_shard, 5);
 	CU_ASSERT_EQUAL(net.rd_pkt.incarnation, 0xbeef);
@@ -72,7 +72,7 @@ static void dispatches_by_type(void)
 	CU_ASSERT_EQUAL(net.rd_pkt.src_qpn, NET_PEER_QPN);
 	CU_ASSERT_EQUAL(net.rd_pkt.data_offset, 42 + 28 + 24);
 	CU_ASSERT_EQUAL(net.rd_pkt.data_bytes, 100);
-	CU_ASSERT_TRUE(net.rd_pkt.ce);
+	CU_ASSERT_TRUE(net.rd_dgram.ce);
 	put_rd(&f, WIRE_DGRAM_RD); /* void: a PSN and nothing else */
 	frame_end(&f);
 	net_rx(&f);
@@ -81,12 +81,12 @@ static void dispatches_by_type(void)
 	put_ack(&f);
 	frame_end(&f);
 	net_rx(&f);
-	CU_ASSERT_EQUAL(net.rd_pkt.type, WIRE_DGRAM_RD_ACK);
+	CU_ASSERT_EQUAL(net.rd_dgram.type, WIRE_DGRAM_RD_ACK);
 	CU_ASSERT_EQUAL(net.rd_pkt.data_bytes, sizeof(struct wire_rd_ack));
 	put_rd(&f, WIRE_DGRAM_RD_PROBE);
 	frame_end(&f);
 	net_rx(&f);
-	CU_ASSERT_EQUAL(net.rd_pkt.type, WIRE_DGRAM_RD_PROBE);
+	CU_ASSERT_EQUAL(net.rd_dgram.type, WIRE_DGRAM_RD_PROBE);
 	CU_ASSERT_EQUAL(net.rd_calls, 4);
 	put_hello(&f);
 	frame_end(&f);
@@ -306,7 +306,8 @@ struct segment {
 	uint64_t to;
 };
 
-static struct dgram_pkt parsed;
+static const struct dgram_hdr datagram;
+static struct rdmap_seg parsed;
 
 /* Parses a segment made of s, cut to a buffer of exactly its length. */
 static bool parse(const struct segment *s)
@@ -331,6 +332,7 @@ static bool parse(const struct segment *s)
 	b[1] = s->rdmap;
 	memset(&parsed, 0, sizeof(parsed));
 	parsed.frame = &frame;
+	parsed.hdr = &datagram;
 	parsed.data_bytes = frame.bytes;
 	parsed.msg_bytes = s->msg_bytes;
 	parsed.flags = s->flags;
@@ -501,7 +503,7 @@ static void cut_headers(void)
 	uint32_t n;
 
 	for (n = 0; n <= 2; n++) {
-		struct dgram_pkt pkt = {.frame = &frame, .data_bytes = n};
+		struct rdmap_seg pkt = {.frame = &frame, .hdr = &datagram, .data_bytes = n};
 
 		CU_ASSERT_FALSE(dgram_parse_ddp(&pkt));
 	}

@@ -42,11 +42,13 @@ static void begin(uint32_t n)
 	}
 }
 
+static const struct dgram_hdr rd_data = {.type = WIRE_DGRAM_RD};
+
 /* A packet of a peer that has used so many credits; it left rtt_ns after our last header did. */
 static void rx(uint32_t i, uint32_t used, bool more, uint32_t rtt_ns)
 {
-	const struct dgram_pkt pkt = {
-	    .type = WIRE_DGRAM_RD, .flags = more ? WIRE_DGRAM_F_MORE : 0, .data_bytes = BYTES};
+	const struct rdmap_seg pkt = {
+	    .hdr = &rd_data, .flags = more ? WIRE_DGRAM_F_MORE : 0, .data_bytes = BYTES};
 	const struct wire_rd rd = {.timestamp = be32_put(++told[i]),
 				   .timestamp_echo = be32_put((uint32_t)nic.now_ns - rtt_ns),
 				   .used = (uint8_t)used,
@@ -298,7 +300,7 @@ static void comers_and_goers(void)
 /* Short packets between long ones buy no turn of many. */
 static void lengths(void)
 {
-	struct dgram_pkt pkt = {.type = WIRE_DGRAM_RD, .flags = WIRE_DGRAM_F_MORE};
+	struct rdmap_seg pkt = {.hdr = &rd_data, .flags = WIRE_DGRAM_F_MORE};
 	struct wire_rd rd = {.limit = 2};
 	uint32_t i;
 

@@ -308,7 +308,9 @@ static void error_message(void)
 {
 	struct frame f;
 	const struct fw_rx_frame rx = {.seg = {{f.b, sizeof(f.b)}}, .num_seg = 1};
-	struct dgram_pkt pkt = {.frame = &rx,
+	const struct dgram_hdr hdr = {.type = WIRE_DGRAM_UD};
+	struct rdmap_seg pkt = {.frame = &rx,
+				.hdr = &hdr,
 				.src_ip = NET_PEER_IP,
 				.src_shard = 3,
 				.src_qpn = NET_PEER_QPN | 3u << 16,

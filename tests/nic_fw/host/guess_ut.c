@@ -23,7 +23,7 @@ static void begin(void)
 
 static enum hw_vendor_err ask(struct fw_qp *qp, uint32_t peer, uint32_t name, uint64_t offset)
 {
-	const struct dgram_pkt pkt = {.src_ip = peer, .stag = name};
+	const struct rdmap_seg pkt = {.src_ip = peer, .stag = name};
 	struct fw_mem mem;
 
 	return guess_mem_check(ut.nic, qp, &pkt, name, (uintptr_t)words + offset, 8,
@@ -84,7 +84,7 @@ static void others_do_not_pay(void)
 /* Taking an STag away is no other way to try. */
 static void invalidates_count(void)
 {
-	struct dgram_pkt pkt = {.src_ip = 1};
+	struct rdmap_seg pkt = {.src_ip = 1};
 	struct fw_qp *qp;
 	uint32_t i;
 

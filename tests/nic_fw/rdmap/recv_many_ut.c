@@ -24,10 +24,10 @@ struct open {
 	struct fw_cq *cq;
 	struct fw_srq *srq;
 	struct rd_session *session;
-	struct dgram_pkt pkt;
+	struct rdmap_seg pkt;
 };
 
-static struct dgram_pkt *packet(struct open *o, uint32_t i)
+static struct rdmap_seg *packet(struct open *o, uint32_t i)
 {
 	o->pkt.src_ip = o->session ? o->session->peer_ip : 1;
 	o->pkt.session = o->session;
