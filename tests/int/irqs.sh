@@ -176,7 +176,7 @@ one_line 1 'no process 4194305' --pid 4194305
 one_line 1 "no interface 'w0nothere'" --iface w0nothere -- true
 one_line 1 "no process called 'w0nothere'" --comm w0nothere --seconds 0.1
 one_line 1 'No such file' -o /nonexistent/report -- true
-one_line 2 'count what'
+one_line 2 'nothing to count'
 # A kernel that lacks BTF, as far as weft-irqs can see; no process; a container's pids.
 if unshare -m mount -t tmpfs none /sys/kernel/btf 2>/dev/null; then
 	# shellcheck disable=SC2016 # is the inner shell's

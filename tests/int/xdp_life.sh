@@ -125,7 +125,7 @@ says tap 'AF_PACKET instead of AF_XDP on vb: another XDP program is attached, "f
 wait_until 'the NIC answers' answers
 tool 1 "$WEFT_BIN/weftctl" xdp weft0
 # shellcheck disable=SC2154 # tests/int/lib.sh has it
-grep -q 'weft0: it is not on an interface of the kernel by AF_XDP' "$err" || die "$(cat "$err")"
+grep -q 'weft0: the NIC does not use AF_XDP on an interface of the kernel' "$err" || die "$(cat "$err")"
 [ "$(ctl xdp --json)" = '[]' ] || die 'weftctl shows a program that is not there'
 ip -n "$b" link set vb down
 wait_until 'the link is down' link_is down

@@ -120,7 +120,7 @@ static void text(void)
 	t = squeeze(print(&tool, r, true));
 	CU_ASSERT_PTR_NOT_NULL(
 	    strstr(t, "lost: 0 processes, 5 wake-ups' times, 0 polls, 0 switches, 0 events\n"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(t, "does not tell: napi_poll\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(t, "does not report: napi_poll\n"));
 	free(t);
 	free(r);
 }

@@ -34,7 +34,7 @@ static const struct cli_option rows[] = {
      .least = 0.001,
      .most = 3600,
      .initial = "0.5",
-     .help = "of each measurement, about"},
+     .help = "approximate time of each measurement"},
     NUMBER("iters", "N", iters, 1000000, NULL, "runs of each measurement instead"),
     NUMBER("threads", "N", threads, 64, "one for each CPU that the process may use",
 	   "matmul: of rank 0"),
@@ -90,7 +90,7 @@ static const struct cli_program program = {
 	"is one rank of theirs.\n"
 	"\n"
 	"COLLECTIVE is NAME[:BYTES[:ALGORITHM]]: barrier, bcast, allreduce, gather; BYTES a\n"
-	"multiple of 8 (8 if not said), of gather those of one rank; ALGORITHM as goal_coll.h\n"
+	"multiple of 8 (8 by default), of gather those of one rank; ALGORITHM as goal_coll.h\n"
 	"names them.",
     .after =
 	"Prints a JSON array with an object for each measurement. Exit status: 0 every result\n"
@@ -190,7 +190,7 @@ static int arguments(struct bench *b, const struct mode *mode, int argc, char **
 		return usage("at most %d measurements", SPEC_MAX);
 	switch (mode->takes) {
 	case TAKES_NOTHING:
-		return argc ? usage("what is '%s'?", argv[0]) : -1;
+		return argc ? usage("'%s' is not a collective", argv[0]) : -1;
 	case TAKES_SPECS:
 		return specs(b, argc, argv);
 	case TAKES_SPEC_AND_SIZES:
@@ -216,7 +216,7 @@ static int goal_bench(int argc, char **argv)
 	if (rc != CLI_RUN)
 		return rc;
 	if (!cli.num_words)
-		return usage("which mode?");
+		return usage("a mode is missing");
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		if (strcmp(cli.words[0], modes[i].name) == 0)
 			mode = &modes[i];

@@ -143,9 +143,9 @@ static int find_nics(struct bench *b, char *list, char names[][32])
 
 	if (count <= 0)
 		return bench_fail(
-		    "no NIC: start weftd, or say with --run-dir where its sockets are");
+		    "no NIC: start weftd, or name the folder of its sockets with --run-dir");
 	if (b->nics > count)
-		rc = bench_fail("%d NICs asked for, there are %d", b->nics, count);
+		rc = bench_fail("%d NICs requested, %d exist", b->nics, count);
 	else if (b->nics)
 		count = b->nics;
 	list[0] = '\0';

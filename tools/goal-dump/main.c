@@ -31,7 +31,7 @@ static const struct cli_option rows[] = {
      .kind = CLI_TEXT,
      CLI_FIELD(struct dump_opts, output),
      .shown = "standard output",
-     .help = "where to"},
+     .help = "output file"},
     {.name = "trace",
      .kind = CLI_FLAG,
      CLI_FIELD(struct dump_opts, trace),
@@ -126,7 +126,7 @@ static int goal_dump(int argc, char **argv)
 	if (rc != CLI_RUN)
 		return rc;
 	if (!cli.num_words)
-		return usage("which FILE of schedules?");
+		return usage("no FILE of schedules is given");
 	if (cli.num_words > 1)
 		return usage("one FILE at a time, not '%s' too", cli.words[1]);
 	return o.trace ? dump_trace(cli.words[0], o.output) : dump(cli.words[0], o.output);

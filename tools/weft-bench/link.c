@@ -27,7 +27,7 @@ static const char *event_name(uint32_t type)
 	case HW_CM_EVENT_REJECTED:
 		return "rejected";
 	case HW_CM_EVENT_UNREACHABLE:
-		return "nobody answers";
+		return "no answer";
 	case HW_CM_EVENT_DISCONNECTED:
 		return "disconnected";
 	case HW_CM_EVENT_NONE:

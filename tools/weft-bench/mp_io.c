@@ -107,7 +107,7 @@ static struct mp_req *find_req(struct mp *mp, uint32_t index, bool recv)
 {
 	if (index < MP_REQS && mp->req[index].used && mp->req[index].recv == recv)
 		return &mp->req[index];
-	fail("the partner names request %u, which is not there", index);
+	fail("the partner refers to request %u, which does not exist", index);
 	return NULL;
 }
 
@@ -168,7 +168,7 @@ static int keep_early(struct mp *mp, const struct mp_head *head, const uint8_t *
 	struct mp_early *e = malloc(sizeof(*e) + bytes);
 
 	if (!e)
-		return fail("out of memory for messages that nobody receives");
+		return fail("out of memory for messages without a receive");
 	e->next = NULL;
 	e->head = *head;
 	memcpy(e->data, data, bytes);

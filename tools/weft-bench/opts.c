@@ -75,7 +75,7 @@ static const struct cli_option rows[] = {
     NUMBER("warmup", "N", warmup, 0, 1000000, NULL, "lat 100; bw, rate one window",
 	   "messages before those measured"),
     NUMBER("window", "N", window, 1, BENCH_MAX_WINDOW, NULL, "4M / size, from 4 to 128",
-	   "messages on the way"),
+	   "messages in flight"),
     {.name = "sge",
      .value = "N",
      .kind = CLI_NUMBER,
@@ -101,8 +101,8 @@ static const struct cli_option rows[] = {
     FLAG("no-inline", no_inline, "never copy small messages into the request"),
     FLAG("event", event, "block for completions instead of polling"),
     {.name = "Ends", .kind = CLI_GROUP},
-    TEXT("device", "NIC", device, NULL, "the first one there is", "name or socket of the NIC"),
-    TEXT("device2", "NIC", device2, NULL, "the same one",
+    TEXT("device", "NIC", device, NULL, "the first NIC", "name or socket of the NIC"),
+    TEXT("device2", "NIC", device2, NULL, "the same NIC",
 	 "NIC of the other end: loop and modes "
 	 "without a server"),
     TEXT("run-dir", "DIR", run_dir, NULL, "$WEFT_RUN_DIR, else /run/weft",
@@ -115,11 +115,11 @@ static const struct cli_option rows[] = {
      FIELD(port),
      .high = 65535,
      .initial = "18515",
-     .help = "TCP port of the server; 0: the server chooses, and says it"},
+     .help = "TCP port of the server; 0: the server chooses and prints it"},
     SECONDS("timeout", timeout_s, "30", "give up when nothing moves for S seconds"),
     FLAG("json", json, "one JSON object instead of a table"),
     {CLI_CONFIG, .apply = cli_config},
-    {.name = "Of single modes", .kind = CLI_GROUP},
+    {.name = "Single modes", .kind = CLI_GROUP},
     TEXT("send", "FILE", send_file, "file", NULL, "send FILE, with --connect"),
     TEXT("recv", "FILE", recv_file, "file", NULL, "receive into FILE, with --server"),
     {.name = "clients",
@@ -137,7 +137,7 @@ static const struct cli_option rows[] = {
      .of = "mem ladder",
      .help = "mem: address of the first peer; ladder: our own address, in the NIC's subnet (one "
 	     "above the NIC's)"},
-    TEXT("part", "NAME", part, "reg mpi3", "all", "this part alone"),
+    TEXT("part", "NAME", part, "reg mpi3", "all", "only this part"),
     NUMBER("recvs", "N", recvs, 1, 1024, NULL, "32",
 	   "srq: receives of each queue pair without a shared queue"),
     NUMBER("pid", "PID", pid, 1, INT_MAX, "mem", NULL, "the weftd to measure"),
@@ -320,11 +320,11 @@ static int check_mode(const struct opts *o)
 	bool two_ends = !alone && !o->loop;
 
 	if (two_ends && o->server == !!o->connect)
-		return usage("say either --server or --connect ADDR");
+		return usage("give either --server or --connect ADDR");
 	if (!two_ends && (o->server || o->connect))
 		return usage("this mode has no other end: leave out --server and --connect");
 	if (o->connect && !o->port)
-		return usage("--port 0 is for --server: give the port that it says");
+		return usage("--port 0 is for --server: give the port that it prints");
 	if (o->device2 && !o->loop && o->mode != BENCH_STAGES && o->mode != BENCH_MEM &&
 	    !is_crew(o->mode))
 		return usage("--device2 is for loop; give --device to each end");
@@ -384,11 +384,12 @@ static int take_mode(struct opts *o, struct cli *cli)
 	int words = 1, mode;
 
 	if (!word)
-		return usage("which mode? lat, bw, rate, loop, file, counter, mem, create, stages, "
-			     "ladder, reg, srq or mpi3");
+		return usage(
+		    "a mode is missing: lat, bw, rate, loop, file, counter, mem, create, stages, "
+		    "ladder, reg, srq or mpi3");
 	o->loop = !strcmp(word, "loop");
 	if (o->loop && cli->num_words < 2)
-		return usage("loop what? lat, bw or rate");
+		return usage("loop needs lat, bw or rate");
 	if (o->loop)
 		word = cli->words[words++];
 	mode = bench_mode_parse(word);

@@ -206,7 +206,7 @@ static int drive(struct pull *s)
 	if (pair_finish(s->pair, s->seq, &msg))
 		return -1;
 	if (!json_is_true(json_object_get(msg, "ok")))
-		rc = fail("the server found what is wrong");
+		rc = fail("the server reported wrong data");
 	json_decref(msg);
 	return rc;
 }

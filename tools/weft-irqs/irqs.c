@@ -364,8 +364,8 @@ int irqs_flush(struct irqs *irqs)
 		run.cpu = (uint32_t)cpu;
 		rc = bpf_prog_test_run_opts(bpf_program__fd(irqs->skel->progs.flush), &run);
 		if (rc && rc != -ENXIO) /* offline */
-			return irqs_fail(irqs, rc, "cannot ask processor %d what it runs: %s%s",
-					 cpu, strerror(-rc),
+			return irqs_fail(irqs, rc, "cannot read what processor %d runs: %s%s", cpu,
+					 strerror(-rc),
 					 rc == -EINVAL ? " (a kernel of 5.12 or later can)" : "");
 	}
 	return 0;

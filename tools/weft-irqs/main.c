@@ -26,7 +26,7 @@ static bool take_format(struct cli *cli, const char *text);
 #define FIELD(member) CLI_FIELD(struct tool, member)
 
 static const struct cli_option rows[] = {
-    {.name = "Counted are COMMAND and its children, and", .kind = CLI_GROUP},
+    {.name = "Processes to count besides COMMAND and its children", .kind = CLI_GROUP},
     {.name = "pid",
      .letter = 'p',
      .value = "PID[,PID]",
@@ -46,7 +46,7 @@ static const struct cli_option rows[] = {
     {.name = "iface",
      .value = "IFACE[,IFACE]",
      .apply = take_ifaces,
-     .help = "these interfaces alone, of this network namespace"},
+     .help = "only these interfaces, of this network namespace"},
     {.name = "seconds",
      .value = "S",
      .kind = CLI_REAL,
@@ -61,7 +61,7 @@ static const struct cli_option rows[] = {
      FIELD(interval_s),
      .least = 0.01,
      .most = 1e6,
-     .help = "report also every S seconds what came since the last time"},
+     .help = "also report every S seconds the events since the last report"},
     {.name = "json", .apply = take_format, .help = "an object on one line for each report"},
     {.name = "csv",
      .apply = take_format,
@@ -245,7 +245,7 @@ static int weft_irqs(int argc, char **argv)
 	if (cli.num_words)
 		tool.command = cli.words;
 	else if (!tool.counted.num_pids && !tool.counted.num_names && !tool.counted.all)
-		return usage("count what? a command, --pid, --comm or --all");
+		return usage("nothing to count: give a command, --pid, --comm or --all");
 	tool.counted.pids = tool.pid;
 	tool.counted.names = tool.name;
 	tool.counted.wakers = tool.waker;

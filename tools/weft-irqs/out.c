@@ -379,7 +379,7 @@ static void print_lost(const struct tool_print *p)
 			(uint64_t)l->switches, (uint64_t)l->missed);
 	for (uint32_t i = 0; i < p->report->num_missing; i++)
 		fprintf(f, "%s%s%s",
-			i ? ", " : "\n  this kernel does not tell: ", p->report->missing[i],
+			i ? ", " : "\n  this kernel does not report: ", p->report->missing[i],
 			i + 1 == p->report->num_missing ? "\n" : "");
 }
 

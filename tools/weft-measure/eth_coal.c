@@ -225,9 +225,10 @@ static int request(const char *name, const struct eth_coal *set, struct eth_coal
 	int rc = call(&t);
 
 	if (rc)
-		return wrong(error, rc,
-			     "ethtool's netlink family is not there (Linux 5.6 or later): %s",
-			     strerror(-rc));
+		return wrong(
+		    error, rc,
+		    "the kernel lacks ethtool's netlink family (Linux 5.6 or later has it): %s",
+		    strerror(-rc));
 	t.coal = got;
 	rc = exchange(&t, eth_coal_build(t.buf, t.family, ++t.seq, name, set));
 	hang_up(&t);

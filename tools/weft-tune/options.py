@@ -208,7 +208,7 @@ def take_words(o, words):
     if words[0] not in ("report", "apply"):
         raise Usage("there is no command '%s': report, apply, serve, or none to search" % words[0])
     if len(words) < 2:
-        raise Usage("%s: of which run? give its DIR" % words[0])
+        raise Usage("%s needs the DIR of a run" % words[0])
     if len(words) > 2:
         raise Usage("%s takes one DIR, '%s' is one too many" % (words[0], words[2]))
     o.command, o.path = words
@@ -217,12 +217,12 @@ def take_words(o, words):
 def set_target(o):
     target = next((t for t in TARGETS if t in o.given), None)
     if not target:
-        raise Usage("where? --device NIC, --netdev IFACE or --sim")
+        raise Usage("no target: give --device NIC, --netdev IFACE or --sim")
     name, peer = o.given[target] or "", o.given.get("peer")
     if peer is not None and target == "sim":
         raise Usage("--peer is for --device and --netdev: a simulated NIC has its own")
     if not name and target != "sim":
-        raise Usage("--%s: which one?" % target)
+        raise Usage("--%s needs a name" % target)
     o.plan.target, o.plan.name = target, name if peer is None else "%s@%s" % (name, peer)
 
 
@@ -238,7 +238,7 @@ def check_search(o):
     if not plan.paper and "samples" in o.given:
         raise Usage("--samples is for --paper; --budget says how much else is measured")
     if plan.method == "grid" and not plan.grid:
-        raise Usage("--method grid: of which values? --grid 0,1,10,100")
+        raise Usage("--method grid needs its values: --grid 0,1,10,100")
     if plan.method != "grid" and plan.grid:
         raise Usage("--grid is for --method grid")
     if plan.objective == "pareto" and plan.method not in PARETO_METHODS:
@@ -259,7 +259,7 @@ def check(o):
     set_target(o)
     if o.command == "apply":
         if o.plan.target == "sim":
-            raise Usage("apply: to what? --device NIC or --netdev IFACE")
+            raise Usage("apply needs --device NIC or --netdev IFACE")
         return
     check_search(o)
     name = "paper" if o.plan.paper else "%s-%s" % (o.plan.objective, o.plan.method)
@@ -267,7 +267,7 @@ def check(o):
 
 
 def parse(words):
-    """The options of a command line. Usage: it makes no sense."""
+    """The options of a command line. Raises Usage for options that contradict each other."""
     o = Options()
     options, rest = split_words(words)
     for name, value in options:

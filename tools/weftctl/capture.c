@@ -70,7 +70,7 @@ static int write_blocks(struct capture *c)
 		memcpy(&type, c->buf + at, sizeof(type));
 		memcpy(&length, c->buf + at + 4, sizeof(length));
 		if (length < PCAPNG_MIN_BLOCK || length % 4 || length > CAPTURE_BUFFER)
-			return fail("what weftd sends is no pcapng");
+			return fail("weftd sent data that is not pcapng");
 		if (length > c->have - at)
 			break;
 		at += length;
@@ -124,7 +124,7 @@ static int open_file(const char *name)
 	if (fd < 0 || fstat(fd, &st)) {
 		(void)fail("%s: %s", name,
 			   errno == ELOOP   ? "is a symbolic link; name the file itself"
-			   : errno == ENXIO ? "nobody reads that pipe yet"
+			   : errno == ENXIO ? "no process reads that pipe yet"
 					    : strerror(errno));
 	} else if (st.st_uid != geteuid() && !S_ISCHR(st.st_mode)) {
 		(void)fail("%s: belongs to another user, who could read the frames", name);

@@ -228,7 +228,7 @@ static int watch_round(struct weft_context *context, const struct ctl *ctl, uint
 		if (any ? !gain[i].completions && !gain[i].interrupts : i > first)
 			continue;
 		if (weft_query_coalesce(context, i, NULL, &now))
-			return fail("%s: vector %u cannot be asked", context->name, i);
+			return fail("%s: vector %u: cannot read its settings", context->name, i);
 		print_gain(context->name, i, &gain[i], &now, seconds, ctl->json);
 	}
 	return fflush(stdout) ? fail("standard output: %s", strerror(errno)) : CTL_OK;

@@ -20,9 +20,9 @@ static const char *open_error(void)
 {
 	switch (errno) {
 	case ENODEV:
-		return "there is no such NIC; weftctl list names those there are";
+		return "no such NIC; weftctl list shows all NICs";
 	case ECONNREFUSED:
-		return "no weftd is behind it any more; start one";
+		return "its weftd has ended; start weftd again";
 	case EACCES:
 		return "permission denied; be root, or in the group weft";
 	case EPROTO:
@@ -32,10 +32,10 @@ static const char *open_error(void)
 		       "memory that it may; weftctl users shows them, weftd --quota sets limits";
 	case ETIMEDOUT:
 		return "its weftd does not answer: it is stopped, or stuck; ps -C weftd -o "
-		       "pid,stat,wchan tells, "
-		       "kill -CONT lets one in state T go on";
+		       "pid,stat,wchan shows which; "
+		       "kill -CONT resumes one in state T";
 	case EUSERS:
-		return "as many processes are attached as it takes; weftctl clients lists them";
+		return "the maximum number of processes is attached; weftctl clients lists them";
 	default:
 		return strerror(errno);
 	}

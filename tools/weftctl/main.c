@@ -33,14 +33,14 @@ static const struct cli_option rows[] = {
      .kind = CLI_FLAG,
      FIELD(per_shard),
      .of = "stats",
-     .help = "stats: each shard's own, instead of their sums"},
+     .help = "stats: counters of each shard instead of sums"},
     {.name = "write",
      .letter = 'w',
      .value = "FILE",
      .kind = CLI_TEXT,
      FIELD(file),
      .of = "capture",
-     .help = "capture: where to, - for standard output"},
+     .help = "capture: output file, - for standard output"},
     {.name = "count",
      .letter = 'c',
      .value = "COUNT",
@@ -49,7 +49,7 @@ static const struct cli_option rows[] = {
      .low = 1,
      .high = UINT64_MAX,
      .of = "capture coalesce",
-     .help = "capture: end after so many frames; --watch: so many lines"},
+     .help = "capture: end after COUNT frames; --watch: after COUNT lines"},
     {.name = "seconds",
      .value = "S",
      .kind = CLI_REAL,
@@ -57,13 +57,13 @@ static const struct cli_option rows[] = {
      .least = 0.001,
      .most = 1e6,
      .of = "capture",
-     .help = "capture: end after so many seconds"},
+     .help = "capture: end after S seconds"},
     {.name = "vector",
      .value = "N",
      .apply = take_vector,
      .high = UINT16_MAX,
      .of = "coalesce",
-     .help = "coalesce: this interrupt vector alone"},
+     .help = "coalesce: only this interrupt vector"},
     {.name = "stats",
      .kind = CLI_FLAG,
      FIELD(stats),
@@ -76,7 +76,7 @@ static const struct cli_option rows[] = {
      .least = 0.001,
      .most = 1e6,
      .of = "coalesce",
-     .help = "coalesce: what these gain, every S seconds"},
+     .help = "coalesce: increase of the statistics, every S seconds"},
     {.name = "run-dir",
      .value = "DIR",
      .apply = take_run_dir,
@@ -87,8 +87,8 @@ static const struct cli_option rows[] = {
 
 static const struct cli_command command_rows[] = {
     {"list", NULL, "the NICs: addresses, MTU, link, shards"},
-    {"clients", "[NIC]", "processes that are attached, with the share that is fullest"},
-    {"users", "[NIC]", "what each user has, all processes together, and may have"},
+    {"clients", "[NIC]", "attached processes, with the share of each that is most used"},
+    {"users", "[NIC]", "resources that each user has and may have, all processes together"},
     {"qps", "[NIC]", "queue pairs of all processes"},
     {"mrs", "[NIC]", "memory regions"},
     {"cqs", "[NIC]", "completion queues"},
@@ -101,12 +101,12 @@ static const struct cli_command command_rows[] = {
      "every frame of a NIC into a pcapng file, until Ctrl-C; as root. Wireshark reads it with "
      "weft.lua: tshark -X lua_script:weft.lua -r FILE"},
     {"coalesce", "[NIC] [show]",
-     "interrupt moderation, as ethtool -c shows it; --stats: its effect; or, behind NIC, a "
-     "setting: set rx-usecs 5 rx-frames 16 ...: limits, as with ethtool -C: rx-usecs, rx-frames, "
-     "tx-usecs, tx-frames, each with -irq behind it too; usecs 0 to 1023, frames 0 to 255, 0: "
-     "off; adaptive on|off: the NIC chooses the limits by what it measures; target p99=20us: the "
-     "fewest interrupts that report 99 % of completions within 20 us; off: an interrupt for "
-     "every event"},
+     "shows interrupt moderation, as ethtool -c does; --stats: its effect. A setting after NIC "
+     "changes it: set rx-usecs 5 rx-frames 16 ...: limits, as with ethtool -C: rx-usecs, "
+     "rx-frames, tx-usecs, tx-frames, and the same names with the suffix -irq (0 to 1023 usecs, "
+     "0 to 255 frames, 0: off); adaptive on|off: the NIC chooses the limits from its "
+     "measurements; target p99=20us: the fewest interrupts that report 99 % of completions "
+     "within 20 us; off: an interrupt for every event"},
 };
 
 static const struct cli_program program = {
@@ -115,9 +115,8 @@ static const struct cli_program program = {
     .version = WEFT_VERSION,
     .summary = "shows NICs of weftd, their users and their traffic",
     .usage = "weftctl COMMAND [NIC] [options]",
-    .about =
-	"Shows NICs, what processes have made on them, and what goes over the wire. NIC is a name\n"
-	"such as weft0, or the path of a NIC's socket; without one, all NICs are shown.",
+    .about = "Shows NICs, the objects of processes on them, and their traffic. NIC is a name\n"
+	     "such as weft0, or the path of a NIC's socket; without one, all NICs are shown.",
     .after = "Exit status: 0 done, 1 failure (no such NIC, no weftd), 2 usage.",
     .options = rows,
     .num_options = sizeof(rows) / sizeof(rows[0]),

@@ -84,7 +84,7 @@ int out_json(json_t *value)
 
 	json_decref(value);
 	if (!text)
-		return fail("this cannot be put into JSON: no UTF-8, or out of memory");
+		return fail("cannot write this as JSON: not UTF-8, or out of memory");
 	puts(text);
 	free(text);
 	return CTL_OK;

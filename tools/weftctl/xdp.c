@@ -153,7 +153,7 @@ static void print_nic(const json_t *nic)
 	       json_string_value(json_object_get(nic, "nic")), value_of(nic, "prog_id"),
 	       json_string_value(json_object_get(nic, "mode")),
 	       strcmp(json_string_value(json_object_get(nic, "address")), "own")
-		   ? "an address that the kernel has too"
+		   ? "an address shared with the kernel"
 		   : "an address of its own",
 	       value_of(nic, "tcp_ports"));
 	print_frames(nic, "taken");
@@ -171,7 +171,8 @@ int run_xdp(const struct ctl *ctl)
 	size_t i;
 
 	if (rc == CTL_OK && ctl->nic && !json_array_size(xdp.nics))
-		rc = fail("%s: it is not on an interface of the kernel by AF_XDP", ctl->nic);
+		rc =
+		    fail("%s: the NIC does not use AF_XDP on an interface of the kernel", ctl->nic);
 	if (some && (rc == CTL_OK || !ctl->nic) && ctl->json)
 		return out_json(xdp.nics) == CTL_OK ? rc : CTL_FAILED;
 	for (i = 0; i < json_array_size(xdp.nics); i++)
