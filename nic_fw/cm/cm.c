@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Endpoints of the connection manager: their states, their events, and how they end.
+ * Endpoints of the connection manager: their states, their events, and their ends.
  *
- * Called by cm_cmd.c (commands), by the transports (struct cm_ops), by client.c when a process is
- * gone, by qp.c when a tied queue pair leaves the states in which it works, and by neigh.c. Calls
- * the transport of an endpoint, eq.c to tell the process, qp.c to end its queue pair.
- * docs/connection-manager.md.
+ * Calls the transport of an endpoint (struct cm_ops), eq.c to notify the process, and qp.c to end
+ * the endpoint's queue pair. docs/connection-manager.md.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -15,8 +13,7 @@ enum {
 	CM_PLACES_PER_UNIT = 4, /* looked at */
 };
 
-/* ---- private data ------------------------------------------------------------------------------
- */
+/* ---- private data --------------------------------------------------------------------------- */
 
 uint8_t *cm_tx_room(struct fw_nic *nic, struct cm_ep *ep)
 {
@@ -71,8 +68,7 @@ uint8_t *cm_rx_room(struct fw_nic *nic, struct cm_ep *ep, uint32_t bytes)
 	return ep->rx_data;
 }
 
-/* ---- states ------------------------------------------------------------------------------------
- */
+/* ---- states --------------------------------------------------------------------------------- */
 
 /* The QP that is tied to it, from now on not any more. */
 static struct fw_qp *untie(struct fw_nic *nic, struct cm_ep *ep)
@@ -120,7 +116,7 @@ void cm_set_state(struct fw_nic *nic, struct cm_ep *ep, enum cm_state state)
 		cm_tx_drop(nic, ep);
 	if (state == CM_ESTABLISHED && ep->rest)
 		rx_drop(nic, ep);
-	/* Of a request that has come to nothing: the next one may be for another. */
+	/* The request has failed. The process may tie another queue pair for its next request. */
 	if (state == CM_IDLE)
 		(void)untie(nic, ep);
 }
@@ -187,7 +183,7 @@ static void unhash(struct fw_nic *nic, struct cm_ep *ep)
 	ep->hashed = false;
 }
 
-/* Those that nobody but late messages would miss, oldest first. */
+/* Gives up the oldest endpoint that is needed only to answer late messages. */
 static bool reclaim(struct fw_nic *nic)
 {
 	struct fw_list *pos;
@@ -293,7 +289,7 @@ static void give_data(struct fw_nic *nic, struct cm_ep *ep, struct hw_resp_cm_ev
 {
 	uint32_t n = ep->rx_bytes < HW_CM_EVENT_BYTES ? ep->rx_bytes : HW_CM_EVENT_BYTES;
 
-	/* What is there is another event's. */
+	/* Data that wait belong to another event. */
 	if (ep->rest || !n)
 		return;
 	event->data_bytes = (uint16_t)n;

@@ -33,7 +33,7 @@ struct cm_ep;
 struct rdmap_seg;
 struct mpa_conn;
 
-/* What the endpoint waits for. */
+/* State of an endpoint: the event that it waits for. */
 enum cm_state {
 	CM_FREE = 0,
 	CM_IDLE,        /* the process's command; also when a request has come to nothing */
@@ -88,7 +88,10 @@ enum {
 /* A process that has a request, or an answer, and does not say a word: so long in all. */
 #define CM_PATIENCE_NS UINT64_C(120000000000)
 #define CM_LINGER_NS   UINT64_C(250000000)
-/* Whoever was rejected asks again, at the latest after CM_RETRY_MAX_NS, until he has heard. */
+/*
+ * A rejected peer repeats its request, at intervals of CM_RETRY_MAX_NS at most, until the REJ
+ * arrives.
+ */
 #define CM_REJ_LINGER_NS  UINT64_C(3500000000)
 #define CM_ALIVE_NS       UINT64_C(15000000000)
 #define CM_ALIVE_RETRY_NS UINT64_C(2000000000)
@@ -143,7 +146,7 @@ struct cm_ep {
 };
 static_assert(sizeof(struct cm_ep) <= 288, "one for each connection: docs/connection-manager.md");
 
-/* Of each endpoint what it says and what it was told at most: the pool is never empty. */
+/* Each endpoint has room for the data that it sends and receives, so the pool never runs dry. */
 enum {
 	CM_DATA_BYTES = HW_CM_MAX_DATA,
 	CM_DATA_MAX = 2 * HW_MAX_CM,

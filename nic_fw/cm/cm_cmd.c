@@ -2,8 +2,8 @@
 /*
  * Commands on endpoints of the connection manager.
  *
- * Called by cmd.c; calls cm.c, l4_port.c and the transport of the endpoint. What a state does not
- * allow is EINVAL. shared_defs/hw_cm.h; docs/host-interface.md "Connections".
+ * Calls cm.c, l4_port.c and the transport of the endpoint. A command that the state does not allow
+ * fails with EINVAL. shared_defs/hw_cm.h; docs/host-interface.md "Connections".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -135,7 +135,7 @@ int cmd_cm_data(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 
 	(void)aux;
 	(void)resp;
-	/* What was said already may have to be said again. */
+	/* Data that were sent may have to be repeated, so they must not change. */
 	if (!ep || (ep->state != CM_IDLE && ep->state != CM_REQ_RCVD) ||
 	    data->bytes > HW_CM_CHUNK_BYTES || data->offset + data->bytes > HW_CM_MAX_DATA)
 		return FW_EINVAL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The connection manager's handshake over datagrams: what is sent, and when again.
+ * The connection manager's handshake over datagrams: sending and repeating messages.
  *
  *	active			passive
  *	REQ_SENT   -- REQ ->	REQ_RCVD	process: accept
@@ -9,10 +9,9 @@
  *	DREQ_SENT  -- DREQ ->	LINGER
  *	LINGER	   <- DREP --
  *
- * Every message is repeated until the next one of the other end has come; all are idempotent. An
- * end that was given up by its process goes on until the peer has heard of it. Called by cm.c and
- * cm_cmd.c through cm_rd_ops, by cm_rd_rx.c, and by the endpoint's timer; calls udp.c and eth_tx.c.
- * IBA 12.9 (states), 12.6 (messages); docs/connection-manager.md.
+ * Every message is repeated until the peer's next one arrives; all are idempotent. An end that its
+ * process gave up continues until the peer has been notified. Calls udp.c and eth_tx.c. IBA 12.9
+ * (states), 12.6 (messages); docs/connection-manager.md.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -260,8 +259,7 @@ void cm_rd_fire(struct fw_nic *nic, struct fw_timer *timer)
 	}
 }
 
-/* ---- what a process asks for ------------------------------------------------------------------
- */
+/* ---- what a process asks for ---------------------------------------------------------------- */
 
 static int rd_listen(struct fw_nic *nic, struct cm_ep *ep)
 {

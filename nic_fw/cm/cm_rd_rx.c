@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The connection manager's handshake over datagrams: what comes in.
+ * The connection manager's handshake over datagrams: receiving.
  *
- * Called by dgram.c with a datagram whose CRC32C is right; calls cm.c and cm_rd.c. Everything may
- * come twice, late, or from a forger: an endpoint is found by the 64 bits that it drew itself, and
- * beyond the first answer the sender must name its own as well. IBA 12.9.
+ * Calls cm.c and cm_rd.c; the CRC32C of a datagram was checked before. Every message may come
+ * twice, late, or from a forger. An endpoint is therefore found by the 64 bits that it drew itself.
+ * After the first answer the sender must name its own 64 bits as well. IBA 12.9.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -133,7 +133,7 @@ static void rx_request(struct fw_nic *nic, const struct cm_msg *m)
 			     elsewhere ? shard : 0);
 		return;
 	}
-	/* Those who find no room ask again. */
+	/* A full backlog drops the request; the peer repeats it. */
 	ep = listener->waiting < listener->backlog ? cm_new(nic, listener->client, listener->eq)
 						   : NULL;
 	if (!ep) {
@@ -224,7 +224,10 @@ static void rx_reject(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg 
 		rejected(nic, ep, m);
 		break;
 	case CM_REQ_RCVD:
-		/* Nobody has seen it yet, or its data would be told as those of the request. */
+		/*
+		 * The process has not received the request yet. An event would carry the data of
+		 * the request.
+		 */
 		cm_event(nic, ep, HW_CM_EVENT_REJECTED, be16_get(m->wire->reason));
 		cm_rd_linger(nic, ep);
 		break;
@@ -296,7 +299,7 @@ static void rx_alive(struct fw_nic *nic, struct cm_ep *ep)
 	fw_timer_set(&nic->timers, &ep->timer, nic->now_ns + CM_ALIVE_NS);
 }
 
-/* Nobody here is called that: who waits for an answer gets one. */
+/* Answers a message to an endpoint that does not exist, if its sender waits for an answer. */
 static void nobody(struct fw_nic *nic, const struct cm_msg *m)
 {
 	FW_COUNT(nic, cm_unknown);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The connection manager over TCP: an endpoint's connection is MPA's.
+ * The connection manager over TCP: MPA makes an endpoint's connection.
  *
  *	active		MPA			passive
  *	REQ_SENT	request ->		REQ_RCVD	process: accept
@@ -8,11 +8,10 @@
  *	ESTABLISHED	first FPDU ->		ESTABLISHED
  *	DREQ_SENT	FIN ->			LINGER
  *
- * The states are those of cm_rd.c, so that a process sees no difference. Where the active end sends
- * nothing of itself (client and server), the passive one is established when it has accepted.
- * Called by cm.c and cm_cmd.c through cm_tcp_ops, and by mpa_conn.c with what comes of it; calls
- * those two. The QPNs, retry counts and MTU that cm_rd.c exchanges are not on this wire. RFC 5044
- * 7.1, RFC 6581; docs/connection-manager.md.
+ * The states are those of cm_rd.c, so a process sees no difference. If the active end sends no
+ * first FPDU of its own accord (client and server), the passive end is established as soon as it
+ * accepts. Calls mpa_conn.c and cm.c. This wire does not carry the QPNs, retry counts and MTU that
+ * cm_rd.c exchanges. RFC 5044 7.1, RFC 6581; docs/connection-manager.md.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -57,7 +56,10 @@ static uint8_t depth_of(uint16_t depth)
 	return (uint8_t)(depth < HW_MAX_RD_ATOMIC ? depth : HW_MAX_RD_ATOMIC);
 }
 
-/* What a process hears of the peer: the reads that it answers, those that it may have under way. */
+/*
+ * Stores the peer's limits for the process: the reads that it answers and the reads that it may
+ * issue.
+ */
 static void take_param(struct cm_ep *ep, uint16_t responder, uint16_t initiator)
 {
 	ep->peer = (struct hw_cm_param){
@@ -128,7 +130,7 @@ void cm_tcp_established(struct fw_nic *nic, struct cm_ep *ep)
 	cm_event(nic, ep, HW_CM_EVENT_ESTABLISHED, 0);
 }
 
-/* Nobody has answered, or somebody who does not want to say why. */
+/* Reports a connection that failed without a reason from the peer. */
 static void unanswered(struct fw_nic *nic, struct cm_ep *ep, enum tcp_end why)
 {
 	switch (why) {

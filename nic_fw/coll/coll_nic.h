@@ -20,7 +20,9 @@ struct goal_schedule;
 struct goal_heap {
 	uint8_t *base;
 	struct buddy buddy;
-	/* Large blocks that are freed, and nobody's until their pages have gone back: a ring. */
+	/*
+	 * Ring of large freed blocks. They stay unusable until the port has taken their pages back.
+	 */
 	struct goal_heap_gone {
 		uint64_t offset, left_bytes;
 	} * gone; /* GOAL_HEAP_GONE */
@@ -36,8 +38,8 @@ struct goal_nic {
 	struct goal_loading *loads; /* GOAL_MAX_LOADS */
 	struct fw_timer orphan_timer;
 	uint32_t loads_active;
-	uint32_t load_hand;     /* the load that had a step last */
-	struct fw_list clients; /* with runs that can go on */
+	uint32_t load_hand;     /* the load that made the last step */
+	struct fw_list clients; /* clients with runs that can proceed */
 	struct fw_pool links;
 	struct fw_pool runs;
 	struct fw_pool sends;

@@ -2,9 +2,8 @@
 /*
  * Buffers of operations: references to memory, one stretch after another.
  *
- * Called by goal_run.c for local operations and goal_msg.c for payload; calls mem.c, which
- * judges each access anew: a region may have been deregistered since the schedule was loaded.
- * Bounds of slots and scratchpad were checked at load (goal_load.c).
+ * Calls mem.c, which checks each access anew, because a region may have been deregistered since the
+ * schedule was loaded. The bounds of slots and scratchpad were checked at load (goal_load.c).
  */
 #include "nic_fw/fw_nic.h"
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Circles over several ranks: one whose pool is full asks those that it waits for whether they can
- * move, then those that these wait for, until nobody is left to ask.
+ * Detects cycles over several ranks. A rank whose pool is full asks the ranks that it waits for
+ * whether they can proceed; each of them asks the ranks that it waits for in turn.
  *
- * Called by goal_stall.c, which looks at one's own runs, and by mgrp_rx.c with what others say;
- * calls mgrp_tx.c. Questions go past the streams, which are what stands still. All are asked twice:
- * who said the same twice stood still when the first round ended, with nothing under way between
- * any two, and nobody else can help. A lost frame only means that the question is asked again
- * later. The idea is the diffusing computation of Chandy, Misra and Haas (1983) for the OR model.
- * docs/collectives.md "Full pools", docs/wire-group.md.
+ * Calls mgrp_tx.c. Questions bypass the streams, because the streams are stalled. Every rank is
+ * asked twice. Ranks that give the same answer twice stood still when the first round ended, with
+ * nothing in flight between any two, and no other rank can release them. A lost frame only means
+ * that the question is repeated later. The idea is the diffusing computation of Chandy, Misra and
+ * Haas (1983) for the OR model. docs/collectives.md "Full pools", docs/wire-group.md.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -22,7 +21,7 @@ static void give_up(struct goal_circle *circle)
 	circle->round = 0;
 }
 
-/* Asks those ranks. */
+/* Sends the question to these ranks. */
 static void ask(struct fw_nic *nic, struct goal_comm *comm, uint64_t ranks)
 {
 	struct mgrp_note note = {
@@ -33,7 +32,7 @@ static void ask(struct fw_nic *nic, struct goal_comm *comm, uint64_t ranks)
 
 	for (; ranks; ranks &= ranks - 1) {
 		note.rank = (uint32_t)__builtin_ctzll(ranks);
-		/* Without room in the port it is lost. */
+		/* Without room in the port the note is lost. */
 		(void)mgrp_note_send(nic, comm, &note);
 	}
 }
@@ -43,7 +42,7 @@ void goal_circle_ask(struct fw_nic *nic, struct goal_comm *comm)
 	struct goal_circle *circle = &comm->circle;
 	struct mgrp_note own;
 
-	/* A rank that has messages under way is in no circle, this one included. */
+	/* A rank with messages in flight is in no cycle. This rank is checked as well. */
 	if (!goal_stall_is_still(nic, comm, &own))
 		return;
 	circle->round = 1;
@@ -56,8 +55,8 @@ void goal_circle_ask(struct fw_nic *nic, struct goal_comm *comm)
 }
 
 /*
- * This rank still stands still, and messages that are said to find no room are those that are kept
- * waiting: else the word that there is room again is on its way.
+ * True if this rank still stands still, and the messages that peers report as blocked are those
+ * that wait here. Otherwise the notice that there is room again is in flight.
  */
 static bool agree(struct fw_nic *nic, struct goal_comm *comm)
 {
@@ -81,7 +80,7 @@ static bool agree(struct fw_nic *nic, struct goal_comm *comm)
 	return true;
 }
 
-/* The ranks that were asked all have answered: once more, or it is a circle. */
+/* All ranks of the round have answered: the second round follows, or it is a cycle. */
 static void round_over(struct fw_nic *nic, struct goal_comm *comm)
 {
 	struct goal_circle *circle = &comm->circle;
@@ -137,7 +136,7 @@ static void asked(struct fw_nic *nic, struct goal_comm *comm, const struct mgrp_
 	struct goal_circle *circle = &comm->circle;
 	struct mgrp_note note = *question;
 
-	/* A look costs more than the question: whoever asks all the time is not heard. */
+	/* A look costs more than the question, so a peer that asks too often is ignored. */
 	if (nic->now_ns - circle->told_ns >= GOAL_CIRCLE_GAP_NS) {
 		circle->told_ns = nic->now_ns;
 		circle->told = 0;

@@ -2,8 +2,9 @@
 /*
  * Commands on collectives: the run table, communicators, their pools, schedules.
  *
- * Called by cmd.c. A load is answered when it has been verified, turns later; the client's memory
- * is checked anew for each step of it. docs/host-interface.md "Collectives".
+ * Calls goal_comm.c, goal_load.c and goal_run.c. A load is answered turns later, when the schedule
+ * has been verified; each of its steps checks the client's memory anew. docs/host-interface.md
+ * "Collectives".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -76,7 +77,7 @@ int cmd_goal_cancel(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cm
 	(void)resp;
 	if (arg->run >= owner->goal_num_runs)
 		return FW_EINVAL;
-	/* Rung, and not yet looked at: its doorbell comes first. */
+	/* A doorbell that was rung before this command is handled first. */
 	if (!nic->slices.resume)
 		(void)db_poll(nic);
 	nic->slices.resume = 1;
@@ -87,12 +88,11 @@ int cmd_goal_cancel(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cm
 			goal_run_fail(nic, run, HW_GOAL_CANCELED, run->comm->rank, FW_NONE);
 		ending = goal_ending_of(owner, arg->run);
 	}
-	/* Answered when its record says so. */
+	/* The command is answered when the record is written. */
 	return ending && ending->serial == arg->serial ? CMD_LATER : 0;
 }
 
-/* ---- communicators ------------------------------------------------------------------------------
- */
+/* ---- communicators -------------------------------------------------------------------------- */
 
 static struct goal_comm *comm_own(struct fw_nic *nic, uint32_t client, uint32_t handle)
 {
@@ -104,7 +104,7 @@ static struct goal_comm *comm_own(struct fw_nic *nic, uint32_t client, uint32_t 
 	return comm->used && !comm->closing && comm->client == client ? comm : NULL;
 }
 
-/* Memory of the client that a command names. */
+/* Reads memory of the client that a command names. */
 static bool read_arg(struct fw_nic *nic, uint32_t pd, uint32_t stag, uint64_t addr, void *dst,
 		     uint32_t bytes)
 {
@@ -152,7 +152,7 @@ int cmd_goal_comm_create(struct fw_nic *nic, uint32_t client, const struct hw_cm
 	comm = goal_comm_find(nic, arg->key, arg->key2, arg->rank);
 	if (comm && comm->client != FW_CLIENT_ORPHANS)
 		return FW_EBUSY;
-	/* The process is back before all was done with what it had left. */
+	/* The process is back before its former communicator was drained. */
 	if (comm)
 		goal_comm_destroy(nic, comm, true);
 	if (!share_may(nic, client, HW_SHARE_COMM, 1))
@@ -239,8 +239,7 @@ int cmd_goal_pool(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	return 0;
 }
 
-/* ---- schedules ----------------------------------------------------------------------------------
- */
+/* ---- schedules ------------------------------------------------------------------------------ */
 
 struct goal_schedule *goal_schedule_own(struct fw_nic *nic, uint32_t client, uint32_t handle)
 {
@@ -253,7 +252,7 @@ struct goal_schedule *goal_schedule_own(struct fw_nic *nic, uint32_t client, uin
 										    : NULL;
 }
 
-/* Its number, and its place in the share of its client. */
+/* Frees its number and its place in the client's share. */
 static void put_schedule(struct fw_nic *nic, const struct goal_schedule *schedule)
 {
 	share_give(nic, schedule->client, HW_SHARE_SCHEDULE, 1);
@@ -293,7 +292,7 @@ static void answer(struct hw_resp_goal_load *resp, const struct goal_fault *faul
 	resp->why[i] = '\0';
 }
 
-/* Binds the slots: each to as much registered memory as it needs. */
+/* Binds each slot to as much registered memory as it needs. */
 static const char *bind_slots(struct fw_nic *nic, struct goal_schedule *schedule,
 			      const struct hw_cmd_goal_load *arg)
 {
@@ -343,7 +342,7 @@ static struct goal_schedule *new_schedule(struct fw_nic *nic, uint32_t client,
 	return schedule;
 }
 
-/* A free place for a load; NULL: none is free, or the client's user has its share of them. */
+/* Finds a free place for a load. NULL: none is free, or the client's user has its share of them. */
 static struct goal_loading *free_loading(struct fw_nic *nic, uint32_t client)
 {
 	const struct fw_account *user = nic->host.clients[client].share->user;
@@ -361,7 +360,7 @@ static struct goal_loading *free_loading(struct fw_nic *nic, uint32_t client)
 	return held < GOAL_MAX_LOADS - GOAL_MAX_LOADS / SHARE_POOL_PARTS ? found : NULL;
 }
 
-/* The status of a load that failed, with the reason. A refusal is an answer, not a bad command. */
+/* Answers a load that failed with status and reason. A refusal is an answer, not a bad command. */
 static int refused(struct fw_nic *nic, struct goal_schedule *schedule, int status,
 		   const struct goal_fault *fault, struct hw_cmd_resp *resp)
 {
@@ -470,7 +469,7 @@ uint32_t goal_load_poll(struct fw_nic *nic)
 
 	if (!nic->goal.loads_active)
 		return 0;
-	/* One in a turn, each in its turn. */
+	/* One load makes a step in each turn, in rotation. */
 	for (i = 0; i < GOAL_MAX_LOADS; i++) {
 		nic->goal.load_hand = (nic->goal.load_hand + 1) % GOAL_MAX_LOADS;
 		if (!nic->goal.loads[nic->goal.load_hand].used)

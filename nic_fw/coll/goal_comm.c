@@ -2,9 +2,8 @@
 /*
  * Communicators: their ranks, the streams to them, and the pool of unexpected messages.
  *
- * Called by goal_cmd.c, goal_run.c, goal_msg*.c and, when a stream begins or ends, by esp_conn.c.
- * A stream is opened when it is first needed, by either end. A rank whose stream has ended is
- * lost to the communicator for good. docs/collectives.md "Failure".
+ * Calls esp.h, goal_msg.c and goal_ending.c. Either end opens a stream when it first needs it. A
+ * rank whose stream has ended is lost to the communicator for good. docs/collectives.md "Failure".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -18,8 +17,7 @@ struct goal_comm *goal_comm_find(struct fw_nic *nic, uint64_t key, uint64_t key2
 	return NULL;
 }
 
-/* ---- links ------------------------------------------------------------------------------------
- */
+/* ---- links ---------------------------------------------------------------------------------- */
 
 static struct goal_link *link_new(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
 {
@@ -71,7 +69,7 @@ struct goal_link *goal_link_get(struct fw_nic *nic, struct goal_comm *comm, uint
 	return NULL;
 }
 
-/* The rank's process had ended before it could start this run. */
+/* True if the rank's process ended before it could start this run. */
 static bool left_before(const struct goal_link *link, uint32_t instance)
 {
 	return link->left && (int32_t)(instance - link->left_at) >= 0;
@@ -91,7 +89,7 @@ struct goal_link *goal_link_accept(struct fw_nic *nic, struct goal_comm *comm, u
 {
 	struct goal_link *link;
 
-	/* One stream for each rank, ever: what was lost does not come back under the same key. */
+	/* A rank has one stream in its life: a lost one does not come back under the same key. */
 	if (rank >= comm->num_ranks || rank == comm->rank || comm->links[rank] != FW_NONE)
 		return NULL;
 	link = link_new(nic, comm, rank);
@@ -118,8 +116,8 @@ void goal_link_await(struct fw_nic *nic, struct goal_link *link, bool on)
 }
 
 /*
- * Whether a run still needs something of the rank. One that has closed had done all its own runs:
- * nothing of it is missing but what is known to be.
+ * True if a run still needs the rank. A rank that closed the communicator has completed its own
+ * runs, so that all its messages are known.
  */
 static bool needs(const struct goal_run *run, const struct goal_link *link, bool closed)
 {
@@ -133,17 +131,17 @@ static bool needs(const struct goal_run *run, const struct goal_link *link, bool
 	fw_list_for_each (pos, &run->recvs) {
 		const struct goal_recv *recv = FW_CONTAINER(pos, struct goal_recv, run_node);
 
-		/* A receive from any rank may have waited for this one. */
+		/* A receive from any rank may have waited for this rank. */
 		if (recv->link == link ||
 		    (!closed && !recv->matched && recv->key.rank == GOAL_RANK_ANY))
 			return true;
 	}
-	/* Whoever stands below or above it in a tree, a multicast may need it. */
+	/* A multicast may need every rank that is the parent or a child in its tree. */
 	return !closed && run->schedule->groups &&
 	       run->schedule->neighbours[link->rank / 64] >> link->rank % 64 & 1;
 }
 
-/* Runs that need the rank fail. */
+/* Fails the runs that need the rank. */
 static void fail_runs(struct fw_nic *nic, struct goal_comm *comm, const struct goal_link *link,
 		      bool closed, enum hw_goal_status status)
 {
@@ -164,7 +162,7 @@ void goal_link_left(struct fw_nic *nic, struct goal_link *link, uint32_t instanc
 
 	link->left = true;
 	link->left_at = instance;
-	/* Earlier runs get what they need of it: that is why its stream is still there. */
+	/* Earlier runs still get their messages from it: its stream stays open for them. */
 	fw_list_for_each (pos, &comm->runs) {
 		struct goal_run *run = FW_CONTAINER(pos, struct goal_run, comm_node);
 
@@ -204,12 +202,11 @@ void goal_msg_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 	fail_runs(nic, comm, link, why == ESP_END_CLOSED, status);
 }
 
-/* ---- receives from any rank -------------------------------------------------------------------
- */
+/* ---- receives from any rank ----------------------------------------------------------------- */
 
 /*
- * One rank: its stream is opened if it has none, and watched. A rank that is lost may be the one
- * that a receive waits for. Where there is no stream left the rank is just not watched.
+ * Opens a rank's stream if it has none, and watches it. A lost rank may be the one that a receive
+ * waits for. Without a free stream the rank is not watched.
  */
 static void watch_rank(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
 {
@@ -238,7 +235,7 @@ static void unwatch_rank(struct fw_nic *nic, struct goal_comm *comm, uint32_t ra
 	goal_link_await(nic, link, false);
 }
 
-/* Some ranks in each step, round and round, so that a large communicator holds up nobody. */
+/* Checks some ranks in each step, in rotation, so that a large communicator delays no other. */
 static void any_step(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct goal_comm *comm = FW_CONTAINER(timer, struct goal_comm, any_timer);
@@ -258,13 +255,12 @@ static void any_step(struct fw_nic *nic, struct fw_timer *timer)
 void goal_comm_await_any(struct fw_nic *nic, struct goal_comm *comm, bool on)
 {
 	comm->any_recvs += on ? 1 : UINT32_MAX;
-	/* Most such receives are over before the first step. */
+	/* Most such receives finish before the first step. */
 	if (on && !fw_timer_is_set(&comm->any_timer))
 		fw_timer_set(&nic->timers, &comm->any_timer, nic->now_ns + GOAL_ANY_NS);
 }
 
-/* ---- the pool -----------------------------------------------------------------------------------
- */
+/* ---- the pool ------------------------------------------------------------------------------- */
 
 bool goal_pool_alloc(struct goal_comm *comm, uint64_t bytes, uint32_t *region, uint64_t *offset)
 {
@@ -285,8 +281,7 @@ void goal_pool_free(struct goal_comm *comm, uint32_t region, uint64_t offset)
 	(void)buddy_free(&comm->regions[region].buddy, offset);
 }
 
-/* ---- aborts of runs that are still to come
- * ------------------------------------------------------- */
+/* ---- aborts of runs that are still to come -------------------------------------------------- */
 
 static uint32_t farthest_abort(const struct goal_comm *comm)
 {
@@ -309,7 +304,9 @@ void goal_comm_note_abort(struct goal_comm *comm, uint32_t instance, enum hw_goa
 			return;
 	i = comm->num_aborts;
 	if (i == GOAL_MAX_ABORTS) {
-		/* Those that come next are told; whoever says that all to come fail is not heard.
+		/*
+		 * The abort of the farthest run gives way. A peer that aborts very distant runs is
+		 * ignored.
 		 */
 		i = farthest_abort(comm);
 		if (instance - comm->next_instance >=
@@ -335,8 +332,7 @@ bool goal_comm_take_abort(struct goal_comm *comm, uint32_t instance, struct goal
 	return false;
 }
 
-/* ---- beginning and end
- * ------------------------------------------------------------------------------ */
+/* ---- beginning and end ---------------------------------------------------------------------- */
 
 static void end(struct fw_nic *nic, struct fw_timer *timer)
 {
@@ -345,7 +341,7 @@ static void end(struct fw_nic *nic, struct fw_timer *timer)
 
 void goal_comm_try_end(struct fw_nic *nic, struct goal_comm *comm)
 {
-	/* Not at once: callers still stand in its spaces. */
+	/* The end is delayed, because callers still use its spaces. */
 	if (mgrp_drained(comm) && comm->end_timer.deadline_ns > nic->now_ns)
 		fw_timer_set(&nic->timers, &comm->end_timer, nic->now_ns);
 }
@@ -390,8 +386,8 @@ static void release_link(struct fw_nic *nic, struct goal_link *link, bool at_onc
 }
 
 /*
- * The links outlive the communicator while their streams drain, unless that is not to be waited
- * for. False: units ran out.
+ * The links outlive the communicator while their streams drain, unless at_once. False: units ran
+ * out.
  */
 static bool release_links(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
 {
@@ -405,10 +401,10 @@ static bool release_links(struct fw_nic *nic, struct goal_comm *comm, bool at_on
 	return true;
 }
 
-/* A run with what waits for it or is under way: a schedule may have very much of that. */
+/* Ends a run with its pending and active operations, of which a schedule may have very many. */
 static bool drop_runs(struct fw_nic *nic, struct goal_comm *comm, bool left)
 {
-	/* Runs that have failed come first: their ranks hear why. */
+	/* Failed runs come first: their ranks receive the reason. */
 	if (!goal_ending_step(nic, comm))
 		return false;
 	while (!fw_list_empty(&comm->runs)) {
@@ -448,7 +444,7 @@ bool goal_comm_empty(struct fw_nic *nic, struct goal_comm *comm, bool left)
 	return true;
 }
 
-/* The process's part of it goes; ranks that need repairs are still served. */
+/* Frees the process's part; ranks that need repairs are still served. */
 static void shut(struct fw_nic *nic, struct goal_comm *comm)
 {
 	uint32_t i;
@@ -458,13 +454,13 @@ static void shut(struct fw_nic *nic, struct goal_comm *comm)
 		goal_heap_free(nic, comm->client, comm->regions[i].buddy.blocks);
 	comm->num_regions = 0;
 	nic->host.pds[comm->pd].refs--;
-	/* Streams that wait for room have nothing to wait for. */
+	/* Streams that wait for room must not wait any longer. */
 	goal_comm_unblock(nic, comm);
 }
 
 /*
- * Twice, where somebody below it in a tree has not all that it has: first for its process, and when
- * they have it, or after MGRP_DRAIN_NS, as a whole.
+ * Runs twice if a member below it in a tree lacks packets: first for its process, and as a whole
+ * when the members have them, or after MGRP_DRAIN_NS.
  */
 void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
 {
@@ -497,7 +493,7 @@ void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
 	fw_ids_put(&nic->goal.comm_ids, (uint32_t)(comm - nic->goal.comms));
 }
 
-/* Each link once; those that were told stand behind the others. */
+/* Notifies each link once; notified links move to the end of the list. */
 static bool tell_left(struct fw_nic *nic, struct goal_comm *comm)
 {
 	while (!fw_list_empty(&comm->all_links)) {
@@ -524,7 +520,7 @@ bool goal_comm_leave(struct fw_nic *nic, struct goal_comm *comm)
 		return false;
 	if (!comm->leaving)
 		shut(nic, comm);
-	/* No new link and no new message from here on. */
+	/* No new links and messages from here on. */
 	comm->leaving = true;
 	comm->closing = true;
 	comm->left = tell_left(nic, comm);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The end of a run: what its record says, and, when it failed, what the other ranks hear.
+ * The end of a run: its record and, when it failed, the notification of other ranks.
  *
- * A communicator has up to 65,536 ranks, and a run as many operations under way as its process has
- * a share of. So a run that fails stops at once, and the rest of its end is done in slices
- * (slice.h): its ranks are told one after another, its operations let go of its memory, and last
- * its record says that it is over, since then the process may use that memory again. Runs of a
- * communicator end in their order. Started by goal_run.c, goal_msg_rx.c, goal_stall.c; calls
- * goal_msg.c and goal_comm.c. docs/collectives.md "Failure".
+ * A communicator has up to 65,536 ranks, and a run may have as many operations under way as its
+ * process's share allows. A failed run therefore stops at once, and the rest of its end is done in
+ * slices (slice.h): its ranks are notified one after another, its operations release its memory,
+ * and last its record reports the end, because then the process may reuse the memory. Runs of a
+ * communicator end in their order. Calls goal_msg.c and goal_comm.c. docs/collectives.md "Failure".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -22,7 +21,7 @@ static void write_record(struct fw_nic *nic, uint32_t client, uint32_t index,
 	struct hw_eqe eqe = {.type = HW_EVENT_GOAL_RUN, .id = index, .aux = line->done};
 
 	if (owner->closing)
-		return; /* nobody reads it */
+		return; /* no reader */
 	record += index;
 	record->status = line->status;
 	record->rank = line->rank;
@@ -38,7 +37,10 @@ static void write_record(struct fw_nic *nic, uint32_t client, uint32_t index,
 	record->num_waits = line->num_waits;
 	memcpy(record->waits, line->waits, sizeof(record->waits));
 	__atomic_store_n(&record->done, line->done, __ATOMIC_RELEASE);
-	/* Pair G2: the host sets the flag, then looks at done; we store done, then look at it. */
+	/*
+	 * Pair G2: the host sets the flag, then reads done; this end stores done, then reads the
+	 * flag.
+	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (owner->goal_eq != HW_EQ_NONE &&
 	    __atomic_load_n(&record->flags, __ATOMIC_RELAXED) & HW_GOAL_RUN_F_EVENT)
@@ -52,7 +54,7 @@ static bool name_wait(struct goal_run *run, uint32_t op)
 	return ++run->num_waits <= HW_GOAL_WAITS;
 }
 
-/* The first operations under way: receives before sends, since those are what others owe. */
+/* Lists the first operations under way: receives before sends, because peers owe those. */
 static void name_waits(struct goal_run *run)
 {
 	const struct fw_list *pos;
@@ -129,7 +131,7 @@ static bool is_peer(const struct goal_comm *comm, const struct goal_schedule *sc
 	return schedule->peers[rank / 64] >> rank % 64 & 1 && rank != comm->rank;
 }
 
-/* Unless that rank has told us of it itself. */
+/* Notifies a peer, unless the failure came from that rank. */
 static void tell_peer(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank,
 		      const struct goal_abort *abort)
 {
@@ -141,12 +143,12 @@ static void tell_peer(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank,
 	goal_msg_abort(nic, link, abort);
 }
 
-/* Every rank that the schedule names, from *told_ranks on. False: units ran out. */
+/* Notifies every rank that the schedule names, from *told_ranks on. False: units ran out. */
 static bool tell_peers(struct fw_nic *nic, struct goal_comm *comm,
 		       const struct goal_schedule *schedule, uint32_t *told_ranks,
 		       const struct goal_abort *abort)
 {
-	/* There may be very many: who was told is not looked at again. */
+	/* There may be very many ranks: notified ones are not visited again. */
 	for (; *told_ranks < comm->num_ranks; (*told_ranks)++) {
 		uint32_t rank = *told_ranks;
 
@@ -170,7 +172,7 @@ bool goal_run_left(struct fw_nic *nic, struct goal_run *run)
 }
 
 /*
- * The status that other ranks receive. A process that leaves loses all its memory at once, while
+ * Returns the status for the other ranks. A process that ends loses all its memory at once, while
  * its runs end in later turns: the other ranks have lost the rank, not a buffer.
  */
 static enum hw_goal_status told(const struct fw_nic *nic, const struct goal_comm *comm,
@@ -227,7 +229,9 @@ void goal_ending_run(struct fw_nic *nic)
 
 	if (!node)
 		return;
-	/* It goes behind the others, and off the list for good when all of it is over. */
+	/*
+	 * The communicator goes to the end of the list, and leaves it when all its runs have ended.
+	 */
 	fw_list_add_tail(&nic->slices.endings, node);
 	nic->slices.bulk |= FW_BULK_LEAVE;
 	(void)goal_ending_step(nic, FW_CONTAINER(node, struct goal_comm, ending_node));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ends of runs, in slices: goal_ending.c those that failed or were refused, goal_sweep.c what came
- * for runs that are over.
+ * Ends of runs, in slices: goal_ending.c ends failed and refused runs, goal_sweep.c removes
+ * messages of ended runs.
  *
- * Used by goal_*.c and slice.c; calls goal.h. No function blocks; all are the core's alone.
+ * No function blocks; all are the core's alone. Calls goal.h.
  */
 #ifndef WEFT_FW_GOAL_ENDING_H
 #define WEFT_FW_GOAL_ENDING_H
@@ -18,41 +18,41 @@ struct fw_client;
 struct fw_nic;
 
 /*
- * A run that has failed, or was refused, and is not over: its ranks are being told. One for each
- * run record, which is the NIC's until then.
+ * A run that failed, or was refused, and has not ended: its ranks are being notified. There is one
+ * for each run record; the record is the NIC's until then.
  */
 struct goal_ending {
 	struct fw_list node;            /* comm->endings */
 	struct goal_run *run;           /* NULL: it never began */
-	struct goal_schedule *schedule; /* NULL: none was named */
+	struct goal_schedule *schedule; /* NULL: none was given */
 	bool on;
 	uint16_t client, record;
 	uint32_t serial;
-	uint32_t told_ranks; /* ranks below this one know */
+	uint32_t told_ranks; /* ranks below this one were notified */
 	uint64_t start_ns;
-	enum hw_goal_status status; /* what the record says; the ranks may hear otherwise */
-	struct goal_abort abort;    /* what they are told */
+	enum hw_goal_status status; /* status in the record; the ranks may receive another */
+	struct goal_abort abort;    /* the notice for the ranks */
 };
 
-/* A run that does not begin: its record says why, and so do its peers. schedule: NULL: none. */
+/* Refuses a run: its record and its peers receive the reason. schedule: NULL: none. */
 void goal_ending_refuse(struct fw_nic *nic, uint32_t client, uint32_t record, uint32_t serial,
 			struct goal_schedule *schedule, struct goal_abort abort);
-/* A run that was carried out: its record says so. */
+/* Writes the record of a run that was carried out. */
 void goal_ending_report(struct fw_nic *nic, struct goal_run *run);
-/* Goes on with runs of the communicator that have failed. False: units ran out. */
+/* Continues with failed runs of the communicator. False: units ran out. */
 bool goal_ending_step(struct fw_nic *nic, struct goal_comm *comm);
-/* The record's ending; NULL: there is none. */
+/* Returns the record's ending; NULL: there is none. */
 struct goal_ending *goal_ending_of(struct fw_client *owner, uint32_t record);
-/* Goes on with one communicator's (slice.c). */
+/* Continues with the endings of one communicator (slice.c). */
 void goal_ending_run(struct fw_nic *nic);
 
 /* ---- goal_sweep.c */
 
-/* A run is over, or was never started: what came for it is looked for (goal_sweep.c). */
+/* A run has ended, or was never started: removes its messages (goal_sweep.c). */
 void goal_sweep(struct fw_nic *nic, struct goal_comm *comm);
-/* Goes on with one communicator. */
+/* Continues with one communicator. */
 void goal_sweep_run(struct fw_nic *nic);
-/* A message, or an announcement (its run_node), leaves its list. */
+/* Takes a message, or an announcement (its run_node), off its list. */
 void goal_sweep_forget(struct goal_comm *comm, const struct fw_list *node);
 
 #endif /* WEFT_FW_GOAL_ENDING_H */

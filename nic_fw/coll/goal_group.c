@@ -2,10 +2,10 @@
 /*
  * Multicasts: messages from one rank to all others of its communicator.
  *
- * Called by goal_run.c to start the operations; packets go out in mgrp_tx.c and come in through
- * goal_msg_rx.c, with the matching, the pool and the limits of other messages, but that a key with
- * `group` set is a multicast's. A send is finished when its last packet was copied into the ring,
- * a receive when its data are there: repairs for others come from the ring. docs/wire-group.md.
+ * mgrp_tx.c sends the packets; goal_msg_rx.c receives them. Matching, pool and limits are those of
+ * other messages; the key of a multicast has `group` set. A send is finished when its last packet
+ * was copied into the ring, a receive when its data have arrived. Repairs for other ranks come from
+ * the ring. docs/wire-group.md.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -51,7 +51,7 @@ enum hw_goal_status goal_group_send(struct fw_nic *nic, struct goal_run *run, ui
 	return HW_GOAL_OK;
 }
 
-/* Its parent is answerable for what is still to come. False: there is none any more. */
+/* Waits for the parent, which must deliver the rest. False: there is none any more. */
 static bool await_parent(struct fw_nic *nic, const struct mgrp_space *space, struct goal_recv *recv)
 {
 	struct goal_link *link = goal_link_at(nic, recv->run->comm, space->parent);

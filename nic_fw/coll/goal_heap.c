@@ -2,9 +2,9 @@
 /*
  * Memory of the NIC for schedules, runs and scratchpads, charged to clients.
  *
- * Called by goal_cmd.c, goal_load.c, goal_run.c, goal_msg.c; calls buddy.c. Pages of large
- * blocks go back to the port when they are freed, 64 KiB in a turn, since to give back hundreds of
- * MiB takes the kernel tens of milliseconds; frames that point into a block go first.
+ * Calls buddy.c. Freed large blocks return their pages to the port, 64 KiB in a turn, because the
+ * kernel needs tens of milliseconds to take back hundreds of MiB. Frames that point into a block
+ * are sent first.
  */
 #include "nic_fw/fw_nic.h"
 

@@ -2,8 +2,7 @@
 /*
  * Memory of the NIC for GOAL's schedules, runs and messages, charged to clients.
  *
- * Used by goal_*.c and mgrp_*.c; calls buddy.h and the port's arena_release(). No function
- * blocks; all are the core's alone.
+ * No function blocks; all are the core's alone. Calls buddy.h and the port's arena_release().
  */
 #ifndef WEFT_FW_GOAL_HEAP_H
 #define WEFT_FW_GOAL_HEAP_H
@@ -21,21 +20,26 @@ struct fw_nic;
 
 enum {
 	GOAL_HEAP_RELEASE_BYTES = 1 << 20, /* smaller blocks keep their pages */
-	GOAL_HEAP_STEP_BYTES = 64 * 1024,  /* whose pages go back in one turn */
+	GOAL_HEAP_STEP_BYTES = 64 * 1024,  /* bytes whose pages go back in one turn */
 	GOAL_HEAP_GONE = GOAL_HEAP_BYTES / GOAL_HEAP_RELEASE_BYTES,
 };
 
-/* A block of at least bytes, its content undefined, charged to the client; NULL. */
+/*
+ * Allocates a block of at least bytes, its content undefined, charged to the client; NULL: no
+ * memory.
+ */
 void *goal_heap_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes);
-/* The same, zeroed: what another client left there is not for this one. */
+/* The same, zeroed, so that no client reads data of another. */
 void *goal_heap_alloc_zero(struct fw_nic *nic, uint32_t client, uint64_t bytes);
-/* Charges a block to another client; NULL is nothing. */
+/* Charges a block to another client. NULL is ignored. */
 void goal_heap_move(struct fw_nic *nic, uint32_t from, uint32_t to, const void *block);
-/* NULL is nothing. A large block is not free at once: its pages go back first, in slices. */
+/*
+ * Frees a block; NULL is ignored. A large block becomes free after its pages went back, in slices.
+ */
 void goal_heap_free(struct fw_nic *nic, uint32_t client, void *block);
 void goal_heap_init(struct goal_heap *heap, uint8_t *base, struct buddy_block *blocks,
 		    struct goal_heap_gone *gone);
-/* Gives pages of freed blocks back, in slices. */
+/* Returns the pages of freed blocks to the port, in slices. */
 void goal_heap_run(struct fw_nic *nic);
 void goal_heap_slice(struct fw_nic *nic); /* slice_job.run */
 bool goal_heap_pending(const struct fw_nic *nic);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Loading a schedule: copied once, then verified, so that the interpreter need not doubt it.
+ * Loads a schedule: copies it once, then verifies it, so that the interpreter can trust it.
  *
- * Called by goal_cmd.c, step by step; calls mem.c for the copy and goal_localop.c for what is
- * legal. After the copy nothing of the client is looked at. The checks are those that the
- * peers lack (cycles, peers, offsets end in a crash there); order is Kahn's algorithm, and
- * the count of each message is compared with one made here. docs/goal-format.md.
+ * Calls mem.c for the copy and goal_localop.c for the legal operations. After the copy the client's
+ * memory is not read again. The checks are those that ESPGOAL's interpreter lacks (there cycles,
+ * peers and offsets end in a crash). The order is Kahn's algorithm. Each message's count is
+ * compared with a count made here. docs/goal-format.md.
  */
 #include "nic_fw/fw_nic.h"
 
 /* A slot of the hash that counts messages of equal key. */
 struct goal_key {
 	uint32_t peer, tag;
-	uint32_t next; /* count of the next one; 0: the slot is free */
+	uint32_t next; /* number of the next one; 0: the slot is free */
 	uint32_t kind;
 };
 
@@ -30,7 +30,7 @@ static bool bad(struct goal_load *load, const char *why)
 	return fail(load, FW_EINVAL, (uint32_t)load->at, why);
 }
 
-/* One part of the schedule: aligned, inside, behind the header. */
+/* Checks one part of the schedule: aligned, inside, behind the header. */
 static bool part_fits(const struct goal_header *h, uint64_t offset, uint64_t count, uint64_t bytes)
 {
 	return offset % 8 == 0 && offset >= h->header_bytes && offset <= h->total_bytes &&
@@ -151,7 +151,7 @@ bool goal_load_begin(struct fw_nic *nic, struct goal_load *load, struct goal_sch
 	return true;
 }
 
-/* A reference to one stretch of memory. */
+/* Checks a reference to one stretch of memory. */
 static bool ref_fits(const struct goal_schedule *s, uint64_t ref, uint64_t bytes)
 {
 	uint64_t offset = GOAL_REF_OFFSET(ref);
@@ -167,7 +167,10 @@ static bool ref_fits(const struct goal_schedule *s, uint64_t ref, uint64_t bytes
 	return offset <= room && bytes <= room - offset;
 }
 
-/* A buffer of so many bytes, in one piece or several that hold whole elements (walk_pieces()). */
+/*
+ * Checks a buffer of so many bytes, in one piece or in several that hold whole elements
+ * (walk_pieces()).
+ */
 static bool buffer_fits(const struct goal_load *load, const struct goal_insn *op, uint32_t buf,
 			uint64_t bytes)
 {
@@ -176,7 +179,9 @@ static bool buffer_fits(const struct goal_load *load, const struct goal_insn *op
 	return !load->walk_bad[buf] && load->walk_sum[buf] == bytes;
 }
 
-/* Bytes of an element of the operation's buffers; what is illegal is found later. */
+/*
+ * Returns the bytes of an element of the operation's buffers; illegal operations are found later.
+ */
 static uint32_t elem_bytes_of(const struct goal_insn *op)
 {
 	if (op->kind != GOAL_INSN_LOCAL)
@@ -194,8 +199,8 @@ static bool piece_fits(const struct goal_schedule *s, const struct goal_piece *p
 }
 
 /*
- * Looks through the lists of pieces of the operation at load->at, up to *budget of them. True: all
- * of them. Many operations may share a long list, and each walks it.
+ * Checks the lists of pieces of the operation at load->at, up to *budget pieces. True: all are
+ * checked. Many operations may share a long list, and each checks it.
  */
 static bool walk_pieces(struct goal_load *load, const struct goal_insn *op, uint32_t *budget)
 {
@@ -252,7 +257,9 @@ static const char *check_message(const struct goal_load *load, const struct goal
 	return NULL;
 }
 
-/* Neighbours in the tree below the root hear of a failure, and theirs matters here. */
+/*
+ * Neighbours in the tree below the root are notified of a failure, and notify this rank of theirs.
+ */
 static void note_neighbour(struct goal_schedule *s, uint32_t rank)
 {
 	s->peers[rank / 64] |= UINT64_C(1) << rank % 64;
@@ -349,14 +356,17 @@ static bool step_copy(struct fw_nic *nic, struct goal_load *load, const struct f
 	load->at += bytes;
 	if (load->at < load->bytes)
 		return true;
-	/* The client may have changed it since the header was checked: that copy holds. */
+	/*
+	 * The client may have changed the header since it was checked, so the checked copy replaces
+	 * it.
+	 */
 	memcpy(load->schedule->code, &load->schedule->header, sizeof(struct goal_header));
 	load->phase = GOAL_LOAD_OPS;
 	load->at = 0;
 	return true;
 }
 
-/* The next phase once all items of this one are done. */
+/* Enters the next phase once all items of this one are done. */
 static bool next_phase(struct goal_load *load, uint64_t items, enum goal_load_phase next)
 {
 	if (load->at < items)
@@ -428,7 +438,7 @@ static bool step_roots(struct goal_load *load)
 	return next_phase(load, s->header.num_ops, GOAL_LOAD_ORDER);
 }
 
-/* Each edge is followed once: an operation with very many is finished over several steps. */
+/* Follows each edge once: an operation with very many edges takes several steps. */
 static bool step_order(struct goal_load *load)
 {
 	const struct goal_schedule *s = load->schedule;

@@ -2,15 +2,15 @@
 /*
  * A local operation on the buffers of a run: stretches of memory, a bounded part in each step.
  *
- * Called by goal_run.c; calls goal_localop.c for the arithmetic. The three buffers may be cut
- * into pieces of different shapes; elements are whole in each (goal_load.c). Memory that is not
- * mapped goes through a part of the instance's scratch buffer.
+ * Calls goal_localop.c for the arithmetic. The three buffers may be divided into pieces of
+ * different shapes; elements are whole in each (goal_load.c). Memory that is not mapped goes
+ * through a part of the instance's scratch buffer.
  */
 #include "nic_fw/fw_nic.h"
 
 enum {
 	BOUNCE_BYTES = FW_SCRATCH_BYTES / 4,
-	BYTES_PER_COST = 4096, /* of result that count as one operation's work */
+	BYTES_PER_COST = 4096, /* of result, counted as one operation's work */
 };
 
 /* One buffer of the operation. */
@@ -18,13 +18,13 @@ struct side {
 	struct goal_cursor *cursor;
 	uint8_t *bounce;
 	uint32_t need;
-	uint8_t *ptr;      /* NULL: nothing left of the stretch */
+	uint8_t *ptr;      /* NULL: the stretch is used up */
 	struct fw_mem mem; /* of the stretch, where it is not mapped */
 	uint64_t at;       /* bytes of the stretch that were used */
 	uint64_t left;
 };
 
-/* A new stretch of at most max bytes once the last is used up. */
+/* Gets a new stretch of at most max bytes once the last is used up. */
 static bool refill(struct fw_nic *nic, const struct goal_run *run, struct side *side, uint64_t max)
 {
 	struct goal_span span;
@@ -42,7 +42,10 @@ static bool refill(struct fw_nic *nic, const struct goal_run *run, struct side *
 	if (side->ptr)
 		return true;
 	if (side->left > BOUNCE_BYTES) {
-		/* Mapped when the schedule was loaded, not any more: begin again with less. */
+		/*
+		 * It was mapped when the schedule was loaded, and is not any more: begin again with
+		 * less.
+		 */
 		side->cursor->offset -= side->left - BOUNCE_BYTES;
 		side->left = BOUNCE_BYTES;
 	}
@@ -73,7 +76,10 @@ static enum hw_goal_status time_stamp(struct fw_nic *nic, struct goal_run *run,
 									    : HW_GOAL_MEMORY;
 }
 
-/* One stretch that is contiguous in all buffers. Returns its bytes, 0: *status says why not. */
+/*
+ * Computes one stretch that is contiguous in all buffers. Returns its bytes; 0: *status has the
+ * reason.
+ */
 static uint64_t stretch(struct fw_nic *nic, struct goal_run *run, const struct goal_insn *op,
 			struct side side[3], uint64_t max, enum hw_goal_status *status)
 {
@@ -137,7 +143,7 @@ bool goal_local_step(struct fw_nic *nic, struct goal_run *run, uint32_t index, u
 		budget -= used < budget ? used : budget;
 	}
 	*cost = 1 + (uint32_t)((GOAL_LOCAL_QUANTUM_BYTES - budget) / BYTES_PER_COST);
-	/* What a stretch had left over is taken up from its cursor next time. */
+	/* The next step resumes at the cursor, so the unused rest of a stretch is given back. */
 	for (i = 0; i < 3; i++)
 		run->local_cursor[i].offset -= side[i].left;
 	if (status != HW_GOAL_OK) {

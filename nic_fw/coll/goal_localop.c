@@ -2,11 +2,11 @@
 /*
  * Arithmetic of local operations on arrays.
  *
- * Called by goal_run.c with pieces that are contiguous in memory. One loop for each operation
- * and element type, written so that the compiler makes vector instructions of it; integers
- * wrap, divisions are checked element by element. Legal pairs, after ESPGOAL 2.2.3,
- * whose table's colours are lost: integers of all four widths with every
- * operation, floats of 32 and 64 bits with all but AND, OR, XOR.
+ * Works on pieces that are contiguous in memory; calls nothing. Each pair of operation and element
+ * type has one loop that the compiler turns into vector instructions. Integers wrap; divisions are
+ * checked element by element. Legal pairs follow ESPGOAL 2.2.3, whose table lost its colours:
+ * integers of all four widths with every operation, floats of 32 and 64 bits with all but AND, OR,
+ * XOR.
  */
 #include "nic_fw/coll/goal.h"
 
@@ -16,7 +16,7 @@ bool goal_local_legal(uint8_t op, uint8_t type, uint8_t width)
 {
 	if (op >= GOAL_LOCALS || type >= GOAL_TYPES)
 		return false;
-	/* A time stamp: no type is looked at (2.2.3). */
+	/* A time stamp has no type to check (2.2.3). */
 	if (op == GOAL_LOCAL_WTIME)
 		return true;
 	if (type == GOAL_TYPE_FLOAT)
@@ -25,7 +25,7 @@ bool goal_local_legal(uint8_t op, uint8_t type, uint8_t width)
 	return width == 8 || width == 16 || width == 32 || width == 64;
 }
 
-/* Elements where they happen to lie. */
+/* Elements at any alignment. */
 #define UNALIGNED(type, name) typedef type name __attribute__((aligned(1), may_alias))
 UNALIGNED(uint8_t, u8_any);
 UNALIGNED(uint16_t, u16_any);
@@ -40,7 +40,7 @@ UNALIGNED(double, f64_any);
 
 /* The result is an operand or overlaps neither, so no element depends on an earlier one. */
 #ifdef __clang__
-#define INDEPENDENT /* clang looks for itself, and warns where told and unable */
+#define INDEPENDENT /* clang vectorizes unasked, and warns about a pragma that it cannot obey */
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
 /* At -O2 gcc leaves loops of unknown length scalar. */
@@ -71,9 +71,9 @@ UNALIGNED(double, f64_any);
 		return true;
 
 /*
- * Small types are promoted to int before they are multiplied: two 16-bit values could
- * overflow it, hence the wide unsigned W. The operands may lie in memory that a process changes
- * meanwhile: what is checked before a division is what is divided, read once.
+ * Small types are promoted to int before they are multiplied, and two 16-bit values could overflow
+ * it: hence the wide unsigned W. The operands may lie in memory that a process changes meanwhile,
+ * so each is read once: the value that was checked is the one that is divided.
  */
 #define DEFINE_INTEGER(name, T, U, W, divides)                                                     \
 	static bool name(uint8_t op, void *result, const void *a, const void *b, uint64_t count)   \
@@ -124,7 +124,7 @@ DEFINE_INTEGER(local_s16, s16_any, u16_any, uint32_t, SIGNED_DIVIDES(int16_t, IN
 DEFINE_INTEGER(local_s32, s32_any, u32_any, uint32_t, SIGNED_DIVIDES(int32_t, INT32_MIN))
 DEFINE_INTEGER(local_s64, s64_any, u64_any, uint64_t, SIGNED_DIVIDES(int64_t, INT64_MIN))
 
-/* As C has it: NaN in y is taken by neither comparison, so MAX and MIN give y then. */
+/* C's comparisons with NaN are false, so MAX and MIN give y if either is NaN. */
 #define DEFINE_FLOAT(name, T)                                                                      \
 	static bool name(uint8_t op, void *result, const void *a, const void *b, uint64_t count)   \
 	{                                                                                          \
@@ -165,7 +165,9 @@ bool goal_local_run(uint8_t op, uint8_t type, uint8_t width, void *result, const
 	uint32_t log = (uint32_t)__builtin_ctz(width) - 3;
 
 	if (op == GOAL_LOCAL_COPY) {
-		/* Buffers that overlap all the same are of a careless process. */
+		/*
+		 * Overlapping buffers are an error of the process; memmove() is defined for them.
+		 */
 		memmove(result, a, count << log);
 		return true;
 	}

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which message belongs to which receive.
+ * Matches messages with receives.
  *
- * Called by goal_msg.c. Both ends number the messages of equal key in schedule order, so a hash
- * finds the one receive or the one message. Schedules with wildcards match by arrival: their
- * receives wait in the run's list in the order in which they were started, their messages in the
- * communicator's in the order in which they came. ESPGOAL 4.2.2;
- * docs/collectives.md "Matching".
+ * Both ends number the messages of equal key in schedule order, so a hash finds the one receive or
+ * the one message. Schedules with wildcards match by arrival. Their receives wait in the run's list
+ * in the order in which they were started; their messages wait in the communicator's list in the
+ * order of arrival. Calls goal_comm.c. ESPGOAL 4.2.2; docs/collectives.md "Matching".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -52,7 +51,7 @@ struct goal_recv *goal_recv_new(struct fw_nic *nic, struct goal_run *run, uint32
 	recv = goal_take(nic, run->client, GOAL_TABLE_RECVS);
 	if (!recv)
 		return NULL;
-	/* A sink that names an earlier use of this context names nothing. */
+	/* The generation invalidates sinks of an earlier use of this context. */
 	generation = fresh ? 0 : (uint8_t)(recv->generation + 1);
 	memset(recv, 0, sizeof(*recv));
 	recv->generation = generation;

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages on their way out: small ones copied, eager ones from where they lie, large ones once
- * their receive has been announced.
+ * Outgoing messages: small ones are copied, eager ones are sent from the client's buffer, large
+ * ones are sent after their receive has been announced.
  *
- * Called by goal_run.c to start a send, by esp_tx.c for each packet and when a transfer is
- * acknowledged; calls esp_send(). What comes in is goal_msg_rx.c. ESPGOAL 4.2.2;
- * docs/collectives.md "Messages".
+ * Calls esp_send(). goal_msg_rx.c receives messages. ESPGOAL 4.2.2; docs/collectives.md "Messages".
  */
 #include "nic_fw/fw_nic.h"
 
 enum {
-	/* Pieces of memory that one packet may hold, header and CRC32C beside them. */
+	/* Pieces of memory in one packet; header and CRC32C need the rest. */
 	PACKET_PIECES = FW_TX_SEGS_MAX - 4,
 };
 
@@ -95,7 +93,7 @@ void goal_send_free(struct fw_nic *nic, struct goal_send *send)
 		goal_send_unannounce(nic, send);
 	if (send->staged)
 		goal_heap_free(nic, send->client, send->staged);
-	/* A packet that was sent again, and acknowledged before it left. */
+	/* A repeated packet may be acknowledged before it leaves. */
 	if (send->kind == GOAL_SEND_SMALL)
 		eth_tx_forget_mem(nic, send->small, sizeof(send->small));
 	fw_list_del(&send->run_node);
@@ -107,7 +105,7 @@ void goal_send_free(struct fw_nic *nic, struct goal_send *send)
 
 /* ---- packets --------------------------------------------------------------------------------- */
 
-/* Hands a message to the stream, cut to the packets it takes. */
+/* Passes a message to the stream, cut into packets. */
 static void queue(struct fw_nic *nic, struct goal_send *send)
 {
 	struct esp_stream *stream = send->link->stream;
@@ -132,7 +130,7 @@ static void add_mem(struct fw_tx_frame *frame, const uint8_t *mem, uint32_t byte
 	};
 }
 
-/* Payload [offset, offset + bytes) of a message, as pieces of memory. False: it is gone. */
+/* Adds payload [offset, offset + bytes) of a message, as pieces of memory. False: it is gone. */
 static bool add_payload(struct fw_nic *nic, struct goal_send *send, uint64_t offset, uint32_t bytes,
 			struct fw_tx_frame *frame)
 {
@@ -191,7 +189,9 @@ static int fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i
 	return (int)(sizeof(*wire) + bytes);
 }
 
-/* Acknowledged, or never to be: the stream's ended() deals with what that means for runs. */
+/*
+ * The transfer is acknowledged, or never will be. The stream's ended() handles the effect on runs.
+ */
 static void sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok)
 {
 	struct goal_send *send = send_of(xfer);
@@ -199,7 +199,7 @@ static void sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok)
 	uint32_t op = send->op;
 
 	(void)ctx;
-	/* The stream ends: by this send ended() knows that the run needed the rank. */
+	/* The stream ends: this send shows ended() that the run needed the rank. */
 	if (!ok && run) {
 		send->kind = GOAL_SEND_WAITING;
 		return;
@@ -217,7 +217,7 @@ static void passed(struct fw_nic *nic, struct esp_xfer *xfer, enum esp_point poi
 
 /* ---- control --------------------------------------------------------------------------------- */
 
-/* A message without payload, not yet queued; NULL: no stream, or no memory. */
+/* Makes a message without payload, not yet queued; NULL: no stream, or no memory. */
 static struct goal_send *new_control(struct fw_nic *nic, struct goal_link *link, uint8_t type,
 				     const struct goal_key4 *key)
 {
@@ -238,7 +238,7 @@ static bool send_control(struct fw_nic *nic, struct goal_link *link, uint8_t typ
 	return true;
 }
 
-/* What names a receive in ANNOUNCE and DATA. */
+/* The sink that identifies a receive in ANNOUNCE and DATA. */
 static uint32_t recv_sink(const struct fw_nic *nic, const struct goal_recv *recv)
 {
 	return (uint32_t)recv->generation << 24 | fw_pool_index(&nic->goal.recvs, recv);
@@ -259,7 +259,7 @@ void goal_msg_abort(struct fw_nic *nic, struct goal_link *link, const struct goa
 	struct goal_key4 key = {abort->instance, link->rank, abort->status, abort->rank, false};
 	struct goal_send *send = new_control(nic, link, WIRE_GOAL_ABORT, &key);
 
-	/* Without memory for it the peers' own time-outs and probes are left. */
+	/* Without memory for the message the peers rely on their own timeouts and probes. */
 	if (!send) {
 		FW_COUNT(nic, goal_aborts_lost);
 		return;
@@ -279,8 +279,8 @@ bool goal_msg_left(struct fw_nic *nic, struct goal_link *link, uint32_t instance
 /* ---- sends ----------------------------------------------------------------------------------- */
 
 /*
- * Whether the port can take the buffer as it lies: mapped, and not in so many pieces that
- * a packet could hold more than a frame has room for.
+ * Decides whether the buffer must be staged. The port can send it in place if it is mapped and has
+ * so few pieces that no packet needs more of them than a frame has room for.
  */
 static enum hw_goal_status must_stage(struct fw_nic *nic, const struct goal_run *run,
 				      const struct goal_insn *op, uint32_t piece_bytes, bool *stage)
@@ -290,7 +290,7 @@ static enum hw_goal_status must_stage(struct fw_nic *nic, const struct goal_run 
 	uint32_t spans = 0;
 	uint64_t left = op->amount;
 
-	/* Whether all of it is there is seen when it is copied. */
+	/* The copy itself detects memory that is missing. */
 	*stage = GOAL_REF_SLOT(op->buf[0]) == GOAL_SLOT_PIECES &&
 		 GOAL_REF_COUNT(op->buf[0]) > GOAL_MAX_SPANS;
 	if (*stage)
@@ -299,14 +299,16 @@ static enum hw_goal_status must_stage(struct fw_nic *nic, const struct goal_run 
 	for (; left; left -= span.bytes, spans++) {
 		if (!goal_cursor_next(nic, run, &cursor, left, 0, &span))
 			return HW_GOAL_MEMORY;
-		/* Pieces at least so long that no packet touches more than there is room for. */
+		/*
+		 * Pieces must be so long that no packet needs more of them than there is room for.
+		 */
 		if (!span.mem.ptr ||
 		    (spans >= PACKET_PIECES && span.bytes < piece_bytes / (PACKET_PIECES - 2)))
 			*stage = true;
 	}
 	if (*stage || spans <= PACKET_PIECES)
 		return HW_GOAL_OK;
-	/* The first ones were not looked at for their length. */
+	/* The length of the first pieces was not checked. */
 	goal_cursor_init(&cursor, op->buf[0]);
 	for (left = op->amount; left && spans; left -= span.bytes, spans--) {
 		if (!goal_cursor_next(nic, run, &cursor, left, 0, &span))
@@ -317,7 +319,7 @@ static enum hw_goal_status must_stage(struct fw_nic *nic, const struct goal_run 
 	return HW_GOAL_OK;
 }
 
-/* Room for a copy where one is needed; it is made in slices. */
+/* Reserves room for a copy where one is needed; the copy is made in slices. */
 static enum hw_goal_status stage(struct fw_nic *nic, struct goal_run *run,
 				 const struct goal_insn *op, struct goal_send *send)
 {
@@ -332,7 +334,7 @@ static enum hw_goal_status stage(struct fw_nic *nic, struct goal_run *run,
 	return send->staged ? HW_GOAL_OK : HW_GOAL_RESOURCES;
 }
 
-/* To the stream, with which the operation of a small one is finished. */
+/* Passes the message to the stream; a small one is finished with that. */
 static void submit(struct fw_nic *nic, struct goal_run *run, struct goal_send *send)
 {
 	uint32_t index = send->op;
@@ -407,7 +409,7 @@ static enum hw_goal_status send_from_memory(struct fw_nic *nic, struct goal_run 
 	return HW_GOAL_OK;
 }
 
-/* The receive was announced, now or before the send was started. */
+/* The receive was announced, now or before the send started. */
 enum hw_goal_status goal_msg_send_announced(struct fw_nic *nic, struct goal_send *send,
 					    struct goal_run *run, uint32_t index, uint32_t sink)
 {
@@ -419,7 +421,7 @@ enum hw_goal_status goal_msg_send_announced(struct fw_nic *nic, struct goal_send
 		goal_link_await(nic, send->link, false);
 	send->awaited = false;
 	send_unhash(nic, send);
-	/* Its header may still stand in the line: none is needed any more. */
+	/* The header may still be queued; it is no longer needed. */
 	fw_list_del(&send->stage_node);
 	send->staging = false;
 	send->kind = GOAL_SEND_DATA;
@@ -442,7 +444,7 @@ static enum hw_goal_status send_large(struct fw_nic *nic, struct goal_run *run, 
 	if (send && send->bytes >= op->amount) {
 		return goal_msg_send_announced(nic, send, run, index, send->sink);
 	}
-	/* A receive that is too short learns so from the header, and fails its run. */
+	/* A receive that is too short detects this from the header, and fails its run. */
 	if (send)
 		goal_send_free(nic, send);
 	send = goal_send_new(nic, run->client, link, GOAL_SEND_WAITING, WIRE_GOAL_DATA, key);
@@ -477,7 +479,10 @@ enum hw_goal_status goal_msg_send(struct fw_nic *nic, struct goal_run *run, uint
 	if (op->amount > run->comm->eager_bytes)
 		return send_large(nic, run, index, link, &key);
 	if (link->announced) {
-		/* Announced, but short enough to go unasked: the announcement is used up. */
+		/*
+		 * The message is announced, but short enough to go without: the announcement is
+		 * used up.
+		 */
 		send = goal_send_find(nic, link, &key);
 		if (send)
 			goal_send_free(nic, send);
@@ -493,12 +498,12 @@ enum hw_goal_status goal_msg_send(struct fw_nic *nic, struct goal_run *run, uint
 	return status;
 }
 
-/* The oldest send of a run, which it has no longer. */
+/* Detaches the oldest send of a run. */
 static void drop_send(struct fw_nic *nic, struct goal_run *run)
 {
 	struct goal_send *send = FW_CONTAINER(fw_list_pop(&run->sends), struct goal_send, run_node);
 
-	/* The stream keeps what it has: its packets go empty. */
+	/* The stream keeps queued packets, which are sent without payload. */
 	if (send->staging || send->kind == GOAL_SEND_WAITING || send->kind == GOAL_SEND_ANNOUNCED ||
 	    send->kind == GOAL_SEND_SELF || send->kind == GOAL_SEND_GROUP)
 		goal_send_free(nic, send);

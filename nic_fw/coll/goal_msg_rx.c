@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages coming in, and the receives that take them.
+ * Incoming messages, and the receives that take them.
  *
- * Called by esp_rx.c with each packet of a stream, in order, and by goal_run.c to start a receive.
- * Payload goes straight into the receive's buffer, or into the pool while nobody waits for
- * it. Nothing that a peer says is believed: lengths, offsets and sinks are compared with what
- * is known here. ESPGOAL 4.2.2; docs/collectives.md "Messages".
+ * esp_rx.c delivers each packet of a stream in order. Payload goes straight into the receive's
+ * buffer, or into the pool while no receive waits for it. Nothing from a peer is trusted: lengths,
+ * offsets and sinks are compared with the receive's own. Calls goal_match.c, goal_buf.c and
+ * goal_run.c. ESPGOAL 4.2.2; docs/collectives.md "Messages".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -21,7 +21,9 @@ struct msg_in {
 	struct eth_cursor payload;
 };
 
-/* Ranks come from where the communicator says that they are, and each once. */
+/*
+ * Accepts a stream only from the station that the communicator lists for the rank, and only once.
+ */
 bool goal_msg_expects(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac)
 {
 	const struct goal_comm *comm = goal_comm_find(nic, key->key, key->key2, key->local);
@@ -86,7 +88,7 @@ static bool store(struct fw_nic *nic, struct goal_unexp *unexp, struct msg_in *i
 	return true;
 }
 
-/* What came so far moves from the pool into the receive's buffer. */
+/* Moves the data that arrived so far from the pool into the receive's buffer. */
 static bool take_over(struct fw_nic *nic, struct goal_recv *recv, const struct goal_unexp *unexp)
 {
 	struct fw_mem mem;
@@ -110,7 +112,7 @@ static bool take_over(struct fw_nic *nic, struct goal_recv *recv, const struct g
 	return true;
 }
 
-/* The last byte is there: the operation is finished. */
+/* The last byte has arrived: the operation is finished. */
 static void finish(struct fw_nic *nic, struct goal_recv *recv)
 {
 	struct goal_run *run = recv->run;
@@ -121,8 +123,7 @@ static void finish(struct fw_nic *nic, struct goal_recv *recv)
 	goal_run_finish_op(nic, run, op);
 }
 
-/* ---- packets ----------------------------------------------------------------------------------
- */
+/* ---- packets -------------------------------------------------------------------------------- */
 
 static bool parse(const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes,
 		  struct msg_in *in)
@@ -152,7 +153,7 @@ static enum esp_verdict malformed(struct fw_nic *nic)
 	return ESP_TAKEN;
 }
 
-/* A further piece for a receive that its message was matched with. */
+/* Handles a further piece for a matched receive. */
 static enum esp_verdict piece(struct fw_nic *nic, struct goal_recv *recv, struct msg_in *in)
 {
 	struct goal_run *run = recv->run;
@@ -167,7 +168,7 @@ static enum esp_verdict piece(struct fw_nic *nic, struct goal_recv *recv, struct
 	return ESP_TAKEN;
 }
 
-/* A message was found for a receive; false: it is too long, the run has failed. */
+/* Joins a message with its receive. False: it is too long, and the run has failed. */
 static bool match(struct fw_nic *nic, struct goal_recv *recv, const struct msg_in *in)
 {
 	struct goal_run *run = recv->run;
@@ -182,7 +183,7 @@ static bool match(struct fw_nic *nic, struct goal_recv *recv, const struct msg_i
 	return true;
 }
 
-/* The pool is the client's memory, and is not there: the run that needs the message fails. */
+/* The pool is memory of the client and is gone: the run that needs the message fails. */
 static void pool_fault(struct fw_nic *nic, const struct msg_in *in)
 {
 	struct goal_run *run = goal_run_find(nic, in->comm, in->key.instance);
@@ -205,9 +206,9 @@ static enum esp_verdict pool_full(struct fw_nic *nic, const struct msg_in *in)
 }
 
 /*
- * A large multicast waits in the ring of its space, and with it the root, until its receive is
- * started: that may take as long as it will, unless the receive waits for what stands behind it.
- * Other large messages are announced first.
+ * A large multicast waits in the ring of its space, and with it the root, until its receive starts.
+ * That may take any time, unless the receive waits for messages behind the multicast. Other large
+ * messages are announced first.
  */
 static bool is_too_large_to_keep(const struct msg_in *in)
 {
@@ -255,7 +256,7 @@ static enum esp_verdict eager(struct fw_nic *nic, struct msg_in *in)
 	return ESP_TAKEN;
 }
 
-/* A large message waits at its source: whoever takes it must say so. */
+/* A large message waits at its source until its receive is announced. */
 static enum esp_verdict header(struct fw_nic *nic, struct msg_in *in)
 {
 	struct goal_recv *recv = goal_match_arrival(nic, in->comm, &in->key);
@@ -293,7 +294,10 @@ static enum esp_verdict announce(struct fw_nic *nic, struct msg_in *in)
 		struct goal_run *run = send->run;
 		uint32_t op = send->op;
 
-		/* Too short: the receiver has the header, and fails the run. */
+		/*
+		 * The message is too long for the receive: the receiver has the header, and fails
+		 * the run.
+		 */
 		if (in->bytes < send->bytes)
 			return ESP_TAKEN;
 		status = goal_msg_send_announced(nic, send, run, op, in->sink);
@@ -301,7 +305,10 @@ static enum esp_verdict announce(struct fw_nic *nic, struct msg_in *in)
 			goal_run_fail(nic, run, status, run->comm->rank, op);
 		return ESP_TAKEN;
 	}
-	/* Before its send. What is lost here the sender's header asks for again. */
+	/*
+	 * The announcement came before its send. If it is dropped here, the sender's header
+	 * requests it again.
+	 */
 	if (send || in->link->announced >= GOAL_MAX_ANNOUNCED)
 		return ESP_TAKEN;
 	send = goal_send_new(nic, in->link->client, in->link, GOAL_SEND_ANNOUNCED, WIRE_GOAL_DATA,
@@ -360,11 +367,11 @@ enum esp_verdict goal_msg_receive(struct fw_nic *nic, void *ctx, const struct fw
 	struct msg_in in = {.link = ctx};
 
 	in.key.rank = in.link->rank;
-	/* Nothing: the sender's run failed while the message was under way; an ABORT follows. */
+	/* Empty: the sender's run failed while the message was in flight; an ABORT follows. */
 	if (!bytes || in.link->comm == FW_NONE)
 		return ESP_TAKEN;
 	in.comm = &nic->goal.comms[in.link->comm];
-	/* Only repairs of multicasts are left of it. */
+	/* The communicator exists only to repair multicasts. */
 	if (in.comm->closing)
 		return ESP_TAKEN;
 	goal_stall_moved(in.comm);
@@ -415,10 +422,9 @@ enum esp_verdict goal_group_receive(struct fw_nic *nic, struct goal_comm *comm, 
 	return eager(nic, &in);
 }
 
-/* ---- receives -----------------------------------------------------------------------------------
- */
+/* ---- receives ------------------------------------------------------------------------------- */
 
-/* In part or as a whole, or only its header. */
+/* The message came in part, as a whole, or only its header. */
 enum hw_goal_status goal_recv_unexpected(struct fw_nic *nic, struct goal_run *run, uint32_t index,
 					 struct goal_unexp *unexp)
 {

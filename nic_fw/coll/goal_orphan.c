@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a process leaves behind that others still wait for: packets of finished operations.
+ * Packets of finished operations that outlive their process, because peers still wait for them.
  *
- * A send is finished when its buffer may be overwritten, a receive when its data are there; so a
- * process may end while the NIC still owes its messages to others, or repairs from the rings of
- * its groups. client.c's detach hands over here what is left of its communicators and links; all of
- * it lies in the NIC's own memory. It is charged to a client that is no process, until everything
- * is acknowledged, for MGRP_DRAIN_NS at most. Calls goal_comm.c, esp_conn.c. docs/collectives.md
- * "Failure".
+ * A send is finished when its buffer may be overwritten, a receive when its data have arrived. A
+ * process may therefore end while the NIC still owes its messages to peers, or repairs from the
+ * rings of its groups. The detach of a client moves the rest of its communicators and links to this
+ * file; all of it lies in the NIC's own memory. It is charged to a client that is no process, until
+ * everything is acknowledged, for MGRP_DRAIN_NS at most. Calls goal_comm.c, esp_conn.c.
+ * docs/collectives.md "Failure".
  */
 #include "nic_fw/fw_nic.h"
 
 enum {
-	SHARE = 4, /* of the quota, and of each table: a quarter may be held so */
+	SHARE = 4, /* of the quota, and of each table: a quarter may be held this way */
 };
-#define LOOK_NS UINT64_C(1000000000) /* links that are closing are looked at so often */
+#define LOOK_NS UINT64_C(1000000000) /* interval of checks of closing links */
 
 static struct fw_client *orphans(struct fw_nic *nic)
 {
 	return &nic->host.clients[FW_CLIENT_ORPHANS];
 }
 
-/* What one process had, beside what others have left already. */
+/* True if one process's rest fits beside the rests of earlier processes. */
 static bool have_room(struct fw_nic *nic, const struct fw_client *owner)
 {
 	const struct fw_client *all = orphans(nic);
@@ -91,7 +91,7 @@ static void abort_link(struct fw_nic *nic, struct goal_link *link)
 	goal_link_free(nic, link);
 }
 
-/* Streams that close: who does not take what is in front of the FIN has had its time. */
+/* Ends streams that close and whose peer did not acknowledge the data before FIN in time. */
 static void look(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct fw_list *list = &orphans(nic)->goal_links, *pos, *next;
@@ -129,11 +129,11 @@ bool goal_orphan_take(struct fw_nic *nic, struct fw_client *owner)
 			move_comm(nic, comm);
 		else
 			goal_comm_destroy(nic, comm, !room);
-		/* Its links take units, too. */
+		/* The links of a communicator take units, too. */
 		if (owner->goal_comms.next == &comm->node)
 			return false;
 	}
-	/* Streams of communicators that it had destroyed itself. */
+	/* Streams of communicators that the process destroyed itself. */
 	while (!fw_list_empty(&owner->goal_links)) {
 		struct goal_link *link =
 		    FW_CONTAINER(owner->goal_links.next, struct goal_link, node);

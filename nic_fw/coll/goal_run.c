@@ -2,23 +2,22 @@
 /*
  * The interpreter: runs of schedules, one bounded step after another.
  *
- * goal_run_doorbell() is called by db.c, goal_run_poll() by fw_poll(); operations are started in
- * goal_msg.c, goal_msg_rx.c and goal_local.c, which report their end with
- * goal_run_finish_op(). That only notes it: dependents are released in the next step, so that
- * nothing recurses however long a chain is (ESPGOAL 4.2.3). Each operation is in each
- * queue at most once, so the queues are as long as the schedule. ESPGOAL 4.3;
- * docs/collectives.md "The walk of a run".
+ * goal_run_doorbell() starts runs, goal_run_poll() advances them. Calls goal_msg.c, goal_msg_rx.c
+ * and goal_local.c to start operations; they report an end with goal_run_finish_op(), which only
+ * queues it. The next step releases the dependents, so nothing recurses however long a chain is
+ * (ESPGOAL 4.2.3). Each operation is in each queue at most once, so the queues are as long as the
+ * schedule. ESPGOAL 4.3; docs/collectives.md "The walk of a run".
  */
 #include "nic_fw/fw_nic.h"
 
-/* An entry of the finished queue whose start edges alone are to be released. */
+/* Marks an entry of the finished queue of which only the start edges are to be released. */
 #define STARTED 0x80000000u
 
 enum {
 	RELEASE_QUANTUM = 256, /* edges that count as one operation's work */
 };
 
-/* ---- lists of what can go on ---------------------------------------------------------------- */
+/* ---- lists of runs that can proceed --------------------------------------------------------- */
 
 void goal_run_wake(struct fw_nic *nic, struct goal_run *run)
 {
@@ -123,7 +122,7 @@ static void run_hash(struct fw_nic *nic, struct goal_run *run)
 	fw_list_add_tail(&run->comm->runs, &run->comm_node);
 }
 
-/* It is nobody's any more who asks by instance. */
+/* Removes the run from the table, so that no message finds it by instance. */
 static void run_unhash(struct fw_nic *nic, struct goal_run *run)
 {
 	uint32_t *at = run_chain(nic, run->comm, run->instance);
@@ -189,7 +188,7 @@ static void complete(struct fw_nic *nic, struct goal_run *run)
 	goal_run_drop(nic, run);
 }
 
-/* From here on nothing of it begins, and what comes for it is late. */
+/* From here on no operation begins, and arriving messages are late. */
 void goal_run_stop(struct fw_nic *nic, struct goal_run *run)
 {
 	run->ending = true;
@@ -212,15 +211,14 @@ static void timed_out(struct fw_nic *nic, struct fw_timer *timer)
 	goal_run_fail(nic, run, HW_GOAL_TIMEOUT, run->comm->rank, FW_NONE);
 }
 
-/* ---- the beginning ----------------------------------------------------------------------------
- */
+/* ---- the beginning -------------------------------------------------------------------------- */
 
 static uint64_t aligned(uint64_t bytes)
 {
 	return (bytes + 63) & ~UINT64_C(63);
 }
 
-/* One block holds all that a run needs; the one of a finished run is used again. */
+/* One block holds all memory of a run; a finished run's block is used again. */
 static bool get_memory(struct fw_nic *nic, struct goal_run *run)
 {
 	struct goal_schedule *s = run->schedule;
@@ -334,7 +332,7 @@ void goal_run_doorbell(struct fw_nic *nic, uint32_t client, uint32_t index)
 		return;
 	}
 	record = (struct hw_goal_run *)client_bar(owner, owner->goal_runs_offset) + index;
-	/* Pair D2: what the host wrote before it rang is visible. */
+	/* Pair D2: the host's writes before the doorbell are visible. */
 	(void)__atomic_exchange_n(&record->rung, 0, __ATOMIC_ACQ_REL);
 	line.serial = __atomic_load_n(&record->serial, __ATOMIC_RELAXED);
 	line.flags = __atomic_load_n(&record->flags, __ATOMIC_RELAXED);
@@ -344,7 +342,7 @@ void goal_run_doorbell(struct fw_nic *nic, uint32_t client, uint32_t index)
 	line.trace_stag = __atomic_load_n(&record->trace_stag, __ATOMIC_RELAXED);
 	line.trace_entries = __atomic_load_n(&record->trace_entries, __ATOMIC_RELAXED);
 	if (owner->goal_active[index] || goal_ending_of(owner, index)) {
-		/* The record is the NIC's until done; what it says now is nobody's. */
+		/* The record is the NIC's until done; its contents now mean nothing. */
 		FW_COUNT(nic, doorbells_bad);
 		return;
 	}
@@ -373,7 +371,8 @@ static enum hw_goal_status start_calc(struct fw_nic *nic, struct goal_run *run, 
 {
 	const struct goal_insn *op = &run->schedule->ops[index];
 	struct goal_calc *calc = goal_take(nic, run->client, GOAL_TABLE_CALCS);
-	uint64_t from = fw_clock_ns(nic); /* WTIME's: a calc is not over before its time */
+	/* Clock of WTIME, so that a calc does not end before its time. */
+	uint64_t from = fw_clock_ns(nic);
 	uint64_t end;
 
 	if (!calc)
@@ -422,7 +421,7 @@ static enum hw_goal_status start_op(struct fw_nic *nic, struct goal_run *run, ui
 	return HW_GOAL_BAD_SCHEDULE;
 }
 
-/* Edges of the oldest finished operation, as many as fit the step. */
+/* Releases edges of the oldest finished operation, as many as fit the step. */
 static uint32_t release(struct fw_nic *nic, struct goal_run *run)
 {
 	const struct goal_schedule *s = run->schedule;
@@ -452,7 +451,7 @@ static uint32_t release(struct fw_nic *nic, struct goal_run *run)
 	return 1;
 }
 
-/* The oldest piece of local work: a part of it, or the rest. */
+/* Does a part, or the rest, of the oldest local work. */
 static uint32_t local_step(struct fw_nic *nic, struct goal_run *run)
 {
 	uint32_t slots = run->schedule->header.num_ops;
@@ -475,8 +474,8 @@ static bool is_staging(const struct goal_run *run)
 }
 
 /*
- * Up to budget units of work for a run. Returns how many; *over: nothing more can be done for
- * it now, or it is gone.
+ * Does up to budget units of work for a run. Returns the number done. *over: the run cannot proceed
+ * now, or it is gone.
  */
 static uint32_t step(struct fw_nic *nic, struct goal_run *run, uint32_t budget, bool *over)
 {
@@ -510,7 +509,9 @@ static uint32_t step(struct fw_nic *nic, struct goal_run *run, uint32_t budget, 
 				return done;
 			}
 		} else if (run->num_locals || is_staging(run)) {
-			/* Both have their turn: peers wait for the one, this process for the other.
+			/*
+			 * Both have their turn: peers wait for staging, this process for local
+			 * work.
 			 */
 			done += goal_stage_step(nic, run);
 			if (run->num_locals)
@@ -540,7 +541,10 @@ uint32_t goal_run_poll(struct fw_nic *nic, uint32_t budget)
 		run = FW_CONTAINER(owner->goal_ready.next, struct goal_run, client_node);
 		fw_list_del(&run->client_node);
 		done += step(nic, run, GOAL_CLIENT_QUANTUM, &over);
-		/* Behind the others: of the client's runs, and of the clients. */
+		/*
+		 * The run goes to the end of the client's queue, and the client to the end of the
+		 * NIC's.
+		 */
 		if (!over && !fw_list_linked(&run->client_node))
 			fw_list_add_tail(&owner->goal_ready, &run->client_node);
 		if (!fw_list_empty(&owner->goal_ready) && !fw_list_linked(&owner->goal_node))

@@ -2,20 +2,20 @@
 /*
  * Messages of a rank to itself: a copy, with the order and the limits of any other message.
  *
- * Called by goal_msg.c and goal_msg_rx.c; the copy of a large one goes on in goal_run.c's queue
- * of local work. Up to the eager limit a send is finished at once, its bytes waiting in the
- * pool; beyond, or while the pool is full, it waits for its receive.
+ * goal_run.c's queue of local work continues the copy of a large message. Up to the eager limit a
+ * send is finished at once, and its bytes wait in the pool. A longer send, or one that finds the
+ * pool full, waits for its receive. Calls goal_match.c and goal_buf.c.
  */
 #include "nic_fw/fw_nic.h"
 
 enum {
-	/* In pieces of a byte each it is a step's worth of stretches. */
+	/* A message in pieces of one byte each then fills a step's stretches. */
 	SMALL_BYTES = GOAL_LOCAL_QUANTUM_BYTES / GOAL_STRETCH_LEAST_BYTES,
 };
 
 /*
- * Copies bytes from one buffer of a run to another; false: memory not there. *copied: how many, all
- * or as many as a step's worth of stretches had.
+ * Copies bytes from one buffer of a run to another; false: memory not there. *copied: bytes copied,
+ * all or as many as a step's stretches held.
  */
 static bool copy(struct fw_nic *nic, const struct goal_run *run, struct goal_cursor *to,
 		 struct goal_cursor *from, uint64_t bytes, uint64_t *copied)
@@ -58,7 +58,7 @@ static enum hw_goal_status deliver(struct fw_nic *nic, struct goal_run *run, uin
 	return HW_GOAL_OK;
 }
 
-/* Copies a short message into its room in the pool: its receive has not started yet. */
+/* Copies a short message into the pool, because its receive has not started yet. */
 static enum hw_goal_status keep(struct fw_nic *nic, struct goal_run *run, uint32_t index,
 				struct goal_unexp *unexp)
 {
@@ -87,7 +87,7 @@ static enum hw_goal_status keep(struct fw_nic *nic, struct goal_run *run, uint32
 	return HW_GOAL_OK;
 }
 
-/* How much of a message between two buffers a step may copy. */
+/* Returns the bytes of a message between two buffers that a step may copy. */
 static uint64_t at_once_bytes(const struct goal_insn *from, const struct goal_insn *to)
 {
 	return GOAL_REF_SLOT(from->buf[0]) == GOAL_SLOT_PIECES ||
@@ -117,7 +117,7 @@ enum hw_goal_status goal_msg_self(struct fw_nic *nic, struct goal_run *run, uint
 		unexp = goal_unexp_new(nic, run->comm, key, op->amount, false);
 		if (unexp)
 			return keep(nic, run, index, unexp);
-		/* It waits where it lies, as a large one does. */
+		/* It waits in its buffer, as a large message does. */
 		goal_stall_self(nic, run->comm);
 	}
 	if (recv && op->amount <= at_once_bytes(op, &run->schedule->ops[recv->op]))

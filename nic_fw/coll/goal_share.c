@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What one process may hold of the tables of collectives, which all processes of a shard share.
+ * Limits of one process in the tables of collectives, which all processes of a shard share.
  *
- * The rule is fw_pool_has_share()'s, the counts are the client's. Called wherever collectives take
- * or give back a context: goal_comm.c, goal_match.c, goal_msg.c, goal_orphan.c, goal_run.c,
- * mgrp_space.c.
+ * The rule is fw_pool_has_share()'s, the counts are the client's. Every file that takes or returns
+ * a context of a collective uses these functions. Calls pool.h.
  */
 #include "nic_fw/fw_nic.h"
 

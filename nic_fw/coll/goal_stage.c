@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages that are copied before they are sent, in slices: their buffers are not mapped, or in too
- * many pieces for the gather lists of frames.
+ * Messages that are copied before they are sent, in slices: their buffers are not mapped, or have
+ * too many pieces for the gather lists of frames.
  *
  * A message may have 256 MiB; a step copies GOAL_LOCAL_QUANTUM_BYTES of one. Eager messages keep
- * their order: while one is being copied, those of its run that follow stand behind it, whatever
- * their length (run->staging). Announced ones have a receive of their own and stand in no
- * line (run->bulk). Started by goal_msg.c, gone on with by goal_run.c. docs/collectives.md
- * "Messages".
+ * their order: while one is being copied, the next messages of its run wait behind it, whatever
+ * their length (run->staging). Announced messages have a receive of their own and need no order
+ * (run->bulk). goal_msg.c adds messages, goal_run.c makes the steps. Calls goal_buf.c and
+ * goal_msg_staged(). docs/collectives.md "Messages".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -31,7 +31,7 @@ bool goal_stage_line(const struct goal_run *run)
 	return !fw_list_empty(&run->staging);
 }
 
-/* Some of what is left. False: the process's memory is not there. */
+/* Copies a part of the rest. False: the process's memory is not there. */
 static bool copy_some(struct fw_nic *nic, struct goal_send *send, uint32_t *cost)
 {
 	uint64_t quantum = GOAL_LOCAL_QUANTUM_BYTES, used;

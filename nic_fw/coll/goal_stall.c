@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Full pools: who waits for room, and whether room can still come.
+ * Full pools: detects messages that wait for room which can never come.
  *
- * A message that finds no room in the pool stops its stream, or its root's multicasts, until
- * something is received. That may take as long as a process or a peer is late, so time says
- * nothing. A look walks what the runs in flight wait for: where all of it stands behind what finds
- * no room, here or at ranks that say so of themselves (goal_circle.c), nothing can move any more,
- * and the run of the oldest such message fails. It calls goal_run.c for that, and goes in steps,
- * since a run may wait for very much. docs/collectives.md "Full pools".
+ * A message that finds no room in the pool stops its stream, or its root's multicasts, until a
+ * receive takes something. That may take as long as a process or a peer is late, so no time limit
+ * can decide. A look walks the operations that the runs in flight wait for. If all of them are
+ * blocked by messages without room, here or at ranks that report so of themselves (goal_circle.c),
+ * nothing can proceed any more, and the run of the oldest such message fails. The look calls
+ * goal_run.c for that, and proceeds in steps, because a run may wait for very many operations.
+ * docs/collectives.md "Full pools".
  */
 #include "nic_fw/fw_nic.h"
 
 enum verdict {
-	STALL_MAY_END, /* something here can still move, or somebody outside can help */
+	STALL_MAY_END, /* something here can still proceed, or a rank elsewhere can help */
 	STALL_MORE,    /* the step is over, the look is not */
-	STALL_STILL,   /* only what comes of stall.ranks can help */
+	STALL_STILL,   /* only messages of stall.ranks can help */
 };
 
 void goal_stall_moved(struct goal_comm *comm)
@@ -50,7 +51,7 @@ void goal_comm_unblock(struct fw_nic *nic, struct goal_comm *comm)
 			esp_resume(nic, link->stream);
 	}
 	mgrp_unblock(nic, comm);
-	/* Messages to oneself have nobody who brings them again. */
+	/* Messages to the rank itself have no peer that repeats them. */
 	if (comm->stall.self)
 		fw_timer_set(&nic->timers, &comm->stall.timer, nic->now_ns + FW_SOON_NS);
 	else
@@ -85,10 +86,9 @@ void goal_stall_self(struct fw_nic *nic, struct goal_comm *comm)
 	look_later(nic, comm);
 }
 
-/* ---- a look -----------------------------------------------------------------------------------
- */
+/* ---- a look --------------------------------------------------------------------------------- */
 
-/* Work of its own is left to the run: what that will do is not known. */
+/* True if the run has work of its own left, whose effects are unknown. */
 static bool is_busy(const struct goal_run *run)
 {
 	return run->num_ready || run->num_finished || run->num_locals || run->fault != HW_GOAL_OK ||
@@ -96,7 +96,7 @@ static bool is_busy(const struct goal_run *run)
 	       !fw_list_empty(&run->calcs);
 }
 
-/* Its end lets something else begin. */
+/* True if its end lets another operation begin. */
 static bool has_dependents(const struct goal_run *run, uint32_t op)
 {
 	return run->schedule->ops[op].num_edges;
@@ -114,7 +114,7 @@ static bool is_behind(const struct goal_link *link)
 	return link && fw_list_linked(&link->blocked_node);
 }
 
-/* Only that rank can help. True: it is not to be asked, and may. */
+/* Only that rank can help. True: it cannot be asked, and may help. */
 static bool may_help(struct goal_comm *comm, uint32_t rank)
 {
 	if (comm->num_ranks > GOAL_CIRCLE_RANKS)
@@ -146,7 +146,7 @@ static bool send_may_end(struct fw_nic *nic, struct goal_stall *stall, struct go
 	return may_help(run->comm, send->link->rank);
 }
 
-/* All ranks whose streams are open, so that a message may come of them. */
+/* Adds all ranks whose streams are open, because a message may come from them. */
 static bool any_may_come(struct fw_nic *nic, struct goal_comm *comm)
 {
 	uint32_t rank;
@@ -159,7 +159,7 @@ static bool any_may_come(struct fw_nic *nic, struct goal_comm *comm)
 	return false;
 }
 
-/* A receive that was started. True: what it waits for may come. */
+/* A receive that was started. True: its message may come. */
 static bool recv_may_end(struct fw_nic *nic, const struct goal_recv *recv)
 {
 	struct goal_comm *comm = recv->run->comm;
@@ -176,7 +176,9 @@ static bool recv_may_end(struct fw_nic *nic, const struct goal_recv *recv)
 	return recv->link && !is_behind(recv->link) && may_help(comm, recv->link->rank);
 }
 
-/* A run (instance) whose message finds no room. True: the run is over or still to be started. */
+/*
+ * A run (instance) whose message finds no room. True: the run has ended or is still to be started.
+ */
 static bool head_may_go(struct fw_nic *nic, struct goal_comm *comm, uint32_t instance)
 {
 	if (!goal_run_find(nic, comm, instance))
@@ -186,8 +188,8 @@ static bool head_may_go(struct fw_nic *nic, struct goal_comm *comm, uint32_t ins
 }
 
 /*
- * True: messages of this rank on a stream may be under way. A stream that the peer holds has met a
- * full pool; whether that ends, only the peer knows.
+ * True: messages of this rank on a stream may be in flight. A stream that the peer holds has met a
+ * full pool; only the peer knows whether that ends.
  */
 static bool stream_may_move(struct goal_comm *comm, const struct goal_link *link)
 {
@@ -199,7 +201,7 @@ static bool stream_may_move(struct goal_comm *comm, const struct goal_link *link
 	return may_help(comm, link->rank);
 }
 
-/* The list that a phase walks. */
+/* Returns the list that a phase walks. */
 static struct fw_list *list_of(struct goal_comm *comm)
 {
 	struct goal_stall *stall = &comm->stall;
@@ -227,7 +229,7 @@ static struct fw_list *list_of(struct goal_comm *comm)
 	return NULL;
 }
 
-/* One item of the phase's list. True: it may move on by itself. */
+/* Checks one item of the phase's list. True: it may proceed on its own. */
 static bool item_may_move(struct fw_nic *nic, struct goal_comm *comm, struct fw_list *at)
 {
 	struct goal_stall *stall = &comm->stall;
@@ -258,7 +260,8 @@ static bool item_may_move(struct fw_nic *nic, struct goal_comm *comm, struct fw_
 	return true;
 }
 
-/* The phase's list is at its end: sends and receives of a run follow it, then comes the next one.
+/*
+ * The phase's list is at its end: sends and receives of a run follow it, then comes the next run.
  */
 static void next_phase(struct goal_stall *stall)
 {
@@ -273,7 +276,7 @@ static void next_phase(struct goal_stall *stall)
 	}
 }
 
-/* Up to a phase. */
+/* Looks through all phases before end. */
 static enum verdict look(struct fw_nic *nic, struct goal_comm *comm, enum goal_stall_phase end)
 {
 	struct goal_stall *stall = &comm->stall;
@@ -315,10 +318,10 @@ bool goal_stall_is_still(struct fw_nic *nic, struct goal_comm *comm, struct mgrp
 	bool still;
 
 	comm->stall.seen = UINT64_MAX;
-	/* Multicasts of this rank that are under way may still let other ranks move. */
+	/* Multicasts of this rank in flight may still let other ranks proceed. */
 	still = !fw_list_empty(&comm->runs) && mgrp_drained(comm) &&
 		look(nic, comm, GOAL_STALL_PHASES) == STALL_STILL;
-	/* A look of its own begins anew. */
+	/* This rank's own look begins anew. */
 	comm->stall.seen = UINT64_MAX;
 	note->changes = (uint32_t)comm->stall.changes;
 	note->ranks = comm->stall.ranks;
@@ -331,7 +334,7 @@ bool goal_stall_is_still(struct fw_nic *nic, struct goal_comm *comm, struct mgrp
 	return still;
 }
 
-/* A large multicast is given room if there is some, else a run fails. */
+/* Makes room for a large multicast if there is some; otherwise fails a run. */
 void goal_stall_break(struct fw_nic *nic, struct goal_comm *comm)
 {
 	struct goal_stall *stall = &comm->stall;
@@ -376,7 +379,7 @@ static void stalled(struct fw_nic *nic, struct fw_timer *timer)
 	stall->wait_ns *= 2;
 	if (stall->wait_ns > GOAL_STALL_MAX_NS)
 		stall->wait_ns = GOAL_STALL_MAX_NS;
-	/* Ranks that stand still together do not all ask at once. */
+	/* Random delays keep stalled ranks from asking at the same time. */
 	fw_timer_set(&nic->timers, timer,
 		     nic->now_ns + stall->wait_ns +
 			 comm->rank % GOAL_CIRCLE_RANKS * GOAL_CIRCLE_GAP_NS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Full pools: streams and multicasts of a communicator that wait for room, and circles among them.
+ * Full pools: streams and multicasts of a communicator that wait for room, and cycles among them.
  *
  * A part of goal.h, which has the structures that it names. docs/collectives.md "Full pools".
  */
@@ -20,9 +20,12 @@ struct mgrp_note;
 struct mgrp_space;
 
 enum {
-	GOAL_STALL_ITEMS = 1024, /* looked at in a step of a look for a circle */
+	GOAL_STALL_ITEMS = 1024, /* items checked in a step of a look for a cycle */
 };
-/* From a message that finds no room to a look for a circle; twice as long for each further one. */
+/*
+ * Delay between a message that finds no room and a look for a cycle; doubles with each further
+ * look.
+ */
 #define GOAL_STALL_NS     UINT64_C(10000000)
 #define GOAL_STALL_MAX_NS UINT64_C(160000000)
 
@@ -37,25 +40,26 @@ enum goal_stall_phase {
 	GOAL_STALL_PHASES
 };
 
-/* The search for a circle in one communicator. A look is valid while changes stays the same. */
+/* The search for a cycle in one communicator. A look is valid while changes stays the same. */
 struct goal_stall {
 	struct fw_timer timer;
 	uint64_t wait_ns;
-	uint64_t changes; /* counts whatever may end a circle, or change a list that a look walks */
-	uint64_t seen;    /* of a look under way; UINT64_MAX: there is none */
+	/* Counts events that may end a cycle, or change a list that a look walks. */
+	uint64_t changes;
+	uint64_t seen; /* changes at the start of a look under way; UINT64_MAX: there is none */
 	enum goal_stall_phase phase;
-	struct fw_list *run, *at; /* what comes next; at NULL: the first */
-	uint64_t ranks;           /* that may help: a bit for each */
-	uint64_t held;            /* where messages of this one find no room */
+	struct fw_list *run, *at; /* position of the walk; at NULL: the first */
+	uint64_t ranks;           /* ranks that may help: one bit each */
+	uint64_t held;            /* ranks at which messages of this one find no room */
 	uint32_t victim;          /* instance of the oldest run whose message finds no room */
 	bool has_victim;
 	bool self;       /* a message of this rank to itself found no room */
-	bool self_seen;  /* in the look under way */
+	bool self_seen;  /* the same, found in the look under way */
 	bool keep_large; /* multicasts beyond the eager limit go into the pool, too */
 };
 
 enum {
-	GOAL_CIRCLE_RANKS = 64, /* of the largest communicator whose ranks ask each other */
+	GOAL_CIRCLE_RANKS = 64, /* ranks of the largest communicator that exchanges questions */
 	GOAL_CIRCLE_TELLS = 16, /* answers in GOAL_CIRCLE_GAP_NS */
 };
 #define GOAL_CIRCLE_GAP_NS UINT64_C(100000)
@@ -64,13 +68,15 @@ enum {
 struct goal_circle {
 	uint32_t round; /* 0: there is none */
 	uint32_t question, instance;
-	uint64_t asked, answered; /* ranks; in this round */
+	uint64_t asked, answered; /* ranks, in this round */
 	uint64_t own_changes;
 	uint32_t changes[GOAL_CIRCLE_RANKS]; /* of each in the first round */
-	/* As each says in the second: where its messages find no room, and whose find none there.
+	/*
+	 * From the answers of the second round: ranks at which its messages find no room, and ranks
+	 * whose messages find no room there.
 	 */
 	uint64_t held[GOAL_CIRCLE_RANKS], stops[GOAL_CIRCLE_RANKS];
-	uint64_t told_ns; /* since when answers are counted */
+	uint64_t told_ns; /* start of the interval in which answers are counted */
 	uint32_t told;
 };
 
@@ -78,17 +84,17 @@ void goal_circle_ask(struct fw_nic *nic, struct goal_comm *comm);
 void goal_circle_rx(struct fw_nic *nic, struct goal_comm *comm, const struct mgrp_note *note);
 
 void goal_stall_init(struct goal_stall *stall);
-/* Nothing here moves on but by what comes of note->ranks; fills what a TELL says. */
+/* True if only messages of note->ranks let this rank proceed; fills the fields of a TELL. */
 bool goal_stall_is_still(struct fw_nic *nic, struct goal_comm *comm, struct mgrp_note *note);
-/* It is a circle: makes room, or fails a run. */
+/* It is a cycle: makes room, or fails a run. */
 void goal_stall_break(struct fw_nic *nic, struct goal_comm *comm);
-/* Something of the communicator has moved on: what was seen of it is no longer true. */
+/* Something of the communicator has moved: results of earlier looks are void. */
 void goal_stall_moved(struct goal_comm *comm);
-/* The stream of this link gets no further: its next message, of that run, finds no room. */
+/* The stream of this link stops: its next message, of that run, finds no room. */
 void goal_stall_link(struct fw_nic *nic, struct goal_link *link, uint32_t instance);
 /* A multicast of that run finds no room. */
 void goal_stall_group(struct fw_nic *nic, struct goal_comm *comm, uint32_t root, uint32_t instance);
-/* A message of this rank to itself finds none. */
+/* A message of this rank to itself finds no room. */
 void goal_stall_self(struct fw_nic *nic, struct goal_comm *comm);
 
 #endif /* WEFT_FW_GOAL_STALL_H */

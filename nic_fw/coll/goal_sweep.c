@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages without a receive and announcements without a send, of runs that are over or never began
- * here.
+ * Removes messages without a receive and announcements without a send, of runs that have ended or
+ * never began here.
  *
- * Other ranks may send very much for runs to come, so the end of a run must not look through all of
- * it. When a run is over goal_sweep() begins a walk of its communicator's lists, which goes on by
- * four at a unit, in turns (slice.h), and frees what is for no run to come or active. What is left
- * meanwhile no key finds. Calls goal_match.c and goal_msg.c.
+ * Other ranks may send very much for future runs, so the end of a run must not scan all of it. When
+ * a run has ended, goal_sweep() begins a walk of its communicator's lists, four items to a unit, in
+ * turns (slice.h), and frees items that are for no future or active run. Until then no key finds
+ * them. Calls goal_match.c and goal_msg.c.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -14,7 +14,7 @@ enum {
 	LOOKS_PER_UNIT = 4,
 };
 
-/* Units for one more look; what was given covers so many. */
+/* Takes units for one more look; one unit covers several looks. */
 static bool may_look(struct fw_nic *nic, uint32_t *looks)
 {
 	if (!*looks) {
@@ -26,7 +26,7 @@ static bool may_look(struct fw_nic *nic, uint32_t *looks)
 	return true;
 }
 
-/* To free costs a unit; where none is left the walk stops after it. */
+/* Each free costs a unit; when units run out the walk stops after it. */
 static bool look_at_unexps(struct fw_nic *nic, struct goal_comm *comm, uint32_t *looks)
 {
 	while (comm->sweep_unexp != &comm->unexps) {
@@ -119,7 +119,7 @@ void goal_sweep_forget(struct goal_comm *comm, const struct fw_list *node)
 void goal_send_unannounce(struct fw_nic *nic, struct goal_send *send)
 {
 	send->link->announced--;
-	/* A communicator that is gone has given all of them up. */
+	/* A communicator that is gone has given up all of them. */
 	if (send->link->comm != FW_NONE)
 		goal_sweep_forget(&nic->goal.comms[send->link->comm], &send->run_node);
 	fw_list_del(&send->run_node);

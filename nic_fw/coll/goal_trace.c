@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * PERFTRACE: when a run passed which point, noted in memory that its client gave with the run.
+ * PERFTRACE: records when a run passed which point, in memory that its client gave with the run.
  *
- * Called by the interpreter (goal_run.c, goal_local.c), the messages (goal_msg.c, goal_msg_rx.c)
- * and, through esp_ops.passed, by the transport; a run that nobody traces costs a branch. Times are
- * the port's clock where it has one, so that points of one turn differ. What finds no room is
- * counted. ESPGOAL 2.3; docs/collectives.md "Tracing".
+ * A run without a trace costs one branch. Times are the port's clock where it has one, so points of
+ * one turn differ. Points without room are counted. Calls mem.h. ESPGOAL 2.3;
+ * docs/collectives.md "Tracing".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -30,7 +29,7 @@ void goal_trace_put(struct fw_nic *nic, struct goal_run *run, enum hw_goal_point
 		run->traced++;
 		return;
 	}
-	/* Full, or the memory is gone: the latter is not asked for again. */
+	/* The buffer is full, or the memory is gone; in both cases it is not tried again. */
 	run->trace_entries = run->traced;
 	if (run->trace_lost < UINT32_MAX)
 		run->trace_lost++;
@@ -71,7 +70,7 @@ void goal_trace_end(struct goal_run *run)
 {
 	struct fw_list *pos;
 
-	/* Messages that are not acknowledged yet go on without it. */
+	/* Messages that are not acknowledged yet continue without the trace. */
 	while ((pos = fw_list_pop(&run->traced_sends))) {
 		struct goal_send *send = FW_CONTAINER(pos, struct goal_send, trace_node);
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reliable groups: what one rank sends, every rank of its communicator gets, in order.
+ * Reliable groups: every rank of a communicator receives the packets of one rank, in order.
  *
- * mgrp_space.c	spaces of packet numbers: the tree, the ring, acknowledgements, the end
- * mgrp_tx.c	packets, repairs, statuses and probes out; timers
- * mgrp_rx.c	packets in: which members they are for, order, gaps
- * goal_group.c	above: the multicast operations of schedules
+ *	mgrp_space.c	spaces of packet numbers: the tree, the ring, acknowledgements, the end
+ *	mgrp_tx.c	outgoing packets, repairs, statuses and probes; timers
+ *	mgrp_rx.c	incoming packets: their members, order, gaps
+ *	goal_group.c	above: the multicast operations of schedules
  *
- * A frame goes over the wire once, to the group's address. Ranks stand in a binomial tree below the
- * one that sends, the root: a child that sees a gap asks its parent at once, a parent repairs
- * from a ring of packets that it keeps until all below it have them, and asks who is silent.
- * What all have is acknowledged up the tree; the root is never further ahead of that than the ring.
- * Death of a neighbour is found by the ESP link to it (goal_comm.c), which is watched while
+ * A frame goes over the wire once, to the group's address. Ranks form a binomial tree below the
+ * sender, the root. A child that sees a gap requests the packets from its parent at once. A parent
+ * repairs from a ring of packets, which it keeps until all members below have them, and probes
+ * silent children. Acknowledgements go up the tree; the root is never ahead of them by more than
+ * the ring. The ESP link to a neighbour (goal_comm.c) detects its death; the link is watched while
  * something is awaited. docs/wire-group.md has the rules; ESPGOAL has no multicast.
  */
 #ifndef WEFT_FW_MGRP_H
@@ -33,14 +33,14 @@ struct goal_send;
 enum {
 	MGRP_WINDOW = WIRE_MGRP_WINDOW,
 	/*
-	 * A root has at most so much that is not acknowledged: members keep it in their pools,
-	 * which must have room beside it for a large message that nobody receives yet.
+	 * Limit of a root's unacknowledged bytes. Members keep them in their pools, which must also
+	 * have room for a large message without a receive.
 	 */
 	MGRP_WINDOW_BYTES = 384 << 10,
 	MGRP_MAX_SPACES = 1 << 14, /* of a shard: (communicator, root) */
 	MGRP_MAX_CHILDREN = 17,    /* of a binomial tree of HW_MAX_GOAL_RANKS */
 	MGRP_HASH_SIZE = 1024,     /* heads of the table of communicators by key */
-	MGRP_ACK_EVERY = 16,       /* packets; fewer wait a little for more */
+	MGRP_ACK_EVERY = 16,       /* packets; fewer wait for more */
 	MGRP_TX_QUANTUM = 16,      /* packets of one space in a turn */
 };
 #define MGRP_ACK_NS       UINT64_C(20000)
@@ -51,21 +51,21 @@ enum {
 
 /* A packet of the window. */
 struct mgrp_slot {
-	uint8_t *block; /* heap: wire_goal and payload; NULL: not here, or not kept */
+	uint8_t *block; /* heap: wire_goal and payload; NULL: missing, or not kept */
 	uint32_t bytes;
-	uint32_t wanted;  /* children that asked for it, a bit each */
-	uint64_t sent_ns; /* when it was sent, or came */
-	bool repaired;    /* sent more than once: no measure of the round trip */
+	uint32_t wanted;  /* children that requested it, one bit each */
+	uint64_t sent_ns; /* time when it was sent, or came */
+	bool repaired;    /* sent more than once: no sample of the round trip */
 };
 
 struct mgrp_child {
 	uint32_t rank;
-	uint32_t own; /* the first packet that it has not */
-	uint32_t ack; /* the first that somebody in its subtree has not */
-	uint16_t mtu; /* of its subtree; 0: not heard yet */
+	uint32_t own; /* the first packet that it lacks */
+	uint32_t ack; /* the first that a member of its subtree lacks */
+	uint16_t mtu; /* of its subtree; 0: not known yet */
 	bool gone;    /* lost, or closed: nothing is awaited of it */
 	bool awaiting;
-	uint8_t probes;   /* since it was heard */
+	uint8_t probes;   /* since its last packet */
 	uint64_t from_ns; /* since when it is silent */
 };
 
@@ -75,8 +75,8 @@ struct mgrp_rtt {
 };
 
 /*
- * One root's packets at one member. low <= next <= high; those from low on that are here are in the
- * ring. The root's own: next == high is the number that it gives next.
+ * One root's packets at one member. low <= next <= high; packets from low on that have arrived are
+ * in the ring. At the root itself next == high is the number of its next packet.
  */
 struct mgrp_space {
 	uint32_t comm;
@@ -85,35 +85,35 @@ struct mgrp_space {
 	uint32_t epoch, base;
 	uint32_t low;           /* everything before was acknowledged by the whole subtree */
 	uint32_t next;          /* the first that was not delivered, or not sent */
-	uint32_t high;          /* everything from here on is not known to exist */
-	uint32_t asked;         /* gaps before were asked for */
+	uint32_t high;          /* no packet from here on is known to exist */
+	uint32_t asked;         /* gaps before were requested */
 	struct mgrp_slot *ring; /* heap: MGRP_WINDOW, by number */
 	uint32_t ring_bytes;    /* of the blocks in it */
-	uint32_t wanted;        /* slots whose wanted bits are set and that are here, about */
+	uint32_t wanted;        /* slots whose wanted bits are set and that are here, an estimate */
 	bool blocked;           /* the layer above has no room for next */
-	bool resume;            /* it may have now */
+	bool resume;            /* it may have room now */
 
-	/* up */
+	/* Towards the parent. */
 	uint32_t parent; /* rank; FW_NONE at the root */
 	bool parent_gone;
 	uint32_t told_own, told_ack; /* by the last STATUS */
-	uint64_t ask_ns;             /* of the last request, or repair that came since */
-	uint8_t asks;                /* without an answer */
+	uint64_t ask_ns;             /* time of the last request, or of a later repair */
+	uint8_t asks;                /* requests without an answer */
 	bool asking;                 /* no repair has come since */
 	struct mgrp_rtt ask_rtt;
 
-	/* down */
+	/* Towards the children. */
 	struct mgrp_child child[MGRP_MAX_CHILDREN];
 	uint32_t num_children;
 	struct mgrp_rtt rtt;
 
-	/* the root's */
+	/* At the root only. */
 	struct fw_list queue;  /* goal_send.link_node: messages not wholly sent */
 	uint32_t frame_bytes;  /* largest Ethernet payload that all members take */
 	bool to_wire, to_loop; /* members elsewhere; on this NIC */
 
-	struct fw_timer timer;     /* asks again, probes */
-	struct fw_timer ack_timer; /* a STATUS that waits for more */
+	struct fw_timer timer;     /* repeats requests, probes */
+	struct fw_timer ack_timer; /* a STATUS that waits for more packets */
 	struct fw_list node;       /* of the communicator */
 	struct fw_list ready_node; /* in nic->mgrp.ready: has something to send or to deliver */
 	struct fw_list due_node;   /* in nic->mgrp.due: owes a STATUS now */
@@ -124,15 +124,15 @@ struct mgrp_space {
 /* A message between ranks outside all streams: ASK or TELL of wire_mgrp. */
 struct mgrp_note {
 	uint8_t type;  /* wire_mgrp_type */
-	bool moves;    /* TELL: it can move on */
+	bool moves;    /* TELL: it can proceed */
 	uint32_t rank; /* the other end */
 	uint32_t question;
 	uint32_t instance; /* ASK */
-	/* TELL; bits are ranks */
+	/* TELL; bits are ranks. */
 	uint32_t changes;
-	uint64_t ranks; /* that it waits for */
-	uint64_t held;  /* where its messages find no room, as far as it knows */
-	uint64_t stops; /* whose messages find no room here */
+	uint64_t ranks; /* ranks that it waits for */
+	uint64_t held;  /* ranks at which its messages find no room, as far as it knows */
+	uint64_t stops; /* ranks whose messages find no room here */
 };
 
 /* ---- mgrp_space.c ---------------------------------------------------------------------------- */
@@ -143,29 +143,29 @@ static inline struct mgrp_slot *mgrp_slot(const struct mgrp_space *space, uint32
 }
 
 void mgrp_init(struct fw_nic *nic);
-/* mgrp_tx.c. False: no room in the port, and it is lost. */
+/* mgrp_tx.c. False: no room in the port, and the note is lost. */
 bool mgrp_note_send(struct fw_nic *nic, const struct goal_comm *comm, const struct mgrp_note *note);
-/* The communicator can be found by its key from now on. FW_ENOSPC, FW_ENOMEM. */
+/* Enters the communicator into the table by key. FW_ENOSPC, FW_ENOMEM. */
 int mgrp_join(struct fw_nic *nic, struct goal_comm *comm);
-/* All that it has of its group goes. */
+/* Frees all that it has of its group. */
 void mgrp_leave(struct fw_nic *nic, struct goal_comm *comm);
-/* Nobody below it needs anything of it any more. */
+/* True if no member below needs anything of it any more. */
 bool mgrp_drained(const struct goal_comm *comm);
 /* Members of that key at this shard, one after another; NULL: no more. */
 struct goal_comm *mgrp_first_member(struct fw_nic *nic, uint64_t key, uint64_t key2);
 struct goal_comm *mgrp_next_member(struct fw_nic *nic, const struct goal_comm *comm);
 /* The group's address. */
 void mgrp_mac(uint64_t key, uint64_t key2, uint8_t *mac);
-/* The root's space at this member, made when it is first needed; NULL: no memory. */
+/* Returns the root's space at this member, made when it is first needed; NULL: no memory. */
 struct mgrp_space *mgrp_space_get(struct fw_nic *nic, struct goal_comm *comm, uint32_t root);
-/* The same, if it is there. */
+/* The same, if it exists; otherwise NULL. */
 struct mgrp_space *mgrp_space_find(const struct fw_nic *nic, const struct goal_comm *comm,
 				   uint32_t root);
-/* A neighbour in the tree that is lost to this run; FW_NONE: none is. */
+/* Returns a neighbour in the tree that is lost to this run; FW_NONE: none is. */
 uint32_t mgrp_lost(struct fw_nic *nic, const struct mgrp_space *space, uint32_t instance);
 /* The link to a rank has ended. */
 void mgrp_link_over(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank);
-/* The link to a rank is established: it may have joined just now. */
+/* The link to a rank is established: the rank may have joined just now. */
 void mgrp_link_opened(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank);
 /* Parent of a rank in the tree below root; FW_NONE: it is the root. */
 uint32_t mgrp_parent(uint32_t num_ranks, uint32_t root, uint32_t rank);
@@ -173,40 +173,43 @@ uint32_t mgrp_parent(uint32_t num_ranks, uint32_t root, uint32_t rank);
 uint32_t mgrp_children(uint32_t num_ranks, uint32_t root, uint32_t rank, uint32_t *children);
 /* Starts a space at a number, of which nothing was seen before. */
 void mgrp_adopt(struct mgrp_space *space, uint32_t epoch, uint32_t base);
-/* Whether packets that were delivered must be kept for somebody. */
+/* True if delivered packets must be kept for a member. */
 bool mgrp_keeps(const struct mgrp_space *space);
-/* next has advanced: children are awaited that were not. */
+/* next has advanced: starts to wait for children that lack packets. */
 void mgrp_taken(struct fw_nic *nic, struct mgrp_space *space);
-/* Something was acknowledged: frees what all below have, tells the parent, opens the window. */
+/*
+ * An acknowledgement arrived: frees packets that all below have, notifies the parent, opens the
+ * window.
+ */
 void mgrp_advance(struct fw_nic *nic, struct mgrp_space *space);
 void mgrp_free_block(struct fw_nic *nic, struct mgrp_space *space, struct mgrp_slot *slot);
-/* What waits for room above may go on. */
+/* Resumes the packets that wait for room in the layer above. */
 void mgrp_unblock(struct fw_nic *nic, struct goal_comm *comm);
 
-/* ---- mgrp_tx.c --------------------------------------------------------------------------------
- */
+/* ---- mgrp_tx.c ------------------------------------------------------------------------------ */
 
-/* The space has something to send. */
+/* Queues the space: it has something to send. */
 void mgrp_ready(struct fw_nic *nic, struct mgrp_space *space);
-/* A STATUS is owed: now, or within MGRP_ACK_NS. */
+/* Schedules a STATUS: now, or within MGRP_ACK_NS. */
 void mgrp_owe(struct fw_nic *nic, struct mgrp_space *space, bool now);
-/* Spaces that may send, one quantum each in turn, then statuses; called by fw_poll(). */
+/* Lets each ready space send one quantum in turn, then sends statuses. A stage of fw_poll(). */
 uint32_t mgrp_run(struct fw_nic *nic, uint32_t budget);
-/* Something is in nic->mgrp.ready or mgrp_due. */
+/* True if nic->mgrp.ready or mgrp.due has entries. */
 bool mgrp_pending(const struct fw_nic *nic);
 void mgrp_timer_update(struct fw_nic *nic, struct mgrp_space *space);
 void mgrp_timer_fire(struct fw_nic *nic, struct fw_timer *timer);
 void mgrp_ack_fire(struct fw_nic *nic, struct fw_timer *timer);
 void mgrp_rtt_sample(struct mgrp_rtt *rtt, uint64_t ns);
 
-/* ---- mgrp_rx.c --------------------------------------------------------------------------------
- */
+/* ---- mgrp_rx.c ------------------------------------------------------------------------------ */
 
-/* A frame of type WIRE_EDP_GROUP that passed the checks of edp.c; bytes from wire_edp on. */
+/*
+ * Receives a frame of type WIRE_EDP_GROUP that passed the checks of edp.c; bytes from wire_edp on.
+ */
 void mgrp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t bytes);
-/* Whether a frame to a group's address is for a communicator here; before its CRC is looked at. */
+/* True if a frame to a group's address is for a local communicator. The CRC is not checked yet. */
 bool mgrp_wants(struct fw_nic *nic, const struct fw_rx_frame *frame);
-/* Delivers what is here and in order. */
+/* Delivers the packets that are here and in order. */
 void mgrp_deliver(struct fw_nic *nic, struct mgrp_space *space);
 
 #endif /* WEFT_FW_MGRP_H */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reliable groups, receiving: each packet to each member here, in order, and what is missing.
+ * Reliable groups, receiving: delivers each packet to each local member in order, and notes the
+ * missing ones.
  *
- * Called by edp.c with frames whose CRC is right; calls goal_group.c with packets in order. What
- * comes early, or while the layer above is full, lies in the ring; so does what children may
- * ask for. Nothing that a frame says is believed that its sender could not know: stations,
+ * Calls goal_group.c with packets in order; the CRC of a frame was checked before. The ring holds
+ * packets that come early, packets that come while the layer above is full, and packets that
+ * children may request. A frame is accepted only if its sender can know its contents: stations,
  * neighbourhood in the tree and the window are checked. docs/wire-group.md.
  */
 #include "nic_fw/fw_nic.h"
@@ -27,8 +28,7 @@ struct group_in {
 	uint64_t missing;
 };
 
-/* ---- the ring ---------------------------------------------------------------------------------
- */
+/* ---- the ring ------------------------------------------------------------------------------- */
 
 /* Copies a packet into the ring. False: no memory. */
 static bool store(struct fw_nic *nic, struct mgrp_space *space, const struct group_in *in)
@@ -54,7 +54,7 @@ static bool store(struct fw_nic *nic, struct mgrp_space *space, const struct gro
 	return true;
 }
 
-/* It exists, and there was no room for it: it is asked for again after a while. */
+/* The packet exists, but found no room: it is requested again after a while. */
 static void miss(struct fw_nic *nic, struct mgrp_space *space)
 {
 	space->asked = space->high;
@@ -68,7 +68,7 @@ static void know_of(struct mgrp_space *space, uint32_t end)
 		space->high = end;
 }
 
-/* A gap that was not asked for is, at the end of this turn. */
+/* A new gap is requested at the end of this turn. */
 static void look_for_gaps(struct fw_nic *nic, struct mgrp_space *space)
 {
 	if (seq_lt(space->asked, space->next))
@@ -79,10 +79,9 @@ static void look_for_gaps(struct fw_nic *nic, struct mgrp_space *space)
 		mgrp_owe(nic, space, true);
 }
 
-/* ---- in order ---------------------------------------------------------------------------------
- */
+/* ---- in order ------------------------------------------------------------------------------- */
 
-/* The packet next, from a frame. False: the layer above has no room. */
+/* Delivers the packet next, from a frame. False: the layer above has no room. */
 static bool deliver(struct fw_nic *nic, struct mgrp_space *space, const struct fw_rx_frame *frame,
 		    uint32_t offset, uint32_t bytes)
 {
@@ -126,7 +125,7 @@ void mgrp_deliver(struct fw_nic *nic, struct mgrp_space *space)
 	mgrp_advance(nic, space);
 }
 
-/* The packet that was awaited. False: there is no memory to keep it. */
+/* Takes the awaited packet. False: there is no memory to keep it. */
 static bool take(struct fw_nic *nic, struct mgrp_space *space, const struct group_in *in)
 {
 	bool keep = mgrp_keeps(space);
@@ -139,7 +138,7 @@ static bool take(struct fw_nic *nic, struct mgrp_space *space, const struct grou
 	return true;
 }
 
-/* A repair has come: others that were asked for with it follow. */
+/* A repair has come: others of the same request follow. */
 static void answered(const struct fw_nic *nic, struct mgrp_space *space)
 {
 	if (space->asking && !space->asks)
@@ -180,10 +179,9 @@ static void rx_packet(struct fw_nic *nic, struct mgrp_space *space, const struct
 	mgrp_advance(nic, space);
 }
 
-/* ---- what neighbours say ----------------------------------------------------------------------
- */
+/* ---- packets of neighbours ------------------------------------------------------------------ */
 
-/* A child asks for packets: those that are here go in this turn, others when they come. */
+/* A child requests packets: available ones are sent in this turn, others when they come. */
 static void asked_for(struct fw_nic *nic, struct mgrp_space *space, uint32_t child,
 		      const struct group_in *in)
 {
@@ -214,7 +212,7 @@ static void rx_status(struct fw_nic *nic, struct mgrp_space *space, const struct
 
 	while (child < space->child + space->num_children && child->rank != in->src)
 		child++;
-	/* Of the past: an acknowledgement that came before says more. */
+	/* The acknowledgement is late: a later one arrived before it. */
 	if (child == space->child + space->num_children || child->gone ||
 	    in->own - space->low > limit || seq_lt(in->own, in->psn)) {
 		FW_COUNT(nic, mgrp_statuses_stale);
@@ -249,8 +247,7 @@ static void rx_probe(struct fw_nic *nic, struct mgrp_space *space, const struct 
 	mgrp_owe(nic, space, true);
 }
 
-/* ---- members ----------------------------------------------------------------------------------
- */
+/* ---- members -------------------------------------------------------------------------------- */
 
 static bool is_from(const struct goal_comm *comm, uint32_t rank, const struct group_in *in)
 {
@@ -258,7 +255,7 @@ static bool is_from(const struct goal_comm *comm, uint32_t rank, const struct gr
 	       !memcmp(comm->peers[rank].mac, in->eth->src, WIRE_MAC_BYTES);
 }
 
-/* Whether the frame is for this member, and from whom it would come. */
+/* True if the frame is for this member; determines its sender. */
 static bool is_for(const struct goal_comm *comm, const struct group_in *in)
 {
 	if (in->root >= comm->num_ranks)
@@ -305,7 +302,7 @@ static void rx_note(struct fw_nic *nic, struct goal_comm *comm, const struct gro
 	goal_circle_rx(nic, comm, &note);
 }
 
-/* Nothing was delivered under the epoch that the space has: it may have been one of the past. */
+/* Nothing was delivered under the space's epoch, so the epoch may be an old one. */
 static void begin_anew(struct fw_nic *nic, struct mgrp_space *space, const struct group_in *in)
 {
 	for (; space->known && seq_lt(space->low, space->high); space->low++)
@@ -313,7 +310,7 @@ static void begin_anew(struct fw_nic *nic, struct mgrp_space *space, const struc
 	mgrp_adopt(space, in->epoch, in->base);
 }
 
-/* The space that a frame belongs to; NULL: none, it is dropped. */
+/* Finds the space of a frame; NULL: none, and the frame is dropped. */
 static struct mgrp_space *space_of(struct fw_nic *nic, struct goal_comm *comm,
 				   const struct group_in *in)
 {
@@ -375,7 +372,7 @@ bool mgrp_wants(struct fw_nic *nic, const struct fw_rx_frame *frame)
 	       mgrp_first_member(nic, be64_get(wire->key), be64_get(wire->key2));
 }
 
-/* False: what cannot be. */
+/* False: the frame is malformed. */
 static bool parse(const struct fw_rx_frame *frame, uint32_t bytes, struct group_in *in)
 {
 	const struct wire_mgrp *wire =
@@ -400,7 +397,7 @@ static bool parse(const struct fw_rx_frame *frame, uint32_t bytes, struct group_
 	in->from2 = be32_get(wire->from2);
 	in->missing = be64_get(wire->missing);
 	data = in->type == WIRE_MGRP_DATA || in->type == WIRE_MGRP_REPAIR;
-	/* To the group goes what all get, and nothing else. */
+	/* Only data for all members go to the group's address. */
 	return (in->eth->dst[0] & 1) == (in->type == WIRE_MGRP_DATA) &&
 	       (data ? in->bytes >= sizeof(struct wire_goal) : !in->bytes);
 }

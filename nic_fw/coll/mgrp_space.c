@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Spaces of packet numbers of a reliable group: who stands where in the tree, what is kept for
- * whom, what all have, and the end.
+ * Spaces of packet numbers of a reliable group: places in the tree, packets kept for members, the
+ * packets that all members have, and the end.
  *
- * Called by goal_comm.c (beginning and end of communicators and links), goal_group.c, mgrp_tx.c and
- * mgrp_rx.c. A member keeps a packet until everybody below it has it: then its own acknowledgement
- * says so to its parent. docs/wire-group.md.
+ * Calls mgrp_tx.c and goal_comm.c. A member keeps a packet until every member below has it. Its
+ * own acknowledgement then reports this to its parent. docs/wire-group.md.
  */
 #include "nic_fw/fw_nic.h"
 
-/* ---- communicators by key ---------------------------------------------------------------------
- */
+/* ---- communicators by key ------------------------------------------------------------------- */
 
 static uint32_t *bucket(struct fw_nic *nic, uint64_t key, uint64_t key2)
 {
@@ -82,8 +80,7 @@ int mgrp_join(struct fw_nic *nic, struct goal_comm *comm)
 	return 0;
 }
 
-/* ---- the tree ---------------------------------------------------------------------------------
- */
+/* ---- the tree ------------------------------------------------------------------------------- */
 
 /* Ranks relative to the root: v's parent is v without its lowest bit. */
 uint32_t mgrp_parent(uint32_t num_ranks, uint32_t root, uint32_t rank)
@@ -105,8 +102,7 @@ uint32_t mgrp_children(uint32_t num_ranks, uint32_t root, uint32_t rank, uint32_
 	return count;
 }
 
-/* ---- beginning --------------------------------------------------------------------------------
- */
+/* ---- beginning ------------------------------------------------------------------------------ */
 
 struct mgrp_space *mgrp_space_find(const struct fw_nic *nic, const struct goal_comm *comm,
 				   uint32_t root)
@@ -116,7 +112,7 @@ struct mgrp_space *mgrp_space_find(const struct fw_nic *nic, const struct goal_c
 		   : fw_pool_at(&nic->mgrp.spaces, comm->group.spaces[root]);
 }
 
-/* Everything before psn was seen to by everybody. */
+/* Starts the space at psn: all members have everything before. */
 static void begin_at(struct mgrp_space *space, uint32_t psn)
 {
 	uint32_t i;
@@ -135,7 +131,10 @@ void mgrp_adopt(struct mgrp_space *space, uint32_t epoch, uint32_t base)
 	begin_at(space, base);
 }
 
-/* The root: numbers of its own choice, frames that the smallest NIC takes until all are known. */
+/*
+ * Starts the root's space: numbers of its own choice, and frames that the smallest NIC accepts
+ * until all MTUs are known.
+ */
 static void begin_root(struct fw_nic *nic, const struct goal_comm *comm, struct mgrp_space *space)
 {
 	uint64_t random = nic->port.random64(nic->port.ctx);
@@ -199,8 +198,7 @@ struct mgrp_space *mgrp_space_get(struct fw_nic *nic, struct goal_comm *comm, ui
 	return space;
 }
 
-/* ---- what is kept, and for whom ---------------------------------------------------------------
- */
+/* ---- packets kept for members --------------------------------------------------------------- */
 
 bool mgrp_keeps(const struct mgrp_space *space)
 {
@@ -214,7 +212,7 @@ bool mgrp_keeps(const struct mgrp_space *space)
 
 void mgrp_free_block(struct fw_nic *nic, struct mgrp_space *space, struct mgrp_slot *slot)
 {
-	/* A frame of this turn may still point at it. */
+	/* A frame of this turn may still point at the block. */
 	if (slot->block && nic->net.tx_count)
 		eth_tx_flush(nic);
 	goal_heap_free(nic, nic->goal.comms[space->comm].client, slot->block);
@@ -250,7 +248,7 @@ void mgrp_taken(struct fw_nic *nic, struct mgrp_space *space)
 	mgrp_timer_update(nic, space);
 }
 
-/* The largest frame that every member takes, once all are known. */
+/* Computes the largest frame that every member accepts, once all MTUs are known. */
 static void agree_on_mtu(const struct fw_nic *nic, struct mgrp_space *space)
 {
 	uint32_t mtu = nic->config.mtu, i;
@@ -297,8 +295,7 @@ void mgrp_advance(struct fw_nic *nic, struct mgrp_space *space)
 		goal_comm_try_end(nic, &nic->goal.comms[space->comm]);
 }
 
-/* ---- neighbours -------------------------------------------------------------------------------
- */
+/* ---- neighbours ----------------------------------------------------------------------------- */
 
 uint32_t mgrp_lost(struct fw_nic *nic, const struct mgrp_space *space, uint32_t instance)
 {
@@ -347,8 +344,7 @@ void mgrp_unblock(struct fw_nic *nic, struct goal_comm *comm)
 	}
 }
 
-/* ---- the end ----------------------------------------------------------------------------------
- */
+/* ---- the end -------------------------------------------------------------------------------- */
 
 bool mgrp_drained(const struct goal_comm *comm)
 {

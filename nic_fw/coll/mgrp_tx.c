@@ -2,18 +2,18 @@
 /*
  * Reliable groups, sending: packets of the root, repairs of parents, statuses of children, probes.
  *
- * Called by fw_poll() (mgrp_run) and by timers. A message is copied into the ring packet by
- * packet as the window opens, so its operation is finished, and its buffer free, when the last one
- * is in. A child asks for what is missing (STATUS with bits), again while no answer comes; a
- * parent that has heard nothing of what it sent asks (PROBE). Both waits follow the round trips
- * that were measured. docs/wire-group.md.
+ * A message is copied into the ring packet by packet as the window opens, so its operation is
+ * finished, and its buffer free, when the last packet is in. A child requests missing packets
+ * (STATUS with bits) and repeats the request while no packet comes. A parent that receives no
+ * answer to its packets sends PROBE. Both waits follow the measured round trips. Calls edp.c and
+ * goal_buf.c. docs/wire-group.md.
  */
 #include "nic_fw/fw_nic.h"
 
 enum {
 	MGRP_OFFSET = sizeof(struct wire_eth) + sizeof(struct wire_edp),
 	DATA_OFFSET = MGRP_OFFSET + sizeof(struct wire_mgrp),
-	SLOW_PROBE = 4, /* times as patient with what a child's children owe it */
+	SLOW_PROBE = 4, /* factor of the wait for packets that a child's children owe it */
 };
 
 static struct goal_comm *comm_of(struct fw_nic *nic, const struct mgrp_space *space)
@@ -21,8 +21,7 @@ static struct goal_comm *comm_of(struct fw_nic *nic, const struct mgrp_space *sp
 	return &nic->goal.comms[space->comm];
 }
 
-/* ---- waits ------------------------------------------------------------------------------------
- */
+/* ---- waits ---------------------------------------------------------------------------------- */
 
 void mgrp_rtt_sample(struct mgrp_rtt *rtt, uint64_t ns)
 {
@@ -48,15 +47,14 @@ static uint64_t rto_ns(const struct mgrp_rtt *rtt, uint32_t tries)
 	return ns < MGRP_MAX_RTO_NS ? ns : MGRP_MAX_RTO_NS;
 }
 
-/* ---- frames -----------------------------------------------------------------------------------
- */
+/* ---- frames --------------------------------------------------------------------------------- */
 
 static uint16_t master_port(uint32_t shard)
 {
 	return (uint16_t)(WIRE_EDP_PORT_BASE + shard * WIRE_EDP_PORT_SPAN);
 }
 
-/* A frame up to wire_mgrp; NULL: no room. */
+/* Begins a frame up to wire_mgrp; NULL: no room. */
 static struct fw_tx_frame *begin_comm(struct fw_nic *nic, const struct goal_comm *comm,
 				      const uint8_t *mac, uint32_t shard, uint8_t type,
 				      uint32_t dst_rank, struct wire_mgrp **wire)
@@ -134,7 +132,7 @@ static void add_block(const struct fw_nic *nic, const struct mgrp_space *space,
 	};
 }
 
-/* Once to the wire, once to the ranks on this NIC. False: no room. */
+/* Sends a packet to the wire, or (loop) to the ranks on this NIC. False: no room. */
 static bool send_data(struct fw_nic *nic, struct mgrp_space *space, uint32_t psn, bool loop)
 {
 	const struct goal_comm *comm = comm_of(nic, space);
@@ -183,7 +181,7 @@ static bool send_probe(struct fw_nic *nic, struct mgrp_space *space, struct mgrp
 	return true;
 }
 
-/* The smallest MTU at or below this member; 0: not all are known. */
+/* Returns the smallest MTU at or below this member; 0: not all are known. */
 static uint16_t subtree_mtu(const struct fw_nic *nic, const struct mgrp_space *space)
 {
 	uint16_t mtu = nic->config.mtu;
@@ -198,7 +196,7 @@ static uint16_t subtree_mtu(const struct fw_nic *nic, const struct mgrp_space *s
 	return mtu;
 }
 
-/* Bits for what is missing from psn on; returns the first number that it says nothing of. */
+/* Sets bits for missing packets from psn on; returns the first number beyond the bitmap. */
 static uint32_t missing_from(const struct mgrp_space *space, uint32_t psn, uint64_t *missing)
 {
 	uint32_t i;
@@ -220,7 +218,7 @@ static bool send_status(struct fw_nic *nic, struct mgrp_space *space)
 		return false;
 	if (seq_lt(space->asked, space->next))
 		space->asked = space->next;
-	/* The first gap that was not asked for; those before are under way. */
+	/* Finds the first gap that was not requested; repairs of earlier gaps are in flight. */
 	while (seq_lt(space->asked, space->high) && mgrp_slot(space, space->asked)->block)
 		space->asked++;
 	wire->from = be32_put(space->asked);
@@ -243,10 +241,9 @@ static bool send_status(struct fw_nic *nic, struct mgrp_space *space)
 	return true;
 }
 
-/* ---- packets of the root ----------------------------------------------------------------------
- */
+/* ---- packets of the root -------------------------------------------------------------------- */
 
-/* The next packet of the first message goes into the ring. False: not now, or not at all. */
+/* Copies the next packet of the first message into the ring. False: not now, or not at all. */
 static bool make_packet(struct fw_nic *nic, struct mgrp_space *space, struct goal_send *send)
 {
 	struct goal_run *run = send->run;
@@ -260,7 +257,7 @@ static bool make_packet(struct fw_nic *nic, struct mgrp_space *space, struct goa
 
 	slot->block = goal_heap_alloc(nic, run->client, sizeof(*wire) + bytes);
 	if (!slot->block) {
-		/* Acknowledgements will free some; where none are to come, there is none. */
+		/* Acknowledgements will free memory; if none are due, memory will not come. */
 		if (space->low == space->next)
 			goal_run_fault(nic, run, HW_GOAL_RESOURCES, run->comm->rank, send->op);
 		return false;
@@ -286,14 +283,14 @@ static bool make_packet(struct fw_nic *nic, struct mgrp_space *space, struct goa
 	return false;
 }
 
-/* The root has something to send, and the window has room for it. */
+/* True if the root has something to send, and the window has room for it. */
 static bool has_next(const struct mgrp_space *space)
 {
 	return !fw_list_empty(&space->queue) && space->next - space->low < MGRP_WINDOW &&
 	       space->ring_bytes < MGRP_WINDOW_BYTES;
 }
 
-/* One packet out, if there is one and the window has room. */
+/* Sends one packet, if there is one and the window has room. */
 static bool send_next(struct fw_nic *nic, struct mgrp_space *space)
 {
 	struct goal_send *send;
@@ -303,10 +300,12 @@ static bool send_next(struct fw_nic *nic, struct mgrp_space *space)
 		return false;
 	send = FW_CONTAINER(space->queue.next, struct goal_send, link_node);
 	if (!make_packet(nic, space, send)) {
-		/* Memory comes back with acknowledgements; a run with a fault goes in its step. */
+		/*
+		 * Memory comes back with acknowledgements; a run with a fault ends in its own step.
+		 */
 		return false;
 	}
-	/* Without room for it in the port it is a loss like any other. */
+	/* Without room in the port the packet is lost like any other. */
 	if (space->to_wire)
 		(void)send_data(nic, space, space->next, false);
 	if (space->to_loop)
@@ -327,8 +326,7 @@ static bool send_next(struct fw_nic *nic, struct mgrp_space *space)
 	return true;
 }
 
-/* ---- turns ------------------------------------------------------------------------------------
- */
+/* ---- turns ---------------------------------------------------------------------------------- */
 
 void mgrp_ready(struct fw_nic *nic, struct mgrp_space *space)
 {
@@ -348,7 +346,7 @@ void mgrp_owe(struct fw_nic *nic, struct mgrp_space *space, bool now)
 	}
 }
 
-/* Packets that children asked for and that are here. Returns how many were sent. */
+/* Sends packets that children requested and that are here. Returns the number sent. */
 static uint32_t repair(struct fw_nic *nic, struct mgrp_space *space, uint32_t most)
 {
 	uint32_t psn, sent = 0, i;
@@ -405,7 +403,7 @@ static void flush_statuses(struct fw_nic *nic)
 
 		if (!send_status(nic, space))
 			return;
-		/* More gaps than one names: another. */
+		/* There are more gaps than one STATUS names: send another. */
 		if (seq_lt(space->asked, space->high))
 			continue;
 		fw_list_del(&space->due_node);
@@ -430,7 +428,10 @@ uint32_t mgrp_run(struct fw_nic *nic, uint32_t budget)
 		done += sent;
 		if (!may_send(space) || fw_list_linked(&space->ready_node))
 			continue;
-		/* Behind the others; who could do nothing waits for the next turn. */
+		/*
+		 * Goes to the end of the queue; a space that could send nothing waits for the next
+		 * turn.
+		 */
 		fw_list_add_tail(sent ? &nic->mgrp.ready : &again, &space->ready_node);
 	}
 	fw_list_splice_tail(&nic->mgrp.ready, &again);
@@ -443,10 +444,9 @@ bool mgrp_pending(const struct fw_nic *nic)
 	return !fw_list_empty(&nic->mgrp.ready) || !fw_list_empty(&nic->mgrp.due);
 }
 
-/* ---- timers -----------------------------------------------------------------------------------
- */
+/* ---- timers --------------------------------------------------------------------------------- */
 
-/* When what is missing is asked for again; UINT64_MAX: nothing that was asked for is. */
+/* Time to repeat the request for missing packets; UINT64_MAX: nothing requested is missing. */
 static uint64_t ask_due_ns(const struct mgrp_space *space)
 {
 	if (!space->known || space->parent == FW_NONE || space->parent_gone ||
@@ -467,7 +467,7 @@ static uint64_t probe_due_ns(const struct mgrp_space *space, const struct mgrp_c
 	return child->from_ns + wait_ns;
 }
 
-/* Only ever earlier: what was put off is found out when it fires. */
+/* Only moves the timer earlier; a wait that became longer is found when the timer fires. */
 void mgrp_timer_update(struct fw_nic *nic, struct mgrp_space *space)
 {
 	uint64_t due_ns = ask_due_ns(space);
@@ -511,8 +511,8 @@ void mgrp_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 }
 
 /*
- * A child that made its communicator after packets had gone knows of none, and nothing comes of
- * what was sent to it before. Its parent may have become patient with it: it is asked at once.
+ * A child that made its communicator after packets were sent knows of none, and dropped them. Its
+ * parent may use a long wait for it by now, so it is probed at once.
  */
 void mgrp_link_opened(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagram-iWARP, receiving: checks weft's header and the CRC32C, parses, hands on.
+ * Datagram-iWARP, receiving: checks weft's header and the CRC32C, parses, and dispatches.
  *
- * Called by udp.c; calls ud_rx(), uc_rx(), rd_rx(), cm_rd_rx(), rd_hello_rx().
- * They call dgram_parse_ddp(), and know what a malformed segment means to them. All headers lie
- * in the first segment of a frame (FW_RX_HDR_BYTES), payload anywhere. shared_defs/wire_dgram.h,
- * RFC 5041 4, RFC 5040 4, docs/wire-format.md.
+ * Calls ud_rx(), uc_rx(), rd_rx(), cm_rd_rx(), rd_hello_rx(). Each of them calls dgram_parse_ddp(),
+ * because each reacts differently to a malformed segment. All headers lie in the first segment of a
+ * frame (FW_RX_HDR_BYTES), payload anywhere. shared_defs/wire_dgram.h, RFC 5041 4, RFC 5040 4,
+ * docs/wire-format.md.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -44,7 +44,7 @@ static void parse_header(const struct wire_dgram *hdr, struct rdmap_seg *pkt)
 	pkt->ssn = be32_get(hdr->ssn);
 }
 
-/* What the header says fits its type and the length of the datagram. */
+/* Checks that the header fits its type and the length of the datagram. */
 static bool check_type(struct fw_nic *nic, const struct rdmap_seg *pkt, uint32_t bytes)
 {
 	uint8_t type = pkt->hdr->type;

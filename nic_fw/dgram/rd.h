@@ -94,8 +94,11 @@ enum rd_state {
 enum {
 	RD_SLOT_SENT = 1,
 	RD_SLOT_LOST, /* to be sent again */
-	RD_SLOT_HELD, /* the peer has it, and may still refuse it in its turn; or it must outlast
-			 something (rd_ack.c) */
+	/*
+	 * The peer has it, and may still refuse it in its turn; or it must outlast something
+	 * (rd_ack.c).
+	 */
+	RD_SLOT_HELD,
 	RD_SLOT_ACKED,
 };
 
@@ -386,7 +389,10 @@ void rd_hello_tx_reset(struct fw_nic *nic, const struct rdmap_seg *pkt, uint32_t
 
 /* rd_share.c */
 void rd_share_init(struct fw_nic *nic);
-/* Whether a HELLO from this MAC may make one more session; may give up one of the same share. */
+/*
+ * True if a HELLO from this MAC may create one more session; may give up a session of the same
+ * share.
+ */
 bool rd_share_room(struct fw_nic *nic, const uint8_t *mac);
 /* A HELLO from this MAC made the session. */
 void rd_share_take(struct fw_nic *nic, struct rd_session *session, const uint8_t *mac);
@@ -406,7 +412,7 @@ void rd_flow_response(struct fw_nic *nic, struct fw_wqe *msg);
 /* The peer named the message that it could not carry out. */
 void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, uint32_t src_qpn,
 			uint32_t ssn, enum hw_status status);
-/* Whether a Terminate for the message of this packet is on its way, not yet acknowledged. */
+/* True if a Terminate for this packet's message is in flight, not yet acknowledged. */
 bool rd_flow_is_terminating(struct fw_nic *nic, const struct fw_qp *qp,
 			    const struct rdmap_seg *pkt);
 /* Fails all its messages, in order, and ends it. */
@@ -415,9 +421,9 @@ void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status statu
 /* Takes one message out of its flow whatever its state; its PSNs become void. */
 void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg);
 void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow);
-/* Whether it has something to send and may. */
+/* True if it has something to send and may send. */
 bool rd_flow_may_send(const struct fw_nic *nic, const struct rd_flow *flow);
-/* Whether what it has sent may be sent again: its QP is not on its way out. */
+/* True if its packets may be sent again: its QP is not being destroyed. */
 bool rd_flow_may_resend(const struct fw_nic *nic, const struct rd_flow *flow);
 /* The next message behind msg that is to be sent; NULL: none. */
 struct fw_wqe *rd_flow_next(const struct rd_flow *flow, const struct fw_wqe *msg);
@@ -443,7 +449,9 @@ bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, bool
 void rd_flow_check_answers(struct fw_nic *nic, struct rd_session *session);
 /* How long a request of this QP may stay unacknowledged; UINT64_MAX: for ever. */
 uint64_t rd_limit_ns(const struct fw_qp *qp);
-/* Whether its packets have not got through for longer than its QP's timeout and retries allow. */
+/*
+ * True if its packets have been unacknowledged for longer than its QP's timeout and retries allow.
+ */
 bool rd_flow_is_over_limit(const struct fw_nic *nic, const struct rd_flow *flow);
 /* Fails the flows whose QP's timeout and retry count are used up. */
 void rd_flow_check_limits(struct fw_nic *nic, struct rd_session *session);
@@ -512,7 +520,7 @@ void rd_grant_taken(struct rd_session *session);
 /* A packet is about to leave after an idle time: credits of old times are not for now. */
 void rd_grant_idle(struct rd_session *session);
 
-/* Whether a count of credits, modulo 256, is beyond another: by RD_CREDIT_MAX at most. */
+/* True if a count of credits, modulo 256, is beyond another, by RD_CREDIT_MAX at most. */
 static inline bool rd_credit_beyond(uint8_t a, uint8_t b)
 {
 	return (uint8_t)(a - b - 1) < RD_CREDIT_MAX;

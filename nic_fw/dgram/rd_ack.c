@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Acknowledgements of RD: made here at the end of a turn, and taken in.
+ * Acknowledgements of RD: made at the end of a turn, and received.
  *
  * An ACK has the next PSN expected, a bitmap of what came beyond it, and the refused PSNs of the
- * window and one behind, so that no loss of ACKs loses a refusal. Only what lies between
- * the oldest PSN in flight and the next to use is believed; anything else is stale or
- * forged and ignored. A hole is lost when PSNs beyond the reorder threshold were
- * acknowledged and it was last sent over one RTT ago (as Falcon's specification has it).
- * Called by rd_rx.c and fw.c; calls rd_flow.c, rd_timer.c. RTT: RFC 6298 2.
+ * window and one behind, so that no loss of ACKs loses a refusal. Only PSNs between the oldest in
+ * flight and the next to use are accepted; any other ACK is stale or forged and ignored. A hole is
+ * lost when PSNs beyond the reorder threshold were acknowledged and it was last sent over one RTT
+ * ago (as Falcon's specification has it). Calls rd_flow.c, rd_timer.c. RTT: RFC 6298 2.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -53,8 +52,8 @@ static void tx_ack(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame 
 }
 
 /*
- * Whether an ACK may wait for data to ride on: only while this end keeps answering what
- * comes, nothing is missing or refused, and few packets wait. Halves the frames of a ping-pong.
+ * True if an ACK may wait to be piggybacked on data: only while this end keeps answering requests,
+ * nothing is missing or refused, and few packets wait. This halves the frames of a ping-pong.
  */
 static bool may_wait(const struct rd_session *s)
 {
@@ -144,8 +143,8 @@ static uint32_t rtt_sample(const struct fw_nic *nic, struct rd_session *s, uint3
 }
 
 /*
- * Whether the fate of a PSN's predecessor in its flow is known. Until it is, the peer holds the
- * packet: it has acknowledged that it has it, and may refuse it in its turn.
+ * True if the fate of a PSN's predecessor in its flow is known. Until then the peer holds the
+ * packet: it has acknowledged the arrival, and may refuse the packet in its turn.
  */
 static bool is_settled(const struct rd_session *s, uint32_t psn, const struct rd_slot *slot)
 {
@@ -330,7 +329,7 @@ static bool bit_at(const struct be64 *words, uint32_t i)
 	return be64_get(words[i / 64]) >> (i % 64) & 1;
 }
 
-/* Whether one of WIRE_RD_WINDOW bits is set beyond the first num_sent. */
+/* True if one of WIRE_RD_WINDOW bits is set beyond the first num_sent. */
 static bool names_unsent(const struct be64 *words, uint32_t num_sent)
 {
 	uint32_t i;

@@ -3,16 +3,15 @@
  * Cancellation: messages that end at their sender in the middle, and the receives they had taken.
  *
  * A Send takes its receive with its first packet. When the sender's QP dies, or gives up, before
- * the last one, nobody would ever complete that receive. So the sender names the messages in a
- * packet of the session: reliable as any other, of no QP. The receiver acts on it when it has all
- * PSNs before it, since late packets of the dead messages could take a receive again, and
- * completes what they hold with REM_ABORT_ERR. RC needs none of it: a QP belongs to one
- * peer there and ends with it. Called by rd_flow.c, rd_fail.c (out), rd_rx.c (in); calls recv.c.
- * docs/wire-format.md, "Cancellation".
+ * the last one, no packet would ever complete that receive. The sender therefore names the messages
+ * in a packet of the session, which is as reliable as any other and belongs to no QP. The receiver
+ * acts on it when it has all PSNs before it, because late packets of the dead messages could take a
+ * receive again. It completes their receives with REM_ABORT_ERR. RC does not need this: a QP
+ * belongs to one peer there and ends with it. Calls recv.c. docs/wire-format.md, "Cancellation".
  */
 #include "nic_fw/fw_nic.h"
 
-/* Whether a peer may hold a receive for it. */
+/* True if a peer may hold a receive for it. */
 static bool holds_a_receive(const struct fw_wqe *msg)
 {
 	return msg->kind == FW_WQE_REQUEST && msg->begun_ns && !msg->answered &&

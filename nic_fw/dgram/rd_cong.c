@@ -31,7 +31,10 @@ enum {
 	PATH_SAMPLES = 8,
 	GROWTH_SHARE = 8, /* of the window, at most, per RTT */
 };
-/* Of a window of 100 packets and more; one of a packet has CONG_SCALE_NS more, and so on. */
+/*
+ * Target delay of a window of 100 packets and more. A window of one packet has CONG_SCALE_NS more;
+ * windows between them are interpolated.
+ */
 #define CONG_TARGET_NS     UINT64_C(40000)
 #define CONG_SCALE_NS      UINT64_C(16000)
 #define CONG_TARGET_MAX_NS UINT64_C(90000)
@@ -91,10 +94,10 @@ static void forget_path(struct rd_session *s)
 }
 
 /*
- * Whether a delay that stays above the target is the path's own. Windows that share a queue and
- * all shrink make it shorter before this one has shrunk to an eighth and below a quarter of a
- * packet. If it did, lost nothing and saw hardly a sample below the target, the path is as long as
- * that: true.
+ * True if a delay that stays above the target is the path's own. Windows that share a queue and all
+ * shrink empty it before this one has shrunk to an eighth and below a quarter of a packet. If this
+ * window shrank that far, lost nothing and had hardly a sample below the target, the delay is the
+ * path's.
  */
 static bool is_long_path(struct rd_session *s, bool above)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What fails when a peer does not answer: messages, flows, sessions.
+ * Failures of messages, flows and sessions whose peer does not answer.
  *
- * Timeout and retry count are the QP's (IBA 9.7.6.1.3), so only the flows whose limit is
- * reached fail; the session and the others go on. Called by rd_timer.c, rd_session.c,
- * rd_flow.c, rd_tx.c; calls rd_flow.c and wqe_done.c.
+ * Timeout and retry count are the QP's (IBA 9.7.6.1.3), so only the flows whose limit is reached
+ * fail; the session and the others go on. Calls rd_flow.c and wqe_done.c.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -43,7 +42,7 @@ void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 		wqe_free(nic, msg);
 	else
 		wqe_complete_in_order(nic, msg, status, vendor_err);
-	/* What stood behind it may be complete. A QP that failed has no flows any more. */
+	/* Messages behind it may be complete. A failed QP has no flows any more. */
 	if (flow && qp->state == state)
 		rd_flow_settle(nic, flow);
 }
@@ -70,7 +69,7 @@ void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status statu
 		} else if (msg->state != FW_WQE_DONE) {
 			enum hw_status st = status;
 
-			/* One that the peer has answered already keeps its own status. */
+			/* A message that the peer has answered keeps its own status. */
 			if (msg->state == FW_WQE_RESPONSE && msg->answered)
 				st = (enum hw_status)msg->status;
 			wqe_complete(nic, msg, st, st == status ? vendor_err : HW_VENDOR_ERR_NONE);
@@ -80,7 +79,7 @@ void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status statu
 	}
 }
 
-/* Whether nothing of a flow can have been carried out by a peer that forgot us before this time. */
+/* True if a peer that lost its state before this time can have carried out nothing of the flow. */
 static bool is_untouched(const struct rd_flow *flow, uint64_t since_ns)
 {
 	const struct fw_list *pos;
@@ -171,8 +170,8 @@ uint64_t rd_limit_ns(const struct fw_qp *qp)
 }
 
 /*
- * Who waits for a response has its ACK and cannot ask again: those are given up only when a peer
- * that is heard of once more would greet us anew.
+ * A message that waits for a response is acknowledged and cannot be sent again. It is given up only
+ * when a peer that is reachable again would send a new HELLO.
  */
 static uint64_t flow_limit_ns(const struct rd_flow *flow)
 {

@@ -145,7 +145,7 @@ bool rd_flow_may_resend(const struct fw_nic *nic, const struct rd_flow *flow)
 
 bool rd_flow_may_send(const struct fw_nic *nic, const struct rd_flow *flow)
 {
-	/* One that did not get through tries with a packet at a time. */
+	/* A flow whose packets did not get through sends one packet at a time. */
 	return flow->next && !flow->refused && !flow->backing_off &&
 	       !(flow->withdrawals && flow->outstanding) && !is_stopped(nic, flow);
 }
@@ -231,7 +231,7 @@ struct fw_wqe *rd_flow_next(const struct rd_flow *flow, const struct fw_wqe *msg
 	for (pos = msg->flow_node.next; pos != &flow->msgs; pos = pos->next) {
 		struct fw_wqe *next = FW_CONTAINER(pos, struct fw_wqe, flow_node);
 
-		/* One that was terminated keeps its place and is not sent again. */
+		/* A terminated message keeps its place and is not sent again. */
 		if (next->state == FW_WQE_QUEUED)
 			return next;
 	}
@@ -251,7 +251,7 @@ static struct fw_wqe *requeue_refused(struct rd_flow *flow)
 			first = msg;
 		if (first && msg->state != FW_WQE_RESPONSE) {
 			msg->refused = false;
-			/* What was delivered before a withdrawn packet stays delivered. */
+			/* Data delivered before a withdrawn packet stay delivered. */
 			msg->sent_bytes = msg == flow->resume_msg ? flow->resume_bytes : 0;
 			msg->state = FW_WQE_QUEUED;
 		}

@@ -77,7 +77,7 @@ static const uint8_t *src_mac(const struct rdmap_seg *pkt)
 	return eth->src;
 }
 
-/* Whether it came from the MAC where its sender is; then that MAC is the one to answer to. */
+/* True if it came from the MAC of its sender's next hop; replies go to that MAC. */
 static bool is_from_neighbour(struct fw_nic *nic, const struct rdmap_seg *pkt,
 			      const struct rd_session *s)
 {

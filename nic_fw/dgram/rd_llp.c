@@ -64,7 +64,7 @@ static void rd_llp_response_lost(struct fw_nic *nic, const struct fw_wqe *respon
 	/* A session that has ended told the peer already. */
 	if (!session || session->state != RD_OPEN)
 		return;
-	/* Of one whose data went away the request is acknowledged: it does not come again. */
+	/* The request of a response whose data went away is acknowledged, so it is not repeated. */
 	if (response->kind == FW_WQE_TERMINATE) {
 		error.layer_etype = (uint8_t)(response->swap >> 8);
 		error.code = (uint8_t)response->swap;
@@ -81,7 +81,7 @@ void rd_llp_response_failed(struct fw_nic *nic, struct fw_wqe *response)
 	    WIRE_TERM_PROT_INVALID_STAG,
 	};
 
-	/* What was sent of it becomes void; the Terminate takes its place in the flow. */
+	/* The packets sent of it become void; the Terminate takes its place in the flow. */
 	rd_llp_refuse(nic, qp, &to, &error);
 	rd_msg_fail(nic, response, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
 }

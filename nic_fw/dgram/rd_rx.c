@@ -153,7 +153,7 @@ static void settle_followers(struct fw_nic *nic, struct rd_session *s, uint32_t 
 			break;
 		psn += distance;
 		settle(nic, s, psn, refused);
-		/* What was delivered may have ended the session (a peer's restart). */
+		/* The delivered packet may have ended the session (a peer's restart). */
 		if (s->epoch != epoch)
 			return;
 	}
@@ -238,7 +238,7 @@ static bool rx_data(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *
 		rd_bit_set(&s->delivered, psn);
 		return true;
 	case RDMAP_ERROR:
-		/* What stands before it may change that: it is judged in its turn. */
+		/* Packets before it may change that: it is judged in its turn. */
 		if (order == ORDER_EARLY)
 			return false;
 		fail(nic, s, psn, qp, pkt, &error);
@@ -364,7 +364,7 @@ static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg
 	accept(s, psn);
 	if (s->rx || (pkt->dst_qpn && !pkt->last))
 		rd_timer_watch(nic, s);
-	/* One that is held settles nobody: its followers wait with it. */
+	/* A held packet settles no other: its followers wait with it. */
 	if (s->rx && (rd_bit(&s->delivered, psn) || rd_bit(&s->refused, psn)))
 		settle_followers(nic, s, psn);
 	if (s->cancels && s->epoch == epoch)

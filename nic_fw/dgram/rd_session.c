@@ -281,7 +281,10 @@ void rd_session_fresh_mac(struct fw_nic *nic, struct rd_session *s)
 		memcpy(s->peer_mac, mac, sizeof(mac));
 }
 
-/* Those that are open take note before they next send: a next hop may serve all of them. */
+/*
+ * Marks open sessions to check their next hop before they send again: one next hop may serve all of
+ * them.
+ */
 void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
 {
 	(void)ip;

@@ -109,7 +109,7 @@ static bool is_waited_for(const struct fw_nic *nic, const struct fw_wqe *msg)
 	return msg && msg->kind != FW_WQE_CANCEL && msg->qp != nic->host.null_qp;
 }
 
-/* Whether nothing in flight belongs to a message any more, and nobody waits for the session. */
+/* True if no packet in flight belongs to a message any more, and no flow waits for the session. */
 static bool all_void(const struct fw_nic *nic, const struct rd_session *s)
 {
 	const struct fw_list *pos;

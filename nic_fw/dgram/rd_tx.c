@@ -219,7 +219,7 @@ static void pace(struct fw_nic *nic, struct rd_session *s)
  */
 static bool withdraws(const struct rd_session *s, const struct rd_slot *slot)
 {
-	/* What stands behind a refusal will be refused too: the payload is of no use. */
+	/* Packets behind a refusal will be refused too, so their payload is useless. */
 	if (slot->withdrawn || slot->flow->refused || slot->flow->withdrawals)
 		return true;
 	/* Others of the flow get through meanwhile: this one had bad luck, and will have better. */
@@ -237,7 +237,7 @@ static uint32_t retransmit(struct fw_nic *nic, struct rd_session *s, uint32_t bu
 	for (psn = s->tx_una; s->lost && psn != s->tx_psn && done < budget; psn++) {
 		if (s->sent >= s->cwnd || fw_timer_is_set(&s->pace_timer) || !rd_has_credit(s))
 			break;
-		/* What is lost again must leave room for what others have to say. */
+		/* Repeatedly lost packets must leave room for other packets. */
 		if (s->resent && (s->resent >= s->cwnd - s->cwnd / 4 ||
 				  (uint8_t)(s->credit_limit - s->credit_used) == 1))
 			break;
@@ -367,7 +367,7 @@ static uint32_t tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t bu
 	uint32_t done;
 
 	rd_session_fresh_mac(nic, s);
-	/* What was lost goes first, but not alone: those who lost nothing have their turn. */
+	/* Lost packets go first, but flows that lost nothing also have their turn. */
 	done = retransmit(nic, s, fw_list_empty(&s->flows) ? budget : (budget + 1) / 2);
 
 	while (done < budget && s->state == RD_OPEN && window_open(s) && eth_tx_room(nic) >= 2) {

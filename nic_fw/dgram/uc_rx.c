@@ -2,13 +2,13 @@
 /*
  * Unreliable connections, receiving: Sends and RDMA Writes of one peer, in order or not at all.
  *
- * Called by dgram.c; calls recv.c, ddp_rx.c, mem.c, cq.c. A message is delivered when all of its
- * segments came in order; the first one that is missing, or comes late, ends it without a word to
- * anybody, and nothing counts until the next message begins (IBA 9.8.2.2). The receive that a lost
- * Send had taken serves the next message: it is still the first of its queue. No receive, one that
- * is too short, a right that the peer lacks: the message is dropped (IBA 9.9.3, class E); memory
- * of this end that cannot be written is its own fault and ends the QP (class A). What a lost Write
- * had placed stays there, as verbs have it. Sending is ud_tx.c.
+ * Calls recv.c, ddp_rx.c, mem.c, cq.c. A message is delivered when all of its segments came in
+ * order. The first segment that is missing, or comes late, ends it silently, and further segments
+ * are ignored until the next message begins (IBA 9.8.2.2). The receive that a lost Send had taken
+ * serves the next message: it is still the first of its queue. A message without a receive, with
+ * one that is too short, or without the access right is dropped (IBA 9.9.3, class E). Memory of
+ * this end that cannot be written is its own fault and ends the QP (class A). Data that a lost
+ * Write had placed stay there, as verbs require. ud_tx.c sends.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -44,7 +44,7 @@ static bool is_send(const struct rdmap_seg *pkt)
 	       pkt->opcode == WIRE_RDMAP_SEND_SE_INVALIDATE;
 }
 
-/* What is under way is lost; its receive stays for the next one. */
+/* Drops the message under way; its receive stays for the next message. */
 static void lose(struct fw_nic *nic, struct fw_qp *qp)
 {
 	if (qp->uc.open)
@@ -53,9 +53,8 @@ static void lose(struct fw_nic *nic, struct fw_qp *qp)
 }
 
 /*
- * Whether the segment is the one that must come now: the next of the message under way, or the
- * first of a later message. One that came before changes nothing; one that is ahead of its time
- * shows that something was lost.
+ * True if the segment is the expected one: the next of the message under way, or the first of a
+ * later message. An old segment changes nothing; a segment ahead of its time reveals a loss.
  */
 static bool is_next(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
 {

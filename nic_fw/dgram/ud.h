@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is sent without acknowledgement: datagrams (ud_tx.c, ud_rx.c, reassembly of long messages
- * and Write-Records in ud_reasm.c), and unreliable connections (ud_tx.c, uc_rx.c). The
- * thesis 6.3.2-6.3.6; Grant et al. (IPDPS 2011) for Write-Record.
+ * Transport without acknowledgements: datagrams (ud_tx.c, ud_rx.c, reassembly of long messages and
+ * Write-Records in ud_reasm.c), and unreliable connections (ud_tx.c, uc_rx.c). The thesis
+ * 6.3.2-6.3.6; Grant et al. (IPDPS 2011) for Write-Record.
  */
 #ifndef WEFT_FW_UD_H
 #define WEFT_FW_UD_H

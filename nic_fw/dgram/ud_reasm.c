@@ -2,17 +2,17 @@
 /*
  * Messages of several datagrams: reassembly of long Sends, and Write-Records.
  *
- * Called by ud_rx.c. A long Send is gathered in a buffer of the NIC by MO and takes a
- * receive only when it is whole. A Write-Record is placed segment by segment where its STag
- * says; the receive CQ hears of it when all has come, or, with what has come, when a timer
- * fires. Keyed by (source IP, source QPN, ssn); bounded in all and per QP. Rashti's thesis 6.3.4
- * (validity map), Grant et al. (IPDPS 2011); docs/wire-format.md "UD".
+ * A long Send is gathered in a buffer of the NIC by MO and takes a receive only when it is whole. A
+ * Write-Record is placed segment by segment where its STag says. The receive CQ gets a completion
+ * when all segments have come, or, with those that came, when a timer fires. Entries are keyed by
+ * (source IP, source QPN, ssn), and bounded in all and per QP. Calls ud_deliver() and ddp_rx.c.
+ * Rashti's thesis 6.3.4 (validity map), Grant et al. (IPDPS 2011); docs/wire-format.md "UD".
  */
 #include "nic_fw/fw_nic.h"
 
 #define TERM_RDMAP_PROTECTION (WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION)
 
-/* Of a QP's own: members of a group all have the same message. */
+/* Chains are per QP, because all members of a group have the same message. */
 static uint32_t *chain_head(struct fw_nic *nic, const struct fw_qp *qp, uint32_t src_ip,
 			    uint32_t src_qpn, uint32_t ssn)
 {
@@ -99,7 +99,7 @@ static void complete_record(struct fw_nic *nic, struct ud_reasm *r, bool partial
 	};
 
 	if (!r->segment_bytes && r->msg_bytes) {
-		/* Of several pieces only the last has come: as if there were two. */
+		/* Only the last of several pieces came: reported as if there were two. */
 		cqe.vendor_err = r->msg_bytes - r->last_bytes;
 		cqe.record_map = UINT64_C(1) << 1;
 	}

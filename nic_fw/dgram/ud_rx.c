@@ -2,11 +2,10 @@
 /*
  * Unreliable datagrams, receiving: whole messages into receives, errors of peers into events.
  *
- * Called by dgram.c; segments of longer messages and Write-Records go to ud_reasm.c, which
- * comes back to ud_deliver() with the whole. Calls rq.c, ddp_rx.c, cq.c. Whatever is wrong
- * with a message concerns that message alone: no stranger may silence a QP, so it stays
- * usable, where Rashti's thesis (6.3.3) puts it in Error. IBA 11.6.2 (completions), A17 (GRH of
- * RoCEv2).
+ * Segments of longer messages and Write-Records go to ud_reasm.c, which passes the whole message to
+ * ud_deliver(). Calls rq.c, ddp_rx.c, cq.c. A faulty message affects that message alone. The QP
+ * stays usable, so that no stranger can silence it, where Rashti's thesis (6.3.3) puts it in Error.
+ * IBA 11.6.2 (completions), A17 (GRH of RoCEv2).
  */
 #include "nic_fw/fw_nic.h"
 
@@ -14,7 +13,7 @@
 #define TERM_RDMAP_OPERATION (WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_OPERATION)
 #define TERM_DDP_UNTAGGED    (WIRE_TERM_LAYER_DDP << 4 | WIRE_TERM_DDP_UNTAGGED)
 
-/* Whether the packet may reach the QP; counts why not. */
+/* True if the packet may reach the QP; otherwise counts the reason. */
 static bool may_reach(struct fw_nic *nic, const struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	if (!qp_can_receive(qp)) {

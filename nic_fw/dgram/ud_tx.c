@@ -3,10 +3,10 @@
  * Unreliable datagrams, sending: Sends and Write-Records, and error messages to peers; and the
  * messages of unreliable connections.
  *
- * ud_tx() is called by wqe.c, again for a request that it could not finish; it calls
- * neigh.c, rdmap_tx.c for the DDP/RDMAP header, wqe_gather.c for the payload, and eth_tx. A
- * request completes when the NIC has taken it (wqe_complete() sees to it that the port has
- * read the memory). Messages longer than a frame are cut by DDP. Thesis 6.3.2, 6.3.3; RFC 5041 5.
+ * Calls neigh.c, rdmap_tx.c for the DDP/RDMAP header, wqe_gather.c for the payload, and eth_tx.c.
+ * wqe.c calls ud_tx() again for a request that it could not finish. A request completes when the
+ * NIC has taken it (wqe_complete() ensures that the port has read the memory). DDP cuts messages
+ * longer than a frame. Thesis 6.3.2, 6.3.3; RFC 5041 5.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -43,7 +43,7 @@ static uint32_t segment_bytes(const struct fw_nic *nic, const struct fw_wqe *wqe
 	uint32_t max = dgram_segment_bytes(nic->config.mtu, false);
 
 	if (wqe->qp->type == HW_QPT_UC) {
-		/* What both ends agreed on, as far as it fits this one's frames. */
+		/* The maximum that both ends agreed on, limited by this end's frames. */
 		if (max > wqe->qp->attr.path_mtu)
 			max = wqe->qp->attr.path_mtu;
 	} else if (wqe->bytes <= one_frame) {
@@ -117,7 +117,7 @@ static enum send_result send_segment(struct fw_nic *nic, const struct fw_wqe *wq
 		eth_tx_commit(nic, frame);
 		return SENT;
 	}
-	/* Whether the process's memory is there is known when the port has read it: read it now. */
+	/* A missing page of the process is detected when the port reads it: read it now. */
 	status = eth_tx_try_now(nic, frame);
 	if (status == -FW_EAGAIN)
 		return SEND_LATER;
@@ -180,7 +180,7 @@ bool ud_tx(struct fw_nic *nic, struct fw_wqe *wqe)
 	return done;
 }
 
-/* What is unfinished goes on by ud_tx() when the QP is served again. */
+/* ud_tx() continues an unfinished request when the QP is served again. */
 static bool ud_tx_send(struct fw_nic *nic, struct fw_wqe *wqe)
 {
 	(void)ud_tx(nic, wqe);

@@ -61,7 +61,7 @@ enum {
 	MPA_TERM_MAX = 80, /* control word, and what is quoted of the segment at fault */
 };
 
-/* What a segment of TCP carries in FPDU mode: one FPDU. */
+/* Content of a TCP segment in FPDU mode: one FPDU. */
 enum mpa_seg_kind {
 	MPA_SEG_DATA, /* of a message */
 	MPA_SEG_IMM,  /* immediate data behind a Write */
@@ -95,7 +95,7 @@ struct mpa_partial {
 	uint8_t buf[MPA_PARTIAL_BYTES];
 };
 
-/* What a connection needs until its set-up frame is acknowledged and the peer's has come. */
+/* State that a connection needs until its set-up frame is acknowledged and the peer's has come. */
 enum {
 	MPA_SETUP_BYTES = sizeof(struct wire_mpa_setup) + WIRE_MPA_MAX_PRIVATE,
 	MPA_SETUP_SEGS = 16, /* of a frame, in flight */
@@ -115,7 +115,7 @@ struct mpa_setup {
 	uint8_t rx[MPA_SETUP_BYTES];
 };
 
-/* What the two ends agreed on. RFC 5044 7.1, RFC 6581 9. */
+/* Parameters that the two ends agreed on. RFC 5044 7.1, RFC 6581 9. */
 struct mpa_params {
 	uint8_t revision;
 	bool crc;
@@ -198,7 +198,7 @@ int mpa_frame_bytes(const uint8_t *src, uint32_t bytes, bool reply);
 /* A whole one. 0, EPROTO: it cannot be answered but by no; EOPNOTSUPP: nor by that. */
 int mpa_frame_read(const uint8_t *src, bool reply, struct mpa_frame *frame);
 
-/* ---- mpa_conn.c, called by cm_tcp.c */
+/* ---- mpa_conn.c: commands of the endpoint */
 
 /* Makes a connection for the endpoint, whose param, tx_data and peer are filled. 0 or an errno. */
 int mpa_connect(struct fw_nic *nic, struct cm_ep *ep);
@@ -231,7 +231,7 @@ void mpa_set_state(struct fw_nic *nic, struct mpa_conn *conn, enum mpa_state sta
 void mpa_rx_first(struct fw_nic *nic, struct mpa_conn *conn);
 extern const struct tcp_ops mpa_tcp_ops;
 
-/* ---- mpa_conn.c, called by mpa_setup.c: what the peer's frame says */
+/* ---- mpa_conn.c: results of the peer's set-up frame */
 
 /* Passive; false: nobody takes it, the connection is gone. */
 bool mpa_conn_requested(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t *data,
@@ -247,7 +247,7 @@ void mpa_conn_heard(struct fw_nic *nic, struct mpa_conn *conn);
 /* Asks anew, with revision 1. */
 void mpa_conn_fall_back(struct fw_nic *nic, struct mpa_conn *conn);
 
-/* ---- mpa_setup.c, called by mpa_conn.c */
+/* ---- mpa_setup.c */
 
 /* Writes the request; the answer. */
 void mpa_setup_ask(struct mpa_conn *conn, const struct cm_ep *ep);
@@ -265,7 +265,7 @@ void mpa_setup_acked(struct fw_nic *nic, struct mpa_conn *conn, struct tcp_seg *
 uint32_t mpa_setup_receive(struct fw_nic *nic, struct mpa_conn *conn,
 			   const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes);
 
-/* ---- cm_tcp.c, called by mpa_conn.c: what became of an endpoint's connection */
+/* ---- cm_tcp.c: reports on an endpoint's connection */
 
 /* A request came in on a listener: an endpoint for it, or NULL (reset). */
 struct cm_ep *cm_tcp_request(struct fw_nic *nic, struct cm_ep *listener, struct mpa_conn *conn,
@@ -343,7 +343,7 @@ void mpa_rdmap_fault(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *m
 void mpa_rdmap_broken(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *msg);
 /* Bytes were not taken, or no segment made, for want of memory: again in a while. */
 void mpa_rdmap_starved(struct fw_nic *nic, struct mpa_conn *conn);
-/* What became known while segments were made; in each turn behind tcp_tx_run(). */
+/* Handles faults found while segments were made; runs in each turn after tcp_tx_run(). */
 void mpa_run(struct fw_nic *nic);
 
 /* ---- mpa_term.c */

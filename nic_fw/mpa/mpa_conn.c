@@ -9,10 +9,9 @@
  *	FPDU		-- first FPDU ->	FPDU
  *	CLOSING		-- FIN ->		CLOSING
  *
- * Called by cm_tcp.c (what processes want), by tcp_*.c (struct tcp_ops), by mpa_rx.c and
- * mpa_rdmap.c, and by its timer; calls mpa_setup.c until the first FPDU, mpa_tx.c and mpa_rx.c from
- * then on, and reports to cm_tcp.c. Every state but those in which messages flow has its time.
- * RFC 5044 7, RFC 6581.
+ * Calls mpa_setup.c until the first FPDU, mpa_tx.c and mpa_rx.c afterwards, and reports to
+ * cm_tcp.c. Every state has a time limit, except those in which messages flow. RFC 5044 7, RFC
+ * 6581.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -164,7 +163,7 @@ int mpa_connect(struct fw_nic *nic, struct cm_ep *ep)
 	return 0;
 }
 
-/* Whoever closes without an answer may know revision 1 alone: once more, with that. */
+/* A peer that closes without an answer may know only revision 1: retry once with that. */
 static bool may_fall_back(const struct mpa_conn *conn)
 {
 	return conn->state == MPA_REQ_SENT && !conn->fallback && !conn->setup->rx_bytes &&
@@ -399,7 +398,7 @@ void mpa_disconnect(struct fw_nic *nic, struct mpa_conn *conn)
 {
 	if (!conn->flow || conn->state == MPA_CLOSING || conn->state == MPA_TERM_SENT)
 		return;
-	/* Of a listener whose request was none: nobody waits for it any more. */
+	/* The listener's peer sent no valid request, so no endpoint waits for the connection. */
 	if (conn->asked) {
 		conn->asked = false;
 		conn->ep = FW_NONE;

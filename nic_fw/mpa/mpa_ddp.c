@@ -2,9 +2,9 @@
 /*
  * RC over TCP, receiving: one DDP segment, in its turn.
  *
- * Called by mpa_rx.c with the ULPDU of each FPDU whose CRC was right; calls rdmap_rx.c,
- * mpa_rdmap.c, mpa_term.c. How long a message is the wire does not say: a segment's place
- * tells, and its last flag. Each error ends the stream with the Terminate that the RFCs name for it
+ * mpa_rx.c passes the ULPDU of each FPDU whose CRC was right. Calls rdmap_rx.c, mpa_rdmap.c,
+ * mpa_term.c. The wire does not carry the length of a message: the offset of a segment and its last
+ * flag determine it. Each error ends the stream with the Terminate that the RFCs name for it
  * (docs/terminate.md). RFC 5041 4, 5, 7, 8; RFC 5040 4, 5, 7; RFC 7306 5, 6.
  */
 #include "nic_fw/fw_nic.h"
@@ -72,13 +72,16 @@ static enum rdmap_result rx_send(struct fw_nic *nic, struct fw_qp *qp, struct rd
 
 	pkt->msg_bytes = pkt->mo + pkt->data_bytes;
 	result = place_and_finish(nic, qp, pkt, error);
-	/* Nobody tries again: a Send without a receive is an error (RFC 5040 7.2, RFC 5041 7.1). */
+	/* TCP has no retry: a Send without a receive is an error (RFC 5040 7.2, RFC 5041 7.1). */
 	if (result == RDMAP_REFUSE)
 		return refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_NO_BUFFER);
 	return result;
 }
 
-/* What DDP checks of a tagged segment is its error, rights are RDMAP's. RFC 5041 8.2. */
+/*
+ * DDP's checks of a tagged segment are reported as DDP errors, access rights as RDMAP errors. RFC
+ * 5041 8.2.
+ */
 static void tagged_error(struct rdmap_error *error)
 {
 	static const uint8_t codes[] = {
@@ -294,13 +297,13 @@ static enum rdmap_result rx_first(struct fw_nic *nic, struct mpa_conn *conn, str
 	if (result == RDMAP_DROP)
 		return result;
 	mpa_rx_first(nic, conn);
-	/* Told of the connection the process may have ended it. */
+	/* The process may have closed the connection in response to the event. */
 	if (result == RDMAP_OK || !conn->qp)
 		return RDMAP_OK;
 	return rx_opcode(nic, conn, pkt, error);
 }
 
-/* What is known of a segment before anything of it was looked at. */
+/* Describes a segment before any of its contents was read. */
 static struct rdmap_seg segment(const struct fw_qp *qp, const struct fw_rx_frame *frame,
 				uint32_t offset, uint32_t bytes)
 {
@@ -346,7 +349,7 @@ bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_fr
 		result = conn->state == MPA_RTR_WAIT ? rx_first(nic, conn, &pkt, &error)
 						     : rx_opcode(nic, conn, &pkt, &error);
 	} else {
-		/* Whether it was for a receive nobody can say. */
+		/* The receive that it was meant for, if any, is unknown. */
 		pkt.qn = QN_NONE;
 	}
 	if (result == RDMAP_ERROR && conn->qp)
@@ -366,7 +369,7 @@ void mpa_ddp_early(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx
 		return;
 	pkt.ssn = pkt.msn;
 	pkt.msg_bytes = pkt.mo + pkt.data_bytes;
-	/* What is wrong with it shows in its turn. */
+	/* A malformed segment is reported in its turn. */
 	if ((uint64_t)pkt.mo + pkt.data_bytes <= HW_MAX_MSG_BYTES &&
 	    rdmap_rx_place(nic, conn->qp, &pkt, false, &error) == RDMAP_OK)
 		FW_COUNT(nic, mpa_rx_early);

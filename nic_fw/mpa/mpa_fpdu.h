@@ -19,7 +19,7 @@
 
 enum {
 	MPA_LENGTH_BYTES = sizeof(struct wire_mpa_fpdu),
-	/* What stands around a ULPDU but PAD. */
+	/* Overhead of an FPDU around its ULPDU, without PAD. */
 	MPA_FRAME_BYTES = MPA_LENGTH_BYTES + WIRE_MPA_CRC_BYTES,
 	/* Plain bytes between two markers. */
 	MPA_MARKER_GAP = WIRE_MPA_MARKER_DISTANCE - WIRE_MPA_MARKER_BYTES,

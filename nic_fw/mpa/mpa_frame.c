@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The frames that set an MPA connection up: written, read, and checked.
+ * The frames that set up an MPA connection: written, read, and checked.
  *
- * Called by mpa_setup.c; calls nothing. What a frame says is judged there; what it cannot say is
- * refused here. Reserved bits are not looked at, nor is R in a request (RFC 5044 7.1.1). RFC 5044
- * 7.1, RFC 6581 9.
+ * Calls nothing. mpa_setup.c judges the contents of a frame; this file refuses malformed frames.
+ * Reserved bits are ignored, as is R in a request (RFC 5044 7.1.1). RFC 5044 7.1, RFC 6581 9.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -52,7 +51,7 @@ int mpa_frame_bytes(const uint8_t *src, uint32_t bytes, bool reply)
 	const struct wire_mpa_setup *wire = (const void *)src;
 	uint32_t known = bytes < WIRE_MPA_KEY_BYTES ? bytes : WIRE_MPA_KEY_BYTES;
 
-	/* Whoever does not speak MPA is not waited for. */
+	/* A peer that does not speak MPA is refused at its first wrong byte. */
 	if (memcmp(src, keys[reply], known) != 0)
 		return -FW_EPROTO;
 	if (bytes < sizeof(*wire))
@@ -79,7 +78,7 @@ int mpa_frame_read(const uint8_t *src, bool reply, struct mpa_frame *frame)
 	};
 	if (wire->revision != WIRE_MPA_REVISION_1 && wire->revision != WIRE_MPA_REVISION_2)
 		return FW_EOPNOTSUPP;
-	/* Of revision 1 the bit is one of the reserved ones. */
+	/* The bit is reserved in revision 1. */
 	if (wire->revision == WIRE_MPA_REVISION_2 && wire->flags & WIRE_MPA_F_ENHANCED) {
 		const struct wire_mpa_enhanced *more = (const void *)frame->data;
 		uint16_t ird, ord;

@@ -254,7 +254,7 @@ static void run_fault(struct fw_nic *nic, struct mpa_conn *conn)
 		response_fault(nic, conn, msg, err);
 		return;
 	}
-	/* Those before it may be answered still; nothing goes out behind it. */
+	/* Earlier requests may still be answered; nothing is sent after this one. */
 	conn->faulty = true;
 	conn->local_error = true;
 	fail_request(nic, msg, wqe_status_of(err), err);
@@ -298,7 +298,7 @@ void mpa_rdmap_init_conn(struct mpa_conn *conn)
 
 void mpa_rdmap_attached(struct fw_nic *nic, struct mpa_conn *conn)
 {
-	/* What was posted meanwhile waits for this (wqe.c). */
+	/* Requests posted meanwhile wait for this (wqe.c). */
 	qp_unblock(nic, conn->qp);
 }
 
@@ -386,7 +386,10 @@ void mpa_rdmap_ended(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_end why
 	if (msg && (why == TCP_END_TIMEOUT || why == TCP_END_UNREACHABLE)) {
 		struct fw_list *pos;
 
-		/* What was answered was carried out, though no acknowledgement came. */
+		/*
+		 * An answered request was carried out, even though its acknowledgement did not
+		 * come.
+		 */
 		fw_list_for_each (pos, &qp->wqes) {
 			struct fw_wqe *done = FW_CONTAINER(pos, struct fw_wqe, qp_node);
 
@@ -396,6 +399,8 @@ void mpa_rdmap_ended(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_end why
 		FW_COUNT(nic, mpa_retry_exceeded);
 		fail_request(nic, msg, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 	}
-	/* Nobody asked for it: an event tells. A FIN is the peer's right. */
+	/*
+	 * The process did not request the end, so an event reports it. A FIN is the peer's right.
+	 */
 	qp_error(nic, qp, why == TCP_END_CLOSED ? HW_EVENT_NONE : HW_EVENT_QP_FATAL);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPA in: FPDUs found again in the segments of TCP, checked, and given to RDMAP.
+ * MPA, receiving: finds FPDUs in the segments of TCP, checks them, and passes them to RDMAP.
  *
- * Called by TCP (struct tcp_ops) through mpa_conn.c; calls mpa_ddp.c, and mpa_term.c when a frame
- * is wrong. An FPDU without markers that lies whole in a segment is checked and placed where it
- * is. Others are put together in a buffer of a bounded pool, markers taken out, the CRC reckoned
- * on the way. Where there is no buffer, or no memory for what the FPDU asks, its bytes are not
- * taken and TCP keeps them. Nothing of an FPDU is placed before its CRC was found right.
- * RFC 5044 4, 6, 8.
+ * Calls mpa_ddp.c, and mpa_term.c when a frame is wrong. An FPDU without markers that lies whole in
+ * a segment is checked and placed from the segment. Others are assembled in a buffer of a bounded
+ * pool; markers are removed and the CRC is computed on the way. If there is no buffer, or no memory
+ * for what the FPDU requests, its bytes are not consumed and TCP keeps them. Nothing of an FPDU is
+ * placed before its CRC was found right. RFC 5044 4, 6, 8.
  */
 #include "nic_fw/base/crc32c.h"
 #include "nic_fw/fw_nic.h"
@@ -15,7 +14,7 @@
 
 #define HELD_NS UINT64_C(4000000000) /* an FPDU may take, where others need its buffer */
 
-/* Whether anybody wants to know what comes. */
+/* True if received data have a consumer. */
 static bool listens(const struct mpa_conn *conn)
 {
 	return conn->qp && (conn->state == MPA_FPDU || conn->state == MPA_RTR_WAIT);

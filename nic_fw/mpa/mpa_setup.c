@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Setting an MPA connection up: what is asked, what is answered, what both ends agree on.
+ * Set-up of an MPA connection: the request, the reply, and the parameters that both ends agree on.
  *
- * Called by mpa_conn.c as the layer above TCP until the first FPDU; calls mpa_frame.c and, with
- * what the peer wants, cm_tcp.c. The frames of both ends are kept in struct mpa_setup until ours is
- * acknowledged and the peer's was read. What comes behind the peer's frame is left with TCP until
- * the process has answered. RFC 5044 7.1, RFC 6581 4, 9.
+ * It is the layer above TCP until the first FPDU. Calls mpa_frame.c and, with the peer's request or
+ * reply, cm_tcp.c. The frames of both ends are kept in struct mpa_setup until ours is acknowledged
+ * and the peer's was read. TCP keeps data after the peer's frame until the process has answered.
+ * RFC 5044 7.1, RFC 6581 4, 9.
  */
 #include "nic_fw/base/crc32c.h"
 #include "nic_fw/fw_nic.h"
@@ -131,7 +131,7 @@ void mpa_setup_ask(struct mpa_conn *conn, const struct cm_ep *ep)
 	setup->tx_bytes = (uint16_t)mpa_frame_write(setup->tx, &frame);
 }
 
-/* Of those that the peer offers, the one that costs least. */
+/* Chooses the cheapest of the RTR messages that the peer offers. */
 static uint8_t choose_rtr(const struct mpa_conn *conn)
 {
 	uint8_t both = conn->param.rtr & rtr_of(conn);
@@ -210,7 +210,9 @@ static bool got_request(struct fw_nic *nic, struct mpa_conn *conn)
 	struct mpa_frame frame;
 	int err = mpa_frame_read(conn->setup->rx, false, &frame);
 
-	/* Who speaks revision 1 alone closes, and is asked with that (RFC 6581 6). */
+	/*
+	 * A peer that knows only revision 1 closes; it is then asked with revision 1 (RFC 6581 6).
+	 */
 	if (err == FW_EOPNOTSUPP ||
 	    (frame.revision == WIRE_MPA_REVISION_2 && conn->options & HW_MPA_REVISION_1))
 		return not_mpa(nic, conn);
@@ -370,7 +372,7 @@ uint32_t mpa_setup_receive(struct fw_nic *nic, struct mpa_conn *conn,
 		setup->rx_bytes = (uint16_t)(setup->rx_bytes + n);
 		taken += n;
 	}
-	/* Of one that is closed by now nothing more is wanted. */
+	/* The connection may be closed by now; then the rest is discarded. */
 	if (reply)
 		return got_reply(nic, conn) ? taken : bytes;
 	return got_request(nic, conn) ? taken : bytes;

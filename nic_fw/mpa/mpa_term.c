@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Terminates: what ends a stream with an error, and what the peer says of ours.
+ * Terminates: sends the error that ends a stream, and reads the peer's.
  *
- * Called by rdmap_rx.c through llp.h, mpa_rx.c and mpa_rdmap.c with errors that were found here,
- * and by mpa_ddp.c with the peer's message; calls tcp.h, qp.c, mpa_rdmap.c. What is sent is as
- * RFC 5040 4.8 draws it. Linux's siw makes the same fields of bit-fields whose order is that of the
- * machine, so that layer and type, and the three bits behind the code, lie elsewhere: both are
- * understood. RFC 5040 4.8, 7; RFC 5041 8; RFC 5044 8; RFC 7306 8; docs/terminate.md.
+ * Calls tcp.h, qp.c, mpa_rdmap.c. A Terminate is sent as RFC 5040 4.8 draws it. Linux's siw makes
+ * the same fields of bit-fields whose order is that of the machine, so layer and type, and the
+ * three bits after the code, are at other places: both forms are accepted. RFC 5040 4.8, 7; RFC
+ * 5041 8; RFC 5044 8; RFC 7306 8; docs/terminate.md.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -108,7 +107,7 @@ static uint8_t hdrct_of_siw(uint8_t v)
 			 (v & 4 ? WIRE_TERM_HDRCT_R : 0));
 }
 
-/* Whether the RFCs know such a layer with such a type and code. */
+/* True if the RFCs define such a layer with such a type and code. */
 static bool is_known(uint8_t layer_etype, uint8_t code)
 {
 	switch (layer_etype) {
@@ -154,7 +153,7 @@ static struct wire_terminate control_of(const uint8_t *payload)
 	return term;
 }
 
-/* Whether the quoted header is of a segment of this request. */
+/* True if the quoted header belongs to a segment of this request. */
 static bool is_of(const struct fw_wqe *msg, const uint8_t *hdr)
 {
 	const struct wire_ddp_tagged *tagged = (const struct wire_ddp_tagged *)hdr;

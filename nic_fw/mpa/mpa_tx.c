@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPA out: messages cut into FPDUs, one in each segment of TCP.
+ * MPA, sending: cuts messages into FPDUs, one in each segment of TCP.
  *
- * Called by TCP (struct tcp_ops) through mpa_conn.c; calls rdmap_tx.c for headers, wqe_gather.c for
- * payload, mpa_rdmap.c when a message is acknowledged. An FPDU is written anew from the memory
- * where its data lies whenever it is sent; the usual one, whole and without markers, as pieces
- * that the port gathers, with the CRC32C put in on the way out; all others are put together in the
- * scratch memory. RFC 5044 4, 5.
+ * Calls rdmap_tx.c for headers, wqe_gather.c for payload, and mpa_rdmap.c when a message is
+ * acknowledged. An FPDU is made anew from the client's memory whenever it is sent. The usual FPDU
+ * is whole and without markers; the port gathers it from pieces and adds the CRC32C. All others are
+ * assembled in the scratch memory. RFC 5044 4, 5.
  */
 #include "nic_fw/base/crc32c.h"
 #include "nic_fw/fw_nic.h"
@@ -175,7 +174,7 @@ static struct tcp_seg *make_seg(struct fw_nic *nic, struct mpa_conn *conn, struc
 	return &seg->seg;
 }
 
-/* Whether all memory under a segment is there still: it may be cut only then. */
+/* Checks that all memory under a segment is still registered; only then the segment may be cut. */
 static enum hw_vendor_err check_memory(struct fw_nic *nic, const struct fw_wqe *msg,
 				       uint32_t offset, uint32_t bytes)
 {
@@ -335,8 +334,8 @@ static int fill_pieces(struct fw_nic *nic, struct mpa_conn *conn, const struct m
 		frame->seg[frame->num_seg - 1].flags |= FW_TX_F_CRC_END;
 	}
 	/*
-	 * Whoever acknowledges a segment is done with the frame that brought it; not with those
-	 * that were sent again, nor with the slots of inline data.
+	 * A peer that acknowledges a segment has consumed the frame that carried it. This does not
+	 * hold for repeated segments, nor for the slots of inline data.
 	 */
 	if (data && !seg->seg.tries && !(seg->msg->flags & HW_WQE_F_INLINE))
 		frame->flags |= FW_TX_F_BORROW;
@@ -468,7 +467,7 @@ int mpa_tx_fill(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg 
 	int result = -FW_EFAULT;
 
 	assert(bytes <= tcp_seg->bytes && from <= tcp_seg->bytes - bytes);
-	/* What it was of has failed, and its memory is the process's again. */
+	/* Its message has failed, and the memory belongs to the process again. */
 	if ((seg->kind == MPA_SEG_DATA || seg->kind == MPA_SEG_IMM) && !seg->msg) {
 		mpa_rdmap_broken(nic, conn, NULL);
 		return -FW_EFAULT;

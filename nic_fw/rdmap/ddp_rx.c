@@ -2,9 +2,8 @@
 /*
  * DDP placement: a segment's payload from the frame into the process's memory.
  *
- * Mapped memory takes one copy, straight from the frame; the rest goes through
- * process_vm in pieces of the scratch buffer. The frame's CRC was checked before. Called by
- * rdmap_rx.c and ud_rx.c; calls mem.c. RFC 5041 5.1-5.3.
+ * Mapped memory takes one copy, straight from the frame; the rest goes through process_vm in pieces
+ * of the scratch buffer. The frame's CRC was checked before. Calls mem.c. RFC 5041 5.1-5.3.
  */
 #include "nic_fw/fw_nic.h"
 

@@ -477,7 +477,10 @@ static void requests_lost(struct fw_nic *nic, struct fw_qp *qp, enum esp_end why
 
 	fw_list_for_each (pos, &qp->wqes) {
 		msg = FW_CONTAINER(pos, struct fw_wqe, qp_node);
-		/* What was answered was carried out, though its acknowledgement did not come. */
+		/*
+		 * An answered request was carried out, even though its acknowledgement did not
+		 * come.
+		 */
 		if (msg->streamed && msg->answered)
 			msg->state = FW_WQE_RESPONSE;
 	}

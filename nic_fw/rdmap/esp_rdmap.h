@@ -39,7 +39,7 @@ struct esp_rdmap_side {
 	uint32_t fault_ssn; /* of the request, or of that which the response answers */
 };
 
-/* Of a QP with HW_QP_TRANSPORT_ESP; idle in all others. */
+/* State of a QP with HW_QP_TRANSPORT_ESP; idle in all others. */
 struct esp_rdmap {
 	struct esp_rdmap_side out, in;
 	bool open;              /* out: established */
@@ -47,7 +47,10 @@ struct esp_rdmap {
 	bool noticed;           /* in: a notice is on its way */
 	uint8_t rnr_tries;      /* notices without progress */
 	struct fw_moment since; /* when opening began */
-	/* What the front of the send queue had when it was last looked at, and how often since. */
+	/*
+	 * Progress of the send queue's front when it was last checked, and the number of checks
+	 * since.
+	 */
 	uint32_t look_ssn;
 	uint32_t look_done; /* bytes of its answer; not acknowledged yet: packets that are */
 	uint8_t looks;

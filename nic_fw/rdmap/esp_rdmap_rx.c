@@ -2,9 +2,9 @@
 /*
  * RC over ESP, receiving: a stream's packets as DDP segments, in their order.
  *
- * Called by esp_rx.c (struct esp_ops) and by the QP's timer; calls rdmap_rx.c, and esp_rdmap.c with
- * what the peer says of our requests. What cannot be carried out now, or at all, is not taken.
- * RFC 5040 7, RFC 5041 7; docs/wire-esp.md, "RC over ESP".
+ * Calls rdmap_rx.c, and esp_rdmap.c with the peer's reports on our requests. A packet that cannot
+ * be carried out now, or at all, is not taken. RFC 5040 7, RFC 5041 7; docs/wire-esp.md, "RC over
+ * ESP".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -127,7 +127,10 @@ enum esp_verdict esp_rdmap_receive(struct fw_nic *nic, void *ctx, const struct f
 	enum rdmap_result result;
 	struct rdmap_seg pkt = {.stream = true};
 
-	/* Behind a Terminate nothing counts; a packet without data is of one who has failed. */
+	/*
+	 * Packets after a Terminate are ignored; a packet without data comes from a peer that
+	 * failed.
+	 */
 	if (!side->qp)
 		return ESP_TAKEN;
 	/*
@@ -148,7 +151,9 @@ enum esp_verdict esp_rdmap_receive(struct fw_nic *nic, void *ctx, const struct f
 		rx_not_ready(nic, side->qp);
 		return ESP_TAKEN;
 	}
-	/* What was sent before its data was gone: only the reason is to come, or the stream's end.
+	/*
+	 * The packet was sent before its data went away: only the Terminate, or the stream's end,
+	 * follows.
 	 */
 	if (side->hollow && pkt.opcode != WIRE_RDMAP_TERMINATE)
 		return requester ? ESP_TAKEN : ESP_FULL;

@@ -74,9 +74,9 @@ enum {
 };
 
 enum ddp_form {
-	DDP_WEFT, /* behind a header of weft: reserved bits are 0, msg_bytes is the message's length
-		   */
-	DDP_ANY,  /* of any peer: reserved bits are ignored (RFC 5041 4.1, RFC 5040 4.1) */
+	/* Follows a header of weft: reserved bits are 0, msg_bytes is the message's length. */
+	DDP_WEFT,
+	DDP_ANY, /* of any peer: reserved bits are ignored (RFC 5041 4.1, RFC 5040 4.1) */
 };
 
 /*
@@ -122,8 +122,8 @@ enum rdmap_result rdmap_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct r
 /* The QP that a packet is for, NULL if there is none. */
 struct fw_qp *rdmap_rx_qp(struct fw_nic *nic, const struct rdmap_seg *pkt);
 /*
- * What a packet's error does, in its turn: the receive it had taken fails, the peer gets a
- * Terminate, an RC QP goes to error. qp may be NULL: then the error is that.
+ * Carries out a packet's error in its turn: fails the receive that it had taken, sends the peer a
+ * Terminate, and moves an RC QP to error. A qp of NULL is itself the error.
  */
 void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 		    const struct rdmap_error *error);
@@ -188,7 +188,7 @@ void recv_abort_slice(struct fw_nic *nic);
  * False: units ran out.
  */
 bool recv_forget_srq(struct fw_nic *nic, struct fw_srq *srq);
-/* Whether a message by that session has taken a receive and is not whole. */
+/* True if a message of that session has taken a receive and is incomplete. */
 bool recv_is_open(const struct rd_session *session);
 
 /* HW status for a Terminate's error (RFC 5040 4.8), and the reverse for our own errors. */

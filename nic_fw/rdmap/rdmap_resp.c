@@ -2,11 +2,11 @@
 /*
  * Reads and atomics, at both ends; Terminates received.
  *
- * The responder carries a request out once, in its turn, and queues the response as a message
- * of the reverse session; max_dest_rd_atomic bounds how many a QP answers at a time. The
- * requester names its sink by an STag that only this request has (wqe_gather.c), so a
- * response can write nothing but the buffers of the read it answers. Called by rdmap_rx.c;
- * calls llp.h, mem.c. RFC 5040 5.2, 4.4, 4.8; RFC 7306 5.
+ * The responder carries a request out once, in its turn, and queues the response as a message of
+ * the reverse session; max_dest_rd_atomic bounds how many a QP answers at a time. The requester
+ * names its sink by an STag that only this request has (wqe_gather.c), so a response can write
+ * nothing but the buffers of the read it answers. Calls llp.h, mem.c. RFC 5040 5.2, 4.4, 4.8; RFC
+ * 7306 5.
  */
 #include "nic_fw/fw_nic.h"
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RDMAP in: what an arriving segment does to this end.
+ * RDMAP, receiving: carries out an arriving segment.
  *
- * rdmap_rx_place() checks and places payload, possibly before the segment's turn;
- * rdmap_rx_finish() delivers it in its turn. Requests that must be carried out once and in
- * order (reads, atomics, invalidation) act in finish only. Responses are in rdmap_resp.c.
- * Called by rd_rx.c; calls ddp_rx.c, recv.c, mem.c, cq.c. RFC 5040 5, 7; RFC 5041 7;
- * RFC 7306 5, 8.
+ * rdmap_rx_place() checks and places payload, possibly before the segment's turn; rdmap_rx_finish()
+ * delivers it in its turn. Requests that must be carried out once and in order (reads, atomics,
+ * invalidation) act in finish only. rdmap_resp.c handles responses. Calls ddp_rx.c, recv.c, mem.c,
+ * cq.c. RFC 5040 5, 7; RFC 5041 7; RFC 7306 5, 8.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -42,9 +41,10 @@ struct fw_qp *rdmap_rx_qp(struct fw_nic *nic, const struct rdmap_seg *pkt)
 }
 
 /*
- * Whether an RC packet is of this QP's connection. Requests carry the sender's tag, responses the
- * one of the request that they answer: so a QP answers reads before it knows its own (in RTR), and
- * a NIC where the connected QP is not, or is another's, returns what came.
+ * True if an RC packet belongs to this QP's connection. Requests carry the sender's tag, responses
+ * the tag of the request that they answer. A QP thus answers reads before it knows its own tag (in
+ * RTR). A NIC refuses the packet if the connected QP does not exist, or belongs to another
+ * connection.
  */
 static bool is_connected(const struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
@@ -68,7 +68,7 @@ static enum rdmap_result check_xrc(struct fw_nic *nic, const struct fw_qp *qp,
 	return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_QN);
 }
 
-/* Whether the QP takes this packet at all. */
+/* Checks that the QP accepts this packet at all. */
 static enum rdmap_result check_qp(struct fw_nic *nic, const struct fw_qp *qp,
 				  const struct rdmap_seg *pkt, struct rdmap_error *error)
 {
@@ -84,7 +84,7 @@ static enum rdmap_result check_qp(struct fw_nic *nic, const struct fw_qp *qp,
 		FW_COUNT(nic, drop_qp_state);
 		if (response)
 			return RDMAP_VOID;
-		/* One that is being set up is asked again; one in error is dead. */
+		/* A QP in set-up is retried; a QP in error is dead. */
 		return qp->state == HW_QPS_ERR
 			   ? error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_STREAM_CATASTROPHIC)
 			   : RDMAP_REFUSE;

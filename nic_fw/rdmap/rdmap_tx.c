@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RDMAP and DDP headers of what is sent, and Terminates.
+ * RDMAP and DDP headers of outgoing segments, and Terminates.
  *
- * Called by rd_tx.c, esp_rdmap.c and mpa_tx.c for each segment. RFC 5041 4.2, 4.3; RFC
- * 5040 4.3-4.8; RFC 7306 5.2.
+ * Calls wqe.h. RFC 5041 4.2, 4.3; RFC 5040 4.3-4.8; RFC 7306 5.2.
  */
 #include "nic_fw/fw_nic.h"
 

@@ -2,12 +2,11 @@
 /*
  * Receives that messages of reliable and of connected QPs have taken and not yet completed.
  *
- * A Send takes its receive when its first packet arrives, in any order. On an RC QP receives
- * must complete in the order in which they were posted, so a message that comes early makes
- * those before it take theirs too (the MSN counts what takes a receive). On an RD QP, which
- * serves many peers, and on an XRC one, which serves many SRQs, the order of taking is that of
- * arrival. Called by rdmap_rx.c, uc_rx.c, qp.c (flush), rd_session.c (a peer is gone); calls rq.c,
- * cq.c.
+ * A Send takes its receive when its first packet arrives, in any order. On an RC QP receives must
+ * complete in the order in which they were posted, so an early message makes the messages before it
+ * take their receives too (the MSN counts messages that take a receive). On an RD QP, which serves
+ * many peers, and on an XRC QP, which serves many SRQs, the order of taking is that of arrival.
+ * Calls rq.c, cq.c.
  */
 #include "nic_fw/fw_nic.h"
 
