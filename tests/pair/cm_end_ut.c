@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The connection manager's ends: time, processes and NICs that go, ports, quotas, and what states
- * do not allow. Runs nic_fw/cm*.c on two whole NICs (cm_pair.h).
+ * The ends of the connection manager: time, processes and NICs that end, ports, quotas, and
+ * commands that states do not allow. Runs nic_fw/cm/cm*.c on two whole NICs (cm_pair.h).
  */
 #include "tests/pair/cm_pair.h"
 
@@ -28,7 +28,7 @@ static int resolve(uint32_t ep, uint32_t ip, uint32_t ms)
 	return cp_cmd(&cp, 0, HW_CMD_CM_RESOLVE, &cm, NULL);
 }
 
-/* When an event of a type comes at end 0, in ms from now; 0: not within limit_ms. */
+/* Time until an event of a type arrives at end 0, in ms from now; 0: not within limit_ms. */
 static uint64_t event_after_ms(enum hw_cm_event_type type, uint64_t limit_ms)
 {
 	struct hw_resp_cm_event ev;
@@ -52,9 +52,9 @@ static void nobody_answers(void)
 	cp.listener = cp_ask(&cp, HW_CM_TCP, 0);
 	ms = event_after_ms(HW_CM_EVENT_UNREACHABLE, 60000);
 	CU_ASSERT(ms > 5000 && ms < 15000);
-	/* It may ask again. */
+	/* The endpoint may try again. */
 	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm.eps[cp.listener].state, CM_IDLE);
-	/* Nor to the end of a connection. */
+	/* The end of a connection needs none either. */
 	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DISCONNECT, cp.a), 0);
 	ms = event_after_ms(HW_CM_EVENT_DISCONNECTED, 60000);
 	CU_ASSERT(ms > 1000 && ms < 8000);
@@ -69,7 +69,7 @@ static void peer_is_gone(void)
 	cp_begin(&cp);
 	rp_rc(&cp.rp, &a, &b, NULL);
 	cp_connected(&cp, a->qpn, b->qpn);
-	/* Silence alone ends nothing. */
+	/* Silence alone does not end a connection. */
 	rp_run(&cp.rp, 300 * CP_S);
 	cp_expect_none(&cp);
 	CU_ASSERT_EQUAL(a->state, HW_QPS_RTS);
@@ -79,7 +79,7 @@ static void peer_is_gone(void)
 	CU_ASSERT_EQUAL(a->state, HW_QPS_ERR);
 	CU_ASSERT_EQUAL(CP_CNT(&cp, 0, cm_peers_lost), 1);
 	cp.rp.end[1].port.dead = false;
-	/* The other hears of it when it asks. */
+	/* The other end learns of it when it sends a request. */
 	rp_run(&cp.rp, 40 * CP_S);
 	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_DISCONNECTED);
 	CU_ASSERT_EQUAL(b->state, HW_QPS_ERR);
@@ -100,7 +100,7 @@ static void peer_restarts(void)
 	cp_end_detached(&cp);
 }
 
-/* A process that takes its time is waited for, and one that never answers is not for ever. */
+/* A slow process is waited for; a process that never answers is not waited for without end. */
 static void patience(void)
 {
 	uint32_t b;
@@ -127,7 +127,7 @@ static void patience(void)
 	cp_end(&cp);
 }
 
-/* Up to stage: 0 asked, 1 heard, 2 accepted, 3 established. */
+/* Runs a connection up to stage: 0 requested, 1 received, 2 accepted, 3 established. */
 static void bring_to(uint32_t stage)
 {
 	(void)cp_listen(&cp, HW_CM_TCP, 0);
@@ -147,7 +147,7 @@ static void bring_to(uint32_t stage)
 	}
 }
 
-/* A process that goes, in whatever state: its peer hears of it, and nothing is left. */
+/* A process that ends in any state: its peer is notified and nothing is left. */
 static void process_dies(void)
 {
 	/* The events at the other end. */
@@ -172,7 +172,10 @@ static void process_dies(void)
 	}
 }
 
-/* A listener holds so many requests that nobody has fetched; others come again. */
+/*
+ * A listener holds a limited number of requests that were not fetched; further requests are
+ * repeated by their senders.
+ */
 static void backlog(void)
 {
 	uint32_t i, fetched[5];
@@ -201,19 +204,21 @@ static void backlog(void)
 	cp_end(&cp);
 }
 
-/* A server that takes a connection, closes its listener and makes another one on the same port. */
+/*
+ * A server that accepts a connection, closes its listener and makes another one on the same port.
+ */
 static void listens_anew(void)
 {
 	uint32_t a, b, tcp;
 
 	cp_begin(&cp);
 	cp_connected(&cp, 0, 0);
-	/* One request is there, and another one comes while nobody listens. */
+	/* One request waits; another one arrives while there is no listener. */
 	a = cp_ask(&cp, HW_CM_TCP, 0);
 	rp_run(&cp.rp, CP_MS);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
 	b = cp_ask(&cp, HW_CM_TCP, 0);
-	/* In another space as well. */
+	/* Another space is no different. */
 	(void)cp_ask(&cp, HW_CM_UDP, 0);
 	rp_run(&cp.rp, 300 * CP_MS);
 	cp_expect_none(&cp);
@@ -223,14 +228,14 @@ static void listens_anew(void)
 	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
 	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
 	cp_expect_none(&cp);
-	/* Datagrams come second: a listener of streams that is still there refuses none of them. */
+	/* Datagrams come second: a stream listener that is still there refuses none of them. */
 	(void)cp_listen(&cp, HW_CM_UDP, 0);
 	rp_run(&cp.rp, 2 * CP_S);
 	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
 	cp_expect_none(&cp);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DESTROY, a), 0);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DESTROY, b), 0);
-	/* Some seconds later it is as if nobody had ever listened. */
+	/* Some seconds later the port is as if it had never had a listener. */
 	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, tcp), 0);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
 	rp_run(&cp.rp, 7 * CP_S);
@@ -256,7 +261,7 @@ static void quota(void)
 	for (i = 0; i < 2; i++)
 		ep = cp_create(&cp, 1);
 	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_CREATE, &cm, NULL), FW_EDQUOT);
-	/* A request needs one as well. */
+	/* A request needs a port as well. */
 	cp.a = cp_ask(&cp, HW_CM_TCP, 0);
 	rp_run(&cp.rp, CP_S);
 	cp_expect_none(&cp);
@@ -277,7 +282,7 @@ static void ports(void)
 	b = cp_create(&cp, 1);
 	CU_ASSERT_EQUAL(bind_to(1, b, HW_CM_TCP, 5000, false, NULL), FW_EADDRINUSE);
 	CU_ASSERT_EQUAL(bind_to(1, b, HW_CM_TCP, 5000, true, NULL), FW_EADDRINUSE);
-	/* Each space has its own. */
+	/* Each space has ports of its own. */
 	CU_ASSERT_EQUAL(bind_to(1, b, HW_CM_UDP, 5000, false, NULL), 0);
 	CU_ASSERT_EQUAL(bind_to(1, b, HW_CM_UDP, 5001, false, NULL), FW_EINVAL);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, a), 0);
@@ -294,7 +299,7 @@ static void ports(void)
 	a = cp_create(&cp, 1);
 	CU_ASSERT_EQUAL(bind_to(1, a, HW_CM_TCP, 5000, true, NULL), FW_EADDRINUSE);
 	CU_ASSERT_EQUAL(listen_at(1, a), FW_EINVAL);
-	/* Any free one. */
+	/* The NIC chooses any free port. */
 	CU_ASSERT_EQUAL(bind_to(1, a, HW_CM_TCP, 0, false, &port), 0);
 	CU_ASSERT(port >= HW_CM_EPHEMERAL && port < HW_CM_EPHEMERAL_END);
 	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm.num_listeners, 1);
@@ -332,11 +337,11 @@ static void addresses(void)
 	CU_ASSERT_EQUAL(resolve(ep, cp.rp.end[1].nic->config.ip, 2000), FW_EINVAL);
 	rp_run(&cp.rp, CP_S);
 	CU_ASSERT_EQUAL(cp_expect(&cp, 0, ep, HW_CM_EVENT_RESOLVED).status, 0);
-	/* Itself. */
+	/* The NIC's own address. */
 	CU_ASSERT_EQUAL(resolve(ep, cp.rp.end[0].nic->config.ip, 2000), 0);
 	rp_run(&cp.rp, CP_S);
 	CU_ASSERT_EQUAL(cp_expect(&cp, 0, ep, HW_CM_EVENT_RESOLVED).status, 0);
-	/* Another network, and no gateway. */
+	/* An address in another network, without a gateway. */
 	CU_ASSERT_EQUAL(resolve(ep, 0x01020304, 2000), 0);
 	CU_ASSERT_EQUAL(cp_expect(&cp, 0, ep, HW_CM_EVENT_RESOLVED).status, FW_ENETUNREACH);
 	/* No host has the address. */
@@ -346,7 +351,7 @@ static void addresses(void)
 	CU_ASSERT_EQUAL(resolve(ep, cp.rp.end[1].nic->config.ip ^ 0x60000000, 1), 0);
 	rp_run(&cp.rp, 2 * CP_MS);
 	CU_ASSERT_EQUAL(cp_expect(&cp, 0, ep, HW_CM_EVENT_RESOLVED).status, FW_ETIMEDOUT);
-	/* Given up meanwhile. */
+	/* The endpoint is destroyed meanwhile. */
 	CU_ASSERT_EQUAL(resolve(ep, cp.rp.end[1].nic->config.ip ^ 0x50000000, 2000), 0);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DESTROY, ep), 0);
 	rp_run(&cp.rp, 20 * CP_S);
@@ -354,7 +359,7 @@ static void addresses(void)
 	cp_end(&cp);
 }
 
-/* Each command in each state that does not allow it. */
+/* Every command in every state that does not allow it. */
 static void states_refuse(void)
 {
 	struct hw_cmd_cm cm = {.port = CP_PORT};
@@ -365,14 +370,14 @@ static void states_refuse(void)
 	idle = cp_create(&cp, 0);
 	cm.ip = cp.rp.end[1].nic->config.ip;
 	cm.ep = idle;
-	/* Not bound. */
+	/* The endpoint is not bound. */
 	CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &cm, NULL), FW_EINVAL);
 	CU_ASSERT_EQUAL(listen_at(0, idle), FW_EINVAL);
-	/* Not asked. */
+	/* The endpoint has not requested a connection. */
 	CU_ASSERT_EQUAL(cp_accept(&cp, 0, idle, 0), FW_EINVAL);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_REJECT, idle), FW_EINVAL);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DISCONNECT, idle), FW_EINVAL);
-	/* Connected. */
+	/* The endpoint is connected. */
 	cm.ep = cp.a;
 	CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &cm, NULL), FW_EINVAL);
 	CU_ASSERT_EQUAL(listen_at(0, cp.a), FW_EINVAL);
@@ -381,7 +386,7 @@ static void states_refuse(void)
 	CU_ASSERT_EQUAL(cp_accept(&cp, 0, cp.a, 0), FW_EINVAL);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_REJECT, cp.a), FW_EINVAL);
 	CU_ASSERT_EQUAL(bind_to(0, cp.a, HW_CM_TCP, 1, false, NULL), FW_EINVAL);
-	/* A listener. */
+	/* The endpoint is a listener. */
 	cm.ep = cp.listener;
 	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_CONNECT, &cm, NULL), FW_EINVAL);
 	CU_ASSERT_EQUAL(cp_accept(&cp, 1, cp.listener, 0), FW_EINVAL);
@@ -396,7 +401,10 @@ static void states_refuse(void)
 	cp_end(&cp);
 }
 
-/* One entry in the event queue tells of any number; with an endpoint its events move. */
+/*
+ * One entry in the event queue reports any number of events. An endpoint that moves takes its
+ * events along.
+ */
 static void event_queues(void)
 {
 	struct hw_cmd create = {.op = HW_CMD_CREATE_EQ, .u.create_eq = {.entries = 8}};
@@ -426,7 +434,7 @@ static void event_queues(void)
 	CU_ASSERT_EQUAL(rp_cmd(&cp.rp, 1, &event, &resp), 0);
 	CU_ASSERT_EQUAL(resp.u.cm_event.type, HW_CM_EVENT_UNREACHABLE);
 	CU_ASSERT_EQUAL(resp.u.cm_event.ep, move.ep);
-	/* It is in use until the endpoint is gone. */
+	/* The queue is in use until the endpoint is destroyed. */
 	destroy.u.obj.handle = move.eq;
 	CU_ASSERT_EQUAL(rp_cmd(&cp.rp, 1, &destroy, &resp), FW_EBUSY);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, move.ep), 0);
@@ -434,7 +442,7 @@ static void event_queues(void)
 	cp_end(&cp);
 }
 
-/* Requests that wait for a listener go with it; those that were fetched do not. */
+/* Requests that wait for a listener end with it; fetched requests do not. */
 static void requests_move(void)
 {
 	struct hw_cmd create = {.op = HW_CMD_CREATE_EQ, .u.create_eq = {.entries = 8}};

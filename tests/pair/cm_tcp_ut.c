@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The connection manager over TCP between two whole NICs (cm_pair.h): every way to set up, messages
- * both ways, and every end, after which nothing is left at either.
+ * The connection manager over TCP between two whole NICs (cm_pair.h): all ways to set up a
+ * connection, messages in both directions, and all ways to end it. Nothing is left at either end.
  */
 #include "tests/pair/cm_pair.h"
 
@@ -21,7 +21,7 @@ static void run(uint64_t ms)
 	rp_run(&cp.rp, ms * CP_MS);
 }
 
-/* Up to stage: 0 asked, 1 heard, 2 accepted, 3 established. */
+/* Runs a connection up to stage: 0 requested, 1 received, 2 accepted, 3 established. */
 static void bring_to(uint32_t stage, uint16_t mpa_a, uint16_t mpa_b)
 {
 	(void)cp_tcp_listen(&cp, mpa_b, 0);
@@ -62,7 +62,7 @@ static void send_one(uint32_t from, uint64_t wr_id, uint32_t bytes)
 	CU_ASSERT_TRUE(rp_filled(cp.rp.end[!from].mem + 65536, bytes, (uint32_t)wr_id));
 }
 
-/* The processes take their leave: both hear of the end, both pairs are in ERR. */
+/* Both processes disconnect: both are notified of the end, both queue pairs are in ERR. */
 static void ended(void)
 {
 	(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_DISCONNECTED);
@@ -76,7 +76,9 @@ static void ended(void)
 	CU_ASSERT_EQUAL(cp.rp.end[1].nic->mpa.conns.used, 0);
 }
 
-/* Revisions, CRC, markers and first frames, each end its own: messages pass both ways. */
+/*
+ * Revisions, CRC, markers and first frames, chosen by each end: messages pass in both directions.
+ */
 static void every_way(void)
 {
 	static const uint16_t crc[] = {0, HW_MPA_CRC};
@@ -102,7 +104,7 @@ static void every_way(void)
 	}
 }
 
-/* The passive end may speak first, once it has heard of the active one. */
+/* The passive end may send first once it has received the active end's first frame. */
 static void either_begins(void)
 {
 	connected(0, 0);
@@ -134,7 +136,7 @@ static void nobody(void)
 	run(100);
 	CU_ASSERT_EQUAL(cp_expect(&cp, 0, cp.a, HW_CM_EVENT_REJECTED).status,
 			HW_CM_REJ_NO_LISTENER);
-	/* Datagrams are not TCP's, nor other spaces. */
+	/* Requests for datagrams and for other spaces do not reach a listener of TCP. */
 	{
 		struct hw_cmd_cm cm = {.ep = cp_bound(&cp, 1, HW_CM_UDP, 77),
 				       .transport = HW_CM_TRANSPORT_TCP};
@@ -176,7 +178,7 @@ static void rejected(void)
 	cp_end(&cp);
 }
 
-/* A queue pair that goes, by whatever way, ends its connection, and the peer's pair with it. */
+/* A queue pair that ends in any way ends its connection, and the peer's queue pair with it. */
 static void qp_ends_it(void)
 {
 	uint32_t how, e;
@@ -205,7 +207,7 @@ static void qp_ends_it(void)
 	}
 }
 
-/* A process that dies, at any stage: its peer hears of it, and nothing is left. */
+/* A process that dies at any stage: its peer is notified and nothing is left. */
 static void process_dies(void)
 {
 	static const enum hw_cm_event_type told[2][4] = {
@@ -229,7 +231,7 @@ static void process_dies(void)
 	}
 }
 
-/* A peer that is gone for good is found out by silence alone. */
+/* A peer that is gone for good is detected by its silence alone. */
 static void peer_is_gone(void)
 {
 	connected(0, 0);
@@ -240,7 +242,7 @@ static void peer_is_gone(void)
 	(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_DISCONNECTED);
 	CU_ASSERT_EQUAL(qa->state, HW_QPS_ERR);
 	CU_ASSERT_EQUAL(CP_CNT(&cp, 0, cm_peers_lost), 1);
-	/* The other hears it when it asks. */
+	/* The other end learns of it when it sends. */
 	cp.rp.end[1].port.dead = false;
 	run(60000);
 	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_DISCONNECTED);
@@ -248,8 +250,8 @@ static void peer_is_gone(void)
 }
 
 /*
- * The peer has another MAC than the known one, and tells nobody: the first SYN without an answer
- * makes the NIC ask, so that the second repetition (3 s) arrives, long before processes give up.
+ * The peer has a new MAC and does not announce it. After the first SYN without an answer the NIC
+ * sends an ARP request, so that the second repetition (3 s) arrives, long before processes give up.
  */
 static void peer_has_moved(void)
 {
@@ -273,7 +275,7 @@ static void peer_has_moved(void)
 	cp_end(&cp);
 }
 
-/* A process has its share of connections and listeners, whichever end it is, and no more. */
+/* A process has its share of connections and listeners as either end, and no more. */
 static void shares(void)
 {
 	struct hw_cmd_cm cm = {.transport = HW_CM_TRANSPORT_TCP};
@@ -296,14 +298,14 @@ static void shares(void)
 				.transport = HW_CM_TRANSPORT_TCP};
 	CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &cm, NULL), FW_EDQUOT);
 	CU_ASSERT_EQUAL(CP_CNT(&cp, 0, tcp_share_refused), 1);
-	/* The passive end has its share, too. */
+	/* The passive end has a share, too. */
 	owner[0]->share->process->limit[HW_SHARE_TCP] = 2;
 	cm.ep = cp_tcp_ask(&cp, 0, 0);
 	run(20000);
 	(void)cp_expect(&cp, 0, cm.ep, HW_CM_EVENT_REJECTED);
 	CU_ASSERT(CP_CNT(&cp, 1, tcp_share_refused) > 0);
 	cp_expect_none(&cp);
-	/* It comes back with the connection. */
+	/* The share is free again when the connection ends. */
 	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DISCONNECT, cp.a), 0);
 	run(100);
 	ended();
@@ -317,7 +319,7 @@ static void shares(void)
 	cp_end(&cp);
 }
 
-/* The last words of a process that has gone count for its user until they are said. */
+/* The last segments of a process that has ended count for its user until they are sent. */
 static void share_outlives_process(void)
 {
 	struct fw_client_params params = {.tool = true};
@@ -365,7 +367,7 @@ static void peer_restarts(void)
 	}
 }
 
-/* A listener for TCP takes requests of datagrams too, and says what is what. */
+/* A listener for TCP accepts requests for datagrams too, and reports the transport of each. */
 static void both_transports(void)
 {
 	struct hw_resp_cm_event ev;
@@ -383,7 +385,10 @@ static void both_transports(void)
 	cp_end(&cp);
 }
 
-/* So many requests wait for a listener's process; others come when it has fetched some. */
+/*
+ * A limited number of requests waits for a listener's process; further ones succeed after it has
+ * fetched some.
+ */
 static void backlog(void)
 {
 	uint32_t i;
@@ -406,7 +411,10 @@ static void backlog(void)
 	cp_end(&cp);
 }
 
-/* A server that listens anew refuses nobody meanwhile; one that does not, does in the end. */
+/*
+ * A server that listens again soon refuses no request; without a new listener the requests are
+ * refused in the end.
+ */
 static void between_listeners(void)
 {
 	begin();
@@ -425,7 +433,7 @@ static void between_listeners(void)
 	cp_end(&cp);
 }
 
-/* A port of TCP is one shard's, until nothing of it is left there. */
+/* A TCP port belongs to one shard until nothing of it is left there. */
 static void one_shard_has_it(void)
 {
 	struct fw_nic *nic[2];
@@ -465,10 +473,10 @@ static void one_shard_has_it(void)
 static struct {
 	uint8_t taken[65536];
 	uint32_t num_taken;
-	uint16_t one;  /* the kernel's */
-	bool odd;      /* all odd ones are the kernel's */
+	uint16_t one;  /* a port of the kernel */
+	bool odd;      /* all odd ports belong to the kernel */
 	bool not_turn; /* taken twice, or given back twice */
-	int why;       /* what is said of the kernel's */
+	int why;       /* result for a port of the kernel */
 } kernel;
 
 static int kernel_port(void *ctx, uint16_t port, bool in)
@@ -501,7 +509,10 @@ static void somebody_else_has_it(void)
 	cm.port = 9;
 	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_CONNECT, &cm, NULL), FW_EADDRINUSE);
 	CU_ASSERT_EQUAL(kernel.num_taken, 0);
-	/* Nor where nobody is there, but the port could not be kept from the kernel's. */
+	/*
+	 * A port that cannot be reserved at the kernel is not usable either, even if it is free
+	 * there.
+	 */
 	kernel.why = FW_EMFILE;
 	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_LISTEN, &cm, NULL), FW_EMFILE);
 	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_CONNECT, &cm, NULL), FW_EMFILE);
@@ -521,7 +532,10 @@ static void somebody_else_has_it(void)
 		CU_ASSERT_EQUAL(kernel.num_taken, 0);
 		CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cm.ep), 0);
 	}
-	/* It is taken once for a listener and its connections, until the last has gone. */
+	/*
+	 * A port is taken once for a listener and its connections, and given back with the last of
+	 * them.
+	 */
 	kernel.odd = false;
 	(void)cp_tcp_listen(&cp, 0, 0);
 	cp.a = cp_tcp_ask(&cp, 0, 0);
@@ -560,7 +574,7 @@ static void again(void)
 	cp_end(&cp);
 }
 
-/* A request that came to nothing leaves its queue pair free, and the endpoint for another. */
+/* A failed request leaves its queue pair free and the endpoint usable for another request. */
 static void another_qp(void)
 {
 	struct hw_cmd_cm cm = {.transport = HW_CM_TRANSPORT_TCP, .port = CP_PORT};
@@ -584,7 +598,7 @@ static void another_qp(void)
 		run(100);
 		(void)cp_expect(&cp, 0, cm.ep, HW_CM_EVENT_REJECTED);
 		CU_ASSERT_EQUAL(qa->cm, 0);
-		/* Nor does one that is refused at once. */
+		/* The same holds for a request that is refused at once. */
 		memset(&kernel, 0, sizeof(kernel));
 		kernel.one = cp.rp.end[0].nic->cm.eps[cm.ep].local_port;
 		kernel.why = FW_EADDRINUSE;

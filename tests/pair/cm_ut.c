@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The connection manager's handshake: what is told, and messages that are lost, repeated, late,
- * forged or malformed. Runs nic_fw/cm*.c on two whole NICs (cm_pair.h).
+ * The handshake of the connection manager: the events that are reported, and messages that are
+ * lost, repeated, late, forged or malformed. Runs nic_fw/cm/cm*.c on two whole NICs (cm_pair.h).
  */
 #include "tests/pair/cm_pair.h"
 
@@ -15,7 +15,7 @@ static void fill(uint8_t *data, uint32_t bytes, uint8_t first)
 		data[i] = (uint8_t)(first + i);
 }
 
-/* Gives private data to an endpoint, in the pieces that a process would. */
+/* Gives private data to an endpoint in pieces, as a process does. */
 static void store(uint32_t e, uint32_t ep, const uint8_t *data, uint32_t bytes)
 {
 	uint32_t at, n;
@@ -82,7 +82,7 @@ static void everything_is_told(void)
 	CU_ASSERT_EQUAL(ev2.param.mtu, 1500);
 	CU_ASSERT_EQUAL(ev2.data_bytes, 3);
 	CU_ASSERT_EQUAL(memcmp(ev2.data, answer.data, 3), 0);
-	/* Each knows the PSN that the other begins with. */
+	/* Each end knows the first PSN of the other. */
 	CU_ASSERT_EQUAL(ev2.local_psn, ev.param.psn);
 	CU_ASSERT_EQUAL(ev.local_psn, ev2.param.psn);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_ACCEPT, ask.ep), 0);
@@ -108,7 +108,7 @@ static void end_by(uint32_t way, const struct fw_qp *a)
 	CU_ASSERT_EQUAL(rc, 0);
 }
 
-/* The pairs end with their connection, and the connection with either of them. */
+/* The queue pairs end with their connection, and the connection with either of them. */
 static void pairs_end_with_it(void)
 {
 	struct fw_qp *a, *b;
@@ -126,7 +126,7 @@ static void pairs_end_with_it(void)
 		CU_ASSERT_EQUAL(b->state, HW_QPS_ERR);
 		CU_ASSERT(!a->used || a->state == HW_QPS_ERR);
 		CU_ASSERT(a->cm == 0 && b->cm == 0);
-		/* Once more does no harm. */
+		/* A repetition does no harm. */
 		CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DISCONNECT, cp.a), 0);
 		CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DISCONNECT, cp.b), 0);
 		cp_expect_none(&cp);
@@ -134,7 +134,10 @@ static void pairs_end_with_it(void)
 	}
 }
 
-/* One life of a connection with so many messages of a type treated so; told once each. */
+/*
+ * One life of a connection in which messages of one type are lost, doubled or kept; each event is
+ * reported once.
+ */
 static void treated(uint8_t type, enum bench_verdict verdict, uint32_t skip, uint32_t times)
 {
 	cp_begin(&cp);
@@ -168,7 +171,7 @@ static void lost_and_repeated(void)
 	}
 }
 
-/* Everything that was ever said comes again, at every stage: nothing happens. */
+/* All earlier messages come again at every stage: nothing happens. */
 static void late(void)
 {
 	uint32_t i, n;
@@ -180,7 +183,7 @@ static void late(void)
 		bench_wire_deliver(&cp.rp.wire, i);
 	rp_run(&cp.rp, CP_S);
 	cp_expect_none(&cp);
-	/* The process has let go of its endpoint: it is a request as any other. */
+	/* The process has destroyed its endpoint: the message is a request as any other. */
 	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.b), 0);
 	for (i = 0; i < n; i++)
 		bench_wire_deliver(&cp.rp.wire, i);
@@ -189,12 +192,12 @@ static void late(void)
 	cp_expect_none(&cp);
 	CU_ASSERT_EQUAL(cp_accept(&cp, 1, cp.b, 0), 0);
 	rp_run(&cp.rp, CP_S);
-	/* And whom it names has nothing to do with it. */
+	/* The endpoint that it names is not concerned. */
 	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_REJECTED);
 	cp_expect_none(&cp);
 	cp.verdict = BENCH_PASS;
 	bench_wire_forget(&cp.rp.wire);
-	/* The first connection's messages come again while a second one stands. */
+	/* Messages of the first connection come again during a second one. */
 	cp_end(&cp);
 	treated(0, BENCH_COPY, 0, UINT32_MAX);
 	cp.verdict = BENCH_PASS;
@@ -244,7 +247,7 @@ static void forged(void)
 	cp_expect_none(&cp);
 	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm.eps[cp.a].state, CM_ESTABLISHED);
 	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm.eps[cp.b].state, CM_ESTABLISHED);
-	/* He who knows both names may. */
+	/* A sender that knows both numbers can end it. */
 	msg = good;
 	msg.type = WIRE_CM_DREQ;
 	cp_forge(&cp, 1, rtu, &msg);
@@ -284,7 +287,7 @@ static void malformed(void)
 	REFUSED(msg.qpn = be32_put(1 << 24));
 	REFUSED(msg.psn = be32_put(1 << 24));
 	cp_expect_none(&cp);
-	/* As it was sent: known, and answered once more or not at all. */
+	/* The message as it was sent is known: it is answered once more, or not at all. */
 	cp_forge(&cp, 1, req, &good);
 	CU_ASSERT_EQUAL(CP_CNT(&cp, 1, drop_cm_malformed), drops);
 	CU_ASSERT_EQUAL(CP_CNT(&cp, 1, cm_requests), 1);
@@ -292,7 +295,7 @@ static void malformed(void)
 	cp_end(&cp);
 }
 
-/* bind(2)'s rule for low ports, in each space; what the client has already stays. */
+/* The rule of bind(2) for low ports, in each space. Ports that the client has already stay. */
 static void low_ports(void)
 {
 	static const uint16_t spaces[] = {HW_CM_TCP, HW_CM_UDP, HW_CM_IB, HW_CM_IPOIB};
@@ -316,7 +319,7 @@ static void low_ports(void)
 		cm = (struct hw_cmd_cm){.ep = cp_create(&cp, 0), .space = spaces[i]};
 		CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_BIND, &cm, &port), 0);
 		CU_ASSERT(port >= HW_CM_EPHEMERAL);
-		/* Another client is not meant. */
+		/* Another client is not concerned. */
 		(void)cp_bound(&cp, 1, spaces[i], 1023);
 		client->first_port = 0;
 		(void)cp_bound(&cp, 0, spaces[i], 1023);
@@ -360,7 +363,7 @@ static void rejected(void)
 	cp_end(&cp);
 }
 
-/* The active end's process says no to the answer. */
+/* The process of the active end rejects the response. */
 static void answer_rejected(void)
 {
 	struct hw_cmd_cm no = {.arg = HW_CM_REJ_CONSUMER, .data_bytes = 2, .data = {1, 2}};
@@ -383,7 +386,7 @@ static void answer_rejected(void)
 	cp_end(&cp);
 }
 
-/* UD: a QP is asked for by its port, and told, or not. */
+/* UD: a request asks for the QP at a port; the process gives it, or refuses. */
 static void datagrams(void)
 {
 	static const uint8_t types[] = {WIRE_CM_SIDR_REQ, WIRE_CM_SIDR_REP};
@@ -422,7 +425,9 @@ static void datagrams(void)
 	}
 }
 
-/* Private data take memory while they may have to be said or told, and nobody else's bytes go out.
+/*
+ * Private data take memory while they may have to be sent or reported. No other process's bytes are
+ * sent.
  */
 static void data_given_back(void)
 {
@@ -440,7 +445,7 @@ static void data_given_back(void)
 	/* Nothing was stored. */
 	CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &ask, NULL), FW_EINVAL);
 	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm.data.used, 0);
-	/* Not all of it was: the rest is 0, whoever had the memory before. */
+	/* Only a part was stored: the rest is 0, whatever the memory held before. */
 	memset(cm_tx_room(cp.rp.end[0].nic, &cp.rp.end[0].nic->cm.eps[ask.ep]), 0xee, 200);
 	cm_tx_drop(cp.rp.end[0].nic, &cp.rp.end[0].nic->cm.eps[ask.ep]);
 	fill(data, sizeof(data), 1);

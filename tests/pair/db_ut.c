@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The doorbell ring as a hostile process fills it: kinds and numbers that are not, queue pairs
- * of others, more than a turn's worth, rings that wrap.
+ * The doorbell ring as a hostile process fills it: kinds and numbers that do not exist, queue pairs
+ * of others, more entries than a turn reads, rings that wrap.
  */
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ static struct fw_client *client(void)
 	return &A->nic->host.clients[A->client];
 }
 
-/* Kinds 0 and 3 to 255, numbers of nothing: each is counted and does nothing. */
+/* Kinds 0 and 3 to 255, numbers of no object: each is counted and has no effect. */
 static void garbage(void)
 {
 	uint64_t bad;
@@ -75,7 +75,7 @@ static void of_another_client(void)
 	rp_end(&rp);
 }
 
-/* A turn takes so many of one client and no more; the rest is found pending. */
+/* A turn reads a limited number of entries of one client; the rest is pending. */
 static void quantum(void)
 {
 	uint64_t before;
@@ -100,7 +100,7 @@ static void quantum(void)
 	rp_end(&rp);
 }
 
-/* The ring and its free-running index go round; every entry counts once and is cleared. */
+/* The ring and its free-running index wrap; every entry counts once and is cleared. */
 static void wrap(void)
 {
 	struct hw_bar_header *header;
@@ -109,7 +109,7 @@ static void wrap(void)
 	rp_begin(&rp);
 	header = (void *)A->bar;
 	ring = (void *)(A->bar + HW_BAR_DB_RING);
-	/* Nothing stands in the ring: both sides may begin anywhere. */
+	/* The ring is empty: both sides may begin at any index. */
 	rp_settle(&rp);
 	header->db_tail = 0u - 100;
 	client()->db_head = 0u - 100;
@@ -126,7 +126,7 @@ static void wrap(void)
 	for (i = 0, k = 0; i < HW_DB_RING_ENTRIES; i++)
 		k |= ring[i];
 	CU_ASSERT_EQUAL(k, 0);
-	/* An entry where the NIC does not look yet waits for those before it. */
+	/* An entry beyond the NIC's index waits for those before it. */
 	ring[(client()->db_head + 1) % HW_DB_RING_ENTRIES] = HW_DB_ENTRY(HW_DB_SQ, A->qp[0]->qpn);
 	CU_ASSERT_EQUAL(db_poll(A->nic), 0);
 	ring[client()->db_head % HW_DB_RING_ENTRIES] = HW_DB_ENTRY(HW_DB_SQ, A->qp[0]->qpn);
@@ -135,7 +135,7 @@ static void wrap(void)
 	rp_end(&rp);
 }
 
-/* A doorbell for a QP that may not send yet is no error; what was posted goes out later. */
+/* A doorbell for a QP that may not send yet is no error; its requests are sent later. */
 static void before_rts(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 3};

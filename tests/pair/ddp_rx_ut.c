@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Placement: every cut of a segment over every list of buffers, frames in pieces, bounds, keys,
- * memory that is mapped and that is not.
+ * mapped and unmapped memory.
  */
 #include "tests/pair/rd_pair.h"
 
@@ -11,7 +11,7 @@ static struct fw_rx_frame frame;
 
 #define A (&rp.end[0])
 
-/* data[0, bytes) as a frame of segments of piece bytes. */
+/* data[0, bytes) as a frame in segments of `piece` bytes. */
 static void make_frame(uint32_t bytes, uint32_t piece)
 {
 	uint32_t at = 0;
@@ -34,7 +34,7 @@ static void begin(void)
 	rp_fill(data, sizeof(data), 9);
 }
 
-/* The bytes of a list in their order. */
+/* The bytes of a list in order. */
 static void collect(const struct hw_sge *sge, uint32_t n, uint8_t *out)
 {
 	uint32_t i;
@@ -90,7 +90,7 @@ static void scatter(void)
 	rp_end(&rp);
 }
 
-/* More than the list holds: what fits is placed, nothing beyond. */
+/* Data longer than the list: the list is filled, nothing is placed beyond. */
 static void too_long(void)
 {
 	struct hw_sge sge[2];
@@ -116,7 +116,7 @@ static void too_long(void)
 	rp_end(&rp);
 }
 
-/* Receives are judged when they are used: keys, PDs, rights, bounds, wrapping addresses. */
+/* Receives are checked when they are used: keys, PDs, rights, bounds, wrapping addresses. */
 static void keys(void)
 {
 	struct hw_sge good, sge;
@@ -160,7 +160,7 @@ static void keys(void)
 #undef TRY
 }
 
-/* Straight into one piece of memory. */
+/* Placement straight into one piece of memory. */
 static void one_piece(void)
 {
 	struct fw_mem mem = {0};

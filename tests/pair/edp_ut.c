@@ -132,7 +132,7 @@ static void echo_byte_for_byte(void)
 	CU_ASSERT_EQUAL(ep.wire.num_kept, 1);
 	expect_kept(0, "echo_reply");
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, edp_echo_rx), 1);
-	/* Padded, as Ethernet does: the reply has no padding and the same data. */
+	/* Ethernet has padded the frame: the reply has no padding and the same data. */
 	memset(f.b + f.n, 0xee, 60 - f.n);
 	bench_wire_inject(&ep.wire, 0, f.b, 60);
 	ep_settle(&ep);
@@ -170,13 +170,13 @@ static void echo_limits(void)
 			free(copy);
 		}
 	}
-	/* One byte more; a reply; neither is answered. */
+	/* One byte too many, and a reply: neither is answered. */
 	ep_send_forged(&ep, packet(WIRE_EDP_ECHO, 0x4000, 7, 1025));
 	ep_send_forged(&ep, packet(WIRE_EDP_ECHO_REPLY, 0x4000, 7, 3));
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, drop_esp_malformed), 2);
 	CU_ASSERT_EQUAL(ep.wire.num_kept, want);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, edp_echo_rx), want);
-	/* A port without room: no reply, and nothing stays behind. */
+	/* The port has no room: no reply, and nothing stays behind. */
 	ep_tx_room(&ep, 0);
 	ep_send_forged(&ep, packet(WIRE_EDP_ECHO, 0x4000, 7, 100));
 	ep_tx_room(&ep, UINT32_MAX);
@@ -199,7 +199,7 @@ static void unreachable_byte_for_byte(void)
 	CU_ASSERT_EQUAL(ep.wire.num_kept, 1);
 	expect_kept(0, "unreachable");
 	free(f.b);
-	/* End 1 has no stream at that port: it believes nothing, and says nothing. */
+	/* End 1 has no stream at that port: it ignores the packet and sends nothing. */
 	CU_ASSERT_EQUAL(ep.wire.frames, 1);
 	ep_run(&ep, EP_MS);
 	CU_ASSERT_EQUAL(ep.wire.frames, 1);
@@ -217,8 +217,10 @@ static void what_is_answered(void)
 	ep_begin(&ep);
 	ep_opened(&ep);
 	ep_mark(&ep, NULL, 0);
-	/* No answer: an RST to nobody, a SYN that is cut, no SYN at the master port, another
-	 * answer. */
+	/*
+	 * No answer to an RST, a cut SYN, a packet without SYN to the master port, or another
+	 * answer.
+	 */
 	f = ep_forge(&ep, 1, WIRE_ESP_RST | WIRE_ESP_ACK, false, 0, NULL, 0);
 	edp = (void *)(f.b + EDP_AT);
 	edp->dst_port = be16_put(0x4123);
@@ -246,7 +248,7 @@ static void what_is_answered(void)
 	ep_send_forged(&ep, f);
 	CU_ASSERT_EQUAL(ep.wire.frames, 3);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, edp_unreachable_tx), 3);
-	/* Dropped without a word: the sender's own incarnation or port is not the stream's. */
+	/* Dropped without an answer: the sender's incarnation or port is not that of the stream. */
 	f = ep_forge(&ep, 1, WIRE_ESP_ACK, true, 0, "data", 4);
 	f.b[ESP_AT + 15] ^= 0x10;
 	ep_send_forged(&ep, f);
@@ -277,7 +279,7 @@ static void a_limit_of_answers(void)
 	ep_end(&ep);
 }
 
-/* It ends an attempt to open, and a stream that is open; once. */
+/* An unreachable ends an attempt to open and an open stream, once. */
 static void what_is_believed(void)
 {
 	struct bench_frame syn, f;
@@ -291,7 +293,7 @@ static void what_is_believed(void)
 	syn = ep.wire.kept[0];
 	f = packet(WIRE_EDP_UNREACHABLE, 0x4001, 0x4000, 40);
 	memcpy(f.b + ESP_AT, syn.b + EDP_AT, 40);
-	/* Cut by a byte it proves nothing. */
+	/* A quote that is cut by one byte is no evidence. */
 	((struct wire_edp *)(f.b + EDP_AT))->bytes = be16_put(47);
 	ep_reseal(&f);
 	f.n--;
@@ -301,7 +303,7 @@ static void what_is_believed(void)
 	CU_ASSERT_EQUAL(ep.end[0].ends, 0);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, drop_esp_malformed), 1);
 	free(f.b);
-	/* Whole, and with more behind, which is not looked at. */
+	/* A whole quote counts; bytes after it are ignored. */
 	f = packet(WIRE_EDP_UNREACHABLE, 0x4001, 0x4000, 44);
 	memcpy(f.b + ESP_AT, syn.b + EDP_AT, 40);
 	ep_send_forged(&ep, f);
@@ -313,7 +315,10 @@ static void what_is_believed(void)
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* In memory of exactly this length: a byte read too far is seen. */
+/*
+ * The frame lies in memory of exactly its length, so that the sanitizer reports any byte read
+ * beyond.
+ */
 static void short_frames(void)
 {
 	static const char *const names[] = {"syn", "data", "echo", "unreachable", "stray"};
@@ -339,7 +344,9 @@ static void short_frames(void)
 	ep_end(&ep);
 }
 
-/* `bytes` tells where the packet ends, not the frame; and may not tell more than there is. */
+/*
+ * `bytes` gives the end of the packet, which may precede the end of the frame, but not follow it.
+ */
 static void padded_frames(void)
 {
 	uint32_t pad, i;
@@ -365,7 +372,7 @@ static void padded_frames(void)
 		    ep_forge(&ep, 1, WIRE_ESP_ACK, true, ep.end[0].stream->rcv_next, "data", 4);
 		struct wire_edp *edp = (void *)(f.b + EDP_AT);
 
-		/* One byte too many, as many as there can be, fewer than EDP's own header. */
+		/* One byte too many, the largest value, and less than EDP's header. */
 		edp->bytes = be16_put(i == 1   ? (uint16_t)(be16_get(edp->bytes) + 1)
 				      : i == 2 ? UINT16_MAX
 					       : 7);
@@ -376,7 +383,7 @@ static void padded_frames(void)
 	ep_end(&ep);
 }
 
-/* Every bit behind the Ethernet header: not one of them may be wrong. */
+/* Each flipped bit after the Ethernet header is detected. */
 static void each_bit_turned(void)
 {
 	uint32_t bit, seen;

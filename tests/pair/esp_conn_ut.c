@@ -2,7 +2,7 @@
 /*
  * ESP streams among peers that restart, die, lie or are late: SYNs of the past, floods,
  * unreachables, silence, closing while full; hostile header fields; bursts and jumbo frames as
- * configured. What the loss of packets does is esp_loss_ut.c.
+ * configured. esp_loss_ut.c covers the loss of packets.
  */
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ static struct esp_stream *stream(uint32_t e)
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
-/* A silence in which nothing was awaited is no sign of death. */
+/* Silence while nothing is awaited is no sign of death. */
 static void an_idle_stream_stays(void)
 {
 	uint32_t i;
@@ -42,7 +42,7 @@ static void an_idle_stream_stays(void)
 	ep_end(&ep);
 }
 
-/* Lost after twelve repetitions and a second at least; not before. */
+/* The stream fails after twelve repetitions and at least a second, not before. */
 static void a_dead_peer_is_lost(void)
 {
 	ep_begin(&ep);
@@ -74,7 +74,10 @@ static void a_watched_peer_that_dies(void)
 	ep_end(&ep);
 }
 
-/* It holds what came and asks for nothing; the sender may wait for room as long as it is there. */
+/*
+ * A full receiver holds its packets and requests none. The sender may wait for room as long as the
+ * receiver answers.
+ */
 static void a_full_peer_that_dies(void)
 {
 	ep_begin(&ep);
@@ -105,14 +108,14 @@ static void syns_of_the_past(void)
 	CU_ASSERT_EQUAL(ep.end[1].ends, 1);
 	ep_mark(&ep, NULL, 0);
 	num = ep.wire.num_kept;
-	/* With no stream there: nobody above hears of it, and it is gone at once. */
+	/* Without a stream: no layer above is notified, and the context is freed at once. */
 	for (i = 0; i < num; i++) {
 		bench_wire_deliver(&ep.wire, i);
 		ep_run(&ep, EP_MS);
 	}
 	CU_ASSERT_EQUAL(ep.end[1].accepts, 1);
 	ep_check_empty(&ep);
-	/* With a newer one of the same key: it goes on. */
+	/* With a newer stream of the same key: that one continues. */
 	ep.end[1].ends = 0;
 	ep_opened(&ep);
 	for (i = 0; i < num; i++) {
@@ -134,7 +137,9 @@ static void a_peer_that_restarts(void)
 	ep_run(&ep, EP_MS);
 	ep_restart(&ep, 0);
 	ep_open(&ep, 0);
-	/* Its SYN meets the old stream; end 1 asks, is told, and takes the next SYN. */
+	/*
+	 * The SYN meets the old stream; end 1 asks, receives the answer, and accepts the next SYN.
+	 */
 	ep.end[1].read = 0;
 	ep_send(&ep, 0, 2);
 	ep_run(&ep, 100 * EP_MS);
@@ -152,7 +157,9 @@ static enum bench_verdict first_syn_only(struct ep *e, const struct ep_info *inf
 	return info->number || info->from ? BENCH_DROP : BENCH_PASS;
 }
 
-/* Not expected: nothing is kept. Expected, but silent from then on: gone after a second. */
+/*
+ * An unexpected SYN leaves nothing. An expected one followed by silence is dropped after a second.
+ */
 static void floods(void)
 {
 	ep_begin(&ep);
@@ -162,7 +169,7 @@ static void floods(void)
 	CU_ASSERT_EQUAL(fw_ids_used(&ep.end[1].nic->esp.ids), 0);
 	CU_ASSERT_EQUAL(ep.end[1].nic->esp.ids.high, 0);
 	CU_ASSERT_TRUE(EP_CNT(&ep, 1, esp_syn_early) > 5);
-	/* Late, but still in time. */
+	/* The packet is late, but in time. */
 	ep.end[1].refuses = false;
 	ep_run(&ep, EP_S);
 	CU_ASSERT_EQUAL(stream(0)->state, ESP_OPEN);
@@ -181,7 +188,7 @@ static void floods(void)
 	ep_end(&ep);
 }
 
-/* The layer above wants it no more when the handshake is complete. */
+/* The layer above no longer wants the stream when the handshake is complete. */
 static void refused_at_last(void)
 {
 	ep_begin(&ep);
@@ -241,7 +248,7 @@ static void closed_while_full(void)
 
 /* ---- lies ----------------------------------------------------------------------------------- */
 
-/* Each field of a quoted header must be the stream's; the station, too. */
+/* Each field of a quoted header must match the stream, and so must the station. */
 static void forged_unreachables(void)
 {
 	struct wire_edp *edp;
@@ -276,7 +283,7 @@ static void forged_unreachables(void)
 	ep_end(&ep);
 }
 
-/* Any header fields behind the right incarnations: nothing is acknowledged that was not sent. */
+/* Any header fields with the right incarnations: no packet is acknowledged that was not sent. */
 static void hostile_fields(void)
 {
 	uint32_t i, k;

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ESP against every pattern of loss: which of the first frames of a connection are lost, doubled or
- * late is enumerated, not drawn. Whatever the pattern, everything queued is delivered once and in
- * order, both ends hear that the stream is closed, and nothing is left.
- *
- * The lost acknowledgement of TXF, which ESPGOAL (3.2.1) left open, is among the
- * patterns; the_lost_ack_of_txf() shows it alone with its exact times.
+ * ESP against every pattern of loss. The first frames of a connection that are lost, doubled or
+ * late are enumerated, not drawn. Under every pattern all queued data is delivered once and in
+ * order, both ends are notified that the stream is closed, and nothing is left.
  */
 #include "tests/pair/esp_pair.h"
 
@@ -24,7 +21,7 @@ static enum bench_verdict by_bits(struct ep *e, const struct ep_info *info)
 	return info->number < LOST_FRAMES && e->bits >> info->number & 1 ? BENCH_DROP : BENCH_PASS;
 }
 
-/* Two bits for each frame: as it should be, lost, doubled, late. */
+/* Two bits for each frame: unchanged, lost, doubled, late. */
 static enum bench_verdict by_pairs(struct ep *e, const struct ep_info *info)
 {
 	static const enum bench_verdict verdicts[] = {BENCH_PASS, BENCH_DROP, BENCH_TWICE,
@@ -42,7 +39,7 @@ struct scenario {
 	uint32_t more[2];    /* of a second transfer, queued when the first is acknowledged */
 	uint32_t close_by;   /* bit per end */
 	bool wait_idle;      /* closed after all was delivered; else at once */
-	uint32_t full_at;    /* end 1 takes so many, then is full for a while; 0: never */
+	uint32_t full_at;    /* packets after which end 1 is full for a while; 0: never */
 };
 
 static bool delivered(const struct ep_end *to, const struct ep_end *from)
@@ -256,7 +253,7 @@ static void a_receiver_that_is_full(void)
 
 /* ---- ESPGOAL's open problem ---------------------------------------------------------------- */
 
-/* Loses what end 1 says, once data has come, until bits is 0. */
+/* Drops the frames of end 1 from the first data on, until bits is 0. */
 static enum bench_verdict no_answers(struct ep *e, const struct ep_info *info)
 {
 	if (info->from == 1 && e->bits) {
@@ -267,9 +264,9 @@ static enum bench_verdict no_answers(struct ep *e, const struct ep_info *info)
 }
 
 /*
- * A whole burst is taken, its TXF too, and every acknowledgement is lost; more is queued
- * meanwhile. The receiver thinks that it is not its turn; the window is closed for the next TXS.
- * The sender repeats TXF after its own time-out, and the answer opens the window.
+ * A whole burst is received with its TXF, every acknowledgement is lost, and more is queued
+ * meanwhile. The receiver does not expect to act; the window is closed for the next TXS. The sender
+ * repeats TXF after its own time-out, and the answer opens the window.
  */
 static void the_lost_ack_of_txf(void)
 {
@@ -286,7 +283,7 @@ static void the_lost_ack_of_txf(void)
 	ep_run(&ep, EP_MS);
 	CU_ASSERT_EQUAL(ep.end[0].sent_ok, 1);
 	rto_ns = esp_rto_ns(ep.end[0].stream, 0);
-	/* A burst is acknowledged, its TXS too; then all answers to the second are lost. */
+	/* A burst is acknowledged with its TXS; then all answers to the second one are lost. */
 	ep_send(&ep, 0, 2 * BURST);
 	ep_run(&ep, 2 * EP_LATENCY_NS);
 	CU_ASSERT_FALSE(ep.end[0].stream->txs_unacked);
@@ -298,7 +295,7 @@ static void the_lost_ack_of_txf(void)
 	CU_ASSERT_EQUAL(ep.end[0].sent_ok, 1);
 	ep.bits = 0;
 	ep_send(&ep, 0, 5);
-	/* Until the time-out after TXF neither end can do anything. */
+	/* Neither end can act until the time-out after TXF. */
 	ep_run(&ep, rto_ns - 100000 - 1);
 	CU_ASSERT_EQUAL(ep.end[1].read, 1 + 2 * BURST);
 	ep_run(&ep, 1 + 3 * EP_LATENCY_NS);

@@ -101,8 +101,8 @@ void ep_send_forged(struct ep *ep, struct bench_frame frame)
 /* ---- the layer above ----------------------------------------------------------------------- */
 
 /*
- * Both incarnations and first numbers are close below 2^32, and those of one stream are unlike
- * those of the ones before and after.
+ * Both incarnations and first numbers are close below 2^32, and those of one stream differ from
+ * those before and after.
  */
 static uint64_t random64(void *ctx)
 {
@@ -211,7 +211,7 @@ static void ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 	end->stream = NULL;
 	end->ends++;
 	end->why = why;
-	/* Each transfer was given back first. */
+	/* Each transfer was given back before. */
 	CU_ASSERT_EQUAL(end->sent_ok + end->sent_not, end->num_xfers);
 }
 

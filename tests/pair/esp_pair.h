@@ -51,8 +51,8 @@ struct ep_end {
 	struct fw_nic *nic;
 	void *arena;
 	struct esp_stream *stream; /* NULL: none, or over */
-	bool refuses;              /* does not expect anybody */
-	bool refuses_late;         /* expects, and has no context then */
+	bool refuses;              /* accepts no stream */
+	bool refuses_late;         /* accepts a SYN, and has no context later */
 	uint32_t room;             /* packets until receive() says ESP_FULL */
 	uint32_t wrote, read;      /* next numbers */
 	uint32_t sent_ok, sent_not;
@@ -80,47 +80,47 @@ struct ep {
 void ep_begin(struct ep *ep);
 /* The same with settings made before: mtu, burst, initial_burst, shard. */
 void ep_begin_with(struct ep *ep);
-/* Ends what is open, asserts that nothing is left, frees all. */
+/* Ends open streams, asserts that nothing is left, frees all. */
 void ep_end(struct ep *ep);
-/* Aborts what is open, forgets all counts; a new key. */
+/* Aborts open streams, clears all counts, chooses a new key. */
 void ep_anew(struct ep *ep);
 /* Nothing is in use at either end. */
 void ep_check_empty(struct ep *ep);
-/* The end comes back with other random numbers, and no stream. */
+/* The end restarts with other random numbers and no stream. */
 void ep_restart(struct ep *ep, uint32_t e);
 
 struct esp_key ep_key(const struct ep *ep, uint32_t e);
 const uint8_t *ep_mac(uint32_t e);
 void ep_open(struct ep *ep, uint32_t e);
-/* A transfer of so many packets. */
+/* Queues a transfer of so many packets. */
 struct ep_xfer *ep_send(struct ep *ep, uint32_t e, uint32_t packets);
 void ep_close(struct ep *ep, uint32_t e);
 void ep_abort(struct ep *ep, uint32_t e);
-/* Room for so many packets more. */
+/* Adds room for so many packets. */
 void ep_room(struct ep *ep, uint32_t e, uint32_t packets);
-/* Both ends opened, by end 0, and all that belongs to it acknowledged. */
+/* Opens a stream from end 0; both ends are open and all frames of the handshake acknowledged. */
 void ep_opened(struct ep *ep);
 
-/* Polls both ends until nothing happens any more; time stands still. */
+/* Polls both ends until nothing happens; time stands still. */
 void ep_settle(struct ep *ep);
-/* Runs for so long, from event to event. */
+/* Runs for a time, from event to event. */
 void ep_run(struct ep *ep, uint64_t ns);
-/* Runs until nothing is to be waited for; false: that takes longer than ns. */
+/* Runs until nothing is awaited; false: that takes longer than ns. */
 bool ep_idle(struct ep *ep, uint64_t ns);
 
-/* Counts frames from here on. */
+/* Counts frames from now on. */
 void ep_mark(struct ep *ep, ep_filter filter, uint64_t bits);
 struct ep_info ep_info_of(struct ep *ep, struct bench_frame *frame, uint32_t from);
 void ep_tx_room(struct ep *ep, uint32_t frames);
-/* Makes the CRC32C right again after a change. */
+/* Corrects the CRC32C after a change. */
 void ep_reseal(struct bench_frame *frame);
 /*
- * A packet as end `from` could send it now: the right incarnations and ports, ack and window of
- * its stream. Not sent: bench_wire_inject() and free() it.
+ * A packet as end `from` could send it now, with the incarnations, ports, ack and window of its
+ * stream. It is not sent: pass it to bench_wire_inject() and free() it.
  */
 struct bench_frame ep_forge(struct ep *ep, uint32_t from, uint8_t flags, bool numbered,
 			    uint32_t seq, const void *payload, uint32_t bytes);
-/* The same, sent to the other end at once. */
+/* Makes such a packet and sends it to the other end at once. */
 void ep_send_forged(struct ep *ep, struct bench_frame frame);
 
 #define EP_CNT(ep, e, name) ((ep)->end[e].nic->counters.name)

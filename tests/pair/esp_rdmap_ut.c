@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RC over ESP, packet by packet: what a liar on the wire may say in the peer's name, Sends that
- * invalidate, a peer that comes back without its queue pair. nic_fw/esp_rdmap*.c; whole
- * conversations are in tests/sim/rc_esp_ut.c.
+ * RC over ESP, packet by packet: lies in the peer's name on the wire, Sends that invalidate, a peer
+ * that restarts without its queue pair. nic_fw/rdmap/esp_rdmap*.c; tests/sim/rc_esp_ut.c has whole
+ * conversations.
  */
 #include "tests/pair/rd_pair.h"
 
@@ -10,8 +10,8 @@
 
 enum {
 	MS = 1000000,
-	SINK = 64 * 1024, /* in A's memory: what reads bring */
-	DST = 128 * 1024, /* in B's: what Writes reach */
+	SINK = 64 * 1024, /* in A's memory: target of reads */
+	DST = 128 * 1024, /* in B's memory: target of Writes */
 	GUARD = 64,
 	BYTES = 200,
 	EDP_AT = sizeof(struct wire_eth),
@@ -29,12 +29,12 @@ static struct fw_qp *qa, *qb;
 /* A change of the first message that an end sends. */
 struct lie {
 	uint32_t from;
-	uint8_t opcode;     /* of the request that is posted */
-	uint32_t at, bytes; /* what becomes the value, big-endian */
+	uint8_t opcode;     /* of the posted request */
+	uint32_t at, bytes; /* bytes that become the value, big-endian */
 	uint32_t value;
-	uint32_t cut;        /* bytes that are left behind the header of ESP; 0: all */
-	enum hw_status send; /* what A's request ends with */
-	bool waits;          /* for an answer that nobody sends any more, and not for ever */
+	uint32_t cut;        /* bytes left after the header of ESP; 0: all */
+	enum hw_status send; /* status of A's request */
+	bool waits; /* waits for an answer that is not sent any more, but not without end */
 };
 
 static const struct lie *lie;
@@ -151,7 +151,7 @@ static void check_lie(uint32_t number)
 	if (lie->waits) {
 		CU_ASSERT_FALSE(rp_scqe(&rp, 0, &cqe));
 		CU_ASSERT_TRUE(all(A->mem + SINK, BYTES, 0));
-		/* The peer is there, and will never say it again. */
+		/* The peer is there, and never sends it again. */
 		rp_run(&rp, UINT64_C(40000) * MS);
 	}
 	CU_ASSERT_TRUE_FATAL(rp_scqe(&rp, 0, &cqe));
@@ -172,11 +172,11 @@ static void check_lie(uint32_t number)
 	over();
 }
 
-/* A request with each field of its headers wrong, then answers. */
+/* Requests with each field of their headers wrong, then answers. */
 static void lies(void)
 {
 	static const struct lie list[] = {
-	    /* flags that there are not, an answer among requests, reserved bytes */
+	    /* undefined flags, an answer among requests, reserved bytes */
 	    {0, HW_WQE_WRITE, RDMAP_AT, 1, 0x10, 0, HW_STATUS_REM_OP_ERR, false},
 	    {0, HW_WQE_WRITE, RDMAP_AT, 1, 0x80, 0, HW_STATUS_REM_OP_ERR, false},
 	    {0, HW_WQE_WRITE, RDMAP_AT, 1, WIRE_ESP_RDMAP_RESPONSE, 0, HW_STATUS_REM_OP_ERR, false},
@@ -189,13 +189,15 @@ static void lies(void)
 	     false},
 	    {0, HW_WQE_SEND, RDMAP_AT, 0, 0, sizeof(struct wire_esp_rdmap) + 5,
 	     HW_STATUS_REM_OP_ERR, false},
-	    /* a length that its only segment has not; a version of DDP that is not known */
+	    /* a length that differs from its only segment; an unknown version of DDP */
 	    {0, HW_WQE_SEND, RDMAP_AT + 8, 4, BYTES + 1, 0, HW_STATUS_REM_OP_ERR, false},
 	    {0, HW_WQE_SEND, DDP_AT, 1, WIRE_DDP_LAST | 3, 0, HW_STATUS_REM_OP_ERR, false},
-	    /* a Write elsewhere: STag, address */
+	    /* a Write to another place: STag, address */
 	    {0, HW_WQE_WRITE, DDP_AT + 2, 4, 0x7fffff00, 0, HW_STATUS_REM_ACCESS_ERR, false},
 	    {0, HW_WQE_WRITE, DDP_AT + 6, 4, 0xffffffff, 0, HW_STATUS_REM_ACCESS_ERR, false},
-	    /* an answer that says it is a request; one to another request; one elsewhere */
+	    /*
+	     * an answer that claims to be a request; one to another request; one to another place
+	     */
 	    {1, HW_WQE_READ, RDMAP_AT, 1, 0, 0, HW_STATUS_BAD_RESP_ERR, false},
 	    {1, HW_WQE_READ, RDMAP_AT, 1, 0x14, 0, HW_STATUS_BAD_RESP_ERR, false},
 	    {1, HW_WQE_READ, RDMAP_AT + 12, 4, 77, 0, HW_STATUS_RETRY_EXC_ERR, true},
@@ -211,7 +213,7 @@ static void lies(void)
 	}
 }
 
-/* The second packet of A is lost, and somebody says in B's name that it was not. */
+/* The second packet of A is lost, and a forged packet in B's name acknowledges it. */
 static enum bench_verdict forge_ack(struct rp *r, const struct rp_info *info)
 {
 	struct wire_esp *esp = (void *)(info->frame->b + ESP_AT);
@@ -262,7 +264,7 @@ static void forged_acknowledgement(void)
 	over();
 }
 
-/* A receiver that is not ready may be so for ever: it says so. */
+/* A receiver may be not ready without end as long as it reports that. */
 static void not_ready_for_long(void)
 {
 	begin_with(7, 26); /* 82 ms */
@@ -278,7 +280,7 @@ static void not_ready_for_long(void)
 	over();
 }
 
-/* A Send ends a key of the receiver's: with the Send, and once. */
+/* A Send with Invalidate ends a key of the receiver, with the Send and once. */
 static void send_with_invalidate(void)
 {
 	struct rp_req put = {.opcode = HW_WQE_WRITE, .wr_id = 2, .bytes = 8, .remote_offset = DST};
@@ -306,7 +308,7 @@ static void send_with_invalidate(void)
 	over();
 }
 
-/* A key that is gone already: the receive comes back with the reason, as the Send does. */
+/* A key that is gone already: the receive completes with the reason, and so does the Send. */
 static void invalidated_twice(void)
 {
 	uint32_t stag;
@@ -325,8 +327,8 @@ static void invalidated_twice(void)
 }
 
 /*
- * Memory of a process that leaves is out of reach before its queue pairs are reset: a Write that
- * comes between the two is neither carried out nor refused.
+ * Memory of a process that ends is unreachable before its queue pairs are reset. A Write that
+ * arrives in between is neither carried out nor refused.
  */
 static void to_a_process_that_leaves(void)
 {
@@ -344,8 +346,10 @@ static void to_a_process_that_leaves(void)
 	over();
 }
 
-/* Either end of a stream is in the share of its process, which is asked for before a stream is
- * made. */
+/*
+ * Either end of a stream counts for the share of its process, which is checked before a stream is
+ * made.
+ */
 static void shares(void)
 {
 	struct fw_account *owner;
@@ -378,8 +382,7 @@ static enum bench_verdict drop_answers(struct rp *r, const struct rp_info *info)
 	return info->from == 1 && carries(info->frame) ? BENCH_DROP : BENCH_PASS;
 }
 
-/* The peer comes back and knows nothing of the QP: what was under way fails, and is not repeated.
- */
+/* The peer restarts and does not know the QP: requests under way fail and are not repeated. */
 static void peer_restarts(void)
 {
 	struct hw_cqe cqe;
@@ -428,8 +431,8 @@ static enum bench_verdict lose_first(struct rp *r, const struct rp_info *info)
 }
 
 /*
- * Three Writes of A wait for the stream; the regions of those whose bit is set in gone are
- * deregistered before it opens. Then the first packets that carry anything are lost.
+ * Three Writes of A wait for the stream. The regions whose bit is set in gone are deregistered
+ * before it opens. Then the first packets that carry anything are lost.
  */
 static void writes_whose_memory_goes(uint32_t gone, uint32_t losses)
 {
@@ -481,7 +484,7 @@ static void lost_before_a_fault(void)
 	}
 }
 
-/* The first of two faults decides: nothing at or behind it succeeds. */
+/* The first of two faults decides: neither it nor a later request succeeds. */
 static void first_of_two_faults(void)
 {
 	writes_whose_memory_goes(5, 0);
@@ -493,8 +496,8 @@ static void first_of_two_faults(void)
 }
 
 /*
- * A fault that comes to light when a packet is sent again stands before one that is known: the
- * memory of the second Write goes first, that of the first one after its packet was lost.
+ * A fault that is found when a packet is sent again precedes one that is known: the memory of the
+ * second Write goes first, that of the first one after its packet was lost.
  */
 static void earlier_fault_later(void)
 {
@@ -532,7 +535,7 @@ static void earlier_fault_later(void)
 	over();
 }
 
-/* Answers of ARP that this end sends, to be damaged. */
+/* ARP replies that this end sends, to be damaged. */
 static uint32_t damaged_from, damaged;
 
 static enum bench_verdict damage_answer(struct rp *r, const struct rp_info *info)
@@ -549,7 +552,8 @@ static enum bench_verdict damage_answer(struct rp *r, const struct rp_info *info
 	return BENCH_PASS;
 }
 
-/* An end that learned a wrong MAC of its peer finds the right one before its retries are used up.
+/*
+ * An end that learned a wrong MAC of its peer finds the right one before its retries are used up.
  */
 static void wrong_mac(void)
 {
@@ -582,8 +586,8 @@ static enum bench_verdict lose_answers(struct rp *r, const struct rp_info *info)
 }
 
 /*
- * All memory of a process that leaves is gone, and its queue pair has its turn later: the peer
- * hears that the stream is over, not that it had no right.
+ * The memory of a process that ends is gone before its queue pair is reset: the peer is notified of
+ * the stream's end, not of a missing right.
  */
 static void answerer_leaves(void)
 {

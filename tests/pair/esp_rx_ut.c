@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ESP, receiving: order, what is held, acknowledgements and when, re-requests and when, a layer
- * above that is full and goes on, and what it is told (ESPGOAL 3.1, 3.2, 4.1.5).
- *
- * Runs nic_fw/stream/esp_rx.c in the two ends of esp_pair.c; end 1 receives. Packets come from end
- * 0 by a wire that loses what a test says, or are forged as end 0 could send them. Numbers are
- * relative to the first, which lies a few below 2^32: bitmaps and windows reach past the wrap.
+ * ESP, receiving: order, held packets, acknowledgements and their times, re-requests and their
+ * times, a layer above that is full and resumes, and its notifications (ESPGOAL 3.1, 3.2, 4.1.5).
  */
 #include <stdlib.h>
 
@@ -31,7 +27,10 @@ static struct said {
 } log_of[MAX_SAID];
 static uint32_t said;
 
-/* Records end 1's words. Of end 0's packets those whose bit is set in bits are lost, once. */
+/*
+ * Records the acknowledgements of end 1. Of end 0's packets those whose bit is set in bits are
+ * lost, once.
+ */
 static enum bench_verdict lossy(struct ep *e, const struct ep_info *info)
 {
 	uint32_t packet = info->seq - first;
@@ -51,7 +50,7 @@ static enum bench_verdict lossy(struct ep *e, const struct ep_info *info)
 	return BENCH_PASS;
 }
 
-/* End 1 is heard by the test alone; nothing of end 0 arrives but what is forged. */
+/* Only the test receives the frames of end 1; only forged frames of end 0 arrive. */
 static enum bench_verdict apart(struct ep *e, const struct ep_info *info)
 {
 	(void)lossy(e, info);
@@ -145,7 +144,7 @@ static void every_order(void)
 	ep_end(&ep);
 }
 
-/* Delivered never; answered at once, since the sender may have missed the answer. */
+/* The packet is not delivered, and answered at once: the sender may have missed the answer. */
 static void duplicates_and_strangers(void)
 {
 	begin(apart, 0);
@@ -156,14 +155,17 @@ static void duplicates_and_strangers(void)
 	expect_said(0, 0, 1, 1 << 2);
 	arrive(3, 0, 20);
 	expect_said(1, 0, 1, 1 << 2);
-	/* Beyond the window, behind the last that may be missing, and half the numbers away. */
+	/*
+	 * Beyond the window, after the last number that may be missing, and half the number space
+	 * away.
+	 */
 	arrive(1 + WIRE_ESP_WINDOW, 0, 20);
 	arrive(0u - 1, 0, 20);
 	arrive(0x80000000u, 0, 20);
 	CU_ASSERT_EQUAL(said, 5);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 1, esp_rx_duplicates), 5);
 	CU_ASSERT_EQUAL(ep.end[1].nic->esp.held.used, 1);
-	/* The last that fits is held. */
+	/* The last packet that fits is held. */
 	arrive(WIRE_ESP_WINDOW, 0, 20);
 	CU_ASSERT_EQUAL(ep.end[1].nic->esp.held.used, 2);
 	CU_ASSERT_EQUAL(rx()->received, UINT64_C(1) << 63 | 1 << 2);
@@ -172,7 +174,7 @@ static void duplicates_and_strangers(void)
 	ep_end(&ep);
 }
 
-/* No memory to hold a packet: it is as if it had not come. */
+/* Without memory to hold a packet, the packet counts as lost. */
 static void too_many_are_held(void)
 {
 	static void *taken[ESP_MAX_HELD];
@@ -198,7 +200,7 @@ static void too_many_are_held(void)
 static void malformed(void)
 {
 	begin(apart, 0);
-	/* Without ACK; a FIN that brings something. Neither is taken, and the stream stays. */
+	/* A packet without ACK, and a FIN with data. Neither is accepted, and the stream stays. */
 	ep_send_forged(&ep, ep_forge(&ep, 0, TXS, true, first, "data", 4));
 	ep_send_forged(&ep, ep_forge(&ep, 0, WIRE_ESP_ACK | WIRE_ESP_FIN, true, first, "data", 4));
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 1, drop_esp_malformed), 2);
@@ -241,7 +243,7 @@ static void an_ack_that_hurries(void)
 	uint32_t i;
 
 	begin(apart, 0);
-	/* The start of something large; its end, however short. */
+	/* The start of a large message, and its end, however short. */
 	arrive(0, TXS, ESP_SMALL_BYTES + 1);
 	CU_ASSERT_EQUAL(said, 1);
 	/* Between them one in eight. */
@@ -252,7 +254,7 @@ static void an_ack_that_hurries(void)
 	arrive(21, TXF | TXR, 10);
 	CU_ASSERT_EQUAL(said, 4);
 	expect_said(3, 0, 22, 0);
-	/* Whatever comes behind a hole and is a start or an end. */
+	/* Every start or end that follows a hole. */
 	arrive(23, 0, 10);
 	CU_ASSERT_EQUAL(said, 4);
 	arrive(24, TXF | TXR, 10);
@@ -264,7 +266,10 @@ static void an_ack_that_hurries(void)
 
 /* ---- re-requests ---------------------------------------------------------------------------- */
 
-/* Three behind a hole: asked for, with what is held; not again within half a time-out. */
+/*
+ * Three packets after a hole: it is requested again, with the held ones listed; not again within
+ * half a time-out.
+ */
 static void holes_are_asked_for(void)
 {
 	uint64_t wait_ns;
@@ -300,7 +305,7 @@ static void holes_are_asked_for(void)
 }
 
 /*
- * The transmission is open and nothing comes: the peer is asked how far it has sent, after times
+ * The transmission is open and nothing arrives: the peer is asked how far it has sent, at intervals
  * that double.
  */
 static void silence_is_asked_about(void)
@@ -321,7 +326,7 @@ static void silence_is_asked_about(void)
 		CU_ASSERT_EQUAL(log_of[i].at_ns - at_ns, rto_ns << i);
 		at_ns = log_of[i].at_ns;
 	}
-	/* Progress starts the times anew; TXF ends it: nobody is asked any more. */
+	/* Progress resets the intervals; TXF ends the queries. */
 	arrive(1, 0, 300);
 	said = 0;
 	at_ns = ep.wire.now_ns;
@@ -337,7 +342,7 @@ static void silence_is_asked_about(void)
 	ep_end(&ep);
 }
 
-/* A packet without number that was sent behind all before `next`. */
+/* A packet without a number that was sent after all before `next`. */
 static void behind(uint32_t next)
 {
 	struct bench_frame f = ep_forge(&ep, 0, WIRE_ESP_ACK, false, first + next, NULL, 0);
@@ -372,7 +377,7 @@ static void what_was_sent_before(void)
 	ep_end(&ep);
 }
 
-/* Losses of a real transfer: each costs one packet sent again and no time-out of the sender. */
+/* Losses of a real transfer: each costs one retransmission and no time-out of the sender. */
 static void losses_are_mended(void)
 {
 	uint32_t i;
@@ -391,7 +396,10 @@ static void losses_are_mended(void)
 
 /* ---- full ----------------------------------------------------------------------------------- */
 
-/* The layer above is full: told once; the window closes at once; what comes is kept. */
+/*
+ * The layer above is full: it is notified once, the window closes at once, arriving packets are
+ * kept.
+ */
 static void full_and_again_room(void)
 {
 	uint32_t i;
@@ -403,16 +411,16 @@ static void full_and_again_room(void)
 	CU_ASSERT_EQUAL(ep.end[1].read, 2);
 	CU_ASSERT_EQUAL(ep.end[1].fulls, 1);
 	CU_ASSERT_EQUAL(ep.end[1].nic->esp.held.used, 4);
-	/* The one that was not taken is not acknowledged, though it is here. */
+	/* The packet that was not accepted is held but not acknowledged. */
 	ep_run(&ep, ESP_ACK_NS);
 	CU_ASSERT_TRUE_FATAL(said > 0);
 	expect_said(said - 1, 0, 2, 0xe);
 	CU_ASSERT_EQUAL(log_of[said - 1].window, 0);
-	/* It asks for nothing while it is full. */
+	/* A full receiver requests nothing. */
 	said = 0;
 	ep_run(&ep, 10 * EP_S);
 	CU_ASSERT_EQUAL(said, 0);
-	/* Room for one: that one goes up, and it is full again. */
+	/* Room for one: that packet goes up, and the layer is full again. */
 	ep_room(&ep, 1, 1);
 	ep_settle(&ep);
 	CU_ASSERT_EQUAL(ep.end[1].read, 3);
@@ -426,7 +434,7 @@ static void full_and_again_room(void)
 	CU_ASSERT_EQUAL_FATAL(said, 1);
 	expect_said(0, 0, 6, 0);
 	CU_ASSERT_EQUAL(log_of[0].window, ESP_MAX_BURST);
-	/* And it is its turn to ask again. */
+	/* The receiver requests again. */
 	ep_run(&ep, 5 * EP_MS);
 	CU_ASSERT_TRUE(said > 1);
 	CU_ASSERT_EQUAL(log_of[1].flags, WIRE_ESP_ACK | WIRE_ESP_RRQ);
@@ -434,7 +442,7 @@ static void full_and_again_room(void)
 	ep_end(&ep);
 }
 
-/* esp_resume() without having been full, or twice, does nothing more. */
+/* esp_resume() has no effect on a stream that is not full, or for a second time. */
 static void resumed_for_nothing(void)
 {
 	begin(apart, 0);
@@ -455,7 +463,9 @@ static void resumed_for_nothing(void)
 	ep_end(&ep);
 }
 
-/* A large transfer to an end that takes a few packets at a time, for long: it resumes by itself. */
+/*
+ * A large transfer to an end that accepts a few packets at a time, for long: it resumes by itself.
+ */
 static void a_slow_receiver(void)
 {
 	uint32_t i, retransmits;
@@ -472,14 +482,14 @@ static void a_slow_receiver(void)
 	ep_run(&ep, 3 * EP_MS);
 	CU_ASSERT_EQUAL(ep.end[1].read, 300);
 	CU_ASSERT_EQUAL(ep.end[0].sent_ok, 2);
-	/* Nothing was thrown away for lack of room but what the sender repeats to ask. */
+	/* Only packets that the sender repeats as a query were dropped for lack of room. */
 	retransmits = (uint32_t)EP_CNT(&ep, 0, esp_tx_retransmits);
 	CU_ASSERT_TRUE(retransmits < 100);
 	CU_ASSERT_EQUAL(ep.end[0].ends + ep.end[1].ends, 0);
 	ep_end(&ep);
 }
 
-/* The news that there is room again is lost: whoever is in charge asks. */
+/* The packet that reports new room is lost: the end whose turn it is asks. */
 static enum bench_verdict deaf(struct ep *e, const struct ep_info *info)
 {
 	(void)lossy(e, info);

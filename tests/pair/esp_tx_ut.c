@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ESP, sending: flags with the meaning of ESPGOAL 3.2, merging of queued transfers, initial
- * burst and burst, the peer's window, re-requests, what goes when nothing may.
- *
- * Runs nic_fw/stream/esp_tx.c in the two ends of esp_pair.c; end 0 sends. All numbers of packets
- * are relative to the first, which lies 32 below 2^32 at most: most tests pass over the wrap.
+ * ESP, sending: flags with the meaning of ESPGOAL 3.2, merging of queued transfers, initial burst
+ * and burst, the peer's window, re-requests, and sending with a closed window.
  */
 #include <stdlib.h>
 
@@ -78,7 +75,7 @@ static void begin(uint8_t initial_burst, uint8_t burst)
 	ep_mark(&ep, all, 0);
 }
 
-/* Packets in order, each sent once, with these flags. */
+/* Asserts packets in order, each sent once, with these flags. */
 static void expect_flags(const uint8_t *flags, uint32_t n)
 {
 	uint32_t i;
@@ -106,7 +103,10 @@ static void one_transfer(void)
 	ep_end(&ep);
 }
 
-/* Queued before any was sent: one transmission; where each transfer ends is told still. */
+/*
+ * Transfers that are queued before the first packet make one transmission; the end of each is still
+ * reported.
+ */
 static void merged(void)
 {
 	static const uint8_t flags[] = {TXS, TXR, 0, 0, TXR, TXF | TXR};
@@ -121,7 +121,10 @@ static void merged(void)
 	ep_end(&ep);
 }
 
-/* Queued while the one before waits for room: it becomes part of the same transmission. */
+/*
+ * A transfer that is queued while the one before waits for room becomes part of the same
+ * transmission.
+ */
 static void merged_under_way(void)
 {
 	uint32_t i;
@@ -141,7 +144,10 @@ static void merged_under_way(void)
 	ep_end(&ep);
 }
 
-/* The sender knew of no more when the packet got its number: the next is another transmission. */
+/*
+ * No further transfer was queued when the packet got its number: the next one is another
+ * transmission.
+ */
 static void not_merged_any_more(void)
 {
 	static const uint8_t flags[] = {TXS, TXF | TXR, TXS, TXF | TXR};
@@ -155,7 +161,7 @@ static void not_merged_any_more(void)
 	ep_end(&ep);
 }
 
-/* A packet that is sent again says what it said, whatever is queued by then. */
+/* A retransmission carries the same flags, whatever is queued by then. */
 static void flags_stay(void)
 {
 	uint32_t i;
@@ -198,7 +204,7 @@ static void two_classes(void)
 
 /* ---- bursts --------------------------------------------------------------------------------- */
 
-/* Before TXS is acknowledged, no more than the initial burst; then a burst in flight. */
+/* Before TXS is acknowledged, at most the initial burst is in flight; then a burst. */
 static void initial_burst(void)
 {
 	static const uint8_t sizes[][2] = {{1, 1}, {1, 32}, {4, 16}, {16, 32}, {63, 63}, {63, 2}};
@@ -212,7 +218,7 @@ static void initial_burst(void)
 		ep_send(&ep, 0, 200);
 		ep_settle(&ep);
 		CU_ASSERT_EQUAL(sent, initial < burst ? initial : burst);
-		/* The acknowledgement of TXS alone: so much more, then the window is full. */
+		/* Only TXS is acknowledged: the burst is allowed, then the window is full. */
 		ep_send_forged(&ep, ep_forge(&ep, 1, WIRE_ESP_ACK, false, 0, NULL, 0));
 		CU_ASSERT_EQUAL(sent, initial < burst ? initial : burst);
 		ep.end[1].stream->rcv_next = first + 1;
@@ -223,7 +229,10 @@ static void initial_burst(void)
 	}
 }
 
-/* Held out of order counts as acknowledged for TXS; the window goes from the first that is not. */
+/*
+ * A packet that is held out of order acknowledges TXS; the window counts from the first missing
+ * one.
+ */
 static void txs_held_by_the_peer(void)
 {
 	struct bench_frame f;
@@ -244,7 +253,7 @@ static void txs_held_by_the_peer(void)
 	ep_end(&ep);
 }
 
-/* A thousand packets and their numbers past 2^32; the burst is never exceeded. */
+/* A thousand packets, whose numbers pass 2^32; the burst is never exceeded. */
 static void past_the_wrap(void)
 {
 	uint32_t i;
@@ -285,13 +294,13 @@ static void the_window_is_kept(void)
 	CU_ASSERT_EQUAL(sent, 3);
 	ack_with_window(2, 3);
 	CU_ASSERT_EQUAL(sent, 5);
-	/* It closes: not even what was sent before may be followed by more. */
+	/* The window closes: no new packet follows those that were sent. */
 	ack_with_window(3, 0);
 	CU_ASSERT_EQUAL(sent, 5);
-	/* Larger than a burst is no more than a burst. */
+	/* A window larger than a burst counts as a burst. */
 	ack_with_window(5, 1000);
 	CU_ASSERT_EQUAL(sent, 5 + 32);
-	/* An acknowledgement of the past changes nothing. */
+	/* An old acknowledgement changes nothing. */
 	ack_with_window(2, 1000);
 	CU_ASSERT_EQUAL(sent, 5 + 32);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, esp_acks_stale), 1);
@@ -299,7 +308,7 @@ static void the_window_is_kept(void)
 	ep_end(&ep);
 }
 
-/* Nothing in flight and no window: the packet that starts a transmission goes, alone. */
+/* Nothing in flight and no window: only the packet that starts a transmission is sent. */
 static void txs_through_a_closed_window(void)
 {
 	begin(16, 32);
@@ -311,7 +320,7 @@ static void txs_through_a_closed_window(void)
 	CU_ASSERT_EQUAL(log_of[0].flags, TXS);
 	ack_with_window(1, 0);
 	CU_ASSERT_EQUAL(sent, 1);
-	/* In the middle of a transmission nothing goes. */
+	/* In the middle of a transmission nothing is sent. */
 	ep_run(&ep, 100000);
 	CU_ASSERT_EQUAL(sent, 1);
 	ack_with_window(1, 4);
@@ -322,7 +331,7 @@ static void txs_through_a_closed_window(void)
 
 /* ---- repeating ------------------------------------------------------------------------------ */
 
-/* Until it is acknowledged a small TXS is repeated, alone, after times that double. */
+/* A small TXS is repeated alone until it is acknowledged, at intervals that double. */
 static void txs_is_repeated(void)
 {
 	uint64_t rto_ns;
@@ -350,10 +359,10 @@ static void txs_is_repeated(void)
 static struct {
 	uint64_t at_ns[MAX_SENT];
 	uint32_t num;
-	bool hold; /* data do not arrive */
+	bool hold; /* data does not arrive */
 } questions;
 
-/* Notes questions of end 0; answers arrive. */
+/* Records queries of end 0; answers arrive. */
 static enum bench_verdict note_questions(struct ep *e, const struct ep_info *info)
 {
 	(void)e;
@@ -369,7 +378,7 @@ static enum bench_verdict note_questions(struct ep *e, const struct ep_info *inf
 	return !info->from && info->numbered && questions.hold ? BENCH_DROP : BENCH_PASS;
 }
 
-/* A large packet is not repeated unasked: the peer is asked, and says what it lacks. */
+/* A large packet is not repeated unrequested: the peer is asked and reports what is missing. */
 static void a_large_txs_is_asked_about(void)
 {
 	uint64_t rto_ns;
@@ -387,7 +396,7 @@ static void a_large_txs_is_asked_about(void)
 		CU_ASSERT_EQUAL(questions.at_ns[i] - (i ? questions.at_ns[i - 1] : log_of[0].at_ns),
 				rto_ns << i);
 	CU_ASSERT_EQUAL(sent, 3);
-	/* The next one arrives: all three are wanted, and come once. */
+	/* The next packet arrives: all three are requested, and sent once. */
 	questions.hold = false;
 	ep_run(&ep, 200 * EP_MS);
 	CU_ASSERT_EQUAL(sent, 6);
@@ -396,7 +405,7 @@ static void a_large_txs_is_asked_about(void)
 	ep_end(&ep);
 }
 
-/* TXS is acknowledged and TXF was not sent: it is the receiver's turn, the sender is silent. */
+/* TXS is acknowledged and TXF was not sent: the receiver has to act, the sender is silent. */
 static void the_receiver_drives(void)
 {
 	uint32_t before;
@@ -428,7 +437,10 @@ static struct bench_frame request(uint64_t received, uint32_t count)
 	return f;
 }
 
-/* Twelve packets are lost; the peer asks with this bitmap and count. Which come again? */
+/*
+ * Twelve packets are lost; the peer sends this bitmap and count. Asserts the packets that are sent
+ * again.
+ */
 static void asked(uint64_t received, uint32_t count, uint32_t want)
 {
 	uint32_t i, got = 0;
@@ -455,22 +467,22 @@ static void asked(uint64_t received, uint32_t count, uint32_t want)
 
 static void re_requests(void)
 {
-	/* Nothing but a sign of life. */
+	/* The query requests no packet. */
 	asked(0, 0, 0x000);
-	/* So many from the first on. */
+	/* A number of packets from the first on. */
 	asked(0, 1, 0x001);
 	asked(0, 5, 0x01f);
 	asked(0, 32, 0xfff);
 	asked(0, UINT32_MAX, 0xfff);
-	/* The holes before the last that is held, and none behind. */
+	/* The holes before the last held packet, and none after it. */
 	asked(0x020, 0, 0x01f);
 	asked(0x0a4, 0, 0x05b);
-	/* And so many behind it. */
+	/* A number of packets after it. */
 	asked(0x0a4, 2, 0x35b);
 	asked(0x002, 1, 0x005);
 	asked(UINT64_MAX << 12, 3, 0xfff);
 	asked(0xffe, 32, 0x001);
-	/* Bit 0 cannot be set: the packet that is acknowledged first is not held. */
+	/* Bit 0 cannot be set: the packet at the acknowledged number is not held. */
 	asked(0x001, 1, 0x001);
 }
 
@@ -487,14 +499,14 @@ static void asked_too_early(void)
 	ep.wire.now_ns += 1;
 	ep_send_forged(&ep, request(0, 6));
 	CU_ASSERT_EQUAL(sent, 12);
-	/* Repeated: the same ones are young again. */
+	/* After the repetition the same packets are recent again. */
 	ep_send_forged(&ep, request(0, 6));
 	CU_ASSERT_EQUAL(sent, 12);
 	ep_abort(&ep, 0);
 	ep_end(&ep);
 }
 
-/* It asks by what it had before it acknowledged more: of no use any more. */
+/* The request is based on an older acknowledgement: it is obsolete. */
 static void asked_of_the_past(void)
 {
 	begin(16, 32);
@@ -511,7 +523,7 @@ static void asked_of_the_past(void)
 
 /* ---- the port, the memory ------------------------------------------------------------------- */
 
-/* A port without room loses nothing: what got no place is asked for or repeated. */
+/* A port without room loses no data: dropped packets are requested again or repeated. */
 static void no_room_in_the_port(void)
 {
 	uint32_t i;
@@ -532,7 +544,7 @@ static void no_room_in_the_port(void)
 	ep_end(&ep);
 }
 
-/* The number goes on without its payload, and the transfer ends as any other. */
+/* The number continues without its payload, and the transfer ends as any other. */
 static void memory_that_is_gone(void)
 {
 	begin(16, 32);
@@ -549,7 +561,7 @@ static void memory_that_is_gone(void)
 	ep_end(&ep);
 }
 
-/* Transfers are finished one by one, each when all of it is acknowledged, in their order. */
+/* Transfers complete one by one in order, each when all of it is acknowledged. */
 static void transfers_finish_in_order(void)
 {
 	begin(16, 32);
