@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * EDP: datagrams between ports over raw Ethernet, echo, and the news that a port is not there.
+ * EDP: datagrams between ports over raw Ethernet, echo, and the report that a port does not exist.
  *
- * Called by eth_rx.c; calls esp_rx(), esp_rx_syn() and mgrp_rx(). Ports of a shard are its streams'
- * and the master port, where streams are opened. Unreachable answers are sent for packets of
- * streams only, never for another unreachable, and are believed only when they quote the
- * incarnation of the stream. ESPGOAL 3; docs/wire-esp.md.
+ * Calls esp_rx(), esp_rx_syn() and stream_up. Ports of a shard are its streams' and the master
+ * port, where streams are opened. Unreachable answers are sent for packets of streams only, never
+ * for another unreachable, and are believed only when they quote the incarnation of the stream.
+ * ESPGOAL 3; docs/wire-esp.md.
  */
 #include "nic_fw/stream/esp_stream.h"
 #include "nic_fw/fw_nic.h"
@@ -48,8 +48,8 @@ struct fw_tx_frame *edp_tx_begin(struct fw_nic *nic, const uint8_t *mac, uint16_
 }
 
 /*
- * From a station; to one, too, but for packets of a group that has members here: an answer to a
- * group's address would be multiplied by the network.
+ * True for a frame from a station to a station, or to a group that has members here. An answer to
+ * any other frame for a group's address would be multiplied by the network.
  */
 static bool is_addressed(struct fw_nic *nic, const struct fw_rx_frame *frame,
 			 const struct wire_eth *eth, uint8_t type)
@@ -59,7 +59,7 @@ static bool is_addressed(struct fw_nic *nic, const struct fw_rx_frame *frame,
 	return !(eth->dst[0] & 1) || (type == WIRE_EDP_GROUP && stream_up.group_wants(nic, frame));
 }
 
-/* The pieces after the Ethernet header are complete: length, CRC32C, away. */
+/* The pieces after the Ethernet header are complete: sets length and CRC32C, and sends. */
 bool edp_tx_end(struct fw_nic *nic, struct fw_tx_frame *frame, bool control)
 {
 	struct wire_edp *edp = (struct wire_edp *)(frame->hdr + EDP_OFFSET);
@@ -107,17 +107,20 @@ static void echo(struct fw_nic *nic, const struct fw_rx_frame *frame, const stru
 	((struct wire_edp *)(reply->hdr + EDP_OFFSET))->bytes = be16_put((uint16_t)bytes);
 	reply->seg[1].flags |= FW_TX_F_CRC_BEGIN;
 	reply->seg[reply->num_seg - 1].flags |= FW_TX_F_CRC_END;
-	/* The scratch memory is the next stage's; without room the asker just asks again. */
+	/*
+	 * The next stage reuses the scratch memory. Without room the answer is dropped; the peer
+	 * repeats its request.
+	 */
 	(void)eth_tx_try_now(nic, reply);
 }
 
-/* Tells the sender that there is no such stream, quoting what it sent. */
+/* Reports to the sender that the stream does not exist, quoting its packet. */
 static void unreachable(struct fw_nic *nic, const struct wire_eth *eth, const struct wire_edp *edp,
 			const struct wire_esp *esp)
 {
 	struct fw_tx_frame *frame;
 
-	/* An RST is the end already; and one answer each is enough for whoever asks too often. */
+	/* An RST already ends the stream. The limit bounds the answers of a turn. */
 	if (esp->flags & WIRE_ESP_RST || nic->esp.unreachables >= 64)
 		return;
 	frame = edp_tx_begin(nic, eth->src, be16_get(edp->src_port), be16_get(edp->dst_port),

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * EDP and ESP: datagram ports and reliable streams of packets over raw Ethernet.
+ * EDP and ESP (the Ethernet Stream Protocol, not IPsec): datagram ports and reliable streams of
+ * packets over raw Ethernet.
  *
- * edp.c: ports, echo, unreachable. esp_conn.c: set-up, close, death. esp_tx.c: transfers out,
- * esp_rx.c: packets in, re-requests. Above: goal_msg.c (messages between ranks) and rdmap over
- * ESP; below: eth_tx.c, eth_rx.c. A stream carries packets in order, each at most
- * esp_payload_bytes() long; the layer above cuts transfers itself by what its fill() writes.
- * Source: ESPGOAL chapter 3; docs/wire-esp.md.
+ * edp.c: ports, echo, unreachable. esp_conn.c: set-up, close, failure. esp_tx.c: transfers out,
+ * esp_rx.c: packets in, re-requests. Above: goal_msg.c (messages between ranks) and rdmap over ESP;
+ * below: eth_tx.c, eth_rx.c. A stream carries packets in order, each at most esp_payload_bytes()
+ * long; the layer above segments transfers itself in its fill(). Source: ESPGOAL chapter 3;
+ * docs/wire-esp.md.
  */
 #ifndef WEFT_FW_ESP_H
 #define WEFT_FW_ESP_H
@@ -24,13 +25,13 @@ struct esp_stream;
 struct esp_xfer;
 
 enum esp_end {
-	ESP_END_CLOSED,      /* closed, and all that was queued here was acknowledged before */
+	ESP_END_CLOSED,      /* closed, after all that was queued here was acknowledged */
 	ESP_END_RESET,       /* the peer's layer above ended it, or the peer's NIC restarted */
 	ESP_END_LOST,        /* the peer does not answer */
 	ESP_END_UNREACHABLE, /* it never answered, or has no such port */
 };
 
-/* Of a transfer that is traced. */
+/* Points of a transfer that is traced. */
 enum esp_point {
 	ESP_POINT_FIRST, /* its first packet was sent */
 	ESP_POINT_LAST,  /* its last one, where that is another */
@@ -43,7 +44,7 @@ enum esp_verdict {
 	ESP_FULL, /* not taken: the window closes; esp_resume() opens it again */
 };
 
-/* Which stream: the same at both ends but for the ranks' order. */
+/* The name of a stream: the same at both ends but for the ranks' order. */
 struct esp_key {
 	uint16_t service; /* wire_esp_service */
 	uint32_t local;   /* rank, or QPN */
@@ -51,27 +52,27 @@ struct esp_key {
 	uint64_t key, key2;
 };
 
-/* The layer above. All are called from the turn of the instance. */
+/* The layer above. All functions run within a turn of the instance. */
 struct esp_ops {
 	/*
-	 * Whether this station may open a stream of this key now. Until it may, its SYNs are
-	 * forgotten as they come, and it asks again for a while.
+	 * True if this station may open a stream of this key now. Otherwise its SYNs are dropped,
+	 * and it repeats them for a while.
 	 */
 	bool (*expects)(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac);
 	/*
 	 * Several SYNs of a stream that was opened here had no answer, so the peer's MAC may have
-	 * changed. Writes the MAC that is known by now, and requests it anew. May be NULL. May
-	 * stage a frame.
+	 * changed. Writes the MAC known by now, and requests it anew. May be NULL. May stage a
+	 * frame.
 	 */
 	void (*doubt)(struct fw_nic *nic, void *ctx, uint8_t *mac);
 	/*
-	 * The context for a stream that a peer opened: it has answered our answer to its SYN, so
-	 * that this is no SYN of the past. NULL: it is reset.
+	 * Returns the context for a stream that a peer opened. The peer has answered our answer to
+	 * its SYN, so the SYN is not an old one. NULL: the stream is reset.
 	 */
 	void *(*accept)(struct fw_nic *nic, const struct esp_key *key, struct esp_stream *stream);
 	/*
-	 * One packet, in order. The frame is the caller's again on return. May abort the stream,
-	 * and must not look at the frame then any more.
+	 * Handles one packet, in order. The frame is the caller's again on return. May abort the
+	 * stream, and must not read the frame after that.
 	 */
 	enum esp_verdict (*receive)(struct fw_nic *nic, void *ctx, const struct fw_rx_frame *frame,
 				    uint32_t offset, uint32_t bytes);
@@ -79,7 +80,7 @@ struct esp_ops {
 	 * Writes packet number i of the transfer into a frame that has EDP and ESP headers: header
 	 * bytes by eth_tx_hdr(), payload as pieces, at most max bytes together. Called again for
 	 * each retransmission, with the same result. Returns the bytes, or a negative errno: the
-	 * memory is gone; the stream then carries the packet empty.
+	 * memory is gone, and the stream carries the packet empty.
 	 */
 	int (*fill)(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i, uint32_t max,
 		    struct fw_tx_frame *frame, uint32_t hdr_offset);
@@ -87,23 +88,28 @@ struct esp_ops {
 	 * NULL.
 	 */
 	void (*opened)(struct fw_nic *nic, void *ctx);
-	/* What fill() pointed at could not be read; the packet went empty. May be NULL. */
+	/*
+	 * The port could not read memory that fill() pointed at; the packet was sent empty. May be
+	 * NULL.
+	 */
 	void (*unreadable)(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer);
 	/* The transfer is acknowledged as a whole (ok), or the stream ended before. */
 	void (*sent)(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok);
 	/* A transfer with the flag traced passed a point; ACKED comes before sent(). May be NULL.
 	 */
 	void (*passed)(struct fw_nic *nic, struct esp_xfer *xfer, enum esp_point point);
-	/* Packets wait that receive() did not take: notification of ESPGOAL 4.1.5. May be NULL.
-	 */
+	/* Packets wait that receive() did not take: notification of ESPGOAL 4.1.5. May be NULL. */
 	void (*full)(struct fw_nic *nic, void *ctx);
-	/* The stream is over; its handle is invalid on return. sent(false) came before for all. */
+	/*
+	 * The stream has ended; its handle is invalid on return. sent(false) came before for all
+	 * transfers.
+	 */
 	void (*ended)(struct fw_nic *nic, void *ctx, enum esp_end why);
 };
 
 /*
- * A transfer: packets 0..packets-1, embedded in what the layer above knows of it. Queued in
- * order; consecutive transfers that are not yet sent merge into one transmission (paper 3.2).
+ * A transfer: packets 0..packets-1, embedded in the layer above's own record. Transfers are queued
+ * in order; consecutive transfers that are not yet sent merge into one transmission (paper 3.2).
  */
 struct esp_xfer {
 	struct fw_list node;
@@ -117,15 +123,15 @@ struct esp_xfer {
 /* Registers the layer above a service. */
 void esp_listen(struct fw_nic *nic, enum wire_esp_service service, const struct esp_ops *ops);
 
-/* Whether the client may have one more stream; to be asked in expects(). */
+/* True if the client may have one more stream; for use in expects(). */
 bool esp_may(struct fw_nic *nic, uint32_t client);
-/* In accept(): books the stream into the client's share. False: it has its share of streams. */
+/* In accept(): books the stream into the client's share. False: the share is used up. */
 bool esp_own(struct fw_nic *nic, struct esp_stream *stream, uint32_t client);
 
 /*
- * A stream to a peer in the client's share; set-up begins at once and repeats itself. NULL: no
- * stream left, or none of the share. Packets may be queued before it is established. A SYN of the
- * peer with the same key joins it, whichever of the two is first.
+ * Opens a stream to a peer in the client's share; set-up begins at once and repeats itself. NULL:
+ * no stream left, or the share is used up. Packets may be queued before it is established. A SYN of
+ * the peer with the same key joins it, whichever of the two is first.
  */
 struct esp_stream *esp_open(struct fw_nic *nic, uint32_t client, const struct esp_key *key,
 			    const uint8_t *mac, uint8_t shard, void *ctx);
@@ -133,53 +139,60 @@ struct esp_stream *esp_open(struct fw_nic *nic, uint32_t client, const struct es
 /* Queues a transfer of at least one packet. */
 void esp_send(struct fw_nic *nic, struct esp_stream *stream, struct esp_xfer *xfer);
 
-/* Takes back a transfer of which nothing was sent. */
+/* Takes back a transfer that is not sent at all. */
 void esp_withdraw(struct fw_nic *nic, struct esp_stream *stream, struct esp_xfer *xfer);
-/* sent(false) for all that is queued; what has a number already goes on empty. */
+/* Calls sent(false) for all that is queued; packets that have a number are sent empty. */
 void esp_cancel(struct fw_nic *nic, struct esp_stream *stream);
-/* The same without a word: the layer above takes each out of what is left of the list itself. */
+/* The same without callbacks: the layer above removes the rest of the list itself. */
 void esp_forget(struct fw_nic *nic, struct esp_stream *stream);
-/* Another context from now on. */
+/* Replaces the context. */
 void esp_rebind(struct esp_stream *stream, void *ctx);
 /*
- * How long the peer may be silent, or not answer a SYN, before it is lost; never less than half a
- * second. UINT64_MAX: for ever.
+ * Sets how long the peer may be silent, or not answer a SYN, before it is lost; never less than
+ * half a second. UINT64_MAX: for ever.
  */
 void esp_set_patience(struct fw_nic *nic, struct esp_stream *stream, uint64_t ns);
-/* How long nothing has been heard of the peer, from which something is awaited. */
+/* Returns how long an awaited peer has been silent. */
 uint64_t esp_silent_ns(const struct fw_nic *nic, const struct esp_stream *stream);
 const uint8_t *esp_peer_mac(const struct esp_stream *stream);
-/* Nothing is queued, and all that was sent is acknowledged. */
+/* True if nothing is queued, and all that was sent is acknowledged. */
 bool esp_is_idle(const struct esp_stream *stream);
-/* The peer has no room: what is under way waits there for the layer above. */
+/* True if the peer has no room: packets in flight wait there for the layer above. */
 bool esp_is_held(const struct esp_stream *stream);
 
-/* Payload of one packet, bytes; grows once when the peer's MTU is known. At least 1,024. */
+/*
+ * Returns the payload of one packet, in bytes; grows once when the peer's MTU is known. At least
+ * 1,024.
+ */
 uint32_t esp_payload_bytes(const struct esp_stream *stream);
 
-/* There is room again after receive() said ESP_FULL. Calls nothing back: packets follow later in
- * the turn. */
+/*
+ * There is room again after receive() returned ESP_FULL. Makes no callback: packets follow later in
+ * the turn.
+ */
 void esp_resume(struct fw_nic *nic, struct esp_stream *stream);
 
 /*
- * Watches a peer from which packets are awaited: probes while it is silent, ended(LOST) when it
- * does not answer. Counts; unwatch as often.
+ * Watches a peer from which packets are awaited: sends probes while it is silent, and calls
+ * ended(LOST) when it does not answer. Counts calls; unwatch as often.
  */
 void esp_watch(struct fw_nic *nic, struct esp_stream *stream);
 void esp_unwatch(struct fw_nic *nic, struct esp_stream *stream);
 
-/* Close after everything queued was acknowledged; ended(CLOSED) follows. */
+/* Closes after everything queued was acknowledged; ended(CLOSED) follows. */
 void esp_close(struct fw_nic *nic, struct esp_stream *stream);
-/* At once: RST to the peer, sent(false) for what is queued, no ended(). */
+/* Ends the stream at once: RST to the peer, sent(false) for queued transfers, no ended(). */
 void esp_abort(struct fw_nic *nic, struct esp_stream *stream);
 
-/* A frame with WIRE_ETHERTYPE_ESP, called by eth_rx.c. */
+/* Handles a frame with WIRE_ETHERTYPE_ESP. */
 void edp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame);
-/* Streams that may send, one burst each in turn; called by fw_poll(). Returns packets sent. */
+/*
+ * A stage of fw_poll(): serves streams that may send, one burst each in turn. Returns packets sent.
+ */
 uint32_t esp_tx_run(struct fw_nic *nic, uint32_t budget);
-/* Acknowledgements that did not ride on data, at the end of a turn. */
+/* Sends ACKs that were not piggybacked on data, at the end of a turn. */
 void esp_ack_flush(struct fw_nic *nic);
-/* When the next of them must go; UINT64_MAX: none waits. */
+/* Returns when the next of them must be sent; UINT64_MAX: none waits. */
 uint64_t esp_ack_next_ns(const struct fw_nic *nic);
 
 #endif /* WEFT_FW_ESP_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ESP streams: set-up that survives the loss and repetition of any packet, close, death.
+ * ESP streams: set-up that survives the loss and repetition of any packet, close, failure.
  *
- * Called by the layers above (esp.h), by edp.c with SYNs and unreachables, and by its own timer.
- * Every state takes a SYN and answers with its own handshake packet (ESPGOAL 3.2.1 and
- * figure 3.3); both ends may open at once. Incarnations tell a stream from an older one
- * between the same ends. Close is ours: FIN is a numbered packet behind everything queued, answered
- * with a FIN. docs/wire-esp.md has the state machine as a picture.
+ * Calls esp_tx.c, esp_rx.c and the layer above (esp_ops). Every state takes a SYN and answers with
+ * its own handshake packet (ESPGOAL 3.2.1 and figure 3.3); both ends may open at once. Incarnations
+ * distinguish a stream from an older one between the same ends. Close is an addition of weft: FIN
+ * is a numbered packet after everything queued, answered with a FIN. docs/wire-esp.md has the state
+ * machine as a picture.
  */
 #include "nic_fw/stream/esp_stream.h"
 #include "nic_fw/fw_nic.h"
@@ -137,7 +137,7 @@ void esp_finish(struct fw_nic *nic, struct esp_stream *s)
 {
 	void *ctx = s->ctx;
 
-	/* Our FIN answered the peer's and acknowledged it: whoever acknowledges ours has that. */
+	/* Our FIN answered the peer's and acknowledged it: an ACK of ours confirms that. */
 	if (s->state == ESP_DRAINING) {
 		esp_end(nic, s, ESP_END_CLOSED);
 		return;
@@ -149,7 +149,8 @@ void esp_finish(struct fw_nic *nic, struct esp_stream *s)
 	s->ops->ended(nic, ctx, ESP_END_CLOSED);
 }
 
-/* The peer is gone. Where both had closed and all was acknowledged, only its last word is missing.
+/*
+ * The peer is gone. If both ends had closed and all was acknowledged, only its last ACK is missing.
  */
 static void end_without_peer(struct fw_nic *nic, struct esp_stream *s, enum esp_end why)
 {
@@ -290,7 +291,7 @@ void esp_close(struct fw_nic *nic, struct esp_stream *s)
 	s->fin_queued = true;
 	if (s->state == ESP_OPEN)
 		esp_set_state(nic, s, ESP_CLOSING);
-	/* Nobody will say any more that there is room: what is held is offered again now. */
+	/* The layer above will not report room any more: held packets are offered again now. */
 	esp_resume(nic, s);
 	esp_tx_ready(nic, s);
 	esp_timer_update(nic, s);
@@ -308,7 +309,7 @@ void esp_abort(struct fw_nic *nic, struct esp_stream *s)
 /* ---- set-up
  * ---------------------------------------------------------------------------------------- */
 
-/* What the peer's handshake packet says of it. */
+/* Adopts the fields of the peer's handshake packet. */
 static void adopt(struct fw_nic *nic, struct esp_stream *s, const struct wire_edp *edp,
 		  const struct wire_esp *esp, const struct wire_esp_open *open)
 {
@@ -326,8 +327,8 @@ static void adopt(struct fw_nic *nic, struct esp_stream *s, const struct wire_ed
 }
 
 /*
- * A half-open stream, of which the layer above hears when the peer has answered: a SYN alone may be
- * forged, or of the past.
+ * Makes a half-open stream. The layer above is notified when the peer has answered: a SYN alone may
+ * be forged or old.
  */
 static void accept_syn(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac,
 		       const struct wire_edp *edp, const struct wire_esp *esp,
@@ -348,7 +349,7 @@ static void accept_syn(struct fw_nic *nic, const struct esp_key *key, const uint
 	esp_timer_update(nic, s);
 }
 
-/* A SYN of a peer that has not heard of our end, as far as it says. */
+/* Handles a SYN that does not name our incarnation. */
 static void rx_first_syn(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac,
 			 const struct wire_edp *edp, const struct wire_esp *esp,
 			 const struct wire_esp_open *open)
@@ -371,9 +372,8 @@ static void rx_first_syn(struct fw_nic *nic, const struct esp_key *key, const ui
 		send_handshake(nic, s);
 	} else {
 		/*
-		 * The peer began anew; or the SYN is an old one that was late. Ask who is there: a
-		 * peer that has forgotten this stream says that it is unreachable, and its next SYN
-		 * finds nothing in its way.
+		 * The peer began anew, or the SYN is an old one that was delayed. A probe decides:
+		 * a peer that has no such stream answers unreachable, and its next SYN is accepted.
 		 */
 		FW_COUNT(nic, esp_syn_foreign);
 		(void)esp_tx_bare(nic, s, s->state == ESP_SYN_RCVD ? WIRE_ESP_SYN : 0, 0);
@@ -451,7 +451,7 @@ void esp_rx_unreachable(struct fw_nic *nic, const uint8_t *mac, const struct wir
 {
 	struct esp_stream *s = esp_by_port(nic, be16_get(edp->src_port));
 
-	/* Only who saw our packets can quote them; others' news are no news. */
+	/* Only a station that saw our packets can quote them; other reports are dropped. */
 	if (!s || memcmp(s->peer_mac, mac, WIRE_MAC_BYTES) ||
 	    be32_get(esp->src_inc) != s->src_inc || be32_get(esp->dst_inc) != s->dst_inc ||
 	    be16_get(edp->dst_port) != esp_remote_port(s)) {
@@ -480,9 +480,9 @@ uint64_t esp_rto_ns(const struct esp_stream *s, uint32_t tries)
 }
 
 /*
- * The packet that the sender itself repeats: TXS until it is acknowledged; the last one while it is
- * TXF or FIN, also when more is queued by now that its acknowledgement holds up. False: the
- * receiver drives, or nothing is on its way.
+ * The packet that the sender itself repeats: TXS until it is acknowledged; the last one if it is
+ * TXF or FIN, also when more was queued since that its acknowledgement holds up. False: the
+ * receiver drives, or nothing is in flight.
  */
 static bool repeated(const struct esp_stream *s, uint32_t *seq)
 {
@@ -497,20 +497,20 @@ static bool repeated(const struct esp_stream *s, uint32_t *seq)
 	return !s->slot[*seq % WIRE_ESP_WINDOW].acked;
 }
 
-/* Packets are missing that the peer ought to send. */
+/* True if packets are missing that the peer ought to send. */
 static bool drives(const struct esp_stream *s)
 {
 	return !s->blocked && (s->rx_open || s->received);
 }
 
-/* Something is awaited of the peer whose turn it is. */
+/* True if an action of the peer is awaited. */
 static bool watches(const struct esp_stream *s)
 {
 	return s->watchers || s->snd_una != s->snd_next || s->next_xfer ||
 	       s->state == ESP_CLOSING || s->state == ESP_DRAINING;
 }
 
-/* A silence in which nothing was awaited is none. */
+/* Silence counts only while an action is awaited. */
 static void watch_update(const struct fw_nic *nic, struct esp_stream *s)
 {
 	if (watches(s) && !s->watching) {
@@ -522,7 +522,9 @@ static void watch_update(const struct fw_nic *nic, struct esp_stream *s)
 		s->probe_ns = s->heard_ns;
 }
 
-/* When the packet that the sender repeats was last sent, or asked for, long enough ago. */
+/*
+ * Returns when the packet that the sender repeats is due, counted from its last sending or request.
+ */
 static uint64_t tail_due_ns(const struct esp_stream *s, uint32_t seq)
 {
 	uint64_t from = s->slot[seq % WIRE_ESP_WINDOW].sent_ns;
@@ -531,9 +533,9 @@ static uint64_t tail_due_ns(const struct esp_stream *s, uint32_t seq)
 }
 
 /*
- * A small packet is repeated. A large one may only stand in a queue, where its repetition would
- * make things worse: the peer is asked, and what it lacks of all that was sent before the question,
- * it wants again.
+ * A small packet is repeated. A large one may only be queued in the network, where a copy would add
+ * to the load. So the peer is asked instead, and it requests again all that it lacks of the packets
+ * sent before the question.
  */
 static void tail_repeat(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
 {
@@ -584,7 +586,10 @@ void esp_timer_update(struct fw_nic *nic, struct esp_stream *s)
 
 static void fire_handshake(struct fw_nic *nic, struct esp_stream *s)
 {
-	/* Who opened it asks as long as the other may need; who answers, as long as it is asked. */
+	/*
+	 * The opener repeats its SYN as long as the peer may need; the other end repeats as long as
+	 * it receives SYNs.
+	 */
 	if (s->tries >= ESP_OPEN_TRIES &&
 	    (nic->now_ns - s->opened_ns > s->open_ns ||
 	     (s->state == ESP_SYN_RCVD && nic->now_ns - s->heard_ns > ESP_SILENCE_NS))) {
@@ -599,7 +604,7 @@ static void fire_handshake(struct fw_nic *nic, struct esp_stream *s)
 	esp_timer_update(nic, s);
 }
 
-/* Silence in spite of all that was asked; an answer of any kind begins the count anew. */
+/* True if the peer was silent in spite of all probes; an answer of any kind restarts the count. */
 static bool is_lost(const struct fw_nic *nic, const struct esp_stream *s, uint32_t tries)
 {
 	return tries >= ESP_TRIES && nic->now_ns - s->heard_ns > s->silence_ns;

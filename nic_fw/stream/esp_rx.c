@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ESP, receiving: packets in order to the layer above, and asking for those that are missing.
+ * ESP, receiving: hands packets in order to the layer above, and requests missing ones.
  *
- * Called by edp.c with packets of a stream that is known, by esp_conn.c's timer and at the end
- * of a turn. Once TXS was taken the receiver drives: it asks again (RRQ) for holes, and for
- * more when nothing comes, until TXF was taken. What comes out of order, or while the layer above
- * is full, is held where it lies. ESPGOAL 3.1 and 3.2; docs/wire-esp.md.
+ * Calls esp_ops of the layer above and esp_tx.c. Once TXS was taken the receiver drives: it sends
+ * re-requests (RRQ) for holes, and for more when no packet comes, until TXF was taken. Packets that
+ * arrive out of order, or while the layer above is full, stay held in the port's buffers. ESPGOAL
+ * 3.1 and 3.2; docs/wire-esp.md.
  */
 #include "nic_fw/stream/esp_stream.h"
 #include "nic_fw/fw_nic.h"
@@ -41,7 +41,8 @@ void esp_rx_drop(struct fw_nic *nic, struct esp_stream *s)
 	s->received = 0;
 }
 
-/* The frame stays with us beyond this turn. False: too many are held; it will be asked for again.
+/*
+ * Holds the frame beyond this turn. False: too many are held; the packet will be requested again.
  */
 static bool hold(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, uint8_t flags,
 		 const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
@@ -58,7 +59,7 @@ static bool hold(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, uint8_t
 	held->flags = flags;
 	s->held[seq % WIRE_ESP_WINDOW] = held;
 	s->received |= UINT64_C(1) << (seq - s->rcv_next);
-	/* The array that the port gave and looks at when the burst is over. */
+	/* The frame is in the array that the port reads when the burst is over. */
 	assert(frame >= nic->net.rx && frame < nic->net.rx + FW_BURST);
 	nic->net.rx[frame - nic->net.rx].flags |= FW_RX_HELD;
 	return true;
@@ -83,7 +84,7 @@ static void owe_ack(struct fw_nic *nic, struct esp_stream *s, bool now)
 
 void esp_ack_flush(struct fw_nic *nic)
 {
-	/* Those that must go stand in front, then the others by their time. */
+	/* Urgent ones come first in the list, then the others by their time. */
 	while (!fw_list_empty(&nic->esp.acks)) {
 		struct esp_stream *s =
 		    FW_CONTAINER(nic->esp.acks.next, struct esp_stream, ack_node);
@@ -111,7 +112,7 @@ uint64_t esp_ack_next_ns(const struct fw_nic *nic)
 /* ---- in order -----------------------------------------------------------------------------------
  */
 
-/* The peer has said all it will: ours is said too, and the layer above hears of it. */
+/* The peer has closed: closes our end, too, and notifies the layer above. */
 static void peer_closed(struct fw_nic *nic, struct esp_stream *s)
 {
 	const struct esp_ops *ops = s->ops;
@@ -134,7 +135,7 @@ static void peer_closed(struct fw_nic *nic, struct esp_stream *s)
 	ops->ended(nic, ctx, ESP_END_CLOSED);
 }
 
-/* The packet rcv_next. False: the layer above has no room, or the stream is over, or gone. */
+/* Delivers packet rcv_next. False: the layer above has no room, or the stream has ended. */
 static bool take(struct fw_nic *nic, struct esp_stream *s, uint8_t flags,
 		 const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
 {
@@ -159,7 +160,7 @@ static bool take(struct fw_nic *nic, struct esp_stream *s, uint8_t flags,
 		s->rx_open = true;
 	if (flags & (WIRE_ESP_TXF | WIRE_ESP_FIN))
 		s->rx_open = false;
-	/* Who sent something large waits for its end, however short the last packet is. */
+	/* The sender of a large transfer waits for its end, however short the last packet is. */
 	if (bytes > ESP_SMALL_BYTES)
 		s->rx_large = true;
 	owe_ack(nic, s,
@@ -194,7 +195,10 @@ void esp_rx_deliver(struct fw_nic *nic, struct esp_stream *s)
 			(void)take(nic, s, last.flags, NULL, 0, 0);
 			return;
 		}
-		/* The bit stays until it is taken: who aborts the stream here releases it so. */
+		/*
+		 * The bit stays until the packet is taken: aborting the stream here releases it by
+		 * that.
+		 */
 		if (!take(nic, s, held->flags, &held->frame, held->offset, held->bytes))
 			break;
 		release(nic, s, seq);
@@ -219,7 +223,7 @@ void esp_resume(struct fw_nic *nic, struct esp_stream *s)
 /* ---- out of order -------------------------------------------------------------------------------
  */
 
-/* Enough came behind the hole, and it was not asked for just now. */
+/* Sends an early re-request when enough packets arrived after the hole, and none was just sent. */
 static void ask_early(struct fw_nic *nic, struct esp_stream *s)
 {
 	if (s->blocked || __builtin_popcountll(s->received) < ESP_REORDER)
@@ -242,8 +246,8 @@ void esp_rx_request(struct fw_nic *nic, struct esp_stream *s)
 }
 
 /*
- * The packet names the next one to be sent, and was sent behind those before it: what of them is
- * not here by now is lost.
+ * The packet names the next number to be sent, and was sent after all before it: those not here by
+ * now are lost.
  */
 static void look_for_tail(struct fw_nic *nic, struct esp_stream *s, uint32_t next)
 {
@@ -255,8 +259,9 @@ static void look_for_tail(struct fw_nic *nic, struct esp_stream *s, uint32_t nex
 	if (ahead <= end)
 		return;
 	/*
-	 * Each request is answered by a packet like this one: two ends that disagree for good,
-	 * after a forged ACK, would otherwise ask and answer as fast as the wire carries it.
+	 * Each request is answered by a packet like this one. After a forged ACK two ends could
+	 * disagree for good; the limit keeps them from repeating requests and answers at wire
+	 * speed.
 	 */
 	if (s->tail_hole == s->rcv_next && s->tail_next == next &&
 	    nic->now_ns - s->tail_ns < esp_rto_ns(s, 0) / 2)
@@ -275,7 +280,7 @@ static void numbered(struct fw_nic *nic, struct esp_stream *s, const struct wire
 {
 	uint32_t seq = be32_get(esp->seq), ahead = seq - s->rcv_next;
 
-	/* Had before, or beyond what a sender may send: it may have missed our answer. */
+	/* A duplicate, or beyond the sender's window: the peer may have missed our answer. */
 	if (ahead >= WIRE_ESP_WINDOW || s->received >> ahead & 1) {
 		FW_COUNT(nic, esp_rx_duplicates);
 		owe_ack(nic, s, true);
@@ -291,7 +296,7 @@ static void numbered(struct fw_nic *nic, struct esp_stream *s, const struct wire
 	}
 	if (ahead)
 		FW_COUNT(nic, esp_rx_out_of_order);
-	/* A new hole: it is asked for when it has lasted. */
+	/* A new hole is requested when it has lasted. */
 	if (!s->received)
 		s->rrq_ns = nic->now_ns;
 	if (!hold(nic, s, seq, esp->flags, frame, offset, bytes))
@@ -322,7 +327,7 @@ void esp_rx(struct fw_nic *nic, struct esp_stream *s, const struct wire_esp *esp
 	if (s->state == ESP_FREE)
 		return;
 	if (flags & WIRE_ESP_RRQ) {
-		/* Whoever asks wants to hear something in any case. */
+		/* A re-request is answered in any case. */
 		s->ack_behind = true;
 		owe_ack(nic, s, true);
 		if (be32_get(esp->ack) == s->snd_una)

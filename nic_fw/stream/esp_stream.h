@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of ESP share: the stream and its windows.
+ * The private header of ESP: the stream and its windows.
  *
  * edp.c, esp_conn.c, esp_tx.c, esp_rx.c and their tests include it; the layers above see esp.h
  * alone. docs/wire-esp.md has the rules that these fields carry out.
@@ -18,10 +18,10 @@ enum {
 	ESP_MAX_HELD = 1024,                      /* frames held for order or room, of a shard */
 	ESP_BURST = 32,         /* default burst_length: packets in flight, at most */
 	ESP_INITIAL_BURST = 16, /* default initial_burst_length: before TXS is acknowledged */
-	ESP_MAX_BURST = WIRE_ESP_WINDOW - 1, /* a FIN behind them must fit the window */
+	ESP_MAX_BURST = WIRE_ESP_WINDOW - 1, /* a FIN after them must fit the window */
 	ESP_REORDER = 3,                     /* packets behind a hole before it is asked for */
 	ESP_TRIES = 12,                      /* unanswered packets until a peer is lost */
-	ESP_OPEN_TRIES = 8,          /* SYNs at least: a core that was away has sent fewer */
+	ESP_OPEN_TRIES = 8,          /* least number of SYNs: a core that was away has sent fewer */
 	ESP_DOUBT_TRIES = 2,         /* SYNs without an answer after which the MAC is in doubt */
 	ESP_TX_QUANTUM = 8,          /* packets of one stream in a turn */
 	ESP_SMALL_BYTES = 256,       /* payload whose ACK may wait to ride on an answer */
@@ -35,7 +35,7 @@ enum {
 #define ESP_PATIENCE_NS  UINT64_C(500000000)   /* the least that both may be set to */
 #define ESP_DRAIN_NS     UINT64_C(10000000000) /* how long our FIN answers that of the peer */
 #define ESP_LINGER_NS    UINT64_C(300000000)   /* how long our last ACK is repeated */
-#define ESP_ACK_NS       UINT64_C(20000)       /* how long an ACK waits for a ride */
+#define ESP_ACK_NS       UINT64_C(20000)       /* longest delay of an ACK */
 #define ESP_WATCH_NS     UINT64_C(20000000)    /* silence of a watched peer before a probe */
 
 enum esp_state {
@@ -45,11 +45,11 @@ enum esp_state {
 	ESP_OPEN,
 	ESP_CLOSING,  /* closed above: FIN follows what is queued; awaiting its ACK */
 	ESP_DRAINING, /* ended by the peer's FIN, the layer above is gone: our FIN awaits its ACK */
-	ESP_LINGERING, /* closed; our last ACK may be lost and is repeated when it is asked for */
+	ESP_LINGERING, /* closed; our last ACK may be lost and is repeated on request */
 	ESP_STATES
 };
 
-/* A packet that was given a number. */
+/* A packet that has a number. */
 struct esp_slot {
 	struct esp_xfer *xfer; /* NULL: FIN */
 	uint32_t index;        /* packet of the transfer */
@@ -73,17 +73,17 @@ struct esp_stream {
 	uint8_t peer_mac[6];
 	uint8_t peer_shard;
 	uint8_t tries;  /* unanswered sends of the packet that the timer repeats */
-	uint8_t probes; /* since something was heard */
-	bool watching;  /* something is awaited of the peer: its silence counts */
+	uint8_t probes; /* since a packet was received */
+	bool watching;  /* an action of the peer is awaited: its silence counts */
 	uint32_t src_inc, dst_inc;
-	uint32_t frame_bytes; /* largest Ethernet payload, of both ends the smaller */
+	uint32_t frame_bytes; /* largest Ethernet payload, the smaller one of both ends */
 	struct esp_key key;
 	const struct esp_ops *ops;
-	void *ctx;           /* NULL: half open, or draining: nobody above knows of it */
+	void *ctx;           /* NULL: half open, or draining: the layer above does not know it */
 	uint64_t opened_ns;  /* when it was made, or began to drain or to linger */
-	uint64_t heard_ns;   /* of the peer; or when something was first awaited of it */
+	uint64_t heard_ns;   /* last packet of the peer, or begin of the wait for it */
 	uint64_t probe_ns;   /* the last probe */
-	uint64_t silence_ns; /* a peer is lost after such a silence at least */
+	uint64_t silence_ns; /* least silence after which a peer is lost */
 	uint64_t open_ns;    /* how long a SYN is repeated */
 	uint32_t watchers;
 	uint32_t hash_next; /* index + 1 */
@@ -95,7 +95,7 @@ struct esp_stream {
 	uint32_t txs_seq;    /* the last TXS */
 	bool tx_idle;        /* the last packet was TXF: the next one is TXS */
 	bool txs_unacked;
-	uint64_t asked_ns; /* when the peer was last asked whether it has the packet of the timer */
+	uint64_t asked_ns; /* last time that the peer was asked for the timer's packet */
 	bool fin_queued;   /* FIN follows the queue */
 	bool fin_sent;
 	bool peer_fin;                         /* its FIN was taken while ours was on its way */
@@ -109,22 +109,24 @@ struct esp_stream {
 	uint64_t received; /* bit i: rcv_next + i is held; bit 0 too while blocked */
 	struct esp_held *held[WIRE_ESP_WINDOW];
 	bool rx_open; /* TXS was taken and TXF was not: we drive */
-	bool blocked; /* receive() said ESP_FULL */
+	bool blocked; /* receive() returned ESP_FULL */
 	bool resumed;
 	bool ack_now, ack_due;
 	bool rrq_due;
-	bool ack_behind;     /* the peer has asked: the ACK goes behind our data */
+	bool ack_behind;     /* the peer sent a request: the ACK goes after our data */
 	bool rx_large;       /* the transfer that comes in has more than small packets */
 	uint32_t rx_unacked; /* packets taken since the last ACK */
-	uint32_t rrq_hole;   /* rcv_next when holes were last asked for */
+	uint32_t rrq_hole;   /* rcv_next at the last request for holes */
 	uint64_t rrq_ns;
-	/* rcv_next and the peer's next when the packets between were last asked for, and when. */
+	/*
+	 * Last request for the packets before the peer's next: rcv_next, that number, and the time.
+	 */
 	uint32_t tail_hole, tail_next;
 	uint64_t tail_ns;
 	uint8_t rrq_tries;
 	uint64_t ack_ns; /* when a waiting ACK must go */
 
-	struct share_owner share; /* of whom it is; nobody's until accept() */
+	struct share_owner share; /* owner; none until accept() */
 
 	struct fw_timer timer;     /* repetition: SYN, TXS, TXF, FIN; re-requests; probes */
 	struct fw_list ready_node; /* in nic->esp.ready: has packets to send */
@@ -134,60 +136,68 @@ struct esp_stream {
 /* esp_conn.c */
 void esp_set_state(struct fw_nic *nic, struct esp_stream *s, enum esp_state state);
 struct esp_stream *esp_by_port(struct fw_nic *nic, uint16_t port);
-/* Both ends of the layer above hear of it; the stream is free on return. */
+/* Notifies the layer above of the end; the stream is free on return. */
 void esp_end(struct fw_nic *nic, struct esp_stream *s, enum esp_end why);
 void esp_rx_syn(struct fw_nic *nic, const uint8_t *mac, const struct wire_edp *edp,
 		const struct wire_esp *esp, const struct fw_rx_frame *frame, uint32_t offset,
 		uint32_t bytes);
-/* The station says that a packet of ours, of which it quotes these headers, found no stream. */
+/*
+ * Handles a report of the station that a packet of ours, whose headers it quotes, found no stream.
+ */
 void esp_rx_unreachable(struct fw_nic *nic, const uint8_t *mac, const struct wire_edp *edp,
 			const struct wire_esp *esp);
-/* Where packets go to. */
+/* Returns the destination port of packets. */
 uint16_t esp_remote_port(const struct esp_stream *s);
-/* The handshake is complete. False: nobody above wants the stream, it is gone. */
+/* The handshake is complete. False: the layer above refused the stream, which is gone. */
 bool esp_opened(struct fw_nic *nic, struct esp_stream *s);
-/* Sets the one timer to the earliest of what the stream waits for. */
+/* Sets the one timer to the earliest deadline of the stream. */
 void esp_timer_update(struct fw_nic *nic, struct esp_stream *s);
 uint64_t esp_rto_ns(const struct esp_stream *s, uint32_t tries);
-/* Our FIN was acknowledged and the peer's taken: CLOSED, but for the last ACK, which may be lost.
+/*
+ * Our FIN was acknowledged and the peer's taken: CLOSED, except for the last ACK, which may be
+ * lost.
  */
 void esp_finish(struct fw_nic *nic, struct esp_stream *s);
 
 /* esp_tx.c */
-/* A packet without number: ACK, RRQ, RST, SYN. False: no room in the port. */
+/* Sends a packet without number: ACK, RRQ, RST, SYN. False: no room in the port. */
 bool esp_tx_bare(struct fw_nic *nic, struct esp_stream *s, uint8_t flags, uint32_t rrq_count);
-/* The same, behind all data: who has it, and lacks something that was sent before, knows it lost.
+/*
+ * The same, after all data: a receiver of it that lacks an earlier packet knows that one is lost.
  */
 bool esp_tx_behind(struct fw_nic *nic, struct esp_stream *s, uint8_t flags);
-/* The peer has acknowledged up to ack, and holds those whose bits are set. */
+/* The peer has acknowledged up to ack, and holds the packets whose bits are set. */
 void esp_tx_acked(struct fw_nic *nic, struct esp_stream *s, uint32_t ack, uint64_t received,
 		  uint32_t window);
-/* The peer asks for what is missing, and count packets more. */
+/* The peer requests missing packets, and count more. */
 void esp_tx_requested(struct fw_nic *nic, struct esp_stream *s, uint64_t received, uint32_t count);
 /* Sends a numbered packet again. */
 bool esp_tx_again(struct fw_nic *nic, struct esp_stream *s, uint32_t seq);
 void esp_tx_ready(struct fw_nic *nic, struct esp_stream *s);
-/* Everything queued is over: what has a number already goes on empty. */
+/* Ends all queued transfers: packets that have a number are sent empty. */
 void esp_tx_drop(struct fw_nic *nic, struct esp_stream *s);
 
 /* esp_rx.c */
 void esp_rx(struct fw_nic *nic, struct esp_stream *s, const struct wire_esp *esp,
 	    const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes);
-/* Delivers what is held and in order. */
+/* Delivers held packets that are in order. */
 void esp_rx_deliver(struct fw_nic *nic, struct esp_stream *s);
 void esp_rx_drop(struct fw_nic *nic, struct esp_stream *s);
-/* What the timer found: asks the peer how far it has sent, and for holes. */
+/* On the timer: asks the peer how far it has sent, and requests holes. */
 void esp_rx_request(struct fw_nic *nic, struct esp_stream *s);
 uint32_t esp_rx_window(const struct esp_stream *s);
 
 /* edp.c */
 /*
- * Begins a frame with Ethernet, EDP and ESP headers; NULL: no room. What follows is added as
- * pieces, then edp_tx_end().
+ * Begins a frame with Ethernet, EDP and ESP headers; NULL: no room. The rest is added as pieces,
+ * then edp_tx_end().
  */
 struct fw_tx_frame *edp_tx_begin(struct fw_nic *nic, const uint8_t *mac, uint16_t dst_port,
 				 uint16_t src_port, uint8_t type);
-/* False: memory of a process that the frame points at was not there, and it was not sent. */
+/*
+ * Sends the frame. False: memory of a process that it points at was not readable, and it was not
+ * sent.
+ */
 bool edp_tx_end(struct fw_nic *nic, struct fw_tx_frame *frame, bool control);
 
 #endif /* WEFT_FW_ESP_STREAM_H */

@@ -2,12 +2,12 @@
 /*
  * ESP, sending: transfers become packets, packets wait for their acknowledgement.
  *
- * Called by fw_poll() (esp_tx_run), by esp_rx.c with what the peer acknowledges or asks for, and
- * by esp_conn.c's timer. A transmission begins with TXS and ends with TXF; transfers queued
- * meanwhile belong to it, TXR marks where each of them ends. Until TXS is acknowledged the sender
- * repeats and sends no more than an initial burst; then the receiver asks. TXF changes the state of
- * the connection, so the sender repeats that one too: an acknowledgement of it that is lost is
- * asked for again, which solves what ESPGOAL left open in 3.2.1. docs/wire-esp.md.
+ * esp_tx_run() is a stage of fw_poll(). Calls the layer above (esp_ops.fill) and edp.c. A
+ * transmission begins with TXS and ends with TXF; transfers queued meanwhile belong to it, and TXR
+ * marks the end of each. Until TXS is acknowledged the sender repeats and sends no more than an
+ * initial burst; then the receiver sends re-requests. TXF changes the state of the connection, so
+ * the sender repeats that one too: if its acknowledgement is lost, it is requested again, which
+ * closes a gap of ESPGOAL 3.2.1. docs/wire-esp.md.
  */
 #include "nic_fw/stream/esp_stream.h"
 #include "nic_fw/fw_nic.h"
@@ -15,7 +15,7 @@
 enum {
 	EDP_OFFSET = sizeof(struct wire_eth),
 	ESP_OFFSET = EDP_OFFSET + sizeof(struct wire_edp),
-	RRQ_MIN_AGE_DIVISOR = 2, /* of an RTT: what was sent within it is on its way */
+	RRQ_MIN_AGE_DIVISOR = 2, /* of an RTT: packets sent within it are still in flight */
 };
 
 static struct esp_slot *slot_of(struct esp_stream *s, uint32_t seq)
@@ -29,7 +29,7 @@ void esp_tx_ready(struct fw_nic *nic, struct esp_stream *s)
 		fw_list_add_tail(&nic->esp.ready, &s->ready_node);
 }
 
-/* Every packet carries what its sender has received. */
+/* Every packet carries the receive state of its sender. */
 static void put_header(struct esp_stream *s, struct fw_tx_frame *frame, uint32_t seq,
 		       uint8_t numbered, uint8_t flags, uint32_t rrq_count)
 {
@@ -49,7 +49,7 @@ static void put_header(struct esp_stream *s, struct fw_tx_frame *frame, uint32_t
 	if (!ack)
 		return;
 	s->rx_unacked = 0;
-	/* What is owed besides the acknowledgement, a re-request, is owed still. */
+	/* A due re-request stays due: this packet carries the acknowledgement only. */
 	if (s->rrq_due && !(flags & WIRE_ESP_RRQ))
 		return;
 	s->rrq_due = false;
@@ -121,7 +121,7 @@ static bool send_as(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, bool
 		int bytes = s->ops->fill(nic, s->ctx, slot->xfer, slot->index, esp_payload_bytes(s),
 					 frame, ESP_HDR_BYTES);
 
-		/* Memory that is gone: the number must go all the same, with nothing. */
+		/* The memory is gone: the number must be sent all the same, without payload. */
 		if (bytes < 0)
 			frame->num_seg = segs;
 		slot->large = bytes > ESP_SMALL_BYTES;
@@ -152,7 +152,7 @@ bool esp_tx_again(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
 	return slot_of(s, seq)->acked || send_packet(nic, s, seq);
 }
 
-/* The next packet of the queue gets a number and its flags. */
+/* Gives the next packet of the queue a number and its flags. */
 static void number(struct esp_stream *s)
 {
 	struct esp_slot *slot = slot_of(s, s->snd_next);
@@ -181,7 +181,7 @@ static void number(struct esp_stream *s)
 				   ? NULL
 				   : FW_CONTAINER(xfer->node.next, struct esp_xfer, node);
 	}
-	/* More may come; as far as is known now, this is the end. */
+	/* More may be queued later; for now this is the end. */
 	if (!s->next_xfer) {
 		slot->flags |= WIRE_ESP_TXF;
 		s->tx_idle = true;
@@ -197,7 +197,7 @@ static bool may_send(const struct fw_nic *nic, const struct esp_stream *s)
 		return false;
 	if (!s->next_xfer)
 		return s->fin_queued && !s->fin_sent && in_flight < WIRE_ESP_WINDOW;
-	/* A burst of what the peer has not acknowledged; before TXS is, the initial one. */
+	/* A burst of unacknowledged packets; before TXS is acknowledged, the initial one. */
 	if (s->snd_window < limit)
 		limit = s->snd_window;
 	if (s->txs_unacked && s->snd_next - s->txs_seq >= nic->config.esp_initial_burst)
@@ -206,8 +206,8 @@ static bool may_send(const struct fw_nic *nic, const struct esp_stream *s)
 }
 
 /*
- * The window is closed and nothing is in flight: the packet that would start a transmission
- * changes the connection's state and goes, so that the receiver knows that it drives.
+ * The window is closed and nothing is in flight: the packet that would start a transmission changes
+ * the connection's state and is sent, so that the receiver knows that it drives.
  */
 static bool may_start(const struct esp_stream *s)
 {
@@ -254,7 +254,7 @@ uint32_t esp_tx_run(struct fw_nic *nic, uint32_t budget)
 	return done;
 }
 
-/* ---- what the peer says ---------------------------------------------------------------------- */
+/* ---- acknowledgements and requests ---------------------------------------------------------- */
 
 static void sample(struct esp_stream *s, uint64_t rtt_ns)
 {
@@ -285,8 +285,8 @@ static void ack_packet(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
 }
 
 /*
- * Transfers whose last packet is acknowledged leave the queue, in order. The peer may hold that one
- * while it waits for one of a transfer that was cancelled: then its layer above has not seen it.
+ * Transfers whose last packet is acknowledged leave the queue, in order. The peer may hold that
+ * packet while it waits for one of a cancelled transfer: then its layer above has not received it.
  */
 static void finish_transfers(struct fw_nic *nic, struct esp_stream *s)
 {
@@ -308,7 +308,7 @@ void esp_tx_acked(struct fw_nic *nic, struct esp_stream *s, uint32_t ack, uint64
 {
 	uint32_t i;
 
-	/* Of the past, or of what was never sent. */
+	/* An old ACK, or one for packets that were never sent. */
 	if (seq_lt(ack, s->snd_una) || seq_lt(s->snd_next, ack)) {
 		FW_COUNT(nic, esp_acks_stale);
 		return;
@@ -317,7 +317,7 @@ void esp_tx_acked(struct fw_nic *nic, struct esp_stream *s, uint32_t ack, uint64
 		ack_packet(nic, s, s->snd_una);
 		s->snd_una++;
 	}
-	/* Held by the peer is not taken by its layer above, but it need not be sent again. */
+	/* Packets held by the peer are not taken by its layer above, but need not be sent again. */
 	for (i = 1; i < WIRE_ESP_WINDOW && received >> i; i++)
 		if (received >> i & 1 && seq_lt(ack + i, s->snd_next))
 			ack_packet(nic, s, ack + i);
@@ -371,7 +371,7 @@ void esp_send(struct fw_nic *nic, struct esp_stream *s, struct esp_xfer *xfer)
 	esp_tx_ready(nic, s);
 }
 
-/* No packet is of a transfer any more. Those that were not sent yet never will be. */
+/* Detaches all packets from their transfers. Unsent packets will never be sent. */
 static void forget_transfers(struct esp_stream *s)
 {
 	uint32_t seq;

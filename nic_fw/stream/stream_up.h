@@ -12,9 +12,9 @@
 #include "nic_fw/fw_port.h"
 
 struct stream_up {
-	/* The frame's group is one that this shard takes part in. */
+	/* True if this shard takes part in the frame's group. */
 	bool (*group_wants)(struct fw_nic *nic, const struct fw_rx_frame *frame);
-	/* A packet of a group, its CRC32C checked; bytes: behind the EDP header. */
+	/* Handles a packet of a group, its CRC32C checked; bytes: after the EDP header. */
 	void (*group_rx)(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t bytes);
 };
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the peer acknowledges, and how much it lets us send.
+ * Acknowledgements from the peer, and the window that they open.
  *
- * Called by tcp_rx.c for every acceptable segment; calls tcp_sack.c (what is lost), tcp_cong.c (how
- * much may be in flight) and gives segments back to the layer above. RFC 9293 3.10.7.4 (ACK),
- * RFC 5961 5.2, RFC 5681 2 and 3.2 (duplicate ACKs of a peer without SACK), RFC 6582.
+ * Handles every acceptable segment. Calls tcp_sack.c (losses), tcp_cong.c (congestion window) and
+ * returns segments to the layer above. RFC 9293 3.10.7.4 (ACK), RFC 5961 5.2, RFC 5681 2 and 3.2
+ * (duplicate ACKs of a peer without SACK), RFC 6582.
  */
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp/tcp_flow.h"
 
-/* RFC 9293 3.10.7.4: newer segments alone set the window. */
+/* RFC 9293 3.10.7.4: only newer segments set the window. */
 static void update_window(struct tcp_flow *flow, const struct tcp_in *in)
 {
 	uint32_t window = in->window << (in->flags & WIRE_TCP_SYN ? 0 : flow->snd_wscale);
@@ -23,7 +23,7 @@ static void update_window(struct tcp_flow *flow, const struct tcp_in *in)
 		flow->snd_wnd_max = window;
 }
 
-/* Everything before ack is the peer's. False: the layer above ended the connection. */
+/* The peer has all bytes before ack. Returns false when the layer above ended the connection. */
 static bool advance(struct fw_nic *nic, struct tcp_flow *flow, uint32_t ack,
 		    struct tcp_acked *acked)
 {
@@ -34,7 +34,7 @@ static bool advance(struct fw_nic *nic, struct tcp_flow *flow, uint32_t ack,
 
 		seg = FW_CONTAINER(flow->segs.next, struct tcp_seg, node);
 		end = tcp_seg_end(seg);
-		/* What was not sent whole has its end beyond snd_nxt, hence beyond ack. */
+		/* A segment that was not sent whole ends beyond snd_nxt, hence beyond ack. */
 		if (seq_lt(ack, end))
 			break;
 		if (tcp_is_probe(flow, seg))
@@ -57,7 +57,7 @@ static bool advance(struct fw_nic *nic, struct tcp_flow *flow, uint32_t ack,
 	}
 	if (flow->snd_una == ack)
 		return true;
-	/* Part of a segment. */
+	/* The ACK covers a part of the segment. */
 	seg = FW_CONTAINER(flow->segs.next, struct tcp_seg, node);
 	flow->pipe -= tcp_seg_pipe(flow, seg);
 	acked->delivered += ack - flow->snd_una;
@@ -67,14 +67,14 @@ static bool advance(struct fw_nic *nic, struct tcp_flow *flow, uint32_t ack,
 	return true;
 }
 
-/* RFC 5681 2: nothing but an ACK that says what was said before. */
+/* RFC 5681 2: a pure ACK that repeats the one before. */
 static bool is_dup_ack(const struct tcp_flow *flow, const struct tcp_in *in, uint32_t window)
 {
 	return in->ack == flow->snd_una && !in->bytes && flow->snd_wnd == window &&
 	       !(in->flags & (WIRE_TCP_SYN | WIRE_TCP_FIN)) && flow->snd_una != flow->snd_nxt;
 }
 
-/* A peer that says no more than cumulative ACKs: RFC 5681 3.2, RFC 6582 3.2. */
+/* Loss detection for a peer with cumulative ACKs only: RFC 5681 3.2, RFC 6582 3.2. */
 static bool detect_without_sack(struct tcp_flow *flow, const struct tcp_acked *acked, bool dup)
 {
 	struct tcp_seg *seg;
@@ -84,7 +84,7 @@ static bool detect_without_sack(struct tcp_flow *flow, const struct tcp_acked *a
 	seg = FW_CONTAINER(flow->segs.next, struct tcp_seg, node);
 	if (acked->bytes) {
 		flow->dup_acks = 0;
-		/* A partial ACK in recovery: the next one is lost as well. */
+		/* A partial ACK in recovery: the next segment is lost as well. */
 		if (!(flow->flags & TCP_F_RECOVERY) || seq_leq(flow->recover, flow->snd_una) ||
 		    seg->flags & TCP_SEG_LOST)
 			return false;
@@ -97,8 +97,8 @@ static bool detect_without_sack(struct tcp_flow *flow, const struct tcp_acked *a
 }
 
 /*
- * RFC 8985 7.4.2: did the tail probe repair a loss, or was it a needless copy? The latter the
- * peer tells by DSACK, or by an ACK that says nothing else.
+ * RFC 8985 7.4.2: decides if the tail probe repaired a loss or was a needless copy. The peer
+ * reports the latter by DSACK, or by an ACK without any other effect.
  */
 static void tlp_answered(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in,
 			 const struct tcp_acked *acked, bool dup)
@@ -144,7 +144,7 @@ bool tcp_ack_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *
 	uint32_t scaled = in->window << flow->snd_wscale;
 	bool dup;
 
-	/* RFC 5961 5.2: too old to be a straggler, or of what was never sent. */
+	/* RFC 5961 5.2: too old for a delayed ACK, or for data that was never sent. */
 	if (seq_lt(in->ack, flow->snd_una - flow->snd_wnd_max) || seq_lt(flow->snd_nxt, in->ack)) {
 		FW_DROP(nic, drop_tcp_ack);
 		if (in->bytes || tcp_may_answer(nic, flow))
@@ -160,7 +160,7 @@ bool tcp_ack_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *
 	if (in->ack != flow->snd_una && !advance(nic, flow, in->ack, &acked))
 		return false;
 	acked.older = acked.has_ecr && acked.bytes && seq_lt(acked.ts_ecr, flow->rto_ts);
-	/* Of what came before its turn no timestamp is echoed: RFC 7323 4.3. */
+	/* Data out of order does not echo its timestamp: RFC 7323 4.3. */
 	acked.has_ecr = false;
 	if (seq_lt(flow->fack, flow->snd_una))
 		flow->fack = flow->snd_una;
@@ -172,7 +172,7 @@ bool tcp_ack_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *
 		tcp_loss_rearm(nic, flow);
 	else if (flow->loss_timer == TCP_LOSS_PERSIST || flow->loss_timer == TCP_LOSS_NONE)
 		tcp_loss_rearm(nic, flow);
-	/* There is window for more, perhaps. */
+	/* The window may allow more. */
 	if (!fw_list_empty(&flow->segs) || flow->flags & TCP_F_MORE)
 		tcp_ready(nic, flow);
 	return true;

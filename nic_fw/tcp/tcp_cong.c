@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How much may be in flight: slow start, CUBIC, proportional rate reduction in recovery, ECN.
+ * The congestion window: slow start, CUBIC, proportional rate reduction in recovery, ECN.
  *
- * Called by tcp_ack.c and tcp_timer.c; asked by tcp_tx.c. All in integers: windows in bytes,
- * CUBIC's time in 1/1024 s. RFC 5681, 6928 (initial window), 9438 (CUBIC), 6937 (PRR), 3168, 3708
- * (a reduction that DSACK shows to be needless is undone; timeouts: tcp_frto.c).
+ * tcp_ack.c, tcp_timer.c and tcp_tx.c use it; it calls no other stage. All in integers: windows in
+ * bytes, CUBIC's time in 1/1024 s. RFC 5681, 6928 (initial window), 9438 (CUBIC), 6937 (PRR), 3168,
+ * 3708 (a reduction that DSACK shows to be needless is undone; timeouts: tcp_frto.c).
  */
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp/tcp_flow.h"
@@ -15,7 +15,7 @@ enum {
 	CONVERGENCE_PERCENT = 85,   /* (1 + beta) / 2, 4.7 */
 	ALPHA_PERMILLE = 529,       /* 3 (1 - beta) / (1 + beta), 4.3 */
 	IW_BYTES = 14600,           /* RFC 6928 2 */
-	EST_STEP_BYTES = 16,        /* W_est grows by no less: fractions add up */
+	EST_STEP_BYTES = 16,        /* least growth of W_est: fractions add up */
 	DELTA_MAX_MS1024 = 1 << 15, /* 32 s: the cubes stay within 64 bits */
 };
 
@@ -24,7 +24,7 @@ void tcp_cong_open(struct tcp_flow *flow)
 	uint32_t iw = tcp_max(2u * flow->mss, IW_BYTES);
 
 	flow->cwnd = tcp_min(TCP_IW_SEGMENTS * (uint32_t)flow->mss, iw);
-	/* RFC 6928 2: once may be a timer that was too short. */
+	/* RFC 6928 2: a single timeout may come from a timer that was too short. */
 	if (flow->syn_tries > 1)
 		flow->cwnd = flow->mss;
 }
@@ -130,7 +130,7 @@ static void avoid(struct fw_nic *nic, struct tcp_flow *flow, uint32_t bytes)
 	target = cubic_target(nic, flow);
 	grow_reno(flow, bytes);
 	flow->cwnd += (uint32_t)((uint64_t)(target - flow->cwnd) * bytes / flow->cwnd);
-	/* Where Reno would be faster, as fast as Reno: 4.3. */
+	/* In the Reno-friendly region, at least Reno's window: 4.3. */
 	if (flow->cwnd < c->w_est)
 		flow->cwnd = c->w_est;
 }
@@ -161,7 +161,7 @@ void tcp_cong_lost(struct fw_nic *nic, struct tcp_flow *flow)
 	FW_COUNT(nic, tcp_recoveries);
 	cut(flow);
 	flow->flags |= TCP_F_RECOVERY;
-	/* The first is sent again whatever is in flight. */
+	/* The first lost segment is sent again whatever is in flight. */
 	if (flow->lost)
 		flow->flags |= TCP_F_PROBE;
 	flow->recover = flow->snd_nxt;
@@ -176,7 +176,7 @@ void tcp_cong_lost(struct fw_nic *nic, struct tcp_flow *flow)
 void tcp_cong_rto(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	FW_COUNT(nic, tcp_timeouts);
-	/* What a lost SYN says of the window: tcp_cong_open(). */
+	/* tcp_cong_open() accounts for a lost SYN. */
 	if (!tcp_synchronized(flow))
 		return;
 	/* One reduction for the losses of one window: RFC 5681 3.1 (4). */
@@ -193,7 +193,7 @@ void tcp_cong_rto(struct fw_nic *nic, struct tcp_flow *flow)
 
 void tcp_cong_ecn(struct fw_nic *nic, struct tcp_flow *flow)
 {
-	/* Once a round trip: the ACK of what was in flight may still echo the mark. */
+	/* At most once a round trip: the ACK of data that was in flight may still echo the mark. */
 	if (seq_leq(flow->snd_una, flow->cwr_end) || flow->flags & (TCP_F_RECOVERY | TCP_F_LOSS))
 		return;
 	FW_COUNT(nic, tcp_ecn_cuts);
@@ -204,7 +204,7 @@ void tcp_cong_ecn(struct fw_nic *nic, struct tcp_flow *flow)
 	flow->cut_cwnd = 0; /* no loss: nothing to undo */
 }
 
-/* RFC 6937 3: one segment for each that left, scaled to the new window. */
+/* RFC 6937 3: one segment for each that left the network, scaled to the new window. */
 static void reduce(struct tcp_flow *flow, const struct tcp_acked *acked)
 {
 	uint32_t count = 0, limit;
@@ -260,7 +260,10 @@ void tcp_cong_acked(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 	}
 	if (!acked->bytes)
 		return;
-	/* What was not used is not proved, and no time of CUBIC's: RFC 7661 4.3, RFC 9438 5.8. */
+	/*
+	 * Unused window is not validated and does not count as CUBIC's time: RFC 7661 4.3, RFC 9438
+	 * 5.8.
+	 */
 	if (!(flow->flags & TCP_F_LIMITED)) {
 		if (flow->cubic.epoch_ns)
 			flow->cubic.epoch_ns += nic->now_ns - flow->cubic.seen_ns;

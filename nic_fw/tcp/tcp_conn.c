@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * TCP connections: made, found, closed, given up.
+ * TCP connections: opening, look-up, closing, failure.
  *
- * Called by the layers above (tcp.h), tcp_listen.c and every other tcp_*.c; calls tcp_tx.c and the
- * layer above's tcp_ops. A flow is freed when it is CLOSED and no call of the layer above that it
- * was found in is under way. RFC 9293 3.3.2, 3.6, RFC 6191.
+ * Calls tcp_tx.c and the layer above's tcp_ops. A flow is freed when it is CLOSED and no call of
+ * the layer above with this flow is under way. RFC 9293 3.3.2, 3.6, RFC 6191.
  */
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp/tcp_flow.h"
@@ -44,7 +43,7 @@ static void unhash(struct fw_nic *nic, struct tcp_flow *flow)
 	*link = flow->hash_next;
 }
 
-/* Which states may follow a state. */
+/* Legal steps between states. */
 static bool may_follow(enum tcp_state from, enum tcp_state to)
 {
 	if (to == TCP_CLOSED)
@@ -99,7 +98,7 @@ struct tcp_flow *tcp_flow_new(struct fw_nic *nic, uint32_t peer_ip, uint16_t pee
 	uint32_t *head;
 
 	if (!flow && !fw_list_empty(&nic->tcp.time_wait)) {
-		/* The oldest in TIME-WAIT has waited long enough, for somebody who must not. */
+		/* The pool is empty: the connection that is in TIME-WAIT the longest makes room. */
 		tcp_end(nic, FW_CONTAINER(nic->tcp.time_wait.next, struct tcp_flow, wait_node),
 			TCP_END_CLOSED);
 		flow = fw_pool_get(&nic->tcp.flows);
@@ -182,7 +181,7 @@ void tcp_negotiated(struct fw_nic *nic, struct tcp_flow *flow, uint16_t mss, boo
 		flow->rto_ns = TCP_SLOW_RTO_NS;
 }
 
-/* No timer, list, table or chunk knows it any more. */
+/* Removes the flow from every timer, list, table and chunk. */
 static void detach(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	unhash(nic, flow);
@@ -250,7 +249,9 @@ void tcp_enter_time_wait(struct fw_nic *nic, struct tcp_flow *flow)
 	ops->ended(nic, flow, TCP_END_CLOSED);
 }
 
-/* TIME-WAIT gives way to a new connection whose timestamps tell it from the old: RFC 6191. */
+/*
+ * TIME-WAIT gives way to a new connection whose timestamps distinguish it from the old: RFC 6191.
+ */
 static bool may_reuse(const struct fw_nic *nic, const struct tcp_flow *flow)
 {
 	return flow->state == TCP_TIME_WAIT && flow->flags & TCP_F_TS &&
@@ -319,7 +320,7 @@ void tcp_abort(struct fw_nic *nic, struct tcp_flow *flow)
 	case TCP_CLOSE_WAIT:
 	case TCP_CLOSING:
 	case TCP_LAST_ACK:
-		/* Without room for it the peer learns by its next segment. */
+		/* Without room for the reset the peer gets one for its next segment. */
 		FW_COUNT(nic, tcp_tx_resets);
 		(void)tcp_tx_bare(nic, flow, flow->snd_nxt, WIRE_TCP_RST | WIRE_TCP_ACK);
 		break;
@@ -364,7 +365,7 @@ bool tcp_have_neigh(struct fw_nic *nic, struct tcp_flow *flow)
 		tcp_end(nic, flow, TCP_END_UNREACHABLE);
 		return false;
 	}
-	/* The address that was right until now serves as long as no other is known. */
+	/* The last valid address serves as long as no other is known. */
 	if (flow->neigh_ns)
 		return true;
 	if (!fw_list_linked(&flow->wait_node))

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * TCP's own side: what a connection and an instance keep, and the calls between tcp_*.c.
+ * TCP's private header: the state of a connection and of an instance, and the calls between
+ * tcp_*.c.
  *
  * The layers above include tcp.h and touch ctx of struct tcp_flow, nothing else. The first two
- * cache lines of a flow are what data in order, its ACK and the answer touch.
+ * cache lines of a flow are those that data in order, its ACK and the answer touch.
  */
 #ifndef WEFT_FW_TCP_FLOW_H
 #define WEFT_FW_TCP_FLOW_H
@@ -31,15 +32,15 @@ enum {
 	TCP_RCV_WINDOW = 1 << 20,   /* bytes */
 	TCP_RCV_WSCALE = 6,
 	TCP_SACK_BLOCKS = 4, /* at most in a segment; 3 beside timestamps */
-	TCP_MIN_MSS = 64,    /* no peer and no ICMP message makes segments shorter */
+	TCP_MIN_MSS = 64,    /* lower bound for the MSS of peers and for ICMP messages */
 	TCP_IW_SEGMENTS = 10,
 	TCP_DUP_THRESH = 3,
-	TCP_TX_QUANTUM = 16,  /* segments of a flow before the next one's turn */
+	TCP_TX_QUANTUM = 16,  /* segments of a flow before the next flow is served */
 	TCP_SYN_TRIES = 6,    /* SYN */
 	TCP_SYNACK_TRIES = 5, /* passive */
 	TCP_KEEP_TRIES = 5,
 	TCP_CHALLENGES = 100, /* a second, of an instance: RFC 5961 10 */
-	TCP_RESETS = 200,     /* a second, for what belongs to nobody */
+	TCP_RESETS = 200,     /* a second, for segments of no connection */
 	TCP_MIN_PATH_MTU = 552,
 };
 
@@ -49,7 +50,7 @@ enum {
 #define TCP_MAX_RTO_NS     UINT64_C(60000000000)
 #define TCP_GIVE_UP_NS     UINT64_C(100000000000) /* RFC 9293 3.8.3, R2 */
 #define TCP_ACK_DELAY_NS   UINT64_C(40000000)
-#define TCP_ACK_RIDE_NS    UINT64_C(200000) /* for data that is likely to come: see tcp_tx.c */
+#define TCP_ACK_RIDE_NS    UINT64_C(200000) /* for data that is likely to follow: see tcp_tx.c */
 #define TCP_TIME_WAIT_NS   UINT64_C(60000000000)
 #define TCP_FIN_WAIT_2_NS  UINT64_C(60000000000) /* for the FIN of a peer */
 #define TCP_PTO_ACK_NS     UINT64_C(50000000)    /* RFC 8985 7.2: the peer may wait with its ACK */
@@ -67,44 +68,44 @@ enum {
 	TCP_F_SACK = 0x0002, /* the peer takes, and sends, SACK */
 	TCP_F_WSCALE = 0x0004,
 	TCP_F_ECN = 0x0008,      /* negotiated */
-	TCP_F_ECE = 0x0010,      /* we saw CE, and no CWR since */
-	TCP_F_CWR = 0x0020,      /* to be said with the next new data */
+	TCP_F_ECE = 0x0010,      /* CE was received, and no CWR since */
+	TCP_F_CWR = 0x0020,      /* to be sent with the next new data */
 	TCP_F_ACK_NOW = 0x0040,  /* at the end of this turn, or on data before */
-	TCP_F_RIDE = 0x0080,     /* answers have carried the ACKs of what asked for them */
+	TCP_F_RIDE = 0x0080,     /* responses have carried the ACKs of their requests */
 	TCP_F_RECOVERY = 0x0100, /* fast recovery until snd_una reaches recover */
 	TCP_F_LOSS = 0x0200,     /* after RTO, likewise */
-	TCP_F_LIMITED = 0x0400,  /* cwnd kept data back since the last ACK */
-	TCP_F_CLOSE = 0x0800,    /* tcp_close(): FIN when next() has nothing more */
-	TCP_F_FIN_RCVD = 0x1000, /* in its turn */
+	TCP_F_LIMITED = 0x0400,  /* cwnd held data back since the last ACK */
+	TCP_F_CLOSE = 0x0800,    /* tcp_close(): FIN when next() has no more segments */
+	TCP_F_FIN_RCVD = 0x1000, /* in order */
 	TCP_F_MORE = 0x2000,     /* next() may have something */
 	TCP_F_STALLED = 0x4000,  /* receive() did not take all */
 	TCP_F_PROBE = 0x8000,    /* a probe goes out, whatever cwnd says */
 };
 
-/* What tcp_flow.loss_ns is the deadline of. */
+/* The event that tcp_flow.loss_ns is the deadline of. */
 enum tcp_loss_timer {
 	TCP_LOSS_NONE = 0,
 	TCP_LOSS_RTO,
-	TCP_LOSS_REORDER, /* RACK: a segment is lost when nothing was heard of it by then */
+	TCP_LOSS_REORDER, /* RACK: a segment is lost when it is not acknowledged by then */
 	TCP_LOSS_TLP,
 	TCP_LOSS_PERSIST, /* the peer's window is too small */
 };
 
 /* After a timeout: tcp_frto.c. */
 enum tcp_frto {
-	TCP_FRTO_OFF = 0, /* none, or what is lost is sent again as usual */
-	TCP_FRTO_WAIT,    /* the first segment went again */
+	TCP_FRTO_OFF = 0, /* none, or lost segments are sent again as usual */
+	TCP_FRTO_WAIT,    /* the first segment was sent again */
 	TCP_FRTO_NEW,     /* it arrived: new data goes first */
 };
 
-/* Whether the path takes larger packets again: tcp_icmp.c. */
+/* Probing for a larger path MTU: tcp_icmp.c. */
 enum tcp_probing {
 	TCP_PROBE_NONE = 0, /* as large as the link's */
 	TCP_PROBE_WANTED,   /* from probe_ns on */
 	TCP_PROBE_OUT,      /* the segment that ends at probe_end */
 };
 
-/* Bytes that came before their turn, or that the layer above did not take. */
+/* Bytes that arrived out of order, or that the layer above did not take. */
 struct tcp_chunk {
 	struct fw_list node; /* tcp_flow.early, in order of seq, none overlap */
 	uint32_t seq;
@@ -121,7 +122,8 @@ struct tcp_block {
 
 /* CUBIC, RFC 9438; windows in bytes. */
 struct tcp_cubic {
-	uint64_t epoch_ns; /* when congestion avoidance began, later by what cwnd was not used */
+	/* Start of congestion avoidance, moved by the time that cwnd was not used. */
+	uint64_t epoch_ns;
 	uint64_t seen_ns;  /* the last ACK in it; epoch_ns 0: not begun */
 	uint64_t k_ms1024; /* K, in 1/1024 s */
 	uint32_t w_max, w_est;
@@ -155,20 +157,20 @@ struct tcp_flow {
 	uint8_t busy;    /* calls of the layer above under way: freed when the last returns */
 	uint8_t probing; /* tcp_probing */
 
-	/* what opening, losses and timers touch */
+	/* state for opening, losses and timers */
 	uint32_t hash_next; /* index + 1; 0: the last */
 	struct fw_timer timer;
 	uint64_t loss_ns; /* tcp_loss_timer's deadline */
 	uint64_t ack_ns;  /* delayed ACK; 0: none */
 	uint64_t wait_ns; /* TIME-WAIT, FIN-WAIT-2; 0: neither */
 	uint64_t srtt_ns, rttvar_ns, rto_ns;
-	uint64_t heard_ns;   /* the last acceptable segment */
-	uint64_t sent_ns;    /* the last data, for the restart after silence */
-	uint64_t trouble_ns; /* since when nothing new is acknowledged; 0: no retransmission yet */
+	uint64_t heard_ns;     /* last acceptable segment */
+	uint64_t sent_ns;      /* last data, for the restart after silence */
+	uint64_t trouble_ns;   /* begin of the time without progress; 0: no retransmission */
 	uint64_t ts_recent_ns; /* when ts_recent was set */
 	uint64_t keep_ns;      /* silence before the first keep-alive; 0: none */
 	uint64_t neigh_ns;
-	uint64_t answered_ns;  /* when tcp_may_answer() last said yes */
+	uint64_t answered_ns;  /* last time that tcp_may_answer() returned true */
 	uint32_t neigh_change; /* tcp_nic.neigh_changes when mac was looked up */
 	uint8_t mac[WIRE_MAC_BYTES];
 	uint8_t loss_timer;       /* tcp_loss_timer */
@@ -185,9 +187,9 @@ struct tcp_flow {
 	uint8_t keep_tries;
 	uint8_t syn_tries; /* timeouts of SYN, or of the SYN-ACK */
 	uint8_t dup_acks;
-	uint8_t unreachable; /* the network said so */
-	bool fin_seen;       /* the peer's FIN, perhaps before its turn, at peer_fin */
-	bool kept_back;      /* a segment did not leave: a page of it was not there */
+	uint8_t unreachable; /* the network reported it */
+	bool fin_seen;       /* the peer's FIN, perhaps out of order, at peer_fin */
+	bool kept_back;      /* a segment was not sent: a page of it was not available */
 	uint32_t peer_fin;
 	struct tcp_seg ctl; /* SYN, then FIN */
 
@@ -201,7 +203,7 @@ struct tcp_flow {
 	uint32_t sacked;    /* segments marked */
 	uint32_t lost;      /* segments marked, not sent again */
 	bool tlp_out, tlp_retrans;
-	bool reordering; /* was ever seen */
+	bool reordering; /* was ever detected */
 	uint8_t reo_mult, reo_persist;
 
 	/* congestion: tcp_cong.c */
@@ -209,7 +211,7 @@ struct tcp_flow {
 	uint32_t prr_flight, prr_delivered, prr_out;
 	uint32_t cwr_end;                /* no further cut for ECN before this is acknowledged */
 	uint32_t cut_cwnd, cut_ssthresh; /* before the last cut: a spurious one is undone */
-	uint32_t undo_retrans;           /* retransmissions that DSACK has not called needless */
+	uint32_t undo_retrans;           /* retransmissions not yet reported needless by DSACK */
 	uint32_t rto_ts;                 /* our clock of timestamps at the timeout: frto */
 	uint8_t frto;                    /* tcp_frto */
 	struct tcp_cubic cubic, cut_cubic;
@@ -232,17 +234,17 @@ struct tcp_listener {
 	void *ctx;
 	uint32_t hash_next;
 	uint32_t backlog;
-	struct fw_list flows;  /* that tcp_accept_done() was not said of */
-	struct fw_list asking; /* of the layer above: mpa_conn.node, whose request is not whole */
-	uint32_t pending;      /* how many */
+	struct fw_list flows;  /* flows for which tcp_accept_done() was not called */
+	struct fw_list asking; /* of the layer above: mpa_conn.node with an incomplete request */
+	uint32_t pending;      /* number of these flows */
 	uint32_t syns;         /* half-open */
 	uint16_t port;
 	bool used;
 };
 
-/* A half-open connection: SYN came, SYN-ACK went. */
+/* A half-open connection: SYN received, SYN-ACK sent. */
 struct tcp_syn {
-	struct fw_list node; /* tcp_nic.syns: by deadline as good as */
+	struct fw_list node; /* tcp_nic.syns: ordered by deadline, nearly */
 	uint64_t sent_ns, due_ns;
 	uint32_t hash_next;
 	uint32_t peer_ip;
@@ -260,7 +262,7 @@ struct tcp_syn {
 /* Options of a received segment. */
 struct tcp_options {
 	uint32_t ts_val, ts_ecr;
-	uint16_t mss; /* 0: not said */
+	uint16_t mss; /* 0: not present */
 	uint8_t wscale;
 	bool has_ts, has_wscale, sack_ok;
 	uint8_t num_sack;
@@ -272,7 +274,7 @@ struct tcp_in {
 	const struct fw_rx_frame *frame;
 	const struct ip_rx_info *info;
 	uint32_t seq, ack;
-	uint32_t window; /* as it stands in the header */
+	uint32_t window; /* as in the header, not scaled */
 	uint32_t offset; /* of the payload in the frame */
 	uint32_t bytes;  /* of payload */
 	uint16_t src_port, dst_port;
@@ -307,7 +309,7 @@ static inline bool tcp_synchronized(const struct tcp_flow *flow)
 
 /* ---- tcp_opt.c */
 
-/* False: malformed (a length that leads nowhere). */
+/* Returns false when malformed (a length past the end). */
 bool tcp_opt_parse(const uint8_t *data, uint32_t bytes, struct tcp_options *opt);
 /* Writes the options of a SYN; returns their length, a multiple of 4. flags: TCP_F_*. */
 uint32_t tcp_opt_syn(uint8_t *dst, uint16_t mss, uint16_t flags, uint8_t wscale, uint32_t ts_val,
@@ -320,7 +322,7 @@ uint32_t tcp_opt_sack(uint8_t *dst, const struct tcp_block *blocks, uint32_t cou
 uint64_t tcp_keyed(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port, uint16_t local_port,
 		   uint64_t extra);
 uint32_t tcp_isn(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port, uint16_t local_port);
-/* What our clock of timestamps starts from towards that peer. */
+/* Start value of our timestamp clock towards that peer. */
 uint32_t tcp_ts_offset(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
 		       uint16_t local_port);
 static inline uint32_t tcp_ts_now(uint64_t now_ns)
@@ -328,8 +330,8 @@ static inline uint32_t tcp_ts_now(uint64_t now_ns)
 	return (uint32_t)(now_ns / TCP_TS_TICK_NS);
 }
 /*
- * One more of a kind that is limited to so many a second, give or take spread at random: whoever
- * counts those that he gets shall not learn how many others got (CVE-2016-5696).
+ * Counts one more of a kind that is limited to per_second, plus or minus a random spread. The
+ * spread hides from a counting attacker how many others got (CVE-2016-5696).
  */
 bool tcp_allowed(struct fw_nic *nic, struct tcp_bucket *bucket, uint32_t per_second,
 		 uint32_t spread);
@@ -338,14 +340,14 @@ bool tcp_allowed(struct fw_nic *nic, struct tcp_bucket *bucket, uint32_t per_sec
 
 struct tcp_flow *tcp_find(const struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
 			  uint16_t local_port);
-/* A flow of the tuple in CLOSED, counted nowhere; NULL: no room. */
+/* Returns a flow of the tuple in CLOSED, counted nowhere; NULL: no room. */
 struct tcp_flow *tcp_flow_new(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
 			      uint16_t local_port, const struct tcp_ops *ops);
 void tcp_set_state(struct fw_nic *nic, struct tcp_flow *flow, enum tcp_state state);
-/* Over: gives everything back, tells the layer above unless it is us who ended it. */
+/* Ends the flow: frees all its resources and notifies the layer above, unless that ended it. */
 void tcp_end(struct fw_nic *nic, struct tcp_flow *flow, enum tcp_end why);
 void tcp_enter_time_wait(struct fw_nic *nic, struct tcp_flow *flow);
-/* Around calls of the layer above; leave returns false when the flow is no more. */
+/* Bracket calls of the layer above; leave returns false when the flow has ended. */
 static inline void tcp_enter(struct tcp_flow *flow)
 {
 	flow->busy++;
@@ -354,29 +356,29 @@ bool tcp_leave(struct fw_nic *nic, struct tcp_flow *flow);
 void tcp_set_mss(struct fw_nic *nic, struct tcp_flow *flow);
 /* The same for packets of mtu bytes. */
 uint16_t tcp_mss_for(const struct tcp_flow *flow, uint32_t mtu);
-/* Our initial sequence number; sent: of SYN, 1 when it is acknowledged already. */
+/* Sets our initial sequence number; sent: of SYN, 1 when it is acknowledged already. */
 void tcp_number_from(struct tcp_flow *flow, uint32_t iss, uint32_t sent);
-/* What both ends' SYNs said. */
+/* Applies the options of both ends' SYNs. */
 void tcp_negotiated(struct fw_nic *nic, struct tcp_flow *flow, uint16_t mss, bool ts, bool sack,
 		    bool wscale, uint8_t shift);
 
 /* ---- tcp_listen.c */
 
-/* A segment of no connection: SYN, the ACK of one, or nobody's. True: taken. */
+/* Handles a segment of no connection: a SYN, the ACK of one, or neither. True: taken. */
 bool tcp_listen_rx(struct fw_nic *nic, struct tcp_in *in);
 struct tcp_listener *tcp_find_listener(const struct fw_nic *nic, uint16_t port);
-/* SYN-ACKs that nobody answered. */
+/* SYN-ACKs without an answer. */
 void tcp_syn_fire(struct fw_nic *nic, struct fw_timer *timer);
 
 /* ---- tcp_rx.c */
 
 void tcp_flow_rx(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_in *in);
-/* The peer's FIN has its turn, if it has come and all before it was handed up. */
+/* Takes the peer's FIN, if it has come and all data before it was handed up. */
 void tcp_take_fin(struct fw_nic *nic, struct tcp_flow *flow);
 
-/* ---- tcp_ack.c: what the peer acknowledges */
+/* ---- tcp_ack.c: acknowledgements from the peer */
 
-/* False: the segment is not to be looked at further. */
+/* Returns false when the rest of the segment is to be ignored. */
 bool tcp_ack_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in);
 
 /* ---- tcp_ooo.c */
@@ -384,28 +386,31 @@ bool tcp_ack_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *
 /* Keeps [offset, offset + bytes) of a frame, which are the stream's from seq on. */
 void tcp_early_keep(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in,
 		    uint32_t seq, uint32_t offset, uint32_t bytes);
-/* Hands up what is next and was kept; rcv_nxt and rcv_up move. */
+/* Hands up kept bytes that are next; rcv_nxt and rcv_up move. */
 void tcp_early_deliver(struct fw_nic *nic, struct tcp_flow *flow);
 void tcp_early_drop(struct fw_nic *nic, struct tcp_flow *flow);
-/* [from, to) has come before its turn: what is said of it. */
+/* Notes that [from, to) arrived out of order, for SACK. */
 void tcp_early_note(struct tcp_flow *flow, uint32_t from, uint32_t to);
-/* SACK blocks to be said now, the latest first; returns how many, at most max. */
+/* Stores the SACK blocks to report now, the latest first; returns how many, at most max. */
 uint32_t tcp_early_blocks(const struct tcp_flow *flow, struct tcp_block *blocks, uint32_t max);
 
 /* ---- tcp_tx.c */
 
 void tcp_ready(struct fw_nic *nic, struct tcp_flow *flow);
-/* An ACK, at the end of the turn at the latest. */
+/* Owes an ACK, sent at the end of the turn at the latest. */
 void tcp_ack_soon(struct fw_nic *nic, struct tcp_flow *flow);
 /*
- * Whether a segment without data that cannot be right is answered: once in TCP_ANSWER_NS, or two
- * ends whose numbers a liar has moved apart would answer each other for ever.
+ * True if an unacceptable segment without data may be answered: once in TCP_ANSWER_NS. Otherwise
+ * two ends whose numbers a forger has moved apart would answer each other for ever.
  */
 bool tcp_may_answer(struct fw_nic *nic, struct tcp_flow *flow);
-/* A bare segment without payload from seq, at once. False: no room; the caller's timer asks. */
+/*
+ * Sends a bare segment without payload from seq at once. False: no room; the caller's timer
+ * retries.
+ */
 bool tcp_tx_bare(struct fw_nic *nic, struct tcp_flow *flow, uint32_t seq, uint8_t flags);
 uint32_t tcp_rcv_window(const struct tcp_flow *flow);
-/* RFC 5961: an ACK that says where we are, within limits. */
+/* RFC 5961: sends an ACK with our state, rate-limited. */
 void tcp_challenge(struct fw_nic *nic, struct tcp_flow *flow);
 /* Bytes of the segment that were sent and are not acknowledged. */
 uint32_t tcp_seg_out(const struct tcp_flow *flow, const struct tcp_seg *seg);
@@ -417,24 +422,24 @@ bool tcp_have_neigh(struct fw_nic *nic, struct tcp_flow *flow);
 /* Headers of a segment up to its payload; returns where that begins. sack: room for blocks. */
 uint32_t tcp_tx_header(struct fw_nic *nic, struct tcp_flow *flow, struct fw_tx_frame *frame,
 		       uint32_t seq, uint8_t flags, uint32_t payload, bool sack, uint8_t ect);
-/* Puts the checksum in, by the port (payload) or here (none). */
+/* Inserts the checksum: the port does it with payload, this function without. */
 void tcp_tx_checksum(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t peer_ip,
 		     uint32_t hdr_end, uint32_t payload);
-/* A segment of no connection: what a listener says, and resets. opts: multiple of 4 bytes. */
+/* Sends a segment of no connection: a listener's SYN-ACK, or a reset. opts: multiple of 4 bytes. */
 void tcp_tx_stray(struct fw_nic *nic, uint32_t peer_ip, const uint8_t *mac, uint16_t peer_port,
 		  uint16_t local_port, uint32_t seq, uint32_t ack, uint8_t flags, uint16_t window,
 		  const uint8_t *opts, uint32_t opt_bytes);
-/* RST for what belongs to nobody: RFC 9293 3.10.7.1, within limits. */
+/* Sends RST for a segment of no connection: RFC 9293 3.10.7.1, rate-limited. */
 void tcp_tx_reset_for(struct fw_nic *nic, const struct tcp_in *in);
 
 /* ---- tcp_sack.c */
 
-/* What of a segment is in flight by what is known, bytes. */
+/* Returns the bytes of a segment that count as in flight. */
 uint32_t tcp_seg_pipe(const struct tcp_flow *flow, const struct tcp_seg *seg);
 /* Changes flags and keeps pipe and the counts right. */
 void tcp_seg_mark(struct tcp_flow *flow, struct tcp_seg *seg, uint8_t set, uint8_t clear);
 
-/* What an ACK told, for the window's sake. */
+/* The effect of an ACK, for the congestion window. */
 struct tcp_acked {
 	uint64_t rtt_ns;    /* of the latest sent; 0: no sample */
 	uint32_t bytes;     /* cumulatively acknowledged */
@@ -443,69 +448,70 @@ struct tcp_acked {
 	uint32_t ts_ecr; /* has_ecr: of the segment that moved what is acknowledged in order */
 	bool has_ecr;
 	bool older; /* it echoes a timestamp of before the last timeout */
-	bool orig;  /* of what a timeout called lost, something that was sent once; the latest: */
+	/* A segment that was sent once and marked lost by a timeout is acknowledged; the latest: */
+	bool orig;
 	uint32_t orig_end;
 	uint64_t orig_sent_ns;
 	bool dsack;
 	bool undo; /* every retransmission of the last recovery was needless */
 	bool sacked_new;
 };
-/* A segment is acknowledged (or SACKed) by what came now: RACK.update, a round trip's sample. */
+/* A segment is newly acknowledged (or SACKed): RACK.update, a round-trip sample. */
 void tcp_rack_update(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg,
 		     struct tcp_acked *acked);
 void tcp_sack_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in,
 		 struct tcp_acked *acked);
-/* Marks what is lost by now. Returns whether anything was. */
+/* Marks segments that are lost by now. Returns true if any was. */
 bool tcp_detect_loss(struct fw_nic *nic, struct tcp_flow *flow);
-/* After RTO: all that is not SACKed is lost. */
+/* After RTO: marks all segments that are not SACKed as lost. */
 void tcp_mark_all_lost(struct tcp_flow *flow);
-/* The timeout was not needed: all is in flight. */
+/* The timeout was spurious: marks all as in flight. */
 void tcp_mark_none_lost(struct tcp_flow *flow);
-/* The first that is lost and not sent again; NULL. */
+/* Returns the first lost segment that was not sent again, or NULL. */
 struct tcp_seg *tcp_first_lost(const struct tcp_flow *flow);
 
 /* ---- tcp_cong.c */
 
 void tcp_cong_open(struct tcp_flow *flow);
-/* After an ACK: cwnd grows, or recovery goes on or ends. */
+/* After an ACK: cwnd grows, or recovery continues or ends. */
 void tcp_cong_acked(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_acked *acked);
-/* Something is lost: recovery begins, unless it is under way. */
+/* A segment is lost: recovery begins, unless it is under way. */
 void tcp_cong_lost(struct fw_nic *nic, struct tcp_flow *flow);
 void tcp_cong_rto(struct fw_nic *nic, struct tcp_flow *flow);
 void tcp_cong_ecn(struct fw_nic *nic, struct tcp_flow *flow);
-/* The last reduction was not needed: all is as before. */
+/* The last reduction was spurious: restores the state before it. */
 void tcp_cong_undo(struct fw_nic *nic, struct tcp_flow *flow);
 /* Before data after silence: RFC 5681 4.1. */
 void tcp_cong_restart(struct fw_nic *nic, struct tcp_flow *flow);
 bool tcp_cong_may_send(const struct tcp_flow *flow, uint32_t bytes);
 
-/* ---- tcp_frto.c: timeouts that were not needed */
+/* ---- tcp_frto.c: spurious timeouts */
 
-/* Before a timeout is acted on. */
+/* Call before a timeout is acted on. */
 void tcp_frto_begin(struct fw_nic *nic, struct tcp_flow *flow);
-/* Before losses are looked for: an ACK came. dup: as RFC 5681 2 defines it. */
+/* An ACK came; call before losses are detected. dup: as RFC 5681 2 defines it. */
 void tcp_frto_acked(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_acked *acked,
 		    bool dup);
 
 /* ---- tcp_icmp.c: the path's MTU */
 
-/* How long the next new segment may be: the MSS, or what asks for more. */
+/* Returns the largest next new segment: the MSS, or the size of an MTU probe. */
 uint32_t tcp_probe_room(struct fw_nic *nic, struct tcp_flow *flow);
 static inline bool tcp_is_probe(const struct tcp_flow *flow, const struct tcp_seg *seg)
 {
 	return flow->probing == TCP_PROBE_OUT && tcp_seg_end(seg) == flow->probe_end;
 }
-/* The segment that asked is acknowledged, or is sent again. */
+/* The probe segment is acknowledged, or is sent again. */
 void tcp_probe_done(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg);
-/* Nothing but the segment that asked is lost: no sign of congestion. RFC 4821 7.6.2 */
+/* True if only the probe segment is lost: no sign of congestion. RFC 4821 7.6.2 */
 bool tcp_probe_lost(const struct tcp_flow *flow);
 
 /* ---- tcp_timer.c */
 
 void tcp_rtt_sample(struct tcp_flow *flow, uint64_t rtt_ns);
-/* The loss timer anew: data went out, or an ACK came. */
+/* Sets the loss timer again: data was sent, or an ACK came. */
 void tcp_loss_rearm(struct fw_nic *nic, struct tcp_flow *flow);
-/* Some deadline of the flow came nearer, or all are to be looked at. */
+/* A deadline of the flow came nearer, or all are to be checked. */
 void tcp_timer_update(struct fw_nic *nic, struct tcp_flow *flow);
 void tcp_timer_fire(struct fw_nic *nic, struct fw_timer *timer);
 

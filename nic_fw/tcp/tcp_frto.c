@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Was the timeout needed? A peer that did not run for a while, or a path that stood still, has
- * lost nothing; then what is in flight is not sent again and the window is what it was.
+ * Spurious timeouts. If a peer did not run for a while, or a path stalled, no segment is lost: data
+ * in flight is not sent again and the window is restored.
  *
- * Called by tcp_timer.c (a timeout), tcp_ack.c (ACKs after it); tcp_tx.c asks whether new data goes
- * before what may be lost. Calls tcp_cong.c to undo. Two signs, either will do: a segment that was
- * sent once, before the timeout, is acknowledged (F-RTO, RFC 5682 3.1); or what is acknowledged
- * echoes a timestamp of before (Eifel, RFC 3522), and no DSACK says that the ACKs were lost.
+ * tcp_timer.c reports a timeout and tcp_ack.c the ACKs after it; tcp_tx.c checks if new data goes
+ * before segments that may be lost. Calls tcp_cong.c to undo. Either of two signs is enough: a
+ * segment that was sent once, before the timeout, is acknowledged (F-RTO, RFC 5682 3.1); or an
+ * acknowledgement echoes a timestamp of before the timeout (Eifel, RFC 3522), and no DSACK shows
+ * that the ACKs were lost.
  */
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp/tcp_flow.h"
@@ -19,7 +20,7 @@ void tcp_frto_begin(struct fw_nic *nic, struct tcp_flow *flow)
 		flow->frto = TCP_FRTO_WAIT;
 		flow->rto_ts = tcp_ts_now(nic->now_ns) + flow->ts_offset;
 	} else if (!flow->backoff) {
-		/* Something is being repaired already, and was lost again. */
+		/* A loss is being repaired already, and its repair was lost. */
 		flow->frto = TCP_FRTO_OFF;
 	}
 }
@@ -29,8 +30,7 @@ static void spurious(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp
 	FW_COUNT(nic, tcp_spurious_timeouts);
 	flow->frto = TCP_FRTO_OFF;
 	flow->backoff = 0;
-	/* The copy that was sent at the timeout may not have arrived yet: it proves nothing lost.
-	 */
+	/* The copy sent at the timeout may not have arrived yet: it proves no loss. */
 	if (acked->orig) {
 		flow->rack_sent_ns = acked->orig_sent_ns;
 		flow->rack_end = acked->orig_end;
@@ -47,13 +47,13 @@ void tcp_frto_acked(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 	if (acked->orig || (acked->older && !acked->dsack)) {
 		spurious(nic, flow, acked);
 	} else if (seq_lt(flow->recover, flow->snd_nxt)) {
-		/* Step 3a: what was sent since has overtaken what is missing; room for that. */
+		/* Step 3a: data sent since has overtaken the missing data; room for that. */
 		if (acked->sacked_new || dup) {
 			flow->frto = TCP_FRTO_OFF;
 			flow->cwnd = tcp_max(flow->cwnd, 3u * flow->mss);
 		}
 	} else if (acked->bytes && seq_lt(flow->snd_una, flow->recover)) {
-		/* Step 2b: the copy arrived; what comes back of something new tells more. */
+		/* Step 2b: the copy arrived; the answer to new data will decide. */
 		flow->frto = TCP_FRTO_NEW;
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Numbers that a stranger shall not guess: initial sequence numbers, SYN cookies, where a clock
- * of timestamps starts; and limits on what strangers make us send.
+ * Numbers that a stranger must not guess: initial sequence numbers, SYN cookies, the start of a
+ * timestamp clock; and rate limits for answers to strangers.
  *
  * The keyed hash of keyed.c over the four-tuple. RFC 6528, RFC 4987, RFC 7323 5.4.
  */

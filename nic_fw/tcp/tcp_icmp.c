@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the network says of TCP packets of ours: too long for a link, or nobody there; and whether
- * it takes longer ones again.
+ * ICMP errors about TCP packets of ours (too big for a link, unreachable), and probing for a larger
+ * path MTU.
  *
- * Called by icmp.c, and by tcp_tx.c and tcp_ack.c with the segment that asks: one of the stream, as
- * long as the link takes, every ten minutes. Calls tcp_sack.c. Anybody can write such a message: it
- * counts only when it quotes a sequence number that is in flight, and never ends a connection that
- * once was. RFC 1191 (6.3: larger ones), RFC 4821 7 (by data, its loss alone is none), RFC 5927 4
- * and 7, RFC 1122 4.2.3.9.
+ * tcp_tx.c and tcp_ack.c report the probe: a segment of the stream as long as the link allows,
+ * every ten minutes. Calls tcp_sack.c. ICMP messages are easily forged: one counts only if it
+ * quotes a sequence number that is in flight, and never ends a connection that was established. RFC
+ * 1191 (6.3: larger ones), RFC 4821 7 (by data; the loss of a probe alone is no congestion), RFC
+ * 5927 4 and 7, RFC 1122 4.2.3.9.
  */
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp/tcp_flow.h"
@@ -30,7 +30,7 @@ uint32_t tcp_probe_room(struct fw_nic *nic, struct tcp_flow *flow)
 	more = tcp_mss_for(flow, nic->config.mtu);
 	if (more > flow->mss)
 		return more;
-	/* The peer takes no longer ones anyway. */
+	/* The peer takes no longer ones. */
 	flow->probing = TCP_PROBE_NONE;
 	return flow->mss;
 }
@@ -54,7 +54,7 @@ bool tcp_probe_lost(const struct tcp_flow *flow)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* What was sent too long is sent again, in parts. It was no congestion that lost it. */
+/* Segments that were too long are sent again, in parts. Their loss was no congestion. */
 static void shrink(struct fw_nic *nic, struct tcp_flow *flow, uint16_t mtu)
 {
 	struct fw_list *pos;

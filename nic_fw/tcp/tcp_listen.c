@@ -2,11 +2,11 @@
 /*
  * Listeners, the queue of SYNs, SYN cookies.
  *
- * Called by tcp_rx.c with segments that belong to no connection, and by the layers above (tcp.h);
- * calls the layer above's accepted(). A half-open connection is a small entry of a bounded table;
- * when that is full, or has an entry of the same two ends with another number, SYNs are answered
- * with cookies: the sequence number of the SYN-ACK holds what has to be known when its ACK comes,
- * and the timestamp the options. RFC 9293 3.10.7.2, 3.10.7.4, RFC 4987, RFC 5961 4 and 5.
+ * Handles segments that belong to no connection. Calls the layer above's accepted(). A half-open
+ * connection is a small entry of a bounded table. When the table is full, or has an entry of the
+ * same two ends with another number, SYNs are answered with cookies: the sequence number of the
+ * SYN-ACK encodes the state that its ACK must restore, and the timestamp encodes the options. RFC
+ * 9293 3.10.7.2, 3.10.7.4, RFC 4987, RFC 5961 4 and 5.
  */
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp/tcp_flow.h"
@@ -148,7 +148,7 @@ void tcp_unlisten(struct fw_nic *nic, uint16_t port)
 	nic->tcp.num_listeners--;
 }
 
-/* SYN-ACK with what both ends can do. */
+/* Sends a SYN-ACK with the options that both ends support. */
 static void send_synack(struct fw_nic *nic, const struct tcp_syn *syn, uint32_t ts_val)
 {
 	uint16_t mss =
@@ -162,7 +162,7 @@ static void send_synack(struct fw_nic *nic, const struct tcp_syn *syn, uint32_t 
 		     syn->irs + 1, flags, UINT16_MAX, opts, n);
 }
 
-/* Entries are listed in order of their deadlines: the first one's is the timer's. */
+/* The list is in order of deadlines: the first entry's deadline is the timer's. */
 static void enlist(struct fw_nic *nic, struct tcp_syn *syn)
 {
 	struct fw_list *pos = nic->tcp.syn_list.prev;
@@ -199,7 +199,7 @@ void tcp_syn_fire(struct fw_nic *nic, struct fw_timer *timer)
 	}
 }
 
-/* What a SYN says, as an entry. */
+/* Reads a SYN into an entry. */
 static struct tcp_syn read_syn(struct fw_nic *nic, const struct tcp_in *in)
 {
 	struct tcp_syn syn = {
@@ -214,7 +214,10 @@ static struct tcp_syn read_syn(struct fw_nic *nic, const struct tcp_in *in)
 	    .ts_recent = in->opt.ts_val,
 	};
 
-	/* The neighbour table decides where answers go, once it knows; data waits until it does. */
+	/*
+	 * The neighbour table decides the destination of answers, once it knows; data waits until
+	 * then.
+	 */
 	neigh_answer(nic, syn.peer_ip, in->info->eth->src, syn.mac);
 	if (in->opt.has_ts)
 		syn.flags |= TCP_F_TS;
@@ -222,7 +225,7 @@ static struct tcp_syn read_syn(struct fw_nic *nic, const struct tcp_in *in)
 		syn.flags |= TCP_F_SACK;
 	if (in->opt.has_wscale)
 		syn.flags |= TCP_F_WSCALE;
-	/* RFC 3168 6.1.1: both bits ask; a packet that is marked itself does not. */
+	/* RFC 3168 6.1.1: both bits request ECN; a packet that is itself marked does not. */
 	if ((in->flags & (WIRE_TCP_ECE | WIRE_TCP_CWR)) == (WIRE_TCP_ECE | WIRE_TCP_CWR) &&
 	    !nic->config.cc_off && !in->info->ce)
 		syn.flags |= TCP_F_ECN;
@@ -252,13 +255,13 @@ static void send_cookie(struct fw_nic *nic, struct tcp_syn *syn)
 	while (i && cookie_mss[i] > syn->mss)
 		i--;
 	syn->iss = cookie(nic, syn, nic->now_ns / COOKIE_PERIOD_NS, i);
-	/* What does not fit into a sequence number needs the timestamp that comes back. */
+	/* State that does not fit into a sequence number needs the timestamp that comes back. */
 	if (!(syn->flags & TCP_F_TS))
 		syn->flags = 0;
 	ts |= syn->flags & TCP_F_WSCALE ? syn->wscale : (uint32_t)COOKIE_NO_WSCALE;
 	ts |= syn->flags & TCP_F_SACK ? (uint32_t)COOKIE_TS_SACK : 0;
 	ts |= syn->flags & TCP_F_ECN ? (uint32_t)COOKIE_TS_ECN : 0;
-	/* One ahead of the clock would have the peer drop as old what follows (RFC 7323 5). */
+	/* If it were ahead of the clock, the peer would drop later segments as old (RFC 7323 5). */
 	if (seq_lt(ts_now, ts))
 		ts -= COOKIE_TS_MASK + 1;
 	nic->tcp.cookie_ns = nic->now_ns;
@@ -266,7 +269,7 @@ static void send_cookie(struct fw_nic *nic, struct tcp_syn *syn)
 	send_synack(nic, syn, ts);
 }
 
-/* The ACK of a cookie that we gave: fills *syn with what it was. */
+/* Checks the ACK of a cookie that we sent: fills *syn with the decoded state. */
 static bool cookie_ok(struct fw_nic *nic, const struct tcp_in *in, struct tcp_syn *syn)
 {
 	uint64_t period = nic->now_ns / COOKIE_PERIOD_NS;
@@ -303,11 +306,11 @@ static void rx_syn(struct fw_nic *nic, struct tcp_listener *listener, const stru
 
 	FW_COUNT(nic, tcp_syns_rx);
 	if (listener->pending >= listener->backlog) {
-		/* RFC 9293 leaves it to us; a peer whose SYN is lost tries again. */
+		/* RFC 9293 leaves the choice open; a peer whose SYN is lost tries again. */
 		FW_DROP(nic, drop_tcp_backlog);
 		return;
 	}
-	/* As many half-open ones as a burst of a listener may bring, no more than its share. */
+	/* At most half of the table for one listener, so that others can take a burst, too. */
 	if (listener->syns < TCP_MAX_SYNS / 2)
 		syn = fw_pool_get(&nic->tcp.syns);
 	if (!syn) {
@@ -349,13 +352,13 @@ static struct tcp_flow *make_flow(struct fw_nic *nic, struct tcp_listener *liste
 	flow->snd_wnd_max = flow->snd_wnd;
 	flow->snd_wl1 = in->seq;
 	neigh_answer(nic, syn->peer_ip, in->info->eth->src, flow->mac);
-	/* Known, but looked up at the first data: what a SYN comes from may be anybody. */
+	/* The MAC is known, but verified at the first data: a SYN may come from any station. */
 	flow->neigh_ns = nic->now_ns;
 	flow->neigh_change = nic->tcp.neigh_changes - 1;
 	return flow;
 }
 
-/* The handshake is complete: a connection, and the rest of the segment for it. */
+/* The handshake is complete: makes a connection and passes the rest of the segment to it. */
 static void open_flow(struct fw_nic *nic, struct tcp_listener *listener, const struct tcp_syn *syn,
 		      struct tcp_in *in)
 {
@@ -390,10 +393,10 @@ static void rx_half_open(struct fw_nic *nic, struct tcp_listener *listener, stru
 	struct tcp_syn copy;
 
 	/*
-	 * A stranger's, or the peer's: one that has begun anew, or one before whose SYN a
-	 * stranger's came, perhaps with another MAC. The entry stays, and a cookie goes to where
-	 * this SYN came from: the SYN that is the peer's gets an answer that the peer takes,
-	 * whichever it is.
+	 * The SYN is a stranger's, or the peer's: the peer may have begun anew, or a stranger's SYN
+	 * may have come before its own, perhaps with another MAC. The entry stays, and a cookie
+	 * goes to the source of this SYN. So the peer's SYN gets an acceptable answer in either
+	 * case.
 	 */
 	if (asks && in->seq != syn->irs) {
 		struct tcp_syn fresh = read_syn(nic, in);
@@ -406,7 +409,7 @@ static void rx_half_open(struct fw_nic *nic, struct tcp_listener *listener, stru
 		FW_DROP(nic, drop_tcp_paws);
 		return;
 	}
-	/* The SYN again: the answer again. */
+	/* The SYN is repeated: so is the answer. */
 	if (asks) {
 		if (in->opt.has_ts)
 			syn->ts_recent = in->opt.ts_val;
@@ -432,7 +435,7 @@ static void rx_half_open(struct fw_nic *nic, struct tcp_listener *listener, stru
 		return;
 	}
 	if (listener->pending >= listener->backlog) {
-		/* The SYN-ACK goes again, and the ACK with it: there may be room then. */
+		/* The SYN-ACK is repeated, and its ACK with it: there may be room then. */
 		FW_DROP(nic, drop_tcp_backlog);
 		return;
 	}
@@ -452,8 +455,10 @@ bool tcp_listen_rx(struct fw_nic *nic, struct tcp_in *in)
 	if (!listener)
 		return false;
 	syn = find_syn(nic, in);
-	/* That of a cookie counts beside an entry, too: a stranger's SYN, when there was room
-	 * again. */
+	/*
+	 * A cookie's ACK counts even beside an entry: a stranger's SYN may have made that when
+	 * there was room again.
+	 */
 	if ((in->flags & kind) == WIRE_TCP_ACK && !(syn && in->ack == syn->iss + 1) &&
 	    cookie_ok(nic, in, &given)) {
 		FW_COUNT(nic, tcp_cookies_rx);
@@ -473,7 +478,7 @@ bool tcp_listen_rx(struct fw_nic *nic, struct tcp_in *in)
 	if (in->flags & (WIRE_TCP_RST | WIRE_TCP_ACK))
 		return false;
 	if (!(in->flags & WIRE_TCP_SYN)) {
-		/* RFC 9293 3.10.7.2, fourth: nothing is said of it. */
+		/* RFC 9293 3.10.7.2, fourth: dropped without an answer. */
 		FW_DROP(nic, drop_tcp_malformed);
 		return true;
 	}

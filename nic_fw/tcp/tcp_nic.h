@@ -17,7 +17,7 @@ enum {
 	TCP_LISTEN_HASH_SIZE = 256,
 };
 
-/* So many a second. */
+/* A rate limit: at most limit in a second. */
 struct tcp_bucket {
 	uint64_t since_ns;
 	uint32_t spent, limit; /* in this second */

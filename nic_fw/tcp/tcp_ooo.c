@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bytes that came before their turn, or that the layer above had no room for.
+ * Bytes that arrived out of order, or that the layer above had no room for.
  *
- * Called by tcp_rx.c and tcp_tx.c; calls the layer above's receive() with what has its turn. Kept
- * in chunks of a pool, so many for each connection; when there is none the bytes were not received.
- * No two chunks overlap: what a segment brings a second time is skipped. RFC 9293 3.10.7.4,
- * RFC 2018 4 (which blocks are said), RFC 2883.
+ * Calls the layer above's receive() with bytes that are next. They are kept in chunks of a pool, at
+ * most TCP_MAX_FLOW_CHUNKS for each connection; without a free chunk the bytes count as not
+ * received. No two chunks overlap: bytes that arrive a second time are skipped. RFC 9293 3.10.7.4,
+ * RFC 2018 4 (choice of blocks), RFC 2883.
  */
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp/tcp_flow.h"
@@ -27,7 +27,7 @@ static void put(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_chunk *chu
 	fw_pool_put(&nic->tcp.chunks, chunk);
 }
 
-/* Stores bytes that no chunk holds, behind prev (which may take them in). Returns how many. */
+/* Stores bytes that no chunk holds, after prev (which may absorb them). Returns how many. */
 static uint32_t store(struct fw_nic *nic, struct tcp_flow *flow, struct fw_list *prev,
 		      struct eth_cursor *cursor, uint32_t seq, uint32_t bytes, uint32_t flags)
 {
@@ -48,7 +48,7 @@ static uint32_t store(struct fw_nic *nic, struct tcp_flow *flow, struct fw_list 
 			chunk->seq = seq + done;
 			chunk->bytes = 0;
 			chunk->flags = flags;
-			/* Behind prev. */
+			/* Insert after prev. */
 			fw_list_add_head(prev, &chunk->node);
 			prev = &chunk->node;
 		}
@@ -60,7 +60,7 @@ static uint32_t store(struct fw_nic *nic, struct tcp_flow *flow, struct fw_list 
 	return done;
 }
 
-/* The last block goes to the front, with what it now touches. RFC 2018 4 */
+/* Moves the last block to the front, merged with the blocks that it touches. RFC 2018 4 */
 void tcp_early_note(struct tcp_flow *flow, uint32_t from, uint32_t to)
 {
 	struct tcp_block block = {from, to};
@@ -119,7 +119,10 @@ void tcp_early_keep(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 		if (flow->state == TCP_CLOSED)
 			return;
 	}
-	/* The last chunk that begins at or before the first byte: nearly always the last of all. */
+	/*
+	 * Finds the last chunk that begins at or before the first byte: nearly always the last of
+	 * all.
+	 */
 	while (pos != &flow->early && seq_lt(seq, chunk_of(pos)->seq))
 		pos = pos->prev;
 	eth_cursor_init(&cursor, in->frame, offset, bytes);
@@ -127,7 +130,7 @@ void tcp_early_keep(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 		uint32_t stop = end, n, skip;
 
 		if (pos != &flow->early && seq_lt(seq, chunk_end(chunk_of(pos)))) {
-			/* Already there. */
+			/* These bytes are stored already. */
 			skip = tcp_min(chunk_end(chunk_of(pos)) - seq, end - seq);
 			eth_cursor_init(&cursor, in->frame, offset + skip, end - seq - skip);
 			offset += skip;
@@ -150,7 +153,7 @@ void tcp_early_keep(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 			FW_COUNT(nic, tcp_early_full);
 			break;
 		}
-		/* On to the last of what was just stored. */
+		/* Advance to the last chunk that was just stored. */
 		while (pos->next != &flow->early && seq_lt(chunk_of(pos->next)->seq, seq))
 			pos = pos->next;
 	}
@@ -162,7 +165,10 @@ void tcp_early_keep(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 	}
 }
 
-/* Chunks of what was handed up, from here or in the frame of a segment that covered them. */
+/*
+ * Frees chunks of bytes that were handed up, from here or in the frame of a segment that covered
+ * them.
+ */
 static void put_taken(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	while (!fw_list_empty(&flow->early)) {
@@ -174,7 +180,7 @@ static void put_taken(struct fw_nic *nic, struct tcp_flow *flow)
 	}
 }
 
-/* As many chunks as follow on one another and fit into a frame; true when all was taken. */
+/* Hands up as many consecutive chunks as fit into a frame; true when all was taken. */
 static bool hand_up(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	struct tcp_chunk *chunk = chunk_of(flow->early.next);

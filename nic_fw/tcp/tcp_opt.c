@@ -2,8 +2,8 @@
 /*
  * TCP options, read and written.
  *
- * Called by tcp_rx.c with what a peer sent, which may be anything, and by tcp_txhdr.c and
- * tcp_listen.c. Calls nothing. RFC 9293 3.1 (form), 3.7.1 (MSS), RFC 7323, RFC 2018.
+ * Received options may hold any bytes. Calls nothing. RFC 9293 3.1 (form), 3.7.1 (MSS), RFC 7323,
+ * RFC 2018.
  */
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp/tcp_flow.h"
@@ -27,7 +27,7 @@ static void read_sack(const uint8_t *data, uint32_t bytes, struct tcp_options *o
 {
 	uint32_t i, n = bytes / WIRE_TCP_SACK_BLOCK_BYTES;
 
-	/* A second option of the kind takes the place of the first. */
+	/* A second option of the kind replaces the first. */
 	opt->num_sack = (uint8_t)(n < TCP_SACK_BLOCKS ? n : TCP_SACK_BLOCKS);
 	for (i = 0; i < opt->num_sack; i++) {
 		opt->sack[i].from = word(data + i * WIRE_TCP_SACK_BLOCK_BYTES);
@@ -35,7 +35,7 @@ static void read_sack(const uint8_t *data, uint32_t bytes, struct tcp_options *o
 	}
 }
 
-/* One option whose length fits. Those of a wrong length say nothing (RFC 9293 3.1, MUST-7). */
+/* Reads one option whose length fits. A wrong length is ignored (RFC 9293 3.1, MUST-7). */
 static void read_one(const uint8_t *p, uint32_t bytes, struct tcp_options *opt)
 {
 	switch (p[0]) {
@@ -46,7 +46,7 @@ static void read_one(const uint8_t *p, uint32_t bytes, struct tcp_options *opt)
 	case WIRE_TCP_OPT_WSCALE:
 		if (bytes == WIRE_TCP_WSCALE_BYTES) {
 			opt->has_wscale = true;
-			/* RFC 7323 2.3: more than 14 is taken for 14. */
+			/* RFC 7323 2.3: more than 14 counts as 14. */
 			opt->wscale =
 			    p[2] < WIRE_TCP_MAX_WSCALE ? p[2] : (uint8_t)WIRE_TCP_MAX_WSCALE;
 		}
@@ -117,7 +117,7 @@ uint32_t tcp_opt_syn(uint8_t *dst, uint16_t mss, uint16_t flags, uint8_t wscale,
 	dst[at++] = (uint8_t)(mss >> 8);
 	dst[at++] = (uint8_t)mss;
 	if (flags & TCP_F_SACK) {
-		/* In the place of the two NOPs before timestamps, where there are any. */
+		/* Takes the place of the two NOPs before timestamps, if present. */
 		if (!(flags & TCP_F_TS)) {
 			dst[at++] = WIRE_TCP_OPT_NOP;
 			dst[at++] = WIRE_TCP_OPT_NOP;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * TCP segments in: checked, given to their connection, whose state says what becomes of them.
+ * TCP segments in: checks them, finds their connection and handles them by its state.
  *
- * Called by ip.c; calls tcp_ack.c with what is acknowledged, the layer above with bytes in
- * order, tcp_ooo.c with early ones, tcp_listen.c with what is no connection's. RFC 9293 3.10.7,
- * RFC 5961 (resets, SYNs and ACKs out of the blue), RFC 7323 5 (PAWS), RFC 3168 6.1.3.
+ * Calls tcp_ack.c with acknowledgements, the layer above with bytes in order, tcp_ooo.c with bytes
+ * out of order, tcp_listen.c with segments of no connection. RFC 9293 3.10.7, RFC 5961 (unexpected
+ * resets, SYNs and ACKs), RFC 7323 5 (PAWS), RFC 3168 6.1.3.
  */
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp/tcp_flow.h"
@@ -62,7 +62,10 @@ static bool parse(struct fw_nic *nic, const struct fw_rx_frame *frame,
 	return true;
 }
 
-/* A server that takes one connection and listens anew: its clients' SYNs come again. */
+/*
+ * A server may take one connection and then listen again: a SYN that comes in between is dropped,
+ * and its client repeats it.
+ */
 static void nobodys(struct fw_nic *nic, const struct tcp_in *in)
 {
 	const uint8_t asked = WIRE_TCP_SYN | WIRE_TCP_ACK | WIRE_TCP_RST;
@@ -121,7 +124,7 @@ static void rx_syn_sent(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_in
 		tcp_tx_reset_for(nic, in);
 		return;
 	}
-	/* The echo is of a SYN of ours, or the segment is a stranger's: RFC 7323 3.2. */
+	/* The timestamp echo is of a SYN of ours, or the segment is a stranger's: RFC 7323 3.2. */
 	if (ack && in->opt.has_ts && in->opt.ts_ecr &&
 	    seq_lt(tcp_ts_now(nic->now_ns) + flow->ts_offset, in->opt.ts_ecr)) {
 		FW_DROP(nic, drop_tcp_window);
@@ -160,12 +163,12 @@ static void rx_syn_sent(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_in
 
 /* ---- synchronized states --------------------------------------------------------------------- */
 
-/* RFC 7323 5.3: true when the segment is older than what was seen. */
+/* RFC 7323 5.3: true when the segment is older than one that was received. */
 static bool is_old(const struct fw_nic *nic, const struct tcp_flow *flow, const struct tcp_in *in)
 {
 	if (!(flow->flags & TCP_F_TS) || in->flags & WIRE_TCP_RST)
 		return false;
-	/* 3.2: who negotiated timestamps has one in every segment. */
+	/* 3.2: after negotiation every segment has timestamps. */
 	if (!in->opt.has_ts)
 		return true;
 	return seq_lt(in->opt.ts_val, flow->ts_recent) &&
@@ -173,10 +176,10 @@ static bool is_old(const struct fw_nic *nic, const struct tcp_flow *flow, const 
 }
 
 /*
- * A bare ACK that was overtaken on its way, as those that two processors of a host made: a little
- * older than what came, and all that it says is known. An old duplicate it may be as well; either
- * way R1's answer (RFC 7323 5.3), which is for ends that have lost one another, tells nobody
- * anything: such a peer's clock starts anew, and is not right to an RTO.
+ * A bare ACK that was overtaken on its way, for example between two processors of a host: slightly
+ * older than the newest segment, and with no new information. It may also be an old duplicate. In
+ * neither case does R1's answer (RFC 7323 5.3), meant for ends that lost synchronization, inform
+ * the peer: a peer that did has a new clock, which is not within an RTO of the old.
  */
 static bool is_late_ack(const struct tcp_flow *flow, const struct tcp_in *in)
 {
@@ -188,8 +191,9 @@ static bool is_late_ack(const struct tcp_flow *flow, const struct tcp_in *in)
 }
 
 /*
- * RFC 9293 3.10.7.4, the four cases of acceptability. Without text the right edge itself will do:
- * that is where the ACKs of a peer stand who has filled the window and lost the first of it.
+ * RFC 9293 3.10.7.4, the four cases of acceptability. Without text the right edge itself is
+ * acceptable: a peer that has filled the window and lost the first segment sends its ACKs from
+ * there.
  */
 static bool acceptable(const struct tcp_flow *flow, const struct tcp_in *in)
 {
@@ -202,8 +206,8 @@ static bool acceptable(const struct tcp_flow *flow, const struct tcp_in *in)
 }
 
 /*
- * A reset counts only where the next byte is expected, anything else within the window is asked
- * about. RFC 5961 3.2
+ * A reset counts only at the next expected byte; elsewhere in the window it is challenged. RFC 5961
+ * 3.2
  */
 static void rx_reset(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
 {
@@ -212,12 +216,12 @@ static void rx_reset(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp
 		return;
 	}
 	FW_COUNT(nic, tcp_rx_resets);
-	/* RFC 1337: nothing ends TIME-WAIT early. */
+	/* RFC 1337: a reset does not end TIME-WAIT early. */
 	if (flow->state != TCP_TIME_WAIT)
 		tcp_end(nic, flow, flow->state == TCP_SYN_RCVD ? TCP_END_REFUSED : TCP_END_RESET);
 }
 
-/* What is said of the window, PAWS, RST and SYN. False: nothing more of the segment is used. */
+/* Checks window, PAWS, RST and SYN. False: the rest of the segment is ignored. */
 static bool check(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
 {
 	if (is_old(nic, flow, in)) {
@@ -233,7 +237,7 @@ static bool check(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in
 		return false;
 	}
 	if (!acceptable(flow, in)) {
-		/* What a simultaneous open repeats is answered too: SYN at irs. */
+		/* The repeated SYN of a simultaneous open is answered too: SYN at irs. */
 		FW_DROP(nic, drop_tcp_window);
 		if (in->flags & WIRE_TCP_RST)
 			return false;
@@ -241,14 +245,14 @@ static bool check(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in
 			FW_COUNT(nic, tcp_rx_duplicates);
 			flow->dsack = (struct tcp_block){in->seq, in->seq + in->bytes};
 		}
-		/* What the peer's timers repeat is answered each time. */
+		/* A retransmission of the peer's timers is answered each time. */
 		if (in->bytes || in->flags & WIRE_TCP_FIN || tcp_may_answer(nic, flow)) {
 			flow->flags |= TCP_F_ACK_NOW;
 			tcp_ack_soon(nic, flow);
 		}
 		/*
-		 * An ACK that came with something old is still an ACK: see tcp_ack.c. Older than a
-		 * window nothing of the peer's is, but half of what strangers guess.
+		 * An old segment with an ACK is still an ACK: see tcp_ack.c. No segment of the peer
+		 * is older than a window; half of a stranger's guesses are.
 		 */
 		return in->flags & WIRE_TCP_ACK && !(in->flags & WIRE_TCP_SYN) &&
 		       flow->rcv_nxt - in->seq <= TCP_RCV_WINDOW;
@@ -272,8 +276,9 @@ static bool check(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in
 static void note_timestamp(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
 {
 	/*
-	 * RFC 7323 4.3 (2): of the segment that the next ACK is for. Not of one that check() lets
-	 * through for its ACK alone: a stranger's timestamp would make all of the peer's old.
+	 * RFC 7323 4.3 (2): from the segment that the next ACK is for. A segment that check()
+	 * passes for its ACK alone does not count: a stranger's timestamp would make all of the
+	 * peer's segments old.
 	 */
 	if (flow->flags & TCP_F_TS && in->opt.has_ts && seq_leq(flow->ts_recent, in->opt.ts_val) &&
 	    seq_leq(in->seq, flow->last_ack) && acceptable(flow, in)) {
@@ -292,10 +297,10 @@ static void note_ecn(struct tcp_flow *flow, const struct tcp_in *in)
 		flow->flags |= TCP_F_ECE | TCP_F_ACK_NOW;
 }
 
-/* When the ACK of data in order goes: see tcp_tx.c. */
+/* Decides when data in order is acknowledged: see tcp_tx.c. */
 static void owe_ack(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
 {
-	/* Two full segments, or about: the peer's may be shorter by its framing, or by its path. */
+	/* About two full segments: the peer's may be shorter by its framing or its path. */
 	if (flow->rcv_nxt - flow->last_ack >= 2u * flow->mss - flow->mss / 8)
 		flow->flags |= TCP_F_ACK_NOW;
 	if (in->flags & WIRE_TCP_PSH) {
@@ -310,7 +315,7 @@ static void owe_ack(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 		flow->ack_ns = nic->now_ns + TCP_ACK_DELAY_NS;
 }
 
-/* Bytes of the stream. False: the flow is no more. */
+/* Handles bytes of the stream. False: the flow has ended. */
 static bool rx_data(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_in *in)
 {
 	uint32_t skip = 0, n = in->bytes, window = tcp_rcv_window(flow), taken;
@@ -326,7 +331,7 @@ static bool rx_data(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_in *in
 		}
 		n -= skip;
 	}
-	/* What lies beyond the window is cut off. */
+	/* Bytes beyond the window are cut off. */
 	if (in->seq + skip + n - flow->rcv_nxt > window)
 		n = window - (in->seq + skip - flow->rcv_nxt);
 	if (!n)
@@ -399,7 +404,7 @@ void tcp_take_fin(struct fw_nic *nic, struct tcp_flow *flow)
 	}
 }
 
-/* Our FIN is acknowledged. False: the flow is no more. */
+/* Our FIN is acknowledged. False: the flow has ended. */
 static bool rx_fin_acked(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	switch ((enum tcp_state)flow->state) {
@@ -443,7 +448,7 @@ static bool complete_open(struct fw_nic *nic, struct tcp_flow *flow, const struc
 	return true;
 }
 
-/* Remembered when it comes before its turn, and said, so that it need not come again. */
+/* A FIN out of order is noted and acknowledged, so that it need not be sent again. */
 static void see_fin(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
 {
 	uint32_t fin = in->seq + in->bytes;

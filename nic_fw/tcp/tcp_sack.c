@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The scoreboard: which segments are in flight, SACKed, lost, sent again.
+ * The scoreboard: segments in flight, SACKed, lost, sent again.
  *
- * Called by tcp_ack.c with what the peer says, by tcp_timer.c when it says nothing, by tcp_tx.c
- * for what is to be sent again. Loss is told by time (RACK): a segment is lost when one that was
- * sent later has arrived and a reordering window has passed. Peers without SACK: tcp_ack.c.
- * RFC 2018, 2883 (DSACK), 6675 (pipe), 8985.
+ * tcp_ack.c, tcp_timer.c and tcp_tx.c use it. Loss is detected by time (RACK):
+ * a segment is lost when one that was sent later has arrived and a reordering window has passed.
+ * Peers without SACK: tcp_ack.c. RFC 2018, 2883 (DSACK), 6675 (pipe), 8985.
  */
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp/tcp_flow.h"
@@ -70,7 +69,7 @@ void tcp_mark_all_lost(struct tcp_flow *flow)
 	bool reneged = false;
 
 	if (!fw_list_empty(&flow->segs)) {
-		/* The next byte the peer wants it said to have: it has dropped what it SACKed. */
+		/* The peer SACKs the byte that it still expects: it has dropped SACKed data. */
 		struct tcp_seg *first = FW_CONTAINER(flow->segs.next, struct tcp_seg, node);
 
 		reneged = first->flags & TCP_SEG_SACKED;
@@ -96,13 +95,13 @@ void tcp_mark_none_lost(struct tcp_flow *flow)
 			     TCP_SEG_LOST | TCP_SEG_RETRANS);
 }
 
-/* RFC 8985 5.2: sent later, or at the same time and behind. */
+/* RFC 8985 5.2: sent later, or at the same time with a higher sequence number. */
 static bool sent_after(uint64_t a_ns, uint32_t a_end, uint64_t b_ns, uint32_t b_end)
 {
 	return a_ns > b_ns || (a_ns == b_ns && seq_lt(b_end, a_end));
 }
 
-/* After a timeout, of what was sent before it: the first copy has arrived. */
+/* After a timeout, for a segment sent before it: the first copy has arrived. */
 static void note_orig(const struct tcp_flow *flow, const struct tcp_seg *seg,
 		      struct tcp_acked *acked)
 {
@@ -121,9 +120,9 @@ void tcp_rack_update(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp
 	uint64_t rtt_ns = nic->now_ns - seg->sent_ns;
 
 	/*
-	 * An ACK of what was just sent again is of the first copy, more likely. RFC 8985 6.2; half
-	 * of the least, since bare segments are faster than those it was measured by. So is one
-	 * that echoes a timestamp of before.
+	 * An ACK right after a retransmission is more likely for the first copy. RFC 8985 6.2; half
+	 * of the minimum, since bare segments are faster than those it was measured by. The same
+	 * holds for an ACK that echoes an earlier timestamp.
 	 */
 	if (seg->flags & TCP_SEG_EVER) {
 		if (rtt_ns < flow->min_rtt_ns / 2 ||
@@ -134,7 +133,7 @@ void tcp_rack_update(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp
 		acked->rtt_ns = rtt_ns ? rtt_ns : 1;
 		if (!flow->min_rtt_ns || rtt_ns < flow->min_rtt_ns)
 			flow->min_rtt_ns = rtt_ns;
-		/* Something sent once and overtaken by nothing was overtaken: reordering. */
+		/* A segment that was sent once arrived after a later one: reordering. */
 		if (seq_lt(tcp_seg_end(seg), flow->fack))
 			flow->reordering = true;
 		if (flow->flags & TCP_F_LOSS)
@@ -147,7 +146,7 @@ void tcp_rack_update(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp
 	}
 }
 
-/* RFC 2883 4: the first block tells of a duplicate when it lies below ack, or within the second. */
+/* RFC 2883 4: the first block reports a duplicate when it lies below ack, or within the second. */
 static bool is_dsack(const struct tcp_in *in)
 {
 	const struct tcp_block *b = in->opt.sack;
@@ -164,7 +163,7 @@ static void rx_block(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp
 {
 	struct fw_list *pos;
 
-	/* Of nothing, of the past, or of what was never sent. */
+	/* An empty block, an old one, or one for data that was never sent. */
 	if (!seq_lt(block->from, block->to) || seq_lt(block->from, flow->snd_una) ||
 	    seq_lt(flow->snd_nxt, block->to))
 		return;
@@ -194,7 +193,7 @@ void tcp_sack_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in 
 	if (acked->dsack) {
 		FW_COUNT(nic, tcp_rx_dsacks);
 		acked->undo = flow->undo_retrans && !--flow->undo_retrans;
-		/* RFC 8985 6.2: the window was too short; once for each round trip. */
+		/* RFC 8985 6.2: the window was too short; grows once for each round trip. */
 		if (seq_leq(flow->dsack_end, in->ack)) {
 			flow->dsack_end = flow->snd_nxt;
 			flow->reordering = true;
@@ -204,8 +203,8 @@ void tcp_sack_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in 
 		}
 	}
 	/*
-	 * The latest block comes first. It moves RACK furthest, the order does not matter
-	 * otherwise: a block that covers others marks nothing twice.
+	 * The latest block comes first and moves RACK furthest. The order does not matter
+	 * otherwise: a block that covers others marks no segment twice.
 	 */
 	for (i = 0; i < in->opt.num_sack; i++)
 		rx_block(nic, flow, &in->opt.sack[i], acked);
@@ -231,7 +230,7 @@ bool tcp_detect_loss(struct fw_nic *nic, struct tcp_flow *flow)
 
 	if (flow->loss_timer == TCP_LOSS_REORDER)
 		flow->loss_timer = TCP_LOSS_NONE;
-	/* Nothing was overtaken, and nothing is being repaired. */
+	/* No segment was overtaken, and none is being repaired. */
 	if (!flow->sacked && !(flow->flags & (TCP_F_RECOVERY | TCP_F_LOSS)))
 		return false;
 	limit_ns = flow->rack_rtt_ns + reorder_window_ns(flow);
@@ -245,7 +244,10 @@ bool tcp_detect_loss(struct fw_nic *nic, struct tcp_flow *flow)
 			continue;
 		if (!sent_after(flow->rack_sent_ns, flow->rack_end, seg->sent_ns,
 				tcp_seg_end(seg))) {
-			/* Sent once and later than what has arrived: so are all behind it. */
+			/*
+			 * Sent once and later than the newest arrival: so are all segments after
+			 * it.
+			 */
 			if (!(seg->flags & TCP_SEG_EVER))
 				break;
 			continue;

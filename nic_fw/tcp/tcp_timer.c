@@ -3,8 +3,7 @@
  * TCP timers: retransmission, tail loss probe, reordering window, closed windows, delayed ACKs,
  * keep-alive, TIME-WAIT. One fw_timer per flow, set to the nearest deadline or before it.
  *
- * Called by tcp_ack.c, tcp_tx.c and fw_timers_run(); calls tcp_sack.c, tcp_cong.c, tcp_tx.c.
- * RFC 6298, RFC 8985 7, RFC 9293 3.8.
+ * Calls tcp_sack.c, tcp_cong.c, tcp_tx.c. RFC 6298, RFC 8985 7, RFC 9293 3.8.
  */
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp/tcp_flow.h"
@@ -41,7 +40,7 @@ static uint64_t rto(const struct tcp_flow *flow)
 	return ns < TCP_MAX_RTO_NS ? ns : TCP_MAX_RTO_NS;
 }
 
-/* RFC 8985 7.2; 0: no probe is due, the RTO is. */
+/* RFC 8985 7.2; 0: no probe is due, but the RTO. */
 static uint64_t pto(const struct tcp_flow *flow)
 {
 	uint64_t ns = 2 * flow->srtt_ns;
@@ -115,7 +114,7 @@ void tcp_timer_update(struct fw_nic *nic, struct tcp_flow *flow)
 		next_ns = flow->wait_ns;
 	if (flow->keep_ns && tcp_synchronized(flow) && keep_due_ns(flow) < next_ns)
 		next_ns = keep_due_ns(flow);
-	/* One that is set for nothing any more fires once, which costs less than to cancel it. */
+	/* A timer that is no longer needed fires once, which costs less than cancelling it. */
 	if (next_ns != UINT64_MAX &&
 	    (!fw_timer_is_set(&flow->timer) || next_ns < flow->timer.deadline_ns))
 		fw_timer_set(&nic->timers, &flow->timer, next_ns);
@@ -127,7 +126,7 @@ static void give_up(struct fw_nic *nic, struct tcp_flow *flow)
 	tcp_end(nic, flow, flow->unreachable ? TCP_END_UNREACHABLE : TCP_END_TIMEOUT);
 }
 
-/* It answers, and has no room for what is in flight: RFC 9293 3.8.6.1, it may take its time. */
+/* The peer answers, but has no room for data in flight: RFC 9293 3.8.6.1 lets it take its time. */
 static bool closed_by_peer(const struct fw_nic *nic, const struct tcp_flow *flow)
 {
 	return !flow->snd_wnd && nic->now_ns - flow->heard_ns <= TCP_GIVE_UP_NS;
@@ -140,7 +139,7 @@ static void fire_rto(struct fw_nic *nic, struct tcp_flow *flow)
 			give_up(nic, flow);
 			return;
 		}
-		/* RFC 3168 6.1.1.1: who drops such SYNs gets one without. */
+		/* RFC 3168 6.1.1.1: a host that drops ECN SYNs gets one without. */
 		flow->flags &= (uint16_t)~TCP_F_ECN;
 	} else if (!flow->trouble_ns || closed_by_peer(nic, flow)) {
 		flow->trouble_ns = nic->now_ns;
@@ -148,14 +147,14 @@ static void fire_rto(struct fw_nic *nic, struct tcp_flow *flow)
 		give_up(nic, flow);
 		return;
 	}
-	/* No SYN was ever answered from this MAC: a process may give up after a few of them. */
+	/* No SYN to this MAC was ever answered: a process may give up after a few of them. */
 	if (flow->backoff >= DOUBT_BACKOFF || flow->state == TCP_SYN_SENT)
 		neigh_doubt(nic, flow->peer_ip);
 	tcp_frto_begin(nic, flow);
 	tcp_cong_rto(nic, flow);
 	tcp_mark_all_lost(flow);
 	flow->tlp_out = false;
-	/* The path had no part in what did not leave: patience with it brings nothing. */
+	/* The path did not lose a segment that was never sent: backing off does not help. */
 	if (!flow->kept_back && flow->backoff < BACKOFF_MAX)
 		flow->backoff++;
 	flow->kept_back = false;
@@ -189,7 +188,7 @@ static void fire_persist(struct fw_nic *nic, struct tcp_flow *flow)
 	flow->loss_timer = TCP_LOSS_PERSIST;
 	flow->loss_ns = nic->now_ns + rto(flow);
 	if (flow->snd_wnd) {
-		/* Less than a segment, for long enough: what fits goes. */
+		/* The window stayed below a segment for long enough: sends as much as fits. */
 		flow->flags |= TCP_F_PROBE;
 		tcp_ready(nic, flow);
 	} else if (tcp_have_neigh(nic, flow)) {
@@ -249,7 +248,7 @@ void tcp_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 
 	tcp_enter(flow);
 	if (flow->ack_ns && flow->ack_ns <= nic->now_ns) {
-		/* No answer took it along. */
+		/* No response carried it. */
 		flow->ack_ns = 0;
 		flow->flags &= (uint16_t)~TCP_F_RIDE;
 		flow->flags |= TCP_F_ACK_NOW;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * TCP segments out: what is lost, what is new, and ACKs.
+ * TCP segments out: retransmissions, new data, and ACKs.
  *
- * Called by fw_poll() (tcp_tx_run, tcp_ack_flush), by the other tcp_*.c with what has to be said at
- * once; calls the layer above for segments (next, fill) and eth_tx. All data is staged in
- * tcp_tx_run(), after input and timers: what is acknowledged in a turn is in no staged frame of it.
- * RFC 9293 3.8.6, RFC 1122 4.2.3.2 (delayed ACKs).
+ * tcp_tx_run() and tcp_ack_flush() are stages of fw_poll(). Calls the layer above for segments
+ * (next, fill) and eth_tx. All data is staged in tcp_tx_run(), after input and timers: no staged
+ * frame holds data that was acknowledged in its turn. RFC 9293 3.8.6, RFC 1122 4.2.3.2 (delayed
+ * ACKs).
  *
- * When an ACK goes: at the end of the turn after two full segments, after a segment out of order,
- * and after one with PSH: the peer waits for it, since no buffer keeps what it sent. Where answers
- * take ACKs along (TCP_F_RIDE) those of PSH wait a little for the next answer. Else 40 ms.
+ * An ACK is sent at the end of the turn after two full segments, after a segment out of order, and
+ * after one with PSH: the peer waits for it, since no buffer keeps its data. If responses carry
+ * ACKs (TCP_F_RIDE), those for PSH wait briefly for the next response. Otherwise an ACK waits 40
+ * ms.
  */
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp/tcp_flow.h"
@@ -40,13 +41,13 @@ uint32_t tcp_rcv_window(const struct tcp_flow *flow)
 
 	if (!(flow->flags & TCP_F_WSCALE) && seq_lt(flow->rcv_nxt + UINT16_MAX, edge))
 		edge = flow->rcv_nxt + UINT16_MAX;
-	/* What was promised is not taken back: RFC 9293 3.8.6. */
+	/* An announced window is not withdrawn: RFC 9293 3.8.6. */
 	if (seq_lt(edge, flow->rcv_adv))
 		edge = flow->rcv_adv;
 	return edge - flow->rcv_nxt;
 }
 
-/* A segment with an ACK is on its way. sack: with all that there is to say. */
+/* A segment with an ACK was sent. sack: with all SACK blocks. */
 static void said(struct tcp_flow *flow, bool sack)
 {
 	flow->last_ack = flow->rcv_nxt;
@@ -68,7 +69,7 @@ bool tcp_tx_bare(struct fw_nic *nic, struct tcp_flow *flow, uint32_t seq, uint8_
 		return false;
 	end = tcp_tx_header(nic, flow, frame, seq, flags, 0, true, 0);
 	tcp_tx_checksum(nic, frame, flow->peer_ip, end, 0);
-	/* What ends the stream does not overtake it. */
+	/* A segment that ends the stream must not overtake its data. */
 	if (!(flags & (WIRE_TCP_FIN | WIRE_TCP_RST)))
 		frame->flags |= FW_TX_F_CONTROL;
 	eth_tx_hdr(frame, 0, end, 0);
@@ -125,7 +126,7 @@ static uint8_t data_flags(struct tcp_flow *flow, const struct tcp_seg *seg, bool
 		flags |= WIRE_TCP_PSH;
 	if (!fresh || !(flow->flags & TCP_F_ECN))
 		return flags;
-	/* RFC 3168 6.1.5: new data alone can be marked. */
+	/* RFC 3168 6.1.5: only new data can be marked. */
 	*ect = WIRE_IP_ECT0;
 	if (flow->flags & TCP_F_CWR) {
 		flow->flags &= (uint16_t)~TCP_F_CWR;
@@ -144,7 +145,7 @@ static bool has_host_piece(const struct fw_tx_frame *frame)
 	return false;
 }
 
-/* Memory under a segment is gone: nothing behind it can be sent either. */
+/* Memory of a segment is gone: no segment after it can be sent either. */
 static void unreadable(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg)
 {
 	const struct tcp_ops *ops = flow->ops;
@@ -159,14 +160,14 @@ static void unreadable(struct fw_nic *nic, struct tcp_flow *flow, const struct t
 	(void)tcp_leave(nic, flow);
 }
 
-/* Hands a frame on as fill() said; false: it is not on its way. */
+/* Commits a frame according to fill()'s result; false: it was not sent. */
 static bool commit(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg,
 		   struct fw_tx_frame *frame, int filled)
 {
 	bool host = has_host_piece(frame);
 	int rc = 0;
 
-	/* A page that is not there now: as if the segment had been lost, but not on its way. */
+	/* A page is not available now: the segment counts as lost, but not in the network. */
 	if (filled == -FW_EBUSY) {
 		flow->kept_back = true;
 		return true;
@@ -190,13 +191,13 @@ static bool commit(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_s
 	return rc >= 0;
 }
 
-/* Which copy of a segment goes out. */
+/* The copy of a segment that is sent. */
 enum copy {
 	COPY_FIRST,
 	COPY_AGAIN,
 };
 
-/* [from, from + bytes) of a segment, in one frame. */
+/* Sends [from, from + bytes) of a segment, in one frame. */
 static bool send_part(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg,
 		      uint32_t from, uint32_t bytes, enum copy copy)
 {
@@ -223,7 +224,7 @@ static bool send_part(struct fw_nic *nic, struct tcp_flow *flow, const struct tc
 	return true;
 }
 
-/* SYN and FIN, which are segments of their own. */
+/* Sends SYN and FIN, which are segments of their own. */
 static bool send_ctl(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg)
 {
 	uint8_t flags = WIRE_TCP_FIN | WIRE_TCP_ACK;
@@ -242,7 +243,10 @@ static bool send_ctl(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp
 	return true;
 }
 
-/* [from, to) of a segment, in as many frames as the path's MTU asks for. Returns where it came. */
+/*
+ * Sends [from, to) of a segment, in as many frames as the path's MTU needs. Returns the end
+ * reached.
+ */
 static uint32_t send_range(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *seg,
 			   uint32_t from, uint32_t to, enum copy copy)
 {
@@ -250,7 +254,7 @@ static uint32_t send_range(struct fw_nic *nic, struct tcp_flow *flow, struct tcp
 
 	if (!(seg->flags & TCP_SEG_ULP))
 		return send_ctl(nic, flow, seg) ? to : from;
-	/* What asks for a larger MTU goes whole once, and never again. */
+	/* An MTU probe goes whole once, and never again. */
 	if (copy == COPY_FIRST && tcp_is_probe(flow, seg) && to - from == seg->bytes)
 		room = seg->bytes;
 	while (from < to) {
@@ -273,7 +277,7 @@ static void sent(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *seg,
 		flow->prr_out += bytes;
 }
 
-/* A copy of what was sent before. False: no room, or the flow is no more. */
+/* Sends a copy of a segment again. False: no room, or the flow has ended. */
 static bool resend(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *seg)
 {
 	uint32_t from = seq_lt(seg->seq, flow->snd_una) ? flow->snd_una - seg->seq : 0;
@@ -293,7 +297,9 @@ static bool resend(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *se
 	return true;
 }
 
-/* What a tail probe repeats: the last segment that the peer does not have. RFC 8985 7.3 */
+/*
+ * Returns the segment that a tail probe repeats: the last that the peer does not have. RFC 8985 7.3
+ */
 static struct tcp_seg *last_in_flight(const struct tcp_flow *flow)
 {
 	struct fw_list *pos;
@@ -325,7 +331,7 @@ static void queue_fin(struct fw_nic *nic, struct tcp_flow *flow)
 	tcp_set_state(nic, flow, flow->state == TCP_CLOSE_WAIT ? TCP_LAST_ACK : TCP_FIN_WAIT_1);
 }
 
-/* The segment that is not, or not all, sent; made if there is one to make. NULL: nothing. */
+/* Returns the segment that is not fully sent; makes one if there is data. NULL: none. */
 static struct tcp_seg *unsent(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	struct tcp_seg *seg;
@@ -363,8 +369,8 @@ static struct tcp_seg *unsent(struct fw_nic *nic, struct tcp_flow *flow)
 }
 
 /*
- * How much of an unsent segment the peer's window lets go now: all, or nothing, or (nothing is in
- * flight, and it is half of the largest window there ever was, or has waited) a part. RFC 9293
+ * Returns how much of an unsent segment the peer's window allows now: all, or none, or a part, if
+ * nothing is in flight and the part is half of the largest window so far, or has waited. RFC 9293
  * 3.8.6.2.1
  */
 static uint32_t window_lets(const struct tcp_flow *flow, uint32_t want)
@@ -387,7 +393,7 @@ static bool send_new(struct fw_nic *nic, struct tcp_flow *flow)
 	uint32_t before, from, n, done;
 	struct tcp_seg *seg;
 
-	/* A tail probe goes beyond cwnd, nothing else does. RFC 8985 7.3 */
+	/* Only a tail probe may exceed cwnd. RFC 8985 7.3 */
 	if (!(flow->flags & TCP_F_PROBE) && !tcp_cong_may_send(flow, flow->mss)) {
 		flow->flags |= TCP_F_LIMITED;
 		return false;
@@ -397,7 +403,7 @@ static bool send_new(struct fw_nic *nic, struct tcp_flow *flow)
 		return false;
 	from = flow->snd_nxt - seg->seq;
 	n = seg->flags & TCP_SEG_ULP ? window_lets(flow, seg->bytes - from) : 1;
-	/* In parts it would ask nothing; the next one will. */
+	/* A probe in parts would test nothing; the next segment will. */
 	if (n < seg->bytes && tcp_is_probe(flow, seg) && n)
 		flow->probing = TCP_PROBE_WANTED;
 	if (!n) {
@@ -419,7 +425,7 @@ static bool send_new(struct fw_nic *nic, struct tcp_flow *flow)
 	return done == from + n;
 }
 
-/* The probe of a tail: something new, or what was sent last once more. */
+/* Sends a tail probe: new data, or the last segment once more. */
 static bool send_probe(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	struct tcp_seg *seg;
@@ -437,12 +443,12 @@ static bool send_probe(struct fw_nic *nic, struct tcp_flow *flow)
 	too_long = tcp_is_probe(flow, seg);
 	if (!resend(nic, flow, seg))
 		return false;
-	/* That the path's MTU lost it is no congestion. */
+	/* A loss due to the path's MTU is no congestion. */
 	flow->tlp_retrans = flow->tlp_out && !too_long;
 	return true;
 }
 
-/* After a timeout, before it is known whether anything was lost: tcp_frto.c. */
+/* After a timeout, before it is known if data was lost: tcp_frto.c. */
 static bool new_goes_first(const struct tcp_flow *flow)
 {
 	return flow->flags & TCP_F_LOSS && flow->frto == TCP_FRTO_NEW;
@@ -457,7 +463,7 @@ static bool send_one(struct fw_nic *nic, struct tcp_flow *flow)
 			return true;
 		if (flow->state == TCP_CLOSED || flow->flags & TCP_F_LIMITED || !eth_tx_room(nic))
 			return false;
-		/* There is none, or no window for it: RFC 5682 2, step 2b. */
+		/* There is no new data, or no window for it: RFC 5682 2, step 2b. */
 		flow->frto = TCP_FRTO_OFF;
 	}
 	lost = tcp_first_lost(flow);
@@ -472,7 +478,7 @@ static bool send_one(struct fw_nic *nic, struct tcp_flow *flow)
 	return send_new(nic, flow);
 }
 
-/* A flow's burst; returns segments sent. */
+/* Sends a flow's burst; returns segments sent. */
 static uint32_t output(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	uint32_t count = 0;
@@ -485,7 +491,9 @@ static uint32_t output(struct fw_nic *nic, struct tcp_flow *flow)
 		count++;
 	if (flow->state == TCP_CLOSED)
 		return count;
-	/* Its turn, or the port's room, is over; else it waits for an ACK, a timer or a push. */
+	/*
+	 * Its quantum, or the port's room, is used up; else it waits for an ACK, a timer or a push.
+	 */
 	if (count == TCP_TX_QUANTUM || !eth_tx_room(nic))
 		tcp_ready(nic, flow);
 	tcp_timer_update(nic, flow);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * TCP headers and checksums of segments out, and segments of no connection: a listener's
- * SYN-ACKs, and resets.
+ * TCP headers and checksums of segments out, and segments of no connection: a listener's SYN-ACKs,
+ * and resets.
  *
- * Called by tcp_tx.c, tcp_listen.c and tcp_rx.c; calls ip_tx_header() and eth_tx. RFC 9293 3.1,
- * 3.10.7.1 (resets), RFC 7323 3.2, RFC 3168 6.1.
+ * Calls ip_tx_header() and eth_tx. RFC 9293 3.1, 3.10.7.1 (resets), RFC 7323 3.2, RFC 3168 6.1.
  */
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp/tcp_flow.h"
@@ -57,7 +56,7 @@ static void put_tcp(struct fw_tx_frame *frame, uint16_t local_port, uint16_t pee
 	tcp->urgent = be16_put(0);
 }
 
-/* Options of a segment; those of SYN say what we take, those of SYN-ACK what both do. */
+/* Writes the options of a segment: a SYN offers ours, a SYN-ACK those that both ends support. */
 static uint32_t put_options(struct fw_nic *nic, const struct tcp_flow *flow, uint8_t *dst,
 			    uint8_t flags, bool sack)
 {
@@ -111,7 +110,7 @@ void tcp_tx_stray(struct fw_nic *nic, uint32_t peer_ip, const uint8_t *mac, uint
 {
 	struct fw_tx_frame *frame = eth_tx_begin(nic);
 
-	if (!frame) /* the peer asks again */
+	if (!frame) /* the peer tries again */
 		return;
 	if (opt_bytes)
 		memcpy(frame->hdr + OPT_AT, opts, opt_bytes);
@@ -132,7 +131,7 @@ void tcp_tx_reset_for(struct fw_nic *nic, const struct tcp_in *in)
 	if (in->flags & WIRE_TCP_RST || !tcp_allowed(nic, &nic->tcp.resets, TCP_RESETS, 0))
 		return;
 	FW_COUNT(nic, tcp_tx_resets);
-	/* Back the way it came. */
+	/* The answer goes back to the frame's source. */
 	tcp_tx_stray(nic, info->src_ip, info->eth->src, in->src_port, in->dst_port,
 		     ack ? in->ack : 0, in->seq + tcp_in_len(in),
 		     ack ? WIRE_TCP_RST : WIRE_TCP_RST | WIRE_TCP_ACK, 0, NULL, 0);
