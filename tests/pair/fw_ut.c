@@ -12,7 +12,7 @@ static struct rp rp;
 #define A (&rp.end[0])
 #define B (&rp.end[1])
 
-/* Everything out of range is refused before the arena is touched. */
+/* Each value out of range is refused before the arena is touched. */
 static void configurations(void)
 {
 	const struct fw_config good = {
@@ -52,7 +52,7 @@ static void configurations(void)
 	munmap(arena, bytes);
 }
 
-/* After a gap between turns an ACK that lies in the queue wins over its own time-out. */
+/* After a gap between turns a queued ACK takes effect before the time-out that it ends. */
 static void input_before_timers(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE};
@@ -73,7 +73,7 @@ static void input_before_timers(void)
 	rp_end(&rp);
 }
 
-/* A turn does about its budget; what is left is done in the next ones, nothing is lost. */
+/* A turn does about its budget; the rest is done in the next turns, and nothing is lost. */
 static void budgets(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .bytes = 8};
@@ -90,7 +90,10 @@ static void budgets(void)
 		for (i = 0; i < 2000; i++) {
 			uint32_t done = fw_poll(A->nic, rp.wire.now_ns, budget);
 
-			/* Doorbells come besides, requests, packets and frames one budget each. */
+			/*
+			 * Doorbells are read in addition; requests, packets and frames have one
+			 * budget each.
+			 */
 			CU_ASSERT_TRUE(done <= DB_CLIENT_QUANTUM + 4 * budget);
 			fw_poll(B->nic, rp.wire.now_ns, budget);
 			rp.wire.now_ns += 1000;
@@ -101,7 +104,7 @@ static void budgets(void)
 	}
 }
 
-/* The next timer is the earliest of what waits; soon when something waits for its turn. */
+/* The next timer is the earliest of all that wait, and soon when work waits for its turn. */
 static void next_timer(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .bytes = 8};
@@ -121,7 +124,7 @@ static void next_timer(void)
 	CU_ASSERT_EQUAL(fw_next_timer_ns(A->nic), rp.wire.now_ns + FW_SOON_NS);
 	rp_quiet(&rp);
 	CU_ASSERT_EQUAL(fw_next_timer_ns(A->nic), UINT64_MAX);
-	/* A delayed ACK has its time too. */
+	/* A delayed ACK has a timer too. */
 	rp_session(&rp, 1)->answers = true;
 	rp_req(&rp, 0, A->qp[0], &req);
 	rp_poll(&rp, 0);
@@ -133,7 +136,9 @@ static void next_timer(void)
 	rp_end(&rp);
 }
 
-/* A port that takes less than it promised: frames are lost and counted, their data is resent. */
+/*
+ * A port that accepts less than it promised: frames are lost and counted, their data is sent again.
+ */
 static void frames_beyond_room(void)
 {
 	rp_begin(&rp);
@@ -153,7 +158,7 @@ static void frames_beyond_room(void)
 	rp_end(&rp);
 }
 
-/* Idle is idle: nothing done, nothing sent. */
+/* An idle instance does no work and sends nothing. */
 static void idle(void)
 {
 	rp_begin(&rp);
@@ -194,7 +199,7 @@ static void link_and_shutdown(void)
 	fw_link(A->nic, true);
 	CU_ASSERT_EQUAL(event(1)->type, HW_EVENT_PORT_ACTIVE);
 	CU_ASSERT_EQUAL(header->link_up, 1);
-	/* The second came while the process had not taken the first. */
+	/* The second event came before the process had taken the first. */
 	CU_ASSERT_EQUAL(A->port.num_irqs, 1);
 	fw_shutdown(A->nic);
 	CU_ASSERT_EQUAL(event(2)->type, HW_EVENT_DEVICE_FATAL);
@@ -215,12 +220,12 @@ static void walk(void *ctx, uint64_t now_ns, uint32_t what, uint32_t qpn, uint64
 	(void)arg0;
 	(void)arg1;
 	CU_ASSERT_FATAL(what < TRACE_EVENT_COUNT);
-	/* The window moves with what came before. */
+	/* The window moves with the packets that arrived before. */
 	if (!walked[what] && what != TRACE_RD_WINDOW)
 		walked[what] = ++steps;
 }
 
-/* One Send shows the walk of ARCHITECTURE.md, in its order. */
+/* One Send follows the path of ARCHITECTURE.md in its order. */
 static void the_walk(void)
 {
 	static const uint8_t order[] = {
@@ -248,7 +253,7 @@ static void the_walk(void)
 	rp_end(&rp);
 }
 
-/* Every counter has a name, once. */
+/* Each counter has a name, and each name occurs once. */
 static void counters(void)
 {
 	const char *name, *other;

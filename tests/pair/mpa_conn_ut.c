@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPA's set-up (mpa_conn.c, mpa_setup.c) of a NIC whose peer says what the test likes: what is
- * asked and answered bit for bit, in pieces and with more behind, what is refused, and time.
+ * The set-up of MPA (mpa_conn.c, mpa_setup.c) of a NIC whose peer sends arbitrary bytes: requests
+ * and replies bit for bit, in pieces and followed by data, refusals, and time.
  */
 #include "tests/pair/tcp_peer.h"
 
@@ -53,7 +53,7 @@ static const struct mpa_conn *conn_of(uint32_t ep)
 	return tp.cp.rp.end[1].nic->cm.eps[ep].mpa;
 }
 
-/* The answer is the same however the request is cut. */
+/* The reply is the same however the request is cut. */
 static void passive_enhanced(void)
 {
 	uint32_t segment;
@@ -74,8 +74,7 @@ static void passive_enhanced(void)
 		qp = cp_tcp_qp(&tp.cp, 1);
 		CU_ASSERT_EQUAL(accept_with(ev.ep, qp, 6, 16), 0);
 		rp_run(&tp.cp.rp, CP_MS);
-		/* Client and server: it begins, or we do when it is silent. Four of our reads at a
-		 * time. */
+		/* The peer sends first, or we do if it is silent. Four of our reads at once. */
 		EXPECT(ENHANCED(REP, "\x50", "\x07", "\x00\x06\x00\x04yes"));
 		(void)cp_expect(&tp.cp, 1, ev.ep, HW_CM_EVENT_ESTABLISHED);
 		CU_ASSERT_EQUAL(qp->attr.max_rd_atomic, 4);
@@ -89,7 +88,7 @@ static void passive_enhanced(void)
 	}
 }
 
-/* A connection whose half-sent FPDU stands in others' way ends: mpa_rx.c sets its timer. */
+/* A half-received FPDU gives up its buffer, and its connection, by a timer of mpa_rx.c. */
 static void made_to_end(void)
 {
 	struct hw_resp_cm_event ev;
@@ -160,7 +159,7 @@ static void check_agreement(const struct agreement *c)
 	CU_ASSERT(p->crc == c->crc && p->tx_markers == c->tx_markers &&
 		  p->rx_markers == c->rx_markers && p->rtr == c->rtr &&
 		  p->peer_to_peer == (p->rtr != 0));
-	/* Established with the first frame, where there must be one. */
+	/* With a first frame, the event follows that frame. */
 	if (!p->rtr)
 		(void)cp_expect(&tp.cp, 1, b, HW_CM_EVENT_ESTABLISHED);
 	cp_expect_none(&tp.cp);
@@ -183,9 +182,9 @@ static void passive_agrees(void)
 	    {G | M, "\x00\x01\0\0", 4, "\x80\x01\0\0", 4, false, false, true, 0},
 	    {G, "\x80\x01\0\0", 4, "\x00\x01\0\0", 4, false, true, false, 0},
 	    {G | M | C, "\xc0\x01\0\0", 4, "\xc0\x01\0\0", 4, true, true, true, 0},
-	    /* revision 2 without what it adds */
+	    /* revision 2 without its extension */
 	    {G, "\x00\x02\0\0", 4, "\x00\x02\0\0", 4, false, false, false, 0},
-	    /* a bit that siw sets besides */
+	    /* a reserved bit that siw sets */
 	    {G, "\x18\x02\0\4\0\1\0\1", 8, "\x10\x02\0\4\0\3\0\1", 8, false, false, false, 0},
 	    /* peer-to-peer: each kind, then the choice */
 	    {G, "\x10\x02\0\4\xc0\1\0\1", 8, "\x10\x02\0\4\xc0\3\0\1", 8, false, false, false, 1},
@@ -210,10 +209,7 @@ static void passive_agrees(void)
 		check_agreement(&cases[i]);
 }
 
-/*
- * Text that is no request, or a malformed one: the connection ends with FIN or a reject, and no
- * process is notified.
- */
+/* Malformed requests: the connection ends with FIN or a reject; no process is notified. */
 static void passive_refuses(void)
 {
 	static const struct {
@@ -230,12 +226,12 @@ static void passive_refuses(void)
 	    {B(REQ "\x40\xff\0\0"), false, 0},
 	    {B(REQ "\x40\x01\x02\x01"), false, 0},
 	    {B(REQ "\x40\x01\xff\xff"), false, 0},
-	    /* asked to speak revision 1 alone: the peer may fall back to it */
+	    /* an enhanced request to an end of revision 1: the peer may fall back */
 	    {B(REQ "\x50\x02\0\4\0\1\0\1"), false, HW_MPA_GIVEN | HW_MPA_REVISION_1},
-	    /* enhanced without what that means */
+	    /* enhanced without the fields of that */
 	    {B(REQ "\x50\x02\0\0"), true, 0},
 	    {B(REQ "\x50\x02\0\3\0\0\0"), true, 0},
-	    /* peer-to-peer without a frame to begin with */
+	    /* peer-to-peer without a kind of first frame */
 	    {B(REQ "\x50\x02\0\4\x80\1\0\1"), true, 0},
 	};
 	uint32_t i;
@@ -250,7 +246,7 @@ static void passive_refuses(void)
 			EXPECT(REP "\x70\x02\0\4\0\0\0\0");
 		else
 			CU_ASSERT_EQUAL(tp.rx_bytes, 0);
-		/* Whatever follows is thrown away. */
+		/* Data after it is dropped. */
 		SEND("more of it", 3);
 		cp_expect_none(&tp.cp);
 		tp_fin(&tp);
@@ -277,7 +273,7 @@ static void passive_rejects(void)
 	tp_end(&tp);
 }
 
-/* A peer that says nothing, half of it, or goes. */
+/* A peer that sends nothing, or half a request, or closes. */
 static void passive_waits(void)
 {
 	static const char request[] = REQ "\x50\x02\0\4\0\1\0\1";
@@ -302,7 +298,7 @@ static void passive_waits(void)
 		tp_new(&tp);
 		tp_connect(&tp, CP_PORT);
 		send_text(request, n, 0);
-		/* Its listener goes. */
+		/* The listener is destroyed. */
 		CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_DESTROY, tp.cp.listener), 0);
 		rp_run(&tp.cp.rp, CP_MS);
 		CU_ASSERT_TRUE(tp.reset);
@@ -310,7 +306,7 @@ static void passive_waits(void)
 	}
 }
 
-/* A process that was told and is silent, or whose peer goes meanwhile. */
+/* A process that was notified and does not answer, or whose peer closes meanwhile. */
 static void passive_process_is_slow(void)
 {
 	struct fw_qp *qp;
@@ -333,7 +329,7 @@ static void passive_process_is_slow(void)
 	tp_rst(&tp);
 	(void)cp_expect(&tp.cp, 1, b, HW_CM_EVENT_REJECTED);
 	CU_ASSERT_EQUAL(cp_accept(&tp.cp, 1, b, qp->qpn), FW_EINVAL);
-	/* No queue pair, or one that is none of TCP's, is no accept. */
+	/* An accept without a queue pair, or with one that is not for TCP, fails. */
 	tp_new(&tp);
 	tp_connect(&tp, CP_PORT);
 	SEND(ENHANCED(REQ, "\x50", "\x04", "\x00\x04\x00\x05"), 0);
@@ -351,7 +347,7 @@ static void passive_process_is_slow(void)
 
 static uint32_t active;
 
-/* End 1 asks the peer, who has taken the connection. */
+/* End 1 requests a connection; the peer has accepted it in TCP. */
 static struct fw_qp *connect_out(uint16_t mpa, uint16_t mss)
 {
 	struct hw_cmd_cm cm = {
@@ -394,7 +390,7 @@ static void active_asks(void)
 	}
 }
 
-/* However the reply is cut, and whatever comes behind it before the process has answered. */
+/* The reply cut anywhere, and data after it before the process has answered. */
 static void active_is_answered(void)
 {
 	uint32_t segment;
@@ -406,7 +402,7 @@ static void active_is_answered(void)
 		SEND(ENHANCED(REP, "\x50", "\x07", "\x00\x0a\x00\x05yes"), segment);
 		ev = cp_expect(&tp.cp, 1, active, HW_CM_EVENT_RESPONSE);
 		CU_ASSERT(ev.data_bytes == 3 && !memcmp(ev.data, "yes", 3));
-		/* It has 10 for our 9, and wants 5 of our 7. */
+		/* The peer has 10 for our 9, and wants 5 of our 7. */
 		CU_ASSERT_EQUAL(ev.param.responder_resources, 9);
 		CU_ASSERT_EQUAL(ev.param.initiator_depth, 7);
 		CU_ASSERT_EQUAL(conn_of(active)->state, MPA_REP_RCVD);
@@ -439,13 +435,13 @@ static void active_agrees(void)
 	    /* either is enough */
 	    {G | HW_MPA_CRC, "\x10\x02\0\4\0\1\0\1", 8, true, false, 0, 7, 1},
 	    {G, "\x10\x02\0\4\x3f\xff\x3f\xff", 8, false, false, 0, 7, 9},
-	    /* it wants more reads than it was offered, and gets them */
+	    /* it wants more reads than were offered, and gets them */
 	    {G, "\x10\x02\0\4\0\0\0\x10", 8, false, false, 0, 16, 0},
 	    {G | W, "\x10\x02\0\4\x80\1\x80\1", 8, false, false, 2, 7, 1},
 	    {G | W | HW_MPA_RTR_READ, "\x10\x02\0\4\x80\1\x40\1", 8, false, false, 4, 7, 1},
 	    /* siw chooses Write whatever was offered */
 	    {G | HW_MPA_RTR_SEND, "\x10\x02\0\4\x80\1\x80\1", 8, false, false, 2, 7, 1},
-	    /* not peer-to-peer after all */
+	    /* not peer-to-peer in the end */
 	    {G | W, "\x10\x02\0\4\0\1\0\1", 8, false, false, 0, 7, 1},
 	    {G | HW_MPA_REVISION_1, "\x40\x01\0\0", 4, true, false, 0, 7, 9},
 	};
@@ -468,7 +464,7 @@ static void active_agrees(void)
 	}
 }
 
-/* An FPDU alone, FIN behind it: LLP/MPA and the code; CRC and marker as the reply's flags say. */
+/* One FPDU and FIN: layer LLP/MPA with the code; CRC and marker by the flags of the reply. */
 static void expect_terminate(uint8_t code, uint8_t flags)
 {
 	static const uint8_t fpdu[] = {0, 22, 0x41, 0x47, 0, 0, 0, 0, 0, 0,   0,
@@ -499,7 +495,7 @@ static void active_refuses(void)
 		uint16_t mpa;
 		const char *text;
 		uint32_t bytes;
-		uint8_t code, flags; /* of a Terminate, where there is one */
+		uint8_t code, flags; /* of a Terminate, if there is one */
 	} cases[] = {
 	    {G, B("HTTP/1.1 400 Bad Request\r\n"), 0, 0},
 	    {G, B(REQ "\x10\x02\0\4\0\1\0\1"), 0, 0},
@@ -551,7 +547,7 @@ static void active_is_rejected(void)
 	tp_end(&tp);
 }
 
-/* A peer that closes, resets or says no with revision 1 is asked once more, with that. */
+/* After a close, a reset or a reject with revision 1 the NIC requests once more with revision 1. */
 static void active_falls_back(void)
 {
 	uint32_t how;
@@ -578,7 +574,7 @@ static void active_falls_back(void)
 		CU_ASSERT_EQUAL(ev.param.initiator_depth, 7);
 		tp_end(&tp);
 	}
-	/* Once. */
+	/* It falls back only once. */
 	(void)connect_out(0, TP_MSS);
 	tp_fin(&tp);
 	rp_run(&tp.cp.rp, 10 * CP_MS);
@@ -600,7 +596,7 @@ static void active_waits(void)
 	CU_ASSERT_EQUAL(cp_expect(&tp.cp, 1, active, HW_CM_EVENT_UNREACHABLE).status, FW_ETIMEDOUT);
 	CU_ASSERT_TRUE(tp.reset);
 	tp_end(&tp);
-	/* The process does not say that its queue pair is ready. */
+	/* The process does not report that its queue pair is ready. */
 	(void)connect_out(HW_MPA_GIVEN, TP_MSS);
 	SEND(ENHANCED(REP, "\x10", "\x04", "\x00\x0a\x00\x05"), 0);
 	(void)cp_expect(&tp.cp, 1, active, HW_CM_EVENT_RESPONSE);
@@ -609,7 +605,7 @@ static void active_waits(void)
 	CU_ASSERT_TRUE(tp.reset);
 	CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_ACCEPT, active), FW_EINVAL);
 	tp_end(&tp);
-	/* The process gives it up meanwhile. */
+	/* The process destroys the endpoint meanwhile. */
 	(void)connect_out(0, TP_MSS);
 	CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_DESTROY, active), 0);
 	rp_run(&tp.cp.rp, CP_MS);
@@ -617,7 +613,7 @@ static void active_waits(void)
 	tp_end(&tp);
 }
 
-/* An FPDU behind the reply, or behind the request, that ends the connection when it is accepted. */
+/* An FPDU after the reply or the request that ends the connection when it is accepted. */
 static void wrong_behind(void)
 {
 	static const char wrong[] = "\x00\x0e\x41\x47 wrong CRC ahead";
@@ -648,7 +644,7 @@ static void wrong_behind(void)
 	tp_end(&tp);
 }
 
-/* Frames with a few bytes changed, cut anywhere: whatever is made of them, nothing is left. */
+/* Frames with some bytes changed, cut anywhere: whatever the NIC reads in them, nothing is left. */
 static void damaged(void)
 {
 	static const char good[] = REQ "\x50\x02\0\x0b\x80\4\xc0\5private";
@@ -663,7 +659,7 @@ static void damaged(void)
 		memcpy(text, good, sizeof(text));
 		for (k = 0; k < i % 4; k++) {
 			seed = seed * 1664525 + 1013904223;
-			/* The key is looked at byte by byte: more of the others. */
+			/* The key is compared byte by byte: the others change more often. */
 			text[(seed >> 8) % 8 ? 16 + (seed >> 12) % 8
 					     : (seed >> 12) % sizeof(text)] ^=
 			    (char)(1u << (seed >> 20) % 8);

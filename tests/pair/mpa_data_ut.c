@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Private data of connections over MPA, of every length that its frames can carry, both ways: sent,
- * and told with the event and behind it (CM_REST), or counted when nobody wants the rest.
- * nic_fw/cm/cm.c, cm_cmd.c, cm_tcp.c, mpa_setup.c.
+ * Private data of connections over MPA, of every length that its frames can carry, in both
+ * directions: sent, and reported with the event and after it (CM_REST), or counted when no process
+ * fetches the rest. nic_fw/cm/cm.c, cm_cmd.c, cm_tcp.c, mpa_setup.c.
  */
 #include "tests/pair/tcp_peer.h"
 
@@ -21,7 +21,7 @@ static uint8_t byte_of(uint32_t i, uint32_t bytes)
 	return (uint8_t)(i * 7 + bytes + (i >> 8));
 }
 
-/* A frame of the peer with so many bytes of its process; enhanced: of revision 2. */
+/* A frame of the peer with so many bytes of private data; enhanced: of revision 2. */
 static void peer_says(const char *key, uint8_t flags, bool enhanced, uint32_t bytes)
 {
 	uint8_t frame[HEAD + ENHANCED + MOST] = {0};
@@ -39,7 +39,7 @@ static void peer_says(const char *key, uint8_t flags, bool enhanced, uint32_t by
 	tp_send(&tp, frame, at + bytes, bytes % 3 * 100);
 }
 
-/* The NIC's frame has these and no others. */
+/* The NIC's frame has these bytes and no others. */
 static void expect_said(uint8_t flags, bool enhanced, uint32_t bytes)
 {
 	uint32_t at = HEAD + (enhanced ? (uint32_t)ENHANCED : 0), i;
@@ -60,8 +60,8 @@ static int rest_of(uint32_t ep, struct hw_cmd_resp *resp)
 }
 
 /*
- * The event tells so many, with what is fetched behind it, which is there once. kept: buffers that
- * are in use still.
+ * The event reports so many bytes, with those fetched after it, which can be fetched once. kept:
+ * buffers that are still in use.
  */
 static void expect_told(const struct hw_resp_cm_event *ev, uint32_t bytes, uint32_t kept)
 {
@@ -80,7 +80,7 @@ static void expect_told(const struct hw_resp_cm_event *ev, uint32_t bytes, uint3
 	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->cm.data.used, kept);
 }
 
-/* Stores them as a process does; of a command that says so many. */
+/* Stores private data as a process does, for a command that announces so many bytes. */
 static void give(struct hw_cmd_cm *cm, uint32_t bytes)
 {
 	uint32_t at = 0, i;
@@ -175,12 +175,12 @@ static void active(bool enhanced, uint32_t bytes, bool reject)
 	struct hw_resp_cm_event ev;
 
 	expect_said(0, enhanced, fits);
-	/* Said once: the peer's answer is there. */
+	/* Sent once: the peer's reply is there. */
 	peer_says(WIRE_MPA_KEY_REP, reject ? WIRE_MPA_F_REJECT : 0, enhanced, fits);
 	ev = cp_expect(&tp.cp, 1, ep, reject ? HW_CM_EVENT_REJECTED : HW_CM_EVENT_RESPONSE);
 	if (!reject)
 		CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_DATA, ep), FW_EINVAL);
-	/* Ours, until it is established. */
+	/* Our own data is kept until the connection is established. */
 	expect_told(&ev, fits, !reject && fits);
 	if (!reject)
 		CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_ACCEPT, ep), 0);
@@ -197,7 +197,7 @@ static void active_every_length(void)
 		active(i & 1, lengths[i / 4], i & 2);
 }
 
-/* A rest that nobody fetches is counted, and its memory comes back. */
+/* A rest that no process fetches is counted, and its memory is freed. */
 static void nobody_reads(void)
 {
 	struct fw_nic *nic;
@@ -219,7 +219,7 @@ static void nobody_reads(void)
 	tp_rst(&tp);
 	(void)cp_expect(&tp.cp, 1, b, HW_CM_EVENT_ESTABLISHED);
 	(void)cp_expect(&tp.cp, 1, b, HW_CM_EVENT_DISCONNECTED);
-	/* gone while it was asked; the end is told, without what the request said; */
+	/* ended during the request: the end is reported, without the data of the request; */
 	tp_new(&tp);
 	tp_connect(&tp, CP_PORT);
 	peer_says(WIRE_MPA_KEY_REQ, 0, true, 300);
@@ -229,7 +229,7 @@ static void nobody_reads(void)
 	CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_DESTROY, b), 0);
 	CU_ASSERT_EQUAL(nic->counters.cm_data_unread, 2);
 	CU_ASSERT_EQUAL(rest_of(b, &resp), FW_EINVAL);
-	/* an event that nobody fetched at all has no rest. */
+	/* an event that was not fetched at all has no rest. */
 	tp_new(&tp);
 	tp_connect(&tp, CP_PORT);
 	peer_says(WIRE_MPA_KEY_REQ, 0, true, 300);
@@ -237,7 +237,7 @@ static void nobody_reads(void)
 	CU_ASSERT_EQUAL(nic->counters.cm_data_unread, 2);
 	CU_ASSERT_EQUAL(nic->cm.data.used, 0);
 	tp_end(&tp);
-	/* Refused, and asked anew: what is told is what came last. */
+	/* Rejected, and requested again: the data of the last frame is reported. */
 	ep = ask(true, 10);
 	nic = tp.cp.rp.end[1].nic;
 	peer_says(WIRE_MPA_KEY_REP, WIRE_MPA_F_REJECT, true, 300);
@@ -276,7 +276,7 @@ static void datagrams_carry_less(void)
 	CU_ASSERT_EQUAL(cp_cmd(&tp.cp, 1, HW_CMD_CM_CONNECT, &cm, NULL), FW_EINVAL);
 	give(&cm, 255);
 	CU_ASSERT_EQUAL(cp_cmd(&tp.cp, 1, HW_CMD_CM_CONNECT, &cm, NULL), 0);
-	/* Pieces beyond all frames. */
+	/* Pieces beyond the longest frame. */
 	{
 		struct hw_cmd cmd = {.op = HW_CMD_CM_DATA,
 				     .u.cm_data = {.ep = cp_bound(&tp.cp, 1, HW_CM_TCP, 0),

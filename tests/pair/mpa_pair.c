@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The stream of mpa_pair.h, and TCP's and the set-up's functions in their places (--wrap).
+ * The stream of mpa_pair.h, with substitutes for functions of TCP and of the set-up (--wrap).
  */
 #include "tests/pair/mpa_pair.h"
 
@@ -196,7 +196,7 @@ int mp_fill(struct mp_side *side, const struct tcp_seg *seg, uint32_t from, uint
 	return result;
 }
 
-/* Makes all segments that there are. */
+/* Makes all segments that are ready. */
 uint32_t mp_make(struct mp_side *side)
 {
 	static uint8_t parts[65536];
@@ -229,7 +229,7 @@ uint32_t mp_make(struct mp_side *side)
 
 /* ---- in -------------------------------------------------------------------------------------- */
 
-/* Gives bytes to a side as one frame; returns how many it took. */
+/* Gives bytes to a side as one frame; returns how many it consumed. */
 uint32_t mp_receive(struct mp_side *to, const uint8_t *data, uint32_t bytes)
 {
 	uint8_t *buf = malloc(MP_HDRS + bytes);
@@ -256,7 +256,7 @@ uint32_t mp_receive(struct mp_side *to, const uint8_t *data, uint32_t bytes)
 	return taken;
 }
 
-/* Delivers what a side has sent, and acknowledges it. */
+/* Delivers the data that a side has sent, and acknowledges it. */
 uint32_t mp_deliver(struct mp_side *from)
 {
 	struct mp_side *to = &mp.side[!from->e];
@@ -307,8 +307,8 @@ void mp_run(void)
 /* ---- Terminates ------------------------------------------------------------------------------ */
 
 /*
- * The last FPDU that a side sent, without markers, is this Terminate, byte for byte (RFC 5040 4.8).
- * fault: the FPDU that it quotes, as far as hdrct says.
+ * Asserts that the last FPDU of a side, without markers, is this Terminate, byte for byte (RFC 5040
+ * 4.8). fault: the FPDU that it quotes, as far as hdrct says.
  */
 bool mp_expect_terminate(const struct mp_side *side, uint8_t layer_etype, uint8_t code,
 			 uint8_t hdrct, const uint8_t *fault)

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two queue pairs over MPA with a stream between them that the test holds in its hands.
- *
- * In place of TCP, and of the connection's set-up, there are functions of mpa_pair.c: segments are
- * made and filled as TCP does it, their bytes may be changed, and are received again cut wherever
- * the test likes. The linker redirects the firmware's calls to them (WRAP_TCP in the Makefile, for
- * tests that include this header). Every segment is also filled in two parts, which must give the
- * same bytes. nic_fw/mpa/mpa.h.
+ * Two queue pairs over MPA, joined by a stream that the test controls.
  */
 #ifndef WEFT_TESTS_MPA_PAIR_H
 #define WEFT_TESTS_MPA_PAIR_H
@@ -19,8 +13,8 @@ enum {
 	MP_HDRS = 66, /* Ethernet, IPv4, TCP with timestamps */
 	MP_MSS = 1448,
 	MP_STREAM = 1 << 20,
-	MP_SINK = 64 * 1024, /* in the memory of either: what reads bring */
-	MP_DST = 256 * 1024, /* what Writes reach */
+	MP_SINK = 64 * 1024, /* in the memory of either: target of reads */
+	MP_DST = 256 * 1024, /* target of Writes */
 };
 
 struct mp_side {
@@ -29,7 +23,7 @@ struct mp_side {
 	struct fw_qp *qp;
 	uint32_t e;
 	uint8_t *wire;        /* the stream that this side sent */
-	uint32_t wrote, read; /* bytes of it, and those that the peer took */
+	uint32_t wrote, read; /* bytes written, and bytes that the peer consumed */
 	struct {
 		struct tcp_seg *seg;
 		uint32_t end;
@@ -42,12 +36,12 @@ struct mp_side {
 struct mp {
 	struct mp_side side[2];
 	uint32_t mss;
-	uint32_t cut;   /* received in pieces of so many bytes; 0: as they were sent */
+	uint32_t cut;   /* receives pieces of so many bytes; 0: as they were sent */
 	uint32_t frame; /* pieces of a received frame; 0: one */
 	uint32_t rx_flags;
 	uint32_t random;
 	void (*change)(struct mp_side *from, uint8_t *fpdu, uint32_t bytes);
-	/* Looks at each ULPDU; NULL, or true: it goes to RDMAP. */
+	/* Inspects each ULPDU. NULL, or a result of true: RDMAP gets it. */
 	bool (*see)(struct mpa_conn *conn, const uint8_t *ulpdu, uint32_t bytes);
 };
 extern struct mp mp;
@@ -62,17 +56,17 @@ void mp_end(void);
 /* Puts bytes [from, from + bytes) of a segment into out; negative: an errno. */
 int mp_fill(struct mp_side *side, const struct tcp_seg *seg, uint32_t from, uint32_t bytes,
 	    uint8_t *out);
-/* Makes all segments that there are; how many. */
+/* Makes all segments that are ready; returns their number. */
 uint32_t mp_make(struct mp_side *side);
-/* Gives bytes to a side as one frame; returns how many it took. */
+/* Gives bytes to a side as one frame; returns how many it consumed. */
 uint32_t mp_receive(struct mp_side *to, const uint8_t *data, uint32_t bytes);
-/* Delivers what a side has sent, and acknowledges it; returns the bytes. */
+/* Delivers the data that a side has sent, and acknowledges it; returns the bytes. */
 uint32_t mp_deliver(struct mp_side *from);
-/* Runs both sides until nothing happens any more. */
+/* Runs both sides until nothing happens. */
 void mp_run(void);
 /*
- * The last FPDU that a side sent, without markers, is this Terminate, byte for byte (RFC 5040 4.8).
- * fault: the FPDU that it quotes, as far as hdrct says.
+ * Asserts that the last FPDU of a side, without markers, is this Terminate, byte for byte (RFC 5040
+ * 4.8). fault: the FPDU that it quotes, as far as hdrct says.
  */
 bool mp_expect_terminate(const struct mp_side *side, uint8_t layer_etype, uint8_t code,
 			 uint8_t hdrct, const uint8_t *fault);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * RC over MPA, end to end over a stream without TCP: every operation with markers and CRC on and
- * off, cut anywhere, order of completions, the first frame, the end of connections. nic_fw/mpa_*.c.
+ * off, cut anywhere; order of completions, the first frame, the end of connections.
+ * nic_fw/mpa/mpa_*.c.
  */
 #include "tests/pair/mpa_pair.h"
 
@@ -15,7 +16,7 @@ enum {
 	MODES = sizeof(modes) / sizeof(modes[0])
 };
 
-/* One of each, bytes long, and what it must have done. */
+/* One request of each kind, of so many bytes, and its effect. */
 static void all_operations(uint32_t bytes)
 {
 	static uint64_t old;
@@ -99,7 +100,7 @@ static void cut_anywhere(void)
 	}
 }
 
-/* Markers at every place of an FPDU that they can have. */
+/* Markers at every place of an FPDU that is possible. */
 static void markers_at_every_phase(void)
 {
 	uint32_t phase, bytes;
@@ -119,7 +120,7 @@ static void markers_at_every_phase(void)
 	}
 }
 
-/* As much as a segment of any size takes, never more. */
+/* An FPDU fills a segment of any size, and never exceeds it. */
 static void every_mss(void)
 {
 	uint32_t m, mss;
@@ -162,7 +163,7 @@ static void both_ways(void)
 	mp_end();
 }
 
-/* A request is complete when its bytes are acknowledged, and not before. */
+/* A request completes when its bytes are acknowledged, and not before. */
 static void completion_waits_for_ack(void)
 {
 	mp_begin(&modes[1]);
@@ -171,7 +172,10 @@ static void completion_waits_for_ack(void)
 	mp_run();
 	CU_ASSERT_EQUAL(mp.side[0].read, mp.side[0].wrote);
 	rp_expect_none(&rp);
-	/* An answer before the acknowledgement of what asked for it is no completion either. */
+	/*
+	 * An answer that precedes the acknowledgement of its request does not complete the request
+	 * either.
+	 */
 	mp_req(0, HW_WQE_READ, 2, 100, 0);
 	mp_run();
 	rp_expect_none(&rp);
@@ -194,7 +198,7 @@ static void invalidate_and_solicited(void)
 	rp_recv(&rp, 1, mp.side[1].qp, 9, 8192, 100);
 	rp_req(&rp, 0, mp.side[0].qp, &req);
 	mp_run();
-	/* A region made so is not one that a peer may invalidate: the stream ends. */
+	/* A peer may not invalidate a region made this way: the stream ends. */
 	CU_ASSERT_TRUE_FATAL(rp_rcqe(&rp, 1, &cqe));
 	if (cqe.status != HW_STATUS_SUCCESS) {
 		CU_ASSERT_EQUAL(cqe.status, HW_STATUS_REM_INV_REQ_ERR);
@@ -254,7 +258,7 @@ static void waits_for_its_connection(void)
 	mp_end();
 }
 
-/* The first frame takes no receive and completes nothing; nothing is sent before it came. */
+/* The first frame consumes no receive and completes nothing; nothing is sent before it arrives. */
 static void first_frames(void)
 {
 	static const uint8_t kinds[] = {WIRE_MPA_RTR_SEND, WIRE_MPA_RTR_WRITE, WIRE_MPA_RTR_READ};
@@ -291,7 +295,10 @@ static void first_frames(void)
 	}
 }
 
-/* Memory that goes away under a request: it fails, the peer is told that it was us. */
+/*
+ * Memory that is deregistered under a request: the request fails, and the peer is notified that the
+ * fault is ours.
+ */
 static void memory_gone(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 2, .bytes = 3000};
@@ -313,7 +320,7 @@ static void memory_gone(void)
 	mp_end();
 }
 
-/* As esp_rdmap_ut's: what a process that leaves has not given back yet refuses nothing. */
+/* As in esp_rdmap_ut: memory that a process which ends has not given back yet causes no refusal. */
 static void to_a_process_that_leaves(void)
 {
 	struct fw_qp *to;
@@ -354,7 +361,9 @@ static void cannot_be_sent_again(void)
 	mp_end();
 }
 
-/* The port could not read what it was to send: that request fails, nothing can be said. */
+/*
+ * The port could not read the data of a request: that request fails, and no Terminate can be sent.
+ */
 static void unreadable(void)
 {
 	mp_begin(&modes[1]);
@@ -372,7 +381,7 @@ static void unreadable(void)
 	mp_end();
 }
 
-/* A time-out of TCP is one of the request that waits longest; a reset flushes. */
+/* A time-out of TCP fails the oldest request; a reset flushes. */
 static void ends(void)
 {
 	static const struct {

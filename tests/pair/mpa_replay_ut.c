@@ -16,8 +16,8 @@
 enum {
 	RECV_BYTES = 4096,
 	RECVS = 100,
-	SHORT_BYTES = 16,   /* what siw had posted for what was wrong */
-	OPTION_BITS = 0x08, /* a reserved flag that siw sets for what it can do (GSO) */
+	SHORT_BYTES = 16,   /* receives that siw had posted for malformed messages */
+	OPTION_BITS = 0x08, /* a reserved flag by which siw announces GSO */
 	FPDU_HEAD = 2 + (int)sizeof(struct wire_ddp_untagged),
 };
 
@@ -45,7 +45,10 @@ static uint32_t payload_bytes(const uint8_t *fpdu)
 	return (uint32_t)be16_get(*(const struct be16 *)(const void *)fpdu) - FPDU_HEAD + 2;
 }
 
-/* The request of a captured connection, an accept with what its passive end said, the reply. */
+/*
+ * The request of a captured connection, an accept with the private data of its passive end, the
+ * reply.
+ */
 static void set_up(const struct cap_conn *conn)
 {
 	const struct cap_stream *asked = &conn->side[0], *answered = &conn->side[1];
@@ -69,7 +72,7 @@ static void set_up(const struct cap_conn *conn)
 	CU_ASSERT_EQUAL_FATAL(cp_cmd(&tp.cp, 1, HW_CMD_CM_ACCEPT, &cm, NULL), 0);
 	rp_run(&tp.cp.rp, CP_MS);
 	CU_ASSERT_EQUAL(tp.rx_bytes, answered->fpdus);
-	/* siw sends it back. */
+	/* siw returns the flag. */
 	tp.rx[WIRE_MPA_KEY_BYTES] |= answered->data[WIRE_MPA_KEY_BYTES] & OPTION_BITS;
 	CU_ASSERT_EQUAL(memcmp(tp.rx, answered->data, answered->fpdus), 0);
 }
@@ -88,7 +91,7 @@ static void active_says(const uint8_t *fpdu, uint32_t *received)
 	++*received;
 }
 
-/* Posts what the passive end sent. */
+/* Posts the messages that the passive end sent. */
 static void passive_says(const uint8_t *fpdu)
 {
 	struct rp_req req = {.opcode = HW_WQE_SEND, .bytes = payload_bytes(fpdu)};
@@ -101,7 +104,7 @@ static void passive_says(const uint8_t *fpdu)
 	rp_expect_send(&tp.cp.rp, 1, 0, HW_STATUS_SUCCESS);
 }
 
-/* siw leaves there what was there before; CRCs, which go over it, were right with zeros only. */
+/* siw leaves old bytes in these fields; the CRCs, which cover them, were right only with zeros. */
 static void clear_pad(uint8_t *fpdu)
 {
 	uint32_t end = FPDU_HEAD + payload_bytes(fpdu);
@@ -142,7 +145,7 @@ static void replay_sends(const struct cap_conn *conn)
 	tp_end(&tp);
 }
 
-/* Every message of these. */
+/* All messages of these connections. */
 static void whole_connections(void)
 {
 	static const char *const files[] = {"ucmatose-r1-crc.pcap", "ucmatose-r1-nocrc.pcap",
@@ -163,7 +166,10 @@ static void whole_connections(void)
 	CU_ASSERT_EQUAL(conns, 5);
 }
 
-/* Set-up of the others, and the first message, which peer-to-peer is a Write of nothing. */
+/*
+ * The set-up of the others, and the first message, which is a Write of no bytes in peer-to-peer
+ * mode.
+ */
 static void beginnings(void)
 {
 	static const char *const files[] = {
@@ -193,7 +199,7 @@ static void beginnings(void)
 		CU_ASSERT_EQUAL(qp->mpa->state, MPA_FPDU);
 		(void)cp_expect(&tp.cp, 1, ep, HW_CM_EVENT_ESTABLISHED);
 		CU_ASSERT_FALSE(tp.reset || tp.closed);
-		/* The process goes: the pair's receives are flushed. */
+		/* The process ends: the receives of the queue pair are flushed. */
 		CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_DISCONNECT, ep), 0);
 		rp_run(&tp.cp.rp, CP_MS);
 		while (received < RECVS)
@@ -206,31 +212,32 @@ static void beginnings(void)
 
 /* ---- what is wrong --------------------------------------------------------------------------- */
 
-/* The connections of terminate-raw.pcap whose messages are wrong, and what we say of them. */
+/* The connections of terminate-raw.pcap with malformed messages, and our answers. */
 struct wrong {
-	uint8_t layer_etype, code, hdrct;  /* as RFC 5040 draws them; code 0xee: nothing is wrong */
-	uint8_t siw_layer_etype, siw_code; /* where they differ */
+	uint8_t layer_etype, code, hdrct;  /* as RFC 5040 draws them; code 0xee: no error */
+	uint8_t siw_layer_etype, siw_code; /* siw's, if they differ */
 };
 #define M_D   (WIRE_TERM_HDRCT_M | WIRE_TERM_HDRCT_D)
 #define M_D_R (M_D | WIRE_TERM_HDRCT_R)
 
 static const struct wrong wrongs[] = {
-    {0, 0xee, 0, 0, 0},            /* a Send */
-    {0x20, 0x02, 0, 0, 0},         /* its CRC */
-    {0, 0xee, 0, 0, 0},            /* the same without CRCs */
-    {0x11, 0x00, M_D, 0, 0},       /* a Write to an STag that there is not */
-    {0x01, 0x00, M_D_R, 0, 0},     /* a Read of it */
-    {0x12, 0x01, M_D, 0, 0},       /* queue 5 */
-    {0x12, 0x03, M_D, 0, 0},       /* the second Send is the first */
-    {0x12, 0x04, M_D, 0, 0},       /* begins at 8 */
-    {0x12, 0x05, M_D, 0x12, 0x02}, /* longer than its receive: to siw there is none then */
+    {0, 0xee, 0, 0, 0},        /* a Send */
+    {0x20, 0x02, 0, 0, 0},     /* its CRC */
+    {0, 0xee, 0, 0, 0},        /* the same without CRCs */
+    {0x11, 0x00, M_D, 0, 0},   /* a Write to an STag that does not exist */
+    {0x01, 0x00, M_D_R, 0, 0}, /* a Read of it */
+    {0x12, 0x01, M_D, 0, 0},   /* queue 5 */
+    {0x12, 0x03, M_D, 0, 0},   /* the second Send is the first */
+    {0x12, 0x04, M_D, 0, 0},   /* begins at 8 */
+    /* Longer than its receive: siw reports that there is no receive. */
+    {0x12, 0x05, M_D, 0x12, 0x02},
     {0x12, 0x06, M_D, 0, 0},       /* DDP version 2 */
     {0x02, 0x05, M_D, 0, 0},       /* RDMAP version 0 */
     {0x12, 0x05, M_D, 0x02, 0x06}, /* opcode 8, immediate data, of 16 bytes: siw has none */
-    {0x11, 0x00, M_D, 0x10, 0x00}, /* an answer to no Read: siw calls that a catastrophe */
+    {0x11, 0x00, M_D, 0x10, 0x00}, /* an answer to no Read: siw reports a catastrophic error */
 };
 
-/* The FPDU of our Terminate, whole: returns its length. */
+/* Writes the FPDU of our Terminate; returns its length. */
 static uint32_t terminate_fpdu(uint8_t *dst, const struct wrong *w, const uint8_t *fault, bool crc)
 {
 	static const uint8_t head[] = {0, 0, 0x41, 0x47, 0, 0, 0, 0, 0, 0,
@@ -281,7 +288,7 @@ static void send_wrong(const struct cap_conn *conn, const struct wrong *w)
 		n = terminate_fpdu(want, w, fault, conn->crc);
 		CU_ASSERT_EQUAL(tp.rx_bytes, passive->fpdus + n);
 		CU_ASSERT_EQUAL(memcmp(tp.rx + passive->fpdus, want, n), 0);
-		/* siw's: layer and type change places. */
+		/* siw swaps layer and type. */
 		CU_ASSERT_EQUAL((uint8_t)(siw[20] << 4 | siw[20] >> 4),
 				w->siw_layer_etype ? w->siw_layer_etype : w->layer_etype);
 		CU_ASSERT_EQUAL(siw[21], w->siw_layer_etype ? w->siw_code : w->code);
@@ -296,7 +303,7 @@ static void send_wrong(const struct cap_conn *conn, const struct wrong *w)
 	tp_end(&tp);
 }
 
-/* A Read of nothing begins the stream: our answer is siw's. */
+/* A Read of no bytes begins the stream: our answer equals siw's. */
 static void first_read(const struct cap_conn *conn)
 {
 	const struct cap_stream *active = &conn->side[0], *passive = &conn->side[1];
@@ -341,7 +348,10 @@ static void wrong_messages(void)
 
 /* ---- what siw rejects ------------------------------------------------------------------------ */
 
-/* We ask as siw asked, and siw's reject comes; the process hears that it was the peer's. */
+/*
+ * This end sends siw's request and receives siw's reject; the process learns that the peer rejected
+ * it.
+ */
 static void rejected(const struct cap_conn *conn)
 {
 	struct hw_cmd_cm cm = {.mpa = HW_MPA_GIVEN | HW_MPA_CRC,
@@ -359,7 +369,7 @@ static void rejected(const struct cap_conn *conn)
 	CU_ASSERT_EQUAL(ev.status, HW_CM_REJ_CONSUMER);
 	CU_ASSERT_EQUAL(ev.data_bytes, 0);
 	cp_expect_none(&tp.cp);
-	/* It was asked once: revision 2 is spoken there. */
+	/* Revision 2 was requested only once: the peer speaks it. */
 	CU_ASSERT_EQUAL(tp.syns, 1);
 	CU_ASSERT_TRUE(tp.closed);
 	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.conns.used, 0);
@@ -367,7 +377,7 @@ static void rejected(const struct cap_conn *conn)
 	tp_end(&tp);
 }
 
-/* We reject what siw did; C, which says nothing then, we leave as it was agreed. */
+/* This end rejects what siw rejected. Flag C, which has no meaning then, stays as agreed. */
 static void rejects(const struct cap_conn *conn)
 {
 	struct hw_cmd_cm cm = {.arg = HW_CM_REJ_CONSUMER};
@@ -402,7 +412,7 @@ static void strict_reject(void)
 	cap_free(&c);
 }
 
-/* A capture that no test here plays would look as if it were tested. */
+/* Each capture must have a test here, or it would only seem to be tested. */
 static void every_capture_is_played(void)
 {
 	DIR *dir = opendir("tests/golden/siw");

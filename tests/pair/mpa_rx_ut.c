@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * FPDUs in: those that Linux's siw sent, cut in many ways; wrong CRCs and markers; anything at all;
- * want of buffers and of memory. What is wrong within FPDUs: mpa_wrong_ut.c. nic_fw/mpa/mpa_rx.c,
- * mpa_ddp.c.
+ * FPDUs in: those of Linux's siw, cut in many ways; wrong CRCs and markers; random bytes; lack of
+ * buffers and of memory. mpa_wrong_ut.c has errors within FPDUs. nic_fw/mpa/mpa_rx.c, mpa_ddp.c.
  */
 #include "nic_fw/mpa/mpa_ddp.c"
 #include "tests/pair/mpa_capture.h"
@@ -36,7 +35,7 @@ static bool see(struct mpa_conn *conn, const uint8_t *ulpdu, uint32_t bytes)
 	return false;
 }
 
-/* A captured stream goes through the receiver, cut so. */
+/* Passes a captured stream through the receiver in pieces. */
 static void replay(const struct cap_conn *conn, const struct cap_stream *s, uint32_t cut)
 {
 	struct mp_side *to = &mp.side[1];
@@ -104,7 +103,7 @@ static void captures(void)
 	mp_end();
 }
 
-/* Each byte of a good FPDU wrong in turn: the CRC finds it, and nothing is placed. */
+/* Each byte of a good FPDU is wrong in turn: the CRC detects it, and nothing is placed. */
 static void every_byte_wrong(void)
 {
 	uint8_t fpdu[256];
@@ -143,7 +142,7 @@ static void every_byte_wrong(void)
 
 /* ---- anything ------------------------------------------------------------------------------- */
 
-/* Anything in an FPDU, as often as not with a CRC that is right; its length may become any. */
+/* Random bytes in an FPDU, half of the time with a correct CRC; its length may change. */
 static void scramble(struct mp_side *from, uint8_t *fpdu, uint32_t bytes)
 {
 	uint32_t n = mp_random(4);
@@ -158,8 +157,8 @@ static void scramble(struct mp_side *from, uint8_t *fpdu, uint32_t bytes)
 }
 
 /*
- * Whatever comes: nothing outside of what the peer may reach is written, and a connection that goes
- * on is one that works.
+ * Random input never changes memory that the peer may not write, and a connection that continues
+ * still works.
  */
 static void garbage(void)
 {
@@ -175,7 +174,7 @@ static void garbage(void)
 		mp.cut = mp_random(2) ? 1 + mp_random(900) : 0;
 		mp.frame = mp_random(2) ? 60 : 0;
 		mp.change = scramble;
-		/* A region of its own, with a guard on either side of it. */
+		/* A separate region, with a guard on either side. */
 		memset(MP_MEM(1), 0x33, MP_DST + 8192);
 		stag = rp_reg(&rp, 1, MP_MEM(1) + MP_DST, 4096, RP_ALL_ACCESS, round % 2);
 		CU_ASSERT_EQUAL(rp_dereg(&rp, 1, rp.end[1].stag), 0);
@@ -207,7 +206,7 @@ static void garbage(void)
 	}
 }
 
-/* A length of zero is an FPDU of nothing at all, which DDP does not know. */
+/* A length of zero is an FPDU without a payload, which DDP does not define. */
 static void empty_ulpdu(void)
 {
 	static const uint8_t fpdu[8];
@@ -234,7 +233,7 @@ static void bad_marker(struct mp_side *from, uint8_t *fpdu, uint32_t bytes)
 	memcpy(fpdu + bytes - WIRE_MPA_CRC_BYTES, &sum, sizeof(sum));
 }
 
-/* A marker that does not point at the FPDU's beginning, when the CRC is right. */
+/* A marker that does not point at the beginning of the FPDU, with a correct CRC. */
 static void wrong_markers(void)
 {
 	static const struct {
@@ -271,7 +270,7 @@ static void wrong_markers(void)
 
 /* ---- early ---------------------------------------------------------------------------------- */
 
-/* Segments of the stream from one on, as a frame that came before its turn. */
+/* Segments of the stream from one on, as a frame that arrives early. */
 static void early(uint32_t first, uint32_t last, uint32_t skip)
 {
 	struct mp_side *from = &mp.side[0], *to = &mp.side[1];
@@ -298,7 +297,7 @@ static void begin_early(const struct mpa_params *param, uint8_t opcode)
 	CU_ASSERT_EQUAL(mp_make(&mp.side[0]), 5);
 }
 
-/* How many bytes of what was sent lie at the target. */
+/* Number of sent bytes that are at the target. */
 static uint32_t placed(void)
 {
 	uint32_t i, n = 0;
@@ -308,7 +307,7 @@ static uint32_t placed(void)
 	return n;
 }
 
-/* Payload whose FPDU a marker shows is placed before its turn, and delivered in it. */
+/* Payload whose FPDU is known from a marker is placed early, and delivered in order. */
 static void placed_early(void)
 {
 	static const uint8_t ops[] = {HW_WQE_WRITE, HW_WQE_SEND};
@@ -323,7 +322,8 @@ static void placed_early(void)
 		early(3, 4, 0); /* two in a frame */
 		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, mpa_rx_early), 3);
 		rp_expect_none(&rp);
-		/* Other data there meanwhile, as an earlier Write would bring: the last one counts.
+		/*
+		 * The target changes meanwhile, as an earlier Write would do: the last data counts.
 		 */
 		memset(MP_MEM(1) + MP_DST, 0, 3000);
 		(void)mp_deliver(&mp.side[0]);
@@ -335,7 +335,7 @@ static void placed_early(void)
 	}
 }
 
-/* Without markers, in the middle of one, or with a CRC that is wrong, nobody knows. */
+/* Without markers, in the middle of a marker, or with a wrong CRC, the FPDU is unknown. */
 static void not_placed_early(void)
 {
 	begin_early(&crc, HW_WQE_WRITE);
@@ -350,10 +350,10 @@ static void not_placed_early(void)
 	early(2, 2, 0);
 	CU_ASSERT_EQUAL(placed(), 0);
 	mp.side[0].wire[mp.side[0].seg[2].end - 1] ^= 1;
-	/* The end of one and the next: the next is known. */
+	/* The end of one FPDU and the next one: the next one is known. */
 	early(1, 2, 200);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, mpa_rx_early), 1);
-	/* A target that is none: nothing happens before its turn. */
+	/* A target that does not exist: nothing happens before the FPDU's turn. */
 	mp.side[1].qp->access = 0;
 	early(3, 3, 0);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, mpa_rx_early), 1);
@@ -363,7 +363,7 @@ static void not_placed_early(void)
 
 /* ---- want ------------------------------------------------------------------------------------ */
 
-/* Without a buffer the beginning of an FPDU is not taken; whole ones need none. */
+/* Without a buffer the beginning of an FPDU is not consumed; whole ones need none. */
 static void no_buffers(void)
 {
 	static void *taken[MPA_MAX_PARTIALS];
@@ -402,8 +402,10 @@ static void on_fire(struct fw_nic *nic, struct fw_timer *timer)
 	fired++;
 }
 
-/* An FPDU that was half sent long ago gives its buffer up, with its connection, where one is
- * needed. */
+/*
+ * An FPDU that was half sent long ago loses its buffer, and its connection, when another one needs
+ * it.
+ */
 static void old_buffers_are_reclaimed(void)
 {
 	static struct mpa_partial *taken[MPA_MAX_PARTIALS];
@@ -436,7 +438,7 @@ static void old_buffers_are_reclaimed(void)
 	rp_run(&rp, 1000000);
 	CU_ASSERT_EQUAL(fired, 1);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, mpa_partials_reclaimed), 1);
-	/* The one that began later keeps its buffer. */
+	/* The FPDU that began later keeps its buffer. */
 	CU_ASSERT_PTR_EQUAL(nic->mpa.held.next, &taken[1]->node);
 	for (i = 0; i < n; i++) {
 		if (i < 2)
@@ -462,7 +464,7 @@ static void recv_msgs_used_up(void)
 		pool = &rp.end[1].nic->host.recv_msgs;
 		rp_recv(&rp, 1, mp.side[1].qp, 50, 0, 300);
 		mp.cut = cut;
-		/* All that was ever used is taken, and there is no more. */
+		/* All contexts that were ever used are taken, and there are no more. */
 		first = fw_pool_get(pool);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(first);
 		max = pool->max;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Peers that hang: those that take their time with a frame byte by byte, never acknowledge the
- * reply, never begin, or read no more. Whatever they do, the process hears of it in bounded time
- * and nothing of the connection is left. nic_fw/mpa/mpa_conn.c, mpa_setup.c, cm_tcp.c.
+ * Peers that hang: they send a frame byte by byte, never acknowledge the reply, never begin, or
+ * stop reading. The process is notified in bounded time and nothing of the connection is left.
+ * nic_fw/mpa/mpa_conn.c, mpa_setup.c, nic_fw/cm/cm_tcp.c.
  */
 #include "tests/pair/tcp_peer.h"
 
@@ -29,7 +29,7 @@ static void nothing_left(void)
 	CU_ASSERT_EQUAL(nic()->cm.data.used, 0);
 }
 
-/* A listener of ours has the peer's request; its endpoint. */
+/* A listener of ours has the peer's request; returns its endpoint. */
 static uint32_t asked(const char *request, uint32_t bytes)
 {
 	tp_begin(&tp);
@@ -42,7 +42,7 @@ static uint32_t asked(const char *request, uint32_t bytes)
 #define PEER_TO_PEER  REQUEST "\x10\x02\0\4\x80\1\x80\1"
 #define ASKED(text)   asked(text, sizeof(text) - 1)
 
-/* The time is for the frame, not for each byte of it. */
+/* The time limit is for the frame, not for each byte of it. */
 static void drips_its_request(void)
 {
 	static const char request[] = CLIENT_SERVER;
@@ -88,7 +88,7 @@ static void silent_ones_make_room(void)
 	tp_end(&tp);
 }
 
-/* A listener's end resets its silent ones, some in a turn. */
+/* The end of a listener resets its silent connections, some in a turn. */
 static void silent_ones_end_in_turns(void)
 {
 	uint32_t i, turns, left, was;
@@ -159,7 +159,7 @@ static void reply_is_lost(void)
 	tp_end(&tp);
 }
 
-/* A peer that was heard of last with its request: the process waits for no answer that may be. */
+/* A peer that is silent after its request: the process does not wait without end. */
 static void reply_is_never_heard(void)
 {
 	uint32_t p2p;
@@ -209,8 +209,8 @@ static void never_begins(void)
 }
 
 /*
- * One whose window stays shut, and who answers each probe: it is there, and waited for. When the
- * process has enough, its requests are flushed and the peer has ten seconds to let go.
+ * A peer whose window stays closed and which answers each probe is alive, and is waited for. When
+ * the process disconnects, its requests are flushed and the peer has ten seconds to close.
  */
 static void reads_no_more(void)
 {
@@ -241,7 +241,7 @@ static void reads_no_more(void)
 	tp_end(&tp);
 }
 
-/* The same when it does not even answer probes: it is gone, and the oldest request says so. */
+/* The same without answers to probes: the peer is gone, and the oldest request reports it. */
 static void reads_no_more_and_is_gone(void)
 {
 	uint32_t ep = ASKED(CLIENT_SERVER);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Terminates, bit for bit: ours as RFC 5040 4.8 draws them with what they quote, siw's as a
- * little-endian machine has them, and what either does to requests. nic_fw/mpa/mpa_term.c.
+ * Terminates, bit for bit: ours as RFC 5040 4.8 draws them with their quotes, siw's in the byte
+ * order of a little-endian machine, and their effect on requests. nic_fw/mpa/mpa_term.c.
  */
 #include "nic_fw/mpa/mpa_term.c"
 #include "tests/pair/mpa_capture.h"
@@ -9,7 +9,7 @@
 
 static const struct mpa_params crc = {.crc = true};
 
-/* The ULPDU of the last FPDU that a side sent, without the headers of its queue. */
+/* The ULPDU of the last FPDU of a side, without the headers of its queue. */
 static uint32_t last_sent(const struct mp_side *side, const uint8_t **ulpdu)
 {
 	uint32_t begin = side->made > 1 ? side->seg[side->made - 2].end : 0;
@@ -28,7 +28,10 @@ static void drain(void)
 			;
 }
 
-/* A Write to an STag that there is not: header and length of the segment, nothing of RDMAP. */
+/*
+ * A Write to an STag that does not exist: header and length of the segment are quoted, nothing of
+ * RDMAP.
+ */
 static void bad_write(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 1, .bytes = 100, .rkey = 0x12345678};
@@ -63,7 +66,7 @@ static void bad_write(void)
 	mp_end();
 }
 
-/* A Read of one: with the request's own header too. */
+/* A Read of such an STag: the header of the request is quoted as well. */
 static void bad_read(void)
 {
 	struct rp_req req = {
@@ -82,7 +85,7 @@ static void bad_read(void)
 	mp_end();
 }
 
-/* Rights are RDMAP's affair (RFC 5040 8.1): the STag is known, but not for this. */
+/* RDMAP checks access rights (RFC 5040 8.1): the STag exists, but does not grant this. */
 static void no_right(void)
 {
 	struct hw_qp_attr attr = {.access = 0};
@@ -100,7 +103,7 @@ static void no_right(void)
 	mp_end();
 }
 
-/* Memory that goes away under a read's answer: the request that asked for it is quoted. */
+/* Memory that is deregistered while a read is answered: the read request is quoted. */
 static void answer_gone(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_READ, .wr_id = 1, .offset = MP_SINK, .bytes = 4000};
@@ -127,8 +130,8 @@ static void answer_gone(void)
 }
 
 /*
- * All memory of a process that leaves is gone, and its queue pair has its turn later: the peer
- * hears that the stream is over, not that it had no right.
+ * The memory of a process that ends is gone before its queue pair is reset: the peer is notified of
+ * the stream's end, not of a missing right.
  */
 static void answerer_leaves(void)
 {
@@ -150,7 +153,7 @@ static void answerer_leaves(void)
 	mp_end();
 }
 
-/* Once: what fails behind it is thrown away, and nothing else is sent. */
+/* Only one Terminate is sent: later failures are dropped. */
 static void only_once(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 1, .bytes = 100, .rkey = 0x12345678};
@@ -264,7 +267,7 @@ static void say(const uint8_t *payload, uint32_t n)
 	CU_ASSERT_EQUAL(mp_receive(&mp.side[0], fpdu, bytes), bytes);
 }
 
-/* Which of several requests the peer means, and what becomes of the others. */
+/* The request among several that the peer means, and the fate of the others. */
 static void which_request(void)
 {
 	static const uint8_t words[][4] = {{0x12, 0x04, 0xc0, 0}, {0x21, 0x04, 0x03, 0}};
@@ -298,7 +301,7 @@ static void which_request(void)
 	}
 }
 
-/* siw's word on a Read Request: the length stands where the MSN was. */
+/* siw's Terminate for a Read Request: the length stands at the place of the MSN. */
 static void read_of_siw(void)
 {
 	struct wire_ddp_untagged ddp = {.ddp_ctrl = 0x41, .rdmap_ctrl = 0x41};

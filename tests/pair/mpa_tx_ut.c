@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * FPDUs out: how many bytes FPDUs and markers take, against counting; headers as siw writes them,
- * bit for bit; the form in which frames are given to the port; small segments. nic_fw/mpa/mpa_tx.c,
- * mpa_fpdu.h.
+ * FPDUs out: sizes of FPDUs and markers, against counting; headers as siw writes them, bit for bit;
+ * the form of frames for the port; small segments. nic_fw/mpa/mpa_tx.c, mpa_fpdu.h.
  */
 #include "nic_fw/mpa/mpa_ddp.c"
 #include "nic_fw/mpa/mpa_tx.c"
@@ -13,7 +12,7 @@ static const struct mpa_params crc = {.crc = true};
 static const struct mpa_params plain = {.crc = false};
 static const struct mpa_params marked = {.crc = true, .tx_markers = true, .rx_markers = true};
 
-/* Counts as the stream is written: a marker where the position asks for one. */
+/* Counts byte by byte, with a marker at each position that requires one. */
 static uint32_t count_stream(uint32_t at, uint32_t plain_bytes)
 {
 	uint32_t start = at;
@@ -47,7 +46,9 @@ static void arithmetic(void)
 	}
 	CU_ASSERT_EQUAL(mpa_plain_bytes(0xffff), MPA_PLAIN_MAX);
 	CU_ASSERT_TRUE((int)MPA_PLAIN_MAX <= (int)MPA_PARTIAL_BYTES);
-	/* FPDUPTR: from the length field, which follows a marker that comes first; also past 2^32.
+	/*
+	 * FPDUPTR counts from the length field, which follows a marker that comes first; also past
+	 * 2^32.
 	 */
 	CU_ASSERT_EQUAL(mpa_fpduptr(0, 0), 0);
 	CU_ASSERT_EQUAL(mpa_fpduptr(0, 512), 508);
@@ -64,7 +65,7 @@ static struct {
 	uint32_t same, skipped;
 } compared;
 
-/* Makes the header of a captured segment anew from what it says. */
+/* Makes the header of a captured segment again from its fields. */
 static bool compare(struct mpa_conn *conn, const uint8_t *ulpdu, uint32_t bytes)
 {
 	const struct fw_rx_frame frame = {.seg = {{ulpdu, bytes}}, .num_seg = 1, .bytes = bytes};
@@ -95,7 +96,7 @@ static bool compare(struct mpa_conn *conn, const uint8_t *ulpdu, uint32_t bytes)
 	n = put_header(rp.end[1].nic, conn, &seg, made);
 	CU_ASSERT_EQUAL(n, bytes - (pkt.opcode == WIRE_RDMAP_READ_REQUEST ? 0 : pkt.data_bytes));
 	CU_ASSERT_EQUAL(n, header_bytes(conn, &msg, MPA_SEG_DATA));
-	/* The sink is ours to name. */
+	/* The sink's name is of our choosing. */
 	if (pkt.opcode == WIRE_RDMAP_READ_REQUEST)
 		memcpy(made + 18, ulpdu + 18, 12);
 	CU_ASSERT_EQUAL(memcmp(made, ulpdu, n), 0);
@@ -149,7 +150,10 @@ static int fill_first(struct mp_side *side, struct tcp_seg **seg, uint32_t tries
 	return mpa_tx_fill(mp_nic(side), &side->flow, *seg, 0, (*seg)->bytes, &frame, MP_HDRS);
 }
 
-/* Headers, memory, at most one piece behind: what a port can borrow; one CRC over all of it. */
+/*
+ * Headers, memory, and at most one piece after them, which a port can borrow; one CRC over all of
+ * it.
+ */
 static void form_of_frames(void)
 {
 	struct rp_req in = {
@@ -172,7 +176,7 @@ static void form_of_frames(void)
 			CU_ASSERT_EQUAL(frame.seg[2].kind, FW_TX_MEM);
 			CU_ASSERT_EQUAL(frame.seg[frame.num_seg - 1].flags,
 					with_crc ? FW_TX_F_CRC_END : 0);
-			/* Not what is sent again. */
+			/* Retransmissions are not. */
 			CU_ASSERT_EQUAL(frame.flags, bytes % 2 ? 0 : FW_TX_F_BORROW);
 			mp_end();
 		}
@@ -193,7 +197,7 @@ static void form_of_frames(void)
 	mp_end();
 }
 
-/* Where there is a choice no FPDU ends where a marker follows: Wireshark would not know it. */
+/* No FPDU ends where a marker follows, if there is a choice: Wireshark would not recognize it. */
 static void none_ends_at_a_marker(void)
 {
 	struct mp_side *side = &mp.side[0];
@@ -211,7 +215,7 @@ static void none_ends_at_a_marker(void)
 	}
 }
 
-/* As many SGEs as there may be, each a few bytes of the segment. */
+/* The maximum number of SGEs, each a few bytes of the segment. */
 static void many_sges(void)
 {
 	struct hw_sq_wqe wqe = {
@@ -238,7 +242,7 @@ static void many_sges(void)
 	}
 }
 
-/* Where there is no room for a header there is no segment, and nothing is lost. */
+/* Without room for a header there is no segment, and no data is lost. */
 static void no_room(void)
 {
 	struct mp_side *side = &mp.side[0];
@@ -257,7 +261,7 @@ static void no_room(void)
 	mp_end();
 }
 
-/* No memory for a segment: it is made when there is. */
+/* Without memory the segment is made later. */
 static void no_segments(void)
 {
 	struct mp_side *side = &mp.side[0];

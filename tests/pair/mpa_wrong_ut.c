@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each field of DDP's and RDMAP's headers that can be wrong, wrong on the wire: the Terminate that
- * goes back is compared whole, with what it quotes. The rows of docs/terminate.md.
- * nic_fw/mpa/mpa_ddp.c, mpa_term.c, rdmap_rx.c, rdmap_resp.c.
+ * Each field of the headers of DDP and RDMAP, wrong on the wire: the Terminate that answers is
+ * compared in full, with its quote. The rows of docs/terminate.md. nic_fw/mpa/mpa_ddp.c,
+ * mpa_term.c, rdmap_rx.c, rdmap_resp.c.
  */
 #include "tests/pair/mpa_pair.h"
 
@@ -19,20 +19,20 @@ enum {
 	BYTES = 200,
 };
 
-/* A change of the n-th FPDU of an end, and the Terminate that it brings from the other. */
+/* A change of the n-th FPDU of an end, and the Terminate with which the other end answers. */
 struct lie {
 	uint32_t from, nth;
 	uint8_t opcode;
 	uint32_t at, bytes;
 	uint64_t value; /* big-endian */
-	uint32_t ulpdu; /* the length that it has then; 0: as it was */
+	uint32_t ulpdu; /* new length; 0: unchanged */
 	uint8_t layer_etype, code, hdrct;
-	uint32_t without; /* rights that the other's queue pair has not */
+	uint32_t without; /* rights that the other end's queue pair lacks */
 };
 
 static const struct lie *lie;
 static uint32_t lie_n;
-static uint8_t fault[128]; /* how the FPDU begins that was changed */
+static uint8_t fault[128]; /* the first bytes of the changed FPDU */
 
 static void tell(struct mp_side *from, uint8_t *fpdu, uint32_t bytes)
 {
@@ -50,7 +50,7 @@ static void tell(struct mp_side *from, uint8_t *fpdu, uint32_t bytes)
 		memcpy(fpdu, &length, sizeof(length));
 		n = mpa_plain_bytes(lie->ulpdu);
 		memset(fpdu + LEN + lie->ulpdu, 0, n - LEN - lie->ulpdu);
-		/* The wire carries what the segment said it would: the FPDU grows or shrinks. */
+		/* The FPDU on the wire grows or shrinks to the changed length. */
 		from->seg[from->made - 1].end = from->wrote + n;
 		from->wrote += n - bytes;
 		bytes = n;
@@ -83,7 +83,7 @@ static void check_lie(uint32_t number)
 	CU_ASSERT_EQUAL(victim->conn->state, MPA_TERM_SENT);
 	CU_ASSERT_TRUE(victim->closed);
 	CU_ASSERT_EQUAL(victim->qp->state, HW_QPS_ERR);
-	/* The peer has heard of it. */
+	/* The peer has received it. */
 	CU_ASSERT_EQUAL(mp.side[lie->from].qp->state, HW_QPS_ERR);
 	CU_ASSERT_EQUAL(rp.end[lie->from].nic->counters.mpa_terminates_rx, 1);
 	CU_ASSERT_EQUAL(MP_MEM(1)[MP_DST - 1], 0x22);
@@ -127,7 +127,7 @@ static void lies(void)
 	    {0, 0, WRITE, TO, 8, UINT64_MAX - 3, 0, 0x11, 0x03, MD, 0},
 	    {0, 0, WRITE, 0, 0, 0, 0, 0x01, 0x02, MD, HW_ACCESS_REMOTE_WRITE},
 	    {0, 1, WRITE, STAG, 4, 0, 0, 0x11, 0x00, MD, 0},
-	    /* Sends that invalidate what they may not */
+	    /* Sends that invalidate a key which they may not */
 	    {0, 1, SEND, LEN + 1, 1, 0x44, 0, 0x01, 0x09, MD, 0},
 	    {0, 1, SEND, LEN + 1, 1, 0x46, 0, 0x01, 0x09, MD, 0},
 	    /* Reads: the source, with the request quoted; lengths */
@@ -141,7 +141,7 @@ static void lies(void)
 	    {0, 0, RD_, LEN, 1, 0x01, 0, 0x12, 0x05, MD, 0},
 	    {0, 0, RD_, LEN, 0, 0, 18 + 29, 0x12, 0x05, MD, 0},
 	    {0, 0, RD_, LEN, 0, 0, 18 + 27, 0x02, 0xff, MD, 0},
-	    /* Atomics: what there is not, whom it is not for */
+	    /* Atomics: unknown ones, and ones for other queue pairs */
 	    {0, 0, ADD, READ, 4, 3, 0, 0x01, 0x02, MDR, 0},
 	    {0, 0, ADD, READ + 8, 4, 0x7fffff00, 0, 0x01, 0x00, MDR, 0},
 	    {0, 0, ADD, READ + 12, 8, 16, 0, 0x01, 0x01, MDR, 0},
@@ -150,7 +150,7 @@ static void lies(void)
 	    {0, 0, ADD, 0, 0, 0, 0, 0x01, 0x02, MDR, HW_ACCESS_REMOTE_ATOMIC},
 	    {0, 0, ADD, LEN, 0, 0, 18 + 51, 0x02, 0xff, MD, 0},
 	    {0, 0, ADD, LEN, 0, 0, 18 + 53, 0x12, 0x05, MD, 0},
-	    /* Answers: to nothing, elsewhere, too long, out of turn */
+	    /* Answers: to no request, elsewhere, too long, out of order */
 	    {1, 0, RD_, STAG, 4, 1, 0, 0x11, 0x00, MD, 0},
 	    {1, 0, RD_, TO, 8, 1, 0, 0x11, 0x01, MD, 0},
 	    {1, 1, RD_, TO, 8, 0, 0, 0x11, 0x01, MD, 0},
@@ -158,7 +158,7 @@ static void lies(void)
 	    {1, 0, ADD, READ, 4, 1, 0, 0x02, 0xff, MD, 0},
 	    {1, 0, ADD, MSN, 4, 2, 0, 0x12, 0x03, MD, 0},
 	    {1, 0, ADD, LEN, 0, 0, 18 + 11, 0x02, 0xff, MD, 0},
-	    /* an answer that nobody asked for; a Terminate that is none */
+	    /* an unrequested answer; a malformed Terminate */
 	    {0, 0, WRITE, LEN + 1, 1, 0x42, 0, 0x11, 0x00, MD, 0},
 	    {1, 0, ADD, LEN, 0, 0, 18 + 13, 0x12, 0x05, MD, 0},
 	    /* no room for a header */
@@ -176,7 +176,7 @@ static void lies(void)
 
 /* ---- what is right but for its time ---------------------------------------------------------- */
 
-/* Side 1 says so of the FPDU that side 0 sent last. */
+/* Side 1 reports this for the last FPDU of side 0. */
 static void expect_last(uint8_t layer_etype, uint8_t code)
 {
 	const struct mp_side *from = &mp.side[0];
@@ -190,7 +190,7 @@ static void no_receive(void)
 {
 	mp_begin(&crc);
 	mp_req(0, HW_WQE_SEND, 1, 100, 0);
-	mp.side[0].hold_acks = true; /* the Terminate may come first */
+	mp.side[0].hold_acks = true; /* the Terminate may arrive first */
 	mp_run();
 	expect_last(0x12, 0x02);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_RNR_RETRY_EXC_ERR);
@@ -205,14 +205,14 @@ static void no_receive(void)
 	mp_end();
 }
 
-/* More reads at a time than we answer. */
+/* More concurrent reads than this end answers. */
 static void too_many_reads(void)
 {
 	uint32_t i;
 
 	mp_begin(&crc);
 	mp.side[0].qp->attr.max_rd_atomic = 5;
-	mp.side[1].hold_acks = true; /* answers are under way until they are acknowledged */
+	mp.side[1].hold_acks = true; /* answers are pending until they are acknowledged */
 	for (i = 0; i < 5; i++)
 		mp_req(0, HW_WQE_READ, i, 10, 0);
 	mp_run();
@@ -223,7 +223,7 @@ static void too_many_reads(void)
 	mp_end();
 }
 
-/* A Send longer than its receive fails that with its reason. */
+/* A Send longer than its receive fails the receive with its reason. */
 static void too_long(void)
 {
 	mp_begin(&crc);
