@@ -10,7 +10,7 @@
 enum {
 	ID_PLACE_BITS = 16,
 	ID_PLACE_MASK = 0xffff,
-	CM_PLACES_PER_UNIT = 4, /* looked at */
+	CM_PLACES_PER_UNIT = 4, /* endpoints visited for one unit */
 };
 
 /* ---- private data --------------------------------------------------------------------------- */
@@ -20,7 +20,7 @@ uint8_t *cm_tx_room(struct fw_nic *nic, struct cm_ep *ep)
 	if (!ep->tx_data) {
 		ep->tx_data = fw_pool_get(&nic->cm.data);
 		assert(ep->tx_data);
-		/* Bytes of somebody else must not go to this one's peer. */
+		/* Stale data of another process must not go to this endpoint's peer. */
 		memset(ep->tx_data, 0, CM_DATA_BYTES);
 	}
 	return ep->tx_data;
@@ -43,7 +43,10 @@ static void rx_free(struct fw_nic *nic, struct cm_ep *ep)
 	ep->rx_data = NULL;
 }
 
-/* A rest that nobody has fetched: rdma_cm does not, which can tell of 255 bytes alone. */
+/*
+ * Drops a rest that the process did not fetch: rdma_cm can report only 255 bytes, and does not
+ * fetch it.
+ */
 static void rx_drop(struct fw_nic *nic, struct cm_ep *ep)
 {
 	if (ep->rest)
@@ -70,7 +73,7 @@ uint8_t *cm_rx_room(struct fw_nic *nic, struct cm_ep *ep, uint32_t bytes)
 
 /* ---- states --------------------------------------------------------------------------------- */
 
-/* The QP that is tied to it, from now on not any more. */
+/* Unties the endpoint's QP, and returns it. */
 static struct fw_qp *untie(struct fw_nic *nic, struct cm_ep *ep)
 {
 	struct fw_qp *qp = ep->qpn ? qp_find(nic, ep->qpn) : NULL;
@@ -111,7 +114,7 @@ void cm_set_state(struct fw_nic *nic, struct cm_ep *ep, enum cm_state state)
 	nic->cm.num_listeners += state == CM_LISTEN;
 	nic->cm.num_listeners -= ep->state == CM_LISTEN;
 	ep->state = (uint8_t)state;
-	/* Each end has heard what the other said. */
+	/* Each end has received the other's private data. */
 	if (state == CM_ESTABLISHED)
 		cm_tx_drop(nic, ep);
 	if (state == CM_ESTABLISHED && ep->rest)
@@ -146,7 +149,7 @@ static uint32_t *bucket(struct fw_nic *nic, uint32_t peer_ip, uint64_t peer_id)
 			     CM_HASH_SIZE];
 }
 
-/* Chains hold the place + 1, so that a zeroed arena is an empty table. */
+/* Chains hold the index + 1, so that a zeroed arena is an empty table. */
 struct cm_ep *cm_find_peer(struct fw_nic *nic, uint32_t peer_ip, uint64_t peer_id)
 {
 	uint32_t i = *bucket(nic, peer_ip, peer_id);
@@ -204,7 +207,7 @@ void cm_rename(struct fw_nic *nic, struct cm_ep *ep)
 	uint64_t name = nic->port.random64(nic->port.ctx);
 
 	ep->local_id = (name & ~(uint64_t)ID_PLACE_MASK) | ep->index;
-	/* 0 names nobody. */
+	/* 0 identifies no endpoint. */
 	if (!ep->local_id)
 		ep->local_id = ID_PLACE_MASK + 1u;
 }
@@ -243,7 +246,7 @@ struct cm_ep *cm_new(struct fw_nic *nic, uint32_t client, uint32_t eq)
 	return ep;
 }
 
-/* An entry in the event queue, once until the process has found that nothing waits any more. */
+/* Writes an entry to the event queue, and no other until the process has found the queue empty. */
 static void tell(struct fw_nic *nic, struct cm_ep *ep, struct fw_eq *queue)
 {
 	struct hw_eqe eqe = {.type = HW_EVENT_CM};
@@ -253,7 +256,10 @@ static void tell(struct fw_nic *nic, struct cm_ep *ep, struct fw_eq *queue)
 	if (queue->cm_told)
 		return;
 	if (!eq_write(nic, queue, &eqe)) {
-		/* It holds entries that the process has not taken: those tell it as well. */
+		/*
+		 * The queue holds entries that the process has not taken, so it will look for
+		 * events anyway.
+		 */
 		FW_COUNT(nic, events_lost);
 	}
 	queue->cm_told = true;
@@ -267,7 +273,7 @@ void cm_event(struct fw_nic *nic, struct cm_ep *ep, enum hw_cm_event_type type, 
 	if (ep->client == CM_NO_CLIENT)
 		return;
 	if (ep->ev_count == CM_MAX_EVENTS) {
-		/* It makes new ones without having looked at those before. */
+		/* The process creates events without fetching earlier ones. */
 		FW_COUNT(nic, events_lost);
 		return;
 	}
@@ -284,7 +290,7 @@ static bool carries_data(enum hw_cm_event_type type, const struct cm_ep *ep)
 	       type == HW_CM_EVENT_REJECTED || (type == HW_CM_EVENT_ESTABLISHED && ep->datagram);
 }
 
-/* As much as fits; the rest waits for cm_rest_take(). */
+/* Copies the data that fit; the rest waits for cm_rest_take(). */
 static void give_data(struct fw_nic *nic, struct cm_ep *ep, struct hw_resp_cm_event *event)
 {
 	uint32_t n = ep->rx_bytes < HW_CM_EVENT_BYTES ? ep->rx_bytes : HW_CM_EVENT_BYTES;
@@ -325,7 +331,7 @@ void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event
 	struct cm_ep *ep;
 
 	memset(event, 0, sizeof(*event));
-	/* With the last one taken the next has to be told of anew. */
+	/* With the last event taken, the next one must be notified again. */
 	eq->cm_told = !fw_list_empty(&eq->cm_events);
 	if (!node)
 		return;
@@ -354,7 +360,7 @@ void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event
 		request_fetched(nic, ep);
 }
 
-/* A request that the process has not fetched. */
+/* True if the process has not fetched the endpoint's request. */
 static bool is_unseen(const struct cm_ep *ep)
 {
 	return ep->ev_count && ep->ev_type[ep->ev_first] == HW_CM_EVENT_REQUEST;
@@ -374,8 +380,8 @@ static void move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq)
 }
 
 /*
- * Requests that were not fetched are its listener's events: they move by their places. What asks
- * meanwhile is told to the new queue from the first.
+ * Requests that were not fetched are events of their listener, so they move with it, place by
+ * place. Meanwhile new requests are reported to the new queue from the first on.
  */
 bool cm_move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq)
 {
@@ -421,7 +427,7 @@ struct cm_ep *cm_listener(struct fw_nic *nic, uint16_t space, uint16_t port, uin
 	fw_list_for_each (pos, chain) {
 		struct cm_ep *ep = FW_CONTAINER(pos, struct cm_ep, wait_node);
 
-		/* One whose process leaves is asked no more. */
+		/* A listener whose process is ending receives no more requests. */
 		if (ep->space == space && ep->local_port == port &&
 		    !nic->host.clients[ep->client].closing)
 			return ep;
@@ -433,14 +439,14 @@ void cm_tie(struct fw_nic *nic, struct cm_ep *ep, uint32_t qpn)
 {
 	struct fw_qp *qp = qp_own(nic, ep->client, qpn);
 
-	/* The number is the peer's to use whatever it names here; tied is what is the process's. */
+	/* The peer chooses this number freely; a tied QP must be the process's own. */
 	if (!qp || qp->cm != 0 || ep->qpn)
 		return;
 	ep->qpn = qpn;
 	qp->cm = ep->index + 1;
 }
 
-/* The QP is connected with that peer's: it fails with the connection, as RFC 5040 6.8 has it. */
+/* The QP is connected to that peer: it fails with the connection, as RFC 5040 6.8 requires. */
 static void end_qp(struct fw_nic *nic, struct cm_ep *ep)
 {
 	struct fw_qp *qp = untie(nic, ep);
@@ -492,7 +498,7 @@ void cm_qp_down(struct fw_nic *nic, struct fw_qp *qp)
 	}
 }
 
-/* From now on nobody here hears of it. */
+/* From now on no process is notified of it. */
 static void leave_client(struct fw_nic *nic, struct cm_ep *ep)
 {
 	fw_list_del(&ep->wait_node);
@@ -507,7 +513,7 @@ static void leave_client(struct fw_nic *nic, struct cm_ep *ep)
 	share_give(nic, ep->client, HW_SHARE_CM, 1);
 	ep->client = CM_NO_CLIENT;
 	fw_list_add_tail(&nic->cm.orphans, &ep->node);
-	/* Passive ones share the port of their listener. */
+	/* Passive endpoints share the port of their listener. */
 	if (ep->space && !ep->passive)
 		l4_port_release(nic, ep->space, ep->local_port, ep->state == CM_LISTEN);
 }
@@ -523,7 +529,7 @@ void cm_free(struct fw_nic *nic, struct cm_ep *ep)
 	fw_ids_put(&nic->cm.ids, ep->index);
 }
 
-/* Connections that have not asked yet. A listener takes no more from here on. */
+/* Ends connections without a request. The listener accepts no more from here on. */
 static bool end_asking(struct fw_nic *nic, struct cm_ep *ep)
 {
 	if (ep->state != CM_LISTEN)
@@ -532,23 +538,23 @@ static bool end_asking(struct fw_nic *nic, struct cm_ep *ep)
 	return !ep->ops->end_asking || ep->ops->end_asking(nic, ep);
 }
 
-/* Requests that its process has not seen come again, for whoever listens then. */
+/* Drops a request that its process has not fetched: the peer repeats it for the next listener. */
 static void end_unseen(struct fw_nic *nic, struct cm_ep *ep)
 {
 	leave_client(nic, ep);
-	/* Over TCP nothing comes again of itself. */
+	/* Over TCP the peer repeats nothing. */
 	if (ep->mpa)
 		ep->ops->abandon(nic, ep);
 	else
 		cm_free(nic, ep);
 }
 
-/* The requests of a listener, by their places: those of one may be all that there are. */
+/* Ends the requests of a listener, place by place: one listener may own all of them. */
 static bool end_listener(struct fw_nic *nic, struct cm_ep *listener)
 {
 	uint32_t i;
 
-	/* It takes no more requests: places that the walk has passed get none again. */
+	/* It accepts no more requests: places that the walk has passed get none again. */
 	fw_list_del(&listener->wait_node);
 	for (i = nic->slices.resume; i < nic->cm.ids.high; i++) {
 		struct cm_ep *ep = &nic->cm.eps[i];
@@ -574,7 +580,7 @@ bool cm_destroy(struct fw_nic *nic, struct cm_ep *ep)
 {
 	if (!end_asking(nic, ep))
 		return false;
-	/* All that a process that leaves has is ended for itself. */
+	/* When a process ends, each of its endpoints is ended by its own. */
 	if (ep->state == CM_LISTEN && !nic->host.clients[ep->client].closing &&
 	    !end_listener(nic, ep))
 		return false;
@@ -592,7 +598,7 @@ bool cm_client_leave(struct fw_nic *nic, uint32_t client)
 
 		if (!end_asking(nic, ep) || !slice_take(nic, FW_SLICE_CM_UNITS))
 			return false;
-		/* Its listener may be gone, and its place another's. */
+		/* The listener may be gone, and its place another's. */
 		ep->listener = FW_NONE;
 		if (ep->passive && is_unseen(ep))
 			end_unseen(nic, ep);

@@ -143,7 +143,10 @@ int cmd_cm_data(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	return 0;
 }
 
-/* The endpoint of a command that answers a peer; of flags it may have these. NULL: neither. */
+/*
+ * Returns the endpoint of a command that answers a peer; flags: the flags that the command may
+ * have. NULL: no such endpoint, or other flags.
+ */
 static struct cm_ep *answering(struct fw_nic *nic, uint32_t client, const struct hw_cmd_cm *cm,
 			       uint32_t flags)
 {
@@ -154,7 +157,7 @@ static struct cm_ep *answering(struct fw_nic *nic, uint32_t client, const struct
 	return ep;
 }
 
-/* The private data of a command. */
+/* Takes the private data of a command. */
 static int take_data(struct fw_nic *nic, struct cm_ep *ep, const struct hw_cmd_cm *cm)
 {
 	bool stored = (cm->flags & HW_CM_F_STORED) != 0;

@@ -20,7 +20,7 @@ enum {
 	MSG_BYTES = sizeof(struct wire_dgram) + sizeof(struct wire_cm),
 };
 
-/* At once or never: what is lost is repeated, and data need not outlive the call. */
+/* Sends at once or never: lost messages are repeated, and data need not outlive the call. */
 static void transmit(struct fw_nic *nic, uint32_t ip, uint8_t shard, const uint8_t *mac,
 		     const struct wire_cm *msg, const uint8_t *data)
 {
@@ -77,7 +77,7 @@ void cm_rd_send(struct fw_nic *nic, struct cm_ep *ep, enum wire_cm_type type)
 	struct wire_cm msg = {.type = (uint8_t)type};
 	uint8_t mac[WIRE_MAC_BYTES];
 
-	/* Asked for now, there when it is sent again. */
+	/* The address is requested now, and known at the next try. */
 	if (neigh_lookup(nic, ep->peer_ip, mac) != NEIGH_OK)
 		return;
 	msg.src_id = be64_put(ep->local_id);
@@ -108,7 +108,10 @@ void cm_rd_refuse(struct fw_nic *nic, const struct rdmap_seg *pkt, const struct 
 	    .dst_id = msg->src_id,
 	};
 
-	/* One whose MAC is not known yet asks again; another's gets no answer in his name. */
+	/*
+	 * A peer whose MAC is unknown repeats its message; a station that uses another's address
+	 * gets no answer.
+	 */
 	if (neigh_source(nic, pkt->src_ip, eth->src) != NEIGH_SOURCE_RIGHT)
 		return;
 	transmit(nic, pkt->src_ip, pkt->src_shard, eth->src, &answer, NULL);
@@ -121,7 +124,7 @@ static uint64_t retry_ns(const struct cm_ep *ep)
 	return ns < CM_RETRY_MAX_NS && !ep->patient ? ns : CM_RETRY_MAX_NS;
 }
 
-/* Sends what the state asks for, and sets the time for the next try. */
+/* Sends the message of the state, and sets the time for the next try. */
 static void try_again(struct fw_nic *nic, struct cm_ep *ep, enum wire_cm_type type)
 {
 	cm_rd_send(nic, ep, type);
@@ -139,7 +142,7 @@ static void begin(struct fw_nic *nic, struct cm_ep *ep, enum cm_state state, enu
 	try_again(nic, ep, type);
 }
 
-/* An endpoint without a process goes when nothing of it can be under way any more. */
+/* An endpoint without a process is freed when no message for it can be in flight any more. */
 void cm_rd_linger(struct fw_nic *nic, struct cm_ep *ep)
 {
 	if (ep->state != CM_LINGER)
@@ -259,11 +262,11 @@ void cm_rd_fire(struct fw_nic *nic, struct fw_timer *timer)
 	}
 }
 
-/* ---- what a process asks for ---------------------------------------------------------------- */
+/* ---- commands of a process ------------------------------------------------------------------ */
 
 static int rd_listen(struct fw_nic *nic, struct cm_ep *ep)
 {
-	/* The table of ports says all there is to know. */
+	/* The table of ports has all that is needed. */
 	(void)nic;
 	(void)ep;
 	return 0;
@@ -280,7 +283,7 @@ static int rd_connect(struct fw_nic *nic, struct cm_ep *ep)
 
 	if (ep->peer_ip == nic->config.ip)
 		shard = l4_port_shard(nic, ep->space, ep->peer_port);
-	/* Which shard listens is not known of another NIC: the first one tells. */
+	/* The listening shard of another NIC is unknown: its first shard redirects. */
 	ep->peer_shard = shard == FW_NONE ? 0 : (uint8_t)shard;
 	ep->peer_id = 0;
 	new_psn(nic, ep);

@@ -12,7 +12,7 @@ enum {
 	QPN_MASK = 0xffffff,
 };
 
-/* A message as checked. */
+/* A checked message. */
 struct cm_msg {
 	const struct rdmap_seg *pkt;
 	const struct wire_cm *wire;
@@ -71,7 +71,7 @@ static void take_param(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg
 	take_data(nic, ep, m);
 }
 
-/* The request has come before: its answer was lost, or is not there yet. */
+/* The request came before: its answer was lost, or has not been made yet. */
 static void request_again(struct fw_nic *nic, struct cm_ep *ep)
 {
 	FW_COUNT(nic, cm_duplicates);
@@ -110,7 +110,7 @@ static void rx_request(struct fw_nic *nic, const struct cm_msg *m)
 	struct cm_ep *listener;
 	uint32_t shard;
 
-	/* A sender whose address is not known yet asks again when it is. */
+	/* A sender whose address is unknown repeats its message; the address is known by then. */
 	if (neigh_source(nic, m->pkt->src_ip, eth->src) != NEIGH_SOURCE_RIGHT) {
 		FW_DROP(nic, drop_cm_neigh);
 		return;
@@ -123,7 +123,10 @@ static void rx_request(struct fw_nic *nic, const struct cm_msg *m)
 	if (!listener) {
 		bool elsewhere = shard != FW_NONE && shard != nic->config.shard;
 
-		/* A server that takes one connection and listens anew: they ask again. */
+		/*
+		 * A server may take one connection and listen anew: peers repeat their requests
+		 * until then.
+		 */
 		if (!elsewhere && l4_port_early(nic, port, m->type == WIRE_CM_SIDR_REQ)) {
 			FW_DROP(nic, drop_cm_early);
 			return;
@@ -195,7 +198,7 @@ static void rx_ready(struct fw_nic *nic, struct cm_ep *ep)
 	cm_event(nic, ep, HW_CM_EVENT_ESTABLISHED, 0);
 }
 
-/* Another shard of that NIC listens. */
+/* Another shard of that NIC listens: repeats the request there. */
 static void redirect(struct fw_nic *nic, struct cm_ep *ep, uint32_t shard)
 {
 	if (shard >= WIRE_DGRAM_SHARDS || shard == ep->peer_shard)
@@ -256,7 +259,7 @@ static void rx_end(struct fw_nic *nic, struct cm_ep *ep)
 {
 	switch ((enum cm_state)ep->state) {
 	case CM_REP_SENT:
-		/* The peer was ready: its word of that was lost. */
+		/* The peer was ready, but its message was lost. */
 		ep->opened = true;
 		cm_event(nic, ep, HW_CM_EVENT_ESTABLISHED, 0);
 		cm_closed(nic, ep);
@@ -309,7 +312,7 @@ static void nobody(struct fw_nic *nic, const struct cm_msg *m)
 		cm_rd_refuse(nic, m->pkt, m->wire, WIRE_CM_REJ, HW_CM_REJ_INVALID_ID, 0);
 }
 
-/* The endpoint that a message other than a request means. */
+/* Finds the endpoint of a message that is no request. */
 static struct cm_ep *endpoint_of(struct fw_nic *nic, const struct cm_msg *m)
 {
 	struct cm_ep *ep;
@@ -317,16 +320,16 @@ static struct cm_ep *endpoint_of(struct fw_nic *nic, const struct cm_msg *m)
 	if (m->type == WIRE_CM_REJ && !m->dst_id)
 		return cm_find_peer(nic, m->pkt->src_ip, m->src_id);
 	ep = cm_find(nic, m->dst_id);
-	/* One whose connection is MPA's is none of the datagrams'. */
+	/* Datagrams cannot address an endpoint whose connection is MPA's. */
 	if (!ep || ep->ops == &cm_tcp_ops || ep->peer_ip != m->pkt->src_ip)
 		return NULL;
-	/* Until it has answered the peer has no name that we know. */
+	/* The peer's own name is unknown until its answer comes. */
 	if (ep->state == CM_REQ_SENT)
 		return m->type == WIRE_CM_REP || m->type == WIRE_CM_SIDR_REP ||
 			       m->type == WIRE_CM_MRA || m->type == WIRE_CM_REJ
 			   ? ep
 			   : NULL;
-	/* A refusal by someone who does not know us has our own name in it. */
+	/* A refusal by a peer without such an endpoint carries our own name. */
 	return ep->peer_id == m->src_id ? ep : NULL;
 }
 

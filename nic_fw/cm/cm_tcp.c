@@ -16,13 +16,16 @@
 #include "nic_fw/fw_nic.h"
 
 enum {
-	RETRY_FOREVER = 7, /* what a peer's NIC does, whose word TCP keeps */
+	RETRY_FOREVER = 7, /* the usual value of an RNIC, because TCP itself guarantees delivery */
 };
 static_assert((int)HW_CM_MAX_DATA == (int)WIRE_MPA_MAX_PRIVATE, "all of a frame's is told");
 
-/* ---- what became of a connection ------------------------------------------------------------- */
+/* ---- reports of MPA ------------------------------------------------------------------------- */
 
-/* TCP keeps the ports from being confused: the endpoint need not linger, nor tell when it has. */
+/*
+ * TCP prevents confusion of ports, so the endpoint need not linger, nor report the end of
+ * lingering.
+ */
 static void over(struct fw_nic *nic, struct cm_ep *ep)
 {
 	ep->mpa = NULL;
@@ -186,11 +189,11 @@ void cm_tcp_ended(struct fw_nic *nic, struct cm_ep *ep, enum tcp_end why)
 	}
 }
 
-/* ---- what a process asks for ----------------------------------------------------------------- */
+/* ---- commands of a process ------------------------------------------------------------------ */
 
 static int tcp_ep_listen(struct fw_nic *nic, struct cm_ep *ep)
 {
-	/* The other spaces' numbers are not TCP's. */
+	/* Port numbers of the other spaces are not TCP's. */
 	return ep->space == HW_CM_TCP ? mpa_listen(nic, ep) : FW_EOPNOTSUPP;
 }
 
@@ -222,7 +225,7 @@ static int tcp_ep_accept(struct fw_nic *nic, struct cm_ep *ep)
 		return 0;
 	}
 	if (err) {
-		/* The queue pair was none for this connection. */
+		/* The queue pair does not fit this connection. */
 		cm_untie(nic, ep);
 		return err;
 	}
@@ -235,7 +238,7 @@ static int tcp_ep_accept(struct fw_nic *nic, struct cm_ep *ep)
 
 static int tcp_ep_reject(struct fw_nic *nic, struct cm_ep *ep, uint16_t reason)
 {
-	(void)reason; /* this wire knows one */
+	(void)reason; /* this wire has one reason only */
 	if (ep->state == CM_REP_RCVD)
 		mpa_drop(nic, ep->mpa);
 	else
@@ -244,7 +247,7 @@ static int tcp_ep_reject(struct fw_nic *nic, struct cm_ep *ep, uint16_t reason)
 	return 0;
 }
 
-/* RFC 6581 9.1: what it puts before the process's counts among the 512 of RFC 5044. */
+/* RFC 6581 9.1: the enhanced header counts among the 512 bytes of private data of RFC 5044. */
 static uint32_t tcp_ep_max_data(const struct fw_nic *nic, const struct cm_ep *ep)
 {
 	uint16_t options = ep->mpa_options ? ep->mpa_options : nic->config.mpa;
@@ -263,7 +266,7 @@ static void tcp_ep_disconnect(struct fw_nic *nic, struct cm_ep *ep)
 		closed(nic, ep);
 		return;
 	}
-	/* Its end is being told. */
+	/* Its end is already being reported. */
 	if (!conn->flow)
 		return;
 	ep->opened = true;
@@ -296,7 +299,7 @@ static void tcp_ep_abandon(struct fw_nic *nic, struct cm_ep *ep)
 		tcp_ep_disconnect(nic, ep);
 		break;
 	case CM_DREQ_SENT:
-		/* FIN is on its way, and ends it. */
+		/* FIN was sent, and ends it. */
 		break;
 	case CM_FOUND:
 	case CM_LINGER:

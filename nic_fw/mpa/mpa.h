@@ -2,17 +2,17 @@
 /*
  * MPA: RDMAP messages on a TCP connection.
  *
- * mpa_conn.c	the connection from SYN to FPDUs: request, reply, reject, the first frame
- * mpa_setup.c	what is asked and answered, and what both ends agree on
- * mpa_frame.c	the set-up frames, read and written
- * mpa_fpdu.h	how many bytes FPDUs and markers take
- * mpa_tx.c	FPDUs out: cut, markers, CRC
- * mpa_rx.c	FPDUs in: found again in segments, checked
- * mpa_ddp.c	DDP segments in, given to RDMAP
- * mpa_rdmap.c	a queue pair's messages on its connection: llp.h, completions, the end
- * mpa_term.c	Terminates, out and in
+ *	mpa_conn.c	the connection from SYN to FPDUs: request, reply, reject, the first frame
+ *	mpa_setup.c	contents of request and reply, and the parameters both ends agree on
+ *	mpa_frame.c	the set-up frames, read and written
+ *	mpa_fpdu.h	sizes of FPDUs and markers
+ *	mpa_tx.c	outgoing FPDUs: cutting, markers, CRC
+ *	mpa_rx.c	incoming FPDUs: found in segments, checked
+ *	mpa_ddp.c	incoming DDP segments, passed to RDMAP
+ *	mpa_rdmap.c	a queue pair's messages on its connection: llp.h, completions, the end
+ *	mpa_term.c	Terminates, out and in
  *
- * Above it cm_tcp.c (set-up) and llp.h (messages), beneath it tcp.h. A connection belongs to an
+ * Above it are cm_tcp.c (set-up) and llp.h (messages), beneath it tcp.h. A connection belongs to an
  * endpoint of the connection manager from its beginning, and to a queue pair from mpa_attach()
  * until either is gone. RFC 5044, 6581, 5040, 5041, 7306.
  */
@@ -43,22 +43,22 @@ enum mpa_state {
 	MPA_FREE = 0,
 	MPA_CONNECTING, /* active: TCP's handshake */
 	MPA_REQ_SENT,   /* active: the reply */
-	MPA_REP_RCVD,   /* active: the process: its queue pair */
+	MPA_REP_RCVD,   /* active: the process's queue pair */
 	MPA_REQ_WAIT,   /* passive: the request */
-	MPA_REQ_RCVD,   /* passive: the process: accept or reject */
-	MPA_RTR_WAIT,   /* passive: accepted; the first FPDU: nothing is sent before it */
-	MPA_FPDU,       /* messages */
-	MPA_TERM_SENT,  /* a Terminate is on its way, FIN behind it: what comes is thrown away */
-	MPA_CLOSING,    /* FIN is on its way, or the peer's has come */
+	MPA_REQ_RCVD,   /* passive: the process's accept or reject */
+	MPA_RTR_WAIT,   /* passive, accepted: the first FPDU, before which nothing is sent */
+	MPA_FPDU,       /* messages flow */
+	MPA_TERM_SENT,  /* a Terminate and FIN were sent: incoming data are discarded */
+	MPA_CLOSING,    /* FIN was sent or received */
 	MPA_STATES
 };
 
 enum {
 	MPA_MAX_CONNS = 4096, /* of a shard */
 	MPA_MAX_SEGS = 1 << 16,
-	MPA_MAX_PARTIALS = 128, /* FPDUs that have begun, of all connections */
+	MPA_MAX_PARTIALS = 128, /* incomplete FPDUs, of all connections */
 	MPA_PARTIAL_BYTES = 65548,
-	MPA_TERM_MAX = 80, /* control word, and what is quoted of the segment at fault */
+	MPA_TERM_MAX = 80, /* control word, and the quoted headers of the faulty segment */
 };
 
 /* Content of a TCP segment in FPDU mode: one FPDU. */
@@ -72,7 +72,7 @@ enum mpa_seg_kind {
 struct mpa_seg {
 	struct tcp_seg seg;
 	struct fw_list node; /* mpa_conn.segs */
-	struct fw_wqe *msg;  /* DATA, IMM; NULL: it has failed, and its memory is not ours */
+	struct fw_wqe *msg;  /* DATA, IMM; NULL: it has failed, and its memory is the process's */
 	uint32_t at;         /* position in the stream, modulo 2^32 */
 	uint32_t offset;     /* in the message's payload */
 	uint32_t bytes;      /* likewise */
@@ -80,15 +80,15 @@ struct mpa_seg {
 	uint8_t kind; /* mpa_seg_kind */
 };
 
-/* An FPDU that has begun, its markers taken out. */
+/* An incomplete FPDU, its markers removed. */
 struct mpa_partial {
 	struct fw_list node; /* nic->mpa.held, while it waits for more */
 	struct mpa_conn *conn;
 	uint64_t began_ns;
 	uint32_t at;     /* its position in the stream, modulo 2^32 */
-	uint32_t taken;  /* bytes of the stream */
+	uint32_t taken;  /* bytes of the stream in it */
 	uint32_t filled; /* bytes in buf */
-	uint32_t plain;  /* that it will have; 0: its length has not come */
+	uint32_t plain;  /* expected; 0: its length has not come */
 	uint32_t crc;    /* running */
 	bool trusted;    /* all of it came in frames with FW_RX_CRC_OK */
 	bool bad_marker;
@@ -98,7 +98,7 @@ struct mpa_partial {
 /* State that a connection needs until its set-up frame is acknowledged and the peer's has come. */
 enum {
 	MPA_SETUP_BYTES = sizeof(struct wire_mpa_setup) + WIRE_MPA_MAX_PRIVATE,
-	MPA_SETUP_SEGS = 16, /* of a frame, in flight */
+	MPA_SETUP_SEGS = 16, /* segments of a frame in flight */
 };
 struct mpa_setup_seg {
 	struct tcp_seg tcp;
@@ -108,9 +108,9 @@ struct mpa_setup_seg {
 struct mpa_setup {
 	struct mpa_setup_seg seg[MPA_SETUP_SEGS];
 	uint16_t tx_bytes; /* of the frame to send */
-	uint16_t tx_next;  /* of it, given to TCP */
+	uint16_t tx_next;  /* bytes of it passed to TCP */
 	uint16_t tx_acked;
-	uint16_t rx_bytes; /* of the peer's, so far */
+	uint16_t rx_bytes; /* bytes of the peer's frame so far */
 	uint8_t tx[MPA_SETUP_BYTES];
 	uint8_t rx[MPA_SETUP_BYTES];
 };
@@ -119,57 +119,57 @@ struct mpa_setup {
 struct mpa_params {
 	uint8_t revision;
 	bool crc;
-	bool tx_markers; /* the peer wants them in what we send */
-	bool rx_markers; /* we want them */
+	bool tx_markers; /* the peer requires markers */
+	bool rx_markers; /* this end requires markers */
 	bool enhanced;   /* IRD and ORD were exchanged */
 	bool peer_to_peer;
 	uint8_t rtr;  /* WIRE_MPA_RTR_* that the first frame may be, or is */
-	uint16_t ird; /* reads of the peer that we answer at a time */
-	uint16_t ord; /* reads that we may have under way */
+	uint16_t ird; /* reads of the peer that this end answers at a time */
+	uint16_t ord; /* reads that this end may have under way */
 };
 
 struct mpa_conn {
-	struct tcp_flow *flow; /* NULL: over */
+	struct tcp_flow *flow; /* NULL: ended */
 	struct fw_qp *qp;      /* NULL: not attached, or gone */
-	uint32_t ep;           /* of cm_ep; FW_NONE: gone */
+	uint32_t ep;           /* number of the endpoint; FW_NONE: gone */
 	uint8_t state;         /* mpa_state; changed by mpa_set_state() only */
 	struct mpa_params param;
-	struct fw_list node;     /* passive, its request not whole: in tcp_listener.asking */
-	struct mpa_setup *setup; /* NULL: over */
+	struct fw_list node;     /* passive, its request incomplete: in tcp_listener.asking */
+	struct mpa_setup *setup; /* NULL: finished */
 	uint16_t options;        /* HW_MPA_* of this end */
-	uint16_t port;           /* ours: held in the table of ports */
+	uint16_t port;           /* local port, held in the table of ports */
 	struct share_owner share;
 	bool asked;    /* passive, without a request: ep is the listener's */
-	bool fallback; /* active: asked with revision 2 before, without an answer */
-	bool faulty; /* memory under an FPDU was gone: nothing goes out any more but a Terminate */
+	bool fallback; /* active: a request of revision 2 stayed without an answer */
+	bool faulty;   /* memory under an FPDU was gone: only a Terminate is sent any more */
 
-	/* out, by mpa_tx.c */
+	/* Sending, by mpa_tx.c. */
 	struct fw_list out;  /* fw_wqe.flow_node: messages to cut, in order */
 	struct fw_list segs; /* mpa_seg.node: not acknowledged, in order */
 	uint64_t tx_bytes;   /* of the stream in FPDU mode, markers counted */
 	uint32_t tx_unacked; /* segments of it */
-	bool rtr_due;        /* the first frame is to be sent */
-	bool term_due;       /* a Terminate is */
+	bool rtr_due;        /* the first frame is due */
+	bool term_due;       /* a Terminate is due */
 	uint8_t term_bytes;
 	uint8_t term[MPA_TERM_MAX];
 
-	/* in, by mpa_rx.c */
+	/* Receiving, by mpa_rx.c. */
 	uint64_t rx_bytes;           /* likewise, taken */
-	struct mpa_partial *partial; /* an FPDU that has begun, NULL */
+	struct mpa_partial *partial; /* an incomplete FPDU, NULL */
 	uint32_t rx_msn_read;        /* last MSN on QN 1, 2, 3 */
 	uint32_t rx_msn_term, rx_msn_atomic;
 	uint32_t tx_msn_read, tx_msn_atomic;
-	uint32_t rx_write_bytes; /* of the Write that came last */
-	bool rx_write_done;      /* it is whole */
+	uint32_t rx_write_bytes; /* bytes of the latest Write */
+	bool rx_write_done;      /* the latest Write is complete */
 	bool rtr_answer;         /* the answer to our first frame, a Read, is awaited */
 
-	/* errors that are dealt with at the end of the turn, by mpa_run() */
-	bool broken;                 /* a segment cannot be written: the stream ends here */
-	bool local_error;            /* our memory, our request: the peer hears that it was us */
+	/* Errors that mpa_run() handles at the end of the turn. */
+	bool broken;      /* a segment cannot be written: the stream ends here */
+	bool local_error; /* our memory, our request: the peer is notified that the fault is ours */
 	uint8_t fault_err;           /* hw_vendor_err */
-	struct fw_wqe *fault_msg;    /* whose memory is gone, NULL */
+	struct fw_wqe *fault_msg;    /* message whose memory is gone, NULL */
 	struct fw_list fault_node;   /* in nic->mpa.faults */
-	struct fw_timer retry_timer; /* until what found no memory is tried again */
+	struct fw_timer retry_timer; /* delay after a lack of memory */
 
 	struct fw_timer timer; /* set-up; the end */
 };
@@ -181,11 +181,11 @@ struct mpa_frame {
 	bool markers;
 	bool crc;
 	uint8_t revision;
-	bool enhanced; /* what follows means something */
+	bool enhanced; /* the fields below are valid */
 	bool peer_to_peer;
 	uint8_t rtr;         /* WIRE_MPA_RTR_*; 0 without peer_to_peer */
 	uint16_t ird, ord;   /* or WIRE_MPA_DEPTH_NONE */
-	const uint8_t *data; /* the process's; within the frame that was read */
+	const uint8_t *data; /* the process's private data; within the frame that was read */
 	uint32_t data_bytes;
 };
 
@@ -193,9 +193,15 @@ struct mpa_frame {
 
 /* dst: MPA_SETUP_BYTES. Returns the frame's length. */
 uint32_t mpa_frame_write(uint8_t *dst, const struct mpa_frame *frame);
-/* How long the frame is whose first bytes are here: 0: not known yet; negative: it is none. */
+/*
+ * Returns the length of the frame that begins here. 0: not known yet; negative: it is no such
+ * frame.
+ */
 int mpa_frame_bytes(const uint8_t *src, uint32_t bytes, bool reply);
-/* A whole one. 0, EPROTO: it cannot be answered but by no; EOPNOTSUPP: nor by that. */
+/*
+ * Reads a complete frame. 0; EPROTO: it can only be rejected; EOPNOTSUPP: it cannot be answered at
+ * all.
+ */
 int mpa_frame_read(const uint8_t *src, bool reply, struct mpa_frame *frame);
 
 /* ---- mpa_conn.c: commands of the endpoint */
@@ -203,59 +209,62 @@ int mpa_frame_read(const uint8_t *src, bool reply, struct mpa_frame *frame);
 /* Makes a connection for the endpoint, whose param, tx_data and peer are filled. 0 or an errno. */
 int mpa_connect(struct fw_nic *nic, struct cm_ep *ep);
 int mpa_listen(struct fw_nic *nic, struct cm_ep *ep);
-/* Resets connections that have not asked yet, of a listener that is ending. False: units ran out.
- */
+/* Resets connections without a request, of a listener that is ending. False: units ran out. */
 bool mpa_end_asking(struct fw_nic *nic, struct cm_ep *ep);
-/* There are none any more. */
+/* Ends the listener, which has no such connections any more. */
 void mpa_unlisten(struct fw_nic *nic, struct cm_ep *ep);
 /*
- * The queue pair (state RTS, transport TCP) has the connection: passive: the reply goes; active:
- * FPDUs may. 0 or an errno.
+ * Gives the connection to the queue pair (state RTS, transport TCP). Passive: sends the reply;
+ * active: FPDUs may be sent. 0 or an errno.
  */
 int mpa_attach(struct fw_nic *nic, struct mpa_conn *conn, struct fw_qp *qp);
 /*
- * Takes what came behind the peer's set-up frame, when the endpoint is in its new state; conn may
- * be NULL. The last thing to do: a wrong FPDU ends the connection.
+ * Takes data that came behind the peer's set-up frame, when the endpoint is in its new state; conn
+ * may be NULL. Must be the caller's last step: a wrong FPDU ends the connection.
  */
 void mpa_take_held(struct fw_nic *nic, struct mpa_conn *conn);
-/* Passive: says no, with the endpoint's tx_data; closes. The endpoint is on its own from now on. */
+/* Passive: rejects with the endpoint's tx_data, and closes. The endpoint is detached. */
 void mpa_reject(struct fw_nic *nic, struct mpa_conn *conn);
-/* Closes behind what was queued. */
+/* Closes after all queued data. */
 void mpa_disconnect(struct fw_nic *nic, struct mpa_conn *conn);
-/* At once, by a reset; the endpoint and the queue pair are told. conn is invalid on return. */
+/*
+ * Resets the connection, and notifies the endpoint and the queue pair. conn is invalid on return.
+ */
 void mpa_abort(struct fw_nic *nic, struct mpa_conn *conn);
-/* The same; the endpoint, which goes its own way, is not. */
+/* The same, without notifying the endpoint, which is detached. */
 void mpa_drop(struct fw_nic *nic, struct mpa_conn *conn);
 void mpa_set_state(struct fw_nic *nic, struct mpa_conn *conn, enum mpa_state state);
-/* Passive, in MPA_RTR_WAIT: the peer's first FPDU was accepted; from now on we may send. */
+/*
+ * Passive, in MPA_RTR_WAIT: the peer's first FPDU was accepted; messages may be sent from now on.
+ */
 void mpa_rx_first(struct fw_nic *nic, struct mpa_conn *conn);
 extern const struct tcp_ops mpa_tcp_ops;
 
 /* ---- mpa_conn.c: results of the peer's set-up frame */
 
-/* Passive; false: nobody takes it, the connection is gone. */
+/* Passive; false: no endpoint takes the request, and the connection is gone. */
 bool mpa_conn_requested(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t *data,
 			uint32_t bytes);
 void mpa_conn_replied(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t *data,
 		      uint32_t bytes);
 void mpa_conn_rejected(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t *data,
 		       uint32_t bytes);
-/* Ends it: by a reset, or, told, behind the Terminate that was written. */
+/* Ends it: by a reset, or (told) after the Terminate that was written. */
 void mpa_conn_garbled(struct fw_nic *nic, struct mpa_conn *conn, bool told);
 /* Our frame, a reply, is acknowledged. */
 void mpa_conn_heard(struct fw_nic *nic, struct mpa_conn *conn);
-/* Asks anew, with revision 1. */
+/* Connects again, with revision 1. */
 void mpa_conn_fall_back(struct fw_nic *nic, struct mpa_conn *conn);
 
 /* ---- mpa_setup.c */
 
-/* Writes the request; the answer. */
+/* Writes the request; writes the reply. */
 void mpa_setup_ask(struct mpa_conn *conn, const struct cm_ep *ep);
 void mpa_setup_answer(struct mpa_conn *conn, const struct cm_ep *ep, bool reject);
-/* Frees what the set-up needed, if it is over. */
+/* Frees the memory of a finished set-up. */
 void mpa_setup_done(struct fw_nic *nic, struct mpa_conn *conn);
 void mpa_setup_free(struct fw_nic *nic, struct mpa_conn *conn);
-/* tcp_ops while it lasts. */
+/* tcp_ops during set-up. */
 bool mpa_setup_owns(const struct mpa_conn *conn, const struct tcp_seg *seg);
 bool mpa_setup_pending(const struct mpa_conn *conn);
 struct tcp_seg *mpa_setup_next(struct mpa_conn *conn, uint32_t max);
@@ -267,17 +276,17 @@ uint32_t mpa_setup_receive(struct fw_nic *nic, struct mpa_conn *conn,
 
 /* ---- cm_tcp.c: reports on an endpoint's connection */
 
-/* A request came in on a listener: an endpoint for it, or NULL (reset). */
+/* Returns an endpoint for a request to a listener, or NULL (reset). */
 struct cm_ep *cm_tcp_request(struct fw_nic *nic, struct cm_ep *listener, struct mpa_conn *conn,
 			     const uint8_t *data, uint32_t bytes);
 /* Active: the peer accepted (its private data). */
 void cm_tcp_accepted(struct fw_nic *nic, struct cm_ep *ep, const uint8_t *data, uint32_t bytes);
 void cm_tcp_rejected(struct fw_nic *nic, struct cm_ep *ep, const uint8_t *data, uint32_t bytes);
-/* Active: the peer's answer is none that MPA knows. ep->mpa is invalid on return. */
+/* Active: the peer's answer is malformed. ep->mpa is invalid on return. */
 void cm_tcp_garbled(struct fw_nic *nic, struct cm_ep *ep);
 /* Passive: messages may be sent. */
 void cm_tcp_established(struct fw_nic *nic, struct cm_ep *ep);
-/* Over, or never was. ep->mpa is invalid on return. */
+/* Ended, or never established. ep->mpa is invalid on return. */
 void cm_tcp_ended(struct fw_nic *nic, struct cm_ep *ep, enum tcp_end why);
 
 /* ---- mpa_tx.c, mpa_rx.c: tcp_ops of a connection in MPA_RTR_WAIT and MPA_FPDU */
@@ -289,7 +298,7 @@ void mpa_tx_acked(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *seg
 void mpa_tx_unreadable(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg);
 uint32_t mpa_rx_receive(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_frame *frame,
 			uint32_t offset, uint32_t bytes);
-/* Active, peer-to-peer: the first FPDU is one of the kind that param.rtr names. */
+/* Active, peer-to-peer: sends the first FPDU, of the kind that param.rtr names. */
 void mpa_tx_rtr(struct fw_nic *nic, struct mpa_conn *conn);
 void mpa_rx_early(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_frame *frame,
 		  uint32_t offset, uint32_t bytes, uint32_t ahead);
@@ -307,41 +316,44 @@ static inline struct mpa_seg *mpa_seg_of(struct tcp_seg *seg)
 /* ---- mpa_ddp.c */
 
 /*
- * The ULPDU [offset, offset + bytes) of an FPDU in its turn; its DDP header lies contiguous in
- * seg[0]. False: there is no memory now for what it asks, or its process leaves; nothing was
- * changed.
+ * Receives the ULPDU [offset, offset + bytes) of an FPDU in its turn; its DDP header lies
+ * contiguous in seg[0]. False: there is no memory now for what it requests, or its process is
+ * ending; nothing was changed.
  */
 bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
 		uint32_t offset, uint32_t bytes);
-/* Likewise before its turn: changes nothing but memory that its message owns. */
+/* The same before its turn: changes nothing but memory that its message owns. */
 void mpa_ddp_early(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
 		   uint32_t offset, uint32_t bytes);
 
 /* ---- mpa_rdmap.c: mpa_llp_ops, and the queue pair's end of a connection */
 
-/* A connection is made, of zeros: its lists. */
+/* Initializes the lists of a new, zeroed connection. */
 void mpa_rdmap_init_conn(struct mpa_conn *conn);
-/* The queue pair has its connection: what it holds goes on. */
+/* The queue pair has its connection: sends queued messages. */
 void mpa_rdmap_attached(struct fw_nic *nic, struct mpa_conn *conn);
 bool mpa_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg);
 /*
- * The stream is at its end, or the connection is given up: the queue pair, if it is there still,
- * goes to ERR, with an event where the end was an error. Before a connection is freed.
+ * The stream has ended, or the connection is given up: moves the queue pair, if it still exists, to
+ * ERR, with an event if the end was an error. Must run before a connection is freed.
  */
 void mpa_rdmap_ended(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_end why);
 
 /* All segments of the message are acknowledged, or (not ok) never will be. */
 void mpa_rdmap_acked(struct fw_nic *nic, struct fw_wqe *msg, bool ok);
-/* The peer could not carry out this request; those before it were. */
+/* The peer could not carry out this request; earlier requests were carried out. */
 void mpa_rdmap_terminated(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status);
-/* The first request that is neither answered nor failed; answer: of those that ask for one. */
+/*
+ * Returns the first request that is neither answered nor failed; answer: only requests with an
+ * answer.
+ */
 struct fw_wqe *mpa_rdmap_oldest(struct fw_qp *qp, bool answer);
-/* Memory under what is to be sent next is gone. */
+/* Memory under the next data to send is gone. */
 void mpa_rdmap_fault(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *msg,
 		     enum hw_vendor_err err);
 /* A segment cannot be written, or not again: memory of msg (NULL: it has failed) is gone. */
 void mpa_rdmap_broken(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *msg);
-/* Bytes were not taken, or no segment made, for want of memory: again in a while. */
+/* Data were not taken, or no segment was made, for lack of memory: schedules a retry. */
 void mpa_rdmap_starved(struct fw_nic *nic, struct mpa_conn *conn);
 /* Handles faults found while segments were made; runs in each turn after tcp_tx_run(). */
 void mpa_run(struct fw_nic *nic);
@@ -349,12 +361,13 @@ void mpa_run(struct fw_nic *nic);
 /* ---- mpa_term.c */
 
 /*
- * An error of the peer, or ours while answering: Terminate, FIN; the QP goes to ERR. pkt: the
- * segment at fault (ddp_offset, ulpdu_bytes, opcode), NULL: none. Once: a stream that ends ends.
+ * An error of the peer, or ours while answering: sends Terminate and FIN; the QP goes to ERR. pkt:
+ * the faulty segment (ddp_offset, ulpdu_bytes, opcode), NULL: none. A stream that is ending already
+ * is left alone.
  */
 void mpa_terminate(struct fw_nic *nic, struct mpa_conn *conn, const struct rdmap_seg *pkt,
 		   const struct rdmap_error *error);
-/* The peer's. */
+/* Receives the peer's Terminate. */
 void mpa_term_rx(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t *payload, uint32_t bytes);
 
 #endif /* WEFT_FW_MPA_H */

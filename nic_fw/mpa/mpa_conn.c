@@ -15,11 +15,11 @@
  */
 #include "nic_fw/fw_nic.h"
 
-#define SETUP_NS UINT64_C(10000000000) /* for what the peer's NIC does, not its process */
+#define SETUP_NS UINT64_C(10000000000) /* for the peer's NIC, not its process */
 #define CLOSE_NS UINT64_C(10000000000)
 #define SPEAK_NS UINT64_C(200000000)
 
-/* How long each state lasts at most; 0: for ever. */
+/* Time limit of each state; 0: none. */
 static const uint64_t limit_ns[MPA_STATES] = {
     [MPA_CONNECTING] = SETUP_NS, [MPA_REQ_SENT] = CM_PATIENCE_NS, [MPA_REP_RCVD] = CM_PATIENCE_NS,
     [MPA_REQ_WAIT] = SETUP_NS,   [MPA_REQ_RCVD] = CM_PATIENCE_NS, [MPA_RTR_WAIT] = CM_PATIENCE_NS,
@@ -51,7 +51,7 @@ void mpa_set_state(struct fw_nic *nic, struct mpa_conn *conn, enum mpa_state sta
 		fw_timer_cancel(&nic->timers, &conn->timer);
 }
 
-/* The endpoint whose connection it is; NULL: none, or not yet. */
+/* Returns the endpoint of the connection; NULL: none, or not yet. */
 static struct cm_ep *ep_of(struct fw_nic *nic, const struct mpa_conn *conn)
 {
 	if (conn->ep == FW_NONE || conn->asked)
@@ -76,7 +76,7 @@ static struct mpa_conn *conn_new(struct fw_nic *nic, const struct cm_ep *ep, enu
 		share_disown(nic, HW_SHARE_TCP, &share);
 		return NULL;
 	}
-	/* There are as many, and none without a connection. */
+	/* There are as many as connections, and none exists without a connection. */
 	setup = fw_pool_get(&nic->mpa.setups);
 	assert(setup);
 	memset(conn, 0, sizeof(*conn));
@@ -106,7 +106,7 @@ static void conn_free(struct fw_nic *nic, struct mpa_conn *conn)
 	fw_pool_put(&nic->mpa.conns, conn);
 }
 
-/* Nothing is left of it on the wire: whoever has it is told, and it is free. */
+/* The TCP connection has ended: notifies its owners, and frees it. */
 static void finish(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_end why)
 {
 	struct cm_ep *ep;
@@ -179,7 +179,7 @@ void mpa_conn_fall_back(struct fw_nic *nic, struct mpa_conn *conn)
 	eth_tx_forget_mem(nic, conn->setup, sizeof(*conn->setup));
 	memset(conn->setup, 0, sizeof(*conn->setup));
 	mpa_set_state(nic, conn, MPA_CONNECTING);
-	/* From the timer: TCP may be in the middle of the connection before. */
+	/* The timer runs it, because TCP may be working on the earlier connection. */
 	fw_timer_set(&nic->timers, &conn->timer, nic->now_ns);
 }
 
@@ -264,7 +264,7 @@ static void opened(struct fw_nic *nic, struct tcp_flow *flow)
 	tcp_push(nic, flow);
 }
 
-/* ---- what the peer's frame says -------------------------------------------------------------- */
+/* ---- the peer's set-up frame ---------------------------------------------------------------- */
 
 bool mpa_conn_requested(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t *data,
 			uint32_t bytes)
@@ -316,9 +316,9 @@ void mpa_conn_garbled(struct fw_nic *nic, struct mpa_conn *conn, bool told)
 	cm_tcp_garbled(nic, ep);
 }
 
-/* ---- what the process says ------------------------------------------------------------------- */
+/* ---- answers of the process ----------------------------------------------------------------- */
 
-/* Reads that the peer does not answer are not begun. */
+/* Limits reads to the number that the peer answers. */
 static void limit_reads(struct fw_qp *qp, const struct mpa_params *p)
 {
 	if (p->ord < qp->attr.max_rd_atomic)
@@ -374,9 +374,9 @@ void mpa_rx_first(struct fw_nic *nic, struct mpa_conn *conn)
 }
 
 /*
- * RFC 5044 7.1.2 has the active end speak first. Programs of client and server do; those whose
- * server does all the same (ucmatose) work between ends that do not hold it back: ours may begin
- * when the active end has long had the reply and has still said nothing.
+ * RFC 5044 7.1.2 requires the active end to speak first. Programs of client and server do so.
+ * Programs whose server speaks first (ucmatose) work with ends that do not enforce the rule. This
+ * end may therefore begin when the active end has had the reply for long and is still silent.
  */
 void mpa_conn_heard(struct fw_nic *nic, struct mpa_conn *conn)
 {
@@ -439,7 +439,7 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer)
 		give_up(nic, conn, TCP_END_TIMEOUT);
 		break;
 	case MPA_RTR_WAIT:
-		/* It does not begin as it must, or the reply is not acknowledged. */
+		/* The active end does not begin as it must, or the reply is not acknowledged. */
 		if (conn->param.peer_to_peer || conn->setup) {
 			FW_COUNT(nic, mpa_setup_timeouts);
 			give_up(nic, conn, TCP_END_TIMEOUT);
@@ -453,7 +453,7 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer)
 		give_up(nic, conn, TCP_END_CLOSED);
 		break;
 	case MPA_FPDU:
-		/* Another connection needs the buffer of its half-sent FPDU. */
+		/* Another connection needs the buffer of its incomplete FPDU. */
 		give_up(nic, conn, TCP_END_TIMEOUT);
 		break;
 	case MPA_FREE:

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The arithmetic of FPDUs and markers: how many bytes of the stream a record takes.
+ * The arithmetic of FPDUs and markers: bytes of the stream that a record takes.
  *
  * "Plain" bytes are those of an FPDU without its markers: length field, ULPDU, PAD, CRC. A marker
- * stands at each position of the stream that is a multiple of 512, counted from the first byte
- * of FPDU mode, markers included; one at the end of an FPDU belongs to the next. So an FPDU that
- * begins at such a position begins with a marker. Positions of FPDUs are multiples of 4, and a
- * marker never cuts a field of 4 bytes in two that is aligned so: not the length field, not the
- * CRC. Used by mpa_tx.c and mpa_rx.c. RFC 5044 4.1-4.4.
+ * stands at each position of the stream that is a multiple of 512, counted from the first byte of
+ * FPDU mode, markers included; a marker at the end of an FPDU belongs to the next. An FPDU that
+ * begins at such a position therefore begins with a marker. Positions of FPDUs are multiples of 4,
+ * so a marker never divides an aligned field of 4 bytes, as the length field and the CRC are. Calls
+ * nothing. RFC 5044 4.1-4.4.
  */
 #ifndef WEFT_FW_MPA_FPDU_H
 #define WEFT_FW_MPA_FPDU_H
@@ -48,7 +48,7 @@ static inline uint32_t mpa_stream_bytes(uint64_t at, uint32_t plain, bool marker
 	return plain + ((plain - gap - 1) / MPA_MARKER_GAP + 1) * WIRE_MPA_MARKER_BYTES;
 }
 
-/* The most plain bytes, a multiple of 4, that take no more than max bytes of the stream. */
+/* Returns the most plain bytes, a multiple of 4, that take no more than max bytes of the stream. */
 static inline uint32_t mpa_plain_room(uint64_t at, uint32_t max, bool markers)
 {
 	uint32_t gap = mpa_first_gap(at), rest;
@@ -62,8 +62,8 @@ static inline uint32_t mpa_plain_room(uint64_t at, uint32_t max, bool markers)
 }
 
 /*
- * The FPDUPTR of a marker at this position, in an FPDU that begins at at: how far behind the
- * length field it stands; 0 when the length field follows it. RFC 5044 4.3.
+ * Returns the FPDUPTR of a marker at this position, in an FPDU that begins at at: its distance
+ * behind the length field; 0 when the length field follows it. RFC 5044 4.3.
  */
 static inline uint16_t mpa_fpduptr(uint32_t at, uint32_t marker)
 {

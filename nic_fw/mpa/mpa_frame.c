@@ -89,7 +89,7 @@ int mpa_frame_read(const uint8_t *src, bool reply, struct mpa_frame *frame)
 		ord = be16_get(more->ord);
 		frame->enhanced = true;
 		frame->peer_to_peer = (ird & WIRE_MPA_IRD_PEER_TO_PEER) != 0;
-		/* Without A the other three say nothing (RFC 6581 9.2). */
+		/* Without A the other three bits have no meaning (RFC 6581 9.2). */
 		if (frame->peer_to_peer)
 			frame->rtr =
 			    (uint8_t)((ird & WIRE_MPA_IRD_RTR_SEND ? WIRE_MPA_RTR_SEND : 0) |

@@ -14,7 +14,7 @@ struct mpa_nic {
 	struct fw_pool segs;
 	struct fw_pool partials;
 	struct fw_list faults; /* mpa_conn.fault_node */
-	struct fw_list held;   /* mpa_partial.node, as they began */
+	struct fw_list held;   /* mpa_partial.node, oldest first */
 };
 
 #endif /* WEFT_FW_MPA_NIC_H */

@@ -2,14 +2,14 @@
 /*
  * RC over TCP: a queue pair's messages on its connection.
  *
- * Called through llp.h with messages to send, by mpa_tx.c and mpa_ddp.c with what became of them,
- * by mpa_conn.c when a queue pair gets its connection and when that is over, and by fw_poll();
- * calls wqe_done.c, qp.c, mpa_conn.c, tcp.h. A request is complete when TCP has acknowledged its
- * last byte, a read or an atomic when it is answered, each in its turn. RFC 5040 5, 6; RFC 5041 6.
+ * llp.h passes messages to send; mpa_tx.c and mpa_ddp.c report their results; mpa_conn.c reports
+ * the beginning and the end of a connection. mpa_run() is a stage of fw_poll(). Calls wqe_done.c,
+ * qp.c, mpa_conn.c, tcp.h. A request is complete when TCP has acknowledged its last byte, a read or
+ * an atomic when it is answered, each in its turn. RFC 5040 5, 6; RFC 5041 6.
  */
 #include "nic_fw/fw_nic.h"
 
-#define RETRY_NS UINT64_C(100000) /* until what found no memory is tried again */
+#define RETRY_NS UINT64_C(100000) /* delay of a retry after a lack of memory */
 
 /* ---- completions ----------------------------------------------------------------------------- */
 
@@ -32,7 +32,10 @@ struct fw_wqe *mpa_rdmap_oldest(struct fw_qp *qp, bool answer)
 	return NULL;
 }
 
-/* A request is over whose segments may not be acknowledged: they cannot be sent again. */
+/*
+ * Detaches an ended request from its segments, which may still be unacknowledged but cannot be sent
+ * again.
+ */
 static void let_go(struct mpa_conn *conn, struct fw_wqe *msg)
 {
 	struct fw_list *pos;
@@ -52,14 +55,17 @@ static void let_go(struct mpa_conn *conn, struct fw_wqe *msg)
 	msg->unacked = 0;
 }
 
-/* Completes what is done at the front of the queue, in order. */
+/* Completes finished requests at the front of the queue, in order. */
 static void complete_front(struct fw_nic *nic, struct fw_qp *qp)
 {
 	while (!fw_list_empty(&qp->wqes)) {
 		struct fw_wqe *msg = FW_CONTAINER(qp->wqes.next, struct fw_wqe, qp_node);
 		uint32_t state = qp->state;
 
-		/* Answered before it was acknowledged: its segments still point at it. */
+		/*
+		 * The answer came before the acknowledgement: its segments still point at the
+		 * request.
+		 */
 		if (!msg->streamed || !msg->answered ||
 		    (msg->status == HW_STATUS_SUCCESS && msg->state != FW_WQE_RESPONSE))
 			break;
@@ -92,7 +98,7 @@ void mpa_rdmap_acked(struct fw_nic *nic, struct fw_wqe *msg, bool ok)
 		return;
 	}
 	if (!ok)
-		return; /* whoever ended the connection says what becomes of it */
+		return; /* the end of the connection determines its status */
 	msg->state = FW_WQE_RESPONSE;
 	if (!is_read_or_atomic(msg))
 		msg->answered = true;
@@ -112,7 +118,7 @@ static void mpa_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_s
 		fail_request(nic, msg, status, vendor_err);
 		return;
 	}
-	/* A response that was queued just now: nothing of it is cut. */
+	/* The response was queued just now: no segment of it exists. */
 	assert(!msg->unacked);
 	wqe_free(nic, msg);
 }
@@ -126,7 +132,7 @@ void mpa_rdmap_terminated(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status
 
 		if (!done->streamed)
 			continue;
-		/* The peer came past it: but an answer does not come any more. */
+		/* The peer went past it, but its answer will not come any more. */
 		if (!done->answered && is_read_or_atomic(done))
 			done->status = HW_STATUS_WR_FLUSH_ERR;
 		done->answered = true;
@@ -141,12 +147,12 @@ bool mpa_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
 {
 	struct mpa_conn *conn = msg->qp->mpa;
 
-	/* Requests are not fetched before there is one (wqe.c), and it takes the QP along. */
+	/* Without a connection no requests are fetched (wqe.c), and its end ends the QP. */
 	if (!conn)
 		return false;
 	msg->state = FW_WQE_QUEUED;
 	msg->streamed = true;
-	/* Each queue counts for itself (RFC 5041 5.3); QN 0 was counted where the WQE was made. */
+	/* Each queue has its own MSN (RFC 5041 5.3); QN 0 was counted where the WQE was made. */
 	if (msg->kind == FW_WQE_REQUEST && is_read_or_atomic(msg))
 		msg->msn = ++conn->tx_msn_read;
 	else if (msg->kind == FW_WQE_ATOMIC_RESPONSE)
@@ -235,7 +241,7 @@ static void run_fault(struct fw_nic *nic, struct mpa_conn *conn)
 
 	conn->fault_msg = NULL;
 	if (conn->broken) {
-		/* The stream cannot go on, and nothing can be said behind the hole in it. */
+		/* The stream cannot go on: no Terminate can follow the hole in it. */
 		if (conn->qp && msg && msg->kind == FW_WQE_REQUEST)
 			fail_request(nic, msg, wqe_status_of(err), err);
 		if (conn->qp)
@@ -244,7 +250,9 @@ static void run_fault(struct fw_nic *nic, struct mpa_conn *conn)
 			mpa_abort(nic, conn);
 		return;
 	}
-	/* All memory of a process that leaves is gone: nothing is sent until its QP goes, too. */
+	/*
+	 * All memory of an ending process is gone: nothing is sent until its QP is destroyed, too.
+	 */
 	if (conn->qp && !qp_is_live(nic, conn->qp))
 		return;
 	conn->faulty = false;
@@ -268,7 +276,7 @@ void mpa_run(struct fw_nic *nic)
 		run_fault(nic, FW_CONTAINER(node, struct mpa_conn, fault_node));
 }
 
-/* ---- the connection's beginning and end ------------------------------------------------------ */
+/* ---- the connection's beginning and end ----------------------------------------------------- */
 
 static void retry(struct fw_nic *nic, struct fw_timer *timer)
 {
@@ -277,7 +285,7 @@ static void retry(struct fw_nic *nic, struct fw_timer *timer)
 	if (!conn->flow)
 		return;
 	tcp_push(nic, conn->flow);
-	/* The last: what the stream held back may end the connection. */
+	/* Must be the last step: data that the stream held back may end the connection. */
 	tcp_resume(nic, conn->flow);
 }
 
@@ -302,7 +310,7 @@ void mpa_rdmap_attached(struct fw_nic *nic, struct mpa_conn *conn)
 	qp_unblock(nic, conn->qp);
 }
 
-/* Nothing of the connection points at messages of the QP any more. */
+/* Removes all pointers from the connection to messages of the QP. */
 static void forget_messages(struct fw_nic *nic, struct mpa_conn *conn)
 {
 	struct fw_list *pos;
@@ -318,7 +326,7 @@ static void forget_messages(struct fw_nic *nic, struct mpa_conn *conn)
 		if (!msg->unacked && msg->kind != FW_WQE_REQUEST && msg->state == FW_WQE_SENT)
 			wqe_free(nic, msg);
 	}
-	/* There may be very many: qp_flush.c frees what is no request. */
+	/* There may be very many: qp_flush.c frees messages that are no requests. */
 	fw_list_splice_tail(&conn->qp->flush_msgs, &conn->out);
 	conn->fault_msg = NULL;
 }

@@ -12,7 +12,7 @@
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/mpa/mpa_fpdu.h"
 
-#define HELD_NS UINT64_C(4000000000) /* an FPDU may take, where others need its buffer */
+#define HELD_NS UINT64_C(4000000000) /* limit of an incomplete FPDU when others need its buffer */
 
 /* True if received data have a consumer. */
 static bool listens(const struct mpa_conn *conn)
@@ -34,8 +34,9 @@ static void frame_error(struct fw_nic *nic, struct mpa_conn *conn, uint8_t code)
 /* ---- in place -------------------------------------------------------------------------------- */
 
 /*
- * The bytes of the FPDU that begins here, 0 when it cannot be dealt with where it is: it goes on in
- * another segment, has markers, or its headers lie scattered. *ulpdu: the length that it says.
+ * Returns the bytes of the FPDU that begins here. 0: it cannot be handled in place, because it
+ * continues in another segment, has markers, or its headers are scattered. *ulpdu: its length
+ * field.
  */
 static uint32_t whole_bytes(const struct mpa_conn *conn, const struct fw_rx_frame *frame,
 			    uint32_t offset, uint32_t bytes, uint32_t *ulpdu)
@@ -57,7 +58,7 @@ static uint32_t whole_bytes(const struct mpa_conn *conn, const struct fw_rx_fram
 	return plain;
 }
 
-/* False: it is not taken now. */
+/* False: it cannot be taken now. */
 static bool rx_whole(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
 		     uint32_t offset, uint32_t plain, uint32_t ulpdu)
 {
@@ -69,7 +70,7 @@ static bool rx_whole(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_
 	return mpa_ddp_rx(nic, conn, frame, offset + MPA_LENGTH_BYTES, ulpdu);
 }
 
-/* ---- put together ---------------------------------------------------------------------------- */
+/* ---- assembled ------------------------------------------------------------------------------ */
 
 static struct mpa_partial *begin(struct fw_nic *nic, uint32_t at)
 {
@@ -90,8 +91,8 @@ static struct mpa_partial *begin(struct fw_nic *nic, uint32_t at)
 }
 
 /*
- * There is no buffer left. An FPDU that has not become whole for long loses its own with its
- * connection: half-sent ones of one peer do not stop all others.
+ * No buffer is left. An FPDU that has been incomplete for long loses its buffer with its
+ * connection, so that one peer's incomplete FPDUs do not stop all others.
  */
 static void reclaim(struct fw_nic *nic)
 {
@@ -102,16 +103,16 @@ static void reclaim(struct fw_nic *nic)
 	p = FW_CONTAINER(nic->mpa.held.next, struct mpa_partial, node);
 	if (nic->now_ns - p->began_ns < HELD_NS)
 		return;
-	/* Another one next time. */
+	/* The next call selects another one. */
 	p->began_ns = nic->now_ns;
 	fw_list_del(&p->node);
 	fw_list_add_tail(&nic->mpa.held, &p->node);
 	FW_COUNT(nic, mpa_partials_reclaimed);
-	/* From its timer: we are in the middle of another connection. */
+	/* The timer runs it, because another connection is being handled now. */
 	fw_timer_set(&nic->timers, &p->conn->timer, nic->now_ns);
 }
 
-/* More is to come. */
+/* Keeps an FPDU that is still incomplete. */
 static void hold(struct fw_nic *nic, struct mpa_conn *conn, struct mpa_partial *p)
 {
 	conn->partial = p;
@@ -120,7 +121,7 @@ static void hold(struct fw_nic *nic, struct mpa_conn *conn, struct mpa_partial *
 		fw_list_add_tail(&nic->mpa.held, &p->node);
 }
 
-/* A byte range of a marker. Its reserved half means nothing but to the CRC. */
+/* Checks a byte range of a marker. Its reserved half counts for the CRC only. */
 static void take_marker(struct mpa_partial *p, uint32_t pos, const uint8_t *data, uint32_t bytes)
 {
 	uint32_t in = pos % WIRE_MPA_MARKER_DISTANCE, i;
@@ -132,7 +133,7 @@ static void take_marker(struct mpa_partial *p, uint32_t pos, const uint8_t *data
 			p->bad_marker = true;
 }
 
-/* Plain bytes: CRC but of the CRC itself, and a copy. */
+/* Takes plain bytes: updates the CRC (except with the CRC itself), and copies. */
 static void take_plain(struct fw_nic *nic, const struct mpa_conn *conn, struct mpa_partial *p,
 		       const uint8_t *data, uint32_t bytes)
 {
@@ -151,7 +152,7 @@ static void take_plain(struct fw_nic *nic, const struct mpa_conn *conn, struct m
 		p->plain = mpa_plain_bytes((uint32_t)p->buf[0] << 8 | p->buf[1]);
 }
 
-/* Takes what belongs to the FPDU of one contiguous piece; returns how much. */
+/* Takes the FPDU's part of one contiguous piece; returns its bytes. */
 static uint32_t take(struct fw_nic *nic, const struct mpa_conn *conn, struct mpa_partial *p,
 		     const uint8_t *data, uint32_t bytes)
 {
@@ -190,7 +191,7 @@ static bool collected_crc_ok(const struct mpa_conn *conn, const struct mpa_parti
 	       !memcmp(p->buf + p->plain - WIRE_MPA_CRC_BYTES, &want, sizeof(want));
 }
 
-/* A frame of what was collected. Returns the length of its ULPDU. */
+/* Makes a frame of the assembled bytes. Returns the length of its ULPDU. */
 static uint32_t frame_of(const struct mpa_partial *p, struct fw_rx_frame *frame)
 {
 	frame->seg[0] = (struct fw_rx_seg){p->buf, p->plain};
@@ -201,7 +202,7 @@ static uint32_t frame_of(const struct mpa_partial *p, struct fw_rx_frame *frame)
 	return (uint32_t)p->buf[0] << 8 | p->buf[1];
 }
 
-/* The FPDU is whole. False: what it asks cannot be done now. */
+/* The FPDU is complete. False: its request cannot be carried out now. */
 static bool rx_collected(struct fw_nic *nic, struct mpa_conn *conn, const struct mpa_partial *p)
 {
 	struct fw_rx_frame frame;
@@ -219,7 +220,7 @@ static bool rx_collected(struct fw_nic *nic, struct mpa_conn *conn, const struct
 	return mpa_ddp_rx(nic, conn, &frame, MPA_LENGTH_BYTES, ulpdu);
 }
 
-/* Takes what belongs to the FPDU of a part of a frame; returns how much. */
+/* Takes the FPDU's part of a range of a frame; returns its bytes. */
 static uint32_t take_frame(struct fw_nic *nic, const struct mpa_conn *conn, struct mpa_partial *p,
 			   const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
 {
@@ -237,7 +238,7 @@ static uint32_t take_frame(struct fw_nic *nic, const struct mpa_conn *conn, stru
 	return taken;
 }
 
-/* Goes on with an FPDU, or begins one; returns the bytes that were taken, 0: none can be now. */
+/* Continues or begins an FPDU; returns the bytes that were taken, 0: none can be now. */
 static uint32_t collect(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
 			uint32_t offset, uint32_t bytes)
 {
@@ -260,14 +261,14 @@ static uint32_t collect(struct fw_nic *nic, struct mpa_conn *conn, const struct 
 		hold(nic, conn, p);
 		return taken;
 	}
-	/* Whatever becomes of the queue pair meanwhile, the buffer is ours. */
+	/* The buffer is detached, so that it survives the end of the queue pair. */
 	conn->partial = NULL;
 	fw_list_del(&p->node);
 	if (rx_collected(nic, conn, p)) {
 		fw_pool_put(&nic->mpa.partials, p);
 		return taken;
 	}
-	/* As if this part of it had not come; the others were acknowledged. */
+	/* This part counts as not received; the earlier parts were acknowledged. */
 	p->taken = had_taken;
 	p->filled = had_filled;
 	p->plain = had_plain;
@@ -287,7 +288,7 @@ uint32_t mpa_rx_receive(struct fw_nic *nic, struct tcp_flow *flow, const struct 
 	uint32_t done = 0, n, ulpdu = 0;
 
 	while (done < bytes) {
-		/* Over: what comes is thrown away. */
+		/* The connection has ended: further data are discarded. */
 		if (!listens(conn))
 			return bytes;
 		n = conn->partial ? 0
@@ -309,8 +310,8 @@ uint32_t mpa_rx_receive(struct fw_nic *nic, struct tcp_flow *flow, const struct 
 /* ---- before their turn ----------------------------------------------------------------------- */
 
 /*
- * Where, from a position on, an FPDU begins of which that is known: a marker tells. Positions are
- * the stream's, modulo 2^32. False: none before end.
+ * Finds the first FPDU from a position on whose start a marker reveals. Positions are the stream's,
+ * modulo 2^32. False: none before end.
  */
 static bool find_fpdu(const struct fw_rx_frame *frame, uint32_t offset, uint32_t at, uint32_t end,
 		      uint32_t *start)
@@ -325,7 +326,7 @@ static bool find_fpdu(const struct fw_rx_frame *frame, uint32_t offset, uint32_t
 		eth_cursor_copy(&cursor, &m, sizeof(m));
 		ptr = be16_get(m.fpdu_ptr) & ~3u;
 		*start = marker - ptr;
-		/* It points at the length field, which a marker may stand before. */
+		/* The pointer leads to the length field, which a marker may precede. */
 		if (ptr && *start % WIRE_MPA_MARKER_DISTANCE == WIRE_MPA_MARKER_BYTES)
 			*start -= WIRE_MPA_MARKER_BYTES;
 		if ((int32_t)(*start - at) >= 0)
@@ -336,9 +337,8 @@ static bool find_fpdu(const struct fw_rx_frame *frame, uint32_t offset, uint32_t
 }
 
 /*
- * Payload that came early goes where it belongs at once where markers say how the FPDUs lie. They
- * come again in their turn, are checked then, and placed once more: a Write before them that
- * reaches the same bytes may have come meanwhile.
+ * Places payload that came early, where markers reveal the FPDUs. In their turn the FPDUs are
+ * checked and placed once more, because an earlier Write to the same bytes may have come meanwhile.
  */
 void mpa_rx_early(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_frame *frame,
 		  uint32_t offset, uint32_t bytes, uint32_t ahead)

@@ -59,7 +59,7 @@ int mpa_setup_fill(struct mpa_conn *conn, const struct tcp_seg *seg, uint32_t fr
 	return 0;
 }
 
-/* Frames that are staged point at it. */
+/* Staged frames point at the set-up. */
 void mpa_setup_free(struct fw_nic *nic, struct mpa_conn *conn)
 {
 	if (!conn->setup)
@@ -97,7 +97,7 @@ static uint16_t depth_put(uint32_t depth)
 	return (uint16_t)(depth < WIRE_MPA_DEPTH_NONE ? depth : WIRE_MPA_DEPTH_NONE - 1);
 }
 
-/* The first frames that this end may use: WIRE_MPA_RTR_*. */
+/* Returns the first frames that this end may use: WIRE_MPA_RTR_*. */
 static uint8_t rtr_of(const struct mpa_conn *conn)
 {
 	return (uint8_t)((conn->options & HW_MPA_ALL & ~HW_MPA_GIVEN) >> HW_MPA_RTR_SHIFT);
@@ -143,7 +143,7 @@ static uint8_t choose_rtr(const struct mpa_conn *conn)
 	return both & WIRE_MPA_RTR_SEND ? WIRE_MPA_RTR_SEND : WIRE_MPA_RTR_READ;
 }
 
-/* param.ird and ord are the peer's until then, and ours from then on. */
+/* param.ird and ord are the peer's before the call, and ours afterwards. */
 static void agree_depths(struct mpa_params *p, const struct cm_ep *ep)
 {
 	uint32_t ord = ep->param.initiator_depth;
@@ -158,7 +158,7 @@ void mpa_setup_answer(struct mpa_conn *conn, const struct cm_ep *ep, bool reject
 {
 	struct mpa_setup *setup = conn->setup;
 	struct mpa_params *p = &conn->param;
-	/* The peer leaves depths to the programs: so do we (RFC 6581 9.1). */
+	/* The peer leaves depths to the programs, and so does this end (RFC 6581 9.1). */
 	bool none = p->ird == WIRE_MPA_DEPTH_NONE && p->ord == WIRE_MPA_DEPTH_NONE;
 	struct mpa_frame frame = {
 	    .reply = true,
@@ -185,7 +185,10 @@ void mpa_setup_answer(struct mpa_conn *conn, const struct cm_ep *ep, bool reject
 
 /* ---- the peer's, read ------------------------------------------------------------------------ */
 
-/* It is no request that can be answered: FIN, as for all that is no MPA (RFC 5044 7.1.4). */
+/*
+ * The frame is no request that can be answered: sends FIN, as for all data that are no MPA (RFC
+ * 5044 7.1.4).
+ */
 static bool not_mpa(struct fw_nic *nic, struct mpa_conn *conn)
 {
 	FW_COUNT(nic, mpa_setup_malformed);
@@ -193,7 +196,7 @@ static bool not_mpa(struct fw_nic *nic, struct mpa_conn *conn)
 	return false;
 }
 
-/* A request that says what cannot be. */
+/* Rejects a request with impossible parameters. */
 static bool say_no(struct fw_nic *nic, struct mpa_conn *conn)
 {
 	FW_COUNT(nic, mpa_setup_malformed);
@@ -225,7 +228,7 @@ static bool got_request(struct fw_nic *nic, struct mpa_conn *conn)
 	p->rtr = frame.rtr;
 	p->ird = frame.ird;
 	p->ord = frame.ord;
-	/* Peer-to-peer without any frame to begin with. */
+	/* Peer-to-peer needs a kind of first frame. */
 	if (err || (frame.peer_to_peer && !frame.rtr)) {
 		p->enhanced = frame.revision == WIRE_MPA_REVISION_2;
 		return say_no(nic, conn);
@@ -238,7 +241,10 @@ static bool is_one(uint8_t set)
 	return set && !(set & (set - 1u));
 }
 
-/* 0: both ends mean the same now; else what a Terminate says of MPA (WIRE_TERM_MPA_*). */
+/*
+ * Returns 0 if both ends agree now; otherwise the error code of a Terminate for MPA
+ * (WIRE_TERM_MPA_*).
+ */
 static uint8_t take_reply(struct mpa_conn *conn, const struct mpa_frame *frame)
 {
 	struct mpa_params *p = &conn->param;
@@ -251,7 +257,7 @@ static uint8_t take_reply(struct mpa_conn *conn, const struct mpa_frame *frame)
 	p->tx_markers = frame->markers;
 	if (!p->enhanced)
 		return 0;
-	/* Linux's siw names one that was not offered; all can be sent. */
+	/* Linux's siw names a kind that was not offered; this end can send all kinds. */
 	if (p->peer_to_peer && frame->peer_to_peer && !is_one(frame->rtr))
 		return WIRE_TERM_MPA_RTR;
 	p->peer_to_peer &= frame->peer_to_peer;
@@ -260,7 +266,7 @@ static uint8_t take_reply(struct mpa_conn *conn, const struct mpa_frame *frame)
 		p->ord = frame->ird;
 	if (frame->ord == WIRE_MPA_DEPTH_NONE || frame->ord <= p->ird)
 		return 0;
-	/* The peer wants more than was offered: it has them where they are there. */
+	/* The peer requires more reads than were offered: accepted as far as this end has them. */
 	if (frame->ord > HW_MAX_RD_ATOMIC)
 		return WIRE_TERM_MPA_IRD;
 	p->ird = frame->ord;
@@ -268,8 +274,8 @@ static uint8_t take_reply(struct mpa_conn *conn, const struct mpa_frame *frame)
 }
 
 /*
- * The stream begins and ends with a Terminate: for the peer it is in full operation (RFC 6581 8).
- * Its FPDU stands where the request stood, which has been answered.
+ * Sends a Terminate as the first and last FPDU: for the peer the stream is in full operation (RFC
+ * 6581 8). The FPDU takes the buffer of the request, which has been answered.
  */
 static void put_terminate(const struct fw_nic *nic, struct mpa_conn *conn, uint8_t code)
 {
@@ -305,7 +311,7 @@ static void put_terminate(const struct fw_nic *nic, struct mpa_conn *conn, uint8
 	setup->tx_next = setup->tx_acked = 0;
 }
 
-/* The peer's answer cannot be: it hears why where it can understand that. */
+/* Refuses an impossible answer; the peer receives the reason if it can understand it. */
 static void refuse_reply(struct fw_nic *nic, struct mpa_conn *conn, uint8_t code)
 {
 	bool told = (code == WIRE_TERM_MPA_IRD || code == WIRE_TERM_MPA_RTR) &&

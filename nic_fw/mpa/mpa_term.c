@@ -10,7 +10,7 @@
 #include "nic_fw/fw_nic.h"
 
 enum {
-	SIW_HDRCT = 0x07, /* where siw has M, D and R: bits that RFC 5040 reserves */
+	SIW_HDRCT = 0x07, /* the place of M, D and R in siw: bits that RFC 5040 reserves */
 };
 static_assert((int)MPA_TERM_MAX >= (int)sizeof(struct wire_terminate) + (int)sizeof(struct be16) +
 				       (int)sizeof(struct wire_ddp_untagged) +
@@ -19,7 +19,7 @@ static_assert((int)MPA_TERM_MAX >= (int)sizeof(struct wire_terminate) + (int)siz
 
 /* ---- out ------------------------------------------------------------------------------------- */
 
-/* The request's own header, which stands behind that of DDP. RFC 5040 4.8, RFC 7306 8.2. */
+/* Returns the bytes of the request's own header, behind that of DDP. RFC 5040 4.8, RFC 7306 8.2. */
 static uint32_t rdmap_header_bytes(uint8_t opcode)
 {
 	if (opcode == WIRE_RDMAP_READ_REQUEST)
@@ -29,7 +29,9 @@ static uint32_t rdmap_header_bytes(uint8_t opcode)
 	return 0;
 }
 
-/* Quotes the segment at fault: its length, its headers. Errors of MPA and our own have none. */
+/*
+ * Quotes the faulty segment: its length and headers. Errors of MPA and our own errors quote none.
+ */
 static void quote(struct mpa_conn *conn, struct wire_terminate *term, const struct rdmap_seg *pkt)
 {
 	struct be16 length = be16_put(pkt->ulpdu_bytes);
@@ -66,7 +68,7 @@ static enum hw_event_type event_of(const struct rdmap_error *error)
 	case DDP_TAGGED:
 		return HW_EVENT_QP_ACCESS_ERR;
 	case WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_CATASTROPHIC:
-		return HW_EVENT_NONE; /* the process knows from a completion */
+		return HW_EVENT_NONE; /* a completion reports it to the process */
 	default:
 		return HW_EVENT_QP_REQ_ERR;
 	}
@@ -100,7 +102,7 @@ static uint8_t swap_nibbles(uint8_t v)
 	return (uint8_t)(v << 4 | v >> 4);
 }
 
-/* siw's bits, first to last: M, D, R from the lowest on. */
+/* Maps siw's bits: M, D, R from the lowest on. */
 static uint8_t hdrct_of_siw(uint8_t v)
 {
 	return (uint8_t)((v & 1 ? WIRE_TERM_HDRCT_M : 0) | (v & 2 ? WIRE_TERM_HDRCT_D : 0) |
@@ -131,7 +133,7 @@ static bool is_known(uint8_t layer_etype, uint8_t code)
 	}
 }
 
-/* The control word as RFC 5040 has it, whoever drew it. */
+/* Returns the control word in the form of RFC 5040, whichever form the peer uses. */
 static struct wire_terminate control_of(const uint8_t *payload)
 {
 	struct wire_terminate term;
@@ -143,7 +145,7 @@ static struct wire_terminate control_of(const uint8_t *payload)
 	else if (term.hdrct)
 		siw = false;
 	else
-		/* No headers: only one reading makes sense. */
+		/* Without headers the form is the one whose layer, type and code are defined. */
 		siw = !is_known(term.layer_etype, term.code) &&
 		      is_known(swap_nibbles(term.layer_etype), term.code);
 	if (siw) {
@@ -180,8 +182,8 @@ static struct fw_wqe *find_request(struct fw_qp *qp, const uint8_t *hdr)
 			return msg;
 	}
 	/*
-	 * Linux's siw quotes a Read Request with its length where the MSN was. Read Requests are
-	 * answered in order, so it is the first without an answer.
+	 * Linux's siw quotes a Read Request with its length in place of the MSN. Read Requests are
+	 * answered in order, so it is the first one without an answer.
 	 */
 	if (!(hdr[0] & WIRE_DDP_TAGGED) &&
 	    (hdr[1] & WIRE_RDMAP_OPCODE_MASK) == WIRE_RDMAP_READ_REQUEST)
@@ -193,7 +195,7 @@ static enum hw_status status_of(const struct wire_terminate *term)
 {
 	if (term->layer_etype == DDP_TAGGED)
 		return HW_STATUS_REM_ACCESS_ERR;
-	/* Over other transports it is tried again until this is what is left. */
+	/* Other transports retry until they fail with this status. */
 	if (term->layer_etype == DDP_UNTAGGED && term->code == WIRE_TERM_UT_NO_BUFFER)
 		return HW_STATUS_RNR_RETRY_EXC_ERR;
 	return rdmap_status_of(term->layer_etype, term->code);

@@ -13,7 +13,7 @@
 
 enum {
 	IMM_HDR_BYTES = sizeof(struct wire_ddp_untagged),
-	RTR_STAG = 1, /* of a frame without data: nobody looks at it */
+	RTR_STAG = 1, /* STag of a frame without data; receivers ignore it */
 	PAD_MAX_BYTES = 3,
 	TAIL_BYTES = PAD_MAX_BYTES + WIRE_MPA_CRC_BYTES,
 	ULPDU_HDR_MAX = sizeof(struct wire_ddp_untagged) + MPA_TERM_MAX,
@@ -25,7 +25,7 @@ static_assert((int)TCP_HDRS_MAX + (int)MPA_LENGTH_BYTES + (int)RDMAP_HDR_MAX + (
 static_assert((int)ULPDU_HDR_MAX >= (int)RDMAP_HDR_MAX, "the Terminate is the longest");
 static_assert((int)FW_TX_SEGS_MAX >= (int)HW_MAX_SGE + 3, "headers of TCP, of ours, the end");
 
-/* ---- what a segment carries ------------------------------------------------------------------ */
+/* ---- headers of a segment ------------------------------------------------------------------- */
 
 static uint32_t put_untagged(uint8_t *dst, uint8_t opcode, uint32_t qn, uint32_t msn)
 {
@@ -41,8 +41,8 @@ static uint32_t put_untagged(uint8_t *dst, uint8_t opcode, uint32_t qn, uint32_t
 }
 
 /*
- * Immediate data of a Write (RFC 7306 6): 8 bytes of which verbs have the first four. It counts
- * among the Sends.
+ * Writes immediate data of a Write (RFC 7306 6): 8 bytes, of which verbs define the first four. The
+ * message counts among the Sends.
  */
 static uint32_t put_immediate(const struct fw_wqe *msg, uint8_t *dst)
 {
@@ -81,7 +81,7 @@ static uint32_t put_rtr(const struct mpa_conn *conn, uint8_t *dst)
 	}
 }
 
-/* The Terminate's DDP header and its control word; what it quotes lies with the connection. */
+/* Writes the Terminate's DDP header and control word; the connection holds the quoted headers. */
 static uint32_t put_term(const struct mpa_conn *conn, uint8_t *dst)
 {
 	uint32_t n = put_untagged(dst, WIRE_RDMAP_TERMINATE, WIRE_QN_TERMINATE, 1);
@@ -90,7 +90,7 @@ static uint32_t put_term(const struct mpa_conn *conn, uint8_t *dst)
 	return n + conn->term_bytes;
 }
 
-/* All of the ULPDU but payload that lies in memory of the process. Returns its length. */
+/* Writes all of the ULPDU but payload in memory of the process. Returns its length. */
 static uint32_t put_header(const struct fw_nic *nic, const struct mpa_conn *conn,
 			   const struct mpa_seg *seg, uint8_t *dst)
 {
@@ -186,7 +186,7 @@ static enum hw_vendor_err check_memory(struct fw_nic *nic, const struct fw_wqe *
 	return bytes ? wqe_gather(nic, msg, offset, bytes, &frame, &host) : HW_VENDOR_ERR_NONE;
 }
 
-/* How much of the payload the next FPDU takes, at most room plain bytes long. 0: no room. */
+/* Returns the payload bytes of the next FPDU, which takes at most room plain bytes. 0: no room. */
 static uint32_t cut(const struct mpa_conn *conn, uint32_t hdr, uint32_t left, uint32_t room)
 {
 	uint32_t data, end;
@@ -197,8 +197,8 @@ static uint32_t cut(const struct mpa_conn *conn, uint32_t hdr, uint32_t left, ui
 	if (data >= left)
 		return left;
 	/*
-	 * Wireshark's dissector (4.0) takes a marker that follows an FPDU for one of its own, and
-	 * does not know the FPDU for one: where there is a choice none ends so.
+	 * Wireshark's dissector (4.0) attributes a marker that follows an FPDU to that FPDU, and
+	 * then fails to decode it. If possible, no FPDU ends there.
 	 */
 	end = (uint32_t)conn->tx_bytes + mpa_stream_bytes(conn->tx_bytes, room, true);
 	if (conn->param.tx_markers && !(end % WIRE_MPA_MARKER_DISTANCE) && data > 4)
@@ -244,7 +244,7 @@ static struct tcp_seg *next_of(struct fw_nic *nic, struct mpa_conn *conn, struct
 		fw_list_del(&msg->flow_node);
 		msg->state = FW_WQE_SENT;
 	}
-	/* Nothing follows at once: the receiver shall not wait with its acknowledgement. */
+	/* No data follow at once: the receiver should not delay its acknowledgement. */
 	if (fw_list_empty(&conn->out))
 		seg->flags = TCP_SEG_PSH;
 	return seg;
@@ -291,7 +291,7 @@ void mpa_tx_rtr(struct fw_nic *nic, struct mpa_conn *conn)
 		conn->tx_msn_read++;
 		conn->rtr_answer = true;
 		if (conn->qp)
-			conn->qp->rd_atomics++; /* it has a place of the peer's IRD */
+			conn->qp->rd_atomics++; /* it uses a place of the peer's IRD */
 	}
 	tcp_push(nic, conn->flow);
 }
@@ -305,7 +305,7 @@ static uint32_t data_bytes(const struct mpa_seg *seg)
 		   : 0;
 }
 
-/* The whole FPDU as pieces: headers, payload, at most one piece behind it. */
+/* Adds the complete FPDU as pieces: headers, payload, at most one piece behind it. */
 static int fill_pieces(struct fw_nic *nic, struct mpa_conn *conn, const struct mpa_seg *seg,
 		       struct fw_tx_frame *frame, uint32_t at)
 {
@@ -342,7 +342,7 @@ static int fill_pieces(struct fw_nic *nic, struct mpa_conn *conn, const struct m
 	return host ? TCP_FILL_NOW : 0;
 }
 
-/* Writes plain bytes one behind the other, with markers where they are due. */
+/* Writes plain bytes in sequence, with markers where they are due. */
 struct writer {
 	uint8_t *dst;
 	uint32_t start, at; /* positions in the stream */
@@ -358,7 +358,7 @@ static void put_marker(struct writer *w)
 	w->at += (uint32_t)sizeof(marker);
 }
 
-/* Room for the next plain bytes, at most *n, which it makes less where a marker comes before. */
+/* Returns room for the next plain bytes; reduces *n if a marker comes before. */
 static uint8_t *writer_next(struct writer *w, uint32_t *n)
 {
 	uint8_t *dst;
@@ -447,7 +447,7 @@ static int build(struct fw_nic *nic, struct mpa_conn *conn, const struct mpa_seg
 	return 0;
 }
 
-/* Bytes of the FPDU in the scratch memory become a piece of the frame. */
+/* Adds bytes of the FPDU in the scratch memory to the frame, as a piece. */
 static int add_built(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t from, uint32_t bytes)
 {
 	frame->seg[frame->num_seg++] = (struct fw_tx_seg){
