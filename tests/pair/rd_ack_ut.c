@@ -23,7 +23,7 @@ static struct rd_session *sender(void)
 	return rp_session(&rp, 0);
 }
 
-/* The sender hears an ACK as made here, without the wire. */
+/* Passes an ACK to the sender directly, without the wire. */
 static void hear(uint32_t ack, uint64_t received, const uint64_t refused[4], uint32_t rnr_ns)
 {
 	struct wire_rd rd = {.ack = be32_put(ack)};
@@ -39,7 +39,7 @@ static void hear(uint32_t ack, uint64_t received, const uint64_t refused[4], uin
 	rd_ack_rx(rp.end[0].nic, sender(), &rd, &map, false);
 }
 
-/* Posts n Writes of 8 bytes in one flow that are lost; returns their first PSN. */
+/* Posts n Writes of 8 bytes in one flow, which are lost; returns their first PSN. */
 static uint32_t post_lost(uint32_t n)
 {
 	uint32_t psn, i;
@@ -57,7 +57,7 @@ static uint32_t post_lost(uint32_t n)
 	return psn;
 }
 
-/* Both ends forget the session; what was open at the sender fails. */
+/* Both ends discard the session; open requests of the sender fail. */
 static void start_over(void)
 {
 	struct hw_cqe cqe;
@@ -83,8 +83,8 @@ enum fate {
 };
 
 /*
- * The model: a packet's fate is believed when all before it in the flow are believed; requests
- * complete in order as long as none was refused.
+ * The model: the fate of a packet is accepted when that of all before it in the flow is accepted.
+ * Requests complete in order as long as none was refused.
  */
 static void check_model(uint32_t psn, const enum fate fate[W])
 {
@@ -142,7 +142,7 @@ static void decode(uint32_t pattern, enum fate fate[W])
 		fate[i] = (enum fate)(pattern % 3);
 }
 
-/* All 243 patterns, each with every base that it allows, twice over. */
+/* All 243 patterns, each with every base that it allows, twice. */
 static void every_pattern(void)
 {
 	uint32_t pattern, base, cases = 0;
@@ -158,7 +158,7 @@ static void every_pattern(void)
 
 			hear_pattern(psn, base, fate);
 			check_model(psn, fate);
-			/* Once more: nothing is news. The completions were taken above. */
+			/* A repetition brings nothing new. The completions were taken above. */
 			if (sender()->tx) {
 				uint32_t una = sender()->tx_una;
 
@@ -173,7 +173,7 @@ static void every_pattern(void)
 	rp_end(&rp);
 }
 
-/* One ACK after another, each knowing more than the last: all chains of two patterns. */
+/* All chains of two ACKs, the second of which reports more than the first. */
 static void every_pair(void)
 {
 	uint32_t first, second;
@@ -214,7 +214,7 @@ static void every_pair(void)
 	rp_end(&rp);
 }
 
-/* Nothing that lies outside of what is in flight is believed. */
+/* ACKs outside the range in flight are ignored. */
 static void forged(void)
 {
 	uint64_t refused[4] = {0}, stale;
@@ -257,7 +257,7 @@ static void forged(void)
 	rp_end(&rp);
 }
 
-/* The frames of old ACKs, and ACKs under another epoch. */
+/* Frames of old ACKs, and ACKs with another epoch. */
 static enum bench_verdict copy_acks(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
@@ -321,8 +321,8 @@ static enum bench_verdict drop_acks(struct rp *r, const struct rp_info *info)
 }
 
 /*
- * An old ACK says that the window was moved by forged ones when it echoes what was sent since; not
- * when it echoes what will be sent: the peer's clock has jumped while it held the timestamp.
+ * An old ACK reveals that forged ones moved the window if it echoes a timestamp sent since then. It
+ * does not if it echoes a future one: the peer's clock has jumped while it held the timestamp.
  */
 static void echo_of_the_future(void)
 {
@@ -348,8 +348,8 @@ static void echo_of_the_future(void)
 }
 
 /*
- * A Send is refused, then the rest of a window is taken, while no ACK gets through. The first
- * that does tells of the refusal.
+ * A Send is refused, then the rest of a window is accepted, while all ACKs are lost. The first one
+ * that arrives reports the refusal.
  */
 static void refusal_outlives_lost_acks(void)
 {
@@ -387,7 +387,7 @@ static void refusal_outlives_lost_acks(void)
 	rp_end(&rp);
 }
 
-/* A hole is lost when three later PSNs were taken and it is older than 1.25 RTT. */
+/* A hole is lost when three later PSNs were received and it is older than 1.25 RTT. */
 static void holes(void)
 {
 	struct rd_session *s;
@@ -404,7 +404,7 @@ static void holes(void)
 	rp.wire.now_ns = t0 + 50000;
 	hear(psn, 0x06, NULL, 0);
 	CU_ASSERT_EQUAL(s->hole_ns, 0);
-	/* 1, 2 and 3 were taken: three beyond 0. */
+	/* 1, 2 and 3 were received: three beyond 0. */
 	hear(psn, 0x0e, NULL, 0);
 	CU_ASSERT_EQUAL(s->hole_ns, t0 + 125000);
 	CU_ASSERT_EQUAL(s->lost, 0);
@@ -415,7 +415,7 @@ static void holes(void)
 	hear(psn, 0x0e, NULL, 0);
 	CU_ASSERT_EQUAL(s->lost, 1);
 	CU_ASSERT_EQUAL(s->tx->slot[psn % WIRE_RD_WINDOW].state, RD_SLOT_LOST);
-	/* Sent again: now it has twice as long. */
+	/* Sent again: it now has twice the time. */
 	rp_poll(&rp, 0);
 	CU_ASSERT_EQUAL(s->lost, 0);
 	CU_ASSERT_EQUAL(s->tx->slot[psn % WIRE_RD_WINDOW].tries, 1);
@@ -461,7 +461,7 @@ static void round_trip_times(void)
 	rd_ack_rx(rp.end[0].nic, s, &rd, &map, false);
 	CU_ASSERT_EQUAL(s->rttvar_ns, (3 * 40000 + 80000) / 4);
 	CU_ASSERT_EQUAL(s->srtt_ns, (7 * 80000 + 160000) / 8);
-	/* No echo, and one from the future: no sample. */
+	/* No echo, and an echo from the future: no sample. */
 	rd.ack = be32_put(psn + 3);
 	rd.timestamp_echo = be32_put(0);
 	rd_ack_rx(rp.end[0].nic, s, &rd, &map, false);
@@ -477,7 +477,7 @@ static void round_trip_times(void)
 	rp_end(&rp);
 }
 
-/* The gap since the last turn is taken off where the core was away, not where it slept. */
+/* The gap since the last turn is subtracted if the core was away, not if it slept. */
 static void gaps(void)
 {
 	uint32_t slept;
@@ -499,7 +499,7 @@ static void gaps(void)
 			rp.wire.now_ns += 50000;
 			rp_poll(&rp, !e);
 		}
-		/* Half of it was the other end's, which says so or not likewise. */
+		/* Half of it was caused by the other end, which reports that or not. */
 		CU_ASSERT_EQUAL(s->srtt_ns, slept ? 100000 : 1);
 		rp_quiet(&rp);
 		rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
@@ -527,7 +527,7 @@ static void what_an_ack_says(void)
 		uint32_t psn = sender()->tx_psn, k, una = 0;
 		struct rp_info info;
 
-		/* No matter what became of the window: what was lost before was lost on purpose. */
+		/* The state of the window does not matter: earlier losses were on purpose. */
 		rd_cong_init(rp.end[0].nic, sender());
 		rp.filter = keep_both;
 		for (i = 0; i < W; i++) {
@@ -567,7 +567,7 @@ static void what_an_ack_says(void)
 	rp_end(&rp);
 }
 
-/* The RNR timer that the receiver's QP asks for goes out and is waited for, to the nanosecond. */
+/* The RNR timer of the receiver's QP is sent and waited for, to the nanosecond. */
 static void rnr_timer(void)
 {
 	static const uint8_t codes[] = {1, 12, 0, 31};
@@ -592,7 +592,7 @@ static void rnr_timer(void)
 		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
 		rp_expect_recv(&rp, 1, i, HW_STATUS_SUCCESS);
 		CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_rnr_backoffs), backoffs);
-		/* A window and more of others, and the refusal is forgotten. */
+		/* After more than a window of other packets the refusal is forgotten. */
 		while (rp_session(&rp, 1)->any_refused) {
 			struct rp_req req = {
 			    .opcode = HW_WQE_WRITE, .dst = rp.end[1].qp[1], .unsignaled = true};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sends that end at their sender in the middle: the receives they took come back, whatever order
- * packets arrive in, and no other message is concerned.
+ * Sends that their sender gives up in the middle: the receives that they took come back, in any
+ * order of arrival, and no other message is affected.
  */
 #include "tests/pair/rd_pair.h"
 
@@ -44,7 +44,7 @@ static void begin(uint32_t lose)
 		rp_recv(&rp, 1, B->qp[0], i, 10000 * (i + 1), BYTES);
 }
 
-/* Another QP's message arrives whole in the receive of this number. */
+/* A message of another QP arrives whole in the receive of this number. */
 static void other_works(uint64_t wr_id)
 {
 	rp.filter = NULL;
@@ -54,7 +54,7 @@ static void other_works(uint64_t wr_id)
 	rp_expect_recv(&rp, 1, wr_id, HW_STATUS_SUCCESS);
 }
 
-/* Every subset of its four packets is there when the QP dies; then the others arrive, or never. */
+/* Every subset of its four packets is there when the QP ends; then the others arrive, or never. */
 static void every_subset(void)
 {
 	uint32_t mask, late;
@@ -69,7 +69,7 @@ static void every_subset(void)
 			rp_settle(&rp);
 			CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, taken);
 			rp_destroy_qp(&rp, 0, A->qp[0]);
-			/* Before the voids, or after all is over. */
+			/* Before the voids, or after the end. */
 			for (i = 0; late == 1 && i < rp.wire.num_kept; i++)
 				bench_wire_deliver(&rp.wire, i);
 			rp_run(&rp, 20000000);
@@ -80,7 +80,7 @@ static void every_subset(void)
 			CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_cancels_rx), 1);
 			CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, 0);
 			if (late == 1) {
-				/* All came after all: it is complete. */
+				/* All packets arrived in the end: the message is complete. */
 				rp_expect_recv(&rp, 1, 0, HW_STATUS_SUCCESS);
 				taken = 1;
 			} else if (taken) {
@@ -93,7 +93,7 @@ static void every_subset(void)
 		}
 }
 
-/* Its packets are all acknowledged, and more of it would have come: nothing is in flight. */
+/* All its packets are acknowledged and the rest was not sent: nothing is in flight. */
 static void between_packets(void)
 {
 	begin(0);
@@ -111,7 +111,7 @@ static void between_packets(void)
 	rp_end(&rp);
 }
 
-/* Several messages, early ones behind a lost one; what the QP sent before them is not concerned. */
+/* Several messages, early ones after a lost one; earlier messages of the QP are not affected. */
 static void several(void)
 {
 	uint32_t i;
@@ -139,7 +139,7 @@ static enum bench_verdict drop_sends(struct rp *r, const struct rp_info *info)
 	return BENCH_PASS;
 }
 
-/* The QP gave up a message and lives on: its next one keeps its receive. */
+/* The QP gave up one message and continues: its next one keeps its receive. */
 static void goes_on(void)
 {
 	struct hw_qp_attr attr = {.timeout = 8, .retry_cnt = 1};
@@ -163,7 +163,7 @@ static void goes_on(void)
 	rp_end(&rp);
 }
 
-/* Forged ones: of other lengths, for QPs that are not there or hold nothing. */
+/* Forged cancellations: of other lengths, for QPs that do not exist or hold nothing. */
 static void forged(void)
 {
 	struct wire_rd_cancel cancel = {.src_qpn = be32_put(2), .last_ssn = be32_put(UINT32_MAX)};

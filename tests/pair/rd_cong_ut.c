@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nic_fw/dgram/rd_cong.c: the window as a function of what the session hears, number by number.
- *
- * Windows are in 1/256 of a packet. Between two whole NICs only for pacing and idle times.
+ * nic_fw/dgram/rd_cong.c: the window as a function of the samples of a session, step by step.
  */
 #include "nic_fw/dgram/rd_cong.c"
 #include "tests/pair/rd_pair.h"
@@ -10,7 +8,7 @@
 static struct fw_nic nic;
 static struct rd_session s;
 
-/* A session with a window of its own, its first sign of congestion behind it. */
+/* A session with a given window, after its first sign of congestion. */
 static void begin(uint32_t cwnd_fp)
 {
 	memset(&nic, 0, sizeof(nic));
@@ -47,14 +45,14 @@ static void start_and_doubling(void)
 	}
 	sample(10000, s.cwnd);
 	CU_ASSERT_EQUAL(s.cwnd_fp, CWND_MAX_FP);
-	/* The first sign of congestion ends it. */
+	/* The first sign of congestion ends slow start. */
 	nic.now_ns += 1000000;
 	sample(50000, 1);
 	CU_ASSERT_FALSE(s.slow_start);
 	CU_ASSERT_TRUE(s.cwnd_fp < CWND_MAX_FP);
 }
 
-/* A packet per RTT in large windows, an eighth of themselves in small ones. */
+/* Growth of one packet per RTT in large windows, of an eighth in small ones. */
 static void growth(void)
 {
 	uint32_t i;
@@ -69,7 +67,7 @@ static void growth(void)
 	begin(4 * 256);
 	sample(10000, 4);
 	CU_ASSERT_EQUAL(s.cwnd_fp, 4 * 256 + 128);
-	/* Below one, by the square of itself: samples are rare then. */
+	/* Windows below one packet grow by their square: samples are rare there. */
 	begin(128);
 	sample(10000, 1);
 	CU_ASSERT_EQUAL(s.cwnd_fp, 128 + 128 * 64 / (8 * 256));
@@ -81,7 +79,7 @@ static void growth(void)
 	s.sent = 3;
 	rd_cong_sample(&nic, &s, 10000, 1, false);
 	CU_ASSERT_EQUAL(s.cwnd_fp, 32 * 256);
-	/* An ACK of nothing new neither. */
+	/* An ACK without news does not grow it either. */
 	sample(10000, 0);
 	CU_ASSERT_EQUAL(s.cwnd_fp, 32 * 256);
 }
@@ -98,12 +96,12 @@ static void targets(void)
 	CU_ASSERT_EQUAL(target_ns(&s), 40000);
 	set_cwnd(&nic, &s, CWND_MIN_FP);
 	CU_ASSERT_EQUAL(target_ns(&s), 90000);
-	/* A long path has its own length, and a quarter of it. */
+	/* The target of a long path is its own delay and a quarter of it. */
 	s.path_ns = 200000;
 	CU_ASSERT_EQUAL(target_ns(&s), 90000 + 250000 - 40000);
 }
 
-/* Four fifths of the excess, at most half, once per RTT. */
+/* A reduction takes four fifths of the excess, at most half, once per RTT. */
 static void decrease(void)
 {
 	begin(100 * 256);
@@ -118,7 +116,7 @@ static void decrease(void)
 	begin(100 * 256);
 	sample(500000, 1);
 	CU_ASSERT_EQUAL(s.cwnd_fp, 50 * 256);
-	/* Below one packet in proportion to the window, as the growth. */
+	/* Below one packet it is in proportion to the window, as the growth is. */
 	begin(128);
 	sample(500000, 1);
 	CU_ASSERT_EQUAL(s.cwnd_fp, 128 - 64 * 64 / 256);
@@ -143,7 +141,9 @@ static void marks(void)
 	CU_ASSERT_EQUAL(s.cwnd_fp, 50 * 256);
 }
 
-/* Without a queue a loss costs half a packet; with one half of the window, once per RTT. */
+/*
+ * Without a queue a loss costs half a packet; with one it costs half of the window, once per RTT.
+ */
 static void losses(void)
 {
 	uint32_t i;
@@ -208,15 +208,15 @@ static void pace(void)
 	CU_ASSERT_EQUAL(rd_cong_pace_ns(&nic, &s), 0);
 	set_cwnd(&nic, &s, 64);
 	CU_ASSERT_EQUAL(target_ns(&s), 70400);
-	s.rtt_ns = 70400; /* at the target: the target over the window */
+	s.rtt_ns = 70400; /* at the target: target over window */
 	CU_ASSERT_EQUAL(rd_cong_pace_ns(&nic, &s), nic.now_ns + 4 * 70400);
-	s.rtt_ns = 90400; /* above: half of the excess more */
+	s.rtt_ns = 90400; /* above it: half of the excess is added */
 	CU_ASSERT_EQUAL(rd_cong_pace_ns(&nic, &s), nic.now_ns + 4 * 70400 + 10000);
 	s.rtt_ns = 20400;
 	CU_ASSERT_EQUAL(rd_cong_pace_ns(&nic, &s), nic.now_ns + 4 * 70400 - 25000);
 }
 
-/* An idle session starts afresh; one that waits for its pace is not idle. */
+/* An idle session starts again; one that waits for its pace is not idle. */
 static void idle(void)
 {
 	begin(100 * 256);
@@ -237,7 +237,7 @@ static void idle(void)
 	CU_ASSERT_EQUAL(s.cwnd_fp, CWND_MIN_FP);
 }
 
-/* A delay that no shrinking of the window shortens is the path's; a loss says otherwise. */
+/* Delay that a smaller window does not shorten belongs to the path; a loss disproves that. */
 static void long_path(void)
 {
 	uint32_t i, lost;
@@ -258,11 +258,11 @@ static void long_path(void)
 	sample(200000, 8); /* is below the target now */
 	CU_ASSERT_EQUAL(s.cwnd_fp, 9 * 256);
 	for (i = 0; i < 100; i++)
-		sample(10000, 1); /* it was a queue after all */
+		sample(10000, 1); /* it was a queue nevertheless */
 	CU_ASSERT_TRUE(s.path_ns < 11000);
 }
 
-/* Where the peer's grants are the limit, delay and loss are its business. */
+/* If the peer's grants are the limit, delay and loss are left to the peer. */
 static void limited_by_grants(void)
 {
 	begin(8 * 256);

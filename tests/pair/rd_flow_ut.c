@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Flows: RNR limits and who fails by them, Terminates for messages in every state, errors that
- * nobody explains, responses past refused requests, no memory.
+ * Flows: RNR limits and the requests that fail by them, Terminates for messages in every state,
+ * unexplained errors, responses that pass refused requests, lack of memory.
  */
 #include "tests/pair/rd_pair.h"
 
@@ -24,7 +24,7 @@ static void set_rnr_retry(uint8_t retry)
 	CU_ASSERT_EQUAL(rp_modify(&rp, 0, A->qp[0], HW_QPS_RTS, HW_QP_RNR_RETRY, &attr), 0);
 }
 
-/* Sent rnr_retry + 1 times, then given up; the flow to another QP is not concerned. */
+/* Sent rnr_retry + 1 times, then given up; the flow to another QP is not affected. */
 static void rnr_limit(void)
 {
 	uint8_t retry;
@@ -38,7 +38,7 @@ static void rnr_limit(void)
 		rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 8);
 		write_to(0, B->qp[1], 2, 8);
 		rp_quiet(&rp);
-		if (retry) /* else both are heard of in one ACK */
+		if (retry) /* else one ACK reports both */
 			rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
 		rp_expect_send(&rp, 0, 1, HW_STATUS_RNR_RETRY_EXC_ERR);
 		if (!retry)
@@ -46,7 +46,7 @@ static void rnr_limit(void)
 		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_rx_refused), refused + retry + 1);
 		CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_RTS);
 	}
-	/* Each message counts anew: two refusals for each of five are no five. */
+	/* Each message counts separately: two refusals for each of five are not five. */
 	set_rnr_retry(3);
 	for (retry = 0; retry < 5; retry++)
 		rp_send(&rp, 0, A->qp[0], B->qp[0], retry, 0, 8);
@@ -57,7 +57,7 @@ static void rnr_limit(void)
 		rp_expect_send(&rp, 0, retry, HW_STATUS_SUCCESS);
 		rp_expect_recv(&rp, 1, retry, HW_STATUS_SUCCESS);
 	}
-	/* For ever. */
+	/* Retries without a limit. */
 	set_rnr_retry(7);
 	rp_send(&rp, 0, A->qp[0], B->qp[0], 9, 0, 8);
 	rp_run(&rp, 100000000);
@@ -69,7 +69,7 @@ static void rnr_limit(void)
 	rp_end(&rp);
 }
 
-/* A refused request stands; the response that its peer waits for passes it. */
+/* A refused request waits; the response that its peer waits for passes it. */
 static void response_passes(void)
 {
 	struct rp_req read = {.opcode = HW_WQE_READ, .wr_id = 5, .bytes = 8};
@@ -96,8 +96,8 @@ static enum bench_verdict drop_terminates(struct rp *r, const struct rp_info *in
 }
 
 /*
- * The Terminate is lost for a while: the request is tried again now and then, and fails when the
- * Terminate comes; what stands behind it is carried out once.
+ * The Terminate is lost for a while: the request is repeated now and then, and fails when the
+ * Terminate arrives; later requests are carried out once.
  */
 static void late_terminate(void)
 {
@@ -123,7 +123,7 @@ static void late_terminate(void)
 	rp_end(&rp);
 }
 
-/* RC whose peer's QP is gone, or belongs to another connection: it is told at once. */
+/* RC whose peer's QP is gone, or belongs to another connection: an error is reported at once. */
 static void rc_without_peer(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 1, .bytes = 8};
@@ -134,7 +134,7 @@ static void rc_without_peer(void)
 		rp_begin(&rp);
 		rp_open(&rp);
 		rp_rc(&rp, &a, &b, NULL);
-		/* Gone; or ours, or both PSNs are of another connection. */
+		/* The QP is gone; or it, or both PSNs, belong to another connection. */
 		b->incarnation_rx = (uint16_t)(b->incarnation_rx + (i & 1));
 		b->incarnation_tx = (uint16_t)(b->incarnation_tx + (i >> 1 & 1));
 		if (!(i & 1))
@@ -147,7 +147,7 @@ static void rc_without_peer(void)
 	}
 }
 
-/* A Terminate that never comes: the tries end. */
+/* A Terminate that never arrives: the repetitions end. */
 static void nobody_explains(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 1, .bytes = 8};
@@ -167,7 +167,7 @@ static void nobody_explains(void)
 	rp_end(&rp);
 }
 
-/* RNR tries are used up: that request fails alone, the next has tries of its own. */
+/* The RNR retries are used up: only that request fails, the next one has retries of its own. */
 static void rnr_fails_alone(void)
 {
 	rp_begin(&rp);
@@ -192,7 +192,7 @@ static void rnr_fails_alone(void)
 	rp_end(&rp);
 }
 
-/* RC: the first request says why, the others are flushed. */
+/* RC: the first request gives the reason, the others are flushed. */
 static void rnr_of_rc(void)
 {
 	static const struct hw_qp_attr attr = {
@@ -211,7 +211,9 @@ static void rnr_of_rc(void)
 	rp_end(&rp);
 }
 
-/* Too long a message whose Terminate is lost time and again: one receive fails, no more. */
+/*
+ * A message that is too long, and whose Terminate is lost repeatedly: one receive fails, no more.
+ */
 static void one_receive_fails(void)
 {
 	uint32_t i;
@@ -222,7 +224,7 @@ static void one_receive_fails(void)
 		rp_recv(&rp, 1, B->qp[0], i, 0, 8);
 	rp.filter = drop_terminates;
 	rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 9);
-	rp_send(&rp, 0, A->qp[0], B->qp[0], 2, 0, 5000); /* two of them, one behind the other */
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 2, 0, 5000); /* two messages in a row */
 	rp_send(&rp, 0, A->qp[0], B->qp[0], 3, 0, 8);
 	rp_run(&rp, 200000000);
 	CU_ASSERT_TRUE(RP_CNT(&rp, 0, rd_rnr_backoffs) > 5);
@@ -241,12 +243,12 @@ static void one_receive_fails(void)
 	rp_end(&rp);
 }
 
-/* The copy that was sent again comes after the Terminate was heard of: still one receive. */
+/* The retransmission arrives after the Terminate was received: still only one receive fails. */
 static enum bench_verdict delay_second_try(struct rp *r, const struct rp_info *info)
 {
 	bool terminate = info->ddp && info->opcode == WIRE_RDMAP_TERMINATE;
 
-	/* The first Terminates are lost until the second try is on its way, and held up. */
+	/* The first Terminates are lost until the second copy is on its way, and delayed. */
 	if (terminate && !r->wire.num_kept)
 		return BENCH_DROP;
 	if (info->from == 0 && info->ddp && info->opcode == WIRE_RDMAP_SEND && r->ctx)
@@ -269,7 +271,7 @@ static void late_second_try(void)
 	rp.ctx = &rp;
 	while (!rp.wire.num_kept)
 		rp_run(&rp, 10000);
-	/* The Terminate gets through now, is acknowledged, and then the try arrives. */
+	/* The Terminate arrives and is acknowledged, and then the copy arrives. */
 	rp_run(&rp, 1500000);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_INV_REQ_ERR);
 	bench_wire_deliver(&rp.wire, 0);
@@ -282,8 +284,8 @@ static void late_second_try(void)
 }
 
 /*
- * A Terminate that was heard waits for a request that was sent before and is lost: it is not sent
- * again meanwhile, and leaves the window to what is.
+ * A received Terminate waits for an earlier request that is lost. It is not sent again meanwhile
+ * and leaves the window to other packets.
  */
 static enum bench_verdict drop_writes(struct rp *r, const struct rp_info *info)
 {
@@ -318,7 +320,7 @@ static void heard_terminate(void)
 	rp_end(&rp);
 }
 
-/* An end's own memory goes away under a message whose packets are partly sent and lost. */
+/* The memory of an end is deregistered under a message whose packets are partly sent and lost. */
 static enum bench_verdict drop_data(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
@@ -351,7 +353,9 @@ static void source_gone(void)
 	rp_end(&rp);
 }
 
-/* Many flows of one session, some refused, some not, some to nobody: each as it deserves. */
+/*
+ * Many flows of one session, some refused, some to QPs that do not exist: each gets its own result.
+ */
 static void many_flows(void)
 {
 	struct fw_qp gone = {.qpn = (1u << 19) | 999};
@@ -381,7 +385,7 @@ static void many_flows(void)
 	rp_end(&rp);
 }
 
-/* Terminates of hostile peers: for messages that are not, or belong to other flows. */
+/* Terminates of hostile peers: for messages that do not exist or belong to other flows. */
 static void forged_terminates(void)
 {
 	uint32_t ssn;
@@ -402,7 +406,7 @@ static void forged_terminates(void)
 	rd_flow_terminated(A->nic, A->qp[1], B->nic->config.ip, B->qp[0]->qpn, ssn,
 			   HW_STATUS_REM_OP_ERR);
 	rp_expect_none(&rp);
-	/* The second one, out of turn and twice: it waits for the first. */
+	/* The second one, out of order and twice: it waits for the first. */
 	rd_flow_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[0]->qpn, ssn,
 			   HW_STATUS_REM_OP_ERR);
 	rd_flow_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[0]->qpn, ssn,
@@ -417,7 +421,7 @@ static void forged_terminates(void)
 
 /* ---- queue pairs on their way out -------------------------------------------------------- */
 
-/* The window of an end is full from now on; what it was is returned. */
+/* Closes the window of an end; returns its former size. */
 static uint32_t shut_window(uint32_t e)
 {
 	struct rd_session *s = rp_session(&rp, e);
@@ -443,7 +447,7 @@ static void read_of_b(void)
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, reads_executed), 1);
 }
 
-/* Memory of a process that leaves is gone, its turn has not come: no word of a missing right. */
+/* The memory of a process that ends is gone before its QPs: no error of a missing right is sent. */
 static void reader_hears_of_the_end(void)
 {
 	struct fw_client *leaving = &B->nic->host.clients[B->client];
@@ -479,7 +483,7 @@ static enum bench_verdict drop_answers(struct rp *r, const struct rp_info *info)
 									   : BENCH_PASS;
 }
 
-/* The same, of an answer that was lost and is sent again. */
+/* The same for a response that was lost and is sent again. */
 static void lost_answer_of_a_process_that_leaves(void)
 {
 	rp_begin(&rp);
@@ -497,7 +501,7 @@ static enum bench_verdict count_writes(struct rp *r, const struct rp_info *info)
 	return BENCH_PASS;
 }
 
-/* So many flows that giving them up takes turns: none of them sends in between. */
+/* More flows than one turn can give up: none of them sends in between. */
 static void flows_of_a_queue_in_error(void)
 {
 	enum {

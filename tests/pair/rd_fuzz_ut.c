@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A peer that lies: traffic of every kind, while copies of its packets come again with fields
- * changed and checksums made right. Nothing is asserted of the traffic but that it ends; the
- * sanitizer watches memory, guards watch what may not be written, and no context is lost.
- *
- * The argument of a failing run is its seed: it is printed.
+ * A hostile peer: traffic of every kind, while copies of its packets arrive again with changed
+ * fields and correct checksums. The traffic must end; the sanitizer checks memory, guards check
+ * memory that must not be written, and no context is lost.
  */
 #include <stdlib.h>
 
@@ -14,7 +12,7 @@
 enum {
 	SEEDS = 60,
 	STEPS = 300,
-	RING = 128,    /* frames kept to lie with */
+	RING = 128,    /* frames kept for forgeries */
 	USED = 262144, /* bytes of each end's memory that are registered */
 };
 
@@ -31,7 +29,7 @@ static uint64_t rnd(uint64_t below)
 	return prng_below(&state, below);
 }
 
-/* The last RING frames stay; losses and doubles besides. */
+/* Keeps the last RING frames; drops and doubles frames besides. */
 static enum bench_verdict remember(struct rp *r, const struct rp_info *info)
 {
 	struct bench_frame *slot;
@@ -137,7 +135,7 @@ static void lie(void)
 		if (info.hello) {
 			((uint8_t *)info.hello)[rnd(sizeof(*info.hello))] = (uint8_t)rnd(256);
 		} else if (info.ddp && !rnd(3)) {
-			/* The DDP and RDMAP headers, and what requests carry behind them. */
+			/* The headers of DDP and RDMAP, and the fields of requests after them. */
 			uint32_t at = (uint32_t)(info.ddp - copy.b) + (uint32_t)rnd(46);
 
 			if (at < copy.n - WIRE_DGRAM_CRC_BYTES)
@@ -177,7 +175,7 @@ static void traffic(void)
 	rp_req(&rp, e, qp, &req);
 }
 
-/* QPs that have failed are set up anew, as a patient process does. */
+/* Sets up failed QPs again, as a patient process does. */
 static void mend(void)
 {
 	struct hw_cqe cqe;

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Grants that get lost: no flow stands for ever, whichever frame that told of credits is lost.
- *
- * Two whole NICs (rd_pair.h), both of which believe that many others ask, so that credits come one
- * by one. Every frame of a transfer gets lost in a run of its own, alone and with those behind it.
- * A sender that waits without credits, with nothing in flight, asks.
+ * Lost grants: no flow stands still for ever, whichever frame that carried credits is lost.
  */
 #include "tests/pair/rd_pair.h"
 
 enum {
-	OTHERS = 40,      /* that ask, as both ends believe */
+	OTHERS = 40,      /* requesting peers, as both ends believe */
 	BYTES = 30000,    /* of a message */
 	FRAMES_MAX = 400, /* of a transfer, at most */
-	AT_B = 500000,    /* where B's Writes put theirs */
+	AT_B = 500000,    /* target of B's Writes */
 };
-#define LONG_NS UINT64_C(200000000) /* for what must not stand */
+#define LONG_NS UINT64_C(200000000) /* a time without progress that is too long */
 
 static struct rp rp;
 static uint32_t lose_from, lose_at, lose_num, seen;
@@ -37,7 +33,7 @@ static void others(int32_t n)
 	B->nic->rd.grants.askers += (uint32_t)n;
 }
 
-/* The session is open, and neither end has credits but so many. */
+/* Opens the session; each end has only so many credits. */
 static void begin(uint32_t credits)
 {
 	uint32_t e;
@@ -79,7 +75,9 @@ static void post(uint32_t from, uint64_t wr_id)
 	rp_req(&rp, from, e->qp[0], &req);
 }
 
-/* A writes, and B too where both do, with so many frames of one end lost. How many that end sent.
+/*
+ * A writes, and B too if both do, while so many frames of one end are lost. Returns the number of
+ * frames that end sent.
  */
 static uint32_t transfer(uint32_t from, uint32_t at, uint32_t num, bool both)
 {
@@ -105,7 +103,7 @@ static uint32_t transfer(uint32_t from, uint32_t at, uint32_t num, bool both)
 	return seen;
 }
 
-/* Each frame of one end alone, and with two behind it. */
+/* Each frame of one end alone, and with the two after it. */
 static void lose_each(uint32_t from, bool both)
 {
 	uint32_t at, frames = 1;
@@ -134,7 +132,9 @@ static void of_both(void)
 	lose_each(1, true);
 }
 
-/* Nothing in flight and no credits: it asks, also where its first questions get lost. */
+/*
+ * Nothing in flight and no credits: the end requests credits, even if its first requests are lost.
+ */
 static void out_of_credits(void)
 {
 	uint32_t lost;

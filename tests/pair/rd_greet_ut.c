@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sessions that a HELLO alone has opened, which may be an echo of the past: nothing is sent to
- * that epoch before the peer has shown that it lives in it. rd_session.c, ask().
+ * Sessions that only a HELLO has opened, which may be a copy of an old one: nothing is sent to that
+ * epoch before the peer has shown that it is in it. rd_session.c, ask().
  */
 #include "tests/pair/rd_pair.h"
 
@@ -29,7 +29,7 @@ static uint32_t kept_to(uint32_t to)
 	return 0;
 }
 
-/* An end has no room for the session any more; its secret is the same. */
+/* An end drops the session for lack of room; its secret stays the same. */
 static void forget(uint32_t e)
 {
 	rd_session_release(rp.end[e].nic, rp_session(&rp, e));
@@ -55,8 +55,8 @@ static void add_back(uint64_t wr_id)
 }
 
 /*
- * A HELLO of the past opens a session that the peer knows nothing of. The peer says so, and
- * what was sent into it is sent again into the real one: once.
+ * An old HELLO opens a session that the peer does not know. The peer reports that, and the data is
+ * sent again in the real session, once.
  */
 static void unconfirmed(void)
 {
@@ -85,9 +85,9 @@ static void unconfirmed(void)
 }
 
 /*
- * One end has forgotten the session, and its HELLO greets it once more. The other is in that
- * session still, and PSNs are alike: what the forgetful one says must not be taken for the old
- * one's, and then be said again. The sender of the HELLO was idle, or has something to say itself.
+ * One end has dropped the session and greets the other with a HELLO. The other is still in that
+ * session, and PSNs are alike: packets of the first end must not be taken for those of the old
+ * session and then be repeated. The sender of the HELLO was idle, or has data to send.
  */
 static void forgot_and_greeted_late(void)
 {
@@ -129,7 +129,7 @@ static void forgot_and_greeted_late(void)
 	}
 }
 
-/* A peer that has greeted us is not heard any more: our requests fail as to any that is silent. */
+/* A peer that has greeted us is silent from then on: our requests fail as with any silent peer. */
 static void greeted_and_left_alone(void)
 {
 	struct hw_qp_attr attr = {.timeout = 10, .retry_cnt = 3}; /* 16.8 ms */
@@ -150,7 +150,7 @@ static void greeted_and_left_alone(void)
 	rp_expect_none(&rp);
 	rp_run(&rp, 50000000);
 	rp_expect_send(&rp, 1, 1, HW_STATUS_RETRY_EXC_ERR);
-	/* Without its own limit a request ends with the last of the probes. */
+	/* Without a limit of its own a request ends with the last probe. */
 	attr = (struct hw_qp_attr){0};
 	CU_ASSERT_EQUAL(rp_modify(&rp, 1, B->qp[1], HW_QPS_RTS, HW_QP_TIMEOUT, &attr), 0);
 	{
@@ -169,7 +169,9 @@ static void greeted_and_left_alone(void)
 	rp_end(&rp);
 }
 
-/* An old HELLO greets an end that has restarted: its cookie is of another secret, no more follows.
+/*
+ * An old HELLO greets an end that has restarted: its cookie is from another secret, so nothing
+ * follows.
  */
 static void restarted_and_greeted_late(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sessions whose ends do not agree any more: a sender that gave up, died or is forged leaves
- * nothing held at its peer, and a session whose PSNs a forger has used up is renewed. rd_timer.c
- * (watch), rd_ack.c (disbelieve), rd_rx.c (is_astray), rd_session.c (renew).
+ * Sessions whose ends disagree: a sender that gave up, died or is forged leaves nothing held at its
+ * peer, and a session whose PSNs a forger has used up is renewed. rd_timer.c (watch), rd_ack.c
+ * (disbelieve), rd_rx.c (is_astray), rd_session.c (renew).
  */
 #include "tests/pair/rd_pair.h"
 
@@ -55,7 +55,9 @@ static void begin_with_held(void)
 	rp.filter = drop_requests;
 }
 
-/* The sender gave its session up without a word: B asks, hears that, and gives back what it holds.
+/*
+ * The sender gave up its session without a packet: B asks, receives that answer, and gives back
+ * what it holds.
  */
 static void sender_gave_up(void)
 {
@@ -73,7 +75,7 @@ static void sender_gave_up(void)
 	rp_end(&rp);
 }
 
-/* It died: B waits for long, then gives back what it holds. */
+/* The sender died: B waits for long, then gives back what it holds. */
 static void sender_died(void)
 {
 	begin_with_held();
@@ -130,7 +132,8 @@ static enum bench_verdict keep_one(struct rp *r, const struct rp_info *info)
 									       : BENCH_PASS;
 }
 
-/* Copies of a packet of A under n PSNs from so far beyond its next one; right in everything else.
+/*
+ * Copies of a packet of A with n PSNs from a given distance beyond its next one, otherwise correct.
  */
 static void forge(uint32_t beyond, uint32_t n, uint16_t distance)
 {
@@ -154,7 +157,9 @@ static void forge(uint32_t beyond, uint32_t n, uint16_t distance)
 	rp_settle(&rp);
 }
 
-/* PSNs that A has not used yet are gone: A's own are duplicates, and no ACK is one for them. */
+/*
+ * PSNs that A has not used yet are used up: A's own packets are duplicates, and no ACK is for them.
+ */
 static void psns_used_up(void)
 {
 	struct hw_cqe cqe;
@@ -164,7 +169,7 @@ static void psns_used_up(void)
 	rp_open(&rp);
 	forge(0, 100, 0);
 	CU_ASSERT_EQUAL(rp_session(&rp, 1)->rx_psn, rp_session(&rp, 0)->tx_psn + 100);
-	/* Somebody posts all the time: there is no moment at which nobody waits. */
+	/* Requests are posted all the time: at each moment one waits. */
 	for (i = 0; i < 200; i++) {
 		write_to_b(i, 8);
 		rp_run(&rp, SECONDS / 1000);
@@ -180,7 +185,7 @@ static void psns_used_up(void)
 	rp_end(&rp);
 }
 
-/* Forged PSNs behind a hole that nobody will fill: B finds out when A says how far it is. */
+/* Forged PSNs after a hole that is never filled: B detects them when A sends its own position. */
 static void forged_behind_a_hole(void)
 {
 	struct hw_cqe cqe;
@@ -192,7 +197,7 @@ static void forged_behind_a_hole(void)
 	rp_run(&rp, UINT64_C(4) * SECONDS);
 	CU_ASSERT_EQUAL(B->nic->rd.held.used, 0);
 	CU_ASSERT_EQUAL(B->nic->rd.rx_windows.used, 0);
-	/* The first to use the old session may hear that it is over. */
+	/* The first request in the old session may complete with the end of the session. */
 	write_to_b(3, 8);
 	rp_run(&rp, SECONDS);
 	CU_ASSERT_TRUE(rp_scqe(&rp, 0, &cqe));
@@ -214,8 +219,8 @@ static enum bench_verdict drop_terminates(struct rp *r, const struct rp_info *in
 }
 
 /*
- * A asks for a QP that B has not, and B's answer is lost again and again. Nobody at B waits for it,
- * but A does, and is heard: the session stays, and the request ends with what B has to say.
+ * A sends to a QP that B does not have, and B's answer is lost repeatedly. Nothing at B waits for
+ * it, but A does, and is received: the session stays, and the request ends with B's answer.
  */
 static void answer_lost_often(void)
 {
@@ -266,7 +271,10 @@ static void answer_to_nobody(void)
 	rp_end(&rp);
 }
 
-/* The request goes on in another QP's name: B answers that one, and A takes it for acknowledged. */
+/*
+ * The request continues under another QP's number: B answers to that one, and A takes the request
+ * for acknowledged.
+ */
 static enum bench_verdict steal(struct rp *r, const struct rp_info *info)
 {
 	if (info->from || info->type != WIRE_DGRAM_RD || info->opcode != WIRE_RDMAP_ATOMIC_REQUEST)
@@ -289,7 +297,7 @@ static void add_to_b(uint64_t wr_id)
 	rp_req(&rp, 0, A->qp[0], &req);
 }
 
-/* Its answer never comes, though the peer is there: it fails in the end, with those behind it. */
+/* Its answer never arrives, though the peer is there: it fails in the end, with those after it. */
 static void request_stolen(void)
 {
 	rp_begin(&rp);
@@ -322,8 +330,8 @@ static enum bench_verdict drop_answers(struct rp *r, const struct rp_info *info)
 }
 
 /*
- * While the peer is not heard nobody can say so: who waits without a limit waits. After RD_STALE_NS
- * the peer does not keep its answer any more, and says so when it is heard again.
+ * No result is known while the peer is silent: a request without a limit waits. After RD_STALE_NS
+ * the peer no longer keeps its answer and reports that when it is received again.
  */
 static void peer_silent_for_long(void)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HELLOs: the MACs that they count from, their cookies, their shares of the table of sessions.
- *
- * A forger is a station with a MAC of its own that says whatever it likes in whosever name; it
- * sees what is sent to its MAC. rd_hello.c, rd_share.c; docs/security.md "RD sessions".
+ * HELLOs: the MACs from which they are accepted, their cookies, their shares of the table of
+ * sessions.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -17,7 +15,7 @@ static struct rp rp;
 
 static const uint8_t forger_mac[6] = {0x02, 0x66, 0, 0, 0, 6};
 
-/* Frames that left for the forger's MAC, and HELLOs by kind. */
+/* Frames to the forger's MAC, and HELLOs by kind. */
 static uint32_t to_forger, hellos, challenges, replies;
 static uint64_t last_cookie;
 
@@ -52,7 +50,7 @@ static void write_one(uint32_t from, uint64_t wr_id, enum hw_wqe_opcode opcode)
 	rp_req(&rp, from, rp.end[from].qp[0], &req);
 }
 
-/* A HELLO to A in the name of ip, as it stands on the wire. */
+/* A HELLO to A in the name of ip, as on the wire. */
 static void greet(uint32_t ip, const uint8_t *mac, const struct wire_rd_hello *hello)
 {
 	struct {
@@ -94,7 +92,7 @@ static void greet_with(uint32_t ip, const uint8_t *mac, uint32_t epoch, uint64_t
 	greet(ip, mac, &hello);
 }
 
-/* A station of A's link becomes known to A. */
+/* A learns a station of its link. */
 static void meet(uint32_t ip, const uint8_t *mac)
 {
 	struct {
@@ -133,7 +131,7 @@ static void nth_mac(uint32_t i, uint8_t *mac)
 
 /* ---- the sequence ---------------------------------------------------------------------------- */
 
-/* HELLO, challenge, HELLO, reply; then data, and nothing more of that kind. */
+/* HELLO, challenge, HELLO, reply; then data, and no further HELLO. */
 static void four_messages(void)
 {
 	begin();
@@ -152,7 +150,7 @@ static void four_messages(void)
 	rp_end(&rp);
 }
 
-/* A HELLO alone leaves nothing behind: no session, no more than the known neighbour. */
+/* A HELLO alone leaves nothing: no session, only the known neighbour. */
 static void nothing_before_the_cookie(void)
 {
 	uint32_t i, ip;
@@ -164,13 +162,13 @@ static void nothing_before_the_cookie(void)
 		greet_with(ip, B->nic->config.mac, i, 0);
 	CU_ASSERT_EQUAL(challenges, 99);
 	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->rd.session_ids), 0);
-	/* Wrong ones, and right ones of another epoch or another address. */
+	/* Wrong cookies, and correct ones of another epoch or another address. */
 	greet_with(ip, B->nic->config.mac, 7, last_cookie ^ 1);
 	greet_with(ip, B->nic->config.mac, 7, rd_hello_cookie(A->nic, ip, 0, 8));
 	greet_with(ip, B->nic->config.mac, 7, rd_hello_cookie(A->nic, nth_ip(1), 0, 7));
 	greet_with(ip, B->nic->config.mac, 7, rd_hello_cookie(A->nic, ip, 1, 7));
 	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->rd.session_ids), 0);
-	/* One of a minute ago. */
+	/* A cookie that is a minute old. */
 	last_cookie = rd_hello_cookie(A->nic, ip, 0, 7);
 	rp_run(&rp, 2 * RD_COOKIE_NS);
 	greet_with(ip, B->nic->config.mac, 7, last_cookie);
@@ -181,7 +179,7 @@ static void nothing_before_the_cookie(void)
 	rp_end(&rp);
 }
 
-/* Without a cookie a new epoch on an open session is not even offered anything. */
+/* Without a cookie a new epoch on an open session is not offered. */
 static void no_offer_before_the_cookie(void)
 {
 	struct rd_session *s;
@@ -196,7 +194,7 @@ static void no_offer_before_the_cookie(void)
 	greet_with(s->peer_ip, B->nic->config.mac, 77, rd_hello_cookie(A->nic, s->peer_ip, 0, 77));
 	CU_ASSERT_TRUE(s->pend);
 	CU_ASSERT_EQUAL(replies, 1);
-	/* Known now: the same again is answered as before. */
+	/* The station is known now: the same HELLO is answered as before. */
 	greet_with(s->peer_ip, B->nic->config.mac, 77, 0);
 	CU_ASSERT_EQUAL(replies, 2);
 	write_one(0, 1, HW_WQE_WRITE);
@@ -207,7 +205,7 @@ static void no_offer_before_the_cookie(void)
 
 /* ---- a third station ------------------------------------------------------------------------- */
 
-/* Every HELLO that there is, in the peer's name from the forger's MAC. */
+/* Every kind of HELLO in the peer's name from the forger's MAC. */
 static void forge_all(uint32_t guess)
 {
 	const uint32_t ip = B->nic->config.ip;
@@ -224,7 +222,7 @@ static void forge_all(uint32_t guess)
 	hello = (struct wire_rd_hello){
 	    .peer_epoch = be32_put(ours), .flags = WIRE_RD_HELLO_CHALLENGE, .cookie = be64_put(99)};
 	greet(ip, forger_mac, &hello);
-	/* A reset, by one who has even guessed the epoch. */
+	/* A reset from a forger that has even guessed the epoch. */
 	hello = (struct wire_rd_hello){.peer_epoch = be32_put(theirs),
 				       .first_psn = be32_put(UINT32_MAX)};
 	greet(ip, forger_mac, &hello);
@@ -264,7 +262,7 @@ static void forged_at_any_time(void)
 	}
 }
 
-/* A packet for no session, from elsewhere than its sender's MAC, is answered to nobody. */
+/* A packet without a session, from another MAC than its sender's, is not answered. */
 static void no_reset_to_the_forger(void)
 {
 	uint8_t frame[256];
@@ -294,7 +292,7 @@ static void no_reset_to_the_forger(void)
 	rp_end(&rp);
 }
 
-/* Peers beyond a gateway: from its MAC alone, and answered there. */
+/* Peers beyond a gateway: accepted from its MAC alone, and answered there. */
 static void beyond_the_gateway(void)
 {
 	const uint32_t gateway = htonl(0x0a4d00fe), far = htonl(0xc0a80304);
@@ -303,7 +301,7 @@ static void beyond_the_gateway(void)
 	begin();
 	nth_mac(1, mac);
 	greet_with(far, mac, 7, rd_hello_cookie(A->nic, far, 0, 7));
-	CU_ASSERT_EQUAL(hellos, 0); /* there is no way back */
+	CU_ASSERT_EQUAL(hellos, 0); /* no way back */
 	A->nic->config.gateway = gateway;
 	meet(gateway, mac);
 	greet_with(far, forger_mac, 7, rd_hello_cookie(A->nic, far, 0, 7));
@@ -321,7 +319,7 @@ static void beyond_the_gateway(void)
 
 /* ---- shares ---------------------------------------------------------------------------------- */
 
-/* One station owns all addresses beyond: a session with each, as far as they let it. */
+/* One station owns all addresses beyond: a session with each, as far as the limits allow. */
 static void one_station_many_addresses(void)
 {
 	const uint32_t gateway = htonl(0x0a4d00fe);
@@ -334,7 +332,7 @@ static void one_station_many_addresses(void)
 	for (i = 0; i < 2 * HW_MAX_PEERS; i++) {
 		greet_with(nth_ip(i), forger_mac, 7, rd_hello_cookie(A->nic, nth_ip(i), 0, 7));
 		s = rd_session_find(A->nic, nth_ip(i), 0);
-		/* As if each had sent a packet: more than a HELLO was heard. */
+		/* As if each had sent a packet besides its HELLO. */
 		if (s)
 			rd_share_heard(A->nic, s);
 	}
@@ -350,7 +348,7 @@ static void one_station_many_addresses(void)
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
 	CU_ASSERT_FALSE(rp_session(&rp, 0)->foreign);
-	/* Idle for long, its own make room for its own. */
+	/* When idle for long, its own sessions make room for its new ones. */
 	rp_run(&rp, RD_EVICT_IDLE_NS + 1);
 	i = 3 * HW_MAX_PEERS;
 	greet_with(nth_ip(i), forger_mac, 7, rd_hello_cookie(A->nic, nth_ip(i), 0, 7));
@@ -362,7 +360,7 @@ static void one_station_many_addresses(void)
 	rp_end(&rp);
 }
 
-/* However many stations: what no HELLO may take is left for processes here. */
+/* Any number of stations: the places reserved for processes here stay free. */
 static void many_stations(void)
 {
 	uint8_t mac[6];
@@ -395,8 +393,8 @@ static enum bench_verdict hellos_only(struct rp *r, const struct rp_info *info)
 }
 
 /*
- * HELLOs with right cookies, and no more, from a station of many addresses: they push one another
- * out. The session of a peer that has only greeted as well stays where it is.
+ * HELLOs with correct cookies and nothing else, from a station of many addresses, displace each
+ * other. The session of a true peer that has only greeted stays.
  */
 static void half_open(void)
 {
@@ -415,7 +413,7 @@ static void half_open(void)
 		greet_with(nth_ip(i), forger_mac, 7, rd_hello_cookie(A->nic, nth_ip(i), 0, 7));
 	CU_ASSERT_EQUAL(A->nic->rd.num_half_open, RD_HALF_OPEN);
 	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->rd.session_ids), RD_HALF_OPEN);
-	/* The oldest went. */
+	/* The oldest session was dropped. */
 	CU_ASSERT_PTR_NULL(rd_session_find(A->nic, nth_ip(0), 0));
 	CU_ASSERT_PTR_NOT_NULL(rd_session_find(A->nic, nth_ip(HW_MAX_PEERS - 2), 0));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(rp_session(&rp, 0));

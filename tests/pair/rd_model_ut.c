@@ -30,7 +30,7 @@ struct pattern {
 	uint8_t flow[MAX_N];
 	uint8_t recvs[FLOWS]; /* posted at the start */
 	uint32_t arrivals;
-	uint8_t arrives[MAX_ARRIVALS]; /* which packet */
+	uint8_t arrives[MAX_ARRIVALS]; /* index of the packet */
 	uint32_t acks_lost;            /* bit per arrival */
 };
 
@@ -44,11 +44,11 @@ enum fate {
 
 static struct rp rp;
 static struct pattern p;
-static enum fate fate[MAX_N]; /* the receiver, as it must be */
-static uint8_t left[FLOWS];   /* receives not taken */
-static uint8_t came[MAX_N];   /* deliveries in order: packet numbers */
+static enum fate fate[MAX_N]; /* the receiver as the model has it */
+static uint8_t left[FLOWS];   /* receives that are not taken */
+static uint8_t came[MAX_N];   /* packet numbers in order of delivery */
 static uint32_t num_came;
-static enum fate known[MAX_N]; /* the receiver, as the last ACK that came through tells */
+static enum fate known[MAX_N]; /* the receiver as reported by the last ACK that arrived */
 static uint32_t first_psn;
 static uint32_t resent; /* bit per packet */
 static bool capturing;
@@ -59,7 +59,7 @@ static uint64_t patterns;
 
 /* ---- the model of a receiver ------------------------------------------------------------- */
 
-/* The packet before i in its flow, -1: none; and the one behind it. */
+/* The packet before i in its flow, -1: none; and the one after it. */
 static int before(uint32_t i)
 {
 	int j = (int)i - 1;
@@ -78,7 +78,7 @@ static int behind(uint32_t i)
 	return j < p.n ? (int)j : -1;
 }
 
-/* Its turn has come, or will never come; and then that of those that waited for it. */
+/* Settles a packet in its turn, or for ever; then those that waited for it. */
 static void model_turn(int i, bool refused)
 {
 	for (; i >= 0; i = behind((uint32_t)i)) {
@@ -111,8 +111,8 @@ static void model_arrival(uint32_t i)
 		return;
 	}
 	if (b >= 0 && fate[b] != DONE)
-		return; /* as if it had not come */
-	/* In its turn, without a receive: the last of those behind it gives up its own. */
+		return; /* as if it had not arrived */
+	/* In order, without a receive: the last one after it gives up its receive. */
 	for (j = behind(i); j >= 0; j = behind((uint32_t)j))
 		if (fate[j] == HELD)
 			last = j;
@@ -147,7 +147,7 @@ static void check_ack(const struct rp_info *info)
 
 /* ---- the model of a sender --------------------------------------------------------------- */
 
-/* A flow's requests complete as far as all of them were taken and none was refused. */
+/* The requests of a flow complete as far as all of them were received and none was refused. */
 static bool model_completes(uint32_t i)
 {
 	int j;
@@ -224,7 +224,7 @@ static void deliver_all(void)
 		model_arrival(p.arrives[k]);
 		s->answers = false;
 		rp_poll(&rp, 1);
-		/* Also for what came before, and for what could not be kept. */
+		/* Also for packets that arrived before, and for those that could not be kept. */
 		CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, p.n + 1);
 		ack = rp_info_of(&rp.wire.kept[p.n], 1);
 		check_ack(&ack);
@@ -256,7 +256,7 @@ static uint32_t check_sends(void)
 	return mask;
 }
 
-/* The network heals: everything comes once and in order. */
+/* The network heals: all packets arrive once and in order. */
 static void heal(uint32_t completed)
 {
 	int next[FLOWS] = {-1, -1, -1};
@@ -298,7 +298,7 @@ static void heal(uint32_t completed)
 	}
 }
 
-/* Both ends are idle: the next pattern's PSNs wrap at another place. */
+/* Both ends are idle: the PSNs of the next pattern wrap at another place. */
 static void place_psns(void)
 {
 	struct rd_session *a = rp_session(&rp, 0), *b = rp_session(&rp, 1);
@@ -362,7 +362,7 @@ static void all_acks(enum acks acks)
 			one();
 }
 
-/* Each packet that has come once more, at each later place. */
+/* A copy of each packet that has arrived, at each later place. */
 static void all_duplicates(void)
 {
 	struct pattern base = p;
@@ -379,7 +379,7 @@ static void all_duplicates(void)
 	p = base;
 }
 
-/* All orders of all subsets that begin with what stands in p.arrives. */
+/* All orders of all subsets that begin with the packets in p.arrives. */
 static void all_orders(uint32_t used, enum acks acks, bool duplicates)
 {
 	uint32_t i;
@@ -397,7 +397,8 @@ static void all_orders(uint32_t used, enum acks acks, bool duplicates)
 	}
 }
 
-/* All ways to put packets from i on into flows, of which some are in use; numbered as they appear.
+/*
+ * All ways to put packets from i on into flows, some of which are in use; numbered in order of use.
  */
 static void all_flows(uint32_t i, uint32_t flows, enum acks acks, bool duplicates)
 {
@@ -444,7 +445,7 @@ static void end(uint64_t expected)
 	rp_end(&rp);
 }
 
-/* One flow of five: every order, every subset of ACKs lost, and any number of receives. */
+/* One flow of five packets: every order, every subset of ACKs lost, any number of receives. */
 static void one_flow(void)
 {
 	uint8_t recvs;
@@ -479,7 +480,7 @@ static void duplicates(void)
 	end(78 * 424 * 2);
 }
 
-/* Eight packets in order, each lost, or taken and its ACK lost, or all well: all 6561. */
+/* Eight packets in order; each is lost, or its ACK is lost, or neither: all 6561 patterns. */
 static void eight(void)
 {
 	uint32_t flows, code, i, rest;

@@ -236,7 +236,7 @@ void rp_open(struct rp *rp)
 	for (e = 0; e < 2; e++) {
 		struct rd_session *s = rp_session(rp, e);
 
-		/* Room for what tests send at once, as if it had been used just now. */
+		/* Credits for all that tests send at once, as if they had just been used. */
 		s->cwnd_fp = RP_WINDOW * 256;
 		s->cwnd = RP_WINDOW;
 		s->rto_base_ns = rp->wire.now_ns;

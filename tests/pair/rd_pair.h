@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two whole NICs joined by a wire that a test holds in its hands.
- *
- * Each end has one client, two CQs, a region of RP_MEM_BYTES with all rights and RD queue
- * pairs in RTS. A filter sees every frame and passes, drops, doubles, changes or keeps it;
- * kept frames are delivered in any order. Time moves only when a test says so; freed pool
- * elements are poisoned, and rp_end() asserts that every pool is empty. Included by the *_ut.c
- * of rd_*, rdmap_*, wqe_* and their neighbours; rd_pair.c and rd_post.c implement it.
+ * Two whole NICs joined by a wire that the test controls.
  */
 #ifndef WEFT_TESTS_RD_PAIR_H
 #define WEFT_TESTS_RD_PAIR_H
@@ -23,8 +17,8 @@ enum {
 	RP_QPS = 6,
 	RP_QKEY = HOST_QKEY,
 	RP_WINDOW = 32,             /* congestion windows after rp_open() */
-	RP_CREDITS = RD_CREDIT_MAX, /* and credits, so many more than were used */
-	RP_PSN_LAG = 0x10,          /* the first PSNs are so far below 2^32 */
+	RP_CREDITS = RD_CREDIT_MAX, /* credits beyond those used */
+	RP_PSN_LAG = 0x10,          /* the first PSNs precede 2^32 by so many */
 	RP_ALL_ACCESS = HW_ACCESS_LOCAL_WRITE | HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_READ |
 			HW_ACCESS_REMOTE_ATOMIC | HW_ACCESS_MW_BIND,
 };
@@ -73,47 +67,47 @@ struct rp {
 	void *ctx; /* the filter's */
 };
 
-/* Two ends with two RD QPs each; no session yet. */
+/* Makes two ends with two RD QPs each; no session yet. */
 void rp_begin(struct rp *rp);
-/* Lets all end, asserts that nothing is left anywhere, frees all. */
+/* Completes pending work, asserts that nothing is left, frees all. */
 void rp_end(struct rp *rp);
-/* Detaches the process of an end, in as many turns as that takes. */
+/* Detaches the process of an end, in as many turns as that needs. */
 void rp_detach(struct rp *rp, uint32_t e);
-/* Frees all without a look at it: the clients were detached by the test. */
+/* Frees all without checks: the test has detached the clients. */
 void rp_free(struct rp *rp);
-/* Pools of one end are empty, but for so many receives that messages have taken. */
+/* Asserts that the pools of one end are empty but for so many taken receives. */
 void rp_check_pools(struct rp *rp, uint32_t e, uint32_t recvs);
-/* Opens the session by a Write of nothing, so that tests begin with data. */
+/* Opens the session by a Write of no bytes, so that tests begin with data. */
 void rp_open(struct rp *rp);
-/* The end loses its power and comes back with other random numbers and new objects. */
+/* Restarts an end as after a power failure, with other random numbers and new objects. */
 void rp_restart(struct rp *rp, uint32_t e);
 
-/* One turn of one end; frames it sends are in the other's inbox at once. */
+/* Runs one turn of one end; its frames are in the other end's inbox at once. */
 uint32_t rp_poll(struct rp *rp, uint32_t e);
-/* Polls both until nothing happens any more; time stands still. */
+/* Polls both ends until nothing happens; time stands still. */
 void rp_settle(struct rp *rp);
-/* Runs for so long, from event to event. */
+/* Runs for a time, from event to event. */
 void rp_run(struct rp *rp, uint64_t ns);
-/* Sends all that is due, delayed ACKs too, and hears all answers. */
+/* Sends all that is due, delayed ACKs too, and receives all answers. */
 void rp_quiet(struct rp *rp);
 
 struct rp_info rp_info_of(struct bench_frame *frame, uint32_t from);
-/* Makes the datagram's CRC and the IPv4 checksum right again after a change. */
+/* Corrects the datagram's CRC and the IPv4 checksum after a change. */
 void rp_reseal(struct bench_frame *frame);
 /* Settings of both ports (tests/bench/port.h). */
 void rp_tx_room(struct rp *rp, uint32_t frames);
 void rp_host_fault(struct rp *rp, bool fault);
-/* The session of one end with the other, NULL. */
+/* The session of one end with the other; NULL: none. */
 struct rd_session *rp_session(struct rp *rp, uint32_t e);
 
 struct fw_qp *rp_qp(struct rp *rp, uint32_t e, enum hw_qp_type type, uint32_t max_recv_sge);
-/* MODIFY_QP; the status. */
+/* Sends MODIFY_QP; returns the status. */
 int rp_modify(struct rp *rp, uint32_t e, const struct fw_qp *qp, enum hw_qp_state state,
 	      uint32_t mask, const struct hw_qp_attr *attr);
 void rp_rts(struct rp *rp, uint32_t e, const struct fw_qp *qp);
-/* Two RC QPs that name each other, in RTS. */
+/* Makes two RC QPs that name each other, in RTS. */
 void rp_rc(struct rp *rp, struct fw_qp **a, struct fw_qp **b, const struct hw_qp_attr *attr);
-/* The same, b left in RTR or brought to RTS. */
+/* The same; b stays in RTR or goes to RTS. */
 void rp_rc_state(struct rp *rp, struct fw_qp **a, struct fw_qp **b, const struct hw_qp_attr *attr,
 		 enum hw_qp_state b_state);
 void rp_destroy_qp(struct rp *rp, uint32_t e, const struct fw_qp *qp);
@@ -123,7 +117,7 @@ int rp_cmd(struct rp *rp, uint32_t e, struct hw_cmd *cmd, struct hw_cmd_resp *re
 
 /* ---- posting (rd_post.c) --------------------------------------------------------------- */
 
-/* A request of any kind: dst NULL for RC. Fills what the fields do not say. */
+/* Posts a request of any kind: dst is NULL for RC. Fields that are 0 get defaults. */
 struct rp_req {
 	uint8_t opcode;
 	uint8_t flags; /* SIGNALED is added unless unsignaled */
@@ -133,17 +127,17 @@ struct rp_req {
 	uint32_t offset; /* of the data in the end's memory */
 	uint32_t bytes;
 	uint32_t remote_offset; /* in the other end's memory */
-	uint32_t rkey;          /* 0: the other end's region */
-	uint32_t lkey;          /* 0: the own region */
+	uint32_t rkey;          /* 0: the region of the other end */
+	uint32_t lkey;          /* 0: the end's own region */
 	uint32_t imm;
 	uint64_t compare_add, swap;
 };
 
-/* Writes slots as they are, without a doorbell; returns the slots taken. */
+/* Writes slots unchanged, without a doorbell; returns the number of slots. */
 uint32_t rp_write_sq(struct fw_qp *qp, const struct hw_sq_wqe *wqe, const void *data,
 		     uint32_t data_bytes);
 void rp_ring(struct rp *rp, uint32_t e, struct fw_qp *qp);
-/* A doorbell word as it is. */
+/* Writes a doorbell word unchanged. */
 void rp_ring_raw(struct rp *rp, uint32_t e, uint32_t word);
 void rp_req(struct rp *rp, uint32_t e, struct fw_qp *qp, const struct rp_req *req);
 void rp_send(struct rp *rp, uint32_t e, struct fw_qp *qp, const struct fw_qp *dst, uint64_t wr_id,
@@ -151,15 +145,15 @@ void rp_send(struct rp *rp, uint32_t e, struct fw_qp *qp, const struct fw_qp *ds
 void rp_recv(struct rp *rp, uint32_t e, struct fw_qp *qp, uint64_t wr_id, uint32_t offset,
 	     uint32_t bytes);
 
-/* The next completion of the send or receive CQ; false: none. */
+/* Takes the next completion of the send or receive CQ; false: none. */
 bool rp_scqe(struct rp *rp, uint32_t e, struct hw_cqe *cqe);
 bool rp_rcqe(struct rp *rp, uint32_t e, struct hw_cqe *cqe);
-/* Asserts that the next one has this number and status. */
+/* Takes the next completion and asserts its number and status. */
 void rp_expect_send(struct rp *rp, uint32_t e, uint64_t wr_id, enum hw_status status);
 struct hw_cqe rp_expect_recv(struct rp *rp, uint32_t e, uint64_t wr_id, enum hw_status status);
 void rp_expect_none(struct rp *rp);
 
-/* A pattern of a seed. */
+/* Fills memory with the pattern of a seed. */
 void rp_fill(uint8_t *mem, uint32_t bytes, uint32_t seed);
 bool rp_filled(const uint8_t *mem, uint32_t bytes, uint32_t seed);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets in, of peers that lie or fail: the window's edges, predecessors that are not, classes,
- * queue pairs that are not ready or gone, void PSNs. rd_rx_ut.c has the orders of arrival.
+ * Packets in, from peers that lie or fail: the edges of the window, predecessors that do not exist,
+ * classes, queue pairs that are not ready or gone, void PSNs. rd_rx_ut.c has the orders of arrival.
  */
 #include <stdlib.h>
 
@@ -30,7 +30,7 @@ static struct rp_info kept(uint32_t i)
 	return rp_info_of(&rp.wire.kept[i], !rp.wire.kept[i].to);
 }
 
-/* A kept packet under another PSN and distance. */
+/* A kept packet with another PSN and distance. */
 static void deliver_as(uint32_t k, uint32_t psn, uint16_t distance)
 {
 	struct rp_info info = kept(k);
@@ -40,7 +40,7 @@ static void deliver_as(uint32_t k, uint32_t psn, uint16_t distance)
 	info.rd->psn = be32_put(psn);
 	info.rd->flow_distance = be16_put(distance);
 	rp_reseal(info.frame);
-	/* Credits are not what is looked at here. */
+	/* Credits do not matter here. */
 	rp_session(&rp, 1)->rx_taken = rp_session(&rp, 1)->rx_used;
 	bench_wire_deliver(&rp.wire, k);
 	info.rd->psn = old_psn;
@@ -89,7 +89,7 @@ static void edges_of_the_window(void)
 	CU_ASSERT_EQUAL(s->rx_high, psn + WIRE_RD_WINDOW);
 	CU_ASSERT_EQUAL(s->rx_psn, psn);
 	CU_ASSERT_TRUE(rd_bit(&s->delivered, psn + WIRE_RD_WINDOW - 1));
-	/* A predecessor that is long settled. */
+	/* A predecessor that was settled long ago. */
 	deliver_as(0, psn, WIRE_RD_WINDOW - 1);
 	CU_ASSERT_EQUAL(s->rx_psn, psn + 1);
 	rp.filter = NULL;
@@ -100,7 +100,7 @@ static void edges_of_the_window(void)
 	rp_end(&rp);
 }
 
-/* Packets that name the same predecessor, or each other's: no context is lost over them. */
+/* Packets that name the same predecessor, or each other: no context is lost by them. */
 static void lies_about_predecessors(void)
 {
 	uint32_t psn, i, d;
@@ -117,11 +117,11 @@ static void lies_about_predecessors(void)
 	deliver_as(0, psn, 0);
 	CU_ASSERT_EQUAL(rp.end[1].nic->rd.held.used, 0);
 	CU_ASSERT_PTR_NULL(s->rx);
-	/* Whatever came is settled by now; what did not comes again. */
+	/* All that arrived is settled by now; the rest arrives again. */
 	for (i = 1; i < 12; i++)
 		deliver_as(0, psn + i, 0);
 	CU_ASSERT_EQUAL(s->rx_psn, psn + 12);
-	/* Every distance at every place of a window, backwards and then forwards, twice over. */
+	/* Every distance at every place of a window, backwards and then forwards, twice. */
 	for (d = 1; d < WIRE_RD_WINDOW; d += 7) {
 		uint32_t base = s->rx_psn;
 
@@ -143,7 +143,7 @@ static void lies_about_predecessors(void)
 	rp_end(&rp);
 }
 
-/* The class of a packet follows from its opcode: a request marked as response is none. */
+/* The class of a packet follows from its opcode: a request marked as response is ignored. */
 static void class_must_fit(void)
 {
 	struct rp_info info;
@@ -160,7 +160,9 @@ static void class_must_fit(void)
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL(rp.end[1].mem[0], 1);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, drop_ddp_malformed), 1);
-	/* With the wrong Q_Key and in its own class it is an error that the sender hears of. */
+	/*
+	 * With a wrong Q_Key and in its own class it is an error, which is reported to the sender.
+	 */
 	info.dgram->flags &= (uint8_t)~WIRE_DGRAM_F_RESPONSE;
 	rp_reseal(info.frame);
 	bench_wire_deliver(&rp.wire, 0);
@@ -171,7 +173,7 @@ static void class_must_fit(void)
 	rp_end(&rp);
 }
 
-/* A QP that is not ready yet makes its peers wait; one that does not exist is told of. */
+/* A QP that is not ready makes its peers wait; one that does not exist is reported. */
 static void qp_not_ready(void)
 {
 	struct fw_qp *late;
@@ -195,7 +197,7 @@ static void qp_not_ready(void)
 	rp_end(&rp);
 }
 
-/* The QP goes away with packets lost on the wire: void PSNs move the window for the others. */
+/* The QP is destroyed while its packets are lost: void PSNs move the window for the others. */
 static void voids(void)
 {
 	struct rp_end *a, *b;
@@ -219,7 +221,7 @@ static void voids(void)
 	rp_expect_recv(&rp, 1, 7, HW_STATUS_SUCCESS);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_tx_voids), 15);
 	CU_ASSERT_EQUAL(rp_session(&rp, 1)->rx_psn, rp_session(&rp, 0)->tx_psn);
-	/* A window and more later nothing is marked refused any more. */
+	/* After more than a window no packet is marked refused. */
 	for (i = 0; i < 140; i++) {
 		struct rp_req req = {.opcode = HW_WQE_WRITE, .dst = b->qp[1], .unsignaled = true};
 
@@ -232,8 +234,8 @@ static void voids(void)
 }
 
 /*
- * A request fails at its own end while its packet is lost, behind one that is still under
- * way: what came behind it is delivered all the same, once.
+ * A request fails at its own end while its packet is lost, after one that is still under way: the
+ * later ones are delivered nevertheless, once.
  */
 static void void_before_held(void)
 {
@@ -246,7 +248,10 @@ static void void_before_held(void)
 	a = &rp.end[0];
 	b = &rp.end[1];
 	stag = rp_reg(&rp, 1, b->mem + 4096, 4096, RP_ALL_ACCESS, true);
-	/* The responder's memory goes away while its response is lost; a second one follows. */
+	/*
+	 * The responder's memory is deregistered while its response is lost; a second response
+	 * follows.
+	 */
 	req = (struct rp_req){.opcode = HW_WQE_READ,
 			      .wr_id = 1,
 			      .dst = b->qp[0],
@@ -264,7 +269,7 @@ static void void_before_held(void)
 	rp_req(&rp, 0, a->qp[0], &req);
 	rp_poll(&rp, 0);
 	rp_poll(&rp, 1);
-	/* Both responses are in the inbox of the requester: the first one is lost. */
+	/* Both responses are in the requester's inbox: the first one is dropped. */
 	CU_ASSERT_FATAL(a->port.inbox_count >= 2);
 	CU_ASSERT_EQUAL(rp_info_of(&a->port.inbox[0], 1).psn, first);
 	bench_port_drop(&a->port, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets in: every order of arrival of a small window, duplicates, refusals with what stands
- * behind them, losses across 2^32. rd_rx_peer_ut.c has the window's edges and peers that lie.
+ * Packets in: every order of arrival of a small window, duplicates, refusals with later packets,
+ * losses across 2^32. rd_rx_peer_ut.c has the edges of the window and hostile peers.
  */
 #include "tests/pair/rd_pair.h"
 
@@ -101,7 +101,7 @@ static void recvs(uint32_t q, uint32_t n)
 	}
 }
 
-/* The next receive completion of any QP: length and content. Returns its length. */
+/* Takes the next receive completion of any QP and checks its content. Returns its length. */
 static uint32_t take_recv(uint32_t seed)
 {
 	static uint8_t want[4096];
@@ -118,7 +118,7 @@ static uint32_t take_recv(uint32_t seed)
 	return cqe.bytes;
 }
 
-/* Which frames belong to which place: X's three packets, then Y's two, by QPN and PSN. */
+/* Assigns frames to places: X's three packets, then Y's two, by QPN and PSN. */
 static void sort_frames(uint32_t first, uint32_t place[5])
 {
 	uint32_t i, x = 0, y = 3;
@@ -191,8 +191,8 @@ static void every_order(void)
 }
 
 /*
- * No receive for X: its packets are refused in whatever order they come, acknowledgements are
- * heard after each; later everything arrives once, in order, and Y never waited.
+ * No receive for X: its packets are refused in any order of arrival, with an ACK after each; later
+ * all arrive once, in order, and Y never waited.
  */
 static void every_order_refused(void)
 {
@@ -234,8 +234,8 @@ static void every_order_refused(void)
 }
 
 /*
- * One receive, and a process that posts the next only when that is complete: whichever packet
- * comes first, the first message gets it.
+ * One receive, and a process that posts the next one only when that is complete: the first message
+ * gets it, whichever packet arrives first.
  */
 static void last_receive_is_the_first_messages(void)
 {
@@ -272,8 +272,8 @@ static void last_receive_is_the_first_messages(void)
 }
 
 /*
- * A Send that is refused, and an atomic, a read and a Write behind it that came before it and
- * were acknowledged as received: each is carried out once, after the Send.
+ * A Send is refused. An atomic, a read and a Write that follow it arrived earlier and were
+ * acknowledged as received: each is carried out once, after the Send.
  */
 static void held_then_refused(void)
 {
@@ -381,7 +381,7 @@ static void check_each(uint64_t round)
 	}
 }
 
-/* Every frame comes twice; later every packet comes again, in reverse; PSNs pass 2^32. */
+/* Every frame arrives twice; later every packet arrives again, in reverse order; PSNs pass 2^32. */
 static void executed_once(void)
 {
 	uint64_t round;
@@ -410,7 +410,7 @@ static void executed_once(void)
 	rp_end(&rp);
 }
 
-/* A third of all frames is lost, in a pattern, both ways, across the wrap. */
+/* A third of all frames is lost in a pattern, in both directions, across the wrap. */
 static enum bench_verdict lossy(struct rp *r, const struct rp_info *info)
 {
 	(void)info;
@@ -435,7 +435,7 @@ static void loss_across_the_wrap(void)
 	rp_end(&rp);
 }
 
-/* No context for a packet: as if it had not come. */
+/* No context for a packet: as if it had not arrived. */
 static void out_of_contexts(void)
 {
 	struct fw_pool *pools[3];
@@ -476,7 +476,7 @@ static void out_of_contexts(void)
 	rp_end(&rp);
 }
 
-/* Frames in pieces: nothing is read where it is not. */
+/* Frames in pieces: no byte is read outside of them. */
 static void in_pieces(void)
 {
 	static const uint32_t sizes[] = {1, 7, 64, 1000};

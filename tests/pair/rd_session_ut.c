@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sessions: opening with losses on the way, peers that are not there, epochs (restart, old
- * and forged HELLOs, resets), idle sessions. rd_hello_ut.c has who is believed, and full tables.
+ * Sessions: opening with losses, absent peers, epochs (restart, old and forged HELLOs, resets),
+ * idle sessions. rd_hello_ut.c has trust in HELLOs, and full tables.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -85,7 +85,7 @@ static void hello_times(void)
 	for (i = 0; i + 1 < num_times; i++)
 		CU_ASSERT_EQUAL(times[i + 1] - times[i],
 				(i < num_gaps ? gaps_ms[i] : 1000) * UINT64_C(1000000));
-	/* Longer than a link is down by default without a request failing. */
+	/* A link may be down for its default time without a failed request. */
 	CU_ASSERT_TRUE(times[num_times - 1] - times[0] >= 10000000000);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_RETRY_EXC_ERR);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_RETRY_EXC_ERR);
@@ -98,7 +98,7 @@ static void hello_times(void)
 	rp_end(&rp);
 }
 
-/* The QP's own limit acts while the session is not open yet, and on that QP only. */
+/* The QP's own limit applies before the session is open, and to that QP only. */
 static void limit_while_opening(void)
 {
 	struct hw_qp_attr attr = {.timeout = 10, .retry_cnt = 3}; /* 16.8 ms */
@@ -123,7 +123,7 @@ static void limit_while_opening(void)
 	rp_end(&rp);
 }
 
-/* Any one of the frames that open a session is lost, or doubled: it opens all the same. */
+/* Any one of the frames that open a session is lost or doubled: the session opens nevertheless. */
 static uint32_t lose;
 
 static enum bench_verdict lose_one(struct rp *r, const struct rp_info *info)
@@ -154,7 +154,7 @@ static void any_frame_lost(void)
 		}
 }
 
-/* Both begin at once. */
+/* Both ends begin at once. */
 static void both_at_once(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 2};
@@ -198,7 +198,7 @@ static void unreachable(void)
 	rp_end(&rp);
 }
 
-/* The peer starts anew with requests open: they fail and are not replayed; new ones work. */
+/* The peer restarts with requests open: they fail and are not repeated; new ones succeed. */
 static void restart(void)
 {
 	uint32_t old_epoch, i;
@@ -232,7 +232,7 @@ static void restart(void)
 	rp_end(&rp);
 }
 
-/* The peer starts anew and speaks first: the offer is taken when it uses it. */
+/* The peer restarts and sends first: its offer is accepted when it uses it. */
 static void restart_that_speaks_first(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 5};
@@ -266,7 +266,7 @@ static void restart_that_speaks_first(void)
 	rp_end(&rp);
 }
 
-/* HELLOs of long ago come again in the middle of traffic: nothing changes. */
+/* Old HELLOs arrive again during traffic: nothing changes. */
 static void stale_hellos(void)
 {
 	uint32_t epoch[2], i;
@@ -289,7 +289,7 @@ static void stale_hellos(void)
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 20);
 	CU_ASSERT_EQUAL(rp_session(&rp, 0)->epoch, epoch[0]);
 	CU_ASSERT_EQUAL(rp_session(&rp, 1)->epoch, epoch[1]);
-	/* After the peer started anew, old ones offer what nobody takes. */
+	/* After the restart of the peer, old HELLOs make offers that are never accepted. */
 	rp_restart(&rp, 1);
 	add_one(30);
 	rp_quiet(&rp);
@@ -309,7 +309,7 @@ static void stale_hellos(void)
 	rp_end(&rp);
 }
 
-/* A HELLO of the other end, forged; k: a kept one to make it of. */
+/* A forged HELLO of the other end; k: the kept frame that it is made of. */
 static void forge(uint32_t k, uint32_t epoch, uint32_t peer_epoch, uint8_t flags)
 {
 	struct rp_info info = rp_info_of(&rp.wire.kept[k], !rp.wire.kept[k].to);
@@ -359,7 +359,7 @@ static void forged_hellos(void)
 	CU_ASSERT_EQUAL(s->rx_psn, psn + 19);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_peer_restarts), 0);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_peer_restarts), 0);
-	/* MTUs and flags that cannot be. */
+	/* Invalid MTUs and flags. */
 	{
 		uint64_t dropped = RP_CNT(&rp, 0, drop_rd_malformed);
 		struct rp_info info = rp_info_of(&rp.wire.kept[kept_to(0)], 1);
@@ -373,7 +373,7 @@ static void forged_hellos(void)
 	rp_end(&rp);
 }
 
-/* Half a minute of silence: greeted anew before data; not while an answer is awaited. */
+/* After half a minute of silence data follows a new greeting, unless an answer is awaited. */
 static void stale_session(void)
 {
 	struct rd_session *s;
@@ -397,7 +397,8 @@ static void stale_session(void)
 	rp_end(&rp);
 }
 
-/* The peer forgot the session, this end thinks it fresh: a reset, and an error for what was open.
+/*
+ * The peer dropped the session, this end thinks it recent: a reset, and an error for open requests.
  */
 static void peer_forgot(void)
 {
@@ -415,9 +416,8 @@ static void peer_forgot(void)
 }
 
 /*
- * The peer restarts while the session is idle: the next request, of a QP that was used before and
- * of a new one, opens a new session and succeeds. What had been sent before the restart fails,
- * alone.
+ * The peer restarts while the session is idle. The next request, of a QP that was used before and
+ * of a new one, opens a new session and succeeds. Only requests sent before the restart fail.
  */
 static void idle_restart(void)
 {
@@ -442,7 +442,7 @@ static void idle_restart(void)
 		CU_ASSERT_EQUAL(value, 1);
 		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 2);
 	}
-	/* One QP had a request on its way, the other begins after the restart. */
+	/* One QP had a request under way, the other begins after the restart. */
 	rp.filter = drop_data;
 	add_one(7);
 	rp_settle(&rp);
@@ -462,7 +462,7 @@ static void idle_restart(void)
 	rp_end(&rp);
 }
 
-/* Packets for a session that is not there: answered by a reset with their own epoch, no more. */
+/* Packets without a session are answered by a reset with their own epoch, and nothing else. */
 static void reset_is_bounded(void)
 {
 	struct rp_info info;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Time in RD, to the nanosecond: tail probe, RTO and its back-off, retry limits of one QP among
+ * Time in RD, to the nanosecond: tail probe, RTO and its back-off, the retry limits of one QP among
  * others, peers that die while a response is awaited, the table of RNR timers.
  */
 #include "tests/pair/rd_pair.h"
@@ -48,7 +48,7 @@ static void set_limit(uint32_t q, uint8_t timeout, uint8_t retry_cnt)
 	    rp_modify(&rp, 0, A->qp[q], HW_QPS_RTS, HW_QP_TIMEOUT | HW_QP_RETRY_CNT, &attr), 0);
 }
 
-/* Session open, no limits, congestion control out of the way, a round trip as given. */
+/* An open session without limits or congestion control, with a given round trip time. */
 static struct rd_session *begin(uint32_t srtt_ns, uint32_t rttvar_ns)
 {
 	struct rd_session *s;
@@ -78,7 +78,10 @@ static void end(void)
 	rp_end(&rp);
 }
 
-/* Three packets: the last again after 2 RTT, all after RTO, then 2, 4, 8 ... RTO up to 1 s. */
+/*
+ * Three packets: the last one again after 2 RTT, all after RTO, then after 2, 4, 8 ... RTO up to 1
+ * s.
+ */
 static void probe_and_back_off(void)
 {
 	struct rd_session *s = begin(150000, 25000);
@@ -114,7 +117,7 @@ static void probe_and_back_off(void)
 	end();
 }
 
-/* The floors: 200 us for both while the round trip is short; 2 ms while it is not known. */
+/* The minima: 200 us for both while the round trip is short; 2 ms while it is unknown. */
 static void floors(void)
 {
 	struct rd_session *s = begin(1000, 100);
@@ -138,7 +141,7 @@ static void floors(void)
 	end();
 }
 
-/* News starts the clock afresh and ends the back-off. */
+/* New acknowledgements restart the timer and end the back-off. */
 static void progress(void)
 {
 	struct rd_session *s = begin(150000, 25000);
@@ -155,7 +158,7 @@ static void progress(void)
 	rp_run(&rp, 400000);
 	CU_ASSERT_FATAL(num_seen >= 1);
 	CU_ASSERT_EQUAL(seen[0].at_ns, at + 300000);
-	/* The one that was acknowledged never arrived: the test made it so. */
+	/* The acknowledged packet never arrived: the test forged the ACK. */
 	rd_session_fail(B->nic, rp_session(&rp, 1), HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_NONE);
 	rp.filter = NULL;
 	rp_quiet(&rp);
@@ -164,7 +167,7 @@ static void progress(void)
 	rp_end(&rp);
 }
 
-/* 4.096 us << timeout, times retry_cnt + 1: that QP's requests fail then, nobody else's. */
+/* 4.096 us << timeout, times retry_cnt + 1: then the requests of that QP fail, and no others. */
 static void limit_of_one(void)
 {
 	uint64_t limit_ns = (UINT64_C(4096) << 8) * 3, before;
@@ -194,7 +197,7 @@ static void limit_of_one(void)
 	rp_end(&rp);
 }
 
-/* The core has no processor for long: whoever it would have heard has not been silent. */
+/* The core gets no processor for long: this does not count as silence of its peers. */
 static void limit_of_an_absent_core(void)
 {
 	const uint64_t away_ns = 100000000;
@@ -208,7 +211,7 @@ static void limit_of_an_absent_core(void)
 		write_one(0, i);
 		rp_poll(&rp, 0);
 		rp.wire.now_ns += away_ns;
-		/* Its time-out is over, and the answer not there yet. */
+		/* Its time-out has passed, and the answer is not there yet. */
 		rp_poll(&rp, 0);
 		rp_expect_none(&rp);
 		rp_poll(&rp, 1);
@@ -216,7 +219,7 @@ static void limit_of_an_absent_core(void)
 		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
 	}
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_timeouts), 20);
-	/* A peer that is dead is so in the end. */
+	/* A dead peer is detected in the end. */
 	rp.filter = note_and_drop;
 	write_one(0, 50);
 	rp_poll(&rp, 0);
@@ -245,7 +248,7 @@ static enum bench_verdict drop_all_of_b(struct rp *r, const struct rp_info *info
 	return info->from == 1 ? BENCH_DROP : BENCH_PASS;
 }
 
-/* Likewise where an answer is awaited. */
+/* The same while an answer is awaited. */
 static void answer_to_an_absent_core(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_READ, .wr_id = 1, .bytes = 8};
@@ -255,7 +258,7 @@ static void answer_to_an_absent_core(void)
 	rp.filter = drop_responses;
 	req.dst = B->qp[0];
 	rp_req(&rp, 0, A->qp[0], &req);
-	/* Its ACK went with the answer: the copy of the request has one of its own. */
+	/* The ACK went with the answer: the copy of the request has an ACK of its own. */
 	rp_run(&rp, 1000000);
 	rp.filter = drop_all_of_b;
 	rp_run(&rp, RD_AWAIT_NS + 1000);
@@ -266,7 +269,7 @@ static void answer_to_an_absent_core(void)
 	rp.filter = NULL;
 	rp_run(&rp, 1000000000);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
-	/* Silence that was heard ends it. */
+	/* Silence that the core has observed ends it. */
 	rp.filter = drop_responses;
 	req.wr_id = 2;
 	rp_req(&rp, 0, A->qp[0], &req);
@@ -277,7 +280,7 @@ static void answer_to_an_absent_core(void)
 	end();
 }
 
-/* RC: the QP with it. */
+/* RC: the QP fails with the request. */
 static void limit_of_rc(void)
 {
 	static const struct hw_qp_attr attr = {.timeout = 8, .retry_cnt = 1, .rnr_retry = 7};
@@ -334,7 +337,7 @@ static void limit_of_one_never_sent(void)
 	rp_run(&rp, 3000000000);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_RETRY_EXC_ERR);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_RETRY_EXC_ERR);
-	/* And with nobody waiting, the session is given up: the next one greets anew. */
+	/* When no request waits, the session is given up: the next request sends a HELLO. */
 	rp_run(&rp, 2000000000);
 	CU_ASSERT_EQUAL(rp_session(&rp, 0)->state, RD_CLOSED);
 	B->port.dead = false;
@@ -349,7 +352,7 @@ static void read_one(uint32_t q, uint64_t wr_id)
 	rp_req(&rp, 0, A->qp[q], &req);
 }
 
-/* A read is acknowledged and the responder dies: its end is noticed without new requests. */
+/* A read is acknowledged and the responder dies: its end is detected without new requests. */
 static void death_of_a_responder(void)
 {
 	begin(150000, 25000);
@@ -366,7 +369,7 @@ static void death_of_a_responder(void)
 	rp_expect_send(&rp, 0, 1, HW_STATUS_RETRY_EXC_ERR);
 	rp_expect_none(&rp);
 	CU_ASSERT_TRUE(RP_CNT(&rp, 0, rd_tx_probes) >= 3);
-	/* It comes back and knows nothing: that is told at the next probe. */
+	/* It restarts without the session: it reports that at the next probe. */
 	rp.filter = NULL;
 	rp_restart(&rp, 1);
 	rp_quiet(&rp);
@@ -375,7 +378,7 @@ static void death_of_a_responder(void)
 	rp_end(&rp);
 }
 
-/* A responder that is only slow, and responses that are lost for long, are waited for. */
+/* A slow responder, and responses that are lost for long, are waited for. */
 static void slow_responder(void)
 {
 	begin(150000, 25000);

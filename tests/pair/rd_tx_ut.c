@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Packets out: headers, distances, segments, turns of flows and sessions, ports without room,
- * payload that is gathered anew for each transmission.
+ * payload that is read again for each transmission.
  */
 #include "tests/pair/rd_pair.h"
 
@@ -45,7 +45,7 @@ static void write_to(uint32_t q, const struct fw_qp *dst, uint64_t wr_id, uint32
 	rp_req(&rp, 0, A->qp[q], &req);
 }
 
-/* Each header field of a message of three segments and one behind it in the flow. */
+/* Each header field of a message of three segments, and of the next one in the flow. */
 static void headers(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_SEND_IMM,
@@ -103,7 +103,7 @@ static void headers(void)
 	rp_end(&rp);
 }
 
-/* Distances name the flow's last unacknowledged packet, whatever lies between. */
+/* Distances name the last unacknowledged packet of the flow, whatever lies between. */
 static void distances(void)
 {
 	uint32_t last[2] = {0, 0}, i;
@@ -130,7 +130,7 @@ static void distances(void)
 
 		CU_ASSERT_TRUE(rp_scqe(&rp, 0, &cqe));
 	}
-	/* All acknowledged: the next one stands at the front. */
+	/* All packets are acknowledged: the next one is the first. */
 	rp.filter = keep_data;
 	write_to(0, B->qp[0], 1, 8);
 	rp_settle(&rp);
@@ -140,7 +140,7 @@ static void distances(void)
 	rp_end(&rp);
 }
 
-/* Every length around the segment's, whole and exact. */
+/* Every length around that of a segment. */
 static void lengths(void)
 {
 	uint32_t seg, i;
@@ -164,7 +164,7 @@ static void lengths(void)
 	rp_end(&rp);
 }
 
-/* Two flows with much to send take turns: neither waits for the other to end. */
+/* Two flows with much to send take turns: neither waits for the end of the other. */
 static void flows_in_turn(void)
 {
 	uint32_t i, changes = 0;
@@ -194,7 +194,7 @@ static void flows_in_turn(void)
 	rp_end(&rp);
 }
 
-/* A port that takes a frame now and then: nothing is lost, nothing stands still. */
+/* A port that accepts a frame now and then: nothing is lost, and the flow does not stop. */
 static void little_room(void)
 {
 	uint32_t i, room;
@@ -219,12 +219,12 @@ static void little_room(void)
 		CU_ASSERT_TRUE(rp_scqe(&rp, 0, &cqe) && cqe.status == HW_STATUS_SUCCESS);
 		CU_ASSERT_TRUE(rp_scqe(&rp, 0, &cqe) && cqe.status == HW_STATUS_SUCCESS);
 	}
-	/* The second overwrites the first three bytes with the same. */
+	/* The second Write puts the same data over the first three bytes. */
 	CU_ASSERT_TRUE(rp_filled(B->mem, 60000, 1));
 	rp_end(&rp);
 }
 
-/* Only what is acknowledged when it was read may stay where it is until then. */
+/* A port may borrow a frame's data if the request counts as read only when acknowledged. */
 static void what_may_be_borrowed(void)
 {
 	struct rp_req req = {
@@ -276,7 +276,7 @@ static void gathered_anew(void)
 	rp_end(&rp);
 }
 
-/* Memory that is read from the process: a fault at the first sending, and at a later one. */
+/* Memory that is read from the process: a fault at the first transmission, and at a later one. */
 static void host_faults(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 1, .bytes = 4000};
@@ -309,7 +309,7 @@ static void host_faults(void)
 	}
 }
 
-/* No more packets in flight than the window; it opens with each acknowledgement. */
+/* No more packets are in flight than the window allows; each acknowledgement opens it. */
 static void window_limit(void)
 {
 	struct rd_session *s;
@@ -325,7 +325,7 @@ static void window_limit(void)
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL(s->tx_psn - s->tx_una, WIRE_RD_WINDOW);
 	for (i = 1; i < 20; i++) {
-		/* Acknowledged, and not granted more: nothing may leave. */
+		/* Acknowledged, but without new credits: nothing may be sent. */
 		rd_ack_cumulative(A->nic, s, s->tx_una + i, 0, false);
 		rp_settle(&rp);
 		CU_ASSERT_EQUAL(s->tx_psn - s->tx_una, WIRE_RD_WINDOW - i);
@@ -339,7 +339,7 @@ static void window_limit(void)
 	rp_end(&rp);
 }
 
-/* To oneself: the session of a NIC with its own address. */
+/* The session of a NIC with its own address. */
 static void to_itself(void)
 {
 	struct hw_sq_wqe wqe = {.opcode = HW_WQE_WRITE,

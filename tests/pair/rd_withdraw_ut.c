@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Withdrawal of PSNs: a QP whose packets are all lost, beside one whose packets are not. The
- * window moves on, nothing is carried out twice, a long message goes on where it stopped, and
- * the limits of the one QP are kept while the session is busy.
+ * Withdrawal of PSNs: a QP whose packets are all lost, beside one whose packets are not. The window
+ * moves on, nothing is carried out twice, a long message continues where it stopped, and the limits
+ * of the one QP are kept while the session is busy.
  */
 #include "tests/pair/rd_pair.h"
 
@@ -12,7 +12,7 @@ enum {
 };
 
 static struct rp rp;
-static uint32_t payloads;  /* data packets of the first QPs that were let through */
+static uint32_t payloads;  /* data packets of the first QPs that passed */
 static uint32_t cut_after; /* so many of them, when not 0 */
 static bool cut, cut_acks, keep_one;
 static struct hw_cqe first_cqes[MAX_FIRST];
@@ -55,7 +55,7 @@ static void begin(void)
 	cut = cut_acks = keep_one = false;
 }
 
-/* Takes completions of the other QP's Writes; those of the first one are kept in order. */
+/* Takes completions of the other QP's Writes; keeps those of the first one in order. */
 static uint32_t reap(void)
 {
 	uint32_t done = 0;
@@ -73,7 +73,7 @@ static uint32_t reap(void)
 	return done;
 }
 
-/* The first QP completed exactly n requests, 0 to n - 1. */
+/* Asserts that the first QP completed exactly n requests, 0 to n - 1. */
 static void expect_first(uint32_t n, enum hw_status status)
 {
 	uint32_t i;
@@ -86,7 +86,7 @@ static void expect_first(uint32_t n, enum hw_status status)
 	}
 }
 
-/* Writes of the other QP for so long; each is done within the time that an ACK may be delayed. */
+/* Posts Writes of the other QP for a time; each completes within the delay of an ACK. */
 static void others_for(uint64_t ns)
 {
 	uint64_t end_ns = rp.wire.now_ns + ns;
@@ -103,7 +103,7 @@ static void others_for(uint64_t ns)
 	}
 }
 
-/* 20 segments of a Send, cut off after some: the rest is sent once more, no more than that. */
+/* 20 segments of a Send, cut off after some: only the rest is sent again, once. */
 static void long_message(void)
 {
 	enum {
@@ -132,7 +132,7 @@ static void long_message(void)
 	}
 }
 
-/* Carried out, but the ACKs are lost until the requests have been withdrawn: still once. */
+/* Carried out, but the ACKs are lost until the requests are withdrawn: still only once. */
 static void executed_once(void)
 {
 	struct rp_req add = {.opcode = HW_WQE_FETCH_ADD, .bytes = 8, .compare_add = 1};
@@ -150,7 +150,7 @@ static void executed_once(void)
 		rp_req(&rp, 0, A->qp[0], &read);
 	}
 	rp_poll(&rp, 0);
-	cut = true; /* the responses too, and all further copies */
+	cut = true; /* also the responses and all further copies */
 	rp_run(&rp, 10000000);
 	CU_ASSERT_TRUE(RP_CNT(&rp, 0, rd_tx_voids) > 0);
 	cut_acks = false;
@@ -166,7 +166,7 @@ static void executed_once(void)
 	rp_end(&rp);
 }
 
-/* A copy of the payload that comes after the void, and after the message under its new PSN. */
+/* A copy of the payload that arrives after the void, and after the message under its new PSN. */
 static void late_copy(void)
 {
 	struct rp_req add = {.opcode = HW_WQE_FETCH_ADD, .bytes = 8, .compare_add = 1};
@@ -194,7 +194,7 @@ static void late_copy(void)
 	rp_end(&rp);
 }
 
-/* No time-out ever comes on a busy session: the QP's limit is kept all the same. */
+/* No time-out expires on a busy session: the limit of the QP is kept nevertheless. */
 static void limit_on_a_busy_session(void)
 {
 	struct hw_qp_attr attr = {.timeout = 9, .retry_cnt = 4}; /* 2.1 ms, five times */
@@ -221,7 +221,7 @@ static void limit_on_a_busy_session(void)
 	rp_end(&rp);
 }
 
-/* Three packets of a flow are lost and the window fills: the PSNs are given up at once. */
+/* Three packets of a flow are lost and the window fills: the PSNs are withdrawn at once. */
 static void window_moves_on(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = OTHER, .bytes = 8};
@@ -239,7 +239,7 @@ static void window_moves_on(void)
 		rp_req(&rp, 0, A->qp[1], &req);
 		rp_run(&rp, 1000);
 		done += reap();
-		/* Never behind by more than what a delayed ACK stands for. */
+		/* Never behind by more than one delayed ACK. */
 		CU_ASSERT_TRUE(i - done < 25);
 	}
 	CU_ASSERT_TRUE(s->tx_una - first > 2900);
@@ -257,7 +257,7 @@ static void window_moves_on(void)
 
 static bool cut_first_cancel;
 
-/* Cancellations of request 1 are lost; the void that stands for one is not. */
+/* Cancellations of request 1 are lost; the void that replaces one is not. */
 static enum bench_verdict cancel_cutter(struct rp *r, const struct rp_info *info)
 {
 	uint32_t at = UDP_TX_HDR_BYTES + sizeof(struct wire_dgram) + sizeof(struct wire_rd);
@@ -285,8 +285,8 @@ static void cancel(uint32_t ssn)
 }
 
 /*
- * A cancellation is taken in whatever order it comes. One behind a withdrawn one does not say that
- * the flow gets through, and a third one that is queued meanwhile follows when it does.
+ * A cancellation is accepted in any order of arrival. One after a withdrawn one is no sign that the
+ * flow gets through, and a third one, queued meanwhile, follows when it does.
  */
 static void cancels_out_of_order(void)
 {
