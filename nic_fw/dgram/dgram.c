@@ -9,7 +9,7 @@
  */
 #include "nic_fw/fw_nic.h"
 
-/* Headers that a frame holds at least, and at most for the types of one length. */
+/* Bytes of headers in a frame: at least, or (exact) exactly. */
 struct type_bytes {
 	uint32_t least;
 	bool exact;
@@ -105,7 +105,7 @@ static void dispatch_hello(struct fw_nic *nic, const struct rdmap_seg *pkt, cons
 	rd_hello_rx(nic, pkt, hello);
 }
 
-/* A number that the CRC32C has not vouched for yet: it decides about nothing here. */
+/* The CRC32C has not been checked yet, so the number only selects a prefetch. */
 static void prefetch_receive(struct fw_nic *nic, uint32_t qpn)
 {
 	const struct fw_qp *qp = qp_find(nic, qpn);
@@ -191,7 +191,7 @@ bool dgram_parse_ddp(struct rdmap_seg *pkt)
 	struct rdmap_error error;
 	struct be32 offset;
 
-	/* Segments of a Write-Record and of UC say where in their message they stand. */
+	/* Segments of a Write-Record and of UC carry their offset in the message. */
 	memcpy(&offset, &pkt->imm, sizeof(offset));
 	pkt->tagged_mo = uc || (pkt->flags & WIRE_DGRAM_F_RECORD);
 	pkt->mo = uc ? pkt->qkey : be32_get(offset);

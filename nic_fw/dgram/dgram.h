@@ -2,8 +2,8 @@
 /*
  * Datagram-iWARP above UDP: one parsed header, and the demultiplexer to UD and RD.
  *
- * dgram.c checks version, length and CRC32C, parses our header and the DDP/RDMAP header
- * behind it, and hands on to ud_rx() or the RD session. shared_defs/wire_dgram.h.
+ * dgram.c checks version, length and CRC32C, parses our header and the DDP/RDMAP header behind it,
+ * and passes the packet to ud_rx() or the RD session. shared_defs/wire_dgram.h.
  */
 #ifndef WEFT_FW_DGRAM_H
 #define WEFT_FW_DGRAM_H
@@ -19,10 +19,10 @@ struct fw_nic;
 struct mcast_group;
 struct rdmap_seg;
 
-/* The datagram that a segment came in; the header's fields that RDMAP uses are rdmap_seg's. */
+/* The datagram of a segment; rdmap_seg has the header's fields that RDMAP uses. */
 struct dgram_hdr {
 	const struct wire_ip *ip;
-	struct mcast_group *group; /* it was sent to, NULL: to this NIC */
+	struct mcast_group *group; /* destination group, NULL: this NIC */
 	uint8_t type;              /* wire_dgram_type */
 	bool ce;
 };
@@ -30,10 +30,12 @@ struct dgram_hdr {
 void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip_rx_info *info,
 	      uint8_t src_shard, uint32_t offset, uint32_t bytes);
 
-/* ddp_parse() of a datagram. False: it is malformed. */
+/* Runs ddp_parse() on a datagram. False: it is malformed. */
 bool dgram_parse_ddp(struct rdmap_seg *pkt);
 
-/* Payload of one segment of a message, so that every packet fits mtu; a multiple of 8. */
+/*
+ * Returns the payload of one segment of a message, so that every packet fits mtu; a multiple of 8.
+ */
 uint32_t dgram_segment_bytes(uint32_t mtu, bool rd);
 
 #endif /* WEFT_FW_DGRAM_H */

@@ -23,7 +23,7 @@ static enum rdmap_result refuse(struct rdmap_error *error, uint8_t layer_etype, 
 
 /* ---- place ----------------------------------------------------------------------------------- */
 
-/* Where the segment stands in its queue and in its message: TCP keeps the order. */
+/* Checks the segment's place in its queue and in its message; TCP keeps the order. */
 static enum rdmap_result check_place(struct fw_nic *nic, const struct mpa_conn *conn,
 				     const struct rdmap_seg *pkt, struct rdmap_error *error)
 {
@@ -47,7 +47,7 @@ static enum rdmap_result check_place(struct fw_nic *nic, const struct mpa_conn *
 		return (uint64_t)pkt->mo + pkt->data_bytes <= HW_MAX_MSG_BYTES
 			   ? RDMAP_OK
 			   : refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
-	/* One segment of a known length. */
+	/* The message is one segment of a known length. */
 	if (!pkt->last || (fixed && pkt->data_bytes > fixed))
 		return refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
 	if (pkt->data_bytes < (fixed ? fixed : (uint32_t)TERM_LEAST))
@@ -115,7 +115,7 @@ static enum rdmap_result rx_write(struct fw_nic *nic, struct mpa_conn *conn, str
 	return RDMAP_OK;
 }
 
-/* Verbs know it as the end of the Write before it. */
+/* For verbs it is the end of the Write before it. */
 static enum rdmap_result rx_immediate(struct fw_nic *nic, struct mpa_conn *conn,
 				      const struct rdmap_seg *pkt, struct rdmap_error *error)
 {
@@ -139,7 +139,10 @@ static enum rdmap_result rx_immediate(struct fw_nic *nic, struct mpa_conn *conn,
 	return result;
 }
 
-/* Reads and atomics: as many at a time as the peer was told. RFC 5040 5.2, RFC 7306 5. */
+/*
+ * Carries out a read or an atomic; the negotiated IRD bounds how many at a time. RFC 5040 5.2, RFC
+ * 7306 5.
+ */
 static enum rdmap_result rx_request(struct fw_nic *nic, struct mpa_conn *conn,
 				    struct rdmap_seg *pkt, struct rdmap_error *error)
 {
@@ -194,7 +197,7 @@ static enum rdmap_result rx_atomic_response(struct fw_nic *nic, struct mpa_conn 
 	conn->rx_msn_atomic++;
 	pkt->ssn = wqe->ssn;
 	result = place_and_finish(nic, conn->qp, pkt, error);
-	/* The buffer is not there now: the segment is offered again. */
+	/* The buffer is not available now: the segment is offered again. */
 	if (result == RDMAP_DROP)
 		conn->rx_msn_atomic--;
 	return result;
@@ -256,7 +259,7 @@ static bool is_rtr(const struct mpa_conn *conn, const struct rdmap_seg *pkt)
 						 : false;
 }
 
-/* It takes no receive and no slot, and the process hears nothing of it. RFC 6581 9.2. */
+/* It takes no receive and no slot, and is not reported to the process. RFC 6581 9.2. */
 static enum rdmap_result rx_rtr(struct fw_nic *nic, struct mpa_conn *conn,
 				const struct rdmap_seg *pkt)
 {
@@ -329,10 +332,10 @@ bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_fr
 	enum rdmap_result result;
 	struct rdmap_seg pkt;
 
-	/* Its queue pair has gone. */
+	/* Its queue pair is gone. */
 	if (!qp)
 		return true;
-	/* As with ESP: the end of the connection tells the peer, and no wrong access. */
+	/* As with ESP: the peer must see the end of the connection, not an access error. */
 	if (!qp_is_live(nic, qp))
 		return false;
 	pkt = segment(qp, frame, offset, bytes);

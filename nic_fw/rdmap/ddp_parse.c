@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The DDP and RDMAP headers of one segment: parsing, and the error that each malformed one is.
+ * Parses the DDP and RDMAP headers of one segment, and finds the error of a malformed one.
  *
  * Datagrams that do not parse are dropped; a stream ends with a Terminate that has the error. Reads
- * nothing but the frame. RFC 5041 4, 8; RFC 5040 4, 7; RFC 7306 5, 6.
+ * nothing but the frame, calls nothing. RFC 5041 4, 8; RFC 5040 4, 7; RFC 7306 5, 6.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -47,7 +47,9 @@ static enum rdmap_result refuse(struct rdmap_error *error, uint8_t layer_etype, 
 	return RDMAP_ERROR;
 }
 
-/* Checks one segment that is a message: a Terminate may go on behind its control word. */
+/*
+ * Checks a message of one segment. The segment of a Terminate may continue behind its control word.
+ */
 static bool is_whole(const struct rdmap_seg *pkt, uint32_t bytes)
 {
 	return pkt->last && pkt->mo == 0 &&
@@ -56,8 +58,8 @@ static bool is_whole(const struct rdmap_seg *pkt, uint32_t bytes)
 }
 
 /*
- * The segment lies within its message, and is the last exactly when it ends it. msg_bytes of a
- * message that asks for data counts the data.
+ * Checks that the segment lies within its message, and is the last exactly when it ends it. For a
+ * message that requests data msg_bytes counts the data.
  */
 static bool extent_ok(const struct rdmap_seg *pkt)
 {
@@ -75,7 +77,7 @@ static bool extent_ok(const struct rdmap_seg *pkt)
 	return end <= pkt->msg_bytes && pkt->last == (end == pkt->msg_bytes);
 }
 
-/* Takes the header's fields, and steps over it. False: it is cut. */
+/* Takes the header's fields, and advances behind it. False: the header is incomplete. */
 static bool take_header(struct rdmap_seg *pkt, const uint8_t *data, uint32_t contiguous_bytes)
 {
 	const struct wire_ddp_tagged *tagged = (const struct wire_ddp_tagged *)data;

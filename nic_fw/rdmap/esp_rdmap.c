@@ -2,16 +2,16 @@
 /*
  * RC over ESP: RDMAP messages as transfers of a stream, one DDP segment in each packet.
  *
- * Calls wqe_done.c, esp.h. Packets are written by esp_rdmap_tx.c, and read by esp_rdmap_rx.c. The
- * layer that takes a message acknowledges it, so a request is complete when its transfer is, and a
- * read when it is answered. A receiver that is not ready leaves the packet to ESP, which holds it
- * and closes the window, and tells the requester, who counts (rnr_retry). RFC 5040, RFC 5041;
+ * Calls wqe_done.c, esp.h. esp_rdmap_tx.c writes packets, esp_rdmap_rx.c reads them. The layer that
+ * takes a message acknowledges it, so a request is complete when its transfer is, and a read when
+ * it is answered. A receiver that is not ready leaves the packet to ESP, which holds it and closes
+ * the window, and notifies the requester, which counts the notices (rnr_retry). RFC 5040, RFC 5041;
  * docs/wire-esp.md, "RC over ESP".
  */
 #include "nic_fw/fw_nic.h"
 
-#define MAC_RETRY_NS  UINT64_C(100000)      /* between looks for the peer's MAC */
-#define OPEN_RETRY_NS UINT64_C(10000000)    /* after the network said no */
+#define MAC_RETRY_NS  UINT64_C(100000)      /* between look-ups of the peer's MAC */
+#define OPEN_RETRY_NS UINT64_C(10000000)    /* after the network refused */
 #define ANSWER_NS     UINT64_C(30000000000) /* how long answers wait for a silent requester */
 
 enum {
@@ -25,7 +25,7 @@ static struct esp_rdmap *of_notice(struct esp_xfer *xfer)
 
 /* ---- completions ---------------------------------------------------------------------------- */
 
-/* The request of this number that is neither answered nor failed; NULL: none. */
+/* Finds the request of this number that is neither answered nor failed; NULL: none. */
 static struct fw_wqe *unanswered(struct fw_qp *qp, uint32_t ssn)
 {
 	struct fw_list *pos;
@@ -52,7 +52,7 @@ struct fw_wqe *esp_rdmap_oldest(struct fw_qp *qp)
 	return NULL;
 }
 
-/* Answers are awaited: a peer that dies meanwhile shall be noticed. */
+/* While answers are awaited the stream is watched, so that a dead peer is detected. */
 static void update_watch(struct fw_nic *nic, struct fw_qp *qp)
 {
 	struct esp_rdmap *esp = &qp->esp;
@@ -67,14 +67,17 @@ static void update_watch(struct fw_nic *nic, struct fw_qp *qp)
 		esp_unwatch(nic, esp->out.stream);
 }
 
-/* Completes what is done at the front of the queue, in order. */
+/* Completes finished requests at the front of the queue, in order. */
 static void complete_front(struct fw_nic *nic, struct fw_qp *qp)
 {
 	while (!fw_list_empty(&qp->wqes)) {
 		struct fw_wqe *msg = FW_CONTAINER(qp->wqes.next, struct fw_wqe, qp_node);
 		uint32_t state = qp->state;
 
-		/* Answered before it was acknowledged: its packets still point at it. */
+		/*
+		 * The answer came before the acknowledgement: its packets still point at the
+		 * request.
+		 */
 		if (!msg->streamed || !msg->answered ||
 		    (msg->status == HW_STATUS_SUCCESS && msg->state != FW_WQE_RESPONSE))
 			break;
@@ -88,10 +91,10 @@ static void complete_front(struct fw_nic *nic, struct fw_qp *qp)
 }
 
 /*
- * Every second while requests wait. A peer that is silent is lost in its time; one that is heard,
- * and brings the first of them no further in RD_ANSWER_LOOKS looks, will not any more: somebody has
- * acknowledged in its name what it never got, or answered in ours. Answers come in order, so none
- * behind it comes either.
+ * Runs every second while requests wait. The stream's own timer detects a silent peer. If the peer
+ * is alive but makes no progress with the first request in RD_ANSWER_LOOKS looks, no answer will
+ * come: a forger has acknowledged the request in the peer's name, or answered in ours. Answers come
+ * in order, so none behind it comes either.
  */
 static void look_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
@@ -162,8 +165,8 @@ static void queue(struct fw_nic *nic, struct esp_stream *stream, struct fw_wqe *
 }
 
 /*
- * The requester's QPN and sq_psn, its address and rq_psn: what both ends were told, and a stream of
- * an earlier connection does not have.
+ * Makes the stream's key of the requester's QPN and sq_psn, and of its address and rq_psn. Both
+ * ends know these numbers, and a stream of an earlier connection has others.
  */
 static struct esp_key key_of(const struct fw_qp *qp, bool requester, uint32_t own_ip)
 {
@@ -270,7 +273,9 @@ static bool esp_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
 	}
 	fw_list_add_tail(&esp->waiting, &msg->flow_node);
 	if (!esp->out.stream && !fw_timer_is_set(&esp->open_timer)) {
-		/* From the timer: whoever called does not expect that the request fails at once. */
+		/*
+		 * The timer opens it, because callers do not expect that the request fails at once.
+		 */
 		esp->since = fw_moment_now(nic);
 		fw_timer_set(&nic->timers, &esp->open_timer, nic->now_ns);
 	}
@@ -283,7 +288,7 @@ static void sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok)
 	struct fw_wqe *msg;
 
 	if (!side->qp) {
-		/* The peer knows: what was not taken may go. */
+		/* The peer has the notice: packets that were not taken may be offered again. */
 		if (ok)
 			esp_resume(nic, side->stream);
 		return;
@@ -298,7 +303,7 @@ static void sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok)
 		return;
 	}
 	if (!ok)
-		return; /* whoever ended the stream says what becomes of it */
+		return; /* the end of the stream determines its status */
 	side->qp->esp.rnr_tries = 0;
 	msg->state = FW_WQE_RESPONSE;
 	if (msg->rdmap_opcode != WIRE_RDMAP_READ_REQUEST &&
@@ -320,7 +325,7 @@ static void esp_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_s
 		esp_rdmap_fail_request(nic, msg, status, vendor_err);
 		return;
 	}
-	/* A response that was queued just now. */
+	/* The response was queued just now. */
 	esp_withdraw(nic, msg->qp->esp.in.stream, &msg->xfer);
 	wqe_free(nic, msg);
 }
@@ -345,7 +350,7 @@ static void end_side(struct fw_nic *nic, struct esp_rdmap_side *side)
 		esp_abort(nic, stream);
 }
 
-/* The peer's request ssn fails: tells it so, and closes its stream behind that. */
+/* Fails the peer's request ssn: sends a Terminate, and closes the stream behind it. */
 static void terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn,
 		      const struct rdmap_error *error)
 {
@@ -355,7 +360,9 @@ static void terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn,
 	if (!stream)
 		return;
 	last = fw_pool_get(&nic->rdmap.esp_lasts);
-	/* Without memory for it the peer learns from an RST that its requests have failed. */
+	/*
+	 * Without memory for the Terminate an RST notifies the peer that its requests have failed.
+	 */
 	qp->esp.in.stream = NULL;
 	fw_timer_cancel(&nic->timers, &qp->esp.ready_timer);
 	if (!last) {
@@ -377,7 +384,7 @@ static void terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn,
 	FW_COUNT(nic, rd_terminates_tx);
 }
 
-/* The region under a read response is gone: the peer is told, and its stream ends. */
+/* The region under a read response is gone: notifies the peer, and ends its stream. */
 static void run_response_fault(struct fw_nic *nic, struct fw_qp *qp)
 {
 	const struct rdmap_error gone = {
@@ -388,7 +395,7 @@ static void run_response_fault(struct fw_nic *nic, struct fw_qp *qp)
 
 	side->fault_due = false;
 	side->faulty = false;
-	/* All memory of a process that leaves is gone; the peer was not wrong. */
+	/* All memory of an ending process is gone; the peer made no error. */
 	if (!qp_is_live(nic, qp)) {
 		fw_timer_cancel(&nic->timers, &qp->esp.ready_timer);
 		end_side(nic, side);
@@ -406,7 +413,7 @@ static void run_request_fault(struct fw_nic *nic, struct fw_qp *qp)
 	side->fault_due = false;
 	if (!msg)
 		msg = esp_rdmap_oldest(qp);
-	/* Requests before it may be answered still. */
+	/* Earlier requests may still be answered. */
 	if (msg)
 		esp_rdmap_fail_request(nic, msg, wqe_status_of(err), err);
 }
@@ -437,12 +444,12 @@ static bool expects(struct fw_nic *nic, const struct esp_key *key, const uint8_t
 	    qp->esp.in.stream)
 		return false;
 	want = key_of(qp, false, nic->config.ip);
-	/* In RTR we do not know yet with what PSN we shall send. */
+	/* In RTR the PSN that we shall send with is unknown. */
 	if (key->remote != want.remote || key->key != want.key ||
 	    key->key2 >> 32 != want.key2 >> 32 ||
 	    (qp->state != HW_QPS_RTR && key->key2 != want.key2))
 		return false;
-	/* The table may be wrong: who is asked then will tell, and the SYN comes again. */
+	/* The table may be wrong: the look-up starts a request, and the SYN comes again. */
 	return neigh_lookup(nic, qp->dst_ip, known) == NEIGH_OK &&
 	       neigh_source(nic, qp->dst_ip, mac) == NEIGH_SOURCE_RIGHT && esp_may(nic, qp->client);
 }
@@ -457,7 +464,7 @@ static void *accept_stream(struct fw_nic *nic, const struct esp_key *key, struct
 {
 	struct fw_qp *qp = qp_find_live(nic, key->local);
 
-	/* It may have changed since the SYN. */
+	/* The QP may have changed since the SYN. */
 	if (!qp || !expects(nic, key, esp_peer_mac(stream)) || !esp_own(nic, stream, qp->client))
 		return NULL;
 	qp->esp.in.stream = stream;
@@ -466,7 +473,7 @@ static void *accept_stream(struct fw_nic *nic, const struct esp_key *key, struct
 	return &qp->esp.in;
 }
 
-/* The requests of a QP whose stream is over: the oldest fails, and the QP with it. */
+/* The stream of a QP's requests has ended: the oldest request fails, and the QP with it. */
 static void requests_lost(struct fw_nic *nic, struct fw_qp *qp, enum esp_end why)
 {
 	enum hw_status status = why == ESP_END_LOST || why == ESP_END_UNREACHABLE
@@ -510,7 +517,7 @@ static void ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 	requests_lost(nic, qp, why);
 }
 
-/* All that the stream has are requests, which may be very many and are in the send queue, too. */
+/* Detaches the requests of the stream, which may be very many and are in the send queue, too. */
 static void end_requests(struct fw_nic *nic, struct esp_rdmap *esp)
 {
 	if (esp->out.stream)
@@ -533,7 +540,7 @@ static void esp_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
 	esp->rnr_tries = 0;
 	end_requests(nic, esp);
 	end_side(nic, &esp->in);
-	/* They are flushed from the send queue, each taken out of what is left of the list then. */
+	/* The send queue flushes them, and takes each off this list. */
 	fw_list_del(&esp->waiting);
 	qp->responder_slots = 0;
 }

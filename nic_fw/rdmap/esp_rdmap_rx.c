@@ -8,7 +8,8 @@
  */
 #include "nic_fw/fw_nic.h"
 
-#define NO_MEMORY_NS UINT64_C(100000) /* until a packet is offered again that found none */
+/* Delay until a packet that found no memory is offered again. */
+#define NO_MEMORY_NS UINT64_C(100000)
 
 static bool parse(const struct esp_rdmap_side *side, const struct fw_rx_frame *frame,
 		  uint32_t offset, uint32_t bytes, struct wire_esp_rdmap *wire,
@@ -45,7 +46,7 @@ static bool parse(const struct esp_rdmap_side *side, const struct fw_rx_frame *f
 		pkt->flags |= WIRE_DGRAM_F_SOLICITED;
 	if (wire->flags & WIRE_ESP_RDMAP_RESPONSE)
 		pkt->flags |= WIRE_DGRAM_F_RESPONSE;
-	/* Only answers come on the stream of our requests, and only requests on the other. */
+	/* The stream of our requests carries answers only, and the other one requests only. */
 	if (!whole || (wire->flags & ~WIRE_ESP_RDMAP_FLAGS) || wire->reserved[0] ||
 	    wire->reserved[1] || wire->reserved[2] ||
 	    !(wire->flags & WIRE_ESP_RDMAP_RESPONSE) == side->requester)
@@ -80,12 +81,12 @@ void esp_rdmap_ready_fire(struct fw_nic *nic, struct fw_timer *timer)
 
 	if (esp->in.stream)
 		esp_resume(nic, esp->in.stream);
-	/* An answer whose buffer was not there. */
+	/* Resumes an answer whose buffer was not available. */
 	if (esp->out.stream)
 		esp_resume(nic, esp->out.stream);
 }
 
-/* The packet stays with the stream, and is offered again after the QP's RNR timer. */
+/* Leaves the packet to the stream, which offers it again after the QP's RNR timer. */
 static enum esp_verdict not_ready(struct fw_nic *nic, struct fw_qp *qp, bool tell)
 {
 	struct esp_rdmap *esp = &qp->esp;
@@ -109,7 +110,7 @@ static void rx_malformed(struct fw_nic *nic, const struct esp_rdmap_side *side,
 
 	FW_DROP(nic, drop_esp_malformed);
 	if (!side->requester) {
-		/* Which receive it was for nobody can say. */
+		/* The receive that it was meant for, if any, is unknown. */
 		pkt->tagged = true;
 		rdmap_rx_error(nic, side->qp, pkt, &error);
 	} else if (msg) {
@@ -134,8 +135,8 @@ enum esp_verdict esp_rdmap_receive(struct fw_nic *nic, void *ctx, const struct f
 	if (!side->qp)
 		return ESP_TAKEN;
 	/*
-	 * Memory of a process that leaves is out of reach at once, its queue pairs go in slices:
-	 * the peer shall hear that the stream is gone, not that its access was wrong.
+	 * Memory of an ending process is out of reach at once, while its queue pairs end in slices.
+	 * The peer must see the end of the stream, not an access error.
 	 */
 	if (!qp_is_live(nic, side->qp))
 		return requester ? ESP_TAKEN : ESP_FULL;
@@ -168,7 +169,7 @@ enum esp_verdict esp_rdmap_receive(struct fw_nic *nic, void *ctx, const struct f
 	case RDMAP_DROP:
 		return not_ready(nic, side->qp, result == RDMAP_REFUSE);
 	case RDMAP_ERROR:
-		/* Not taken: its acknowledgement would say that it was carried out. */
+		/* Not taken, because the acknowledgement would mean that it was carried out. */
 		rdmap_rx_error(nic, side->qp, &pkt, &error);
 		return requester ? ESP_TAKEN : ESP_FULL;
 	}

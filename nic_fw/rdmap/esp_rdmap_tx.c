@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RC over ESP: the packets of a stream that goes out, one DDP segment in each.
+ * RC over ESP: the packets of an outgoing stream, one DDP segment in each.
  *
- * A packet is written anew for each transmission, from the message and the process's memory. Where
- * that memory is gone the packet goes empty, and esp_rdmap_run() fails the message in this turn.
+ * A packet is made anew for each transmission, from the message and the process's memory. If that
+ * memory is gone the packet is sent empty, and esp_rdmap_run() fails the message in this turn.
  * Calls rdmap_tx.c, wqe_gather.c. RFC 5041 4; docs/wire-esp.md, "RC over ESP".
  */
 #include "nic_fw/fw_nic.h"
@@ -22,15 +22,15 @@ struct fw_wqe *esp_rdmap_msg_of(struct esp_xfer *xfer)
 	return FW_CONTAINER(xfer, struct fw_wqe, xfer);
 }
 
-/* The message is the faulty one of its stream, or comes behind it. */
+/* True if the message is the faulty one of its stream, or comes behind it. */
 static bool is_spoilt(const struct esp_rdmap_side *side, const struct fw_wqe *msg)
 {
 	return side->faulty && (int32_t)(msg->ssn - side->fault_ssn) >= 0;
 }
 
 /*
- * The frame's rest cannot be read: it goes without, and esp_rdmap_run() fails the message in this
- * turn. The fault of a message that stands before the one known takes its place.
+ * The payload cannot be read: the frame is sent without it, and esp_rdmap_run() fails the message
+ * in this turn. The fault of an earlier message replaces a known one.
  */
 static int fault(struct fw_nic *nic, struct esp_rdmap_side *side, const struct fw_wqe *msg,
 		 enum hw_vendor_err err)
@@ -86,7 +86,9 @@ static int put_notice(struct fw_tx_frame *frame, uint32_t at)
 	return sizeof(*wire);
 }
 
-/* A message's header and DDP segment; last says whether it is its last. */
+/*
+ * Writes a message's header and DDP segment; the segment's last flag is set on the message's last.
+ */
 static uint32_t put_segment(struct fw_nic *nic, const struct fw_wqe *msg, uint32_t offset,
 			    uint32_t data, struct fw_tx_frame *frame, uint32_t at)
 {

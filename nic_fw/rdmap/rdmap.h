@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RDMAP and DDP: what a message means, apart from how it travels.
+ * RDMAP and DDP: execution of messages, independent of their transport.
  *
- * ddp_parse.c	both headers of a segment that arrives
- * rdmap_tx.c	DDP/RDMAP headers of a segment of a message
- * ddp_rx.c	placement of a segment's payload
- * rdmap_rx.c	delivery: executing a segment once its predecessors were delivered
- * recv.c	receive messages that span several packets
+ *	ddp_parse.c	both headers of an arriving segment
+ *	rdmap_tx.c	DDP/RDMAP headers of an outgoing segment
+ *	ddp_rx.c	placement of a segment's payload
+ *	rdmap_rx.c	delivery: executing a segment once its predecessors were delivered
+ *	rdmap_resp.c	reads, atomics and Terminates
+ *	recv.c		receives of messages that span several packets
  *
  * For reliable QPs rd_rx.c calls rdmap_rx_place() when a packet arrives, in any order, and
  * rdmap_rx_finish() in the order of the flow. RFC 5040, RFC 5041, RFC 7306.
@@ -40,7 +41,10 @@ enum {
 uint32_t rdmap_tx_header(const struct fw_nic *nic, const struct fw_wqe *msg, uint32_t offset,
 			 uint32_t bytes, uint8_t *dst);
 
-/* Bytes that segments of msg take from its SGEs or inline data. */
+/*
+ * True if segments of the message carry their payload in the header, and none from SGEs or inline
+ * data.
+ */
 static inline uint32_t rdmap_tx_is_self_contained(uint8_t rdmap_opcode)
 {
 	return rdmap_opcode == WIRE_RDMAP_READ_REQUEST ||
@@ -51,9 +55,9 @@ static inline uint32_t rdmap_tx_is_self_contained(uint8_t rdmap_opcode)
 enum rdmap_result {
 	RDMAP_OK = 0,
 	RDMAP_REFUSE, /* receiver or responder not ready: try again after the RNR timer */
-	RDMAP_DROP,   /* no memory for it now: as if it had not come */
-	RDMAP_ERROR,  /* layer_etype and code of rdmap_error say what to tell the peer */
-	RDMAP_VOID,   /* the QP is of no use any more: accept and forget */
+	RDMAP_DROP,   /* no memory for it now: treat it as lost */
+	RDMAP_ERROR,  /* rdmap_error has the layer_etype and code for the Terminate */
+	RDMAP_VOID,   /* the QP has failed: accept the packet and discard it */
 };
 
 /* Layer and type of errors, as a Terminate has them. */
@@ -76,50 +80,51 @@ enum {
 enum ddp_form {
 	/* Follows a header of weft: reserved bits are 0, msg_bytes is the message's length. */
 	DDP_WEFT,
-	DDP_ANY, /* of any peer: reserved bits are ignored (RFC 5041 4.1, RFC 5040 4.1) */
+	DDP_ANY, /* any peer: reserved bits are ignored (RFC 5041 4.1, RFC 5040 4.1) */
 };
 
 /*
  * ddp_parse.c: parses the DDP segment at data_offset: versions, opcode against tagged and queue
- * number; of weft's own peers its place in the message, too. Moves data_offset and data_bytes to
- * the payload. RDMAP_OK, or RDMAP_ERROR and the error that the RFCs name for it.
+ * number; for weft's own peers also the place in the message. Moves data_offset and data_bytes to
+ * the payload. RDMAP_OK, or RDMAP_ERROR and the error that the RFCs name.
  */
 enum rdmap_result ddp_parse(struct rdmap_seg *pkt, enum ddp_form form, struct rdmap_error *error);
-/* Payload of the messages that are one segment of a fixed length; 0: not such a message. */
+/* Returns the payload of a message that is one segment of a fixed length; 0: no such message. */
 uint32_t ddp_fixed_bytes(uint8_t opcode);
 
-/* A receive that a message has taken, until the message is delivered. */
+/* A receive that a message has taken and that is not yet completed. */
 struct recv_msg {
 	struct fw_list qp_node;   /* qp->recv_msgs */
 	struct fw_list peer_node; /* RD: session->recvs, slices.aborted; XRC: srq->open_recvs */
 	struct fw_qp *qp;
-	uint32_t life;      /* RD: of the session that it came by */
+	uint32_t life;      /* RD: life of the session that brought it */
 	uint32_t hash_next; /* RD, XRC: in its chain of nic->host.recv_hash, index + 1 */
 	uint32_t src_ip;
 	uint32_t src_qpn;
 	uint32_t msn; /* RC: MSN; RD: ssn */
 	uint8_t src_shard;
-	bool begun;      /* a segment of it arrived (RC: else it waits for its turn) */
-	uint32_t serial; /* of this taking: a packet must be delivered to what it was placed in */
-	uint32_t done;   /* bytes delivered, in order */
-	struct fw_srq *srq; /* XRC: whose receive it has; else NULL */
+	bool begun; /* a segment of it arrived (RC: otherwise it waits for its turn) */
+	/* Identifies this use: a packet is delivered only to the receive that it was placed in. */
+	uint32_t serial;
+	uint32_t done;      /* bytes delivered, in order */
+	struct fw_srq *srq; /* XRC: SRQ of the receive; otherwise NULL */
 	struct fw_recv recv;
 };
 
 /*
- * Puts a packet's payload where it belongs: may be called before its predecessors were
- * delivered (in_order false) and then changes nothing but memory that the message owns.
+ * Places a packet's payload. It may run before the predecessors were delivered (in_order false);
+ * then it changes nothing but memory that the message owns.
  */
 enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				 bool in_order, struct rdmap_error *error);
 /*
- * Delivers it. held is the payload of a request that has one (at least its size; NULL: in the
+ * Delivers a packet. held is the payload of a request that has one (at least its size; NULL: in the
  * frame). RDMAP_DROP is not returned for packets that were placed out of order.
  */
 enum rdmap_result rdmap_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				  const uint8_t *held, struct rdmap_error *error);
 
-/* The QP that a packet is for, NULL if there is none. */
+/* Returns the QP that a packet is for, NULL if there is none. */
 struct fw_qp *rdmap_rx_qp(struct fw_nic *nic, const struct rdmap_seg *pkt);
 /*
  * Carries out a packet's error in its turn: fails the receive that it had taken, sends the peer a
@@ -128,7 +133,7 @@ struct fw_qp *rdmap_rx_qp(struct fw_nic *nic, const struct rdmap_seg *pkt);
 void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 		    const struct rdmap_error *error);
 
-/* ddp_rx.c: scatter. False: memory of the process was not there. */
+/* ddp_rx.c: scatters the payload. False: memory of the process was not there. */
 bool ddp_place_mem(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
 		   struct eth_cursor *cursor);
 /*
@@ -160,41 +165,41 @@ enum rdmap_result rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, const st
 				  const struct wire_terminate *term);
 
 /* recv.c */
-/* Says which XRC SRQ the receive was of (NULL: of none). */
+/* Notes the receive's XRC SRQ in the completion (NULL: none). */
 void recv_cqe_of_srq(struct hw_cqe *cqe, const struct fw_srq *srq);
-/* Completes the receive of msg with pkt's message, and ends msg; a CQ that is full ends the QP. */
+/* Completes the receive of msg with pkt's message, and frees msg; a full CQ ends the QP. */
 void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			 struct recv_msg *msg, uint8_t opcode, enum hw_status status);
 struct recv_msg *recv_find(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt);
 /*
- * Takes a receive for the message of pkt; if it is its turn (in_order), from a later message
- * of its flow if need be. RDMAP_OK and *msg, REFUSE (none posted), DROP.
+ * Takes a receive for the message of pkt; in its turn (in_order) if need be from a later message of
+ * its flow. RDMAP_OK and *msg, REFUSE (none posted), DROP.
  */
 enum rdmap_result recv_begin(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			     bool in_order, struct recv_msg **msg);
 void recv_end(struct fw_nic *nic, struct fw_qp *qp, struct recv_msg *msg);
-/* The peer has given up messages of one QP: receives of this one that they took complete so too. */
+/* The peer has cancelled messages of one QP: completes the receives that they took as cancelled. */
 void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct rd_session *peer,
 		 uint32_t src_qpn, uint32_t first_ssn, uint32_t last_ssn);
 /*
- * A session is over: receives that its unfinished messages took are no longer found by its
- * packets, and complete with REM_ABORT_ERR, in slices.
+ * A session has ended: packets no longer find the receives of its unfinished messages, which
+ * complete with REM_ABORT_ERR, in slices.
  */
 void recv_abort_peer(struct fw_nic *nic, struct rd_session *session);
-/* Goes on with them. */
+/* Continues with these completions. */
 void recv_abort_slice(struct fw_nic *nic);
 /*
- * An XRC SRQ goes: what its receives had taken is sent anew, or fails. It gives none from now on.
- * False: units ran out.
+ * Ends an XRC SRQ: messages that took its receives are refused and sent again, or fail. It gives no
+ * receives from now on. False: units ran out.
  */
 bool recv_forget_srq(struct fw_nic *nic, struct fw_srq *srq);
 /* True if a message of that session has taken a receive and is incomplete. */
 bool recv_is_open(const struct rd_session *session);
 
-/* HW status for a Terminate's error (RFC 5040 4.8), and the reverse for our own errors. */
+/* Maps a Terminate's error (RFC 5040 4.8) to the HW status, and our own errors to the code. */
 enum hw_status rdmap_status_of(uint8_t layer_etype, uint8_t code);
 uint8_t rdmap_protection_code(enum hw_vendor_err err);
-/* Makes msg the Terminate that says why message ssn of the peer failed. */
+/* Makes msg the Terminate that reports the failure of message ssn of the peer. */
 void rdmap_tx_make_terminate(struct fw_wqe *msg, uint32_t ssn, const struct rdmap_error *error);
 
 #endif /* WEFT_FW_RDMAP_H */

@@ -11,7 +11,7 @@
 #include "nic_fw/base/pool.h"
 
 struct rdmap_nic {
-	uint32_t terminates;       /* that peers have not acknowledged */
+	uint32_t terminates;       /* Terminates that peers have not acknowledged */
 	struct fw_pool esp_lasts;  /* Terminates whose QP has failed */
 	struct fw_list esp_faults; /* esp_rdmap.fault_node */
 };

@@ -17,7 +17,7 @@ static enum rdmap_result refuse_access(struct rdmap_error *error, uint8_t code)
 	return RDMAP_ERROR;
 }
 
-/* A response to pkt that is not queued yet; NULL: no slot or no context now. */
+/* Makes a response to pkt that is not queued yet; NULL: no slot or no context now. */
 static struct fw_wqe *new_response(struct fw_nic *nic, struct fw_qp *qp,
 				   const struct rdmap_seg *pkt, enum fw_wqe_kind kind)
 {
@@ -73,7 +73,7 @@ enum rdmap_result rdmap_read_request(struct fw_nic *nic, struct fw_qp *qp,
 	return RDMAP_OK;
 }
 
-/* An add of one field and a swap of all bits: what masks could say besides is not done here. */
+/* True for an add of one field and a swap of all bits; other masks are not supported. */
 static bool is_supported(uint32_t opcode, const struct wire_atomic_request *req)
 {
 	uint64_t mask = be64_get(req->add_swap_mask);
@@ -106,9 +106,9 @@ enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
 	if (mem.addr % sizeof(original))
 		return refuse_access(error, WIRE_TERM_PROT_UNSPECIFIED);
 	/*
-	 * A page that is not there now: the request comes again, and nothing was done. When it goes
-	 * away between here and the operation's write, that may yet be carried out, so the request
-	 * fails, as for memory that is not there.
+	 * The page is not available now: the request is repeated, and nothing was done. If the page
+	 * goes away between here and the operation's write, the operation may still be carried out.
+	 * The request then fails, as for missing memory.
 	 */
 	if (!mem.ptr && !mem_read(nic, &mem, 0, &original, sizeof(original)))
 		return nic->host.mem_busy ? RDMAP_REFUSE
@@ -119,7 +119,7 @@ enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
 	msg->rdmap_opcode = WIRE_RDMAP_ATOMIC_RESPONSE;
 	msg->bytes = sizeof(struct wire_atomic_response);
 	msg->rkey = be32_get(req->request_id);
-	/* Queued before it is carried out: nothing can fail any more between the two. */
+	/* Queued before it is carried out, so that nothing between the two can fail. */
 	if (!llp_send(nic, msg)) {
 		wqe_free(nic, msg);
 		return RDMAP_REFUSE;
@@ -140,8 +140,8 @@ enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
 }
 
 /*
- * A response was placed with err. A busy page makes the peer send it again; any other error is one
- * of the requester's own memory, and ends its request.
+ * Handles the result err of placing a response. A busy page makes the peer repeat it; any other
+ * error is one of the requester's own memory, and ends its request.
  */
 static enum rdmap_result placed(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_vendor_err err)
 {
@@ -180,7 +180,7 @@ enum rdmap_result rdmap_read_response(struct fw_nic *nic, struct fw_qp *qp,
 
 	if (!wqe || wqe->opcode != HW_WQE_READ)
 		return RDMAP_VOID;
-	/* In the order of the flow: the segments must follow one another without a gap. */
+	/* In the order of the flow the segments must follow one another without a gap. */
 	if (pkt->to == wqe->read_bytes)
 		wqe->read_bytes += pkt->data_bytes;
 	if (!pkt->last)
@@ -193,7 +193,7 @@ enum rdmap_result rdmap_read_response(struct fw_nic *nic, struct fw_qp *qp,
 	return RDMAP_OK;
 }
 
-/* The atomic that a response answers; NULL: none of ours. */
+/* Finds the atomic that a response answers; NULL: none of ours. */
 static struct fw_wqe *atomic_of(struct fw_nic *nic, const struct fw_qp *qp,
 				const struct rdmap_seg *pkt, const struct wire_atomic_response *rsp)
 {
@@ -205,7 +205,7 @@ static struct fw_wqe *atomic_of(struct fw_nic *nic, const struct fw_qp *qp,
 	return wqe;
 }
 
-/* Eight bytes over the SGE list, which may cut them anywhere. */
+/* Writes eight bytes over the SGE list, which may divide them anywhere. */
 static enum hw_vendor_err place_original(struct fw_nic *nic, uint32_t pd, const struct fw_wqe *wqe,
 					 const uint8_t *from)
 {
@@ -224,7 +224,8 @@ static enum hw_vendor_err place_original(struct fw_nic *nic, uint32_t pd, const 
 	return HW_VENDOR_ERR_NONE;
 }
 
-/* As soon as it comes, since what is placed is not accepted yet: a busy page makes it come again.
+/*
+ * Placed on arrival, because the packet is not accepted yet: a busy page makes the peer repeat it.
  */
 enum rdmap_result rdmap_place_atomic_response(struct fw_nic *nic, struct fw_qp *qp,
 					      const struct rdmap_seg *pkt)

@@ -16,14 +16,14 @@ static enum rdmap_result error_of(struct rdmap_error *error, uint8_t layer_etype
 	return RDMAP_ERROR;
 }
 
-/* Memory that is there, but not now: as if the packet had been lost. Else the process's error. */
+/* A busy page counts as a lost packet; any other fault is the process's error. */
 static enum rdmap_result fault_of(const struct fw_nic *nic, struct rdmap_error *error)
 {
 	return nic->host.mem_busy ? RDMAP_DROP
 				  : error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 }
 
-/* The protection error that a failed check of ours is to the peer (RFC 5040 7.2). */
+/* Maps a failed check of ours to the protection error for the peer (RFC 5040 7.2). */
 uint8_t rdmap_protection_code(enum hw_vendor_err err)
 {
 	if (err == HW_VENDOR_ERR_LKEY)
@@ -54,8 +54,8 @@ static bool is_connected(const struct fw_qp *qp, const struct rdmap_seg *pkt)
 }
 
 /*
- * A request of the connected peer: the sending end of an extended connection takes none, the
- * receiving end those that name an SRQ of its domain (IBA A14.3.2).
+ * Checks a request of the connected peer: the sending end of an extended connection accepts none,
+ * the receiving end those that name an SRQ of its domain (IBA A14.3.2).
  */
 static enum rdmap_result check_xrc(struct fw_nic *nic, const struct fw_qp *qp,
 				   const struct rdmap_seg *pkt, struct rdmap_error *error)
@@ -116,7 +116,9 @@ static enum rdmap_result place_send(struct fw_nic *nic, struct fw_qp *qp, struct
 		pkt->msn = pkt->ssn;
 	msg = recv_find(nic, qp, pkt);
 	if (!msg) {
-		/* It failed already, with the receive that it had: no second one. */
+		/*
+		 * The message failed already, with the receive that it had, and gets no second one.
+		 */
 		if (llp_is_refused(nic, qp, pkt))
 			return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 		result = recv_begin(nic, qp, pkt, in_order, &msg);
@@ -125,7 +127,7 @@ static enum rdmap_result place_send(struct fw_nic *nic, struct fw_qp *qp, struct
 		if (result != RDMAP_OK)
 			return result;
 	}
-	/* All of a message is for one SRQ. */
+	/* All segments of a message are for one SRQ. */
 	if (msg->srq && msg->srq != xrc_srq(nic, qp, pkt->qkey))
 		return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_QN);
 	pkt->recv_serial = msg->serial;
@@ -243,7 +245,10 @@ static enum rdmap_result finish_send(struct fw_nic *nic, struct fw_qp *qp, struc
 	msg = recv_find(nic, qp, pkt);
 	if (msg && !pkt->mo)
 		msg->done = 0;
-	/* Flushed, or given to a message before it: it is sent again from its beginning. */
+	/*
+	 * The receive was flushed, or given to an earlier message: the peer repeats the whole
+	 * message.
+	 */
 	if (!msg || msg->serial != pkt->recv_serial || msg->done != pkt->mo)
 		return RDMAP_REFUSE;
 	msg->done += pkt->data_bytes;
@@ -329,7 +334,7 @@ enum rdmap_result rdmap_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct r
 	return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
 }
 
-/* The receive of a message that failed: its owner gets it back with the reason. */
+/* Completes the receive of a failed message with the reason. */
 static void fail_recv(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 		      const struct rdmap_error *error)
 {
@@ -356,15 +361,15 @@ void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg
 		return;
 	}
 	if (pkt->stream != llp_is_stream(qp)) {
-		/* One of the datagrams for a QP whose messages come by streams. */
+		/* A datagram for a QP whose messages come by streams is refused. */
 		llp_refuse(nic, nic->host.null_qp, pkt, &no_qp);
 		return;
 	}
-	/* One of an earlier connection may bear the number of a message of this one. */
+	/* A datagram of an earlier connection may have the number of a message of this one. */
 	if (!pkt->tagged && pkt->qn == WIRE_QN_SEND && qp_can_receive(qp) &&
 	    (!qp_is_rc(qp) || is_connected(qp, pkt)))
 		fail_recv(nic, qp, pkt, error);
-	/* While there is a stream to tell it on. */
+	/* Sent before the QP's error ends the stream. */
 	if (pkt->stream)
 		llp_refuse(nic, qp, pkt, error);
 	if (qp_is_rc(qp) && qp_can_receive(qp) && is_connected(qp, pkt))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One segment that arrived, as parsed: the fields of DDP and RDMAP, and those that a transport's
- * own header adds. Datagrams (dgram.c, rd_rx.c), ESP (esp_rdmap_rx.c) and MPA (mpa_ddp.c) make it.
+ * One arrived segment, parsed: the fields of DDP and RDMAP, and those of the transport's own
+ * header. Datagrams (dgram.c, rd_rx.c), ESP (esp_rdmap_rx.c) and MPA (mpa_ddp.c) fill it in.
  *
  * RFC 5041 4, RFC 5040 4; shared_defs/wire_dgram.h.
  */
@@ -18,12 +18,12 @@ struct rd_session;
 /* Every field is in host byte order but src_ip and imm. */
 struct rdmap_seg {
 	const struct fw_rx_frame *frame;
-	const struct dgram_hdr *hdr; /* of the datagram that it came in; a stream's: NULL */
+	const struct dgram_hdr *hdr; /* of its datagram; NULL for a stream */
 	uint32_t src_ip;             /* network byte order */
 	uint8_t src_shard;
 	uint8_t flags;              /* WIRE_DGRAM_F_* */
-	struct rd_session *session; /* RD: that it came by; else NULL */
-	bool stream;                /* came by a stream (esp_rdmap_rx.c, mpa_ddp.c), in its order */
+	struct rd_session *session; /* RD: session that brought it; otherwise NULL */
+	bool stream;                /* arrived in order on a stream (esp_rdmap_rx.c, mpa_ddp.c) */
 	uint16_t incarnation;
 	uint32_t dst_qpn;
 	uint32_t src_qpn;
@@ -31,8 +31,8 @@ struct rdmap_seg {
 	uint32_t imm; /* as on the wire */
 	uint32_t msg_bytes;
 	uint32_t ssn;
-	/* DDP and RDMAP; valid when ddp_parse() returned RDMAP_OK */
-	bool tagged_mo; /* the transport's header gives mo of a tagged segment */
+	/* DDP and RDMAP; valid after ddp_parse() returned RDMAP_OK. */
+	bool tagged_mo; /* the transport's header has mo of a tagged segment */
 	bool tagged;
 	bool last;
 	uint8_t opcode; /* wire_rdmap_opcode */
@@ -44,7 +44,7 @@ struct rdmap_seg {
 	uint32_t data_offset; /* in the frame */
 	uint32_t data_bytes;
 	uint32_t recv_serial; /* of the recv_msg that the payload was placed in (recv.c) */
-	/* by MPA: the whole segment as it came, for a Terminate to quote */
+	/* Set by MPA: the complete segment, for a Terminate to quote. */
 	uint32_t ddp_offset; /* in the frame */
 	uint16_t ulpdu_bytes;
 };

@@ -13,15 +13,15 @@
 #define RECV_KEY_USE UINT64_C(0x72656376) /* fw_keyed(): "recv" */
 
 /*
- * Many peers' messages may be open at a QP of RD or XRC: they are found by the peer's QP and ours.
- * At one of RC there are few (RD_MSN_AHEAD), and in their order.
+ * A QP of RD or XRC may have open messages of many peers: a hash finds them by the peer's QP and
+ * ours. A QP of RC has few (RD_MSN_AHEAD), in their order.
  */
 static bool is_hashed(const struct fw_qp *qp)
 {
 	return qp->type == HW_QPT_RD || qp->type == HW_QPT_XRC_RECV;
 }
 
-/* The chain of a flow of messages, which a stranger shall not choose: index + 1. */
+/* Returns the chain of a flow of messages; strangers cannot choose it. It holds index + 1. */
 static uint32_t *chain(struct fw_nic *nic, const struct fw_qp *qp, uint32_t src_ip,
 		       uint32_t src_qpn)
 {
@@ -54,7 +54,7 @@ static void unhash(struct fw_nic *nic, const struct recv_msg *msg)
 	*link = msg->hash_next;
 }
 
-/* The message is of this flow, and of the session's present life. */
+/* True if the message is of this flow, and of the session's present life. */
 static bool is_of(const struct recv_msg *msg, const struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	return msg->qp == qp && msg->src_qpn == pkt->src_qpn && msg->src_ip == pkt->src_ip &&
@@ -90,7 +90,7 @@ void recv_cqe_of_srq(struct hw_cqe *cqe, const struct fw_srq *srq)
 	cqe->sq_index = srq->index;
 }
 
-/* The SRQ that an XRC request names, which was checked; NULL: the QP is of another kind. */
+/* Returns the SRQ that an XRC request names, which was checked; NULL: the QP is of another kind. */
 static struct fw_srq *srq_of(struct fw_nic *nic, const struct fw_qp *qp,
 			     const struct rdmap_seg *pkt)
 {
@@ -118,7 +118,7 @@ static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct
 		fw_pool_put(&nic->host.recv_msgs, msg);
 		return RDMAP_REFUSE;
 	case RQ_BAD:
-		/* Completed as malformed by the message that meets it: no SGE, no room. */
+		/* The message that meets it completes it as malformed: no SGE, no room. */
 		msg->recv.num_sge = 0;
 		msg->recv.bytes = 0;
 		break;
@@ -148,10 +148,10 @@ static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct
 }
 
 /*
- * RD, XRC: the latest message of the same flow that came before its turn and took a receive. That
- * cannot be delivered while this one is refused, so its receive serves this one, and it is
- * refused in its turn. Else a process that posts the next receive after this message would
- * wait for ever.
+ * RD, XRC: takes over the receive of the latest message of the same flow that came before its turn.
+ * That message cannot be delivered while this one is refused, so its receive serves this one, and
+ * it is refused in its turn. Otherwise a process that posts the next receive only after this
+ * message would wait for ever.
  */
 static struct recv_msg *take_over(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
@@ -254,7 +254,7 @@ bool recv_flush_step(struct fw_nic *nic, struct fw_qp *qp)
 	return true;
 }
 
-/* RD alone counts: a connected QP belongs to its peer, and its receives end with it. */
+/* Only RD counts: a connected QP belongs to its peer, and its receives end with it. */
 bool recv_is_open(const struct rd_session *session)
 {
 	return !fw_list_empty(&session->recvs);
@@ -292,7 +292,9 @@ void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct rd_session *
 	struct fw_list given_up;
 	struct recv_msg *msg;
 
-	/* The chain has the latest first: they complete in the order in which they were taken. */
+	/*
+	 * The chain has the latest first; receives complete in the order in which they were taken.
+	 */
 	fw_list_init(&given_up);
 	for (msg = at(nic, *chain(nic, qp, peer->peer_ip, src_qpn)); msg;
 	     msg = at(nic, msg->hash_next)) {
