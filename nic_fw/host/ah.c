@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Address handles: commands, waiting for ARP, and where a request goes.
+ * Address handles: commands, waiting for ARP, and the destination of a request.
  *
- * CREATE_AH is answered when the next hop's address is known, so that the first datagram
- * does not wait for ARP; neigh.c calls ah_neigh_done(). ah_dst_ip() is called by wqe.c for
- * each request. IBA 11.2.2.
+ * CREATE_AH is answered when the next hop's address is known, so that the first datagram does not
+ * wait for ARP: neigh_resolved() calls ah_neigh_done(). ah_dst_ip() serves each request. Calls
+ * neigh.c. IBA 11.2.2.
  */
 #include "nic_fw/fw_nic.h"
 
-/* Beyond all tries of ARP: a command is answered even if neigh.c had no room to ask. */
+/* Longer than all tries of ARP: a command is answered even if neigh.c had no room for a request. */
 #define AH_WAIT_NS (2 * NEIGH_TRIES * NEIGH_RETRY_NS)
 
 enum {
@@ -117,14 +117,15 @@ static void waited_too_long(struct fw_nic *nic, struct fw_timer *timer)
 	answer(nic, FW_CONTAINER(timer, struct fw_ah_waiter, timer), FW_ETIMEDOUT);
 }
 
-/* The handle is in the client's list, so that detach finds it, and not used until it is answered.
- */
+/* The handle is in the client's list, so that detach finds it, and unused until the answer. */
 static int wait_for_arp(struct fw_nic *nic, uint32_t client, uint32_t index, uint32_t tag)
 {
 	struct fw_account *user = nic->host.clients[client].share->user;
 	uint32_t i = FW_AH_WAITERS;
 
-	/* Addresses where nobody is are waited for the longest: one user leaves some places. */
+	/*
+	 * Addresses of absent stations wait the longest: one user cannot hold all waiting places.
+	 */
 	if (user->ah_waits < FW_AH_WAITERS - FW_AH_WAITERS / SHARE_POOL_PARTS)
 		for (i = 0; i < FW_AH_WAITERS; i++)
 			if (!nic->host.ah_waiters[i].used)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Address handles: where a datagram goes.
+ * Address handles: destinations of datagrams.
  *
- * Made by cmd_ah.c; an answer waits until ARP has resolved the next hop (neigh.c), as
- * rdma-core's does, and is ETIMEDOUT or EHOSTUNREACH when it cannot be. Read by wqe.c.
+ * ah.c makes them; the answer waits until ARP has resolved the next hop (neigh.c), as in rdma-core,
+ * and is ETIMEDOUT or EHOSTUNREACH if that fails. wqe.c reads them.
  */
 #ifndef WEFT_FW_AH_H
 #define WEFT_FW_AH_H

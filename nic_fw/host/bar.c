@@ -2,10 +2,10 @@
 /*
  * The dynamic part of a client's BAR: whole pages for rings, records that share pages.
  *
- * Called by the commands that make and free objects. All that is known of what is free lies
- * in the arena: the process can write to every byte of its BAR, so nothing there is
- * believed. Pages are not cleared when they are freed or given out again: a large ring would take
- * milliseconds of the core, and the process, which alone reads phases, clears its rings itself.
+ * The list of free parts lies in the arena: the process can write to every byte of its BAR, so no
+ * content of the BAR is trusted. Pages are not cleared when they are freed or given out again:
+ * clearing a large ring would take milliseconds of the core, and the process, which alone reads
+ * phases, clears its rings itself. Calls share.c and the port (bar_take, bar_ahead).
  */
 #include "nic_fw/fw_nic.h"
 
@@ -34,7 +34,7 @@ static void remove_extent(struct fw_bar *bar, uint32_t i)
 	memmove(&bar->free[i], &bar->free[i + 1], (bar->num_free - i) * sizeof(bar->free[0]));
 }
 
-/* The pages up to high are the process's share of memory from now on: freed, they may stay. */
+/* Charges the pages up to high to the process's share of memory; freed pages stay charged. */
 static bool charge(struct fw_nic *nic, uint32_t client, uint64_t high)
 {
 	struct fw_bar *bar = &nic->host.clients[client].bar;
@@ -75,7 +75,7 @@ int bar_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes, uint64_t *off
 	return 0;
 }
 
-/* The first extent that lies behind offset. */
+/* Returns the first extent after offset. */
 static uint32_t find_behind(const struct fw_bar *bar, uint64_t offset)
 {
 	uint32_t low = 0, high = bar->num_free;
@@ -91,7 +91,7 @@ static uint32_t find_behind(const struct fw_bar *bar, uint64_t offset)
 	return low;
 }
 
-/* So many holes that one is forgotten until the process detaches: the smallest. */
+/* The table of holes is full: the smallest hole is lost until the process detaches. */
 static void forget_smallest(struct fw_bar *bar)
 {
 	uint32_t i, smallest = 0;
@@ -102,7 +102,7 @@ static void forget_smallest(struct fw_bar *bar)
 	remove_extent(bar, smallest);
 }
 
-/* Free extents never touch each other, nor the part that is beyond high. */
+/* Free extents never touch each other, nor the part beyond high. */
 static void insert_extent(struct fw_bar *bar, uint64_t offset, uint64_t bytes)
 {
 	uint32_t i = find_behind(bar, offset);
@@ -143,7 +143,7 @@ void bar_free(struct fw_nic *nic, uint32_t client, uint64_t offset, uint64_t byt
 	insert_extent(&owner->bar, offset, bytes);
 }
 
-/* So many pages more for records, behind those that there are: the port makes them meanwhile. */
+/* Adds pages for records after the existing ones; the port prepares them in the background. */
 static int add_record_pages(struct fw_nic *nic, uint32_t client, uint32_t count)
 {
 	struct fw_bar *bar = &nic->host.clients[client].bar;

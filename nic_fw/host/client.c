@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processes come and go.
+ * Attach and detach of processes.
  *
- * Called by dpdk_app/client/client.c and sim_harness; calls the destroy function of every kind of
- * object. A process may be killed at any moment: detach needs nothing from it and finds all
- * it had in the client's lists. That may be very much: it is out of others' reach at once, and
- * freed in slices (slice.h).
+ * Calls the destroy function of every kind of object. A process may be killed at any moment: detach
+ * needs no cooperation from it and finds all its objects in the client's lists. There may be very
+ * many: they disappear for others at once, and are freed in slices (slice.h).
  */
 #include "nic_fw/fw_nic.h"
 
@@ -123,8 +122,8 @@ int fw_client_attach(struct fw_nic *nic, const struct fw_client_params *params, 
 }
 
 /*
- * Takes objects off a list until it is empty, a unit each. STMT destroys the first one, at pos.
- * False: units ran out.
+ * Removes objects from a list until it is empty, one unit each. STMT destroys the first one, at
+ * pos. False: units ran out.
  */
 #define LEAVE_ALL(list, units, STMT)                                                               \
 	while (!fw_list_empty(list)) {                                                             \
@@ -137,7 +136,7 @@ int fw_client_attach(struct fw_nic *nic, const struct fw_client_params *params, 
 
 #define INDEX(type, table) ((uint32_t)(FW_CONTAINER(pos, type, node) - nic->host.table))
 
-/* Receives that others' messages have taken take units, too. */
+/* Receives taken by other processes' messages cost units, too. */
 static bool leave_srqs(struct fw_nic *nic, struct fw_client *client)
 {
 	while (!fw_list_empty(&client->srqs)) {
@@ -171,7 +170,7 @@ static bool leave_eqs(struct fw_nic *nic, struct fw_client *client)
 	while (client->share->held[HW_SHARE_EQ]) {
 		if (!slice_take(nic, 1))
 			return false;
-		/* Numbers from the last down: EQ 0, for what is asynchronous, goes at the end. */
+		/* Numbers from the last down: EQ 0, for asynchronous events, goes at the end. */
 		while (client->eq[client->leave_eq] == FW_NONE)
 			client->leave_eq--;
 		eq_destroy(nic, client->eq[client->leave_eq]);
@@ -179,7 +178,7 @@ static bool leave_eqs(struct fw_nic *nic, struct fw_client *client)
 	return true;
 }
 
-/* Users before what they use, windows before their regions. True: nothing is left. */
+/* Users before the objects that they use, windows before their regions. True: all is freed. */
 static bool leave_step(struct fw_nic *nic, struct fw_client *client)
 {
 	uint32_t number = (uint32_t)(client - nic->host.clients), i;
@@ -246,7 +245,7 @@ enum fw_detach_result fw_client_detach(struct fw_nic *nic, uint32_t client)
 	leaving = &nic->host.clients[client];
 	assert(!leaving->closing);
 	slice_allow(nic);
-	/* No staged frame may point into its mappings, and from now on none is made that does. */
+	/* No staged frame may point into its mappings; from now on none is made that does. */
 	eth_tx_forget(nic, client);
 	leaving->closing = true;
 	leaving->leave_eq = HW_MAX_EQ_PER_CLIENT - 1;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processes attached to this instance, their BARs and what they own.
+ * Processes attached to this instance, their BARs and the objects that they own.
  *
- * client.c: fw_client_attach(), fw_client_detach(). bar.c: the dynamic part of a BAR.
- * Called by dpdk_app through fw.h; objects (qp.c, cq.c ...) hang in the client's lists so
- * that detach finds them. docs/host-interface.md.
+ * client.c: fw_client_attach(), fw_client_detach(). bar.c: the dynamic part of a BAR. Objects
+ * (qp.c, cq.c ...) are in the client's lists so that detach finds them. docs/host-interface.md.
  */
 #ifndef WEFT_FW_CLIENT_H
 #define WEFT_FW_CLIENT_H
@@ -21,32 +20,31 @@ struct fw_nic;
 
 enum {
 	/*
-	 * Free extents of one BAR that are remembered: as many as a process makes that destroys
-	 * every second of all queue pairs there are. Looking through them takes some 10 us of a
-	 * core.
+	 * Limit of remembered free extents of one BAR: enough for a process that destroys every
+	 * second of all existing queue pairs. A search takes some 10 us of a core.
 	 */
 	FW_BAR_EXTENTS = HW_MAX_QP / 2,
 	FW_BAR_RECORD_BYTES = 128,
-	/* Full of records of as many objects as a client can have. */
+	/* Enough pages for the records of all objects that a client can have. */
 	FW_BAR_RECORD_PAGES = (HW_MAX_QP + HW_MAX_CQ + HW_MAX_SRQ + HW_MAX_EQ_PER_CLIENT) *
 			      FW_BAR_RECORD_BYTES / HW_BAR_PAGE_BYTES,
-	/* Taken together, before half of the records that there are is used up. */
+	/* Pages added together, before half of the existing records is used. */
 	FW_BAR_RECORD_CHUNK = 16,
 };
 
 /*
- * Allocator of a BAR's dynamic part. Rings take whole pages, first fit; records share
- * pages. Its own state lives in the arena: the BAR holds nothing the NIC would trust.
+ * Allocator of a BAR's dynamic part. Rings take whole pages, first fit; records share pages. Its
+ * own state lies in the arena: the NIC trusts no content of the BAR.
  */
 struct fw_bar {
 	uint8_t *base;
 	uint64_t bytes;
 	uint64_t high;    /* everything from here on was never given out */
-	uint64_t charged; /* the highest that it was, as the port knows */
+	uint64_t charged; /* highest value of it, as the port knows */
 	uint32_t num_free;
 	uint32_t num_record_pages;
 	uint32_t record_free; /* first of the record pages with room, FW_NONE */
-	uint32_t record_last; /* of them, the last; valid while there is one */
+	uint32_t record_last; /* last of these pages; valid while there is one */
 	uint32_t num_records_free;
 	struct fw_bar_extent {
 		uint64_t offset;
@@ -59,19 +57,17 @@ struct fw_bar {
 	} record_page[FW_BAR_RECORD_PAGES];
 };
 
-/* Forgets all that was allocated; the whole BAR is zero. bar_records_ahead() is to follow. */
+/* Forgets all allocations; the whole BAR is zero. Call bar_records_ahead() next. */
 void bar_init(struct fw_bar *bar, void *base, uint64_t bytes);
-/*
- * Rounded up to pages; 0 and *offset, or -ENOMEM. The memory holds what was written there before.
- */
+/* Allocates whole pages. Returns 0 with *offset, or -ENOMEM. The memory keeps its old content. */
 int bar_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes, uint64_t *offset);
 void bar_free(struct fw_nic *nic, uint32_t client, uint64_t offset, uint64_t bytes);
 /*
- * Takes pages for records in time: the port makes them (fw_port.bar_ahead) before a core writes to
- * them, which would cost it a page fault.
+ * Adds pages for records in time: the port prepares them (fw_port.bar_ahead) before a core writes
+ * to them, which would otherwise cost it a page fault.
  */
 void bar_records_ahead(struct fw_nic *nic, uint32_t client);
-/* A zeroed record of FW_BAR_RECORD_BYTES, line-aligned. */
+/* Allocates a zeroed record of FW_BAR_RECORD_BYTES, line-aligned. */
 int bar_record_alloc(struct fw_nic *nic, uint32_t client, uint64_t *offset);
 void bar_record_free(struct fw_nic *nic, uint32_t client, uint64_t offset);
 
@@ -82,10 +78,10 @@ enum {
 struct fw_client {
 	bool used;
 	bool tool;
-	bool closing;        /* detach is under way: nothing of it is there any more for others */
-	uint32_t db_head;    /* next entry of the doorbell ring to look at */
-	uint32_t wqes_held;  /* contexts of its requests (fw_pool_has_share()) */
-	uint32_t flows_held; /* and flows of them, of nic->rd.flows */
+	bool closing;                 /* detach is under way: others see none of its objects */
+	uint32_t db_head;             /* next entry of the doorbell ring to read */
+	uint32_t wqes_held;           /* contexts of its requests (fw_pool_has_share()) */
+	uint32_t flows_held;          /* and flows of them, of nic->rd.flows */
 	struct share_holder *share;   /* nic->share.holders[] of its number */
 	struct hw_bar_header *header; /* = bar.base */
 	uint32_t *db_ring;
@@ -107,11 +103,11 @@ struct fw_client {
 	uint32_t goal_num_runs;                 /* 0: no table */
 	uint32_t goal_eq;                       /* HW_EQ_NONE */
 	uint32_t *goal_active;            /* heap: for each record, its run's number + 1; 0: none */
-	struct goal_ending *goal_endings; /* heap: for each record; told while node is linked */
+	struct goal_ending *goal_endings; /* heap: for each record; notified while node is linked */
 	struct fw_list goal_comms;
 	struct fw_list goal_links; /* of communicators that it destroyed, draining */
 	struct fw_list goal_ready; /* runs that can go on */
-	struct fw_list goal_node;  /* in nic->goal.clients while there are such */
+	struct fw_list goal_node;  /* in nic->goal.clients while there are any */
 };
 
 static inline void *client_bar(const struct fw_client *client, uint64_t offset)

@@ -2,10 +2,10 @@
 /*
  * Control commands: checked here, carried out by the file of the object.
  *
- * fw_cmd() is called by dpdk_app and sim_harness on the shard's core, between turns. The
- * command was copied from the socket; who sent it is known by its client number. What no
- * field of a command uses must be zero, so that it can get a meaning later. Queries about
- * the whole NIC are in cmd_query.c.
+ * fw_cmd() runs on the shard's core, between turns. The command was copied from the socket; its
+ * sender is known by its client number. Fields that a command does not use must be zero, so that
+ * they can get a meaning later. Queries about the whole NIC are in cmd_query.c. Calls cmd_table[]
+ * (up/cmd_table.c).
  */
 #include "nic_fw/fw_nic.h"
 
@@ -37,7 +37,7 @@ static int run(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	return entry->fn(nic, client, cmd, aux, resp);
 }
 
-/* False: the answer comes later. */
+/* Returns false when the answer comes later. */
 static bool answer(struct fw_nic *nic, int status, struct hw_cmd_resp *resp)
 {
 	if (status == CMD_PENDING || status == CMD_LATER)
@@ -76,13 +76,13 @@ enum fw_cmd_result fw_cmd(struct fw_nic *nic, uint32_t client, const struct hw_c
 	nic->slices.resume = 0;
 	nic->share.quota_met = false;
 	status = run(nic, client, cmd, aux, resp);
-	/* The part that was done stays done; the process asks again. */
+	/* The finished part stays done; the process repeats the command. */
 	if (status == CMD_LATER && !slice_keep(nic, client, cmd))
 		status = FW_EAGAIN;
 	return answer(nic, status, resp) ? FW_CMD_DONE : FW_CMD_PENDING;
 }
 
-/* Carries a command that returned CMD_LATER out once more. False: it is not finished yet. */
+/* Carries out a command that returned CMD_LATER once more. False: it is not finished yet. */
 static bool cmd_again(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		      struct hw_cmd_resp *resp)
 {
@@ -101,7 +101,7 @@ void cmd_slice(struct fw_nic *nic)
 		return;
 	kept = FW_CONTAINER(node, struct slice_command, node);
 	nic->slices.bulk |= FW_BULK_COMMAND;
-	/* It is checked whole once more: the objects that it names may have gone meanwhile. */
+	/* It is checked in full again: the objects that it names may have gone meanwhile. */
 	(void)slice_take(nic, 1);
 	nic->slices.resume = kept->resume;
 	if (!cmd_again(nic, kept->client, &kept->cmd, &resp)) {

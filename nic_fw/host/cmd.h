@@ -2,23 +2,22 @@
 /*
  * Control commands: fw_cmd() checks and dispatches; one function per command.
  *
- * cmd.c	fw_cmd()
- * cmd_query.c	QUERY_DEVICE, STATS, LIST
- * mem_cmd.c	PDs, regions, windows
- * cq_cmd.c	CQs, EQs
- * moder_cmd.c	interrupt moderation
- * srq.c	SRQs
- * qp_cmd.c	QPs
- * xrc.c	XRC domains, QPs of other processes
- * ah.c		address handles
- * mcast_cmd.c	groups
- * cm_cmd.c	connections
- * goal_cmd.c	collectives
+ * 	cmd.c		fw_cmd()
+ * 	cmd_query.c	QUERY_DEVICE, STATS, LIST
+ * 	mem_cmd.c	PDs, regions, windows
+ * 	cq_cmd.c	CQs, EQs
+ * 	moder_cmd.c	interrupt moderation
+ * 	srq.c		SRQs
+ * 	qp_cmd.c	QPs
+ * 	xrc.c		XRC domains, QPs of other processes
+ * 	ah.c		address handles
+ * 	mcast_cmd.c	groups
+ * 	cm_cmd.c	connections
+ * 	goal_cmd.c	collectives
  *
- * Each takes a command that is a copy (the process cannot change it any more), the client's
- * number, and fills resp->u; returns 0, a positive errno, or CMD_PENDING when the answer
- * will be given with port->cmd_done(). Nothing a client names is used before it was found
- * to be the client's own.
+ * Each takes a copy of a command (the process cannot change it any more) and the client's number,
+ * and fills resp->u. It returns 0, a positive errno, or CMD_PENDING when port->cmd_done() will give
+ * the answer. An object that a client names is used only after a check that the client owns it.
  */
 #ifndef WEFT_FW_CMD_H
 #define WEFT_FW_CMD_H
@@ -31,10 +30,10 @@
 #include "shared_defs/hw_cmd.h"
 
 #define CMD_PENDING (-1)
-#define CMD_REFUSED (-2) /* resp->status is set, and resp->u says more */
-#define CMD_LATER   (-3) /* a part is done: carried out anew in a later turn (slice.h) */
+#define CMD_REFUSED (-2) /* resp->status is set, and resp->u has details */
+#define CMD_LATER   (-3) /* a part is done: repeated in a later turn (slice.h) */
 
-/* slice_job.run of commands that returned CMD_LATER: one of them, once more. */
+/* slice_job.run of commands that returned CMD_LATER: repeats one of them. */
 void cmd_slice(struct fw_nic *nic);
 
 typedef int (*cmd_fn)(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
@@ -106,24 +105,24 @@ CMD_DECLARE(cmd_goal_load);
 CMD_DECLARE(cmd_goal_unload);
 CMD_DECLARE(cmd_goal_cancel);
 
-/* ah.c: address handles that wait for ARP; called by neigh.c. */
+/* ah.c: address handles that wait for ARP. */
 void ah_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok);
 void ah_forget_client(struct fw_nic *nic, uint32_t client);
-/* An address vector as a process gave it: 0, or a positive errno. */
+/* Checks an address vector of a process: 0, or a positive errno. */
 int ah_check_av(const struct fw_nic *nic, const struct hw_av *av);
-/* Where a checked address vector leads for this QPN; 0: to no NIC that is known. */
+/* Returns the destination of a checked address vector for this QPN; 0: an unknown NIC. */
 uint32_t ah_av_ip(const struct fw_nic *nic, const struct hw_av *av, uint32_t dst_qpn);
-/* Where a request goes: the AH's address, or by the QPN; 0: nowhere known. Network order. */
+/* Returns a request's destination: the AH's address, or by the QPN; 0: unknown. Network order. */
 uint32_t ah_dst_ip(const struct fw_nic *nic, uint32_t client, uint32_t pd, uint32_t ah,
 		   uint32_t dst_qpn, bool *found);
 
-/* The time to live of what goes by this handle, which ah_dst_ip() found, to a group; not 0. */
+/* Returns the time to live of packets to a group by this handle, which ah_dst_ip() found; not 0. */
 uint8_t ah_hop_limit(const struct fw_nic *nic, uint32_t ah);
 
-/* The smallest power of two that is at least n, which is at most 2^31. */
+/* Returns the smallest power of two that is at least n, which is at most 2^31. */
 uint32_t fw_pow2_at_least(uint32_t n);
 
-/* The client's own object with this number, NULL: no such object, or another's. */
+/* Returns the client's own object with this number; NULL: no such object, or another's. */
 struct fw_pd *pd_own(struct fw_nic *nic, uint32_t client, uint32_t handle);
 struct fw_cq *cq_own(struct fw_nic *nic, uint32_t client, uint32_t number);
 struct fw_eq *eq_own(struct fw_nic *nic, uint32_t client, uint32_t number);
@@ -131,11 +130,11 @@ struct fw_srq *srq_own(struct fw_nic *nic, uint32_t client, uint32_t number);
 struct fw_qp *qp_own(struct fw_nic *nic, uint32_t client, uint32_t qpn);
 
 /*
- * The client lets go of a QP, which ends with the last that has it. False: a part of it is done,
- * the units of the turn are used up, and the call is to be repeated.
+ * The client releases a QP, which ends with its last user. False: a part of it is done, the units
+ * of the turn are used up, and the call is to be repeated.
  */
 bool qp_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client);
-/* For slice.c: a part of what a client that leaves has; off the list when nothing is left. */
+/* slice_job.run: frees a part of the objects of a leaving client; unlinks it when none is left. */
 void client_leave_slice(struct fw_nic *nic);
 /* Frees one object with all it holds, for its command and for detach. */
 void cq_destroy(struct fw_nic *nic, uint32_t index);

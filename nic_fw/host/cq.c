@@ -2,19 +2,19 @@
 /*
  * Completion queues on the data path: entries out, arming.
  *
- * cq_post() is called by whoever completes a request or a receive; cq_arm() by db.c. An entry
- * of an armed CQ becomes an event, and that an interrupt, when moder.c says so.
- * docs/host-interface.md, pairs C1 and C2. Creation and resizing are in cq_cmd.c.
+ * cq_post() writes a completion of a request or a receive; cq_arm() handles the doorbell. An entry
+ * of an armed CQ becomes an event, and that an interrupt, when moder.c decides. Calls moder.c and
+ * eq.c. docs/host-interface.md, pairs C1 and C2. Creation and resizing are in cq_cmd.c.
  */
 #include "nic_fw/fw_nic.h"
 
 enum {
-	CQ_RETRIES = 16, /* looked at in a step: as many timers as CQs may be due in a turn */
+	CQ_RETRIES = 16, /* CQs checked in a step: as many timers as CQs may expire in a turn */
 };
 
 /*
- * Reads how far the process has polled; its acquire pairs with the release after the last
- * entry was read. False: still full, or an index that cannot be.
+ * Reads the process's consumer index; the acquire pairs with the release after the last entry was
+ * read. False: still full, or an impossible index.
  */
 static bool make_room(struct fw_cq *cq)
 {
@@ -46,8 +46,8 @@ static void write_entry(const struct fw_nic *nic, struct fw_cq *cq, const struct
 			(uint32_t)cqe->flags << 16 | phase << 24;
 
 	/*
-	 * Field by field: the caller has just stored them one by one, and a wider load of what
-	 * narrower stores wrote stalls until they have drained.
+	 * Field by field: the caller has just stored them one by one. A wider load of recent
+	 * narrower stores stalls until they have drained.
 	 */
 	slot->wr_id = cqe->wr_id;
 	slot->timestamp_ns = nic->now_ns;
@@ -77,7 +77,7 @@ bool cq_tell(struct fw_nic *nic, struct fw_cq *cq)
 	return true;
 }
 
-/* The entry that was just written, for moderation. */
+/* Passes the entry that was just written to moderation. */
 static void moderate(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe, bool due)
 {
 	struct moder_news news;
@@ -99,8 +99,8 @@ static void moderate(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *
 }
 
 /*
- * What lies behind the index that the CQ was armed with. Of many entries a few stand for those
- * around them; the ring is the process's, and what it wrote into it harms its own moderation.
+ * Passes the entries after the index of arming to moderation. Of many entries a few represent their
+ * neighbours. The ring is the process's; false content harms only its own moderation.
  */
 static void moderate_untold(struct fw_nic *nic, struct fw_cq *cq, enum hw_vector_counter cause)
 {
@@ -127,7 +127,7 @@ static bool post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
 	if (__builtin_expect(cq->overrun, 0))
 		return overrun(nic, cq);
 	if (nic->host.clients[cq->client].closing)
-		return true; /* nobody reads it */
+		return true; /* no reader */
 	if (cq->prod - cq->cons > cq->mask && !make_room(cq))
 		return overrun(nic, cq);
 	write_entry(nic, cq, cqe);
@@ -156,8 +156,8 @@ bool cq_post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
 }
 
 /*
- * Pair C2: the word holds the index up to which the process had polled when it armed. What was
- * written beyond it meanwhile raises the event here, so that none is lost in between.
+ * Pair C2: the word holds the index up to which the process had polled when it armed. Entries
+ * written beyond it meanwhile raise the event here, so that none is lost in between.
  */
 void cq_arm(struct fw_nic *nic, struct fw_cq *cq)
 {
@@ -167,10 +167,13 @@ void cq_arm(struct fw_nic *nic, struct fw_cq *cq)
 
 	if (!(arm & HW_CQ_ARM_ARMED) || !cq->event_queue)
 		return;
-	/* An index that cannot be costs the process an event too many. */
+	/* An impossible index costs the process a superfluous event. */
 	if (unpolled > cq->mask + 1)
 		unpolled = cq->mask + 1;
-	/* Asking for solicited ones does not take back that any was asked for (IBA 11.4.2.2). */
+	/*
+	 * Arming for solicited completions does not downgrade an earlier arm for any completion
+	 * (IBA 11.4.2.2).
+	 */
 	cq->armed_solicited = solicited && !(cq->armed && !cq->armed_solicited);
 	cq->armed = true;
 	cq->arm_index = cq->prod - unpolled;
@@ -184,7 +187,7 @@ void cq_arm(struct fw_nic *nic, struct fw_cq *cq)
 				    : HW_VECTOR_by_event);
 	else
 		moder_unhide(nic, cq);
-	/* The handler has come so far: what was hidden because of it need not be. */
+	/* The handler has polled up to here: events hidden because of it become visible. */
 	if (cq->event_queue->moder.open)
 		moder_look(nic, cq->event_queue);
 }

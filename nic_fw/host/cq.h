@@ -2,9 +2,9 @@
 /*
  * Completion queues (cq.c) and event queues (eq.c); between them is moderation (moder.h).
  *
- * A completion goes cq_post() -> moder_due() -> cq_tell() -> eq_raise() -> port->irq(). Called by
- * rdmap_rx.c, ud_*.c, rd_*.c, qp.c (flush); cq_arm() by db.c. docs/host-interface.md, pairs
- * C1 (CQE phase), C2 (arm), E1 (EQE phase), E2 and E3 (consumer index of an EQ).
+ * A completion goes cq_post() -> moder_due() -> cq_tell() -> eq_raise() -> port->irq().
+ * docs/host-interface.md, pairs C1 (CQE phase), C2 (arm), E1 (EQE phase), E2 and E3 (consumer index
+ * of an EQ).
  */
 #ifndef WEFT_FW_CQ_H
 #define WEFT_FW_CQ_H
@@ -28,7 +28,7 @@ struct fw_cq {
 	uint32_t prod;           /* entries written, free-running */
 	uint32_t cons;           /* last consumer index read from the host */
 	uint32_t solicited_prod; /* prod after the last solicited or failed entry */
-	uint32_t arm_index;      /* raise when prod is beyond */
+	uint32_t arm_index;      /* an event is due when prod is beyond */
 	bool armed;
 	bool armed_solicited;
 	bool overrun; /* dead: CQ_ERR was raised */
@@ -49,23 +49,23 @@ struct fw_cq {
 	struct cq_resize {
 		uint32_t serial;  /* fw_slices.resume of the command that does it; 0: none */
 		uint32_t entries; /* of the new ring */
-		uint32_t cons;    /* as the process said when it asked */
-		uint32_t cleared; /* entries of the new ring that say "not written yet" */
-		uint32_t copied;  /* index up to which those that wait are copied */
+		uint32_t cons;    /* as the process stored it when it sent the command */
+		uint32_t cleared; /* entries of the new ring marked "not written yet" */
+		uint32_t copied;  /* index up to which unpolled entries are copied */
 		uint64_t offset;
 	} resize;
 };
 
 /*
- * Writes one entry. timestamp_ns and phase are filled in here. When the ring is full: CQ_ERR to
- * the process, the entry is lost and the caller's QP should go to error (returns false).
+ * Writes one entry. timestamp_ns and phase are filled in here. When the ring is full: CQ_ERR to the
+ * process, the entry is lost, and the caller's QP should go to error (returns false).
  */
 bool cq_post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe);
 
-/* The host rang HW_DB_CQ_ARM: reads the arm word, raises at once if there is reason to. */
+/* The host rang HW_DB_CQ_ARM: reads the arm word, and raises the event at once if it is due. */
 void cq_arm(struct fw_nic *nic, struct fw_cq *cq);
 
-/* Whether something lies beyond the index up to which the process had polled. */
+/* True if there are entries beyond the index up to which the process had polled. */
 static inline bool cq_is_due(const struct fw_cq *cq)
 {
 	if (cq->armed_solicited)
@@ -99,26 +99,26 @@ struct fw_eq {
 void eq_post(struct fw_nic *nic, uint32_t client, uint32_t eq, const struct hw_eqe *eqe);
 /* Asynchronous event on the client's EQ 0. */
 void eq_async(struct fw_nic *nic, uint32_t client, enum hw_event_type type, uint32_t id);
-/* Writes an event without an interrupt; false: no room, nothing is counted. */
+/* Writes an event without an interrupt. False: no room; the loss is not counted. */
 bool eq_write(struct fw_nic *nic, struct fw_eq *eq, const struct hw_eqe *eqe);
-/* An interrupt at the end of the turn; the first cause counts. */
+/* Schedules an interrupt for the end of the turn; the first cause counts. */
 void eq_raise(struct fw_nic *nic, struct fw_eq *eq, enum hw_vector_counter cause);
 bool eq_is_full(struct fw_eq *eq);
-/* Makes EQ number of a client (0: the asynchronous one). 0, or a positive errno. */
+/* Makes EQ number of a client (0: the asynchronous one). Returns 0 or a positive errno. */
 int eq_create(struct fw_nic *nic, uint32_t client, uint32_t number, uint32_t vector,
 	      uint32_t entries, struct hw_resp_create_eq *resp);
-/* Raises what is due; the last stage of fw_poll(). */
+/* Raises due interrupts; the last stage of fw_poll(). */
 void eq_flush_irqs(struct fw_nic *nic);
 
 enum {
 	FW_EQ0_ENTRIES = 4096, /* of the asynchronous event queue */
 	FW_EQ_MAX_ENTRIES = 65536,
 };
-#define FW_EQ_RETRY_NS UINT64_C(10000000) /* how often a full EQ is looked at */
+#define FW_EQ_RETRY_NS UINT64_C(10000000) /* retry interval of a full EQ */
 
 /*
- * The events of armed CQs that the entries written so far are due; after a full EQ. Looks at some
- * CQs, from number *at on, and counts it up. True: there are more.
+ * Writes the due events of armed CQs after a full EQ. Checks some CQs, from number *at on, and
+ * advances it. True: there are more.
  */
 bool cq_retry_events(struct fw_nic *nic, struct fw_eq *eq, uint32_t *at);
 

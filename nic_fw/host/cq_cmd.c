@@ -2,8 +2,8 @@
 /*
  * Commands on completion queues and event queues.
  *
- * Called by cmd.c, and by client.c at attach (EQ 0) and detach; calls bar.c for their memory.
- * What they do in between is in cq.c and eq.c. IBA 11.2.7; docs/host-interface.md.
+ * Calls bar.c for their memory. client.c uses the functions for EQ 0 and at detach. The data path
+ * is in cq.c and eq.c. IBA 11.2.7; docs/host-interface.md.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -11,7 +11,7 @@ enum {
 	CQES_PER_UNIT = 4, /* of a ring that gets another size */
 };
 
-/* The smallest power of two that is at least n, which is at most 2^31. */
+/* Returns the smallest power of two that is at least n, which is at most 2^31. */
 uint32_t fw_pow2_at_least(uint32_t n)
 {
 	return n <= 1 ? 1 : UINT32_C(1) << (32 - __builtin_clz(n - 1));
@@ -188,7 +188,7 @@ int cmd_create_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	cq->eq = create->eq;
 	cq->event_queue = eq;
 	fw_list_init(&cq->hidden_node);
-	/* The first on an event queue brings it to its vector. */
+	/* The first CQ of an event queue moves it to its vector. */
 	if (eq && vector && !eq->refs && eq->vector != vector - 1) {
 		moder_leave(nic, eq);
 		moder_join(nic, eq, vector - 1);
@@ -244,7 +244,7 @@ int cmd_destroy_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 	return 0;
 }
 
-/* A later command takes the place of one that goes on: the process asked twice. */
+/* A later command replaces one under way: the process sent two. */
 static int resize_begin(struct fw_nic *nic, struct fw_cq *cq, uint32_t entries)
 {
 	uint32_t cons = __atomic_load_n(&cq->record->cons, __ATOMIC_ACQUIRE);
@@ -258,7 +258,7 @@ static int resize_begin(struct fw_nic *nic, struct fw_cq *cq, uint32_t entries)
 		return FW_EBUSY;
 	if (bar_alloc(nic, cq->client, cq_bytes(entries), &offset))
 		return FW_ENOMEM;
-	/* 0 is that of no command. */
+	/* 0 marks no command. */
 	if (!++nic->host.cq_resizes)
 		nic->host.cq_resizes++;
 	cq->resize = (struct cq_resize){
@@ -272,9 +272,9 @@ static int resize_begin(struct fw_nic *nic, struct fw_cq *cq, uint32_t entries)
 }
 
 /*
- * Some of the new ring: first phases that say "not written yet" everywhere, then what waits, also
- * what is written meanwhile: to the old ring, where there is no room for more than it holds.
- * Indices go on counting, so the phase of an index follows from the new size. True: all is there.
+ * Fills a part of the new ring: first phases that mean "not written yet", then the unpolled
+ * entries. Entries that arrive meanwhile go to the old ring, whose capacity bounds them. Indices
+ * continue, so the phase of an index follows from the new size. True: all is copied.
  */
 static bool resize_step(struct fw_nic *nic, struct fw_cq *cq)
 {
@@ -320,8 +320,8 @@ static void resize_over(struct fw_nic *nic, struct fw_cq *cq, struct hw_resp_cre
 }
 
 /*
- * The process keeps its poll lock until the answer, so its consumer index is exact; if it is not,
- * what it loses are completions of its own.
+ * The process holds its poll lock until the answer, so its consumer index is exact. If it is not,
+ * the process loses completions of its own only.
  */
 int cmd_resize_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)

@@ -2,16 +2,16 @@
 /*
  * Doorbells: the first stage of fw_poll().
  *
- * Each client has one ring of words in its BAR, written by many threads of the process and
- * read here. An entry names an object; the indices are in the object's record. Called by
- * fw.c; calls sched.c for send queues, cq.c for arming, moder.c for unmasking.
- * docs/host-interface.md, pairs D1 (entry), D2 (rung and indices), D3 (sleeping).
+ * Each client has one ring of words in its BAR, written by many threads of the process and read
+ * here. An entry names an object; the indices are in the object's record. Calls sched.c for send
+ * queues, cq.c for arming, moder.c for unmasking. docs/host-interface.md, pairs D1 (entry), D2
+ * (rung and indices), D3 (sleeping).
  */
 #include "nic_fw/fw_nic.h"
 
 /*
- * Pair D2: the exchange makes the host's next request ring anew, and its acquire makes
- * the index that the host stored before it rang visible.
+ * Pair D2: the exchange makes the host's next request ring anew, and its acquire makes the index
+ * that the host stored before it rang visible.
  */
 static void clear_rung(uint32_t *rung)
 {
@@ -30,7 +30,7 @@ static void ring_sq(struct fw_nic *nic, uint32_t client, uint32_t qpn)
 	fw_trace(nic, TRACE_DOORBELL, qp->qpn,
 		 __atomic_load_n(&qp->record->sq_prod, __ATOMIC_ACQUIRE), qp->sq_cons);
 	if (qp->state == HW_QPS_ERR || qp->state == HW_QPS_SQE) {
-		/* Requests posted now are flushed, too; receives as well when the QP is dead. */
+		/* Requests posted now are flushed, too; receives as well if the QP is in ERR. */
 		qp_flush(nic, qp);
 		return;
 	}
@@ -64,8 +64,8 @@ static void ring_eq(struct fw_nic *nic, uint32_t client, uint32_t number)
 }
 
 /*
- * The process has just written the record and the request: each is a line in its core's cache.
- * They are asked for together with the entry, not one after the other.
+ * The process has just written the record and the request: each is a line in its core's cache. Both
+ * are prefetched with the entry, not one after the other.
  */
 static void prefetch_sq(const struct fw_nic *nic, uint32_t qpn)
 {
@@ -77,7 +77,7 @@ static void prefetch_sq(const struct fw_nic *nic, uint32_t qpn)
 	__builtin_prefetch(qp->record, 1);
 	slot = qp->sq_ring + (size_t)(qp->sq_next & qp->sq_mask) * HW_SQ_SLOT_BYTES;
 	__builtin_prefetch(slot);
-	/* Inline data, or SGEs; at the ring's end it is a line of no use. */
+	/* Inline data, or SGEs; at the ring's end the line is of no use. */
 	__builtin_prefetch(slot + HW_SQ_SLOT_BYTES);
 }
 

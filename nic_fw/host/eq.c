@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Event queues: what the process is told, and its interrupts.
+ * Event queues: events for the process, and its interrupts.
  *
- * Called by cq.c (completion events), qp.c, srq.c, ud_rx.c, rd_*.c, fw.c (asynchronous ones);
- * fw_poll() ends with eq_flush_irqs(), so that a turn raises one interrupt per EQ at most, when
- * moder.c lets it. Calls port->irq(). docs/host-interface.md, pair E1 (phase of an entry).
+ * fw_poll() ends with eq_flush_irqs(), so that a turn raises at most one interrupt per EQ, when
+ * moder.c allows it. Calls moder.c and port->irq(). docs/host-interface.md, pair E1 (phase of an
+ * entry).
  */
 #include "nic_fw/fw_nic.h"
 
-/* Entries that may still be written; an impossible consumer index counts as full. */
+/* Returns the free entries; an impossible consumer index counts as full. */
 static uint32_t eq_room(const struct fw_eq *eq)
 {
 	uint32_t cons = __atomic_load_n(&eq->record->cons, __ATOMIC_ACQUIRE);
@@ -30,7 +30,7 @@ static bool write_entry(struct fw_nic *nic, struct fw_eq *eq, const struct hw_eq
 	uint32_t word;
 
 	if (nic->host.clients[eq->client].closing)
-		return true; /* nobody reads it */
+		return true; /* no reader */
 	if (eq_room(eq) <= spare)
 		return false;
 	entry.phase = !(eq->prod & (eq->mask + 1));
@@ -61,7 +61,7 @@ void eq_raise(struct fw_nic *nic, struct fw_eq *eq, enum hw_vector_counter cause
 	fw_list_add_tail(&nic->host.irq_list, &eq->irq_node);
 }
 
-/* Events that a peer can cause at will do not fill the ring: half of it is for the others. */
+/* Events that a peer can cause at will may fill only half of the ring. */
 static bool is_peers_doing(uint8_t type)
 {
 	return type == HW_EVENT_PEER_ERROR || type == HW_EVENT_COMM_EST;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Peers that name STags which grant them nothing. See guess.h; calls mem.c. RFC 5042 6.2.1.
+ * Counts peers' requests that name STags without a grant. See guess.h; calls mem.c. RFC 5042 6.2.1.
  *
- * A datagram of UD may come in anybody's name: a limit by its source would let a stranger take a
- * peer's access away. Such tries are counted and have no limit.
+ * The source of a UD datagram can be forged: a limit by source would let a stranger take a peer's
+ * access away. Such tries are counted without a limit.
  */
 #include "nic_fw/fw_nic.h"
 
-#define KIND_GUESS UINT64_C(0x6775657373) /* the hash's other uses have other words */
+#define KIND_GUESS UINT64_C(0x6775657373) /* distinguishes the hash from its other uses */
 
 static bool is_limited(const struct fw_qp *qp)
 {
@@ -17,14 +17,14 @@ static bool is_limited(const struct fw_qp *qp)
 static struct guess *place_of(struct fw_nic *nic, const struct fw_qp *qp,
 			      const struct rdmap_seg *pkt)
 {
-	/* A connection has one peer, whatever shard its packets say. */
+	/* A connection has one peer, whatever shard its packets name. */
 	uint32_t shard = qp->type == HW_QPT_RD ? pkt->src_shard : 0;
 	uint64_t hash = fw_keyed(nic, (uint64_t)pkt->src_ip << 32 | qp->qpn, shard, KIND_GUESS);
 
 	return &nic->host.guesses[hash % GUESS_PLACES];
 }
 
-/* The hash is for queue pairs alone at which somebody has tried lately. */
+/* Computes the hash only for queue pairs with recent failed tries. */
 static bool is_refused(struct fw_nic *nic, const struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	const struct guess *guess;

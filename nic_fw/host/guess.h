@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Peers that name STags which grant them nothing: how many tries each has.
+ * Limits on guessing STags: failed tries of each peer.
  *
- * An STag is drawn, so a peer that has not been told one must try (RFC 5042 6.2.1). A wrong one
- * ends a connection; a queue pair for many peers goes on. There a peer that has tried too often is
- * granted nothing more for a while, right or wrong, so that no answer tells which. Tries are
- * counted for each pair of peer and queue pair: neither another peer of that queue pair, nor
- * another queue pair that the same NIC talks to, pays for them.
+ * An STag is drawn at random, so a peer that was not given one must guess (RFC 5042 6.2.1). A wrong
+ * one ends a connection, but a queue pair with many peers continues. There a peer with too many
+ * failed tries is refused all access for a while, right or wrong, so that the answers do not reveal
+ * a hit. Tries are counted for each pair of peer and queue pair: neither another peer of that queue
+ * pair, nor another queue pair that the same NIC talks to, is affected.
  */
 #ifndef WEFT_FW_GUESS_H
 #define WEFT_FW_GUESS_H
@@ -27,18 +27,18 @@ enum {
 	GUESS_PLACES = 4096,
 };
 
-/* Tries of the pairs of peer and queue pair that fall on this place (a keyed hash). */
+/* Failed tries of the pairs of peer and queue pair that share this slot (a keyed hash). */
 struct guess {
 	uint64_t since_ns;
 	uint32_t tries;
 };
 
-/* mem_check() of an access that the packet's peer asks for. */
+/* As mem_check(), for an access that the packet's peer requests. */
 enum hw_vendor_err guess_mem_check(struct fw_nic *nic, struct fw_qp *qp,
 				   const struct rdmap_seg *pkt, uint32_t stag, uint64_t to,
 				   uint64_t bytes, uint32_t need, struct fw_mem *mem);
 
-/* mem_invalidate() of what the packet's peer names. */
+/* As mem_invalidate(), for an STag that the packet's peer names. */
 bool guess_mem_invalidate(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			  uint32_t pd);
 

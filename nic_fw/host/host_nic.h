@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The part of the instance that host/ owns: what processes make by commands, and their requests.
- * docs/host-interface.md.
+ * The part of the instance that host/ owns: objects that processes make by commands, and their
+ * requests. docs/host-interface.md.
  */
 #ifndef WEFT_FW_HOST_NIC_H
 #define WEFT_FW_HOST_NIC_H
@@ -40,13 +40,13 @@ struct fw_ah_waiter {
 	uint32_t ip; /* next hop, network byte order */
 	uint32_t ah;
 	uint32_t tag;
-	struct fw_timer timer; /* answers at last, whatever becomes of ARP */
+	struct fw_timer timer; /* answers in any case, whatever the result of ARP */
 };
 
-/* A vector: what is set, and what its event queues have counted. */
+/* A vector: its settings, and the counts of its event queues. */
 struct moder_vector {
 	struct hw_coalesce coalesce;
-	struct hw_coalesce now; /* as chosen last by one of its event queues */
+	struct hw_coalesce now; /* last choice of one of its event queues */
 	uint64_t counter[HW_VECTOR_NUM_COUNTERS];
 	uint64_t wait[HW_VECTOR_BUCKETS];
 	uint64_t wait_sum_ns;
@@ -67,7 +67,7 @@ struct host_nic {
 	struct fw_mr *mrs;
 	struct fw_ids mr_ids;
 	struct guess *guesses; /* GUESS_PLACES */
-	bool mem_busy;         /* why mem.c failed last: not now, else not at all */
+	bool mem_busy; /* last failure of mem.c: true: busy, may succeed later; false: permanent */
 	struct fw_cq *cqs;
 	struct fw_ids cq_ids;
 	struct fw_eq *eqs;
@@ -79,8 +79,9 @@ struct host_nic {
 	struct fw_ids xrcd_ids;
 	uint64_t xrc_domains; /* the last number given out */
 	struct fw_pool qp_opens;
-	struct hw_qp_record *null_record; /* of QPs that have none: nothing is ever posted */
-	struct fw_qp *null_qp;            /* answers in the name of QPs that do not exist */
+	/* Of QPs that have none: no request is ever posted there. */
+	struct hw_qp_record *null_record;
+	struct fw_qp *null_qp; /* answers requests for QPNs that do not exist */
 	struct fw_qp *qps;
 	struct fw_ids qp_ids;
 	struct fw_ah *ahs;
@@ -92,7 +93,7 @@ struct host_nic {
 	struct fw_pool wqe_exts;
 	struct fw_pool recv_msgs;
 	uint32_t *recv_hash;  /* FW_HASH_SIZE: recv_msg by peer's QP and ours */
-	uint32_t recv_seed;   /* of its places, drawn with the first; 0: not yet */
+	uint32_t recv_seed;   /* seed of its hash, drawn at the first use; 0: not yet */
 	uint32_t recv_serial; /* last recv_msg.serial given out */
 };
 

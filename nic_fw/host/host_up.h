@@ -13,14 +13,17 @@ struct fw_qp;
 struct fw_srq;
 
 struct host_up {
-	/* The client leaves: true once nothing of it is left on that floor. Called until then. */
+	/*
+	 * The client leaves: true once that floor has freed all its objects. Repeated until then.
+	 */
 	bool (*leave[3])(struct fw_nic *nic, uint32_t client); /* the last one is NULL */
-	/* Ends messages that arrive and took receives of the queue, in units: true once none is
-	 * left. */
+	/*
+	 * Ends arriving messages that took receives of the queue, in units: true once none is left.
+	 */
 	bool (*forget_srq)(struct fw_nic *nic, struct fw_srq *srq);
-	/* A queue pair left the states in which it works. */
+	/* A queue pair left its working states. */
 	void (*qp_down)(struct fw_nic *nic, struct fw_qp *qp);
-	/* A doorbell of kind HW_DB_GOAL_RUN: record, as the process wrote it. */
+	/* Handles a doorbell of kind HW_DB_GOAL_RUN: record, as the process wrote it. */
 	void (*goal_doorbell)(struct fw_nic *nic, uint32_t client, uint32_t record);
 };
 

@@ -4,8 +4,8 @@
  * flows of RD, ESP streams, and MPA over TCP.
  *
  * Each transport is one constant struct llp_ops; qp->llp points at the one of the QP's type and of
- * its attribute hw_qp_attr.transport. A QP keeps its transport from RTR to RESET. Whatever carries
- * it: messages of a QP pair are delivered once and, within each direction of requests, in order; a
+ * its attribute hw_qp_attr.transport. A QP keeps its transport from RTR to RESET. Every transport
+ * delivers the messages of a QP pair once and, within each direction of requests, in order. A
  * message that is handed over comes back by wqe_complete() (requests) or wqe_free() (responses).
  * Functions that a transport does not need are NULL; the llp_*() below allow for that.
  */
@@ -25,14 +25,13 @@ struct llp_ops {
 	bool stream;   /* messages arrive in order, on a connection that belongs to the QP alone */
 	bool send_imm; /* a Send may carry immediate data (RFC 5040 has none) */
 
-	/* Prepares what the transport keeps in a new QP; NULL: nothing. */
+	/* Prepares the transport's state in a new QP; NULL: none. */
 	void (*init_qp)(struct fw_qp *qp);
-	/* Whether requests may be fetched now; NULL: always. */
+	/* True if requests may be fetched now; NULL: always. */
 	bool (*is_ready)(const struct fw_qp *qp);
 	/* See llp_send(). */
 	bool (*send)(struct fw_nic *nic, struct fw_wqe *msg);
-	/* Goes on with a request that send() left unfinished. False: not finished yet. NULL: none.
-	 */
+	/* Continues a request that send() left unfinished. False: not finished yet. NULL: none. */
 	bool (*resume)(struct fw_nic *nic, struct fw_wqe *msg);
 
 	/* Reliable transports; see the functions below. */
@@ -50,9 +49,12 @@ struct llp_ops {
 	/* Moves some messages to qp->flush_msgs. False: none is left, or units ran out. */
 	bool (*flush_qp)(struct fw_nic *nic, struct fw_qp *qp);
 	bool (*flush_due)(const struct fw_qp *qp); /* messages are left for flush_qp() */
-	/* A response of a QP that ends was not delivered; NULL: the end of the stream says so. */
+	/* A response of a QP that ends was not delivered; NULL: the end of the stream shows it. */
 	void (*response_lost)(struct fw_nic *nic, const struct fw_wqe *response);
-	/* Gives up messages that arrive, as recv_flush_step() does; NULL: that one. */
+	/*
+	 * Drops partly received messages, as recv_flush_step() does; NULL: recv_flush_step() is
+	 * used.
+	 */
 	bool (*flush_receives)(struct fw_nic *nic, struct fw_qp *qp);
 };
 
@@ -83,14 +85,14 @@ static inline bool llp_send(struct fw_nic *nic, struct fw_wqe *msg)
 	return msg->qp->llp->send(nic, msg);
 }
 
-/* The answer to a read or an atomic has arrived in full. */
+/* The response to a read or an atomic has arrived in full. */
 static inline void llp_answered(struct fw_nic *nic, struct fw_wqe *msg)
 {
 	msg->qp->llp->answered(nic, msg);
 }
 
 /*
- * The peer named the message, by its number, that it could not carry out. (MPA's Terminates quote
+ * The peer reported, by its number, a message that it could not carry out. (MPA's Terminates quote
  * the segment at fault instead: mpa_term.c.)
  */
 static inline void llp_terminated(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
@@ -99,14 +101,14 @@ static inline void llp_terminated(struct fw_nic *nic, struct fw_qp *qp, const st
 	qp->llp->terminated(nic, qp, pkt, ssn, status);
 }
 
-/* Tells the source of pkt, by a Terminate, why its message fails. */
+/* Reports to the source of pkt, by a Terminate, why its message fails. */
 static inline void llp_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			      const struct rdmap_error *error)
 {
 	qp->llp->refuse(nic, qp, pkt, error);
 }
 
-/* The message of pkt failed before, and the Terminate that says so is on its way. */
+/* True if the message of pkt failed before, and its Terminate is under way. */
 static inline bool llp_is_refused(struct fw_nic *nic, const struct fw_qp *qp,
 				  const struct rdmap_seg *pkt)
 {
@@ -121,8 +123,8 @@ static inline void llp_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_
 }
 
 /*
- * The QP leaves the states in which it works: its stream ends, and its messages go to
- * qp->flush_msgs. Flows of RD, of which there may be very many, follow in flush_qp().
+ * The QP leaves its working states: its stream ends, and its messages go to qp->flush_msgs. Flows
+ * of RD, of which there may be very many, follow in flush_qp().
  */
 static inline void llp_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
 {

@@ -2,14 +2,13 @@
 /*
  * Commands on groups: ATTACH_MCAST, DETACH_MCAST.
  *
- * Called by cmd.c; calls mcast.c. A group is named by its GID, which is the IPv4-mapped address
- * ::ffff:a.b.c.d of the group, as RoCEv2 has it (IBA A17.4.5). Legality: IBA 10.5.2, 11.3.1, and
- * what rdma-core makes of it: UD alone, attaching twice is no error, detaching what is not
- * attached is one.
+ * Calls mcast.c. A group is named by its GID, which is the IPv4-mapped address ::ffff:a.b.c.d of
+ * the group, as RoCEv2 has it (IBA A17.4.5). Legality: IBA 10.5.2, 11.3.1, and rdma-core's rules:
+ * only UD; attaching twice is no error; detaching without an attachment is one.
  */
 #include "nic_fw/fw_nic.h"
 
-/* The IPv4 group that a GID names, in network byte order; 0: it names none. */
+/* Returns the IPv4 group that a GID names, in network byte order; 0: none. */
 static uint32_t group_of(const uint8_t gid[16])
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -19,7 +18,10 @@ static uint32_t group_of(const uint8_t gid[16])
 	return memcmp(gid, mapped, sizeof(mapped)) == 0 && wire_is_group(ip) ? ip : 0;
 }
 
-/* The QP and the group of a command; EINVAL where they are none of the client's, or none at all. */
+/*
+ * Finds the QP and the group of a command. EINVAL: the QP is not the client's, or one does not
+ * exist.
+ */
 static int check(struct fw_nic *nic, uint32_t client, const struct hw_cmd_mcast *mcast,
 		 struct fw_qp **qp, uint32_t *ip)
 {

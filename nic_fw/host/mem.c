@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * STags to memory: the one place where an access of a request or of a peer is judged.
+ * STags to memory: the only place that checks an access of a request or of a peer.
  *
- * Called by wqe.c and wqe_gather.c for sources, ddp_rx.c and rdmap_rx.c for sinks and read
- * sources, wqe.c for LOCAL_INV and BIND_MW. Calls port->host_read() and host_write() for
- * memory that is not mapped. RFC 5040 section 5 and 8.2, RFC 5041 7.1, IBA 10.6.
+ * Calls port->host_read() and host_write() for memory that is not mapped. RFC 5040 section 5 and
+ * 8.2, RFC 5041 7.1, IBA 10.6.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -12,19 +11,19 @@ enum {
 	REMOTE_RIGHTS = HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_READ | HW_ACCESS_REMOTE_ATOMIC,
 };
 
-/* The region or window that an STag names, whatever its PD; NULL: none, or an old key. */
+/* Returns the region or window that an STag names, whatever its PD; NULL: none, or an old key. */
 static struct fw_mr *find(struct fw_nic *nic, uint32_t stag)
 {
 	uint32_t index = stag_index(stag);
 	struct fw_mr *mr;
 
-	/* Numbers beyond were never given out: their pages stay untouched. */
+	/* Higher numbers were never given out: their pages stay untouched. */
 	if (stag & STAG_SINK_FLAG || index >= nic->host.mr_ids.high)
 		return NULL;
 	mr = &nic->host.mrs[index];
 	if ((mr->kind != FW_MR_REGION && mr->kind != FW_MR_WINDOW) || mr->key != stag_key(stag))
 		return NULL;
-	/* All of a process that leaves is gone at once, though it is freed in slices. */
+	/* Objects of a leaving process are invisible at once, though they are freed in slices. */
 	if (nic->host.clients[mr->client].closing)
 		return NULL;
 	return mr;
@@ -71,7 +70,7 @@ enum hw_vendor_err mem_check(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint
 	return HW_VENDOR_ERR_NONE;
 }
 
-/* Counts the port's answer to an access to memory that is not mapped. */
+/* Counts the port's result of an access to memory that is not mapped. */
 static bool reached(struct fw_nic *nic, int err)
 {
 	if (!err)
@@ -100,9 +99,9 @@ bool mem_read(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, voi
 }
 
 /*
- * The source may lie in the memory of the process that sent (FW_RX_CRC_OK). Where that cannot be
- * read it is that process's fault; were it handed to the port, it would look like one of the
- * receiving process. So it is read here first.
+ * The source may lie in the memory of the sending process (FW_RX_CRC_OK). If that cannot be read,
+ * the sender is at fault; passed to the port, the failure would look like one of the receiver. So
+ * the source is copied here first.
  */
 static bool write_host(struct fw_nic *nic, const struct fw_mem *mem, uint64_t addr, const void *src,
 		       uint32_t bytes)
@@ -131,7 +130,7 @@ bool mem_write(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, co
 	if (!bytes)
 		return true;
 	if (mem->ptr) {
-		/* The source may be memory of the same process, and a careless one's overlap. */
+		/* The source may be memory of the same process and may overlap. */
 		memmove(mem->ptr + offset, src, bytes);
 		return true;
 	}
@@ -139,8 +138,8 @@ bool mem_write(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, co
 }
 
 /*
- * An aligned TO may still be an unaligned address, when the region starts at one. Then, as
- * for memory that is not mapped, the operation is atomic against this NIC alone.
+ * An aligned TO may still be an unaligned address, if the region starts at one. Then, as for memory
+ * that is not mapped, the operation is atomic against this NIC alone.
  */
 static uint64_t *atomic_word(const struct fw_mem *mem)
 {
@@ -209,8 +208,8 @@ bool mem_unbind_step(struct fw_nic *nic, struct fw_qp *qp)
 }
 
 /*
- * Only what was opened to peers can be invalidated: a peer that may send is not thereby able
- * to take away a region's local use by guessing its number.
+ * Only objects that are open to peers can be invalidated: a peer that may send cannot take away a
+ * region's local use by guessing its number.
  */
 bool mem_invalidate(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint32_t stag)
 {
@@ -219,7 +218,7 @@ bool mem_invalidate(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint32_t stag
 	if (!mr || mr->pd != pd)
 		return false;
 	if (mr->kind == FW_MR_WINDOW) {
-		/* Type 1 is unbound by binding it to nothing (IBA 10.6.7.2.1). */
+		/* A type 1 window is unbound by a bind of 0 bytes (IBA 10.6.7.2.1). */
 		if (mr->mw_type != 2 || !mr->bound || mr->qpn != qpn)
 			return false;
 		mem_unbind(nic, mr);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Protection domains, memory regions and windows: STags and what they allow.
+ * Protection domains, memory regions and windows: STags and the rights that they grant.
  *
- * mem.c is the only place that turns (STag, offset, bytes) into memory. Called by cmd.c to
- * register and deregister, by wqe.c and rdmap_tx.c for sources, by ddp_rx.c and rdmap_rx.c
- * for sinks. An STag is a secret (RFC 5042 6.2.1): bits 8 to 23 are its index, drawn from the free
- * ones, bits 24 to 30 and 0 to 7 its key, drawn as well; of a window the process may change the
- * lower eight. The top bit is never a region's: it marks the sinks of read responses (wqe.h).
+ * mem.c is the only place that turns (STag, offset, bytes) into memory. An STag is a secret (RFC
+ * 5042 6.2.1): bits 8 to 23 are its index, drawn from the free ones; bits 24 to 30 and 0 to 7 are
+ * its key, drawn as well. The process may change the lower eight bits of a window. The top bit is
+ * never a region's: it marks the sinks of read responses (wqe.h).
  */
 #ifndef WEFT_FW_MEM_H
 #define WEFT_FW_MEM_H
@@ -33,7 +32,7 @@ enum fw_mr_kind {
 	FW_MR_FREE = 0,
 	FW_MR_REGION,
 	FW_MR_WINDOW, /* allocated, bound or not */
-	FW_MR_DEAD,   /* invalidated region: only DEREG is left */
+	FW_MR_DEAD,   /* invalidated region: only DEREG is allowed */
 };
 
 struct fw_mr {
@@ -52,12 +51,12 @@ struct fw_mr {
 	uint32_t windows; /* region: windows bound to it */
 	bool bound;
 	uint8_t reserved;
-	void *map_base; /* what mem_unmap() is called with */
+	void *map_base; /* argument of mem_unmap() */
 	struct fw_list node;
 	struct fw_list qp_node; /* window of type 2: in qp->windows while bound */
 };
 
-/* MR_SPREAD numbers are free, or all that are left, where the next one is drawn. */
+/* The next number is drawn among MR_SPREAD free ones, or all that are left. */
 enum {
 	MR_SPREAD = 4096,
 	STAG_KEYS = 1 << 15,
@@ -77,7 +76,7 @@ static inline uint32_t stag_index(uint32_t stag)
 	return stag >> 8 & 0xffff;
 }
 
-/* 15 bits; the sink's flag is none of them. */
+/* 15 bits, without the sink's flag. */
 static inline uint16_t stag_key(uint32_t stag)
 {
 	return (uint16_t)((stag >> 16 & 0x7f00) | (stag & 0xff));
@@ -90,7 +89,7 @@ struct fw_mem {
 	uint32_t client;
 };
 
-/* Whether the range goes on behind the last byte that has an address (RFC 5040: TO wrap). */
+/* True if the range continues after the last byte that has an address (RFC 5040: TO wrap). */
 static inline bool mem_wraps(uint64_t to, uint64_t bytes)
 {
 	return bytes && to + (bytes - 1) < to;
@@ -105,9 +104,9 @@ enum hw_vendor_err mem_check(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint
 			     uint64_t to, uint64_t bytes, uint32_t need, struct fw_mem *mem);
 
 /*
- * Copies out of, or into, checked memory. False: the process's memory was not there; or, with
- * nic->host.mem_busy, a page of it is not there yet. What is busy is treated as a loss on the wire
- * where somebody sends again; a write may be carried out later all the same.
+ * Copies out of, or into, checked memory. False: the process's memory was not readable; or, with
+ * nic->host.mem_busy, a page of it is not available yet. A busy access counts as a loss on the wire
+ * if the sender repeats; a write may still be carried out later.
  */
 bool mem_read(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, void *dst,
 	      uint32_t bytes);
@@ -122,7 +121,7 @@ bool mem_fetch_add(struct fw_nic *nic, const struct fw_mem *mem, uint64_t add, u
 bool mem_cmp_swap(struct fw_nic *nic, const struct fw_mem *mem, uint64_t compare, uint64_t swap,
 		  uint64_t *original);
 
-/* LOCAL_INV and Send with Invalidate (RFC 5040 5.3.2): false when it may not be invalidated. */
+/* LOCAL_INV and Send with Invalidate (RFC 5040 5.3.2). Returns false if that is not allowed. */
 bool mem_invalidate(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint32_t stag);
 /*
  * BIND_MW: binds a window. Type 1: rkey is the current one and the key then counts up by one
@@ -133,7 +132,7 @@ enum hw_vendor_err mem_bind(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint3
 
 /* Unbinds windows of type 2 that are bound to the QP. True: none is left. */
 bool mem_unbind_step(struct fw_nic *nic, struct fw_qp *qp);
-/* Takes a window off its region; nothing when it is not bound. */
+/* Unlinks a window from its region; no effect if it is not bound. */
 void mem_unbind(struct fw_nic *nic, struct fw_mr *mw);
 
 #endif /* WEFT_FW_MEM_H */

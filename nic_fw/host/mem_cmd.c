@@ -2,8 +2,8 @@
 /*
  * Commands on protection domains, memory regions and memory windows.
  *
- * Called by cmd.c, and by client.c at detach; calls port->mem_unmap(). What the objects then
- * allow is in mem.c. IBA 11.2.8 (regions), 11.2.9 (windows).
+ * Calls port->mem_unmap(). client.c uses the functions at detach. The objects' rights are checked
+ * in mem.c. IBA 11.2.8 (regions), 11.2.9 (windows).
  */
 #include "nic_fw/fw_nic.h"
 
@@ -72,7 +72,7 @@ static uint32_t draw(struct fw_nic *nic)
 	return (uint32_t)(nic->port.random64(nic->port.ctx) >> 32);
 }
 
-/* Any key but 0, with which STag 0 would name something, and that of the life before. */
+/* Draws any key except 0, with which STag 0 would be valid, and the previous one. */
 static uint16_t draw_key(struct fw_nic *nic, uint16_t old)
 {
 	uint16_t key = (uint16_t)(1 + draw(nic) % (STAG_KEYS - 1 - (old ? 1 : 0)));
@@ -81,8 +81,8 @@ static uint16_t draw_key(struct fw_nic *nic, uint16_t old)
 }
 
 /*
- * A number for a region or window, and a key: who has not been told them can only guess. Windows
- * come first in the client's list: at its end they go before the regions that they are bound to.
+ * Takes a number for a region or window, and draws a key: peers that were not given them can only
+ * guess. Windows come first in the client's list: at its end they go before their regions.
  */
 static struct fw_mr *mr_take(struct fw_nic *nic, uint32_t client, uint32_t pd, enum fw_mr_kind kind,
 			     uint32_t *index)
@@ -122,7 +122,7 @@ void mr_destroy(struct fw_nic *nic, uint32_t index)
 	if (mr->kind == FW_MR_WINDOW) {
 		mem_unbind(nic, mr);
 		share_give(nic, mr->client, HW_SHARE_MW, 1);
-	} else if (!nic->host.clients[mr->client].closing) { /* done once for all that it has */
+	} else if (!nic->host.clients[mr->client].closing) { /* done once for all of its objects */
 		eth_tx_forget(nic, mr->client);
 	}
 	mr->kind = FW_MR_FREE;
@@ -141,7 +141,7 @@ static bool range_wraps(uint64_t start, uint64_t bytes)
 	return start + (bytes - 1) < start;
 }
 
-/* What a peer may write the process must be able to write (IBA 10.6.3.1). */
+/* Memory that a peer may write must be writable by the process (IBA 10.6.3.1). */
 static bool is_access_legal(uint32_t access)
 {
 	return !(access & ~(uint32_t)HW_ACCESS_ALL) &&
@@ -200,7 +200,7 @@ int cmd_reg_mr(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	return 0;
 }
 
-/* The caller's region or window with this STag, dead ones too. */
+/* Returns the caller's region or window with this STag, dead ones too. */
 static struct fw_mr *mr_own(struct fw_nic *nic, uint32_t client, uint32_t stag, bool window)
 {
 	uint32_t index = stag_index(stag);
@@ -231,8 +231,8 @@ int cmd_dereg_mr(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 }
 
 /*
- * A region of other rights, or of another domain (IBA 11.2.8.3). What was accepted before goes on
- * with the rights that it had then only as far as its frames are staged: each segment is checked.
+ * Gives a region other rights, or another domain (IBA 11.2.8.3). Earlier accesses keep their old
+ * rights only for frames that are already staged: each segment is checked.
  */
 int cmd_modify_mr(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
@@ -277,7 +277,7 @@ int cmd_alloc_mw(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	return 0;
 }
 
-/* The process may have lost count of a type 2 window's key: the number decides. */
+/* The process may have lost count of a type 2 window's key: only the number is compared. */
 int cmd_dealloc_mw(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Interrupt moderation: what may wait waits, and nothing for ever.
+ * Interrupt moderation: delays events and interrupts, each by a bounded time.
  *
  * A completion that an armed CQ waits for is "due". While the vector is masked, or the handler of
- * the last interrupt runs, its event may be hidden until the limits "irq" are met; else it is
- * written at once, and waits for its interrupt until a limit of its class is met. All times are
- * those of turns. Called by cq.c, eq.c, db.c, cq_cmd.c; calls cq_tell(), eq_raise() and the modes.
+ * the last interrupt runs, its event may be hidden until the limits "irq" are met. Otherwise the
+ * event is written at once, and waits for its interrupt until a limit of its class is met. All
+ * times are those of turns. Calls cq_tell(), eq_raise() and the modes.
  *
- * What ends each wait (fw_lost_interrupts() looks for one that nothing ends):
- *	hidden			the timer: each limit "irq" has a time
- *	visible, held back	the timer: each limit has a time
- *	visible, masked		the doorbell that follows the end of the mask
- *	visible, handler runs	the handler: it looks at the ring after it has stored its index
- *	ring full		the timer
+ * Each wait has an end (fw_lost_interrupts() searches for one without):
+ * 	hidden			the timer: each limit "irq" has a time
+ * 	visible, held back	the timer: each limit has a time
+ * 	visible, masked		the doorbell that follows the end of the mask
+ * 	visible, handler runs	the handler: it reads the ring after it has stored its index
+ * 	ring full		the timer
  *
  * ESPGOAL figure 6.1; docs/moderation.md; docs/host-interface.md, pairs E2, E3.
  */
@@ -29,7 +29,10 @@ static bool is_masked(const struct fw_eq *eq)
 	return __atomic_load_n(&eq->record->masked, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* Until the process has taken what the last interrupt told of; an index that cannot be is past. */
+/*
+ * True until the process has taken the entries of the last interrupt; an impossible index counts as
+ * past.
+ */
 static bool handler_runs(struct fw_eq *eq)
 {
 	struct fw_moder *m = &eq->moder;
@@ -43,8 +46,8 @@ static bool handler_runs(struct fw_eq *eq)
 }
 
 /*
- * Pair E3: whether the handler will find the entry that was just written. It stores its index,
- * then looks at the ring; we have stored the entry, now look at its index.
+ * Pair E3: true if the handler will find the entry that was just written. It stores its index, then
+ * reads the ring; we have stored the entry, and now read its index.
  */
 static bool handler_takes(struct fw_eq *eq)
 {
@@ -59,7 +62,7 @@ static bool all_taken(const struct fw_eq *eq)
 	return __atomic_load_n(&eq->record->cons, __ATOMIC_ACQUIRE) == eq->prod;
 }
 
-/* ---- what waits ------------------------------------------------------------------------------ */
+/* ---- waiting completions --------------------------------------------------------------------- */
 
 static bool any_waits(const struct moder_wait *waits)
 {
@@ -92,7 +95,7 @@ static void merge(struct moder_wait *to, const struct moder_wait *from)
 		to->frames_cq = from->frames_cq;
 }
 
-/* Settings of the CQ come before those of the vector. */
+/* Settings of the CQ override those of the vector. */
 static void count(struct fw_moder *m, const struct fw_cq *cq, struct moder_wait *waits,
 		  const struct moder_news *news)
 {
@@ -117,7 +120,7 @@ static void count(struct fw_moder *m, const struct fw_cq *cq, struct moder_wait 
 	}
 }
 
-/* When it is due by the limits; UINT64_MAX: nothing waits, or by count alone. */
+/* Returns when the class is due by its limits; UINT64_MAX: none waits, or by count alone. */
 static uint64_t class_due_ns(const struct moder_wait *wait, const struct moder_limits *limits)
 {
 	uint64_t due_ns;
@@ -130,7 +133,7 @@ static uint64_t class_due_ns(const struct moder_wait *wait, const struct moder_l
 	return due_ns;
 }
 
-/* Of hidden ones the limits "irq" of the vector hold, whatever the CQ's are. */
+/* For hidden events the limits "irq" of the vector apply, whatever the CQ's are. */
 static uint64_t hidden_due_ns(const struct fw_moder *m)
 {
 	uint64_t due_ns = UINT64_MAX;
@@ -148,7 +151,7 @@ static uint64_t hidden_due_ns(const struct fw_moder *m)
 	return due_ns;
 }
 
-/* Something waits: when it has waited long enough for the mode that chooses by itself. */
+/* Returns when waiting completions are due in a self-tuning mode. */
 static uint64_t mode_due_ns(const struct fw_nic *nic, struct fw_eq *eq)
 {
 	if (eq->moder.mode == HW_COALESCE_TARGET)
@@ -169,7 +172,7 @@ static uint64_t visible_due_ns(const struct fw_nic *nic, struct fw_eq *eq)
 	return due_ns;
 }
 
-/* One that is set too early stays: it looks again then. */
+/* A timer that is set too early stays: it checks again then. */
 static void set_timer(struct fw_nic *nic, struct fw_eq *eq)
 {
 	struct fw_moder *m = &eq->moder;
@@ -213,7 +216,7 @@ static uint32_t why(const struct fw_nic *nic, const struct fw_moder *m, enum mod
 	return NOT_DUE;
 }
 
-/* The process has found what waited by itself. */
+/* The process has found the waiting completions by itself. */
 static void drop(struct fw_moder *m)
 {
 	m->wait[MODER_RX].frames = 0;
@@ -223,7 +226,7 @@ static void drop(struct fw_moder *m)
 	set_open(m);
 }
 
-/* Raises what is due. late: it waited for the mask, or for a handler, not for its limits. */
+/* Raises due interrupts. late: the wait was for the mask or a handler, not for limits. */
 static void settle(struct fw_nic *nic, struct fw_eq *eq, bool late)
 {
 	struct fw_moder *m = &eq->moder;
@@ -249,7 +252,7 @@ static void settle(struct fw_nic *nic, struct fw_eq *eq, bool late)
 		eq_raise(nic, eq, late ? HW_VECTOR_by_unmask : (enum hw_vector_counter)cause);
 }
 
-/* What was hidden is visible from now on, and as old as it is. */
+/* Hidden events become visible now, and keep their age. */
 static void reveal(struct fw_nic *nic, struct fw_eq *eq)
 {
 	struct fw_moder *m = &eq->moder;
@@ -311,7 +314,7 @@ static void hide(struct fw_nic *nic, struct fw_eq *eq, struct fw_cq *cq,
 		set_timer(nic, eq);
 }
 
-/* Entries of the CQ are visible, and what they tell of waits for its interrupt. */
+/* Entries of the CQ are visible, and wait for their interrupt. */
 static void await(struct fw_nic *nic, struct fw_eq *eq, const struct fw_cq *cq,
 		  const struct moder_news *news)
 {
@@ -336,7 +339,7 @@ static void await(struct fw_nic *nic, struct fw_eq *eq, const struct fw_cq *cq,
 	set_timer(nic, eq);
 }
 
-/* Nothing waits, and this needs not: the way of all that is not moderated. */
+/* True if no completion waits and this one need not: the path of all unmoderated completions. */
 static bool is_plain(const struct fw_moder *m, const struct fw_cq *cq,
 		     const struct moder_news *news)
 {
@@ -364,7 +367,7 @@ void moder_due(struct fw_nic *nic, struct fw_cq *cq, const struct moder_news *ne
 	if (!quiet && !fw_list_empty(&m->hidden_cqs))
 		reveal(nic, eq);
 	if (quiet && may_hide(m, news)) {
-		/* Armed anew, it was counted when it was hidden. */
+		/* After arming again, it was counted when it was hidden. */
 		if (!is_hidden(cq) || news->cqe)
 			hide(nic, eq, cq, news);
 		return;
@@ -389,7 +392,7 @@ void moder_cqe(struct fw_nic *nic, struct fw_cq *cq, const struct moder_news *ne
 {
 	struct fw_eq *eq = cq->event_queue;
 
-	/* Of a CQ whose event was there before, a completion is polled, not told of. */
+	/* For a CQ with an earlier event, the process polls the completion without a new event. */
 	if (cq->told_serial != eq->moder.serial)
 		return;
 	if (eq->irq_pending)
@@ -426,8 +429,8 @@ void moder_unhide(struct fw_nic *nic, struct fw_cq *cq)
 }
 
 /*
- * What waits goes by the new limits; where CQs share an event queue the shorter of the old and
- * the new ones hold until the next interrupt.
+ * Waiting completions follow the new limits. If CQs share an event queue, the shorter of the old
+ * and the new limits apply until the next interrupt.
  */
 void moder_modified(struct fw_nic *nic, struct fw_cq *cq)
 {

@@ -2,15 +2,14 @@
 /*
  * Interrupt moderation: when a completion becomes an event, and an event an interrupt.
  *
- * moder.c	   decides: visible now or later, an interrupt now or later; masks
- * moder_tell.c	   what no interrupt has told of yet, by age; the counters of a vector
- * moder_cmd.c	   settings: commands, checks, event queues of a vector
- * moder_adapt.c   mode ADAPTIVE
- * moder_target.c  mode TARGET
+ * 	moder.c		decides: visible now or later, interrupt now or later; masks
+ * 	moder_tell.c	completions not yet reported by an interrupt, by age; counters of a vector
+ * 	moder_cmd.c	settings: commands, checks, event queues of a vector
+ * 	moder_adapt.c	mode ADAPTIVE
+ * 	moder_target.c	mode TARGET
  *
- * Settings and counters are a vector's, state is an event queue's, whose eventfd is an interrupt
- * line. Called by cq.c (completions, arming), eq.c (other events, the end of a turn), db.c
- * (unmasking), cmd.c. docs/moderation.md walks through it; ESPGOAL 6.2, figure 6.1.
+ * Settings and counters belong to a vector, state belongs to an event queue, whose eventfd is an
+ * interrupt line. docs/moderation.md walks through it; ESPGOAL 6.2, figure 6.1.
  */
 #ifndef WEFT_FW_MODER_H
 #define WEFT_FW_MODER_H
@@ -41,8 +40,8 @@ static inline enum moder_class moder_class_of(uint8_t cqe_opcode)
 }
 
 enum {
-	MODER_AGES = 64, /* turns that are told apart; pairs are put together when they run out */
-	MODER_NEWS = 8,  /* entries of a CQ that are looked at when it is armed behind them */
+	MODER_AGES = 64,               /* turns kept apart; when they run out, pairs are merged */
+	MODER_NEWS = 8,                /* sampled entries of a CQ that is armed behind them */
 	MODER_MAX_PERIOD_US = 1000000, /* of MODIFY_CQ */
 };
 #define MODER_NEVER UINT32_MAX /* frames: no such limit */
@@ -53,22 +52,22 @@ struct moder_limits {
 	uint32_t frames; /* MODER_NEVER: none */
 };
 
-/* Completions of a class that wait: for visibility, or visible and for their interrupt. */
+/* Completions of a class that wait: to become visible, or visible and for their interrupt. */
 struct moder_wait {
-	uint32_t frames;      /* 0: nothing waits, and the rest means nothing */
+	uint32_t frames;      /* 0: none waits, and the rest is undefined */
 	uint32_t frames_cq;   /* limit of CQs that have one of their own; MODER_NEVER */
 	uint64_t first_ns;    /* the oldest */
 	uint64_t first_eq_ns; /* the oldest under the event queue's limits; UINT64_MAX: none */
 	uint64_t due_cq_ns;   /* by limits of CQs of their own; UINT64_MAX */
 };
 
-/* Completions of one turn that no interrupt has told of. */
+/* Completions of one turn that no interrupt has reported. */
 struct moder_age {
 	uint64_t ns;
 	uint32_t frames;
 };
 
-/* What is new in a CQ: one completion, or those behind which it was armed. */
+/* New entries in a CQ: one completion, or those behind which it was armed. */
 struct moder_news {
 	struct {
 		uint64_t ns;
@@ -81,21 +80,21 @@ struct moder_news {
 	const struct hw_cqe *cqe; /* the completion; NULL: armed */
 };
 
-/* Mode ADAPTIVE, as Linux's DIM: where the search for a profile stands. */
+/* Mode ADAPTIVE, as Linux's DIM: the state of the search for a profile. */
 enum moder_tune {
 	MODER_TUNE_RIGHT, /* towards more moderation */
 	MODER_TUNE_LEFT,
 	MODER_TUNE_PARKED, /* stays for some samples, then tries again */
 };
 
-/* What is measured between two decisions. */
+/* Measurement between two decisions. */
 struct moder_sample {
 	uint64_t begin_ns;
 	uint64_t completions; /* fw_moder.completions at its beginning */
 	uint32_t interrupts;
 };
 
-/* What decisions go by; all 0: nothing was measured with the profile before. */
+/* Input of decisions; all 0: the profile before was not measured. */
 struct moder_rates {
 	uint64_t per_s;     /* completions */
 	uint32_t per_irq16; /* completions for each interrupt, in sixteenths */
@@ -107,7 +106,7 @@ struct moder_adapt {
 	uint8_t patience;    /* it is parked for 2^patience samples */
 	uint8_t alone;       /* interrupts in a row whose wait brought no second completion */
 	uint8_t good;        /* the profile furthest right that was better than the one before */
-	bool doubt;          /* the last sample was worse, and is taken once more */
+	bool doubt;          /* the last sample was worse, and is repeated */
 	uint32_t parked_for; /* samples left */
 	struct moder_sample sample;
 	struct moder_rates last;
@@ -118,19 +117,19 @@ struct moder_adapt {
 /* Mode TARGET: the budget of completions that may be late. */
 struct moder_target {
 	int64_t credit;    /* in 10,000ths of a completion */
-	uint64_t slack_ns; /* by so much interrupts came after their time */
-	uint64_t due_ns;   /* of what waits, as last computed */
-	uint64_t hold_ns;  /* smoothed wait of the first of an interrupt */
-	uint32_t skip;     /* interrupts for which nothing is given up, since it won nothing */
-	uint32_t vain;     /* times in a row that it won nothing */
+	uint64_t slack_ns; /* measured lateness of interrupts */
+	uint64_t due_ns;   /* of waiting completions, as last computed */
+	uint64_t hold_ns;  /* smoothed wait of the first completion of an interrupt */
+	uint32_t skip;     /* interrupts without waiting longer, since that gained nothing */
+	uint32_t vain;     /* times in a row that it gained nothing */
 };
 
 struct fw_moder {
 	/* every event */
-	bool in_handler;   /* the last interrupt's entries were not all taken when last looked */
+	bool in_handler;   /* the last interrupt's entries were not all taken at the last check */
 	bool open;         /* entries or completions wait for an interrupt or to be visible */
 	bool by_mask;      /* the mask holds an interrupt back; the doorbell ends that */
-	bool at_once;      /* and something that does not wait for limits is behind it */
+	bool at_once;      /* and an entry without limits waits behind it */
 	bool starved;      /* the ring is full: CQs stay armed until the process took entries */
 	uint8_t mode;      /* hw_coalesce_mode */
 	uint8_t cause;     /* hw_vector_counter of the interrupt at the end of this turn */
@@ -145,9 +144,9 @@ struct fw_moder {
 	/* moderated */
 	struct moder_wait hidden[MODER_CLASSES];
 	struct fw_list hidden_cqs; /* fw_cq.hidden_node */
-	struct fw_timer timer;     /* whatever comes first of what waits here */
-	uint64_t retry_ns;         /* starved: when the ring is looked at again */
-	uint32_t retry_at;         /* and how far the CQs have been looked at since it has room */
+	struct fw_timer timer;     /* the earliest deadline of this struct */
+	uint64_t retry_ns;         /* starved: next check of the ring */
+	uint32_t retry_at;         /* and the CQ to continue with when it has room */
 	uint32_t others;           /* events of other kinds since the last interrupt */
 	struct moder_age age[MODER_AGES];
 	struct moder_adapt adapt;
@@ -157,71 +156,71 @@ struct fw_moder {
 /* ---- moder.c --------------------------------------------------------------------------------- */
 
 void moder_init(struct fw_nic *nic, struct fw_eq *eq);
-/* The event queue goes; no CQ has it any more. */
+/* The event queue ends; no CQ uses it any more. */
 void moder_end(struct fw_nic *nic, struct fw_eq *eq);
 /*
- * An armed CQ has what it was armed for: its event becomes visible, now or later, and then an
- * interrupt. A full ring leaves the CQ armed.
+ * An armed CQ has a completion: its event becomes visible, now or later, followed by an interrupt.
+ * A full ring leaves the CQ armed.
  */
 void moder_due(struct fw_nic *nic, struct fw_cq *cq, const struct moder_news *news);
-/* A completion that is no event of its own, while something waits (open). */
+/* A completion without an event of its own, while others wait (open). */
 void moder_cqe(struct fw_nic *nic, struct fw_cq *cq, const struct moder_news *news);
-/* An event of another kind was written, or found no room behind others: at once. */
+/* An event of another kind was written, or found the ring full: interrupt at once. */
 void moder_other(struct fw_nic *nic, struct fw_eq *eq);
-/* The CQ was armed anew and nothing is due, or it goes: its event is not hidden any more. */
+/* The CQ was armed anew without a due completion, or ends: its event is not hidden any more. */
 void moder_unhide(struct fw_nic *nic, struct fw_cq *cq);
-/* The CQ has settings of its own, or has not any more. */
+/* The CQ's own settings were set or cleared. */
 void moder_modified(struct fw_nic *nic, struct fw_cq *cq);
-/* Looks at what waits again: the process armed a CQ, settings changed, time has passed. */
+/* Checks waiting completions again: the process armed a CQ, settings changed, time has passed. */
 void moder_look(struct fw_nic *nic, struct fw_eq *eq);
-/* Doorbell: the process has taken its mask off. */
+/* Doorbell: the process has removed its mask. */
 void moder_unmask(struct fw_nic *nic, struct fw_eq *eq);
 /* At the end of a turn. False: masked meanwhile, the interrupt waits for the doorbell. */
 bool moder_raise(struct fw_nic *nic, struct fw_eq *eq);
-/* The EQ was full: has its CQs looked at again until it is not. */
+/* The EQ was full: retries its CQs until it has room. */
 void moder_starved(struct fw_nic *nic, struct fw_eq *eq);
 
 /* ---- moder_tell.c ---------------------------------------------------------------------------- */
 
-/* Completions wait for an interrupt, since ns. */
+/* Notes completions that wait for an interrupt, since ns. */
 void moder_age_add(struct fw_moder *m, uint64_t ns, uint32_t frames);
-/* The interrupt is raised: counts it, by its cause, and what it tells of. */
+/* The interrupt is raised: counts it, by its cause, and the completions that it reports. */
 void moder_tell(struct fw_nic *nic, struct fw_eq *eq);
-/* They need no interrupt any more: the process has found them. */
+/* The process has found the completions: they need no interrupt any more. */
 void moder_forget(struct fw_moder *m);
-/* Counter i of all vectors, "moder_..."; false past the last. */
+/* Stores counter i of all vectors, "moder_..."; false past the last. */
 bool moder_stat(const struct fw_nic *nic, uint32_t i, const char **name, uint64_t *value);
 
 /* ---- moder_cmd.c ----------------------------------------------------------------------------- */
 
-/* Whether what the mask names is in range; the rest is not looked at. */
+/* True if the fields in the mask are in range; the rest is ignored. */
 bool moder_check(const struct hw_coalesce *coalesce, uint32_t set);
-/* The event queue belongs to the vector from now on. */
+/* Adds the event queue to the vector. */
 void moder_join(struct fw_nic *nic, struct fw_eq *eq, uint32_t vector);
 void moder_leave(struct fw_nic *nic, struct fw_eq *eq);
-/* Limits in microseconds and completions, 0: off, as the engine uses them. */
+/* Converts limits in microseconds and completions (0: off) to the engine's form. */
 struct moder_limits moder_limits_of(uint32_t usecs, uint32_t frames);
-/* What an event queue's engine has chosen: for queries. */
+/* Publishes the choice of an event queue's engine, for queries. */
 void moder_chosen(struct fw_nic *nic, const struct fw_eq *eq, const struct moder_limits *rx,
 		  const struct moder_limits *tx);
 
 /* ---- moder_adapt.c --------------------------------------------------------------------------- */
 
 void moder_adapt_begin(struct fw_nic *nic, struct fw_eq *eq);
-/* A completion waits on its CQ; true: nothing is won by waiting longer. */
+/* A completion waits on its CQ. Returns true if waiting longer gains nothing. */
 bool moder_adapt_cqe(struct fw_nic *nic, struct fw_eq *eq, const struct fw_cq *cq,
 		     const struct hw_cqe *cqe);
-/* When the next completion is overdue. */
+/* Returns the time from which the next completion is overdue. */
 uint64_t moder_adapt_due_ns(const struct fw_moder *m);
-/* An interrupt is raised; what waited for it is still there. */
+/* An interrupt is raised; the completions that waited for it are still recorded. */
 void moder_adapt_irq(struct fw_nic *nic, struct fw_eq *eq);
 
 /* ---- moder_target.c -------------------------------------------------------------------------- */
 
 void moder_target_begin(struct fw_nic *nic, struct fw_eq *eq);
-/* When the interrupt is due for what waits. */
+/* Returns when the interrupt for the waiting completions is due. */
 uint64_t moder_target_due_ns(const struct fw_nic *nic, struct fw_eq *eq);
-/* The interrupt is raised; the ages are still there. */
+/* The interrupt is raised; the ages are still recorded. */
 void moder_target_irq(struct fw_nic *nic, struct fw_eq *eq);
 
 #endif /* WEFT_FW_MODER_H */

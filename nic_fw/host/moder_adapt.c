@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Moderation that adapts itself, in the manner of Linux's DIM (lib/dim: measure, compare, decide,
- * apply), by what a NIC knows besides.
+ * apply), with information that only a NIC has.
  *
  * A profile is a pair of limits for each class. The search goes right (more moderation) while the
- * completions a second do not fall and interrupts tell of more, turns when they fall, and parks
- * where nothing is won. DIM sees what interrupts told of; here waiting ends early when it is in
- * vain: the completion after a pause, the last request in its queue, a queue that has given half
- * of what it held, a completion that does not come when it should. Two waits in a row that bring
- * nothing end moderation at once, so that a ping-pong pays for few trials, ever rarer ones.
- * Called by moder.c, moder_tell.c and moder_cmd.c.
+ * rate of completions does not fall and interrupts report more of them, turns when they fall, and
+ * parks when there is no gain. DIM sees only the completions that interrupts reported; here a vain
+ * wait ends early: the completion after a pause, the last request in its queue, a queue that has
+ * given half of its entries, a completion that is overdue. Two waits in a row without gain end
+ * moderation at once, so that a ping-pong pays for few trials, ever rarer ones. Calls moder_cmd.c
+ * (limits).
  */
 #include "nic_fw/fw_nic.h"
 
 enum {
 	SAMPLE_INTERRUPTS = 32,
-	SAMPLE_MODERATED = 16, /* each tells of several completions */
+	SAMPLE_MODERATED = 16, /* each reports several completions */
 	MAX_PATIENCE = 8,
 	MAX_ALONE = 2,
-	RATE_PERCENT = 6, /* differences that mean something; DIM has 10 for all */
+	RATE_PERCENT = 6, /* significant differences; DIM has 10 for all */
 	IRQS_PERCENT = 10,
 	ENOUGH = 16,      /* completions for each interrupt: rare enough */
 	GAPS_OVERDUE = 3, /* a completion that has not come after so many gaps */
 	GAPS_TRIAL = 2,   /* likewise while it is only tried */
-	GAPS_IDLE = 8,    /* one that comes after so many was waited for */
+	GAPS_IDLE = 8,    /* a completion after so many gaps came from a pause */
 	SMOOTH = 8,
 };
 #define MIN_OVERDUE_NS UINT64_C(2000)
@@ -117,7 +117,7 @@ static void set_tune(struct moder_adapt *a, enum moder_tune tune)
 
 /* ---- decide ---------------------------------------------------------------------------------- */
 
-/* One profile further in the direction; parks at the table's ends. */
+/* Moves one profile further in the direction; parks at the table's ends. */
 static void step(struct fw_nic *nic, struct fw_eq *eq)
 {
 	struct moder_adapt *a = &eq->moder.adapt;
@@ -135,7 +135,7 @@ static void more_patience(struct moder_adapt *a)
 	a->patience += a->patience < MAX_PATIENCE;
 }
 
-/* Back to the profile before, and there for a while. */
+/* Returns to the profile before, and stays there for a while. */
 static void turn_back(struct fw_nic *nic, struct fw_eq *eq)
 {
 	struct moder_adapt *a = &eq->moder.adapt;
@@ -146,7 +146,7 @@ static void turn_back(struct fw_nic *nic, struct fw_eq *eq)
 	set_tune(a, MODER_TUNE_PARKED);
 }
 
-/* It is better: further, or at once to where a stream was at its best before. */
+/* The result is better: moves further, or at once to the best profile of an earlier stream. */
 static void go_on(struct fw_nic *nic, struct fw_eq *eq, const struct moder_rates *now)
 {
 	struct moder_adapt *a = &eq->moder.adapt;
@@ -164,13 +164,13 @@ static void go_on(struct fw_nic *nic, struct fw_eq *eq, const struct moder_rates
 		step(nic, eq);
 }
 
-/* False: the figures that the next ones are compared with stay. */
+/* Returns false if the reference of the next comparison stays. */
 static bool decide_right(struct fw_nic *nic, struct fw_eq *eq, const struct moder_rates *now)
 {
 	struct moder_adapt *a = &eq->moder.adapt;
 	enum verdict verdict = a->profile && a->last.per_s ? compare(now, &a->last) : BETTER;
 
-	/* Far fewer interrupts and a lower rate: it may be the machine's. Asked twice. */
+	/* Far fewer interrupts and a lower rate: the machine may be the cause. Measured twice. */
 	if (verdict == WORSE && !a->doubt && now->per_irq16 * 4 > a->last.per_irq16 * 5) {
 		a->doubt = true;
 		return false;
@@ -187,7 +187,7 @@ static void decide_parked(struct fw_nic *nic, struct fw_eq *eq, const struct mod
 {
 	struct moder_adapt *a = &eq->moder.adapt;
 
-	/* Moderated, and less comes than did: less moderation may be better. */
+	/* Moderated, and the rate has halved: less moderation may be better. */
 	if (a->profile && a->last.per_s && now->per_s < a->last.per_s / 2) {
 		set_tune(a, MODER_TUNE_LEFT);
 		step(nic, eq);
@@ -223,12 +223,12 @@ static void decide(struct fw_nic *nic, struct fw_eq *eq, const struct moder_rate
 	a->last = *now;
 }
 
-/* Waiting brought nothing, twice: this is no stream, or not any more. */
+/* Waiting gained nothing twice: there is no stream, or it has ended. */
 static void give_up(struct fw_nic *nic, struct fw_eq *eq)
 {
 	struct moder_adapt *a = &eq->moder.adapt;
 
-	/* One that was may have paused: it is soon tried again. */
+	/* A stream may have paused: the next trial is soon. */
 	if (a->profile == 1 || !a->patience)
 		more_patience(a);
 	if (a->profile == 1)
@@ -241,7 +241,7 @@ static void give_up(struct fw_nic *nic, struct fw_eq *eq)
 	begin_sample(nic, &eq->moder);
 }
 
-/* Something waited: was it in vain? One completion of the other class is no win. */
+/* True if a wait was in vain. One completion of the other class is no gain. */
 static bool waited_alone(const struct fw_nic *nic, const struct fw_moder *m)
 {
 	const struct moder_wait *rx = &m->wait[MODER_RX], *tx = &m->wait[MODER_TX];
@@ -267,14 +267,14 @@ void moder_adapt_irq(struct fw_nic *nic, struct fw_eq *eq)
 	if (++a->sample.interrupts < (a->profile ? SAMPLE_MODERATED : SAMPLE_INTERRUPTS))
 		return;
 	rates = measure(nic, m);
-	/* Moderated, gaps may be those that moderation makes: a peer waits for us. */
+	/* Under moderation, gaps may be caused by moderation itself: a peer waits for us. */
 	if (rates.per_s && !a->profile)
 		a->gap_ns = UINT64_C(1000000000) / rates.per_s;
 	decide(nic, eq, &rates);
 	begin_sample(nic, m);
 }
 
-/* ---- while something waits ------------------------------------------------------------------- */
+/* ---- during a wait --------------------------------------------------------------------------- */
 
 uint64_t moder_adapt_due_ns(const struct fw_moder *m)
 {
@@ -283,7 +283,10 @@ uint64_t moder_adapt_due_ns(const struct fw_moder *m)
 	return m->adapt.last_ns + (overdue_ns > MIN_OVERDUE_NS ? overdue_ns : MIN_OVERDUE_NS);
 }
 
-/* Time since the completion before on the same CQ; what stands in the ring is the process's. */
+/*
+ * Returns the time since the completion before on the same CQ, by the ring, which the process can
+ * change.
+ */
 static uint64_t since_last_ns(const struct fw_nic *nic, const struct fw_cq *cq)
 {
 	const struct hw_cqe *before = &cq->ring[(cq->prod - 2) & cq->mask];
@@ -295,8 +298,8 @@ static uint64_t since_last_ns(const struct fw_nic *nic, const struct fw_cq *cq)
 }
 
 /*
- * The queue that the completion is of has at most as much left as it has given since the last
- * interrupt: its process should hear of it before the rest is gone.
+ * True if the completion's queue has at most as many entries left as it gave since the last
+ * interrupt: its process should be notified before the rest is used.
  */
 static bool runs_low(struct fw_nic *nic, struct fw_eq *eq, const struct hw_cqe *cqe)
 {
@@ -327,7 +330,7 @@ bool moder_adapt_cqe(struct fw_nic *nic, struct fw_eq *eq, const struct fw_cq *c
 	struct moder_adapt *a = &m->adapt;
 	bool low = runs_low(nic, eq, cqe);
 
-	/* The second and further ones of a wait say how fast they come by themselves. */
+	/* The second and later completions of a wait show the natural rate. */
 	if (m->wait[MODER_RX].frames + m->wait[MODER_TX].frames > 1)
 		a->gap_ns = (a->gap_ns * (SMOOTH - 1) + nic->now_ns - a->last_ns) / SMOOTH;
 	a->last_ns = nic->now_ns;

@@ -2,9 +2,8 @@
 /*
  * Settings of interrupt moderation: checked, kept by vector, given to its event queues.
  *
- * A change holds at once, for what is held back too. fw_coalesce() and fw_vector() serve weftd
- * itself; the commands are the same for processes. Called by cmd.c, cq_cmd.c, fw.c; calls
- * moder.c.
+ * A change applies at once, also to completions that wait. fw_coalesce() and fw_vector() serve
+ * weftd itself; the commands are the same for processes. Calls moder.c.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -139,7 +138,7 @@ static void set_vector(struct fw_nic *nic, uint32_t number, uint32_t set,
 		c->target_percentile = target ? coalesce->target_percentile : 0;
 		c->target_ns = target ? coalesce->target_ns : 0;
 	}
-	/* What an engine has chosen stays until it chooses anew. */
+	/* The choice of an engine stays until its next choice. */
 	if (c->mode == HW_COALESCE_FIXED || set & HW_COALESCE_SET_MODE)
 		vector->now = *c;
 	else
@@ -150,7 +149,7 @@ static void set_vector(struct fw_nic *nic, uint32_t number, uint32_t set,
 
 		if (!eq->used || eq->vector != number)
 			continue;
-		/* The engine starts anew, with what it is to keep to. */
+		/* The engine starts anew with its new bounds. */
 		if (set & HW_COALESCE_SET_MODE)
 			eq->moder.mode = HW_COALESCE_MODES;
 		apply(nic, eq);

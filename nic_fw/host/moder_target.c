@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Moderation that keeps a target: so many of 10,000 completions told of within so many
- * nanoseconds, by as few interrupts as that allows.
+ * Moderation that keeps a target: a number out of 10,000 completions reported within a number of
+ * nanoseconds, by as few interrupts as possible.
  *
- * An interrupt waits until the time of the oldest completion is over, and beyond it as far as the
- * budget allows: each completion told of earns what the percentile leaves, each late one costs a
- * whole. So the percentile holds at any moment, not on average. What was given up in vain, since
- * nothing followed (a peer that waits for us), is not tried again so soon. Interrupts
- * of a core that comes late to its turn are asked for earlier by as much. Called by moder.c and
- * moder_tell.c.
+ * An interrupt waits until the oldest completion reaches the target time, and beyond it as far as
+ * the budget allows: each reported completion earns what the percentile leaves, each late one costs
+ * a whole. So the percentile holds at any moment, not on average. After waiting longer in vain,
+ * since no completion followed (a peer waits for us), the next attempt is delayed. If a core comes
+ * late to its turn, interrupts are scheduled earlier by as much. Calls moder_tell.c and
+ * moder_cmd.c.
  */
 #include "nic_fw/fw_nic.h"
 
 enum {
 	WHOLE = 10000,           /* a completion, in units of the budget */
-	MAX_CREDIT = 64 * WHOLE, /* that quiet times can save up */
+	MAX_CREDIT = 64 * WHOLE, /* upper bound of the savings of quiet times */
 	MAX_VAIN = 10,
 	MAX_TIMES = 3,
 	SMOOTH = 16,
@@ -34,7 +34,7 @@ void moder_target_begin(struct fw_nic *nic, struct fw_eq *eq)
 	m->target = (struct moder_target){.hold_ns = settings_of(nic, eq)->target_ns};
 }
 
-/* How many of what waits may be late, in units. */
+/* Returns how many of the waiting completions may be late, in units. */
 static int64_t budget(const struct fw_nic *nic, const struct fw_eq *eq, uint32_t waiting)
 {
 	const struct moder_target *t = &eq->moder.target;
@@ -65,14 +65,14 @@ uint64_t moder_target_due_ns(const struct fw_nic *nic, struct fw_eq *eq)
 		if (left < 0 && age->ns < due_ns)
 			due_ns = age->ns;
 	}
-	/* Given up or not, nobody waits for more than so many times the target. */
+	/* No completion waits for more than so many times the target. */
 	if (due_ns > oldest_ns + (MAX_TIMES - 1) * target_ns)
 		due_ns = oldest_ns + (MAX_TIMES - 1) * target_ns;
 	m->target.due_ns = due_ns + target_ns - m->target.slack_ns;
 	return m->target.due_ns;
 }
 
-/* By how much the interrupt is late, where it was time that raised it. */
+/* Learns how late the interrupt is, if its time caused it. */
 static void learn_slack(const struct fw_nic *nic, struct fw_moder *m, uint64_t target_ns)
 {
 	struct moder_target *t = &m->target;
@@ -82,14 +82,14 @@ static void learn_slack(const struct fw_nic *nic, struct fw_moder *m, uint64_t t
 		return;
 	if (over_ns > target_ns)
 		over_ns = target_ns;
-	/* What came late is paid for before the next attempt to wait longer. */
+	/* Lateness is paid for before the next attempt to wait longer. */
 	if (over_ns > t->slack_ns)
 		t->slack_ns = over_ns;
 	else if (t->credit >= 0)
 		t->slack_ns -= (t->slack_ns + SMOOTH - 1) / SMOOTH;
 }
 
-/* The choice that queries see: how long the first of an interrupt waits now. */
+/* Reports the choice for queries: the present wait of an interrupt's first completion. */
 static void report(struct fw_nic *nic, struct fw_eq *eq, uint64_t hold_ns)
 {
 	struct moder_target *t = &eq->moder.target;
@@ -130,7 +130,7 @@ void moder_target_irq(struct fw_nic *nic, struct fw_eq *eq)
 		t->credit = MAX_CREDIT;
 	if (t->skip)
 		t->skip--;
-	/* Given up, and nothing came in the time that this won. */
+	/* The extra wait brought no further completion. */
 	if (late && newest_ns <= oldest_ns + c->target_ns) {
 		t->vain += t->vain < MAX_VAIN;
 		t->skip = UINT32_C(1) << t->vain;

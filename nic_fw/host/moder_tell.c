@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What interrupts tell of: completions by their age, the counters of a vector, and the search
- * for events that nothing would ever tell of.
+ * Completions that interrupts report, by their age; the counters of a vector; the search for events
+ * that no interrupt would ever report.
  *
- * An event queue keeps, for the completions that no interrupt has told of, how many there are of
- * each turn; of many turns two neighbours are put together, and count as old as the older. Called
- * by moder.c and counters.c; calls the modes.
+ * An event queue keeps, for unreported completions, their number in each turn. When the table is
+ * full, two neighbouring turns are merged, and count as old as the older. Calls the modes.
  */
 #include "nic_fw/fw_nic.h"
 
-#define MAX_WAIT_NS (UINT64_C(1) << 31) /* what a process wrote into a CQE is not believed */
+/* Upper bound, since a process can write any value into a CQE. */
+#define MAX_WAIT_NS (UINT64_C(1) << 31)
 
 void moder_age_add(struct fw_moder *m, uint64_t ns, uint32_t frames)
 {
@@ -51,7 +51,7 @@ void moder_tell(struct fw_nic *nic, struct fw_eq *eq)
 		const struct moder_age *age = &m->age[i];
 		uint64_t wait_ns = nic->now_ns - age->ns;
 
-		/* Also an age that lies ahead. */
+		/* Covers an age in the future, too. */
 		if (wait_ns > MAX_WAIT_NS)
 			wait_ns = MAX_WAIT_NS;
 		vector->wait[hw_vector_bucket_of(wait_ns)] += age->frames;
@@ -122,7 +122,7 @@ int fw_vector(const struct fw_nic *nic, uint32_t vector, struct hw_resp_vector *
 	return 0;
 }
 
-/* ---- nothing may be lost --------------------------------------------------------------------- */
+/* ---- lost events ----------------------------------------------------------------------------- */
 
 static bool eq_is_lost(const struct fw_eq *eq)
 {

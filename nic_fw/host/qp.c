@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The state machine of queue pairs. What a change of state does to what is posted is in
- * qp_flush.c.
+ * The state machine of queue pairs. qp_flush.c handles the posted requests at a change of state.
  *
- * Called by qp_cmd.c (modify, destroy), wqe_done.c, rdmap_rx.c, rd_flow.c (errors). Calls each
- * stage that holds something of the QP to give it up. IBA 10.3.1, figure 124; RFC 5040 section 6.
+ * Calls each stage that holds state of the QP to release it. IBA 10.3.1, figure 124; RFC 5040
+ * section 6.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -21,7 +20,7 @@ struct fw_qp *qp_find(struct fw_nic *nic, uint32_t qpn)
 #define BIT(state) (1u << (state))
 #define ALWAYS     (BIT(HW_QPS_RESET) | BIT(HW_QPS_ERR))
 
-/* Where each state may lead. Staying in a state is no change. */
+/* Legal steps from each state. Staying in a state is no change. */
 static const uint8_t next_states[HW_QPS_STATES] = {
     [HW_QPS_RESET] = BIT(HW_QPS_RESET) | BIT(HW_QPS_INIT),
     [HW_QPS_INIT] = ALWAYS | BIT(HW_QPS_RTR),
@@ -32,7 +31,7 @@ static const uint8_t next_states[HW_QPS_STATES] = {
     [HW_QPS_ERR] = ALWAYS,
 };
 
-/* Whatever the transports hold is given up before the requests that it belongs to. */
+/* The transports release their messages before the requests that these belong to. */
 static void stop_sends(struct fw_nic *nic, struct fw_qp *qp)
 {
 	sched_qp_remove(nic, qp);
@@ -51,9 +50,9 @@ static void enter_err(struct fw_nic *nic, struct fw_qp *qp)
 }
 
 /*
- * Requests that were posted are forgotten without a completion (IBA 10.3.1.1). Indices go on
- * from where the process has got to, so that neither side has to tell the other; with nothing
- * to be believed behind it, any index will do.
+ * Posted requests are dropped without a completion (IBA 10.3.1.1). Indices continue from the
+ * process's position, so that neither side has to send the other one; without trust in the old
+ * content, any index will do.
  */
 static void skip_posted(struct fw_qp *qp)
 {
@@ -102,7 +101,7 @@ void qp_set_state(struct fw_nic *nic, struct fw_qp *qp, enum hw_qp_state state)
 
 	assert(state < HW_QPS_STATES && next_states[from] & BIT(state));
 	assert(state != HW_QPS_SQE || !qp_is_rc(qp));
-	/* The new state flushes what the old one left, unless it has gone already. */
+	/* The new state flushes the rest of the old one, unless it has gone already. */
 	assert(!qp->flushing || state == HW_QPS_ERR || state == HW_QPS_RESET);
 	qp->state = (uint8_t)state;
 	fw_trace(nic, TRACE_QP_STATE, qp->qpn, from, state);
@@ -171,7 +170,7 @@ void qp_check_drained(struct fw_nic *nic, struct fw_qp *qp)
 void qp_unblock(struct fw_nic *nic, struct fw_qp *qp)
 {
 	qp_check_drained(nic, qp);
-	/* One that is not blocked is in the list already, or rings when it has more. */
+	/* A queue that is not blocked is in the list already, or rings for its next request. */
 	if (!qp->sq_blocked)
 		return;
 	qp->sq_blocked = false;

@@ -2,9 +2,9 @@
 /*
  * Queue pairs: the object, its state machine, its attributes.
  *
- * qp.c: states and flushing. qp_cmd.c: create, modify (with verbs' legality of each
- * transition and mask), query, destroy. Fields are grouped by who touches them: the first
- * lines by every request, the last by commands. Source: IBA 10.3, 11.2.5; RFC 5040 6.
+ * qp.c: states. qp_flush.c: flushing. qp_cmd.c: create, modify (with verbs' legality of each
+ * transition and mask), query, destroy. Fields are grouped by use: the first lines by every
+ * request, the last by commands. Source: IBA 10.3, 11.2.5; RFC 5040 6.
  */
 #ifndef WEFT_FW_QP_H
 #define WEFT_FW_QP_H
@@ -22,17 +22,17 @@ struct fw_cq;
 struct llp_ops;
 struct mpa_conn;
 
-/* What a QP of an unreliable connection knows of the peer's messages (uc_rx.c). */
+/* Receive state of an unreliable connection (uc_rx.c). */
 struct fw_uc_rx {
-	bool begun;       /* ssn is valid: one has come since RESET */
-	bool open;        /* ssn is under way, and nothing of it was lost so far */
+	bool begun;       /* ssn is valid: a message has come since RESET */
+	bool open;        /* ssn is under way, without a loss so far */
 	uint8_t opcode;   /* wire_rdmap_opcode */
-	uint32_t ssn;     /* of the last message of which anything came */
+	uint32_t ssn;     /* of the last message with a received packet */
 	uint32_t bytes;   /* of the whole message */
 	uint32_t next_mo; /* the offset that must come next */
 };
 
-/* Attributes that a queue pair has until modify_qp sets them. */
+/* Attributes of a queue pair until modify_qp sets them. */
 enum {
 	QP_DEFAULT_TIMEOUT = 19,       /* IBA 9.7.6.1.3: 4.096 us << 19 = 2.1 s */
 	QP_DEFAULT_RETRY_CNT = 5,      /* 12.9 s: longer than most links need to come back */
@@ -52,11 +52,11 @@ struct fw_qp {
 	bool sq_blocked; /* fetching waits: fence, no read slot, no context; qp_unblock() */
 	bool sq_draining;
 	bool sq_failing; /* a request failed here and waits for earlier ones to complete */
-	bool comm_est;   /* the peer was heard since RTR */
-	bool flushing;   /* of the state that it has come to: nothing more is begun (qp_flush.c) */
+	bool comm_est;   /* a packet of the peer came since RTR */
+	bool flushing;   /* of its present state: no new work is begun (qp_flush.c) */
 	bool in_flush;
 	bool last_wqe_due;         /* QP_LAST_WQE is raised at the end of the flush */
-	const struct llp_ops *llp; /* what carries its messages (llp.h) */
+	const struct llp_ops *llp; /* its transport (llp.h) */
 
 	/* send side, by db.c, sched.c, wqe.c */
 	struct hw_qp_record *record;
@@ -64,7 +64,7 @@ struct fw_qp {
 	uint32_t sq_mask;          /* slots - 1 */
 	uint32_t sq_prod;          /* last read from the host */
 	uint32_t sq_next;          /* next slot to fetch */
-	uint32_t sq_cons;          /* slots retired, in order; what the record shows */
+	uint32_t sq_cons;          /* slots retired, in order; the index in the record */
 	uint32_t ssn;              /* number of the last message sent */
 	uint32_t msn;              /* RC: MSN of the last untagged message on QN 0 */
 	uint32_t rd_atomics;       /* reads and atomics in flight */
@@ -83,12 +83,12 @@ struct fw_qp {
 	uint32_t srq;    /* HW_SRQ_NONE */
 	uint64_t domain; /* XRC_RECV: whose SRQs it may use (xrc.h); else 0 */
 	uint32_t qkey;
-	uint32_t access;          /* HW_ACCESS_REMOTE_* that this QP grants */
-	uint32_t responder_slots; /* reads and atomics of peers being answered */
-	struct fw_list windows;   /* of type 2, bound to it (fw_mr.qp_node) */
-	uint64_t guessed_ns;      /* when a peer last named an STag that grants nothing; 0: never */
-	uint32_t msgs_open;       /* receive messages partly arrived (recv.c, ud_reasm.c) */
-	uint32_t rx_msn_taken;    /* RC: MSNs up to here have a receive */
+	uint32_t access;           /* HW_ACCESS_REMOTE_* that this QP grants */
+	uint32_t responder_slots;  /* reads and atomics of peers being answered */
+	struct fw_list windows;    /* of type 2, bound to it (fw_mr.qp_node) */
+	uint64_t guessed_ns;       /* last failed try of a peer to name an STag; 0: never */
+	uint32_t msgs_open;        /* receive messages partly arrived (recv.c, ud_reasm.c) */
+	uint32_t rx_msn_taken;     /* RC: MSNs up to here have a receive */
 	uint32_t rx_msn_delivered; /* RC: and up to here were delivered */
 	struct fw_list recv_msgs;  /* those messages; UC: a receive that waits for one, or none */
 	struct fw_uc_rx uc;        /* UC: the message that is arriving */
@@ -96,17 +96,17 @@ struct fw_qp {
 	/* connected and reliable QPs, by rd_*.c */
 	uint32_t dst_qpn;        /* RC, XRC, UC */
 	uint32_t dst_ip;         /* likewise, network byte order */
-	uint16_t incarnation_tx; /* likewise: tag this end puts into packets */
-	uint16_t incarnation_rx; /* likewise: tag it demands */
+	uint16_t incarnation_tx; /* likewise: tag in packets of this end */
+	uint16_t incarnation_rx; /* likewise: tag that received packets must have */
 	struct fw_list flows;    /* rd flows of this QP */
 	struct fw_list mcasts;   /* UD: groups that it is attached to (mcast_member.qp_node) */
 	struct fw_list opens;    /* XRC_RECV: other processes that have it (fw_qp_open.qp_node) */
 	struct esp_rdmap esp;    /* RC over ESP: its streams */
-	struct mpa_conn *mpa;    /* RC over TCP: its connection; NULL: none yet, or not any more */
-	uint32_t cm;             /* place + 1 of the endpoint that is tied to it, 0 (cm.c) */
+	struct mpa_conn *mpa;    /* RC over TCP: its connection; NULL: none, or ended */
+	uint32_t cm;             /* place + 1 of its endpoint; 0: none (cm.c) */
 
 	struct fw_list flush_node; /* in nic->slices.flushes while flushing */
-	struct fw_list flush_msgs; /* fw_wqe.flow_node: what a transport has let go of */
+	struct fw_list flush_msgs; /* fw_wqe.flow_node: messages that a transport has released */
 
 	/* commands only */
 	struct hw_qp_attr attr;
@@ -118,7 +118,10 @@ struct fw_qp {
 	uint64_t rq_offset;
 	struct fw_list node;                           /* of the client */
 	uint64_t tx_msgs, rx_msgs, tx_bytes, rx_bytes; /* for weftctl */
-	/* moder_adapt.c, [receives, requests]: where the queue stood at an interrupt, and which */
+	/*
+	 * moder_adapt.c, [receives, requests]: position of the queue at an interrupt, and its
+	 * serial
+	 */
 	uint32_t moder_at[2], moder_serial[2];
 };
 
@@ -128,35 +131,37 @@ enum {
 	FW_QPN_SHARD_SHIFT = 16,
 	FW_QPN_NIC_SHIFT = 19,
 	FW_QPN_MASK = 0xffffff,
-	FW_QPN_FIRST = 2, /* of place 0: QPNs 0 and 1 are nobody's (IBA 3.5.9, 10.2.4.3) */
+	FW_QPN_FIRST = 2, /* of place 0: QPNs 0 and 1 are reserved (IBA 3.5.9, 10.2.4.3) */
 };
 
-/* The QP that a QPN of this instance names, NULL if none. */
+/* Returns the QP that a QPN of this instance names, or NULL. */
 struct fw_qp *qp_find(struct fw_nic *nic, uint32_t qpn);
 
-/* qp_attr.c: attributes as a QP has them in RESET. */
+/* qp_attr.c: sets the attributes of RESET. */
 void qp_attr_reset(struct fw_qp *qp);
-/* Whether verbs allow this change with these HW_QP_* attributes. Any type of hw_qp_type. */
+/* True if verbs allow this change with these HW_QP_* attributes. Any type of hw_qp_type. */
 bool qp_attr_is_legal(uint8_t type, enum hw_qp_state from, enum hw_qp_state to, uint32_t mask);
 /*
- * What that asks for and a QP over TCP may do without: its peer, and all that belongs to it, is
- * the connection manager's.
+ * Returns the attributes that a QP over TCP may omit there: the connection manager sets its peer
+ * and all attributes of the peer.
  */
 uint32_t qp_attr_excused(const struct fw_qp *qp, const struct hw_qp_attr *attr, uint32_t mask,
 			 enum hw_qp_state to);
-/* Whether the values are in range. 0 or a positive errno. */
+/* Checks the range of the values. Returns 0 or a positive errno. */
 int qp_attr_check(struct fw_nic *nic, const struct fw_qp *qp, const struct hw_qp_attr *attr,
 		  uint32_t mask);
-/* Takes over what was checked. */
+/* Applies checked attributes. */
 void qp_attr_apply(struct fw_nic *nic, struct fw_qp *qp, const struct hw_qp_attr *attr,
 		   uint32_t mask);
 
-/* Makes every change of state: asserts that it is legal, traces, flushes, raises events. */
+/*
+ * The only way to change a state: asserts that the step is legal, traces, flushes, raises events.
+ */
 void qp_set_state(struct fw_nic *nic, struct fw_qp *qp, enum hw_qp_state state);
 
 /*
- * The peer of a connection has sent something: raises COMM_EST the first time, if the QP is still
- * in RTR, whose process may wait for that to bring it to RTS (IBA 11.6.3.3).
+ * The peer of a connection has sent a packet: raises COMM_EST the first time, if the QP is still in
+ * RTR. The process may wait for that to bring it to RTS (IBA 11.6.3.3).
  */
 void qp_comm_est(struct fw_nic *nic, struct fw_qp *qp);
 
@@ -167,28 +172,28 @@ static inline void qp_heard(struct fw_nic *nic, struct fw_qp *qp)
 }
 
 /*
- * Something is wrong that the process must hear of: the QP goes to ERR (or SQE for
- * datagram QPs when only the send queue is concerned), what is posted is flushed with
- * WR_FLUSH_ERR, and the asynchronous event (HW_EVENT_NONE: none) is raised.
+ * Reports an error to the process: the QP goes to ERR (or SQE for datagram QPs when only the send
+ * queue is concerned), posted requests are flushed with WR_FLUSH_ERR, and the asynchronous event
+ * (HW_EVENT_NONE: none) is raised.
  */
 void qp_error(struct fw_nic *nic, struct fw_qp *qp, enum hw_event_type event);
 void qp_sq_error(struct fw_nic *nic, struct fw_qp *qp);
 
 /*
- * Gives up what is posted and under way, as the state asks for that the QP is in: ERR and SQE
- * complete it with WR_FLUSH_ERR, RESET forgets it. As much as the turn has units for; the rest
- * follows in later turns, and qp->flushing says so until then. A doorbell of a QP in ERR or SQE
- * begins it anew: receives ring none themselves.
+ * Flushes posted and pending requests as the QP's state demands: ERR and SQE complete them with
+ * WR_FLUSH_ERR, RESET drops them. Does as much as the turn has units for; the rest follows in later
+ * turns, and qp->flushing is true until then. A doorbell of a QP in ERR or SQE starts it again;
+ * receives ring no doorbell.
  */
 void qp_flush(struct fw_nic *nic, struct fw_qp *qp);
 void qp_flush_run(struct fw_nic *nic, struct fw_qp *qp); /* a part of it */
 void qp_flush_slice(struct fw_nic *nic);                 /* slice_job.run: a part of the oldest */
-void qp_reset_over(struct fw_qp *qp); /* nothing is left of what the QP was before RESET */
+void qp_reset_over(struct fw_qp *qp); /* the state from before RESET is all released */
 
 /* Wakes a send queue that waited for a context, a fence or a read slot. */
 void qp_unblock(struct fw_nic *nic, struct fw_qp *qp);
 
-/* In SQD: the last request that was under way has completed (IBA 10.3.1.5). */
+/* In SQD: the last pending request has completed (IBA 10.3.1.5). */
 void qp_check_drained(struct fw_nic *nic, struct fw_qp *qp);
 
 static inline bool qp_can_receive(const struct fw_qp *qp)
@@ -203,13 +208,13 @@ static inline bool qp_is_rc(const struct fw_qp *qp)
 	return qp->type == HW_QPT_RC || qp->type == HW_QPT_XRC_SEND || qp->type == HW_QPT_XRC_RECV;
 }
 
-/* It has one peer, which modify_qp named. */
+/* True if it has one peer, which modify_qp named. */
 static inline bool qp_is_connected(const struct fw_qp *qp)
 {
 	return qp_is_rc(qp) || qp->type == HW_QPT_UC;
 }
 
-/* Sends each message once. */
+/* True if it sends each message once. */
 static inline bool qp_is_unreliable(const struct fw_qp *qp)
 {
 	return qp->type == HW_QPT_UD || qp->type == HW_QPT_UC;
@@ -221,8 +226,8 @@ static inline bool qp_is_reliable(const struct fw_qp *qp)
 }
 
 /*
- * What the stages do for qp_flush.c when a QP leaves the states in which it works; called with
- * the QP already in the new state. The steps return true when nothing is left.
+ * Work of the stages for qp_flush.c when a QP leaves its working states; the QP is already in the
+ * new state. The steps return true when they are finished.
  */
 void sched_qp_remove(struct fw_nic *nic, struct fw_qp *qp); /* sched.c: off the ready list */
 bool wqe_flush_step(struct fw_nic *nic, struct fw_qp *qp);  /* fetched and posted sends */

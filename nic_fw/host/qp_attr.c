@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Attributes of queue pairs: which change of state takes which, and what values they may have.
+ * Attributes of queue pairs: required and optional ones of each change of state, and their ranges.
  *
- * Called by qp_cmd.c for MODIFY_QP and by qp.c for RESET. The table is that of IBA 11.2.5.2
- * (tables 91 to 94), as ib_modify_qp_is_ok() of Linux has it; RD takes what UD takes, and the
- * attributes of reliability besides. Two liberties: UD takes access flags, for
- * Write-Record, and RD's attributes of reliability are optional (defaults in rd.h).
+ * The table is that of IBA 11.2.5.2 (tables 91 to 94), as ib_modify_qp_is_ok() of Linux has it. RD
+ * takes UD's attributes and the attributes of reliability. Two deviations: UD takes access flags,
+ * for Write-Record, and RD's attributes of reliability are optional (defaults in rd.h).
  */
 #include "nic_fw/fw_nic.h"
 
@@ -222,7 +221,7 @@ bool qp_attr_is_legal(uint8_t type, enum hw_qp_state from, enum hw_qp_state to, 
 		return false;
 	if ((mask & transition->required[col]) != transition->required[col])
 		return false;
-	/* A connected QP that fails goes to ERR: it has no SQE to come back from. */
+	/* A connected QP that fails goes to ERR: it cannot return from SQE. */
 	if (from == HW_QPS_SQE && to == HW_QPS_RTS && col >= COL_RC)
 		return false;
 	return !(mask &
@@ -242,7 +241,7 @@ static bool is_stream(const struct fw_qp *qp, const struct hw_qp_attr *attr, uin
 	       HW_QP_TRANSPORT_ESP;
 }
 
-/* Streams are no IP: they end at the first router. And a stream has two ends. */
+/* Streams do not use IP: they end at the first router. And a stream has two ends. */
 static int check_link(struct fw_nic *nic, const struct fw_qp *qp, uint32_t ip, uint32_t dst_qpn)
 {
 	if (ip == nic->config.ip)
@@ -321,8 +320,9 @@ void qp_attr_reset(struct fw_qp *qp)
 }
 
 /*
- * The tag of one incarnation of a connection: both ends make it of the PSN that they agreed
- * on, the sender of its sq_psn, the receiver of its rq_psn. Never 0, which is "not connected".
+ * Returns the tag of one incarnation of a connection. Both ends derive it from the PSN that they
+ * agreed on, the sender from its sq_psn, the receiver from its rq_psn. Never 0, which is "not
+ * connected".
  */
 static uint16_t incarnation_of(uint32_t psn)
 {
@@ -342,7 +342,7 @@ static void apply_connection(struct fw_nic *nic, struct fw_qp *qp, const struct 
 		qp->attr.av = attr->av;
 		qp->dst_ip = ah_av_ip(nic, &attr->av, qp->dst_qpn);
 	}
-	/* PSNs are numbers of 24 bits (IBA 9.2.5); what is above is not looked at. */
+	/* PSNs are numbers of 24 bits (IBA 9.2.5); higher bits are ignored. */
 	if (mask & HW_QP_SQ_PSN) {
 		qp->attr.sq_psn = attr->sq_psn & FW_QPN_MASK;
 		qp->incarnation_tx = qp_is_connected(qp) ? incarnation_of(qp->attr.sq_psn) : 0;

@@ -2,8 +2,8 @@
 /*
  * Commands on queue pairs: create, modify, query, destroy.
  *
- * Called by cmd.c, and by client.c at detach. The state machine is in qp.c, legality of
- * attributes in qp_attr.c. IBA 11.2.4.
+ * client.c uses the functions at detach. Calls qp.c (state machine) and qp_attr.c (legality of
+ * attributes). IBA 11.2.4.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -14,7 +14,7 @@ struct fw_qp *qp_own(struct fw_nic *nic, uint32_t client, uint32_t qpn)
 	return qp && (qp->client == client || xrc_is_open(qp, client)) ? qp : NULL;
 }
 
-/* What a QP is made of, found to be the client's. */
+/* The objects of a new QP, checked to be the client's. */
 struct parts {
 	struct fw_pd *pd; /* NULL with XRC_RECV, and so the next two */
 	struct fw_cq *send_cq;
@@ -39,7 +39,7 @@ static int check_type(const struct hw_cmd_create_qp *create)
 	return 0;
 }
 
-/* It has no queue: nothing is posted to it. */
+/* It has no queue: no request is posted to it. */
 static bool is_bare(const struct hw_cmd_create_qp *create)
 {
 	return !create->pd && !create->send_cq && !create->recv_cq && create->srq == HW_SRQ_NONE &&
@@ -54,7 +54,7 @@ static int check_sizes(const struct hw_cmd_create_qp *create)
 		return is_bare(create) ? 0 : FW_EINVAL;
 	if (create->xrcd)
 		return FW_EINVAL;
-	/* What it sends peers' SRQs take; it receives nothing. */
+	/* Peers' SRQs take its messages; it receives none. */
 	if (create->type == HW_QPT_XRC_SEND &&
 	    (create->max_recv_wr || create->max_recv_sge || create->srq != HW_SRQ_NONE))
 		return FW_EINVAL;
@@ -85,7 +85,7 @@ static int find_parts(struct fw_nic *nic, uint32_t client, const struct hw_cmd_c
 	if (create->srq == HW_SRQ_NONE)
 		return 0;
 	parts->srq = srq_own(nic, client, create->srq);
-	/* One of XRC serves the QPs of its domain. */
+	/* An XRC SRQ serves the QPs of its domain. */
 	return parts->srq && !parts->srq->domain ? 0 : FW_EINVAL;
 }
 
@@ -105,8 +105,8 @@ static bool has_rq(const struct fw_qp *qp)
 }
 
 /*
- * Both rings, the receive queue right behind the send queue: small ones share a page, and giving
- * pages back, which costs a system call of the port, is done once.
+ * Both rings, the receive queue right after the send queue: small ones share a page, and returning
+ * pages, which costs a system call of the port, is done once.
  */
 static uint64_t rings_bytes(const struct fw_qp *qp)
 {
@@ -125,7 +125,7 @@ static int alloc_memory(struct fw_nic *nic, struct fw_qp *qp)
 {
 	struct fw_client *owner = &nic->host.clients[qp->client];
 
-	/* It may outlive the process that made it, and that one's BAR. */
+	/* It may outlive the process that made it, and that process's BAR. */
 	if (qp->type == HW_QPT_XRC_RECV) {
 		qp->record = nic->host.null_record;
 		return 0;
@@ -144,8 +144,8 @@ static int alloc_memory(struct fw_nic *nic, struct fw_qp *qp)
 }
 
 /*
- * A message number goes on where the last QP with this number stopped: a peer may still
- * hold pieces of that one's last message (ud_reasm.c).
+ * Message numbers continue from the last QP with this number: a peer may still hold pieces of that
+ * QP's last message (ud_reasm.c).
  */
 static void init_qp(struct fw_nic *nic, struct fw_qp *qp, uint32_t client,
 		    const struct hw_cmd_create_qp *create)
@@ -292,7 +292,7 @@ bool qp_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client)
 	}
 	if (!slice_take(nic, FW_SLICE_QP_UNITS))
 		return false;
-	/* On the way to RESET already: its flush goes on by itself. */
+	/* If it is already in RESET, its flush continues by itself. */
 	if (!qp->flushing || qp->state != HW_QPS_RESET)
 		qp_set_state(nic, qp, HW_QPS_RESET);
 	else
@@ -315,7 +315,7 @@ int cmd_destroy_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 	return qp_let_go(nic, qp, client) ? 0 : CMD_LATER;
 }
 
-/* All is checked before anything is changed: a refused command leaves the QP as it was. */
+/* All is checked before any change: a refused command leaves the QP as it was. */
 int cmd_modify_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
@@ -340,13 +340,13 @@ int cmd_modify_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	err = qp_attr_check(nic, qp, &modify->attr, modify->mask);
 	if (err)
 		return err;
-	/* Completions that the state it leaves has flushed come first. */
+	/* Completions flushed by the old state come first. */
 	if (qp->flushing && to != HW_QPS_ERR && to != HW_QPS_RESET)
 		return CMD_LATER;
 	qp_attr_apply(nic, qp, &modify->attr, modify->mask);
 	if (to != from || (to == HW_QPS_RESET && !qp->flushing))
 		qp_set_state(nic, qp, to);
-	/* After the answer nothing of what was posted before is touched. */
+	/* After the answer no earlier request is touched. */
 	if (to == HW_QPS_RESET && qp->flushing)
 		return CMD_LATER;
 	resp->u.qp_attr = qp->attr;

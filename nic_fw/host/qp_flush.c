@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is posted to a queue pair that leaves the states in which it works, given up in slices.
+ * Flushes the requests of a queue pair that leaves its working states, in slices.
  *
  * A queue may hold 8,192 requests in either direction: qp_flush() does what the turn has units for,
- * slice.c has the rest go on in later turns. In between the QP is in its new state and flushing:
- * nothing is fetched, and a request that ends meanwhile waits to be flushed in its place. Order:
- * what the transports hold, requests fetched, requests posted, receives taken, receives posted.
- * Run by qp.c (states), db.c (requests that come late) and slice.c; calls each stage that holds
- * something of the QP. IBA 10.3.1 (states), 10.8.4 (flushing).
+ * slice.c continues in later turns. In between the QP is in its new state and flushing: no request
+ * is fetched, and a request that ends meanwhile waits to be flushed in its place. Order: messages
+ * of the transports, requests fetched, requests posted, receives taken, receives posted. Calls each
+ * stage that holds state of the QP. IBA 10.3.1 (states), 10.8.4 (flushing).
  */
 #include "nic_fw/fw_nic.h"
 
-/* Messages that a transport has let go of: requests are in the send queue, too. */
+/* Messages that a transport has released: requests are in the send queue, too. */
 static bool flush_msgs(struct fw_nic *nic, struct fw_qp *qp)
 {
 	while (!fw_list_empty(&qp->flush_msgs)) {
@@ -38,11 +37,11 @@ static bool flush_transport(struct fw_nic *nic, struct fw_qp *qp)
 		if (!flush_msgs(nic, qp))
 			return false;
 	} while (qp->llp->flush_qp && qp->llp->flush_qp(nic, qp));
-	/* The last of them may have been left for want of units. */
+	/* The last of them may be left for lack of units. */
 	return fw_list_empty(&qp->flush_msgs) && !(qp->llp->flush_qp && qp->llp->flush_due(qp));
 }
 
-/* Messages that have arrived in part. */
+/* Drops messages that have arrived in part. */
 static bool flush_open_receives(struct fw_nic *nic, struct fw_qp *qp)
 {
 	return qp->llp->flush_receives ? qp->llp->flush_receives(nic, qp)
@@ -72,7 +71,7 @@ static bool flush_own_receives(struct fw_nic *nic, struct fw_qp *qp)
 	return true;
 }
 
-/* True: nothing is left. */
+/* Returns true when all is flushed. */
 static bool flush_step(struct fw_nic *nic, struct fw_qp *qp)
 {
 	if (!flush_transport(nic, qp) || !wqe_flush_step(nic, qp))
@@ -104,7 +103,7 @@ static void flush_over(struct fw_nic *nic, struct fw_qp *qp)
 		qp_reset_over(qp);
 	if (!qp->last_wqe_due)
 		return;
-	/* Nothing of an SRQ is taken for it any more. */
+	/* No receive of an SRQ is taken for it any more. */
 	qp->last_wqe_due = false;
 	if (qp->state == HW_QPS_ERR)
 		xrc_event(nic, qp, HW_EVENT_QP_LAST_WQE);
@@ -114,7 +113,7 @@ void qp_flush_run(struct fw_nic *nic, struct fw_qp *qp)
 {
 	assert(qp->flushing &&
 	       (qp->state == HW_QPS_ERR || qp->state == HW_QPS_SQE || qp->state == HW_QPS_RESET));
-	/* One turn deeper is no turn of its own: posting a completion may fail the QP. */
+	/* Posting a completion may fail the QP: the nested flush is not run. */
 	if (qp->in_flush)
 		return;
 	qp->in_flush = true;
@@ -138,7 +137,7 @@ void qp_flush_slice(struct fw_nic *nic)
 
 	if (!node)
 		return;
-	/* It goes behind the others, and off the list for good when it is over. */
+	/* It goes to the end of the list, and leaves it when its flush is finished. */
 	fw_list_add_tail(&nic->slices.flushes, node);
 	nic->slices.bulk |= FW_BULK_FLUSH;
 	qp_flush_run(nic, FW_CONTAINER(node, struct fw_qp, flush_node));

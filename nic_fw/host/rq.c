@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Taking a receive for a message.
+ * Takes a receive for a message.
  *
- * Called by ud_deliver() and recv_begin(); calls srq.c when the QP has an SRQ. Posting a
- * receive rings no doorbell: the host's index is read when the known ones are used up.
- * docs/host-interface.md, pair R1 (producer index), R2 (consumer index).
+ * Calls srq.c if the QP has an SRQ. Posting a receive rings no doorbell: the host's index is read
+ * when the known ones are used up. docs/host-interface.md, pair R1 (producer index), R2 (consumer
+ * index).
  */
 #include "nic_fw/fw_nic.h"
 
-/* Copies the entry, then checks the copy. The SGEs' keys are judged when data is placed. */
+/* Copies the entry, then checks the copy. The SGEs' keys are checked when data is placed. */
 static enum rq_result copy_entry(struct fw_nic *nic, const uint8_t *entry, uint32_t max_sge,
 				 struct fw_recv *recv)
 {
@@ -39,7 +39,7 @@ static uint32_t own_available(struct fw_nic *nic, struct fw_qp *qp)
 	/* Pair R1. */
 	prod = __atomic_load_n(&qp->record->rq_prod, __ATOMIC_ACQUIRE);
 	if (prod - qp->rq_cons > qp->rq_mask + 1) {
-		/* More than the ring holds: none of them can be believed. */
+		/* More than the ring holds: no entry is trusted. */
 		FW_COUNT(nic, wqes_bad);
 		qp->rq_prod = qp->rq_cons;
 		return 0;

@@ -2,8 +2,7 @@
 /*
  * Receive queues and shared receive queues: taking a receive for a message.
  *
- * Called by ud_rx.c and rd_rx.c (through rdmap_rx.c) when a message needs a receive. The
- * entry is copied once and then checked. srq.c has the SRQ's commands and its limit event.
+ * The entry is copied once and then checked. srq.c has the SRQ's commands and its limit event.
  */
 #ifndef WEFT_FW_RQ_H
 #define WEFT_FW_RQ_H
@@ -30,8 +29,8 @@ struct fw_srq {
 	uint32_t limit; /* 0: not armed */
 	uint32_t pd;
 	uint32_t refs;    /* QPs */
-	uint64_t domain;  /* XRC: of which it is (xrc.h); else 0 */
-	struct fw_cq *cq; /* XRC: where its receives complete */
+	uint64_t domain;  /* XRC: its domain (xrc.h); else 0 */
+	struct fw_cq *cq; /* XRC: CQ of its receives */
 	uint32_t xrcd;    /* XRC */
 	uint32_t index;
 	uint16_t client;
@@ -59,22 +58,30 @@ enum rq_result {
 	RQ_BAD, /* malformed entry: taken, wr_id set, complete it with LOC_QP_OP_ERR */
 };
 
-/* Asks for the lines that rq_take() will read: a message for the QP is on its way up. */
+/* Prefetches the lines that rq_take() will read: a message for the QP is on its way up. */
 void rq_prefetch(const struct fw_nic *nic, const struct fw_qp *qp);
-/* Takes the next receive of the QP (its SRQ's when it has one). */
+/* Takes the next receive of the QP (its SRQ's if it has one). */
 enum rq_result rq_take(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *recv);
-/* The same in two steps: what is looked at, and did not answer RQ_EMPTY, may stay for the next. */
+/*
+ * The same in two steps: a receive that rq_look() returned, unless it was RQ_EMPTY, may stay for
+ * the next message.
+ */
 enum rq_result rq_look(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *recv);
 void rq_taken(struct fw_nic *nic, struct fw_qp *qp);
 /* rq_take() of an SRQ. */
 enum rq_result rq_take_srq(struct fw_nic *nic, struct fw_srq *srq, struct fw_recv *recv);
 
-/* How many receives are posted and not taken; reads the host's index. */
+/* Returns how many receives are posted and not taken; reads the host's index. */
 uint32_t rq_available(struct fw_nic *nic, struct fw_qp *qp);
 
-/* srq.c: receives posted to the SRQ and not taken; reads the host's index; 0 once it is broken. */
+/*
+ * srq.c: returns the receives posted to the SRQ and not taken; reads the host's index; 0 after an
+ * error.
+ */
 uint32_t srq_available(struct fw_nic *nic, struct fw_srq *srq);
-/* One was taken: publishes it, and raises the limit event when so few are left. */
+/*
+ * A receive was taken: publishes it, and raises the limit event if fewer than the limit are left.
+ */
 void srq_taken(struct fw_nic *nic, struct fw_srq *srq);
 
 #endif /* WEFT_FW_RQ_H */

@@ -2,9 +2,8 @@
 /*
  * Round robin over send queues that have requests to fetch.
  *
- * A QP enters the ready list when its doorbell rings or when what blocked it is gone, and
- * leaves it when it is empty or blocked. Called by db.c, qp.c, wqe.c and fw.c; calls
- * wqe.c. Fairness among flows and sessions of RD is rd_tx.c's.
+ * A QP enters the ready list when its doorbell rings or when it is unblocked, and leaves it when it
+ * is empty or blocked. Calls wqe.c. rd_tx.c schedules flows and sessions of RD.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -38,13 +37,13 @@ uint32_t sched_run(struct fw_nic *nic, uint32_t budget)
 		if (quantum > SCHED_QP_QUANTUM)
 			quantum = SCHED_QP_QUANTUM;
 		fw_trace(nic, TRACE_SCHED, qp->qpn, qp->outstanding, quantum);
-		/* In the list again beforehand: fetching takes it off when there is no more. */
+		/* In the list beforehand: fetching unlinks it when no request is left. */
 		fw_list_add_tail(&nic->host.sched_qps, &qp->sched_node);
 		stage = fw_stage_enter(nic, FW_STAGE_WQE);
 		done += wqe_fetch(nic, qp, quantum);
 		(void)fw_stage_enter(nic, stage);
 	}
-	/* Those that had no turn go first next time. */
+	/* QPs that were not served come first in the next turn. */
 	fw_list_splice_tail(&turn, &nic->host.sched_qps);
 	fw_list_splice_tail(&nic->host.sched_qps, &turn);
 	return done;

@@ -23,7 +23,7 @@ enum {
 uint32_t db_poll(struct fw_nic *nic);
 bool db_pending(const struct fw_nic *nic);
 
-/* Puts a QP at the end of the ready list unless it is there, or may not send. */
+/* Appends a QP to the ready list, unless it is there or may not send. */
 void sched_qp_add(struct fw_nic *nic, struct fw_qp *qp);
 uint32_t sched_run(struct fw_nic *nic, uint32_t budget);
 

@@ -2,8 +2,8 @@
 /*
  * Shared receive queues: commands, and the limit event.
  *
- * Commands are called by cmd.c; srq_available() and srq_taken() by rq.c when a message takes
- * a receive. The limit is mvapich-reduced-memory's low watermark. IBA 10.2.9, 11.2.3.
+ * rq.c reports each receive that a message takes. Calls bar.c and eq.c. The limit is
+ * mvapich-reduced-memory's low watermark. IBA 10.2.9, 11.2.3.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -30,7 +30,10 @@ uint32_t srq_available(struct fw_nic *nic, struct fw_srq *srq)
 	srq->prod = __atomic_load_n(&srq->record->prod, __ATOMIC_ACQUIRE);
 	if (srq->prod - srq->cons <= srq->mask + 1)
 		return srq->prod - srq->cons;
-	/* More than the ring holds: the index is wild, and stays so until the SRQ is destroyed. */
+	/*
+	 * More than the ring holds: the index is invalid, and the SRQ stays in error until it is
+	 * destroyed.
+	 */
 	FW_COUNT(nic, wqes_bad);
 	srq->error = true;
 	eq_async(nic, srq->client, HW_EVENT_SRQ_ERR, srq->index);
@@ -41,7 +44,7 @@ static void check_limit(struct fw_nic *nic, struct fw_srq *srq)
 {
 	if (!srq->limit || srq->prod - srq->cons >= srq->limit)
 		return;
-	/* The process may have posted since the index was read last. */
+	/* The process may have posted since the last read of the index. */
 	if (srq_available(nic, srq) >= srq->limit || srq->error)
 		return;
 	srq->limit = 0;
@@ -180,7 +183,7 @@ int cmd_destroy_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cm
 	return 0;
 }
 
-/* A limit that is not met when it is set raises its event at once. */
+/* A limit that is already crossed when it is set raises its event at once. */
 int cmd_modify_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {

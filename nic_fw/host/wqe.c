@@ -2,21 +2,21 @@
 /*
  * Send requests: from the host's ring to a context, and back to a completion.
  *
- * Each slot is copied once; only the copy is checked and used. wqe_fetch() is called by
- * sched.c; it hands the request to its transport (llp.h), or carries it out here when it
- * is local. Gathering of payload is in wqe_gather.c, completion in wqe_done.c.
- * Legality of a request: IBA 10.8.2, 11.4.1; STag checks: RFC 5040 7.2.
+ * Each slot is copied once; only the copy is checked and used. wqe_fetch() hands the request to its
+ * transport (llp.h), or carries it out here when it is local. Gathering of payload is in
+ * wqe_gather.c, completion in wqe_done.c. Legality of a request: IBA 10.8.2, 11.4.1; STag checks:
+ * RFC 5040 7.2.
  */
 #include "nic_fw/fw_nic.h"
 
-/* Opcodes that a QP type may send. */
+/* True for opcodes that a QP type may send. */
 static bool opcode_allowed(const struct fw_qp *qp, uint8_t opcode)
 {
 	switch ((enum hw_wqe_opcode)opcode) {
 	case HW_WQE_SEND:
 		return true;
 	case HW_WQE_SEND_IMM:
-		/* RFC 7306 has immediate data, but no Send that it belongs to. */
+		/* RFC 7306 has immediate data, but no Send with it. */
 		return qp->llp->send_imm;
 	case HW_WQE_SEND_INV:
 	case HW_WQE_WRITE:
@@ -46,7 +46,7 @@ static bool is_local(uint8_t opcode)
 	return opcode == HW_WQE_LOCAL_INV || opcode == HW_WQE_BIND_MW;
 }
 
-/* Sends: where their data goes is the receiver's affair. */
+/* Sends: the receiver chooses the place of their data. */
 static bool is_untagged(uint8_t opcode)
 {
 	return opcode == HW_WQE_SEND || opcode == HW_WQE_SEND_IMM || opcode == HW_WQE_SEND_INV;
@@ -88,7 +88,7 @@ struct wqe_copy {
 	struct hw_sge sge[HW_MAX_SGE];
 };
 
-/* Copies SGEs that stand in the slots behind the control slot and may wrap. */
+/* Copies SGEs in the slots after the control slot; they may wrap. */
 static void copy_sges(const struct fw_qp *qp, uint32_t slot, struct wqe_copy *copy)
 {
 	uint32_t per_slot = HW_SQ_SLOT_BYTES / sizeof(struct hw_sge);
@@ -104,7 +104,7 @@ static void copy_sges(const struct fw_qp *qp, uint32_t slot, struct wqe_copy *co
 	}
 }
 
-/* Sums, limits and local keys of the data of a request. */
+/* Checks sums, limits and local keys of a request's data. */
 static enum hw_vendor_err check_data(struct fw_nic *nic, const struct fw_qp *qp,
 				     const struct wqe_copy *copy, uint64_t *total)
 {
@@ -150,7 +150,7 @@ static uint64_t max_message_bytes(const struct fw_nic *nic, const struct fw_qp *
 	return nic->config.mtu - DGRAM_UD_OVERHEAD - sizeof(struct wire_ddp_untagged);
 }
 
-/* All that can be said of a copied request without its destination; what lies there it must say. */
+/* Checks a copied request except for its destination; the peer checks the remote address. */
 static enum hw_vendor_err check_request(struct fw_nic *nic, const struct fw_qp *qp,
 					const struct wqe_copy *copy, uint64_t *total)
 {
@@ -181,7 +181,7 @@ static enum hw_vendor_err check_request(struct fw_nic *nic, const struct fw_qp *
 	return HW_VENDOR_ERR_NONE;
 }
 
-/* Where it goes; also the Q_Key (IBA 10.2.5: the high bit asks for the QP's own). */
+/* Sets the destination and the Q_Key (IBA 10.2.5: the high bit selects the QP's own). */
 static enum hw_vendor_err set_destination(struct fw_nic *nic, const struct fw_qp *qp,
 					  const struct hw_sq_wqe *w, struct fw_wqe *wqe)
 {
@@ -197,12 +197,12 @@ static enum hw_vendor_err set_destination(struct fw_nic *nic, const struct fw_qp
 	if (!found)
 		return HW_VENDOR_ERR_AH;
 	wqe->dst_qpn = w->dst_qpn & 0xffffff;
-	/* QPN 0 is nobody's, and marks void packets of RD. */
+	/* QPN 0 is reserved, and marks void packets of RD. */
 	if (qp->type == HW_QPT_RD && !wqe->dst_qpn)
 		return HW_VENDOR_ERR_AH;
 	wqe->qkey = w->qkey & 0x80000000u ? qp->qkey : w->qkey;
 	if (wire_is_group(wqe->dst_ip)) {
-		/* Unreliable Sends to the QPN that stands for all (IBA 10.5.2.1, 11.4.1.1). */
+		/* Only unreliable Sends to the group QPN (IBA 10.5.2.1, 11.4.1.1). */
 		if (qp->type != HW_QPT_UD || w->opcode == HW_WQE_WRITE_RECORD ||
 		    wqe->dst_qpn != WIRE_DGRAM_GROUP_QPN)
 			return HW_VENDOR_ERR_AH;
@@ -239,7 +239,10 @@ static void fill(struct fw_nic *nic, struct fw_qp *qp, const struct wqe_copy *co
 	if (!is_local(w->opcode)) {
 		wqe->ssn = ++qp->ssn;
 		wqe->msn = wqe->ssn;
-		/* RC counts what takes a receive, so that the peer can keep their order. */
+		/*
+		 * RC numbers the messages that take a receive, so that the peer can keep their
+		 * order.
+		 */
 		if (qp->type == HW_QPT_RC &&
 		    (is_untagged(w->opcode) || w->opcode == HW_WQE_WRITE_IMM))
 			wqe->msn = ++qp->msn;
@@ -257,14 +260,14 @@ static void run_local(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wqe)
 				      ok ? HW_VENDOR_ERR_NONE : HW_VENDOR_ERR_LKEY);
 		return;
 	}
-	/* Type 1 gets its next key from mem_bind(); the host computed the same one. */
+	/* A type 1 window gets its next key from mem_bind(); the host computed the same one. */
 	err = mem_bind(nic, qp->pd, qp->qpn, wqe->rkey, wqe->sge[0].lkey, wqe->sge[0].addr,
 		       wqe->bytes, (uint32_t)wqe->swap);
 	wqe_complete_in_order(
 	    nic, wqe, err == HW_VENDOR_ERR_NONE ? HW_STATUS_SUCCESS : HW_STATUS_MW_BIND_ERR, err);
 }
 
-/* True when the request may start now; else the QP is blocked and tries it again later. */
+/* True when the request may start now; else the QP is blocked and retries it later. */
 static bool may_start(struct fw_nic *nic, struct fw_qp *qp, const struct hw_sq_wqe *w)
 {
 	if (w->flags & HW_WQE_F_FENCE && qp->rd_atomics)
@@ -280,7 +283,7 @@ static bool may_start(struct fw_nic *nic, struct fw_qp *qp, const struct hw_sq_w
 	return !qp->sq_blocked;
 }
 
-/* Hands a checked request to its transport. False: no memory now, nothing was changed. */
+/* Hands a checked request to its transport. False: no memory now, and no state was changed. */
 static bool dispatch(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wqe)
 {
 	fw_trace(nic, TRACE_WQE, qp->qpn, wqe->wr_id, wqe->opcode);
@@ -290,7 +293,7 @@ static bool dispatch(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wqe)
 	}
 	qp->tx_msgs++;
 	qp->tx_bytes += wqe->bytes;
-	/* Counted first: sending may fail the request at once, which counts it off. */
+	/* Counted first: sending may fail the request at once, which decrements the count. */
 	if (is_read_or_atomic(wqe->opcode)) {
 		wqe_sink_draw(nic, wqe);
 		qp->rd_atomics++;
@@ -372,7 +375,7 @@ static enum fetch_result fetch_one(struct fw_nic *nic, struct fw_qp *qp)
 	return FETCHED;
 }
 
-/* A request that found no room, or whose next hop was not known, goes on first. */
+/* A request that found no room, or whose next hop was not known, continues first. */
 static bool resume(struct fw_nic *nic, struct fw_qp *qp)
 {
 	struct fw_wqe *wqe;
@@ -401,7 +404,7 @@ uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget)
 		if (!resume(nic, qp))
 			return done;
 		if (qp->sq_next == qp->sq_prod) {
-			/* Pair D2: what was written before this index is visible now. */
+			/* Pair D2: entries written before this index are visible now. */
 			qp->sq_prod = __atomic_load_n(&qp->record->sq_prod, __ATOMIC_ACQUIRE);
 			if (qp->sq_next == qp->sq_prod) {
 				sched_qp_remove(nic, qp);
@@ -410,8 +413,8 @@ uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget)
 			if (qp->sq_prod - qp->sq_next >
 			    qp->sq_mask + 1 - (qp->sq_next - qp->sq_cons)) {
 				/*
-				 * Past the ring, or back behind what was fetched: nothing in it
-				 * can be believed.
+				 * Beyond the ring, or before the fetched entries: no entry is
+				 * trusted.
 				 */
 				FW_COUNT(nic, wqes_bad);
 				qp->sq_prod = qp->sq_next;

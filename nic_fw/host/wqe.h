@@ -2,10 +2,10 @@
 /*
  * Messages on their way out: requests fetched from a send queue, and responses.
  *
- * wqe.c copies a request out of the host's ring once, checks the copy, and makes a
- * struct fw_wqe of it; the transports (ud_tx.c, rd_flow.c) send it; wqe_complete() retires
- * it. rdmap_rx.c makes responses of the same struct, so that the RD engine knows one kind
- * of message only. Source of the checks: IBA 10.8, RFC 5040 5.
+ * wqe.c copies a request out of the host's ring once, checks the copy, and makes a struct fw_wqe of
+ * it; the transports (ud_tx.c, rd_flow.c) send it; wqe_complete() retires it. rdmap_rx.c makes
+ * responses of the same struct, so that the RD engine has one kind of message only. Source of the
+ * checks: IBA 10.8, RFC 5040 5.
  */
 #ifndef WEFT_FW_WQE_H
 #define WEFT_FW_WQE_H
@@ -28,7 +28,7 @@ enum fw_wqe_kind {
 	FW_WQE_READ_RESPONSE,
 	FW_WQE_ATOMIC_RESPONSE,
 	FW_WQE_TERMINATE,
-	FW_WQE_CANCEL, /* rd_cancel.c: of the null QP; msn to ssn are what it cancels */
+	FW_WQE_CANCEL, /* rd_cancel.c: of the null QP; msn to ssn are cancelled */
 };
 
 enum fw_wqe_state {
@@ -55,7 +55,7 @@ struct fw_wqe {
 		struct esp_xfer xfer; /* on an ESP stream; its node is the same memory */
 	};
 	struct fw_qp *qp;
-	struct rd_flow *flow; /* RD, RC over it; NULL for UD, streams, and what is local */
+	struct rd_flow *flow; /* RD, RC over it; NULL for UD, streams, and local requests */
 	uint64_t wr_id;
 	uint8_t kind;   /* fw_wqe_kind */
 	uint8_t state;  /* fw_wqe_state */
@@ -71,7 +71,7 @@ struct fw_wqe {
 	uint32_t sent_bytes; /* of it */
 	uint32_t unacked;    /* packets in flight */
 	uint32_t vendor_err;
-	uint32_t sq_slot; /* where its first slot lies (inline data stands behind) */
+	uint32_t sq_slot; /* its first slot (inline data follows) */
 	uint32_t sq_end;  /* slot after it */
 	uint32_t dst_ip;
 	uint32_t dst_qpn;
@@ -80,54 +80,54 @@ struct fw_wqe {
 	uint64_t remote_addr; /* request: remote TO; read response: the sink's TO */
 	uint64_t compare_add; /* also: Terminate: 2^32 plus the PSN that it must outlast */
 	uint64_t swap;        /* also: atomic response: original value */
-	uint64_t begun_ns;    /* when its first packet left; 0: none has */
+	uint64_t begun_ns;    /* when its first packet was sent; 0: none was */
 	uint32_t read_bytes;  /* read: bytes of data that have been delivered */
-	uint32_t src_qpn;     /* of its packets: the QP's, or the one a lost peer asked for */
+	uint32_t src_qpn;     /* of its packets: the QP's, or the one that a lost peer named */
 	uint8_t hop_limit;    /* UD to a group: the IPv4 time to live; else 0 */
-	bool refused;         /* some packet of it was refused: to be sent anew */
-	bool answered;        /* read, atomic: the response is here; a stream's: or it has failed */
-	bool streamed;        /* RC over ESP, TCP: it is the stream's, or waits for it */
-	bool wrote;           /* Write with immediate over TCP: cut but for the immediate data */
+	bool refused;         /* some packet of it was refused: to be sent again */
+	bool answered; /* read, atomic: the response has come; on a stream: or it has failed */
+	bool streamed; /* RC over ESP, TCP: the stream has it, or it waits for the stream */
+	bool wrote;    /* Write with immediate over TCP: segmented except for the immediate data */
 	uint32_t segment_bytes; /* of a streamed message: payload of each packet */
 	uint16_t incarnation;   /* RC: the tag of its packets */
-	uint16_t sink_tag;      /* read, atomic: drawn; another than in the context's last life */
-	uint32_t ext;           /* index in nic->host.wqe_exts, FW_NONE */
+	uint16_t sink_tag; /* read, atomic: drawn; differs from that of the context's last life */
+	uint32_t ext;      /* index in nic->host.wqe_exts, FW_NONE */
 	struct hw_sge sge[FW_WQE_SGES];
 };
 
-/* Whether a transport has it. */
+/* True if a transport has it. */
 static inline bool wqe_is_under_way(const struct fw_wqe *wqe)
 {
 	return wqe->flow || wqe->streamed;
 }
 
-/* The i-th SGE, in the context or its extension. */
+/* Returns the i-th SGE, in the context or its extension. */
 const struct hw_sge *wqe_sge(const struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t i);
 
 /*
  * Fetches up to budget requests of the QP and hands each to its transport. Returns how many;
- * takes the QP off the ready list when it is empty or blocked.
+ * unlinks the QP from the ready list when it is empty or blocked.
  */
 uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget);
 
 /*
- * A context for a request or a response; NULL when there is none left, or none for a request of
- * this process, which has its share.
+ * Allocates a context for a request or a response; NULL: none is left, or the share of this process
+ * is used up.
  */
 struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind kind);
 void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe);
 
 /*
  * The request has succeeded or failed. Writes its CQE (if signalled or failed), retires slots in
- * order, unblocks the QP, frees the context. A failed request of an RC or UD QP, and a
- * local error of any, moves the QP to its error state.
+ * order, unblocks the QP, frees the context. A failed request of an RC or UD QP, and a local error
+ * of any, moves the QP to its error state.
  */
 void wqe_complete(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
 		  enum hw_vendor_err vendor_err);
 
 /*
- * As wqe_complete(), for what fails or is carried out at this end: waits until all earlier requests
- * of the queue are complete. After a failure nothing more is fetched.
+ * As wqe_complete(), for requests that fail or are carried out at this end: waits until all earlier
+ * requests of the queue are complete. After a failure no more is fetched.
  */
 void wqe_complete_in_order(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
 			   enum hw_vendor_err vendor_err);
@@ -135,12 +135,12 @@ void wqe_complete_in_order(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_statu
 /* After the staged frames went to the port: completes the UD requests they carried. */
 void wqe_complete_sent(struct fw_nic *nic);
 
-/* The status that a local error gives a request. */
+/* Returns the status of a request for a local error. */
 enum hw_status wqe_status_of(enum hw_vendor_err err);
 
 /*
  * Adds the pieces that hold payload [offset, offset + bytes) to a frame (which has room), checking
- * each SGE's STag anew. Returns HW_VENDOR_ERR_NONE, or why not. *host is set when a piece must be
+ * each SGE's STag again. Returns HW_VENDOR_ERR_NONE, or the reason. Sets *host when a piece must be
  * read from the process.
  */
 enum hw_vendor_err wqe_gather(struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t offset,
@@ -148,7 +148,9 @@ enum hw_vendor_err wqe_gather(struct fw_nic *nic, const struct fw_wqe *wqe, uint
 
 /* Draws the sink STag of a read or atomic. */
 void wqe_sink_draw(const struct fw_nic *nic, struct fw_wqe *wqe);
-/* It, and back; NULL: it names no read of this QP, or one that the packet's peer was not asked for.
+/*
+ * Returns the sink STag of a request, and the request of an STag; NULL: it names no read of this
+ * QP, or one that was not sent to the packet's peer.
  */
 uint32_t wqe_sink_stag(const struct fw_nic *nic, const struct fw_wqe *wqe);
 struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp,

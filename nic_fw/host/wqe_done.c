@@ -2,9 +2,9 @@
 /*
  * The end of a request: its CQE, its slots, its context; and flushing.
  *
- * Transports call wqe_complete() in the order in which completions are due (RC, UD: of the
- * send queue; RD: of each flow). Slots are retired in the order of the queue. Calls cq.c, and
- * qp.c when a failure stops the queue. IBA 10.8.5, 10.10.2 (flushing).
+ * Transports complete requests in the order in which completions are due (RC, UD: of the send
+ * queue; RD: of each flow). Slots are retired in the order of the queue. Calls cq.c, and qp.c when
+ * a failure stops the queue. IBA 10.8.5, 10.10.2 (flushing).
  */
 #include "nic_fw/fw_nic.h"
 
@@ -14,7 +14,7 @@ struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind 
 	struct fw_wqe *wqe;
 	uint16_t sink_tag;
 
-	/* Other kinds are the peers' doing, and bounded by what a QP grants them. */
+	/* Peers cause the other kinds, and a QP's grants bound them. */
 	if (kind == FW_WQE_REQUEST &&
 	    (!fw_pool_has_share(&nic->host.wqes, owner->wqes_held) ||
 	     !share_pool_may(&nic->host.wqes, owner->share->user->wqes))) {
@@ -117,7 +117,7 @@ static uint8_t cqe_opcode_of(uint8_t opcode)
 	return HW_CQE_SEND;
 }
 
-/* False when the CQ could not take it. */
+/* Returns false when the CQ could not take it. */
 static bool write_cqe(struct fw_nic *nic, struct fw_qp *qp, uint64_t wr_id, uint8_t opcode,
 		      uint32_t bytes, uint32_t sq_end, enum hw_status status, uint32_t vendor_err)
 {
@@ -135,7 +135,7 @@ static bool write_cqe(struct fw_nic *nic, struct fw_qp *qp, uint64_t wr_id, uint
 	return cq_post(nic, qp->send_cq, &cqe);
 }
 
-/* Frees what is done at the head of the send queue and shows it to the host. */
+/* Frees finished requests at the head of the send queue and publishes the index to the host. */
 static void retire(struct fw_nic *nic, struct fw_qp *qp)
 {
 	bool moved = false;
@@ -160,7 +160,7 @@ static bool is_local_fault(enum hw_status status)
 	       status == HW_STATUS_LOC_ACCESS_ERR;
 }
 
-/* Decides whether a request that ends with this status stops its queue: IBA 10.10.2.3. */
+/* True if a request that ends with this status stops its queue: IBA 10.10.2.3. */
 static bool stops_queue(const struct fw_qp *qp, enum hw_status status)
 {
 	if (status == HW_STATUS_SUCCESS || status == HW_STATUS_WR_FLUSH_ERR)
@@ -186,7 +186,7 @@ static void finish(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status
 	bool ok = true;
 
 	assert(wqe->kind == FW_WQE_REQUEST && wqe->state != FW_WQE_DONE);
-	/* Nobody acknowledged it: its frames may still be under way. */
+	/* The request was not acknowledged: its frames may still be under way. */
 	if (status != HW_STATUS_SUCCESS)
 		eth_tx_settle(nic);
 	fw_list_del(&wqe->flow_node);
@@ -210,7 +210,7 @@ static void finish(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status
 		qp_unblock(nic, qp);
 }
 
-/* What waited for earlier requests of its queue and is now the oldest. */
+/* Completes requests that waited for earlier ones of their queue and are now the oldest. */
 static void complete_waiting(struct fw_nic *nic, struct fw_qp *qp)
 {
 	while (!fw_list_empty(&qp->wqes) && !qp->flushing) {
@@ -222,7 +222,10 @@ static void complete_waiting(struct fw_nic *nic, struct fw_qp *qp)
 	}
 }
 
-/* It ends while its queue is being flushed: it stays in its place and is flushed with the rest. */
+/*
+ * The request ends while its queue is being flushed: it stays in its place and is flushed with the
+ * rest.
+ */
 static void leave_to_flush(struct fw_wqe *wqe)
 {
 	fw_list_del(&wqe->flow_node);
@@ -241,7 +244,9 @@ void wqe_complete(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
 	}
 	if (status == HW_STATUS_SUCCESS && qp_is_unreliable(qp) &&
 	    (nic->net.tx_count || !fw_list_empty(&nic->ud.sent))) {
-		/* Staged frames still point at its memory: wqe_complete_sent() comes back. */
+		/*
+		 * Staged frames still point at its memory: wqe_complete_sent() completes it later.
+		 */
 		wqe->state = FW_WQE_SENT;
 		fw_list_add_tail(&nic->ud.sent, &wqe->flow_node);
 		return;
@@ -281,7 +286,7 @@ void wqe_complete_sent(struct fw_nic *nic)
 		struct fw_wqe *wqe = FW_CONTAINER(node, struct fw_wqe, flow_node);
 		struct fw_qp *qp = wqe->qp;
 
-		/* No request behind one that was flushed succeeds. */
+		/* No request after a flushed one succeeds. */
 		if (qp->flushing)
 			continue;
 		finish(nic, wqe, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
@@ -289,12 +294,12 @@ void wqe_complete_sent(struct fw_nic *nic)
 	}
 }
 
-/* The request at the head of the send queue. */
+/* Flushes the request at the head of the send queue. */
 static void flush_fetched(struct fw_nic *nic, struct fw_qp *qp, bool complete)
 {
 	struct fw_wqe *wqe = FW_CONTAINER(qp->wqes.next, struct fw_wqe, qp_node);
 
-	/* No transport has it any more, nor a list of what was sent. */
+	/* Unlinks it from its transport, or from the list of sent requests. */
 	fw_list_del(&wqe->flow_node);
 	wqe->flow = NULL;
 	wqe->streamed = false;
@@ -308,7 +313,7 @@ static void flush_fetched(struct fw_nic *nic, struct fw_qp *qp, bool complete)
 	wqe_free(nic, wqe);
 }
 
-/* A request that was posted and never fetched: only its wr_id is wanted of it. */
+/* Flushes a request that was posted and never fetched: only its wr_id is used. */
 static void flush_posted(struct fw_nic *nic, struct fw_qp *qp, uint32_t prod)
 {
 	struct hw_sq_wqe w;
@@ -325,12 +330,12 @@ static void flush_posted(struct fw_nic *nic, struct fw_qp *qp, uint32_t prod)
 			HW_VENDOR_ERR_NONE);
 }
 
-/* How far the process has posted; not behind what was fetched, nor past the ring. */
+/* Returns the process's producer index, within the fetched entries and the ring. */
 static uint32_t posted_until(const struct fw_qp *qp)
 {
 	uint32_t prod = __atomic_load_n(&qp->record->sq_prod, __ATOMIC_ACQUIRE);
 
-	/* A wild index: nothing behind it can be named. */
+	/* An invalid index: no entry after the fetched ones is trusted. */
 	return prod - qp->sq_cons > qp->sq_mask + 1 ? qp->sq_next : prod;
 }
 
@@ -345,7 +350,7 @@ bool wqe_flush_step(struct fw_nic *nic, struct fw_qp *qp)
 		if (over)
 			flush_fetched(nic, qp, complete);
 	}
-	/* In RESET they are forgotten as a whole. */
+	/* In RESET they are dropped as a whole. */
 	if (over && complete) {
 		prod = posted_until(qp);
 		while (over && qp->sq_next != prod) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where the payload of a message lies: SGEs, inline data, and the sinks of reads.
+ * The payload of a message: SGEs, inline data, and the sinks of reads.
  *
- * Called by ud_tx.c and rd_tx.c for every packet, retransmissions included: each SGE's STag
- * is checked anew, so memory that was deregistered meanwhile is never sent. Calls mem.c.
+ * Runs for every packet, retransmissions included: each SGE's STag is checked again, so memory that
+ * was deregistered meanwhile is never sent. Calls mem.c.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -17,7 +17,7 @@ const struct hw_sge *wqe_sge(const struct fw_nic *nic, const struct fw_wqe *wqe,
 	return &ext->sge[i - FW_WQE_SGES];
 }
 
-/* Inline data stands in the send queue's ring and may wrap at its end. */
+/* Inline data lies in the send queue's ring and may wrap at its end. */
 static void gather_inline(const struct fw_wqe *wqe, uint32_t offset, uint32_t bytes,
 			  struct fw_tx_frame *frame)
 {
@@ -95,7 +95,9 @@ enum {
 };
 static_assert(FW_MAX_WQES <= 1 << FW_WQE_SINK_BITS, "a context's number fits into an STag");
 
-/* Never that of the life before: a response that comes after its request is over names nothing. */
+/*
+ * The tag differs from that of the previous life: a response that comes too late names no request.
+ */
 void wqe_sink_draw(const struct fw_nic *nic, struct fw_wqe *wqe)
 {
 	uint32_t random = (uint32_t)(nic->port.random64(nic->port.ctx) >> 32);
@@ -104,7 +106,7 @@ void wqe_sink_draw(const struct fw_nic *nic, struct fw_wqe *wqe)
 	wqe->sink_tag = (uint16_t)((wqe->sink_tag + step) % SINK_TAGS);
 }
 
-/* The flag, the tag, and the context's number. */
+/* Consists of the flag, the tag, and the context's number. */
 uint32_t wqe_sink_stag(const struct fw_nic *nic, const struct fw_wqe *wqe)
 {
 	return STAG_SINK_FLAG | (uint32_t)wqe->sink_tag << FW_WQE_SINK_BITS |
@@ -117,7 +119,7 @@ struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp,
 	uint32_t index = stag & ((1u << FW_WQE_SINK_BITS) - 1);
 	struct fw_wqe *wqe;
 
-	/* A queue that is being flushed waits for no answer any more. */
+	/* A queue that is being flushed waits for no response any more. */
 	if (!(stag & STAG_SINK_FLAG) || index >= nic->host.wqes.high || qp->flushing)
 		return NULL;
 	wqe = fw_pool_at(&nic->host.wqes, index);
@@ -126,7 +128,7 @@ struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp,
 	    !wqe_is_under_way(wqe) || wqe->answered || wqe_sink_stag(nic, wqe) != stag ||
 	    wqe->ssn != pkt->ssn)
 		return NULL;
-	/* Others may send to the QP, too: they do not answer for whom it asked. */
+	/* Other peers may send to the QP, too: they cannot answer a request to this one. */
 	if (qp->type == HW_QPT_RD && (wqe->dst_ip != pkt->src_ip || wqe->dst_qpn != pkt->src_qpn))
 		return NULL;
 	return wqe;

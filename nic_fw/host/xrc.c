@@ -3,10 +3,9 @@
  * XRC domains, and XRC_RECV QPs in several processes.
  *
  * Domains are compared by a number that is given out once: two openings of one file share it, and a
- * process that closes its own leaves the others theirs. A QP lives until the last process that has
- * it open lets go of it; while its maker is gone, one of the others stands for it. Called by cmd.c,
- * qp_cmd.c, client.c, and for each packet of an XRC QP by rdmap_rx.c, recv.c and wqe_gather.c.
- * IBA annex A14; the rules of opening are those of ibv_open_xrcd(3).
+ * process that closes its own does not affect the others. A QP lives until the last process that
+ * has it open releases it; after its maker has gone, another one represents it. IBA annex A14; the
+ * rules of opening are those of ibv_open_xrcd(3).
  */
 #include "nic_fw/fw_nic.h"
 
@@ -20,7 +19,7 @@ struct fw_xrcd *xrcd_own(struct fw_nic *nic, uint32_t client, uint32_t handle)
 	return xrcd->used && xrcd->client == client ? xrcd : NULL;
 }
 
-/* Any opening of this file's domain; NULL: there is none. */
+/* Returns any opening of this file's domain; NULL: there is none. */
 static const struct fw_xrcd *find_file(const struct fw_nic *nic,
 				       const struct hw_cmd_open_xrcd *open)
 {
@@ -36,7 +35,7 @@ static const struct fw_xrcd *find_file(const struct fw_nic *nic,
 	return NULL;
 }
 
-/* The domain that is meant; 0 in *domain: a new one. */
+/* Finds the domain to open; 0 in *domain: a new one. */
 static int choose_domain(const struct fw_nic *nic, const struct hw_cmd_open_xrcd *open,
 			 uint64_t *domain)
 {
@@ -124,7 +123,7 @@ struct fw_srq *xrc_srq(struct fw_nic *nic, const struct fw_qp *qp, uint32_t srqn
 	if (index >= nic->host.srq_ids.high)
 		return NULL;
 	srq = &nic->host.srqs[index];
-	/* An SRQ that is none of XRC has no domain, and no QP is of domain 0. */
+	/* An SRQ without XRC has no domain, and no QP is of domain 0. */
 	return srq->used && !srq->ending && srq->domain == qp->domain &&
 		       !nic->host.clients[srq->client].closing
 		   ? srq
@@ -158,7 +157,7 @@ bool xrc_is_open(const struct fw_qp *qp, uint32_t client)
 	return find_open(qp, client) != NULL;
 }
 
-/* A process opens a QP once: a second time it has it already. */
+/* A process opens a QP once: the second time is an error. */
 int cmd_open_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
@@ -196,7 +195,7 @@ bool xrc_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client)
 		share_give(nic, client, HW_SHARE_QP, 1);
 		nic->host.xrcds[open->xrcd].refs--;
 	} else if (!fw_list_empty(&qp->opens)) {
-		/* Its maker goes: the next one takes over what stands for the QP. */
+		/* Its maker leaves: the next process takes over the QP's resources. */
 		open = FW_CONTAINER(qp->opens.next, struct fw_qp_open, qp_node);
 		share_give(nic, qp->client, HW_SHARE_QP, 1);
 		nic->host.xrcds[qp->xrcd].refs--;

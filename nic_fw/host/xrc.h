@@ -2,10 +2,10 @@
 /*
  * Extended reliable connections: domains, and QPs that several processes have open.
  *
- * A message of an XRC_SEND QP names the SRQ that it is for; the XRC_RECV QP where it arrives has no
- * receives, no completion queue and no protection domain of its own but takes all three from that
- * SRQ, which may be another process's. QP and SRQ have to be of one domain. xrc.c has the commands;
- * rdmap_rx.c and recv.c ask for the SRQ of a packet. IBA annex A14.
+ * A message of an XRC_SEND QP names its SRQ. The XRC_RECV QP where it arrives has no receives, no
+ * completion queue and no protection domain of its own but takes all three from that SRQ, which may
+ * be another process's. QP and SRQ must be of one domain. xrc.c has the commands; rdmap_rx.c and
+ * recv.c look up the SRQ of a packet. IBA annex A14.
  */
 #ifndef WEFT_FW_XRC_H
 #define WEFT_FW_XRC_H
@@ -26,7 +26,7 @@ struct fw_xrcd {
 	bool is_file; /* named by a file: others may open it */
 	uint16_t client;
 	uint32_t refs;   /* SRQs and QPs made in it, QPs opened by it */
-	uint64_t domain; /* the same in all that have it open; never 0, never used again */
+	uint64_t domain; /* the same in all processes that have it open; never 0, never reused */
 	uint64_t file_dev;
 	uint64_t file_ino;
 	struct fw_list node; /* of the client */
@@ -48,22 +48,22 @@ enum {
 struct fw_xrcd *xrcd_own(struct fw_nic *nic, uint32_t client, uint32_t handle);
 void xrcd_close(struct fw_nic *nic, uint32_t handle);
 
-/* The SRQ that a request to this XRC_RECV QP names; NULL: none of its domain. */
+/* Returns the SRQ that a request to this XRC_RECV QP names; NULL: none of its domain. */
 struct fw_srq *xrc_srq(struct fw_nic *nic, const struct fw_qp *qp, uint32_t srqn);
-/* Its protection domain; FW_NONE: no such SRQ. */
+/* Returns its protection domain; FW_NONE: no such SRQ. */
 uint32_t xrc_srq_pd(struct fw_nic *nic, const struct fw_qp *qp, uint32_t srqn);
 
-/* The protection domain of what a peer's request touches here. qkey: of its packets. */
+/* Returns the protection domain of a peer's request here. qkey: of its packets. */
 static inline uint32_t xrc_pd(struct fw_nic *nic, const struct fw_qp *qp, uint32_t qkey)
 {
 	return qp->type == HW_QPT_XRC_RECV ? xrc_srq_pd(nic, qp, qkey) : qp->pd;
 }
 
-/* Whether this process has it open without having made it. */
+/* True if this process has it open without having made it. */
 bool xrc_is_open(const struct fw_qp *qp, uint32_t client);
-/* A process lets go of a QP, its maker or another. False: it was the last. */
+/* A process, its maker or another, releases a QP. False: it was the last. */
 bool xrc_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client);
-/* Asynchronous event of a QP, to each process that has it. */
+/* Reports an asynchronous event of a QP to each process that has it. */
 void xrc_event(struct fw_nic *nic, const struct fw_qp *qp, enum hw_event_type type);
 
 #endif /* WEFT_FW_XRC_H */

@@ -19,7 +19,7 @@ enum {
 	ESP_BURST = 32,         /* default burst_length: packets in flight, at most */
 	ESP_INITIAL_BURST = 16, /* default initial_burst_length: before TXS is acknowledged */
 	ESP_MAX_BURST = WIRE_ESP_WINDOW - 1, /* a FIN after them must fit the window */
-	ESP_REORDER = 3,                     /* packets behind a hole before it is asked for */
+	ESP_REORDER = 3,                     /* packets behind a hole before a re-request */
 	ESP_TRIES = 12,                      /* unanswered packets until a peer is lost */
 	ESP_OPEN_TRIES = 8,          /* least number of SYNs: a core that was away has sent fewer */
 	ESP_DOUBT_TRIES = 2,         /* SYNs without an answer after which the MAC is in doubt */
