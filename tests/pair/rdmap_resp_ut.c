@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads and atomics at both ends: what a response may write, forged sinks, responder slots,
- * atomics in order, Terminates and what they become.
+ * Reads and atomics at both ends: the reach of a response, forged sinks, responder slots, atomics
+ * in order, Terminates and their statuses.
  */
 #include "tests/pair/rd_pair.h"
 
@@ -70,7 +70,7 @@ static bool all(const uint8_t *p, uint32_t n, uint8_t value)
 	return true;
 }
 
-/* A response changed on the wire: nothing outside of the read's buffer changes, ever. */
+/* A response that is changed on the wire: nothing outside of the read's buffer changes. */
 static void try_response(uint32_t stag, uint64_t to)
 {
 	struct wire_ddp_tagged *h = tagged(0), old = *h;
@@ -79,7 +79,7 @@ static void try_response(uint32_t stag, uint64_t to)
 	h->stag = be32_put(stag);
 	h->to = be64_put(to);
 	rp_reseal(&rp.wire.kept[0]);
-	/* The PSN is taken, so each try is a session of its own for it. */
+	/* The PSN is consumed, so each attempt has a session of its own. */
 	rd_bit_clear(&rp_session(&rp, 0)->received, rp_info_of(&rp.wire.kept[0], 1).psn);
 	rp_session(&rp, 0)->rx_psn = rp_info_of(&rp.wire.kept[0], 1).psn;
 	rp_session(&rp, 0)->rx_high = rp_session(&rp, 0)->rx_psn;
@@ -106,7 +106,7 @@ static void forged_sinks(void)
 	stag = be32_get(tagged(0)->stag);
 	CU_ASSERT_EQUAL(stag & STAG_SINK_FLAG, STAG_SINK_FLAG);
 	CU_ASSERT_EQUAL(be64_get(tagged(0)->to), 0);
-	/* Regions, every other generation, other contexts. */
+	/* Regions, every second generation, other contexts. */
 	try_response(A->stag, (uintptr_t)A->mem + SINK - GUARD);
 	try_response(A->stag | STAG_SINK_FLAG, 0);
 	for (i = 1; i < 128; i++)
@@ -115,14 +115,14 @@ static void forged_sinks(void)
 		try_response(stag ^ i, 0);
 	try_response(stag ^ STAG_SINK_FLAG, 0);
 	CU_ASSERT_TRUE(all(A->mem + SINK, 100, 0));
-	/* Beyond the read, and below it. */
+	/* Beyond the read's buffer, and before it. */
 	try_response(stag, 1);
 	try_response(stag, 100);
 	try_response(stag, UINT64_MAX);
 	try_response(stag, UINT64_MAX - 99);
 	try_response(stag, UINT64_C(1) << 32);
 	CU_ASSERT_TRUE(all(A->mem + SINK, 100, 0));
-	/* To a request of another number: contexts come round to the same STag. */
+	/* For a request of another number: contexts come back with the same STag. */
 	for (i = 1; i < 8; i++) {
 		struct wire_dgram *dgram = rp_info_of(&rp.wire.kept[0], 1).dgram;
 		struct be32 ssn = dgram->ssn;
@@ -133,7 +133,7 @@ static void forged_sinks(void)
 	}
 	CU_ASSERT_TRUE(all(A->mem + SINK, 100, 0));
 	CU_ASSERT_FALSE(rp_scqe(&rp, 0, &cqe));
-	/* As it was made, it serves. */
+	/* The unchanged response is accepted. */
 	try_response(stag, 0);
 	CU_ASSERT_TRUE(all(A->mem + SINK, 100, 0xab));
 	rp.filter = NULL;
@@ -143,7 +143,7 @@ static void forged_sinks(void)
 	rp_end(&rp);
 }
 
-/* A response that ends before its read does is a bad one; the queue goes on. */
+/* A response that ends before its read is an error; the queue continues. */
 static void short_response(void)
 {
 	struct wire_dgram *dgram;
@@ -155,7 +155,7 @@ static void short_response(void)
 	post(HW_WQE_READ, 2, 8, 0);
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, 4);
-	/* The first segment says that it is all. */
+	/* The first segment claims to be the last. */
 	dgram = rp_info_of(&rp.wire.kept[0], 1).dgram;
 	h = tagged(0);
 	h->ddp_ctrl |= WIRE_DDP_LAST;
@@ -169,8 +169,8 @@ static void short_response(void)
 }
 
 /*
- * A Write behind the read is acknowledged and waits for it. The read fails by the last packet that
- * comes at all: the Write completes then.
+ * A Write after the read is acknowledged and waits for it. The read fails by the very last packet:
+ * the Write completes then.
  */
 static void failure_lets_others_go(void)
 {
@@ -182,7 +182,7 @@ static void failure_lets_others_go(void)
 	post(HW_WQE_WRITE, 2, 8, 8192);
 	rp_settle(&rp);
 	CU_ASSERT_TRUE(rp.wire.num_kept >= 3);
-	/* The ACK rode on the response and is kept with it. */
+	/* The ACK was in the response and is kept with it. */
 	rd_ack_cumulative(A->nic, rp_session(&rp, 0), rp_session(&rp, 0)->tx_psn, 0, false);
 	CU_ASSERT_PTR_NULL(rp_session(&rp, 0)->tx);
 	rp_expect_none(&rp);
@@ -202,7 +202,7 @@ static void failure_lets_others_go(void)
 	rp_end(&rp);
 }
 
-/* Scatter over SGEs of odd sizes, in order and not. */
+/* Scatter over SGEs of odd sizes, in order and out of order. */
 static void scatter(void)
 {
 	uint32_t round;
@@ -247,7 +247,7 @@ static void scatter(void)
 	rp_end(&rp);
 }
 
-/* The requester's own memory goes away: its fault, and the queue stops. */
+/* The requester's own memory is deregistered: its own fault, and the queue stops. */
 static void sink_gone(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_READ, .wr_id = 1, .bytes = 8, .offset = SINK};
@@ -271,7 +271,7 @@ static void sink_gone(void)
 	rp_end(&rp);
 }
 
-/* Terminates by what the responder found; the QP of RD stays, that of RC does not. */
+/* Terminates by the error at the responder; an RD QP stays, an RC QP fails. */
 static void remote_errors(void)
 {
 	static const struct {
@@ -326,7 +326,10 @@ static void remote_errors(void)
 	rp_end(&rp);
 }
 
-/* A message longer than the window, to memory that is not there: told once, not for ever. */
+/*
+ * A message longer than the window, to memory that does not exist: one Terminate, not one per
+ * packet.
+ */
 static void long_write_fails(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .bytes = 600000, .wr_id = 1};
@@ -359,7 +362,7 @@ static void terminate_statuses(void)
 	CU_ASSERT_EQUAL(rdmap_status_of(ut, WIRE_TERM_UT_TOO_LONG), HW_STATUS_REM_INV_REQ_ERR);
 	CU_ASSERT_EQUAL(rdmap_status_of(op, WIRE_TERM_OP_STREAM_CATASTROPHIC),
 			HW_STATUS_REM_OP_ERR);
-	/* Whatever a peer sends, it is a failure. */
+	/* Any code that a peer sends is a failure. */
 	for (e = 0; e < 65536; e++)
 		CU_ASSERT_NOT_EQUAL(rdmap_status_of((uint8_t)(e >> 8), (uint8_t)e),
 				    HW_STATUS_SUCCESS);
@@ -368,7 +371,10 @@ static void terminate_statuses(void)
 	CU_ASSERT_EQUAL(rdmap_protection_code(HW_VENDOR_ERR_ACCESS), WIRE_TERM_PROT_ACCESS);
 }
 
-/* No more responses at a time than the QP was set up for; all are answered in the end, once. */
+/*
+ * No more responses at a time than the QP was set up for; all requests are answered in the end,
+ * once.
+ */
 static void responder_slots(void)
 {
 	struct hw_qp_attr attr = {.max_dest_rd_atomic = 2};
@@ -389,7 +395,7 @@ static void responder_slots(void)
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 3);
 	CU_ASSERT_EQUAL(*(uint64_t *)(void *)(B->mem + 128), 3);
 	CU_ASSERT_EQUAL(B->qp[0]->responder_slots, 0);
-	/* None at all: asked for ever, until the limit says otherwise. */
+	/* No slots at all: the request is repeated until its limit. */
 	attr.max_dest_rd_atomic = 0;
 	CU_ASSERT_EQUAL(rp_modify(&rp, 1, B->qp[0], HW_QPS_RTS, HW_QP_MAX_DEST_RD_ATOMIC, &attr),
 			0);
@@ -401,7 +407,7 @@ static void responder_slots(void)
 	rp_end(&rp);
 }
 
-/* Values of atomics, mapped and not; a mask that asks for what weft does not do is refused. */
+/* Results of atomics, mapped and not; a mask for an unsupported operation is refused. */
 static void atomics(void)
 {
 	struct wire_atomic_request *wire;
@@ -457,7 +463,7 @@ static void atomics(void)
 		rp_expect_send(&rp, 0, m, HW_STATUS_REM_ACCESS_ERR);
 		CU_ASSERT_EQUAL(*word, 7);
 	}
-	/* Memory of the process that is not there. */
+	/* Memory that the process does not have. */
 	{
 		struct rp_req req = {.opcode = HW_WQE_FETCH_ADD,
 				     .bytes = 8,
@@ -476,7 +482,7 @@ static void atomics(void)
 	rp_end(&rp);
 }
 
-/* The responder's QP, or its process, goes away between the ACK of a read and its response. */
+/* The responder's QP or process ends between the ACK of a read and its response. */
 static void responder_gone(void)
 {
 	struct fw_qp *a, *b;
@@ -501,9 +507,9 @@ static void responder_gone(void)
 }
 
 /*
- * The memory of a read goes away while it is answered, and then the QP, with the Terminate that
- * took the answer's place: the request is acknowledged and does not come again, so it is told all
- * the same.
+ * The memory of a read is deregistered while it is answered, and then the QP is destroyed with the
+ * Terminate that replaced the answer. The request is acknowledged and is not repeated, so it must
+ * be notified nevertheless.
  */
 static void terminate_gone(void)
 {
@@ -538,7 +544,7 @@ static void terminate_gone(void)
 	}
 }
 
-/* A queue error of the responder's own does not cost its peers their answers. */
+/* An error in the responder's own queue does not cost its peers their answers. */
 static void responder_in_sqe(void)
 {
 	struct rp_req bad = {.opcode = HW_WQE_WRITE, .bytes = 8, .lkey = 0x77777, .wr_id = 5};
@@ -561,8 +567,9 @@ static void responder_in_sqe(void)
 	rp_end(&rp);
 }
 
-/* A passive side need not come to RTS, where sq_psn is set, to answer (IBA 9.7.4; perftest's
- * servers). */
+/*
+ * A passive side can answer before RTS, where sq_psn is set (IBA 9.7.4; the servers of perftest).
+ */
 static void responder_in_rtr(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_READ, .wr_id = 1, .offset = SINK, .bytes = 3000};
@@ -592,7 +599,7 @@ static void responder_in_rtr(void)
 	eqe = B->nic->host.eqs[B->nic->host.clients[B->client].eq[0]].ring[0];
 	CU_ASSERT_EQUAL(eqe.type, HW_EVENT_COMM_EST);
 	CU_ASSERT_EQUAL(eqe.id, b->qpn);
-	/* A Terminate, too, finds its request. */
+	/* A Terminate finds its request, too. */
 	req = (struct rp_req){.opcode = HW_WQE_READ, .wr_id = 3, .bytes = 8, .rkey = 0x77777};
 	rp_req(&rp, 0, a, &req);
 	rp_quiet(&rp);
@@ -601,7 +608,7 @@ static void responder_in_rtr(void)
 	rp_end(&rp);
 }
 
-/* A read of nothing needs no memory at either end. */
+/* A read of no bytes needs no memory at either end. */
 static void empty_read(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_READ, .wr_id = 1, .rkey = 0x1234};

@@ -81,7 +81,7 @@ static void completions(void)
 	rp_end(&rp);
 }
 
-/* Send with Invalidate: what it names is dead from then on, before its owner hears of it. */
+/* Send with Invalidate: the key is invalid from then on, before its owner is notified. */
 static void invalidate(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_SEND_INV, .wr_id = 1, .bytes = 4};
@@ -102,7 +102,7 @@ static void invalidate(void)
 	CU_ASSERT_EQUAL(cqe.imm_inv, stag);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_REM_ACCESS_ERR);
-	/* Again, and what was never open to peers: neither may be invalidated. */
+	/* Again, and for a key that never allowed remote access: neither may be invalidated. */
 	rp_recv(&rp, 1, B->qp[0], 3, 8192, 64);
 	req.wr_id = 3;
 	post(req);
@@ -149,7 +149,7 @@ static void rights_of_the_qp(void)
 	rp_end(&rp);
 }
 
-/* A kept packet with its opcode changed, to a QP that takes it: told, not done. */
+/* A kept packet with its opcode changed, to a QP that accepts it: reported, not carried out. */
 static void opcodes(void)
 {
 	static const uint8_t refused[] = {WIRE_RDMAP_IMMEDIATE, WIRE_RDMAP_IMMEDIATE_SE};
@@ -193,7 +193,7 @@ static void opcodes(void)
 			rp_expect_recv(&rp, 1, i, HW_STATUS_SUCCESS);
 		} else {
 			rp_expect_send(&rp, 0, i, HW_STATUS_REM_OP_ERR);
-			/* Its receive was not touched: for the next message. */
+			/* Its receive is left for the next message. */
 			rp_send(&rp, 0, A->qp[0], B->qp[0], 100, 0, 8);
 			rp_quiet(&rp);
 			rp_expect_send(&rp, 0, 100, HW_STATUS_SUCCESS);
@@ -203,7 +203,7 @@ static void opcodes(void)
 	rp_end(&rp);
 }
 
-/* Packets for a UD QP, an RC QP of somebody else, another incarnation, a wrong Q_Key. */
+/* Packets for a UD QP, an RC QP of another connection, another incarnation, a wrong Q_Key. */
 static void wrong_qp(void)
 {
 	struct hw_qp_attr attr = {.port = 1, .qkey = RP_QKEY};
@@ -234,7 +234,7 @@ static void wrong_qp(void)
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 0, HW_STATUS_REM_INV_REQ_ERR);
 	CU_ASSERT_EQUAL(B->mem[0], 0);
-	/* The two of RC understand each other still. */
+	/* The two RC QPs still work. */
 	req.dst = NULL;
 	rp_req(&rp, 0, a, &req);
 	rp_quiet(&rp);
@@ -244,8 +244,8 @@ static void wrong_qp(void)
 }
 
 /*
- * A packet of a connection that is over bears the number of a message of the one that is: its error
- * is not this one's, which keeps its receive.
+ * A packet of a former connection has the number of a message of the present one: its error does
+ * not affect that message, which keeps its receive.
  */
 static void message_of_an_earlier_connection(void)
 {
@@ -261,7 +261,7 @@ static void message_of_an_earlier_connection(void)
 	rp_req(&rp, 0, a, &send);
 	rp_settle(&rp);
 	CU_ASSERT_FATAL(rp.wire.num_kept > 1);
-	/* The second packet comes first, and takes the receive. */
+	/* The second packet arrives first and takes the receive. */
 	bench_wire_deliver(&rp.wire, 1);
 	rp_poll(&rp, 1);
 	CU_ASSERT_EQUAL(b->msgs_open, 1);
@@ -281,7 +281,10 @@ static void message_of_an_earlier_connection(void)
 	rp_end(&rp);
 }
 
-/* Write with immediate: the data may be there before the receive is; the completion is not. */
+/*
+ * Write with immediate: the data may arrive before the receive is posted; the completion waits for
+ * it.
+ */
 static void write_with_immediate_waits(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE_IMM, .wr_id = 1, .bytes = 3000, .imm = 5};
@@ -307,7 +310,7 @@ static void write_with_immediate_waits(void)
 	rp_end(&rp);
 }
 
-/* The target's process has unmapped its memory. */
+/* The process of the target has unmapped its memory. */
 static void target_faults(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 1, .bytes = 8};
@@ -325,7 +328,7 @@ static void target_faults(void)
 	rp_end(&rp);
 }
 
-/* A receive CQ that is full ends the QP, and what is in flight to it is told. */
+/* A full receive CQ ends the QP, and the senders of messages in flight are notified. */
 static void receive_cq_full(void)
 {
 	struct fw_cq *cq;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Headers as RFC 5041 4, RFC 5040 4 and RFC 7306 5 draw them, against bytes written down from
+ * Headers as RFC 5041 4, RFC 5040 4 and RFC 7306 5 draw them, compared with bytes written down from
  * the standards.
  */
 #include "tests/golden.h"
@@ -117,7 +117,7 @@ static void requests(void)
 	wqe->remote_addr = UINT64_C(0x00007f0012345678);
 	wqe->bytes = 0x300000;
 	wqe->rdmap_opcode = WIRE_RDMAP_READ_REQUEST;
-	/* RFC 5040 4.4; it is the whole message, however long the read. */
+	/* RFC 5040 4.4. The message is this header, whatever the length of the read. */
 	n = make(wqe, 0, 0);
 	CU_ASSERT_EQUAL(n, 18 + 28);
 	CU_ASSERT_EQUAL(memcmp(got, head, 18), 0);
@@ -125,7 +125,10 @@ static void requests(void)
 	CU_ASSERT_EQUAL(memcmp(got + 18 + 4, "\0\0\0\0", 4), 0);
 	CU_ASSERT_EQUAL(memcmp(got + 18 + 8 + 0, read_tail, 4), 0);
 	CU_ASSERT_EQUAL(memcmp(got + 18 + 12, read_tail + 4, 16), 0);
-	/* RFC 7306 5.2.1. The identifier is the context's own; the golden one's is put in. */
+	/*
+	 * RFC 7306 5.2.1. The identifier is that of the context; the golden one is put in its
+	 * place.
+	 */
 	wqe->bytes = 8;
 	wqe->rdmap_opcode = WIRE_RDMAP_ATOMIC_REQUEST;
 	wqe->opcode = HW_WQE_CMP_SWAP;
@@ -143,7 +146,7 @@ static void requests(void)
 	wqe->compare_add = 5;
 	n = make(wqe, 0, 0);
 	memcpy(got + 18 + 4, "\x01\x02\x03\x04", 4);
-	/* One field of 64 bits: no boundaries, where the golden one has them all. */
+	/* One field of 64 bits: no boundaries, where the golden header has all of them. */
 	CU_ASSERT_EQUAL(memcmp(got + 18 + 28, "\0\0\0\0\0\0\0\0", 8), 0);
 	memset(got + 18 + 28, 0xff, 8);
 	same(n, "fetch_add", 18);
@@ -159,7 +162,7 @@ static void answers(void)
 	uint32_t n;
 
 	rp_begin(&rp);
-	wqe = context(FW_WQE_TERMINATE); /* counts no responder slot */
+	wqe = context(FW_WQE_TERMINATE); /* consumes no responder slot */
 	wqe->msn = 2;
 	wqe->bytes = sizeof(struct wire_atomic_response);
 	wqe->rdmap_opcode = WIRE_RDMAP_ATOMIC_RESPONSE;
@@ -174,7 +177,7 @@ static void answers(void)
 	n = make(wqe, 0, 0);
 	CU_ASSERT_EQUAL(memcmp(got, term_head, 18), 0);
 	CU_ASSERT_EQUAL(n, 18 + 4);
-	/* Without the headers at fault: M and D stay clear. */
+	/* Without the headers at fault, M and D stay clear. */
 	CU_ASSERT_EQUAL(memcmp(got + 18, "\x01\x01\0\0", 4), 0);
 	wqe_free(rp.end[0].nic, wqe);
 	rp_end(&rp);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receives that messages have taken: the order of completion on RC whatever comes first, MSNs
- * that wrap or jump, messages too long, malformed receives, flushing, peers that are gone.
+ * Receives that messages have taken: the order of completion on RC for any order of arrival, MSNs
+ * that wrap or jump, messages that are too long, malformed receives, flushing, peers that are gone.
  */
 #include "tests/pair/rd_pair.h"
 
@@ -34,7 +34,9 @@ static void release(void)
 	rp_quiet(&rp);
 }
 
-/* Four messages of RC, one of which takes its receive without placing: every order of arrival. */
+/*
+ * Four messages of RC, one of which takes its receive without placing data: every order of arrival.
+ */
 static void order_on_rc(void)
 {
 	static const uint8_t opcodes[4] = {HW_WQE_SEND, HW_WQE_WRITE_IMM, HW_WQE_SEND_IMM,
@@ -99,7 +101,9 @@ static void placeholders(void)
 	rp_settle(&rp);
 	rp_recv(&rp, 1, peer, 0, 0, 64);
 	rp_recv(&rp, 1, peer, 1, 64, 64);
-	/* The third: two receives for the first two, none for itself: as if it had not come. */
+	/*
+	 * The third message: two receives for the first two, none for itself, so it counts as lost.
+	 */
 	bench_wire_deliver(&rp.wire, 2);
 	rp_poll(&rp, 1);
 	CU_ASSERT_EQUAL(peer->rx_msn_taken, 2);
@@ -149,7 +153,10 @@ static void wild_msn(void)
 	}
 }
 
-/* Longer than its receive: both hear of it, nothing beyond is written, RD goes on. */
+/*
+ * A message longer than its receive: both ends are notified, nothing is written beyond, RD
+ * continues.
+ */
 static void too_long(void)
 {
 	uint32_t segments;
@@ -179,7 +186,7 @@ static void too_long(void)
 	rp_end(&rp);
 }
 
-/* Exactly as long is not too long; nothing needs no room; SGEs of no bytes are none. */
+/* A message of exactly the length fits; no bytes need no room; SGEs of no bytes do not count. */
 static void exact(void)
 {
 	struct hw_sge sge[3];
@@ -202,7 +209,7 @@ static void exact(void)
 	rp_end(&rp);
 }
 
-/* Receives with wrong keys fail alone; the message's sender hears of it. */
+/* Receives with wrong keys fail alone; the sender of the message is notified. */
 static void bad_receives(void)
 {
 	struct hw_sge sge;
@@ -226,7 +233,7 @@ static void bad_receives(void)
 	rp_end(&rp);
 }
 
-/* A QP leaves its state with messages half arrived: ERR completes their receives, RESET forgets. */
+/* A QP leaves RTS with half messages: ERR completes their receives, RESET drops them. */
 static void flush(void)
 {
 	uint32_t round;
@@ -251,7 +258,10 @@ static void flush(void)
 			rp_expect_recv(&rp, 1, 1, HW_STATUS_WR_FLUSH_ERR);
 		rp_expect_none(&rp);
 		if (to == HW_QPS_RESET) {
-			/* It comes back at once: the message begins anew and arrives whole. */
+			/*
+			 * The QP is set up again at once: the message begins again and arrives
+			 * whole.
+			 */
 			rp_fill(A->mem, 4000, 7);
 			B->qp[0]->record->rq_prod = B->qp[0]->rq_prod;
 			rp_rts(&rp, 1, B->qp[0]);
@@ -268,7 +278,7 @@ static void flush(void)
 	}
 }
 
-/* The peer's NIC is gone: receives of its half messages come back, those of others stay. */
+/* The peer's NIC is gone: the receives of its half messages complete, those of others stay. */
 static void peer_gone(void)
 {
 	rp_begin(&rp);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Round robin over send queues: quanta, who is in the list and who is not, budgets.
+ * Round robin over send queues: quanta, membership of the list, budgets.
  */
 #include "tests/pair/rd_pair.h"
 
@@ -45,7 +45,7 @@ static void end(uint32_t completions)
 	rp_end(&rp);
 }
 
-/* Each gets its quantum in a turn, whatever the others have. */
+/* Each queue gets its quantum in a turn, whatever the others have. */
 static void quanta(void)
 {
 	begin();
@@ -57,7 +57,7 @@ static void quanta(void)
 	CU_ASSERT_EQUAL(fetched(0), SCHED_QP_QUANTUM);
 	CU_ASSERT_EQUAL(fetched(1), 3);
 	CU_ASSERT_EQUAL(fetched(2), SCHED_QP_QUANTUM);
-	/* The one that is empty has left the list. */
+	/* An empty queue has left the list. */
 	CU_ASSERT_FALSE(fw_list_linked(&A->qp[1]->sched_node));
 	CU_ASSERT_TRUE(fw_list_linked(&A->qp[0]->sched_node));
 	CU_ASSERT_EQUAL(sched_run(A->nic, 1000), 2 * SCHED_QP_QUANTUM);
@@ -66,7 +66,7 @@ static void quanta(void)
 	end(123);
 }
 
-/* A small budget: those that had no turn come first the next time. */
+/* A small budget: queues without a turn come first the next time. */
 static void budget(void)
 {
 	uint32_t i;
@@ -88,7 +88,7 @@ static void budget(void)
 	end(40);
 }
 
-/* Twice in the list is once; not in RTS, or blocked, is never. */
+/* A queue is in the list at most once, and never when it is blocked or not in RTS. */
 static void membership(void)
 {
 	begin();

@@ -99,7 +99,7 @@ void tp_begin(struct tp *tp)
 	tp->cp.rp.filter = filter;
 	tp->mss = TP_MSS;
 	tp_new(tp);
-	/* Both know each other's MAC. */
+	/* Both ends know each other's MAC. */
 	rp_open(&tp->cp.rp);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The end of requests: order of completions with failures of this end behind what is still
- * under way, flushing in every state, signalling, completion queues that overrun.
+ * The end of requests: order of completions when this end fails a request after others under way,
+ * flushing in every state, signalling, completion queues that overrun.
  */
 #include "tests/pair/rd_pair.h"
 
@@ -42,7 +42,7 @@ static void write_to(struct fw_qp *qp, const struct fw_qp *dst, uint64_t wr_id, 
 	rp_req(&rp, 0, qp, &req);
 }
 
-/* A failure waits for what was posted before it; what was posted behind it is flushed. */
+/* A failure waits for earlier requests; later ones are flushed. */
 static void failure_in_order(void)
 {
 	struct fw_qp *qp;
@@ -59,7 +59,7 @@ static void failure_in_order(void)
 	CU_ASSERT_EQUAL(rp.wire.num_kept, 2);
 	CU_ASSERT_EQUAL(A->port.settles, 0);
 	release();
-	/* An acknowledgement says that the memory was read; a failure does not. */
+	/* An acknowledgement shows that the memory was read; a failure does not. */
 	CU_ASSERT_TRUE(A->port.settles > 0);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
@@ -78,7 +78,7 @@ static void failure_in_order(void)
 	rp_end(&rp);
 }
 
-/* On RC the failure kills the QP, both queues of it. */
+/* On RC the failure ends the QP with both of its queues. */
 static void failure_on_rc(void)
 {
 	struct fw_qp *a, *b;
@@ -101,7 +101,7 @@ static void failure_on_rc(void)
 	rp_end(&rp);
 }
 
-/* An address that no NIC has is the request's misfortune, not the queue's. */
+/* An address of no NIC fails the request, not the queue. */
 static void unreachable_goes_on(void)
 {
 	struct fw_qp nowhere = {.qpn = 7u << 19 | 5};
@@ -124,7 +124,7 @@ static void unreachable_goes_on(void)
 	rp_end(&rp);
 }
 
-/* Flows to two peers complete each in its order; slots are retired in the queue's. */
+/* Flows to two peers complete each in its own order; slots are freed in the order of the queue. */
 static void slots_in_order(void)
 {
 	struct fw_qp *qp;
@@ -138,7 +138,7 @@ static void slots_in_order(void)
 	write_to(qp, B->qp[1], 3, 0);
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, 3);
-	/* The second flow's packets get through. */
+	/* The packets of the second flow arrive. */
 	bench_wire_deliver(&rp.wire, 1);
 	bench_wire_deliver(&rp.wire, 2);
 	rp_settle(&rp);
@@ -171,7 +171,7 @@ static void local_operations(void)
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
-	/* A second time there is nothing to invalidate. */
+	/* The second time there is nothing to invalidate. */
 	rp_req(&rp, 0, A->qp[0], &req);
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_MW_BIND_ERR);
@@ -179,7 +179,9 @@ static void local_operations(void)
 	rp_end(&rp);
 }
 
-/* ERR flushes both queues with completions, RESET without; either while packets are in flight. */
+/*
+ * ERR flushes both queues with completions, RESET without, both also while packets are in flight.
+ */
 static void flush(void)
 {
 	uint32_t round;
@@ -197,14 +199,14 @@ static void flush(void)
 		rp_send(&rp, 0, qp, B->qp[0], 3, 0, 4000);
 		rp_settle(&rp);
 		CU_ASSERT_TRUE(rp.wire.num_kept >= 4);
-		/* One more that was never fetched. */
+		/* One more, which was never fetched. */
 		write_to(qp, B->qp[0], 4, 0);
 		CU_ASSERT_EQUAL(rp_modify(&rp, 0, qp, to, 0, NULL), 0);
 		for (i = 1; to == HW_QPS_ERR && i <= 4; i++)
 			rp_expect_send(&rp, 0, i, HW_STATUS_WR_FLUSH_ERR);
 		if (to == HW_QPS_ERR) {
 			rp_expect_recv(&rp, 0, 50, HW_STATUS_WR_FLUSH_ERR);
-			/* Late ones are flushed when their doorbell rings. */
+			/* Late requests are flushed when their doorbell rings. */
 			qp->record->rung = 0;
 			rp_recv(&rp, 0, qp, 51, 0, 8);
 			write_to(qp, B->qp[0], 5, 0);
@@ -229,7 +231,7 @@ static void flush(void)
 	rp_end(&rp);
 }
 
-/* Without a signal nothing is written unless it fails; SQ_SIG_ALL writes always. */
+/* Without a signal nothing is written unless the request fails; SQ_SIG_ALL writes always. */
 static void signals(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .unsignaled = true, .bytes = 8};
@@ -252,7 +254,7 @@ static void signals(void)
 	rp_end(&rp);
 }
 
-/* A process that does not poll: its QPs fail, its peer and the NIC do not. */
+/* A process that does not poll: its QPs fail, its peer and the NIC are not affected. */
 static void overrun(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .bytes = 8};
@@ -263,7 +265,7 @@ static void overrun(void)
 	rp_open(&rp);
 	req.dst = B->qp[0];
 	cq = A->scq;
-	/* Full but for one. */
+	/* All entries but one are full. */
 	cq->record->cons = cq->prod - cq->mask;
 	cq->cons = cq->record->cons;
 	for (i = 0; i < 3; i++) {
@@ -279,7 +281,7 @@ static void overrun(void)
 	rp_end(&rp);
 }
 
-/* The status of each reason. */
+/* The status for each reason. */
 static void statuses(void)
 {
 	CU_ASSERT_EQUAL(wqe_status_of(HW_VENDOR_ERR_NONE), HW_STATUS_SUCCESS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pieces of payload: every cut of an SGE list, inline data over the ring's end, keys that went
- * away, memory that is not mapped; the names of sinks.
+ * Pieces of payload: every cut of an SGE list, inline data across the ring's end, keys that were
+ * invalidated, unmapped memory; the names of sinks.
  */
 #include "tests/pair/rd_pair.h"
 
@@ -25,7 +25,7 @@ static void end(void)
 	rp_end(&rp);
 }
 
-/* Gathers and puts the pieces together. */
+/* Gathers the pieces and joins them. */
 static enum hw_vendor_err gather(uint32_t offset, uint32_t bytes, uint8_t *out, bool *host)
 {
 	enum hw_vendor_err err;
@@ -50,7 +50,7 @@ static enum hw_vendor_err gather(uint32_t offset, uint32_t bytes, uint8_t *out, 
 	return err;
 }
 
-/* Lists of 1 to 16 pieces with empty ones among them; all begins and lengths. */
+/* Lists of 1 to 16 pieces, some of them empty; all begins and lengths. */
 static void every_cut(void)
 {
 	static uint8_t want[1024], out[1024];
@@ -88,14 +88,14 @@ static void every_cut(void)
 				CU_ASSERT_FALSE(host);
 				CU_ASSERT_EQUAL(memcmp(out, want + from, bytes), 0);
 			}
-		/* More than there is: never beyond the list. */
+		/* More bytes than the list has: nothing is read beyond it. */
 		CU_ASSERT_EQUAL(gather(0, total + 1, out, &host), HW_VENDOR_ERR_BOUNDS);
 		CU_ASSERT_EQUAL(gather(total, 1, out, &host), HW_VENDOR_ERR_BOUNDS);
 	}
 	end();
 }
 
-/* Inline data behind its control slot, wherever that stands in the ring. */
+/* Inline data after its control slot, at any place of the ring. */
 static void inline_wraps(void)
 {
 	static uint8_t out[512];
@@ -127,7 +127,7 @@ static void inline_wraps(void)
 	end();
 }
 
-/* Each packet looks at the keys again. A response needs the right of remote reading. */
+/* Keys are checked for each packet. A response needs the right of remote reading. */
 static void keys(void)
 {
 	static uint8_t out[64];
@@ -160,9 +160,10 @@ static void keys(void)
 	end();
 }
 
-static uint32_t asked_ip, asked_qpn; /* whom wqe asked; a free context is not looked at */
+static uint32_t asked_ip, asked_qpn; /* the peer of wqe; a free context is not read */
 
-/* The request that a response with that STag and number matches, sent by the peer that wqe asked.
+/*
+ * Finds the request that a response with that STag and number answers, as sent by the peer of wqe.
  */
 static struct fw_wqe *from_sink(struct fw_qp *qp, uint32_t stag, uint32_t ssn)
 {
@@ -172,7 +173,7 @@ static struct fw_wqe *from_sink(struct fw_qp *qp, uint32_t stag, uint32_t ssn)
 	return wqe_from_sink(A->nic, qp, &pkt, stag);
 }
 
-/* A sink's name is good for its request alone, while that waits. */
+/* The name of a sink is valid for its request alone, while that waits. */
 static void sinks(void)
 {
 	const uint32_t ssn = UINT32_MAX;
@@ -190,7 +191,7 @@ static void sinks(void)
 	wqe->flow = &flow;
 	CU_ASSERT_PTR_EQUAL(from_sink(A->qp[0], stag, ssn), wqe);
 	CU_ASSERT_PTR_NULL(from_sink(A->qp[1], stag, ssn));
-	/* An STag that came round again, and the answer to the request before. */
+	/* A reused STag, and the answer to the former request. */
 	CU_ASSERT_PTR_NULL(from_sink(A->qp[0], stag, ssn - 1));
 	CU_ASSERT_PTR_NULL(from_sink(A->qp[0], stag, ssn + 1));
 	for (i = 0; i < 32; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Send requests as a hostile process writes them, and as an honest one does: legality of every
- * field, rings that wrap, wild indices, sums in 64 bits, fences, limits of reads.
+ * Send requests as a hostile process writes them, and correct ones: each field, rings that wrap,
+ * invalid indices, sums in 64 bits, fences, limits of reads.
  */
 #include "tests/pair/rd_pair.h"
 
@@ -10,7 +10,7 @@ static struct rp rp;
 #define A (&rp.end[0])
 #define B (&rp.end[1])
 
-/* A request that is right, for a test to spoil. */
+/* A correct request, which a test may spoil. */
 static struct hw_sq_wqe good_send(void)
 {
 	struct hw_sq_wqe wqe = {
@@ -35,8 +35,8 @@ static struct hw_sge good_sge(void)
 }
 
 /*
- * Posts it and a good request behind it: the first fails with this reason, the second is
- * flushed, the QP stands in SQE and works again after a modify.
+ * Posts it and a correct request after it: the first fails with this reason, the second is flushed,
+ * the QP is in SQE and works again after a modify.
  */
 static void fails(const struct hw_sq_wqe *wqe, const struct hw_sge *sge, uint32_t num_sge,
 		  enum hw_vendor_err why, enum hw_status status)
@@ -56,7 +56,7 @@ static void fails(const struct hw_sq_wqe *wqe, const struct hw_sge *sge, uint32_
 	CU_ASSERT_EQUAL(cqe.status, status);
 	CU_ASSERT_EQUAL(cqe.vendor_err, why);
 	CU_ASSERT_EQUAL(qp->state, HW_QPS_SQE);
-	/* Slots that are garbage may be flushed under other numbers: all of them are flushes. */
+	/* Random slots may be flushed under other numbers: all of them are flushes. */
 	while (rp_scqe(&rp, 0, &cqe))
 		CU_ASSERT_EQUAL(cqe.status, HW_STATUS_WR_FLUSH_ERR);
 	CU_ASSERT_EQUAL(qp->record->sq_cons, qp->record->sq_prod);
@@ -113,14 +113,14 @@ static void slots_and_sges(void)
 		if (slots != 2)
 			fails_op(&wqe, 1, HW_VENDOR_ERR_SLOTS);
 	}
-	/* More SGEs than slots hold, and than a request may have. */
+	/* More SGEs than the slots hold, and than a request may have. */
 	for (sges = 0; sges < 256; sges += sges < 20 ? 1 : 47) {
 		wqe = good_send();
 		wqe.num_sge = (uint8_t)sges;
 		if (sges < 1 || sges > 4)
 			fails_op(&wqe, 1, HW_VENDOR_ERR_SLOTS);
 	}
-	/* A request that goes on beyond what was posted. */
+	/* A request that continues beyond the posted slots. */
 	wqe = good_send();
 	wqe.slots = 9;
 	wqe.num_sge = 16;
@@ -233,7 +233,7 @@ static void keys_and_bounds(void)
 	sge = good_sge();
 	sge.bytes = 0xffffffff;
 	fails_prot(sge, HW_WQE_SEND, HW_VENDOR_ERR_BOUNDS);
-	/* Where a read or an atomic answers to must be writable. */
+	/* The target of the answer to a read or an atomic must be writable. */
 	read_only = rp_reg(&rp, 0, A->mem, 4096, 0, true);
 	sge = good_sge();
 	sge.lkey = read_only;
@@ -304,7 +304,7 @@ static void atomics_and_handles(void)
 	wqe.ah = 0xffffffff;
 	fails_op(&wqe, 1, HW_VENDOR_ERR_AH);
 	wqe = good_send();
-	wqe.dst_qpn = 0; /* on the wire it would say that the packet is void */
+	wqe.dst_qpn = 0; /* on the wire, 0 would mark a void packet */
 	fails_op(&wqe, 1, HW_VENDOR_ERR_AH);
 	wqe.dst_qpn = 0xff000000;
 	fails_op(&wqe, 1, HW_VENDOR_ERR_AH);
@@ -352,7 +352,7 @@ static void sums_in_64_bits(void)
 	rp_end(&rp);
 }
 
-/* Indices past the ring, backwards, at any place of the ring: the QP fails, nothing else. */
+/* Indices past the ring, or backwards, at any place of the ring: only the QP fails. */
 static void wild_producer(void)
 {
 	static const uint32_t jumps[] = {257, 300, 0x80000000, 0xffffffff, 0x7fffffff};
@@ -386,7 +386,10 @@ static void wild_producer(void)
 	rp_end(&rp);
 }
 
-/* Back among requests that were fetched and wait: they are flushed, and nothing is read again. */
+/*
+ * An index that moves back among fetched requests that wait: they are flushed, and nothing is read
+ * again.
+ */
 static void producer_goes_back(void)
 {
 	uint32_t back, i;
@@ -399,7 +402,7 @@ static void producer_goes_back(void)
 		rp_rts(&rp, 0, qp);
 		for (i = 0; i < 3; i++)
 			rp_send(&rp, 0, qp, B->qp[0], i, 0, 64);
-		/* There is no receive: they are refused, and wait. */
+		/* There is no receive: the requests are refused, and wait. */
 		rp_settle(&rp);
 		CU_ASSERT_EQUAL(qp->outstanding, 3);
 		CU_ASSERT_EQUAL(qp->sq_next - qp->sq_cons, 6);
@@ -418,7 +421,7 @@ static void producer_goes_back(void)
 	rp_end(&rp);
 }
 
-/* Requests of 2 to 5 slots walk over the ring's end at every offset; payload is exact. */
+/* Requests of 2 to 5 slots cross the ring's end at every offset; the payload is exact. */
 static void wraps(void)
 {
 	struct hw_sge sge[16];
@@ -447,7 +450,7 @@ static void wraps(void)
 			for (i = 0; i < n; i++) {
 				sge[i] = good_sge();
 				sge[i].addr += bytes;
-				sge[i].bytes = (round + i) % 40; /* none sometimes */
+				sge[i].bytes = (round + i) % 40; /* sometimes 0 */
 				bytes += sge[i].bytes;
 			}
 			wqe.num_sge = (uint8_t)n;
@@ -494,7 +497,7 @@ static void release(void)
 	rp_settle(&rp);
 }
 
-/* A fenced request waits for reads and atomics before it, others do not. */
+/* A fenced request waits for earlier reads and atomics, others do not. */
 static void fence(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .bytes = 8};
@@ -531,7 +534,7 @@ static void fence(void)
 	rp_end(&rp);
 }
 
-/* No more reads and atomics under way than the QP was set up for. */
+/* No more reads and atomics are under way than the QP was set up for. */
 static void read_limit(void)
 {
 	struct hw_qp_attr attr = {.max_rd_atomic = 3};
@@ -556,7 +559,7 @@ static void read_limit(void)
 	rp_end(&rp);
 }
 
-/* Without a context the request waits and is not lost, nor is its number. */
+/* Without a context the request waits; neither it nor its number is lost. */
 static void no_context(void)
 {
 	struct fw_pool *pools[3];
@@ -595,7 +598,7 @@ static void no_context(void)
 	rp_end(&rp);
 }
 
-/* All that a second process, of this user, gets of what the first has left. */
+/* Takes all that a second process of this user gets of the rest. */
 static uint32_t second_process_gets(struct fw_account *user)
 {
 	struct fw_wqe *wqe[30];
@@ -615,7 +618,9 @@ static uint32_t second_process_gets(struct fw_account *user)
 	return n;
 }
 
-/* A process whose peer takes nothing: it gets two thirds of the contexts, and what waits goes on.
+/*
+ * A process whose peer accepts nothing: it gets two thirds of the contexts, and waiting requests
+ * continue.
  */
 static void one_process_takes_not_all_contexts(void)
 {
@@ -655,7 +660,7 @@ static enum bench_verdict drop_all(struct rp *r, const struct rp_info *info)
 	return BENCH_DROP;
 }
 
-/* The same of flows: a message to each of many queue pairs takes as many. */
+/* The same for flows: one message to each of many queue pairs takes as many flows. */
 static void one_process_takes_not_all_flows(void)
 {
 	struct hw_sge sge;
