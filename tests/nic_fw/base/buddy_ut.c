@@ -37,7 +37,7 @@ static void sizes_are_rounded(void)
 	CU_ASSERT_EQUAL(b, 4096);
 	CU_ASSERT_EQUAL(buddy_block_bytes(&buddy, b), 4096);
 	CU_ASSERT_EQUAL(buddy.used, 512 + 4096);
-	/* The gap before b was not lost. */
+	/* The gap before b was kept. */
 	CU_ASSERT_EQUAL(buddy_alloc(&buddy, 2048), 2048);
 	CU_ASSERT_EQUAL(buddy_free(&buddy, b), 4096);
 	CU_ASSERT_EQUAL(buddy.used, 512 + 2048);

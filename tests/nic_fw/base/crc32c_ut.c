@@ -35,7 +35,7 @@ static void check_section(const char *file, const char *name)
 	CU_ASSERT_EQUAL(memcmp(wire.b, data + bytes, 4), 0);
 	CU_ASSERT_EQUAL(memcmp(copy, data, bytes), 0);
 
-	/* One flipped bit is seen. */
+	/* One flipped bit is detected. */
 	data[bytes / 2] ^= 0x10;
 	wire = fw_crc32c_wire(fw_crc32c(FW_CRC32C_INIT, data, bytes));
 	CU_ASSERT_NOT_EQUAL(memcmp(wire.b, data + bytes, 4), 0);

@@ -73,14 +73,14 @@ static void ids_can_all_be_taken(void)
 	for (i = 0; i < 64; i++)
 		CU_ASSERT_EQUAL(fw_ids_get(&ids), i);
 	CU_ASSERT_EQUAL(fw_ids_get(&ids), FW_NONE);
-	/* With nothing fresh left, quarantine gives way: oldest first. */
+	/* Without unused numbers quarantine gives way: oldest first. */
 	fw_ids_put(&ids, 40);
 	fw_ids_put(&ids, 3);
 	CU_ASSERT_EQUAL(fw_ids_used(&ids), 62);
 	CU_ASSERT_EQUAL(fw_ids_get(&ids), 40);
 	CU_ASSERT_EQUAL(fw_ids_get(&ids), 3);
 	CU_ASSERT_EQUAL(fw_ids_get(&ids), FW_NONE);
-	/* Empty and filled again, the queue still works. */
+	/* The queue still works after it was emptied and filled again. */
 	fw_ids_put(&ids, 5);
 	CU_ASSERT_EQUAL(fw_ids_get(&ids), 5);
 	CU_ASSERT_EQUAL(fw_ids_get(&ids), FW_NONE);
@@ -98,7 +98,8 @@ static void ids_of_small_tables_have_a_small_quarantine(void)
 	CU_ASSERT_EQUAL(fw_ids_get(&ids), 0);
 }
 
-/* Each number once, whichever random numbers choose them; a number given back can be drawn again.
+/*
+ * Each number is drawn once, whatever the random numbers; a number given back can be drawn again.
  */
 static void drawn_numbers_run_out(void)
 {

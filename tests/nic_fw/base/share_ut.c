@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shares of processes and users: who gets how much, who still gets something, what is told, and
- * that all of it comes back.
+ * Shares of processes and users: limits, the rest that stays for others, reports, and that all is
+ * given back.
  */
 #include <arpa/inet.h>
 
@@ -42,7 +42,7 @@ static uint32_t joined(uint32_t pid, uint32_t uid)
 	return client;
 }
 
-/* Allocates PDs until that is refused; how many. */
+/* Allocates PDs until one is refused; returns their number. */
 static uint32_t all_pds(uint32_t client, struct hw_resp_quota *quota)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_ALLOC_PD};
@@ -92,7 +92,7 @@ static void one_process_with_many_clients(void)
 	CU_ASSERT_EQUAL(all_pds(a, &quota), PROCESS_MAX);
 	CU_ASSERT_EQUAL(all_pds(again, &quota), 0);
 	CU_ASSERT_EQUAL(quota.of, HW_SHARE_OF_PROCESS);
-	/* The same number with other rights is another process. */
+	/* The same pid with other rights is another process. */
 	CU_ASSERT_EQUAL(all_pds(joined(1, UID_B), &quota), PROCESS_MAX);
 	fw_ut_end(&ut);
 }
@@ -143,7 +143,7 @@ static void goal_memory(void)
 	fw_ut_end(&ut);
 }
 
-/* Many processes of one user leave a quarter of what all share. */
+/* Many processes of one user leave a quarter of the common resources. */
 static void contexts_of_a_user(void)
 {
 	static void *elem[GOAL_MAX_CALCS];
@@ -168,7 +168,7 @@ static void contexts_of_a_user(void)
 	fw_ut_end(&ut);
 }
 
-/* CREATE_AH of addresses where nobody is. Until it is refused; how many wait. */
+/* Sends CREATE_AH for addresses without a station until one is refused; returns how many wait. */
 static uint32_t all_ah_waits(uint32_t client)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_CREATE_AH, .u.create_ah.av.flags = HW_AV_F_GRH};
@@ -196,7 +196,7 @@ static void waits_for_addresses(void)
 	CU_ASSERT_EQUAL(n, FW_AH_WAITERS - FW_AH_WAITERS / SHARE_POOL_PARTS);
 	CU_ASSERT_EQUAL(all_ah_waits(b), FW_AH_WAITERS - n);
 	CU_ASSERT_EQUAL(ut.nic->host.clients[a].share->user->ah_waits, n);
-	/* It ends, and another of its user's begins with nothing. */
+	/* The process ends, and another one of its user has no entries yet. */
 	fw_ut_detach(&ut, a);
 	CU_ASSERT_EQUAL(ut.nic->host.ah_waiting, FW_AH_WAITERS - n);
 	fw_ut_detach(&ut, b);
@@ -255,7 +255,7 @@ static void sessions(void)
 	}
 	CU_ASSERT_PTR_NULL(session(b, ++peer));
 	CU_ASSERT_PTR_NOT_NULL(session(other, ++peer));
-	/* They outlive their process, and are its user's still. */
+	/* Sessions outlive their process and stay with its user. */
 	fw_ut_detach(&ut, a);
 	fw_ut_detach(&ut, b);
 	a = joined(4, UID_A);
@@ -272,7 +272,7 @@ static void sessions(void)
 	fw_ut_end(&ut);
 }
 
-/* Users that have gone and left sessions take no place from those that come. */
+/* Users that are gone and left sessions take no place from new users. */
 static void users_that_have_gone(void)
 {
 	struct fw_client_params params = {.tool = true};
@@ -288,7 +288,7 @@ static void users_that_have_gone(void)
 		CU_ASSERT_PTR_NOT_NULL(session(client, i));
 		fw_client_detach(ut.nic, client);
 	}
-	/* Sessions of users who lost their place have no owner, and are evicted as others are. */
+	/* Sessions of users that lost their place have no owner and are evicted as others are. */
 	fw_ut_poll(&ut, RD_EVICT_IDLE_NS + 1000);
 	for (i = 0; i < HW_MAX_PEERS; i++)
 		(void)rd_session_evict(ut.nic, 0, FW_NONE);
@@ -329,7 +329,7 @@ static void memory_of_queues(void)
 	ut.nic->port.bar_take = take;
 	client = joined(1, UID_A);
 	owner = &ut.nic->host.clients[client];
-	/* EQ 0 is there from the first. */
+	/* EQ 0 exists from the first. */
 	CU_ASSERT_TRUE(taken_bytes > 0);
 	/* 256 KiB each */
 	while ((status = host_cmd(ut.nic, client, &cmd, &resp)) == 0)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * No process makes a long turn: what one call to the firmware does at most while a process flushes,
- * resets, destroys and dies with all that it can have; and that all of it is done at last.
- *
- * Counted are the things themselves (completions, mappings given back, queue pairs freed), not the
- * firmware's own units, and nothing is timed.
+ * No process makes a turn long. The test measures the most work of one call to the firmware while a
+ * process with the maximum of objects flushes, resets, destroys and dies, and that all work is done
+ * in the end.
  */
 #include <sys/mman.h>
 
@@ -12,7 +10,10 @@
 
 enum {
 	DEPTH = 8192, /* HW_MAX_WR: requests of each queue */
-	/* In fw_poll(), so in each turn; in a command, of which a turn carries out one at most. */
+	/*
+	 * Limits for fw_poll(), so for each turn, and for a command; a turn carries out at most one
+	 * command.
+	 */
 	MOST_PER_TURN = 16,
 	MOST_PER_COMMAND = 64,
 	MANY_MRS = 4000,
@@ -47,7 +48,7 @@ static struct fw_qp *deep_qp(void)
 	return qp_find(ut.nic, resp.u.create_qp.qpn);
 }
 
-/* Fills both queues without a doorbell; requests are numbered from first, receives behind them. */
+/* Fills both queues without a doorbell; requests are numbered from first, then receives. */
 static void fill(struct fw_qp *qp, uint64_t first)
 {
 	uint32_t i;
@@ -68,7 +69,7 @@ static void fill(struct fw_qp *qp, uint64_t first)
 	qp->record->rq_prod += DEPTH;
 }
 
-/* Looks at the completions since *at: in order, flushed, not too many at once. */
+/* Checks the completions since *at: in order, flushed, not too many at once. */
 static void check_most(uint32_t *at, uint64_t *next, uint32_t most)
 {
 	struct hw_cqe cqe;
@@ -82,13 +83,13 @@ static void check_most(uint32_t *at, uint64_t *next, uint32_t most)
 	cq->record->cons = *at;
 }
 
-/* After a turn. */
+/* The same check after a turn. */
 static void check_some(uint32_t *at, uint64_t *next)
 {
 	check_most(at, next, MOST_PER_TURN);
 }
 
-/* Runs turns until nothing waits; each is small. */
+/* Runs turns until nothing waits; each is short. */
 static void run_slices(uint32_t *at, uint64_t *next)
 {
 	uint32_t turns;
@@ -124,7 +125,7 @@ static void flush_of_full_queues(void)
 	fw_ut_end(&ut);
 }
 
-/* Requests that come to a dead queue pair, all with one doorbell. */
+/* Requests posted to a failed queue pair, all with one doorbell. */
 static void doorbell_of_a_dead_queue(void)
 {
 	uint32_t at = 0, *ring;
@@ -147,7 +148,7 @@ static void doorbell_of_a_dead_queue(void)
 	fw_ut_end(&ut);
 }
 
-/* Fetched requests that wait in the send queue are as many as were posted. */
+/* As many fetched requests wait in the send queue as were posted. */
 static void send_queue_error_flushes_requests_alone(void)
 {
 	uint32_t at = 0;
@@ -161,7 +162,7 @@ static void send_queue_error_flushes_requests_alone(void)
 	qp_sq_error(ut.nic, qp);
 	CU_ASSERT_EQUAL(qp->state, HW_QPS_SQE);
 	CU_ASSERT_TRUE(qp->flushing);
-	/* Back to work only when all is told. */
+	/* The QP works again only after all completions. */
 	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_RTS, HW_QP_CUR_STATE,
 				    &(struct hw_qp_attr){.cur_state = HW_QPS_SQE}),
 			-1);
@@ -215,7 +216,7 @@ static void reset_and_destroy_in_a_flush(void)
 	fw_ut_end(&ut);
 }
 
-/* A queue that is fetched in full is freed in parts, and the command is answered at the end. */
+/* A queue with all requests fetched is freed in parts, and the command is answered at the end. */
 static void destroy_with_requests_under_way(void)
 {
 	uint32_t used, turns = 0;
@@ -261,8 +262,8 @@ static uint32_t new_client(void)
 }
 
 /*
- * A process with very much dies. At once nothing of it is there any more for others; freeing takes
- * turns, in each of which another process does what it likes.
+ * A process with very many objects dies. Others see none of them at once; freeing takes turns, in
+ * each of which another process is served.
  */
 static void death_of_a_rich_process(void)
 {
@@ -293,7 +294,7 @@ static void death_of_a_rich_process(void)
 	while (!ut.port.num_detached) {
 		unmaps = ut.port.num_unmaps;
 		qps = fw_ids_used(&ut.nic->host.qp_ids);
-		/* Its number is not given to another yet. */
+		/* Its number is not reused yet. */
 		CU_ASSERT_TRUE(ut.nic->host.clients[client].used);
 		fw_ut_poll(&ut, 1000);
 		CU_ASSERT(ut.port.num_unmaps - unmaps <= MOST_PER_TURN);
@@ -315,7 +316,7 @@ static void death_of_a_rich_process(void)
 	fw_ut_end(&ut);
 }
 
-/* A table that was full once, and holds one thing in its last place. */
+/* A table that was full once, and has one entry in its last place. */
 static void list_of_an_empty_table(void)
 {
 	static uint8_t memory[64];
@@ -361,7 +362,7 @@ static void small_one_is_gone_at_once(void)
 	fw_ut_end(&ut);
 }
 
-/* Two that die and one that flushes get on side by side. */
+/* Two processes that die and one that flushes make progress side by side. */
 static void all_get_on(void)
 {
 	uint32_t a, b, i, at = 0;

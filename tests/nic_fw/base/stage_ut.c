@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cycles per stage: whose they are when stages call each other, turns with and without work, and
- * nothing of it without a clock.
- *
- * Runs nic_fw/base/stage.c with a clock that goes on by as much as the test says.
+ * Cycles per stage: their owner when stages call each other, turns with and without work, and no
+ * counts without a clock.
  */
 #include "tests/bench/host.h"
 
@@ -15,7 +13,7 @@ static uint64_t the_clock(void)
 	return now;
 }
 
-/* The value of a counter; UINT64_MAX: there is none of that name. */
+/* The value of a counter; UINT64_MAX: no counter of that name. */
 static uint64_t stat(const struct fw_nic *nic, const char *want)
 {
 	const char *name;
@@ -84,7 +82,7 @@ static void idle_turns_are_kept_apart(void)
 	    HW_DB_ENTRY(HW_DB_CQ_ARM, cq->index);
 	busy = now;
 	fw_ut_poll(&ut, 1000);
-	/* The first reading begins the turn: all that follow are in it. */
+	/* The first reading begins the turn: all later ones are in it. */
 	busy = now - busy - step;
 	CU_ASSERT_EQUAL(stat(ut.nic, "turns_busy"), 1);
 	CU_ASSERT_EQUAL(stat(ut.nic, "turns_idle"), 2);

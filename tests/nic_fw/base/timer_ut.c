@@ -100,7 +100,7 @@ static void moves(void)
 	CU_ASSERT_PTR_EQUAL(fired[0], &t[0]);
 }
 
-/* The one that takes a cancelled one's place may have to go up as well as down. */
+/* The timer that replaces a cancelled one may have to move up as well as down. */
 static void cancels_anywhere(void)
 {
 	uint32_t round, i, seed = 1;
@@ -169,7 +169,7 @@ static void turn(uint64_t now_ns)
 	fw_count_absence(&nic, now_ns);
 }
 
-/* A core that comes in time counts every nanosecond. */
+/* A core without absences counts every nanosecond. */
 static void every_nanosecond_counts(void)
 {
 	struct fw_moment since;
@@ -219,7 +219,7 @@ static void absence_is_no_silence(void)
 	CU_ASSERT_FALSE(fw_waited(&nic, &since, limit_ns));
 	turn(now_ns += FW_AWAY_NS);
 	CU_ASSERT_TRUE(fw_waited(&nic, &since, limit_ns));
-	/* Away nearly always, but asked often enough. */
+	/* Away nearly always, but polled often enough. */
 	since = fw_moment_now(&nic);
 	for (i = 0; i < FW_WAIT_TURNS; i++) {
 		turn(now_ns += 100 * FW_AWAY_NS);

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Questions about full pools: whose answers make a circle, and which do not.
- *
- * Rank 0 of three asks; the test answers for the others. The state of rank 0 and the wire are the
- * test's, too: its functions take the place of those of goal_stall.c and mgrp_tx.c. A circle that
- * is none would fail a healthy run.
+ * Queries about full pools: answers that make a circle, and answers that do not.
  */
 #include <stdlib.h>
 
@@ -86,7 +82,7 @@ static void end(void)
 	free(w.comm);
 }
 
-/* ASKs to the rank up to now; question: of the last one. */
+/* Counts the ASKs to the rank up to now; question: that of the last one. */
 static uint32_t asks(uint32_t rank, uint32_t *question)
 {
 	uint32_t i, n = 0;
@@ -112,7 +108,7 @@ static void tell_of(uint32_t rank, uint32_t question)
 	goal_circle_rx(w.nic, w.comm, &note);
 }
 
-/* The rank answers the last question that it was asked. */
+/* The rank answers the last query that it received. */
 static void tell(uint32_t rank)
 {
 	uint32_t question = 0;
@@ -133,7 +129,7 @@ static void round_of_two(void)
 	tell(THIRD);
 }
 
-/* A question from the beginning, with what all say now: whether it is a circle. */
+/* A query from the beginning with the present answers of all: returns whether it is a circle. */
 static bool is_circle(void)
 {
 	uint32_t before = w.num_breaks;
@@ -157,7 +153,7 @@ static void who_says_the_same_twice_is_in_a_circle(void)
 	tell(PEER);
 	CU_ASSERT_EQUAL(asks(THIRD, NULL), 1);
 	tell(THIRD);
-	/* Once is not enough: both may have moved each other meanwhile. */
+	/* One round is not enough: ranks may have moved each other meanwhile. */
 	CU_ASSERT_EQUAL(w.num_breaks, 0);
 	CU_ASSERT_EQUAL_FATAL(asks(PEER, &second), 2);
 	CU_ASSERT_EQUAL_FATAL(asks(THIRD, NULL), 2);
@@ -168,7 +164,7 @@ static void who_says_the_same_twice_is_in_a_circle(void)
 	tell(PEER);
 	CU_ASSERT_EQUAL(w.num_breaks, 1);
 	CU_ASSERT_EQUAL(w.victim, INSTANCE);
-	/* The question is over. */
+	/* The query is over. */
 	tell(PEER);
 	tell(THIRD);
 	CU_ASSERT_EQUAL(w.num_breaks, 1);
@@ -209,7 +205,7 @@ static void who_asks_and_changes_is_not(void)
 		}
 		w.comm->stall.changes++;
 		round_of_two();
-		/* In the first round already: the second is not worth its frames. */
+		/* Already decided in the first round: the second is not worth its frames. */
 		CU_ASSERT_EQUAL(asks(PEER, NULL), when);
 		CU_ASSERT_EQUAL(w.num_breaks, 0);
 	}
@@ -234,7 +230,7 @@ static void who_can_move_is_not(void)
 			w.said[rank].moves = true;
 			tell(rank);
 			w.said[rank].moves = false;
-			/* That ends the question, whatever the same rank or others say then. */
+			/* That ends the query, whatever the same rank or others answer later. */
 			tell(rank);
 			tell(PEER);
 			if (asks(THIRD, NULL))
@@ -284,7 +280,7 @@ static void who_waits_for_another_one_meanwhile_is_not(void)
 	tell(PEER);
 	CU_ASSERT_EQUAL(asks(THIRD, NULL), 0);
 	CU_ASSERT_EQUAL(w.num_breaks, 0);
-	/* A rank that waits for the asking one alone is in a circle with it. */
+	/* A rank that waits only for the asking one is in a circle with it. */
 	w.said[PEER].ranks = bit(0);
 	ask();
 	tell(PEER);
@@ -293,7 +289,7 @@ static void who_waits_for_another_one_meanwhile_is_not(void)
 	end();
 }
 
-/* A message finds no room, and the other end knows of none: word of new room is on its way. */
+/* A message finds no room, and the other end does not know: the report of new room is under way. */
 static void a_message_that_nobody_stops_may_go(void)
 {
 	begin();
@@ -313,7 +309,7 @@ static void a_message_that_nobody_stops_may_go(void)
 	CU_ASSERT_FALSE(is_circle());
 	w.said[THIRD].stops |= bit(0);
 	CU_ASSERT_TRUE(is_circle());
-	/* Where nobody was asked. */
+	/* No rank was asked. */
 	w.said[PEER].held = bit(OUTSIDE);
 	CU_ASSERT_FALSE(is_circle());
 	end();
@@ -338,13 +334,12 @@ static void answers_that_nobody_asked_for(void)
 	uint32_t question, stale = 0;
 
 	begin();
-	/* No question at all. */
+	/* No query at all. */
 	tell_of(PEER, w.comm->circle.question);
 	CU_ASSERT_EQUAL(w.nic->counters.mgrp_statuses_stale, ++stale);
 	ask();
 	CU_ASSERT_EQUAL(asks(PEER, &question), 1);
-	/* Stale answers: to another question, from a rank that was not asked, from the asking rank.
-	 */
+	/* Stale answers: to another query, from a rank that was not asked, from the asking rank. */
 	tell_of(PEER, question - 1);
 	tell_of(PEER, question + 1);
 	tell_of(THIRD, question);
@@ -352,7 +347,7 @@ static void answers_that_nobody_asked_for(void)
 	stale += 4;
 	CU_ASSERT_EQUAL(w.nic->counters.mgrp_statuses_stale, stale);
 	CU_ASSERT_EQUAL(w.num_sent, 1);
-	/* Twice, and with something else the second time. */
+	/* Twice, with a different answer the second time. */
 	tell(PEER);
 	w.said[PEER].changes++;
 	w.said[PEER].moves = true;
@@ -363,11 +358,11 @@ static void answers_that_nobody_asked_for(void)
 	w.said[PEER].moves = false;
 	tell(THIRD);
 	CU_ASSERT_EQUAL_FATAL(asks(PEER, NULL), 2);
-	/* Answers of the first round come again. */
+	/* Answers of the first round arrive again. */
 	tell_of(PEER, question);
 	tell_of(THIRD, question);
 	CU_ASSERT_EQUAL(w.num_breaks, 0);
-	/* One answers twice for two. */
+	/* One rank answers twice, in place of two. */
 	tell(PEER);
 	tell(PEER);
 	stale += 3;
@@ -386,7 +381,7 @@ static void ranks_that_there_are_not(void)
 	w.said[THIRD].stops = UINT64_MAX;
 	CU_ASSERT_TRUE(is_circle());
 	CU_ASSERT_EQUAL(asks(PEER, NULL) + asks(THIRD, NULL), w.num_sent);
-	/* All of the largest communicator. */
+	/* All ranks of the largest communicator. */
 	w.comm->num_ranks = GOAL_CIRCLE_RANKS;
 	w.said[PEER].ranks = bit(0) | bit(GOAL_CIRCLE_RANKS - 1);
 	w.num_sent = 0;

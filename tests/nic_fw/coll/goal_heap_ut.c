@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Large blocks of GOAL's memory that are freed: their pages go back some in a turn, and nobody has
- * them before that. Bytes are counted; nothing is timed. See nic_fw/coll/goal_heap.c.
+ * Large blocks of GOAL's memory that are freed: some of their pages are given back in each turn,
+ * and are not reused before that. Bytes are counted; nothing is timed. See nic_fw/coll/goal_heap.c.
  */
 #include "tests/bench/host.h"
 
@@ -55,7 +55,7 @@ static void pages_go_back_in_turns(void)
 	fw_ut_poll(&ut, 1000);
 	block = full_block(LARGE_BYTES);
 	goal_heap_free(ut.nic, 0, block);
-	/* Its client has its share again at once. */
+	/* The client has its share again at once. */
 	CU_ASSERT_EQUAL(ut.nic->host.clients[0].goal_bytes, 0);
 	CU_ASSERT(left() >= LARGE_BYTES - 4 * GOAL_HEAP_STEP_BYTES);
 	CU_ASSERT(turns_until_free() >= LARGE_BYTES / GOAL_HEAP_STEP_BYTES - 4);
@@ -65,7 +65,7 @@ static void pages_go_back_in_turns(void)
 	fw_ut_end(&ut);
 }
 
-/* Until then another one does not get it, and a small block needs no turn. */
+/* Until then another client does not get it, and a small block needs no turn. */
 static void several_in_their_order(void)
 {
 	uint8_t *block[BLOCKS], *other, *small;

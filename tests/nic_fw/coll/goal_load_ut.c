@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The verifier of schedules: what it lets through, and each thing that it must not, by its reason.
- * The interpreter doubts nothing that passed here. A schedule that is right is spoiled in one place
- * at a time.
+ * The verifier of schedules: schedules that it accepts, and each error with its reason. The
+ * interpreter trusts a verified schedule. A correct schedule is spoiled in one place at a time.
  */
 #include <stdlib.h>
 
@@ -29,7 +28,7 @@ static struct fw_ut ut;
 static struct goal_load load;
 static struct goal_schedule schedule;
 
-/* A send and a receive, an addition of both behind them, and the end. */
+/* A send and a receive, an addition that depends on both, and the end. */
 static void make(struct sched *s)
 {
 	*s = (struct sched){
@@ -76,7 +75,7 @@ static void make(struct sched *s)
 	};
 }
 
-/* Loads it to the end; its status. */
+/* Loads it to the end; returns its status. */
 static int run(const struct goal_header *h, const void *code, uint32_t *steps)
 {
 	const struct fw_mem mem = {.ptr = (uint8_t *)(uintptr_t)code};
@@ -100,7 +99,7 @@ static void passes(const struct sched *s)
 	CU_ASSERT_EQUAL(ut.nic->host.clients[0].goal_bytes, 0);
 }
 
-/* Refused for this reason at this operation, and nothing is held. */
+/* Asserts a refusal with this reason at this operation, and that nothing is held. */
 static void refused(const struct sched *s, const char *why, uint32_t op)
 {
 	uint32_t steps;
@@ -152,7 +151,7 @@ static void what_is_right(void)
 	fw_ut_end(&ut);
 }
 
-/* Spoils the header in way i; why it is refused, NULL: there are no more ways. */
+/* Spoils the header in way i; returns the reason of the refusal, NULL: no more ways. */
 static const char *spoil_header(struct goal_header *h, uint32_t i)
 {
 	static const char reserved[] = "reserved fields", limit[] = "exceeds a limit",
@@ -308,7 +307,7 @@ static const char *spoil_message(struct sched *s, uint32_t i, uint32_t *op)
 	}
 }
 
-/* Spoils what is local in way i. */
+/* Spoils local operations in way i. */
 static const char *spoil_local(struct sched *s, uint32_t i, uint32_t *op)
 {
 	static const char outside[] = "cuts an element", legal[] = "no such local operation";
@@ -341,7 +340,7 @@ static const char *spoil_local(struct sched *s, uint32_t i, uint32_t *op)
 		local->buf[1] = GOAL_REF_PIECES(0, 1);
 		return outside;
 	case 8:
-		s->h.num_pieces = 1; /* the second stands there all the same */
+		s->h.num_pieces = 1; /* the second stays in memory */
 		return outside;
 	case 9:
 		local->buf[1] = GOAL_REF_PIECES(3, 0);
@@ -455,7 +454,7 @@ static void operations(void)
 	fw_ut_end(&ut);
 }
 
-/* A process that writes while it is loaded: the header that was checked is the one that counts. */
+/* The process writes during the load: the checked copy of the header counts. */
 static void memory_that_changes(void)
 {
 	struct sched s;
@@ -475,7 +474,7 @@ static void memory_that_changes(void)
 	CU_ASSERT_EQUAL(((const struct goal_header *)(void *)schedule.code)->num_ops, 4);
 	goal_schedule_free(ut.nic, &schedule);
 
-	/* Gone before it was copied. */
+	/* Destroyed before it was copied. */
 	make(&s);
 	ut.port.host_fault = true;
 	mem = (struct fw_mem){.addr = (uintptr_t)&s};
@@ -487,7 +486,10 @@ static void memory_that_changes(void)
 	fw_ut_end(&ut);
 }
 
-/* A chain, its head first, then one that all others wait for: no step does more than its part. */
+/*
+ * A chain, its head first, then an operation that all others precede: no step does more than its
+ * part.
+ */
 static void in_steps(void)
 {
 	const uint64_t ops_at = sizeof(struct goal_header),
@@ -518,7 +520,7 @@ static void in_steps(void)
 	}
 	memcpy(code, &s.h, sizeof(s.h));
 	CU_ASSERT_EQUAL(run(&s.h, code, &steps), 0);
-	/* Copied in pieces; then five looks at each operation or edge. */
+	/* Copied in pieces; then five visits of each operation or edge. */
 	CU_ASSERT_TRUE(steps >= bytes / GOAL_LOAD_COPY_BYTES + 5 * (MANY / GOAL_LOAD_QUANTUM));
 	goal_schedule_free(ut.nic, &schedule);
 

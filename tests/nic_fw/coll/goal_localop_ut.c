@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Local operations: every legal pair against arithmetic done here in a wider type, element by
- * element, at odd addresses and lengths; what is refused; division's traps.
+ * Local operations: every legal pair against arithmetic in a wider type, element by element, at odd
+ * addresses and lengths; refusals; the traps of division.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shares of the tables of collectives: one process alone, a second that comes later, many.
+ * Shares of the tables of collectives: one process alone, a second one later, many.
  */
 #include "tests/bench/host.h"
 
@@ -12,7 +12,7 @@ static void *element[GOAL_MAX_CALCS];
 static uint16_t owner[GOAL_MAX_CALCS];
 static uint32_t taken;
 
-/* Takes all that the client can get; how many. */
+/* Takes all that the client can get; returns the number. */
 static uint32_t take_all(struct fw_ut *ut, uint32_t client)
 {
 	uint32_t n = 0;
@@ -64,7 +64,7 @@ static void whoever_comes_later_has_room(void)
 		CU_ASSERT_EQUAL(fw_ut_attach(&ut, NULL, &client), 0);
 		before -= n;
 		n = take_all(&ut, client);
-		/* Two thirds of what was left. */
+		/* Two thirds of the rest. */
 		CU_ASSERT_TRUE(n >= before / 3 * 2 && n <= before / 3 * 2 + 3);
 	}
 	give_all(&ut);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Full pools: whether a rank stands still, and what it tells others of that.
- *
- * Rank 0 of three with one run that waits; the streams are the test's own, in the states that
- * matter.
+ * Full pools: whether a rank is blocked, and its reports of that to others.
  */
 #include "nic_fw/stream/esp_stream.h"
 #include "tests/bench/host.h"
@@ -80,7 +77,7 @@ static void whoever_waits_and_has_sent_all(void)
 	end();
 }
 
-/* It may be what another rank waits for. */
+/* Another rank may wait for it. */
 static void what_is_under_way_moves(void)
 {
 	struct fw_list xfer;
@@ -90,12 +87,12 @@ static void what_is_under_way_moves(void)
 	for (i = PEER; i < RANKS; i++) {
 		stream[i].snd_next++;
 		CU_ASSERT_FALSE(is_still());
-		/* The peer has no room for it: whether that is so it has to say itself. */
+		/* The peer has no room for it: only the peer can report that. */
 		stream[i].snd_window = 0;
 		CU_ASSERT_TRUE(is_still());
 		CU_ASSERT_EQUAL(note.held, UINT64_C(1) << i);
 		CU_ASSERT_EQUAL(note.ranks, UINT64_C(1) << i);
-		/* A window that was never heard of is none. */
+		/* A window that was never reported does not count. */
 		stream[i].state = ESP_SYN_SENT;
 		CU_ASSERT_FALSE(is_still());
 		stream[i].state = ESP_OPEN;
@@ -155,7 +152,7 @@ static void whose_messages_find_no_room_here(void)
 	fw_list_add_tail(&comm->blocked, &link[PEER].blocked_node);
 	CU_ASSERT_TRUE(is_still());
 	CU_ASSERT_EQUAL(note.stops, UINT64_C(1) << PEER);
-	/* The message is for a run that is still to be started here, and will make room for it. */
+	/* The message is for a run that will be started here and will then make room for it. */
 	link[PEER].blocked_instance = INSTANCE + 1;
 	CU_ASSERT_FALSE(is_still());
 	end();

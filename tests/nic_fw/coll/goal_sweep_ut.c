@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages for runs that are over are found and freed in turns, however many there are for runs to
- * come, and while they change. Messages looked at are counted by how far the walk has come; nothing
- * is timed. See nic_fw/coll/goal_sweep.c.
+ * Messages for ended runs are found and freed in turns, however many there are for runs to come,
+ * and while they change. The position of the walk counts the messages visited; nothing is timed.
+ * See nic_fw/coll/goal_sweep.c.
  */
 #include "tests/bench/host.h"
 
@@ -65,7 +65,7 @@ static uint32_t count(bool over)
 	return n;
 }
 
-/* Messages behind where the walk has come. */
+/* Messages after the position of the walk. */
 static uint32_t ahead(void)
 {
 	struct fw_list *pos;
@@ -97,7 +97,7 @@ static void in_turns(void)
 	end();
 }
 
-/* Another run is over meanwhile: what came for it in front of the walk is found as well. */
+/* Another run ends meanwhile: its messages before the position are found as well. */
 static void once_more(void)
 {
 	uint32_t turns;
@@ -115,7 +115,7 @@ static void once_more(void)
 	end();
 }
 
-/* The message that the walk stands at is taken by its receive; others come. */
+/* The message at the position is taken by its receive; others arrive. */
 static void while_it_changes(void)
 {
 	uint32_t turns, i = 0, taken = 0;

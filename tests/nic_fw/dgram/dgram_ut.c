@@ -120,7 +120,7 @@ static void short_datagrams(void)
 	net_end();
 }
 
-/* Keys behind a HELLO are let by, whatever their kind, when they say how long they are. */
+/* Keys after a HELLO are accepted, whatever their kind, if they give their length. */
 static void hello_with_a_key(void)
 {
 	static const struct {
@@ -150,7 +150,7 @@ static void hello_with_a_key(void)
 	net_end();
 }
 
-/* Every length short of the type's least, and one byte more where the length is fixed. */
+/* Every length below the minimum of the type, and one byte more where the length is fixed. */
 static void lengths_by_type(void)
 {
 	static const struct {
@@ -205,13 +205,13 @@ static void crc_finds_every_flipped_bit(void)
 		CU_ASSERT_EQUAL(net_drops(), before + 1);
 	}
 	CU_ASSERT_EQUAL(CNT(ud_rx_msgs), 1);
-	/* All but the UDP header and the version, which are looked at before. */
+	/* All bytes but the UDP header and the version, which are checked before. */
 	CU_ASSERT(CNT(drop_dgram_crc) >= bit - 8 * 8 - 4);
 	CU_ASSERT_EQUAL(CNT(drop_dgram_version), 4);
 	net_end();
 }
 
-/* Frames of this machine's memory carry no CRC32C; everything else is checked as ever. */
+/* Frames from this machine's memory carry no CRC32C; all other checks stay. */
 static void crc_vouched_for_by_the_port(void)
 {
 	struct frame f;
@@ -309,7 +309,7 @@ struct segment {
 static const struct dgram_hdr datagram;
 static struct rdmap_seg parsed;
 
-/* Parses a segment made of s, cut to a buffer of exactly its length. */
+/* Parses a segment made from s, cut to a buffer of exactly its length. */
 static bool parse(const struct segment *s)
 {
 	bool tagged = s->ddp & WIRE_DDP_TAGGED, ok;
@@ -451,13 +451,13 @@ static void extents_of_tagged(void)
 		bool ok;
 	} t[] = {{TL, 0, 0, 0, 0, 0, true},
 		 {TL, 5, 0, 8, 8, 0, true},
-		 {TL, 5, 0, 8, 100, 0, true}, /* where it stands is not said */
+		 {TL, 5, 0, 8, 100, 0, true}, /* its position is missing */
 		 {T, 5, 0, 8, 8, 0, false},
 		 {T, 5, 0, 8, 9, 0, true},
 		 {TL, 5, 0, 9, 8, 0, false},
 		 {TL, 5, 0, 0, 8, 0, false},
 		 {TL, UINT64_MAX - 8, 0, 8, 8, 0, true},
-		 {TL, UINT64_MAX - 7, 0, 8, 8, 0, true}, /* what wraps RDMAP refuses */
+		 {TL, UINT64_MAX - 7, 0, 8, 8, 0, true}, /* RDMAP refuses ranges that wrap */
 		 {TL, UINT64_MAX - 6, 0, 8, 8, 0, true},
 		 {TL, UINT64_MAX, 0, 0, 0, 0, true},
 		 {TL, 5, 92, 8, 100, WIRE_DGRAM_F_RECORD, true},
@@ -479,7 +479,7 @@ static void fixed_messages(void)
 {
 	struct segment s = {UL, R | WIRE_RDMAP_READ_REQUEST, 1, 0, 28, 1 << 20, 0, 0};
 
-	CU_ASSERT_TRUE(parse(&s)); /* msg_bytes counts the data asked for */
+	CU_ASSERT_TRUE(parse(&s)); /* msg_bytes counts the requested data */
 	s.bytes = 27;
 	CU_ASSERT_FALSE(parse(&s));
 	s.bytes = 29;

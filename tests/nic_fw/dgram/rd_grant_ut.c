@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nic_fw/dgram/rd_grant.c: who may send how much, header by header.
- *
- * Sessions are made by hand, and packets are headers alone: what a peer tells of its credits, and
- * what it was given then. sim/congestion_ut has what comes of it on a line.
+ * nic_fw/dgram/rd_grant.c: the credits of each peer, header by header.
  */
 #include "nic_fw/dgram/rd_grant.c"
 #include "tests/ut.h"
@@ -17,7 +14,7 @@ enum {
 static struct fw_nic nic;
 static struct fw_timer *heap[HEAP];
 static struct rd_session peer[PEERS];
-static uint32_t told[PEERS]; /* timestamps of theirs */
+static uint32_t told[PEERS]; /* the peers' timestamps */
 
 static void begin(uint32_t n)
 {
@@ -57,7 +54,7 @@ static void rx(uint32_t i, uint32_t used, bool more, uint32_t rtt_ns)
 	rd_grant_rx(&nic, &peer[i], &pkt, &rd);
 }
 
-/* Everybody uses all that he has, in turn: packets of each. */
+/* Each peer uses all its credits, one peer after the other. */
 static void run_all(uint32_t n, uint32_t packets, uint32_t rtt_ns, uint32_t *count)
 {
 	uint32_t i;
@@ -92,14 +89,14 @@ static void alone(void)
 		rx(0, i, true, 10000);
 	CU_ASSERT_TRUE(left(&peer[0]) >= RD_CREDIT_MAX / 4 * 3);
 	CU_ASSERT_TRUE(left(&peer[0]) <= RD_CREDIT_MAX);
-	/* With nothing more to send it has a stock for the next message. */
+	/* A peer without further data keeps credits for the next message. */
 	rx(1, 1, false, 10000);
 	CU_ASSERT_EQUAL(left(&peer[1]), GRANT_STOCK_PKTS);
 	CU_ASSERT_EQUAL(nic.rd.grants.askers, 1);
 	CU_ASSERT_EQUAL(nic.rd.grants.out_bytes, 0);
 }
 
-/* The stock shrinks with the number of those that could come at one moment. */
+/* These credits shrink with the number of peers that could send at one moment. */
 static void idle_stock(void)
 {
 	begin(1);
@@ -111,7 +108,7 @@ static void idle_stock(void)
 	CU_ASSERT_EQUAL(left(&peer[0]), 4);
 }
 
-/* Many get the same, and never more together than the window. */
+/* Many peers get equal credits, and never more in sum than the window. */
 static void in_turn(void)
 {
 	uint32_t count[PEERS] = {0}, i;
@@ -148,13 +145,13 @@ static void window(void)
 	CU_ASSERT_EQUAL(nic.rd.grants.window_bytes, GRANT_MIN_BYTES);
 }
 
-/* Claims of more than was given move nothing; the latest header corrects what an old one told. */
+/* Claims of more than was granted have no effect; the latest header corrects an older one. */
 static void lies_and_echoes(void)
 {
 	begin(1);
 	rx(0, 1, true, 10000);
 	CU_ASSERT_EQUAL(peer[0].rx_limit, 1 + GRANT_ALONE_PKTS);
-	/* Half a circle away it stands behind what was: no credit more than any peer has. */
+	/* Half the number space away it counts as older: no credits beyond those of any peer. */
 	rx(0, 1 + 200, true, 10000);
 	CU_ASSERT_TRUE(left(&peer[0]) <= RD_CREDIT_MAX);
 	CU_ASSERT_TRUE(seq_lt(peer[0].rx_limit, 1 + RD_CREDIT_MAX));
@@ -166,7 +163,9 @@ static void lies_and_echoes(void)
 	CU_ASSERT_EQUAL((uint8_t)peer[0].rx_used, 2);
 }
 
-/* Credits that a peer says it used, without a packet, it may use later only up to a bound. */
+/*
+ * Credits that a peer claims to have used, without a packet, may be used later only up to a bound.
+ */
 static void claims(void)
 {
 	uint32_t i;
@@ -175,7 +174,7 @@ static void claims(void)
 	for (i = 0; i < 100000; i++)
 		rx(0, peer[0].rx_used + 100, true, 10000);
 	CU_ASSERT_TRUE(peer[0].rx_limit - peer[0].rx_taken <= 2 * RD_CREDIT_MAX);
-	/* And all the way to the wrap of the counts. */
+	/* The same all the way to the wrap of the counts. */
 	peer[0].rx_used = peer[0].rx_limit = peer[0].rx_taken = UINT32_MAX - 150;
 	for (i = 0; i < 10; i++) {
 		rx(0, peer[0].rx_used + 100, true, 10000);
@@ -183,7 +182,7 @@ static void claims(void)
 	}
 }
 
-/* A peer that claims to have used what it has, as fast as it is given more, gets no more turns. */
+/* A peer that claims to have used its credits as fast as it gets them gets no more turns. */
 static void claims_beside_others(void)
 {
 	uint32_t i, round, given = 0, count[8] = {0};
@@ -198,7 +197,7 @@ static void claims_beside_others(void)
 			/* As on a line with a queue. */
 			nic.rd.grants.window_bytes = 2 * GRANT_MIN_BYTES;
 
-			/* Headers alone, whose packets are never taken. */
+			/* Headers alone, whose packets are never accepted. */
 			rx(0, peer[0].rx_used + left(&peer[0]), true, 20000);
 			given += had;
 			if (!left(&peer[i]))
@@ -213,14 +212,14 @@ static void claims_beside_others(void)
 		CU_ASSERT_TRUE(given <= count[i] + count[i] / 4);
 }
 
-/* A peer that keeps credits holds up the others once, however often it is heard. */
+/* A peer that keeps credits delays the others once, however often it is received. */
 static void keepers(void)
 {
 	uint32_t i, round, count[PEERS] = {0};
 	uint64_t since_ns;
 
 	begin(PEERS);
-	/* 32 that ask and never send: more than the window's least holds. */
+	/* 32 peers that request and never send: more than the window's minimum holds. */
 	for (i = 0; i < 32; i++)
 		rx(i, 0, true, 10000);
 	for (i = 32; i < PEERS; i++)
@@ -248,14 +247,14 @@ static void keepers(void)
 	}
 	for (i = 32; i < PEERS; i++)
 		CU_ASSERT_TRUE(count[i] >= 90);
-	/* Packets of data make one as good as others again. */
+	/* Packets of data make a peer as good as others again. */
 	CU_ASSERT_TRUE(peer[0].rx_doubt >= GRANT_DOUBT_MIN);
 	for (i = 0; i < UINT8_MAX; i++)
 		rd_grant_taken(&peer[0]);
 	CU_ASSERT_EQUAL(peer[0].rx_doubt, 0);
 }
 
-/* A path that is told to be 2 s long gives a bounded share, and no longer time to keep it. */
+/* A path that is reported to be 2 s long gets a bounded share, and no longer time to keep it. */
 static void feigned_path(void)
 {
 	uint32_t count[8] = {0}, share;
@@ -276,7 +275,7 @@ static void feigned_path(void)
 	CU_ASSERT_EQUAL(nic.rd.grants.out_bytes, 0);
 }
 
-/* Peers that begin and end to ask again and again do not keep the window small. */
+/* Peers that begin and end to request again and again do not keep the window small. */
 static void comers_and_goers(void)
 {
 	uint32_t count[8] = {0}, i;
@@ -297,7 +296,7 @@ static void comers_and_goers(void)
 	CU_ASSERT_EQUAL(nic.rd.grants.drain, 0);
 }
 
-/* Short packets between long ones buy no turn of many. */
+/* Short packets between long ones gain no additional turns. */
 static void lengths(void)
 {
 	struct rdmap_seg pkt = {.hdr = &rd_data, .flags = WIRE_DGRAM_F_MORE};
@@ -314,7 +313,7 @@ static void lengths(void)
 	CU_ASSERT_EQUAL(nic.config.mtu / peer[0].rx_pkt_bytes, 1);
 }
 
-/* Credits that are not used are told again, and then given to others. */
+/* Unused credits are announced again, and then given to others. */
 static void silent(void)
 {
 	uint32_t i;
@@ -328,21 +327,21 @@ static void silent(void)
 		nic.now_ns += GRANT_SILENT_NS;
 		fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
 	}
-	/* The last one is in nobody's way. */
+	/* The last one delays no other peer. */
 	CU_ASSERT_EQUAL(nic.rd.grants.askers, 1);
 	CU_ASSERT_EQUAL(nic.rd.grants.out_bytes, 0);
 	CU_ASSERT_FALSE(fw_timer_is_set(&nic.rd.grants.timer));
 	CU_ASSERT_EQUAL(nic.counters.rd_grants_expired, 1);
 	CU_ASSERT_TRUE(fw_list_linked(&peer[0].ack_node) && peer[0].grant_due);
-	/* Once heard it has its part again. */
+	/* Received again, it gets its part again. */
 	rx(0, 3, true, 10000);
 	rx(1, 2, true, 10000);
 	CU_ASSERT_TRUE(left(&peer[0]) >= 2 && left(&peer[1]) >= 2);
 }
 
 /*
- * A peer that asked alone, and is not heard any more, must not keep those that come later from
- * theirs, who may have used all that they had.
+ * A peer that requested alone and is silent now must not keep credits from later peers that have
+ * used all of theirs.
  */
 static void silent_before(void)
 {
@@ -358,7 +357,7 @@ static void silent_before(void)
 	nic.now_ns += GRANT_ALONE_NS / 2;
 	fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
 	recount(&nic.rd.grants, &peer[0], 0);
-	/* Its credits, which it has still, count when the next one begins to ask. */
+	/* The credits that it still has count when the next peer begins to request. */
 	nic.rd.grants.askers = 2;
 	recount(&nic.rd.grants, &peer[0], 8);
 	nic.rd.grants.askers = 1;
@@ -373,7 +372,7 @@ static void silent_before(void)
 	CU_ASSERT_TRUE(left(&peer[1]) >= 1);
 }
 
-/* An idle sender keeps few of its old credits; a closed session holds nothing. */
+/* An idle sender keeps few of its old credits; a closed session holds none. */
 static void idle_and_closed(void)
 {
 	begin(2);

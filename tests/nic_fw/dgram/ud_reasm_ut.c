@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reassembly of long Sends and Write-Records: any order, loss, duplicates, lies, limits.
- *
- * Runs nic_fw/dgram/ud_reasm.c on the shard without upper layers of tests/bench/stubs/net.h.
+ * Reassembly of long Sends and Write-Records: any order, loss, duplicates, forgeries, limits.
  */
 #include "tests/bench/stubs/net.h"
 
@@ -105,7 +103,7 @@ static void largest_message(void)
 		rx_segment(i, HW_MAX_UD_MSG_BYTES, 1);
 	CU_ASSERT_EQUAL(net.num_cqe, 1);
 	CU_ASSERT_EQUAL(memcmp(net.recv_buf, data, HW_MAX_UD_MSG_BYTES), 0);
-	/* One byte more is refused, and nothing is kept of it. */
+	/* One byte more is refused, and nothing of it is kept. */
 	rx_segment(0, HW_MAX_UD_MSG_BYTES + 1, 2);
 	CU_ASSERT_EQUAL(CNT(drop_ud_too_long), 1);
 	check_empty();
@@ -125,7 +123,7 @@ static void duplicates_are_harmless(void)
 	rx_segment(SEGMENTS - 1, MSG, 1);
 	CU_ASSERT_EQUAL(net.num_cqe, 1);
 	CU_ASSERT_EQUAL(memcmp(net.recv_buf, data, MSG), 0);
-	/* A straggler opens a message that the timer ends. */
+	/* A late segment opens a message, which the timer ends. */
 	rx_segment(3, MSG, 1);
 	net_advance(UD_REASM_TIMEOUT_NS);
 	CU_ASSERT_EQUAL(net.num_cqe, 1);
@@ -169,7 +167,7 @@ static void lost_segment_takes_no_receive(void)
 	net_end();
 }
 
-/* Same number from two QPs, two hosts: two messages. */
+/* Equal numbers from two QPs, or from two hosts, are two messages. */
 static void keyed_by_source(void)
 {
 	struct frame f;
@@ -218,7 +216,7 @@ static void inconsistent_segments(void)
 	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_ddp_malformed), 6);
-	/* The last before others, then a length that does not fit it. */
+	/* The last segment before others, then a length that does not fit it. */
 	net_advance(UD_REASM_TIMEOUT_NS);
 	rx_odd(5 * S, 100, MSG);
 	rx_odd(0, S + 8, MSG);
@@ -246,7 +244,7 @@ static void segments_too_small(void)
 	rx_odd(0, 100, 6400);
 	CU_ASSERT_EQUAL(net.qp.msgs_open, 1);
 	net_advance(UD_REASM_TIMEOUT_NS);
-	/* A last one that is longer than what lies before it was never cut so. */
+	/* A last segment that is longer than all before it is malformed. */
 	rx_odd(10, 20, 30);
 	check_empty();
 	CU_ASSERT_EQUAL(CNT(drop_ddp_malformed), 2);
@@ -314,7 +312,7 @@ static void too_long_for_its_receive(void)
 	net_end();
 }
 
-/* The CQ overruns while a message is delivered: the QP is flushed from within. */
+/* The CQ overruns during the delivery of a message: the QP is flushed from within. */
 static void full_cq(void)
 {
 	uint32_t i;
@@ -407,14 +405,14 @@ static void record_with_holes(void)
 	net_advance(1);
 	check_record(&net.cqe[0], MSG, 0x15, HW_CQE_F_PARTIAL);
 	CU_ASSERT_EQUAL(net.cqe[0].vendor_err, S);
-	/* With the last one there, others are waited for only shortly. */
+	/* After the last segment the others are waited for only shortly. */
 	rx_record(1, MSG, 2);
 	rx_record(5, MSG, 2);
 	CU_ASSERT_EQUAL(net.num_cqe, 1);
 	net_advance(UD_RECORD_GRACE_NS);
 	check_record(&net.cqe[1], MSG, 0x22, HW_CQE_F_PARTIAL);
 	CU_ASSERT_EQUAL(CNT(ud_rx_records_partial), 2);
-	/* The last alone: its place is known, the length of the others is not. */
+	/* Only the last segment: its place is known, the length of the others is not. */
 	rx_record(5, MSG, 3);
 	net_advance(UD_RECORD_GRACE_NS);
 	check_record(&net.cqe[2], MSG, 2, HW_CQE_F_PARTIAL);
@@ -455,7 +453,7 @@ static void record_not_allowed(void)
 	net_end();
 }
 
-/* A segment that may not be placed is not in the map; those that may are. */
+/* A segment that may not be placed is not in the map; the others are. */
 static void record_beyond_the_region(void)
 {
 	init();

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * UD in: which QP, which opcodes, receives and their failures, GRH, errors of peers.
- *
- * Runs nic_fw/dgram/ud_rx.c on the shard without upper layers of tests/bench/stubs/net.h.
+ * UD in: the choice of the QP, opcodes, receives and their failures, GRH, errors of peers.
  */
 #include "tests/bench/stubs/net.h"
 
@@ -24,7 +22,7 @@ static void rx_send(uint32_t bytes)
 	net_rx_pieces(&f, 211);
 }
 
-/* The Terminate that was sent, if one was; its layer and type in the high byte. */
+/* The Terminate that was sent, if any; its layer and type in the high byte. */
 static int terminate_sent(void)
 {
 	struct frame *f = &net.sent[0];
@@ -95,7 +93,7 @@ static void grh_without_options(void)
 	frame_end(&plain);
 	f = plain;
 	memmove(f.b + 14 + 24, plain.b + 14 + 20, plain.n - 14 - 20);
-	memset(f.b + 14 + 20, 1, 4); /* no operation */
+	memset(f.b + 14 + 20, 1, 4); /* undefined operation */
 	f.n += 4;
 	net_iph(&f)->version_ihl = 0x46;
 	frame_seal_ip(&f);
@@ -155,7 +153,7 @@ static void which_qp(void)
 		rx_send(8);
 	}
 	CU_ASSERT_EQUAL(net.num_cqe, 4);
-	CU_ASSERT_EQUAL(terminate_sent(), -1); /* strangers are not told what exists */
+	CU_ASSERT_EQUAL(terminate_sent(), -1); /* strangers must not learn which QPs exist */
 	net_end();
 }
 
@@ -269,11 +267,11 @@ static void fault_of_the_receive(void)
 	}
 	CU_ASSERT_EQUAL(CNT(drop_ud_protection), 4);
 	CU_ASSERT_EQUAL(CNT(ud_rx_msgs), 0);
-	CU_ASSERT_EQUAL(terminate_sent(), -1); /* no fault of the peer's */
+	CU_ASSERT_EQUAL(terminate_sent(), -1); /* not the peer's fault */
 	net_end();
 }
 
-/* A page that is not there now: the datagram is lost, and its receive waits for the next one. */
+/* A page is temporarily absent: the datagram is lost, and its receive waits for the next one. */
 static void a_slow_page(void)
 {
 	init();
@@ -299,7 +297,7 @@ static void full_cq(void)
 	net_end();
 }
 
-/* Verbs promise one frame; a QP without the extension takes no part of more. */
+/* Verbs promise one frame; a QP without the extension accepts no part of more. */
 static void long_message_to_a_plain_qp(void)
 {
 	struct frame f;
@@ -322,7 +320,7 @@ static void put_terminate(struct frame *f, uint32_t bytes)
 	ddp->rdmap_ctrl = WIRE_RDMAP_VERSION | WIRE_RDMAP_TERMINATE;
 	ddp->qn = be32_put(WIRE_QN_TERMINATE);
 	net_dgramh(f)->imm = be32_put(0x01020304);
-	net_dgramh(f)->qkey = be32_put(0x99999999); /* the QP's own is not known to the peer */
+	net_dgramh(f)->qkey = be32_put(0x99999999); /* the peer does not know the QP's own Q_Key */
 	frame_end(f);
 }
 
@@ -344,14 +342,14 @@ static void error_of_a_peer(void)
 	CU_ASSERT_EQUAL(net.eqe.layer_etype, 0x12);
 	CU_ASSERT_EQUAL(net.eqe.code, 0x05);
 	CU_ASSERT_EQUAL(net.qp.state, HW_QPS_RTS);
-	/* a QP that does not want to be told */
+	/* a QP without notifications */
 	net.qp.flags = HW_QP_F_NO_PEER_ERROR;
 	put_terminate(&f, 4);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(net.num_eqe, 1);
 	net.qp.flags = 0;
 	CU_ASSERT_EQUAL(net.num_cqe, 0);
-	/* A flood of them does not fill the event queue. */
+	/* A flood of errors does not fill the event queue. */
 	for (i = 0; i < 1000; i++)
 		net_rx(&f);
 	CU_ASSERT_EQUAL(net.num_eqe, UD_ERROR_BURST);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * UD out: one frame and many, no room, faults, the next hop, error messages.
- *
- * Runs nic_fw/dgram/ud_tx.c on the shard without upper layers of tests/bench/stubs/net.h.
  */
 #include "tests/bench/stubs/net.h"
 
@@ -33,7 +31,9 @@ static void init(void)
 	net_learn_peer();
 }
 
-/* CRC, lengths, addresses and header of a sent frame; returns where its DDP segment begins. */
+/*
+ * Checks CRC, lengths, addresses and header of a sent frame; returns the place of its DDP segment.
+ */
 static const uint8_t *check_frame(struct frame *f, uint8_t flags)
 {
 	const uint8_t *udp = f->b + IP_TX_HDR_BYTES;
@@ -208,7 +208,7 @@ static void memory_of_the_process(void)
 	CU_ASSERT_TRUE(ud_tx(net.nic, &wqe));
 	CU_ASSERT_EQUAL(net.num_sent, 3); /* read before the request completed */
 	CU_ASSERT_EQUAL(net.status, HW_STATUS_SUCCESS);
-	/* No room: not staged, since nobody would hear of a fault later. */
+	/* No room: the frame is not staged, since a later fault could not be reported. */
 	request(HW_WQE_SEND, 3000);
 	net.port.tx_room = 2;
 	CU_ASSERT_FALSE(ud_tx(net.nic, &wqe));
@@ -277,8 +277,8 @@ static void to_our_own_address(void)
 }
 
 /*
- * The datagram of docs/wire-format.md and tests/golden/wire_dgram.hex, whose CRC was worked
- * out apart from weft.
+ * The datagram of docs/wire-format.md and tests/golden/wire_dgram.hex, whose CRC was computed by
+ * other programs.
  */
 static void golden_datagram(void)
 {
@@ -321,7 +321,7 @@ static void error_message(void)
 
 	init();
 	net_put_eth(&f, net_mac, WIRE_ETHERTYPE_IPV4);
-	request(HW_WQE_SEND, 4); /* what check_frame() compares with */
+	request(HW_WQE_SEND, 4); /* reference of check_frame() */
 	ud_tx_error(net.nic, &net.qp, &pkt, 0x12, 0x05);
 	net_flush();
 	CU_ASSERT_EQUAL_FATAL(net.num_sent, 1);
@@ -337,10 +337,14 @@ static void error_message(void)
 	ud_tx_error(net.nic, &net.qp, &pkt, 0x12, 0x05);
 	CU_ASSERT_EQUAL(CNT(ud_errors_tx), 1);
 	pkt.opcode = WIRE_RDMAP_SEND;
-	pkt.src_ip = net_ip(10, 77, 0, 9); /* not known: asked for, the message is lost */
+	/* Unknown: an ARP request is sent, the message is lost. */
+	pkt.src_ip = net_ip(10, 77, 0, 9);
 	ud_tx_error(net.nic, &net.qp, &pkt, 0x12, 0x05);
 	CU_ASSERT_EQUAL(CNT(ud_errors_tx), 1);
-	/* In the peer's name, but from elsewhere: the peer is asked, nothing goes to either. */
+	/*
+	 * In the peer's name, but from elsewhere: the peer gets an ARP request, no answer is sent
+	 * to either.
+	 */
 	pkt.src_ip = NET_PEER_IP;
 	net_eth(&f)->src[5] ^= 1;
 	ud_tx_error(net.nic, &net.qp, &pkt, 0x12, 0x05);
