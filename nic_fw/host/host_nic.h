@@ -79,7 +79,7 @@ struct host_nic {
 	struct fw_ids xrcd_ids;
 	uint64_t xrc_domains; /* the last number given out */
 	struct fw_pool qp_opens;
-	/* Of QPs that have none: no request is ever posted there. */
+	/* Record of QPs without one: no request is ever posted there. */
 	struct hw_qp_record *null_record;
 	struct fw_qp *null_qp; /* answers requests for QPNs that do not exist */
 	struct fw_qp *qps;
