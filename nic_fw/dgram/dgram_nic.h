@@ -19,28 +19,30 @@ enum {
 	RD_SHARES = 256, /* classes of stations, by MAC */
 };
 
-/* The line of a shard, as its senders share it: rd_grant.c. */
+/* The receive line of a shard, shared among its senders: rd_grant.c. */
 struct rd_grants {
-	struct fw_list turn; /* rd_session.grant_node: may have more, whose turn is next first */
-	struct fw_list held; /* rd_session.held_node: do not use theirs, the longest silent first */
-	uint32_t askers;     /* sessions whose peers have more to send */
-	uint32_t open;       /* sessions that are open */
-	uint64_t out_bytes;  /* of credits that were given and not used */
-	uint64_t window_bytes; /* that those may be */
+	/* rd_session.grant_node: sessions that may get more, in the order of their turns. */
+	struct fw_list turn;
+	/* rd_session.held_node: sessions with unused credits, the longest silent first. */
+	struct fw_list held;
+	uint32_t askers;       /* sessions whose peers have more to send */
+	uint32_t open;         /* sessions that are open */
+	uint64_t out_bytes;    /* of credits that were granted and not used */
+	uint64_t window_bytes; /* limit of out_bytes */
 	uint64_t path_ns;      /* mean round trip without queues, by packets */
-	uint64_t round_bytes;  /* that have come since the window was last looked at */
+	uint64_t round_bytes;  /* received since the window was last checked */
 	uint32_t round_pkts;
-	uint32_t round_low;   /* of those, hardly delayed */
-	uint32_t round_least; /* and not delayed */
-	uint32_t drain;       /* packets for which the window is small */
-	bool ramp;            /* since then every round found the line idle */
-	uint64_t shared_ns;   /* when packets of several last came */
-	uint64_t drained_ns;  /* when it last was */
-	bool short_of;        /* somebody had to wait for room in the window */
+	uint32_t round_low;   /* samples of the round that were hardly delayed */
+	uint32_t round_least; /* and samples that were not delayed */
+	uint32_t drain;       /* packets for which the window stays small */
+	bool ramp;            /* every round since the start found the line idle */
+	uint64_t shared_ns;   /* time when packets of several sessions last came */
+	uint64_t drained_ns;  /* time when the window was last drained */
+	bool short_of;        /* a session had to wait for room in the window */
 	struct fw_timer timer;
 };
 
-/* Sessions that HELLOs of some stations made: those whose MACs fall together. */
+/* Sessions made by HELLOs of one class of stations: those whose MACs have the same hash. */
 struct rd_share {
 	struct fw_list half_open; /* rd_session.wait_node, oldest first */
 	uint16_t num_half_open;
@@ -50,10 +52,10 @@ struct rd_share {
 struct rd_nic {
 	struct fw_list ready;              /* sessions that may send */
 	struct fw_list acks;               /* sessions that owe an ACK */
-	struct rd_grants grants;           /* to those that send to us */
-	struct rd_share shares[RD_SHARES]; /* of stations whose HELLOs make sessions */
-	uint32_t num_half_open;            /* sessions that nothing but a HELLO was received of */
-	uint32_t num_foreign;              /* that no process here has used */
+	struct rd_grants grants;           /* granted to senders */
+	struct rd_share shares[RD_SHARES]; /* by the stations whose HELLOs make sessions */
+	uint32_t num_half_open;            /* sessions of which only a HELLO was received */
+	uint32_t num_foreign;              /* sessions that no local process has used */
 	struct fw_list resolving;          /* sessions that wait for ARP */
 	struct fw_pool flows;
 	struct fw_pool tx_windows;
@@ -61,7 +63,7 @@ struct rd_nic {
 	struct fw_pool held;
 	struct rd_session *sessions;
 	struct fw_ids session_ids;
-	uint32_t session_hand; /* clock hand that looks for an idle session to give up */
+	uint32_t session_hand; /* clock hand that searches for an idle session to evict */
 	uint32_t *session_hash;
 	uint32_t *flow_hash;
 };
@@ -71,7 +73,7 @@ struct ud_nic {
 	struct fw_pool reasms;
 	struct fw_pool buffers;
 	uint32_t *hash;
-	uint64_t error_ns;     /* rate limit of error messages out */
+	uint64_t error_ns;     /* rate limit of outgoing error messages */
 	uint32_t error_tokens; /* spent */
 	uint32_t event_tokens; /* the same for events that error messages of peers raise */
 	uint64_t event_ns;

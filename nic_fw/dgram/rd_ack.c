@@ -74,7 +74,7 @@ void rd_ack_flush(struct fw_nic *nic)
 		if (may_wait(s)) {
 			if (nic->now_ns - s->ack_since_ns < RD_ACK_DELAY_NS)
 				continue;
-			s->answers = false; /* it did not, this time */
+			s->answers = false; /* no data were sent in time */
 		}
 		rd_session_fresh_mac(nic, s);
 		frame = eth_tx_begin(nic);
@@ -112,16 +112,19 @@ uint32_t rd_ack_rtt_ns(const struct fw_nic *nic, uint32_t echo)
 {
 	uint32_t rtt_ns = (uint32_t)nic->now_ns - echo;
 
-	/* No clock of ours said this: older than the timestamp's range allows. */
+	/* The echo is older than the timestamp's range allows, so it is no time of our clock. */
 	if (!echo || rtt_ns > INT32_MAX)
 		return 0;
-	/* Nor is the time that the ACK waited for this core to come back a delay of the network. */
+	/*
+	 * The time that the ACK waited for this core to come back is no delay of the network
+	 * either.
+	 */
 	if (nic->gap_ns > RD_GAP_NS)
 		rtt_ns = rtt_ns > nic->gap_ns ? rtt_ns - (uint32_t)nic->gap_ns : 1;
 	return rtt_ns ? rtt_ns : 1;
 }
 
-/* Takes a sample of the round trip; returns it, or 0 when there is none. */
+/* Takes a sample of the round trip; returns it, or 0 if there is none. */
 static uint32_t rtt_sample(const struct fw_nic *nic, struct rd_session *s, uint32_t echo)
 {
 	uint32_t rtt_ns = rd_ack_rtt_ns(nic, echo);
@@ -155,22 +158,22 @@ static bool is_settled(const struct rd_session *s, uint32_t psn, const struct rd
 }
 
 /*
- * The peer has it, yet it stays in the window as one that is held, which is neither sent again nor
- * in the way of others. While a Terminate is there its request is known to have failed. It outlasts
- * the copies of that request which the peer had sent when it heard of it, but not what a busy peer
- * sends after.
+ * True if an acknowledged packet stays in the window as held, which is neither sent again nor in
+ * the way of others. As long as a Terminate stays, its request counts as failed. The Terminate must
+ * outlast the copies of that request that the peer sent before it received the Terminate, but not
+ * packets that a busy peer sends later.
  */
 static bool must_outlast(const struct rd_session *s, struct fw_wqe *msg)
 {
 	if (!msg || msg->kind != FW_WQE_TERMINATE)
 		return false;
-	/* The PSN that it must outlast, once its peer has it: any number, 0 too. */
+	/* The PSN that it must outlast, known once the peer has it. Any number may occur, 0 too. */
 	if (!msg->compare_add)
 		msg->compare_add = UINT64_C(1) << 32 | s->peer_next;
 	return seq_lt(s->rx_psn, (uint32_t)msg->compare_add);
 }
 
-/* Marks one PSN in flight acknowledged, held or refused; true if that is news. */
+/* Marks one PSN in flight acknowledged, held or refused. True: its state has changed. */
 static bool take_psn(struct fw_nic *nic, struct rd_session *s, uint32_t psn, bool refused,
 		     uint32_t rnr_ns)
 {
@@ -189,7 +192,7 @@ static bool take_psn(struct fw_nic *nic, struct rd_session *s, uint32_t psn, boo
 	if (!settled)
 		return true;
 	if (refused && slot->withdrawn && s->undo_cwnd_fp) {
-		/* The void came through at once: it was no congestion that the time-out met. */
+		/* The void packet got through at once, so the time-out was no congestion. */
 		rd_cong_restore(nic, s, s->undo_cwnd_fp);
 		s->undo_cwnd_fp = 0;
 	}
@@ -200,7 +203,7 @@ static bool take_psn(struct fw_nic *nic, struct rd_session *s, uint32_t psn, boo
 	return true;
 }
 
-/* Progress was made: the window moves, timers start afresh, waiting flows go on. */
+/* Progress: the window moves, timers restart, waiting flows continue. */
 static void progress(struct fw_nic *nic, struct rd_session *s)
 {
 	s->backoff = 0;
@@ -221,7 +224,10 @@ static void progress(struct fw_nic *nic, struct rd_session *s)
 	rd_timer_arm(nic, s);
 }
 
-/* Completing requests may end the session's flows, and a failure the session itself. */
+/*
+ * True if the session is gone: completing requests may end its flows, and a failure the session
+ * itself.
+ */
 static bool gone(const struct rd_session *s)
 {
 	return s->state != RD_OPEN || !s->tx;
@@ -233,9 +239,9 @@ static bool in_flight_range(const struct rd_session *s, uint32_t ack)
 }
 
 /*
- * An ACK is not believed. Those of the past are stale. One of PSNs never sent is forged, or true of
- * forged packets; one that echoes what was sent since the window last moved, and stands before
- * it, is forged, or the window was moved by forged ones: then no true ACK will ever be believed,
+ * Handles an ACK that is not accepted. Old ACKs are stale. An ACK of PSNs never sent is forged, or
+ * answers forged packets. An ACK before the window that echoes a timestamp from after the window's
+ * last move is forged too, or forged ACKs moved the window. Then no true ACK will ever be accepted,
  * and the session must be renewed.
  */
 static void disbelieve(struct fw_nic *nic, struct rd_session *s, uint32_t ack, uint32_t echo)
@@ -244,7 +250,9 @@ static void disbelieve(struct fw_nic *nic, struct rd_session *s, uint32_t ack, u
 	uint32_t now = (uint32_t)nic->now_ns;
 
 	FW_COUNT(nic, rd_acks_stale);
-	/* An echo of the future: the peer's clock has jumped while it held our timestamp. */
+	/*
+	 * The timestamp is in the future: the peer's clock has jumped while it held the timestamp.
+	 */
 	if (!seq_lt(ack, s->tx_una) || (echo && seq_lt(base, echo) && !seq_lt(now, echo)))
 		s->astray = true;
 }
@@ -274,7 +282,7 @@ void rd_ack_cumulative(struct fw_nic *nic, struct rd_session *s, uint32_t ack, u
 		progress(nic, s);
 }
 
-/* Declares holes lost that are old enough; notes when the next one will be. */
+/* Declares old holes lost; notes when the next one will be. */
 static void detect_loss(struct fw_nic *nic, struct rd_session *s, uint32_t high)
 {
 	uint64_t age_ns = s->srtt_ns + s->srtt_ns / 4;
@@ -284,7 +292,7 @@ static void detect_loss(struct fw_nic *nic, struct rd_session *s, uint32_t high)
 	s->hole_ns = 0;
 	for (psn = s->tx_una; seq_lt(psn + RD_REORDER_THRESHOLD, high); psn++) {
 		struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
-		/* Resent already: wait longer each time, the peer may just be slow. */
+		/* Each repetition waits longer, because the peer may just be slow. */
 		uint64_t due_ns = slot->sent_ns + (age_ns << (slot->tries < 8 ? slot->tries : 8));
 
 		if (slot->state != RD_SLOT_SENT)
@@ -295,8 +303,8 @@ static void detect_loss(struct fw_nic *nic, struct rd_session *s, uint32_t high)
 			rd_slot_landed(s, slot);
 			again |= slot->tries > 0;
 			/*
-			 * A PSN that is lost time and again, or a flow of which nothing gets
-			 * through, says nothing of the path that the others take.
+			 * Repeated losses of a PSN, or of a flow that does not get through, say
+			 * nothing about the path of other packets.
 			 */
 			if (!slot->tries && (!slot->flow || !slot->flow->withdrawals))
 				rd_cong_loss(nic, s);
@@ -308,7 +316,7 @@ static void detect_loss(struct fw_nic *nic, struct rd_session *s, uint32_t high)
 		rd_session_ready(nic, s);
 	if (s->hole_ns)
 		rd_timer_arm(nic, s);
-	/* No time-out looks after them while others of the session make progress. */
+	/* Their limits have no time-out of their own while others of the session make progress. */
 	if (again)
 		rd_flow_check_limits(nic, s);
 }
@@ -343,7 +351,7 @@ static bool names_unsent(const struct be64 *words, uint32_t num_sent)
 	return false;
 }
 
-/* A bitmap that names a PSN never sent was not made by our peer. */
+/* A bitmap with a PSN that was never sent is not the peer's. */
 static bool plausible(const struct rd_session *s, uint32_t ack, const struct wire_rd_ack *map)
 {
 	uint32_t in_flight = s->tx_psn - ack;
@@ -372,7 +380,7 @@ void rd_ack_rx(struct fw_nic *nic, struct rd_session *s, const struct wire_rd *r
 	if (!s->tx)
 		return;
 	for (psn = s->tx_una; psn != s->tx_psn && !gone(s); psn++) {
-		uint32_t i = psn - ack; /* wraps below the ACK */
+		uint32_t i = psn - ack; /* wraps for PSNs before the ACK */
 		bool refused = bit_at(map->refused, (i + WIRE_RD_WINDOW) % (2 * WIRE_RD_WINDOW));
 
 		if ((int32_t)i < 0 || (i < WIRE_RD_WINDOW && bit_at(map->received, i)))

@@ -46,7 +46,7 @@ void rd_cancel_msgs(struct fw_nic *nic, const struct fw_list *msgs)
 	fw_list_for_each (pos, msgs) {
 		const struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
 
-		/* They are sent in their order. */
+		/* Messages are sent in order, so no later one was begun. */
 		if (!msg->begun_ns)
 			break;
 		if (!holds_a_receive(msg))

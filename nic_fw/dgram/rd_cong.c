@@ -2,22 +2,23 @@
 /*
  * Congestion control of RD: a window that keeps the delay near a target, as Swift does.
  *
- * While the delay is below the target the window grows: it doubles each RTT until the first
- * sign of congestion, then by a packet per RTT, or an eighth of itself where that is less, so
- * that many small windows together do not overrun a short queue. Above the target it shrinks in
- * proportion to the excess, at most once per RTT. An ECN echo is a further sign. A loss is one
- * as far as the delay agrees: with a queue it halves the window, as Swift's does; without one
- * it costs half a packet, so that a bad cable is answered in proportion to its losses. Small
- * windows have a larger target, which makes those that share a port alike.
+ * While the delay is below the target the window grows: it doubles each RTT until the first sign of
+ * congestion, then by a packet per RTT, or an eighth of itself where that is less, so that many
+ * small windows together do not overrun a short queue. Above the target it shrinks in proportion to
+ * the excess, at most once per RTT. An ECN echo is a further sign. A loss is one as far as the
+ * delay agrees: with a queue it halves the window, as Swift's does; without one it costs half a
+ * packet, so that the response to a bad cable is proportional to its losses. Small windows have a
+ * larger target, which equalizes windows that share a port.
  *
- * Below one packet the window is a pace: one packet every target / cwnd, later by half of what
- * the delay exceeds the target, sooner by half of what it falls short. Swift's rtt / cwnd answers
- * an RTT that is rtt / cwnd old, and many such senders fill and empty the queue in turns.
+ * Below one packet the window is a pace: one packet every target / cwnd, later by half of the
+ * excess of the delay over the target, or sooner by half of what is missing. Swift's rtt / cwnd
+ * reacts to an RTT that is rtt / cwnd old, and many such senders fill and empty the queue in turns.
  *
- * A window that is not used says nothing about the network: it neither grows nor shrinks, nor does
- * one whose session waits for grants (rd_grant.c), whose delay is the receiver's to mend. After an
- * idle time the session starts afresh. A refusal (no receive posted) is no sign of congestion and
- * never comes here. Source: Kumar et al., "Swift" (SIGCOMM 2020), sections 3.1-3.5; RFC 7661 4.3.
+ * A window that is not used carries no information about the network: it neither grows nor shrinks.
+ * Nor does the window of a session that waits for grants (rd_grant.c), whose delay the receiver
+ * controls. After an idle time the session starts afresh. A refusal (no receive posted) is no sign
+ * of congestion and is not reported here. Source: Kumar et al., "Swift" (SIGCOMM 2020), sections
+ * 3.1-3.5; RFC 7661 4.3.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -26,7 +27,7 @@ enum {
 	CWND_MIN_FP = CWND_ONE / 64,
 	CWND_MAX_FP = WIRE_RD_WINDOW * CWND_ONE,
 	CWND_START_FP = 8 * CWND_ONE,
-	CWND_TIMEOUT_FP = CWND_ONE / 16, /* smaller ones are the delay's to ask for */
+	CWND_TIMEOUT_FP = CWND_ONE / 16, /* only the delay makes a window smaller than this */
 	STEP_MIN = 2,
 	PATH_SAMPLES = 8,
 	GROWTH_SHARE = 8, /* of the window, at most, per RTT */
@@ -59,8 +60,8 @@ static uint32_t isqrt(uint32_t x)
 }
 
 /*
- * Swift's flow scaling (3.5): the target falls with the root of the window. A path that is known
- * to be long has its own length, and a quarter of that for its queues.
+ * Returns the target with Swift's flow scaling (3.5): it falls with the root of the window. A path
+ * that is known to be long has its own length, and a quarter of that for its queues.
  */
 static uint64_t target_ns(const struct rd_session *s)
 {
@@ -124,7 +125,7 @@ void rd_cong_init(struct fw_nic *nic, struct rd_session *s)
 	forget_path(s);
 }
 
-/* One decrease per RTT: what was in flight before it says nothing new. */
+/* One decrease per RTT: packets sent before a decrease carry no new information. */
 static bool may_cut(struct fw_nic *nic, struct rd_session *s)
 {
 	if (nic->now_ns - s->cut_ns < s->rtt_ns)
@@ -141,8 +142,8 @@ static void cut(struct fw_nic *nic, struct rd_session *s, uint32_t fp)
 }
 
 /*
- * Below one packet the next sample comes after an RTT divided by the window, and answers what was
- * done one such time before: the less there are, the less each may change.
+ * Below one packet the next sample comes after an RTT divided by the window, and reflects the
+ * change made one such time before. The smaller the window, the less each sample may change.
  */
 static uint32_t paced_gain(const struct rd_session *s)
 {
@@ -151,7 +152,7 @@ static uint32_t paced_gain(const struct rd_session *s)
 	return s->cwnd_fp < CWND_ONE / 4 ? CWND_ONE / 8 : s->cwnd_fp / 2;
 }
 
-/* So much per packet acknowledged that it adds up to what an RTT may add. */
+/* The increase per acknowledged packet adds up to the increase per RTT. */
 static void grow(struct fw_nic *nic, struct rd_session *s, uint32_t acked)
 {
 	uint32_t step = CWND_ONE / GROWTH_SHARE;
@@ -175,7 +176,7 @@ void rd_cong_sample(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns, u
 	s->rtt_ns = rtt_ns;
 	if (rtt_ns < s->path_ns)
 		s->path_ns -= (s->path_ns - rtt_ns) / 8;
-	/* A window that does not limit the session says nothing. */
+	/* A window that does not limit the session carries no information. */
 	if (nic->config.cc_off || (!ece && (2 * in_flight < s->cwnd || !rd_has_credit(s))))
 		return;
 	target = target_ns(s);
@@ -222,7 +223,10 @@ void rd_cong_timeout(struct fw_nic *nic, struct rd_session *s)
 	s->cut_ns = nic->now_ns;
 	s->slow_start = false;
 	forget_path(s);
-	/* Nothing came back once more: the network may be gone, one packet will find out. */
+	/*
+	 * A further time-out without any answer: the network may be gone, and one packet suffices
+	 * to test it.
+	 */
 	if (s->backoff && to_fp > CWND_ONE)
 		to_fp = CWND_ONE;
 	if (to_fp < CWND_TIMEOUT_FP)

@@ -8,8 +8,8 @@
 #include "nic_fw/fw_nic.h"
 
 /*
- * A connection's request fails here: nothing behind it is carried out (IBA 10.10.2.3). They wait
- * in the send queue until it has its turn, and are flushed.
+ * A connection's request fails here, and no later request is carried out (IBA 10.10.2.3). The later
+ * ones wait in the send queue for their turn, and are flushed.
  */
 static void remove_behind(struct fw_nic *nic, struct rd_flow *flow, const struct fw_wqe *msg)
 {
@@ -21,7 +21,7 @@ static void remove_behind(struct fw_nic *nic, struct rd_flow *flow, const struct
 	}
 }
 
-/* Ends one message with a status; the rest of the flow is untouched, but for RC's requests. */
+/* Ends one message with a status; the rest of the flow continues, except later requests of RC. */
 void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 		 enum hw_vendor_err vendor_err)
 {
@@ -55,8 +55,8 @@ void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status statu
 	struct fw_list *node;
 
 	/*
-	 * The flow goes first: its PSNs in flight become void, and completing cannot find it
-	 * any more, whatever it does to the QP.
+	 * The flow goes first: its PSNs in flight become void, and completions cannot find it any
+	 * more, whatever they do to the QP.
 	 */
 	fw_list_init(&failed);
 	flow->next = NULL;
@@ -184,8 +184,9 @@ bool rd_flow_is_over_limit(const struct fw_nic *nic, const struct rd_flow *flow)
 }
 
 /*
- * Since when a flow with nothing in flight waits for a packet that carries no message and that the
- * peer does not acknowledge: both have been there from then on. NULL: it does not.
+ * Returns the time since when a flow with nothing in flight waits for a packet without a message
+ * that the peer does not acknowledge: the later of the two beginnings. NULL: it does not wait for
+ * one.
  */
 static const struct fw_moment *blocked_since(const struct rd_session *session,
 					     const struct rd_flow *flow)
@@ -202,8 +203,8 @@ static const struct fw_moment *blocked_since(const struct rd_session *session,
 }
 
 /*
- * Some of the QP's retries were made, however long the round trips look: where cores wait for their
- * processor the first may be due later than all of them should be over.
+ * True if some of the QP's retries were made, however long the round trips look. When cores wait
+ * for their processor, the first retry may come later than the end of the limit.
  */
 static bool was_retried(const struct rd_session *session, const struct rd_slot *slot)
 {
@@ -215,7 +216,7 @@ static bool was_retried(const struct rd_session *session, const struct rd_slot *
 	       (uint32_t)session->tlp_sent + session->backoff + slot->tries >= want;
 }
 
-/* The flow of the packet that is over its limit, NULL if none is. */
+/* Finds the flow of the packet that is over its limit, NULL if none is. */
 static struct rd_flow *over_limit(const struct fw_nic *nic, const struct rd_session *session)
 {
 	struct fw_list *pos;
@@ -223,7 +224,10 @@ static struct rd_flow *over_limit(const struct fw_nic *nic, const struct rd_sess
 
 	fw_list_for_each (pos, &session->all_flows) {
 		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
-		/* Not open yet: nothing is in flight, and what waits has since its flow began. */
+		/*
+		 * Before the session is open nothing is in flight, and messages wait since their
+		 * flow began.
+		 */
 		bool open = session->state == RD_OPEN && session->confirmed;
 		const struct fw_moment *since = open ? blocked_since(session, flow) : &flow->since;
 
@@ -269,8 +273,9 @@ bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, bool
 }
 
 /*
- * A request that the peer has acknowledged and never got, for somebody acknowledged it in its name,
- * or used its PSN: answers come in the flow's order, so none behind it comes either.
+ * Detects a request that the peer acknowledged but never received, because a forger acknowledged it
+ * in the peer's name, or used its PSN. Answers come in the flow's order, so none behind it comes
+ * either.
  */
 static void look_for_answer(struct rd_flow *flow)
 {

@@ -2,12 +2,11 @@
 /*
  * Flows of RD: the messages of one (QP, peer QP, class) in order.
  *
- * Requests and responses are flows of their own, so that a request that is refused cannot
- * hold up the response that its peer waits for. Packets of a flow name their predecessor
- * (flow_distance); when one is refused, all behind it are refused too, the flow falls silent until
- * every PSN is accounted for, waits for the RNR timer, and starts again from the refused
- * message with new PSNs. Failures and limits are in rd_fail.c.
- * Calls wqe_done.c. ARCHITECTURE.md "RD in one page".
+ * Requests and responses are separate flows, so that a refused request cannot delay the response
+ * that its peer waits for. Packets of a flow name their predecessor (flow_distance). When a packet
+ * is refused, all behind it are refused too. The flow then stops until every PSN is accounted for,
+ * waits for the RNR timer, and starts again from the refused message with new PSNs. rd_fail.c has
+ * failures and limits. Calls wqe_done.c. ARCHITECTURE.md "RD in one page".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -125,14 +124,15 @@ void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow)
 }
 
 /*
- * Its QP is about to give it up, which takes turns: nothing of it may go out in between. Memory of
- * a process that leaves is out of reach already, and slots with inline data are the process's.
+ * True while its QP is about to end the flow, which takes turns: no packet of it may be sent in
+ * between. Memory of an ending process is out of reach already, and slots with inline data are the
+ * process's.
  */
 static bool is_stopped(const struct fw_nic *nic, const struct rd_flow *flow)
 {
 	const struct fw_qp *qp = flow->qp;
 
-	/* In SQE the send queue alone has failed. */
+	/* In SQE only the send queue has failed. */
 	if (qp->flushing && !(flow->response && qp->state == HW_QPS_SQE))
 		return true;
 	return qp != nic->host.null_qp && !qp_is_live(nic, qp);
@@ -165,7 +165,7 @@ bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg)
 	struct rd_session *session = rd_session_find(nic, msg->dst_ip, shard);
 	struct rd_flow *flow;
 
-	/* An answer to a peer is in no share: the peer's HELLO made the session. */
+	/* An answer to a peer is charged to no share: the peer's HELLO made the session. */
 	if (!session)
 		session = msg->kind == FW_WQE_REQUEST
 			      ? share_session_get(nic, msg->qp->client, msg->dst_ip, shard)
@@ -174,7 +174,7 @@ bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg)
 		return false;
 	if (session->foreign && msg->kind == FW_WQE_REQUEST)
 		rd_share_leave(nic, session);
-	/* Before the flow is there: a session that was idle for long is greeted anew. */
+	/* Runs before the flow exists: a session that was idle for long is opened anew. */
 	rd_session_start(nic, session);
 	flow = flow_get(nic, msg->qp, session, msg->dst_qpn, msg->kind != FW_WQE_REQUEST);
 	if (!flow)
@@ -189,7 +189,7 @@ bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg)
 	return true;
 }
 
-/* Completes what is done at the front of the flow, in order. The flow may be freed by it. */
+/* Completes finished messages at the front of the flow, in order. The flow may be freed by it. */
 static void complete_front(struct fw_nic *nic, struct rd_flow *flow)
 {
 	const struct fw_qp *qp = flow->qp;
@@ -238,7 +238,7 @@ struct fw_wqe *rd_flow_next(const struct rd_flow *flow, const struct fw_wqe *msg
 	return NULL;
 }
 
-/* The first message that was refused; it and all behind it are to be sent anew. */
+/* Requeues the first refused message and all behind it; returns the first. */
 static struct fw_wqe *requeue_refused(struct rd_flow *flow)
 {
 	struct fw_wqe *first = NULL;
@@ -259,7 +259,7 @@ static struct fw_wqe *requeue_refused(struct rd_flow *flow)
 	return first;
 }
 
-/* Takes every reference to a message, or to the whole flow, out of the send window. */
+/* Removes every reference to a message, or to the whole flow, from the send window. */
 static void void_slots(struct rd_session *s, const struct fw_wqe *msg, const struct rd_flow *flow)
 {
 	uint32_t psn;
@@ -287,7 +287,7 @@ static void end_in_place(struct fw_nic *nic, struct rd_flow *flow, struct fw_wqe
 		flow->resume_msg = NULL;
 	if (flow->next == msg) {
 		flow->next = rd_flow_next(flow, msg);
-		/* It was what the flow waited for; what stands behind it is judged anew. */
+		/* The flow waited for this message; the next ones are tried anew. */
 		if (flow->backing_off) {
 			fw_timer_cancel(&nic->timers, &flow->rnr_timer);
 			flow->backing_off = false;
@@ -301,7 +301,7 @@ static void end_in_place(struct fw_nic *nic, struct rd_flow *flow, struct fw_wqe
 	rd_flow_settle(nic, flow);
 }
 
-/* Packets of the flow were withdrawn: it waits, longer each time, and tries with one. */
+/* Packets of the flow were withdrawn: waits, longer each time, and then sends one packet. */
 static bool back_off_withdrawn(struct fw_nic *nic, struct rd_flow *flow)
 {
 	uint64_t delay_ns = RD_MIN_RTO_NS << flow->withdrawals;
@@ -319,7 +319,7 @@ static bool back_off_withdrawn(struct fw_nic *nic, struct rd_flow *flow)
 }
 
 /*
- * Every PSN in flight is accounted for and some were refused: back to the first refused
+ * Every PSN in flight is accounted for and some were refused: goes back to the first refused
  * message, after the RNR timer. False: the flow failed and is gone.
  */
 static bool back_off(struct fw_nic *nic, struct rd_flow *flow)
@@ -333,7 +333,7 @@ static bool back_off(struct fw_nic *nic, struct rd_flow *flow)
 	flow->resume_msg = NULL;
 	flow->rnr_ns = 0;
 	if (!first) {
-		/* It was terminated meanwhile; what stands behind it may go on. */
+		/* The refused message was terminated meanwhile; the next ones may be sent. */
 		rd_flow_ready(nic, flow);
 		return true;
 	}
@@ -342,7 +342,10 @@ static bool back_off(struct fw_nic *nic, struct rd_flow *flow)
 		return back_off_withdrawn(nic, flow);
 	FW_COUNT(nic, rd_rnr_backoffs);
 	if (!delay_ns) {
-		/* No timer asked for: an error, and its Terminate is on the way, if it can be. */
+		/*
+		 * A refusal without a timer is an error; its Terminate is in flight, if one could
+		 * be sent.
+		 */
 		if (flow->error_tries == RD_ERROR_TRIES) {
 			FW_COUNT(nic, rd_retry_exceeded);
 			rd_flow_fail(nic, flow, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
@@ -352,7 +355,10 @@ static bool back_off(struct fw_nic *nic, struct rd_flow *flow)
 		flow->error_tries++;
 	} else if (!flow->response && flow->qp->attr.rnr_retry != 7 &&
 		   flow->rnr_tries++ >= flow->qp->attr.rnr_retry) {
-		/* That request fails; RC's QP with it, RD's goes on with what stands behind. */
+		/*
+		 * The request fails. A QP of RC fails with it, a QP of RD continues with the next
+		 * message.
+		 */
 		if (flow->qp->type == HW_QPT_RD)
 			rd_cancel_msg(nic, first);
 		end_in_place(nic, flow, first, HW_STATUS_RNR_RETRY_EXC_ERR);
@@ -363,7 +369,7 @@ static bool back_off(struct fw_nic *nic, struct rd_flow *flow)
 	return true;
 }
 
-/* One PSN of the flow is no longer in flight. The flow may be freed by it. */
+/* One PSN of the flow left the network. The flow may be freed by it. */
 static void account(struct fw_nic *nic, struct rd_flow *flow)
 {
 	if (flow->refused && !flow->outstanding && !back_off(nic, flow))
@@ -381,10 +387,12 @@ void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot)
 	if (!flow)
 		return;
 	flow->outstanding--;
-	/* A cancellation is taken in no order, also behind a refusal: that says nothing of the
-	 * rest. */
+	/*
+	 * A cancellation is accepted in any order, also behind a refusal, so it proves nothing for
+	 * the rest.
+	 */
 	if (flow->stuck.ns && !flow->refused) {
-		/* It gets through again. */
+		/* Packets get through again. */
 		flow->stuck.ns = 0;
 		flow->withdrawals = 0;
 		rd_flow_ready(nic, flow);
@@ -468,7 +476,7 @@ void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, u
 		fw_list_for_each (pos, &flow->msgs) {
 			struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
 
-			/* Also one that is partly sent, or waits to be sent again. */
+			/* It may be partly sent, or wait to be sent again. */
 			if (msg->ssn != ssn || msg->answered)
 				continue;
 			end_in_place(nic, flow, msg, status);
@@ -483,7 +491,7 @@ void rd_flow_detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *ms
 
 	if (flow->outstanding)
 		void_slots(flow->session, NULL, flow);
-	/* Messages are sent in their order: none behind has a packet in flight. */
+	/* Messages are sent in order: no later one has a packet in flight. */
 	fw_list_for_each (pos, &flow->msgs) {
 		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
 
@@ -497,7 +505,7 @@ void rd_flow_detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *ms
 	rd_flow_free(nic, flow);
 }
 
-/* In SQE the send queue alone has failed: peers go on getting their answers. */
+/* In SQE only the send queue has failed: peers still get their answers. */
 static struct rd_flow *flow_to_flush(const struct fw_qp *qp)
 {
 	const struct fw_list *pos;

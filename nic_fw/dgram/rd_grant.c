@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Grants of RD: a receiver shares its line among those that send to it.
+ * Grants of RD: a receiver shares its line among its senders.
  *
- * Windows that each sender moves by the delay it sees do not become alike when they share a queue
- * of few packets. The receiver knows all its senders, so it says how many packets each may send:
- * every header carries how many credits its sender has used and how many its peer was given. While
- * one peer has more to send it gets as many as its own window may want. Among several each gets as
- * many as its packet's share in turn, and the credits that are out together are one window of the
- * receiver's, which keeps the queue short: it shrinks while even the least delayed packets of a
- * round were delayed, and grows while they were not. That is the queue that all of them share, the
- * last one; other queues are the business of the sender's window (rd_cong.c).
+ * Windows that each sender adjusts by its own delay do not become equal when they share a queue of
+ * few packets. The receiver knows all its senders, so it grants each a number of packets: every
+ * header has the number of credits that its sender has used and the number that its peer was
+ * granted. While only one peer has more to send, it gets as many as its own window may need. Among
+ * several each gets a packet's worth in turn, and all outstanding credits together are one window
+ * of the receiver's, which keeps the queue short: it shrinks while even the least delayed packets
+ * of a round were delayed, and grows while they were not. The queue meant here is the last one,
+ * which all of them share; the sender's window handles other queues (rd_cong.c).
  *
- * A header tells the peer's word, no more. A packet more than was granted is dropped. Credits that
- * are not used for a while are told again, then given to others; whoever kept them is in doubt, and
- * what it is given holds up nobody until it has sent enough. Credits that it says it used, and
- * that brought no packet, were lost, or are a lie: it gets no others for them before they are void.
- * A path or a packet's length that it feigns gets it more credits at a time, and hardly more turns.
- * Calls rd_ack.c.
+ * The contents of a header are only the peer's claim. A packet beyond the grant is dropped. Credits
+ * that are not used for a while are announced again, then given to others. A peer that kept them is
+ * in doubt, and its credits delay no other peer until it has sent enough. Credits that it claims to
+ * have used without a packet were lost, or are a lie: it gets no replacements before they are void.
+ * A feigned length of its path or its packets gets it more credits at a time, and hardly more
+ * turns. Calls rd_ack.c.
  *
  * docs/congestion.md "Grants"; Montazeri et al., "Homa" (SIGCOMM 2018) 3.3; Kumar et al., "Swift"
  * (SIGCOMM 2020) 3.1.
@@ -24,31 +24,32 @@
 #include "nic_fw/fw_nic.h"
 
 enum {
-	GRANT_TURN = 8,    /* credits at most in one turn, of small packets */
-	GRANT_STOCK = 256, /* credits that all idle sessions may have together */
-	GRANT_STOCK_PKTS = RD_CREDIT_IDLE + 2, /* and one of them */
-	GRANT_ALONE_PKTS = 16,   /* of one that begins to ask alone; each packet adds one */
-	GRANT_SAMPLE = 4,        /* of so many packets of one that is alone, one is measured */
-	GRANT_REMINDERS = 2,     /* before credits that are not used are taken back */
-	GRANT_HDR_BYTES = 126,   /* of a packet on the line, beside its DDP segment */
-	GRANT_DRAIN_PKTS = 4,    /* and one of each: for so many the window is small */
-	GRANT_DRAIN_EACH = 4,    /* for each that begins then: what it sent unasked, and more */
+	GRANT_TURN = 8,                        /* credits at most in one turn, of small packets */
+	GRANT_STOCK = 256,                     /* credits of all idle sessions together */
+	GRANT_STOCK_PKTS = RD_CREDIT_IDLE + 2, /* and of one of them */
+	GRANT_ALONE_PKTS = 16, /* for a peer that begins to ask alone; each packet adds one */
+	GRANT_SAMPLE = 4,      /* one of so many packets of a peer that is alone is measured */
+	GRANT_REMINDERS = 2,   /* before unused credits are taken back */
+	GRANT_HDR_BYTES = 126, /* length of a packet on the line, without its DDP segment */
+	GRANT_DRAIN_PKTS = 4,  /* and one of each peer: duration of the small window */
+	/* For each peer that begins then: its packets before the first grant, and more. */
+	GRANT_DRAIN_EACH = 4,
 	GRANT_ROUND_PKTS = 8,    /* samples of a round, at least */
-	GRANT_MIN_BYTES = 32768, /* of the window */
+	GRANT_MIN_BYTES = 32768, /* minimum of the window */
 	GRANT_MAX_BYTES = 1 << 23,
 	GRANT_START_BYTES = 65536,
-	GRANT_LENGTHS = 64,   /* packets in which most of an old length is forgotten */
-	GRANT_FAR_TIMES = 16, /* a path so much longer than the mean counts, at most */
-	GRANT_DOUBT_MIN = 8,  /* packets of data that one must send until it is trusted again */
+	GRANT_LENGTHS = 64,   /* packets after which an old length has little weight */
+	GRANT_FAR_TIMES = 16, /* the longest path that counts, as a multiple of the mean */
+	GRANT_DOUBT_MIN = 8,  /* packets of data that a peer must send until it is trusted again */
 };
-#define GRANT_TARGET_NS UINT64_C(10000)    /* of the delay in the last queue */
-#define GRANT_ALONE_NS  UINT64_C(10000000) /* after so long what was known may be wrong */
+#define GRANT_TARGET_NS UINT64_C(10000)    /* target of the delay in the last queue */
+#define GRANT_ALONE_NS  UINT64_C(10000000) /* age at which earlier measurements may be wrong */
 #define GRANT_DRAIN_NS  UINT64_C(1000000000)
-#define GRANT_OLD_NS    UINT64_C(1000000000) /* timestamps of 32 bits tell order for longer */
+#define GRANT_OLD_NS    UINT64_C(1000000000) /* age up to which timestamps of 32 bits are ordered */
 #define GRANT_SILENT_NS UINT64_C(1000000)
-#define GRANT_VOID_NS   UINT64_C(200000)    /* and four paths: no packet comes so much later */
-#define GRANT_PATH_NS   UINT64_C(10000000)  /* that a path makes that longer, at most */
-#define GRANT_SMALL_NS  UINT64_C(100000000) /* that the window stays small, at most */
+#define GRANT_VOID_NS   UINT64_C(200000)    /* and four paths: no packet comes later than this */
+#define GRANT_PATH_NS   UINT64_C(10000000)  /* addition of a path at most */
+#define GRANT_SMALL_NS  UINT64_C(100000000) /* longest time of the small window */
 
 static void begin_round(struct rd_grants *g)
 {
@@ -74,7 +75,7 @@ static uint32_t left(const struct rd_session *s)
 	return s->rx_limit - s->rx_used;
 }
 
-/* Credits that the peer says it used, whose packets have not come. */
+/* Returns the credits that the peer claims to have used and whose packets have not come. */
 static uint32_t missing(const struct rd_session *s)
 {
 	uint32_t come = s->rx_taken + (s->rx_here ? 1 : 0);
@@ -87,16 +88,16 @@ static uint64_t path_wait_ns(const struct rd_session *s)
 	return least(4 * rd_floor_ns(&s->rx_path), GRANT_PATH_NS);
 }
 
-/* Somebody else has more to send. */
+/* True if another peer has more to send. */
 static bool is_shared(const struct rd_grants *g, const struct rd_session *s)
 {
 	return g->askers > (s->asks ? 1u : 0u);
 }
 
 /*
- * How many credits it may have unused: of who asks, its part of the window, as long as its path and
- * the queue are. Turns make the shares alike: two packets more keep that bound from doing so, which
- * would have whole packets.
+ * Returns the credits that a session may have unused: for an asking one its part of the window,
+ * with the length of its path and the queue. Turns equalize the shares. The bound, in whole
+ * packets, would not, so it has two packets more.
  */
 static uint32_t share_of(const struct rd_grants *g, const struct rd_session *s)
 {
@@ -120,8 +121,8 @@ static uint32_t share_of(const struct rd_grants *g, const struct rd_session *s)
 }
 
 /*
- * Its unused credits that count: no more than its share, however many it had when alone. Those
- * of a session in doubt must not keep others from theirs.
+ * Recounts its unused credits that matter: no more than its share, even if it had more when alone.
+ * Those of a session in doubt must not take the shares of others.
  */
 static void recount(struct rd_grants *g, struct rd_session *s, uint32_t share)
 {
@@ -142,8 +143,8 @@ static void watch_held(struct fw_nic *nic)
 }
 
 /*
- * From now on it has its time to use what it was given. One that asks alone has all the time, until
- * another begins to ask, who may wait for those credits.
+ * Starts its time to use its credits. A peer that asks alone has unlimited time, until another
+ * begins to ask, which may wait for those credits.
  */
 static void watch(struct fw_nic *nic, struct rd_session *s)
 {
@@ -164,7 +165,7 @@ static void turn_add(struct rd_grants *g, struct rd_session *s)
 		fw_list_add_tail(&g->turn, &s->grant_node);
 }
 
-/* It is told at once when it is about to have none; else with what is said anyway. */
+/* Announces its limit at once if it is about to run out; otherwise the next packet to it does. */
 static void tell(struct fw_nic *nic, struct rd_session *s, uint32_t share)
 {
 	if (s->rx_told - s->rx_used > share / 2)
@@ -180,7 +181,7 @@ static void give(struct fw_nic *nic, struct rd_session *s, uint32_t credits, uin
 	tell(nic, s, share);
 }
 
-/* Sessions in turn get a packet's worth each, as long as there is room in the window. */
+/* Gives each session a packet's worth in turn, while the window has room. */
 static void run(struct fw_nic *nic)
 {
 	struct rd_grants *g = &nic->rd.grants;
@@ -211,7 +212,7 @@ static void run(struct fw_nic *nic)
 	}
 }
 
-/* The peer has nothing more to send, or does not use what it was given. */
+/* The peer has nothing more to send, or does not use its credits. */
 static void stop_asking(struct fw_nic *nic, struct rd_session *s)
 {
 	struct rd_grants *g = &nic->rd.grants;
@@ -227,8 +228,8 @@ static void stop_asking(struct fw_nic *nic, struct rd_session *s)
 }
 
 /*
- * A round is over when a window of bytes has come. A quarter of the packets that were hardly
- * delayed say that the queue which all share is short: others wait in queues of their own.
+ * Ends a round when a window of bytes has come. If a quarter of the packets were hardly delayed,
+ * the shared queue is short: the others wait in queues of their own.
  */
 static void end_round(struct rd_grants *g, uint32_t pkt_bytes)
 {
@@ -251,7 +252,7 @@ static void end_round(struct rd_grants *g, uint32_t pkt_bytes)
 	begin_round(g);
 }
 
-/* The window is small until each has sent some packets: what paths take without queues shows. */
+/* Makes the window small until each has sent some packets, to measure paths without queues. */
 static void drain(struct fw_nic *nic)
 {
 	struct rd_grants *g = &nic->rd.grants;
@@ -262,9 +263,9 @@ static void drain(struct fw_nic *nic)
 }
 
 /*
- * From our last header to the packet that answers it, less the time that the peer kept it. What the
- * path takes without a queue shows only without one: now and then the window is small for so long
- * that each has sent some packets.
+ * Measures the time from our last header to the packet that answers it, less the peer's own delay.
+ * The path's time without a queue shows only without one, so now and then the window is small until
+ * each has sent some packets.
  */
 static void measure(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns)
 {
@@ -277,14 +278,14 @@ static void measure(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns)
 	g->shared_ns = nic->now_ns;
 	if (nic->now_ns - g->drained_ns > GRANT_DRAIN_NS)
 		drain(nic);
-	/* Peers that come and go would make it last. */
+	/* Peers that come and go must not extend it for ever. */
 	if (g->drain && nic->now_ns - g->drained_ns > GRANT_SMALL_NS)
 		g->drain = 0;
 	if (g->drain) {
 		g->drain--;
 		return;
 	}
-	/* Shorter than any before: that says nothing of a queue. */
+	/* It is shorter than any before, so it carries no information about a queue. */
 	if (rtt_ns < path || !path)
 		return;
 	g->path_ns = g->path_ns ? (g->path_ns * 63 + path) / 64 : path;
@@ -298,7 +299,7 @@ static void measure(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns)
 		end_round(g, s->rx_pkt_bytes);
 }
 
-/* A packet of data: how long those of this peer are, and how long it took. */
+/* Notes the length of a data packet, and its time. */
 static void data(struct fw_nic *nic, struct rd_session *s, uint32_t bytes, uint32_t echo)
 {
 	uint32_t rtt_ns;
@@ -307,10 +308,10 @@ static void data(struct fw_nic *nic, struct rd_session *s, uint32_t bytes, uint3
 		s->rx_pkt_bytes = bytes;
 	else
 		s->rx_pkt_bytes -= (s->rx_pkt_bytes - bytes) / GRANT_LENGTHS;
-	/* A shorter one is quicker, which says nothing of the queue. */
+	/* A shorter packet is faster, which carries no information about the queue. */
 	if (bytes < s->rx_pkt_bytes / 4 * 3)
 		return;
-	/* The path shows in some packets as well as in all. */
+	/* Some packets suffice to measure the path. */
 	if (!is_shared(&nic->rd.grants, s) && s->rx_used % GRANT_SAMPLE)
 		return;
 	rtt_ns = rd_ack_rtt_ns(nic, echo);
@@ -318,7 +319,7 @@ static void data(struct fw_nic *nic, struct rd_session *s, uint32_t bytes, uint3
 		measure(nic, s, rtt_ns);
 }
 
-/* The first to share with another: nothing is known of what the line can take. */
+/* The first session that shares with another starts afresh: the line's capacity is unknown. */
 static void begin_asking(struct fw_nic *nic, struct rd_session *s)
 {
 	struct rd_grants *g = &nic->rd.grants;
@@ -339,8 +340,8 @@ static void begin_asking(struct fw_nic *nic, struct rd_session *s)
 }
 
 /*
- * A packet that has not come one to two times as long after it was said to be sent does not come:
- * it is void, and may not be sent later. Before the credits of a new header are taken: a header may
+ * A packet that has not come within one to two waits after it was reported as sent is void, and may
+ * not be sent later. Runs before the credits of a new header are taken, because a header may
  * overtake data.
  */
 static void void_missing(struct fw_nic *nic, struct rd_session *s)
@@ -350,7 +351,7 @@ static void void_missing(struct fw_nic *nic, struct rd_session *s)
 
 	if (age_ns < wait_ns)
 		return;
-	/* Nothing was heard since then, so this is old as well. */
+	/* No packet came since then, so this report is old as well. */
 	if (age_ns >= 2 * wait_ns)
 		s->rx_void_used = s->rx_used;
 	if (seq_lt(s->rx_taken, s->rx_void_used))
@@ -359,7 +360,7 @@ static void void_missing(struct fw_nic *nic, struct rd_session *s)
 	s->rx_void_ns = nic->now_ns;
 }
 
-/* How many credits it has used, modulo 256: of one turn's headers the most. */
+/* Takes the number of used credits, modulo 256: the largest of one turn's headers. */
 static void take_used(struct rd_session *s, uint8_t ahead, bool first)
 {
 	if (ahead <= RD_CREDIT_MAX)
@@ -368,12 +369,12 @@ static void take_used(struct rd_session *s, uint8_t ahead, bool first)
 		s->rx_used -= 256u - ahead;
 	if (left(s) > RD_CREDIT_MAX)
 		s->rx_limit = s->rx_used + RD_CREDIT_MAX;
-	/* So many may be on their way still, or come late; others were lost, or never sent. */
+	/* These may still be in flight, or come late; others were lost, or never sent. */
 	if (seq_lt(s->rx_taken, s->rx_used - RD_CREDIT_MAX))
 		s->rx_taken = s->rx_used - RD_CREDIT_MAX;
 }
 
-/* The latest header holds, whatever was believed before. */
+/* Takes the credits of the latest header, whatever the earlier ones said. */
 static void take_credits(struct fw_nic *nic, struct rd_session *s, const struct wire_rd *rd)
 {
 	uint32_t timestamp = be32_get(rd->timestamp);
@@ -387,7 +388,7 @@ static void take_credits(struct fw_nic *nic, struct rd_session *s, const struct 
 	s->heard_ns = nic->now_ns;
 	if (ahead)
 		take_used(s, ahead, first);
-	/* One turn's headers have one timestamp: the one that gives most holds. */
+	/* Headers of one turn have one timestamp: the largest grant is valid. */
 	if (s->credit_limit == rd->limit ||
 	    (!first && !rd_credit_beyond(rd->limit, s->credit_limit)))
 		return;
@@ -397,7 +398,7 @@ static void take_credits(struct fw_nic *nic, struct rd_session *s, const struct 
 		rd_session_ready(nic, s);
 }
 
-/* A peer that is alone, and has enough of what it may have, needs no look: the usual case. */
+/* True in the usual case: a peer that is alone, and has enough credits, needs no check. */
 static bool has_enough(const struct rd_grants *g, const struct rd_session *s, bool more)
 {
 	if (more != s->asks || is_shared(g, s))
@@ -406,7 +407,7 @@ static bool has_enough(const struct rd_grants *g, const struct rd_session *s, bo
 		    : left(s) >= RD_CREDIT_IDLE;
 }
 
-/* Its turn, after a header that said whether it has more, and maybe that it used some. */
+/* Handles its turn, after a header that reported whether it has more, and maybe used credits. */
 static void settle(struct fw_nic *nic, struct rd_session *s, bool more, bool has_used)
 {
 	struct rd_grants *g = &nic->rd.grants;
@@ -424,7 +425,7 @@ static void settle(struct fw_nic *nic, struct rd_session *s, bool more, bool has
 		else
 			give(nic, s, share - left(s), share);
 	}
-	/* Talk alone, where nothing is used, gains no time. */
+	/* Headers without used credits gain the peer no time. */
 	if (has_used)
 		s->reminders = 0;
 	if (has_used || !fw_list_linked(&s->held_node))
@@ -439,7 +440,7 @@ void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct rdmap_se
 	bool more = pkt->flags & WIRE_DGRAM_F_MORE;
 	uint32_t used = s->rx_used;
 
-	/* Losses of a peer that is alone keep nobody waiting. */
+	/* Losses of a peer that is alone delay no other. */
 	if (is_shared(&nic->rd.grants, s))
 		void_missing(nic, s);
 	s->rx_here = pkt->hdr->type == WIRE_DGRAM_RD;
@@ -465,7 +466,7 @@ void rd_grant_taken(struct rd_session *s)
 		s->rx_doubt--;
 }
 
-/* Sessions that were given credits and have not been heard since. */
+/* Handles sessions that got credits and have been silent since. */
 static void fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct rd_grants *g = FW_CONTAINER(timer, struct rd_grants, timer);
@@ -475,7 +476,7 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer)
 		uint64_t due_ns = s->held_ns + GRANT_SILENT_NS + path_wait_ns(s);
 
 		if (!is_shared(g, s)) {
-			/* The others have ended: it may be short of what they had. */
+			/* The other peers have ended: it may use their part. */
 			recount(g, s, 0);
 			turn_add(g, s);
 			break;
@@ -486,7 +487,9 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer)
 		}
 		void_missing(nic, s);
 		if (!left(s)) {
-			/* Nothing came that would have told what is void: it has its turn. */
+			/*
+			 * No packet came that would have revealed void credits: it gets its turn.
+			 */
 			watch(nic, s);
 			turn_add(g, s);
 			continue;
@@ -551,7 +554,7 @@ void rd_grant_idle(struct rd_session *s)
 {
 	uint8_t credits = (uint8_t)(s->credit_limit - s->credit_used);
 
-	/* The others, which it does not use, count as used. */
+	/* The other credits, which it does not use, count as used. */
 	if (rd_has_credit(s) && credits > RD_CREDIT_IDLE)
 		s->credit_used = (uint8_t)(s->credit_limit - RD_CREDIT_IDLE);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HELLOs of RD: how a session opens, and who is believed.
+ * HELLOs of RD: how a session opens, and which HELLOs are trusted.
  *
  *	initiator			responder
  *	HELLO_SENT  -- HELLO a ------>	no state: a cookie made from addresses, a and the time
@@ -9,12 +9,12 @@
  *	OPEN	   <- REPLY b, a ----
  *		    -- data to b ---->	confirmed
  *
- * A HELLO counts only from the MAC that the neighbour table has for its sender's next hop, and is
- * answered there. What a HELLO would change, a new session or an offer on an open one, waits for
- * the cookie: whoever sent it receives at its address. A HELLO with a new epoch on an open session
- * is answered with a new epoch of ours, and takes effect only when the peer uses that. Calls
- * rd_session.c, rd_share.c, neigh.c, udp.c. docs/wire-format.md "Opening a session"; RFC 4987 3.6,
- * RFC 9147 5.1 (the same by other names).
+ * A HELLO counts only from the MAC that the neighbour table has for its sender's next hop; the
+ * answer goes to that MAC. The effect of a HELLO, a new session or an offer on an open one, waits
+ * for the cookie, which proves that its sender receives at its address. A HELLO with a new epoch on
+ * an open session is answered with a new epoch of ours, and takes effect only when the peer uses
+ * that. Calls rd_session.c, rd_share.c, neigh.c, udp.c. docs/wire-format.md "Opening a session";
+ * RFC 4987 3.6, RFC 9147 5.1 (the same by other names).
  */
 #include "nic_fw/fw_nic.h"
 
@@ -24,7 +24,7 @@ enum {
 
 /* ---- out ------------------------------------------------------------------------------------- */
 
-/* HELLO is the one packet that may go where nothing is agreed; mac: the neighbour table's. */
+/* HELLO is the one packet that may be sent without a session; mac: the neighbour table's. */
 static void transmit(struct fw_nic *nic, uint32_t ip, uint8_t shard, const uint8_t *mac,
 		     const struct wire_rd_hello *hello)
 {
@@ -68,7 +68,7 @@ void rd_hello_tx(struct fw_nic *nic, struct rd_session *s)
 	tx_session(nic, s, s->epoch, 0, s->tx_psn, 0);
 }
 
-/* ---- who sent it ----------------------------------------------------------------------------- */
+/* ---- its sender ----------------------------------------------------------------------------- */
 
 static const uint8_t *src_mac(const struct rdmap_seg *pkt)
 {
@@ -89,7 +89,7 @@ static bool is_from_neighbour(struct fw_nic *nic, const struct rdmap_seg *pkt,
 	case NEIGH_SOURCE_UNKNOWN:
 		break;
 	}
-	/* The table had no room for it any more: what it said is what the session sends to. */
+	/* The neighbour table may have evicted the entry: the session still has its MAC. */
 	return s && (s->state == RD_OPEN || s->state == RD_HELLO_SENT) &&
 	       !memcmp(s->peer_mac, src_mac(pkt), WIRE_MAC_BYTES);
 }
@@ -102,7 +102,7 @@ void rd_hello_tx_reset(struct fw_nic *nic, const struct rdmap_seg *pkt, uint32_t
 
 	if (!is_from_neighbour(nic, pkt, s))
 		return;
-	/* A session that is not known here may have been given up when it was idle for so long. */
+	/* An unknown session may have been evicted after an idle time this long. */
 	if (!s && quiet_ns > RD_EVICT_IDLE_NS)
 		quiet_ns = RD_EVICT_IDLE_NS;
 	quiet_ns /= RD_QUIET_UNIT_NS;
@@ -112,7 +112,7 @@ void rd_hello_tx_reset(struct fw_nic *nic, const struct rdmap_seg *pkt, uint32_t
 
 /* ---- cookies --------------------------------------------------------------------------------- */
 
-/* Hash of the addresses, the epoch that opens, and the time in steps; never 0. */
+/* Returns the hash of the addresses, the opening epoch, and the time in steps; never 0. */
 static uint64_t cookie(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard, uint32_t epoch,
 		       uint64_t period)
 {
@@ -140,7 +140,7 @@ static bool has_cookie(struct fw_nic *nic, const struct rdmap_seg *pkt,
 	       (period && given == cookie(nic, pkt->src_ip, pkt->src_shard, epoch, period - 1));
 }
 
-/* No longer than the HELLO that it answers, and nothing is kept. */
+/* It is no longer than the HELLO that it answers, and no state is kept. */
 static void challenge(struct fw_nic *nic, const struct rdmap_seg *pkt, uint32_t epoch)
 {
 	const struct wire_rd_hello hello = {
@@ -155,7 +155,7 @@ static void challenge(struct fw_nic *nic, const struct rdmap_seg *pkt, uint32_t 
 
 /* ---- in -------------------------------------------------------------------------------------- */
 
-/* The HELLO goes again at once, with the cookie; the same challenge once more changes nothing. */
+/* Repeats the HELLO at once, with the cookie; a repeated challenge changes nothing. */
 static void rx_challenge(struct fw_nic *nic, struct rd_session *s,
 			 const struct wire_rd_hello *hello)
 {
@@ -176,15 +176,17 @@ static void rx_reply(struct fw_nic *nic, struct rd_session *s, const struct wire
 	if (s->state == RD_HELLO_SENT) {
 		rd_session_adopt(nic, s, be32_get(hello->epoch), be32_get(hello->first_psn),
 				 be16_get(hello->mtu));
-		/* No queue of this end's own was in it. */
+		/* This round trip included no queue of this end's own. */
 		s->path_ns = (uint32_t)(nic->now_ns - s->hello_ns);
 	}
-	/* Open already when both began at once: it names what both have. */
+	/*
+	 * The session is open already if both ends began at once: the reply then names both epochs.
+	 */
 	if (s->state == RD_OPEN && !s->confirmed && be32_get(hello->epoch) == s->peer_epoch)
 		rd_session_confirm(nic, s);
 }
 
-/* A HELLO on an open session that names another epoch than we know. */
+/* Handles a HELLO on an open session that names an unknown epoch. */
 static void offer(struct fw_nic *nic, struct rd_session *s, const struct wire_rd_hello *hello)
 {
 	uint32_t peer_epoch = be32_get(hello->epoch);
@@ -201,7 +203,7 @@ static void offer(struct fw_nic *nic, struct rd_session *s, const struct wire_rd
 	tx_session(nic, s, s->pend_epoch, peer_epoch, s->pend_tx_psn, WIRE_RD_HELLO_REPLY);
 }
 
-/* The session that a HELLO with a cookie makes, or opens. NULL: there is no room for one. */
+/* Makes or opens the session of a HELLO with a cookie. NULL: there is no room for one. */
 static struct rd_session *open_session(struct fw_nic *nic, const struct rdmap_seg *pkt,
 				       struct rd_session *s, const struct wire_rd_hello *hello)
 {

@@ -3,8 +3,8 @@
  * RD as a transport of RDMAP: its llp_ops, and Terminates as messages of a response flow.
  *
  * A Terminate names the request that failed, and takes the place of its answer. rd_tx.c calls
- * rd_llp_response_failed(); the rest is reached by qp->llp. Calls rd_flow.c, rd_fail.c,
- * rdmap_tx.c. RFC 5040 4.8; docs/wire-format.md.
+ * rd_llp_response_failed(); the rest is reached by qp->llp. Calls rd_flow.c, rd_fail.c, rdmap_tx.c.
+ * RFC 5040 4.8; docs/wire-format.md.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -14,11 +14,11 @@ static void rd_llp_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct rdm
 {
 	struct fw_wqe *msg;
 
-	/* The request comes again because the peer has not heard of it yet. */
+	/* The peer repeated the request because the Terminate has not arrived yet. */
 	if (rd_flow_is_terminating(nic, qp, pkt))
 		return;
 	msg = wqe_alloc(nic, qp, FW_WQE_TERMINATE);
-	/* Without a context the peer tries again and hears of it then. */
+	/* Without a context the peer repeats the request, and receives the Terminate then. */
 	if (!msg)
 		return;
 	rdmap_tx_make_terminate(msg, pkt->ssn, error);
@@ -26,7 +26,7 @@ static void rd_llp_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct rdm
 	msg->dst_ip = pkt->src_ip;
 	msg->dst_qpn = pkt->src_qpn;
 	msg->qkey = pkt->qkey;
-	/* The tag of the request, be it of this connection or not. */
+	/* The tag of the request, whether it is of this connection or not. */
 	if (qp == nic->host.null_qp || (qp_is_rc(qp) && !(pkt->flags & WIRE_DGRAM_F_RESPONSE)))
 		msg->incarnation = pkt->incarnation;
 	if (!rd_flow_send(nic, msg))
@@ -35,7 +35,7 @@ static void rd_llp_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct rdm
 		FW_COUNT(nic, rd_terminates_tx);
 }
 
-/* The request that a response answers, as far as rd_llp_refuse() looks at it. */
+/* Returns the fields of a response's request that rd_llp_refuse() reads. */
 static struct rdmap_seg rd_llp_request_of(const struct fw_wqe *response)
 {
 	struct rdmap_seg pkt = {
@@ -50,7 +50,7 @@ static struct rdmap_seg rd_llp_request_of(const struct fw_wqe *response)
 	return pkt;
 }
 
-/* The QP that answers goes away: the peer, who may have its ACK, is told by a Terminate. */
+/* The answering QP goes away: a Terminate notifies the peer, which may have the request's ACK. */
 static void rd_llp_response_lost(struct fw_nic *nic, const struct fw_wqe *response)
 {
 	struct rdmap_error error = {
@@ -61,7 +61,7 @@ static void rd_llp_response_lost(struct fw_nic *nic, const struct fw_wqe *respon
 	uint8_t shard = (uint8_t)(response->dst_qpn >> 16 & (WIRE_DGRAM_SHARDS - 1));
 	const struct rd_session *session = rd_session_find(nic, response->dst_ip, shard);
 
-	/* A session that has ended told the peer already. */
+	/* The end of the session has notified the peer already. */
 	if (!session || session->state != RD_OPEN)
 		return;
 	/* The request of a response whose data went away is acknowledged, so it is not repeated. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RD packets in: window, duplicates, and the order of delivery within each flow.
+ * RD, receiving: window, duplicates, and the order of delivery within each flow.
  *
- * A packet is accepted once. Its payload is placed when it arrives; it is delivered when
- * its predecessor in the flow was (flow_distance names it). One that comes early is held:
- * only its header and what a request carries, the payload is in place already. When a
- * packet cannot be carried out now it is refused, and so are all behind it in the flow.
- * Calls rdmap_rx.c, rd_ack.c, rd_session.c. ARCHITECTURE.md "RD in one page".
+ * A packet is accepted once. Its payload is placed when it arrives; it is delivered after its
+ * predecessor in the flow (flow_distance names it). An early packet is held: only its header and
+ * the payload of a request, since other payload is in place already. A packet that cannot be
+ * carried out now is refused, and so are all behind it in the flow. Calls rdmap_rx.c, rd_ack.c,
+ * rd_session.c. ARCHITECTURE.md "RD in one page".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -34,7 +34,7 @@ static bool any_bit(const struct rd_bits *bits)
 	return bits->word[0] | bits->word[1] | bits->word[2] | bits->word[3];
 }
 
-/* Takes note of an accepted PSN and moves the window over what is complete. */
+/* Notes an accepted PSN and moves the window over the complete ones. */
 static void accept(struct rd_session *s, uint32_t psn)
 {
 	rd_grant_taken(s);
@@ -42,7 +42,7 @@ static void accept(struct rd_session *s, uint32_t psn)
 	if (seq_lt(s->rx_high, psn + 1))
 		s->rx_high = psn + 1;
 	while (rd_bit(&s->received, s->rx_psn)) {
-		/* The place of the PSN that enters the window is that of one far behind it. */
+		/* The PSN that enters the window uses the place of one far behind it. */
 		uint32_t enters = s->rx_psn + WIRE_RD_WINDOW;
 
 		rd_bit_clear(&s->received, enters);
@@ -64,7 +64,7 @@ static void mark_refused(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 	fw_trace(nic, TRACE_RD_REFUSE, 0, psn, 0);
 }
 
-/* The receiver's RNR timer goes out with the ACK; an error asks for none. */
+/* The ACK carries the receiver's RNR timer; an error asks for none. */
 static void refuse(struct fw_nic *nic, struct rd_session *s, uint32_t psn, const struct fw_qp *qp)
 {
 	uint64_t ns = rd_rnr_timer_ns(qp ? qp->attr.min_rnr_timer : QP_DEFAULT_MIN_RNR_TIMER);
@@ -74,7 +74,7 @@ static void refuse(struct fw_nic *nic, struct rd_session *s, uint32_t psn, const
 		s->rnr_timer_ns = (uint32_t)ns;
 }
 
-/* An error of the peer's, in its turn: it is told, and the flow behind it is refused. */
+/* Handles an error of the peer's in its turn: notifies the peer, and refuses the flow behind it. */
 static void fail(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct fw_qp *qp,
 		 struct rdmap_seg *pkt, const struct rdmap_error *error)
 {
@@ -123,7 +123,7 @@ static void free_rx_window(struct fw_nic *nic, struct rd_session *s)
 	s->rx = NULL;
 }
 
-/* One held packet whose predecessor has been settled. */
+/* Handles one held packet whose predecessor was delivered or refused. */
 static void settle(struct fw_nic *nic, struct rd_session *s, uint32_t psn, bool refused)
 {
 	struct rd_held *held = s->rx->held[psn % WIRE_RD_WINDOW];
@@ -138,7 +138,7 @@ static void settle(struct fw_nic *nic, struct rd_session *s, uint32_t psn, bool 
 		deliver(nic, s, psn, rdmap_rx_qp(nic, &pkt), &pkt, data);
 }
 
-/* Follows the chain of those that waited for psn; iterative, at most a window long. */
+/* Follows the chain of packets that waited for psn; iterative, at most a window long. */
 static void settle_followers(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 {
 	uint32_t epoch = s->epoch;
@@ -160,7 +160,7 @@ static void settle_followers(struct fw_nic *nic, struct rd_session *s, uint32_t 
 	free_rx_window(nic, s);
 }
 
-/* Room for an early packet at its PSN; NULL: none. */
+/* Makes room for an early packet at its PSN; NULL: none. */
 static struct rd_held *held_get(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 {
 	struct rd_held *held = fw_pool_get(&nic->rd.held);
@@ -181,7 +181,7 @@ static struct rd_held *held_get(struct fw_nic *nic, struct rd_session *s, uint32
 	return held;
 }
 
-/* Keeps an early packet. False: it cannot be kept, as if it had not come. */
+/* Holds an early packet. False: it cannot be held, and counts as lost. */
 static bool hold(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint16_t distance,
 		 const struct rdmap_seg *pkt)
 {
@@ -211,7 +211,7 @@ static bool hold(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint16_
 	return true;
 }
 
-/* True when the PSN was taken (delivered, held or refused). */
+/* True if the PSN was accepted (delivered, held or refused). */
 static bool rx_data(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *pkt, uint32_t psn,
 		    uint16_t distance)
 {
@@ -255,7 +255,7 @@ static bool rx_data(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *
 	return false;
 }
 
-/* Requests and responses are flows of their own, and only requests show a Q_Key. */
+/* Requests and responses are separate flows, and only requests show a Q_Key. */
 static bool class_fits(const struct rdmap_seg *pkt)
 {
 	bool response = pkt->opcode == WIRE_RDMAP_READ_RESPONSE ||
@@ -266,8 +266,8 @@ static bool class_fits(const struct rdmap_seg *pkt)
 }
 
 /*
- * A cancellation. It belongs to no flow; it is acted on when all PSNs before it are here, since
- * those of the messages that it ends may be among them. False: it cannot be kept.
+ * Takes a cancellation, which belongs to no flow. It is carried out when all earlier PSNs have
+ * come, because packets of the messages that it ends may be among them. False: it cannot be held.
  */
 static bool rx_cancel(struct fw_nic *nic, struct rd_session *s, const struct rdmap_seg *pkt,
 		      uint32_t psn)
@@ -292,7 +292,7 @@ static bool rx_cancel(struct fw_nic *nic, struct rd_session *s, const struct rdm
 	return true;
 }
 
-/* The window has moved over PSNs from here on: cancellations among them are due. */
+/* The window has moved over PSNs from here on: carries out the cancellations among them. */
 static void run_cancels(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 {
 	struct wire_rd_cancel cancel;
@@ -326,7 +326,7 @@ static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg
 		s->ack_packets++;
 	if (seq_lt(psn, s->rx_psn) ||
 	    (psn - s->rx_psn < WIRE_RD_WINDOW && rd_bit(&s->received, psn))) {
-		/* The peer did not hear of it: it is told at once. */
+		/* The peer did not receive the ACK: it is sent at once. */
 		s->answers = false;
 		FW_COUNT(nic, rd_rx_duplicates);
 		return;
@@ -335,7 +335,7 @@ static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg
 		FW_DROP(nic, drop_rd_window);
 		return;
 	}
-	/* A peer that sends more than it was granted gets no more by that. */
+	/* A peer gains nothing by sending more than it was granted. */
 	if (!seq_lt(s->rx_taken, s->rx_limit)) {
 		FW_DROP(nic, drop_rd_ungranted);
 		return;
@@ -348,7 +348,7 @@ static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg
 		if (!rx_cancel(nic, s, pkt, psn))
 			return;
 	} else if (!pkt->dst_qpn) {
-		/* Void: its message is no more, and none of its flow may overtake it. */
+		/* Void: its message is gone, and no packet of its flow may overtake it. */
 		rd_bit_set(&s->refused, psn);
 		s->any_refused = true;
 	} else {
@@ -371,7 +371,7 @@ static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg
 		run_cancels(nic, s, old_psn);
 }
 
-/* True when the packet belongs to the session as it is, or as it was offered to become. */
+/* True if the packet belongs to the session, or to the session that was offered. */
 static bool check_epoch(struct fw_nic *nic, struct rd_session *s, const struct rdmap_seg *pkt,
 			uint32_t epoch)
 {
@@ -382,7 +382,10 @@ static bool check_epoch(struct fw_nic *nic, struct rd_session *s, const struct r
 		return true;
 	}
 	FW_DROP(nic, drop_rd_epoch);
-	/* While our HELLO is under way its answer settles it; else the peer must be told. */
+	/*
+	 * While our HELLO is in flight its answer settles this; otherwise the peer must be
+	 * notified.
+	 */
 	if (s->state != RD_HELLO_SENT && s->state != RD_RESOLVING &&
 	    nic->now_ns - s->reset_sent_ns > RD_MIN_RTO_NS) {
 		s->reset_sent_ns = nic->now_ns;
@@ -392,8 +395,8 @@ static bool check_epoch(struct fw_nic *nic, struct rd_session *s, const struct r
 }
 
 /*
- * A packet that is no data names the PSN that its peer will use next. When some from there on are
- * here, and too long for this packet to have been overtaken by them, they were not the peer's.
+ * A packet without data names the PSN that its peer will use next. If later PSNs have come, and so
+ * long ago that they cannot have overtaken this packet, they were not the peer's.
  */
 static bool is_astray(const struct fw_nic *nic, const struct rd_session *s,
 		      const struct rdmap_seg *pkt, const struct wire_rd *rd)
@@ -402,7 +405,10 @@ static bool is_astray(const struct fw_nic *nic, const struct rd_session *s,
 	       nic->now_ns - s->rx_data_ns > RD_ASTRAY_NS;
 }
 
-/* A probe wants its ACK now. Who asks and disagrees about what was sent has waited long enough. */
+/*
+ * A probe requests its ACK at once. A probing peer that disagrees about sent PSNs has waited long
+ * enough.
+ */
 static void probed(struct fw_nic *nic, struct rd_session *s)
 {
 	if (s->astray && !s->tx) {
@@ -440,8 +446,8 @@ void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 	s->peer_next = be32_get(rd->psn);
 	s->ts_echo = be32_get(rd->timestamp);
 	/*
-	 * When it came is only known to lie between two turns. A long gap is this core's doing, not
-	 * the network's, and must not look like congestion to the peer.
+	 * The packet came at an unknown time between two turns. A long gap is this core's delay,
+	 * not the network's, and must not look like congestion to the peer.
 	 */
 	s->ts_echo_ns = nic->now_ns - (nic->gap_ns > RD_GAP_NS ? nic->gap_ns : 0);
 	rd_grant_rx(nic, s, pkt, rd);
@@ -459,7 +465,7 @@ void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 			probed(nic, s);
 		return;
 	case WIRE_DGRAM_RD_ACK:
-		/* dgram.c saw to it that the whole ACK is there, contiguous behind rd. */
+		/* dgram.c checked that the whole ACK is there, contiguous behind rd. */
 		rd_ack_rx(nic, s, rd, (const void *)(rd + 1), pkt->flags & WIRE_DGRAM_F_ECE);
 		return;
 	case WIRE_DGRAM_UD:

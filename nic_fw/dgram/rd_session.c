@@ -2,10 +2,10 @@
 /*
  * Sessions of RD: one per (this shard, peer address, peer shard).
  *
- * A session opens with HELLO and its reply (rd_hello.c), which tell each side's epoch, first PSN
- * and MTU. Every other packet carries the receiver's epoch, so that what belongs to an earlier
- * session, or comes from someone who never saw the HELLO, is dropped. Whom a HELLO of the peer's
- * has opened it for sends data when the peer has used its epoch. Calls rd_hello.c, rd_flow.c and
+ * A session opens with HELLO and its reply (rd_hello.c), which exchange each side's epoch, first
+ * PSN and MTU. Every other packet carries the receiver's epoch, so that packets of an earlier
+ * session, or of a station that never saw the HELLO, are dropped. The end that a HELLO of the peer
+ * opened sends data only after the peer has used its epoch. Calls rd_hello.c, rd_flow.c and
  * neigh.c. ARCHITECTURE.md "RD in one page"; docs/wire-format.md "Opening a session".
  */
 #include "nic_fw/fw_nic.h"
@@ -72,8 +72,8 @@ static void new_session_epoch(struct fw_nic *nic, struct rd_session *s)
 }
 
 /*
- * Long enough unused that the peer, too, would greet us anew before it sends (RD_STALE_NS): to
- * forget such a session cannot cost anyone a message.
+ * True if it was unused for so long that the peer, too, would send a new HELLO before data
+ * (RD_STALE_NS): evicting such a session cannot lose a message.
  */
 static bool is_idle(const struct fw_nic *nic, const struct rd_session *s)
 {
@@ -145,7 +145,7 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	if (i == FW_NONE)
 		return NULL;
 	s = &nic->rd.sessions[i];
-	life = s->life; /* receives of the session before may still be on their way out */
+	life = s->life; /* receives of the earlier session may still be completing */
 	memset(s, 0, sizeof(*s));
 	s->life = life;
 	s->index = i;
@@ -186,10 +186,10 @@ static void send_first_hello(struct fw_nic *nic, struct rd_session *s)
 }
 
 /*
- * A HELLO alone has opened it, which may be an echo of the past: the peer may still be in its old
- * session with us, where a packet of this one could pass for one of that one when their PSNs are
- * alike. So a probe goes first, and nothing is at stake until the peer has used our epoch. One that
- * knows nothing of it answers with a reset.
+ * A HELLO alone has opened the session, and it may be an echo of the past. The peer may still be in
+ * its old session with us, where a packet of the new one could pass for an old one with the same
+ * PSN. A probe is therefore sent first, and no data before the peer has used our epoch. A peer that
+ * knows nothing of the session answers with a reset.
  */
 void rd_session_ask(struct fw_nic *nic, struct rd_session *s)
 {
@@ -210,12 +210,12 @@ void rd_session_confirm(struct fw_nic *nic, struct rd_session *s)
 
 void rd_session_start(struct fw_nic *nic, struct rd_session *s)
 {
-	/* Somebody here has something to say to that peer. */
+	/* A local process has something to send to that peer. */
 	if (s->half_open)
 		rd_share_heard(nic, s);
 	if (s->state == RD_OPEN && !s->tx && !s->rx && fw_list_empty(&s->all_flows) &&
 	    nic->now_ns - s->used_ns > RD_STALE_NS) {
-		/* The peer may have forgotten us meanwhile: greet it before data is at stake. */
+		/* The peer may have evicted its session meanwhile: send a new HELLO before data. */
 		set_state(nic, s, RD_CLOSED);
 		new_session_epoch(nic, s);
 		s->pend = false;
@@ -234,19 +234,21 @@ void rd_session_start(struct fw_nic *nic, struct rd_session *s)
 		send_first_hello(nic, s);
 		return;
 	case NEIGH_WAIT:
-		/* neigh.c calls back; the timer looks again in case it had no room to ask. */
+		/*
+		 * neigh.c calls back; the timer looks again in case it had no room for a request.
+		 */
 		set_state(nic, s, RD_RESOLVING);
 		fw_timer_set(&nic->timers, &s->timer, nic->now_ns + hello_delay_ns(s));
 		return;
 	case NEIGH_UNREACHABLE:
-		/* Fails from the timer: the caller's message is not queued yet. */
+		/* The timer reports the failure, because the caller's message is not queued yet. */
 		set_state(nic, s, RD_RESOLVING);
 		fw_timer_set(&nic->timers, &s->timer, nic->now_ns);
 		return;
 	}
 }
 
-/* The address may be known by now, or known not to be. */
+/* The address may be known by now, or known to be unreachable. */
 static void look_up(struct fw_nic *nic, struct rd_session *s)
 {
 	switch (neigh_lookup(nic, s->peer_ip, s->peer_mac)) {
@@ -386,7 +388,7 @@ static void free_windows(struct fw_nic *nic, struct rd_session *s)
 	s->hole_ns = 0;
 }
 
-/* Ends what there is: the session is CLOSED when its messages complete. */
+/* Ends the current session: it is CLOSED when its messages complete. */
 static void close_session(struct fw_nic *nic, struct rd_session *s, enum hw_status status,
 			  enum hw_vendor_err vendor_err, uint64_t since_ns)
 {
@@ -402,7 +404,8 @@ static void close_session(struct fw_nic *nic, struct rd_session *s, enum hw_stat
 	recv_abort_peer(nic, s);
 }
 
-/* Requests that were first sent in that time are as good as never sent. Clocks may differ by a
+/*
+ * Requests that were first sent in that time count as never sent. Clocks may differ by a
  * thousandth.
  */
 void rd_session_reset(struct fw_nic *nic, struct rd_session *s, uint32_t epoch, uint32_t quiet_us)
@@ -414,7 +417,7 @@ void rd_session_reset(struct fw_nic *nic, struct rd_session *s, uint32_t epoch, 
 		return;
 	FW_COUNT(nic, rd_peer_restarts);
 	if (!s->confirmed) {
-		/* The HELLO that opened it was an echo of the past: nothing was sent yet. */
+		/* The HELLO that opened it was an echo of the past: no data were sent yet. */
 		rd_flow_rewind(nic, s);
 		set_state(nic, s, RD_CLOSED);
 		new_session_epoch(nic, s);
@@ -440,7 +443,7 @@ void rd_session_fail(struct fw_nic *nic, struct rd_session *s, enum hw_status st
 	FW_COUNT(nic, rd_sessions_failed);
 	s->pend = false;
 	close_session(nic, s, status, vendor_err, UINT64_MAX);
-	/* A completion may have queued nothing new here: posting is the host's, later. */
+	/* A completion cannot have queued anything new: the host posts later. */
 }
 
 void rd_session_renew(struct fw_nic *nic, struct rd_session *s)

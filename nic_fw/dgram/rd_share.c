@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How many sessions of RD the stations of a link may make here by their HELLOs.
+ * Limits of the sessions of RD that the stations of a link may make here by their HELLOs.
  *
- * One station may own many addresses, or answer for them: its sessions count for its MAC, those of
- * peers beyond a gateway for the gateway's. MACs fall into classes by a keyed hash, so that nobody
- * chooses whose share it uses. What is known by a HELLO alone gives way first where there is most
- * of it; no class fills more than half of the table; a part of it no HELLO takes. Calls
- * rd_session.c. docs/security.md "RD sessions".
+ * One station may own many addresses, or answer for them: its sessions are charged to its MAC,
+ * those of peers beyond a gateway to the gateway's. A keyed hash maps MACs to classes, so that no
+ * station can choose its share. Sessions known by a HELLO alone give way first, in the class that
+ * has most of them. No class fills more than half of the table, and HELLOs never fill a part of it.
+ * Calls rd_session.c. docs/security.md "RD sessions".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -34,7 +34,9 @@ bool rd_share_room(struct fw_nic *nic, const uint8_t *mac)
 	return true;
 }
 
-/* Sessions that nothing more is heard of are few: the oldest goes where there are most. */
+/*
+ * Few sessions may be without further packets of the peer: evicts the oldest of the largest class.
+ */
 static void make_room(struct fw_nic *nic)
 {
 	struct rd_share *most = &nic->rd.shares[0];

@@ -2,16 +2,16 @@
 /*
  * Time in RD: the tail probe, the retransmission time-out, and the RNR timer's code.
  *
- * One timer per session. When nothing is heard for two RTTs the last packet is sent again
- * (as RFC 8985's tail loss probe), which makes the peer show its holes; after that all
- * that is unacknowledged is lost, with back-off. When responses alone are awaited, probes
- * ask for signs of life. Retry limits are looked after here too (rd_fail.c). RTO: RFC 6298, floor
- * RD_MIN_RTO_NS. RNR codes: IBA 9.7.5.2.8, table 45.
+ * One timer per session. When no packet came for two RTTs the last packet is sent again (as RFC
+ * 8985's tail loss probe), which makes the peer report its holes. After that all unacknowledged
+ * packets are lost, with back-off. While only responses are awaited, probes check that the peer is
+ * alive. Retry limits are checked here too (rd_fail.c). RTO: RFC 6298, floor RD_MIN_RTO_NS. RNR
+ * codes: IBA 9.7.5.2.8, table 45.
  */
 #include "nic_fw/fw_nic.h"
 
 enum {
-	ASK_SHIFT_MAX = 5, /* probes for credits: twice as long each time, at most 32 ms */
+	ASK_SHIFT_MAX = 5, /* probes for credits: the wait doubles each time, 32 ms at most */
 };
 #define ASK_NS UINT64_C(1000000)
 
@@ -37,7 +37,7 @@ static uint64_t rto_ns(const struct fw_nic *nic, const struct rd_session *s)
 			ns = RD_MIN_RTO_NS;
 	}
 	ns <<= s->backoff;
-	/* Many that lost to one queue at one time must not all come back at one time. */
+	/* Many sessions that lost packets to one queue must not all retry at one time. */
 	if (s->backoff && !nic->config.cc_off)
 		ns += ns / 512 * (fw_hash(s->epoch, s->backoff, s->tx_una) & 255);
 	return ns < RD_MAX_RTO_NS ? ns : RD_MAX_RTO_NS;
@@ -78,7 +78,7 @@ void rd_timer_arm(struct fw_nic *nic, struct rd_session *s)
 		return;
 	}
 	ns = deadline_ns(nic, s);
-	/* Moved later without work: it fires early, looks, and is set anew. */
+	/* A later deadline costs nothing: the timer fires early, checks, and is set anew. */
 	if (!fw_timer_is_set(&s->timer) || s->timer.deadline_ns > ns)
 		fw_timer_set(&nic->timers, &s->timer, ns);
 }
@@ -101,8 +101,8 @@ static void mark_lost(struct rd_session *s, bool tail_only)
 }
 
 /*
- * A cancellation is for the peer's good, and so is what is said in the name of a QP that does not
- * exist: nobody here waits for its end.
+ * True if a local request waits for it. A cancellation serves the peer alone, and so do messages of
+ * the null QP.
  */
 static bool is_waited_for(const struct fw_nic *nic, const struct fw_wqe *msg)
 {
@@ -125,8 +125,8 @@ static bool all_void(const struct fw_nic *nic, const struct rd_session *s)
 }
 
 /*
- * No request here waits for an answer any more, and the peer is silent. A peer that is heard may
- * wait for our Terminates: its requests must not fail for some losses.
+ * True if no local request waits for an answer, and the peer is silent. A live peer may wait for
+ * our Terminates: its requests must not fail because of some losses.
  */
 static bool is_given_up(const struct fw_nic *nic, const struct rd_session *s)
 {
@@ -134,16 +134,16 @@ static bool is_given_up(const struct fw_nic *nic, const struct rd_session *s)
 	       all_void(nic, s);
 }
 
-/* Packets are held whose predecessors have not come, or receives by messages that are not whole. */
+/* True if packets are held whose predecessors have not come, or receives of incomplete messages. */
 static bool is_amid(const struct rd_session *s)
 {
 	return s->rx || recv_is_open(s);
 }
 
 /*
- * All that was sent is acknowledged, and responses are awaited, or the rest of a message: probes
- * find out whether the peer is still there, and still knows the session. If it does not, a reset
- * answers; if it is gone, the session is given up, so that nothing is held for ever.
+ * Everything sent is acknowledged, and responses, or the rest of a message, are awaited. Probes
+ * check that the peer is alive and still knows the session. If it does not know it, it answers with
+ * a reset. If it is gone, the session is given up, so that nothing is held for ever.
  */
 static void await(struct fw_nic *nic, struct rd_session *s)
 {
@@ -154,13 +154,15 @@ static void await(struct fw_nic *nic, struct rd_session *s)
 
 	if (s->ts_echo_ns >= s->probe.ns)
 		s->probe.ns = 0;
-	/* One lost probe says nothing. */
+	/* One lost probe proves nothing. */
 	silent = s->probe.ns && nic->now_ns - s->probe.ns >= RD_SILENT_NS;
 	left = rd_flow_check_awaiting(nic, s, silent);
 	if (s->state != RD_OPEN || s->tx)
 		return;
 	if (!left && rd_lacks_credit(s)) {
-		/* Its turn will come. Or the peer does not know, or what told it was lost. */
+		/*
+		 * Its turn will come, unless the peer does not know of it, or the grant was lost.
+		 */
 		if (nic->now_ns - s->rto_base_ns < RD_AWAIT_NS) {
 			fw_timer_set(&nic->timers, &s->timer, s->rto_base_ns + RD_AWAIT_NS);
 			return;
@@ -185,8 +187,8 @@ static void await(struct fw_nic *nic, struct rd_session *s)
 }
 
 /*
- * The peer has all of it, and what that waits for is on its way: any answer tells. But an ACK may
- * have been forged: in the end the oldest is sent again.
+ * The peer has all packets, and their predecessors are in flight: any answer shows progress. But an
+ * ACK may have been forged, so in the end the oldest packet is sent again.
  */
 static void await_held(struct fw_nic *nic, struct rd_session *s)
 {
@@ -206,8 +208,8 @@ static void await_held(struct fw_nic *nic, struct rd_session *s)
 }
 
 /*
- * It has no credits: a probe tells the peer that it has something to send. A peer that answers, and
- * has nothing to give yet, is there.
+ * Without credits: a probe reports that it has something to send. A peer that answers without a
+ * grant is alive.
  */
 static void ask(struct fw_nic *nic, struct rd_session *s)
 {
@@ -222,7 +224,7 @@ static void ask(struct fw_nic *nic, struct rd_session *s)
 	rd_timer_arm(nic, s);
 }
 
-/* Now and then: answers that do not come, though the peer is heard. */
+/* Checks from time to time for answers that do not come although the peer is alive. */
 static void look(struct fw_nic *nic, struct rd_session *s)
 {
 	bool heard = nic->now_ns - s->ts_echo_ns < RD_LOOK_NS;
@@ -262,8 +264,10 @@ void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 		return;
 	}
 	if (!s->sent && s->lost) {
-		/* All is lost already, and waits for its pace or for room here: no news of the
-		 * peer. */
+		/*
+		 * All packets are lost already, and wait for their pace or for room here: no new
+		 * information about the peer.
+		 */
 		s->rto_base_ns = nic->now_ns;
 		rd_timer_arm(nic, s);
 		return;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RD packets out: the send window, round robin over sessions and flows, retransmission.
+ * RD, sending: the send window, round robin over sessions and flows, retransmission.
  *
- * rd_tx_run() is a stage of fw_poll(): sessions that may send take turns, within a session
- * its flows do, so that neither a peer nor a QP starves another. What was declared lost goes
- * before new data. Payload is gathered anew for each transmission; only headers are
- * made here. Calls rdmap_tx.c, wqe_gather.c, udp.c, eth_tx.c. ARCHITECTURE.md "RD in one page".
+ * rd_tx_run() is a stage of fw_poll(): sessions that may send take turns, and so do the flows of a
+ * session, so that neither a peer nor a QP starves another. Lost packets go before new data.
+ * Payload is gathered anew for each transmission; only headers are made here. Calls rdmap_tx.c,
+ * wqe_gather.c, udp.c, eth_tx.c. ARCHITECTURE.md "RD in one page".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -21,14 +21,14 @@ static uint32_t echo_of(const struct fw_nic *nic, const struct rd_session *s)
 
 	if (!s->ts_echo_ns)
 		return 0;
-	/* The time it was held here is no part of the round trip. */
+	/* The time that this end held it is no part of the round trip. */
 	echo = s->ts_echo + (uint32_t)(nic->now_ns - s->ts_echo_ns);
 	return echo ? echo : 1;
 }
 
 /*
- * Ethernet, IPv4, UDP, wire_dgram and wire_rd. The caller fills the message's part of wire_dgram.
- * An ACK rides along unless packets were refused: those only a full ACK can report.
+ * Writes Ethernet, IPv4, UDP, wire_dgram and wire_rd. The caller fills the message's part of
+ * wire_dgram. An ACK is piggybacked unless packets were refused, which only a full ACK can report.
  */
 void rd_tx_headers(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame *frame,
 		   uint8_t type, uint32_t psn, uint16_t flow_distance, uint32_t payload_bytes)
@@ -67,7 +67,7 @@ void rd_tx_headers(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame 
 	};
 	s->rx_told = s->rx_limit;
 	if (ack && type == WIRE_DGRAM_RD && s->rx_high == s->rx_psn && s->ack_due) {
-		/* Everything the peer waits to hear is in this packet. */
+		/* This packet has all that an ACK would report. */
 		rd_ack_sent(s);
 	}
 	if (type == WIRE_DGRAM_RD && nic->now_ns - s->rx_data_ns < RD_ACK_DELAY_NS)
@@ -114,8 +114,8 @@ static void fill_dgram(struct fw_tx_frame *frame, const struct fw_wqe *msg, bool
 }
 
 /*
- * Makes and sends the packet of a slot. HW_VENDOR_ERR_NONE; or why its payload cannot be
- * had, and nothing was sent.
+ * Makes and sends the packet of a slot. HW_VENDOR_ERR_NONE; otherwise the reason why its payload
+ * cannot be read, and nothing was sent.
  */
 static enum hw_vendor_err tx_slot(struct fw_nic *nic, struct rd_session *s,
 				  const struct rd_slot *slot, uint32_t psn)
@@ -144,15 +144,15 @@ static enum hw_vendor_err tx_slot(struct fw_nic *nic, struct rd_session *s,
 	if (data) {
 		err = wqe_gather(nic, msg, slot->offset, data, frame, &host);
 		if (err != HW_VENDOR_ERR_NONE) {
-			/* The ACK that rode along did not leave. */
+			/* The piggybacked ACK did not leave. */
 			rd_ack_due(nic, s);
 			return err;
 		}
 	}
 	seal(frame);
 	/*
-	 * Frames are delivered in order, so whoever acknowledges a packet is done with its
-	 * first frame; not with those that were sent again, nor with the slots of inline data.
+	 * Frames are delivered in order, so a peer that acknowledges a packet has consumed its
+	 * first frame. This does not hold for repeated packets, nor for the slots of inline data.
 	 */
 	if (!slot->tries && !(msg->flags & HW_WQE_F_INLINE))
 		frame->flags |= FW_TX_F_BORROW;
@@ -168,7 +168,7 @@ static enum hw_vendor_err tx_slot(struct fw_nic *nic, struct rd_session *s,
 	return HW_VENDOR_ERR_HOST_FAULT;
 }
 
-/* A PSN whose message is gone must still arrive, or the peer's window would stand. */
+/* A PSN whose message is gone must still arrive, or the peer's window would not move. */
 static void tx_void(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 {
 	struct fw_tx_frame *frame = eth_tx_begin(nic);
@@ -185,11 +185,11 @@ static void tx_void(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 	eth_tx_commit(nic, frame);
 }
 
-/* The payload of a message is not to be had any more: our fault, not the peer's. */
+/* The payload of a message cannot be read any more: our fault, not the peer's. */
 static void msg_unreadable(struct fw_nic *nic, struct fw_wqe *msg, enum hw_vendor_err err)
 {
 	if (msg->kind == FW_WQE_READ_RESPONSE) {
-		/* The region went away while it was read: the reader must hear of it. */
+		/* The region went away while it was read: the reader must be notified. */
 		rd_llp_response_failed(nic, msg);
 		return;
 	}
@@ -201,7 +201,7 @@ void rd_tx_paced(struct fw_nic *nic, struct fw_timer *timer)
 	rd_session_ready(nic, FW_CONTAINER(timer, struct rd_session, pace_timer));
 }
 
-/* A window below one packet: the next packet waits its time. */
+/* A window below one packet: the next packet waits for its time. */
 static void pace(struct fw_nic *nic, struct rd_session *s)
 {
 	uint64_t at_ns = rd_cong_pace_ns(nic, s);
@@ -211,18 +211,18 @@ static void pace(struct fw_nic *nic, struct rd_session *s)
 }
 
 /*
- * Withdrawal. A flow whose packets are lost again and again must not hold up the others of its
- * session: the window spans so many PSNs, and the oldest that is missing holds it. Such a PSN
- * is sent as a void packet from now on. Whichever of the two arrives first decides, and the
- * ACK tells: accepted, and the payload was there; or refused, and the flow takes up its work
- * from there under new PSNs, one packet at a time until one gets through (rd_flow.c).
+ * Withdrawal. A flow whose packets are lost again and again must not block the others of its
+ * session: the window spans a limited number of PSNs, and the oldest missing one holds it. Such a
+ * PSN is sent as a void packet from now on. The first of the two that arrives decides, and the ACK
+ * reports it. Accepted: the payload has arrived. Refused: the flow continues from there under new
+ * PSNs, one packet at a time until one gets through (rd_flow.c).
  */
 static bool withdraws(const struct rd_session *s, const struct rd_slot *slot)
 {
 	/* Packets behind a refusal will be refused too, so their payload is useless. */
 	if (slot->withdrawn || slot->flow->refused || slot->flow->withdrawals)
 		return true;
-	/* Others of the flow get through meanwhile: this one had bad luck, and will have better. */
+	/* Others of the flow get through meanwhile, so this packet will get through as well. */
 	if (slot->flow->heard_ns > slot->first_sent.ns && slot->tries < 2 * RD_WITHDRAW_TRIES)
 		return false;
 	return slot->tries >= RD_WITHDRAW_TRIES &&
@@ -246,7 +246,7 @@ static uint32_t retransmit(struct fw_nic *nic, struct rd_session *s, uint32_t bu
 
 		if (slot->state != RD_SLOT_LOST)
 			continue;
-		/* It becomes void when its QP, which is on its way out, gives the flow up. */
+		/* It becomes void when its QP, which is ending, ends the flow. */
 		if (slot->flow && !rd_flow_may_resend(nic, slot->flow))
 			continue;
 		if (eth_tx_room(nic) < 2)
@@ -291,7 +291,7 @@ static bool window_open(const struct rd_session *s)
 	       !fw_timer_is_set(&s->pace_timer);
 }
 
-/* The next packet of a flow, under a new PSN. False: nothing was sent. */
+/* Sends the next packet of a flow, under a new PSN. False: nothing was sent. */
 static bool tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flow)
 {
 	struct fw_wqe *msg = flow->next;
@@ -344,7 +344,7 @@ static bool tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flo
 	return true;
 }
 
-/* Packets of one flow; puts it behind the others when it has more. */
+/* Sends packets of one flow, which goes to the end of the queue if it has more. */
 static uint32_t tx_flow(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flow,
 			uint32_t budget)
 {
@@ -391,7 +391,7 @@ static uint32_t tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t bu
 		fw_pool_put(&nic->rd.tx_windows, s->tx);
 		s->tx = NULL;
 	}
-	/* Grants do not come by themselves where the peer does not know of what waits here. */
+	/* No grants come if the peer does not know of the packets that wait here. */
 	if (done || (s->state == RD_OPEN && rd_lacks_credit(s)))
 		rd_timer_arm(nic, s);
 	return done;

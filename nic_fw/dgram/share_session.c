@@ -2,7 +2,7 @@
 /*
  * RD sessions that requests open, each in the share of the request's process and user.
  *
- * A user who has as many as he may gives up an idle one for another. Calls share_owner.c,
+ * A user whose share is full gives up an idle session for another. Calls share_owner.c,
  * rd_session.c. docs/security.md "Shares".
  */
 #include "nic_fw/fw_nic.h"

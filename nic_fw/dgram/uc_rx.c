@@ -12,7 +12,7 @@
  */
 #include "nic_fw/fw_nic.h"
 
-/* The QP that the packet is for, if the packet is of its connection; counts why not. */
+/* Finds the QP of the packet, if the packet is of its connection; otherwise counts the reason. */
 static struct fw_qp *find_qp(struct fw_nic *nic, const struct rdmap_seg *pkt)
 {
 	struct fw_qp *qp = qp_find_live(nic, pkt->dst_qpn);
@@ -88,7 +88,7 @@ static bool is_next(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg
 	return true;
 }
 
-/* The receive that waits for a message, or a new one; NULL: the message is lost. */
+/* Returns the receive of the open message, or a new one; NULL: the message is lost. */
 static struct recv_msg *receive_of(struct fw_nic *nic, struct fw_qp *qp,
 				   const struct rdmap_seg *pkt)
 {
@@ -102,7 +102,7 @@ static struct recv_msg *receive_of(struct fw_nic *nic, struct fw_qp *qp,
 	return NULL;
 }
 
-/* The QP's own memory is not as it was posted: the process hears of it, and the QP is done. */
+/* The QP's own memory is not as it was posted: notifies the process, and ends the QP. */
 static void fail_local(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 		       struct recv_msg *msg)
 {
@@ -128,7 +128,10 @@ static bool rx_send(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg
 	if (pkt->data_bytes)
 		err = ddp_place_sges(nic, msg->recv.pd, msg->recv.sge, msg->recv.num_sge, pkt->mo,
 				     &cursor);
-	/* Not there now: lost, and its receive waits for the next one. */
+	/*
+	 * The page is not available now: the message is lost, and its receive waits for the next
+	 * one.
+	 */
 	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->host.mem_busy)
 		return false;
 	if (err != HW_VENDOR_ERR_NONE) {

@@ -19,22 +19,21 @@ struct fw_qp;
 struct fw_wqe;
 
 enum {
-	UD_REASM_MAX = 256,   /* messages partly arrived, of all QPs */
-	UD_REASM_PER_QP = 32, /* and of one: no QP starves the others */
+	UD_REASM_MAX = 256,   /* incomplete messages, of all QPs */
+	UD_REASM_PER_QP = 32, /* and of one QP: no QP starves the others */
 	UD_MAX_SEGMENTS = 64, /* of one message: 64 KiB at the least MTU */
 	UD_ERROR_BURST = 32,  /* error messages at once, then one per interval; both ways */
-	UC_BURST = 16,        /* segments of one message in a turn: other QPs send, too */
+	UC_BURST = 16,        /* segments of one message in a turn, so that other QPs send, too */
 };
 #define UD_REASM_TIMEOUT_NS UINT64_C(100000000)
-/* A record whose last segment came before others waits so long for those. */
+/* Wait of a record whose last segment came before others. */
 #define UD_RECORD_GRACE_NS   UINT64_C(1000000)
 #define UD_ERROR_INTERVAL_NS UINT64_C(1000000)
 
-/* Sends frames of the request; true when it is finished (sent or failed: wqe_complete was called).
- */
+/* Sends frames of the request. True: it is finished (sent or failed: wqe_complete was called). */
 bool ud_tx(struct fw_nic *nic, struct fw_wqe *wqe);
 void ud_rx(struct fw_nic *nic, struct rdmap_seg *pkt);
-/* A segment of an unreliable connection. */
+/* Receives a segment of an unreliable connection. */
 void uc_rx(struct fw_nic *nic, struct rdmap_seg *pkt);
 
 /* A message of several segments, or a Write-Record. */
@@ -51,7 +50,7 @@ struct ud_reasm {
 	uint32_t imm;   /* as on the wire */
 	uint32_t msg_bytes;
 	uint32_t segment_bytes; /* of all but the last; 0: only the last has come */
-	uint32_t last_bytes;    /* of the last; 0: it has not come */
+	uint32_t last_bytes;    /* of the last; 0: missing */
 	uint32_t stag;          /* record */
 	uint64_t to;            /* record: of the message's first byte */
 	uint64_t got;           /* bit per segment */
@@ -60,19 +59,21 @@ struct ud_reasm {
 };
 
 void ud_reasm_rx(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt);
-/* A QP leaves the states in which it works: what has arrived in part. True: nothing is left. */
+/*
+ * A QP leaves the states in which it works: flushes its incomplete messages. True: nothing is left.
+ */
 bool ud_flush_step(struct fw_nic *nic, struct fw_qp *qp);
 
 /* Delivers a whole message to a receive of the QP: data from the packet, or from buffer. */
 void ud_deliver(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 		const uint8_t *buffer);
 
-/* Tells the sender of pkt alone what was wrong; rate-limited. Layer and code: RFC 5040 4.8. */
+/* Reports an error to the sender of pkt only; rate-limited. Layer and code: RFC 5040 4.8. */
 void ud_tx_error(struct fw_nic *nic, const struct fw_qp *qp, const struct rdmap_seg *pkt,
 		 uint8_t layer_etype, uint8_t code);
 /*
- * Token bucket of error messages: UD_ERROR_BURST at once, one more per UD_ERROR_INTERVAL_NS.
- * False: not now. Both words start as 0.
+ * Token bucket of error messages: UD_ERROR_BURST at once, one more per UD_ERROR_INTERVAL_NS. False:
+ * not now. Both words are initially 0.
  */
 bool ud_rate_limit(uint64_t now_ns, uint64_t *last_ns, uint32_t *spent);
 

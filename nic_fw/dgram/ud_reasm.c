@@ -41,7 +41,7 @@ static struct ud_reasm *find(struct fw_nic *nic, const struct fw_qp *qp,
 	return NULL;
 }
 
-/* Takes it out of all lists; its memory and buffer are still the caller's. */
+/* Removes it from all lists; the caller still has its memory and buffer. */
 static void detach(struct fw_nic *nic, struct ud_reasm *r)
 {
 	uint32_t *link = chain_head(nic, r->qp, r->src_ip, r->src_qpn, r->ssn);
@@ -76,7 +76,7 @@ static uint32_t count_bits(uint64_t word)
 	return (uint32_t)__builtin_popcountll(word);
 }
 
-/* Every piece of the message has come. */
+/* True if every piece of the message has come. */
 static bool is_whole(const struct ud_reasm *r)
 {
 	return r->last_bytes && r->segment_bytes &&
@@ -180,7 +180,10 @@ enum segment {
 	SEGMENT_BAD,
 };
 
-/* The last segment: of a known piece size, or it waits for one that tells it. */
+/*
+ * Checks the last segment against the piece size; without one it waits for a segment that reveals
+ * it.
+ */
 static bool last_fits(uint32_t segment_bytes, uint32_t mo, uint32_t bytes)
 {
 	if (!segment_bytes)
@@ -189,8 +192,8 @@ static bool last_fits(uint32_t segment_bytes, uint32_t mo, uint32_t bytes)
 }
 
 /*
- * Fits a segment in: all but the last have one size, and stand at multiples of it. Nothing
- * is changed unless the segment is new.
+ * Checks a segment's place: all but the last have one size, and are at multiples of it. Changes
+ * nothing unless the segment is new.
  */
 static enum segment fit(struct ud_reasm *r, const struct rdmap_seg *pkt)
 {
@@ -231,7 +234,7 @@ static enum segment fit(struct ud_reasm *r, const struct rdmap_seg *pkt)
 	return SEGMENT_NEW;
 }
 
-/* The STag allows this segment; tells the sender when not. */
+/* Checks that the STag allows this segment; otherwise notifies the sender. */
 static bool check_record(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			 struct fw_mem *mem)
 {
@@ -255,9 +258,9 @@ static bool check_record(struct fw_nic *nic, struct fw_qp *qp, const struct rdma
 }
 
 /*
- * Puts the payload in its place. Before the segment is noted: what the map shows is there.
- * A record's bytes may be written again by a duplicate; they are the same, or the sender
- * lies about memory that it may write anyway.
+ * Places the payload. Runs before the segment is noted, so that the map shows data that are there.
+ * A duplicate may write a record's bytes again; they are the same, or the sender forges data in
+ * memory that it may write anyway.
  */
 static bool place(struct fw_nic *nic, struct fw_qp *qp, const struct ud_reasm *r,
 		  const struct rdmap_seg *pkt)
@@ -275,7 +278,7 @@ static bool place(struct fw_nic *nic, struct fw_qp *qp, const struct ud_reasm *r
 	if (!check_record(nic, qp, pkt, &mem))
 		return false;
 	if (pkt->data_bytes && !ddp_place_mem(nic, &mem, 0, &cursor)) {
-		/* Not there now: the segment is lost. */
+		/* The page is not available now: the segment is lost. */
 		if (nic->host.mem_busy)
 			return false;
 		FW_DROP(nic, drop_ud_protection);
@@ -293,7 +296,7 @@ static void finish_send(struct fw_nic *nic, struct ud_reasm *r, const struct rdm
 	whole.imm = r->imm;
 	whole.mo = 0;
 	whole.last = true;
-	/* A full CQ ends the QP, which flushes what hangs in it: not this one any more. */
+	/* A full CQ ends the QP, which flushes its messages: this one is detached before. */
 	detach(nic, r);
 	ud_deliver(nic, r->qp, &whole, fw_pool_at(&nic->ud.buffers, r->buffer));
 	release(nic, r);
@@ -351,7 +354,7 @@ void ud_reasm_rx(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)
 		r->last_bytes = last_bytes;
 		break;
 	}
-	/* A stranger's first segment that is of no use shall not hold an entry. */
+	/* A stranger's first segment that is useless must not keep an entry. */
 	if (fresh)
 		put(nic, r);
 }

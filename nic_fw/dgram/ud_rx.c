@@ -20,7 +20,7 @@ static bool may_reach(struct fw_nic *nic, const struct fw_qp *qp, const struct r
 		FW_DROP(nic, drop_qp_state);
 		return false;
 	}
-	/* A Terminate carries the Q_Key that the message at fault had, which is not ours. */
+	/* A Terminate carries the Q_Key of the message at fault, not ours. */
 	if (pkt->opcode != WIRE_RDMAP_TERMINATE && pkt->qkey != qp->qkey) {
 		FW_DROP(nic, drop_qkey);
 		return false;
@@ -28,7 +28,7 @@ static bool may_reach(struct fw_nic *nic, const struct fw_qp *qp, const struct r
 	return true;
 }
 
-/* The QP that the packet names, if the packet may reach it. */
+/* Returns the QP that the packet names, if the packet may reach it. */
 static struct fw_qp *find_qp(struct fw_nic *nic, const struct rdmap_seg *pkt)
 {
 	struct fw_qp *qp = qp_find_live(nic, pkt->dst_qpn);
@@ -44,7 +44,10 @@ static struct fw_qp *find_qp(struct fw_nic *nic, const struct rdmap_seg *pkt)
 	return may_reach(nic, qp, pkt) ? qp : NULL;
 }
 
-/* A peer could not carry out a message of ours. Forgeable, so it does no more than tell. */
+/*
+ * A peer could not carry out a message of ours. Such a message can be forged, so it only raises an
+ * event.
+ */
 static void rx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	struct wire_terminate term;
@@ -83,7 +86,10 @@ static void rx_send(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)
 	ud_reasm_rx(nic, qp, pkt);
 }
 
-/* A Send to a group: each attached QP has a copy and a receive of its own. IBA 9.8.3.2, 10.5.2. */
+/*
+ * Delivers a Send to a group: each attached QP gets a copy and uses a receive of its own. IBA
+ * 9.8.3.2, 10.5.2.
+ */
 static void rx_group(struct fw_nic *nic, struct rdmap_seg *pkt)
 {
 	struct fw_list *pos;
@@ -143,7 +149,7 @@ void ud_rx(struct fw_nic *nic, struct rdmap_seg *pkt)
 	case WIRE_RDMAP_TERMINATE:
 		rx_terminate(nic, qp, pkt);
 		return;
-	case WIRE_RDMAP_SEND_INVALIDATE: /* a datagram proves nothing about who sent it */
+	case WIRE_RDMAP_SEND_INVALIDATE: /* a datagram does not prove its sender */
 	case WIRE_RDMAP_SEND_SE_INVALIDATE:
 	case WIRE_RDMAP_READ_REQUEST:
 	case WIRE_RDMAP_READ_RESPONSE:
@@ -168,14 +174,14 @@ static enum hw_vendor_err place_piece(struct fw_nic *nic, const struct fw_recv *
 	piece.seg[0].bytes = bytes;
 	piece.num_seg = 1;
 	piece.bytes = bytes;
-	/* Only one of its segments is there: clearing the others would cost more than the copy. */
+	/* Only one segment is initialized: clearing the others would cost more than the copy. */
 	eth_cursor_init(&cursor, &piece, 0, bytes);
 	return ddp_place_sges(nic, recv->pd, recv->sge, recv->num_sge, offset, &cursor);
 }
 
 /*
- * The 40 bytes before the data, as RoCEv2 over IPv4 has them: 20 that mean nothing, then
- * the IPv4 header. Options are left out, for which the header is made right again.
+ * Places the 40 bytes before the data, as RoCEv2 over IPv4 has them: 20 unused, then the IPv4
+ * header. Options are left out, and the header is corrected for that.
  */
 static enum hw_vendor_err place_grh(struct fw_nic *nic, const struct fw_recv *recv,
 				    const struct rdmap_seg *pkt)
@@ -248,7 +254,9 @@ void ud_deliver(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pk
 		return;
 	}
 	err = place(nic, &recv, pkt, buffer, grh_bytes);
-	/* Not there now: the datagram is lost, and the receive is the next one's. */
+	/*
+	 * The page is not available now: the datagram is lost, and the receive serves the next one.
+	 */
 	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->host.mem_busy)
 		return;
 	rq_taken(nic, qp);

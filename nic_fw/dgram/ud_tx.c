@@ -15,7 +15,7 @@ enum {
 	UD_HDR_BYTES = UDP_TX_HDR_BYTES + sizeof(struct wire_dgram),
 };
 
-/* The shard whose port a request goes to. */
+/* Returns the shard whose port a request goes to. */
 static uint8_t dst_shard(const struct fw_wqe *wqe)
 {
 	if (wqe->hop_limit)
@@ -24,8 +24,8 @@ static uint8_t dst_shard(const struct fw_wqe *wqe)
 }
 
 /*
- * One frame on the wire serves all members; those on this NIC, in this shard or another, get
- * theirs by the internal link.
+ * One frame on the wire serves all members elsewhere; the internal link serves those on this NIC,
+ * in this shard or another.
  */
 static void set_group(const struct fw_nic *nic, const struct fw_wqe *wqe, struct fw_tx_frame *frame)
 {
@@ -34,7 +34,7 @@ static void set_group(const struct fw_nic *nic, const struct fw_wqe *wqe, struct
 		frame->flags |= FW_TX_F_ALSO_LOOP;
 }
 
-/* Payload of the segment that starts at offset. */
+/* Returns the payload of the segment that starts at offset. */
 static uint32_t segment_bytes(const struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t offset)
 {
 	uint32_t one_frame = nic->config.mtu - (uint32_t)DGRAM_UD_OVERHEAD -
@@ -82,10 +82,10 @@ static void write_dgram(const struct fw_wqe *wqe, uint32_t offset, bool last,
 enum send_result {
 	SENT,
 	SEND_LATER,  /* no room */
-	SEND_FAILED, /* *err says why */
+	SEND_FAILED, /* *err has the reason */
 };
 
-/* One frame: the segment [offset, offset + bytes) of the message. */
+/* Sends one frame: the segment [offset, offset + bytes) of the message. */
 static enum send_result send_segment(struct fw_nic *nic, const struct fw_wqe *wqe,
 				     const uint8_t *mac, uint32_t offset, uint32_t bytes,
 				     enum hw_vendor_err *err)
@@ -121,7 +121,7 @@ static enum send_result send_segment(struct fw_nic *nic, const struct fw_wqe *wq
 	status = eth_tx_try_now(nic, frame);
 	if (status == -FW_EAGAIN)
 		return SEND_LATER;
-	/* A page that is not there now: the datagram is lost, as it may be on a wire. */
+	/* The page is not available now: the datagram is lost, as it may be on a wire. */
 	if (!status || status == -FW_EBUSY)
 		return SENT;
 	*err = HW_VENDOR_ERR_HOST_FAULT;
@@ -243,7 +243,7 @@ void ud_tx_error(struct fw_nic *nic, const struct fw_qp *qp, const struct rdmap_
 
 	/*
 	 * An error message is never answered with one, nor a datagram to a group (RFC 1122 3.2.2),
-	 * nor one in the name of another station.
+	 * nor one that uses the address of another station.
 	 */
 	if (pkt->opcode == WIRE_RDMAP_TERMINATE || pkt->hdr->group ||
 	    neigh_source(nic, pkt->src_ip, eth->src) != NEIGH_SOURCE_RIGHT ||
