@@ -54,7 +54,7 @@ static void rx(uint32_t i, uint32_t used, bool more, uint32_t rtt_ns)
 	rd_grant_rx(&nic, &peer[i], &pkt, &rd);
 }
 
-/* Each peer uses all its credits, one peer after the other. */
+/* Peers use their credits in turn, for `packets` packets; count: those of each peer. */
 static void run_all(uint32_t n, uint32_t packets, uint32_t rtt_ns, uint32_t *count)
 {
 	uint32_t i;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Address handles: those that need no ARP, those that wait for it, those that are refused, and
- * where a request with them goes.
+ * Address handles: those that need no ARP, those that wait for it, those that are refused, and the
+ * destination of requests with them.
  */
 #include "tests/bench/host.h"
 
@@ -42,7 +42,7 @@ static void handles_that_need_no_arp(void)
 	CU_ASSERT_EQUAL(ah_dst_ip(ut.nic, 0, pd, by_qpn, 1u << 19 | 5, &found), htonl(0x0a4d0001));
 	CU_ASSERT_EQUAL(ah_dst_ip(ut.nic, 0, pd, by_qpn, 9u << 19, &found), 0);
 	CU_ASSERT_TRUE(found);
-	/* Bits above a QPN do not reach beyond the table. */
+	/* Bits above a QPN do not select anything beyond the table. */
 	CU_ASSERT_EQUAL(ah_dst_ip(ut.nic, 0, pd, by_qpn, UINT32_MAX, &found), 0);
 	(void)ah_dst_ip(ut.nic, 0, other, own, 5, &found);
 	CU_ASSERT_FALSE(found);
@@ -106,7 +106,7 @@ static void a_handle_waits_for_arp(void)
 	CU_ASSERT_EQUAL(create_ah(&ut, 0, pd, 0x0a4d0009, HW_AV_F_GRH, &handle), -1);
 	tag = ut.nic->host.ah_waiters[0].tag;
 	CU_ASSERT_EQUAL(ut.nic->host.ah_waiting, 1);
-	/* Until it is answered the handle cannot be used, nor destroyed by guessing. */
+	/* Until the answer arrives the handle cannot be used, nor destroyed by a guessed number. */
 	(void)ah_dst_ip(ut.nic, 0, pd, 0, 5, &found);
 	CU_ASSERT_FALSE(found);
 	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DESTROY_AH, 0, NULL), FW_EINVAL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The BAR's allocator: fit, merging, fragmentation beyond what it remembers, records, and
- * that what it hands out is zero whatever the process wrote.
+ * The allocator of the BAR: fit, merging, fragmentation beyond its memory of holes, records, and
+ * memory that is zero when it is given out, whatever the process wrote.
  */
 #include "tests/bench/host.h"
 
@@ -46,7 +46,7 @@ static void holes_merge_and_are_used_first(void)
 	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, PAGE, &got), 0);
 	CU_ASSERT_EQUAL(got, at[2]);
 	CU_ASSERT_EQUAL(bar->num_free, 0);
-	/* Freeing what is last gives the space behind it back as a whole. */
+	/* Freeing the last block returns the whole space after it. */
 	bar_free(ut.nic, 0, at[3], PAGE);
 	bar_free(ut.nic, 0, at[4], PAGE);
 	CU_ASSERT_EQUAL(bar->num_free, 0);
@@ -97,7 +97,7 @@ static void more_holes_than_are_remembered(void)
 	for (i = 1; i < bar->num_free; i++)
 		CU_ASSERT_TRUE_FATAL(bar->free[i - 1].offset + bar->free[i - 1].bytes <
 				     bar->free[i].offset);
-	/* A larger hole displaces one of a page: the page between two joins all three. */
+	/* A larger hole displaces one of a page; the page between two joins all three. */
 	for (i = 1; at[i] < bar->free[FW_BAR_EXTENTS / 2].offset; i += 2)
 		;
 	bar_free(ut.nic, client, at[i], PAGE);
@@ -110,7 +110,7 @@ static void more_holes_than_are_remembered(void)
 	fw_ut_end(&ut);
 }
 
-/* A core does not spend its time on clearing: the process does where it needs zeroes. */
+/* A core does not spend its time on clearing: the process clears where it needs zeroes. */
 static void freed_pages_are_used_again(void)
 {
 	struct fw_ut ut;
@@ -140,7 +140,7 @@ static void records_share_pages_and_are_zero(void)
 			CU_ASSERT_NOT_EQUAL(at[i], at[j]);
 	}
 	CU_ASSERT_EQUAL(ut.nic->host.clients[0].bar.num_record_pages, FW_BAR_RECORD_CHUNK);
-	/* The process scribbles over its records, freed ones too: nothing is read from there. */
+	/* The process writes over its records, also freed ones: nothing is read from there. */
 	memset(ut.client[0].bar + HW_BAR_DYNAMIC, 0xff, FW_UT_BAR_BYTES - HW_BAR_DYNAMIC);
 	bar_record_free(ut.nic, 0, at[5]);
 	bar_record_free(ut.nic, 0, at[40]);
@@ -177,7 +177,7 @@ static void pages_of_records_are_announced_in_time(void)
 	num_ahead = 0;
 	ahead_bytes = 0;
 	ut.nic->port.bar_ahead = note_ahead;
-	/* As many as there are since ATTACH, which nobody noted. */
+	/* As many as there are since ATTACH; none is recorded. */
 	for (i = 0; i < FW_BAR_RECORD_CHUNK * PAGE / FW_BAR_RECORD_BYTES; i++)
 		CU_ASSERT_EQUAL_FATAL(bar_record_alloc(ut.nic, 0, &offset), 0);
 	CU_ASSERT_EQUAL(num_ahead, FW_BAR_RECORD_CHUNK);
@@ -188,7 +188,7 @@ static void pages_of_records_are_announced_in_time(void)
 			;
 		CU_ASSERT_TRUE(j < known);
 	}
-	/* Not many more than are used, and none again for those that came back. */
+	/* Few more than are used, and none again for those that came back. */
 	CU_ASSERT(ahead_bytes <=
 		  UINT64_C(4000) * FW_BAR_RECORD_BYTES + 3 * FW_BAR_RECORD_CHUNK * PAGE);
 	known = num_ahead;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A hostile process: commands at random, some of them sane so that there is something to harm, and
- * a BAR that is scribbled over meanwhile. Seeded: a failure repeats.
+ * A hostile process: random commands, some of them plausible so that objects exist, and a BAR that
+ * is overwritten meanwhile. Seeded: a failure repeats.
  */
 #include "tests/bench/host.h"
 
@@ -13,7 +13,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state;
 }
 
-/* Often a number that may exist, sometimes anything. */
+/* Often a number that may exist, sometimes a random one. */
 static uint32_t wild(uint64_t *state)
 {
 	uint64_t r = next_random(state);
@@ -66,7 +66,7 @@ static uint32_t words_of(uint32_t op)
 	}
 }
 
-/* The last number that each kind of creation gave. */
+/* The last number that each kind of creation returned. */
 static uint32_t known[HW_CMD_OPS];
 
 /* Connections of the NIC with itself, within one process. */
@@ -77,7 +77,7 @@ static void make_cm_sane(struct fw_ut *ut, struct hw_cmd *cmd, uint64_t *state)
 
 	if (cmd->op < HW_CMD_CM_CREATE || cmd->op > HW_CMD_CM_EVENT || cmd->op == HW_CMD_CM_DATA)
 		return;
-	/* Rarely, so that there is something to end. */
+	/* Rarely, so that objects live for a while. */
 	if (cmd->op == HW_CMD_CM_DESTROY && next_random(state) % 8)
 		return;
 	memset(cm, 0, sizeof(*cm));
@@ -202,7 +202,7 @@ static void make_sane(struct fw_ut *ut, struct hw_cmd *cmd, uint64_t *state)
 	case HW_CMD_DEREG_MR:
 		cmd->u.obj.handle = known[HW_CMD_REG_MR];
 		break;
-	/* Rarely, so that there is something to destroy. */
+	/* Rarely, so that objects live for a while. */
 	case HW_CMD_DESTROY_QP:
 		if (next_random(state) % 8 == 0)
 			cmd->u.obj.handle = known[HW_CMD_CREATE_QP];
@@ -252,8 +252,8 @@ static void scribble(struct fw_ut *ut, uint32_t client, uint64_t *state)
 }
 
 /*
- * A process that sends commands at random and scribbles over its BAR harms only itself; and when
- * it goes, whatever it had got together is free.
+ * A process that sends random commands and overwrites its BAR harms only itself. When it ends, all
+ * its resources are free.
  */
 static void random_commands_and_a_scribbled_bar(void)
 {
@@ -281,7 +281,7 @@ static void random_commands_and_a_scribbled_bar(void)
 
 			wild_command(&ut, &state, &cmd);
 			if (host_cmd(ut.nic, bad, &cmd, &resp) == 0) {
-				/* The first word of an answer is the number of what was made. */
+				/* The first word of an answer is the number of the new object. */
 				known[cmd.op] = resp.u.handle;
 				made_qps += cmd.op == HW_CMD_CREATE_QP;
 				made_recvs += cmd.op == HW_CMD_CREATE_QP &&

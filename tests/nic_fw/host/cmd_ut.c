@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Attach and detach, what commands are refused for, quotas, queries and lists. Commands at random
- * are in cmd_fuzz_ut.c.
+ * Attach and detach, the reasons to refuse commands, quotas, queries and lists. cmd_fuzz_ut.c has
+ * random commands.
  */
 #include "tests/bench/host.h"
 
@@ -158,7 +158,7 @@ static void a_tool_may_only_ask(void)
 	fw_ut_begin(&ut);
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &params, &client), 0);
 	for (op = 1; op < HW_CMD_OPS; op++) {
-		/* Moderation is the NIC's, not a process's; weftd knows who may set it. */
+		/* Moderation belongs to the NIC, not to a process; weftd checks who may set it. */
 		bool asks = op == HW_CMD_QUERY_DEVICE || op == HW_CMD_STATS || op == HW_CMD_LIST ||
 			    op == HW_CMD_COALESCE || op == HW_CMD_VECTOR;
 		bool unused = op == HW_CMD_MODIFY_MR + 1;
@@ -171,7 +171,7 @@ static void a_tool_may_only_ask(void)
 								       : asks ? 0
 									      : FW_EPERM);
 	}
-	/* Events for it go nowhere. */
+	/* Events for it are dropped. */
 	eq_async(ut.nic, client, HW_EVENT_QP_FATAL, 1);
 	fw_link(ut.nic, false);
 	CU_ASSERT_EQUAL(ut.port.irqs[client][0], 0);
@@ -344,7 +344,7 @@ static uint32_t list(struct fw_ut *ut, uint32_t client, uint32_t kind, struct hw
 	for (;;) {
 		uint32_t done = ut->port.num_done;
 
-		/* A table that is empty for long is looked through in slices. */
+		/* A table that is empty over a long range is walked in slices. */
 		if (host_cmd(ut->nic, client, &cmd, &resp) == -1) {
 			while (ut->port.num_done == done)
 				fw_ut_poll(ut, 1000);
@@ -401,7 +401,10 @@ static void lists_of_objects(void)
 	CU_ASSERT_EQUAL(item.id, stag);
 	CU_ASSERT_EQUAL(item.b, 99);
 	CU_ASSERT_STRING_EQUAL(item.name, "process_vm");
-	/* Another process of the same user does not learn the STag, one of another user nothing. */
+	/*
+	 * Another process of the same user does not receive the STag, one of another user receives
+	 * nothing.
+	 */
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &same_user, &client3), 0);
 	CU_ASSERT_EQUAL(list(&ut, client3, HW_LIST_MRS, &item), 1);
 	CU_ASSERT_EQUAL(item.id, 0);
@@ -410,7 +413,7 @@ static void lists_of_objects(void)
 	CU_ASSERT_EQUAL(item.id, 0);
 	CU_ASSERT_EQUAL(item.a, 0);
 	CU_ASSERT_EQUAL(item.b, 99);
-	/* Root is told. */
+	/* Root receives all. */
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &root, &tool), 0);
 	CU_ASSERT_EQUAL(list(&ut, tool, HW_LIST_MRS, &item), 1);
 	CU_ASSERT_EQUAL(item.id, stag);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completion and event queues: phases over several turns of the ring, overrun, wild consumer
+ * Completion and event queues: phases over several laps of the ring, overrun, invalid consumer
  * indices, arming in every order, resizing, full event queues.
  */
 #include "tests/bench/host.h"
@@ -41,7 +41,7 @@ static void set_index(struct fw_cq *cq, uint32_t index)
 	cq->cons = index;
 	cq->solicited_prod = index;
 	cq->record->cons = index;
-	/* The ring as it looks after index entries. */
+	/* The ring as it is after index entries. */
 	for (uint32_t i = 0; i <= cq->mask; i++)
 		cq->ring[(index + i) & cq->mask].phase = !!((index + i) & (cq->mask + 1));
 }
@@ -129,7 +129,7 @@ static void overrun_is_told_once_and_is_final(void)
 		CU_ASSERT_TRUE(host_cqe(cq, i, &cqe));
 		CU_ASSERT_EQUAL(cqe.wr_id, i);
 	}
-	/* Room that comes later does not bring it back: entries were lost. */
+	/* Later room does not restore it: entries were lost. */
 	cq->record->cons = 4;
 	CU_ASSERT_FALSE(post(&ut, cq, 6));
 	CU_ASSERT_EQUAL(ut.nic->counters.cq_overruns, 3);
@@ -200,16 +200,16 @@ static void arming_for_solicited_entries(void)
 	CU_ASSERT_FALSE(fw_ut_event(&ut, 0, eq, &eqe));
 	CU_ASSERT_TRUE(post_solicited(&ut, cq));
 	CU_ASSERT_TRUE(fw_ut_event(&ut, 0, eq, &eqe));
-	/* It was solicited before the arming, beyond what was polled. */
+	/* The entry was solicited before the arming, beyond the polled ones. */
 	arm(&ut, cq, 1, true);
 	CU_ASSERT_TRUE(fw_ut_event(&ut, 0, eq, &eqe));
-	/* It was polled. */
+	/* The entry was polled. */
 	arm(&ut, cq, 2, true);
 	CU_ASSERT_FALSE(fw_ut_event(&ut, 0, eq, &eqe));
 	/* An error counts as solicited. */
 	CU_ASSERT_TRUE(cq_post(ut.nic, cq, &failed));
 	CU_ASSERT_TRUE(fw_ut_event(&ut, 0, eq, &eqe));
-	/* Asking for solicited ones after asking for any keeps the wider wish. */
+	/* Arming for solicited completions does not downgrade an earlier arm for any completion. */
 	arm(&ut, cq, 3, false);
 	arm(&ut, cq, 3, true);
 	CU_ASSERT_TRUE(post(&ut, cq, 0));
@@ -228,7 +228,7 @@ static void solicited_long_ago_is_not_now(void)
 	eq = fw_ut_eq(&ut, 0, 8);
 	cq = host_cq(ut.nic, 0, 16, eq);
 	CU_ASSERT_TRUE(post_solicited(&ut, cq));
-	/* 2^31 and some entries later, none of them solicited. */
+	/* More than 2^31 entries later, none of them solicited. */
 	set_index(cq, 0x80000010u);
 	cq->solicited_prod = 1;
 	arm(&ut, cq, 0x80000010u, true);
@@ -252,7 +252,7 @@ static void garbage_in_the_arm_word(void)
 	cq->record->arm = 0x12345; /* not armed at all */
 	cq_arm(ut.nic, cq);
 	CU_ASSERT_FALSE(cq->armed);
-	arm(&ut, cq, 0x2fffffff, false); /* an event too many at worst */
+	arm(&ut, cq, 0x2fffffff, false); /* at worst one event too many */
 	(void)fw_ut_event(&ut, 0, eq, &eqe);
 	CU_ASSERT_FALSE(fw_ut_event(&ut, 0, eq, &eqe));
 	arm(&ut, deaf, 0, false);
@@ -269,7 +269,7 @@ static int resize(struct fw_ut *ut, const struct fw_cq *cq, uint32_t entries,
 	return host_cmd(ut->nic, 0, &cmd, resp);
 }
 
-/* Entries, indices and phases stay right for every lap in which it happens. */
+/* Entries, indices and phases stay correct in whichever lap the resize happens. */
 static void resizing_keeps_what_waits(void)
 {
 	static const uint32_t sizes[] = {16, 4, 64, 8, 8};
@@ -350,7 +350,7 @@ static void a_full_event_queue_loses_no_completion(void)
 	for (i = 0; i < 6; i++)
 		CU_ASSERT_TRUE(post(&ut, cq[i], i));
 	CU_ASSERT_TRUE(cq[4]->armed && cq[5]->armed);
-	/* While it is full the NIC looks again now and then, and does nothing. */
+	/* While the queue is full the NIC checks it now and then, and does nothing else. */
 	fw_ut_poll(&ut, 3 * FW_EQ_RETRY_NS);
 	CU_ASSERT_TRUE(cq[4]->armed && cq[5]->armed);
 	for (i = 0; i < 4; i++) {
@@ -385,7 +385,7 @@ static void peers_cannot_fill_the_asynchronous_queue(void)
 	}
 	CU_ASSERT_EQUAL(own, 1);
 	CU_ASSERT_TRUE(count <= FW_EQ0_ENTRIES);
-	/* An index that cannot be: full, not beyond the ring. */
+	/* An impossible index counts as full, and not beyond the ring. */
 	ut.nic->host.eqs[ut.nic->host.clients[0].eq[0]].record->cons += 1000;
 	eq_async(ut.nic, 0, HW_EVENT_QP_FATAL, 10);
 	CU_ASSERT_FALSE(fw_ut_event(&ut, 0, 0, &eqe));

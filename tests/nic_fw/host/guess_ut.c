@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tries of peers that name STags which grant them nothing: how many, whose, and who does not pay
- * for them.
+ * Attempts of peers with STags that grant them nothing: how many are allowed, to whom they count,
+ * and who is not affected.
  */
 #include "tests/bench/host.h"
 
@@ -43,7 +43,7 @@ static uint64_t refused(void)
 	return ut.nic->counters.bad_stags_refused;
 }
 
-/* The peer that tried is granted nothing for the rest of the second, be it right. */
+/* The peer is granted nothing for the rest of the second, even with a correct name. */
 static void one_peer_has_so_many(void)
 {
 	struct fw_qp *qp;
@@ -52,7 +52,7 @@ static void one_peer_has_so_many(void)
 	qp = host_qp(ut.nic, 0, HW_QPT_RD, pd, cq, HW_SRQ_NONE);
 	guess(qp, 1, GUESS_LIMIT - 1);
 	CU_ASSERT_EQUAL(ask(qp, 1, stag, 0), HW_VENDOR_ERR_NONE);
-	/* The right name with a wrong address is a try, too. */
+	/* A correct name with a wrong address is an attempt, too. */
 	CU_ASSERT_EQUAL(ask(qp, 1, stag, sizeof(words)), HW_VENDOR_ERR_BOUNDS);
 	CU_ASSERT_EQUAL(refused(), 0);
 	CU_ASSERT_EQUAL(ask(qp, 1, stag, 0), HW_VENDOR_ERR_LKEY);
@@ -81,7 +81,7 @@ static void others_do_not_pay(void)
 	fw_ut_end(&ut);
 }
 
-/* Taking an STag away is no other way to try. */
+/* Invalidating an STag is limited in the same way. */
 static void invalidates_count(void)
 {
 	struct rdmap_seg pkt = {.src_ip = 1};
@@ -102,7 +102,7 @@ static void invalidates_count(void)
 	fw_ut_end(&ut);
 }
 
-/* Anybody can send a datagram in a peer's name: the peer goes on. */
+/* Datagrams can be sent by anybody in a peer's name: the peer is not blocked. */
 static void unreliable_datagrams_are_counted_alone(void)
 {
 	struct fw_qp *qp;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * STags: what an access must be refused for, windows, invalidation, atomics, registration.
+ * STags: reasons to refuse an access, windows, invalidation, atomics, registration.
  */
 #include "lib/prng.h"
 #include "tests/bench/host.h"
@@ -107,7 +107,7 @@ static void an_old_key_is_dead_when_the_number_is_reused(void)
 	pd = host_pd(ut.nic, 0);
 	first = host_reg(ut.nic, 0, pd, words, 8, 0, false);
 	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEREG_MR, first, NULL), 0);
-	/* A number that comes back has another key than the last time, and STag 0 never comes. */
+	/* A number that is used again has another key than before, and STag 0 is never given. */
 	for (i = 0; i < 20000; i++) {
 		stag = host_reg(ut.nic, 0, pd, words, 8, 0, false);
 		CU_ASSERT_NOT_EQUAL_FATAL(stag, 0);
@@ -129,7 +129,7 @@ static uint64_t random64(void *ctx)
 	return prng_next(&state);
 }
 
-/* Number and key of a region do not follow from those of the one before (RFC 5042 6.2.1). */
+/* Number and key of a region cannot be derived from those of the one before (RFC 5042 6.2.1). */
 static void stags_cannot_be_foreseen(void)
 {
 	enum {
@@ -151,7 +151,7 @@ static void stags_cannot_be_foreseen(void)
 			steps++;
 	}
 	CU_ASSERT_TRUE(steps < 20);
-	/* Each bit of the key and twelve of the number are as often set as not. */
+	/* Each bit of the key, and twelve of the number, is set as often as not. */
 	for (b = 0; b < 31; b++)
 		if (b < 20 || b >= 24)
 			CU_ASSERT_TRUE(ones[b] > N / 2 - 100 && ones[b] < N / 2 + 100);
@@ -244,7 +244,7 @@ static void mapping_offset_iova_and_unmap(void)
 	CU_ASSERT_EQUAL(reg(&ut, pd, 0x1000, 64, 0x777, HW_ACCESS_ZERO_BASED, &aux, &resp), 0);
 	CU_ASSERT_EQUAL(check(&ut, pd, resp.u.mr.stag, 0, 64, 0), HW_VENDOR_ERR_NONE);
 	CU_ASSERT_EQUAL(check(&ut, pd, resp.u.mr.stag, 0x777, 8, 0), HW_VENDOR_ERR_BOUNDS);
-	/* Detach gives the mapping back too. */
+	/* Detach gives the mapping back as well. */
 	fw_ut_detach(&ut, 0);
 	CU_ASSERT_EQUAL(ut.port.num_unmaps, 2);
 	fw_ut_end(&ut);
@@ -275,7 +275,9 @@ static void unmapped_memory_goes_through_the_port(void)
 	CU_ASSERT_EQUAL(ut.nic->counters.host_writes, 1);
 	CU_ASSERT_EQUAL(ut.nic->counters.host_read_bytes, 16);
 	CU_ASSERT_EQUAL(ut.nic->counters.host_write_bytes, 8);
-	/* The source may be a process's too: the port, whose write is a system call, never sees it.
+	/*
+	 * The source may be memory of a process: it never reaches the port, whose write is a system
+	 * call.
 	 */
 	CU_ASSERT_PTR_EQUAL(ut.port.host_src, ut.nic->scratch);
 	ut.port.host_fault = true;
@@ -289,7 +291,7 @@ static void unmapped_memory_goes_through_the_port(void)
 	CU_ASSERT_TRUE(ut.nic->host.mem_busy);
 	CU_ASSERT_EQUAL(ut.nic->counters.host_faults, 2);
 	CU_ASSERT_EQUAL(ut.nic->counters.host_busy, 1);
-	/* Nothing to move asks nobody. */
+	/* Moving no bytes does not call the port. */
 	CU_ASSERT_TRUE(mem_read(ut.nic, &mem, 0, got, 0));
 	CU_ASSERT_TRUE(mem_write(ut.nic, &mem, 0, got, 0));
 	fw_ut_end(&ut);
@@ -353,7 +355,7 @@ static void atomics_mapped_unaligned_and_unmapped(void)
 	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, 0, stag, (uintptr_t)&words[2], 8, 0, &mem),
 			HW_VENDOR_ERR_NONE);
 	try_atomics(&ut, &mem, &words[2]);
-	/* TO 0 is aligned, the byte behind it is not. */
+	/* TO 0 is aligned, the byte after it is not. */
 	CU_ASSERT_EQUAL(reg(&ut, pd, 0x1003, 32, 0, ALL_REMOTE, &aux, &resp), 0);
 	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, 0, resp.u.mr.stag, 0, 8, 0, &mem),
 			HW_VENDOR_ERR_NONE);
@@ -419,11 +421,11 @@ static void windows_of_type_1(void)
 	CU_ASSERT_EQUAL(check(&ut, pd, rkey, base + 64, 8, HW_ACCESS_REMOTE_WRITE),
 			HW_VENDOR_ERR_ACCESS);
 	CU_ASSERT_EQUAL(check(&ut, pd, rkey, base + 64, 8, 0), HW_VENDOR_ERR_ACCESS);
-	/* A region with windows stays; a peer cannot take a type 1 window away. */
+	/* A region with windows stays; a peer cannot invalidate a type 1 window. */
 	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEREG_MR, mr, NULL), FW_EBUSY);
 	CU_ASSERT_FALSE(mem_invalidate(ut.nic, pd, qp->qpn, mr));
 	CU_ASSERT_FALSE(mem_invalidate(ut.nic, pd, qp->qpn, rkey));
-	/* 0 bytes unbind, under the next key again. */
+	/* 0 bytes unbind, with the next key again. */
 	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, rkey, 0, 0, 0, 0), HW_VENDOR_ERR_NONE);
 	CU_ASSERT_EQUAL(check(&ut, pd, rkey + 1, base + 64, 8, HW_ACCESS_REMOTE_READ),
 			HW_VENDOR_ERR_LKEY);
@@ -466,7 +468,7 @@ static void windows_of_type_2_belong_to_a_qp(void)
 	CU_ASSERT_TRUE(mem_invalidate(ut.nic, pd, qp->qpn, rkey));
 	CU_ASSERT_FALSE(mem_invalidate(ut.nic, pd, qp->qpn, rkey));
 	CU_ASSERT_TRUE(fw_list_empty(&qp->windows));
-	/* A QP that goes takes its bindings with it: its number will be another's. */
+	/* A QP that is destroyed unbinds its windows: its number will be reused. */
 	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, rkey, mr, base, 8, HW_ACCESS_REMOTE_READ),
 			HW_VENDOR_ERR_NONE);
 	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEREG_MR, mr, NULL), FW_EBUSY);
@@ -566,7 +568,7 @@ static int modify_mr(struct fw_ut *ut, uint32_t client, uint32_t stag, uint32_t 
 	return host_cmd(ut->nic, client, &cmd, &resp);
 }
 
-/* The STag stays, what it allows and to whom does not. */
+/* The STag stays, its range and rights change. */
 static void modified_regions(void)
 {
 	uint64_t base = (uintptr_t)words;
@@ -587,7 +589,9 @@ static void modified_regions(void)
 	CU_ASSERT_EQUAL(check(&ut, pd, stag, base, 8, 0), HW_VENDOR_ERR_LKEY);
 	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEALLOC_PD, pd, NULL), 0);
 	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEALLOC_PD, other, NULL), FW_EBUSY);
-	/* Refused: another's, unknown bits, remote rights beyond the own, another base, no such PD.
+	/*
+	 * Refused: another process's region, unknown bits, remote rights beyond the own, another
+	 * base, an unknown PD.
 	 */
 	CU_ASSERT_EQUAL(modify_mr(&ut, client2, stag, other, 0), FW_EINVAL);
 	CU_ASSERT_EQUAL(modify_mr(&ut, 0, stag ^ 1, other, 0), FW_EINVAL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Settings and counters of vectors: ranges, all or nothing, each vector by itself, what is set at
+ * Settings and counters of vectors: ranges, all or nothing, each vector by itself, settings at
  * start; the histogram of waits; CQs that name a vector.
  */
 #include "tests/nic_fw/host/moder_fix.h"
@@ -70,7 +70,7 @@ static void all_or_nothing(void)
 		CU_ASSERT_EQUAL(command(&f, &cmd, &resp), 0);
 		CU_ASSERT_EQUAL(resp.u.coalesce.coalesce.param[0], 0);
 		CU_ASSERT_EQUAL(resp.u.coalesce.coalesce.mode, HW_COALESCE_FIXED);
-		/* Nor does a NIC begin so. */
+		/* A NIC does not start with such a setting either. */
 		config.coalesce[i % HW_NUM_VECTORS] = bad[i];
 		fw_ut_begin(&other);
 		CU_ASSERT_PTR_NULL(
@@ -134,7 +134,7 @@ static void modes(void)
 	cmd.u.coalesce.coalesce.mode = HW_COALESCE_ADAPTIVE;
 	CU_ASSERT_EQUAL(command(&f, &cmd, &resp), 0);
 	CU_ASSERT_EQUAL(resp.u.coalesce.coalesce.target_ns, 0);
-	/* A completion that is held by one mode goes by the next. */
+	/* A completion that one mode holds back is reported by the next mode. */
 	cmd.u.coalesce.coalesce.mode = HW_COALESCE_TARGET;
 	CU_ASSERT_EQUAL(command(&f, &cmd, &resp), 0);
 	fix_ready(&f);
@@ -176,7 +176,7 @@ static void waits_are_counted(void)
 	CU_ASSERT_EQUAL(v.counter[HW_VECTOR_events], 1);
 	CU_ASSERT_EQUAL(v.counter[HW_VECTOR_interrupts], 1);
 	CU_ASSERT_EQUAL(v.counter[HW_VECTOR_coalesced], 9);
-	/* More turns than are kept apart: none is lost, and none is too young. */
+	/* More turns than are distinguished: none is lost, and none counts as too recent. */
 	fix_set(&f, HW_COALESCE_rx_frames, 200);
 	fix_ready(&f);
 	for (i = 0; i < 200; i++) {
@@ -191,8 +191,7 @@ static void waits_are_counted(void)
 	fix_end(&f);
 }
 
-/* The first CQ brings its event queue to the vector that it names; counters stay where they were.
- */
+/* The first CQ assigns its event queue to the vector that it names; counters stay in place. */
 static void a_cq_names_a_vector(void)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_CREATE_CQ};

@@ -14,7 +14,7 @@ struct moder_fix {
 	struct fw_ut ut;
 	struct fw_cq *cq;
 	struct fw_eq *eq;
-	uint32_t number; /* of the event queue */
+	uint32_t number; /* number of the event queue */
 };
 
 static inline void fix_begin(struct moder_fix *f)
@@ -42,7 +42,7 @@ static inline void fix_set(struct moder_fix *f, uint32_t param, uint32_t value)
 	CU_ASSERT_EQUAL(fw_coalesce(f->ut.nic, &cmd, &resp), 0);
 }
 
-/* The process: takes its events, how many there were. */
+/* Acts as the process: takes its events; returns their number. */
 static inline uint32_t fix_take(struct moder_fix *f)
 {
 	struct hw_eqe eqe;
@@ -53,7 +53,7 @@ static inline uint32_t fix_take(struct moder_fix *f)
 	return n;
 }
 
-/* It has polled all there is, and arms. */
+/* Polls all completions, and arms. */
 static inline void fix_arm(struct moder_fix *f)
 {
 	f->cq->record->cons = f->cq->prod;
@@ -76,7 +76,7 @@ static inline void fix_post(struct moder_fix *f, struct fw_cq *cq, enum moder_cl
 	CU_ASSERT_TRUE(cq_post(f->ut.nic, cq, &cqe));
 }
 
-/* A completion in a turn of its own, dt_ns after the last turn. */
+/* Posts a completion in a turn of its own, dt_ns after the last turn. */
 static inline void fix_cqe(struct moder_fix *f, enum moder_class class, uint64_t dt_ns)
 {
 	fw_ut_poll(&f->ut, dt_ns);
@@ -90,7 +90,7 @@ static inline uint32_t fix_irqs(const struct moder_fix *f)
 	return f->ut.port.irqs[0][f->number];
 }
 
-/* No interrupt until just before dt_ns have passed, and one then. */
+/* Asserts no interrupt until just before dt_ns have passed, and one then. */
 static inline bool fix_irq_after(struct moder_fix *f, uint64_t dt_ns)
 {
 	uint32_t before = fix_irqs(f);

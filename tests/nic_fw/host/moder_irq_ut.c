@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * While the handler runs, and while the vector is masked: no interrupt, and the limits "irq" say
- * when events become visible. Indices that wrap, a full ring, processes that lie or die.
+ * Moderation while the handler runs, and while the vector is masked: no interrupt, and the limits
+ * "irq" say when events become visible. Indices that wrap, a full ring, processes that lie or die.
  */
 #include "tests/nic_fw/host/moder_fix.h"
 
@@ -38,7 +38,7 @@ static void no_interrupt_while_the_handler_runs(void)
 	fix_post(&f, f.cq, MODER_RX, HW_CQE_F_SOLICITED);
 	fw_ut_poll(&f.ut, 0);
 	CU_ASSERT_EQUAL(fix_irqs(&f), irqs);
-	/* It takes them all; what comes then is told. */
+	/* The process takes all events; later ones are reported. */
 	CU_ASSERT_EQUAL(fix_take(&f), 5);
 	fix_arm(&f);
 	fix_cqe(&f, MODER_RX, 0);
@@ -46,7 +46,7 @@ static void no_interrupt_while_the_handler_runs(void)
 	fix_end(&f);
 }
 
-/* Part of what the interrupt told of is not enough, all of it is, with more behind it. */
+/* Taking a part of the reported events is not enough; taking all is, even with more after them. */
 static void the_handler_ends_with_what_it_was_told_of(void)
 {
 	struct fw_cq *second;
@@ -95,7 +95,7 @@ static void usecs_irq(void)
 		CU_ASSERT_EQUAL(visible(&f), 1);
 		fw_ut_poll(&f.ut, 1);
 		CU_ASSERT_EQUAL(visible(&f), 2);
-		/* It was made visible to the handler, which still runs. */
+		/* The event became visible to the handler, which still runs. */
 		CU_ASSERT_EQUAL(fix_irqs(&f), 1);
 		CU_ASSERT_EQUAL(fix_count(&f, HW_VECTOR_held_irq), 1);
 		CU_ASSERT_EQUAL(fw_next_timer_ns(f.ut.nic), UINT64_MAX);
@@ -172,12 +172,15 @@ static void urgent_ones_are_visible_at_once(void)
 	fix_end(&f);
 }
 
-/* Hidden, the handler ends: visible at the next look, and due by its own age. */
+/*
+ * The handler ends while an event is hidden: it is visible at the next poll, and due by its own
+ * age.
+ */
 static void the_end_of_the_handler_shows_what_was_hidden(void)
 {
 	struct moder_fix f;
 
-	/* Noticed by the timer. */
+	/* Detected by the timer. */
 	fix_begin(&f);
 	fix_set(&f, HW_COALESCE_rx_usecs, 50);
 	fix_set(&f, HW_COALESCE_rx_usecs_irq, 200);
@@ -189,7 +192,7 @@ static void the_end_of_the_handler_shows_what_was_hidden(void)
 	CU_ASSERT_TRUE(fix_irq_after(&f, 1 * US));
 	CU_ASSERT_EQUAL(visible(&f), 1);
 	CU_ASSERT_EQUAL(fix_count(&f, HW_VECTOR_by_unmask), 1);
-	/* By the next completion: 20 us of 50 have passed. */
+	/* Detected by the next completion: 20 us of 50 have passed. */
 	(void)fix_take(&f);
 	in_handler(&f);
 	fix_cqe(&f, MODER_RX, 0);
@@ -198,7 +201,7 @@ static void the_end_of_the_handler_shows_what_was_hidden(void)
 	fix_cqe(&f, MODER_RX, 20 * US);
 	CU_ASSERT_EQUAL(visible(&f), 1);
 	CU_ASSERT_TRUE(fix_irq_after(&f, 30 * US));
-	/* By arming. */
+	/* Detected by arming. */
 	(void)fix_take(&f);
 	in_handler(&f);
 	fix_cqe(&f, MODER_RX, 0);
@@ -263,7 +266,7 @@ static void unmasked_the_limits_go_on(void)
 	CU_ASSERT_TRUE(fix_irq_after(&f, 60 * US));
 	CU_ASSERT_EQUAL(fix_count(&f, HW_VECTOR_by_rx_usecs), 1);
 	fix_ready(&f);
-	/* Masked while one is held back already. */
+	/* Masked while an event is held back already. */
 	fix_cqe(&f, MODER_RX, 0);
 	fix_mask(&f, true);
 	fw_ut_poll(&f.ut, 300 * US);
@@ -302,7 +305,7 @@ static void what_was_taken_meanwhile_is_not_told(void)
 	fix_mask(&f, false);
 	fw_ut_poll(&f.ut, 100 * US);
 	CU_ASSERT_EQUAL(fix_irqs(&f), 0);
-	/* And it is usable. */
+	/* And the vector is usable. */
 	fix_arm(&f);
 	fix_cqe(&f, MODER_RX, 0);
 	CU_ASSERT_EQUAL(fix_irqs(&f), 1);
@@ -345,7 +348,7 @@ static void indices_wrap(void)
 
 	fix_begin(&f);
 	f.eq->prod = f.eq->record->cons = f.ut.client[0].eq_cons[f.number] = UINT32_MAX - 3;
-	for (i = 0; i < 8; i++) /* what stood there before */
+	for (i = 0; i < 8; i++) /* former content */
 		f.eq->ring[i].phase = i < 4 ? 1 : 0;
 	for (i = 1; i <= 9; i++) {
 		fix_arm(&f);
@@ -387,7 +390,7 @@ static void a_full_ring_is_looked_at_again(void)
 	fix_end(&f);
 }
 
-/* A process that writes anything into its record harms itself, and ends cleanly. */
+/* A process that writes random values into its record harms only itself, and ends cleanly. */
 static void a_process_that_lies(void)
 {
 	static const uint32_t lies[] = {1, 7, 8, 9, 0x7fffffff, 0x80000000, 0xfffffff0, UINT32_MAX};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The limits of a vector, alone and together, with exact times; which class counts what; what
- * does not wait; changes while something is held back.
+ * The limits of a vector, alone and together, with exact times; the class in which each event
+ * counts; events that do not wait; changes while an event is held back.
  */
 #include "tests/nic_fw/host/moder_fix.h"
 
@@ -37,7 +37,7 @@ static void usecs_alone(void)
 			CU_ASSERT_EQUAL(fix_count(&f, c == MODER_RX ? HW_VECTOR_by_rx_usecs
 								    : HW_VECTOR_by_tx_usecs),
 					1);
-			/* The next counts from its own first. */
+			/* The next interval begins with its own first event. */
 			fix_ready(&f);
 			fw_ut_poll(&f.ut, 3000 * US);
 			fix_cqe(&f, c, 0);
@@ -168,7 +168,7 @@ static void a_class_does_not_count_the_other(void)
 		fix_cqe(&f, c, 1 * US);
 		fix_cqe(&f, c, 1 * US);
 		CU_ASSERT_EQUAL(fix_irqs(&f), 0);
-		/* The other's time counts from its own first, and the interrupt ends both. */
+		/* The other class counts from its own first event, and the interrupt ends both. */
 		CU_ASSERT_TRUE(fix_irq_after(&f, 100 * US - 10 * US));
 		CU_ASSERT_EQUAL(
 		    fix_count(&f, c == MODER_RX ? HW_VECTOR_by_tx_usecs : HW_VECTOR_by_rx_usecs),
@@ -196,7 +196,7 @@ static void a_class_without_limits_does_not_wait(void)
 		fix_ready(&f);
 		fix_cqe(&f, other(c), 0);
 		CU_ASSERT_EQUAL(fix_irqs(&f), 1);
-		/* It takes along what waits. */
+		/* It takes waiting events along. */
 		fix_ready(&f);
 		fix_cqe(&f, c, 0);
 		CU_ASSERT_EQUAL(fix_irqs(&f), 1);
@@ -248,7 +248,7 @@ static void armed_behind_completions(void)
 	cq_arm(f.ut.nic, f.cq);
 	CU_ASSERT_EQUAL(f.eq->moder.wait[MODER_RX].frames, 5);
 	CU_ASSERT_TRUE(fix_irq_after(&f, (50 - 8) * US));
-	/* So many that they are due, of which only some are looked at. */
+	/* So many that they are due, of which only some are inspected. */
 	(void)fix_take(&f);
 	f.cq->record->arm = HW_CQ_ARM_ARMED | (f.cq->prod & HW_CQ_ARM_INDEX);
 	for (i = 0; i < 19; i++)
@@ -271,16 +271,16 @@ static void settings_change_while_something_waits(void)
 	fix_ready(&f);
 	fix_cqe(&f, MODER_RX, 0);
 	fw_ut_poll(&f.ut, 30 * US);
-	/* Longer: from the first, as always. */
+	/* Longer: from the first event, as always. */
 	fix_set(&f, HW_COALESCE_rx_usecs, 200);
 	CU_ASSERT_TRUE(fix_irq_after(&f, 170 * US));
-	/* Shorter, and over already. */
+	/* Shorter, and already over. */
 	fix_ready(&f);
 	fix_cqe(&f, MODER_RX, 0);
 	fw_ut_poll(&f.ut, 30 * US);
 	fix_set(&f, HW_COALESCE_rx_usecs, 20);
 	CU_ASSERT_TRUE(fix_irq_after(&f, 0));
-	/* A count that is reached already. */
+	/* A count that is already reached. */
 	fix_set(&f, HW_COALESCE_rx_usecs, 100);
 	fix_ready(&f);
 	fix_cqe(&f, MODER_RX, 0);
@@ -325,7 +325,7 @@ static void a_cq_of_its_own_settings(void)
 		CU_ASSERT_EQUAL(fix_irqs(&f), 0);
 		fix_cqe(&f, c, 0);
 		CU_ASSERT_EQUAL(fix_irqs(&f), 1);
-		/* Changed while it waits; taken away. */
+		/* Changed while it waits; removed. */
 		fix_ready(&f);
 		fix_cqe(&f, c, 0);
 		fw_ut_poll(&f.ut, 50 * US);

@@ -54,7 +54,7 @@ static uint32_t below(struct model *m, uint32_t n)
 	return (uint32_t)((m->random >> 33) % n);
 }
 
-/* As the table "Limits" has them: both 0 is at once, a count alone has a time. */
+/* As the table "Limits": both 0 is at once, a count alone has a time. */
 static struct moder_limits limits_of(uint32_t usecs, uint32_t frames)
 {
 	return (struct moder_limits){
@@ -109,7 +109,7 @@ static void merge(struct waiting *to, struct waiting *from)
 	from->frames = 0;
 }
 
-/* When the interrupt of what waits is due; now, where a count is met. */
+/* When the interrupt of waiting events is due; now, if a count is reached. */
 static uint64_t due_ns(const struct model *m)
 {
 	uint64_t due = UINT64_MAX;
@@ -176,7 +176,7 @@ static bool any_hidden(const struct model *m)
 	return m->cq[0].hidden || m->cq[1].hidden || m->cq[2].hidden;
 }
 
-/* Its entry is written: the CQ is disarmed. */
+/* The entry is written: the CQ is disarmed. */
 static void tell(struct model *m, struct model_cq *q)
 {
 	m->prod++;
@@ -312,7 +312,7 @@ static void turn(struct model *m, uint64_t to_ns)
 		forget(m);
 }
 
-/* When something happens by itself; UINT64_MAX: never. */
+/* Time of the next event without input; UINT64_MAX: never. */
 static uint64_t next_ns(const struct model *m)
 {
 	uint64_t ns = any_hidden(m) ? visible_ns(m) : UINT64_MAX;
@@ -320,7 +320,7 @@ static uint64_t next_ns(const struct model *m)
 	return waits(m->wait) && !m->masked ? least(ns, due_ns(m)) : ns;
 }
 
-/* From one deadline to the next, with a look a nanosecond before each. */
+/* Advances from one deadline to the next, with a check a nanosecond before each. */
 static bool advance(struct model *m, uint64_t ns)
 {
 	uint64_t to_ns = m->now_ns + ns, at_ns;
@@ -354,7 +354,7 @@ static bool complete(struct model *m)
 		enum moder_class class = below(m, 3) ? MODER_RX : MODER_TX;
 		bool urgent = !below(m, 12);
 
-		/* It polls now and then, armed or not. */
+		/* The process polls now and then, armed or not. */
 		if (q->prod - q->cq->record->cons > RING / 2)
 			q->cq->record->cons = q->prod - BACK;
 		fix_post(&m->f, q->cq, class, urgent ? HW_CQE_F_SOLICITED : 0);
@@ -395,7 +395,7 @@ static void arm(struct model *m, struct model_cq *q)
 		look(m);
 }
 
-/* The process takes entries, all or some, and arms the CQs that they are of. */
+/* The process takes entries, all or some, and arms their CQs. */
 static bool handle(struct model *m)
 {
 	uint32_t n = below(m, 4) ? UINT32_MAX : 1 + below(m, 2);
@@ -523,7 +523,7 @@ static uint64_t number(const char *name, uint64_t otherwise)
 	return text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-/* Steps of one seed; false: the engine did something else. */
+/* Runs the steps of one seed; false: the engine differs from the model. */
 static bool steps(struct model *m)
 {
 	bool ok = true;
@@ -562,9 +562,9 @@ static void fixed_to_the_nanosecond(void)
 	}
 }
 
-/* ---- the modes that decide by themselves ----------------------------------------------------- */
+/* ---- the adaptive modes ---------------------------------------------------------------------- */
 
-/* Completions that no interrupt has told of, and what interrupts told of so far. */
+/* Completions that no interrupt has reported, and the reports so far. */
 struct promise {
 	uint64_t ns[RING];
 	uint32_t n;
@@ -593,7 +593,7 @@ static void set_mode(struct model *m, struct promise *p)
 	CU_ASSERT_EQUAL(fw_coalesce(m->f.ut.nic, &cmd, &resp), 0);
 }
 
-/* A turn; an interrupt has told of all that waited, and the process answers it at once. */
+/* One turn. An interrupt reports all waiting completions, and the process responds at once. */
 static bool promise_turn(struct model *m, struct promise *p, uint64_t to_ns)
 {
 	bool kept = true;
@@ -608,7 +608,9 @@ static bool promise_turn(struct model *m, struct promise *p, uint64_t to_ns)
 		p->n = 0;
 		fix_ready(&m->f);
 	}
-	/* All at any moment: whoever waits waits no longer, and of those told so many were in time.
+	/*
+	 * At each moment: no completion waits longer than allowed, and enough of the reported ones
+	 * were in time.
 	 */
 	kept &= fix_irqs(&m->f) == p->irqs && (!p->n || m->now_ns - p->ns[0] <= p->most_ns) &&
 		p->late * 10000 <= (10000 - p->percentile) * p->told;

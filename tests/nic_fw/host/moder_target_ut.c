@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Mode TARGET: the percentile holds, at every moment that it can be asked for, under traffic of
- * several kinds, and its interrupts are about as few as those of the best fixed delay that keeps
- * the percentile, which a sweep finds.
- *
- * Completions come when the traffic says; the process takes its event a while after the interrupt,
- * polls and arms. All in virtual time, from fixed seeds.
+ * Mode TARGET: the percentile holds at each moment under traffic of several kinds, and its
+ * interrupts are about as few as those of the best fixed delay that keeps the percentile, which a
+ * sweep determines.
  */
 #include "tests/nic_fw/host/moder_fix.h"
 
@@ -13,7 +10,7 @@ enum traffic {
 	POISSON_DENSE,  /* many within the target */
 	POISSON_SPARSE, /* a few, or none */
 	ON_OFF,         /* bursts */
-	PING_PONG,      /* the next comes because the process has heard of this one */
+	PING_PONG,      /* the next one follows the report of this one */
 	TRAFFICS
 };
 
@@ -32,10 +29,10 @@ struct run {
 	uint64_t burst_end_ns;
 	uint64_t wake_ns;         /* when the process takes its event; UINT64_MAX: it sleeps */
 	uint32_t irqs;            /* seen */
-	uint64_t posted_ns[1024]; /* of completions that no interrupt told of */
+	uint64_t posted_ns[1024]; /* of completions that no interrupt has reported */
 	uint32_t waiting;
 	uint64_t told, late, worst_ns;
-	uint32_t lowest_margin; /* times that more were late than the percentile leaves */
+	uint32_t lowest_margin; /* times that more were late than permitted */
 };
 
 /* xorshift64* */
@@ -47,7 +44,7 @@ static uint64_t draw(struct run *r)
 	return r->prng * UINT64_C(0x2545f4914f6cdd1d);
 }
 
-/* About exponential, by a table of quantiles: no libm. */
+/* Nearly exponential, by a table of quantiles: no libm. */
 static uint64_t exponential(struct run *r, uint64_t mean_ns)
 {
 	static const uint16_t quantile[] = {32,  98,  170,  247,  331,  424,  527,  645,
@@ -196,8 +193,10 @@ static void fewest_interrupts_that_keep_it(void)
 			start(&r, t);
 			target(&r, percentiles[i]);
 			run(&r, t, percentiles[i], COMPLETIONS);
-			/* Never more than the percentile leaves, nobody for longer than three
-			 * times. */
+			/*
+			 * Never more late completions than the percentile permits, and none by more
+			 * than three times.
+			 */
 			CU_ASSERT_EQUAL(r.lowest_margin, 0);
 			CU_ASSERT_TRUE(r.worst_ns <= 3 * TARGET_NS);
 			best = best_fixed(t, percentiles[i]);
@@ -210,7 +209,7 @@ static void fewest_interrupts_that_keep_it(void)
 	}
 }
 
-/* A core that sees completions and timers when its turn begins, every 2 to 18 us. */
+/* A core that processes completions and timers at the start of its turn, every 2 to 18 us. */
 static void turn(struct run *r, uint32_t percentile)
 {
 	struct moder_fix *f = &r->f;
@@ -230,7 +229,7 @@ static void turn(struct run *r, uint32_t percentile)
 	}
 }
 
-/* Turns longer than half the target: what they make late is kept from happening again. */
+/* Turns longer than half the target: completions that they delay do not become late again. */
 static void long_turns(void)
 {
 	static const uint32_t percentiles[] = {9000, 9900, 9990};
@@ -245,7 +244,7 @@ static void long_turns(void)
 		if (r.late * 10000 > r.told * (10000 - percentiles[i]))
 			printf("\n    p%u: %u of %u late, %u interrupts", percentiles[i],
 			       (unsigned int)r.late, (unsigned int)r.told, r.irqs);
-		/* And not by an interrupt in each turn. */
+		/* Without an interrupt in each turn. */
 		CU_ASSERT_TRUE(r.told > 8 * (uint64_t)r.irqs);
 		fix_end(&r.f);
 	}

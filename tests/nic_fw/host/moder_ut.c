@@ -85,7 +85,7 @@ static void by_count(void)
 	post(&ut, cq, 0);
 	fw_ut_poll(&ut, 1 * US);
 	CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 1);
-	/* The period of the interrupt that came is over too. */
+	/* The period of the raised interrupt is over too. */
 	fw_ut_poll(&ut, 1000 * US);
 	CU_ASSERT_EQUAL(ut.port.irqs[0][eq], 1);
 	CU_ASSERT_EQUAL(fw_next_timer_ns(ut.nic), UINT64_MAX);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Commands on QPs: what creation refuses, every change of state with every attribute against the
- * tables of verbs, ranges of values, what query returns.
+ * Commands on QPs: refused creations, every change of state with every attribute against the tables
+ * of verbs, ranges of values, results of queries.
  */
 #include "tests/bench/host.h"
 
@@ -132,7 +132,7 @@ static void a_full_bar_leaves_nothing_behind(void)
 	rig.cq = host_cq(rig.ut.nic, client, 8, HW_EQ_NONE);
 	bar = &rig.ut.nic->host.clients[client].bar;
 	cmd = create_cmd(&rig, HW_QPT_UD);
-	cmd.u.create_qp.sq_slots = 128; /* two pages, and receives behind them */
+	cmd.u.create_qp.sq_slots = 128; /* two pages, then receives */
 	while (!host_cmd(rig.ut.nic, client, &cmd, &resp))
 		made++;
 	CU_ASSERT_EQUAL(resp.status, FW_ENOMEM);
@@ -266,7 +266,10 @@ static void every_transition_with_every_attribute(void)
 				    rule_of(types[t], (uint8_t)from, (uint8_t)to);
 				uint32_t base = HW_QP_STATE | (rule ? rule->required : 0);
 
-				/* Each attribute, and each pair, toggled from what is required. */
+				/*
+				 * Each attribute, and each pair, removed from or added to the
+				 * required ones.
+				 */
 				for (i = 0; i <= 31; i++)
 					for (j = i; j <= 31; j++) {
 						uint32_t mask =
@@ -405,10 +408,10 @@ static void values_out_of_range_change_nothing(void)
 	RTR_REFUSED(av.dst_ip, htonl(0xe0000001), FW_EINVAL);
 	RTR_REFUSED(av.dst_ip, htonl(0x0a4e0001), FW_ENETUNREACH); /* no gateway */
 	RTR_REFUSED(av.dst_ip, htonl(0x0a4d00ff), FW_ENETUNREACH); /* the subnet's broadcast */
-	RTR_REFUSED(av.flags, 0, FW_EHOSTUNREACH);                 /* nobody knows where NIC 2 is */
+	RTR_REFUSED(av.flags, 0, FW_EHOSTUNREACH);                 /* NIC 2 has no known address */
 	CU_ASSERT_EQUAL(qp->dst_qpn, 0);
 	CU_ASSERT_EQUAL(qp->dst_ip, 0);
-	/* By QPN alone, where the NIC is known. */
+	/* By QPN alone, if the NIC is known. */
 	attr = rc_rtr;
 	attr.av.flags = 0;
 	attr.dst_qpn = 5;
@@ -499,7 +502,7 @@ static void another_process_s_qp_is_not_there(void)
 	fw_ut_end(&rig.ut);
 }
 
-/* A QP over TCP gets its peer, and what belongs to it, from the connection manager. */
+/* The connection manager sets the peer and its attributes of a QP over TCP. */
 static void over_tcp(void)
 {
 	struct hw_qp_attr attr = {.port = 1, .transport = HW_QP_TRANSPORT_TCP};
@@ -515,7 +518,7 @@ static void over_tcp(void)
 	qp = host_qp(ut.nic, 0, HW_QPT_RC, pd, cq, HW_SRQ_NONE);
 	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_INIT, HW_QP_TRANSPORT, &attr), FW_EINVAL);
 	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_INIT, init, &attr), 0);
-	/* Over datagrams it needs all of that. */
+	/* Over datagrams it needs all of them. */
 	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_RTR, 0, NULL), FW_EINVAL);
 	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_RTR, HW_QP_TRANSPORT, &attr), 0);
 	CU_ASSERT_EQUAL(qp->attr.transport, HW_QP_TRANSPORT_TCP);

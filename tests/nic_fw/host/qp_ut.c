@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The state machine: what each change does to what is posted, which events come, and that a QPN
- * names nothing it should not.
+ * The state machine: the effect of each change on posted requests, the events that are reported,
+ * and that a QPN selects no wrong QP.
  */
 #include "tests/bench/host.h"
 
@@ -10,7 +10,7 @@ struct rig {
 	uint32_t pd;
 	struct fw_cq *cq;
 	struct fw_qp *qp;
-	uint32_t seen; /* entries of cq looked at */
+	uint32_t seen; /* entries of cq that were checked */
 };
 
 static void begin(struct rig *rig, enum hw_qp_type type)
@@ -22,7 +22,7 @@ static void begin(struct rig *rig, enum hw_qp_type type)
 	rig->qp = host_qp(rig->ut.nic, 0, type, rig->pd, rig->cq, HW_SRQ_NONE);
 }
 
-/* A send of nothing to nowhere in one slot; the NIC has not fetched it before its turn. */
+/* A send of no bytes without a destination in one slot; the NIC fetches it in its turn. */
 static void post_send(struct fw_qp *qp, uint64_t wr_id)
 {
 	struct hw_sq_wqe wqe = {.opcode = HW_WQE_SEND, .slots = 1, .wr_id = wr_id};
@@ -113,7 +113,7 @@ static void error_is_told_once(void)
 	struct rig rig;
 
 	begin(&rig, HW_QPT_RC);
-	qp_error(rig.ut.nic, rig.qp, HW_EVENT_QP_FATAL); /* RESET has nothing to fail */
+	qp_error(rig.ut.nic, rig.qp, HW_EVENT_QP_FATAL); /* RESET has no requests to fail */
 	CU_ASSERT_EQUAL(rig.qp->state, HW_QPS_RESET);
 	CU_ASSERT_FALSE(fw_ut_event(&rig.ut, 0, 0, &eqe));
 	qp_set_state(rig.ut.nic, rig.qp, HW_QPS_INIT);
@@ -168,7 +168,7 @@ static void an_srq_keeps_its_receives_and_the_last_wqe_is_told(void)
 	CU_ASSERT_TRUE(fw_ut_event(&rig.ut, 0, 0, &eqe));
 	CU_ASSERT_EQUAL(eqe.type, HW_EVENT_QP_LAST_WQE);
 	CU_ASSERT_EQUAL(eqe.id, qp->qpn);
-	/* From ERR to ERR nothing happens again. */
+	/* A change from ERR to ERR has no effect. */
 	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_ERR, 0, NULL), 0);
 	CU_ASSERT_FALSE(fw_ut_event(&rig.ut, 0, 0, &eqe));
 	CU_ASSERT_EQUAL(rq_take(rig.ut.nic, other, &recv), RQ_OK);
@@ -192,7 +192,7 @@ static void a_send_error_stops_datagram_sends_alone(void)
 	CU_ASSERT_TRUE(qp_can_receive(rig.qp));
 	CU_ASSERT_EQUAL(rq_take(rig.ut.nic, rig.qp, &recv), RQ_OK);
 	CU_ASSERT_EQUAL(recv.wr_id, 2);
-	/* Until the process brings it back, sends are flushed; receives are not. */
+	/* Until the process recovers it, sends are flushed; receives are not. */
 	post_send(rig.qp, 3);
 	fw_ut_post_recv(rig.qp, 4, 1);
 	ring(&rig);
@@ -230,14 +230,14 @@ static void reset_forgets_and_indices_go_on(void)
 	CU_ASSERT_EQUAL(rig.qp->record->sq_cons, 1);
 	CU_ASSERT_EQUAL(rig.qp->record->rq_cons, 1);
 	CU_ASSERT_EQUAL(rig.qp->qkey, 0);
-	/* It can be used anew. */
+	/* The QP can be set up again. */
 	host_rts(rig.ut.nic, rig.qp, 0);
 	CU_ASSERT_EQUAL(rig.qp->qkey, 0x1111);
 	fw_ut_post_recv(rig.qp, 3, 1);
 	CU_ASSERT_EQUAL(rq_available(rig.ut.nic, rig.qp), 1);
 	CU_ASSERT_EQUAL(rq_take(rig.ut.nic, rig.qp, &recv), RQ_OK);
 	CU_ASSERT_EQUAL(recv.wr_id, 3);
-	/* Wild indices are forgotten like the rest. */
+	/* Invalid indices are cleared like the rest. */
 	rig.qp->record->rq_prod = 0x80000000u;
 	rig.qp->record->sq_prod = 0x80000000u;
 	CU_ASSERT_EQUAL(host_modify(rig.ut.nic, rig.qp, HW_QPS_RESET, 0, NULL), 0);

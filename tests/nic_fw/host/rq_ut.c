@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Taking receives, from a QP's own queue and from an SRQ: order, wrap-around, malformed
- * entries, wild indices, the limit event.
+ * Receives from a QP's own queue and from an SRQ: order, wrap-around, malformed entries, invalid
+ * indices, the limit event.
  */
 #include "tests/bench/host.h"
 
@@ -100,7 +100,7 @@ static void a_wild_producer_index_is_no_receive(void)
 	rig.qp->record->rq_prod = UINT32_MAX; /* backwards */
 	CU_ASSERT_EQUAL(rq_take(rig.ut.nic, rig.qp, &recv), RQ_EMPTY);
 	CU_ASSERT_EQUAL(rig.ut.nic->counters.wqes_bad, 3);
-	/* Full is not too full. */
+	/* A full queue is legal. */
 	rig.qp->record->rq_prod = 16;
 	CU_ASSERT_EQUAL(rq_available(rig.ut.nic, rig.qp), 16);
 	CU_ASSERT_EQUAL(rq_take(rig.ut.nic, rig.qp, &recv), RQ_OK);
@@ -211,7 +211,7 @@ static void the_limit_event_comes_once_below_the_limit(void)
 	CU_ASSERT_EQUAL(eqe.id, rig.srq->index);
 	CU_ASSERT_EQUAL(rq_take(rig.ut.nic, rig.qp, &recv), RQ_OK);
 	CU_ASSERT_FALSE(fw_ut_event(&rig.ut, 0, 0, &eqe)); /* disarmed */
-	/* Armed above what is there: at once. */
+	/* Armed above the present number: the event is reported at once. */
 	CU_ASSERT_EQUAL(set_limit(&rig, 8, 2), 0);
 	CU_ASSERT_TRUE(fw_ut_event(&rig.ut, 0, 0, &eqe));
 	CU_ASSERT_EQUAL(set_limit(&rig, 9, 2), FW_EINVAL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Commands of XRC as a hostile process may send them: handles that are not its own, what must be 0,
- * quotas; and processes that end in any order with what they share.
+ * Commands of XRC from a hostile process: foreign handles, reserved fields, quotas; and processes
+ * that end in any order with shared objects.
  */
 #include "tests/bench/host.h"
 
@@ -104,7 +104,7 @@ static void test_srqs(void)
 	CU_ASSERT_EQUAL(made.srqn, 0);
 	CU_ASSERT_EQUAL(SRQ(HW_SRQ_F_XRC, xrcd, cq->index), 0);
 	CU_ASSERT_EQUAL(made.srqn, made.srq + XRC_SRQN_FIRST);
-	/* it keeps what it is made of, and is no QP's own */
+	/* The SRQ keeps its domain and CQ in use; a QP cannot have it as its own. */
 	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_CLOSE_XRCD, xrcd, NULL), FW_EBUSY);
 	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DESTROY_CQ, cq->index, NULL), FW_EBUSY);
 	rc.pd = pd;
@@ -144,7 +144,7 @@ static void test_bare_qp(void)
 	fw_ut_end(&ut);
 }
 
-/* Three processes have a QP; they go in each order, by command or by death. */
+/* Three processes share a QP; they end in each order, by command or by death. */
 static void test_ends(void)
 {
 	static const uint8_t order[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
