@@ -2,8 +2,8 @@
 /*
  * Counters and gauges by number, for the STATS command and weftd's telemetry.
  *
- * First come the counters of counters.h, then the gauges (the present use and the highest), then
- * moderation's counters as sums over all vectors. Calls moder_tell.c and stage.c.
+ * First come the counters of counters.h, then the gauges (the present use and the highest).
+ * fw_stat() (cmd_query.c) adds moderation's counters and the stages. Calls nothing.
  */
 #include "nic_fw/fw_nic.h"
 

@@ -71,7 +71,7 @@ struct share_nic {
 	struct hw_resp_quota quota;
 };
 
-/* For each kind: objects that a shard has, and what a process without a limit may hold (0: all). */
+/* For each kind: objects that a shard has, and the default limit of a process (0: all). */
 extern const uint64_t share_max[HW_SHARES], share_process_default[HW_SHARES];
 
 /* Once, at fw_init(): makes the account of objects that processes leave behind. */
@@ -90,7 +90,7 @@ bool share_may(struct fw_nic *nic, uint32_t client, enum hw_share kind, uint64_t
 void share_take(struct fw_nic *nic, uint32_t client, enum hw_share kind, uint64_t n);
 void share_give(struct fw_nic *nic, uint32_t client, enum hw_share kind, uint64_t n);
 
-/* Returns the RD session for a client's request, and makes it if needed. NULL: try again later. */
+/* Makes the RD session for a client's request, in its share. NULL: try again later. */
 struct rd_session *share_session_get(struct fw_nic *nic, uint32_t client, uint32_t peer_ip,
 				     uint8_t peer_shard);
 /*

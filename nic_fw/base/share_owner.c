@@ -4,7 +4,7 @@
  *
  * A session serves other processes and peers after the process that caused it has ended. A
  * connection or stream still closes towards its peer. Each stays in the share of its process while
- * that lives, and in its user's share until it is freed. Calls share.c, rd_session.c.
+ * that lives, and in its user's share until it is freed. Calls share.c.
  * docs/security.md "Shares".
  */
 #include "nic_fw/fw_nic.h"

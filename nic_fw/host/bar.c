@@ -5,7 +5,7 @@
  * The list of free parts lies in the arena: the process can write to every byte of its BAR, so no
  * content of the BAR is trusted. Pages are not cleared when they are freed or given out again:
  * clearing a large ring would take milliseconds of the core, and the process, which alone reads
- * phases, clears its rings itself. Calls share.c and the port (bar_take, bar_ahead).
+ * phases, clears its rings itself. Calls port->bar_take() and port->bar_ahead().
  */
 #include "nic_fw/fw_nic.h"
 

@@ -7,8 +7,7 @@
  * the budget allows: each reported completion earns what the percentile leaves, each late one costs
  * a whole. So the percentile holds at any moment, not on average. After waiting longer in vain,
  * since no completion followed (a peer waits for us), the next attempt is delayed. If a core comes
- * late to its turn, interrupts are scheduled earlier by as much. Calls moder_tell.c and
- * moder_cmd.c.
+ * late to its turn, interrupts are scheduled earlier by as much. Calls moder_cmd.c.
  */
 #include "nic_fw/fw_nic.h"
 

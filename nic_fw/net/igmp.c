@@ -322,7 +322,7 @@ static bool send_old(struct fw_nic *nic, struct mcast_group *group)
 		message->type = WIRE_IGMP_V1_REPORT;
 	if (!group->num_members) {
 		message->type = WIRE_IGMP_V2_LEAVE;
-		group->changes_left = 1; /* said once (RFC 2236 3) */
+		group->changes_left = 1; /* reported once (RFC 2236 3) */
 	}
 	/* Version 1 has no message for leaving. */
 	if (group->num_members || spoken == 2) {

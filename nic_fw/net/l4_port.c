@@ -74,7 +74,7 @@ static int bind_one(struct fw_nic *nic, uint16_t space, uint16_t port, bool reus
 	return 0;
 }
 
-/* Holds the port at once: a conflict would otherwise show only at listen or connect. */
+/* Tries a TCP port: conflicts with other shards or the kernel show only when it is held. */
 static int try_hold(struct fw_nic *nic, uint16_t port)
 {
 	int err = l4_port_hold(nic, port);

@@ -20,7 +20,7 @@ struct net_up {
 	/* An ICMP error that quotes a segment of ours: the first bytes of that. */
 	void (*tcp_icmp)(struct fw_nic *nic, const struct ip_rx_info *info, uint8_t type,
 			 uint8_t code, uint16_t mtu, const uint8_t *original, uint32_t bytes);
-	/* A datagram to this shard's port; offset and bytes: of what follows the UDP header. */
+	/* A datagram to this shard's port; offset and bytes: of its payload. */
 	void (*dgram)(struct fw_nic *nic, const struct fw_rx_frame *frame,
 		      const struct ip_rx_info *info, uint8_t src_shard, uint32_t offset,
 		      uint32_t bytes);

@@ -24,7 +24,7 @@ enum {
 	ESP_OPEN_TRIES = 8,          /* least number of SYNs: a core that was away has sent fewer */
 	ESP_DOUBT_TRIES = 2,         /* SYNs without an answer after which the MAC is in doubt */
 	ESP_TX_QUANTUM = 8,          /* packets of one stream in a turn */
-	ESP_SMALL_BYTES = 256,       /* payload whose ACK may wait to ride on an answer */
+	ESP_SMALL_BYTES = 256,       /* payload whose ACK may wait for a response */
 	ESP_HDR_BYTES = 14 + 8 + 32, /* Ethernet, EDP, ESP */
 };
 #define ESP_MIN_RTO_NS   UINT64_C(200000)
@@ -43,7 +43,7 @@ enum esp_state {
 	ESP_SYN_SENT, /* awaiting SYN, ACK of the peer, or its own SYN */
 	ESP_SYN_RCVD, /* SYN, ACK was sent: awaiting anything with our incarnation */
 	ESP_OPEN,
-	ESP_CLOSING,  /* closed above: FIN follows what is queued; awaiting its ACK */
+	ESP_CLOSING,  /* closed above: FIN follows the queue; awaiting its ACK */
 	ESP_DRAINING, /* ended by the peer's FIN, the layer above is gone: our FIN awaits its ACK */
 	ESP_LINGERING, /* closed; our last ACK may be lost and is repeated on request */
 	ESP_STATES

@@ -79,7 +79,7 @@ enum {
 	TCP_F_FIN_RCVD = 0x1000, /* in order */
 	TCP_F_MORE = 0x2000,     /* next() may have something */
 	TCP_F_STALLED = 0x4000,  /* receive() did not take all */
-	TCP_F_PROBE = 0x8000,    /* a probe goes out, whatever cwnd says */
+	TCP_F_PROBE = 0x8000,    /* a probe is sent, whatever cwnd is */
 };
 
 /* The event that tcp_flow.loss_ns is the deadline of. */

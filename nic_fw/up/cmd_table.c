@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Control commands by number, of all floors: what each takes, and what may send it. See cmd.h.
+ * Control commands by number, of all floors: their arguments and their senders. See cmd.h.
  */
 #include "nic_fw/fw_nic.h"
 
