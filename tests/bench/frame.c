@@ -17,7 +17,7 @@ enum {
 
 /* ---- the builder ------------------------------------------------------------------------- */
 
-/* Room for so many bytes, zero; at the end of the buffer they overlap what is there. */
+/* Appends so many zero bytes; at the end of the buffer they overlap existing bytes. */
 static void *append(struct frame *f, size_t bytes)
 {
 	uint8_t *at;
@@ -176,9 +176,9 @@ void frame_end(struct frame *f)
 	frame_seal(f->b, f->n, 0);
 }
 
-/* ---- what makes a frame right ------------------------------------------------------------ */
+/* ---- sealing ------------------------------------------------------------------------------- */
 
-/* The CRC32C of b[from, n - 4) into the last four bytes. */
+/* Writes the CRC32C of b[from, n - 4) into the last four bytes. */
 static void seal_crc(uint8_t *b, uint32_t from, uint32_t n)
 {
 	struct be32 crc;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames as they stand on a wire: a builder, a reader, and what makes them right again.
+ * Frames as they are on a wire: a builder, a reader, and a function that corrects checksums.
  *
- * A builder appends headers from the outside in, right unless the caller changes them; the
- * pointers that it returns reach into the frame. frame_seal() then makes lengths, checksums and
- * CRC32Cs right, except for what the caller wants wrong. frame_read() finds the headers of a frame
- * by its types and lengths. Formats: shared_defs/wire_*.h. Calls the CRC32C of nic_fw alone.
+ * A builder appends headers from the outside in. They are correct unless the caller changes them;
+ * the pointers that it returns reach into the frame. frame_seal() then corrects lengths, checksums
+ * and CRC32Cs, except for those that the caller wants wrong. frame_read() finds the headers of a
+ * frame by its types and lengths. Formats: shared_defs/wire_*.h. Calls only the CRC32C of nic_fw.
  */
 #ifndef WEFT_TESTS_BENCH_FRAME_H
 #define WEFT_TESTS_BENCH_FRAME_H
@@ -35,11 +35,11 @@ enum {
 struct frame {
 	uint8_t b[FRAME_MAX];
 	uint32_t n;
-	uint32_t to;    /* the builder's, to say which NIC it is for */
+	uint32_t to;    /* for the builder: number of the receiving NIC */
 	uint32_t flags; /* FW_TX_*, of a frame that a NIC sent */
 };
 
-/* frame_seal(): what to leave as it is. */
+/* Flags of frame_seal(): fields to leave unchanged. */
 enum {
 	FRAME_KEEP_LENGTHS = 0x01,
 	FRAME_KEEP_SUM = 0x02, /* of IPv4, TCP, ICMP */
@@ -50,7 +50,7 @@ enum {
 
 void frame_add(struct frame *f, const void *data, size_t bytes);
 void frame_fill(struct frame *f, uint8_t value, uint32_t bytes);
-/* Begins anew. */
+/* Begins a new frame. */
 struct wire_eth *frame_eth(struct frame *f, const uint8_t *dst, const uint8_t *src, uint16_t type);
 /* Addresses in network byte order. */
 struct wire_ip *frame_ip(struct frame *f, uint8_t proto, uint32_t src, uint32_t dst);
@@ -74,7 +74,7 @@ struct wire_ddp_tagged *frame_tagged(struct frame *f, uint8_t opcode, bool last,
 void frame_end(struct frame *f);
 /* Puts length and checksum into the IPv4 header alone. */
 void frame_seal_ip(struct frame *f);
-/* Makes lengths, checksums and CRC32C right; keep: FRAME_KEEP_*. */
+/* Corrects lengths, checksums and CRC32C; keep: FRAME_KEEP_*. */
 void frame_seal(uint8_t *b, uint32_t n, uint32_t keep);
 
 /* ---- the reader */

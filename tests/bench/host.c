@@ -180,7 +180,7 @@ void fw_ut_begin(struct fw_ut *ut)
 	memset(ut, 0, sizeof(*ut));
 	bench_port_init(&ut->port);
 	port.random64 = always_the_same;
-	/* The NIC does not ask for room: frames beyond it are lost. */
+	/* Without this function the NIC does not ask for room: frames beyond it are lost. */
 	port.tx_room = NULL;
 	ut->now_ns = 1000000;
 	ut->arena_bytes = fw_arena_bytes();
@@ -223,7 +223,7 @@ int fw_ut_attach(struct fw_ut *ut, const struct fw_client_params *params, uint32
 	struct fw_ut_client *c;
 	int err;
 
-	/* A user of its own, where the test does not say otherwise. */
+	/* A separate user, unless the test gives another one. */
 	p.pid = p.uid = 42 + ut->num_attached++;
 	if (params)
 		p = *params;
@@ -255,7 +255,7 @@ void fw_ut_detach(struct fw_ut *ut, uint32_t client)
 			fw_ut_poll(ut, 1000);
 		CU_ASSERT_EQUAL(ut->port.last_detached, client);
 	}
-	/* Whatever touches the BAR from now on faults. */
+	/* Any later access to the BAR faults. */
 	if (c->bar)
 		munmap(c->bar, c->bar_bytes);
 	c->bar = NULL;

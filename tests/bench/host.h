@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processes: the commands that tests need again and again, receives and completions; and one NIC
- * alone (struct fw_ut) with clients, each with a BAR, whose port records what it is asked.
+ * Processes: common commands, receives and completions; and one NIC alone (struct fw_ut) with
+ * clients, each with a BAR, whose port records its calls.
  *
  * The memory of processes is the test's own. Functions assert success unless they return a status.
  */
@@ -20,29 +20,29 @@ enum {
 
 /* ---- a process of any NIC ---------------------------------------------------------------- */
 
-/* Sends cmd as client; the status, or -1 when the answer is pending. */
+/* Sends cmd as client; returns the status, or -1 when the answer is pending. */
 int host_cmd(struct fw_nic *nic, uint32_t client, struct hw_cmd *cmd, struct hw_cmd_resp *resp);
-/* A command on one object number; resp may be NULL. */
+/* Sends a command on one object number; resp may be NULL. */
 int host_obj(struct fw_nic *nic, uint32_t client, enum hw_cmd_op op, uint32_t handle,
 	     struct hw_cmd_resp *resp);
 uint32_t host_pd(struct fw_nic *nic, uint32_t client);
 struct fw_cq *host_cq(struct fw_nic *nic, uint32_t client, uint32_t entries, uint32_t eq);
 struct fw_srq *host_srq(struct fw_nic *nic, uint32_t client, uint32_t pd, uint32_t max_wr,
 			uint32_t max_sge);
-/* 64 send slots, 16 receives of 4 SGEs, or an SRQ. */
+/* Makes a QP with 64 send slots, and 16 receives of 4 SGEs or an SRQ. */
 struct fw_qp *host_qp(struct fw_nic *nic, uint32_t client, enum hw_qp_type type, uint32_t pd,
 		      const struct fw_cq *cq, uint32_t srq);
-/* A region at mem; mapped: with a mapping at the same address. Its STag. */
+/* Registers a region at mem; mapped: with a mapping at the same address. Returns its STag. */
 uint32_t host_reg(struct fw_nic *nic, uint32_t client, uint32_t pd, void *mem, uint64_t bytes,
 		  uint32_t access, bool mapped);
-/* MODIFY_QP; the status. attr may be NULL when mask is 0. */
+/* Sends MODIFY_QP; returns the status. attr may be NULL when mask is 0. */
 int host_modify(struct fw_nic *nic, const struct fw_qp *qp, enum hw_qp_state state, uint32_t mask,
 		const struct hw_qp_attr *attr);
-/* A datagram QP from RESET to RTS; access: HW_ACCESS_*, 0: as it is. */
+/* Brings a datagram QP from RESET to RTS; access: HW_ACCESS_*, 0: unchanged. */
 void host_rts(struct fw_nic *nic, const struct fw_qp *qp, uint32_t access);
-/* The entry at a CQ's index as a process sees it; false: not written. */
+/* Reads the entry at a CQ's index as a process sees it; false: not written. */
 bool host_cqe(const struct fw_cq *cq, uint32_t index, struct hw_cqe *cqe);
-/* Takes the next one. */
+/* Takes the next entry. */
 bool host_next_cqe(struct fw_cq *cq, uint32_t *cons, struct hw_cqe *cqe);
 /* Posts a receive to the QP's own queue. */
 void host_recv(struct fw_qp *qp, uint64_t wr_id, const struct hw_sge *sge, uint32_t num_sge);
@@ -66,17 +66,17 @@ struct fw_ut {
 	uint32_t num_attached;                     /* since the beginning */
 };
 
-/* weft1 of two (nic_index 1), 10.77.0.1/24, MTU 1500, with client 0 attached. */
+/* Makes weft1 of two (nic_index 1), 10.77.0.1/24, MTU 1500, with client 0 attached. */
 void fw_ut_begin(struct fw_ut *ut);
-/* Detaches what is attached, asserts that nothing is left in use, frees all. */
+/* Detaches all clients, asserts that nothing is left in use, frees all. */
 void fw_ut_end(struct fw_ut *ut);
-/* Attaches one more client; params may be NULL. 0, or a positive errno. */
+/* Attaches one more client; params may be NULL. Returns 0, or a positive errno. */
 int fw_ut_attach(struct fw_ut *ut, const struct fw_client_params *params, uint32_t *client);
 void fw_ut_detach(struct fw_ut *ut, uint32_t client);
-/* One turn dt_ns later. */
+/* Runs one turn dt_ns later. */
 void fw_ut_poll(struct fw_ut *ut, uint64_t dt_ns);
 uint32_t fw_ut_eq(struct fw_ut *ut, uint32_t client, uint32_t entries);
-/* The next event of a client's EQ, false: none. */
+/* Takes the next event of a client's EQ; false: none. */
 bool fw_ut_event(struct fw_ut *ut, uint32_t client, uint32_t eq, struct hw_eqe *eqe);
 /* Posts a receive of num_sge SGEs of 100 bytes each to the QP's own queue. */
 void fw_ut_post_recv(struct fw_qp *qp, uint64_t wr_id, uint32_t num_sge);

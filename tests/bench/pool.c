@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The wrapped functions of pool.h. Calls the ones of nic_fw/base/pool.c.
+ * The wrapped functions of pool.h. Calls those of nic_fw/base/pool.c.
  */
 #include "tests/bench/pool.h"
 
@@ -32,7 +32,7 @@ static void poison_wqe(struct fw_wqe *wqe)
 	ASAN_POISON_MEMORY_REGION(wqe->sge, sizeof(wqe->sge));
 }
 
-/* A free receive is looked at by a sink, too: whether it has a run, and its generation. */
+/* A sink reads a free receive, too: whether it has a run, and its generation. */
 static void poison_recv(struct goal_recv *recv)
 {
 	ASAN_POISON_MEMORY_REGION(&recv->link, sizeof(*recv) - offsetof(struct goal_recv, link));

@@ -2,14 +2,15 @@
 /*
  * Poison in pools: an element that is given back is poisoned, so that the sanitizer reports any use
  * of it. Programs linked with --wrap=fw_pool_get and --wrap=fw_pool_put do so (Makefile: those of
- * tests/pair and tests/fuzz); their fixtures unpoison what they free. nic_fw/base/pool.h.
+ * tests/pair and tests/fuzz); their fixtures unpoison the pools before they free them.
+ * nic_fw/base/pool.h.
  */
 #ifndef WEFT_TESTS_BENCH_POOL_H
 #define WEFT_TESTS_BENCH_POOL_H
 
 #include "nic_fw/base/pool.h"
 
-/* Poisons a free element, but for what the firmware reads of it by design. */
+/* Poisons a free element, except for the fields that the firmware reads by design. */
 void bench_pool_poison(const struct fw_pool *pool, void *elem);
 /* Unpoisons every element that was ever taken. */
 void bench_pool_unpoison(struct fw_pool *pool);

@@ -353,7 +353,7 @@ static uint32_t mac_filter(void *ctx, const uint8_t mac[6], uint32_t ip, bool in
 	return port->filter_others;
 }
 
-/* The same in both halves: for numbers that count up and for names. */
+/* A number with two equal halves: for numbers that count up and for names. */
 static uint64_t random64(void *ctx)
 {
 	struct bench_port *port = ctx;

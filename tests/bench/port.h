@@ -2,14 +2,14 @@
 /*
  * The fake world of one NIC: an implementation of nic_fw/fw_port.h that a test sets and reads.
  *
- * Frames that the NIC sends are put together as a MAC's DMA engine does and given to sent();
- * frames for the NIC wait in the inbox until they are due. Every segment of a received frame is an
+ * Frames that the NIC sends are assembled as a MAC's DMA engine does and given to sent(); frames
+ * for the NIC wait in the inbox until they are due. Every segment of a received frame is an
  * allocation of its exact size, so that the sanitizer reports any byte read beyond it. Memory of
- * processes is the test's own unless mem() says otherwise. A test that needs more replaces entries
- * of the table that bench_port_table() returns. tests/bench/wire.h joins ports.
+ * processes is the test's own unless mem() returns another address. A test that needs more replaces
+ * entries of the table that bench_port_table() returns. tests/bench/wire.h joins ports.
  *
  * A broken rule of the port ends the program (bench_fail()): no CUnit here, since the fuzz targets
- * use it, too. Not thread-safe.
+ * use the port, too. Not thread-safe.
  */
 #ifndef WEFT_TESTS_BENCH_PORT_H
 #define WEFT_TESTS_BENCH_PORT_H
@@ -19,11 +19,11 @@
 #include "shared_defs/hw_cmd.h"
 
 enum {
-	BENCH_CLIENTS = 16, /* whose interrupts are counted one by one */
+	BENCH_CLIENTS = 16, /* clients with an interrupt counter each */
 	BENCH_UNMAPS = 16,
 };
 
-/* Prints what is wrong and aborts; bench_on_fail, unless NULL, shows the state first. */
+/* Prints an error message and aborts; bench_on_fail, unless NULL, prints the state first. */
 void bench_fail(const char *what, ...) __attribute__((format(printf, 1, 2), noreturn));
 extern void (*bench_on_fail)(void);
 #define BENCH_CHECK(cond, ...)                                                                     \
@@ -38,15 +38,15 @@ struct bench_frame {
 	uint32_t n;
 	uint32_t to;     /* number of a port on the wire */
 	uint32_t flags;  /* as sent, FW_TX_*; as received, FW_RX_* */
-	uint32_t piece;  /* bytes of each received segment behind the headers; 0: one segment */
+	uint32_t piece;  /* bytes of each received segment after the headers; 0: one segment */
 	uint64_t due_ns; /* when it may be received */
 };
 
 struct bench_wire;
 
 struct bench_port {
-	struct fw_nic *nic;      /* that the port is of */
-	struct bench_wire *wire; /* that it is on; NULL: none */
+	struct fw_nic *nic;      /* the NIC of this port */
+	struct bench_wire *wire; /* the wire it is joined to; NULL: none */
 	uint32_t number;         /* on the wire */
 	/* Settings. */
 	bool dead;            /* not polled; frames to it are lost */
@@ -55,8 +55,8 @@ struct bench_port {
 	uint32_t rx_flags;    /* likewise */
 	uint32_t tx_room;     /* frames that tx_burst() still takes; UINT32_MAX: no end */
 	uint32_t max_bytes;   /* of a frame; 0: any */
-	bool host_fault;      /* memory of processes is not there */
-	bool host_busy;       /* it is not there now */
+	bool host_fault;      /* memory of processes does not exist */
+	bool host_busy;       /* memory of processes is temporarily absent */
 	uint64_t next_random; /* its low half in both halves of the next number, then counted up */
 	uint64_t *shared_random; /* counted up in place of next_random, unless NULL */
 	const uint64_t *now_ns;  /* NULL: every frame is due */
@@ -70,7 +70,7 @@ struct bench_port {
 	/* Counts. */
 	uint32_t frames_sent, tx_calls;
 	uint32_t settles, settled; /* calls of tx_settle; frames_sent at the last of them */
-	uint32_t rx_out;           /* frames that the firmware has and has not given back */
+	uint32_t rx_out;           /* frames that the firmware has not given back */
 	uint32_t rx_freed;
 	uint32_t host_calls;
 	const void *host_src; /* the source of the last host_write() */
@@ -90,7 +90,7 @@ struct bench_port {
 	uint32_t inbox_count, inbox_size;
 };
 
-/* All zero but for room without end. */
+/* All zero except for unlimited room. */
 void bench_port_init(struct bench_port *port);
 /* Empties the inbox. */
 void bench_port_clear(struct bench_port *port);
@@ -98,23 +98,23 @@ void bench_port_clear(struct bench_port *port);
 void bench_port_free(struct bench_port *port);
 /* A table for fw_init(). port stays where it is as long as the NIC. */
 struct fw_port bench_port_table(struct bench_port *port);
-/* Copies a frame into the inbox, behind those that are due before or at the same time. */
+/* Copies a frame into the inbox, after those that are due before or at the same time. */
 void bench_port_put(struct bench_port *port, const void *frame, uint32_t bytes, uint64_t due_ns);
 /* Removes frame i of the inbox. */
 void bench_port_drop(struct bench_port *port, uint32_t i);
 
 /*
- * Writes the bytes of a frame from its segment first on, CRC32Cs and checksum in place, to out;
- * returns how many, or -EFAULT where memory of a process is missing. port may be NULL: memory of
- * processes is at the address itself.
+ * Writes the bytes of a frame from segment `first` on to out, with CRC32Cs and checksum; returns
+ * their number, or -EFAULT if memory of a process is missing. port may be NULL: memory of processes
+ * is at the address itself.
  */
 int bench_assemble(struct bench_port *port, const struct fw_tx_frame *tx, uint32_t first,
 		   uint8_t *out, uint32_t max);
-/* Cuts a frame in segments as frame.piece says; bench_release() frees them. */
+/* Divides a frame into segments of frame.piece; bench_release() frees them. */
 void bench_segment(const struct bench_frame *frame, struct fw_rx_frame *rx);
 void bench_release(void *cookie);
 
-/* Memory without end that reads as zero, as arenas and BARs begin. munmap() frees it. */
+/* Maps memory that reads as zero, as arenas and BARs begin. munmap() frees it. */
 void *bench_map(size_t bytes);
 
 #endif /* WEFT_TESTS_BENCH_PORT_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Walks over much that a process has are cut into turns: RESIZE_CQ, event queues that were full,
- * listeners with many requests, next hops that many wait for. What a turn does is counted by its
- * effects; nothing is timed.
+ * Walks over many objects of a process are divided into turns: RESIZE_CQ, event queues that were
+ * full, listeners with many requests, next hops with many waiting requests. The work of a turn is
+ * counted by its effects; nothing is timed.
  */
 #include <arpa/inet.h>
 
@@ -60,7 +60,7 @@ static void large_cq_is_resized_in_turns(void)
 
 	CU_ASSERT_EQUAL(resize(cq, NEW_ENTRIES), -1);
 	while (!ut.port.num_done && turns++ < NEW_ENTRIES) {
-		/* The process reads the old ring until it is answered, and so it is written. */
+		/* The process reads the old ring until the answer, so the NIC writes to it. */
 		CU_ASSERT_PTR_EQUAL(cq->ring, old);
 		if (next < OLD_ENTRIES)
 			CU_ASSERT_TRUE(post(cq, next++));
@@ -76,7 +76,7 @@ static void large_cq_is_resized_in_turns(void)
 		CU_ASSERT_EQUAL(cqe.wr_id, i);
 	}
 	CU_ASSERT_FALSE(host_cqe(cq, next, &cqe));
-	/* There is room for as many as it was asked for. */
+	/* There is room for as many entries as were requested. */
 	for (; next < NEW_ENTRIES; next++)
 		CU_ASSERT_TRUE(post(cq, next));
 	CU_ASSERT_TRUE(host_cqe(cq, next - 1, &cqe));
@@ -112,7 +112,7 @@ static void a_cq_ends_while_it_is_resized(void)
 	fw_ut_poll(&ut, 1000);
 	high = bar->high;
 	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DESTROY_CQ, cq->index, NULL), 0);
-	/* The new ring was the last thing there. */
+	/* The new ring was the last block there. */
 	CU_ASSERT(bar->high <= high - NEW_ENTRIES * sizeof(struct hw_cqe));
 	for (turns = 0; !ut.port.num_done && turns < 10; turns++)
 		fw_ut_poll(&ut, 1000);
@@ -121,7 +121,7 @@ static void a_cq_ends_while_it_is_resized(void)
 	fw_ut_end(&ut);
 }
 
-/* More waits than fits the new ring, in the end. */
+/* In the end more entries wait than the new ring holds. */
 static void a_ring_that_gets_too_small(void)
 {
 	struct fw_cq *cq = waiting_cq();
@@ -246,7 +246,7 @@ static void listener_moves_in_turns(void)
 	CU_ASSERT_EQUAL(host_cmd(ut.nic, 0, &cmd, &resp), -1);
 	moved = told_to(to);
 	CU_ASSERT(moved <= FW_SLICE_AT_ONCE + 1);
-	/* A request that comes meanwhile is told to the new one. */
+	/* A request that arrives meanwhile is reported to the new listener. */
 	request_of_a_peer(listener);
 	for (turns = 0; !ut.port.num_done && turns < REQUESTS; turns++) {
 		was = moved;
@@ -284,7 +284,7 @@ static uint32_t in_state(enum cm_state state)
 	return n;
 }
 
-/* A station answers for its address. */
+/* A station replies for its address. */
 static void answer_arp(uint32_t last_octets)
 {
 	uint8_t bytes[sizeof(struct wire_eth) + sizeof(struct wire_arp)] = {0};
@@ -324,7 +324,7 @@ static void many_wait_for_one_address(void)
 		CU_ASSERT(known - was <= FW_SLICE_UNITS);
 	}
 	CU_ASSERT_EQUAL(known, REQUESTS);
-	/* Endpoints that ask for the other address wait on, and hear that nobody is there. */
+	/* Endpoints that requested the other address wait on, and are notified of the failure. */
 	for (turns = 0; in_state(CM_RESOLVING) && turns < 100 * REQUESTS; turns++)
 		fw_ut_poll(&ut, 1000000);
 	CU_ASSERT_EQUAL(in_state(CM_IDLE), 2 * REQUESTS);
@@ -332,7 +332,7 @@ static void many_wait_for_one_address(void)
 	fw_ut_end(&ut);
 }
 
-/* An endpoint and its process may end between the answer and its look. */
+/* An endpoint and its process may end between the reply and the visit of the walk. */
 static void those_that_wait_may_go(void)
 {
 	uint32_t eq, i, first;

@@ -74,7 +74,7 @@ void cm_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
 	net.cm_done = (struct net_neigh_done){net.cm_done.calls + 1, ip, ok};
 }
 
-/* No connections either. */
+/* No connections here. */
 void tcp_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
 {
 	(void)nic;
@@ -103,7 +103,7 @@ void tcp_rx_icmp(struct fw_nic *nic, const struct ip_rx_info *info, uint8_t type
 	net.tcp_icmp_bytes = original_bytes;
 }
 
-/* No collectives here: nobody is in a reliable group. */
+/* No collectives here: no QP is in a reliable group. */
 void mgrp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t bytes)
 {
 	(void)nic;
@@ -163,7 +163,7 @@ void qp_error(struct fw_nic *nic, struct fw_qp *qp, enum hw_event_type event)
 	(void)ud_flush_step(nic, qp);
 }
 
-/* As many units as anybody wants. */
+/* As many units as requested. */
 bool slice_take(struct fw_nic *nic, uint32_t units)
 {
 	(void)nic;

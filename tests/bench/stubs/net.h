@@ -106,9 +106,9 @@ static inline uint32_t net_ip(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 void net_init(uint8_t shard);
 void net_end(void);
 void *net_alloc(size_t bytes);
-/* A pattern of a seed. */
+/* Fills memory with the pattern of a seed. */
 void net_fill(uint8_t *p, uint32_t bytes, uint32_t seed);
-/* Lets time pass and fires what is due. */
+/* Lets time pass and fires due timers. */
 void net_advance(uint64_t ns);
 void net_flush(void);
 /* The sum of all drop counters: a frame that is not used is counted in exactly one. */
@@ -136,7 +136,7 @@ static inline struct wire_dgram *net_dgramh(struct frame *f)
 	return (struct wire_dgram *)(f->b + UDP_TX_HDR_BYTES);
 }
 
-/* The frame is zero behind its end: a test may lengthen it by n alone. */
+/* The frame is zero after its end: a test may lengthen it by n alone. */
 void net_put_eth(struct frame *f, const uint8_t *dst, uint16_t type);
 void net_put_ip(struct frame *f, uint8_t proto);
 void net_put_udp(struct frame *f);
@@ -156,7 +156,7 @@ void net_queue(const struct frame *f, uint32_t piece);
 /* Receives this frame alone. */
 void net_rx_pieces(const struct frame *f, uint32_t piece);
 void net_rx(const struct frame *f);
-/* The peer answers our question for its address; where nobody has asked, that leaves no frame. */
+/* The peer replies to our ARP request; without a request no frame is left. */
 void net_learn_peer(void);
 
 #endif /* WEFT_TESTS_BENCH_STUBS_NET_H */

@@ -177,7 +177,7 @@ static void pages_of_records_are_announced_in_time(void)
 	num_ahead = 0;
 	ahead_bytes = 0;
 	ut.nic->port.bar_ahead = note_ahead;
-	/* As many as there are since ATTACH; none is recorded. */
+	/* The records of ATTACH were made before bar_ahead was set, so none is noted. */
 	for (i = 0; i < FW_BAR_RECORD_CHUNK * PAGE / FW_BAR_RECORD_BYTES; i++)
 		CU_ASSERT_EQUAL_FATAL(bar_record_alloc(ut.nic, 0, &offset), 0);
 	CU_ASSERT_EQUAL(num_ahead, FW_BAR_RECORD_CHUNK);

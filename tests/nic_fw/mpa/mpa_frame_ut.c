@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Set-up frames of MPA (mpa_frame.c): bit for bit as RFC 5044 7.1.1 and RFC 6581 9.1 draw them, and
- * as Linux's siw sends them; frames cut anywhere, and those that are none.
+ * as Linux's siw sends them; frames cut anywhere, and malformed ones.
  */
 #include "nic_fw/fw_nic.h"
 #include "tests/ut.h"
 
 static uint8_t out[MPA_SETUP_BYTES];
 
-/* The header's last four bytes, and what follows. */
+/* The last four bytes of the header, and the data after it. */
 static void expect(const struct mpa_frame *frame, const char *key, const void *rest, uint32_t bytes)
 {
 	CU_ASSERT_EQUAL_FATAL(mpa_frame_write(out, frame), WIRE_MPA_KEY_BYTES + bytes);
@@ -100,7 +100,9 @@ static void there_and_back(void)
 	}
 }
 
-/* However little is there: more is needed, or it is none; never a byte beyond is looked at. */
+/*
+ * For any prefix the result is that more is needed, or that it is no frame; no byte beyond is read.
+ */
 static void cut_anywhere(void)
 {
 	struct mpa_frame f = {.revision = 1, .data = (const uint8_t *)"abc", .data_bytes = 3};
@@ -111,14 +113,14 @@ static void cut_anywhere(void)
 		CU_ASSERT_EQUAL(mpa_frame_bytes(out, i, false), 0);
 	for (; i <= n; i++)
 		CU_ASSERT_EQUAL(mpa_frame_bytes(out, i, false), (int)n);
-	/* A wrong byte is enough. */
+	/* One wrong byte suffices. */
 	for (i = 0; i < WIRE_MPA_KEY_BYTES; i++) {
 		memcpy(exact, out, sizeof(exact));
 		exact[i] ^= 0x20;
 		CU_ASSERT_EQUAL(mpa_frame_bytes(exact, i, false), 0);
 		CU_ASSERT(mpa_frame_bytes(exact, i + 1, false) < 0);
 	}
-	/* One is not the other. */
+	/* A request is no reply, and the other way round. */
 	CU_ASSERT(mpa_frame_bytes(out, n, true) < 0);
 }
 
@@ -135,7 +137,7 @@ static void none(void)
 	CU_ASSERT(mpa_frame_bytes(out, sizeof(*wire), false) < 0);
 	wire->private_bytes = be16_put(UINT16_MAX);
 	CU_ASSERT(mpa_frame_bytes(out, sizeof(*wire), false) < 0);
-	/* Enhanced without what that means. */
+	/* Enhanced without the fields of that. */
 	for (i = 0; i < 4; i++) {
 		wire->private_bytes = be16_put((uint16_t)i);
 		CU_ASSERT_EQUAL(mpa_frame_read(out, false, &got), FW_EPROTO);
@@ -148,7 +150,7 @@ static void none(void)
 	}
 }
 
-/* Reserved bits mean nothing (siw sets one), R of a request neither, S only in revision 2. */
+/* Reserved bits are ignored (siw sets one), R of a request as well; S counts only in revision 2. */
 static void what_is_not_looked_at(void)
 {
 	struct mpa_frame got, f = {.revision = 2, .enhanced = true, .ird = 3, .ord = 5};
@@ -159,7 +161,7 @@ static void what_is_not_looked_at(void)
 	wire->flags |= 0x0f | WIRE_MPA_F_REJECT;
 	CU_ASSERT_EQUAL(mpa_frame_read(out, false, &got), 0);
 	CU_ASSERT(!got.reject && got.enhanced && got.ird == 3 && got.ord == 5);
-	/* Without A the others say nothing. */
+	/* Without A the other flags have no meaning. */
 	more->ird = be16_put(WIRE_MPA_IRD_RTR_SEND | 3);
 	more->ord = be16_put(WIRE_MPA_ORD_RTR_WRITE | WIRE_MPA_ORD_RTR_READ | 5);
 	CU_ASSERT_EQUAL(mpa_frame_read(out, false, &got), 0);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ethernet in: whose frames, which types, bursts, and the cursor over segments.
- *
- * Runs nic_fw/net/eth_rx.c on the shard without upper layers of tests/bench/stubs/net.h.
+ * Ethernet in: destination addresses, types, bursts, and the cursor over segments.
  */
 #include "tests/bench/stubs/net.h"
 
@@ -52,7 +50,7 @@ static void demultiplexes(void)
 	net_init(0);
 	net_put_eth(&f, net_mac, WIRE_ETHERTYPE_IPV4);
 	net_rx(&f);
-	CU_ASSERT_EQUAL(CNT(drop_too_short), 1); /* ip.c's: no header behind it */
+	CU_ASSERT_EQUAL(CNT(drop_too_short), 1); /* counted by ip.c: no header follows */
 	net_put_eth(&f, net_broadcast, WIRE_ETHERTYPE_ARP);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_arp_malformed), 1);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ethernet out: staging, bursts, a port that is full, faults, forgetting a client.
- *
- * Runs nic_fw/net/eth_tx.c on the shard without upper layers of tests/bench/stubs/net.h.
+ * Ethernet out: staging, bursts, a full port, faults, frames of a client that ends.
  */
 #include "tests/bench/stubs/net.h"
 
@@ -59,7 +57,7 @@ static void length_counts_the_crc(void)
 	frame = stage(1, 0, false);
 	eth_tx_hdr(frame, 14, 10, FW_TX_F_CRC_BEGIN | FW_TX_F_CRC_END);
 	eth_tx_commit(net.nic, frame);
-	net_flush(); /* the port compares frame->bytes with what it put together */
+	net_flush(); /* the port compares frame->bytes with the assembled length */
 	CU_ASSERT_EQUAL(net.sent[0].n, 28);
 	net_end();
 }
@@ -148,7 +146,7 @@ static void fault_of_a_process(void)
 	CU_ASSERT_EQUAL(net.num_sent, 1);
 	CU_ASSERT_EQUAL(CNT(host_faults), 1);
 	CU_ASSERT_EQUAL(CNT(tx_frames), 1);
-	/* The fault of a frame before it is not its own. */
+	/* A fault of the frame before does not affect it. */
 	eth_tx_commit(net.nic, stage(3, NET_CLIENT, true));
 	CU_ASSERT_EQUAL(eth_tx_commit_now(net.nic, stage(4, 0, false)), 0);
 	CU_ASSERT_EQUAL(net.sent[1].b[0], 4);
@@ -197,7 +195,9 @@ static void forgets_one_client_only(void)
 	net_end();
 }
 
-/* Memory of the NIC that is given back: frames that point at any byte of it go, or are dropped. */
+/*
+ * Memory that the NIC gives back: frames that point at any byte of it are sent before, or dropped.
+ */
 static void forgets_memory(void)
 {
 	net_init(0);

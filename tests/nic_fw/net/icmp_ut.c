@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ICMP: echo replies of every length, and what is not answered.
- *
- * Runs nic_fw/net/icmp.c on the shard without upper layers of tests/bench/stubs/net.h.
+ * ICMP: echo replies of every length, and packets that are not answered.
  */
 #include "tests/bench/stubs/net.h"
 
@@ -107,7 +105,7 @@ static void not_answered(void)
 	f.n += 7;
 	frame_seal_ip(&f);
 	net_rx(&f);
-	put(&f, 1473); /* the answer would be larger than the MTU */
+	put(&f, 1473); /* the answer would exceed the MTU */
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_icmp), 5);
 	CU_ASSERT_EQUAL(CNT(icmp_unreachable_rx), 1);

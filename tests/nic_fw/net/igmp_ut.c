@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * IGMP: what is reported when, byte by byte; queries of three versions and what is no query.
- *
- * Runs nic_fw/net/igmp.c above the real ip.c and eth_rx.c on the shard of tests/bench/stubs/net.h;
- * groups are made by hand, as mcast.c would. tests/golden/igmp.hex has messages in full.
+ * IGMP: reports and their times, byte by byte; queries of three versions, and malformed ones.
  */
 #include "tests/bench/stubs/net.h"
 
@@ -31,7 +28,7 @@ static void begin(void)
 	igmp_init(net.nic);
 }
 
-/* So many ms, with a look every now and then, as a core that polls has. */
+/* Runs so many ms, with a poll every now and then, as a core does. */
 static void pass(uint32_t ms)
 {
 	uint32_t i;
@@ -126,7 +123,7 @@ static void query_old(uint8_t code, uint32_t group)
 	query_bytes(&message, sizeof(message), group ? group : net_ip(224, 0, 0, 1), code != 0);
 }
 
-/* The IGMP message of a frame that was sent; checks what all have in common. */
+/* The IGMP message of a sent frame; checks the fields that all have in common. */
 static const uint8_t *sent(uint32_t i, uint32_t dst, uint32_t *bytes)
 {
 	const struct frame *f = &net.sent[i];
@@ -152,7 +149,7 @@ static const uint8_t *sent(uint32_t i, uint32_t dst, uint32_t *bytes)
 	return message;
 }
 
-/* The message of frame i is the one that was worked out by hand. */
+/* The message of frame i equals one that was written by hand. */
 static void expect_golden(uint32_t i, const char *name)
 {
 	const uint32_t at = sizeof(struct wire_eth) + sizeof(struct wire_ip) + OPTION;
@@ -240,7 +237,7 @@ static void changes_are_put_together(void)
 	CU_ASSERT_TRUE(net.sent[0].n <= NET_MTU + sizeof(struct wire_eth));
 	net_advance(IGMP_GAP_NS - 1);
 	CU_ASSERT_EQUAL(net.num_sent, 1);
-	leave(group[0]); /* reported as joined already: its leaving is told */
+	leave(group[0]); /* reported as joined already: its leave is reported */
 	leave(group[299]);
 	net_advance(1);
 	CU_ASSERT_EQUAL(net.num_sent, 2);
@@ -268,13 +265,13 @@ static void a_general_query_is_answered_once(void)
 	query_v3(100, 0, 3, 60, NULL, 0);
 	CU_ASSERT_EQUAL(net.nic->net.igmp.robustness, 3);
 	CU_ASSERT_EQUAL(net.nic->net.igmp.query_interval_s, 60);
-	/* Another one that would be answered later changes nothing; an earlier one does. */
+	/* A query that would be answered later changes nothing; an earlier one does. */
 	random_value = UINT64_C(4000) * MS - 1;
 	query_v3(100, 0, 0, 0, NULL, 0);
 	CU_ASSERT_EQUAL(net.nic->net.igmp.robustness, 3);
 	random_value = UINT64_C(1000) * MS - 1;
 	query_v3(100, 0, 3, 60, NULL, 0);
-	/* Nor does one of a group, which the answer to the general one will tell. */
+	/* A query of one group changes nothing either: the answer to the general one covers it. */
 	random_value = UINT64_C(1500) * MS - 1;
 	query_v3(100, a, 3, 60, NULL, 0);
 	net_advance(UINT64_C(1000) * MS - 1);
@@ -331,20 +328,20 @@ static void queries_of_a_group_and_sources(void)
 	query_v3(10, net_ip(239, 9, 9, 9), 2, 125, NULL, 0); /* not ours */
 	CU_ASSERT_EQUAL(CNT(drop_not_our_mac), 1);
 	query_v3(10, a, 2, 125, source, 3);
-	query_v3(10, a, 2, 125, source + 2, 2); /* one of them is known */
+	query_v3(10, a, 2, 125, source + 2, 2); /* one of them is recorded */
 	CU_ASSERT_EQUAL(group->num_sources, 4);
 	net_advance(500 * MS);
 	CU_ASSERT_EQUAL(net.num_sent, 1);
 	expect_record(0, 0, WIRE_IGMP_IS_INCLUDE, a, 4);
 	expect_golden(0, "v3_sources");
-	/* Asked for all while sources wait: all; sources while all wait: all. */
+	/* A query of all while sources are pending: all; sources while all are pending: all. */
 	query_v3(10, a, 2, 125, source, 3);
 	query_v3(10, a, 2, 125, NULL, 0);
 	query_v3(10, a, 2, 125, source, 3);
 	net_advance(500 * MS);
 	CU_ASSERT_EQUAL(net.num_sent, 2);
 	expect_record(1, 0, WIRE_IGMP_IS_EXCLUDE, a, 0);
-	/* More than are noted, in one or in several. */
+	/* More sources than are recorded, in one query or in several. */
 	query_v3(10, a, 2, 125, source, IGMP_MAX_SOURCES + 1);
 	net_advance(500 * MS);
 	expect_record(2, 0, WIRE_IGMP_IS_EXCLUDE, a, 0);
@@ -354,7 +351,7 @@ static void queries_of_a_group_and_sources(void)
 	net_advance(500 * MS);
 	expect_record(3, 0, WIRE_IGMP_IS_EXCLUDE, a, 0);
 	CU_ASSERT_EQUAL(net.num_sent, 4);
-	/* Left before the answer: the answer is that it was left. */
+	/* The group was left before the answer: the answer is a leave. */
 	query_v3(10, a, 2, 125, NULL, 0);
 	leave(group);
 	net_advance(IGMP_GAP_NS);
@@ -407,7 +404,7 @@ static void older_queriers(void)
 	expect_golden(4, "v2_leave");
 	CU_ASSERT_PTR_NULL(mcast_find(net.nic, a));
 	CU_ASSERT_EQUAL(CNT(igmp_leaves_tx), 1);
-	/* Version 1: no leaves at all. */
+	/* Version 1: no leaves. */
 	query_old(0, 0);
 	CU_ASSERT_EQUAL(CNT(igmp_queries_v1_rx), 1);
 	net_advance(100 * MS);
@@ -418,7 +415,7 @@ static void older_queriers(void)
 	pass(5000);
 	CU_ASSERT_EQUAL(net.num_sent, 6);
 	CU_ASSERT_EQUAL(net.nic->net.mcast_group_pool.used, 0);
-	/* After robustness * interval + response time version 3 is spoken again. */
+	/* After robustness * interval + response time version 3 is used again. */
 	net_advance((2 * 125 + 10) * IGMP_UNSOLICITED_NS);
 	(void)join(a);
 	net_advance(0);
@@ -426,7 +423,7 @@ static void older_queriers(void)
 	net_end();
 }
 
-/* A group that another shard of the NIC is in has not been left. */
+/* A group with a member on another shard of the NIC has not been left. */
 static void the_last_shard_tells(void)
 {
 	uint32_t a = net_ip(239, 1, 1, 1);
@@ -442,7 +439,7 @@ static void the_last_shard_tells(void)
 	pass(2000);
 	CU_ASSERT_EQUAL(net.num_sent, 0);
 	CU_ASSERT_PTR_NULL(mcast_find(net.nic, a));
-	/* Joined there between two reports of leaving: the second is not sent. */
+	/* Joined on the other shard between two reports of leaving: the second one is not sent. */
 	net.port.filter_others = 0;
 	group = join(a);
 	pass(2000);
@@ -471,7 +468,7 @@ static void a_link_that_comes_up(void)
 	net_end();
 }
 
-/* Without room in the port it is said a little later; nothing is forgotten. */
+/* Without room in the port the report is sent a little later; none is lost. */
 static void no_room(void)
 {
 	begin();
@@ -501,7 +498,7 @@ static void what_is_no_query(void)
 	CU_ASSERT_EQUAL(CNT(drop_igmp), 1);
 	bad = good;
 	bad.num_sources = be16_put(1);
-	query_bytes(&bad, sizeof(bad), all, true); /* a source that is not there */
+	query_bytes(&bad, sizeof(bad), all, true); /* a source that is missing */
 	bad.num_sources = be16_put(0xffff);
 	query_bytes(&bad, sizeof(bad), all, true);
 	bad = good;

@@ -6,9 +6,9 @@
  */
 #include "tests/bench/stubs/net.h"
 
-/* Protocol 6 is not served: a packet counted there came through all checks of ip.c. */
+/* Protocol 6 is not served: a packet counted there has passed all checks of ip.c. */
 enum {
-	OTHER_PROTO = 132, /* SCTP: nobody here takes it */
+	OTHER_PROTO = 132, /* SCTP: not served */
 };
 
 static void put(struct frame *f, uint32_t payload_bytes)
@@ -51,7 +51,7 @@ static void options_are_skipped(void)
 		net_rx(&f);
 	}
 	CU_ASSERT_EQUAL(CNT(drop_ip_protocol), 10);
-	/* Options that the packet is too short for. */
+	/* Options longer than the packet. */
 	f.n -= 1;
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_ip_header), 1);
@@ -77,10 +77,10 @@ static void bad_headers(void)
 	put(&f, 100);
 	net_iph(&f)->version_ihl = 0x44;
 	net_rx(&f);
-	put(&f, 100); /* says more than came */
+	put(&f, 100); /* longer than the frame */
 	f.n--;
 	net_rx(&f);
-	put(&f, 100); /* says less than its header */
+	put(&f, 100); /* shorter than its header */
 	net_iph(&f)->total_bytes = be16_put(19);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_ip_header), 4);
@@ -161,7 +161,7 @@ static void addresses(void)
 		net_rx(&f);
 	}
 	CU_ASSERT_EQUAL(CNT(drop_ip_header), 4);
-	/* Our own address from another station is a lie; over the internal link it is not. */
+	/* Our own address from another station is forged; over the internal link it is valid. */
 	put(&f, 8);
 	net_iph(&f)->src = net_iph(&f)->dst;
 	frame_seal_ip(&f);

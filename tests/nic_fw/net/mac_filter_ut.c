@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The MAC filter: who wants which group, what the port hears, which frames come in.
- *
- * Runs nic_fw/net/mac_filter.c and eth_rx.c on the shard without upper layers of
- * tests/bench/stubs/net.h.
+ * The MAC filter: members of each group, calls of the port, frames that are accepted.
  */
 #include "tests/bench/stubs/net.h"
 
@@ -21,7 +18,7 @@ static void counts_users(void)
 	CU_ASSERT_EQUAL(memcmp(net.port.filter_mac, group_mac, 6), 0);
 	CU_ASSERT_EQUAL(mac_filter_add(net.nic, group_mac, net_ip(239, 1, 2, 3)), 0);
 	CU_ASSERT_EQUAL(net.port.filter_calls, 1);
-	/* Another group behind the same MAC is an entry of its own. */
+	/* Another group with the same MAC is an entry of its own. */
 	CU_ASSERT_EQUAL(mac_filter_add(net.nic, group_mac, net_ip(238, 129, 2, 3)), 0);
 	CU_ASSERT_EQUAL(net.port.filter_calls, 2);
 	net.port.filter_others = 3;
@@ -74,7 +71,7 @@ static void a_full_table_refuses(void)
 	}
 	CU_ASSERT_EQUAL(mac_filter_add(net.nic, raw_mac, 0), FW_ENOSPC);
 	CU_ASSERT_EQUAL(net.port.filter_calls, MAC_FILTER_MAX);
-	CU_ASSERT_EQUAL(mac_filter_add(net.nic, mac, i), 0); /* one that is there */
+	CU_ASSERT_EQUAL(mac_filter_add(net.nic, mac, i), 0); /* an existing one */
 	for (; i--;) {
 		mac[4] = (uint8_t)(i >> 8);
 		mac[5] = (uint8_t)i;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagrams to groups, frame by frame: what goes out, what comes in, what does not.
- *
- * Runs ip.c, udp.c, dgram.c, ud_rx.c and ud_tx.c on the shard without upper layers of
- * tests/bench/stubs/net.h, with one QP in one group. Several members: tests/sim/mcast_ut.c.
+ * Datagrams to groups, frame by frame: sent, received, and dropped ones.
  */
 #include "tests/bench/stubs/net.h"
 
@@ -46,7 +43,7 @@ static void put(struct frame *f, uint32_t mo, uint32_t bytes, uint32_t msg_bytes
 	net_dgramh(f)->dst_qpn = be32_put(WIRE_DGRAM_GROUP_QPN);
 }
 
-/* A group takes datagrams of UD alone: RD has one peer. */
+/* A group accepts datagrams of UD alone: RD has one peer. */
 static void other_types_are_dropped(void)
 {
 	struct frame f;
@@ -80,7 +77,8 @@ static void arrives(void)
 		CU_ASSERT_EQUAL(net.cqe[0].src_ip, NET_PEER_IP);
 		CU_ASSERT_EQUAL(net.cqe[0].src_qpn, NET_PEER_QPN);
 		CU_ASSERT_EQUAL(memcmp(net.recv_buf + 40, data, 700), 0);
-		CU_ASSERT_EQUAL(be32_get(ip->dst), 0xef010203); /* the GRH tells the group */
+		/* The GRH has the group's address. */
+		CU_ASSERT_EQUAL(be32_get(ip->dst), 0xef010203);
 		CU_ASSERT_EQUAL(CNT(mcast_rx_packets), 1);
 		CU_ASSERT_EQUAL(CNT(mcast_rx_copies), 1);
 		CU_ASSERT_EQUAL(member.group->rx_packets, 1);
@@ -89,7 +87,7 @@ static void arrives(void)
 	}
 }
 
-/* Each wrong in one thing, which has a counter of its own. */
+/* Each frame has one error, which has a counter of its own. */
 static void what_does_not_arrive(void)
 {
 	struct frame f;
@@ -101,7 +99,7 @@ static void what_does_not_arrive(void)
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_mcast_no_group), 1);
 	put(&f, 0, 10, 10);
-	memcpy(net_eth(&f)->dst, net_mac, 6); /* to a station, with a group's address */
+	memcpy(net_eth(&f)->dst, net_mac, 6); /* to a station, with the address of a group */
 	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_not_our_ip), 1);
@@ -109,7 +107,7 @@ static void what_does_not_arrive(void)
 	memcpy(net_eth(&f)->src, net_mac, 6);
 	memcpy(&net_iph(&f)->src, &(uint32_t){NET_IP}, 4);
 	frame_end(&f);
-	net_rx(&f); /* our own, sent back by the network */
+	net_rx(&f); /* our own, returned by the network */
 	CU_ASSERT_EQUAL(CNT(drop_mcast_reflected), 1);
 	put(&f, 0, 10, 10);
 	net_udph(&f)->dst_port = be16_put(WIRE_DGRAM_PORT + 1);
@@ -160,7 +158,7 @@ static void errors_are_not_answered(void)
 	net.rq_result = RQ_EMPTY;
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_ud_no_receive), 1);
-	put(&f, 0, 1000, 3000); /* of several frames, to a QP that takes one */
+	put(&f, 0, 1000, 3000); /* of several frames, to a QP that accepts one */
 	frame_end(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_ud_too_long), 2);
@@ -269,7 +267,7 @@ static void goes_out(void)
 	CU_ASSERT_EQUAL(be16_get(net_udph(f)->src_port), WIRE_DGRAM_PORT + 2);
 	CU_ASSERT_EQUAL(be16_get(net_udph(f)->dst_port), WIRE_DGRAM_PORT);
 	CU_ASSERT_EQUAL(be32_get(net_dgramh(f)->dst_qpn), WIRE_DGRAM_GROUP_QPN);
-	CU_ASSERT_EQUAL(f->flags, FW_TX_F_ALSO_LOOP); /* a QP here is in it */
+	CU_ASSERT_EQUAL(f->flags, FW_TX_F_ALSO_LOOP); /* a QP here is a member */
 	/* A group without local members: frames leave the link if the TTL permits. */
 	request(net_ip(239, 255, 0, 9), 5000, 9);
 	CU_ASSERT_TRUE(ud_tx(net.nic, &wqe));
@@ -278,7 +276,7 @@ static void goes_out(void)
 	CU_ASSERT_EQUAL(net.sent[1].flags, 0);
 	CU_ASSERT_EQUAL(net_iph(&net.sent[4])->ttl, 9);
 	CU_ASSERT_EQUAL(memcmp(net_eth(&net.sent[1])->dst, other_mac, 6), 0);
-	/* Other shards may be in it. */
+	/* Other shards may have members. */
 	net.nic->config.num_shards = 2;
 	request(net_ip(239, 255, 0, 9), 8, 1);
 	CU_ASSERT_TRUE(ud_tx(net.nic, &wqe));

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Groups: what may be attached, limits and quotas, ends of queue pairs and processes, lists.
- *
- * Runs nic_fw/net/mcast.c, igmp.c and mac_filter.c in a whole instance, by commands.
+ * Groups: attachments, limits and quotas, ends of queue pairs and processes, lists.
  */
 #include "tests/bench/host.h"
 
@@ -73,7 +71,8 @@ static void attaching(void)
 	a = qp_of(&r, HW_QPT_UD);
 	b = qp_of(&r, HW_QPT_UD);
 	CU_ASSERT_EQUAL(attach(&r.ut, a, group_ip(1)), 0);
-	CU_ASSERT_EQUAL(attach(&r.ut, a, group_ip(1)), 0); /* again: no error, and not twice */
+	CU_ASSERT_EQUAL(attach(&r.ut, a, group_ip(1)),
+			0); /* again: no error, and no second entry */
 	CU_ASSERT_EQUAL(r.ut.nic->net.mcast_members.used, 1);
 	CU_ASSERT_EQUAL(attach(&r.ut, b, group_ip(1)), 0);
 	CU_ASSERT_EQUAL(attach(&r.ut, b, group_ip(2)), 0);
@@ -157,7 +156,7 @@ static void limits(void)
 	other = qp_of(&r, HW_QPT_UD);
 	CU_ASSERT_EQUAL(attach(&r.ut, other, group_ip(3)), FW_ENOSPC);
 	CU_ASSERT_EQUAL(attach(&r.ut, other, group_ip(4)), 0);
-	/* The process ends: nothing is left but what is still to be reported. */
+	/* The process ends: only leaves that are not reported yet remain. */
 	fw_ut_detach(&r.ut, 0);
 	CU_ASSERT_EQUAL(r.ut.nic->net.mcast_members.used, 0);
 	CU_ASSERT_EQUAL(r.ut.nic->net.mac_filters.used, 1);
@@ -225,7 +224,7 @@ static void lists_and_limits_are_told(void)
 	fw_ut_end(&r.ut);
 }
 
-/* A connection to a group, and a flag that only datagrams know. */
+/* A connection to a group, and a flag that is defined for datagrams only. */
 static void other_types(void)
 {
 	struct hw_qp_attr attr = {.state = HW_QPS_RTR,

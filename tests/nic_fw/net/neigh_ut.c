@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Neighbours: asking, learning, giving up, re-confirming, routes, a full table.
- *
- * Runs nic_fw/net/neigh.c on the shard without upper layers of tests/bench/stubs/net.h.
+ * Neighbours: requests, learning, failure, re-confirmation, routes, a full table.
  */
 #include "tests/bench/stubs/net.h"
 
@@ -84,7 +82,7 @@ static void gives_up_and_tries_anew_later(void)
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_UNREACHABLE);
 	net_advance(1);
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
-	/* A failed entry is asked for again when its station speaks. */
+	/* A failed entry is requested again when its station sends. */
 	for (i = 0; i < NEIGH_TRIES; i++)
 		net_advance(NEIGH_RETRY_NS);
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_UNREACHABLE);
@@ -108,7 +106,7 @@ static void answers_requests(void)
 	net_flush();
 	/*
 	 * A station that requests our MAC will be answered soon. Its own MAC is requested first,
-	 * and only the answer to that is believed.
+	 * and only the reply to that is believed.
 	 */
 	CU_ASSERT_EQUAL_FATAL(net.num_sent, 2);
 	check_request(&net.sent[0], NET_PEER_IP, net_broadcast);
@@ -121,18 +119,18 @@ static void answers_requests(void)
 	CU_ASSERT_EQUAL(be32_get(arp_of(f)->target_ip), 0x0a4d0002);
 	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
-	/* A probe is answered, and teaches nothing. */
+	/* A probe is answered, and nothing is learned from it. */
 	rx_arp(WIRE_ARP_REQUEST, 0, other_mac, NET_IP);
 	net_flush();
 	CU_ASSERT_EQUAL(net.num_sent, 3);
 	CU_ASSERT_EQUAL(net.nic->net.neigh_count, 1);
-	/* For somebody else: nothing. */
+	/* For another address: nothing. */
 	rx_arp(WIRE_ARP_REQUEST, net_ip(10, 77, 0, 9), other_mac, net_ip(10, 77, 0, 8));
 	net_flush();
 	CU_ASSERT_EQUAL(net.num_sent, 3);
 	CU_ASSERT_EQUAL(net.nic->net.neigh_count, 1);
 	net_end();
-	/* Other shards are silent, and hear the answer that shard 0 asked for. */
+	/* Other shards send nothing, and receive the reply to shard 0's request. */
 	net_init(4);
 	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, net_peer_mac, NET_IP);
 	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
@@ -162,7 +160,7 @@ static void unasked_words_teach_nothing(void)
 		CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
 		CU_ASSERT_EQUAL(memcmp(mac, net_peer_mac, 6), 0);
 		net_flush();
-		/* Asked whether it still is there, the peer says so. */
+		/* A peer that is asked whether it is still there replies. */
 		if (fw_timers_next_ns(&net.nic->timers) != UINT64_MAX)
 			rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
 		net.num_sent = 0;
@@ -172,7 +170,10 @@ static void unasked_words_teach_nothing(void)
 	net_end();
 }
 
-/* An address has moved: the old place is asked first, and when it is silent everybody. */
+/*
+ * An address has moved: its former station is asked first; if that is silent, the request is
+ * broadcast.
+ */
 static void moved(void)
 {
 	net_init(0);
@@ -182,7 +183,7 @@ static void moved(void)
 	net_flush();
 	CU_ASSERT_EQUAL_FATAL(net.num_sent, 1);
 	check_request(&net.sent[0], NET_PEER_IP, net_peer_mac);
-	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_IP); /* to a question to another */
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_IP); /* to another request */
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
 	CU_ASSERT_EQUAL(memcmp(mac, net_peer_mac, 6), 0);
 	net_advance(NEIGH_VERIFY_NS);
@@ -198,8 +199,7 @@ static void moved(void)
 	net_end();
 }
 
-/* The answer was damaged on its way: the true station is believed 100 ms after it is first heard.
- */
+/* The reply was damaged: the true station is accepted 100 ms after it is first received. */
 static void damaged_answer(void)
 {
 	net_init(0);
@@ -217,7 +217,7 @@ static void damaged_answer(void)
 	check_request(&net.sent[2], NET_PEER_IP, net_broadcast);
 	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
 	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_RIGHT);
-	/* Questions for others' words are a second apart: this one waits. */
+	/* Requests caused by others' frames are a second apart: this one waits. */
 	net.num_sent = 0;
 	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, other_mac), NEIGH_SOURCE_WRONG);
 	net_advance(NEIGH_CONFLICT_NS - 2 * NEIGH_VERIFY_NS - 1);
@@ -230,7 +230,7 @@ static void damaged_answer(void)
 	net_end();
 }
 
-/* Our question was lost, and its station is heard: it is asked again before the question's time. */
+/* Our request was lost, and its station is received: it is asked again early. */
 static void lost_question(void)
 {
 	uint32_t i;
@@ -244,7 +244,7 @@ static void lost_question(void)
 	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
 	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
 	CU_ASSERT_EQUAL(CNT(arp_tx), 2);
-	/* That uses up none of our own tries, and does not put them off. */
+	/* That consumes none of our own attempts, and does not delay them. */
 	for (i = 1; i < NEIGH_TRIES; i++) {
 		net_advance(NEIGH_RETRY_NS);
 		CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
@@ -255,7 +255,7 @@ static void lost_question(void)
 	net_end();
 }
 
-/* A request of ours goes unanswered: everybody is asked now, though a question waits already. */
+/* A request of ours is not answered: it is broadcast now, though another request is pending. */
 static void doubt_does_not_wait(void)
 {
 	net_init(0);
@@ -276,7 +276,7 @@ static void doubt_does_not_wait(void)
 	net_end();
 }
 
-/* Where a packet came from, against the table: of a station, of a peer beyond the gateway, ours. */
+/* The source of a packet against the table: of a station, of a peer beyond the gateway, ours. */
 static void sources(void)
 {
 	uint32_t beyond = net_ip(192, 168, 3, 4);
@@ -297,7 +297,7 @@ static void sources(void)
 	CU_ASSERT_EQUAL(neigh_source(net.nic, beyond, net_peer_mac), NEIGH_SOURCE_WRONG);
 	net.nic->config.gateway = 0;
 	CU_ASSERT_EQUAL(neigh_source(net.nic, beyond, other_mac), NEIGH_SOURCE_WRONG);
-	/* An answer's way: the table's, or back while there is nothing in it. */
+	/* The route of an answer: the table's, or back to the sender if the table has none. */
 	neigh_answer(net.nic, NET_PEER_IP, other_mac, mac);
 	CU_ASSERT_EQUAL(memcmp(mac, net_peer_mac, 6), 0);
 	neigh_answer(net.nic, net_ip(10, 77, 0, 9), other_mac, mac);
@@ -305,7 +305,10 @@ static void sources(void)
 	net_end();
 }
 
-/* A question for a stranger is asked once, again when he asks again, and fails for nobody. */
+/*
+ * A stranger's address is requested once, again when it sends again, and the failure is reported to
+ * none.
+ */
 static void strangers_question(void)
 {
 	net_init(0);
@@ -318,7 +321,7 @@ static void strangers_question(void)
 	net_advance(NEIGH_RETRY_NS);
 	CU_ASSERT_EQUAL(fw_timers_next_ns(&net.nic->timers), UINT64_MAX);
 	CU_ASSERT_EQUAL(net.session_done.calls, 0);
-	/* A need of our own is a question of our own, with all its tries. */
+	/* A need of our own starts a request of our own, with all its attempts. */
 	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
 	CU_ASSERT_EQUAL(CNT(arp_tx), 3);
@@ -328,7 +331,7 @@ static void strangers_question(void)
 	net_end();
 }
 
-/* A flood in the names of thousands causes few requests, and displaces nobody else's. */
+/* A flood in the names of thousands causes few requests, and displaces no other entries. */
 static void flood_of_sources(void)
 {
 	uint8_t from[6] = {0x02, 0, 0, 0, 9, 9};
@@ -343,7 +346,7 @@ static void flood_of_sources(void)
 		net.num_sent = 0;
 	}
 	CU_ASSERT_TRUE(CNT(arp_tx) <= 1 + 64);
-	/* From as many MACs: questions under way are bounded all the same. */
+	/* From as many MACs: the number of pending requests is still bounded. */
 	for (i = 0; i < 20000; i++) {
 		from[3] = (uint8_t)i;
 		from[4] = (uint8_t)(i >> 8);
@@ -357,7 +360,7 @@ static void flood_of_sources(void)
 	CU_ASSERT_EQUAL(waiting, 1 + NEIGH_STRANGERS);
 	net_learn_peer();
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
-	/* And a newcomer of ours finds room. */
+	/* And a new address that we need finds room. */
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 90, 0, 1), mac), NEIGH_WAIT);
 	rx_arp(WIRE_ARP_REPLY, net_ip(10, 90, 0, 1), other_mac, NET_IP);
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 90, 0, 1), mac), NEIGH_OK);
@@ -378,7 +381,7 @@ static void routes(void)
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, 0, mac), NEIGH_UNREACHABLE);
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_IP, mac), NEIGH_OK);
 	CU_ASSERT_EQUAL(memcmp(mac, net_mac, 6), 0);
-	/* Through the gateway: its address is asked for, and serves all beyond it. */
+	/* Through the gateway: its address is requested, and serves all addresses beyond it. */
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 77, 1, 2), mac), NEIGH_WAIT);
 	net_flush();
 	check_request(&net.sent[0], NET_GATEWAY, net_broadcast);
@@ -412,7 +415,8 @@ static void confirms_while_in_use(void)
 	check_request(&net.sent[0], NET_PEER_IP, net_peer_mac);
 	net_learn_peer();
 	CU_ASSERT_EQUAL(fw_timers_next_ns(&net.nic->timers), UINT64_MAX);
-	/* Silent: asked twice alone, twice before everybody, in use meanwhile; then it has failed.
+	/*
+	 * Silent: asked twice by unicast, twice by broadcast, in use meanwhile; then it has failed.
 	 */
 	net_advance(NEIGH_CONFIRM_NS);
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
@@ -454,7 +458,7 @@ static void malformed(void)
 	MALFORMED(arp_of(&f)->op = be16_put(3));
 	MALFORMED(memcpy(arp_of(&f)->sender_mac, multicast, 6));
 	MALFORMED(memcpy(arp_of(&f)->sender_mac, zero, 6));
-	MALFORMED(arp_of(&f)->sender_ip = be32_put(0x0a4d0001)); /* says it were us */
+	MALFORMED(arp_of(&f)->sender_ip = be32_put(0x0a4d0001)); /* claims to be us */
 	CU_ASSERT_EQUAL(CNT(drop_arp_malformed), 37);
 	/* Well-formed, but no station of this link can have such an address. */
 	rx_arp(WIRE_ARP_REPLY, net_ip(10, 99, 0, 1), other_mac, NET_IP);
@@ -464,7 +468,7 @@ static void malformed(void)
 	net_end();
 }
 
-/* A stranger's address becomes known: it asks for us, is asked, and answers. */
+/* A stranger's address becomes known: it requests ours, receives a request, and replies. */
 static void stranger(uint32_t ip, const uint8_t *from)
 {
 	net.nic->now_ns += NEIGH_RATE_NS / 32;
@@ -485,8 +489,8 @@ static void full_table_gives_up_the_unused(void)
 		stranger(net_ip(10, 78, i >> 7, 1 + (i & 127)), other_mac);
 	CU_ASSERT_EQUAL(net.nic->net.neigh_count, HW_MAX_NEIGH);
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
-	net_learn_peer(); /* confirmed, whatever became of it */
-	/* Strangers push out one another, but never whom we talk to. */
+	net_learn_peer(); /* confirmed in either case */
+	/* Strangers displace one another, but never a peer of ours. */
 	for (i = 0; i < 2000; i++) {
 		stranger(net_ip(10, 80, i >> 7, 1 + (i & 127)), other_mac);
 		CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
@@ -498,7 +502,7 @@ static void full_table_gives_up_the_unused(void)
 	net_end();
 }
 
-/* We talk to everybody in the table: a stranger gets no entry, a need of our own does. */
+/* All entries are peers of ours: a stranger gets no entry, a need of our own does. */
 static void full_table_in_use(void)
 {
 	uint32_t i;
@@ -521,14 +525,14 @@ static void full_table_in_use(void)
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
 	net_learn_peer();
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
-	/* Unused for long enough, they give way. */
+	/* Entries that are unused for long enough are replaced. */
 	net.nic->now_ns += NEIGH_CONFIRM_NS;
 	stranger(net_ip(10, 80, 0, 1), net_peer_mac);
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 80, 0, 1), mac), NEIGH_OK);
 	net_end();
 }
 
-/* Every entry is being asked for: nobody's wait is thrown away, the newcomer waits. */
+/* Every entry has a pending request: none is dropped, the new address waits. */
 static void table_full_of_waits(void)
 {
 	uint32_t i;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fw_steer(): ports of UDP and of EDP to shards, what every shard sees, and frames cut anywhere.
- *
- * Runs nic_fw/net/steer.c alone.
+ * fw_steer(): ports of UDP and of EDP to shards, frames for all shards, and frames cut anywhere.
  */
 #include <stdlib.h>
 
@@ -44,14 +42,14 @@ static void port_names_shard(void)
 
 		CU_ASSERT_EQUAL(fw_steer(frame, n, 8, NULL, &all), shard);
 		CU_ASSERT_FALSE(all);
-		/* A shard that this NIC has not got. */
+		/* A shard that this NIC does not have. */
 		CU_ASSERT_EQUAL(fw_steer(frame, n, 2, NULL, &all), shard < 2 ? shard : 0);
 	}
 	CU_ASSERT_EQUAL(fw_steer(frame, datagram(WIRE_DGRAM_PORT - 1, 0), 8, NULL, &all), 0);
 	CU_ASSERT_EQUAL(fw_steer(frame, datagram(WIRE_DGRAM_PORT + 8, 0), 8, NULL, &all), 0);
 }
 
-/* EDP: 4,096 ports of each shard from 0x4000 on; whatever is none of theirs goes to shard 0. */
+/* EDP: 4,096 ports for each shard from 0x4000 on; all others go to shard 0. */
 static void edp_port_names_shard(void)
 {
 	struct wire_eth *eth = (struct wire_eth *)frame;
@@ -117,7 +115,7 @@ static void tcp_goes_where_its_port_is(void)
 	for (at = 0; at < 4; at++)
 		ports[at << 16 | 4791] = ~0u;
 	ports[4u << 16 | 4791] = 5u << 20 | 1;
-	ports[4u << 16 | 4792] = 6u << 20; /* nobody's any more */
+	ports[4u << 16 | 4792] = 6u << 20; /* no longer in use */
 	n = datagram(4791, 0);
 	ip_hdr()->proto = WIRE_IPPROTO_TCP;
 	CU_ASSERT_EQUAL(fw_steer(frame, n, 8, ports, &all), 5);
@@ -169,7 +167,7 @@ static void every_shard_sees_arp_and_multicast(void)
 	CU_ASSERT_FALSE(all);
 }
 
-/* Copies of the exact length, so that the sanitizer sees a byte read too far. */
+/* Copies of the exact length, so that the sanitizer reports a byte read beyond. */
 static void cut_anywhere(void)
 {
 	uint32_t whole = datagram(WIRE_DGRAM_PORT + 6, 12), n;

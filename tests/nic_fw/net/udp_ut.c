@@ -6,7 +6,7 @@
  */
 #include "tests/bench/stubs/net.h"
 
-/* A datagram that dgram.c would count as too short came through all checks of udp.c. */
+/* A datagram that dgram.c would count as too short has passed all checks of udp.c. */
 static void put(struct frame *f, uint32_t payload_bytes)
 {
 	net_put_udp(f);
@@ -49,7 +49,7 @@ static void lengths(void)
 	CU_ASSERT_EQUAL(CNT(drop_udp_length), 10);
 	net_udph(&f)->bytes = be16_put(18);
 	net_rx(&f);
-	net_udph(&f)->bytes = be16_put(8); /* less than the packet: the rest is not ours */
+	net_udph(&f)->bytes = be16_put(8); /* less than the packet: the rest is padding */
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_dgram_short), 2);
 	net_end();
@@ -63,7 +63,7 @@ static void ports(void)
 	put(&f, 10);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_dgram_short), 1);
-	net_udph(&f)->dst_port = be16_put(WIRE_DGRAM_PORT); /* another shard's */
+	net_udph(&f)->dst_port = be16_put(WIRE_DGRAM_PORT); /* the port of another shard */
 	net_rx(&f);
 	net_udph(&f)->dst_port = be16_put(53);
 	net_rx(&f);

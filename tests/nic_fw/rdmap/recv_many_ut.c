@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Very many messages that are not whole, at one QP: a packet finds its own without a walk over the
- * others, and the end of their session, or of their SRQ, completes them in turns. Chains and
- * completions are counted; nothing is timed. See nic_fw/rdmap/recv.c, docs/security.md "Stalls".
+ * Very many incomplete messages at one QP: a packet finds its own without a walk over the others,
+ * and the end of their session, or of their SRQ, completes them in turns. Chains and completions
+ * are counted; nothing is timed. See nic_fw/rdmap/recv.c, docs/security.md "Stalls".
  */
 #include <arpa/inet.h>
 
@@ -17,7 +17,8 @@ enum {
 
 static struct fw_ut ut;
 
-/* A QP of RD with an SRQ, and a session; MESSAGES have taken a receive of it, each of another QP.
+/*
+ * A QP of RD with an SRQ, and a session; MESSAGES have taken a receive of it, each from another QP.
  */
 struct open {
 	struct fw_qp *qp;
@@ -41,7 +42,7 @@ static void take_all(struct open *o)
 	struct recv_msg *msg;
 	uint32_t i;
 
-	/* All of the ring is written, by zeroes: receives of no bytes. */
+	/* The whole ring is posted, with zeroes: receives of no bytes. */
 	o->srq->record->prod = RING;
 	for (i = 0; i < MESSAGES; i++)
 		CU_ASSERT_EQUAL_FATAL(recv_begin(ut.nic, o->qp, packet(o, i), true, &msg),
@@ -115,7 +116,7 @@ static uint32_t completions(const struct open *o, uint32_t from)
 	return from;
 }
 
-/* The session's next life has nothing to do with what is left of this one. */
+/* The next life of the session is not affected by the rest of this one. */
 static void end_of_a_session_in_turns(void)
 {
 	struct open o = begin();
@@ -184,7 +185,7 @@ static void end_of_an_srq_in_turns(void)
 	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DESTROY_SRQ, o.srq->index, NULL), -1);
 	left = ut.nic->host.recv_msgs.used;
 	CU_ASSERT(left >= MESSAGES - FW_SLICE_AT_ONCE);
-	/* It is named no more, so nobody takes another one. */
+	/* The QP's number is freed: no message takes another receive. */
 	CU_ASSERT_PTR_NULL(xrc_srq(ut.nic, o.qp, o.pkt.qkey));
 	for (turns = 0; !ut.port.num_done && turns < MESSAGES; turns++) {
 		was = left;
@@ -199,7 +200,7 @@ static void end_of_an_srq_in_turns(void)
 	fw_ut_end(&ut);
 }
 
-/* Its process is killed in the middle: the rest goes with it. */
+/* Its process is killed in the middle: the rest is freed with it. */
 static void end_of_an_srq_with_its_process(void)
 {
 	struct open o = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * CUBIC beside its formulas, by a flow that nothing is sent on: growth where Reno is faster, time
- * that was not used, what a timeout leaves. RFC 9438.
+ * CUBIC against its formulas, for a flow without frames: growth where Reno is faster, time without
+ * use, the state after a timeout. RFC 9438.
  */
 #include <stdlib.h>
 
@@ -35,7 +35,9 @@ static void one_open(struct one *o, uint32_t cwnd, uint32_t prior)
 	o->flow.cubic.prior = prior;
 }
 
-/* A round trip in which all of cwnd, or some other amount, is acknowledged by twos. */
+/*
+ * A round trip in which all of cwnd, or another amount, is acknowledged by two segments at a time.
+ */
 static void round_trip(struct one *o, uint32_t bytes, bool limited)
 {
 	struct tcp_acked acked = {.bytes = 2 * MSS};
@@ -52,7 +54,9 @@ static void round_trip(struct one *o, uint32_t bytes, bool limited)
 	}
 }
 
-/* Short round trips are Reno's: half a segment each up to where it was, then one; large or small.
+/*
+ * Short round trips follow Reno: half a segment each up to the former window, then one; large or
+ * small.
  */
 static void reno_friendly(void)
 {
@@ -77,7 +81,9 @@ static void reno_friendly(void)
 	}
 }
 
-/* Time in which cwnd was not used is none: the window does not jump when it is used again. */
+/*
+ * Time in which cwnd was not used does not count: the window does not jump when it is used again.
+ */
 static void unused_time(void)
 {
 	uint32_t before, i;
@@ -86,7 +92,7 @@ static void unused_time(void)
 	one_open(&o, 100 * MSS, 140 * MSS);
 	round_trip(&o, o.flow.cwnd, true);
 	before = o.flow.cwnd;
-	/* A minute of little, for which W_cubic would be thousands of segments. */
+	/* A minute of little use, for which W_cubic would be thousands of segments. */
 	for (i = 0; i < 600; i++) {
 		o.nic->now_ns += SECOND_NS / 10;
 		round_trip(&o, 2 * MSS, false);
@@ -94,7 +100,7 @@ static void unused_time(void)
 	CU_ASSERT_EQUAL(o.flow.cwnd, before);
 	round_trip(&o, o.flow.cwnd, true);
 	CU_ASSERT(o.flow.cwnd < before + 2 * MSS);
-	/* And the same minute of use is one. */
+	/* A minute of full use counts as one. */
 	for (i = 0; i < 600; i++) {
 		o.nic->now_ns += SECOND_NS / 10;
 		round_trip(&o, 2 * MSS, true);
@@ -103,7 +109,7 @@ static void unused_time(void)
 	free(o.nic);
 }
 
-/* After a timeout the new epoch's plateau is where slow start ended: 4.8. */
+/* After a timeout the plateau of the new epoch is where slow start ended: 4.8. */
 static void after_timeout(void)
 {
 	struct one o;
@@ -118,7 +124,7 @@ static void after_timeout(void)
 	round_trip(&o, o.flow.cwnd, true);
 	CU_ASSERT_EQUAL(o.flow.cubic.origin, 70 * MSS);
 	CU_ASSERT_EQUAL(o.flow.cubic.k_ms1024, 0);
-	/* A loss instead: back to where it was, 100, after K = cbrt(30 / 0.4) = 4.2 s. */
+	/* A loss instead: back to the former 100, after K = cbrt(30 / 0.4) = 4.2 s. */
 	free(o.nic);
 	one_open(&o, 100 * MSS, 0);
 	o.flow.snd_nxt = o.flow.snd_una + 100 * MSS;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * TCP options: what is written is read back, bytes of a SYN against those of tests/golden, and
- * every list of options that a hostile peer may send is read within its bounds. RFC 9293 3.1.
+ * TCP options: written options are read back, bytes of a SYN against those of tests/golden, and any
+ * list of options from a hostile peer is read within its bounds. RFC 9293 3.1.
  */
 #include "nic_fw/fw_nic.h"
 #include "tests/golden.h"
 #include "tests/ut.h"
 
-/* Options in memory of their exact length: the sanitizer sees a byte read beyond. */
+/* Options in memory of their exact length: the sanitizer reports a byte read beyond. */
 static bool parse(const uint8_t *data, uint32_t bytes, struct tcp_options *opt)
 {
 	uint8_t *copy = malloc(bytes ? bytes : 1);
@@ -69,7 +69,7 @@ static void sack_golden(void)
 	CU_ASSERT_EQUAL(opt.ts_ecr, 0x55667788);
 }
 
-/* Each set of what a SYN can have, written and read. */
+/* Each set of options that a SYN can have, written and read. */
 static void every_syn(void)
 {
 	uint8_t opts[WIRE_TCP_OPT_MAX_BYTES];
@@ -98,7 +98,7 @@ static void lengths(void)
 	uint32_t n;
 
 	CU_ASSERT(parse(data, 0, &opt));
-	/* A length of 0 or 1 leads nowhere, one beyond the end out of the header. */
+	/* A length of 0 or 1 makes no progress, one beyond the end leaves the header. */
 	for (n = 0; n < 256; n++) {
 		memset(data, WIRE_TCP_OPT_NOP, sizeof(data));
 		data[0] = 77;
@@ -148,7 +148,7 @@ static void values(void)
 	CU_ASSERT_EQUAL(opt.num_sack, 0);
 }
 
-/* Any bytes at all. */
+/* Random bytes. */
 static void random_bytes(void)
 {
 	struct tcp_options opt;
@@ -158,7 +158,7 @@ static void random_bytes(void)
 	for (i = 0; i < 20000; i++) {
 		for (k = 0; k < sizeof(data); k++) {
 			seed = seed * 1103515245u + 12345u;
-			/* Mostly kinds and lengths that mean something. */
+			/* Mostly defined kinds and lengths. */
 			data[k] = seed >> 28 ? (uint8_t)(seed >> 16 & 15) : (uint8_t)(seed >> 16);
 		}
 		(void)parse(data, i % 41, &opt);

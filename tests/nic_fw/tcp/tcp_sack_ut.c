@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The scoreboard beside one that keeps a state for every byte: segments of any size, SACK blocks
- * that overlap, repeat, lie and cross 2^32, losses found and sent again. What is in flight, lost
- * and SACKed must agree after every step. RFC 6675 2 to 4, RFC 2018 8, RFC 2883.
+ * The scoreboard against one that keeps a state for each byte: segments of any size, SACK blocks
+ * that overlap, repeat, lie and cross 2^32, losses that are detected and sent again. The amounts in
+ * flight, lost and SACKed must agree after each step. RFC 6675 2 to 4, RFC 2018 8, RFC 2883.
  */
 #include <stdlib.h>
 
@@ -116,7 +116,7 @@ static void set(struct board *b, const struct tcp_seg *seg, bool sacked, bool lo
 	}
 }
 
-/* A block from anywhere to anywhere; the oracle takes it byte by byte. */
+/* A block of any range; the oracle processes it byte by byte. */
 static void sack(struct board *b)
 {
 	uint32_t sent = b->flow.snd_nxt - b->iss, una = b->flow.snd_una - b->iss, i, k, n;
@@ -131,7 +131,7 @@ static void sack(struct board *b)
 		in.opt.sack[n].from = b->iss + from - 20;
 		in.opt.sack[n].to = b->iss + to - 20;
 		if (from < una + 20 || to > sent + 20 || from >= to)
-			continue; /* of the past, never sent, or of nothing */
+			continue; /* old, never sent, or empty */
 		for (i = 0; i < b->num; i++) {
 			uint32_t at = b->seg[i].seq - b->iss, end = at + b->seg[i].bytes;
 
@@ -188,7 +188,7 @@ static void resend(struct board *b)
 	struct tcp_seg *seg = tcp_first_lost(&b->flow);
 	uint32_t i;
 
-	/* The first in order that is lost and not on its way. */
+	/* The first lost segment in order that is not under way. */
 	for (i = 0; i < b->num; i++) {
 		const struct byte *x = &b->byte[tcp_seg_end(&b->seg[i]) - 1 - b->iss];
 
@@ -203,7 +203,7 @@ static void resend(struct board *b)
 	set(b, seg, false, true, true);
 }
 
-/* The first segment, or part of it, is acknowledged as tcp_ack.c does it. */
+/* The first segment, or a part of it, is acknowledged as in tcp_ack.c. */
 static void ack(struct board *b)
 {
 	struct tcp_flow *f = &b->flow;
@@ -287,7 +287,7 @@ static void oracle(void)
 	}
 }
 
-/* A duplicate that the peer tells of widens the reordering window, once a round trip. */
+/* A duplicate that the peer reports widens the reordering window, once a round trip. */
 static void dsack(void)
 {
 	static struct board b;
@@ -316,7 +316,7 @@ static void dsack(void)
 	in.opt.sack[1] = (struct tcp_block){in.ack + 10, in.ack + 30};
 	tcp_sack_rx(b.nic, &b.flow, &in, &acked);
 	CU_ASSERT(acked.dsack);
-	/* A new block first is none. */
+	/* A new block in first place is no duplicate. */
 	in.opt.sack[1] = (struct tcp_block){in.ack + 100, in.ack + 130};
 	tcp_sack_rx(b.nic, &b.flow, &in, &acked);
 	CU_ASSERT(!acked.dsack);
