@@ -52,8 +52,8 @@ enum {
 	RD_SHARE_MAX = HW_MAX_PEERS / 4, /* of one class of stations, once half of all are taken */
 	RD_FOREIGN_MAX = HW_MAX_PEERS / 8 * 7, /* made by HELLOs; the rest is for local processes */
 	RD_MSN_AHEAD = 64, /* RC: receives that may be taken for messages not yet begun */
-	RD_LIMIT_TRIES =
-	    3, /* retries before a time limit counts, since round trips may look long */
+	/* Retries before a time limit counts: round trips may look longer than the limit. */
+	RD_LIMIT_TRIES = 3,
 	/* Looks without progress at a live peer, after which no answer will come. */
 	RD_ANSWER_LOOKS = 30,
 	RD_WITHDRAW_TRIES = 3, /* transmissions of a PSN after which it may be withdrawn */
