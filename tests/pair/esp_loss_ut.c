@@ -30,7 +30,7 @@ static enum bench_verdict by_pairs(struct ep *e, const struct ep_info *info)
 	return info->number < ODD_FRAMES ? verdicts[e->bits >> 2 * info->number & 3] : BENCH_PASS;
 }
 
-/* ---- scenarios ------------------------------------------------------------------------------- */
+/* ---- scenarios ------------------------------------------------------------------------------ */
 
 struct scenario {
 	const char *name;
@@ -162,7 +162,7 @@ static void all_patterns(const struct scenario *sc)
 	enumerate(sc, by_pairs, 2 * ODD_FRAMES);
 }
 
-/* ---- what is enumerated ---------------------------------------------------------------------- */
+/* ---- enumerated patterns -------------------------------------------------------------------- */
 
 static void handshake_and_close(void)
 {

@@ -53,7 +53,7 @@ struct ep_end {
 	struct esp_stream *stream; /* NULL: none, or over */
 	bool refuses;              /* accepts no stream */
 	bool refuses_late;         /* accepts a SYN, and has no context later */
-	uint32_t room;             /* packets until receive() says ESP_FULL */
+	uint32_t room;             /* packets until receive() returns ESP_FULL */
 	uint32_t wrote, read;      /* next numbers */
 	uint32_t sent_ok, sent_not;
 	uint32_t empty; /* packets without payload */

@@ -353,8 +353,8 @@ static void behind(uint32_t next)
 }
 
 /*
- * The packet tells how many packets precede it. Missing ones are requested again at once, and only
- * those.
+ * The packet has the number of packets that precede it. Missing ones are requested again at once,
+ * and only those.
  */
 static void what_was_sent_before(void)
 {

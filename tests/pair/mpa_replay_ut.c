@@ -210,7 +210,7 @@ static void beginnings(void)
 	}
 }
 
-/* ---- what is wrong --------------------------------------------------------------------------- */
+/* ---- malformed messages --------------------------------------------------------------------- */
 
 /* The connections of terminate-raw.pcap with malformed messages, and our answers. */
 struct wrong {
@@ -346,7 +346,7 @@ static void wrong_messages(void)
 	cap_free(&c);
 }
 
-/* ---- what siw rejects ------------------------------------------------------------------------ */
+/* ---- what siw rejects ----------------------------------------------------------------------- */
 
 /*
  * This end sends siw's request and receives siw's reject; the process learns that the peer rejected

@@ -174,7 +174,7 @@ static void lies(void)
 	}
 }
 
-/* ---- what is right but for its time ---------------------------------------------------------- */
+/* ---- correct FPDUs at a wrong time ---------------------------------------------------------- */
 
 /* Side 1 reports this for the last FPDU of side 0. */
 static void expect_last(uint8_t layer_etype, uint8_t code)

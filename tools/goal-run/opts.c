@@ -286,7 +286,7 @@ int opts_parse(struct opts *o, int argc, char **argv)
 			   ? usage("--coll takes no file, '%s' is one too many", cli.words[0])
 			   : CLI_RUN;
 	if (!cli.num_words)
-		return usage("which FILE of schedules?");
+		return usage("no FILE of schedules is given");
 	if (cli.num_words > 1)
 		return usage("one FILE at a time, not '%s' too", cli.words[1]);
 	o->file = cli.words[0];

@@ -210,7 +210,7 @@ static int weft_measure(int argc, char **argv)
 		if (strcmp(targets[i]->name, command))
 			continue;
 		if (!name && targets[i] != &tune_target_sim)
-			return usage("%s: which one?", command);
+			return usage("%s needs a name", command);
 		return measure(targets[i], name);
 	}
 	return tune_serve(opts.bind, opts.port, name);
