@@ -553,9 +553,9 @@ _soak: $(B)/san/bin/weft-sim
 # A mutant is one file changed and linked before the archive of all of its folder.
 MUTANT_ENV = $(foreach f,nic_fw dpdk_app,MUTANT_CC_$f='$(CC_release) $(COMMON) $(CFLAGS_$f) $(FLAGS_release) $(CFLAGS)') \
 	MUTANT_LINK='$(CC_release) -pthread $(LDFLAGS) $(B)/obj/release/sim_harness/sim_main.o OBJECT \
-	$(B)/lib/libsim.a $(B)/lib/libgoal.a $(B)/lib/libweft.a $(B)/lib/libnicfw.a -lm' MUTANT_SIM=$(B)/bin/weft-sim \
+	$(B)/lib/libsim.a $(B)/lib/libgoal.a $(B)/lib/libweft.a $(B)/lib/libnicfw.a $(B)/lib/libweftutil.a -lm' MUTANT_SIM=$(B)/bin/weft-sim \
 	MUTANT_STUBS_neigh_ut=$(call ut_stubs,tests/nic_fw/net/neigh_ut.c) MUTANT_TEST='$(CC_san) $(LD_san) -pthread $(LDFLAGS) $(B)/obj/san/tests/TEST.o OBJECT -Wl,--start-group \
-	$(B)/san/lib/libut_FOLDER.a $(foreach l,ut_bench sim goal weft nicfw,$(B)/san/lib/lib$l.a) -Wl,--end-group -lcunit -ljansson -lm' \
+	$(B)/san/lib/libut_FOLDER.a $(foreach l,ut_bench sim goal weft nicfw weftutil,$(B)/san/lib/lib$l.a) -Wl,--end-group -lcunit -ljansson -lm' \
 	MUTANT_FLAGS_pair='$(UT_FLAGS_pair)' MUTANT_TEST_dpdk_app='$(CC_san) $(LD_san) -pthread $(LDFLAGS) $(B)/obj/san/tests/TEST.o OBJECT \
 	$(call ut_archives,dpdk_app) $(WEFTD_LIBS) -lcunit -ljansson -lm'
 # Tests of what the soak does not reach: TESTS in mutants.py.
@@ -790,7 +790,10 @@ INSTALLED_FOLDERS = $(LIBDIR)/weft $(DATADIR) $(DOCDIR) $(SYSCONFDIR)/weft
 # $1 items, $2 what is done with $$1, $$2, ...: the parts of each
 each_item = for i in $1; do IFS=:; set -- $$i; unset IFS; $2; done
 
-install: all $(described_man) $(described_bash)	## install under PREFIX= (/usr/local), staged below DESTDIR=; an existing weftd.conf stays
+# Pages and completions are products like any other.
+all: $(described_man) $(described_bash)
+
+install: all	## install under PREFIX= (/usr/local), staged below DESTDIR=; an existing weftd.conf stays
 	$(Q)$(call each_item,$(INSTALLED),[ ! -e $$2 ] || install -D -m $$1 $$2 '$D'$$3 || exit 1)
 	$(Q)for l in weft goal; do ln -sf lib$$l.so.$(SOVERSION) '$D$(LIBDIR)'/lib$$l.so; done
 	$(Q)$(call each_item,$(INSTALLED_HEADERS),install -d '$D$(INCLUDEDIR)' && \

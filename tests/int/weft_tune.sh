@@ -91,7 +91,7 @@ grep -q '^would set: weftctl coalesce weft7 set rx-usecs [0-9]* rx-frames [0-9]*
 	die "apply says $(cat "$here/apply.out")"
 
 fails 2 '--objective takes latency' --sim --objective speed
-fails 2 'where?' --method random
+fails 2 'no target' --method random
 fails 1 'holds a record' --sim --out "$here/whole"
 fails 1 'holds no record' --resume "$here/none"
 fails 1 'the grid has 100 settings' --sim --method grid --grid 0,1,2,3,4,5,6,7,8,9 \
