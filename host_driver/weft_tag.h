@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libweft: tagged messages, matched by the NIC.
+ *
+ * An endpoint sends messages to, and receives messages from, any number of other endpoints. The NIC
+ * matches them by source and tag, buffers those that come before their receive, and moves long ones
+ * by rendezvous, all without a call of the process. docs/tagged.md has the rules.
+ *
+ * The conventions of weft.h hold: 0 or a negative errno, any thread at any time, polling by
+ * weft_poll_cq(). Posting locks the endpoint's send or receive queue. An endpoint contains an RD
+ * queue pair (ep->qp); weft_post_send() on it does RDMA Writes, Reads and atomics.
+ */
+#ifndef WEFT_TAG_H
+#define WEFT_TAG_H
+
+#include "weft.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct weft_tag_attr {
+	struct weft_cq *send_cq;
+	struct weft_cq *recv_cq;
+	struct weft_qp_cap cap; /* set to the actual values; 0: defaults */
+	uint32_t access;        /* enum weft_access: rights of peers' Writes, Reads and atomics */
+	uint32_t qkey;          /* the same at all endpoints that talk to each other */
+	/* Longest message that is sent without a rendezvous; 0: the device's default. */
+	uint32_t eager_bytes;
+	/* Memory for unexpected messages, committed as it is used; 0: 64 MiB. */
+	uint64_t pool_bytes;
+	/* WEFT_EVENT_TAG_POOL_LOW when less than this is free; 0: never. */
+	uint64_t pool_low_bytes;
+	void *user;
+};
+
+struct weft_tag_ep {
+	struct weft_qp *qp;   /* its qpn is the endpoint's address, with the NIC's IP address */
+	uint32_t eager_bytes; /* actual */
+	uint64_t pool_bytes;
+	void *user;
+};
+
+/*
+ * Opens an endpoint that is ready to send and to receive. attr->cap is set to the actual values.
+ * errno: EINVAL a value beyond the device's limits, ENOMEM, EDQUOT the share of the process or user
+ * is used up, EOPNOTSUPP weftd is too old.
+ */
+WEFT_API struct weft_tag_ep *weft_open_tag_ep(struct weft_pd *pd, struct weft_tag_attr *attr);
+/*
+ * Closes it: posted receives and open sends end without completions, messages under way fail at
+ * their peers. Always succeeds.
+ */
+WEFT_API void weft_close_tag_ep(struct weft_tag_ep *ep);
+
+enum weft_tag_flags {
+	WEFT_TAG_MSG = 0x01,        /* untagged message: a space of its own, tags are ignored */
+	WEFT_TAG_UNSIGNALED = 0x02, /* no completion on success */
+	/* sends */
+	WEFT_TAG_INLINE = 0x04, /* the payload is copied now; up to cap.max_inline_bytes */
+	WEFT_TAG_SYNC = 0x08,   /* completes when a receive has matched it */
+	WEFT_TAG_DATA = 0x10,   /* data is sent to the receiver's completion */
+	/* receives */
+	WEFT_TAG_MULTI = 0x20,  /* serves messages until less than min_free_bytes is left */
+	/* peeks, and receives of claimed messages */
+	WEFT_TAG_CLAIM = 0x40,   /* the peek claims the message for weft_tag_recv_claimed() */
+	WEFT_TAG_DISCARD = 0x80, /* the message is dropped */
+};
+
+struct weft_tag_send_wr {
+	uint64_t wr_id;
+	const struct weft_sge *sg_list;
+	uint32_t num_sge;
+	uint32_t flags;     /* enum weft_tag_flags */
+	struct weft_ah *ah; /* of the peer's NIC */
+	uint32_t dst_qpn;   /* the peer's endpoint */
+	uint64_t tag;
+	uint64_t data;
+};
+
+/* Source of a receive: any. */
+#define WEFT_TAG_ANY_QPN 0u
+
+struct weft_tag_recv_wr {
+	uint64_t wr_id;
+	const struct weft_sge *sg_list;
+	uint32_t num_sge;
+	uint32_t flags;   /* enum weft_tag_flags */
+	uint32_t src_ip;  /* network byte order; not used if src_qpn is WEFT_TAG_ANY_QPN */
+	uint32_t src_qpn; /* WEFT_TAG_ANY_QPN: any source */
+	uint64_t tag;
+	uint64_t ignore; /* bits of the tag that are not compared */
+	uint32_t min_free_bytes;
+};
+
+/*
+ * Posts a send. The NIC owns the memory until completion (WEFT_WC_TSEND) unless it is inline.
+ * Completions come in any order. -ENOMEM: the send queue is full; -EINVAL: too many SGEs or inline
+ * bytes, no address handle.
+ */
+WEFT_API WEFT_CHECK_RET int weft_tag_send(struct weft_tag_ep *ep,
+					  const struct weft_tag_send_wr *wr);
+/*
+ * Posts a receive. It completes with WEFT_WC_TRECV: bytes, msg_bytes, src_ip, src_qpn, tag, and
+ * data with WEFT_WC_WITH_DATA. A longer message fills the buffer and completes with
+ * WEFT_WC_LOC_LEN_ERR. *number (may be NULL) names it for weft_tag_cancel().
+ */
+WEFT_API WEFT_CHECK_RET int weft_tag_recv(struct weft_tag_ep *ep, const struct weft_tag_recv_wr *wr,
+					  uint32_t *number);
+/*
+ * Looks for an unexpected message; wr->sg_list is not used. Completes with WEFT_WC_TPEEK: success
+ * and the message's envelope, or WEFT_WC_GENERAL_ERR with WEFT_VENDOR_ERR_NO_MESSAGE. With
+ * WEFT_TAG_CLAIM, weft_wc.claim names the message.
+ */
+WEFT_API WEFT_CHECK_RET int weft_tag_peek(struct weft_tag_ep *ep,
+					  const struct weft_tag_recv_wr *wr);
+/* Receives the claimed message into wr's buffer, or drops it with WEFT_TAG_DISCARD. */
+WEFT_API WEFT_CHECK_RET int weft_tag_recv_claimed(struct weft_tag_ep *ep, uint32_t claim,
+						  const struct weft_tag_recv_wr *wr);
+/*
+ * Withdraws a posted receive. It completes once: with WEFT_WC_WR_FLUSH_ERR and
+ * WEFT_VENDOR_ERR_CANCELED, or as if this call had not been made.
+ */
+WEFT_API WEFT_CHECK_RET int weft_tag_cancel(struct weft_tag_ep *ep, uint32_t number);
+
+struct weft_tag_stats {
+	uint32_t posted;     /* receives waiting for a message */
+	uint32_t unexpected; /* messages waiting for a receive */
+	uint32_t open_sends; /* sends waiting for their match */
+	uint32_t claimed;
+	uint64_t pool_bytes;
+	uint64_t pool_used_bytes;
+	uint64_t matched_posted;     /* messages that found a receive */
+	uint64_t matched_unexpected; /* receives that found a message */
+	uint64_t rendezvous;
+	uint64_t announced;
+	uint64_t announced_used;
+	uint64_t pool_refused; /* messages that did not fit into the pool */
+};
+/* Blocks until weftd answers. */
+WEFT_API WEFT_CHECK_RET int weft_query_tag_ep(struct weft_tag_ep *ep, struct weft_tag_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* WEFT_TAG_H */
