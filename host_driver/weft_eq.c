@@ -230,6 +230,7 @@ bool weft_eqe_is_qp(uint8_t type)
 	case HW_EVENT_QP_LAST_WQE:
 	case HW_EVENT_PEER_ERROR:
 	case HW_EVENT_SQ_DRAINED:
+	case HW_EVENT_TAG_POOL_LOW:
 		return true;
 	case HW_EVENT_NONE:
 	case HW_EVENT_COMPLETION:

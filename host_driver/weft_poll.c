@@ -317,6 +317,7 @@ static enum weft_wc_opcode wc_opcode(uint8_t wqe_opcode)
 	case HW_WQE_SEND:
 	case HW_WQE_SEND_IMM:
 	case HW_WQE_SEND_INV:
+	case HW_WQE_TSEND:
 	case HW_WQE_OPCODES:
 		break;
 	}

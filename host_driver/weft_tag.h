@@ -13,7 +13,7 @@
 #ifndef WEFT_TAG_H
 #define WEFT_TAG_H
 
-#include "weft.h"
+#include "host_driver/weft.h"
 
 #ifdef __cplusplus
 extern "C" {

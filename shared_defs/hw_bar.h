@@ -82,6 +82,7 @@ enum hw_db_kind {
 	HW_DB_CQ_ARM = 2,   /* the CQ's arm word has changed */
 	HW_DB_GOAL_RUN = 3, /* a run record was filled in (hw_goal.h); object: its index */
 	HW_DB_EQ = 4,       /* the event queue's interrupts were unmasked */
+	HW_DB_RQ = 5,       /* the receive queue of a tagged endpoint has new operations */
 };
 #define HW_DB_ENTRY(kind, id) ((uint32_t)(kind) << 24 | (uint32_t)(id))
 #define HW_DB_KIND(entry)     ((entry) >> 24)
@@ -91,8 +92,9 @@ enum hw_db_kind {
 struct hw_qp_record {
 	uint32_t sq_prod; /* slots posted, free-running */
 	uint32_t rq_prod; /* requests posted, free-running */
-	uint32_t rung;    /* 1 while the doorbell ring holds an entry of this QP */
-	uint32_t reserved0[13];
+	uint32_t rung;    /* 1 while the doorbell ring holds an HW_DB_SQ entry of this QP */
+	uint32_t rq_rung; /* likewise for HW_DB_RQ */
+	uint32_t reserved0[12];
 	uint32_t sq_cons; /* slots the NIC has finished, in order */
 	uint32_t rq_cons; /* requests the NIC has taken */
 	uint32_t reserved1[14];

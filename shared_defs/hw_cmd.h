@@ -30,6 +30,7 @@
 #include "shared_defs/hw_coalesce.h"
 #include "shared_defs/hw_goal.h"
 #include "shared_defs/hw_share.h"
+#include "shared_defs/hw_tag.h"
 
 #define HW_SOCKET_DIR "/run/weft" /* overridden by WEFT_RUN_DIR in the environment */
 
@@ -96,6 +97,8 @@ enum hw_cmd_op {
 	HW_CMD_VECTOR = 57,
 	HW_CMD_START = 58,    /* the BAR is mapped: no further mapping of it is possible */
 	HW_CMD_FREE_MEM = 59, /* release memory of ALLOC_MEM */
+	HW_CMD_TAG_OPEN = 60, /* tagged endpoints: hw_tag.h */
+	HW_CMD_TAG_QUERY = 61,
 	HW_CMD_OPS
 };
 
@@ -164,6 +167,7 @@ enum {
 	HW_QP_F_UD_LONG = 0x02, /* UD: libweft's extension to 64 KiB; no GRH in the buffer */
 	HW_QP_F_BLOCK_SELF_MCAST_LB = 0x04, /* UD: do not receive own messages to a group */
 	HW_QP_F_NO_PEER_ERROR = 0x08,       /* UD: errors reported by peers raise no event */
+	HW_QP_F_TAGGED = 0x10,              /* RD: a tagged endpoint (hw_tag.h) */
 };
 
 /* Address vector. Without HW_AV_F_GRH only the QPN identifies the peer (dlid 0). */
@@ -441,6 +445,7 @@ struct hw_cmd {
 		struct hw_cmd_goal_comm goal_comm;
 		struct hw_cmd_goal_load goal_load;
 		struct hw_cmd_coalesce coalesce;
+		struct hw_cmd_tag_open tag_open;
 		uint8_t bytes[112];
 	} u;
 };
@@ -636,6 +641,7 @@ struct hw_cmd_resp {
 		struct hw_resp_goal_load goal_load;
 		struct hw_resp_coalesce coalesce;
 		struct hw_resp_vector vector;
+		struct hw_resp_tag_query tag_query;
 		struct hw_resp_quota quota;
 		uint32_t handle; /* PD, AH, MW (its rkey), communicator, XRC domain */
 		struct hw_qp_attr qp_attr;

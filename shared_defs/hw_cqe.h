@@ -31,6 +31,10 @@ enum hw_cqe_opcode {
 	HW_CQE_RECV_WRITE_IMM = 129,
 	/* Specific to weft: a logged UD Write, consumes no receive. */
 	HW_CQE_RECV_WRITE_RECORD = 192,
+	/* Tagged endpoints (hw_tag.h): a send, a receive, a peek. */
+	HW_CQE_TSEND = 193,
+	HW_CQE_TRECV = 194,
+	HW_CQE_TPEEK = 195,
 };
 
 /* hw_cqe.flags */
@@ -41,6 +45,7 @@ enum {
 	HW_CQE_F_SOLICITED = 0x08,
 	HW_CQE_F_PARTIAL = 0x10, /* Write-Record: timed out; record_map shows the received pieces */
 	HW_CQE_F_XRC = 0x20,     /* a receive of an XRC SRQ; qpn may belong to another process */
+	HW_CQE_F_RELEASED = 0x40, /* TRECV: the buffer of a MULTI receive serves no more messages */
 };
 
 struct hw_cqe {
@@ -88,6 +93,8 @@ enum hw_vendor_err {
 	HW_VENDOR_ERR_UNREACHABLE = 14, /* no ARP response */
 	HW_VENDOR_ERR_RD_ATOMIC = 15,   /* the QP allows none */
 	HW_VENDOR_ERR_CQ_OVERRUN = 16,
+	HW_VENDOR_ERR_NO_MESSAGE = 17, /* a peek found none */
+	HW_VENDOR_ERR_CANCELED = 18,   /* the receive was withdrawn by its process */
 	HW_VENDOR_ERRS
 };
 
@@ -107,9 +114,10 @@ enum hw_event_type {
 	HW_EVENT_DEVICE_FATAL = 12,
 	/* id: QPN; aux: ssn of the refused message; a peer reported an error. */
 	HW_EVENT_PEER_ERROR = 13,
-	HW_EVENT_SQ_DRAINED = 14, /* id: QPN; requested with EN_SQD_ASYNC_NOTIFY */
-	HW_EVENT_GOAL_RUN = 15,   /* id: run record; aux: its serial */
-	HW_EVENT_CM = 16,         /* CM_EVENT can return an event (hw_cm.h) */
+	HW_EVENT_SQ_DRAINED = 14,   /* id: QPN; requested with EN_SQD_ASYNC_NOTIFY */
+	HW_EVENT_GOAL_RUN = 15,     /* id: run record; aux: its serial */
+	HW_EVENT_CM = 16,           /* CM_EVENT can return an event (hw_cm.h) */
+	HW_EVENT_TAG_POOL_LOW = 17, /* id: QPN; little of the pool of a tagged endpoint is free */
 	HW_EVENTS
 };
 

@@ -31,6 +31,7 @@ enum hw_wqe_opcode {
 	HW_WQE_LOCAL_INV = 8,
 	HW_WQE_BIND_MW = 9,
 	HW_WQE_WRITE_RECORD = 10, /* UD only: Write-Record */
+	HW_WQE_TSEND = 11,        /* tagged endpoints only (hw_tag.h) */
 	HW_WQE_OPCODES
 };
 

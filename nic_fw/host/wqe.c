@@ -30,6 +30,7 @@ static bool opcode_allowed(const struct fw_qp *qp, uint8_t opcode)
 		return qp_is_reliable(qp);
 	case HW_WQE_WRITE_RECORD:
 		return qp->type == HW_QPT_UD;
+	case HW_WQE_TSEND:
 	case HW_WQE_OPCODES:
 		break;
 	}
@@ -72,6 +73,7 @@ static uint8_t rdmap_opcode_of(uint8_t opcode, uint8_t flags)
 	case HW_WQE_WRITE_RECORD:
 	case HW_WQE_LOCAL_INV:
 	case HW_WQE_BIND_MW:
+	case HW_WQE_TSEND:
 	case HW_WQE_OPCODES:
 		break;
 	}

@@ -85,6 +85,8 @@ enum hw_status wqe_status_of(enum hw_vendor_err err)
 	case HW_VENDOR_ERR_QUEUE:
 	case HW_VENDOR_ERR_RD_ATOMIC:
 	case HW_VENDOR_ERR_CQ_OVERRUN:
+	case HW_VENDOR_ERR_NO_MESSAGE:
+	case HW_VENDOR_ERR_CANCELED:
 	case HW_VENDOR_ERRS:
 		break;
 	}
@@ -111,6 +113,7 @@ static uint8_t cqe_opcode_of(uint8_t opcode)
 	case HW_WQE_SEND:
 	case HW_WQE_SEND_IMM:
 	case HW_WQE_SEND_INV:
+	case HW_WQE_TSEND:
 	case HW_WQE_OPCODES:
 		break;
 	}
