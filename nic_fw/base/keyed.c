@@ -26,9 +26,9 @@ static void sip_rounds(uint64_t v[4], uint32_t rounds)
 	}
 }
 
-/* SipHash of three words of message. */
-static uint64_t siphash(const uint64_t key[2], const uint64_t msg[3])
+uint64_t fw_siphash(const uint64_t key[2], uint64_t a, uint64_t b, uint64_t c)
 {
+	const uint64_t msg[3] = {a, b, c};
 	uint64_t v[4] = {
 	    key[0] ^ UINT64_C(0x736f6d6570736575),
 	    key[1] ^ UINT64_C(0x646f72616e646f6d),
@@ -53,14 +53,12 @@ static uint64_t siphash(const uint64_t key[2], const uint64_t msg[3])
 
 uint64_t fw_keyed(struct fw_nic *nic, uint64_t a, uint64_t b, uint64_t c)
 {
-	const uint64_t msg[3] = {a, b, c};
-
 	if (!nic->key.drawn) {
 		nic->key.word[0] = nic->port.random64(nic->port.ctx);
 		nic->key.word[1] = nic->port.random64(nic->port.ctx);
 		nic->key.drawn = true;
 	}
-	return siphash(nic->key.word, msg);
+	return fw_siphash(nic->key.word, a, b, c);
 }
 
 uint32_t fw_keyed_mac(struct fw_nic *nic, const uint8_t *mac)

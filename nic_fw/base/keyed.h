@@ -18,7 +18,9 @@ struct fw_key {
 	bool drawn;
 };
 
-/* SipHash of three words of message. */
+/* SipHash of three words of message, with a key of the caller. */
+uint64_t fw_siphash(const uint64_t key[2], uint64_t a, uint64_t b, uint64_t c);
+/* SipHash of three words of message, with the key of the NIC. */
 uint64_t fw_keyed(struct fw_nic *nic, uint64_t a, uint64_t b, uint64_t c);
 /* SipHash of a station's MAC. */
 uint32_t fw_keyed_mac(struct fw_nic *nic, const uint8_t *mac);

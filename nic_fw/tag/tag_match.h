@@ -91,8 +91,11 @@ struct tag_class {
 	bool in_use;
 	bool any_src;
 	bool msg;
-	/* INDEX: it lacks the messages from this one on; NULL: it has all. */
-	struct fw_list *rest;
+	/*
+	 * INDEX: it has the messages up to this one, tag_match.arrived itself for none; NULL: it
+	 * has all.
+	 */
+	struct fw_list *built;
 };
 
 /* Places of many endpoints' nodes. All zero is empty. */
@@ -114,7 +117,10 @@ struct tag_match {
 	struct fw_list posted;  /* tag_recv.node, in the order of posting */
 	struct fw_list linear;  /* tag_recv.hook.same, in the order of posting */
 	struct fw_list arrived; /* tag_msg.node, in the order of arrival */
-	/* A search of the arrivals one by one goes on at this message; NULL: none is under way. */
+	/*
+	 * The last message that a search of the arrivals one by one has looked at, arrived itself
+	 * for none; NULL: no search is under way.
+	 */
 	struct fw_list *search;
 	struct tag_class classes[TAG_CLASSES];
 	struct tag_class indexes[TAG_INDEXES];
@@ -137,7 +143,7 @@ void tag_match_init(struct tag_match *m, struct tag_table *table, uint32_t owner
 /* ---- posted receives */
 
 /* True if want has a place: tag_match_post() will succeed. */
-bool tag_match_has_room(const struct tag_match *m, const struct tag_want *want);
+bool tag_match_has_room(struct tag_match *m, const struct tag_want *want);
 /*
  * Posts a receive behind all others. Call tag_match_find_msg() before, until it finds nothing.
  * Returns false when no class is free and TAG_LINEAR_MAX receives stand outside of classes.
@@ -185,9 +191,8 @@ bool tag_want_takes(const struct tag_want *want, const struct tag_key *key);
 /* True if a message exists that both ask for. */
 bool tag_wants_overlap(const struct tag_want *a, const struct tag_want *b);
 
-/* The class of this shape among num, or a free one that becomes it; NULL: none is free. */
-struct tag_class *tag_class_get(struct tag_class *classes, uint32_t num,
-				const struct tag_want *want);
+/* Gives a class the shape of want. It has no nodes. */
+void tag_class_set(struct tag_class *cls, const struct tag_want *want);
 /* The class of this shape among num; NULL. */
 struct tag_class *tag_class_find(struct tag_class *classes, uint32_t num,
 				 const struct tag_want *want);
@@ -196,8 +201,10 @@ struct tag_hook *tag_class_first(struct tag_table *table, struct tag_class *cls,
 				 const struct tag_key *key);
 /* Puts a node behind those of equal key. */
 void tag_class_add(struct tag_table *table, struct tag_class *cls, struct tag_hook *hook);
+/* Takes a node out; the next of equal key becomes the first. */
 void tag_class_del(struct tag_hook *hook);
 
+/* The object that contains a node, by the kind of its class. */
 struct tag_recv *tag_hook_recv(struct tag_hook *hook);
 struct tag_msg *tag_hook_msg(struct tag_hook *hook);
 

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Classes of receives of one shape, and their chains in the keyed table.
+ *
+ * The chain of a bucket links the first node of each key; nodes of equal key stand behind it in a
+ * ring. So any number of equal keys costs one step, and unequal keys share a chain by chance alone:
+ * places come from SipHash (base/keyed.c) with a secret.
+ */
+#include <assert.h>
+#include <stddef.h>
+
+#include "nic_fw/base/keyed.h"
+#include "nic_fw/tag/tag_match.h"
+
+/* The bits that a receive does not compare. */
+static uint64_t ignored_bits(const struct tag_want *want)
+{
+	return want->key.msg ? UINT64_MAX : want->ignore;
+}
+
+bool tag_want_takes(const struct tag_want *want, const struct tag_key *key)
+{
+	if (want->key.msg != key->msg || ((want->key.tag ^ key->tag) & ~ignored_bits(want)) != 0)
+		return false;
+	return want->any_src ||
+	       (want->key.src_ip == key->src_ip && want->key.src_qpn == key->src_qpn);
+}
+
+bool tag_wants_overlap(const struct tag_want *a, const struct tag_want *b)
+{
+	uint64_t compared = ~ignored_bits(a) & ~ignored_bits(b);
+
+	if (a->key.msg != b->key.msg || ((a->key.tag ^ b->key.tag) & compared) != 0)
+		return false;
+	return a->any_src || b->any_src ||
+	       (a->key.src_ip == b->key.src_ip && a->key.src_qpn == b->key.src_qpn);
+}
+
+void tag_class_set(struct tag_class *cls, const struct tag_want *want)
+{
+	assert(cls->count == 0);
+	cls->ignore = ignored_bits(want);
+	cls->any_src = want->any_src;
+	cls->msg = want->key.msg;
+	cls->in_use = true;
+}
+
+struct tag_class *tag_class_find(struct tag_class *classes, uint32_t num,
+				 const struct tag_want *want)
+{
+	uint64_t ignore = ignored_bits(want);
+	uint32_t i;
+
+	for (i = 0; i < num; i++) {
+		struct tag_class *cls = &classes[i];
+
+		if (cls->in_use && cls->ignore == ignore && cls->any_src == want->any_src &&
+		    cls->msg == want->key.msg)
+			return cls;
+	}
+	return NULL;
+}
+
+struct tag_recv *tag_hook_recv(struct tag_hook *hook)
+{
+	if (hook->cls->kind == TAG_CLASS_NUMBER)
+		return FW_CONTAINER(hook, struct tag_recv, number_hook);
+	assert(hook->cls->kind == TAG_CLASS_POSTED);
+	return FW_CONTAINER(hook, struct tag_recv, hook);
+}
+
+struct tag_msg *tag_hook_msg(struct tag_hook *hook)
+{
+	assert(hook->cls->kind == TAG_CLASS_INDEX);
+	return FW_CONTAINER(hook - hook->cls->slot, struct tag_msg, hook);
+}
+
+/* True if the node's key is equal to this one in what its class compares. */
+static bool hook_has(struct tag_hook *hook, const struct tag_key *key)
+{
+	const struct tag_class *cls = hook->cls;
+	const struct tag_key *own;
+
+	if (cls->kind == TAG_CLASS_NUMBER)
+		return tag_hook_recv(hook)->number == key->tag;
+	own = cls->kind == TAG_CLASS_POSTED ? &tag_hook_recv(hook)->want.key
+					    : &tag_hook_msg(hook)->key;
+	return ((own->tag ^ key->tag) & ~cls->ignore) == 0 &&
+	       (cls->any_src || (own->src_ip == key->src_ip && own->src_qpn == key->src_qpn));
+}
+
+static struct tag_hook **bucket_of(struct tag_table *table, const struct tag_class *cls,
+				   const struct tag_key *key)
+{
+	uint64_t src = cls->any_src ? 0 : (uint64_t)key->src_ip << 32 | key->src_qpn;
+	uint64_t hash = fw_siphash(table->secret, key->tag & ~cls->ignore, src, cls->salt);
+
+	return &table->bucket[hash & (table->buckets - 1)];
+}
+
+static struct tag_hook *find_in(struct tag_hook *hook, const struct tag_class *cls,
+				const struct tag_key *key)
+{
+	while (hook && (hook->cls != cls || !hook_has(hook, key)))
+		hook = hook->next;
+	return hook;
+}
+
+struct tag_hook *tag_class_first(struct tag_table *table, struct tag_class *cls,
+				 const struct tag_key *key)
+{
+	if (cls->count == 0)
+		return NULL;
+	return find_in(*bucket_of(table, cls, key), cls, key);
+}
+
+/* Makes a node the first of its key: it enters the chain here. */
+static void chain_at(struct tag_hook *hook, struct tag_hook **link, struct tag_hook *next)
+{
+	hook->link = link;
+	hook->next = next;
+	*link = hook;
+	if (next)
+		next->link = &hook->next;
+}
+
+void tag_class_add(struct tag_table *table, struct tag_class *cls, struct tag_hook *hook)
+{
+	struct tag_key key = {0};
+	struct tag_hook **bucket, *first;
+
+	assert(!hook->cls);
+	hook->cls = cls;
+	if (cls->kind == TAG_CLASS_NUMBER)
+		key.tag = tag_hook_recv(hook)->number;
+	else
+		key = cls->kind == TAG_CLASS_POSTED ? tag_hook_recv(hook)->want.key
+						    : tag_hook_msg(hook)->key;
+	fw_list_init(&hook->same);
+	bucket = bucket_of(table, cls, &key);
+	first = cls->count > 0 ? find_in(*bucket, cls, &key) : NULL;
+	if (first) {
+		hook->link = NULL;
+		hook->next = NULL;
+		fw_list_add_tail(&first->same, &hook->same);
+	} else {
+		chain_at(hook, bucket, *bucket);
+	}
+	cls->count++;
+}
+
+void tag_class_del(struct tag_hook *hook)
+{
+	struct tag_class *cls = hook->cls;
+
+	assert(cls && cls->count > 0);
+	if (hook->link && fw_list_linked(&hook->same)) {
+		chain_at(FW_CONTAINER(hook->same.next, struct tag_hook, same), hook->link,
+			 hook->next);
+	} else if (hook->link) {
+		*hook->link = hook->next;
+		if (hook->next)
+			hook->next->link = hook->link;
+	}
+	fw_list_del(&hook->same);
+	hook->link = NULL;
+	hook->next = NULL;
+	hook->cls = NULL;
+	cls->count--;
+}
