@@ -752,7 +752,7 @@ subst_dirs = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@SBINDIR@|$(SBINDIR)|g' \
 D = $(DESTDIR)
 # Every page, and what pages show: their links lead from one to the other as they do here.
 DOCS = $(sort $(filter-out $(B)/%,$(wildcard *.md LICENSE docs/*.md docs/pictures/*.svg docs/examples/*.c \
-	host_driver/weft.h host_driver/weft_coalesce.h */README.md */*/README.md */*/*/README.md)))
+	host_driver/weft.h host_driver/weft_coalesce.h host_driver/weft_tag.h */README.md */*/README.md */*/*/README.md)))
 
 # The descriptions that programs give of themselves: NAME.SECTION of man, NAME of bash.
 DESCRIBED = $(if $(HAVE_DPDK),weftd:8) weft-sim:1 $(foreach t,$(TOOLS),$t:$(if \
@@ -778,7 +778,7 @@ INSTALLED = 755:$(B)/bin/weftd:$(SBINDIR)/weftd \
 	644:dist/weft.sysusers:$(SYSUSERSDIR)/weft.conf 644:dist/weftd.conf:$(DATADIR)/weftd.conf.example \
 	$(foreach f,$(DOCS),644:$f:$(DOCDIR)/$f)
 # Headers, which include one another by their installed names, and files with place holders, as file:place.
-INSTALLED_HEADERS = $(foreach h,weft.h weft_coalesce.h goal/goal.h goal/goal_coll.h,host_driver/$h:$(INCLUDEDIR)/$(notdir $h))
+INSTALLED_HEADERS = $(foreach h,weft.h weft_coalesce.h weft_tag.h goal/goal.h goal/goal_coll.h,host_driver/$h:$(INCLUDEDIR)/$(notdir $h))
 INSTALLED_FILLED = $(foreach l,weft goal,dist/$l.pc.in:$(LIBDIR)/pkgconfig/$l.pc) dist/weftd.service.in:$(UNITDIR)/weftd.service
 # A program with place holders, which finds its modules from its own place, staged or not.
 TUNE_FROM_BIN = $(shell realpath -m --relative-to='$(BINDIR)' '$(DATADIR)/weft-tune')

@@ -15,6 +15,7 @@
 
 #include "host_driver/weft_barrier.h"
 #include "host_driver/weft_priv.h"
+#include "host_driver/weft_tag_priv.h"
 #include "lib/clock.h"
 
 enum {
@@ -286,6 +287,10 @@ static int reap(struct weft_ctx *ctx, struct weft_cq_obj *cq, int max, struct we
 			qp = find_qp(ctx, cq, cqe->qpn);
 			if (!qp)
 				continue;
+			if (qp->tag && cqe->opcode >= HW_CQE_TSEND) {
+				weft_tag_take(qp, cqe, &wc[n++]);
+				continue;
+			}
 			retire(qp, cqe);
 		}
 		fill_wc(&wc[n++], cqe);
@@ -317,15 +322,16 @@ static enum weft_wc_opcode wc_opcode(uint8_t wqe_opcode)
 	case HW_WQE_SEND:
 	case HW_WQE_SEND_IMM:
 	case HW_WQE_SEND_INV:
-	case HW_WQE_TSEND:
 	case HW_WQE_OPCODES:
 		break;
+	case HW_WQE_TSEND:
+		return WEFT_WC_TSEND;
 	}
 	return WEFT_WC_SEND;
 }
 
-static void fill_flush(struct weft_wc *wc, const struct weft_qp_obj *qp, uint64_t wr_id,
-		       enum weft_wc_opcode opcode)
+void weft_fill_flush(struct weft_wc *wc, const struct weft_qp_obj *qp, uint64_t wr_id,
+		     enum weft_wc_opcode opcode)
 {
 	memset(wc, 0, sizeof(*wc));
 	wc->wr_id = wr_id;
@@ -354,7 +360,9 @@ static int flush_sq(struct weft_qp_obj *qp, int max, struct weft_wc *wc)
 		wqe = (const struct hw_sq_wqe *)(const void *)(sq->ring +
 							       (size_t)(start & (sq->slots - 1)) *
 								   HW_SQ_SLOT_BYTES);
-		fill_flush(&wc[n++], qp, wqe->wr_id, wc_opcode(wqe->opcode));
+		/* weft_tag_flush() completes those in the tables of a tagged endpoint. */
+		if (wqe->opcode != HW_WQE_TSEND || !weft_tag_is_token(wqe->wr_id))
+			weft_fill_flush(&wc[n++], qp, wqe->wr_id, wc_opcode(wqe->opcode));
 		wr->signaled = true;
 		wr->done = wr->end;
 	}
@@ -368,11 +376,12 @@ static int flush_rq(struct weft_qp_obj *qp, int max, struct weft_wc *wc)
 	struct weft_rq *rq = &qp->rq;
 	int n = 0;
 
-	if (!rq->entries)
+	if (!rq->entries || qp->tag)
 		return 0;
 	pthread_mutex_lock(&rq->lock);
 	while (n < max && rq->tail != rq->head) {
-		fill_flush(&wc[n++], qp, rq->wr_id[rq->tail & (rq->entries - 1)], WEFT_WC_RECV);
+		weft_fill_flush(&wc[n++], qp, rq->wr_id[rq->tail & (rq->entries - 1)],
+				WEFT_WC_RECV);
 		__atomic_store_n(&rq->tail, rq->tail + 1, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&rq->lock);
@@ -401,6 +410,8 @@ static int flush(struct weft_ctx *ctx, struct weft_cq_obj *cq, int max, struct w
 			n += flush_sq(qp, max - n, wc + n);
 		if (qp->pub.recv_cq == &cq->pub)
 			n += flush_rq(qp, max - n, wc + n);
+		if (qp->tag)
+			n += weft_tag_flush(qp, &cq->pub, max - n, wc + n);
 		shared |= qp->pub.recv_cq == &cq->pub && qp->pub.srq;
 	}
 	for (pos = ctx->srq_list.next; pos != &ctx->srq_list && !shared; pos = pos->next) {

@@ -11,12 +11,7 @@
 #include <string.h>
 
 #include "host_driver/weft_db.h"
-
-/* A request in the layout of the ring: control slot, then SGEs or inline data. */
-union weft_sq_build {
-	struct hw_sq_wqe ctrl;
-	uint8_t bytes[HW_SQ_MAX_SLOTS * HW_SQ_SLOT_BYTES];
-};
+#include "host_driver/weft_post.h"
 
 _Static_assert(sizeof(struct weft_sge) == sizeof(struct hw_sge), "copied as a whole");
 _Static_assert(offsetof(struct weft_sge, bytes) == offsetof(struct hw_sge, bytes), "");
@@ -24,20 +19,24 @@ _Static_assert(offsetof(struct weft_sge, lkey) == offsetof(struct hw_sge, lkey),
 
 #define OP(op) (1u << WEFT_WR_##op)
 
-/* Opcodes that are valid for a QP type; the NIC reports those that it does not support. */
-static uint32_t legal_opcodes(enum weft_qp_type type)
+/* Opcodes that are valid for a QP; the NIC reports those that it does not support. */
+static uint32_t legal_opcodes(const struct weft_qp *qp)
 {
-	switch (type) {
+	uint32_t sends = OP(SEND) | OP(SEND_IMM) | OP(SEND_INV);
+
+	/* The peers of a tagged endpoint take each Send for an envelope. */
+	if (weft_container_of(qp, const struct weft_qp_obj, pub)->tag)
+		sends = 0;
+	switch (qp->type) {
 	case WEFT_QPT_UD:
 		return OP(SEND) | OP(SEND_IMM) | OP(WRITE_RECORD);
 	case WEFT_QPT_UC:
-		return OP(SEND) | OP(SEND_IMM) | OP(SEND_INV) | OP(WRITE) | OP(WRITE_IMM) |
-		       OP(LOCAL_INV) | OP(BIND_MW);
+		return sends | OP(WRITE) | OP(WRITE_IMM) | OP(LOCAL_INV) | OP(BIND_MW);
 	case WEFT_QPT_RC:
 	case WEFT_QPT_XRC_SEND:
 	case WEFT_QPT_RD:
-		return OP(SEND) | OP(SEND_IMM) | OP(SEND_INV) | OP(WRITE) | OP(WRITE_IMM) |
-		       OP(READ) | OP(FETCH_ADD) | OP(CMP_SWAP) | OP(LOCAL_INV) | OP(BIND_MW);
+		return sends | OP(WRITE) | OP(WRITE_IMM) | OP(READ) | OP(FETCH_ADD) | OP(CMP_SWAP) |
+		       OP(LOCAL_INV) | OP(BIND_MW);
 	case WEFT_QPT_XRC_RECV:
 		break;
 	}
@@ -58,8 +57,8 @@ static int check_send(const struct weft_qp *qp, const struct weft_send_wr *wr)
 	    WEFT_SEND_SIGNALED | WEFT_SEND_SOLICITED | WEFT_SEND_FENCE | WEFT_SEND_INLINE;
 	bool local = wr->opcode == WEFT_WR_LOCAL_INV || wr->opcode == WEFT_WR_BIND_MW;
 
-	if ((uint32_t)wr->opcode > WEFT_WR_WRITE_RECORD ||
-	    !(legal_opcodes(qp->type) >> wr->opcode & 1) || wr->flags & ~flags)
+	if ((uint32_t)wr->opcode > WEFT_WR_WRITE_RECORD || !(legal_opcodes(qp) >> wr->opcode & 1) ||
+	    wr->flags & ~flags)
 		return -EINVAL;
 	if (!local && (qp->type == WEFT_QPT_UD || qp->type == WEFT_QPT_RD) && !wr->ah)
 		return -EINVAL;
@@ -69,13 +68,14 @@ static int check_send(const struct weft_qp *qp, const struct weft_send_wr *wr)
 }
 
 /* Copies inline data after the control slot. Returns its length, or -EINVAL if it is too long. */
-static int build_inline(union weft_sq_build *build, const struct weft_send_wr *wr, uint32_t max)
+static int build_inline(union weft_sq_build *build, const struct weft_sge *sg_list,
+			uint32_t num_sge, uint32_t max)
 {
 	uint8_t *at = build->bytes + sizeof(build->ctrl);
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < wr->num_sge; i++) {
-		const struct weft_sge *sge = &wr->sg_list[i];
+	for (uint32_t i = 0; i < num_sge; i++) {
+		const struct weft_sge *sge = &sg_list[i];
 
 		if (sum + sge->bytes > max)
 			return -EINVAL;
@@ -86,32 +86,44 @@ static int build_inline(union weft_sq_build *build, const struct weft_send_wr *w
 	return (int)sum;
 }
 
-/* Fills build. Returns its number of slots, or -EINVAL. */
-static int build_send(union weft_sq_build *build, const struct weft_qp *qp,
-		      const struct weft_send_wr *wr)
+int weft_sq_data(union weft_sq_build *build, const struct weft_qp *qp,
+		 const struct weft_sge *sg_list, uint32_t num_sge, bool is_inline)
 {
 	struct hw_sq_wqe *w = &build->ctrl;
 	uint32_t data_bytes, slots;
 	int n;
 
-	if (wr->flags & WEFT_SEND_INLINE) {
-		n = build_inline(build, wr, qp->cap.max_inline_bytes);
+	if (is_inline) {
+		n = build_inline(build, sg_list, num_sge, qp->cap.max_inline_bytes);
 		if (n < 0)
 			return n;
 		data_bytes = (uint32_t)n;
 	} else {
-		data_bytes = wr->num_sge * (uint32_t)sizeof(struct hw_sge);
+		data_bytes = num_sge * (uint32_t)sizeof(struct hw_sge);
 		if (data_bytes)
-			memcpy(build->bytes + sizeof(*w), wr->sg_list, data_bytes);
+			memcpy(build->bytes + sizeof(*w), sg_list, data_bytes);
 	}
 	slots = hw_sq_slots(data_bytes);
 	/* Clears padding, so that stack content does not reach the ring. */
 	memset(build->bytes + sizeof(*w) + data_bytes, 0,
 	       (slots - 1) * HW_SQ_SLOT_BYTES - data_bytes);
+	w->slots = (uint8_t)slots;
+	w->num_sge = is_inline ? 0 : (uint8_t)num_sge;
+	w->inline_bytes = is_inline ? data_bytes : 0;
+	return (int)slots;
+}
+
+/* Fills build. Returns its number of slots, or -EINVAL. */
+static int build_send(union weft_sq_build *build, const struct weft_qp *qp,
+		      const struct weft_send_wr *wr)
+{
+	struct hw_sq_wqe *w = &build->ctrl;
+	int slots = weft_sq_data(build, qp, wr->sg_list, wr->num_sge, wr->flags & WEFT_SEND_INLINE);
+
+	if (slots < 0)
+		return slots;
 	w->opcode = (uint8_t)wr->opcode;
 	w->flags = (uint8_t)wr->flags;
-	w->slots = (uint8_t)slots;
-	w->num_sge = wr->flags & WEFT_SEND_INLINE ? 0 : (uint8_t)wr->num_sge;
 	w->imm_inv = 0;
 	if (wr->opcode == WEFT_WR_SEND_IMM || wr->opcode == WEFT_WR_WRITE_IMM)
 		w->imm_inv = wr->imm;
@@ -121,13 +133,12 @@ static int build_send(union weft_sq_build *build, const struct weft_qp *qp,
 	w->ah = wr->ah ? wr->ah->handle : 0;
 	w->dst_qpn = wr->dst_qpn;
 	w->qkey = wr->qkey;
-	w->inline_bytes = wr->flags & WEFT_SEND_INLINE ? data_bytes : 0;
 	w->remote_addr = wr->remote_addr;
 	w->rkey = wr->rkey;
 	w->mw_access = wr->mw_access;
 	w->compare_add = wr->compare_add;
 	w->swap = wr->swap;
-	return (int)slots;
+	return slots;
 }
 
 void weft_sq_retire(struct weft_qp_obj *qp)
@@ -171,38 +182,45 @@ static void copy_slots(struct weft_sq *sq, const union weft_sq_build *build, uin
 		       (size_t)(slots - first) * HW_SQ_SLOT_BYTES);
 }
 
-/* Writes one unpublished request into the ring. Under sq->lock. */
-static int post_one(struct weft_qp_obj *qp, const struct weft_send_wr *wr)
+int weft_sq_put(struct weft_qp_obj *qp, const union weft_sq_build *build, bool signaled)
 {
 	struct weft_sq *sq = &qp->sq;
-	union weft_sq_build build;
+	uint32_t slots = build->ctrl.slots;
 	struct weft_sq_wr *entry;
-	int slots;
 
-	slots = check_send(&qp->pub, wr);
-	if (slots == 0)
-		slots = build_send(&build, &qp->pub, wr);
-	if (slots < 0)
-		return slots;
-	if (!has_room(qp, (uint32_t)slots)) {
+	if (!has_room(qp, slots)) {
 		weft_sq_retire(qp);
-		if (!has_room(qp, (uint32_t)slots))
+		if (!has_room(qp, slots))
 			return -ENOMEM;
 	}
-	copy_slots(sq, &build, (uint32_t)slots);
-	sq->head += (uint32_t)slots;
+	copy_slots(sq, build, slots);
+	sq->head += slots;
 	entry = &sq->wr[sq->wr_head & sq->wr_mask];
 	entry->end = sq->head;
 	entry->slots = (uint8_t)slots;
-	entry->signaled = wr->flags & WEFT_SEND_SIGNALED || qp->pub.flags & WEFT_QP_F_SQ_SIG_ALL;
+	entry->signaled = signaled;
 	__atomic_store_n(&sq->wr_of_slot[(sq->head - 1) & (sq->slots - 1)], sq->wr_head,
 			 __ATOMIC_RELAXED);
 	sq->wr_head++;
 	return 0;
 }
 
-/* Returns true if sending is legal in this state, as far as the host knows it (IBA 10.3.1). */
-static bool may_send(uint32_t state)
+/* Writes one unpublished request into the ring. Under sq->lock. */
+static int post_one(struct weft_qp_obj *qp, const struct weft_send_wr *wr)
+{
+	union weft_sq_build build;
+	int rc;
+
+	rc = check_send(&qp->pub, wr);
+	if (rc == 0)
+		rc = build_send(&build, &qp->pub, wr);
+	if (rc < 0)
+		return rc;
+	return weft_sq_put(qp, &build,
+			   wr->flags & WEFT_SEND_SIGNALED || qp->pub.flags & WEFT_QP_F_SQ_SIG_ALL);
+}
+
+bool weft_sq_may_send(uint32_t state)
 {
 	return state == WEFT_QPS_RTS || state == WEFT_QPS_SQD || state == WEFT_QPS_SQE ||
 	       state == WEFT_QPS_ERR;
@@ -226,7 +244,7 @@ static int post_list(struct weft_qp *pub, const struct weft_send_wr *wr, bool wh
 		wr_before = sq->wr_head;
 		if (weft_ctx_state(ctx) != WEFT_CTX_LIVE)
 			rc = -EIO;
-		else if (!may_send(__atomic_load_n(&qp->state, __ATOMIC_ACQUIRE)))
+		else if (!weft_sq_may_send(__atomic_load_n(&qp->state, __ATOMIC_ACQUIRE)))
 			rc = -EINVAL;
 		while (rc == 0 && wr) {
 			rc = post_one(qp, wr);
@@ -276,7 +294,7 @@ static int post_recv_one(struct weft_qp_obj *qp, const struct weft_recv_wr *wr)
 	uint32_t tail = __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE);
 	uint32_t slot = rq->head & (rq->entries - 1);
 
-	if (!rq->entries || wr->num_sge > qp->pub.cap.max_recv_sge)
+	if (!rq->entries || wr->num_sge > qp->pub.cap.max_recv_sge || qp->tag)
 		return -EINVAL;
 	if (rq->head - tail >= qp->pub.cap.max_recv_wr)
 		return -ENOMEM;

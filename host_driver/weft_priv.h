@@ -178,6 +178,7 @@ struct weft_acks {
 };
 
 struct weft_qp_obj;
+struct weft_tag;
 
 struct weft_cq_obj {
 	struct weft_cq pub;
@@ -250,6 +251,7 @@ struct weft_qp_obj {
 	struct weft_qp_obj *same;
 	bool joined;      /* counted in its domain's refs */
 	uint32_t ud_mark; /* sq_prod when weft_ud_mark() was called; under ctx->lock */
+	struct weft_tag *tag; /* a tagged endpoint (weft_tag_priv.h), or NULL */
 	struct weft_link node;
 };
 
@@ -391,6 +393,12 @@ void weft_sq_retire(struct weft_qp_obj *qp);
 void weft_qp_saw_error(struct weft_qp_obj *qp);
 /* Rings the doorbell of its send queue without new requests. */
 void weft_qp_ring(struct weft_qp_obj *qp);
+/* As weft_create_qp(). tag: the QP becomes a tagged endpoint and owns it; NULL: another QP. */
+struct weft_qp *weft_qp_create(struct weft_pd *pd, struct weft_qp_init_attr *attr,
+			       struct weft_tag *tag);
+/* The two halves of weft_activate_qp(): to INIT, and from there to RTS. */
+int weft_qp_to_init(struct weft_qp *qp, uint32_t qkey, uint32_t access);
+int weft_qp_to_rts(struct weft_qp *qp);
 void weft_av_to_hw(struct hw_av *hw, const struct weft_av *av);
 /* Common parts of create and open, before and after the NIC's answer. */
 struct weft_qp_obj *weft_qp_new(struct weft_context *context, struct weft_pd *pd,
@@ -412,6 +420,9 @@ bool weft_qp_leave(struct weft_ctx *ctx, struct weft_qp_obj *qp);
 uint32_t weft_poll_spins(bool first);
 /* Yields the CPU, unless WEFT_YIELD forbids it. */
 void weft_poll_yield(void);
+/* Fills in the completion of a request that the NIC, which is gone, will not complete. */
+void weft_fill_flush(struct weft_wc *wc, const struct weft_qp_obj *qp, uint64_t wr_id,
+		     enum weft_wc_opcode opcode);
 /* Returns the CQ entry at index, or NULL if the NIC has not written it. Under cq->lock. */
 struct hw_cqe *weft_cq_peek(const struct weft_cq_obj *cq, uint32_t index);
 

@@ -12,6 +12,7 @@
 
 #include "host_driver/weft_db.h"
 #include "host_driver/weft_eq.h"
+#include "host_driver/weft_tag_priv.h"
 
 enum {
 	UD_SETTLE_PAUSES = 2000, /* 0.1 ms each */
@@ -58,7 +59,7 @@ static int check_init(const struct weft_ctx *ctx, const struct weft_qp_init_attr
 }
 
 static void fill_create(struct hw_cmd_create_qp *c, const struct weft_pd *pd,
-			const struct weft_qp_init_attr *attr)
+			const struct weft_qp_init_attr *attr, bool tagged)
 {
 	c->type = (uint32_t)attr->type;
 	if (attr->type == WEFT_QPT_XRC_RECV) {
@@ -76,7 +77,7 @@ static void fill_create(struct hw_cmd_create_qp *c, const struct weft_pd *pd,
 	c->max_send_sge = attr->cap.max_send_sge;
 	c->max_recv_sge = attr->srq ? 0 : attr->cap.max_recv_sge;
 	c->max_inline_bytes = attr->cap.max_inline_bytes;
-	c->flags = attr->flags;
+	c->flags = attr->flags | (tagged ? HW_QP_F_TAGGED : 0);
 }
 
 /*
@@ -88,6 +89,7 @@ static int map_queues(struct weft_ctx *ctx, struct weft_qp_obj *qp,
 {
 	struct weft_sq *sq = &qp->sq;
 	struct weft_rq *rq = &qp->rq;
+	uint32_t stride_bytes;
 
 	if (qp->pub.type == WEFT_QPT_XRC_RECV)
 		return 0;
@@ -107,8 +109,13 @@ static int map_queues(struct weft_ctx *ctx, struct weft_qp_obj *qp,
 	rq->entries = r->rq_entries;
 	rq->stride_bytes = r->rq_stride_bytes;
 	rq->ring = weft_ctx_bar(ctx, r->rq_offset, (uint64_t)rq->entries * rq->stride_bytes);
-	if (!rq->ring || rq->stride_bytes < hw_rq_stride_bytes(r->max_recv_sge))
+	stride_bytes =
+	    qp->tag ? hw_tag_stride_bytes(r->max_recv_sge) : hw_rq_stride_bytes(r->max_recv_sge);
+	if (!rq->ring || rq->stride_bytes < stride_bytes)
 		return -EPROTO;
+	/* The wr_ids of a tagged endpoint's operations are in its tables. */
+	if (qp->tag)
+		return 0;
 	rq->wr_id = calloc(rq->entries, sizeof(*rq->wr_id));
 	return rq->wr_id ? 0 : -ENOMEM;
 }
@@ -162,6 +169,12 @@ struct weft_qp_obj *weft_qp_new(struct weft_context *context, struct weft_pd *pd
 
 struct weft_qp *weft_create_qp(struct weft_pd *pd, struct weft_qp_init_attr *attr)
 {
+	return weft_qp_create(pd, attr, NULL);
+}
+
+struct weft_qp *weft_qp_create(struct weft_pd *pd, struct weft_qp_init_attr *attr,
+			       struct weft_tag *tag)
+{
 	struct weft_context *context = pd ? pd->context : attr->xrcd ? attr->xrcd->context : NULL;
 	struct hw_cmd cmd = {.op = HW_CMD_CREATE_QP};
 	struct hw_cmd_resp resp;
@@ -179,7 +192,8 @@ struct weft_qp *weft_create_qp(struct weft_pd *pd, struct weft_qp_init_attr *att
 	qp = weft_qp_new(context, pd, attr);
 	if (!qp)
 		return NULL;
-	fill_create(&cmd.u.create_qp, pd, attr);
+	qp->tag = tag;
+	fill_create(&cmd.u.create_qp, pd, attr, tag);
 	rc = weft_ctx_command(ctx, &cmd, -1, &resp, NULL);
 	if (rc == 0) {
 		const struct hw_resp_create_qp *r = &resp.u.create_qp;
@@ -197,6 +211,7 @@ struct weft_qp *weft_create_qp(struct weft_pd *pd, struct weft_qp_init_attr *att
 			(void)weft_ctx_command_obj(ctx, HW_CMD_DESTROY_QP, r->qpn);
 	}
 	if (rc < 0) {
+		qp->tag = NULL;
 		weft_qp_free(qp);
 		errno = -rc;
 		return NULL;
@@ -208,6 +223,8 @@ struct weft_qp *weft_create_qp(struct weft_pd *pd, struct weft_qp_init_attr *att
 void weft_qp_free(struct weft_qp_obj *qp)
 {
 	weft_link_del(&qp->node);
+	if (qp->tag)
+		weft_tag_free(qp->tag);
 	pthread_mutex_destroy(&qp->sq.lock);
 	pthread_mutex_destroy(&qp->rq.lock);
 	free(qp->sq.wr);
@@ -336,6 +353,9 @@ int weft_modify_qp(struct weft_qp *pub, const struct weft_qp_attr *attr, int mas
 	attr_to_hw(&cmd.u.modify_qp.attr, attr);
 	if (weft_ctx_state(weft_ctx_of(pub->context)) != WEFT_CTX_LIVE)
 		return -EIO;
+	/* A tagged endpoint lives as long as its memory: it is closed, not reset. */
+	if (mask & WEFT_QP_STATE && attr->state == WEFT_QPS_RESET && qp->tag)
+		return -EINVAL;
 	if (mask & WEFT_QP_STATE && attr->state == WEFT_QPS_RESET && qp->record)
 		return modify_to_reset(qp, &cmd);
 	rc = weft_ctx_command(weft_ctx_of(pub->context), &cmd, -1, &resp, NULL);
@@ -367,14 +387,22 @@ int weft_query_qp(struct weft_qp *pub, struct weft_qp_attr *attr, struct weft_qp
 	return 0;
 }
 
-int weft_activate_qp(struct weft_qp *pub, uint32_t qkey, uint32_t access)
+int weft_qp_to_init(struct weft_qp *pub, uint32_t qkey, uint32_t access)
+{
+	struct weft_qp_attr attr = {
+	    .state = WEFT_QPS_INIT, .qkey = qkey, .access = access, .port = 1};
+	int mask = WEFT_QP_STATE | WEFT_QP_PKEY_INDEX | WEFT_QP_PORT | WEFT_QP_QKEY;
+
+	if (pub->type == WEFT_QPT_RD || access)
+		mask |= WEFT_QP_ACCESS_FLAGS;
+	return weft_modify_qp(pub, &attr, mask);
+}
+
+int weft_qp_to_rts(struct weft_qp *pub)
 {
 	bool rd = pub->type == WEFT_QPT_RD;
 	struct weft_qp_attr attr = {
-	    .state = WEFT_QPS_INIT,
-	    .qkey = qkey,
-	    .access = access,
-	    .port = 1,
+	    .state = WEFT_QPS_RTR,
 	    .timeout = 19,  /* 12.9 s including retries, the NIC's default: */
 	    .retry_cnt = 5, /* a link that is down for 10 s breaks no connection */
 	    .rnr_retry = 7,
@@ -382,28 +410,30 @@ int weft_activate_qp(struct weft_qp *pub, uint32_t qkey, uint32_t access)
 	    .max_rd_atomic = 16,
 	    .max_dest_rd_atomic = 16,
 	};
-	int init = WEFT_QP_STATE | WEFT_QP_PKEY_INDEX | WEFT_QP_PORT | WEFT_QP_QKEY;
 	int rtr = WEFT_QP_STATE;
 	int rts = WEFT_QP_STATE | WEFT_QP_SQ_PSN;
 	int rc;
 
-	if (pub->type != WEFT_QPT_UD && !rd)
-		return -EINVAL;
-	if (rd || access)
-		init |= WEFT_QP_ACCESS_FLAGS;
 	if (rd) {
 		rtr |= WEFT_QP_MAX_DEST_RD_ATOMIC | WEFT_QP_MIN_RNR_TIMER;
 		rts |= WEFT_QP_TIMEOUT | WEFT_QP_RETRY_CNT | WEFT_QP_RNR_RETRY |
 		       WEFT_QP_MAX_QP_RD_ATOMIC;
 	}
-	rc = weft_modify_qp(pub, &attr, init);
-	attr.state = WEFT_QPS_RTR;
-	if (rc == 0)
-		rc = weft_modify_qp(pub, &attr, rtr);
+	rc = weft_modify_qp(pub, &attr, rtr);
 	attr.state = WEFT_QPS_RTS;
 	if (rc == 0)
 		rc = weft_modify_qp(pub, &attr, rts);
 	return rc;
+}
+
+int weft_activate_qp(struct weft_qp *pub, uint32_t qkey, uint32_t access)
+{
+	int rc;
+
+	if (pub->type != WEFT_QPT_UD && pub->type != WEFT_QPT_RD)
+		return -EINVAL;
+	rc = weft_qp_to_init(pub, qkey, access);
+	return rc < 0 ? rc : weft_qp_to_rts(pub);
 }
 
 static void unpublish(struct weft_ctx *ctx, struct weft_qp_obj *qp)

@@ -61,7 +61,7 @@ enum weft_tag_flags {
 	WEFT_TAG_SYNC = 0x08,   /* completes when a receive has matched it */
 	WEFT_TAG_DATA = 0x10,   /* data is sent to the receiver's completion */
 	/* receives */
-	WEFT_TAG_MULTI = 0x20,  /* serves messages until less than min_free_bytes is left */
+	WEFT_TAG_MULTI = 0x20, /* serves messages until less than min_free_bytes is left */
 	/* peeks, and receives of claimed messages */
 	WEFT_TAG_CLAIM = 0x40,   /* the peek claims the message for weft_tag_recv_claimed() */
 	WEFT_TAG_DISCARD = 0x80, /* the message is dropped */
