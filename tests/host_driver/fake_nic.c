@@ -139,7 +139,8 @@ static void create_qp(struct fake_nic *nic, const struct hw_cmd *cmd, struct hw_
 
 	qp->sq_slots = c->sq_slots;
 	qp->rq_entries = c->srq == HW_SRQ_NONE && c->max_recv_wr ? pow2(c->max_recv_wr) : 0;
-	qp->rq_stride_bytes = hw_rq_stride_bytes(c->max_recv_sge);
+	qp->rq_stride_bytes = c->flags & HW_QP_F_TAGGED ? hw_tag_stride_bytes(c->max_recv_sge)
+							: hw_rq_stride_bytes(c->max_recv_sge);
 	r->record_offset = bar_alloc(nic, sizeof(*qp->record));
 	r->sq_offset = bar_alloc(nic, (uint64_t)qp->sq_slots * HW_SQ_SLOT_BYTES);
 	r->rq_offset = bar_alloc(nic, (uint64_t)qp->rq_entries * qp->rq_stride_bytes);
@@ -365,6 +366,12 @@ static int carry_out(struct fake_nic *nic, const struct hw_cmd *cmd, struct hw_c
 	case HW_CMD_OPEN_XRCD:
 		resp->u.handle = ++nic->num_other;
 		return 0;
+	case HW_CMD_TAG_OPEN:
+		nic->tag_open = cmd->u.tag_open;
+		return 0;
+	case HW_CMD_TAG_QUERY:
+		resp->u.tag_query = nic->tag_stats;
+		return nic->no_tags ? EOPNOTSUPP : 0;
 	case HW_CMD_COALESCE:
 		resp->u.coalesce.coalesce = cmd->u.coalesce.coalesce;
 		return 0;
@@ -474,6 +481,8 @@ uint32_t fake_doorbell(struct fake_nic *nic)
 		rung = &nic->qp[HW_DB_ID(entry) - FAKE_QPN_BASE].record->rung;
 	else if (HW_DB_KIND(entry) == HW_DB_CQ_ARM)
 		rung = &nic->cq[HW_DB_ID(entry)].record->rung;
+	else if (HW_DB_KIND(entry) == HW_DB_RQ)
+		rung = &nic->qp[HW_DB_ID(entry) - FAKE_QPN_BASE].record->rq_rung;
 	if (rung)
 		__atomic_exchange_n(rung, 0, __ATOMIC_ACQ_REL);
 	return entry;

@@ -80,12 +80,15 @@ struct fake_nic {
 	struct fake_mem mem[FAKE_MEMS];
 	uint64_t keys; /* different for each fake */
 	struct hw_resp_attach start;
+	struct hw_cmd_tag_open tag_open;    /* the last one */
+	struct hw_resp_tag_query tag_stats; /* the answer to each query */
 	uint32_t commands[HW_CMD_OPS];
 	int fail_op;     /* this command fails ... */
 	int fail_status; /* ... with this errno */
 	uint32_t max_wr;
 	bool refuse_memfd;
-	bool seals; /* as in weftd: memory is sealed once a region is in it */
+	bool seals;   /* as in weftd: memory is sealed once a region is in it */
+	bool no_tags; /* an older NIC: TAG_QUERY is an unknown command */
 	bool closed;
 };
 
