@@ -30,7 +30,7 @@ enum {
 	TAG_INDEXES = 4,      /* shapes by which unexpected messages are found by a lookup */
 };
 
-/* What a message is matched by. */
+/* The envelope by which a message is matched. */
 struct tag_key {
 	uint32_t src_ip; /* network byte order */
 	uint32_t src_qpn;
@@ -38,7 +38,7 @@ struct tag_key {
 	bool msg; /* untagged: the tag is not compared */
 };
 
-/* What a receive or a peek asks for. */
+/* The messages that a receive or a peek asks for. */
 struct tag_want {
 	struct tag_key key; /* the source counts unless any_src */
 	uint64_t ignore;    /* bits of the tag that are not compared */
