@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Workload tag: takes completions and judges them.
+ *
+ * A received message is identified, then compared with what was posted: source, tag, data, lengths
+ * and bytes; bytes of the buffer behind it must be as before. The model judges the match. A failure
+ * is right only if something has happened to one of the ends. Calls libweft and sim_tag_model.c.
+ */
+#include "sim_harness/wl/sim_wl_tag.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+static void complain(struct wt_actor *a, const char *what, const struct weft_wc *wc)
+{
+	sim_run_fail(a->wt->run,
+		     "completion: endpoint %u: %s: wr %" PRIu64 ", %s (%s), %u of %u bytes, "
+		     "tag 0x%" PRIx64,
+		     a->end->index, what, wc->wr_id, weft_wc_status_str(wc->status),
+		     weft_vendor_err_str(wc->vendor_err), wc->bytes, wc->msg_bytes, wc->tag);
+}
+
+static void judge(struct wt_actor *a, bool right)
+{
+	if (!right)
+		sim_run_fail(a->wt->run, "%s", a->wt->model.why);
+}
+
+static void dereg(struct wt_actor *a, struct weft_mr **mr)
+{
+	if (*mr && weft_dereg_mr(*mr))
+		sim_run_fail(a->wt->run, "call: weft_dereg_mr() failed");
+	*mr = NULL;
+}
+
+void wt_send_free(struct wt_actor *a, uint32_t slot)
+{
+	struct wt_send *s = &a->send[slot];
+
+	s->busy = false;
+	a->sends_busy--;
+	dereg(a, &s->mr);
+	/* Whoever reads it now sends wrong bytes. */
+	memset(wt_send_buf(a, slot), 0xdd, s->msg->bytes);
+}
+
+void wt_recv_free(struct wt_actor *a, uint32_t slot)
+{
+	struct wt_recv *r = &a->recv[slot];
+
+	r->busy = false;
+	a->recvs_busy--;
+	dereg(a, &r->mr);
+}
+
+/* ---- sends */
+
+static bool send_may_fail(const struct wt_actor *a, const struct sim_tag_msg *msg)
+{
+	return a->failed || sim_tag_pair_unsure(msg->pair);
+}
+
+static struct sim_tag_msg *msg_by_id(struct wt *wt, uint64_t id)
+{
+	uint64_t pair = id >> 32, number = id & UINT32_MAX;
+
+	if (pair >= wt->model.num_pairs || number >= wt->model.pairs[pair]->num_msgs)
+		return NULL;
+	return wt->model.pairs[pair]->msgs[number];
+}
+
+static void send_done(struct wt_actor *a, const struct weft_wc *wc)
+{
+	struct sim_tag_msg *msg;
+	bool silent = wc->wr_id & WT_WR_SILENT;
+	bool ok = wc->status == WEFT_WC_SUCCESS;
+
+	if (!silent && (wc->wr_id >= WT_SENDS || !a->send[wc->wr_id].busy)) {
+		complain(a, "a send that was not posted", wc);
+		return;
+	}
+	msg = silent ? msg_by_id(a->wt, wc->wr_id & ~WT_WR_SILENT) : a->send[wc->wr_id].msg;
+	if (!msg || msg->sent || (silent && ok)) {
+		complain(a, "a send completed that must not", wc);
+		return;
+	}
+	if (!ok && !send_may_fail(a, msg))
+		complain(a, "a send failed", wc);
+	if (ok && wc->bytes != msg->bytes)
+		complain(a, "a send says another length", wc);
+	/* It was received all the same: its data was gone when the peer's DONE came. */
+	sim_tag_msg_sent(&a->wt->model, msg, ok || msg->matched);
+	if (!silent)
+		wt_send_free(a, (uint32_t)wc->wr_id);
+}
+
+/* ---- messages */
+
+/* A message of this pair and tag that was not received, by the number in its tag. */
+static struct sim_tag_msg *msg_by_tag(const struct sim_tag_pair *pair, uint64_t tag)
+{
+	uint32_t i;
+
+	for (i = pair->open; i < pair->num_msgs; i++)
+		if (!pair->msgs[i]->matched && !pair->msgs[i]->has_data &&
+		    pair->msgs[i]->tag == tag)
+			return pair->msgs[i];
+	return NULL;
+}
+
+static struct sim_tag_pair *pair_of(struct wt_actor *a, const struct weft_wc *wc)
+{
+	struct sim_tag_end *src = sim_tag_end_find(&a->wt->model, wc->src_ip, wc->src_qpn);
+	uint32_t i;
+
+	for (i = 0; src && i < a->end->num_from; i++)
+		if (a->end->from[i]->src == src)
+			return a->end->from[i];
+	return NULL;
+}
+
+/* The message that a completion reports; NULL: unknown. data: its first bytes; NULL: not known. */
+static struct sim_tag_msg *identify(struct wt_actor *a, const struct weft_wc *wc,
+				    const uint8_t *data)
+{
+	const struct sim_tag_pair *pair = pair_of(a, wc);
+	struct sim_tag_msg *msg;
+	uint64_t id;
+
+	if (wc->flags & WEFT_WC_WITH_DATA)
+		return msg_by_id(a->wt, wc->data);
+	msg = pair && wc->tag & WT_TAG_ID_MASK ? msg_by_tag(pair, wc->tag) : NULL;
+	if (msg || !data || wc->bytes < sizeof(id))
+		return msg;
+	memcpy(&id, data, sizeof(id));
+	return msg_by_id(a->wt, id);
+}
+
+/* Source, tag, data and length are those of the message. */
+static bool envelope_ok(const struct weft_wc *wc, const struct sim_tag_msg *msg)
+{
+	const struct sim_tag_end *src = msg->pair->src;
+
+	return wc->src_ip == src->ip && wc->src_qpn == src->qpn && wc->msg_bytes == msg->bytes &&
+	       (msg->msg || wc->tag == msg->tag) &&
+	       !(wc->flags & WEFT_WC_WITH_DATA) == !msg->has_data;
+}
+
+/* ---- receives */
+
+/* True if a message that the operation asks for may fail. */
+static bool recv_may_fail(const struct wt_actor *a, const struct wt_recv *r)
+{
+	uint32_t i;
+
+	if (a->failed || a->end->unsure)
+		return true;
+	for (i = 0; i < a->end->num_from; i++) {
+		const struct sim_tag_pair *pair = a->end->from[i];
+
+		if (sim_tag_pair_unsure(pair) &&
+		    (r->op->any_src ||
+		     (r->op->src_ip == pair->src->ip && r->op->src_qpn == pair->src->qpn)))
+			return true;
+	}
+	return false;
+}
+
+static void check_bytes(struct wt_actor *a, const struct wt_recv *r, uint8_t *buf,
+			const struct weft_wc *wc, const struct sim_tag_msg *msg)
+{
+	uint32_t i, end = r->kind == WT_MULTI ? wc->bytes : r->capacity;
+
+	if (!wt_content_ok(a->wt, msg, buf, wc->bytes))
+		sim_run_fail(a->wt->run,
+			     "shadow: endpoint %u: message %u of endpoint %u (%u bytes, tag "
+			     "0x%" PRIx64 ") has wrong bytes",
+			     a->end->index, msg->number, msg->pair->src->index, msg->bytes,
+			     msg->tag);
+	for (i = wc->bytes; i < end; i++)
+		if (buf[i] != 0xee)
+			break;
+	if (i < end)
+		sim_run_fail(a->wt->run,
+			     "shadow: endpoint %u: byte %u behind message %u of endpoint %u (%u "
+			     "bytes) has changed",
+			     a->end->index, i, msg->number, msg->pair->src->index, msg->bytes);
+	a->wt->run->received++;
+	a->wt->run->bytes += wc->bytes;
+}
+
+/* The model learns of messages in a MULTI buffer in the order of their offsets. */
+static void feed(struct wt_actor *a, struct wt_recv *r)
+{
+	uint32_t i = 0;
+
+	while (i < r->num_pieces && !wt_failed(a->wt)) {
+		struct wt_piece piece = r->piece[i];
+
+		if (piece.offset != r->fed) {
+			i++;
+			continue;
+		}
+		r->piece[i] = r->piece[--r->num_pieces];
+		r->fed += piece.bytes;
+		judge(a, sim_tag_op_matched(&a->wt->model, r->op, piece.msg, piece.last));
+		i = 0;
+	}
+}
+
+static void multi_done(struct wt_actor *a, struct wt_recv *r, const struct weft_wc *wc,
+		       struct sim_tag_msg *msg)
+{
+	bool last = wc->flags & WEFT_WC_RELEASED;
+	uint32_t slot = (uint32_t)(r - a->recv);
+
+	if (wc->offset > r->capacity || wc->bytes > r->capacity - wc->offset ||
+	    r->num_pieces == WT_PIECES) {
+		complain(a, "a message outside of its buffer", wc);
+		return;
+	}
+	check_bytes(a, r, wt_recv_buf(a, slot) + wc->offset, wc, msg);
+	if (last != (r->capacity - wc->offset - wc->bytes < r->min_free) &&
+	    wc->status == WEFT_WC_SUCCESS)
+		complain(a, last ? "a buffer was released too early" : "a buffer is not released",
+			 wc);
+	r->piece[r->num_pieces++] = (struct wt_piece){wc->offset, wc->bytes, msg, last};
+	feed(a, r);
+	if (last && r->num_pieces)
+		complain(a, "a buffer was released before all of its messages", wc);
+	if (last)
+		wt_recv_free(a, slot);
+}
+
+/* A receive that took no message. */
+static void recv_failed(struct wt_actor *a, struct wt_recv *r, const struct weft_wc *wc)
+{
+	struct sim_tag_model *model = &a->wt->model;
+	bool canceled =
+	    wc->status == WEFT_WC_WR_FLUSH_ERR && wc->vendor_err == WEFT_VENDOR_ERR_CANCELED;
+	struct sim_tag_msg *msg = r->kind == WT_CLAIMED ? r->claimed : identify(a, wc, NULL);
+
+	if (canceled && !a->failed) {
+		judge(a, sim_tag_op_canceled(model, r->op));
+	} else if (!recv_may_fail(a, r)) {
+		complain(a, "a receive failed", wc);
+	} else {
+		if (msg && !msg->matched && msg->pair->dst == a->end)
+			sim_tag_msg_lost(model, msg);
+		sim_tag_op_failed(model, r->op);
+	}
+	/* A MULTI buffer ends when it is released. */
+	if (r->kind != WT_MULTI || wc->flags & WEFT_WC_RELEASED ||
+	    wc->status == WEFT_WC_WR_FLUSH_ERR)
+		wt_recv_free(a, (uint32_t)(r - a->recv));
+}
+
+static void recv_done(struct wt_actor *a, struct wt_recv *r, const struct weft_wc *wc)
+{
+	uint32_t slot = (uint32_t)(r - a->recv);
+	struct sim_tag_msg *msg;
+	uint32_t room = r->capacity;
+
+	if (wc->status != WEFT_WC_SUCCESS && wc->status != WEFT_WC_LOC_LEN_ERR) {
+		recv_failed(a, r, wc);
+		return;
+	}
+	if (r->kind == WT_MULTI && wc->offset <= room)
+		room -= wc->offset;
+	msg = identify(a, wc, wt_recv_buf(a, slot) + (r->kind == WT_MULTI ? wc->offset : 0));
+	if (r->kind == WT_CLAIMED && r->capacity == 0)
+		msg = r->claimed;
+	if (!msg || !envelope_ok(wc, msg) || (r->kind == WT_CLAIMED && msg != r->claimed)) {
+		complain(a, "a message that was not sent, or another one", wc);
+		return;
+	}
+	/* A claimed message that is dropped has no room. */
+	if (wc->bytes != (msg->bytes < room ? msg->bytes : room) ||
+	    (wc->status == WEFT_WC_LOC_LEN_ERR) != (msg->bytes > room)) {
+		if (r->kind != WT_CLAIMED || room > 0)
+			complain(a, "a message's length", wc);
+	}
+	if (r->kind == WT_MULTI) {
+		multi_done(a, r, wc, msg);
+		return;
+	}
+	check_bytes(a, r, wt_recv_buf(a, slot), wc, msg);
+	if (r->kind == WT_RECV)
+		judge(a, sim_tag_op_matched(&a->wt->model, r->op, msg, true));
+	wt_recv_free(a, slot);
+}
+
+static void peek_done(struct wt_actor *a, struct wt_recv *r, const struct weft_wc *wc)
+{
+	struct sim_tag_model *model = &a->wt->model;
+	struct sim_tag_op *op = r->op;
+	enum wt_kind kind = r->kind;
+	bool none =
+	    wc->status == WEFT_WC_GENERAL_ERR && wc->vendor_err == WEFT_VENDOR_ERR_NO_MESSAGE;
+	struct sim_tag_msg *msg;
+
+	if (none) {
+		judge(a, sim_tag_op_none(model, op));
+		wt_recv_free(a, (uint32_t)(r - a->recv));
+		return;
+	}
+	if (wc->status != WEFT_WC_SUCCESS) {
+		recv_failed(a, r, wc);
+		return;
+	}
+	wt_recv_free(a, (uint32_t)(r - a->recv));
+	msg = identify(a, wc, NULL);
+	if (!msg) {
+		if (!a->wt->sparse)
+			complain(a, "a peek at an unknown message", wc);
+		sim_tag_op_failed(model, op);
+		return;
+	}
+	if (!envelope_ok(wc, msg))
+		complain(a, "a peek at a message that was not sent", wc);
+	if (kind == WT_PEEK) {
+		judge(a, sim_tag_op_saw(model, op, msg));
+		return;
+	}
+	judge(a, sim_tag_op_matched(model, op, msg, true));
+	if (kind == WT_CLAIM && !wt_failed(a->wt) && !a->failed)
+		wt_post_claimed(a, op, msg, wc->claim);
+}
+
+static void handle(struct wt_actor *a, const struct weft_wc *wc)
+{
+	uint64_t slot = wc->wr_id - WT_WR_RECV;
+	struct wt_recv *r;
+	bool peek;
+
+	a->wt->progress = true;
+	if (wc->opcode == WEFT_WC_TSEND) {
+		send_done(a, wc);
+		return;
+	}
+	r = slot < WT_RECV_SLOTS ? &a->recv[slot] : NULL;
+	peek = r && (r->kind == WT_PEEK || r->kind == WT_CLAIM || r->kind == WT_DISCARD);
+	if (!r || !r->busy || (wc->opcode == WEFT_WC_TPEEK) != peek ||
+	    (!peek && wc->opcode != WEFT_WC_TRECV)) {
+		complain(a, "an operation that was not posted", wc);
+		return;
+	}
+	if (peek)
+		peek_done(a, r, wc);
+	else
+		recv_done(a, r, wc);
+}
+
+void wt_reap(struct wt_actor *a)
+{
+	struct weft_wc wc[8];
+	int n, i;
+
+	do {
+		n = weft_poll_cq(a->cq, 8, wc);
+		for (i = 0; i < n && !wt_failed(a->wt); i++)
+			handle(a, &wc[i]);
+	} while (n > 0 && !wt_failed(a->wt));
+}
