@@ -36,6 +36,7 @@ enum bench_mode {
 	BENCH_REG,
 	BENCH_SRQ,
 	BENCH_MPI3,
+	BENCH_TAG,
 	BENCH_MODES
 };
 
@@ -96,7 +97,7 @@ struct opts {
 	uint32_t qps;       /* mem, create */
 	uint32_t peers;     /* mem, srq */
 	uint32_t recvs;     /* srq: receives of each queue pair */
-	const char *part;   /* reg, mpi3; NULL: all */
+	const char *part;   /* reg, mpi3, tag; NULL: all */
 	uint32_t peer_ip;   /* mem: the first peer's address; ladder: our own; host byte order */
 	const char *netdev; /* ladder: interface to send frames on */
 };
@@ -136,6 +137,7 @@ int ladder_run(struct opts *o);
 int reg_run(struct opts *o);
 int srq_run(struct opts *o);
 int mpi3_run(struct opts *o);
+int tag_run(struct opts *o);
 
 struct flow;
 /* A stream between the ends of a pair that one thread drives; for stages. 0 or -1. */

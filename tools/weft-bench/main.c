@@ -54,6 +54,8 @@ static int run_mode(struct opts *o)
 		return srq_run(o);
 	case BENCH_MPI3:
 		return mpi3_run(o);
+	case BENCH_TAG:
+		return tag_run(o);
 	case BENCH_MODES:
 		break;
 	}

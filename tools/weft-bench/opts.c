@@ -63,10 +63,10 @@ static const struct cli_option rows[] = {
 	 "RDMA Write with immediate on rd, Write-Record on ud. read, atomic, cas, put: rd only. "
 	 "put: RDMA Write alone, timed by its completions at the client and checked at the "
 	 "server in the end"},
-    NUMBER(
-	"size", "N", size, 1, 1u << 30, NULL,
-	"lat, rate 64; bw, file 64K; atomics 8; srq 2K; reg 16M; mpi3 1M",
-	"bytes of a message, of a buffer (srq), the largest (reg, mpi3); K, M, G: powers of 1024"),
+    NUMBER("size", "N", size, 1, 1u << 30, NULL,
+	   "lat, rate 64; bw, file 64K; atomics 8; srq 2K; reg 16M; mpi3 1M; tag 4M",
+	   "bytes of a message, of a buffer (srq), the largest (reg, mpi3, tag); K, M, G: powers "
+	   "of 1024"),
     NUMBER("iters", "N", iters, 1, 1000000000, NULL,
 	   "10000; rate 1000000; srq 20000; ladder 2000; reg, mpi3 200",
 	   "messages, adds of one client (counter), frames of a rung (ladder); at most, of one "
@@ -137,7 +137,7 @@ static const struct cli_option rows[] = {
      .of = "mem ladder",
      .help = "mem: address of the first peer; ladder: our own address, in the NIC's subnet (one "
 	     "above the NIC's)"},
-    TEXT("part", "NAME", part, "reg mpi3", "all", "only this part"),
+    TEXT("part", "NAME", part, "reg mpi3 tag", "all", "only this part"),
     NUMBER("recvs", "N", recvs, 1, 1024, NULL, "32",
 	   "srq: receives of each queue pair without a shared queue"),
     NUMBER("pid", "PID", pid, 1, INT_MAX, "mem", NULL, "the weftd to measure"),
@@ -181,6 +181,9 @@ static const struct cli_command modes[] = {
      "message passing as MPI libraries do it: bandwidth both ways, many queue "
      "pairs and processes, reuse of buffers, overlap and progress (parts basic, "
      "qps, pairs, reuse, overlap, progress, sci)"},
+    {"tag", NULL,
+     "messages with tags, matched by the NIC: latency, bandwidth and rate, latency behind long "
+     "lists, overlap with computation (parts lat, bw, rate, match, overlap)"},
 };
 
 static const struct cli_program program = {
@@ -195,7 +198,7 @@ static const struct cli_program program = {
 	     "weft-bench ladder --netdev IF [--device NIC] [--json]\n"
 	     "weft-bench mem --pid PID --qps N | --peers N --peer-ip A.B.C.D\n"
 	     "weft-bench create --qps N\n"
-	     "weft-bench reg|mpi3 [--part NAME] [--device NIC] [--device2 NIC] [--json]\n"
+	     "weft-bench reg|mpi3|tag [--part NAME] [--device NIC] [--device2 NIC] [--json]\n"
 	     "weft-bench srq [--peers N] [--recvs N] [--device NIC] [--device2 NIC] [--json]",
     .about =
 	"Measures weft NICs and checks every byte. The two ends find each other over TCP "
@@ -247,13 +250,16 @@ static bool is_atomic(enum bench_op op)
 /* The modes of several processes, which use crew.c. */
 static bool is_crew(enum bench_mode mode)
 {
-	return mode == BENCH_REG || mode == BENCH_SRQ || mode == BENCH_MPI3;
+	return mode == BENCH_REG || mode == BENCH_SRQ || mode == BENCH_MPI3 || mode == BENCH_TAG;
 }
 
 static void set_crew_defaults(struct opts *o)
 {
 	if (!o->size)
-		o->size = o->mode == BENCH_REG ? 16 << 20 : o->mode == BENCH_SRQ ? 2048 : 1 << 20;
+		o->size = o->mode == BENCH_REG   ? 16 << 20
+			  : o->mode == BENCH_SRQ ? 2048
+			  : o->mode == BENCH_TAG ? 4 << 20
+						 : 1 << 20;
 	if (!o->iters)
 		o->iters = o->mode == BENCH_SRQ ? 20000 : 200;
 	if (!o->peers && o->mode == BENCH_SRQ)
@@ -291,7 +297,8 @@ static bool is_part(const struct opts *o)
 	static const char *const reg[] = {"cost", "policy", "table2", "heap", NULL};
 	static const char *const mpi3[] = {"basic",   "qps",      "pairs", "reuse",
 					   "overlap", "progress", "sci",   NULL};
-	const char *const *name = o->mode == BENCH_REG ? reg : mpi3;
+	static const char *const tag[] = {"lat", "bw", "rate", "match", "overlap", NULL};
+	const char *const *name = o->mode == BENCH_REG ? reg : o->mode == BENCH_TAG ? tag : mpi3;
 
 	while (*name && strcmp(*name, o->part))
 		name++;
@@ -386,7 +393,7 @@ static int take_mode(struct opts *o, struct cli *cli)
 	if (!word)
 		return usage(
 		    "a mode is missing: lat, bw, rate, loop, file, counter, mem, create, stages, "
-		    "ladder, reg, srq or mpi3");
+		    "ladder, reg, srq, mpi3 or tag");
 	o->loop = !strcmp(word, "loop");
 	if (o->loop && cli->num_words < 2)
 		return usage("loop needs lat, bw or rate");
@@ -396,7 +403,7 @@ static int take_mode(struct opts *o, struct cli *cli)
 	if (mode < 0 || (o->loop && mode > BENCH_RATE))
 		return usage(o->loop ? "loop has lat, bw and rate, not '%s'"
 				     : "modes are lat, bw, rate, loop, file, counter, mem, create, "
-				       "stages, ladder, reg, srq and mpi3, not '%s'",
+				       "stages, ladder, reg, srq, mpi3 and tag, not '%s'",
 			     word);
 	o->mode = (enum bench_mode)mode;
 	if (cli->num_words > words)

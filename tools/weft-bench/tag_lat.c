@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ping-pong of tagged messages: latency by size, and behind long lists of receives and messages.
+ * Calls tag_end.c. Each receive is posted before its message is sent.
+ */
+#include "lib/clock.h"
+#include "tools/weft-bench/mpi3.h"
+#include "tools/weft-bench/pattern.h"
+#include "tools/weft-bench/tag.h"
+
+enum {
+	LAT_MIN_BYTES = 8,
+	LAT_STEP = 4,
+	MATCH_BYTES = 8,
+	MATCH_CHUNK = 256, /* completions at a time; fewer than the completion queue has */
+};
+
+struct lat {
+	struct tag_end e;
+	struct tag_buf tx, rx;
+	struct tag_buf other; /* behind the lists */
+	uint64_t seq;
+	uint32_t number[TAG_MATCH_MAX];
+};
+
+static int send_one(struct lat *l, size_t bytes)
+{
+	if (tag_wait_sends(&l->e, 0))
+		return -1;
+	pattern_refill(l->tx.p, bytes, l->seq, 1);
+	return tag_isend(&l->e, &l->tx, 0, bytes, TAG_DATA, NULL);
+}
+
+/* The next receive is posted before the answer, or the next request, is sent. */
+static int receive_one(struct lat *l, size_t bytes, bool again)
+{
+	if (tag_wait_recv(&l->e) || tag_check(&l->e, l->rx.p, bytes, l->seq, 1))
+		return -1;
+	l->seq++;
+	return again ? tag_irecv(&l->e, &l->rx, 0, bytes, TAG_DATA, 0, NULL) : 0;
+}
+
+/* Time of half a round trip, us. Both ranks call it. */
+static int block(struct lat *l, size_t bytes, uint32_t reps, double *us)
+{
+	bool first = l->e.c->rank == 0;
+	uint64_t start_ns = 0;
+
+	pattern_fill(l->tx.p, bytes, l->seq, 1);
+	if (tag_irecv(&l->e, &l->rx, 0, bytes, TAG_DATA, 0, NULL))
+		return -1;
+	crew_barrier(l->e.c);
+	/* One round trip warms up. */
+	for (uint32_t i = 0; i <= reps; i++) {
+		if (i == 1)
+			start_ns = clock_now_ns();
+		if (first && send_one(l, bytes))
+			return -1;
+		if (receive_one(l, bytes, i < reps))
+			return -1;
+		if (!first) {
+			l->seq--;
+			if (send_one(l, bytes))
+				return -1;
+			l->seq++;
+		}
+	}
+	*us = (double)(clock_now_ns() - start_ns) / 2e3 / reps;
+	return tag_wait_sends(&l->e, 0);
+}
+
+static int lat_rows(struct lat *l, const struct opts *o)
+{
+	double us[CREW_BLOCKS];
+	json_t *row;
+
+	for (size_t bytes = LAT_MIN_BYTES; bytes <= o->size; bytes *= LAT_STEP) {
+		for (int b = 0; b < CREW_BLOCKS; b++)
+			if (block(l, bytes, mpi3_reps(o, bytes), &us[b]))
+				return -1;
+		row = json_pack("{s:s, s:I}", "part", "lat", "bytes", (json_int_t)bytes);
+		crew_figure(row, "us", us);
+		if (l->e.c->rank)
+			json_decref(row);
+		else if (crew_row(l->e.c, row))
+			return -1;
+	}
+	return 0;
+}
+
+static int open_lat(struct lat *l, struct crew *c, size_t bytes)
+{
+	const struct tag_config cfg = {0};
+
+	l->seq = 0;
+	return tag_open(&l->e, c, &cfg) || tag_alloc(&l->e, &l->tx, bytes) ||
+		       tag_alloc(&l->e, &l->rx, bytes) || tag_alloc(&l->e, &l->other, MATCH_BYTES)
+		   ? -1
+		   : 0;
+}
+
+static int close_lat(struct lat *l)
+{
+	tag_free(&l->e, &l->tx);
+	tag_free(&l->e, &l->rx);
+	tag_free(&l->e, &l->other);
+	tag_close(&l->e);
+	return 0;
+}
+
+int tag_lat(struct crew *c, void *arg)
+{
+	static struct lat l;
+
+	(void)arg;
+	if (open_lat(&l, c, c->o->size) || lat_rows(&l, c->o))
+		return -1;
+	return close_lat(&l);
+}
+
+/* ---- long lists -------------------------------------------------------------------------------
+ */
+
+static int post_others(struct lat *l, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (tag_irecv(&l->e, &l->other, 0, MATCH_BYTES, TAG_OTHER | i, i, &l->number[i]))
+			return -1;
+	return 0;
+}
+
+static int cancel_others(struct lat *l, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (tag_icancel(&l->e, l->number[i]))
+			return -1;
+		if ((i + 1) % MATCH_CHUNK && i + 1 < count)
+			continue;
+		for (uint32_t n = i % MATCH_CHUNK + 1; n; n--)
+			if (tag_wait_canceled(&l->e))
+				return -1;
+	}
+	return 0;
+}
+
+static int send_others(struct lat *l, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		pattern_fill(l->tx.p, MATCH_BYTES, i, 1);
+		if (tag_isend(&l->e, &l->tx, 0, MATCH_BYTES, TAG_OTHER | i, NULL) ||
+		    tag_wait_sends(&l->e, 0))
+			return -1;
+	}
+	crew_barrier(l->e.c);
+	return 0;
+}
+
+/* Last ones first. */
+static int receive_others(struct lat *l, uint32_t count)
+{
+	for (uint32_t i = count; i--;) {
+		if (tag_irecv(&l->e, &l->other, 0, MATCH_BYTES, TAG_OTHER | i, i, NULL) ||
+		    tag_wait_recv(&l->e) || tag_check(&l->e, l->other.p, MATCH_BYTES, i, 1))
+			return -1;
+	}
+	return 0;
+}
+
+static int match_row(struct lat *l, bool unexpected, uint32_t count)
+{
+	double us[CREW_BLOCKS], empty[CREW_BLOCKS], ratio[CREW_BLOCKS];
+	uint32_t reps = mpi3_reps(l->e.c->o, MATCH_BYTES);
+	json_t *row;
+
+	for (int b = 0; b < CREW_BLOCKS; b++) {
+		if (block(l, MATCH_BYTES, reps, &empty[b]))
+			return -1;
+		if (unexpected ? send_others(l, count) : post_others(l, count))
+			return -1;
+		if (block(l, MATCH_BYTES, reps, &us[b]))
+			return -1;
+		if (unexpected ? receive_others(l, count) : cancel_others(l, count))
+			return -1;
+		ratio[b] = us[b] / empty[b];
+	}
+	if (l->e.c->rank)
+		return 0;
+	row = json_pack("{s:s, s:s, s:I, s:I}", "part", "match", "list",
+			unexpected ? "unexpected" : "posted", "length", (json_int_t)count, "bytes",
+			(json_int_t)MATCH_BYTES);
+	crew_figure(row, "us", us);
+	crew_figure(row, "empty_us", empty);
+	crew_figure(row, "ratio", ratio);
+	return crew_row(l->e.c, row);
+}
+
+int tag_match(struct crew *c, void *arg)
+{
+	static struct lat l;
+
+	(void)arg;
+	if (open_lat(&l, c, MATCH_BYTES))
+		return -1;
+	for (int unexpected = 0; unexpected < 2; unexpected++)
+		for (uint32_t count = 10; count <= TAG_MATCH_MAX; count *= 10)
+			if (match_row(&l, unexpected, count))
+				return -1;
+	return close_lat(&l);
+}
