@@ -52,6 +52,7 @@ struct sim_outcome {
 	uint64_t virtual_ns;
 	uint64_t events;
 	uint64_t drained_ns;
+	uint64_t received; /* messages */
 	uint64_t digest;
 	char failure[256]; /* empty: all checks passed */
 };

@@ -113,6 +113,7 @@ int sim_play(const struct sim_plan *plan, const char *trace, const char *pcap, b
 	outcome->virtual_ns = sim_now_ns(sim);
 	outcome->events = sim_events(sim);
 	outcome->drained_ns = run.drained_ns;
+	outcome->received = run.received;
 	outcome->digest = sim_digest(sim);
 	sim_free(sim);
 	outcome->done = true;

@@ -54,7 +54,7 @@ struct soak {
 	uint64_t next_seed;
 	double begin_s;
 	uint64_t started, runs, failures;
-	uint64_t virtual_ns, events, drained_max_ns;
+	uint64_t virtual_ns, events, received, drained_max_ns;
 	FILE *json; /* NULL: not requested */
 	struct sim_tally tally;
 	struct job *jobs;
@@ -268,6 +268,7 @@ static void end(struct soak *soak, struct job *job)
 	soak->runs++;
 	soak->virtual_ns += job->outcome->virtual_ns;
 	soak->events += job->outcome->events;
+	soak->received += job->outcome->received;
 	if (job->outcome->drained_ns > soak->drained_max_ns)
 		soak->drained_max_ns = job->outcome->drained_ns;
 	wrong = verdict(soak, job, status, oracle, message);
@@ -376,9 +377,9 @@ static void summary(struct soak *soak)
 	double real_s = clock_now_s() - soak->begin_s;
 
 	printf("%ssoak: %" PRIu64 " runs, %.3f virtual s, %" PRIu64 " events, %" PRIu64
-	       " failed; slowest to drain: %.3f ms\n",
+	       " messages received, %" PRIu64 " failed; slowest to drain: %.3f ms\n",
 	       isatty(STDOUT_FILENO) ? "\r" : "", soak->runs, (double)soak->virtual_ns / 1e9,
-	       soak->events, soak->failures, (double)soak->drained_max_ns / 1e6);
+	       soak->events, soak->received, soak->failures, (double)soak->drained_max_ns / 1e6);
 	fflush(stdout);
 	fprintf(stderr, "weft-sim: %.1f s, %.0f events/s\n", real_s, (double)soak->events / real_s);
 	if (soak->json)

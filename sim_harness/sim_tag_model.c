@@ -380,7 +380,7 @@ bool sim_tag_op_canceled(struct sim_tag_model *model, struct sim_tag_op *op)
 		    "order: receive %u of endpoint %u was passed by a message, and then "
 		    "withdrawn",
 		    op->index, op->end->index);
-	/* What passes behind it now says nothing of it. */
+	/* A message that passes it from now on says nothing of it. */
 	op->failed = true;
 	return over(model, op, NULL);
 }

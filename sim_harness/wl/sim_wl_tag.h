@@ -164,7 +164,5 @@ bool wt_content_ok(struct wt *wt, const struct sim_tag_msg *msg, const uint8_t *
 
 /* Takes all completions. */
 void wt_reap(struct wt_actor *a);
-void wt_send_free(struct wt_actor *a, uint32_t slot);
-void wt_recv_free(struct wt_actor *a, uint32_t slot);
 
 #endif /* WEFT_SIM_WL_TAG_H */

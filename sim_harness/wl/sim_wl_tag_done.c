@@ -34,18 +34,18 @@ static void dereg(struct wt_actor *a, struct weft_mr **mr)
 	*mr = NULL;
 }
 
-void wt_send_free(struct wt_actor *a, uint32_t slot)
+static void send_free(struct wt_actor *a, uint32_t slot)
 {
 	struct wt_send *s = &a->send[slot];
 
 	s->busy = false;
 	a->sends_busy--;
 	dereg(a, &s->mr);
-	/* Whoever reads it now sends wrong bytes. */
+	/* A NIC that still reads it sends wrong bytes. */
 	memset(wt_send_buf(a, slot), 0xdd, s->msg->bytes);
 }
 
-void wt_recv_free(struct wt_actor *a, uint32_t slot)
+static void recv_free(struct wt_actor *a, uint32_t slot)
 {
 	struct wt_recv *r = &a->recv[slot];
 
@@ -92,7 +92,7 @@ static void send_done(struct wt_actor *a, const struct weft_wc *wc)
 	/* It was received all the same: its data was gone when the peer's DONE came. */
 	sim_tag_msg_sent(&a->wt->model, msg, ok || msg->matched);
 	if (!silent)
-		wt_send_free(a, (uint32_t)wc->wr_id);
+		send_free(a, (uint32_t)wc->wr_id);
 }
 
 /* ---- messages */
@@ -221,8 +221,9 @@ static void multi_done(struct wt_actor *a, struct wt_recv *r, const struct weft_
 		return;
 	}
 	check_bytes(a, r, wt_recv_buf(a, slot) + wc->offset, wc, msg);
+	/* A buffer that is withdrawn is released with its last message. */
 	if (last != (r->capacity - wc->offset - wc->bytes < r->min_free) &&
-	    wc->status == WEFT_WC_SUCCESS)
+	    wc->status == WEFT_WC_SUCCESS && !(last && r->op->cancel))
 		complain(a, last ? "a buffer was released too early" : "a buffer is not released",
 			 wc);
 	r->piece[r->num_pieces++] = (struct wt_piece){wc->offset, wc->bytes, msg, last};
@@ -230,7 +231,7 @@ static void multi_done(struct wt_actor *a, struct wt_recv *r, const struct weft_
 	if (last && r->num_pieces)
 		complain(a, "a buffer was released before all of its messages", wc);
 	if (last)
-		wt_recv_free(a, slot);
+		recv_free(a, slot);
 }
 
 /* A receive that took no message. */
@@ -253,7 +254,7 @@ static void recv_failed(struct wt_actor *a, struct wt_recv *r, const struct weft
 	/* A MULTI buffer ends when it is released. */
 	if (r->kind != WT_MULTI || wc->flags & WEFT_WC_RELEASED ||
 	    wc->status == WEFT_WC_WR_FLUSH_ERR)
-		wt_recv_free(a, (uint32_t)(r - a->recv));
+		recv_free(a, (uint32_t)(r - a->recv));
 }
 
 static void recv_done(struct wt_actor *a, struct wt_recv *r, const struct weft_wc *wc)
@@ -288,7 +289,7 @@ static void recv_done(struct wt_actor *a, struct wt_recv *r, const struct weft_w
 	check_bytes(a, r, wt_recv_buf(a, slot), wc, msg);
 	if (r->kind == WT_RECV)
 		judge(a, sim_tag_op_matched(&a->wt->model, r->op, msg, true));
-	wt_recv_free(a, slot);
+	recv_free(a, slot);
 }
 
 static void peek_done(struct wt_actor *a, struct wt_recv *r, const struct weft_wc *wc)
@@ -302,14 +303,14 @@ static void peek_done(struct wt_actor *a, struct wt_recv *r, const struct weft_w
 
 	if (none) {
 		judge(a, sim_tag_op_none(model, op));
-		wt_recv_free(a, (uint32_t)(r - a->recv));
+		recv_free(a, (uint32_t)(r - a->recv));
 		return;
 	}
 	if (wc->status != WEFT_WC_SUCCESS) {
 		recv_failed(a, r, wc);
 		return;
 	}
-	wt_recv_free(a, (uint32_t)(r - a->recv));
+	recv_free(a, (uint32_t)(r - a->recv));
 	msg = identify(a, wc, NULL);
 	if (!msg) {
 		if (!a->wt->sparse)

@@ -255,7 +255,7 @@ static bool history_is_right(uint64_t seed, enum mistake mistake)
 	return right;
 }
 
-/* Of RUNS histories. */
+/* Returns how many of RUNS histories the model thinks right. */
 static uint32_t right_ones(enum mistake mistake)
 {
 	uint32_t right = 0;
