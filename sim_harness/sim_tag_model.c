@@ -322,10 +322,8 @@ static bool may_take(struct sim_tag_model *model, const struct sim_tag_op *op,
 }
 
 bool sim_tag_op_matched(struct sim_tag_model *model, struct sim_tag_op *op, struct sim_tag_msg *msg,
-			bool released)
+			bool ordered)
 {
-	bool ends = op->kind != SIM_TAG_MULTI || released;
-
 	if (!may_take(model, op, msg))
 		return false;
 	if (msg->waits && msg->sent && msg->sent < op->posted)
@@ -335,7 +333,7 @@ bool sim_tag_op_matched(struct sim_tag_model *model, struct sim_tag_op *op, stru
 		    "its receive was posted",
 		    msg->number, msg->pair->src->index);
 	/* Messages of one buffer stand in it in the order of their arrival. */
-	if (op->first && !arrived_before(model, op, op->last, msg))
+	if (op->last && ordered && !arrived_before(model, op, op->last, msg))
 		return false;
 	msg->matched = true;
 	msg->taken_by = op->index;
@@ -343,10 +341,17 @@ bool sim_tag_op_matched(struct sim_tag_model *model, struct sim_tag_op *op, stru
 	if (!look_back(model, op, msg))
 		return false;
 	settle(model, msg);
-	if (!op->first)
-		op->first = msg;
-	op->last = msg;
-	return !ends || over(model, op, msg);
+	if (ordered)
+		op->last = msg;
+	return op->kind == SIM_TAG_MULTI || over(model, op, msg);
+}
+
+bool sim_tag_op_released(struct sim_tag_model *model, struct sim_tag_op *op)
+{
+	if (op->done || op->kind != SIM_TAG_MULTI)
+		return complain(model, "completion: receive %u of endpoint %u was released twice",
+				op->index, op->end->index);
+	return over(model, op, op->last);
 }
 
 bool sim_tag_op_saw(struct sim_tag_model *model, struct sim_tag_op *op, struct sim_tag_msg *msg)
@@ -355,7 +360,6 @@ bool sim_tag_op_saw(struct sim_tag_model *model, struct sim_tag_op *op, struct s
 		return false;
 	if (op->index < msg->seen_by)
 		msg->seen_by = op->index;
-	op->first = msg;
 	return over(model, op, msg);
 }
 

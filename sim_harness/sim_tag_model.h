@@ -96,7 +96,7 @@ struct sim_tag_op {
 	uint64_t done;
 	bool failed; /* it ended in a way that says nothing of the order */
 	bool found_none;
-	struct sim_tag_msg *first, *last; /* it took; last of a MULTI when it is released */
+	struct sim_tag_msg *last; /* that it took or saw */
 	/* Messages that it asks for, which operations behind it took while it was posted. */
 	struct sim_tag_msg **passed;
 	uint32_t num_passed, max_passed;
@@ -152,11 +152,14 @@ void sim_tag_op_cancel(struct sim_tag_model *model, struct sim_tag_op *op);
 bool sim_tag_op_takes(const struct sim_tag_op *op, const struct sim_tag_msg *msg);
 
 /*
- * Reports of completions. They return false if that cannot be, and model->why says why. The op of
- * a MULTI receive reports each message, in the order of their offsets; released: it takes no more.
+ * Reports of completions. They return false if that cannot be, and model->why says why. Messages
+ * of a MULTI receive are reported in the order of their offsets; ordered is false for one whose
+ * place among them is not known.
  */
 bool sim_tag_op_matched(struct sim_tag_model *model, struct sim_tag_op *op, struct sim_tag_msg *msg,
-			bool released);
+			bool ordered);
+/* A MULTI receive takes no more messages. */
+bool sim_tag_op_released(struct sim_tag_model *model, struct sim_tag_op *op);
 /* A peek saw the message. */
 bool sim_tag_op_saw(struct sim_tag_model *model, struct sim_tag_op *op, struct sim_tag_msg *msg);
 /* A peek found nothing. */

@@ -56,7 +56,6 @@ enum wt_kind {
 struct wt_piece {
 	uint32_t offset, bytes;
 	struct sim_tag_msg *msg;
-	bool last;
 };
 
 struct wt_recv {
@@ -69,6 +68,8 @@ struct wt_recv {
 	uint32_t capacity;
 	uint32_t min_free;
 	uint32_t fed; /* MULTI: bytes of messages that the model knows of */
+	bool full;    /* MULTI: a message was longer than what was left */
+	bool torn;    /* MULTI: a message failed, and left a hole */
 	uint32_t num_pieces;
 	struct wt_piece piece[WT_PIECES]; /* that it does not know of yet */
 };

@@ -190,7 +190,10 @@ static void check_bytes(struct wt_actor *a, const struct wt_recv *r, uint8_t *bu
 	a->wt->run->bytes += wc->bytes;
 }
 
-/* The model learns of messages in a MULTI buffer in the order of their offsets. */
+/*
+ * The model learns of messages in a MULTI buffer in the order of their offsets. An empty one may
+ * come when its place is passed.
+ */
 static void feed(struct wt_actor *a, struct wt_recv *r)
 {
 	uint32_t i = 0;
@@ -198,21 +201,36 @@ static void feed(struct wt_actor *a, struct wt_recv *r)
 	while (i < r->num_pieces && !wt_failed(a->wt)) {
 		struct wt_piece piece = r->piece[i];
 
-		if (piece.offset != r->fed) {
+		if (piece.offset != r->fed && (piece.bytes || piece.offset > r->fed)) {
 			i++;
 			continue;
 		}
-		r->piece[i] = r->piece[--r->num_pieces];
+		r->num_pieces--;
+		memmove(&r->piece[i], &r->piece[i + 1], (r->num_pieces - i) * sizeof(r->piece[0]));
 		r->fed += piece.bytes;
-		judge(a, sim_tag_op_matched(&a->wt->model, r->op, piece.msg, piece.last));
+		judge(a, sim_tag_op_matched(&a->wt->model, r->op, piece.msg, piece.bytes > 0));
 		i = 0;
 	}
+}
+
+/* The buffer belongs to the process again. */
+static void multi_released(struct wt_actor *a, struct wt_recv *r, const struct weft_wc *wc)
+{
+	if (r->torn) {
+		sim_tag_op_failed(&a->wt->model, r->op);
+	} else if (r->num_pieces) {
+		complain(a, "a buffer was released before all of its messages", wc);
+	} else {
+		if (!r->full && r->capacity - r->fed >= r->min_free)
+			complain(a, "a buffer was released too early", wc);
+		judge(a, sim_tag_op_released(&a->wt->model, r->op));
+	}
+	recv_free(a, (uint32_t)(r - a->recv));
 }
 
 static void multi_done(struct wt_actor *a, struct wt_recv *r, const struct weft_wc *wc,
 		       struct sim_tag_msg *msg)
 {
-	bool last = wc->flags & WEFT_WC_RELEASED;
 	uint32_t slot = (uint32_t)(r - a->recv);
 
 	if (wc->offset > r->capacity || wc->bytes > r->capacity - wc->offset ||
@@ -221,17 +239,35 @@ static void multi_done(struct wt_actor *a, struct wt_recv *r, const struct weft_
 		return;
 	}
 	check_bytes(a, r, wt_recv_buf(a, slot) + wc->offset, wc, msg);
-	/* A buffer that is withdrawn is released with its last message. */
-	if (last != (r->capacity - wc->offset - wc->bytes < r->min_free) &&
-	    wc->status == WEFT_WC_SUCCESS && !(last && r->op->cancel))
-		complain(a, last ? "a buffer was released too early" : "a buffer is not released",
-			 wc);
-	r->piece[r->num_pieces++] = (struct wt_piece){wc->offset, wc->bytes, msg, last};
-	feed(a, r);
-	if (last && r->num_pieces)
-		complain(a, "a buffer was released before all of its messages", wc);
-	if (last)
-		recv_free(a, slot);
+	r->full |= wc->status == WEFT_WC_LOC_LEN_ERR;
+	if (r->torn) {
+		msg->matched = true;
+		sim_tag_msg_lost(&a->wt->model, msg);
+	} else {
+		r->piece[r->num_pieces++] = (struct wt_piece){wc->offset, wc->bytes, msg};
+		feed(a, r);
+	}
+	if (wc->flags & WEFT_WC_RELEASED)
+		multi_released(a, r, wc);
+	else if (!r->torn && r->capacity - r->fed < r->min_free && !r->num_pieces && !r->full &&
+		 wc->bytes)
+		complain(a, "a buffer is not released", wc);
+}
+
+/* A message of a MULTI receive failed, or all that is left of it. */
+static void multi_failed(struct wt_actor *a, struct wt_recv *r, const struct weft_wc *wc)
+{
+	struct sim_tag_model *model = &a->wt->model;
+	uint32_t i;
+
+	for (i = 0; i < r->num_pieces; i++) {
+		r->piece[i].msg->matched = true;
+		sim_tag_msg_lost(model, r->piece[i].msg);
+	}
+	r->num_pieces = 0;
+	r->torn = true;
+	if (wc->flags & WEFT_WC_RELEASED)
+		multi_released(a, r, wc);
 }
 
 /* A receive that took no message. */
@@ -242,19 +278,23 @@ static void recv_failed(struct wt_actor *a, struct wt_recv *r, const struct weft
 	    wc->status == WEFT_WC_WR_FLUSH_ERR && wc->vendor_err == WEFT_VENDOR_ERR_CANCELED;
 	struct sim_tag_msg *msg = r->kind == WT_CLAIMED ? r->claimed : identify(a, wc, NULL);
 
-	if (canceled && !a->failed) {
+	if (canceled && !a->failed && !r->torn) {
+		if (r->num_pieces)
+			complain(a, "a buffer was released before all of its messages", wc);
 		judge(a, sim_tag_op_canceled(model, r->op));
-	} else if (!recv_may_fail(a, r)) {
-		complain(a, "a receive failed", wc);
-	} else {
-		if (msg && !msg->matched && msg->pair->dst == a->end)
-			sim_tag_msg_lost(model, msg);
-		sim_tag_op_failed(model, r->op);
-	}
-	/* A MULTI buffer ends when it is released. */
-	if (r->kind != WT_MULTI || wc->flags & WEFT_WC_RELEASED ||
-	    wc->status == WEFT_WC_WR_FLUSH_ERR)
 		recv_free(a, (uint32_t)(r - a->recv));
+		return;
+	}
+	if (!recv_may_fail(a, r) && !r->torn)
+		complain(a, "a receive failed", wc);
+	if (msg && !msg->matched && msg->pair->dst == a->end)
+		sim_tag_msg_lost(model, msg);
+	if (r->kind == WT_MULTI) {
+		multi_failed(a, r, wc);
+		return;
+	}
+	sim_tag_op_failed(model, r->op);
+	recv_free(a, (uint32_t)(r - a->recv));
 }
 
 static void recv_done(struct wt_actor *a, struct wt_recv *r, const struct weft_wc *wc)

@@ -394,18 +394,20 @@ static void buffers_of_several_messages_keep_their_order(void)
 	m1 = msg_of(a), m2 = msg_of(a), m3 = msg_of(a);
 	multi = any_op(SIM_TAG_MULTI);
 	next = any_op(SIM_TAG_RECV);
-	CU_ASSERT(sim_tag_op_matched(&model, multi, m1, false));
+	CU_ASSERT(sim_tag_op_matched(&model, multi, m1, true));
 	CU_ASSERT(sim_tag_op_matched(&model, next, m3, true));
 	CU_ASSERT(sim_tag_op_matched(&model, multi, m2, true));
+	CU_ASSERT(sim_tag_op_released(&model, multi));
 	CU_ASSERT(sim_tag_model_check(&model));
 	sim_tag_model_free(&model);
 	begin();
 	m1 = msg_of(a), m2 = msg_of(a), m3 = msg_of(a);
 	multi = any_op(SIM_TAG_MULTI);
 	next = any_op(SIM_TAG_RECV);
-	CU_ASSERT(sim_tag_op_matched(&model, multi, m1, false));
+	CU_ASSERT(sim_tag_op_matched(&model, multi, m1, true));
 	CU_ASSERT(sim_tag_op_matched(&model, next, m2, true));
-	CU_ASSERT_FALSE(sim_tag_op_matched(&model, multi, m3, true));
+	CU_ASSERT(sim_tag_op_matched(&model, multi, m3, true));
+	CU_ASSERT_FALSE(sim_tag_op_released(&model, multi));
 	sim_tag_model_free(&model);
 }
 
