@@ -6,6 +6,7 @@
  *
  * Lock order (a lock may be taken only after those above it):
  *
+ * 	weft_tag_mem_obj.lock	memory for copies of tagged messages, counts of uses
  * 	weft_global.lock	contexts of the process, memory extents; held during a registration
  * 	cq->lock		one CQ: polling, arming, resizing; two CQs in address order
  * 	channel->eq.lock	the event queue of one completion channel

@@ -140,6 +140,74 @@ struct weft_tag_stats {
 /* Blocks until weftd answers. */
 WEFT_API WEFT_CHECK_RET int weft_query_tag_ep(struct weft_tag_ep *ep, struct weft_tag_stats *stats);
 
+/* ------------------------------------------------------- memory that is not registered */
+
+/*
+ * For layers whose users pass memory that is not registered: provides each message with memory that
+ * is. Up to max_copy_bytes, that is a copy, or the user's memory itself once it was used so often
+ * that registering it pays: more than R / (C - V) times, where the costs of registering R, of
+ * copying C and of looking up V are measured when the process first creates such an object
+ * (Rashti's thesis, equation 5.3). Longer memory is always registered. Regions are kept in a
+ * registration cache. Memory below 128 bytes is always copied. While fewer than 20 % of the buffers
+ * in the table of uses are used often, and the table is full, no further ones are watched.
+ * docs/tagged.md, "Memory that is not registered".
+ */
+struct weft_tag_mem {
+	struct weft_pd *pd;
+	void *user;
+};
+
+struct weft_tag_mem_attr {
+	size_t max_copy_bytes; /* 0: 16 KiB; at most 64 KiB */
+	size_t max_bytes;      /* of memory for copies; 0: 16 MiB */
+	uint32_t uses;         /* uses before memory is registered; 0: as measured */
+	bool never;            /* memory up to max_copy_bytes is never registered */
+};
+
+/*
+ * attr NULL: all fields 0. errno EINVAL: max_copy_bytes is too large. The object is the caller's:
+ * closing the context does not free it, so it is destroyed before.
+ */
+WEFT_API struct weft_tag_mem *weft_create_tag_mem(struct weft_pd *pd,
+						  const struct weft_tag_mem_attr *attr);
+/* -EBUSY: buffers have not been put back. */
+WEFT_API WEFT_CHECK_RET int weft_destroy_tag_mem(struct weft_tag_mem *mem);
+
+/* Memory of one message, from weft_tag_get_buf() until its request has completed. */
+struct weft_tag_buf {
+	struct weft_sge sge; /* for the request */
+	/* private: */
+	struct weft_mr *mr;
+	void *copy;
+	void *addr;
+	bool recv;
+};
+
+/*
+ * Provides a send with the content of [addr, addr + bytes), or a receive (recv) with room. bytes is
+ * not 0. Returns 0, -ENOMEM, or what weft_reg_mr_cached() reports.
+ */
+WEFT_API WEFT_CHECK_RET int weft_tag_get_buf(struct weft_tag_mem *mem, void *addr, size_t bytes,
+					     bool recv, struct weft_tag_buf *buf);
+/*
+ * Ends the use. bytes: received ones, which are at addr after this call; not used after a send.
+ */
+WEFT_API void weft_tag_put_buf(struct weft_tag_mem *mem, struct weft_tag_buf *buf, size_t bytes);
+
+struct weft_tag_mem_stats {
+	uint64_t copied;     /* messages */
+	uint64_t direct;     /* messages up to max_copy_bytes from or to registered memory */
+	uint64_t registered; /* longer messages */
+	uint64_t unwatched;  /* messages while the table was full of rarely used buffers */
+	uint32_t entries;    /* of the table of uses */
+	uint32_t frequent;   /* entries that are used often */
+	uint64_t bytes;      /* memory for copies */
+	uint32_t uses[3];    /* uses before memory of 1, 4 and 16 KiB is registered; ~0: never */
+	/* Measured costs of 8 KiB: registering, copying, looking up. */
+	double reg_ns, copy_ns, look_ns;
+};
+WEFT_API void weft_query_tag_mem(struct weft_tag_mem *mem, struct weft_tag_mem_stats *stats);
+
 #ifdef __cplusplus
 }
 #endif
