@@ -183,7 +183,8 @@ static const struct cli_command modes[] = {
      "qps, pairs, reuse, overlap, progress, sci)"},
     {"tag", NULL,
      "messages with tags, matched by the NIC: latency, bandwidth and rate, latency behind long "
-     "lists, overlap with computation (parts lat, bw, rate, match, overlap)"},
+     "lists, overlap with computation, small messages from memory that is not registered "
+     "(parts lat, bw, rate, match, overlap, freq)"},
 };
 
 static const struct cli_program program = {
@@ -297,7 +298,7 @@ static bool is_part(const struct opts *o)
 	static const char *const reg[] = {"cost", "policy", "table2", "heap", NULL};
 	static const char *const mpi3[] = {"basic",   "qps",      "pairs", "reuse",
 					   "overlap", "progress", "sci",   NULL};
-	static const char *const tag[] = {"lat", "bw", "rate", "match", "overlap", NULL};
+	static const char *const tag[] = {"lat", "bw", "rate", "match", "overlap", "freq", NULL};
 	const char *const *name = o->mode == BENCH_REG ? reg : o->mode == BENCH_TAG ? tag : mpi3;
 
 	while (*name && strcmp(*name, o->part))

@@ -8,6 +8,8 @@
  *	rate		stream of messages of 64 bytes
  *	match		latency behind many posted receives, and behind many unexpected messages
  *	overlap		computation that a message hides (Rashti's thesis, equation 3.4)
+ *	freq		small messages from memory that is not registered (Rashti's thesis, chapter
+ *5)
  */
 #include "tools/weft-bench/tag.h"
 
@@ -20,7 +22,7 @@ static const struct {
 	crew_fn fn;
 } parts[] = {
     {"lat", tag_lat},     {"bw", tag_bw},           {"rate", tag_rate},
-    {"match", tag_match}, {"overlap", tag_overlap},
+    {"match", tag_match}, {"overlap", tag_overlap}, {"freq", tag_freq},
 };
 
 int tag_run(struct opts *o)

@@ -62,6 +62,10 @@ int tag_isend(struct tag_end *e, const struct tag_buf *b, size_t offset, size_t 
 /* wr_id: in last_recv; *number: for tag_icancel(), or NULL. */
 int tag_irecv(struct tag_end *e, const struct tag_buf *b, size_t offset, size_t bytes, uint64_t tag,
 	      uint64_t wr_id, uint32_t *number);
+/* The same with memory of another kind. */
+int tag_isend_sge(struct tag_end *e, const struct weft_sge *sge, uint64_t tag, uint32_t *open);
+int tag_irecv_sge(struct tag_end *e, const struct weft_sge *sge, uint64_t tag, uint64_t wr_id,
+		  uint32_t *number);
 int tag_icancel(struct tag_end *e, uint32_t number);
 /* Take completions until that few sends, or receives, are open. A failed one is an error. */
 int tag_wait_sends(struct tag_end *e, uint32_t left);
@@ -88,5 +92,7 @@ int tag_bw(struct crew *c, void *arg);
 int tag_rate(struct crew *c, void *arg);
 /* tag_overlap.c */
 int tag_overlap(struct crew *c, void *arg);
+/* tag_freq.c */
+int tag_freq(struct crew *c, void *arg);
 
 #endif /* WEFT_BENCH_TAG_H */

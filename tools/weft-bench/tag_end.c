@@ -218,14 +218,12 @@ int tag_wait_canceled(struct tag_end *e)
 		   : fail("a message came to a receive that nobody sends to");
 }
 
-int tag_isend(struct tag_end *e, const struct tag_buf *b, size_t offset, size_t bytes, uint64_t tag,
-	      uint32_t *open)
+int tag_isend_sge(struct tag_end *e, const struct weft_sge *sge, uint64_t tag, uint32_t *open)
 {
-	struct weft_sge sge = {(uintptr_t)b->p + offset, (uint32_t)bytes, b->mr->lkey};
-	bool may_inline = bytes <= e->ep->qp->cap.max_inline_bytes && !e->c->o->no_inline;
+	bool may_inline = sge->bytes <= e->ep->qp->cap.max_inline_bytes && !e->c->o->no_inline;
 	struct weft_tag_send_wr wr = {.wr_id = (uintptr_t)open,
-				      .sg_list = &sge,
-				      .num_sge = bytes ? 1 : 0,
+				      .sg_list = sge,
+				      .num_sge = sge->bytes ? 1 : 0,
 				      .flags = may_inline ? WEFT_TAG_INLINE : 0,
 				      .ah = e->ah,
 				      .dst_qpn = e->peer_qpn,
@@ -242,13 +240,20 @@ int tag_isend(struct tag_end *e, const struct tag_buf *b, size_t offset, size_t 
 	return rc ? fail("posting a send: %s", strerror(-rc)) : 0;
 }
 
-int tag_irecv(struct tag_end *e, const struct tag_buf *b, size_t offset, size_t bytes, uint64_t tag,
-	      uint64_t wr_id, uint32_t *number)
+int tag_isend(struct tag_end *e, const struct tag_buf *b, size_t offset, size_t bytes, uint64_t tag,
+	      uint32_t *open)
 {
 	struct weft_sge sge = {(uintptr_t)b->p + offset, (uint32_t)bytes, b->mr->lkey};
+
+	return tag_isend_sge(e, &sge, tag, open);
+}
+
+int tag_irecv_sge(struct tag_end *e, const struct weft_sge *sge, uint64_t tag, uint64_t wr_id,
+		  uint32_t *number)
+{
 	struct weft_tag_recv_wr wr = {.wr_id = wr_id,
-				      .sg_list = &sge,
-				      .num_sge = bytes ? 1 : 0,
+				      .sg_list = sge,
+				      .num_sge = sge->bytes ? 1 : 0,
 				      .src_ip = e->peer_ip,
 				      .src_qpn = e->peer_qpn,
 				      .tag = tag};
@@ -261,6 +266,14 @@ int tag_irecv(struct tag_end *e, const struct tag_buf *b, size_t offset, size_t 
 			break;
 	e->recvs += rc == 0;
 	return rc ? fail("posting a receive: %s", strerror(-rc)) : 0;
+}
+
+int tag_irecv(struct tag_end *e, const struct tag_buf *b, size_t offset, size_t bytes, uint64_t tag,
+	      uint64_t wr_id, uint32_t *number)
+{
+	struct weft_sge sge = {(uintptr_t)b->p + offset, (uint32_t)bytes, b->mr->lkey};
+
+	return tag_irecv_sge(e, &sge, tag, wr_id, number);
 }
 
 int tag_icancel(struct tag_end *e, uint32_t number)
