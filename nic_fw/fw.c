@@ -162,6 +162,19 @@ static void lay_out_collectives(struct layout *l, struct fw_nic *nic)
 		goal_heap_init(&nic->goal.heap, heap_base, blocks, gone);
 }
 
+static void lay_out_tagged(struct layout *l, struct fw_nic *nic)
+{
+	nic->tag.eps = carve(l, sizeof(*nic->tag.eps), HW_MAX_QP);
+	nic->tag.buckets = carve(l, sizeof(*nic->tag.buckets), TAG_BUCKETS);
+	carve_pool(l, &nic->tag.posteds, sizeof(struct tag_posted), TAG_MAX_POSTEDS);
+	carve_pool(l, &nic->tag.arrivals, sizeof(struct tag_arrival), TAG_MAX_ARRIVALS);
+	carve_pool(l, &nic->tag.sends, sizeof(struct tag_send), TAG_MAX_SENDS);
+	carve_pool(l, &nic->tag.kept, TAG_KEPT_BYTES, TAG_MAX_KEPT);
+	nic->tag.records_base = carve(l, 1, TAG_RECORDS_BYTES);
+	nic->tag.records_blocks =
+	    carve(l, sizeof(struct buddy_block), TAG_RECORDS_BYTES / BUDDY_MIN_BYTES);
+}
+
 /* The same walk adds up and lays out: nic is a scratch instance while adding. */
 static void lay_out(struct layout *l, struct fw_nic *nic)
 {
@@ -176,6 +189,7 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 	lay_out_datagrams(l, nic);
 	lay_out_streams(l, nic);
 	lay_out_collectives(l, nic);
+	lay_out_tagged(l, nic);
 	nic->scratch = carve(l, 1, FW_SCRATCH_BYTES);
 }
 
@@ -261,6 +275,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	mgrp_init(nic);
 	esp_rdmap_init(nic);
 	tcp_init(nic);
+	tag_init(nic);
 	fw_list_init(&nic->rd.ready);
 	fw_list_init(&nic->rd.acks);
 	rd_grant_init(nic);
@@ -310,6 +325,7 @@ void fw_now(struct fw_nic *nic, uint64_t now_ns)
 	STAGE(TIMER, fw_timers_run(nic, &nic->timers, now_ns, budget))                             \
 	STAGE(GOAL, goal_run_poll(nic, budget))                                                    \
 	STAGE(SCHED, sched_run(nic, budget))                                                       \
+	ALSO(tag_run(nic))                                                                         \
 	STAGE(RD_TX, rd_tx_run(nic, budget))                                                       \
 	STAGE(ESP, mgrp_run(nic, budget))                                                          \
 	ALSO(esp_tx_run(nic, budget))                                                              \
@@ -356,7 +372,7 @@ uint64_t fw_next_timer_ns(const struct fw_nic *nic)
 	if (slice_pending(nic) || !fw_list_empty(&nic->host.sched_qps) ||
 	    !fw_list_empty(&nic->rd.ready) || !fw_list_empty(&nic->esp.ready) ||
 	    !fw_list_empty(&nic->tcp.ready) || !fw_list_empty(&nic->tcp.acks) ||
-	    mgrp_pending(nic) || goal_run_pending(nic))
+	    mgrp_pending(nic) || goal_run_pending(nic) || tag_pending(nic))
 		return nic->now_ns + FW_SOON_NS;
 	ack_ns = rd_ack_next_ns(nic);
 	if (esp_ack_next_ns(nic) < ack_ns)

@@ -48,12 +48,14 @@
 #include "nic_fw/host/qp.h"
 #include "nic_fw/dgram/rd.h"
 #include "nic_fw/rdmap/rdmap.h"
+#include "nic_fw/rdmap/rdmap_up.h"
 #include "nic_fw/host/rq.h"
 #include "nic_fw/host/sched.h"
 #include "nic_fw/base/share.h"
 #include "nic_fw/base/slice.h"
 #include "nic_fw/base/stage.h"
 #include "nic_fw/tcp/tcp_flow.h"
+#include "nic_fw/tag/tag.h"
 #include "nic_fw/base/timer.h"
 #include "nic_fw/dgram/ud.h"
 #include "nic_fw/host/wqe.h"
@@ -109,6 +111,7 @@ struct fw_nic {
 	struct cm_nic cm;
 	struct goal_nic goal;
 	struct mgrp_nic mgrp;
+	struct tag_nic tag;
 };
 
 enum {

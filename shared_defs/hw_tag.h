@@ -24,6 +24,7 @@ enum {
 	HW_TAG_MAX_EAGER_BYTES = 65536,
 	HW_TAG_DEFAULT_EAGER_BYTES = 16384,
 };
+#define HW_TAG_MAX_POOL_BYTES (UINT64_C(1) << 32)
 
 /* hw_tag_rq_wqe.op */
 enum hw_tag_op {
@@ -37,10 +38,10 @@ enum hw_tag_op {
 /* hw_tag_rq_wqe.flags */
 enum {
 	HW_TAG_F_ANY_SRC = 0x01,
-	HW_TAG_F_MSG = 0x02,        /* untagged messages: a space of their own; no tag is compared */
-	HW_TAG_F_CLAIM = 0x04,      /* PEEK: only CLAIMED receives the message from now on */
-	HW_TAG_F_DISCARD = 0x08,    /* PEEK, CLAIMED: the message is dropped */
-	HW_TAG_F_MULTI = 0x10,      /* RECV: the buffer serves messages until little of it is left */
+	HW_TAG_F_MSG = 0x02,     /* untagged messages: a space of their own; no tag is compared */
+	HW_TAG_F_CLAIM = 0x04,   /* PEEK: only CLAIMED receives the message from now on */
+	HW_TAG_F_DISCARD = 0x08, /* PEEK, CLAIMED: the message is dropped */
+	HW_TAG_F_MULTI = 0x10,   /* RECV: the buffer serves messages until little of it is left */
 	HW_TAG_F_UNSIGNALED = 0x20, /* RECV: no completion if it succeeds */
 	HW_TAG_F_ALL = 0x3f,
 };
@@ -103,7 +104,8 @@ enum {
  *	src_ip, src_qpn	its sender
  *	record_to	its tag
  *	record_map	its data of 8 bytes, with HW_CQE_F_IMM
- *	sq_index	TRECV of a MULTI buffer: offset of the message in it; TPEEK: number of the claim
+ *	sq_index	TRECV of a MULTI buffer: offset of the message in it; TPEEK: number of the
+ *claim
  *
  * A message longer than its buffer completes with LOC_LEN_ERR and fills the buffer; a peek that
  * finds nothing with GENERAL_ERR and HW_VENDOR_ERR_NO_MESSAGE; a cancelled receive with

@@ -25,6 +25,7 @@ FLOORS = {
     "host": "base net stream",
     "rdmap": "base net stream host",
     "dgram": "base net host rdmap",
+    "tag": "base net host rdmap dgram",
     "mpa": "base net tcp host rdmap cm",  # a connection is made for an endpoint: struct cm_ep
     "cm": "base net tcp host rdmap dgram mpa",
     "coll": "base net stream host",

@@ -102,6 +102,10 @@ static const struct gauge gauges[] = {
     POOL("goal_unexps_used", goal.unexps),
     POOL("goal_calcs_used", goal.calcs),
     POOL("mgrp_spaces_used", mgrp.spaces),
+    POOL("tag_posteds_used", tag.posteds),
+    POOL("tag_arrivals_used", tag.arrivals),
+    POOL("tag_sends_used", tag.sends),
+    POOL("tag_kept_used", tag.kept),
     LONG("goal_heap_bytes_used", goal.heap.buddy.used),
 };
 

@@ -101,6 +101,17 @@
 	X(rd_cancels_rx)                                                                           \
 	X(atomics_executed)                                                                        \
 	X(reads_executed)                                                                          \
+	X(tag_matched_posted)                                                                      \
+	X(tag_matched_unexpected)                                                                  \
+	X(tag_unexpected)                                                                          \
+	X(tag_rendezvous)                                                                          \
+	X(tag_converted)                                                                           \
+	X(tag_pool_full)                                                                           \
+	X(tag_stale)                                                                               \
+	X(tag_malformed)                                                                           \
+	X(tag_posteds_share_refused)                                                               \
+	X(tag_arrivals_share_refused)                                                              \
+	X(tag_sends_share_refused)                                                                 \
 	X(esp_streams_opened)                                                                      \
 	X(esp_tx_packets)                                                                          \
 	X(esp_tx_retransmits)                                                                      \

@@ -77,6 +77,7 @@ enum slice_kind {
 	SLICE_RUNS,  /* GOAL runs that failed */
 	SLICE_SWEEP, /* messages that arrived for ended runs */
 	SLICE_HEAP,  /* pages of free blocks */
+	SLICE_TAG,   /* tagged sends to peers whose session has ended */
 	SLICE_KINDS
 };
 

@@ -225,6 +225,7 @@ struct rd_session {
 	struct fw_list flows;     /* flows with something to send: rd_flow.ready_node */
 	struct fw_list all_flows; /* rd_flow.session_node */
 	struct fw_list recvs;     /* recv_msg.peer_node: of incomplete messages */
+	struct fw_list tag_sends; /* tag_send.peer_node: tagged sends that the peer has not ended */
 	uint32_t life;            /* number of its ends so far: recv_msg.life */
 	struct rd_bits received;  /* within the window */
 	struct rd_bits delivered; /* within the window and one behind */

@@ -16,7 +16,7 @@ static bool holds_a_receive(const struct fw_wqe *msg)
 {
 	return msg->kind == FW_WQE_REQUEST && msg->begun_ns && !msg->answered &&
 	       (msg->opcode == HW_WQE_SEND || msg->opcode == HW_WQE_SEND_IMM ||
-		msg->opcode == HW_WQE_SEND_INV);
+		msg->opcode == HW_WQE_SEND_INV || msg->opcode == HW_WQE_TSEND);
 }
 
 static void send(struct fw_nic *nic, const struct fw_wqe *of, uint32_t first_ssn, uint32_t last_ssn)

@@ -39,7 +39,7 @@ void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 		flow = NULL;
 	}
 	if (msg->kind != FW_WQE_REQUEST)
-		wqe_free(nic, msg);
+		wqe_end(nic, msg, status, vendor_err);
 	else
 		wqe_complete_in_order(nic, msg, status, vendor_err);
 	/* Messages behind it may be complete. A failed QP has no flows any more. */
@@ -65,7 +65,11 @@ void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status statu
 		struct fw_wqe *msg = FW_CONTAINER(node, struct fw_wqe, flow_node);
 
 		if (msg->kind != FW_WQE_REQUEST) {
-			wqe_free(nic, msg);
+			wqe_end(nic, msg,
+				msg->state == FW_WQE_RESPONSE && msg->answered
+				    ? (enum hw_status)msg->status
+				    : status,
+				vendor_err);
 		} else if (msg->state != FW_WQE_DONE) {
 			enum hw_status st = status;
 

@@ -167,16 +167,16 @@ bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg)
 
 	/* An answer to a peer is charged to no share: the peer's HELLO made the session. */
 	if (!session)
-		session = msg->kind == FW_WQE_REQUEST
+		session = wqe_is_request(msg)
 			      ? share_session_get(nic, msg->qp->client, msg->dst_ip, shard)
 			      : rd_session_get(nic, msg->dst_ip, shard);
 	if (!session)
 		return false;
-	if (session->foreign && msg->kind == FW_WQE_REQUEST)
+	if (session->foreign && wqe_is_request(msg))
 		rd_share_leave(nic, session);
 	/* Runs before the flow exists: a session that was idle for long is opened anew. */
 	rd_session_start(nic, session);
-	flow = flow_get(nic, msg->qp, session, msg->dst_qpn, msg->kind != FW_WQE_REQUEST);
+	flow = flow_get(nic, msg->qp, session, msg->dst_qpn, !wqe_is_request(msg));
 	if (!flow)
 		return false;
 	msg->flow = flow;
@@ -202,17 +202,17 @@ static void complete_front(struct fw_nic *nic, struct rd_flow *flow)
 		fw_list_del(&msg->flow_node);
 		flow->rnr_tries = 0;
 		flow->error_tries = 0;
-		if (msg->kind == FW_WQE_REQUEST) {
-			uint32_t state = qp->state;
+		uint32_t state = qp->state;
 
+		if (msg->kind == FW_WQE_REQUEST)
 			wqe_complete(nic, msg, (enum hw_status)msg->status,
 				     (enum hw_vendor_err)msg->vendor_err);
-			/* A failure may have flushed the QP and all its flows. */
-			if (qp->state != state)
-				return;
-		} else {
-			wqe_free(nic, msg);
-		}
+		else
+			wqe_end(nic, msg, (enum hw_status)msg->status,
+				(enum hw_vendor_err)msg->vendor_err);
+		/* A failure may have flushed the QP and all its flows. */
+		if (qp->state != state)
+			return;
 	}
 	if (fw_list_empty(&flow->msgs) && !flow->outstanding)
 		rd_flow_free(nic, flow);
@@ -340,6 +340,10 @@ static bool back_off(struct fw_nic *nic, struct rd_flow *flow)
 	flow->next = first;
 	if (withdrew)
 		return back_off_withdrawn(nic, flow);
+	if (first->opcode == HW_WQE_TSEND && host_up.tag_refused(nic, flow, first)) {
+		rd_flow_ready(nic, flow);
+		return true;
+	}
 	FW_COUNT(nic, rd_rnr_backoffs);
 	if (!delay_ns) {
 		/*
@@ -400,9 +404,9 @@ void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot)
 	if (msg) {
 		msg->unacked--;
 		if (msg->state == FW_WQE_SENT && !msg->unacked && !msg->refused) {
-			bool waits = msg->kind == FW_WQE_REQUEST &&
-				     (msg->rdmap_opcode == WIRE_RDMAP_READ_REQUEST ||
-				      msg->rdmap_opcode == WIRE_RDMAP_ATOMIC_REQUEST);
+			bool waits =
+			    wqe_is_request(msg) && (msg->rdmap_opcode == WIRE_RDMAP_READ_REQUEST ||
+						    msg->rdmap_opcode == WIRE_RDMAP_ATOMIC_REQUEST);
 
 			msg->state = FW_WQE_RESPONSE;
 			if (!waits)

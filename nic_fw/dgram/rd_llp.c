@@ -61,6 +61,9 @@ static void rd_llp_response_lost(struct fw_nic *nic, const struct fw_wqe *respon
 	uint8_t shard = (uint8_t)(response->dst_qpn >> 16 & (WIRE_DGRAM_SHARDS - 1));
 	const struct rd_session *session = rd_session_find(nic, response->dst_ip, shard);
 
+	/* It is sent anew when its owner learns of its end. */
+	if (response->kind == FW_WQE_TAG_REPLY)
+		return;
 	/* The end of the session has notified the peer already. */
 	if (!session || session->state != RD_OPEN)
 		return;
@@ -83,7 +86,7 @@ void rd_llp_response_failed(struct fw_nic *nic, struct fw_wqe *response)
 
 	/* The packets sent of it become void; the Terminate takes its place in the flow. */
 	rd_llp_refuse(nic, qp, &to, &error);
-	rd_msg_fail(nic, response, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
+	rd_msg_fail(nic, response, HW_STATUS_LOC_PROT_ERR, HW_VENDOR_ERR_NONE);
 }
 
 static void rd_llp_terminated(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,

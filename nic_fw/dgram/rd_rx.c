@@ -202,7 +202,10 @@ static bool hold(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint16_
 	held->pkt.frame = NULL;
 	held->pkt.hdr = NULL;
 	memset(held->held, 0, sizeof(held->held));
-	if (rdmap_tx_is_self_contained(pkt->opcode)) {
+	/* Short Sends, too: they may be envelopes of tagged endpoints, which are used in their
+	 * turn. */
+	if (rdmap_tx_is_self_contained(pkt->opcode) ||
+	    (!pkt->tagged && pkt->data_bytes <= RD_HELD_BYTES)) {
 		eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, bytes);
 		eth_cursor_copy(&cursor, held->held, bytes);
 	}
@@ -255,14 +258,17 @@ static bool rx_data(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *
 	return false;
 }
 
-/* Requests and responses are separate flows, and only requests show a Q_Key. */
+/*
+ * Requests and responses are separate flows, and only requests show a Q_Key. A tagged endpoint
+ * takes Sends of both classes.
+ */
 static bool class_fits(const struct rdmap_seg *pkt)
 {
 	bool response = pkt->opcode == WIRE_RDMAP_READ_RESPONSE ||
 			pkt->opcode == WIRE_RDMAP_ATOMIC_RESPONSE ||
 			pkt->opcode == WIRE_RDMAP_TERMINATE;
 
-	return response == !!(pkt->flags & WIRE_DGRAM_F_RESPONSE);
+	return pkt->opcode == WIRE_RDMAP_SEND || response == !!(pkt->flags & WIRE_DGRAM_F_RESPONSE);
 }
 
 /*

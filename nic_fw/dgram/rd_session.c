@@ -79,7 +79,7 @@ static bool is_idle(const struct fw_nic *nic, const struct rd_session *s)
 {
 	return nic->now_ns - s->used_ns > RD_EVICT_IDLE_NS && fw_list_empty(&s->all_flows) &&
 	       !s->tx && !s->rx && !s->ack_due && !recv_is_open(s) &&
-	       (s->state == RD_OPEN || s->state == RD_CLOSED);
+	       fw_list_empty(&s->tag_sends) && (s->state == RD_OPEN || s->state == RD_CLOSED);
 }
 
 void rd_session_release(struct fw_nic *nic, struct rd_session *s)
@@ -96,6 +96,8 @@ void rd_session_release(struct fw_nic *nic, struct rd_session *s)
 	if (s->state != RD_CLOSED)
 		set_state(nic, s, RD_CLOSED);
 	recv_abort_peer(nic, s);
+	if (!fw_list_empty(&s->tag_sends))
+		host_up.tag_peer_down(nic, &s->tag_sends);
 	rd_share_leave(nic, s);
 	set_state(nic, s, RD_FREE);
 	share_disown(nic, HW_SHARE_SESSION, &s->share);
@@ -161,6 +163,7 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	fw_list_init(&s->flows);
 	fw_list_init(&s->all_flows);
 	fw_list_init(&s->recvs);
+	fw_list_init(&s->tag_sends);
 	fw_timer_init(&s->timer, fire);
 	fw_timer_init(&s->pace_timer, rd_tx_paced);
 	set_state(nic, s, RD_CLOSED);
@@ -402,6 +405,8 @@ static void close_session(struct fw_nic *nic, struct rd_session *s, enum hw_stat
 	new_session_epoch(nic, s);
 	rd_flow_fail_session(nic, s, status, vendor_err, since_ns);
 	recv_abort_peer(nic, s);
+	if (!fw_list_empty(&s->tag_sends))
+		host_up.tag_peer_down(nic, &s->tag_sends);
 }
 
 /*

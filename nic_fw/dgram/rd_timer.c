@@ -134,10 +134,13 @@ static bool is_given_up(const struct fw_nic *nic, const struct rd_session *s)
 	       all_void(nic, s);
 }
 
-/* True if packets are held whose predecessors have not come, or receives of incomplete messages. */
+/*
+ * True if packets are held whose predecessors have not come, or receives of incomplete messages, or
+ * if the peer has not matched tagged sends.
+ */
 static bool is_amid(const struct rd_session *s)
 {
-	return s->rx || recv_is_open(s);
+	return s->rx || recv_is_open(s) || !fw_list_empty(&s->tag_sends);
 }
 
 /*

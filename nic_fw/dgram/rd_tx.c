@@ -98,7 +98,7 @@ static void fill_dgram(struct fw_tx_frame *frame, const struct fw_wqe *msg, bool
 	dgram->msg_bytes = be32_put(msg->bytes);
 	dgram->ssn = be32_put(msg->ssn);
 	dgram->incarnation = be16_put(msg->incarnation);
-	if (msg->kind != FW_WQE_REQUEST)
+	if (!wqe_is_request(msg))
 		dgram->flags |= WIRE_DGRAM_F_RESPONSE;
 	if (retransmit)
 		dgram->flags |= WIRE_DGRAM_F_RETRANSMIT;
@@ -124,7 +124,8 @@ static enum hw_vendor_err tx_slot(struct fw_nic *nic, struct rd_session *s,
 	const struct fw_wqe *msg = slot->msg;
 	bool self_contained = rdmap_tx_is_self_contained(msg->rdmap_opcode);
 	bool last = self_contained || slot->offset + slot->bytes == msg->bytes;
-	uint32_t data = self_contained ? 0 : slot->bytes;
+	uint32_t envelope = wqe_envelope_bytes(msg, slot->offset);
+	uint32_t data = self_contained ? 0 : slot->bytes - envelope;
 	enum hw_vendor_err err;
 	bool host = false;
 	uint32_t ddp;
@@ -134,7 +135,8 @@ static enum hw_vendor_err tx_slot(struct fw_nic *nic, struct rd_session *s,
 		ddp = sizeof(struct wire_rd_cancel);
 		rd_cancel_put(msg, (void *)(frame->hdr + RD_HDR_BYTES));
 	} else {
-		ddp = rdmap_tx_header(nic, msg, slot->offset, data, frame->hdr + RD_HDR_BYTES);
+		ddp = rdmap_tx_header(nic, msg, slot->offset, data + envelope,
+				      frame->hdr + RD_HDR_BYTES);
 	}
 	rd_tx_headers(nic, s, frame, WIRE_DGRAM_RD, psn, slot->flow_distance, ddp + data);
 	if (msg->kind != FW_WQE_CANCEL)
@@ -142,7 +144,7 @@ static enum hw_vendor_err tx_slot(struct fw_nic *nic, struct rd_session *s,
 	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
 	eth_tx_hdr(frame, IP_TX_HDR_BYTES, RD_HDR_BYTES - IP_TX_HDR_BYTES + ddp, 0);
 	if (data) {
-		err = wqe_gather(nic, msg, slot->offset, data, frame, &host);
+		err = wqe_gather(nic, msg, slot->offset + envelope, data, frame, &host);
 		if (err != HW_VENDOR_ERR_NONE) {
 			/* The piggybacked ACK did not leave. */
 			rd_ack_due(nic, s);
@@ -154,7 +156,7 @@ static enum hw_vendor_err tx_slot(struct fw_nic *nic, struct rd_session *s,
 	 * Frames are delivered in order, so a peer that acknowledges a packet has consumed its
 	 * first frame. This does not hold for repeated packets, nor for the slots of inline data.
 	 */
-	if (!slot->tries && !(msg->flags & HW_WQE_F_INLINE))
+	if (!slot->tries && !(msg->flags & HW_WQE_F_INLINE) && (msg->num_sge || !msg->tag_handle))
 		frame->flags |= FW_TX_F_BORROW;
 	fw_trace(nic, TRACE_RD_TX, msg->src_qpn, msg->wr_id, psn);
 	FW_COUNT(nic, rd_tx_packets);

@@ -78,10 +78,13 @@ enum {
 struct fw_client {
 	bool used;
 	bool tool;
-	bool closing;                 /* detach is under way: others see none of its objects */
-	uint32_t db_head;             /* next entry of the doorbell ring to read */
-	uint32_t wqes_held;           /* contexts of its requests (fw_pool_has_share()) */
-	uint32_t flows_held;          /* and flows of them, of nic->rd.flows */
+	bool closing;        /* detach is under way: others see none of its objects */
+	uint32_t db_head;    /* next entry of the doorbell ring to read */
+	uint32_t wqes_held;  /* contexts of its requests (fw_pool_has_share()) */
+	uint32_t flows_held; /* and flows of them, of nic->rd.flows */
+	/* Contexts of its tagged endpoints, of nic->tag; bytes of their records. */
+	uint32_t tag_posteds_held, tag_arrivals_held, tag_sends_held;
+	uint64_t tag_records_bytes;
 	struct share_holder *share;   /* nic->share.holders[] of its number */
 	struct hw_bar_header *header; /* = bar.base */
 	uint32_t *db_ring;

@@ -14,6 +14,7 @@
  * 	mcast_cmd.c	groups
  * 	cm_cmd.c	connections
  * 	goal_cmd.c	collectives
+ * 	tag_ep.c	tagged endpoints
  *
  * Each takes a copy of a command (the process cannot change it any more) and the client's number,
  * and fills resp->u. It returns 0, a positive errno, or CMD_PENDING when port->cmd_done() will give
@@ -104,6 +105,8 @@ CMD_DECLARE(cmd_goal_pool);
 CMD_DECLARE(cmd_goal_load);
 CMD_DECLARE(cmd_goal_unload);
 CMD_DECLARE(cmd_goal_cancel);
+CMD_DECLARE(cmd_tag_open);
+CMD_DECLARE(cmd_tag_query);
 
 /* ah.c: address handles that wait for ARP. */
 void ah_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok);

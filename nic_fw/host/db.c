@@ -37,6 +37,21 @@ static void ring_sq(struct fw_nic *nic, uint32_t client, uint32_t qpn)
 	sched_qp_add(nic, qp);
 }
 
+static void ring_rq(struct fw_nic *nic, uint32_t client, uint32_t qpn)
+{
+	struct fw_qp *qp = qp_find(nic, qpn);
+
+	if (!qp || qp->client != client || !qp->tag) {
+		FW_COUNT(nic, doorbells_bad);
+		return;
+	}
+	clear_rung(&qp->record->rq_rung);
+	if (qp->state == HW_QPS_ERR)
+		qp_flush(nic, qp);
+	else
+		host_up.tag_doorbell(nic, qp);
+}
+
 static void ring_cq(struct fw_nic *nic, uint32_t client, uint32_t number)
 {
 	struct fw_cq *cq;
@@ -104,6 +119,9 @@ static uint32_t poll_client(struct fw_nic *nic, struct fw_client *client, uint32
 			break;
 		case HW_DB_CQ_ARM:
 			ring_cq(nic, number, HW_DB_ID(entry));
+			break;
+		case HW_DB_RQ:
+			ring_rq(nic, number, HW_DB_ID(entry));
 			break;
 		case HW_DB_EQ:
 			ring_eq(nic, number, HW_DB_ID(entry));

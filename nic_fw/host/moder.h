@@ -36,7 +36,7 @@ enum moder_class {
 
 static inline enum moder_class moder_class_of(uint8_t cqe_opcode)
 {
-	return cqe_opcode < HW_CQE_RECV ? MODER_TX : MODER_RX;
+	return cqe_opcode < HW_CQE_RECV || cqe_opcode == HW_CQE_TSEND ? MODER_TX : MODER_RX;
 }
 
 enum {

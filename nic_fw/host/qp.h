@@ -21,6 +21,7 @@ struct fw_nic;
 struct fw_cq;
 struct llp_ops;
 struct mpa_conn;
+struct tag_ep;
 
 /* Receive state of an unreliable connection (uc_rx.c). */
 struct fw_uc_rx {
@@ -104,6 +105,8 @@ struct fw_qp {
 	struct esp_rdmap esp;    /* RC over ESP: its streams */
 	struct mpa_conn *mpa;    /* RC over TCP: its connection; NULL: none, or ended */
 	uint32_t cm;             /* place + 1 of its endpoint; 0: none (cm.c) */
+
+	struct tag_ep *tag; /* a tagged endpoint that was opened (HW_CMD_TAG_OPEN), NULL */
 
 	struct fw_list flush_node; /* in nic->slices.flushes while flushing */
 	struct fw_list flush_msgs; /* fw_wqe.flow_node: messages that a transport has released */

@@ -32,7 +32,10 @@ static int check_type(const struct hw_cmd_create_qp *create)
 	    create->type != HW_QPT_UC && create->type != HW_QPT_XRC_SEND &&
 	    create->type != HW_QPT_XRC_RECV)
 		return FW_EINVAL;
-	if (create->flags & ~(uint32_t)(HW_QP_F_SQ_SIG_ALL | of_ud))
+	if (create->flags & ~(uint32_t)(HW_QP_F_SQ_SIG_ALL | HW_QP_F_TAGGED | of_ud))
+		return FW_EINVAL;
+	if (create->flags & HW_QP_F_TAGGED &&
+	    (create->type != HW_QPT_RD || create->srq != HW_SRQ_NONE || !create->max_recv_wr))
 		return FW_EINVAL;
 	if (create->flags & of_ud && create->type != HW_QPT_UD)
 		return FW_EINVAL;
@@ -169,7 +172,9 @@ static void init_qp(struct fw_nic *nic, struct fw_qp *qp, uint32_t client,
 		qp->rq_mask = fw_pow2_at_least(create->max_recv_wr) - 1;
 		qp->max_recv_wr = qp->rq_mask + 1;
 		qp->max_recv_sge = create->max_recv_sge;
-		qp->rq_stride_bytes = hw_rq_stride_bytes(create->max_recv_sge);
+		qp->rq_stride_bytes = create->flags & HW_QP_F_TAGGED
+					  ? hw_tag_stride_bytes(create->max_recv_sge)
+					  : hw_rq_stride_bytes(create->max_recv_sge);
 	}
 	fw_list_init(&qp->wqes);
 	fw_list_init(&qp->sched_node);
@@ -297,7 +302,7 @@ bool qp_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client)
 		qp_set_state(nic, qp, HW_QPS_RESET);
 	else
 		qp_flush_run(nic, qp);
-	if (qp->flushing)
+	if (qp->flushing || (qp->tag && !host_up.tag_close(nic, qp)))
 		return false;
 	destroy(nic, qp);
 	return true;
@@ -340,6 +345,9 @@ int cmd_modify_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	err = qp_attr_check(nic, qp, &modify->attr, modify->mask);
 	if (err)
 		return err;
+	/* It has no memory for messages yet. */
+	if (to == HW_QPS_RTR && qp->flags & HW_QP_F_TAGGED && !qp->tag)
+		return FW_EINVAL;
 	/* Completions flushed by the old state come first. */
 	if (qp->flushing && to != HW_QPS_ERR && to != HW_QPS_RESET)
 		return CMD_LATER;

@@ -24,9 +24,9 @@ static bool flush_msgs(struct fw_nic *nic, struct fw_qp *qp)
 		msg->unacked = 0;
 		if (msg->kind == FW_WQE_REQUEST)
 			continue;
-		if (qp->llp->response_lost)
+		if (qp->llp->response_lost && !wqe_is_request(msg))
 			qp->llp->response_lost(nic, msg);
-		wqe_free(nic, msg);
+		wqe_end(nic, msg, HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_NONE);
 	}
 	return true;
 }
@@ -57,7 +57,7 @@ static bool flush_own_receives(struct fw_nic *nic, struct fw_qp *qp)
 	};
 	struct fw_recv recv;
 
-	if (qp->srq != HW_SRQ_NONE)
+	if (qp->srq != HW_SRQ_NONE || qp->tag)
 		return true;
 	while (rq_available(nic, qp)) {
 		if (!slice_take(nic, 1))
@@ -79,6 +79,8 @@ static bool flush_step(struct fw_nic *nic, struct fw_qp *qp)
 	if (qp->state == HW_QPS_SQE)
 		return true;
 	if (!flush_open_receives(nic, qp))
+		return false;
+	if (qp->tag && !host_up.tag_flush(nic, qp))
 		return false;
 	if (qp->state == HW_QPS_ERR)
 		return flush_own_receives(nic, qp);

@@ -14,11 +14,12 @@ static bool opcode_allowed(const struct fw_qp *qp, uint8_t opcode)
 {
 	switch ((enum hw_wqe_opcode)opcode) {
 	case HW_WQE_SEND:
-		return true;
+		return !(qp->flags & HW_QP_F_TAGGED);
 	case HW_WQE_SEND_IMM:
 		/* RFC 7306 has immediate data, but no Send with it. */
-		return qp->llp->send_imm;
+		return qp->llp->send_imm && !(qp->flags & HW_QP_F_TAGGED);
 	case HW_WQE_SEND_INV:
+		return qp->type != HW_QPT_UD && !(qp->flags & HW_QP_F_TAGGED);
 	case HW_WQE_WRITE:
 	case HW_WQE_WRITE_IMM:
 	case HW_WQE_LOCAL_INV:
@@ -31,6 +32,7 @@ static bool opcode_allowed(const struct fw_qp *qp, uint8_t opcode)
 	case HW_WQE_WRITE_RECORD:
 		return qp->type == HW_QPT_UD;
 	case HW_WQE_TSEND:
+		return qp->tag != NULL;
 	case HW_WQE_OPCODES:
 		break;
 	}
@@ -60,6 +62,7 @@ static uint8_t rdmap_opcode_of(uint8_t opcode, uint8_t flags)
 	switch ((enum hw_wqe_opcode)opcode) {
 	case HW_WQE_SEND:
 	case HW_WQE_SEND_IMM:
+	case HW_WQE_TSEND:
 		return se ? WIRE_RDMAP_SEND_SE : WIRE_RDMAP_SEND;
 	case HW_WQE_SEND_INV:
 		return se ? WIRE_RDMAP_SEND_SE_INVALIDATE : WIRE_RDMAP_SEND_INVALIDATE;
@@ -73,7 +76,6 @@ static uint8_t rdmap_opcode_of(uint8_t opcode, uint8_t flags)
 	case HW_WQE_WRITE_RECORD:
 	case HW_WQE_LOCAL_INV:
 	case HW_WQE_BIND_MW:
-	case HW_WQE_TSEND:
 	case HW_WQE_OPCODES:
 		break;
 	}
@@ -180,6 +182,8 @@ static enum hw_vendor_err check_request(struct fw_nic *nic, const struct fw_qp *
 	}
 	if (w->opcode == HW_WQE_BIND_MW && w->num_sge != 1)
 		return HW_VENDOR_ERR_NUM_SGE;
+	if (w->opcode == HW_WQE_TSEND && w->mw_access & ~(uint32_t)HW_TSEND_F_ALL)
+		return HW_VENDOR_ERR_FLAGS;
 	return HW_VENDOR_ERR_NONE;
 }
 
@@ -229,6 +233,8 @@ static void fill(struct fw_nic *nic, struct fw_qp *qp, const struct wqe_copy *co
 	wqe->rkey = w->rkey;
 	wqe->compare_add = w->compare_add;
 	wqe->swap = w->opcode == HW_WQE_BIND_MW ? w->mw_access : w->swap;
+	if (w->opcode == HW_WQE_TSEND)
+		wqe->tag_flags = (uint8_t)w->mw_access;
 	wqe->num_sge = w->flags & HW_WQE_F_INLINE ? 0 : w->num_sge;
 	for (i = 0; i < wqe->num_sge && i < FW_WQE_SGES; i++)
 		wqe->sge[i] = copy->sge[i];
@@ -295,6 +301,8 @@ static bool dispatch(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wqe)
 	}
 	qp->tx_msgs++;
 	qp->tx_bytes += wqe->bytes;
+	if (wqe->opcode == HW_WQE_TSEND && !host_up.tag_send(nic, wqe))
+		return false;
 	/* Counted first: sending may fail the request at once, which decrements the count. */
 	if (is_read_or_atomic(wqe->opcode)) {
 		wqe_sink_draw(nic, wqe);
@@ -304,6 +312,8 @@ static bool dispatch(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wqe)
 		return true;
 	if (is_read_or_atomic(wqe->opcode))
 		qp->rd_atomics--;
+	if (wqe->tag_handle)
+		host_up.tag_unsend(nic, wqe);
 	return false;
 }
 

@@ -17,6 +17,7 @@
 #include "nic_fw/base/list.h"
 #include "shared_defs/hw_cqe.h"
 #include "shared_defs/hw_wqe.h"
+#include "shared_defs/wire_tag.h"
 
 struct fw_nic;
 struct fw_qp;
@@ -25,10 +26,13 @@ struct fw_tx_frame;
 
 enum fw_wqe_kind {
 	FW_WQE_REQUEST = 0,
+	FW_WQE_TAG_READ, /* the NIC's own: reads a message that a receive has matched (tag_rdv.c) */
+	FW_WQE_LAST_REQUEST = FW_WQE_TAG_READ,
 	FW_WQE_READ_RESPONSE,
 	FW_WQE_ATOMIC_RESPONSE,
 	FW_WQE_TERMINATE,
-	FW_WQE_CANCEL, /* rd_cancel.c: of the null QP; msn to ssn are cancelled */
+	FW_WQE_TAG_REPLY, /* the NIC's own: an envelope alone, in the class of responses */
+	FW_WQE_CANCEL,    /* rd_cancel.c: of the null QP; msn to ssn are cancelled */
 };
 
 enum fw_wqe_state {
@@ -92,6 +96,13 @@ struct fw_wqe {
 	uint16_t incarnation;   /* RC: the tag of its packets */
 	uint16_t sink_tag; /* read, atomic: drawn; differs from that of the context's last life */
 	uint32_t ext;      /* index in nic->host.wqe_exts, FW_NONE */
+	/* Tagged endpoints. The envelope's tag is in compare_add, its data in swap. */
+	uint8_t tag_kind;    /* wire_tag_kind: an envelope precedes the data; 0: none */
+	uint8_t tag_flags;   /* WIRE_TAG_F_*; before it has an envelope: HW_TSEND_F_* */
+	uint8_t tag_status;  /* of the envelope */
+	uint32_t tag_bytes;  /* of the message */
+	uint32_t tag_stag;   /* of the envelope */
+	uint32_t tag_handle; /* of the envelope, or of the object that waits for its end; 0: none */
 	struct hw_sge sge[FW_WQE_SGES];
 };
 
@@ -99,6 +110,19 @@ struct fw_wqe {
 static inline bool wqe_is_under_way(const struct fw_wqe *wqe)
 {
 	return wqe->flow || wqe->streamed;
+}
+
+/* True if it is of the class of requests, of the process or of the NIC. */
+static inline bool wqe_is_request(const struct fw_wqe *wqe)
+{
+	return wqe->kind <= FW_WQE_LAST_REQUEST;
+}
+
+/* Bytes of an envelope that the segment at offset begins with; they are part of its payload. */
+static inline uint32_t wqe_envelope_bytes(const struct fw_wqe *wqe, uint32_t offset)
+{
+	return __builtin_expect(wqe->tag_kind && !offset, 0) ? (uint32_t)sizeof(struct wire_tag)
+							     : 0;
 }
 
 /* Returns the i-th SGE, in the context or its extension. */
@@ -116,6 +140,14 @@ uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget);
  */
 struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind kind);
 void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe);
+/* Gives the context an extension, for so many SGEs. False: none is left. */
+bool wqe_extend(struct fw_nic *nic, struct fw_wqe *wqe, uint32_t num_sge);
+/* Sets the i-th SGE, for which wqe_extend() made room. */
+void wqe_set_sge(const struct fw_nic *nic, struct fw_wqe *wqe, uint32_t i,
+		 const struct hw_sge *sge);
+/* A message that is no request of the process has ended: frees it, and notifies its owner. */
+void wqe_end(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
+	     enum hw_vendor_err vendor_err);
 
 /*
  * The request has succeeded or failed. Writes its CQE (if signalled or failed), retires slots in

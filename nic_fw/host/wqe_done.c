@@ -8,14 +8,19 @@
  */
 #include "nic_fw/fw_nic.h"
 
+/* Peers cause the other kinds, and a QP's grants bound them. */
+static bool is_charged(const struct fw_nic *nic, const struct fw_qp *qp, uint8_t kind)
+{
+	return kind <= FW_WQE_LAST_REQUEST || (kind == FW_WQE_TAG_REPLY && qp != nic->host.null_qp);
+}
+
 struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind kind)
 {
 	struct fw_client *owner = &nic->host.clients[qp->client];
 	struct fw_wqe *wqe;
 	uint16_t sink_tag;
 
-	/* Peers cause the other kinds, and a QP's grants bound them. */
-	if (kind == FW_WQE_REQUEST &&
+	if (is_charged(nic, qp, (uint8_t)kind) &&
 	    (!fw_pool_has_share(&nic->host.wqes, owner->wqes_held) ||
 	     !share_pool_may(&nic->host.wqes, owner->share->user->wqes))) {
 		FW_COUNT(nic, wqes_share_refused);
@@ -24,7 +29,7 @@ struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind 
 	wqe = fw_pool_get(&nic->host.wqes);
 	if (!wqe)
 		return NULL;
-	if (kind == FW_WQE_REQUEST) {
+	if (is_charged(nic, qp, (uint8_t)kind)) {
 		owner->wqes_held++;
 		owner->share->user->wqes++;
 	}
@@ -49,15 +54,56 @@ void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe)
 	fw_list_del(&wqe->flow_node);
 	if (wqe->ext != FW_NONE)
 		fw_pool_put(&nic->host.wqe_exts, fw_pool_at(&nic->host.wqe_exts, wqe->ext));
-	if (wqe->kind == FW_WQE_REQUEST) {
+	if (is_charged(nic, wqe->qp, wqe->kind)) {
 		nic->host.clients[wqe->qp->client].wqes_held--;
 		nic->host.clients[wqe->qp->client].share->user->wqes--;
-	} else if (wqe->kind != FW_WQE_TERMINATE && wqe->kind != FW_WQE_CANCEL &&
-		   wqe->qp->responder_slots) {
+	} else if ((wqe->kind == FW_WQE_READ_RESPONSE || wqe->kind == FW_WQE_ATOMIC_RESPONSE) &&
+		   !wqe->tag_handle && wqe->qp->responder_slots) {
 		wqe->qp->responder_slots--;
 	}
 	nic->rdmap.terminates -= wqe->kind == FW_WQE_TERMINATE;
 	fw_pool_put(&nic->host.wqes, wqe);
+}
+
+bool wqe_extend(struct fw_nic *nic, struct fw_wqe *wqe, uint32_t num_sge)
+{
+	struct fw_wqe_ext *ext;
+
+	if (num_sge <= FW_WQE_SGES)
+		return true;
+	ext = fw_pool_get(&nic->host.wqe_exts);
+	if (!ext)
+		return false;
+	wqe->ext = fw_pool_index(&nic->host.wqe_exts, ext);
+	return true;
+}
+
+void wqe_set_sge(const struct fw_nic *nic, struct fw_wqe *wqe, uint32_t i, const struct hw_sge *sge)
+{
+	struct fw_wqe_ext *ext;
+
+	if (i < FW_WQE_SGES) {
+		wqe->sge[i] = *sge;
+		return;
+	}
+	ext = fw_pool_at(&nic->host.wqe_exts, wqe->ext);
+	ext->sge[i - FW_WQE_SGES] = *sge;
+}
+
+void wqe_end(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
+	     enum hw_vendor_err vendor_err)
+{
+	struct fw_wqe ended;
+
+	assert(wqe->kind != FW_WQE_REQUEST);
+	if (__builtin_expect(!wqe->tag_handle, 1)) {
+		wqe_free(nic, wqe);
+		return;
+	}
+	/* Its owner may complete a receive, which may end the queue pair and all its messages. */
+	ended = *wqe;
+	wqe_free(nic, wqe);
+	host_up.tag_ended(nic, &ended, status, vendor_err);
 }
 
 enum hw_status wqe_status_of(enum hw_vendor_err err)
@@ -114,6 +160,7 @@ static uint8_t cqe_opcode_of(uint8_t opcode)
 	case HW_WQE_SEND_IMM:
 	case HW_WQE_SEND_INV:
 	case HW_WQE_TSEND:
+		return HW_CQE_TSEND;
 	case HW_WQE_OPCODES:
 		break;
 	}
@@ -136,6 +183,22 @@ static bool write_cqe(struct fw_nic *nic, struct fw_qp *qp, uint64_t wr_id, uint
 
 	fw_trace(nic, TRACE_CQE, qp->qpn, wr_id, status);
 	return cq_post(nic, qp->send_cq, &cqe);
+}
+
+/* Completes a request; the completion of an open send comes later, unless it failed. */
+static bool report(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status status,
+		   uint32_t vendor_err)
+{
+	struct fw_qp *qp = wqe->qp;
+	bool tagged = wqe->opcode == HW_WQE_TSEND;
+
+	if (wqe->tag_handle)
+		return host_up.tag_sent(nic, wqe, status, (enum hw_vendor_err)vendor_err);
+	if (status == HW_STATUS_SUCCESS && !(wqe->flags & HW_WQE_F_SIGNALED) &&
+	    !(qp->flags & HW_QP_F_SQ_SIG_ALL))
+		return true;
+	return write_cqe(nic, qp, wqe->wr_id, wqe->opcode, tagged ? wqe->tag_bytes : wqe->bytes,
+			 wqe->sq_end, status, vendor_err);
 }
 
 /* Frees finished requests at the head of the send queue and publishes the index to the host. */
@@ -185,8 +248,7 @@ static void finish(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status
 		   enum hw_vendor_err vendor_err)
 {
 	struct fw_qp *qp = wqe->qp;
-	bool signaled = wqe->flags & HW_WQE_F_SIGNALED || qp->flags & HW_QP_F_SQ_SIG_ALL;
-	bool ok = true;
+	bool ok;
 
 	assert(wqe->kind == FW_WQE_REQUEST && wqe->state != FW_WQE_DONE);
 	/* The request was not acknowledged: its frames may still be under way. */
@@ -202,9 +264,7 @@ static void finish(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status
 		qp->rd_atomics--;
 	wqe->flow = NULL;
 	wqe->streamed = false;
-	if (signaled || status != HW_STATUS_SUCCESS)
-		ok = write_cqe(nic, qp, wqe->wr_id, wqe->opcode, wqe->bytes, wqe->sq_end, status,
-			       vendor_err);
+	ok = report(nic, wqe, status, vendor_err);
 	retire(nic, qp);
 	stop_queue(nic, qp, status);
 	if (!ok && qp->state != HW_QPS_ERR && qp->state != HW_QPS_RESET)
@@ -308,9 +368,8 @@ static void flush_fetched(struct fw_nic *nic, struct fw_qp *qp, bool complete)
 	wqe->streamed = false;
 	if (wqe->state != FW_WQE_DONE) {
 		wqe->state = FW_WQE_DONE;
-		if (complete)
-			(void)write_cqe(nic, qp, wqe->wr_id, wqe->opcode, wqe->bytes, wqe->sq_end,
-					HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_NONE);
+		if (complete || wqe->tag_handle)
+			(void)report(nic, wqe, HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_NONE);
 	}
 	qp->sq_cons = wqe->sq_end;
 	wqe_free(nic, wqe);

@@ -46,14 +46,21 @@ static void gather_inline(const struct fw_wqe *wqe, uint32_t offset, uint32_t by
 enum hw_vendor_err wqe_gather(struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t offset,
 			      uint32_t bytes, struct fw_tx_frame *frame, bool *host)
 {
-	uint32_t need = wqe->kind == FW_WQE_READ_RESPONSE ? HW_ACCESS_REMOTE_READ : 0;
+	/* The source of a tagged message was named by the process itself. */
+	uint32_t need =
+	    wqe->kind == FW_WQE_READ_RESPONSE && !wqe->tag_handle ? HW_ACCESS_REMOTE_READ : 0;
 	uint32_t pd = xrc_pd(nic, wqe->qp, wqe->qkey);
 	uint32_t i;
 
+	if (__builtin_expect(wqe->tag_kind, 0))
+		offset -= (uint32_t)sizeof(struct wire_tag);
 	if (wqe->flags & HW_WQE_F_INLINE) {
 		gather_inline(wqe, offset, bytes, frame);
 		return HW_VENDOR_ERR_NONE;
 	}
+	if (__builtin_expect(wqe->tag_handle && wqe->kind == FW_WQE_READ_RESPONSE && !wqe->num_sge,
+			     0))
+		return host_up.tag_gather(nic, wqe, offset, bytes, frame);
 	for (i = 0; bytes && i < wqe->num_sge; i++) {
 		const struct hw_sge *sge = wqe_sge(nic, wqe, i);
 		struct fw_tx_seg *seg = &frame->seg[frame->num_seg];
@@ -124,7 +131,7 @@ struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp,
 		return NULL;
 	wqe = fw_pool_at(&nic->host.wqes, index);
 	/* A free context is DONE or in no flow: only its first word is the pool's. */
-	if (wqe->qp != qp || wqe->kind != FW_WQE_REQUEST || wqe->state == FW_WQE_DONE ||
+	if (wqe->qp != qp || !wqe_is_request(wqe) || wqe->state == FW_WQE_DONE ||
 	    !wqe_is_under_way(wqe) || wqe->answered || wqe_sink_stag(nic, wqe) != stag ||
 	    wqe->ssn != pkt->ssn)
 		return NULL;

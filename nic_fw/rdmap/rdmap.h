@@ -28,6 +28,7 @@ struct fw_nic;
 struct fw_qp;
 struct fw_wqe;
 struct rd_session;
+struct tag_arrival;
 
 enum {
 	RDMAP_HDR_MAX = sizeof(struct wire_ddp_untagged) + sizeof(struct wire_atomic_request),
@@ -108,6 +109,8 @@ struct recv_msg {
 	uint32_t serial;
 	uint32_t done;      /* bytes delivered, in order */
 	struct fw_srq *srq; /* XRC: SRQ of the receive; otherwise NULL */
+	struct tag_arrival
+	    *tag; /* tagged endpoint: the message, and recv is not valid; else NULL */
 	struct fw_recv recv;
 };
 
@@ -178,6 +181,11 @@ struct recv_msg *recv_find(struct fw_nic *nic, struct fw_qp *qp, const struct rd
 enum rdmap_result recv_begin(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			     bool in_order, struct recv_msg **msg);
 void recv_end(struct fw_nic *nic, struct fw_qp *qp, struct recv_msg *msg);
+/* Begins a message of a tagged endpoint, without a receive. RDMAP_OK and *msg, DROP. */
+enum rdmap_result recv_open(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
+			    struct tag_arrival *tag, struct recv_msg **msg);
+/* Ends the message: its receive completes with the status. */
+void recv_abort(struct fw_nic *nic, struct recv_msg *msg, enum hw_status status);
 /* The peer has cancelled messages of one QP: completes the receives that they took as cancelled. */
 void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct rd_session *peer,
 		 uint32_t src_qpn, uint32_t first_ssn, uint32_t last_ssn);

@@ -48,6 +48,8 @@ enum rdmap_result rdmap_read_request(struct fw_nic *nic, struct fw_qp *qp,
 	struct fw_wqe *msg;
 	struct fw_mem mem;
 
+	if (qp->tag && stag & STAG_SINK_FLAG)
+		return rdmap_up.tag_read(nic, qp, pkt, req, error);
 	if (!(qp->access & HW_ACCESS_REMOTE_READ) || bytes > HW_MAX_MSG_BYTES)
 		return refuse_access(error, WIRE_TERM_PROT_ACCESS);
 	if (mem_wraps(to, bytes))

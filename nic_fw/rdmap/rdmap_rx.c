@@ -112,6 +112,10 @@ static enum rdmap_result place_send(struct fw_nic *nic, struct fw_qp *qp, struct
 	enum rdmap_result result;
 	enum hw_vendor_err err;
 
+	if (__builtin_expect(qp->tag != NULL, 0))
+		return rdmap_up.tag_place(nic, qp, pkt, in_order, error);
+	if (__builtin_expect(pkt->flags & WIRE_DGRAM_F_RESPONSE, 0))
+		return RDMAP_VOID; /* only a tagged endpoint takes a Send of that class */
 	if (qp->type != HW_QPT_RC)
 		pkt->msn = pkt->ssn;
 	msg = recv_find(nic, qp, pkt);
@@ -199,12 +203,13 @@ enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct rd
 	return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
 }
 
-void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
-			 struct recv_msg *msg, uint8_t opcode, enum hw_status status)
+/* Writes the completion of a message, of which a receive of the XRC SRQ srq (or NULL) was taken. */
+static void complete(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
+		     uint64_t wr_id, const struct fw_srq *srq, uint8_t opcode,
+		     enum hw_status status)
 {
-	const struct fw_srq *srq = msg->srq;
 	struct hw_cqe cqe = {
-	    .wr_id = msg->recv.wr_id,
+	    .wr_id = wr_id,
 	    .bytes = pkt->msg_bytes,
 	    .qpn = qp->qpn,
 	    .src_qpn = pkt->src_qpn,
@@ -216,7 +221,6 @@ void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct rdma
 		  pkt->opcode == WIRE_RDMAP_SEND_SE_INVALIDATE ||
 		  (pkt->flags & WIRE_DGRAM_F_SOLICITED);
 
-	recv_end(nic, qp, msg);
 	recv_cqe_of_srq(&cqe, srq);
 	if (pkt->flags & WIRE_DGRAM_F_IMM) {
 		cqe.flags |= HW_CQE_F_IMM;
@@ -237,11 +241,23 @@ void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct rdma
 		qp_error(nic, qp, HW_EVENT_QP_FATAL);
 }
 
+void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
+			 struct recv_msg *msg, uint8_t opcode, enum hw_status status)
+{
+	const struct fw_srq *srq = msg->srq;
+	uint64_t wr_id = msg->recv.wr_id;
+
+	recv_end(nic, qp, msg);
+	complete(nic, qp, pkt, wr_id, srq, opcode, status);
+}
+
 static enum rdmap_result finish_send(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
-				     struct rdmap_error *error)
+				     const uint8_t *held, struct rdmap_error *error)
 {
 	struct recv_msg *msg;
 
+	if (__builtin_expect(qp->tag != NULL, 0))
+		return rdmap_up.tag_finish(nic, qp, pkt, held, error);
 	msg = recv_find(nic, qp, pkt);
 	if (msg && !pkt->mo)
 		msg->done = 0;
@@ -275,6 +291,11 @@ static enum rdmap_result finish_write(struct fw_nic *nic, struct fw_qp *qp, stru
 			qp->rx_msgs++;
 			qp->rx_bytes += pkt->msg_bytes;
 		}
+		return RDMAP_OK;
+	}
+	/* The receives of a tagged endpoint wait for messages with tags. */
+	if (qp->tag) {
+		complete(nic, qp, pkt, 0, NULL, HW_CQE_RECV_WRITE_IMM, HW_STATUS_SUCCESS);
 		return RDMAP_OK;
 	}
 	pkt->msn = qp->type == HW_QPT_RC ? qp->rx_msn_delivered + 1 : pkt->ssn;
@@ -314,7 +335,7 @@ enum rdmap_result rdmap_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct r
 	case WIRE_RDMAP_SEND_INVALIDATE:
 	case WIRE_RDMAP_SEND_SE:
 	case WIRE_RDMAP_SEND_SE_INVALIDATE:
-		return finish_send(nic, qp, pkt, error);
+		return finish_send(nic, qp, pkt, held, error);
 	case WIRE_RDMAP_WRITE:
 		return finish_write(nic, qp, pkt, error);
 	case WIRE_RDMAP_READ_REQUEST:
@@ -343,6 +364,10 @@ static void fail_recv(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_s
 
 	if (!msg)
 		return;
+	if (msg->tag) {
+		recv_abort(nic, msg, status);
+		return;
+	}
 	if (error->layer_etype == DDP_UNTAGGED && error->code == WIRE_TERM_UT_TOO_LONG)
 		status = HW_STATUS_LOC_LEN_ERR;
 	else if (error->layer_etype == RDMAP_PROTECTION)

@@ -69,6 +69,24 @@ static uint32_t put_atomic_request(const struct fw_nic *nic, const struct fw_wqe
 	return sizeof(r);
 }
 
+/* RFC 5040 has no envelope: to DDP it is the first part of the payload. */
+static uint32_t put_envelope(const struct fw_wqe *msg, uint8_t *dst)
+{
+	struct wire_tag tag = {
+	    .kind = msg->tag_kind,
+	    .flags = msg->tag_flags,
+	    .status = msg->tag_status,
+	    .bytes = be32_put(msg->tag_bytes),
+	    .tag = be64_put(msg->compare_add),
+	    .data = be64_put(msg->swap),
+	    .stag = be32_put(msg->tag_stag),
+	    .handle = be32_put(msg->tag_handle),
+	};
+
+	memcpy(dst, &tag, sizeof(tag));
+	return sizeof(tag);
+}
+
 uint32_t rdmap_tx_header(const struct fw_nic *nic, const struct fw_wqe *msg, uint32_t offset,
 			 uint32_t bytes, uint8_t *dst)
 {
@@ -86,7 +104,8 @@ uint32_t rdmap_tx_header(const struct fw_nic *nic, const struct fw_wqe *msg, uin
 	case WIRE_RDMAP_SEND_INVALIDATE:
 	case WIRE_RDMAP_SEND_SE:
 	case WIRE_RDMAP_SEND_SE_INVALIDATE:
-		return put_untagged(msg, WIRE_QN_SEND, msg->msn, offset, last, dst);
+		n = put_untagged(msg, WIRE_QN_SEND, msg->msn, offset, last, dst);
+		return wqe_envelope_bytes(msg, offset) ? n + put_envelope(msg, dst + n) : n;
 	case WIRE_RDMAP_READ_REQUEST:
 		n = put_untagged(msg, WIRE_QN_READ_REQUEST, msg->msn, 0, true, dst);
 		return n + put_read_request(nic, msg, dst + n);

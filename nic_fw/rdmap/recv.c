@@ -97,34 +97,25 @@ static struct fw_srq *srq_of(struct fw_nic *nic, const struct fw_qp *qp,
 	return qp->type == HW_QPT_XRC_RECV ? xrc_srq(nic, qp, pkt->qkey) : NULL;
 }
 
-static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
-			      uint32_t msn, struct recv_msg **out)
+/* Gets a context in the share of the QP's user; NULL: none. */
+static struct recv_msg *get(struct fw_nic *nic, const struct fw_qp *qp)
 {
-	struct fw_account *user = nic->host.clients[qp->client].share->user;
-	struct fw_srq *srq = srq_of(nic, qp, pkt);
-	struct recv_msg *msg;
+	const struct fw_account *user = nic->host.clients[qp->client].share->user;
 
 	if (!share_pool_may(&nic->host.recv_msgs, user->recv_msgs)) {
 		FW_COUNT(nic, recv_msgs_share_refused);
-		return RDMAP_DROP;
+		return NULL;
 	}
-	msg = fw_pool_get(&nic->host.recv_msgs);
-	if (!msg)
-		return RDMAP_DROP;
-	switch (srq ? rq_take_srq(nic, srq, &msg->recv) : rq_take(nic, qp, &msg->recv)) {
-	case RQ_OK:
-		break;
-	case RQ_EMPTY:
-		fw_pool_put(&nic->host.recv_msgs, msg);
-		return RDMAP_REFUSE;
-	case RQ_BAD:
-		/* The message that meets it completes it as malformed: no SGE, no room. */
-		msg->recv.num_sge = 0;
-		msg->recv.bytes = 0;
-		break;
-	}
+	return fw_pool_get(&nic->host.recv_msgs);
+}
+
+/* Enters the message of pkt. */
+static void enter(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt, uint32_t msn,
+		  struct fw_srq *srq, struct recv_msg *msg)
+{
 	msg->qp = qp;
 	msg->srq = srq;
+	msg->tag = NULL;
 	msg->src_ip = pkt->src_ip;
 	msg->src_qpn = pkt->src_qpn;
 	msg->src_shard = pkt->src_shard;
@@ -142,7 +133,44 @@ static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct
 	if (is_hashed(qp))
 		hash(nic, msg);
 	qp->msgs_open++;
-	user->recv_msgs++;
+	nic->host.clients[qp->client].share->user->recv_msgs++;
+}
+
+enum rdmap_result recv_open(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
+			    struct tag_arrival *tag, struct recv_msg **out)
+{
+	struct recv_msg *msg = get(nic, qp);
+
+	if (!msg)
+		return RDMAP_DROP;
+	enter(nic, qp, pkt, pkt->msn, NULL, msg);
+	msg->tag = tag;
+	msg->begun = true;
+	*out = msg;
+	return RDMAP_OK;
+}
+
+static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
+			      uint32_t msn, struct recv_msg **out)
+{
+	struct fw_srq *srq = srq_of(nic, qp, pkt);
+	struct recv_msg *msg = get(nic, qp);
+
+	if (!msg)
+		return RDMAP_DROP;
+	switch (srq ? rq_take_srq(nic, srq, &msg->recv) : rq_take(nic, qp, &msg->recv)) {
+	case RQ_OK:
+		break;
+	case RQ_EMPTY:
+		fw_pool_put(&nic->host.recv_msgs, msg);
+		return RDMAP_REFUSE;
+	case RQ_BAD:
+		/* The message that meets it completes it as malformed: no SGE, no room. */
+		msg->recv.num_sge = 0;
+		msg->recv.bytes = 0;
+		break;
+	}
+	enter(nic, qp, pkt, msn, srq, msg);
 	*out = msg;
 	return RDMAP_OK;
 }
@@ -219,10 +247,22 @@ static void abort_one(struct fw_nic *nic, struct recv_msg *msg, enum hw_status s
 	};
 	const struct fw_srq *srq = msg->srq;
 
+	if (msg->tag) {
+		struct tag_arrival *tag = msg->tag;
+
+		recv_end(nic, qp, msg);
+		rdmap_up.tag_abort(nic, tag, status);
+		return;
+	}
 	recv_end(nic, qp, msg);
 	recv_cqe_of_srq(&cqe, srq);
 	fw_trace(nic, TRACE_CQE, qp->qpn, cqe.wr_id, status);
 	(void)cq_post(nic, srq ? srq->cq : qp->recv_cq, &cqe);
+}
+
+void recv_abort(struct fw_nic *nic, struct recv_msg *msg, enum hw_status status)
+{
+	abort_one(nic, msg, status);
 }
 
 bool recv_forget_srq(struct fw_nic *nic, struct fw_srq *srq)
@@ -246,7 +286,7 @@ bool recv_flush_step(struct fw_nic *nic, struct fw_qp *qp)
 
 		if (!slice_take(nic, 1))
 			return false;
-		if (qp->state == HW_QPS_ERR)
+		if (qp->state == HW_QPS_ERR || msg->tag)
 			abort_one(nic, msg, HW_STATUS_WR_FLUSH_ERR);
 		else
 			recv_end(nic, qp, msg);

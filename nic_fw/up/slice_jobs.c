@@ -12,5 +12,6 @@ const struct slice_job slice_jobs[SLICE_KINDS] = {
     [SLICE_NEIGH] = {neigh_wait_run, neigh_wait_pending},
     [SLICE_RUNS] = {goal_ending_run, NULL},
     [SLICE_SWEEP] = {goal_sweep_run, NULL},
+    [SLICE_TAG] = {tag_send_slice, tag_send_slice_pending},
     [SLICE_HEAP] = {goal_heap_slice, goal_heap_pending},
 };

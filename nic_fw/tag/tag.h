@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tagged endpoints: messages that the NIC matches with receives. docs/tagged.md.
+ *
+ *	tag_ep.c	endpoints: open, query, close, flush; their turn
+ *	tag_rq.c	operations of the receive queue: receive, peek, claimed, cancel
+ *	tag_posted.c	posted receives: made, withdrawn
+ *	tag_rx.c	arriving Sends: matching, placement
+ *	tag_arrival.c	messages at the receiver: their states, pool, completion
+ *	tag_rdv.c	rendezvous at the receiver: reads, replies
+ *	tag_send.c	sends; open sends, which wait for the peer
+ *	tag_source.c	open sends as sources of reads; kept inline data
+ *	tag_match.c, tag_class.c	matching: tag_match.h
+ *
+ * Lower floors reach them by rdmap_up.h and host_up.h.
+ */
+#ifndef WEFT_FW_TAG_H
+#define WEFT_FW_TAG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nic_fw/base/buddy.h"
+#include "nic_fw/host/rq.h"
+#include "nic_fw/host/wqe.h"
+#include "nic_fw/rdmap/rdmap.h"
+#include "nic_fw/tag/tag_match.h"
+#include "nic_fw/tag/tag_nic.h"
+#include "shared_defs/hw_tag.h"
+#include "shared_defs/wire_tag.h"
+
+enum {
+	TAG_MAX_POSTEDS = 1 << 18,
+	TAG_MAX_ARRIVALS = 1 << 18,
+	TAG_SEND_BITS = 17, /* place of an open send in its handle, below its generation */
+	TAG_MAX_SENDS = 1 << TAG_SEND_BITS,
+	TAG_MAX_KEPT = 1 << 16,
+	TAG_KEPT_BYTES = HW_MAX_INLINE_BYTES,
+	TAG_BUCKETS = 1 << 17,
+	TAG_CLAIM_BITS = 18, /* place of an arrival in the number of a claim, below its serial */
+	/* Limits of an endpoint's part of a turn. */
+	TAG_OPS_QUANTUM = 32,       /* operations of its receive queue */
+	TAG_LOOK_QUANTUM = 256,     /* messages that a search looks at */
+	TAG_COPY_QUANTUM = 1 << 17, /* bytes that all endpoints copy out of their pools */
+	TAG_READS = 32,             /* reads of its own under way */
+	TAG_REFUSED_BATCH = 16,     /* sends of a refused flow that become RTSs at a time */
+	TAG_CLOSE_BYTES = 1 << 16,  /* of records cleared for FW_SLICE_QP_UNITS */
+};
+#define TAG_RECORDS_BYTES (UINT64_C(1) << 30)
+
+static_assert(TAG_MAX_ARRIVALS <= 1 << TAG_CLAIM_BITS, "");
+
+struct tag_ep;
+
+/* A posted receive. */
+struct tag_posted {
+	struct tag_recv match;
+	struct fw_recv recv;
+	uint64_t used;           /* MULTI: bytes given to messages */
+	uint32_t min_free_bytes; /* MULTI */
+	uint32_t refs;           /* messages that have it */
+	uint8_t flags;           /* HW_TAG_F_* */
+	bool open;               /* it takes messages */
+	bool posted;             /* it is in the matcher */
+	bool canceled;           /* MULTI: its cancellation is reported with its last message */
+};
+
+/* A message at its receiver. */
+enum tag_arrival_state {
+	TAG_EARLY,      /* before its turn: it has only memory in the pool */
+	TAG_UNEXPECTED, /* in the matcher; it may still be arriving */
+	TAG_CLAIMED,
+	TAG_ARRIVING, /* it has a receive, and the rest of it is arriving */
+	TAG_COPYING,  /* complete in the pool; to be copied to its receive */
+	TAG_WAITING,  /* RTS with a receive: to be read */
+	TAG_READING,
+	TAG_OWING, /* its receive is complete; its sender must be notified */
+	TAG_ARRIVAL_STATES
+};
+
+struct tag_arrival {
+	uint32_t pool_link; /* the pool's, while it is free */
+	uint32_t claim;     /* number while it is claimed; 0: it is not, or it is free */
+	struct tag_msg match;
+	struct fw_list node; /* tag_ep.in_state[state], except UNEXPECTED */
+	struct tag_ep *ep;
+	struct recv_msg *arriving; /* NULL: it is complete, or an RTS */
+	struct tag_posted *recv;   /* its receive, NULL */
+	uint64_t block;            /* place in the pool, BUDDY_NONE */
+	uint64_t offset;           /* its place in the receive */
+	uint64_t data;             /* as in the envelope, likewise the next four */
+	uint32_t bytes;
+	uint32_t stag;
+	uint32_t handle; /* 0: the sender waits for nothing */
+	uint8_t kind;
+	uint8_t flags;
+	uint8_t state;  /* tag_arrival_set_state() */
+	uint8_t status; /* OWING: of the DONE */
+	bool enveloped; /* the envelope has come: kind to handle are valid */
+	bool solicited;
+	bool discarded; /* it is dropped when all of it has come */
+	uint32_t room;  /* bytes of it that its receive takes */
+};
+
+/* An operation of the receive queue, copied and checked. */
+struct tag_op {
+	struct fw_recv recv;
+	struct tag_want want;
+	uint32_t place;  /* in the queue */
+	uint32_t number; /* hw_tag_rq_wqe.number */
+	uint32_t min_free_bytes;
+	uint8_t op; /* hw_tag_op */
+	uint8_t flags;
+	struct tag_posted *posted; /* RECV: made of it; NULL: not yet */
+};
+
+/* A send that the peer must end: RTS, SYNC. */
+struct tag_send {
+	uint32_t pool_link;       /* the pool's, while it is free */
+	uint16_t generation;      /* differs from that of the context's last life */
+	bool used;                /* false: it is free, and only these three are valid */
+	struct fw_list ep_node;   /* tag_ep.sends */
+	struct fw_list peer_node; /* rd_session.tag_sends from its acknowledgement on */
+	struct tag_ep *ep;
+	uint64_t wr_id;
+	uint32_t bytes;
+	uint32_t dst_ip;
+	uint32_t dst_qpn;
+	uint32_t sq_end;
+	uint32_t kept; /* in nic->tag.kept, FW_NONE */
+	bool signaled;
+	bool acked;   /* the peer has its envelope, and the send queue has retired it */
+	bool done;    /* the peer has reported its end; status is valid */
+	bool reading; /* a response to the peer's read is under way */
+	bool source;  /* it may be read: sge or kept is valid */
+	uint8_t status;
+	uint8_t num_sge;
+	struct hw_sge sge[HW_MAX_SGE];
+};
+
+struct tag_ep {
+	struct fw_qp *qp;
+	bool open;
+	bool low_told; /* POOL_LOW was raised, and there was not more free since */
+	bool busy;     /* op is being carried out, or waits for the end of its search */
+	uint32_t eager_bytes;
+	struct tag_match match;
+	struct tag_op op;
+	struct fw_list in_state[TAG_ARRIVAL_STATES];
+	uint32_t num_arrivals;
+	uint32_t num_reading;
+	uint32_t num_claimed;
+	uint32_t claims; /* serial of the last claim */
+	struct fw_list sends;
+	uint32_t num_sends;
+	struct fw_list work_node; /* nic->tag.work */
+	/* pool */
+	struct buddy pool;
+	uint64_t records; /* place of its records in nic->tag.records, BUDDY_NONE */
+	uint64_t cleared; /* closing: bytes of them that are cleared */
+	uint32_t pool_stag;
+	uint64_t pool_addr;
+	uint64_t pool_low_bytes;
+	/* for HW_CMD_TAG_QUERY */
+	uint64_t matched_posted, matched_unexpected, rendezvous, pool_refused;
+};
+
+/* ---- tag_ep.c */
+void tag_init(struct fw_nic *nic);
+/* A stage of fw_poll(): goes on with work that a turn had no room for. Returns the work done. */
+uint32_t tag_run(struct fw_nic *nic);
+bool tag_pending(const struct fw_nic *nic);
+/* The endpoint has work for a later turn. */
+void tag_ep_work(struct fw_nic *nic, struct tag_ep *ep);
+bool tag_ep_flush(struct fw_nic *nic, struct fw_qp *qp);
+bool tag_ep_close(struct fw_nic *nic, struct fw_qp *qp);
+/* True while its operations and messages go on. */
+bool tag_ep_is_live(const struct tag_ep *ep);
+
+/* ---- tag_rq.c */
+void tag_rq_doorbell(struct fw_nic *nic, struct fw_qp *qp);
+/* Carries out operations within the limits of a turn. Returns how many; work is left if need be. */
+uint32_t tag_rq_run(struct fw_nic *nic, struct tag_ep *ep);
+/* Flushes operations that were not carried out. False: units ran out. */
+bool tag_rq_flush(struct fw_nic *nic, struct tag_ep *ep);
+
+/* ---- tag_posted.c */
+/* Makes a receive of an operation; NULL: no context, or the share is used up. */
+struct tag_posted *tag_posted_new(struct fw_nic *nic, struct tag_ep *ep, const struct tag_op *op);
+/* Frees a receive that has no message and is not posted. */
+void tag_posted_free(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted);
+/* Withdraws a receive: it completes now, or behind its messages. */
+void tag_posted_withdraw(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted,
+			 enum hw_status status, enum hw_vendor_err vendor_err);
+/* Withdraws all. False: units ran out. */
+bool tag_posted_flush(struct fw_nic *nic, struct tag_ep *ep);
+/* Completes an operation without a message. */
+void tag_op_fail(struct fw_nic *nic, struct tag_ep *ep, const struct tag_op *op,
+		 enum hw_status status, enum hw_vendor_err vendor_err);
+/* Writes a completion of the endpoint, unless its queue pair is in RESET. Comes last. */
+void tag_ep_complete(struct fw_nic *nic, struct tag_ep *ep, const struct hw_cqe *cqe);
+
+/* ---- tag_rx.c */
+enum rdmap_result tag_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
+			       bool in_order, struct rdmap_error *error);
+enum rdmap_result tag_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
+				const uint8_t *held, struct rdmap_error *error);
+
+/* ---- tag_arrival.c */
+struct tag_arrival *tag_arrival_new(struct fw_nic *nic, struct tag_ep *ep);
+void tag_arrival_set_state(struct tag_arrival *a, enum tag_arrival_state state);
+/* Frees it with its memory in the pool; it has no receive. */
+void tag_arrival_free(struct fw_nic *nic, struct tag_arrival *a);
+/* Takes memory of the pool for it. False: there is none. */
+bool tag_arrival_store(struct fw_nic *nic, struct tag_arrival *a, uint32_t bytes);
+/*
+ * Gives it a receive, and goes on as its kind demands, which may complete the receive. True: the
+ * receive takes further messages.
+ */
+bool tag_arrival_take(struct fw_nic *nic, struct tag_arrival *a, struct tag_posted *posted);
+/* It is all there: copies it to its receive now or in a later turn. */
+void tag_arrival_copy(struct fw_nic *nic, struct tag_arrival *a);
+/* Continues with copies that waited. */
+void tag_arrival_copy_run(struct fw_nic *nic, struct tag_ep *ep);
+/* Its receive is complete; notifies its sender if that waits, and frees it. */
+void tag_arrival_complete(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status,
+			  enum hw_vendor_err vendor_err);
+/* A message without receive is dropped: its sender is notified with this status. */
+void tag_arrival_drop(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status);
+/* rdmap_up.tag_abort */
+void tag_arrival_abort(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status);
+/* Fills a completion with the message's envelope. */
+void tag_arrival_cqe(const struct tag_arrival *a, struct hw_cqe *cqe);
+/* Ends messages that have not to do with a packet or a request any more. False: no units. */
+bool tag_arrival_flush(struct fw_nic *nic, struct tag_ep *ep);
+
+/* ---- tag_rdv.c */
+/* Reads the message of a matched RTS, now or when fewer reads are under way. */
+void tag_rdv_start(struct fw_nic *nic, struct tag_arrival *a);
+void tag_rdv_run(struct fw_nic *nic, struct tag_ep *ep);
+/* The read has ended. */
+void tag_rdv_read_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status status,
+			enum hw_vendor_err vendor_err);
+/* Notifies the sender of a message, and frees the message; if need be in a later turn. */
+void tag_rdv_reply(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status);
+/* A reply was delivered, or its queue pair has ended. */
+void tag_rdv_reply_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status status);
+/* Sends replies that waited. False: some are left. */
+bool tag_rdv_reply_run(struct fw_nic *nic, struct tag_ep *ep);
+
+/* ---- tag_send.c */
+bool tag_send_fetched(struct fw_nic *nic, struct fw_wqe *wqe);
+void tag_send_unfetch(struct fw_nic *nic, struct fw_wqe *wqe);
+bool tag_send_sent(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status status,
+		   enum hw_vendor_err vendor_err);
+bool tag_send_refused(struct fw_nic *nic, struct rd_flow *flow, struct fw_wqe *wqe);
+/* The peer reports the end of a send. */
+void tag_send_done(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
+		   const struct wire_tag *env);
+/* Ends an open send: completes it and frees it. False: the CQ is full. */
+bool tag_send_end(struct fw_nic *nic, struct tag_send *send, enum hw_status status,
+		  enum hw_vendor_err vendor_err);
+void tag_send_peer_down(struct fw_nic *nic, struct fw_list *sends);
+void tag_send_slice(struct fw_nic *nic);
+bool tag_send_slice_pending(const struct fw_nic *nic);
+bool tag_send_flush(struct fw_nic *nic, struct tag_ep *ep);
+/* Returns the open send that a handle names; NULL: none of this peer. */
+struct tag_send *tag_send_find(struct fw_nic *nic, const struct fw_qp *qp, uint32_t src_ip,
+			       uint32_t src_qpn, uint32_t handle);
+uint32_t tag_send_handle(const struct fw_nic *nic, const struct tag_send *send);
+
+/* ---- tag_source.c */
+enum rdmap_result tag_source_read(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
+				  const struct wire_read_request *req, struct rdmap_error *error);
+/* Keeps what a peer will read of an eager send that becomes an RTS. False: no memory. */
+bool tag_source_keep(struct fw_nic *nic, struct tag_send *send, const struct fw_wqe *wqe);
+enum hw_vendor_err tag_source_gather(struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t offset,
+				     uint32_t bytes, struct fw_tx_frame *frame);
+/* A response has ended. */
+void tag_source_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status status);
+/* host_up.tag_ended */
+void tag_msg_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status status,
+		   enum hw_vendor_err vendor_err);
+
+#endif /* WEFT_FW_TAG_H */

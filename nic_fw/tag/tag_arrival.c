@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages at the receiver, from the first packet to the completion of their receive.
+ *
+ * A message without a receive lies in the endpoint's pool: memory of the process, whose records
+ * are the NIC's. When a receive takes it, it is copied there, some of them in each turn. A message
+ * that finds its receive on arrival never touches the pool. Calls tag_rdv.c for messages that are
+ * to be read, cq.c. docs/tagged.md.
+ */
+#include "nic_fw/fw_nic.h"
+
+struct tag_arrival *tag_arrival_new(struct fw_nic *nic, struct tag_ep *ep)
+{
+	struct fw_client *owner = &nic->host.clients[ep->qp->client];
+	struct fw_account *user = owner->share->user;
+	struct tag_arrival *a;
+
+	if (ep->num_arrivals >= HW_TAG_MAX_UNEXPECTED ||
+	    !fw_pool_has_share(&nic->tag.arrivals, owner->tag_arrivals_held) ||
+	    !share_pool_may(&nic->tag.arrivals, user->tag_arrivals)) {
+		FW_COUNT(nic, tag_arrivals_share_refused);
+		return NULL;
+	}
+	a = fw_pool_get(&nic->tag.arrivals);
+	if (!a)
+		return NULL;
+	memset(a, 0, sizeof(*a));
+	a->ep = ep;
+	a->block = BUDDY_NONE;
+	a->state = TAG_EARLY;
+	fw_list_init(&a->node);
+	fw_list_add_tail(&ep->in_state[TAG_EARLY], &a->node);
+	ep->num_arrivals++;
+	owner->tag_arrivals_held++;
+	user->tag_arrivals++;
+	return a;
+}
+
+void tag_arrival_set_state(struct tag_arrival *a, enum tag_arrival_state state)
+{
+	struct tag_ep *ep = a->ep;
+
+	if (a->state == TAG_UNEXPECTED)
+		tag_match_remove_msg(&ep->match, &a->match);
+	else
+		fw_list_del(&a->node);
+	ep->num_claimed -= a->state == TAG_CLAIMED;
+	a->claim = 0;
+	ep->num_reading -= a->state == TAG_READING;
+	a->state = (uint8_t)state;
+	switch (state) {
+	case TAG_UNEXPECTED:
+		tag_match_add_msg(&ep->match, &a->match);
+		break;
+	case TAG_CLAIMED:
+		ep->num_claimed++;
+		fw_list_add_tail(&ep->in_state[state], &a->node);
+		break;
+	case TAG_READING:
+		ep->num_reading++;
+		fw_list_add_tail(&ep->in_state[state], &a->node);
+		break;
+	case TAG_EARLY:
+	case TAG_ARRIVING:
+	case TAG_COPYING:
+	case TAG_WAITING:
+	case TAG_OWING:
+		fw_list_add_tail(&ep->in_state[state], &a->node);
+		break;
+	case TAG_ARRIVAL_STATES:
+		break;
+	}
+}
+
+static void free_block(struct tag_arrival *a)
+{
+	struct tag_ep *ep = a->ep;
+
+	if (a->block == BUDDY_NONE)
+		return;
+	(void)buddy_free(&ep->pool, a->block);
+	a->block = BUDDY_NONE;
+	if (ep->pool.bytes - ep->pool.used >= ep->pool_low_bytes)
+		ep->low_told = false;
+}
+
+void tag_arrival_free(struct fw_nic *nic, struct tag_arrival *a)
+{
+	struct fw_client *owner = &nic->host.clients[a->ep->qp->client];
+
+	assert(!a->recv && !a->arriving);
+	tag_arrival_set_state(a, TAG_EARLY);
+	fw_list_del(&a->node);
+	free_block(a);
+	a->ep->num_arrivals--;
+	owner->tag_arrivals_held--;
+	owner->share->user->tag_arrivals--;
+	fw_pool_put(&nic->tag.arrivals, a);
+}
+
+bool tag_arrival_store(struct fw_nic *nic, struct tag_arrival *a, uint32_t bytes)
+{
+	struct tag_ep *ep = a->ep;
+
+	if (!bytes || a->block != BUDDY_NONE)
+		return true;
+	a->block = buddy_alloc(&ep->pool, bytes);
+	if (a->block == BUDDY_NONE) {
+		ep->pool_refused++;
+		FW_COUNT(nic, tag_pool_full);
+		return false;
+	}
+	if (!ep->low_told && ep->pool.bytes - ep->pool.used < ep->pool_low_bytes) {
+		ep->low_told = true;
+		eq_async(nic, ep->qp->client, HW_EVENT_TAG_POOL_LOW, ep->qp->qpn);
+	}
+	return true;
+}
+
+/* ---- completion -------------------------------------------------------------------------- */
+
+void tag_arrival_cqe(const struct tag_arrival *a, struct hw_cqe *cqe)
+{
+	cqe->qpn = a->ep->qp->qpn;
+	cqe->imm_inv = a->bytes;
+	cqe->src_ip = a->match.key.src_ip;
+	cqe->src_qpn = a->match.key.src_qpn;
+	cqe->record_to = a->match.key.tag;
+	if (a->flags & WIRE_TAG_F_DATA) {
+		cqe->flags |= HW_CQE_F_IMM;
+		cqe->record_map = a->data;
+	}
+}
+
+/*
+ * Takes the message off its receive. True: the completion is to be written. A buffer of many
+ * messages goes back with the last of them.
+ */
+static bool release(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted,
+		    struct hw_cqe *cqe)
+{
+	bool report = !(posted->flags & HW_TAG_F_UNSIGNALED) || cqe->status != HW_STATUS_SUCCESS;
+
+	posted->refs--;
+	if (posted->open || posted->refs)
+		return report;
+	if (posted->flags & HW_TAG_F_MULTI) {
+		cqe->flags |= HW_CQE_F_RELEASED;
+		report = true;
+	}
+	tag_posted_free(nic, ep, posted);
+	return report;
+}
+
+/* The completion comes last: a full CQ ends the endpoint and all its messages. */
+static void complete(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status,
+		     enum hw_vendor_err vendor_err, bool reply)
+{
+	struct tag_posted *posted = a->recv;
+	struct tag_ep *ep = a->ep;
+	struct fw_qp *qp = ep->qp;
+	struct hw_cqe cqe = {
+	    .wr_id = posted->recv.wr_id,
+	    .bytes = status == HW_STATUS_SUCCESS ? a->room : 0,
+	    .status = (uint8_t)status,
+	    .opcode = HW_CQE_TRECV,
+	    .vendor_err = vendor_err,
+	    .sq_index = (uint32_t)a->offset,
+	};
+	enum hw_status reply_status = status;
+	struct hw_cqe canceled = cqe;
+	bool was_canceled = posted->canceled, report;
+
+	tag_arrival_cqe(a, &cqe);
+	if (a->solicited)
+		cqe.flags |= HW_CQE_F_SOLICITED;
+	if (status == HW_STATUS_SUCCESS) {
+		qp->rx_msgs++;
+		qp->rx_bytes += a->room;
+		if (a->room < a->bytes)
+			cqe.status = HW_STATUS_LOC_LEN_ERR;
+	} else {
+		reply_status = HW_STATUS_REM_OP_ERR;
+	}
+	report = release(nic, ep, posted, &cqe);
+	a->recv = NULL;
+	if (reply && a->handle)
+		tag_rdv_reply(nic, a, reply_status);
+	else
+		tag_arrival_free(nic, a);
+	if (was_canceled && cqe.flags & HW_CQE_F_RELEASED) {
+		/* The cancellation of a buffer that served messages is its last completion. */
+		cqe.flags &= (uint8_t)~HW_CQE_F_RELEASED;
+		canceled.bytes = 0;
+		canceled.qpn = qp->qpn;
+		canceled.status = HW_STATUS_WR_FLUSH_ERR;
+		canceled.vendor_err = HW_VENDOR_ERR_CANCELED;
+		canceled.flags = HW_CQE_F_RELEASED;
+		tag_ep_complete(nic, ep, &cqe);
+		tag_ep_complete(nic, ep, &canceled);
+		return;
+	}
+	if (report)
+		tag_ep_complete(nic, ep, &cqe);
+}
+
+void tag_arrival_complete(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status,
+			  enum hw_vendor_err vendor_err)
+{
+	complete(nic, a, status, vendor_err, true);
+}
+
+void tag_arrival_drop(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status)
+{
+	if (a->arriving) {
+		a->discarded = true;
+		tag_arrival_set_state(a, TAG_CLAIMED);
+		return;
+	}
+	if (a->handle)
+		tag_rdv_reply(nic, a, status);
+	else
+		tag_arrival_free(nic, a);
+}
+
+/*
+ * The rest of the message will not come: its session has ended, its sender has cancelled it, or the
+ * endpoint ends. The sender knows, or gets a Terminate.
+ */
+void tag_arrival_abort(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status)
+{
+	a->arriving = NULL;
+	if (a->recv)
+		complete(nic, a, status, HW_VENDOR_ERR_NONE, false);
+	else
+		tag_arrival_free(nic, a);
+}
+
+/* ---- receives ---------------------------------------------------------------------------- */
+
+/* Reserves the message's part of the receive, which may be shorter. */
+static void reserve(struct tag_ep *ep, struct tag_arrival *a, struct tag_posted *posted)
+{
+	uint64_t left = posted->recv.bytes - posted->used;
+
+	a->recv = posted;
+	posted->refs++;
+	a->offset = posted->used;
+	a->room = a->bytes < left ? a->bytes : (uint32_t)left;
+	if (posted->flags & HW_TAG_F_MULTI) {
+		posted->used += a->room;
+		if (posted->recv.bytes - posted->used >= posted->min_free_bytes &&
+		    posted->recv.bytes != posted->used)
+			return;
+	}
+	if (posted->posted)
+		tag_match_unpost(&ep->match, &posted->match);
+	posted->posted = false;
+	posted->open = false;
+}
+
+bool tag_arrival_take(struct fw_nic *nic, struct tag_arrival *a, struct tag_posted *posted)
+{
+	bool more;
+
+	reserve(a->ep, a, posted);
+	more = posted->open;
+	switch ((enum wire_tag_kind)a->kind) {
+	case WIRE_TAG_EAGER:
+		if (a->arriving)
+			tag_arrival_set_state(a, TAG_ARRIVING);
+		else
+			tag_arrival_copy(nic, a);
+		break;
+	case WIRE_TAG_RTS:
+		tag_rdv_start(nic, a);
+		break;
+	case WIRE_TAG_DONE:
+	case WIRE_TAG_RTR:
+	case WIRE_TAG_PUT:
+	case WIRE_TAG_NACK:
+	case WIRE_TAG_KINDS:
+		break;
+	}
+	return more;
+}
+
+/* Copies the message out of the pool; at most HW_TAG_MAX_EAGER_BYTES. False: a page is busy. */
+static bool copy(struct fw_nic *nic, struct tag_arrival *a, enum hw_vendor_err *err)
+{
+	const struct fw_recv *recv = &a->recv->recv;
+	const struct tag_ep *ep = a->ep;
+	struct fw_rx_frame frame;
+	struct eth_cursor cursor;
+	struct fw_mem mem;
+
+	*err = mem_check(nic, ep->qp->pd, 0, ep->pool_stag, ep->pool_addr + a->block, a->room,
+			 HW_ACCESS_LOCAL_WRITE, &mem);
+	if (*err != HW_VENDOR_ERR_NONE)
+		return true;
+	if (!mem.ptr) {
+		*err = HW_VENDOR_ERR_HOST_FAULT;
+		return true;
+	}
+	frame.seg[0] = (struct fw_rx_seg){mem.ptr, a->room};
+	frame.num_seg = 1;
+	frame.bytes = a->room;
+	eth_cursor_init(&cursor, &frame, 0, a->room);
+	nic->host.mem_busy = false;
+	*err = ddp_place_sges(nic, recv->pd, recv->sge, recv->num_sge, a->offset, &cursor);
+	return !(*err == HW_VENDOR_ERR_HOST_FAULT && nic->host.mem_busy);
+}
+
+/* False: it waits for a later turn. */
+static bool copy_now(struct fw_nic *nic, struct tag_arrival *a)
+{
+	enum hw_vendor_err err = HW_VENDOR_ERR_NONE;
+
+	if (a->room) {
+		if (!nic->tag.copy_left)
+			return false;
+		nic->tag.copy_left -= a->room < nic->tag.copy_left ? a->room : nic->tag.copy_left;
+		if (!copy(nic, a, &err))
+			return false;
+	}
+	tag_arrival_complete(nic, a, wqe_status_of(err), err);
+	return true;
+}
+
+void tag_arrival_copy(struct fw_nic *nic, struct tag_arrival *a)
+{
+	struct tag_ep *ep = a->ep;
+	bool first = fw_list_empty(&ep->in_state[TAG_COPYING]);
+
+	tag_arrival_set_state(a, TAG_COPYING);
+	if (!first || !copy_now(nic, a))
+		tag_ep_work(nic, ep);
+}
+
+void tag_arrival_copy_run(struct fw_nic *nic, struct tag_ep *ep)
+{
+	while (tag_ep_is_live(ep) && !fw_list_empty(&ep->in_state[TAG_COPYING])) {
+		struct tag_arrival *a =
+		    FW_CONTAINER(ep->in_state[TAG_COPYING].next, struct tag_arrival, node);
+
+		if (!copy_now(nic, a)) {
+			tag_ep_work(nic, ep);
+			return;
+		}
+	}
+}
+
+/* ---- the end of the endpoint --------------------------------------------------------------- */
+
+static bool flush_one(struct fw_nic *nic, struct tag_arrival *a)
+{
+	if (!slice_take(nic, 1))
+		return false;
+	if (a->recv)
+		complete(nic, a, HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_NONE, true);
+	else
+		tag_arrival_drop(nic, a, HW_STATUS_REM_ABORT_ERR);
+	return true;
+}
+
+/* Messages that are still arriving ended with their recv_msg, and reads with their request. */
+bool tag_arrival_flush(struct fw_nic *nic, struct tag_ep *ep)
+{
+	static const uint8_t states[] = {TAG_CLAIMED, TAG_COPYING, TAG_WAITING};
+	struct tag_msg *msg;
+	uint32_t i;
+
+	for (i = 0; i < sizeof(states); i++)
+		while (!fw_list_empty(&ep->in_state[states[i]]))
+			if (!flush_one(nic, FW_CONTAINER(ep->in_state[states[i]].next,
+							 struct tag_arrival, node)))
+				return false;
+	while ((msg = tag_match_first_msg(&ep->match)))
+		if (!flush_one(nic, FW_CONTAINER(msg, struct tag_arrival, match)))
+			return false;
+	return tag_rdv_reply_run(nic, ep);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Posted receives of a tagged endpoint: made of an operation, withdrawn, completed without message.
+ *
+ * A receive is in the matcher while it takes messages. One that serves many messages may still have
+ * some when it takes no more; its buffer goes back with the last of them. Calls tag_match.c, cq.c.
+ */
+#include "nic_fw/fw_nic.h"
+
+struct tag_posted *tag_posted_new(struct fw_nic *nic, struct tag_ep *ep, const struct tag_op *op)
+{
+	struct fw_client *owner = &nic->host.clients[ep->qp->client];
+	struct fw_account *user = owner->share->user;
+	struct tag_posted *posted;
+
+	if (ep->match.num_posted >= HW_TAG_MAX_POSTED ||
+	    !fw_pool_has_share(&nic->tag.posteds, owner->tag_posteds_held) ||
+	    !share_pool_may(&nic->tag.posteds, user->tag_posteds)) {
+		FW_COUNT(nic, tag_posteds_share_refused);
+		return NULL;
+	}
+	posted = fw_pool_get(&nic->tag.posteds);
+	if (!posted)
+		return NULL;
+	memset(&posted->match, 0, sizeof(posted->match));
+	posted->match.want = op->want;
+	posted->match.number = op->place;
+	posted->recv.wr_id = op->recv.wr_id;
+	posted->recv.bytes = op->recv.bytes;
+	posted->recv.num_sge = op->recv.num_sge;
+	posted->recv.pd = op->recv.pd;
+	memcpy(posted->recv.sge, op->recv.sge, op->recv.num_sge * sizeof(op->recv.sge[0]));
+	posted->used = 0;
+	posted->min_free_bytes = op->min_free_bytes;
+	posted->refs = 0;
+	posted->flags = op->flags;
+	posted->open = true;
+	posted->posted = false;
+	posted->canceled = false;
+	owner->tag_posteds_held++;
+	user->tag_posteds++;
+	return posted;
+}
+
+void tag_posted_free(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted)
+{
+	struct fw_client *owner = &nic->host.clients[ep->qp->client];
+
+	assert(!posted->posted && !posted->refs);
+	owner->tag_posteds_held--;
+	owner->share->user->tag_posteds--;
+	fw_pool_put(&nic->tag.posteds, posted);
+}
+
+void tag_ep_complete(struct fw_nic *nic, struct tag_ep *ep, const struct hw_cqe *cqe)
+{
+	struct fw_qp *qp = ep->qp;
+
+	if (qp->state == HW_QPS_RESET)
+		return;
+	fw_trace(nic, TRACE_CQE, qp->qpn, cqe->wr_id, cqe->status);
+	if (!cq_post(nic, qp->recv_cq, cqe))
+		qp_error(nic, qp, HW_EVENT_QP_FATAL);
+}
+
+void tag_posted_withdraw(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted,
+			 enum hw_status status, enum hw_vendor_err vendor_err)
+{
+	struct hw_cqe cqe = {
+	    .wr_id = posted->recv.wr_id,
+	    .qpn = ep->qp->qpn,
+	    .status = (uint8_t)status,
+	    .opcode = HW_CQE_TRECV,
+	    .vendor_err = vendor_err,
+	    .flags = posted->flags & HW_TAG_F_MULTI ? HW_CQE_F_RELEASED : 0,
+	};
+
+	if (posted->posted)
+		tag_match_unpost(&ep->match, &posted->match);
+	posted->posted = false;
+	posted->open = false;
+	if (posted->refs) {
+		posted->canceled = true;
+		return;
+	}
+	tag_posted_free(nic, ep, posted);
+	tag_ep_complete(nic, ep, &cqe);
+}
+
+bool tag_posted_flush(struct fw_nic *nic, struct tag_ep *ep)
+{
+	struct tag_recv *recv;
+
+	while ((recv = tag_match_first_recv(&ep->match))) {
+		if (!slice_take(nic, 1))
+			return false;
+		tag_posted_withdraw(nic, ep, FW_CONTAINER(recv, struct tag_posted, match),
+				    HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_NONE);
+	}
+	return true;
+}
+
+void tag_op_fail(struct fw_nic *nic, struct tag_ep *ep, const struct tag_op *op,
+		 enum hw_status status, enum hw_vendor_err vendor_err)
+{
+	struct hw_cqe cqe = {
+	    .wr_id = op->recv.wr_id,
+	    .qpn = ep->qp->qpn,
+	    .status = (uint8_t)status,
+	    .opcode = op->op == HW_TAG_PEEK ? HW_CQE_TPEEK : HW_CQE_TRECV,
+	    .vendor_err = vendor_err,
+	    .flags = op->op == HW_TAG_RECV && op->flags & HW_TAG_F_MULTI ? HW_CQE_F_RELEASED : 0,
+	};
+
+	/* A cancellation has no completion of its own. */
+	if (op->op != HW_TAG_CANCEL)
+		tag_ep_complete(nic, ep, &cqe);
+}

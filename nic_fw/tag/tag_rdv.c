@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Rendezvous at the receiver: reads a message whose RTS a receive has taken; replies to senders.
+ *
+ * The read is a request of the NIC's own in the flow to the sender. When it has ended, the receive
+ * completes, and a DONE ends the send. A DONE is of the class of responses, so that no refused
+ * request of this endpoint holds it up. A reply that finds no memory waits in the endpoint; one of
+ * an endpoint that ends goes from the null QP. Calls llp.h.
+ */
+#include "nic_fw/fw_nic.h"
+
+/* Sets the SGEs of [offset, offset + bytes) of a receive. False: no memory. */
+static bool set_sink(struct fw_nic *nic, struct fw_wqe *wqe, const struct fw_recv *recv,
+		     uint64_t offset, uint32_t bytes)
+{
+	uint32_t i, n = 0;
+
+	if (!wqe_extend(nic, wqe, recv->num_sge))
+		return false;
+	for (i = 0; i < recv->num_sge && bytes; i++) {
+		struct hw_sge sge = recv->sge[i];
+
+		if (offset >= sge.bytes) {
+			offset -= sge.bytes;
+			continue;
+		}
+		sge.addr += offset;
+		sge.bytes -= (uint32_t)offset;
+		offset = 0;
+		if (sge.bytes > bytes)
+			sge.bytes = bytes;
+		bytes -= sge.bytes;
+		wqe_set_sge(nic, wqe, n++, &sge);
+	}
+	wqe->num_sge = (uint8_t)n;
+	return true;
+}
+
+static bool read_message(struct fw_nic *nic, struct tag_arrival *a)
+{
+	struct fw_qp *qp = a->ep->qp;
+	struct fw_wqe *wqe = wqe_alloc(nic, qp, FW_WQE_TAG_READ);
+
+	if (!wqe)
+		return false;
+	if (!set_sink(nic, wqe, &a->recv->recv, a->offset, a->room)) {
+		wqe_free(nic, wqe);
+		return false;
+	}
+	wqe->opcode = HW_WQE_READ;
+	wqe->rdmap_opcode = WIRE_RDMAP_READ_REQUEST;
+	wqe->bytes = a->room;
+	wqe->rkey = a->stag;
+	wqe->dst_ip = a->match.key.src_ip;
+	wqe->dst_qpn = a->match.key.src_qpn;
+	wqe->qkey = qp->qkey;
+	wqe->ssn = ++qp->ssn;
+	wqe->msn = wqe->ssn;
+	wqe->tag_handle = fw_pool_index(&nic->tag.arrivals, a) + 1;
+	wqe_sink_draw(nic, wqe);
+	tag_arrival_set_state(a, TAG_READING);
+	if (llp_send(nic, wqe))
+		return true;
+	tag_arrival_set_state(a, TAG_WAITING);
+	wqe_free(nic, wqe);
+	return false;
+}
+
+/* False: it must wait. */
+static bool start(struct fw_nic *nic, struct tag_arrival *a)
+{
+	if (!a->room) {
+		tag_arrival_complete(nic, a, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
+		return true;
+	}
+	return a->ep->num_reading < TAG_READS && read_message(nic, a);
+}
+
+void tag_rdv_start(struct fw_nic *nic, struct tag_arrival *a)
+{
+	struct tag_ep *ep = a->ep;
+	bool first = fw_list_empty(&ep->in_state[TAG_WAITING]);
+
+	ep->rendezvous++;
+	FW_COUNT(nic, tag_rendezvous);
+	tag_arrival_set_state(a, TAG_WAITING);
+	/* The end of a read starts the next one; otherwise memory is short. */
+	if ((!first || !start(nic, a)) && ep->num_reading < TAG_READS)
+		tag_ep_work(nic, ep);
+}
+
+void tag_rdv_run(struct fw_nic *nic, struct tag_ep *ep)
+{
+	while (tag_ep_is_live(ep) && !fw_list_empty(&ep->in_state[TAG_WAITING])) {
+		struct tag_arrival *a =
+		    FW_CONTAINER(ep->in_state[TAG_WAITING].next, struct tag_arrival, node);
+
+		if (start(nic, a))
+			continue;
+		if (ep->num_reading < TAG_READS)
+			tag_ep_work(nic, ep);
+		return;
+	}
+}
+
+void tag_rdv_read_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status status,
+			enum hw_vendor_err vendor_err)
+{
+	struct tag_arrival *a = fw_pool_at(&nic->tag.arrivals, wqe->tag_handle - 1);
+	struct tag_ep *ep = a->ep;
+
+	assert(a->state == TAG_READING);
+	/* Responses of RDMAP with their own memory at fault keep the status of a receive. */
+	tag_arrival_complete(nic, a, status, vendor_err);
+	if (!fw_list_empty(&ep->in_state[TAG_WAITING]))
+		tag_ep_work(nic, ep);
+}
+
+/* ---- replies ------------------------------------------------------------------------------- */
+
+/* False: no memory now. */
+static bool send_reply(struct fw_nic *nic, struct fw_qp *from, const struct fw_wqe *like)
+{
+	struct fw_wqe *wqe = wqe_alloc(nic, from, FW_WQE_TAG_REPLY);
+
+	if (!wqe)
+		return false;
+	wqe->rdmap_opcode = WIRE_RDMAP_SEND;
+	wqe->src_qpn = like->src_qpn;
+	wqe->dst_ip = like->dst_ip;
+	wqe->dst_qpn = like->dst_qpn;
+	wqe->qkey = like->qkey;
+	wqe->bytes = sizeof(struct wire_tag);
+	wqe->ssn = like->tag_handle;
+	wqe->msn = like->tag_handle;
+	wqe->tag_kind = like->tag_kind;
+	wqe->tag_status = like->tag_status;
+	wqe->tag_bytes = like->tag_bytes;
+	wqe->tag_handle = like->tag_handle;
+	if (llp_send(nic, wqe))
+		return true;
+	wqe_free(nic, wqe);
+	return false;
+}
+
+static bool reply(struct fw_nic *nic, const struct tag_arrival *a)
+{
+	struct fw_qp *qp = a->ep->qp;
+	struct fw_wqe like = {
+	    .src_qpn = qp->qpn,
+	    .dst_ip = a->match.key.src_ip,
+	    .dst_qpn = a->match.key.src_qpn,
+	    .qkey = qp->qkey,
+	    .tag_kind = WIRE_TAG_DONE,
+	    .tag_status = a->status,
+	    .tag_bytes = a->room,
+	    .tag_handle = a->handle,
+	};
+
+	/* What an ending queue pair still has to say outlives it. */
+	return send_reply(nic, qp->flushing ? nic->host.null_qp : qp, &like);
+}
+
+void tag_rdv_reply(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status)
+{
+	struct tag_ep *ep = a->ep;
+
+	a->status = (uint8_t)status;
+	if (reply(nic, a)) {
+		tag_arrival_free(nic, a);
+		return;
+	}
+	tag_arrival_set_state(a, TAG_OWING);
+	tag_ep_work(nic, ep);
+}
+
+bool tag_rdv_reply_run(struct fw_nic *nic, struct tag_ep *ep)
+{
+	struct fw_list *owing = &ep->in_state[TAG_OWING];
+	uint32_t n;
+
+	for (n = 0; !fw_list_empty(owing); n++) {
+		struct tag_arrival *a = FW_CONTAINER(owing->next, struct tag_arrival, node);
+
+		if (n == TAG_OPS_QUANTUM || !reply(nic, a)) {
+			tag_ep_work(nic, ep);
+			return false;
+		}
+		tag_arrival_free(nic, a);
+	}
+	return true;
+}
+
+void tag_rdv_reply_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status status)
+{
+	/*
+	 * Flushed with its queue pair: its sender still waits. Without memory it waits until the
+	 * session ends.
+	 */
+	if (status == HW_STATUS_WR_FLUSH_ERR && wqe->qp != nic->host.null_qp)
+		(void)send_reply(nic, nic->host.null_qp, wqe);
+}
