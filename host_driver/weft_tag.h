@@ -55,7 +55,7 @@ WEFT_API void weft_close_tag_ep(struct weft_tag_ep *ep);
 
 enum weft_tag_flags {
 	WEFT_TAG_MSG = 0x01,        /* untagged message: a space of its own, tags are ignored */
-	WEFT_TAG_UNSIGNALED = 0x02, /* no completion on success */
+	WEFT_TAG_UNSIGNALED = 0x02, /* no completion on success; wr_id is below 2^63 */
 	/* sends */
 	WEFT_TAG_INLINE = 0x04, /* the payload is copied now; up to cap.max_inline_bytes */
 	WEFT_TAG_SYNC = 0x08,   /* completes when a receive has matched it */
@@ -95,15 +95,20 @@ struct weft_tag_recv_wr {
 
 /*
  * Posts a send. The NIC owns the memory until completion (WEFT_WC_TSEND) unless it is inline.
- * Completions come in any order. -ENOMEM: the send queue is full; -EINVAL: too many SGEs or inline
- * bytes, no address handle.
+ * Completions come in any order. -ENOMEM: the send queue is full, or 65536 sends are
+ * open; -EINVAL: too many SGEs or inline bytes, no address handle, a flag that is not for sends.
  */
 WEFT_API WEFT_CHECK_RET int weft_tag_send(struct weft_tag_ep *ep,
 					  const struct weft_tag_send_wr *wr);
 /*
  * Posts a receive. It completes with WEFT_WC_TRECV: bytes, msg_bytes, src_ip, src_qpn, tag, and
  * data with WEFT_WC_WITH_DATA. A longer message fills the buffer and completes with
- * WEFT_WC_LOC_LEN_ERR. *number (may be NULL) names it for weft_tag_cancel().
+ * WEFT_WC_LOC_LEN_ERR. *number (may be NULL) names it for weft_tag_cancel(). With WEFT_TAG_MULTI it
+ * completes for each message, at offset in the buffer, and last with WEFT_WC_RELEASED.
+ *
+ * This call and the next three post to the receive queue. -ENOMEM: it is full, which lasts until
+ * the NIC has looked at it, or 65536 receives are posted; -EINVAL: too many SGEs, a flag that is
+ * not for this call.
  */
 WEFT_API WEFT_CHECK_RET int weft_tag_recv(struct weft_tag_ep *ep, const struct weft_tag_recv_wr *wr,
 					  uint32_t *number);
