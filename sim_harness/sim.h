@@ -297,6 +297,11 @@ void *sim_mem_alloc(struct sim_proc *proc, size_t bytes, bool mapped);
  * layers that allocate their own memory. Access to unmapped memory is then a crash, not an error.
  */
 void sim_proc_any_memory(struct sim_proc *proc);
+/*
+ * Likewise; registration moves the memory onto pages that the NIC maps, as those of weft_alloc()
+ * are by weftd. The range is of whole pages.
+ */
+void sim_proc_move_memory(struct sim_proc *proc);
 /* Unmaps it in the process: host_read/host_write fail from now on. */
 void sim_mem_free(struct sim_proc *proc, void *mem);
 

@@ -112,7 +112,10 @@ static void *map_for(struct sim_proc *proc, struct hw_cmd *cmd, struct fw_cmd_au
 {
 	struct hw_cmd_reg_mr *reg = &cmd->u.reg_mr;
 	struct sim_mem *mem = sim_mem_find(proc, reg->addr, reg->bytes);
+	struct sim_mem moved = {.addr = (uint8_t *)(uintptr_t)reg->addr, .bytes = reg->bytes};
 
+	if (!mem && proc->moves && sim_mem_move(proc, &moved))
+		mem = &moved;
 	if (!mem || mem->offset == UINT64_MAX)
 		return NULL;
 	aux->mapping = sim_mem_map(proc->shard, proc->client, mem);

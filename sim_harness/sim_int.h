@@ -75,6 +75,7 @@ struct sim_proc {
 	bool dead;
 	bool opened;
 	bool any_memory; /* sim_proc_any_memory() */
+	bool moves;      /* sim_proc_move_memory() */
 	bool nonblocking;
 	uint32_t number; /* in order of creation */
 	uint32_t last_tag;
@@ -259,6 +260,8 @@ void sim_mem_free_all(struct sim_proc *proc);
 struct sim_mem *sim_mem_find(struct sim_proc *proc, uint64_t addr, uint64_t bytes);
 /* Returns true if host_read and host_write may access the range. */
 bool sim_mem_reach(struct sim_proc *proc, uint64_t addr, uint64_t bytes);
+/* Moves memory of whole pages onto pages that NICs can map. Returns false if that fails. */
+bool sim_mem_move(struct sim_proc *proc, struct sim_mem *mem);
 /* Creates a mapping of a region for the NIC; NULL on failure. sim_mem_unmap() removes it. */
 void *sim_mem_map(struct sim_shard *shard, uint32_t client, const struct sim_mem *mem);
 /* Returns false if there is no such mapping. */

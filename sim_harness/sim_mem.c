@@ -65,6 +65,27 @@ static bool back(struct sim *sim, struct sim_mem *mem)
 	return mem->addr != MAP_FAILED;
 }
 
+/* Takes pages of the memfd. */
+static bool take_shared(struct sim *sim, struct sim_mem *mem)
+{
+	if (ftruncate(sim->memfd, (off_t)(sim->memfd_bytes + mem->bytes)))
+		return false;
+	mem->offset = sim->memfd_bytes;
+	sim->memfd_bytes += mem->bytes;
+	return true;
+}
+
+bool sim_mem_move(struct sim_proc *proc, struct sim_mem *mem)
+{
+	struct sim *sim = proc->nic->sim;
+
+	assert((uintptr_t)mem->addr % PAGE_BYTES == 0 && mem->bytes % PAGE_BYTES == 0);
+	if (!take_shared(sim, mem) ||
+	    pwrite(sim->memfd, mem->addr, mem->bytes, (off_t)mem->offset) != (ssize_t)mem->bytes)
+		return false;
+	return back(sim, mem);
+}
+
 void *sim_mem_alloc(struct sim_proc *proc, size_t bytes, bool mapped)
 {
 	struct sim *sim = proc->nic->sim;
@@ -79,12 +100,8 @@ void *sim_mem_alloc(struct sim_proc *proc, size_t bytes, bool mapped)
 	mem->addr = sim->window + sim->window_used;
 	mem->bytes = whole;
 	mem->offset = UINT64_MAX;
-	if (mapped && !sim->config.no_host_map) {
-		if (ftruncate(sim->memfd, (off_t)(sim->memfd_bytes + whole)))
-			return NULL;
-		mem->offset = sim->memfd_bytes;
-		sim->memfd_bytes += whole;
-	}
+	if (mapped && !sim->config.no_host_map && !take_shared(sim, mem))
+		return NULL;
 	if (!back(sim, mem))
 		return NULL;
 	sim->window_used += whole + PAGE_BYTES;
@@ -143,6 +160,12 @@ bool sim_mem_reach(struct sim_proc *proc, uint64_t addr, uint64_t bytes)
 void sim_proc_any_memory(struct sim_proc *proc)
 {
 	proc->any_memory = true;
+}
+
+void sim_proc_move_memory(struct sim_proc *proc)
+{
+	proc->any_memory = true;
+	proc->moves = true;
 }
 
 void *sim_mem_map(struct sim_shard *shard, uint32_t client, const struct sim_mem *mem)

@@ -99,7 +99,7 @@ static int open_actor(struct wt_actor *a)
 
 	a->proc = sim_proc_new(a->nic, "tag");
 	/* The pool is of libweft's own memory. */
-	sim_proc_any_memory(a->proc);
+	sim_proc_move_memory(a->proc);
 	a->context = sim_open(a->proc);
 	if (!a->context)
 		return -errno;

@@ -163,7 +163,7 @@ static void world_open(void)
 	sim_set_filter(w.sim, hold, NULL);
 	for (i = 0; i < 2; i++) {
 		CU_ASSERT_EQUAL_FATAL(sim_end_open(&w.end[i], sim_nic_at(w.sim, i), &attr), 0);
-		sim_proc_any_memory(w.end[i].proc);
+		sim_proc_move_memory(w.end[i].proc);
 		w.cq[i] = weft_create_cq(w.end[i].context, 64, NULL, NULL);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(w.cq[i]);
 	}
