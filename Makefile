@@ -13,6 +13,7 @@
 #	host_driver/rdmacm/*.c	verbs/librdmacm.so.1	likewise
 #	host_driver/verbs/preload/*.c	verbs/libweft-preload.so	what weft-run puts in front of the C library
 #	host_driver/sockets/*.c	verbs/libweft-sockets.so	likewise, with --sockets
+#	host_driver/fabric/*.c	libfabric/libweft-fi.so	provider of libfabric; needs its headers
 #	sim_harness/*.c, */*.c	libsim.a	(sim_main.c: weft-sim)
 #	dpdk_app/*.c, */*.c	libweftd.a	(main.c: weftd); needs DPDK
 #	dpdk_app/xdp/*.bpf.c,	build/gen/*.skel.h
@@ -157,6 +158,7 @@ SRC_verbs := $(sort $(wildcard host_driver/verbs/*.c))
 SRC_rdmacm := $(sort $(wildcard host_driver/rdmacm/*.c))
 SRC_preload := $(sort $(wildcard host_driver/verbs/preload/*.c))
 SRC_sockets := $(sort $(wildcard host_driver/sockets/*.c))
+SRC_fabric := $(sort $(wildcard host_driver/fabric/*.c))
 SRC_sim := $(sort $(filter-out sim_harness/sim_main.c,$(wildcard sim_harness/*.c sim_harness/*/*.c)))
 SRC_weftd := $(sort $(filter-out dpdk_app/main.c %.bpf.c,$(wildcard dpdk_app/*.c dpdk_app/*/*.c)))
 # BPF programs, and the headers that put them into weftd and into tools.
@@ -190,6 +192,10 @@ endif
 # The stand-in for libibverbs is built, and tested, where its headers are.
 ifeq ($(wildcard /usr/include/infiniband/verbs.h),)
 UT_SRCS := $(filter-out tests/verbs/%,$(UT_SRCS))
+endif
+HAVE_FABRIC := $(wildcard /usr/include/rdma/providers/fi_prov.h)
+ifeq ($(HAVE_FABRIC),)
+UT_SRCS := $(filter-out tests/fabric/%,$(UT_SRCS))
 endif
 # A test belongs to the first folder below tests/, whose helpers and libraries it is linked with.
 ut_folder = $(firstword $(subst /, ,$(patsubst tests/%,%,$1)))
@@ -304,6 +310,7 @@ $(eval $(call compile,tsan,host_driver))
 $(eval $(call compile,tsan,tests))
 $(eval $(call compile,release,tests))
 $(eval $(call archive,san,verbs,$(SRC_verbs)))
+$(eval $(call archive,san,fabric,$(SRC_fabric)))
 $(eval $(call archive,tsan,weft,$(SRC_weft)))
 $(eval $(call compile,cov,nic_fw))
 $(eval $(call archive,cov,nicfw,$(SRC_nicfw)))
@@ -353,6 +360,15 @@ $(VERBS_DIR)/libweft-preload.so: $(SRC_preload:%.c=$(B)/obj/release/%.o) Makefil
 	$(Q)$(CC) -shared -fPIC $(LDFLAGS) -o $@ -Wl,--no-undefined $(filter %.o,$^) -ldl
 STAND_INS := $(if $(and $(HAVE_VERBS),$(SRC_verbs)),$(VERBS_DIR)/libibverbs.so.1 $(VERBS_DIR)/libweft-preload.so) \
 	$(if $(and $(HAVE_RDMACM),$(SRC_rdmacm)),$(VERBS_DIR)/librdmacm.so.1 $(VERBS_DIR)/libweft-sockets.so)
+# The provider of libfabric: named so, and alone in a folder, as libfabric looks for it. libweft within has a thread,
+# so the library stays when libfabric drops it.
+FABRIC_PROVIDER := $(B)/lib/libfabric/libweft-fi.so
+$(FABRIC_PROVIDER): $(SRC_fabric:%.c=$(B)/obj/release/%.o) $(B)/lib/libweft.a Makefile
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -fPIC -pthread $(LDFLAGS) -o $@ -Wl,-soname,libweft-fi.so -Wl,-z,nodelete -Wl,--exclude-libs,ALL \
+		-Wl,--no-undefined $(filter %.o %.a,$^) -lfabric
+PROVIDERS := $(if $(and $(HAVE_FABRIC),$(SRC_fabric)),$(FABRIC_PROVIDER))
 $(B)/bin/weft-run: tools/weft-run.sh
 	@mkdir -p $(@D)
 	$(Q)install $< $@
@@ -410,6 +426,7 @@ UT_LIBS_dpdk_app := weftd nicfw
 UT_LIBS_fuzz := sim goal weft $(if $(HAVE_DPDK),weftd) nicfw
 UT_LIBS_tools := measure sim goal weft nicfw
 UT_LIBS_verbs := verbs sim goal weft nicfw
+UT_LIBS_fabric := fabric sim goal weft nicfw
 # The bench: of every folder whose tests run the firmware. tests/bench/README.md.
 ut_bench = $(if $(filter nicfw,$(UT_LIBS_$1)),$(B)/san/lib/libut_bench.a)
 ut_archives = $(if $(call ut_helpers,$1),$(B)/san/lib/libut_$1.a) $(call ut_bench,$1) \
@@ -428,7 +445,7 @@ WRAPPED_TCP := $(shell grep -ls '"tests/pair/mpa_pair\.h"' tests/pair/*_ut.c)
 UT_FLAGS_pair := $(WRAP_POOL)
 UT_FLAGS_fuzz := $(WRAP_POOL)
 ut_flags = $(UT_FLAGS_$(call ut_folder,$1)) $(if $(filter $1,$(WRAPPED_TCP)),$(WRAP_TCP)) $(if $(filter tests/dpdk_app/%,$1),$(WEFTD_LIBS)) \
-	$(if $(filter tests/tools/%,$1),$(TOOL_LIBS_OF_weft-measure))
+	$(if $(filter tests/tools/%,$1),$(TOOL_LIBS_OF_weft-measure)) $(if $(filter tests/fabric/%,$1),-lfabric)
 
 $(foreach f,bench $(UT_FOLDERS),$(if $(call ut_helpers,$f),\
 	$(eval $(call archive,san,ut_$f,$(call ut_helpers,$f)))))
@@ -477,7 +494,7 @@ include tests/fuzz/fuzz.mk
 .PHONY: FORCE all abi san run test test-unit test-int test-clients test-interop soak bench install uninstall lint fw-cross clean help \
 	mutants _run _test _test-unit _test-int _test-clients _test-interop _soak _mutants _mutants-check _bench _fw-cross _fw-cross-linux
 
-all: $(call products,release) $(STAND_INS) $(if $(STAND_INS),$(B)/bin/weft-run)	## build the libraries, weftd and the tools into build/
+all: $(call products,release) $(STAND_INS) $(PROVIDERS) $(if $(STAND_INS),$(B)/bin/weft-run)	## build the libraries, weftd and the tools into build/
 	@$(say_missing)
 
 # Parts that this machine's packages do not suffice for, one line each.
@@ -485,7 +502,8 @@ define say_missing
 $(if $(HAVE_DPDK),:,echo 'not built: weftd; packages are missing: $(MISSING_weftd) (as root: tools/deps.sh run)'); \
 $(if $(HAVE_BPF),:,echo 'not built: $(COUNTING_TOOLS); packages are missing: $(MISSING_counting) (as root: tools/deps.sh run)'); \
 $(if $(HAVE_RDMACM),:,echo 'not built: stand-ins for $(if $(HAVE_VERBS),librdmacm,libibverbs and librdmacm); packages are missing: \
-libibverbs-dev librdmacm-dev (as root: tools/deps.sh run)')
+libibverbs-dev librdmacm-dev (as root: tools/deps.sh run)'); \
+$(if $(PROVIDERS),:,echo 'not built: the provider of libfabric; package is missing: libfabric-dev (as root: tools/deps.sh run)')
 endef
 
 san: $(call products,san) $(UT_BINS) $(INT_BINS)	## build everything with sanitizers, and the tests, into build/san
@@ -741,6 +759,8 @@ DATADIR ?= $(PREFIX)/share/weft
 MANDIR ?= $(PREFIX)/share/man
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
 DOCDIR ?= $(PREFIX)/share/doc/weft
+# libfabric looks for providers in one folder beside itself.
+FABRICDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),$(SYSTEM_LIBS),$(LIBDIR))/libfabric
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
@@ -771,6 +791,7 @@ INSTALLED = 755:$(B)/bin/weftd:$(SBINDIR)/weftd \
 	$(foreach t,$(ALL_TOOLS) weft-sim weft-run,755:$(B)/bin/$t:$(BINDIR)/$t) \
 	$(foreach l,libibverbs.so.1 librdmacm.so.1 libweft-preload.so libweft-sockets.so,644:$(VERBS_DIR)/$l:$(LIBDIR)/weft/verbs/$l) \
 	$(foreach l,weft goal,$(foreach f,lib$l.a lib$l.so.$(SOVERSION),644:$(B)/lib/$f:$(LIBDIR)/$f)) \
+	644:$(FABRIC_PROVIDER):$(FABRICDIR)/$(notdir $(FABRIC_PROVIDER)) \
 	$(foreach f,weft.lua weft_esp.lua,644:tools/wireshark/$f:$(DATADIR)/$f) \
 	$(foreach f,$(TUNE_FILES),644:$f:$(DATADIR)/weft-tune/$(notdir $f)) \
 	$(foreach f,$(described_man),644:$f:$(MANDIR)/man$(subst .,,$(suffix $f))/$(notdir $f)) \
@@ -785,7 +806,7 @@ TUNE_FROM_BIN = $(shell realpath -m --relative-to='$(BINDIR)' '$(DATADIR)/weft-t
 INSTALLED_STARTER = $(if $(HAVE_BPF),tools/weft-tune/weft-tune.in:$(BINDIR)/weft-tune)
 INSTALLED_CONF = $(SYSCONFDIR)/weft/weftd.conf
 # Folders that are weft's own.
-INSTALLED_FOLDERS = $(LIBDIR)/weft $(DATADIR) $(DOCDIR) $(SYSCONFDIR)/weft
+INSTALLED_FOLDERS = $(LIBDIR)/weft $(filter $(LIBDIR)/libfabric,$(FABRICDIR)) $(DATADIR) $(DOCDIR) $(SYSCONFDIR)/weft
 
 # $1 items, $2 what is done with $$1, $$2, ...: the parts of each
 each_item = for i in $1; do IFS=:; set -- $$i; unset IFS; $2; done

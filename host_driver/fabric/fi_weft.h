@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libweft-fi.so: the libfabric provider "weft". Objects and functions that its files share.
+ *
+ * Each object is the public struct of libfabric (first member) and the libweft object behind it.
+ * The provider has no thread and no progress of its own: the NIC matches, moves and completes; the
+ * functions here translate requests and completions. The manual pages of libfabric 1.17 (fi_*(3))
+ * have the semantics, host_driver/weft_tag.h the layer below, README.md the choices made.
+ *
+ * Locks, in this order: wf_cntr.lock, wf_cq.lock, wf_qp.lock, wf_av.lock.
+ */
+#ifndef WEFT_FI_WEFT_H
+#define WEFT_FI_WEFT_H
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_prov.h>
+
+#include "host_driver/weft.h"
+#include "host_driver/weft_tag.h"
+
+enum {
+	WF_IOV = 4,             /* pieces of a message */
+	WF_INJECT_BYTES = 512,  /* inline data of a request */
+	WF_TX_SIZE = 1024,      /* requests of a send queue, by default and at most */
+	WF_RX_SIZE = 1024,      /* receives that the NIC has not seen yet */
+	WF_CQ_SIZE = 1024,      /* completions of a queue, at first; it grows */
+	WF_POLL = 16,           /* completions taken from the NIC at once */
+	WF_NOTES = 64,          /* receives for data that comes with an RDMA Write */
+	WF_MIN_MULTI_RECV = 64, /* FI_OPT_MIN_MULTI_RECV, bytes, by default */
+	WF_QKEY = 0x77656674,
+};
+
+#define WF_PROTO (FI_PROV_SPECIFIC | 0x7766u)
+
+/* Capabilities of send queues, of receive queues, and of a domain. */
+#define WF_TX_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE)
+#define WF_RX_CAPS                                                                                 \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE |    \
+	 FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE)
+#define WF_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV)
+/* Flags that an endpoint's op_flags may have. */
+#define WF_TX_FLAGS                                                                                \
+	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                   \
+	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_MORE | FI_REMOTE_CQ_DATA)
+#define WF_RX_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_MORE)
+/*
+ * Messages of a pair are matched in order, and after the RDMA Writes and atomics before them;
+ * atomics of a pair are carried out in order (RD flows).
+ */
+#define WF_ORDER                                                                                   \
+	(FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW |                 \
+	 FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
+/*
+ * Tag of the messages that carry the data of fi_writedata(): endpoints with FI_RMA leave this bit
+ * to the provider (fi_ep_attr.mem_tag_format).
+ */
+#define WF_NOTE_TAG (UINT64_C(1) << 63)
+
+extern struct fi_provider wf_provider;
+
+#define WF_WARN(subsystem, ...) FI_WARN(&wf_provider, subsystem, __VA_ARGS__)
+#define WF_INFO(subsystem, ...) FI_INFO(&wf_provider, subsystem, __VA_ARGS__)
+
+/*
+ * An endpoint's address as it travels between programs: a sockaddr_in whose sin_zero holds the QPN,
+ * big-endian. sin_port repeats its low 16 bits, so that the address prints as a distinct one. With
+ * sin_zero 0 (a program filled in an ordinary address) the port is the QPN.
+ */
+struct wf_addr {
+	uint32_t ip; /* network byte order */
+	uint32_t qpn;
+};
+
+/* --------------------------------------------------------------- wf_info.c, wf_fabric.c */
+
+int wf_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+	       const struct fi_info *hints, struct fi_info **info);
+
+struct wf_fabric {
+	struct fid_fabric fid;
+	atomic_int refs;
+};
+
+int wf_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+
+/* --------------------------------------------------------------------- wf_domain.c */
+
+struct wf_domain {
+	struct fid_domain fid;
+	struct wf_fabric *fabric;
+	struct weft_context *context;
+	struct weft_pd *pd;
+	struct weft_mr_cache *cache;
+	struct weft_tag_mem *mem;
+	struct weft_device_attr device;
+	struct weft_port_attr port;
+	int mr_mode;
+	enum fi_av_type av_type;
+	struct wf_eq *mr_eq; /* of fi_domain_bind(), for FI_REG_MR */
+	atomic_int refs;
+	/* Memory for results of atomics that nobody asked for. */
+	uint64_t *scratch;
+	struct weft_mr *scratch_mr;
+};
+
+int wf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
+		   void *context);
+/* Makes a domain of an open context, which it owns from then on. For tests, too. */
+int wf_domain_new(struct wf_fabric *fabric, const struct fi_info *info,
+		  struct weft_context *context, struct fid_domain **domain, void *user);
+
+/* ----------------------------------------------------------------------- wf_addr.c */
+
+struct sockaddr_in wf_addr_out(struct wf_addr addr);
+/* False: not an IPv4 unicast address with a QPN. */
+bool wf_addr_in(const void *sockaddr, struct wf_addr *addr);
+/*
+ * Resolves a host (name or number; NULL: ip) and a service, the QPN of the endpoint. 0 or a
+ * negative errno.
+ */
+int wf_addr_resolve(const char *node, const char *service, uint64_t flags, uint32_t ip,
+		    struct wf_addr *addr);
+
+/* ------------------------------------------------------------------------- wf_av.c */
+
+struct wf_peer {
+	struct wf_addr addr;
+	struct weft_ah *ah; /* NULL: removed, or not there yet */
+	fi_addr_t next;     /* of the same hash */
+};
+
+struct wf_av {
+	struct fid_av fid;
+	struct wf_domain *domain;
+	struct wf_eq *eq;
+	enum fi_av_type type;
+	uint64_t flags;
+	atomic_int refs;
+	pthread_mutex_t lock;
+	/*
+	 * Chunks do not move, so requests read them without the lock. count rises only; a place
+	 * of a removed peer is given again.
+	 */
+	struct wf_peer *_Atomic *chunk;
+	atomic_size_t count;
+	fi_addr_t *hash; /* of addresses to their first place */
+	size_t hash_size;
+	fi_addr_t free;            /* first removed place */
+	struct wf_way *ways;       /* address handles by IP address */
+	struct wf_av_share *share; /* named: memory of all processes */
+};
+
+int wf_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
+	       void *context);
+/* Finds a peer; NULL: no such address. */
+const struct wf_peer *wf_av_peer(struct wf_av *av, fi_addr_t addr);
+/* Finds the fi_addr_t of an endpoint; FI_ADDR_NOTAVAIL: not inserted. */
+fi_addr_t wf_av_find(struct wf_av *av, struct wf_addr addr);
+
+/* The memory of a named address vector, which processes of one user share (wf_av_share.c). */
+struct wf_av_share {
+	struct wf_share_head *head;
+	size_t max, bytes;
+	bool owner;
+	char name[128];
+};
+
+/* Creates (owner) or opens a share; -FI_EEXIST, -FI_ENOENT, ... */
+int wf_av_share_open(const char *name, bool owner, size_t max, struct wf_av_share **share);
+void wf_av_share_close(struct wf_av_share *share);
+/* Publishes place index. */
+int wf_av_share_put(struct wf_av_share *share, size_t index, struct wf_addr addr);
+/* Reads places that were published; their number. */
+size_t wf_av_share_count(const struct wf_av_share *share);
+struct wf_addr wf_av_share_get(const struct wf_av_share *share, size_t index);
+/* The fi_addr_t of each place, for fi_av_attr.map_addr. */
+void *wf_av_share_map(const struct wf_av_share *share);
+
+/* ------------------------------------------------------------------------- wf_mr.c */
+
+struct wf_mr {
+	struct fid_mr fid;
+	struct wf_domain *domain;
+	struct weft_mr *mr;
+	uintptr_t base;
+	uint64_t iova; /* of base, in requests of this process */
+};
+
+extern struct fi_ops_mr wf_mr_ops;
+
+/* How the memory of a request that comes without descriptor is provided. */
+enum wf_use {
+	WF_USE_SEND,   /* read; a copy will do */
+	WF_USE_RECV,   /* written once, until the completion: likewise */
+	WF_USE_DIRECT, /* written in place */
+};
+
+/* Memory that a request holds until it has completed, by piece. */
+struct wf_piece {
+	struct weft_mr *mr;      /* of the registration cache */
+	struct weft_tag_buf buf; /* of weft_tag_get_buf() */
+	enum { WF_PIECE_DESC, WF_PIECE_MR, WF_PIECE_BUF } kind;
+	uint32_t bytes;
+};
+struct wf_hold {
+	uint32_t count; /* pieces; 0: nothing is held */
+	struct wf_piece piece[WF_IOV];
+};
+
+/*
+ * Makes SGEs of a request's memory: by its descriptors, or by libweft for pieces without one. Empty
+ * pieces are left out. Returns the number of SGEs, or a negative errno, with nothing held.
+ */
+int wf_mr_sges(struct wf_domain *domain, const struct iovec *iov, void **desc, size_t count,
+	       enum wf_use use, struct weft_sge *sge, struct wf_hold *hold);
+/* Ends the use; bytes: of the pieces together, that the NIC has written. */
+void wf_mr_release(struct wf_domain *domain, struct wf_hold *hold, size_t bytes);
+
+/* ------------------------------------------------------------------------- wf_eq.c */
+
+struct wf_eq;
+
+int wf_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
+	       void *context);
+/* Adds an event; err not 0: an error event. 0 or a negative errno. */
+int wf_eq_add(struct wf_eq *eq, uint32_t event, fid_t fid, void *context, uint64_t data, int err);
+void wf_eq_ref(struct wf_eq *eq, int change);
+struct wf_eq *wf_eq_of(struct fid *fid);
+/* Becomes readable when an event is there. */
+int wf_eq_fd(struct wf_eq *eq);
+bool wf_eq_ready(struct wf_eq *eq);
+
+/* ------------------------------------------------------------------------- wf_cq.c */
+
+/* A completion that waits for fi_cq_read(). */
+struct wf_entry {
+	struct fi_cq_tagged_entry e;
+	fi_addr_t source;
+	size_t olen;
+	int err; /* 0: a success; FI_* */
+	int prov_errno;
+};
+
+struct wf_cq {
+	struct fid_cq fid; /* unused in a queue that serves counters alone */
+	struct wf_domain *domain;
+	struct weft_comp_channel *channel;
+	struct weft_cq *cq;
+	pthread_mutex_t lock; /* polling, the entries, the size */
+	atomic_int room;      /* completions that may still be asked for */
+	uint32_t entries;     /* of the NIC's queue */
+	enum fi_cq_format format;
+	enum fi_wait_obj wait_obj;
+	struct wf_entry *queue; /* a ring */
+	size_t queue_size, queue_head;
+	atomic_size_t queue_count;
+	atomic_int refs;
+	bool counts_only; /* no application reads it */
+	bool gone;        /* the NIC is */
+	int signal_fd;    /* eventfd of fi_cq_signal() */
+	int fd;           /* epoll of signal_fd and the channel; -1: no wait object */
+	struct fid_wait *wait_set;
+};
+
+int wf_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
+	       void *context);
+/* Makes the NIC's queue and the lock of a zeroed object. 0 or a negative errno. */
+int wf_cq_init(struct wf_cq *cq, struct wf_domain *domain, uint32_t entries);
+void wf_cq_fini(struct wf_cq *cq);
+/* Takes completions from the NIC into the queue of entries, and counts them. */
+void wf_cq_progress(struct wf_cq *cq);
+/*
+ * Reserves a place for a completion; false: none is free, and the queue cannot grow. Every
+ * completion that the NIC delivers gives one back.
+ */
+bool wf_cq_reserve(struct wf_cq *cq);
+void wf_cq_unreserve(struct wf_cq *cq);
+/* Arms the NIC's event. 0: nothing is there, wait for fd; -FI_EAGAIN: read first. */
+int wf_cq_arm(struct wf_cq *cq);
+/* True if fi_cq_read() would return something. */
+bool wf_cq_ready(struct wf_cq *cq);
+/* The FI_* error of a failed completion. */
+int wf_cq_errno(const struct weft_wc *wc);
+
+/* ----------------------------------------------------------------------- wf_cntr.c */
+
+struct wf_cntr_cq {
+	struct wf_cq *cq;
+	size_t refs; /* endpoints that complete there */
+};
+
+struct wf_cntr {
+	struct fid_cntr fid;
+	struct wf_domain *domain;
+	_Atomic uint64_t value, errors;
+	atomic_int refs;
+	enum fi_wait_obj wait_obj;
+	pthread_mutex_t lock;
+	struct wf_cntr_cq *cqs; /* whose completions count here */
+	size_t num_cqs;
+	uint64_t polled; /* sum of value and errors that fi_poll() has reported */
+	uint64_t armed;  /* the same of fi_trywait() */
+	int signal_fd;   /* eventfd of fi_cntr_add() and _set() */
+	int fd;          /* epoll of the queues' channels and signal_fd; -1: no wait object */
+	struct fid_wait *wait_set;
+};
+
+int wf_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr,
+		 void *context);
+/* Makes completions of a queue drive the counter, until as many calls of _remove_cq. */
+int wf_cntr_add_cq(struct wf_cntr *cntr, struct wf_cq *cq);
+void wf_cntr_remove_cq(struct wf_cntr *cntr, struct wf_cq *cq);
+static inline void wf_cntr_count(struct wf_cntr *cntr, bool ok)
+{
+	if (cntr)
+		atomic_fetch_add_explicit(ok ? &cntr->value : &cntr->errors, 1,
+					  memory_order_release);
+}
+void wf_cntr_progress(struct wf_cntr *cntr);
+/* Sum of the value and the errors: changes with each event. */
+uint64_t wf_cntr_sum(const struct wf_cntr *cntr);
+/* As wf_cq_arm(). */
+int wf_cntr_arm(struct wf_cntr *cntr);
+
+/* ----------------------------------------------------------------------- wf_wait.c */
+
+int wf_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **waitset);
+int wf_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **pollset);
+int wf_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
+/* Adds an object with a descriptor to a wait set, or takes it out. */
+int wf_wait_add(struct fid_wait *waitset, struct fid *fid, int fd);
+void wf_wait_remove(struct fid_wait *waitset, struct fid *fid, int fd);
+
+/* ------------------------------------------------------------------- wf_ep.c, wf_op.c */
+
+/* What counters count; indices of wf_qp.cntr. WF_COUNTS: nothing. */
+enum wf_count {
+	WF_SENDS,
+	WF_RECVS,
+	WF_READS,
+	WF_WRITES,
+	WF_COUNTS
+};
+
+/* A request of an endpoint, until its completion. Its address is the wr_id. */
+struct wf_op {
+	struct wf_op *next, *prev; /* free ones; posted receives */
+	struct wf_qp *qp;
+	struct wf_cq *cq; /* where places are reserved, one for each part */
+	void *context;
+	void *buf;
+	uint64_t flags;  /* of the completion: FI_SEND | FI_TAGGED ... */
+	uint32_t number; /* receives: weft_tag_cancel() */
+	uint8_t count;   /* wf_count */
+	uint8_t parts;   /* completions of the NIC that are outstanding; 0: free */
+	bool silent;     /* no entry on success */
+	bool posted;     /* in wf_qp.posted */
+	bool claims;     /* a peek that stores its claim in context */
+	bool note;       /* a receive of the provider: data of a peer's RDMA Write */
+	bool multi;
+	int err, prov_errno; /* of a part */
+	struct wf_hold hold;
+};
+
+/* The endpoint that wf_ep and its aliases share. */
+struct wf_qp {
+	struct wf_domain *domain;
+	struct wf_av *av;
+	struct wf_cq *tx_cq, *rx_cq; /* bound; once enabled, never NULL */
+	struct wf_cq *own_cq;        /* in place of a queue that is not bound */
+	struct wf_eq *eq;
+	struct wf_cntr *cntr[WF_COUNTS];
+	struct weft_tag_ep *ep; /* NULL: not enabled */
+	uint64_t caps;
+	size_t max_msg_bytes;
+	uint32_t tx_size, rx_size;
+	bool tx_selective, rx_selective;
+	bool source; /* completions name the sender's fi_addr_t */
+	bool directed;
+	bool bound; /* a reference on the queues, the vector and the counters is held */
+	uint32_t notes_missing;
+	uint32_t min_multi_recv_bytes;
+	uint64_t tag_mask; /* bits of a tag that the application has */
+	atomic_int refs;   /* wf_ep that stand on it */
+	pthread_mutex_t lock;
+	struct wf_op *free;
+	struct wf_op posted; /* list head of receives, oldest first */
+	struct wf_op silent; /* wr_id of requests without completion: their errors */
+	struct wf_op_chunk *chunks;
+};
+
+struct wf_ep {
+	struct fid_ep fid;
+	struct wf_qp *qp;
+	uint64_t tx_flags, rx_flags; /* op_flags */
+};
+
+int wf_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+
+extern struct fi_ops_msg wf_msg_ops;
+extern struct fi_ops_tagged wf_tagged_ops;
+extern struct fi_ops_rma wf_rma_ops;
+extern struct fi_ops_atomic wf_atomic_ops;
+
+/* Prepares the pool of requests of a zeroed endpoint. */
+void wf_op_init(struct wf_qp *qp);
+/* Gives back all requests of a closed endpoint, with their regions and places. */
+void wf_op_fini(struct wf_qp *qp);
+/*
+ * Takes a request from the pool and reserves places for its parts. NULL: no place is free, or no
+ * memory (-FI_EAGAIN for the caller's caller).
+ */
+struct wf_op *wf_op_get(struct wf_qp *qp, struct wf_cq *cq, uint8_t parts);
+/* Gives back a request that was not posted. */
+void wf_op_drop(struct wf_op *op);
+/* True if a completion of the NIC is needed to finish the request. */
+static inline bool wf_op_needed(const struct wf_qp *qp, enum wf_count count, uint64_t flags,
+				const struct wf_hold *hold)
+{
+	return (flags & FI_COMPLETION) || qp->cntr[count] || hold->count;
+}
+/* Posts a receive and puts it on the list for fi_cancel(). 0 or a negative errno. */
+int wf_op_post_recv(struct wf_op *op, const struct weft_tag_recv_wr *wr);
+/* Finds the oldest posted receive with this context; withdraws it. 0, -FI_ENOENT ... */
+int wf_op_cancel(struct wf_qp *qp, const void *context);
+/*
+ * Handles a completion of the NIC: counts it, releases memory, and fills in entry. False: there is
+ * nothing to report. The queue's lock is held.
+ */
+bool wf_op_done(const struct weft_wc *wc, struct wf_entry *entry);
+/* Posts the first receives for data that comes with RDMA Writes. 0 or a negative errno. */
+int wf_op_post_notes(struct wf_qp *qp);
+
+/* Flags of a request made by a function without flags, and by one with. */
+static inline uint64_t wf_ep_tx_flags(const struct wf_ep *ep)
+{
+	return ep->tx_flags | (ep->qp->tx_selective ? 0 : FI_COMPLETION);
+}
+static inline uint64_t wf_ep_tx_msg_flags(const struct wf_ep *ep, uint64_t flags)
+{
+	return flags | (ep->qp->tx_selective ? 0 : FI_COMPLETION);
+}
+static inline uint64_t wf_ep_rx_flags(const struct wf_ep *ep)
+{
+	return ep->rx_flags | (ep->qp->rx_selective ? 0 : FI_COMPLETION);
+}
+static inline uint64_t wf_ep_rx_msg_flags(const struct wf_ep *ep, uint64_t flags)
+{
+	return flags | (ep->qp->rx_selective ? 0 : FI_COMPLETION);
+}
+
+/* ----------------------------------------------------------------------- wf_send.c */
+
+/* A message to send or a receive to post, tagged or not. */
+struct wf_msg {
+	const struct iovec *iov;
+	void **desc;
+	size_t count;
+	fi_addr_t addr;
+	uint64_t tag, ignore;
+	uint64_t data;
+	void *context;
+	bool tagged;
+};
+
+/* flags: FI_COMPLETION, FI_INJECT, FI_REMOTE_CQ_DATA, FI_DELIVERY_COMPLETE ... */
+ssize_t wf_send(struct wf_ep *ep, const struct wf_msg *msg, uint64_t flags);
+/* flags: FI_COMPLETION, FI_MULTI_RECV; tagged: FI_PEEK, FI_CLAIM, FI_DISCARD. */
+ssize_t wf_recv(struct wf_ep *ep, const struct wf_msg *msg, uint64_t flags);
+
+/* Translates what posting returned: -ENOMEM of a full queue is -FI_EAGAIN. */
+static inline ssize_t wf_post_result(int rc)
+{
+	return rc == -ENOMEM ? -FI_EAGAIN : rc;
+}
+
+/* --------------------------------------------------------------------- wf_atomic.c */
+
+int wf_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
+		    struct fi_atomic_attr *attr, uint64_t flags);
+
+/* Logs an object that could not be destroyed, unless the NIC is gone with all of them. */
+void wf_expect(int rc, const char *what);
+
+/* Refusals, for entries of tables that libfabric calls without looking. */
+int wf_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
+int wf_no_control(struct fid *fid, int command, void *arg);
+int wf_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
+
+#endif /* WEFT_FI_WEFT_H */

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Atomics that the NIC carries out: sums, reads and compare-and-swap of one 64-bit integer. Others
+ * are reported as unsupported. fi_atomic(3).
+ */
+#include "host_driver/fabric/fi_weft.h"
+
+/* The three groups of calls, which differ in the operations they have. */
+enum kind {
+	PLAIN,
+	FETCH,
+	COMPARE
+};
+
+/* The parameters of all calls. */
+struct atomic {
+	const void *operand, *compare;
+	void *result, *result_desc;
+	fi_addr_t addr;
+	uint64_t remote, key;
+	enum fi_datatype type;
+	enum fi_op op;
+	enum kind kind;
+	void *context;
+};
+
+static bool is_supported(enum kind kind, enum fi_datatype type, enum fi_op op)
+{
+	if (type != FI_INT64 && type != FI_UINT64)
+		return false;
+	switch (kind) {
+	case PLAIN:
+		return op == FI_SUM;
+	case FETCH:
+		return op == FI_SUM || op == FI_ATOMIC_READ;
+	case COMPARE:
+		return op == FI_CSWAP;
+	}
+	return false;
+}
+
+static uint64_t load(const void *from)
+{
+	uint64_t value;
+
+	__builtin_memcpy(&value, from, sizeof(value));
+	return value;
+}
+
+/* Fills in the operation and its operands. */
+static void fill_operands(const struct atomic *a, struct weft_send_wr *wr)
+{
+	if (a->kind == COMPARE) {
+		wr->opcode = WEFT_WR_CMP_SWAP;
+		wr->compare_add = load(a->compare);
+		wr->swap = load(a->operand);
+	} else {
+		wr->opcode = WEFT_WR_FETCH_ADD;
+		wr->compare_add = a->op == FI_SUM ? load(a->operand) : 0;
+	}
+}
+
+static ssize_t post(struct wf_ep *ep, const struct atomic *a, uint64_t flags)
+{
+	struct wf_qp *qp = ep->qp;
+	enum wf_count count = a->kind == PLAIN ? WF_WRITES : WF_READS;
+	struct weft_sge sge = {(uintptr_t)qp->domain->scratch, sizeof(uint64_t),
+			       qp->domain->scratch_mr->lkey};
+	struct weft_send_wr wr = {.sg_list = &sge,
+				  .num_sge = 1,
+				  .rkey = (uint32_t)a->key,
+				  .remote_addr = a->remote,
+				  .qkey = UINT32_C(1) << 31};
+	struct iovec result = {a->result, sizeof(uint64_t)};
+	void *desc = a->result_desc;
+	struct wf_hold hold = {.count = 0};
+	const struct wf_peer *peer;
+	struct wf_op *op = NULL;
+	int rc;
+
+	if (!qp->ep)
+		return -FI_EOPBADSTATE;
+	if (!is_supported(a->kind, a->type, a->op))
+		return -FI_EOPNOTSUPP;
+	peer = wf_av_peer(qp->av, a->addr);
+	if (!peer)
+		return -FI_EINVAL;
+	if (a->key > UINT32_MAX)
+		return -FI_EKEYREJECTED;
+	if (a->kind != PLAIN) {
+		rc = wf_mr_sges(qp->domain, &result, &desc, 1, WF_USE_RECV, &sge, &hold);
+		if (rc < 0)
+			return rc;
+	}
+	fill_operands(a, &wr);
+	wr.ah = peer->ah;
+	wr.dst_qpn = peer->addr.qpn;
+	wr.wr_id = (uintptr_t)&qp->silent;
+	if (wf_op_needed(qp, count, flags, &hold)) {
+		op = wf_op_get(qp, qp->tx_cq, 1);
+		if (!op) {
+			wf_mr_release(qp->domain, &hold, 0);
+			return -FI_EAGAIN;
+		}
+		op->context = a->context;
+		op->buf = NULL;
+		op->flags = FI_ATOMIC | (a->kind == PLAIN ? FI_WRITE : FI_READ);
+		op->count = (uint8_t)count;
+		op->silent = !(flags & FI_COMPLETION);
+		if (hold.count)
+			op->hold = hold;
+		wr.wr_id = (uintptr_t)op;
+		wr.flags |= WEFT_SEND_SIGNALED;
+	}
+	rc = weft_post_send(qp->ep->qp, &wr, NULL);
+	if (rc && op)
+		wf_op_drop(op);
+	return wf_post_result(rc);
+}
+
+/* True if an array of operands is one element. */
+static bool is_one(const struct fi_ioc *iov, size_t count)
+{
+	return count == 1 && iov[0].count == 1;
+}
+
+static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			    fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			    enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct wf_ep *ep = container_of(fid, struct wf_ep, fid);
+	struct atomic a = {.operand = buf,
+			   .addr = dest_addr,
+			   .remote = addr,
+			   .key = key,
+			   .type = datatype,
+			   .op = op,
+			   .kind = PLAIN,
+			   .context = context};
+
+	(void)desc;
+	return count == 1 ? post(ep, &a, wf_ep_tx_flags(ep)) : -FI_EINVAL;
+}
+
+static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+			     size_t count, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			     enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	if (!is_one(iov, count))
+		return -FI_EINVAL;
+	return atomic_write(fid, iov[0].addr, 1, desc ? desc[0] : NULL, dest_addr, addr, key,
+			    datatype, op, context);
+}
+
+/* Takes the common part of the calls with flags. */
+static int take_msg(const struct fi_msg_atomic *msg, enum kind kind, struct atomic *a)
+{
+	/* A read has no operand. */
+	bool read = msg->op == FI_ATOMIC_READ;
+
+	if ((!read && !is_one(msg->msg_iov, msg->iov_count)) || msg->rma_iov_count != 1 ||
+	    msg->rma_iov[0].count != 1)
+		return -FI_EINVAL;
+	*a = (struct atomic){.operand = read ? NULL : msg->msg_iov[0].addr,
+			     .addr = msg->addr,
+			     .remote = msg->rma_iov[0].addr,
+			     .key = msg->rma_iov[0].key,
+			     .type = msg->datatype,
+			     .op = msg->op,
+			     .kind = kind,
+			     .context = msg->context};
+	return 0;
+}
+
+static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint64_t flags)
+{
+	struct wf_ep *ep = container_of(fid, struct wf_ep, fid);
+	struct atomic a;
+	int rc = take_msg(msg, PLAIN, &a);
+
+	return rc ? rc : post(ep, &a, wf_ep_tx_msg_flags(ep, flags));
+}
+
+static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, fi_addr_t dest_addr,
+			     uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op)
+{
+	struct wf_ep *ep = container_of(fid, struct wf_ep, fid);
+	struct atomic a = {.operand = buf,
+			   .addr = dest_addr,
+			   .remote = addr,
+			   .key = key,
+			   .type = datatype,
+			   .op = op,
+			   .kind = PLAIN};
+
+	return count == 1 ? post(ep, &a, FI_INJECT) : -FI_EINVAL;
+}
+
+static ssize_t atomic_readwrite(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+				void *result, void *result_desc, fi_addr_t dest_addr, uint64_t addr,
+				uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				void *context)
+{
+	struct wf_ep *ep = container_of(fid, struct wf_ep, fid);
+	struct atomic a = {.operand = buf,
+			   .result = result,
+			   .result_desc = result_desc,
+			   .addr = dest_addr,
+			   .remote = addr,
+			   .key = key,
+			   .type = datatype,
+			   .op = op,
+			   .kind = FETCH,
+			   .context = context};
+
+	(void)desc;
+	return count == 1 ? post(ep, &a, wf_ep_tx_flags(ep)) : -FI_EINVAL;
+}
+
+static ssize_t atomic_readwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+				 size_t count, struct fi_ioc *resultv, void **result_desc,
+				 size_t result_count, fi_addr_t dest_addr, uint64_t addr,
+				 uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				 void *context)
+{
+	bool read = op == FI_ATOMIC_READ;
+
+	(void)desc;
+	if ((!read && !is_one(iov, count)) || !is_one(resultv, result_count))
+		return -FI_EINVAL;
+	return atomic_readwrite(fid, read ? NULL : iov[0].addr, 1, NULL, resultv[0].addr,
+				result_desc ? result_desc[0] : NULL, dest_addr, addr, key, datatype,
+				op, context);
+}
+
+static ssize_t atomic_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+				   struct fi_ioc *resultv, void **result_desc, size_t result_count,
+				   uint64_t flags)
+{
+	struct wf_ep *ep = container_of(fid, struct wf_ep, fid);
+	struct atomic a;
+	int rc = take_msg(msg, FETCH, &a);
+
+	if (rc || !is_one(resultv, result_count))
+		return -FI_EINVAL;
+	a.result = resultv[0].addr;
+	a.result_desc = result_desc ? result_desc[0] : NULL;
+	return post(ep, &a, wf_ep_tx_msg_flags(ep, flags));
+}
+
+static ssize_t atomic_compwrite(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+				const void *compare, void *compare_desc, void *result,
+				void *result_desc, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+				enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct wf_ep *ep = container_of(fid, struct wf_ep, fid);
+	struct atomic a = {.operand = buf,
+			   .compare = compare,
+			   .result = result,
+			   .result_desc = result_desc,
+			   .addr = dest_addr,
+			   .remote = addr,
+			   .key = key,
+			   .type = datatype,
+			   .op = op,
+			   .kind = COMPARE,
+			   .context = context};
+
+	(void)desc;
+	(void)compare_desc;
+	return count == 1 ? post(ep, &a, wf_ep_tx_flags(ep)) : -FI_EINVAL;
+}
+
+static ssize_t atomic_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+				 size_t count, const struct fi_ioc *comparev, void **compare_desc,
+				 size_t compare_count, struct fi_ioc *resultv, void **result_desc,
+				 size_t result_count, fi_addr_t dest_addr, uint64_t addr,
+				 uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				 void *context)
+{
+	(void)desc;
+	(void)compare_desc;
+	if (!is_one(iov, count) || !is_one(comparev, compare_count) ||
+	    !is_one(resultv, result_count))
+		return -FI_EINVAL;
+	return atomic_compwrite(fid, iov[0].addr, 1, NULL, comparev[0].addr, NULL, resultv[0].addr,
+				result_desc ? result_desc[0] : NULL, dest_addr, addr, key, datatype,
+				op, context);
+}
+
+static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+				   const struct fi_ioc *comparev, void **compare_desc,
+				   size_t compare_count, struct fi_ioc *resultv, void **result_desc,
+				   size_t result_count, uint64_t flags)
+{
+	struct wf_ep *ep = container_of(fid, struct wf_ep, fid);
+	struct atomic a;
+	int rc = take_msg(msg, COMPARE, &a);
+
+	(void)compare_desc;
+	if (rc || !is_one(comparev, compare_count) || !is_one(resultv, result_count))
+		return -FI_EINVAL;
+	a.compare = comparev[0].addr;
+	a.result = resultv[0].addr;
+	a.result_desc = result_desc ? result_desc[0] : NULL;
+	return post(ep, &a, wf_ep_tx_msg_flags(ep, flags));
+}
+
+static int valid(enum kind kind, enum fi_datatype datatype, enum fi_op op, size_t *count)
+{
+	if (!is_supported(kind, datatype, op))
+		return -FI_EOPNOTSUPP;
+	*count = 1;
+	return 0;
+}
+
+static int atomic_writevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
+			     size_t *count)
+{
+	(void)fid;
+	return valid(PLAIN, datatype, op, count);
+}
+
+static int atomic_readwritevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
+				 size_t *count)
+{
+	(void)fid;
+	return valid(FETCH, datatype, op, count);
+}
+
+static int atomic_compwritevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
+				 size_t *count)
+{
+	(void)fid;
+	return valid(COMPARE, datatype, op, count);
+}
+
+int wf_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
+		    struct fi_atomic_attr *attr, uint64_t flags)
+{
+	enum kind kind = PLAIN;
+
+	(void)domain;
+	if ((flags & FI_FETCH_ATOMIC) && (flags & FI_COMPARE_ATOMIC))
+		return -FI_EBADFLAGS;
+	if (flags & ~(uint64_t)(FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC | FI_TAGGED))
+		return -FI_EBADFLAGS;
+	if (flags & FI_TAGGED)
+		return -FI_EOPNOTSUPP;
+	if (flags & FI_FETCH_ATOMIC)
+		kind = FETCH;
+	else if (flags & FI_COMPARE_ATOMIC)
+		kind = COMPARE;
+	attr->size = sizeof(uint64_t);
+	return valid(kind, datatype, op, &attr->count);
+}
+
+struct fi_ops_atomic wf_atomic_ops = {
+    .size = sizeof(struct fi_ops_atomic),
+    .write = atomic_write,
+    .writev = atomic_writev,
+    .writemsg = atomic_writemsg,
+    .inject = atomic_inject,
+    .readwrite = atomic_readwrite,
+    .readwritev = atomic_readwritev,
+    .readwritemsg = atomic_readwritemsg,
+    .compwrite = atomic_compwrite,
+    .compwritev = atomic_compwritev,
+    .compwritemsg = atomic_compwritemsg,
+    .writevalid = atomic_writevalid,
+    .readwritevalid = atomic_readwritevalid,
+    .compwritevalid = atomic_compwritevalid,
+};

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages: wf_msg.c and wf_tagged.c translate the calls of libfabric to these two, which post
+ * operations of the tagged endpoint. fi_msg(3), fi_tagged(3).
+ */
+#include "host_driver/fabric/fi_weft.h"
+
+/* Adds up the pieces. */
+static size_t total_bytes(const struct iovec *iov, size_t count)
+{
+	size_t i, bytes = 0;
+
+	for (i = 0; i < count; i++)
+		bytes += iov[i].iov_len;
+	return bytes;
+}
+
+/* SGEs of inline data, which need no region. Their number. */
+static uint32_t inline_sges(const struct iovec *iov, size_t count, struct weft_sge *sge)
+{
+	uint32_t n = 0;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		if (iov[i].iov_len)
+			sge[n++] = (struct weft_sge){(uintptr_t)iov[i].iov_base,
+						     (uint32_t)iov[i].iov_len, 0};
+	}
+	return n;
+}
+
+static uint32_t send_flags(const struct wf_msg *msg, uint64_t flags)
+{
+	uint32_t f = msg->tagged ? 0 : WEFT_TAG_MSG;
+
+	if (flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
+		f |= WEFT_TAG_SYNC;
+	if (flags & FI_REMOTE_CQ_DATA)
+		f |= WEFT_TAG_DATA;
+	return f;
+}
+
+ssize_t wf_send(struct wf_ep *ep, const struct wf_msg *msg, uint64_t flags)
+{
+	struct wf_qp *qp = ep->qp;
+	const struct wf_peer *peer;
+	struct weft_sge sge[WF_IOV];
+	struct weft_tag_send_wr wr = {.sg_list = sge};
+	struct wf_hold hold = {.count = 0};
+	size_t bytes = total_bytes(msg->iov, msg->count);
+	struct wf_op *op = NULL;
+	int rc;
+
+	if (!qp->ep)
+		return -FI_EOPBADSTATE;
+	peer = wf_av_peer(qp->av, msg->addr);
+	if (!peer || msg->count > WF_IOV)
+		return -FI_EINVAL;
+	if (bytes > qp->max_msg_bytes)
+		return -FI_EMSGSIZE;
+	wr.flags = send_flags(msg, flags);
+	if (bytes <= qp->ep->qp->cap.max_inline_bytes) {
+		wr.flags |= WEFT_TAG_INLINE;
+		wr.num_sge = inline_sges(msg->iov, msg->count, sge);
+	} else if (flags & FI_INJECT) {
+		return -FI_EMSGSIZE;
+	} else {
+		rc = wf_mr_sges(qp->domain, msg->iov, msg->desc, msg->count, WF_USE_SEND, sge,
+				&hold);
+		if (rc < 0)
+			return rc;
+		wr.num_sge = (uint32_t)rc;
+	}
+	wr.ah = peer->ah;
+	wr.dst_qpn = peer->addr.qpn;
+	wr.tag = msg->tag & qp->tag_mask;
+	wr.data = msg->data;
+	wr.wr_id = (uintptr_t)&qp->silent;
+	if (wf_op_needed(qp, WF_SENDS, flags, &hold)) {
+		op = wf_op_get(qp, qp->tx_cq, 1);
+		if (!op) {
+			wf_mr_release(qp->domain, &hold, 0);
+			return -FI_EAGAIN;
+		}
+		op->context = msg->context;
+		op->flags = FI_SEND | (msg->tagged ? FI_TAGGED : FI_MSG);
+		op->count = WF_SENDS;
+		op->silent = !(flags & FI_COMPLETION);
+		if (hold.count)
+			op->hold = hold;
+		wr.wr_id = (uintptr_t)op;
+	} else {
+		wr.flags |= WEFT_TAG_UNSIGNALED;
+	}
+	rc = weft_tag_send(qp->ep, &wr);
+	if (rc && op)
+		wf_op_drop(op);
+	return wf_post_result(rc);
+}
+
+/* Fills in the matching part of a receive. 0 or a negative errno. */
+static int recv_match(struct wf_qp *qp, const struct wf_msg *msg, struct weft_tag_recv_wr *wr)
+{
+	const struct wf_peer *peer;
+
+	wr->flags = msg->tagged ? 0 : WEFT_TAG_MSG;
+	wr->tag = msg->tag & qp->tag_mask;
+	wr->ignore = msg->ignore & qp->tag_mask;
+	wr->src_qpn = WEFT_TAG_ANY_QPN;
+	if (!qp->directed || msg->addr == FI_ADDR_UNSPEC)
+		return 0;
+	peer = wf_av_peer(qp->av, msg->addr);
+	if (!peer)
+		return -FI_EINVAL;
+	wr->src_ip = peer->addr.ip;
+	wr->src_qpn = peer->addr.qpn;
+	return 0;
+}
+
+/* Looks for a message; FI_CLAIM and FI_DISCARD say what happens to it. */
+static int peek(struct wf_op *op, struct weft_tag_recv_wr *wr, uint64_t flags)
+{
+	if (flags & FI_CLAIM) {
+		op->claims = true;
+		wr->flags |= WEFT_TAG_CLAIM;
+	}
+	if (flags & FI_DISCARD)
+		wr->flags |= WEFT_TAG_DISCARD;
+	op->count = WF_COUNTS;
+	return weft_tag_peek(op->qp->ep, wr);
+}
+
+/* Receives or drops the message that a peek with the same context has claimed. */
+static int recv_claimed(struct wf_op *op, struct weft_tag_recv_wr *wr, uint64_t flags)
+{
+	const struct fi_context *context = op->context;
+
+	if (flags & FI_DISCARD)
+		wr->flags |= WEFT_TAG_DISCARD;
+	return weft_tag_recv_claimed(op->qp->ep, (uint32_t)(uintptr_t)context->internal[0], wr);
+}
+
+/* Posts what the flags ask for. 0 or a negative errno. */
+static int recv_post(struct wf_op *op, struct weft_tag_recv_wr *wr, uint64_t flags)
+{
+	if (flags & FI_PEEK)
+		return peek(op, wr, flags);
+	if (flags & FI_CLAIM)
+		return recv_claimed(op, wr, flags);
+	if (flags & FI_MULTI_RECV) {
+		op->multi = true;
+		wr->flags |= WEFT_TAG_MULTI;
+		wr->min_free_bytes = op->qp->min_multi_recv_bytes;
+	}
+	return wf_op_post_recv(op, wr);
+}
+
+ssize_t wf_recv(struct wf_ep *ep, const struct wf_msg *msg, uint64_t flags)
+{
+	struct wf_qp *qp = ep->qp;
+	struct weft_sge sge[WF_IOV];
+	struct weft_tag_recv_wr wr = {.sg_list = sge};
+	struct wf_op *op;
+	int rc;
+
+	if (!qp->ep)
+		return -FI_EOPBADSTATE;
+	if ((flags & FI_CLAIM) && !msg->context)
+		return -FI_EINVAL;
+	if ((flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)) && !msg->tagged)
+		return -FI_EINVAL;
+	rc = recv_match(qp, msg, &wr);
+	if (rc)
+		return rc;
+	op = wf_op_get(qp, qp->rx_cq, 1);
+	if (!op)
+		return -FI_EAGAIN;
+	if (!(flags & (FI_PEEK | FI_DISCARD))) {
+		rc =
+		    wf_mr_sges(qp->domain, msg->iov, msg->desc, msg->count,
+			       flags & FI_MULTI_RECV ? WF_USE_DIRECT : WF_USE_RECV, sge, &op->hold);
+		if (rc < 0) {
+			wf_op_drop(op);
+			return rc;
+		}
+		wr.num_sge = (uint32_t)rc;
+	}
+	op->context = msg->context;
+	op->buf = msg->count ? msg->iov[0].iov_base : NULL;
+	op->flags = FI_RECV | (msg->tagged ? FI_TAGGED : FI_MSG);
+	op->count = WF_RECVS;
+	op->silent = !(flags & FI_COMPLETION);
+	wr.wr_id = (uintptr_t)op;
+	rc = recv_post(op, &wr, flags);
+	if (rc)
+		wf_op_drop(op);
+	return wf_post_result(rc);
+}
