@@ -46,16 +46,12 @@ enum {
 	/* Packets that a session may send before the next session's turn. */
 	RD_SESSION_QUANTUM = 16,
 	RD_FLOW_QUANTUM = 8, /* packets that a flow may send within it */
-	RD_HELD_BYTES = 52,  /* payload of a request held until its turn: an atomic's */
 	RD_ACK_EVERY = 8,    /* data packets that one delayed ACK covers at most */
 	RD_HALF_OPEN = 512,  /* sessions made by HELLO alone, without further packets of the peer */
 	RD_SHARE_MAX = HW_MAX_PEERS / 4, /* of one class of stations, once half of all are taken */
 	RD_FOREIGN_MAX = HW_MAX_PEERS / 8 * 7, /* made by HELLOs; the rest is for local processes */
-	RD_MSN_AHEAD = 64, /* RC: receives that may be taken for messages not yet begun */
 	/* Retries before a time limit counts: round trips may look longer than the limit. */
 	RD_LIMIT_TRIES = 3,
-	/* Looks without progress at a live peer, after which no answer will come. */
-	RD_ANSWER_LOOKS = 30,
 	RD_WITHDRAW_TRIES = 3, /* transmissions of a PSN after which it may be withdrawn */
 	RD_WITHDRAW_SPAN = 32, /* PSNs in flight from which on a lost one blocks the window */
 	/* Time-outs in a row after which the number in flight does not matter. */
@@ -74,7 +70,6 @@ enum {
 #define RD_HELLO_RETRY_NS   UINT64_C(10000000)
 #define RD_AWAIT_NS         UINT64_C(20000000) /* between probes while only responses are awaited */
 #define RD_SILENT_NS        UINT64_C(60000000) /* three such: the peer is silent */
-#define RD_LOOK_NS          UINT64_C(1000000000)  /* between looks for answers that do not come */
 #define RD_ASTRAY_NS        UINT64_C(1000000000)  /* limit of reordering on the path */
 #define RD_STALE_NS         UINT64_C(30000000000) /* age of an unused session that is opened anew */
 #define RD_EVICT_IDLE_NS    UINT64_C(60000000000) /* and may be evicted after this */
@@ -125,8 +120,8 @@ struct rd_tx_window {
 
 /* A packet that was accepted before its predecessor in the flow was delivered. */
 struct rd_held {
-	struct rdmap_seg pkt;        /* its frame and hdr are invalid */
-	uint8_t held[RD_HELD_BYTES]; /* payload of read requests, atomics, terminates */
+	struct rdmap_seg pkt;           /* its frame and hdr are invalid */
+	uint8_t held[RDMAP_HELD_BYTES]; /* payload of read requests, atomics, terminates */
 };
 
 struct rd_rx_window {
@@ -224,8 +219,7 @@ struct rd_session {
 	uint64_t rx_data_ns;      /* time of the last data packet */
 	struct fw_list flows;     /* flows with something to send: rd_flow.ready_node */
 	struct fw_list all_flows; /* rd_flow.session_node */
-	struct fw_list recvs;     /* recv_msg.peer_node: of incomplete messages */
-	uint32_t life;            /* number of its ends so far: recv_msg.life */
+	struct recv_peer recv;    /* receives that its messages have taken */
 	struct rd_bits received;  /* within the window */
 	struct rd_bits delivered; /* within the window and one behind */
 	struct rd_bits refused;
@@ -450,11 +444,9 @@ void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session);
 bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, bool silent);
 /*
  * Fails the flows whose oldest request has awaited its answer, or the rest of it, for
- * RD_ANSWER_LOOKS calls while the peer was alive.
+ * LLP_ANSWER_LOOKS calls while the peer was alive.
  */
 void rd_flow_check_answers(struct fw_nic *nic, struct rd_session *session);
-/* Returns how long a request of this QP may stay unacknowledged; UINT64_MAX: for ever. */
-uint64_t rd_limit_ns(const struct fw_qp *qp);
 /*
  * True if its packets have been unacknowledged for longer than its QP's timeout and retries allow.
  */
@@ -568,6 +560,5 @@ void rd_timer_arm(struct fw_nic *nic, struct rd_session *session);
 /* A part of a message came, and the rest is awaited: starts to check that the peer is alive. */
 void rd_timer_watch(struct fw_nic *nic, struct rd_session *session);
 void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer);
-uint64_t rd_rnr_timer_ns(uint8_t code); /* IBA table 45 */
 
 #endif /* WEFT_FW_RD_H */

@@ -159,23 +159,13 @@ void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session)
 	session->tx_una = session->tx_psn;
 }
 
-uint64_t rd_limit_ns(const struct fw_qp *qp)
-{
-	uint64_t timeout_ns;
-
-	if (!qp->attr.timeout)
-		return UINT64_MAX;
-	timeout_ns = UINT64_C(4096) << (qp->attr.timeout & 31);
-	return timeout_ns * (qp->attr.retry_cnt + 1u);
-}
-
 /*
  * A message that waits for a response is acknowledged and cannot be sent again. It is given up only
  * when a peer that is reachable again would send a new HELLO.
  */
 static uint64_t flow_limit_ns(const struct rd_flow *flow)
 {
-	return flow->response ? RD_STALE_NS : rd_limit_ns(flow->qp);
+	return flow->response ? RD_STALE_NS : qp_limit_ns(flow->qp);
 }
 
 bool rd_flow_is_over_limit(const struct fw_nic *nic, const struct rd_flow *flow)
@@ -259,11 +249,11 @@ bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, bool
 		if (flow->response || flow->outstanding ||
 		    (flow->next && !rd_lacks_credit(session)))
 			continue;
-		if (!silent || !fw_waited(nic, &session->probe, rd_limit_ns(flow->qp))) {
+		if (!silent || !fw_waited(nic, &session->probe, qp_limit_ns(flow->qp))) {
 			left |= !flow->next;
 			continue;
 		}
-		FW_COUNT(nic, rd_retry_exceeded);
+		FW_COUNT(nic, retry_exceeded);
 		rd_flow_fail(nic, flow, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 		/* It may have ended other flows with it. */
 		pos = session->all_flows.next;
@@ -305,9 +295,9 @@ void rd_flow_check_answers(struct fw_nic *nic, struct rd_session *session)
 		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
 
 		pos = pos->next;
-		if (flow->looks < RD_ANSWER_LOOKS)
+		if (flow->looks < LLP_ANSWER_LOOKS)
 			continue;
-		FW_COUNT(nic, rd_retry_exceeded);
+		FW_COUNT(nic, retry_exceeded);
 		rd_flow_fail(nic, flow, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 		/* It may have ended others with it. */
 		pos = session->all_flows.next;
@@ -319,7 +309,7 @@ void rd_flow_check_limits(struct fw_nic *nic, struct rd_session *session)
 	struct rd_flow *flow;
 
 	while ((flow = over_limit(nic, session))) {
-		FW_COUNT(nic, rd_retry_exceeded);
+		FW_COUNT(nic, retry_exceeded);
 		rd_flow_fail(nic, flow, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 	}
 }

@@ -307,7 +307,7 @@ static bool back_off_withdrawn(struct fw_nic *nic, struct rd_flow *flow)
 	uint64_t delay_ns = RD_MIN_RTO_NS << flow->withdrawals;
 
 	if (rd_flow_is_over_limit(nic, flow)) {
-		FW_COUNT(nic, rd_retry_exceeded);
+		FW_COUNT(nic, retry_exceeded);
 		rd_flow_fail(nic, flow, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 		return false;
 	}
@@ -347,7 +347,7 @@ static bool back_off(struct fw_nic *nic, struct rd_flow *flow)
 		 * be sent.
 		 */
 		if (flow->error_tries == RD_ERROR_TRIES) {
-			FW_COUNT(nic, rd_retry_exceeded);
+			FW_COUNT(nic, retry_exceeded);
 			rd_flow_fail(nic, flow, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 			return false;
 		}

@@ -67,7 +67,7 @@ static void mark_refused(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 /* The ACK carries the receiver's RNR timer; an error asks for none. */
 static void refuse(struct fw_nic *nic, struct rd_session *s, uint32_t psn, const struct fw_qp *qp)
 {
-	uint64_t ns = rd_rnr_timer_ns(qp ? qp->attr.min_rnr_timer : QP_DEFAULT_MIN_RNR_TIMER);
+	uint64_t ns = qp_rnr_timer_ns(qp ? qp->attr.min_rnr_timer : QP_DEFAULT_MIN_RNR_TIMER);
 
 	mark_refused(nic, s, psn);
 	if (ns > s->rnr_timer_ns)
@@ -128,7 +128,7 @@ static void settle(struct fw_nic *nic, struct rd_session *s, uint32_t psn, bool 
 {
 	struct rd_held *held = s->rx->held[psn % WIRE_RD_WINDOW];
 	struct rdmap_seg pkt = held->pkt;
-	uint8_t data[RD_HELD_BYTES];
+	uint8_t data[RDMAP_HELD_BYTES];
 
 	memcpy(data, held->held, sizeof(data));
 	drop_held(nic, s, psn);
@@ -186,7 +186,7 @@ static bool hold(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint16_
 		 const struct rdmap_seg *pkt)
 {
 	uint32_t before = (psn - distance) % (2 * WIRE_RD_WINDOW);
-	uint32_t bytes = pkt->data_bytes < RD_HELD_BYTES ? pkt->data_bytes : RD_HELD_BYTES;
+	uint32_t bytes = pkt->data_bytes < RDMAP_HELD_BYTES ? pkt->data_bytes : RDMAP_HELD_BYTES;
 	struct rd_held *held;
 	struct eth_cursor cursor;
 
@@ -429,7 +429,7 @@ void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 		rd_hello_tx_reset(nic, pkt, epoch);
 		return;
 	}
-	pkt->session = s;
+	pkt->peer = &s->recv;
 	if (!check_epoch(nic, s, pkt, epoch))
 		return;
 	if (is_astray(nic, s, pkt, rd)) {

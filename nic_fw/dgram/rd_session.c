@@ -78,7 +78,7 @@ static void new_session_epoch(struct fw_nic *nic, struct rd_session *s)
 static bool is_idle(const struct fw_nic *nic, const struct rd_session *s)
 {
 	return nic->now_ns - s->used_ns > RD_EVICT_IDLE_NS && fw_list_empty(&s->all_flows) &&
-	       !s->tx && !s->rx && !s->ack_due && !recv_is_open(s) &&
+	       !s->tx && !s->rx && !s->ack_due && !recv_is_open(&s->recv) &&
 	       (s->state == RD_OPEN || s->state == RD_CLOSED);
 }
 
@@ -95,7 +95,7 @@ void rd_session_release(struct fw_nic *nic, struct rd_session *s)
 	fw_list_del(&s->ack_node);
 	if (s->state != RD_CLOSED)
 		set_state(nic, s, RD_CLOSED);
-	recv_abort_peer(nic, s);
+	recv_abort_peer(nic, &s->recv);
 	rd_share_leave(nic, s);
 	set_state(nic, s, RD_FREE);
 	share_disown(nic, HW_SHARE_SESSION, &s->share);
@@ -145,9 +145,9 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	if (i == FW_NONE)
 		return NULL;
 	s = &nic->rd.sessions[i];
-	life = s->life; /* receives of the earlier session may still be completing */
+	life = s->recv.life; /* receives of the earlier session may still be completing */
 	memset(s, 0, sizeof(*s));
-	s->life = life;
+	s->recv = (struct recv_peer){.life = life, .ip = peer_ip, .shard = peer_shard};
 	s->index = i;
 	s->peer_ip = peer_ip;
 	s->peer_shard = peer_shard;
@@ -160,7 +160,7 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	fw_list_init(&s->wait_node);
 	fw_list_init(&s->flows);
 	fw_list_init(&s->all_flows);
-	fw_list_init(&s->recvs);
+	fw_list_init(&s->recv.recvs);
 	fw_timer_init(&s->timer, fire);
 	fw_timer_init(&s->pace_timer, rd_tx_paced);
 	set_state(nic, s, RD_CLOSED);
@@ -401,7 +401,7 @@ static void close_session(struct fw_nic *nic, struct rd_session *s, enum hw_stat
 	free_windows(nic, s);
 	new_session_epoch(nic, s);
 	rd_flow_fail_session(nic, s, status, vendor_err, since_ns);
-	recv_abort_peer(nic, s);
+	recv_abort_peer(nic, &s->recv);
 }
 
 /*

@@ -15,18 +15,6 @@ enum {
 };
 #define ASK_NS UINT64_C(1000000)
 
-uint64_t rd_rnr_timer_ns(uint8_t code)
-{
-	/* Units of 10 us. */
-	static const uint32_t table[32] = {
-	    65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
-	    48,    64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,
-	    2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
-	};
-
-	return table[code & 31] * UINT64_C(10000);
-}
-
 static uint64_t rto_ns(const struct fw_nic *nic, const struct rd_session *s)
 {
 	uint64_t ns = RD_INITIAL_RTO_NS;
@@ -137,7 +125,7 @@ static bool is_given_up(const struct fw_nic *nic, const struct rd_session *s)
 /* True if packets are held whose predecessors have not come, or receives of incomplete messages. */
 static bool is_amid(const struct rd_session *s)
 {
-	return s->rx || recv_is_open(s);
+	return s->rx || recv_is_open(&s->recv);
 }
 
 /*
@@ -227,9 +215,9 @@ static void ask(struct fw_nic *nic, struct rd_session *s)
 /* Checks from time to time for answers that do not come although the peer is alive. */
 static void look(struct fw_nic *nic, struct rd_session *s)
 {
-	bool heard = nic->now_ns - s->ts_echo_ns < RD_LOOK_NS;
+	bool heard = nic->now_ns - s->ts_echo_ns < LLP_LOOK_NS;
 
-	if (nic->now_ns - s->looked_ns < RD_LOOK_NS)
+	if (nic->now_ns - s->looked_ns < LLP_LOOK_NS)
 		return;
 	s->looked_ns = nic->now_ns;
 	if (heard)

@@ -154,6 +154,11 @@ int qp_attr_check(struct fw_nic *nic, const struct fw_qp *qp, const struct hw_qp
 void qp_attr_apply(struct fw_nic *nic, struct fw_qp *qp, const struct hw_qp_attr *attr,
 		   uint32_t mask);
 
+/* Returns how long a request of this QP may stay unacknowledged; UINT64_MAX: for ever. */
+uint64_t qp_limit_ns(const struct fw_qp *qp);
+/* Returns the time that a code of the RNR timer stands for (IBA table 45). */
+uint64_t qp_rnr_timer_ns(uint8_t code);
+
 /*
  * The only way to change a state: asserts that the step is legal, traces, flushes, raises events.
  */

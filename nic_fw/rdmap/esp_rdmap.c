@@ -92,7 +92,7 @@ static void complete_front(struct fw_nic *nic, struct fw_qp *qp)
 
 /*
  * Runs every second while requests wait. The stream's own timer detects a silent peer. If the peer
- * is alive but makes no progress with the first request in RD_ANSWER_LOOKS looks, no answer will
+ * is alive but makes no progress with the first request in LLP_ANSWER_LOOKS looks, no answer will
  * come: a forger has acknowledged the request in the peer's name, or answered in ours. Answers come
  * in order, so none behind it comes either.
  */
@@ -109,7 +109,7 @@ static void look_fire(struct fw_nic *nic, struct fw_timer *timer)
 	first = FW_CONTAINER(qp->wqes.next, struct fw_wqe, qp_node);
 	acked = first->state == FW_WQE_RESPONSE;
 	done = acked ? first->read_bytes : first->xfer.acked;
-	fw_timer_set(&nic->timers, timer, nic->now_ns + RD_LOOK_NS);
+	fw_timer_set(&nic->timers, timer, nic->now_ns + LLP_LOOK_NS);
 	if (!first->streamed || first->ssn != esp->look_ssn || acked != esp->look_acked ||
 	    done != esp->look_done || esp->look_rnr) {
 		esp->look_ssn = first->ssn;
@@ -119,12 +119,12 @@ static void look_fire(struct fw_nic *nic, struct fw_timer *timer)
 		esp->looks = 0;
 		return;
 	}
-	if (esp_silent_ns(nic, esp->out.stream) < RD_LOOK_NS)
+	if (esp_silent_ns(nic, esp->out.stream) < LLP_LOOK_NS)
 		esp->looks++;
 	failed = esp_rdmap_oldest(qp);
-	if (esp->looks < RD_ANSWER_LOOKS)
+	if (esp->looks < LLP_ANSWER_LOOKS)
 		return;
-	FW_COUNT(nic, rd_retry_exceeded);
+	FW_COUNT(nic, retry_exceeded);
 	esp_rdmap_fail_request(nic, failed ? failed : first, HW_STATUS_RETRY_EXC_ERR,
 			       HW_VENDOR_ERR_NONE);
 }
@@ -132,7 +132,7 @@ static void look_fire(struct fw_nic *nic, struct fw_timer *timer)
 static void look_for_answers(struct fw_nic *nic, struct esp_rdmap *esp)
 {
 	if (esp->open && !fw_timer_is_set(&esp->look_timer))
-		fw_timer_set(&nic->timers, &esp->look_timer, nic->now_ns + RD_LOOK_NS);
+		fw_timer_set(&nic->timers, &esp->look_timer, nic->now_ns + LLP_LOOK_NS);
 }
 
 void esp_rdmap_fail_request(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
@@ -189,7 +189,7 @@ static struct esp_key key_of(const struct fw_qp *qp, bool requester, uint32_t ow
 
 static bool gives_up(const struct fw_nic *nic, const struct fw_qp *qp)
 {
-	return fw_waited(nic, &qp->esp.since, rd_limit_ns(qp));
+	return fw_waited(nic, &qp->esp.since, qp_limit_ns(qp));
 }
 
 static void open_failed(struct fw_nic *nic, struct fw_qp *qp, uint64_t retry_ns)
@@ -199,7 +199,7 @@ static void open_failed(struct fw_nic *nic, struct fw_qp *qp, uint64_t retry_ns)
 	if (!msg)
 		return;
 	if (gives_up(nic, qp)) {
-		FW_COUNT(nic, rd_retry_exceeded);
+		FW_COUNT(nic, retry_exceeded);
 		esp_rdmap_fail_request(nic, msg, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 		return;
 	}
@@ -229,7 +229,7 @@ static void try_open(struct fw_nic *nic, struct fw_qp *qp)
 		open_failed(nic, qp, OPEN_RETRY_NS);
 		return;
 	}
-	esp_set_patience(nic, esp->out.stream, rd_limit_ns(qp));
+	esp_set_patience(nic, esp->out.stream, qp_limit_ns(qp));
 }
 
 static void open_fire(struct fw_nic *nic, struct fw_timer *timer)
@@ -381,7 +381,7 @@ static void terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn,
 	esp_rebind(stream, &last->side);
 	esp_send(nic, stream, &last->xfer);
 	esp_close(nic, stream);
-	FW_COUNT(nic, rd_terminates_tx);
+	FW_COUNT(nic, terminates_tx);
 }
 
 /* The region under a read response is gone: notifies the peer, and ends its stream. */

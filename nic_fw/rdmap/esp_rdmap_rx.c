@@ -90,7 +90,7 @@ void esp_rdmap_ready_fire(struct fw_nic *nic, struct fw_timer *timer)
 static enum esp_verdict not_ready(struct fw_nic *nic, struct fw_qp *qp, bool tell)
 {
 	struct esp_rdmap *esp = &qp->esp;
-	uint64_t wait_ns = tell ? rd_rnr_timer_ns(qp->attr.min_rnr_timer) : NO_MEMORY_NS;
+	uint64_t wait_ns = tell ? qp_rnr_timer_ns(qp->attr.min_rnr_timer) : NO_MEMORY_NS;
 
 	fw_timer_set(&nic->timers, &esp->ready_timer, nic->now_ns + wait_ns);
 	if (tell && !esp->noticed) {

@@ -92,7 +92,7 @@ static enum rdmap_result check_qp(struct fw_nic *nic, const struct fw_qp *qp,
 	if (qp_is_rc(qp)) {
 		if (is_connected(qp, pkt))
 			return response ? RDMAP_OK : check_xrc(nic, qp, pkt, error);
-		FW_COUNT(nic, drop_rd_incarnation);
+		FW_COUNT(nic, drop_incarnation);
 		return response
 			   ? RDMAP_VOID
 			   : error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_STREAM_CATASTROPHIC);
@@ -294,7 +294,7 @@ static enum rdmap_result finish_write(struct fw_nic *nic, struct fw_qp *qp, stru
 enum rdmap_result rdmap_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				  const uint8_t *held, struct rdmap_error *error)
 {
-	uint8_t payload[RD_HELD_BYTES];
+	uint8_t payload[RDMAP_HELD_BYTES];
 	struct eth_cursor cursor;
 	/* The QP may have changed since the packet was placed. */
 	enum rdmap_result result = check_qp(nic, qp, pkt, error);

@@ -14,7 +14,7 @@
 
 /*
  * A QP of RD or XRC may have open messages of many peers: a hash finds them by the peer's QP and
- * ours. A QP of RC has few (RD_MSN_AHEAD), in their order.
+ * ours. A QP of RC has few (RECV_MSN_AHEAD), in their order.
  */
 static bool is_hashed(const struct fw_qp *qp)
 {
@@ -58,7 +58,7 @@ static void unhash(struct fw_nic *nic, const struct recv_msg *msg)
 static bool is_of(const struct recv_msg *msg, const struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	return msg->qp == qp && msg->src_qpn == pkt->src_qpn && msg->src_ip == pkt->src_ip &&
-	       (qp->type != HW_QPT_RD || !pkt->session || msg->life == pkt->session->life);
+	       (qp->type != HW_QPT_RD || !pkt->peer || msg->life == pkt->peer->life);
 }
 
 struct recv_msg *recv_find(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
@@ -132,13 +132,13 @@ static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct
 	msg->begun = false;
 	msg->serial = ++nic->host.recv_serial;
 	msg->done = 0;
-	msg->life = pkt->session ? pkt->session->life : 0;
+	msg->life = pkt->peer ? pkt->peer->life : 0;
 	fw_list_add_tail(&qp->recv_msgs, &msg->qp_node);
 	fw_list_init(&msg->peer_node);
 	if (srq)
 		fw_list_add_tail(&srq->open_recvs, &msg->peer_node);
-	else if (pkt->session && qp->type == HW_QPT_RD)
-		fw_list_add_tail(&pkt->session->recvs, &msg->peer_node);
+	else if (pkt->peer && qp->type == HW_QPT_RD)
+		fw_list_add_tail(&pkt->peer->recvs, &msg->peer_node);
 	if (is_hashed(qp))
 		hash(nic, msg);
 	qp->msgs_open++;
@@ -183,7 +183,7 @@ enum rdmap_result recv_begin(struct fw_nic *nic, struct fw_qp *qp, const struct 
 			if (*msg)
 				result = RDMAP_OK;
 		}
-	} else if (pkt->msn - qp->rx_msn_taken <= RD_MSN_AHEAD && pkt->msn != qp->rx_msn_taken) {
+	} else if (pkt->msn - qp->rx_msn_taken <= RECV_MSN_AHEAD && pkt->msn != qp->rx_msn_taken) {
 		do {
 			result = take(nic, qp, pkt, qp->rx_msn_taken + 1, msg);
 			if (result == RDMAP_OK)
@@ -255,9 +255,9 @@ bool recv_flush_step(struct fw_nic *nic, struct fw_qp *qp)
 }
 
 /* Only RD counts: a connected QP belongs to its peer, and its receives end with it. */
-bool recv_is_open(const struct rd_session *session)
+bool recv_is_open(const struct recv_peer *peer)
 {
-	return !fw_list_empty(&session->recvs);
+	return !fw_list_empty(&peer->recvs);
 }
 
 static void recv_abort_run(struct fw_nic *nic)
@@ -277,16 +277,16 @@ void recv_abort_slice(struct fw_nic *nic)
 	recv_abort_run(nic);
 }
 
-void recv_abort_peer(struct fw_nic *nic, struct rd_session *session)
+void recv_abort_peer(struct fw_nic *nic, struct recv_peer *peer)
 {
-	session->life++;
-	if (fw_list_empty(&session->recvs))
+	peer->life++;
+	if (fw_list_empty(&peer->recvs))
 		return;
-	fw_list_splice_tail(&nic->slices.aborted, &session->recvs);
+	fw_list_splice_tail(&nic->slices.aborted, &peer->recvs);
 	recv_abort_run(nic);
 }
 
-void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct rd_session *peer,
+void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct recv_peer *peer,
 		 uint32_t src_qpn, uint32_t first_ssn, uint32_t last_ssn)
 {
 	struct fw_list given_up;
@@ -296,10 +296,10 @@ void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct rd_session *
 	 * The chain has the latest first; receives complete in the order in which they were taken.
 	 */
 	fw_list_init(&given_up);
-	for (msg = at(nic, *chain(nic, qp, peer->peer_ip, src_qpn)); msg;
+	for (msg = at(nic, *chain(nic, qp, peer->ip, src_qpn)); msg;
 	     msg = at(nic, msg->hash_next)) {
-		if (msg->qp != qp || msg->src_ip != peer->peer_ip || msg->src_qpn != src_qpn ||
-		    msg->src_shard != peer->peer_shard || msg->life != peer->life ||
+		if (msg->qp != qp || msg->src_ip != peer->ip || msg->src_qpn != src_qpn ||
+		    msg->src_shard != peer->shard || msg->life != peer->life ||
 		    msg->msn - first_ssn > last_ssn - first_ssn)
 			continue;
 		fw_list_del(&msg->peer_node);

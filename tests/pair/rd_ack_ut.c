@@ -577,7 +577,7 @@ static void rnr_timer(void)
 	rp_open(&rp);
 	for (i = 0; i < sizeof(codes); i++) {
 		struct hw_qp_attr attr = {.min_rnr_timer = codes[i]};
-		uint64_t ns = rd_rnr_timer_ns(codes[i]), backoffs;
+		uint64_t ns = qp_rnr_timer_ns(codes[i]), backoffs;
 
 		CU_ASSERT_EQUAL(
 		    rp_modify(&rp, 1, rp.end[1].qp[0], HW_QPS_RTS, HW_QP_MIN_RNR_TIMER, &attr), 0);
