@@ -60,6 +60,7 @@ DECLARATION = re.compile(
     r"\b(\w+)\((?:[^(){};]|\([^(){};]*\))*\)[\w\s()]*;",
     re.M,
 )
+STATIC_FUNCTION = re.compile(r"^static [\w \t*\n]*?\b(\w+)\([^;{}]*\)\n\{", re.M)
 API_FOLDERS = ("lib/", "nic_fw/", "host_driver/", "dpdk_app/", "sim_harness/")
 
 broken = 0
@@ -237,6 +238,23 @@ def check_unused(sources):
                 )
 
 
+def check_static_names(sources):
+    """Static functions of the firmware have one name each: perf and gdb show it without its file."""
+    homes = {}
+    for name in sorted(sources):
+        if not name.startswith("nic_fw/"):
+            continue
+        for match in STATIC_FUNCTION.finditer(sources[name]):
+            word = match.group(1)
+            home = homes.setdefault(word, name)
+            if home != name:
+                complain(
+                    name,
+                    line_of(sources[name], match.start(1)),
+                    "%s() is in %s, too: begin both names with their files'" % (word, home),
+                )
+
+
 def main():
     names = [name for name in sys.stdin.read().split("\0") if os.path.isfile(name)]
     known = collections.defaultdict(list)
@@ -270,6 +288,7 @@ def main():
                 comments += docstrings(text)
         check_comments(name, text, comments, known)
     check_unused(sources)
+    check_static_names(sources)
     return broken
 
 

@@ -37,7 +37,7 @@ void *goal_heap_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes)
 	return nic->goal.heap.base + offset;
 }
 
-static void give_back(struct fw_nic *nic, uint64_t offset)
+static void goal_heap_give_back(struct fw_nic *nic, uint64_t offset)
 {
 	struct goal_heap *heap = &nic->goal.heap;
 	struct goal_heap_gone *gone =
@@ -93,7 +93,7 @@ void goal_heap_free(struct fw_nic *nic, uint32_t client, void *block)
 	nic->host.clients[client].goal_bytes -= bytes;
 	share_give(nic, client, HW_SHARE_GOAL, bytes);
 	if (bytes >= RELEASE_BYTES)
-		give_back(nic, offset);
+		goal_heap_give_back(nic, offset);
 	else
 		(void)buddy_free(&nic->goal.heap.buddy, offset);
 }

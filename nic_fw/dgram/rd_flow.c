@@ -10,8 +10,8 @@
  */
 #include "nic_fw/fw_nic.h"
 
-static uint32_t *bucket(struct fw_nic *nic, const struct fw_qp *qp,
-			const struct rd_session *session, uint32_t dst_qpn, bool response)
+static uint32_t *rd_flow_bucket(struct fw_nic *nic, const struct fw_qp *qp,
+				const struct rd_session *session, uint32_t dst_qpn, bool response)
 {
 	uint32_t h = fw_hash((uint32_t)(uintptr_t)qp ^ session->index << 20, dst_qpn, response);
 
@@ -29,7 +29,7 @@ static void rnr_fire(struct fw_nic *nic, struct fw_timer *timer)
 static struct rd_flow *flow_find(struct fw_nic *nic, const struct fw_qp *qp,
 				 const struct rd_session *session, uint32_t dst_qpn, bool response)
 {
-	uint32_t i = *bucket(nic, qp, session, dst_qpn, response);
+	uint32_t i = *rd_flow_bucket(nic, qp, session, dst_qpn, response);
 
 	while (i) {
 		struct rd_flow *flow = fw_pool_at(&nic->rd.flows, i - 1);
@@ -97,7 +97,7 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 	fw_timer_init(&flow->rnr_timer, rnr_fire);
 	fw_list_add_tail(&qp->flows, &flow->qp_node);
 	fw_list_add_tail(&session->all_flows, &flow->session_node);
-	head = bucket(nic, qp, session, dst_qpn, response);
+	head = rd_flow_bucket(nic, qp, session, dst_qpn, response);
 	flow->hash_next = *head;
 	*head = fw_pool_index(&nic->rd.flows, flow) + 1;
 	return flow;
@@ -106,7 +106,8 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow)
 {
 	uint32_t index = fw_pool_index(&nic->rd.flows, flow) + 1;
-	uint32_t *link = bucket(nic, flow->qp, flow->session, flow->dst_qpn, flow->response);
+	uint32_t *link =
+	    rd_flow_bucket(nic, flow->qp, flow->session, flow->dst_qpn, flow->response);
 
 	assert(fw_list_empty(&flow->msgs));
 	while (*link != index)
@@ -190,7 +191,7 @@ bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg)
 }
 
 /* Completes finished messages at the front of the flow, in order. The flow may be freed by it. */
-static void complete_front(struct fw_nic *nic, struct rd_flow *flow)
+static void rd_flow_complete_front(struct fw_nic *nic, struct rd_flow *flow)
 {
 	const struct fw_qp *qp = flow->qp;
 
@@ -221,7 +222,7 @@ static void complete_front(struct fw_nic *nic, struct rd_flow *flow)
 void rd_flow_settle(struct fw_nic *nic, struct rd_flow *flow)
 {
 	rd_flow_ready(nic, flow);
-	complete_front(nic, flow);
+	rd_flow_complete_front(nic, flow);
 }
 
 struct fw_wqe *rd_flow_next(const struct rd_flow *flow, const struct fw_wqe *msg)
@@ -374,7 +375,7 @@ static void account(struct fw_nic *nic, struct rd_flow *flow)
 {
 	if (flow->refused && !flow->outstanding && !back_off(nic, flow))
 		return;
-	complete_front(nic, flow);
+	rd_flow_complete_front(nic, flow);
 }
 
 void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot)
@@ -444,7 +445,7 @@ void rd_flow_response(struct fw_nic *nic, struct fw_wqe *msg)
 {
 	msg->answered = true;
 	if (msg->flow)
-		complete_front(nic, msg->flow);
+		rd_flow_complete_front(nic, msg->flow);
 }
 
 void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg)

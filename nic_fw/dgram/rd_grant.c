@@ -99,7 +99,7 @@ static bool is_shared(const struct rd_grants *g, const struct rd_session *s)
  * with the length of its path and the queue. Turns equalize the shares. The bound, in whole
  * packets, would not, so it has two packets more.
  */
-static uint32_t share_of(const struct rd_grants *g, const struct rd_session *s)
+static uint32_t rd_grant_share_of(const struct rd_grants *g, const struct rd_session *s)
 {
 	uint64_t bytes;
 
@@ -166,7 +166,7 @@ static void turn_add(struct rd_grants *g, struct rd_session *s)
 }
 
 /* Announces its limit at once if it is about to run out; otherwise the next packet to it does. */
-static void tell(struct fw_nic *nic, struct rd_session *s, uint32_t share)
+static void rd_grant_tell(struct fw_nic *nic, struct rd_session *s, uint32_t share)
 {
 	if (s->rx_told - s->rx_used > share / 2)
 		return;
@@ -174,21 +174,22 @@ static void tell(struct fw_nic *nic, struct rd_session *s, uint32_t share)
 	rd_ack_due(nic, s);
 }
 
-static void give(struct fw_nic *nic, struct rd_session *s, uint32_t credits, uint32_t share)
+static void rd_grant_give(struct fw_nic *nic, struct rd_session *s, uint32_t credits,
+			  uint32_t share)
 {
 	s->rx_limit += credits;
 	recount(&nic->rd.grants, s, share);
-	tell(nic, s, share);
+	rd_grant_tell(nic, s, share);
 }
 
 /* Gives each session a packet's worth in turn, while the window has room. */
-static void run(struct fw_nic *nic)
+static void rd_grant_run(struct fw_nic *nic)
 {
 	struct rd_grants *g = &nic->rd.grants;
 
 	while (!fw_list_empty(&g->turn)) {
 		struct rd_session *s = FW_CONTAINER(g->turn.next, struct rd_session, grant_node);
-		uint32_t share = share_of(g, s);
+		uint32_t share = rd_grant_share_of(g, s);
 		uint32_t credits = nic->config.mtu / s->rx_pkt_bytes;
 
 		if (is_shared(g, s) && g->out_bytes &&
@@ -205,7 +206,7 @@ static void run(struct fw_nic *nic)
 			credits = 1;
 		if (credits > share - left(s) || !is_shared(g, s))
 			credits = share - left(s);
-		give(nic, s, credits, share);
+		rd_grant_give(nic, s, credits, share);
 		watch(nic, s);
 		if (left(s) < share)
 			fw_list_add_tail(&g->turn, &s->grant_node);
@@ -267,7 +268,7 @@ static void drain(struct fw_nic *nic)
  * The path's time without a queue shows only without one, so now and then the window is small until
  * each has sent some packets.
  */
-static void measure(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns)
+static void rd_grant_measure(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns)
 {
 	struct rd_grants *g = &nic->rd.grants;
 	uint64_t path = rd_floor_ns(&s->rx_path), excess;
@@ -300,7 +301,7 @@ static void measure(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns)
 }
 
 /* Notes the length of a data packet, and its time. */
-static void data(struct fw_nic *nic, struct rd_session *s, uint32_t bytes, uint32_t echo)
+static void rd_grant_data(struct fw_nic *nic, struct rd_session *s, uint32_t bytes, uint32_t echo)
 {
 	uint32_t rtt_ns;
 
@@ -316,7 +317,7 @@ static void data(struct fw_nic *nic, struct rd_session *s, uint32_t bytes, uint3
 		return;
 	rtt_ns = rd_ack_rtt_ns(nic, echo);
 	if (rtt_ns)
-		measure(nic, s, rtt_ns);
+		rd_grant_measure(nic, s, rtt_ns);
 }
 
 /* The first session that shares with another starts afresh: the line's capacity is unknown. */
@@ -408,7 +409,7 @@ static bool has_enough(const struct rd_grants *g, const struct rd_session *s, bo
 }
 
 /* Handles its turn, after a header that reported whether it has more, and maybe used credits. */
-static void settle(struct fw_nic *nic, struct rd_session *s, bool more, bool has_used)
+static void rd_grant_settle(struct fw_nic *nic, struct rd_session *s, bool more, bool has_used)
 {
 	struct rd_grants *g = &nic->rd.grants;
 	uint32_t share;
@@ -417,13 +418,13 @@ static void settle(struct fw_nic *nic, struct rd_session *s, bool more, bool has
 		stop_asking(nic, s);
 	else if (!s->asks)
 		begin_asking(nic, s);
-	share = share_of(g, s);
+	share = rd_grant_share_of(g, s);
 	recount(g, s, share);
 	if (left(s) < share) {
 		if (is_shared(g, s))
 			turn_add(g, s);
 		else
-			give(nic, s, share - left(s), share);
+			rd_grant_give(nic, s, share - left(s), share);
 	}
 	/* Headers without used credits gain the peer no time. */
 	if (has_used)
@@ -431,7 +432,7 @@ static void settle(struct fw_nic *nic, struct rd_session *s, bool more, bool has
 	if (has_used || !fw_list_linked(&s->held_node))
 		watch(nic, s);
 	if (!fw_list_empty(&g->turn))
-		run(nic);
+		rd_grant_run(nic);
 }
 
 void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct rdmap_seg *pkt,
@@ -446,7 +447,8 @@ void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct rdmap_se
 	s->rx_here = pkt->hdr->type == WIRE_DGRAM_RD;
 	take_credits(nic, s, rd);
 	if (s->rx_here)
-		data(nic, s, pkt->data_bytes + GRANT_HDR_BYTES, be32_get(rd->timestamp_echo));
+		rd_grant_data(nic, s, pkt->data_bytes + GRANT_HDR_BYTES,
+			      be32_get(rd->timestamp_echo));
 	if (nic->config.cc_off) {
 		s->rx_limit = s->rx_used + RD_CREDIT_MAX;
 	} else {
@@ -454,7 +456,7 @@ void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct rdmap_se
 		if (used && s->rx_alone < RD_CREDIT_MAX && !is_shared(&nic->rd.grants, s))
 			s->rx_alone++;
 		if (!has_enough(&nic->rd.grants, s, more))
-			settle(nic, s, more, used);
+			rd_grant_settle(nic, s, more, used);
 	}
 	s->rx_here = false;
 }
@@ -467,7 +469,7 @@ void rd_grant_taken(struct rd_session *s)
 }
 
 /* Handles sessions that got credits and have been silent since. */
-static void fire(struct fw_nic *nic, struct fw_timer *timer)
+static void rd_grant_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct rd_grants *g = FW_CONTAINER(timer, struct rd_grants, timer);
 
@@ -506,7 +508,7 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer)
 			stop_asking(nic, s);
 		}
 	}
-	run(nic);
+	rd_grant_run(nic);
 }
 
 void rd_grant_init(struct fw_nic *nic)
@@ -515,7 +517,7 @@ void rd_grant_init(struct fw_nic *nic)
 
 	fw_list_init(&g->turn);
 	fw_list_init(&g->held);
-	fw_timer_init(&g->timer, fire);
+	fw_timer_init(&g->timer, rd_grant_fire);
 	g->window_bytes = GRANT_START_BYTES;
 }
 
@@ -547,7 +549,7 @@ void rd_grant_close(struct fw_nic *nic, struct rd_session *s)
 	stop_asking(nic, s);
 	fw_list_del(&s->grant_node);
 	if (!fw_list_empty(&nic->rd.grants.turn))
-		run(nic);
+		rd_grant_run(nic);
 }
 
 void rd_grant_idle(struct rd_session *s)

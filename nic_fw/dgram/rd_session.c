@@ -44,14 +44,14 @@ uint32_t rd_session_new_epoch(struct fw_nic *nic)
 	return epoch;
 }
 
-static uint32_t *bucket(struct fw_nic *nic, uint32_t ip, uint8_t shard)
+static uint32_t *rd_session_bucket(struct fw_nic *nic, uint32_t ip, uint8_t shard)
 {
 	return &nic->rd.session_hash[fw_hash(ip, shard, 1) % FW_HASH_SIZE];
 }
 
 struct rd_session *rd_session_find(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard)
 {
-	uint32_t i = *bucket(nic, peer_ip, peer_shard);
+	uint32_t i = *rd_session_bucket(nic, peer_ip, peer_shard);
 
 	/* Chains hold index + 1, so that a zeroed arena is an empty table. */
 	while (i) {
@@ -84,7 +84,7 @@ static bool is_idle(const struct fw_nic *nic, const struct rd_session *s)
 
 void rd_session_release(struct fw_nic *nic, struct rd_session *s)
 {
-	uint32_t *link = bucket(nic, s->peer_ip, s->peer_shard);
+	uint32_t *link = rd_session_bucket(nic, s->peer_ip, s->peer_shard);
 
 	while (*link != s->index + 1)
 		link = &nic->rd.sessions[*link - 1].hash_next;
@@ -120,7 +120,7 @@ bool rd_session_evict(struct fw_nic *nic, uint32_t user, uint32_t station)
 	return false;
 }
 
-static void fire(struct fw_nic *nic, struct fw_timer *timer)
+static void rd_session_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct rd_session *s = FW_CONTAINER(timer, struct rd_session, timer);
 
@@ -161,10 +161,10 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	fw_list_init(&s->flows);
 	fw_list_init(&s->all_flows);
 	fw_list_init(&s->recv.recvs);
-	fw_timer_init(&s->timer, fire);
+	fw_timer_init(&s->timer, rd_session_fire);
 	fw_timer_init(&s->pace_timer, rd_tx_paced);
 	set_state(nic, s, RD_CLOSED);
-	head = bucket(nic, peer_ip, peer_shard);
+	head = rd_session_bucket(nic, peer_ip, peer_shard);
 	s->hash_next = *head;
 	*head = i + 1;
 	return s;

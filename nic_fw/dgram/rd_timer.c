@@ -15,7 +15,7 @@ enum {
 };
 #define ASK_NS UINT64_C(1000000)
 
-static uint64_t rto_ns(const struct fw_nic *nic, const struct rd_session *s)
+static uint64_t rd_timer_rto_ns(const struct fw_nic *nic, const struct rd_session *s)
 {
 	uint64_t ns = RD_INITIAL_RTO_NS;
 
@@ -40,7 +40,7 @@ static uint64_t probe_ns(const struct rd_session *s)
 
 static uint64_t deadline_ns(const struct fw_nic *nic, const struct rd_session *s)
 {
-	uint64_t ns = s->tlp_sent || s->backoff ? rto_ns(nic, s) : probe_ns(s);
+	uint64_t ns = s->tlp_sent || s->backoff ? rd_timer_rto_ns(nic, s) : probe_ns(s);
 
 	if (s->credit_asks && ns < ASK_NS << s->credit_asks)
 		ns = ASK_NS << s->credit_asks;
@@ -133,7 +133,7 @@ static bool is_amid(const struct rd_session *s)
  * check that the peer is alive and still knows the session. If it does not know it, it answers with
  * a reset. If it is gone, the session is given up, so that nothing is held for ever.
  */
-static void await(struct fw_nic *nic, struct rd_session *s)
+static void rd_timer_await(struct fw_nic *nic, struct rd_session *s)
 {
 	uint64_t calm_ns = nic->now_ns - s->rx_data_ns;
 	uint64_t next_ns = RD_AWAIT_NS;
@@ -199,7 +199,7 @@ static void await_held(struct fw_nic *nic, struct rd_session *s)
  * Without credits: a probe reports that it has something to send. A peer that answers without a
  * grant is alive.
  */
-static void ask(struct fw_nic *nic, struct rd_session *s)
+static void rd_timer_ask(struct fw_nic *nic, struct rd_session *s)
 {
 	if (s->ts_echo_ns < s->rto_base_ns && s->backoff < RD_MAX_BACKOFF)
 		s->backoff++;
@@ -213,7 +213,7 @@ static void ask(struct fw_nic *nic, struct rd_session *s)
 }
 
 /* Checks from time to time for answers that do not come although the peer is alive. */
-static void look(struct fw_nic *nic, struct rd_session *s)
+static void rd_timer_look(struct fw_nic *nic, struct rd_session *s)
 {
 	bool heard = nic->now_ns - s->ts_echo_ns < LLP_LOOK_NS;
 
@@ -228,9 +228,9 @@ void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct rd_session *s = FW_CONTAINER(timer, struct rd_session, timer);
 
-	look(nic, s);
+	rd_timer_look(nic, s);
 	if (!s->tx) {
-		await(nic, s);
+		rd_timer_await(nic, s);
 		return;
 	}
 	if (s->tx_una == s->tx_psn)
@@ -248,7 +248,7 @@ void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 		if (is_given_up(nic, s))
 			rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 		else
-			ask(nic, s);
+			rd_timer_ask(nic, s);
 		return;
 	}
 	if (!s->sent && s->lost) {

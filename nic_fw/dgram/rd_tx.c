@@ -361,7 +361,7 @@ static uint32_t tx_flow(struct fw_nic *nic, struct rd_session *s, struct rd_flow
 	return done;
 }
 
-static uint32_t tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t budget)
+static uint32_t rd_tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t budget)
 {
 	struct fw_list *node;
 	uint32_t done;
@@ -410,9 +410,9 @@ uint32_t rd_tx_run(struct fw_nic *nic, uint32_t budget)
 
 		if (s->state != RD_OPEN || !s->confirmed)
 			continue;
-		done += tx_session(nic, s,
-				   budget - done < RD_SESSION_QUANTUM ? budget - done
-								      : RD_SESSION_QUANTUM);
+		done += rd_tx_session(nic, s,
+				      budget - done < RD_SESSION_QUANTUM ? budget - done
+									 : RD_SESSION_QUANTUM);
 		/* A closed window opens with an ACK, which makes the session ready again. */
 		if (s->state == RD_OPEN && window_open(s) && (s->lost || !fw_list_empty(&s->flows)))
 			rd_session_ready(nic, s);

@@ -237,8 +237,8 @@ void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct rdma
 		qp_error(nic, qp, HW_EVENT_QP_FATAL);
 }
 
-static enum rdmap_result finish_send(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
-				     struct rdmap_error *error)
+static enum rdmap_result rdmap_rx_finish_send(struct fw_nic *nic, struct fw_qp *qp,
+					      struct rdmap_seg *pkt, struct rdmap_error *error)
 {
 	struct recv_msg *msg;
 
@@ -314,7 +314,7 @@ enum rdmap_result rdmap_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct r
 	case WIRE_RDMAP_SEND_INVALIDATE:
 	case WIRE_RDMAP_SEND_SE:
 	case WIRE_RDMAP_SEND_SE_INVALIDATE:
-		return finish_send(nic, qp, pkt, error);
+		return rdmap_rx_finish_send(nic, qp, pkt, error);
 	case WIRE_RDMAP_WRITE:
 		return finish_write(nic, qp, pkt, error);
 	case WIRE_RDMAP_READ_REQUEST:

@@ -44,7 +44,7 @@ static void hash(struct fw_nic *nic, struct recv_msg *msg)
 	*head = fw_pool_index(&nic->host.recv_msgs, msg) + 1;
 }
 
-static void unhash(struct fw_nic *nic, const struct recv_msg *msg)
+static void recv_unhash(struct fw_nic *nic, const struct recv_msg *msg)
 {
 	uint32_t *link = chain(nic, msg->qp, msg->src_ip, msg->src_qpn);
 	struct recv_msg *other;
@@ -55,7 +55,8 @@ static void unhash(struct fw_nic *nic, const struct recv_msg *msg)
 }
 
 /* True if the message is of this flow, and of the session's present life. */
-static bool is_of(const struct recv_msg *msg, const struct fw_qp *qp, const struct rdmap_seg *pkt)
+static bool recv_is_of(const struct recv_msg *msg, const struct fw_qp *qp,
+		       const struct rdmap_seg *pkt)
 {
 	return msg->qp == qp && msg->src_qpn == pkt->src_qpn && msg->src_ip == pkt->src_ip &&
 	       (qp->type != HW_QPT_RD || !pkt->peer || msg->life == pkt->peer->life);
@@ -70,13 +71,13 @@ struct recv_msg *recv_find(struct fw_nic *nic, struct fw_qp *qp, const struct rd
 		return NULL;
 	if (is_hashed(qp)) {
 		msg = at(nic, *chain(nic, qp, pkt->src_ip, pkt->src_qpn));
-		while (msg && !(msg->msn == pkt->msn && is_of(msg, qp, pkt)))
+		while (msg && !(msg->msn == pkt->msn && recv_is_of(msg, qp, pkt)))
 			msg = at(nic, msg->hash_next);
 		return msg;
 	}
 	fw_list_for_each (pos, &qp->recv_msgs) {
 		msg = FW_CONTAINER(pos, struct recv_msg, qp_node);
-		if (msg->msn == pkt->msn && is_of(msg, qp, pkt))
+		if (msg->msn == pkt->msn && recv_is_of(msg, qp, pkt))
 			return msg;
 	}
 	return NULL;
@@ -97,8 +98,8 @@ static struct fw_srq *srq_of(struct fw_nic *nic, const struct fw_qp *qp,
 	return qp->type == HW_QPT_XRC_RECV ? xrc_srq(nic, qp, pkt->qkey) : NULL;
 }
 
-static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
-			      uint32_t msn, struct recv_msg **out)
+static enum rdmap_result recv_take(struct fw_nic *nic, struct fw_qp *qp,
+				   const struct rdmap_seg *pkt, uint32_t msn, struct recv_msg **out)
 {
 	struct fw_account *user = nic->host.clients[qp->client].share->user;
 	struct fw_srq *srq = srq_of(nic, qp, pkt);
@@ -153,14 +154,15 @@ static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct
  * it is refused in its turn. Otherwise a process that posts the next receive only after this
  * message would wait for ever.
  */
-static struct recv_msg *take_over(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
+static struct recv_msg *recv_take_over(struct fw_nic *nic, struct fw_qp *qp,
+				       const struct rdmap_seg *pkt)
 {
 	const struct fw_srq *srq = srq_of(nic, qp, pkt);
 	struct recv_msg *latest = NULL, *msg;
 
 	for (msg = at(nic, *chain(nic, qp, pkt->src_ip, pkt->src_qpn)); msg;
 	     msg = at(nic, msg->hash_next))
-		if (is_of(msg, qp, pkt) && msg->srq == srq && seq_lt(pkt->msn, msg->msn) &&
+		if (recv_is_of(msg, qp, pkt) && msg->srq == srq && seq_lt(pkt->msn, msg->msn) &&
 		    (!latest || seq_lt(latest->msn, msg->msn)))
 			latest = msg;
 	if (latest) {
@@ -177,15 +179,15 @@ enum rdmap_result recv_begin(struct fw_nic *nic, struct fw_qp *qp, const struct 
 	enum rdmap_result result = RDMAP_ERROR;
 
 	if (qp->type != HW_QPT_RC) {
-		result = take(nic, qp, pkt, pkt->msn, msg);
+		result = recv_take(nic, qp, pkt, pkt->msn, msg);
 		if (result == RDMAP_REFUSE && in_order && is_hashed(qp)) {
-			*msg = take_over(nic, qp, pkt);
+			*msg = recv_take_over(nic, qp, pkt);
 			if (*msg)
 				result = RDMAP_OK;
 		}
 	} else if (pkt->msn - qp->rx_msn_taken <= RECV_MSN_AHEAD && pkt->msn != qp->rx_msn_taken) {
 		do {
-			result = take(nic, qp, pkt, qp->rx_msn_taken + 1, msg);
+			result = recv_take(nic, qp, pkt, qp->rx_msn_taken + 1, msg);
 			if (result == RDMAP_OK)
 				qp->rx_msn_taken++;
 		} while (result == RDMAP_OK && qp->rx_msn_taken != pkt->msn);
@@ -200,7 +202,7 @@ void recv_end(struct fw_nic *nic, struct fw_qp *qp, struct recv_msg *msg)
 	fw_list_del(&msg->qp_node);
 	fw_list_del(&msg->peer_node);
 	if (is_hashed(qp))
-		unhash(nic, msg);
+		recv_unhash(nic, msg);
 	qp->msgs_open--;
 	nic->host.clients[qp->client].share->user->recv_msgs--;
 	fw_pool_put(&nic->host.recv_msgs, msg);

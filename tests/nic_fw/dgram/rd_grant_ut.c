@@ -264,8 +264,8 @@ static void feigned_path(void)
 	memset(&peer[0].rx_path, 0, sizeof(peer[0].rx_path));
 	rx(0, peer[0].rx_used, true, 2000000000);
 	nic.rd.grants.window_bytes = 2 * GRANT_MIN_BYTES;
-	share = share_of(&nic.rd.grants, &peer[1]);
-	CU_ASSERT_TRUE(share_of(&nic.rd.grants, &peer[0]) <= GRANT_FAR_TIMES * share);
+	share = rd_grant_share_of(&nic.rd.grants, &peer[1]);
+	CU_ASSERT_TRUE(rd_grant_share_of(&nic.rd.grants, &peer[0]) <= GRANT_FAR_TIMES * share);
 	nic.now_ns += (GRANT_REMINDERS + 2) * (GRANT_SILENT_NS + GRANT_PATH_NS);
 	fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
 	nic.now_ns += (GRANT_REMINDERS + 2) * (GRANT_SILENT_NS + GRANT_PATH_NS);
