@@ -373,7 +373,6 @@ void rd_session_fresh_mac(struct fw_nic *nic, struct rd_session *session);
 void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok);
 /* A waiting session looks up its next hop (neigh_wait.c). */
 void rd_session_neigh_look(struct fw_nic *nic, struct fw_list *node);
-void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *session);
 
 /* rd_hello.c */
 void rd_hello_rx(struct fw_nic *nic, const struct rdmap_seg *pkt,
@@ -420,7 +419,6 @@ void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status statu
 		  enum hw_vendor_err vendor_err);
 /* Removes one message from its flow in any state; its PSNs become void. */
 void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg);
-void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow);
 /* True if it has something to send and may send. */
 bool rd_flow_may_send(const struct fw_nic *nic, const struct rd_flow *flow);
 /* True if its packets may be sent again: its QP is not being destroyed. */

@@ -18,6 +18,15 @@ static uint32_t *rd_flow_bucket(struct fw_nic *nic, const struct fw_qp *qp,
 	return &nic->rd.flow_hash[h % FW_HASH_SIZE];
 }
 
+static void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow)
+{
+	if (!rd_flow_may_send(nic, flow))
+		return;
+	if (!fw_list_linked(&flow->ready_node))
+		fw_list_add_tail(&flow->session->flows, &flow->ready_node);
+	rd_session_ready(nic, flow->session);
+}
+
 static void rnr_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct rd_flow *flow = FW_CONTAINER(timer, struct rd_flow, rnr_timer);
@@ -149,15 +158,6 @@ bool rd_flow_may_send(const struct fw_nic *nic, const struct rd_flow *flow)
 	/* A flow whose packets did not get through sends one packet at a time. */
 	return flow->next && !flow->refused && !flow->backing_off &&
 	       !(flow->withdrawals && flow->outstanding) && !is_stopped(nic, flow);
-}
-
-void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow)
-{
-	if (!rd_flow_may_send(nic, flow))
-		return;
-	if (!fw_list_linked(&flow->ready_node))
-		fw_list_add_tail(&flow->session->flows, &flow->ready_node);
-	rd_session_ready(nic, flow->session);
 }
 
 bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg)

@@ -120,6 +120,8 @@ bool rd_session_evict(struct fw_nic *nic, uint32_t user, uint32_t station)
 	return false;
 }
 
+static void hello_timer(struct fw_nic *nic, struct rd_session *s);
+
 static void rd_session_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct rd_session *s = FW_CONTAINER(timer, struct rd_session, timer);
@@ -127,7 +129,7 @@ static void rd_session_fire(struct fw_nic *nic, struct fw_timer *timer)
 	if (s->state == RD_OPEN && s->confirmed)
 		rd_timer_fire(nic, timer);
 	else
-		rd_session_hello_timer(nic, s);
+		hello_timer(nic, s);
 }
 
 struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard)
@@ -303,7 +305,7 @@ void rd_session_neigh_look(struct fw_nic *nic, struct fw_list *node)
 		fw_list_add_tail(&nic->rd.resolving, &s->wait_node);
 }
 
-void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *s)
+static void hello_timer(struct fw_nic *nic, struct rd_session *s)
 {
 	if (s->state != RD_HELLO_SENT && s->state != RD_RESOLVING && s->state != RD_OPEN)
 		return;

@@ -252,6 +252,14 @@ static void moder_settle(struct fw_nic *nic, struct fw_eq *eq, bool late)
 		eq_raise(nic, eq, late ? HW_VECTOR_by_unmask : (enum hw_vector_counter)cause);
 }
 
+/* The EQ is full: retries its CQs until it has room. */
+static void moder_starved(struct fw_nic *nic, struct fw_eq *eq)
+{
+	eq->moder.starved = true;
+	eq->moder.retry_ns = nic->now_ns + FW_EQ_RETRY_NS;
+	eq->moder.retry_at = 0;
+}
+
 /* Hidden events become visible now, and keep their age. */
 static void reveal(struct fw_nic *nic, struct fw_eq *eq)
 {
@@ -514,13 +522,6 @@ bool moder_raise(struct fw_nic *nic, struct fw_eq *eq)
 	if (fw_timer_is_set(&m->timer))
 		set_timer(nic, eq);
 	return true;
-}
-
-void moder_starved(struct fw_nic *nic, struct fw_eq *eq)
-{
-	eq->moder.starved = true;
-	eq->moder.retry_ns = nic->now_ns + FW_EQ_RETRY_NS;
-	eq->moder.retry_at = 0;
 }
 
 static void moder_fire(struct fw_nic *nic, struct fw_timer *timer)

@@ -198,9 +198,6 @@ void qp_reset_over(struct fw_qp *qp); /* the state from before RESET is all rele
 /* Wakes a send queue that waited for a context, a fence or a read slot. */
 void qp_unblock(struct fw_nic *nic, struct fw_qp *qp);
 
-/* In SQD: the last pending request has completed (IBA 10.3.1.5). */
-void qp_check_drained(struct fw_nic *nic, struct fw_qp *qp);
-
 static inline bool qp_can_receive(const struct fw_qp *qp)
 {
 	return qp->state == HW_QPS_RTR || qp->state == HW_QPS_RTS || qp->state == HW_QPS_SQD ||

@@ -333,11 +333,6 @@ void tcp_abort(struct fw_nic *nic, struct tcp_flow *flow)
 	tcp_conn_end(nic, flow, false, TCP_END_CLOSED);
 }
 
-uint32_t tcp_mss(const struct tcp_flow *flow)
-{
-	return flow->mss;
-}
-
 void tcp_keepalive(struct fw_nic *nic, struct tcp_flow *flow, uint64_t idle_ns)
 {
 	flow->keep_ns = idle_ns;
