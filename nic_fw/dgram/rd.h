@@ -62,8 +62,10 @@ enum {
 	/* Doublings of the wait of a flow whose packets do not get through. */
 	RD_WITHDRAW_BACKOFF = 6,
 };
-#define RD_ACK_DELAY_NS     UINT64_C(20000) /* that an ACK waits for data in the other direction */
-#define RD_GAP_NS           UINT64_C(10000) /* longest absence of a core that polls */
+#define RD_ACK_DELAY_NS UINT64_C(20000) /* that an ACK waits for data in the other direction */
+#define RD_GAP_NS       UINT64_C(10000) /* longest absence of a core that polls */
+/* Longest absence of its core that a receiver keeps out of the timestamps that it echoes. */
+#define RD_ECHO_GAP_NS      UINT64_C(60000000)
 #define RD_MIN_RTO_NS       UINT64_C(200000)
 #define RD_INITIAL_RTO_NS   UINT64_C(2000000)
 #define RD_MAX_RTO_NS       UINT64_C(1000000000)
@@ -216,7 +218,7 @@ struct rd_session {
 	bool asks;                 /* its last packet reported that it has more */
 	struct fw_list ack_node;
 	uint64_t ack_since_ns;    /* time when ack_due was set */
-	uint64_t rx_data_ns;      /* time of the last data packet */
+	struct fw_moment rx_data; /* time of the last data packet */
 	struct fw_list flows;     /* flows with something to send: rd_flow.ready_node */
 	struct fw_list all_flows; /* rd_flow.session_node */
 	struct recv_peer recv;    /* receives that its messages have taken */
@@ -255,6 +257,7 @@ struct rd_session {
 	struct fw_timer pace_timer;
 	/* Last progress: time of new acknowledged data, or of the first packet in flight. */
 	uint64_t rto_base_ns;
+	uint64_t una_ns;        /* time when tx_una last moved, or when the session opened */
 	uint64_t hole_ns;       /* time when the oldest hole counts as lost; 0: none */
 	struct fw_moment probe; /* time of the oldest unanswered probe */
 	uint64_t used_ns;

@@ -326,7 +326,7 @@ static void begin_asking(struct fw_nic *nic, struct rd_session *s)
 	struct rd_grants *g = &nic->rd.grants;
 
 	s->asks = true;
-	if (nic->now_ns - s->rx_data_ns > GRANT_SILENT_NS)
+	if (nic->now_ns - s->rx_data.ns > GRANT_SILENT_NS)
 		s->rx_alone = GRANT_ALONE_PKTS;
 	if (++g->askers == 2) {
 		watch_held(nic);

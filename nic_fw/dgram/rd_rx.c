@@ -322,7 +322,7 @@ static void rd_rx_packet(struct fw_nic *nic, struct rd_session *s, struct rdmap_
 	FW_COUNT(nic, rd_rx_packets);
 	fw_trace(nic, TRACE_RD_RX, pkt->dst_qpn, pkt->src_qpn, psn);
 	rd_ack_due(nic, s);
-	s->rx_data_ns = nic->now_ns;
+	s->rx_data = fw_moment_now(nic);
 	if (s->ack_packets < UINT8_MAX)
 		s->ack_packets++;
 	if (seq_lt(psn, s->rx_psn) ||
@@ -403,7 +403,7 @@ static bool is_astray(const struct fw_nic *nic, const struct rd_session *s,
 		      const struct rdmap_seg *pkt, const struct wire_rd *rd)
 {
 	return pkt->hdr->type != WIRE_DGRAM_RD && seq_lt(be32_get(rd->psn), s->rx_high) &&
-	       nic->now_ns - s->rx_data_ns > RD_ASTRAY_NS;
+	       fw_waited(nic, &s->rx_data, RD_ASTRAY_NS);
 }
 
 /*
@@ -418,6 +418,14 @@ static void probed(struct fw_nic *nic, struct rd_session *s)
 	}
 	s->answers = false;
 	rd_ack_due(nic, s);
+}
+
+/* Returns how long this core was away before the turn; 0: it polled. */
+static uint64_t absence_ns(const struct fw_nic *nic)
+{
+	if (nic->gap_ns <= RD_GAP_NS)
+		return 0;
+	return nic->gap_ns < RD_ECHO_GAP_NS ? nic->gap_ns : RD_ECHO_GAP_NS;
 }
 
 void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
@@ -450,7 +458,7 @@ void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 	 * The packet came at an unknown time between two turns. A long gap is this core's delay,
 	 * not the network's, and must not look like congestion to the peer.
 	 */
-	s->ts_echo_ns = nic->now_ns - (nic->gap_ns > RD_GAP_NS ? nic->gap_ns : 0);
+	s->ts_echo_ns = nic->now_ns - absence_ns(nic);
 	rd_grant_rx(nic, s, pkt, rd);
 	switch ((enum wire_dgram_type)pkt->hdr->type) {
 	case WIRE_DGRAM_RD:

@@ -359,6 +359,7 @@ void rd_session_adopt(struct fw_nic *nic, struct rd_session *s, uint32_t peer_ep
 	s->probe.ns = 0;
 	s->confirmed = false;
 	s->astray = false;
+	s->una_ns = nic->now_ns;
 	s->used_ns = nic->now_ns;
 	fw_timer_cancel(&nic->timers, &s->timer);
 	set_state(nic, s, RD_OPEN);

@@ -135,7 +135,7 @@ static bool is_amid(const struct rd_session *s)
  */
 static void rd_timer_await(struct fw_nic *nic, struct rd_session *s)
 {
-	uint64_t calm_ns = nic->now_ns - s->rx_data_ns;
+	uint64_t calm_ns = nic->now_ns - s->rx_data.ns;
 	uint64_t next_ns = RD_AWAIT_NS;
 	bool silent;
 	bool left;

@@ -70,7 +70,7 @@ void rd_tx_headers(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame 
 		/* This packet has all that an ACK would report. */
 		rd_ack_sent(s);
 	}
-	if (type == WIRE_DGRAM_RD && nic->now_ns - s->rx_data_ns < RD_ACK_DELAY_NS)
+	if (type == WIRE_DGRAM_RD && nic->now_ns - s->rx_data.ns < RD_ACK_DELAY_NS)
 		s->answers = true;
 	s->used_ns = nic->now_ns;
 }
