@@ -76,7 +76,8 @@ bool slice_pending(const struct fw_nic *nic)
 	return !fw_list_empty(&s->flushes) || !fw_list_empty(&s->leaving) ||
 	       !fw_list_empty(&s->commands) || !fw_list_empty(&s->aborted) ||
 	       !fw_list_empty(&s->endings) || !fw_list_empty(&s->sweeps) ||
-	       slice_jobs[SLICE_NEIGH].pending(nic) || slice_jobs[SLICE_HEAP].pending(nic);
+	       slice_jobs[SLICE_NEIGH].pending(nic) || slice_jobs[SLICE_HEAP].pending(nic) ||
+	       slice_jobs[SLICE_FLOWS].pending(nic);
 }
 
 bool slice_keep(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd)

@@ -77,6 +77,7 @@ enum slice_kind {
 	SLICE_RUNS,  /* GOAL runs that failed */
 	SLICE_SWEEP, /* messages that arrived for ended runs */
 	SLICE_HEAP,  /* pages of free blocks */
+	SLICE_FLOWS, /* flows of RD that end */
 	SLICE_KINDS
 };
 

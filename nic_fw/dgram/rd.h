@@ -6,7 +6,8 @@
  *	rd_hello.c	HELLO and its answers, cookies
  *	rd_share.c	limits of the sessions that stations of a link may make
  *	rd_flow.c	messages of one QP pair in order; refusals
- *	rd_fail.c	failures and limits of messages, flows, sessions
+ *	rd_fail.c	failures and limits of messages and flows
+ *	rd_ending.c	flows that end, in slices
  *	rd_tx.c		outgoing packets; the send window; retransmission
  *	rd_ack.c	acknowledgements out and in; RTT; loss detection
  *	rd_cong.c	the congestion window
@@ -221,9 +222,15 @@ struct rd_session {
 	struct fw_moment rx_data; /* time of the last data packet */
 	struct fw_list flows;     /* flows with something to send: rd_flow.ready_node */
 	struct fw_list all_flows; /* rd_flow.session_node */
-	struct recv_peer recv;    /* receives that its messages have taken */
-	struct rd_bits received;  /* within the window */
-	struct rd_bits delivered; /* within the window and one behind */
+	struct fw_list ended;     /* rd_flow.session_node: flows of earlier lives, not looked at */
+	struct fw_list failing;   /* rd_flow.session_node: flows whose messages complete */
+	struct fw_list ending_node; /* in nic->rd.ending while ended or failing may have flows */
+	uint64_t end_since_ns;      /* of ended: rd_ending_session() */
+	uint8_t end_status;         /* hw_status */
+	uint8_t end_vendor_err;     /* hw_vendor_err */
+	struct recv_peer recv;      /* receives that its messages have taken; its life */
+	struct rd_bits received;    /* within the window */
+	struct rd_bits delivered;   /* within the window and one behind */
 	struct rd_bits refused;
 	uint32_t peer_ip; /* network byte order */
 	uint32_t index;
@@ -279,7 +286,7 @@ struct rd_session {
 /* Messages of one (QP, peer QP, class) in order. Exists while it has messages. */
 struct rd_flow {
 	struct fw_list qp_node;      /* qp->flows */
-	struct fw_list session_node; /* session->all_flows */
+	struct fw_list session_node; /* session->all_flows, ended, failing */
 	struct fw_list ready_node;   /* session->flows */
 	struct fw_list msgs;         /* fw_wqe.flow_node: not completed, in order */
 	struct fw_wqe *next;         /* the message to send from; NULL: all sent */
@@ -289,7 +296,11 @@ struct rd_flow {
 	uint32_t last_psn;    /* valid while outstanding is not 0 */
 	uint32_t outstanding; /* PSNs in flight */
 	uint32_t hash_next;
-	bool response;    /* class */
+	uint32_t life;      /* session->recv.life when it began, or returned to the session */
+	bool response;      /* class */
+	bool failing;       /* in session->failing: its messages complete with end_status */
+	uint8_t end_status; /* hw_status */
+	uint8_t end_vendor_err;
 	bool refused;     /* a packet was refused: no sending until all packets are resolved */
 	bool backing_off; /* the RNR timer runs */
 	uint8_t rnr_tries;
@@ -322,6 +333,12 @@ static inline void rd_bit_set(struct rd_bits *bits, uint32_t psn)
 static inline void rd_bit_clear(struct rd_bits *bits, uint32_t psn)
 {
 	bits->word[psn / 64 % 4] &= ~(UINT64_C(1) << (psn % 64));
+}
+
+/* True if it is about to end, or to return to its session: rd_ending.c. It sends nothing. */
+static inline bool rd_flow_is_ending(const struct rd_flow *flow)
+{
+	return flow->failing || flow->life != flow->session->recv.life;
 }
 
 /* A packet leaves the network: lost or acknowledged. */
@@ -361,7 +378,10 @@ void rd_session_ask(struct fw_nic *nic, struct rd_session *session);
 void rd_session_commit(struct fw_nic *nic, struct rd_session *session, uint64_t since_ns);
 /* The peer has used our epoch, or named it: allows data. */
 void rd_session_confirm(struct fw_nic *nic, struct rd_session *session);
-/* Fails everything in flight; the session is CLOSED and opens anew with the next message. */
+/*
+ * Fails everything in flight, in slices; the session is CLOSED and opens anew with the next
+ * message.
+ */
 void rd_session_fail(struct fw_nic *nic, struct rd_session *session, enum hw_status status,
 		     enum hw_vendor_err vendor_err);
 /*
@@ -404,7 +424,10 @@ void rd_share_heard(struct fw_nic *nic, struct rd_session *session);
 void rd_share_leave(struct fw_nic *nic, struct rd_session *session);
 
 /* rd_flow.c */
-/* Queues a message (its dst_ip, dst_qpn, kind are set). False: no memory; try again later. */
+/*
+ * Queues a message (its dst_ip, dst_qpn, kind are set). False: no memory, or a flow to the same
+ * destination is ending; try again later.
+ */
 bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg);
 /* Reports that the packet of this slot was accepted, or refused. */
 void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot);
@@ -417,7 +440,7 @@ void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, u
 /* True if a Terminate for this packet's message is in flight, not yet acknowledged. */
 bool rd_flow_is_terminating(struct fw_nic *nic, const struct fw_qp *qp,
 			    const struct rdmap_seg *pkt);
-/* Fails all its messages, in order, and ends it. */
+/* Ends it and fails all its messages, in order and in slices. It may be gone at once. */
 void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status status,
 		  enum hw_vendor_err vendor_err);
 /* Removes one message from its flow in any state; its PSNs become void. */
@@ -430,14 +453,6 @@ bool rd_flow_may_resend(const struct fw_nic *nic, const struct rd_flow *flow);
 struct fw_wqe *rd_flow_next(const struct rd_flow *flow, const struct fw_wqe *msg);
 /* A message was removed: the others continue, and complete as far as possible. */
 void rd_flow_settle(struct fw_nic *nic, struct rd_flow *flow);
-/*
- * Fails every message of the session and frees responses. Flows of which nothing was sent until
- * since_ns stay, and are sent anew (UINT64_MAX: none).
- */
-void rd_flow_fail_session(struct fw_nic *nic, struct rd_session *session, enum hw_status status,
-			  enum hw_vendor_err vendor_err, uint64_t since_ns);
-/* No sent packet has reached the peer: everything is sent anew. */
-void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session);
 /*
  * Checks the flows that only await responses: fails those whose QP's limit is reached while the
  * peer has been silent since session->probe (silent). True: some are left.
@@ -455,6 +470,8 @@ bool rd_flow_is_over_limit(const struct fw_nic *nic, const struct rd_flow *flow)
 /* Fails the flows whose QP's timeout and retry count are used up. */
 void rd_flow_check_limits(struct fw_nic *nic, struct rd_session *session);
 
+/* Its PSNs in flight become void, and it sends nothing more. */
+void rd_flow_stop(struct fw_nic *nic, struct rd_flow *flow);
 /* Ends a flow: its PSNs in flight become void, its messages go to the list. */
 void rd_flow_detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *msgs);
 void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow);
@@ -465,6 +482,26 @@ void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 bool rd_flush_due(const struct fw_qp *qp);
 /* Moves the messages of one such flow to qp->flush_msgs. False: none, or no units. */
 bool rd_flush_flow(struct fw_nic *nic, struct fw_qp *qp);
+
+/* rd_ending.c */
+/*
+ * Ends the flows of the session: each fails, in slices, and its responses are freed. Flows of which
+ * nothing was sent until since_ns stay, and are sent anew (UINT64_MAX: none). The caller ends the
+ * session's life (recv_abort_peer()) and then calls rd_ending_run().
+ */
+void rd_ending_session(struct fw_nic *nic, struct rd_session *session, enum hw_status status,
+		       enum hw_vendor_err vendor_err, uint64_t since_ns);
+/* Ends one flow; the caller calls rd_ending_run() then. */
+void rd_ending_flow(struct fw_nic *nic, struct rd_flow *flow, enum hw_status status,
+		    enum hw_vendor_err vendor_err);
+/* Returns a flow of an ended session to the session, if it may stay. False: it fails. */
+bool rd_ending_stays(struct fw_nic *nic, struct rd_flow *flow);
+/* Ends an ending flow of a QP that is flushed. False: units ran out. */
+bool rd_ending_flush(struct fw_nic *nic, struct rd_flow *flow);
+/* Does a part of the work that waits, within slice_take(). Flows and requests may be gone then. */
+void rd_ending_run(struct fw_nic *nic);
+void rd_ending_slice(struct fw_nic *nic); /* slice_job.run */
+bool rd_ending_pending(const struct fw_nic *nic);
 
 /* rd_llp.c */
 /* The region under a read response is gone: the response becomes a Terminate. */

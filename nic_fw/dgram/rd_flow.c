@@ -43,8 +43,10 @@ static struct rd_flow *flow_find(struct fw_nic *nic, const struct fw_qp *qp,
 	while (i) {
 		struct rd_flow *flow = fw_pool_at(&nic->rd.flows, i - 1);
 
+		/* Responses of an ending flow are not sent any more, and those after it need not
+		 * wait. */
 		if (flow->qp == qp && flow->session == session && flow->dst_qpn == dst_qpn &&
-		    flow->response == response)
+		    flow->response == response && !(response && rd_flow_is_ending(flow)))
 			return flow;
 		i = flow->hash_next;
 	}
@@ -81,6 +83,9 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 	struct fw_client *owner = &nic->host.clients[qp->client];
 	uint32_t *head;
 
+	/* Requests of an ending flow complete before those after it are sent. */
+	if (flow && rd_flow_is_ending(flow) && !rd_ending_stays(nic, flow))
+		return NULL;
 	if (flow)
 		return flow;
 	if (!response && (!fw_pool_has_share(&nic->rd.flows, owner->flows_held) ||
@@ -100,6 +105,7 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 	flow->session = session;
 	flow->dst_qpn = dst_qpn;
 	flow->response = response;
+	flow->life = session->recv.life;
 	flow->since = fw_moment_now(nic);
 	fw_list_init(&flow->msgs);
 	fw_list_init(&flow->ready_node);
@@ -134,14 +140,16 @@ void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow)
 }
 
 /*
- * True while its QP is about to end the flow, which takes turns: no packet of it may be sent in
- * between. Memory of an ending process is out of reach already, and slots with inline data are the
- * process's.
+ * True while its QP or session is about to end the flow, which takes turns: no packet of it may be
+ * sent in between. Memory of an ending process is out of reach already, and slots with inline data
+ * are the process's.
  */
 static bool is_stopped(const struct fw_nic *nic, const struct rd_flow *flow)
 {
 	const struct fw_qp *qp = flow->qp;
 
+	if (rd_flow_is_ending(flow))
+		return true;
 	/* In SQE only the send queue has failed. */
 	if (qp->flushing && !(flow->response && qp->state == HW_QPS_SQE))
 		return true;
@@ -472,7 +480,8 @@ void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, u
 		struct rd_flow *flow = FW_CONTAINER(fpos, struct rd_flow, qp_node);
 		struct fw_list *pos;
 
-		if (flow->response || flow->dst_qpn != src_qpn || flow->session->peer_ip != src_ip)
+		if (flow->response || flow->dst_qpn != src_qpn ||
+		    flow->session->peer_ip != src_ip || rd_flow_is_ending(flow))
 			continue;
 		fw_list_for_each (pos, &flow->msgs) {
 			struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
@@ -486,12 +495,20 @@ void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, u
 	}
 }
 
+void rd_flow_stop(struct fw_nic *nic, struct rd_flow *flow)
+{
+	if (flow->outstanding)
+		void_slots(flow->session, NULL, flow);
+	if (flow->qp->type == HW_QPT_RD && flow->session->state == RD_OPEN)
+		rd_cancel_msgs(nic, &flow->msgs);
+	fw_timer_cancel(&nic->timers, &flow->rnr_timer);
+}
+
 void rd_flow_detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *msgs)
 {
 	struct fw_list *pos;
 
-	if (flow->outstanding)
-		void_slots(flow->session, NULL, flow);
+	rd_flow_stop(nic, flow);
 	/* Messages are sent in order: no later one has a packet in flight. */
 	fw_list_for_each (pos, &flow->msgs) {
 		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
@@ -500,8 +517,6 @@ void rd_flow_detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *ms
 			break;
 		msg->unacked = 0;
 	}
-	if (flow->qp->type == HW_QPT_RD && flow->session->state == RD_OPEN)
-		rd_cancel_msgs(nic, &flow->msgs);
 	fw_list_splice_tail(msgs, &flow->msgs);
 	rd_flow_free(nic, flow);
 }
@@ -531,6 +546,8 @@ bool rd_flush_flow(struct fw_nic *nic, struct fw_qp *qp)
 
 	if (!flow || !slice_take(nic, FW_SLICE_FLOW_UNITS))
 		return false;
+	if (rd_flow_is_ending(flow))
+		return rd_ending_flush(nic, flow);
 	rd_flow_detach(nic, flow, &qp->flush_msgs);
 	return true;
 }

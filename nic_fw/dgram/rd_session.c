@@ -79,13 +79,14 @@ static bool is_idle(const struct fw_nic *nic, const struct rd_session *s)
 {
 	return nic->now_ns - s->used_ns > RD_EVICT_IDLE_NS && fw_list_empty(&s->all_flows) &&
 	       !s->tx && !s->rx && !s->ack_due && !recv_is_open(&s->recv) &&
-	       (s->state == RD_OPEN || s->state == RD_CLOSED);
+	       !fw_list_linked(&s->ending_node) && (s->state == RD_OPEN || s->state == RD_CLOSED);
 }
 
 void rd_session_release(struct fw_nic *nic, struct rd_session *s)
 {
 	uint32_t *link = rd_session_bucket(nic, s->peer_ip, s->peer_shard);
 
+	assert(fw_list_empty(&s->all_flows) && !fw_list_linked(&s->ending_node));
 	while (*link != s->index + 1)
 		link = &nic->rd.sessions[*link - 1].hash_next;
 	*link = s->hash_next;
@@ -162,6 +163,9 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	fw_list_init(&s->wait_node);
 	fw_list_init(&s->flows);
 	fw_list_init(&s->all_flows);
+	fw_list_init(&s->ended);
+	fw_list_init(&s->failing);
+	fw_list_init(&s->ending_node);
 	fw_list_init(&s->recv.recvs);
 	fw_timer_init(&s->timer, rd_session_fire);
 	fw_timer_init(&s->pace_timer, rd_tx_paced);
@@ -391,7 +395,10 @@ static void free_windows(struct fw_nic *nic, struct rd_session *s)
 	s->hole_ns = 0;
 }
 
-/* Ends the current session: it is CLOSED when its messages complete. */
+/*
+ * Ends the current session: it is CLOSED when its messages complete. The caller calls
+ * rd_ending_run() when the session is in its next state.
+ */
 static void close_session(struct fw_nic *nic, struct rd_session *s, enum hw_status status,
 			  enum hw_vendor_err vendor_err, uint64_t since_ns)
 {
@@ -403,7 +410,7 @@ static void close_session(struct fw_nic *nic, struct rd_session *s, enum hw_stat
 	s->ack_due = false;
 	free_windows(nic, s);
 	new_session_epoch(nic, s);
-	rd_flow_fail_session(nic, s, status, vendor_err, since_ns);
+	rd_ending_session(nic, s, status, vendor_err, since_ns);
 	recv_abort_peer(nic, &s->recv);
 }
 
@@ -421,11 +428,8 @@ void rd_session_reset(struct fw_nic *nic, struct rd_session *s, uint32_t epoch, 
 	FW_COUNT(nic, rd_peer_restarts);
 	if (!s->confirmed) {
 		/* The HELLO that opened it was an echo of the past: no data were sent yet. */
-		rd_flow_rewind(nic, s);
-		set_state(nic, s, RD_CLOSED);
-		new_session_epoch(nic, s);
-		if (!fw_list_empty(&s->all_flows))
-			rd_session_start(nic, s);
+		close_session(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART, 0);
+		rd_ending_run(nic);
 		return;
 	}
 	quiet_ns -= quiet_ns / 1024;
@@ -436,8 +440,7 @@ void rd_session_reset(struct fw_nic *nic, struct rd_session *s, uint32_t epoch, 
 	}
 	FW_COUNT(nic, rd_sessions_failed);
 	close_session(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART, since_ns);
-	if (!fw_list_empty(&s->all_flows))
-		rd_session_start(nic, s);
+	rd_ending_run(nic);
 }
 
 void rd_session_fail(struct fw_nic *nic, struct rd_session *s, enum hw_status status,
@@ -446,7 +449,7 @@ void rd_session_fail(struct fw_nic *nic, struct rd_session *s, enum hw_status st
 	FW_COUNT(nic, rd_sessions_failed);
 	s->pend = false;
 	close_session(nic, s, status, vendor_err, UINT64_MAX);
-	/* A completion cannot have queued anything new: the host posts later. */
+	rd_ending_run(nic);
 }
 
 void rd_session_renew(struct fw_nic *nic, struct rd_session *s)
@@ -454,8 +457,7 @@ void rd_session_renew(struct fw_nic *nic, struct rd_session *s)
 	FW_COUNT(nic, rd_sessions_failed);
 	s->pend = false;
 	close_session(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART, nic->now_ns);
-	if (!fw_list_empty(&s->all_flows))
-		rd_session_start(nic, s);
+	rd_ending_run(nic);
 }
 
 void rd_session_commit(struct fw_nic *nic, struct rd_session *s, uint64_t since_ns)
@@ -475,4 +477,5 @@ void rd_session_commit(struct fw_nic *nic, struct rd_session *s, uint64_t since_
 	s->tx_una = tx_psn;
 	s->first_psn = tx_psn;
 	rd_session_confirm(nic, s);
+	rd_ending_run(nic);
 }
