@@ -445,6 +445,8 @@ void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status statu
 		  enum hw_vendor_err vendor_err);
 /* Removes one message from its flow in any state; its PSNs become void. */
 void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg);
+/* Lists it with its session if it may send. */
+void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow);
 /* True if it has something to send and may send. */
 bool rd_flow_may_send(const struct fw_nic *nic, const struct rd_flow *flow);
 /* True if its packets may be sent again: its QP is not being destroyed. */
@@ -472,8 +474,6 @@ void rd_flow_check_limits(struct fw_nic *nic, struct rd_session *session);
 
 /* Its PSNs in flight become void, and it sends nothing more. */
 void rd_flow_stop(struct fw_nic *nic, struct rd_flow *flow);
-/* Ends a flow: its PSNs in flight become void, its messages go to the list. */
-void rd_flow_detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *msgs);
 void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow);
 /* Ends one message with a status; the rest of the flow goes on. */
 void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,

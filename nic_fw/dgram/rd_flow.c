@@ -18,7 +18,7 @@ static uint32_t *rd_flow_bucket(struct fw_nic *nic, const struct fw_qp *qp,
 	return &nic->rd.flow_hash[h % FW_HASH_SIZE];
 }
 
-static void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow)
+void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow)
 {
 	if (!rd_flow_may_send(nic, flow))
 		return;
@@ -504,7 +504,8 @@ void rd_flow_stop(struct fw_nic *nic, struct rd_flow *flow)
 	fw_timer_cancel(&nic->timers, &flow->rnr_timer);
 }
 
-void rd_flow_detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *msgs)
+/* Ends a flow: its PSNs in flight become void, its messages go to the list. */
+static void detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *msgs)
 {
 	struct fw_list *pos;
 
@@ -548,6 +549,6 @@ bool rd_flush_flow(struct fw_nic *nic, struct fw_qp *qp)
 		return false;
 	if (rd_flow_is_ending(flow))
 		return rd_ending_flush(nic, flow);
-	rd_flow_detach(nic, flow, &qp->flush_msgs);
+	detach(nic, flow, &qp->flush_msgs);
 	return true;
 }
