@@ -41,6 +41,9 @@ enum {
 	GRANT_LENGTHS = 64,   /* packets after which an old length has little weight */
 	GRANT_FAR_TIMES = 16, /* the longest path that counts, as a multiple of the mean */
 	GRANT_DOUBT_MIN = 8,  /* packets of data that a peer must send until it is trusted again */
+	/* Sessions served at most because of one header, and in one call of the timer. */
+	GRANT_RUN_HEADER = 8,
+	GRANT_RUN_TIMER = 32,
 };
 #define GRANT_TARGET_NS UINT64_C(10000)    /* target of the delay in the last queue */
 #define GRANT_ALONE_NS  UINT64_C(10000000) /* age at which earlier measurements may be wrong */
@@ -122,7 +125,7 @@ static uint32_t rd_grant_share_of(const struct rd_grants *g, const struct rd_ses
 
 /*
  * Recounts its unused credits that matter: no more than its share, even if it had more when alone.
- * Those of a session in doubt must not take the shares of others.
+ * Credits of a session in doubt do not matter: they take nothing from the shares of others.
  */
 static void recount(struct rd_grants *g, struct rd_session *s, uint32_t share)
 {
@@ -182,12 +185,21 @@ static void rd_grant_give(struct fw_nic *nic, struct rd_session *s, uint32_t cre
 	rd_grant_tell(nic, s, share);
 }
 
-/* Gives each session a packet's worth in turn, while the window has room. */
-static void rd_grant_run(struct fw_nic *nic)
+/* More is to be done than one turn may do: the next one continues. */
+static void rd_grant_run_later(struct fw_nic *nic)
+{
+	fw_timer_set(&nic->timers, &nic->rd.grants.timer, nic->now_ns + 1);
+}
+
+/*
+ * Gives each session a packet's worth in turn, while the window has room: budget sessions at most,
+ * the others in later turns.
+ */
+static void rd_grant_run(struct fw_nic *nic, uint32_t budget)
 {
 	struct rd_grants *g = &nic->rd.grants;
 
-	while (!fw_list_empty(&g->turn)) {
+	for (; !fw_list_empty(&g->turn); budget--) {
 		struct rd_session *s = FW_CONTAINER(g->turn.next, struct rd_session, grant_node);
 		uint32_t share = rd_grant_share_of(g, s);
 		uint32_t credits = nic->config.mtu / s->rx_pkt_bytes;
@@ -197,6 +209,10 @@ static void rd_grant_run(struct fw_nic *nic)
 			g->short_of = true;
 			return;
 		}
+		if (!budget) {
+			rd_grant_run_later(nic);
+			return;
+		}
 		fw_list_del(&s->grant_node);
 		if (left(s) + (is_shared(g, s) ? missing(s) : 0) >= share)
 			continue;
@@ -204,7 +220,8 @@ static void rd_grant_run(struct fw_nic *nic)
 			credits = GRANT_TURN;
 		if (!credits)
 			credits = 1;
-		if (credits > share - left(s) || !is_shared(g, s))
+		/* The stock of an idle session counts in no window, so it needs no turns. */
+		if (credits > share - left(s) || !is_shared(g, s) || !s->asks)
 			credits = share - left(s);
 		rd_grant_give(nic, s, credits, share);
 		watch(nic, s);
@@ -432,7 +449,7 @@ static void rd_grant_settle(struct fw_nic *nic, struct rd_session *s, bool more,
 	if (has_used || !fw_list_linked(&s->held_node))
 		watch(nic, s);
 	if (!fw_list_empty(&g->turn))
-		rd_grant_run(nic);
+		rd_grant_run(nic, GRANT_RUN_HEADER);
 }
 
 void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct rdmap_seg *pkt,
@@ -472,8 +489,9 @@ void rd_grant_taken(struct rd_session *s)
 static void rd_grant_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct rd_grants *g = FW_CONTAINER(timer, struct rd_grants, timer);
+	uint32_t budget = GRANT_RUN_TIMER;
 
-	while (!fw_list_empty(&g->held)) {
+	for (; !fw_list_empty(&g->held); budget--) {
 		struct rd_session *s = FW_CONTAINER(g->held.next, struct rd_session, held_node);
 		uint64_t due_ns = s->held_ns + GRANT_SILENT_NS + path_wait_ns(s);
 
@@ -486,6 +504,10 @@ static void rd_grant_fire(struct fw_nic *nic, struct fw_timer *timer)
 		if (nic->now_ns < due_ns) {
 			fw_timer_set(&nic->timers, timer, due_ns);
 			break;
+		}
+		if (!budget) {
+			rd_grant_run_later(nic);
+			return;
 		}
 		void_missing(nic, s);
 		if (!left(s)) {
@@ -508,7 +530,7 @@ static void rd_grant_fire(struct fw_nic *nic, struct fw_timer *timer)
 			stop_asking(nic, s);
 		}
 	}
-	rd_grant_run(nic);
+	rd_grant_run(nic, budget);
 }
 
 void rd_grant_init(struct fw_nic *nic)
@@ -549,7 +571,7 @@ void rd_grant_close(struct fw_nic *nic, struct rd_session *s)
 	stop_asking(nic, s);
 	fw_list_del(&s->grant_node);
 	if (!fw_list_empty(&nic->rd.grants.turn))
-		rd_grant_run(nic);
+		rd_grant_run(nic, GRANT_RUN_HEADER);
 }
 
 void rd_grant_idle(struct rd_session *s)
