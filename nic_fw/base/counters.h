@@ -15,6 +15,7 @@
 #define FW_COUNTERS(X)                                                                             \
 	X(rx_frames)                                                                               \
 	X(rx_bytes)                                                                                \
+	X(rx_crc_checked)                                                                          \
 	X(tx_frames)                                                                               \
 	X(tx_bytes)                                                                                \
 	X(tx_dropped)                                                                              \

@@ -183,12 +183,16 @@ static uint32_t mpa_rx_take(struct fw_nic *nic, const struct mpa_conn *conn, str
 	return done;
 }
 
-static bool collected_crc_ok(const struct mpa_conn *conn, const struct mpa_partial *p)
+static bool collected_crc_ok(struct fw_nic *nic, const struct mpa_conn *conn,
+			     const struct mpa_partial *p)
 {
-	struct be32 want = fw_crc32c_wire(p->crc);
+	struct be32 want;
 
-	return !conn->param.crc || p->trusted ||
-	       !memcmp(p->buf + p->plain - WIRE_MPA_CRC_BYTES, &want, sizeof(want));
+	if (!conn->param.crc || p->trusted)
+		return true;
+	FW_COUNT(nic, rx_crc_checked);
+	want = fw_crc32c_wire(p->crc);
+	return !memcmp(p->buf + p->plain - WIRE_MPA_CRC_BYTES, &want, sizeof(want));
 }
 
 /* Makes a frame of the assembled bytes. Returns the length of its ULPDU. */
@@ -208,7 +212,7 @@ static bool rx_collected(struct fw_nic *nic, struct mpa_conn *conn, const struct
 	struct fw_rx_frame frame;
 	uint32_t ulpdu;
 
-	if (!collected_crc_ok(conn, p)) {
+	if (!collected_crc_ok(nic, conn, p)) {
 		frame_error(nic, conn, WIRE_TERM_MPA_CRC);
 		return true;
 	}
@@ -355,7 +359,7 @@ void mpa_rx_early(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_
 	while (start != end && conn->qp && (p = mpa_rx_begin(nic, start)) != NULL) {
 		(void)take_frame(nic, conn, p, frame, offset + (start - at), end - start);
 		if (p->plain && p->filled == p->plain && !p->bad_marker &&
-		    collected_crc_ok(conn, p)) {
+		    collected_crc_ok(nic, conn, p)) {
 			ulpdu = frame_of(p, &view);
 			mpa_ddp_early(nic, conn, &view, MPA_LENGTH_BYTES, ulpdu);
 			start += p->taken;
