@@ -29,7 +29,8 @@ struct borrow_note {
 	uint32_t crc_bytes;
 	uint32_t tail_bytes;
 	uint32_t num_pieces;
-	uint8_t tail[BORROW_TAIL_BYTES + BORROW_CRC_BYTES]; /* the place of the CRC32C is zero */
+	/* Padding and CRC32C; the latter is zero where it is left out (--crc off). */
+	uint8_t tail[BORROW_TAIL_BYTES + BORROW_CRC_BYTES];
 	struct fw_rx_seg piece[FW_TX_SEGS_MAX];
 };
 static_assert((int)FW_TX_HDR_BYTES <= (int)BORROW_NOTE_AT, "the note lies behind the headers");
@@ -110,6 +111,20 @@ static bool note_pieces(struct borrow_note *note, const struct fw_tx_frame *fram
 	return note->num_pieces && frame->num_seg < FW_TX_SEGS_MAX;
 }
 
+/* Computes the CRC32C over headers, payload and padding, into its place. */
+static void note_crc(struct borrow_note *note, const uint8_t *hdr)
+{
+	uint32_t crc;
+
+	if (!note->crc_bytes)
+		return;
+	crc = accel_crc32c(FW_CRC32C_INIT, hdr + note->crc_from, note->hdr_bytes - note->crc_from);
+	for (uint32_t i = 0; i < note->num_pieces; i++)
+		crc = accel_crc32c(crc, note->piece[i].data, note->piece[i].bytes);
+	accel_crc32c_wire(note->tail + note->tail_bytes,
+			  accel_crc32c(crc, note->tail, note->tail_bytes));
+}
+
 bool borrow_frame(struct shard *shard, const struct fw_tx_frame *frame, struct rte_mbuf *m)
 {
 	struct borrow_note *note = note_of(m);
@@ -126,6 +141,8 @@ bool borrow_frame(struct shard *shard, const struct fw_tx_frame *frame, struct r
 		bytes += note->piece[i].bytes;
 	if (bytes != frame->bytes)
 		return false;
+	if (shard->nic->app->conf.switch_crc)
+		note_crc(note, rte_pktmbuf_mtod(m, const uint8_t *));
 	/* The length in the mbuf and the frame's length differ while it is borrowed. */
 	m->data_len = (uint16_t)note->hdr_bytes;
 	m->pkt_len = frame->bytes;
@@ -145,7 +162,6 @@ uint32_t borrow_pieces(const struct rte_mbuf *m, struct fw_rx_seg *seg)
 	seg[n++] = (struct fw_rx_seg){rte_pktmbuf_mtod(m, const uint8_t *), note->hdr_bytes};
 	for (uint32_t i = 0; i < note->num_pieces; i++)
 		seg[n++] = note->piece[i];
-	/* A CRC32C is not checked for a frame that never left this core; only its place is kept. */
 	if (note->tail_bytes + note->crc_bytes)
 		seg[n++] = (struct fw_rx_seg){note->tail, note->tail_bytes + note->crc_bytes};
 	return n;

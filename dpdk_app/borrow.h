@@ -5,8 +5,9 @@
  *
  * Such a frame is an mbuf with the headers and, after them, a list of the pieces' locations. The
  * sender's shard holds a reference to each frame until its receiver has freed it. borrow_settle()
- * converts the frames still waiting into ordinary ones. Because one core sends, receives and
- * settles, no frame is read after its memory is released. All functions run on that core.
+ * converts the frames still waiting into ordinary ones. The CRC32C is left out unless --crc is on.
+ * Because one core sends, receives and settles, no frame is read after its memory is released. All
+ * functions run on that core.
  */
 #ifndef WEFT_APP_BORROW_H
 #define WEFT_APP_BORROW_H

@@ -55,15 +55,18 @@ static bool rx_fill(struct shard *shard, struct rte_mbuf *m, uint32_t flags,
 }
 
 /*
- * Frames from the firmware's own memory need no check; for others the device's or the kernel's
- * result is used.
+ * Frames from the firmware's own memory need no check unless --crc is on; for others the device's
+ * or the kernel's result is used.
  */
-static uint32_t rx_flags(const struct wire *wire, const struct rte_mbuf *m, bool loop)
+static uint32_t rx_flags(const struct nic *nic, const struct rte_mbuf *m, bool loop)
 {
+	const struct wire *wire = nic->wire;
+	uint32_t crc = nic->app->conf.switch_crc ? 0 : FW_RX_CRC_OK;
+
 	if (loop)
-		return FW_RX_CRC_OK | FW_RX_CSUM_OK | FW_RX_LOOP;
+		return crc | FW_RX_CSUM_OK | FW_RX_LOOP;
 	if (wire->trusted)
-		return FW_RX_CRC_OK | FW_RX_CSUM_OK;
+		return crc | FW_RX_CSUM_OK;
 	if (csum_device_ok(m) ||
 	    (wire->partial_csum && csum_is_partial(rte_pktmbuf_mtod(m, uint8_t *), m->data_len)))
 		return FW_RX_CSUM_OK;
@@ -106,7 +109,7 @@ uint32_t port_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 
 		if (capture)
 			rx_capture(capture, shard, m[i]);
-		if (!rx_fill(shard, m[i], rx_flags(nic->wire, m[i], i < loop), &frames[count])) {
+		if (!rx_fill(shard, m[i], rx_flags(nic, m[i], i < loop), &frames[count])) {
 			rte_pktmbuf_free(m[i]);
 			continue;
 		}

@@ -280,6 +280,8 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	fw_list_init(&nic->rd.acks);
 	rd_grant_init(nic);
 	fw_list_init(&nic->rd.resolving);
+	fw_list_init(&nic->rd.ending);
+	fw_list_init(&nic->rd.stopped);
 	neigh_wait_init(nic);
 	rd_share_init(nic);
 	fw_list_init(&nic->host.irq_list);

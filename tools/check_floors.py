@@ -35,12 +35,6 @@ FLOORS = {
 ALLOWED = {
     "cm_closed": "a counter's name as well",
     "mpa_rx_early": "a counter's name as well",
-    "RD_ANSWER_LOOKS": "a limit of all reliable transports, declared with RD",
-    "RD_LOOK_NS": "a limit of all reliable transports, declared with RD",
-    "rd_limit_ns": "a limit of all reliable transports, declared with RD",
-    "rd_rnr_timer_ns": "a limit of all reliable transports, declared with RD",
-    "RD_HELD_BYTES": "the size of a request held until its turn, declared with RD",
-    "RD_MSN_AHEAD": "a limit of receives, declared with RD",
     "struct esp_rdmap": "a queue pair holds the state of its two streams by value",
 }
 

@@ -15,10 +15,6 @@ import os
 import re
 import sys
 
-# Folders whose headers still declare functions that no other file uses. A folder leaves the list
-# when it is clean.
-UNUSED_PENDING = ("nic_fw/",)
-
 MAX_FILE_LINES = 700
 MAX_FUNCTION_LINES = 70
 MAX_PAGE_COLUMNS = 100
@@ -60,6 +56,7 @@ DECLARATION = re.compile(
     r"\b(\w+)\((?:[^(){};]|\([^(){};]*\))*\)[\w\s()]*;",
     re.M,
 )
+STATIC_FUNCTION = re.compile(r"^static [\w \t*\n]*?\b(\w+)\([^;{}]*\)\n\{", re.M)
 API_FOLDERS = ("lib/", "nic_fw/", "host_driver/", "dpdk_app/", "sim_harness/")
 
 broken = 0
@@ -216,8 +213,6 @@ def check_unused(sources):
     for name, code in sources.items():
         if not name.endswith(".h") or not name.startswith(API_FOLDERS):
             continue
-        if name.startswith(UNUSED_PENDING):
-            continue
         for match in DECLARATION.finditer(code):
             word = match.group(1)
             # Inline functions and macros of the header use it, and their users do.
@@ -234,6 +229,23 @@ def check_unused(sources):
                     name,
                     line_of(code, match.start(1)),
                     "%s() is used by no other file: static, or nothing" % word,
+                )
+
+
+def check_static_names(sources):
+    """Static functions of the firmware have one name each: perf and gdb show it without its file."""
+    homes = {}
+    for name in sorted(sources):
+        if not name.startswith("nic_fw/"):
+            continue
+        for match in STATIC_FUNCTION.finditer(sources[name]):
+            word = match.group(1)
+            home = homes.setdefault(word, name)
+            if home != name:
+                complain(
+                    name,
+                    line_of(sources[name], match.start(1)),
+                    "%s() is in %s, too: begin both names with their files'" % (word, home),
                 )
 
 
@@ -270,6 +282,7 @@ def main():
                 comments += docstrings(text)
         check_comments(name, text, comments, known)
     check_unused(sources)
+    check_static_names(sources)
     return broken
 
 

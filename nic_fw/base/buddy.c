@@ -72,7 +72,7 @@ void buddy_init(struct buddy *buddy, struct buddy_block *blocks, uint64_t bytes)
 }
 
 /* Cuts a block off the untouched rest. The gap before its aligned start becomes free blocks. */
-static uint64_t cut(struct buddy *buddy, uint32_t order)
+static uint64_t buddy_cut(struct buddy *buddy, uint32_t order)
 {
 	uint64_t start = (buddy->high + order_bytes(order) - 1) & ~(order_bytes(order) - 1);
 
@@ -105,7 +105,7 @@ uint64_t buddy_alloc(struct buddy *buddy, uint64_t bytes)
 			put_free(buddy, offset + order_bytes(from), from);
 		}
 	} else {
-		offset = cut(buddy, order);
+		offset = buddy_cut(buddy, order);
 		if (offset == BUDDY_NONE)
 			return offset;
 	}

@@ -15,6 +15,7 @@
 #define FW_COUNTERS(X)                                                                             \
 	X(rx_frames)                                                                               \
 	X(rx_bytes)                                                                                \
+	X(rx_crc_checked)                                                                          \
 	X(tx_frames)                                                                               \
 	X(tx_bytes)                                                                                \
 	X(tx_dropped)                                                                              \
@@ -90,13 +91,13 @@
 	X(rd_peer_restarts)                                                                        \
 	X(rd_challenges_tx)                                                                        \
 	X(rd_challenges_rx)                                                                        \
-	X(rd_retry_exceeded)                                                                       \
+	X(retry_exceeded)                                                                          \
 	X(rd_flows_share_refused)                                                                  \
 	X(rd_sessions_share_refused)                                                               \
 	X(tcp_share_refused)                                                                       \
 	X(esp_share_refused)                                                                       \
-	X(rd_terminates_tx)                                                                        \
-	X(rd_terminates_rx)                                                                        \
+	X(terminates_tx)                                                                           \
+	X(terminates_rx)                                                                           \
 	X(rd_cancels_tx)                                                                           \
 	X(rd_cancels_rx)                                                                           \
 	X(atomics_executed)                                                                        \
@@ -257,7 +258,7 @@
 	X(drop_rd_ungranted)                                                                       \
 	X(drop_rd_malformed)                                                                       \
 	X(drop_rd_no_memory)                                                                       \
-	X(drop_rd_incarnation)                                                                     \
+	X(drop_incarnation)                                                                        \
 	X(drop_rd_neigh)                                                                           \
 	X(drop_rd_share)                                                                           \
 	X(drop_cm_malformed)                                                                       \

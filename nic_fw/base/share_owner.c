@@ -28,7 +28,8 @@ bool share_own(struct fw_nic *nic, uint32_t client, enum hw_share kind, struct s
 	return true;
 }
 
-static void give(struct fw_account *accounts, uint32_t place, uint32_t serial, enum hw_share kind)
+static void share_owner_give(struct fw_account *accounts, uint32_t place, uint32_t serial,
+			     enum hw_share kind)
 {
 	/* An account that ended since has no part in the object. */
 	if (place && accounts[place - 1].serial == serial && accounts[place - 1].held[kind])
@@ -37,7 +38,7 @@ static void give(struct fw_account *accounts, uint32_t place, uint32_t serial, e
 
 void share_disown(struct fw_nic *nic, enum hw_share kind, struct share_owner *owner)
 {
-	give(nic->share.processes, owner->process, owner->process_serial, kind);
-	give(nic->share.users, owner->user, owner->user_serial, kind);
+	share_owner_give(nic->share.processes, owner->process, owner->process_serial, kind);
+	share_owner_give(nic->share.users, owner->user, owner->user_serial, kind);
 	*owner = (struct share_owner){0};
 }

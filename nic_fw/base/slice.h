@@ -78,6 +78,7 @@ enum slice_kind {
 	SLICE_SWEEP, /* messages that arrived for ended runs */
 	SLICE_HEAP,  /* pages of free blocks */
 	SLICE_TAG,   /* tagged sends to peers whose session has ended */
+	SLICE_FLOWS, /* flows of RD that end */
 	SLICE_KINDS
 };
 

@@ -24,7 +24,7 @@ void fw_timer_init(struct fw_timer *timer, void (*fire)(struct fw_nic *, struct 
 	timer->reserved = 0;
 }
 
-static void place(struct fw_timers *timers, uint32_t i, struct fw_timer *timer)
+static void timer_place(struct fw_timers *timers, uint32_t i, struct fw_timer *timer)
 {
 	timers->heap[i] = timer;
 	timer->pos = i + 1;
@@ -37,10 +37,10 @@ static void sift_up(struct fw_timers *timers, uint32_t i, struct fw_timer *timer
 
 		if (timers->heap[parent]->deadline_ns <= timer->deadline_ns)
 			break;
-		place(timers, i, timers->heap[parent]);
+		timer_place(timers, i, timers->heap[parent]);
 		i = parent;
 	}
-	place(timers, i, timer);
+	timer_place(timers, i, timer);
 }
 
 static void sift_down(struct fw_timers *timers, uint32_t i, struct fw_timer *timer)
@@ -55,10 +55,10 @@ static void sift_down(struct fw_timers *timers, uint32_t i, struct fw_timer *tim
 			child++;
 		if (timer->deadline_ns <= timers->heap[child]->deadline_ns)
 			break;
-		place(timers, i, timers->heap[child]);
+		timer_place(timers, i, timers->heap[child]);
 		i = child;
 	}
-	place(timers, i, timer);
+	timer_place(timers, i, timer);
 }
 
 void fw_timer_set(struct fw_timers *timers, struct fw_timer *timer, uint64_t deadline_ns)

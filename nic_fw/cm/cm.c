@@ -143,7 +143,7 @@ struct cm_ep *cm_find(struct fw_nic *nic, uint64_t local_id)
 	return ep->state != CM_FREE && ep->local_id == local_id ? ep : NULL;
 }
 
-static uint32_t *bucket(struct fw_nic *nic, uint32_t peer_ip, uint64_t peer_id)
+static uint32_t *cm_bucket(struct fw_nic *nic, uint32_t peer_ip, uint64_t peer_id)
 {
 	return &nic->cm.hash[fw_hash(peer_ip, (uint32_t)peer_id, (uint32_t)(peer_id >> 32)) %
 			     CM_HASH_SIZE];
@@ -152,7 +152,7 @@ static uint32_t *bucket(struct fw_nic *nic, uint32_t peer_ip, uint64_t peer_id)
 /* Chains hold the index + 1, so that a zeroed arena is an empty table. */
 struct cm_ep *cm_find_peer(struct fw_nic *nic, uint32_t peer_ip, uint64_t peer_id)
 {
-	uint32_t i = *bucket(nic, peer_ip, peer_id);
+	uint32_t i = *cm_bucket(nic, peer_ip, peer_id);
 
 	while (i) {
 		struct cm_ep *ep = &nic->cm.eps[i - 1];
@@ -166,7 +166,7 @@ struct cm_ep *cm_find_peer(struct fw_nic *nic, uint32_t peer_ip, uint64_t peer_i
 
 void cm_hash(struct fw_nic *nic, struct cm_ep *ep)
 {
-	uint32_t *head = bucket(nic, ep->peer_ip, ep->peer_id);
+	uint32_t *head = cm_bucket(nic, ep->peer_ip, ep->peer_id);
 
 	assert(!ep->hashed);
 	ep->hash_next = *head;
@@ -174,9 +174,9 @@ void cm_hash(struct fw_nic *nic, struct cm_ep *ep)
 	ep->hashed = true;
 }
 
-static void unhash(struct fw_nic *nic, struct cm_ep *ep)
+static void cm_unhash(struct fw_nic *nic, struct cm_ep *ep)
 {
-	uint32_t *link = bucket(nic, ep->peer_ip, ep->peer_id);
+	uint32_t *link = cm_bucket(nic, ep->peer_ip, ep->peer_id);
 
 	if (!ep->hashed)
 		return;
@@ -187,7 +187,7 @@ static void unhash(struct fw_nic *nic, struct cm_ep *ep)
 }
 
 /* Gives up the oldest endpoint that is needed only to answer late messages. */
-static bool reclaim(struct fw_nic *nic)
+static bool cm_reclaim(struct fw_nic *nic)
 {
 	struct fw_list *pos;
 
@@ -223,7 +223,7 @@ struct cm_ep *cm_new(struct fw_nic *nic, uint32_t client, uint32_t eq)
 	if (!share_may(nic, client, HW_SHARE_CM, 1))
 		return NULL;
 	place = fw_ids_get(&nic->cm.ids);
-	if (place == FW_NONE && reclaim(nic))
+	if (place == FW_NONE && cm_reclaim(nic))
 		place = fw_ids_get(&nic->cm.ids);
 	if (place == FW_NONE)
 		return NULL;
@@ -247,7 +247,7 @@ struct cm_ep *cm_new(struct fw_nic *nic, uint32_t client, uint32_t eq)
 }
 
 /* Writes an entry to the event queue, and no other until the process has found the queue empty. */
-static void tell(struct fw_nic *nic, struct cm_ep *ep, struct fw_eq *queue)
+static void cm_tell(struct fw_nic *nic, struct cm_ep *ep, struct fw_eq *queue)
 {
 	struct hw_eqe eqe = {.type = HW_EVENT_CM};
 
@@ -281,7 +281,7 @@ void cm_event(struct fw_nic *nic, struct cm_ep *ep, enum hw_cm_event_type type, 
 	ep->ev_type[at] = (uint8_t)type;
 	ep->ev_status[at] = (uint16_t)status;
 	ep->ev_count++;
-	tell(nic, ep, eq_own(nic, ep->client, ep->eq));
+	cm_tell(nic, ep, eq_own(nic, ep->client, ep->eq));
 }
 
 static bool carries_data(enum hw_cm_event_type type, const struct cm_ep *ep)
@@ -376,7 +376,7 @@ static void move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq)
 	if (!ep->ev_count)
 		return;
 	fw_list_del(&ep->event_node);
-	tell(nic, ep, queue);
+	cm_tell(nic, ep, queue);
 }
 
 /*
@@ -522,7 +522,7 @@ void cm_free(struct fw_nic *nic, struct cm_ep *ep)
 {
 	assert(ep->client == CM_NO_CLIENT && !ep->qpn && !ep->mpa);
 	fw_timer_cancel(&nic->timers, &ep->timer);
-	unhash(nic, ep);
+	cm_unhash(nic, ep);
 	fw_list_del(&ep->node);
 	cm_tx_drop(nic, ep);
 	cm_set_state(nic, ep, CM_FREE);

@@ -158,7 +158,7 @@ static struct cm_ep *answering(struct fw_nic *nic, uint32_t client, const struct
 }
 
 /* Takes the private data of a command. */
-static int take_data(struct fw_nic *nic, struct cm_ep *ep, const struct hw_cmd_cm *cm)
+static int cm_cmd_take_data(struct fw_nic *nic, struct cm_ep *ep, const struct hw_cmd_cm *cm)
 {
 	bool stored = (cm->flags & HW_CM_F_STORED) != 0;
 
@@ -175,7 +175,7 @@ static int take_data(struct fw_nic *nic, struct cm_ep *ep, const struct hw_cmd_c
 	return 0;
 }
 
-static int take_param(struct fw_nic *nic, struct cm_ep *ep, const struct hw_cmd_cm *cm)
+static int cm_cmd_take_param(struct fw_nic *nic, struct cm_ep *ep, const struct hw_cmd_cm *cm)
 {
 	uint32_t psn = ep->param.psn;
 
@@ -185,7 +185,7 @@ static int take_param(struct fw_nic *nic, struct cm_ep *ep, const struct hw_cmd_
 	ep->param = cm->param;
 	ep->param.psn = psn;
 	ep->param.srq |= (cm->flags & HW_CM_F_SRQ) != 0;
-	return take_data(nic, ep, cm);
+	return cm_cmd_take_data(nic, ep, cm);
 }
 
 int cmd_cm_connect(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
@@ -205,7 +205,7 @@ int cmd_cm_connect(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 		return FW_ENETUNREACH;
 	ep->ops = transports[cm->transport];
 	ep->mpa_options = cm->mpa;
-	err = take_param(nic, ep, cm);
+	err = cm_cmd_take_param(nic, ep, cm);
 	if (err)
 		return err;
 	cm_rename(nic, ep);
@@ -234,7 +234,7 @@ int cmd_cm_accept(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		return FW_EINVAL;
 	if (ep->state == CM_REP_RCVD)
 		return ep->ops->accept(nic, ep);
-	err = take_param(nic, ep, cm);
+	err = cm_cmd_take_param(nic, ep, cm);
 	if (err)
 		return err;
 	if (!ep->datagram)
@@ -253,7 +253,7 @@ int cmd_cm_reject(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	(void)resp;
 	if (!ep || cm->arg > UINT16_MAX || cm->arg == HW_CM_REJ_REDIRECT)
 		return FW_EINVAL;
-	err = take_data(nic, ep, cm);
+	err = cm_cmd_take_data(nic, ep, cm);
 	if (err)
 		return err;
 	return ep->ops->reject(nic, ep, (uint16_t)cm->arg);

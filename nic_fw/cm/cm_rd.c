@@ -21,8 +21,8 @@ enum {
 };
 
 /* Sends at once or never: lost messages are repeated, and data need not outlive the call. */
-static void transmit(struct fw_nic *nic, uint32_t ip, uint8_t shard, const uint8_t *mac,
-		     const struct wire_cm *msg, const uint8_t *data)
+static void cm_rd_transmit(struct fw_nic *nic, uint32_t ip, uint8_t shard, const uint8_t *mac,
+			   const struct wire_cm *msg, const uint8_t *data)
 {
 	const struct wire_dgram dgram = {.ver_type = WIRE_DGRAM_VERSION << 4 | WIRE_DGRAM_CM};
 	struct fw_tx_frame *frame = eth_tx_begin(nic);
@@ -93,7 +93,7 @@ void cm_rd_send(struct fw_nic *nic, struct cm_ep *ep, enum wire_cm_type type)
 	}
 	if (has_data(type) && type != WIRE_CM_REJ)
 		fill_param(nic, ep, &msg);
-	transmit(nic, ep->peer_ip, ep->peer_shard, mac, &msg, ep->tx_data);
+	cm_rd_transmit(nic, ep->peer_ip, ep->peer_shard, mac, &msg, ep->tx_data);
 }
 
 void cm_rd_refuse(struct fw_nic *nic, const struct rdmap_seg *pkt, const struct wire_cm *msg,
@@ -114,10 +114,10 @@ void cm_rd_refuse(struct fw_nic *nic, const struct rdmap_seg *pkt, const struct 
 	 */
 	if (neigh_source(nic, pkt->src_ip, eth->src) != NEIGH_SOURCE_RIGHT)
 		return;
-	transmit(nic, pkt->src_ip, pkt->src_shard, eth->src, &answer, NULL);
+	cm_rd_transmit(nic, pkt->src_ip, pkt->src_shard, eth->src, &answer, NULL);
 }
 
-static uint64_t retry_ns(const struct cm_ep *ep)
+static uint64_t cm_rd_retry_ns(const struct cm_ep *ep)
 {
 	uint64_t ns = CM_RETRY_NS << (ep->tries < 7 ? ep->tries : 7);
 
@@ -128,13 +128,14 @@ static uint64_t retry_ns(const struct cm_ep *ep)
 static void try_again(struct fw_nic *nic, struct cm_ep *ep, enum wire_cm_type type)
 {
 	cm_rd_send(nic, ep, type);
-	fw_timer_set(&nic->timers, &ep->timer, nic->now_ns + retry_ns(ep));
+	fw_timer_set(&nic->timers, &ep->timer, nic->now_ns + cm_rd_retry_ns(ep));
 	if (ep->tries)
 		FW_COUNT(nic, cm_retries);
 	ep->tries++;
 }
 
-static void begin(struct fw_nic *nic, struct cm_ep *ep, enum cm_state state, enum wire_cm_type type)
+static void cm_rd_begin(struct fw_nic *nic, struct cm_ep *ep, enum cm_state state,
+			enum wire_cm_type type)
 {
 	cm_set_state(nic, ep, state);
 	ep->tries = 0;
@@ -287,7 +288,7 @@ static int rd_connect(struct fw_nic *nic, struct cm_ep *ep)
 	ep->peer_shard = shard == FW_NONE ? 0 : (uint8_t)shard;
 	ep->peer_id = 0;
 	new_psn(nic, ep);
-	begin(nic, ep, CM_REQ_SENT, ep->datagram ? WIRE_CM_SIDR_REQ : WIRE_CM_REQ);
+	cm_rd_begin(nic, ep, CM_REQ_SENT, ep->datagram ? WIRE_CM_SIDR_REQ : WIRE_CM_REQ);
 	return 0;
 }
 
@@ -304,7 +305,7 @@ static int rd_accept(struct fw_nic *nic, struct cm_ep *ep)
 		cm_rd_send(nic, ep, WIRE_CM_SIDR_REP);
 		return 0;
 	}
-	begin(nic, ep, CM_REP_SENT, WIRE_CM_REP);
+	cm_rd_begin(nic, ep, CM_REP_SENT, WIRE_CM_REP);
 	return 0;
 }
 
@@ -320,7 +321,7 @@ static int rd_reject(struct fw_nic *nic, struct cm_ep *ep, uint16_t reason)
 static void rd_disconnect(struct fw_nic *nic, struct cm_ep *ep)
 {
 	ep->opened = true;
-	begin(nic, ep, CM_DREQ_SENT, WIRE_CM_DREQ);
+	cm_rd_begin(nic, ep, CM_DREQ_SENT, WIRE_CM_DREQ);
 }
 
 static void rd_abandon(struct fw_nic *nic, struct cm_ep *ep)

@@ -20,7 +20,7 @@ struct cm_msg {
 	uint64_t src_id, dst_id;
 };
 
-static bool check(const struct rdmap_seg *pkt, const struct wire_cm *wire)
+static bool cm_rd_rx_check(const struct rdmap_seg *pkt, const struct wire_cm *wire)
 {
 	bool is_request = wire->type == WIRE_CM_REQ || wire->type == WIRE_CM_SIDR_REQ;
 
@@ -36,7 +36,7 @@ static bool check(const struct rdmap_seg *pkt, const struct wire_cm *wire)
 	return !is_request || (!be64_get(wire->dst_id) && l4_port_space_ok(be16_get(wire->space)));
 }
 
-static void take_data(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg *m)
+static void cm_rd_rx_take_data(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg *m)
 {
 	uint32_t bytes = m->wire->private_bytes;
 	uint8_t *room = cm_rx_room(nic, ep, bytes);
@@ -49,7 +49,7 @@ static void take_data(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg 
 	eth_cursor_copy(&cursor, room, bytes);
 }
 
-static void take_param(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg *m)
+static void cm_rd_rx_take_param(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg *m)
 {
 	const struct wire_cm *wire = m->wire;
 
@@ -68,7 +68,7 @@ static void take_param(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg
 	    .srq = (wire->flags & WIRE_CM_F_SRQ) != 0,
 	    .qp_type = wire->qp_type,
 	};
-	take_data(nic, ep, m);
+	cm_rd_rx_take_data(nic, ep, m);
 }
 
 /* The request came before: its answer was lost, or has not been made yet. */
@@ -102,7 +102,7 @@ static void request_again(struct fw_nic *nic, struct cm_ep *ep)
 	}
 }
 
-static void rx_request(struct fw_nic *nic, const struct cm_msg *m)
+static void cm_rd_rx_request(struct fw_nic *nic, const struct cm_msg *m)
 {
 	uint16_t space = be16_get(m->wire->space), port = be16_get(m->wire->dst_port);
 	const struct wire_eth *eth = (const void *)m->pkt->frame->seg[0].data;
@@ -150,7 +150,7 @@ static void rx_request(struct fw_nic *nic, const struct cm_msg *m)
 	ep->local_port = port;
 	ep->peer_port = be16_get(m->wire->src_port);
 	ep->peer_ip = m->pkt->src_ip;
-	take_param(nic, ep, m);
+	cm_rd_rx_take_param(nic, ep, m);
 	cm_hash(nic, ep);
 	listener->waiting++;
 	FW_COUNT(nic, cm_requests);
@@ -159,14 +159,14 @@ static void rx_request(struct fw_nic *nic, const struct cm_msg *m)
 	cm_event(nic, ep, HW_CM_EVENT_REQUEST, 0);
 }
 
-static void rx_reply(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg *m)
+static void cm_rd_rx_reply(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg *m)
 {
 	bool found = m->type == WIRE_CM_SIDR_REP;
 
 	if (ep->passive || found != ep->datagram)
 		return;
 	if (ep->state == CM_REQ_SENT) {
-		take_param(nic, ep, m);
+		cm_rd_rx_take_param(nic, ep, m);
 		cm_tx_drop(nic, ep);
 		fw_timer_cancel(&nic->timers, &ep->timer);
 		cm_set_state(nic, ep, found ? CM_FOUND : CM_REP_RCVD);
@@ -209,7 +209,7 @@ static void redirect(struct fw_nic *nic, struct cm_ep *ep, uint32_t shard)
 
 static void rejected(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg *m)
 {
-	take_data(nic, ep, m);
+	cm_rd_rx_take_data(nic, ep, m);
 	FW_COUNT(nic, cm_rejected);
 	cm_event(nic, ep, HW_CM_EVENT_REJECTED, be16_get(m->wire->reason));
 }
@@ -333,7 +333,7 @@ static struct cm_ep *endpoint_of(struct fw_nic *nic, const struct cm_msg *m)
 	return ep->peer_id == m->src_id ? ep : NULL;
 }
 
-static void dispatch(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg *m)
+static void cm_rd_rx_dispatch(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg *m)
 {
 	switch (m->type) {
 	case WIRE_CM_MRA:
@@ -341,7 +341,7 @@ static void dispatch(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg *
 		break;
 	case WIRE_CM_REP:
 	case WIRE_CM_SIDR_REP:
-		rx_reply(nic, ep, m);
+		cm_rd_rx_reply(nic, ep, m);
 		break;
 	case WIRE_CM_RTU:
 		rx_ready(nic, ep);
@@ -377,7 +377,7 @@ void cm_rd_rx(struct fw_nic *nic, const struct rdmap_seg *pkt)
 	struct cm_msg m = {.pkt = pkt, .wire = wire};
 	struct cm_ep *ep;
 
-	if (!check(pkt, wire)) {
+	if (!cm_rd_rx_check(pkt, wire)) {
 		FW_DROP(nic, drop_cm_malformed);
 		return;
 	}
@@ -386,12 +386,12 @@ void cm_rd_rx(struct fw_nic *nic, const struct rdmap_seg *pkt)
 	m.src_id = be64_get(wire->src_id);
 	m.dst_id = be64_get(wire->dst_id);
 	if (m.type == WIRE_CM_REQ || m.type == WIRE_CM_SIDR_REQ) {
-		rx_request(nic, &m);
+		cm_rd_rx_request(nic, &m);
 		return;
 	}
 	ep = endpoint_of(nic, &m);
 	if (ep)
-		dispatch(nic, ep, &m);
+		cm_rd_rx_dispatch(nic, ep, &m);
 	else
 		nobody(nic, &m);
 }

@@ -46,7 +46,8 @@ static void closed(struct fw_nic *nic, struct cm_ep *ep)
 	over(nic, ep);
 }
 
-static void take_data(struct fw_nic *nic, struct cm_ep *ep, const uint8_t *data, uint32_t bytes)
+static void cm_tcp_take_data(struct fw_nic *nic, struct cm_ep *ep, const uint8_t *data,
+			     uint32_t bytes)
 {
 	uint8_t *room = cm_rx_room(nic, ep, bytes);
 
@@ -54,7 +55,7 @@ static void take_data(struct fw_nic *nic, struct cm_ep *ep, const uint8_t *data,
 		memcpy(room, data, bytes);
 }
 
-static uint8_t depth_of(uint16_t depth)
+static uint8_t cm_tcp_depth_of(uint16_t depth)
 {
 	return (uint8_t)(depth < HW_MAX_RD_ATOMIC ? depth : HW_MAX_RD_ATOMIC);
 }
@@ -63,11 +64,11 @@ static uint8_t depth_of(uint16_t depth)
  * Stores the peer's limits for the process: the reads that it answers and the reads that it may
  * issue.
  */
-static void take_param(struct cm_ep *ep, uint16_t responder, uint16_t initiator)
+static void cm_tcp_take_param(struct cm_ep *ep, uint16_t responder, uint16_t initiator)
 {
 	ep->peer = (struct hw_cm_param){
-	    .responder_resources = depth_of(responder),
-	    .initiator_depth = depth_of(initiator),
+	    .responder_resources = cm_tcp_depth_of(responder),
+	    .initiator_depth = cm_tcp_depth_of(initiator),
 	    .retry_count = RETRY_FOREVER,
 	    .rnr_retry_count = RETRY_FOREVER,
 	    .flow_control = 1,
@@ -92,8 +93,8 @@ struct cm_ep *cm_tcp_request(struct fw_nic *nic, struct cm_ep *listener, struct 
 	ep->local_port = listener->local_port;
 	ep->peer_ip = conn->flow->peer_ip;
 	ep->peer_port = conn->flow->peer_port;
-	take_param(ep, conn->param.ird, conn->param.ord);
-	take_data(nic, ep, data, bytes);
+	cm_tcp_take_param(ep, conn->param.ird, conn->param.ord);
+	cm_tcp_take_data(nic, ep, data, bytes);
 	listener->waiting++;
 	FW_COUNT(nic, cm_requests);
 	cm_set_state(nic, ep, CM_REQ_RCVD);
@@ -103,15 +104,15 @@ struct cm_ep *cm_tcp_request(struct fw_nic *nic, struct cm_ep *listener, struct 
 
 void cm_tcp_accepted(struct fw_nic *nic, struct cm_ep *ep, const uint8_t *data, uint32_t bytes)
 {
-	take_param(ep, ep->mpa->param.ord, ep->mpa->param.ird);
-	take_data(nic, ep, data, bytes);
+	cm_tcp_take_param(ep, ep->mpa->param.ord, ep->mpa->param.ird);
+	cm_tcp_take_data(nic, ep, data, bytes);
 	cm_set_state(nic, ep, CM_REP_RCVD);
 	cm_event(nic, ep, HW_CM_EVENT_RESPONSE, 0);
 }
 
 void cm_tcp_rejected(struct fw_nic *nic, struct cm_ep *ep, const uint8_t *data, uint32_t bytes)
 {
-	take_data(nic, ep, data, bytes);
+	cm_tcp_take_data(nic, ep, data, bytes);
 	FW_COUNT(nic, cm_rejected);
 	cm_event(nic, ep, HW_CM_EVENT_REJECTED, HW_CM_REJ_CONSUMER);
 	over(nic, ep);
@@ -134,7 +135,7 @@ void cm_tcp_established(struct fw_nic *nic, struct cm_ep *ep)
 }
 
 /* Reports a connection that failed without a reason from the peer. */
-static void unanswered(struct fw_nic *nic, struct cm_ep *ep, enum tcp_end why)
+static void cm_tcp_unanswered(struct fw_nic *nic, struct cm_ep *ep, enum tcp_end why)
 {
 	switch (why) {
 	case TCP_END_CLOSED:
@@ -160,7 +161,7 @@ void cm_tcp_ended(struct fw_nic *nic, struct cm_ep *ep, enum tcp_end why)
 	ep->mpa = NULL;
 	switch ((enum cm_state)ep->state) {
 	case CM_REQ_SENT:
-		unanswered(nic, ep, why);
+		cm_tcp_unanswered(nic, ep, why);
 		over(nic, ep);
 		break;
 	case CM_REQ_RCVD:

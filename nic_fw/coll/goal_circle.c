@@ -16,13 +16,13 @@ static uint64_t bit_of(uint32_t rank)
 	return UINT64_C(1) << rank;
 }
 
-static void give_up(struct goal_circle *circle)
+static void goal_circle_give_up(struct goal_circle *circle)
 {
 	circle->round = 0;
 }
 
 /* Sends the question to these ranks. */
-static void ask(struct fw_nic *nic, struct goal_comm *comm, uint64_t ranks)
+static void goal_circle_ask_ranks(struct fw_nic *nic, struct goal_comm *comm, uint64_t ranks)
 {
 	struct mgrp_note note = {
 	    .type = WIRE_MGRP_ASK,
@@ -51,7 +51,7 @@ void goal_circle_ask(struct fw_nic *nic, struct goal_comm *comm)
 	circle->asked = own.ranks & ~bit_of(comm->rank);
 	circle->answered = 0;
 	circle->own_changes = comm->stall.changes;
-	ask(nic, comm, circle->asked);
+	goal_circle_ask_ranks(nic, comm, circle->asked);
 }
 
 /*
@@ -86,14 +86,14 @@ static void round_over(struct fw_nic *nic, struct goal_comm *comm)
 	struct goal_circle *circle = &comm->circle;
 
 	if (circle->own_changes != comm->stall.changes) {
-		give_up(circle);
+		goal_circle_give_up(circle);
 	} else if (circle->round == 1) {
 		circle->round = 2;
 		circle->question++;
 		circle->answered = 0;
-		ask(nic, comm, circle->asked);
+		goal_circle_ask_ranks(nic, comm, circle->asked);
 	} else {
-		give_up(circle);
+		goal_circle_give_up(circle);
 		if (!agree(nic, comm))
 			return;
 		comm->stall.victim = circle->instance;
@@ -101,7 +101,8 @@ static void round_over(struct fw_nic *nic, struct goal_comm *comm)
 	}
 }
 
-static void told(struct fw_nic *nic, struct goal_comm *comm, const struct mgrp_note *note)
+static void goal_circle_told(struct fw_nic *nic, struct goal_comm *comm,
+			     const struct mgrp_note *note)
 {
 	struct goal_circle *circle = &comm->circle;
 	uint64_t from = bit_of(note->rank), more;
@@ -116,7 +117,7 @@ static void told(struct fw_nic *nic, struct goal_comm *comm, const struct mgrp_n
 		more &= bit_of(comm->num_ranks) - 1;
 	if (note->moves ||
 	    (circle->round == 2 && (more || circle->changes[note->rank] != note->changes))) {
-		give_up(circle);
+		goal_circle_give_up(circle);
 		return;
 	}
 	circle->changes[note->rank] = note->changes;
@@ -125,7 +126,7 @@ static void told(struct fw_nic *nic, struct goal_comm *comm, const struct mgrp_n
 	circle->answered |= from;
 	circle->asked |= more;
 	if (more)
-		ask(nic, comm, more);
+		goal_circle_ask_ranks(nic, comm, more);
 	else if (circle->answered == circle->asked)
 		round_over(nic, comm);
 }
@@ -156,5 +157,5 @@ void goal_circle_rx(struct fw_nic *nic, struct goal_comm *comm, const struct mgr
 	if (note->type == WIRE_MGRP_ASK)
 		asked(nic, comm, note);
 	else
-		told(nic, comm, note);
+		goal_circle_told(nic, comm, note);
 }

@@ -282,7 +282,7 @@ void goal_schedule_destroy(struct fw_nic *nic, struct goal_schedule *schedule)
 		free_schedule(nic, schedule);
 }
 
-static void answer(struct hw_resp_goal_load *resp, const struct goal_fault *fault)
+static void goal_cmd_answer(struct hw_resp_goal_load *resp, const struct goal_fault *fault)
 {
 	size_t i;
 
@@ -365,7 +365,7 @@ static int refused(struct fw_nic *nic, struct goal_schedule *schedule, int statu
 		   const struct goal_fault *fault, struct hw_cmd_resp *resp)
 {
 	resp->u.goal_load.schedule = FW_NONE;
-	answer(&resp->u.goal_load, fault);
+	goal_cmd_answer(&resp->u.goal_load, fault);
 	goal_schedule_free(nic, schedule);
 	put_schedule(nic, schedule);
 	resp->status = status;

@@ -334,7 +334,7 @@ bool goal_comm_take_abort(struct goal_comm *comm, uint32_t instance, struct goal
 
 /* ---- beginning and end ---------------------------------------------------------------------- */
 
-static void end(struct fw_nic *nic, struct fw_timer *timer)
+static void goal_comm_end(struct fw_nic *nic, struct fw_timer *timer)
 {
 	goal_comm_destroy(nic, FW_CONTAINER(timer, struct goal_comm, end_timer), false);
 }
@@ -361,7 +361,7 @@ void goal_comm_init(struct goal_comm *comm)
 	fw_list_init(&comm->node);
 	goal_stall_init(&comm->stall);
 	fw_timer_init(&comm->any_timer, any_step);
-	fw_timer_init(&comm->end_timer, end);
+	fw_timer_init(&comm->end_timer, goal_comm_end);
 }
 
 static void release_link(struct fw_nic *nic, struct goal_link *link, bool at_once)

@@ -13,8 +13,8 @@
 /* ---- the record ------------------------------------------------------------------------------ */
 
 /* The record is written once, done last, with release (pair G1). */
-static void write_record(struct fw_nic *nic, uint32_t client, uint32_t index,
-			 const struct hw_goal_run *line)
+static void goal_ending_write_record(struct fw_nic *nic, uint32_t client, uint32_t index,
+				     const struct hw_goal_run *line)
 {
 	struct fw_client *owner = &nic->host.clients[client];
 	struct hw_goal_run *record = client_bar(owner, owner->goal_runs_offset);
@@ -91,7 +91,7 @@ void goal_ending_report(struct fw_nic *nic, struct goal_run *run)
 	const struct hw_goal_run line = line_of(run, HW_GOAL_OK, run->comm->rank);
 
 	FW_COUNT(nic, goal_runs_done);
-	write_record(nic, run->client, run->record, &line);
+	goal_ending_write_record(nic, run->client, run->record, &line);
 }
 
 static void report_failed(struct fw_nic *nic, const struct goal_ending *ending)
@@ -104,7 +104,7 @@ static void report_failed(struct fw_nic *nic, const struct goal_ending *ending)
 	line.room_bytes = run->lengths.room_bytes;
 	line.num_waits = run->num_waits;
 	memcpy(line.waits, run->waits, sizeof(line.waits));
-	write_record(nic, ending->client, ending->record, &line);
+	goal_ending_write_record(nic, ending->client, ending->record, &line);
 }
 
 static void report_refused(struct fw_nic *nic, const struct goal_ending *ending)
@@ -120,7 +120,7 @@ static void report_refused(struct fw_nic *nic, const struct goal_ending *ending)
 	    .room_bytes = ending->abort.lengths.room_bytes,
 	};
 
-	write_record(nic, ending->client, ending->record, &line);
+	goal_ending_write_record(nic, ending->client, ending->record, &line);
 }
 
 /* ---- the other ranks ------------------------------------------------------------------------- */
@@ -175,8 +175,8 @@ bool goal_run_left(struct fw_nic *nic, struct goal_run *run)
  * Returns the status for the other ranks. A process that ends loses all its memory at once, while
  * its runs end in later turns: the other ranks have lost the rank, not a buffer.
  */
-static enum hw_goal_status told(const struct fw_nic *nic, const struct goal_comm *comm,
-				enum hw_goal_status status, uint32_t rank)
+static enum hw_goal_status goal_ending_told(const struct fw_nic *nic, const struct goal_comm *comm,
+					    enum hw_goal_status status, uint32_t rank)
 {
 	return rank == comm->rank && nic->host.clients[comm->client].closing ? HW_GOAL_PEER_LOST
 									     : status;
@@ -192,7 +192,8 @@ struct goal_ending *goal_ending_of(struct fw_client *owner, uint32_t record)
 }
 
 /* False: units ran out. */
-static bool step(struct fw_nic *nic, struct goal_comm *comm, struct goal_ending *ending)
+static bool goal_ending_step_one(struct fw_nic *nic, struct goal_comm *comm,
+				 struct goal_ending *ending)
 {
 	struct goal_run *run = ending->run;
 
@@ -217,7 +218,8 @@ static bool step(struct fw_nic *nic, struct goal_comm *comm, struct goal_ending 
 bool goal_ending_step(struct fw_nic *nic, struct goal_comm *comm)
 {
 	while (!fw_list_empty(&comm->endings))
-		if (!step(nic, comm, FW_CONTAINER(comm->endings.next, struct goal_ending, node)))
+		if (!goal_ending_step_one(
+			nic, comm, FW_CONTAINER(comm->endings.next, struct goal_ending, node)))
 			return false;
 	fw_list_del(&comm->ending_node);
 	return true;
@@ -237,7 +239,8 @@ void goal_ending_run(struct fw_nic *nic)
 	(void)goal_ending_step(nic, FW_CONTAINER(node, struct goal_comm, ending_node));
 }
 
-static void begin(struct fw_nic *nic, struct goal_comm *comm, const struct goal_ending *what)
+static void goal_ending_begin(struct fw_nic *nic, struct goal_comm *comm,
+			      const struct goal_ending *what)
 {
 	struct goal_ending *ending = &nic->host.clients[what->client].goal_endings[what->record];
 
@@ -261,7 +264,8 @@ void goal_run_fail(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status
 	    .record = run->record,
 	    .serial = run->serial,
 	    .status = status,
-	    .abort = {run->instance, told(nic, run->comm, status, rank), rank, run->lengths},
+	    .abort = {run->instance, goal_ending_told(nic, run->comm, status, rank), rank,
+		      run->lengths},
 	};
 
 	if (run->ending)
@@ -271,7 +275,7 @@ void goal_run_fail(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status
 	run->fail_op = op;
 	name_waits(run);
 	goal_run_stop(nic, run);
-	begin(nic, run->comm, &ending);
+	goal_ending_begin(nic, run->comm, &ending);
 }
 
 void goal_ending_refuse(struct fw_nic *nic, uint32_t client, uint32_t record, uint32_t serial,
@@ -296,5 +300,5 @@ void goal_ending_refuse(struct fw_nic *nic, uint32_t client, uint32_t record, ui
 	comm = &nic->goal.comms[schedule->comm];
 	ending.abort.instance = comm->next_instance - 1;
 	schedule->refs++;
-	begin(nic, comm, &ending);
+	goal_ending_begin(nic, comm, &ending);
 }

@@ -37,20 +37,8 @@ void *goal_heap_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes)
 	return nic->goal.heap.base + offset;
 }
 
-static void give_back(struct fw_nic *nic, uint64_t offset)
-{
-	struct goal_heap *heap = &nic->goal.heap;
-	struct goal_heap_gone *gone =
-	    &heap->gone[(heap->gone_head + heap->gone_count) % GOAL_HEAP_GONE];
-
-	assert(heap->gone_count < GOAL_HEAP_GONE);
-	gone->offset = offset;
-	gone->left_bytes = buddy_block_bytes(&heap->buddy, offset);
-	heap->gone_count++;
-	goal_heap_run(nic);
-}
-
-void goal_heap_run(struct fw_nic *nic)
+/* Returns the pages of freed blocks to the port, in slices. */
+static void goal_heap_run(struct fw_nic *nic)
 {
 	struct goal_heap *heap = &nic->goal.heap;
 
@@ -66,6 +54,19 @@ void goal_heap_run(struct fw_nic *nic)
 		heap->gone_head = (heap->gone_head + 1) % GOAL_HEAP_GONE;
 		heap->gone_count--;
 	}
+}
+
+static void goal_heap_give_back(struct fw_nic *nic, uint64_t offset)
+{
+	struct goal_heap *heap = &nic->goal.heap;
+	struct goal_heap_gone *gone =
+	    &heap->gone[(heap->gone_head + heap->gone_count) % GOAL_HEAP_GONE];
+
+	assert(heap->gone_count < GOAL_HEAP_GONE);
+	gone->offset = offset;
+	gone->left_bytes = buddy_block_bytes(&heap->buddy, offset);
+	heap->gone_count++;
+	goal_heap_run(nic);
 }
 
 void goal_heap_slice(struct fw_nic *nic)
@@ -93,7 +94,7 @@ void goal_heap_free(struct fw_nic *nic, uint32_t client, void *block)
 	nic->host.clients[client].goal_bytes -= bytes;
 	share_give(nic, client, HW_SHARE_GOAL, bytes);
 	if (bytes >= RELEASE_BYTES)
-		give_back(nic, offset);
+		goal_heap_give_back(nic, offset);
 	else
 		(void)buddy_free(&nic->goal.heap.buddy, offset);
 }

@@ -39,8 +39,6 @@ void goal_heap_move(struct fw_nic *nic, uint32_t from, uint32_t to, const void *
 void goal_heap_free(struct fw_nic *nic, uint32_t client, void *block);
 void goal_heap_init(struct goal_heap *heap, uint8_t *base, struct buddy_block *blocks,
 		    struct goal_heap_gone *gone);
-/* Returns the pages of freed blocks to the port, in slices. */
-void goal_heap_run(struct fw_nic *nic);
 void goal_heap_slice(struct fw_nic *nic); /* slice_job.run */
 bool goal_heap_pending(const struct fw_nic *nic);
 

@@ -16,7 +16,7 @@ struct goal_key {
 	uint32_t kind;
 };
 
-static bool fail(struct goal_load *load, int status, uint32_t op, const char *why)
+static bool goal_load_fail(struct goal_load *load, int status, uint32_t op, const char *why)
 {
 	load->phase = GOAL_LOAD_FAILED;
 	load->status = status;
@@ -27,7 +27,7 @@ static bool fail(struct goal_load *load, int status, uint32_t op, const char *wh
 
 static bool bad(struct goal_load *load, const char *why)
 {
-	return fail(load, FW_EINVAL, (uint32_t)load->at, why);
+	return goal_load_fail(load, FW_EINVAL, (uint32_t)load->at, why);
 }
 
 /* Checks one part of the schedule: aligned, inside, behind the header. */
@@ -37,7 +37,8 @@ static bool part_fits(const struct goal_header *h, uint64_t offset, uint64_t cou
 	       count * bytes <= h->total_bytes - offset;
 }
 
-static const char *check_header(const struct goal_header *h, uint32_t rank, uint32_t num_ranks)
+static const char *goal_load_check_header(const struct goal_header *h, uint32_t rank,
+					  uint32_t num_ranks)
 {
 	if (h->magic != GOAL_FORMAT_MAGIC)
 		return "this is no compiled schedule";
@@ -100,7 +101,7 @@ void goal_load_cancel(struct fw_nic *nic, struct goal_load *load)
 bool goal_load_begin(struct fw_nic *nic, struct goal_load *load, struct goal_schedule *schedule,
 		     const struct goal_header *header, uint32_t rank, uint32_t num_ranks)
 {
-	const char *why = check_header(header, rank, num_ranks);
+	const char *why = goal_load_check_header(header, rank, num_ranks);
 	uint64_t keys = why ? 1 : fw_pow2_at_least(2 * header->num_ops);
 	uint64_t peers_bytes = ((uint64_t)num_ranks + 63) / 64 * sizeof(uint64_t);
 
@@ -119,7 +120,7 @@ bool goal_load_begin(struct fw_nic *nic, struct goal_load *load, struct goal_sch
 	schedule->wildcards = false;
 	schedule->groups = false;
 	if (why)
-		return fail(load, FW_EINVAL, UINT32_MAX, why);
+		return goal_load_fail(load, FW_EINVAL, UINT32_MAX, why);
 	load->key_mask = (uint32_t)keys - 1;
 	schedule->code = goal_heap_alloc(nic, schedule->client, header->total_bytes);
 	schedule->roots =
@@ -136,8 +137,8 @@ bool goal_load_begin(struct fw_nic *nic, struct goal_load *load, struct goal_sch
 	if (!schedule->code || !schedule->roots || !schedule->deps || !schedule->peers ||
 	    !schedule->neighbours || !load->degree || !load->order || !load->keys) {
 		goal_load_cancel(nic, load);
-		return fail(load, FW_ENOSPC, UINT32_MAX,
-			    "the process's share of the NIC's memory is used up");
+		return goal_load_fail(load, FW_ENOSPC, UINT32_MAX,
+				      "the process's share of the NIC's memory is used up");
 	}
 	schedule->slots = (const void *)(schedule->code + header->slots_offset);
 	schedule->ops = (const void *)(schedule->code + header->ops_offset);
@@ -352,7 +353,8 @@ static bool step_copy(struct fw_nic *nic, struct goal_load *load, const struct f
 	uint32_t bytes = left < GOAL_LOAD_COPY_BYTES ? (uint32_t)left : GOAL_LOAD_COPY_BYTES;
 
 	if (!mem_read(nic, source, load->at, load->schedule->code + load->at, bytes))
-		return fail(load, FW_EFAULT, UINT32_MAX, "the schedule's memory is not there");
+		return goal_load_fail(load, FW_EFAULT, UINT32_MAX,
+				      "the schedule's memory is not there");
 	load->at += bytes;
 	if (load->at < load->bytes)
 		return true;
@@ -367,7 +369,7 @@ static bool step_copy(struct fw_nic *nic, struct goal_load *load, const struct f
 }
 
 /* Enters the next phase once all items of this one are done. */
-static bool next_phase(struct goal_load *load, uint64_t items, enum goal_load_phase next)
+static bool goal_load_next_phase(struct goal_load *load, uint64_t items, enum goal_load_phase next)
 {
 	if (load->at < items)
 		return true;
@@ -396,8 +398,9 @@ static bool step_ops(struct goal_load *load)
 	}
 	if (load->at == load->schedule->header.num_ops &&
 	    load->next_edge != load->schedule->header.num_edges)
-		return fail(load, FW_EINVAL, UINT32_MAX, "some edges belong to no operation");
-	return next_phase(load, load->schedule->header.num_ops, GOAL_LOAD_EDGES);
+		return goal_load_fail(load, FW_EINVAL, UINT32_MAX,
+				      "some edges belong to no operation");
+	return goal_load_next_phase(load, load->schedule->header.num_ops, GOAL_LOAD_EDGES);
 }
 
 static bool step_edges(struct goal_load *load)
@@ -409,11 +412,11 @@ static bool step_edges(struct goal_load *load)
 		uint32_t target = s->edges[load->at].target;
 
 		if (target >= s->header.num_ops)
-			return fail(load, FW_EINVAL, UINT32_MAX,
-				    "a dependent is not an operation of the schedule");
+			return goal_load_fail(load, FW_EINVAL, UINT32_MAX,
+					      "a dependent is not an operation of the schedule");
 		load->degree[target]++;
 	}
-	return next_phase(load, s->header.num_edges, GOAL_LOAD_ROOTS);
+	return goal_load_next_phase(load, s->header.num_edges, GOAL_LOAD_ROOTS);
 }
 
 static bool step_roots(struct goal_load *load)
@@ -433,9 +436,9 @@ static bool step_roots(struct goal_load *load)
 		load->order[load->tail++] = (uint32_t)load->at;
 	}
 	if (load->at == s->header.num_ops && load->tail != s->header.num_roots)
-		return fail(load, FW_EINVAL, UINT32_MAX,
-			    "fewer operations can start than the header says");
-	return next_phase(load, s->header.num_ops, GOAL_LOAD_ORDER);
+		return goal_load_fail(load, FW_EINVAL, UINT32_MAX,
+				      "fewer operations can start than the header says");
+	return goal_load_next_phase(load, s->header.num_ops, GOAL_LOAD_ORDER);
 }
 
 /* Follows each edge once: an operation with very many edges takes several steps. */
@@ -463,8 +466,8 @@ static bool step_order(struct goal_load *load)
 	if (load->head < load->tail)
 		return true;
 	if (load->tail != s->header.num_ops)
-		return fail(load, FW_EINVAL, UINT32_MAX,
-			    "operations wait for each other in a circle");
+		return goal_load_fail(load, FW_EINVAL, UINT32_MAX,
+				      "operations wait for each other in a circle");
 	load->phase = GOAL_LOAD_COUNTS;
 	load->at = 0;
 	return true;
@@ -503,7 +506,7 @@ static bool step_counts(struct goal_load *load)
 		if (is_message(op) && op->count != next_count(load, op))
 			return bad(load, "a message is not numbered in the order of the schedule");
 	}
-	return next_phase(load, s->header.num_ops, GOAL_LOAD_DONE);
+	return goal_load_next_phase(load, s->header.num_ops, GOAL_LOAD_DONE);
 }
 
 bool goal_load_step(struct fw_nic *nic, struct goal_load *load, const struct fw_mem *source)

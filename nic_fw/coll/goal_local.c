@@ -53,7 +53,7 @@ static bool refill(struct fw_nic *nic, const struct goal_run *run, struct side *
 	return side->need || mem_read(nic, &side->mem, 0, side->bounce, (uint32_t)side->left);
 }
 
-static void advance(struct side *side, uint64_t bytes)
+static void goal_local_advance(struct side *side, uint64_t bytes)
 {
 	side->ptr += bytes;
 	side->at += bytes;
@@ -103,10 +103,10 @@ static uint64_t stretch(struct fw_nic *nic, struct goal_run *run, const struct g
 	at = side[2].at;
 	if (is_bounced(&side[2]) && !mem_write(nic, &side[2].mem, at, side[2].ptr, (uint32_t)n))
 		return 0;
-	advance(&side[0], n);
-	advance(&side[2], n);
+	goal_local_advance(&side[0], n);
+	goal_local_advance(&side[2], n);
 	if (binary)
-		advance(&side[1], n);
+		goal_local_advance(&side[1], n);
 	*status = HW_GOAL_OK;
 	return n;
 }

@@ -9,8 +9,8 @@
  */
 #include "nic_fw/fw_nic.h"
 
-static uint32_t bucket(const struct goal_comm *comm, const struct fw_nic *nic,
-		       const struct goal_key4 *key)
+static uint32_t goal_match_bucket(const struct goal_comm *comm, const struct fw_nic *nic,
+				  const struct goal_key4 *key)
 {
 	uint32_t comm_index = (uint32_t)(comm - nic->goal.comms);
 
@@ -29,7 +29,7 @@ static bool same(const struct goal_key4 *a, const struct goal_key4 *b)
 struct goal_recv *goal_recv_find(struct fw_nic *nic, struct goal_comm *comm,
 				 const struct goal_key4 *key)
 {
-	uint32_t i = nic->goal.recv_hash[bucket(comm, nic, key)];
+	uint32_t i = nic->goal.recv_hash[goal_match_bucket(comm, nic, key)];
 
 	while (i) {
 		struct goal_recv *recv = fw_pool_at(&nic->goal.recvs, i - 1);
@@ -66,16 +66,16 @@ struct goal_recv *goal_recv_new(struct fw_nic *nic, struct goal_run *run, uint32
 
 void goal_recv_hash(struct fw_nic *nic, struct goal_recv *recv)
 {
-	uint32_t *head = &nic->goal.recv_hash[bucket(recv->run->comm, nic, &recv->key)];
+	uint32_t *head = &nic->goal.recv_hash[goal_match_bucket(recv->run->comm, nic, &recv->key)];
 
 	recv->next = *head;
 	*head = fw_pool_index(&nic->goal.recvs, recv) + 1;
 	recv->hashed = true;
 }
 
-static void recv_unhash(struct fw_nic *nic, struct goal_recv *recv)
+static void goal_match_unhash(struct fw_nic *nic, struct goal_recv *recv)
 {
-	uint32_t *at = &nic->goal.recv_hash[bucket(recv->run->comm, nic, &recv->key)];
+	uint32_t *at = &nic->goal.recv_hash[goal_match_bucket(recv->run->comm, nic, &recv->key)];
 	uint32_t number = fw_pool_index(&nic->goal.recvs, recv) + 1;
 
 	while (*at != number)
@@ -89,7 +89,7 @@ void goal_recv_free(struct fw_nic *nic, struct goal_recv *recv)
 	uint32_t client;
 
 	if (recv->hashed)
-		recv_unhash(nic, recv);
+		goal_match_unhash(nic, recv);
 	if (recv->any)
 		goal_comm_await_any(nic, recv->run->comm, false);
 	if (recv->link)
@@ -153,7 +153,7 @@ struct goal_unexp *goal_unexp_find(struct fw_nic *nic, struct goal_comm *comm,
 				   const struct goal_key4 *key)
 {
 	uint32_t comm_index = (uint32_t)(comm - nic->goal.comms);
-	uint32_t i = nic->goal.unexp_hash[bucket(comm, nic, key)];
+	uint32_t i = nic->goal.unexp_hash[goal_match_bucket(comm, nic, key)];
 
 	while (i) {
 		struct goal_unexp *unexp = fw_pool_at(&nic->goal.unexps, i - 1);
@@ -186,7 +186,7 @@ struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,
 		goal_give(nic, comm->client, GOAL_TABLE_UNEXPS, unexp);
 		return NULL;
 	}
-	head = &nic->goal.unexp_hash[bucket(comm, nic, key)];
+	head = &nic->goal.unexp_hash[goal_match_bucket(comm, nic, key)];
 	unexp->next = *head;
 	*head = fw_pool_index(&nic->goal.unexps, unexp) + 1;
 	fw_list_add_tail(&comm->unexps, &unexp->comm_node);
@@ -196,7 +196,7 @@ struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,
 void goal_unexp_free(struct fw_nic *nic, struct goal_unexp *unexp)
 {
 	struct goal_comm *comm = &nic->goal.comms[unexp->comm];
-	uint32_t *at = &nic->goal.unexp_hash[bucket(comm, nic, &unexp->key)];
+	uint32_t *at = &nic->goal.unexp_hash[goal_match_bucket(comm, nic, &unexp->key)];
 	uint32_t number = fw_pool_index(&nic->goal.unexps, unexp) + 1;
 
 	while (*at != number)

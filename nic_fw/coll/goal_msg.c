@@ -106,7 +106,7 @@ void goal_send_free(struct fw_nic *nic, struct goal_send *send)
 /* ---- packets --------------------------------------------------------------------------------- */
 
 /* Passes a message to the stream, cut into packets. */
-static void queue(struct fw_nic *nic, struct goal_send *send)
+static void goal_msg_queue(struct fw_nic *nic, struct goal_send *send)
 {
 	struct esp_stream *stream = send->link->stream;
 
@@ -158,8 +158,8 @@ static bool add_payload(struct fw_nic *nic, struct goal_send *send, uint64_t off
 	return true;
 }
 
-static int fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i, uint32_t max,
-		struct fw_tx_frame *frame, uint32_t hdr_offset)
+static int goal_msg_fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i,
+			 uint32_t max, struct fw_tx_frame *frame, uint32_t hdr_offset)
 {
 	struct goal_send *send = send_of(xfer);
 	struct wire_goal *wire = (struct wire_goal *)(void *)(frame->hdr + hdr_offset);
@@ -192,7 +192,7 @@ static int fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i
 /*
  * The transfer is acknowledged, or never will be. The stream's ended() handles the effect on runs.
  */
-static void sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok)
+static void goal_msg_sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok)
 {
 	struct goal_send *send = send_of(xfer);
 	struct goal_run *run = send->run;
@@ -234,7 +234,7 @@ static bool send_control(struct fw_nic *nic, struct goal_link *link, uint8_t typ
 		return false;
 	send->bytes = bytes;
 	send->sink = sink;
-	queue(nic, send);
+	goal_msg_queue(nic, send);
 	return true;
 }
 
@@ -266,7 +266,7 @@ void goal_msg_abort(struct fw_nic *nic, struct goal_link *link, const struct goa
 	}
 	send->bytes = abort->lengths.message_bytes;
 	send->room_bytes = abort->lengths.room_bytes;
-	queue(nic, send);
+	goal_msg_queue(nic, send);
 }
 
 bool goal_msg_left(struct fw_nic *nic, struct goal_link *link, uint32_t instance)
@@ -348,7 +348,7 @@ static void submit(struct fw_nic *nic, struct goal_run *run, struct goal_send *s
 		goal_cursor_init(&send->cursor, run->schedule->ops[index].buf[0]);
 	}
 	goal_trace_send(run, send, index);
-	queue(nic, send);
+	goal_msg_queue(nic, send);
 	goal_run_trace(nic, run, HW_GOAL_POINT_MSG_SENT, index);
 	if (small)
 		goal_run_finish_op(nic, run, index);
@@ -540,9 +540,9 @@ void goal_msg_init(struct fw_nic *nic)
 	    .expects = goal_msg_expects,
 	    .accept = goal_msg_accept,
 	    .receive = goal_msg_receive,
-	    .fill = fill,
+	    .fill = goal_msg_fill,
 	    .opened = goal_msg_opened,
-	    .sent = sent,
+	    .sent = goal_msg_sent,
 	    .passed = passed,
 	    .ended = goal_msg_ended,
 	};

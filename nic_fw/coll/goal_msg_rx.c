@@ -43,7 +43,7 @@ void *goal_msg_accept(struct fw_nic *nic, const struct esp_key *key, struct esp_
 
 /* ---- placement ------------------------------------------------------------------------------- */
 
-static bool place(struct fw_nic *nic, struct goal_recv *recv, struct msg_in *in)
+static bool goal_msg_rx_place(struct fw_nic *nic, struct goal_recv *recv, struct msg_in *in)
 {
 	while (in->payload.left) {
 		uint32_t n;
@@ -66,7 +66,7 @@ bool goal_unexp_mem(struct fw_nic *nic, const struct goal_unexp *unexp, uint64_t
 			 bytes, HW_ACCESS_LOCAL_WRITE, mem) == HW_VENDOR_ERR_NONE;
 }
 
-static bool store(struct fw_nic *nic, struct goal_unexp *unexp, struct msg_in *in)
+static bool goal_msg_rx_store(struct fw_nic *nic, struct goal_unexp *unexp, struct msg_in *in)
 {
 	struct fw_mem mem = {.ptr = NULL};
 	uint64_t at = 0;
@@ -89,7 +89,8 @@ static bool store(struct fw_nic *nic, struct goal_unexp *unexp, struct msg_in *i
 }
 
 /* Moves the data that arrived so far from the pool into the receive's buffer. */
-static bool take_over(struct fw_nic *nic, struct goal_recv *recv, const struct goal_unexp *unexp)
+static bool goal_msg_rx_take_over(struct fw_nic *nic, struct goal_recv *recv,
+				  const struct goal_unexp *unexp)
 {
 	struct fw_mem mem;
 	uint64_t at, n;
@@ -113,7 +114,7 @@ static bool take_over(struct fw_nic *nic, struct goal_recv *recv, const struct g
 }
 
 /* The last byte has arrived: the operation is finished. */
-static void finish(struct fw_nic *nic, struct goal_recv *recv)
+static void goal_msg_rx_finish(struct fw_nic *nic, struct goal_recv *recv)
 {
 	struct goal_run *run = recv->run;
 	uint32_t op = recv->op;
@@ -125,8 +126,8 @@ static void finish(struct fw_nic *nic, struct goal_recv *recv)
 
 /* ---- packets -------------------------------------------------------------------------------- */
 
-static bool parse(const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes,
-		  struct msg_in *in)
+static bool goal_msg_rx_parse(const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes,
+			      struct msg_in *in)
 {
 	struct eth_cursor cursor;
 	struct wire_goal wire;
@@ -161,10 +162,10 @@ static enum esp_verdict piece(struct fw_nic *nic, struct goal_recv *recv, struct
 	if (in->bytes != recv->bytes || in->offset != recv->received ||
 	    in->piece_bytes > recv->bytes - recv->received)
 		return malformed(nic);
-	if (!place(nic, recv, in))
+	if (!goal_msg_rx_place(nic, recv, in))
 		goal_run_fail(nic, run, HW_GOAL_MEMORY, run->comm->rank, recv->op);
 	else if (recv->received == recv->bytes)
-		finish(nic, recv);
+		goal_msg_rx_finish(nic, recv);
 	return ESP_TAKEN;
 }
 
@@ -251,7 +252,7 @@ static enum esp_verdict eager(struct fw_nic *nic, struct msg_in *in)
 	if (unexp->header || in->bytes != unexp->bytes || in->offset != unexp->received ||
 	    in->piece_bytes > unexp->bytes - unexp->received)
 		return malformed(nic);
-	if (!store(nic, unexp, in))
+	if (!goal_msg_rx_store(nic, unexp, in))
 		pool_fault(nic, in);
 	return ESP_TAKEN;
 }
@@ -323,7 +324,7 @@ static enum esp_verdict announce(struct fw_nic *nic, struct msg_in *in)
 	return ESP_TAKEN;
 }
 
-static enum esp_verdict data(struct fw_nic *nic, struct msg_in *in)
+static enum esp_verdict goal_msg_rx_data(struct fw_nic *nic, struct msg_in *in)
 {
 	uint32_t index = in->sink & 0xffffff;
 	struct goal_recv *recv;
@@ -375,7 +376,7 @@ enum esp_verdict goal_msg_receive(struct fw_nic *nic, void *ctx, const struct fw
 	if (in.comm->closing)
 		return ESP_TAKEN;
 	goal_stall_moved(in.comm);
-	if (!parse(frame, offset, bytes, &in) || in.bytes > GOAL_MAX_MSG_BYTES)
+	if (!goal_msg_rx_parse(frame, offset, bytes, &in) || in.bytes > GOAL_MAX_MSG_BYTES)
 		return malformed(nic);
 	if (in.type == WIRE_GOAL_LEFT) {
 		goal_link_left(nic, in.link, in.key.instance);
@@ -393,7 +394,7 @@ enum esp_verdict goal_msg_receive(struct fw_nic *nic, void *ctx, const struct fw
 	case WIRE_GOAL_ANNOUNCE:
 		return announce(nic, &in);
 	case WIRE_GOAL_DATA:
-		return data(nic, &in);
+		return goal_msg_rx_data(nic, &in);
 	case WIRE_GOAL_ABORT:
 		return aborted(nic, &in);
 	case WIRE_GOAL_LEFT:
@@ -412,7 +413,7 @@ enum esp_verdict goal_group_receive(struct fw_nic *nic, struct goal_comm *comm, 
 	if (comm->closing)
 		return ESP_TAKEN;
 	goal_stall_moved(comm);
-	if (!parse(frame, offset, bytes, &in) || in.bytes > GOAL_MAX_MSG_BYTES ||
+	if (!goal_msg_rx_parse(frame, offset, bytes, &in) || in.bytes > GOAL_MAX_MSG_BYTES ||
 	    in.type != WIRE_GOAL_EAGER)
 		return malformed(nic);
 	if (!goal_run_is_current(nic, comm, in.key.instance)) {
@@ -449,13 +450,13 @@ enum hw_goal_status goal_recv_unexpected(struct fw_nic *nic, struct goal_run *ru
 		goal_unexp_free(nic, unexp);
 		return goal_msg_announce(nic, recv, link) ? HW_GOAL_OK : HW_GOAL_RESOURCES;
 	}
-	ok = take_over(nic, recv, unexp);
+	ok = goal_msg_rx_take_over(nic, recv, unexp);
 	recv->received = unexp->received;
 	goal_unexp_free(nic, unexp);
 	if (!ok)
 		return HW_GOAL_MEMORY;
 	if (whole)
-		finish(nic, recv);
+		goal_msg_rx_finish(nic, recv);
 	return HW_GOAL_OK;
 }
 

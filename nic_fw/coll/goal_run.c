@@ -181,7 +181,7 @@ void goal_run_drop(struct fw_nic *nic, struct goal_run *run)
 	goal_schedule_put(nic, schedule);
 }
 
-static void complete(struct fw_nic *nic, struct goal_run *run)
+static void goal_run_complete(struct fw_nic *nic, struct goal_run *run)
 {
 	goal_run_trace(nic, run, HW_GOAL_POINT_RUN_FINISH, run->schedule->header.num_ops);
 	goal_ending_report(nic, run);
@@ -422,7 +422,7 @@ static enum hw_goal_status start_op(struct fw_nic *nic, struct goal_run *run, ui
 }
 
 /* Releases edges of the oldest finished operation, as many as fit the step. */
-static uint32_t release(struct fw_nic *nic, struct goal_run *run)
+static uint32_t goal_run_release(struct fw_nic *nic, struct goal_run *run)
 {
 	const struct goal_schedule *s = run->schedule;
 	uint32_t entry = run->finished[run->finished_head];
@@ -477,7 +477,7 @@ static bool is_staging(const struct goal_run *run)
  * Does up to budget units of work for a run. Returns the number done. *over: the run cannot proceed
  * now, or it is gone.
  */
-static uint32_t step(struct fw_nic *nic, struct goal_run *run, uint32_t budget, bool *over)
+static uint32_t goal_run_step(struct fw_nic *nic, struct goal_run *run, uint32_t budget, bool *over)
 {
 	uint32_t done = 0, slots = run->schedule->header.num_ops;
 
@@ -489,9 +489,9 @@ static uint32_t step(struct fw_nic *nic, struct goal_run *run, uint32_t budget, 
 			return done + 1;
 		}
 		if (run->num_finished) {
-			done += release(nic, run);
+			done += goal_run_release(nic, run);
 			if (!run->remaining) {
-				complete(nic, run);
+				goal_run_complete(nic, run);
 				return done;
 			}
 		} else if (run->num_ready) {
@@ -540,7 +540,7 @@ uint32_t goal_run_poll(struct fw_nic *nic, uint32_t budget)
 			continue;
 		run = FW_CONTAINER(owner->goal_ready.next, struct goal_run, client_node);
 		fw_list_del(&run->client_node);
-		done += step(nic, run, GOAL_CLIENT_QUANTUM, &over);
+		done += goal_run_step(nic, run, GOAL_CLIENT_QUANTUM, &over);
 		/*
 		 * The run goes to the end of the client's queue, and the client to the end of the
 		 * NIC's.

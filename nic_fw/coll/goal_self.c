@@ -40,8 +40,8 @@ static bool copy(struct fw_nic *nic, const struct goal_run *run, struct goal_cur
 	return true;
 }
 
-static enum hw_goal_status deliver(struct fw_nic *nic, struct goal_run *run, uint32_t index,
-				   struct goal_recv *recv)
+static enum hw_goal_status goal_self_deliver(struct fw_nic *nic, struct goal_run *run,
+					     uint32_t index, struct goal_recv *recv)
 {
 	const struct goal_insn *op = &run->schedule->ops[index];
 	uint32_t recv_op = recv->op;
@@ -121,7 +121,7 @@ enum hw_goal_status goal_msg_self(struct fw_nic *nic, struct goal_run *run, uint
 		goal_stall_self(nic, run->comm);
 	}
 	if (recv && op->amount <= at_once_bytes(op, &run->schedule->ops[recv->op]))
-		return deliver(nic, run, index, recv);
+		return goal_self_deliver(nic, run, index, recv);
 	send = goal_send_new(nic, run->client, NULL, GOAL_SEND_SELF, WIRE_GOAL_DATA, key);
 	if (!send)
 		return HW_GOAL_RESOURCES;

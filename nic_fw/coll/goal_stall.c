@@ -23,7 +23,7 @@ void goal_stall_moved(struct goal_comm *comm)
 	comm->stall.changes++;
 }
 
-static bool waits(const struct goal_comm *comm)
+static bool goal_stall_waits(const struct goal_comm *comm)
 {
 	return !fw_list_empty(&comm->blocked) || !fw_list_empty(&comm->group.blocked) ||
 	       comm->stall.self;
@@ -202,7 +202,7 @@ static bool stream_may_move(struct goal_comm *comm, const struct goal_link *link
 }
 
 /* Returns the list that a phase walks. */
-static struct fw_list *list_of(struct goal_comm *comm)
+static struct fw_list *goal_stall_list_of(struct goal_comm *comm)
 {
 	struct goal_stall *stall = &comm->stall;
 	struct goal_run *run =
@@ -243,7 +243,7 @@ static bool item_may_move(struct fw_nic *nic, struct goal_comm *comm, struct fw_
 		return recv_may_end(nic, FW_CONTAINER(at, struct goal_recv, run_node));
 	case GOAL_STALL_UNEXPS:
 		/* The process may start its run, and make room. */
-		return waits(comm) &&
+		return goal_stall_waits(comm) &&
 		       (int32_t)(FW_CONTAINER(at, struct goal_unexp, comm_node)->key.instance -
 				 comm->next_instance) >= 0;
 	case GOAL_STALL_LINKS:
@@ -263,7 +263,7 @@ static bool item_may_move(struct fw_nic *nic, struct goal_comm *comm, struct fw_
 /*
  * The phase's list is at its end: sends and receives of a run follow it, then comes the next run.
  */
-static void next_phase(struct goal_stall *stall)
+static void goal_stall_next_phase(struct goal_stall *stall)
 {
 	stall->at = NULL;
 	if (stall->phase == GOAL_STALL_RECVS) {
@@ -277,7 +277,8 @@ static void next_phase(struct goal_stall *stall)
 }
 
 /* Looks through all phases before end. */
-static enum verdict look(struct fw_nic *nic, struct goal_comm *comm, enum goal_stall_phase end)
+static enum verdict goal_stall_look(struct fw_nic *nic, struct goal_comm *comm,
+				    enum goal_stall_phase end)
 {
 	struct goal_stall *stall = &comm->stall;
 	uint32_t items;
@@ -290,13 +291,13 @@ static enum verdict look(struct fw_nic *nic, struct goal_comm *comm, enum goal_s
 		stall->ranks = stall->held = 0;
 	}
 	for (items = 0; stall->phase < end; items++) {
-		struct fw_list *list = list_of(comm);
+		struct fw_list *list = goal_stall_list_of(comm);
 		struct fw_list *at = stall->at ? stall->at->next : list->next;
 
 		if (items == GOAL_STALL_ITEMS)
 			return STALL_MORE;
 		if (at == list) {
-			next_phase(stall);
+			goal_stall_next_phase(stall);
 			continue;
 		}
 		if (item_may_move(nic, comm, at))
@@ -320,7 +321,7 @@ bool goal_stall_is_still(struct fw_nic *nic, struct goal_comm *comm, struct mgrp
 	comm->stall.seen = UINT64_MAX;
 	/* Multicasts of this rank in flight may still let other ranks proceed. */
 	still = !fw_list_empty(&comm->runs) && mgrp_drained(comm) &&
-		look(nic, comm, GOAL_STALL_PHASES) == STALL_STILL;
+		goal_stall_look(nic, comm, GOAL_STALL_PHASES) == STALL_STILL;
 	/* This rank's own look begins anew. */
 	comm->stall.seen = UINT64_MAX;
 	note->changes = (uint32_t)comm->stall.changes;
@@ -357,9 +358,9 @@ static void stalled(struct fw_nic *nic, struct fw_timer *timer)
 	struct goal_comm *comm = FW_CONTAINER(timer, struct goal_comm, stall.timer);
 	struct goal_stall *stall = &comm->stall;
 
-	if (!waits(comm))
+	if (!goal_stall_waits(comm))
 		return;
-	switch (look(nic, comm, GOAL_STALL_STREAMS)) {
+	switch (goal_stall_look(nic, comm, GOAL_STALL_STREAMS)) {
 	case STALL_MORE:
 		fw_timer_set(&nic->timers, timer, nic->now_ns + FW_SOON_NS);
 		return;

@@ -61,7 +61,7 @@ static bool look_at_announced(struct fw_nic *nic, struct goal_comm *comm, uint32
 	return true;
 }
 
-static void begin(struct goal_comm *comm)
+static void goal_sweep_begin(struct goal_comm *comm)
 {
 	comm->sweep_unexp = comm->unexps.next;
 	comm->sweep_announced = comm->announced.next;
@@ -69,7 +69,7 @@ static void begin(struct goal_comm *comm)
 }
 
 /* False: units ran out. */
-static bool step(struct fw_nic *nic, struct goal_comm *comm)
+static bool goal_sweep_step(struct fw_nic *nic, struct goal_comm *comm)
 {
 	uint32_t looks = 0;
 
@@ -78,7 +78,7 @@ static bool step(struct fw_nic *nic, struct goal_comm *comm)
 			return false;
 		if (!comm->sweep_again)
 			return true;
-		begin(comm);
+		goal_sweep_begin(comm);
 	}
 }
 
@@ -90,8 +90,8 @@ void goal_sweep(struct fw_nic *nic, struct goal_comm *comm)
 		comm->sweep_again = true;
 		return;
 	}
-	begin(comm);
-	if (!step(nic, comm))
+	goal_sweep_begin(comm);
+	if (!goal_sweep_step(nic, comm))
 		fw_list_add_tail(&nic->slices.sweeps, &comm->sweep_node);
 }
 
@@ -104,7 +104,7 @@ void goal_sweep_run(struct fw_nic *nic)
 		return;
 	comm = FW_CONTAINER(node, struct goal_comm, sweep_node);
 	nic->slices.bulk |= FW_BULK_LEAVE;
-	if (!step(nic, comm))
+	if (!goal_sweep_step(nic, comm))
 		fw_list_add_tail(&nic->slices.sweeps, &comm->sweep_node);
 }
 

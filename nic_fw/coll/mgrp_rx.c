@@ -31,7 +31,7 @@ struct group_in {
 /* ---- the ring ------------------------------------------------------------------------------- */
 
 /* Copies a packet into the ring. False: no memory. */
-static bool store(struct fw_nic *nic, struct mgrp_space *space, const struct group_in *in)
+static bool mgrp_rx_store(struct fw_nic *nic, struct mgrp_space *space, const struct group_in *in)
 {
 	struct mgrp_slot *slot = mgrp_slot(space, in->psn);
 	struct eth_cursor cursor;
@@ -82,8 +82,8 @@ static void look_for_gaps(struct fw_nic *nic, struct mgrp_space *space)
 /* ---- in order ------------------------------------------------------------------------------- */
 
 /* Delivers the packet next, from a frame. False: the layer above has no room. */
-static bool deliver(struct fw_nic *nic, struct mgrp_space *space, const struct fw_rx_frame *frame,
-		    uint32_t offset, uint32_t bytes)
+static bool mgrp_rx_deliver(struct fw_nic *nic, struct mgrp_space *space,
+			    const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
 {
 	struct goal_comm *comm = &nic->goal.comms[space->comm];
 
@@ -108,7 +108,7 @@ static void deliver_ring(struct fw_nic *nic, struct mgrp_space *space)
 			return;
 		frame.seg[0].data = slot->block;
 		frame.seg[0].bytes = slot->bytes;
-		if (!deliver(nic, space, &frame, 0, slot->bytes))
+		if (!mgrp_rx_deliver(nic, space, &frame, 0, slot->bytes))
 			return;
 	}
 }
@@ -126,14 +126,14 @@ void mgrp_deliver(struct fw_nic *nic, struct mgrp_space *space)
 }
 
 /* Takes the awaited packet. False: there is no memory to keep it. */
-static bool take(struct fw_nic *nic, struct mgrp_space *space, const struct group_in *in)
+static bool mgrp_rx_take(struct fw_nic *nic, struct mgrp_space *space, const struct group_in *in)
 {
 	bool keep = mgrp_keeps(space);
 
-	if (keep && !store(nic, space, in))
+	if (keep && !mgrp_rx_store(nic, space, in))
 		return false;
-	if (!deliver(nic, space, in->frame, DATA_OFFSET, in->bytes))
-		return keep || store(nic, space, in);
+	if (!mgrp_rx_deliver(nic, space, in->frame, DATA_OFFSET, in->bytes))
+		return keep || mgrp_rx_store(nic, space, in);
 	deliver_ring(nic, space);
 	return true;
 }
@@ -148,7 +148,7 @@ static void answered(const struct fw_nic *nic, struct mgrp_space *space)
 	space->ask_ns = nic->now_ns;
 }
 
-static void rx_packet(struct fw_nic *nic, struct mgrp_space *space, const struct group_in *in)
+static void mgrp_rx_packet(struct fw_nic *nic, struct mgrp_space *space, const struct group_in *in)
 {
 	bool stored;
 
@@ -169,9 +169,9 @@ static void rx_packet(struct fw_nic *nic, struct mgrp_space *space, const struct
 	}
 	know_of(space, in->psn + 1);
 	if (in->psn == space->next && !space->blocked)
-		stored = take(nic, space, in);
+		stored = mgrp_rx_take(nic, space, in);
 	else
-		stored = store(nic, space, in);
+		stored = mgrp_rx_store(nic, space, in);
 	if (!stored)
 		miss(nic, space);
 	look_for_gaps(nic, space);
@@ -348,7 +348,7 @@ static void rx_member(struct fw_nic *nic, struct goal_comm *comm, const struct g
 	switch ((enum wire_mgrp_type)in->type) {
 	case WIRE_MGRP_DATA:
 	case WIRE_MGRP_REPAIR:
-		rx_packet(nic, space, in);
+		mgrp_rx_packet(nic, space, in);
 		return;
 	case WIRE_MGRP_STATUS:
 		rx_status(nic, space, in);
@@ -373,7 +373,7 @@ bool mgrp_wants(struct fw_nic *nic, const struct fw_rx_frame *frame)
 }
 
 /* False: the frame is malformed. */
-static bool parse(const struct fw_rx_frame *frame, uint32_t bytes, struct group_in *in)
+static bool mgrp_rx_parse(const struct fw_rx_frame *frame, uint32_t bytes, struct group_in *in)
 {
 	const struct wire_mgrp *wire =
 	    (const struct wire_mgrp *)(const void *)(frame->seg[0].data + MGRP_OFFSET);
@@ -410,7 +410,7 @@ void mgrp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t bytes
 	struct group_in in;
 	bool wanted = false;
 
-	if (!parse(frame, bytes, &in)) {
+	if (!mgrp_rx_parse(frame, bytes, &in)) {
 		FW_DROP(nic, drop_esp_malformed);
 		return;
 	}

@@ -10,7 +10,7 @@
 
 /* ---- communicators by key ------------------------------------------------------------------- */
 
-static uint32_t *bucket(struct fw_nic *nic, uint64_t key, uint64_t key2)
+static uint32_t *mgrp_space_bucket(struct fw_nic *nic, uint64_t key, uint64_t key2)
 {
 	uint32_t h =
 	    fw_hash((uint32_t)key, (uint32_t)(key >> 32) ^ (uint32_t)key2, (uint32_t)(key2 >> 32));
@@ -20,7 +20,7 @@ static uint32_t *bucket(struct fw_nic *nic, uint64_t key, uint64_t key2)
 
 struct goal_comm *mgrp_first_member(struct fw_nic *nic, uint64_t key, uint64_t key2)
 {
-	uint32_t i = *bucket(nic, key, key2);
+	uint32_t i = *mgrp_space_bucket(nic, key, key2);
 
 	for (; i; i = nic->goal.comms[i - 1].group.next)
 		if (nic->goal.comms[i - 1].key == key && nic->goal.comms[i - 1].key2 == key2)
@@ -60,7 +60,7 @@ void mgrp_init(struct fw_nic *nic)
 
 int mgrp_join(struct fw_nic *nic, struct goal_comm *comm)
 {
-	uint32_t *head = bucket(nic, comm->key, comm->key2), i;
+	uint32_t *head = mgrp_space_bucket(nic, comm->key, comm->key2), i;
 
 	fw_list_init(&comm->group.all);
 	fw_list_init(&comm->group.blocked);
@@ -383,7 +383,7 @@ static void free_space(struct fw_nic *nic, struct goal_comm *comm, struct mgrp_s
 
 void mgrp_leave(struct fw_nic *nic, struct goal_comm *comm)
 {
-	uint32_t *at = bucket(nic, comm->key, comm->key2);
+	uint32_t *at = mgrp_space_bucket(nic, comm->key, comm->key2);
 	uint32_t number = (uint32_t)(comm - nic->goal.comms) + 1;
 
 	while (!fw_list_empty(&comm->group.all))

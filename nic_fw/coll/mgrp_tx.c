@@ -37,7 +37,7 @@ void mgrp_rtt_sample(struct mgrp_rtt *rtt, uint64_t ns)
 	rtt->srtt_ns = (7 * rtt->srtt_ns + ns) / 8;
 }
 
-static uint64_t rto_ns(const struct mgrp_rtt *rtt, uint32_t tries)
+static uint64_t mgrp_tx_rto_ns(const struct mgrp_rtt *rtt, uint32_t tries)
 {
 	uint64_t ns = rtt->srtt_ns ? rtt->srtt_ns + 4 * rtt->var_ns : MGRP_FIRST_RTO_NS;
 
@@ -49,7 +49,7 @@ static uint64_t rto_ns(const struct mgrp_rtt *rtt, uint32_t tries)
 
 /* ---- frames --------------------------------------------------------------------------------- */
 
-static uint16_t master_port(uint32_t shard)
+static uint16_t mgrp_tx_master_port(uint32_t shard)
 {
 	return (uint16_t)(WIRE_EDP_PORT_BASE + shard * WIRE_EDP_PORT_SPAN);
 }
@@ -59,8 +59,9 @@ static struct fw_tx_frame *begin_comm(struct fw_nic *nic, const struct goal_comm
 				      const uint8_t *mac, uint32_t shard, uint8_t type,
 				      uint32_t dst_rank, struct wire_mgrp **wire)
 {
-	struct fw_tx_frame *frame = edp_tx_begin(nic, mac, master_port(shard),
-						 master_port(nic->config.shard), WIRE_EDP_GROUP);
+	struct fw_tx_frame *frame =
+	    edp_tx_begin(nic, mac, mgrp_tx_master_port(shard),
+			 mgrp_tx_master_port(nic->config.shard), WIRE_EDP_GROUP);
 
 	if (!frame)
 		return NULL;
@@ -76,9 +77,9 @@ static struct fw_tx_frame *begin_comm(struct fw_nic *nic, const struct goal_comm
 	return frame;
 }
 
-static struct fw_tx_frame *begin(struct fw_nic *nic, const struct mgrp_space *space,
-				 const uint8_t *mac, uint32_t shard, uint8_t type,
-				 uint32_t dst_rank, struct wire_mgrp **wire)
+static struct fw_tx_frame *mgrp_tx_begin(struct fw_nic *nic, const struct mgrp_space *space,
+					 const uint8_t *mac, uint32_t shard, uint8_t type,
+					 uint32_t dst_rank, struct wire_mgrp **wire)
 {
 	struct fw_tx_frame *frame =
 	    begin_comm(nic, comm_of(nic, space), mac, shard, type, dst_rank, wire);
@@ -118,7 +119,7 @@ static struct fw_tx_frame *begin_to(struct fw_nic *nic, const struct mgrp_space 
 {
 	const struct hw_goal_peer *peer = &comm_of(nic, space)->peers[rank];
 
-	return begin(nic, space, peer->mac, peer->shard, type, rank, wire);
+	return mgrp_tx_begin(nic, space, peer->mac, peer->shard, type, rank, wire);
 }
 
 static void add_block(const struct fw_nic *nic, const struct mgrp_space *space,
@@ -138,7 +139,7 @@ static bool send_data(struct fw_nic *nic, struct mgrp_space *space, uint32_t psn
 	const struct goal_comm *comm = comm_of(nic, space);
 	struct wire_mgrp *wire;
 	struct fw_tx_frame *frame =
-	    begin(nic, space, comm->group.mac, 0, WIRE_MGRP_DATA, WIRE_MGRP_ALL, &wire);
+	    mgrp_tx_begin(nic, space, comm->group.mac, 0, WIRE_MGRP_DATA, WIRE_MGRP_ALL, &wire);
 
 	if (!frame)
 		return false;
@@ -168,7 +169,8 @@ static bool send_repair(struct fw_nic *nic, struct mgrp_space *space, uint32_t p
 	return true;
 }
 
-static bool send_probe(struct fw_nic *nic, struct mgrp_space *space, struct mgrp_child *child)
+static bool mgrp_tx_send_probe(struct fw_nic *nic, struct mgrp_space *space,
+			       struct mgrp_child *child)
 {
 	struct wire_mgrp *wire;
 	struct fw_tx_frame *frame = begin_to(nic, space, WIRE_MGRP_PROBE, child->rank, &wire);
@@ -376,7 +378,7 @@ static uint32_t repair(struct fw_nic *nic, struct mgrp_space *space, uint32_t mo
 	return sent;
 }
 
-static bool may_send(const struct mgrp_space *space)
+static bool mgrp_tx_may_send(const struct mgrp_space *space)
 {
 	return space->wanted || has_next(space);
 }
@@ -426,7 +428,7 @@ uint32_t mgrp_run(struct fw_nic *nic, uint32_t budget)
 		fw_list_del(&space->ready_node);
 		sent = run_space(nic, space);
 		done += sent;
-		if (!may_send(space) || fw_list_linked(&space->ready_node))
+		if (!mgrp_tx_may_send(space) || fw_list_linked(&space->ready_node))
 			continue;
 		/*
 		 * Goes to the end of the queue; a space that could send nothing waits for the next
@@ -452,12 +454,12 @@ static uint64_t ask_due_ns(const struct mgrp_space *space)
 	if (!space->known || space->parent == FW_NONE || space->parent_gone ||
 	    !seq_lt(space->next, space->asked) || mgrp_slot(space, space->next)->block)
 		return UINT64_MAX;
-	return space->ask_ns + rto_ns(&space->ask_rtt, space->asks);
+	return space->ask_ns + mgrp_tx_rto_ns(&space->ask_rtt, space->asks);
 }
 
 static uint64_t probe_due_ns(const struct mgrp_space *space, const struct mgrp_child *child)
 {
-	uint64_t wait_ns = rto_ns(&space->rtt, child->probes);
+	uint64_t wait_ns = mgrp_tx_rto_ns(&space->rtt, child->probes);
 
 	if (child->gone || !child->awaiting)
 		return UINT64_MAX;
@@ -505,7 +507,7 @@ void mgrp_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 		if (child->probes < UINT8_MAX)
 			child->probes++;
 		child->from_ns = nic->now_ns;
-		(void)send_probe(nic, space, child);
+		(void)mgrp_tx_send_probe(nic, space, child);
 	}
 	mgrp_timer_update(nic, space);
 }
@@ -530,7 +532,7 @@ void mgrp_link_opened(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
 				continue;
 			child->probes = 1;
 			child->from_ns = nic->now_ns;
-			(void)send_probe(nic, space, child);
+			(void)mgrp_tx_send_probe(nic, space, child);
 			mgrp_timer_update(nic, space);
 		}
 	}

@@ -45,7 +45,7 @@ static void parse_header(const struct wire_dgram *hdr, struct rdmap_seg *pkt)
 }
 
 /* Checks that the header fits its type and the length of the datagram. */
-static bool check_type(struct fw_nic *nic, const struct rdmap_seg *pkt, uint32_t bytes)
+static bool dgram_check_type(struct fw_nic *nic, const struct rdmap_seg *pkt, uint32_t bytes)
 {
 	uint8_t type = pkt->hdr->type;
 	const struct type_bytes *t;
@@ -142,7 +142,7 @@ void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct 
 	own.type = hdr->ver_type & 0x0f;
 	pkt.hdr = &own;
 	parse_header(hdr, &pkt);
-	if (!check_type(nic, &pkt, bytes))
+	if (!dgram_check_type(nic, &pkt, bytes))
 		return;
 	if (frame->seg[0].bytes < offset + type_bytes[own.type].least) {
 		FW_DROP(nic, drop_dgram_short);

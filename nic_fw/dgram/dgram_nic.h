@@ -57,6 +57,8 @@ struct rd_nic {
 	uint32_t num_half_open;            /* sessions of which only a HELLO was received */
 	uint32_t num_foreign;              /* sessions that no local process has used */
 	struct fw_list resolving;          /* sessions that wait for ARP */
+	struct fw_list ending;             /* rd_session.ending_node: sessions with ending flows */
+	struct fw_list stopped;            /* rd_flow.ready_node: flows that ended and were ready */
 	struct fw_pool flows;
 	struct fw_pool tx_windows;
 	struct fw_pool rx_windows;

@@ -6,7 +6,8 @@
  *	rd_hello.c	HELLO and its answers, cookies
  *	rd_share.c	limits of the sessions that stations of a link may make
  *	rd_flow.c	messages of one QP pair in order; refusals
- *	rd_fail.c	failures and limits of messages, flows, sessions
+ *	rd_fail.c	failures and limits of messages and flows
+ *	rd_ending.c	flows that end, in slices
  *	rd_tx.c		outgoing packets; the send window; retransmission
  *	rd_ack.c	acknowledgements out and in; RTT; loss detection
  *	rd_cong.c	the congestion window
@@ -46,16 +47,12 @@ enum {
 	/* Packets that a session may send before the next session's turn. */
 	RD_SESSION_QUANTUM = 16,
 	RD_FLOW_QUANTUM = 8, /* packets that a flow may send within it */
-	RD_HELD_BYTES = 52,  /* payload of a request held until its turn: an atomic's */
 	RD_ACK_EVERY = 8,    /* data packets that one delayed ACK covers at most */
 	RD_HALF_OPEN = 512,  /* sessions made by HELLO alone, without further packets of the peer */
 	RD_SHARE_MAX = HW_MAX_PEERS / 4, /* of one class of stations, once half of all are taken */
 	RD_FOREIGN_MAX = HW_MAX_PEERS / 8 * 7, /* made by HELLOs; the rest is for local processes */
-	RD_MSN_AHEAD = 64, /* RC: receives that may be taken for messages not yet begun */
 	/* Retries before a time limit counts: round trips may look longer than the limit. */
 	RD_LIMIT_TRIES = 3,
-	/* Looks without progress at a live peer, after which no answer will come. */
-	RD_ANSWER_LOOKS = 30,
 	RD_WITHDRAW_TRIES = 3, /* transmissions of a PSN after which it may be withdrawn */
 	RD_WITHDRAW_SPAN = 32, /* PSNs in flight from which on a lost one blocks the window */
 	/* Time-outs in a row after which the number in flight does not matter. */
@@ -66,15 +63,16 @@ enum {
 	/* Doublings of the wait of a flow whose packets do not get through. */
 	RD_WITHDRAW_BACKOFF = 6,
 };
-#define RD_ACK_DELAY_NS     UINT64_C(20000) /* that an ACK waits for data in the other direction */
-#define RD_GAP_NS           UINT64_C(10000) /* longest absence of a core that polls */
+#define RD_ACK_DELAY_NS UINT64_C(20000) /* that an ACK waits for data in the other direction */
+#define RD_GAP_NS       UINT64_C(10000) /* longest absence of a core that polls */
+/* Longest absence of its core that a receiver keeps out of the timestamps that it echoes. */
+#define RD_ECHO_GAP_NS      UINT64_C(60000000)
 #define RD_MIN_RTO_NS       UINT64_C(200000)
 #define RD_INITIAL_RTO_NS   UINT64_C(2000000)
 #define RD_MAX_RTO_NS       UINT64_C(1000000000)
 #define RD_HELLO_RETRY_NS   UINT64_C(10000000)
 #define RD_AWAIT_NS         UINT64_C(20000000) /* between probes while only responses are awaited */
 #define RD_SILENT_NS        UINT64_C(60000000) /* three such: the peer is silent */
-#define RD_LOOK_NS          UINT64_C(1000000000)  /* between looks for answers that do not come */
 #define RD_ASTRAY_NS        UINT64_C(1000000000)  /* limit of reordering on the path */
 #define RD_STALE_NS         UINT64_C(30000000000) /* age of an unused session that is opened anew */
 #define RD_EVICT_IDLE_NS    UINT64_C(60000000000) /* and may be evicted after this */
@@ -125,8 +123,8 @@ struct rd_tx_window {
 
 /* A packet that was accepted before its predecessor in the flow was delivered. */
 struct rd_held {
-	struct rdmap_seg pkt;        /* its frame and hdr are invalid */
-	uint8_t held[RD_HELD_BYTES]; /* payload of read requests, atomics, terminates */
+	struct rdmap_seg pkt;           /* its frame and hdr are invalid */
+	uint8_t held[RDMAP_HELD_BYTES]; /* payload of read requests, atomics, terminates */
 };
 
 struct rd_rx_window {
@@ -221,14 +219,19 @@ struct rd_session {
 	bool asks;                 /* its last packet reported that it has more */
 	struct fw_list ack_node;
 	uint64_t ack_since_ns;    /* time when ack_due was set */
-	uint64_t rx_data_ns;      /* time of the last data packet */
+	struct fw_moment rx_data; /* time of the last data packet */
 	struct fw_list flows;     /* flows with something to send: rd_flow.ready_node */
 	struct fw_list all_flows; /* rd_flow.session_node */
-	struct fw_list recvs;     /* recv_msg.peer_node: of incomplete messages */
 	struct fw_list tag_sends; /* tag_send.peer_node: tagged sends that the peer has not ended */
-	uint32_t life;            /* number of its ends so far: recv_msg.life */
-	struct rd_bits received;  /* within the window */
-	struct rd_bits delivered; /* within the window and one behind */
+	struct fw_list ended;     /* rd_flow.session_node: flows of earlier lives, not looked at */
+	struct fw_list failing;   /* rd_flow.session_node: flows whose messages complete */
+	struct fw_list ending_node; /* in nic->rd.ending while ended or failing may have flows */
+	uint64_t end_since_ns;      /* of ended: rd_ending_session() */
+	uint8_t end_status;         /* hw_status */
+	uint8_t end_vendor_err;     /* hw_vendor_err */
+	struct recv_peer recv;      /* receives that its messages have taken; its life */
+	struct rd_bits received;    /* within the window */
+	struct rd_bits delivered;   /* within the window and one behind */
 	struct rd_bits refused;
 	uint32_t peer_ip; /* network byte order */
 	uint32_t index;
@@ -262,6 +265,7 @@ struct rd_session {
 	struct fw_timer pace_timer;
 	/* Last progress: time of new acknowledged data, or of the first packet in flight. */
 	uint64_t rto_base_ns;
+	uint64_t una_ns;        /* time when tx_una last moved, or when the session opened */
 	uint64_t hole_ns;       /* time when the oldest hole counts as lost; 0: none */
 	struct fw_moment probe; /* time of the oldest unanswered probe */
 	uint64_t used_ns;
@@ -283,7 +287,7 @@ struct rd_session {
 /* Messages of one (QP, peer QP, class) in order. Exists while it has messages. */
 struct rd_flow {
 	struct fw_list qp_node;      /* qp->flows */
-	struct fw_list session_node; /* session->all_flows */
+	struct fw_list session_node; /* session->all_flows, ended, failing */
 	struct fw_list ready_node;   /* session->flows */
 	struct fw_list msgs;         /* fw_wqe.flow_node: not completed, in order */
 	struct fw_wqe *next;         /* the message to send from; NULL: all sent */
@@ -293,7 +297,11 @@ struct rd_flow {
 	uint32_t last_psn;    /* valid while outstanding is not 0 */
 	uint32_t outstanding; /* PSNs in flight */
 	uint32_t hash_next;
-	bool response;    /* class */
+	uint32_t life;      /* session->recv.life when it began, or returned to the session */
+	bool response;      /* class */
+	bool failing;       /* in session->failing: its messages complete with end_status */
+	uint8_t end_status; /* hw_status */
+	uint8_t end_vendor_err;
 	bool refused;     /* a packet was refused: no sending until all packets are resolved */
 	bool backing_off; /* the RNR timer runs */
 	uint8_t rnr_tries;
@@ -326,6 +334,12 @@ static inline void rd_bit_set(struct rd_bits *bits, uint32_t psn)
 static inline void rd_bit_clear(struct rd_bits *bits, uint32_t psn)
 {
 	bits->word[psn / 64 % 4] &= ~(UINT64_C(1) << (psn % 64));
+}
+
+/* True if it is about to end, or to return to its session: rd_ending.c. It sends nothing. */
+static inline bool rd_flow_is_ending(const struct rd_flow *flow)
+{
+	return flow->failing || flow->life != flow->session->recv.life;
 }
 
 /* A packet leaves the network: lost or acknowledged. */
@@ -365,7 +379,10 @@ void rd_session_ask(struct fw_nic *nic, struct rd_session *session);
 void rd_session_commit(struct fw_nic *nic, struct rd_session *session, uint64_t since_ns);
 /* The peer has used our epoch, or named it: allows data. */
 void rd_session_confirm(struct fw_nic *nic, struct rd_session *session);
-/* Fails everything in flight; the session is CLOSED and opens anew with the next message. */
+/*
+ * Fails everything in flight, in slices; the session is CLOSED and opens anew with the next
+ * message.
+ */
 void rd_session_fail(struct fw_nic *nic, struct rd_session *session, enum hw_status status,
 		     enum hw_vendor_err vendor_err);
 /*
@@ -380,7 +397,6 @@ void rd_session_fresh_mac(struct fw_nic *nic, struct rd_session *session);
 void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok);
 /* A waiting session looks up its next hop (neigh_wait.c). */
 void rd_session_neigh_look(struct fw_nic *nic, struct fw_list *node);
-void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *session);
 
 /* rd_hello.c */
 void rd_hello_rx(struct fw_nic *nic, const struct rdmap_seg *pkt,
@@ -409,7 +425,10 @@ void rd_share_heard(struct fw_nic *nic, struct rd_session *session);
 void rd_share_leave(struct fw_nic *nic, struct rd_session *session);
 
 /* rd_flow.c */
-/* Queues a message (its dst_ip, dst_qpn, kind are set). False: no memory; try again later. */
+/*
+ * Queues a message (its dst_ip, dst_qpn, kind are set). False: no memory, or a flow to the same
+ * destination is ending; try again later.
+ */
 bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg);
 /* Reports that the packet of this slot was accepted, or refused. */
 void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot);
@@ -422,11 +441,12 @@ void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, u
 /* True if a Terminate for this packet's message is in flight, not yet acknowledged. */
 bool rd_flow_is_terminating(struct fw_nic *nic, const struct fw_qp *qp,
 			    const struct rdmap_seg *pkt);
-/* Fails all its messages, in order, and ends it. */
+/* Ends it and fails all its messages, in order and in slices. It may be gone at once. */
 void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status status,
 		  enum hw_vendor_err vendor_err);
 /* Removes one message from its flow in any state; its PSNs become void. */
 void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg);
+/* Lists it with its session if it may send. */
 void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow);
 /* True if it has something to send and may send. */
 bool rd_flow_may_send(const struct fw_nic *nic, const struct rd_flow *flow);
@@ -437,25 +457,15 @@ struct fw_wqe *rd_flow_next(const struct rd_flow *flow, const struct fw_wqe *msg
 /* A message was removed: the others continue, and complete as far as possible. */
 void rd_flow_settle(struct fw_nic *nic, struct rd_flow *flow);
 /*
- * Fails every message of the session and frees responses. Flows of which nothing was sent until
- * since_ns stay, and are sent anew (UINT64_MAX: none).
- */
-void rd_flow_fail_session(struct fw_nic *nic, struct rd_session *session, enum hw_status status,
-			  enum hw_vendor_err vendor_err, uint64_t since_ns);
-/* No sent packet has reached the peer: everything is sent anew. */
-void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session);
-/*
  * Checks the flows that only await responses: fails those whose QP's limit is reached while the
  * peer has been silent since session->probe (silent). True: some are left.
  */
 bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, bool silent);
 /*
  * Fails the flows whose oldest request has awaited its answer, or the rest of it, for
- * RD_ANSWER_LOOKS calls while the peer was alive.
+ * LLP_ANSWER_LOOKS calls while the peer was alive.
  */
 void rd_flow_check_answers(struct fw_nic *nic, struct rd_session *session);
-/* Returns how long a request of this QP may stay unacknowledged; UINT64_MAX: for ever. */
-uint64_t rd_limit_ns(const struct fw_qp *qp);
 /*
  * True if its packets have been unacknowledged for longer than its QP's timeout and retries allow.
  */
@@ -463,8 +473,8 @@ bool rd_flow_is_over_limit(const struct fw_nic *nic, const struct rd_flow *flow)
 /* Fails the flows whose QP's timeout and retry count are used up. */
 void rd_flow_check_limits(struct fw_nic *nic, struct rd_session *session);
 
-/* Ends a flow: its PSNs in flight become void, its messages go to the list. */
-void rd_flow_detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *msgs);
+/* Its PSNs in flight become void, and it sends nothing more. */
+void rd_flow_stop(struct fw_nic *nic, struct rd_flow *flow);
 void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow);
 /* Ends one message with a status; the rest of the flow goes on. */
 void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
@@ -473,6 +483,26 @@ void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 bool rd_flush_due(const struct fw_qp *qp);
 /* Moves the messages of one such flow to qp->flush_msgs. False: none, or no units. */
 bool rd_flush_flow(struct fw_nic *nic, struct fw_qp *qp);
+
+/* rd_ending.c */
+/*
+ * Ends the flows of the session: each fails, in slices, and its responses are freed. Flows of which
+ * nothing was sent until since_ns stay, and are sent anew (UINT64_MAX: none). The caller ends the
+ * session's life (recv_abort_peer()) and then calls rd_ending_run().
+ */
+void rd_ending_session(struct fw_nic *nic, struct rd_session *session, enum hw_status status,
+		       enum hw_vendor_err vendor_err, uint64_t since_ns);
+/* Ends one flow; the caller calls rd_ending_run() then. */
+void rd_ending_flow(struct fw_nic *nic, struct rd_flow *flow, enum hw_status status,
+		    enum hw_vendor_err vendor_err);
+/* Returns a flow of an ended session to the session, if it may stay. False: it fails. */
+bool rd_ending_stays(struct fw_nic *nic, struct rd_flow *flow);
+/* Ends an ending flow of a QP that is flushed. False: units ran out. */
+bool rd_ending_flush(struct fw_nic *nic, struct rd_flow *flow);
+/* Does a part of the work that waits, within slice_take(). Flows and requests may be gone then. */
+void rd_ending_run(struct fw_nic *nic);
+void rd_ending_slice(struct fw_nic *nic); /* slice_job.run */
+bool rd_ending_pending(const struct fw_nic *nic);
 
 /* rd_llp.c */
 /* The region under a read response is gone: the response becomes a Terminate. */
@@ -569,6 +599,5 @@ void rd_timer_arm(struct fw_nic *nic, struct rd_session *session);
 /* A part of a message came, and the rest is awaited: starts to check that the peer is alive. */
 void rd_timer_watch(struct fw_nic *nic, struct rd_session *session);
 void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer);
-uint64_t rd_rnr_timer_ns(uint8_t code); /* IBA table 45 */
 
 #endif /* WEFT_FW_RD_H */

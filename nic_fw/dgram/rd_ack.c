@@ -211,6 +211,7 @@ static void progress(struct fw_nic *nic, struct rd_session *s)
 	s->astray = false;
 	s->tlp_sent = false;
 	s->rto_base_ns = nic->now_ns;
+	s->una_ns = nic->now_ns;
 	while (s->tx_una != s->tx_psn &&
 	       s->tx->slot[s->tx_una % WIRE_RD_WINDOW].state == RD_SLOT_ACKED)
 		s->tx_una++;
@@ -242,18 +243,20 @@ static bool in_flight_range(const struct rd_session *s, uint32_t ack)
  * Handles an ACK that is not accepted. Old ACKs are stale. An ACK of PSNs never sent is forged, or
  * answers forged packets. An ACK before the window that echoes a timestamp from after the window's
  * last move is forged too, or forged ACKs moved the window. Then no true ACK will ever be accepted,
- * and the session must be renewed.
+ * and the session must be renewed. An echo runs ahead of the true time by as much as the peer's
+ * core was absent before it received the packet: within that span an old ACK, delayed on the path,
+ * proves nothing.
  */
 static void disbelieve(struct fw_nic *nic, struct rd_session *s, uint32_t ack, uint32_t echo)
 {
-	uint32_t base = (uint32_t)s->rto_base_ns;
+	uint32_t since = (uint32_t)(s->una_ns + RD_ECHO_GAP_NS);
 	uint32_t now = (uint32_t)nic->now_ns;
 
 	FW_COUNT(nic, rd_acks_stale);
 	/*
 	 * The timestamp is in the future: the peer's clock has jumped while it held the timestamp.
 	 */
-	if (!seq_lt(ack, s->tx_una) || (echo && seq_lt(base, echo) && !seq_lt(now, echo)))
+	if (!seq_lt(ack, s->tx_una) || (echo && seq_lt(since, echo) && !seq_lt(now, echo)))
 		s->astray = true;
 }
 

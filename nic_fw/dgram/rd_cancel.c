@@ -82,6 +82,6 @@ void rd_cancel_rx(struct fw_nic *nic, const struct rd_session *s,
 
 	FW_COUNT(nic, rd_cancels_rx);
 	if (qp && qp->type == HW_QPT_RD)
-		recv_cancel(nic, qp, s, be32_get(cancel->src_qpn), be32_get(cancel->first_ssn),
-			    be32_get(cancel->last_ssn));
+		recv_cancel(nic, qp, &s->recv, be32_get(cancel->src_qpn),
+			    be32_get(cancel->first_ssn), be32_get(cancel->last_ssn));
 }

@@ -135,7 +135,7 @@ static bool may_cut(struct fw_nic *nic, struct rd_session *s)
 	return true;
 }
 
-static void cut(struct fw_nic *nic, struct rd_session *s, uint32_t fp)
+static void rd_cong_cut(struct fw_nic *nic, struct rd_session *s, uint32_t fp)
 {
 	FW_COUNT(nic, rd_cwnd_cuts);
 	set_cwnd(nic, s, s->cwnd_fp - fp);
@@ -196,7 +196,7 @@ void rd_cong_sample(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns, u
 		by = s->cwnd_fp * (rtt_ns - target) / rtt_ns * 4 / 5;
 	if (by > s->cwnd_fp / 2)
 		by = s->cwnd_fp / 2;
-	cut(nic, s, (uint32_t)by * paced_gain(s) / CWND_ONE);
+	rd_cong_cut(nic, s, (uint32_t)by * paced_gain(s) / CWND_ONE);
 }
 
 void rd_cong_loss(struct fw_nic *nic, struct rd_session *s)
@@ -206,11 +206,11 @@ void rd_cong_loss(struct fw_nic *nic, struct rd_session *s)
 	forget_path(s);
 	if (s->rtt_ns >= target_ns(s)) {
 		if (may_cut(nic, s))
-			cut(nic, s, s->cwnd_fp / 2 * paced_gain(s) / CWND_ONE);
+			rd_cong_cut(nic, s, s->cwnd_fp / 2 * paced_gain(s) / CWND_ONE);
 	} else if (s->cwnd_fp / 4 > CWND_ONE / 2) {
-		cut(nic, s, CWND_ONE / 2);
+		rd_cong_cut(nic, s, CWND_ONE / 2);
 	} else {
-		cut(nic, s, s->cwnd_fp / 4 * paced_gain(s) / CWND_ONE);
+		rd_cong_cut(nic, s, s->cwnd_fp / 4 * paced_gain(s) / CWND_ONE);
 	}
 }
 
@@ -231,7 +231,7 @@ void rd_cong_timeout(struct fw_nic *nic, struct rd_session *s)
 		to_fp = CWND_ONE;
 	if (to_fp < CWND_TIMEOUT_FP)
 		to_fp = s->cwnd_fp < CWND_TIMEOUT_FP ? s->cwnd_fp : CWND_TIMEOUT_FP;
-	cut(nic, s, s->cwnd_fp - to_fp);
+	rd_cong_cut(nic, s, s->cwnd_fp - to_fp);
 }
 
 void rd_cong_restore(struct fw_nic *nic, struct rd_session *s, uint32_t cwnd_fp)

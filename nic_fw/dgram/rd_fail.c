@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Failures of messages, flows and sessions whose peer does not answer.
+ * Failures of messages and flows whose peer does not answer.
  *
  * Timeout and retry count are the QP's (IBA 9.7.6.1.3), so only the flows whose limit is reached
- * fail; the session and the others go on. Calls rd_flow.c and wqe_done.c.
+ * fail; the session and the others go on. Calls rd_ending.c, rd_flow.c and wqe_done.c.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -50,127 +50,15 @@ void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status status,
 		  enum hw_vendor_err vendor_err)
 {
-	struct fw_qp *qp = flow->qp;
-	struct fw_list failed;
-	struct fw_list *node;
-
-	/*
-	 * The flow goes first: its PSNs in flight become void, and completions cannot find it any
-	 * more, whatever they do to the QP.
-	 */
-	fw_list_init(&failed);
-	flow->next = NULL;
-	rd_flow_detach(nic, flow, &failed);
-	while ((node = fw_list_pop(&failed))) {
-		struct fw_wqe *msg = FW_CONTAINER(node, struct fw_wqe, flow_node);
-
-		if (msg->kind != FW_WQE_REQUEST) {
-			wqe_end(nic, msg,
-				msg->state == FW_WQE_RESPONSE && msg->answered
-				    ? (enum hw_status)msg->status
-				    : status,
-				vendor_err);
-		} else if (msg->state != FW_WQE_DONE) {
-			enum hw_status st = status;
-
-			/* A message that the peer has answered keeps its own status. */
-			if (msg->state == FW_WQE_RESPONSE && msg->answered)
-				st = (enum hw_status)msg->status;
-			wqe_complete(nic, msg, st, st == status ? vendor_err : HW_VENDOR_ERR_NONE);
-			if (qp_is_rc(qp) && st != HW_STATUS_SUCCESS)
-				vendor_err = HW_VENDOR_ERR_NONE;
-		}
-	}
+	rd_ending_flow(nic, flow, status, vendor_err);
+	rd_ending_run(nic);
 }
 
-/* True if a peer that lost its state before this time can have carried out nothing of the flow. */
-static bool is_untouched(const struct rd_flow *flow, uint64_t since_ns)
+/* Its peer does not answer; rd_ending_run() fails its messages. */
+static void give_up(struct fw_nic *nic, struct rd_flow *flow)
 {
-	const struct fw_list *pos;
-
-	if (flow->response || since_ns == UINT64_MAX)
-		return false;
-	fw_list_for_each (pos, &flow->msgs) {
-		const struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
-
-		if (msg->state == FW_WQE_RESPONSE || (msg->begun_ns && msg->begun_ns <= since_ns))
-			return false;
-	}
-	return true;
-}
-
-void rd_flow_fail_session(struct fw_nic *nic, struct rd_session *session, enum hw_status status,
-			  enum hw_vendor_err vendor_err, uint64_t since_ns)
-{
-	struct fw_list *pos = session->all_flows.next;
-
-	while (pos != &session->all_flows) {
-		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
-
-		if (is_untouched(flow, since_ns)) {
-			pos = pos->next;
-			continue;
-		}
-		rd_flow_fail(nic, flow, status, vendor_err);
-		/* It may have ended others with it. */
-		pos = session->all_flows.next;
-	}
-	rd_flow_rewind(nic, session);
-}
-
-void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session)
-{
-	struct fw_list *fpos;
-	struct fw_list *fnext;
-
-	for (fpos = session->all_flows.next; fpos != &session->all_flows; fpos = fnext) {
-		struct rd_flow *flow = FW_CONTAINER(fpos, struct rd_flow, session_node);
-		struct fw_list *pos;
-
-		fnext = fpos->next;
-		if (fw_list_empty(&flow->msgs)) {
-			rd_flow_free(nic, flow);
-			continue;
-		}
-		flow->outstanding = 0;
-		flow->since = fw_moment_now(nic);
-		flow->refused = false;
-		flow->backing_off = false;
-		flow->withdrew = false;
-		flow->withdrawals = 0;
-		flow->resume_msg = NULL;
-		flow->stuck.ns = 0;
-		fw_timer_cancel(&nic->timers, &flow->rnr_timer);
-		fw_list_for_each (pos, &flow->msgs) {
-			struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
-
-			msg->sent_bytes = 0;
-			msg->unacked = 0;
-			msg->begun_ns = 0;
-			msg->refused = false;
-			msg->state = FW_WQE_QUEUED;
-		}
-		flow->next = FW_CONTAINER(flow->msgs.next, struct fw_wqe, flow_node);
-		if (!fw_list_linked(&flow->ready_node))
-			fw_list_add_tail(&session->flows, &flow->ready_node);
-	}
-	if (session->tx)
-		fw_pool_put(&nic->rd.tx_windows, session->tx);
-	session->tx = NULL;
-	session->lost = 0;
-	session->sent = 0;
-	session->resent = 0;
-	session->tx_una = session->tx_psn;
-}
-
-uint64_t rd_limit_ns(const struct fw_qp *qp)
-{
-	uint64_t timeout_ns;
-
-	if (!qp->attr.timeout)
-		return UINT64_MAX;
-	timeout_ns = UINT64_C(4096) << (qp->attr.timeout & 31);
-	return timeout_ns * (qp->attr.retry_cnt + 1u);
+	FW_COUNT(nic, retry_exceeded);
+	rd_ending_flow(nic, flow, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 }
 
 /*
@@ -179,7 +67,7 @@ uint64_t rd_limit_ns(const struct fw_qp *qp)
  */
 static uint64_t flow_limit_ns(const struct rd_flow *flow)
 {
-	return flow->response ? RD_STALE_NS : rd_limit_ns(flow->qp);
+	return flow->response ? RD_STALE_NS : qp_limit_ns(flow->qp);
 }
 
 bool rd_flow_is_over_limit(const struct fw_nic *nic, const struct rd_flow *flow)
@@ -220,59 +108,39 @@ static bool was_retried(const struct rd_session *session, const struct rd_slot *
 	       (uint32_t)session->tlp_sent + session->backoff + slot->tries >= want;
 }
 
-/* Finds the flow of the packet that is over its limit, NULL if none is. */
-static struct rd_flow *over_limit(const struct fw_nic *nic, const struct rd_session *session)
+/* True if the flow waits for longer than its limit, with nothing of it in flight or stuck. */
+static bool has_waited(const struct fw_nic *nic, const struct rd_session *session,
+		       const struct rd_flow *flow)
 {
-	struct fw_list *pos;
-	uint32_t psn;
+	/*
+	 * Before the session is open nothing is in flight, and messages wait since their flow
+	 * began.
+	 */
+	bool open = session->state == RD_OPEN && session->confirmed;
+	const struct fw_moment *since = open ? blocked_since(session, flow) : &flow->since;
 
-	fw_list_for_each (pos, &session->all_flows) {
-		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
-		/*
-		 * Before the session is open nothing is in flight, and messages wait since their
-		 * flow began.
-		 */
-		bool open = session->state == RD_OPEN && session->confirmed;
-		const struct fw_moment *since = open ? blocked_since(session, flow) : &flow->since;
-
-		if ((since && fw_waited(nic, since, flow_limit_ns(flow))) ||
-		    rd_flow_is_over_limit(nic, flow))
-			return flow;
-	}
-	for (psn = session->tx_una; session->tx && psn != session->tx_psn; psn++) {
-		const struct rd_slot *slot = &session->tx->slot[psn % WIRE_RD_WINDOW];
-
-		if (slot->state == RD_SLOT_ACKED || !slot->msg || !slot->flow)
-			continue;
-		if (was_retried(session, slot) &&
-		    fw_waited(nic, &slot->first_sent, flow_limit_ns(slot->flow)))
-			return slot->flow;
-	}
-	return NULL;
+	return (since && fw_waited(nic, since, flow_limit_ns(flow))) ||
+	       rd_flow_is_over_limit(nic, flow);
 }
 
 bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, bool silent)
 {
-	struct fw_list *pos = session->all_flows.next;
+	struct fw_list *pos, *next;
 	bool left = false;
 
-	while (pos != &session->all_flows) {
+	for (pos = session->all_flows.next; pos != &session->all_flows; pos = next) {
 		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
 
-		pos = pos->next;
+		next = pos->next;
 		if (flow->response || flow->outstanding ||
 		    (flow->next && !rd_lacks_credit(session)))
 			continue;
-		if (!silent || !fw_waited(nic, &session->probe, rd_limit_ns(flow->qp))) {
+		if (silent && fw_waited(nic, &session->probe, qp_limit_ns(flow->qp)))
+			give_up(nic, flow);
+		else
 			left |= !flow->next;
-			continue;
-		}
-		FW_COUNT(nic, rd_retry_exceeded);
-		rd_flow_fail(nic, flow, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
-		/* It may have ended other flows with it. */
-		pos = session->all_flows.next;
-		left = false;
 	}
+	rd_ending_run(nic);
 	return left;
 }
 
@@ -300,30 +168,38 @@ static void look_for_answer(struct rd_flow *flow)
 
 void rd_flow_check_answers(struct fw_nic *nic, struct rd_session *session)
 {
-	struct fw_list *pos;
+	struct fw_list *pos, *next;
 
-	fw_list_for_each (pos, &session->all_flows)
-		look_for_answer(FW_CONTAINER(pos, struct rd_flow, session_node));
-	pos = session->all_flows.next;
-	while (pos != &session->all_flows) {
+	for (pos = session->all_flows.next; pos != &session->all_flows; pos = next) {
 		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
 
-		pos = pos->next;
-		if (flow->looks < RD_ANSWER_LOOKS)
-			continue;
-		FW_COUNT(nic, rd_retry_exceeded);
-		rd_flow_fail(nic, flow, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
-		/* It may have ended others with it. */
-		pos = session->all_flows.next;
+		next = pos->next;
+		look_for_answer(flow);
+		if (flow->looks >= LLP_ANSWER_LOOKS)
+			give_up(nic, flow);
 	}
+	rd_ending_run(nic);
 }
 
 void rd_flow_check_limits(struct fw_nic *nic, struct rd_session *session)
 {
-	struct rd_flow *flow;
+	struct fw_list *pos, *next;
+	uint32_t psn;
 
-	while ((flow = over_limit(nic, session))) {
-		FW_COUNT(nic, rd_retry_exceeded);
-		rd_flow_fail(nic, flow, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+	for (pos = session->all_flows.next; pos != &session->all_flows; pos = next) {
+		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
+
+		next = pos->next;
+		if (has_waited(nic, session, flow))
+			give_up(nic, flow);
 	}
+	for (psn = session->tx_una; session->tx && psn != session->tx_psn; psn++) {
+		const struct rd_slot *slot = &session->tx->slot[psn % WIRE_RD_WINDOW];
+
+		if (slot->state != RD_SLOT_ACKED && slot->msg && slot->flow &&
+		    was_retried(session, slot) &&
+		    fw_waited(nic, &slot->first_sent, flow_limit_ns(slot->flow)))
+			give_up(nic, slot->flow);
+	}
+	rd_ending_run(nic);
 }

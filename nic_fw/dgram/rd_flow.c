@@ -10,12 +10,21 @@
  */
 #include "nic_fw/fw_nic.h"
 
-static uint32_t *bucket(struct fw_nic *nic, const struct fw_qp *qp,
-			const struct rd_session *session, uint32_t dst_qpn, bool response)
+static uint32_t *rd_flow_bucket(struct fw_nic *nic, const struct fw_qp *qp,
+				const struct rd_session *session, uint32_t dst_qpn, bool response)
 {
 	uint32_t h = fw_hash((uint32_t)(uintptr_t)qp ^ session->index << 20, dst_qpn, response);
 
 	return &nic->rd.flow_hash[h % FW_HASH_SIZE];
+}
+
+void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow)
+{
+	if (!rd_flow_may_send(nic, flow))
+		return;
+	if (!fw_list_linked(&flow->ready_node))
+		fw_list_add_tail(&flow->session->flows, &flow->ready_node);
+	rd_session_ready(nic, flow->session);
 }
 
 static void rnr_fire(struct fw_nic *nic, struct fw_timer *timer)
@@ -29,13 +38,15 @@ static void rnr_fire(struct fw_nic *nic, struct fw_timer *timer)
 static struct rd_flow *flow_find(struct fw_nic *nic, const struct fw_qp *qp,
 				 const struct rd_session *session, uint32_t dst_qpn, bool response)
 {
-	uint32_t i = *bucket(nic, qp, session, dst_qpn, response);
+	uint32_t i = *rd_flow_bucket(nic, qp, session, dst_qpn, response);
 
 	while (i) {
 		struct rd_flow *flow = fw_pool_at(&nic->rd.flows, i - 1);
 
+		/* Responses of an ending flow are not sent any more, and those after it need not
+		 * wait. */
 		if (flow->qp == qp && flow->session == session && flow->dst_qpn == dst_qpn &&
-		    flow->response == response)
+		    flow->response == response && !(response && rd_flow_is_ending(flow)))
 			return flow;
 		i = flow->hash_next;
 	}
@@ -72,6 +83,9 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 	struct fw_client *owner = &nic->host.clients[qp->client];
 	uint32_t *head;
 
+	/* Requests of an ending flow complete before those after it are sent. */
+	if (flow && rd_flow_is_ending(flow) && !rd_ending_stays(nic, flow))
+		return NULL;
 	if (flow)
 		return flow;
 	if (!response && (!fw_pool_has_share(&nic->rd.flows, owner->flows_held) ||
@@ -91,13 +105,14 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 	flow->session = session;
 	flow->dst_qpn = dst_qpn;
 	flow->response = response;
+	flow->life = session->recv.life;
 	flow->since = fw_moment_now(nic);
 	fw_list_init(&flow->msgs);
 	fw_list_init(&flow->ready_node);
 	fw_timer_init(&flow->rnr_timer, rnr_fire);
 	fw_list_add_tail(&qp->flows, &flow->qp_node);
 	fw_list_add_tail(&session->all_flows, &flow->session_node);
-	head = bucket(nic, qp, session, dst_qpn, response);
+	head = rd_flow_bucket(nic, qp, session, dst_qpn, response);
 	flow->hash_next = *head;
 	*head = fw_pool_index(&nic->rd.flows, flow) + 1;
 	return flow;
@@ -106,7 +121,8 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow)
 {
 	uint32_t index = fw_pool_index(&nic->rd.flows, flow) + 1;
-	uint32_t *link = bucket(nic, flow->qp, flow->session, flow->dst_qpn, flow->response);
+	uint32_t *link =
+	    rd_flow_bucket(nic, flow->qp, flow->session, flow->dst_qpn, flow->response);
 
 	assert(fw_list_empty(&flow->msgs));
 	while (*link != index)
@@ -124,14 +140,16 @@ void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow)
 }
 
 /*
- * True while its QP is about to end the flow, which takes turns: no packet of it may be sent in
- * between. Memory of an ending process is out of reach already, and slots with inline data are the
- * process's.
+ * True while its QP or session is about to end the flow, which takes turns: no packet of it may be
+ * sent in between. Memory of an ending process is out of reach already, and slots with inline data
+ * are the process's.
  */
 static bool is_stopped(const struct fw_nic *nic, const struct rd_flow *flow)
 {
 	const struct fw_qp *qp = flow->qp;
 
+	if (rd_flow_is_ending(flow))
+		return true;
 	/* In SQE only the send queue has failed. */
 	if (qp->flushing && !(flow->response && qp->state == HW_QPS_SQE))
 		return true;
@@ -148,15 +166,6 @@ bool rd_flow_may_send(const struct fw_nic *nic, const struct rd_flow *flow)
 	/* A flow whose packets did not get through sends one packet at a time. */
 	return flow->next && !flow->refused && !flow->backing_off &&
 	       !(flow->withdrawals && flow->outstanding) && !is_stopped(nic, flow);
-}
-
-void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow)
-{
-	if (!rd_flow_may_send(nic, flow))
-		return;
-	if (!fw_list_linked(&flow->ready_node))
-		fw_list_add_tail(&flow->session->flows, &flow->ready_node);
-	rd_session_ready(nic, flow->session);
 }
 
 bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg)
@@ -190,7 +199,7 @@ bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg)
 }
 
 /* Completes finished messages at the front of the flow, in order. The flow may be freed by it. */
-static void complete_front(struct fw_nic *nic, struct rd_flow *flow)
+static void rd_flow_complete_front(struct fw_nic *nic, struct rd_flow *flow)
 {
 	const struct fw_qp *qp = flow->qp;
 
@@ -221,7 +230,7 @@ static void complete_front(struct fw_nic *nic, struct rd_flow *flow)
 void rd_flow_settle(struct fw_nic *nic, struct rd_flow *flow)
 {
 	rd_flow_ready(nic, flow);
-	complete_front(nic, flow);
+	rd_flow_complete_front(nic, flow);
 }
 
 struct fw_wqe *rd_flow_next(const struct rd_flow *flow, const struct fw_wqe *msg)
@@ -307,7 +316,7 @@ static bool back_off_withdrawn(struct fw_nic *nic, struct rd_flow *flow)
 	uint64_t delay_ns = RD_MIN_RTO_NS << flow->withdrawals;
 
 	if (rd_flow_is_over_limit(nic, flow)) {
-		FW_COUNT(nic, rd_retry_exceeded);
+		FW_COUNT(nic, retry_exceeded);
 		rd_flow_fail(nic, flow, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 		return false;
 	}
@@ -351,7 +360,7 @@ static bool back_off(struct fw_nic *nic, struct rd_flow *flow)
 		 * be sent.
 		 */
 		if (flow->error_tries == RD_ERROR_TRIES) {
-			FW_COUNT(nic, rd_retry_exceeded);
+			FW_COUNT(nic, retry_exceeded);
 			rd_flow_fail(nic, flow, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 			return false;
 		}
@@ -378,7 +387,7 @@ static void account(struct fw_nic *nic, struct rd_flow *flow)
 {
 	if (flow->refused && !flow->outstanding && !back_off(nic, flow))
 		return;
-	complete_front(nic, flow);
+	rd_flow_complete_front(nic, flow);
 }
 
 void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot)
@@ -448,7 +457,7 @@ void rd_flow_response(struct fw_nic *nic, struct fw_wqe *msg)
 {
 	msg->answered = true;
 	if (msg->flow)
-		complete_front(nic, msg->flow);
+		rd_flow_complete_front(nic, msg->flow);
 }
 
 void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg)
@@ -475,7 +484,8 @@ void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, u
 		struct rd_flow *flow = FW_CONTAINER(fpos, struct rd_flow, qp_node);
 		struct fw_list *pos;
 
-		if (flow->response || flow->dst_qpn != src_qpn || flow->session->peer_ip != src_ip)
+		if (flow->response || flow->dst_qpn != src_qpn ||
+		    flow->session->peer_ip != src_ip || rd_flow_is_ending(flow))
 			continue;
 		fw_list_for_each (pos, &flow->msgs) {
 			struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
@@ -489,12 +499,21 @@ void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, u
 	}
 }
 
-void rd_flow_detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *msgs)
+void rd_flow_stop(struct fw_nic *nic, struct rd_flow *flow)
+{
+	if (flow->outstanding)
+		void_slots(flow->session, NULL, flow);
+	if (flow->qp->type == HW_QPT_RD && flow->session->state == RD_OPEN)
+		rd_cancel_msgs(nic, &flow->msgs);
+	fw_timer_cancel(&nic->timers, &flow->rnr_timer);
+}
+
+/* Ends a flow: its PSNs in flight become void, its messages go to the list. */
+static void detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *msgs)
 {
 	struct fw_list *pos;
 
-	if (flow->outstanding)
-		void_slots(flow->session, NULL, flow);
+	rd_flow_stop(nic, flow);
 	/* Messages are sent in order: no later one has a packet in flight. */
 	fw_list_for_each (pos, &flow->msgs) {
 		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
@@ -503,8 +522,6 @@ void rd_flow_detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *ms
 			break;
 		msg->unacked = 0;
 	}
-	if (flow->qp->type == HW_QPT_RD && flow->session->state == RD_OPEN)
-		rd_cancel_msgs(nic, &flow->msgs);
 	fw_list_splice_tail(msgs, &flow->msgs);
 	rd_flow_free(nic, flow);
 }
@@ -534,6 +551,8 @@ bool rd_flush_flow(struct fw_nic *nic, struct fw_qp *qp)
 
 	if (!flow || !slice_take(nic, FW_SLICE_FLOW_UNITS))
 		return false;
-	rd_flow_detach(nic, flow, &qp->flush_msgs);
+	if (rd_flow_is_ending(flow))
+		return rd_ending_flush(nic, flow);
+	detach(nic, flow, &qp->flush_msgs);
 	return true;
 }

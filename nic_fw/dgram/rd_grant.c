@@ -41,6 +41,9 @@ enum {
 	GRANT_LENGTHS = 64,   /* packets after which an old length has little weight */
 	GRANT_FAR_TIMES = 16, /* the longest path that counts, as a multiple of the mean */
 	GRANT_DOUBT_MIN = 8,  /* packets of data that a peer must send until it is trusted again */
+	/* Sessions served at most because of one header, and in one call of the timer. */
+	GRANT_RUN_HEADER = 8,
+	GRANT_RUN_TIMER = 32,
 };
 #define GRANT_TARGET_NS UINT64_C(10000)    /* target of the delay in the last queue */
 #define GRANT_ALONE_NS  UINT64_C(10000000) /* age at which earlier measurements may be wrong */
@@ -99,7 +102,7 @@ static bool is_shared(const struct rd_grants *g, const struct rd_session *s)
  * with the length of its path and the queue. Turns equalize the shares. The bound, in whole
  * packets, would not, so it has two packets more.
  */
-static uint32_t share_of(const struct rd_grants *g, const struct rd_session *s)
+static uint32_t rd_grant_share_of(const struct rd_grants *g, const struct rd_session *s)
 {
 	uint64_t bytes;
 
@@ -122,7 +125,7 @@ static uint32_t share_of(const struct rd_grants *g, const struct rd_session *s)
 
 /*
  * Recounts its unused credits that matter: no more than its share, even if it had more when alone.
- * Those of a session in doubt must not take the shares of others.
+ * Credits of a session in doubt do not matter: they take nothing from the shares of others.
  */
 static void recount(struct rd_grants *g, struct rd_session *s, uint32_t share)
 {
@@ -166,7 +169,7 @@ static void turn_add(struct rd_grants *g, struct rd_session *s)
 }
 
 /* Announces its limit at once if it is about to run out; otherwise the next packet to it does. */
-static void tell(struct fw_nic *nic, struct rd_session *s, uint32_t share)
+static void rd_grant_tell(struct fw_nic *nic, struct rd_session *s, uint32_t share)
 {
 	if (s->rx_told - s->rx_used > share / 2)
 		return;
@@ -174,26 +177,40 @@ static void tell(struct fw_nic *nic, struct rd_session *s, uint32_t share)
 	rd_ack_due(nic, s);
 }
 
-static void give(struct fw_nic *nic, struct rd_session *s, uint32_t credits, uint32_t share)
+static void rd_grant_give(struct fw_nic *nic, struct rd_session *s, uint32_t credits,
+			  uint32_t share)
 {
 	s->rx_limit += credits;
 	recount(&nic->rd.grants, s, share);
-	tell(nic, s, share);
+	rd_grant_tell(nic, s, share);
 }
 
-/* Gives each session a packet's worth in turn, while the window has room. */
-static void run(struct fw_nic *nic)
+/* More is to be done than one turn may do: the next one continues. */
+static void rd_grant_run_later(struct fw_nic *nic)
+{
+	fw_timer_set(&nic->timers, &nic->rd.grants.timer, nic->now_ns + 1);
+}
+
+/*
+ * Gives each session a packet's worth in turn, while the window has room: budget sessions at most,
+ * the others in later turns.
+ */
+static void rd_grant_run(struct fw_nic *nic, uint32_t budget)
 {
 	struct rd_grants *g = &nic->rd.grants;
 
-	while (!fw_list_empty(&g->turn)) {
+	for (; !fw_list_empty(&g->turn); budget--) {
 		struct rd_session *s = FW_CONTAINER(g->turn.next, struct rd_session, grant_node);
-		uint32_t share = share_of(g, s);
+		uint32_t share = rd_grant_share_of(g, s);
 		uint32_t credits = nic->config.mtu / s->rx_pkt_bytes;
 
 		if (is_shared(g, s) && g->out_bytes &&
 		    g->out_bytes + s->rx_pkt_bytes > window_bytes(g)) {
 			g->short_of = true;
+			return;
+		}
+		if (!budget) {
+			rd_grant_run_later(nic);
 			return;
 		}
 		fw_list_del(&s->grant_node);
@@ -203,9 +220,10 @@ static void run(struct fw_nic *nic)
 			credits = GRANT_TURN;
 		if (!credits)
 			credits = 1;
-		if (credits > share - left(s) || !is_shared(g, s))
+		/* The stock of an idle session counts in no window, so it needs no turns. */
+		if (credits > share - left(s) || !is_shared(g, s) || !s->asks)
 			credits = share - left(s);
-		give(nic, s, credits, share);
+		rd_grant_give(nic, s, credits, share);
 		watch(nic, s);
 		if (left(s) < share)
 			fw_list_add_tail(&g->turn, &s->grant_node);
@@ -267,7 +285,7 @@ static void drain(struct fw_nic *nic)
  * The path's time without a queue shows only without one, so now and then the window is small until
  * each has sent some packets.
  */
-static void measure(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns)
+static void rd_grant_measure(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns)
 {
 	struct rd_grants *g = &nic->rd.grants;
 	uint64_t path = rd_floor_ns(&s->rx_path), excess;
@@ -300,7 +318,7 @@ static void measure(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns)
 }
 
 /* Notes the length of a data packet, and its time. */
-static void data(struct fw_nic *nic, struct rd_session *s, uint32_t bytes, uint32_t echo)
+static void rd_grant_data(struct fw_nic *nic, struct rd_session *s, uint32_t bytes, uint32_t echo)
 {
 	uint32_t rtt_ns;
 
@@ -316,7 +334,7 @@ static void data(struct fw_nic *nic, struct rd_session *s, uint32_t bytes, uint3
 		return;
 	rtt_ns = rd_ack_rtt_ns(nic, echo);
 	if (rtt_ns)
-		measure(nic, s, rtt_ns);
+		rd_grant_measure(nic, s, rtt_ns);
 }
 
 /* The first session that shares with another starts afresh: the line's capacity is unknown. */
@@ -325,7 +343,7 @@ static void begin_asking(struct fw_nic *nic, struct rd_session *s)
 	struct rd_grants *g = &nic->rd.grants;
 
 	s->asks = true;
-	if (nic->now_ns - s->rx_data_ns > GRANT_SILENT_NS)
+	if (nic->now_ns - s->rx_data.ns > GRANT_SILENT_NS)
 		s->rx_alone = GRANT_ALONE_PKTS;
 	if (++g->askers == 2) {
 		watch_held(nic);
@@ -408,7 +426,7 @@ static bool has_enough(const struct rd_grants *g, const struct rd_session *s, bo
 }
 
 /* Handles its turn, after a header that reported whether it has more, and maybe used credits. */
-static void settle(struct fw_nic *nic, struct rd_session *s, bool more, bool has_used)
+static void rd_grant_settle(struct fw_nic *nic, struct rd_session *s, bool more, bool has_used)
 {
 	struct rd_grants *g = &nic->rd.grants;
 	uint32_t share;
@@ -417,13 +435,13 @@ static void settle(struct fw_nic *nic, struct rd_session *s, bool more, bool has
 		stop_asking(nic, s);
 	else if (!s->asks)
 		begin_asking(nic, s);
-	share = share_of(g, s);
+	share = rd_grant_share_of(g, s);
 	recount(g, s, share);
 	if (left(s) < share) {
 		if (is_shared(g, s))
 			turn_add(g, s);
 		else
-			give(nic, s, share - left(s), share);
+			rd_grant_give(nic, s, share - left(s), share);
 	}
 	/* Headers without used credits gain the peer no time. */
 	if (has_used)
@@ -431,7 +449,7 @@ static void settle(struct fw_nic *nic, struct rd_session *s, bool more, bool has
 	if (has_used || !fw_list_linked(&s->held_node))
 		watch(nic, s);
 	if (!fw_list_empty(&g->turn))
-		run(nic);
+		rd_grant_run(nic, GRANT_RUN_HEADER);
 }
 
 void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct rdmap_seg *pkt,
@@ -446,7 +464,8 @@ void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct rdmap_se
 	s->rx_here = pkt->hdr->type == WIRE_DGRAM_RD;
 	take_credits(nic, s, rd);
 	if (s->rx_here)
-		data(nic, s, pkt->data_bytes + GRANT_HDR_BYTES, be32_get(rd->timestamp_echo));
+		rd_grant_data(nic, s, pkt->data_bytes + GRANT_HDR_BYTES,
+			      be32_get(rd->timestamp_echo));
 	if (nic->config.cc_off) {
 		s->rx_limit = s->rx_used + RD_CREDIT_MAX;
 	} else {
@@ -454,7 +473,7 @@ void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct rdmap_se
 		if (used && s->rx_alone < RD_CREDIT_MAX && !is_shared(&nic->rd.grants, s))
 			s->rx_alone++;
 		if (!has_enough(&nic->rd.grants, s, more))
-			settle(nic, s, more, used);
+			rd_grant_settle(nic, s, more, used);
 	}
 	s->rx_here = false;
 }
@@ -467,11 +486,12 @@ void rd_grant_taken(struct rd_session *s)
 }
 
 /* Handles sessions that got credits and have been silent since. */
-static void fire(struct fw_nic *nic, struct fw_timer *timer)
+static void rd_grant_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct rd_grants *g = FW_CONTAINER(timer, struct rd_grants, timer);
+	uint32_t budget = GRANT_RUN_TIMER;
 
-	while (!fw_list_empty(&g->held)) {
+	for (; !fw_list_empty(&g->held); budget--) {
 		struct rd_session *s = FW_CONTAINER(g->held.next, struct rd_session, held_node);
 		uint64_t due_ns = s->held_ns + GRANT_SILENT_NS + path_wait_ns(s);
 
@@ -484,6 +504,10 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer)
 		if (nic->now_ns < due_ns) {
 			fw_timer_set(&nic->timers, timer, due_ns);
 			break;
+		}
+		if (!budget) {
+			rd_grant_run_later(nic);
+			return;
 		}
 		void_missing(nic, s);
 		if (!left(s)) {
@@ -506,7 +530,7 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer)
 			stop_asking(nic, s);
 		}
 	}
-	run(nic);
+	rd_grant_run(nic, budget);
 }
 
 void rd_grant_init(struct fw_nic *nic)
@@ -515,7 +539,7 @@ void rd_grant_init(struct fw_nic *nic)
 
 	fw_list_init(&g->turn);
 	fw_list_init(&g->held);
-	fw_timer_init(&g->timer, fire);
+	fw_timer_init(&g->timer, rd_grant_fire);
 	g->window_bytes = GRANT_START_BYTES;
 }
 
@@ -547,7 +571,7 @@ void rd_grant_close(struct fw_nic *nic, struct rd_session *s)
 	stop_asking(nic, s);
 	fw_list_del(&s->grant_node);
 	if (!fw_list_empty(&nic->rd.grants.turn))
-		run(nic);
+		rd_grant_run(nic, GRANT_RUN_HEADER);
 }
 
 void rd_grant_idle(struct rd_session *s)

@@ -25,8 +25,8 @@ enum {
 /* ---- out ------------------------------------------------------------------------------------- */
 
 /* HELLO is the one packet that may be sent without a session; mac: the neighbour table's. */
-static void transmit(struct fw_nic *nic, uint32_t ip, uint8_t shard, const uint8_t *mac,
-		     const struct wire_rd_hello *hello)
+static void rd_hello_transmit(struct fw_nic *nic, uint32_t ip, uint8_t shard, const uint8_t *mac,
+			      const struct wire_rd_hello *hello)
 {
 	struct fw_tx_frame *frame = eth_tx_begin(nic);
 	struct wire_dgram dgram = {
@@ -46,8 +46,8 @@ static void transmit(struct fw_nic *nic, uint32_t ip, uint8_t shard, const uint8
 	eth_tx_commit(nic, frame);
 }
 
-static void tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t epoch,
-		       uint32_t peer_epoch, uint32_t psn, uint8_t flags)
+static void rd_hello_tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t epoch,
+				uint32_t peer_epoch, uint32_t psn, uint8_t flags)
 {
 	struct wire_rd_hello hello = {
 	    .epoch = be32_put(epoch),
@@ -59,13 +59,13 @@ static void tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t epoch,
 	};
 
 	rd_session_fresh_mac(nic, s);
-	transmit(nic, s->peer_ip, s->peer_shard, s->peer_mac, &hello);
+	rd_hello_transmit(nic, s->peer_ip, s->peer_shard, s->peer_mac, &hello);
 }
 
 void rd_hello_tx(struct fw_nic *nic, struct rd_session *s)
 {
 	s->hello_ns = nic->now_ns;
-	tx_session(nic, s, s->epoch, 0, s->tx_psn, 0);
+	rd_hello_tx_session(nic, s, s->epoch, 0, s->tx_psn, 0);
 }
 
 /* ---- its sender ----------------------------------------------------------------------------- */
@@ -107,14 +107,14 @@ void rd_hello_tx_reset(struct fw_nic *nic, const struct rdmap_seg *pkt, uint32_t
 		quiet_ns = RD_EVICT_IDLE_NS;
 	quiet_ns /= RD_QUIET_UNIT_NS;
 	hello.first_psn = be32_put(quiet_ns < UINT32_MAX ? (uint32_t)quiet_ns : UINT32_MAX);
-	transmit(nic, pkt->src_ip, pkt->src_shard, src_mac(pkt), &hello);
+	rd_hello_transmit(nic, pkt->src_ip, pkt->src_shard, src_mac(pkt), &hello);
 }
 
 /* ---- cookies --------------------------------------------------------------------------------- */
 
 /* Returns the hash of the addresses, the opening epoch, and the time in steps; never 0. */
-static uint64_t cookie(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard, uint32_t epoch,
-		       uint64_t period)
+static uint64_t rd_hello_cookie_of(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard,
+				   uint32_t epoch, uint64_t period)
 {
 	uint64_t c = fw_keyed(nic, (uint64_t)peer_ip << 32 | nic->config.ip,
 			      (uint64_t)peer_shard << 16 | nic->config.shard,
@@ -125,7 +125,7 @@ static uint64_t cookie(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard,
 
 uint64_t rd_hello_cookie(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard, uint32_t epoch)
 {
-	return cookie(nic, peer_ip, peer_shard, epoch, nic->now_ns / RD_COOKIE_NS);
+	return rd_hello_cookie_of(nic, peer_ip, peer_shard, epoch, nic->now_ns / RD_COOKIE_NS);
 }
 
 static bool has_cookie(struct fw_nic *nic, const struct rdmap_seg *pkt,
@@ -136,8 +136,9 @@ static bool has_cookie(struct fw_nic *nic, const struct rdmap_seg *pkt,
 
 	if (!given)
 		return false;
-	return given == cookie(nic, pkt->src_ip, pkt->src_shard, epoch, period) ||
-	       (period && given == cookie(nic, pkt->src_ip, pkt->src_shard, epoch, period - 1));
+	return given == rd_hello_cookie_of(nic, pkt->src_ip, pkt->src_shard, epoch, period) ||
+	       (period &&
+		given == rd_hello_cookie_of(nic, pkt->src_ip, pkt->src_shard, epoch, period - 1));
 }
 
 /* It is no longer than the HELLO that it answers, and no state is kept. */
@@ -150,7 +151,7 @@ static void challenge(struct fw_nic *nic, const struct rdmap_seg *pkt, uint32_t 
 	};
 
 	FW_COUNT(nic, rd_challenges_tx);
-	transmit(nic, pkt->src_ip, pkt->src_shard, src_mac(pkt), &hello);
+	rd_hello_transmit(nic, pkt->src_ip, pkt->src_shard, src_mac(pkt), &hello);
 }
 
 /* ---- in -------------------------------------------------------------------------------------- */
@@ -169,7 +170,8 @@ static void rx_challenge(struct fw_nic *nic, struct rd_session *s,
 	rd_hello_tx(nic, s);
 }
 
-static void rx_reply(struct fw_nic *nic, struct rd_session *s, const struct wire_rd_hello *hello)
+static void rd_hello_rx_reply(struct fw_nic *nic, struct rd_session *s,
+			      const struct wire_rd_hello *hello)
 {
 	if (!s || be32_get(hello->peer_epoch) != s->epoch)
 		return;
@@ -200,7 +202,7 @@ static void offer(struct fw_nic *nic, struct rd_session *s, const struct wire_rd
 		s->pend_mtu = be16_get(hello->mtu);
 		s->pend_tx_psn = (uint32_t)nic->port.random64(nic->port.ctx);
 	}
-	tx_session(nic, s, s->pend_epoch, peer_epoch, s->pend_tx_psn, WIRE_RD_HELLO_REPLY);
+	rd_hello_tx_session(nic, s, s->pend_epoch, peer_epoch, s->pend_tx_psn, WIRE_RD_HELLO_REPLY);
 }
 
 /* Makes or opens the session of a HELLO with a cookie. NULL: there is no room for one. */
@@ -248,7 +250,8 @@ static void rx_open(struct fw_nic *nic, const struct rdmap_seg *pkt, struct rd_s
 	if (!known)
 		s = open_session(nic, pkt, s, hello);
 	if (s)
-		tx_session(nic, s, s->epoch, s->peer_epoch, s->first_psn, WIRE_RD_HELLO_REPLY);
+		rd_hello_tx_session(nic, s, s->epoch, s->peer_epoch, s->first_psn,
+				    WIRE_RD_HELLO_REPLY);
 }
 
 void rd_hello_rx(struct fw_nic *nic, const struct rdmap_seg *pkt, const struct wire_rd_hello *hello)
@@ -269,7 +272,7 @@ void rd_hello_rx(struct fw_nic *nic, const struct rdmap_seg *pkt, const struct w
 	if (hello->flags & WIRE_RD_HELLO_CHALLENGE)
 		rx_challenge(nic, s, hello);
 	else if (hello->flags & WIRE_RD_HELLO_REPLY)
-		rx_reply(nic, s, hello);
+		rd_hello_rx_reply(nic, s, hello);
 	else if (opens)
 		rx_open(nic, pkt, s, hello);
 	else if (s)

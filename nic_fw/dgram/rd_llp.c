@@ -32,7 +32,7 @@ static void rd_llp_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct rdm
 	if (!rd_flow_send(nic, msg))
 		wqe_free(nic, msg);
 	else
-		FW_COUNT(nic, rd_terminates_tx);
+		FW_COUNT(nic, terminates_tx);
 }
 
 /* Returns the fields of a response's request that rd_llp_refuse() reads. */

@@ -65,9 +65,10 @@ static void mark_refused(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 }
 
 /* The ACK carries the receiver's RNR timer; an error asks for none. */
-static void refuse(struct fw_nic *nic, struct rd_session *s, uint32_t psn, const struct fw_qp *qp)
+static void rd_rx_refuse(struct fw_nic *nic, struct rd_session *s, uint32_t psn,
+			 const struct fw_qp *qp)
 {
-	uint64_t ns = rd_rnr_timer_ns(qp ? qp->attr.min_rnr_timer : QP_DEFAULT_MIN_RNR_TIMER);
+	uint64_t ns = qp_rnr_timer_ns(qp ? qp->attr.min_rnr_timer : QP_DEFAULT_MIN_RNR_TIMER);
 
 	mark_refused(nic, s, psn);
 	if (ns > s->rnr_timer_ns)
@@ -75,16 +76,16 @@ static void refuse(struct fw_nic *nic, struct rd_session *s, uint32_t psn, const
 }
 
 /* Handles an error of the peer's in its turn: notifies the peer, and refuses the flow behind it. */
-static void fail(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct fw_qp *qp,
-		 struct rdmap_seg *pkt, const struct rdmap_error *error)
+static void rd_rx_fail(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct fw_qp *qp,
+		       struct rdmap_seg *pkt, const struct rdmap_error *error)
 {
 	mark_refused(nic, s, psn);
 	rdmap_rx_error(nic, qp, pkt, error);
 }
 
 /* Delivers a packet in its turn; marks it delivered or refused. */
-static void deliver(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct fw_qp *qp,
-		    struct rdmap_seg *pkt, const uint8_t *held)
+static void rd_rx_deliver(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct fw_qp *qp,
+			  struct rdmap_seg *pkt, const uint8_t *held)
 {
 	uint8_t stage = fw_stage_enter(nic, FW_STAGE_RDMAP_RX);
 	struct rdmap_error error = {0};
@@ -98,10 +99,10 @@ static void deliver(struct fw_nic *nic, struct rd_session *s, uint32_t psn, stru
 		break;
 	case RDMAP_REFUSE:
 	case RDMAP_DROP:
-		refuse(nic, s, psn, qp);
+		rd_rx_refuse(nic, s, psn, qp);
 		break;
 	case RDMAP_ERROR:
-		fail(nic, s, psn, qp, pkt, &error);
+		rd_rx_fail(nic, s, psn, qp, pkt, &error);
 		break;
 	}
 }
@@ -124,18 +125,18 @@ static void free_rx_window(struct fw_nic *nic, struct rd_session *s)
 }
 
 /* Handles one held packet whose predecessor was delivered or refused. */
-static void settle(struct fw_nic *nic, struct rd_session *s, uint32_t psn, bool refused)
+static void rd_rx_settle(struct fw_nic *nic, struct rd_session *s, uint32_t psn, bool refused)
 {
 	struct rd_held *held = s->rx->held[psn % WIRE_RD_WINDOW];
 	struct rdmap_seg pkt = held->pkt;
-	uint8_t data[RD_HELD_BYTES];
+	uint8_t data[RDMAP_HELD_BYTES];
 
 	memcpy(data, held->held, sizeof(data));
 	drop_held(nic, s, psn);
 	if (refused)
 		mark_refused(nic, s, psn);
 	else
-		deliver(nic, s, psn, rdmap_rx_qp(nic, &pkt), &pkt, data);
+		rd_rx_deliver(nic, s, psn, rdmap_rx_qp(nic, &pkt), &pkt, data);
 }
 
 /* Follows the chain of packets that waited for psn; iterative, at most a window long. */
@@ -152,7 +153,7 @@ static void settle_followers(struct fw_nic *nic, struct rd_session *s, uint32_t 
 		if (!distance || !s->rx->held[(psn + distance) % WIRE_RD_WINDOW])
 			break;
 		psn += distance;
-		settle(nic, s, psn, refused);
+		rd_rx_settle(nic, s, psn, refused);
 		/* The delivered packet may have ended the session (a peer's restart). */
 		if (s->epoch != epoch)
 			return;
@@ -182,11 +183,11 @@ static struct rd_held *held_get(struct fw_nic *nic, struct rd_session *s, uint32
 }
 
 /* Holds an early packet. False: it cannot be held, and counts as lost. */
-static bool hold(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint16_t distance,
-		 const struct rdmap_seg *pkt)
+static bool rd_rx_hold(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint16_t distance,
+		       const struct rdmap_seg *pkt)
 {
 	uint32_t before = (psn - distance) % (2 * WIRE_RD_WINDOW);
-	uint32_t bytes = pkt->data_bytes < RD_HELD_BYTES ? pkt->data_bytes : RD_HELD_BYTES;
+	uint32_t bytes = pkt->data_bytes < RDMAP_HELD_BYTES ? pkt->data_bytes : RDMAP_HELD_BYTES;
 	struct rd_held *held;
 	struct eth_cursor cursor;
 
@@ -205,7 +206,7 @@ static bool hold(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint16_
 	/* Short Sends, too: they may be envelopes of tagged endpoints, which are used in their
 	 * turn. */
 	if (rdmap_tx_is_self_contained(pkt->opcode) ||
-	    (!pkt->tagged && pkt->data_bytes <= RD_HELD_BYTES)) {
+	    (!pkt->tagged && pkt->data_bytes <= RDMAP_HELD_BYTES)) {
 		eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, bytes);
 		eth_cursor_copy(&cursor, held->held, bytes);
 	}
@@ -215,8 +216,8 @@ static bool hold(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint16_
 }
 
 /* True if the PSN was accepted (delivered, held or refused). */
-static bool rx_data(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *pkt, uint32_t psn,
-		    uint16_t distance)
+static bool rd_rx_data(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *pkt,
+		       uint32_t psn, uint16_t distance)
 {
 	enum order order = order_of(s, psn, distance);
 	struct rdmap_error error = {0};
@@ -232,8 +233,8 @@ static bool rx_data(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *
 	switch (result) {
 	case RDMAP_OK:
 		if (order == ORDER_EARLY)
-			return hold(nic, s, psn, distance, pkt);
-		deliver(nic, s, psn, qp, pkt, NULL);
+			return rd_rx_hold(nic, s, psn, distance, pkt);
+		rd_rx_deliver(nic, s, psn, qp, pkt, NULL);
 		return true;
 	case RDMAP_VOID:
 		if (order == ORDER_EARLY)
@@ -244,12 +245,12 @@ static bool rx_data(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *
 		/* Packets before it may change that: it is judged in its turn. */
 		if (order == ORDER_EARLY)
 			return false;
-		fail(nic, s, psn, qp, pkt, &error);
+		rd_rx_fail(nic, s, psn, qp, pkt, &error);
 		return true;
 	case RDMAP_REFUSE:
 		if (order == ORDER_EARLY)
 			return false;
-		refuse(nic, s, psn, qp);
+		rd_rx_refuse(nic, s, psn, qp);
 		return true;
 	case RDMAP_DROP:
 		break;
@@ -316,8 +317,8 @@ static void run_cancels(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 	free_rx_window(nic, s);
 }
 
-static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *pkt,
-		      const struct wire_rd *rd)
+static void rd_rx_packet(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *pkt,
+			 const struct wire_rd *rd)
 {
 	uint32_t psn = be32_get(rd->psn);
 	uint16_t distance = be16_get(rd->flow_distance);
@@ -327,7 +328,7 @@ static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg
 	FW_COUNT(nic, rd_rx_packets);
 	fw_trace(nic, TRACE_RD_RX, pkt->dst_qpn, pkt->src_qpn, psn);
 	rd_ack_due(nic, s);
-	s->rx_data_ns = nic->now_ns;
+	s->rx_data = fw_moment_now(nic);
 	if (s->ack_packets < UINT8_MAX)
 		s->ack_packets++;
 	if (seq_lt(psn, s->rx_psn) ||
@@ -362,7 +363,7 @@ static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg
 			FW_DROP(nic, drop_ddp_malformed);
 			return;
 		}
-		if (!rx_data(nic, s, pkt, psn, distance))
+		if (!rd_rx_data(nic, s, pkt, psn, distance))
 			return;
 		if (s->epoch != epoch)
 			return;
@@ -408,7 +409,7 @@ static bool is_astray(const struct fw_nic *nic, const struct rd_session *s,
 		      const struct rdmap_seg *pkt, const struct wire_rd *rd)
 {
 	return pkt->hdr->type != WIRE_DGRAM_RD && seq_lt(be32_get(rd->psn), s->rx_high) &&
-	       nic->now_ns - s->rx_data_ns > RD_ASTRAY_NS;
+	       fw_waited(nic, &s->rx_data, RD_ASTRAY_NS);
 }
 
 /*
@@ -425,6 +426,14 @@ static void probed(struct fw_nic *nic, struct rd_session *s)
 	rd_ack_due(nic, s);
 }
 
+/* Returns how long this core was away before the turn; 0: it polled. */
+static uint64_t absence_ns(const struct fw_nic *nic)
+{
+	if (nic->gap_ns <= RD_GAP_NS)
+		return 0;
+	return nic->gap_ns < RD_ECHO_GAP_NS ? nic->gap_ns : RD_ECHO_GAP_NS;
+}
+
 void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 {
 	struct rd_session *s = rd_session_find(nic, pkt->src_ip, pkt->src_shard);
@@ -435,7 +444,7 @@ void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 		rd_hello_tx_reset(nic, pkt, epoch);
 		return;
 	}
-	pkt->session = s;
+	pkt->peer = &s->recv;
 	if (!check_epoch(nic, s, pkt, epoch))
 		return;
 	if (is_astray(nic, s, pkt, rd)) {
@@ -455,7 +464,7 @@ void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 	 * The packet came at an unknown time between two turns. A long gap is this core's delay,
 	 * not the network's, and must not look like congestion to the peer.
 	 */
-	s->ts_echo_ns = nic->now_ns - (nic->gap_ns > RD_GAP_NS ? nic->gap_ns : 0);
+	s->ts_echo_ns = nic->now_ns - absence_ns(nic);
 	rd_grant_rx(nic, s, pkt, rd);
 	switch ((enum wire_dgram_type)pkt->hdr->type) {
 	case WIRE_DGRAM_RD:
@@ -466,7 +475,7 @@ void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 		if (s->state != RD_OPEN)
 			return;
 		if (pkt->hdr->type == WIRE_DGRAM_RD)
-			rx_packet(nic, s, pkt, rd);
+			rd_rx_packet(nic, s, pkt, rd);
 		else
 			probed(nic, s);
 		return;

@@ -44,14 +44,14 @@ uint32_t rd_session_new_epoch(struct fw_nic *nic)
 	return epoch;
 }
 
-static uint32_t *bucket(struct fw_nic *nic, uint32_t ip, uint8_t shard)
+static uint32_t *rd_session_bucket(struct fw_nic *nic, uint32_t ip, uint8_t shard)
 {
 	return &nic->rd.session_hash[fw_hash(ip, shard, 1) % FW_HASH_SIZE];
 }
 
 struct rd_session *rd_session_find(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard)
 {
-	uint32_t i = *bucket(nic, peer_ip, peer_shard);
+	uint32_t i = *rd_session_bucket(nic, peer_ip, peer_shard);
 
 	/* Chains hold index + 1, so that a zeroed arena is an empty table. */
 	while (i) {
@@ -78,14 +78,16 @@ static void new_session_epoch(struct fw_nic *nic, struct rd_session *s)
 static bool is_idle(const struct fw_nic *nic, const struct rd_session *s)
 {
 	return nic->now_ns - s->used_ns > RD_EVICT_IDLE_NS && fw_list_empty(&s->all_flows) &&
-	       !s->tx && !s->rx && !s->ack_due && !recv_is_open(s) &&
-	       fw_list_empty(&s->tag_sends) && (s->state == RD_OPEN || s->state == RD_CLOSED);
+	       !s->tx && !s->rx && !s->ack_due && !recv_is_open(&s->recv) &&
+	       !fw_list_linked(&s->ending_node) && fw_list_empty(&s->tag_sends) &&
+	       (s->state == RD_OPEN || s->state == RD_CLOSED);
 }
 
 void rd_session_release(struct fw_nic *nic, struct rd_session *s)
 {
-	uint32_t *link = bucket(nic, s->peer_ip, s->peer_shard);
+	uint32_t *link = rd_session_bucket(nic, s->peer_ip, s->peer_shard);
 
+	assert(fw_list_empty(&s->all_flows) && !fw_list_linked(&s->ending_node));
 	while (*link != s->index + 1)
 		link = &nic->rd.sessions[*link - 1].hash_next;
 	*link = s->hash_next;
@@ -95,7 +97,7 @@ void rd_session_release(struct fw_nic *nic, struct rd_session *s)
 	fw_list_del(&s->ack_node);
 	if (s->state != RD_CLOSED)
 		set_state(nic, s, RD_CLOSED);
-	recv_abort_peer(nic, s);
+	recv_abort_peer(nic, &s->recv);
 	if (!fw_list_empty(&s->tag_sends))
 		host_up.tag_peer_down(nic, &s->tag_sends);
 	rd_share_leave(nic, s);
@@ -122,14 +124,16 @@ bool rd_session_evict(struct fw_nic *nic, uint32_t user, uint32_t station)
 	return false;
 }
 
-static void fire(struct fw_nic *nic, struct fw_timer *timer)
+static void hello_timer(struct fw_nic *nic, struct rd_session *s);
+
+static void rd_session_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct rd_session *s = FW_CONTAINER(timer, struct rd_session, timer);
 
 	if (s->state == RD_OPEN && s->confirmed)
 		rd_timer_fire(nic, timer);
 	else
-		rd_session_hello_timer(nic, s);
+		hello_timer(nic, s);
 }
 
 struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard)
@@ -147,9 +151,9 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	if (i == FW_NONE)
 		return NULL;
 	s = &nic->rd.sessions[i];
-	life = s->life; /* receives of the earlier session may still be completing */
+	life = s->recv.life; /* receives of the earlier session may still be completing */
 	memset(s, 0, sizeof(*s));
-	s->life = life;
+	s->recv = (struct recv_peer){.life = life, .ip = peer_ip, .shard = peer_shard};
 	s->index = i;
 	s->peer_ip = peer_ip;
 	s->peer_shard = peer_shard;
@@ -162,12 +166,15 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	fw_list_init(&s->wait_node);
 	fw_list_init(&s->flows);
 	fw_list_init(&s->all_flows);
-	fw_list_init(&s->recvs);
+	fw_list_init(&s->ended);
+	fw_list_init(&s->failing);
+	fw_list_init(&s->ending_node);
+	fw_list_init(&s->recv.recvs);
 	fw_list_init(&s->tag_sends);
-	fw_timer_init(&s->timer, fire);
+	fw_timer_init(&s->timer, rd_session_fire);
 	fw_timer_init(&s->pace_timer, rd_tx_paced);
 	set_state(nic, s, RD_CLOSED);
-	head = bucket(nic, peer_ip, peer_shard);
+	head = rd_session_bucket(nic, peer_ip, peer_shard);
 	s->hash_next = *head;
 	*head = i + 1;
 	return s;
@@ -306,7 +313,7 @@ void rd_session_neigh_look(struct fw_nic *nic, struct fw_list *node)
 		fw_list_add_tail(&nic->rd.resolving, &s->wait_node);
 }
 
-void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *s)
+static void hello_timer(struct fw_nic *nic, struct rd_session *s)
 {
 	if (s->state != RD_HELLO_SENT && s->state != RD_RESOLVING && s->state != RD_OPEN)
 		return;
@@ -360,6 +367,7 @@ void rd_session_adopt(struct fw_nic *nic, struct rd_session *s, uint32_t peer_ep
 	s->probe.ns = 0;
 	s->confirmed = false;
 	s->astray = false;
+	s->una_ns = nic->now_ns;
 	s->used_ns = nic->now_ns;
 	fw_timer_cancel(&nic->timers, &s->timer);
 	set_state(nic, s, RD_OPEN);
@@ -391,7 +399,10 @@ static void free_windows(struct fw_nic *nic, struct rd_session *s)
 	s->hole_ns = 0;
 }
 
-/* Ends the current session: it is CLOSED when its messages complete. */
+/*
+ * Ends the current session: it is CLOSED when its messages complete. The caller calls
+ * rd_ending_run() when the session is in its next state.
+ */
 static void close_session(struct fw_nic *nic, struct rd_session *s, enum hw_status status,
 			  enum hw_vendor_err vendor_err, uint64_t since_ns)
 {
@@ -403,8 +414,8 @@ static void close_session(struct fw_nic *nic, struct rd_session *s, enum hw_stat
 	s->ack_due = false;
 	free_windows(nic, s);
 	new_session_epoch(nic, s);
-	rd_flow_fail_session(nic, s, status, vendor_err, since_ns);
-	recv_abort_peer(nic, s);
+	rd_ending_session(nic, s, status, vendor_err, since_ns);
+	recv_abort_peer(nic, &s->recv);
 	if (!fw_list_empty(&s->tag_sends))
 		host_up.tag_peer_down(nic, &s->tag_sends);
 }
@@ -423,11 +434,8 @@ void rd_session_reset(struct fw_nic *nic, struct rd_session *s, uint32_t epoch, 
 	FW_COUNT(nic, rd_peer_restarts);
 	if (!s->confirmed) {
 		/* The HELLO that opened it was an echo of the past: no data were sent yet. */
-		rd_flow_rewind(nic, s);
-		set_state(nic, s, RD_CLOSED);
-		new_session_epoch(nic, s);
-		if (!fw_list_empty(&s->all_flows))
-			rd_session_start(nic, s);
+		close_session(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART, 0);
+		rd_ending_run(nic);
 		return;
 	}
 	quiet_ns -= quiet_ns / 1024;
@@ -438,8 +446,7 @@ void rd_session_reset(struct fw_nic *nic, struct rd_session *s, uint32_t epoch, 
 	}
 	FW_COUNT(nic, rd_sessions_failed);
 	close_session(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART, since_ns);
-	if (!fw_list_empty(&s->all_flows))
-		rd_session_start(nic, s);
+	rd_ending_run(nic);
 }
 
 void rd_session_fail(struct fw_nic *nic, struct rd_session *s, enum hw_status status,
@@ -448,7 +455,7 @@ void rd_session_fail(struct fw_nic *nic, struct rd_session *s, enum hw_status st
 	FW_COUNT(nic, rd_sessions_failed);
 	s->pend = false;
 	close_session(nic, s, status, vendor_err, UINT64_MAX);
-	/* A completion cannot have queued anything new: the host posts later. */
+	rd_ending_run(nic);
 }
 
 void rd_session_renew(struct fw_nic *nic, struct rd_session *s)
@@ -456,8 +463,7 @@ void rd_session_renew(struct fw_nic *nic, struct rd_session *s)
 	FW_COUNT(nic, rd_sessions_failed);
 	s->pend = false;
 	close_session(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART, nic->now_ns);
-	if (!fw_list_empty(&s->all_flows))
-		rd_session_start(nic, s);
+	rd_ending_run(nic);
 }
 
 void rd_session_commit(struct fw_nic *nic, struct rd_session *s, uint64_t since_ns)
@@ -477,4 +483,5 @@ void rd_session_commit(struct fw_nic *nic, struct rd_session *s, uint64_t since_
 	s->tx_una = tx_psn;
 	s->first_psn = tx_psn;
 	rd_session_confirm(nic, s);
+	rd_ending_run(nic);
 }

@@ -18,14 +18,14 @@ void rd_share_init(struct fw_nic *nic)
 		fw_list_init(&nic->rd.shares[i].half_open);
 }
 
-static uint32_t share_of(struct fw_nic *nic, const uint8_t *mac)
+static uint32_t rd_share_of(struct fw_nic *nic, const uint8_t *mac)
 {
 	return fw_keyed_mac(nic, mac) % RD_SHARES;
 }
 
 bool rd_share_room(struct fw_nic *nic, const uint8_t *mac)
 {
-	uint32_t share = share_of(nic, mac);
+	uint32_t share = rd_share_of(nic, mac);
 
 	if (nic->rd.num_foreign >= RD_FOREIGN_MAX ||
 	    (fw_ids_used(&nic->rd.session_ids) >= HW_MAX_PEERS / 2 &&
@@ -37,7 +37,7 @@ bool rd_share_room(struct fw_nic *nic, const uint8_t *mac)
 /*
  * Few sessions may be without further packets of the peer: evicts the oldest of the largest class.
  */
-static void make_room(struct fw_nic *nic)
+static void rd_share_make_room(struct fw_nic *nic)
 {
 	struct rd_share *most = &nic->rd.shares[0];
 	uint32_t i;
@@ -53,8 +53,8 @@ void rd_share_take(struct fw_nic *nic, struct rd_session *s, const uint8_t *mac)
 	struct rd_share *share;
 
 	if (nic->rd.num_half_open == RD_HALF_OPEN)
-		make_room(nic);
-	s->station = (uint8_t)share_of(nic, mac);
+		rd_share_make_room(nic);
+	s->station = (uint8_t)rd_share_of(nic, mac);
 	share = &nic->rd.shares[s->station];
 	s->foreign = true;
 	s->half_open = true;

@@ -15,19 +15,7 @@ enum {
 };
 #define ASK_NS UINT64_C(1000000)
 
-uint64_t rd_rnr_timer_ns(uint8_t code)
-{
-	/* Units of 10 us. */
-	static const uint32_t table[32] = {
-	    65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
-	    48,    64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,
-	    2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
-	};
-
-	return table[code & 31] * UINT64_C(10000);
-}
-
-static uint64_t rto_ns(const struct fw_nic *nic, const struct rd_session *s)
+static uint64_t rd_timer_rto_ns(const struct fw_nic *nic, const struct rd_session *s)
 {
 	uint64_t ns = RD_INITIAL_RTO_NS;
 
@@ -52,7 +40,7 @@ static uint64_t probe_ns(const struct rd_session *s)
 
 static uint64_t deadline_ns(const struct fw_nic *nic, const struct rd_session *s)
 {
-	uint64_t ns = s->tlp_sent || s->backoff ? rto_ns(nic, s) : probe_ns(s);
+	uint64_t ns = s->tlp_sent || s->backoff ? rd_timer_rto_ns(nic, s) : probe_ns(s);
 
 	if (s->credit_asks && ns < ASK_NS << s->credit_asks)
 		ns = ASK_NS << s->credit_asks;
@@ -140,7 +128,7 @@ static bool is_given_up(const struct fw_nic *nic, const struct rd_session *s)
  */
 static bool is_amid(const struct rd_session *s)
 {
-	return s->rx || recv_is_open(s) || !fw_list_empty(&s->tag_sends);
+	return s->rx || recv_is_open(&s->recv) || !fw_list_empty(&s->tag_sends);
 }
 
 /*
@@ -148,9 +136,9 @@ static bool is_amid(const struct rd_session *s)
  * check that the peer is alive and still knows the session. If it does not know it, it answers with
  * a reset. If it is gone, the session is given up, so that nothing is held for ever.
  */
-static void await(struct fw_nic *nic, struct rd_session *s)
+static void rd_timer_await(struct fw_nic *nic, struct rd_session *s)
 {
-	uint64_t calm_ns = nic->now_ns - s->rx_data_ns;
+	uint64_t calm_ns = nic->now_ns - s->rx_data.ns;
 	uint64_t next_ns = RD_AWAIT_NS;
 	bool silent;
 	bool left;
@@ -214,7 +202,7 @@ static void await_held(struct fw_nic *nic, struct rd_session *s)
  * Without credits: a probe reports that it has something to send. A peer that answers without a
  * grant is alive.
  */
-static void ask(struct fw_nic *nic, struct rd_session *s)
+static void rd_timer_ask(struct fw_nic *nic, struct rd_session *s)
 {
 	if (s->ts_echo_ns < s->rto_base_ns && s->backoff < RD_MAX_BACKOFF)
 		s->backoff++;
@@ -228,11 +216,11 @@ static void ask(struct fw_nic *nic, struct rd_session *s)
 }
 
 /* Checks from time to time for answers that do not come although the peer is alive. */
-static void look(struct fw_nic *nic, struct rd_session *s)
+static void rd_timer_look(struct fw_nic *nic, struct rd_session *s)
 {
-	bool heard = nic->now_ns - s->ts_echo_ns < RD_LOOK_NS;
+	bool heard = nic->now_ns - s->ts_echo_ns < LLP_LOOK_NS;
 
-	if (nic->now_ns - s->looked_ns < RD_LOOK_NS)
+	if (nic->now_ns - s->looked_ns < LLP_LOOK_NS)
 		return;
 	s->looked_ns = nic->now_ns;
 	if (heard)
@@ -243,9 +231,9 @@ void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct rd_session *s = FW_CONTAINER(timer, struct rd_session, timer);
 
-	look(nic, s);
+	rd_timer_look(nic, s);
 	if (!s->tx) {
-		await(nic, s);
+		rd_timer_await(nic, s);
 		return;
 	}
 	if (s->tx_una == s->tx_psn)
@@ -263,7 +251,7 @@ void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 		if (is_given_up(nic, s))
 			rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 		else
-			ask(nic, s);
+			rd_timer_ask(nic, s);
 		return;
 	}
 	if (!s->sent && s->lost) {

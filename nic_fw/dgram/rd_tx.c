@@ -70,7 +70,7 @@ void rd_tx_headers(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame 
 		/* This packet has all that an ACK would report. */
 		rd_ack_sent(s);
 	}
-	if (type == WIRE_DGRAM_RD && nic->now_ns - s->rx_data_ns < RD_ACK_DELAY_NS)
+	if (type == WIRE_DGRAM_RD && nic->now_ns - s->rx_data.ns < RD_ACK_DELAY_NS)
 		s->answers = true;
 	s->used_ns = nic->now_ns;
 }
@@ -363,7 +363,7 @@ static uint32_t tx_flow(struct fw_nic *nic, struct rd_session *s, struct rd_flow
 	return done;
 }
 
-static uint32_t tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t budget)
+static uint32_t rd_tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t budget)
 {
 	struct fw_list *node;
 	uint32_t done;
@@ -412,9 +412,9 @@ uint32_t rd_tx_run(struct fw_nic *nic, uint32_t budget)
 
 		if (s->state != RD_OPEN || !s->confirmed)
 			continue;
-		done += tx_session(nic, s,
-				   budget - done < RD_SESSION_QUANTUM ? budget - done
-								      : RD_SESSION_QUANTUM);
+		done += rd_tx_session(nic, s,
+				      budget - done < RD_SESSION_QUANTUM ? budget - done
+									 : RD_SESSION_QUANTUM);
 		/* A closed window opens with an ACK, which makes the session ready again. */
 		if (s->state == RD_OPEN && window_open(s) && (s->lost || !fw_list_empty(&s->flows)))
 			rd_session_ready(nic, s);

@@ -13,7 +13,7 @@
 #include "nic_fw/fw_nic.h"
 
 /* Finds the QP of the packet, if the packet is of its connection; otherwise counts the reason. */
-static struct fw_qp *find_qp(struct fw_nic *nic, const struct rdmap_seg *pkt)
+static struct fw_qp *uc_rx_find_qp(struct fw_nic *nic, const struct rdmap_seg *pkt)
 {
 	struct fw_qp *qp = qp_find_live(nic, pkt->dst_qpn);
 
@@ -112,7 +112,7 @@ static void fail_local(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_
 }
 
 /* False: the message is lost, or the QP. */
-static bool rx_send(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
+static bool uc_rx_send(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	struct recv_msg *msg = receive_of(nic, qp, pkt);
 	enum hw_vendor_err err = HW_VENDOR_ERR_NONE;
@@ -150,7 +150,7 @@ static bool rx_send(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg
 	return true;
 }
 
-static bool rx_write(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
+static bool uc_rx_write(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	enum hw_vendor_err err = HW_VENDOR_ERR_ACCESS;
 	struct eth_cursor cursor;
@@ -194,14 +194,14 @@ void uc_rx(struct fw_nic *nic, struct rdmap_seg *pkt)
 		FW_DROP(nic, drop_ddp_malformed);
 		return;
 	}
-	qp = find_qp(nic, pkt);
+	qp = uc_rx_find_qp(nic, pkt);
 	if (!qp)
 		return;
 	qp_heard(nic, qp);
 	fw_trace(nic, TRACE_UD_RX, qp->qpn, pkt->src_qpn, pkt->ssn);
 	if (!is_next(nic, qp, pkt))
 		return;
-	ok = is_send(pkt) ? rx_send(nic, qp, pkt) : rx_write(nic, qp, pkt);
+	ok = is_send(pkt) ? uc_rx_send(nic, qp, pkt) : uc_rx_write(nic, qp, pkt);
 	if (!ok) {
 		lose(nic, qp);
 		return;

@@ -13,8 +13,8 @@
 #define TERM_RDMAP_PROTECTION (WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION)
 
 /* Chains are per QP, because all members of a group have the same message. */
-static uint32_t *chain_head(struct fw_nic *nic, const struct fw_qp *qp, uint32_t src_ip,
-			    uint32_t src_qpn, uint32_t ssn)
+static uint32_t *ud_reasm_chain_head(struct fw_nic *nic, const struct fw_qp *qp, uint32_t src_ip,
+				     uint32_t src_qpn, uint32_t ssn)
 {
 	return &nic->ud.hash[fw_hash(src_ip, src_qpn, ssn ^ qp->qpn << 16) % FW_HASH_SIZE];
 }
@@ -25,10 +25,10 @@ static struct ud_reasm *reasm_at(struct fw_nic *nic, uint32_t index)
 }
 
 /* Chains hold index + 1, so that the zeroed arena is an empty table. */
-static struct ud_reasm *find(struct fw_nic *nic, const struct fw_qp *qp,
-			     const struct rdmap_seg *pkt)
+static struct ud_reasm *ud_reasm_find(struct fw_nic *nic, const struct fw_qp *qp,
+				      const struct rdmap_seg *pkt)
 {
-	uint32_t i = *chain_head(nic, qp, pkt->src_ip, pkt->src_qpn, pkt->ssn);
+	uint32_t i = *ud_reasm_chain_head(nic, qp, pkt->src_ip, pkt->src_qpn, pkt->ssn);
 
 	while (i) {
 		struct ud_reasm *r = reasm_at(nic, i - 1);
@@ -42,9 +42,9 @@ static struct ud_reasm *find(struct fw_nic *nic, const struct fw_qp *qp,
 }
 
 /* Removes it from all lists; the caller still has its memory and buffer. */
-static void detach(struct fw_nic *nic, struct ud_reasm *r)
+static void ud_reasm_detach(struct fw_nic *nic, struct ud_reasm *r)
 {
-	uint32_t *link = chain_head(nic, r->qp, r->src_ip, r->src_qpn, r->ssn);
+	uint32_t *link = ud_reasm_chain_head(nic, r->qp, r->src_ip, r->src_qpn, r->ssn);
 	uint32_t index = fw_pool_index(&nic->ud.reasms, r) + 1;
 
 	while (*link != index) {
@@ -57,7 +57,7 @@ static void detach(struct fw_nic *nic, struct ud_reasm *r)
 	r->qp->msgs_open--;
 }
 
-static void release(struct fw_nic *nic, struct ud_reasm *r)
+static void ud_reasm_release(struct fw_nic *nic, struct ud_reasm *r)
 {
 	nic->host.clients[r->qp->client].share->user->ud_reasms--;
 	if (r->buffer != FW_NONE)
@@ -65,10 +65,10 @@ static void release(struct fw_nic *nic, struct ud_reasm *r)
 	fw_pool_put(&nic->ud.reasms, r);
 }
 
-static void put(struct fw_nic *nic, struct ud_reasm *r)
+static void ud_reasm_put(struct fw_nic *nic, struct ud_reasm *r)
 {
-	detach(nic, r);
-	release(nic, r);
+	ud_reasm_detach(nic, r);
+	ud_reasm_release(nic, r);
 }
 
 static uint32_t count_bits(uint64_t word)
@@ -77,7 +77,7 @@ static uint32_t count_bits(uint64_t word)
 }
 
 /* True if every piece of the message has come. */
-static bool is_whole(const struct ud_reasm *r)
+static bool ud_reasm_is_whole(const struct ud_reasm *r)
 {
 	return r->last_bytes && r->segment_bytes &&
 	       count_bits(r->got) == (r->msg_bytes + r->segment_bytes - 1) / r->segment_bytes;
@@ -112,12 +112,12 @@ static void complete_record(struct fw_nic *nic, struct ud_reasm *r, bool partial
 		FW_COUNT(nic, ud_rx_records_partial);
 	qp->rx_msgs++;
 	qp->rx_bytes += r->msg_bytes;
-	put(nic, r);
+	ud_reasm_put(nic, r);
 	if (!cq_post(nic, qp->recv_cq, &cqe))
 		qp_error(nic, qp, HW_EVENT_QP_FATAL);
 }
 
-static void timer_fire(struct fw_nic *nic, struct fw_timer *timer)
+static void ud_reasm_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct ud_reasm *r = FW_CONTAINER(timer, struct ud_reasm, timer);
 
@@ -126,12 +126,13 @@ static void timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 		return;
 	}
 	FW_COUNT(nic, ud_reassembly_timeouts);
-	put(nic, r);
+	ud_reasm_put(nic, r);
 }
 
-static struct ud_reasm *begin(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
+static struct ud_reasm *ud_reasm_begin(struct fw_nic *nic, struct fw_qp *qp,
+				       const struct rdmap_seg *pkt)
 {
-	uint32_t *head = chain_head(nic, qp, pkt->src_ip, pkt->src_qpn, pkt->ssn);
+	uint32_t *head = ud_reasm_chain_head(nic, qp, pkt->src_ip, pkt->src_qpn, pkt->ssn);
 	bool record = pkt->flags & WIRE_DGRAM_F_RECORD;
 	struct fw_account *user = nic->host.clients[qp->client].share->user;
 	uint8_t *buffer = NULL;
@@ -169,7 +170,7 @@ static struct ud_reasm *begin(struct fw_nic *nic, struct fw_qp *qp, const struct
 	fw_list_add_tail(&qp->recv_msgs, &r->qp_node);
 	qp->msgs_open++;
 	user->ud_reasms++;
-	fw_timer_init(&r->timer, timer_fire);
+	fw_timer_init(&r->timer, ud_reasm_timer_fire);
 	fw_timer_set(&nic->timers, &r->timer, nic->now_ns + UD_REASM_TIMEOUT_NS);
 	return r;
 }
@@ -262,8 +263,8 @@ static bool check_record(struct fw_nic *nic, struct fw_qp *qp, const struct rdma
  * A duplicate may write a record's bytes again; they are the same, or the sender forges data in
  * memory that it may write anyway.
  */
-static bool place(struct fw_nic *nic, struct fw_qp *qp, const struct ud_reasm *r,
-		  const struct rdmap_seg *pkt)
+static bool ud_reasm_place(struct fw_nic *nic, struct fw_qp *qp, const struct ud_reasm *r,
+			   const struct rdmap_seg *pkt)
 {
 	struct eth_cursor cursor;
 	struct fw_mem mem;
@@ -288,7 +289,8 @@ static bool place(struct fw_nic *nic, struct fw_qp *qp, const struct ud_reasm *r
 	return true;
 }
 
-static void finish_send(struct fw_nic *nic, struct ud_reasm *r, const struct rdmap_seg *pkt)
+static void ud_reasm_finish_send(struct fw_nic *nic, struct ud_reasm *r,
+				 const struct rdmap_seg *pkt)
 {
 	struct rdmap_seg whole = *pkt;
 
@@ -297,9 +299,9 @@ static void finish_send(struct fw_nic *nic, struct ud_reasm *r, const struct rdm
 	whole.mo = 0;
 	whole.last = true;
 	/* A full CQ ends the QP, which flushes its messages: this one is detached before. */
-	detach(nic, r);
+	ud_reasm_detach(nic, r);
 	ud_deliver(nic, r->qp, &whole, fw_pool_at(&nic->ud.buffers, r->buffer));
-	release(nic, r);
+	ud_reasm_release(nic, r);
 }
 
 static void note(struct fw_nic *nic, struct ud_reasm *r, const struct rdmap_seg *pkt)
@@ -307,11 +309,11 @@ static void note(struct fw_nic *nic, struct ud_reasm *r, const struct rdmap_seg 
 	r->flags |= pkt->flags;
 	if (pkt->flags & WIRE_DGRAM_F_IMM)
 		r->imm = pkt->imm;
-	if (is_whole(r) || (r->record && !r->msg_bytes)) {
+	if (ud_reasm_is_whole(r) || (r->record && !r->msg_bytes)) {
 		if (r->record)
 			complete_record(nic, r, false);
 		else
-			finish_send(nic, r, pkt);
+			ud_reasm_finish_send(nic, r, pkt);
 	} else if (r->record && r->last_bytes &&
 		   r->timer.deadline_ns > nic->now_ns + UD_RECORD_GRACE_NS) {
 		fw_timer_set(&nic->timers, &r->timer, nic->now_ns + UD_RECORD_GRACE_NS);
@@ -320,7 +322,7 @@ static void note(struct fw_nic *nic, struct ud_reasm *r, const struct rdmap_seg 
 
 void ud_reasm_rx(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)
 {
-	struct ud_reasm *r = find(nic, qp, pkt);
+	struct ud_reasm *r = ud_reasm_find(nic, qp, pkt);
 	bool fresh = !r;
 	uint32_t segment_bytes, last_bytes;
 	uint64_t got;
@@ -330,7 +332,7 @@ void ud_reasm_rx(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)
 		return;
 	}
 	if (!r)
-		r = begin(nic, qp, pkt);
+		r = ud_reasm_begin(nic, qp, pkt);
 	if (!r) {
 		FW_DROP(nic, drop_ud_reassembly_full);
 		return;
@@ -345,7 +347,7 @@ void ud_reasm_rx(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)
 	case SEGMENT_AGAIN:
 		return;
 	case SEGMENT_NEW:
-		if (place(nic, qp, r, pkt)) {
+		if (ud_reasm_place(nic, qp, r, pkt)) {
 			note(nic, r, pkt);
 			return;
 		}
@@ -356,7 +358,7 @@ void ud_reasm_rx(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)
 	}
 	/* A stranger's first segment that is useless must not keep an entry. */
 	if (fresh)
-		put(nic, r);
+		ud_reasm_put(nic, r);
 }
 
 bool ud_flush_step(struct fw_nic *nic, struct fw_qp *qp)
@@ -364,7 +366,7 @@ bool ud_flush_step(struct fw_nic *nic, struct fw_qp *qp)
 	while (!fw_list_empty(&qp->recv_msgs)) {
 		if (!slice_take(nic, 1))
 			return false;
-		put(nic, FW_CONTAINER(qp->recv_msgs.next, struct ud_reasm, qp_node));
+		ud_reasm_put(nic, FW_CONTAINER(qp->recv_msgs.next, struct ud_reasm, qp_node));
 	}
 	return true;
 }

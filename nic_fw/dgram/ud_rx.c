@@ -29,7 +29,7 @@ static bool may_reach(struct fw_nic *nic, const struct fw_qp *qp, const struct r
 }
 
 /* Returns the QP that the packet names, if the packet may reach it. */
-static struct fw_qp *find_qp(struct fw_nic *nic, const struct rdmap_seg *pkt)
+static struct fw_qp *ud_rx_find_qp(struct fw_nic *nic, const struct rdmap_seg *pkt)
 {
 	struct fw_qp *qp = qp_find_live(nic, pkt->dst_qpn);
 
@@ -48,7 +48,7 @@ static struct fw_qp *find_qp(struct fw_nic *nic, const struct rdmap_seg *pkt)
  * A peer could not carry out a message of ours. Such a message can be forged, so it only raises an
  * event.
  */
-static void rx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
+static void ud_rx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	struct wire_terminate term;
 	struct eth_cursor cursor;
@@ -72,7 +72,7 @@ static void rx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct rdma
 	eq_post(nic, qp->client, 0, &eqe);
 }
 
-static void rx_send(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)
+static void ud_rx_send(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)
 {
 	if (pkt->mo == 0 && pkt->last) {
 		ud_deliver(nic, qp, pkt, NULL);
@@ -116,7 +116,7 @@ static void rx_group(struct fw_nic *nic, struct rdmap_seg *pkt)
 			continue;
 		fw_trace(nic, TRACE_UD_RX, qp->qpn, pkt->src_qpn, pkt->ssn);
 		FW_COUNT(nic, mcast_rx_copies);
-		rx_send(nic, qp, pkt);
+		ud_rx_send(nic, qp, pkt);
 	}
 }
 
@@ -134,20 +134,20 @@ void ud_rx(struct fw_nic *nic, struct rdmap_seg *pkt)
 		rx_group(nic, pkt);
 		return;
 	}
-	qp = find_qp(nic, pkt);
+	qp = ud_rx_find_qp(nic, pkt);
 	if (!qp)
 		return;
 	fw_trace(nic, TRACE_UD_RX, qp->qpn, pkt->src_qpn, pkt->ssn);
 	switch ((enum wire_rdmap_opcode)pkt->opcode) {
 	case WIRE_RDMAP_SEND:
 	case WIRE_RDMAP_SEND_SE:
-		rx_send(nic, qp, pkt);
+		ud_rx_send(nic, qp, pkt);
 		return;
 	case WIRE_RDMAP_WRITE:
 		ud_reasm_rx(nic, qp, pkt);
 		return;
 	case WIRE_RDMAP_TERMINATE:
-		rx_terminate(nic, qp, pkt);
+		ud_rx_terminate(nic, qp, pkt);
 		return;
 	case WIRE_RDMAP_SEND_INVALIDATE: /* a datagram does not prove its sender */
 	case WIRE_RDMAP_SEND_SE_INVALIDATE:
@@ -198,9 +198,9 @@ static enum hw_vendor_err place_grh(struct fw_nic *nic, const struct fw_recv *re
 	return place_piece(nic, recv, 0, grh, sizeof(grh));
 }
 
-static enum hw_vendor_err place(struct fw_nic *nic, const struct fw_recv *recv,
-				const struct rdmap_seg *pkt, const uint8_t *buffer,
-				uint32_t grh_bytes)
+static enum hw_vendor_err ud_rx_place(struct fw_nic *nic, const struct fw_recv *recv,
+				      const struct rdmap_seg *pkt, const uint8_t *buffer,
+				      uint32_t grh_bytes)
 {
 	enum hw_vendor_err err = HW_VENDOR_ERR_NONE;
 	struct eth_cursor cursor;
@@ -215,7 +215,7 @@ static enum hw_vendor_err place(struct fw_nic *nic, const struct fw_recv *recv,
 	return ddp_place_sges(nic, recv->pd, recv->sge, recv->num_sge, grh_bytes, &cursor);
 }
 
-static void complete(struct fw_nic *nic, struct fw_qp *qp, const struct hw_cqe *cqe)
+static void ud_rx_complete(struct fw_nic *nic, struct fw_qp *qp, const struct hw_cqe *cqe)
 {
 	if (!cq_post(nic, qp->recv_cq, cqe))
 		qp_error(nic, qp, HW_EVENT_QP_FATAL);
@@ -241,7 +241,7 @@ void ud_deliver(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pk
 		FW_DROP(nic, drop_ud_protection);
 		cqe.status = HW_STATUS_LOC_QP_OP_ERR;
 		cqe.vendor_err = HW_VENDOR_ERR_NUM_SGE;
-		complete(nic, qp, &cqe);
+		ud_rx_complete(nic, qp, &cqe);
 		return;
 	}
 	if ((uint64_t)pkt->msg_bytes + grh_bytes > recv.bytes) {
@@ -250,10 +250,10 @@ void ud_deliver(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pk
 		ud_tx_error(nic, qp, pkt, TERM_DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
 		cqe.status = HW_STATUS_LOC_LEN_ERR;
 		cqe.vendor_err = HW_VENDOR_ERR_TOO_LONG;
-		complete(nic, qp, &cqe);
+		ud_rx_complete(nic, qp, &cqe);
 		return;
 	}
-	err = place(nic, &recv, pkt, buffer, grh_bytes);
+	err = ud_rx_place(nic, &recv, pkt, buffer, grh_bytes);
 	/*
 	 * The page is not available now: the datagram is lost, and the receive serves the next one.
 	 */
@@ -264,7 +264,7 @@ void ud_deliver(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pk
 		FW_DROP(nic, drop_ud_protection);
 		cqe.status = HW_STATUS_LOC_PROT_ERR;
 		cqe.vendor_err = err;
-		complete(nic, qp, &cqe);
+		ud_rx_complete(nic, qp, &cqe);
 		return;
 	}
 	FW_COUNT(nic, ud_rx_msgs);
@@ -278,5 +278,5 @@ void ud_deliver(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pk
 	}
 	if (pkt->opcode == WIRE_RDMAP_SEND_SE)
 		cqe.flags |= HW_CQE_F_SOLICITED;
-	complete(nic, qp, &cqe);
+	ud_rx_complete(nic, qp, &cqe);
 }

@@ -128,7 +128,7 @@ static enum send_result send_segment(struct fw_nic *nic, const struct fw_wqe *wq
 	return SEND_FAILED;
 }
 
-static bool send_message(struct fw_nic *nic, struct fw_wqe *wqe)
+static bool ud_tx_send_message(struct fw_nic *nic, struct fw_wqe *wqe)
 {
 	enum hw_vendor_err err = HW_VENDOR_ERR_NONE;
 	uint8_t mac[WIRE_MAC_BYTES];
@@ -174,7 +174,7 @@ static bool send_message(struct fw_nic *nic, struct fw_wqe *wqe)
 bool ud_tx(struct fw_nic *nic, struct fw_wqe *wqe)
 {
 	uint8_t stage = fw_stage_enter(nic, FW_STAGE_UD_TX);
-	bool done = send_message(nic, wqe);
+	bool done = ud_tx_send_message(nic, wqe);
 
 	(void)fw_stage_enter(nic, stage);
 	return done;

@@ -76,7 +76,7 @@ static void forget_waiter(struct fw_nic *nic, struct fw_ah_waiter *waiter)
 	nic->host.ah_waiting--;
 }
 
-static void answer(struct fw_nic *nic, struct fw_ah_waiter *waiter, int status)
+static void ah_answer(struct fw_nic *nic, struct fw_ah_waiter *waiter, int status)
 {
 	struct hw_cmd_resp resp;
 
@@ -100,7 +100,7 @@ void ah_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
 
 	for (i = 0; i < FW_AH_WAITERS && nic->host.ah_waiting; i++)
 		if (nic->host.ah_waiters[i].used && nic->host.ah_waiters[i].ip == ip)
-			answer(nic, &nic->host.ah_waiters[i], ok ? 0 : FW_ETIMEDOUT);
+			ah_answer(nic, &nic->host.ah_waiters[i], ok ? 0 : FW_ETIMEDOUT);
 }
 
 void ah_forget_client(struct fw_nic *nic, uint32_t client)
@@ -114,7 +114,7 @@ void ah_forget_client(struct fw_nic *nic, uint32_t client)
 
 static void waited_too_long(struct fw_nic *nic, struct fw_timer *timer)
 {
-	answer(nic, FW_CONTAINER(timer, struct fw_ah_waiter, timer), FW_ETIMEDOUT);
+	ah_answer(nic, FW_CONTAINER(timer, struct fw_ah_waiter, timer), FW_ETIMEDOUT);
 }
 
 /* The handle is in the client's list, so that detach finds it, and unused until the answer. */

@@ -19,8 +19,8 @@ static bool is_zero(const uint8_t *bytes, size_t count)
 	return true;
 }
 
-static int run(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
-	       const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+static int cmd_run(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	const struct cmd_entry *entry;
 
@@ -38,7 +38,7 @@ static int run(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 }
 
 /* Returns false when the answer comes later. */
-static bool answer(struct fw_nic *nic, int status, struct hw_cmd_resp *resp)
+static bool cmd_answer(struct fw_nic *nic, int status, struct hw_cmd_resp *resp)
 {
 	if (status == CMD_PENDING || status == CMD_LATER)
 		return false;
@@ -75,11 +75,11 @@ enum fw_cmd_result fw_cmd(struct fw_nic *nic, uint32_t client, const struct hw_c
 	slice_allow(nic);
 	nic->slices.resume = 0;
 	nic->share.quota_met = false;
-	status = run(nic, client, cmd, aux, resp);
+	status = cmd_run(nic, client, cmd, aux, resp);
 	/* The finished part stays done; the process repeats the command. */
 	if (status == CMD_LATER && !slice_keep(nic, client, cmd))
 		status = FW_EAGAIN;
-	return answer(nic, status, resp) ? FW_CMD_DONE : FW_CMD_PENDING;
+	return cmd_answer(nic, status, resp) ? FW_CMD_DONE : FW_CMD_PENDING;
 }
 
 /* Carries out a command that returned CMD_LATER once more. False: it is not finished yet. */
@@ -88,7 +88,7 @@ static bool cmd_again(struct fw_nic *nic, uint32_t client, const struct hw_cmd *
 {
 	init_resp(resp, cmd);
 	nic->share.quota_met = false;
-	return answer(nic, run(nic, client, cmd, NULL, resp), resp);
+	return cmd_answer(nic, cmd_run(nic, client, cmd, NULL, resp), resp);
 }
 
 void cmd_slice(struct fw_nic *nic)

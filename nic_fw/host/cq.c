@@ -16,7 +16,7 @@ enum {
  * Reads the process's consumer index; the acquire pairs with the release after the last entry was
  * read. False: still full, or an impossible index.
  */
-static bool make_room(struct fw_cq *cq)
+static bool cq_make_room(struct fw_cq *cq)
 {
 	uint32_t entries = cq->mask + 1;
 	uint32_t cons = __atomic_load_n(&cq->record->cons, __ATOMIC_ACQUIRE);
@@ -38,7 +38,7 @@ static bool overrun(struct fw_nic *nic, struct fw_cq *cq)
 }
 
 /* Pair C1: the word with the phase is stored last. */
-static void write_entry(const struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
+static void cq_write_entry(const struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
 {
 	struct hw_cqe *slot = &cq->ring[cq->prod & cq->mask];
 	uint32_t phase = !(cq->prod & (cq->mask + 1));
@@ -128,9 +128,9 @@ static bool post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
 		return overrun(nic, cq);
 	if (nic->host.clients[cq->client].closing)
 		return true; /* no reader */
-	if (cq->prod - cq->cons > cq->mask && !make_room(cq))
+	if (cq->prod - cq->cons > cq->mask && !cq_make_room(cq))
 		return overrun(nic, cq);
-	write_entry(nic, cq, cqe);
+	cq_write_entry(nic, cq, cqe);
 	cq->prod++;
 	__atomic_store_n(&cq->record->prod, cq->prod, __ATOMIC_RELAXED);
 	FW_COUNT(nic, cqes);

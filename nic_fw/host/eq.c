@@ -22,8 +22,8 @@ bool eq_is_full(struct fw_eq *eq)
 	return !eq_room(eq);
 }
 
-static bool write_entry(struct fw_nic *nic, struct fw_eq *eq, const struct hw_eqe *eqe,
-			uint32_t spare)
+static bool eq_write_entry(struct fw_nic *nic, struct fw_eq *eq, const struct hw_eqe *eqe,
+			   uint32_t spare)
 {
 	struct hw_eqe *slot = &eq->ring[eq->prod & eq->mask];
 	struct hw_eqe entry = *eqe;
@@ -49,7 +49,7 @@ static bool write_entry(struct fw_nic *nic, struct fw_eq *eq, const struct hw_eq
 
 bool eq_write(struct fw_nic *nic, struct fw_eq *eq, const struct hw_eqe *eqe)
 {
-	return write_entry(nic, eq, eqe, 0);
+	return eq_write_entry(nic, eq, eqe, 0);
 }
 
 void eq_raise(struct fw_nic *nic, struct fw_eq *eq, enum hw_vector_counter cause)
@@ -77,7 +77,7 @@ void eq_post(struct fw_nic *nic, uint32_t client, uint32_t eq, const struct hw_e
 	if (index == FW_NONE)
 		return;
 	queue = &nic->host.eqs[index];
-	if (!write_entry(nic, queue, eqe, is_peers_doing(eqe->type) ? queue->mask / 2 : 0)) {
+	if (!eq_write_entry(nic, queue, eqe, is_peers_doing(eqe->type) ? queue->mask / 2 : 0)) {
 		FW_COUNT(nic, events_lost);
 		return;
 	}

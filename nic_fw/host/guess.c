@@ -14,8 +14,8 @@ static bool is_limited(const struct fw_qp *qp)
 	return qp->type == HW_QPT_RD || qp->type == HW_QPT_UC;
 }
 
-static struct guess *place_of(struct fw_nic *nic, const struct fw_qp *qp,
-			      const struct rdmap_seg *pkt)
+static struct guess *guess_place_of(struct fw_nic *nic, const struct fw_qp *qp,
+				    const struct rdmap_seg *pkt)
 {
 	/* A connection has one peer, whatever shard its packets name. */
 	uint32_t shard = qp->type == HW_QPT_RD ? pkt->src_shard : 0;
@@ -31,21 +31,21 @@ static bool is_refused(struct fw_nic *nic, const struct fw_qp *qp, const struct 
 
 	if (!qp->guessed_ns || nic->now_ns - qp->guessed_ns >= GUESS_SPAN_NS || !is_limited(qp))
 		return false;
-	guess = place_of(nic, qp, pkt);
+	guess = guess_place_of(nic, qp, pkt);
 	if (guess->tries < GUESS_LIMIT || nic->now_ns - guess->since_ns >= GUESS_SPAN_NS)
 		return false;
 	FW_COUNT(nic, bad_stags_refused);
 	return true;
 }
 
-static void count(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
+static void guess_count(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	struct guess *guess;
 
 	FW_COUNT(nic, bad_stags);
 	if (!is_limited(qp))
 		return;
-	guess = place_of(nic, qp, pkt);
+	guess = guess_place_of(nic, qp, pkt);
 	if (!guess->tries || nic->now_ns - guess->since_ns >= GUESS_SPAN_NS) {
 		guess->tries = 0;
 		guess->since_ns = nic->now_ns;
@@ -64,7 +64,7 @@ enum hw_vendor_err guess_mem_check(struct fw_nic *nic, struct fw_qp *qp,
 		return HW_VENDOR_ERR_LKEY;
 	err = mem_check(nic, xrc_pd(nic, qp, pkt->qkey), qp->qpn, stag, to, bytes, need, mem);
 	if (err != HW_VENDOR_ERR_NONE)
-		count(nic, qp, pkt);
+		guess_count(nic, qp, pkt);
 	return err;
 }
 
@@ -75,6 +75,6 @@ bool guess_mem_invalidate(struct fw_nic *nic, struct fw_qp *qp, const struct rdm
 		return false;
 	if (mem_invalidate(nic, pd, qp->qpn, pkt->stag))
 		return true;
-	count(nic, qp, pkt);
+	guess_count(nic, qp, pkt);
 	return false;
 }

@@ -21,6 +21,12 @@
 struct rdmap_seg;
 struct rdmap_error;
 
+/* A request whose answer makes no progress in so many looks, while its peer is heard, fails. */
+#define LLP_LOOK_NS UINT64_C(1000000000)
+enum {
+	LLP_ANSWER_LOOKS = 30,
+};
+
 struct llp_ops {
 	bool stream;   /* messages arrive in order, on a connection that belongs to the QP alone */
 	bool send_imm; /* a Send may carry immediate data (RFC 5040 has none) */

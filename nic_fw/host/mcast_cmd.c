@@ -22,8 +22,8 @@ static uint32_t group_of(const uint8_t gid[16])
  * Finds the QP and the group of a command. EINVAL: the QP is not the client's, or one does not
  * exist.
  */
-static int check(struct fw_nic *nic, uint32_t client, const struct hw_cmd_mcast *mcast,
-		 struct fw_qp **qp, uint32_t *ip)
+static int mcast_cmd_check(struct fw_nic *nic, uint32_t client, const struct hw_cmd_mcast *mcast,
+			   struct fw_qp **qp, uint32_t *ip)
 {
 	*qp = qp_own(nic, client, mcast->qpn);
 	*ip = group_of(mcast->gid);
@@ -35,7 +35,7 @@ int cmd_attach_mcast(struct fw_nic *nic, uint32_t client, const struct hw_cmd *c
 {
 	struct fw_qp *qp;
 	uint32_t ip;
-	int err = check(nic, client, &cmd->u.mcast, &qp, &ip);
+	int err = mcast_cmd_check(nic, client, &cmd->u.mcast, &qp, &ip);
 
 	(void)aux;
 	(void)resp;
@@ -56,7 +56,7 @@ int cmd_detach_mcast(struct fw_nic *nic, uint32_t client, const struct hw_cmd *c
 	struct mcast_member *member;
 	struct fw_qp *qp;
 	uint32_t ip;
-	int err = check(nic, client, &cmd->u.mcast, &qp, &ip);
+	int err = mcast_cmd_check(nic, client, &cmd->u.mcast, &qp, &ip);
 
 	(void)aux;
 	(void)resp;

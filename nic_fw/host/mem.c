@@ -12,7 +12,7 @@ enum {
 };
 
 /* Returns the region or window that an STag names, whatever its PD; NULL: none, or an old key. */
-static struct fw_mr *find(struct fw_nic *nic, uint32_t stag)
+static struct fw_mr *mem_find(struct fw_nic *nic, uint32_t stag)
 {
 	uint32_t index = stag_index(stag);
 	struct fw_mr *mr;
@@ -49,7 +49,7 @@ enum hw_vendor_err mem_check(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint
 		memset(mem, 0, sizeof(*mem));
 		return HW_VENDOR_ERR_NONE;
 	}
-	mr = find(nic, stag);
+	mr = mem_find(nic, stag);
 	if (!mr || mr->pd != pd)
 		return HW_VENDOR_ERR_LKEY;
 	if (mr->kind == FW_MR_WINDOW) {
@@ -213,7 +213,7 @@ bool mem_unbind_step(struct fw_nic *nic, struct fw_qp *qp)
  */
 bool mem_invalidate(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint32_t stag)
 {
-	struct fw_mr *mr = find(nic, stag);
+	struct fw_mr *mr = mem_find(nic, stag);
 
 	if (!mr || mr->pd != pd)
 		return false;
@@ -283,7 +283,7 @@ enum hw_vendor_err mem_bind(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint3
 			     : mw->bound || !bytes || (mw->key ^ stag_key(rkey)) >> 8)
 		return HW_VENDOR_ERR_LKEY;
 	if (bytes) {
-		mr = find(nic, mr_lkey);
+		mr = mem_find(nic, mr_lkey);
 		err = check_bind(mr, pd, addr, bytes, access);
 		if (err != HW_VENDOR_ERR_NONE)
 			return err;

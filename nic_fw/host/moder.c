@@ -96,8 +96,8 @@ static void merge(struct moder_wait *to, const struct moder_wait *from)
 }
 
 /* Settings of the CQ override those of the vector. */
-static void count(struct fw_moder *m, const struct fw_cq *cq, struct moder_wait *waits,
-		  const struct moder_news *news)
+static void moder_count_news(struct fw_moder *m, const struct fw_cq *cq, struct moder_wait *waits,
+			     const struct moder_news *news)
 {
 	bool own = cq->moder_count || cq->moder_period_us;
 	struct moder_limits limits = {0, 0};
@@ -227,7 +227,7 @@ static void drop(struct fw_moder *m)
 }
 
 /* Raises due interrupts. late: the wait was for the mask or a handler, not for limits. */
-static void settle(struct fw_nic *nic, struct fw_eq *eq, bool late)
+static void moder_settle(struct fw_nic *nic, struct fw_eq *eq, bool late)
 {
 	struct fw_moder *m = &eq->moder;
 	uint32_t cause;
@@ -250,6 +250,14 @@ static void settle(struct fw_nic *nic, struct fw_eq *eq, bool late)
 		drop(m);
 	else
 		eq_raise(nic, eq, late ? HW_VECTOR_by_unmask : (enum hw_vector_counter)cause);
+}
+
+/* The EQ is full: retries its CQs until it has room. */
+static void moder_starved(struct fw_nic *nic, struct fw_eq *eq)
+{
+	eq->moder.starved = true;
+	eq->moder.retry_ns = nic->now_ns + FW_EQ_RETRY_NS;
+	eq->moder.retry_at = 0;
 }
 
 /* Hidden events become visible now, and keep their age. */
@@ -275,7 +283,7 @@ static void reveal(struct fw_nic *nic, struct fw_eq *eq)
 	if (handler_takes(eq))
 		drop(m);
 	else
-		settle(nic, eq, true);
+		moder_settle(nic, eq, true);
 	set_timer(nic, eq);
 }
 
@@ -306,7 +314,7 @@ static void hide(struct fw_nic *nic, struct fw_eq *eq, struct fw_cq *cq,
 		fw_list_add_tail(&m->hidden_cqs, &cq->hidden_node);
 		nic->host.vectors[eq->vector].counter[HW_VECTOR_held_irq]++;
 	}
-	count(m, cq, m->hidden, news);
+	moder_count_news(m, cq, m->hidden, news);
 	m->open = true;
 	if (nic->now_ns >= hidden_due_ns(m))
 		reveal(nic, eq);
@@ -315,12 +323,12 @@ static void hide(struct fw_nic *nic, struct fw_eq *eq, struct fw_cq *cq,
 }
 
 /* Entries of the CQ are visible, and wait for their interrupt. */
-static void await(struct fw_nic *nic, struct fw_eq *eq, const struct fw_cq *cq,
-		  const struct moder_news *news)
+static void moder_await(struct fw_nic *nic, struct fw_eq *eq, const struct fw_cq *cq,
+			const struct moder_news *news)
 {
 	struct fw_moder *m = &eq->moder;
 
-	count(m, cq, m->wait, news);
+	moder_count_news(m, cq, m->wait, news);
 	m->open = true;
 	if (!news->cqe)
 		m->adapt.last_ns = news->at[news->count - 1].ns;
@@ -330,7 +338,7 @@ static void await(struct fw_nic *nic, struct fw_eq *eq, const struct fw_cq *cq,
 			eq_raise(nic, eq,
 				 news->at[0].class == MODER_RX ? HW_VECTOR_by_rx_frames
 							       : HW_VECTOR_by_tx_frames);
-		settle(nic, eq, false);
+		moder_settle(nic, eq, false);
 	} else if (is_masked(eq)) {
 		m->by_mask = m->at_once = true;
 	} else {
@@ -385,7 +393,7 @@ void moder_due(struct fw_nic *nic, struct fw_cq *cq, const struct moder_news *ne
 	if (handler_takes(eq))
 		return;
 	cq->told_serial = m->serial;
-	await(nic, eq, cq, news);
+	moder_await(nic, eq, cq, news);
 }
 
 void moder_cqe(struct fw_nic *nic, struct fw_cq *cq, const struct moder_news *news)
@@ -398,7 +406,7 @@ void moder_cqe(struct fw_nic *nic, struct fw_cq *cq, const struct moder_news *ne
 	if (eq->irq_pending)
 		moder_age_add(&eq->moder, news->at[0].ns, news->at[0].frames);
 	else if (any_waits(eq->moder.wait))
-		await(nic, eq, cq, news);
+		moder_await(nic, eq, cq, news);
 }
 
 void moder_other(struct fw_nic *nic, struct fw_eq *eq)
@@ -470,7 +478,7 @@ void moder_look(struct fw_nic *nic, struct fw_eq *eq)
 	    (nic->now_ns >= hidden_due_ns(m) || !(handler_runs(eq) || is_masked(eq))))
 		reveal(nic, eq);
 	else
-		settle(nic, eq, false);
+		moder_settle(nic, eq, false);
 	set_timer(nic, eq);
 }
 
@@ -487,7 +495,7 @@ void moder_unmask(struct fw_nic *nic, struct fw_eq *eq)
 	} else if (!fw_list_empty(&m->hidden_cqs) && !handler_runs(eq)) {
 		reveal(nic, eq);
 	} else {
-		settle(nic, eq, true);
+		moder_settle(nic, eq, true);
 	}
 	if (at_once && !all_taken(eq) && !handler_runs(eq))
 		eq_raise(nic, eq, HW_VECTOR_by_unmask);
@@ -516,14 +524,7 @@ bool moder_raise(struct fw_nic *nic, struct fw_eq *eq)
 	return true;
 }
 
-void moder_starved(struct fw_nic *nic, struct fw_eq *eq)
-{
-	eq->moder.starved = true;
-	eq->moder.retry_ns = nic->now_ns + FW_EQ_RETRY_NS;
-	eq->moder.retry_at = 0;
-}
-
-static void fire(struct fw_nic *nic, struct fw_timer *timer)
+static void moder_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct fw_eq *eq = FW_CONTAINER(timer, struct fw_eq, moder.timer);
 	struct fw_moder *m = &eq->moder;
@@ -551,7 +552,7 @@ void moder_init(struct fw_nic *nic, struct fw_eq *eq)
 
 	(void)nic;
 	m->serial = 1;
-	fw_timer_init(&m->timer, fire);
+	fw_timer_init(&m->timer, moder_fire);
 	fw_list_init(&m->hidden_cqs);
 }
 

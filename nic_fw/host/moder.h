@@ -177,8 +177,6 @@ void moder_look(struct fw_nic *nic, struct fw_eq *eq);
 void moder_unmask(struct fw_nic *nic, struct fw_eq *eq);
 /* At the end of a turn. False: masked meanwhile, the interrupt waits for the doorbell. */
 bool moder_raise(struct fw_nic *nic, struct fw_eq *eq);
-/* The EQ was full: retries its CQs until it has room. */
-void moder_starved(struct fw_nic *nic, struct fw_eq *eq);
 
 /* ---- moder_tell.c ---------------------------------------------------------------------------- */
 

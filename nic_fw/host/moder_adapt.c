@@ -56,7 +56,7 @@ static void begin_sample(const struct fw_nic *nic, struct fw_moder *m)
 	};
 }
 
-static struct moder_rates measure(const struct fw_nic *nic, const struct fw_moder *m)
+static struct moder_rates moder_adapt_measure(const struct fw_nic *nic, const struct fw_moder *m)
 {
 	const struct moder_sample *s = &m->adapt.sample;
 	uint64_t ns = nic->now_ns - s->begin_ns, completions = m->completions - s->completions;
@@ -89,7 +89,7 @@ static enum verdict compare(const struct moder_rates *now, const struct moder_ra
 
 /* ---- apply ----------------------------------------------------------------------------------- */
 
-static void apply(struct fw_nic *nic, struct fw_eq *eq, uint32_t profile)
+static void moder_adapt_apply(struct fw_nic *nic, struct fw_eq *eq, uint32_t profile)
 {
 	const struct profile *p = &profiles[profile];
 	struct fw_moder *m = &eq->moder;
@@ -118,14 +118,14 @@ static void set_tune(struct moder_adapt *a, enum moder_tune tune)
 /* ---- decide ---------------------------------------------------------------------------------- */
 
 /* Moves one profile further in the direction; parks at the table's ends. */
-static void step(struct fw_nic *nic, struct fw_eq *eq)
+static void moder_adapt_step(struct fw_nic *nic, struct fw_eq *eq)
 {
 	struct moder_adapt *a = &eq->moder.adapt;
 
 	if (a->tune == MODER_TUNE_RIGHT && a->profile < TOP)
-		apply(nic, eq, a->profile + 1u);
+		moder_adapt_apply(nic, eq, a->profile + 1u);
 	else if (a->tune == MODER_TUNE_LEFT && a->profile > 0)
-		apply(nic, eq, a->profile - 1u);
+		moder_adapt_apply(nic, eq, a->profile - 1u);
 	else
 		set_tune(a, MODER_TUNE_PARKED);
 }
@@ -142,7 +142,7 @@ static void turn_back(struct fw_nic *nic, struct fw_eq *eq)
 
 	more_patience(a);
 	set_tune(a, MODER_TUNE_LEFT);
-	step(nic, eq);
+	moder_adapt_step(nic, eq);
 	set_tune(a, MODER_TUNE_PARKED);
 }
 
@@ -159,9 +159,9 @@ static void go_on(struct fw_nic *nic, struct fw_eq *eq, const struct moder_rates
 	if (now->per_irq16 >= ENOUGH * 16)
 		set_tune(a, MODER_TUNE_PARKED);
 	else if (a->profile && a->good > a->profile)
-		apply(nic, eq, a->good);
+		moder_adapt_apply(nic, eq, a->good);
 	else
-		step(nic, eq);
+		moder_adapt_step(nic, eq);
 }
 
 /* Returns false if the reference of the next comparison stays. */
@@ -190,13 +190,13 @@ static void decide_parked(struct fw_nic *nic, struct fw_eq *eq, const struct mod
 	/* Moderated, and the rate has halved: less moderation may be better. */
 	if (a->profile && a->last.per_s && now->per_s < a->last.per_s / 2) {
 		set_tune(a, MODER_TUNE_LEFT);
-		step(nic, eq);
+		moder_adapt_step(nic, eq);
 	} else if (!--a->parked_for) {
 		if (now->per_irq16 >= ENOUGH * 16) {
 			set_tune(a, MODER_TUNE_PARKED);
 		} else {
 			set_tune(a, MODER_TUNE_RIGHT);
-			step(nic, eq);
+			moder_adapt_step(nic, eq);
 		}
 	}
 }
@@ -212,7 +212,7 @@ static void decide(struct fw_nic *nic, struct fw_eq *eq, const struct moder_rate
 		break;
 	case MODER_TUNE_LEFT:
 		if (compare(now, &a->last) == BETTER)
-			step(nic, eq);
+			moder_adapt_step(nic, eq);
 		else
 			set_tune(a, MODER_TUNE_PARKED);
 		break;
@@ -224,7 +224,7 @@ static void decide(struct fw_nic *nic, struct fw_eq *eq, const struct moder_rate
 }
 
 /* Waiting gained nothing twice: there is no stream, or it has ended. */
-static void give_up(struct fw_nic *nic, struct fw_eq *eq)
+static void moder_adapt_give_up(struct fw_nic *nic, struct fw_eq *eq)
 {
 	struct moder_adapt *a = &eq->moder.adapt;
 
@@ -233,7 +233,7 @@ static void give_up(struct fw_nic *nic, struct fw_eq *eq)
 		more_patience(a);
 	if (a->profile == 1)
 		a->good = 0;
-	apply(nic, eq, 0);
+	moder_adapt_apply(nic, eq, 0);
 	set_tune(a, MODER_TUNE_PARKED);
 	a->alone = 0;
 	a->doubt = false;
@@ -261,12 +261,12 @@ void moder_adapt_irq(struct fw_nic *nic, struct fw_eq *eq)
 	if (m->wait[MODER_RX].frames > 1 || m->wait[MODER_TX].frames > 1)
 		a->alone = 0;
 	else if (waited_alone(nic, m) && ++a->alone == MAX_ALONE) {
-		give_up(nic, eq);
+		moder_adapt_give_up(nic, eq);
 		return;
 	}
 	if (++a->sample.interrupts < (a->profile ? SAMPLE_MODERATED : SAMPLE_INTERRUPTS))
 		return;
-	rates = measure(nic, m);
+	rates = moder_adapt_measure(nic, m);
 	/* Under moderation, gaps may be caused by moderation itself: a peer waits for us. */
 	if (rates.per_s && !a->profile)
 		a->gap_ns = UINT64_C(1000000000) / rates.per_s;
@@ -342,6 +342,6 @@ void moder_adapt_begin(struct fw_nic *nic, struct fw_eq *eq)
 	struct fw_moder *m = &eq->moder;
 
 	m->adapt = (struct moder_adapt){.tune = MODER_TUNE_RIGHT, .last_ns = nic->now_ns};
-	apply(nic, eq, 0);
+	moder_adapt_apply(nic, eq, 0);
 	begin_sample(nic, m);
 }

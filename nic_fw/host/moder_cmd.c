@@ -71,7 +71,7 @@ void moder_chosen(struct fw_nic *nic, const struct fw_eq *eq, const struct moder
 	now->param[HW_COALESCE_tx_frames] = frames_of(tx);
 }
 
-static void apply(struct fw_nic *nic, struct fw_eq *eq)
+static void moder_cmd_apply(struct fw_nic *nic, struct fw_eq *eq)
 {
 	const struct hw_coalesce *c = &nic->host.vectors[eq->vector].coalesce;
 	struct fw_moder *m = &eq->moder;
@@ -109,7 +109,7 @@ void moder_join(struct fw_nic *nic, struct fw_eq *eq, uint32_t vector)
 	eq->vector = vector;
 	nic->host.vectors[vector].event_queues++;
 	eq->moder.mode = HW_COALESCE_MODES;
-	apply(nic, eq);
+	moder_cmd_apply(nic, eq);
 }
 
 void moder_leave(struct fw_nic *nic, struct fw_eq *eq)
@@ -152,7 +152,7 @@ static void set_vector(struct fw_nic *nic, uint32_t number, uint32_t set,
 		/* The engine starts anew with its new bounds. */
 		if (set & HW_COALESCE_SET_MODE)
 			eq->moder.mode = HW_COALESCE_MODES;
-		apply(nic, eq);
+		moder_cmd_apply(nic, eq);
 	}
 }
 

@@ -88,6 +88,16 @@ static void enter_reset(struct fw_nic *nic, struct fw_qp *qp)
 	qp_flush(nic, qp);
 }
 
+/* In SQD: raises the event once the last pending request has completed (IBA 10.3.1.5). */
+static void qp_check_drained(struct fw_nic *nic, struct fw_qp *qp)
+{
+	if (qp->state != HW_QPS_SQD || !qp->sq_draining || qp->outstanding)
+		return;
+	qp->sq_draining = false;
+	if (qp->attr.en_sqd_async_notify)
+		xrc_event(nic, qp, HW_EVENT_SQ_DRAINED);
+}
+
 static void enter_sqd(struct fw_nic *nic, struct fw_qp *qp)
 {
 	sched_qp_remove(nic, qp);
@@ -156,15 +166,6 @@ void qp_sq_error(struct fw_nic *nic, struct fw_qp *qp)
 	}
 	if (qp->state == HW_QPS_RTS || qp->state == HW_QPS_SQD)
 		qp_set_state(nic, qp, HW_QPS_SQE);
-}
-
-void qp_check_drained(struct fw_nic *nic, struct fw_qp *qp)
-{
-	if (qp->state != HW_QPS_SQD || !qp->sq_draining || qp->outstanding)
-		return;
-	qp->sq_draining = false;
-	if (qp->attr.en_sqd_async_notify)
-		xrc_event(nic, qp, HW_EVENT_SQ_DRAINED);
 }
 
 void qp_unblock(struct fw_nic *nic, struct fw_qp *qp)

@@ -157,6 +157,11 @@ int qp_attr_check(struct fw_nic *nic, const struct fw_qp *qp, const struct hw_qp
 void qp_attr_apply(struct fw_nic *nic, struct fw_qp *qp, const struct hw_qp_attr *attr,
 		   uint32_t mask);
 
+/* Returns how long a request of this QP may stay unacknowledged; UINT64_MAX: for ever. */
+uint64_t qp_limit_ns(const struct fw_qp *qp);
+/* Returns the time that a code of the RNR timer stands for (IBA table 45). */
+uint64_t qp_rnr_timer_ns(uint8_t code);
+
 /*
  * The only way to change a state: asserts that the step is legal, traces, flushes, raises events.
  */
@@ -195,9 +200,6 @@ void qp_reset_over(struct fw_qp *qp); /* the state from before RESET is all rele
 
 /* Wakes a send queue that waited for a context, a fence or a read slot. */
 void qp_unblock(struct fw_nic *nic, struct fw_qp *qp);
-
-/* In SQD: the last pending request has completed (IBA 10.3.1.5). */
-void qp_check_drained(struct fw_nic *nic, struct fw_qp *qp);
 
 static inline bool qp_can_receive(const struct fw_qp *qp)
 {

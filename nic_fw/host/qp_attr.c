@@ -389,3 +389,25 @@ void qp_attr_apply(struct fw_nic *nic, struct fw_qp *qp, const struct hw_qp_attr
 	apply_connection(nic, qp, attr, mask);
 	qp->attr_mask |= mask;
 }
+
+uint64_t qp_limit_ns(const struct fw_qp *qp)
+{
+	uint64_t timeout_ns;
+
+	if (!qp->attr.timeout)
+		return UINT64_MAX;
+	timeout_ns = UINT64_C(4096) << (qp->attr.timeout & 31);
+	return timeout_ns * (qp->attr.retry_cnt + 1u);
+}
+
+uint64_t qp_rnr_timer_ns(uint8_t code)
+{
+	/* Units of 10 us. */
+	static const uint32_t table[32] = {
+	    65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
+	    48,    64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,
+	    2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+	};
+
+	return table[code & 31] * UINT64_C(10000);
+}

@@ -23,7 +23,7 @@ struct parts {
 	struct fw_srq *srq;   /* NULL: a receive queue of its own */
 };
 
-static int check_type(const struct hw_cmd_create_qp *create)
+static int qp_cmd_check_type(const struct hw_cmd_create_qp *create)
 {
 	const uint32_t of_ud =
 	    HW_QP_F_UD_LONG | HW_QP_F_BLOCK_SELF_MCAST_LB | HW_QP_F_NO_PEER_ERROR;
@@ -124,7 +124,7 @@ static void free_memory(struct fw_nic *nic, const struct fw_qp *qp)
 	bar_record_free(nic, qp->client, qp->record_offset);
 }
 
-static int alloc_memory(struct fw_nic *nic, struct fw_qp *qp)
+static int qp_cmd_alloc_memory(struct fw_nic *nic, struct fw_qp *qp)
 {
 	struct fw_client *owner = &nic->host.clients[qp->client];
 
@@ -213,7 +213,7 @@ static void tie(struct fw_nic *nic, struct fw_qp *qp, const struct parts *parts)
 	qp->used = true;
 }
 
-static void fill_resp(const struct fw_qp *qp, struct hw_resp_create_qp *resp)
+static void qp_cmd_fill_resp(const struct fw_qp *qp, struct hw_resp_create_qp *resp)
 {
 	resp->qpn = qp->qpn;
 	resp->sq_slots = qp->sq_ring ? qp->sq_mask + 1 : 0;
@@ -241,7 +241,7 @@ int cmd_create_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	int err;
 
 	(void)aux;
-	err = check_type(create);
+	err = qp_cmd_check_type(create);
 	if (!err)
 		err = check_sizes(create);
 	if (!err)
@@ -255,12 +255,12 @@ int cmd_create_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		return FW_ENOMEM;
 	qp = &nic->host.qps[index];
 	init_qp(nic, qp, client, create);
-	if (alloc_memory(nic, qp)) {
+	if (qp_cmd_alloc_memory(nic, qp)) {
 		fw_ids_put(&nic->host.qp_ids, index);
 		return FW_ENOMEM;
 	}
 	tie(nic, qp, &parts);
-	fill_resp(qp, &resp->u.create_qp);
+	qp_cmd_fill_resp(qp, &resp->u.create_qp);
 	return 0;
 }
 

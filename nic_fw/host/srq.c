@@ -58,7 +58,7 @@ void srq_taken(struct fw_nic *nic, struct fw_srq *srq)
 	check_limit(nic, srq);
 }
 
-static void fill_resp(const struct fw_srq *srq, struct hw_resp_srq *resp)
+static void srq_fill_resp(const struct fw_srq *srq, struct hw_resp_srq *resp)
 {
 	resp->srq = srq->index;
 	resp->max_wr = srq->max_wr;
@@ -76,7 +76,7 @@ static uint64_t ring_bytes(const struct fw_srq *srq)
 	return (uint64_t)(srq->mask + 1) * srq->stride_bytes;
 }
 
-static int alloc_memory(struct fw_nic *nic, uint32_t client, struct fw_srq *srq)
+static int srq_alloc_memory(struct fw_nic *nic, uint32_t client, struct fw_srq *srq)
 {
 	struct fw_client *owner = &nic->host.clients[client];
 
@@ -128,7 +128,7 @@ int cmd_create_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 	srq->mask = fw_pow2_at_least(create->max_wr) - 1;
 	srq->max_sge = create->max_sge;
 	srq->stride_bytes = hw_rq_stride_bytes(srq->max_sge);
-	if (alloc_memory(nic, client, srq)) {
+	if (srq_alloc_memory(nic, client, srq)) {
 		fw_ids_put(&nic->host.srq_ids, index);
 		return FW_ENOMEM;
 	}
@@ -143,7 +143,7 @@ int cmd_create_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 		tie_xrc(srq, create->xrcd, xrcd, cq);
 	fw_list_add_tail(&owner->srqs, &srq->node);
 	share_take(nic, client, HW_SHARE_SRQ, 1);
-	fill_resp(srq, &resp->u.srq);
+	srq_fill_resp(srq, &resp->u.srq);
 	return 0;
 }
 
@@ -203,7 +203,7 @@ int cmd_modify_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 			(void)srq_available(nic, srq);
 		check_limit(nic, srq);
 	}
-	fill_resp(srq, &resp->u.srq);
+	srq_fill_resp(srq, &resp->u.srq);
 	return 0;
 }
 
@@ -215,6 +215,6 @@ int cmd_query_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	(void)aux;
 	if (!srq)
 		return FW_EINVAL;
-	fill_resp(srq, &resp->u.srq);
+	srq_fill_resp(srq, &resp->u.srq);
 	return 0;
 }

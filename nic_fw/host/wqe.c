@@ -39,7 +39,7 @@ static bool opcode_allowed(const struct fw_qp *qp, uint8_t opcode)
 	return false;
 }
 
-static bool is_read_or_atomic(uint8_t opcode)
+static bool wqe_is_read_or_atomic(uint8_t opcode)
 {
 	return opcode == HW_WQE_READ || opcode == HW_WQE_FETCH_ADD || opcode == HW_WQE_CMP_SWAP;
 }
@@ -113,12 +113,12 @@ static enum hw_vendor_err check_data(struct fw_nic *nic, const struct fw_qp *qp,
 				     const struct wqe_copy *copy, uint64_t *total)
 {
 	const struct hw_sq_wqe *w = &copy->ctrl;
-	uint32_t need = is_read_or_atomic(w->opcode) ? HW_ACCESS_LOCAL_WRITE : 0;
+	uint32_t need = wqe_is_read_or_atomic(w->opcode) ? HW_ACCESS_LOCAL_WRITE : 0;
 	uint64_t sum = 0;
 	uint32_t i;
 
 	if (w->flags & HW_WQE_F_INLINE) {
-		if (w->num_sge || is_read_or_atomic(w->opcode) || w->opcode == HW_WQE_BIND_MW)
+		if (w->num_sge || wqe_is_read_or_atomic(w->opcode) || w->opcode == HW_WQE_BIND_MW)
 			return HW_VENDOR_ERR_FLAGS;
 		if (w->inline_bytes > qp->max_inline_bytes)
 			return HW_VENDOR_ERR_TOO_LONG;
@@ -172,7 +172,7 @@ static enum hw_vendor_err check_request(struct fw_nic *nic, const struct fw_qp *
 		return err;
 	if (*total > max_message_bytes(nic, qp, w->opcode))
 		return HW_VENDOR_ERR_TOO_LONG;
-	if (is_read_or_atomic(w->opcode) && !qp->attr.max_rd_atomic)
+	if (wqe_is_read_or_atomic(w->opcode) && !qp->attr.max_rd_atomic)
 		return HW_VENDOR_ERR_RD_ATOMIC;
 	if (w->opcode == HW_WQE_FETCH_ADD || w->opcode == HW_WQE_CMP_SWAP) {
 		if (*total != sizeof(uint64_t))
@@ -217,8 +217,8 @@ static enum hw_vendor_err set_destination(struct fw_nic *nic, const struct fw_qp
 	return wqe->dst_ip ? HW_VENDOR_ERR_NONE : HW_VENDOR_ERR_UNREACHABLE;
 }
 
-static void fill(struct fw_nic *nic, struct fw_qp *qp, const struct wqe_copy *copy,
-		 struct fw_wqe *wqe, uint64_t total)
+static void wqe_fill(struct fw_nic *nic, struct fw_qp *qp, const struct wqe_copy *copy,
+		     struct fw_wqe *wqe, uint64_t total)
 {
 	const struct hw_sq_wqe *w = &copy->ctrl;
 	uint32_t i;
@@ -276,14 +276,14 @@ static void run_local(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wqe)
 }
 
 /* True when the request may start now; else the QP is blocked and retries it later. */
-static bool may_start(struct fw_nic *nic, struct fw_qp *qp, const struct hw_sq_wqe *w)
+static bool wqe_may_start(struct fw_nic *nic, struct fw_qp *qp, const struct hw_sq_wqe *w)
 {
 	if (w->flags & HW_WQE_F_FENCE && qp->rd_atomics)
 		qp->sq_blocked = true;
 	/* A transport that is not ready unblocks the QP when it is. */
 	if (!llp_is_ready(qp))
 		qp->sq_blocked = true;
-	if (is_read_or_atomic(w->opcode) && qp->attr.max_rd_atomic &&
+	if (wqe_is_read_or_atomic(w->opcode) && qp->attr.max_rd_atomic &&
 	    qp->rd_atomics >= qp->attr.max_rd_atomic)
 		qp->sq_blocked = true;
 	if (qp->sq_blocked)
@@ -292,7 +292,7 @@ static bool may_start(struct fw_nic *nic, struct fw_qp *qp, const struct hw_sq_w
 }
 
 /* Hands a checked request to its transport. False: no memory now, and no state was changed. */
-static bool dispatch(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wqe)
+static bool wqe_dispatch(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wqe)
 {
 	fw_trace(nic, TRACE_WQE, qp->qpn, wqe->wr_id, wqe->opcode);
 	if (is_local(wqe->opcode)) {
@@ -304,13 +304,13 @@ static bool dispatch(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wqe)
 	if (wqe->opcode == HW_WQE_TSEND && !host_up.tag_send(nic, wqe))
 		return false;
 	/* Counted first: sending may fail the request at once, which decrements the count. */
-	if (is_read_or_atomic(wqe->opcode)) {
+	if (wqe_is_read_or_atomic(wqe->opcode)) {
 		wqe_sink_draw(nic, wqe);
 		qp->rd_atomics++;
 	}
 	if (llp_send(nic, wqe))
 		return true;
-	if (is_read_or_atomic(wqe->opcode))
+	if (wqe_is_read_or_atomic(wqe->opcode))
 		qp->rd_atomics--;
 	if (wqe->tag_handle)
 		host_up.tag_unsend(nic, wqe);
@@ -337,7 +337,7 @@ static enum fetch_result fetch_one(struct fw_nic *nic, struct fw_qp *qp)
 	sane = copy.ctrl.slots >= 1 && copy.ctrl.slots <= HW_SQ_MAX_SLOTS &&
 	       copy.ctrl.slots <= qp->sq_prod - slot && copy.ctrl.num_sge <= HW_MAX_SGE &&
 	       1 + copy.ctrl.num_sge * sizeof(struct hw_sge) / HW_SQ_SLOT_BYTES <= copy.ctrl.slots;
-	if (sane && !may_start(nic, qp, &copy.ctrl))
+	if (sane && !wqe_may_start(nic, qp, &copy.ctrl))
 		return FETCH_LATER;
 	wqe = wqe_alloc(nic, qp, FW_WQE_REQUEST);
 	if (!wqe)
@@ -374,8 +374,8 @@ static enum fetch_result fetch_one(struct fw_nic *nic, struct fw_qp *qp)
 		wqe_complete_in_order(nic, wqe, wqe_status_of(err), err);
 		return FETCHED;
 	}
-	fill(nic, qp, &copy, wqe, total);
-	if (!dispatch(nic, qp, wqe)) {
+	wqe_fill(nic, qp, &copy, wqe, total);
+	if (!wqe_dispatch(nic, qp, wqe)) {
 		fw_list_del(&wqe->qp_node);
 		qp->outstanding--;
 		qp->sq_next = slot;

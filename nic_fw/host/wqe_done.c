@@ -244,8 +244,8 @@ static void stop_queue(struct fw_nic *nic, struct fw_qp *qp, enum hw_status stat
 		qp_sq_error(nic, qp);
 }
 
-static void finish(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
-		   enum hw_vendor_err vendor_err)
+static void wqe_done_finish(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
+			    enum hw_vendor_err vendor_err)
 {
 	struct fw_qp *qp = wqe->qp;
 	bool ok;
@@ -281,7 +281,8 @@ static void complete_waiting(struct fw_nic *nic, struct fw_qp *qp)
 
 		if (wqe_is_under_way(wqe) || !wqe->answered || wqe->state == FW_WQE_DONE)
 			break;
-		finish(nic, wqe, (enum hw_status)wqe->status, (enum hw_vendor_err)wqe->vendor_err);
+		wqe_done_finish(nic, wqe, (enum hw_status)wqe->status,
+				(enum hw_vendor_err)wqe->vendor_err);
 	}
 }
 
@@ -314,7 +315,7 @@ void wqe_complete(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
 		fw_list_add_tail(&nic->ud.sent, &wqe->flow_node);
 		return;
 	}
-	finish(nic, wqe, status, vendor_err);
+	wqe_done_finish(nic, wqe, status, vendor_err);
 	complete_waiting(nic, qp);
 }
 
@@ -352,7 +353,7 @@ void wqe_complete_sent(struct fw_nic *nic)
 		/* No request after a flushed one succeeds. */
 		if (qp->flushing)
 			continue;
-		finish(nic, wqe, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
+		wqe_done_finish(nic, wqe, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
 		complete_waiting(nic, qp);
 	}
 }

@@ -59,7 +59,7 @@ static struct cm_ep *ep_of(struct fw_nic *nic, const struct mpa_conn *conn)
 	return &nic->cm.eps[conn->ep];
 }
 
-static void fire(struct fw_nic *nic, struct fw_timer *timer);
+static void mpa_conn_fire(struct fw_nic *nic, struct fw_timer *timer);
 
 static struct mpa_conn *conn_new(struct fw_nic *nic, const struct cm_ep *ep, enum mpa_state state)
 {
@@ -89,7 +89,7 @@ static struct mpa_conn *conn_new(struct fw_nic *nic, const struct cm_ep *ep, enu
 	conn->param.revision =
 	    conn->options & HW_MPA_REVISION_1 ? WIRE_MPA_REVISION_1 : WIRE_MPA_REVISION_2;
 	fw_list_init(&conn->node);
-	fw_timer_init(&conn->timer, fire);
+	fw_timer_init(&conn->timer, mpa_conn_fire);
 	mpa_rdmap_init_conn(conn);
 	mpa_set_state(nic, conn, state);
 	return conn;
@@ -107,7 +107,7 @@ static void conn_free(struct fw_nic *nic, struct mpa_conn *conn)
 }
 
 /* The TCP connection has ended: notifies its owners, and frees it. */
-static void finish(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_end why)
+static void mpa_conn_finish(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_end why)
 {
 	struct cm_ep *ep;
 
@@ -128,15 +128,15 @@ static void reset(struct fw_nic *nic, struct mpa_conn *conn)
 	conn->flow = NULL;
 }
 
-static void give_up(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_end why)
+static void mpa_conn_give_up(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_end why)
 {
 	reset(nic, conn);
-	finish(nic, conn, why);
+	mpa_conn_finish(nic, conn, why);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-static bool begin(struct fw_nic *nic, struct mpa_conn *conn, const struct cm_ep *ep)
+static bool mpa_conn_begin(struct fw_nic *nic, struct mpa_conn *conn, const struct cm_ep *ep)
 {
 	conn->flow =
 	    tcp_connect(nic, ep->peer_ip, ep->peer_port, ep->local_port, &mpa_tcp_ops, conn);
@@ -155,7 +155,7 @@ int mpa_connect(struct fw_nic *nic, struct cm_ep *ep)
 		l4_port_drop(nic, ep->local_port);
 		return FW_ENOMEM;
 	}
-	if (!begin(nic, conn, ep)) {
+	if (!mpa_conn_begin(nic, conn, ep)) {
 		conn_free(nic, conn);
 		return FW_EADDRNOTAVAIL;
 	}
@@ -187,8 +187,8 @@ static void begin_again(struct fw_nic *nic, struct mpa_conn *conn)
 {
 	const struct cm_ep *ep = ep_of(nic, conn);
 
-	if (!begin(nic, conn, ep)) {
-		finish(nic, conn, TCP_END_REFUSED);
+	if (!mpa_conn_begin(nic, conn, ep)) {
+		mpa_conn_finish(nic, conn, TCP_END_REFUSED);
 		return;
 	}
 	fw_timer_set(&nic->timers, &conn->timer, nic->now_ns + limit_ns[MPA_CONNECTING]);
@@ -218,7 +218,8 @@ bool mpa_end_asking(struct fw_nic *nic, struct cm_ep *ep)
 	while (!fw_list_empty(asking)) {
 		if (!slice_take(nic, FW_SLICE_FLOW_UNITS))
 			return false;
-		give_up(nic, FW_CONTAINER(asking->next, struct mpa_conn, node), TCP_END_RESET);
+		mpa_conn_give_up(nic, FW_CONTAINER(asking->next, struct mpa_conn, node),
+				 TCP_END_RESET);
 	}
 	return true;
 }
@@ -255,7 +256,7 @@ static bool accepted(struct fw_nic *nic, void *listener_ctx, struct tcp_flow *fl
 	return true;
 }
 
-static void opened(struct fw_nic *nic, struct tcp_flow *flow)
+static void mpa_conn_opened(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	struct mpa_conn *conn = flow->ctx;
 
@@ -275,7 +276,7 @@ bool mpa_conn_requested(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t
 	if (!nic->host.clients[listener->client].closing && !listener->ending)
 		ep = cm_tcp_request(nic, listener, conn, data, bytes);
 	if (!ep) {
-		give_up(nic, conn, TCP_END_RESET);
+		mpa_conn_give_up(nic, conn, TCP_END_RESET);
 		return false;
 	}
 	conn->asked = false;
@@ -311,7 +312,7 @@ void mpa_conn_garbled(struct fw_nic *nic, struct mpa_conn *conn, bool told)
 		tcp_push(nic, conn->flow);
 		mpa_disconnect(nic, conn);
 	} else {
-		give_up(nic, conn, TCP_END_RESET);
+		mpa_conn_give_up(nic, conn, TCP_END_RESET);
 	}
 	cm_tcp_garbled(nic, ep);
 }
@@ -410,16 +411,16 @@ void mpa_disconnect(struct fw_nic *nic, struct mpa_conn *conn)
 
 void mpa_abort(struct fw_nic *nic, struct mpa_conn *conn)
 {
-	give_up(nic, conn, TCP_END_RESET);
+	mpa_conn_give_up(nic, conn, TCP_END_RESET);
 }
 
 void mpa_drop(struct fw_nic *nic, struct mpa_conn *conn)
 {
 	conn->ep = FW_NONE;
-	give_up(nic, conn, TCP_END_RESET);
+	mpa_conn_give_up(nic, conn, TCP_END_RESET);
 }
 
-static void fire(struct fw_nic *nic, struct fw_timer *timer)
+static void mpa_conn_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct mpa_conn *conn = FW_CONTAINER(timer, struct mpa_conn, timer);
 
@@ -429,20 +430,20 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer)
 			begin_again(nic, conn);
 			break;
 		}
-		give_up(nic, conn, TCP_END_TIMEOUT);
+		mpa_conn_give_up(nic, conn, TCP_END_TIMEOUT);
 		break;
 	case MPA_REQ_SENT:
 	case MPA_REP_RCVD:
 	case MPA_REQ_WAIT:
 	case MPA_REQ_RCVD:
 		FW_COUNT(nic, mpa_setup_timeouts);
-		give_up(nic, conn, TCP_END_TIMEOUT);
+		mpa_conn_give_up(nic, conn, TCP_END_TIMEOUT);
 		break;
 	case MPA_RTR_WAIT:
 		/* The active end does not begin as it must, or the reply is not acknowledged. */
 		if (conn->param.peer_to_peer || conn->setup) {
 			FW_COUNT(nic, mpa_setup_timeouts);
-			give_up(nic, conn, TCP_END_TIMEOUT);
+			mpa_conn_give_up(nic, conn, TCP_END_TIMEOUT);
 		} else {
 			mpa_rx_first(nic, conn);
 		}
@@ -450,11 +451,11 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer)
 	case MPA_TERM_SENT:
 	case MPA_CLOSING:
 		/* The peer does not close its side. */
-		give_up(nic, conn, TCP_END_CLOSED);
+		mpa_conn_give_up(nic, conn, TCP_END_CLOSED);
 		break;
 	case MPA_FPDU:
 		/* Another connection needs the buffer of its incomplete FPDU. */
-		give_up(nic, conn, TCP_END_TIMEOUT);
+		mpa_conn_give_up(nic, conn, TCP_END_TIMEOUT);
 		break;
 	case MPA_FREE:
 	case MPA_STATES:
@@ -462,7 +463,7 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer)
 	}
 }
 
-static void ended(struct fw_nic *nic, struct tcp_flow *flow, enum tcp_end why)
+static void mpa_conn_ended(struct fw_nic *nic, struct tcp_flow *flow, enum tcp_end why)
 {
 	struct mpa_conn *conn = flow->ctx;
 
@@ -470,10 +471,10 @@ static void ended(struct fw_nic *nic, struct tcp_flow *flow, enum tcp_end why)
 	if ((why == TCP_END_RESET || why == TCP_END_CLOSED) && may_fall_back(conn))
 		mpa_conn_fall_back(nic, conn);
 	else
-		finish(nic, conn, why);
+		mpa_conn_finish(nic, conn, why);
 }
 
-static void peer_closed(struct fw_nic *nic, struct tcp_flow *flow)
+static void mpa_conn_peer_closed(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	struct mpa_conn *conn = flow->ctx;
 
@@ -482,17 +483,17 @@ static void peer_closed(struct fw_nic *nic, struct tcp_flow *flow)
 		if (may_fall_back(conn))
 			mpa_conn_fall_back(nic, conn);
 		else
-			give_up(nic, conn, TCP_END_CLOSED);
+			mpa_conn_give_up(nic, conn, TCP_END_CLOSED);
 		break;
 	case MPA_REP_RCVD:
 	case MPA_REQ_WAIT:
 	case MPA_REQ_RCVD:
-		give_up(nic, conn, TCP_END_CLOSED);
+		mpa_conn_give_up(nic, conn, TCP_END_CLOSED);
 		break;
 	case MPA_RTR_WAIT:
 	case MPA_FPDU:
 		if (conn->state == MPA_RTR_WAIT && conn->param.peer_to_peer) {
-			give_up(nic, conn, TCP_END_CLOSED);
+			mpa_conn_give_up(nic, conn, TCP_END_CLOSED);
 			break;
 		}
 		mpa_disconnect(nic, conn);
@@ -546,8 +547,9 @@ static struct tcp_seg *next(struct fw_nic *nic, struct tcp_flow *flow, uint32_t 
 	return conn->state >= MPA_RTR_WAIT ? mpa_tx_next(nic, flow, max) : NULL;
 }
 
-static int fill(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg, uint32_t from,
-		uint32_t bytes, struct fw_tx_frame *frame, uint32_t hdr_offset)
+static int mpa_conn_fill(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg,
+			 uint32_t from, uint32_t bytes, struct fw_tx_frame *frame,
+			 uint32_t hdr_offset)
 {
 	struct mpa_conn *conn = flow->ctx;
 
@@ -568,13 +570,13 @@ static void acked(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *seg
 
 const struct tcp_ops mpa_tcp_ops = {
     .accepted = accepted,
-    .opened = opened,
+    .opened = mpa_conn_opened,
     .receive = receive,
     .early = mpa_rx_early,
     .next = next,
-    .fill = fill,
+    .fill = mpa_conn_fill,
     .unreadable = mpa_tx_unreadable,
     .acked = acked,
-    .peer_closed = peer_closed,
-    .ended = ended,
+    .peer_closed = mpa_conn_peer_closed,
+    .ended = mpa_conn_ended,
 };

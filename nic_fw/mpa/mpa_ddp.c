@@ -14,7 +14,8 @@ enum {
 	TERM_LEAST = sizeof(struct wire_terminate),
 };
 
-static enum rdmap_result refuse(struct rdmap_error *error, uint8_t layer_etype, uint8_t code)
+static enum rdmap_result mpa_ddp_refuse(struct rdmap_error *error, uint8_t layer_etype,
+					uint8_t code)
 {
 	error->layer_etype = layer_etype;
 	error->code = code;
@@ -39,19 +40,19 @@ static enum rdmap_result check_place(struct fw_nic *nic, const struct mpa_conn *
 	if (pkt->tagged)
 		return RDMAP_OK;
 	if (pkt->msn != last_msn[pkt->qn] + 1)
-		return refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);
+		return mpa_ddp_refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);
 	msg = pkt->qn == WIRE_QN_SEND ? recv_find(nic, conn->qp, pkt) : NULL;
 	if (pkt->mo != (msg ? msg->done : 0))
-		return refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_MO);
+		return mpa_ddp_refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_MO);
 	if (!fixed && pkt->qn == WIRE_QN_SEND)
 		return (uint64_t)pkt->mo + pkt->data_bytes <= HW_MAX_MSG_BYTES
 			   ? RDMAP_OK
-			   : refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
+			   : mpa_ddp_refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
 	/* The message is one segment of a known length. */
 	if (!pkt->last || (fixed && pkt->data_bytes > fixed))
-		return refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
+		return mpa_ddp_refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
 	if (pkt->data_bytes < (fixed ? fixed : (uint32_t)TERM_LEAST))
-		return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+		return mpa_ddp_refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 	return RDMAP_OK;
 }
 
@@ -65,8 +66,8 @@ static enum rdmap_result place_and_finish(struct fw_nic *nic, struct fw_qp *qp,
 	return result == RDMAP_OK ? rdmap_rx_finish(nic, qp, pkt, NULL, error) : result;
 }
 
-static enum rdmap_result rx_send(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
-				 struct rdmap_error *error)
+static enum rdmap_result mpa_ddp_rx_send(struct fw_nic *nic, struct fw_qp *qp,
+					 struct rdmap_seg *pkt, struct rdmap_error *error)
 {
 	enum rdmap_result result;
 
@@ -74,7 +75,7 @@ static enum rdmap_result rx_send(struct fw_nic *nic, struct fw_qp *qp, struct rd
 	result = place_and_finish(nic, qp, pkt, error);
 	/* TCP has no retry: a Send without a receive is an error (RFC 5040 7.2, RFC 5041 7.1). */
 	if (result == RDMAP_REFUSE)
-		return refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_NO_BUFFER);
+		return mpa_ddp_refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_NO_BUFFER);
 	return result;
 }
 
@@ -94,11 +95,11 @@ static void tagged_error(struct rdmap_error *error)
 	if (error->layer_etype != RDMAP_PROTECTION || error->code == WIRE_TERM_PROT_ACCESS ||
 	    error->code >= sizeof(codes))
 		return;
-	(void)refuse(error, DDP_TAGGED, codes[error->code]);
+	(void)mpa_ddp_refuse(error, DDP_TAGGED, codes[error->code]);
 }
 
-static enum rdmap_result rx_write(struct fw_nic *nic, struct mpa_conn *conn, struct rdmap_seg *pkt,
-				  struct rdmap_error *error)
+static enum rdmap_result mpa_ddp_rx_write(struct fw_nic *nic, struct mpa_conn *conn,
+					  struct rdmap_seg *pkt, struct rdmap_error *error)
 {
 	enum rdmap_result result;
 
@@ -133,7 +134,7 @@ static enum rdmap_result rx_immediate(struct fw_nic *nic, struct mpa_conn *conn,
 		write.flags |= WIRE_DGRAM_F_SOLICITED;
 	result = rdmap_rx_finish(nic, conn->qp, &write, NULL, error);
 	if (result == RDMAP_REFUSE)
-		return refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_NO_BUFFER);
+		return mpa_ddp_refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_NO_BUFFER);
 	if (result == RDMAP_OK)
 		conn->rx_write_bytes = 0;
 	return result;
@@ -143,13 +144,13 @@ static enum rdmap_result rx_immediate(struct fw_nic *nic, struct mpa_conn *conn,
  * Carries out a read or an atomic; the negotiated IRD bounds how many at a time. RFC 5040 5.2, RFC
  * 7306 5.
  */
-static enum rdmap_result rx_request(struct fw_nic *nic, struct mpa_conn *conn,
-				    struct rdmap_seg *pkt, struct rdmap_error *error)
+static enum rdmap_result mpa_ddp_rx_request(struct fw_nic *nic, struct mpa_conn *conn,
+					    struct rdmap_seg *pkt, struct rdmap_error *error)
 {
 	enum rdmap_result result;
 
 	if (conn->qp->responder_slots >= conn->qp->attr.max_dest_rd_atomic)
-		return refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_NO_BUFFER);
+		return mpa_ddp_refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_NO_BUFFER);
 	result = rdmap_rx_finish(nic, conn->qp, pkt, NULL, error);
 	if (result == RDMAP_REFUSE)
 		return RDMAP_DROP; /* no context for the answer now */
@@ -173,9 +174,9 @@ static enum rdmap_result rx_read_response(struct fw_nic *nic, struct mpa_conn *c
 	}
 	if (!wqe || wqe->rdmap_opcode != WIRE_RDMAP_READ_REQUEST || wqe->state == FW_WQE_QUEUED ||
 	    pkt->stag != wqe_sink_stag(nic, wqe))
-		return refuse(error, DDP_TAGGED, WIRE_TERM_T_INVALID_STAG);
+		return mpa_ddp_refuse(error, DDP_TAGGED, WIRE_TERM_T_INVALID_STAG);
 	if (pkt->to != wqe->read_bytes || pkt->data_bytes > wqe->bytes - pkt->to)
-		return refuse(error, DDP_TAGGED, WIRE_TERM_T_BASE_BOUNDS);
+		return mpa_ddp_refuse(error, DDP_TAGGED, WIRE_TERM_T_BASE_BOUNDS);
 	pkt->ssn = wqe->ssn;
 	result = place_and_finish(nic, conn->qp, pkt, error);
 	return result;
@@ -193,7 +194,7 @@ static enum rdmap_result rx_atomic_response(struct fw_nic *nic, struct mpa_conn 
 	eth_cursor_copy(&cursor, &answer, sizeof(answer));
 	if (!wqe || wqe->rdmap_opcode != WIRE_RDMAP_ATOMIC_REQUEST || wqe->state == FW_WQE_QUEUED ||
 	    be32_get(answer.request_id) != wqe_sink_stag(nic, wqe))
-		return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+		return mpa_ddp_refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 	conn->rx_msn_atomic++;
 	pkt->ssn = wqe->ssn;
 	result = place_and_finish(nic, conn->qp, pkt, error);
@@ -203,8 +204,8 @@ static enum rdmap_result rx_atomic_response(struct fw_nic *nic, struct mpa_conn 
 	return result;
 }
 
-static enum rdmap_result rx_terminate(struct fw_nic *nic, struct mpa_conn *conn,
-				      const struct rdmap_seg *pkt)
+static enum rdmap_result mpa_ddp_rx_terminate(struct fw_nic *nic, struct mpa_conn *conn,
+					      const struct rdmap_seg *pkt)
 {
 	uint8_t payload[MPA_TERM_MAX];
 	uint32_t n = pkt->data_bytes < sizeof(payload) ? pkt->data_bytes : sizeof(payload);
@@ -225,23 +226,23 @@ static enum rdmap_result rx_opcode(struct fw_nic *nic, struct mpa_conn *conn, st
 	case WIRE_RDMAP_SEND_INVALIDATE:
 	case WIRE_RDMAP_SEND_SE:
 	case WIRE_RDMAP_SEND_SE_INVALIDATE:
-		return rx_send(nic, conn->qp, pkt, error);
+		return mpa_ddp_rx_send(nic, conn->qp, pkt, error);
 	case WIRE_RDMAP_WRITE:
-		return rx_write(nic, conn, pkt, error);
+		return mpa_ddp_rx_write(nic, conn, pkt, error);
 	case WIRE_RDMAP_IMMEDIATE:
 	case WIRE_RDMAP_IMMEDIATE_SE:
 		return rx_immediate(nic, conn, pkt, error);
 	case WIRE_RDMAP_READ_REQUEST:
 	case WIRE_RDMAP_ATOMIC_REQUEST:
-		return rx_request(nic, conn, pkt, error);
+		return mpa_ddp_rx_request(nic, conn, pkt, error);
 	case WIRE_RDMAP_READ_RESPONSE:
 		return rx_read_response(nic, conn, pkt, error);
 	case WIRE_RDMAP_ATOMIC_RESPONSE:
 		return rx_atomic_response(nic, conn, pkt, error);
 	case WIRE_RDMAP_TERMINATE:
-		return rx_terminate(nic, conn, pkt);
+		return mpa_ddp_rx_terminate(nic, conn, pkt);
 	}
-	return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
+	return mpa_ddp_refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
 }
 
 /* ---- the first frame of a peer-to-peer connection -------------------------------------------- */

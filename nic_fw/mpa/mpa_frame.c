@@ -9,7 +9,7 @@
 
 static const uint8_t keys[2][WIRE_MPA_KEY_BYTES + 1] = {WIRE_MPA_KEY_REQ, WIRE_MPA_KEY_REP};
 
-static uint16_t depth_of(uint16_t word)
+static uint16_t mpa_frame_depth_of(uint16_t word)
 {
 	return word & WIRE_MPA_DEPTH_MASK;
 }
@@ -28,7 +28,7 @@ uint32_t mpa_frame_write(uint8_t *dst, const struct mpa_frame *frame)
 		      (frame->enhanced ? WIRE_MPA_F_ENHANCED : 0));
 	wire->revision = frame->revision;
 	if (frame->enhanced) {
-		uint32_t ird = depth_of(frame->ird), ord = depth_of(frame->ord);
+		uint32_t ird = mpa_frame_depth_of(frame->ird), ord = mpa_frame_depth_of(frame->ord);
 		struct wire_mpa_enhanced *more = (void *)(dst + at);
 
 		ird |= (frame->peer_to_peer ? WIRE_MPA_IRD_PEER_TO_PEER : 0) |
@@ -95,8 +95,8 @@ int mpa_frame_read(const uint8_t *src, bool reply, struct mpa_frame *frame)
 			    (uint8_t)((ird & WIRE_MPA_IRD_RTR_SEND ? WIRE_MPA_RTR_SEND : 0) |
 				      (ord & WIRE_MPA_ORD_RTR_WRITE ? WIRE_MPA_RTR_WRITE : 0) |
 				      (ord & WIRE_MPA_ORD_RTR_READ ? WIRE_MPA_RTR_READ : 0));
-		frame->ird = depth_of(ird);
-		frame->ord = depth_of(ord);
+		frame->ird = mpa_frame_depth_of(ird);
+		frame->ord = mpa_frame_depth_of(ord);
 		frame->data += sizeof(*more);
 		frame->data_bytes -= (uint32_t)sizeof(*more);
 	}

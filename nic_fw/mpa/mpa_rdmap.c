@@ -13,7 +13,7 @@
 
 /* ---- completions ----------------------------------------------------------------------------- */
 
-static bool is_read_or_atomic(const struct fw_wqe *msg)
+static bool mpa_rdmap_is_read_or_atomic(const struct fw_wqe *msg)
 {
 	return msg->rdmap_opcode == WIRE_RDMAP_READ_REQUEST ||
 	       msg->rdmap_opcode == WIRE_RDMAP_ATOMIC_REQUEST;
@@ -26,7 +26,8 @@ struct fw_wqe *mpa_rdmap_oldest(struct fw_qp *qp, bool answer)
 	fw_list_for_each (pos, &qp->wqes) {
 		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, qp_node);
 
-		if (msg->streamed && !msg->answered && (!answer || is_read_or_atomic(msg)))
+		if (msg->streamed && !msg->answered &&
+		    (!answer || mpa_rdmap_is_read_or_atomic(msg)))
 			return msg;
 	}
 	return NULL;
@@ -36,7 +37,7 @@ struct fw_wqe *mpa_rdmap_oldest(struct fw_qp *qp, bool answer)
  * Detaches an ended request from its segments, which may still be unacknowledged but cannot be sent
  * again.
  */
-static void let_go(struct mpa_conn *conn, struct fw_wqe *msg)
+static void mpa_rdmap_let_go(struct mpa_conn *conn, struct fw_wqe *msg)
 {
 	struct fw_list *pos;
 
@@ -56,7 +57,7 @@ static void let_go(struct mpa_conn *conn, struct fw_wqe *msg)
 }
 
 /* Completes finished requests at the front of the queue, in order. */
-static void complete_front(struct fw_nic *nic, struct fw_qp *qp)
+static void mpa_rdmap_complete_front(struct fw_nic *nic, struct fw_qp *qp)
 {
 	while (!fw_list_empty(&qp->wqes)) {
 		struct fw_wqe *msg = FW_CONTAINER(qp->wqes.next, struct fw_wqe, qp_node);
@@ -70,7 +71,7 @@ static void complete_front(struct fw_nic *nic, struct fw_qp *qp)
 		    (msg->status == HW_STATUS_SUCCESS && msg->state != FW_WQE_RESPONSE))
 			break;
 		if (msg->unacked || msg->status != HW_STATUS_SUCCESS)
-			let_go(qp->mpa, msg);
+			mpa_rdmap_let_go(qp->mpa, msg);
 		wqe_complete(nic, msg, (enum hw_status)msg->status,
 			     (enum hw_vendor_err)msg->vendor_err);
 		/* A failure has flushed the QP and ended its stream. */
@@ -88,7 +89,7 @@ static void fail_request(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status 
 	msg->status = (uint8_t)status;
 	msg->vendor_err = vendor_err;
 	qp->sq_failing = true;
-	complete_front(nic, qp);
+	mpa_rdmap_complete_front(nic, qp);
 }
 
 void mpa_rdmap_acked(struct fw_nic *nic, struct fw_wqe *msg, bool ok)
@@ -100,15 +101,15 @@ void mpa_rdmap_acked(struct fw_nic *nic, struct fw_wqe *msg, bool ok)
 	if (!ok)
 		return; /* the end of the connection determines its status */
 	msg->state = FW_WQE_RESPONSE;
-	if (!is_read_or_atomic(msg))
+	if (!mpa_rdmap_is_read_or_atomic(msg))
 		msg->answered = true;
-	complete_front(nic, msg->qp);
+	mpa_rdmap_complete_front(nic, msg->qp);
 }
 
 static void mpa_rdmap_answered(struct fw_nic *nic, struct fw_wqe *msg)
 {
 	msg->answered = true;
-	complete_front(nic, msg->qp);
+	mpa_rdmap_complete_front(nic, msg->qp);
 }
 
 static void mpa_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
@@ -133,7 +134,7 @@ void mpa_rdmap_terminated(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status
 		if (!done->streamed)
 			continue;
 		/* The peer went past it, but its answer will not come any more. */
-		if (!done->answered && is_read_or_atomic(done))
+		if (!done->answered && mpa_rdmap_is_read_or_atomic(done))
 			done->status = HW_STATUS_WR_FLUSH_ERR;
 		done->answered = true;
 		done->state = FW_WQE_RESPONSE;
@@ -153,7 +154,7 @@ bool mpa_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
 	msg->state = FW_WQE_QUEUED;
 	msg->streamed = true;
 	/* Each queue has its own MSN (RFC 5041 5.3); QN 0 was counted where the WQE was made. */
-	if (msg->kind == FW_WQE_REQUEST && is_read_or_atomic(msg))
+	if (msg->kind == FW_WQE_REQUEST && mpa_rdmap_is_read_or_atomic(msg))
 		msg->msn = ++conn->tx_msn_read;
 	else if (msg->kind == FW_WQE_ATOMIC_RESPONSE)
 		msg->msn = ++conn->tx_msn_atomic;

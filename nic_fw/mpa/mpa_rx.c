@@ -72,7 +72,7 @@ static bool rx_whole(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_
 
 /* ---- assembled ------------------------------------------------------------------------------ */
 
-static struct mpa_partial *begin(struct fw_nic *nic, uint32_t at)
+static struct mpa_partial *mpa_rx_begin(struct fw_nic *nic, uint32_t at)
 {
 	struct mpa_partial *p = fw_pool_get(&nic->mpa.partials);
 
@@ -94,7 +94,7 @@ static struct mpa_partial *begin(struct fw_nic *nic, uint32_t at)
  * No buffer is left. An FPDU that has been incomplete for long loses its buffer with its
  * connection, so that one peer's incomplete FPDUs do not stop all others.
  */
-static void reclaim(struct fw_nic *nic)
+static void mpa_rx_reclaim(struct fw_nic *nic)
 {
 	struct mpa_partial *p;
 
@@ -113,7 +113,7 @@ static void reclaim(struct fw_nic *nic)
 }
 
 /* Keeps an FPDU that is still incomplete. */
-static void hold(struct fw_nic *nic, struct mpa_conn *conn, struct mpa_partial *p)
+static void mpa_rx_hold(struct fw_nic *nic, struct mpa_conn *conn, struct mpa_partial *p)
 {
 	conn->partial = p;
 	p->conn = conn;
@@ -153,8 +153,8 @@ static void take_plain(struct fw_nic *nic, const struct mpa_conn *conn, struct m
 }
 
 /* Takes the FPDU's part of one contiguous piece; returns its bytes. */
-static uint32_t take(struct fw_nic *nic, const struct mpa_conn *conn, struct mpa_partial *p,
-		     const uint8_t *data, uint32_t bytes)
+static uint32_t mpa_rx_take(struct fw_nic *nic, const struct mpa_conn *conn, struct mpa_partial *p,
+			    const uint8_t *data, uint32_t bytes)
 {
 	uint32_t done = 0;
 
@@ -183,12 +183,16 @@ static uint32_t take(struct fw_nic *nic, const struct mpa_conn *conn, struct mpa
 	return done;
 }
 
-static bool collected_crc_ok(const struct mpa_conn *conn, const struct mpa_partial *p)
+static bool collected_crc_ok(struct fw_nic *nic, const struct mpa_conn *conn,
+			     const struct mpa_partial *p)
 {
-	struct be32 want = fw_crc32c_wire(p->crc);
+	struct be32 want;
 
-	return !conn->param.crc || p->trusted ||
-	       !memcmp(p->buf + p->plain - WIRE_MPA_CRC_BYTES, &want, sizeof(want));
+	if (!conn->param.crc || p->trusted)
+		return true;
+	FW_COUNT(nic, rx_crc_checked);
+	want = fw_crc32c_wire(p->crc);
+	return !memcmp(p->buf + p->plain - WIRE_MPA_CRC_BYTES, &want, sizeof(want));
 }
 
 /* Makes a frame of the assembled bytes. Returns the length of its ULPDU. */
@@ -208,7 +212,7 @@ static bool rx_collected(struct fw_nic *nic, struct mpa_conn *conn, const struct
 	struct fw_rx_frame frame;
 	uint32_t ulpdu;
 
-	if (!collected_crc_ok(conn, p)) {
+	if (!collected_crc_ok(nic, conn, p)) {
 		frame_error(nic, conn, WIRE_TERM_MPA_CRC);
 		return true;
 	}
@@ -233,7 +237,7 @@ static uint32_t take_frame(struct fw_nic *nic, const struct mpa_conn *conn, stru
 	while (cursor.left && (!p->plain || p->filled < p->plain)) {
 		const uint8_t *data = eth_cursor_next(&cursor, cursor.left, &n);
 
-		taken += take(nic, conn, p, data, n);
+		taken += mpa_rx_take(nic, conn, p, data, n);
 	}
 	return taken;
 }
@@ -243,12 +247,12 @@ static uint32_t collect(struct fw_nic *nic, struct mpa_conn *conn, const struct 
 			uint32_t offset, uint32_t bytes)
 {
 	struct mpa_partial *p =
-	    conn->partial ? conn->partial : begin(nic, (uint32_t)conn->rx_bytes);
+	    conn->partial ? conn->partial : mpa_rx_begin(nic, (uint32_t)conn->rx_bytes);
 	uint32_t taken, had_taken, had_filled, had_plain, had_crc;
 	bool had_trusted;
 
 	if (!p) {
-		reclaim(nic);
+		mpa_rx_reclaim(nic);
 		return 0;
 	}
 	had_taken = p->taken;
@@ -258,7 +262,7 @@ static uint32_t collect(struct fw_nic *nic, struct mpa_conn *conn, const struct 
 	had_trusted = p->trusted;
 	taken = take_frame(nic, conn, p, frame, offset, bytes);
 	if (!p->plain || p->filled < p->plain) {
-		hold(nic, conn, p);
+		mpa_rx_hold(nic, conn, p);
 		return taken;
 	}
 	/* The buffer is detached, so that it survives the end of the queue pair. */
@@ -275,7 +279,7 @@ static uint32_t collect(struct fw_nic *nic, struct mpa_conn *conn, const struct 
 	p->crc = had_crc;
 	p->trusted = had_trusted;
 	if (had_taken)
-		hold(nic, conn, p);
+		mpa_rx_hold(nic, conn, p);
 	else
 		fw_pool_put(&nic->mpa.partials, p);
 	return 0;
@@ -352,10 +356,10 @@ void mpa_rx_early(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_
 	if (!conn->qp || conn->state != MPA_FPDU || !conn->param.rx_markers ||
 	    !find_fpdu(frame, offset, at, end, &start))
 		return;
-	while (start != end && conn->qp && (p = begin(nic, start)) != NULL) {
+	while (start != end && conn->qp && (p = mpa_rx_begin(nic, start)) != NULL) {
 		(void)take_frame(nic, conn, p, frame, offset + (start - at), end - start);
 		if (p->plain && p->filled == p->plain && !p->bad_marker &&
-		    collected_crc_ok(conn, p)) {
+		    collected_crc_ok(nic, conn, p)) {
 			ulpdu = frame_of(p, &view);
 			mpa_ddp_early(nic, conn, &view, MPA_LENGTH_BYTES, ulpdu);
 			start += p->taken;

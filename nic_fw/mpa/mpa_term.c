@@ -156,7 +156,7 @@ static struct wire_terminate control_of(const uint8_t *payload)
 }
 
 /* True if the quoted header belongs to a segment of this request. */
-static bool is_of(const struct fw_wqe *msg, const uint8_t *hdr)
+static bool mpa_term_is_of(const struct fw_wqe *msg, const uint8_t *hdr)
 {
 	const struct wire_ddp_tagged *tagged = (const struct wire_ddp_tagged *)hdr;
 	const struct wire_ddp_untagged *untagged = (const struct wire_ddp_untagged *)hdr;
@@ -178,7 +178,7 @@ static struct fw_wqe *find_request(struct fw_qp *qp, const uint8_t *hdr)
 	fw_list_for_each (pos, &qp->wqes) {
 		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, qp_node);
 
-		if (msg->streamed && !msg->answered && is_of(msg, hdr))
+		if (msg->streamed && !msg->answered && mpa_term_is_of(msg, hdr))
 			return msg;
 	}
 	/*

@@ -27,7 +27,7 @@ static_assert((int)FW_TX_SEGS_MAX >= (int)HW_MAX_SGE + 3, "headers of TCP, of ou
 
 /* ---- headers of a segment ------------------------------------------------------------------- */
 
-static uint32_t put_untagged(uint8_t *dst, uint8_t opcode, uint32_t qn, uint32_t msn)
+static uint32_t mpa_tx_put_untagged(uint8_t *dst, uint8_t opcode, uint32_t qn, uint32_t msn)
 {
 	struct wire_ddp_untagged h = {
 	    .ddp_ctrl = WIRE_DDP_VERSION | WIRE_DDP_LAST,
@@ -47,8 +47,8 @@ static uint32_t put_untagged(uint8_t *dst, uint8_t opcode, uint32_t qn, uint32_t
 static uint32_t put_immediate(const struct fw_wqe *msg, uint8_t *dst)
 {
 	bool se = msg->flags & HW_WQE_F_SOLICITED;
-	uint32_t n = put_untagged(dst, se ? WIRE_RDMAP_IMMEDIATE_SE : WIRE_RDMAP_IMMEDIATE,
-				  WIRE_QN_SEND, msg->msn);
+	uint32_t n = mpa_tx_put_untagged(dst, se ? WIRE_RDMAP_IMMEDIATE_SE : WIRE_RDMAP_IMMEDIATE,
+					 WIRE_QN_SEND, msg->msn);
 
 	memset(dst + n, 0, WIRE_IMMEDIATE_BYTES);
 	memcpy(dst + n, &msg->imm_inv, sizeof(msg->imm_inv));
@@ -70,9 +70,9 @@ static uint32_t put_rtr(const struct mpa_conn *conn, uint8_t *dst)
 
 	switch (conn->param.rtr) {
 	case WIRE_MPA_RTR_SEND:
-		return put_untagged(dst, WIRE_RDMAP_SEND, WIRE_QN_SEND, 1);
+		return mpa_tx_put_untagged(dst, WIRE_RDMAP_SEND, WIRE_QN_SEND, 1);
 	case WIRE_MPA_RTR_READ:
-		n = put_untagged(dst, WIRE_RDMAP_READ_REQUEST, WIRE_QN_READ_REQUEST, 1);
+		n = mpa_tx_put_untagged(dst, WIRE_RDMAP_READ_REQUEST, WIRE_QN_READ_REQUEST, 1);
 		memcpy(dst + n, &read, sizeof(read));
 		return n + (uint32_t)sizeof(read);
 	default:
@@ -84,15 +84,15 @@ static uint32_t put_rtr(const struct mpa_conn *conn, uint8_t *dst)
 /* Writes the Terminate's DDP header and control word; the connection holds the quoted headers. */
 static uint32_t put_term(const struct mpa_conn *conn, uint8_t *dst)
 {
-	uint32_t n = put_untagged(dst, WIRE_RDMAP_TERMINATE, WIRE_QN_TERMINATE, 1);
+	uint32_t n = mpa_tx_put_untagged(dst, WIRE_RDMAP_TERMINATE, WIRE_QN_TERMINATE, 1);
 
 	memcpy(dst + n, conn->term, conn->term_bytes);
 	return n + conn->term_bytes;
 }
 
 /* Writes all of the ULPDU but payload in memory of the process. Returns its length. */
-static uint32_t put_header(const struct fw_nic *nic, const struct mpa_conn *conn,
-			   const struct mpa_seg *seg, uint8_t *dst)
+static uint32_t mpa_tx_put_header(const struct fw_nic *nic, const struct mpa_conn *conn,
+				  const struct mpa_seg *seg, uint8_t *dst)
 {
 	switch ((enum mpa_seg_kind)seg->kind) {
 	case MPA_SEG_DATA:
@@ -187,7 +187,7 @@ static enum hw_vendor_err check_memory(struct fw_nic *nic, const struct fw_wqe *
 }
 
 /* Returns the payload bytes of the next FPDU, which takes at most room plain bytes. 0: no room. */
-static uint32_t cut(const struct mpa_conn *conn, uint32_t hdr, uint32_t left, uint32_t room)
+static uint32_t mpa_tx_cut(const struct mpa_conn *conn, uint32_t hdr, uint32_t left, uint32_t room)
 {
 	uint32_t data, end;
 
@@ -218,7 +218,7 @@ static struct tcp_seg *next_of(struct fw_nic *nic, struct mpa_conn *conn, struct
 	struct tcp_seg *seg;
 
 	if (kind == MPA_SEG_DATA && left) {
-		data = cut(conn, hdr, left, room);
+		data = mpa_tx_cut(conn, hdr, left, room);
 		if (!data)
 			return NULL;
 	} else if (mpa_plain_bytes(hdr) > room) {
@@ -315,7 +315,8 @@ static int fill_pieces(struct fw_nic *nic, struct mpa_conn *conn, const struct m
 	bool host = false;
 
 	memcpy(frame->hdr + at, &length, sizeof(length));
-	n = MPA_LENGTH_BYTES + put_header(nic, conn, seg, frame->hdr + at + MPA_LENGTH_BYTES);
+	n = MPA_LENGTH_BYTES +
+	    mpa_tx_put_header(nic, conn, seg, frame->hdr + at + MPA_LENGTH_BYTES);
 	assert(n + data == MPA_LENGTH_BYTES + (uint32_t)seg->ulpdu_bytes);
 	eth_tx_hdr(frame, at, n, 0);
 	if (data)
@@ -424,7 +425,7 @@ static int build(struct fw_nic *nic, struct mpa_conn *conn, const struct mpa_seg
 	int err;
 
 	memcpy(hdr, &length, sizeof(length));
-	n = MPA_LENGTH_BYTES + put_header(nic, conn, seg, hdr + MPA_LENGTH_BYTES);
+	n = MPA_LENGTH_BYTES + mpa_tx_put_header(nic, conn, seg, hdr + MPA_LENGTH_BYTES);
 	writer_put(&w, hdr, n);
 	pieces.num_seg = 0;
 	pieces.bytes = 0;

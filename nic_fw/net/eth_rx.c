@@ -66,7 +66,7 @@ void eth_cursor_copy(struct eth_cursor *cursor, void *dst, uint32_t bytes)
 	}
 }
 
-bool eth_crc32c_ok(const struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t offset,
+bool eth_crc32c_ok(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t offset,
 		   uint32_t bytes)
 {
 	uint32_t crc = FW_CRC32C_INIT, n;
@@ -74,6 +74,7 @@ bool eth_crc32c_ok(const struct fw_nic *nic, const struct fw_rx_frame *frame, ui
 	const uint8_t *data;
 	struct be32 want, got;
 
+	FW_COUNT(nic, rx_crc_checked);
 	eth_cursor_init(&cursor, frame, offset, bytes);
 	while (cursor.left > sizeof(got)) {
 		data = eth_cursor_next(&cursor, cursor.left - (uint32_t)sizeof(got), &n);

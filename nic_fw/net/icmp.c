@@ -12,8 +12,8 @@ enum {
 };
 
 /* A packet of ours was not deliverable: TCP checks whether it sent it. */
-static void rx_unreachable(struct fw_nic *nic, const struct fw_rx_frame *frame,
-			   const struct ip_rx_info *info)
+static void icmp_rx_unreachable(struct fw_nic *nic, const struct fw_rx_frame *frame,
+				const struct ip_rx_info *info)
 {
 	struct wire_icmp_unreach unreach;
 	uint8_t original[ORIGINAL_BYTES];
@@ -39,7 +39,7 @@ void icmp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct i
 	    frame->seg[0].bytes > info->payload_offset &&
 	    frame->seg[0].data[info->payload_offset] == WIRE_ICMP_UNREACHABLE &&
 	    wire_sum_fold(ip_sum_frame(0, frame, info->payload_offset, info->payload_bytes)) == 0) {
-		rx_unreachable(nic, frame, info);
+		icmp_rx_unreachable(nic, frame, info);
 		return;
 	}
 	/* An echo request to a group would be answered by all its members (RFC 1122 3.2.2.6). */

@@ -17,7 +17,7 @@ enum {
 	IGMP_HDR_BYTES = IP_TX_HDR_BYTES + WIRE_IP_ROUTER_ALERT_BYTES,
 };
 
-static uint32_t net_order(uint32_t ip_host_order)
+static uint32_t igmp_net_order(uint32_t ip_host_order)
 {
 	struct be32 v = be32_put(ip_host_order);
 	uint32_t ip;
@@ -48,7 +48,7 @@ static uint64_t delay_ns(struct fw_nic *nic, uint64_t max_ns)
 /* Every host is in 224.0.0.1, and none reports it (RFC 3376 5). */
 static bool is_reported(const struct mcast_group *group)
 {
-	return group->num_members && group->ip != net_order(WIRE_IGMP_ALL_SYSTEMS);
+	return group->num_members && group->ip != igmp_net_order(WIRE_IGMP_ALL_SYSTEMS);
 }
 
 /* ---- due times --------------------------------------------------------------------------- */
@@ -105,7 +105,7 @@ static void rearm(struct fw_nic *nic)
 void igmp_changed(struct fw_nic *nic, struct mcast_group *group)
 {
 	group->query_ns = 0;
-	if (group->ip == net_order(WIRE_IGMP_ALL_SYSTEMS)) {
+	if (group->ip == igmp_net_order(WIRE_IGMP_ALL_SYSTEMS)) {
 		if (!group->num_members)
 			mcast_forget(nic, group);
 		return;
@@ -206,7 +206,7 @@ static void write_headers(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_
 }
 
 /* Sends the message in nic->scratch, its checksum still 0. False: no room now. */
-static bool send_message(struct fw_nic *nic, uint32_t dst_ip, uint32_t bytes)
+static bool igmp_send_message(struct fw_nic *nic, uint32_t dst_ip, uint32_t bytes)
 {
 	struct be16 *checksum =
 	    (struct be16 *)(nic->scratch + offsetof(struct wire_igmp, checksum));
@@ -228,8 +228,8 @@ static bool send_message(struct fw_nic *nic, uint32_t dst_ip, uint32_t bytes)
 }
 
 /* Writes the record that a group adds to a report. Returns its length; 0: none. */
-static uint32_t write_record(const struct fw_nic *nic, const struct mcast_group *group,
-			     uint8_t *out)
+static uint32_t igmp_write_record(const struct fw_nic *nic, const struct mcast_group *group,
+				  uint8_t *out)
 {
 	struct wire_igmp_record *record = (struct wire_igmp_record *)out;
 	uint32_t sources = 0;
@@ -292,7 +292,7 @@ static bool send_report(struct fw_nic *nic)
 
 		if (bytes + most > max)
 			break;
-		n = write_record(nic, group, nic->scratch + bytes);
+		n = igmp_write_record(nic, group, nic->scratch + bytes);
 		bytes += n;
 		records += n != 0;
 	}
@@ -300,7 +300,7 @@ static bool send_report(struct fw_nic *nic)
 		return true;
 	*report = (struct wire_igmp_report){.type = WIRE_IGMP_V3_REPORT,
 					    .num_records = be16_put((uint16_t)records)};
-	if (!send_message(nic, net_order(WIRE_IGMP_V3_ROUTERS), bytes))
+	if (!igmp_send_message(nic, igmp_net_order(WIRE_IGMP_V3_ROUTERS), bytes))
 		return false;
 	FW_COUNT(nic, igmp_reports_tx);
 	FW_ADD(nic, igmp_records_tx, records);
@@ -313,7 +313,7 @@ static bool send_report(struct fw_nic *nic)
 static bool send_old(struct fw_nic *nic, struct mcast_group *group)
 {
 	struct wire_igmp *message = (struct wire_igmp *)nic->scratch;
-	uint32_t dst_ip = group->num_members ? group->ip : net_order(WIRE_IGMP_ALL_ROUTERS);
+	uint32_t dst_ip = group->num_members ? group->ip : igmp_net_order(WIRE_IGMP_ALL_ROUTERS);
 	uint32_t spoken = version(nic);
 
 	*message = (struct wire_igmp){.type = WIRE_IGMP_V2_REPORT};
@@ -326,7 +326,7 @@ static bool send_old(struct fw_nic *nic, struct mcast_group *group)
 	}
 	/* Version 1 has no message for leaving. */
 	if (group->num_members || spoken == 2) {
-		if (!send_message(nic, dst_ip, sizeof(*message)))
+		if (!igmp_send_message(nic, dst_ip, sizeof(*message)))
 			return false;
 		if (group->num_members)
 			FW_COUNT(nic, igmp_reports_tx);
@@ -360,7 +360,7 @@ static bool run_due(struct fw_nic *nic)
 	return version(nic) < 3 || send_report(nic);
 }
 
-static void timer_fire(struct fw_nic *nic, struct fw_timer *timer)
+static void igmp_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	(void)timer;
 	nic->net.igmp.next_look_ns = nic->now_ns + IGMP_GAP_NS;
@@ -371,14 +371,14 @@ static void timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 
 void igmp_init(struct fw_nic *nic)
 {
-	uint32_t all = net_order(WIRE_IGMP_ALL_SYSTEMS);
+	uint32_t all = igmp_net_order(WIRE_IGMP_ALL_SYSTEMS);
 	uint8_t mac[WIRE_MAC_BYTES];
 	int err;
 
 	nic->net.igmp.robustness = IGMP_ROBUSTNESS;
 	nic->net.igmp.query_interval_s = IGMP_QUERY_INTERVAL_S;
 	nic->net.igmp.version = 3;
-	fw_timer_init(&nic->net.igmp.timer, timer_fire);
+	fw_timer_init(&nic->net.igmp.timer, igmp_timer_fire);
 	wire_group_mac(all, mac);
 	err = mac_filter_add(nic, mac, all);
 	assert(!err);

@@ -54,8 +54,8 @@ static bool is_bad_source(uint32_t ip_host_order, uint8_t proto)
 }
 
 /* True if the rest of the layer can use the header; counts the reason if not. */
-static bool check_header(struct fw_nic *nic, const struct fw_rx_frame *frame,
-			 const struct wire_ip *ip, uint32_t *ihl_bytes)
+static bool ip_check_header(struct fw_nic *nic, const struct fw_rx_frame *frame,
+			    const struct wire_ip *ip, uint32_t *ihl_bytes)
 {
 	uint32_t total = be16_get(ip->total_bytes);
 	uint32_t head = (ip->version_ihl & 0x0fu) * 4u;
@@ -129,7 +129,7 @@ void ip_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 	}
 	info.eth = (const struct wire_eth *)frame->seg[0].data;
 	info.ip = (const struct wire_ip *)(frame->seg[0].data + sizeof(struct wire_eth));
-	if (!check_header(nic, frame, info.ip, &ihl_bytes))
+	if (!ip_check_header(nic, frame, info.ip, &ihl_bytes))
 		return;
 	memcpy(&info.src_ip, &info.ip->src, sizeof(info.src_ip));
 	memcpy(&info.dst_ip, &info.ip->dst, sizeof(info.dst_ip));

@@ -28,7 +28,7 @@ static_assert(WIRE_DGRAM_SHARDS <= WORD_SHARD_MASK + 1, "");
 
 static const uint16_t spaces[L4_SPACES] = {HW_CM_TCP, HW_CM_UDP, HW_CM_IB, HW_CM_IPOIB};
 
-static uint32_t place_of(uint32_t space)
+static uint32_t l4_port_place_of(uint32_t space)
 {
 	uint32_t i = 0;
 
@@ -39,13 +39,13 @@ static uint32_t place_of(uint32_t space)
 
 bool l4_port_space_ok(uint32_t space)
 {
-	return place_of(space) < L4_SPACES;
+	return l4_port_place_of(space) < L4_SPACES;
 }
 
 static uint32_t *word_of(struct fw_nic *nic, uint16_t space, uint16_t port)
 {
 	uint32_t *table = nic->port.cm_ports ? nic->port.cm_ports : nic->net.l4_ports;
-	uint32_t place = place_of(space);
+	uint32_t place = l4_port_place_of(space);
 
 	assert(place < L4_SPACES);
 	return &table[place << 16 | port];
@@ -134,7 +134,7 @@ static uint32_t *owner_of(struct fw_nic *nic, uint16_t port)
 	return &table[(uint32_t)L4_SPACES << 16 | port];
 }
 
-static void let_go(uint32_t *word)
+static void l4_port_let_go(uint32_t *word)
 {
 	uint32_t old = __atomic_load_n(word, __ATOMIC_ACQUIRE);
 
@@ -160,7 +160,7 @@ int l4_port_hold(struct fw_nic *nic, uint16_t port)
 		err = nic->port.tcp_port(nic->port.ctx, port, true);
 	if (err) {
 		FW_COUNT(nic, cm_port_refused);
-		let_go(word);
+		l4_port_let_go(word);
 	}
 	return err;
 }
@@ -172,7 +172,7 @@ void l4_port_drop(struct fw_nic *nic, uint16_t port)
 	/* While this shard holds the port, no other shard changes the word. */
 	if ((__atomic_load_n(word, __ATOMIC_ACQUIRE) & WORD_BINDERS) == 1 && nic->port.tcp_port)
 		(void)nic->port.tcp_port(nic->port.ctx, port, false);
-	let_go(word);
+	l4_port_let_go(word);
 }
 
 uint32_t l4_port_owner(const uint32_t *table, uint16_t port)

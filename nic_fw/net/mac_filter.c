@@ -8,7 +8,7 @@
 #include "nic_fw/net/mac_filter.h"
 #include "nic_fw/fw_nic.h"
 
-static uint32_t *chain_head(struct fw_nic *nic, const uint8_t *mac)
+static uint32_t *mac_filter_chain_head(struct fw_nic *nic, const uint8_t *mac)
 {
 	uint32_t low, high = (uint32_t)mac[0] << 8 | mac[1];
 
@@ -22,9 +22,9 @@ static struct mac_filter *filter_at(const struct fw_nic *nic, uint32_t index)
 }
 
 /* Returns the link that names the entry, or the end of its chain. */
-static uint32_t *find(struct fw_nic *nic, const uint8_t *mac, uint32_t ip)
+static uint32_t *mac_filter_find(struct fw_nic *nic, const uint8_t *mac, uint32_t ip)
 {
-	uint32_t *link = chain_head(nic, mac);
+	uint32_t *link = mac_filter_chain_head(nic, mac);
 
 	while (*link) {
 		struct mac_filter *filter = filter_at(nic, *link - 1);
@@ -43,7 +43,7 @@ static uint32_t tell_port(struct fw_nic *nic, const uint8_t *mac, uint32_t ip, b
 
 int mac_filter_add(struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES], uint32_t ip)
 {
-	uint32_t *link = find(nic, mac, ip);
+	uint32_t *link = mac_filter_find(nic, mac, ip);
 	struct mac_filter *filter;
 
 	assert(mac[0] & 1);
@@ -65,7 +65,7 @@ int mac_filter_add(struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES], uint32
 
 uint32_t mac_filter_del(struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES], uint32_t ip)
 {
-	uint32_t *link = find(nic, mac, ip);
+	uint32_t *link = mac_filter_find(nic, mac, ip);
 	struct mac_filter *filter;
 
 	assert(*link || !"mac_filter_del() of what was not added");
@@ -80,13 +80,13 @@ uint32_t mac_filter_del(struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES], u
 
 uint32_t mac_filter_others(struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES], uint32_t ip)
 {
-	assert(!*find(nic, mac, ip));
+	assert(!*mac_filter_find(nic, mac, ip));
 	return tell_port(nic, mac, ip, false);
 }
 
 bool mac_filter_has(const struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES])
 {
-	uint32_t i = *chain_head((struct fw_nic *)(uintptr_t)nic, mac);
+	uint32_t i = *mac_filter_chain_head((struct fw_nic *)(uintptr_t)nic, mac);
 
 	while (i) {
 		const struct mac_filter *filter = filter_at(nic, i - 1);

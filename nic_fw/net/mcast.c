@@ -6,7 +6,7 @@
  */
 #include "nic_fw/fw_nic.h"
 
-static uint32_t *chain_head(struct fw_nic *nic, uint32_t ip)
+static uint32_t *mcast_chain_head(struct fw_nic *nic, uint32_t ip)
 {
 	return &nic->net.mcast_hash[fw_hash(ip, 0, 0) % MCAST_HASH_SIZE];
 }
@@ -27,7 +27,7 @@ struct mcast_group *mcast_find(const struct fw_nic *nic, uint32_t ip)
 
 void mcast_forget(struct fw_nic *nic, struct mcast_group *group)
 {
-	uint32_t *link = chain_head(nic, group->ip);
+	uint32_t *link = mcast_chain_head(nic, group->ip);
 	uint32_t index = fw_pool_index(&nic->net.mcast_group_pool, group) + 1;
 
 	assert(!group->num_members);
@@ -58,7 +58,7 @@ static void give_up_leaving(struct fw_nic *nic)
 
 static struct mcast_group *make_group(struct fw_nic *nic, uint32_t ip)
 {
-	uint32_t *head = chain_head(nic, ip);
+	uint32_t *head = mcast_chain_head(nic, ip);
 	struct mcast_group *group;
 
 	if (nic->net.mcast_group_pool.used == HW_MAX_MCAST_GRP)

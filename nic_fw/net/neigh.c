@@ -29,7 +29,7 @@ static uint32_t host_order(uint32_t ip)
 	return be32_get(v);
 }
 
-static uint32_t net_order(struct be32 v)
+static uint32_t neigh_net_order(struct be32 v)
 {
 	uint32_t ip;
 
@@ -67,14 +67,14 @@ uint32_t neigh_next_hop(const struct fw_nic *nic, uint32_t dst_ip)
 }
 
 /* Chains hold index + 1, so that the zeroed arena is an empty table. */
-static uint32_t *chain_head(struct fw_nic *nic, uint32_t ip)
+static uint32_t *neigh_chain_head(struct fw_nic *nic, uint32_t ip)
 {
 	return &nic->net.neigh_hash[fw_hash(ip, 0, 0) % FW_HASH_SIZE];
 }
 
-static struct neigh *find(struct fw_nic *nic, uint32_t ip)
+static struct neigh *neigh_find(struct fw_nic *nic, uint32_t ip)
 {
-	uint32_t i = *chain_head(nic, ip);
+	uint32_t i = *neigh_chain_head(nic, ip);
 
 	while (i) {
 		struct neigh *neigh = &nic->net.neigh[i - 1];
@@ -89,7 +89,7 @@ static struct neigh *find(struct fw_nic *nic, uint32_t ip)
 static void unlink_neigh(struct fw_nic *nic, struct neigh *neigh)
 {
 	uint32_t index = (uint32_t)(neigh - nic->net.neigh) + 1;
-	uint32_t *link = chain_head(nic, neigh->ip);
+	uint32_t *link = neigh_chain_head(nic, neigh->ip);
 
 	while (*link != index) {
 		assert(*link);
@@ -124,9 +124,9 @@ static struct neigh *evict(struct fw_nic *nic, uint32_t ip, bool wanted)
 
 static void neigh_fire(struct fw_nic *nic, struct fw_timer *timer);
 
-static struct neigh *take(struct fw_nic *nic, uint32_t ip, bool wanted)
+static struct neigh *neigh_take(struct fw_nic *nic, uint32_t ip, bool wanted)
 {
-	uint32_t *head = chain_head(nic, ip);
+	uint32_t *head = neigh_chain_head(nic, ip);
 	struct neigh *neigh;
 
 	if (nic->net.neigh_count < HW_MAX_NEIGH)
@@ -202,7 +202,7 @@ static bool may_ask(struct fw_nic *nic, const uint8_t *mac)
  * Time until the next request, at most NEIGH_RETRY_NS. Spread, so that stations that sent together
  * do not repeat together.
  */
-static uint64_t retry_ns(const struct fw_nic *nic, const struct neigh *neigh)
+static uint64_t neigh_retry_ns(const struct fw_nic *nic, const struct neigh *neigh)
 {
 	uint32_t spread = fw_hash(neigh->ip ^ nic->config.shard, nic->config.ip, neigh->tries);
 
@@ -210,7 +210,7 @@ static uint64_t retry_ns(const struct fw_nic *nic, const struct neigh *neigh)
 }
 
 /* Requests the entry's address again and sets the timer for the answer. */
-static void ask(struct fw_nic *nic, struct neigh *neigh)
+static void neigh_ask(struct fw_nic *nic, struct neigh *neigh)
 {
 	bool unicast = neigh->state == NEIGH_REACHABLE && neigh->tries < NEIGH_UNICAST_TRIES;
 
@@ -222,8 +222,8 @@ static void ask(struct fw_nic *nic, struct neigh *neigh)
 	send_arp(nic, WIRE_ARP_REQUEST, unicast ? neigh->mac : broadcast_mac, unknown_mac,
 		 neigh->ip);
 	fw_timer_set(&nic->timers, &neigh->timer,
-		     nic->now_ns +
-			 (unicast && neigh->doubted ? NEIGH_VERIFY_NS : retry_ns(nic, neigh)));
+		     nic->now_ns + (unicast && neigh->doubted ? NEIGH_VERIFY_NS
+							      : neigh_retry_ns(nic, neigh)));
 }
 
 /*
@@ -249,7 +249,7 @@ static void neigh_fire(struct fw_nic *nic, struct fw_timer *timer)
 		return;
 	}
 	if (neigh->tries < NEIGH_TRIES) {
-		ask(nic, neigh);
+		neigh_ask(nic, neigh);
 		return;
 	}
 	neigh->state = NEIGH_FAILED;
@@ -275,9 +275,9 @@ enum neigh_result neigh_lookup(struct fw_nic *nic, uint32_t dst_ip, uint8_t mac[
 	hop = neigh_next_hop(nic, dst_ip);
 	if (!hop || hop == nic->config.ip)
 		return NEIGH_UNREACHABLE;
-	neigh = find(nic, hop);
+	neigh = neigh_find(nic, hop);
 	if (!neigh)
-		neigh = take(nic, hop, true);
+		neigh = neigh_take(nic, hop, true);
 	if (!neigh) /* every sampled entry has a request under way: one will be free soon */
 		return NEIGH_WAIT;
 	neigh->used_ns = nic->now_ns;
@@ -298,7 +298,7 @@ enum neigh_result neigh_lookup(struct fw_nic *nic, uint32_t dst_ip, uint8_t mac[
 	case NEIGH_REACHABLE:
 		memcpy(mac, neigh->mac, WIRE_MAC_BYTES);
 		if (nic->now_ns - neigh->confirmed_ns >= NEIGH_CONFIRM_NS && !is_asked(neigh))
-			ask(nic, neigh);
+			neigh_ask(nic, neigh);
 		return NEIGH_OK;
 	case NEIGH_FREE:
 		break;
@@ -306,20 +306,20 @@ enum neigh_result neigh_lookup(struct fw_nic *nic, uint32_t dst_ip, uint8_t mac[
 	neigh->stranger = false;
 	neigh->state = NEIGH_INCOMPLETE;
 	neigh->tries = 0;
-	ask(nic, neigh);
+	neigh_ask(nic, neigh);
 	return NEIGH_WAIT;
 }
 
 void neigh_doubt(struct fw_nic *nic, uint32_t dst_ip)
 {
 	uint32_t hop = neigh_next_hop(nic, dst_ip);
-	struct neigh *neigh = hop ? find(nic, hop) : NULL;
+	struct neigh *neigh = hop ? neigh_find(nic, hop) : NULL;
 
 	/* A request that waits for its second try (conflict()) is not under way yet. */
 	if (!neigh || neigh->state != NEIGH_REACHABLE || (is_asked(neigh) && neigh->tries))
 		return;
 	neigh->tries = NEIGH_UNICAST_TRIES; /* not to the address in doubt */
-	ask(nic, neigh);
+	neigh_ask(nic, neigh);
 }
 
 void neigh_resolved(struct fw_nic *nic, uint32_t ip, bool ok)
@@ -360,7 +360,7 @@ static void take_turn(struct fw_nic *nic, struct neigh *neigh)
  */
 static void ask_for_stranger(struct fw_nic *nic, uint32_t ip, const uint8_t *from_mac, bool silent)
 {
-	struct neigh *neigh = find(nic, ip);
+	struct neigh *neigh = neigh_find(nic, ip);
 
 	/* A sender that repeats may cause a repeated request: a frame was lost. */
 	if (neigh && is_asked(neigh) && nic->now_ns - neigh->confirmed_ns < NEIGH_REASK_NS)
@@ -372,7 +372,7 @@ static void ask_for_stranger(struct fw_nic *nic, uint32_t ip, const uint8_t *fro
 	if ((neigh && neigh->state == NEIGH_REACHABLE) || !may_ask(nic, from_mac))
 		return;
 	if (!neigh)
-		neigh = take(nic, ip, false);
+		neigh = neigh_take(nic, ip, false);
 	if (!neigh)
 		return;
 	if (!neigh->stranger)
@@ -383,7 +383,7 @@ static void ask_for_stranger(struct fw_nic *nic, uint32_t ip, const uint8_t *fro
 	if (silent)
 		fw_timer_set(&nic->timers, &neigh->timer, nic->now_ns + NEIGH_RETRY_NS);
 	else
-		ask(nic, neigh);
+		neigh_ask(nic, neigh);
 }
 
 /* Another address than the known one was announced: verifies the known one. */
@@ -405,13 +405,13 @@ static void conflict(struct fw_nic *nic, struct neigh *neigh)
 		fw_timer_set(&nic->timers, &neigh->timer, due_ns);
 		return;
 	}
-	ask(nic, neigh);
+	neigh_ask(nic, neigh);
 }
 
 /* Returns the entry of the next hop if its MAC is known; else requests it, for from_mac. */
 static struct neigh *known_hop(struct fw_nic *nic, uint32_t hop, const uint8_t *from_mac)
 {
-	struct neigh *neigh = find(nic, hop);
+	struct neigh *neigh = neigh_find(nic, hop);
 
 	if (neigh && neigh->state == NEIGH_REACHABLE)
 		return neigh;
@@ -480,7 +480,7 @@ static void learn(struct fw_nic *nic, struct neigh *neigh, const uint8_t *mac)
 /* Handles any other mention of a station's address. for_us: the station will send to us. */
 static void mentioned(struct fw_nic *nic, uint32_t ip, const uint8_t *mac, bool for_us)
 {
-	struct neigh *neigh = find(nic, ip);
+	struct neigh *neigh = neigh_find(nic, ip);
 
 	if (neigh && neigh->state == NEIGH_REACHABLE) {
 		if (memcmp(neigh->mac, mac, WIRE_MAC_BYTES) != 0)
@@ -500,7 +500,7 @@ static bool arp_ok(const struct fw_nic *nic, const struct wire_arp *arp)
 	       arp->hw_bytes == WIRE_MAC_BYTES && arp->proto_bytes == sizeof(struct be32) &&
 	       (op == WIRE_ARP_REQUEST || op == WIRE_ARP_REPLY) && !(arp->sender_mac[0] & 1) &&
 	       memcmp(arp->sender_mac, zero_mac, WIRE_MAC_BYTES) != 0 &&
-	       net_order(arp->sender_ip) != nic->config.ip;
+	       neigh_net_order(arp->sender_ip) != nic->config.ip;
 }
 
 void neigh_rx_arp(struct fw_nic *nic, const struct fw_rx_frame *frame)
@@ -518,8 +518,8 @@ void neigh_rx_arp(struct fw_nic *nic, const struct fw_rx_frame *frame)
 		FW_DROP(nic, drop_arp_malformed);
 		return;
 	}
-	sender_ip = net_order(arp->sender_ip);
-	for_us = net_order(arp->target_ip) == nic->config.ip;
+	sender_ip = neigh_net_order(arp->sender_ip);
+	for_us = neigh_net_order(arp->target_ip) == nic->config.ip;
 	reply = be16_get(arp->op) == WIRE_ARP_REPLY;
 	if (reply)
 		FW_COUNT(nic, arp_replies_rx);
@@ -531,7 +531,7 @@ void neigh_rx_arp(struct fw_nic *nic, const struct fw_rx_frame *frame)
 	 * continues.
 	 */
 	if (is_on_link(nic, sender_ip) && is_station(nic, sender_ip)) {
-		struct neigh *neigh = find(nic, sender_ip);
+		struct neigh *neigh = neigh_find(nic, sender_ip);
 
 		if (!reply || !for_us)
 			mentioned(nic, sender_ip, arp->sender_mac, for_us && !reply);

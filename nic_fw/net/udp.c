@@ -7,8 +7,8 @@
  */
 #include "nic_fw/fw_nic.h"
 
-static bool checksum_ok(const struct fw_rx_frame *frame, const struct ip_rx_info *info,
-			uint32_t udp_bytes)
+static bool udp_checksum_ok(const struct fw_rx_frame *frame, const struct ip_rx_info *info,
+			    uint32_t udp_bytes)
 {
 	const uint8_t proto_bytes[4] = {0, WIRE_IPPROTO_UDP, (uint8_t)(udp_bytes >> 8),
 					(uint8_t)udp_bytes};
@@ -44,7 +44,7 @@ void udp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip
 		FW_DROP(nic, drop_udp_port);
 		return;
 	}
-	if (be16_get(udp->checksum) != 0 && !checksum_ok(frame, info, bytes)) {
+	if (be16_get(udp->checksum) != 0 && !udp_checksum_ok(frame, info, bytes)) {
 		FW_DROP(nic, drop_udp_checksum);
 		return;
 	}

@@ -40,7 +40,8 @@ uint32_t ddp_fixed_bytes(uint8_t opcode)
 	return opcodes[opcode].bytes;
 }
 
-static enum rdmap_result refuse(struct rdmap_error *error, uint8_t layer_etype, uint8_t code)
+static enum rdmap_result ddp_parse_refuse(struct rdmap_error *error, uint8_t layer_etype,
+					  uint8_t code)
 {
 	error->layer_etype = layer_etype;
 	error->code = code;
@@ -50,7 +51,7 @@ static enum rdmap_result refuse(struct rdmap_error *error, uint8_t layer_etype, 
 /*
  * Checks a message of one segment. The segment of a Terminate may continue behind its control word.
  */
-static bool is_whole(const struct rdmap_seg *pkt, uint32_t bytes)
+static bool ddp_parse_is_whole(const struct rdmap_seg *pkt, uint32_t bytes)
 {
 	return pkt->last && pkt->mo == 0 &&
 	       (pkt->data_bytes == bytes ||
@@ -66,9 +67,9 @@ static bool extent_ok(const struct rdmap_seg *pkt)
 	uint64_t end = (uint64_t)pkt->mo + pkt->data_bytes;
 
 	if (pkt->qn != WIRE_QN_SEND)
-		return is_whole(pkt, pkt->opcode == WIRE_RDMAP_TERMINATE
-					 ? (uint32_t)sizeof(struct wire_terminate)
-					 : ddp_fixed_bytes(pkt->opcode));
+		return ddp_parse_is_whole(pkt, pkt->opcode == WIRE_RDMAP_TERMINATE
+						   ? (uint32_t)sizeof(struct wire_terminate)
+						   : ddp_fixed_bytes(pkt->opcode));
 	if (pkt->data_bytes == 0 && pkt->msg_bytes != 0)
 		return false;
 	if (pkt->tagged && !pkt->tagged_mo)
@@ -119,18 +120,18 @@ enum rdmap_result ddp_parse(struct rdmap_seg *pkt, enum ddp_form form, struct rd
 
 	if (frame->seg[0].bytes < pkt->data_offset ||
 	    !take_header(pkt, data, frame->seg[0].bytes - pkt->data_offset))
-		return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+		return ddp_parse_refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 	if ((data[0] & WIRE_DDP_VERSION_MASK) != WIRE_DDP_VERSION)
-		return pkt->tagged ? refuse(error, DDP_TAGGED, WIRE_TERM_T_VERSION)
-				   : refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_VERSION);
+		return pkt->tagged ? ddp_parse_refuse(error, DDP_TAGGED, WIRE_TERM_T_VERSION)
+				   : ddp_parse_refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_VERSION);
 	if (!pkt->tagged && pkt->qn >= DDP_QUEUES)
-		return refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_QN);
+		return ddp_parse_refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_QN);
 	if ((data[1] & WIRE_RDMAP_VERSION_MASK) != WIRE_RDMAP_VERSION)
-		return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_VERSION);
+		return ddp_parse_refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_VERSION);
 	if (opcodes[pkt->opcode].qn != (pkt->tagged ? (uint32_t)QN_TAGGED : pkt->qn))
-		return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
+		return ddp_parse_refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
 	if (form == DDP_WEFT &&
 	    ((data[0] & WIRE_DDP_RESERVED) || (data[1] & WIRE_RDMAP_RESERVED) || !extent_ok(pkt)))
-		return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+		return ddp_parse_refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 	return RDMAP_OK;
 }

@@ -26,7 +26,7 @@ static struct esp_rdmap *of_notice(struct esp_xfer *xfer)
 /* ---- completions ---------------------------------------------------------------------------- */
 
 /* Finds the request of this number that is neither answered nor failed; NULL: none. */
-static struct fw_wqe *unanswered(struct fw_qp *qp, uint32_t ssn)
+static struct fw_wqe *esp_rdmap_unanswered(struct fw_qp *qp, uint32_t ssn)
 {
 	struct fw_list *pos;
 
@@ -68,7 +68,7 @@ static void update_watch(struct fw_nic *nic, struct fw_qp *qp)
 }
 
 /* Completes finished requests at the front of the queue, in order. */
-static void complete_front(struct fw_nic *nic, struct fw_qp *qp)
+static void esp_rdmap_complete_front(struct fw_nic *nic, struct fw_qp *qp)
 {
 	while (!fw_list_empty(&qp->wqes)) {
 		struct fw_wqe *msg = FW_CONTAINER(qp->wqes.next, struct fw_wqe, qp_node);
@@ -92,7 +92,7 @@ static void complete_front(struct fw_nic *nic, struct fw_qp *qp)
 
 /*
  * Runs every second while requests wait. The stream's own timer detects a silent peer. If the peer
- * is alive but makes no progress with the first request in RD_ANSWER_LOOKS looks, no answer will
+ * is alive but makes no progress with the first request in LLP_ANSWER_LOOKS looks, no answer will
  * come: a forger has acknowledged the request in the peer's name, or answered in ours. Answers come
  * in order, so none behind it comes either.
  */
@@ -109,7 +109,7 @@ static void look_fire(struct fw_nic *nic, struct fw_timer *timer)
 	first = FW_CONTAINER(qp->wqes.next, struct fw_wqe, qp_node);
 	acked = first->state == FW_WQE_RESPONSE;
 	done = acked ? first->read_bytes : first->xfer.acked;
-	fw_timer_set(&nic->timers, timer, nic->now_ns + RD_LOOK_NS);
+	fw_timer_set(&nic->timers, timer, nic->now_ns + LLP_LOOK_NS);
 	if (!first->streamed || first->ssn != esp->look_ssn || acked != esp->look_acked ||
 	    done != esp->look_done || esp->look_rnr) {
 		esp->look_ssn = first->ssn;
@@ -119,12 +119,12 @@ static void look_fire(struct fw_nic *nic, struct fw_timer *timer)
 		esp->looks = 0;
 		return;
 	}
-	if (esp_silent_ns(nic, esp->out.stream) < RD_LOOK_NS)
+	if (esp_silent_ns(nic, esp->out.stream) < LLP_LOOK_NS)
 		esp->looks++;
 	failed = esp_rdmap_oldest(qp);
-	if (esp->looks < RD_ANSWER_LOOKS)
+	if (esp->looks < LLP_ANSWER_LOOKS)
 		return;
-	FW_COUNT(nic, rd_retry_exceeded);
+	FW_COUNT(nic, retry_exceeded);
 	esp_rdmap_fail_request(nic, failed ? failed : first, HW_STATUS_RETRY_EXC_ERR,
 			       HW_VENDOR_ERR_NONE);
 }
@@ -132,7 +132,7 @@ static void look_fire(struct fw_nic *nic, struct fw_timer *timer)
 static void look_for_answers(struct fw_nic *nic, struct esp_rdmap *esp)
 {
 	if (esp->open && !fw_timer_is_set(&esp->look_timer))
-		fw_timer_set(&nic->timers, &esp->look_timer, nic->now_ns + RD_LOOK_NS);
+		fw_timer_set(&nic->timers, &esp->look_timer, nic->now_ns + LLP_LOOK_NS);
 }
 
 void esp_rdmap_fail_request(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
@@ -144,12 +144,12 @@ void esp_rdmap_fail_request(struct fw_nic *nic, struct fw_wqe *msg, enum hw_stat
 	msg->status = (uint8_t)status;
 	msg->vendor_err = vendor_err;
 	qp->sq_failing = true;
-	complete_front(nic, qp);
+	esp_rdmap_complete_front(nic, qp);
 }
 
 /* ---- out ------------------------------------------------------------------------------------- */
 
-static void queue(struct fw_nic *nic, struct esp_stream *stream, struct fw_wqe *msg)
+static void esp_rdmap_queue(struct fw_nic *nic, struct esp_stream *stream, struct fw_wqe *msg)
 {
 	uint32_t room = esp_payload_bytes(stream) - HDR_BYTES;
 
@@ -189,7 +189,7 @@ static struct esp_key key_of(const struct fw_qp *qp, bool requester, uint32_t ow
 
 static bool gives_up(const struct fw_nic *nic, const struct fw_qp *qp)
 {
-	return fw_waited(nic, &qp->esp.since, rd_limit_ns(qp));
+	return fw_waited(nic, &qp->esp.since, qp_limit_ns(qp));
 }
 
 static void open_failed(struct fw_nic *nic, struct fw_qp *qp, uint64_t retry_ns)
@@ -199,7 +199,7 @@ static void open_failed(struct fw_nic *nic, struct fw_qp *qp, uint64_t retry_ns)
 	if (!msg)
 		return;
 	if (gives_up(nic, qp)) {
-		FW_COUNT(nic, rd_retry_exceeded);
+		FW_COUNT(nic, retry_exceeded);
 		esp_rdmap_fail_request(nic, msg, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 		return;
 	}
@@ -229,7 +229,7 @@ static void try_open(struct fw_nic *nic, struct fw_qp *qp)
 		open_failed(nic, qp, OPEN_RETRY_NS);
 		return;
 	}
-	esp_set_patience(nic, esp->out.stream, rd_limit_ns(qp));
+	esp_set_patience(nic, esp->out.stream, qp_limit_ns(qp));
 }
 
 static void open_fire(struct fw_nic *nic, struct fw_timer *timer)
@@ -239,7 +239,7 @@ static void open_fire(struct fw_nic *nic, struct fw_timer *timer)
 	try_open(nic, esp->out.qp);
 }
 
-static void opened(struct fw_nic *nic, void *ctx)
+static void esp_rdmap_opened(struct fw_nic *nic, void *ctx)
 {
 	struct esp_rdmap_side *side = ctx;
 	struct esp_rdmap *esp = &side->qp->esp;
@@ -247,7 +247,7 @@ static void opened(struct fw_nic *nic, void *ctx)
 
 	esp->open = true;
 	while ((node = fw_list_pop(&esp->waiting)))
-		queue(nic, side->stream, FW_CONTAINER(node, struct fw_wqe, flow_node));
+		esp_rdmap_queue(nic, side->stream, FW_CONTAINER(node, struct fw_wqe, flow_node));
 	update_watch(nic, side->qp);
 	look_for_answers(nic, esp);
 }
@@ -261,12 +261,12 @@ static bool esp_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
 		if (!esp->in.stream)
 			return false;
 		msg->streamed = true;
-		queue(nic, esp->in.stream, msg);
+		esp_rdmap_queue(nic, esp->in.stream, msg);
 		return true;
 	}
 	msg->streamed = true;
 	if (esp->open) {
-		queue(nic, esp->out.stream, msg);
+		esp_rdmap_queue(nic, esp->out.stream, msg);
 		update_watch(nic, msg->qp);
 		look_for_answers(nic, esp);
 		return true;
@@ -282,7 +282,7 @@ static bool esp_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
 	return true;
 }
 
-static void sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok)
+static void esp_rdmap_sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok)
 {
 	struct esp_rdmap_side *side = ctx;
 	struct fw_wqe *msg;
@@ -309,13 +309,13 @@ static void sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok)
 	if (msg->rdmap_opcode != WIRE_RDMAP_READ_REQUEST &&
 	    msg->rdmap_opcode != WIRE_RDMAP_ATOMIC_REQUEST)
 		msg->answered = true;
-	complete_front(nic, side->qp);
+	esp_rdmap_complete_front(nic, side->qp);
 }
 
 static void esp_rdmap_answered(struct fw_nic *nic, struct fw_wqe *msg)
 {
 	msg->answered = true;
-	complete_front(nic, msg->qp);
+	esp_rdmap_complete_front(nic, msg->qp);
 }
 
 static void esp_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
@@ -333,7 +333,7 @@ static void esp_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_s
 static void esp_rdmap_terminated(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 				 uint32_t ssn, enum hw_status status)
 {
-	struct fw_wqe *msg = unanswered(qp, ssn);
+	struct fw_wqe *msg = esp_rdmap_unanswered(qp, ssn);
 
 	(void)pkt;
 
@@ -381,7 +381,7 @@ static void terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn,
 	esp_rebind(stream, &last->side);
 	esp_send(nic, stream, &last->xfer);
 	esp_close(nic, stream);
-	FW_COUNT(nic, rd_terminates_tx);
+	FW_COUNT(nic, terminates_tx);
 }
 
 /* The region under a read response is gone: notifies the peer, and ends its stream. */
@@ -408,7 +408,7 @@ static void run_request_fault(struct fw_nic *nic, struct fw_qp *qp)
 {
 	struct esp_rdmap_side *side = &qp->esp.out;
 	enum hw_vendor_err err = (enum hw_vendor_err)side->fault_err;
-	struct fw_wqe *msg = unanswered(qp, side->fault_ssn);
+	struct fw_wqe *msg = esp_rdmap_unanswered(qp, side->fault_ssn);
 
 	side->fault_due = false;
 	if (!msg)
@@ -493,12 +493,12 @@ static void requests_lost(struct fw_nic *nic, struct fw_qp *qp, enum esp_end why
 	}
 	msg = esp_rdmap_oldest(qp);
 	if (!msg)
-		complete_front(nic, qp);
+		esp_rdmap_complete_front(nic, qp);
 	else
 		esp_rdmap_fail_request(nic, msg, status, HW_VENDOR_ERR_NONE);
 }
 
-static void ended(struct fw_nic *nic, void *ctx, enum esp_end why)
+static void esp_rdmap_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 {
 	struct esp_rdmap_side *side = ctx;
 	struct fw_qp *qp = side->qp;
@@ -584,12 +584,12 @@ void esp_rdmap_init(struct fw_nic *nic)
 	    .expects = expects,
 	    .doubt = doubt,
 	    .accept = accept_stream,
-	    .opened = opened,
+	    .opened = esp_rdmap_opened,
 	    .receive = esp_rdmap_receive,
 	    .fill = esp_rdmap_fill,
 	    .unreadable = esp_rdmap_unreadable,
-	    .sent = sent,
-	    .ended = ended,
+	    .sent = esp_rdmap_sent,
+	    .ended = esp_rdmap_ended,
 	};
 
 	fw_list_init(&nic->rdmap.esp_faults);

@@ -11,9 +11,9 @@
 /* Delay until a packet that found no memory is offered again. */
 #define NO_MEMORY_NS UINT64_C(100000)
 
-static bool parse(const struct esp_rdmap_side *side, const struct fw_rx_frame *frame,
-		  uint32_t offset, uint32_t bytes, struct wire_esp_rdmap *wire,
-		  struct rdmap_seg *pkt)
+static bool esp_rdmap_rx_parse(const struct esp_rdmap_side *side, const struct fw_rx_frame *frame,
+			       uint32_t offset, uint32_t bytes, struct wire_esp_rdmap *wire,
+			       struct rdmap_seg *pkt)
 {
 	const struct fw_qp *qp = side->qp;
 	struct rdmap_error error;
@@ -90,7 +90,7 @@ void esp_rdmap_ready_fire(struct fw_nic *nic, struct fw_timer *timer)
 static enum esp_verdict not_ready(struct fw_nic *nic, struct fw_qp *qp, bool tell)
 {
 	struct esp_rdmap *esp = &qp->esp;
-	uint64_t wait_ns = tell ? rd_rnr_timer_ns(qp->attr.min_rnr_timer) : NO_MEMORY_NS;
+	uint64_t wait_ns = tell ? qp_rnr_timer_ns(qp->attr.min_rnr_timer) : NO_MEMORY_NS;
 
 	fw_timer_set(&nic->timers, &esp->ready_timer, nic->now_ns + wait_ns);
 	if (tell && !esp->noticed) {
@@ -144,7 +144,7 @@ enum esp_verdict esp_rdmap_receive(struct fw_nic *nic, void *ctx, const struct f
 		side->hollow = true;
 		return ESP_TAKEN;
 	}
-	if (!parse(side, frame, offset, bytes, &wire, &pkt)) {
+	if (!esp_rdmap_rx_parse(side, frame, offset, bytes, &wire, &pkt)) {
 		rx_malformed(nic, side, &pkt);
 		return requester ? ESP_TAKEN : ESP_FULL;
 	}

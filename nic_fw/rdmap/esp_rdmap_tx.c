@@ -56,7 +56,8 @@ void esp_rdmap_unreadable(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer)
 		(void)fault(nic, side, esp_rdmap_msg_of(xfer), HW_VENDOR_ERR_HOST_FAULT);
 }
 
-static void put_header(struct fw_tx_frame *frame, uint32_t at, const struct fw_wqe *msg, bool last)
+static void esp_rdmap_tx_put_header(struct fw_tx_frame *frame, uint32_t at,
+				    const struct fw_wqe *msg, bool last)
 {
 	struct wire_esp_rdmap *wire = (struct wire_esp_rdmap *)(void *)(frame->hdr + at);
 
@@ -95,7 +96,7 @@ static uint32_t put_segment(struct fw_nic *nic, const struct fw_wqe *msg, uint32
 	bool last = rdmap_tx_is_self_contained(msg->rdmap_opcode) || offset + data == msg->bytes;
 	uint32_t n = sizeof(struct wire_esp_rdmap);
 
-	put_header(frame, at, msg, last);
+	esp_rdmap_tx_put_header(frame, at, msg, last);
 	n += rdmap_tx_header(nic, msg, offset, data, frame->hdr + at + n);
 	eth_tx_hdr(frame, at, n, 0);
 	return n;

@@ -27,7 +27,6 @@
 struct fw_nic;
 struct fw_qp;
 struct fw_wqe;
-struct rd_session;
 struct tag_arrival;
 
 enum {
@@ -96,7 +95,7 @@ uint32_t ddp_fixed_bytes(uint8_t opcode);
 /* A receive that a message has taken and that is not yet completed. */
 struct recv_msg {
 	struct fw_list qp_node;   /* qp->recv_msgs */
-	struct fw_list peer_node; /* RD: session->recvs, slices.aborted; XRC: srq->open_recvs */
+	struct fw_list peer_node; /* RD: recv_peer.recvs, slices.aborted; XRC: srq->open_recvs */
 	struct fw_qp *qp;
 	uint32_t life;      /* RD: life of the session that brought it */
 	uint32_t hash_next; /* RD, XRC: in its chain of nic->host.recv_hash, index + 1 */
@@ -168,6 +167,9 @@ enum rdmap_result rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, const st
 				  const struct wire_terminate *term);
 
 /* recv.c */
+enum {
+	RECV_MSN_AHEAD = 64, /* RC: receives that may be taken for messages not yet begun */
+};
 /* Notes the receive's XRC SRQ in the completion (NULL: none). */
 void recv_cqe_of_srq(struct hw_cqe *cqe, const struct fw_srq *srq);
 /* Completes the receive of msg with pkt's message, and frees msg; a full CQ ends the QP. */
@@ -187,13 +189,13 @@ enum rdmap_result recv_open(struct fw_nic *nic, struct fw_qp *qp, const struct r
 /* Ends the message: its receive completes with the status. */
 void recv_abort(struct fw_nic *nic, struct recv_msg *msg, enum hw_status status);
 /* The peer has cancelled messages of one QP: completes the receives that they took as cancelled. */
-void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct rd_session *peer,
+void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct recv_peer *peer,
 		 uint32_t src_qpn, uint32_t first_ssn, uint32_t last_ssn);
 /*
  * A session has ended: packets no longer find the receives of its unfinished messages, which
  * complete with REM_ABORT_ERR, in slices.
  */
-void recv_abort_peer(struct fw_nic *nic, struct rd_session *session);
+void recv_abort_peer(struct fw_nic *nic, struct recv_peer *peer);
 /* Continues with these completions. */
 void recv_abort_slice(struct fw_nic *nic);
 /*
@@ -201,8 +203,8 @@ void recv_abort_slice(struct fw_nic *nic);
  * receives from now on. False: units ran out.
  */
 bool recv_forget_srq(struct fw_nic *nic, struct fw_srq *srq);
-/* True if a message of that session has taken a receive and is incomplete. */
-bool recv_is_open(const struct rd_session *session);
+/* True if a message of that peer has taken a receive and is incomplete. */
+bool recv_is_open(const struct recv_peer *peer);
 
 /* Maps a Terminate's error (RFC 5040 4.8) to the HW status, and our own errors to the code. */
 enum hw_status rdmap_status_of(uint8_t layer_etype, uint8_t code);

@@ -280,7 +280,7 @@ enum rdmap_result rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, const st
 	struct be32 ssn;
 
 	memcpy(&ssn, &pkt->imm, sizeof(ssn));
-	FW_COUNT(nic, rd_terminates_rx);
+	FW_COUNT(nic, terminates_rx);
 	llp_terminated(nic, qp, pkt, be32_get(ssn), rdmap_status_of(term->layer_etype, term->code));
 	return RDMAP_OK;
 }

@@ -92,7 +92,7 @@ static enum rdmap_result check_qp(struct fw_nic *nic, const struct fw_qp *qp,
 	if (qp_is_rc(qp)) {
 		if (is_connected(qp, pkt))
 			return response ? RDMAP_OK : check_xrc(nic, qp, pkt, error);
-		FW_COUNT(nic, drop_rd_incarnation);
+		FW_COUNT(nic, drop_incarnation);
 		return response
 			   ? RDMAP_VOID
 			   : error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_STREAM_CATASTROPHIC);
@@ -251,8 +251,9 @@ void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct rdma
 	complete(nic, qp, pkt, wr_id, srq, opcode, status);
 }
 
-static enum rdmap_result finish_send(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
-				     const uint8_t *held, struct rdmap_error *error)
+static enum rdmap_result rdmap_rx_finish_send(struct fw_nic *nic, struct fw_qp *qp,
+					      struct rdmap_seg *pkt, const uint8_t *held,
+					      struct rdmap_error *error)
 {
 	struct recv_msg *msg;
 
@@ -315,7 +316,7 @@ static enum rdmap_result finish_write(struct fw_nic *nic, struct fw_qp *qp, stru
 enum rdmap_result rdmap_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				  const uint8_t *held, struct rdmap_error *error)
 {
-	uint8_t payload[RD_HELD_BYTES];
+	uint8_t payload[RDMAP_HELD_BYTES];
 	struct eth_cursor cursor;
 	/* The QP may have changed since the packet was placed. */
 	enum rdmap_result result = check_qp(nic, qp, pkt, error);
@@ -335,7 +336,7 @@ enum rdmap_result rdmap_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct r
 	case WIRE_RDMAP_SEND_INVALIDATE:
 	case WIRE_RDMAP_SEND_SE:
 	case WIRE_RDMAP_SEND_SE_INVALIDATE:
-		return finish_send(nic, qp, pkt, held, error);
+		return rdmap_rx_finish_send(nic, qp, pkt, held, error);
 	case WIRE_RDMAP_WRITE:
 		return finish_write(nic, qp, pkt, error);
 	case WIRE_RDMAP_READ_REQUEST:

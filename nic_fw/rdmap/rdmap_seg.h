@@ -11,9 +11,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "nic_fw/base/list.h"
+
+enum {
+	RDMAP_HELD_BYTES = 52, /* payload of a request held until its turn: an atomic's */
+};
+
 struct dgram_hdr;
 struct fw_rx_frame;
-struct rd_session;
+
+/* A peer of RD: receives that its unfinished messages have taken. */
+struct recv_peer {
+	struct fw_list recvs; /* recv_msg.peer_node */
+	uint32_t life;        /* number of ends of its session so far: recv_msg.life */
+	uint32_t ip;          /* network byte order */
+	uint8_t shard;
+};
 
 /* Every field is in host byte order but src_ip and imm. */
 struct rdmap_seg {
@@ -21,9 +34,9 @@ struct rdmap_seg {
 	const struct dgram_hdr *hdr; /* of its datagram; NULL for a stream */
 	uint32_t src_ip;             /* network byte order */
 	uint8_t src_shard;
-	uint8_t flags;              /* WIRE_DGRAM_F_* */
-	struct rd_session *session; /* RD: session that brought it; otherwise NULL */
-	bool stream;                /* arrived in order on a stream (esp_rdmap_rx.c, mpa_ddp.c) */
+	uint8_t flags;          /* WIRE_DGRAM_F_* */
+	struct recv_peer *peer; /* RD: peer whose session brought it; otherwise NULL */
+	bool stream;            /* arrived in order on a stream (esp_rdmap_rx.c, mpa_ddp.c) */
 	uint16_t incarnation;
 	uint32_t dst_qpn;
 	uint32_t src_qpn;

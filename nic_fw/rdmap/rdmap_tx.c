@@ -6,8 +6,8 @@
  */
 #include "nic_fw/fw_nic.h"
 
-static uint32_t put_untagged(const struct fw_wqe *msg, uint32_t qn, uint32_t msn, uint32_t mo,
-			     bool last, uint8_t *dst)
+static uint32_t rdmap_tx_put_untagged(const struct fw_wqe *msg, uint32_t qn, uint32_t msn,
+				      uint32_t mo, bool last, uint8_t *dst)
 {
 	bool invalidate = msg->rdmap_opcode == WIRE_RDMAP_SEND_INVALIDATE ||
 			  msg->rdmap_opcode == WIRE_RDMAP_SEND_SE_INVALIDATE;
@@ -104,22 +104,22 @@ uint32_t rdmap_tx_header(const struct fw_nic *nic, const struct fw_wqe *msg, uin
 	case WIRE_RDMAP_SEND_INVALIDATE:
 	case WIRE_RDMAP_SEND_SE:
 	case WIRE_RDMAP_SEND_SE_INVALIDATE:
-		n = put_untagged(msg, WIRE_QN_SEND, msg->msn, offset, last, dst);
+		n = rdmap_tx_put_untagged(msg, WIRE_QN_SEND, msg->msn, offset, last, dst);
 		return wqe_envelope_bytes(msg, offset) ? n + put_envelope(msg, dst + n) : n;
 	case WIRE_RDMAP_READ_REQUEST:
-		n = put_untagged(msg, WIRE_QN_READ_REQUEST, msg->msn, 0, true, dst);
+		n = rdmap_tx_put_untagged(msg, WIRE_QN_READ_REQUEST, msg->msn, 0, true, dst);
 		return n + put_read_request(nic, msg, dst + n);
 	case WIRE_RDMAP_ATOMIC_REQUEST:
-		n = put_untagged(msg, WIRE_QN_READ_REQUEST, msg->msn, 0, true, dst);
+		n = rdmap_tx_put_untagged(msg, WIRE_QN_READ_REQUEST, msg->msn, 0, true, dst);
 		return n + put_atomic_request(nic, msg, dst + n);
 	case WIRE_RDMAP_ATOMIC_RESPONSE:
-		n = put_untagged(msg, WIRE_QN_ATOMIC_RESPONSE, msg->msn, 0, true, dst);
+		n = rdmap_tx_put_untagged(msg, WIRE_QN_ATOMIC_RESPONSE, msg->msn, 0, true, dst);
 		response.request_id = be32_put(msg->rkey);
 		response.original = be64_put(msg->swap);
 		memcpy(dst + n, &response, sizeof(response));
 		return n + (uint32_t)sizeof(response);
 	case WIRE_RDMAP_TERMINATE:
-		n = put_untagged(msg, WIRE_QN_TERMINATE, msg->msn, 0, true, dst);
+		n = rdmap_tx_put_untagged(msg, WIRE_QN_TERMINATE, msg->msn, 0, true, dst);
 		terminate = (struct wire_terminate){
 		    .layer_etype = (uint8_t)(msg->swap >> 8),
 		    .code = (uint8_t)msg->swap,

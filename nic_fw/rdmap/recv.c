@@ -14,7 +14,7 @@
 
 /*
  * A QP of RD or XRC may have open messages of many peers: a hash finds them by the peer's QP and
- * ours. A QP of RC has few (RD_MSN_AHEAD), in their order.
+ * ours. A QP of RC has few (RECV_MSN_AHEAD), in their order.
  */
 static bool is_hashed(const struct fw_qp *qp)
 {
@@ -44,7 +44,7 @@ static void hash(struct fw_nic *nic, struct recv_msg *msg)
 	*head = fw_pool_index(&nic->host.recv_msgs, msg) + 1;
 }
 
-static void unhash(struct fw_nic *nic, const struct recv_msg *msg)
+static void recv_unhash(struct fw_nic *nic, const struct recv_msg *msg)
 {
 	uint32_t *link = chain(nic, msg->qp, msg->src_ip, msg->src_qpn);
 	struct recv_msg *other;
@@ -55,10 +55,11 @@ static void unhash(struct fw_nic *nic, const struct recv_msg *msg)
 }
 
 /* True if the message is of this flow, and of the session's present life. */
-static bool is_of(const struct recv_msg *msg, const struct fw_qp *qp, const struct rdmap_seg *pkt)
+static bool recv_is_of(const struct recv_msg *msg, const struct fw_qp *qp,
+		       const struct rdmap_seg *pkt)
 {
 	return msg->qp == qp && msg->src_qpn == pkt->src_qpn && msg->src_ip == pkt->src_ip &&
-	       (qp->type != HW_QPT_RD || !pkt->session || msg->life == pkt->session->life);
+	       (qp->type != HW_QPT_RD || !pkt->peer || msg->life == pkt->peer->life);
 }
 
 struct recv_msg *recv_find(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
@@ -70,13 +71,13 @@ struct recv_msg *recv_find(struct fw_nic *nic, struct fw_qp *qp, const struct rd
 		return NULL;
 	if (is_hashed(qp)) {
 		msg = at(nic, *chain(nic, qp, pkt->src_ip, pkt->src_qpn));
-		while (msg && !(msg->msn == pkt->msn && is_of(msg, qp, pkt)))
+		while (msg && !(msg->msn == pkt->msn && recv_is_of(msg, qp, pkt)))
 			msg = at(nic, msg->hash_next);
 		return msg;
 	}
 	fw_list_for_each (pos, &qp->recv_msgs) {
 		msg = FW_CONTAINER(pos, struct recv_msg, qp_node);
-		if (msg->msn == pkt->msn && is_of(msg, qp, pkt))
+		if (msg->msn == pkt->msn && recv_is_of(msg, qp, pkt))
 			return msg;
 	}
 	return NULL;
@@ -98,7 +99,7 @@ static struct fw_srq *srq_of(struct fw_nic *nic, const struct fw_qp *qp,
 }
 
 /* Gets a context in the share of the QP's user; NULL: none. */
-static struct recv_msg *get(struct fw_nic *nic, const struct fw_qp *qp)
+static struct recv_msg *recv_get(struct fw_nic *nic, const struct fw_qp *qp)
 {
 	const struct fw_account *user = nic->host.clients[qp->client].share->user;
 
@@ -110,8 +111,8 @@ static struct recv_msg *get(struct fw_nic *nic, const struct fw_qp *qp)
 }
 
 /* Enters the message of pkt. */
-static void enter(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt, uint32_t msn,
-		  struct fw_srq *srq, struct recv_msg *msg)
+static void recv_enter(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
+		       uint32_t msn, struct fw_srq *srq, struct recv_msg *msg)
 {
 	msg->qp = qp;
 	msg->srq = srq;
@@ -123,13 +124,13 @@ static void enter(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *
 	msg->begun = false;
 	msg->serial = ++nic->host.recv_serial;
 	msg->done = 0;
-	msg->life = pkt->session ? pkt->session->life : 0;
+	msg->life = pkt->peer ? pkt->peer->life : 0;
 	fw_list_add_tail(&qp->recv_msgs, &msg->qp_node);
 	fw_list_init(&msg->peer_node);
 	if (srq)
 		fw_list_add_tail(&srq->open_recvs, &msg->peer_node);
-	else if (pkt->session && qp->type == HW_QPT_RD)
-		fw_list_add_tail(&pkt->session->recvs, &msg->peer_node);
+	else if (pkt->peer && qp->type == HW_QPT_RD)
+		fw_list_add_tail(&pkt->peer->recvs, &msg->peer_node);
 	if (is_hashed(qp))
 		hash(nic, msg);
 	qp->msgs_open++;
@@ -139,22 +140,22 @@ static void enter(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *
 enum rdmap_result recv_open(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			    struct tag_arrival *tag, struct recv_msg **out)
 {
-	struct recv_msg *msg = get(nic, qp);
+	struct recv_msg *msg = recv_get(nic, qp);
 
 	if (!msg)
 		return RDMAP_DROP;
-	enter(nic, qp, pkt, pkt->msn, NULL, msg);
+	recv_enter(nic, qp, pkt, pkt->msn, NULL, msg);
 	msg->tag = tag;
 	msg->begun = true;
 	*out = msg;
 	return RDMAP_OK;
 }
 
-static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
-			      uint32_t msn, struct recv_msg **out)
+static enum rdmap_result recv_take(struct fw_nic *nic, struct fw_qp *qp,
+				   const struct rdmap_seg *pkt, uint32_t msn, struct recv_msg **out)
 {
 	struct fw_srq *srq = srq_of(nic, qp, pkt);
-	struct recv_msg *msg = get(nic, qp);
+	struct recv_msg *msg = recv_get(nic, qp);
 
 	if (!msg)
 		return RDMAP_DROP;
@@ -170,7 +171,7 @@ static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct
 		msg->recv.bytes = 0;
 		break;
 	}
-	enter(nic, qp, pkt, msn, srq, msg);
+	recv_enter(nic, qp, pkt, msn, srq, msg);
 	*out = msg;
 	return RDMAP_OK;
 }
@@ -181,14 +182,15 @@ static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct
  * it is refused in its turn. Otherwise a process that posts the next receive only after this
  * message would wait for ever.
  */
-static struct recv_msg *take_over(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
+static struct recv_msg *recv_take_over(struct fw_nic *nic, struct fw_qp *qp,
+				       const struct rdmap_seg *pkt)
 {
 	const struct fw_srq *srq = srq_of(nic, qp, pkt);
 	struct recv_msg *latest = NULL, *msg;
 
 	for (msg = at(nic, *chain(nic, qp, pkt->src_ip, pkt->src_qpn)); msg;
 	     msg = at(nic, msg->hash_next))
-		if (is_of(msg, qp, pkt) && msg->srq == srq && seq_lt(pkt->msn, msg->msn) &&
+		if (recv_is_of(msg, qp, pkt) && msg->srq == srq && seq_lt(pkt->msn, msg->msn) &&
 		    (!latest || seq_lt(latest->msn, msg->msn)))
 			latest = msg;
 	if (latest) {
@@ -205,15 +207,15 @@ enum rdmap_result recv_begin(struct fw_nic *nic, struct fw_qp *qp, const struct 
 	enum rdmap_result result = RDMAP_ERROR;
 
 	if (qp->type != HW_QPT_RC) {
-		result = take(nic, qp, pkt, pkt->msn, msg);
+		result = recv_take(nic, qp, pkt, pkt->msn, msg);
 		if (result == RDMAP_REFUSE && in_order && is_hashed(qp)) {
-			*msg = take_over(nic, qp, pkt);
+			*msg = recv_take_over(nic, qp, pkt);
 			if (*msg)
 				result = RDMAP_OK;
 		}
-	} else if (pkt->msn - qp->rx_msn_taken <= RD_MSN_AHEAD && pkt->msn != qp->rx_msn_taken) {
+	} else if (pkt->msn - qp->rx_msn_taken <= RECV_MSN_AHEAD && pkt->msn != qp->rx_msn_taken) {
 		do {
-			result = take(nic, qp, pkt, qp->rx_msn_taken + 1, msg);
+			result = recv_take(nic, qp, pkt, qp->rx_msn_taken + 1, msg);
 			if (result == RDMAP_OK)
 				qp->rx_msn_taken++;
 		} while (result == RDMAP_OK && qp->rx_msn_taken != pkt->msn);
@@ -228,7 +230,7 @@ void recv_end(struct fw_nic *nic, struct fw_qp *qp, struct recv_msg *msg)
 	fw_list_del(&msg->qp_node);
 	fw_list_del(&msg->peer_node);
 	if (is_hashed(qp))
-		unhash(nic, msg);
+		recv_unhash(nic, msg);
 	qp->msgs_open--;
 	nic->host.clients[qp->client].share->user->recv_msgs--;
 	fw_pool_put(&nic->host.recv_msgs, msg);
@@ -295,9 +297,9 @@ bool recv_flush_step(struct fw_nic *nic, struct fw_qp *qp)
 }
 
 /* Only RD counts: a connected QP belongs to its peer, and its receives end with it. */
-bool recv_is_open(const struct rd_session *session)
+bool recv_is_open(const struct recv_peer *peer)
 {
-	return !fw_list_empty(&session->recvs);
+	return !fw_list_empty(&peer->recvs);
 }
 
 static void recv_abort_run(struct fw_nic *nic)
@@ -317,16 +319,16 @@ void recv_abort_slice(struct fw_nic *nic)
 	recv_abort_run(nic);
 }
 
-void recv_abort_peer(struct fw_nic *nic, struct rd_session *session)
+void recv_abort_peer(struct fw_nic *nic, struct recv_peer *peer)
 {
-	session->life++;
-	if (fw_list_empty(&session->recvs))
+	peer->life++;
+	if (fw_list_empty(&peer->recvs))
 		return;
-	fw_list_splice_tail(&nic->slices.aborted, &session->recvs);
+	fw_list_splice_tail(&nic->slices.aborted, &peer->recvs);
 	recv_abort_run(nic);
 }
 
-void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct rd_session *peer,
+void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct recv_peer *peer,
 		 uint32_t src_qpn, uint32_t first_ssn, uint32_t last_ssn)
 {
 	struct fw_list given_up;
@@ -336,10 +338,10 @@ void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct rd_session *
 	 * The chain has the latest first; receives complete in the order in which they were taken.
 	 */
 	fw_list_init(&given_up);
-	for (msg = at(nic, *chain(nic, qp, peer->peer_ip, src_qpn)); msg;
+	for (msg = at(nic, *chain(nic, qp, peer->ip, src_qpn)); msg;
 	     msg = at(nic, msg->hash_next)) {
-		if (msg->qp != qp || msg->src_ip != peer->peer_ip || msg->src_qpn != src_qpn ||
-		    msg->src_shard != peer->peer_shard || msg->life != peer->life ||
+		if (msg->qp != qp || msg->src_ip != peer->ip || msg->src_qpn != src_qpn ||
+		    msg->src_shard != peer->shard || msg->life != peer->life ||
 		    msg->msn - first_ssn > last_ssn - first_ssn)
 			continue;
 		fw_list_del(&msg->peer_node);

@@ -18,7 +18,7 @@ enum {
 };
 static_assert((int)DATA_OFFSET == (int)ESP_HDR_BYTES, "what stands before the payload");
 
-static uint16_t master_port(const struct fw_nic *nic)
+static uint16_t edp_master_port(const struct fw_nic *nic)
 {
 	return (uint16_t)(WIRE_EDP_PORT_BASE + nic->config.shard * WIRE_EDP_PORT_SPAN);
 }
@@ -135,8 +135,8 @@ static void unreachable(struct fw_nic *nic, const struct wire_eth *eth, const st
 	(void)edp_tx_end(nic, frame, true);
 }
 
-static void rx_unreachable(struct fw_nic *nic, const struct fw_rx_frame *frame,
-			   const struct wire_eth *eth, uint32_t bytes)
+static void edp_rx_unreachable(struct fw_nic *nic, const struct fw_rx_frame *frame,
+			       const struct wire_eth *eth, uint32_t bytes)
 {
 	struct eth_cursor cursor;
 	struct wire_edp edp;
@@ -165,7 +165,7 @@ static void rx_esp(struct fw_nic *nic, const struct fw_rx_frame *frame, const st
 		return;
 	}
 	bytes -= (uint32_t)(sizeof(*edp) + sizeof(*esp));
-	if (port == master_port(nic)) {
+	if (port == edp_master_port(nic)) {
 		esp_rx_syn(nic, eth->src, edp, esp, frame, DATA_OFFSET, bytes);
 		return;
 	}
@@ -223,7 +223,7 @@ void edp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 		echo(nic, frame, eth, edp, bytes);
 		return;
 	case WIRE_EDP_UNREACHABLE:
-		rx_unreachable(nic, frame, eth, bytes);
+		edp_rx_unreachable(nic, frame, eth, bytes);
 		return;
 	case WIRE_EDP_GROUP:
 		stream_up.group_rx(nic, frame, bytes);

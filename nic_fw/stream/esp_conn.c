@@ -11,7 +11,7 @@
 #include "nic_fw/stream/esp_stream.h"
 #include "nic_fw/fw_nic.h"
 
-static uint32_t *bucket(struct fw_nic *nic, const struct esp_key *key)
+static uint32_t *esp_conn_bucket(struct fw_nic *nic, const struct esp_key *key)
 {
 	uint32_t h = fw_hash((uint32_t)key->key ^ (uint32_t)(key->key2 >> 32),
 			     (uint32_t)(key->key >> 32) ^ (uint32_t)key->key2,
@@ -20,9 +20,9 @@ static uint32_t *bucket(struct fw_nic *nic, const struct esp_key *key)
 	return &nic->esp.hash[h % FW_ESP_HASH_SIZE];
 }
 
-static struct esp_stream *find(struct fw_nic *nic, const struct esp_key *key)
+static struct esp_stream *esp_conn_find(struct fw_nic *nic, const struct esp_key *key)
 {
-	uint32_t i = *bucket(nic, key);
+	uint32_t i = *esp_conn_bucket(nic, key);
 
 	while (i) {
 		struct esp_stream *s = &nic->esp.streams[i - 1];
@@ -70,7 +70,7 @@ void esp_set_state(struct fw_nic *nic, struct esp_stream *s, enum esp_state stat
 	s->tries = 0;
 }
 
-static void fire(struct fw_nic *nic, struct fw_timer *timer);
+static void esp_conn_fire(struct fw_nic *nic, struct fw_timer *timer);
 
 static struct esp_stream *new_stream(struct fw_nic *nic, const struct esp_key *key,
 				     const uint8_t *mac)
@@ -98,8 +98,8 @@ static struct esp_stream *new_stream(struct fw_nic *nic, const struct esp_key *k
 	fw_list_init(&s->queue);
 	fw_list_init(&s->ready_node);
 	fw_list_init(&s->ack_node);
-	fw_timer_init(&s->timer, fire);
-	head = bucket(nic, key);
+	fw_timer_init(&s->timer, esp_conn_fire);
+	head = esp_conn_bucket(nic, key);
 	s->hash_next = *head;
 	*head = i + 1;
 	return s;
@@ -107,7 +107,7 @@ static struct esp_stream *new_stream(struct fw_nic *nic, const struct esp_key *k
 
 static void free_stream(struct fw_nic *nic, struct esp_stream *s)
 {
-	uint32_t *link = bucket(nic, &s->key);
+	uint32_t *link = esp_conn_bucket(nic, &s->key);
 
 	while (*link != index_of(nic, s) + 1)
 		link = &nic->esp.streams[*link - 1].hash_next;
@@ -211,7 +211,7 @@ bool esp_own(struct fw_nic *nic, struct esp_stream *s, uint32_t client)
 struct esp_stream *esp_open(struct fw_nic *nic, uint32_t client, const struct esp_key *key,
 			    const uint8_t *mac, uint8_t shard, void *ctx)
 {
-	struct esp_stream *s = find(nic, key);
+	struct esp_stream *s = esp_conn_find(nic, key);
 	bool owned;
 
 	if (s && s->state == ESP_SYN_RCVD && !s->ctx && !memcmp(s->peer_mac, mac, WIRE_MAC_BYTES)) {
@@ -354,7 +354,7 @@ static void rx_first_syn(struct fw_nic *nic, const struct esp_key *key, const ui
 			 const struct wire_edp *edp, const struct wire_esp *esp,
 			 const struct wire_esp_open *open)
 {
-	struct esp_stream *s = find(nic, key);
+	struct esp_stream *s = esp_conn_find(nic, key);
 
 	if (!s) {
 		accept_syn(nic, key, mac, edp, esp, open);
@@ -429,7 +429,7 @@ void esp_rx_syn(struct fw_nic *nic, const uint8_t *mac, const struct wire_edp *e
 	if (esp->flags & WIRE_ESP_ACK) {
 		struct esp_stream *s = esp_by_port(nic, be16_get(edp->dst_port));
 
-		if (s && s == find(nic, &key))
+		if (s && s == esp_conn_find(nic, &key))
 			rx_syn_ack(nic, s, edp, esp, &open);
 		else
 			FW_DROP(nic, drop_esp_no_stream);
@@ -610,7 +610,7 @@ static bool is_lost(const struct fw_nic *nic, const struct esp_stream *s, uint32
 	return tries >= ESP_TRIES && nic->now_ns - s->heard_ns > s->silence_ns;
 }
 
-static void fire(struct fw_nic *nic, struct fw_timer *timer)
+static void esp_conn_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct esp_stream *s = FW_CONTAINER(timer, struct esp_stream, timer);
 	uint32_t seq;

@@ -22,7 +22,7 @@ uint32_t esp_rx_window(const struct esp_stream *s)
 /* ---- held frames ------------------------------------------------------------------------------
  */
 
-static void release(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
+static void esp_rx_release(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
 {
 	struct esp_held *held = s->held[seq % WIRE_ESP_WINDOW];
 
@@ -37,15 +37,15 @@ void esp_rx_drop(struct fw_nic *nic, struct esp_stream *s)
 
 	for (i = 0; i < WIRE_ESP_WINDOW; i++)
 		if (s->received >> i & 1)
-			release(nic, s, s->rcv_next + i);
+			esp_rx_release(nic, s, s->rcv_next + i);
 	s->received = 0;
 }
 
 /*
  * Holds the frame beyond this turn. False: too many are held; the packet will be requested again.
  */
-static bool hold(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, uint8_t flags,
-		 const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
+static bool esp_rx_hold(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, uint8_t flags,
+			const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
 {
 	struct esp_held *held = fw_pool_get(&nic->esp.held);
 
@@ -68,7 +68,7 @@ static bool hold(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, uint8_t
 /* ---- acknowledging ----------------------------------------------------------------------------
  */
 
-static void owe_ack(struct fw_nic *nic, struct esp_stream *s, bool now)
+static void esp_rx_owe_ack(struct fw_nic *nic, struct esp_stream *s, bool now)
 {
 	if (!s->ack_due) {
 		s->ack_due = true;
@@ -113,7 +113,7 @@ uint64_t esp_ack_next_ns(const struct fw_nic *nic)
  */
 
 /* The peer has closed: closes our end, too, and notifies the layer above. */
-static void peer_closed(struct fw_nic *nic, struct esp_stream *s)
+static void esp_rx_peer_closed(struct fw_nic *nic, struct esp_stream *s)
 {
 	const struct esp_ops *ops = s->ops;
 	void *ctx = s->ctx;
@@ -136,8 +136,8 @@ static void peer_closed(struct fw_nic *nic, struct esp_stream *s)
 }
 
 /* Delivers packet rcv_next. False: the layer above has no room, or the stream has ended. */
-static bool take(struct fw_nic *nic, struct esp_stream *s, uint8_t flags,
-		 const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
+static bool esp_rx_take(struct fw_nic *nic, struct esp_stream *s, uint8_t flags,
+			const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
 {
 	enum esp_verdict verdict = ESP_TAKEN;
 
@@ -163,14 +163,14 @@ static bool take(struct fw_nic *nic, struct esp_stream *s, uint8_t flags,
 	/* The sender of a large transfer waits for its end, however short the last packet is. */
 	if (bytes > ESP_SMALL_BYTES)
 		s->rx_large = true;
-	owe_ack(nic, s,
-		(flags & WIRE_ESP_TXS && bytes > ESP_SMALL_BYTES) ||
-		    (flags & WIRE_ESP_TXF && s->rx_large) || flags & WIRE_ESP_FIN ||
-		    ++s->rx_unacked >= ACK_EVERY);
+	esp_rx_owe_ack(nic, s,
+		       (flags & WIRE_ESP_TXS && bytes > ESP_SMALL_BYTES) ||
+			   (flags & WIRE_ESP_TXF && s->rx_large) || flags & WIRE_ESP_FIN ||
+			   ++s->rx_unacked >= ACK_EVERY);
 	if (flags & WIRE_ESP_TXF)
 		s->rx_large = false;
 	if (flags & WIRE_ESP_FIN) {
-		peer_closed(nic, s);
+		esp_rx_peer_closed(nic, s);
 		return false;
 	}
 	return true;
@@ -191,24 +191,24 @@ void esp_rx_deliver(struct fw_nic *nic, struct esp_stream *s)
 			struct esp_held last = *held;
 
 			s->received &= ~UINT64_C(1);
-			release(nic, s, seq);
-			(void)take(nic, s, last.flags, NULL, 0, 0);
+			esp_rx_release(nic, s, seq);
+			(void)esp_rx_take(nic, s, last.flags, NULL, 0, 0);
 			return;
 		}
 		/*
 		 * The bit stays until the packet is taken: aborting the stream here releases it by
 		 * that.
 		 */
-		if (!take(nic, s, held->flags, &held->frame, held->offset, held->bytes))
+		if (!esp_rx_take(nic, s, held->flags, &held->frame, held->offset, held->bytes))
 			break;
-		release(nic, s, seq);
+		esp_rx_release(nic, s, seq);
 	}
 	if (s->state == ESP_FREE)
 		return;
 	/* The window is open again. */
 	if (was_blocked && !s->blocked) {
 		s->rrq_ns = nic->now_ns;
-		owe_ack(nic, s, true);
+		esp_rx_owe_ack(nic, s, true);
 	}
 }
 
@@ -233,7 +233,7 @@ static void ask_early(struct fw_nic *nic, struct esp_stream *s)
 	s->rrq_hole = s->rcv_next;
 	s->rrq_ns = nic->now_ns;
 	s->rrq_due = true;
-	owe_ack(nic, s, true);
+	esp_rx_owe_ack(nic, s, true);
 	FW_COUNT(nic, esp_rrq_tx);
 }
 
@@ -283,11 +283,11 @@ static void numbered(struct fw_nic *nic, struct esp_stream *s, const struct wire
 	/* A duplicate, or beyond the sender's window: the peer may have missed our answer. */
 	if (ahead >= WIRE_ESP_WINDOW || s->received >> ahead & 1) {
 		FW_COUNT(nic, esp_rx_duplicates);
-		owe_ack(nic, s, true);
+		esp_rx_owe_ack(nic, s, true);
 		return;
 	}
 	if (!ahead && !s->blocked) {
-		if (take(nic, s, esp->flags, frame, offset, bytes)) {
+		if (esp_rx_take(nic, s, esp->flags, frame, offset, bytes)) {
 			esp_rx_deliver(nic, s);
 			return;
 		}
@@ -299,10 +299,10 @@ static void numbered(struct fw_nic *nic, struct esp_stream *s, const struct wire
 	/* A new hole is requested when it has lasted. */
 	if (!s->received)
 		s->rrq_ns = nic->now_ns;
-	if (!hold(nic, s, seq, esp->flags, frame, offset, bytes))
+	if (!esp_rx_hold(nic, s, seq, esp->flags, frame, offset, bytes))
 		return;
 	if (esp->flags & (WIRE_ESP_TXF | WIRE_ESP_TXS))
-		owe_ack(nic, s, true);
+		esp_rx_owe_ack(nic, s, true);
 	ask_early(nic, s);
 }
 
@@ -329,7 +329,7 @@ void esp_rx(struct fw_nic *nic, struct esp_stream *s, const struct wire_esp *esp
 	if (flags & WIRE_ESP_RRQ) {
 		/* A re-request is answered in any case. */
 		s->ack_behind = true;
-		owe_ack(nic, s, true);
+		esp_rx_owe_ack(nic, s, true);
 		if (be32_get(esp->ack) == s->snd_una)
 			esp_tx_requested(nic, s, be64_get(esp->received), be32_get(esp->rrq_count));
 	}

@@ -30,8 +30,8 @@ void esp_tx_ready(struct fw_nic *nic, struct esp_stream *s)
 }
 
 /* Every packet carries the receive state of its sender. */
-static void put_header(struct esp_stream *s, struct fw_tx_frame *frame, uint32_t seq,
-		       uint8_t numbered, uint8_t flags, uint32_t rrq_count)
+static void esp_tx_put_header(struct esp_stream *s, struct fw_tx_frame *frame, uint32_t seq,
+			      uint8_t numbered, uint8_t flags, uint32_t rrq_count)
 {
 	struct wire_esp *esp = (struct wire_esp *)(frame->hdr + ESP_OFFSET);
 	bool ack = s->state != ESP_SYN_SENT;
@@ -67,8 +67,8 @@ static bool tx_bare(struct fw_nic *nic, struct esp_stream *s, uint8_t numbered, 
 
 	if (!frame)
 		return false;
-	put_header(s, frame, flags & WIRE_ESP_SYN ? s->snd_una : s->snd_next, numbered, flags,
-		   rrq_count);
+	esp_tx_put_header(s, frame, flags & WIRE_ESP_SYN ? s->snd_una : s->snd_next, numbered,
+			  flags, rrq_count);
 	if (flags & WIRE_ESP_SYN) {
 		struct wire_esp_open *open = (struct wire_esp_open *)(frame->hdr + ESP_HDR_BYTES);
 
@@ -94,7 +94,7 @@ bool esp_tx_behind(struct fw_nic *nic, struct esp_stream *s, uint8_t flags)
 	return tx_bare(nic, s, WIRE_ESP_BEHIND, flags, 0);
 }
 
-static void tell(struct fw_nic *nic, const struct esp_stream *s, const struct esp_slot *slot)
+static void esp_tx_tell(struct fw_nic *nic, const struct esp_stream *s, const struct esp_slot *slot)
 {
 	struct esp_xfer *xfer = slot->xfer;
 
@@ -115,7 +115,7 @@ static bool send_as(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, bool
 
 	if (!frame)
 		return false;
-	put_header(s, frame, seq, 1, slot->flags, 0);
+	esp_tx_put_header(s, frame, seq, 1, slot->flags, 0);
 	if (slot->xfer && !empty) {
 		uint32_t segs = frame->num_seg;
 		int bytes = s->ops->fill(nic, s->ctx, slot->xfer, slot->index, esp_payload_bytes(s),
@@ -138,7 +138,7 @@ static bool send_as(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, bool
 	if (slot->tries > 1)
 		FW_COUNT(nic, esp_tx_retransmits);
 	if (__builtin_expect(slot->xfer && slot->xfer->traced, 0))
-		tell(nic, s, slot);
+		esp_tx_tell(nic, s, slot);
 	return true;
 }
 
@@ -189,7 +189,7 @@ static void number(struct esp_stream *s)
 	s->snd_next++;
 }
 
-static bool may_send(const struct fw_nic *nic, const struct esp_stream *s)
+static bool esp_tx_may_send(const struct fw_nic *nic, const struct esp_stream *s)
 {
 	uint32_t in_flight = s->snd_next - s->snd_una, limit = nic->config.esp_burst;
 
@@ -209,14 +209,14 @@ static bool may_send(const struct fw_nic *nic, const struct esp_stream *s)
  * The window is closed and nothing is in flight: the packet that would start a transmission changes
  * the connection's state and is sent, so that the receiver knows that it drives.
  */
-static bool may_start(const struct esp_stream *s)
+static bool esp_tx_may_start(const struct esp_stream *s)
 {
 	return s->state == ESP_OPEN && s->next_xfer && s->tx_idle && s->snd_next == s->snd_una;
 }
 
 static bool may_go(const struct fw_nic *nic, const struct esp_stream *s)
 {
-	return may_send(nic, s) || may_start(s);
+	return esp_tx_may_send(nic, s) || esp_tx_may_start(s);
 }
 
 uint32_t esp_tx_run(struct fw_nic *nic, uint32_t budget)

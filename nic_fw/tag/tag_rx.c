@@ -13,7 +13,7 @@
 enum {
 	ENVELOPE = sizeof(struct wire_tag),
 };
-static_assert((uint32_t)ENVELOPE <= (uint32_t)RD_HELD_BYTES, "an early envelope can be held");
+static_assert((uint32_t)ENVELOPE <= (uint32_t)RDMAP_HELD_BYTES, "an early envelope can be held");
 
 static enum rdmap_result error_of(struct rdmap_error *error, uint8_t layer_etype, uint8_t code)
 {

@@ -238,10 +238,10 @@ bool tag_send_sent(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status 
 	struct rd_session *session;
 
 	assert(send->used && tag_send_handle(nic, send) == wqe->tag_handle);
-	if (status != HW_STATUS_SUCCESS && !send->reading)
-		return tag_send_end(nic, send, status, vendor_err);
 	send->acked = true;
 	if (status != HW_STATUS_SUCCESS && !send->done) {
+		if (!send->reading)
+			return tag_send_end(nic, send, status, vendor_err);
 		/* Its memory is being read: it ends with the response. */
 		send->done = true;
 		send->status = (uint8_t)status;

@@ -180,10 +180,6 @@ void tcp_resume(struct fw_nic *nic, struct tcp_flow *flow);
 void tcp_close(struct fw_nic *nic, struct tcp_flow *flow);
 /* Sends RST at once; acked(false) for all segments, no ended(); the flow is invalid on return. */
 void tcp_abort(struct fw_nic *nic, struct tcp_flow *flow);
-/*
- * Returns the largest segment now, in bytes of the stream (without the options of every segment).
- */
-uint32_t tcp_mss(const struct tcp_flow *flow);
 /* Keep-alive: probes after idle_ns of silence; 0: never. */
 void tcp_keepalive(struct fw_nic *nic, struct tcp_flow *flow, uint64_t idle_ns);
 

@@ -24,8 +24,8 @@ static void update_window(struct tcp_flow *flow, const struct tcp_in *in)
 }
 
 /* The peer has all bytes before ack. Returns false when the layer above ended the connection. */
-static bool advance(struct fw_nic *nic, struct tcp_flow *flow, uint32_t ack,
-		    struct tcp_acked *acked)
+static bool tcp_ack_advance(struct fw_nic *nic, struct tcp_flow *flow, uint32_t ack,
+			    struct tcp_acked *acked)
 {
 	struct tcp_seg *seg;
 
@@ -157,7 +157,7 @@ bool tcp_ack_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *
 	update_window(flow, in);
 	acked.has_ecr = flow->flags & TCP_F_TS && in->opt.has_ts;
 	acked.ts_ecr = in->opt.ts_ecr;
-	if (in->ack != flow->snd_una && !advance(nic, flow, in->ack, &acked))
+	if (in->ack != flow->snd_una && !tcp_ack_advance(nic, flow, in->ack, &acked))
 		return false;
 	acked.older = acked.has_ecr && acked.bytes && seq_lt(acked.ts_ecr, flow->rto_ts);
 	/* Data out of order does not echo its timestamp: RFC 7323 4.3. */

@@ -137,7 +137,7 @@ static void avoid(struct fw_nic *nic, struct tcp_flow *flow, uint32_t bytes)
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
-static void cut(struct tcp_flow *flow)
+static void tcp_cong_cut(struct tcp_flow *flow)
 {
 	struct tcp_cubic *c = &flow->cubic;
 	uint32_t flight = tcp_min(flow->snd_nxt - flow->snd_una, flow->cwnd);
@@ -159,7 +159,7 @@ void tcp_cong_lost(struct fw_nic *nic, struct tcp_flow *flow)
 	if (flow->flags & (TCP_F_RECOVERY | TCP_F_LOSS))
 		return;
 	FW_COUNT(nic, tcp_recoveries);
-	cut(flow);
+	tcp_cong_cut(flow);
 	flow->flags |= TCP_F_RECOVERY;
 	/* The first lost segment is sent again whatever is in flight. */
 	if (flow->lost)
@@ -181,7 +181,7 @@ void tcp_cong_rto(struct fw_nic *nic, struct tcp_flow *flow)
 		return;
 	/* One reduction for the losses of one window: RFC 5681 3.1 (4). */
 	if (!(flow->flags & TCP_F_LOSS) || seq_leq(flow->recover, flow->snd_una))
-		cut(flow);
+		tcp_cong_cut(flow);
 	flow->flags &= (uint16_t)~TCP_F_RECOVERY;
 	flow->flags |= TCP_F_LOSS;
 	flow->recover = flow->snd_nxt;
@@ -197,7 +197,7 @@ void tcp_cong_ecn(struct fw_nic *nic, struct tcp_flow *flow)
 	if (seq_leq(flow->snd_una, flow->cwr_end) || flow->flags & (TCP_F_RECOVERY | TCP_F_LOSS))
 		return;
 	FW_COUNT(nic, tcp_ecn_cuts);
-	cut(flow);
+	tcp_cong_cut(flow);
 	flow->cwnd = tcp_min(flow->cwnd, flow->ssthresh);
 	flow->cwr_end = flow->snd_nxt;
 	flow->flags |= TCP_F_CWR;

@@ -8,8 +8,8 @@
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp/tcp_flow.h"
 
-static uint32_t *chain_head(const struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
-			    uint16_t local_port)
+static uint32_t *tcp_conn_chain_head(const struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
+				     uint16_t local_port)
 {
 	return &nic->tcp.hash[fw_hash(peer_ip, peer_port, local_port) % TCP_HASH_SIZE];
 }
@@ -17,7 +17,7 @@ static uint32_t *chain_head(const struct fw_nic *nic, uint32_t peer_ip, uint16_t
 struct tcp_flow *tcp_find(const struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
 			  uint16_t local_port)
 {
-	uint32_t i = *chain_head(nic, peer_ip, peer_port, local_port);
+	uint32_t i = *tcp_conn_chain_head(nic, peer_ip, peer_port, local_port);
 
 	while (i) {
 		struct tcp_flow *flow = fw_pool_at(&nic->tcp.flows, i - 1);
@@ -30,9 +30,9 @@ struct tcp_flow *tcp_find(const struct fw_nic *nic, uint32_t peer_ip, uint16_t p
 	return NULL;
 }
 
-static void unhash(struct fw_nic *nic, struct tcp_flow *flow)
+static void tcp_conn_unhash(struct fw_nic *nic, struct tcp_flow *flow)
 {
-	uint32_t *link = chain_head(nic, flow->peer_ip, flow->peer_port, flow->local_port);
+	uint32_t *link = tcp_conn_chain_head(nic, flow->peer_ip, flow->peer_port, flow->local_port);
 	uint32_t me = fw_pool_index(&nic->tcp.flows, flow) + 1, i;
 
 	for (i = *link; i != me; i = *link) {
@@ -129,7 +129,7 @@ struct tcp_flow *tcp_flow_new(struct fw_nic *nic, uint32_t peer_ip, uint16_t pee
 	flow->reo_mult = 1;
 	tcp_set_mss(nic, flow);
 	tcp_cong_open(flow);
-	head = chain_head(nic, peer_ip, peer_port, local_port);
+	head = tcp_conn_chain_head(nic, peer_ip, peer_port, local_port);
 	flow->hash_next = *head;
 	*head = fw_pool_index(&nic->tcp.flows, flow) + 1;
 	return flow;
@@ -182,9 +182,9 @@ void tcp_negotiated(struct fw_nic *nic, struct tcp_flow *flow, uint16_t mss, boo
 }
 
 /* Removes the flow from every timer, list, table and chunk. */
-static void detach(struct fw_nic *nic, struct tcp_flow *flow)
+static void tcp_conn_detach(struct fw_nic *nic, struct tcp_flow *flow)
 {
-	unhash(nic, flow);
+	tcp_conn_unhash(nic, flow);
 	fw_timer_cancel(&nic->timers, &flow->timer);
 	fw_list_del(&flow->ready_node);
 	fw_list_del(&flow->ack_node);
@@ -193,7 +193,7 @@ static void detach(struct fw_nic *nic, struct tcp_flow *flow)
 	tcp_accept_done(nic, flow);
 }
 
-static void give_back(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_ops *ops)
+static void tcp_conn_give_back(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_ops *ops)
 {
 	struct fw_list *pos;
 
@@ -205,17 +205,17 @@ static void give_back(struct fw_nic *nic, struct tcp_flow *flow, const struct tc
 	}
 }
 
-static void end(struct fw_nic *nic, struct tcp_flow *flow, bool tell, enum tcp_end why)
+static void tcp_conn_end(struct fw_nic *nic, struct tcp_flow *flow, bool tell, enum tcp_end why)
 {
 	const struct tcp_ops *ops = flow->ops;
 
 	if (flow->state == TCP_CLOSED)
 		return;
 	tcp_enter(flow);
-	detach(nic, flow);
+	tcp_conn_detach(nic, flow);
 	tcp_set_state(nic, flow, TCP_CLOSED);
 	flow->ops = NULL;
-	give_back(nic, flow, ops);
+	tcp_conn_give_back(nic, flow, ops);
 	if (ops && tell)
 		ops->ended(nic, flow, why);
 	(void)tcp_leave(nic, flow);
@@ -225,7 +225,7 @@ void tcp_end(struct fw_nic *nic, struct tcp_flow *flow, enum tcp_end why)
 {
 	if (why != TCP_END_CLOSED)
 		FW_COUNT(nic, tcp_failed);
-	end(nic, flow, true, why);
+	tcp_conn_end(nic, flow, true, why);
 }
 
 void tcp_enter_time_wait(struct fw_nic *nic, struct tcp_flow *flow)
@@ -245,7 +245,7 @@ void tcp_enter_time_wait(struct fw_nic *nic, struct tcp_flow *flow)
 	if (!ops)
 		return;
 	flow->ops = NULL;
-	give_back(nic, flow, ops);
+	tcp_conn_give_back(nic, flow, ops);
 	ops->ended(nic, flow, TCP_END_CLOSED);
 }
 
@@ -330,12 +330,7 @@ void tcp_abort(struct fw_nic *nic, struct tcp_flow *flow)
 	case TCP_STATES:
 		break;
 	}
-	end(nic, flow, false, TCP_END_CLOSED);
-}
-
-uint32_t tcp_mss(const struct tcp_flow *flow)
-{
-	return flow->mss;
+	tcp_conn_end(nic, flow, false, TCP_END_CLOSED);
 }
 
 void tcp_keepalive(struct fw_nic *nic, struct tcp_flow *flow, uint64_t idle_ns)

@@ -235,8 +235,8 @@ static struct tcp_syn read_syn(struct fw_nic *nic, const struct tcp_in *in)
 
 /* ---- cookies --------------------------------------------------------------------------------- */
 
-static uint32_t cookie(struct fw_nic *nic, const struct tcp_syn *syn, uint64_t period,
-		       uint32_t mss_index)
+static uint32_t tcp_listen_cookie(struct fw_nic *nic, const struct tcp_syn *syn, uint64_t period,
+				  uint32_t mss_index)
 {
 	uint64_t extra =
 	    (uint64_t)syn->irs << 32 | (period & 0xffffff) << 8 | mss_index << 3 | COOKIE_KIND;
@@ -254,7 +254,7 @@ static void send_cookie(struct fw_nic *nic, struct tcp_syn *syn)
 
 	while (i && cookie_mss[i] > syn->mss)
 		i--;
-	syn->iss = cookie(nic, syn, nic->now_ns / COOKIE_PERIOD_NS, i);
+	syn->iss = tcp_listen_cookie(nic, syn, nic->now_ns / COOKIE_PERIOD_NS, i);
 	/* State that does not fit into a sequence number needs the timestamp that comes back. */
 	if (!(syn->flags & TCP_F_TS))
 		syn->flags = 0;
@@ -279,8 +279,8 @@ static bool cookie_ok(struct fw_nic *nic, const struct tcp_in *in, struct tcp_sy
 		return false;
 	*syn = read_syn(nic, in);
 	syn->irs = in->seq - 1;
-	if (cookie(nic, syn, period, mss_index) != iss &&
-	    (!period || cookie(nic, syn, period - 1, mss_index) != iss))
+	if (tcp_listen_cookie(nic, syn, period, mss_index) != iss &&
+	    (!period || tcp_listen_cookie(nic, syn, period - 1, mss_index) != iss))
 		return false;
 	syn->iss = iss;
 	syn->mss = cookie_mss[mss_index];

@@ -20,7 +20,7 @@ static uint32_t chunk_end(const struct tcp_chunk *chunk)
 	return chunk->seq + chunk->bytes;
 }
 
-static void put(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_chunk *chunk)
+static void tcp_ooo_put(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_chunk *chunk)
 {
 	fw_list_del(&chunk->node);
 	flow->early_chunks--;
@@ -28,8 +28,9 @@ static void put(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_chunk *chu
 }
 
 /* Stores bytes that no chunk holds, after prev (which may absorb them). Returns how many. */
-static uint32_t store(struct fw_nic *nic, struct tcp_flow *flow, struct fw_list *prev,
-		      struct eth_cursor *cursor, uint32_t seq, uint32_t bytes, uint32_t flags)
+static uint32_t tcp_ooo_store(struct fw_nic *nic, struct tcp_flow *flow, struct fw_list *prev,
+			      struct eth_cursor *cursor, uint32_t seq, uint32_t bytes,
+			      uint32_t flags)
 {
 	uint32_t done = 0;
 
@@ -144,7 +145,7 @@ void tcp_early_keep(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 			pos = pos->next;
 			continue;
 		}
-		n = store(nic, flow, pos, &cursor, seq, stop - seq, flags);
+		n = tcp_ooo_store(nic, flow, pos, &cursor, seq, stop - seq, flags);
 		stored += n;
 		offset += n;
 		seq += n;
@@ -176,7 +177,7 @@ static void put_taken(struct fw_nic *nic, struct tcp_flow *flow)
 
 		if (seq_lt(flow->rcv_up, chunk_end(chunk)))
 			return;
-		put(nic, flow, chunk);
+		tcp_ooo_put(nic, flow, chunk);
 	}
 }
 
@@ -232,6 +233,6 @@ void tcp_early_deliver(struct fw_nic *nic, struct tcp_flow *flow)
 void tcp_early_drop(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	while (!fw_list_empty(&flow->early))
-		put(nic, flow, chunk_of(flow->early.next));
+		tcp_ooo_put(nic, flow, chunk_of(flow->early.next));
 	flow->num_blocks = 0;
 }

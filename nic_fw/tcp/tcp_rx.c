@@ -11,7 +11,7 @@
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
-static bool checksum_ok(const struct fw_rx_frame *frame, const struct ip_rx_info *info)
+static bool tcp_rx_checksum_ok(const struct fw_rx_frame *frame, const struct ip_rx_info *info)
 {
 	struct wire_tcp_pseudo pseudo = {
 	    .src = info->ip->src,
@@ -28,8 +28,8 @@ static bool checksum_ok(const struct fw_rx_frame *frame, const struct ip_rx_info
 	       0;
 }
 
-static bool parse(struct fw_nic *nic, const struct fw_rx_frame *frame,
-		  const struct ip_rx_info *info, struct tcp_in *in)
+static bool tcp_rx_parse(struct fw_nic *nic, const struct fw_rx_frame *frame,
+			 const struct ip_rx_info *info, struct tcp_in *in)
 {
 	const struct wire_tcp *tcp =
 	    (const struct wire_tcp *)(frame->seg[0].data + info->payload_offset);
@@ -45,7 +45,7 @@ static bool parse(struct fw_nic *nic, const struct fw_rx_frame *frame,
 		FW_DROP(nic, drop_tcp_malformed);
 		return false;
 	}
-	if (!checksum_ok(frame, info)) {
+	if (!tcp_rx_checksum_ok(frame, info)) {
 		FW_DROP(nic, drop_tcp_checksum);
 		return false;
 	}
@@ -83,7 +83,7 @@ void tcp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip
 	struct tcp_flow *flow;
 	struct tcp_in in;
 
-	if (!parse(nic, frame, info, &in))
+	if (!tcp_rx_parse(nic, frame, info, &in))
 		return;
 	FW_COUNT(nic, tcp_rx_segments);
 	fw_trace(nic, TRACE_TCP_RX, in.dst_port, in.seq, in.bytes);
@@ -222,7 +222,7 @@ static void rx_reset(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp
 }
 
 /* Checks window, PAWS, RST and SYN. False: the rest of the segment is ignored. */
-static bool check(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
+static bool tcp_rx_check(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
 {
 	if (is_old(nic, flow, in)) {
 		if (is_late_ack(flow, in)) {
@@ -276,9 +276,9 @@ static bool check(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in
 static void note_timestamp(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
 {
 	/*
-	 * RFC 7323 4.3 (2): from the segment that the next ACK is for. A segment that check()
-	 * passes for its ACK alone does not count: a stranger's timestamp would make all of the
-	 * peer's segments old.
+	 * RFC 7323 4.3 (2): from the segment that the next ACK is for. A segment that
+	 * tcp_rx_check() passes for its ACK alone does not count: a stranger's timestamp would make
+	 * all of the peer's segments old.
 	 */
 	if (flow->flags & TCP_F_TS && in->opt.has_ts && seq_leq(flow->ts_recent, in->opt.ts_val) &&
 	    seq_leq(in->seq, flow->last_ack) && acceptable(flow, in)) {
@@ -298,7 +298,7 @@ static void note_ecn(struct tcp_flow *flow, const struct tcp_in *in)
 }
 
 /* Decides when data in order is acknowledged: see tcp_tx.c. */
-static void owe_ack(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
+static void tcp_rx_owe_ack(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
 {
 	/* About two full segments: the peer's may be shorter by its framing or its path. */
 	if (flow->rcv_nxt - flow->last_ack >= 2u * flow->mss - flow->mss / 8)
@@ -316,7 +316,7 @@ static void owe_ack(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 }
 
 /* Handles bytes of the stream. False: the flow has ended. */
-static bool rx_data(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_in *in)
+static bool tcp_rx_data(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_in *in)
 {
 	uint32_t skip = 0, n = in->bytes, window = tcp_rcv_window(flow), taken;
 
@@ -365,7 +365,7 @@ static bool rx_data(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_in *in
 	}
 	if (flow->state == TCP_CLOSED)
 		return false;
-	owe_ack(nic, flow, in);
+	tcp_rx_owe_ack(nic, flow, in);
 	return true;
 }
 
@@ -468,7 +468,7 @@ static void rx_synchronized(struct fw_nic *nic, struct tcp_flow *flow, struct tc
 {
 	bool opened = false;
 
-	if (!check(nic, flow, in))
+	if (!tcp_rx_check(nic, flow, in))
 		return;
 	if (flow->state == TCP_SYN_RCVD) {
 		if (!complete_open(nic, flow, in))
@@ -503,7 +503,7 @@ static void rx_synchronized(struct fw_nic *nic, struct tcp_flow *flow, struct tc
 		return;
 	if (in->flags & WIRE_TCP_FIN)
 		see_fin(nic, flow, in);
-	if (in->bytes && !rx_data(nic, flow, in))
+	if (in->bytes && !tcp_rx_data(nic, flow, in))
 		return;
 	tcp_take_fin(nic, flow);
 }

@@ -31,7 +31,7 @@ uint32_t tcp_seg_pipe(const struct tcp_flow *flow, const struct tcp_seg *seg)
 	return tcp_seg_out(flow, seg);
 }
 
-static bool waits(const struct tcp_seg *seg)
+static bool tcp_sack_waits(const struct tcp_seg *seg)
 {
 	return (seg->flags & (TCP_SEG_LOST | TCP_SEG_RETRANS | TCP_SEG_SACKED)) == TCP_SEG_LOST;
 }
@@ -39,11 +39,11 @@ static bool waits(const struct tcp_seg *seg)
 void tcp_seg_mark(struct tcp_flow *flow, struct tcp_seg *seg, uint8_t set, uint8_t clear)
 {
 	flow->pipe -= tcp_seg_pipe(flow, seg);
-	flow->lost -= waits(seg);
+	flow->lost -= tcp_sack_waits(seg);
 	flow->sacked -= !!(seg->flags & TCP_SEG_SACKED);
 	seg->flags = (uint8_t)((seg->flags & ~clear) | set);
 	flow->sacked += !!(seg->flags & TCP_SEG_SACKED);
-	flow->lost += waits(seg);
+	flow->lost += tcp_sack_waits(seg);
 	flow->pipe += tcp_seg_pipe(flow, seg);
 }
 
@@ -56,7 +56,7 @@ struct tcp_seg *tcp_first_lost(const struct tcp_flow *flow)
 	fw_list_for_each (pos, &flow->segs) {
 		struct tcp_seg *seg = FW_CONTAINER(pos, struct tcp_seg, node);
 
-		if (waits(seg))
+		if (tcp_sack_waits(seg))
 			return seg;
 	}
 	assert(false);
@@ -240,7 +240,7 @@ bool tcp_detect_loss(struct fw_nic *nic, struct tcp_flow *flow)
 
 		if (!tcp_seg_out(flow, seg))
 			break;
-		if (seg->flags & TCP_SEG_SACKED || waits(seg))
+		if (seg->flags & TCP_SEG_SACKED || tcp_sack_waits(seg))
 			continue;
 		if (!sent_after(flow->rack_sent_ns, flow->rack_end, seg->sent_ns,
 				tcp_seg_end(seg))) {

@@ -120,7 +120,7 @@ void tcp_timer_update(struct fw_nic *nic, struct tcp_flow *flow)
 		fw_timer_set(&nic->timers, &flow->timer, next_ns);
 }
 
-static void give_up(struct fw_nic *nic, struct tcp_flow *flow)
+static void tcp_timer_give_up(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	FW_COUNT(nic, tcp_given_up);
 	tcp_end(nic, flow, flow->unreachable ? TCP_END_UNREACHABLE : TCP_END_TIMEOUT);
@@ -136,7 +136,7 @@ static void fire_rto(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	if (!tcp_synchronized(flow)) {
 		if (++flow->syn_tries >= TCP_SYN_TRIES) {
-			give_up(nic, flow);
+			tcp_timer_give_up(nic, flow);
 			return;
 		}
 		/* RFC 3168 6.1.1.1: a host that drops ECN SYNs gets one without. */
@@ -144,7 +144,7 @@ static void fire_rto(struct fw_nic *nic, struct tcp_flow *flow)
 	} else if (!flow->trouble_ns || closed_by_peer(nic, flow)) {
 		flow->trouble_ns = nic->now_ns;
 	} else if (nic->now_ns - flow->trouble_ns > TCP_GIVE_UP_NS) {
-		give_up(nic, flow);
+		tcp_timer_give_up(nic, flow);
 		return;
 	}
 	/* No SYN to this MAC was ever answered: a process may give up after a few of them. */
@@ -179,7 +179,7 @@ static void fire_tlp(struct fw_nic *nic, struct tcp_flow *flow)
 static void fire_persist(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	if (nic->now_ns - flow->heard_ns > TCP_GIVE_UP_NS) {
-		give_up(nic, flow);
+		tcp_timer_give_up(nic, flow);
 		return;
 	}
 	FW_COUNT(nic, tcp_window_probes);
@@ -223,7 +223,7 @@ static void fire_loss(struct fw_nic *nic, struct tcp_flow *flow)
 static void fire_keep(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	if (flow->keep_tries >= TCP_KEEP_TRIES) {
-		give_up(nic, flow);
+		tcp_timer_give_up(nic, flow);
 		return;
 	}
 	flow->keep_tries++;
@@ -238,7 +238,7 @@ static void fire_wait(struct fw_nic *nic, struct tcp_flow *flow)
 	if (flow->state == TCP_TIME_WAIT)
 		tcp_end(nic, flow, TCP_END_CLOSED);
 	else if (flow->state == TCP_FIN_WAIT_2)
-		give_up(nic, flow);
+		tcp_timer_give_up(nic, flow);
 }
 
 void tcp_timer_fire(struct fw_nic *nic, struct fw_timer *timer)

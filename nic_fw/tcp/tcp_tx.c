@@ -267,7 +267,8 @@ static uint32_t send_range(struct fw_nic *nic, struct tcp_flow *flow, struct tcp
 	return from;
 }
 
-static void sent(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *seg, uint32_t bytes)
+static void tcp_tx_sent(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *seg,
+			uint32_t bytes)
 {
 	seg->sent_ns = nic->now_ns;
 	if (seg->tries < UINT8_MAX)
@@ -289,7 +290,7 @@ static bool resend(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *se
 	tcp_seg_mark(flow, seg, TCP_SEG_EVER | TCP_SEG_RETRANS, 0);
 	if (tcp_is_probe(flow, seg))
 		tcp_probe_done(nic, flow, seg);
-	sent(nic, flow, seg, out);
+	tcp_tx_sent(nic, flow, seg, out);
 	flow->undo_retrans++;
 	flow->flags &= (uint16_t)~TCP_F_PROBE;
 	if (flow->loss_timer == TCP_LOSS_NONE)
@@ -417,7 +418,7 @@ static bool send_new(struct fw_nic *nic, struct tcp_flow *flow)
 	before = tcp_seg_pipe(flow, seg);
 	flow->snd_nxt = seg->seq + done;
 	flow->pipe += tcp_seg_pipe(flow, seg) - before;
-	sent(nic, flow, seg, done - from);
+	tcp_tx_sent(nic, flow, seg, done - from);
 	flow->flags &= (uint16_t)~TCP_F_PROBE;
 	if (flow->loss_timer == TCP_LOSS_NONE || flow->loss_timer == TCP_LOSS_PERSIST ||
 	    flow->loss_timer == TCP_LOSS_TLP)
@@ -426,7 +427,7 @@ static bool send_new(struct fw_nic *nic, struct tcp_flow *flow)
 }
 
 /* Sends a tail probe: new data, or the last segment once more. */
-static bool send_probe(struct fw_nic *nic, struct tcp_flow *flow)
+static bool tcp_tx_send_probe(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	struct tcp_seg *seg;
 	bool too_long;
@@ -474,7 +475,7 @@ static bool send_one(struct fw_nic *nic, struct tcp_flow *flow)
 		return false;
 	}
 	if (flow->flags & TCP_F_PROBE)
-		return send_probe(nic, flow);
+		return tcp_tx_send_probe(nic, flow);
 	return send_new(nic, flow);
 }
 

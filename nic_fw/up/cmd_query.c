@@ -254,7 +254,7 @@ static bool list_share(struct fw_nic *nic, uint32_t client, uint32_t place,
 	return true;
 }
 
-static list_fn list_of(const struct fw_nic *nic, uint32_t kind, uint32_t *places)
+static list_fn cmd_query_list_of(const struct fw_nic *nic, uint32_t kind, uint32_t *places)
 {
 	switch ((enum hw_list_kind)kind) {
 	case HW_LIST_CLIENTS:
@@ -293,7 +293,7 @@ int cmd_list(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 {
 	struct hw_resp_list *list = &resp->u.list;
 	uint32_t place = cmd->u.list.cursor, places;
-	list_fn fn = list_of(nic, cmd->u.list.kind, &places);
+	list_fn fn = cmd_query_list_of(nic, cmd->u.list.kind, &places);
 
 	(void)aux;
 	if (!fn)

@@ -44,7 +44,7 @@ enum {
 	SLEEPER_SENDS = 48,
 };
 
-/* A missing response is awaited for half a minute (nic_fw/dgram/rd.h, RD_ANSWER_LOOKS). */
+/* A missing response is awaited for half a minute (nic_fw/dgram/rd.h, LLP_ANSWER_LOOKS). */
 #define DRAIN_NS UINT64_C(100000000000)
 
 struct hostile {

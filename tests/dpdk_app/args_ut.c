@@ -18,7 +18,7 @@
 #include "tests/ut.h"
 
 enum {
-	ARGS_MAX = 64,
+	ARGS_MAX = 128,
 };
 
 static struct conf conf;
@@ -66,6 +66,7 @@ static void four_nics(void)
 	CU_ASSERT_EQUAL(conf.num_cores, 0);
 	CU_ASSERT_EQUAL(conf.impair.loss, 0);
 	CU_ASSERT_FALSE(conf.no_unmapped);
+	CU_ASSERT_FALSE(conf.switch_crc);
 }
 
 static void every_option(void)
@@ -75,7 +76,7 @@ static void every_option(void)
 		  "--dup 4 --rate-gbps 10 --seed 77 --mtu 9000 --cores 1,3-5,3 "
 		  "--shared-core --idle-us 250 --user some --seccomp off --quota qp=7 --quota eq=9 "
 		  "--quota cm=3 --quota user:qp=8 --quota user:bytes=3G --quota goal=5M --no-cc "
-		  "--stages --unmapped off "
+		  "--stages --unmapped off --crc on "
 		  "--esp-burst 63 --esp-initial-burst 1 "
 		  "--mpa-crc required --mpa-markers on --mpa-revision 1 --mpa-rtr send,read "
 		  "--run-dir /tmp/w --name rdma --netdev packet --verbose"),
@@ -102,7 +103,7 @@ static void every_option(void)
 	CU_ASSERT_EQUAL(conf.quota.user[HW_SHARE_BYTES], UINT64_C(3) << 30);
 	CU_ASSERT_EQUAL(conf.quota.process[HW_SHARE_GOAL], 5 << 20);
 	CU_ASSERT_EQUAL(conf.quota.process[HW_SHARE_BYTES], 0);
-	CU_ASSERT_TRUE(conf.no_cc && conf.verbose && conf.no_unmapped);
+	CU_ASSERT_TRUE(conf.no_cc && conf.verbose && conf.no_unmapped && conf.switch_crc);
 	CU_ASSERT_EQUAL(conf.esp_burst, 63);
 	CU_ASSERT_EQUAL(conf.esp_initial_burst, 1);
 	CU_ASSERT_EQUAL(conf.mpa, HW_MPA_GIVEN | HW_MPA_CRC | HW_MPA_CRC_REQUIRED | HW_MPA_MARKERS |

@@ -22,6 +22,8 @@ enum {
 };
 
 static struct rte_mempool *pool;
+static struct app app;
+static struct nic nic;
 static struct shard shard;
 static struct fw_tx_frame frame;
 static uint8_t memory[ROOM];
@@ -40,6 +42,9 @@ static void begin(void)
 		accel_init();
 	}
 	memset(&shard, 0, sizeof(shard));
+	app.conf.switch_crc = false;
+	nic.app = &app;
+	shard.nic = &nic;
 	memset(&frame, 0, sizeof(frame));
 	for (uint32_t i = 0; i < sizeof(memory); i++)
 		memory[i] = (uint8_t)(i * 11 + i / 256);
@@ -133,6 +138,48 @@ static void receiver_finds_the_pieces(void)
 	rte_pktmbuf_free(m);
 	borrow_sweep(&shard);
 	end();
+}
+
+/* The CRC32C of the pieces up to its place, as the receiver computes it. */
+static uint32_t crc_of_pieces(const struct fw_rx_seg *got, uint32_t n)
+{
+	uint32_t crc =
+	    accel_crc32c(FW_CRC32C_INIT, got[0].data + IP_BYTES, got[0].bytes - IP_BYTES);
+
+	for (uint32_t i = 1; i < n; i++)
+		crc = accel_crc32c(crc, got[i].data, got[i].bytes - (i + 1 == n ? 4 : 0));
+	return crc;
+}
+
+/* --crc on: the place of the CRC32C has it, padding included; off: zero. */
+static void crc_if_wanted(void)
+{
+	for (int on = 0; on < 2; on++) {
+		struct fw_rx_seg got[FW_RX_SEGS_MAX];
+		uint8_t want[4] = {0};
+		struct rte_mbuf *m;
+		uint32_t n;
+
+		begin();
+		app.conf.switch_crc = on;
+		seg(FW_TX_HDR, 0, IP_BYTES, 0);
+		seg(FW_TX_HDR, IP_BYTES, HDR_BYTES - IP_BYTES, FW_TX_F_CRC_BEGIN);
+		seg(FW_TX_MEM, 0, 1500, 0);
+		seg(FW_TX_HDR, 8, 3, FW_TX_F_CRC_END);
+		m = send();
+		CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+		n = borrow_pieces(m, got);
+		CU_ASSERT_EQUAL_FATAL(n, 3);
+		CU_ASSERT_EQUAL(got[2].bytes, 3 + 4);
+		if (on)
+			accel_crc32c_wire(want, crc_of_pieces(got, n));
+		CU_ASSERT_EQUAL(memcmp(got[2].data + 3, want, 4), 0);
+		/* Copied, it is the frame that a wire would have carried. */
+		borrow_settle(&shard);
+		check_gathered(m);
+		rte_pktmbuf_free(m);
+		end();
+	}
 }
 
 static void what_does_not_lend_itself(void)
@@ -289,6 +336,6 @@ static void padded_and_with_checksum(void)
 	}
 }
 
-UT_MAIN("dpdk_app/borrow", UT(receiver_finds_the_pieces), UT(what_does_not_lend_itself),
-	UT(settled_frames_stay_as_they_are), UT(copied_once_only), UT(bounded),
-	UT(padded_and_with_checksum))
+UT_MAIN("dpdk_app/borrow", UT(receiver_finds_the_pieces), UT(crc_if_wanted),
+	UT(what_does_not_lend_itself), UT(settled_frames_stay_as_they_are), UT(copied_once_only),
+	UT(bounded), UT(padded_and_with_checksum))

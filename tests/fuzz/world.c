@@ -436,6 +436,10 @@ void world_check_empty(void)
 			if (fw->rd.sessions[k].state != RD_FREE)
 				rd_session_fail(fw, &fw->rd.sessions[k], HW_STATUS_SUCCESS,
 						HW_VENDOR_ERR_NONE);
+		while (rd_ending_pending(fw)) {
+			slice_allow(fw);
+			rd_ending_run(fw);
+		}
 		W_CHECK(!n->port.rx_out, "%u frames were not given back", n->port.rx_out);
 		W_CHECK(!n->maps_given, "%u mappings were not given back", n->maps_given);
 		W_CHECK(!fw_ids_used(&fw->host.pd_ids) && !fw_ids_used(&fw->host.mr_ids) &&

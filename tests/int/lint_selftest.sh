@@ -174,6 +174,14 @@ source_file lib/bad.h $'int bad_used(int (*f)(int),\n             int x);\nvoid 
 source_file lib/bad.c $'#include "lib/bad.h"\n\nvoid bad_unused(int x)\n{\n}'
 source_file lib/user.c $'#include "lib/bad.h"\n\nint x = bad_used(0, 0);'
 fails check_tidy.sh 'lib/bad.h:7: bad_unused() is used by no other file'
+source_file nic_fw/a.c $'static int take(int x)\n{\n\treturn x;\n}'
+source_file nic_fw/b.c $'static struct x *\ntake(int a, int b)\n{\n\treturn take(a, b);\n}'
+fails check_tidy.sh 'nic_fw/b.c:6: take() is in nic_fw/a.c, too'
+# ... but not a name that is declared twice in one file, nor outside the firmware
+source_file nic_fw/a.c $'static int take(int x);\n\nstatic int take(int x)\n{\n\treturn x;\n}'
+source_file tools/b.c $'static int take(int x)\n{\n\treturn x;\n}'
+out=$("$tools/check_tidy.sh" "$tree" 2>&1) || say_wrong "check_tidy.sh complains: $out"
+fresh_tree
 # ... and comments that keep the rules
 source_file good.c $'/*\n * The subject comes first. Of more than one sentence only the first is looked at.\n */
 /* fw.h, nic_fw/fw.h, x_*.c, NAME.c, $file.sh, linux/skbuff.h, <x/y.h>, 10.0.0.h.1 */

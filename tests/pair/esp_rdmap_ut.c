@@ -602,7 +602,7 @@ static void answerer_leaves(void)
 	rp.filter = NULL;
 	leaving->closing = true;
 	rp_run(&rp, UINT64_C(200) * MS);
-	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_terminates_tx), 0);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, terminates_tx), 0);
 	leaving->closing = false;
 	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_OP_ERR);
 	over();

@@ -93,7 +93,7 @@ static bool compare(struct mpa_conn *conn, const uint8_t *ulpdu, uint32_t bytes)
 		compared.skipped++;
 		return false;
 	}
-	n = put_header(rp.end[1].nic, conn, &seg, made);
+	n = mpa_tx_put_header(rp.end[1].nic, conn, &seg, made);
 	CU_ASSERT_EQUAL(n, bytes - (pkt.opcode == WIRE_RDMAP_READ_REQUEST ? 0 : pkt.data_bytes));
 	CU_ASSERT_EQUAL(n, header_bytes(conn, &msg, MPA_SEG_DATA));
 	/* The sink's name is of our choosing. */

@@ -322,7 +322,8 @@ static enum bench_verdict drop_acks(struct rp *r, const struct rp_info *info)
 
 /*
  * An old ACK reveals that forged ones moved the window if it echoes a timestamp sent since then. It
- * does not if it echoes a future one: the peer's clock has jumped while it held the timestamp.
+ * does not if it echoes a future one: the peer's clock has jumped while it held the timestamp. Nor
+ * within the time by which an absence of the peer's core may put an echo ahead.
  */
 static void echo_of_the_future(void)
 {
@@ -334,17 +335,66 @@ static void echo_of_the_future(void)
 	nic = rp.end[0].nic;
 	psn = post_lost(2);
 	hear(psn + 1, 0, NULL, 0);
-	rp_run(&rp, 100000);
+	rp_run(&rp, 2 * RD_ECHO_GAP_NS);
 	now = (uint32_t)nic->now_ns;
 	rd_ack_cumulative(nic, sender(), psn, now + 20000000, false);
 	CU_ASSERT_FALSE(sender()->astray);
-	rd_ack_cumulative(nic, sender(), psn, (uint32_t)sender()->rto_base_ns - 1, false);
+	rd_ack_cumulative(nic, sender(), psn, (uint32_t)sender()->una_ns - 1, false);
+	CU_ASSERT_FALSE(sender()->astray);
+	rd_ack_cumulative(nic, sender(), psn, (uint32_t)(sender()->una_ns + RD_ECHO_GAP_NS), false);
 	CU_ASSERT_FALSE(sender()->astray);
 	rd_ack_cumulative(nic, sender(), psn, now - 10, false);
 	CU_ASSERT_TRUE(sender()->astray);
 	rp.filter = NULL;
 	rp_quiet(&rp);
 	rp_free(&rp);
+}
+
+/* The first ACK of B is kept, the others pass. */
+static enum bench_verdict keep_first_ack(struct rp *r, const struct rp_info *info)
+{
+	return info->from == 1 && info->type == WIRE_DGRAM_RD_ACK && !r->wire.num_kept ? BENCH_KEEP
+										       : BENCH_PASS;
+}
+
+/*
+ * The core of B was away for 5 ms before it received a packet, so its ACK echoes a time that is 5
+ * ms ahead. The path delays that ACK beyond the next one and beyond that time. The session is
+ * sound, and stays.
+ */
+static void delayed_after_an_absence(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .bytes = 8, .remote_offset = 4096};
+	uint64_t stale;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	req.dst = rp.end[1].qp[0];
+	rp_run(&rp, 1000000);
+	rp.filter = keep_first_ack;
+	rp.wire.now_ns += 4999000;
+	rp_poll(&rp, 0);
+	rp_req(&rp, 0, rp.end[0].qp[0], &req);
+	rp_poll(&rp, 0);
+	rp.wire.now_ns += 1000;
+	rp_poll(&rp, 1);
+	CU_ASSERT_TRUE_FATAL(rp.end[1].nic->gap_ns >= 5000000);
+	rp_run(&rp, 100000);
+	CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, 1);
+	req.wr_id = 1;
+	rp_req(&rp, 0, rp.end[0].qp[0], &req);
+	rp_run(&rp, 6000000);
+	stale = RP_CNT(&rp, 0, rd_acks_stale);
+	bench_wire_deliver(&rp.wire, 0);
+	rp_poll(&rp, 0);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_acks_stale), stale + 1);
+	CU_ASSERT_FALSE(sender()->astray);
+	bench_wire_forget(&rp.wire);
+	rp.filter = NULL;
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_end(&rp);
 }
 
 /*
@@ -577,7 +627,7 @@ static void rnr_timer(void)
 	rp_open(&rp);
 	for (i = 0; i < sizeof(codes); i++) {
 		struct hw_qp_attr attr = {.min_rnr_timer = codes[i]};
-		uint64_t ns = rd_rnr_timer_ns(codes[i]), backoffs;
+		uint64_t ns = qp_rnr_timer_ns(codes[i]), backoffs;
 
 		CU_ASSERT_EQUAL(
 		    rp_modify(&rp, 1, rp.end[1].qp[0], HW_QPS_RTS, HW_QP_MIN_RNR_TIMER, &attr), 0);
@@ -607,4 +657,4 @@ static void rnr_timer(void)
 
 UT_MAIN("pair/rd_ack", UT(every_pattern), UT(every_pair), UT(forged), UT(stale),
 	UT(echo_of_the_future), UT(refusal_outlives_lost_acks), UT(holes), UT(round_trip_times),
-	UT(gaps), UT(what_an_ack_says), UT(rnr_timer))
+	UT(delayed_after_an_absence), UT(gaps), UT(what_an_ack_says), UT(rnr_timer))

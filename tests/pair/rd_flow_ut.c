@@ -237,7 +237,7 @@ static void one_receive_fails(void)
 	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_INV_REQ_ERR);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_REM_INV_REQ_ERR);
 	rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
-	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_terminates_tx), 2);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, terminates_tx), 2);
 	CU_ASSERT_EQUAL(B->nic->rdmap.terminates, 0);
 	CU_ASSERT_EQUAL(B->qp[0]->rq_cons, 3);
 	rp_end(&rp);
@@ -455,7 +455,7 @@ static void reader_hears_of_the_end(void)
 	leaving->closing = true;
 	rp_run(&rp, 300000000);
 	rp_expect_none(&rp);
-	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_terminates_tx), 0);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, terminates_tx), 0);
 	leaving->closing = false;
 	rp_detach(&rp, 1);
 	rp_run(&rp, 300000000);

@@ -227,6 +227,10 @@ static void finish(void)
 			if (nic->rd.sessions[i].state != RD_FREE)
 				rd_session_fail(nic, &nic->rd.sessions[i], HW_STATUS_SUCCESS,
 						HW_VENDOR_ERR_NONE);
+		while (rd_ending_pending(nic)) {
+			slice_allow(nic);
+			rd_ending_run(nic);
+		}
 		rp_check_pools(&rp, e, 0);
 	}
 }

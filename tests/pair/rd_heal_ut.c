@@ -207,6 +207,42 @@ static void forged_behind_a_hole(void)
 	rp_end(&rp);
 }
 
+static enum bench_verdict keep_first_ack_of_a(struct rp *r, const struct rp_info *info)
+{
+	return !info->from && info->type == WIRE_DGRAM_RD_ACK && !r->wire.num_kept ? BENCH_KEEP
+										   : BENCH_PASS;
+}
+
+/*
+ * An ACK of A that the path delays waits at B while B's core is stopped for 2 s. Its position is
+ * old, and that proves nothing.
+ */
+static void late_behind_a_stop(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 1, .bytes = 8};
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp.filter = keep_first_ack_of_a;
+	req.dst = A->qp[0];
+	rp_req(&rp, 1, B->qp[0], &req);
+	rp_run(&rp, 100000);
+	CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, 1);
+	write_to_b(2, 8);
+	rp_run(&rp, 1000000);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp_poll(&rp, 1);
+	rp.wire.now_ns += UINT64_C(2) * SECONDS;
+	bench_wire_deliver(&rp.wire, 0);
+	rp_poll(&rp, 1);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_sessions_failed), 0);
+	bench_wire_forget(&rp.wire);
+	rp.filter = NULL;
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 1, 1, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
 /* The first data packets of B, its Terminates, are lost; ACKs pass. */
 static enum bench_verdict drop_terminates(struct rp *r, const struct rp_info *info)
 {
@@ -357,4 +393,4 @@ static void peer_silent_for_long(void)
 
 UT_MAIN("pair/rd_heal", UT(request_stolen), UT(peer_silent_for_long), UT(sender_gave_up),
 	UT(sender_died), UT(half_a_send), UT(psns_used_up), UT(forged_behind_a_hole),
-	UT(answer_lost_often), UT(answer_to_nobody))
+	UT(late_behind_a_stop), UT(answer_lost_often), UT(answer_to_nobody))

@@ -187,7 +187,7 @@ static void limit_of_one(void)
 	rp_expect_none(&rp);
 	CU_ASSERT_TRUE(rp.wire.now_ns > before);
 	CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_RTS);
-	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_retry_exceeded), 1);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, retry_exceeded), 1);
 	rp.filter = NULL;
 	rp_run(&rp, 100000000);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
@@ -400,12 +400,12 @@ static void slow_responder(void)
 /* IBA table 45, in units of 10 us. */
 static void rnr_codes(void)
 {
-	CU_ASSERT_EQUAL(rd_rnr_timer_ns(0), 655360000);
-	CU_ASSERT_EQUAL(rd_rnr_timer_ns(1), 10000);
-	CU_ASSERT_EQUAL(rd_rnr_timer_ns(12), 640000);
-	CU_ASSERT_EQUAL(rd_rnr_timer_ns(13), 960000);
-	CU_ASSERT_EQUAL(rd_rnr_timer_ns(31), 491520000);
-	CU_ASSERT_EQUAL(rd_rnr_timer_ns(32 + 12), 640000);
+	CU_ASSERT_EQUAL(qp_rnr_timer_ns(0), 655360000);
+	CU_ASSERT_EQUAL(qp_rnr_timer_ns(1), 10000);
+	CU_ASSERT_EQUAL(qp_rnr_timer_ns(12), 640000);
+	CU_ASSERT_EQUAL(qp_rnr_timer_ns(13), 960000);
+	CU_ASSERT_EQUAL(qp_rnr_timer_ns(31), 491520000);
+	CU_ASSERT_EQUAL(qp_rnr_timer_ns(32 + 12), 640000);
 }
 
 UT_MAIN("pair/rd_timer", UT(probe_and_back_off), UT(floors), UT(progress), UT(limit_of_one),

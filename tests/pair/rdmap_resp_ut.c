@@ -529,10 +529,10 @@ static void terminate_gone(void)
 		rp_req(&rp, 0, a, &req);
 		rp_run(&rp, 100000);
 		CU_ASSERT_TRUE(rp.wire.num_kept >= 1);
-		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_terminates_tx), 0);
+		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, terminates_tx), 0);
 		CU_ASSERT_EQUAL(rp_dereg(&rp, 1, stag), 0);
 		rp_run(&rp, 1000000);
-		CU_ASSERT_TRUE(RP_CNT(&rp, 1, rd_terminates_tx) >= 1);
+		CU_ASSERT_TRUE(RP_CNT(&rp, 1, terminates_tx) >= 1);
 		rp_expect_none(&rp);
 		rp_destroy_qp(&rp, 1, b);
 		rp.filter = NULL;

@@ -270,7 +270,7 @@ static void message_of_an_earlier_connection(void)
 	rp_reseal(&rp.wire.kept[0]);
 	bench_wire_deliver(&rp.wire, 0);
 	rp_poll(&rp, 1);
-	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, drop_rd_incarnation), 1);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, drop_incarnation), 1);
 	CU_ASSERT_FALSE(rp_rcqe(&rp, 1, &cqe));
 	CU_ASSERT_EQUAL(b->msgs_open, 1);
 	CU_ASSERT_EQUAL(b->state, HW_QPS_RTS);

@@ -126,7 +126,7 @@ static void placeholders(void)
 /* A message number far off is the peer's error, and costs at most the peer's own QP. */
 static void wild_msn(void)
 {
-	static const uint32_t msns[] = {0, RD_MSN_AHEAD + 1, 0x80000000, 0xffffffff};
+	static const uint32_t msns[] = {0, RECV_MSN_AHEAD + 1, 0x80000000, 0xffffffff};
 	struct wire_ddp_untagged *ddp;
 	struct fw_qp *qp, *peer;
 	uint32_t i, k;
@@ -294,8 +294,8 @@ static void peer_gone(void)
 	bench_wire_deliver(&rp.wire, rp.wire.num_kept - 1);
 	rp_poll(&rp, 1);
 	CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, 2);
-	recv_abort_peer(B->nic, rd_session_get(B->nic, A->nic->config.ip + 1, 0));
-	recv_abort_peer(B->nic, rd_session_get(B->nic, A->nic->config.ip, 1));
+	recv_abort_peer(B->nic, &rd_session_get(B->nic, A->nic->config.ip + 1, 0)->recv);
+	recv_abort_peer(B->nic, &rd_session_get(B->nic, A->nic->config.ip, 1)->recv);
 	CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, 2);
 	bench_wire_forget(&rp.wire);
 	rp.filter = NULL;

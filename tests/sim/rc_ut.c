@@ -325,7 +325,7 @@ static void other_incarnation(void)
 	FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &request) == 0);
 	expect(&p, &p.a, 1, WEFT_WC_REM_OP_ERR);
 	FIX_CHECK(&p, silent(&p, &p.b, FIX_MS));
-	FIX_CHECK(&p, sim_nic_stat(p.nb, "drop_rd_incarnation") > 0);
+	FIX_CHECK(&p, sim_nic_stat(p.nb, "drop_incarnation") > 0);
 	pair_close(&p);
 }
 

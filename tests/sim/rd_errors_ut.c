@@ -666,7 +666,7 @@ static void link_down(void)
 			ping_pong(&p, i == seed % 2 ? 9000 * FIX_MS : 0);
 			FIX_CHECK(&p, sim_now_ns(p.sim) - start < 12000 * FIX_MS);
 		}
-		FIX_CHECK(&p, !sim_nic_stat(p.na, "rd_retry_exceeded"));
+		FIX_CHECK(&p, !sim_nic_stat(p.na, "retry_exceeded"));
 		pair_close(&p);
 	}
 }

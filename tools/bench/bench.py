@@ -7,7 +7,10 @@ windows A B A B ...; value and baseline are medians of their windows, min and ma
 extreme ratios of neighbouring windows. Prints a table, and puts the rows into build/bench.json
 (record.py): rows of other groups stay there.
 
-usage: bench.py [--rows NAME,...] [--windows N] [--seconds S] [--list]
+Rows over weftd's switch are measured with CRC32Cs computed and checked (weftd --crc on): these are
+the rows of record, and goals hold for them. Behind them stand the rows NAME_nocrc, without.
+
+usage: bench.py [--rows NAME,...] [--windows N] [--seconds S] [--crc both|on|off] [--list]
 Environment: WEFT_BIN, WEFT_BUILD (set by make). Needs root: it makes network namespaces.
 """
 import argparse
@@ -218,11 +221,37 @@ def chosen(text):
     return names or list(GROUPS)
 
 
+def measure(args, name, crc):
+    """The rows of a group with a setting of weftd --crc; whether the group used the switch."""
+    env = Env(args, crc)
+    try:
+        rows = GROUPS[name](env)
+    finally:
+        env.close()
+        shutil.rmtree(env.dir, ignore_errors=True)
+    for r in rows:
+        if env.switched:
+            r["crc"] = crc
+            if crc == "off":
+                r["name"] += "_nocrc"
+    return rows, env.switched
+
+
+def both(args, name):
+    """The rows of a group: of record, and without CRCs where it uses the switch."""
+    rows, switched = measure(args, name, "off" if args.crc == "off" else "on")
+    if switched and args.crc == "both":
+        rows += measure(args, name, "off")[0]
+    return rows
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--rows", default=os.environ.get("ROWS", ""), help="groups to measure, by name or beginning: " + ", ".join(GROUPS))
     p.add_argument("--windows", type=int, default=int(os.environ.get("WINDOWS", "5")))
     p.add_argument("--seconds", type=float, default=1.0, help="length of a window")
+    p.add_argument("--crc", choices=("both", "on", "off"), default=os.environ.get("CRC", "both"),
+                   help="rows with CRC32Cs between NICs of one weftd, without, or both")
     p.add_argument("--list", action="store_true", help="print the groups and end")
     args = p.parse_args()
     names = chosen(args.rows)
@@ -235,16 +264,12 @@ def main():
     rows, failed = [], 0
     print("%-28s %12s %-6s %12s %8s %8s %8s  %s" % ("row", "value", "", "baseline", "ratio", "min", "max", "goal"))
     for i, name in enumerate(names):
-        env = Env(args)
         say("[%d/%d] %s" % (i + 1, len(names), name))
         try:
-            new = GROUPS[name](env)
+            new = both(args, name)
         except (Failed, subprocess.SubprocessError, OSError, ValueError, LookupError, TypeError, ArithmeticError) as e:
             print("%s: %s: %s" % (name, type(e).__name__, e), file=sys.stderr)
             failed, new = failed + 1, []
-        finally:
-            env.close()
-            shutil.rmtree(env.dir, ignore_errors=True)
         say("")
         for r in new:
             print("%-28s %12.3f %-6s %12.3f %8.3f %8.3f %8.3f  %s" % (

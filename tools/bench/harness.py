@@ -35,8 +35,10 @@ class Env:
     """Environment of the rows: namespaces with a veth between them, and a weftd; all is removed at
     the end."""
 
-    def __init__(self, args):
+    def __init__(self, args, crc="on"):
         self.args = args
+        self.crc = crc  # between NICs of one weftd: weftd --crc
+        self.switched = False  # a weftd with NICs on the switch was started
         self.dir = tempfile.mkdtemp(prefix="weft-bench-")
         self.children = []
         self.spaces = []
@@ -97,6 +99,11 @@ class Env:
         # MTU name it.
         if "--nics" in options and "--mtu" not in options:
             cmd += ["--mtu", "1500"]
+        # Rows of record compute and check every CRC32C, as a wire would.
+        if "--nics" in options:
+            self.switched = True
+            if self.crc == "on":
+                cmd += ["--crc", "on"]
         return self.spawn(cmd, "ready", ns=ns)
 
     def bench(self, *options, cpu=CLIENT_CPU):

@@ -36,7 +36,7 @@ KERNELS = ("cg", "mg", "lu", "radix", "smg")
 PEERS = (1, 4, 16, 64, 256, 1024)
 
 # Options of weftd, and the traffic of each.
-PLAIN, CRC, BOTH = (("--mpa-crc", crc, "--mpa-markers", markers) for crc, markers in
+PLAIN, CRC, BOTH = (("--crc", "on", "--mpa-crc", crc, "--mpa-markers", markers) for crc, markers in
                     (("off", "off"), ("on", "off"), ("on", "on")))
 VERBS = (("UD", "ud"), ("RD", "rd"), ("RC over TCP", "rc-tcp", "crc"), ("TCP, no CRC", "rc-tcp", "none"),
          ("TCP, markers", "rc-tcp", "crc,markers"), ("TCP, markers, no CRC", "rc-tcp", "markers"))

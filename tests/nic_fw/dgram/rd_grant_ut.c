@@ -264,8 +264,8 @@ static void feigned_path(void)
 	memset(&peer[0].rx_path, 0, sizeof(peer[0].rx_path));
 	rx(0, peer[0].rx_used, true, 2000000000);
 	nic.rd.grants.window_bytes = 2 * GRANT_MIN_BYTES;
-	share = share_of(&nic.rd.grants, &peer[1]);
-	CU_ASSERT_TRUE(share_of(&nic.rd.grants, &peer[0]) <= GRANT_FAR_TIMES * share);
+	share = rd_grant_share_of(&nic.rd.grants, &peer[1]);
+	CU_ASSERT_TRUE(rd_grant_share_of(&nic.rd.grants, &peer[0]) <= GRANT_FAR_TIMES * share);
 	nic.now_ns += (GRANT_REMINDERS + 2) * (GRANT_SILENT_NS + GRANT_PATH_NS);
 	fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
 	nic.now_ns += (GRANT_REMINDERS + 2) * (GRANT_SILENT_NS + GRANT_PATH_NS);
@@ -396,6 +396,72 @@ static void idle_and_closed(void)
 	CU_ASSERT_TRUE(fw_list_empty(&nic.rd.grants.turn) && fw_list_empty(&nic.rd.grants.held));
 }
 
+static uint32_t limits(void)
+{
+	uint32_t i, sum = 0;
+
+	for (i = 0; i < PEERS; i++)
+		sum += peer[i].rx_limit;
+	return sum;
+}
+
+/*
+ * The window opens while all peers wait: a header, and a call of the timer, serve a bounded number
+ * of them, in turn, until no more credits are to be had.
+ */
+static void many_wait(void)
+{
+	uint32_t was, turns, i, least_left = UINT32_MAX, most_left = 0;
+
+	begin(PEERS);
+	for (i = 0; i < PEERS; i++)
+		rx(i, 0, true, 20000);
+	nic.rd.grants.drain = 0;
+	nic.rd.grants.window_bytes = GRANT_MAX_BYTES;
+	for (i = 0; i < PEERS; i++) {
+		was = limits();
+		rx(i, 0, true, 20000);
+		CU_ASSERT(limits() - was <= GRANT_RUN_HEADER);
+	}
+	for (turns = 0, was = 0; was != limits(); turns++) {
+		nic.now_ns += 1;
+		was = limits();
+		fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
+		CU_ASSERT(limits() - was <= GRANT_RUN_TIMER);
+	}
+	CU_ASSERT(turns >= 8);
+	/* The window is full, and the shares are equal but for the turns that the headers began. */
+	CU_ASSERT(nic.rd.grants.out_bytes + 2 * BYTES > GRANT_MAX_BYTES);
+	for (i = 0; i < PEERS; i++) {
+		if (left(&peer[i]) < least_left)
+			least_left = left(&peer[i]);
+		if (left(&peer[i]) > most_left)
+			most_left = left(&peer[i]);
+	}
+	CU_ASSERT(most_left - least_left <= GRANT_RUN_HEADER);
+}
+
+/* All are silent: each call of the timer repeats the grants of a bounded number. */
+static void many_silent(void)
+{
+	uint32_t i, turns, was = 0, reminded;
+
+	begin(PEERS);
+	for (i = 0; i < PEERS; i++)
+		rx(i, 1, true, 20000);
+	nic.now_ns += GRANT_SILENT_NS + GRANT_PATH_NS;
+	for (turns = 0; turns < PEERS && was < PEERS; turns++) {
+		nic.now_ns += 1;
+		fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
+		for (i = 0, reminded = 0; i < PEERS; i++)
+			reminded += peer[i].reminders || !left(&peer[i]);
+		CU_ASSERT(reminded - was <= GRANT_RUN_TIMER);
+		was = reminded;
+	}
+	CU_ASSERT_EQUAL(was, PEERS);
+}
+
 UT_MAIN("nic_fw/dgram/rd_grant", UT(alone), UT(idle_stock), UT(in_turn), UT(window),
 	UT(lies_and_echoes), UT(claims), UT(claims_beside_others), UT(keepers), UT(feigned_path),
-	UT(comers_and_goers), UT(lengths), UT(silent), UT(silent_before), UT(idle_and_closed))
+	UT(comers_and_goers), UT(lengths), UT(silent), UT(silent_before), UT(idle_and_closed),
+	UT(many_wait), UT(many_silent))

@@ -31,7 +31,7 @@ struct open {
 static struct rdmap_seg *packet(struct open *o, uint32_t i)
 {
 	o->pkt.src_ip = o->session ? o->session->peer_ip : 1;
-	o->pkt.session = o->session;
+	o->pkt.peer = o->session ? &o->session->recv : NULL;
 	o->pkt.src_qpn = FIRST_QPN + i;
 	o->pkt.msn = 1;
 	return &o->pkt;
@@ -101,7 +101,7 @@ static void each_is_found_in_a_short_chain(void)
 	for (i = 0; i < MESSAGES; i++)
 		CU_ASSERT_EQUAL(!recv_find(ut.nic, o.qp, packet(&o, i)), i % 3 == 0);
 	/* The peer gives one up. */
-	recv_cancel(ut.nic, o.qp, o.session, FIRST_QPN + 1, 1, 1);
+	recv_cancel(ut.nic, o.qp, &o.session->recv, FIRST_QPN + 1, 1, 1);
 	CU_ASSERT_PTR_NULL(recv_find(ut.nic, o.qp, packet(&o, 1)));
 	CU_ASSERT_PTR_NOT_NULL(recv_find(ut.nic, o.qp, packet(&o, 2)));
 	fw_ut_end(&ut);
@@ -123,10 +123,10 @@ static void end_of_a_session_in_turns(void)
 	uint32_t done = 0, was, turns;
 	struct recv_msg *young;
 
-	CU_ASSERT_TRUE(recv_is_open(o.session));
+	CU_ASSERT_TRUE(recv_is_open(&o.session->recv));
 	fw_ut_poll(&ut, 1000);
-	recv_abort_peer(ut.nic, o.session);
-	CU_ASSERT_FALSE(recv_is_open(o.session));
+	recv_abort_peer(ut.nic, &o.session->recv);
+	CU_ASSERT_FALSE(recv_is_open(&o.session->recv));
 	done = completions(&o, 0);
 	CU_ASSERT(done <= FW_SLICE_AT_ONCE);
 	CU_ASSERT_PTR_NULL(recv_find(ut.nic, o.qp, packet(&o, MESSAGES - 1)));
@@ -140,7 +140,7 @@ static void end_of_a_session_in_turns(void)
 	}
 	CU_ASSERT_EQUAL(done, MESSAGES);
 	CU_ASSERT_EQUAL(ut.nic->host.recv_msgs.used, 1);
-	CU_ASSERT_TRUE(recv_is_open(o.session));
+	CU_ASSERT_TRUE(recv_is_open(&o.session->recv));
 	CU_ASSERT_PTR_EQUAL(recv_find(ut.nic, o.qp, packet(&o, MESSAGES - 1)), young);
 	fw_ut_end(&ut);
 }
