@@ -310,7 +310,8 @@ static void recv_done(struct wt_actor *a, struct wt_recv *r, const struct weft_w
 	if (r->kind == WT_MULTI && wc->offset <= room)
 		room -= wc->offset;
 	msg = identify(a, wc, wt_recv_buf(a, slot) + (r->kind == WT_MULTI ? wc->offset : 0));
-	if (r->kind == WT_CLAIMED && r->capacity == 0)
+	/* Its number in the tag may be all that names it, and counts as received since the claim. */
+	if (r->kind == WT_CLAIMED && (r->capacity == 0 || !msg))
 		msg = r->claimed;
 	if (!msg || !envelope_ok(wc, msg) || (r->kind == WT_CLAIMED && msg != r->claimed)) {
 		complain(a, "a message that was not sent, or another one", wc);
