@@ -75,8 +75,7 @@ static void slot_give(struct weft_tag_slots *slots, uint32_t number)
 /* Returns true if the completion is the last one of its request. */
 static bool ends(uint32_t state, const struct hw_cqe *cqe)
 {
-	return state == WEFT_TAG_USED || cqe->flags & HW_CQE_F_RELEASED ||
-	       cqe->status == HW_STATUS_WR_FLUSH_ERR;
+	return state == WEFT_TAG_USED || cqe->flags & HW_CQE_F_RELEASED;
 }
 
 /* Returns the wr_id of the completed request, and frees its slot. */

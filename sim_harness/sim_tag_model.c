@@ -93,23 +93,6 @@ struct sim_tag_end *sim_tag_end_new(struct sim_tag_model *model, uint32_t ip, ui
 	return end;
 }
 
-struct sim_tag_end *sim_tag_end_find(const struct sim_tag_model *model, uint32_t ip, uint32_t qpn)
-{
-	struct sim_tag_end *gone = NULL;
-	uint32_t i;
-
-	for (i = 0; i < model->num_ends; i++) {
-		struct sim_tag_end *end = model->ends[i];
-
-		if (end->ip != ip || end->qpn != qpn)
-			continue;
-		if (!end->gone)
-			return end;
-		gone = end;
-	}
-	return gone;
-}
-
 struct sim_tag_pair *sim_tag_pair_get(struct sim_tag_model *model, struct sim_tag_end *src,
 				      struct sim_tag_end *dst)
 {

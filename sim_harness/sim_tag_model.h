@@ -125,8 +125,6 @@ void sim_tag_model_init(struct sim_tag_model *model);
 void sim_tag_model_free(struct sim_tag_model *model);
 
 struct sim_tag_end *sim_tag_end_new(struct sim_tag_model *model, uint32_t ip, uint32_t qpn);
-/* The endpoint with this address that is not gone, or else the last one that is; NULL. */
-struct sim_tag_end *sim_tag_end_find(const struct sim_tag_model *model, uint32_t ip, uint32_t qpn);
 /* The pair of two endpoints. */
 struct sim_tag_pair *sim_tag_pair_get(struct sim_tag_model *model, struct sim_tag_end *src,
 				      struct sim_tag_end *dst);

@@ -409,6 +409,6 @@ const struct sim_workload sim_wl_tag = {
     .stop = stop,
     .close = close_all,
     .bears_death = true,
-    .weight = 0,
+    .weight = 6,
     .params = params,
 };

@@ -97,26 +97,29 @@ static void send_done(struct wt_actor *a, const struct weft_wc *wc)
 
 /* ---- messages */
 
-/* A message of this pair and tag that was not received, by the number in its tag. */
-static struct sim_tag_msg *msg_by_tag(const struct sim_tag_pair *pair, uint64_t tag)
+static bool has_address(const struct sim_tag_end *end, uint32_t ip, uint32_t qpn)
 {
-	uint32_t i;
-
-	for (i = pair->open; i < pair->num_msgs; i++)
-		if (!pair->msgs[i]->matched && !pair->msgs[i]->has_data &&
-		    pair->msgs[i]->tag == tag)
-			return pair->msgs[i];
-	return NULL;
+	return end->ip == ip && end->qpn == qpn;
 }
 
-static struct sim_tag_pair *pair_of(struct wt_actor *a, const struct weft_wc *wc)
+/* A message from there to here that was not received, by the number in its tag. */
+static struct sim_tag_msg *msg_by_tag(const struct wt_actor *a, const struct weft_wc *wc)
 {
-	struct sim_tag_end *src = sim_tag_end_find(&a->wt->model, wc->src_ip, wc->src_qpn);
-	uint32_t i;
+	const struct sim_tag_model *model = &a->wt->model;
+	uint32_t i, k;
 
-	for (i = 0; src && i < a->end->num_from; i++)
-		if (a->end->from[i]->src == src)
-			return a->end->from[i];
+	/* Younger endpoints may have the addresses of those that are gone. */
+	for (i = model->num_pairs; i-- > 0;) {
+		const struct sim_tag_pair *pair = model->pairs[i];
+
+		if (!has_address(pair->src, wc->src_ip, wc->src_qpn) ||
+		    !has_address(pair->dst, a->end->ip, a->end->qpn))
+			continue;
+		for (k = sim_tag_pair_unsure(pair) ? 0 : pair->open; k < pair->num_msgs; k++)
+			if (!pair->msgs[k]->matched && !pair->msgs[k]->has_data &&
+			    pair->msgs[k]->tag == wc->tag)
+				return pair->msgs[k];
+	}
 	return NULL;
 }
 
@@ -124,13 +127,12 @@ static struct sim_tag_pair *pair_of(struct wt_actor *a, const struct weft_wc *wc
 static struct sim_tag_msg *identify(struct wt_actor *a, const struct weft_wc *wc,
 				    const uint8_t *data)
 {
-	const struct sim_tag_pair *pair = pair_of(a, wc);
 	struct sim_tag_msg *msg;
 	uint64_t id;
 
 	if (wc->flags & WEFT_WC_WITH_DATA)
 		return msg_by_id(a->wt, wc->data);
-	msg = pair && wc->tag & WT_TAG_ID_MASK ? msg_by_tag(pair, wc->tag) : NULL;
+	msg = wc->tag & WT_TAG_ID_MASK ? msg_by_tag(a, wc) : NULL;
 	if (msg || !data || wc->bytes < sizeof(id))
 		return msg;
 	memcpy(&id, data, sizeof(id));
@@ -145,6 +147,27 @@ static bool envelope_ok(const struct weft_wc *wc, const struct sim_tag_msg *msg)
 	return wc->src_ip == src->ip && wc->src_qpn == src->qpn && wc->msg_bytes == msg->bytes &&
 	       (msg->msg || wc->tag == msg->tag) &&
 	       !(wc->flags & WEFT_WC_WITH_DATA) == !msg->has_data;
+}
+
+/*
+ * Tells the model of a match. A message to an endpoint that is gone may reach the one that has its
+ * address now, which says nothing of the order.
+ */
+static void matched(struct wt_actor *a, struct sim_tag_op *op, struct sim_tag_msg *msg,
+		    bool ordered)
+{
+	const struct sim_tag_end *dst = msg->pair->dst;
+
+	if (dst == a->end) {
+		judge(a, sim_tag_op_matched(&a->wt->model, op, msg, ordered));
+	} else if (dst->gone && has_address(dst, a->end->ip, a->end->qpn) && !msg->matched) {
+		msg->matched = true;
+		sim_tag_msg_lost(&a->wt->model, msg);
+		sim_tag_op_failed(&a->wt->model, op);
+	} else {
+		sim_run_fail(a->wt->run, "match: message %u of endpoint %u to %u reached %u",
+			     msg->number, msg->pair->src->index, dst->index, a->end->index);
+	}
 }
 
 /* ---- receives */
@@ -208,7 +231,8 @@ static void feed(struct wt_actor *a, struct wt_recv *r)
 		r->num_pieces--;
 		memmove(&r->piece[i], &r->piece[i + 1], (r->num_pieces - i) * sizeof(r->piece[0]));
 		r->fed += piece.bytes;
-		judge(a, sim_tag_op_matched(&a->wt->model, r->op, piece.msg, piece.bytes > 0));
+		matched(a, r->op, piece.msg, piece.bytes > 0);
+		r->torn |= r->op->failed;
 		i = 0;
 	}
 }
@@ -310,7 +334,9 @@ static void recv_done(struct wt_actor *a, struct wt_recv *r, const struct weft_w
 	if (r->kind == WT_MULTI && wc->offset <= room)
 		room -= wc->offset;
 	msg = identify(a, wc, wt_recv_buf(a, slot) + (r->kind == WT_MULTI ? wc->offset : 0));
-	if (r->kind == WT_CLAIMED && r->capacity == 0)
+	/* Its number in the tag may be all that names it, and counts as received since the claim.
+	 */
+	if (r->kind == WT_CLAIMED && (r->capacity == 0 || !msg))
 		msg = r->claimed;
 	if (!msg || !envelope_ok(wc, msg) || (r->kind == WT_CLAIMED && msg != r->claimed)) {
 		complain(a, "a message that was not sent, or another one", wc);
@@ -328,7 +354,7 @@ static void recv_done(struct wt_actor *a, struct wt_recv *r, const struct weft_w
 	}
 	check_bytes(a, r, wt_recv_buf(a, slot), wc, msg);
 	if (r->kind == WT_RECV)
-		judge(a, sim_tag_op_matched(&a->wt->model, r->op, msg, true));
+		matched(a, r->op, msg, true);
 	recv_free(a, slot);
 }
 
@@ -361,10 +387,13 @@ static void peek_done(struct wt_actor *a, struct wt_recv *r, const struct weft_w
 	if (!envelope_ok(wc, msg))
 		complain(a, "a peek at a message that was not sent", wc);
 	if (kind == WT_PEEK) {
-		judge(a, sim_tag_op_saw(model, op, msg));
+		if (msg->pair->dst == a->end)
+			judge(a, sim_tag_op_saw(model, op, msg));
+		else
+			sim_tag_op_failed(model, op);
 		return;
 	}
-	judge(a, sim_tag_op_matched(model, op, msg, true));
+	matched(a, op, msg, true);
 	if (kind == WT_CLAIM && !wt_failed(a->wt) && !a->failed)
 		wt_post_claimed(a, op, msg, wc->claim);
 }

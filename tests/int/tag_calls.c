@@ -191,36 +191,38 @@ static void synchronous(struct calls *t)
 	}
 }
 
+/* Messages of at most min_free_bytes fit; each buffer ends with its last message. */
 static void multi_receive(struct calls *t)
 {
-	uint32_t released = 0, i = 0, done = 0;
-	uint64_t first = t->seed + 1;
+	uint32_t released = 0, done;
 
 	tag_end_recv(&t->b, NULL, RX, 20000, 3, 0, WEFT_TAG_MULTI, 0);
 	tag_end_recv(&t->b, NULL, RX + 20000, 20000, 3, 0, WEFT_TAG_MULTI, 20000);
 	tag_end_await_posted(&t->b, 2);
-	while (released < 2) {
+	for (done = 0; released < 2; done++) {
 		struct weft_wc wc;
 
-		host_check(i < 100);
-		send_msg(t, i * 100, 3, 0);
+		host_check(done < 100);
+		send_msg(t, done * 100 % 1100, 3, 0);
 		wait_send(t);
-		i++;
 		wc = tag_end_wait(t->b.recv_cq, "a message of a multi-receive");
-		host_check(wc.status == WEFT_WC_SUCCESS && wc.opcode == WEFT_WC_TRECV);
-		/* A completion that only releases has no message. */
-		while (wc.flags & WEFT_WC_RELEASED && wc.wr_id == 0 && wc.msg_bytes == 0 && done) {
-			released++;
-			wc = tag_end_wait(t->b.recv_cq, "a message of a multi-receive");
-		}
 		tag_end_ok(wc);
-		tag_end_check(t->b.h.mem + RX + wc.wr_id + wc.offset, wc.bytes, first + done);
-		host_check(wc.bytes == done * 100);
+		host_check(wc.opcode == WEFT_WC_TRECV && wc.wr_id == released * 20000);
+		host_check(wc.bytes == done * 100 % 1100 && wc.msg_bytes == wc.bytes);
 		host_check(wc.offset + wc.bytes <= 20000);
+		tag_end_check(t->b.h.mem + RX + wc.wr_id + wc.offset, wc.bytes, t->seed);
 		released += !!(wc.flags & WEFT_WC_RELEASED);
-		done++;
+		host_check(!!(wc.flags & WEFT_WC_RELEASED) ==
+			   (20000 - (wc.offset + wc.bytes) < 1000));
 	}
 	host_check(tag_end_stats(&t->b).posted == 0);
+	/* One that is longer than the rest is cut off. */
+	tag_end_recv(&t->b, NULL, RX, 2000, 3, 0, WEFT_TAG_MULTI, 0);
+	tag_end_await_posted(&t->b, 1);
+	send_msg(t, 3000, 3, 0);
+	wait_send(t);
+	host_check(tag_end_wait(t->b.recv_cq, "a long message").status == WEFT_WC_LOC_LEN_ERR);
+	tag_end_check(t->b.h.mem + RX, 2000, t->seed);
 }
 
 static void peek(struct calls *t, uint64_t tag, uint32_t flags)
@@ -320,19 +322,23 @@ static void cancels(struct calls *t)
 		if (i % 3 == 0)
 			tag_end_await_posted(&t->b, 1);
 		send_msg(t, bytes, i, 0);
-		for (volatile uint32_t spin = 0; spin < i * 50; spin = spin + 1)
+		for (volatile uint32_t spin = 0; spin < i * 500; spin = spin + 1)
 			;
+		/* The message has come: it is too late. */
+		if (i % 5 == 0)
+			wait_send(t);
 		host_check(weft_tag_cancel(t->b.ep, number) == 0);
 		wc = tag_end_wait(t->b.recv_cq, "a receive that was cancelled, or not");
 		host_check(wc.wr_id == i);
 		if (wc.status != WEFT_WC_SUCCESS) {
-			host_check(wc.vendor_err == WEFT_VENDOR_ERR_CANCELED);
+			host_check(i % 5 && wc.vendor_err == WEFT_VENDOR_ERR_CANCELED);
 			canceled++;
 			tag_end_recv(&t->b, &t->from_a, RX, bytes, i, 0, 0, i);
 			(void)wait_recv(t, bytes, i, i);
 		}
 		tag_end_check(t->b.h.mem + RX, bytes, t->seed);
-		wait_send(t);
+		if (i % 5)
+			wait_send(t);
 		host_check(!tag_end_poll(t->b.recv_cq, &wc));
 	}
 	printf("cancelled %u of %u receives\n", canceled, RACES);

@@ -97,6 +97,7 @@ struct opts {
 	uint32_t qps;       /* mem, create */
 	uint32_t peers;     /* mem, srq */
 	uint32_t recvs;     /* srq: receives of each queue pair */
+	uint32_t list;      /* tag: receives, or messages, in the longest list */
 	const char *part;   /* reg, mpi3, tag; NULL: all */
 	uint32_t peer_ip;   /* mem: the first peer's address; ladder: our own; host byte order */
 	const char *netdev; /* ladder: interface to send frames on */

@@ -140,6 +140,8 @@ static const struct cli_option rows[] = {
     TEXT("part", "NAME", part, "reg mpi3 tag", "all", "only this part"),
     NUMBER("recvs", "N", recvs, 1, 1024, NULL, "32",
 	   "srq: receives of each queue pair without a shared queue"),
+    NUMBER("list", "N", list, 10, 50000, "tag", "10000",
+	   "tag: receives, or messages, in the longest list of match"),
     NUMBER("pid", "PID", pid, 1, INT_MAX, "mem", NULL, "the weftd to measure"),
     NUMBER("qps", "N", qps, 1, 1u << 20, "mem create", NULL,
 	   "make N queue pairs, ready to send; --qp rc-tcp: N connections from --device to "
@@ -267,6 +269,8 @@ static void set_crew_defaults(struct opts *o)
 		o->peers = 64;
 	if (!o->recvs)
 		o->recvs = 32;
+	if (!o->list)
+		o->list = 10000;
 }
 
 /* Defaults of omitted options. UINT64_MAX in warmup: omitted, since 0 is a choice. */

@@ -11,7 +11,6 @@
 
 enum {
 	TAG_CQ_ENTRIES = 4096,
-	TAG_MATCH_MAX = 10000, /* receives, or messages, before the measured one */
 };
 
 /* Spaces of tags, in their high halves. */

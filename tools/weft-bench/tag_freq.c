@@ -26,7 +26,7 @@ enum {
 	FREQ_STEP = 4,
 	FREQ_SPAN_BYTES = 32 << 20, /* of fresh buffers; each is used once in a turn */
 	FREQ_CALLS = 2000,
-	FREQ_REPS_MIN = 200,
+	FREQ_TRIES = 10, /* of as many calls, until a buffer is registered */
 };
 
 struct freq {
@@ -136,7 +136,7 @@ static int make_frequent(struct freq *f, bool *registered)
 	double us;
 
 	weft_query_tag_mem(f->counts, &before);
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < FREQ_TRIES; i++) {
 		if (calls(f, f->counts, &us))
 			return -1;
 		weft_query_tag_mem(f->counts, &after);
@@ -151,8 +151,7 @@ static int freq_row(struct freq *f)
 {
 	double copy[CREW_BLOCKS], reuse[CREW_BLOCKS], fresh[CREW_BLOCKS], plain[CREW_BLOCKS];
 	double gain[CREW_BLOCKS], loss[CREW_BLOCKS], copy_calls, look_calls;
-	uint32_t reps =
-	    f->e.c->o->iters > FREQ_REPS_MIN ? (uint32_t)f->e.c->o->iters : FREQ_REPS_MIN;
+	uint32_t reps = mpi3_reps(f->e.c->o, f->bytes);
 	bool registered;
 	json_t *row;
 

@@ -3,6 +3,8 @@
  * Ping-pong of tagged messages: latency by size, and behind long lists of receives and messages.
  * Calls tag_end.c. Each receive is posted before its message is sent.
  */
+#include <stdlib.h>
+
 #include "lib/clock.h"
 #include "tools/weft-bench/mpi3.h"
 #include "tools/weft-bench/pattern.h"
@@ -20,7 +22,7 @@ struct lat {
 	struct tag_buf tx, rx;
 	struct tag_buf other; /* behind the lists */
 	uint64_t seq;
-	uint32_t number[TAG_MATCH_MAX];
+	uint32_t *number; /* of the receives in the list */
 };
 
 static int send_one(struct lat *l, size_t bytes)
@@ -94,7 +96,8 @@ static int open_lat(struct lat *l, struct crew *c, size_t bytes)
 
 	l->seq = 0;
 	return tag_open(&l->e, c, &cfg) || tag_alloc(&l->e, &l->tx, bytes) ||
-		       tag_alloc(&l->e, &l->rx, bytes) || tag_alloc(&l->e, &l->other, MATCH_BYTES)
+		       tag_alloc(&l->e, &l->rx, bytes) ||
+		       tag_alloc(&l->e, &l->other, MATCH_CHUNK * MATCH_BYTES)
 		   ? -1
 		   : 0;
 }
@@ -146,22 +149,41 @@ static int cancel_others(struct lat *l, uint32_t count)
 static int send_others(struct lat *l, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		pattern_fill(l->tx.p, MATCH_BYTES, i, 1);
-		if (tag_isend(&l->e, &l->tx, 0, MATCH_BYTES, TAG_OTHER | i, NULL) ||
-		    tag_wait_sends(&l->e, 0))
+		size_t at = i % MATCH_CHUNK * MATCH_BYTES;
+
+		if (i % MATCH_CHUNK == 0 && tag_wait_sends(&l->e, 0))
+			return -1;
+		pattern_fill(l->other.p + at, MATCH_BYTES, i, 1);
+		if (tag_isend(&l->e, &l->other, at, MATCH_BYTES, TAG_OTHER | i, NULL))
 			return -1;
 	}
+	if (tag_wait_sends(&l->e, 0))
+		return -1;
 	crew_barrier(l->e.c);
 	return 0;
 }
 
-/* Last ones first. */
+/* Last ones first, some at a time. */
 static int receive_others(struct lat *l, uint32_t count)
 {
-	for (uint32_t i = count; i--;) {
-		if (tag_irecv(&l->e, &l->other, 0, MATCH_BYTES, TAG_OTHER | i, i, NULL) ||
-		    tag_wait_recv(&l->e) || tag_check(&l->e, l->other.p, MATCH_BYTES, i, 1))
-			return -1;
+	while (count) {
+		uint32_t chunk = count % MATCH_CHUNK ? count % MATCH_CHUNK : MATCH_CHUNK, i;
+
+		for (i = 0; i < chunk; i++)
+			if (tag_irecv(&l->e, &l->other, i * MATCH_BYTES, MATCH_BYTES,
+				      TAG_OTHER | (count - 1 - i), i, NULL))
+				return -1;
+		for (i = 0; i < chunk; i++) {
+			uint64_t at;
+
+			if (tag_wait_recv(&l->e))
+				return -1;
+			at = l->e.last_recv.wr_id;
+			if (tag_check(&l->e, l->other.p + at * MATCH_BYTES, MATCH_BYTES,
+				      count - 1 - at, 1))
+				return -1;
+		}
+		count -= chunk;
 	}
 	return 0;
 }
@@ -199,11 +221,15 @@ int tag_match(struct crew *c, void *arg)
 	static struct lat l;
 
 	(void)arg;
+	l.number = calloc(c->o->list, sizeof(*l.number));
+	if (!l.number)
+		return fail("no memory for %u receives", c->o->list);
 	if (open_lat(&l, c, MATCH_BYTES))
 		return -1;
 	for (int unexpected = 0; unexpected < 2; unexpected++)
-		for (uint32_t count = 10; count <= TAG_MATCH_MAX; count *= 10)
+		for (uint32_t count = 10; count <= c->o->list; count *= 10)
 			if (match_row(&l, unexpected, count))
 				return -1;
+	free(l.number);
 	return close_lat(&l);
 }
