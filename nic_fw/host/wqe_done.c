@@ -156,11 +156,11 @@ static uint8_t cqe_opcode_of(uint8_t opcode)
 		return HW_CQE_LOCAL_INV;
 	case HW_WQE_BIND_MW:
 		return HW_CQE_BIND_MW;
+	case HW_WQE_TSEND:
+		return HW_CQE_TSEND;
 	case HW_WQE_SEND:
 	case HW_WQE_SEND_IMM:
 	case HW_WQE_SEND_INV:
-	case HW_WQE_TSEND:
-		return HW_CQE_TSEND;
 	case HW_WQE_OPCODES:
 		break;
 	}
