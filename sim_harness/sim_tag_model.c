@@ -309,7 +309,7 @@ bool sim_tag_op_matched(struct sim_tag_model *model, struct sim_tag_op *op, stru
 {
 	if (!may_take(model, op, msg))
 		return false;
-	if (msg->waits && msg->sent && msg->sent < op->posted)
+	if (msg->waits && msg->sent && msg->sent < op->posted && !msg->lost)
 		return complain(
 		    model,
 		    "completion: the send of message %u of endpoint %u completed before "

@@ -117,7 +117,7 @@ static struct sim_tag_msg *msg_by_tag(const struct wt_actor *a, const struct wef
 			continue;
 		for (k = sim_tag_pair_unsure(pair) ? 0 : pair->open; k < pair->num_msgs; k++)
 			if (!pair->msgs[k]->matched && !pair->msgs[k]->has_data &&
-			    pair->msgs[k]->tag == wc->tag)
+			    pair->msgs[k]->tag == wc->tag && pair->msgs[k]->bytes == wc->msg_bytes)
 				return pair->msgs[k];
 	}
 	return NULL;
@@ -201,10 +201,9 @@ static void check_bytes(struct wt_actor *a, const struct wt_recv *r, uint8_t *bu
 			     "0x%" PRIx64 ") has wrong bytes",
 			     a->end->index, msg->number, msg->pair->src->index, msg->bytes,
 			     msg->tag);
-	for (i = wc->bytes; i < end; i++)
-		if (buf[i] != 0xee)
-			break;
-	if (i < end)
+	/* Equal to its own beginning, shifted by one byte: all are alike. */
+	i = wc->bytes;
+	if (i < end && (buf[i] != 0xee || memcmp(&buf[i], &buf[i + 1], end - i - 1)))
 		sim_run_fail(a->wt->run,
 			     "shadow: endpoint %u: byte %u behind message %u of endpoint %u (%u "
 			     "bytes) has changed",
