@@ -250,8 +250,8 @@ struct weft_qp_obj {
 	 * NIC counts all of them as one. Under ctx->lock and async_eq.lock.
 	 */
 	struct weft_qp_obj *same;
-	bool joined;      /* counted in its domain's refs */
-	uint32_t ud_mark; /* sq_prod when weft_ud_mark() was called; under ctx->lock */
+	bool joined;          /* counted in its domain's refs */
+	uint32_t ud_mark;     /* sq_prod when weft_ud_mark() was called; under ctx->lock */
 	struct weft_tag *tag; /* a tagged endpoint (weft_tag_priv.h), or NULL */
 	struct weft_link node;
 };

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Uses every function of weft.h at least once, in ways that succeed and in some that fail, and
- * frees everything. Under valgrind this finds reads of uninitialized bytes, writes out of bounds,
- * double frees and leaks in libweft.
+ * Uses every function of weft.h and weft_tag.h at least once, in ways that succeed and in some that
+ *fail, and frees everything. Under valgrind this finds reads of uninitialized bytes, writes out of
+ *bounds, double frees and leaks in libweft.
  *
  *	every_call
  *
- * Run by memcheck.sh, which also checks that no function of weft.h is missing here. Uses NICs weft0
+ * Run by memcheck.sh, which also checks that no function of them is missing here. Uses NICs weft0
  * and weft1. Calls host_driver.
  */
 #include "host_driver/weft_cm.h"
+#include "host_driver/weft_tag.h"
 #include "tests/int/host.h"
 
 #include <arpa/inet.h>
@@ -305,6 +306,52 @@ static void datagrams(void)
 }
 
 /* State changes: to error with requests in the queue, to RESET, and back to work. */
+/* A message of an endpoint to itself; every operation of matching; memory of users. */
+static void tagged(void)
+{
+	struct weft_tag_attr attr = {.send_cq = cq_a, .recv_cq = cq_a, .qkey = HOST_QKEY};
+	struct weft_tag_recv_wr recv = {.wr_id = 5, .tag = 1};
+	struct weft_tag_send_wr send = {.wr_id = 6, .num_sge = 1, .ah = a.ah, .tag = 1};
+	struct weft_tag_mem *mem = weft_create_tag_mem(a.pd, NULL);
+	struct weft_tag_mem_stats mem_stats;
+	struct weft_tag_stats stats;
+	struct weft_tag_ep *ep;
+	struct weft_tag_buf buf;
+	char text[1000] = "text";
+	uint32_t number;
+
+	ep = weft_open_tag_ep(a.pd, &attr);
+	host_check(ep && mem);
+	send.dst_qpn = ep->qp->qpn;
+	host_check(weft_tag_recv(ep, &recv, &number) == 0);
+	host_check(weft_tag_cancel(ep, number) == 0);
+	host_check(await(cq_a, WEFT_WC_WR_FLUSH_ERR).wr_id == 5);
+	host_check(weft_tag_peek(ep, &recv) == 0);
+	(void)await(cq_a, WEFT_WC_GENERAL_ERR);
+	host_check(weft_tag_get_buf(mem, text, sizeof(text), false, &buf) == 0);
+	send.sg_list = &buf.sge;
+	host_check(weft_tag_send(ep, &send) == 0);
+	host_check(await(cq_a, WEFT_WC_SUCCESS).wr_id == 6);
+	weft_tag_put_buf(mem, &buf, 0);
+	recv.flags = WEFT_TAG_CLAIM;
+	host_check(weft_tag_peek(ep, &recv) == 0);
+	number = await(cq_a, WEFT_WC_SUCCESS).claim;
+	host_check(weft_tag_get_buf(mem, text, sizeof(text), true, &buf) == 0);
+	recv.flags = 0;
+	recv.sg_list = &buf.sge;
+	recv.num_sge = 1;
+	memset(text, 0, sizeof(text));
+	host_check(weft_tag_recv_claimed(ep, number, &recv) == 0);
+	host_check(await(cq_a, WEFT_WC_SUCCESS).msg_bytes == sizeof(text));
+	weft_tag_put_buf(mem, &buf, sizeof(text));
+	host_check(!strcmp(text, "text"));
+	weft_query_tag_mem(mem, &mem_stats);
+	host_check(mem_stats.copied == 2);
+	host_check(weft_query_tag_ep(ep, &stats) == 0 && stats.claimed == 0);
+	host_check(weft_destroy_tag_mem(mem) == 0);
+	weft_close_tag_ep(ep);
+}
+
 static void states(void)
 {
 	struct weft_qp *qp = host_qp(&b, WEFT_QPT_RD, cq_b, NULL, 8);
@@ -454,6 +501,7 @@ int main(void)
 	shared_receives();
 	extended();
 	datagrams();
+	tagged();
 	states();
 	tools();
 	left_behind();

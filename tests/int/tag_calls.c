@@ -216,7 +216,7 @@ static void multi_receive(struct calls *t)
 			   (20000 - (wc.offset + wc.bytes) < 1000));
 	}
 	host_check(tag_end_stats(&t->b).posted == 0);
-	/* One that is longer than the rest is cut off. */
+	/* A message that is longer than the rest is cut off. */
 	tag_end_recv(&t->b, NULL, RX, 2000, 3, 0, WEFT_TAG_MULTI, 0);
 	tag_end_await_posted(&t->b, 1);
 	send_msg(t, 3000, 3, 0);
@@ -341,7 +341,7 @@ static void cancels(struct calls *t)
 			wait_send(t);
 		host_check(!tag_end_poll(t->b.recv_cq, &wc));
 	}
-	printf("cancelled %u of %u receives\n", canceled, RACES);
+	printf("cancelled %u of %d receives\n", canceled, RACES);
 	host_check(tag_end_stats(&t->b).posted == 0 && tag_end_stats(&t->b).unexpected == 0);
 }
 

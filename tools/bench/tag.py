@@ -67,8 +67,8 @@ def overlap(env):
 
 
 def freq(env):
-    """What registering a frequent buffer saves of the latency, beside what it could save at most: C - V
-    at both ends. Where V exceeds C nothing is registered, and the row says so."""
+    """The saving of latency by registering frequent buffers, beside the most that it could be: C - V at
+    both ends. Where V exceeds C nothing is registered, and the row says so."""
     env.weftd("--nics", "2")
     found = tag(env, "freq", "--iters", "5000")
     rows = []

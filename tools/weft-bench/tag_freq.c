@@ -186,12 +186,15 @@ static int freq_row(struct freq *f)
 	return crew_row(f->e.c, row);
 }
 
-static uint8_t *open_span(void)
+static int open_span(uint8_t **span)
 {
 	void *p =
 	    mmap(NULL, FREQ_SPAN_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	return p == MAP_FAILED ? NULL : p;
+	if (p == MAP_FAILED)
+		return fail("no memory for buffers");
+	*span = p;
+	return 0;
 }
 
 int tag_freq(struct crew *c, void *arg)
@@ -201,11 +204,7 @@ int tag_freq(struct crew *c, void *arg)
 	struct freq f = {.seq = 0};
 
 	(void)arg;
-	f.tx = open_span();
-	f.rx = open_span();
-	if (!f.tx || !f.rx)
-		return fail("no memory for buffers");
-	if (tag_open(&f.e, c, &cfg))
+	if (open_span(&f.tx) || open_span(&f.rx) || tag_open(&f.e, c, &cfg))
 		return -1;
 	f.copies = weft_create_tag_mem(f.e.pd, &never);
 	f.counts = weft_create_tag_mem(f.e.pd, NULL);
@@ -220,5 +219,7 @@ int tag_freq(struct crew *c, void *arg)
 	    weft_destroy_tag_mem(f.fresh))
 		return fail("a buffer was not put back");
 	tag_close(&f.e);
+	munmap(f.tx, FREQ_SPAN_BYTES);
+	munmap(f.rx, FREQ_SPAN_BYTES);
 	return 0;
 }

@@ -21,7 +21,7 @@ enum {
 	OVERLAP_STEP = 4,
 };
 
-/* What rank 0 asks of its partner. */
+/* Requests of rank 0 to its partner. */
 enum {
 	ORDER_END,
 	ORDER_RECEIVE,    /* post a receive, say so, and check the message */
