@@ -3,8 +3,9 @@
 #
 # Any call of libweft may be made from any thread: tests that promise under ThreadSanitizer:
 # thr_data.c (one QP, one CQ, one channel, many threads; weftd killed under them), thr_objects.c
-# (objects of all kinds, memory, fork), thr_reg_cache.c (the registration cache). The programs and
-# libweft are built with -fsanitize=thread, weftd with the others. No report is suppressed.
+# (objects of all kinds, memory, fork), thr_reg_cache.c (the registration cache), thr_tag.c (tagged
+# endpoints, likewise killed). The programs and libweft are built with -fsanitize=thread, weftd with
+# the others. No report is suppressed.
 # WEFT_ROUNDS=N: N times as long (make tsan).
 # timeout: 1200
 
@@ -31,10 +32,15 @@ spawn cache "$WEFT_TSAN/thr_reg_cache" $((rounds * 100))
 expect_ok cache
 spawn cache2 "$WEFT_INT/thr_reg_cache" $((rounds * 200))
 expect_ok cache2
+spawn tag "$WEFT_TSAN/thr_tag" $((rounds * 4000))
+expect_ok tag
+spawn tag2 "$WEFT_INT/thr_tag" $((rounds * 8000))
+expect_ok tag2
 expect_objects weft0 '0 0 0 0'
 expect_objects weft1 '0 0 0 0'
 cat "$WEFT_TMP"/cache.out "$WEFT_TMP"/cache2.out
 cat "$WEFT_TMP"/data.out "$WEFT_TMP"/objects.out "$WEFT_TMP"/data2.out "$WEFT_TMP"/objects2.out
+cat "$WEFT_TMP"/tag.out "$WEFT_TMP"/tag2.out
 
 # Threads post, poll and wait while the NIC disappears.
 spawn gone "$WEFT_TSAN/thr_data" 8000 gone
@@ -43,3 +49,9 @@ received=$(counter weft1 rx_frames)
 wait_until 'there is traffic' counter_above weft1 rx_frames "$((received + 1000))"
 kill9 weftd
 expect_ok gone
+
+weftd_start again --nics 2
+spawn tag.gone "$WEFT_TSAN/thr_tag" 1000000 gone
+says tag.gone '^running'
+kill9 again
+expect_ok tag.gone
