@@ -46,6 +46,7 @@ grep -q 'changed by hand' "$p/etc/weft/weftd.conf" || { echo 'weftd.conf was ove
 
 cat >"$WEFT_TMP/user.c" <<'C'
 #include <weft.h>
+#include <weft_tag.h>
 #include <stdio.h>
 
 int main(void)
@@ -74,7 +75,7 @@ clang -fsyntax-only -x c++ $(pkg-config --cflags weft) user.c
 
 # the examples
 export LD_LIBRARY_PATH=$p/lib
-for f in hello:weft allreduce:goal; do
+for f in hello:weft tagged:weft allreduce:goal; do
 	# shellcheck disable=SC2046
 	gcc -std=gnu11 -Wall -Wextra -Werror "$p/share/doc/weft/docs/examples/${f%:*}.c" -o "${f%:*}" $(pkg-config --cflags --libs "${f#*:}")
 done
@@ -82,6 +83,8 @@ weftd_start weftd --nics 2
 tool 0 ./hello
 grep -qx 'received 24 bytes: hello from the other NIC' "$out" || die "hello says: $(cat "$out")"
 grep -qx 'read 42' "$out" || die "hello says: $(cat "$out")"
+tool 0 ./tagged
+[ "$(cat "$out")" = $'tag 2: the second one\ntag 1: the first message\ntag 3: 1048576 bytes' ] || die "tagged says: $(cat "$out")"
 export WEFT_PEERS=02:77:0a:4d:00:01,02:77:0a:4d:00:02
 spawn rank0 env WEFT_RANK=0 WEFT_DEVICE=weft0 ./allreduce
 spawn rank1 env WEFT_RANK=1 WEFT_DEVICE=weft1 ./allreduce
