@@ -200,7 +200,8 @@ struct wf_mr {
 	struct wf_domain *domain;
 	struct weft_mr *mr;
 	uintptr_t base;
-	uint64_t iova; /* of base, in requests of this process */
+	uint64_t iova;    /* of base, in requests of this process */
+	bool local_write; /* the NIC may write to it for requests of this process */
 };
 
 extern struct fi_ops_mr wf_mr_ops;
@@ -216,7 +217,11 @@ enum wf_use {
 struct wf_piece {
 	struct weft_mr *mr;      /* of the registration cache */
 	struct weft_tag_buf buf; /* of weft_tag_get_buf() */
-	enum { WF_PIECE_DESC, WF_PIECE_MR, WF_PIECE_BUF } kind;
+	enum {
+		WF_PIECE_DESC,
+		WF_PIECE_MR,
+		WF_PIECE_BUF
+	} kind;
 	uint32_t bytes;
 };
 struct wf_hold {

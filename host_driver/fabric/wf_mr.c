@@ -58,6 +58,21 @@ static int weft_access(uint64_t access)
 	return rights;
 }
 
+/*
+ * Makes the region. Applications need no rights for local requests (FI_MR_LOCAL), but may pass the
+ * descriptor: so it may be written if its memory may.
+ */
+static struct weft_mr *make_region(struct wf_mr *mr, void *addr, size_t len, int access)
+{
+	struct weft_mr *region =
+	    weft_reg_mr_iova(mr->domain->pd, addr, len, mr->iova, access | WEFT_ACCESS_LOCAL_WRITE);
+
+	mr->local_write = region != NULL;
+	if (!region && errno == EFAULT && !(access & WEFT_ACCESS_LOCAL_WRITE))
+		region = weft_reg_mr_iova(mr->domain->pd, addr, len, mr->iova, access);
+	return region;
+}
+
 static int mr_register(struct wf_domain *domain, const void *buf, size_t len, uint64_t access,
 		       void *context, struct fid_mr **out)
 {
@@ -70,7 +85,7 @@ static int mr_register(struct wf_domain *domain, const void *buf, size_t len, ui
 	mr->domain = domain;
 	mr->base = (uintptr_t)buf;
 	mr->iova = domain->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)buf : 0;
-	mr->mr = weft_reg_mr_iova(domain->pd, addr, len, mr->iova, weft_access(access));
+	mr->mr = make_region(mr, addr, len, weft_access(access));
 	if (!mr->mr) {
 		error = errno;
 		free(mr);
@@ -177,7 +192,7 @@ int wf_mr_sges(struct wf_domain *domain, const struct iovec *iov, void **desc, s
 		hold->piece[n].bytes = (uint32_t)iov[i].iov_len;
 		if (iov[i].iov_len > UINT32_MAX) {
 			rc = -FI_EMSGSIZE;
-		} else if (mr) {
+		} else if (mr && (use == WF_USE_SEND || mr->local_write)) {
 			sge[n] = (struct weft_sge){(uintptr_t)iov[i].iov_base + mr->iova - mr->base,
 						   (uint32_t)iov[i].iov_len, mr->mr->lkey};
 		} else {
