@@ -21,6 +21,7 @@ static void end_open(struct wff *f, struct wff_end *e, struct sim_nic *nic, cons
 	CU_ASSERT_PTR_NOT_NULL_FATAL(weft);
 	snprintf(e->nic.name, sizeof(e->nic.name), "%s", name);
 	sim_proc_set_nonblocking(e->proc, true);
+	sim_proc_move_memory(e->proc);
 	CU_ASSERT_EQUAL_FATAL(weft_query_device(weft, &e->nic.device), 0);
 	CU_ASSERT_EQUAL_FATAL(weft_query_port(weft, &e->nic.port), 0);
 	e->info = wf_info_base(&e->nic);

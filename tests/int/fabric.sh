@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# libfabric's own programs on weft's provider (host_driver/fabric): fi_info shows each NIC, and
+# says why not when there is none; fi_pingpong moves messages and tagged messages of every protocol
+# with data checks. tests/clients/fabtests.sh has fabtests.
+
+. tests/int/lib.sh
+
+need fi_info fi_pingpong
+[ -e build/lib/libfabric/libweft-fi.so ] || skip 'libfabric-dev is not installed'
+export FI_PROVIDER_PATH=$PWD/build/lib/libfabric
+netns_add fab
+ns=$(unique fab)
+
+# The system's libfabric loads the provider, which finds no NIC.
+tool 61 fi_info -p weft
+grep -q 'fi_getinfo: -61' "$err" || die 'fi_info does not say that there is no NIC'
+weftd_start weftd --nics 2
+tool 0 fi_info -p weft
+grep -q 'domain: weft0' "$out" && grep -q 'domain: weft1' "$out" || die 'a NIC is missing in fi_info'
+grep -q 'type: FI_EP_RDM' "$out" || die 'no FI_EP_RDM'
+tool 0 env WEFT_DEVICE=weft1 fi_info -p weft -v
+grep -q 'domain: weft0' "$out" && die 'WEFT_DEVICE does not select the NIC'
+for words in 'src_addr: fi_sockaddr_in://10.77.0.2:0' 'control_progress: FI_PROGRESS_AUTO' \
+	'data_progress: FI_PROGRESS_AUTO' 'threading: FI_THREAD_SAFE' 'cq_data_size: 8'; do
+	grep -q "$words" "$out" || die "fi_info does not say $words"
+done
+tool 0 fi_info -p weft -c 'FI_TAGGED|FI_DIRECTED_RECV|FI_SOURCE' -m FI_CONTEXT
+tool 61 fi_info -p weft -t FI_EP_MSG
+
+# pair NAME SERVER-NIC CLIENT-NIC OPTION...: checks that the NICs matched the messages
+port=19900
+pair()
+{
+	local name=$1 server=$2 client=$3 before
+	shift 3
+	port=$((port + 1))
+	before=$(counter "$server" tag_matched_posted)
+	spawn "$name.s" ip netns exec "$ns" env WEFT_DEVICE="$server" fi_pingpong -p weft -e rdm -c -B "$port" "$@"
+	wait_until 'fi_pingpong listens' tcp_listens "$ns" "$port" "$name.s"
+	spawn "$name.c" ip netns exec "$ns" env WEFT_DEVICE="$client" fi_pingpong -p weft -e rdm -c -P "$port" "$@" 127.0.0.1
+	expect_ok "$name.c" "$name.s"
+	counter_above "$server" tag_matched_posted "$((before + 50))" || die "$name was not matched by the NIC"
+}
+
+pair msg weft1 weft0 -I 20
+pair tagged weft1 weft0 -I 20 -m tagged
+pair same_nic weft0 weft0 -I 20 -m tagged
+expect_objects weft0 '0 0 0 0'
+weftd_stop weftd
