@@ -63,6 +63,14 @@ forbid host_driver '<(rte_|bpf/|xdp/|jansson).*>' 'the host driver needs libc al
 while IFS= read -r line; do
 	complain "${line%:*}: ${line##*:} is not for libweft: it does not know libgoal"
 done < <(includes host_driver | grep -E '^host_driver/[^/]*:[0-9]*:"host_driver/goal/')
+# The provider of libfabric stands on libweft alone, and nobody knows it.
+if [ -d host_driver/fabric ]; then
+	allow host_driver/fabric '<.*>|"(shared_defs|host_driver/fabric)/.*"|"host_driver/weft(_tag)?\.h"' \
+		'libc, libfabric, and libweft by its public headers'
+fi
+while IFS= read -r line; do
+	complain "${line%:*}: ${line##*:} is not for other folders: the provider is called by libfabric alone"
+done < <(includes host_driver | grep -E '"host_driver/fabric/' | grep -v '^host_driver/fabric/')
 allow dpdk_app "<.*>|\"(lib|shared_defs|dpdk_app)/.*\"|$fw_face|\"[a-z0-9_]*\.skel\.h\"" \
 	'of the firmware it sees fw.h, fw_port.h and crc32c.h'
 allow sim_harness "<.*>|\"(lib|shared_defs|host_driver|sim_harness)/.*\"|$fw_face" \

@@ -10,13 +10,13 @@
 
 set -u
 
-build="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libmd-dev libmnl-dev libpmix-dev libibverbs-dev librdmacm-dev clang
+build="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libmd-dev libmnl-dev libpmix-dev libibverbs-dev librdmacm-dev libfabric-dev clang
 	bpftool linux-libc-dev"
 tune="python3 python3-scipy python3-statsmodels python3-jinja2"
 unit="$build libcunit1-dev util-linux $tune"
 run="$build iproute2 procps iperf3 rdmacm-utils socat"
 test="$run $tune g++ libcunit1-dev tshark ethtool iputils-ping util-linux git valgrind ibverbs-utils
-	rdmacm-utils netcat-openbsd socat curl iperf3 perftest qperf ucx-utils systemd"
+	rdmacm-utils netcat-openbsd socat curl iperf3 perftest qperf ucx-utils libfabric-bin systemd"
 fuzz="$run libcunit1-dev libclang-rt-14-dev llvm"
 bench="$run $tune iperf3 ethtool perftest qperf openmpi-bin libopenmpi-dev"
 apps="$bench hpcc lammps fio redis-server redis-tools nginx-light wrk"
