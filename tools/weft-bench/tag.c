@@ -3,7 +3,7 @@
  * weft-bench tag: messages that the NIC matches, between two processes. Calls tag_*.c in processes
  * of their own (crew.c). docs/tagged.md has the figures.
  *
- *	lat		half a round trip, by size; the receive is posted first
+ *	lat		half a round trip, by size
  *	bw		stream of long messages
  *	rate		stream of messages of 64 bytes
  *	match		latency behind many posted receives, and behind many unexpected messages
