@@ -132,8 +132,8 @@ struct sockaddr_in wf_addr_out(struct wf_addr addr);
 /* False: not an IPv4 unicast address with a QPN. */
 bool wf_addr_in(const void *sockaddr, struct wf_addr *addr);
 /*
- * Resolves a host (name or number; NULL: ip) and a service, the QPN of the endpoint. 0 or a
- * negative errno.
+ * Resolves a host (name or number; NULL and loopback: ip) and a service, the QPN of the endpoint. 0
+ * or a negative errno.
  */
 int wf_addr_resolve(const char *node, const char *service, uint64_t flags, uint32_t ip,
 		    struct wf_addr *addr);

@@ -80,6 +80,8 @@ int wf_addr_resolve(const char *node, const char *service, uint64_t flags, uint3
 	}
 	memcpy(&sin, found->ai_addr, sizeof(sin));
 	freeaddrinfo(found);
-	addr->ip = sin.sin_addr.s_addr;
+	/* This host, by whatever number: this NIC. */
+	if (ntohl(sin.sin_addr.s_addr) >> 24 != 127)
+		addr->ip = sin.sin_addr.s_addr;
 	return 0;
 }

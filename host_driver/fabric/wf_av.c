@@ -302,7 +302,7 @@ static int av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 
 	if (!node || !service)
 		return -FI_EINVAL;
-	valid = wf_addr_resolve(node, service, flags, 0, &addr) == 0;
+	valid = wf_addr_resolve(node, service, flags, av->domain->port.ip, &addr) == 0;
 	if (valid) {
 		sin = wf_addr_out(addr);
 		valid = wf_addr_in(&sin, &addr);
@@ -325,7 +325,7 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, co
 
 	if (!node || !service || (svccnt && nodecnt > SIZE_MAX / sizeof(*addrs) / svccnt))
 		return -FI_EINVAL;
-	rc = wf_addr_resolve(node, service, flags, 0, &first);
+	rc = wf_addr_resolve(node, service, flags, av->domain->port.ip, &first);
 	if (rc)
 		return rc;
 	addrs = calloc(nodecnt * svccnt + 1, sizeof(*addrs));

@@ -217,9 +217,13 @@ static int bind_cntr(struct wf_qp *qp, struct wf_cntr *cntr, uint64_t flags)
 
 	if (cntr->domain != qp->domain)
 		return -FI_EDOMAIN;
-	/* The NIC tells a host nothing of its peers' RDMA. */
-	if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE))
+	/*
+	 * Peers' RDMA counts in endpoints with FI_RMA_EVENT, which there are none of: a counter of
+	 * nothing else is refused.
+	 */
+	if (flags && !(flags & ~(uint64_t)(FI_REMOTE_READ | FI_REMOTE_WRITE)))
 		return -FI_ENOSYS;
+	flags &= ~(uint64_t)(FI_REMOTE_READ | FI_REMOTE_WRITE);
 	if (!flags || (flags & ~(uint64_t)(FI_SEND | FI_RECV | FI_READ | FI_WRITE)))
 		return -FI_EBADFLAGS;
 	for (i = 0; i < WF_COUNTS; i++) {
