@@ -11,8 +11,8 @@
  * holds its rank and its number in the pair's order, so that the receiver, which knows the order of
  * its receives, finds any that overtook.
  *
- * --kill: when a round is over the last rank kills itself, with sends and receives of all kinds
- * under way. The others' requests to it end with an error, and they do another round.
+ * --kill: when a round is over the last rank kills itself, with messages waiting, and long ones
+ * moving, to and from each other rank. All requests of the others end, and they do another round.
  */
 #include <sched.h>
 #include <signal.h>
@@ -30,9 +30,12 @@ enum {
 	ANY_KIND = 1,
 	TAG_PAIR = 1,
 	TAG_ANY = 2,
-	TAG_LAST = 3, /* those of the last act */
+	/* The last act: messages that wait for a receive, and messages that move. */
+	TAG_LAST = 3,
+	TAG_MOVE = 4,
 	LAST_ACT = 4, /* requests of each kind to the rank that dies */
 	LAST_BYTES = 70000,
+	MOVE_BYTES = 1000000,
 };
 
 struct shared {
@@ -198,42 +201,68 @@ static void play_round(struct crowd *c, int ranks, uint32_t round)
 	check_round(c, ranks, round);
 }
 
-/* The last rank: leaves everything open, and dies. */
+static void send_last(struct crowd *c, const struct tag_peer *to, uint64_t tag, size_t bytes)
+{
+	for (int i = 0; i < LAST_ACT; i++)
+		tag_end_send(&c->e, to, tx_at(c, 0), bytes, tag, 0, tag);
+}
+
+/* Messages arrive on top of each other: their content does not count. */
+static void recv_move(struct crowd *c, const struct tag_peer *from, uint32_t *number)
+{
+	for (int i = 0; i < LAST_ACT; i++)
+		number[i] = tag_end_recv(&c->e, from, 0, MOVE_BYTES, TAG_MOVE, 0, 0, TAG_MOVE);
+}
+
+/* The last rank dies while long messages move in both directions and others wait. */
 static void die_busy(struct crowd *c)
 {
-	for (int r = 0; r < c->ranks - 1; r++)
-		for (int i = 0; i < LAST_ACT; i++) {
-			tag_end_send(&c->e, &c->peer[r], tx_at(c, 0), LAST_BYTES, TAG_LAST, 0, 1);
-			tag_end_recv(&c->e, &c->peer[r], 0, MAX_BYTES, TAG_ANY, 0, 0, 1);
-		}
-	/* The others' messages for it wait here without a receive. */
+	uint32_t number[LAST_ACT];
+	int r;
+
+	for (r = 0; r < c->ranks - 1; r++)
+		recv_move(c, &c->peer[r], number);
+	barrier(c, c->ranks);
 	tag_end_await_unexpected(&c->e, (uint32_t)(c->ranks - 1) * LAST_ACT);
+	barrier(c, c->ranks);
+	for (r = 0; r < c->ranks - 1; r++) {
+		send_last(c, &c->peer[r], TAG_LAST, LAST_BYTES);
+		send_last(c, &c->peer[r], TAG_MOVE, MOVE_BYTES);
+	}
 	kill(getpid(), SIGKILL);
 }
 
-/* The others: each send to it ends with an error, each receive from it too once cancelled. */
+/* Completes: with an error if it waited, any way if its message moved. */
+static void expect_end(struct crowd *c, struct weft_cq *cq)
+{
+	struct weft_wc wc = tag_end_wait(cq, "a request to a process that died");
+
+	host_check(wc.wr_id == TAG_MOVE || (wc.wr_id == TAG_LAST && wc.status != WEFT_WC_SUCCESS));
+	host_check(wc.qpn == c->e.qpn);
+}
+
 static void outlive(struct crowd *c)
 {
 	const struct tag_peer *dying = &c->peer[c->ranks - 1];
-	uint32_t number[LAST_ACT];
-	struct weft_wc wc;
+	uint32_t number[2 * LAST_ACT];
 	int i;
 
+	recv_move(c, dying, number);
+	barrier(c, c->ranks);
+	send_last(c, dying, TAG_LAST, LAST_BYTES);
+	barrier(c, c->ranks);
+	send_last(c, dying, TAG_MOVE, MOVE_BYTES);
+	for (i = 0; i < 2 * LAST_ACT; i++)
+		expect_end(c, c->e.send_cq);
+	/* Its waiting messages had arrived, or not: receives that match them fail, the others wait.
+	 */
 	for (i = 0; i < LAST_ACT; i++)
-		tag_end_send(&c->e, dying, tx_at(c, 0), LAST_BYTES, TAG_LAST, 0, 2);
-	for (i = 0; i < LAST_ACT; i++) {
-		wc = tag_end_wait(c->e.send_cq, "a send to a process that died");
-		host_check(wc.status != WEFT_WC_SUCCESS && wc.wr_id == 2);
-	}
-	/* Its messages had arrived, or not; receives that match them fail, the others wait. */
-	for (i = 0; i < LAST_ACT; i++)
-		number[i] = tag_end_recv(&c->e, dying, 0, MAX_BYTES, TAG_LAST, 0, 0, 3);
-	for (i = 0; i < LAST_ACT; i++)
+		number[LAST_ACT + i] =
+		    tag_end_recv(&c->e, dying, 0, MAX_BYTES, TAG_LAST, 0, 0, TAG_LAST);
+	for (i = 0; i < 2 * LAST_ACT; i++)
 		host_check(weft_tag_cancel(c->e.ep, number[i]) == 0);
-	for (i = 0; i < LAST_ACT; i++) {
-		wc = tag_end_wait(c->e.recv_cq, "a receive from a process that died");
-		host_check(wc.status != WEFT_WC_SUCCESS && wc.wr_id == 3);
-	}
+	for (i = 0; i < 2 * LAST_ACT; i++)
+		expect_end(c, c->e.recv_cq);
 }
 
 static void open_rank(struct crowd *c, const char *nic)
