@@ -28,12 +28,17 @@ static void send_msg(struct calls *t, size_t bytes, uint64_t tag, uint32_t flags
 	tag_end_send(&t->a, &t->to_b, 0, bytes, tag, flags, t->seed);
 }
 
-static void wait_send(struct calls *t)
+static void wait_send_of(struct calls *t, enum weft_wc_opcode opcode)
 {
 	struct weft_wc wc = tag_end_wait(t->a.send_cq, "a send");
 
 	tag_end_ok(wc);
-	host_check(wc.opcode == WEFT_WC_TSEND);
+	host_check(wc.opcode == opcode);
+}
+
+static void wait_send(struct calls *t)
+{
+	wait_send_of(t, WEFT_WC_TSEND);
 }
 
 /* Waits for the receive of a message with all its fields. */
@@ -375,6 +380,7 @@ static void rdma(struct calls *t)
 				  .ah = t->to_b.ah,
 				  .dst_qpn = t->to_b.qpn,
 				  .qkey = HOST_QKEY};
+	uint32_t number;
 	struct weft_wc wc;
 
 	tag_end_fill(t->a.h.mem, 5000, 99);
@@ -382,6 +388,17 @@ static void rdma(struct calls *t)
 	wc = tag_end_wait(t->a.send_cq, "an RDMA Write");
 	host_check(wc.status == WEFT_WC_SUCCESS && wc.opcode == WEFT_WC_WRITE && wc.wr_id == 1);
 	tag_end_check(t->b.h.mem + RX, 5000, 99);
+	wr.opcode = WEFT_WR_WRITE_IMM;
+	wr.imm = 1234;
+	number = tag_end_recv(&t->b, NULL, RX, 5000, 1, 0, 0, 8);
+	host_check(weft_post_send(t->a.ep->qp, &wr, NULL) == 0);
+	wait_send_of(t, WEFT_WC_WRITE);
+	wc = tag_end_wait(t->b.recv_cq, "an RDMA Write with immediate");
+	host_check(wc.status == WEFT_WC_SUCCESS && wc.opcode == WEFT_WC_RECV_WRITE_IMM);
+	host_check(wc.imm == 1234 && wc.bytes == 5000);
+	/* It took no receive. */
+	host_check(weft_tag_cancel(t->b.ep, number) == 0);
+	host_check(tag_end_wait(t->b.recv_cq, "a receive").wr_id == 8);
 	wr.opcode = WEFT_WR_READ;
 	wr.wr_id = 2;
 	memset(t->a.h.mem, 0, 5000);
