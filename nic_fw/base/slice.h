@@ -78,6 +78,7 @@ enum slice_kind {
 	SLICE_SWEEP, /* messages that arrived for ended runs */
 	SLICE_HEAP,  /* pages of free blocks */
 	SLICE_FLOWS, /* flows of RD that end */
+	SLICE_SYNS,  /* half-open connections of listeners that ended */
 	SLICE_KINDS
 };
 

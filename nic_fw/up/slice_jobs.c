@@ -14,4 +14,5 @@ const struct slice_job slice_jobs[SLICE_KINDS] = {
     [SLICE_SWEEP] = {goal_sweep_run, NULL},
     [SLICE_HEAP] = {goal_heap_slice, goal_heap_pending},
     [SLICE_FLOWS] = {rd_ending_slice, rd_ending_pending},
+    [SLICE_SYNS] = {tcp_syn_slice, tcp_syn_pending},
 };
