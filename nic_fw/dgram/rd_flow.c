@@ -409,12 +409,8 @@ void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot)
 	if (msg) {
 		msg->unacked--;
 		if (msg->state == FW_WQE_SENT && !msg->unacked && !msg->refused) {
-			bool waits = msg->kind == FW_WQE_REQUEST &&
-				     (msg->rdmap_opcode == WIRE_RDMAP_READ_REQUEST ||
-				      msg->rdmap_opcode == WIRE_RDMAP_ATOMIC_REQUEST);
-
 			msg->state = FW_WQE_RESPONSE;
-			if (!waits)
+			if (msg->kind != FW_WQE_REQUEST || !wqe_has_answer(msg))
 				msg->answered = true;
 		}
 	}

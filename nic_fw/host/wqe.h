@@ -17,6 +17,7 @@
 #include "nic_fw/base/list.h"
 #include "shared_defs/hw_cqe.h"
 #include "shared_defs/hw_wqe.h"
+#include "shared_defs/wire_iwarp.h"
 
 struct fw_nic;
 struct fw_qp;
@@ -99,6 +100,13 @@ struct fw_wqe {
 static inline bool wqe_is_under_way(const struct fw_wqe *wqe)
 {
 	return wqe->flow || wqe->streamed;
+}
+
+/* True for a read or an atomic: it ends with the peer's answer, others with the acknowledgement. */
+static inline bool wqe_has_answer(const struct fw_wqe *wqe)
+{
+	return wqe->rdmap_opcode == WIRE_RDMAP_READ_REQUEST ||
+	       wqe->rdmap_opcode == WIRE_RDMAP_ATOMIC_REQUEST;
 }
 
 /* Returns the i-th SGE, in the context or its extension. */
