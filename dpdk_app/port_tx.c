@@ -16,6 +16,7 @@
 #include "dpdk_app/csum.h"
 #include "dpdk_app/gather.h"
 #include "dpdk_app/wire/wire.h"
+#include "shared_defs/wire_eth.h"
 
 bool port_is_near(const struct nic *nic, const struct core *core)
 {
@@ -164,14 +165,32 @@ uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
 			rte_mbuf_refcnt_update(m[i], 1);
 		if (frames[i].flags & (FW_TX_LOOP | FW_TX_F_ALSO_LOOP))
 			loop[num_loop++] = m[i];
-		if (!(frames[i].flags & FW_TX_LOOP))
-			wire[num_wire++] = m[i];
+		if (frames[i].flags & FW_TX_LOOP)
+			continue;
+		wire[num_wire++] = m[i];
+		line_sent(&shard->line, shard->core->now_ns, frames[i].bytes);
 	}
 	if (num_loop)
 		tx_loop(shard, loop, num_loop);
 	if (num_wire)
 		tx_wire(shard, wire, num_wire);
 	return n;
+}
+
+void port_line(struct shard *shard)
+{
+	const struct nic *nic = shard->nic;
+	uint32_t mbps = atomic_load_explicit(&nic->line_mbps, memory_order_relaxed);
+
+	line_init(&shard->line, mbps / nic->num_shards,
+		  nic->mtu + (uint32_t)sizeof(struct wire_eth));
+}
+
+uint32_t port_tx_room(void *ctx)
+{
+	const struct shard *shard = ctx;
+
+	return line_room(&shard->line, shard->core->now_ns);
 }
 
 void port_tx_settle(void *ctx)
