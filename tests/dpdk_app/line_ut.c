@@ -23,7 +23,7 @@ static void fills_and_drains(void)
 	}
 	CU_ASSERT_EQUAL(sent, 17);
 	CU_ASSERT_EQUAL(line.free_ns - now_ns, 17 * 1231);
-	/* What is passed beyond the room waits as well. */
+	/* Frames beyond the room wait as well. */
 	line_sent(&line, now_ns, FULL);
 	CU_ASSERT_EQUAL(line_room(&line, now_ns + 1231), 0);
 	CU_ASSERT_EQUAL(line_room(&line, now_ns + 3 * 1231), 2);
