@@ -51,18 +51,13 @@ static bool tx_may_leave_csum(const struct shard *shard, const struct fw_tx_fram
 	       (wire->trusted || wire->tx_csum || frame->flags & FW_TX_LOOP);
 }
 
-/*
- * Fills m. Returns false, with its status set, if the frame is not to be sent. captured: the frame
- * must look as on a wire.
- */
-static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_mbuf *m,
-		    bool captured)
+/* Fills m. Returns false, with its status set, if the frame is not to be sent. */
+static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_mbuf *m)
 {
-	bool borrow = !captured && tx_may_borrow(shard, frame);
-	bool leave = !captured && tx_may_leave_csum(shard, frame);
+	bool leave = tx_may_leave_csum(shard, frame);
 	int bytes;
 
-	if (borrow && borrow_frame(shard, frame, m)) {
+	if (tx_may_borrow(shard, frame) && borrow_frame(shard, frame, m)) {
 		frame->status = 0;
 		shard->stats.tx_borrowed++;
 		shard->stats.tx_bytes += frame->bytes;
@@ -153,7 +148,7 @@ uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
 		return 0;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		if (!tx_fill(shard, &frames[i], m[i], capture != NULL)) {
+		if (!tx_fill(shard, &frames[i], m[i])) {
 			rte_pktmbuf_free(m[i]);
 			continue;
 		}
