@@ -14,6 +14,7 @@
 #	host_driver/verbs/preload/*.c	verbs/libweft-preload.so	what weft-run puts in front of the C library
 #	host_driver/sockets/*.c	verbs/libweft-sockets.so	likewise, with --sockets
 #	host_driver/fabric/*.c	libfabric/libweft-fi.so	provider of libfabric; needs its headers
+#	host_driver/ompi/*.c	openmpi/mca_coll_weft.so	a component of Open MPI; needs libopenmpi-dev
 #	sim_harness/*.c, */*.c	libsim.a	(sim_main.c: weft-sim)
 #	dpdk_app/*.c, */*.c	libweftd.a	(main.c: weftd); needs DPDK
 #	dpdk_app/xdp/*.bpf.c,	build/gen/*.skel.h
@@ -159,6 +160,7 @@ SRC_rdmacm := $(sort $(wildcard host_driver/rdmacm/*.c))
 SRC_preload := $(sort $(wildcard host_driver/verbs/preload/*.c))
 SRC_sockets := $(sort $(wildcard host_driver/sockets/*.c))
 SRC_fabric := $(sort $(wildcard host_driver/fabric/*.c))
+SRC_ompi := $(sort $(wildcard host_driver/ompi/*.c))
 SRC_sim := $(sort $(filter-out sim_harness/sim_main.c,$(wildcard sim_harness/*.c sim_harness/*/*.c)))
 SRC_weftd := $(sort $(filter-out dpdk_app/main.c %.bpf.c,$(wildcard dpdk_app/*.c dpdk_app/*/*.c)))
 # BPF programs, and the headers that put them into weftd and into tools.
@@ -369,6 +371,21 @@ $(FABRIC_PROVIDER): $(SRC_fabric:%.c=$(B)/obj/release/%.o) $(B)/lib/libweft.a Ma
 	$(Q)$(CC) -shared -fPIC -pthread $(LDFLAGS) -o $@ -Wl,-soname,libweft-fi.so -Wl,-z,nodelete -Wl,--exclude-libs,ALL \
 		-Wl,--no-undefined $(filter %.o %.a,$^) -lfabric
 PROVIDERS := $(if $(and $(HAVE_FABRIC),$(SRC_fabric)),$(FABRIC_PROVIDER))
+
+# The component of Open MPI, in an own folder, which weft-run names to Open MPI. The internal headers of
+# libopenmpi-dev are not held to our warnings; one of them is missing and lies in host_driver/ompi/missing.
+OMPI_INCLUDE := $(firstword $(wildcard $(SYSTEM_LIBS)/openmpi/include))
+HAVE_OMPI := $(wildcard $(OMPI_INCLUDE)/openmpi/ompi/mca/coll/coll.h)
+# Where Open MPI looks for components by itself.
+OMPI_COMPONENTS ?= $(SYSTEM_LIBS)/openmpi/lib/openmpi3
+OMPI_DIR := $(B)/lib/openmpi
+$(B)/obj/release/host_driver/ompi/%.o: CFLAGS_host_driver += -isystem host_driver/ompi/missing \
+	-isystem $(OMPI_INCLUDE) -isystem $(OMPI_INCLUDE)/openmpi
+$(OMPI_DIR)/mca_coll_weft.so: $(SRC_ompi:%.c=$(B)/obj/release/%.o) $(B)/lib/libgoal.so $(B)/lib/libweft.so Makefile
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -fPIC -pthread $(LDFLAGS) -o $@ -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/..:$$ORIGIN/../..' \
+		$(filter %.o %.so,$^)
 $(B)/bin/weft-run: tools/weft-run.sh
 	@mkdir -p $(@D)
 	$(Q)install $< $@
@@ -494,7 +511,7 @@ include tests/fuzz/fuzz.mk
 .PHONY: FORCE all abi san run test test-unit test-int test-clients test-interop soak bench install uninstall lint fw-cross clean help \
 	mutants _run _test _test-unit _test-int _test-clients _test-interop _soak _mutants _mutants-check _bench _fw-cross _fw-cross-linux
 
-all: $(call products,release) $(STAND_INS) $(PROVIDERS) $(if $(STAND_INS),$(B)/bin/weft-run)	## build the libraries, weftd and the tools into build/
+all: $(call products,release) $(STAND_INS) $(PROVIDERS) $(if $(STAND_INS),$(B)/bin/weft-run) $(if $(HAVE_OMPI),$(OMPI_DIR)/mca_coll_weft.so)	## build the libraries, weftd and the tools into build/
 	@$(say_missing)
 
 # Parts that this machine's packages do not suffice for, one line each.
@@ -503,7 +520,8 @@ $(if $(HAVE_DPDK),:,echo 'not built: weftd; packages are missing: $(MISSING_weft
 $(if $(HAVE_BPF),:,echo 'not built: $(COUNTING_TOOLS); packages are missing: $(MISSING_counting) (as root: tools/deps.sh run)'); \
 $(if $(HAVE_RDMACM),:,echo 'not built: stand-ins for $(if $(HAVE_VERBS),librdmacm,libibverbs and librdmacm); packages are missing: \
 libibverbs-dev librdmacm-dev (as root: tools/deps.sh run)'); \
-$(if $(PROVIDERS),:,echo 'not built: the provider of libfabric; package is missing: libfabric-dev (as root: tools/deps.sh run)')
+$(if $(PROVIDERS),:,echo 'not built: the provider of libfabric; package is missing: libfabric-dev (as root: tools/deps.sh run)'); \
+$(if $(HAVE_OMPI),:,echo 'not built: the component of Open MPI; packages are missing: libopenmpi-dev (as root: tools/deps.sh run)')
 endef
 
 san: $(call products,san) $(UT_BINS) $(INT_BINS)	## build everything with sanitizers, and the tests, into build/san
@@ -790,6 +808,7 @@ $(B)/share/bash/%: $(B)/bin/%
 INSTALLED = 755:$(B)/bin/weftd:$(SBINDIR)/weftd \
 	$(foreach t,$(ALL_TOOLS) weft-sim weft-run,755:$(B)/bin/$t:$(BINDIR)/$t) \
 	$(foreach l,libibverbs.so.1 librdmacm.so.1 libweft-preload.so libweft-sockets.so,644:$(VERBS_DIR)/$l:$(LIBDIR)/weft/verbs/$l) \
+	$(foreach d,$(LIBDIR)/weft/openmpi $(if $(HAVE_OMPI),$(OMPI_COMPONENTS)),644:$(OMPI_DIR)/mca_coll_weft.so:$d/mca_coll_weft.so) \
 	$(foreach l,weft goal,$(foreach f,lib$l.a lib$l.so.$(SOVERSION),644:$(B)/lib/$f:$(LIBDIR)/$f)) \
 	644:$(FABRIC_PROVIDER):$(FABRICDIR)/$(notdir $(FABRIC_PROVIDER)) \
 	$(foreach f,weft.lua weft_esp.lua,644:tools/wireshark/$f:$(DATADIR)/$f) \

@@ -22,6 +22,7 @@
 #include "dpdk_app/args/args.h"
 #include "dpdk_app/client/hostcopy.h"
 #include "dpdk_app/client/irq.h"
+#include "dpdk_app/line.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/random.h"
 #include "dpdk_app/turns.h"
@@ -123,7 +124,8 @@ struct shard {
 	void *arena;
 	size_t arena_bytes;
 	uint32_t num_fw_stats;
-	bool stages; /* the firmware counts cycles per stage */
+	bool stages;      /* the firmware counts cycles per stage */
+	struct line line; /* of a card */
 
 	/* Frames from other cores and from the switch; any core enqueues. */
 	struct rte_ring *in;
@@ -200,6 +202,7 @@ struct nic {
 	uint8_t mac[6];
 	uint32_t mtu; /* bytes of the largest IPv4 packet */
 	uint32_t link_mbps;
+	_Atomic(uint32_t) line_mbps; /* of a card whose link is up; 0: not known */
 	struct rte_mempool *pool;
 	struct wire *wire;
 	struct mac_table *macs; /* mac_filter.c: group addresses that its shards receive */

@@ -167,22 +167,39 @@ uint32_t borrow_pieces(const struct rte_mbuf *m, struct fw_rx_seg *seg)
 	return n;
 }
 
+/* Writes payload, padding and CRC32C behind the headers at dst. */
+static void put_payload(const struct borrow_note *note, uint8_t *dst)
+{
+	uint32_t at = note->hdr_bytes;
+	uint32_t crc =
+	    accel_crc32c(FW_CRC32C_INIT, dst + note->crc_from, note->hdr_bytes - note->crc_from);
+
+	for (uint32_t i = 0; i < note->num_pieces; i++) {
+		crc = accel_copy_crc32c(crc, dst + at, note->piece[i].data, note->piece[i].bytes);
+		at += note->piece[i].bytes;
+	}
+	memcpy(dst + at, note->tail, note->tail_bytes);
+	if (note->crc_bytes)
+		accel_crc32c_wire(dst + at + note->tail_bytes,
+				  accel_crc32c(crc, note->tail, note->tail_bytes));
+}
+
+void borrow_seal(const struct rte_mbuf *m, uint8_t *dst)
+{
+	const struct borrow_note *note = note_of(m);
+
+	memcpy(dst, rte_pktmbuf_mtod(m, const uint8_t *), note->hdr_bytes);
+	put_payload(note, dst);
+	if (csum_is_left(m))
+		csum_seal(m, dst);
+}
+
 void borrow_copy(struct rte_mbuf *m)
 {
+	/* The payload takes the place of the note. */
 	const struct borrow_note note = *note_of(m);
-	uint8_t *dst = rte_pktmbuf_mtod(m, uint8_t *);
-	uint32_t at = note.hdr_bytes;
-	uint32_t crc =
-	    accel_crc32c(FW_CRC32C_INIT, dst + note.crc_from, note.hdr_bytes - note.crc_from);
 
-	for (uint32_t i = 0; i < note.num_pieces; i++) {
-		crc = accel_copy_crc32c(crc, dst + at, note.piece[i].data, note.piece[i].bytes);
-		at += note.piece[i].bytes;
-	}
-	memcpy(dst + at, note.tail, note.tail_bytes);
-	if (note.crc_bytes)
-		accel_crc32c_wire(dst + at + note.tail_bytes,
-				  accel_crc32c(crc, note.tail, note.tail_bytes));
+	put_payload(&note, rte_pktmbuf_mtod(m, uint8_t *));
 	m->data_len = (uint16_t)m->pkt_len;
 	m->ol_flags &= ~borrow_flag;
 	if (csum_is_left(m))

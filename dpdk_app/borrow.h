@@ -52,6 +52,9 @@ uint32_t borrow_pieces(const struct rte_mbuf *m, struct fw_rx_seg *seg);
  */
 void borrow_copy(struct rte_mbuf *m);
 
+/* Writes a borrowed frame as a wire would carry it, m->pkt_len bytes; m is unchanged. */
+void borrow_seal(const struct rte_mbuf *m, uint8_t *dst);
+
 /* Releases the references to frames that their receivers have freed. */
 void borrow_sweep(struct shard *shard);
 

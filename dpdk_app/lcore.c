@@ -67,11 +67,12 @@ static void note_slices(struct core *core, const struct shard *shard)
 
 static uint32_t shard_turn(struct shard *shard, uint64_t now_ns)
 {
-	bool up = atomic_load_explicit(&shard->nic->link_up, memory_order_relaxed);
+	bool up = atomic_load_explicit(&shard->nic->link_up, memory_order_acquire);
 	uint32_t work = 0;
 
 	if (up != shard->link_up) {
 		shard->link_up = up;
+		port_line(shard);
 		fw_link(shard->fw, up);
 		work++;
 	}

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,6 +25,7 @@ enum {
 
 static bool log_is_verbose;
 static const char *log_path; /* NULL: the inherited standard error */
+static atomic_uint log_lost; /* lines that could not be written */
 
 void log_set_verbose(bool verbose)
 {
@@ -40,7 +42,8 @@ static size_t log_time(char *line, size_t bytes)
 					       : 0;
 }
 
-static void log_line(const char *format, va_list args)
+/* Returns false if the line, or its end, could not be written: the disk is full. */
+static bool log_write(const char *format, va_list args)
 {
 	char line[1024];
 	size_t used = log_time(line, sizeof(line));
@@ -50,13 +53,34 @@ static void log_line(const char *format, va_list args)
 	used += 7;
 	n = vsnprintf(line + used, sizeof(line) - used - 1, format, args);
 	if (n < 0)
-		return;
+		return true;
 	used += (size_t)n;
 	if (used > sizeof(line) - 2)
 		used = sizeof(line) - 2;
 	line[used++] = '\n';
-	if (write(STDERR_FILENO, line, used) < 0)
-		return; /* no destination is left for an error */
+	return write(STDERR_FILENO, line, used) == (ssize_t)used;
+}
+
+__attribute__((format(printf, 1, 2))) static bool log_note(const char *format, ...)
+{
+	va_list args;
+	bool ok;
+
+	va_start(args, format);
+	ok = log_write(format, args);
+	va_end(args);
+	return ok;
+}
+
+/* Lines that cannot be written are counted; the first one that can is preceded by their number. */
+static void log_line(const char *format, va_list args)
+{
+	unsigned int lost = atomic_exchange(&log_lost, 0);
+
+	if (lost && !log_note("%u lines before this one could not be written", lost))
+		atomic_fetch_add(&log_lost, lost + 1);
+	else if (!log_write(format, args))
+		atomic_fetch_add(&log_lost, 1);
 }
 
 void log_info(const char *format, ...)
@@ -114,7 +138,10 @@ void log_limited(struct log_limit *limit, uint64_t now_ns, const char *format, .
 	va_end(args);
 }
 
-/* Opens the file and makes it standard error. */
+/*
+ * Opens the file and makes it standard error. Its name may be in a folder that others can write: so
+ * no link is followed, and neither a file of another user is used nor one with a second name.
+ */
 static int log_take(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
@@ -128,10 +155,30 @@ static int log_take(const char *path)
 		err = -errno;
 	else if (!S_ISREG(st.st_mode))
 		err = -EINVAL; /* a write could wait for its reader */
+	else if (st.st_nlink > 1)
+		err = -EMLINK;
+	else if (st.st_uid && st.st_uid != geteuid())
+		err = -EPERM;
 	else if (dup2(fd, STDERR_FILENO) < 0)
 		err = -errno;
 	close(fd);
 	return err;
+}
+
+static const char *log_reason(int err)
+{
+	switch (err) {
+	case -EINVAL:
+		return "is not a regular file";
+	case -ELOOP:
+		return "is a symbolic link";
+	case -EMLINK:
+		return "has other names as well";
+	case -EPERM:
+		return "belongs to another user";
+	default:
+		return strerror(-err);
+	}
 }
 
 int log_open(const char *path)
@@ -140,7 +187,7 @@ int log_open(const char *path)
 
 	if (err) {
 		log_error("--log %s: %s; name a file in a directory that weftd may write to", path,
-			  err == -EINVAL ? "is not a regular file" : strerror(-err));
+			  log_reason(err));
 		return err;
 	}
 	log_path = path;
@@ -158,6 +205,6 @@ bool log_reopen(void)
 	err = log_take(log_path);
 	if (err)
 		log_error("%s cannot be reopened: %s; weftd continues with the open file", log_path,
-			  strerror(-err));
+			  log_reason(err));
 	return true;
 }

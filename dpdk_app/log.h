@@ -29,8 +29,8 @@ void log_limited(struct log_limit *limit, uint64_t now_ns, const char *format, .
 
 /*
  * Appends all further lines to this file, each with the time (UTC), along with any other output on
- * standard error. path must stay valid. Returns 0, or -errno after a message. Call it before
- * threads exist.
+ * standard error. path must stay valid; a link, another user's file and one with a second name are
+ * refused. Returns 0, or -errno after a message. Call it before threads exist.
  */
 int log_open(const char *path) __attribute__((warn_unused_result));
 

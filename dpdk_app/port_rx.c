@@ -73,16 +73,6 @@ static uint32_t rx_flags(const struct nic *nic, const struct rte_mbuf *m, bool l
 	return 0;
 }
 
-/* A capture shows a frame as it would appear on a wire. */
-static void rx_capture(struct capture *capture, const struct shard *shard, struct rte_mbuf *m)
-{
-	if (borrow_is_borrowed(m))
-		borrow_copy(m);
-	else if (csum_is_left(m))
-		csum_finish(m);
-	capture_frame(capture, shard, CAPTURE_IN, m);
-}
-
 uint32_t port_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 {
 	struct shard *shard = ctx;
@@ -108,7 +98,7 @@ uint32_t port_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 			continue;
 
 		if (capture)
-			rx_capture(capture, shard, m[i]);
+			capture_frame(capture, shard, CAPTURE_IN, m[i]);
 		if (!rx_fill(shard, m[i], rx_flags(nic, m[i], i < loop), &frames[count])) {
 			rte_pktmbuf_free(m[i]);
 			continue;

@@ -16,6 +16,7 @@
 #include "dpdk_app/csum.h"
 #include "dpdk_app/gather.h"
 #include "dpdk_app/wire/wire.h"
+#include "shared_defs/wire_eth.h"
 
 bool port_is_near(const struct nic *nic, const struct core *core)
 {
@@ -50,18 +51,13 @@ static bool tx_may_leave_csum(const struct shard *shard, const struct fw_tx_fram
 	       (wire->trusted || wire->tx_csum || frame->flags & FW_TX_LOOP);
 }
 
-/*
- * Fills m. Returns false, with its status set, if the frame is not to be sent. captured: the frame
- * must look as on a wire.
- */
-static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_mbuf *m,
-		    bool captured)
+/* Fills m. Returns false, with its status set, if the frame is not to be sent. */
+static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_mbuf *m)
 {
-	bool borrow = !captured && tx_may_borrow(shard, frame);
-	bool leave = !captured && tx_may_leave_csum(shard, frame);
+	bool leave = tx_may_leave_csum(shard, frame);
 	int bytes;
 
-	if (borrow && borrow_frame(shard, frame, m)) {
+	if (tx_may_borrow(shard, frame) && borrow_frame(shard, frame, m)) {
 		frame->status = 0;
 		shard->stats.tx_borrowed++;
 		shard->stats.tx_bytes += frame->bytes;
@@ -152,7 +148,7 @@ uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
 		return 0;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		if (!tx_fill(shard, &frames[i], m[i], capture != NULL)) {
+		if (!tx_fill(shard, &frames[i], m[i])) {
 			rte_pktmbuf_free(m[i]);
 			continue;
 		}
@@ -164,14 +160,32 @@ uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
 			rte_mbuf_refcnt_update(m[i], 1);
 		if (frames[i].flags & (FW_TX_LOOP | FW_TX_F_ALSO_LOOP))
 			loop[num_loop++] = m[i];
-		if (!(frames[i].flags & FW_TX_LOOP))
-			wire[num_wire++] = m[i];
+		if (frames[i].flags & FW_TX_LOOP)
+			continue;
+		wire[num_wire++] = m[i];
+		line_sent(&shard->line, shard->core->now_ns, frames[i].bytes);
 	}
 	if (num_loop)
 		tx_loop(shard, loop, num_loop);
 	if (num_wire)
 		tx_wire(shard, wire, num_wire);
 	return n;
+}
+
+void port_line(struct shard *shard)
+{
+	const struct nic *nic = shard->nic;
+	uint32_t mbps = atomic_load_explicit(&nic->line_mbps, memory_order_relaxed);
+
+	line_init(&shard->line, mbps / nic->num_shards,
+		  nic->mtu + (uint32_t)sizeof(struct wire_eth));
+}
+
+uint32_t port_tx_room(void *ctx)
+{
+	const struct shard *shard = ctx;
+
+	return line_room(&shard->line, shard->core->now_ns);
 }
 
 void port_tx_settle(void *ctx)

@@ -223,7 +223,7 @@ static void copy_binds(struct hw_goal_bind *table, const struct weft_goal_bind *
 {
 	uint32_t i;
 
-	for (i = 0; i < count; i++)
+	for (i = 0; binds && i < count; i++)
 		table[i] = (struct hw_goal_bind){
 		    .addr = (uintptr_t)binds[i].addr,
 		    .bytes = binds[i].bytes,
@@ -241,8 +241,10 @@ static int load(struct weft_goal *goal, uint32_t comm, const struct weft_mr *mr,
 	cmd.u.goal_load.addr = (uintptr_t)mr->addr;
 	cmd.u.goal_load.bytes = code_bytes;
 	cmd.u.goal_load.stag = mr->lkey;
-	cmd.u.goal_load.binds_addr = (uintptr_t)mr->addr + binds_offset;
-	cmd.u.goal_load.binds_stag = mr->lkey;
+	if (binds_offset) {
+		cmd.u.goal_load.binds_addr = (uintptr_t)mr->addr + binds_offset;
+		cmd.u.goal_load.binds_stag = mr->lkey;
+	}
 	cmd.u.goal_load.comm = comm;
 	do {
 		struct hw_cmd again = cmd;
@@ -288,7 +290,7 @@ int weft_goal_load_op(struct weft_goal *goal, uint32_t comm, struct weft_pd *pd,
 	memcpy(copy, code, bytes);
 	copy_binds((struct hw_goal_bind *)(void *)(copy + binds_offset), binds, num_binds);
 	mr = weft_reg_mr(pd, copy, total, 0);
-	rc = mr ? load(goal, comm, mr, bytes, binds_offset, schedule, why, op) : -errno;
+	rc = mr ? load(goal, comm, mr, bytes, binds ? binds_offset : 0, schedule, why, op) : -errno;
 	if (mr)
 		rc = weft_dereg_mr(mr) < 0 && rc == 0 ? -EIO : rc;
 	weft_free(copy, total);
@@ -308,10 +310,17 @@ int weft_goal_unload(struct weft_goal *goal, uint32_t schedule)
 
 int weft_goal_start(struct weft_goal *goal, const struct weft_goal_run_attr *attr, uint32_t *run)
 {
+	uint32_t flags = attr->memory_gone ? HW_GOAL_RUN_F_MEMORY : 0;
 	struct hw_goal_run *record;
+	uint32_t i;
 
+	_Static_assert((int)WEFT_GOAL_RUN_BINDS == (int)HW_GOAL_RUN_BUFFERS, "");
+	if (attr->num_binds > WEFT_GOAL_RUN_BINDS)
+		return -EINVAL;
 	if (weft_ctx_state(goal->ctx) != WEFT_CTX_LIVE)
 		return -EIO;
+	if (attr->binds)
+		flags |= HW_GOAL_RUN_F_BUFFERS;
 	pthread_mutex_lock(&goal->lock);
 	if (!goal->num_free) {
 		pthread_mutex_unlock(&goal->lock);
@@ -327,8 +336,11 @@ int weft_goal_start(struct weft_goal *goal, const struct weft_goal_run_attr *att
 	record->trace_addr = (uintptr_t)attr->trace;
 	record->trace_stag = attr->trace_mr ? attr->trace_mr->lkey : 0;
 	record->trace_entries = attr->trace_mr ? attr->trace_entries : 0;
-	__atomic_store_n(&record->flags, attr->memory_gone ? HW_GOAL_RUN_F_MEMORY : 0,
-			 __ATOMIC_RELAXED);
+	for (i = 0; i < attr->num_binds; i++) {
+		record->buf_addr[i] = (uintptr_t)attr->binds[i].addr;
+		record->buf_stag[i] = attr->binds[i].mr ? attr->binds[i].mr->lkey : 0;
+	}
+	__atomic_store_n(&record->flags, flags, __ATOMIC_RELAXED);
 	/* Under the lock, so that doorbells have the order of runs. */
 	weft_db_ring(goal->ctx, &record->rung, HW_DB_ENTRY(HW_DB_GOAL_RUN, *run));
 	pthread_mutex_unlock(&goal->lock);
@@ -373,8 +385,11 @@ static int block(struct weft_goal *goal, uint32_t run)
 	struct hw_goal_run *record = &goal->records[run];
 	int rc = 0;
 
-	/* Pair G2: store the flag, then load done; the NIC stores done, then loads the flag. */
-	__atomic_store_n(&record->flags, HW_GOAL_RUN_F_EVENT, __ATOMIC_RELAXED);
+	/*
+	 * The other flags stay: the NIC may not have taken the doorbell yet. Pair G2: store the
+	 * flag, then load done; the NIC stores done, then loads the flag.
+	 */
+	(void)__atomic_fetch_or(&record->flags, HW_GOAL_RUN_F_EVENT, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	pthread_mutex_lock(&goal->lock);
 	while (!weft_goal_test(goal, run) && rc == 0) {

@@ -74,12 +74,14 @@ struct weft_goal_bind {
 
 enum {
 	WEFT_GOAL_WHY_BYTES = 96,
+	WEFT_GOAL_RUN_BINDS = 2, /* buffers that a run may name */
 };
 
 /*
  * Loads a compiled schedule; pd is the communicator's. The NIC keeps a copy: neither code nor binds
  * are needed afterwards, but the buffers must stay registered. -EINVAL with a reason in why
  * (WEFT_GOAL_WHY_BYTES, may be NULL) if the NIC rejects it; -ENOSPC if its memory is exhausted.
+ * binds NULL: each run of the schedule names its buffers, at most WEFT_GOAL_RUN_BINDS.
  */
 WEFT_API WEFT_CHECK_RET int weft_goal_load(struct weft_goal *goal, uint32_t comm,
 					   struct weft_pd *pd, const void *code, size_t bytes,
@@ -102,6 +104,9 @@ struct weft_goal_run_attr {
 	/* a buffer is unmapped: the run fails with HW_GOAL_MEMORY at every rank. */
 	bool memory_gone;
 	uint64_t timeout_ns; /* 0: none */
+	/* The buffer of each slot, in place of those that were bound at load; NULL: those. */
+	const struct weft_goal_bind *binds;
+	uint32_t num_binds; /* at most WEFT_GOAL_RUN_BINDS */
 	/* PERFTRACE: destination of entries of 16 bytes (hw_goal_trace); NULL: none */
 	const struct weft_mr *trace_mr;
 	void *trace;

@@ -49,6 +49,7 @@
 #include "nic_fw/dgram/rd.h"
 #include "nic_fw/rdmap/rdmap.h"
 #include "nic_fw/rdmap/rdmap_up.h"
+#include "nic_fw/rdmap/requester.h"
 #include "nic_fw/host/rq.h"
 #include "nic_fw/host/sched.h"
 #include "nic_fw/base/share.h"

@@ -24,7 +24,8 @@ enum {
 	HW_MAX_GOAL_RANKS = 65536,    /* per communicator */
 	/* largest message that a communicator may send without a request */
 	HW_MAX_GOAL_EAGER_BYTES = 1 << 20,
-	HW_GOAL_WAITS = 10, /* waiting operations that a failed run lists */
+	HW_GOAL_RUN_BUFFERS = 2, /* that a run may name itself */
+	HW_GOAL_WAITS = 10,      /* waiting operations that a failed run lists */
 };
 
 /* Outcome of a run; libGOAL's error codes are derived from these. */
@@ -58,7 +59,9 @@ struct hw_goal_run {
 	uint64_t trace_addr; /* PERFTRACE: address for hw_goal_trace entries; 0: none */
 	uint32_t trace_stag;
 	uint32_t trace_entries;
-	uint32_t reserved0[6];
+	/* RUN_F_BUFFERS: memory of each slot in this run; as many bytes as the slot says. */
+	uint64_t buf_addr[HW_GOAL_RUN_BUFFERS]; /* tagged offsets */
+	uint32_t buf_stag[HW_GOAL_RUN_BUFFERS];
 	/* line 1: NIC */
 	uint32_t done;   /* serial of the last finished use */
 	uint32_t status; /* hw_goal_status */
@@ -83,6 +86,7 @@ static_assert(sizeof(struct hw_goal_run) == 192, "");
 static_assert(offsetof(struct hw_goal_run, message_bytes) == 128, "");
 static_assert(offsetof(struct hw_goal_run, waits) == 148, "");
 static_assert(offsetof(struct hw_goal_run, timeout_ns) == 16, "");
+static_assert(offsetof(struct hw_goal_run, buf_addr) == 40, "");
 static_assert(offsetof(struct hw_goal_run, done) == 64, "");
 static_assert(offsetof(struct hw_goal_run, start_ns) == 80, "");
 static_assert(offsetof(struct hw_goal_run, trace_lost) == 108, "");
@@ -94,6 +98,9 @@ enum {
 	 * must fail.
 	 */
 	HW_GOAL_RUN_F_MEMORY = 0x02,
+	/* buf_addr and buf_stag replace the bindings of a schedule of up to HW_GOAL_RUN_BUFFERS
+	 * slots. */
+	HW_GOAL_RUN_F_BUFFERS = 0x04,
 };
 
 /* Address of a rank; GOAL_COMM_CREATE reads a table of them. */
@@ -174,7 +181,11 @@ static_assert(sizeof(struct hw_cmd_goal_comm) == 72, "");
 
 struct hw_cmd_goal_load {
 	uint64_t addr, bytes; /* the compiled schedule, in registered memory */
-	uint64_t binds_addr;  /* hw_goal_bind[num_slots] */
+	/*
+	 * hw_goal_bind[num_slots]. Address and STag 0: not bound, each run names its buffers; for
+	 * up to HW_GOAL_RUN_BUFFERS slots.
+	 */
+	uint64_t binds_addr;
 	uint32_t stag, binds_stag;
 	uint32_t comm;
 	uint32_t schedule; /* UNLOAD */

@@ -41,7 +41,7 @@ parse part pass patch pause permit pick pin place plan play plot poison poll por
 prefetch prepare prevent print probe process produce prove provide prune publish pull punch push
 put quarantine query queue quote raise randomize reach read rearm rebuild receive reclaim recognize
 recompute record recover reduce refer refresh refuse regenerate register reject relax release
-remember remove rename render reorder repair repeat replace replay reply report request require
+remember remove rename render renew reorder repair repeat replace replay reply report request require
 rerun resend reserve reset resize resolve respect respond restart restore restrict resume retain
 retire retransmit retry return reuse revert review revise rewrite round route run sample save scale
 scan schedule score search seal see segment select send separate serialize serve set share shorten

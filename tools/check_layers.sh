@@ -59,6 +59,9 @@ allow nic_fw "$plain|\"(shared_defs|nic_fw)/.*\"" \
 allow host_driver "<.*>|\"(shared_defs|host_driver)/.*\"|$inline_lib" \
 	'libc, shared_defs and what of lib/ is inline'
 forbid host_driver '<(rte_|bpf/|xdp/|jansson).*>' 'the host driver needs libc alone'
+# The component of Open MPI stands on libgoal's public headers alone.
+allow host_driver/ompi '<.*>|"shared_defs/.*"|"host_driver/(ompi/cw|goal/goal|goal/goal_coll)\.h"' \
+	'the component of Open MPI knows goal.h and goal_coll.h'
 # libgoal uses libweft, never the other way round.
 while IFS= read -r line; do
 	complain "${line%:*}: ${line##*:} is not for libweft: it does not know libgoal"

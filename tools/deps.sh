@@ -14,7 +14,7 @@ build="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjanss
 	bpftool linux-libc-dev"
 tune="python3 python3-scipy python3-statsmodels python3-jinja2"
 unit="$build libcunit1-dev util-linux $tune"
-run="$build iproute2 procps iperf3 rdmacm-utils socat"
+run="$build libopenmpi-dev iproute2 procps iperf3 rdmacm-utils socat"
 test="$run $tune g++ libcunit1-dev tshark ethtool iputils-ping util-linux git valgrind ibverbs-utils
 	rdmacm-utils netcat-openbsd socat curl iperf3 perftest qperf ucx-utils libfabric-bin systemd"
 fuzz="$run libcunit1-dev libclang-rt-14-dev llvm"

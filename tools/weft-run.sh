@@ -8,7 +8,7 @@
 #	         PROGRAM [ARGUMENT...]
 #
 # mpirun, mpiexec and ranks that they start get the settings of Open MPI, MPICH and UCX for the NIC,
-# unless the user has set them.
+# unless the user has set them. Open MPI is shown the folder with mca_coll_weft.so.
 #
 # The program keeps its process, its arguments and its exit code. weft-run changes only
 # LD_LIBRARY_PATH, WEFT_VERBS_DEVICE, WEFT_VERBS_TRANSPORT, WEFT_LLP, WEFT_RUN_DIR and, with
@@ -39,8 +39,8 @@ usage()
 		  --help                 this text
 
 		mpirun, mpiexec and the ranks of an MPI job are made to use the NIC: Open MPI by UCX (pml and
-		osc), MPICH between all ranks. Variables that are set already (OMPI_MCA_pml, UCX_TLS ...) and
-		--mca on the command line of mpirun stay as they are.
+		osc) and, for collectives, coll/weft; MPICH between all ranks. Variables that are set already
+		(OMPI_MCA_pml, UCX_TLS ...) and --mca on the command line of mpirun stay as they are.
 
 		Examples: weft-run --device weft0 ibv_rc_pingpong localhost
 		          weft-run mpirun -n 4 ./program
@@ -150,6 +150,15 @@ default()
 	eval "export $1=\"\${$1-\$2}\""
 }
 
+if [ -n "$mpi" ]; then
+	for dir in "$here/../lib/weft/openmpi" "$here/../lib/openmpi"; do
+		[ -e "$dir/mca_coll_weft.so" ] || continue
+		default OMPI_MCA_mca_base_component_path "$(cd "$dir" && pwd):SYSTEM_DEFAULT:USER_DEFAULT"
+		break
+	done
+	# coll/weft opens the NIC through libgoal.
+	[ -z "$device" ] || default WEFT_DEVICE "$device"
+fi
 if [ -n "$mpi" ] && [ "$transport" = ib ]; then
 	# Open MPI with a choice of the user's, by variable or by --mca pml, keeps to it.
 	case "${OMPI_MCA_pml:-} $* " in

@@ -166,3 +166,14 @@ bool fd_drop_owed(uid_t uid)
 	pthread_mutex_unlock(&drop_lock);
 	return owed && hangs;
 }
+
+uint32_t fd_drop_pending(void)
+{
+	uint32_t n = 0;
+
+	pthread_mutex_lock(&drop_lock);
+	for (const struct drop *d = drop_list; d; d = d->next)
+		n++;
+	pthread_mutex_unlock(&drop_lock);
+	return n;
+}

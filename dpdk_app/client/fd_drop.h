@@ -9,6 +9,7 @@
 #define WEFT_APP_FD_DROP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 enum {
@@ -26,5 +27,8 @@ void fd_drop_of(int fd, uid_t uid);
 
 /* Returns true if too many descriptors of the user wait to be closed because one hangs. */
 bool fd_drop_owed(uid_t uid);
+
+/* Returns how many descriptors are not closed yet. Any thread. */
+uint32_t fd_drop_pending(void);
 
 #endif /* WEFT_APP_FD_DROP_H */

@@ -170,8 +170,12 @@ int hostmem_init(int control_fd)
 			 "weftd CAP_IPC_LOCK or LimitMEMLOCK=infinity");
 	hostmem_slots = mmap(NULL, sizeof(*hostmem_slots) * HOSTMEM_SLOTS, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (hostmem_slots == MAP_FAILED)
-		return -errno;
+	if (hostmem_slots == MAP_FAILED) {
+		err = -errno;
+		log_error("no address space for the list of mappings: %s; raise `ulimit -v`",
+			  strerror(-err));
+		return err;
+	}
 	sigemptyset(&action.sa_mask);
 	return sigaction(SIGBUS, &action, NULL) ? -errno : 0;
 }

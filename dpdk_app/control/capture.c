@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dpdk_app/borrow.h"
+#include "dpdk_app/csum.h"
 #include "dpdk_app/lcore.h"
 #include "dpdk_app/log.h"
 #include "lib/clock.h"
@@ -43,6 +45,7 @@ struct capture_ring {
 	_Atomic(uint64_t) dropped;
 	uint64_t dropped_told; /* core: value in the last record */
 	uint8_t *data;
+	uint8_t sealed[CAPTURE_FRAME_MAX]; /* core */
 };
 
 struct capture {
@@ -85,6 +88,29 @@ static uint32_t record_room(uint32_t bytes)
 	return (uint32_t)sizeof(struct capture_record) + (bytes + 7) / 8 * 8;
 }
 
+/*
+ * Writes the frame into the ring as a wire would carry it. Between NICs of one weftd it may lack
+ * checksums and bytes; those are made in a copy, so that a capture changes nothing of its path.
+ */
+static void ring_put_frame(struct capture_ring *ring, uint64_t at, const struct rte_mbuf *m)
+{
+	if (borrow_is_borrowed(m)) {
+		borrow_seal(m, ring->sealed);
+		ring_copy_in(ring, at, ring->sealed, m->pkt_len);
+		return;
+	}
+	if (csum_is_left(m) && m->nb_segs == 1) {
+		memcpy(ring->sealed, rte_pktmbuf_mtod(m, const void *), m->pkt_len);
+		csum_seal(m, ring->sealed);
+		ring_copy_in(ring, at, ring->sealed, m->pkt_len);
+		return;
+	}
+	for (; m; m = m->next) {
+		ring_copy_in(ring, at, rte_pktmbuf_mtod(m, const void *), m->data_len);
+		at += m->data_len;
+	}
+}
+
 void capture_frame(struct capture *capture, const struct shard *shard, enum capture_dir dir,
 		   const struct rte_mbuf *m)
 {
@@ -104,10 +130,7 @@ void capture_frame(struct capture *capture, const struct shard *shard, enum capt
 	record.dropped = dropped - ring->dropped_told;
 	ring->dropped_told = dropped;
 	ring_copy_in(ring, tail, &record, sizeof(record));
-	for (; m; m = m->next) {
-		ring_copy_in(ring, at, rte_pktmbuf_mtod(m, const void *), m->data_len);
-		at += m->data_len;
-	}
+	ring_put_frame(ring, at, m);
 	atomic_store_explicit(&ring->tail, tail + record_room(record.bytes), memory_order_release);
 }
 

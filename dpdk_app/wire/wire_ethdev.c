@@ -237,7 +237,10 @@ static bool ethdev_link(struct wire *wire)
 	wire->settled = up;
 	if (up == (bool)atomic_load_explicit(&nic->link_up, memory_order_relaxed))
 		return false;
-	atomic_store_explicit(&nic->link_up, up, memory_order_relaxed);
+	atomic_store_explicit(&nic->line_mbps,
+			      link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed,
+			      memory_order_relaxed);
+	atomic_store_explicit(&nic->link_up, up, memory_order_release);
 	app_wake_control(nic->app);
 	return true;
 }

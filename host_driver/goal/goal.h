@@ -149,6 +149,25 @@ GOAL_API int GOAL_CommFree(GOAL_Comm comm);
 GOAL_API int GOAL_CommRank(GOAL_Comm comm);
 GOAL_API int GOAL_CommSize(GOAL_Comm comm);
 
+/*
+ * For libraries that know their ranks, such as a component of an MPI library; a program that uses
+ * GOAL_Init() is not affected, before or after. All ranks of the group call GOAL_Join() at the same
+ * time. All get a communicator, or none does (NULL, GOAL_LastError()).
+ */
+typedef struct {
+	int rank, size;
+	int local_rank; /* among the ranks on this host: chooses the NIC */
+	/*
+	 * Gathers bytes from each rank into all, in the order of ranks; not 0: it failed at every
+	 * rank.
+	 */
+	int (*allgather)(const void *mine, void *all, size_t bytes, void *arg);
+	void *arg;
+} GOAL_Group;
+GOAL_API GOAL_Comm GOAL_Join(const GOAL_Group *group);
+/* Frees such a communicator. GOAL_ERR_STATE: it has schedules. The last user closes the NIC. */
+GOAL_API int GOAL_Leave(GOAL_Comm comm);
+
 /* ---- graphs (2.2.2 to 2.2.5) ---------------------------------------------------------------- */
 
 GOAL_API GOAL_Graph GOAL_CreateGraph(void);
@@ -264,6 +283,11 @@ GOAL_API int GOAL_Wait(GOAL_Handle handle);
  * no timeout).
  */
 GOAL_API GOAL_Handle GOAL_RunTimeout(GOAL_Schedule sched, uint64_t timeout_ns);
+/*
+ * Extension: as GOAL_Run(), and the run fails with GOAL_ERR_MEMORY at every rank. For a rank that
+ * cannot take part in a run that the others start.
+ */
+GOAL_API GOAL_Handle GOAL_RunFailing(GOAL_Schedule sched);
 /* Extension: makes an unfinished run fail with GOAL_ERR_CANCELED at every rank. */
 GOAL_API int GOAL_Cancel(GOAL_Handle handle);
 

@@ -110,6 +110,29 @@ GOAL_API int GOAL_SetCollectiveRules(const char *rules);
 GOAL_API int GOAL_AutoAlgorithm(GOAL_Collective coll, int ranks, int64_t bytes);
 
 /*
+ * A collective without its buffers. GOAL_RunWith() names them for each run: nothing is compiled
+ * or loaded again, and runs of one schedule with different buffers may be in flight together.
+ */
+typedef struct {
+	GOAL_Collective coll;
+	GOAL_Algorithm alg;
+	int64_t count; /* elements; where data is only moved, bytes (width 8) */
+	GOAL_Op op;
+	GOAL_DataType type;
+	int width;
+	int root;
+	int in_place; /* this rank passes GOAL_IN_PLACE */
+} GOAL_CollectiveCall;
+GOAL_API GOAL_Schedule GOAL_UnboundSchedule(GOAL_Comm comm, const GOAL_CollectiveCall *call);
+/*
+ * Starts a run. A buffer that this rank does not use, or that is in place, may be NULL; BCAST has
+ * recv alone. The buffers must stay mapped until the run was found over: small ones, and those that
+ * the NIC cannot map, are copied then, as after GOAL_Test() and GOAL_Wait(). A buffer that cannot
+ * be registered fails the run with GOAL_ERR_MEMORY at every rank.
+ */
+GOAL_API GOAL_Handle GOAL_RunWith(GOAL_Schedule sched, const void *send, void *recv);
+
+/*
  * Barrier: no rank's run ends before every rank's run has begun. Messages of one byte.
  * RECURSIVE_DOUBLING (ESPGOAL 5.1, 5.4): log p rounds, 2 more when p is not a power of two; the
  * ranks beyond it report to a partner first and are released by it last. BRUCK (ESPGOAL 5.2,

@@ -8,8 +8,10 @@
  *
  * libgoal_api.c: graphs and errors of goal.h; libgoal_comm.c: instances, communicators, pools;
  * libgoal_sched.c: schedules; libgoal_run.c: runs; libgoal_trace.c: traces of runs;
- * libgoal_shadow.c: copies of buffers that the NIC cannot map; libgoal_why.c: texts of failures;
- * libgoal_launch.c: GOAL_Init() and the discovery of the other ranks.
+ * libgoal_bound.c: runs that name their buffers; libgoal_shadow.c: copies of buffers that the NIC
+ * cannot map; libgoal_why.c: texts of failures; libgoal_instance.c: the instance of the process;
+ * libgoal_launch.c: GOAL_Init() and the discovery of the other ranks; libgoal_join.c: the same for
+ * a library.
  */
 #ifndef WEFT_LIBGOAL_H
 #define WEFT_LIBGOAL_H
@@ -35,12 +37,25 @@ enum {
 #define LIBGOAL_POOL_SAID_MAX (UINT64_C(1) << 30)
 #define LIBGOAL_EAGER_BYTES   UINT64_C(131072)
 
+/* Buffers that a run names itself: registered, or copied to blocks of mapped memory. */
+struct libgoal_bound {
+	uint32_t num;
+	struct libgoal_bound_buf {
+		void *user;
+		uint64_t bytes;
+		bool write;         /* the schedule writes it */
+		void *block;        /* copy; NULL: the NIC uses the buffer itself */
+		struct weft_mr *mr; /* of the buffer; NULL with a copy */
+	} buf[WEFT_GOAL_RUN_BINDS];
+};
+
 /* State of the last use of a run record. */
 struct libgoal_slot {
 	uint32_t use; /* sequence number of that use: the upper half of its handle */
 	bool running; /* not yet reaped */
 	GOAL_Schedule sched;
 	struct libgoal_trace *trace; /* trace of that use while attached; NULL */
+	struct libgoal_bound bound;  /* of a schedule without buffers */
 	struct weft_goal_result result;
 	char *why; /* detail of a failed run, from libgoal_why(); NULL */
 };
@@ -78,6 +93,7 @@ struct GOAL_Comm_s {
 	uint64_t key[2];
 	struct libgoal_list *lists; /* lists of communicators made of it; under the lock */
 	uint32_t refs;              /* number of schedules */
+	bool joined;                /* made by GOAL_Join(), or of such a one */
 	struct weft_goal_peer *peers;
 	uint64_t eager_bytes;
 	uint64_t pool_bytes;
@@ -102,8 +118,10 @@ struct GOAL_Schedule_s {
 	struct weft_goal_bind *binds;
 	/* One per range; NULL: the range has a shadow, or its memory is gone. */
 	struct weft_mr **mrs;
-	void **shadows;               /* NULL: no range has a shadow */
-	uint32_t flying;              /* runs not yet reaped; under the lock */
+	void **shadows;                     /* NULL: no range has a shadow */
+	uint32_t flying;                    /* runs not yet reaped; under the lock */
+	bool unbound;                       /* each run names the buffers */
+	bool receives[WEFT_GOAL_RUN_BINDS]; /* then: the slot is the receive buffer */
 	bool exclusive;               /* the user's buffers are its work space: one run at a time */
 	struct libgoal_trace *traces; /* traces of its runs; libgoal_trace.c */
 };
@@ -123,7 +141,12 @@ void libgoal_detach(struct libgoal *lib);
  */
 int libgoal_world(struct libgoal *lib, uint32_t rank, uint32_t size,
 		  const struct weft_goal_peer *peers, const uint64_t key[2]);
-/* Returns the instance of GOAL_Init(), or NULL. */
+/* Creates a communicator of these ranks and copies peers. */
+int libgoal_comm_new(struct libgoal *lib, uint32_t rank, uint32_t size,
+		     const struct weft_goal_peer *peers, const uint64_t key[2], GOAL_Comm *out);
+/* Frees any communicator. GOAL_ERR_STATE: it has schedules. */
+int libgoal_comm_end(GOAL_Comm comm);
+/* Returns the instance of the process, or NULL. */
 struct libgoal *libgoal_default(void);
 /* Returns true in a child of fork: the instance belongs to the parent. */
 bool libgoal_is_forked(void);
@@ -153,15 +176,29 @@ void libgoal_describe_vertex(const struct goal_graph *graph, uint32_t vertex, ch
 /* Describes why a run failed and what it waited for. Returns malloc() memory, or NULL. */
 char *libgoal_why(const struct GOAL_Schedule_s *sched, const struct weft_goal_result *result);
 
+/*
+ * Loads code, which it takes over. unbound: its runs name the buffers. NULL and libgoal_error() on
+ * failure.
+ */
+GOAL_Schedule libgoal_load(GOAL_Comm comm, struct goal_code *code, bool unbound);
 /* Grows the pool for unexpected messages to at least bytes, within the limit. */
 int libgoal_pool_grow(GOAL_Comm comm, uint64_t bytes);
 /* Take and release a reference to a schedule. */
 void libgoal_sched_get(GOAL_Schedule sched);
 void libgoal_sched_put(GOAL_Schedule sched);
 
-/* Starts a run; returns its record and the number of its use. GOAL_SUCCESS or an error. */
-int libgoal_start(GOAL_Schedule sched, struct weft_goal_run_attr *attr, uint32_t *record,
-		  uint32_t *use);
+/*
+ * Starts a run; returns its record and the number of its use. GOAL_SUCCESS or an error. bound: the
+ * buffers of an unbound schedule, taken over; otherwise NULL.
+ */
+int libgoal_start(GOAL_Schedule sched, struct weft_goal_run_attr *attr,
+		  const struct libgoal_bound *bound, uint32_t *record, uint32_t *use);
+
+/*
+ * Copies results to the process's buffers, and gives up what the run held of them. Under the lock.
+ */
+void libgoal_bound_out(const struct libgoal_bound *bound);
+void libgoal_bound_drop(struct libgoal *lib, struct libgoal_bound *bound);
 
 /*
  * Binds a range that the NIC cannot map to a shadow; false: it must be bound without one. _put()
@@ -173,6 +210,14 @@ void libgoal_shadow_put(GOAL_Schedule sched);
 /* Both return false when the process's memory is unmapped. */
 bool libgoal_shadow_in(const struct GOAL_Schedule_s *sched);
 bool libgoal_shadow_out(const struct GOAL_Schedule_s *sched);
+/* A block of mapped memory and its region, or NULL; returned by _put(). Under the lock. */
+void *libgoal_block_get(struct libgoal *lib, uint64_t bytes, const struct weft_mr **mr);
+void libgoal_block_put(struct libgoal *lib, void *mem, uint64_t bytes);
+/*
+ * Returns true for memory that cannot be unmapped: static data, the brk heap, the caller's own
+ * stack.
+ */
+bool libgoal_memory_stays(uintptr_t addr, uint64_t bytes);
 /* Frees the instance's shadows. */
 void libgoal_shadow_end(struct libgoal *lib);
 

@@ -64,8 +64,6 @@ int libgoal_attach(struct weft_context *context, struct libgoal **out)
 	return GOAL_SUCCESS;
 }
 
-static int libgoal_comm_end(GOAL_Comm comm);
-
 void libgoal_detach(struct libgoal *lib)
 {
 	uint32_t i;
@@ -154,8 +152,8 @@ static void comm_free(GOAL_Comm comm)
 	free(comm);
 }
 
-static int comm_new(struct libgoal *lib, uint32_t rank, uint32_t size,
-		    const struct weft_goal_peer *peers, const uint64_t key[2], GOAL_Comm *out)
+int libgoal_comm_new(struct libgoal *lib, uint32_t rank, uint32_t size,
+		     const struct weft_goal_peer *peers, const uint64_t key[2], GOAL_Comm *out)
 {
 	struct weft_goal_comm_attr attr = {.key = {key[0], key[1]},
 					   .rank = rank,
@@ -193,16 +191,18 @@ static int comm_new(struct libgoal *lib, uint32_t rank, uint32_t size,
 int libgoal_world(struct libgoal *lib, uint32_t rank, uint32_t size,
 		  const struct weft_goal_peer *peers, const uint64_t key[2])
 {
-	return comm_new(lib, rank, size, peers, key, &lib->world);
+	return libgoal_comm_new(lib, rank, size, peers, key, &lib->world);
 }
 
 GOAL_Comm GOAL_CommWorld(void)
 {
 	struct libgoal *lib = libgoal_default();
 
-	if (!lib)
-		libgoal_error(GOAL_ERR_STATE, "GOAL_Init() comes first");
-	return lib ? lib->world : NULL;
+	/* An instance of GOAL_Join() alone has no world. */
+	if (lib && lib->world && !GOAL_IsFinalized())
+		return lib->world;
+	libgoal_error(GOAL_ERR_STATE, "GOAL_Init() comes first");
+	return NULL;
 }
 
 /* All members compute the same key without communication. */
@@ -299,8 +299,9 @@ GOAL_Comm GOAL_CommCreate(GOAL_Comm parent, const int *ranks, int num_ranks)
 		pthread_mutex_unlock(&parent->lib->lock);
 		if (!list) {
 			libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
-		} else if (comm_new(parent->lib, mine, (uint32_t)num_ranks, peers, key, &comm) ==
-			   GOAL_SUCCESS) {
+		} else if (libgoal_comm_new(parent->lib, mine, (uint32_t)num_ranks, peers, key,
+					    &comm) == GOAL_SUCCESS) {
+			comm->joined = parent->joined;
 			/* A failed call made no communicator and is not counted. */
 			pthread_mutex_lock(&parent->lib->lock);
 			list->made++;
@@ -311,8 +312,7 @@ GOAL_Comm GOAL_CommCreate(GOAL_Comm parent, const int *ranks, int num_ranks)
 	return comm;
 }
 
-/* Frees a communicator, including GOAL_CommWorld(). */
-static int libgoal_comm_end(GOAL_Comm comm)
+int libgoal_comm_end(GOAL_Comm comm)
 {
 	int rc;
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * GOAL_Init() and GOAL_Finalize(): opens a NIC and connects to the other ranks.
+ * GOAL_Init() and GOAL_Finalize(): connects the program to the other ranks.
  *
  * Ranks find each other through PMIx (libgoal_pmix.c; mpirun, srun) or through WEFT_PEERS, a static
  * list with a key (libgoal_key.c). A program started alone is its only rank. docs/collectives.md,
- * "Starting programs"; the ESPGOAL paper, 2.2.1.
+ * "Starting programs"; the ESPGOAL paper, 2.2.1. Calls libgoal_instance.c.
  */
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,28 +18,9 @@ enum {
 	STATE_NEW = 0,
 	STATE_READY = 1,
 	STATE_OVER = 2,
-	STATE_FORKED = 3, /* child of a process that was ready: the NIC belongs to the parent */
 };
 
-static struct libgoal *instance;
-static int state;
-
-struct libgoal *libgoal_default(void)
-{
-	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == STATE_READY ? instance : NULL;
-}
-
-bool libgoal_is_forked(void)
-{
-	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == STATE_FORKED;
-}
-
-static void forked(void)
-{
-	if (libgoal_default())
-		__atomic_store_n(&state, STATE_FORKED, __ATOMIC_RELEASE);
-	libgoal_pmix_forked();
-}
+static int state; /* of GOAL_Init() */
 
 /* ---- a static list -------------------------------------------------------------------------- */
 
@@ -187,78 +167,31 @@ static int alone_exchange(struct libgoal_launch *launch, const struct weft_goal_
 static const struct libgoal_launcher launch_static = {static_begin, static_exchange};
 static const struct libgoal_launcher launch_alone = {alone_begin, alone_exchange};
 
-/* ---- the NIC -------------------------------------------------------------------------------- */
-
-/*
- * Opens WEFT_DEVICE, or the NICs of this host in turn; on the shard that a static list names,
- * otherwise on the shard for collectives.
- */
-static struct weft_context *open_nic(const struct libgoal_launch *launch)
-{
-	const struct weft_open_attr attr = {.collectives = true, .shard = launch->shard};
-	struct weft_context *context;
-	struct weft_device *list;
-	int count;
-
-	if (secure_getenv("WEFT_DEVICE"))
-		return weft_open_device_attr(NULL, &attr);
-	count = weft_get_device_list(&list);
-	if (count <= 0) {
-		errno = ENODEV;
-		return NULL;
-	}
-	context = weft_open_device_attr(list[launch->local_rank % (uint32_t)count].name, &attr);
-	weft_free_device_list(list);
-	return context;
-}
+/* ---- the program ---------------------------------------------------------------------------- */
 
 static int start(const struct libgoal_launcher *launcher, struct libgoal_launch *launch)
 {
 	struct weft_goal_peer self;
-	struct weft_context *context;
 	struct libgoal *lib;
 	int rc;
 
 	rc = launcher->begin(launch);
 	if (rc < 0)
 		return rc;
-	context = open_nic(launch);
-	if (!context && errno == ENXIO)
-		return libgoal_error(GOAL_ERR_LAUNCH,
-				     "WEFT_PEERS names a shard for this rank that its NIC does not "
-				     "have (weftctl list)");
-	if (!context)
-		return libgoal_error(GOAL_ERR_NO_DEVICE, strerror(errno));
-	rc = libgoal_attach(context, &lib);
-	if (rc == GOAL_SUCCESS) {
-		weft_goal_self(lib->goal, &self);
-		rc = launcher->exchange(launch, &self);
-		if (rc == GOAL_SUCCESS)
-			rc = libgoal_world(lib, launch->rank, launch->size, launch->peers,
-					   launch->key);
-		if (rc != GOAL_SUCCESS)
-			libgoal_detach(lib);
-	}
-	if (rc != GOAL_SUCCESS) {
-		weft_close_device(context);
+	rc = libgoal_instance_get(launch, &lib);
+	if (rc < 0)
 		return rc;
-	}
-	instance = lib;
-	return GOAL_SUCCESS;
-}
-
-static void install(void)
-{
-	/*
-	 * pthread_atfork() fails only when memory is exhausted; a child then reports its runs as
-	 * over.
-	 */
-	(void)pthread_atfork(NULL, NULL, forked);
+	weft_goal_self(lib->goal, &self);
+	rc = launcher->exchange(launch, &self);
+	if (rc == GOAL_SUCCESS)
+		rc = libgoal_world(lib, launch->rank, launch->size, launch->peers, launch->key);
+	if (rc != GOAL_SUCCESS)
+		libgoal_instance_put();
+	return rc;
 }
 
 int GOAL_Init(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct libgoal_launch launch = {.shard = -1};
 	const struct libgoal_launcher *launcher = &launch_alone;
 	int expected = STATE_NEW, rc;
@@ -274,8 +207,6 @@ int GOAL_Init(void)
 	if (rc != GOAL_SUCCESS)
 		libgoal_pmix_end();
 	free(launch.peers);
-	if (rc == GOAL_SUCCESS)
-		pthread_once(&once, install);
 	__atomic_store_n(&state, rc == GOAL_SUCCESS ? STATE_READY : STATE_NEW, __ATOMIC_RELEASE);
 	return rc;
 }
@@ -287,7 +218,7 @@ int GOAL_IsInitialized(void)
 
 int GOAL_IsFinalized(void)
 {
-	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) != STATE_READY;
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) != STATE_READY || libgoal_is_forked();
 }
 
 int GOAL_GroupSize(void)
@@ -304,10 +235,21 @@ int GOAL_MyRank(void)
 	return world ? GOAL_CommRank(world) : GOAL_LastError();
 }
 
+/* Runs of communicators that do not come from GOAL_Join(). */
+static uint32_t count_runs(struct libgoal *lib)
+{
+	uint32_t count = 0, i;
+
+	pthread_mutex_lock(&lib->lock);
+	for (i = 0; i < LIBGOAL_RUNS && lib->running; i++)
+		count += lib->slots[i].running && !lib->slots[i].sched->comm->joined;
+	pthread_mutex_unlock(&lib->lock);
+	return count;
+}
+
 int GOAL_Finalize(void)
 {
-	struct libgoal *lib = libgoal_default();
-	struct weft_context *context;
+	struct libgoal *lib = GOAL_IsFinalized() ? NULL : libgoal_default();
 	uint32_t gone;
 
 	if (!lib)
@@ -316,13 +258,12 @@ int GOAL_Finalize(void)
 					 ? "a child of fork has no instance to finalize"
 					 : "GOAL_Init() comes first");
 	gone = libgoal_reap_gone(lib);
-	if (lib->running)
+	if (count_runs(lib))
 		return libgoal_error(GOAL_ERR_STATE, "runs are in flight: GOAL_Wait() for them");
 	__atomic_store_n(&state, STATE_OVER, __ATOMIC_RELEASE);
-	context = lib->context;
-	libgoal_detach(lib);
-	instance = NULL;
-	weft_close_device(context);
+	/* While schedules of it exist the world ends with the instance. */
+	(void)libgoal_comm_end(lib->world);
+	libgoal_instance_put();
 	libgoal_pmix_end();
 	return gone ? libgoal_error(GOAL_ERR_NIC_GONE, "weftd ended while runs were in flight")
 		    : GOAL_SUCCESS;

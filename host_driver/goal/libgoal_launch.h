@@ -2,8 +2,8 @@
 /*
  * Discovery of the ranks of a job: one struct libgoal_launcher per method.
  *
- * libgoal_launch.c calls begin() before it opens a NIC, and exchange() once this rank's address is
- * known. libgoal_pmix.c implements PMIx.
+ * libgoal_launch.c calls begin() before a NIC is opened (libgoal_instance.c), and exchange() once
+ * this rank's address is known. libgoal_pmix.c implements PMIx.
  */
 #ifndef WEFT_LIBGOAL_LAUNCH_H
 #define WEFT_LIBGOAL_LAUNCH_H
@@ -20,6 +20,13 @@ struct libgoal_launch {
 	uint64_t key[2];              /* random, the same at all ranks */
 	struct weft_goal_peer *peers; /* malloc() memory, size entries */
 };
+
+/*
+ * Opens the NIC for this process, or joins those that use it already; _put() ends that use.
+ * local_rank and shard of launch choose the NIC. GOAL_SUCCESS or an error.
+ */
+int libgoal_instance_get(const struct libgoal_launch *launch, struct libgoal **lib);
+void libgoal_instance_put(void);
 
 struct libgoal_launcher {
 	/* Sets rank, size and local_rank. Returns GOAL_SUCCESS or an error. */

@@ -43,6 +43,7 @@ static void is_over(struct libgoal *lib, struct libgoal_slot *slot)
 	slot->sched->flying--;
 	slot->running = false;
 	lib->running--;
+	libgoal_bound_drop(lib, &slot->bound);
 	libgoal_trace_over(slot);
 }
 
@@ -52,6 +53,7 @@ static void reap(struct libgoal *lib, uint32_t record)
 	struct libgoal_slot *slot = &lib->slots[record];
 	bool there = libgoal_shadow_out(slot->sched);
 
+	libgoal_bound_out(&slot->bound);
 	is_over(lib, slot);
 	weft_goal_finish(lib->goal, record, &slot->result);
 	if (!there && slot->result.status == HW_GOAL_OK) {
@@ -162,8 +164,8 @@ static void reap_finished(struct libgoal *lib, GOAL_Schedule sched)
 	}
 }
 
-int libgoal_start(GOAL_Schedule sched, struct weft_goal_run_attr *attr, uint32_t *record,
-		  uint32_t *use)
+int libgoal_start(GOAL_Schedule sched, struct weft_goal_run_attr *attr,
+		  const struct libgoal_bound *bound, uint32_t *record, uint32_t *use)
 {
 	struct libgoal *lib = sched->comm->lib;
 	struct libgoal_slot *slot;
@@ -171,6 +173,10 @@ int libgoal_start(GOAL_Schedule sched, struct weft_goal_run_attr *attr, uint32_t
 
 	if (libgoal_is_forked())
 		return libgoal_error(GOAL_ERR_STATE, "a child of fork has no schedules");
+	if (sched->unbound != !!bound)
+		return libgoal_error(
+		    GOAL_ERR_ARG,
+		    "GOAL_RunWith() is for schedules without buffers, and they for it");
 	if (sched->flying && sched->exclusive)
 		reap_finished(lib, sched);
 	libgoal_sched_get(sched);
@@ -183,7 +189,9 @@ int libgoal_start(GOAL_Schedule sched, struct weft_goal_run_attr *attr, uint32_t
 				     "space: GOAL_Wait() for it, or make another schedule of other "
 				     "buffers");
 	}
-	attr->memory_gone = libgoal_sched_is_stale(sched) && libgoal_sched_refresh(sched) < 0;
+	if (!attr->memory_gone)
+		attr->memory_gone =
+		    libgoal_sched_is_stale(sched) && libgoal_sched_refresh(sched) < 0;
 	attr->schedule = sched->handle;
 	if (!attr->memory_gone)
 		attr->memory_gone = !libgoal_shadow_in(sched);
@@ -195,6 +203,7 @@ int libgoal_start(GOAL_Schedule sched, struct weft_goal_run_attr *attr, uint32_t
 		slot->sched = sched;
 		slot->use = (slot->use + 1) & 0x7fffffff;
 		slot->trace = NULL;
+		slot->bound = bound ? *bound : (struct libgoal_bound){0};
 		slot->running = true;
 		sched->flying++;
 		lib->running++;
@@ -215,7 +224,7 @@ static GOAL_Handle start(GOAL_Schedule sched, struct weft_goal_run_attr *attr)
 
 	if (!sched)
 		return libgoal_error(GOAL_ERR_ARG, "no schedule");
-	rc = libgoal_start(sched, attr, &record, &use);
+	rc = libgoal_start(sched, attr, NULL, &record, &use);
 	return rc < 0 ? rc : (GOAL_Handle)use << 16 | record;
 }
 

@@ -94,7 +94,7 @@ bool libgoal_sched_is_stale(const struct GOAL_Schedule_s *sched)
 {
 	uint32_t i;
 
-	for (i = 0; i < sched->code.num_ranges; i++)
+	for (i = 0; !sched->unbound && i < sched->code.num_ranges; i++)
 		if (sched->mrs[i] ? weft_mr_is_withdrawn(sched->mrs[i])
 				  : !sched->shadows || !sched->shadows[i])
 			return true;
@@ -247,8 +247,7 @@ static void name_refusal(const struct GOAL_Schedule_s *sched, uint32_t op, const
 		 why[0] ? why : strerror(-rc));
 }
 
-/* Takes ownership of code. */
-static GOAL_Schedule load(GOAL_Comm comm, struct goal_code *code)
+GOAL_Schedule libgoal_load(GOAL_Comm comm, struct goal_code *code, bool unbound)
 {
 	const struct goal_header *header = (const void *)code->bytes;
 	char why[WEFT_GOAL_WHY_BYTES] = "", detail[LIBGOAL_DETAIL] = "";
@@ -267,7 +266,8 @@ static GOAL_Schedule load(GOAL_Comm comm, struct goal_code *code)
 	sched->code = *code;
 	sched->refs = 1;
 	__atomic_add_fetch(&comm->refs, 1, __ATOMIC_ACQ_REL);
-	rc = bind_ranges(sched, &at);
+	sched->unbound = unbound;
+	rc = unbound ? 0 : bind_ranges(sched, &at);
 	if (rc < 0 && at < sched->code.num_ranges)
 		name_buffer(sched, at, rc, detail);
 	/* Pool blocks are powers of two, so twice the bytes suffice. */
@@ -305,7 +305,7 @@ GOAL_Schedule GOAL_Compile(GOAL_Graph g)
 	}
 	rc = goal_compile(g->graph, g->comm->eager_bytes, &code, &vertex);
 	if (rc == 0)
-		return load(g->comm, &code);
+		return libgoal_load(g->comm, &code, false);
 	if (vertex != GOAL_NO_VERTEX)
 		libgoal_describe_vertex(g->graph, vertex, detail, sizeof(detail));
 	if (rc == -ELOOP) {
@@ -458,5 +458,5 @@ GOAL_Schedule GOAL_LoadSchedule(GOAL_Comm comm, const char *path, const GOAL_Buf
 		goal_code_free(&code);
 		return NULL;
 	}
-	return load(comm, &code);
+	return libgoal_load(comm, &code, false);
 }

@@ -116,22 +116,42 @@ static void *get_block(struct libgoal *lib, uint32_t size)
 	return chunk->mem + chunk->used - bytes;
 }
 
+void *libgoal_block_get(struct libgoal *lib, uint64_t bytes, const struct weft_mr **mr)
+{
+	void *mem = NULL;
+
+	if (bytes <= RANGE_MAX_BYTES && !lib->no_shadows && !is_off())
+		mem = get_block(lib, size_of(bytes));
+	*mr = mem ? mr_of(lib, mem) : NULL;
+	return mem;
+}
+
+void libgoal_block_put(struct libgoal *lib, void *mem, uint64_t bytes)
+{
+	struct free_block *block = mem;
+	uint32_t size = size_of(bytes);
+
+	block->next = lib->blocks[size];
+	lib->blocks[size] = block;
+}
+
 bool libgoal_shadow_get(GOAL_Schedule sched, uint32_t index)
 {
 	const struct goal_range *range = &sched->code.ranges[index];
 	struct libgoal *lib = sched->comm->lib;
+	const struct weft_mr *mr;
 	void *mem;
 
-	if (range->bytes > RANGE_MAX_BYTES || lib->no_shadows || is_off() ||
+	if (range->bytes > RANGE_MAX_BYTES ||
 	    !weft_goal_private((const void *)range->addr, range->bytes))
 		return false;
 	if (!sched->shadows)
 		sched->shadows = calloc(sched->code.num_ranges, sizeof(*sched->shadows));
-	mem = sched->shadows ? get_block(lib, size_of(range->bytes)) : NULL;
+	mem = sched->shadows ? libgoal_block_get(lib, range->bytes, &mr) : NULL;
 	if (!mem)
 		return false;
 	sched->shadows[index] = mem;
-	sched->binds[index] = (struct weft_goal_bind){mem, range->bytes, mr_of(lib, mem)};
+	sched->binds[index] = (struct weft_goal_bind){mem, range->bytes, mr};
 	return true;
 }
 
@@ -140,29 +160,19 @@ void libgoal_shadow_put(GOAL_Schedule sched)
 	struct libgoal *lib = sched->comm->lib;
 	uint32_t i;
 
-	for (i = 0; sched->shadows && i < sched->code.num_ranges; i++) {
-		struct free_block *block = sched->shadows[i];
-		uint32_t size = size_of(sched->code.ranges[i].bytes);
-
-		if (!block)
-			continue;
-		block->next = lib->blocks[size];
-		lib->blocks[size] = block;
-	}
+	for (i = 0; sched->shadows && i < sched->code.num_ranges; i++)
+		if (sched->shadows[i])
+			libgoal_block_put(lib, sched->shadows[i], sched->code.ranges[i].bytes);
 	free(sched->shadows);
 	sched->shadows = NULL;
 }
 
-/*
- * Returns true for memory that cannot be unmapped: static data, the brk heap, the caller's own
- * stack.
- */
-static bool stays(const struct goal_range *range)
+bool libgoal_memory_stays(uintptr_t addr, uint64_t bytes)
 {
-	uintptr_t end = range->addr + range->bytes;
 	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t end = addr + bytes;
 
-	return end <= (uintptr_t)sbrk(0) || (range->addr > frame && end - frame < STACK_NEAR_BYTES);
+	return end <= (uintptr_t)sbrk(0) || (addr > frame && end - frame < STACK_NEAR_BYTES);
 }
 
 /* Copies through the kernel, which reports unmapped memory as an error. */
@@ -183,7 +193,7 @@ static bool copy(const struct goal_range *range, void *shadow, bool in)
 {
 	void *user = (void *)range->addr;
 
-	if (!stays(range))
+	if (!libgoal_memory_stays(range->addr, range->bytes))
 		return copy_carefully(user, shadow, range->bytes, in);
 	memcpy(in ? shadow : user, in ? user : shadow, range->bytes);
 	return true;

@@ -101,7 +101,7 @@ GOAL_Handle GOAL_RunTraced(GOAL_Schedule sched, uint32_t max, const GOAL_TraceEn
 		return libgoal_error(libgoal_errno(-errno), "the trace's memory");
 	attr.trace = trace->entries;
 	attr.trace_mr = trace->mr;
-	rc = libgoal_start(sched, &attr, &record, &use);
+	rc = libgoal_start(sched, &attr, NULL, &record, &use);
 	pthread_mutex_lock(&lib->lock);
 	if (rc == GOAL_SUCCESS)
 		bind(lib, trace, record);

@@ -77,7 +77,8 @@ bool slice_pending(const struct fw_nic *nic)
 	       !fw_list_empty(&s->commands) || !fw_list_empty(&s->aborted) ||
 	       !fw_list_empty(&s->endings) || !fw_list_empty(&s->sweeps) ||
 	       slice_jobs[SLICE_NEIGH].pending(nic) || slice_jobs[SLICE_HEAP].pending(nic) ||
-	       slice_jobs[SLICE_TAG].pending(nic) || slice_jobs[SLICE_FLOWS].pending(nic);
+	       slice_jobs[SLICE_TAG].pending(nic) || slice_jobs[SLICE_FLOWS].pending(nic) ||
+	       slice_jobs[SLICE_SYNS].pending(nic);
 }
 
 bool slice_keep(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd)

@@ -79,6 +79,7 @@ enum slice_kind {
 	SLICE_HEAP,  /* pages of free blocks */
 	SLICE_TAG,   /* tagged sends to peers whose session has ended */
 	SLICE_FLOWS, /* flows of RD that end */
+	SLICE_SYNS,  /* half-open connections of listeners that ended */
 	SLICE_KINDS
 };
 

@@ -60,6 +60,7 @@ struct goal_schedule {
 	bool unmapped;  /* some slot was not mapped when it was loaded */
 	bool unloading; /* to be freed with its last run */
 	bool groups;    /* some operation is a multicast */
+	bool unbound;   /* each run names its buffers */
 	uint16_t client;
 	uint32_t comm;
 	uint32_t pd;
@@ -385,6 +386,9 @@ struct goal_run {
 	struct goal_comm *comm;
 	struct goal_schedule *schedule;
 	uint64_t start_ns;
+	const struct hw_goal_bind *binds; /* the schedule's, or own_binds */
+	struct hw_goal_bind own_binds[HW_GOAL_RUN_BUFFERS];
+	bool unmapped;      /* some of them were not mapped when it began */
 	uint8_t *memory;    /* heap: block that the next pointers point into */
 	uint32_t *counters; /* of each operation: number of edges not released yet */
 	uint32_t *ready;    /* ring of num_ops: operations that may start */

@@ -46,7 +46,7 @@ static bool resolve(struct fw_nic *nic, const struct goal_run *run, uint64_t ref
 		mem->client = run->client;
 		return true;
 	}
-	bind = &run->schedule->binds[slot];
+	bind = &run->binds[slot];
 	return mem_check(nic, run->schedule->pd, 0, bind->stag,
 			 bind->addr + GOAL_REF_OFFSET(ref) + offset, bytes, need,
 			 mem) == HW_VENDOR_ERR_NONE;

@@ -299,8 +299,11 @@ static const char *bind_slots(struct fw_nic *nic, struct goal_schedule *schedule
 	uint32_t count = schedule->header.num_slots, i;
 
 	schedule->unmapped = false;
+	schedule->unbound = !arg->binds_addr && !arg->binds_stag && count;
 	if (!count)
 		return NULL;
+	if (schedule->unbound)
+		return count <= HW_GOAL_RUN_BUFFERS ? NULL : "too many slots for buffers of runs";
 	schedule->binds =
 	    goal_heap_alloc(nic, schedule->client, (uint64_t)count * sizeof(*schedule->binds));
 	if (!schedule->binds)
@@ -434,7 +437,7 @@ static const char *check_binds(const struct goal_schedule *schedule)
 {
 	uint32_t i;
 
-	for (i = 0; i < schedule->header.num_slots; i++)
+	for (i = 0; !schedule->unbound && i < schedule->header.num_slots; i++)
 		if (schedule->binds[i].bytes < schedule->slots[i].bytes)
 			return "a buffer is shorter than the schedule says";
 	return NULL;

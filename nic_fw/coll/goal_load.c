@@ -117,6 +117,7 @@ bool goal_load_begin(struct fw_nic *nic, struct goal_load *load, struct goal_sch
 	schedule->peers = NULL;
 	schedule->neighbours = NULL;
 	schedule->idle_run = NULL;
+	schedule->unbound = false;
 	schedule->wildcards = false;
 	schedule->groups = false;
 	if (why)

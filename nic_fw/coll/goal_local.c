@@ -31,7 +31,7 @@ static bool refill(struct fw_nic *nic, const struct goal_run *run, struct side *
 
 	if (side->left)
 		return true;
-	if (max > BOUNCE_BYTES && run->schedule->unmapped)
+	if (max > BOUNCE_BYTES && run->unmapped)
 		max = BOUNCE_BYTES;
 	if (!goal_cursor_next(nic, run, side->cursor, max, side->need, &span))
 		return false;

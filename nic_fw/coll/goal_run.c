@@ -260,10 +260,44 @@ void goal_run_init_lists(struct goal_run *run)
 	fw_list_init(&run->comm_node);
 }
 
-static struct goal_run *new_run(struct fw_nic *nic, struct goal_schedule *schedule)
+/*
+ * Binds the run's slots: as the schedule's, or to the buffers that the record names. Each access
+ * checks the memory again, so that this check only decides how the run begins.
+ */
+static enum hw_goal_status bind_buffers(struct fw_nic *nic, struct goal_run *run,
+					const struct hw_goal_run *line)
+{
+	const struct goal_schedule *s = run->schedule;
+	struct fw_mem mem;
+	uint32_t i;
+
+	run->binds = s->binds;
+	run->unmapped = s->unmapped;
+	if (!(line->flags & HW_GOAL_RUN_F_BUFFERS))
+		return s->unbound ? HW_GOAL_BAD_SCHEDULE : HW_GOAL_OK;
+	if (s->header.num_slots > HW_GOAL_RUN_BUFFERS)
+		return HW_GOAL_BAD_SCHEDULE;
+	run->binds = run->own_binds;
+	run->unmapped = false;
+	for (i = 0; i < s->header.num_slots; i++) {
+		run->own_binds[i] = (struct hw_goal_bind){.addr = line->buf_addr[i],
+							  .bytes = s->slots[i].bytes,
+							  .stag = line->buf_stag[i]};
+		if (mem_check(nic, s->pd, 0, line->buf_stag[i], line->buf_addr[i],
+			      s->slots[i].bytes, 0, &mem) != HW_VENDOR_ERR_NONE)
+			return HW_GOAL_MEMORY;
+		run->unmapped |= s->slots[i].bytes && !mem.ptr;
+	}
+	return HW_GOAL_OK;
+}
+
+/* On failure *status says why. */
+static struct goal_run *new_run(struct fw_nic *nic, struct goal_schedule *schedule,
+				const struct hw_goal_run *line, enum hw_goal_status *status)
 {
 	struct goal_run *run = goal_take(nic, schedule->client, GOAL_TABLE_RUNS);
 
+	*status = HW_GOAL_RESOURCES;
 	if (!run)
 		return NULL;
 	memset(run, 0, sizeof(*run));
@@ -275,8 +309,12 @@ static struct goal_run *new_run(struct fw_nic *nic, struct goal_schedule *schedu
 	run->start_ns = nic->now_ns;
 	goal_run_init_lists(run);
 	fw_timer_init(&run->timeout, timed_out);
-	if (get_memory(nic, run))
-		return run;
+	*status = bind_buffers(nic, run, line);
+	if (*status == HW_GOAL_OK) {
+		if (get_memory(nic, run))
+			return run;
+		*status = HW_GOAL_RESOURCES;
+	}
 	goal_give(nic, schedule->client, GOAL_TABLE_RUNS, run);
 	return NULL;
 }
@@ -286,6 +324,7 @@ static void start(struct fw_nic *nic, uint32_t client, uint32_t index,
 {
 	struct goal_comm *comm = &nic->goal.comms[schedule->comm];
 	uint32_t instance = comm->next_instance++;
+	enum hw_goal_status status = HW_GOAL_MEMORY;
 	struct goal_abort abort;
 	struct goal_run *run;
 
@@ -293,12 +332,9 @@ static void start(struct fw_nic *nic, uint32_t client, uint32_t index,
 		goal_ending_refuse(nic, client, index, line->serial, schedule, abort);
 		return;
 	}
-	run = line->flags & HW_GOAL_RUN_F_MEMORY ? NULL : new_run(nic, schedule);
+	run = line->flags & HW_GOAL_RUN_F_MEMORY ? NULL : new_run(nic, schedule, line, &status);
 	if (!run) {
-		abort = (struct goal_abort){.status = line->flags & HW_GOAL_RUN_F_MEMORY
-							  ? HW_GOAL_MEMORY
-							  : HW_GOAL_RESOURCES,
-					    .rank = comm->rank};
+		abort = (struct goal_abort){.status = status, .rank = comm->rank};
 		goal_ending_refuse(nic, client, index, line->serial, schedule, abort);
 		return;
 	}
@@ -326,6 +362,7 @@ void goal_run_doorbell(struct fw_nic *nic, uint32_t client, uint32_t index)
 	struct fw_client *owner = &nic->host.clients[client];
 	struct goal_schedule *schedule;
 	struct hw_goal_run *record, line;
+	uint32_t i;
 
 	if (index >= owner->goal_num_runs) {
 		FW_COUNT(nic, doorbells_bad);
@@ -341,6 +378,10 @@ void goal_run_doorbell(struct fw_nic *nic, uint32_t client, uint32_t index)
 	line.trace_addr = __atomic_load_n(&record->trace_addr, __ATOMIC_RELAXED);
 	line.trace_stag = __atomic_load_n(&record->trace_stag, __ATOMIC_RELAXED);
 	line.trace_entries = __atomic_load_n(&record->trace_entries, __ATOMIC_RELAXED);
+	for (i = 0; i < HW_GOAL_RUN_BUFFERS && line.flags & HW_GOAL_RUN_F_BUFFERS; i++) {
+		line.buf_addr[i] = __atomic_load_n(&record->buf_addr[i], __ATOMIC_RELAXED);
+		line.buf_stag[i] = __atomic_load_n(&record->buf_stag[i], __ATOMIC_RELAXED);
+	}
 	if (owner->goal_active[index] || goal_ending_of(owner, index)) {
 		/* The record is the NIC's until done; its contents now mean nothing. */
 		FW_COUNT(nic, doorbells_bad);

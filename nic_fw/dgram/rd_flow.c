@@ -413,12 +413,8 @@ void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot)
 	if (msg) {
 		msg->unacked--;
 		if (msg->state == FW_WQE_SENT && !msg->unacked && !msg->refused) {
-			bool waits =
-			    wqe_is_request(msg) && (msg->rdmap_opcode == WIRE_RDMAP_READ_REQUEST ||
-						    msg->rdmap_opcode == WIRE_RDMAP_ATOMIC_REQUEST);
-
 			msg->state = FW_WQE_RESPONSE;
-			if (!waits)
+			if (!wqe_is_request(msg) || !wqe_has_answer(msg))
 				msg->answered = true;
 		}
 	}

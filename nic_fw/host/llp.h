@@ -50,6 +50,10 @@ struct llp_ops {
 	void (*msg_fail)(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 			 enum hw_vendor_err vendor_err);
 
+	/* Requests of a stream (requester.c). */
+	void (*let_go)(struct fw_wqe *msg); /* one ends: nothing of it is sent again */
+	void (*advanced)(struct fw_nic *nic, struct fw_qp *qp); /* some ended, the QP lives on */
+
 	/* The end of a QP. */
 	void (*stop_qp)(struct fw_nic *nic, struct fw_qp *qp);
 	/* Moves some messages to qp->flush_msgs. False: none is left, or units ran out. */

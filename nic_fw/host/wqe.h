@@ -17,6 +17,7 @@
 #include "nic_fw/base/list.h"
 #include "shared_defs/hw_cqe.h"
 #include "shared_defs/hw_wqe.h"
+#include "shared_defs/wire_iwarp.h"
 #include "shared_defs/wire_tag.h"
 
 struct fw_nic;
@@ -123,6 +124,13 @@ static inline uint32_t wqe_envelope_bytes(const struct fw_wqe *wqe, uint32_t off
 {
 	return __builtin_expect(wqe->tag_kind && !offset, 0) ? (uint32_t)sizeof(struct wire_tag)
 							     : 0;
+}
+
+/* True for a read or an atomic: it ends with the peer's answer, others with the acknowledgement. */
+static inline bool wqe_has_answer(const struct fw_wqe *wqe)
+{
+	return wqe->rdmap_opcode == WIRE_RDMAP_READ_REQUEST ||
+	       wqe->rdmap_opcode == WIRE_RDMAP_ATOMIC_REQUEST;
 }
 
 /* Returns the i-th SGE, in the context or its extension. */

@@ -343,11 +343,6 @@ void mpa_rdmap_ended(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_end why
 void mpa_rdmap_acked(struct fw_nic *nic, struct fw_wqe *msg, bool ok);
 /* The peer could not carry out this request; earlier requests were carried out. */
 void mpa_rdmap_terminated(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status);
-/*
- * Returns the first request that is neither answered nor failed; answer: only requests with an
- * answer.
- */
-struct fw_wqe *mpa_rdmap_oldest(struct fw_qp *qp, bool answer);
 /* Memory under the next data to send is gone. */
 void mpa_rdmap_fault(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *msg,
 		     enum hw_vendor_err err);

@@ -162,7 +162,7 @@ static enum rdmap_result mpa_ddp_rx_request(struct fw_nic *nic, struct mpa_conn 
 static enum rdmap_result rx_read_response(struct fw_nic *nic, struct mpa_conn *conn,
 					  struct rdmap_seg *pkt, struct rdmap_error *error)
 {
-	struct fw_wqe *wqe = mpa_rdmap_oldest(conn->qp, true);
+	struct fw_wqe *wqe = requester_oldest_read(conn->qp);
 	enum rdmap_result result;
 
 	if (conn->rtr_answer && !pkt->data_bytes && pkt->last) {
@@ -185,7 +185,7 @@ static enum rdmap_result rx_read_response(struct fw_nic *nic, struct mpa_conn *c
 static enum rdmap_result rx_atomic_response(struct fw_nic *nic, struct mpa_conn *conn,
 					    struct rdmap_seg *pkt, struct rdmap_error *error)
 {
-	const struct fw_wqe *wqe = mpa_rdmap_oldest(conn->qp, true);
+	const struct fw_wqe *wqe = requester_oldest_read(conn->qp);
 	struct wire_atomic_response answer;
 	struct eth_cursor cursor;
 	enum rdmap_result result;

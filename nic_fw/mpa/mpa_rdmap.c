@@ -13,35 +13,16 @@
 
 /* ---- completions ----------------------------------------------------------------------------- */
 
-static bool mpa_rdmap_is_read_or_atomic(const struct fw_wqe *msg)
-{
-	return msg->rdmap_opcode == WIRE_RDMAP_READ_REQUEST ||
-	       msg->rdmap_opcode == WIRE_RDMAP_ATOMIC_REQUEST;
-}
-
-struct fw_wqe *mpa_rdmap_oldest(struct fw_qp *qp, bool answer)
-{
-	struct fw_list *pos;
-
-	fw_list_for_each (pos, &qp->wqes) {
-		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, qp_node);
-
-		if (msg->streamed && !msg->answered &&
-		    (!answer || mpa_rdmap_is_read_or_atomic(msg)))
-			return msg;
-	}
-	return NULL;
-}
-
 /*
  * Detaches an ended request from its segments, which may still be unacknowledged but cannot be sent
  * again.
  */
-static void mpa_rdmap_let_go(struct mpa_conn *conn, struct fw_wqe *msg)
+static void mpa_rdmap_let_go(struct fw_wqe *msg)
 {
+	struct mpa_conn *conn = msg->qp->mpa;
 	struct fw_list *pos;
 
-	if (!conn)
+	if (!conn || (!msg->unacked && msg->status == HW_STATUS_SUCCESS))
 		return;
 	if (conn->fault_msg == msg)
 		conn->fault_msg = NULL;
@@ -56,42 +37,6 @@ static void mpa_rdmap_let_go(struct mpa_conn *conn, struct fw_wqe *msg)
 	msg->unacked = 0;
 }
 
-/* Completes finished requests at the front of the queue, in order. */
-static void mpa_rdmap_complete_front(struct fw_nic *nic, struct fw_qp *qp)
-{
-	while (!fw_list_empty(&qp->wqes)) {
-		struct fw_wqe *msg = FW_CONTAINER(qp->wqes.next, struct fw_wqe, qp_node);
-		uint32_t state = qp->state;
-
-		/*
-		 * The answer came before the acknowledgement: its segments still point at the
-		 * request.
-		 */
-		if (!msg->streamed || !msg->answered ||
-		    (msg->status == HW_STATUS_SUCCESS && msg->state != FW_WQE_RESPONSE))
-			break;
-		if (msg->unacked || msg->status != HW_STATUS_SUCCESS)
-			mpa_rdmap_let_go(qp->mpa, msg);
-		wqe_complete(nic, msg, (enum hw_status)msg->status,
-			     (enum hw_vendor_err)msg->vendor_err);
-		/* A failure has flushed the QP and ended its stream. */
-		if (qp->state != state)
-			return;
-	}
-}
-
-static void fail_request(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
-			 enum hw_vendor_err vendor_err)
-{
-	struct fw_qp *qp = msg->qp;
-
-	msg->answered = true;
-	msg->status = (uint8_t)status;
-	msg->vendor_err = vendor_err;
-	qp->sq_failing = true;
-	mpa_rdmap_complete_front(nic, qp);
-}
-
 void mpa_rdmap_acked(struct fw_nic *nic, struct fw_wqe *msg, bool ok)
 {
 	if (msg->kind != FW_WQE_REQUEST) {
@@ -100,23 +45,14 @@ void mpa_rdmap_acked(struct fw_nic *nic, struct fw_wqe *msg, bool ok)
 	}
 	if (!ok)
 		return; /* the end of the connection determines its status */
-	msg->state = FW_WQE_RESPONSE;
-	if (!mpa_rdmap_is_read_or_atomic(msg))
-		msg->answered = true;
-	mpa_rdmap_complete_front(nic, msg->qp);
-}
-
-static void mpa_rdmap_answered(struct fw_nic *nic, struct fw_wqe *msg)
-{
-	msg->answered = true;
-	mpa_rdmap_complete_front(nic, msg->qp);
+	requester_acked(nic, msg);
 }
 
 static void mpa_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 			       enum hw_vendor_err vendor_err)
 {
 	if (msg->kind == FW_WQE_REQUEST) {
-		fail_request(nic, msg, status, vendor_err);
+		requester_fail(nic, msg, status, vendor_err);
 		return;
 	}
 	/* The response was queued just now: no segment of it exists. */
@@ -134,12 +70,12 @@ void mpa_rdmap_terminated(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status
 		if (!done->streamed)
 			continue;
 		/* The peer went past it, but its answer will not come any more. */
-		if (!done->answered && mpa_rdmap_is_read_or_atomic(done))
+		if (!done->answered && wqe_has_answer(done))
 			done->status = HW_STATUS_WR_FLUSH_ERR;
 		done->answered = true;
 		done->state = FW_WQE_RESPONSE;
 	}
-	fail_request(nic, msg, status, HW_VENDOR_ERR_NONE);
+	requester_fail(nic, msg, status, HW_VENDOR_ERR_NONE);
 }
 
 /* ---- out ------------------------------------------------------------------------------------- */
@@ -154,7 +90,7 @@ bool mpa_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
 	msg->state = FW_WQE_QUEUED;
 	msg->streamed = true;
 	/* Each queue has its own MSN (RFC 5041 5.3); QN 0 was counted where the WQE was made. */
-	if (msg->kind == FW_WQE_REQUEST && mpa_rdmap_is_read_or_atomic(msg))
+	if (msg->kind == FW_WQE_REQUEST && wqe_has_answer(msg))
 		msg->msn = ++conn->tx_msn_read;
 	else if (msg->kind == FW_WQE_ATOMIC_RESPONSE)
 		msg->msn = ++conn->tx_msn_atomic;
@@ -244,7 +180,7 @@ static void run_fault(struct fw_nic *nic, struct mpa_conn *conn)
 	if (conn->broken) {
 		/* The stream cannot go on: no Terminate can follow the hole in it. */
 		if (conn->qp && msg && msg->kind == FW_WQE_REQUEST)
-			fail_request(nic, msg, wqe_status_of(err), err);
+			requester_fail(nic, msg, wqe_status_of(err), err);
 		if (conn->qp)
 			qp_error(nic, conn->qp, HW_EVENT_QP_FATAL);
 		if (conn->flow)
@@ -266,7 +202,7 @@ static void run_fault(struct fw_nic *nic, struct mpa_conn *conn)
 	/* Earlier requests may still be answered; nothing is sent after this one. */
 	conn->faulty = true;
 	conn->local_error = true;
-	fail_request(nic, msg, wqe_status_of(err), err);
+	requester_fail(nic, msg, wqe_status_of(err), err);
 }
 
 void mpa_run(struct fw_nic *nic)
@@ -376,7 +312,8 @@ const struct llp_ops mpa_llp_ops = {
     .stream = true,
     .is_ready = mpa_rdmap_is_ready,
     .send = mpa_rdmap_send,
-    .answered = mpa_rdmap_answered,
+    .answered = requester_answered,
+    .let_go = mpa_rdmap_let_go,
     .refuse = mpa_rdmap_refuse,
     .msg_fail = mpa_rdmap_msg_fail,
     .stop_qp = mpa_rdmap_stop_qp,
@@ -385,28 +322,14 @@ const struct llp_ops mpa_llp_ops = {
 void mpa_rdmap_ended(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_end why)
 {
 	struct fw_qp *qp = conn->qp;
-	struct fw_wqe *msg;
 
 	fw_list_del(&conn->fault_node);
 	fw_timer_cancel(&nic->timers, &conn->retry_timer);
 	if (!qp)
 		return;
-	msg = mpa_rdmap_oldest(qp, false);
-	if (msg && (why == TCP_END_TIMEOUT || why == TCP_END_UNREACHABLE)) {
-		struct fw_list *pos;
-
-		/*
-		 * An answered request was carried out, even though its acknowledgement did not
-		 * come.
-		 */
-		fw_list_for_each (pos, &qp->wqes) {
-			struct fw_wqe *done = FW_CONTAINER(pos, struct fw_wqe, qp_node);
-
-			if (done->streamed && done->answered)
-				done->state = FW_WQE_RESPONSE;
-		}
+	if ((why == TCP_END_TIMEOUT || why == TCP_END_UNREACHABLE) && requester_oldest(qp)) {
 		FW_COUNT(nic, mpa_retry_exceeded);
-		fail_request(nic, msg, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+		requester_lost(nic, qp, HW_STATUS_RETRY_EXC_ERR);
 	}
 	/*
 	 * The process did not request the end, so an event reports it. A FIN is the peer's right.

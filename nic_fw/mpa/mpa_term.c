@@ -187,7 +187,7 @@ static struct fw_wqe *find_request(struct fw_qp *qp, const uint8_t *hdr)
 	 */
 	if (!(hdr[0] & WIRE_DDP_TAGGED) &&
 	    (hdr[1] & WIRE_RDMAP_OPCODE_MASK) == WIRE_RDMAP_READ_REQUEST)
-		return mpa_rdmap_oldest(qp, true);
+		return requester_oldest_read(qp);
 	return NULL;
 }
 
@@ -218,7 +218,7 @@ void mpa_term_rx(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t *paylo
 		if (bytes >= at + hdr)
 			msg = find_request(qp, payload + at);
 	} else {
-		msg = mpa_rdmap_oldest(qp, false);
+		msg = requester_oldest(qp);
 	}
 	if (msg)
 		mpa_rdmap_terminated(nic, msg, status_of(&term));

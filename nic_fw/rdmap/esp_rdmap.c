@@ -25,33 +25,6 @@ static struct esp_rdmap *of_notice(struct esp_xfer *xfer)
 
 /* ---- completions ---------------------------------------------------------------------------- */
 
-/* Finds the request of this number that is neither answered nor failed; NULL: none. */
-static struct fw_wqe *esp_rdmap_unanswered(struct fw_qp *qp, uint32_t ssn)
-{
-	struct fw_list *pos;
-
-	fw_list_for_each (pos, &qp->wqes) {
-		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, qp_node);
-
-		if (msg->streamed && !msg->answered && msg->ssn == ssn)
-			return msg;
-	}
-	return NULL;
-}
-
-struct fw_wqe *esp_rdmap_oldest(struct fw_qp *qp)
-{
-	struct fw_list *pos;
-
-	fw_list_for_each (pos, &qp->wqes) {
-		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, qp_node);
-
-		if (msg->streamed && !msg->answered)
-			return msg;
-	}
-	return NULL;
-}
-
 /* While answers are awaited the stream is watched, so that a dead peer is detected. */
 static void update_watch(struct fw_nic *nic, struct fw_qp *qp)
 {
@@ -65,29 +38,6 @@ static void update_watch(struct fw_nic *nic, struct fw_qp *qp)
 		esp_watch(nic, esp->out.stream);
 	else
 		esp_unwatch(nic, esp->out.stream);
-}
-
-/* Completes finished requests at the front of the queue, in order. */
-static void esp_rdmap_complete_front(struct fw_nic *nic, struct fw_qp *qp)
-{
-	while (!fw_list_empty(&qp->wqes)) {
-		struct fw_wqe *msg = FW_CONTAINER(qp->wqes.next, struct fw_wqe, qp_node);
-		uint32_t state = qp->state;
-
-		/*
-		 * The answer came before the acknowledgement: its packets still point at the
-		 * request.
-		 */
-		if (!msg->streamed || !msg->answered ||
-		    (msg->status == HW_STATUS_SUCCESS && msg->state != FW_WQE_RESPONSE))
-			break;
-		wqe_complete(nic, msg, (enum hw_status)msg->status,
-			     (enum hw_vendor_err)msg->vendor_err);
-		/* A failure has flushed the QP and ended its streams. */
-		if (qp->state != state)
-			return;
-	}
-	update_watch(nic, qp);
 }
 
 /*
@@ -121,30 +71,17 @@ static void look_fire(struct fw_nic *nic, struct fw_timer *timer)
 	}
 	if (esp_silent_ns(nic, esp->out.stream) < LLP_LOOK_NS)
 		esp->looks++;
-	failed = esp_rdmap_oldest(qp);
+	failed = requester_oldest(qp);
 	if (esp->looks < LLP_ANSWER_LOOKS)
 		return;
 	FW_COUNT(nic, retry_exceeded);
-	esp_rdmap_fail_request(nic, failed ? failed : first, HW_STATUS_RETRY_EXC_ERR,
-			       HW_VENDOR_ERR_NONE);
+	requester_fail(nic, failed ? failed : first, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 }
 
 static void look_for_answers(struct fw_nic *nic, struct esp_rdmap *esp)
 {
 	if (esp->open && !fw_timer_is_set(&esp->look_timer))
 		fw_timer_set(&nic->timers, &esp->look_timer, nic->now_ns + LLP_LOOK_NS);
-}
-
-void esp_rdmap_fail_request(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
-			    enum hw_vendor_err vendor_err)
-{
-	struct fw_qp *qp = msg->qp;
-
-	msg->answered = true;
-	msg->status = (uint8_t)status;
-	msg->vendor_err = vendor_err;
-	qp->sq_failing = true;
-	esp_rdmap_complete_front(nic, qp);
 }
 
 /* ---- out ------------------------------------------------------------------------------------- */
@@ -194,13 +131,13 @@ static bool gives_up(const struct fw_nic *nic, const struct fw_qp *qp)
 
 static void open_failed(struct fw_nic *nic, struct fw_qp *qp, uint64_t retry_ns)
 {
-	struct fw_wqe *msg = esp_rdmap_oldest(qp);
+	struct fw_wqe *msg = requester_oldest(qp);
 
 	if (!msg)
 		return;
 	if (gives_up(nic, qp)) {
 		FW_COUNT(nic, retry_exceeded);
-		esp_rdmap_fail_request(nic, msg, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+		requester_fail(nic, msg, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 		return;
 	}
 	fw_timer_set(&nic->timers, &qp->esp.open_timer, nic->now_ns + retry_ns);
@@ -305,24 +242,14 @@ static void esp_rdmap_sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer,
 	if (!ok)
 		return; /* the end of the stream determines its status */
 	side->qp->esp.rnr_tries = 0;
-	msg->state = FW_WQE_RESPONSE;
-	if (msg->rdmap_opcode != WIRE_RDMAP_READ_REQUEST &&
-	    msg->rdmap_opcode != WIRE_RDMAP_ATOMIC_REQUEST)
-		msg->answered = true;
-	esp_rdmap_complete_front(nic, side->qp);
-}
-
-static void esp_rdmap_answered(struct fw_nic *nic, struct fw_wqe *msg)
-{
-	msg->answered = true;
-	esp_rdmap_complete_front(nic, msg->qp);
+	requester_acked(nic, msg);
 }
 
 static void esp_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 			       enum hw_vendor_err vendor_err)
 {
 	if (msg->kind == FW_WQE_REQUEST) {
-		esp_rdmap_fail_request(nic, msg, status, vendor_err);
+		requester_fail(nic, msg, status, vendor_err);
 		return;
 	}
 	/* The response was queued just now. */
@@ -333,12 +260,12 @@ static void esp_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_s
 static void esp_rdmap_terminated(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 				 uint32_t ssn, enum hw_status status)
 {
-	struct fw_wqe *msg = esp_rdmap_unanswered(qp, ssn);
+	struct fw_wqe *msg = requester_find(qp, ssn);
 
 	(void)pkt;
 
 	if (msg)
-		esp_rdmap_fail_request(nic, msg, status, HW_VENDOR_ERR_NONE);
+		requester_fail(nic, msg, status, HW_VENDOR_ERR_NONE);
 }
 
 static void end_side(struct fw_nic *nic, struct esp_rdmap_side *side)
@@ -408,14 +335,14 @@ static void run_request_fault(struct fw_nic *nic, struct fw_qp *qp)
 {
 	struct esp_rdmap_side *side = &qp->esp.out;
 	enum hw_vendor_err err = (enum hw_vendor_err)side->fault_err;
-	struct fw_wqe *msg = esp_rdmap_unanswered(qp, side->fault_ssn);
+	struct fw_wqe *msg = requester_find(qp, side->fault_ssn);
 
 	side->fault_due = false;
 	if (!msg)
-		msg = esp_rdmap_oldest(qp);
+		msg = requester_oldest(qp);
 	/* Earlier requests may still be answered. */
 	if (msg)
-		esp_rdmap_fail_request(nic, msg, wqe_status_of(err), err);
+		requester_fail(nic, msg, wqe_status_of(err), err);
 }
 
 void esp_rdmap_run(struct fw_nic *nic)
@@ -473,31 +400,6 @@ static void *accept_stream(struct fw_nic *nic, const struct esp_key *key, struct
 	return &qp->esp.in;
 }
 
-/* The stream of a QP's requests has ended: the oldest request fails, and the QP with it. */
-static void requests_lost(struct fw_nic *nic, struct fw_qp *qp, enum esp_end why)
-{
-	enum hw_status status = why == ESP_END_LOST || why == ESP_END_UNREACHABLE
-				    ? HW_STATUS_RETRY_EXC_ERR
-				    : HW_STATUS_REM_OP_ERR;
-	struct fw_wqe *msg;
-	struct fw_list *pos;
-
-	fw_list_for_each (pos, &qp->wqes) {
-		msg = FW_CONTAINER(pos, struct fw_wqe, qp_node);
-		/*
-		 * An answered request was carried out, even though its acknowledgement did not
-		 * come.
-		 */
-		if (msg->streamed && msg->answered)
-			msg->state = FW_WQE_RESPONSE;
-	}
-	msg = esp_rdmap_oldest(qp);
-	if (!msg)
-		esp_rdmap_complete_front(nic, qp);
-	else
-		esp_rdmap_fail_request(nic, msg, status, HW_VENDOR_ERR_NONE);
-}
-
 static void esp_rdmap_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 {
 	struct esp_rdmap_side *side = ctx;
@@ -514,7 +416,10 @@ static void esp_rdmap_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 	}
 	qp->esp.open = false;
 	qp->esp.watched = false;
-	requests_lost(nic, qp, why);
+	/* The oldest request fails, and the QP with it. */
+	requester_lost(nic, qp,
+		       why == ESP_END_LOST || why == ESP_END_UNREACHABLE ? HW_STATUS_RETRY_EXC_ERR
+									 : HW_STATUS_REM_OP_ERR);
 }
 
 /* Detaches the requests of the stream, which may be very many and are in the send queue, too. */
@@ -571,7 +476,8 @@ const struct llp_ops esp_llp_ops = {
     .send_imm = true,
     .init_qp = esp_rdmap_init_qp,
     .send = esp_rdmap_send,
-    .answered = esp_rdmap_answered,
+    .answered = requester_answered,
+    .advanced = update_watch,
     .terminated = esp_rdmap_terminated,
     .refuse = esp_rdmap_refuse,
     .msg_fail = esp_rdmap_msg_fail,

@@ -81,12 +81,6 @@ void esp_rdmap_init(struct fw_nic *nic);
  */
 void esp_rdmap_run(struct fw_nic *nic);
 
-/* Returns the first request of the QP that is neither answered nor failed; NULL: none. */
-struct fw_wqe *esp_rdmap_oldest(struct fw_qp *qp);
-/* Fails the request with this status in its turn; no later request is sent any more. */
-void esp_rdmap_fail_request(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
-			    enum hw_vendor_err vendor_err);
-
 /* esp_rdmap_tx.c: esp_ops.fill and .unreadable */
 int esp_rdmap_fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i, uint32_t max,
 		   struct fw_tx_frame *frame, uint32_t hdr_offset);

@@ -70,7 +70,7 @@ static void rx_not_ready(struct fw_nic *nic, struct fw_qp *qp)
 
 		if (!msg->streamed || msg->answered || msg->state == FW_WQE_RESPONSE)
 			continue;
-		esp_rdmap_fail_request(nic, msg, HW_STATUS_RNR_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+		requester_fail(nic, msg, HW_STATUS_RNR_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 		return;
 	}
 }
@@ -106,7 +106,7 @@ static void rx_malformed(struct fw_nic *nic, const struct esp_rdmap_side *side,
 			 struct rdmap_seg *pkt)
 {
 	const struct rdmap_error error = {RDMAP_OPERATION, WIRE_TERM_OP_OPCODE};
-	struct fw_wqe *msg = esp_rdmap_oldest(side->qp);
+	struct fw_wqe *msg = requester_oldest(side->qp);
 
 	FW_DROP(nic, drop_esp_malformed);
 	if (!side->requester) {
@@ -114,7 +114,7 @@ static void rx_malformed(struct fw_nic *nic, const struct esp_rdmap_side *side,
 		pkt->tagged = true;
 		rdmap_rx_error(nic, side->qp, pkt, &error);
 	} else if (msg) {
-		esp_rdmap_fail_request(nic, msg, HW_STATUS_BAD_RESP_ERR, HW_VENDOR_ERR_NONE);
+		requester_fail(nic, msg, HW_STATUS_BAD_RESP_ERR, HW_VENDOR_ERR_NONE);
 	}
 }
 

@@ -200,4 +200,8 @@ uint32_t tcp_tx_run(struct fw_nic *nic, uint32_t budget);
 void tcp_ack_flush(struct fw_nic *nic);
 void tcp_init(struct fw_nic *nic);
 
+/* slice_job: frees half-open connections whose listener has ended. */
+void tcp_syn_slice(struct fw_nic *nic);
+bool tcp_syn_pending(const struct fw_nic *nic);
+
 #endif /* WEFT_FW_TCP_H */

@@ -396,10 +396,14 @@ void tcp_neigh_look(struct fw_nic *nic, struct fw_list *node)
 
 void tcp_init(struct fw_nic *nic)
 {
+	uint32_t i;
+
 	fw_list_init(&nic->tcp.ready);
 	fw_list_init(&nic->tcp.acks);
 	fw_list_init(&nic->tcp.resolving);
 	fw_list_init(&nic->tcp.time_wait);
-	fw_list_init(&nic->tcp.syn_list);
+	for (i = 0; i < TCP_SYNACK_TRIES; i++)
+		fw_list_init(&nic->tcp.syn_lists[i]);
+	fw_list_init(&nic->tcp.syn_ended);
 	fw_timer_init(&nic->tcp.syn_timer, tcp_syn_fire);
 }

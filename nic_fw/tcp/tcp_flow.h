@@ -37,7 +37,7 @@ enum {
 	TCP_DUP_THRESH = 3,
 	TCP_TX_QUANTUM = 16,  /* segments of a flow before the next flow is served */
 	TCP_SYN_TRIES = 6,    /* SYN */
-	TCP_SYNACK_TRIES = 5, /* passive */
+	TCP_SYNACK_TURN = 16, /* SYN-ACKs repeated in one call of the timer */
 	TCP_KEEP_TRIES = 5,
 	TCP_CHALLENGES = 100, /* a second, of an instance: RFC 5961 10 */
 	TCP_RESETS = 200,     /* a second, for segments of no connection */
@@ -234,17 +234,21 @@ struct tcp_listener {
 	void *ctx;
 	uint32_t hash_next;
 	uint32_t backlog;
-	struct fw_list flows;  /* flows for which tcp_accept_done() was not called */
-	struct fw_list asking; /* of the layer above: mpa_conn.node with an incomplete request */
-	uint32_t pending;      /* number of these flows */
-	uint32_t syns;         /* half-open */
+	struct fw_list flows;     /* flows for which tcp_accept_done() was not called */
+	struct fw_list asking;    /* of the layer above: mpa_conn.node with an incomplete request */
+	struct fw_list half_open; /* tcp_syn.listener_node */
+	uint32_t pending;         /* number of flows */
+	uint32_t syns;            /* and of half_open */
+	uint32_t serial;          /* differs from that of an earlier listener of the port */
 	uint16_t port;
 	bool used;
 };
 
 /* A half-open connection: SYN received, SYN-ACK sent. */
 struct tcp_syn {
-	struct fw_list node; /* tcp_nic.syns: ordered by deadline, nearly */
+	struct fw_list node;          /* tcp_nic.syn_lists */
+	struct fw_list listener_node; /* tcp_listener.half_open; tcp_nic.syn_ended */
+	uint32_t serial;              /* of its listener */
 	uint64_t sent_ns, due_ns;
 	uint32_t hash_next;
 	uint32_t peer_ip;

@@ -20,6 +20,7 @@ enum {
 	COOKIE_TS_SACK = 0x10,
 	COOKIE_TS_ECN = 0x20,
 	COOKIE_NO_WSCALE = 15,
+	SYN_HASH_USE = 5, /* tcp_keyed(): the seed of the hash */
 };
 #define COOKIE_PERIOD_NS  UINT64_C(64000000000)
 #define SYNACK_TIMEOUT_NS TCP_SECOND_NS
@@ -63,10 +64,12 @@ int tcp_listen(struct fw_nic *nic, uint16_t port, uint32_t backlog, const struct
 	    .backlog = backlog ? backlog : 1,
 	    .port = port,
 	    .used = true,
+	    .serial = ++nic->tcp.listen_serial,
 	    .hash_next = *head,
 	};
 	fw_list_init(&listener->flows);
 	fw_list_init(&listener->asking);
+	fw_list_init(&listener->half_open);
 	*head = i + 1;
 	nic->tcp.num_listeners++;
 	return 0;
@@ -84,13 +87,18 @@ void tcp_accept_done(struct fw_nic *nic, struct tcp_flow *flow)
 
 /* ---- the queue of SYNs ----------------------------------------------------------------------- */
 
-static uint32_t *syn_head(const struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
+/* Strangers choose addresses and ports, but not the chain that they lead to. */
+static uint32_t *syn_head(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
 			  uint16_t local_port)
 {
-	return &nic->tcp.syn_hash[fw_hash(peer_ip, peer_port, local_port) % TCP_SYN_HASH_SIZE];
+	if (!nic->tcp.syn_seed)
+		nic->tcp.syn_seed = (uint32_t)tcp_keyed(nic, 0, 0, 0, SYN_HASH_USE) | 1;
+	return &nic->tcp.syn_hash[fw_hash(peer_ip ^ nic->tcp.syn_seed, peer_port, local_port) %
+				  TCP_SYN_HASH_SIZE];
 }
 
-static struct tcp_syn *find_syn(const struct fw_nic *nic, const struct tcp_in *in)
+static struct tcp_syn *find_syn(struct fw_nic *nic, const struct tcp_listener *listener,
+				const struct tcp_in *in)
 {
 	uint32_t i = *syn_head(nic, in->info->src_ip, in->src_port, in->dst_port);
 
@@ -98,7 +106,7 @@ static struct tcp_syn *find_syn(const struct fw_nic *nic, const struct tcp_in *i
 		struct tcp_syn *syn = fw_pool_at(&nic->tcp.syns, i - 1);
 
 		if (syn->peer_ip == in->info->src_ip && syn->peer_port == in->src_port &&
-		    syn->local_port == in->dst_port)
+		    syn->local_port == in->dst_port && syn->serial == listener->serial)
 			return syn;
 		i = syn->hash_next;
 	}
@@ -118,8 +126,11 @@ static void drop_syn(struct fw_nic *nic, struct tcp_syn *syn)
 	}
 	*link = syn->hash_next;
 	fw_list_del(&syn->node);
-	assert(listener && listener->syns);
-	listener->syns--;
+	fw_list_del(&syn->listener_node);
+	if (listener && listener->serial == syn->serial) {
+		assert(listener->syns);
+		listener->syns--;
+	}
 	fw_pool_put(&nic->tcp.syns, syn);
 }
 
@@ -127,17 +138,11 @@ void tcp_unlisten(struct fw_nic *nic, uint16_t port)
 {
 	struct tcp_listener *listener = tcp_find_listener(nic, port);
 	uint32_t *link = &nic->tcp.listen_hash[port % TCP_LISTEN_HASH_SIZE];
-	struct fw_list *pos, *next;
 
 	if (!listener)
 		return;
-	for (pos = nic->tcp.syn_list.next; pos != &nic->tcp.syn_list; pos = next) {
-		struct tcp_syn *syn = FW_CONTAINER(pos, struct tcp_syn, node);
-
-		next = pos->next;
-		if (syn->local_port == port)
-			drop_syn(nic, syn);
-	}
+	/* No segment finds them any more; tcp_syn_slice() frees them. */
+	fw_list_splice_tail(&nic->tcp.syn_ended, &listener->half_open);
 	while (!fw_list_empty(&listener->flows))
 		tcp_accept_done(nic,
 				FW_CONTAINER(listener->flows.next, struct tcp_flow, pending_node));
@@ -162,41 +167,68 @@ static void send_synack(struct fw_nic *nic, const struct tcp_syn *syn, uint32_t 
 		     syn->irs + 1, flags, UINT16_MAX, opts, n);
 }
 
-/* The list is in order of deadlines: the first entry's deadline is the timer's. */
+/* Entries with as many tries have waited as long: the last one's deadline is the latest. */
 static void enlist(struct fw_nic *nic, struct tcp_syn *syn)
 {
-	struct fw_list *pos = nic->tcp.syn_list.prev;
-
 	syn->due_ns = nic->now_ns + (SYNACK_TIMEOUT_NS << syn->tries);
-	while (pos != &nic->tcp.syn_list &&
-	       FW_CONTAINER(pos, struct tcp_syn, node)->due_ns > syn->due_ns)
-		pos = pos->prev;
-	fw_list_add_head(pos, &syn->node);
+	fw_list_add_tail(&nic->tcp.syn_lists[syn->tries], &syn->node);
 	if (!fw_timer_is_set(&nic->tcp.syn_timer) || nic->tcp.syn_timer.deadline_ns > syn->due_ns)
 		fw_timer_set(&nic->timers, &nic->tcp.syn_timer, syn->due_ns);
 }
 
+/* The SYN-ACK, or its ACK, was lost. */
+static void repeat_synack(struct fw_nic *nic, struct tcp_syn *syn)
+{
+	if (syn->tries + 1 >= TCP_SYNACK_TRIES) {
+		FW_COUNT(nic, tcp_half_open_lost);
+		drop_syn(nic, syn);
+		return;
+	}
+	syn->tries++;
+	syn->flags &= (uint8_t)~TCP_F_ECN;
+	FW_COUNT(nic, tcp_tx_retransmits);
+	send_synack(nic, syn, tcp_ts_now(nic->now_ns) + syn->ts_offset);
+	fw_list_del(&syn->node);
+	enlist(nic, syn);
+}
+
+static struct tcp_syn *first_of(const struct fw_nic *nic, uint32_t tries)
+{
+	const struct fw_list *list = &nic->tcp.syn_lists[tries];
+
+	return fw_list_empty(list) ? NULL : FW_CONTAINER(list->next, struct tcp_syn, node);
+}
+
 void tcp_syn_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
-	while (!fw_list_empty(&nic->tcp.syn_list)) {
-		struct tcp_syn *syn = FW_CONTAINER(nic->tcp.syn_list.next, struct tcp_syn, node);
+	uint32_t budget = TCP_SYNACK_TURN, tries;
+	uint64_t due_ns = UINT64_MAX;
+	struct tcp_syn *syn;
 
-		if (syn->due_ns > nic->now_ns) {
-			fw_timer_set(&nic->timers, timer, syn->due_ns);
-			return;
+	for (tries = 0; tries < TCP_SYNACK_TRIES; tries++)
+		while ((syn = first_of(nic, tries)) && syn->due_ns <= nic->now_ns && budget) {
+			repeat_synack(nic, syn);
+			budget--;
 		}
-		if (syn->tries + 1 >= TCP_SYNACK_TRIES) {
-			FW_COUNT(nic, tcp_half_open_lost);
-			drop_syn(nic, syn);
-			continue;
-		}
-		syn->tries++;
-		syn->flags &= (uint8_t)~TCP_F_ECN;
-		FW_COUNT(nic, tcp_tx_retransmits);
-		send_synack(nic, syn, tcp_ts_now(nic->now_ns) + syn->ts_offset);
-		fw_list_del(&syn->node);
-		enlist(nic, syn);
+	for (tries = 0; tries < TCP_SYNACK_TRIES; tries++) {
+		syn = first_of(nic, tries);
+		if (syn && syn->due_ns < due_ns)
+			due_ns = syn->due_ns;
 	}
+	/* The next turn does what is left of this one. */
+	if (due_ns != UINT64_MAX)
+		fw_timer_set(&nic->timers, timer, due_ns > nic->now_ns ? due_ns : nic->now_ns + 1);
+}
+
+void tcp_syn_slice(struct fw_nic *nic)
+{
+	while (tcp_syn_pending(nic) && slice_take(nic, 1))
+		drop_syn(nic, FW_CONTAINER(nic->tcp.syn_ended.next, struct tcp_syn, listener_node));
+}
+
+bool tcp_syn_pending(const struct fw_nic *nic)
+{
+	return !fw_list_empty(&nic->tcp.syn_ended);
 }
 
 /* Reads a SYN into an entry. */
@@ -319,6 +351,9 @@ static void rx_syn(struct fw_nic *nic, struct tcp_listener *listener, const stru
 	}
 	*syn = fresh;
 	syn->iss = tcp_isn(nic, syn->peer_ip, syn->peer_port, syn->local_port);
+	syn->serial = listener->serial;
+	fw_list_init(&syn->listener_node);
+	fw_list_add_tail(&listener->half_open, &syn->listener_node);
 	syn->hash_next = *head;
 	*head = fw_pool_index(&nic->tcp.syns, syn) + 1;
 	listener->syns++;
@@ -454,7 +489,7 @@ bool tcp_listen_rx(struct fw_nic *nic, struct tcp_in *in)
 
 	if (!listener)
 		return false;
-	syn = find_syn(nic, in);
+	syn = find_syn(nic, listener, in);
 	/*
 	 * A cookie's ACK counts even beside an entry: a stranger's SYN may have made that when
 	 * there was room again.

@@ -15,6 +15,7 @@ struct tcp_listener;
 
 enum {
 	TCP_LISTEN_HASH_SIZE = 256,
+	TCP_SYNACK_TRIES = 5, /* of a passive open */
 };
 
 /* A rate limit: at most limit in a second. */
@@ -35,7 +36,11 @@ struct tcp_nic {
 	uint32_t num_listeners;
 	struct fw_pool syns;
 	uint32_t *syn_hash;
-	struct fw_list syn_list;
+	uint32_t syn_seed; /* of the hash, 0: none yet */
+	/* tcp_syn.node by the number of tries, each in the order of deadlines. */
+	struct fw_list syn_lists[TCP_SYNACK_TRIES];
+	struct fw_list syn_ended; /* tcp_syn.listener_node: their listener has ended */
+	uint32_t listen_serial;   /* of the latest listener */
 	struct fw_timer syn_timer;
 	struct fw_pool chunks;
 	uint64_t cookie_ns; /* the last SYN cookie; 0: none */

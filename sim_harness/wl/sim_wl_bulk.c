@@ -48,6 +48,7 @@ enum {
 	FAR_TIMES = 10,
 	TOOK_MAX = 1 << 20, /* request durations recorded */
 	SQ_SPARE = 8,       /* requests that may complete before an older one */
+	OUTCAST_TX_FRAMES = 32,
 };
 
 struct bulk_flow {
@@ -109,6 +110,14 @@ static void config(const uint64_t *param, struct sim_config *c)
 	c->link.gap_ns = ETH_GAP_BYTES * c->link.gap_ps_per_byte / 1000;
 	c->link.queue_bytes = (uint32_t)param[P_BUFFER];
 	c->link.ecn_bytes = (uint32_t)param[P_ECN];
+}
+
+/* The port of the sender reports its room and holds little, as that of weftd with a card does. */
+static void config_outcast(const uint64_t *param, struct sim_config *c)
+{
+	config(param, c);
+	c->tx_room = true;
+	c->tx_queue_frames = OUTCAST_TX_FRAMES;
 }
 
 static struct bulk_end *source(struct bulk *b, uint32_t flow)
@@ -542,6 +551,6 @@ const struct sim_workload sim_wl_outcast = {
     .stop = stop,
     .params = outcast_params,
     .nics = nics,
-    .config = config,
+    .config = config_outcast,
     .measures = true,
 };

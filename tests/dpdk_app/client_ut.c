@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/client/client.h"
+#include "dpdk_app/client/fd_drop.h"
 #include "tests/ut.h"
 
 enum {
@@ -207,6 +209,13 @@ static void over_quota(void)
 	close(epoll_fd);
 }
 
+/* A thread closes connections that have ended: waits until it has done so. */
+static void wait_closed(void)
+{
+	while (fd_drop_pending())
+		sched_yield();
+}
+
 static bool waits(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -239,6 +248,7 @@ static void no_descriptor_left(void)
 	CU_ASSERT_FALSE(waits(nic.listen_fd) || waits(peer[0]));
 	getrlimit(RLIMIT_NOFILE, &limit);
 	low.rlim_max = limit.rlim_max;
+	wait_closed();
 	CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_NOFILE, &low), 0);
 	while (num_filler < FDS && (filler[num_filler] = dup(epoll_fd)) >= 0)
 		num_filler++;

@@ -73,4 +73,23 @@ static void everything(void)
 	log_set_verbose(false);
 }
 
-UT_MAIN("dpdk_app/log", UT(a_burst), UT(now_and_then), UT(everything))
+/* The disk is full for a while: the log names the number of lines that it lacks. */
+static void a_full_disk(void)
+{
+	int full = open("/dev/full", O_WRONLY | O_CLOEXEC), old = dup(STDERR_FILENO);
+	struct log_limit limit = {0};
+	uint64_t now_ns = 1;
+
+	CU_ASSERT_FATAL(full >= 0 && old >= 0);
+	dup2(full, STDERR_FILENO);
+	for (uint32_t i = 0; i < 7; i++)
+		log_info("line %u", i);
+	dup2(old, STDERR_FILENO);
+	CU_ASSERT_EQUAL(lines_of(&limit, &now_ns, 2, 1), 3);
+	CU_ASSERT_STRING_EQUAL(text, "weftd: 7 lines before this one could not be written\n"
+				     "weftd: link 0\nweftd: link 1\n");
+	close(full);
+	close(old);
+}
+
+UT_MAIN("dpdk_app/log", UT(a_burst), UT(now_and_then), UT(everything), UT(a_full_disk))

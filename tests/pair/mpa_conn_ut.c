@@ -7,7 +7,7 @@
 
 #include "nic_fw/base/crc32c.h"
 
-static struct tp tp;
+static struct tcp_peer tp;
 
 #define ENHANCED(key, flags, pd, rest) key flags "\x02\x00" pd rest
 #define REQ                            "MPA ID Req Frame"
@@ -15,7 +15,7 @@ static struct tp tp;
 
 static void send_text(const char *text, uint32_t bytes, uint32_t segment)
 {
-	tp_send(&tp, text, bytes, segment);
+	tcp_peer_send(&tp, text, bytes, segment);
 }
 #define SEND(text, segment) send_text(text, sizeof(text) - 1, segment)
 
@@ -28,9 +28,9 @@ static void expect_rx(const char *text, uint32_t bytes)
 
 static void ask(uint16_t mpa)
 {
-	tp_begin(&tp);
+	tcp_peer_begin(&tp);
 	(void)cp_tcp_listen(&tp.cp, mpa, 0);
-	tp_connect(&tp, CP_PORT);
+	tcp_peer_connect(&tp, CP_PORT);
 	CU_ASSERT_TRUE_FATAL(tp.open);
 }
 
@@ -84,7 +84,7 @@ static void passive_enhanced(void)
 		CU_ASSERT_EQUAL(conn_of(ev.ep)->state, MPA_RTR_WAIT);
 		rp_run(&tp.cp.rp, 20 * CP_MS);
 		CU_ASSERT_EQUAL(conn_of(ev.ep)->state, MPA_FPDU);
-		tp_end(&tp);
+		tcp_peer_end(&tp);
 	}
 }
 
@@ -116,7 +116,7 @@ static void made_to_end(void)
 	CU_ASSERT_EQUAL(qp->state, HW_QPS_ERR);
 	CU_ASSERT_EQUAL(nic->mpa.partials.used, 0);
 	CU_ASSERT_TRUE(fw_list_empty(&nic->mpa.held));
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 #define B(text) (text), (sizeof(text) - 1)
@@ -163,7 +163,7 @@ static void check_agreement(const struct agreement *c)
 	if (!p->rtr)
 		(void)cp_expect(&tp.cp, 1, b, HW_CM_EVENT_ESTABLISHED);
 	cp_expect_none(&tp.cp);
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 /* Every combination that a request can contain, and the reply to it. */
@@ -249,10 +249,10 @@ static void passive_refuses(void)
 		/* Data after it is dropped. */
 		SEND("more of it", 3);
 		cp_expect_none(&tp.cp);
-		tp_fin(&tp);
+		tcp_peer_fin(&tp);
 		rp_run(&tp.cp.rp, CP_S);
 		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.conns.used, 0);
-		tp_end(&tp);
+		tcp_peer_end(&tp);
 	}
 }
 
@@ -267,10 +267,10 @@ static void passive_rejects(void)
 	rp_run(&tp.cp.rp, CP_MS);
 	EXPECT(REP "\x70\x02\0\6\0\0\0\0no");
 	CU_ASSERT_TRUE(tp.closed);
-	tp_fin(&tp);
+	tcp_peer_fin(&tp);
 	cp_expect_none(&tp.cp);
 	CU_ASSERT_EQUAL(cp_cmd(&tp.cp, 1, HW_CMD_CM_REJECT, &cm, NULL), FW_EINVAL);
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 /* A peer that sends nothing, or half a request, or closes. */
@@ -288,21 +288,21 @@ static void passive_waits(void)
 		CU_ASSERT_TRUE(tp.reset);
 		CU_ASSERT_EQUAL(CP_CNT(&tp.cp, 1, mpa_setup_timeouts), 1);
 		cp_expect_none(&tp.cp);
-		tp_new(&tp);
-		tp_connect(&tp, CP_PORT);
+		tcp_peer_new(&tp);
+		tcp_peer_connect(&tp, CP_PORT);
 		send_text(request, n, 0);
-		tp_fin(&tp);
+		tcp_peer_fin(&tp);
 		rp_run(&tp.cp.rp, CP_MS);
 		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.conns.used, 0);
 		cp_expect_none(&tp.cp);
-		tp_new(&tp);
-		tp_connect(&tp, CP_PORT);
+		tcp_peer_new(&tp);
+		tcp_peer_connect(&tp, CP_PORT);
 		send_text(request, n, 0);
 		/* The listener is destroyed. */
 		CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_DESTROY, tp.cp.listener), 0);
 		rp_run(&tp.cp.rp, CP_MS);
 		CU_ASSERT_TRUE(tp.reset);
-		tp_end(&tp);
+		tcp_peer_end(&tp);
 	}
 }
 
@@ -322,16 +322,16 @@ static void passive_process_is_slow(void)
 	(void)cp_expect(&tp.cp, 1, b, HW_CM_EVENT_UNREACHABLE);
 	qp = cp_tcp_qp(&tp.cp, 1);
 	CU_ASSERT_EQUAL(cp_accept(&tp.cp, 1, b, qp->qpn), FW_EINVAL);
-	tp_new(&tp);
-	tp_connect(&tp, CP_PORT);
+	tcp_peer_new(&tp);
+	tcp_peer_connect(&tp, CP_PORT);
 	SEND(ENHANCED(REQ, "\x50", "\x04", "\x00\x04\x00\x05"), 0);
 	b = cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
-	tp_rst(&tp);
+	tcp_peer_rst(&tp);
 	(void)cp_expect(&tp.cp, 1, b, HW_CM_EVENT_REJECTED);
 	CU_ASSERT_EQUAL(cp_accept(&tp.cp, 1, b, qp->qpn), FW_EINVAL);
 	/* An accept without a queue pair, or with one that is not for TCP, fails. */
-	tp_new(&tp);
-	tp_connect(&tp, CP_PORT);
+	tcp_peer_new(&tp);
+	tcp_peer_connect(&tp, CP_PORT);
 	SEND(ENHANCED(REQ, "\x50", "\x04", "\x00\x04\x00\x05"), 0);
 	b = cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
 	CU_ASSERT_EQUAL(cp_accept(&tp.cp, 1, b, 0), FW_EINVAL);
@@ -340,7 +340,7 @@ static void passive_process_is_slow(void)
 	rp_run(&tp.cp.rp, CP_MS);
 	(void)cp_expect(&tp.cp, 1, b, HW_CM_EVENT_ESTABLISHED);
 	CU_ASSERT_FALSE(tp.reset);
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 /* ---- active --------------------------------------------------------------------------------- */
@@ -358,9 +358,9 @@ static struct fw_qp *connect_out(uint16_t mpa, uint16_t mss)
 	};
 	struct fw_qp *qp;
 
-	tp_begin(&tp);
+	tcp_peer_begin(&tp);
 	tp.mss = mss;
-	qp = tp_ask(&tp, &cm);
+	qp = tcp_peer_ask(&tp, &cm);
 	CU_ASSERT_TRUE_FATAL(tp.open);
 	active = cm.ep;
 	return qp;
@@ -386,7 +386,7 @@ static void active_asks(void)
 		CU_ASSERT_EQUAL(memcmp(tp.rx + tp.rx_bytes - 5, "hello", 5), 0);
 		CU_ASSERT_EQUAL(tp.rx_bytes, sizeof(struct wire_mpa_setup) +
 						 be16_get(*(struct be16 *)(tp.rx + 18)));
-		tp_end(&tp);
+		tcp_peer_end(&tp);
 	}
 }
 
@@ -411,7 +411,7 @@ static void active_is_answered(void)
 		CU_ASSERT_EQUAL(qp->attr.max_rd_atomic, 9);
 		CU_ASSERT_PTR_EQUAL(qp->mpa, conn_of(active));
 		cp_expect_none(&tp.cp);
-		tp_end(&tp);
+		tcp_peer_end(&tp);
 	}
 }
 
@@ -460,7 +460,7 @@ static void active_agrees(void)
 		CU_ASSERT(p->crc == cases[i].crc && p->tx_markers == cases[i].tx_markers &&
 			  p->rtr == cases[i].rtr && p->peer_to_peer == (p->rtr != 0));
 		CU_ASSERT(p->ird == cases[i].ird && p->ord == cases[i].ord);
-		tp_end(&tp);
+		tcp_peer_end(&tp);
 	}
 }
 
@@ -521,14 +521,14 @@ static void active_refuses(void)
 		CU_ASSERT_EQUAL(CP_CNT(&tp.cp, 1, mpa_setup_malformed), 1);
 		if (cases[i].code) {
 			expect_terminate(cases[i].code, cases[i].flags);
-			tp_fin(&tp);
+			tcp_peer_fin(&tp);
 			rp_run(&tp.cp.rp, CP_MS);
 		} else {
 			CU_ASSERT_TRUE(tp.reset);
 		}
 		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.conns.used, 0);
 		cp_expect_none(&tp.cp);
-		tp_end(&tp);
+		tcp_peer_end(&tp);
 	}
 }
 
@@ -542,9 +542,9 @@ static void active_is_rejected(void)
 	CU_ASSERT_EQUAL(ev.status, HW_CM_REJ_CONSUMER);
 	CU_ASSERT(ev.data_bytes == 2 && !memcmp(ev.data, "no", 2));
 	CU_ASSERT_TRUE(tp.closed);
-	tp_fin(&tp);
+	tcp_peer_fin(&tp);
 	cp_expect_none(&tp.cp);
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 /* After a close, a reset or a reject with revision 1 the NIC requests once more with revision 1. */
@@ -559,9 +559,9 @@ static void active_falls_back(void)
 		CU_ASSERT_EQUAL(tp.rx[17], 2);
 		tp.rx_bytes = 0;
 		if (how == 0)
-			tp_fin(&tp);
+			tcp_peer_fin(&tp);
 		else if (how == 1)
-			tp_rst(&tp);
+			tcp_peer_rst(&tp);
 		else
 			SEND(REP "\x20\x01\0\0", 0);
 		rp_run(&tp.cp.rp, 10 * CP_MS);
@@ -572,18 +572,18 @@ static void active_falls_back(void)
 		SEND(REP "\x40\x01\0\0", 0);
 		ev = cp_expect(&tp.cp, 1, active, HW_CM_EVENT_RESPONSE);
 		CU_ASSERT_EQUAL(ev.param.initiator_depth, 7);
-		tp_end(&tp);
+		tcp_peer_end(&tp);
 	}
 	/* It falls back only once. */
 	(void)connect_out(0, TP_MSS);
-	tp_fin(&tp);
+	tcp_peer_fin(&tp);
 	rp_run(&tp.cp.rp, 10 * CP_MS);
 	CU_ASSERT_EQUAL(tp.syns, 2);
-	tp_fin(&tp);
+	tcp_peer_fin(&tp);
 	rp_run(&tp.cp.rp, 10 * CP_MS);
 	(void)cp_expect(&tp.cp, 1, active, HW_CM_EVENT_REJECTED);
 	CU_ASSERT_EQUAL(tp.syns, 2);
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 static void active_waits(void)
@@ -595,7 +595,7 @@ static void active_waits(void)
 	rp_run(&tp.cp.rp, 2 * CP_S);
 	CU_ASSERT_EQUAL(cp_expect(&tp.cp, 1, active, HW_CM_EVENT_UNREACHABLE).status, FW_ETIMEDOUT);
 	CU_ASSERT_TRUE(tp.reset);
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 	/* The process does not report that its queue pair is ready. */
 	(void)connect_out(HW_MPA_GIVEN, TP_MSS);
 	SEND(ENHANCED(REP, "\x10", "\x04", "\x00\x0a\x00\x05"), 0);
@@ -604,13 +604,13 @@ static void active_waits(void)
 	(void)cp_expect(&tp.cp, 1, active, HW_CM_EVENT_DISCONNECTED);
 	CU_ASSERT_TRUE(tp.reset);
 	CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_ACCEPT, active), FW_EINVAL);
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 	/* The process destroys the endpoint meanwhile. */
 	(void)connect_out(0, TP_MSS);
 	CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_DESTROY, active), 0);
 	rp_run(&tp.cp.rp, CP_MS);
 	CU_ASSERT_TRUE(tp.reset);
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 /* An FPDU after the reply or the request that ends the connection when it is accepted. */
@@ -630,7 +630,7 @@ static void wrong_behind(void)
 	cp_expect_none(&tp.cp);
 	CU_ASSERT_PTR_NULL(qp->mpa);
 	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.conns.used, 0);
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 
 	ask(HW_MPA_GIVEN | HW_MPA_CRC);
 	SEND(ENHANCED(REQ, "\x50", "\x07", "\x00\x0a\x00\x05yes"), 0);
@@ -641,7 +641,7 @@ static void wrong_behind(void)
 	rp_run(&tp.cp.rp, 200 * CP_S);
 	CU_ASSERT_PTR_NULL(qp->mpa);
 	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.conns.used, 0);
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 /* Frames with some bytes changed, cut anywhere: whatever the NIC reads in them, nothing is left. */
@@ -650,7 +650,7 @@ static void damaged(void)
 	static const char good[] = REQ "\x50\x02\0\x0b\x80\4\xc0\5private";
 	uint32_t i, k, seed = 1, requests = 0;
 
-	tp_begin(&tp);
+	tcp_peer_begin(&tp);
 	(void)cp_tcp_listen(&tp.cp, 0, 0);
 	for (i = 0; i < 400; i++) {
 		struct hw_resp_cm_event ev;
@@ -664,8 +664,8 @@ static void damaged(void)
 					     : (seed >> 12) % sizeof(text)] ^=
 			    (char)(1u << (seed >> 20) % 8);
 		}
-		tp_new(&tp);
-		tp_connect(&tp, CP_PORT);
+		tcp_peer_new(&tp);
+		tcp_peer_connect(&tp, CP_PORT);
 		send_text(text, i % 7 ? sizeof(text) : i % sizeof(text), i % 5 * 3);
 		if (cp_event(&tp.cp, 1, &ev) == HW_CM_EVENT_REQUEST) {
 			CU_ASSERT(ev.data_bytes <= 11);
@@ -673,16 +673,16 @@ static void damaged(void)
 			CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_DESTROY, ev.ep), 0);
 		}
 		if (i & 1)
-			tp_fin(&tp);
+			tcp_peer_fin(&tp);
 		else
-			tp_rst(&tp);
+			tcp_peer_rst(&tp);
 		rp_run(&tp.cp.rp, 11 * CP_S);
 		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.conns.used, 0);
 		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.setups.used, 0);
 	}
 	CU_ASSERT(requests > 100 && requests < 300);
 	cp_expect_none(&tp.cp);
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 UT_MAIN("pair/mpa_conn", UT(made_to_end), UT(passive_enhanced), UT(passive_agrees),

@@ -12,7 +12,7 @@ enum {
 	MOST = HW_CM_MAX_DATA,
 };
 
-static struct tp tp;
+static struct tcp_peer tp;
 static const uint32_t lengths[] = {0, 1, 56, 57, 254, 255, 256, 257, 507, 508, 511, 512};
 #define LENGTHS (sizeof(lengths) / sizeof(lengths[0]))
 
@@ -36,7 +36,7 @@ static void peer_says(const char *key, uint8_t flags, bool enhanced, uint32_t by
 		frame[21] = frame[23] = 1;
 	for (i = 0; i < bytes; i++)
 		frame[at + i] = byte_of(i, bytes);
-	tp_send(&tp, frame, at + bytes, bytes % 3 * 100);
+	tcp_peer_send(&tp, frame, at + bytes, bytes % 3 * 100);
 }
 
 /* The NIC's frame has these bytes and no others. */
@@ -122,9 +122,9 @@ static void passive(bool enhanced, uint32_t bytes, enum hw_cmd_op op)
 	struct hw_cmd_cm cm = {.ep = 0};
 	struct hw_resp_cm_event ev;
 
-	tp_begin(&tp);
+	tcp_peer_begin(&tp);
 	(void)cp_tcp_listen(&tp.cp, 0, 0);
-	tp_connect(&tp, CP_PORT);
+	tcp_peer_connect(&tp, CP_PORT);
 	peer_says(WIRE_MPA_KEY_REQ, 0, enhanced, fits);
 	ev = cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
 	expect_told(&ev, fits, 0);
@@ -139,7 +139,7 @@ static void passive(bool enhanced, uint32_t bytes, enum hw_cmd_op op)
 		(void)cp_expect(&tp.cp, 1, ev.ep, HW_CM_EVENT_ESTABLISHED);
 	cp_expect_none(&tp.cp);
 	CU_ASSERT_EQUAL(CP_CNT(&tp.cp, 1, cm_data_unread), 0);
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 static void passive_every_length(void)
@@ -158,7 +158,7 @@ static uint32_t ask(bool enhanced, uint32_t bytes)
 	    .mpa = enhanced ? HW_MPA_GIVEN : HW_MPA_GIVEN | HW_MPA_REVISION_1,
 	};
 
-	tp_begin(&tp);
+	tcp_peer_begin(&tp);
 	cm.param.qpn = cp_tcp_qp(&tp.cp, 1)->qpn;
 	cm.ip = tp.cp.rp.end[0].nic->config.ip;
 	cm.ep = cp_bound(&tp.cp, 1, HW_CM_TCP, 0);
@@ -186,7 +186,7 @@ static void active(bool enhanced, uint32_t bytes, bool reject)
 		CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_ACCEPT, ep), 0);
 	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->cm.data.used, 0);
 	CU_ASSERT_EQUAL(CP_CNT(&tp.cp, 1, cm_data_unread), 0);
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 static void active_every_length(void)
@@ -205,10 +205,10 @@ static void nobody_reads(void)
 	uint32_t ep, b;
 
 	/* Accepted; */
-	tp_begin(&tp);
+	tcp_peer_begin(&tp);
 	nic = tp.cp.rp.end[1].nic;
 	(void)cp_tcp_listen(&tp.cp, 0, 0);
-	tp_connect(&tp, CP_PORT);
+	tcp_peer_connect(&tp, CP_PORT);
 	peer_says(WIRE_MPA_KEY_REQ, 0, true, 300);
 	b = cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
 	CU_ASSERT_EQUAL(nic->cm.data.used, 1);
@@ -216,34 +216,34 @@ static void nobody_reads(void)
 	CU_ASSERT_EQUAL(nic->counters.cm_data_unread, 1);
 	CU_ASSERT_EQUAL(nic->cm.data.used, 0);
 	CU_ASSERT_EQUAL(rest_of(b, &resp), FW_ENOENT);
-	tp_rst(&tp);
+	tcp_peer_rst(&tp);
 	(void)cp_expect(&tp.cp, 1, b, HW_CM_EVENT_ESTABLISHED);
 	(void)cp_expect(&tp.cp, 1, b, HW_CM_EVENT_DISCONNECTED);
 	/* ended during the request: the end is reported, without the data of the request; */
-	tp_new(&tp);
-	tp_connect(&tp, CP_PORT);
+	tcp_peer_new(&tp);
+	tcp_peer_connect(&tp, CP_PORT);
 	peer_says(WIRE_MPA_KEY_REQ, 0, true, 300);
 	b = cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
-	tp_rst(&tp);
+	tcp_peer_rst(&tp);
 	CU_ASSERT_EQUAL(cp_expect(&tp.cp, 1, b, HW_CM_EVENT_REJECTED).data_bytes, 0);
 	CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_DESTROY, b), 0);
 	CU_ASSERT_EQUAL(nic->counters.cm_data_unread, 2);
 	CU_ASSERT_EQUAL(rest_of(b, &resp), FW_EINVAL);
 	/* an event that was not fetched at all has no rest. */
-	tp_new(&tp);
-	tp_connect(&tp, CP_PORT);
+	tcp_peer_new(&tp);
+	tcp_peer_connect(&tp, CP_PORT);
 	peer_says(WIRE_MPA_KEY_REQ, 0, true, 300);
 	CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_DESTROY, tp.cp.listener), 0);
 	CU_ASSERT_EQUAL(nic->counters.cm_data_unread, 2);
 	CU_ASSERT_EQUAL(nic->cm.data.used, 0);
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 	/* Rejected, and requested again: the data of the last frame is reported. */
 	ep = ask(true, 10);
 	nic = tp.cp.rp.end[1].nic;
 	peer_says(WIRE_MPA_KEY_REP, WIRE_MPA_F_REJECT, true, 300);
 	CU_ASSERT_EQUAL(cp_expect(&tp.cp, 1, ep, HW_CM_EVENT_REJECTED).rest_bytes, 45);
-	tp_fin(&tp);
-	tp_new(&tp);
+	tcp_peer_fin(&tp);
+	tcp_peer_new(&tp);
 	{
 		struct hw_cmd_cm cm = {.ep = ep,
 				       .ip = tp.cp.rp.end[0].nic->config.ip,
@@ -260,8 +260,8 @@ static void nobody_reads(void)
 
 		expect_told(&ev, 256, 0);
 	}
-	tp_fin(&tp);
-	tp_end(&tp);
+	tcp_peer_fin(&tp);
+	tcp_peer_end(&tp);
 }
 
 /* Connections over datagrams have 255 bytes for private data. */
@@ -269,7 +269,7 @@ static void datagrams_carry_less(void)
 {
 	struct hw_cmd_cm cm = {.port = CP_PORT};
 
-	tp_begin(&tp);
+	tcp_peer_begin(&tp);
 	cm.ep = cp_bound(&tp.cp, 1, HW_CM_TCP, 0);
 	cm.ip = tp.cp.rp.end[0].nic->config.ip;
 	give(&cm, 256);
@@ -290,7 +290,7 @@ static void datagrams_carry_less(void)
 		cmd.u.cm_data.offset = MOST - 1;
 		CU_ASSERT_EQUAL(rp_cmd(&tp.cp.rp, 1, &cmd, &resp), 0);
 	}
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 UT_MAIN("pair/mpa_data", UT(passive_every_length), UT(active_every_length), UT(nobody_reads),

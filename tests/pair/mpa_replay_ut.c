@@ -21,7 +21,7 @@ enum {
 	FPDU_HEAD = 2 + (int)sizeof(struct wire_ddp_untagged),
 };
 
-static struct tp tp;
+static struct tcp_peer tp;
 static struct fw_qp *qp;
 static uint32_t ep;
 static uint32_t recv_bytes = RECV_BYTES;
@@ -56,10 +56,10 @@ static void set_up(const struct cap_conn *conn)
 	struct mpa_frame reply;
 	uint32_t i;
 
-	tp_begin(&tp);
+	tcp_peer_begin(&tp);
 	(void)cp_tcp_listen(&tp.cp, HW_MPA_GIVEN, 0);
-	tp_connect(&tp, CP_PORT);
-	tp_send(&tp, asked->data, asked->fpdus, 0);
+	tcp_peer_connect(&tp, CP_PORT);
+	tcp_peer_send(&tp, asked->data, asked->fpdus, 0);
 	ep = cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
 	CU_ASSERT_EQUAL_FATAL(mpa_frame_read(answered->data, true, &reply), 0);
 	qp = cp_tcp_qp(&tp.cp, 1);
@@ -83,7 +83,7 @@ static void active_says(const uint8_t *fpdu, uint32_t *received)
 	uint32_t n = payload_bytes(fpdu);
 	struct hw_cqe cqe;
 
-	tp_send(&tp, fpdu, fpdu_bytes(fpdu), 0);
+	tcp_peer_send(&tp, fpdu, fpdu_bytes(fpdu), 0);
 	cqe = rp_expect_recv(&tp.cp.rp, 1, *received, HW_STATUS_SUCCESS);
 	CU_ASSERT_EQUAL(cqe.bytes, n);
 	CU_ASSERT_EQUAL(
@@ -134,7 +134,7 @@ static void replay_sends(const struct cap_conn *conn)
 	CU_ASSERT_EQUAL(memcmp(tp.rx + passive->fpdus, passive->data + passive->fpdus,
 			       passive->bytes - passive->fpdus),
 			0);
-	tp_fin(&tp);
+	tcp_peer_fin(&tp);
 	rp_run(&tp.cp.rp, CP_S);
 	(void)cp_expect(&tp.cp, 1, ep, HW_CM_EVENT_ESTABLISHED);
 	(void)cp_expect(&tp.cp, 1, ep, HW_CM_EVENT_DISCONNECTED);
@@ -142,7 +142,7 @@ static void replay_sends(const struct cap_conn *conn)
 	CU_ASSERT_EQUAL(qp->state, HW_QPS_ERR);
 	while (received < RECVS)
 		(void)rp_expect_recv(&tp.cp.rp, 1, received++, HW_STATUS_WR_FLUSH_ERR);
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 /* All messages of these connections. */
@@ -192,7 +192,7 @@ static void beginnings(void)
 			CU_ASSERT_EQUAL(qp->mpa->state, MPA_RTR_WAIT);
 			cp_expect_none(&tp.cp);
 			CU_ASSERT_FALSE(is_send(active->data + at));
-			tp_send(&tp, active->data + at, fpdu_bytes(active->data + at), 0);
+			tcp_peer_send(&tp, active->data + at, fpdu_bytes(active->data + at), 0);
 			at += fpdu_bytes(active->data + at);
 		}
 		active_says(active->data + at, &received);
@@ -204,8 +204,8 @@ static void beginnings(void)
 		rp_run(&tp.cp.rp, CP_MS);
 		while (received < RECVS)
 			(void)rp_expect_recv(&tp.cp.rp, 1, received++, HW_STATUS_WR_FLUSH_ERR);
-		tp_fin(&tp);
-		tp_end(&tp);
+		tcp_peer_fin(&tp);
+		tcp_peer_end(&tp);
 		cap_free(&c);
 	}
 }
@@ -278,7 +278,7 @@ static void send_wrong(const struct cap_conn *conn, const struct wrong *w)
 	uint32_t n;
 
 	set_up(conn);
-	tp_send(&tp, fault, active->bytes - active->fpdus, 0);
+	tcp_peer_send(&tp, fault, active->bytes - active->fpdus, 0);
 	rp_run(&tp.cp.rp, CP_MS);
 	(void)cp_expect(&tp.cp, 1, ep, HW_CM_EVENT_ESTABLISHED);
 	CU_ASSERT_EQUAL(tp.closed, !good);
@@ -294,13 +294,13 @@ static void send_wrong(const struct cap_conn *conn, const struct wrong *w)
 		CU_ASSERT_EQUAL(siw[21], w->siw_layer_etype ? w->siw_code : w->code);
 		CU_ASSERT_EQUAL(qp->state, HW_QPS_ERR);
 	}
-	tp_fin(&tp);
+	tcp_peer_fin(&tp);
 	rp_run(&tp.cp.rp, CP_S);
 	(void)cp_expect(&tp.cp, 1, ep, HW_CM_EVENT_DISCONNECTED);
 	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.conns.used, 0);
 	while (rp_rcqe(&tp.cp.rp, 1, &cqe))
 		;
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 /* A Read of no bytes begins the stream: our answer equals siw's. */
@@ -310,17 +310,17 @@ static void first_read(const struct cap_conn *conn)
 	struct hw_cqe cqe;
 
 	set_up(conn);
-	tp_send(&tp, active->data + active->fpdus, active->bytes - active->fpdus, 0);
+	tcp_peer_send(&tp, active->data + active->fpdus, active->bytes - active->fpdus, 0);
 	rp_run(&tp.cp.rp, CP_MS);
 	(void)cp_expect(&tp.cp, 1, ep, HW_CM_EVENT_ESTABLISHED);
 	CU_ASSERT_EQUAL(tp.rx_bytes, passive->bytes);
 	CU_ASSERT_EQUAL(memcmp(tp.rx, passive->data, passive->bytes), 0);
-	tp_fin(&tp);
+	tcp_peer_fin(&tp);
 	rp_run(&tp.cp.rp, CP_S);
 	(void)cp_expect(&tp.cp, 1, ep, HW_CM_EVENT_DISCONNECTED);
 	while (rp_rcqe(&tp.cp.rp, 1, &cqe))
 		;
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 static void wrong_messages(void)
@@ -358,12 +358,12 @@ static void rejected(const struct cap_conn *conn)
 			       .param = {.responder_resources = 1, .initiator_depth = 1}};
 	struct hw_resp_cm_event ev;
 
-	tp_begin(&tp);
-	qp = tp_ask(&tp, &cm);
+	tcp_peer_begin(&tp);
+	qp = tcp_peer_ask(&tp, &cm);
 	CU_ASSERT_EQUAL(tp.rx_bytes, conn->side[0].bytes);
 	CU_ASSERT_EQUAL(memcmp(tp.rx, conn->side[0].data, conn->side[0].bytes), 0);
-	tp_send(&tp, conn->side[1].data, conn->side[1].bytes, 0);
-	tp_fin(&tp);
+	tcp_peer_send(&tp, conn->side[1].data, conn->side[1].bytes, 0);
+	tcp_peer_fin(&tp);
 	rp_run(&tp.cp.rp, 10 * CP_MS);
 	ev = cp_expect(&tp.cp, 1, cm.ep, HW_CM_EVENT_REJECTED);
 	CU_ASSERT_EQUAL(ev.status, HW_CM_REJ_CONSUMER);
@@ -374,7 +374,7 @@ static void rejected(const struct cap_conn *conn)
 	CU_ASSERT_TRUE(tp.closed);
 	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.conns.used, 0);
 	CU_ASSERT_EQUAL(qp->state, HW_QPS_RTS);
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 /* This end rejects what siw rejected. Flag C, which has no meaning then, stays as agreed. */
@@ -382,10 +382,10 @@ static void rejects(const struct cap_conn *conn)
 {
 	struct hw_cmd_cm cm = {.arg = HW_CM_REJ_CONSUMER};
 
-	tp_begin(&tp);
+	tcp_peer_begin(&tp);
 	(void)cp_tcp_listen(&tp.cp, HW_MPA_GIVEN, 0);
-	tp_connect(&tp, CP_PORT);
-	tp_send(&tp, conn->side[0].data, conn->side[0].bytes, 0);
+	tcp_peer_connect(&tp, CP_PORT);
+	tcp_peer_send(&tp, conn->side[0].data, conn->side[0].bytes, 0);
 	cm.ep = cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
 	CU_ASSERT_EQUAL(cp_cmd(&tp.cp, 1, HW_CMD_CM_REJECT, &cm, NULL), 0);
 	rp_run(&tp.cp.rp, CP_MS);
@@ -393,11 +393,11 @@ static void rejects(const struct cap_conn *conn)
 	tp.rx[WIRE_MPA_KEY_BYTES] &= (uint8_t)~WIRE_MPA_F_CRC;
 	CU_ASSERT_EQUAL(memcmp(tp.rx, conn->side[1].data, conn->side[1].bytes), 0);
 	CU_ASSERT_TRUE(tp.closed);
-	tp_fin(&tp);
+	tcp_peer_fin(&tp);
 	rp_run(&tp.cp.rp, CP_MS);
 	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.conns.used, 0);
 	cp_expect_none(&tp.cp);
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 static void strict_reject(void)

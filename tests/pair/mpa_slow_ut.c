@@ -13,7 +13,7 @@ enum {
 	SILENT = 100,
 };
 
-static struct tp tp;
+static struct tcp_peer tp;
 
 static struct fw_nic *nic(void)
 {
@@ -32,10 +32,10 @@ static void nothing_left(void)
 /* A listener of ours has the peer's request; returns its endpoint. */
 static uint32_t asked(const char *request, uint32_t bytes)
 {
-	tp_begin(&tp);
+	tcp_peer_begin(&tp);
 	(void)cp_tcp_listen(&tp.cp, 0, 0);
-	tp_connect(&tp, CP_PORT);
-	tp_send(&tp, request, bytes, 0);
+	tcp_peer_connect(&tp, CP_PORT);
+	tcp_peer_send(&tp, request, bytes, 0);
 	return cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
 }
 #define CLIENT_SERVER REQUEST "\x10\x02\0\4\0\1\0\1"
@@ -48,11 +48,11 @@ static void drips_its_request(void)
 	static const char request[] = CLIENT_SERVER;
 	uint32_t i;
 
-	tp_begin(&tp);
+	tcp_peer_begin(&tp);
 	(void)cp_tcp_listen(&tp.cp, 0, 0);
-	tp_connect(&tp, CP_PORT);
+	tcp_peer_connect(&tp, CP_PORT);
 	for (i = 0; i < 20 && !tp.reset; i++) {
-		tp_send(&tp, request + i, 1, 0);
+		tcp_peer_send(&tp, request + i, 1, 0);
 		rp_run(&tp.cp.rp, CP_S);
 	}
 	CU_ASSERT_TRUE(tp.reset);
@@ -61,7 +61,7 @@ static void drips_its_request(void)
 	/* No process was notified. */
 	cp_expect_none(&tp.cp);
 	nothing_left();
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 /* Silent connections hold the places of a listener for ten seconds; later ones then find room. */
@@ -69,11 +69,11 @@ static void silent_ones_make_room(void)
 {
 	uint32_t i;
 
-	tp_begin(&tp);
+	tcp_peer_begin(&tp);
 	(void)cp_tcp_listen(&tp.cp, 0, 2);
 	for (i = 0; i < 20; i++) {
-		tp_new(&tp);
-		tp_connect(&tp, CP_PORT);
+		tcp_peer_new(&tp);
+		tcp_peer_connect(&tp, CP_PORT);
 		CU_ASSERT(nic()->mpa.conns.used <= 2);
 	}
 	CU_ASSERT_EQUAL(nic()->mpa.conns.used, 2);
@@ -81,11 +81,11 @@ static void silent_ones_make_room(void)
 	CU_ASSERT_EQUAL(nic()->counters.mpa_setup_timeouts, 2);
 	cp_expect_none(&tp.cp);
 	nothing_left();
-	tp_new(&tp);
-	tp_connect(&tp, CP_PORT);
-	tp_send(&tp, CLIENT_SERVER, sizeof(CLIENT_SERVER) - 1, 0);
+	tcp_peer_new(&tp);
+	tcp_peer_connect(&tp, CP_PORT);
+	tcp_peer_send(&tp, CLIENT_SERVER, sizeof(CLIENT_SERVER) - 1, 0);
 	(void)cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 /* The end of a listener resets its silent connections, some in a turn. */
@@ -94,11 +94,11 @@ static void silent_ones_end_in_turns(void)
 	uint32_t i, turns, left, was;
 	bool over = false;
 
-	tp_begin(&tp);
+	tcp_peer_begin(&tp);
 	(void)cp_tcp_listen(&tp.cp, 0, SILENT);
 	for (i = 0; i < SILENT; i++) {
-		tp_new(&tp);
-		tp_connect(&tp, CP_PORT);
+		tcp_peer_new(&tp);
+		tcp_peer_connect(&tp, CP_PORT);
 	}
 	left = nic()->mpa.conns.used;
 	CU_ASSERT_EQUAL(left, SILENT);
@@ -113,7 +113,7 @@ static void silent_ones_end_in_turns(void)
 	CU_ASSERT_EQUAL(left, 0);
 	CU_ASSERT_EQUAL(nic()->cm.num_listeners, 0);
 	nothing_left();
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 static void drips_its_reply(void)
@@ -122,17 +122,17 @@ static void drips_its_reply(void)
 	struct hw_cmd_cm cm = {0};
 	uint32_t i;
 
-	tp_begin(&tp);
-	(void)tp_ask(&tp, &cm);
+	tcp_peer_begin(&tp);
+	(void)tcp_peer_ask(&tp, &cm);
 	for (i = 0; i < sizeof(reply) - 1 && !tp.reset; i++) {
-		tp_send(&tp, reply + i, 1, 0);
+		tcp_peer_send(&tp, reply + i, 1, 0);
 		rp_run(&tp.cp.rp, 10 * CP_S);
 	}
 	CU_ASSERT_TRUE(tp.reset);
 	CU_ASSERT(i >= 11 && i <= 13);
 	CU_ASSERT_EQUAL(cp_expect(&tp.cp, 1, cm.ep, HW_CM_EVENT_UNREACHABLE).status, FW_ETIMEDOUT);
 	nothing_left();
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 /* An end that must let the peer send first also waits until the peer has the reply. */
@@ -156,7 +156,7 @@ static void reply_is_lost(void)
 	rp_run(&tp.cp.rp, 20 * CP_MS);
 	CU_ASSERT_EQUAL(tp.rx_bytes, 24 + 2 + 18 + 40 + 4);
 	rp_expect_send(&tp.cp.rp, 1, 7, HW_STATUS_SUCCESS);
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 /* A peer that is silent after its request: the process does not wait without end. */
@@ -182,7 +182,7 @@ static void reply_is_never_heard(void)
 		(void)rp_expect_recv(&tp.cp.rp, 1, 3, HW_STATUS_WR_FLUSH_ERR);
 		cp_expect_none(&tp.cp);
 		nothing_left();
-		tp_end(&tp);
+		tcp_peer_end(&tp);
 	}
 }
 
@@ -205,7 +205,7 @@ static void never_begins(void)
 	rp_expect_send(&tp.cp.rp, 1, 7, HW_STATUS_RETRY_EXC_ERR);
 	cp_expect_none(&tp.cp);
 	nothing_left();
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 /*
@@ -238,7 +238,7 @@ static void reads_no_more(void)
 	(void)cp_expect(&tp.cp, 1, ep, HW_CM_EVENT_DISCONNECTED);
 	cp_expect_none(&tp.cp);
 	nothing_left();
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 /* The same without answers to probes: the peer is gone, and the oldest request reports it. */
@@ -259,7 +259,7 @@ static void reads_no_more_and_is_gone(void)
 	(void)cp_expect(&tp.cp, 1, ep, HW_CM_EVENT_DISCONNECTED);
 	cp_expect_none(&tp.cp);
 	nothing_left();
-	tp_end(&tp);
+	tcp_peer_end(&tp);
 }
 
 UT_MAIN("pair/mpa_slow", UT(drips_its_request), UT(silent_ones_make_room),

@@ -11,7 +11,7 @@ enum {
 	FIRST_SEQ = (int)0xfffffff0, /* it wraps */
 };
 
-static void segment(struct tp *tp, uint8_t flags, const void *data, uint32_t bytes)
+static void segment(struct tcp_peer *tp, uint8_t flags, const void *data, uint32_t bytes)
 {
 	const struct fw_config *from = &tp->cp.rp.end[0].nic->config;
 	const struct fw_config *to = &tp->cp.rp.end[1].nic->config;
@@ -34,7 +34,7 @@ static void segment(struct tp *tp, uint8_t flags, const void *data, uint32_t byt
 	tp->snd += bytes + ((flags & (WIRE_TCP_SYN | WIRE_TCP_FIN)) != 0);
 }
 
-static void got_syn(struct tp *tp, const struct wire_tcp *tcp)
+static void got_syn(struct tcp_peer *tp, const struct wire_tcp *tcp)
 {
 	tp->rcv = be32_get(tcp->seq) + 1;
 	tp->open = true;
@@ -48,7 +48,7 @@ static void got_syn(struct tp *tp, const struct wire_tcp *tcp)
 	segment(tp, WIRE_TCP_SYN | WIRE_TCP_ACK, NULL, 0);
 }
 
-static void got_segment(struct tp *tp, const struct frame_view *v)
+static void got_segment(struct tcp_peer *tp, const struct frame_view *v)
 {
 	const struct wire_tcp *tcp = v->tcp;
 	uint32_t bytes = v->tcp_bytes;
@@ -91,24 +91,24 @@ static enum bench_verdict filter(struct rp *rp, const struct rp_info *info)
 	return BENCH_DROP;
 }
 
-void tp_begin(struct tp *tp)
+void tcp_peer_begin(struct tcp_peer *tp)
 {
 	memset(tp, 0, sizeof(*tp));
 	cp_begin(&tp->cp);
 	tp->cp.rp.ctx = tp;
 	tp->cp.rp.filter = filter;
 	tp->mss = TP_MSS;
-	tp_new(tp);
+	tcp_peer_new(tp);
 	/* Both ends know each other's MAC. */
 	rp_open(&tp->cp.rp);
 }
 
-void tp_end(struct tp *tp)
+void tcp_peer_end(struct tcp_peer *tp)
 {
 	cp_end(&tp->cp);
 }
 
-void tp_new(struct tp *tp)
+void tcp_peer_new(struct tcp_peer *tp)
 {
 	tp->peer_port++;
 	if (tp->peer_port < TP_PORT)
@@ -121,14 +121,14 @@ void tp_new(struct tp *tp)
 	tp->rx_bytes = 0;
 }
 
-void tp_connect(struct tp *tp, uint16_t port)
+void tcp_peer_connect(struct tcp_peer *tp, uint16_t port)
 {
 	tp->nic_port = port;
 	segment(tp, WIRE_TCP_SYN, NULL, 0);
 	rp_settle(&tp->cp.rp);
 }
 
-struct fw_qp *tp_ask(struct tp *tp, struct hw_cmd_cm *cm)
+struct fw_qp *tcp_peer_ask(struct tcp_peer *tp, struct hw_cmd_cm *cm)
 {
 	struct fw_qp *qp = cp_tcp_qp(&tp->cp, 1);
 
@@ -142,7 +142,7 @@ struct fw_qp *tp_ask(struct tp *tp, struct hw_cmd_cm *cm)
 	return qp;
 }
 
-void tp_send(struct tp *tp, const void *data, uint32_t bytes, uint32_t size)
+void tcp_peer_send(struct tcp_peer *tp, const void *data, uint32_t bytes, uint32_t size)
 {
 	const uint8_t *at = data;
 
@@ -159,13 +159,13 @@ void tp_send(struct tp *tp, const void *data, uint32_t bytes, uint32_t size)
 	rp_run(&tp->cp.rp, CP_MS);
 }
 
-void tp_fin(struct tp *tp)
+void tcp_peer_fin(struct tcp_peer *tp)
 {
 	segment(tp, WIRE_TCP_ACK | WIRE_TCP_FIN, NULL, 0);
 	rp_run(&tp->cp.rp, CP_MS);
 }
 
-void tp_rst(struct tp *tp)
+void tcp_peer_rst(struct tcp_peer *tp)
 {
 	segment(tp, WIRE_TCP_ACK | WIRE_TCP_RST, NULL, 0);
 	rp_run(&tp->cp.rp, CP_MS);

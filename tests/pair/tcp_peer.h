@@ -14,7 +14,7 @@ enum {
 	TP_MSS = 1448,
 };
 
-struct tp {
+struct tcp_peer {
 	struct cp cp;
 	uint16_t mss;       /* announced by the peer */
 	uint16_t peer_port; /* the peer's; that of end 1 */
@@ -29,22 +29,22 @@ struct tp {
 	uint32_t rx_bytes;
 };
 
-void tp_begin(struct tp *tp);
+void tcp_peer_begin(struct tcp_peer *tp);
 /* Asserts that nothing is in use at end 1. */
-void tp_end(struct tp *tp);
+void tcp_peer_end(struct tcp_peer *tp);
 /* Drops the connection. */
-void tp_new(struct tp *tp);
+void tcp_peer_new(struct tcp_peer *tp);
 /* Active open: SYN to the NIC's port, and the rest of the handshake. Asserts nothing. */
-void tp_connect(struct tp *tp, uint16_t port);
+void tcp_peer_connect(struct tcp_peer *tp, uint16_t port);
 /*
  * The process of end 1 requests a connection to the peer for a QP of its own, which is returned;
  * the handshake gets 10 ms. cm: further fields of the request; port, transport, QP, address and
  * endpoint are filled in.
  */
-struct fw_qp *tp_ask(struct tp *tp, struct hw_cmd_cm *cm);
+struct fw_qp *tcp_peer_ask(struct tcp_peer *tp, struct hw_cmd_cm *cm);
 /* Sends bytes in segments of a given maximum size; 0: in one. */
-void tp_send(struct tp *tp, const void *data, uint32_t bytes, uint32_t segment);
-void tp_fin(struct tp *tp);
-void tp_rst(struct tp *tp);
+void tcp_peer_send(struct tcp_peer *tp, const void *data, uint32_t bytes, uint32_t segment);
+void tcp_peer_fin(struct tcp_peer *tp);
+void tcp_peer_rst(struct tcp_peer *tp);
 
 #endif /* WEFT_TESTS_TCP_PEER_H */

@@ -48,6 +48,21 @@ spawn fifo "$WEFT_BIN/weftctl" capture weft0 -w "$WEFT_TMP/fifo" --seconds 0.2
 finish fifo
 weftd_stop weftd
 
+# ---- weftd --log
+
+# log_refused FILE TEXT
+log_refused()
+{
+	tool 1 timeout 20 "$WEFT_BIN/weftd" --nics 1 --user root --log "$1"
+	grep -qF -- "$2" "$err" || die "weftd --log $1 says: $(cat "$err")"
+}
+
+log_refused "$WEFT_TMP/pub/link" 'symbolic link'
+log_refused "$WEFT_TMP/pub/hard" 'other names'
+log_refused "$WEFT_TMP/pub/theirs" 'another user'
+[ "$(cat "$WEFT_TMP/precious")" = precious ] || die 'a log was appended to a file behind a link'
+[ ! -s "$WEFT_TMP/pub/theirs" ] || die 'a log went to a file of another user'
+
 # ---- a set-uid program
 
 # Release build: a sanitizer does not run with rights that its caller lacks.

@@ -149,6 +149,7 @@ static void others(void)
 	static const struct want list[] = {
 	    {"incast:senders=16,ecn=30000", "", 15, 85, 0.7, 0, 0},
 	    {"outcast:receivers=8", "", 15, 90, 0.98, 0, 0},
+	    {"outcast:receivers=128,depth=2", "", 15, 85, 0.99, 0, 0},
 	    {"incast:senders=8", "", 15, 90, 0.98, 0, 9000},
 	    {"incast:senders=1,warm_us=20000", "", 40, 90, 1, 100000, 0},
 	};

@@ -32,7 +32,7 @@ struct capture {
 	uint8_t *buf;
 	size_t have;
 	uint64_t frames;
-	uint64_t bytes;
+	uint64_t bytes; /* of whole blocks written */
 };
 
 static volatile sig_atomic_t stop;
@@ -43,46 +43,83 @@ static void on_signal(int number)
 	stop = 1;
 }
 
-static int write_all(struct capture *c, const uint8_t *p, size_t bytes)
+/* Writes as much as the file takes; returns the bytes. */
+static size_t write_all(struct capture *c, size_t bytes)
 {
+	size_t done = 0;
 	ssize_t n;
 
-	while (bytes) {
-		n = write(c->out, p, bytes);
+	while (done < bytes) {
+		n = write(c->out, c->buf + done, bytes - done);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return fail("%s: %s", c->ctl->file, strerror(errno));
-		p += n;
-		bytes -= (size_t)n;
+			break;
+		done += (size_t)n;
 	}
-	return CTL_OK;
+	return done;
+}
+
+/*
+ * Finds the whole blocks among the first bytes of the buffer, up to as many frames as were asked
+ * for. Returns their bytes. *bad: what follows them is no block.
+ */
+static size_t count_blocks(struct capture *c, size_t bytes, uint64_t *frames, bool *bad)
+{
+	uint32_t type, length;
+	size_t at = 0;
+
+	*frames = 0;
+	*bad = false;
+	while (bytes - at >= PCAPNG_MIN_BLOCK &&
+	       !(c->ctl->count && c->frames + *frames == c->ctl->count)) {
+		memcpy(&type, c->buf + at, sizeof(type));
+		memcpy(&length, c->buf + at + 4, sizeof(length));
+		*bad = length < PCAPNG_MIN_BLOCK || length % 4 || length > CAPTURE_BUFFER;
+		if (*bad || length > bytes - at)
+			break;
+		at += length;
+		*frames += type == PCAPNG_ENHANCED_PACKET;
+	}
+	return at;
+}
+
+/* The disk is full, or the like: the file ends with its last whole block. */
+static int give_up(struct capture *c, size_t written)
+{
+	int err = errno;
+	struct stat st;
+	uint64_t frames;
+	bool bad;
+
+	c->bytes += count_blocks(c, written, &frames, &bad);
+	c->frames += frames;
+	if (c->out != STDOUT_FILENO && !fstat(c->out, &st) && S_ISREG(st.st_mode) &&
+	    ftruncate(c->out, (off_t)c->bytes))
+		(void)fail("%s: its last frame is cut off: %s", c->ctl->file, strerror(errno));
+	return fail("%s: %s; the capture ends here", c->ctl->file, strerror(err));
 }
 
 /* Writes the whole blocks of the buffer. Sets stop after enough frames. */
 static int write_blocks(struct capture *c)
 {
-	uint32_t type, length;
-	size_t at = 0;
-	int rc;
+	uint64_t frames;
+	size_t at, done;
+	bool bad;
 
-	while (!stop && c->have - at >= PCAPNG_MIN_BLOCK) {
-		memcpy(&type, c->buf + at, sizeof(type));
-		memcpy(&length, c->buf + at + 4, sizeof(length));
-		if (length < PCAPNG_MIN_BLOCK || length % 4 || length > CAPTURE_BUFFER)
-			return fail("weftd sent data that is not pcapng");
-		if (length > c->have - at)
-			break;
-		at += length;
-		c->frames += type == PCAPNG_ENHANCED_PACKET;
-		if (c->ctl->count && c->frames == c->ctl->count)
-			stop = 1;
-	}
-	rc = write_all(c, c->buf, at);
+	at = count_blocks(c, c->have, &frames, &bad);
+	if (bad)
+		return fail("weftd sent data that is not pcapng");
+	done = write_all(c, at);
+	if (done < at)
+		return give_up(c, done);
 	c->bytes += at;
+	c->frames += frames;
+	if (c->ctl->count && c->frames == c->ctl->count)
+		stop = 1;
 	memmove(c->buf, c->buf + at, c->have - at);
 	c->have -= at;
-	return rc;
+	return CTL_OK;
 }
 
 /* Runs until a signal, the count, the time or the end of weftd. */

@@ -59,6 +59,23 @@ static uint32_t merge(struct goal_range *ranges, uint32_t count, bool touching)
 	return kept;
 }
 
+/* Joins the ranges of each window to one that begins where the window does. */
+static uint32_t join_windows(struct goal_range *ranges, uint32_t count)
+{
+	uint32_t kept = 0, i;
+
+	for (i = 0; i < count; i++) {
+		uintptr_t base = ranges[i].addr >> GOAL_WINDOW_SHIFT << GOAL_WINDOW_SHIFT;
+		uint64_t bytes = ranges[i].addr + ranges[i].bytes - base;
+		uint32_t access = ranges[i].access;
+
+		if (kept && ranges[kept - 1].addr == base)
+			access |= ranges[--kept].access;
+		ranges[kept++] = (struct goal_range){base, bytes, access};
+	}
+	return kept;
+}
+
 /*
  * Collects every range of process memory that an operation names, sorted and merged. Overlapping
  * ranges are merged first: only then is the combined access of each range known.
@@ -97,6 +114,8 @@ static int find_ranges(const struct goal_graph *graph, struct goal_code *code)
 		qsort(ranges, count, sizeof(*ranges), by_addr);
 	code->ranges = ranges;
 	code->num_ranges = merge(ranges, merge(ranges, count, false), true);
+	if (graph->windows)
+		code->num_ranges = join_windows(ranges, code->num_ranges);
 	return code->num_ranges > GOAL_MAX_SLOTS ? -EOVERFLOW : 0;
 }
 

@@ -18,6 +18,10 @@
 
 #define GOAL_NO_VERTEX UINT32_MAX
 
+enum {
+	GOAL_WINDOW_SHIFT = 44,
+};
+
 /* A contiguous piece of a buffer. */
 struct goal_mem {
 	uintptr_t at; /* address, or offset into the scratchpad */
@@ -51,6 +55,8 @@ struct goal_graph {
 	uint32_t num_deps, max_deps;
 	uint64_t scratch_bytes;
 	uint32_t num_cpus;
+	/* Each window of 2^GOAL_WINDOW_SHIFT addresses is one buffer, and becomes one slot. */
+	bool windows;
 	bool failed; /* out of memory or a limit was exceeded: the graph can only be freed */
 };
 

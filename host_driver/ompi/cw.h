@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * coll/weft: a component of Open MPI 4.1 that lets the NIC carry out collectives.
+ *
+ * A module stands before those that Open MPI selected for a communicator. It describes a call as a
+ * collective of libgoal (cw_move.c, cw_reduce.c), asks the rules whether the NIC takes it
+ * (cw_rules.c), gets a schedule (cw_sched.c) and runs it as a request (cw_req.c). Everything else
+ * goes to the module before it, and is counted by reason (cw_count.c). A decision uses only what
+ * is equal at all ranks: signatures, counts, operations, not the layout of derived types.
+ * docs/openmpi.md.
+ */
+#ifndef WEFT_CW_H
+#define WEFT_CW_H
+
+#include <mpi.h>
+#include <ompi_config.h>
+#include <ompi/communicator/communicator.h>
+#include <ompi/constants.h>
+#include <ompi/datatype/ompi_datatype.h>
+#include <ompi/mca/coll/base/base.h>
+#include <ompi/mca/coll/base/coll_base_util.h>
+#include <ompi/mca/coll/coll.h>
+#include <ompi/op/op.h>
+#include <ompi/request/request.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host_driver/goal/goal.h"
+#include "host_driver/goal/goal_coll.h"
+
+/* The collectives, by the names of Open MPI's functions, and those of libgoal. */
+#define CW_COLLECTIVES(X)                                                                          \
+	X(barrier, BARRIER)                                                                        \
+	X(bcast, BCAST)                                                                            \
+	X(gather, GATHER)                                                                          \
+	X(scatter, SCATTER)                                                                        \
+	X(allgather, ALLGATHER)                                                                    \
+	X(alltoall, ALLTOALL)                                                                      \
+	X(reduce, REDUCE)                                                                          \
+	X(allreduce, ALLREDUCE)                                                                    \
+	X(reduce_scatter_block, REDUCE_SCATTER)                                                    \
+	X(scan, SCAN)
+
+enum cw_coll {
+#define X(name, goal) CW_##goal,
+	CW_COLLECTIVES(X)
+#undef X
+	CW_COLLS
+};
+
+enum cw_form {
+	CW_BLOCKING = 0,
+	CW_NONBLOCKING = 1, /* and persistent */
+	CW_FORMS
+};
+
+/* Why a call goes to the module before. */
+#define CW_REASONS(X)                                                                              \
+	X(RULE, "rule")                                                                            \
+	X(SIZE, "size")                                                                            \
+	X(OP, "operation")                                                                         \
+	X(TYPE, "type")
+
+enum cw_reason {
+#define X(name, text) CW_REASON_##name,
+	CW_REASONS(X)
+#undef X
+	CW_REASON_COUNT,
+	CW_TAKEN = CW_REASON_COUNT,
+};
+
+/* One buffer of a call. Not contiguous memory is packed for the run. */
+struct cw_side {
+	void *addr;     /* contiguous memory of bytes; NULL: this rank has none, or packs */
+	uint64_t bytes; /* packed */
+	/* Only where the buffer is packed: */
+	void *user;
+	int count;
+	ompi_datatype_t *type;
+};
+
+/* One rank's call. */
+struct cw_call {
+	enum cw_coll coll;
+	GOAL_CollectiveCall goal;
+	uint64_t block_bytes;  /* what the rules go by: a rank's block, or the vector */
+	uint64_t large_bytes;  /* the largest buffer of any rank */
+	enum cw_reason reason; /* CW_TAKEN: libgoal can do it */
+	struct cw_side send, recv;
+};
+
+/* A schedule, shared by the cache and the requests that use it. */
+struct cw_sched {
+	GOAL_CollectiveCall key;
+	GOAL_Schedule sched;
+	uint32_t refs; /* atomic */
+	uint64_t used; /* time of the last use, counted in calls */
+};
+
+enum {
+	CW_CACHE_ENTRIES = 64, /* schedules of a communicator */
+};
+
+/* The NIC's side of a communicator. It lasts as long as its module and its requests. */
+struct cw_comm {
+	GOAL_Comm goal;
+	GOAL_Schedule barrier; /* always there: also the run that fails when no other can start */
+	uint32_t refs;         /* atomic */
+	uint32_t ranks;
+	uint64_t calls;
+	struct cw_sched *cache[CW_CACHE_ENTRIES];
+};
+
+/* A module of coll/weft on one communicator. */
+struct cw_module {
+	mca_coll_base_module_t super;
+	ompi_communicator_t *comm; /* once it is enabled */
+	int rank;
+	struct cw_comm *cw;
+	mca_coll_base_comm_coll_t prev; /* functions and modules before this one */
+	bool retains;                   /* the modules of prev */
+};
+typedef struct cw_module cw_module;
+OBJ_CLASS_DECLARATION(cw_module);
+
+/* A request: one call, started once or, if persistent, any number of times. */
+struct cw_req {
+	/* Open MPI keeps types and operations of the call in what it takes for such a request. */
+	ompi_coll_base_nbc_request_t nbc;
+	struct cw_req *next; /* in the list of those under way, or of unused ones */
+	struct cw_comm *cw;
+	struct cw_call call;
+	struct cw_sched *sched; /* its own reference; NULL: it could not be loaded */
+	GOAL_Handle run;        /* while under way; waiting: not started yet */
+	bool waiting;           /* for a free run record */
+	bool freed;             /* by the program, while under way */
+	int error;              /* GOAL_ERR_*, of a request that could not be started */
+};
+typedef struct cw_req cw_req;
+OBJ_CLASS_DECLARATION(cw_req);
+
+/* The component, and the settings of the process. */
+struct cw_component {
+	mca_coll_base_component_t super;
+	int priority;
+	int verbose;      /* 1: a line at the end of rank 0; 2: of every rank, by collective */
+	char *rules;      /* file; NULL: built-in rules */
+	size_t max_bytes; /* larger buffers are handed on */
+	GOAL_Comm world;  /* of MPI_COMM_WORLD; NULL: the NIC is not used */
+	uint32_t comms;   /* cw_comm that exist; atomic */
+	uint64_t config;  /* hash of everything that decides where a call goes */
+};
+/* The symbol that Open MPI looks up. */
+extern GOAL_API struct cw_component mca_coll_weft_component;
+
+/* ---- modules (cw_module.c) ------------------------------------------------------------------ */
+
+/* comm_query of the component. */
+mca_coll_base_module_t *cw_module_query(ompi_communicator_t *comm, int *priority);
+void cw_comm_get(struct cw_comm *cw);
+/* The last reference ends the communicator, and with the last one the job's. */
+void cw_comm_put(struct cw_comm *cw);
+
+/* ---- calls (cw_call.c) ---------------------------------------------------------------------- */
+
+/* Fills what all collectives share; alg AUTO, width 8. */
+void cw_call_init(struct cw_call *call, enum cw_coll coll, uint64_t count, int root);
+/* Decides, and counts the decision. True: the NIC takes the call. */
+bool cw_call_taken(const struct cw_module *module, struct cw_call *call, enum cw_form form);
+/* The three forms of a call that is taken; MPI error codes. */
+int cw_call_run(struct cw_module *module, const struct cw_call *call);
+int cw_call_start(struct cw_module *module, const struct cw_call *call, ompi_request_t **request);
+int cw_call_prepare(struct cw_module *module, const struct cw_call *call, ompi_request_t **request);
+
+/* ---- types and operations (cw_type.c, cw_op.c) ---------------------------------------------- */
+
+uint64_t cw_type_bytes(const ompi_datatype_t *type, int count);
+/* Describes a buffer; false: more elements than can be packed. */
+bool cw_side_set(struct cw_side *side, const void *buf, int64_t count, ompi_datatype_t *type);
+/* For as long as a request uses the side. */
+void cw_side_retain(struct cw_side *side);
+void cw_side_release(struct cw_side *side);
+/* Before a run: makes the packed copy, filled if fill is set. False: no memory. */
+bool cw_side_begin(struct cw_side *side, bool fill);
+/* After a run: spreads the packed copy if wanted, and frees it. */
+void cw_side_end(struct cw_side *side, bool spread);
+/* Sets operation, type and width of libgoal, or the reason why there are none. */
+void cw_op_set(struct cw_call *call, const ompi_op_t *op, const ompi_datatype_t *type);
+
+/* ---- schedules (cw_sched.c) ----------------------------------------------------------------- */
+
+/* Returns a reference to the communicator's schedule of the call; NULL: it cannot be loaded. */
+struct cw_sched *cw_sched_get(struct cw_comm *cw, const GOAL_CollectiveCall *call);
+void cw_sched_put(struct cw_sched *sched);
+/* Empties the cache. */
+void cw_sched_clear(struct cw_comm *cw);
+
+/* ---- requests (cw_req.c) -------------------------------------------------------------------- */
+
+/* A new request, not started. NULL: no memory. */
+struct cw_req *cw_req_new(struct cw_module *module, const struct cw_call *call, bool persistent);
+/* Starts it. A failure is the outcome of the request. */
+void cw_req_start(struct cw_req *req);
+int cw_req_free(ompi_request_t **request);
+/* Looks at the runs under way; the callback of opal_progress(). Returns how many are over. */
+int cw_req_progress(void);
+/* Frees unused requests. */
+void cw_req_end(void);
+
+/* ---- rules and counts (cw_rules.c, cw_count.c) ---------------------------------------------- */
+
+/* Reads the rules; false: they are not valid, a message was printed. */
+bool cw_rules_load(void);
+/* True: the NIC takes collectives of that form, number of ranks and block. */
+bool cw_rules_take(enum cw_coll coll, enum cw_form form, uint32_t ranks, uint64_t bytes);
+
+void cw_count(const struct cw_call *call, enum cw_form form, enum cw_reason reason);
+/* Prints the line at the end. */
+void cw_count_report(int rank);
+const char *cw_coll_name(enum cw_coll coll);
+
+/* ---- the collectives (cw_move.c, cw_reduce.c) ----------------------------------------------- */
+
+/* Sets the functions of a module for which there is one before it. */
+void cw_move_install(struct cw_module *module);
+void cw_reduce_install(struct cw_module *module);
+
+#define CW_ARGS(...) __VA_ARGS__
+
+/*
+ * Defines the three functions of a collective, cw_NAME, cw_iNAME and cw_NAME_init, from
+ * describe_NAME(call, module, arguments), which describes the call.
+ */
+#define CW_DEFINE(name, params, args)                                                              \
+	static int cw_##name(CW_ARGS params, ompi_communicator_t *comm,                            \
+			     mca_coll_base_module_t *module)                                       \
+	{                                                                                          \
+		struct cw_module *m = (struct cw_module *)module;                                  \
+		struct cw_call call;                                                               \
+                                                                                                   \
+		describe_##name(&call, m, CW_ARGS args);                                           \
+		if (cw_call_taken(m, &call, CW_BLOCKING))                                          \
+			return cw_call_run(m, &call);                                              \
+		return m->prev.coll_##name(CW_ARGS args, comm, m->prev.coll_##name##_module);      \
+	}                                                                                          \
+	static int cw_i##name(CW_ARGS params, ompi_communicator_t *comm, ompi_request_t **request, \
+			      mca_coll_base_module_t *module)                                      \
+	{                                                                                          \
+		struct cw_module *m = (struct cw_module *)module;                                  \
+		struct cw_call call;                                                               \
+                                                                                                   \
+		describe_##name(&call, m, CW_ARGS args);                                           \
+		if (cw_call_taken(m, &call, CW_NONBLOCKING))                                       \
+			return cw_call_start(m, &call, request);                                   \
+		return m->prev.coll_i##name(CW_ARGS args, comm, request,                           \
+					    m->prev.coll_i##name##_module);                        \
+	}                                                                                          \
+	static int cw_##name##_init(CW_ARGS params, ompi_communicator_t *comm,                     \
+				    struct ompi_info_t *info, ompi_request_t **request,            \
+				    mca_coll_base_module_t *module)                                \
+	{                                                                                          \
+		struct cw_module *m = (struct cw_module *)module;                                  \
+		struct cw_call call;                                                               \
+                                                                                                   \
+		describe_##name(&call, m, CW_ARGS args);                                           \
+		if (cw_call_taken(m, &call, CW_NONBLOCKING))                                       \
+			return cw_call_prepare(m, &call, request);                                 \
+		return m->prev.coll_##name##_init(CW_ARGS args, comm, info, request,               \
+						  m->prev.coll_##name##_init_module);              \
+	}
+
+/* Puts the functions into the module; each only before a function of another module. */
+#define CW_INSTALL(m, name)                                                                        \
+	do {                                                                                       \
+		(m)->super.coll_##name = (m)->prev.coll_##name ? cw_##name : NULL;                 \
+		(m)->super.coll_i##name = (m)->prev.coll_i##name ? cw_i##name : NULL;              \
+		(m)->super.coll_##name##_init =                                                    \
+		    (m)->prev.coll_##name##_init ? cw_##name##_init : NULL;                        \
+	} while (0)
+
+#endif /* WEFT_CW_H */

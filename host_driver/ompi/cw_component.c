@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The component: settings, and what Open MPI's coll framework calls.
+ *
+ * Calls cw_module.c for communicators, cw_rules.c and cw_count.c. docs/openmpi.md "Settings".
+ */
+#include "host_driver/ompi/cw.h"
+
+#include <limits.h>
+#include <opal/runtime/opal_progress.h>
+
+static int register_vars(void)
+{
+	mca_base_component_t *c = &mca_coll_weft_component.super.collm_version;
+
+	mca_coll_weft_component.priority = 95;
+	(void)mca_base_component_var_register(
+	    c, "priority", "Priority of coll/weft; 0 or less: not used", MCA_BASE_VAR_TYPE_INT,
+	    NULL, 0, 0, OPAL_INFO_LVL_6, MCA_BASE_VAR_SCOPE_READONLY,
+	    &mca_coll_weft_component.priority);
+	mca_coll_weft_component.verbose = 0;
+	(void)mca_base_component_var_register(
+	    c, "verbose",
+	    "1: rank 0 prints at the end which share of calls ran on the NIC; 2: every rank, by "
+	    "collective",
+	    MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_4, MCA_BASE_VAR_SCOPE_READONLY,
+	    &mca_coll_weft_component.verbose);
+	mca_coll_weft_component.rules = NULL;
+	(void)mca_base_component_var_register(
+	    c, "rules", "File with rules: which collectives of which size the NIC takes",
+	    MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0, OPAL_INFO_LVL_4, MCA_BASE_VAR_SCOPE_READONLY,
+	    &mca_coll_weft_component.rules);
+	mca_coll_weft_component.max_bytes = 16 << 20;
+	(void)mca_base_component_var_register(
+	    c, "max_bytes", "Calls with a larger buffer at any rank are handed on",
+	    MCA_BASE_VAR_TYPE_SIZE_T, NULL, 0, 0, OPAL_INFO_LVL_6, MCA_BASE_VAR_SCOPE_READONLY,
+	    &mca_coll_weft_component.max_bytes);
+	return OMPI_SUCCESS;
+}
+
+static int start(void)
+{
+	/* Larger buffers cannot be packed (cw_type.c), so that all ranks see the same limit. */
+	if (mca_coll_weft_component.max_bytes > INT_MAX)
+		mca_coll_weft_component.max_bytes = INT_MAX;
+	return cw_rules_load() ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
+}
+
+static int end(void)
+{
+	cw_req_end();
+	return OMPI_SUCCESS;
+}
+
+static int init_query(bool progress_threads, bool mpi_threads)
+{
+	(void)progress_threads;
+	(void)mpi_threads;
+	return opal_progress_register(cw_req_progress);
+}
+
+struct cw_component mca_coll_weft_component = {
+    .super = {.collm_version = {MCA_COLL_BASE_VERSION_2_0_0, .mca_component_name = "weft",
+				MCA_BASE_MAKE_VERSION(component, 0, 2, 0),
+				.mca_open_component = start, .mca_close_component = end,
+				.mca_register_component_params = register_vars},
+	      .collm_data = {MCA_BASE_METADATA_PARAM_NONE},
+	      .collm_init_query = init_query,
+	      .collm_comm_query = cw_module_query},
+};

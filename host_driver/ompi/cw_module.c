@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Modules: which communicators the NIC serves, and what lies before each.
+ *
+ * All ranks of a communicator must decide alike. MPI_COMM_WORLD joins libgoal by the allgather of
+ * the module before (GOAL_Join(), all or none). Another communicator gets one of libgoal without
+ * communication, then its ranks agree by an allreduce. Calls cw_sched.c, cw_move.c, cw_reduce.c.
+ */
+#include "host_driver/ompi/cw.h"
+
+#include <ompi/proc/proc.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the NIC's side ------------------------------------------------------------------------- */
+
+void cw_comm_get(struct cw_comm *cw)
+{
+	__atomic_add_fetch(&cw->refs, 1, __ATOMIC_ACQ_REL);
+}
+
+/* The job's communicator is the last one: the others were made of it. */
+static void leave_job(void)
+{
+	struct cw_component *c = &mca_coll_weft_component;
+
+	if (__atomic_sub_fetch(&c->comms, 1, __ATOMIC_ACQ_REL) || !c->world)
+		return;
+	(void)GOAL_Leave(c->world);
+	c->world = NULL;
+}
+
+void cw_comm_put(struct cw_comm *cw)
+{
+	if (__atomic_sub_fetch(&cw->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	cw_sched_clear(cw);
+	if (cw->barrier)
+		(void)GOAL_FreeSchedule(cw->barrier);
+	if (cw->goal && cw->goal != mca_coll_weft_component.world)
+		(void)GOAL_CommFree(cw->goal);
+	leave_job();
+	free(cw);
+}
+
+/* Takes goal over, unless it is the job's. NULL: nothing is left of it. */
+static struct cw_comm *comm_new(GOAL_Comm goal)
+{
+	static const GOAL_CollectiveCall barrier = {
+	    .coll = GOAL_COLL_BARRIER, .op = GOAL_COPY, .type = GOAL_UINT, .width = 8};
+	struct cw_comm *cw = goal ? calloc(1, sizeof(*cw)) : NULL;
+
+	if (!cw) {
+		if (goal && goal != mca_coll_weft_component.world)
+			(void)GOAL_CommFree(goal);
+		return NULL;
+	}
+	cw->refs = 1;
+	cw->goal = goal;
+	cw->ranks = (uint32_t)GOAL_CommSize(goal);
+	cw->barrier = GOAL_UnboundSchedule(goal, &barrier);
+	__atomic_add_fetch(&mca_coll_weft_component.comms, 1, __ATOMIC_ACQ_REL);
+	if (cw->barrier)
+		return cw;
+	cw_comm_put(cw);
+	return NULL;
+}
+
+/* ---- agreement ------------------------------------------------------------------------------ */
+
+struct gather_arg {
+	struct cw_module *module;
+	ompi_communicator_t *comm;
+};
+
+static int gather(const void *mine, void *all, size_t bytes, void *arg)
+{
+	const struct gather_arg *a = arg;
+	mca_coll_base_comm_coll_t *prev = &a->module->prev;
+
+	return prev->coll_allgather(mine, (int)bytes, &ompi_mpi_byte.dt, all, (int)bytes,
+				    &ompi_mpi_byte.dt, a->comm, prev->coll_allgather_module);
+}
+
+/* True if all ranks say so, and have equal settings. */
+static bool agree(struct cw_module *m, ompi_communicator_t *comm, bool mine)
+{
+	uint64_t config = mca_coll_weft_component.config >> 1;
+	/* The least of a number and of its negative are opposite only if all numbers are equal. */
+	int64_t in[3] = {mine, (int64_t)config, -(int64_t)config}, out[3];
+
+	if (m->prev.coll_allreduce(in, out, 3, &ompi_mpi_int64_t.dt, &ompi_mpi_op_min.op, comm,
+				   m->prev.coll_allreduce_module) != OMPI_SUCCESS)
+		return false;
+	return out[0] && out[1] == -out[2];
+}
+
+/* Returns the rank of MPI_COMM_WORLD; -1: a process of another job. */
+static int world_rank(ompi_communicator_t *comm, int rank)
+{
+	const ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
+
+	if (!proc || proc->super.proc_name.jobid != OPAL_PROC_MY_NAME.jobid)
+		return -1;
+	return (int)proc->super.proc_name.vpid;
+}
+
+static GOAL_Comm join(struct cw_module *m, ompi_communicator_t *comm)
+{
+	struct gather_arg arg = {m, comm};
+	GOAL_Group group = {.rank = ompi_comm_rank(comm),
+			    .size = ompi_comm_size(comm),
+			    .allgather = gather,
+			    .arg = &arg};
+	int i;
+
+	for (i = 0; i < group.rank; i++) {
+		const ompi_proc_t *proc = ompi_comm_peer_lookup(comm, i);
+
+		group.local_rank += proc && OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags);
+	}
+	return GOAL_Join(&group);
+}
+
+/* False: a rank is of another job, which all ranks see. */
+static bool list_ranks(ompi_communicator_t *comm, int *ranks)
+{
+	int size = ompi_comm_size(comm), i;
+
+	for (i = 0; i < size; i++) {
+		ranks[i] = world_rank(comm, i);
+		if (ranks[i] < 0)
+			return false;
+	}
+	return true;
+}
+
+static int enable_world(struct cw_module *m, ompi_communicator_t *comm)
+{
+	struct cw_component *c = &mca_coll_weft_component;
+
+	c->world = join(m, comm);
+	if (!c->world)
+		return OMPI_ERR_NOT_AVAILABLE;
+	m->cw = comm_new(c->world);
+	if (agree(m, comm, m->cw))
+		return OMPI_SUCCESS;
+	/* With a communicator the job ends when the module does. */
+	if (!m->cw && c->world) {
+		(void)GOAL_Leave(c->world);
+		c->world = NULL;
+	}
+	return OMPI_ERR_NOT_AVAILABLE;
+}
+
+static int enable_other(struct cw_module *m, ompi_communicator_t *comm)
+{
+	int size = ompi_comm_size(comm);
+	int *ranks = calloc((size_t)size, sizeof(*ranks));
+	bool near = ranks && list_ranks(comm, ranks);
+	GOAL_Comm goal = NULL;
+
+	if (near)
+		goal = GOAL_CommCreate(mca_coll_weft_component.world, ranks, size);
+	m->cw = comm_new(goal);
+	/* Without memory for the list this rank cannot tell whether the others ask. */
+	if (ranks && !near) {
+		free(ranks);
+		return OMPI_ERR_NOT_AVAILABLE;
+	}
+	free(ranks);
+	return agree(m, comm, m->cw) ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
+}
+
+/* ---- Open MPI's side ------------------------------------------------------------------------ */
+
+/* The modules before this one are used for as long as this one exists. */
+static void retain(mca_coll_base_module_t *prev, bool on)
+{
+	if (!prev)
+		return;
+	/* The macros are statements of their own. */
+	if (on) {
+		OBJ_RETAIN(prev);
+	} else {
+		OBJ_RELEASE(prev);
+	}
+}
+
+static void retain_prev(struct cw_module *m, bool on)
+{
+#define X(name, goal)                                                                              \
+	retain(m->prev.coll_##name##_module, on);                                                  \
+	retain(m->prev.coll_i##name##_module, on);                                                 \
+	retain(m->prev.coll_##name##_init_module, on);
+	CW_COLLECTIVES(X)
+#undef X
+	m->retains = on;
+}
+
+static int enable(mca_coll_base_module_t *module, ompi_communicator_t *comm)
+{
+	struct cw_module *m = (struct cw_module *)module;
+	int rc;
+
+	m->prev = *comm->c_coll;
+	if (!m->prev.coll_allgather || !m->prev.coll_allreduce)
+		return OMPI_ERR_NOT_AVAILABLE;
+	rc = comm == &ompi_mpi_comm_world.comm ? enable_world(m, comm) : enable_other(m, comm);
+	if (rc != OMPI_SUCCESS)
+		return rc;
+	m->comm = comm;
+	m->rank = ompi_comm_rank(comm);
+	retain_prev(m, true);
+	cw_move_install(m);
+	cw_reduce_install(m);
+	return OMPI_SUCCESS;
+}
+
+static void construct(struct cw_module *m)
+{
+	memset((char *)m + sizeof(m->super), 0, sizeof(*m) - sizeof(m->super));
+}
+
+static void destruct(struct cw_module *m)
+{
+	if (m->retains)
+		retain_prev(m, false);
+	if (m->comm == &ompi_mpi_comm_world.comm)
+		cw_count_report(m->rank);
+	if (m->cw)
+		cw_comm_put(m->cw);
+}
+
+OBJ_CLASS_INSTANCE(cw_module, mca_coll_base_module_t, construct, destruct);
+
+mca_coll_base_module_t *cw_module_query(ompi_communicator_t *comm, int *priority)
+{
+	struct cw_module *m;
+
+	*priority = mca_coll_weft_component.priority;
+	if (*priority <= 0 || OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2 ||
+	    (comm != &ompi_mpi_comm_world.comm && !mca_coll_weft_component.world))
+		return NULL;
+	m = OBJ_NEW(cw_module);
+	if (!m)
+		return NULL;
+	m->super.coll_module_enable = enable;
+	return &m->super;
+}

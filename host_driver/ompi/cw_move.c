@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Collectives that move data: barrier, bcast, gather, scatter, allgather, alltoall.
+ *
+ * A block has as many bytes at every rank, whatever types describe it. Calls cw_call.c.
+ */
+#include "host_driver/ompi/cw.h"
+
+/* Sets a side, unless the call cannot be packed: then it is too long at every rank. */
+static void set_side(struct cw_call *call, struct cw_side *side, const void *buf, int64_t count,
+		     ompi_datatype_t *type)
+{
+	if (!cw_side_set(side, buf, count, type))
+		call->reason = CW_REASON_SIZE;
+}
+
+static void sizes(struct cw_call *call, uint64_t block_bytes, uint64_t blocks)
+{
+	call->block_bytes = block_bytes;
+	call->large_bytes = block_bytes * blocks;
+	call->goal.count = (int64_t)block_bytes;
+}
+
+static void describe_barrier(struct cw_call *call, const struct cw_module *m)
+{
+	(void)m;
+	cw_call_init(call, CW_BARRIER, 0, 0);
+}
+
+static void describe_bcast(struct cw_call *call, const struct cw_module *m, void *buf, int count,
+			   ompi_datatype_t *type, int root)
+{
+	(void)m;
+	cw_call_init(call, CW_BCAST, 0, root);
+	sizes(call, cw_type_bytes(type, count), 1);
+	set_side(call, &call->recv, buf, count, type);
+}
+
+static void describe_gather(struct cw_call *call, const struct cw_module *m, const void *sbuf,
+			    int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
+			    ompi_datatype_t *rtype, int root)
+{
+	bool is_root = m->rank == root;
+	uint32_t ranks = m->cw->ranks;
+
+	cw_call_init(call, CW_GATHER, 0, root);
+	call->goal.in_place = is_root && sbuf == MPI_IN_PLACE;
+	sizes(call, is_root ? cw_type_bytes(rtype, rcount) : cw_type_bytes(stype, scount), ranks);
+	if (is_root)
+		set_side(call, &call->recv, rbuf, (int64_t)rcount * ranks, rtype);
+	if (!call->goal.in_place)
+		set_side(call, &call->send, sbuf, scount, stype);
+}
+
+static void describe_scatter(struct cw_call *call, const struct cw_module *m, const void *sbuf,
+			     int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
+			     ompi_datatype_t *rtype, int root)
+{
+	bool is_root = m->rank == root;
+	uint32_t ranks = m->cw->ranks;
+
+	cw_call_init(call, CW_SCATTER, 0, root);
+	call->goal.in_place = is_root && rbuf == MPI_IN_PLACE;
+	sizes(call, is_root ? cw_type_bytes(stype, scount) : cw_type_bytes(rtype, rcount), ranks);
+	if (is_root)
+		set_side(call, &call->send, sbuf, (int64_t)scount * ranks, stype);
+	if (!call->goal.in_place)
+		set_side(call, &call->recv, rbuf, rcount, rtype);
+}
+
+static void describe_allgather(struct cw_call *call, const struct cw_module *m, const void *sbuf,
+			       int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
+			       ompi_datatype_t *rtype)
+{
+	cw_call_init(call, CW_ALLGATHER, 0, 0);
+	call->goal.in_place = sbuf == MPI_IN_PLACE;
+	sizes(call, cw_type_bytes(rtype, rcount), m->cw->ranks);
+	set_side(call, &call->recv, rbuf, (int64_t)rcount * m->cw->ranks, rtype);
+	if (!call->goal.in_place)
+		set_side(call, &call->send, sbuf, scount, stype);
+}
+
+static void describe_alltoall(struct cw_call *call, const struct cw_module *m, const void *sbuf,
+			      int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
+			      ompi_datatype_t *rtype)
+{
+	cw_call_init(call, CW_ALLTOALL, 0, 0);
+	call->goal.in_place = sbuf == MPI_IN_PLACE;
+	sizes(call, cw_type_bytes(rtype, rcount), m->cw->ranks);
+	set_side(call, &call->recv, rbuf, (int64_t)rcount * m->cw->ranks, rtype);
+	if (!call->goal.in_place)
+		set_side(call, &call->send, sbuf, (int64_t)scount * m->cw->ranks, stype);
+}
+
+CW_DEFINE(bcast, (void *buf, int count, ompi_datatype_t *type, int root), (buf, count, type, root))
+CW_DEFINE(gather,
+	  (const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
+	   ompi_datatype_t *rtype, int root),
+	  (sbuf, scount, stype, rbuf, rcount, rtype, root))
+CW_DEFINE(scatter,
+	  (const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
+	   ompi_datatype_t *rtype, int root),
+	  (sbuf, scount, stype, rbuf, rcount, rtype, root))
+CW_DEFINE(allgather,
+	  (const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
+	   ompi_datatype_t *rtype),
+	  (sbuf, scount, stype, rbuf, rcount, rtype))
+CW_DEFINE(alltoall,
+	  (const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
+	   ompi_datatype_t *rtype),
+	  (sbuf, scount, stype, rbuf, rcount, rtype))
+
+/* A barrier has no arguments. */
+static int cw_barrier(ompi_communicator_t *comm, mca_coll_base_module_t *module)
+{
+	struct cw_module *m = (struct cw_module *)module;
+	struct cw_call call;
+
+	describe_barrier(&call, m);
+	if (cw_call_taken(m, &call, CW_BLOCKING))
+		return cw_call_run(m, &call);
+	return m->prev.coll_barrier(comm, m->prev.coll_barrier_module);
+}
+
+static int cw_ibarrier(ompi_communicator_t *comm, ompi_request_t **request,
+		       mca_coll_base_module_t *module)
+{
+	struct cw_module *m = (struct cw_module *)module;
+	struct cw_call call;
+
+	describe_barrier(&call, m);
+	if (cw_call_taken(m, &call, CW_NONBLOCKING))
+		return cw_call_start(m, &call, request);
+	return m->prev.coll_ibarrier(comm, request, m->prev.coll_ibarrier_module);
+}
+
+static int cw_barrier_init(ompi_communicator_t *comm, struct ompi_info_t *info,
+			   ompi_request_t **request, mca_coll_base_module_t *module)
+{
+	struct cw_module *m = (struct cw_module *)module;
+	struct cw_call call;
+
+	describe_barrier(&call, m);
+	if (cw_call_taken(m, &call, CW_NONBLOCKING))
+		return cw_call_prepare(m, &call, request);
+	return m->prev.coll_barrier_init(comm, info, request, m->prev.coll_barrier_init_module);
+}
+
+void cw_move_install(struct cw_module *module)
+{
+	CW_INSTALL(module, barrier);
+	CW_INSTALL(module, bcast);
+	CW_INSTALL(module, gather);
+	CW_INSTALL(module, scatter);
+	CW_INSTALL(module, allgather);
+	CW_INSTALL(module, alltoall);
+}

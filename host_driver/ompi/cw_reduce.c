@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Collectives that combine: reduce, allreduce, reduce_scatter_block, scan.
+ *
+ * Calls cw_op.c and cw_call.c. The types are predefined, so every buffer is contiguous.
+ */
+#include "host_driver/ompi/cw.h"
+
+/* count is of a vector, or of a rank's block where there are several in the largest buffer. */
+static void describe(struct cw_call *call, enum cw_coll coll, int count, uint64_t blocks,
+		     const ompi_datatype_t *type, const ompi_op_t *op, int root)
+{
+	cw_call_init(call, coll, (uint64_t)count, root);
+	cw_op_set(call, op, type);
+	call->block_bytes = cw_type_bytes(type, count);
+	call->large_bytes = call->block_bytes * blocks;
+}
+
+/* Sets the sides; NULL: this rank has no such buffer. */
+static void set_sides(struct cw_call *call, const void *sbuf, int64_t scount, void *rbuf,
+		      int64_t rcount, ompi_datatype_t *type)
+{
+	call->goal.in_place = sbuf == MPI_IN_PLACE;
+	if (call->reason != CW_TAKEN)
+		return;
+	if ((!call->goal.in_place && !cw_side_set(&call->send, sbuf, scount, type)) ||
+	    (rbuf && !cw_side_set(&call->recv, rbuf, rcount, type)))
+		call->reason = CW_REASON_SIZE;
+}
+
+static void describe_reduce(struct cw_call *call, const struct cw_module *m, const void *sbuf,
+			    void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op, int root)
+{
+	describe(call, CW_REDUCE, count, 1, type, op, root);
+	set_sides(call, sbuf, count, m->rank == root ? rbuf : NULL, count, type);
+}
+
+static void describe_allreduce(struct cw_call *call, const struct cw_module *m, const void *sbuf,
+			       void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op)
+{
+	(void)m;
+	describe(call, CW_ALLREDUCE, count, 1, type, op, 0);
+	set_sides(call, sbuf, count, rbuf, count, type);
+}
+
+static void describe_scan(struct cw_call *call, const struct cw_module *m, const void *sbuf,
+			  void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op)
+{
+	(void)m;
+	describe(call, CW_SCAN, count, 1, type, op, 0);
+	set_sides(call, sbuf, count, rbuf, count, type);
+}
+
+static void describe_reduce_scatter_block(struct cw_call *call, const struct cw_module *m,
+					  const void *sbuf, void *rbuf, int count,
+					  ompi_datatype_t *type, ompi_op_t *op)
+{
+	int64_t whole = (int64_t)count * m->cw->ranks;
+
+	describe(call, CW_REDUCE_SCATTER, count, m->cw->ranks, type, op, 0);
+	set_sides(call, sbuf, whole, rbuf, sbuf == MPI_IN_PLACE ? whole : count, type);
+}
+
+CW_DEFINE(reduce,
+	  (const void *sbuf, void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op, int root),
+	  (sbuf, rbuf, count, type, op, root))
+CW_DEFINE(allreduce,
+	  (const void *sbuf, void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op),
+	  (sbuf, rbuf, count, type, op))
+CW_DEFINE(scan, (const void *sbuf, void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op),
+	  (sbuf, rbuf, count, type, op))
+CW_DEFINE(reduce_scatter_block,
+	  (const void *sbuf, void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op),
+	  (sbuf, rbuf, count, type, op))
+
+void cw_reduce_install(struct cw_module *module)
+{
+	CW_INSTALL(module, reduce);
+	CW_INSTALL(module, allreduce);
+	CW_INSTALL(module, scan);
+	CW_INSTALL(module, reduce_scatter_block);
+}

@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# coll/weft under Open MPI: the same results as the components before it, of all forms and for random
+# calls (tests/mpi/coll_same.c); rules; counts; ranks that are stopped or killed; no NIC.
+# timeout: 240
+
+. tests/int/lib.sh
+
+need mpirun.openmpi mpicc.openmpi
+component=$PWD/build/lib/openmpi
+[ -e "$component/mca_coll_weft.so" ] || skip 'libopenmpi-dev is not installed'
+for program in coll_same coll_late; do
+	mpicc.openmpi -O1 -o "$WEFT_TMP/$program" tests/mpi/$program.c || die "$program does not compile"
+done
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_mca_base_component_path=$component:SYSTEM_DEFAULT
+export OMPI_MCA_coll_weft_verbose=1
+# Messages go over shared memory. Open MPI 4.1.4's op/avx computes some integer types wrongly.
+mpi=(mpirun.openmpi --oversubscribe --mca pml ob1 --mca btl 'self,vader' --mca btl_vader_single_copy_mechanism none --mca op ^avx)
+
+weftd_start weftd --nics 3
+
+# share NAME: the calls that ran on the NIC, and all
+share()
+{
+	sed -nE 's/^coll_weft: rank 0: all collectives: ([0-9]+) of ([0-9]+) calls.*/\1 \2/p' "$WEFT_TMP/$1.out"
+}
+
+seed=${WEFT_SEED:-$RANDOM}
+say "seed $seed"
+for ranks in 2 4 8; do
+	spawn same$ranks "${mpi[@]}" -n $ranks "$WEFT_TMP/coll_same" "$seed" $((60 / ranks)) 20000
+	expect_ok same$ranks
+	read -r taken all < <(share same$ranks)
+	# Blocking forms go on, non-blocking ones are taken but for types and operations.
+	[ "${taken:-0}" -gt $((all / 5)) ] && [ "$taken" -lt "$all" ] || die "$taken of $all calls ran on the NIC"
+done
+
+# Rules turn it round: the blocking forms run on the NIC.
+for c in barrier bcast gather scatter allgather alltoall reduce allreduce reduce_scatter_block scan; do
+	printf '%s: 2/100=previous, any=weft # small ones of two ranks\ni%s: previous\n' $c $c
+done >"$WEFT_TMP/rules"
+sed -i 's/, any=weft/, weft/' "$WEFT_TMP/rules"
+spawn turned env OMPI_MCA_coll_weft_rules="$WEFT_TMP/rules" "${mpi[@]}" -n 3 "$WEFT_TMP/coll_same" "$seed" 20 20000
+expect_ok turned
+read -r taken all < <(share turned)
+[ "${taken:-0}" -gt $((all / 5)) ] || die "$taken of $all calls ran on the NIC by rules"
+echo 'ibcast: 8=weft' >"$WEFT_TMP/bad"
+spawn bad env OMPI_MCA_coll_weft_rules="$WEFT_TMP/bad" "${mpi[@]}" -n 2 "$WEFT_TMP/coll_same" 1 3 100
+expect_ok bad
+grep -q 'bad, line 1 is none' "$WEFT_TMP/bad.err" || die 'rules that are none are taken'
+
+# Ranks with different settings: nobody uses the NIC, and nobody waits.
+spawn differ "${mpi[@]}" -n 1 "$WEFT_TMP/coll_same" 1 3 100 : -n 1 -x WEFT_GOAL_COLL=bcast:chain "$WEFT_TMP/coll_same" 1 3 100
+expect_ok differ
+[ -z "$(share differ)" ] || [ "$(share differ)" = '0 0' ] || die "ranks that differ use the NIC: $(share differ)"
+
+for i in 0 1 2; do expect_objects weft$i '0 0 0 0'; done
+
+# A rank that is stopped after it started its part keeps nobody waiting.
+spawn late "${mpi[@]}" -n 3 "$WEFT_TMP/coll_late" stop "$WEFT_TMP/late"
+wait_until 'the others are through' grep -q through "$WEFT_TMP/late.out"
+kill -CONT "$(cat "$WEFT_TMP/late")"
+expect_ok late
+
+# A rank that is killed ends the collectives of the others with an error.
+spawn killed "${mpi[@]}" --enable-recovery -n 3 "$WEFT_TMP/coll_late" kill none
+finish killed
+[ "$(grep -c 'the collective ended with an error' "$WEFT_TMP/killed.err")" -eq 2 ] || die 'not two ranks report the loss of the third'
+
+for i in 0 1 2; do expect_objects weft$i '0 0 0 0'; done
+weftd_stop weftd
+
+# Without a NIC programs run as they do without the component.
+spawn none "${mpi[@]}" -n 2 "$WEFT_TMP/coll_same" 1 3 100
+expect_ok none
+[ -z "$(share none)" ] || die 'there is no NIC, and it is used'

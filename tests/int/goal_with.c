@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Schedules without buffers, and GOAL_Join() beside GOAL_Init().
+ *
+ *	goal_with join|init FOLDER
+ *
+ * Each rank joins by an allgather through files in FOLDER, before or after GOAL_Init(). Runs of one
+ * schedule name buffers of all kinds of memory, several at once; a rank that has none, or that
+ * names memory that is not there, makes the run fail at every rank. Run by tests/int/goal_with.sh.
+ */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "host_driver/goal/goal.h"
+#include "host_driver/goal/goal_coll.h"
+#include "tests/int/goal_check.h"
+
+enum {
+	WORDS = 3000,
+	SMALL = 7,
+	LARGE = 1 << 20, /* too large for a copy */
+	FLIGHT = 20,
+};
+
+static const char *folder;
+static int size, gathers;
+static uint64_t in_data[WORDS] = {1}, out_data[WORDS] = {1};
+
+static int allgather(const void *mine, void *all, size_t bytes, void *arg)
+{
+	char path[400], part[420];
+	int i, fd, number = gathers++;
+
+	(void)arg;
+	snprintf(path, sizeof(path), "%s/%d.%d", folder, number, me);
+	snprintf(part, sizeof(part), "%s.part", path);
+	fd = open(part, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	if (fd < 0 || write(fd, mine, bytes) != (ssize_t)bytes || rename(part, path) < 0)
+		return -1;
+	close(fd);
+	for (i = 0; i < size; i++) {
+		snprintf(path, sizeof(path), "%s/%d.%d", folder, number, i);
+		while ((fd = open(path, O_RDONLY)) < 0)
+			usleep(1000);
+		if (read(fd, (uint8_t *)all + (size_t)i * bytes, bytes) != (ssize_t)bytes)
+			return -1;
+		close(fd);
+	}
+	return 0;
+}
+
+static GOAL_Comm join(void)
+{
+	const GOAL_Group group = {
+	    .rank = me, .size = size, .local_rank = me, .allgather = allgather};
+	GOAL_Comm comm = GOAL_Join(&group);
+
+	check(comm && GOAL_CommRank(comm) == me && GOAL_CommSize(comm) == size);
+	return comm;
+}
+
+static GOAL_Schedule allreduce(GOAL_Comm comm, int64_t words, int in_place)
+{
+	const GOAL_CollectiveCall call = {.coll = GOAL_COLL_ALLREDUCE,
+					  .count = words,
+					  .op = GOAL_ADD,
+					  .type = GOAL_UINT,
+					  .width = 64,
+					  .in_place = in_place};
+	GOAL_Schedule s = GOAL_UnboundSchedule(comm, &call);
+
+	check(s);
+	return s;
+}
+
+static void fill(uint64_t *at, int64_t words, uint64_t seed)
+{
+	int64_t i;
+
+	for (i = 0; i < words; i++)
+		at[i] = seed * 1000 + (uint64_t)i + (uint64_t)me;
+}
+
+static int is_sum(const uint64_t *at, int64_t words, uint64_t seed)
+{
+	uint64_t ranks = (uint64_t)size * (uint64_t)(size - 1) / 2;
+	int64_t i;
+
+	for (i = 0; i < words; i++)
+		if (at[i] != (uint64_t)size * (seed * 1000 + (uint64_t)i) + ranks)
+			return 0;
+	return 1;
+}
+
+static void run(GOAL_Schedule s, uint64_t *in, uint64_t *out, int64_t words, uint64_t seed)
+{
+	fill(in, words, seed);
+	check(GOAL_Wait(GOAL_RunWith(s, in, out)) == GOAL_SUCCESS);
+	check(is_sum(out, words, seed));
+}
+
+static void *map(size_t bytes, int how)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, how | MAP_ANONYMOUS, -1, 0);
+
+	check(at != MAP_FAILED);
+	return at;
+}
+
+/* One schedule, with buffers of every kind of memory in turn. */
+static void kinds(GOAL_Comm comm, int64_t words)
+{
+	GOAL_Schedule s = allreduce(comm, words, 0), in_place = allreduce(comm, words, 1);
+	size_t bytes = WORDS * sizeof(uint64_t);
+	uint64_t in[WORDS], out[WORDS + 1], *heap = malloc(2 * bytes);
+	uint64_t *shared = map(2 * bytes, MAP_SHARED), *area = map(2 * bytes, MAP_PRIVATE);
+	int k;
+
+	check(heap);
+	for (k = 0; k < 3; k++) {
+		out[words] = 77;
+		run(s, in, out, words, 1);
+		check(out[words] == 77);
+		run(s, heap, heap + WORDS, words, 2);
+		run(s, in_data, out_data, words, 3);
+		run(s, shared, shared + WORDS, words, 4);
+		run(s, area, area + WORDS, words, 5);
+		run(s, in, shared, words, 6);
+		run(s, heap + 1, out_data, words, 7);
+		fill(in, words, 8);
+		check(GOAL_Wait(GOAL_RunWith(in_place, NULL, in)) == GOAL_SUCCESS);
+		check(is_sum(in, words, 8));
+		/* The memory at the address changes between runs. */
+		munmap(area, 2 * bytes);
+		area = map(2 * bytes, MAP_PRIVATE);
+	}
+	free(heap);
+	munmap(shared, 2 * bytes);
+	munmap(area, 2 * bytes);
+	GOAL_FreeSchedule(s);
+	GOAL_FreeSchedule(in_place);
+}
+
+/* Runs of one schedule are in flight together, each with its own buffers. */
+static void flight(GOAL_Comm comm)
+{
+	GOAL_Schedule s = allreduce(comm, WORDS, 0);
+	uint64_t *in = malloc(FLIGHT * sizeof(in_data)), *out = malloc(FLIGHT * sizeof(in_data));
+	GOAL_Handle h[FLIGHT];
+	int i;
+
+	check(in && out);
+	for (i = 0; i < FLIGHT; i++) {
+		fill(in + i * WORDS, WORDS, (uint64_t)i);
+		h[i] = GOAL_RunWith(s, in + i * WORDS, out + i * WORDS);
+		check(h[i] >= 0);
+	}
+	check(GOAL_FreeSchedule(s) == GOAL_SUCCESS);
+	for (i = FLIGHT - 1; i >= 0; i--) {
+		check(GOAL_Wait(h[i]) == GOAL_SUCCESS);
+		check(is_sum(out + i * WORDS, WORDS, (uint64_t)i));
+	}
+	free(in);
+	free(out);
+}
+
+static void errors(GOAL_Comm comm)
+{
+	const GOAL_CollectiveCall bad = {.coll = GOAL_COLL_REDUCE, .count = 1, .root = size};
+	GOAL_Schedule s = allreduce(comm, LARGE, 0), bound;
+	uint64_t *in = map(LARGE * sizeof(*in), MAP_PRIVATE);
+	uint64_t *out = map(LARGE * sizeof(*in), MAP_PRIVATE), one = 1, sum;
+
+	bound = GOAL_AllreduceSchedule(comm, &one, &sum, 1, GOAL_ADD, GOAL_UINT, 64, GOAL_ALG_AUTO);
+	check(bound);
+	check(!GOAL_UnboundSchedule(comm, &bad) && GOAL_LastError() == GOAL_ERR_ARG);
+	check(GOAL_Run(s) == GOAL_ERR_ARG);
+	check(GOAL_RunWith(bound, in, out) == GOAL_ERR_ARG);
+	check(GOAL_RunWith(s, NULL, out) == GOAL_ERR_ARG);
+	run(s, in, out, LARGE, 9);
+	/* Rank 0 names memory that is gone; the run fails at all ranks, and the next one does not.
+	 */
+	if (me == 0)
+		munmap(in, LARGE * sizeof(*in));
+	check(GOAL_Wait(GOAL_RunWith(s, in, out)) == GOAL_ERR_MEMORY);
+	if (me == 0)
+		in = map(LARGE * sizeof(*in), MAP_PRIVATE);
+	run(s, in, out, LARGE, 10);
+	/* Rank 1 cannot take part. */
+	check(GOAL_Wait(me == 1 ? GOAL_RunFailing(bound) : GOAL_RunWith(s, in, out)) ==
+	      GOAL_ERR_MEMORY);
+	run(s, in, out, LARGE, 11);
+	munmap(in, LARGE * sizeof(*in));
+	munmap(out, LARGE * sizeof(*in));
+	GOAL_FreeSchedule(s);
+	GOAL_FreeSchedule(bound);
+}
+
+static void world_works(void)
+{
+	uint64_t one = 1, sum = 0;
+	GOAL_Schedule s = GOAL_AllreduceSchedule(GOAL_CommWorld(), &one, &sum, 1, GOAL_ADD,
+						 GOAL_UINT, 64, GOAL_ALG_AUTO);
+
+	check(s && GOAL_Wait(GOAL_Run(s)) == GOAL_SUCCESS && sum == (uint64_t)size);
+	GOAL_FreeSchedule(s);
+}
+
+int main(int argc, char **argv)
+{
+	int join_first = argc > 2 && !strcmp(argv[1], "join");
+	const char *rank = getenv("WEFT_RANK"), *ranks = getenv("RANKS");
+	GOAL_Comm comm = NULL;
+
+	check(argc == 3 && rank && ranks);
+	me = atoi(rank);
+	size = atoi(ranks);
+	folder = argv[2];
+	if (join_first) {
+		comm = join();
+		check(!GOAL_IsInitialized() && GOAL_IsFinalized() && !GOAL_CommWorld());
+		kinds(comm, SMALL);
+	}
+	check(GOAL_Init() == GOAL_SUCCESS && GOAL_Init() == GOAL_ERR_STATE);
+	check(GOAL_MyRank() == me && GOAL_GroupSize() == size);
+	if (!join_first)
+		comm = join();
+	world_works();
+	kinds(comm, SMALL);
+	kinds(GOAL_CommWorld(), WORDS);
+	flight(comm);
+	errors(comm);
+	if (join_first) {
+		check(GOAL_Finalize() == GOAL_SUCCESS && !GOAL_CommWorld());
+		kinds(comm, WORDS);
+		check(GOAL_Leave(comm) == GOAL_SUCCESS);
+	} else {
+		check(GOAL_Leave(comm) == GOAL_SUCCESS);
+		world_works();
+		check(GOAL_Finalize() == GOAL_SUCCESS);
+	}
+	printf("all right\n");
+	return 0;
+}
