@@ -199,14 +199,13 @@ static void synchronous(struct calls *t)
 /* Messages of at most min_free_bytes fit; each buffer ends with its last message. */
 static void multi_receive(struct calls *t)
 {
-	uint32_t released = 0, done;
+	uint32_t released = 0, done, number;
+	struct weft_wc wc;
 
 	tag_end_recv(&t->b, NULL, RX, 20000, 3, 0, WEFT_TAG_MULTI, 0);
 	tag_end_recv(&t->b, NULL, RX + 20000, 20000, 3, 0, WEFT_TAG_MULTI, 20000);
 	tag_end_await_posted(&t->b, 2);
 	for (done = 0; released < 2; done++) {
-		struct weft_wc wc;
-
 		host_check(done < 100);
 		send_msg(t, done * 100 % 1100, 3, 0);
 		wait_send(t);
@@ -228,6 +227,17 @@ static void multi_receive(struct calls *t)
 	wait_send(t);
 	host_check(tag_end_wait(t->b.recv_cq, "a long message").status == WEFT_WC_LOC_LEN_ERR);
 	tag_end_check(t->b.h.mem + RX, 2000, t->seed);
+	/* A cancelled buffer is released too, once. */
+	number = tag_end_recv(&t->b, NULL, RX, 20000, 3, 0, WEFT_TAG_MULTI, 9);
+	tag_end_await_posted(&t->b, 1);
+	send_msg(t, 300, 3, 0);
+	wait_send(t);
+	wc = wait_recv(t, 300, 3, 9);
+	host_check(!(wc.flags & WEFT_WC_RELEASED));
+	host_check(weft_tag_cancel(t->b.ep, number) == 0);
+	wc = tag_end_wait(t->b.recv_cq, "a cancelled buffer");
+	host_check(wc.status == WEFT_WC_WR_FLUSH_ERR && wc.wr_id == 9);
+	host_check(wc.vendor_err == WEFT_VENDOR_ERR_CANCELED && wc.flags & WEFT_WC_RELEASED);
 }
 
 static void peek(struct calls *t, uint64_t tag, uint32_t flags)
