@@ -99,7 +99,7 @@ struct world {
 };
 
 static struct world w;
-static uint64_t checked, impossible;
+static uint64_t checked, impossible, announced, used;
 
 static void fault(const char *why)
 {
@@ -200,6 +200,22 @@ static void world_close(void)
 	w.sim = NULL;
 }
 
+struct cq_done {
+	struct weft_cq *cq[2];
+	bool is[2];
+};
+
+static bool both_done(void *ctx)
+{
+	struct cq_done *done = ctx;
+	struct weft_wc wc;
+	uint32_t i;
+
+	for (i = 0; i < 2; i++)
+		done->is[i] |= weft_poll_cq(done->cq[i], 1, &wc) == 1;
+	return done->is[0] && done->is[1];
+}
+
 static void open_eps(void)
 {
 	uint32_t i;
@@ -214,6 +230,19 @@ static void open_eps(void)
 		w.ep[i] = weft_open_tag_ep(w.end[i].pd, &attr);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(w.ep[i]);
 	}
+}
+
+/* A NIC announces receives to peers of which it has had a message. */
+static void greet(void)
+{
+	struct weft_tag_recv_wr recv = {.ignore = UINT64_MAX};
+	struct weft_tag_send_wr send = {.ah = w.ah, .dst_qpn = w.ep[1]->qp->qpn};
+	struct cq_done done = {{w.cq[0], w.cq[1]}, {false, false}};
+
+	CU_ASSERT_EQUAL_FATAL(weft_tag_recv(w.ep[1], &recv, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(weft_tag_send(w.ep[0], &send), 0);
+	CU_ASSERT_FATAL(sim_run_until(w.sim, both_done, &done, LAST_NS));
+	sim_run_for(w.sim, QUIET_NS);
 }
 
 static uint8_t *slot_of(uint32_t nic, uint32_t i)
@@ -445,6 +474,16 @@ static void finish(const struct mix *mix)
 		fault(w.model.why);
 }
 
+static void count_announced(void)
+{
+	struct weft_tag_stats stats;
+
+	if (weft_query_tag_ep(w.ep[1], &stats))
+		return;
+	announced += stats.announced;
+	used += stats.announced_used;
+}
+
 static void print_run(const struct mix *mix, const struct schedule *s)
 {
 	uint32_t i;
@@ -472,6 +511,7 @@ static bool run(const struct mix *mix, const struct schedule *s)
 	if (!w.sim)
 		world_open();
 	open_eps();
+	greet();
 	begin_run(mix);
 	can = follow(s);
 	if (can && !w.wrong)
@@ -483,6 +523,7 @@ static bool run(const struct mix *mix, const struct schedule *s)
 	checked += can;
 	impossible += !can;
 	sim_tag_model_free(&w.model);
+	count_announced();
 	weft_close_tag_ep(w.ep[0]);
 	weft_close_tag_ep(w.ep[1]);
 	/* Late acknowledgements are no frames of the next run. */
@@ -566,7 +607,7 @@ static void all_mixes(uint32_t n, uint32_t most, uint32_t stride, uint32_t cance
 
 	if (getenv("WEFT_TAG_ALL"))
 		stride = 1 + stride / (uint32_t)(1 + atoi(getenv("WEFT_TAG_ALL")));
-	checked = impossible = 0;
+	checked = impossible = announced = used = 0;
 	w.wrong = false;
 	for (i = stride / 2; i < mixes_of(n) && right; i += stride) {
 		const struct mix mix = mix_at(n, i, cancel);
@@ -576,8 +617,9 @@ static void all_mixes(uint32_t n, uint32_t most, uint32_t stride, uint32_t cance
 	world_close();
 	CU_ASSERT(right);
 	CU_ASSERT(checked > 0);
-	printf(" %llu schedules, %llu that cannot be ", (unsigned long long)checked,
-	       (unsigned long long)impossible);
+	printf(" %llu schedules, %llu that cannot be, %llu announcements, %llu used ",
+	       (unsigned long long)checked, (unsigned long long)impossible,
+	       (unsigned long long)announced, (unsigned long long)used);
 }
 
 static void two_by_two(void)
