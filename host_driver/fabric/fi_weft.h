@@ -252,8 +252,6 @@ int wf_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq
 int wf_eq_add(struct wf_eq *eq, uint32_t event, fid_t fid, void *context, uint64_t data, int err);
 void wf_eq_ref(struct wf_eq *eq, int change);
 struct wf_eq *wf_eq_of(struct fid *fid);
-/* Becomes readable when an event is there. */
-int wf_eq_fd(struct wf_eq *eq);
 bool wf_eq_ready(struct wf_eq *eq);
 
 /* ------------------------------------------------------------------------- wf_cq.c */
@@ -360,7 +358,7 @@ void wf_wait_remove(struct fid_wait *waitset, struct fid *fid, int fd);
 
 /* ------------------------------------------------------------------- wf_ep.c, wf_op.c */
 
-/* What counters count; indices of wf_qp.cntr. WF_COUNTS: nothing. */
+/* Kinds of requests that counters count; indices of wf_qp.cntr. WF_COUNTS: none. */
 enum wf_count {
 	WF_SENDS,
 	WF_RECVS,

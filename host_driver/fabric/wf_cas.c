@@ -106,7 +106,7 @@ bool wf_cas_supports(enum wf_atomic_kind kind, enum fi_datatype type, enum fi_op
 		write = false;                                                                     \
 		break;
 
-/* Of types with an order. */
+/* Operations of types with an order. */
 #define ORDERED()                                                                                  \
 	case FI_MIN:                                                                               \
 		write = o < t;                                                                     \
@@ -133,7 +133,7 @@ bool wf_cas_supports(enum wf_atomic_kind kind, enum fi_datatype type, enum fi_op
 		t = o;                                                                             \
 		break;
 
-/* Numbers that have bits; sums wrap around. */
+/* Types of integers; sums wrap around. */
 #define INTEGER(name, T)                                                                           \
 	static bool name(enum fi_op op, void *target, const void *operand, const void *compare)    \
 	{                                                                                          \

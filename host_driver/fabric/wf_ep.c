@@ -108,7 +108,7 @@ static void close_tag_ep(struct wf_qp *qp)
 	weft_close_tag_ep(qp->ep);
 	qp->ep = NULL;
 	pthread_mutex_unlock(&qp->tx_cq->lock);
-	/* Nobody handles a completion any more that was polled before. */
+	/* A thread that polled completions before has handled them after this. */
 	pthread_mutex_lock(&qp->tx_cq->lock);
 	wf_cas_forget(qp->tx_cq, qp);
 	pthread_mutex_unlock(&qp->tx_cq->lock);

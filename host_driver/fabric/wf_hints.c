@@ -212,7 +212,7 @@ static int apply_domain(struct fi_info *info, const struct fi_domain_attr *hint,
 		REFUSE("there are no scalable endpoints\n");
 	if (hint->av_type != FI_AV_UNSPEC)
 		domain->av_type = hint->av_type;
-	/* Whoever drives progress himself may do so. */
+	/* A program that drives progress itself may do so. */
 	if (hint->control_progress != FI_PROGRESS_UNSPEC)
 		domain->control_progress = hint->control_progress;
 	if (hint->data_progress != FI_PROGRESS_UNSPEC)
