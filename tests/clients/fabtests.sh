@@ -83,7 +83,7 @@ pair()
 {
 	local name="pair$passed"
 	spawn "$name.s" ip netns exec "$ns" env WEFT_DEVICE=weft1 "$bin/$1" -p weft -E "${@:2}"
-	wait_until "$* listens" tcp_listens "$ns" 9228 "$name.s"
+	wait_until "$* listens" tcp_listens "$ns" 3000 "$name.s"
 	spawn "$name.c" ip netns exec "$ns" env WEFT_DEVICE=weft0 "$bin/$1" -p weft -E "${@:2}" 127.0.0.1
 	expect_ok "$name.c" "$name.s"
 	say "ok: $*"
