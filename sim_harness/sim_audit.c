@@ -167,6 +167,9 @@ static bool must_be_empty(const char *name)
 
 	if (!strcmp(name, "rd_sessions_used") || !strcmp(name, "neighbours_used"))
 		return false;
+	/* A count of announcements, and no gauge. */
+	if (!strcmp(name, "tag_announced_used"))
+		return false;
 	return !strcmp(name, "ah_waiting") || (bytes > 5 && !strcmp(name + bytes - 5, "_used"));
 }
 

@@ -25,6 +25,8 @@ enum {
 	PARAM_LONG,
 };
 
+#define LIVENESS_NS UINT64_C(18000000000) /* limit for all that waits to end */
+
 static const struct sim_param params[] = {
     {"chaos", "endpoints that fail and are opened anew: 1 yes, 0 no", 1, 0, 1},
     {"death", "processes that die besides those that --faults kills: 1 yes, 0 no", 1, 0, 1},
@@ -243,6 +245,34 @@ static void step_actor(struct wt_actor *a)
 		kill_actor(a);
 }
 
+/* Reports what still waits at the end. */
+static void tell_waiting(struct wt *wt)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < wt->num_actors; i++) {
+		const struct wt_actor *a = &wt->actors[i];
+
+		for (k = 0; k < WT_SENDS && a->proc; k++)
+			if (a->send[k].busy)
+				sim_run_fail(wt->run,
+					     "liveness: the send of message %u (%u bytes%s%s) of "
+					     "endpoint %u to %u%s",
+					     a->send[k].msg->number, a->send[k].msg->bytes,
+					     a->send[k].msg->sync ? ", synchronous" : "",
+					     a->send[k].msg->matched ? ", received" : "",
+					     a->end->index, a->send[k].msg->pair->dst->index,
+					     a->failed ? ", in ERR" : "");
+		for (k = 0; k < WT_RECVS && a->proc; k++)
+			if (a->recv[k].busy)
+				sim_run_fail(
+				    wt->run, "liveness: operation %u of endpoint %u, kind %d, %s%s",
+				    a->recv[k].op->index, a->end->index, (int)a->recv[k].kind,
+				    a->recv[k].op->cancel ? "cancelled" : "waiting",
+				    a->failed ? ", in ERR" : "");
+	}
+}
+
 static void step(struct sim *sim, void *ctx, uint64_t arg)
 {
 	struct wt *wt = ctx;
@@ -263,6 +293,10 @@ static void step(struct sim *sim, void *ctx, uint64_t arg)
 		if (rc)
 			sim_run_fail(wt->run, "call: a process could not start: %s", strerror(-rc));
 	}
+	if (wt->run->stopping && !wt->stop_ns)
+		wt->stop_ns = sim_now_ns(sim);
+	if (wt->stop_ns && sim_now_ns(sim) - wt->stop_ns > LIVENESS_NS)
+		tell_waiting(wt);
 	/* Without progress steps become rare, so that time-outs of seconds need few of them. */
 	if (wt->progress || !wt->run->stopping)
 		wt->idle_ns = IDLE_NS_MIN;

@@ -114,7 +114,7 @@ struct wt {
 	bool fault_due, restart_due;
 	uint32_t fault_nic;
 	bool progress;
-	uint64_t idle_ns;
+	uint64_t idle_ns, stop_ns;
 	bool nic_restarted[WT_NICS];
 };
 

@@ -230,8 +230,13 @@ static void feed(struct wt_actor *a, struct wt_recv *r)
 		r->num_pieces--;
 		memmove(&r->piece[i], &r->piece[i + 1], (r->num_pieces - i) * sizeof(r->piece[0]));
 		r->fed += piece.bytes;
-		matched(a, r->op, piece.msg, piece.bytes > 0);
-		r->torn |= r->op->failed;
+		if (r->torn) {
+			piece.msg->matched = true;
+			sim_tag_msg_lost(&a->wt->model, piece.msg);
+		} else {
+			matched(a, r->op, piece.msg, piece.bytes > 0);
+			r->torn = r->op->failed;
+		}
 		i = 0;
 	}
 }

@@ -5,7 +5,7 @@
 # fabtests of a checkout (git clone -b v1.17.0 https://github.com/ofiwg/libfabric), from which the programs are built
 # here against the installed libfabric-dev.
 #
-# Left out of runfabtests.sh's lists, with reasons:
+# Left out of the lists of fabtests' own script, with reasons:
 #	-e msg, -e dgram, fi_msg*, fi_dgram*, fi_cm_data	the provider has FI_EP_RDM alone
 #	-k, fi_rdm_rma_trigger, fi_rdm_deferred_wq		no preposted receives by option, no FI_TRIGGER
 #	fi_scalable_ep, fi_shared_ctx				no scalable endpoints, no shared contexts
@@ -20,7 +20,7 @@
 [ -d "${WEFT_FABTESTS:-}/functional" ] || skip 'WEFT_FABTESTS names no folder of fabtests'
 need gcc fi_info
 [ -e build/lib/libfabric/libweft-fi.so ] || skip 'libfabric-dev is not installed'
-LIMIT=300
+export LIMIT=300
 export FI_PROVIDER_PATH=$PWD/build/lib/libfabric
 bin=$WEFT_TMP/fabtests
 mkdir -p "$bin" || die 'no folder'
@@ -83,7 +83,7 @@ pair()
 {
 	local name="pair$passed"
 	spawn "$name.s" ip netns exec "$ns" env WEFT_DEVICE=weft1 "$bin/$1" -p weft -E "${@:2}"
-	wait_until "$* listens" tcp_listens "$ns" 9228 "$name.s"
+	wait_until "$* listens" tcp_listens "$ns" 3000 "$name.s"
 	spawn "$name.c" ip netns exec "$ns" env WEFT_DEVICE=weft0 "$bin/$1" -p weft -E "${@:2}" 127.0.0.1
 	expect_ok "$name.c" "$name.s"
 	say "ok: $*"
