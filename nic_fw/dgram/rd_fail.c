@@ -209,7 +209,7 @@ bool rd_fail_step(struct fw_nic *nic, struct rd_session *session)
 		struct rd_flow *flow =
 		    FW_CONTAINER(session->all_flows.next, struct rd_flow, session_node);
 
-		/* Those that were looked at, and new ones, are behind the others. */
+		/* Flows that were looked at, and new ones, are behind the others. */
 		if (fw_list_empty(&session->all_flows) ||
 		    flow->look_serial == session->look_serial) {
 			if (session->look_for & LOOK_AWAITING)
