@@ -289,10 +289,7 @@ struct goal_link {
 struct goal_comm *goal_comm_find(struct fw_nic *nic, uint64_t key, uint64_t key2, uint32_t rank);
 /* Returns the link to a rank, and opens its stream. NULL: the rank is lost, or no link is left. */
 struct goal_link *goal_link_get(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank);
-/*
- * True if the rank is lost to this run, not only done with the communicator. Opens the link if
- * there is none yet.
- */
+/* True if the rank is lost to this run, not only done with all runs. Opens a missing link. */
 bool goal_link_lost(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank, uint32_t instance);
 /* Notes that the rank takes no part in this run and later ones. */
 void goal_link_left(struct fw_nic *nic, struct goal_link *link, uint32_t instance);
