@@ -22,6 +22,7 @@
 enum {
 	/* a waiting thread polls for this time before it requests an event. */
 	BLOCK_AFTER_NS = 200000,
+	STAGE_BYTES = 1 << 16, /* code and bindings of most schedules */
 };
 
 struct weft_goal {
@@ -35,6 +36,11 @@ struct weft_goal {
 	uint32_t *free;       /* unused records */
 	uint32_t num_free;
 	uint32_t serial;
+	/* Registered memory from which schedules are loaded, kept, so that a load is one command.
+	 */
+	pthread_mutex_t stage_lock;
+	struct weft_mr *stage; /* NULL: not made yet */
+	struct weft_pd *stage_pd;
 };
 
 static struct weft_goal *fail(struct weft_goal *goal, int err)
@@ -82,6 +88,7 @@ struct weft_goal *weft_goal_open(struct weft_context *context, uint32_t runs)
 		return NULL;
 	goal->ctx = weft_ctx_of(context);
 	weft_mutex_init(&goal->lock);
+	weft_mutex_init(&goal->stage_lock);
 	pthread_cond_init(&goal->over, NULL);
 	goal->free = malloc(runs * sizeof(*goal->free));
 	goal->channel = weft_create_comp_channel(context, 0);
@@ -96,12 +103,25 @@ struct weft_goal *weft_goal_open(struct weft_context *context, uint32_t runs)
 	return goal;
 }
 
+static void drop_stage(struct weft_goal *goal)
+{
+	void *mem = goal->stage ? goal->stage->addr : NULL;
+	int rc = goal->stage ? weft_dereg_mr(goal->stage) : 0;
+
+	/* A NIC that is gone holds no memory any more. */
+	if (mem && (rc == 0 || rc == -EIO))
+		weft_free(mem, STAGE_BYTES);
+	goal->stage = NULL;
+}
+
 void weft_goal_close(struct weft_goal *goal)
 {
 	if (!goal)
 		return;
 	/* The NIC's table and its reference to the event queue last as long as the context. */
+	drop_stage(goal);
 	pthread_cond_destroy(&goal->over);
+	pthread_mutex_destroy(&goal->stage_lock);
 	pthread_mutex_destroy(&goal->lock);
 	free(goal->free);
 	free(goal);
@@ -271,28 +291,59 @@ int weft_goal_load(struct weft_goal *goal, uint32_t comm, struct weft_pd *pd, co
 	return weft_goal_load_op(goal, comm, pd, code, bytes, binds, num_binds, schedule, why, &op);
 }
 
+static struct weft_mr *new_copy(struct weft_goal *goal, struct weft_pd *pd, size_t bytes)
+{
+	void *mem = weft_alloc(&goal->ctx->pub, bytes);
+	struct weft_mr *mr = mem ? weft_reg_mr(pd, mem, bytes, 0) : NULL;
+	int err = errno;
+
+	if (mem && !mr) {
+		weft_free(mem, bytes);
+		errno = err;
+	}
+	return mr;
+}
+
+/* Returns the memory that is kept for loads, for this thread alone; NULL: it is not to be had. */
+static struct weft_mr *take_stage(struct weft_goal *goal, struct weft_pd *pd, size_t bytes)
+{
+	if (bytes > STAGE_BYTES || pthread_mutex_trylock(&goal->stage_lock) != 0)
+		return NULL;
+	if (!goal->stage) {
+		goal->stage = new_copy(goal, pd, STAGE_BYTES);
+		goal->stage_pd = pd;
+	}
+	if (goal->stage && goal->stage_pd == pd)
+		return goal->stage;
+	pthread_mutex_unlock(&goal->stage_lock);
+	return NULL;
+}
+
 int weft_goal_load_op(struct weft_goal *goal, uint32_t comm, struct weft_pd *pd, const void *code,
 		      size_t bytes, const struct weft_goal_bind *binds, uint32_t num_binds,
 		      uint32_t *schedule, char *why, uint32_t *op)
 {
 	size_t binds_offset = (bytes + 63) & ~(size_t)63;
 	size_t total = binds_offset + num_binds * sizeof(struct hw_goal_bind);
-	struct weft_mr *mr;
+	struct weft_mr *stage = take_stage(goal, pd, total);
+	struct weft_mr *mr = stage ? stage : new_copy(goal, pd, total);
 	uint8_t *copy;
 	int rc;
 
 	if (why)
 		why[0] = '\0';
 	*op = UINT32_MAX;
-	copy = weft_alloc(&goal->ctx->pub, total);
-	if (!copy)
-		return -ENOMEM;
+	if (!mr)
+		return -errno;
+	copy = mr->addr;
 	memcpy(copy, code, bytes);
 	copy_binds((struct hw_goal_bind *)(void *)(copy + binds_offset), binds, num_binds);
-	mr = weft_reg_mr(pd, copy, total, 0);
-	rc = mr ? load(goal, comm, mr, bytes, binds ? binds_offset : 0, schedule, why, op) : -errno;
-	if (mr)
-		rc = weft_dereg_mr(mr) < 0 && rc == 0 ? -EIO : rc;
+	rc = load(goal, comm, mr, bytes, binds ? binds_offset : 0, schedule, why, op);
+	if (stage) {
+		pthread_mutex_unlock(&goal->stage_lock);
+		return rc;
+	}
+	rc = weft_dereg_mr(mr) < 0 && rc == 0 ? -EIO : rc;
 	weft_free(copy, total);
 	return rc;
 }

@@ -4,11 +4,14 @@
  *
  * All ranks of a communicator must decide alike. MPI_COMM_WORLD joins libgoal by the allgather of
  * the module before (GOAL_Join(), all or none). Another communicator gets one of libgoal without
- * communication, then its ranks agree by an allreduce. Calls cw_sched.c, cw_move.c, cw_reduce.c.
+ * communication, then its ranks agree (agree()). Calls cw_sched.c, cw_move.c, cw_reduce.c.
  */
 #include "host_driver/ompi/cw.h"
 
+#include <ompi/mca/coll/base/coll_tags.h>
+#include <ompi/mca/pml/pml.h>
 #include <ompi/proc/proc.h>
+#include <opal/runtime/opal_progress.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,17 +85,55 @@ static int gather(const void *mine, void *all, size_t bytes, void *arg)
 				    &ompi_mpi_byte.dt, a->comm, prev->coll_allgather_module);
 }
 
-/* True if all ranks say so, and have equal settings. */
-static bool agree(struct cw_module *m, ompi_communicator_t *comm, bool mine)
+/*
+ * Exchanges a few numbers with two ranks. Open MPI enables modules inside its progress function,
+ * where its own blocking calls would wait for themselves if there are threads.
+ */
+static bool exchange(ompi_communicator_t *comm, int to, const int64_t mine[3], int from,
+		     int64_t theirs[3])
 {
-	uint64_t config = mca_coll_weft_component.config >> 1;
-	/* The least of a number and of its negative are opposite only if all numbers are equal. */
-	int64_t in[3] = {mine, (int64_t)config, -(int64_t)config}, out[3];
+	ompi_request_t *requests[2];
+	int count = 1, i;
+	bool ok;
 
-	if (m->prev.coll_allreduce(in, out, 3, &ompi_mpi_int64_t.dt, &ompi_mpi_op_min.op, comm,
-				   m->prev.coll_allreduce_module) != OMPI_SUCCESS)
+	if (MCA_PML_CALL(irecv(theirs, 3, &ompi_mpi_int64_t.dt, from, MCA_COLL_BASE_TAG_ALLREDUCE,
+			       comm, &requests[0])) != OMPI_SUCCESS)
 		return false;
-	return out[0] && out[1] == -out[2];
+	ok = MCA_PML_CALL(isend(mine, 3, &ompi_mpi_int64_t.dt, to, MCA_COLL_BASE_TAG_ALLREDUCE,
+				MCA_PML_BASE_SEND_STANDARD, comm, &requests[1])) == OMPI_SUCCESS;
+	if (ok)
+		count = 2;
+	else
+		(void)ompi_request_cancel(requests[0]);
+	for (i = 0; i < count; i++) {
+		while (!REQUEST_COMPLETE(requests[i]))
+			opal_progress();
+		ok = ok && requests[i]->req_status.MPI_ERROR == MPI_SUCCESS;
+		(void)ompi_request_free(&requests[i]);
+	}
+	return ok;
+}
+
+/*
+ * True if all ranks say so, and have equal settings. After the round of distance d a number is the
+ * least of 2d ranks; what is counted twice does no harm.
+ */
+static bool agree(ompi_communicator_t *comm, bool mine)
+{
+	int64_t config = (int64_t)(mca_coll_weft_component.config >> 1);
+	/* The least of a number and of its negative are opposite only if all numbers are equal. */
+	int64_t least[3] = {mine, config, -config}, theirs[3];
+	int size = ompi_comm_size(comm), rank = ompi_comm_rank(comm), distance, i;
+
+	for (distance = 1; distance < size; distance *= 2) {
+		if (!exchange(comm, (rank + distance) % size, least,
+			      (rank + size - distance) % size, theirs))
+			return false;
+		for (i = 0; i < 3; i++)
+			if (theirs[i] < least[i])
+				least[i] = theirs[i];
+	}
+	return least[0] && least[1] == -least[2];
 }
 
 /* Returns the rank of MPI_COMM_WORLD; -1: a process of another job. */
@@ -143,7 +184,7 @@ static int enable_world(struct cw_module *m, ompi_communicator_t *comm)
 	if (!c->world)
 		return OMPI_ERR_NOT_AVAILABLE;
 	m->cw = comm_new(c->world);
-	if (agree(m, comm, m->cw))
+	if (agree(comm, m->cw))
 		return OMPI_SUCCESS;
 	/* With a communicator the job ends when the module does. */
 	if (!m->cw && c->world) {
@@ -169,7 +210,7 @@ static int enable_other(struct cw_module *m, ompi_communicator_t *comm)
 		return OMPI_ERR_NOT_AVAILABLE;
 	}
 	free(ranks);
-	return agree(m, comm, m->cw) ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
+	return agree(comm, m->cw) ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
 }
 
 /* ---- Open MPI's side ------------------------------------------------------------------------ */
@@ -204,7 +245,7 @@ static int enable(mca_coll_base_module_t *module, ompi_communicator_t *comm)
 	int rc;
 
 	m->prev = *comm->c_coll;
-	if (!m->prev.coll_allgather || !m->prev.coll_allreduce)
+	if (!m->prev.coll_allgather)
 		return OMPI_ERR_NOT_AVAILABLE;
 	rc = comm == &ompi_mpi_comm_world.comm ? enable_world(m, comm) : enable_other(m, comm);
 	if (rc != OMPI_SUCCESS)

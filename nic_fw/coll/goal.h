@@ -279,6 +279,7 @@ struct goal_link {
 	bool left;            /* its process has ended: it takes no part in run left_at and later */
 	uint32_t left_at;     /* instance */
 	struct fw_list sends; /* goal_send.link_node */
+	struct fw_list recvs; /* goal_recv.link_node: that wait for it */
 	uint64_t until_ns;    /* of a closing link without a process: its time limit */
 	uint32_t blocked_instance; /* of the message that finds no room */
 	struct fw_list node, blocked_node;
@@ -288,10 +289,7 @@ struct goal_link {
 struct goal_comm *goal_comm_find(struct fw_nic *nic, uint64_t key, uint64_t key2, uint32_t rank);
 /* Returns the link to a rank, and opens its stream. NULL: the rank is lost, or no link is left. */
 struct goal_link *goal_link_get(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank);
-/*
- * True if the rank is lost to this run, not only done with the communicator. Opens the link if
- * there is none yet.
- */
+/* True if the rank is lost to this run, not only done with all runs. Opens a missing link. */
 bool goal_link_lost(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank, uint32_t instance);
 /* Notes that the rank takes no part in this run and later ones. */
 void goal_link_left(struct fw_nic *nic, struct goal_link *link, uint32_t instance);
@@ -405,8 +403,9 @@ struct goal_run {
 	enum hw_goal_status fault;          /* the run will fail in its next step with this */
 	uint32_t fault_rank, fault_op;
 	struct goal_lengths lengths;
-	bool ending;      /* it has failed: in comm->endings */
-	uint32_t fail_op; /* then: the operation that failed here, FW_NONE */
+	uint32_t any_recvs; /* its receives that may be for any rank */
+	bool ending;        /* it has failed: in comm->endings */
+	uint32_t fail_op;   /* then: the operation that failed here, FW_NONE */
 	/* And the operations under way, as in hw_goal_run. */
 	uint32_t num_waits, waits[HW_GOAL_WAITS];
 	uint32_t told_ranks; /* its process ends: ranks below this one were notified */
@@ -520,7 +519,7 @@ struct goal_recv {
 	uint64_t bytes;         /* of the message once matched */
 	uint64_t received;
 	struct goal_cursor cursor;
-	struct fw_list run_node;
+	struct fw_list run_node, link_node;
 };
 static_assert(offsetof(struct goal_recv, run) >= sizeof(uint32_t), "fw_pool's link comes first");
 
@@ -665,6 +664,9 @@ void goal_recv_matched(struct fw_nic *nic, struct goal_recv *recv, struct goal_l
 		       uint64_t bytes);
 void goal_recv_hash(struct fw_nic *nic, struct goal_recv *recv);
 void goal_recv_free(struct fw_nic *nic, struct goal_recv *recv);
+/* The receive waits for the rank of a link; for any rank. */
+void goal_recv_await(struct fw_nic *nic, struct goal_recv *recv, struct goal_link *link);
+void goal_recv_await_any(struct fw_nic *nic, struct goal_recv *recv);
 struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,
 				  const struct goal_key4 *key, uint64_t bytes, bool header);
 void goal_unexp_free(struct fw_nic *nic, struct goal_unexp *unexp);

@@ -30,6 +30,7 @@ static struct goal_link *link_new(struct fw_nic *nic, struct goal_comm *comm, ui
 	link->client = comm->client;
 	link->rank = rank;
 	fw_list_init(&link->sends);
+	fw_list_init(&link->recvs);
 	fw_list_init(&link->blocked_node);
 	fw_list_add_tail(&comm->all_links, &link->node);
 	comm->links[rank] = fw_pool_index(&nic->goal.links, link);
@@ -38,7 +39,7 @@ static struct goal_link *link_new(struct fw_nic *nic, struct goal_comm *comm, ui
 
 void goal_link_free(struct fw_nic *nic, struct goal_link *link)
 {
-	assert(fw_list_empty(&link->sends));
+	assert(fw_list_empty(&link->sends) && fw_list_empty(&link->recvs));
 	fw_list_del(&link->blocked_node);
 	fw_list_del(&link->node);
 	goal_give(nic, link->client, GOAL_TABLE_LINKS, link);
@@ -116,59 +117,62 @@ void goal_link_await(struct fw_nic *nic, struct goal_link *link, bool on)
 }
 
 /*
- * True if a run still needs the rank. A rank that closed the communicator has completed its own
- * runs, so that all its messages are known.
+ * True if a run may need the rank for messages that it does not wait for yet. A rank that closed
+ * the communicator has completed its own runs, so that all its messages are known.
  */
-static bool needs(const struct goal_run *run, const struct goal_link *link, bool closed)
+static bool may_need(const struct goal_run *run, const struct goal_link *link, bool closed)
 {
-	const struct fw_list *pos;
-
 	if (link->left)
 		closed = !left_before(link, run->instance);
-	fw_list_for_each (pos, &run->sends)
-		if (FW_CONTAINER(pos, struct goal_send, run_node)->link == link)
-			return true;
-	fw_list_for_each (pos, &run->recvs) {
-		const struct goal_recv *recv = FW_CONTAINER(pos, struct goal_recv, run_node);
-
-		/* A receive from any rank may have waited for this rank. */
-		if (recv->link == link ||
-		    (!closed && !recv->matched && recv->key.rank == GOAL_RANK_ANY))
-			return true;
-	}
+	if (closed)
+		return false;
+	/* A receive from any rank may have waited for this rank. */
+	if (run->any_recvs)
+		return true;
 	/* A multicast may need every rank that is the parent or a child in its tree. */
-	return !closed && run->schedule->groups &&
+	return run->schedule->groups &&
 	       run->schedule->neighbours[link->rank / 64] >> link->rank % 64 & 1;
 }
 
-/* Fails the runs that need the rank. */
+static void fail_run(struct fw_nic *nic, struct goal_run *run, const struct goal_link *link,
+		     bool left, enum hw_goal_status status)
+{
+	/* An announcement before its send has no run. */
+	if (run && !run->ending && (!left || left_before(link, run->instance)))
+		goal_run_fault(nic, run, status, link->rank, FW_NONE);
+}
+
+/*
+ * Fails the runs that need the rank; left: only those in which it takes no part. The link has the
+ * operations that wait for the rank, so that the end of each rank looks at its own alone.
+ */
 static void fail_runs(struct fw_nic *nic, struct goal_comm *comm, const struct goal_link *link,
-		      bool closed, enum hw_goal_status status)
+		      bool closed, bool left, enum hw_goal_status status)
 {
 	struct fw_list *pos;
 
+	fw_list_for_each (pos, &link->sends)
+		fail_run(nic, FW_CONTAINER(pos, struct goal_send, link_node)->run, link, left,
+			 status);
+	fw_list_for_each (pos, &link->recvs)
+		fail_run(nic, FW_CONTAINER(pos, struct goal_recv, link_node)->run, link, left,
+			 status);
 	fw_list_for_each (pos, &comm->runs) {
 		struct goal_run *run = FW_CONTAINER(pos, struct goal_run, comm_node);
 
-		if (needs(run, link, closed))
-			goal_run_fault(nic, run, status, link->rank, FW_NONE);
+		if (may_need(run, link, closed))
+			fail_run(nic, run, link, left, status);
 	}
 }
 
 void goal_link_left(struct fw_nic *nic, struct goal_link *link, uint32_t instance)
 {
 	struct goal_comm *comm = &nic->goal.comms[link->comm];
-	struct fw_list *pos;
 
 	link->left = true;
 	link->left_at = instance;
 	/* Earlier runs still get their messages from it: its stream stays open for them. */
-	fw_list_for_each (pos, &comm->runs) {
-		struct goal_run *run = FW_CONTAINER(pos, struct goal_run, comm_node);
-
-		if (left_before(link, run->instance) && needs(run, link, false))
-			goal_run_fault(nic, run, HW_GOAL_PEER_LOST, link->rank, FW_NONE);
-	}
+	fail_runs(nic, comm, link, false, true, HW_GOAL_PEER_LOST);
 }
 
 void goal_msg_opened(struct fw_nic *nic, void *ctx)
@@ -199,7 +203,7 @@ void goal_msg_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 	mgrp_link_over(nic, comm, link->rank);
 	if (comm->closing)
 		goal_comm_try_end(nic, comm);
-	fail_runs(nic, comm, link, why == ESP_END_CLOSED, status);
+	fail_runs(nic, comm, link, why == ESP_END_CLOSED, false, status);
 }
 
 /* ---- receives from any rank ----------------------------------------------------------------- */
@@ -221,7 +225,7 @@ static void watch_rank(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank
 	}
 	link = rank == comm->rank ? NULL : goal_link_at(nic, comm, rank);
 	if (link && link->lost)
-		fail_runs(nic, comm, link, false, HW_GOAL_PEER_LOST);
+		fail_runs(nic, comm, link, false, false, HW_GOAL_PEER_LOST);
 }
 
 static void unwatch_rank(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)

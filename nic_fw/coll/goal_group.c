@@ -58,8 +58,7 @@ static bool await_parent(struct fw_nic *nic, const struct mgrp_space *space, str
 
 	if (!link || !link->stream)
 		return false;
-	recv->link = link;
-	goal_link_await(nic, link, true);
+	goal_recv_await(nic, recv, link);
 	return true;
 }
 

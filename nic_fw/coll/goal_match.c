@@ -60,6 +60,7 @@ struct goal_recv *goal_recv_new(struct fw_nic *nic, struct goal_run *run, uint32
 	recv->key = (struct goal_key4){run->instance, code->peer, code->tag, code->count,
 				       code->kind == GOAL_INSN_MCAST_RECV};
 	goal_cursor_init(&recv->cursor, code->buf[0]);
+	fw_list_init(&recv->link_node);
 	fw_list_add_tail(&run->recvs, &recv->run_node);
 	return recv;
 }
@@ -84,16 +85,40 @@ static void goal_match_unhash(struct fw_nic *nic, struct goal_recv *recv)
 	recv->hashed = false;
 }
 
+void goal_recv_await(struct fw_nic *nic, struct goal_recv *recv, struct goal_link *link)
+{
+	assert(!recv->link);
+	recv->link = link;
+	fw_list_add_tail(&link->recvs, &recv->link_node);
+	goal_link_await(nic, link, true);
+}
+
+void goal_recv_await_any(struct fw_nic *nic, struct goal_recv *recv)
+{
+	recv->any = true;
+	recv->run->any_recvs++;
+	goal_comm_await_any(nic, recv->run->comm, true);
+}
+
+static void not_any(struct fw_nic *nic, struct goal_recv *recv)
+{
+	if (!recv->any)
+		return;
+	recv->any = false;
+	recv->run->any_recvs--;
+	goal_comm_await_any(nic, recv->run->comm, false);
+}
+
 void goal_recv_free(struct fw_nic *nic, struct goal_recv *recv)
 {
 	uint32_t client;
 
 	if (recv->hashed)
 		goal_match_unhash(nic, recv);
-	if (recv->any)
-		goal_comm_await_any(nic, recv->run->comm, false);
+	not_any(nic, recv);
 	if (recv->link)
 		goal_link_await(nic, recv->link, false);
+	fw_list_del(&recv->link_node);
 	fw_list_del(&recv->run_node);
 	client = recv->run->client;
 	recv->run = NULL;
@@ -105,14 +130,10 @@ void goal_recv_matched(struct fw_nic *nic, struct goal_recv *recv, struct goal_l
 {
 	recv->matched = true;
 	recv->bytes = bytes;
-	if (recv->any)
-		goal_comm_await_any(nic, recv->run->comm, false);
-	recv->any = false;
+	not_any(nic, recv);
 	/* The rest of it, or its data, may never come. */
-	if (link && !recv->link) {
-		recv->link = link;
-		goal_link_await(nic, link, true);
-	}
+	if (link && !recv->link)
+		goal_recv_await(nic, recv, link);
 }
 
 static bool takes(const struct goal_recv *recv, const struct goal_key4 *key)

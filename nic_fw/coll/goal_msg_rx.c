@@ -466,6 +466,7 @@ enum hw_goal_status goal_msg_recv(struct fw_nic *nic, struct goal_run *run, uint
 	struct goal_key4 key = {run->instance, op->peer, op->tag, op->count, false};
 	struct goal_unexp *unexp = goal_match_recv(nic, run->comm, run->schedule, &key);
 	struct goal_recv *recv;
+	struct goal_link *link;
 
 	if (unexp)
 		return goal_recv_unexpected(nic, run, index, unexp);
@@ -479,16 +480,15 @@ enum hw_goal_status goal_msg_recv(struct fw_nic *nic, struct goal_run *run, uint
 	if (op->peer == run->comm->rank)
 		return HW_GOAL_OK;
 	if (op->peer == GOAL_RANK_ANY) {
-		recv->any = true;
-		goal_comm_await_any(nic, run->comm, true);
+		goal_recv_await_any(nic, recv);
 		/* A stream that is full may hold just this message. */
 		goal_comm_unblock(nic, run->comm);
 		return HW_GOAL_OK;
 	}
-	recv->link = goal_link_get(nic, run->comm, op->peer);
-	if (!recv->link)
+	link = goal_link_get(nic, run->comm, op->peer);
+	if (!link)
 		return HW_GOAL_PEER_LOST;
-	goal_link_await(nic, recv->link, true);
+	goal_recv_await(nic, recv, link);
 	/* A stream that is full may hold just this message. */
 	goal_comm_unblock(nic, run->comm);
 	if (run->schedule->wildcards || op->amount <= run->comm->eager_bytes)

@@ -229,9 +229,14 @@ struct rd_session {
 	uint64_t end_since_ns;      /* of ended: rd_ending_session() */
 	uint8_t end_status;         /* hw_status */
 	uint8_t end_vendor_err;     /* hw_vendor_err */
-	struct recv_peer recv;      /* receives that its messages have taken; its life */
-	struct rd_bits received;    /* within the window */
-	struct rd_bits delivered;   /* within the window and one behind */
+	/* Checks of its flows in slices, rd_fail.c: those under way, and those to follow. */
+	uint8_t look_for, look_next;
+	bool look_left;           /* a flow looked at awaits responses */
+	bool awaits;              /* the last whole check found such a flow */
+	uint32_t look_serial;     /* of the check; rd_flow.look_serial: looked at */
+	struct recv_peer recv;    /* receives that its messages have taken; its life */
+	struct rd_bits received;  /* within the window */
+	struct rd_bits delivered; /* within the window and one behind */
 	struct rd_bits refused;
 	uint32_t peer_ip; /* network byte order */
 	uint32_t index;
@@ -308,6 +313,7 @@ struct rd_flow {
 	uint8_t error_tries; /* refusals without a timer, in a row */
 	uint8_t looks;       /* in a row at which look_ssn had look_bytes and awaited the rest */
 	uint32_t rnr_ns;
+	uint32_t look_serial;
 	uint32_t look_ssn;
 	uint32_t look_bytes;
 	struct fw_moment since; /* time of its beginning */
@@ -457,20 +463,20 @@ struct fw_wqe *rd_flow_next(const struct rd_flow *flow, const struct fw_wqe *msg
 /* A message was removed: the others continue, and complete as far as possible. */
 void rd_flow_settle(struct fw_nic *nic, struct rd_flow *flow);
 /*
- * Checks the flows that only await responses: fails those whose QP's limit is reached while the
- * peer has been silent since session->probe (silent). True: some are left.
+ * Checks the flows that only await responses, in slices: fails those whose QP's limit is reached
+ * while the peer has been silent since session->probe. True: some are left, or not yet looked at.
  */
-bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, bool silent);
+bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session);
 /*
  * Fails the flows whose oldest request has awaited its answer, or the rest of it, for
- * LLP_ANSWER_LOOKS calls while the peer was alive.
+ * LLP_ANSWER_LOOKS calls while the peer was alive; in slices.
  */
 void rd_flow_check_answers(struct fw_nic *nic, struct rd_session *session);
 /*
  * True if its packets have been unacknowledged for longer than its QP's timeout and retries allow.
  */
 bool rd_flow_is_over_limit(const struct fw_nic *nic, const struct rd_flow *flow);
-/* Fails the flows whose QP's timeout and retry count are used up. */
+/* Fails the flows whose QP's timeout and retry count are used up, in slices. */
 void rd_flow_check_limits(struct fw_nic *nic, struct rd_session *session);
 
 /* Its PSNs in flight become void, and it sends nothing more. */
@@ -483,6 +489,9 @@ void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 bool rd_flush_due(const struct fw_qp *qp);
 /* Moves the messages of one such flow to qp->flush_msgs. False: none, or no units. */
 bool rd_flush_flow(struct fw_nic *nic, struct fw_qp *qp);
+
+/* Continues with such checks. False: nothing is left of them, or no units. */
+bool rd_fail_step(struct fw_nic *nic, struct rd_session *session);
 
 /* rd_ending.c */
 /*
@@ -501,6 +510,8 @@ bool rd_ending_stays(struct fw_nic *nic, struct rd_flow *flow);
 bool rd_ending_flush(struct fw_nic *nic, struct rd_flow *flow);
 /* Does a part of the work that waits, within slice_take(). Flows and requests may be gone then. */
 void rd_ending_run(struct fw_nic *nic);
+/* The session has flows to be looked at: rd_fail_step(). */
+void rd_ending_look(struct fw_nic *nic, struct rd_session *session);
 void rd_ending_slice(struct fw_nic *nic); /* slice_job.run */
 bool rd_ending_pending(const struct fw_nic *nic);
 

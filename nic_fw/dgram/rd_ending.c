@@ -178,7 +178,9 @@ static bool step(struct fw_nic *nic, struct rd_session *s)
 {
 	if (!fw_list_empty(&s->failing))
 		return fail_step(nic, first(&s->failing));
-	if (fw_list_empty(&s->ended) || !slice_take(nic, FW_SLICE_FLOW_UNITS))
+	if (fw_list_empty(&s->ended))
+		return rd_fail_step(nic, s);
+	if (!slice_take(nic, FW_SLICE_FLOW_UNITS))
 		return false;
 	look_at(nic, first(&s->ended));
 	return true;
@@ -209,10 +211,16 @@ void rd_ending_run(struct fw_nic *nic)
 		fw_list_add_tail(&nic->rd.ending, node);
 		while (step(nic, s))
 			;
-		if (!fw_list_empty(&s->ended) || !fw_list_empty(&s->failing))
+		if (!fw_list_empty(&s->ended) || !fw_list_empty(&s->failing) || s->look_for)
 			return;
 		fw_list_del(&s->ending_node);
 	}
+}
+
+void rd_ending_look(struct fw_nic *nic, struct rd_session *s)
+{
+	wait_for_turn(nic, s);
+	rd_ending_run(nic);
 }
 
 bool rd_ending_pending(const struct fw_nic *nic)

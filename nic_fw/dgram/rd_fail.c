@@ -3,7 +3,8 @@
  * Failures of messages and flows whose peer does not answer.
  *
  * Timeout and retry count are the QP's (IBA 9.7.6.1.3), so only the flows whose limit is reached
- * fail; the session and the others go on. Calls rd_ending.c, rd_flow.c and wqe_done.c.
+ * fail; the session and the others go on. A session may have very many flows, so they are looked
+ * at in slices. Calls rd_ending.c, rd_flow.c and wqe_done.c.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -123,25 +124,22 @@ static bool has_waited(const struct fw_nic *nic, const struct rd_session *sessio
 	       rd_flow_is_over_limit(nic, flow);
 }
 
-bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, bool silent)
+/*
+ * Fails the flow if only responses are awaited and its QP's limit is reached, while the peer has
+ * been silent since the probe. Returns true if the flow goes on to await responses.
+ */
+static bool rd_fail_awaiting(struct fw_nic *nic, const struct rd_session *session,
+			     struct rd_flow *flow)
 {
-	struct fw_list *pos, *next;
-	bool left = false;
+	bool silent = session->probe.ns && session->ts_echo_ns < session->probe.ns &&
+		      nic->now_ns - session->probe.ns >= RD_SILENT_NS;
 
-	for (pos = session->all_flows.next; pos != &session->all_flows; pos = next) {
-		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
-
-		next = pos->next;
-		if (flow->response || flow->outstanding ||
-		    (flow->next && !rd_lacks_credit(session)))
-			continue;
-		if (silent && fw_waited(nic, &session->probe, qp_limit_ns(flow->qp)))
-			give_up(nic, flow);
-		else
-			left |= !flow->next;
-	}
-	rd_ending_run(nic);
-	return left;
+	if (flow->response || flow->outstanding || (flow->next && !rd_lacks_credit(session)))
+		return false;
+	if (!silent || !fw_waited(nic, &session->probe, qp_limit_ns(flow->qp)))
+		return !flow->next;
+	give_up(nic, flow);
+	return false;
 }
 
 /*
@@ -166,33 +164,95 @@ static void look_for_answer(struct rd_flow *flow)
 	flow->looks = 0;
 }
 
+/* ---- the flows of a session, some in a turn ---------------------------------------------------
+ */
+
+enum {
+	LOOK_LIMITS = 0x01,
+	LOOK_AWAITING = 0x02,
+	LOOK_ANSWERS = 0x04,
+	LOOKS_PER_UNIT = 4,
+};
+
+static void rd_fail_look_at(struct fw_nic *nic, struct rd_session *session, struct rd_flow *flow)
+{
+	if (session->look_for & LOOK_ANSWERS) {
+		look_for_answer(flow);
+		if (flow->looks >= LLP_ANSWER_LOOKS) {
+			give_up(nic, flow);
+			return;
+		}
+	}
+	if (session->look_for & LOOK_LIMITS && has_waited(nic, session, flow)) {
+		give_up(nic, flow);
+		return;
+	}
+	if (session->look_for & LOOK_AWAITING)
+		session->look_left |= rd_fail_awaiting(nic, session, flow);
+}
+
+static void rd_fail_begin(struct rd_session *session)
+{
+	session->look_for = session->look_next;
+	session->look_next = 0;
+	session->look_left = false;
+	session->look_serial++;
+}
+
+bool rd_fail_step(struct fw_nic *nic, struct rd_session *session)
+{
+	uint32_t i;
+
+	if (!session->look_for || !slice_take(nic, 1))
+		return false;
+	for (i = 0; i < LOOKS_PER_UNIT; i++) {
+		struct rd_flow *flow =
+		    FW_CONTAINER(session->all_flows.next, struct rd_flow, session_node);
+
+		/* Flows that were looked at, and new ones, are behind the others. */
+		if (fw_list_empty(&session->all_flows) ||
+		    flow->look_serial == session->look_serial) {
+			if (session->look_for & LOOK_AWAITING)
+				session->awaits = session->look_left;
+			rd_fail_begin(session);
+			return true;
+		}
+		flow->look_serial = session->look_serial;
+		fw_list_del(&flow->session_node);
+		fw_list_add_tail(&session->all_flows, &flow->session_node);
+		rd_fail_look_at(nic, session, flow);
+	}
+	return true;
+}
+
+/* A look that is under way goes on, and the next one follows it. */
+static void rd_fail_look(struct fw_nic *nic, struct rd_session *session, uint8_t what)
+{
+	if (fw_list_empty(&session->all_flows)) {
+		session->awaits = false;
+	} else {
+		session->look_next |= what;
+		if (!session->look_for)
+			rd_fail_begin(session);
+	}
+	rd_ending_look(nic, session);
+}
+
+bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session)
+{
+	rd_fail_look(nic, session, LOOK_AWAITING);
+	return (session->look_for | session->look_next) & LOOK_AWAITING || session->awaits;
+}
+
 void rd_flow_check_answers(struct fw_nic *nic, struct rd_session *session)
 {
-	struct fw_list *pos, *next;
-
-	for (pos = session->all_flows.next; pos != &session->all_flows; pos = next) {
-		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
-
-		next = pos->next;
-		look_for_answer(flow);
-		if (flow->looks >= LLP_ANSWER_LOOKS)
-			give_up(nic, flow);
-	}
-	rd_ending_run(nic);
+	rd_fail_look(nic, session, LOOK_ANSWERS);
 }
 
 void rd_flow_check_limits(struct fw_nic *nic, struct rd_session *session)
 {
-	struct fw_list *pos, *next;
 	uint32_t psn;
 
-	for (pos = session->all_flows.next; pos != &session->all_flows; pos = next) {
-		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
-
-		next = pos->next;
-		if (has_waited(nic, session, flow))
-			give_up(nic, flow);
-	}
 	for (psn = session->tx_una; session->tx && psn != session->tx_psn; psn++) {
 		const struct rd_slot *slot = &session->tx->slot[psn % WIRE_RD_WINDOW];
 
@@ -201,5 +261,5 @@ void rd_flow_check_limits(struct fw_nic *nic, struct rd_session *session)
 		    fw_waited(nic, &slot->first_sent, flow_limit_ns(slot->flow)))
 			give_up(nic, slot->flow);
 	}
-	rd_ending_run(nic);
+	rd_fail_look(nic, session, LOOK_LIMITS);
 }

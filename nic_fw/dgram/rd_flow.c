@@ -106,6 +106,7 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 	flow->dst_qpn = dst_qpn;
 	flow->response = response;
 	flow->life = session->recv.life;
+	flow->look_serial = session->look_serial;
 	flow->since = fw_moment_now(nic);
 	fw_list_init(&flow->msgs);
 	fw_list_init(&flow->ready_node);

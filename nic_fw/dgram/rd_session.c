@@ -87,7 +87,9 @@ void rd_session_release(struct fw_nic *nic, struct rd_session *s)
 {
 	uint32_t *link = rd_session_bucket(nic, s->peer_ip, s->peer_shard);
 
-	assert(fw_list_empty(&s->all_flows) && !fw_list_linked(&s->ending_node));
+	assert(fw_list_empty(&s->all_flows) && fw_list_empty(&s->ended) &&
+	       fw_list_empty(&s->failing));
+	fw_list_del(&s->ending_node);
 	while (*link != s->index + 1)
 		link = &nic->rd.sessions[*link - 1].hash_next;
 	*link = s->hash_next;

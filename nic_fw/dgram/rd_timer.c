@@ -147,7 +147,7 @@ static void rd_timer_await(struct fw_nic *nic, struct rd_session *s)
 		s->probe.ns = 0;
 	/* One lost probe proves nothing. */
 	silent = s->probe.ns && nic->now_ns - s->probe.ns >= RD_SILENT_NS;
-	left = rd_flow_check_awaiting(nic, s, silent);
+	left = rd_flow_check_awaiting(nic, s);
 	if (s->state != RD_OPEN || s->tx)
 		return;
 	if (!left && rd_lacks_credit(s)) {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # coll/weft under Open MPI: the same results as the components before it, of all forms and for random
-# calls (tests/mpi/coll_same.c); rules; counts; ranks that are stopped or killed; no NIC.
+# calls (tests/mpi/coll_same.c); threads; rules; counts; ranks that are stopped or killed; no NIC.
 # timeout: 240
 
 . tests/int/lib.sh
@@ -31,19 +31,23 @@ share()
 seed=${WEFT_SEED:-$RANDOM}
 say "seed $seed"
 for ranks in 2 4 8; do
-	spawn same$ranks "${mpi[@]}" -n $ranks "$WEFT_TMP/coll_same" "$seed" $((60 / ranks)) 20000
+	spawn same$ranks "${mpi[@]}" -n $ranks "$WEFT_TMP/coll_same" "$seed" $((40 / ranks)) 20000 free
 	expect_ok same$ranks
 	read -r taken all < <(share same$ranks)
 	# Blocking forms go on, non-blocking ones are taken but for types and operations.
 	[ "${taken:-0}" -gt $((all / 5)) ] && [ "$taken" -lt "$all" ] || die "$taken of $all calls ran on the NIC"
 done
 
+# With threads Open MPI waits in another way.
+spawn threads "${mpi[@]}" -n 3 "$WEFT_TMP/coll_same" "$seed" 10 2000 threads
+expect_ok threads
+
 # Rules turn it round: the blocking forms run on the NIC.
 for c in barrier bcast gather scatter allgather alltoall reduce allreduce reduce_scatter_block scan; do
 	printf '%s: 2/100=previous, any=weft # small ones of two ranks\ni%s: previous\n' $c $c
 done >"$WEFT_TMP/rules"
 sed -i 's/, any=weft/, weft/' "$WEFT_TMP/rules"
-spawn turned env OMPI_MCA_coll_weft_rules="$WEFT_TMP/rules" "${mpi[@]}" -n 3 "$WEFT_TMP/coll_same" "$seed" 20 20000
+spawn turned env OMPI_MCA_coll_weft_rules="$WEFT_TMP/rules" "${mpi[@]}" -n 3 "$WEFT_TMP/coll_same" "$seed" 12 20000
 expect_ok turned
 read -r taken all < <(share turned)
 [ "${taken:-0}" -gt $((all / 5)) ] || die "$taken of $all calls ran on the NIC by rules"

@@ -4,7 +4,7 @@
  * types, operations, roots and communicators. Of a component that takes only some of the forms
  * (coll/weft), each call is thus compared with the component before it.
  *
- *	coll_same SEED ROUNDS [MAX_ELEMENTS]
+ *	coll_same SEED ROUNDS [MAX_ELEMENTS [threads|free]]
  *
  * Each round starts a few collectives at once, with messages among them, and ends them by one of
  * the calls that end requests. A rank may describe the same data by another type than the others.
@@ -24,6 +24,7 @@ enum {
 	COMMS = 4,
 	COLLS = 10,
 	CANARY = 64,
+	ROUNDS_FREED = 4,
 };
 
 static const char *const coll_names[COLLS] = {"barrier", "bcast",     "gather",
@@ -389,12 +390,41 @@ static void one_round(int max)
 	}
 }
 
+/*
+ * Communicators that are freed while their collectives are under way. Open MPI 4.1.4's libnbc does
+ * not survive that.
+ */
+static void free_early(void)
+{
+	static int in[ROUNDS_FREED], sums[ROUNDS_FREED];
+	MPI_Request requests[2 * ROUNDS_FREED];
+	int i;
+
+	for (i = 0; i < ROUNDS_FREED; i++) {
+		MPI_Comm comm;
+
+		in[i] = world_rank + i;
+		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+		MPI_Iallreduce(&in[i], &sums[i], 1, MPI_INT, MPI_SUM, comm, &requests[2 * i]);
+		MPI_Ibarrier(comm, &requests[2 * i + 1]);
+		MPI_Comm_free(&comm);
+	}
+	MPI_Waitall(2 * ROUNDS_FREED, requests, MPI_STATUSES_IGNORE);
+	for (i = 0; i < ROUNDS_FREED; i++)
+		if (sums[i] != world_size * (world_size - 1) / 2 + i * world_size)
+			MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
-	int rounds = argc > 2 ? atoi(argv[2]) : 20, max = argc > 3 ? atoi(argv[3]) : 20000, i;
+	int rounds = argc > 2 ? atoi(argv[2]) : 20, max = argc > 3 ? atoi(argv[3]) : 20000, i,
+	    level;
 
-	MPI_Init(&argc, &argv);
+	if (argc > 4 && !strcmp(argv[4], "threads"))
+		MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+	else
+		MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &world_size);
 	common = seed;
@@ -405,6 +435,8 @@ int main(int argc, char **argv)
 	MPI_Comm_split(MPI_COMM_WORLD, world_rank % 3 == 0, world_rank, &comms[3]);
 	for (i = 0; i < rounds; i++)
 		one_round(max);
+	if (argc > 4 && !strcmp(argv[4], "free"))
+		free_early();
 	for (i = 1; i < COMMS; i++)
 		MPI_Comm_free(&comms[i]);
 	if (world_rank == 0)

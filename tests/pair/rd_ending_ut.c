@@ -261,6 +261,17 @@ static void untouched_flows_stay(void)
 	rp_end(&rp);
 }
 
+/* Queues a message to a QP of its own: a flow. */
+static void cancel(const struct rd_session *s, uint32_t i)
+{
+	struct fw_wqe *msg = wqe_alloc(A->nic, A->nic->host.null_qp, FW_WQE_CANCEL);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(msg);
+	msg->dst_ip = s->peer_ip;
+	msg->dst_qpn = (1u << 19) | (FAR_QPN + i);
+	CU_ASSERT_TRUE_FATAL(rd_flow_send(A->nic, msg));
+}
+
 /* Very many flows: those of an end are looked at in turns, too. */
 static void many_flows(void)
 {
@@ -271,14 +282,8 @@ static void many_flows(void)
 	rp_open(&rp);
 	s = rp_session(&rp, 0);
 	rp.filter = drop_all;
-	for (i = 0; i < FLOWS; i++) {
-		struct fw_wqe *msg = wqe_alloc(A->nic, A->nic->host.null_qp, FW_WQE_CANCEL);
-
-		CU_ASSERT_PTR_NOT_NULL_FATAL(msg);
-		msg->dst_ip = s->peer_ip;
-		msg->dst_qpn = (1u << 19) | (FAR_QPN + i);
-		CU_ASSERT_TRUE_FATAL(rd_flow_send(A->nic, msg));
-	}
+	for (i = 0; i < FLOWS; i++)
+		cancel(s, i);
 	CU_ASSERT_EQUAL(A->nic->rd.flows.used, FLOWS);
 	rd_session_renew(A->nic, s);
 	CU_ASSERT(A->nic->rd.flows.used >= FLOWS - FW_SLICE_AT_ONCE / FW_SLICE_FLOW_UNITS);
@@ -289,6 +294,54 @@ static void many_flows(void)
 	}
 	CU_ASSERT_EQUAL(A->nic->rd.flows.used, 0);
 	rp.filter = NULL;
+	rp_end(&rp);
+}
+
+static uint32_t looked_at(const struct rd_session *s)
+{
+	struct fw_list *pos;
+	uint32_t n = 0;
+
+	fw_list_for_each (pos, &s->all_flows)
+		n += FW_CONTAINER(pos, struct rd_flow, session_node)->look_serial == s->look_serial;
+	return n;
+}
+
+/* Limits of very many flows: each check looks at some of them in a turn, and at all in the end. */
+static void many_limits(void)
+{
+	uint32_t i, was, now, turns;
+	struct rd_session *s;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	s = rp_session(&rp, 0);
+	rp.filter = drop_all;
+	for (i = 0; i < 2 * FLOWS; i++)
+		cancel(s, i);
+	rp_poll(&rp, 0);
+	rd_flow_check_limits(A->nic, s);
+	CU_ASSERT_TRUE(rd_ending_pending(A->nic));
+	now = looked_at(s);
+	CU_ASSERT(now <= 4 * FW_SLICE_AT_ONCE);
+	/* A check that comes meanwhile follows this one. */
+	CU_ASSERT_TRUE(rd_flow_check_awaiting(A->nic, s));
+	for (turns = 0; rd_ending_pending(A->nic) && turns < 2 * FLOWS; turns++) {
+		was = now;
+		rp_poll(&rp, 0);
+		now = looked_at(s);
+		CU_ASSERT(now < was || now - was <= 4 * FW_SLICE_UNITS);
+	}
+	CU_ASSERT(turns >= 2 * (2 * FLOWS - 4 * FW_SLICE_AT_ONCE) / (4 * FW_SLICE_UNITS));
+	CU_ASSERT_EQUAL(A->nic->rd.flows.used, 2 * FLOWS);
+	CU_ASSERT_FALSE(s->awaits);
+	/* All of them end when their limit is over, and no other does. */
+	rp.wire.now_ns += 2 * RD_STALE_NS;
+	fw_now(A->nic, rp.wire.now_ns);
+	rp_quiet(&rp);
+	rp.filter = NULL;
+	rp_run(&rp, RD_STALE_NS);
+	CU_ASSERT_EQUAL(A->nic->rd.flows.used, 0);
 	rp_end(&rp);
 }
 
@@ -350,5 +403,5 @@ static void one_flow_in_turns(void)
 
 UT_MAIN("pair/rd_ending", UT(fails_in_turns), UT(new_requests_meanwhile),
 	UT(qp_is_destroyed_meanwhile), UT(qp_in_error_meanwhile), UT(process_leaves_meanwhile),
-	UT(session_stays_meanwhile), UT(untouched_flows_stay), UT(many_flows),
+	UT(session_stays_meanwhile), UT(untouched_flows_stay), UT(many_flows), UT(many_limits),
 	UT(ends_again_meanwhile), UT(one_flow_in_turns))
