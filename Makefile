@@ -708,13 +708,13 @@ endef
 $(foreach l,$(MPI_LIBRARIES),$(foreach p,$(MPI_PROGS),$(eval $(call mpi_program,$l,$p))))
 
 .PHONY: run-mpi _run-mpi
-run-mpi:	## MPI programs on weft, unchanged, under Open MPI and MPICH on RANKS="2 4" ranks; OVER="ucx ud ofi iwarp", WIRE=memif or veth, QUICK=1
+run-mpi:	## MPI programs on weft, unchanged, under Open MPI and MPICH on RANKS="2 4" ranks; OVER="ucx ud ofi rxm iwarp", WIRE=memif or veth, QUICK=1
 	@tools/deps.sh run mpi
 	@+$(MAKE) _run-mpi
 _run-mpi: all $(MPI_BINS)
 	@WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_RUN=$(CURDIR)/$(B)/bin/weft-run WEFT_MPI=$(CURDIR)/$(B)/mpi \
 		tools/run/run_mpi.sh $(if $(QUICK),--quick) --ranks '$(or $(RANKS),2 4)' --wire $(or $(WIRE),switch) \
-			--over '$(or $(OVER),ucx ofi)'
+			--over '$(or $(OVER),ucx ofi rxm)'
 
 _test-clients: $(MPI_BINS)
 

@@ -242,7 +242,7 @@ static void retire(struct weft_qp_obj *qp, const struct hw_cqe *cqe)
 
 	if (cqe->opcode < HW_CQE_RECV)
 		sq_done(qp, cqe->sq_index);
-	else if (takes_receive && qp->rq.entries)
+	else if (takes_receive && qp->rq.wr_id)
 		rq_done(qp, cqe->wr_id);
 	/* A failed UD receive (LOC_LEN_ERR) does not affect its QP. */
 	if (cqe->status != HW_STATUS_SUCCESS &&

@@ -8,7 +8,8 @@
  *
  * The conventions of weft.h hold: 0 or a negative errno, any thread at any time, polling by
  * weft_poll_cq(). Posting locks the endpoint's send or receive queue. An endpoint contains an RD
- * queue pair (ep->qp); weft_post_send() on it does RDMA Writes, Reads and atomics.
+ * queue pair (ep->qp); weft_post_send() on it does RDMA Writes, Reads and atomics. A peer's Write
+ * with immediate completes with WEFT_WC_RECV_WRITE_IMM in the receive CQ and takes no receive.
  */
 #ifndef WEFT_TAG_H
 #define WEFT_TAG_H

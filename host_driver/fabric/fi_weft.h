@@ -7,7 +7,7 @@
  * functions here translate requests and completions. The manual pages of libfabric 1.17 (fi_*(3))
  * have the semantics, host_driver/weft_tag.h the layer below, README.md the choices made.
  *
- * Locks, in this order: wf_cntr.lock, wf_cq.lock, wf_qp.lock, wf_av.lock.
+ * Locks, in this order: wf_cntr.lock, wf_cq.lock, wf_qp.lock, wf_av.lock or wf_domain.lock.
  */
 #ifndef WEFT_FI_WEFT_H
 #define WEFT_FI_WEFT_H
@@ -36,14 +36,15 @@
 #include "host_driver/weft_tag.h"
 
 enum {
-	WF_IOV = 4,             /* pieces of a message */
-	WF_INJECT_BYTES = 512,  /* inline data of a request */
-	WF_TX_SIZE = 1024,      /* requests of a send queue, by default and at most */
-	WF_RX_SIZE = 1024,      /* receives that the NIC has not seen yet */
-	WF_CQ_SIZE = 1024,      /* completions of a queue, at first; it grows */
-	WF_POLL = 16,           /* completions taken from the NIC at once */
-	WF_NOTES = 64,          /* receives for data that comes with an RDMA Write */
-	WF_MIN_MULTI_RECV = 64, /* FI_OPT_MIN_MULTI_RECV, bytes, by default */
+	WF_IOV = 4,              /* pieces of a message */
+	WF_INJECT_BYTES = 512,   /* inline data of a request */
+	WF_TX_SIZE = 1024,       /* requests of a send queue, by default and at most */
+	WF_RX_SIZE = 1024,       /* receives that the NIC has not seen yet */
+	WF_CQ_SIZE = 1024,       /* completions of a queue, at first; it grows */
+	WF_POLL = 16,            /* completions taken from the NIC at once */
+	WF_NOTES = 64,           /* receives for data that comes with an RDMA Write */
+	WF_MIN_MULTI_RECV = 64,  /* FI_OPT_MIN_MULTI_RECV, bytes, by default */
+	WF_SCRATCH_BYTES = 4096, /* registered words of a domain */
 	WF_QKEY = 0x77656674,
 };
 
@@ -115,9 +116,12 @@ struct wf_domain {
 	enum fi_av_type av_type;
 	struct wf_eq *mr_eq; /* of fi_domain_bind(), for FI_REG_MR */
 	atomic_int refs;
-	/* Memory for results of atomics that nobody asked for. */
+	bool manual; /* FI_PROGRESS_MANUAL: atomics of several steps (wf_cas.c) */
+	/* Words for atomics: the first takes results that nobody asked for. */
 	uint64_t *scratch;
 	struct weft_mr *scratch_mr;
+	pthread_mutex_t lock; /* of the next two */
+	struct wf_cas *cas, *cas_free;
 };
 
 int wf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
@@ -248,8 +252,6 @@ int wf_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq
 int wf_eq_add(struct wf_eq *eq, uint32_t event, fid_t fid, void *context, uint64_t data, int err);
 void wf_eq_ref(struct wf_eq *eq, int change);
 struct wf_eq *wf_eq_of(struct fid *fid);
-/* Becomes readable when an event is there. */
-int wf_eq_fd(struct wf_eq *eq);
 bool wf_eq_ready(struct wf_eq *eq);
 
 /* ------------------------------------------------------------------------- wf_cq.c */
@@ -282,6 +284,7 @@ struct wf_cq {
 	int signal_fd;    /* eventfd of fi_cq_signal() */
 	int fd;           /* epoll of signal_fd and the channel; -1: no wait object */
 	struct fid_wait *wait_set;
+	struct wf_cas *cas_waiting; /* atomics whose next step found the send queue full */
 };
 
 int wf_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
@@ -355,7 +358,7 @@ void wf_wait_remove(struct fid_wait *waitset, struct fid *fid, int fd);
 
 /* ------------------------------------------------------------------- wf_ep.c, wf_op.c */
 
-/* What counters count; indices of wf_qp.cntr. WF_COUNTS: nothing. */
+/* Kinds of requests that counters count; indices of wf_qp.cntr. WF_COUNTS: none. */
 enum wf_count {
 	WF_SENDS,
 	WF_RECVS,
@@ -381,6 +384,7 @@ struct wf_op {
 	bool note;       /* a receive of the provider: data of a peer's RDMA Write */
 	bool multi;
 	int err, prov_errno; /* of a part */
+	struct wf_cas *cas;  /* an atomic of several steps */
 	struct wf_hold hold;
 };
 
@@ -497,6 +501,15 @@ static inline ssize_t wf_post_result(int rc)
 }
 
 /* --------------------------------------------------------------------- wf_atomic.c */
+
+/*
+ * wf_cas.c. A step has completed: true if it was the last, else the next one is begun. The queue's
+ * lock is held, as for the next two: post steps that waited; drop those of an endpoint.
+ */
+bool wf_cas_step(struct wf_cq *cq, struct wf_cas *cas);
+void wf_cas_retry(struct wf_cq *cq);
+void wf_cas_forget(struct wf_cq *cq, const struct wf_qp *qp);
+void wf_cas_put(struct wf_domain *domain, struct wf_cas *cas);
 
 int wf_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
 		    struct fi_atomic_attr *attr, uint64_t flags);

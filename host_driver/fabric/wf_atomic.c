@@ -1,42 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Atomics that the NIC carries out: sums, reads and compare-and-swap of one 64-bit integer. Others
- * are reported as unsupported. fi_atomic(3).
+ * Atomics of one element. The NIC carries out sums, reads and compare-and-swap of 64-bit integers;
+ * wf_cas.c does the others by these. fi_atomic(3).
  */
-#include "host_driver/fabric/fi_weft.h"
+#include "host_driver/fabric/wf_atomic.h"
 
-/* The three groups of calls, which differ in the operations they have. */
-enum kind {
-	PLAIN,
-	FETCH,
-	COMPARE
-};
-
-/* The parameters of all calls. */
-struct atomic {
-	const void *operand, *compare;
-	void *result, *result_desc;
-	fi_addr_t addr;
-	uint64_t remote, key;
-	enum fi_datatype type;
-	enum fi_op op;
-	enum kind kind;
-	void *context;
-};
-
-static bool is_supported(enum kind kind, enum fi_datatype type, enum fi_op op)
+/* Operations of the NIC. */
+static bool is_native(enum wf_atomic_kind kind, enum fi_datatype type, enum fi_op op)
 {
 	if (type != FI_INT64 && type != FI_UINT64)
 		return false;
 	switch (kind) {
-	case PLAIN:
+	case WF_ATOMIC_PLAIN:
 		return op == FI_SUM;
-	case FETCH:
+	case WF_ATOMIC_FETCH:
 		return op == FI_SUM || op == FI_ATOMIC_READ;
-	case COMPARE:
+	case WF_ATOMIC_COMPARE:
 		return op == FI_CSWAP;
 	}
 	return false;
+}
+
+static bool is_supported(const struct wf_domain *domain, enum wf_atomic_kind kind,
+			 enum fi_datatype type, enum fi_op op)
+{
+	return is_native(kind, type, op) || (domain->manual && wf_cas_supports(kind, type, op));
 }
 
 static uint64_t load(const void *from)
@@ -48,9 +36,9 @@ static uint64_t load(const void *from)
 }
 
 /* Fills in the operation and its operands. */
-static void fill_operands(const struct atomic *a, struct weft_send_wr *wr)
+static void fill_operands(const struct wf_atomic *a, struct weft_send_wr *wr)
 {
-	if (a->kind == COMPARE) {
+	if (a->kind == WF_ATOMIC_COMPARE) {
 		wr->opcode = WEFT_WR_CMP_SWAP;
 		wr->compare_add = load(a->compare);
 		wr->swap = load(a->operand);
@@ -60,10 +48,10 @@ static void fill_operands(const struct atomic *a, struct weft_send_wr *wr)
 	}
 }
 
-static ssize_t post(struct wf_ep *ep, const struct atomic *a, uint64_t flags)
+static ssize_t post(struct wf_ep *ep, const struct wf_atomic *a, uint64_t flags)
 {
 	struct wf_qp *qp = ep->qp;
-	enum wf_count count = a->kind == PLAIN ? WF_WRITES : WF_READS;
+	enum wf_count count = a->kind == WF_ATOMIC_PLAIN ? WF_WRITES : WF_READS;
 	struct weft_sge sge = {(uintptr_t)qp->domain->scratch, sizeof(uint64_t),
 			       qp->domain->scratch_mr->lkey};
 	struct weft_send_wr wr = {.sg_list = &sge,
@@ -80,14 +68,16 @@ static ssize_t post(struct wf_ep *ep, const struct atomic *a, uint64_t flags)
 
 	if (!qp->ep)
 		return -FI_EOPBADSTATE;
-	if (!is_supported(a->kind, a->type, a->op))
+	if (!is_supported(qp->domain, a->kind, a->type, a->op))
 		return -FI_EOPNOTSUPP;
 	peer = wf_av_peer(qp->av, a->addr);
 	if (!peer)
 		return -FI_EINVAL;
 	if (a->key > UINT32_MAX)
 		return -FI_EKEYREJECTED;
-	if (a->kind != PLAIN) {
+	if (!is_native(a->kind, a->type, a->op))
+		return wf_cas_post(ep, a, peer, flags);
+	if (a->kind != WF_ATOMIC_PLAIN) {
 		rc = wf_mr_sges(qp->domain, &result, &desc, 1, WF_USE_RECV, &sge, &hold);
 		if (rc < 0)
 			return rc;
@@ -104,7 +94,7 @@ static ssize_t post(struct wf_ep *ep, const struct atomic *a, uint64_t flags)
 		}
 		op->context = a->context;
 		op->buf = NULL;
-		op->flags = FI_ATOMIC | (a->kind == PLAIN ? FI_WRITE : FI_READ);
+		op->flags = FI_ATOMIC | (a->kind == WF_ATOMIC_PLAIN ? FI_WRITE : FI_READ);
 		op->count = (uint8_t)count;
 		op->silent = !(flags & FI_COMPLETION);
 		if (hold.count)
@@ -129,14 +119,14 @@ static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t count, v
 			    enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	struct wf_ep *ep = container_of(fid, struct wf_ep, fid);
-	struct atomic a = {.operand = buf,
-			   .addr = dest_addr,
-			   .remote = addr,
-			   .key = key,
-			   .type = datatype,
-			   .op = op,
-			   .kind = PLAIN,
-			   .context = context};
+	struct wf_atomic a = {.operand = buf,
+			      .addr = dest_addr,
+			      .remote = addr,
+			      .key = key,
+			      .type = datatype,
+			      .op = op,
+			      .kind = WF_ATOMIC_PLAIN,
+			      .context = context};
 
 	(void)desc;
 	return count == 1 ? post(ep, &a, wf_ep_tx_flags(ep)) : -FI_EINVAL;
@@ -153,7 +143,7 @@ static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void 
 }
 
 /* Takes the common part of the calls with flags. */
-static int take_msg(const struct fi_msg_atomic *msg, enum kind kind, struct atomic *a)
+static int take_msg(const struct fi_msg_atomic *msg, enum wf_atomic_kind kind, struct wf_atomic *a)
 {
 	/* A read has no operand. */
 	bool read = msg->op == FI_ATOMIC_READ;
@@ -161,22 +151,22 @@ static int take_msg(const struct fi_msg_atomic *msg, enum kind kind, struct atom
 	if ((!read && !is_one(msg->msg_iov, msg->iov_count)) || msg->rma_iov_count != 1 ||
 	    msg->rma_iov[0].count != 1)
 		return -FI_EINVAL;
-	*a = (struct atomic){.operand = read ? NULL : msg->msg_iov[0].addr,
-			     .addr = msg->addr,
-			     .remote = msg->rma_iov[0].addr,
-			     .key = msg->rma_iov[0].key,
-			     .type = msg->datatype,
-			     .op = msg->op,
-			     .kind = kind,
-			     .context = msg->context};
+	*a = (struct wf_atomic){.operand = read ? NULL : msg->msg_iov[0].addr,
+				.addr = msg->addr,
+				.remote = msg->rma_iov[0].addr,
+				.key = msg->rma_iov[0].key,
+				.type = msg->datatype,
+				.op = msg->op,
+				.kind = kind,
+				.context = msg->context};
 	return 0;
 }
 
 static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint64_t flags)
 {
 	struct wf_ep *ep = container_of(fid, struct wf_ep, fid);
-	struct atomic a;
-	int rc = take_msg(msg, PLAIN, &a);
+	struct wf_atomic a;
+	int rc = take_msg(msg, WF_ATOMIC_PLAIN, &a);
 
 	return rc ? rc : post(ep, &a, wf_ep_tx_msg_flags(ep, flags));
 }
@@ -185,13 +175,13 @@ static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, 
 			     uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op)
 {
 	struct wf_ep *ep = container_of(fid, struct wf_ep, fid);
-	struct atomic a = {.operand = buf,
-			   .addr = dest_addr,
-			   .remote = addr,
-			   .key = key,
-			   .type = datatype,
-			   .op = op,
-			   .kind = PLAIN};
+	struct wf_atomic a = {.operand = buf,
+			      .addr = dest_addr,
+			      .remote = addr,
+			      .key = key,
+			      .type = datatype,
+			      .op = op,
+			      .kind = WF_ATOMIC_PLAIN};
 
 	return count == 1 ? post(ep, &a, FI_INJECT) : -FI_EINVAL;
 }
@@ -202,16 +192,16 @@ static ssize_t atomic_readwrite(struct fid_ep *fid, const void *buf, size_t coun
 				void *context)
 {
 	struct wf_ep *ep = container_of(fid, struct wf_ep, fid);
-	struct atomic a = {.operand = buf,
-			   .result = result,
-			   .result_desc = result_desc,
-			   .addr = dest_addr,
-			   .remote = addr,
-			   .key = key,
-			   .type = datatype,
-			   .op = op,
-			   .kind = FETCH,
-			   .context = context};
+	struct wf_atomic a = {.operand = buf,
+			      .result = result,
+			      .result_desc = result_desc,
+			      .addr = dest_addr,
+			      .remote = addr,
+			      .key = key,
+			      .type = datatype,
+			      .op = op,
+			      .kind = WF_ATOMIC_FETCH,
+			      .context = context};
 
 	(void)desc;
 	return count == 1 ? post(ep, &a, wf_ep_tx_flags(ep)) : -FI_EINVAL;
@@ -238,8 +228,8 @@ static ssize_t atomic_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomi
 				   uint64_t flags)
 {
 	struct wf_ep *ep = container_of(fid, struct wf_ep, fid);
-	struct atomic a;
-	int rc = take_msg(msg, FETCH, &a);
+	struct wf_atomic a;
+	int rc = take_msg(msg, WF_ATOMIC_FETCH, &a);
 
 	if (rc || !is_one(resultv, result_count))
 		return -FI_EINVAL;
@@ -254,17 +244,17 @@ static ssize_t atomic_compwrite(struct fid_ep *fid, const void *buf, size_t coun
 				enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	struct wf_ep *ep = container_of(fid, struct wf_ep, fid);
-	struct atomic a = {.operand = buf,
-			   .compare = compare,
-			   .result = result,
-			   .result_desc = result_desc,
-			   .addr = dest_addr,
-			   .remote = addr,
-			   .key = key,
-			   .type = datatype,
-			   .op = op,
-			   .kind = COMPARE,
-			   .context = context};
+	struct wf_atomic a = {.operand = buf,
+			      .compare = compare,
+			      .result = result,
+			      .result_desc = result_desc,
+			      .addr = dest_addr,
+			      .remote = addr,
+			      .key = key,
+			      .type = datatype,
+			      .op = op,
+			      .kind = WF_ATOMIC_COMPARE,
+			      .context = context};
 
 	(void)desc;
 	(void)compare_desc;
@@ -294,8 +284,8 @@ static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomi
 				   size_t result_count, uint64_t flags)
 {
 	struct wf_ep *ep = container_of(fid, struct wf_ep, fid);
-	struct atomic a;
-	int rc = take_msg(msg, COMPARE, &a);
+	struct wf_atomic a;
+	int rc = take_msg(msg, WF_ATOMIC_COMPARE, &a);
 
 	(void)compare_desc;
 	if (rc || !is_one(comparev, compare_count) || !is_one(resultv, result_count))
@@ -306,9 +296,10 @@ static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomi
 	return post(ep, &a, wf_ep_tx_msg_flags(ep, flags));
 }
 
-static int valid(enum kind kind, enum fi_datatype datatype, enum fi_op op, size_t *count)
+static int valid(const struct wf_domain *domain, enum wf_atomic_kind kind,
+		 enum fi_datatype datatype, enum fi_op op, size_t *count)
 {
-	if (!is_supported(kind, datatype, op))
+	if (!is_supported(domain, kind, datatype, op))
 		return -FI_EOPNOTSUPP;
 	*count = 1;
 	return 0;
@@ -317,30 +308,32 @@ static int valid(enum kind kind, enum fi_datatype datatype, enum fi_op op, size_
 static int atomic_writevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
 			     size_t *count)
 {
-	(void)fid;
-	return valid(PLAIN, datatype, op, count);
+	const struct wf_qp *qp = container_of(fid, struct wf_ep, fid)->qp;
+
+	return valid(qp->domain, WF_ATOMIC_PLAIN, datatype, op, count);
 }
 
 static int atomic_readwritevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
 				 size_t *count)
 {
-	(void)fid;
-	return valid(FETCH, datatype, op, count);
+	const struct wf_qp *qp = container_of(fid, struct wf_ep, fid)->qp;
+
+	return valid(qp->domain, WF_ATOMIC_FETCH, datatype, op, count);
 }
 
 static int atomic_compwritevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
 				 size_t *count)
 {
-	(void)fid;
-	return valid(COMPARE, datatype, op, count);
+	const struct wf_qp *qp = container_of(fid, struct wf_ep, fid)->qp;
+
+	return valid(qp->domain, WF_ATOMIC_COMPARE, datatype, op, count);
 }
 
 int wf_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
 		    struct fi_atomic_attr *attr, uint64_t flags)
 {
-	enum kind kind = PLAIN;
+	enum wf_atomic_kind kind = WF_ATOMIC_PLAIN;
 
-	(void)domain;
 	if ((flags & FI_FETCH_ATOMIC) && (flags & FI_COMPARE_ATOMIC))
 		return -FI_EBADFLAGS;
 	if (flags & ~(uint64_t)(FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC | FI_TAGGED))
@@ -348,11 +341,11 @@ int wf_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum f
 	if (flags & FI_TAGGED)
 		return -FI_EOPNOTSUPP;
 	if (flags & FI_FETCH_ATOMIC)
-		kind = FETCH;
+		kind = WF_ATOMIC_FETCH;
 	else if (flags & FI_COMPARE_ATOMIC)
-		kind = COMPARE;
-	attr->size = sizeof(uint64_t);
-	return valid(kind, datatype, op, &attr->count);
+		kind = WF_ATOMIC_COMPARE;
+	attr->size = wf_cas_bytes(datatype);
+	return valid(container_of(domain, struct wf_domain, fid), kind, datatype, op, &attr->count);
 }
 
 struct fi_ops_atomic wf_atomic_ops = {

@@ -89,7 +89,6 @@ static int open_memory(struct wf_av_share *share, size_t max)
 int wf_av_share_open(const char *name, bool owner, size_t max, struct wf_av_share **out)
 {
 	struct wf_av_share *share = calloc(1, sizeof(*share));
-	void *memory;
 	int fd, rc;
 
 	if (!share)
@@ -102,9 +101,9 @@ int wf_av_share_open(const char *name, bool owner, size_t max, struct wf_av_shar
 		free(share);
 		return fd;
 	}
-	memory =
+	share->head =
 	    mmap(NULL, share->bytes, owner ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
-	rc = memory == MAP_FAILED ? -errno : 0;
+	rc = (void *)share->head == MAP_FAILED ? -errno : 0;
 	close(fd);
 	if (rc) {
 		if (owner)
@@ -112,7 +111,6 @@ int wf_av_share_open(const char *name, bool owner, size_t max, struct wf_av_shar
 		free(share);
 		return rc;
 	}
-	share->head = memory;
 	if (owner) {
 		share->head->max = max;
 		atomic_store_explicit(&share->head->magic, MAGIC, memory_order_release);

@@ -9,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	SCRATCH_BYTES = 4096
-};
-
 static int domain_close(struct fid *fid)
 {
 	struct wf_domain *domain = container_of(fid, struct wf_domain, fid.fid);
@@ -28,8 +24,10 @@ static int domain_close(struct fid *fid)
 	if (domain->scratch_mr)
 		wf_expect(weft_dereg_mr(domain->scratch_mr), "memory region");
 	if (domain->scratch)
-		weft_free(domain->scratch, SCRATCH_BYTES);
+		weft_free(domain->scratch, WF_SCRATCH_BYTES);
 	weft_close_device(domain->context);
+	free(domain->cas);
+	pthread_mutex_destroy(&domain->lock);
 	atomic_fetch_sub(&domain->fabric->refs, 1);
 	free(domain);
 	return 0;
@@ -122,11 +120,11 @@ static int open_objects(struct wf_domain *domain)
 	domain->mem = weft_create_tag_mem(domain->pd, NULL);
 	if (!domain->mem)
 		return -errno;
-	domain->scratch = weft_alloc(domain->context, SCRATCH_BYTES);
+	domain->scratch = weft_alloc(domain->context, WF_SCRATCH_BYTES);
 	if (!domain->scratch)
 		return -FI_ENOMEM;
 	domain->scratch_mr =
-	    weft_reg_mr(domain->pd, domain->scratch, SCRATCH_BYTES, WEFT_ACCESS_LOCAL_WRITE);
+	    weft_reg_mr(domain->pd, domain->scratch, WF_SCRATCH_BYTES, WEFT_ACCESS_LOCAL_WRITE);
 	return domain->scratch_mr ? 0 : -errno;
 }
 
@@ -151,6 +149,8 @@ int wf_domain_new(struct wf_fabric *fabric, const struct fi_info *info,
 	if (d->mr_mode == FI_MR_BASIC)
 		d->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	d->av_type = info->domain_attr->av_type;
+	d->manual = info->domain_attr->data_progress == FI_PROGRESS_MANUAL;
+	pthread_mutex_init(&d->lock, NULL);
 	atomic_fetch_add(&fabric->refs, 1);
 	rc = open_objects(d);
 	if (rc) {

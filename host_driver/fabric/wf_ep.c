@@ -103,10 +103,14 @@ static uint32_t peers_access(uint64_t caps)
 
 static void close_tag_ep(struct wf_qp *qp)
 {
+	/* An atomic posts its next step under this lock. */
+	pthread_mutex_lock(&qp->tx_cq->lock);
 	weft_close_tag_ep(qp->ep);
 	qp->ep = NULL;
-	/* Nobody handles a completion any more that was polled before. */
+	pthread_mutex_unlock(&qp->tx_cq->lock);
+	/* A thread that polled completions before has handled them after this. */
 	pthread_mutex_lock(&qp->tx_cq->lock);
+	wf_cas_forget(qp->tx_cq, qp);
 	pthread_mutex_unlock(&qp->tx_cq->lock);
 	pthread_mutex_lock(&qp->rx_cq->lock);
 	pthread_mutex_unlock(&qp->rx_cq->lock);

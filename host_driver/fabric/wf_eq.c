@@ -43,11 +43,6 @@ void wf_eq_ref(struct wf_eq *eq, int change)
 	atomic_fetch_add(&eq->refs, change);
 }
 
-int wf_eq_fd(struct wf_eq *eq)
-{
-	return eq->fd;
-}
-
 bool wf_eq_ready(struct wf_eq *eq)
 {
 	bool ready;

@@ -189,7 +189,7 @@ static int apply_mr(struct fi_info *info, uint32_t version, const struct fi_info
 	return 0;
 }
 
-static int apply_domain(struct fi_info *info, const struct fi_domain_attr *hint)
+static int apply_domain(struct fi_info *info, const struct fi_domain_attr *hint, uint64_t caps)
 {
 	struct fi_domain_attr *domain = info->domain_attr;
 
@@ -212,11 +212,14 @@ static int apply_domain(struct fi_info *info, const struct fi_domain_attr *hint)
 		REFUSE("there are no scalable endpoints\n");
 	if (hint->av_type != FI_AV_UNSPEC)
 		domain->av_type = hint->av_type;
-	/* Whoever drives progress himself may do so. */
+	/* A program that drives progress itself may do so. */
 	if (hint->control_progress != FI_PROGRESS_UNSPEC)
 		domain->control_progress = hint->control_progress;
 	if (hint->data_progress != FI_PROGRESS_UNSPEC)
 		domain->data_progress = hint->data_progress;
+	/* The host takes part in atomics that the NIC does not have. */
+	else if (caps & FI_ATOMIC)
+		domain->data_progress = FI_PROGRESS_MANUAL;
 	if (hint->threading != FI_THREAD_UNSPEC)
 		domain->threading = hint->threading;
 	return 0;
@@ -248,7 +251,7 @@ int wf_hints_apply(struct fi_info *info, uint32_t version, const struct fi_info 
 	rc = rc ? rc : apply_ep(info, hints->ep_attr);
 	rc = rc ? rc : apply_tx(info, hints->tx_attr);
 	rc = rc ? rc : apply_rx(info, hints->rx_attr);
-	rc = rc ? rc : apply_domain(info, hints->domain_attr);
+	rc = rc ? rc : apply_domain(info, hints->domain_attr, hints->caps);
 	rc = rc ? rc : apply_mr(info, version, hints);
 	rc = rc ? rc : apply_tag(info, hints->ep_attr);
 	if (!rc)

@@ -9,6 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+enum {
+	RECENT_MS = 1000
+};
 
 /* Asks a NIC for its limits and its address. False: it does not answer. */
 static bool nic_query(const char *name, struct wf_nic *nic)
@@ -193,30 +198,76 @@ static int add_nic(const struct wf_nic *nic, uint32_t version, const char *node,
 	return 0;
 }
 
-int wf_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
-	       const struct fi_info *hints, struct fi_info **info)
+/* Asks all NICs that WEFT_DEVICE allows. Their number; *out is allocated. */
+static size_t query_all(struct wf_nic **out)
 {
 	const char *only = getenv("WEFT_DEVICE");
 	struct weft_device *list = NULL;
-	struct fi_info **tail = info;
-	int count, i, rc = 0;
+	int i, count = weft_get_device_list(&list);
+	struct wf_nic *nics;
+	size_t n = 0;
 
-	*info = NULL;
-	count = weft_get_device_list(&list);
-	for (i = 0; i < count && rc != -FI_ENOMEM; i++) {
-		struct wf_nic nic;
-
+	*out = NULL;
+	if (count <= 0)
+		return 0;
+	nics = calloc((size_t)count, sizeof(*nics));
+	for (i = 0; nics && i < count; i++) {
 		if (only && *only && strcmp(only, list[i].name) != 0 &&
 		    strcmp(only, list[i].path) != 0)
 			continue;
-		if (hints && hints->domain_attr && hints->domain_attr->name &&
-		    strcmp(hints->domain_attr->name, list[i].name) != 0)
-			continue;
-		if (nic_query(list[i].name, &nic))
-			rc = add_nic(&nic, version, node, service, flags, hints, &tail);
+		if (nic_query(list[i].name, &nics[n]))
+			n++;
 	}
-	if (count >= 0)
-		weft_free_device_list(list);
+	weft_free_device_list(list);
+	*out = nics;
+	return n;
+}
+
+/* Copies what the NICs said last, if that is recent: programs call fi_getinfo() many times. */
+static size_t nics_now(struct wf_nic **out)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct wf_nic *nics;
+	static size_t count;
+	static int64_t until_ms;
+	struct timespec now;
+	int64_t now_ms;
+	size_t n;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	pthread_mutex_lock(&lock);
+	if (now_ms >= until_ms || !count) {
+		free(nics);
+		count = query_all(&nics);
+		until_ms = now_ms + RECENT_MS;
+	}
+	n = count;
+	*out = n ? malloc(n * sizeof(**out)) : NULL;
+	if (*out)
+		memcpy(*out, nics, n * sizeof(**out));
+	else
+		n = 0;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+int wf_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+	       const struct fi_info *hints, struct fi_info **info)
+{
+	struct fi_info **tail = info;
+	struct wf_nic *nics;
+	size_t i, count = nics_now(&nics);
+	int rc = 0;
+
+	*info = NULL;
+	for (i = 0; i < count && rc != -FI_ENOMEM; i++) {
+		if (hints && hints->domain_attr && hints->domain_attr->name &&
+		    strcmp(hints->domain_attr->name, nics[i].name) != 0)
+			continue;
+		rc = add_nic(&nics[i], version, node, service, flags, hints, &tail);
+	}
+	free(nics);
 	if (rc == -FI_ENOMEM) {
 		fi_freeinfo(*info);
 		*info = NULL;

@@ -52,6 +52,7 @@ static struct wf_op *take(struct wf_qp *qp)
 	qp->free = op->next;
 	op->silent = op->posted = op->claims = op->note = op->multi = false;
 	op->err = 0;
+	op->cas = NULL;
 	op->hold.count = 0;
 	return op;
 }
@@ -61,6 +62,9 @@ static void give(struct wf_op *op)
 {
 	struct wf_qp *qp = op->qp;
 
+	if (op->cas)
+		wf_cas_put(qp->domain, op->cas);
+	op->cas = NULL;
 	if (op->posted) {
 		op->prev->next = op->next;
 		op->next->prev = op->prev;
@@ -115,6 +119,8 @@ void wf_op_fini(struct wf_qp *qp)
 			struct wf_op *op = &chunk->op[i];
 
 			wf_mr_release(qp->domain, &op->hold, 0);
+			if (op->cas && op->parts)
+				wf_cas_put(qp->domain, op->cas);
 			for (; op->parts; op->parts--)
 				wf_cq_unreserve(op->cq);
 		}
@@ -306,6 +312,11 @@ bool wf_op_done(const struct weft_wc *wc, struct wf_entry *entry)
 	}
 	if (op->parts > 1) {
 		op->parts--;
+		return false;
+	}
+	if (op->cas && !op->err && !wf_cas_step(op->cq, op->cas)) {
+		/* It keeps its place: the caller gives one back. */
+		(void)atomic_fetch_sub(&op->cq->room, 1);
 		return false;
 	}
 	if (op->claims && !op->err)

@@ -39,6 +39,8 @@ struct wff {
 
 /* Opens both domains with all capabilities, an AV and a CQ each. */
 void wff_open(struct wff *f);
+/* Likewise, with FI_PROGRESS_MANUAL. */
+void wff_open_manual(struct wff *f);
 void wff_close(struct wff *f);
 /* Opens and enables an endpoint at each end; each knows itself (self) and the other (peer). */
 void wff_endpoints(struct wff *f);

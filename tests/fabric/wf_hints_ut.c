@@ -55,7 +55,7 @@ static void all(void)
 	fi_freeinfo(info);
 }
 
-/* What Open MPI's mtl ofi asks for. */
+/* The hints of Open MPI's mtl ofi. */
 static void tagged_only(void)
 {
 	struct fi_info *hints = hints_new(FI_MSG | FI_TAGGED | FI_DIRECTED_RECV), *info;

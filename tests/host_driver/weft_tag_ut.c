@@ -476,6 +476,26 @@ static void multi_receive(void)
 	teardown(&f);
 }
 
+/* An RDMA Write with immediate of a peer takes no receive. */
+static void write_with_immediate(void)
+{
+	struct weft_wc wc;
+	struct fix f;
+
+	setup(&f);
+	CU_ASSERT_EQUAL(receive(&f, 0, 0, NULL), 0);
+	complete(&f, (struct hw_cqe){.opcode = HW_CQE_RECV_WRITE_IMM,
+				     .flags = HW_CQE_F_IMM,
+				     .imm_inv = 77,
+				     .bytes = 5});
+	wc = poll_one(&f);
+	CU_ASSERT_EQUAL(wc.opcode, WEFT_WC_RECV_WRITE_IMM);
+	CU_ASSERT_EQUAL(wc.imm, 77);
+	complete(&f, (struct hw_cqe){.wr_id = op_at(&f, 0)->wr_id, .opcode = HW_CQE_TRECV});
+	CU_ASSERT_EQUAL(poll_one(&f).opcode, WEFT_WC_TRECV);
+	teardown(&f);
+}
+
 static void unsignaled_failure(void)
 {
 	struct weft_wc wc;
@@ -612,5 +632,6 @@ static void old_weftd(void)
 UT_MAIN("host_driver/weft_tag", UT(opens_in_order), UT(refuses_wrong_attributes),
 	UT(gives_back_after_failure), UT(ends_with_context), UT(send_fields), UT(operation_fields),
 	UT(refuses_wrong_requests), UT(rings_free_by_index), UT(completes_in_any_order), UT(peeks),
-	UT(multi_receive), UT(unsignaled_failure), UT(flushes_what_is_open),
-	UT(bounds_posted_receives), UT(queries), UT(tells_low_pool), UT(old_weftd))
+	UT(multi_receive), UT(write_with_immediate), UT(unsignaled_failure),
+	UT(flushes_what_is_open), UT(bounds_posted_receives), UT(queries), UT(tells_low_pool),
+	UT(old_weftd))

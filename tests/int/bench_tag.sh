@@ -20,7 +20,7 @@ tag lat --size 128K --iters 4
 tag bw --size 64K --iters 4
 tag rate --iters 4
 tag match --iters 4 --list 1000
-tag overlap --size 16K --iters 2
+tag overlap --size 1K --iters 2
 tag freq --iters 2
 spawn table "$WEFT_BIN/weft-bench" tag --part lat --size 8 --iters 2 --mem malloc --device weft0 --device2 weft1
 expect_ok table
@@ -50,7 +50,7 @@ assert rows("match", "list", "length")[0] == {(k, 10 ** i) for k in ("posted", "
 assert rows("freq", "bytes")[0] == {(1024 * 2 ** i,) for i in range(5)}
 have, out = rows("overlap", "side", "first", "bytes")
 assert have == {(s, f, b) for s, f in (("send", "receiver"), ("recv", "receiver"), ("recv", "sender"))
-                for b in (1024, 4096, 16384)}, have
+                for b in (1024,)}, have
 for r in out:
     assert -0.2 < r["ratio"] <= 2.1, r  # 20 steps of a tenth at most
 END

@@ -5,6 +5,7 @@
 # says why not when there is none; fi_pingpong moves messages and tagged messages of every protocol
 # with data checks. tests/clients/fabtests.sh has fabtests.
 
+# shellcheck disable=SC2154 # lib.sh has out and err
 . tests/int/lib.sh
 
 need fi_info fi_pingpong

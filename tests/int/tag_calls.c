@@ -28,12 +28,17 @@ static void send_msg(struct calls *t, size_t bytes, uint64_t tag, uint32_t flags
 	tag_end_send(&t->a, &t->to_b, 0, bytes, tag, flags, t->seed);
 }
 
-static void wait_send(struct calls *t)
+static void wait_send_of(struct calls *t, enum weft_wc_opcode opcode)
 {
 	struct weft_wc wc = tag_end_wait(t->a.send_cq, "a send");
 
 	tag_end_ok(wc);
-	host_check(wc.opcode == WEFT_WC_TSEND);
+	host_check(wc.opcode == opcode);
+}
+
+static void wait_send(struct calls *t)
+{
+	wait_send_of(t, WEFT_WC_TSEND);
 }
 
 /* Waits for the receive of a message with all its fields. */
@@ -194,14 +199,13 @@ static void synchronous(struct calls *t)
 /* Messages of at most min_free_bytes fit; each buffer ends with its last message. */
 static void multi_receive(struct calls *t)
 {
-	uint32_t released = 0, done;
+	uint32_t released = 0, done, number;
+	struct weft_wc wc;
 
 	tag_end_recv(&t->b, NULL, RX, 20000, 3, 0, WEFT_TAG_MULTI, 0);
 	tag_end_recv(&t->b, NULL, RX + 20000, 20000, 3, 0, WEFT_TAG_MULTI, 20000);
 	tag_end_await_posted(&t->b, 2);
 	for (done = 0; released < 2; done++) {
-		struct weft_wc wc;
-
 		host_check(done < 100);
 		send_msg(t, done * 100 % 1100, 3, 0);
 		wait_send(t);
@@ -223,6 +227,17 @@ static void multi_receive(struct calls *t)
 	wait_send(t);
 	host_check(tag_end_wait(t->b.recv_cq, "a long message").status == WEFT_WC_LOC_LEN_ERR);
 	tag_end_check(t->b.h.mem + RX, 2000, t->seed);
+	/* A cancelled buffer is released too, once. */
+	number = tag_end_recv(&t->b, NULL, RX, 20000, 3, 0, WEFT_TAG_MULTI, 9);
+	tag_end_await_posted(&t->b, 1);
+	send_msg(t, 300, 3, 0);
+	wait_send(t);
+	wc = wait_recv(t, 300, 3, 9);
+	host_check(!(wc.flags & WEFT_WC_RELEASED));
+	host_check(weft_tag_cancel(t->b.ep, number) == 0);
+	wc = tag_end_wait(t->b.recv_cq, "a cancelled buffer");
+	host_check(wc.status == WEFT_WC_WR_FLUSH_ERR && wc.wr_id == 9);
+	host_check(wc.vendor_err == WEFT_VENDOR_ERR_CANCELED && wc.flags & WEFT_WC_RELEASED);
 }
 
 static void peek(struct calls *t, uint64_t tag, uint32_t flags)
@@ -375,6 +390,7 @@ static void rdma(struct calls *t)
 				  .ah = t->to_b.ah,
 				  .dst_qpn = t->to_b.qpn,
 				  .qkey = HOST_QKEY};
+	uint32_t number;
 	struct weft_wc wc;
 
 	tag_end_fill(t->a.h.mem, 5000, 99);
@@ -382,6 +398,17 @@ static void rdma(struct calls *t)
 	wc = tag_end_wait(t->a.send_cq, "an RDMA Write");
 	host_check(wc.status == WEFT_WC_SUCCESS && wc.opcode == WEFT_WC_WRITE && wc.wr_id == 1);
 	tag_end_check(t->b.h.mem + RX, 5000, 99);
+	wr.opcode = WEFT_WR_WRITE_IMM;
+	wr.imm = 1234;
+	number = tag_end_recv(&t->b, NULL, RX, 5000, 1, 0, 0, 8);
+	host_check(weft_post_send(t->a.ep->qp, &wr, NULL) == 0);
+	wait_send_of(t, WEFT_WC_WRITE);
+	wc = tag_end_wait(t->b.recv_cq, "an RDMA Write with immediate");
+	host_check(wc.status == WEFT_WC_SUCCESS && wc.opcode == WEFT_WC_RECV_WRITE_IMM);
+	host_check(wc.imm == 1234 && wc.bytes == 5000);
+	/* It took no receive. */
+	host_check(weft_tag_cancel(t->b.ep, number) == 0);
+	host_check(tag_end_wait(t->b.recv_cq, "a receive").wr_id == 8);
 	wr.opcode = WEFT_WR_READ;
 	wr.wr_id = 2;
 	memset(t->a.h.mem, 0, 5000);
@@ -483,6 +510,55 @@ static void closes_busy(struct calls *t, const char *nic)
 	host_check(weft_destroy_ah(to_c.ah) == 0);
 }
 
+static void expect_flushed(struct weft_cq *cq, enum weft_wc_opcode opcode, int count)
+{
+	for (int i = 0; i < count; i++) {
+		struct weft_wc wc = tag_end_wait(cq, "a request of an endpoint in error");
+
+		host_check(wc.status == WEFT_WC_WR_FLUSH_ERR && wc.opcode == opcode);
+		host_check(wc.vendor_err != WEFT_VENDOR_ERR_CANCELED && wc.wr_id == 6);
+	}
+}
+
+/* An endpoint in error flushes what was posted, what is open, and what is posted from then on. */
+static void error_state(struct calls *t, const char *nic)
+{
+	struct weft_qp_attr err = {.state = WEFT_QPS_ERR};
+	struct tag_peer to_b, to_c;
+	struct tag_end c;
+	struct weft_wc wc;
+	int i;
+
+	tag_end_open(&c, nic, 200000, 0);
+	to_b = tag_end_peer(&c, t->b.ip, t->b.qpn);
+	to_c = tag_end_peer(&t->a, c.ip, c.qpn);
+	tag_end_recv(&c, NULL, 0, 100, 1, 0, WEFT_TAG_MULTI, 6);
+	for (i = 0; i < 4; i++)
+		tag_end_recv(&c, &to_b, 0, 100, (uint64_t)i, 0, 0, 6);
+	tag_end_send(&c, &to_b, 0, 100, 55, WEFT_TAG_SYNC, 6);
+	tag_end_send(&c, &to_b, 0, 200000, 55, 0, 6);
+	tag_end_await_unexpected(&t->b, 2);
+	tag_end_await_posted(&c, 5);
+	host_check(weft_modify_qp(c.ep->qp, &err, WEFT_QP_STATE) == 0);
+	expect_flushed(c.recv_cq, WEFT_WC_TRECV, 5);
+	expect_flushed(c.send_cq, WEFT_WC_TSEND, 2);
+	tag_end_recv(&c, &to_b, 0, 100, 1, 0, 0, 6);
+	expect_flushed(c.recv_cq, WEFT_WC_TRECV, 1);
+	tag_end_send(&c, &to_b, 0, 100, 55, 0, 6);
+	expect_flushed(c.send_cq, WEFT_WC_TSEND, 1);
+	tag_end_send(&t->a, &to_c, 0, 100, 1, 0, 1);
+	host_check(tag_end_wait(t->a.send_cq, "a send").status != WEFT_WC_SUCCESS);
+	/* The eager message had come; the long one can no longer be read. */
+	for (i = 0; i < 2; i++) {
+		tag_end_recv(&t->b, NULL, RX, 200000, 55, 0, 0, (uint64_t)i);
+		wc = tag_end_wait(t->b.recv_cq, "a receive from an endpoint in error");
+		host_check((wc.status == WEFT_WC_SUCCESS) == (i == 0));
+	}
+	host_check(tag_end_stats(&t->b).pool_used_bytes == 0);
+	host_check(weft_destroy_ah(to_b.ah) == 0 && weft_destroy_ah(to_c.ah) == 0);
+	tag_end_close(&c);
+}
+
 int main(int argc, char **argv)
 {
 	struct calls t = {.seed = 0};
@@ -511,6 +587,7 @@ int main(int argc, char **argv)
 	RUN(rdma(&t));
 	RUN(full_pool(&t, argv[2]));
 	RUN(closes_busy(&t, argv[2]));
+	RUN(error_state(&t, argv[2]));
 	host_check(weft_destroy_ah(t.to_b.ah) == 0 && weft_destroy_ah(t.from_a.ah) == 0);
 	tag_end_close(&t.b);
 	tag_end_close(&t.a);

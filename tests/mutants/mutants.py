@@ -47,6 +47,8 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "memif": ["dpdk_app/memif_check_ut"],
          "memif rings": ["dpdk_app/memif_ring_ut"],
          "host copies": ["dpdk_app/hostcopy_ut"],
+         "tags of an endpoint": ["nic_fw/tag/tag_match_ut"],
+         "tags between NICs": ["sim/tag_order_ut"],
          "MODER": ["nic_fw/host/moder_limits_ut", "nic_fw/host/moder_irq_ut", "nic_fw/host/moder_ut", "nic_fw/host/moder_cmd_ut", "nic_fw/host/moder_target_ut",
                    "sim/moder_ut", "host_driver/weft_eq_race_ut"]}
 

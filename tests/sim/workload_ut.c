@@ -71,8 +71,8 @@ static void run_seeds(const struct job *job, uint64_t first, uint64_t count)
 
 static void deterministic(void)
 {
-	static const char *const names[] = {"rd_mix",  "rd_send", "ud_send",
-					    "ud_long", "verbs",   "rc_tcp"};
+	static const char *const names[] = {"rd_mix", "rd_send", "ud_send", "ud_long",
+					    "verbs",  "rc_tcp",  "tag"};
 	uint32_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -109,6 +109,24 @@ static void rd_heavy_faults(void)
 	    .workload = "rd_mix", .faults = ALL_FAULTS, .nics = 4, .duration_ns = 5 * FIX_MS};
 
 	run_seeds(&job, 20, 8);
+}
+
+static void tags_clean(void)
+{
+	const struct job job = {.workload = "tag", .faults = "", .nics = 3, .duration_ns = FIX_MS};
+
+	run_seeds(&job, 1, 4);
+}
+
+static void tags_faults(void)
+{
+	const struct job job = {.workload = "tag",
+				.faults = ALL_FAULTS ",kill,restart",
+				.nics = 3,
+				.shards = 2,
+				.duration_ns = 2 * FIX_MS};
+
+	run_seeds(&job, 10, 6);
 }
 
 /* Set-up waits a second for a lost SYN, so connections come and go in the clean run. */
@@ -384,7 +402,8 @@ static void verbs_faults(void)
 }
 
 UT_MAIN("sim/workload", UT(deterministic), UT(rd_clean), UT(rd_faults), UT(rd_heavy_faults),
-	UT(rd_heavy_loss), UT(tcp_clean), UT(tcp_lost), UT(tcp_faults), UT(tcp_deaths),
-	UT(hostile_connections), UT(rd_no_congestion_control), UT(rd_unmapped), UT(rd_sizes_of_mtu),
-	UT(rd_shards), UT(rd_sends), UT(rd_psn_wrap), UT(ud_clean), UT(ud_lost), UT(ud_faults),
-	UT(ud_long_faults), UT(records), UT(verbs_clean), UT(verbs_faults))
+	UT(rd_heavy_loss), UT(tags_clean), UT(tags_faults), UT(tcp_clean), UT(tcp_lost),
+	UT(tcp_faults), UT(tcp_deaths), UT(hostile_connections), UT(rd_no_congestion_control),
+	UT(rd_unmapped), UT(rd_sizes_of_mtu), UT(rd_shards), UT(rd_sends), UT(rd_psn_wrap),
+	UT(ud_clean), UT(ud_lost), UT(ud_faults), UT(ud_long_faults), UT(records), UT(verbs_clean),
+	UT(verbs_faults))

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # `make run-mpi`: the MPI programs of tests/mpi on weft's NICs, under each MPI library that is installed, over UCX and
-# over libfabric, and a table. Starts its own weftd: two NICs at the built-in switch, or two weftd with a NIC each that a
+# over libfabric (ofi: weft's provider; rxm: libfabric's verbs;ofi_rxm; iwarp: the same on an iWARP device), and a table. Starts its own weftd: two NICs at the built-in switch, or two weftd with a NIC each that a
 # memif or a veth joins; ranks take the NICs in turn. Exit status 0 only if every program found every byte right and
 # the NICs carried the data.
 #
-#	run_mpi.sh [--quick] [--ranks "2 4"] [--wire switch|memif|veth] [--over "ucx ud ofi iwarp"] [--libraries "openmpi mpich"]
+#	run_mpi.sh [--quick] [--ranks "2 4"] [--wire switch|memif|veth] [--over "ucx ud ofi rxm iwarp"] [--libraries "openmpi mpich"]
 #	           [--programs "p2p coll ..."]
 #
 # The Makefile and tests/clients/mpi.sh run it with WEFT_BIN (weftd, weftctl), WEFT_RUN (weft-run) and WEFT_MPI
@@ -18,7 +18,7 @@ WEFT_BIN=${WEFT_BIN:-$PWD/build/bin}
 export WEFT_RUN=${WEFT_RUN:-$PWD/build/bin/weft-run}
 WEFT_MPI=${WEFT_MPI:-$PWD/build/mpi}
 all=("$@")
-quick='' ranks='2 4' wire='switch' over='ucx ofi' libraries='openmpi mpich' programs='p2p types coll graph reduce rma threads'
+quick='' ranks='2 4' wire='switch' over='ucx ofi rxm' libraries='openmpi mpich' programs='p2p types coll graph reduce rma threads'
 while [ $# -gt 0 ]; do
 	case $1 in
 	--quick) quick=1 ;;
@@ -37,8 +37,8 @@ switch | memif | veth) ;;
 esac
 for word in $over; do
 	case $word in
-	ucx | ud | ofi | iwarp) ;;
-	*) echo "run_mpi.sh: --over has the words ucx, ud (UCX over ud_verbs alone), ofi and iwarp, not '$word'" >&2; exit 2 ;;
+	ucx | ud | ofi | rxm | iwarp) ;;
+	*) echo "run_mpi.sh: --over has the words ucx, ud (UCX over ud_verbs alone), ofi, rxm and iwarp, not '$word'" >&2; exit 2 ;;
 	esac
 done
 for f in "$WEFT_BIN/weftd" "$WEFT_RUN"; do
@@ -54,8 +54,8 @@ if [ -z "${WEFT_MPI_NETNS:-}" ]; then
 		fi
 	done
 	[ "$wire" != veth ] || { echo 'run_mpi.sh: no network namespace here, so no veth' >&2; exit 1; }
-	[[ $over != *ofi* && $over != *iwarp* ]] || echo '  no network namespace here (unshare --net): libfabric is left out'
-	over=${over//ofi/} over=${over//iwarp/}
+	[[ $over != *rxm* && $over != *iwarp* ]] || echo "  no network namespace here (unshare --net): libfabric's verbs are left out"
+	over=${over//rxm/} over=${over//iwarp/}
 fi
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/weft-mpi.XXXXXX") || exit 1
@@ -133,6 +133,7 @@ carried()
 }
 
 # MPICH's own way to share memory is turned off with NOLOCAL; Open MPI's pml ucx has no other than UCX's, mtl ofi none.
+export FI_PROVIDER_PATH=${FI_PROVIDER_PATH:-$WEFT_BIN/../lib/libfabric}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 MPIR_CVAR_NOLOCAL=1
 launch()
 {
@@ -144,9 +145,13 @@ launch()
 		mpirun.openmpi -n "$n" --oversubscribe --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any \
 			--mca btl self --mca mtl ^ofi --mca osc ucx --mca mpi_yield_when_idle 1 tools/run/mpi_rank.sh "$@"
 		;;
-	openmpi.ofi | openmpi.iwarp)
+	openmpi.ofi)
+		mpirun.openmpi -n "$n" --oversubscribe --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include weft \
+			--mca btl self --mca osc pt2pt --mca mpi_yield_when_idle 1 tools/run/mpi_rank.sh "$@"
+		;;
+	openmpi.rxm | openmpi.iwarp)
 		# The default for other numbers than powers of two sends synchronously, which iWARP devices hang in.
-		[ "$WEFT_MPI_OVER" = ofi ] || more=(--mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_barrier_algorithm 4)
+		[ "$WEFT_MPI_OVER" = rxm ] || more=(--mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_barrier_algorithm 4)
 		# ofi_rxm loses what MPI_Mrecv claims of its messages in segments.
 		[ "${1##*/}" != p2p ] || export FI_OFI_RXM_SAR_LIMIT=0
 		mpirun.openmpi -n "$n" --oversubscribe --mca pml cm --mca mtl ofi \
@@ -177,7 +182,7 @@ row()
 	printf '  %-14s %-9s %-8s %5s  %-8s %9s %8s %7s\n' "$@"
 }
 
-declare -A name=([openmpi]='Open MPI' [mpich]=MPICH [ucx]=UCX [ud]='UCX, UD' [ofi]=libfabric [iwarp]='lf, iWARP')
+declare -A name=([openmpi]='Open MPI' [mpich]=MPICH [ucx]=UCX [ud]='UCX, UD' [ofi]=libfabric [rxm]='lf, rxm' [iwarp]='lf, iWARP')
 right=0 wrong=0
 one()
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Several processes that measure together, all forked from this one, which itself opens no NIC:
- * base of reg, srq and mpi3. Ranks 2n and 2n + 1 are partners.
+ * base of reg, srq, mpi3 and tag. Ranks 2n and 2n + 1 are partners.
  *
  * The first rank's NIC is --device, its partner's --device2. A rank hands its results over as rows,
  * JSON objects that the parent collects. Functions return 0, or -1 after an error message. A rank

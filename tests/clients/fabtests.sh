@@ -1,0 +1,173 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# fabtests of libfabric v1.17.0 on weft's provider. Their sources are not part of weft: WEFT_FABTESTS names the folder
+# fabtests of a checkout (git clone -b v1.17.0 https://github.com/ofiwg/libfabric), from which the programs are built
+# here against the installed libfabric-dev.
+#
+# Left out of the lists of fabtests' own script, with reasons:
+#	-e msg, -e dgram, fi_msg*, fi_dgram*, fi_cm_data	the provider has FI_EP_RDM alone
+#	-k, fi_rdm_rma_trigger, fi_rdm_deferred_wq		no preposted receives by option, no FI_TRIGGER
+#	fi_scalable_ep, fi_shared_ctx				no scalable endpoints, no shared contexts
+#	fi_multi_mr, fi_rdm_rma_event, fi_rdm_multi_domain	FI_RMA_EVENT: the NIC does not tell a host of peers' RDMA
+#	fi_poll, fi_rdm_shared_av				bind a port of the address, and have no exchange out of band (-E);
+#								tests/fabric has poll sets and shared vectors
+# ubertest has own lists: all calls of messages, tagged messages, RDMA and the atomics there are.
+# timeout: 1200
+
+. tests/int/lib.sh
+
+[ -d "${WEFT_FABTESTS:-}/functional" ] || skip 'WEFT_FABTESTS names no folder of fabtests'
+need gcc fi_info
+[ -e build/lib/libfabric/libweft-fi.so ] || skip 'libfabric-dev is not installed'
+export LIMIT=300
+export FI_PROVIDER_PATH=$PWD/build/lib/libfabric
+bin=$WEFT_TMP/fabtests
+mkdir -p "$bin" || die 'no folder'
+
+# ---- build ----------------------------------------------------------------------------------
+
+cat >"$bin/config.h" <<'C'
+#define HAVE_CLOCK_GETTIME 1
+#define HAVE_EPOLL 1
+#define HAVE_FABRIC_H 1
+#define PT_LOCK_SPIN 1
+#define RDMADIR "/usr/include/rdma"
+C
+# compile OUTPUT WORD...: their code is not held to our warnings
+compile()
+{
+	local to=$1
+	shift
+	gcc -O1 -w -std=gnu99 -D_GNU_SOURCE "-DSYSCONFDIR=\"/etc\"" -include "$bin/config.h" -I"$WEFT_FABTESTS" \
+		-I"$WEFT_FABTESTS/include" -I"$WEFT_FABTESTS/multinode/include" -o "$to" "$@" >"$bin/log" 2>&1 ||
+		die "$to does not compile: $(head -n 5 "$bin/log")"
+}
+for f in "$WEFT_FABTESTS"/common/{shared,hmem,hmem_*}.c; do
+	compile "$bin/${f##*/}.o" -c "$f"
+done
+compile "$bin/benchmark_shared.o" -c "$WEFT_FABTESTS/benchmarks/benchmark_shared.c"
+compile "$bin/unit_common.o" -c "$WEFT_FABTESTS/unit/common.c"
+libs=(-lfabric -pthread -lrt -lm)
+for name in av_xfer cq_data rdm rdm_tagged_peek multi_ep recv_cancel unexpected_msg bw rdm_multi_client rdm_atomic \
+	multi_recv; do
+	compile "$bin/fi_$name" "$WEFT_FABTESTS/functional/$name.c" "$bin"/*.c.o "${libs[@]}"
+done
+for name in getinfo_test av_test dom_test eq_test cq_test mr_test cntr_test; do
+	compile "$bin/fi_$name" "$WEFT_FABTESTS/unit/$name.c" "$bin"/{unit_common,*.c}.o "${libs[@]}"
+done
+for name in rma_bw rdm_cntr_pingpong rdm_pingpong rdm_tagged_pingpong rdm_tagged_bw; do
+	compile "$bin/fi_$name" "$WEFT_FABTESTS/benchmarks/$name.c" "$bin"/{benchmark_shared,*.c}.o "${libs[@]}"
+done
+compile "$bin/fi_ubertest" "$WEFT_FABTESTS"/ubertest/*.c "$bin"/*.c.o "${libs[@]}"
+compile "$bin/fi_multinode" "$WEFT_FABTESTS"/multinode/src/{harness,core,pattern,timing}.c "$bin"/*.c.o "${libs[@]}"
+
+# ---- run ------------------------------------------------------------------------------------
+
+netns_add ft
+ns=$(unique ft)
+weftd_start weftd --nics 8
+passed=0
+
+# one PROGRAM WORD...: a test without a peer
+one()
+{
+	local name="unit$passed"
+	spawn "$name" env WEFT_DEVICE=weft0 "$bin/$1" -p weft "${@:2}"
+	expect_ok "$name"
+	passed=$((passed + 1))
+}
+
+# pair PROGRAM WORD...: a server on weft1, a client on weft0
+pair()
+{
+	local name="pair$passed"
+	spawn "$name.s" ip netns exec "$ns" env WEFT_DEVICE=weft1 "$bin/$1" -p weft -E "${@:2}"
+	wait_until "$* listens" tcp_listens "$ns" 3000 "$name.s"
+	spawn "$name.c" ip netns exec "$ns" env WEFT_DEVICE=weft0 "$bin/$1" -p weft -E "${@:2}" 127.0.0.1
+	expect_ok "$name.c" "$name.s"
+	say "ok: $*"
+	passed=$((passed + 1))
+}
+
+one fi_getinfo_test -s 10.77.0.1 10.77.0.2
+# addresses from the first on, one for each NIC
+one fi_av_test -g 10.77.0.2 -n 1 -s 10.77.0.1 -e rdm
+one fi_dom_test -n 2
+one fi_eq_test
+one fi_cq_test
+one fi_mr_test
+one fi_cntr_test
+pair fi_av_xfer -e rdm
+pair fi_cq_data -e rdm
+pair fi_rdm
+pair fi_rdm -U
+pair fi_rdm_tagged_peek
+pair fi_multi_ep -e rdm -v
+pair fi_recv_cancel -e rdm -V
+pair fi_unexpected_msg -e rdm -I 10
+for u in '' -U; do
+	# shellcheck disable=SC2086 # empty or a word
+	{
+		pair fi_bw -e rdm -v -T 1 $u
+		pair fi_rdm_multi_client -C 10 -I 5 $u
+		for op in write read writedata; do
+			pair fi_rma_bw -e rdm -o "$op" -I 5 $u
+		done
+		pair fi_rdm_atomic -I 5 -o all $u
+		for v in '' -v; do
+			pair fi_rdm_pingpong -I 5 $v $u
+			pair fi_rdm_tagged_pingpong -I 5 $v $u
+			pair fi_rdm_tagged_bw -I 5 $v $u
+		done
+	}
+done
+pair fi_rdm_cntr_pingpong -I 5
+pair fi_multi_recv -e rdm -I 5
+for wait in sread fd; do
+	pair fi_rdm_pingpong -I 5 -c "$wait"
+	pair fi_rdm_tagged_pingpong -I 5 -c "$wait"
+done
+pair fi_rdm_cntr_pingpong -I 5 -c sread
+
+# ubertest: test CLASSES FUNCTIONS COMPLETIONS MORE
+list=$WEFT_TMP/weft.test
+test_of()
+{
+	printf '{ prov_name: weft, ep_type: [ FI_EP_RDM, ], test_type: [ FT_TEST_UNIT, FT_TEST_LATENCY, FT_TEST_BANDWIDTH, ],
+		test_class: [ %s ], class_function: [ %s ], comp_type: [ %s ], %s test_flags: FT_FLAG_QUICKTEST\n},\n' "$@" >>"$list"
+}
+messages='FT_FUNC_SEND, FT_FUNC_SENDV, FT_FUNC_SENDMSG, FT_FUNC_SENDDATA, FT_FUNC_INJECT, FT_FUNC_INJECTDATA,'
+rma='FT_FUNC_WRITE, FT_FUNC_WRITEV, FT_FUNC_WRITEMSG, FT_FUNC_INJECT_WRITE, FT_FUNC_WRITEDATA, FT_FUNC_INJECT_WRITEDATA,
+	FT_FUNC_READ, FT_FUNC_READV, FT_FUNC_READMSG,'
+mr='mr_mode: [ FI_MR_VIRT_ADDR, FI_MR_ALLOCATED, FI_MR_PROV_KEY, ],'
+int64='datatype: [ FI_INT64, FI_UINT64, ],'
+test_of 'FT_CAP_MSG, FT_CAP_TAGGED,' "$messages" 'FT_COMP_QUEUE, FT_COMP_CNTR,' 'av_type: [ FI_AV_TABLE, FI_AV_MAP, ],'
+test_of 'FT_CAP_MSG, FT_CAP_TAGGED,' 'FT_FUNC_SENDMSG,' 'FT_COMP_QUEUE,' 'cq_wait_obj: [ FI_WAIT_UNSPEC, FI_WAIT_FD, ],'
+test_of 'FT_CAP_MSG, FT_CAP_TAGGED,' 'FT_FUNC_SENDMSG,' 'FT_COMP_QUEUE,' \
+	'tx_cq_bind_flags: [ FI_SELECTIVE_COMPLETION, ], msg_flags: [ FI_COMPLETION, ],'
+test_of 'FT_CAP_RMA,' "$rma" 'FT_COMP_QUEUE,' "$mr"
+sed -i 's/FT_TEST_UNIT, //' "$list"
+test_of 'FT_CAP_ATOMIC,' 'FT_FUNC_ATOMIC, FT_FUNC_FETCH_ATOMIC, FT_FUNC_FETCH_ATOMICV, FT_FUNC_FETCH_ATOMICMSG,' 'FT_COMP_QUEUE,' \
+	"op: [ FI_SUM, FI_ATOMIC_READ, ], $int64 $mr"
+test_of 'FT_CAP_ATOMIC,' 'FT_FUNC_COMPARE_ATOMIC,' 'FT_COMP_QUEUE,' "op: [ FI_CSWAP, ], $int64 $mr"
+spawn uber.s ip netns exec "$ns" env WEFT_DEVICE=weft1 "$bin/fi_ubertest" -x -E
+wait_until 'ubertest listens' tcp_listens "$ns" 2710 uber.s
+spawn uber.c ip netns exec "$ns" env WEFT_DEVICE=weft0 "$bin/fi_ubertest" -u "$list" -E 127.0.0.1
+expect_ok uber.c uber.s
+grep -E '^(Skipped|ENODATA|ENOSYS *|EIO *|ERROR *): [1-9]' "$WEFT_TMP/uber.c.out" && die 'ubertest: not all cases succeed'
+say "ok: ubertest, $(sed -n 's/^Success: //p' "$WEFT_TMP/uber.c.out") cases"
+
+for class in msg rma; do
+	spawn "nodes_$class.0" ip netns exec "$ns" env WEFT_DEVICE=weft0 "$bin/fi_multinode" -n 3 -C "$class" -p weft -s 127.0.0.1
+	sleep 0.5
+	for i in 1 2; do
+		spawn "nodes_$class.$i" ip netns exec "$ns" env WEFT_DEVICE="weft$i" "$bin/fi_multinode" -n 3 -C "$class" \
+			-p weft -s 127.0.0.1
+	done
+	expect_ok "nodes_$class.0" "nodes_$class.1" "nodes_$class.2"
+	say "ok: multinode $class"
+done
+expect_objects weft0 '0 0 0 0'
+weftd_stop weftd
+say "$passed programs, ubertest and multinode passed"
