@@ -30,16 +30,22 @@ enum {
 	WIRE_TAG_F_ALL = 0x07,
 };
 
+/* wire_tag.status of an RTR that the receiver wants back; NACK answers it in any case. */
+enum {
+	WIRE_TAG_RTR_WITHDRAWN = 1,
+};
+
 struct wire_tag {
 	uint8_t kind;        /* wire_tag_kind */
 	uint8_t flags;       /* WIRE_TAG_F_* */
-	uint8_t status;      /* DONE: hw_status for the send's completion */
+	uint8_t status;      /* DONE, PUT: hw_status; RTR: 0, WIRE_TAG_RTR_WITHDRAWN */
 	uint8_t reserved;    /* 0 */
 	struct be32 bytes;   /* of the message; DONE: bytes that were received; RTR: room */
 	struct be64 tag;
-	struct be64 data;    /* of 8 bytes, for the receiver's completion */
-	struct be32 stag;    /* RTS: source; RTR: sink */
-	struct be32 handle;  /* of the send (EAGER with SYNC, RTS, DONE) or the receive (RTR ...) */
+	struct be64 data;    /* of 8 bytes, for the receiver's completion; RTR: ignored bits of tag */
+	struct be32 stag;    /* RTS: source; RTR, PUT, NACK: sink */
+	/* EAGER with SYNC, RTS, DONE: of the send. RTR: number of the last message that came. */
+	struct be32 handle;
 };
 static_assert(sizeof(struct wire_tag) == 32, "");
 static_assert(offsetof(struct wire_tag, bytes) == 4, "");

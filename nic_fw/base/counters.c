@@ -106,6 +106,8 @@ static const struct gauge gauges[] = {
     POOL("tag_arrivals_used", tag.arrivals),
     POOL("tag_sends_used", tag.sends),
     POOL("tag_kept_used", tag.kept),
+    POOL("tag_peers_used", tag.peers),
+    POOL("tag_rtrs_used", tag.rtrs),
     LONG("goal_heap_bytes_used", goal.heap.buddy.used),
 };
 

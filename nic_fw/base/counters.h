@@ -107,12 +107,15 @@
 	X(tag_unexpected)                                                                          \
 	X(tag_rendezvous)                                                                          \
 	X(tag_converted)                                                                           \
+	X(tag_announced)                                                                           \
+	X(tag_announced_used)                                                                      \
 	X(tag_pool_full)                                                                           \
 	X(tag_stale)                                                                               \
 	X(tag_malformed)                                                                           \
 	X(tag_posteds_share_refused)                                                               \
 	X(tag_arrivals_share_refused)                                                              \
 	X(tag_sends_share_refused)                                                                 \
+	X(tag_peers_share_refused)                                                                 \
 	X(esp_streams_opened)                                                                      \
 	X(esp_tx_packets)                                                                          \
 	X(esp_tx_retransmits)                                                                      \

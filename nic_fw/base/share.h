@@ -49,7 +49,7 @@ struct fw_account {
 	uint32_t recv_msgs;
 	uint32_t ud_reasms;
 	uint32_t ah_waits;
-	uint32_t tag_posteds, tag_arrivals, tag_sends; /* of tagged endpoints */
+	uint32_t tag_posteds, tag_arrivals, tag_sends, tag_peers; /* of tagged endpoints */
 };
 
 /* The accounts that an object is booked in; they may have ended since. Zeroed: none. */

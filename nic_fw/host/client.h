@@ -83,7 +83,7 @@ struct fw_client {
 	uint32_t wqes_held;  /* contexts of its requests (fw_pool_has_share()) */
 	uint32_t flows_held; /* and flows of them, of nic->rd.flows */
 	/* Contexts of its tagged endpoints, of nic->tag; bytes of their records. */
-	uint32_t tag_posteds_held, tag_arrivals_held, tag_sends_held;
+	uint32_t tag_posteds_held, tag_arrivals_held, tag_sends_held, tag_peers_held;
 	uint64_t tag_records_bytes;
 	struct share_holder *share;   /* nic->share.holders[] of its number */
 	struct hw_bar_header *header; /* = bar.base */

@@ -312,7 +312,7 @@ static bool wqe_dispatch(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wq
 		return true;
 	if (wqe_is_read_or_atomic(wqe->opcode))
 		qp->rd_atomics--;
-	if (wqe->tag_handle)
+	if (wqe->opcode == HW_WQE_TSEND)
 		host_up.tag_unsend(nic, wqe);
 	return false;
 }

@@ -28,7 +28,9 @@ struct fw_tx_frame;
 enum fw_wqe_kind {
 	FW_WQE_REQUEST = 0,
 	FW_WQE_TAG_READ, /* the NIC's own: reads a message that a receive has matched (tag_rdv.c) */
-	FW_WQE_LAST_REQUEST = FW_WQE_TAG_READ,
+	FW_WQE_TAG_WRITE, /* likewise: writes a message to a receive of its peer (tag_rtr.c) */
+	FW_WQE_TAG_SEND,  /* likewise: an envelope alone */
+	FW_WQE_LAST_REQUEST = FW_WQE_TAG_SEND,
 	FW_WQE_READ_RESPONSE,
 	FW_WQE_ATOMIC_RESPONSE,
 	FW_WQE_TERMINATE,

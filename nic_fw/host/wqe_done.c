@@ -194,6 +194,9 @@ static bool report(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status 
 
 	if (wqe->tag_handle)
 		return host_up.tag_sent(nic, wqe, status, (enum hw_vendor_err)vendor_err);
+	/* Its data could not be written to the receive that it was for. */
+	if (status == HW_STATUS_SUCCESS && wqe->tag_status)
+		status = (enum hw_status)wqe->tag_status;
 	if (status == HW_STATUS_SUCCESS && !(wqe->flags & HW_WQE_F_SIGNALED) &&
 	    !(qp->flags & HW_QP_F_SQ_SIG_ALL))
 		return true;

@@ -147,12 +147,14 @@ static enum rdmap_result place_send(struct fw_nic *nic, struct fw_qp *qp, struct
 }
 
 static enum rdmap_result place_write(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
-				     struct rdmap_error *error)
+				     bool in_order, struct rdmap_error *error)
 {
 	struct eth_cursor cursor;
 	enum hw_vendor_err err;
 	struct fw_mem mem;
 
+	if (qp->tag && pkt->stag & STAG_SINK_FLAG)
+		return rdmap_up.tag_write(nic, qp, pkt, in_order, error);
 	if (!(qp->access & HW_ACCESS_REMOTE_WRITE))
 		return error_of(error, RDMAP_PROTECTION, WIRE_TERM_PROT_ACCESS);
 	if (mem_wraps(pkt->to, pkt->data_bytes))
@@ -187,7 +189,7 @@ enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct rd
 	case WIRE_RDMAP_SEND_SE_INVALIDATE:
 		return place_send(nic, qp, pkt, in_order, error);
 	case WIRE_RDMAP_WRITE:
-		return place_write(nic, qp, pkt, error);
+		return place_write(nic, qp, pkt, in_order, error);
 	case WIRE_RDMAP_READ_RESPONSE:
 		return rdmap_place_read_response(nic, qp, pkt);
 	case WIRE_RDMAP_ATOMIC_RESPONSE:

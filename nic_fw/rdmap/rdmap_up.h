@@ -16,6 +16,10 @@ struct rdmap_up {
 					const uint8_t *held, struct rdmap_error *error);
 	/* A message that was arriving has ended. */
 	void (*tag_abort)(struct fw_nic *nic, struct tag_arrival *tag, enum hw_status status);
+	/* Places a segment of a Write to an announced receive. */
+	enum rdmap_result (*tag_write)(struct fw_nic *nic, struct fw_qp *qp,
+				       const struct rdmap_seg *pkt, bool in_order,
+				       struct rdmap_error *error);
 	/* As rdmap_read_request(), for a source that is an open send. */
 	enum rdmap_result (*tag_read)(struct fw_nic *nic, struct fw_qp *qp,
 				      const struct rdmap_seg *pkt,

@@ -9,6 +9,8 @@
  *	tag_arrival.c	messages at the receiver: their states, pool, completion
  *	tag_rdv.c	rendezvous at the receiver: reads, replies
  *	tag_send.c	sends; open sends, which wait for the peer
+ *	tag_peer.c	peers: what both ends agree on
+ *	tag_rtr.c	announced receives: RTR, PUT, NACK, adaptation
  *	tag_source.c	open sends as sources of reads; kept inline data
  *	tag_match.c, tag_class.c	matching: tag_match.h
  *
@@ -35,6 +37,11 @@ enum {
 	TAG_SEND_BITS = 17, /* place of an open send in its handle, below its generation */
 	TAG_MAX_SENDS = 1 << TAG_SEND_BITS,
 	TAG_MAX_KEPT = 1 << 16,
+	TAG_MAX_PEERS = 1 << 16,
+	TAG_MAX_RTRS = 1 << 17,
+	TAG_RTRS = 16,        /* announcements of one peer that are kept */
+	TAG_POSTED_BITS = 18, /* place of a posted receive in its handle, below its generation */
+	TAG_SINKS = 1 << (31 - TAG_POSTED_BITS),
 	TAG_KEPT_BYTES = HW_MAX_INLINE_BYTES,
 	TAG_BUCKETS = 1 << 17,
 	TAG_CLAIM_BITS = 18, /* place of an arrival in the number of a claim, below its serial */
@@ -48,12 +55,17 @@ enum {
 };
 #define TAG_RECORDS_BYTES (UINT64_C(1) << 30)
 
+static_assert(TAG_MAX_POSTEDS == 1 << TAG_POSTED_BITS, "");
 static_assert(TAG_MAX_ARRIVALS <= 1 << TAG_CLAIM_BITS, "");
 
 struct tag_ep;
 
 /* A posted receive. */
 struct tag_posted {
+	uint32_t pool_link;  /* the pool's, while it is free */
+	uint16_t generation; /* of its handle; differs from that of the last announcement */
+	bool announced;      /* to peer; false: or it is free, and only these three are valid */
+	bool watched;        /* it would have been announced to peer, at since_ns */
 	struct tag_recv match;
 	struct fw_recv recv;
 	uint64_t used;           /* MULTI: bytes given to messages */
@@ -62,7 +74,11 @@ struct tag_posted {
 	uint8_t flags;           /* HW_TAG_F_* */
 	bool open;               /* it takes messages */
 	bool posted;             /* it is in the matcher */
-	bool canceled;           /* MULTI: its cancellation is reported with its last message */
+	struct tag_peer *peer;
+	struct fw_list peer_node; /* tag_peer.announced */
+	uint64_t since_ns;
+	struct tag_send *canceling; /* the peer was asked to give it back; NULL */
+	bool canceled;              /* MULTI: its cancellation is reported with its last message */
 };
 
 /* A message at its receiver. */
@@ -133,9 +149,39 @@ struct tag_send {
 	bool done;    /* the peer has reported its end; status is valid */
 	bool reading; /* a response to the peer's read is under way */
 	bool source;  /* it may be read: sge or kept is valid */
+	uint32_t
+	    cancels; /* no send: handle of an announced receive that the peer shall give back */
 	uint8_t status;
 	uint8_t num_sge;
 	struct hw_sge sge[HW_MAX_SGE];
+};
+
+/* An announced receive of a peer. */
+struct tag_rtr {
+	struct fw_list node; /* tag_peer.rtrs, in the order of their arrival */
+	uint64_t tag;
+	uint64_t ignore;
+	uint32_t bytes;
+	uint32_t stag;
+	bool msg;
+};
+
+/* An endpoint that this one has exchanged messages with. */
+struct tag_peer {
+	struct fw_list ep_node; /* tag_ep.peers */
+	struct tag_ep *ep;
+	uint32_t ip, qpn;
+	uint32_t hash_next;     /* in its chain of nic->tag.peer_hash, index + 1 */
+	uint32_t session, life; /* all below is of this life of this session */
+	bool sent, taken;       /* the next two are valid */
+	uint32_t sent_ssn;      /* of the last message to it that it may match */
+	uint32_t taken_ssn;     /* of the last one of it that came */
+	struct fw_list rtrs;
+	struct fw_list announced; /* tag_posted.peer_node */
+	uint32_t num_rtrs, num_announced;
+	/* Announcements whose outcome is known, and those of them that were used. */
+	uint32_t outcomes, used;
+	bool quiet; /* too few were used: outcomes are counted without announcing */
 };
 
 struct tag_ep {
@@ -163,6 +209,12 @@ struct tag_ep {
 	uint64_t pool_low_bytes;
 	/* for HW_CMD_TAG_QUERY */
 	uint64_t matched_posted, matched_unexpected, rendezvous, pool_refused;
+	uint64_t announced, announced_used;
+	struct fw_list peers;
+	struct tag_peer *last_peer; /* looked up; NULL */
+	/* The request in this slot has had its part in announcements, and is fetched again. */
+	bool settled;
+	uint32_t settled_slot;
 };
 
 /* ---- tag_ep.c */
@@ -206,6 +258,56 @@ enum rdmap_result tag_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct rdma
 enum rdmap_result tag_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				const uint8_t *held, struct rdmap_error *error);
 
+void tag_arrival_set_envelope(struct tag_arrival *a, const struct rdmap_seg *pkt,
+			      const struct wire_tag *env);
+
+/* ---- tag_peer.c */
+/* Returns a peer in the present life of its session; NULL: not known. */
+struct tag_peer *tag_peer_find(struct fw_nic *nic, struct tag_ep *ep, uint32_t ip, uint32_t qpn);
+/* The same; makes one. NULL: no session yet, or no memory. */
+struct tag_peer *tag_peer_get(struct fw_nic *nic, struct tag_ep *ep, uint32_t ip, uint32_t qpn);
+/* A message of a peer has come in its turn. */
+void tag_peer_took(struct fw_nic *nic, struct tag_ep *ep, const struct rdmap_seg *pkt);
+bool tag_peer_flush(struct fw_nic *nic, struct tag_ep *ep);
+
+/* ---- tag_rtr.c */
+/* Announces a receive that was just posted, if it is worth it; may: no earlier one forbids it. */
+void tag_rtr_post(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted, bool may);
+/* A message takes the receive, which is still posted. */
+void tag_rtr_matched(struct fw_nic *nic, const struct tag_arrival *a, struct tag_posted *posted);
+/* The receive ends without a message. */
+void tag_rtr_unpost(struct fw_nic *nic, struct tag_posted *posted);
+enum tag_rtr_cancel {
+	TAG_RTR_FREE,  /* it is not announced: cancel it now */
+	TAG_RTR_ASKED, /* its peer decides */
+	TAG_RTR_RETRY, /* no memory now */
+};
+enum tag_rtr_cancel tag_rtr_cancel(struct fw_nic *nic, struct tag_ep *ep,
+				   struct tag_posted *posted);
+/* The peer that was asked is gone. */
+void tag_rtr_cancel_over(struct fw_nic *nic, struct tag_ep *ep, uint32_t handle);
+enum rdmap_result tag_rtr_put(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
+			      const struct wire_tag *env);
+void tag_rtr_nack(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
+		  const struct wire_tag *env);
+/* rdmap_up.tag_write */
+enum rdmap_result tag_rtr_write(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
+				bool in_order, struct rdmap_error *error);
+void tag_rtr_control_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status status);
+/* A peer announces a receive, or wants it back. */
+enum rdmap_result tag_rtr_rx(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
+			     const struct wire_tag *env);
+enum tag_rtr_use {
+	TAG_RTR_NONE,  /* send it as usual */
+	TAG_RTR_PUT,   /* it is written to an announced receive; the request is the PUT */
+	TAG_RTR_LATER, /* no memory now */
+};
+/* A message is about to be sent: it takes the announced receive that it will match. */
+enum tag_rtr_use tag_rtr_send(struct fw_nic *nic, struct fw_wqe *wqe, bool is_long);
+void tag_rtr_write_ended(struct fw_nic *nic, const struct fw_wqe *write, enum hw_status status);
+/* The session has ended: nothing is announced any more, either way. */
+void tag_rtr_forget(struct fw_nic *nic, struct tag_peer *peer);
+
 /* ---- tag_arrival.c */
 struct tag_arrival *tag_arrival_new(struct fw_nic *nic, struct tag_ep *ep);
 void tag_arrival_set_state(struct tag_arrival *a, enum tag_arrival_state state);
@@ -245,11 +347,15 @@ void tag_rdv_read_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_st
 void tag_rdv_reply(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status);
 /* A reply was delivered, or its queue pair has ended. */
 void tag_rdv_reply_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status status);
+/* Sends an envelope in the class of responses. False: no memory now. */
+bool tag_rdv_send_reply(struct fw_nic *nic, struct fw_qp *from, const struct fw_wqe *like);
 /* Sends replies that waited. False: some are left. */
 bool tag_rdv_reply_run(struct fw_nic *nic, struct tag_ep *ep);
 
 /* ---- tag_send.c */
 bool tag_send_fetched(struct fw_nic *nic, struct fw_wqe *wqe);
+struct tag_send *tag_send_new(struct fw_nic *nic, struct tag_ep *ep);
+void tag_send_free(struct fw_nic *nic, struct tag_send *send);
 void tag_send_unfetch(struct fw_nic *nic, struct fw_wqe *wqe);
 bool tag_send_sent(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status status,
 		   enum hw_vendor_err vendor_err);

@@ -36,6 +36,25 @@ struct tag_arrival *tag_arrival_new(struct fw_nic *nic, struct tag_ep *ep)
 	return a;
 }
 
+void tag_arrival_set_envelope(struct tag_arrival *a, const struct rdmap_seg *pkt,
+			      const struct wire_tag *env)
+{
+	a->enveloped = true;
+	a->kind = env->kind;
+	a->flags = env->flags;
+	a->bytes = be32_get(env->bytes);
+	a->data = be64_get(env->data);
+	a->stag = be32_get(env->stag);
+	a->handle = be32_get(env->handle);
+	a->match.key = (struct tag_key){
+	    .src_ip = pkt->src_ip,
+	    .src_qpn = pkt->src_qpn,
+	    .tag = env->flags & WIRE_TAG_F_MSG ? 0 : be64_get(env->tag),
+	    .msg = env->flags & WIRE_TAG_F_MSG,
+	};
+	a->solicited = pkt->opcode == WIRE_RDMAP_SEND_SE;
+}
+
 void tag_arrival_set_state(struct tag_arrival *a, enum tag_arrival_state state)
 {
 	struct tag_ep *ep = a->ep;
@@ -239,10 +258,13 @@ void tag_arrival_abort(struct fw_nic *nic, struct tag_arrival *a, enum hw_status
 /* ---- receives ---------------------------------------------------------------------------- */
 
 /* Reserves the message's part of the receive, which may be shorter. */
-static void reserve(struct tag_ep *ep, struct tag_arrival *a, struct tag_posted *posted)
+static void reserve(struct fw_nic *nic, struct tag_arrival *a, struct tag_posted *posted)
 {
+	struct tag_ep *ep = a->ep;
 	uint64_t left = posted->recv.bytes - posted->used;
 
+	if (posted->announced || posted->watched)
+		tag_rtr_matched(nic, a, posted);
 	a->recv = posted;
 	posted->refs++;
 	a->offset = posted->used;
@@ -263,7 +285,7 @@ bool tag_arrival_take(struct fw_nic *nic, struct tag_arrival *a, struct tag_post
 {
 	bool more;
 
-	reserve(a->ep, a, posted);
+	reserve(nic, a, posted);
 	more = posted->open;
 	switch ((enum wire_tag_kind)a->kind) {
 	case WIRE_TAG_EAGER:
@@ -275,9 +297,11 @@ bool tag_arrival_take(struct fw_nic *nic, struct tag_arrival *a, struct tag_post
 	case WIRE_TAG_RTS:
 		tag_rdv_start(nic, a);
 		break;
+	case WIRE_TAG_PUT:
+		tag_arrival_complete(nic, a, (enum hw_status)a->status, HW_VENDOR_ERR_NONE);
+		break;
 	case WIRE_TAG_DONE:
 	case WIRE_TAG_RTR:
-	case WIRE_TAG_PUT:
 	case WIRE_TAG_NACK:
 	case WIRE_TAG_KINDS:
 		break;

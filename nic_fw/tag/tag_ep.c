@@ -60,8 +60,9 @@ bool tag_ep_flush(struct fw_nic *nic, struct fw_qp *qp)
 {
 	struct tag_ep *ep = qp->tag;
 
+	ep->settled = false;
 	return tag_rq_flush(nic, ep) && tag_posted_flush(nic, ep) && tag_arrival_flush(nic, ep) &&
-	       tag_send_flush(nic, ep);
+	       tag_send_flush(nic, ep) && tag_peer_flush(nic, ep);
 }
 
 /* The records lie in memory that the next endpoint gets, which must be zero. */
@@ -177,6 +178,7 @@ int cmd_tag_open(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	for (i = 0; i < TAG_ARRIVAL_STATES; i++)
 		fw_list_init(&ep->in_state[i]);
 	fw_list_init(&ep->sends);
+	fw_list_init(&ep->peers);
 	fw_list_init(&ep->work_node);
 	qp->tag = ep;
 	return 0;
@@ -203,6 +205,8 @@ int cmd_tag_query(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	    .matched_unexpected = ep->matched_unexpected,
 	    .rendezvous = ep->rendezvous,
 	    .pool_refused = ep->pool_refused,
+	    .announced = ep->announced,
+	    .announced_used = ep->announced_used,
 	};
 	return 0;
 }

@@ -30,6 +30,11 @@ struct tag_posted *tag_posted_new(struct fw_nic *nic, struct tag_ep *ep, const s
 	posted->recv.num_sge = op->recv.num_sge;
 	posted->recv.pd = op->recv.pd;
 	memcpy(posted->recv.sge, op->recv.sge, op->recv.num_sge * sizeof(op->recv.sge[0]));
+	posted->announced = false;
+	posted->watched = false;
+	posted->peer = NULL;
+	posted->canceling = NULL;
+	fw_list_init(&posted->peer_node);
 	posted->used = 0;
 	posted->min_free_bytes = op->min_free_bytes;
 	posted->refs = 0;
@@ -46,7 +51,7 @@ void tag_posted_free(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *p
 {
 	struct fw_client *owner = &nic->host.clients[ep->qp->client];
 
-	assert(!posted->posted && !posted->refs);
+	assert(!posted->posted && !posted->refs && !posted->announced);
 	owner->tag_posteds_held--;
 	owner->share->user->tag_posteds--;
 	fw_pool_put(&nic->tag.posteds, posted);
@@ -75,6 +80,7 @@ void tag_posted_withdraw(struct fw_nic *nic, struct tag_ep *ep, struct tag_poste
 	    .flags = posted->flags & HW_TAG_F_MULTI ? HW_CQE_F_RELEASED : 0,
 	};
 
+	tag_rtr_unpost(nic, posted);
 	if (posted->posted)
 		tag_match_unpost(&ep->match, &posted->match);
 	posted->posted = false;

@@ -118,8 +118,7 @@ void tag_rdv_read_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_st
 
 /* ---- replies ------------------------------------------------------------------------------- */
 
-/* False: no memory now. */
-static bool send_reply(struct fw_nic *nic, struct fw_qp *from, const struct fw_wqe *like)
+bool tag_rdv_send_reply(struct fw_nic *nic, struct fw_qp *from, const struct fw_wqe *like)
 {
 	struct fw_wqe *wqe = wqe_alloc(nic, from, FW_WQE_TAG_REPLY);
 
@@ -134,6 +133,10 @@ static bool send_reply(struct fw_nic *nic, struct fw_qp *from, const struct fw_w
 	wqe->ssn = like->tag_handle;
 	wqe->msn = like->tag_handle;
 	wqe->tag_kind = like->tag_kind;
+	wqe->tag_flags = like->tag_flags;
+	wqe->tag_stag = like->tag_stag;
+	wqe->compare_add = like->compare_add;
+	wqe->swap = like->swap;
 	wqe->tag_status = like->tag_status;
 	wqe->tag_bytes = like->tag_bytes;
 	wqe->tag_handle = like->tag_handle;
@@ -158,7 +161,7 @@ static bool reply(struct fw_nic *nic, const struct tag_arrival *a)
 	};
 
 	/* What an ending queue pair still has to say outlives it. */
-	return send_reply(nic, qp->flushing ? nic->host.null_qp : qp, &like);
+	return tag_rdv_send_reply(nic, qp->flushing ? nic->host.null_qp : qp, &like);
 }
 
 void tag_rdv_reply(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status)
@@ -197,6 +200,7 @@ void tag_rdv_reply_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_s
 	 * Flushed with its queue pair: its sender still waits. Without memory it waits until the
 	 * session ends.
 	 */
-	if (status == HW_STATUS_WR_FLUSH_ERR && wqe->qp != nic->host.null_qp)
-		(void)send_reply(nic, nic->host.null_qp, wqe);
+	if (status == HW_STATUS_WR_FLUSH_ERR && wqe->tag_kind == WIRE_TAG_DONE &&
+	    wqe->qp != nic->host.null_qp)
+		(void)tag_rdv_send_reply(nic, nic->host.null_qp, wqe);
 }

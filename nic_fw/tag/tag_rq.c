@@ -76,7 +76,7 @@ static bool receive(struct fw_nic *nic, struct tag_ep *ep, uint32_t *units)
 	struct tag_op *op = &ep->op;
 	struct tag_posted *posted;
 	struct tag_msg *msg;
-	bool more = true;
+	bool more = true, may;
 
 	if (!op->posted) {
 		op->posted = tag_posted_new(nic, ep, op);
@@ -106,10 +106,14 @@ static bool receive(struct fw_nic *nic, struct tag_ep *ep, uint32_t *units)
 		case TAG_NONE:
 			posted = op->posted;
 			op->posted = NULL;
+			may = !op->want.any_src && op->recv.bytes > ep->eager_bytes &&
+			      tag_match_may_announce(&ep->match, &op->want);
 			posted->posted = tag_match_post(&ep->match, &posted->match);
 			if (!posted->posted)
 				tag_posted_withdraw(nic, ep, posted, HW_STATUS_LOC_QP_OP_ERR,
 						    HW_VENDOR_ERR_QUEUE);
+			else
+				tag_rtr_post(nic, ep, posted, may);
 			return true;
 		}
 	}
@@ -196,13 +200,26 @@ static void claimed(struct fw_nic *nic, struct tag_ep *ep)
 	(void)tag_arrival_take(nic, a, posted);
 }
 
-static void cancel(struct fw_nic *nic, struct tag_ep *ep)
+/* False: no memory now. */
+static bool cancel(struct fw_nic *nic, struct tag_ep *ep)
 {
 	struct tag_recv *recv = tag_match_find_number(&ep->match, ep->op.number);
+	struct tag_posted *posted;
 
-	if (recv)
-		tag_posted_withdraw(nic, ep, FW_CONTAINER(recv, struct tag_posted, match),
-				    HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_CANCELED);
+	if (!recv)
+		return true;
+	posted = FW_CONTAINER(recv, struct tag_posted, match);
+	switch (tag_rtr_cancel(nic, ep, posted)) {
+	case TAG_RTR_FREE:
+		tag_posted_withdraw(nic, ep, posted, HW_STATUS_WR_FLUSH_ERR,
+				    HW_VENDOR_ERR_CANCELED);
+		break;
+	case TAG_RTR_ASKED:
+		break;
+	case TAG_RTR_RETRY:
+		return false;
+	}
+	return true;
 }
 
 /* False: the operation continues in a later turn. */
@@ -217,8 +234,7 @@ static bool carry_out(struct fw_nic *nic, struct tag_ep *ep, uint32_t *units)
 		claimed(nic, ep);
 		break;
 	case HW_TAG_CANCEL:
-		cancel(nic, ep);
-		break;
+		return cancel(nic, ep);
 	case HW_TAG_OPS:
 		break;
 	}

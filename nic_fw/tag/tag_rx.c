@@ -34,6 +34,7 @@ static bool is_sound(const struct rdmap_seg *pkt, const struct wire_tag *env)
 	bool response = pkt->flags & WIRE_DGRAM_F_RESPONSE;
 	bool alone = pkt->msg_bytes == ENVELOPE && pkt->data_bytes == ENVELOPE && pkt->last;
 	uint32_t bytes = be32_get(env->bytes), handle = be32_get(env->handle);
+	bool sink = be32_get(env->stag) & STAG_SINK_FLAG;
 
 	if (env->reserved || env->flags & ~WIRE_TAG_F_ALL)
 		return false;
@@ -43,43 +44,34 @@ static bool is_sound(const struct rdmap_seg *pkt, const struct wire_tag *env)
 		       pkt->msg_bytes == ENVELOPE + bytes &&
 		       !(env->flags & WIRE_TAG_F_SYNC) == !handle;
 	case WIRE_TAG_RTS:
-		return !response && alone && handle && be32_get(env->stag) & STAG_SINK_FLAG &&
-		       !(env->flags & WIRE_TAG_F_SYNC) && bytes <= HW_MAX_MSG_BYTES;
+		return !response && alone && handle && sink && !(env->flags & WIRE_TAG_F_SYNC) &&
+		       bytes <= HW_MAX_MSG_BYTES;
 	case WIRE_TAG_DONE:
 		return response && alone && env->status < HW_STATUS_CODES;
+	case WIRE_TAG_RTR:
+		return alone && sink && response == !env->status &&
+		       env->status <= WIRE_TAG_RTR_WITHDRAWN;
+	case WIRE_TAG_PUT:
+		return !response && alone && sink && env->status < HW_STATUS_CODES &&
+		       bytes <= HW_MAX_MSG_BYTES;
+	case WIRE_TAG_NACK:
+		return !response && alone && sink;
 	default:
 		return false;
 	}
-}
-
-static void set_envelope(struct tag_arrival *a, const struct rdmap_seg *pkt,
-			 const struct wire_tag *env)
-{
-	a->enveloped = true;
-	a->kind = env->kind;
-	a->flags = env->flags;
-	a->bytes = be32_get(env->bytes);
-	a->data = be64_get(env->data);
-	a->stag = be32_get(env->stag);
-	a->handle = be32_get(env->handle);
-	a->match.key = (struct tag_key){
-	    .src_ip = pkt->src_ip,
-	    .src_qpn = pkt->src_qpn,
-	    .tag = env->flags & WIRE_TAG_F_MSG ? 0 : be64_get(env->tag),
-	    .msg = env->flags & WIRE_TAG_F_MSG,
-	};
-	a->solicited = pkt->opcode == WIRE_RDMAP_SEND_SE;
 }
 
 /*
  * The message's turn has come: takes the first receive that fits, or enters the message as
  * unexpected. False: it needs memory of the pool, and there is none.
  */
-static bool match(struct fw_nic *nic, struct tag_ep *ep, struct tag_arrival *a)
+static bool match(struct fw_nic *nic, struct tag_ep *ep, struct tag_arrival *a,
+		  const struct rdmap_seg *pkt)
 {
 	struct tag_recv *recv = tag_match_find_recv(&ep->match, &a->match.key);
 
 	if (recv) {
+		tag_peer_took(nic, ep, pkt);
 		ep->matched_posted++;
 		FW_COUNT(nic, tag_matched_posted);
 		(void)tag_arrival_take(nic, a, FW_CONTAINER(recv, struct tag_posted, match));
@@ -87,6 +79,7 @@ static bool match(struct fw_nic *nic, struct tag_ep *ep, struct tag_arrival *a)
 	}
 	if (a->kind == WIRE_TAG_EAGER && !tag_arrival_store(nic, a, a->bytes))
 		return false;
+	tag_peer_took(nic, ep, pkt);
 	FW_COUNT(nic, tag_unexpected);
 	tag_arrival_set_state(a, TAG_UNEXPECTED);
 	return true;
@@ -175,8 +168,8 @@ static enum rdmap_result place_eager(struct fw_nic *nic, struct fw_qp *qp, struc
 	if (pkt->msg_bytes - ENVELOPE != a->bytes || bytes > a->bytes || offset > a->bytes - bytes)
 		return malformed(nic, error);
 	if (env && !a->enveloped)
-		set_envelope(a, pkt, env);
-	if (env && in_order && a->state == TAG_EARLY && !match(nic, qp->tag, a)) {
+		tag_arrival_set_envelope(a, pkt, env);
+	if (env && in_order && a->state == TAG_EARLY && !match(nic, qp->tag, a, pkt)) {
 		forget(nic, qp, msg);
 		return RDMAP_REFUSE;
 	}
@@ -239,7 +232,7 @@ static enum rdmap_result finish_eager(struct fw_nic *nic, struct fw_qp *qp, stru
 	a = msg->tag;
 	if (!a->enveloped)
 		return malformed(nic, error);
-	if (a->state == TAG_EARLY && !match(nic, qp->tag, a)) {
+	if (a->state == TAG_EARLY && !match(nic, qp->tag, a, pkt)) {
 		forget(nic, qp, msg);
 		return RDMAP_REFUSE;
 	}
@@ -276,14 +269,15 @@ static enum rdmap_result finish_rts(struct fw_nic *nic, struct fw_qp *qp, struct
 	a = tag_arrival_new(nic, qp->tag);
 	if (!a)
 		return RDMAP_REFUSE;
-	set_envelope(a, pkt, env);
-	(void)match(nic, qp->tag, a);
+	tag_arrival_set_envelope(a, pkt, env);
+	(void)match(nic, qp->tag, a, pkt);
 	return RDMAP_OK;
 }
 
 enum rdmap_result tag_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				const uint8_t *held, struct rdmap_error *error)
 {
+	enum rdmap_result result;
 	struct eth_cursor cursor;
 	struct wire_tag env;
 
@@ -310,8 +304,13 @@ enum rdmap_result tag_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct rdm
 		tag_send_done(nic, qp, pkt, &env);
 		return RDMAP_OK;
 	case WIRE_TAG_RTR:
-	case WIRE_TAG_PUT:
+		return tag_rtr_rx(nic, qp, pkt, &env);
 	case WIRE_TAG_NACK:
+		tag_rtr_nack(nic, qp, pkt, &env);
+		return RDMAP_OK;
+	case WIRE_TAG_PUT:
+		result = tag_rtr_put(nic, qp, pkt, &env);
+		return result == RDMAP_ERROR ? malformed(nic, error) : result;
 	case WIRE_TAG_KINDS:
 		break;
 	}

@@ -38,7 +38,7 @@ struct tag_send *tag_send_find(struct fw_nic *nic, const struct fw_qp *qp, uint3
 }
 
 /* NULL: no context, or the share of the process is used up. */
-static struct tag_send *new_send(struct fw_nic *nic, struct tag_ep *ep)
+struct tag_send *tag_send_new(struct fw_nic *nic, struct tag_ep *ep)
 {
 	struct fw_client *owner = &nic->host.clients[ep->qp->client];
 	struct fw_account *user = owner->share->user;
@@ -69,7 +69,7 @@ static struct tag_send *new_send(struct fw_nic *nic, struct tag_ep *ep)
 	return send;
 }
 
-static void free_send(struct fw_nic *nic, struct tag_send *send)
+void tag_send_free(struct fw_nic *nic, struct tag_send *send)
 {
 	struct fw_client *owner = &nic->host.clients[send->ep->qp->client];
 
@@ -98,6 +98,23 @@ static void make_rts(struct fw_wqe *wqe)
 	wqe->bytes = sizeof(struct wire_tag);
 }
 
+/* A request that is fetched again has had its part in announcements. */
+static enum tag_rtr_use announced(struct fw_nic *nic, struct tag_ep *ep, struct fw_wqe *wqe,
+				  bool is_long)
+{
+	struct tag_peer *peer;
+
+	if (__builtin_expect(!ep->settled, 1))
+		return tag_rtr_send(nic, wqe, is_long);
+	ep->settled = false;
+	if (ep->settled_slot != wqe->sq_slot)
+		return tag_rtr_send(nic, wqe, is_long);
+	peer = tag_peer_find(nic, ep, wqe->dst_ip, wqe->dst_qpn);
+	if (peer && peer->sent)
+		peer->sent_ssn = wqe->ssn;
+	return TAG_RTR_NONE;
+}
+
 bool tag_send_fetched(struct fw_nic *nic, struct fw_wqe *wqe)
 {
 	struct tag_ep *ep = wqe->qp->tag;
@@ -106,7 +123,7 @@ bool tag_send_fetched(struct fw_nic *nic, struct fw_wqe *wqe)
 	struct tag_send *send = NULL;
 
 	if (!eager || wanted & HW_TSEND_F_SYNC) {
-		send = new_send(nic, ep);
+		send = tag_send_new(nic, ep);
 		if (!send)
 			return false;
 		send->wr_id = wqe->wr_id;
@@ -127,6 +144,21 @@ bool tag_send_fetched(struct fw_nic *nic, struct fw_wqe *wqe)
 		wqe->compare_add = 0;
 	if (!(wanted & HW_TSEND_F_DATA))
 		wqe->swap = 0;
+	/* After all that can fail: it may take an announced receive, once. */
+	switch (announced(nic, ep, wqe, !eager)) {
+	case TAG_RTR_NONE:
+		break;
+	case TAG_RTR_PUT:
+		/* Its acknowledgement says that it was matched. */
+		if (send)
+			tag_send_free(nic, send);
+		return true;
+	case TAG_RTR_LATER:
+		if (send)
+			tag_send_free(nic, send);
+		wqe->tag_handle = 0;
+		return false;
+	}
 	if (eager) {
 		wqe->bytes += (uint32_t)sizeof(struct wire_tag);
 		return true;
@@ -138,7 +170,14 @@ bool tag_send_fetched(struct fw_nic *nic, struct fw_wqe *wqe)
 
 void tag_send_unfetch(struct fw_nic *nic, struct fw_wqe *wqe)
 {
-	free_send(nic, at(nic, wqe->tag_handle));
+	struct tag_ep *ep = wqe->qp->tag;
+
+	if (!wqe->tag_kind)
+		return;
+	ep->settled = true;
+	ep->settled_slot = wqe->sq_slot;
+	if (wqe->tag_handle)
+		tag_send_free(nic, at(nic, wqe->tag_handle));
 	wqe->tag_handle = 0;
 }
 
@@ -152,7 +191,7 @@ static bool convert(struct fw_nic *nic, struct fw_wqe *wqe)
 	if (wqe->tag_handle) {
 		send = at(nic, wqe->tag_handle);
 	} else {
-		send = new_send(nic, wqe->qp->tag);
+		send = tag_send_new(nic, wqe->qp->tag);
 		if (!send)
 			return false;
 		send->wr_id = wqe->wr_id;
@@ -165,7 +204,7 @@ static bool convert(struct fw_nic *nic, struct fw_wqe *wqe)
 	}
 	if (!tag_source_keep(nic, send, wqe)) {
 		if (!wqe->tag_handle)
-			free_send(nic, send);
+			tag_send_free(nic, send);
 		return false;
 	}
 	wqe->tag_handle = tag_send_handle(nic, send);
@@ -205,10 +244,17 @@ bool tag_send_end(struct fw_nic *nic, struct tag_send *send, enum hw_status stat
 	    .sq_index = send->sq_end,
 	};
 
+	if (send->cancels) {
+		uint32_t handle = send->cancels;
+		struct tag_ep *ep = send->ep;
+
+		tag_rtr_cancel_over(nic, ep, handle);
+		return true;
+	}
 	/* Frames with its memory may still be under way. */
 	if (status != HW_STATUS_SUCCESS)
 		eth_tx_settle(nic);
-	free_send(nic, send);
+	tag_send_free(nic, send);
 	/* In RESET requests end without a completion. */
 	if (!report || qp->state == HW_QPS_RESET)
 		return true;

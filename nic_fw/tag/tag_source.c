@@ -123,6 +123,12 @@ void tag_msg_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status 
 	case FW_WQE_TAG_REPLY:
 		tag_rdv_reply_ended(nic, wqe, status);
 		break;
+	case FW_WQE_TAG_WRITE:
+		tag_rtr_write_ended(nic, wqe, status);
+		break;
+	case FW_WQE_TAG_SEND:
+		tag_rtr_control_ended(nic, wqe, status);
+		break;
 	case FW_WQE_REQUEST:
 	case FW_WQE_ATOMIC_RESPONSE:
 	case FW_WQE_TERMINATE:

@@ -8,5 +8,6 @@ const struct rdmap_up rdmap_up = {
     .tag_place = tag_rx_place,
     .tag_finish = tag_rx_finish,
     .tag_abort = tag_arrival_abort,
+    .tag_write = tag_rtr_write,
     .tag_read = tag_source_read,
 };

@@ -30,7 +30,9 @@ static void rendezvous(void)
 	tp_begin(&tp);
 	rp_fill(MEM(0), LONG, 3);
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct tp_op op = {.wr_id = i,
+		/* Of any source: it is not announced. */
+		struct tp_op op = {.flags = HW_TAG_F_ANY_SRC,
+				   .wr_id = i,
 				   .tag = 1,
 				   .offset = SINK,
 				   .bytes = cases[i].room,
@@ -216,11 +218,17 @@ static enum bench_verdict stop_data(struct rp *rp, const struct rp_info *info)
 /* end: it also has a long message for which the other end has no receive. */
 static void begin_transfer(uint32_t end)
 {
+	struct tp_op op = {.wr_id = 1,
+			   .tag = 1,
+			   .flags = HW_TAG_F_ANY_SRC, /* it is not announced */
+			   .offset = SINK,
+			   .bytes = LONG};
+
 	tp_begin(&tp);
 	tp_send(&tp, end, 5, 55, 0, LONG);
 	rp_quiet(&tp.rp);
 	rp_fill(MEM(0), LONG, 3);
-	tp_recv(&tp, 1, 1, 1, SINK, LONG);
+	tp_op(&tp, 1, &op);
 	rp_settle(&tp.rp);
 	pass_responses = 3;
 	tp.rp.filter = stop_data;

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The peers of a tagged endpoint: what both ends must agree on before a receive is announced.
+ *
+ * A peer is known from the first message on, and forgets all when its session has ended. Without
+ * memory for it nothing is announced. Calls tag_rtr.c. docs/tagged.md, "Order of announcements".
+ */
+#include "nic_fw/fw_nic.h"
+
+#define TAG_PEER_KEY_USE UINT64_C(0x74616770) /* fw_keyed(): "tagp" */
+
+static uint32_t *chain(struct fw_nic *nic, const struct tag_ep *ep, uint32_t ip, uint32_t qpn)
+{
+	if (!nic->tag.peer_seed)
+		nic->tag.peer_seed = (uint32_t)fw_keyed(nic, TAG_PEER_KEY_USE, 0, 0) | 1;
+	return &nic->tag
+		    .peer_hash[fw_hash(ip ^ nic->tag.peer_seed, qpn, ep->qp->qpn) % FW_HASH_SIZE];
+}
+
+static struct tag_peer *at(struct fw_nic *nic, uint32_t number)
+{
+	return number ? fw_pool_at(&nic->tag.peers, number - 1) : NULL;
+}
+
+static struct tag_peer *look_up(struct fw_nic *nic, struct tag_ep *ep, uint32_t ip, uint32_t qpn)
+{
+	struct tag_peer *peer = ep->last_peer;
+
+	if (peer && peer->ip == ip && peer->qpn == qpn)
+		return peer;
+	peer = at(nic, *chain(nic, ep, ip, qpn));
+	while (peer && !(peer->ep == ep && peer->ip == ip && peer->qpn == qpn))
+		peer = at(nic, peer->hash_next);
+	if (peer)
+		ep->last_peer = peer;
+	return peer;
+}
+
+static struct rd_session *session_of(struct fw_nic *nic, uint32_t ip, uint32_t qpn)
+{
+	return rd_session_find(nic, ip, (uint8_t)(qpn >> 16 & (WIRE_DGRAM_SHARDS - 1)));
+}
+
+/* Forgets what both ends had agreed on: the other end has done so, too. */
+static void renew(struct fw_nic *nic, struct tag_peer *peer, const struct rd_session *session)
+{
+	tag_rtr_forget(nic, peer);
+	peer->session = session->index;
+	peer->life = session->recv.life;
+	peer->sent = false;
+	peer->taken = false;
+}
+
+struct tag_peer *tag_peer_find(struct fw_nic *nic, struct tag_ep *ep, uint32_t ip, uint32_t qpn)
+{
+	struct tag_peer *peer = look_up(nic, ep, ip, qpn);
+	const struct rd_session *session;
+
+	if (!peer)
+		return NULL;
+	session = session_of(nic, ip, qpn);
+	if (!session)
+		return NULL;
+	if (peer->session != session->index || peer->life != session->recv.life)
+		renew(nic, peer, session);
+	return peer;
+}
+
+struct tag_peer *tag_peer_get(struct fw_nic *nic, struct tag_ep *ep, uint32_t ip, uint32_t qpn)
+{
+	struct fw_client *owner = &nic->host.clients[ep->qp->client];
+	struct tag_peer *peer = tag_peer_find(nic, ep, ip, qpn);
+	const struct rd_session *session;
+	uint32_t *head;
+
+	if (peer)
+		return peer;
+	session = session_of(nic, ip, qpn);
+	if (!session || look_up(nic, ep, ip, qpn))
+		return NULL;
+	if (!fw_pool_has_share(&nic->tag.peers, owner->tag_peers_held) ||
+	    !share_pool_may(&nic->tag.peers, owner->share->user->tag_peers)) {
+		FW_COUNT(nic, tag_peers_share_refused);
+		return NULL;
+	}
+	peer = fw_pool_get(&nic->tag.peers);
+	if (!peer)
+		return NULL;
+	memset(peer, 0, sizeof(*peer));
+	peer->ep = ep;
+	peer->ip = ip;
+	peer->qpn = qpn;
+	fw_list_init(&peer->rtrs);
+	fw_list_init(&peer->announced);
+	renew(nic, peer, session);
+	fw_list_add_tail(&ep->peers, &peer->ep_node);
+	head = chain(nic, ep, ip, qpn);
+	peer->hash_next = *head;
+	*head = fw_pool_index(&nic->tag.peers, peer) + 1;
+	owner->tag_peers_held++;
+	owner->share->user->tag_peers++;
+	ep->last_peer = peer;
+	return peer;
+}
+
+bool tag_peer_flush(struct fw_nic *nic, struct tag_ep *ep)
+{
+	struct fw_client *owner = &nic->host.clients[ep->qp->client];
+
+	ep->last_peer = NULL;
+	while (!fw_list_empty(&ep->peers)) {
+		struct tag_peer *peer = FW_CONTAINER(ep->peers.next, struct tag_peer, ep_node);
+		uint32_t *link = chain(nic, ep, peer->ip, peer->qpn);
+		struct tag_peer *other;
+
+		if (!slice_take(nic, FW_SLICE_FLOW_UNITS))
+			return false;
+		tag_rtr_forget(nic, peer);
+		while ((other = at(nic, *link)) != peer)
+			link = &other->hash_next;
+		*link = peer->hash_next;
+		fw_list_del(&peer->ep_node);
+		owner->tag_peers_held--;
+		owner->share->user->tag_peers--;
+		fw_pool_put(&nic->tag.peers, peer);
+	}
+	return true;
+}
+
+void tag_peer_took(struct fw_nic *nic, struct tag_ep *ep, const struct rdmap_seg *pkt)
+{
+	struct tag_peer *peer = tag_peer_get(nic, ep, pkt->src_ip, pkt->src_qpn);
+
+	if (!peer)
+		return;
+	peer->taken = true;
+	peer->taken_ssn = pkt->ssn;
+}
