@@ -94,7 +94,7 @@ static int by_value(const void *a, const void *b)
 /* Returns the median time with that much computation; *call_s: of the call that starts it. */
 static double measure(int coll, int bytes, double compute_s, double *call_s)
 {
-	double times[MAX_ITERATIONS], calls[MAX_ITERATIONS], begin;
+	double times[MAX_ITERATIONS] = {0}, calls[MAX_ITERATIONS] = {0}, begin;
 	MPI_Request r;
 	int i;
 
