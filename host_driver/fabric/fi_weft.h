@@ -300,6 +300,8 @@ void wf_cq_progress(struct wf_cq *cq);
  */
 bool wf_cq_reserve(struct wf_cq *cq);
 void wf_cq_unreserve(struct wf_cq *cq);
+/* Makes the queue as large as it can be, for completions that nobody reserves. */
+void wf_cq_grow_max(struct wf_cq *cq);
 /* Arms the NIC's event. 0: nothing is there, wait for fd; -FI_EAGAIN: read first. */
 int wf_cq_arm(struct wf_cq *cq);
 /* True if fi_cq_read() would return something. */

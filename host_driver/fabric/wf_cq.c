@@ -126,20 +126,31 @@ bool wf_cq_ready(struct wf_cq *cq)
 	return atomic_load(&cq->queue_count) != 0;
 }
 
-/* Makes the NIC's queue larger. True if there is room. */
+/* Makes the NIC's queue larger. The lock is held. */
+static void resize(struct wf_cq *cq, uint32_t want)
+{
+	if (want > cq->entries && weft_resize_cq(cq->cq, want) == 0) {
+		atomic_fetch_add(&cq->room, (int)(want - cq->entries));
+		cq->entries = want;
+	}
+}
+
+void wf_cq_grow_max(struct wf_cq *cq)
+{
+	pthread_mutex_lock(&cq->lock);
+	resize(cq, cq->domain->device.max_cqe);
+	pthread_mutex_unlock(&cq->lock);
+}
+
+/* Makes the NIC's queue larger if it is all reserved. True if there is room. */
 static bool grow(struct wf_cq *cq)
 {
-	uint32_t want, max = cq->domain->device.max_cqe;
+	uint32_t max = cq->domain->device.max_cqe;
 	bool ok;
 
 	pthread_mutex_lock(&cq->lock);
-	if (atomic_load(&cq->room) <= 0 && cq->entries < max) {
-		want = cq->entries > max / GROWTH ? max : cq->entries * GROWTH;
-		if (weft_resize_cq(cq->cq, want) == 0) {
-			atomic_fetch_add(&cq->room, (int)(want - cq->entries));
-			cq->entries = want;
-		}
-	}
+	if (atomic_load(&cq->room) <= 0)
+		resize(cq, cq->entries > max / GROWTH ? max : cq->entries * GROWTH);
 	ok = atomic_load(&cq->room) > 0;
 	pthread_mutex_unlock(&cq->lock);
 	return ok;

@@ -149,6 +149,7 @@ static int recv_post(struct wf_op *op, struct weft_tag_recv_wr *wr, uint64_t fla
 		return recv_claimed(op, wr, flags);
 	if (flags & FI_MULTI_RECV) {
 		op->multi = true;
+		wf_cq_grow_max(op->cq);
 		wr->flags |= WEFT_TAG_MULTI;
 		wr->min_free_bytes = op->qp->min_multi_recv_bytes;
 	}

@@ -20,7 +20,7 @@ enum {
 	WT_RECVS = 40,
 	WT_DRAINS = 8, /* receives for anything, at the end of a run */
 	WT_RECV_SLOTS = WT_RECVS + WT_DRAINS,
-	WT_PIECES = 64, /* messages of a MULTI buffer */
+	WT_PIECES = 512, /* messages of a MULTI buffer */
 	WT_SGES = 4,
 	WT_SLOT_BYTES = 73728,
 	WT_MAX_BYTES = 70000,
