@@ -355,8 +355,7 @@ void rd_session_adopt(struct fw_nic *nic, struct rd_session *s, uint32_t peer_ep
 	memset(&s->delivered, 0, sizeof(s->delivered));
 	memset(&s->refused, 0, sizeof(s->refused));
 	s->any_refused = false;
-	s->srtt_ns = 0;
-	s->rttvar_ns = 0;
+	s->rtt = (struct fw_rtt){0};
 	s->path_ns = 0;
 	rd_cong_init(nic, s);
 	s->backoff = 0;

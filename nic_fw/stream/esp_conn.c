@@ -470,10 +470,8 @@ void esp_rx_unreachable(struct fw_nic *nic, const uint8_t *mac, const struct wir
 
 uint64_t esp_rto_ns(const struct esp_stream *s, uint32_t tries)
 {
-	uint64_t ns = s->srtt_ns ? s->srtt_ns + 4 * s->rttvar_ns : ESP_FIRST_RTO_NS;
+	uint64_t ns = fw_rtt_timeout_ns(&s->rtt, ESP_FIRST_RTO_NS, ESP_MIN_RTO_NS);
 
-	if (ns < ESP_MIN_RTO_NS)
-		ns = ESP_MIN_RTO_NS;
 	while (tries-- && ns < ESP_MAX_RTO_NS)
 		ns *= 2;
 	return ns < ESP_MAX_RTO_NS ? ns : ESP_MAX_RTO_NS;
