@@ -37,6 +37,7 @@
 #include "nic_fw/coll/goal_ending.h"
 #include "nic_fw/host/guess.h"
 #include "nic_fw/net/ip.h"
+#include "nic_fw/base/hash.h"
 #include "nic_fw/base/keyed.h"
 #include "nic_fw/base/list.h"
 #include "nic_fw/net/mac_filter.h"
@@ -173,18 +174,6 @@ static inline void fw_copy_once(void *dst, const void *src, size_t bytes)
 {
 	memcpy(dst, src, bytes);
 	__asm__ volatile("" : : "r"(dst) : "memory");
-}
-
-/* Mixes a key for the hash tables. */
-static inline uint32_t fw_hash(uint32_t a, uint32_t b, uint32_t c)
-{
-	uint64_t h = (uint64_t)a * 0x9e3779b97f4a7c15u;
-
-	h ^= (uint64_t)b * 0xc2b2ae3d27d4eb4fu;
-	h ^= (uint64_t)c * 0x165667b19e3779f9u;
-	h ^= h >> 29;
-	h *= 0xbf58476d1ce4e5b9u;
-	return (uint32_t)(h >> 32);
 }
 
 #endif /* WEFT_FW_NIC_H */

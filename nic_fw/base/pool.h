@@ -42,6 +42,12 @@ static inline void *fw_pool_at(const struct fw_pool *pool, uint32_t index)
 	return pool->base + (size_t)index * pool->elem_bytes;
 }
 
+/* Returns the elements as an array of their type (base/hash.h). */
+static inline void *fw_pool_table(const struct fw_pool *pool)
+{
+	return pool->base;
+}
+
 enum {
 	FW_HELD_PER_FREE = 2,
 };

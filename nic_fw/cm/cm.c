@@ -149,18 +149,13 @@ static uint32_t *cm_bucket(struct fw_nic *nic, uint32_t peer_ip, uint64_t peer_i
 			     CM_HASH_SIZE];
 }
 
-/* Chains hold the index + 1, so that a zeroed arena is an empty table. */
 struct cm_ep *cm_find_peer(struct fw_nic *nic, uint32_t peer_ip, uint64_t peer_id)
 {
-	uint32_t i = *cm_bucket(nic, peer_ip, peer_id);
+	struct cm_ep *ep;
 
-	while (i) {
-		struct cm_ep *ep = &nic->cm.eps[i - 1];
-
+	fw_chain_for_each (ep, *cm_bucket(nic, peer_ip, peer_id), nic->cm.eps, hash_next)
 		if (ep->peer_ip == peer_ip && ep->peer_id == peer_id)
 			return ep;
-		i = ep->hash_next;
-	}
 	return NULL;
 }
 
@@ -169,20 +164,15 @@ void cm_hash(struct fw_nic *nic, struct cm_ep *ep)
 	uint32_t *head = cm_bucket(nic, ep->peer_ip, ep->peer_id);
 
 	assert(!ep->hashed);
-	ep->hash_next = *head;
-	*head = ep->index + 1;
+	fw_chain_add(head, &ep->hash_next, ep->index);
 	ep->hashed = true;
 }
 
 static void cm_unhash(struct fw_nic *nic, struct cm_ep *ep)
 {
-	uint32_t *link = cm_bucket(nic, ep->peer_ip, ep->peer_id);
-
 	if (!ep->hashed)
 		return;
-	while (*link != ep->index + 1)
-		link = &nic->cm.eps[*link - 1].hash_next;
-	*link = ep->hash_next;
+	fw_chain_del(cm_bucket(nic, ep->peer_ip, ep->peer_id), ep, nic->cm.eps, hash_next);
 	ep->hashed = false;
 }
 

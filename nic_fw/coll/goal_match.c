@@ -29,15 +29,12 @@ static bool same(const struct goal_key4 *a, const struct goal_key4 *b)
 struct goal_recv *goal_recv_find(struct fw_nic *nic, struct goal_comm *comm,
 				 const struct goal_key4 *key)
 {
-	uint32_t i = nic->goal.recv_hash[goal_match_bucket(comm, nic, key)];
+	struct goal_recv *recv;
 
-	while (i) {
-		struct goal_recv *recv = fw_pool_at(&nic->goal.recvs, i - 1);
-
+	fw_chain_for_each (recv, nic->goal.recv_hash[goal_match_bucket(comm, nic, key)],
+			   fw_pool_table(&nic->goal.recvs), next)
 		if (same(&recv->key, key) && recv->run->comm == comm)
 			return recv;
-		i = recv->next;
-	}
 	return NULL;
 }
 
@@ -69,19 +66,14 @@ void goal_recv_hash(struct fw_nic *nic, struct goal_recv *recv)
 {
 	uint32_t *head = &nic->goal.recv_hash[goal_match_bucket(recv->run->comm, nic, &recv->key)];
 
-	recv->next = *head;
-	*head = fw_pool_index(&nic->goal.recvs, recv) + 1;
+	fw_chain_add(head, &recv->next, fw_pool_index(&nic->goal.recvs, recv));
 	recv->hashed = true;
 }
 
 static void goal_match_unhash(struct fw_nic *nic, struct goal_recv *recv)
 {
-	uint32_t *at = &nic->goal.recv_hash[goal_match_bucket(recv->run->comm, nic, &recv->key)];
-	uint32_t number = fw_pool_index(&nic->goal.recvs, recv) + 1;
-
-	while (*at != number)
-		at = &((struct goal_recv *)fw_pool_at(&nic->goal.recvs, *at - 1))->next;
-	*at = recv->next;
+	fw_chain_del(&nic->goal.recv_hash[goal_match_bucket(recv->run->comm, nic, &recv->key)],
+		     recv, fw_pool_table(&nic->goal.recvs), next);
 	recv->hashed = false;
 }
 
@@ -174,15 +166,12 @@ struct goal_unexp *goal_unexp_find(struct fw_nic *nic, struct goal_comm *comm,
 				   const struct goal_key4 *key)
 {
 	uint32_t comm_index = (uint32_t)(comm - nic->goal.comms);
-	uint32_t i = nic->goal.unexp_hash[goal_match_bucket(comm, nic, key)];
+	struct goal_unexp *unexp;
 
-	while (i) {
-		struct goal_unexp *unexp = fw_pool_at(&nic->goal.unexps, i - 1);
-
+	fw_chain_for_each (unexp, nic->goal.unexp_hash[goal_match_bucket(comm, nic, key)],
+			   fw_pool_table(&nic->goal.unexps), next)
 		if (same(&unexp->key, key) && unexp->comm == comm_index)
 			return unexp;
-		i = unexp->next;
-	}
 	return NULL;
 }
 
@@ -208,8 +197,7 @@ struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,
 		return NULL;
 	}
 	head = &nic->goal.unexp_hash[goal_match_bucket(comm, nic, key)];
-	unexp->next = *head;
-	*head = fw_pool_index(&nic->goal.unexps, unexp) + 1;
+	fw_chain_add(head, &unexp->next, fw_pool_index(&nic->goal.unexps, unexp));
 	fw_list_add_tail(&comm->unexps, &unexp->comm_node);
 	return unexp;
 }
@@ -217,12 +205,9 @@ struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,
 void goal_unexp_free(struct fw_nic *nic, struct goal_unexp *unexp)
 {
 	struct goal_comm *comm = &nic->goal.comms[unexp->comm];
-	uint32_t *at = &nic->goal.unexp_hash[goal_match_bucket(comm, nic, &unexp->key)];
-	uint32_t number = fw_pool_index(&nic->goal.unexps, unexp) + 1;
 
-	while (*at != number)
-		at = &((struct goal_unexp *)fw_pool_at(&nic->goal.unexps, *at - 1))->next;
-	*at = unexp->next;
+	fw_chain_del(&nic->goal.unexp_hash[goal_match_bucket(comm, nic, &unexp->key)], unexp,
+		     fw_pool_table(&nic->goal.unexps), next);
 	goal_sweep_forget(comm, &unexp->comm_node);
 	fw_list_del(&unexp->comm_node);
 	if (unexp->region != FW_NONE)

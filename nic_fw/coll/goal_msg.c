@@ -51,35 +51,27 @@ void goal_send_hash(struct fw_nic *nic, struct goal_send *send)
 {
 	uint32_t *head = &nic->goal.send_hash[send_bucket(send->link, &send->key)];
 
-	send->next = *head;
-	*head = fw_pool_index(&nic->goal.sends, send) + 1;
+	fw_chain_add(head, &send->next, fw_pool_index(&nic->goal.sends, send));
 	send->hashed = true;
 }
 
 static void send_unhash(struct fw_nic *nic, struct goal_send *send)
 {
-	uint32_t *at = &nic->goal.send_hash[send_bucket(send->link, &send->key)];
-	uint32_t number = fw_pool_index(&nic->goal.sends, send) + 1;
-
-	while (*at != number)
-		at = &((struct goal_send *)fw_pool_at(&nic->goal.sends, *at - 1))->next;
-	*at = send->next;
+	fw_chain_del(&nic->goal.send_hash[send_bucket(send->link, &send->key)], send,
+		     fw_pool_table(&nic->goal.sends), next);
 	send->hashed = false;
 }
 
 struct goal_send *goal_send_find(struct fw_nic *nic, const struct goal_link *link,
 				 const struct goal_key4 *key)
 {
-	uint32_t i = nic->goal.send_hash[send_bucket(link, key)];
+	struct goal_send *send;
 
-	while (i) {
-		struct goal_send *send = fw_pool_at(&nic->goal.sends, i - 1);
-
+	fw_chain_for_each (send, nic->goal.send_hash[send_bucket(link, key)],
+			   fw_pool_table(&nic->goal.sends), next)
 		if (send->link == link && send->key.instance == key->instance &&
 		    send->key.tag == key->tag && send->key.count == key->count)
 			return send;
-		i = send->next;
-	}
 	return NULL;
 }
 

@@ -96,15 +96,12 @@ static uint32_t *run_chain(struct fw_nic *nic, const struct goal_comm *comm, uin
 
 struct goal_run *goal_run_find(struct fw_nic *nic, const struct goal_comm *comm, uint32_t instance)
 {
-	uint32_t at = *run_chain(nic, comm, instance);
+	struct goal_run *run;
 
-	while (at) {
-		struct goal_run *run = fw_pool_at(&nic->goal.runs, at - 1);
-
+	fw_chain_for_each (run, *run_chain(nic, comm, instance), fw_pool_table(&nic->goal.runs),
+			   hash_next)
 		if (run->comm == comm && run->instance == instance)
 			return run;
-		at = run->hash_next;
-	}
 	return NULL;
 }
 
@@ -117,22 +114,17 @@ static void run_hash(struct fw_nic *nic, struct goal_run *run)
 {
 	uint32_t *head = run_chain(nic, run->comm, run->instance);
 
-	run->hash_next = *head;
-	*head = fw_pool_index(&nic->goal.runs, run) + 1;
+	fw_chain_add(head, &run->hash_next, fw_pool_index(&nic->goal.runs, run));
 	fw_list_add_tail(&run->comm->runs, &run->comm_node);
 }
 
 /* Removes the run from the table, so that no message finds it by instance. */
 static void run_unhash(struct fw_nic *nic, struct goal_run *run)
 {
-	uint32_t *at = run_chain(nic, run->comm, run->instance);
-	uint32_t number = fw_pool_index(&nic->goal.runs, run) + 1;
-
 	if (!fw_list_linked(&run->comm_node))
 		return;
-	while (*at != number)
-		at = &((struct goal_run *)fw_pool_at(&nic->goal.runs, *at - 1))->hash_next;
-	*at = run->hash_next;
+	fw_chain_del(run_chain(nic, run->comm, run->instance), run, fw_pool_table(&nic->goal.runs),
+		     hash_next);
 	fw_list_del(&run->comm_node);
 }
 

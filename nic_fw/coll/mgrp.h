@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "nic_fw/base/list.h"
+#include "nic_fw/base/rtt.h"
 #include "nic_fw/base/timer.h"
 #include "shared_defs/wire_mgrp.h"
 
@@ -69,11 +70,6 @@ struct mgrp_child {
 	uint64_t from_ns; /* since when it is silent */
 };
 
-/* Smoothed time and its deviation. */
-struct mgrp_rtt {
-	uint64_t srtt_ns, var_ns;
-};
-
 /*
  * One root's packets at one member. low <= next <= high; packets from low on that have arrived are
  * in the ring. At the root itself next == high is the number of its next packet.
@@ -100,12 +96,12 @@ struct mgrp_space {
 	uint64_t ask_ns;             /* time of the last request, or of a later repair */
 	uint8_t asks;                /* requests without an answer */
 	bool asking;                 /* no repair has come since */
-	struct mgrp_rtt ask_rtt;
+	struct fw_rtt ask_rtt;
 
 	/* Towards the children. */
 	struct mgrp_child child[MGRP_MAX_CHILDREN];
 	uint32_t num_children;
-	struct mgrp_rtt rtt;
+	struct fw_rtt rtt;
 
 	/* At the root only. */
 	struct fw_list queue;  /* goal_send.link_node: messages not wholly sent */
@@ -199,7 +195,6 @@ bool mgrp_pending(const struct fw_nic *nic);
 void mgrp_timer_update(struct fw_nic *nic, struct mgrp_space *space);
 void mgrp_timer_fire(struct fw_nic *nic, struct fw_timer *timer);
 void mgrp_ack_fire(struct fw_nic *nic, struct fw_timer *timer);
-void mgrp_rtt_sample(struct mgrp_rtt *rtt, uint64_t ns);
 
 /* ---- mgrp_rx.c ------------------------------------------------------------------------------ */
 

@@ -142,7 +142,7 @@ static bool mgrp_rx_take(struct fw_nic *nic, struct mgrp_space *space, const str
 static void answered(const struct fw_nic *nic, struct mgrp_space *space)
 {
 	if (space->asking && !space->asks)
-		mgrp_rtt_sample(&space->ask_rtt, nic->now_ns - space->ask_ns);
+		fw_rtt_sample(&space->ask_rtt, nic->now_ns - space->ask_ns);
 	space->asking = false;
 	space->asks = 0;
 	space->ask_ns = nic->now_ns;
@@ -226,7 +226,7 @@ static void rx_status(struct fw_nic *nic, struct mgrp_space *space, const struct
 
 		child->own = in->own;
 		if (slot->block && !slot->repaired && !child->probes)
-			mgrp_rtt_sample(&space->rtt, nic->now_ns - slot->sent_ns);
+			fw_rtt_sample(&space->rtt, nic->now_ns - slot->sent_ns);
 		know_of(space, in->own);
 	}
 	if (seq_lt(child->ack, in->psn))

@@ -20,22 +20,21 @@ static uint32_t *mgrp_space_bucket(struct fw_nic *nic, uint64_t key, uint64_t ke
 
 struct goal_comm *mgrp_first_member(struct fw_nic *nic, uint64_t key, uint64_t key2)
 {
-	uint32_t i = *mgrp_space_bucket(nic, key, key2);
+	struct goal_comm *comm;
 
-	for (; i; i = nic->goal.comms[i - 1].group.next)
-		if (nic->goal.comms[i - 1].key == key && nic->goal.comms[i - 1].key2 == key2)
-			return &nic->goal.comms[i - 1];
+	fw_chain_for_each (comm, *mgrp_space_bucket(nic, key, key2), nic->goal.comms, group.next)
+		if (comm->key == key && comm->key2 == key2)
+			return comm;
 	return NULL;
 }
 
 struct goal_comm *mgrp_next_member(struct fw_nic *nic, const struct goal_comm *comm)
 {
-	uint32_t i = comm->group.next;
+	struct goal_comm *next;
 
-	for (; i; i = nic->goal.comms[i - 1].group.next)
-		if (nic->goal.comms[i - 1].key == comm->key &&
-		    nic->goal.comms[i - 1].key2 == comm->key2)
-			return &nic->goal.comms[i - 1];
+	fw_chain_for_each (next, comm->group.next, nic->goal.comms, group.next)
+		if (next->key == comm->key && next->key2 == comm->key2)
+			return next;
 	return NULL;
 }
 
@@ -75,8 +74,7 @@ int mgrp_join(struct fw_nic *nic, struct goal_comm *comm)
 		goal_heap_free(nic, comm->client, comm->group.spaces);
 		return FW_ENOSPC;
 	}
-	comm->group.next = *head;
-	*head = (uint32_t)(comm - nic->goal.comms) + 1;
+	fw_chain_add(head, &comm->group.next, (uint32_t)(comm - nic->goal.comms));
 	return 0;
 }
 
@@ -383,14 +381,10 @@ static void free_space(struct fw_nic *nic, struct goal_comm *comm, struct mgrp_s
 
 void mgrp_leave(struct fw_nic *nic, struct goal_comm *comm)
 {
-	uint32_t *at = mgrp_space_bucket(nic, comm->key, comm->key2);
-	uint32_t number = (uint32_t)(comm - nic->goal.comms) + 1;
-
 	while (!fw_list_empty(&comm->group.all))
 		free_space(nic, comm, FW_CONTAINER(comm->group.all.next, struct mgrp_space, node));
-	while (*at != number)
-		at = &nic->goal.comms[*at - 1].group.next;
-	*at = comm->group.next;
+	fw_chain_del(mgrp_space_bucket(nic, comm->key, comm->key2), comm, nic->goal.comms,
+		     group.next);
 	(void)mac_filter_del(nic, comm->group.mac, 0);
 	goal_heap_free(nic, comm->client, comm->group.spaces);
 	comm->group.spaces = NULL;

@@ -23,26 +23,10 @@ static struct goal_comm *comm_of(struct fw_nic *nic, const struct mgrp_space *sp
 
 /* ---- waits ---------------------------------------------------------------------------------- */
 
-void mgrp_rtt_sample(struct mgrp_rtt *rtt, uint64_t ns)
+static uint64_t mgrp_tx_rto_ns(const struct fw_rtt *rtt, uint32_t tries)
 {
-	uint64_t err;
+	uint64_t ns = fw_rtt_timeout_ns(rtt, MGRP_FIRST_RTO_NS, MGRP_MIN_RTO_NS);
 
-	if (!rtt->srtt_ns) {
-		rtt->srtt_ns = ns ? ns : 1;
-		rtt->var_ns = ns / 2;
-		return;
-	}
-	err = ns > rtt->srtt_ns ? ns - rtt->srtt_ns : rtt->srtt_ns - ns;
-	rtt->var_ns = (3 * rtt->var_ns + err) / 4;
-	rtt->srtt_ns = (7 * rtt->srtt_ns + ns) / 8;
-}
-
-static uint64_t mgrp_tx_rto_ns(const struct mgrp_rtt *rtt, uint32_t tries)
-{
-	uint64_t ns = rtt->srtt_ns ? rtt->srtt_ns + 4 * rtt->var_ns : MGRP_FIRST_RTO_NS;
-
-	if (ns < MGRP_MIN_RTO_NS)
-		ns = MGRP_MIN_RTO_NS;
 	ns <<= tries < 10 ? tries : 10;
 	return ns < MGRP_MAX_RTO_NS ? ns : MGRP_MAX_RTO_NS;
 }

@@ -29,6 +29,7 @@
 #include "nic_fw/dgram/dgram.h"
 #include "nic_fw/rdmap/rdmap_seg.h"
 #include "nic_fw/base/list.h"
+#include "nic_fw/base/rtt.h"
 #include "nic_fw/base/share.h"
 #include "nic_fw/base/timer.h"
 #include "nic_fw/dgram/dgram_nic.h"
@@ -172,11 +173,10 @@ struct rd_session {
 	uint32_t sent;       /* slots in RD_SLOT_SENT: in flight for congestion control */
 	uint32_t resent;     /* of those, repeated ones */
 	uint32_t cwnd;       /* packets that may be in flight */
-	uint32_t srtt_ns;
-	uint32_t rttvar_ns;
 	uint16_t segment_bytes;
 	uint8_t state; /* rd_state; rd_set_state() only */
 	uint8_t backoff;
+	struct fw_rtt rtt;
 	struct rd_tx_window *tx;   /* NULL: nothing in flight */
 	struct fw_list ready_node; /* in nic->rd.ready while it may send */
 	/* Hot: receiving. */

@@ -128,20 +128,9 @@ uint32_t rd_ack_rtt_ns(const struct fw_nic *nic, uint32_t echo)
 static uint32_t rtt_sample(const struct fw_nic *nic, struct rd_session *s, uint32_t echo)
 {
 	uint32_t rtt_ns = rd_ack_rtt_ns(nic, echo);
-	uint32_t error_ns;
 
-	if (!rtt_ns)
-		return 0;
-	if (!s->srtt_ns) {
-		s->srtt_ns = rtt_ns;
-		s->rttvar_ns = rtt_ns / 2;
-		return rtt_ns;
-	}
-	error_ns = rtt_ns > s->srtt_ns ? rtt_ns - s->srtt_ns : s->srtt_ns - rtt_ns;
-	s->rttvar_ns = (uint32_t)((3 * (uint64_t)s->rttvar_ns + error_ns) / 4);
-	s->srtt_ns = (uint32_t)((7 * (uint64_t)s->srtt_ns + rtt_ns) / 8);
-	if (!s->srtt_ns)
-		s->srtt_ns = 1;
+	if (rtt_ns)
+		fw_rtt_sample(&s->rtt, rtt_ns);
 	return rtt_ns;
 }
 
@@ -288,7 +277,7 @@ void rd_ack_cumulative(struct fw_nic *nic, struct rd_session *s, uint32_t ack, u
 /* Declares old holes lost; notes when the next one will be. */
 static void detect_loss(struct fw_nic *nic, struct rd_session *s, uint32_t high)
 {
-	uint64_t age_ns = s->srtt_ns + s->srtt_ns / 4;
+	uint64_t age_ns = s->rtt.srtt_ns + s->rtt.srtt_ns / 4;
 	bool again = false;
 	uint32_t psn;
 

@@ -182,7 +182,7 @@ void rd_cong_sample(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns, u
 	target = target_ns(s);
 	if (is_long_path(s, rtt_ns >= target)) {
 		rd_cong_init(nic, s);
-		s->path_ns = s->srtt_ns;
+		s->path_ns = (uint32_t)s->rtt.srtt_ns;
 		return;
 	}
 	if (rtt_ns < target && !ece) {
@@ -244,7 +244,7 @@ void rd_cong_start(struct fw_nic *nic, struct rd_session *s)
 {
 	uint64_t since_ns = s->rto_base_ns > s->pace_ns ? s->rto_base_ns : s->pace_ns;
 
-	if (nic->now_ns <= since_ns + CONG_IDLE_NS + 4 * (uint64_t)s->srtt_ns)
+	if (nic->now_ns <= since_ns + CONG_IDLE_NS + 4 * s->rtt.srtt_ns)
 		return;
 	rd_grant_idle(s);
 	if (!nic->config.cc_off)

@@ -38,17 +38,15 @@ static void rnr_fire(struct fw_nic *nic, struct fw_timer *timer)
 static struct rd_flow *flow_find(struct fw_nic *nic, const struct fw_qp *qp,
 				 const struct rd_session *session, uint32_t dst_qpn, bool response)
 {
-	uint32_t i = *rd_flow_bucket(nic, qp, session, dst_qpn, response);
+	struct rd_flow *flow;
 
-	while (i) {
-		struct rd_flow *flow = fw_pool_at(&nic->rd.flows, i - 1);
-
+	fw_chain_for_each (flow, *rd_flow_bucket(nic, qp, session, dst_qpn, response),
+			   fw_pool_table(&nic->rd.flows), hash_next) {
 		/* Responses of an ending flow are not sent any more, and those after it need not
 		 * wait. */
 		if (flow->qp == qp && flow->session == session && flow->dst_qpn == dst_qpn &&
 		    flow->response == response && !(response && rd_flow_is_ending(flow)))
 			return flow;
-		i = flow->hash_next;
 	}
 	return NULL;
 }
@@ -114,21 +112,15 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 	fw_list_add_tail(&qp->flows, &flow->qp_node);
 	fw_list_add_tail(&session->all_flows, &flow->session_node);
 	head = rd_flow_bucket(nic, qp, session, dst_qpn, response);
-	flow->hash_next = *head;
-	*head = fw_pool_index(&nic->rd.flows, flow) + 1;
+	fw_chain_add(head, &flow->hash_next, fw_pool_index(&nic->rd.flows, flow));
 	return flow;
 }
 
 void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow)
 {
-	uint32_t index = fw_pool_index(&nic->rd.flows, flow) + 1;
-	uint32_t *link =
-	    rd_flow_bucket(nic, flow->qp, flow->session, flow->dst_qpn, flow->response);
-
 	assert(fw_list_empty(&flow->msgs));
-	while (*link != index)
-		link = &((struct rd_flow *)fw_pool_at(&nic->rd.flows, *link - 1))->hash_next;
-	*link = flow->hash_next;
+	fw_chain_del(rd_flow_bucket(nic, flow->qp, flow->session, flow->dst_qpn, flow->response),
+		     flow, fw_pool_table(&nic->rd.flows), hash_next);
 	if (!flow->response) {
 		nic->host.clients[flow->qp->client].flows_held--;
 		nic->host.clients[flow->qp->client].share->user->flows--;

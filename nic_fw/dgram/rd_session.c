@@ -51,16 +51,12 @@ static uint32_t *rd_session_bucket(struct fw_nic *nic, uint32_t ip, uint8_t shar
 
 struct rd_session *rd_session_find(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard)
 {
-	uint32_t i = *rd_session_bucket(nic, peer_ip, peer_shard);
+	struct rd_session *s;
 
-	/* Chains hold index + 1, so that a zeroed arena is an empty table. */
-	while (i) {
-		struct rd_session *s = &nic->rd.sessions[i - 1];
-
+	fw_chain_for_each (s, *rd_session_bucket(nic, peer_ip, peer_shard), nic->rd.sessions,
+			   hash_next)
 		if (s->peer_ip == peer_ip && s->peer_shard == peer_shard)
 			return s;
-		i = s->hash_next;
-	}
 	return NULL;
 }
 
@@ -85,14 +81,11 @@ static bool is_idle(const struct fw_nic *nic, const struct rd_session *s)
 
 void rd_session_release(struct fw_nic *nic, struct rd_session *s)
 {
-	uint32_t *link = rd_session_bucket(nic, s->peer_ip, s->peer_shard);
-
 	assert(fw_list_empty(&s->all_flows) && fw_list_empty(&s->ended) &&
 	       fw_list_empty(&s->failing));
 	fw_list_del(&s->ending_node);
-	while (*link != s->index + 1)
-		link = &nic->rd.sessions[*link - 1].hash_next;
-	*link = s->hash_next;
+	fw_chain_del(rd_session_bucket(nic, s->peer_ip, s->peer_shard), s, nic->rd.sessions,
+		     hash_next);
 	fw_timer_cancel(&nic->timers, &s->timer);
 	fw_timer_cancel(&nic->timers, &s->pace_timer);
 	fw_list_del(&s->ready_node);
@@ -177,8 +170,7 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	fw_timer_init(&s->pace_timer, rd_tx_paced);
 	set_state(nic, s, RD_CLOSED);
 	head = rd_session_bucket(nic, peer_ip, peer_shard);
-	s->hash_next = *head;
-	*head = i + 1;
+	fw_chain_add(head, &s->hash_next, i);
 	return s;
 }
 
@@ -359,8 +351,7 @@ void rd_session_adopt(struct fw_nic *nic, struct rd_session *s, uint32_t peer_ep
 	memset(&s->delivered, 0, sizeof(s->delivered));
 	memset(&s->refused, 0, sizeof(s->refused));
 	s->any_refused = false;
-	s->srtt_ns = 0;
-	s->rttvar_ns = 0;
+	s->rtt = (struct fw_rtt){0};
 	s->path_ns = 0;
 	rd_cong_init(nic, s);
 	s->backoff = 0;

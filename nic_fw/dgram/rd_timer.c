@@ -17,13 +17,8 @@ enum {
 
 static uint64_t rd_timer_rto_ns(const struct fw_nic *nic, const struct rd_session *s)
 {
-	uint64_t ns = RD_INITIAL_RTO_NS;
+	uint64_t ns = fw_rtt_timeout_ns(&s->rtt, RD_INITIAL_RTO_NS, RD_MIN_RTO_NS);
 
-	if (s->srtt_ns) {
-		ns = s->srtt_ns + 4 * (uint64_t)s->rttvar_ns;
-		if (ns < RD_MIN_RTO_NS)
-			ns = RD_MIN_RTO_NS;
-	}
 	ns <<= s->backoff;
 	/* Many sessions that lost packets to one queue must not all retry at one time. */
 	if (s->backoff && !nic->config.cc_off)
@@ -33,9 +28,9 @@ static uint64_t rd_timer_rto_ns(const struct fw_nic *nic, const struct rd_sessio
 
 static uint64_t probe_ns(const struct rd_session *s)
 {
-	uint64_t ns = 2 * (uint64_t)s->srtt_ns;
+	uint64_t ns = 2 * s->rtt.srtt_ns;
 
-	return !s->srtt_ns || ns < RD_MIN_RTO_NS ? RD_MIN_RTO_NS : ns;
+	return !s->rtt.srtt_ns || ns < RD_MIN_RTO_NS ? RD_MIN_RTO_NS : ns;
 }
 
 static uint64_t deadline_ns(const struct fw_nic *nic, const struct rd_session *s)

@@ -19,39 +19,24 @@ static uint32_t *ud_reasm_chain_head(struct fw_nic *nic, const struct fw_qp *qp,
 	return &nic->ud.hash[fw_hash(src_ip, src_qpn, ssn ^ qp->qpn << 16) % FW_HASH_SIZE];
 }
 
-static struct ud_reasm *reasm_at(struct fw_nic *nic, uint32_t index)
-{
-	return fw_pool_at(&nic->ud.reasms, index);
-}
-
-/* Chains hold index + 1, so that the zeroed arena is an empty table. */
 static struct ud_reasm *ud_reasm_find(struct fw_nic *nic, const struct fw_qp *qp,
 				      const struct rdmap_seg *pkt)
 {
-	uint32_t i = *ud_reasm_chain_head(nic, qp, pkt->src_ip, pkt->src_qpn, pkt->ssn);
+	struct ud_reasm *r;
 
-	while (i) {
-		struct ud_reasm *r = reasm_at(nic, i - 1);
-
+	fw_chain_for_each (r, *ud_reasm_chain_head(nic, qp, pkt->src_ip, pkt->src_qpn, pkt->ssn),
+			   fw_pool_table(&nic->ud.reasms), hash_next)
 		if (r->qp == qp && r->src_ip == pkt->src_ip && r->src_qpn == pkt->src_qpn &&
 		    r->ssn == pkt->ssn)
 			return r;
-		i = r->hash_next;
-	}
 	return NULL;
 }
 
 /* Removes it from all lists; the caller still has its memory and buffer. */
 static void ud_reasm_detach(struct fw_nic *nic, struct ud_reasm *r)
 {
-	uint32_t *link = ud_reasm_chain_head(nic, r->qp, r->src_ip, r->src_qpn, r->ssn);
-	uint32_t index = fw_pool_index(&nic->ud.reasms, r) + 1;
-
-	while (*link != index) {
-		assert(*link);
-		link = &reasm_at(nic, *link - 1)->hash_next;
-	}
-	*link = r->hash_next;
+	fw_chain_del(ud_reasm_chain_head(nic, r->qp, r->src_ip, r->src_qpn, r->ssn), r,
+		     fw_pool_table(&nic->ud.reasms), hash_next);
 	fw_timer_cancel(&nic->timers, &r->timer);
 	fw_list_del(&r->qp_node);
 	r->qp->msgs_open--;
@@ -165,8 +150,7 @@ static struct ud_reasm *ud_reasm_begin(struct fw_nic *nic, struct fw_qp *qp,
 	r->stag = pkt->stag;
 	r->to = pkt->to - pkt->mo;
 	r->buffer = buffer ? fw_pool_index(&nic->ud.buffers, buffer) : FW_NONE;
-	r->hash_next = *head;
-	*head = fw_pool_index(&nic->ud.reasms, r) + 1;
+	fw_chain_add(head, &r->hash_next, fw_pool_index(&nic->ud.reasms, r));
 	fw_list_add_tail(&qp->recv_msgs, &r->qp_node);
 	qp->msgs_open++;
 	user->ud_reasms++;

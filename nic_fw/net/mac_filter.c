@@ -86,14 +86,11 @@ uint32_t mac_filter_others(struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES]
 
 bool mac_filter_has(const struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES])
 {
-	uint32_t i = *mac_filter_chain_head((struct fw_nic *)(uintptr_t)nic, mac);
+	const struct mac_filter *filter;
 
-	while (i) {
-		const struct mac_filter *filter = filter_at(nic, i - 1);
-
+	fw_chain_for_each (filter, *mac_filter_chain_head((struct fw_nic *)(uintptr_t)nic, mac),
+			   fw_pool_table(&nic->net.mac_filters), hash_next)
 		if (memcmp(filter->mac, mac, WIRE_MAC_BYTES) == 0)
 			return true;
-		i = filter->hash_next;
-	}
 	return false;
 }

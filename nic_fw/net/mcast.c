@@ -13,30 +13,20 @@ static uint32_t *mcast_chain_head(struct fw_nic *nic, uint32_t ip)
 
 struct mcast_group *mcast_find(const struct fw_nic *nic, uint32_t ip)
 {
-	uint32_t i = nic->net.mcast_hash[fw_hash(ip, 0, 0) % MCAST_HASH_SIZE];
+	struct mcast_group *group;
 
-	while (i) {
-		struct mcast_group *group = fw_pool_at(&nic->net.mcast_group_pool, i - 1);
-
+	fw_chain_for_each (group, nic->net.mcast_hash[fw_hash(ip, 0, 0) % MCAST_HASH_SIZE],
+			   fw_pool_table(&nic->net.mcast_group_pool), hash_next)
 		if (group->ip == ip)
 			return group;
-		i = group->hash_next;
-	}
 	return NULL;
 }
 
 void mcast_forget(struct fw_nic *nic, struct mcast_group *group)
 {
-	uint32_t *link = mcast_chain_head(nic, group->ip);
-	uint32_t index = fw_pool_index(&nic->net.mcast_group_pool, group) + 1;
-
 	assert(!group->num_members);
-	while (*link != index) {
-		assert(*link);
-		link = &((struct mcast_group *)fw_pool_at(&nic->net.mcast_group_pool, *link - 1))
-			    ->hash_next;
-	}
-	*link = group->hash_next;
+	fw_chain_del(mcast_chain_head(nic, group->ip), group,
+		     fw_pool_table(&nic->net.mcast_group_pool), hash_next);
 	fw_list_del(&group->node);
 	fw_pool_put(&nic->net.mcast_group_pool, group);
 }
@@ -69,8 +59,7 @@ static struct mcast_group *make_group(struct fw_nic *nic, uint32_t ip)
 	memset(group, 0, sizeof(*group));
 	group->ip = ip;
 	group->client = FW_NONE;
-	group->hash_next = *head;
-	*head = fw_pool_index(&nic->net.mcast_group_pool, group) + 1;
+	fw_chain_add(head, &group->hash_next, fw_pool_index(&nic->net.mcast_group_pool, group));
 	fw_list_init(&group->members);
 	fw_list_add_tail(&nic->net.mcast_groups, &group->node);
 	return group;

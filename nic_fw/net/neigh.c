@@ -66,7 +66,6 @@ uint32_t neigh_next_hop(const struct fw_nic *nic, uint32_t dst_ip)
 	return is_on_link(nic, dst_ip) ? dst_ip : nic->config.gateway;
 }
 
-/* Chains hold index + 1, so that the zeroed arena is an empty table. */
 static uint32_t *neigh_chain_head(struct fw_nic *nic, uint32_t ip)
 {
 	return &nic->net.neigh_hash[fw_hash(ip, 0, 0) % FW_HASH_SIZE];
@@ -74,28 +73,17 @@ static uint32_t *neigh_chain_head(struct fw_nic *nic, uint32_t ip)
 
 static struct neigh *neigh_find(struct fw_nic *nic, uint32_t ip)
 {
-	uint32_t i = *neigh_chain_head(nic, ip);
+	struct neigh *neigh;
 
-	while (i) {
-		struct neigh *neigh = &nic->net.neigh[i - 1];
-
+	fw_chain_for_each (neigh, *neigh_chain_head(nic, ip), nic->net.neigh, hash_next)
 		if (neigh->ip == ip)
 			return neigh;
-		i = neigh->hash_next;
-	}
 	return NULL;
 }
 
 static void unlink_neigh(struct fw_nic *nic, struct neigh *neigh)
 {
-	uint32_t index = (uint32_t)(neigh - nic->net.neigh) + 1;
-	uint32_t *link = neigh_chain_head(nic, neigh->ip);
-
-	while (*link != index) {
-		assert(*link);
-		link = &nic->net.neigh[*link - 1].hash_next;
-	}
-	*link = neigh->hash_next;
+	fw_chain_del(neigh_chain_head(nic, neigh->ip), neigh, nic->net.neigh, hash_next);
 }
 
 /*
@@ -139,8 +127,7 @@ static struct neigh *neigh_take(struct fw_nic *nic, uint32_t ip, bool wanted)
 	neigh->ip = ip;
 	neigh->state = NEIGH_FREE;
 	fw_timer_init(&neigh->timer, neigh_fire);
-	neigh->hash_next = *head;
-	*head = (uint32_t)(neigh - nic->net.neigh) + 1;
+	fw_chain_add(head, &neigh->hash_next, (uint32_t)(neigh - nic->net.neigh));
 	return neigh;
 }
 

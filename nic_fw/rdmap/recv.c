@@ -21,7 +21,7 @@ static bool is_hashed(const struct fw_qp *qp)
 	return qp->type == HW_QPT_RD || qp->type == HW_QPT_XRC_RECV;
 }
 
-/* Returns the chain of a flow of messages; strangers cannot choose it. It holds index + 1. */
+/* Returns the chain of a flow of messages; strangers cannot choose it. */
 static uint32_t *chain(struct fw_nic *nic, const struct fw_qp *qp, uint32_t src_ip,
 		       uint32_t src_qpn)
 {
@@ -31,27 +31,17 @@ static uint32_t *chain(struct fw_nic *nic, const struct fw_qp *qp, uint32_t src_
 				    FW_HASH_SIZE];
 }
 
-static struct recv_msg *at(struct fw_nic *nic, uint32_t number)
-{
-	return number ? fw_pool_at(&nic->host.recv_msgs, number - 1) : NULL;
-}
-
 static void hash(struct fw_nic *nic, struct recv_msg *msg)
 {
 	uint32_t *head = chain(nic, msg->qp, msg->src_ip, msg->src_qpn);
 
-	msg->hash_next = *head;
-	*head = fw_pool_index(&nic->host.recv_msgs, msg) + 1;
+	fw_chain_add(head, &msg->hash_next, fw_pool_index(&nic->host.recv_msgs, msg));
 }
 
-static void recv_unhash(struct fw_nic *nic, const struct recv_msg *msg)
+static void recv_unhash(struct fw_nic *nic, struct recv_msg *msg)
 {
-	uint32_t *link = chain(nic, msg->qp, msg->src_ip, msg->src_qpn);
-	struct recv_msg *other;
-
-	while ((other = at(nic, *link)) != msg)
-		link = &other->hash_next;
-	*link = msg->hash_next;
+	fw_chain_del(chain(nic, msg->qp, msg->src_ip, msg->src_qpn), msg,
+		     fw_pool_table(&nic->host.recv_msgs), hash_next);
 }
 
 /* True if the message is of this flow, and of the session's present life. */
@@ -70,10 +60,11 @@ struct recv_msg *recv_find(struct fw_nic *nic, struct fw_qp *qp, const struct rd
 	if (fw_list_empty(&qp->recv_msgs))
 		return NULL;
 	if (is_hashed(qp)) {
-		msg = at(nic, *chain(nic, qp, pkt->src_ip, pkt->src_qpn));
-		while (msg && !(msg->msn == pkt->msn && recv_is_of(msg, qp, pkt)))
-			msg = at(nic, msg->hash_next);
-		return msg;
+		fw_chain_for_each (msg, *chain(nic, qp, pkt->src_ip, pkt->src_qpn),
+				   fw_pool_table(&nic->host.recv_msgs), hash_next)
+			if (msg->msn == pkt->msn && recv_is_of(msg, qp, pkt))
+				return msg;
+		return NULL;
 	}
 	fw_list_for_each (pos, &qp->recv_msgs) {
 		msg = FW_CONTAINER(pos, struct recv_msg, qp_node);
@@ -188,8 +179,8 @@ static struct recv_msg *recv_take_over(struct fw_nic *nic, struct fw_qp *qp,
 	const struct fw_srq *srq = srq_of(nic, qp, pkt);
 	struct recv_msg *latest = NULL, *msg;
 
-	for (msg = at(nic, *chain(nic, qp, pkt->src_ip, pkt->src_qpn)); msg;
-	     msg = at(nic, msg->hash_next))
+	fw_chain_for_each (msg, *chain(nic, qp, pkt->src_ip, pkt->src_qpn),
+			   fw_pool_table(&nic->host.recv_msgs), hash_next)
 		if (recv_is_of(msg, qp, pkt) && msg->srq == srq && seq_lt(pkt->msn, msg->msn) &&
 		    (!latest || seq_lt(latest->msn, msg->msn)))
 			latest = msg;
@@ -338,8 +329,8 @@ void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct recv_peer *p
 	 * The chain has the latest first; receives complete in the order in which they were taken.
 	 */
 	fw_list_init(&given_up);
-	for (msg = at(nic, *chain(nic, qp, peer->ip, src_qpn)); msg;
-	     msg = at(nic, msg->hash_next)) {
+	fw_chain_for_each (msg, *chain(nic, qp, peer->ip, src_qpn),
+			   fw_pool_table(&nic->host.recv_msgs), hash_next) {
 		if (msg->qp != qp || msg->src_ip != peer->ip || msg->src_qpn != src_qpn ||
 		    msg->src_shard != peer->shard || msg->life != peer->life ||
 		    msg->msn - first_ssn > last_ssn - first_ssn)

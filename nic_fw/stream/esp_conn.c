@@ -22,17 +22,13 @@ static uint32_t *esp_conn_bucket(struct fw_nic *nic, const struct esp_key *key)
 
 static struct esp_stream *esp_conn_find(struct fw_nic *nic, const struct esp_key *key)
 {
-	uint32_t i = *esp_conn_bucket(nic, key);
+	struct esp_stream *s;
 
-	while (i) {
-		struct esp_stream *s = &nic->esp.streams[i - 1];
-
+	fw_chain_for_each (s, *esp_conn_bucket(nic, key), nic->esp.streams, hash_next)
 		if (s->key.service == key->service && s->key.local == key->local &&
 		    s->key.remote == key->remote && s->key.key == key->key &&
 		    s->key.key2 == key->key2)
 			return s;
-		i = s->hash_next;
-	}
 	return NULL;
 }
 
@@ -100,18 +96,13 @@ static struct esp_stream *new_stream(struct fw_nic *nic, const struct esp_key *k
 	fw_list_init(&s->ack_node);
 	fw_timer_init(&s->timer, esp_conn_fire);
 	head = esp_conn_bucket(nic, key);
-	s->hash_next = *head;
-	*head = i + 1;
+	fw_chain_add(head, &s->hash_next, i);
 	return s;
 }
 
 static void free_stream(struct fw_nic *nic, struct esp_stream *s)
 {
-	uint32_t *link = esp_conn_bucket(nic, &s->key);
-
-	while (*link != index_of(nic, s) + 1)
-		link = &nic->esp.streams[*link - 1].hash_next;
-	*link = s->hash_next;
+	fw_chain_del(esp_conn_bucket(nic, &s->key), s, nic->esp.streams, hash_next);
 	fw_timer_cancel(&nic->timers, &s->timer);
 	fw_list_del(&s->ready_node);
 	fw_list_del(&s->ack_node);
@@ -470,10 +461,8 @@ void esp_rx_unreachable(struct fw_nic *nic, const uint8_t *mac, const struct wir
 
 uint64_t esp_rto_ns(const struct esp_stream *s, uint32_t tries)
 {
-	uint64_t ns = s->srtt_ns ? s->srtt_ns + 4 * s->rttvar_ns : ESP_FIRST_RTO_NS;
+	uint64_t ns = fw_rtt_timeout_ns(&s->rtt, ESP_FIRST_RTO_NS, ESP_MIN_RTO_NS);
 
-	if (ns < ESP_MIN_RTO_NS)
-		ns = ESP_MIN_RTO_NS;
 	while (tries-- && ns < ESP_MAX_RTO_NS)
 		ns *= 2;
 	return ns < ESP_MAX_RTO_NS ? ns : ESP_MAX_RTO_NS;

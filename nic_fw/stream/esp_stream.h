@@ -10,6 +10,7 @@
 
 #include "nic_fw/stream/esp.h"
 #include "nic_fw/fw_port.h"
+#include "nic_fw/base/rtt.h"
 #include "nic_fw/base/share.h"
 #include "nic_fw/base/timer.h"
 
@@ -102,7 +103,7 @@ struct esp_stream {
 	struct fw_list queue;                  /* esp_xfer.node: not wholly acknowledged */
 	struct esp_xfer *next_xfer;            /* the first that has packets without number; NULL */
 	struct esp_slot slot[WIRE_ESP_WINDOW]; /* by number modulo the window */
-	uint64_t srtt_ns, rttvar_ns;
+	struct fw_rtt rtt;
 
 	/* in */
 	uint32_t rcv_next;

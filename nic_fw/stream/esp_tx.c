@@ -256,20 +256,6 @@ uint32_t esp_tx_run(struct fw_nic *nic, uint32_t budget)
 
 /* ---- acknowledgements and requests ---------------------------------------------------------- */
 
-static void sample(struct esp_stream *s, uint64_t rtt_ns)
-{
-	uint64_t err;
-
-	if (!s->srtt_ns) {
-		s->srtt_ns = rtt_ns;
-		s->rttvar_ns = rtt_ns / 2;
-		return;
-	}
-	err = rtt_ns > s->srtt_ns ? rtt_ns - s->srtt_ns : s->srtt_ns - rtt_ns;
-	s->rttvar_ns = (3 * s->rttvar_ns + err) / 4;
-	s->srtt_ns = (7 * s->srtt_ns + rtt_ns) / 8;
-}
-
 static void ack_packet(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
 {
 	struct esp_slot *slot = slot_of(s, seq);
@@ -278,7 +264,7 @@ static void ack_packet(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
 		return;
 	slot->acked = true;
 	if (slot->tries == 1)
-		sample(s, nic->now_ns - slot->sent_ns);
+		fw_rtt_sample(&s->rtt, nic->now_ns - slot->sent_ns);
 	if (slot->xfer)
 		slot->xfer->acked++;
 	s->tries = 0;
@@ -341,7 +327,7 @@ void esp_tx_acked(struct fw_nic *nic, struct esp_stream *s, uint32_t ack, uint64
 
 void esp_tx_requested(struct fw_nic *nic, struct esp_stream *s, uint64_t received, uint32_t count)
 {
-	uint64_t rtt_ns = s->srtt_ns ? s->srtt_ns : ESP_MIN_RTO_NS;
+	uint64_t rtt_ns = s->rtt.srtt_ns ? s->rtt.srtt_ns : ESP_MIN_RTO_NS;
 	uint64_t age = rtt_ns / RRQ_MIN_AGE_DIVISOR;
 	uint32_t seq = s->snd_una, end = 0, i;
 

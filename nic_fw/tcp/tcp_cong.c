@@ -88,7 +88,7 @@ static void begin_epoch(struct fw_nic *nic, struct tcp_flow *flow)
 static uint32_t cubic_target(const struct fw_nic *nic, const struct tcp_flow *flow)
 {
 	const struct tcp_cubic *c = &flow->cubic;
-	uint64_t t = (nic->now_ns - c->epoch_ns + flow->srtt_ns) / 1000 * 1024 / 1000000;
+	uint64_t t = (nic->now_ns - c->epoch_ns + flow->rtt.srtt_ns) / 1000 * 1024 / 1000000;
 	bool before = t < c->k_ms1024;
 	uint64_t d = before ? c->k_ms1024 - t : t - c->k_ms1024, delta, target;
 

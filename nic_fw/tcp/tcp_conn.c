@@ -17,30 +17,20 @@ static uint32_t *tcp_conn_chain_head(const struct fw_nic *nic, uint32_t peer_ip,
 struct tcp_flow *tcp_find(const struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
 			  uint16_t local_port)
 {
-	uint32_t i = *tcp_conn_chain_head(nic, peer_ip, peer_port, local_port);
+	struct tcp_flow *flow;
 
-	while (i) {
-		struct tcp_flow *flow = fw_pool_at(&nic->tcp.flows, i - 1);
-
+	fw_chain_for_each (flow, *tcp_conn_chain_head(nic, peer_ip, peer_port, local_port),
+			   fw_pool_table(&nic->tcp.flows), hash_next)
 		if (flow->peer_ip == peer_ip && flow->peer_port == peer_port &&
 		    flow->local_port == local_port)
 			return flow;
-		i = flow->hash_next;
-	}
 	return NULL;
 }
 
 static void tcp_conn_unhash(struct fw_nic *nic, struct tcp_flow *flow)
 {
-	uint32_t *link = tcp_conn_chain_head(nic, flow->peer_ip, flow->peer_port, flow->local_port);
-	uint32_t me = fw_pool_index(&nic->tcp.flows, flow) + 1, i;
-
-	for (i = *link; i != me; i = *link) {
-		struct tcp_flow *other = fw_pool_at(&nic->tcp.flows, i - 1);
-
-		link = &other->hash_next;
-	}
-	*link = flow->hash_next;
+	fw_chain_del(tcp_conn_chain_head(nic, flow->peer_ip, flow->peer_port, flow->local_port),
+		     flow, fw_pool_table(&nic->tcp.flows), hash_next);
 }
 
 /* Legal steps between states. */
@@ -130,8 +120,7 @@ struct tcp_flow *tcp_flow_new(struct fw_nic *nic, uint32_t peer_ip, uint16_t pee
 	tcp_set_mss(nic, flow);
 	tcp_cong_open(flow);
 	head = tcp_conn_chain_head(nic, peer_ip, peer_port, local_port);
-	flow->hash_next = *head;
-	*head = fw_pool_index(&nic->tcp.flows, flow) + 1;
+	fw_chain_add(head, &flow->hash_next, fw_pool_index(&nic->tcp.flows, flow));
 	return flow;
 }
 

@@ -15,6 +15,7 @@
 #include "nic_fw/tcp/tcp_nic.h"
 #include "nic_fw/base/list.h"
 #include "nic_fw/base/pool.h"
+#include "nic_fw/base/rtt.h"
 #include "nic_fw/tcp/tcp.h"
 #include "nic_fw/base/timer.h"
 #include "shared_defs/wire_tcp.h"
@@ -163,7 +164,8 @@ struct tcp_flow {
 	uint64_t loss_ns; /* tcp_loss_timer's deadline */
 	uint64_t ack_ns;  /* delayed ACK; 0: none */
 	uint64_t wait_ns; /* TIME-WAIT, FIN-WAIT-2; 0: neither */
-	uint64_t srtt_ns, rttvar_ns, rto_ns;
+	struct fw_rtt rtt;
+	uint64_t rto_ns;
 	uint64_t heard_ns;     /* last acceptable segment */
 	uint64_t sent_ns;      /* last data, for the restart after silence */
 	uint64_t trouble_ns;   /* begin of the time without progress; 0: no retransmission */

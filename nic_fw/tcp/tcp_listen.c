@@ -33,15 +33,12 @@ static const uint16_t cookie_mss[COOKIE_MSS_MASK + 1] = {
 
 struct tcp_listener *tcp_find_listener(const struct fw_nic *nic, uint16_t port)
 {
-	uint32_t i = nic->tcp.listen_hash[port % TCP_LISTEN_HASH_SIZE];
+	struct tcp_listener *listener;
 
-	while (i) {
-		struct tcp_listener *listener = &nic->tcp.listeners[i - 1];
-
+	fw_chain_for_each (listener, nic->tcp.listen_hash[port % TCP_LISTEN_HASH_SIZE],
+			   nic->tcp.listeners, hash_next)
 		if (listener->port == port)
 			return listener;
-		i = listener->hash_next;
-	}
 	return NULL;
 }
 
@@ -65,12 +62,11 @@ int tcp_listen(struct fw_nic *nic, uint16_t port, uint32_t backlog, const struct
 	    .port = port,
 	    .used = true,
 	    .serial = ++nic->tcp.listen_serial,
-	    .hash_next = *head,
 	};
 	fw_list_init(&listener->flows);
 	fw_list_init(&listener->asking);
 	fw_list_init(&listener->half_open);
-	*head = i + 1;
+	fw_chain_add(head, &listener->hash_next, i);
 	nic->tcp.num_listeners++;
 	return 0;
 }
@@ -100,31 +96,22 @@ static uint32_t *syn_head(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_po
 static struct tcp_syn *find_syn(struct fw_nic *nic, const struct tcp_listener *listener,
 				const struct tcp_in *in)
 {
-	uint32_t i = *syn_head(nic, in->info->src_ip, in->src_port, in->dst_port);
+	struct tcp_syn *syn;
 
-	while (i) {
-		struct tcp_syn *syn = fw_pool_at(&nic->tcp.syns, i - 1);
-
+	fw_chain_for_each (syn, *syn_head(nic, in->info->src_ip, in->src_port, in->dst_port),
+			   fw_pool_table(&nic->tcp.syns), hash_next)
 		if (syn->peer_ip == in->info->src_ip && syn->peer_port == in->src_port &&
 		    syn->local_port == in->dst_port && syn->serial == listener->serial)
 			return syn;
-		i = syn->hash_next;
-	}
 	return NULL;
 }
 
 static void drop_syn(struct fw_nic *nic, struct tcp_syn *syn)
 {
-	uint32_t *link = syn_head(nic, syn->peer_ip, syn->peer_port, syn->local_port);
-	uint32_t me = fw_pool_index(&nic->tcp.syns, syn) + 1, i;
 	struct tcp_listener *listener = tcp_find_listener(nic, syn->local_port);
 
-	for (i = *link; i != me; i = *link) {
-		struct tcp_syn *other = fw_pool_at(&nic->tcp.syns, i - 1);
-
-		link = &other->hash_next;
-	}
-	*link = syn->hash_next;
+	fw_chain_del(syn_head(nic, syn->peer_ip, syn->peer_port, syn->local_port), syn,
+		     fw_pool_table(&nic->tcp.syns), hash_next);
 	fw_list_del(&syn->node);
 	fw_list_del(&syn->listener_node);
 	if (listener && listener->serial == syn->serial) {
@@ -137,7 +124,6 @@ static void drop_syn(struct fw_nic *nic, struct tcp_syn *syn)
 void tcp_unlisten(struct fw_nic *nic, uint16_t port)
 {
 	struct tcp_listener *listener = tcp_find_listener(nic, port);
-	uint32_t *link = &nic->tcp.listen_hash[port % TCP_LISTEN_HASH_SIZE];
 
 	if (!listener)
 		return;
@@ -146,9 +132,8 @@ void tcp_unlisten(struct fw_nic *nic, uint16_t port)
 	while (!fw_list_empty(&listener->flows))
 		tcp_accept_done(nic,
 				FW_CONTAINER(listener->flows.next, struct tcp_flow, pending_node));
-	while (&nic->tcp.listeners[*link - 1] != listener)
-		link = &nic->tcp.listeners[*link - 1].hash_next;
-	*link = listener->hash_next;
+	fw_chain_del(&nic->tcp.listen_hash[port % TCP_LISTEN_HASH_SIZE], listener,
+		     nic->tcp.listeners, hash_next);
 	listener->used = false;
 	nic->tcp.num_listeners--;
 }
@@ -354,8 +339,7 @@ static void rx_syn(struct fw_nic *nic, struct tcp_listener *listener, const stru
 	syn->serial = listener->serial;
 	fw_list_init(&syn->listener_node);
 	fw_list_add_tail(&listener->half_open, &syn->listener_node);
-	syn->hash_next = *head;
-	*head = fw_pool_index(&nic->tcp.syns, syn) + 1;
+	fw_chain_add(head, &syn->hash_next, fw_pool_index(&nic->tcp.syns, syn));
 	listener->syns++;
 	fw_list_init(&syn->node);
 	enlist(nic, syn);

@@ -219,7 +219,7 @@ static uint64_t reorder_window_ns(const struct tcp_flow *flow)
 	    (flow->flags & (TCP_F_RECOVERY | TCP_F_LOSS) || flow->sacked >= TCP_DUP_THRESH))
 		return 0;
 	ns = flow->reo_mult * flow->min_rtt_ns / 4;
-	return ns < flow->srtt_ns ? ns : flow->srtt_ns;
+	return ns < flow->rtt.srtt_ns ? ns : flow->rtt.srtt_ns;
 }
 
 bool tcp_detect_loss(struct fw_nic *nic, struct tcp_flow *flow)

@@ -15,19 +15,8 @@ enum {
 
 void tcp_rtt_sample(struct tcp_flow *flow, uint64_t rtt_ns)
 {
-	uint64_t err;
-
-	if (!flow->srtt_ns) {
-		flow->srtt_ns = rtt_ns;
-		flow->rttvar_ns = rtt_ns / 2;
-	} else {
-		err = rtt_ns > flow->srtt_ns ? rtt_ns - flow->srtt_ns : flow->srtt_ns - rtt_ns;
-		flow->rttvar_ns = (3 * flow->rttvar_ns + err) / 4;
-		flow->srtt_ns = (7 * flow->srtt_ns + rtt_ns) / 8;
-	}
-	flow->rto_ns = flow->srtt_ns + 4 * flow->rttvar_ns;
-	if (flow->rto_ns < TCP_MIN_RTO_NS)
-		flow->rto_ns = TCP_MIN_RTO_NS;
+	fw_rtt_sample(&flow->rtt, rtt_ns);
+	flow->rto_ns = fw_rtt_timeout_ns(&flow->rtt, 0, TCP_MIN_RTO_NS);
 	if (flow->rto_ns > TCP_MAX_RTO_NS)
 		flow->rto_ns = TCP_MAX_RTO_NS;
 }
@@ -43,9 +32,9 @@ static uint64_t rto(const struct tcp_flow *flow)
 /* RFC 8985 7.2; 0: no probe is due, but the RTO. */
 static uint64_t pto(const struct tcp_flow *flow)
 {
-	uint64_t ns = 2 * flow->srtt_ns;
+	uint64_t ns = 2 * flow->rtt.srtt_ns;
 
-	if (!(flow->flags & TCP_F_SACK) || !flow->srtt_ns || flow->tlp_out || flow->sacked ||
+	if (!(flow->flags & TCP_F_SACK) || !flow->rtt.srtt_ns || flow->tlp_out || flow->sacked ||
 	    flow->flags & (TCP_F_RECOVERY | TCP_F_LOSS) || !tcp_synchronized(flow))
 		return 0;
 	if (ns < TCP_PTO_MIN_NS)

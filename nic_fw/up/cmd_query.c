@@ -209,7 +209,7 @@ static bool list_peer(struct fw_nic *nic, uint32_t client, uint32_t place,
 	item->id = session->peer_ip;
 	item->state = session->state;
 	item->type = session->peer_shard;
-	item->a = session->srtt_ns;
+	item->a = session->rtt.srtt_ns;
 	item->b = session->tx_psn - session->tx_una;
 	memcpy(item->mac, session->peer_mac, sizeof(item->mac));
 	return true;

@@ -449,8 +449,8 @@ static void holes(void)
 	psn = post_lost(8);
 	s = sender();
 	t0 = rp.wire.now_ns;
-	s->srtt_ns = 100000;
-	s->rttvar_ns = 1000000;
+	s->rtt.srtt_ns = 100000;
+	s->rtt.var_ns = 1000000;
 	rp.wire.now_ns = t0 + 50000;
 	hear(psn, 0x06, NULL, 0);
 	CU_ASSERT_EQUAL(s->hole_ns, 0);
@@ -495,7 +495,7 @@ static void round_trip_times(void)
 	rp_open(&rp);
 	psn = post_lost(4);
 	s = sender();
-	s->srtt_ns = 0;
+	s->rtt.srtt_ns = 0;
 	delay_ns = 80000;
 	memset(&map, 0, sizeof(map));
 	memset(&rd, 0, sizeof(rd));
@@ -504,20 +504,20 @@ static void round_trip_times(void)
 	rp.wire.now_ns += delay_ns;
 	fw_now(rp.end[0].nic, rp.wire.now_ns);
 	rd_ack_rx(rp.end[0].nic, s, &rd, &map, false);
-	CU_ASSERT_EQUAL(s->srtt_ns, 80000);
-	CU_ASSERT_EQUAL(s->rttvar_ns, 40000);
+	CU_ASSERT_EQUAL(s->rtt.srtt_ns, 80000);
+	CU_ASSERT_EQUAL(s->rtt.var_ns, 40000);
 	rd.ack = be32_put(psn + 2);
 	rd.timestamp_echo = be32_put((uint32_t)(rp.wire.now_ns - 160000));
 	rd_ack_rx(rp.end[0].nic, s, &rd, &map, false);
-	CU_ASSERT_EQUAL(s->rttvar_ns, (3 * 40000 + 80000) / 4);
-	CU_ASSERT_EQUAL(s->srtt_ns, (7 * 80000 + 160000) / 8);
+	CU_ASSERT_EQUAL(s->rtt.var_ns, (3 * 40000 + 80000) / 4);
+	CU_ASSERT_EQUAL(s->rtt.srtt_ns, (7 * 80000 + 160000) / 8);
 	/* No echo, and an echo from the future: no sample. */
 	rd.ack = be32_put(psn + 3);
 	rd.timestamp_echo = be32_put(0);
 	rd_ack_rx(rp.end[0].nic, s, &rd, &map, false);
 	rd.timestamp_echo = be32_put((uint32_t)rp.wire.now_ns + 5);
 	rd_ack_rx(rp.end[0].nic, s, &rd, &map, false);
-	CU_ASSERT_EQUAL(s->srtt_ns, 90000);
+	CU_ASSERT_EQUAL(s->rtt.srtt_ns, 90000);
 	CU_ASSERT_EQUAL(s->tx_una, psn + 3);
 	rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
@@ -539,7 +539,7 @@ static void gaps(void)
 		rp_begin(&rp);
 		rp_open(&rp);
 		s = sender();
-		s->srtt_ns = 0;
+		s->rtt.srtt_ns = 0;
 		rp_send(&rp, 0, rp.end[0].qp[0], rp.end[1].qp[0], 1, 0, 8);
 		rp_recv(&rp, 1, rp.end[1].qp[0], 1, 0, 8);
 		rp_poll(&rp, 0);
@@ -550,7 +550,7 @@ static void gaps(void)
 			rp_poll(&rp, !e);
 		}
 		/* Half of it was caused by the other end, which reports that or not. */
-		CU_ASSERT_EQUAL(s->srtt_ns, slept ? 100000 : 1);
+		CU_ASSERT_EQUAL(s->rtt.srtt_ns, slept ? 100000 : 1);
 		rp_quiet(&rp);
 		rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 		rp_expect_recv(&rp, 1, 1, HW_STATUS_SUCCESS);

@@ -26,7 +26,7 @@ static void begin(uint32_t cwnd_fp)
 static void sample(uint32_t rtt_ns, uint32_t acked)
 {
 	s.sent = s.cwnd - (acked < s.cwnd ? acked : s.cwnd);
-	s.srtt_ns = rtt_ns;
+	s.rtt.srtt_ns = rtt_ns;
 	rd_cong_sample(&nic, &s, rtt_ns, acked, false);
 }
 
@@ -220,7 +220,7 @@ static void pace(void)
 static void idle(void)
 {
 	begin(100 * 256);
-	s.srtt_ns = 10000;
+	s.rtt.srtt_ns = 10000;
 	s.rto_base_ns = nic.now_ns;
 	nic.now_ns += CONG_IDLE_NS + 40000;
 	rd_cong_start(&nic, &s);

@@ -314,8 +314,8 @@ static void place_psns(void)
 	b->any_refused = false;
 	b->rnr_timer_ns = 0;
 	rd_cong_init(A->nic, a);
-	a->srtt_ns = 100000;
-	a->rttvar_ns = 10000;
+	a->rtt.srtt_ns = 100000;
+	a->rtt.var_ns = 10000;
 }
 
 static void one(void)

@@ -58,8 +58,8 @@ static struct rd_session *begin(uint32_t srtt_ns, uint32_t rttvar_ns)
 	A->nic->config.cc_off = true;
 	s = rp_session(&rp, 0);
 	rd_cong_init(A->nic, s);
-	s->srtt_ns = srtt_ns;
-	s->rttvar_ns = rttvar_ns;
+	s->rtt.srtt_ns = srtt_ns;
+	s->rtt.var_ns = rttvar_ns;
 	set_limit(0, 0, 0);
 	set_limit(1, 0, 0);
 	num_seen = 0;

@@ -28,7 +28,7 @@ static void one_open(struct one *o, uint32_t cwnd, uint32_t prior)
 	o->nic->now_ns = SECOND_NS;
 	o->flow.mss = MSS;
 	o->flow.state = TCP_ESTABLISHED;
-	o->flow.srtt_ns = RTT_NS;
+	o->flow.rtt.srtt_ns = RTT_NS;
 	o->flow.cwnd = cwnd;
 	o->flow.ssthresh = cwnd;
 	o->flow.cubic.w_max = prior;

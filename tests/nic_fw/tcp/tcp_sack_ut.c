@@ -49,7 +49,7 @@ static void open_board(struct board *b, uint32_t seed)
 	tcp_number_from(&b->flow, b->iss, 0);
 	b->flow.flags = TCP_F_SACK;
 	b->flow.reo_mult = 1;
-	b->flow.srtt_ns = 100;
+	b->flow.rtt.srtt_ns = 100;
 	b->flow.mss = MAX_SEG;
 }
 
@@ -162,8 +162,8 @@ static void detect(struct board *b)
 			      : f->reo_mult * f->min_rtt_ns / 4;
 	uint32_t i;
 
-	if (window > f->srtt_ns)
-		window = f->srtt_ns;
+	if (window > f->rtt.srtt_ns)
+		window = f->rtt.srtt_ns;
 	for (i = 0; i < b->num && (f->sacked || repairing); i++) {
 		struct tcp_seg *seg = &b->seg[i];
 		const struct byte *x = &b->byte[tcp_seg_end(seg) - 1 - b->iss];

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Hash tables with chains: their function, their walk, insertion and removal.
+ *
+ * Heads, and the link in each entry, hold the next entry's number in its table + 1, so that a
+ * zeroed arena is an empty hash table. A table of entries is an array, or fw_pool_table(). Chains
+ * are short: each user bounds its entries, and mixes a key of the NIC's into the hash where
+ * strangers choose the rest (base/keyed.c).
+ */
+#ifndef WEFT_FW_HASH_H
+#define WEFT_FW_HASH_H
+
+#include <assert.h>
+#include <stdint.h>
+
+/* Mixes a key for the hash tables. */
+static inline uint32_t fw_hash(uint32_t a, uint32_t b, uint32_t c)
+{
+	uint64_t h = (uint64_t)a * 0x9e3779b97f4a7c15u;
+
+	h ^= (uint64_t)b * 0xc2b2ae3d27d4eb4fu;
+	h ^= (uint64_t)c * 0x165667b19e3779f9u;
+	h ^= h >> 29;
+	h *= 0xbf58476d1ce4e5b9u;
+	return (uint32_t)(h >> 32);
+}
+
+/* Walks the entries of a chain; the loop may not remove any. next: the member that links them. */
+#define fw_chain_for_each(entry, head, table, next)                                                \
+	for (uint32_t chain_at = (head);                                                           \
+	     chain_at && ((entry) = (table), (entry) += chain_at - 1, 1);                          \
+	     chain_at = (entry)->next)
+
+/* Puts an entry first; link: its own, number: its place in the table. */
+static inline void fw_chain_add(uint32_t *head, uint32_t *link, uint32_t number)
+{
+	*link = *head;
+	*head = number + 1;
+}
+
+/* Takes an entry out of its chain. */
+#define fw_chain_del(head, entry, table, next)                                                     \
+	do {                                                                                       \
+		__typeof__(entry) chain_table = (table);                                           \
+		uint32_t *chain_link = (head);                                                     \
+		uint32_t chain_number = (uint32_t)((entry)-chain_table) + 1;                       \
+                                                                                                   \
+		while (*chain_link != chain_number) {                                              \
+			assert(*chain_link);                                                       \
+			chain_link = &chain_table[*chain_link - 1].next;                           \
+		}                                                                                  \
+		*chain_link = (entry)->next;                                                       \
+	} while (0)
+
+#endif /* WEFT_FW_HASH_H */
