@@ -145,7 +145,7 @@ void tag_rtr_matched(struct fw_nic *nic, const struct tag_arrival *a, struct tag
 		session = rd_session_find(nic, peer->ip,
 					  (uint8_t)(peer->qpn >> 16 & (WIRE_DGRAM_SHARDS - 1)));
 		judge(peer, a->kind == WIRE_TAG_RTS && session &&
-				nic->now_ns - posted->since_ns >= session->srtt_ns);
+				nic->now_ns - posted->since_ns >= session->rtt.srtt_ns);
 		posted->watched = false;
 	}
 }
@@ -186,7 +186,9 @@ void tag_rtr_nack(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *
 	struct tag_posted *posted =
 	    find(nic, qp->tag, pkt->src_ip, pkt->src_qpn, be32_get(env->stag));
 
-	tag_peer_took(nic, qp->tag, pkt);
+	/* A response comes from an endpoint that has ended, and is no message in their order. */
+	if (!(pkt->flags & WIRE_DGRAM_F_RESPONSE))
+		tag_peer_took(nic, qp->tag, pkt);
 	if (!posted)
 		return;
 	judge(posted->peer, false);
@@ -295,7 +297,19 @@ void tag_rtr_control_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw
 {
 	struct tag_ep *ep = wqe->qp->tag;
 	struct tag_posted *posted;
+	struct fw_wqe like;
 
+	/*
+	 * Flushed with its queue pair: the peer still waits for the answer to the RTR that it
+	 * withdrew. Without memory it waits until the session ends.
+	 */
+	if (wqe->tag_kind == WIRE_TAG_NACK && status == HW_STATUS_WR_FLUSH_ERR &&
+	    wqe->qp != nic->host.null_qp) {
+		like = *wqe;
+		like.tag_handle = 0;
+		(void)tag_rdv_send_reply(nic, nic->host.null_qp, &like);
+		return;
+	}
 	/* The peer that was asked is gone, and will not use the receive. */
 	if (status == HW_STATUS_SUCCESS || wqe->tag_kind != WIRE_TAG_RTR || !ep)
 		return;

@@ -55,7 +55,7 @@ static bool is_sound(const struct rdmap_seg *pkt, const struct wire_tag *env)
 		return !response && alone && sink && env->status < HW_STATUS_CODES &&
 		       bytes <= HW_MAX_MSG_BYTES;
 	case WIRE_TAG_NACK:
-		return !response && alone && sink;
+		return alone && sink;
 	default:
 		return false;
 	}
