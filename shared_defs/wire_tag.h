@@ -36,14 +36,14 @@ enum {
 };
 
 struct wire_tag {
-	uint8_t kind;        /* wire_tag_kind */
-	uint8_t flags;       /* WIRE_TAG_F_* */
-	uint8_t status;      /* DONE, PUT: hw_status; RTR: 0, WIRE_TAG_RTR_WITHDRAWN */
-	uint8_t reserved;    /* 0 */
-	struct be32 bytes;   /* of the message; DONE: bytes that were received; RTR: room */
+	uint8_t kind;      /* wire_tag_kind */
+	uint8_t flags;     /* WIRE_TAG_F_* */
+	uint8_t status;    /* DONE, PUT: hw_status; RTR: 0, WIRE_TAG_RTR_WITHDRAWN */
+	uint8_t reserved;  /* 0 */
+	struct be32 bytes; /* of the message; DONE: bytes that were received; RTR: room */
 	struct be64 tag;
-	struct be64 data;    /* of 8 bytes, for the receiver's completion; RTR: ignored bits of tag */
-	struct be32 stag;    /* RTS: source; RTR, PUT, NACK: sink */
+	struct be64 data; /* of 8 bytes, for the receiver's completion; RTR: ignored bits of tag */
+	struct be32 stag; /* RTS: source; RTR, PUT, NACK: sink */
 	/* EAGER with SYNC, RTS, DONE: of the send. RTR: number of the last message that came. */
 	struct be32 handle;
 };

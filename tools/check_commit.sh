@@ -21,9 +21,9 @@ usage()
 
 ruled=4f458cc3c951
 verbs='
-accept account acknowledge add adjust align allocate allow announce answer apply arm ask assert
+accept account acknowledge add adjust agree align allocate allow announce answer apply arm ask assert
 attach avoid backport base batch begin bind bound branch break bring build bump bundle cache call
-cancel cap carry catch change charge check choose clamp clean clear close collapse collect combine
+cancel cap capture carry catch change charge check choose clamp clean clear close collapse collect combine
 compare compile complete compute configure connect consume convert copy correct count cover create
 cut date deal debounce decide declare decode deduplicate defer define delay delete deliver demand
 derive describe destroy detect determine diagnose disable discard disconnect display distinguish
@@ -32,7 +32,7 @@ enable encode end enforce enlarge ensure enter enumerate erase escape estimate e
 exchange exclude execute exit expand expect explain export expose extend extract fail fall feed
 fence fetch fill filter find finish fit fix flatten flush fold follow forbid force forge format
 forward free freeze fuzz gather generate get give go grant group grow guard halve handle harden hash
-have hide hold honour ignore implement import improve include increase index inform initialize
+have hide hold honour identify ignore implement import improve include increase index inform initialize
 inline insert inspect install interpret introduce invalidate isolate join judge keep kill label
 launch lay lead leave lengthen let lift limit link lint list listen load lock log look loop lower
 make map mark match measure merge mention mend migrate mirror modify monitor move multiply name

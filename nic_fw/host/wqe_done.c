@@ -186,8 +186,8 @@ static bool write_cqe(struct fw_nic *nic, struct fw_qp *qp, uint64_t wr_id, uint
 }
 
 /* Completes a request; the completion of an open send comes later, unless it failed. */
-static bool report(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status status,
-		   uint32_t vendor_err)
+static bool wqe_done_report(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status status,
+			    uint32_t vendor_err)
 {
 	struct fw_qp *qp = wqe->qp;
 	bool tagged = wqe->opcode == HW_WQE_TSEND;
@@ -267,7 +267,7 @@ static void wqe_done_finish(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_stat
 		qp->rd_atomics--;
 	wqe->flow = NULL;
 	wqe->streamed = false;
-	ok = report(nic, wqe, status, vendor_err);
+	ok = wqe_done_report(nic, wqe, status, vendor_err);
 	retire(nic, qp);
 	stop_queue(nic, qp, status);
 	if (!ok && qp->state != HW_QPS_ERR && qp->state != HW_QPS_RESET)
@@ -373,7 +373,7 @@ static void flush_fetched(struct fw_nic *nic, struct fw_qp *qp, bool complete)
 	if (wqe->state != FW_WQE_DONE) {
 		wqe->state = FW_WQE_DONE;
 		if (complete || wqe->tag_handle)
-			(void)report(nic, wqe, HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_NONE);
+			(void)wqe_done_report(nic, wqe, HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_NONE);
 	}
 	qp->sq_cons = wqe->sq_end;
 	wqe_free(nic, wqe);

@@ -363,9 +363,6 @@ bool tag_send_refused(struct fw_nic *nic, struct rd_flow *flow, struct fw_wqe *w
 /* The peer reports the end of a send. */
 void tag_send_done(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 		   const struct wire_tag *env);
-/* Ends an open send: completes it and frees it. False: the CQ is full. */
-bool tag_send_end(struct fw_nic *nic, struct tag_send *send, enum hw_status status,
-		  enum hw_vendor_err vendor_err);
 void tag_send_peer_down(struct fw_nic *nic, struct fw_list *sends);
 void tag_send_slice(struct fw_nic *nic);
 bool tag_send_slice_pending(const struct fw_nic *nic);

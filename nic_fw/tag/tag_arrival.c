@@ -172,8 +172,8 @@ static bool release(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *po
 }
 
 /* The completion comes last: a full CQ ends the endpoint and all its messages. */
-static void complete(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status,
-		     enum hw_vendor_err vendor_err, bool reply)
+static void tag_arrival_finish(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status,
+			       enum hw_vendor_err vendor_err, bool reply)
 {
 	struct tag_posted *posted = a->recv;
 	struct tag_ep *ep = a->ep;
@@ -226,7 +226,7 @@ static void complete(struct fw_nic *nic, struct tag_arrival *a, enum hw_status s
 void tag_arrival_complete(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status,
 			  enum hw_vendor_err vendor_err)
 {
-	complete(nic, a, status, vendor_err, true);
+	tag_arrival_finish(nic, a, status, vendor_err, true);
 }
 
 void tag_arrival_drop(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status)
@@ -250,7 +250,7 @@ void tag_arrival_abort(struct fw_nic *nic, struct tag_arrival *a, enum hw_status
 {
 	a->arriving = NULL;
 	if (a->recv)
-		complete(nic, a, status, HW_VENDOR_ERR_NONE, false);
+		tag_arrival_finish(nic, a, status, HW_VENDOR_ERR_NONE, false);
 	else
 		tag_arrival_free(nic, a);
 }
@@ -310,7 +310,7 @@ bool tag_arrival_take(struct fw_nic *nic, struct tag_arrival *a, struct tag_post
 }
 
 /* Copies the message out of the pool; at most HW_TAG_MAX_EAGER_BYTES. False: a page is busy. */
-static bool copy(struct fw_nic *nic, struct tag_arrival *a, enum hw_vendor_err *err)
+static bool tag_arrival_copy_out(struct fw_nic *nic, struct tag_arrival *a, enum hw_vendor_err *err)
 {
 	const struct fw_recv *recv = &a->recv->recv;
 	const struct tag_ep *ep = a->ep;
@@ -344,7 +344,7 @@ static bool copy_now(struct fw_nic *nic, struct tag_arrival *a)
 		if (!nic->tag.copy_left)
 			return false;
 		nic->tag.copy_left -= a->room < nic->tag.copy_left ? a->room : nic->tag.copy_left;
-		if (!copy(nic, a, &err))
+		if (!tag_arrival_copy_out(nic, a, &err))
 			return false;
 	}
 	tag_arrival_complete(nic, a, wqe_status_of(err), err);
@@ -381,7 +381,7 @@ static bool flush_one(struct fw_nic *nic, struct tag_arrival *a)
 	if (!slice_take(nic, 1))
 		return false;
 	if (a->recv)
-		complete(nic, a, HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_NONE, true);
+		tag_arrival_finish(nic, a, HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_NONE, true);
 	else
 		tag_arrival_drop(nic, a, HW_STATUS_REM_ABORT_ERR);
 	return true;

@@ -9,7 +9,8 @@
 
 #define TAG_PEER_KEY_USE UINT64_C(0x74616770) /* fw_keyed(): "tagp" */
 
-static uint32_t *chain(struct fw_nic *nic, const struct tag_ep *ep, uint32_t ip, uint32_t qpn)
+static uint32_t *tag_peer_chain(struct fw_nic *nic, const struct tag_ep *ep, uint32_t ip,
+				uint32_t qpn)
 {
 	if (!nic->tag.peer_seed)
 		nic->tag.peer_seed = (uint32_t)fw_keyed(nic, TAG_PEER_KEY_USE, 0, 0) | 1;
@@ -22,13 +23,14 @@ static struct tag_peer *at(struct fw_nic *nic, uint32_t number)
 	return number ? fw_pool_at(&nic->tag.peers, number - 1) : NULL;
 }
 
-static struct tag_peer *look_up(struct fw_nic *nic, struct tag_ep *ep, uint32_t ip, uint32_t qpn)
+static struct tag_peer *tag_peer_look_up(struct fw_nic *nic, struct tag_ep *ep, uint32_t ip,
+					 uint32_t qpn)
 {
 	struct tag_peer *peer = ep->last_peer;
 
 	if (peer && peer->ip == ip && peer->qpn == qpn)
 		return peer;
-	peer = at(nic, *chain(nic, ep, ip, qpn));
+	peer = at(nic, *tag_peer_chain(nic, ep, ip, qpn));
 	while (peer && !(peer->ep == ep && peer->ip == ip && peer->qpn == qpn))
 		peer = at(nic, peer->hash_next);
 	if (peer)
@@ -53,7 +55,7 @@ static void renew(struct fw_nic *nic, struct tag_peer *peer, const struct rd_ses
 
 struct tag_peer *tag_peer_find(struct fw_nic *nic, struct tag_ep *ep, uint32_t ip, uint32_t qpn)
 {
-	struct tag_peer *peer = look_up(nic, ep, ip, qpn);
+	struct tag_peer *peer = tag_peer_look_up(nic, ep, ip, qpn);
 	const struct rd_session *session;
 
 	if (!peer)
@@ -76,7 +78,7 @@ struct tag_peer *tag_peer_get(struct fw_nic *nic, struct tag_ep *ep, uint32_t ip
 	if (peer)
 		return peer;
 	session = session_of(nic, ip, qpn);
-	if (!session || look_up(nic, ep, ip, qpn))
+	if (!session || tag_peer_look_up(nic, ep, ip, qpn))
 		return NULL;
 	if (!fw_pool_has_share(&nic->tag.peers, owner->tag_peers_held) ||
 	    !share_pool_may(&nic->tag.peers, owner->share->user->tag_peers)) {
@@ -94,7 +96,7 @@ struct tag_peer *tag_peer_get(struct fw_nic *nic, struct tag_ep *ep, uint32_t ip
 	fw_list_init(&peer->announced);
 	renew(nic, peer, session);
 	fw_list_add_tail(&ep->peers, &peer->ep_node);
-	head = chain(nic, ep, ip, qpn);
+	head = tag_peer_chain(nic, ep, ip, qpn);
 	peer->hash_next = *head;
 	*head = fw_pool_index(&nic->tag.peers, peer) + 1;
 	owner->tag_peers_held++;
@@ -110,7 +112,7 @@ bool tag_peer_flush(struct fw_nic *nic, struct tag_ep *ep)
 	ep->last_peer = NULL;
 	while (!fw_list_empty(&ep->peers)) {
 		struct tag_peer *peer = FW_CONTAINER(ep->peers.next, struct tag_peer, ep_node);
-		uint32_t *link = chain(nic, ep, peer->ip, peer->qpn);
+		uint32_t *link = tag_peer_chain(nic, ep, peer->ip, peer->qpn);
 		struct tag_peer *other;
 
 		if (!slice_take(nic, FW_SLICE_FLOW_UNITS))

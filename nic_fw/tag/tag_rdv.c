@@ -67,7 +67,7 @@ static bool read_message(struct fw_nic *nic, struct tag_arrival *a)
 }
 
 /* False: it must wait. */
-static bool start(struct fw_nic *nic, struct tag_arrival *a)
+static bool tag_rdv_try(struct fw_nic *nic, struct tag_arrival *a)
 {
 	if (!a->room) {
 		tag_arrival_complete(nic, a, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
@@ -85,7 +85,7 @@ void tag_rdv_start(struct fw_nic *nic, struct tag_arrival *a)
 	FW_COUNT(nic, tag_rendezvous);
 	tag_arrival_set_state(a, TAG_WAITING);
 	/* The end of a read starts the next one; otherwise memory is short. */
-	if ((!first || !start(nic, a)) && ep->num_reading < TAG_READS)
+	if ((!first || !tag_rdv_try(nic, a)) && ep->num_reading < TAG_READS)
 		tag_ep_work(nic, ep);
 }
 
@@ -95,7 +95,7 @@ void tag_rdv_run(struct fw_nic *nic, struct tag_ep *ep)
 		struct tag_arrival *a =
 		    FW_CONTAINER(ep->in_state[TAG_WAITING].next, struct tag_arrival, node);
 
-		if (start(nic, a))
+		if (tag_rdv_try(nic, a))
 			continue;
 		if (ep->num_reading < TAG_READS)
 			tag_ep_work(nic, ep);
@@ -160,7 +160,7 @@ static bool reply(struct fw_nic *nic, const struct tag_arrival *a)
 	    .tag_handle = a->handle,
 	};
 
-	/* What an ending queue pair still has to say outlives it. */
+	/* A reply of a queue pair that ends outlives it. */
 	return tag_rdv_send_reply(nic, qp->flushing ? nic->host.null_qp : qp, &like);
 }
 

@@ -71,7 +71,7 @@ static enum hw_vendor_err copy_op(const struct fw_qp *qp, uint32_t place, struct
 }
 
 /* Takes unexpected messages, then posts the receive. False: the search continues later. */
-static bool receive(struct fw_nic *nic, struct tag_ep *ep, uint32_t *units)
+static bool tag_rq_receive(struct fw_nic *nic, struct tag_ep *ep, uint32_t *units)
 {
 	struct tag_op *op = &ep->op;
 	struct tag_posted *posted;
@@ -227,7 +227,7 @@ static bool carry_out(struct fw_nic *nic, struct tag_ep *ep, uint32_t *units)
 {
 	switch ((enum hw_tag_op)ep->op.op) {
 	case HW_TAG_RECV:
-		return receive(nic, ep, units);
+		return tag_rq_receive(nic, ep, units);
 	case HW_TAG_PEEK:
 		return peek(nic, ep, units);
 	case HW_TAG_CLAIMED:

@@ -229,8 +229,8 @@ enum rdmap_result tag_rtr_write(struct fw_nic *nic, struct fw_qp *qp, const stru
 /* ---- requests of the NIC's own: NACK, and an RTR that is withdrawn ------------------------- */
 
 /* Sends an envelope in the flow of requests. False: no memory. *ssn: its number. */
-static bool send_control(struct fw_nic *nic, struct fw_qp *qp, uint32_t ip, uint32_t qpn,
-			 uint8_t kind, uint8_t status, uint32_t handle, uint32_t *ssn)
+static bool tag_rtr_send_control(struct fw_nic *nic, struct fw_qp *qp, uint32_t ip, uint32_t qpn,
+				 uint8_t kind, uint8_t status, uint32_t handle, uint32_t *ssn)
 {
 	struct fw_wqe *wqe = wqe_alloc(nic, qp, FW_WQE_TAG_SEND);
 
@@ -272,8 +272,8 @@ enum tag_rtr_cancel tag_rtr_cancel(struct fw_nic *nic, struct tag_ep *ep, struct
 	send = tag_send_new(nic, ep);
 	if (!send)
 		return TAG_RTR_RETRY;
-	if (!send_control(nic, ep->qp, posted->peer->ip, posted->peer->qpn, WIRE_TAG_RTR,
-			  WIRE_TAG_RTR_WITHDRAWN, sink_of(nic, posted), &ssn)) {
+	if (!tag_rtr_send_control(nic, ep->qp, posted->peer->ip, posted->peer->qpn, WIRE_TAG_RTR,
+				  WIRE_TAG_RTR_WITHDRAWN, sink_of(nic, posted), &ssn)) {
 		tag_send_free(nic, send);
 		return TAG_RTR_RETRY;
 	}
@@ -328,7 +328,7 @@ static void free_rtr(struct fw_nic *nic, struct tag_peer *peer, struct tag_rtr *
 }
 
 /* Keeps an RTR. False: it must be answered. */
-static bool keep(struct fw_nic *nic, struct tag_peer *peer, const struct wire_tag *env)
+static bool tag_rtr_keep(struct fw_nic *nic, struct tag_peer *peer, const struct wire_tag *env)
 {
 	struct tag_rtr *rtr;
 
@@ -357,10 +357,10 @@ enum rdmap_result tag_rtr_rx(struct fw_nic *nic, struct fw_qp *qp, const struct 
 	struct fw_list *pos;
 	uint32_t ssn;
 
-	if (keep(nic, peer, env))
+	if (tag_rtr_keep(nic, peer, env))
 		return RDMAP_OK;
-	if (!send_control(nic, qp, pkt->src_ip, pkt->src_qpn, WIRE_TAG_NACK, 0, be32_get(env->stag),
-			  &ssn))
+	if (!tag_rtr_send_control(nic, qp, pkt->src_ip, pkt->src_qpn, WIRE_TAG_NACK, 0,
+				  be32_get(env->stag), &ssn))
 		return RDMAP_REFUSE;
 	if (!peer)
 		peer = tag_peer_get(nic, qp->tag, pkt->src_ip, pkt->src_qpn);

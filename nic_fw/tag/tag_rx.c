@@ -15,17 +15,18 @@ enum {
 };
 static_assert((uint32_t)ENVELOPE <= (uint32_t)RDMAP_HELD_BYTES, "an early envelope can be held");
 
-static enum rdmap_result error_of(struct rdmap_error *error, uint8_t layer_etype, uint8_t code)
+static enum rdmap_result tag_rx_error_of(struct rdmap_error *error, uint8_t layer_etype,
+					 uint8_t code)
 {
 	error->layer_etype = layer_etype;
 	error->code = code;
 	return RDMAP_ERROR;
 }
 
-static enum rdmap_result malformed(struct fw_nic *nic, struct rdmap_error *error)
+static enum rdmap_result tag_rx_malformed(struct fw_nic *nic, struct rdmap_error *error)
 {
 	FW_COUNT(nic, tag_malformed);
-	return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+	return tag_rx_error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 }
 
 /* True if the fields that its kind uses are in range, and the others 0. */
@@ -65,8 +66,8 @@ static bool is_sound(const struct rdmap_seg *pkt, const struct wire_tag *env)
  * The message's turn has come: takes the first receive that fits, or enters the message as
  * unexpected. False: it needs memory of the pool, and there is none.
  */
-static bool match(struct fw_nic *nic, struct tag_ep *ep, struct tag_arrival *a,
-		  const struct rdmap_seg *pkt)
+static bool tag_rx_match(struct fw_nic *nic, struct tag_ep *ep, struct tag_arrival *a,
+			 const struct rdmap_seg *pkt)
 {
 	struct tag_recv *recv = tag_match_find_recv(&ep->match, &a->match.key);
 
@@ -96,7 +97,7 @@ static enum rdmap_result open_eager(struct fw_nic *nic, struct fw_qp *qp,
 	if (!msg) {
 		/* The message failed already. */
 		if (llp_is_refused(nic, qp, pkt))
-			return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+			return tag_rx_error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 		a = tag_arrival_new(nic, qp->tag);
 		if (!a)
 			return RDMAP_REFUSE;
@@ -166,10 +167,10 @@ static enum rdmap_result place_eager(struct fw_nic *nic, struct fw_qp *qp, struc
 	pkt->recv_serial = msg->serial;
 	/* All segments tell of the same message. */
 	if (pkt->msg_bytes - ENVELOPE != a->bytes || bytes > a->bytes || offset > a->bytes - bytes)
-		return malformed(nic, error);
+		return tag_rx_malformed(nic, error);
 	if (env && !a->enveloped)
 		tag_arrival_set_envelope(a, pkt, env);
-	if (env && in_order && a->state == TAG_EARLY && !match(nic, qp->tag, a, pkt)) {
+	if (env && in_order && a->state == TAG_EARLY && !tag_rx_match(nic, qp->tag, a, pkt)) {
 		forget(nic, qp, msg);
 		return RDMAP_REFUSE;
 	}
@@ -187,7 +188,7 @@ static enum rdmap_result place_eager(struct fw_nic *nic, struct fw_qp *qp, struc
 		return RDMAP_OK;
 	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->host.mem_busy)
 		return RDMAP_DROP;
-	return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+	return tag_rx_error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 }
 
 enum rdmap_result tag_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
@@ -198,19 +199,19 @@ enum rdmap_result tag_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct rdma
 
 	pkt->msn = pkt->ssn;
 	if (pkt->opcode != WIRE_RDMAP_SEND && pkt->opcode != WIRE_RDMAP_SEND_SE)
-		return malformed(nic, error);
+		return tag_rx_malformed(nic, error);
 	if (pkt->msg_bytes < ENVELOPE || (pkt->mo ? pkt->mo : pkt->data_bytes) < ENVELOPE)
-		return malformed(nic, error);
+		return tag_rx_malformed(nic, error);
 	if (pkt->mo) {
 		if (pkt->flags & WIRE_DGRAM_F_RESPONSE ||
 		    pkt->msg_bytes - ENVELOPE > HW_TAG_MAX_EAGER_BYTES)
-			return malformed(nic, error);
+			return tag_rx_malformed(nic, error);
 		return place_eager(nic, qp, pkt, NULL, in_order, error);
 	}
 	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, ENVELOPE);
 	eth_cursor_copy(&cursor, &env, ENVELOPE);
 	if (!is_sound(pkt, &env))
-		return malformed(nic, error);
+		return tag_rx_malformed(nic, error);
 	/* Other kinds act in their turn. */
 	return env.kind == WIRE_TAG_EAGER ? place_eager(nic, qp, pkt, &env, in_order, error)
 					  : RDMAP_OK;
@@ -231,8 +232,8 @@ static enum rdmap_result finish_eager(struct fw_nic *nic, struct fw_qp *qp, stru
 		return RDMAP_REFUSE;
 	a = msg->tag;
 	if (!a->enveloped)
-		return malformed(nic, error);
-	if (a->state == TAG_EARLY && !match(nic, qp->tag, a, pkt)) {
+		return tag_rx_malformed(nic, error);
+	if (a->state == TAG_EARLY && !tag_rx_match(nic, qp->tag, a, pkt)) {
 		forget(nic, qp, msg);
 		return RDMAP_REFUSE;
 	}
@@ -240,7 +241,7 @@ static enum rdmap_result finish_eager(struct fw_nic *nic, struct fw_qp *qp, stru
 	if (!pkt->last)
 		return RDMAP_OK;
 	if (msg->done != pkt->msg_bytes)
-		return malformed(nic, error);
+		return tag_rx_malformed(nic, error);
 	recv_end(nic, qp, msg);
 	a->arriving = NULL;
 	if (a->discarded)
@@ -263,14 +264,14 @@ static enum rdmap_result finish_rts(struct fw_nic *nic, struct fw_qp *qp, struct
 	if (early) {
 		/* Packets of it came early; then its sender was refused, and made it an RTS. */
 		if (early->tag->state != TAG_EARLY)
-			return malformed(nic, error);
+			return tag_rx_malformed(nic, error);
 		forget(nic, qp, early);
 	}
 	a = tag_arrival_new(nic, qp->tag);
 	if (!a)
 		return RDMAP_REFUSE;
 	tag_arrival_set_envelope(a, pkt, env);
-	(void)match(nic, qp->tag, a, pkt);
+	(void)tag_rx_match(nic, qp->tag, a, pkt);
 	return RDMAP_OK;
 }
 
@@ -285,7 +286,7 @@ enum rdmap_result tag_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct rdm
 	if (pkt->mo || pkt->data_bytes != ENVELOPE)
 		return finish_eager(nic, qp, pkt, error);
 	if (pkt->msg_bytes < ENVELOPE)
-		return malformed(nic, error);
+		return tag_rx_malformed(nic, error);
 	if (held) {
 		memcpy(&env, held, ENVELOPE);
 	} else {
@@ -294,7 +295,7 @@ enum rdmap_result tag_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct rdm
 	}
 	/* Its bytes may have changed since, if they lie in memory of a process of this machine. */
 	if (!is_sound(pkt, &env))
-		return malformed(nic, error);
+		return tag_rx_malformed(nic, error);
 	switch ((enum wire_tag_kind)env.kind) {
 	case WIRE_TAG_EAGER:
 		return finish_eager(nic, qp, pkt, error);
@@ -310,9 +311,9 @@ enum rdmap_result tag_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct rdm
 		return RDMAP_OK;
 	case WIRE_TAG_PUT:
 		result = tag_rtr_put(nic, qp, pkt, &env);
-		return result == RDMAP_ERROR ? malformed(nic, error) : result;
+		return result == RDMAP_ERROR ? tag_rx_malformed(nic, error) : result;
 	case WIRE_TAG_KINDS:
 		break;
 	}
-	return malformed(nic, error);
+	return tag_rx_malformed(nic, error);
 }

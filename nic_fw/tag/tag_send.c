@@ -20,7 +20,7 @@ uint32_t tag_send_handle(const struct fw_nic *nic, const struct tag_send *send)
 	       fw_pool_index(&nic->tag.sends, send);
 }
 
-static struct tag_send *at(struct fw_nic *nic, uint32_t handle)
+static struct tag_send *tag_send_at(struct fw_nic *nic, uint32_t handle)
 {
 	return fw_pool_at(&nic->tag.sends, handle & (TAG_MAX_SENDS - 1));
 }
@@ -28,7 +28,7 @@ static struct tag_send *at(struct fw_nic *nic, uint32_t handle)
 struct tag_send *tag_send_find(struct fw_nic *nic, const struct fw_qp *qp, uint32_t src_ip,
 			       uint32_t src_qpn, uint32_t handle)
 {
-	struct tag_send *send = at(nic, handle);
+	struct tag_send *send = tag_send_at(nic, handle);
 
 	if ((handle & (TAG_MAX_SENDS - 1)) >= nic->tag.sends.high || !send->used ||
 	    tag_send_handle(nic, send) != handle || send->ep != qp->tag || send->dst_ip != src_ip ||
@@ -177,7 +177,7 @@ void tag_send_unfetch(struct fw_nic *nic, struct fw_wqe *wqe)
 	ep->settled = true;
 	ep->settled_slot = wqe->sq_slot;
 	if (wqe->tag_handle)
-		tag_send_free(nic, at(nic, wqe->tag_handle));
+		tag_send_free(nic, tag_send_at(nic, wqe->tag_handle));
 	wqe->tag_handle = 0;
 }
 
@@ -189,7 +189,7 @@ static bool convert(struct fw_nic *nic, struct fw_wqe *wqe)
 	if (wqe->kind != FW_WQE_REQUEST || wqe->tag_kind != WIRE_TAG_EAGER || wqe->unacked)
 		return false;
 	if (wqe->tag_handle) {
-		send = at(nic, wqe->tag_handle);
+		send = tag_send_at(nic, wqe->tag_handle);
 	} else {
 		send = tag_send_new(nic, wqe->qp->tag);
 		if (!send)
@@ -229,8 +229,9 @@ bool tag_send_refused(struct fw_nic *nic, struct rd_flow *flow, struct fw_wqe *w
 	return true;
 }
 
-bool tag_send_end(struct fw_nic *nic, struct tag_send *send, enum hw_status status,
-		  enum hw_vendor_err vendor_err)
+/* Ends an open send: completes it and frees it. False: the CQ is full. */
+static bool tag_send_end(struct fw_nic *nic, struct tag_send *send, enum hw_status status,
+			 enum hw_vendor_err vendor_err)
 {
 	struct fw_qp *qp = send->ep->qp;
 	bool report = send->signaled || status != HW_STATUS_SUCCESS;
@@ -280,7 +281,7 @@ static bool is_over(const struct tag_send *send)
 bool tag_send_sent(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status status,
 		   enum hw_vendor_err vendor_err)
 {
-	struct tag_send *send = at(nic, wqe->tag_handle);
+	struct tag_send *send = tag_send_at(nic, wqe->tag_handle);
 	struct rd_session *session;
 
 	assert(send->used && tag_send_handle(nic, send) == wqe->tag_handle);
@@ -322,7 +323,7 @@ void tag_send_done(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg 
 
 void tag_source_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status status)
 {
-	struct tag_send *send = at(nic, wqe->tag_handle);
+	struct tag_send *send = tag_send_at(nic, wqe->tag_handle);
 
 	/* It may have ended by the end of its session, or with its queue pair. */
 	if (!send->used || tag_send_handle(nic, send) != wqe->tag_handle)

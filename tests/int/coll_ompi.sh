@@ -3,7 +3,9 @@
 #
 # coll/weft under Open MPI: the same results as the components before it, of all forms and for random
 # calls (tests/mpi/coll_same.c); threads; rules; counts; ranks that are stopped or killed; no NIC.
-# timeout: 240
+#
+# WEFT_LONG=1: on 8 ranks, too, and with more calls (tests/clients/coll_ompi.sh).
+# timeout: 300
 
 . tests/int/lib.sh
 
@@ -30,8 +32,8 @@ share()
 
 seed=${WEFT_SEED:-$RANDOM}
 say "seed $seed"
-for ranks in 2 4 8; do
-	spawn same$ranks "${mpi[@]}" -n $ranks "$WEFT_TMP/coll_same" "$seed" $((40 / ranks)) 20000 free
+for ranks in 2 4 ${WEFT_LONG:+8}; do
+	spawn same$ranks "${mpi[@]}" -n $ranks "$WEFT_TMP/coll_same" "$seed" $((${WEFT_LONG:+20} + 20 / ranks)) 20000 free
 	expect_ok same$ranks
 	read -r taken all < <(share same$ranks)
 	# Blocking forms go on, non-blocking ones are taken but for types and operations.

@@ -28,6 +28,7 @@ TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mutants.txt")
 BUILD = os.path.join("build", "mutants")
 HANG_SECONDS = 10  # seconds after which an endless run ends
 TEST_SECONDS = 60  # and seconds of a test
+os.environ.setdefault("WEFT_TAG_ALL", "5")  # more interleavings in sim/tag_order_ut
 
 # Areas that the soak does not reach: their mutants are caught by these unit tests.
 TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut", "sim/tcp_conn_ut", "sim/tcp_peer_ut", "sim/tcp_bad_ut",

@@ -30,7 +30,7 @@ static void rendezvous(void)
 	tp_begin(&tp);
 	rp_fill(MEM(0), LONG, 3);
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		/* Of any source: it is not announced. */
+		/* Any source: it is not announced. */
 		struct tp_op op = {.flags = HW_TAG_F_ANY_SRC,
 				   .wr_id = i,
 				   .tag = 1,
@@ -376,77 +376,61 @@ static void forge(const struct wire_tag *env, uint32_t bytes, uint64_t wr_id)
 	rp_quiet(&tp.rp);
 }
 
+/* Envelopes that no NIC of ours sends, and the bytes that come with them. */
+struct wrong {
+	uint8_t kind, flags, reserved;
+	uint32_t says_bytes;
+	uint32_t stag, handle;
+	uint32_t bytes;
+};
+
+static const struct wrong wrong[] = {
+    {.kind = 0, .says_bytes = 8, .bytes = 40},
+    {.kind = WIRE_TAG_KINDS, .says_bytes = 8, .bytes = 40},
+    {.kind = 255, .says_bytes = 8, .bytes = 40},
+    {.kind = WIRE_TAG_EAGER, .flags = 0x80, .says_bytes = 8, .bytes = 40},
+    {.kind = WIRE_TAG_EAGER, .reserved = 1, .says_bytes = 8, .bytes = 40},
+    {.kind = WIRE_TAG_EAGER, .says_bytes = 9, .bytes = 40},
+    {.kind = WIRE_TAG_EAGER, .says_bytes = UINT32_MAX, .bytes = 40},
+    {.kind = WIRE_TAG_EAGER, .says_bytes = 8, .bytes = 31},
+    {.kind = WIRE_TAG_EAGER, .says_bytes = 8, .bytes = 0},
+    /* SYNC without a handle. */
+    {.kind = WIRE_TAG_EAGER, .flags = WIRE_TAG_F_SYNC, .says_bytes = 8, .bytes = 40},
+    /* An RTS with data behind it, and one that names no open send. */
+    {.kind = WIRE_TAG_RTS, .stag = 0x80000001, .handle = 0x80000001, .says_bytes = 8, .bytes = 40},
+    {.kind = WIRE_TAG_RTS, .stag = 0x101, .handle = 0x80000001, .says_bytes = 8, .bytes = 32},
+    /* A DONE in the class of requests. */
+    {.kind = WIRE_TAG_DONE, .handle = 0x80000001, .says_bytes = 8, .bytes = 32},
+    {.kind = WIRE_TAG_EAGER,
+     .says_bytes = HW_TAG_MAX_EAGER_BYTES + 1,
+     .bytes = 32 + HW_TAG_MAX_EAGER_BYTES + 1},
+};
+
 static void malformed(void)
 {
 	struct tp_op any = {.wr_id = 51, .flags = HW_TAG_F_ANY_SRC, .bytes = 10};
 	struct wire_tag good = {.kind = WIRE_TAG_EAGER, .bytes = be32_put(8)};
-	struct wire_tag env;
-	uint32_t i;
+	uint32_t i, num = sizeof(wrong) / sizeof(wrong[0]);
 
 	tp_begin(&tp);
-	for (i = 0; i < 14; i++) {
-		uint32_t bytes = sizeof(env) + 8;
+	for (i = 0; i < num; i++) {
+		const struct wrong *w = &wrong[i];
+		struct wire_tag env = {
+		    .kind = w->kind,
+		    .flags = w->flags,
+		    .reserved = w->reserved,
+		    .bytes = be32_put(w->says_bytes),
+		    .stag = be32_put(w->stag),
+		    .handle = be32_put(w->handle),
+		};
 
-		env = good;
-		switch (i) {
-		case 0:
-			env.kind = 0;
-			break;
-		case 1:
-			env.kind = WIRE_TAG_KINDS;
-			break;
-		case 2:
-			env.kind = 255;
-			break;
-		case 3:
-			env.flags = 0x80;
-			break;
-		case 4:
-			env.reserved = 1;
-			break;
-		case 5:
-			env.bytes = be32_put(9);
-			break;
-		case 6:
-			env.bytes = be32_put(UINT32_MAX);
-			break;
-		case 7:
-			bytes = 31;
-			break;
-		case 8:
-			bytes = 0;
-			break;
-		case 9:
-			env.flags = WIRE_TAG_F_SYNC; /* without a handle */
-			break;
-		case 10:
-			env.kind = WIRE_TAG_RTS;
-			env.handle = be32_put(0x80000001);
-			env.stag = be32_put(0x80000001);
-			break; /* with data behind it */
-		case 11:
-			env.kind = WIRE_TAG_RTS;
-			env.handle = be32_put(0x80000001);
-			env.stag = be32_put(tp.rp.end[0].stag); /* a region's */
-			bytes = 32;
-			break;
-		case 12:
-			env.kind = WIRE_TAG_DONE; /* in the class of requests */
-			env.handle = be32_put(0x80000001);
-			bytes = 32;
-			break;
-		case 13:
-			env.bytes = be32_put(HW_TAG_MAX_EAGER_BYTES + 1);
-			bytes = 32 + HW_TAG_MAX_EAGER_BYTES + 1;
-			break;
-		}
-		forge(&env, bytes, i);
+		forge(&env, w->bytes, i);
 		rp_expect_send(&tp.rp, 0, i, HW_STATUS_REM_OP_ERR);
 		CU_ASSERT_EQUAL(tp.qp[1]->state, HW_QPS_RTS);
 	}
 	rp_expect_none(&tp.rp);
 	tp_check(&tp, 1, 0, 0, 0);
-	CU_ASSERT(RP_CNT(&tp.rp, 1, tag_malformed) >= 14);
+	CU_ASSERT(RP_CNT(&tp.rp, 1, tag_malformed) >= num);
 	/* A good one of the same QP, and a send to an ordinary QP. */
 	forge(&good, 40, 50);
 	rp_expect_send(&tp.rp, 0, 50, HW_STATUS_SUCCESS);

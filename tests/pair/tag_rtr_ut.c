@@ -103,7 +103,7 @@ static void crossing(void)
 	tp_end(&tp);
 }
 
-/* Behind a receive of any source nothing that it may take is announced. */
+/* A receive of any source keeps those behind it from being announced. */
 static void any_source(void)
 {
 	struct tp_op any = {

@@ -34,7 +34,7 @@ too_little()
 
 too_little 40000 'no address space for the list of mappings.*ulimit -v'
 too_little 1000000 'weft0 needs .* of address space.*ulimit -v.*vm.overcommit_ratio'
-too_little 2500000 'weft1 needs .* of address space'
+too_little 4500000 'weft1 needs .* of address space'
 
 weftd_start weftd --nics 2
 bench weft1 weft0 lat --iters 200

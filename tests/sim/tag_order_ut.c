@@ -624,30 +624,30 @@ static void all_mixes(uint32_t n, uint32_t most, uint32_t stride, uint32_t cance
 
 static void two_by_two(void)
 {
-	all_mixes(2, 3, 5, MOST, 0);
+	all_mixes(2, 3, 29, MOST, 0);
 }
 
 static void two_by_two_out_of_order(void)
 {
-	all_mixes(2, 3, 7, MOST, 0xff);
-	all_mixes(2, 3, 11, MOST, 0x31);
+	all_mixes(2, 3, 41, MOST, 0xff);
+	all_mixes(2, 3, 61, MOST, 0x31);
 }
 
 static void two_by_two_with_a_cancellation(void)
 {
-	all_mixes(2, 2, 9, 0, 0);
-	all_mixes(2, 2, 9, 1, 0);
+	all_mixes(2, 2, 53, 0, 0);
+	all_mixes(2, 2, 53, 1, 0);
 }
 
 static void three_by_three(void)
 {
-	all_mixes(3, 3, 797, MOST, 0);
+	all_mixes(3, 3, 4001, MOST, 0);
 }
 
 static void three_by_three_with_a_cancellation(void)
 {
-	all_mixes(3, 2, 1511, 0, 0);
-	all_mixes(3, 2, 1511, 1, 0x1b);
+	all_mixes(3, 2, 3001, 0, 0);
+	all_mixes(3, 2, 3001, 1, 0x1b);
 }
 
 UT_MAIN("sim/tag_order", UT(two_by_two), UT(two_by_two_out_of_order),
