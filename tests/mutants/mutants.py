@@ -28,6 +28,7 @@ TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mutants.txt")
 BUILD = os.path.join("build", "mutants")
 HANG_SECONDS = 10  # seconds after which an endless run ends
 TEST_SECONDS = 60  # and seconds of a test
+FLAGS = []  # of the compiler, beside those of the firmware
 os.environ.setdefault("WEFT_TAG_ALL", "5")  # more interleavings in sim/tag_order_ut
 
 # Areas that the soak does not reach: their mutants are caught by these unit tests.
@@ -88,7 +89,7 @@ class Mutant:
             f.write(text)
         self.sim = os.path.join(folder, "weft-sim")
         self.objects = []
-        cc = shlex.split(os.environ["MUTANT_CC_" + self.path.split("/")[0]])
+        cc = shlex.split(os.environ["MUTANT_CC_" + self.path.split("/")[0]]) + FLAGS
         for path in self.sources:
             obj = os.path.join(folder, os.path.basename(path)[:-1] + "o")
             source = copy if path == self.path else path
@@ -231,6 +232,7 @@ def main():
         return 2
     mutants = [m for m in mutants if not args.names or m.name in args.names]
     if args.check:
+        FLAGS.extend(["-O0", "-g0"])  # nothing is run
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             built = list(pool.map(Mutant.build, mutants))
         broken = [m for m, right in zip(mutants, built) if not right]

@@ -111,7 +111,7 @@ static void under_faults(void)
 	uint64_t seed;
 	uint32_t i;
 
-	for (seed = 1; seed <= 3 * coll_fix_sweep(); seed++) {
+	for (seed = 1; seed <= coll_fix_sweep(); seed++) {
 		uint64_t state = seed;
 		uint32_t ranks = 2 + coll_fix_draw(&state, 10);
 		const struct goal_fix_attr attr = {.faults = ALL_FAULTS,
@@ -151,7 +151,7 @@ static void long_blocks(void)
 	uint64_t seed;
 	uint32_t i;
 
-	for (seed = 1; seed <= 2 * coll_fix_sweep(); seed++) {
+	for (seed = 1; seed <= coll_fix_sweep(); seed++) {
 		uint64_t state = seed * 77;
 		uint32_t ranks = 2 + coll_fix_draw(&state, 6), largest = 1048576 / ranks;
 		const struct goal_fix_attr attr = {.eager_bytes = seed % 2 ? 4096 : 0};
@@ -175,7 +175,7 @@ static void longest_blocks(void)
 {
 	uint64_t seed;
 
-	for (seed = 1; seed <= 3 * coll_fix_sweep(); seed++) {
+	for (seed = 1; seed <= coll_fix_sweep(); seed++) {
 		uint64_t state = seed * 1009;
 		const struct variant *v = &variants[coll_fix_draw(&state, VARIANTS)];
 		uint32_t ranks = 2 + coll_fix_draw(&state, 2);

@@ -126,7 +126,7 @@ static void under_faults(void)
 	uint64_t seed;
 	uint32_t i;
 
-	for (seed = 1; seed <= 3 * coll_fix_sweep(); seed++) {
+	for (seed = 1; seed <= coll_fix_sweep(); seed++) {
 		uint64_t state = seed;
 		uint32_t ranks = 2 + coll_fix_draw(&state, 10), turn = (uint32_t)seed * 5;
 		const struct goal_fix_attr attr = {.faults = ALL_FAULTS,
@@ -152,7 +152,7 @@ static void long_vectors(void)
 	uint64_t seed;
 	uint32_t i;
 
-	for (seed = 1; seed <= 2 * coll_fix_sweep(); seed++) {
+	for (seed = 1; seed <= coll_fix_sweep(); seed++) {
 		uint64_t state = seed * 99;
 		uint32_t ranks = 2 + coll_fix_draw(&state, 6), turn = (uint32_t)seed * 9;
 		const struct goal_fix_attr attr = {.eager_bytes = seed % 2 ? 4096 : 0};
@@ -176,7 +176,7 @@ static void longest_vectors(void)
 {
 	uint64_t seed;
 
-	for (seed = 1; seed <= 3 * coll_fix_sweep(); seed++) {
+	for (seed = 1; seed <= coll_fix_sweep(); seed++) {
 		uint64_t state = seed * 2003;
 		const struct variant *v = &variants[coll_fix_draw(&state, VARIANTS)];
 		uint32_t ranks = 2 + coll_fix_draw(&state, 2), turn = (uint32_t)seed;
