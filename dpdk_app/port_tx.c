@@ -177,8 +177,7 @@ void port_line(struct shard *shard)
 	const struct nic *nic = shard->nic;
 	uint32_t mbps = atomic_load_explicit(&nic->line_mbps, memory_order_relaxed);
 
-	line_init(&shard->line, mbps / nic->num_shards,
-		  nic->mtu + (uint32_t)sizeof(struct wire_eth));
+	line_init(&shard->line, mbps, nic->mtu + (uint32_t)sizeof(struct wire_eth));
 }
 
 uint32_t port_tx_room(void *ctx)

@@ -5,7 +5,7 @@
 #
 # A TEST is a CUnit program (build/san/ut/...), whose every test counts, or an integration script
 # (tests/int/*.sh, *.py, tests/security/*.sh), which counts as one, or a program of Python's
-# unittest (tests/tools/*_ut.py), whose every test counts. Twice as many run at a time as there are
+# unittest (tests/tools/*_ut.py), whose every test counts. Two more run at a time than there are
 # processors, since many of them wait (JOBS=N: N); a script with the line "# alone" near its top runs
 # alone. Prints one line per test in the order given, PASS, FAIL or SKIP with the reason, and the
 # output of failed tests. A skip whose reason is not in tests/skips.txt is a failure. The last line
@@ -145,7 +145,7 @@ start()
 }
 
 # Keeps $jobs of the tests from a place of the list on running.
-jobs=${JOBS:-$(($(nproc) * 2))}
+jobs=${JOBS:-$(($(nproc) + 2))}
 tests=("$@")
 start_ahead()
 {
