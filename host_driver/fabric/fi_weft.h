@@ -48,7 +48,8 @@ enum {
 	WF_QKEY = 0x77656674,
 };
 
-#define WF_PROTO (FI_PROV_SPECIFIC | 0x7766u)
+#define WF_PROTO       (FI_PROV_SPECIFIC | 0x7766u)
+#define WF_PROTO_DGRAM (FI_PROV_SPECIFIC | 0x7767u)
 
 /* Capabilities of send queues, of receive queues, and of a domain. */
 #define WF_TX_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE)
@@ -61,6 +62,13 @@ enum {
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                   \
 	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_MORE | FI_REMOTE_CQ_DATA)
 #define WF_RX_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_MORE)
+/* The same of datagram endpoints. */
+#define WF_DGRAM_TX_CAPS (FI_MSG | FI_MULTICAST | FI_SEND)
+#define WF_DGRAM_RX_CAPS (FI_MSG | FI_MULTICAST | FI_RECV | FI_SOURCE)
+#define WF_DGRAM_TX_FLAGS                                                                          \
+	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_MORE |         \
+	 FI_REMOTE_CQ_DATA | FI_MULTICAST)
+#define WF_DGRAM_RX_FLAGS (FI_COMPLETION | FI_MORE)
 /*
  * Messages of a pair are matched in order, and after the RDMA Writes and atomics before them;
  * atomics of a pair are carried out in order (RD flows).
@@ -390,7 +398,9 @@ struct wf_op {
 	struct wf_hold hold;
 };
 
-/* The endpoint that wf_ep and its aliases share. */
+struct wf_mc;
+
+/* The endpoint that wf_ep and its aliases share: ep or ud, by its type. */
 struct wf_qp {
 	struct wf_domain *domain;
 	struct wf_av *av;
@@ -398,7 +408,11 @@ struct wf_qp {
 	struct wf_cq *own_cq;        /* in place of a queue that is not bound */
 	struct wf_eq *eq;
 	struct wf_cntr *cntr[WF_COUNTS];
-	struct weft_tag_ep *ep; /* NULL: not enabled */
+	struct weft_tag_ep *ep; /* NULL: not enabled, or a datagram endpoint */
+	struct weft_qp *ud;     /* of a datagram endpoint that is enabled */
+	bool dgram;
+	struct wf_mc *groups; /* that the endpoint has joined; under lock */
+	atomic_int joined;    /* groups that stand on it: it is closed after them */
 	uint64_t caps;
 	size_t max_msg_bytes;
 	uint32_t tx_size, rx_size;
@@ -425,6 +439,12 @@ struct wf_ep {
 
 int wf_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
 
+static inline bool wf_qp_is_open(const struct wf_qp *qp)
+{
+	return qp->ep || qp->ud;
+}
+
+extern struct fi_ops_cm wf_cm_ops;
 extern struct fi_ops_msg wf_msg_ops;
 extern struct fi_ops_tagged wf_tagged_ops;
 extern struct fi_ops_rma wf_rma_ops;
@@ -495,6 +515,47 @@ struct wf_msg {
 ssize_t wf_send(struct wf_ep *ep, const struct wf_msg *msg, uint64_t flags);
 /* flags: FI_COMPLETION, FI_MULTI_RECV; tagged: FI_PEEK, FI_CLAIM, FI_DISCARD. */
 ssize_t wf_recv(struct wf_ep *ep, const struct wf_msg *msg, uint64_t flags);
+
+/* The result of a call that the type of the endpoint has not, or that comes before fi_enable(). */
+static inline ssize_t wf_not_open(const struct wf_qp *qp)
+{
+	return qp->dgram ? -FI_ENOSYS : -FI_EOPBADSTATE;
+}
+
+/* A message to send, ready to be posted. */
+struct wf_outgoing {
+	struct weft_sge sge[WF_IOV];
+	uint32_t num_sge;
+	bool in_line;     /* the NIC copies the data when it is posted */
+	struct wf_op *op; /* NULL: no completion is needed */
+	uint64_t wr_id;
+};
+
+/* Provides memory and, if it is needed, a request. 0 or a negative errno, with nothing held. */
+int wf_send_prepare(struct wf_qp *qp, const struct wf_msg *msg, uint64_t flags, uint32_t max_inline,
+		    struct wf_outgoing *out);
+/* Takes a request for a receive into msg. 0 or a negative errno. use: of its memory. */
+int wf_recv_prepare(struct wf_qp *qp, const struct wf_msg *msg, uint64_t flags, enum wf_use use,
+		    struct weft_sge *sge, uint32_t *num_sge, struct wf_op **op);
+
+/* -------------------------------------------------------------------- wf_dgram.c */
+
+/* Opens and closes the queue pair of a datagram endpoint. 0 or a negative errno. */
+int wf_dgram_open(struct wf_qp *qp);
+void wf_dgram_close(struct wf_qp *qp);
+ssize_t wf_dgram_send(struct wf_ep *ep, const struct wf_msg *msg, uint64_t flags);
+ssize_t wf_dgram_recv(struct wf_ep *ep, const struct wf_msg *msg, uint64_t flags);
+/* A send has failed, which stops the queue: lets it go on. */
+void wf_dgram_resume(struct wf_qp *qp);
+
+/* ----------------------------------------------------------------------- wf_mc.c */
+
+/* Joins a group of datagram endpoints. 0 or a negative errno. */
+int wf_mc_join(struct wf_qp *qp, const void *addr, uint64_t flags, struct fid_mc **mc,
+	       void *context);
+/* The address handle of a group that the endpoint has joined to send; NULL: none has that address.
+ */
+struct weft_ah *wf_mc_way(struct wf_qp *qp, fi_addr_t addr);
 
 /* Translates what posting returned: -ENOMEM of a full queue is -FI_EAGAIN. */
 static inline ssize_t wf_post_result(int rc)

@@ -67,7 +67,7 @@ static ssize_t post(struct wf_ep *ep, const struct wf_atomic *a, uint64_t flags)
 	int rc;
 
 	if (!qp->ep)
-		return -FI_EOPBADSTATE;
+		return wf_not_open(qp);
 	if (!is_supported(qp->domain, a->kind, a->type, a->op))
 		return -FI_EOPNOTSUPP;
 	peer = wf_av_peer(qp->av, a->addr);

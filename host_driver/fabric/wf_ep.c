@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Endpoints (FI_EP_RDM): one tagged endpoint of the NIC each, opened by fi_enable() when its queues
- * are known. Data calls are in wf_msg.c, wf_tagged.c, wf_rma.c and wf_atomic.c. fi_endpoint(3).
+ * Endpoints: one tagged endpoint (FI_EP_RDM) or UD queue pair (FI_EP_DGRAM) of the NIC each, opened
+ * by fi_enable() when its queues are known. wf_cm.c has the calls of fi_cm(3), wf_dgram.c the queue
+ * pair; data calls are in wf_msg.c, wf_tagged.c, wf_rma.c and wf_atomic.c. fi_endpoint(3).
  */
 #include "host_driver/fabric/fi_weft.h"
 
@@ -101,11 +102,14 @@ static uint32_t peers_access(uint64_t caps)
 	return access;
 }
 
-static void close_tag_ep(struct wf_qp *qp)
+static void close_nic_ep(struct wf_qp *qp)
 {
 	/* An atomic posts its next step under this lock. */
 	pthread_mutex_lock(&qp->tx_cq->lock);
-	weft_close_tag_ep(qp->ep);
+	if (qp->dgram)
+		wf_dgram_close(qp);
+	else
+		weft_close_tag_ep(qp->ep);
 	qp->ep = NULL;
 	pthread_mutex_unlock(&qp->tx_cq->lock);
 	/* A thread that polled completions before has handled them after this. */
@@ -116,13 +120,27 @@ static void close_tag_ep(struct wf_qp *qp)
 	pthread_mutex_unlock(&qp->rx_cq->lock);
 }
 
-static int enable(struct wf_qp *qp)
+static int open_nic_ep(struct wf_qp *qp)
 {
 	struct weft_tag_attr attr = {.access = peers_access(qp->caps), .qkey = WF_QKEY, .user = qp};
+
+	if (qp->dgram)
+		return wf_dgram_open(qp);
+	attr.send_cq = qp->tx_cq->cq;
+	attr.recv_cq = qp->rx_cq->cq;
+	attr.cap = (struct weft_qp_cap){qp->tx_size, qp->rx_size, WF_IOV, WF_IOV, WF_INJECT_BYTES};
+	qp->ep = weft_open_tag_ep(qp->domain->pd, &attr);
+	if (!qp->ep)
+		return -errno;
+	return (qp->caps & FI_RMA) && (qp->caps & FI_REMOTE_WRITE) ? wf_op_post_notes(qp) : 0;
+}
+
+static int enable(struct wf_qp *qp)
+{
 	uint32_t i;
 	int rc;
 
-	if (qp->ep)
+	if (wf_qp_is_open(qp))
 		return -FI_EOPBADSTATE;
 	rc = bind_all(qp);
 	if (rc) {
@@ -134,17 +152,11 @@ static int enable(struct wf_qp *qp)
 		unbind_all(qp);
 		return rc;
 	}
-	attr.send_cq = qp->tx_cq->cq;
-	attr.recv_cq = qp->rx_cq->cq;
-	attr.cap = (struct weft_qp_cap){qp->tx_size, qp->rx_size, WF_IOV, WF_IOV, WF_INJECT_BYTES};
-	qp->ep = weft_open_tag_ep(qp->domain->pd, &attr);
-	rc = qp->ep ? 0 : -errno;
-	if (!rc && (qp->caps & FI_RMA) && (qp->caps & FI_REMOTE_WRITE))
-		rc = wf_op_post_notes(qp);
+	rc = open_nic_ep(qp);
 	if (rc) {
 		WF_WARN(FI_LOG_EP_CTRL, "endpoint: %s\n", strerror(-rc));
-		if (qp->ep)
-			close_tag_ep(qp);
+		if (wf_qp_is_open(qp))
+			close_nic_ep(qp);
 		for (i = 0; i < qp->tx_size; i++)
 			wf_cq_unreserve(qp->tx_cq);
 		unbind_all(qp);
@@ -156,8 +168,8 @@ static void release(struct wf_qp *qp)
 {
 	uint32_t i;
 
-	if (qp->ep) {
-		close_tag_ep(qp);
+	if (wf_qp_is_open(qp)) {
+		close_nic_ep(qp);
 		for (i = 0; i < qp->tx_size; i++)
 			wf_cq_unreserve(qp->tx_cq);
 	}
@@ -183,6 +195,9 @@ static int ep_close(struct fid *fid)
 {
 	struct wf_ep *ep = container_of(fid, struct wf_ep, fid.fid);
 
+	/* Groups end before the endpoint. */
+	if (atomic_load(&ep->qp->refs) == 1 && atomic_load(&ep->qp->joined))
+		return -FI_EBUSY;
 	if (atomic_fetch_sub(&ep->qp->refs, 1) == 1)
 		release(ep->qp);
 	free(ep);
@@ -248,7 +263,7 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct wf_qp *qp = container_of(fid, struct wf_ep, fid.fid)->qp;
 	struct wf_av *av;
 
-	if (qp->ep)
+	if (wf_qp_is_open(qp))
 		return -FI_EOPBADSTATE;
 	switch (bfid->fclass) {
 	case FI_CLASS_CQ:
@@ -333,7 +348,8 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 {
 	struct wf_ep *ep = container_of(fid, struct wf_ep, fid.fid);
 
-	return ep->qp->ep ? wf_op_cancel(ep->qp, context) : -FI_EOPBADSTATE;
+	/* The NIC does not withdraw a datagram's receive. */
+	return ep->qp->ep ? wf_op_cancel(ep->qp, context) : wf_not_open(ep->qp);
 }
 
 static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
@@ -341,7 +357,7 @@ static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *op
 	struct wf_ep *ep = container_of(fid, struct wf_ep, fid.fid);
 	size_t value = ep->qp->min_multi_recv_bytes;
 
-	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_MIN_MULTI_RECV)
+	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_MIN_MULTI_RECV || ep->qp->dgram)
 		return -FI_ENOPROTOOPT;
 	if (*optlen < sizeof(value))
 		return -FI_ETOOSMALL;
@@ -355,7 +371,7 @@ static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size
 	struct wf_ep *ep = container_of(fid, struct wf_ep, fid.fid);
 	size_t value;
 
-	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_MIN_MULTI_RECV)
+	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_MIN_MULTI_RECV || ep->qp->dgram)
 		return -FI_ENOPROTOOPT;
 	if (optlen < sizeof(value))
 		return -FI_EINVAL;
@@ -394,61 +410,6 @@ static ssize_t no_size_left(struct fid_ep *ep)
 	return -FI_ENOSYS;
 }
 
-static int cm_getname(fid_t fid, void *addr, size_t *addrlen)
-{
-	struct wf_qp *qp = container_of(fid, struct wf_ep, fid.fid)->qp;
-	struct sockaddr_in sin;
-	size_t room = *addrlen;
-
-	if (!qp->ep)
-		return -FI_EOPBADSTATE;
-	sin = wf_addr_out((struct wf_addr){qp->domain->port.ip, qp->ep->qp->qpn});
-	*addrlen = sizeof(sin);
-	if (room && addr)
-		memcpy(addr, &sin, room < sizeof(sin) ? room : sizeof(sin));
-	return room < sizeof(sin) ? -FI_ETOOSMALL : 0;
-}
-
-static int no_setname(fid_t fid, void *addr, size_t addrlen)
-{
-	(void)fid;
-	(void)addr;
-	(void)addrlen;
-	return -FI_ENOSYS;
-}
-
-static int no_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
-{
-	(void)ep;
-	(void)addr;
-	(void)addrlen;
-	return -FI_ENOSYS;
-}
-
-static int no_connect(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen)
-{
-	(void)ep;
-	(void)addr;
-	(void)param;
-	(void)paramlen;
-	return -FI_ENOSYS;
-}
-
-static int no_accept(struct fid_ep *ep, const void *param, size_t paramlen)
-{
-	(void)ep;
-	(void)param;
-	(void)paramlen;
-	return -FI_ENOSYS;
-}
-
-static int no_shutdown(struct fid_ep *ep, uint64_t flags)
-{
-	(void)ep;
-	(void)flags;
-	return -FI_ENOSYS;
-}
-
 static struct fi_ops ep_fi_ops = {
     .size = sizeof(struct fi_ops),
     .close = ep_close,
@@ -468,16 +429,6 @@ static struct fi_ops_ep ep_ops = {
     .tx_size_left = no_size_left,
 };
 
-static struct fi_ops_cm cm_ops = {
-    .size = sizeof(struct fi_ops_cm),
-    .setname = no_setname,
-    .getname = cm_getname,
-    .getpeer = no_getpeer,
-    .connect = no_connect,
-    .accept = no_accept,
-    .shutdown = no_shutdown,
-};
-
 /* Makes a public endpoint on qp, which it then refers to. */
 static struct wf_ep *ep_new(struct wf_qp *qp, void *context)
 {
@@ -489,7 +440,7 @@ static struct wf_ep *ep_new(struct wf_qp *qp, void *context)
 	ep->fid.fid.context = context;
 	ep->fid.fid.ops = &ep_fi_ops;
 	ep->fid.ops = &ep_ops;
-	ep->fid.cm = &cm_ops;
+	ep->fid.cm = &wf_cm_ops;
 	ep->fid.msg = &wf_msg_ops;
 	ep->fid.rma = &wf_rma_ops;
 	ep->fid.tagged = &wf_tagged_ops;
@@ -506,7 +457,7 @@ int wf_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **
 	struct wf_ep *e;
 
 	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr ||
-	    info->ep_attr->type != FI_EP_RDM)
+	    (info->ep_attr->type != FI_EP_RDM && info->ep_attr->type != FI_EP_DGRAM))
 		return -FI_EINVAL;
 	if (info->tx_attr->size > WF_TX_SIZE || info->rx_attr->size > d->device.max_wr)
 		return -FI_EINVAL;
@@ -519,6 +470,7 @@ int wf_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **
 		return -FI_ENOMEM;
 	}
 	qp->domain = d;
+	qp->dgram = info->ep_attr->type == FI_EP_DGRAM;
 	qp->caps = info->caps;
 	qp->max_msg_bytes = info->ep_attr->max_msg_size;
 	qp->tx_size = info->tx_attr->size ? (uint32_t)info->tx_attr->size : WF_TX_SIZE;

@@ -14,7 +14,7 @@
 		return -FI_ENODATA;                                                                \
 	} while (0)
 
-#define KINDS     (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC)
+#define KINDS     (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_MULTICAST)
 #define DIRECTION (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 /* Capabilities that cost nothing: given although nobody asked. */
 #define FREE_CAPS (FI_MULTI_RECV | WF_DOMAIN_CAPS)
@@ -22,7 +22,7 @@
 /* Adds the directions that a request without any implies. */
 static uint64_t expand_caps(uint64_t caps)
 {
-	if ((caps & (FI_MSG | FI_TAGGED)) && !(caps & (FI_SEND | FI_RECV)))
+	if ((caps & (FI_MSG | FI_TAGGED | FI_MULTICAST)) && !(caps & (FI_SEND | FI_RECV)))
 		caps |= FI_SEND | FI_RECV;
 	if ((caps & (FI_RMA | FI_ATOMIC)) &&
 	    !(caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)))
@@ -32,16 +32,16 @@ static uint64_t expand_caps(uint64_t caps)
 
 static int apply_caps(struct fi_info *info, const struct fi_info *hints)
 {
-	uint64_t caps = hints->caps;
+	uint64_t caps = hints->caps, all = info->caps;
 
 	if (caps & ~info->caps)
 		REFUSE("capabilities 0x%llx are not supported\n",
 		       (unsigned long long)(caps & ~info->caps));
 	if (!caps)
 		return 0;
-	info->caps = expand_caps(caps) | FREE_CAPS;
+	info->caps = expand_caps(caps) | (FREE_CAPS & all);
 	if (!(info->caps & KINDS))
-		info->caps |= KINDS | DIRECTION;
+		info->caps |= (KINDS | DIRECTION) & all;
 	if (!(info->caps & (FI_MSG | FI_TAGGED)))
 		info->caps &= ~(uint64_t)FI_MULTI_RECV;
 	return 0;
@@ -53,8 +53,8 @@ static int apply_ep(struct fi_info *info, const struct fi_ep_attr *hint)
 
 	if (!hint)
 		return 0;
-	if (hint->type != FI_EP_UNSPEC && hint->type != FI_EP_RDM)
-		REFUSE("endpoints are FI_EP_RDM only\n");
+	if (hint->type != FI_EP_UNSPEC && hint->type != ep->type)
+		REFUSE("endpoints are FI_EP_RDM or FI_EP_DGRAM\n");
 	if (hint->protocol != FI_PROTO_UNSPEC && hint->protocol != ep->protocol)
 		REFUSE("another protocol is asked for\n");
 	if (hint->max_msg_size > ep->max_msg_size)
@@ -76,6 +76,9 @@ static int apply_tag(struct fi_info *info, const struct fi_ep_attr *hint)
 {
 	struct fi_ep_attr *ep = info->ep_attr;
 
+	/* Datagrams have no tags. */
+	if (ep->type == FI_EP_DGRAM)
+		return 0;
 	if (info->caps & FI_RMA)
 		ep->mem_tag_format = WF_TAG_FORMAT & ~WF_NOTE_TAG;
 	if (!hint || !hint->mem_tag_format)
@@ -91,6 +94,7 @@ static int apply_tag(struct fi_info *info, const struct fi_ep_attr *hint)
 
 static int apply_tx(struct fi_info *info, const struct fi_tx_attr *hint)
 {
+	uint64_t flags = info->ep_attr->type == FI_EP_DGRAM ? WF_DGRAM_TX_FLAGS : WF_TX_FLAGS;
 	struct fi_tx_attr *tx = info->tx_attr;
 
 	tx->caps &= info->caps;
@@ -101,9 +105,9 @@ static int apply_tx(struct fi_info *info, const struct fi_tx_attr *hint)
 		       (unsigned long long)hint->caps);
 	if (hint->caps)
 		tx->caps &= expand_caps(hint->caps);
-	if (hint->op_flags & ~WF_TX_FLAGS)
+	if (hint->op_flags & ~flags)
 		REFUSE("transmit flags 0x%llx are not supported\n",
-		       (unsigned long long)(hint->op_flags & ~WF_TX_FLAGS));
+		       (unsigned long long)(hint->op_flags & ~flags));
 	if (hint->msg_order & ~tx->msg_order)
 		REFUSE("message order 0x%llx is not kept\n",
 		       (unsigned long long)(hint->msg_order & ~tx->msg_order));
@@ -123,6 +127,7 @@ static int apply_tx(struct fi_info *info, const struct fi_tx_attr *hint)
 
 static int apply_rx(struct fi_info *info, const struct fi_rx_attr *hint)
 {
+	uint64_t flags = info->ep_attr->type == FI_EP_DGRAM ? WF_DGRAM_RX_FLAGS : WF_RX_FLAGS;
 	struct fi_rx_attr *rx = info->rx_attr;
 
 	rx->caps &= info->caps;
@@ -133,9 +138,9 @@ static int apply_rx(struct fi_info *info, const struct fi_rx_attr *hint)
 		       (unsigned long long)hint->caps);
 	if (hint->caps)
 		rx->caps &= expand_caps(hint->caps);
-	if (hint->op_flags & ~WF_RX_FLAGS)
+	if (hint->op_flags & ~flags)
 		REFUSE("receive flags 0x%llx are not supported\n",
-		       (unsigned long long)(hint->op_flags & ~WF_RX_FLAGS));
+		       (unsigned long long)(hint->op_flags & ~flags));
 	if (hint->msg_order & ~rx->msg_order)
 		REFUSE("message order 0x%llx is not kept\n",
 		       (unsigned long long)(hint->msg_order & ~rx->msg_order));

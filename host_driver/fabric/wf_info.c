@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fi_getinfo(): describes each NIC as one fi_info of a reliable datagram endpoint (FI_EP_RDM), cut
- * down to what the hints ask for. wf_hints.c compares them. fi_getinfo(3), fi_endpoint(3).
+ * fi_getinfo(): describes each NIC as one fi_info of reliable endpoints (FI_EP_RDM) and one of
+ * datagram endpoints (FI_EP_DGRAM), cut down to what the hints ask for. wf_hints.c compares them.
+ * fi_getinfo(3), fi_endpoint(3).
  */
 #include "host_driver/fabric/wf_info.h"
 
@@ -14,6 +15,13 @@
 enum {
 	RECENT_MS = 1000
 };
+
+/*
+ * The flag of libfabric's utility providers when they look for a provider to stand on
+ * (OFI_CORE_PROV_ONLY, not in the public headers). ofi_rxd would take datagram endpoints, and stand
+ * before this provider's reliable ones in fi_getinfo()'s list.
+ */
+#define UTILITY_ASKS (UINT64_C(1) << 59)
 
 /* Asks a NIC for its limits and its address. False: it does not answer. */
 static bool nic_query(const char *name, struct wf_nic *nic)
@@ -121,33 +129,65 @@ no_memory:
 	return NULL;
 }
 
+struct fi_info *wf_info_dgram(const struct wf_nic *nic)
+{
+	struct fi_info *info = wf_info_base(nic);
+
+	if (!info)
+		return NULL;
+	info->caps = WF_DGRAM_TX_CAPS | WF_DGRAM_RX_CAPS | WF_DOMAIN_CAPS;
+	info->ep_attr->type = FI_EP_DGRAM;
+	info->ep_attr->protocol = WF_PROTO_DGRAM;
+	info->ep_attr->max_msg_size = nic->device.max_ud_long_bytes;
+	info->ep_attr->mem_tag_format = 0;
+	info->tx_attr->caps = WF_DGRAM_TX_CAPS;
+	info->tx_attr->msg_order = FI_ORDER_NONE;
+	info->tx_attr->rma_iov_limit = 0;
+	info->rx_attr->caps = WF_DGRAM_RX_CAPS;
+	info->rx_attr->msg_order = FI_ORDER_NONE;
+	info->domain_attr->cq_data_size = sizeof(uint32_t);
+	return info;
+}
+
+/* True for the address of an endpoint, or of a group that the endpoint may join. */
+static bool is_dest(const struct fi_info *info, const struct sockaddr_in *sin)
+{
+	struct wf_addr addr;
+
+	return wf_addr_in(sin, &addr) ||
+	       ((info->caps & FI_MULTICAST) && sin->sin_family == AF_INET &&
+		IN_MULTICAST(ntohl(sin->sin_addr.s_addr)));
+}
+
 /* Takes what the caller knows of the peer: node and service, or the hints' address. */
 static int set_dest(struct fi_info *info, const char *node, const char *service, uint64_t flags,
 		    const struct fi_info *hints, uint32_t ip)
 {
 	bool named = (node || service) && !(flags & FI_SOURCE);
+	struct sockaddr_in sin, *dest;
 	struct wf_addr addr;
-	struct sockaddr_in *dest;
 	int rc;
 
 	if (named) {
 		rc = wf_addr_resolve(node, service, flags, ip, &addr);
 		if (rc)
 			return rc;
+		sin = wf_addr_out(addr);
 	} else if (hints && hints->dest_addr) {
-		if (hints->dest_addrlen < sizeof(*dest) || !wf_addr_in(hints->dest_addr, &addr))
+		if (hints->dest_addrlen < sizeof(sin))
 			return -FI_ENODATA;
+		memcpy(&sin, hints->dest_addr, sizeof(sin));
+		if (wf_addr_in(&sin, &addr))
+			sin = wf_addr_out(addr);
 	} else {
 		return 0;
 	}
+	if (!is_dest(info, &sin))
+		return -FI_ENODATA;
 	dest = malloc(sizeof(*dest));
 	if (!dest)
 		return -FI_ENOMEM;
-	*dest = wf_addr_out(addr);
-	if (!wf_addr_in(dest, &addr)) {
-		free(dest);
-		return -FI_ENODATA;
-	}
+	*dest = sin;
 	info->dest_addr = dest;
 	info->dest_addrlen = sizeof(*dest);
 	return 0;
@@ -173,8 +213,8 @@ static bool is_source(const struct wf_nic *nic, const char *node, const char *se
 	return addr.ip == 0 || addr.ip == nic->port.ip;
 }
 
-/* Adds the description of one NIC to the list, if it is what the hints want. */
-static int add_nic(const struct wf_nic *nic, uint32_t version, const char *node,
+/* Adds a description of the NIC to the list, if it is what the hints want. */
+static int add_nic(const struct wf_nic *nic, bool dgram, uint32_t version, const char *node,
 		   const char *service, uint64_t flags, const struct fi_info *hints,
 		   struct fi_info ***tail)
 {
@@ -183,7 +223,7 @@ static int add_nic(const struct wf_nic *nic, uint32_t version, const char *node,
 
 	if (!is_source(nic, node, service, flags, hints))
 		return -FI_ENODATA;
-	info = wf_info_base(nic);
+	info = dgram ? wf_info_dgram(nic) : wf_info_base(nic);
 	if (!info)
 		return -FI_ENOMEM;
 	rc = wf_hints_apply(info, version, hints);
@@ -258,14 +298,15 @@ int wf_getinfo(uint32_t version, const char *node, const char *service, uint64_t
 	struct fi_info **tail = info;
 	struct wf_nic *nics;
 	size_t i, count = nics_now(&nics);
-	int rc = 0;
+	int rc = 0, dgram, last = !(flags & UTILITY_ASKS);
 
 	*info = NULL;
 	for (i = 0; i < count && rc != -FI_ENOMEM; i++) {
 		if (hints && hints->domain_attr && hints->domain_attr->name &&
 		    strcmp(hints->domain_attr->name, nics[i].name) != 0)
 			continue;
-		rc = add_nic(&nics[i], version, node, service, flags, hints, &tail);
+		for (dgram = 0; dgram <= last && rc != -FI_ENOMEM; dgram++)
+			rc = add_nic(&nics[i], dgram, version, node, service, flags, hints, &tail);
 	}
 	free(nics);
 	if (rc == -FI_ENOMEM) {

@@ -17,8 +17,10 @@ struct wf_nic {
 	struct weft_port_attr port;
 };
 
-/* Describes all that the NIC offers; NULL: no memory. */
+/* Describes all that the NIC offers to reliable endpoints (FI_EP_RDM); NULL: no memory. */
 struct fi_info *wf_info_base(const struct wf_nic *nic);
+/* The same for datagram endpoints (FI_EP_DGRAM). */
+struct fi_info *wf_info_dgram(const struct wf_nic *nic);
 /* Writes the name of the fabric: the NIC's IP network. */
 void wf_info_fabric_name(const struct weft_port_attr *port, char *name, size_t size);
 /*

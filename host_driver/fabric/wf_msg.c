@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages without tag: the calls of fi_msg(3), each a wf_send() or a wf_recv() (wf_send.c).
+ * Messages without tag: the calls of fi_msg(3), each a send or a receive by the endpoint's type
+ * (wf_send.c, wf_dgram.c).
  */
 #include "host_driver/fabric/fi_weft.h"
+
+static ssize_t post_send(struct wf_ep *ep, const struct wf_msg *msg, uint64_t flags)
+{
+	return ep->qp->dgram ? wf_dgram_send(ep, msg, flags) : wf_send(ep, msg, flags);
+}
+
+static ssize_t post_recv(struct wf_ep *ep, const struct wf_msg *msg, uint64_t flags)
+{
+	return ep->qp->dgram ? wf_dgram_recv(ep, msg, flags) : wf_recv(ep, msg, flags);
+}
 
 static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src_addr,
 			void *context)
@@ -12,7 +23,7 @@ static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 	struct wf_msg msg = {
 	    .iov = &iov, .desc = &desc, .count = 1, .addr = src_addr, .context = context};
 
-	return wf_recv(ep, &msg, wf_ep_rx_flags(ep));
+	return post_recv(ep, &msg, wf_ep_rx_flags(ep));
 }
 
 static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -22,7 +33,7 @@ static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **des
 	struct wf_msg msg = {
 	    .iov = iov, .desc = desc, .count = count, .addr = src_addr, .context = context};
 
-	return wf_recv(ep, &msg, wf_ep_rx_flags(ep));
+	return post_recv(ep, &msg, wf_ep_rx_flags(ep));
 }
 
 static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *m, uint64_t flags)
@@ -35,7 +46,7 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *m, uint64_t 
 			     .data = m->data,
 			     .context = m->context};
 
-	return wf_recv(ep, &msg, wf_ep_rx_msg_flags(ep, flags));
+	return post_recv(ep, &msg, wf_ep_rx_msg_flags(ep, flags));
 }
 
 static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -46,7 +57,7 @@ static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *d
 	struct wf_msg msg = {
 	    .iov = &iov, .desc = &desc, .count = 1, .addr = dest_addr, .context = context};
 
-	return wf_send(ep, &msg, wf_ep_tx_flags(ep));
+	return post_send(ep, &msg, wf_ep_tx_flags(ep));
 }
 
 static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -56,7 +67,7 @@ static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **des
 	struct wf_msg msg = {
 	    .iov = iov, .desc = desc, .count = count, .addr = dest_addr, .context = context};
 
-	return wf_send(ep, &msg, wf_ep_tx_flags(ep));
+	return post_send(ep, &msg, wf_ep_tx_flags(ep));
 }
 
 static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *m, uint64_t flags)
@@ -69,7 +80,7 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *m, uint64_t 
 			     .data = m->data,
 			     .context = m->context};
 
-	return wf_send(ep, &msg, wf_ep_tx_msg_flags(ep, flags));
+	return post_send(ep, &msg, wf_ep_tx_msg_flags(ep, flags));
 }
 
 static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr)
@@ -78,7 +89,7 @@ static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_ad
 	struct iovec iov = {(void *)(uintptr_t)buf, len};
 	struct wf_msg msg = {.iov = &iov, .count = 1, .addr = dest_addr};
 
-	return wf_send(ep, &msg, FI_INJECT);
+	return post_send(ep, &msg, FI_INJECT);
 }
 
 static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -93,7 +104,7 @@ static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len, voi
 			     .data = data,
 			     .context = context};
 
-	return wf_send(ep, &msg, wf_ep_tx_flags(ep) | FI_REMOTE_CQ_DATA);
+	return post_send(ep, &msg, wf_ep_tx_flags(ep) | FI_REMOTE_CQ_DATA);
 }
 
 static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
@@ -103,7 +114,7 @@ static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len, u
 	struct iovec iov = {(void *)(uintptr_t)buf, len};
 	struct wf_msg msg = {.iov = &iov, .count = 1, .addr = dest_addr, .data = data};
 
-	return wf_send(ep, &msg, FI_INJECT | FI_REMOTE_CQ_DATA);
+	return post_send(ep, &msg, FI_INJECT | FI_REMOTE_CQ_DATA);
 }
 
 struct fi_ops_msg wf_msg_ops = {

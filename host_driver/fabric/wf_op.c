@@ -208,6 +208,19 @@ int wf_op_post_notes(struct wf_qp *qp)
 	return 0;
 }
 
+/* Fills in what a datagram brings. */
+static void fill_dgram(struct wf_entry *entry, const struct wf_op *op, const struct weft_wc *wc)
+{
+	if (wc->status != WEFT_WC_SUCCESS)
+		return;
+	if (wc->flags & WEFT_WC_F_IMM) {
+		entry->e.flags |= FI_REMOTE_CQ_DATA;
+		entry->e.data = ntohl(wc->imm);
+	}
+	if (op->qp->source)
+		entry->source = wf_av_find(op->qp->av, (struct wf_addr){wc->src_ip, wc->src_qpn});
+}
+
 /* Fills in what success and failure have in common. */
 static void fill(struct wf_entry *entry, const struct wf_op *op, const struct weft_wc *wc)
 {
@@ -221,6 +234,10 @@ static void fill(struct wf_entry *entry, const struct wf_op *op, const struct we
 		return;
 	entry->e.buf = op->buf;
 	entry->e.len = wc->bytes;
+	if (op->qp->dgram) {
+		fill_dgram(entry, op, wc);
+		return;
+	}
 	entry->e.tag = wc->tag;
 	if (op->err && op->err != FI_ETRUNC)
 		return;
@@ -302,6 +319,8 @@ bool wf_op_done(const struct weft_wc *wc, struct wf_entry *entry)
 	struct wf_qp *qp = op->qp;
 	bool over = true, report;
 
+	if (qp->ud && wc->status != WEFT_WC_SUCCESS && !(op->flags & FI_RECV))
+		wf_dgram_resume(qp);
 	if (op == &qp->silent)
 		return done_silent(op, wc, entry);
 	if (op->note)

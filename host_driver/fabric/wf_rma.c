@@ -85,7 +85,7 @@ static ssize_t wf_rma(struct wf_ep *ep, const struct rma *rma, uint64_t flags)
 	int rc;
 
 	if (!qp->ep)
-		return -FI_EOPBADSTATE;
+		return wf_not_open(qp);
 	peer = wf_av_peer(qp->av, rma->addr);
 	if (!peer || rma->count > WF_IOV || (note && rma->read))
 		return -FI_EINVAL;

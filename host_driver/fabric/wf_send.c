@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages: wf_msg.c and wf_tagged.c translate the calls of libfabric to these two, which post
- * operations of the tagged endpoint. fi_msg(3), fi_tagged(3).
+ * Messages: wf_msg.c and wf_tagged.c translate the calls of libfabric to wf_send() and wf_recv(),
+ * which post operations of the tagged endpoint. wf_dgram.c shares what comes before the posting.
+ * fi_msg(3), fi_tagged(3).
  */
 #include "host_driver/fabric/fi_weft.h"
 
@@ -40,61 +41,73 @@ static uint32_t send_flags(const struct wf_msg *msg, uint64_t flags)
 	return f;
 }
 
+int wf_send_prepare(struct wf_qp *qp, const struct wf_msg *msg, uint64_t flags, uint32_t max_inline,
+		    struct wf_outgoing *out)
+{
+	struct wf_hold hold = {.count = 0};
+	size_t bytes = total_bytes(msg->iov, msg->count);
+	int rc;
+
+	if (bytes > qp->max_msg_bytes)
+		return -FI_EMSGSIZE;
+	out->op = NULL;
+	out->wr_id = (uintptr_t)&qp->silent;
+	out->in_line = bytes <= max_inline;
+	if (out->in_line) {
+		out->num_sge = inline_sges(msg->iov, msg->count, out->sge);
+	} else if (flags & FI_INJECT) {
+		return -FI_EMSGSIZE;
+	} else {
+		rc = wf_mr_sges(qp->domain, msg->iov, msg->desc, msg->count, WF_USE_SEND, out->sge,
+				&hold);
+		if (rc < 0)
+			return rc;
+		out->num_sge = (uint32_t)rc;
+	}
+	if (!wf_op_needed(qp, WF_SENDS, flags, &hold))
+		return 0;
+	out->op = wf_op_get(qp, qp->tx_cq, 1);
+	if (!out->op) {
+		wf_mr_release(qp->domain, &hold, 0);
+		return -FI_EAGAIN;
+	}
+	out->op->context = msg->context;
+	out->op->flags = FI_SEND | (msg->tagged ? FI_TAGGED : FI_MSG);
+	out->op->count = WF_SENDS;
+	out->op->silent = !(flags & FI_COMPLETION);
+	if (hold.count)
+		out->op->hold = hold;
+	out->wr_id = (uintptr_t)out->op;
+	return 0;
+}
+
 ssize_t wf_send(struct wf_ep *ep, const struct wf_msg *msg, uint64_t flags)
 {
 	struct wf_qp *qp = ep->qp;
 	const struct wf_peer *peer;
-	struct weft_sge sge[WF_IOV];
-	struct weft_tag_send_wr wr = {.sg_list = sge};
-	struct wf_hold hold = {.count = 0};
-	size_t bytes = total_bytes(msg->iov, msg->count);
-	struct wf_op *op = NULL;
+	struct wf_outgoing out;
+	struct weft_tag_send_wr wr = {.sg_list = out.sge};
 	int rc;
 
 	if (!qp->ep)
-		return -FI_EOPBADSTATE;
+		return wf_not_open(qp);
 	peer = wf_av_peer(qp->av, msg->addr);
 	if (!peer || msg->count > WF_IOV)
 		return -FI_EINVAL;
-	if (bytes > qp->max_msg_bytes)
-		return -FI_EMSGSIZE;
-	wr.flags = send_flags(msg, flags);
-	if (bytes <= qp->ep->qp->cap.max_inline_bytes) {
-		wr.flags |= WEFT_TAG_INLINE;
-		wr.num_sge = inline_sges(msg->iov, msg->count, sge);
-	} else if (flags & FI_INJECT) {
-		return -FI_EMSGSIZE;
-	} else {
-		rc = wf_mr_sges(qp->domain, msg->iov, msg->desc, msg->count, WF_USE_SEND, sge,
-				&hold);
-		if (rc < 0)
-			return rc;
-		wr.num_sge = (uint32_t)rc;
-	}
+	rc = wf_send_prepare(qp, msg, flags, qp->ep->qp->cap.max_inline_bytes, &out);
+	if (rc)
+		return rc;
+	wr.flags = send_flags(msg, flags) | (out.in_line ? WEFT_TAG_INLINE : 0) |
+		   (out.op ? 0 : WEFT_TAG_UNSIGNALED);
+	wr.num_sge = out.num_sge;
 	wr.ah = peer->ah;
 	wr.dst_qpn = peer->addr.qpn;
 	wr.tag = msg->tag & qp->tag_mask;
 	wr.data = msg->data;
-	wr.wr_id = (uintptr_t)&qp->silent;
-	if (wf_op_needed(qp, WF_SENDS, flags, &hold)) {
-		op = wf_op_get(qp, qp->tx_cq, 1);
-		if (!op) {
-			wf_mr_release(qp->domain, &hold, 0);
-			return -FI_EAGAIN;
-		}
-		op->context = msg->context;
-		op->flags = FI_SEND | (msg->tagged ? FI_TAGGED : FI_MSG);
-		op->count = WF_SENDS;
-		op->silent = !(flags & FI_COMPLETION);
-		if (hold.count)
-			op->hold = hold;
-		wr.wr_id = (uintptr_t)op;
-	} else {
-		wr.flags |= WEFT_TAG_UNSIGNALED;
-	}
+	wr.wr_id = out.wr_id;
 	rc = weft_tag_send(qp->ep, &wr);
-	if (rc && op)
-		wf_op_drop(op);
+	if (rc && out.op)
+		wf_op_drop(out.op);
 	return wf_post_result(rc);
 }
 
@@ -156,6 +169,30 @@ static int recv_post(struct wf_op *op, struct weft_tag_recv_wr *wr, uint64_t fla
 	return wf_op_post_recv(op, wr);
 }
 
+int wf_recv_prepare(struct wf_qp *qp, const struct wf_msg *msg, uint64_t flags, enum wf_use use,
+		    struct weft_sge *sge, uint32_t *num_sge, struct wf_op **out)
+{
+	struct wf_op *op = wf_op_get(qp, qp->rx_cq, 1);
+	int rc = 0;
+
+	if (!op)
+		return -FI_EAGAIN;
+	if (!(flags & (FI_PEEK | FI_DISCARD)))
+		rc = wf_mr_sges(qp->domain, msg->iov, msg->desc, msg->count, use, sge, &op->hold);
+	if (rc < 0) {
+		wf_op_drop(op);
+		return rc;
+	}
+	*num_sge = (uint32_t)rc;
+	op->context = msg->context;
+	op->buf = msg->count ? msg->iov[0].iov_base : NULL;
+	op->flags = FI_RECV | (msg->tagged ? FI_TAGGED : FI_MSG);
+	op->count = WF_RECVS;
+	op->silent = !(flags & FI_COMPLETION);
+	*out = op;
+	return 0;
+}
+
 ssize_t wf_recv(struct wf_ep *ep, const struct wf_msg *msg, uint64_t flags)
 {
 	struct wf_qp *qp = ep->qp;
@@ -165,7 +202,7 @@ ssize_t wf_recv(struct wf_ep *ep, const struct wf_msg *msg, uint64_t flags)
 	int rc;
 
 	if (!qp->ep)
-		return -FI_EOPBADSTATE;
+		return wf_not_open(qp);
 	if ((flags & FI_CLAIM) && !msg->context)
 		return -FI_EINVAL;
 	if ((flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)) && !msg->tagged)
@@ -173,24 +210,10 @@ ssize_t wf_recv(struct wf_ep *ep, const struct wf_msg *msg, uint64_t flags)
 	rc = recv_match(qp, msg, &wr);
 	if (rc)
 		return rc;
-	op = wf_op_get(qp, qp->rx_cq, 1);
-	if (!op)
-		return -FI_EAGAIN;
-	if (!(flags & (FI_PEEK | FI_DISCARD))) {
-		rc =
-		    wf_mr_sges(qp->domain, msg->iov, msg->desc, msg->count,
-			       flags & FI_MULTI_RECV ? WF_USE_DIRECT : WF_USE_RECV, sge, &op->hold);
-		if (rc < 0) {
-			wf_op_drop(op);
-			return rc;
-		}
-		wr.num_sge = (uint32_t)rc;
-	}
-	op->context = msg->context;
-	op->buf = msg->count ? msg->iov[0].iov_base : NULL;
-	op->flags = FI_RECV | (msg->tagged ? FI_TAGGED : FI_MSG);
-	op->count = WF_RECVS;
-	op->silent = !(flags & FI_COMPLETION);
+	rc = wf_recv_prepare(qp, msg, flags, flags & FI_MULTI_RECV ? WF_USE_DIRECT : WF_USE_RECV,
+			     sge, &wr.num_sge, &op);
+	if (rc)
+		return rc;
 	wr.wr_id = (uintptr_t)op;
 	rc = recv_post(op, &wr, flags);
 	if (rc)

@@ -6,14 +6,15 @@
 # here against the installed libfabric-dev.
 #
 # Left out of the lists of fabtests' own script, with reasons:
-#	-e msg, -e dgram, fi_msg*, fi_dgram*, fi_cm_data	the provider has FI_EP_RDM alone
-#	-k, fi_rdm_rma_trigger, fi_rdm_deferred_wq		no preposted receives by option, no FI_TRIGGER
+#	-e msg, fi_msg*, fi_cm_data				no connected endpoints
+#	-k							no prefix (FI_MSG_PREFIX): buffers need none
+#	fi_rdm_rma_trigger, fi_rdm_deferred_wq			no FI_TRIGGER
 #	fi_scalable_ep, fi_shared_ctx				no scalable endpoints, no shared contexts
 #	fi_multi_mr, fi_rdm_rma_event, fi_rdm_multi_domain	FI_RMA_EVENT: the NIC does not tell a host of peers' RDMA
-#	fi_poll, fi_rdm_shared_av				bind a port of the address, and have no exchange out of band (-E);
+#	fi_poll, fi_rdm_shared_av, fi_dgram_waitset		bind a port of the address, and have no exchange out of band (-E);
 #								tests/fabric has poll sets and shared vectors
 # ubertest has own lists: all calls of messages, tagged messages, RDMA and the atomics there are.
-# timeout: 1200
+# timeout: 2400
 
 . tests/int/lib.sh
 
@@ -21,6 +22,10 @@
 need gcc fi_info
 [ -e build/lib/libfabric/libweft-fi.so ] || skip 'libfabric-dev is not installed'
 export LIMIT=300
+# WEFT_FABTESTS_LIST=standard: the list of that name, each program with its own number of iterations; by default the
+# list "short".
+times=(-I 5) atomic_times=(-I 5)
+[ "${WEFT_FABTESTS_LIST:-short}" = standard ] && times=() && atomic_times=(-I 1000)
 export FI_PROVIDER_PATH=$PWD/build/lib/libfabric
 bin=$WEFT_TMP/fabtests
 mkdir -p "$bin" || die 'no folder'
@@ -50,13 +55,13 @@ compile "$bin/benchmark_shared.o" -c "$WEFT_FABTESTS/benchmarks/benchmark_shared
 compile "$bin/unit_common.o" -c "$WEFT_FABTESTS/unit/common.c"
 libs=(-lfabric -pthread -lrt -lm)
 for name in av_xfer cq_data rdm rdm_tagged_peek multi_ep recv_cancel unexpected_msg bw rdm_multi_client rdm_atomic \
-	multi_recv; do
+	multi_recv dgram mcast; do
 	compile "$bin/fi_$name" "$WEFT_FABTESTS/functional/$name.c" "$bin"/*.c.o "${libs[@]}"
 done
 for name in getinfo_test av_test dom_test eq_test cq_test mr_test cntr_test; do
 	compile "$bin/fi_$name" "$WEFT_FABTESTS/unit/$name.c" "$bin"/{unit_common,*.c}.o "${libs[@]}"
 done
-for name in rma_bw rdm_cntr_pingpong rdm_pingpong rdm_tagged_pingpong rdm_tagged_bw; do
+for name in rma_bw dgram_pingpong rdm_cntr_pingpong rdm_pingpong rdm_tagged_pingpong rdm_tagged_bw; do
 	compile "$bin/fi_$name" "$WEFT_FABTESTS/benchmarks/$name.c" "$bin"/{benchmark_shared,*.c}.o "${libs[@]}"
 done
 compile "$bin/fi_ubertest" "$WEFT_FABTESTS"/ubertest/*.c "$bin"/*.c.o "${libs[@]}"
@@ -92,14 +97,25 @@ pair()
 
 one fi_getinfo_test -s 10.77.0.1 10.77.0.2
 # addresses from the first on, one for each NIC
-one fi_av_test -g 10.77.0.2 -n 1 -s 10.77.0.1 -e rdm
+for type in rdm dgram; do
+	one fi_av_test -g 10.77.0.2 -n 1 -s 10.77.0.1 -e "$type"
+done
 one fi_dom_test -n 2
 one fi_eq_test
 one fi_cq_test
 one fi_mr_test
 one fi_cntr_test
-pair fi_av_xfer -e rdm
-pair fi_cq_data -e rdm
+for type in rdm dgram; do
+	pair fi_av_xfer -e "$type"
+	pair fi_cq_data -e "$type"
+done
+pair fi_dgram
+pair fi_dgram_pingpong "${times[@]}"
+spawn mcast.s ip netns exec "$ns" env WEFT_DEVICE=weft1 "$bin/fi_mcast" -p weft -M 239.1.2.3
+wait_until 'fi_mcast listens' counter_above weft1 igmp_reports_tx 0
+spawn mcast.c ip netns exec "$ns" env WEFT_DEVICE=weft0 "$bin/fi_mcast" -p weft 239.1.2.3
+expect_ok mcast.c mcast.s
+say 'ok: fi_mcast'
 pair fi_rdm
 pair fi_rdm -U
 pair fi_rdm_tagged_peek
@@ -112,18 +128,18 @@ for u in '' -U; do
 		pair fi_bw -e rdm -v -T 1 $u
 		pair fi_rdm_multi_client -C 10 -I 5 $u
 		for op in write read writedata; do
-			pair fi_rma_bw -e rdm -o "$op" -I 5 $u
+			pair fi_rma_bw -e rdm -o "$op" "${times[@]}" $u
 		done
-		pair fi_rdm_atomic -I 5 -o all $u
+		pair fi_rdm_atomic "${atomic_times[@]}" -o all $u
 		for v in '' -v; do
-			pair fi_rdm_pingpong -I 5 $v $u
-			pair fi_rdm_tagged_pingpong -I 5 $v $u
-			pair fi_rdm_tagged_bw -I 5 $v $u
+			pair fi_rdm_pingpong "${times[@]}" $v $u
+			pair fi_rdm_tagged_pingpong "${times[@]}" $v $u
+			pair fi_rdm_tagged_bw "${times[@]}" $v $u
 		done
 	}
 done
-pair fi_rdm_cntr_pingpong -I 5
-pair fi_multi_recv -e rdm -I 5
+pair fi_rdm_cntr_pingpong "${times[@]}"
+pair fi_multi_recv -e rdm "${times[@]}"
 for wait in sread fd; do
 	pair fi_rdm_pingpong -I 5 -c "$wait"
 	pair fi_rdm_tagged_pingpong -I 5 -c "$wait"

@@ -82,11 +82,28 @@ void wff_close(struct wff *f)
 	sim_free(f->sim);
 }
 
+static void end_dgram(struct wff_end *e, struct fid_eq *eq)
+{
+	fi_freeinfo(e->info);
+	e->info = wf_info_dgram(&e->nic);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(e->info);
+	CU_ASSERT_EQUAL_FATAL(wf_hints_apply(e->info, FI_VERSION(1, 17), NULL), 0);
+	e->eq = eq;
+}
+
+void wff_dgram(struct wff *f, struct fid_eq *eq)
+{
+	end_dgram(&f->a, eq);
+	end_dgram(&f->b, eq);
+}
+
 static void endpoint(struct wff_end *e)
 {
 	CU_ASSERT_EQUAL_FATAL(fi_endpoint(e->domain, e->info, &e->ep, e), 0);
 	CU_ASSERT_EQUAL_FATAL(fi_ep_bind(e->ep, &e->av->fid, 0), 0);
 	CU_ASSERT_EQUAL_FATAL(fi_ep_bind(e->ep, &e->cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	if (e->eq)
+		CU_ASSERT_EQUAL_FATAL(fi_ep_bind(e->ep, &e->eq->fid, 0), 0);
 	CU_ASSERT_EQUAL_FATAL(fi_enable(e->ep), 0);
 }
 

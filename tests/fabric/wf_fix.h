@@ -26,6 +26,7 @@ struct wff_end {
 	struct fid_av *av;
 	struct fid_cq *cq;
 	struct fid_ep *ep; /* of wff_endpoints() */
+	struct fid_eq *eq; /* of wff_dgram() */
 	uint8_t *buf;      /* WFF_BYTES */
 	struct fid_mr *mr; /* of buf, all rights */
 	fi_addr_t self, peer;
@@ -42,6 +43,8 @@ void wff_open(struct wff *f);
 /* Likewise, with FI_PROGRESS_MANUAL. */
 void wff_open_manual(struct wff *f);
 void wff_close(struct wff *f);
+/* Makes the endpoints to come datagram endpoints; eq: bound to them, or NULL. */
+void wff_dgram(struct wff *f, struct fid_eq *eq);
 /* Opens and enables an endpoint at each end; each knows itself (self) and the other (peer). */
 void wff_endpoints(struct wff *f);
 /* Runs until the queue has an entry, or an error, and takes it: 1, or -FI_EAVAIL (into err). */

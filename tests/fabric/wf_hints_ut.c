@@ -16,6 +16,7 @@ static const struct wf_nic nic = {
 	       .max_wr = 8192,
 	       .max_sge = 16,
 	       .max_inline_bytes = 512,
+	       .max_ud_long_bytes = 65536,
 	       .max_msg_bytes = UINT64_C(1) << 30},
     .port = {.ip_prefix = 24, .ip = 0},
 };
@@ -142,6 +143,38 @@ static void refused(void)
 	fi_freeinfo(hints);
 }
 
+static void datagrams(void)
+{
+	struct fi_info *hints = hints_new(FI_MSG | FI_MULTICAST), *info = wf_info_dgram(&nic);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(info);
+	hints->ep_attr->type = FI_EP_DGRAM;
+	CU_ASSERT_EQUAL(wf_hints_apply(info, FI_VERSION(1, 17), hints), 0);
+	CU_ASSERT_EQUAL(info->caps & (FI_MULTI_RECV | FI_TAGGED | FI_RMA), 0);
+	CU_ASSERT_EQUAL(info->ep_attr->max_msg_size, nic.device.max_ud_long_bytes);
+	CU_ASSERT_EQUAL(info->domain_attr->cq_data_size, 4);
+	CU_ASSERT_EQUAL(info->domain_attr->mr_mode, 0);
+	CU_ASSERT_EQUAL(info->ep_attr->msg_prefix_size, 0);
+#define DGRAM_REFUSED(field, value)                                                                \
+	do {                                                                                       \
+		fi_freeinfo(info);                                                                 \
+		info = wf_info_dgram(&nic);                                                        \
+		hints->field = (value);                                                            \
+		CU_ASSERT_EQUAL(wf_hints_apply(info, FI_VERSION(1, 17), hints), -FI_ENODATA);      \
+		hints->field = 0;                                                                  \
+	} while (0)
+	DGRAM_REFUSED(caps, FI_TAGGED);
+	DGRAM_REFUSED(caps, FI_RMA);
+	DGRAM_REFUSED(caps, FI_MULTI_RECV);
+	DGRAM_REFUSED(caps, FI_DIRECTED_RECV);
+	DGRAM_REFUSED(tx_attr->op_flags, FI_DELIVERY_COMPLETE);
+	DGRAM_REFUSED(tx_attr->msg_order, FI_ORDER_SAS);
+	DGRAM_REFUSED(domain_attr->cq_data_size, 8);
+	DGRAM_REFUSED(ep_attr->type, FI_EP_RDM);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
 static void names(void)
 {
 	struct fi_info *hints = hints_new(FI_MSG), *info;
@@ -155,4 +188,5 @@ static void names(void)
 	fi_freeinfo(hints);
 }
 
-UT_MAIN("fabric/wf_hints", UT(all), UT(tagged_only), UT(registration), UT(refused), UT(names))
+UT_MAIN("fabric/wf_hints", UT(all), UT(tagged_only), UT(registration), UT(refused), UT(datagrams),
+	UT(names))

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # libfabric's own programs on weft's provider (host_driver/fabric): fi_info shows each NIC, and
-# says why not when there is none; fi_pingpong moves messages and tagged messages of every protocol
-# with data checks. tests/clients/fabtests.sh has fabtests.
+# says why not when there is none; fi_pingpong moves messages and tagged messages of every protocol,
+# and datagrams, with data checks. tests/clients/fabtests.sh has fabtests.
 
 # shellcheck disable=SC2154 # lib.sh has out and err
 . tests/int/lib.sh
@@ -20,7 +20,8 @@ grep -q 'fi_getinfo: -61' "$err" || die 'fi_info does not say that there is no N
 weftd_start weftd --nics 2
 tool 0 fi_info -p weft
 grep -q 'domain: weft0' "$out" && grep -q 'domain: weft1' "$out" || die 'a NIC is missing in fi_info'
-grep -q 'type: FI_EP_RDM' "$out" || die 'no FI_EP_RDM'
+grep -q 'ofi_rxd' "$out" && die 'a provider of libfabric stands on the datagram endpoints'
+grep -q 'type: FI_EP_RDM' "$out" && grep -q 'type: FI_EP_DGRAM' "$out" || die 'no FI_EP_RDM or no FI_EP_DGRAM'
 tool 0 env WEFT_DEVICE=weft1 fi_info -p weft -v
 grep -q 'domain: weft0' "$out" && die 'WEFT_DEVICE does not select the NIC'
 for words in 'src_addr: fi_sockaddr_in://10.77.0.2:0' 'control_progress: FI_PROGRESS_AUTO' \
@@ -30,23 +31,25 @@ done
 tool 0 fi_info -p weft -c 'FI_TAGGED|FI_DIRECTED_RECV|FI_SOURCE' -m FI_CONTEXT
 tool 61 fi_info -p weft -t FI_EP_MSG
 
-# pair NAME SERVER-NIC CLIENT-NIC OPTION...: checks that the NICs matched the messages
+# pair NAME SERVER-NIC CLIENT-NIC TYPE OPTION...: checks that the NICs matched, or received, the messages
+declare -A counter_of=([rdm]=tag_matched_posted [dgram]=ud_rx_msgs)
 port=19900
 pair()
 {
-	local name=$1 server=$2 client=$3 before
-	shift 3
+	local name=$1 server=$2 client=$3 type=$4 before
+	shift 4
 	port=$((port + 1))
-	before=$(counter "$server" tag_matched_posted)
-	spawn "$name.s" ip netns exec "$ns" env WEFT_DEVICE="$server" fi_pingpong -p weft -e rdm -c -B "$port" "$@"
+	before=$(counter "$server" "${counter_of[$type]}")
+	spawn "$name.s" ip netns exec "$ns" env WEFT_DEVICE="$server" fi_pingpong -p weft -e "$type" -c -B "$port" "$@"
 	wait_until 'fi_pingpong listens' tcp_listens "$ns" "$port" "$name.s"
-	spawn "$name.c" ip netns exec "$ns" env WEFT_DEVICE="$client" fi_pingpong -p weft -e rdm -c -P "$port" "$@" 127.0.0.1
+	spawn "$name.c" ip netns exec "$ns" env WEFT_DEVICE="$client" fi_pingpong -p weft -e "$type" -c -P "$port" "$@" 127.0.0.1
 	expect_ok "$name.c" "$name.s"
-	counter_above "$server" tag_matched_posted "$((before + 50))" || die "$name was not matched by the NIC"
+	counter_above "$server" "${counter_of[$type]}" "$((before + 50))" || die "$name did not go through the NIC"
 }
 
-pair msg weft1 weft0 -I 20
-pair tagged weft1 weft0 -I 20 -m tagged
-pair same_nic weft0 weft0 -I 20 -m tagged
+pair msg weft1 weft0 rdm -I 20
+pair tagged weft1 weft0 rdm -I 20 -m tagged
+pair same_nic weft0 weft0 rdm -I 20 -m tagged
+pair dgram weft1 weft0 dgram -I 20
 expect_objects weft0 '0 0 0 0'
 weftd_stop weftd
