@@ -668,14 +668,14 @@ $(B)/bin/mpi_kern: $(KERN_SRCS) tools/bench/mpi/kern.h Makefile
 pictures:	## measure with weft-sim and goal-run, redraw docs/pictures (1 min); the same sources give the same bytes
 	@tools/deps.sh run plot
 	@+$(MAKE) _pictures
-_pictures: $(B)/bin/weft-sim $(B)/bin/goal-run
+_pictures: $(B)/bin/weft-sim $(B)/bin/goal-run $(B)/bin/goal-dump
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/pictures.py docs/pictures
 	@tools/plot/diagram.py docs/pictures/parts.txt
 
 pictures-check:	## measure with weft-sim and goal-run, compare with the figures of docs/pictures (1 min)
 	@tools/deps.sh build
 	@+$(MAKE) _pictures-check
-_pictures-check: $(B)/bin/weft-sim $(B)/bin/goal-run
+_pictures-check: $(B)/bin/weft-sim $(B)/bin/goal-run $(B)/bin/goal-dump
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/pictures.py --check docs/pictures
 	@tools/plot/diagram.py --check docs/pictures/parts.txt
 .PHONY: pictures-check _pictures-check

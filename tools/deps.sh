@@ -24,7 +24,7 @@ interop="rdmacm-utils perftest tshark ethtool python3 qemu-system-x86 seabios ma
 	linux-headers-amd64"
 mpi="openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils"
 lint="git clang-format cppcheck shellcheck"
-plot="$tune gnuplot-nox scour"
+plot="$tune gnuplot-nox graphviz scour"
 cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross make"
 
 [ $# -gt 0 ] || set -- run

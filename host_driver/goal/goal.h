@@ -322,7 +322,10 @@ GOAL_API GOAL_Handle GOAL_RunTraced(GOAL_Schedule sched, uint32_t max,
 GOAL_API int GOAL_TraceCount(GOAL_Handle handle);
 GOAL_API int GOAL_TraceLost(GOAL_Handle handle);
 GOAL_API const char *GOAL_TracePointName(uint32_t point);
-/* Writes the trace of a finished run to a file for goal-dump --trace. */
+/*
+ * Writes the trace of a finished run, and its schedule, to a file: goal-dump prints it, and draws
+ * those of all ranks.
+ */
 GOAL_API int GOAL_SaveTrace(GOAL_Handle handle, const char *path);
 
 /* ---- extensions (2.3) ----------------------------------------------------------------------- */

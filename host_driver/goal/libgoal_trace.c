@@ -184,9 +184,8 @@ int GOAL_TraceLost(GOAL_Handle handle)
 static int save(const struct libgoal_slot *slot, FILE *f)
 {
 	const struct GOAL_Comm_s *comm = slot->sched->comm;
+	const struct goal_code *code = &slot->sched->code;
 	struct goal_trace_header header = {
-	    .magic = GOAL_TRACE_MAGIC,
-	    .version = GOAL_TRACE_VERSION,
 	    .rank = comm->rank,
 	    .size = comm->size,
 	    .entries = slot->result.traced,
@@ -195,11 +194,10 @@ static int save(const struct libgoal_slot *slot, FILE *f)
 	    .instance = slot->result.instance,
 	    .start_ns = slot->result.start_ns,
 	    .finish_ns = slot->result.finish_ns,
+	    .schedule_bytes = code->num_bytes,
 	};
 
-	return fwrite(&header, sizeof(header), 1, f) == 1 &&
-	       fwrite(slot->trace->entries, sizeof(GOAL_TraceEntry), slot->result.traced, f) ==
-		   slot->result.traced;
+	return goal_trace_write(f, &header, (const void *)slot->trace->entries, code->bytes) == 0;
 }
 
 int GOAL_SaveTrace(GOAL_Handle handle, const char *path)

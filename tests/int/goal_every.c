@@ -452,6 +452,8 @@ static void traces(void)
 		check(trace[i].ns >= trace[i - 1].ns);
 	snprintf(path, sizeof(path), "%s/trace.%d", folder, me);
 	check(GOAL_SaveTrace(h, path) == GOAL_SUCCESS && GOAL_SaveTrace(h, NULL) == GOAL_ERR_ARG);
+	snprintf(path, sizeof(path), "%s/saved.%d", folder, me);
+	check(GOAL_SaveSchedule(s, path) == GOAL_SUCCESS);
 	h = GOAL_RunTraced(s, 2, NULL);
 	check(GOAL_Wait(h) == GOAL_SUCCESS);
 	check(GOAL_TraceCount(h) == 2 && GOAL_TraceLost(h) >= 4);

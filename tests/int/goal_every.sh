@@ -4,6 +4,7 @@
 # goal_every.c calls every function of goal.h and goal_coll.h on four ranks, each on its own NIC: as
 # C11, and as C++ by g++ with the installed headers and shared library.
 
+# shellcheck disable=SC2154 # lib.sh has out, pid and status
 . tests/int/lib.sh
 need g++
 
@@ -38,6 +39,10 @@ for program in "$WEFT_INT/goal_every" "$WEFT_TMP/goal_every_cpp"; do
 		out_has "$name.$i" "^rank $i: all right" || die "$name.$i did not come to its end"
 		expect_objects weft$i '0 0 0 0'
 		"$WEFT_BIN/goal-dump" --trace "$WEFT_TMP/$name.files/trace.$i" >"$WEFT_TMP/points" || die 'goal-dump fails'
+		tool 0 "$WEFT_BIN/goal-dump" --dot "$WEFT_TMP/$name.files/saved.$i"
+		grep -q '0: send to ' "$out" || die 'no send in the graph of a saved schedule'
 	done
+	tool 0 "$WEFT_BIN/goal-dump" --timeline "$WEFT_TMP/$name.files"/trace.*
+	[ "$(grep -o "class='m'" "$out" | wc -l)" -ge 4 ] || die 'the timeline of four ranks has no messages'
 done
 weftd_stop weftd

@@ -4,6 +4,7 @@
 # GOAL programs on NICs: ranks found by a static list, with loss and reordering on the switch; runs
 # that finish while every process is stopped; ranks that die. With mpirun where it is installed.
 
+# shellcheck disable=SC2154 # lib.sh has out, pid and status
 . tests/int/lib.sh
 
 weftd_start weftd --nics 4 --loss 1 --reorder 2 --dup 1
@@ -38,6 +39,8 @@ for i in 0 1; do
 		grep -qE "^ +[0-9.]+ +[0-9.]+  $point " "$WEFT_TMP/points" || die "no $point in the trace of rank $i"
 	done
 done
+tool 0 "$WEFT_BIN/goal-dump" --json "$WEFT_TMP"/trace.[01]
+grep -q '"ph":"s","pid":0' "$out" || die 'no message of rank 0 among the trace events'
 head -c 100 "$WEFT_TMP/trace.0" >"$WEFT_TMP/short"
 for f in short points; do
 	"$WEFT_BIN/goal-dump" --trace "$WEFT_TMP/$f" >"$WEFT_TMP/no" 2>&1 && die "goal-dump takes $f for a trace"

@@ -4,8 +4,8 @@
  *
  * main.c reads the command line (opts.c) and calls predict.c (--model), or makes a job (job_file.c:
  * the schedules of a file; job_coll.c: a collective) and has it run by on_nics.c or on_sim.c, which
- * open the ranks, and by ranks.c, which has their common part. output.c prints. Functions that fail
- * have printed the reason on standard error.
+ * open the ranks, and by ranks.c, which has their common part; trace.c saves the trace of the last
+ * run (--trace). output.c prints. Functions that fail have printed the reason on standard error.
  */
 #ifndef WEFT_GOAL_RUN_H
 #define WEFT_GOAL_RUN_H
@@ -18,6 +18,7 @@
 #include "host_driver/goal/compile/goal_graph.h"
 #include "host_driver/goal/compile/goal_set.h"
 #include "host_driver/weft_goal.h"
+#include "shared_defs/hw_goal.h"
 #include "tools/goal-run/model.h"
 
 enum {
@@ -49,6 +50,7 @@ struct opts {
 	uint64_t timeout_ns;
 	uint64_t eager_bytes; /* 0: the default */
 	const char *devices;  /* names, separated by commas; NULL: all */
+	const char *trace;    /* folder for the traces of the last run; NULL: none */
 	/* --sim */
 	uint64_t seed; /* up to INT64_MAX: JSON has no more */
 	const char *faults;
@@ -122,6 +124,13 @@ struct rank {
 	struct weft_goal_result result;
 	struct sim_proc *proc; /* on_sim.c */
 	uint64_t clock_ns;     /* on_sim.c: its NIC's clock at the start of the run */
+	struct rank_trace {    /* trace.c; mr NULL: not traced */
+		struct goal_code code;
+		struct hw_goal_trace *entries;
+		struct weft_mr *mr;
+		uint64_t bytes;
+		uint32_t max;
+	} trace;
 };
 
 struct ranks {
@@ -130,7 +139,9 @@ struct ranks {
 	struct rank *rank;
 	struct weft_goal_peer *peers;
 	uint64_t eager_bytes, timeout_ns;
-	uint64_t key[2]; /* key of the communicator: unique on these NICs */
+	uint64_t key[2];   /* key of the communicator: unique on these NICs */
+	const char *trace; /* folder for traces; NULL: none */
+	uint32_t last_run; /* the run whose trace is saved, unless one before fails */
 	/* Memory of the rank that its NIC may map; on_*.c frees it. NULL and errno. */
 	void *(*alloc)(struct ranks *ranks, uint32_t rank, uint64_t bytes);
 };
@@ -158,6 +169,17 @@ int ranks_start(struct ranks *ranks, uint32_t run);
 int ranks_check(struct ranks *ranks, uint32_t run);
 /* Closes the tables of runs; on_*.c frees contexts and memory. */
 void ranks_end(struct ranks *ranks);
+
+/*
+ * trace.c. Makes room for the points of the rank's runs; *code becomes the rank's, and is empty
+ * then.
+ */
+int trace_open(struct ranks *ranks, uint32_t rank, struct goal_code *code);
+/* Attaches the room to a run that begins; without room the run is not traced. */
+void trace_attach(const struct rank *r, struct weft_goal_run_attr *attr);
+/* Writes the points of the run that is over, a file for each rank. */
+int trace_save(const struct ranks *ranks);
+void trace_close(struct rank *r);
 
 /* Room for the times of a job; false: no memory. */
 bool finish_begin(struct finish *f, const struct opts *o, uint32_t num_ranks);

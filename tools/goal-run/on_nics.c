@@ -95,6 +95,8 @@ static void close_all(struct ranks *ranks)
 			weft_free(r->buf, r->bytes);
 		if (r->pool)
 			weft_free(r->pool, r->pool_bytes);
+		if (r->trace.entries)
+			weft_free(r->trace.entries, r->trace.bytes);
 	}
 	ranks_end(ranks);
 }

@@ -55,6 +55,12 @@ static const struct cli_option rows[] = {
      .help = "time after which a run ends with an error at every rank; 0: never"},
     NUMBER("eager", "BYTES", eager_bytes, 0, HW_MAX_GOAL_EAGER_BYTES, NULL, "131072",
 	   "largest message that is sent before the receiver requests it"),
+    {.name = "trace",
+     .value = "FOLDER",
+     .kind = CLI_TEXT,
+     FIELD(trace),
+     .help = "write the trace of each rank's last run, or of one that fails, to "
+	     "FOLDER/rankN.trace, for goal-dump"},
     {.name = "coll",
      .value = "NAME[=ALGORITHM]",
      .apply = take_coll,

@@ -67,6 +67,8 @@ int ranks_begin(struct ranks *ranks, const struct job *job, const struct opts *o
 	    .num = job->num_ranks,
 	    .eager_bytes = o->eager_bytes ? o->eager_bytes : EAGER_BYTES,
 	    .timeout_ns = o->timeout_ns,
+	    .trace = o->trace,
+	    .last_run = o->warmup + o->repeat - 1,
 	};
 	if (ranks->num > HW_MAX_GOAL_RANKS)
 		return run_fail("%s: %" PRIu32 " ranks; a NIC knows at most %d", job->name,
@@ -157,6 +159,8 @@ static int join(struct ranks *ranks, uint32_t rank)
 	if (rc)
 		return fail(ranks, rank, "its schedule cannot be compiled", rc);
 	rc = load(ranks, rank, &code);
+	if (rc == RUN_OK && ranks->trace)
+		rc = trace_open(ranks, rank, &code);
 	goal_code_free(&code);
 	return rc;
 }
@@ -185,6 +189,7 @@ int ranks_start(struct ranks *ranks, uint32_t run)
 		struct weft_goal_run_attr attr = {.schedule = r->schedule,
 						  .timeout_ns = ranks->timeout_ns};
 
+		trace_attach(r, &attr);
 		rc = weft_goal_start(r->goal, &attr, &r->run);
 		if (rc)
 			return fail(ranks, i, "its run does not start", rc);
@@ -252,6 +257,8 @@ int ranks_check(struct ranks *ranks, uint32_t run)
 		    (ranks->rank[first].result.op == UINT32_MAX && r->result.op != UINT32_MAX))
 			first = i;
 	}
+	if (ranks->trace && (failed || run == ranks->last_run) && trace_save(ranks) != RUN_OK)
+		return RUN_FAILED;
 	if (failed)
 		return say_failure(ranks, failed, first);
 	for (i = 0; i < ranks->num; i++)
@@ -264,8 +271,10 @@ void ranks_end(struct ranks *ranks)
 {
 	uint32_t i;
 
-	for (i = 0; ranks->rank && i < ranks->num; i++)
+	for (i = 0; ranks->rank && i < ranks->num; i++) {
 		weft_goal_close(ranks->rank[i].goal);
+		trace_close(&ranks->rank[i]);
+	}
 	free(ranks->rank);
 	free(ranks->peers);
 	ranks->rank = NULL;

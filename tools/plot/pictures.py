@@ -2,18 +2,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """make pictures: measures with weft-sim and goal-run in virtual time, and draws docs/pictures/*.svg.
 
-Each picture has a .tsv beside it with its figures, and is drawn from that alone. Seeds are fixed:
-the same sources give the same bytes. It runs weft-sim, goal-run and gnuplot.
+Each picture has a .tsv beside it with its figures, and is drawn from that alone. goal_graph.svg is drawn
+from goal_graph.dot, which goal-dump writes, and goal_timeline.svg is goal-dump's own. Seeds are fixed:
+the same sources give the same bytes. It runs weft-sim, goal-run, goal-dump, gnuplot and dot.
 
 usage: pictures.py [--draw-only | --check [--some]] [DIR]     DIR: where to (docs/pictures)
 --check measures and compares with the figures that are there, of --some points or of all; it draws nothing.
-Environment: WEFT_BIN (where the two are). Exit status 0, 1 when a run failed or a figure differs, 2 usage.
+Environment: WEFT_BIN (where weft's programs are). Exit status 0, 1 when a run failed or a figure differs, 2 usage.
 """
 import argparse
 import json
 import os
 import subprocess
 import sys
+import tempfile
 
 BIN = os.environ.get("WEFT_BIN", "build/bin")
 SEED = 1
@@ -163,7 +165,33 @@ TABLES = {
 }
 
 
+# Pictures of single runs: options of goal-run, what goal-dump makes of the traces.
+RUNS = {
+    "goal_graph.dot": (["--coll", "allreduce=recursive_doubling", "--ranks", "4", "--bytes", "64"], "--dot"),
+    "goal_timeline.svg": (["--coll", "bcast=chain", "--ranks", "4", "--bytes", "131072", "--loss", "1", "--seed", "3"],
+                          "--timeline"),
+}
+
+
+def traced(name):
+    """The text that goal-dump makes of a traced run."""
+    options, form = RUNS[name]
+    with tempfile.TemporaryDirectory() as folder:
+        run = [BIN + "/goal-run", "--sim", "--trace", folder] + options
+        files = ["%s/rank%d.trace" % (folder, rank) for rank in range(int(options[options.index("--ranks") + 1]))]
+        text = ""
+        for cmd in (run, [BIN + "/goal-dump", form] + files):
+            p = subprocess.run(cmd, capture_output=True, text=True, check=False)
+            if p.returncode:
+                sys.exit("pictures.py: %s failed:\n%s" % (" ".join(cmd), p.stderr[-500:]))
+            text = p.stdout
+    return text
+
+
 def write(folder):
+    for name in RUNS:
+        with open("%s/%s" % (folder, name), "w", encoding="ascii") as f:
+            f.write(traced(name))
     for name, (columns, points, _, row) in TABLES.items():
         with open("%s/%s.tsv" % (folder, name), "w", encoding="ascii") as f:
             f.write("#" + "\t".join(columns) + "\n")
@@ -174,6 +202,11 @@ def write(folder):
 def check(folder, some):
     """How many rows of the folder are not what the tree measures."""
     differ = 0
+    for name in RUNS:
+        with open("%s/%s" % (folder, name), encoding="ascii") as f:
+            if f.read() != traced(name):
+                print("%s/%s: is not what goal-dump makes; type: make pictures" % (folder, name))
+                differ += 1
     for name, (columns, points, few, row) in TABLES.items():
         path = "%s/%s.tsv" % (folder, name)
         with open(path, encoding="ascii") as f:
@@ -198,6 +231,12 @@ def draw(folder, name, height, script):
         f.writelines(line.rstrip() + "\n" for line in lines)
 
 
+def draw_graph(folder):
+    p = subprocess.run(["dot", "-Tsvg", "goal_graph.dot"], capture_output=True, text=True, check=True, cwd=folder)
+    with open("%s/goal_graph.svg" % folder, "w", encoding="utf8") as f:
+        f.writelines(line.rstrip() + "\n" for line in p.stdout.splitlines())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draw-only", action="store_true", help="from the figures that are there")
@@ -215,6 +254,7 @@ def main():
     draw(args.dir, "incast", 900, INCAST)
     draw(args.dir, "loss", 500, LOSS)
     draw(args.dir, "collectives", 800, COLLECTIVES)
+    draw_graph(args.dir)
 
 
 if __name__ == "__main__":
