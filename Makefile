@@ -681,6 +681,13 @@ _pictures-check: $(B)/bin/weft-sim $(B)/bin/goal-run $(B)/bin/goal-dump
 	@tools/plot/diagram.py --check docs/pictures/parts.txt
 .PHONY: pictures-check _pictures-check
 
+cost:	## count the instructions of a message by path and folder (callgrind, 1 min), rewrite the tables of docs/cost.md
+	@tools/deps.sh run test
+	@+$(MAKE) _cost
+_cost: $(B)/bin/weft-sim
+	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/bench/cost.py --write docs/cost.md
+.PHONY: cost _cost
+
 memory-tables:	## measure memory and message passing (weft-bench reg), redraw docs/memory.md; PART=reg_cost for one
 	@tools/deps.sh run plot
 	@+$(MAKE) _memory-tables

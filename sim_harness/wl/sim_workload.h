@@ -105,6 +105,7 @@ extern const struct sim_workload sim_wl_goal;
 extern const struct sim_workload sim_wl_record;
 extern const struct sim_workload sim_wl_rc_tcp;
 extern const struct sim_workload sim_wl_tag;
+extern const struct sim_workload sim_wl_cost;
 
 /* Return the workload of that name, or NULL; the i-th one, or NULL after the last. */
 const struct sim_workload *sim_workload_find(const char *name);
