@@ -53,6 +53,7 @@ struct sim_outcome {
 	uint64_t events;
 	uint64_t drained_ns;
 	uint64_t received; /* messages */
+	uint64_t matches;  /* of tagged messages, each checked; other workloads: 0 */
 	uint64_t digest;
 	char failure[256]; /* empty: all checks passed */
 };

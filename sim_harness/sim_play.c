@@ -85,7 +85,7 @@ int sim_play(const struct sim_plan *plan, const char *trace, const char *pcap, b
 	struct sim *sim = make(plan);
 	char message[160];
 	struct sim_run run;
-	double begin_s;
+	double begin_s, matches;
 	uint64_t i;
 	int rc;
 
@@ -114,6 +114,8 @@ int sim_play(const struct sim_plan *plan, const char *trace, const char *pcap, b
 	outcome->events = sim_events(sim);
 	outcome->drained_ns = run.drained_ns;
 	outcome->received = run.received;
+	matches = sim_run_figure_of(&run, "matches");
+	outcome->matches = matches > 0 ? (uint64_t)matches : 0;
 	outcome->digest = sim_digest(sim);
 	sim_free(sim);
 	outcome->done = true;

@@ -54,7 +54,7 @@ struct soak {
 	uint64_t next_seed;
 	double begin_s;
 	uint64_t started, runs, failures;
-	uint64_t virtual_ns, events, received, drained_max_ns;
+	uint64_t virtual_ns, events, received, matches, drained_max_ns;
 	FILE *json; /* NULL: not requested */
 	struct sim_tally tally;
 	struct job *jobs;
@@ -269,6 +269,7 @@ static void end(struct soak *soak, struct job *job)
 	soak->virtual_ns += job->outcome->virtual_ns;
 	soak->events += job->outcome->events;
 	soak->received += job->outcome->received;
+	soak->matches += job->outcome->matches;
 	if (job->outcome->drained_ns > soak->drained_max_ns)
 		soak->drained_max_ns = job->outcome->drained_ns;
 	wrong = verdict(soak, job, status, oracle, message);
@@ -380,15 +381,18 @@ static void summary(struct soak *soak)
 	       " messages received, %" PRIu64 " failed; slowest to drain: %.3f ms\n",
 	       isatty(STDOUT_FILENO) ? "\r" : "", soak->runs, (double)soak->virtual_ns / 1e9,
 	       soak->events, soak->received, soak->failures, (double)soak->drained_max_ns / 1e6);
+	if (soak->matches)
+		printf("soak: %" PRIu64 " matches, %.0f in a second of processor time\n",
+		       soak->matches, (double)soak->matches / used_s());
 	fflush(stdout);
 	fprintf(stderr, "weft-sim: %.1f s, %.0f events/s\n", real_s, (double)soak->events / real_s);
 	if (soak->json)
 		fprintf(soak->json,
 			"],\n  \"runs\": %" PRIu64 ", \"failed\": %" PRIu64
-			", \"virtual_s\": %.6f, \"events\": %" PRIu64
+			", \"virtual_s\": %.6f, \"events\": %" PRIu64 ", \"matches\": %" PRIu64
 			", \"drained_max_ms\": %.3f, \"seconds\": %.2f, \"cpu_seconds\": %.2f}\n",
 			soak->runs, soak->failures, (double)soak->virtual_ns / 1e9, soak->events,
-			(double)soak->drained_max_ns / 1e6, real_s, used_s());
+			soak->matches, (double)soak->drained_max_ns / 1e6, real_s, used_s());
 }
 
 static bool prepare(struct soak *soak)
