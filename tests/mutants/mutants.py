@@ -19,6 +19,7 @@ import argparse
 import concurrent.futures
 import json
 import os
+import resource
 import shlex
 import subprocess
 import sys
@@ -27,7 +28,8 @@ import time
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mutants.txt")
 BUILD = os.path.join("build", "mutants")
 HANG_SECONDS = 10  # seconds after which an endless run ends
-TEST_SECONDS = 60  # and seconds of a test
+TEST_SECONDS = 60  # and seconds of processor time of a test
+WALL_FACTOR = 10  # limit of wall-clock time, for a test that waits for ever
 FLAGS = []  # of the compiler, beside those of the firmware
 os.environ.setdefault("WEFT_TAG_ALL", "5")  # more interleavings in sim/tag_order_ut
 
@@ -50,9 +52,15 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "memif rings": ["dpdk_app/memif_ring_ut"],
          "host copies": ["dpdk_app/hostcopy_ut"],
          "tags of an endpoint": ["nic_fw/tag/tag_match_ut"],
-         "tags between NICs": ["sim/tag_order_ut"],
+         "tags between NICs": ["pair/tag_rtr_ut", "sim/tag_order_ut"],
+         "shares of peers": ["pair/tag_share_ut"],
          "MODER": ["nic_fw/host/moder_limits_ut", "nic_fw/host/moder_irq_ut", "nic_fw/host/moder_ut", "nic_fw/host/moder_cmd_ut", "nic_fw/host/moder_target_ut",
                    "sim/moder_ut", "host_driver/weft_eq_race_ut"]}
+
+
+def limit_cpu():
+    """A test that a busy machine slows down has caught nothing."""
+    resource.setrlimit(resource.RLIMIT_CPU, (TEST_SECONDS, TEST_SECONDS + 1))
 
 
 class Mutant:
@@ -144,7 +152,8 @@ class Mutant:
             return None
         begun = time.monotonic()
         try:
-            done = subprocess.run([program], capture_output=True, text=True, check=False, timeout=TEST_SECONDS)
+            done = subprocess.run([program], capture_output=True, text=True, check=False,
+                                  timeout=TEST_SECONDS * WALL_FACTOR, preexec_fn=limit_cpu)
             text, failed = done.stdout + done.stderr, done.returncode != 0
         except subprocess.TimeoutExpired:
             text, failed = "", True

@@ -154,8 +154,41 @@ static void cancel(void)
 			CU_ASSERT_EQUAL(tp_expect(&tp, 1, 1, HW_STATUS_WR_FLUSH_ERR).vendor_err,
 					HW_VENDOR_ERR_CANCELED);
 		}
+		if (i == 0) {
+			/* The sender has forgotten the announcement. */
+			tp_send(&tp, 0, 3, 1, 0, LONG);
+			tp_recv(&tp, 1, 3, 1, SINK, LONG);
+			rp_quiet(&tp.rp);
+			tp_expect(&tp, 1, 3, HW_STATUS_SUCCESS);
+			tp_expect_sent(&tp, 0, 3, HW_STATUS_SUCCESS);
+		}
 		tp_end(&tp);
 	}
+}
+
+/* A receive whose announcement was refused stands before later ones, which are not announced. */
+static void refused(void)
+{
+	begin();
+	tp_recv(&tp, 1, 1, 1, SINK, LONG);
+	tp_send(&tp, 0, 5, 2, 0, 8);
+	rp_quiet(&tp.rp);
+	tp_expect_sent(&tp, 0, 5, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(tp_query(&tp, 1).announced, 1);
+	tp_recv(&tp, 1, 2, 1, SINK + LONG, LONG);
+	rp_quiet(&tp.rp);
+	CU_ASSERT_EQUAL(tp_query(&tp, 1).announced, 1);
+	tp_send(&tp, 0, 6, 1, 0, LONG);
+	rp_quiet(&tp.rp);
+	tp_expect(&tp, 1, 1, HW_STATUS_SUCCESS);
+	tp_expect_sent(&tp, 0, 6, HW_STATUS_SUCCESS);
+	tp_send(&tp, 0, 7, 1, 0, LONG);
+	tp_recv(&tp, 1, 5, 2, SINK, 8);
+	rp_quiet(&tp.rp);
+	tp_expect(&tp, 1, 5, HW_STATUS_SUCCESS);
+	tp_expect(&tp, 1, 2, HW_STATUS_SUCCESS);
+	tp_expect_sent(&tp, 0, 7, HW_STATUS_SUCCESS);
+	tp_end(&tp);
 }
 
 /* Messages that always cross their RTRs: announcing stops, and starts again. */
@@ -270,4 +303,4 @@ static void loss(void)
 }
 
 UT_MAIN("pair/tag_rtr", UT(announced), UT(mispredicted), UT(crossing), UT(any_source), UT(cancel),
-	UT(adaptation), UT(dereg), UT(loss))
+	UT(refused), UT(adaptation), UT(dereg), UT(loss))
