@@ -30,7 +30,7 @@ struct weft_tag_attr {
 	uint32_t eager_bytes;
 	/* Memory for unexpected messages, committed as it is used; 0: 64 MiB. */
 	uint64_t pool_bytes;
-	/* WEFT_EVENT_TAG_POOL_LOW when less than this is free; 0: never. */
+	/* WEFT_EVENT_TAG_POOL_LOW when less is free, or a peer has used its share; 0: never. */
 	uint64_t pool_low_bytes;
 	void *user;
 };

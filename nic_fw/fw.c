@@ -172,7 +172,9 @@ static void lay_out_tagged(struct layout *l, struct fw_nic *nic)
 	carve_pool(l, &nic->tag.kept, TAG_KEPT_BYTES, TAG_MAX_KEPT);
 	carve_pool(l, &nic->tag.peers, sizeof(struct tag_peer), TAG_MAX_PEERS);
 	carve_pool(l, &nic->tag.rtrs, sizeof(struct tag_rtr), TAG_MAX_RTRS);
+	carve_pool(l, &nic->tag.shares, sizeof(struct tag_share), TAG_MAX_SHARES);
 	nic->tag.peer_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
+	nic->tag.share_hash = carve(l, sizeof(uint32_t), TAG_SHARE_HASH);
 	nic->tag.records_base = carve(l, 1, TAG_RECORDS_BYTES);
 	nic->tag.records_blocks =
 	    carve(l, sizeof(struct buddy_block), TAG_RECORDS_BYTES / BUDDY_MIN_BYTES);

@@ -119,7 +119,7 @@ struct hw_cmd_tag_open {
 	uint32_t pool_stag;  /* of a region of the same PD with local write */
 	uint64_t pool_addr;  /* multiples of 512 */
 	uint64_t pool_bytes; /* for unexpected messages; 0: none is buffered */
-	/* EVENT_TAG_POOL_LOW when less than this is free; 0: never */
+	/* EVENT_TAG_POOL_LOW when less is free, or a peer's share is used up; 0: never */
 	uint64_t pool_low_bytes;
 	uint32_t eager_bytes; /* longer messages are sent by rendezvous */
 	uint32_t flags;       /* 0 */

@@ -108,6 +108,7 @@ static const struct gauge gauges[] = {
     POOL("tag_kept_used", tag.kept),
     POOL("tag_peers_used", tag.peers),
     POOL("tag_rtrs_used", tag.rtrs),
+    POOL("tag_shares_used", tag.shares),
     LONG("goal_heap_bytes_used", goal.heap.buddy.used),
 };
 

@@ -116,6 +116,7 @@
 	X(tag_arrivals_share_refused)                                                              \
 	X(tag_sends_share_refused)                                                                 \
 	X(tag_peers_share_refused)                                                                 \
+	X(tag_peer_held_back)                                                                      \
 	X(esp_streams_opened)                                                                      \
 	X(esp_tx_packets)                                                                          \
 	X(esp_tx_retransmits)                                                                      \

@@ -7,6 +7,7 @@
  *	tag_posted.c	posted receives: made, withdrawn
  *	tag_rx.c	arriving Sends: matching, placement
  *	tag_arrival.c	messages at the receiver: their states, pool, completion
+ *	tag_share.c	shares of peers in the pool, the tables, the reads of an endpoint
  *	tag_rdv.c	rendezvous at the receiver: reads, replies
  *	tag_send.c	sends; open sends, which wait for the peer
  *	tag_peer.c	peers: what both ends agree on
@@ -39,6 +40,9 @@ enum {
 	TAG_MAX_KEPT = 1 << 16,
 	TAG_MAX_PEERS = 1 << 16,
 	TAG_MAX_RTRS = 1 << 17,
+	/* A message and a peer have one each, and one of their station. */
+	TAG_MAX_SHARES = 2 * (TAG_MAX_ARRIVALS + TAG_MAX_PEERS),
+	TAG_SHARE_HASH = 1 << 16,
 	TAG_RTRS = 16,        /* announcements of one peer that are kept */
 	TAG_POSTED_BITS = 18, /* place of a posted receive in its handle, below its generation */
 	TAG_SINKS = 1 << (31 - TAG_POSTED_BITS),
@@ -50,6 +54,8 @@ enum {
 	TAG_LOOK_QUANTUM = 256,     /* messages that a search looks at */
 	TAG_COPY_QUANTUM = 1 << 17, /* bytes that all endpoints copy out of their pools */
 	TAG_READS = 32,             /* reads of its own under way */
+	TAG_READERS_QUANTUM = 32,   /* peers that wait for a read are looked at */
+	TAG_PEERS_LOOK = 4,         /* peers of a station, for one whose place another gets */
 	TAG_REFUSED_BATCH = 16,     /* sends of a refused flow that become RTSs at a time */
 	TAG_CLOSE_BYTES = 1 << 16,  /* of records cleared for FW_SLICE_QP_UNITS */
 };
@@ -59,6 +65,28 @@ static_assert(TAG_MAX_POSTEDS == 1 << TAG_POSTED_BITS, "");
 static_assert(TAG_MAX_ARRIVALS <= 1 << TAG_CLAIM_BITS, "");
 
 struct tag_ep;
+
+/* A peer's part of an endpoint, or a station's: of all endpoints of one IP address. */
+enum tag_held {
+	TAG_HELD_BYTES, /* of the pool */
+	TAG_HELD_MSGS,  /* arrivals without a receive on arrival, and RTSs */
+	TAG_HELD_READS, /* under way */
+	TAG_HELD_RTRS,  /* of this peer, kept */
+	TAG_HELD_PEERS, /* tag_peer */
+	TAG_HELD_KINDS
+};
+
+struct tag_share {
+	uint32_t hash_next;
+	uint32_t refs;
+	struct tag_share *station; /* NULL: it is a station's */
+	struct tag_ep *ep;
+	uint32_t ip, qpn;
+	uint64_t held[TAG_HELD_KINDS];
+	struct fw_list waiting; /* tag_arrival.node, WAITING */
+	struct fw_list reader;  /* tag_ep.readers while some are waiting */
+	struct fw_list peers;   /* a station's: tag_peer.station_node */
+};
 
 /* A posted receive. */
 struct tag_posted {
@@ -98,8 +126,10 @@ struct tag_arrival {
 	uint32_t pool_link; /* the pool's, while it is free */
 	uint32_t claim;     /* number while it is claimed; 0: it is not, or it is free */
 	struct tag_msg match;
-	struct fw_list node; /* tag_ep.in_state[state], except UNEXPECTED */
+	/* tag_ep.in_state[state], except UNEXPECTED and WAITING: share->waiting */
+	struct fw_list node;
 	struct tag_ep *ep;
+	struct tag_share *share;   /* in which it is booked; NULL: it has met its receive at once */
 	struct recv_msg *arriving; /* NULL: it is complete, or an RTS */
 	struct tag_posted *recv;   /* its receive, NULL */
 	uint64_t block;            /* place in the pool, BUDDY_NONE */
@@ -170,6 +200,8 @@ struct tag_rtr {
 struct tag_peer {
 	struct fw_list ep_node; /* tag_ep.peers */
 	struct tag_ep *ep;
+	struct tag_share *share;
+	struct fw_list station_node; /* tag_share.peers */
 	uint32_t ip, qpn;
 	uint32_t hash_next;     /* in its chain of nic->tag.peer_hash, index + 1 */
 	uint32_t session, life; /* all below is of this life of this session */
@@ -178,7 +210,7 @@ struct tag_peer {
 	uint32_t taken_ssn;     /* of the last one of it that came */
 	struct fw_list rtrs;
 	struct fw_list announced; /* tag_posted.peer_node */
-	uint32_t num_rtrs, num_announced;
+	uint32_t num_rtrs, num_announced, num_watched;
 	/* Announcements whose outcome is known, and those of them that were used. */
 	uint32_t outcomes, used;
 	bool quiet; /* too few were used: outcomes are counted without announcing */
@@ -195,6 +227,9 @@ struct tag_ep {
 	struct fw_list in_state[TAG_ARRIVAL_STATES];
 	uint32_t num_arrivals;
 	uint32_t num_reading;
+	struct fw_list readers; /* tag_share.reader, served in turn */
+	uint32_t num_readers;   /* in that list */
+	uint32_t readers_left;  /* to be looked at before nothing more can be read */
 	uint32_t num_claimed;
 	uint32_t claims; /* serial of the last claim */
 	struct fw_list sends;
@@ -308,12 +343,25 @@ void tag_rtr_write_ended(struct fw_nic *nic, const struct fw_wqe *write, enum hw
 /* The session has ended: nothing is announced any more, either way. */
 void tag_rtr_forget(struct fw_nic *nic, struct tag_peer *peer);
 
+/* ---- tag_share.c */
+/* Returns the peer's share, with a reference that tag_share_put() ends. NULL: no memory. */
+struct tag_share *tag_share_get(struct fw_nic *nic, struct tag_ep *ep, uint32_t ip, uint32_t qpn);
+void tag_share_put(struct fw_nic *nic, struct tag_share *share);
+/* True if a peer may take n more of a kind of which so many are free. */
+bool tag_share_may(const struct tag_share *share, enum tag_held kind, uint64_t n, uint64_t free);
+void tag_share_take(struct tag_share *share, enum tag_held kind, uint64_t n);
+void tag_share_give(struct tag_share *share, enum tag_held kind, uint64_t n);
+/* How many more elements of a pool a process may take that holds so many, and its user. */
+uint64_t tag_share_free(const struct fw_pool *pool, uint32_t process_held, uint32_t user_held);
+
 /* ---- tag_arrival.c */
 struct tag_arrival *tag_arrival_new(struct fw_nic *nic, struct tag_ep *ep);
 void tag_arrival_set_state(struct tag_arrival *a, enum tag_arrival_state state);
 /* Frees it with its memory in the pool; it has no receive. */
 void tag_arrival_free(struct fw_nic *nic, struct tag_arrival *a);
-/* Takes memory of the pool for it. False: there is none. */
+/* Books it in the share of its peer. False: the peer is held back. */
+bool tag_arrival_book(struct fw_nic *nic, struct tag_arrival *a, const struct rdmap_seg *pkt);
+/* Takes memory of the pool for it, which is booked. False: there is none for its peer. */
 bool tag_arrival_store(struct fw_nic *nic, struct tag_arrival *a, uint32_t bytes);
 /*
  * Gives it a receive, and goes on as its kind demands, which may complete the receive. True: the

@@ -9,15 +9,24 @@
  */
 #include "nic_fw/fw_nic.h"
 
+/* How many more messages the endpoint may have. */
+static uint64_t tag_arrival_room(const struct fw_nic *nic, const struct tag_ep *ep)
+{
+	const struct fw_client *owner = &nic->host.clients[ep->qp->client];
+	uint64_t left = HW_TAG_MAX_UNEXPECTED - ep->num_arrivals;
+	uint64_t share = tag_share_free(&nic->tag.arrivals, owner->tag_arrivals_held,
+					owner->share->user->tag_arrivals);
+
+	return left < share ? left : share;
+}
+
 struct tag_arrival *tag_arrival_new(struct fw_nic *nic, struct tag_ep *ep)
 {
 	struct fw_client *owner = &nic->host.clients[ep->qp->client];
 	struct fw_account *user = owner->share->user;
 	struct tag_arrival *a;
 
-	if (ep->num_arrivals >= HW_TAG_MAX_UNEXPECTED ||
-	    !fw_pool_has_share(&nic->tag.arrivals, owner->tag_arrivals_held) ||
-	    !share_pool_may(&nic->tag.arrivals, user->tag_arrivals)) {
+	if (!tag_arrival_room(nic, ep)) {
 		FW_COUNT(nic, tag_arrivals_share_refused);
 		return NULL;
 	}
@@ -34,6 +43,26 @@ struct tag_arrival *tag_arrival_new(struct fw_nic *nic, struct tag_ep *ep)
 	owner->tag_arrivals_held++;
 	user->tag_arrivals++;
 	return a;
+}
+
+bool tag_arrival_book(struct fw_nic *nic, struct tag_arrival *a, const struct rdmap_seg *pkt)
+{
+	struct tag_share *share;
+
+	if (a->share)
+		return true;
+	share = tag_share_get(nic, a->ep, pkt->src_ip, pkt->src_qpn);
+	if (!share)
+		return false;
+	/* It has its place already. */
+	if (!tag_share_may(share, TAG_HELD_MSGS, 1, tag_arrival_room(nic, a->ep) + 1)) {
+		tag_share_put(nic, share);
+		FW_COUNT(nic, tag_peer_held_back);
+		return false;
+	}
+	tag_share_take(share, TAG_HELD_MSGS, 1);
+	a->share = share;
+	return true;
 }
 
 void tag_arrival_set_envelope(struct tag_arrival *a, const struct rdmap_seg *pkt,
@@ -55,17 +84,52 @@ void tag_arrival_set_envelope(struct tag_arrival *a, const struct rdmap_seg *pkt
 	a->solicited = pkt->opcode == WIRE_RDMAP_SEND_SE;
 }
 
+/* The message waits to be read, and its peer for its turn. */
+static void wait_in_turn(struct tag_ep *ep, struct tag_arrival *a)
+{
+	fw_list_add_tail(&a->share->waiting, &a->node);
+	if (fw_list_linked(&a->share->reader))
+		return;
+	fw_list_add_tail(&ep->readers, &a->share->reader);
+	ep->num_readers++;
+}
+
+static void leave_state(struct tag_ep *ep, struct tag_arrival *a)
+{
+	switch ((enum tag_arrival_state)a->state) {
+	case TAG_UNEXPECTED:
+		tag_match_remove_msg(&ep->match, &a->match);
+		return;
+	case TAG_CLAIMED:
+		ep->num_claimed--;
+		break;
+	case TAG_READING:
+		ep->num_reading--;
+		tag_share_give(a->share, TAG_HELD_READS, 1);
+		break;
+	case TAG_WAITING:
+		fw_list_del(&a->node);
+		if (!fw_list_empty(&a->share->waiting))
+			return;
+		fw_list_del(&a->share->reader);
+		ep->num_readers--;
+		return;
+	case TAG_EARLY:
+	case TAG_ARRIVING:
+	case TAG_COPYING:
+	case TAG_OWING:
+	case TAG_ARRIVAL_STATES:
+		break;
+	}
+	fw_list_del(&a->node);
+}
+
 void tag_arrival_set_state(struct tag_arrival *a, enum tag_arrival_state state)
 {
 	struct tag_ep *ep = a->ep;
 
-	if (a->state == TAG_UNEXPECTED)
-		tag_match_remove_msg(&ep->match, &a->match);
-	else
-		fw_list_del(&a->node);
-	ep->num_claimed -= a->state == TAG_CLAIMED;
+	leave_state(ep, a);
 	a->claim = 0;
-	ep->num_reading -= a->state == TAG_READING;
 	a->state = (uint8_t)state;
 	switch (state) {
 	case TAG_UNEXPECTED:
@@ -77,12 +141,15 @@ void tag_arrival_set_state(struct tag_arrival *a, enum tag_arrival_state state)
 		break;
 	case TAG_READING:
 		ep->num_reading++;
+		tag_share_take(a->share, TAG_HELD_READS, 1);
 		fw_list_add_tail(&ep->in_state[state], &a->node);
+		break;
+	case TAG_WAITING:
+		wait_in_turn(ep, a);
 		break;
 	case TAG_EARLY:
 	case TAG_ARRIVING:
 	case TAG_COPYING:
-	case TAG_WAITING:
 	case TAG_OWING:
 		fw_list_add_tail(&ep->in_state[state], &a->node);
 		break;
@@ -97,9 +164,10 @@ static void free_block(struct tag_arrival *a)
 
 	if (a->block == BUDDY_NONE)
 		return;
-	(void)buddy_free(&ep->pool, a->block);
+	tag_share_give(a->share, TAG_HELD_BYTES, buddy_free(&ep->pool, a->block));
 	a->block = BUDDY_NONE;
-	if (ep->pool.bytes - ep->pool.used >= ep->pool_low_bytes)
+	if (ep->pool.bytes - ep->pool.used >= ep->pool_low_bytes &&
+	    ep->pool.used <= ep->pool.bytes / 2)
 		ep->low_told = false;
 }
 
@@ -111,10 +179,22 @@ void tag_arrival_free(struct fw_nic *nic, struct tag_arrival *a)
 	tag_arrival_set_state(a, TAG_EARLY);
 	fw_list_del(&a->node);
 	free_block(a);
+	if (a->share) {
+		tag_share_give(a->share, TAG_HELD_MSGS, 1);
+		tag_share_put(nic, a->share);
+	}
 	a->ep->num_arrivals--;
 	owner->tag_arrivals_held--;
 	owner->share->user->tag_arrivals--;
 	fw_pool_put(&nic->tag.arrivals, a);
+}
+
+static void tell_low(struct fw_nic *nic, struct tag_ep *ep)
+{
+	if (ep->low_told || !ep->pool_low_bytes)
+		return;
+	ep->low_told = true;
+	eq_async(nic, ep->qp->client, HW_EVENT_TAG_POOL_LOW, ep->qp->qpn);
 }
 
 bool tag_arrival_store(struct fw_nic *nic, struct tag_arrival *a, uint32_t bytes)
@@ -123,16 +203,18 @@ bool tag_arrival_store(struct fw_nic *nic, struct tag_arrival *a, uint32_t bytes
 
 	if (!bytes || a->block != BUDDY_NONE)
 		return true;
-	a->block = buddy_alloc(&ep->pool, bytes);
+	if (tag_share_may(a->share, TAG_HELD_BYTES, buddy_round(bytes),
+			  ep->pool.bytes - ep->pool.used))
+		a->block = buddy_alloc(&ep->pool, bytes);
 	if (a->block == BUDDY_NONE) {
 		ep->pool_refused++;
 		FW_COUNT(nic, tag_pool_full);
+		tell_low(nic, ep);
 		return false;
 	}
-	if (!ep->low_told && ep->pool.bytes - ep->pool.used < ep->pool_low_bytes) {
-		ep->low_told = true;
-		eq_async(nic, ep->qp->client, HW_EVENT_TAG_POOL_LOW, ep->qp->qpn);
-	}
+	tag_share_take(a->share, TAG_HELD_BYTES, buddy_block_bytes(&ep->pool, a->block));
+	if (ep->pool.bytes - ep->pool.used < ep->pool_low_bytes)
+		tell_low(nic, ep);
 	return true;
 }
 
@@ -390,7 +472,7 @@ static bool flush_one(struct fw_nic *nic, struct tag_arrival *a)
 /* Messages that are still arriving ended with their recv_msg, and reads with their request. */
 bool tag_arrival_flush(struct fw_nic *nic, struct tag_ep *ep)
 {
-	static const uint8_t states[] = {TAG_CLAIMED, TAG_COPYING, TAG_WAITING};
+	static const uint8_t states[] = {TAG_CLAIMED, TAG_COPYING};
 	struct tag_msg *msg;
 	uint32_t i;
 
@@ -399,6 +481,12 @@ bool tag_arrival_flush(struct fw_nic *nic, struct tag_ep *ep)
 			if (!flush_one(nic, FW_CONTAINER(ep->in_state[states[i]].next,
 							 struct tag_arrival, node)))
 				return false;
+	while (!fw_list_empty(&ep->readers)) {
+		struct tag_share *share = FW_CONTAINER(ep->readers.next, struct tag_share, reader);
+
+		if (!flush_one(nic, FW_CONTAINER(share->waiting.next, struct tag_arrival, node)))
+			return false;
+	}
 	while ((msg = tag_match_first_msg(&ep->match)))
 		if (!flush_one(nic, FW_CONTAINER(msg, struct tag_arrival, match)))
 			return false;

@@ -94,6 +94,7 @@ bool tag_ep_close(struct fw_nic *nic, struct fw_qp *qp)
 	for (i = 0; i < TAG_ARRIVAL_STATES; i++)
 		assert(i == TAG_UNEXPECTED || fw_list_empty(&ep->in_state[i]));
 	assert(!ep->num_arrivals && !ep->num_sends && !ep->match.num_posted);
+	assert(fw_list_empty(&ep->readers));
 	if (ep->records != BUDDY_NONE) {
 		if (!clear_records(nic, ep))
 			return false;
@@ -179,6 +180,7 @@ int cmd_tag_open(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		fw_list_init(&ep->in_state[i]);
 	fw_list_init(&ep->sends);
 	fw_list_init(&ep->peers);
+	fw_list_init(&ep->readers);
 	fw_list_init(&ep->work_node);
 	qp->tag = ep;
 	return 0;

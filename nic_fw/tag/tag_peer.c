@@ -3,7 +3,9 @@
  * The peers of a tagged endpoint: what both ends must agree on before a receive is announced.
  *
  * A peer is known from the first message on, and forgets all when its session has ended. Without
- * memory for it nothing is announced. Calls tag_rtr.c. docs/tagged.md, "Order of announcements".
+ * memory for it nothing is announced. A station that has as many as it may gets a new one for one
+ * with which nothing is announced: the end that forgets, announces and keeps nothing until the next
+ * message. Calls tag_rtr.c, tag_share.c. docs/tagged.md, "Order of announcements".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -68,11 +70,67 @@ struct tag_peer *tag_peer_find(struct fw_nic *nic, struct tag_ep *ep, uint32_t i
 	return peer;
 }
 
+/* Frees a peer with which nothing is announced. */
+static void tag_peer_free(struct fw_nic *nic, struct tag_peer *peer)
+{
+	struct tag_ep *ep = peer->ep;
+	struct fw_client *owner = &nic->host.clients[ep->qp->client];
+	uint32_t *link = tag_peer_chain(nic, ep, peer->ip, peer->qpn);
+	struct tag_peer *other;
+
+	while ((other = at(nic, *link)) != peer)
+		link = &other->hash_next;
+	*link = peer->hash_next;
+	if (ep->last_peer == peer)
+		ep->last_peer = NULL;
+	fw_list_del(&peer->ep_node);
+	fw_list_del(&peer->station_node);
+	tag_share_give(peer->share, TAG_HELD_PEERS, 1);
+	tag_share_put(nic, peer->share);
+	owner->tag_peers_held--;
+	owner->share->user->tag_peers--;
+	fw_pool_put(&nic->tag.peers, peer);
+}
+
+/* Forgets a peer of this station with which nothing is announced. False: none was seen. */
+static bool forget_one(struct fw_nic *nic, struct tag_share *station)
+{
+	uint32_t n;
+
+	for (n = 0; n < TAG_PEERS_LOOK && !fw_list_empty(&station->peers); n++) {
+		struct tag_peer *peer =
+		    FW_CONTAINER(fw_list_pop(&station->peers), struct tag_peer, station_node);
+
+		fw_list_add_tail(&station->peers, &peer->station_node);
+		if (!peer->num_rtrs && !peer->num_announced && !peer->num_watched) {
+			tag_peer_free(nic, peer);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Takes a place for a peer in the part of its station. NULL: there is none. */
+static struct tag_peer *take_place(struct fw_nic *nic, const struct tag_ep *ep,
+				   struct tag_share *share)
+{
+	const struct fw_client *owner = &nic->host.clients[ep->qp->client];
+	uint64_t free =
+	    tag_share_free(&nic->tag.peers, owner->tag_peers_held, owner->share->user->tag_peers);
+
+	if (!tag_share_may(share, TAG_HELD_PEERS, 1, free) && !forget_one(nic, share->station)) {
+		FW_COUNT(nic, tag_peers_share_refused);
+		return NULL;
+	}
+	return fw_pool_get(&nic->tag.peers);
+}
+
 struct tag_peer *tag_peer_get(struct fw_nic *nic, struct tag_ep *ep, uint32_t ip, uint32_t qpn)
 {
 	struct fw_client *owner = &nic->host.clients[ep->qp->client];
 	struct tag_peer *peer = tag_peer_find(nic, ep, ip, qpn);
 	const struct rd_session *session;
+	struct tag_share *share;
 	uint32_t *head;
 
 	if (peer)
@@ -80,16 +138,19 @@ struct tag_peer *tag_peer_get(struct fw_nic *nic, struct tag_ep *ep, uint32_t ip
 	session = session_of(nic, ip, qpn);
 	if (!session || tag_peer_look_up(nic, ep, ip, qpn))
 		return NULL;
-	if (!fw_pool_has_share(&nic->tag.peers, owner->tag_peers_held) ||
-	    !share_pool_may(&nic->tag.peers, owner->share->user->tag_peers)) {
-		FW_COUNT(nic, tag_peers_share_refused);
+	share = tag_share_get(nic, ep, ip, qpn);
+	if (!share)
+		return NULL;
+	peer = take_place(nic, ep, share);
+	if (!peer) {
+		tag_share_put(nic, share);
 		return NULL;
 	}
-	peer = fw_pool_get(&nic->tag.peers);
-	if (!peer)
-		return NULL;
 	memset(peer, 0, sizeof(*peer));
 	peer->ep = ep;
+	peer->share = share;
+	tag_share_take(share, TAG_HELD_PEERS, 1);
+	fw_list_add_tail(&share->station->peers, &peer->station_node);
 	peer->ip = ip;
 	peer->qpn = qpn;
 	fw_list_init(&peer->rtrs);
@@ -107,24 +168,13 @@ struct tag_peer *tag_peer_get(struct fw_nic *nic, struct tag_ep *ep, uint32_t ip
 
 bool tag_peer_flush(struct fw_nic *nic, struct tag_ep *ep)
 {
-	struct fw_client *owner = &nic->host.clients[ep->qp->client];
-
-	ep->last_peer = NULL;
 	while (!fw_list_empty(&ep->peers)) {
 		struct tag_peer *peer = FW_CONTAINER(ep->peers.next, struct tag_peer, ep_node);
-		uint32_t *link = tag_peer_chain(nic, ep, peer->ip, peer->qpn);
-		struct tag_peer *other;
 
 		if (!slice_take(nic, FW_SLICE_FLOW_UNITS))
 			return false;
 		tag_rtr_forget(nic, peer);
-		while ((other = at(nic, *link)) != peer)
-			link = &other->hash_next;
-		*link = peer->hash_next;
-		fw_list_del(&peer->ep_node);
-		owner->tag_peers_held--;
-		owner->share->user->tag_peers--;
-		fw_pool_put(&nic->tag.peers, peer);
+		tag_peer_free(nic, peer);
 	}
 	return true;
 }

@@ -66,41 +66,67 @@ static bool read_message(struct fw_nic *nic, struct tag_arrival *a)
 	return false;
 }
 
-/* False: it must wait. */
+/* True if its peer may have one more read under way. */
+static bool may_read(const struct tag_arrival *a)
+{
+	return !a->room ||
+	       tag_share_may(a->share, TAG_HELD_READS, 1, TAG_READS - a->ep->num_reading);
+}
+
+/* False: memory is short. */
 static bool tag_rdv_try(struct fw_nic *nic, struct tag_arrival *a)
 {
-	if (!a->room) {
-		tag_arrival_complete(nic, a, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
-		return true;
-	}
-	return a->ep->num_reading < TAG_READS && read_message(nic, a);
+	if (a->room)
+		return read_message(nic, a);
+	tag_arrival_complete(nic, a, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
+	return true;
+}
+
+/* Each peer that waits is looked at once more. */
+static void look_again(struct fw_nic *nic, struct tag_ep *ep)
+{
+	ep->readers_left = ep->num_readers;
+	if (ep->readers_left)
+		tag_ep_work(nic, ep);
 }
 
 void tag_rdv_start(struct fw_nic *nic, struct tag_arrival *a)
 {
+	struct tag_share *share = a->share;
 	struct tag_ep *ep = a->ep;
-	bool first = fw_list_empty(&ep->in_state[TAG_WAITING]);
 
 	ep->rendezvous++;
 	FW_COUNT(nic, tag_rendezvous);
 	tag_arrival_set_state(a, TAG_WAITING);
-	/* The end of a read starts the next one; otherwise memory is short. */
-	if ((!first || !tag_rdv_try(nic, a)) && ep->num_reading < TAG_READS)
-		tag_ep_work(nic, ep);
+	/* Messages of one peer are read in their order. The end of a read goes on with the others.
+	 */
+	if (share->waiting.next == &a->node && may_read(a) && !tag_rdv_try(nic, a))
+		look_again(nic, ep);
 }
 
 void tag_rdv_run(struct fw_nic *nic, struct tag_ep *ep)
 {
-	while (tag_ep_is_live(ep) && !fw_list_empty(&ep->in_state[TAG_WAITING])) {
-		struct tag_arrival *a =
-		    FW_CONTAINER(ep->in_state[TAG_WAITING].next, struct tag_arrival, node);
+	uint32_t n;
 
-		if (tag_rdv_try(nic, a))
+	for (n = 0; n < TAG_READERS_QUANTUM && ep->readers_left && ep->num_reading < TAG_READS;
+	     n++) {
+		struct tag_share *share;
+		struct tag_arrival *a;
+
+		if (!tag_ep_is_live(ep) || fw_list_empty(&ep->readers))
+			return;
+		share = FW_CONTAINER(fw_list_pop(&ep->readers), struct tag_share, reader);
+		fw_list_add_tail(&ep->readers, &share->reader);
+		a = FW_CONTAINER(share->waiting.next, struct tag_arrival, node);
+		ep->readers_left--;
+		if (!may_read(a))
 			continue;
-		if (ep->num_reading < TAG_READS)
-			tag_ep_work(nic, ep);
-		return;
+		ep->readers_left = ep->num_readers;
+		if (!tag_rdv_try(nic, a))
+			break;
 	}
+	if (ep->readers_left && ep->num_reading < TAG_READS)
+		tag_ep_work(nic, ep);
 }
 
 void tag_rdv_read_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status status,
@@ -112,8 +138,7 @@ void tag_rdv_read_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_st
 	assert(a->state == TAG_READING);
 	/* Responses of RDMAP with their own memory at fault keep the status of a receive. */
 	tag_arrival_complete(nic, a, status, vendor_err);
-	if (!fw_list_empty(&ep->in_state[TAG_WAITING]))
-		tag_ep_work(nic, ep);
+	look_again(nic, ep);
 }
 
 /* ---- replies ------------------------------------------------------------------------------- */

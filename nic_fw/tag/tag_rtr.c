@@ -68,6 +68,12 @@ static void withdraw(struct fw_nic *nic, struct tag_posted *posted)
 	posted->canceling = NULL;
 }
 
+static void unwatch(struct tag_posted *posted)
+{
+	posted->watched = false;
+	posted->peer->num_watched--;
+}
+
 /* The peer will not use the receive: it stays as an ordinary one, or ends if that is wanted. */
 static void give_back(struct fw_nic *nic, struct tag_posted *posted)
 {
@@ -95,6 +101,7 @@ void tag_rtr_post(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *post
 	if (peer->quiet) {
 		posted->watched = true;
 		posted->peer = peer;
+		peer->num_watched++;
 		posted->since_ns = nic->now_ns;
 		return;
 	}
@@ -146,7 +153,7 @@ void tag_rtr_matched(struct fw_nic *nic, const struct tag_arrival *a, struct tag
 					  (uint8_t)(peer->qpn >> 16 & (WIRE_DGRAM_SHARDS - 1)));
 		judge(peer, a->kind == WIRE_TAG_RTS && session &&
 				nic->now_ns - posted->since_ns >= session->rtt.srtt_ns);
-		posted->watched = false;
+		unwatch(posted);
 	}
 }
 
@@ -154,6 +161,8 @@ void tag_rtr_unpost(struct fw_nic *nic, struct tag_posted *posted)
 {
 	if (posted->announced)
 		withdraw(nic, posted);
+	else if (posted->watched)
+		unwatch(posted);
 }
 
 enum rdmap_result tag_rtr_put(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
@@ -324,6 +333,7 @@ static void free_rtr(struct fw_nic *nic, struct tag_peer *peer, struct tag_rtr *
 {
 	fw_list_del(&rtr->node);
 	peer->num_rtrs--;
+	tag_share_give(peer->share, TAG_HELD_RTRS, 1);
 	fw_pool_put(&nic->tag.rtrs, rtr);
 }
 
@@ -333,7 +343,8 @@ static bool tag_rtr_keep(struct fw_nic *nic, struct tag_peer *peer, const struct
 	struct tag_rtr *rtr;
 
 	if (env->status || !peer || !peer->sent || peer->sent_ssn != be32_get(env->handle) ||
-	    peer->num_rtrs >= TAG_RTRS)
+	    peer->num_rtrs >= TAG_RTRS ||
+	    !tag_share_may(peer->share, TAG_HELD_RTRS, 1, nic->tag.rtrs.max - nic->tag.rtrs.used))
 		return false;
 	rtr = fw_pool_get(&nic->tag.rtrs);
 	if (!rtr)
@@ -347,6 +358,7 @@ static bool tag_rtr_keep(struct fw_nic *nic, struct tag_peer *peer, const struct
 	};
 	fw_list_add_tail(&peer->rtrs, &rtr->node);
 	peer->num_rtrs++;
+	tag_share_take(peer->share, TAG_HELD_RTRS, 1);
 	return true;
 }
 

@@ -64,7 +64,7 @@ static bool is_sound(const struct rdmap_seg *pkt, const struct wire_tag *env)
 
 /*
  * The message's turn has come: takes the first receive that fits, or enters the message as
- * unexpected. False: it needs memory of the pool, and there is none.
+ * unexpected. False: it needs a place, or memory of the pool, and there is none for its peer.
  */
 static bool tag_rx_match(struct fw_nic *nic, struct tag_ep *ep, struct tag_arrival *a,
 			 const struct rdmap_seg *pkt)
@@ -78,7 +78,8 @@ static bool tag_rx_match(struct fw_nic *nic, struct tag_ep *ep, struct tag_arriv
 		(void)tag_arrival_take(nic, a, FW_CONTAINER(recv, struct tag_posted, match));
 		return true;
 	}
-	if (a->kind == WIRE_TAG_EAGER && !tag_arrival_store(nic, a, a->bytes))
+	if (!tag_arrival_book(nic, a, pkt) ||
+	    (a->kind == WIRE_TAG_EAGER && !tag_arrival_store(nic, a, a->bytes)))
 		return false;
 	tag_peer_took(nic, ep, pkt);
 	FW_COUNT(nic, tag_unexpected);
@@ -159,17 +160,24 @@ static enum rdmap_result place_eager(struct fw_nic *nic, struct fw_qp *qp, struc
 	enum hw_vendor_err err;
 	struct tag_arrival *a;
 	struct recv_msg *msg;
+	bool booked;
 
 	result = open_eager(nic, qp, pkt, &msg, error);
 	if (result != RDMAP_OK)
 		return result;
 	a = msg->tag;
+	booked = a->share;
 	pkt->recv_serial = msg->serial;
 	/* All segments tell of the same message. */
 	if (pkt->msg_bytes - ENVELOPE != a->bytes || bytes > a->bytes || offset > a->bytes - bytes)
 		return tag_rx_malformed(nic, error);
 	if (env && !a->enveloped)
 		tag_arrival_set_envelope(a, pkt, env);
+	/* A message of one packet that finds its receive now holds nothing. */
+	if (!(env && in_order && pkt->last) && !tag_arrival_book(nic, a, pkt)) {
+		forget(nic, qp, msg);
+		return RDMAP_REFUSE;
+	}
 	if (env && in_order && a->state == TAG_EARLY && !tag_rx_match(nic, qp->tag, a, pkt)) {
 		forget(nic, qp, msg);
 		return RDMAP_REFUSE;
@@ -178,7 +186,7 @@ static enum rdmap_result place_eager(struct fw_nic *nic, struct fw_qp *qp, struc
 		return RDMAP_OK;
 	if (a->state == TAG_EARLY && !tag_arrival_store(nic, a, a->bytes)) {
 		/* It counts as lost; in its turn it may find a receive. */
-		if (!a->enveloped && !msg->done)
+		if (!booked && !msg->done)
 			forget(nic, qp, msg);
 		return RDMAP_REFUSE;
 	}
@@ -271,6 +279,11 @@ static enum rdmap_result finish_rts(struct fw_nic *nic, struct fw_qp *qp, struct
 	if (!a)
 		return RDMAP_REFUSE;
 	tag_arrival_set_envelope(a, pkt, env);
+	/* Also if it has a receive: until it is read it stands in the way of others. */
+	if (!tag_arrival_book(nic, a, pkt)) {
+		tag_arrival_free(nic, a);
+		return RDMAP_REFUSE;
+	}
 	(void)tag_rx_match(nic, qp->tag, a, pkt);
 	return RDMAP_OK;
 }

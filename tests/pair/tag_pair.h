@@ -8,7 +8,7 @@
 #include "tests/pair/rd_pair.h"
 
 enum {
-	TP_POOL_BYTES = 256 << 10,
+	TP_POOL_BYTES = 1 << 20,
 	TP_EAGER_BYTES = 4096,
 };
 

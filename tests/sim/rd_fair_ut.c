@@ -2,8 +2,10 @@
 /*
  * Fairness of RD, between QPs of one session and between peers. Bulk QPs that keep long and short
  * messages open get equal shares of the bytes; a QP with single small messages next to them waits
- * for at most a turn of each; two peers share a NIC's line.
+ * for at most a turn of each; two peers share a NIC's line; a peer of a tagged endpoint that sends
+ * what nobody receives does not slow down another.
  */
+#include "host_driver/weft_tag.h"
 #include "tests/sim/sim_fix.h"
 
 enum {
@@ -151,4 +153,102 @@ static void between_peers(void)
 	pair_close(&p);
 }
 
-UT_MAIN("sim/rd_fair", UT(between_qps), UT(between_peers))
+/* ---- peers of a tagged endpoint */
+
+enum {
+	FLOOD = 600, /* messages that nobody receives */
+	FLOOD_BYTES = 4096,
+	ROUNDS = 40,
+	ROUND_BYTES = 1000,
+	ROUND_TAG = 1,
+};
+
+static struct weft_tag_ep *tag_ep(struct sim_end *end, uint64_t pool_bytes)
+{
+	struct weft_tag_attr attr = {.send_cq = end->cq,
+				     .recv_cq = end->cq,
+				     .cap = {.max_send_wr = FLOOD, .max_recv_wr = 64},
+				     .qkey = SIM_END_QKEY,
+				     .eager_bytes = FLOOD_BYTES,
+				     .pool_bytes = pool_bytes};
+
+	/* The pool is of libweft's own memory. */
+	sim_proc_move_memory(end->proc);
+	return weft_open_tag_ep(end->pd, &attr);
+}
+
+static void tag_send(struct weft_tag_ep *ep, struct weft_ah *ah, const struct weft_tag_ep *to,
+		     struct weft_sge *sge, uint64_t tag)
+{
+	const struct weft_tag_send_wr wr = {
+	    .sg_list = sge, .num_sge = 1, .ah = ah, .dst_qpn = to->qp->qpn, .tag = tag};
+
+	FIX_REQUIRE(&p, weft_tag_send(ep, &wr) == 0);
+}
+
+/* Sends unexpected messages, one at a time, and receives them. Returns the time of the slowest. */
+static uint64_t exchange(struct weft_tag_ep *from, struct weft_tag_ep *to)
+{
+	struct weft_sge out = sim_end_sge(&p.a, 0, ROUND_BYTES);
+	struct weft_sge in = sim_end_sge(&p.b, 0, ROUND_BYTES);
+	const struct weft_tag_recv_wr wr = {
+	    .sg_list = &in, .num_sge = 1, .src_qpn = WEFT_TAG_ANY_QPN, .tag = ROUND_TAG};
+	uint64_t begin_ns, worst_ns = 0;
+	struct weft_wc wc;
+	uint32_t i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		begin_ns = sim_now_ns(p.sim);
+		tag_send(from, p.ab, to, &out, ROUND_TAG);
+		FIX_REQUIRE(&p, sim_end_wait(&p.a, &wc, 1, FIX_LIMIT_NS) == 1);
+		FIX_CHECK(&p, wc.status == WEFT_WC_SUCCESS);
+		FIX_REQUIRE(&p, weft_tag_recv(to, &wr, NULL) == 0);
+		FIX_REQUIRE(&p, sim_end_wait(&p.b, &wc, 1, FIX_LIMIT_NS) == 1);
+		FIX_CHECK(&p, wc.status == WEFT_WC_SUCCESS && wc.bytes == ROUND_BYTES);
+		if (sim_now_ns(p.sim) - begin_ns > worst_ns)
+			worst_ns = sim_now_ns(p.sim) - begin_ns;
+	}
+	return worst_ns;
+}
+
+/* One fills all it may of a small pool; the other's messages find room in it as before. */
+static void between_tagged_peers(void)
+{
+	struct weft_tag_ep *a, *b, *flood;
+	uint64_t alone_ns, beside_ns;
+	struct weft_tag_stats stats;
+	struct weft_sge sge;
+	struct weft_ah *cb;
+	struct sim_end c;
+	uint32_t i;
+
+	pair_open(&p, 3, NULL);
+	FIX_REQUIRE(&p, sim_end_open(&c, sim_nic_new(p.sim), NULL) == 0);
+	cb = sim_end_ah(&c, p.nb);
+	a = tag_ep(&p.a, 65536);
+	b = tag_ep(&p.b, 262144);
+	flood = tag_ep(&c, 65536);
+	FIX_REQUIRE(&p, cb && a && b && flood);
+	(void)exchange(a, b);
+	alone_ns = exchange(a, b);
+	sge = sim_end_sge(&c, 0, FLOOD_BYTES);
+	for (i = 0; i < FLOOD; i++)
+		tag_send(flood, cb, b, &sge, ROUND_TAG + 1);
+	sim_run_for(p.sim, 20 * FIX_MS);
+	FIX_REQUIRE(&p, weft_query_tag_ep(b, &stats) == 0);
+	FIX_CHECK(&p, stats.pool_refused > 0 && stats.unexpected == FLOOD);
+	beside_ns = exchange(a, b);
+	FIX_REQUIRE(&p, weft_query_tag_ep(b, &stats) == 0);
+	/* None of its messages was made an RTS. */
+	FIX_CHECK(&p, stats.rendezvous == 0);
+	FIX_CHECK(&p, beside_ns < 2 * alone_ns);
+	printf(" the slowest of %d: %llu ns alone, %llu ns beside ", ROUNDS,
+	       (unsigned long long)alone_ns, (unsigned long long)beside_ns);
+	weft_close_tag_ep(flood);
+	weft_close_tag_ep(a);
+	weft_close_tag_ep(b);
+	sim_end_close(&c);
+	pair_close(&p);
+}
+
+UT_MAIN("sim/rd_fair", UT(between_qps), UT(between_peers), UT(between_tagged_peers))
