@@ -58,6 +58,11 @@ static int make_pool(struct weft_tag *tag, struct weft_pd *pd, uint64_t bytes)
 
 static int command_open(const struct weft_tag *tag, const struct weft_tag_attr *attr)
 {
+	static const uint32_t flags[] = {
+	    [WEFT_TAG_ANNOUNCE_ADAPTIVE] = 0,
+	    [WEFT_TAG_ANNOUNCE_NEVER] = HW_TAG_OPEN_F_NO_ANNOUNCE,
+	    [WEFT_TAG_ANNOUNCE_ALWAYS] = HW_TAG_OPEN_F_ANNOUNCE_ALWAYS,
+	};
 	struct hw_cmd cmd = {.op = HW_CMD_TAG_OPEN};
 	struct hw_cmd_resp resp;
 
@@ -68,6 +73,7 @@ static int command_open(const struct weft_tag *tag, const struct weft_tag_attr *
 	    .pool_bytes = tag->pub.pool_bytes,
 	    .pool_low_bytes = attr->pool_low_bytes,
 	    .eager_bytes = tag->pub.eager_bytes,
+	    .flags = flags[attr->announce],
 	};
 	return weft_ctx_command(weft_ctx_of(tag->pub.qp->context), &cmd, -1, &resp, NULL);
 }
@@ -99,7 +105,8 @@ struct weft_tag_ep *weft_open_tag_ep(struct weft_pd *pd, struct weft_tag_attr *a
 	struct weft_tag *tag;
 	int rc = 0;
 
-	if (attr->eager_bytes > HW_TAG_MAX_EAGER_BYTES) {
+	if (attr->eager_bytes > HW_TAG_MAX_EAGER_BYTES ||
+	    (unsigned int)attr->announce > WEFT_TAG_ANNOUNCE_ALWAYS) {
 		errno = EINVAL;
 		return NULL;
 	}

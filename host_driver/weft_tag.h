@@ -20,6 +20,13 @@
 extern "C" {
 #endif
 
+/* When the NIC announces a posted receive to the only sender that it can match. */
+enum weft_tag_announce {
+	WEFT_TAG_ANNOUNCE_ADAPTIVE, /* while four fifths of the announcements are used */
+	WEFT_TAG_ANNOUNCE_NEVER,
+	WEFT_TAG_ANNOUNCE_ALWAYS,
+};
+
 struct weft_tag_attr {
 	struct weft_cq *send_cq;
 	struct weft_cq *recv_cq;
@@ -33,6 +40,7 @@ struct weft_tag_attr {
 	/* WEFT_EVENT_TAG_POOL_LOW when less is free, or a peer has used its share; 0: never. */
 	uint64_t pool_low_bytes;
 	void *user;
+	enum weft_tag_announce announce;
 };
 
 struct weft_tag_ep {

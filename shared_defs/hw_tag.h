@@ -113,6 +113,13 @@ enum {
  * belongs to the host again. Sends complete in any order.
  */
 
+/* hw_cmd_tag_open.flags: when receives are announced; neither: as their usage says. */
+enum {
+	HW_TAG_OPEN_F_NO_ANNOUNCE = 0x01,
+	HW_TAG_OPEN_F_ANNOUNCE_ALWAYS = 0x02,
+	HW_TAG_OPEN_F_ALL = 0x03,
+};
+
 /* HW_CMD_TAG_OPEN: gives an endpoint in INIT its memory and limits. */
 struct hw_cmd_tag_open {
 	uint32_t qpn;
@@ -122,7 +129,7 @@ struct hw_cmd_tag_open {
 	/* EVENT_TAG_POOL_LOW when less is free, or a peer's share is used up; 0: never */
 	uint64_t pool_low_bytes;
 	uint32_t eager_bytes; /* longer messages are sent by rendezvous */
-	uint32_t flags;       /* 0 */
+	uint32_t flags;       /* HW_TAG_OPEN_F_* */
 };
 static_assert(sizeof(struct hw_cmd_tag_open) == 40, "");
 

@@ -109,6 +109,7 @@
 	X(tag_converted)                                                                           \
 	X(tag_announced)                                                                           \
 	X(tag_announced_used)                                                                      \
+	X(tag_announced_dropped)                                                                   \
 	X(tag_pool_full)                                                                           \
 	X(tag_stale)                                                                               \
 	X(tag_malformed)                                                                           \

@@ -219,8 +219,9 @@ struct tag_peer {
 struct tag_ep {
 	struct fw_qp *qp;
 	bool open;
-	bool low_told; /* POOL_LOW was raised, and there was not more free since */
-	bool busy;     /* op is being carried out, or waits for the end of its search */
+	bool low_told;       /* POOL_LOW was raised, and there was not more free since */
+	bool busy;           /* op is being carried out, or waits for the end of its search */
+	uint32_t open_flags; /* HW_TAG_OPEN_F_* */
 	uint32_t eager_bytes;
 	struct tag_match match;
 	struct tag_op op;

@@ -157,7 +157,8 @@ int cmd_tag_open(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	(void)aux;
 	(void)resp;
 	if (!qp || !(qp->flags & HW_QP_F_TAGGED) || qp->tag || qp->state != HW_QPS_INIT ||
-	    arg->flags || arg->eager_bytes > HW_TAG_MAX_EAGER_BYTES)
+	    arg->flags & ~(uint32_t)HW_TAG_OPEN_F_ALL || arg->flags == HW_TAG_OPEN_F_ALL ||
+	    arg->eager_bytes > HW_TAG_MAX_EAGER_BYTES)
 		return FW_EINVAL;
 	if (!nic->tag.table.buckets) {
 		uint64_t secret[2] = {nic->port.random64(nic->port.ctx),
@@ -173,6 +174,7 @@ int cmd_tag_open(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	if (err)
 		return err;
 	ep->open = true;
+	ep->open_flags = arg->flags;
 	ep->eager_bytes = arg->eager_bytes;
 	ep->pool_low_bytes = arg->pool_low_bytes;
 	tag_match_init(&ep->match, &nic->tag.table, qp->qpn & FW_QPN_INDEX_MASK);

@@ -45,7 +45,8 @@ static void judge(struct tag_peer *peer, bool used)
 {
 	peer->outcomes++;
 	peer->used += used;
-	if (peer->outcomes >= USAGE_FIRST)
+	if (peer->outcomes >= USAGE_FIRST &&
+	    !(peer->ep->open_flags & HW_TAG_OPEN_F_ANNOUNCE_ALWAYS))
 		peer->quiet = peer->used * USAGE_DEN < peer->outcomes * USAGE_NUM;
 	if (peer->outcomes >= USAGE_SPAN) {
 		peer->outcomes /= 2;
@@ -93,7 +94,7 @@ void tag_rtr_post(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *post
 	struct fw_wqe like = {.tag_kind = WIRE_TAG_RTR};
 
 	if (want->any_src || posted->flags & HW_TAG_F_MULTI ||
-	    posted->recv.bytes <= ep->eager_bytes)
+	    posted->recv.bytes <= ep->eager_bytes || ep->open_flags & HW_TAG_OPEN_F_NO_ANNOUNCE)
 		return;
 	peer = tag_peer_find(nic, ep, want->key.src_ip, want->key.src_qpn);
 	if (!peer || !peer->taken)
@@ -146,6 +147,8 @@ void tag_rtr_matched(struct fw_nic *nic, const struct tag_arrival *a, struct tag
 		if (used) {
 			posted->peer->ep->announced_used++;
 			FW_COUNT(nic, tag_announced_used);
+		} else {
+			FW_COUNT(nic, tag_announced_dropped);
 		}
 	} else if (posted->watched) {
 		/* An RTR would have met the sender before this message if there was time for it. */
@@ -201,6 +204,7 @@ void tag_rtr_nack(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *
 	if (!posted)
 		return;
 	judge(posted->peer, false);
+	FW_COUNT(nic, tag_announced_dropped);
 	give_back(nic, posted);
 }
 

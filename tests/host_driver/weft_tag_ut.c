@@ -161,6 +161,10 @@ static void refuses_wrong_attributes(void)
 	CU_ASSERT_PTR_NULL(weft_open_tag_ep(f.pd, &attr));
 	CU_ASSERT_EQUAL(errno, EINVAL);
 	attr = attr_of(&f);
+	attr.announce = (enum weft_tag_announce)(WEFT_TAG_ANNOUNCE_ALWAYS + 1);
+	CU_ASSERT_PTR_NULL(weft_open_tag_ep(f.pd, &attr));
+	CU_ASSERT_EQUAL(errno, EINVAL);
+	attr = attr_of(&f);
 	attr.send_cq = NULL;
 	CU_ASSERT_PTR_NULL(weft_open_tag_ep(f.pd, &attr));
 	CU_ASSERT_EQUAL(errno, EINVAL);

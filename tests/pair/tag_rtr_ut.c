@@ -16,15 +16,23 @@ enum {
 };
 
 /* Both ends know of each other: nothing is announced to a peer that never sent. */
-static void begin(void)
+static void begin_with(const struct hw_cmd_tag_open *open)
 {
-	tp_begin(&tp);
+	tp_begin_with(&tp, open);
 	rp_fill(MEM(0), 200000, 4);
 	tp_recv(&tp, 1, 1000, 99, 0, 8);
 	tp_send(&tp, 0, 1000, 99, 0, 8);
 	rp_quiet(&tp.rp);
 	tp_expect(&tp, 1, 1000, HW_STATUS_SUCCESS);
 	tp_expect_sent(&tp, 0, 1000, HW_STATUS_SUCCESS);
+}
+
+static void begin(void)
+{
+	const struct hw_cmd_tag_open open = {.pool_bytes = TP_POOL_BYTES,
+					     .eager_bytes = TP_EAGER_BYTES};
+
+	begin_with(&open);
 }
 
 static void announced(void)
@@ -219,6 +227,31 @@ static void adaptation(void)
 	tp_end(&tp);
 }
 
+/* An endpoint announces nothing, or goes on whatever becomes of it; both at once is refused. */
+static void settings(void)
+{
+	struct hw_cmd_tag_open open = {.pool_bytes = TP_POOL_BYTES, .eager_bytes = TP_EAGER_BYTES};
+	uint64_t seen[HW_TAG_OPEN_F_ALL], dropped = 0;
+
+	for (open.flags = 0; open.flags < HW_TAG_OPEN_F_ALL; open.flags++) {
+		begin_with(&open);
+		for (uint32_t i = 0; i < 40; i++) {
+			tp_recv(&tp, 1, i, 1, SINK, LONG);
+			tp_send(&tp, 0, i, 1, 0, LONG);
+			rp_quiet(&tp.rp);
+			tp_expect(&tp, 1, i, HW_STATUS_SUCCESS);
+			tp_expect_sent(&tp, 0, i, HW_STATUS_SUCCESS);
+		}
+		seen[open.flags] = tp_query(&tp, 1).announced;
+		dropped = NIC(1)->counters.tag_announced_dropped;
+		tp_end(&tp);
+	}
+	CU_ASSERT_EQUAL(dropped, 40);
+	CU_ASSERT(seen[0] > 0 && seen[0] <= 10);
+	CU_ASSERT_EQUAL(seen[HW_TAG_OPEN_F_NO_ANNOUNCE], 0);
+	CU_ASSERT_EQUAL(seen[HW_TAG_OPEN_F_ANNOUNCE_ALWAYS], 40);
+}
+
 /* The memory of either end goes away before the message is written. */
 static void dereg(void)
 {
@@ -303,4 +336,4 @@ static void loss(void)
 }
 
 UT_MAIN("pair/tag_rtr", UT(announced), UT(mispredicted), UT(crossing), UT(any_source), UT(cancel),
-	UT(refused), UT(adaptation), UT(dereg), UT(loss))
+	UT(refused), UT(adaptation), UT(settings), UT(dereg), UT(loss))
