@@ -341,7 +341,7 @@ $(VERBS_DIR)/$1: $2 $(B)/gen/$1.fillers.c $(B)/gen/$1.map $3 Makefile
 		-Wl,--version-script,$(B)/gen/$1.map -Wl,--no-undefined $(addprefix -Wl$(comma)-u$(comma),$4) $(B)/gen/$1.fillers.c $2 $3
 endef
 # Functions beyond verbs that librdmacm.so.1 needs of libibverbs.so.1 (host_driver/weft_cm.h).
-IBVERBS_PRIVATE := weft_cm_context weft_query_device weft_query_port weft_create_comp_channel weft_destroy_comp_channel \
+IBVERBS_PRIVATE := weft_cm_context weft_dev_set_use weft_query_device weft_query_port weft_create_comp_channel weft_destroy_comp_channel \
 	$(addprefix weft_cm_,create destroy bind listen resolve connect accept reject disconnect move get_event count_forged)
 HAVE_VERBS := $(and $(wildcard /usr/include/infiniband/verbs.h),$(wildcard $(SYSTEM_LIBS)/libibverbs.so.1))
 HAVE_RDMACM := $(and $(HAVE_VERBS),$(wildcard /usr/include/rdma/rdma_cma.h),$(wildcard $(SYSTEM_LIBS)/librdmacm.so.1))
@@ -640,7 +640,7 @@ fuzz:	## fuzz the NIC from the wire and the host for FUZZ_SECONDS= (60), JOBS= t
 bench:	## measure beside the kernel's UDP and TCP and Open MPI; rows into build/bench.json
 	@tools/deps.sh bench
 	@+$(MAKE) _bench
-_bench: all $(INTEROP_BINS) $(if $(shell command -v $(MPICC)),$(B)/bin/mpi_base)
+_bench: all $(INTEROP_BINS) $(if $(shell command -v $(MPICC)),$(B)/bin/mpi_base $(B)/bin/mpi_tag)
 	@WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_BUILD=$(CURDIR)/$(B) \
 		tools/bench/bench.py
 
@@ -665,6 +665,13 @@ $(B)/bin/mpi_kern: $(KERN_SRCS) tools/bench/mpi/kern.h Makefile
 	@mkdir -p $(@D)
 	$(call say,MPICC,$@)
 	$(Q)$(MPICC) $(HOST) -O2 -g $(ARCH) $(WARN) -Wno-stringop-overflow -I. -o $@ $(KERN_SRCS) -lm
+
+# Messages between two ranks, for the rows tag_* and make tagged-tables, likewise.
+MPI_TAG_SRCS := lib/stats.c $(sort $(wildcard tools/bench/mpi/tag*.c))
+$(B)/bin/mpi_tag: $(MPI_TAG_SRCS) tools/bench/mpi/tag.h Makefile
+	@mkdir -p $(@D)
+	$(call say,MPICC,$@)
+	$(Q)$(MPICC) $(HOST) -O2 -g $(ARCH) $(WARN) -I. -o $@ $(MPI_TAG_SRCS)
 
 pictures:	## measure with weft-sim and goal-run, redraw docs/pictures (1 min); the same sources give the same bytes
 	@tools/deps.sh run plot
@@ -694,6 +701,14 @@ memory-tables:	## measure memory and message passing (weft-bench reg), redraw do
 _memory-tables: all
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/memory.py $(patsubst %,--part %,$(subst $(comma), ,$(PART))) docs
 .PHONY: memory-tables _memory-tables
+
+tagged-tables:	## measure tagged messages of MPI (overlap, progress, announcements, frequent buffers; 15 min), redraw docs/tagged-tables.md; PART=overlap for one, WINDOWS=1
+	@tools/deps.sh run plot mpi bench
+	@+$(MAKE) _tagged-tables
+_tagged-tables: all $(B)/bin/mpi_tag $(B)/bin/mpi_kern
+	@WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_BUILD=$(CURDIR)/$(B) tools/plot/tagged.py \
+		$(if $(WINDOWS),--windows $(WINDOWS)) $(patsubst %,--part %,$(subst $(comma), ,$(PART))) docs
+.PHONY: tagged-tables _tagged-tables
 
 iwarp-tables:	## measure datagrams beside RC over TCP (verbs, MPI, kernels, memory), redraw docs/iwarp.md; PART=verbs for one
 	@tools/deps.sh run plot mpi

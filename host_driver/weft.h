@@ -98,10 +98,20 @@ struct weft_context {
  */
 WEFT_API struct weft_context *weft_open_device(const char *name);
 
+/* The interface that a program uses, as weftctl clients shows it. */
+enum weft_use {
+	WEFT_USE_LIBWEFT = 0,
+	WEFT_USE_VERBS = 1,
+	WEFT_USE_SOCKETS = 2,
+	WEFT_USE_LIBFABRIC = 3,
+	WEFT_USE_GOAL = 4,
+};
+
 /* Options for opening a context. */
 struct weft_open_attr {
-	bool collectives; /* use the NIC's shard for collectives, if it has one */
-	int shard;        /* required shard; -1: WEFT_SHARD's or any. errno ENXIO: no such shard */
+	bool collectives;  /* use the NIC's shard for collectives, if it has one */
+	int shard;         /* required shard; -1: WEFT_SHARD's or any. errno ENXIO: no such shard */
+	enum weft_use use; /* for layers above libweft */
 };
 
 /* Opens a device as weft_open_device() does, with options. attr NULL: default options. */

@@ -15,6 +15,12 @@
 #include "shared_defs/hw_cm.h"
 
 /*
+ * Sets the interface that weftctl clients shows for devices that ibv_open_device() opens from now
+ * on: sockets (host_driver/sockets) reach the NIC by verbs.
+ */
+WEFT_API void weft_dev_set_use(enum weft_use use);
+
+/*
  * Private data; -EINVAL beyond these limits: HW_CM_MAX_RD_DATA bytes over datagrams; HW_CM_MAX_DATA
  * over TCP, four bytes less with MPA revision 2 (all cases except HW_MPA_REVISION_1 and requests of
  * a peer that uses revision 1).

@@ -6,9 +6,11 @@
  * asynchronous event queue, and the *_free() functions of every kind of object when a context is
  * closed.
  */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "host_driver/weft_cm.h"
 #include "host_driver/weft_eq.h"
 #include "host_driver/weft_maps.h"
 #include "host_driver/weft_mem.h"
@@ -186,10 +189,30 @@ struct weft_context *weft_open_device(const char *name)
 	return weft_open_device_attr(name, NULL);
 }
 
+static_assert(WEFT_USE_LIBWEFT == (int)HW_USE_LIBWEFT && WEFT_USE_GOAL == (int)HW_USE_GOAL &&
+		  WEFT_USE_GOAL <= HW_ATTACH_USE_MASK >> HW_ATTACH_USE_SHIFT,
+	      "");
+/* The interface above verbs, if there is one. */
+static atomic_int verbs_use = WEFT_USE_VERBS;
+
+void weft_dev_set_use(enum weft_use use)
+{
+	atomic_store(&verbs_use, (int)use);
+}
+
 struct weft_context *weft_open_device_attr(const char *name, const struct weft_open_attr *attr)
 {
-	uint32_t flags = 0;
+	uint32_t use = attr ? (uint32_t)attr->use : WEFT_USE_LIBWEFT;
+	uint32_t flags;
 	int rc = 0;
+
+	if (use == WEFT_USE_VERBS)
+		use = (uint32_t)atomic_load(&verbs_use);
+	if (use > WEFT_USE_GOAL) {
+		errno = EINVAL;
+		return NULL;
+	}
+	flags = use << HW_ATTACH_USE_SHIFT;
 
 	if (attr && attr->collectives)
 		flags |= HW_ATTACH_F_COLL;
@@ -315,6 +338,11 @@ static int attach_command(struct weft_ctx *ctx, struct hw_cmd_resp *resp, int *f
 	/* EPERM: weftd cannot identify the memory's owner. EINVAL: weftd predates this flag. */
 	if (rc == -EPERM || rc == -EINVAL)
 		rc = weft_ctx_command(ctx, &cmd, -1, resp, fds);
+	if (rc == -EINVAL && cmd.u.attach.flags & HW_ATTACH_USE_MASK) {
+		/* weftd predates the interface, which only weftctl shows. */
+		cmd.u.attach.flags &= ~(uint32_t)HW_ATTACH_USE_MASK;
+		rc = weft_ctx_command(ctx, &cmd, -1, resp, fds);
+	}
 	if (rc == -EINVAL && cmd.u.attach.flags == HW_ATTACH_F_COLL) {
 		/* weftd predates this flag. It has no such shards and still expects ATTACH. */
 		cmd.u.attach.flags = 0;

@@ -91,7 +91,8 @@ struct fw_client_params {
 	uint64_t bar_bytes;
 	uint32_t pid; /* clients with one pid and uid are one process; 0: a process of its own */
 	uint32_t uid;
-	bool tool; /* no BAR; only queries */
+	bool tool;   /* no BAR; only queries */
+	uint8_t use; /* hw_use, which LIST shows */
 	char name[24];
 	bool sees_all; /* root: LIST also shows addresses and STags of other users */
 	/* Lowest port that it may bind (bind(2), ip_unprivileged_port_start); 0: every port. */

@@ -202,8 +202,23 @@ enum {
 	HW_ATTACH_F_MEMORY = 0x08,
 	HW_ATTACH_SHARD_SHIFT = 8,
 	HW_ATTACH_SHARD_MASK = 0x700,
+	/* The interface that the process uses, enum hw_use: for weftctl. */
+	HW_ATTACH_USE_SHIFT = 12,
+	HW_ATTACH_USE_MASK = 0x7000,
 	HW_ATTACH_F_ALL = HW_ATTACH_F_TOOL | HW_ATTACH_F_COLL | HW_ATTACH_F_SHARD |
-			  HW_ATTACH_F_MEMORY | HW_ATTACH_SHARD_MASK,
+			  HW_ATTACH_F_MEMORY | HW_ATTACH_SHARD_MASK | HW_ATTACH_USE_MASK,
+};
+enum hw_use {
+	HW_USE_LIBWEFT = 0,
+	HW_USE_VERBS = 1,
+	HW_USE_SOCKETS = 2,
+	HW_USE_LIBFABRIC = 3,
+	HW_USE_GOAL = 4,
+};
+/* hw_list_item.type of a client: a tool, and above it its hw_use */
+enum {
+	HW_CLIENT_TOOL = 0x01,
+	HW_CLIENT_USE_SHIFT = 8,
 };
 static_assert(sizeof(struct hw_cmd_attach) == 32, "");
 
@@ -591,7 +606,8 @@ struct hw_list_item {
 	 * share: hw_share
 	 */
 	uint32_t state;
-	uint32_t type; /* QP: hw_qp_type; MR: access; peer: shard; share: hw_share_of */
+	/* QP: hw_qp_type; MR: access; peer: shard; share: hw_share_of; client: HW_CLIENT_* */
+	uint32_t type;
 	/*
 	 * MR: addr, bytes; QP: dst_qpn, bytes sent; client: pid, objects; share: held, limit. For a
 	 * share, id is the uid and client the pid; pid 0: the user's total.

@@ -81,10 +81,12 @@ static bool interrupted(void *ctx)
 
 static int chan_attach(struct sim_proc *proc, const struct hw_cmd *cmd, struct hw_cmd_resp *resp)
 {
-	struct fw_client_params params = {.bar_bytes = BAR_BYTES,
-					  .pid = proc->number + 1,
-					  .uid = proc->number + 1,
-					  .tool = cmd->u.attach.flags & HW_ATTACH_F_TOOL};
+	struct fw_client_params params = {
+	    .bar_bytes = BAR_BYTES,
+	    .pid = proc->number + 1,
+	    .uid = proc->number + 1,
+	    .tool = cmd->u.attach.flags & HW_ATTACH_F_TOOL,
+	    .use = (uint8_t)((cmd->u.attach.flags & HW_ATTACH_USE_MASK) >> HW_ATTACH_USE_SHIFT)};
 	int rc;
 
 	proc->bar = mmap(NULL, BAR_BYTES, PROT_READ | PROT_WRITE,

@@ -89,6 +89,7 @@ struct client {
 	uint64_t num_fds; /* descriptors counted in its share */
 	/* Part of num_fds: descriptors that it may not have taken out of its socket yet. */
 	uint64_t fds_unread;
+	uint32_t use; /* hw_use */
 	char name[24];
 	uint64_t connected_ns;
 	int sock_fd;

@@ -161,6 +161,7 @@ static struct msg *attach_msg(struct client *c)
 	    .pid = (uint32_t)c->pid,
 	    .uid = user_uid(c->account),
 	    .tool = c->tool,
+	    .use = (uint8_t)c->use,
 	    .sees_all = c->uid == 0 || c->uid == geteuid(),
 	    .first_port = c->first_port,
 	    .limits = *user_limits(),
@@ -231,6 +232,7 @@ static void run_attach(struct client *c, const struct hw_cmd *cmd, int fd)
 		return;
 	}
 	c->tool = flags & HW_ATTACH_F_TOOL;
+	c->use = (flags & HW_ATTACH_USE_MASK) >> HW_ATTACH_USE_SHIFT;
 	memcpy(c->name, cmd->u.attach.name, sizeof(c->name));
 	c->name[sizeof(c->name) - 1] = '\0';
 	for (char *p = c->name; *p; p++) {

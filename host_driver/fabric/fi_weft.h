@@ -36,14 +36,15 @@
 #include "host_driver/weft_tag.h"
 
 enum {
-	WF_IOV = 4,              /* pieces of a message */
-	WF_INJECT_BYTES = 512,   /* inline data of a request */
-	WF_TX_SIZE = 1024,       /* requests of a send queue, by default and at most */
-	WF_RX_SIZE = 1024,       /* receives that the NIC has not seen yet */
-	WF_CQ_SIZE = 1024,       /* completions of a queue, at first; it grows */
-	WF_POLL = 16,            /* completions taken from the NIC at once */
-	WF_NOTES = 64,           /* receives for data that comes with an RDMA Write */
-	WF_MIN_MULTI_RECV = 64,  /* FI_OPT_MIN_MULTI_RECV, bytes, by default */
+	WF_IOV = 4,             /* pieces of a message */
+	WF_INJECT_BYTES = 512,  /* inline data of a request */
+	WF_TX_SIZE = 1024,      /* requests of a send queue, by default and at most */
+	WF_RX_SIZE = 1024,      /* receives that the NIC has not seen yet */
+	WF_CQ_SIZE = 1024,      /* completions of a queue, at first; it grows */
+	WF_POLL = 16,           /* completions taken from the NIC at once */
+	WF_NOTES = 64,          /* receives for data that comes with an RDMA Write */
+	WF_MIN_MULTI_RECV = 64, /* FI_OPT_MIN_MULTI_RECV, bytes, by default */
+	WF_EAGER_BYTES_MAX = 65536,
 	WF_SCRATCH_BYTES = 4096, /* registered words of a domain */
 	WF_QKEY = 0x77656674,
 };
@@ -64,7 +65,7 @@ enum {
 #define WF_RX_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_MORE)
 /* The same of datagram endpoints. */
 #define WF_DGRAM_TX_CAPS (FI_MSG | FI_MULTICAST | FI_SEND)
-#define WF_DGRAM_RX_CAPS (FI_MSG | FI_MULTICAST | FI_RECV | FI_SOURCE)
+#define WF_DGRAM_RX_CAPS (FI_MSG | FI_RECV | FI_SOURCE)
 #define WF_DGRAM_TX_FLAGS                                                                          \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_MORE |         \
 	 FI_REMOTE_CQ_DATA | FI_MULTICAST)
@@ -108,6 +109,16 @@ struct wf_fabric {
 };
 
 int wf_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+
+/* ---------------------------------------------------------------------- wf_param.c */
+
+/* Settings of the environment; defined once, before the others are read. */
+void wf_param_define(void);
+enum weft_tag_announce wf_param_announce(void);
+/* Sets never and uses. */
+void wf_param_keep_buffers(struct weft_tag_mem_attr *attr);
+/* 0: the device's default. */
+uint32_t wf_param_eager_bytes(void);
 
 /* --------------------------------------------------------------------- wf_domain.c */
 

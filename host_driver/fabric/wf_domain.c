@@ -9,6 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Logs how often the buffers of messages were copied, with FI_LOG_LEVEL=info. */
+static void say_counts(const struct wf_domain *domain)
+{
+	struct weft_tag_mem_stats s;
+
+	weft_query_tag_mem(domain->mem, &s);
+	WF_INFO(FI_LOG_DOMAIN,
+		"buffers watched %u, used often %u; messages copied %llu, not copied %llu, long "
+		"%llu, not watched %llu\n",
+		s.entries, s.frequent, (unsigned long long)s.copied, (unsigned long long)s.direct,
+		(unsigned long long)s.registered, (unsigned long long)s.unwatched);
+}
+
 static int domain_close(struct fid *fid)
 {
 	struct wf_domain *domain = container_of(fid, struct wf_domain, fid.fid);
@@ -17,8 +30,10 @@ static int domain_close(struct fid *fid)
 		return -FI_EBUSY;
 	if (domain->mr_eq)
 		wf_eq_ref(domain->mr_eq, -1);
-	if (domain->mem)
+	if (domain->mem) {
+		say_counts(domain);
 		wf_expect(weft_destroy_tag_mem(domain->mem), "memory of messages");
+	}
 	if (domain->cache)
 		wf_expect(weft_destroy_mr_cache(domain->cache), "registration cache");
 	if (domain->scratch_mr)
@@ -104,6 +119,7 @@ static struct fi_ops_domain domain_ops = {
 /* Makes the libweft objects of a domain. 0 or a negative errno. */
 static int open_objects(struct wf_domain *domain)
 {
+	struct weft_tag_mem_attr mem = {.uses = 0};
 	int rc;
 
 	rc = weft_query_device(domain->context, &domain->device);
@@ -117,7 +133,8 @@ static int open_objects(struct wf_domain *domain)
 	domain->cache = weft_create_mr_cache(domain->pd, NULL);
 	if (!domain->cache)
 		return -errno;
-	domain->mem = weft_create_tag_mem(domain->pd, NULL);
+	wf_param_keep_buffers(&mem);
+	domain->mem = weft_create_tag_mem(domain->pd, &mem);
 	if (!domain->mem)
 		return -errno;
 	domain->scratch = weft_alloc(domain->context, WF_SCRATCH_BYTES);
@@ -166,11 +183,12 @@ int wf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_d
 		   void *context)
 {
 	struct wf_fabric *f = container_of(fabric, struct wf_fabric, fid);
+	const struct weft_open_attr attr = {.shard = -1, .use = WEFT_USE_LIBFABRIC};
 	struct weft_context *weft;
 
 	if (!info->domain_attr || !info->domain_attr->name)
 		return -FI_EINVAL;
-	weft = weft_open_device(info->domain_attr->name);
+	weft = weft_open_device_attr(info->domain_attr->name, &attr);
 	if (!weft) {
 		int error = errno;
 

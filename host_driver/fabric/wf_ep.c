@@ -128,6 +128,8 @@ static int open_nic_ep(struct wf_qp *qp)
 		return wf_dgram_open(qp);
 	attr.send_cq = qp->tx_cq->cq;
 	attr.recv_cq = qp->rx_cq->cq;
+	attr.announce = wf_param_announce();
+	attr.eager_bytes = wf_param_eager_bytes();
 	attr.cap = (struct weft_qp_cap){qp->tx_size, qp->rx_size, WF_IOV, WF_IOV, WF_INJECT_BYTES};
 	qp->ep = weft_open_tag_ep(qp->domain->pd, &attr);
 	if (!qp->ep)

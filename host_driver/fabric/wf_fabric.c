@@ -106,5 +106,6 @@ struct fi_provider wf_provider = {
 /* Gives libfabric the provider. */
 struct fi_provider *fi_prov_ini(void)
 {
+	wf_param_define();
 	return &wf_provider;
 }

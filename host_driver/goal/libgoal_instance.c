@@ -50,7 +50,8 @@ static void install(void)
  */
 static struct weft_context *open_nic(const struct libgoal_launch *launch)
 {
-	const struct weft_open_attr attr = {.collectives = true, .shard = launch->shard};
+	const struct weft_open_attr attr = {
+	    .collectives = true, .shard = launch->shard, .use = WEFT_USE_GOAL};
 	struct weft_context *context;
 	struct weft_device *list;
 	int count;

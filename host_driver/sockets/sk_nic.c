@@ -17,6 +17,7 @@
 #include "host_driver/sockets/sk.h"
 #include "host_driver/verbs/vb_private.h"
 #include "host_driver/weft.h"
+#include "host_driver/weft_cm.h"
 
 enum {
 	NICS_MAX = 64,
@@ -30,6 +31,12 @@ static struct {
 		uint32_t ip, mask; /* network byte order */
 	} nic[NICS_MAX];
 } nics = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The devices are opened by whichever call needs them first. */
+__attribute__((constructor)) static void begin(void)
+{
+	weft_dev_set_use(WEFT_USE_SOCKETS);
+}
 
 /* Under the lock. A NIC that does not respond has no address. */
 static void ask_nics(void)

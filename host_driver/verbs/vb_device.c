@@ -175,7 +175,8 @@ struct ibv_context *vb_context_new(struct vb_device *device, struct weft_context
 VB_API struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	struct vb_device *d = vb_device_of(device);
-	struct weft_context *weft = weft_open_device(d->weft.path);
+	const struct weft_open_attr attr = {.shard = -1, .use = WEFT_USE_VERBS};
+	struct weft_context *weft = weft_open_device_attr(d->weft.path, &attr);
 	struct ibv_context *context = weft ? vb_context_new(d, weft) : NULL;
 
 	if (weft && !context)

@@ -19,6 +19,7 @@ static void init_client(struct fw_client *client, const struct fw_client_params 
 	client->header = NULL;
 	client->db_ring = NULL;
 	client->pid = params->pid;
+	client->use = params->use;
 	client->sees_all = params->sees_all;
 	client->first_port = params->first_port;
 	memcpy(client->name, params->name, sizeof(client->name));

@@ -92,6 +92,7 @@ struct fw_client {
 	struct fw_list leave_node; /* in nic->slices.leaving while closing */
 	struct fw_bar bar;
 	uint32_t pid;
+	uint8_t use;         /* fw_client_params.use */
 	bool sees_all;       /* fw_client_params.sees_all */
 	uint32_t first_port; /* fw_client_params.first_port */
 	char name[24];

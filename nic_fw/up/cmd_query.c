@@ -114,7 +114,7 @@ static bool list_client(struct fw_nic *nic, uint32_t client, uint32_t place,
 	item->id = place;
 	item->client = place;
 	item->state = c->share->user->uid;
-	item->type = c->tool;
+	item->type = (c->tool ? HW_CLIENT_TOOL : 0) | (uint32_t)c->use << HW_CLIENT_USE_SHIFT;
 	item->a = c->pid;
 	item->b = c->share->held[HW_SHARE_QP] + c->share->held[HW_SHARE_CQ] +
 		  c->share->held[HW_SHARE_SRQ] + c->share->held[HW_SHARE_MR] +

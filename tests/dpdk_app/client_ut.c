@@ -60,6 +60,10 @@ static void attach_first_and_once(void)
 	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_CONNECTED, false), EINVAL);
 	cmd.u.attach.flags = 0x800;
 	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_CONNECTED, false), EINVAL);
+	cmd.u.attach.flags = 0x8000;
+	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_CONNECTED, false), EINVAL);
+	cmd.u.attach.flags = HW_USE_LIBFABRIC << HW_ATTACH_USE_SHIFT;
+	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_CONNECTED, false), 0);
 	cmd.u.attach.flags = HW_ATTACH_F_COLL | HW_ATTACH_F_SHARD | 7 << HW_ATTACH_SHARD_SHIFT;
 	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_CONNECTED, false), 0);
 	cmd.u.attach.flags = HW_ATTACH_F_TOOL;

@@ -236,6 +236,13 @@ expect_objects()
 	wait_until "$1 has clients, QPs, MRs, CQs '$2' (has '$(objects "$1")')" objects_are "$1" "$2"
 }
 
+# uses NIC INTERFACE: a process is attached by this interface (weftctl clients)
+uses()
+{
+	ctl clients "$1" >"$WEFT_TMP/list"
+	awk -v want="$2" 'NR > 1 && $7 == want { found = 1 } END { exit !found }' "$WEFT_TMP/list"
+}
+
 # counter NIC NAME: prints a counter of weftctl stats
 counter()
 {

@@ -40,6 +40,7 @@ asks()
 	$a nc 10.77.0.2 5001 </dev/null >"$WEFT_TMP/back"
 }
 spawn listen1 sh -c "exec $b nc -l 5000 >'$WEFT_TMP/there'"
+wait_until 'weftctl clients shows sockets' uses weft1 sockets
 wait_until 'nc sends' sends
 expect_ok listen1
 cmp "$WEFT_TMP/file" "$WEFT_TMP/there" || die 'what nc received is not what was sent'

@@ -152,11 +152,19 @@ static double seconds_since(uint64_t ns)
 
 static json_t *client_row(const struct weft_list_item *item)
 {
-	return json_pack("{s:I, s:I, s:I, s:o, s:s, s:I, s:b, s:I}", "client", (json_int_t)item->id,
-			 "pid", (json_int_t)item->a, "uid", (json_int_t)item->state, "user",
-			 shares_user(item->state), "program", item->name, "objects",
-			 (json_int_t)item->b, "tool", item->type != 0, "forged",
-			 (json_int_t)item->forged);
+	static const char *const uses[] = {
+	    [WEFT_USE_LIBWEFT] = "libweft", [WEFT_USE_VERBS] = "verbs",
+	    [WEFT_USE_SOCKETS] = "sockets", [WEFT_USE_LIBFABRIC] = "libfabric",
+	    [WEFT_USE_GOAL] = "goal",
+	};
+	bool tool = item->type & HW_CLIENT_TOOL;
+
+	return json_pack("{s:I, s:I, s:I, s:o, s:s, s:I, s:b, s:s, s:I}", "client",
+			 (json_int_t)item->id, "pid", (json_int_t)item->a, "uid",
+			 (json_int_t)item->state, "user", shares_user(item->state), "program",
+			 item->name, "objects", (json_int_t)item->b, "tool", tool, "interface",
+			 tool ? "-" : name_of(uses, COUNT(uses), item->type >> HW_CLIENT_USE_SHIFT),
+			 "forged", (json_int_t)item->forged);
 }
 
 static json_t *qp_row(const struct weft_list_item *item)
@@ -216,7 +224,7 @@ struct objects {
 	const char *command;
 	enum weft_list_kind kind;
 	json_t *(*row)(const struct weft_list_item *item);
-	struct out_column columns[10];
+	struct out_column columns[12];
 };
 
 static const struct objects all_objects[] = {
@@ -229,6 +237,7 @@ static const struct objects all_objects[] = {
       {"pid", "PID"},
       {"objects", "OBJECTS"},
       {"tool", "TOOL"},
+      {"interface", "INTERFACE"},
       {"user", "USER"},
       {"share", "SHARE"},
       {"forged", "FORGED"},
