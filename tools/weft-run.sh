@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Runs a program of libibverbs on weft's NICs: puts weft's libraries before the system's libraries
-# of the same name. With --sockets runs a program of TCP or UDP sockets.
+# of the same name. With --sockets runs a program of TCP or UDP sockets, with --libfabric one of
+# libfabric.
 #
-#	weft-run [--device NAME] [--transport iwarp|ib] [--llp tcp|rd] [--run-dir DIR] [--sockets] [--]
-#	         PROGRAM [ARGUMENT...]
+#	weft-run [--device NAME] [--transport iwarp|ib] [--llp tcp|rd] [--run-dir DIR]
+#	         [--sockets | --libfabric] [--] PROGRAM [ARGUMENT...]
 #
 # mpirun, mpiexec and ranks that they start get the settings of Open MPI, MPICH and UCX for the NIC,
 # unless the user has set them. Open MPI is shown the folder with mca_coll_weft.so.
@@ -13,7 +14,8 @@
 # The program keeps its process, its arguments and its exit code. weft-run changes only
 # LD_LIBRARY_PATH, WEFT_VERBS_DEVICE, WEFT_VERBS_TRANSPORT, WEFT_LLP, WEFT_RUN_DIR and, with
 # --transport ib, LD_PRELOAD (libweft-preload.so: the device's node) or with --sockets
-# (libweft-sockets.so: socket calls). LD_PRELOAD of the libraries themselves has the same effect.
+# (libweft-sockets.so: socket calls); with --libfabric FI_PROVIDER, FI_PROVIDER_PATH, WEFT_DEVICE and
+# WEFT_RUN_DIR alone. LD_PRELOAD of the libraries themselves has the same effect.
 # Exit codes: the program's; 1 no NIC or no library; 2 usage; 127 no such program.
 
 set -eu
@@ -23,8 +25,8 @@ usage()
 	cat <<-END
 		Usage: weft-run [OPTION...] PROGRAM [ARGUMENT...]
 
-		Runs a program that uses libibverbs, librdmacm or, with --sockets, sockets on the
-		NICs of a weftd, without rebuilding it.
+		Runs a program that uses libibverbs, librdmacm or, with --sockets, sockets or, with
+		--libfabric, libfabric on the NICs of a weftd, without rebuilding it.
 
 		  --device NAME          shows the program this NIC alone (default: all)
 		  --transport iwarp|ib   the device shows itself as an iWARP NIC (default), or as a RoCE
@@ -35,6 +37,8 @@ usage()
 		                         (default: WEFT_LLP, else tcp with --transport iwarp, rd with ib)
 		  --sockets              gives the program's TCP and UDP sockets the NIC, for addresses of the NIC's
 		                         network; both ends need it (host_driver/sockets/README.md)
+		  --libfabric            gives a program of libfabric the provider weft and no other, and says so;
+		                         MPI programs, too (Open MPI: mtl ofi): the NIC matches their messages
 		  --run-dir DIR          where weftd's sockets are (default: WEFT_RUN_DIR, /run/weft)
 		  --help                 this text
 
@@ -45,6 +49,7 @@ usage()
 		Examples: weft-run --device weft0 ibv_rc_pingpong localhost
 		          weft-run mpirun -n 4 ./program
 		          weft-run --device weft1 --sockets iperf3 -s
+		          weft-run --libfabric mpirun -n 4 ./program
 	END
 }
 
@@ -59,6 +64,7 @@ transport=
 llp=${WEFT_LLP:-}
 run_dir=${WEFT_RUN_DIR:-/run/weft}
 sockets=
+libfabric=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--device | --transport | --llp | --run-dir) [ $# -ge 2 ] || wrong "$1 needs a value" ;;
@@ -73,6 +79,7 @@ while [ $# -gt 0 ]; do
 	--run-dir) run_dir=$2 && shift ;;
 	--run-dir=*) run_dir=${1#*=} ;;
 	--sockets) sockets=1 ;;
+	--libfabric) libfabric=1 ;;
 	--help | -h) usage && exit 0 ;;
 	--) shift && break ;;
 	-*) wrong "unknown option '$1'" ;;
@@ -81,6 +88,7 @@ while [ $# -gt 0 ]; do
 	shift
 done
 [ $# -gt 0 ] || wrong "no program given"
+[ -z "$sockets" ] || [ -z "$libfabric" ] || wrong "--sockets and --libfabric exclude each other"
 
 # True for an MPI launcher, or a rank that one has started.
 mpi=${OMPI_COMM_WORLD_RANK:+rank}
@@ -106,7 +114,7 @@ libs=
 for dir in "$here/../lib/weft/verbs" "$here/../lib/verbs"; do
 	[ -e "$dir/libibverbs.so.1" ] && libs=$(cd "$dir" && pwd) && break
 done
-if [ -z "$libs" ]; then
+if [ -z "$libs" ] && [ -z "$libfabric" ]; then
 	echo "weft-run: weft's libibverbs.so.1 is not beside $here; it is built where libibverbs-dev is installed" >&2
 	exit 1
 fi
@@ -132,6 +140,33 @@ if ! command -v "$1" >/dev/null 2>&1; then
 	exit 127
 fi
 
+# default NAME VALUE: sets a variable unless the user has set it
+default()
+{
+	eval "export $1=\"\${$1-\$2}\""
+}
+
+# The provider is beside the tree's programs; an installed one is where libfabric looks.
+if [ -n "$libfabric" ]; then
+	provider="$here/../lib/libfabric/libweft-fi.so"
+	if [ -e "$provider" ]; then
+		default FI_PROVIDER_PATH "$(cd "$(dirname "$provider")" && pwd)"
+	fi
+	export FI_PROVIDER=weft WEFT_RUN_DIR="$run_dir"
+	[ -z "$device" ] || export WEFT_DEVICE="$device"
+	if [ "$mpi" = launcher ]; then
+		default OMPI_MCA_pml cm
+		default OMPI_MCA_mtl ofi
+		default OMPI_MCA_mtl_ofi_provider_include weft
+		# Ranks of one machine would use its shared memory instead.
+		default OMPI_MCA_btl self
+		default I_MPI_FABRICS ofi
+		default MPIR_CVAR_NOLOCAL 1
+	fi
+	[ "$mpi" = rank ] || echo "weft-run: libfabric's provider is weft, on ${device:-every NIC} of $run_dir" >&2
+	exec "$@"
+fi
+
 # UCX looks for a device node, and uses RoCE devices only.
 if [ "$transport" = ib ]; then
 	export LD_PRELOAD="$libs/libweft-preload.so${LD_PRELOAD:+:$LD_PRELOAD}"
@@ -143,12 +178,6 @@ if [ -n "$sockets" ]; then
 	fi
 	export LD_PRELOAD="$libs/libweft-sockets.so${LD_PRELOAD:+:$LD_PRELOAD}"
 fi
-
-# default NAME VALUE: sets a variable unless the user has set it
-default()
-{
-	eval "export $1=\"\${$1-\$2}\""
-}
 
 if [ -n "$mpi" ]; then
 	for dir in "$here/../lib/weft/openmpi" "$here/../lib/openmpi"; do

@@ -22,12 +22,19 @@ tool 0 fi_info -p weft
 grep -q 'domain: weft0' "$out" && grep -q 'domain: weft1' "$out" || die 'a NIC is missing in fi_info'
 grep -q 'ofi_rxd' "$out" && die 'a provider of libfabric stands on the datagram endpoints'
 grep -q 'type: FI_EP_RDM' "$out" && grep -q 'type: FI_EP_DGRAM' "$out" || die 'no FI_EP_RDM or no FI_EP_DGRAM'
+tool 0 build/bin/weft-run --libfabric --device weft1 fi_info
+grep -q 'domain: weft1' "$out" || die 'weft-run --libfabric: no weft1 in fi_info'
+grep -E 'domain: weft0|provider: [^w]' "$out" && die 'weft-run --libfabric shows another NIC or provider'
+grep -q "provider is weft, on weft1" "$err" || die 'weft-run does not say that the provider is in use'
+tool 2 build/bin/weft-run --libfabric --sockets true
 tool 0 env WEFT_DEVICE=weft1 fi_info -p weft -v
 grep -q 'domain: weft0' "$out" && die 'WEFT_DEVICE does not select the NIC'
 for words in 'src_addr: fi_sockaddr_in://10.77.0.2:0' 'control_progress: FI_PROGRESS_AUTO' \
 	'data_progress: FI_PROGRESS_AUTO' 'threading: FI_THREAD_SAFE' 'cq_data_size: 8'; do
 	grep -q "$words" "$out" || die "fi_info does not say $words"
 done
+tool 0 fi_info -e
+grep -q 'FI_WEFT_ANNOUNCE' "$out" || die 'fi_info does not list the settings'
 tool 0 fi_info -p weft -c 'FI_TAGGED|FI_DIRECTED_RECV|FI_SOURCE' -m FI_CONTEXT
 tool 61 fi_info -p weft -t FI_EP_MSG
 
@@ -51,5 +58,16 @@ pair msg weft1 weft0 rdm -I 20
 pair tagged weft1 weft0 rdm -I 20 -m tagged
 pair same_nic weft0 weft0 rdm -I 20 -m tagged
 pair dgram weft1 weft0 dgram -I 20
+# weftctl shows what a process uses, and settings reach the endpoints.
+spawn long.s ip netns exec "$ns" env WEFT_DEVICE=weft1 fi_pingpong -p weft -e rdm -B 19990 -I 100000000 -S 65536
+wait_until 'fi_pingpong listens' tcp_listens "$ns" 19990 long.s
+spawn long.c ip netns exec "$ns" env WEFT_DEVICE=weft0 FI_LOG_LEVEL=warn FI_WEFT_ANNOUNCE=often fi_pingpong -p weft -e rdm -P 19990 \
+	-I 100000000 -S 65536 127.0.0.1
+wait_until 'weftctl clients shows libfabric' uses weft0 libfabric
+before=$(counter weft1 tag_matched_posted)
+wait_until 'messages pass' counter_above weft1 tag_matched_posted "$((before + 20))"
+grep -q "announce: there is no 'often'" "$WEFT_TMP/long.c.err" || die 'a wrong value is not named'
+kill9 long.s
+kill9 long.c
 expect_objects weft0 '0 0 0 0'
 weftd_stop weftd
