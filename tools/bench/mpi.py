@@ -25,19 +25,27 @@ TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_i
 BYTES = 1 << 20
 
 
+def launch(cpu, pre, options, wrapper, program, *words):
+    """The rows that a program of two ranks prints."""
+    if not shutil.which("mpirun") or not os.path.exists(BIN + "/" + program):
+        raise Failed("no Open MPI: install openmpi-bin and libopenmpi-dev, then make bench again")
+    return json.loads(run(*pre, *goal.MPIRUN, *options, "-n", 2, wrapper, BIN + "/" + program, *words, cpu=cpu))
+
+
+def before(env, ns=None, **more):
+    """The words before mpirun for ranks on the NICs of env's weftd."""
+    return (["ip", "netns", "exec", ns] if ns else []) + [
+        "env", "WEFT_RUN=" + os.path.abspath(BIN + "/weft-run"), "WEFT_MPI_NICS=%s:weft0 %s:weft1" % (env.dir, env.dir),
+        *["%s=%s" % v for v in more.items()]]
+
+
 def ranks(env, cpu, pre, options, wrapper, mode, size):
     """Microseconds of a message."""
-    if not shutil.which("mpirun") or not os.path.exists(BIN + "/mpi_base"):
-        raise Failed("no Open MPI: install openmpi-bin and libopenmpi-dev, then make bench again")
-    out = run(*pre, *goal.MPIRUN, *options, "-n", 2, wrapper, BIN + "/mpi_base", mode, goal.length(env), size, cpu=cpu)
-    return json.loads(out)[0]["us"]
+    return launch(cpu, pre, options, wrapper, "mpi_base", mode, goal.length(env), size)[0]["us"]
 
 
 def over_weft(env, options, mode, size, ns=None, **more):
-    pre = (["ip", "netns", "exec", ns] if ns else []) + [
-        "env", "WEFT_RUN=" + os.path.abspath(BIN + "/weft-run"), "WEFT_MPI_NICS=%s:weft0 %s:weft1" % (env.dir, env.dir),
-        *["%s=%s" % v for v in more.items()]]
-    return ranks(env, goal.ALL_BUT_LAST, pre, options, RANK, mode, size)
+    return ranks(env, goal.ALL_BUT_LAST, before(env, ns, **more), options, RANK, mode, size)
 
 
 def over_rc(env, ns, mode, size):
@@ -66,10 +74,11 @@ class Veth:
             f.write("#!/bin/sh\n[ $OMPI_COMM_WORLD_RANK = 0 ] && exec \"$@\"\nexec ip netns exec %s \"$@\"\n" % spaces[1])
         os.chmod(self.wrapper, stat.S_IRWXU)
 
+    def before(self):
+        return ["ip", "netns", "exec", self.ns, "env", "PMIX_MCA_ptl_base_if_include=va", "PMIX_MCA_ptl_base_remote_connections=1"]
+
     def measure(self, mode, size):
-        pre = ["ip", "netns", "exec", self.ns, "env", "PMIX_MCA_ptl_base_if_include=va",
-               "PMIX_MCA_ptl_base_remote_connections=1"]
-        return ranks(self.env, None, pre, TCP, self.wrapper, mode, size)
+        return ranks(self.env, None, self.before(), TCP, self.wrapper, mode, size)
 
 
 def gbps(us):
