@@ -21,6 +21,7 @@ tag bw --size 64K --iters 4
 tag rate --iters 4
 tag match --iters 4 --list 1000
 tag overlap --size 1K --iters 2
+tag adapt
 tag freq --iters 2
 spawn table "$WEFT_BIN/weft-bench" tag --part lat --size 8 --iters 2 --mem malloc --device weft0 --device2 weft1
 expect_ok table
@@ -48,6 +49,12 @@ assert rows("bw", "bytes")[0] == {(4096 * 4 ** i,) for i in range(3)}
 assert rows("rate", "bytes")[0] == {(64,)}
 assert rows("match", "list", "length")[0] == {(k, 10 ** i) for k in ("posted", "unexpected") for i in range(1, 4)}
 assert rows("freq", "bytes")[0] == {(1024 * 2 ** i,) for i in range(5)}
+have, out = rows("adapt", "messages", "messages_are")
+assert len(have) == 36, have
+used = {k: sum(r["used"] for r in out[i:i + 12]) for i, k in ((0, "first"), (12, "short"), (24, "last"))}
+assert used["first"] == sum(r["announced"] for r in out[:12]) == 96, used  # each is used
+assert used["short"] == 0 and sum(r["announced"] for r in out[12:24]) <= 32, out  # and none before it stops
+assert out[24]["announced"] == 0 and used["last"] >= 8, out  # it starts again
 have, out = rows("overlap", "side", "first", "bytes")
 assert have == {(s, f, b) for s, f in (("send", "receiver"), ("recv", "receiver"), ("recv", "sender"))
                 for b in (1024,)}, have

@@ -185,8 +185,8 @@ static const struct cli_command modes[] = {
      "qps, pairs, reuse, overlap, progress, sci)"},
     {"tag", NULL,
      "messages with tags, matched by the NIC: latency, bandwidth and rate, latency behind long "
-     "lists, overlap with computation, small messages from memory that is not registered "
-     "(parts lat, bw, rate, match, overlap, freq)"},
+     "lists, overlap with computation, usage of announcements, small messages from memory "
+     "that is not registered (parts lat, bw, rate, match, overlap, adapt, freq)"},
 };
 
 static const struct cli_program program = {
@@ -302,7 +302,8 @@ static bool is_part(const struct opts *o)
 	static const char *const reg[] = {"cost", "policy", "table2", "heap", NULL};
 	static const char *const mpi3[] = {"basic",   "qps",      "pairs", "reuse",
 					   "overlap", "progress", "sci",   NULL};
-	static const char *const tag[] = {"lat", "bw", "rate", "match", "overlap", "freq", NULL};
+	static const char *const tag[] = {"lat",     "bw",    "rate", "match",
+					  "overlap", "adapt", "freq", NULL};
 	const char *const *name = o->mode == BENCH_REG ? reg : o->mode == BENCH_TAG ? tag : mpi3;
 
 	while (*name && strcmp(*name, o->part))

@@ -8,6 +8,7 @@
  *	rate		stream of messages of 64 bytes
  *	match		latency behind many posted receives, and behind many unexpected messages
  *	overlap		computation that a message hides (Rashti's thesis, equation 3.4)
+ *	adapt		announcements sent and used, over time
  *	freq		small messages from memory that is not registered (Rashti's thesis, chapter
  *5)
  */
@@ -21,8 +22,8 @@ static const struct {
 	const char *name;
 	crew_fn fn;
 } parts[] = {
-    {"lat", tag_lat},     {"bw", tag_bw},           {"rate", tag_rate},
-    {"match", tag_match}, {"overlap", tag_overlap}, {"freq", tag_freq},
+    {"lat", tag_lat},         {"bw", tag_bw},       {"rate", tag_rate}, {"match", tag_match},
+    {"overlap", tag_overlap}, {"adapt", tag_adapt}, {"freq", tag_freq},
 };
 
 int tag_run(struct opts *o)

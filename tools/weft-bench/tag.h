@@ -91,6 +91,9 @@ int tag_bw(struct crew *c, void *arg);
 int tag_rate(struct crew *c, void *arg);
 /* tag_overlap.c */
 int tag_overlap(struct crew *c, void *arg);
+/* tag_adapt.c */
+int tag_adapt(struct crew *c, void *arg);
+
 /* tag_freq.c */
 int tag_freq(struct crew *c, void *arg);
 
