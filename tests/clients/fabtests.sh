@@ -3,7 +3,8 @@
 #
 # fabtests of libfabric v1.17.0 on weft's provider. Their sources are not part of weft: WEFT_FABTESTS names the folder
 # fabtests of a checkout (git clone -b v1.17.0 https://github.com/ofiwg/libfabric), from which the programs are built
-# here against the installed libfabric-dev.
+# here against the installed libfabric-dev. WEFT_FABTESTS_WIRE is switch (the default: NICs of one weftd), memif or veth:
+# two weftd, each with a NIC, that it joins.
 #
 # Left out of the lists of fabtests' own script, with reasons:
 #	-e msg, fi_msg*, fi_cm_data				no connected endpoints
@@ -71,34 +72,55 @@ compile "$bin/fi_multinode" "$WEFT_FABTESTS"/multinode/src/{harness,core,pattern
 
 netns_add ft
 ns=$(unique ft)
-weftd_start weftd --nics 8
+daemons=(near far)
+nics=(near0 far0)
+case ${WEFT_FABTESTS_WIRE:-switch} in
+switch)
+	daemons=(weftd)
+	nics=(weft0 weft1 weft2)
+	weftd_start weftd --nics 8
+	;;
+memif)
+	weftd_start near --name near --port "memif:$WEFT_RUN_DIR/memif.sock,server" --ip 10.77.0.1/24
+	weftd_start far --name far --port "memif:$WEFT_RUN_DIR/memif.sock" --ip 10.77.0.2/24
+	;;
+veth)
+	ip -n "$ns" link add va type veth peer name vb || skip 'no veth here'
+	ip -n "$ns" link set va up && ip -n "$ns" link set vb up || die 'the veth does not come up'
+	in_ns="ip netns exec $ns"
+	weftd_start near --name near --port va --ip 10.77.0.1/24
+	weftd_start far --name far --port vb --ip 10.77.0.2/24
+	in_ns=
+	;;
+*) die "WEFT_FABTESTS_WIRE is switch, memif or veth, not '$WEFT_FABTESTS_WIRE'" ;;
+esac
 passed=0
 
 # one PROGRAM WORD...: a test without a peer
 one()
 {
 	local name="unit$passed"
-	spawn "$name" env WEFT_DEVICE=weft0 "$bin/$1" -p weft "${@:2}"
+	spawn "$name" env "WEFT_DEVICE=${nics[0]}" "$bin/$1" -p weft "${@:2}"
 	expect_ok "$name"
 	passed=$((passed + 1))
 }
 
-# pair PROGRAM WORD...: a server on weft1, a client on weft0
+# pair PROGRAM WORD...: a server on the second NIC, a client on the first
 pair()
 {
 	local name="pair$passed"
-	spawn "$name.s" ip netns exec "$ns" env WEFT_DEVICE=weft1 "$bin/$1" -p weft -E "${@:2}"
+	spawn "$name.s" ip netns exec "$ns" env "WEFT_DEVICE=${nics[1]}" "$bin/$1" -p weft -E "${@:2}"
 	wait_until "$* listens" tcp_listens "$ns" 3000 "$name.s"
-	spawn "$name.c" ip netns exec "$ns" env WEFT_DEVICE=weft0 "$bin/$1" -p weft -E "${@:2}" 127.0.0.1
+	spawn "$name.c" ip netns exec "$ns" env "WEFT_DEVICE=${nics[0]}" "$bin/$1" -p weft -E "${@:2}" 127.0.0.1
 	expect_ok "$name.c" "$name.s"
 	say "ok: $*"
 	passed=$((passed + 1))
 }
 
 one fi_getinfo_test -s 10.77.0.1 10.77.0.2
-# addresses from the first on, one for each NIC
+# It resolves six addresses from this one on, which two NICs do not have.
 for type in rdm dgram; do
-	one fi_av_test -g 10.77.0.2 -n 1 -s 10.77.0.1 -e "$type"
+	[ "${#nics[@]}" -eq 2 ] || one fi_av_test -g 10.77.0.2 -n 1 -s 10.77.0.1 -e "$type"
 done
 one fi_dom_test -n 2
 one fi_eq_test
@@ -111,9 +133,9 @@ for type in rdm dgram; do
 done
 pair fi_dgram
 pair fi_dgram_pingpong "${times[@]}"
-spawn mcast.s ip netns exec "$ns" env WEFT_DEVICE=weft1 "$bin/fi_mcast" -p weft -M 239.1.2.3
-wait_until 'fi_mcast listens' counter_above weft1 igmp_reports_tx 0
-spawn mcast.c ip netns exec "$ns" env WEFT_DEVICE=weft0 "$bin/fi_mcast" -p weft 239.1.2.3
+spawn mcast.s ip netns exec "$ns" env "WEFT_DEVICE=${nics[1]}" "$bin/fi_mcast" -p weft -M 239.1.2.3
+wait_until 'fi_mcast listens' counter_above "${nics[1]}" igmp_reports_tx 0
+spawn mcast.c ip netns exec "$ns" env "WEFT_DEVICE=${nics[0]}" "$bin/fi_mcast" -p weft 239.1.2.3
 expect_ok mcast.c mcast.s
 say 'ok: fi_mcast'
 pair fi_rdm
@@ -167,23 +189,25 @@ sed -i 's/FT_TEST_UNIT, //' "$list"
 test_of 'FT_CAP_ATOMIC,' 'FT_FUNC_ATOMIC, FT_FUNC_FETCH_ATOMIC, FT_FUNC_FETCH_ATOMICV, FT_FUNC_FETCH_ATOMICMSG,' 'FT_COMP_QUEUE,' \
 	"op: [ FI_SUM, FI_ATOMIC_READ, ], $int64 $mr"
 test_of 'FT_CAP_ATOMIC,' 'FT_FUNC_COMPARE_ATOMIC,' 'FT_COMP_QUEUE,' "op: [ FI_CSWAP, ], $int64 $mr"
-spawn uber.s ip netns exec "$ns" env WEFT_DEVICE=weft1 "$bin/fi_ubertest" -x -E
+spawn uber.s ip netns exec "$ns" env "WEFT_DEVICE=${nics[1]}" "$bin/fi_ubertest" -x -E
 wait_until 'ubertest listens' tcp_listens "$ns" 2710 uber.s
-spawn uber.c ip netns exec "$ns" env WEFT_DEVICE=weft0 "$bin/fi_ubertest" -u "$list" -E 127.0.0.1
+spawn uber.c ip netns exec "$ns" env "WEFT_DEVICE=${nics[0]}" "$bin/fi_ubertest" -u "$list" -E 127.0.0.1
 expect_ok uber.c uber.s
 grep -E '^(Skipped|ENODATA|ENOSYS *|EIO *|ERROR *): [1-9]' "$WEFT_TMP/uber.c.out" && die 'ubertest: not all cases succeed'
 say "ok: ubertest, $(sed -n 's/^Success: //p' "$WEFT_TMP/uber.c.out") cases"
 
 for class in msg rma; do
-	spawn "nodes_$class.0" ip netns exec "$ns" env WEFT_DEVICE=weft0 "$bin/fi_multinode" -n 3 -C "$class" -p weft -s 127.0.0.1
+	spawn "nodes_$class.0" ip netns exec "$ns" env "WEFT_DEVICE=${nics[0]}" "$bin/fi_multinode" -n 3 -C "$class" -p weft -s 127.0.0.1
 	sleep 0.5
 	for i in 1 2; do
-		spawn "nodes_$class.$i" ip netns exec "$ns" env WEFT_DEVICE="weft$i" "$bin/fi_multinode" -n 3 -C "$class" \
+		spawn "nodes_$class.$i" ip netns exec "$ns" env "WEFT_DEVICE=${nics[i % ${#nics[@]}]}" "$bin/fi_multinode" -n 3 -C "$class" \
 			-p weft -s 127.0.0.1
 	done
 	expect_ok "nodes_$class.0" "nodes_$class.1" "nodes_$class.2"
 	say "ok: multinode $class"
 done
-expect_objects weft0 '0 0 0 0'
-weftd_stop weftd
+expect_objects "${nics[0]}" '0 0 0 0'
+for d in "${daemons[@]}"; do
+	weftd_stop "$d"
+done
 say "$passed programs, ubertest and multinode passed"

@@ -12,6 +12,7 @@ need mpirun.openmpi mpirun.mpich
 export TMPDIR=$WEFT_TMP
 export LIMIT=400
 for args in '--ranks 2' '--ranks 3 --wire memif' '--ranks 3 --wire veth --programs p2p,coll' '--ranks 5' '--ranks 8 --programs coll,threads' \
+	'--ranks 8 --over ofi' \
 	'--ranks 3 --over ud --libraries openmpi' '--ranks 3 --over rxm' '--ranks 3 --over iwarp'; do
 	# shellcheck disable=SC2086 # words
 	spawn "mpi_${args//[^a-z0-9]/_}" tools/run/run_mpi.sh --quick $args
