@@ -91,7 +91,10 @@ enum goal_insn_kind {
 	GOAL_INSN_KINDS
 };
 
-/* Local operations: result[i] = a[i] op b[i]. */
+/*
+ * Local operations: result[i] = a[i] op b[i]. Complex numbers have ADD, SUB and MUL; pairs have MAX
+ * and MIN, which compare the values, and give the smaller index where they are equal.
+ */
 enum goal_local {
 	GOAL_LOCAL_MAX = 0,
 	GOAL_LOCAL_MIN = 1,
@@ -104,6 +107,10 @@ enum goal_local {
 	GOAL_LOCAL_OR = 8,
 	GOAL_LOCAL_XOR = 9,
 	GOAL_LOCAL_WTIME = 10, /* result: the NIC's monotonic clock in seconds, as a double */
+	/* Truth of integers: 0 or 1. */
+	GOAL_LOCAL_LAND = 11,
+	GOAL_LOCAL_LOR = 12,
+	GOAL_LOCAL_LXOR = 13,
 	GOAL_LOCALS
 };
 
@@ -111,6 +118,9 @@ enum goal_type {
 	GOAL_TYPE_SINT = 0,
 	GOAL_TYPE_UINT = 1,
 	GOAL_TYPE_FLOAT = 2,
+	GOAL_TYPE_COMPLEX = 3,   /* two floats: real and imaginary part; width of both: 64, 128 */
+	GOAL_TYPE_SINT_PAIR = 4, /* signed value and signed index of equal width; 64, 128 of both */
+	GOAL_TYPE_FLOAT_PAIR = 5, /* float and signed index, likewise */
 	GOAL_TYPES
 };
 

@@ -71,12 +71,24 @@ typedef enum {
 	GOAL_OR = 8,
 	GOAL_XOR = 9,
 	GOAL_WTIME = 10, /* writes the NIC's clock, in seconds as a double, to the result */
+	/* Extension: the truth of integers, as 0 or 1. */
+	GOAL_LAND = 11,
+	GOAL_LOR = 12,
+	GOAL_LXOR = 13,
 } GOAL_Op;
 
 typedef enum {
 	GOAL_SINT = 0,
 	GOAL_UINT = 1,
 	GOAL_FLOAT = 2,
+	/*
+	 * Extensions; the width is that of the whole element, 64 or 128 bits. A complex number is
+	 * two floats and has ADD, SUB, MUL and COPY. A pair is a value and a signed index of equal
+	 * width; it has COPY, and MAX and MIN of the values, of equal ones the smaller index.
+	 */
+	GOAL_COMPLEX = 3,
+	GOAL_SINT_PAIR = 4,
+	GOAL_FLOAT_PAIR = 5,
 } GOAL_DataType;
 
 /* Errors of a run are the negated values of enum hw_goal_status. */
@@ -187,8 +199,8 @@ GOAL_API GOAL_Vertex GOAL_RecvVec(GOAL_Graph graph, void **offsets, const int *l
 				  int num_elements, int source, int tag GOAL_DEFAULT(0),
 				  GOAL_MemType mem GOAL_DEFAULT(GOAL_USERSPACE));
 /*
- * element_width is in bits: 8, 16, 32 or 64; for floats 32 or 64. The result may be one of the
- * operands.
+ * element_width is in bits: 8, 16, 32 or 64; for floats 32 or 64 (see GOAL_COMPLEX). The result may
+ * be one of the operands.
  */
 GOAL_API GOAL_Vertex GOAL_LocalOp(GOAL_Graph graph, const void *b1, const void *b2, void *bres,
 				  GOAL_Op op, GOAL_DataType type, int element_width,

@@ -19,7 +19,8 @@
  * Errors: NULL, and GOAL_LastError(): GOAL_ERR_ARG for an invalid rank, count, type or algorithm,
  * GOAL_ERR_LIMIT when the scratchpad would be too large.
  *
- * Reductions: GOAL_ADD, MUL, MAX, MIN, AND, OR, XOR; type and width as in GOAL_LocalOp(). The order
+ * Reductions: GOAL_ADD, MUL, MAX, MIN, AND, OR, XOR, LAND, LOR, LXOR; complex numbers: ADD, MUL;
+ * pairs: MAX, MIN; type and width as in GOAL_LocalOp(). The order
  * of combination depends only on algorithm, ranks, root and count. A sum of floats is therefore
  * identical bit for bit in every run, and at all ranks of a GOAL_AllreduceSchedule().
  *
@@ -52,6 +53,8 @@ typedef enum {
 	GOAL_COLL_REDUCE_SCATTER = 7,
 	GOAL_COLL_ALLTOALL = 8,
 	GOAL_COLL_SCAN = 9,
+	GOAL_COLL_EXSCAN = 10,
+	GOAL_COLL_EXCHANGE = 11, /* blocks of any size with any ranks; the v-variants are such */
 	GOAL_COLLECTIVES
 } GOAL_Collective;
 
@@ -109,6 +112,13 @@ GOAL_API int GOAL_SetCollectiveRules(const char *rules);
  */
 GOAL_API int GOAL_AutoAlgorithm(GOAL_Collective coll, int ranks, int64_t bytes);
 
+/* A message of an exchange: to or from a rank, at an offset in the send or receive buffer. */
+typedef struct {
+	int rank;
+	int tag; /* sets messages between the same two ranks apart; equal ones match in order */
+	int64_t offset, bytes;
+} GOAL_Block;
+
 /*
  * A collective without its buffers. GOAL_RunWith() names them for each run: nothing is compiled
  * or loaded again, and runs of one schedule with different buffers may be in flight together.
@@ -122,6 +132,13 @@ typedef struct {
 	int width;
 	int root;
 	int in_place; /* this rank passes GOAL_IN_PLACE */
+	/*
+	 * REDUCE_SCATTER: elements of each rank's block, or NULL: count of each. EXCHANGE: the
+	 * messages. They are read during the call.
+	 */
+	const int64_t *counts;
+	const GOAL_Block *sends, *recvs;
+	int num_sends, num_recvs;
 } GOAL_CollectiveCall;
 GOAL_API GOAL_Schedule GOAL_UnboundSchedule(GOAL_Comm comm, const GOAL_CollectiveCall *call);
 /*
@@ -217,6 +234,65 @@ GOAL_API GOAL_Schedule GOAL_AlltoallSchedule(GOAL_Comm comm, const void *send, v
 GOAL_API GOAL_Schedule GOAL_ScanSchedule(GOAL_Comm comm, const void *send, void *recv,
 					 int64_t count, GOAL_Op op, GOAL_DataType type, int width,
 					 GOAL_Algorithm alg);
+
+/*
+ * Exclusive scan: combines the vectors of the ranks before this one, in that order. Rank 0 gets
+ * nothing: its recv is unused, and with GOAL_IN_PLACE unchanged. Algorithms as for the scan.
+ */
+GOAL_API GOAL_Schedule GOAL_ExscanSchedule(GOAL_Comm comm, const void *send, void *recv,
+					   int64_t count, GOAL_Op op, GOAL_DataType type, int width,
+					   GOAL_Algorithm alg);
+
+/* ---- blocks of different sizes --------------------------------------------------------------- */
+
+/*
+ * Here ranks may pass different arguments, as long as sender and receiver of a block agree on its
+ * bytes. Arrays have an element for each rank. Offsets are in bytes, not negative; blocks to be
+ * received must not overlap. Bytes between blocks are left alone.
+ */
+
+/* Reduce-scatter with counts[i] elements for rank i; otherwise as GOAL_ReduceScatterSchedule(). */
+GOAL_API GOAL_Schedule GOAL_ReduceScattervSchedule(GOAL_Comm comm, const void *send, void *recv,
+						   const int64_t *counts, GOAL_Op op,
+						   GOAL_DataType type, int width,
+						   GOAL_Algorithm alg);
+
+/* Gather: the root's recv gets recv_bytes[i] of rank i at recv_offsets[i]. One round. */
+GOAL_API GOAL_Schedule GOAL_GathervSchedule(GOAL_Comm comm, const void *send, int64_t send_bytes,
+					    void *recv, const int64_t *recv_bytes,
+					    const int64_t *recv_offsets, int root);
+
+/* Scatter: rank i gets send_bytes[i] at send_offsets[i] of the root's send. One round. */
+GOAL_API GOAL_Schedule GOAL_ScattervSchedule(GOAL_Comm comm, const void *send,
+					     const int64_t *send_bytes, const int64_t *send_offsets,
+					     void *recv, int64_t recv_bytes, int root);
+
+/*
+ * Allgather: every rank gets bytes[i] of rank i at offsets[i] of recv. p - 1 rounds, with each rank
+ * in turn.
+ */
+GOAL_API GOAL_Schedule GOAL_AllgathervSchedule(GOAL_Comm comm, const void *send, void *recv,
+					       const int64_t *bytes, const int64_t *offsets);
+
+/*
+ * Alltoall: send_bytes[i] at send_offsets[i] go to rank i; likewise recv_bytes and recv_offsets.
+ * With GOAL_IN_PLACE as send the data to be sent are at the places of those received. p - 1 rounds.
+ */
+GOAL_API GOAL_Schedule GOAL_AlltoallvSchedule(GOAL_Comm comm, const void *send,
+					      const int64_t *send_bytes,
+					      const int64_t *send_offsets, void *recv,
+					      const int64_t *recv_bytes,
+					      const int64_t *recv_offsets);
+
+/*
+ * Any pattern, such as that of MPI's neighbourhood collectives: sends the one list of blocks and
+ * receives the other, this rank's own included. LINEAR: all at once. PAIRWISE: send i waits for
+ * send and receive i - 1; only where the lists of all ranks form rounds. Auto: LINEAR.
+ */
+GOAL_API GOAL_Schedule GOAL_ExchangeSchedule(GOAL_Comm comm, const void *send,
+					     const GOAL_Block *sends, int num_sends, void *recv,
+					     const GOAL_Block *recvs, int num_recvs,
+					     GOAL_Algorithm alg);
 
 #ifdef __cplusplus
 }

@@ -8,7 +8,8 @@
  *
  * libgoal_api.c: graphs and errors of goal.h; libgoal_comm.c: instances, communicators, pools;
  * libgoal_sched.c: schedules; libgoal_run.c: runs; libgoal_trace.c: traces of runs;
- * libgoal_bound.c: runs that name their buffers; libgoal_shadow.c: copies of buffers that the NIC
+ * libgoal_coll.c, libgoal_collv.c: collectives; libgoal_bound.c: runs that name their buffers;
+ * libgoal_gaps.c: what they leave alone; libgoal_shadow.c: copies of buffers that the NIC
  * cannot map; libgoal_why.c: texts of failures; libgoal_instance.c: the instance of the process;
  * libgoal_launch.c: GOAL_Init() and the discovery of the other ranks; libgoal_join.c: the same for
  * a library.
@@ -36,6 +37,11 @@ enum {
 #define LIBGOAL_POOL_SAID_MIN UINT64_C(4096)
 #define LIBGOAL_POOL_SAID_MAX (UINT64_C(1) << 30)
 #define LIBGOAL_EAGER_BYTES   UINT64_C(131072)
+
+/* A part of a buffer. */
+struct libgoal_piece {
+	uint64_t at, bytes;
+};
 
 /* Buffers that a run names itself: registered, or copied to blocks of mapped memory. */
 struct libgoal_bound {
@@ -122,6 +128,9 @@ struct GOAL_Schedule_s {
 	uint32_t flying;                    /* runs not yet reaped; under the lock */
 	bool unbound;                       /* each run names the buffers */
 	bool receives[WEFT_GOAL_RUN_BINDS]; /* then: the slot is the receive buffer */
+	/* Parts of the receive buffer that an unbound schedule writes; 0: all of the slot. */
+	struct libgoal_piece *pieces;
+	uint32_t num_pieces;
 	bool exclusive;               /* the user's buffers are its work space: one run at a time */
 	struct libgoal_trace *traces; /* traces of its runs; libgoal_trace.c */
 };
@@ -183,6 +192,13 @@ char *libgoal_why(const struct GOAL_Schedule_s *sched, const struct weft_goal_re
 GOAL_Schedule libgoal_load(GOAL_Comm comm, struct goal_code *code, bool unbound);
 /* Grows the pool for unexpected messages to at least bytes, within the limit. */
 int libgoal_pool_grow(GOAL_Comm comm, uint64_t bytes);
+/*
+ * Builds and compiles a collective. count, width and root are the user's arguments, unchecked. NULL
+ * and libgoal_error() on failure.
+ */
+struct goal_coll_call;
+GOAL_Schedule libgoal_coll(GOAL_Comm comm, struct goal_coll_call *call, int64_t count, int width,
+			   int root);
 /* Take and release a reference to a schedule. */
 void libgoal_sched_get(GOAL_Schedule sched);
 void libgoal_sched_put(GOAL_Schedule sched);
@@ -195,9 +211,16 @@ int libgoal_start(GOAL_Schedule sched, struct weft_goal_run_attr *attr,
 		  const struct libgoal_bound *bound, uint32_t *record, uint32_t *use);
 
 /*
+ * Lists what the graph writes of the window at base, in order, if the list has gaps. Returns 0 or
+ * -ENOMEM; *pieces is malloc() memory or NULL.
+ */
+int libgoal_gaps(const struct goal_graph *graph, uintptr_t base, struct libgoal_piece **pieces,
+		 uint32_t *num);
+
+/*
  * Copies results to the process's buffers, and gives up what the run held of them. Under the lock.
  */
-void libgoal_bound_out(const struct libgoal_bound *bound);
+void libgoal_bound_out(const struct GOAL_Schedule_s *sched, const struct libgoal_bound *bound);
 void libgoal_bound_drop(struct libgoal *lib, struct libgoal_bound *bound);
 
 /*

@@ -331,7 +331,7 @@ GOAL_Vertex(GOAL_LocalOp)(GOAL_Graph g, const void *b1, const void *b2, void *br
 	if (!is_mem(b1_mem) || !is_mem(b2_mem) || !is_mem(bres_mem))
 		return vertex(-EINVAL, "GOAL_LocalOp: no such memory type");
 	/* Bounds the operands so that the product below cannot overflow. */
-	if (!g || count < 0 || count > INT64_MAX / 8 || width < 0 || width > 64)
+	if (!g || count < 0 || count > INT64_MAX / 8 || width < 0 || width > 128)
 		return vertex(-EINVAL,
 			      "GOAL_LocalOp: no graph, or a width or number that cannot be");
 	return vertex(goal_graph_local(g->graph, (enum goal_local)op, (enum goal_type)type,
@@ -349,6 +349,7 @@ GOAL_Vertex(GOAL_LocalOpVec)(GOAL_Graph g, void **buf1, const int *lengths1, int
 	struct goal_mem *r = pieces(buf3, lengths3, num3, b3_mem);
 	const struct goal_mem *mems[3] = {a, b, r};
 	const uint32_t nums[3] = {(uint32_t)num1, (uint32_t)num2, (uint32_t)num3};
+	const uint32_t bits = (uint8_t)width; /* 128 is a negative char on some machines */
 	uint64_t bytes = 0;
 	int64_t rc = -EINVAL;
 	int i;
@@ -357,9 +358,9 @@ GOAL_Vertex(GOAL_LocalOpVec)(GOAL_Graph g, void **buf1, const int *lengths1, int
 		bytes += r[i].bytes;
 	if (!is_mem(b1_mem) || !is_mem(b2_mem) || !is_mem(b3_mem))
 		rc = -EINVAL;
-	else if (g && a && b && r && num1 >= 0 && num2 >= 0 && num3 >= 0 && width >= 8)
-		rc = goal_graph_local(g->graph, (enum goal_local)op, (enum goal_type)datatype,
-				      (uint32_t)width, bytes / ((uint32_t)width / 8), mems, nums);
+	else if (g && a && b && r && num1 >= 0 && num2 >= 0 && num3 >= 0 && bits >= 8)
+		rc = goal_graph_local(g->graph, (enum goal_local)op, (enum goal_type)datatype, bits,
+				      bytes / (bits / 8), mems, nums);
 	free(a);
 	free(b);
 	free(r);

@@ -9,6 +9,7 @@
  * goal_coll_build.c, libgoal_sched.c, libgoal_run.c. docs/collectives.md "Buffers".
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "host_driver/goal/compile/goal_coll_build.h"
@@ -25,18 +26,30 @@ _Static_assert(GOAL_MAX_MSG_BYTES <= UINT64_C(1) << GOAL_WINDOW_SHIFT, "a buffer
 
 static GOAL_Schedule compile(GOAL_Graph graph)
 {
+	struct libgoal_piece *pieces;
 	struct goal_code code;
 	GOAL_Schedule sched;
-	uint32_t vertex, i;
+	uint32_t vertex, num, i;
 	int rc;
 
 	graph->graph->windows = true;
+	if (libgoal_gaps(graph->graph, (uintptr_t)RECV_WINDOW, &pieces, &num) < 0) {
+		libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
+		return NULL;
+	}
 	rc = goal_compile(graph->graph, graph->comm->eager_bytes, &code, &vertex);
 	if (rc < 0) {
 		libgoal_error(libgoal_errno(rc), "the collective cannot be compiled");
+		free(pieces);
 		return NULL;
 	}
 	sched = libgoal_load(graph->comm, &code, true);
+	if (sched) {
+		sched->pieces = pieces;
+		sched->num_pieces = num;
+	} else {
+		free(pieces);
+	}
 	for (i = 0; sched && i < sched->code.num_ranges; i++) {
 		sched->receives[i] = sched->code.ranges[i].addr == (uintptr_t)RECV_WINDOW;
 		sched->code.ranges[i].addr = 0;
@@ -51,10 +64,16 @@ static int build(GOAL_Graph graph, const GOAL_CollectiveCall *call)
 				   .send = SEND_WINDOW,
 				   .recv = RECV_WINDOW,
 				   .op = call->op,
-				   .type = call->type};
+				   .type = call->type,
+				   .counts = call->counts,
+				   .sends = call->sends,
+				   .recvs = call->recvs};
 
-	if (call->count < 0 || call->width < 0 || call->root < 0)
+	if (call->count < 0 || call->width < 0 || call->root < 0 || call->num_sends < 0 ||
+	    call->num_recvs < 0)
 		return -EINVAL;
+	c.num_sends = (uint32_t)call->num_sends;
+	c.num_recvs = (uint32_t)call->num_recvs;
 	c.count = (uint64_t)call->count;
 	c.width = (uint32_t)call->width;
 	c.root = (uint32_t)call->root;
@@ -135,13 +154,21 @@ static bool take(struct libgoal *lib, struct libgoal_bound_buf *buf, struct weft
 	return true;
 }
 
-void libgoal_bound_out(const struct libgoal_bound *bound)
+void libgoal_bound_out(const struct GOAL_Schedule_s *sched, const struct libgoal_bound *bound)
 {
-	uint32_t i;
+	uint32_t i, k;
 
-	for (i = 0; i < bound->num; i++)
-		if (bound->buf[i].block && bound->buf[i].write)
-			memcpy(bound->buf[i].user, bound->buf[i].block, bound->buf[i].bytes);
+	for (i = 0; i < bound->num; i++) {
+		const struct libgoal_bound_buf *buf = &bound->buf[i];
+
+		if (!buf->block || !buf->write)
+			continue;
+		if (!sched->num_pieces)
+			memcpy(buf->user, buf->block, buf->bytes);
+		for (k = 0; k < sched->num_pieces; k++)
+			memcpy((char *)buf->user + sched->pieces[k].at,
+			       (char *)buf->block + sched->pieces[k].at, sched->pieces[k].bytes);
+	}
 }
 
 void libgoal_bound_drop(struct libgoal *lib, struct libgoal_bound *bound)

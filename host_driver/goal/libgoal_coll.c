@@ -9,9 +9,8 @@
 #include "host_driver/goal/compile/goal_coll_build.h"
 #include "host_driver/goal/libgoal.h"
 
-/* count, width and root are unchecked arguments of the user. */
-static GOAL_Schedule make(GOAL_Comm comm, struct goal_coll_call *call, int64_t count, int width,
-			  int root)
+GOAL_Schedule libgoal_coll(GOAL_Comm comm, struct goal_coll_call *call, int64_t count, int width,
+			   int root)
 {
 	GOAL_Schedule sched = NULL;
 	GOAL_Graph graph;
@@ -50,7 +49,7 @@ static GOAL_Schedule move(GOAL_Comm comm, GOAL_Collective coll, const void *send
 				      .op = GOAL_COPY,
 				      .type = GOAL_UINT};
 
-	return make(comm, &call, bytes, 8, root);
+	return libgoal_coll(comm, &call, bytes, 8, root);
 }
 
 static GOAL_Schedule combine(GOAL_Comm comm, GOAL_Collective coll, const void *send, void *recv,
@@ -60,7 +59,7 @@ static GOAL_Schedule combine(GOAL_Comm comm, GOAL_Collective coll, const void *s
 	struct goal_coll_call call = {
 	    .coll = coll, .alg = alg, .send = send, .recv = recv, .op = op, .type = type};
 
-	return make(comm, &call, count, width, root);
+	return libgoal_coll(comm, &call, count, width, root);
 }
 
 GOAL_Schedule GOAL_BarrierSchedule(GOAL_Comm comm, GOAL_Algorithm alg)
@@ -122,4 +121,10 @@ GOAL_Schedule GOAL_ScanSchedule(GOAL_Comm comm, const void *send, void *recv, in
 				GOAL_Op op, GOAL_DataType type, int width, GOAL_Algorithm alg)
 {
 	return combine(comm, GOAL_COLL_SCAN, send, recv, count, op, type, width, 0, alg);
+}
+
+GOAL_Schedule GOAL_ExscanSchedule(GOAL_Comm comm, const void *send, void *recv, int64_t count,
+				  GOAL_Op op, GOAL_DataType type, int width, GOAL_Algorithm alg)
+{
+	return combine(comm, GOAL_COLL_EXSCAN, send, recv, count, op, type, width, 0, alg);
 }

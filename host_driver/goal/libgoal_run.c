@@ -53,7 +53,7 @@ static void reap(struct libgoal *lib, uint32_t record)
 	struct libgoal_slot *slot = &lib->slots[record];
 	bool there = libgoal_shadow_out(slot->sched);
 
-	libgoal_bound_out(&slot->bound);
+	libgoal_bound_out(slot->sched, &slot->bound);
 	is_over(lib, slot);
 	weft_goal_finish(lib->goal, record, &slot->result);
 	if (!there && slot->result.status == HW_GOAL_OK) {

@@ -29,6 +29,7 @@ static void sched_free(GOAL_Schedule sched)
 	libgoal_shadow_put(sched);
 	pthread_mutex_unlock(&sched->comm->lib->lock);
 	libgoal_trace_free(sched);
+	free(sched->pieces);
 	free(sched->mrs);
 	free(sched->binds);
 	goal_code_free(&sched->code);

@@ -3,11 +3,11 @@
  * coll/weft: a component of Open MPI 4.1 that lets the NIC carry out collectives.
  *
  * A module stands before those that Open MPI selected for a communicator. It describes a call as a
- * collective of libgoal (cw_move.c, cw_reduce.c), asks the rules whether the NIC takes it
- * (cw_rules.c), gets a schedule (cw_sched.c) and runs it as a request (cw_req.c). Everything else
- * goes to the module before it, and is counted by reason (cw_count.c). A decision uses only what
- * is equal at all ranks: signatures, counts, operations, not the layout of derived types.
- * docs/openmpi.md.
+ * collective of libgoal (cw_move.c, cw_reduce.c, cw_vary.c, cw_neighbor.c), asks the rules whether
+ * the NIC takes it (cw_rules.c), gets a schedule (cw_sched.c) and runs it as a request (cw_req.c).
+ * Everything else goes to the module before it, and is counted by reason (cw_count.c). A decision
+ * uses only what is equal at all ranks: signatures, counts, operations, not the layout of derived
+ * types. docs/openmpi.md.
  */
 #ifndef WEFT_CW_H
 #define WEFT_CW_H
@@ -30,21 +30,33 @@
 #include "host_driver/goal/goal.h"
 #include "host_driver/goal/goal_coll.h"
 
-/* The collectives, by the names of Open MPI's functions, and those of libgoal. */
+/* The collectives: the names of Open MPI's functions, ours, and those of libgoal. */
 #define CW_COLLECTIVES(X)                                                                          \
-	X(barrier, BARRIER)                                                                        \
-	X(bcast, BCAST)                                                                            \
-	X(gather, GATHER)                                                                          \
-	X(scatter, SCATTER)                                                                        \
-	X(allgather, ALLGATHER)                                                                    \
-	X(alltoall, ALLTOALL)                                                                      \
-	X(reduce, REDUCE)                                                                          \
-	X(allreduce, ALLREDUCE)                                                                    \
-	X(reduce_scatter_block, REDUCE_SCATTER)                                                    \
-	X(scan, SCAN)
+	X(barrier, BARRIER, BARRIER)                                                               \
+	X(bcast, BCAST, BCAST)                                                                     \
+	X(gather, GATHER, GATHER)                                                                  \
+	X(gatherv, GATHERV, EXCHANGE)                                                              \
+	X(scatter, SCATTER, SCATTER)                                                               \
+	X(scatterv, SCATTERV, EXCHANGE)                                                            \
+	X(allgather, ALLGATHER, ALLGATHER)                                                         \
+	X(allgatherv, ALLGATHERV, EXCHANGE)                                                        \
+	X(alltoall, ALLTOALL, ALLTOALL)                                                            \
+	X(alltoallv, ALLTOALLV, EXCHANGE)                                                          \
+	X(alltoallw, ALLTOALLW, EXCHANGE)                                                          \
+	X(reduce, REDUCE, REDUCE)                                                                  \
+	X(allreduce, ALLREDUCE, ALLREDUCE)                                                         \
+	X(reduce_scatter_block, REDUCE_SCATTER_BLOCK, REDUCE_SCATTER)                              \
+	X(reduce_scatter, REDUCE_SCATTER, REDUCE_SCATTER)                                          \
+	X(scan, SCAN, SCAN)                                                                        \
+	X(exscan, EXSCAN, EXSCAN)                                                                  \
+	X(neighbor_allgather, NEIGHBOR_ALLGATHER, EXCHANGE)                                        \
+	X(neighbor_allgatherv, NEIGHBOR_ALLGATHERV, EXCHANGE)                                      \
+	X(neighbor_alltoall, NEIGHBOR_ALLTOALL, EXCHANGE)                                          \
+	X(neighbor_alltoallv, NEIGHBOR_ALLTOALLV, EXCHANGE)                                        \
+	X(neighbor_alltoallw, NEIGHBOR_ALLTOALLW, EXCHANGE)
 
 enum cw_coll {
-#define X(name, goal) CW_##goal,
+#define X(name, id, goal) CW_##id,
 	CW_COLLECTIVES(X)
 #undef X
 	CW_COLLS
@@ -71,22 +83,44 @@ enum cw_reason {
 	CW_TAKEN = CW_REASON_COUNT,
 };
 
-/* One buffer of a call. Not contiguous memory is packed for the run. */
-struct cw_side {
-	void *addr;     /* contiguous memory of bytes; NULL: this rank has none, or packs */
-	uint64_t bytes; /* packed */
-	/* Only where the buffer is packed: */
+/* Pairs that the NIC gets in another form than the program's (cw_pair.c). */
+enum cw_pair {
+	CW_PAIR_NONE,
+	CW_PAIR_DOUBLE_INT,
+	CW_PAIR_LONG_INT,
+	CW_PAIR_SHORT_INT,
+};
+
+/* Elements of a type. */
+struct cw_part {
 	void *user;
 	int count;
 	ompi_datatype_t *type;
 };
 
+/* One buffer of a call. Not contiguous memory is packed for the run. */
+struct cw_side {
+	void *addr;     /* contiguous memory of bytes; NULL: this rank has none, or packs */
+	uint64_t bytes; /* packed */
+	/* Only where the buffer is packed: one part, or a list. */
+	struct cw_part one;
+	struct cw_part *parts;
+	uint32_t num_parts;
+	enum cw_pair pair; /* of the one part */
+};
+
 /* One rank's call. */
 struct cw_call {
 	enum cw_coll coll;
-	GOAL_CollectiveCall goal;
-	uint64_t block_bytes;  /* what the rules go by: a rank's block, or the vector */
-	uint64_t large_bytes;  /* the largest buffer of any rank */
+	GOAL_CollectiveCall goal; /* without its lists */
+	/* An exchange has GOAL_Block, sends first; reduce_scatter int64_t, counts of the ranks. */
+	void *list;
+	size_t list_bytes;
+	uint64_t block_bytes; /* what the rules go by: a rank's block, or the vector */
+	uint64_t large_bytes; /* the largest buffer of any rank */
+	bool unequal;         /* ranks know neither: the rules of any size apply */
+	bool broken;          /* this rank cannot take part: the run fails */
+	enum cw_pair pair;
 	enum cw_reason reason; /* CW_TAKEN: libgoal can do it */
 	struct cw_side send, recv;
 };
@@ -94,6 +128,8 @@ struct cw_call {
 /* A schedule, shared by the cache and the requests that use it. */
 struct cw_sched {
 	GOAL_CollectiveCall key;
+	void *list; /* of the call */
+	size_t list_bytes;
 	GOAL_Schedule sched;
 	uint32_t refs; /* atomic */
 	uint64_t used; /* time of the last use, counted in calls */
@@ -167,40 +203,49 @@ void cw_comm_put(struct cw_comm *cw);
 
 /* Fills what all collectives share; alg AUTO, width 8. */
 void cw_call_init(struct cw_call *call, enum cw_coll coll, uint64_t count, int root);
-/* Decides, and counts the decision. True: the NIC takes the call. */
+/* Decides, and counts the decision. True: the NIC takes the call. False: it is dropped. */
 bool cw_call_taken(const struct cw_module *module, struct cw_call *call, enum cw_form form);
-/* The three forms of a call that is taken; MPI error codes. */
-int cw_call_run(struct cw_module *module, const struct cw_call *call);
-int cw_call_start(struct cw_module *module, const struct cw_call *call, ompi_request_t **request);
-int cw_call_prepare(struct cw_module *module, const struct cw_call *call, ompi_request_t **request);
+/* Frees the lists of a call that no request took over. */
+void cw_call_drop(struct cw_call *call);
+/* The three forms of a call that is taken, and taken over; MPI error codes. */
+int cw_call_run(struct cw_module *module, struct cw_call *call);
+int cw_call_start(struct cw_module *module, struct cw_call *call, ompi_request_t **request);
+int cw_call_prepare(struct cw_module *module, struct cw_call *call, ompi_request_t **request);
 
 /* ---- types and operations (cw_type.c, cw_op.c) ---------------------------------------------- */
 
 uint64_t cw_type_bytes(const ompi_datatype_t *type, int count);
 /* Describes a buffer; false: more elements than can be packed. */
 bool cw_side_set(struct cw_side *side, const void *buf, int64_t count, ompi_datatype_t *type);
-/* For as long as a request uses the side. */
+/* Likewise of pairs in the NIC's form. */
+bool cw_side_set_pairs(struct cw_side *side, const void *buf, int64_t count, ompi_datatype_t *type,
+		       enum cw_pair pair);
+/* For as long as a request uses the side; _release() also frees the list of its parts. */
 void cw_side_retain(struct cw_side *side);
 void cw_side_release(struct cw_side *side);
 /* Before a run: makes the packed copy, filled if fill is set. False: no memory. */
 bool cw_side_begin(struct cw_side *side, bool fill);
 /* After a run: spreads the packed copy if wanted, and frees it. */
 void cw_side_end(struct cw_side *side, bool spread);
+/* Bytes of a pair in the NIC's form, and both ways between the forms. */
+uint32_t cw_pair_bytes(enum cw_pair pair);
+void cw_pair_pack(enum cw_pair pair, void *nic, const void *user, int count);
+void cw_pair_unpack(enum cw_pair pair, void *user, const void *nic, int count);
 /* Sets operation, type and width of libgoal, or the reason why there are none. */
 void cw_op_set(struct cw_call *call, const ompi_op_t *op, const ompi_datatype_t *type);
 
 /* ---- schedules (cw_sched.c) ----------------------------------------------------------------- */
 
 /* Returns a reference to the communicator's schedule of the call; NULL: it cannot be loaded. */
-struct cw_sched *cw_sched_get(struct cw_comm *cw, const GOAL_CollectiveCall *call);
+struct cw_sched *cw_sched_get(struct cw_comm *cw, const struct cw_call *call);
 void cw_sched_put(struct cw_sched *sched);
 /* Empties the cache. */
 void cw_sched_clear(struct cw_comm *cw);
 
 /* ---- requests (cw_req.c) -------------------------------------------------------------------- */
 
-/* A new request, not started. NULL: no memory. */
-struct cw_req *cw_req_new(struct cw_module *module, const struct cw_call *call, bool persistent);
+/* A new request, not started, which takes the call over. NULL: no memory. */
+struct cw_req *cw_req_new(struct cw_module *module, struct cw_call *call, bool persistent);
 /* Starts it. A failure is the outcome of the request. */
 void cw_req_start(struct cw_req *req);
 int cw_req_free(ompi_request_t **request);
@@ -221,11 +266,39 @@ void cw_count(const struct cw_call *call, enum cw_form form, enum cw_reason reas
 void cw_count_report(int rank);
 const char *cw_coll_name(enum cw_coll coll);
 
-/* ---- the collectives (cw_move.c, cw_reduce.c) ----------------------------------------------- */
+/* ---- lists of blocks (cw_list.c) ------------------------------------------------------------ */
+
+/* Elements of a buffer for one rank, or from it. */
+struct cw_entry {
+	int rank; /* -1: no message */
+	int tag;
+	void *user;
+	int count;
+	ompi_datatype_t *type;
+};
+
+/* The entries of both directions of a call, under construction. */
+struct cw_lists {
+	struct cw_entry *sends, *recvs;
+	uint32_t num_sends, num_recvs;
+	bool one_send; /* all sends are of one buffer */
+	bool copy;     /* what is sent must be copied: it will be received upon */
+	bool rounds;   /* an entry for each rank: send and receive with each in turn */
+};
+
+/* Begins with empty entries. False: no memory; the call is broken. */
+bool cw_lists_begin(struct cw_call *call, struct cw_lists *lists, uint32_t num_sends,
+		    uint32_t num_recvs);
+/* Makes the call's sides and list of them, and frees the entries. */
+void cw_lists_end(struct cw_call *call, struct cw_lists *lists, uint32_t rank);
+
+/* ---- the collectives (cw_move.c, cw_reduce.c, cw_vary.c, cw_neighbor.c) --------------------- */
 
 /* Sets the functions of a module for which there is one before it. */
 void cw_move_install(struct cw_module *module);
 void cw_reduce_install(struct cw_module *module);
+void cw_vary_install(struct cw_module *module);
+void cw_neighbor_install(struct cw_module *module);
 
 #define CW_ARGS(...) __VA_ARGS__
 

@@ -4,6 +4,7 @@
  *
  * Calls cw_rules.c, cw_count.c, cw_req.c.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "host_driver/ompi/cw.h"
@@ -11,7 +12,7 @@
 void cw_call_init(struct cw_call *call, enum cw_coll coll, uint64_t count, int root)
 {
 	static const GOAL_Collective colls[CW_COLLS] = {
-#define X(name, goal) [CW_##goal] = GOAL_COLL_##goal,
+#define X(name, id, goal) [CW_##id] = GOAL_COLL_##goal,
 	    CW_COLLECTIVES(X)
 #undef X
 	};
@@ -29,18 +30,31 @@ void cw_call_init(struct cw_call *call, enum cw_coll coll, uint64_t count, int r
 	call->goal.root = root;
 }
 
+void cw_call_drop(struct cw_call *call)
+{
+	free(call->list);
+	free(call->send.parts);
+	free(call->recv.parts);
+	call->list = NULL;
+	call->send.parts = call->recv.parts = NULL;
+}
+
 bool cw_call_taken(const struct cw_module *module, struct cw_call *call, enum cw_form form)
 {
-	if (call->reason == CW_TAKEN && call->large_bytes > mca_coll_weft_component.max_bytes)
+	uint64_t bytes = call->unequal ? UINT64_MAX : call->block_bytes;
+
+	if (call->reason == CW_TAKEN && !call->unequal &&
+	    call->large_bytes > mca_coll_weft_component.max_bytes)
 		call->reason = CW_REASON_SIZE;
-	if (call->reason == CW_TAKEN &&
-	    !cw_rules_take(call->coll, form, module->cw->ranks, call->block_bytes))
+	if (call->reason == CW_TAKEN && !cw_rules_take(call->coll, form, module->cw->ranks, bytes))
 		call->reason = CW_REASON_RULE;
 	cw_count(call, form, call->reason);
+	if (call->reason != CW_TAKEN)
+		cw_call_drop(call);
 	return call->reason == CW_TAKEN;
 }
 
-int cw_call_prepare(struct cw_module *module, const struct cw_call *call, ompi_request_t **request)
+int cw_call_prepare(struct cw_module *module, struct cw_call *call, ompi_request_t **request)
 {
 	struct cw_req *req = cw_req_new(module, call, true);
 
@@ -50,7 +64,7 @@ int cw_call_prepare(struct cw_module *module, const struct cw_call *call, ompi_r
 	return OMPI_SUCCESS;
 }
 
-int cw_call_start(struct cw_module *module, const struct cw_call *call, ompi_request_t **request)
+int cw_call_start(struct cw_module *module, struct cw_call *call, ompi_request_t **request)
 {
 	struct cw_req *req = cw_req_new(module, call, false);
 
@@ -61,7 +75,7 @@ int cw_call_start(struct cw_module *module, const struct cw_call *call, ompi_req
 	return OMPI_SUCCESS;
 }
 
-int cw_call_run(struct cw_module *module, const struct cw_call *call)
+int cw_call_run(struct cw_module *module, struct cw_call *call)
 {
 	ompi_request_t *request;
 	int rc = cw_call_start(module, call, &request);

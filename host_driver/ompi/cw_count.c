@@ -13,7 +13,7 @@ static struct {
 } counts[CW_COLLS][CW_FORMS][CW_REASON_COUNT + 1];
 
 static const char *const names[CW_COLLS] = {
-#define X(name, goal) [CW_##goal] = #name,
+#define X(name, id, goal) [CW_##id] = #name,
     CW_COLLECTIVES(X)
 #undef X
 };

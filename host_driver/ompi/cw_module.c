@@ -4,7 +4,8 @@
  *
  * All ranks of a communicator must decide alike. MPI_COMM_WORLD joins libgoal by the allgather of
  * the module before (GOAL_Join(), all or none). Another communicator gets one of libgoal without
- * communication, then its ranks agree (agree()). Calls cw_sched.c, cw_move.c, cw_reduce.c.
+ * communication, then its ranks agree (agree()). Calls cw_sched.c and the files of
+ * the collectives.
  */
 #include "host_driver/ompi/cw.h"
 
@@ -230,7 +231,7 @@ static void retain(mca_coll_base_module_t *prev, bool on)
 
 static void retain_prev(struct cw_module *m, bool on)
 {
-#define X(name, goal)                                                                              \
+#define X(name, id, goal)                                                                          \
 	retain(m->prev.coll_##name##_module, on);                                                  \
 	retain(m->prev.coll_i##name##_module, on);                                                 \
 	retain(m->prev.coll_##name##_init_module, on);
@@ -255,6 +256,8 @@ static int enable(mca_coll_base_module_t *module, ompi_communicator_t *comm)
 	retain_prev(m, true);
 	cw_move_install(m);
 	cw_reduce_install(m);
+	cw_vary_install(m);
+	cw_neighbor_install(m);
 	return OMPI_SUCCESS;
 }
 

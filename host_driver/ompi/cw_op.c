@@ -6,37 +6,77 @@
  */
 #include "host_driver/ompi/cw.h"
 
+#include <ompi/datatype/ompi_datatype_internal.h>
 #include <opal/datatype/opal_datatype_internal.h>
 
-/* Returns the operation; GOAL_COPY: libgoal has none. */
-static GOAL_Op op_of(const ompi_op_t *op, bool floats)
+/* Returns the operation; GOAL_COPY: libgoal has none for elements of that type. */
+static GOAL_Op op_of(const ompi_op_t *op, GOAL_DataType type)
 {
+	bool integers = type == GOAL_SINT || type == GOAL_UINT;
+	bool pairs = type == GOAL_SINT_PAIR || type == GOAL_FLOAT_PAIR;
+	bool numbers = integers || type == GOAL_FLOAT;
+
 	switch (op->op_type) {
 	case OMPI_OP_MAX:
-		return GOAL_MAX;
+		return numbers ? GOAL_MAX : GOAL_COPY;
 	case OMPI_OP_MIN:
-		return GOAL_MIN;
+		return numbers ? GOAL_MIN : GOAL_COPY;
 	case OMPI_OP_SUM:
-		return GOAL_ADD;
+		return pairs ? GOAL_COPY : GOAL_ADD;
 	case OMPI_OP_PROD:
-		return GOAL_MUL;
+		return pairs ? GOAL_COPY : GOAL_MUL;
 	case OMPI_OP_BAND:
-		return floats ? GOAL_COPY : GOAL_AND;
+		return integers ? GOAL_AND : GOAL_COPY;
 	case OMPI_OP_BOR:
-		return floats ? GOAL_COPY : GOAL_OR;
+		return integers ? GOAL_OR : GOAL_COPY;
 	case OMPI_OP_BXOR:
-		return floats ? GOAL_COPY : GOAL_XOR;
-	case OMPI_OP_NULL:
+		return integers ? GOAL_XOR : GOAL_COPY;
 	case OMPI_OP_LAND:
+		return integers ? GOAL_LAND : GOAL_COPY;
 	case OMPI_OP_LOR:
+		return integers ? GOAL_LOR : GOAL_COPY;
 	case OMPI_OP_LXOR:
+		return integers ? GOAL_LXOR : GOAL_COPY;
 	case OMPI_OP_MAXLOC:
+		return pairs ? GOAL_MAX : GOAL_COPY;
 	case OMPI_OP_MINLOC:
+		return pairs ? GOAL_MIN : GOAL_COPY;
+	case OMPI_OP_NULL:
 	case OMPI_OP_REPLACE:
 	case OMPI_OP_NUM_OF_TYPES:
 		break;
 	}
 	return GOAL_COPY;
+}
+
+/* Pairs of two Fortran reals have an index that is no integer: libgoal has no such type. */
+static bool set_pair(struct cw_call *call, const ompi_datatype_t *type)
+{
+	call->goal.width = 64;
+	call->goal.type = GOAL_SINT_PAIR;
+	switch (type->id) {
+	case OMPI_DATATYPE_MPI_2INT:
+		return true;
+	case OMPI_DATATYPE_MPI_2INTEGER:
+		return type->super.size == 2 * sizeof(int32_t);
+	case OMPI_DATATYPE_MPI_FLOAT_INT:
+		call->goal.type = GOAL_FLOAT_PAIR;
+		return true;
+	case OMPI_DATATYPE_MPI_SHORT_INT:
+		call->pair = CW_PAIR_SHORT_INT;
+		return true;
+	case OMPI_DATATYPE_MPI_LONG_INT:
+		call->pair = CW_PAIR_LONG_INT;
+		call->goal.width = 128;
+		return true;
+	case OMPI_DATATYPE_MPI_DOUBLE_INT:
+		call->pair = CW_PAIR_DOUBLE_INT;
+		call->goal.type = GOAL_FLOAT_PAIR;
+		call->goal.width = 128;
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* Sets type and width; false: libgoal has no such type. */
@@ -55,11 +95,16 @@ static bool set_type(GOAL_CollectiveCall *goal, const ompi_datatype_t *type)
 	case OPAL_DATATYPE_UINT4:
 	case OPAL_DATATYPE_UINT8:
 	case OPAL_DATATYPE_UNSIGNED_LONG:
+	case OPAL_DATATYPE_BOOL:
 		goal->type = GOAL_UINT;
 		break;
 	case OPAL_DATATYPE_FLOAT4:
 	case OPAL_DATATYPE_FLOAT8:
 		goal->type = GOAL_FLOAT;
+		break;
+	case OPAL_DATATYPE_FLOAT_COMPLEX:
+	case OPAL_DATATYPE_DOUBLE_COMPLEX:
+		goal->type = GOAL_COMPLEX;
 		break;
 	default:
 		return false;
@@ -70,13 +115,13 @@ static bool set_type(GOAL_CollectiveCall *goal, const ompi_datatype_t *type)
 
 void cw_op_set(struct cw_call *call, const ompi_op_t *op, const ompi_datatype_t *type)
 {
-	if (!ompi_datatype_is_predefined(type) || !set_type(&call->goal, type)) {
+	if (!ompi_datatype_is_predefined(type) ||
+	    (!set_pair(call, type) && !set_type(&call->goal, type))) {
 		call->reason = CW_REASON_TYPE;
 		return;
 	}
-	call->goal.op = op->o_flags & OMPI_OP_FLAGS_INTRINSIC
-			    ? op_of(op, call->goal.type == GOAL_FLOAT)
-			    : GOAL_COPY;
+	call->goal.op =
+	    op->o_flags & OMPI_OP_FLAGS_INTRINSIC ? op_of(op, call->goal.type) : GOAL_COPY;
 	if (call->goal.op == GOAL_COPY)
 		call->reason = CW_REASON_OP;
 }

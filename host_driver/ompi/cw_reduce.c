@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives that combine: reduce, allreduce, reduce_scatter_block, scan.
+ * Collectives that combine: reduce, allreduce, reduce_scatter(_block), scan, exscan.
  *
- * Calls cw_op.c and cw_call.c. The types are predefined, so every buffer is contiguous.
+ * Calls cw_op.c and cw_call.c. The types are predefined: every buffer is contiguous but for pairs
+ * of different widths (cw_pair.c).
  */
+#include <stdlib.h>
+
 #include "host_driver/ompi/cw.h"
 
 /* count is of a vector, or of a rank's block where there are several in the largest buffer. */
@@ -16,6 +19,13 @@ static void describe(struct cw_call *call, enum cw_coll coll, int count, uint64_
 	call->large_bytes = call->block_bytes * blocks;
 }
 
+static bool set_side(const struct cw_call *call, struct cw_side *side, const void *buf,
+		     int64_t count, ompi_datatype_t *type)
+{
+	return call->pair ? cw_side_set_pairs(side, buf, count, type, call->pair)
+			  : cw_side_set(side, buf, count, type);
+}
+
 /* Sets the sides; NULL: this rank has no such buffer. */
 static void set_sides(struct cw_call *call, const void *sbuf, int64_t scount, void *rbuf,
 		      int64_t rcount, ompi_datatype_t *type)
@@ -23,8 +33,8 @@ static void set_sides(struct cw_call *call, const void *sbuf, int64_t scount, vo
 	call->goal.in_place = sbuf == MPI_IN_PLACE;
 	if (call->reason != CW_TAKEN)
 		return;
-	if ((!call->goal.in_place && !cw_side_set(&call->send, sbuf, scount, type)) ||
-	    (rbuf && !cw_side_set(&call->recv, rbuf, rcount, type)))
+	if ((!call->goal.in_place && !set_side(call, &call->send, sbuf, scount, type)) ||
+	    (rbuf && !set_side(call, &call->recv, rbuf, rcount, type)))
 		call->reason = CW_REASON_SIZE;
 }
 
@@ -57,8 +67,38 @@ static void describe_reduce_scatter_block(struct cw_call *call, const struct cw_
 {
 	int64_t whole = (int64_t)count * m->cw->ranks;
 
-	describe(call, CW_REDUCE_SCATTER, count, m->cw->ranks, type, op, 0);
+	describe(call, CW_REDUCE_SCATTER_BLOCK, count, m->cw->ranks, type, op, 0);
 	set_sides(call, sbuf, whole, rbuf, sbuf == MPI_IN_PLACE ? whole : count, type);
+}
+
+/* The rules go by the average block. */
+static void describe_reduce_scatter(struct cw_call *call, const struct cw_module *m,
+				    const void *sbuf, void *rbuf, const int *counts,
+				    ompi_datatype_t *type, ompi_op_t *op)
+{
+	int64_t *list = calloc(m->cw->ranks, sizeof(*list)), whole = 0;
+	uint32_t i;
+
+	describe(call, CW_REDUCE_SCATTER, 0, 1, type, op, 0);
+	for (i = 0; i < m->cw->ranks; i++) {
+		whole += counts[i];
+		if (list)
+			list[i] = counts[i];
+	}
+	call->list = list;
+	call->list_bytes = list ? m->cw->ranks * sizeof(*list) : 0;
+	call->broken = !list;
+	call->large_bytes = cw_type_bytes(type, 1) * (uint64_t)whole;
+	call->block_bytes = call->large_bytes / m->cw->ranks;
+	set_sides(call, sbuf, whole, rbuf, sbuf == MPI_IN_PLACE ? whole : counts[m->rank], type);
+}
+
+/* The result of rank 0 is not defined: its receive buffer stays as it is. */
+static void describe_exscan(struct cw_call *call, const struct cw_module *m, const void *sbuf,
+			    void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op)
+{
+	describe(call, CW_EXSCAN, count, 1, type, op, 0);
+	set_sides(call, sbuf, count, m->rank || sbuf == MPI_IN_PLACE ? rbuf : NULL, count, type);
 }
 
 CW_DEFINE(reduce,
@@ -69,6 +109,11 @@ CW_DEFINE(allreduce,
 	  (sbuf, rbuf, count, type, op))
 CW_DEFINE(scan, (const void *sbuf, void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op),
 	  (sbuf, rbuf, count, type, op))
+CW_DEFINE(exscan, (const void *sbuf, void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op),
+	  (sbuf, rbuf, count, type, op))
+CW_DEFINE(reduce_scatter,
+	  (const void *sbuf, void *rbuf, const int *counts, ompi_datatype_t *type, ompi_op_t *op),
+	  (sbuf, rbuf, counts, type, op))
 CW_DEFINE(reduce_scatter_block,
 	  (const void *sbuf, void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op),
 	  (sbuf, rbuf, count, type, op))
@@ -78,5 +123,7 @@ void cw_reduce_install(struct cw_module *module)
 	CW_INSTALL(module, reduce);
 	CW_INSTALL(module, allreduce);
 	CW_INSTALL(module, scan);
+	CW_INSTALL(module, exscan);
+	CW_INSTALL(module, reduce_scatter);
 	CW_INSTALL(module, reduce_scatter_block);
 }

@@ -56,7 +56,8 @@ static void begin_sides(struct cw_req *req)
 	bool filled = call->goal.in_place || call->coll == CW_BCAST;
 
 	req->error = req->sched ? GOAL_SUCCESS : GOAL_ERR_RESOURCES;
-	if (!cw_side_begin(&call->send, true) || !cw_side_begin(&call->recv, filled))
+	if (call->broken || !cw_side_begin(&call->send, true) ||
+	    !cw_side_begin(&call->recv, filled))
 		req->error = GOAL_ERR_NO_MEMORY;
 }
 
@@ -180,7 +181,7 @@ int cw_req_progress(void)
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-struct cw_req *cw_req_new(struct cw_module *module, const struct cw_call *call, bool persistent)
+struct cw_req *cw_req_new(struct cw_module *module, struct cw_call *call, bool persistent)
 {
 	struct cw_req *req;
 
@@ -191,8 +192,10 @@ struct cw_req *cw_req_new(struct cw_module *module, const struct cw_call *call, 
 	pthread_mutex_unlock(&lock);
 	if (!req)
 		req = OBJ_NEW(cw_req);
-	if (!req)
+	if (!req) {
+		cw_call_drop(call);
 		return NULL;
+	}
 	OMPI_REQUEST_INIT(&req->nbc.super, persistent);
 	req->nbc.super.req_mpi_object.comm = module->comm;
 	/* Open MPI may have put functions of its own in front. */
@@ -208,7 +211,10 @@ struct cw_req *cw_req_new(struct cw_module *module, const struct cw_call *call, 
 	cw_comm_get(req->cw);
 	cw_side_retain(&req->call.send);
 	cw_side_retain(&req->call.recv);
-	req->sched = cw_sched_get(req->cw, &call->goal);
+	req->sched = call->broken ? NULL : cw_sched_get(req->cw, call);
+	/* The schedule has a copy of the list. */
+	free(call->list);
+	req->call.list = NULL;
 	return req;
 }
 

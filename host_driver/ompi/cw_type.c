@@ -11,6 +11,10 @@
 
 #include "host_driver/ompi/cw.h"
 
+enum {
+	CHUNK_BYTES = 1 << 30, /* packed in one call */
+};
+
 uint64_t cw_type_bytes(const ompi_datatype_t *type, int count)
 {
 	size_t bytes;
@@ -35,42 +39,117 @@ bool cw_side_set(struct cw_side *side, const void *buf, int64_t count, ompi_data
 		side->addr = (char *)(uintptr_t)buf + true_lb;
 		return true;
 	}
-	side->user = (void *)(uintptr_t)buf;
-	side->count = (int)count;
-	side->type = type;
+	side->one = (struct cw_part){(void *)(uintptr_t)buf, (int)count, type};
 	return true;
+}
+
+bool cw_side_set_pairs(struct cw_side *side, const void *buf, int64_t count, ompi_datatype_t *type,
+		       enum cw_pair pair)
+{
+	*side = (struct cw_side){.bytes = (uint64_t)count * cw_pair_bytes(pair), .pair = pair};
+	if (!side->bytes)
+		return true;
+	if (count > INT_MAX)
+		return false;
+	side->one = (struct cw_part){(void *)(uintptr_t)buf, (int)count, type};
+	return true;
+}
+
+static bool is_packed(const struct cw_side *side)
+{
+	return side->one.type || side->parts;
 }
 
 void cw_side_retain(struct cw_side *side)
 {
-	if (side->type)
-		OMPI_DATATYPE_RETAIN(side->type);
+	uint32_t i;
+
+	if (side->one.type)
+		OMPI_DATATYPE_RETAIN(side->one.type);
+	for (i = 0; i < side->num_parts; i++)
+		OMPI_DATATYPE_RETAIN(side->parts[i].type);
 }
 
 void cw_side_release(struct cw_side *side)
 {
-	if (side->type)
-		OMPI_DATATYPE_RELEASE(side->type);
-	side->type = NULL;
+	uint32_t i;
+
+	if (side->one.type)
+		OMPI_DATATYPE_RELEASE(side->one.type);
+	for (i = 0; i < side->num_parts; i++)
+		OMPI_DATATYPE_RELEASE(side->parts[i].type);
+	free(side->parts);
+	side->one.type = NULL;
+	side->parts = NULL;
+	side->num_parts = 0;
+}
+
+/*
+ * Copies a part to packed memory, or from there; Open MPI counts the packed bytes of a call in an
+ * int. Returns the bytes; 0: it failed.
+ */
+static uint64_t copy_part(const struct cw_part *part, char *packed, bool pack)
+{
+	ptrdiff_t lb, extent;
+	size_t bytes;
+	int done, n, most;
+
+	(void)ompi_datatype_type_size(part->type, &bytes);
+	(void)ompi_datatype_get_extent(part->type, &lb, &extent);
+	most = bytes < CHUNK_BYTES ? (int)(CHUNK_BYTES / bytes) : 1;
+	for (done = 0; done < part->count; done += n) {
+		char *user = (char *)part->user + (ptrdiff_t)done * extent;
+		char *at = packed + (size_t)done * bytes;
+		int32_t rc;
+
+		n = part->count - done < most ? part->count - done : most;
+		if (pack)
+			rc = ompi_datatype_sndrcv(user, n, part->type, at, (int32_t)(n * bytes),
+						  &ompi_mpi_packed.dt);
+		else
+			rc = ompi_datatype_sndrcv(at, (int32_t)(n * bytes), &ompi_mpi_packed.dt,
+						  user, n, part->type);
+		if (rc != OMPI_SUCCESS)
+			return 0;
+	}
+	return bytes * (uint64_t)part->count;
+}
+
+static bool copy(const struct cw_side *side, bool pack)
+{
+	char *at = side->addr;
+	uint32_t i;
+
+	if (side->pair && pack)
+		cw_pair_pack(side->pair, at, side->one.user, side->one.count);
+	else if (side->pair)
+		cw_pair_unpack(side->pair, side->one.user, at, side->one.count);
+	else if (side->one.type)
+		return copy_part(&side->one, at, pack);
+	for (i = 0; i < side->num_parts; i++) {
+		uint64_t bytes = copy_part(&side->parts[i], at, pack);
+
+		if (!bytes)
+			return false;
+		at += bytes;
+	}
+	return true;
 }
 
 bool cw_side_begin(struct cw_side *side, bool fill)
 {
-	if (!side->type)
+	if (!is_packed(side))
 		return true;
 	side->addr = malloc(side->bytes);
-	return side->addr && (!fill || ompi_datatype_sndrcv(side->user, side->count, side->type,
-							    side->addr, (int32_t)side->bytes,
-							    &ompi_mpi_packed.dt) == OMPI_SUCCESS);
+	return side->addr && (!fill || copy(side, true));
 }
 
 void cw_side_end(struct cw_side *side, bool spread)
 {
-	if (!side->type)
+	if (!is_packed(side))
 		return;
 	if (side->addr && spread)
-		(void)ompi_datatype_sndrcv(side->addr, (int32_t)side->bytes, &ompi_mpi_packed.dt,
-					   side->user, side->count, side->type);
+		(void)copy(side, false);
 	free(side->addr);
 	side->addr = NULL;
 }

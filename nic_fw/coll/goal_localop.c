@@ -6,7 +6,7 @@
  * type has one loop that the compiler turns into vector instructions. Integers wrap; divisions are
  * checked element by element. Legal pairs follow ESPGOAL 2.2.3, whose table lost its colours:
  * integers of all four widths with every operation, floats of 32 and 64 bits with all but AND, OR,
- * XOR.
+ * XOR. Complex numbers, and pairs of a value and an index (MPI's MINLOC and MAXLOC), are weft's.
  */
 #include "nic_fw/coll/goal.h"
 
@@ -19,10 +19,24 @@ bool goal_local_legal(uint8_t op, uint8_t type, uint8_t width)
 	/* A time stamp has no type to check (2.2.3). */
 	if (op == GOAL_LOCAL_WTIME)
 		return true;
-	if (type == GOAL_TYPE_FLOAT)
-		return (width == 32 || width == 64) && op != GOAL_LOCAL_AND &&
-		       op != GOAL_LOCAL_OR && op != GOAL_LOCAL_XOR;
-	return width == 8 || width == 16 || width == 32 || width == 64;
+	switch ((enum goal_type)type) {
+	case GOAL_TYPE_SINT:
+	case GOAL_TYPE_UINT:
+		return width == 8 || width == 16 || width == 32 || width == 64;
+	case GOAL_TYPE_FLOAT:
+		return (width == 32 || width == 64) && op <= GOAL_LOCAL_COPY;
+	case GOAL_TYPE_COMPLEX:
+		return (width == 64 || width == 128) &&
+		       (op == GOAL_LOCAL_ADD || op == GOAL_LOCAL_SUB || op == GOAL_LOCAL_MUL ||
+			op == GOAL_LOCAL_COPY);
+	case GOAL_TYPE_SINT_PAIR:
+	case GOAL_TYPE_FLOAT_PAIR:
+		return (width == 64 || width == 128) &&
+		       (op == GOAL_LOCAL_MAX || op == GOAL_LOCAL_MIN || op == GOAL_LOCAL_COPY);
+	case GOAL_TYPES:
+		break;
+	}
+	return false;
 }
 
 /* Elements at any alignment. */
@@ -104,6 +118,15 @@ UNALIGNED(double, f64_any);
 		case GOAL_LOCAL_XOR:                                                               \
 			LOOP(U, x[i] ^ y[i]);                                                      \
 			return true;                                                               \
+		case GOAL_LOCAL_LAND:                                                              \
+			LOOP(U, (x[i] != 0) & (y[i] != 0));                                        \
+			return true;                                                               \
+		case GOAL_LOCAL_LOR:                                                               \
+			LOOP(U, (x[i] != 0) | (y[i] != 0));                                        \
+			return true;                                                               \
+		case GOAL_LOCAL_LXOR:                                                              \
+			LOOP(U, (x[i] != 0) ^ (y[i] != 0));                                        \
+			return true;                                                               \
 		case GOAL_LOCAL_COPY:                                                              \
 		case GOAL_LOCAL_WTIME:                                                             \
 		case GOAL_LOCALS:                                                                  \
@@ -141,6 +164,9 @@ DEFINE_INTEGER(local_s64, s64_any, u64_any, uint64_t, SIGNED_DIVIDES(int64_t, IN
 		case GOAL_LOCAL_OR:                                                                \
 		case GOAL_LOCAL_XOR:                                                               \
 		case GOAL_LOCAL_WTIME:                                                             \
+		case GOAL_LOCAL_LAND:                                                              \
+		case GOAL_LOCAL_LOR:                                                               \
+		case GOAL_LOCAL_LXOR:                                                              \
 		case GOAL_LOCALS:                                                                  \
 			break;                                                                     \
 		}                                                                                  \
@@ -150,13 +176,69 @@ DEFINE_INTEGER(local_s64, s64_any, u64_any, uint64_t, SIGNED_DIVIDES(int64_t, IN
 DEFINE_FLOAT(local_f32, f32_any)
 DEFINE_FLOAT(local_f64, f64_any)
 
+#define DEFINE_COMPLEX(name, T)                                                                    \
+	static bool name(uint8_t op, void *result, const void *a, const void *b, uint64_t count)   \
+	{                                                                                          \
+		const T *x = a;                                                                    \
+		const T *y = b;                                                                    \
+		T *r = result;                                                                     \
+                                                                                                   \
+		if (op == GOAL_LOCAL_MUL) {                                                        \
+			INDEPENDENT for (uint64_t i = 0; i < 2 * count; i += 2)                    \
+			{                                                                          \
+				const T p = x[i], q = x[i + 1], s = y[i], t = y[i + 1];            \
+                                                                                                   \
+				r[i] = p * s - q * t;                                              \
+				r[i + 1] = p * t + q * s;                                          \
+			}                                                                          \
+		} else if (op == GOAL_LOCAL_SUB) {                                                 \
+			INDEPENDENT for (uint64_t i = 0; i < 2 * count; i++) r[i] = x[i] - y[i];   \
+		} else {                                                                           \
+			INDEPENDENT for (uint64_t i = 0; i < 2 * count; i++) r[i] = x[i] + y[i];   \
+		}                                                                                  \
+		return true;                                                                       \
+	}
+
+DEFINE_COMPLEX(local_c32, f32_any)
+DEFINE_COMPLEX(local_c64, f64_any)
+
+/* Values are compared, of equal ones the indices (MPI 3.1, 5.9.4). */
+#define DEFINE_PAIR(name, T, I)                                                                    \
+	static bool name(uint8_t op, void *result, const void *a, const void *b, uint64_t count)   \
+	{                                                                                          \
+		const bool max = op == GOAL_LOCAL_MAX;                                             \
+		const uint8_t *x = a;                                                              \
+		const uint8_t *y = b;                                                              \
+		uint8_t *r = result;                                                               \
+		uint64_t i;                                                                        \
+                                                                                                   \
+		for (i = 0; i < count * 2 * sizeof(T); i += 2 * sizeof(T)) {                       \
+			const T v = *(const T *)(x + i), w = *(const T *)(y + i);                  \
+			const I j = *(const I *)(x + i + sizeof(T));                               \
+			const I k = *(const I *)(y + i + sizeof(T));                               \
+			const bool first = (max ? v > w : v < w) || (v == w && j < k);             \
+                                                                                                   \
+			*(T *)(r + i) = first ? v : w;                                             \
+			*(I *)(r + i + sizeof(T)) = first ? j : k;                                 \
+		}                                                                                  \
+		return true;                                                                       \
+	}
+
+DEFINE_PAIR(local_p32, s32_any, s32_any)
+DEFINE_PAIR(local_p64, s64_any, s64_any)
+DEFINE_PAIR(local_q32, f32_any, s32_any)
+DEFINE_PAIR(local_q64, f64_any, s64_any)
+
 typedef bool (*local_fn)(uint8_t op, void *result, const void *a, const void *b, uint64_t count);
 
 /* By type and the logarithm of the bytes of an element. */
-static const local_fn local_fns[GOAL_TYPES][4] = {
+static const local_fn local_fns[GOAL_TYPES][5] = {
     [GOAL_TYPE_SINT] = {local_s8, local_s16, local_s32, local_s64},
     [GOAL_TYPE_UINT] = {local_u8, local_u16, local_u32, local_u64},
     [GOAL_TYPE_FLOAT] = {NULL, NULL, local_f32, local_f64},
+    [GOAL_TYPE_COMPLEX] = {NULL, NULL, NULL, local_c32, local_c64},
+    [GOAL_TYPE_SINT_PAIR] = {NULL, NULL, NULL, local_p32, local_p64},
+    [GOAL_TYPE_FLOAT_PAIR] = {NULL, NULL, NULL, local_q32, local_q64},
 };
 
 bool goal_local_run(uint8_t op, uint8_t type, uint8_t width, void *result, const void *a,

@@ -96,6 +96,10 @@ static void add_local(struct making *m)
 		insn->width = 64;
 	if (insn->sub >= GOAL_LOCAL_AND)
 		insn->type = GOAL_TYPE_UINT;
+	if (insn->type >= GOAL_TYPE_COMPLEX) {
+		insn->width = insn->width < 64 ? 64 : 128;
+		insn->sub = insn->type == GOAL_TYPE_COMPLEX ? GOAL_LOCAL_MUL : GOAL_LOCAL_MIN;
+	}
 	if (insn->sub == GOAL_LOCAL_WTIME) {
 		insn->type = GOAL_TYPE_FLOAT;
 		insn->width = 64;

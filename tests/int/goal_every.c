@@ -463,6 +463,16 @@ static void traces(void)
 
 /* ---- collectives ----------------------------------------------------------------------------- */
 
+/* Two blocks of each rank to the next. */
+static GOAL_Schedule to_the_next(GOAL_Comm comm, int *send, int *recv, int64_t bytes,
+				 GOAL_Algorithm alg)
+{
+	const GOAL_Block sends[] = {{next, 0, 0, bytes}, {next, 1, bytes, bytes}};
+	const GOAL_Block recvs[] = {{before, 0, 0, bytes}, {before, 1, bytes, bytes}};
+
+	return GOAL_ExchangeSchedule(comm, send, sends, 2, recv, recvs, 2, alg);
+}
+
 static GOAL_Schedule collective(GOAL_Collective coll, GOAL_Algorithm alg, int *send, int *recv,
 				int root)
 {
@@ -492,6 +502,10 @@ static GOAL_Schedule collective(GOAL_Collective coll, GOAL_Algorithm alg, int *s
 		return GOAL_AlltoallSchedule(w, send, recv, bytes, alg);
 	case GOAL_COLL_SCAN:
 		return GOAL_ScanSchedule(w, send, recv, COUNT, GOAL_ADD, GOAL_SINT, 32, alg);
+	case GOAL_COLL_EXSCAN:
+		return GOAL_ExscanSchedule(w, send, recv, COUNT, GOAL_ADD, GOAL_SINT, 32, alg);
+	case GOAL_COLL_EXCHANGE:
+		return to_the_next(w, send, recv, bytes, alg);
 	case GOAL_COLLECTIVES:
 		break;
 	}
@@ -519,8 +533,12 @@ static int expected(GOAL_Collective coll, int root, int i)
 		return element(block, k);
 	if (coll == GOAL_COLL_ALLTOALL)
 		return element(block, COUNT * me + k);
+	if (coll == GOAL_COLL_EXCHANGE && block < 2)
+		return element(before, i);
 	if (block > 0)
 		return -1;
+	if (coll == GOAL_COLL_EXSCAN)
+		return me ? combined(me, k) : -1;
 	if (coll == GOAL_COLL_BCAST && me != root)
 		return element(root, k);
 	if (coll == GOAL_COLL_SCATTER)

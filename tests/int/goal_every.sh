@@ -8,12 +8,13 @@
 . tests/int/lib.sh
 need g++
 
-# goal_every.c really calls every function that the headers declare, goal_with.c those for libraries.
+# goal_every.c really calls every function that the headers declare, goal_with.c those for libraries,
+# goal_blocks.c those with blocks of different sizes.
 missing=$(grep -ohE '\bGOAL_[A-Z][a-z][A-Za-z]*\(' <(grep -hE -A 1 '^GOAL_API' host_driver/goal/goal.h host_driver/goal/goal_coll.h) |
 	sort -u | while read -r f; do
-	grep -qF -- "$f" tests/int/goal_every.c tests/int/goal_with.c || echo "$f"
+	grep -qF -- "$f" tests/int/goal_every.c tests/int/goal_with.c tests/int/goal_blocks.c || echo "$f"
 done)
-[ -z "$missing" ] || die "not called by goal_every.c or goal_with.c: $missing"
+[ -z "$missing" ] || die "not called by goal_every.c, goal_with.c or goal_blocks.c: $missing"
 
 mkdir "$WEFT_TMP/include"
 cp host_driver/goal/goal.h "$WEFT_TMP/include"
@@ -45,4 +46,9 @@ for program in "$WEFT_INT/goal_every" "$WEFT_TMP/goal_every_cpp"; do
 	tool 0 "$WEFT_BIN/goal-dump" --timeline "$WEFT_TMP/$name.files"/trace.*
 	[ "$(grep -o "class='m'" "$out" | wc -l)" -ge 4 ] || die 'the timeline of four ranks has no messages'
 done
+for i in 0 1 2 3; do
+	spawn "blocks.$i" env WEFT_PEERS="$peers" WEFT_RANK=$i WEFT_JOB=blocks WEFT_DEVICE=weft$i "$WEFT_INT/goal_blocks"
+done
+expect_ok blocks.0 blocks.1 blocks.2 blocks.3
+out_has blocks.3 '^rank 3: all right' || die 'goal_blocks did not come to its end'
 weftd_stop weftd

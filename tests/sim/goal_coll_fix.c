@@ -63,6 +63,8 @@ static uint64_t small_value(const struct shape *s, uint32_t rank, uint64_t i)
 
 	if (s->cc->op == GOAL_MUL && s->cc->width)
 		return 1 + (h >> 61) / 7;
+	if (s->cc->op >= GOAL_LAND)
+		return h >> 62;
 	if (s->cc->type == GOAL_FLOAT)
 		return h >> 60;
 	return h >> 32 ^ h << 17;
@@ -113,6 +115,12 @@ static uint64_t combine(const struct shape *s, uint64_t a, uint64_t b)
 		return a | b;
 	case GOAL_XOR:
 		return a ^ b;
+	case GOAL_LAND:
+		return a && b;
+	case GOAL_LOR:
+		return a || b;
+	case GOAL_LXOR:
+		return !a != !b;
 	case GOAL_SUB:
 	case GOAL_DIV:
 	case GOAL_COPY:
@@ -181,6 +189,10 @@ static void blocks_of(const struct shape *s, uint32_t rank, uint32_t *in, uint32
 	case GOAL_COLL_ALLTOALL:
 		*in = *out = s->ranks;
 		break;
+	case GOAL_COLL_EXSCAN:
+		*out = rank || s->cc->in_place;
+		break;
+	case GOAL_COLL_EXCHANGE: /* goal_coll_vary_ut.c */
 	case GOAL_COLL_ALLREDUCE:
 	case GOAL_COLL_SCAN:
 	case GOAL_COLLECTIVES:
@@ -195,6 +207,7 @@ static void expect_result(const struct shape *s, uint32_t rank, uint8_t *at)
 
 	switch (s->cc->coll) {
 	case GOAL_COLL_BARRIER:
+	case GOAL_COLL_EXCHANGE:
 	case GOAL_COLLECTIVES:
 		break;
 	case GOAL_COLL_BCAST:
@@ -221,6 +234,10 @@ static void expect_result(const struct shape *s, uint32_t rank, uint8_t *at)
 		break;
 	case GOAL_COLL_SCAN:
 		combine_ranks(s, rank + 1, 0, count, at);
+		break;
+	case GOAL_COLL_EXSCAN:
+		/* In place rank 0 keeps what it had. */
+		combine_ranks(s, rank ? rank : 1, 0, count, at);
 		break;
 	}
 }

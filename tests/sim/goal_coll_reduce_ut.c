@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives that combine, on simulated NICs: reduce, allreduce, reduce-scatter, scan; every
+ * Collectives that combine, on simulated NICs: reduce, allreduce, reduce-scatter, scans; every
  * algorithm, all numbers of ranks, roots, operations, types, in place, under faults, long vectors,
  * and the same bits at all ranks and in all runs.
  *
@@ -27,27 +27,32 @@ static const struct variant variants[] = {
     {GOAL_COLL_REDUCE_SCATTER, GOAL_ALG_RECURSIVE_HALVING},
     {GOAL_COLL_SCAN, GOAL_ALG_LINEAR},
     {GOAL_COLL_SCAN, GOAL_ALG_RECURSIVE_DOUBLING},
+    {GOAL_COLL_EXSCAN, GOAL_ALG_LINEAR},
+    {GOAL_COLL_EXSCAN, GOAL_ALG_RECURSIVE_DOUBLING},
 };
 enum {
 	VARIANTS = sizeof(variants) / sizeof(variants[0]),
 };
 
 /* Every legal triple of operation, type and width, in turn. */
+enum {
+	KINDS = 10 * 8 + 4 * 2,
+};
 static void next_kind(struct coll_case *cc, uint32_t *turn)
 {
-	static const GOAL_Op ops[] = {GOAL_ADD, GOAL_MUL, GOAL_MAX, GOAL_MIN,
-				      GOAL_AND, GOAL_OR,  GOAL_XOR};
-	uint32_t k = (*turn)++ % (7 * 8 + 4 * 2);
+	static const GOAL_Op ops[] = {GOAL_ADD, GOAL_MUL, GOAL_MAX,  GOAL_MIN, GOAL_AND,
+				      GOAL_OR,  GOAL_XOR, GOAL_LAND, GOAL_LOR, GOAL_LXOR};
+	uint32_t k = (*turn)++ % KINDS;
 
-	if (k >= 7 * 8) {
+	if (k >= 10 * 8) {
 		cc->type = GOAL_FLOAT;
-		cc->op = ops[(k - 7 * 8) % 4];
+		cc->op = ops[(k - 10 * 8) % 4];
 		cc->width = k % 2 ? 32 : 64;
 		return;
 	}
-	cc->op = ops[k % 7];
-	cc->type = k / 7 % 2 ? GOAL_SINT : GOAL_UINT;
-	cc->width = 8u << k / 14;
+	cc->op = ops[k % 10];
+	cc->type = k / 10 % 2 ? GOAL_SINT : GOAL_UINT;
+	cc->width = 8u << k / 20;
 }
 
 static void run(struct goal_fix *fix, const struct variant *v, uint32_t root, uint64_t max_bytes,
@@ -114,8 +119,8 @@ static void operations(void)
 	uint32_t turn, i;
 
 	coll_fix_begin(&fix, 1, 6, 1024, NULL);
-	for (i = 0; i < VARIANTS; i += 3)
-		for (turn = 0; turn < 7 * 8 + 4 * 2;)
+	for (i = 0; i < VARIANTS; i += 5)
+		for (turn = 0; turn < KINDS;)
 			run(&fix, &variants[i], variants[i].coll == GOAL_COLL_REDUCE ? 4 : 0, 200,
 			    false, &turn);
 	goal_fix_end(&fix);

@@ -94,36 +94,32 @@ uint32_t goal_coll_subtree(const struct goal_coll *c, uint32_t v, uint32_t mask)
 static bool reduces(GOAL_Collective coll)
 {
 	return coll == GOAL_COLL_REDUCE || coll == GOAL_COLL_ALLREDUCE ||
-	       coll == GOAL_COLL_REDUCE_SCATTER || coll == GOAL_COLL_SCAN;
+	       coll == GOAL_COLL_REDUCE_SCATTER || coll == GOAL_COLL_SCAN ||
+	       coll == GOAL_COLL_EXSCAN;
 }
 
 static bool legal_op(const struct goal_coll_call *call)
 {
-	bool is_float = call->type == GOAL_FLOAT;
+	bool sums = call->op == GOAL_ADD || call->op == GOAL_MUL;
+	bool compares = call->op == GOAL_MAX || call->op == GOAL_MIN;
+	bool bits = call->op == GOAL_AND || call->op == GOAL_OR || call->op == GOAL_XOR ||
+		    call->op == GOAL_LAND || call->op == GOAL_LOR || call->op == GOAL_LXOR;
 
-	switch (call->op) {
-	case GOAL_ADD:
-	case GOAL_MUL:
-	case GOAL_MAX:
-	case GOAL_MIN:
-		break;
-	case GOAL_AND:
-	case GOAL_OR:
-	case GOAL_XOR:
-		if (is_float)
-			return false;
-		break;
-	case GOAL_SUB:
-	case GOAL_DIV:
-	case GOAL_COPY:
-	case GOAL_WTIME:
+	switch (call->type) {
+	case GOAL_SINT:
+	case GOAL_UINT:
+		return (sums || compares || bits) && (call->width == 8 || call->width == 16 ||
+						      call->width == 32 || call->width == 64);
+	case GOAL_FLOAT:
+		return (sums || compares) && (call->width == 32 || call->width == 64);
+	case GOAL_COMPLEX:
+		return sums && (call->width == 64 || call->width == 128);
+	case GOAL_SINT_PAIR:
+	case GOAL_FLOAT_PAIR:
+		return compares && (call->width == 64 || call->width == 128);
 	default:
 		return false;
 	}
-	if (call->width == 32 || call->width == 64)
-		return is_float || call->type == GOAL_SINT || call->type == GOAL_UINT;
-	return (call->width == 8 || call->width == 16) &&
-	       (call->type == GOAL_SINT || call->type == GOAL_UINT);
 }
 
 /* Number of blocks of count elements in this rank's send and receive buffers; 0: unused. */
@@ -157,6 +153,10 @@ static void extents(const struct goal_coll *c, uint64_t *in, uint64_t *out)
 	case GOAL_COLL_ALLTOALL:
 		*in = *out = c->size;
 		break;
+	case GOAL_COLL_EXSCAN:
+		*out = c->rank || c->call->send == GOAL_IN_PLACE;
+		break;
+	case GOAL_COLL_EXCHANGE:
 	case GOAL_COLL_ALLREDUCE:
 	case GOAL_COLL_SCAN:
 	case GOAL_COLLECTIVES:
@@ -171,11 +171,20 @@ static int set_buffers(struct goal_coll *c)
 	bool scatters = call->coll == GOAL_COLL_SCATTER;
 	uint64_t in, out, offset = 0;
 
+	if (call->coll == GOAL_COLL_EXCHANGE) {
+		c->in = (struct goal_mem){(uintptr_t)call->send, 0, false};
+		c->out = (struct goal_mem){(uintptr_t)call->recv, 0, false};
+		return goal_coll_exchange_check(call, c->size);
+	}
 	extents(c, &in, &out);
 	if ((in > out ? in : out) > GOAL_MAX_MSG_BYTES / (c->bytes ? c->bytes : 1))
 		return -EINVAL;
 	c->in = (struct goal_mem){(uintptr_t)call->send, in * c->bytes, false};
 	c->out = (struct goal_mem){(uintptr_t)call->recv, out * c->bytes, false};
+	if (c->starts) {
+		c->in.bytes = c->starts[c->size];
+		c->out.bytes = c->starts[c->rank + 1] - c->starts[c->rank];
+	}
 	if (call->coll == GOAL_COLL_GATHER || call->coll == GOAL_COLL_ALLGATHER)
 		offset = c->rank * c->bytes;
 	if (in && out && !scatters && call->send == GOAL_IN_PLACE)
@@ -188,9 +197,36 @@ static int set_buffers(struct goal_coll *c)
 	return 0;
 }
 
+/* Blocks of different sizes. */
+static int set_starts(struct goal_coll *c)
+{
+	const int64_t *counts = c->call->counts;
+	uint32_t i;
+
+	if (!counts)
+		return 0;
+	if (c->call->coll != GOAL_COLL_REDUCE_SCATTER)
+		return -EINVAL;
+	c->starts = calloc((size_t)c->size + 1, sizeof(*c->starts));
+	if (!c->starts)
+		return -ENOMEM;
+	c->bytes = 0;
+	for (i = 0; i < c->size; i++) {
+		uint64_t bytes = (uint64_t)counts[i] * c->elem_bytes;
+
+		if (counts[i] < 0 ||
+		    (uint64_t)counts[i] > GOAL_MAX_MSG_BYTES / c->size / c->elem_bytes)
+			return -EINVAL;
+		c->starts[i + 1] = c->starts[i] + bytes;
+		c->bytes = bytes > c->bytes ? bytes : c->bytes;
+	}
+	return 0;
+}
+
 static int set_up(struct goal_coll *c)
 {
 	const struct goal_coll_call *call = c->call;
+	int rc;
 
 	if ((unsigned int)call->coll >= GOAL_COLLECTIVES || !c->size || c->rank >= c->size ||
 	    call->root >= c->size || c->graph->num_vertices)
@@ -201,6 +237,9 @@ static int set_up(struct goal_coll *c)
 	if (call->count > GOAL_MAX_MSG_BYTES / 8 / c->elem_bytes)
 		return -EINVAL;
 	c->bytes = call->count * c->elem_bytes;
+	rc = set_starts(c);
+	if (rc < 0)
+		return rc;
 	c->alg = call->alg;
 	if (c->alg == GOAL_ALG_AUTO)
 		c->alg = goal_coll_choose(call->coll, c->size, c->bytes);
@@ -222,6 +261,8 @@ static void run_family(struct goal_coll *c)
 	    [GOAL_COLL_REDUCE_SCATTER] = goal_coll_reduce_scatter,
 	    [GOAL_COLL_ALLTOALL] = goal_coll_alltoall,
 	    [GOAL_COLL_SCAN] = goal_coll_scan,
+	    [GOAL_COLL_EXSCAN] = goal_coll_exscan,
+	    [GOAL_COLL_EXCHANGE] = goal_coll_exchange,
 	};
 
 	families[c->call->coll](c);
@@ -250,5 +291,6 @@ int goal_coll_build(struct goal_graph *graph, const struct goal_coll_call *call)
 	free(c.map[1].stretches);
 	free(c.reads);
 	free(c.waits);
+	free(c.starts);
 	return c.error;
 }

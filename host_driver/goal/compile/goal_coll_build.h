@@ -24,6 +24,10 @@ struct goal_coll_call {
 	GOAL_DataType type; /* collectives that only move data use 8-bit UINT */
 	uint32_t width;
 	uint32_t root;
+	const int64_t *counts; /* REDUCE_SCATTER: of each rank's block; NULL: count of each */
+	/* EXCHANGE: messages; offsets are in send and recv. */
+	const GOAL_Block *sends, *recvs;
+	uint32_t num_sends, num_recvs;
 };
 
 /*
@@ -52,7 +56,8 @@ struct goal_coll {
 	GOAL_Algorithm alg; /* never AUTO */
 	uint32_t rank, size, root;
 	uint64_t elem_bytes;
-	uint64_t bytes;              /* count elements */
+	uint64_t bytes;              /* count elements; with starts of the largest block */
+	uint64_t *starts;            /* of each rank's block in bytes, and the end; NULL: equal */
 	struct goal_mem in;          /* this rank's contribution, with GOAL_IN_PLACE resolved */
 	struct goal_mem out;         /* destination of this rank's result */
 	int error;                   /* the first error; no operation is added after it */
@@ -149,5 +154,9 @@ void goal_coll_allreduce(struct goal_coll *c);
 void goal_coll_allgather(struct goal_coll *c);
 void goal_coll_reduce_scatter(struct goal_coll *c);
 void goal_coll_alltoall(struct goal_coll *c);
+void goal_coll_exscan(struct goal_coll *c);
+void goal_coll_exchange(struct goal_coll *c);
+/* Checks the blocks; returns 0 or -EINVAL. */
+int goal_coll_exchange_check(const struct goal_coll_call *call, uint32_t ranks);
 
 #endif /* WEFT_GOAL_COLL_BUILD_H */

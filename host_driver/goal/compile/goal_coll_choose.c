@@ -22,8 +22,8 @@ enum {
 #define ANY       "any"
 
 static const char *const collective_names[GOAL_COLLECTIVES] = {
-    "barrier",   "bcast",     "gather",         "scatter",  "reduce",
-    "allreduce", "allgather", "reduce_scatter", "alltoall", "scan",
+    "barrier",   "bcast",          "gather",   "scatter", "reduce", "allreduce",
+    "allgather", "reduce_scatter", "alltoall", "scan",    "exscan", "exchange",
 };
 
 static const char *const algorithm_names[GOAL_ALGORITHMS] = {
@@ -59,6 +59,8 @@ static const uint32_t algorithms_of[GOAL_COLLECTIVES] = {
 	BIT(GOAL_ALG_RING) | BIT(GOAL_ALG_PAIRWISE) | BIT(GOAL_ALG_RECURSIVE_HALVING),
     [GOAL_COLL_ALLTOALL] = BIT(GOAL_ALG_PAIRWISE) | BIT(GOAL_ALG_BRUCK),
     [GOAL_COLL_SCAN] = BIT(GOAL_ALG_LINEAR) | BIT(GOAL_ALG_RECURSIVE_DOUBLING),
+    [GOAL_COLL_EXSCAN] = BIT(GOAL_ALG_LINEAR) | BIT(GOAL_ALG_RECURSIVE_DOUBLING),
+    [GOAL_COLL_EXCHANGE] = BIT(GOAL_ALG_LINEAR) | BIT(GOAL_ALG_PAIRWISE),
 };
 
 struct rule {
@@ -106,6 +108,8 @@ static const struct rules first_rules[GOAL_COLLECTIVES] = {
 			     {false, ANY_RANKS, 4096, GOAL_ALG_BRUCK},
 			     ALWAYS(GOAL_ALG_PAIRWISE)}},
     [GOAL_COLL_SCAN] = {1, {ALWAYS(GOAL_ALG_RECURSIVE_DOUBLING)}},
+    [GOAL_COLL_EXSCAN] = {1, {ALWAYS(GOAL_ALG_RECURSIVE_DOUBLING)}},
+    [GOAL_COLL_EXCHANGE] = {1, {ALWAYS(GOAL_ALG_LINEAR)}},
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reduce-scatter algorithms for blocks of equal size.
+ * Reduce-scatter algorithms, for blocks of equal and of different sizes.
  *
  * Thakur, Rabenseifner and Gropp (2005), 4.3. The input is not modified, except that an in-place
  * result overwrites its beginning.
@@ -14,21 +14,45 @@ enum {
 	PLACES = 3,
 };
 
+/* Where block i begins; i may be the number of ranks. */
+static uint64_t start(const struct goal_coll *c, uint32_t i)
+{
+	return c->starts ? c->starts[i] : i * c->bytes;
+}
+
+static struct goal_mem blocks(const struct goal_coll *c, struct goal_mem whole, uint32_t first,
+			      uint32_t num)
+{
+	return goal_coll_part(whole, start(c, first), start(c, first + num) - start(c, first));
+}
+
+static struct goal_mem block(const struct goal_coll *c, struct goal_mem whole, uint32_t i)
+{
+	return blocks(c, whole, i, 1);
+}
+
+/* A place for the block that is received in a step. */
+static struct goal_mem place_of(const struct goal_coll *c, struct goal_mem places, uint32_t step,
+				uint32_t i)
+{
+	return goal_coll_part(places, (step % PLACES) * c->bytes, start(c, i + 1) - start(c, i));
+}
+
 /* Block i accumulates its sum on the way from rank i + 1 around to rank i. */
 static void ring(struct goal_coll *c)
 {
 	uint32_t p = c->size, next = (c->rank + 1) % p, before = (c->rank + p - 1) % p, step;
 	struct goal_mem places = goal_coll_scratch(c, PLACES * c->bytes);
-	struct goal_mem sum = goal_coll_block(c, c->in, before);
+	struct goal_mem sum = block(c, c->in, before);
 
 	for (step = 0; step + 1 < p; step++) {
 		uint32_t in = (before + p - step + p - 1) % p;
-		struct goal_mem theirs = goal_coll_block(c, places, step % PLACES);
+		struct goal_mem theirs = place_of(c, places, step, in);
 		struct goal_mem result = step + 2 < p ? theirs : c->out;
 
 		(void)goal_coll_send(c, sum, next, TAG_DATA);
 		(void)goal_coll_recv(c, theirs, before, TAG_DATA);
-		(void)goal_coll_combine(c, theirs, goal_coll_block(c, c->in, in), result);
+		(void)goal_coll_combine(c, theirs, block(c, c->in, in), result);
 		sum = result;
 	}
 }
@@ -40,16 +64,16 @@ static void ring(struct goal_coll *c)
 static void pairwise(struct goal_coll *c)
 {
 	struct goal_mem places = goal_coll_scratch(c, PLACES * c->bytes);
-	struct goal_mem sum = goal_coll_block(c, c->in, c->rank), to;
+	struct goal_mem sum = block(c, c->in, c->rank), to;
 	uint32_t p = c->size, step, send, last = GOAL_NO_VERTEX;
 
 	/* An in-place result would overwrite a block that is not yet sent. */
-	to = c->out.at == c->in.at ? goal_coll_scratch(c, c->bytes) : c->out;
+	to = c->out.at == c->in.at ? goal_coll_scratch(c, c->out.bytes) : c->out;
 	for (step = 1; step < p; step++) {
-		struct goal_mem theirs = goal_coll_block(c, places, step % PLACES);
+		struct goal_mem theirs = place_of(c, places, step, c->rank);
 		uint32_t peer = (c->rank + step) % p, from = (c->rank + p - step) % p;
 
-		send = goal_coll_send(c, goal_coll_block(c, c->in, peer), peer, TAG_DATA);
+		send = goal_coll_send(c, block(c, c->in, peer), peer, TAG_DATA);
 		goal_coll_after(c, last, send);
 		last = send;
 		(void)goal_coll_recv(c, theirs, from, TAG_DATA);
@@ -71,8 +95,9 @@ static uint32_t group(const struct goal_coll *c, struct goal_mem whole, uint32_t
 
 	if (first < extra)
 		with = num < extra - first ? num : extra - first;
-	mem[0] = goal_coll_part(whole, first * c->bytes, num * c->bytes);
-	mem[1] = goal_coll_part(whole, (first + power) * c->bytes, with * c->bytes);
+	mem[0] = blocks(c, whole, first, num);
+	if (with)
+		mem[1] = blocks(c, whole, first + power, with);
 	return with ? 2 : 1;
 }
 
@@ -123,8 +148,8 @@ static void halving(struct goal_coll *c)
 	}
 	halve(c, power, sums, place, acc);
 	if (extra < c->size)
-		(void)goal_coll_send(c, goal_coll_block(c, acc, extra), extra, TAG_EXTRA);
-	(void)goal_coll_copy(c, goal_coll_block(c, acc, c->rank), c->out);
+		(void)goal_coll_send(c, block(c, acc, extra), extra, TAG_EXTRA);
+	(void)goal_coll_copy(c, block(c, acc, c->rank), c->out);
 }
 
 void goal_coll_reduce_scatter(struct goal_coll *c)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reduce and scan algorithms.
+ * Reduce and scan algorithms, inclusive and exclusive.
  *
  * Thakur, Rabenseifner and Gropp (2005), 4.4; Kogge and Stone (1973) for the scan. Received data
  * waits in a few scratchpad places that are used in turn. Some messages can thus arrive before they
@@ -144,4 +144,64 @@ void goal_coll_scan(struct goal_coll *c)
 		scan_linear(c);
 	else
 		scan_doubling(c);
+}
+
+/* The vector that is sent on includes this rank's, the result does not. */
+static void exscan_linear(struct goal_coll *c)
+{
+	bool last = c->rank + 1 == c->size;
+	struct goal_mem before = c->out, sum = c->in;
+
+	if (c->rank && !last) {
+		before = goal_coll_scratch(c, c->bytes);
+		sum = goal_coll_scratch(c, c->bytes);
+	}
+	if (c->rank)
+		(void)goal_coll_recv(c, before, c->rank - 1, TAG_DATA);
+	if (last)
+		return;
+	if (c->rank)
+		(void)goal_coll_combine(c, before, c->in, sum);
+	(void)goal_coll_send(c, sum, c->rank + 1, TAG_DATA);
+	if (c->rank)
+		(void)goal_coll_copy(c, before, c->out);
+}
+
+/* As scan_doubling(), with a second sum that leaves this rank's vector out. */
+static void exscan_doubling(struct goal_coll *c)
+{
+	struct places places = make_places(c, MIN_PLACES);
+	struct goal_mem acc = goal_coll_scratch(c, c->bytes), sum = c->in;
+	uint64_t distance;
+
+	/* A result in place would overwrite the vector before it is combined. */
+	if (c->rank && c->in.at == c->out.at) {
+		(void)goal_coll_copy(c, c->in, acc);
+		sum = acc;
+	}
+	for (distance = 1; distance < c->size; distance *= 2) {
+		if (c->rank + distance < c->size)
+			(void)goal_coll_send(c, sum, (uint32_t)(c->rank + distance), TAG_DATA);
+		if (distance <= c->rank) {
+			struct goal_mem mem = next_place(&places);
+
+			(void)goal_coll_recv(c, mem, (uint32_t)(c->rank - distance), TAG_DATA);
+			if (distance == 1)
+				(void)goal_coll_copy(c, mem, c->out);
+			else
+				(void)goal_coll_combine(c, mem, c->out, c->out);
+			if (c->rank + 2 * distance < c->size) {
+				(void)goal_coll_combine(c, mem, sum, acc);
+				sum = acc;
+			}
+		}
+	}
+}
+
+void goal_coll_exscan(struct goal_coll *c)
+{
+	if (c->alg == GOAL_ALG_LINEAR)
+		exscan_linear(c);
+	else
+		exscan_doubling(c);
 }

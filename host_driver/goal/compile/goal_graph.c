@@ -123,10 +123,26 @@ static bool legal(enum goal_local op, enum goal_type type, uint32_t width)
 {
 	if (op == GOAL_LOCAL_WTIME)
 		return true;
-	if (type == GOAL_TYPE_FLOAT)
-		return (width == 32 || width == 64) && op < GOAL_LOCAL_AND;
-	return op < GOAL_LOCAL_WTIME && type < GOAL_TYPE_FLOAT &&
-	       (width == 8 || width == 16 || width == 32 || width == 64);
+	if (op >= GOAL_LOCALS)
+		return false;
+	switch (type) {
+	case GOAL_TYPE_SINT:
+	case GOAL_TYPE_UINT:
+		return width == 8 || width == 16 || width == 32 || width == 64;
+	case GOAL_TYPE_FLOAT:
+		return (width == 32 || width == 64) && op <= GOAL_LOCAL_COPY;
+	case GOAL_TYPE_COMPLEX:
+		return (width == 64 || width == 128) &&
+		       (op == GOAL_LOCAL_ADD || op == GOAL_LOCAL_SUB || op == GOAL_LOCAL_MUL ||
+			op == GOAL_LOCAL_COPY);
+	case GOAL_TYPE_SINT_PAIR:
+	case GOAL_TYPE_FLOAT_PAIR:
+		return (width == 64 || width == 128) &&
+		       (op == GOAL_LOCAL_MAX || op == GOAL_LOCAL_MIN || op == GOAL_LOCAL_COPY);
+	case GOAL_TYPES:
+		break;
+	}
+	return false;
 }
 
 int64_t goal_graph_local(struct goal_graph *graph, enum goal_local op, enum goal_type type,

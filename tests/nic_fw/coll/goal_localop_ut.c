@@ -31,8 +31,11 @@ static void what_is_legal(void)
 				if (op != GOAL_LOCAL_WTIME)
 					legal += goal_local_legal((uint8_t)op, (uint8_t)type,
 								  (uint8_t)width);
-	/* Two integer types of four widths with ten operations, two floats with seven. */
-	CU_ASSERT_EQUAL(legal, 2 * 4 * 10 + 2 * 7);
+	/*
+	 * Two integer types of four widths with 13 operations, two floats with seven, two complex
+	 * numbers with four, two pairs of two widths with three.
+	 */
+	CU_ASSERT_EQUAL(legal, 2 * 4 * 13 + 2 * 7 + 2 * 4 + 2 * 2 * 3);
 	CU_ASSERT_TRUE(goal_local_legal(GOAL_LOCAL_WTIME, GOAL_TYPE_FLOAT, 64));
 	CU_ASSERT_FALSE(goal_local_legal(GOAL_LOCAL_AND, GOAL_TYPE_FLOAT, 32));
 	CU_ASSERT_FALSE(goal_local_legal(GOAL_LOCAL_ADD, GOAL_TYPE_FLOAT, 16));
@@ -73,6 +76,12 @@ static __int128 integer(uint8_t op, __int128 x, __int128 y)
 		return x | y;
 	case GOAL_LOCAL_XOR:
 		return x ^ y;
+	case GOAL_LOCAL_LAND:
+		return x && y;
+	case GOAL_LOCAL_LOR:
+		return x || y;
+	case GOAL_LOCAL_LXOR:
+		return !x != !y;
 	case GOAL_LOCAL_WTIME:
 	case GOAL_LOCALS:
 		break;
@@ -95,8 +104,8 @@ static void integers(void)
 	uint8_t op, type, width;
 	uint32_t i;
 
-	for (op = 0; op <= GOAL_LOCAL_XOR; op++)
-		for (type = 0; type <= GOAL_TYPE_UINT; type++)
+	for (op = 0; op < GOAL_LOCALS; op++)
+		for (type = 0; type <= GOAL_TYPE_UINT && op != GOAL_LOCAL_WTIME; type++)
 			for (width = 8; width; width = width == 64 ? 0 : (uint8_t)(width * 2)) {
 				uint32_t bytes = width / 8u;
 
@@ -121,6 +130,70 @@ static void integers(void)
 				    goal_local_run(op, type, width, b + 1, a + 1, b + 1, COUNT));
 				CU_ASSERT_EQUAL(memcmp(b + 1, r + 1, COUNT * bytes), 0);
 			}
+}
+
+/* Products by the definition; the result may be an operand, at any address. */
+static void complex_numbers(void)
+{
+	double a[2 * COUNT], b[2 * COUNT], r[2 * COUNT];
+	float af[2 * COUNT], bf[2 * COUNT];
+	uint32_t i;
+
+	for (i = 0; i < 2 * COUNT; i++) {
+		af[i] = (float)(a[i] = (double)(int64_t)(rng() % 2001) - 1000);
+		bf[i] = (float)(b[i] = (double)(int64_t)(rng() % 2001) - 1000);
+	}
+	CU_ASSERT_TRUE(goal_local_run(GOAL_LOCAL_MUL, GOAL_TYPE_COMPLEX, 128, r, a, b, COUNT));
+	CU_ASSERT_TRUE(goal_local_run(GOAL_LOCAL_MUL, GOAL_TYPE_COMPLEX, 64, bf, af, bf, COUNT));
+	for (i = 0; i < 2 * COUNT; i += 2) {
+		double re = a[i] * b[i] - a[i + 1] * b[i + 1];
+		double im = a[i] * b[i + 1] + a[i + 1] * b[i];
+
+		CU_ASSERT_TRUE(r[i] == re && r[i + 1] == im);
+		CU_ASSERT_TRUE(bf[i] == (float)re && bf[i + 1] == (float)im);
+	}
+	CU_ASSERT_TRUE(goal_local_run(GOAL_LOCAL_ADD, GOAL_TYPE_COMPLEX, 128, r, a, b, COUNT));
+	for (i = 0; i < 2 * COUNT; i++)
+		CU_ASSERT_TRUE(r[i] == a[i] + b[i]);
+	CU_ASSERT_TRUE(goal_local_run(GOAL_LOCAL_SUB, GOAL_TYPE_COMPLEX, 128, r, a, b, COUNT));
+	for (i = 0; i < 2 * COUNT; i++)
+		CU_ASSERT_TRUE(r[i] == a[i] - b[i]);
+}
+
+/* Few different values, so that many are equal: then the index decides. */
+static void pairs(void)
+{
+	struct {
+		double value;
+		int64_t index;
+	} a[COUNT], b[COUNT], r[COUNT];
+	struct {
+		int32_t value, index;
+	} ai[COUNT], bi[COUNT], ri[COUNT];
+	uint8_t op;
+	uint32_t i;
+
+	for (op = GOAL_LOCAL_MAX; op <= GOAL_LOCAL_MIN; op++) {
+		for (i = 0; i < COUNT; i++) {
+			a[i].value = ai[i].value = (int32_t)(rng() % 5) - 2;
+			b[i].value = bi[i].value = (int32_t)(rng() % 5) - 2;
+			a[i].index = ai[i].index = (int32_t)rng();
+			b[i].index = bi[i].index = (int32_t)rng();
+		}
+		CU_ASSERT_TRUE(goal_local_run(op, GOAL_TYPE_FLOAT_PAIR, 128, r, a, b, COUNT));
+		CU_ASSERT_TRUE(goal_local_run(op, GOAL_TYPE_SINT_PAIR, 64, ri, ai, bi, COUNT));
+		for (i = 0; i < COUNT; i++) {
+			bool more = op == GOAL_LOCAL_MAX ? ai[i].value > bi[i].value
+							 : ai[i].value < bi[i].value;
+			bool first =
+			    more || (ai[i].value == bi[i].value && ai[i].index < bi[i].index);
+
+			CU_ASSERT_EQUAL(ri[i].value, first ? ai[i].value : bi[i].value);
+			CU_ASSERT_EQUAL(ri[i].index, first ? ai[i].index : bi[i].index);
+			CU_ASSERT_EQUAL(r[i].index, ri[i].index);
+			CU_ASSERT_TRUE(r[i].value == ri[i].value);
+		}
+	}
 }
 
 static void floats(void)
@@ -209,4 +282,5 @@ static void copies_that_overlap(void)
 }
 
 UT_MAIN("nic_fw/coll/goal_localop", UT(what_is_legal), UT(integers), UT(floats),
-	UT(division_that_traps_is_reported), UT(copies_that_overlap))
+	UT(complex_numbers), UT(pairs), UT(division_that_traps_is_reported),
+	UT(copies_that_overlap))

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Collectives whose blocks differ: gatherv, scatterv, allgatherv, alltoallv, alltoallw.
+ *
+ * A rank knows the sizes of its own blocks alone, but for allgatherv. So the decision who carries
+ * the call out cannot go by them. Calls cw_list.c, cw_call.c.
+ */
+#include "host_driver/ompi/cw.h"
+
+/* The elements at a displacement, which counts extents of the type. */
+static struct cw_entry entry(int rank, const void *buf, int64_t displ, int count,
+			     ompi_datatype_t *type)
+{
+	ptrdiff_t lb, extent;
+
+	(void)ompi_datatype_get_extent(type, &lb, &extent);
+	return (struct cw_entry){.rank = rank,
+				 .user = (char *)(uintptr_t)buf + displ * extent,
+				 .count = count,
+				 .type = type};
+}
+
+static void entries(struct cw_entry *list, uint32_t ranks, const void *buf, const int *counts,
+		    const int *displs, ompi_datatype_t *type)
+{
+	uint32_t i;
+
+	for (i = 0; i < ranks; i++)
+		list[i] = entry((int)i, buf, displs[i], counts[i], type);
+}
+
+static void describe_gatherv(struct cw_call *call, const struct cw_module *m, const void *sbuf,
+			     int scount, ompi_datatype_t *stype, void *rbuf, const int *rcounts,
+			     const int *displs, ompi_datatype_t *rtype, int root)
+{
+	bool is_root = m->rank == root, in_place = is_root && sbuf == MPI_IN_PLACE;
+	struct cw_lists l;
+
+	cw_call_init(call, CW_GATHERV, 0, 0);
+	if (!cw_lists_begin(call, &l, !in_place, is_root ? m->cw->ranks : 0))
+		return;
+	if (!in_place)
+		l.sends[0] = entry(root, sbuf, 0, scount, stype);
+	if (is_root)
+		entries(l.recvs, m->cw->ranks, rbuf, rcounts, displs, rtype);
+	if (in_place)
+		l.recvs[root].rank = -1;
+	cw_lists_end(call, &l, (uint32_t)m->rank);
+}
+
+static void describe_scatterv(struct cw_call *call, const struct cw_module *m, const void *sbuf,
+			      const int *scounts, const int *displs, ompi_datatype_t *stype,
+			      void *rbuf, int rcount, ompi_datatype_t *rtype, int root)
+{
+	bool is_root = m->rank == root, in_place = is_root && rbuf == MPI_IN_PLACE;
+	struct cw_lists l;
+
+	cw_call_init(call, CW_SCATTERV, 0, 0);
+	if (!cw_lists_begin(call, &l, is_root ? m->cw->ranks : 0, !in_place))
+		return;
+	if (is_root)
+		entries(l.sends, m->cw->ranks, sbuf, scounts, displs, stype);
+	if (in_place)
+		l.sends[root].rank = -1;
+	else
+		l.recvs[0] = entry(root, rbuf, 0, rcount, rtype);
+	cw_lists_end(call, &l, (uint32_t)m->rank);
+}
+
+/* All ranks know all counts: the rules go by the average block. */
+static void describe_allgatherv(struct cw_call *call, const struct cw_module *m, const void *sbuf,
+				int scount, ompi_datatype_t *stype, void *rbuf, const int *rcounts,
+				const int *displs, ompi_datatype_t *rtype)
+{
+	uint32_t ranks = m->cw->ranks, i;
+	struct cw_entry own;
+	struct cw_lists l;
+
+	cw_call_init(call, CW_ALLGATHERV, 0, 0);
+	if (cw_lists_begin(call, &l, ranks, ranks)) {
+		l.one_send = l.rounds = true;
+		entries(l.recvs, ranks, rbuf, rcounts, displs, rtype);
+		own = sbuf == MPI_IN_PLACE ? l.recvs[m->rank] : entry(0, sbuf, 0, scount, stype);
+		for (i = 0; i < ranks; i++) {
+			l.sends[i] = own;
+			l.sends[i].rank = (int)i;
+		}
+		if (sbuf == MPI_IN_PLACE)
+			l.sends[m->rank].rank = l.recvs[m->rank].rank = -1;
+		cw_lists_end(call, &l, (uint32_t)m->rank);
+	}
+	call->unequal = false;
+	call->large_bytes = 0;
+	for (i = 0; i < ranks; i++)
+		call->large_bytes += cw_type_bytes(rtype, rcounts[i]);
+	call->block_bytes = call->large_bytes / ranks;
+}
+
+static void describe_alltoallv(struct cw_call *call, const struct cw_module *m, const void *sbuf,
+			       const int *scounts, const int *sdispls, ompi_datatype_t *stype,
+			       void *rbuf, const int *rcounts, const int *rdispls,
+			       ompi_datatype_t *rtype)
+{
+	struct cw_lists l;
+
+	cw_call_init(call, CW_ALLTOALLV, 0, 0);
+	if (!cw_lists_begin(call, &l, m->cw->ranks, m->cw->ranks))
+		return;
+	l.rounds = true;
+	l.copy = sbuf == MPI_IN_PLACE;
+	entries(l.recvs, m->cw->ranks, rbuf, rcounts, rdispls, rtype);
+	if (l.copy)
+		entries(l.sends, m->cw->ranks, rbuf, rcounts, rdispls, rtype);
+	else
+		entries(l.sends, m->cw->ranks, sbuf, scounts, sdispls, stype);
+	cw_lists_end(call, &l, (uint32_t)m->rank);
+}
+
+/* Here displacements are bytes, and each rank has a type of its own. */
+static void entries_w(struct cw_entry *list, uint32_t ranks, const void *buf, const int *counts,
+		      const int *displs, ompi_datatype_t *const *types)
+{
+	uint32_t i;
+
+	for (i = 0; i < ranks; i++) {
+		list[i] = entry((int)i, buf, 0, counts[i], types[i]);
+		list[i].user = (char *)list[i].user + displs[i];
+	}
+}
+
+static void describe_alltoallw(struct cw_call *call, const struct cw_module *m, const void *sbuf,
+			       const int *scounts, const int *sdispls,
+			       ompi_datatype_t *const *stypes, void *rbuf, const int *rcounts,
+			       const int *rdispls, ompi_datatype_t *const *rtypes)
+{
+	struct cw_lists l;
+
+	cw_call_init(call, CW_ALLTOALLW, 0, 0);
+	if (!cw_lists_begin(call, &l, m->cw->ranks, m->cw->ranks))
+		return;
+	l.rounds = true;
+	l.copy = sbuf == MPI_IN_PLACE;
+	entries_w(l.recvs, m->cw->ranks, rbuf, rcounts, rdispls, rtypes);
+	if (l.copy)
+		entries_w(l.sends, m->cw->ranks, rbuf, rcounts, rdispls, rtypes);
+	else
+		entries_w(l.sends, m->cw->ranks, sbuf, scounts, sdispls, stypes);
+	cw_lists_end(call, &l, (uint32_t)m->rank);
+}
+
+CW_DEFINE(gatherv,
+	  (const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, const int *rcounts,
+	   const int *displs, ompi_datatype_t *rtype, int root),
+	  (sbuf, scount, stype, rbuf, rcounts, displs, rtype, root))
+CW_DEFINE(scatterv,
+	  (const void *sbuf, const int *scounts, const int *displs, ompi_datatype_t *stype,
+	   void *rbuf, int rcount, ompi_datatype_t *rtype, int root),
+	  (sbuf, scounts, displs, stype, rbuf, rcount, rtype, root))
+CW_DEFINE(allgatherv,
+	  (const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, const int *rcounts,
+	   const int *displs, ompi_datatype_t *rtype),
+	  (sbuf, scount, stype, rbuf, rcounts, displs, rtype))
+CW_DEFINE(alltoallv,
+	  (const void *sbuf, const int *scounts, const int *sdispls, ompi_datatype_t *stype,
+	   void *rbuf, const int *rcounts, const int *rdispls, ompi_datatype_t *rtype),
+	  (sbuf, scounts, sdispls, stype, rbuf, rcounts, rdispls, rtype))
+CW_DEFINE(alltoallw,
+	  (const void *sbuf, const int *scounts, const int *sdispls, ompi_datatype_t *const *stypes,
+	   void *rbuf, const int *rcounts, const int *rdispls, ompi_datatype_t *const *rtypes),
+	  (sbuf, scounts, sdispls, stypes, rbuf, rcounts, rdispls, rtypes))
+
+void cw_vary_install(struct cw_module *module)
+{
+	CW_INSTALL(module, gatherv);
+	CW_INSTALL(module, scatterv);
+	CW_INSTALL(module, allgatherv);
+	CW_INSTALL(module, alltoallv);
+	CW_INSTALL(module, alltoallw);
+}
