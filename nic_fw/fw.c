@@ -153,6 +153,10 @@ static void lay_out_collectives(struct layout *l, struct fw_nic *nic)
 	nic->goal.send_hash = carve(l, sizeof(uint32_t), GOAL_HASH_SIZE);
 	nic->goal.recv_hash = carve(l, sizeof(uint32_t), GOAL_HASH_SIZE);
 	nic->goal.unexp_hash = carve(l, sizeof(uint32_t), GOAL_HASH_SIZE);
+	nic->goal.wild_recvs = carve(l, sizeof(*nic->goal.wild_recvs), GOAL_HASH_SIZE);
+	nic->goal.wild_unexps =
+	    carve(l, sizeof(*nic->goal.wild_unexps), GOAL_WILD_SHAPES * GOAL_HASH_SIZE);
+	nic->goal.self_hash = carve(l, sizeof(*nic->goal.self_hash), GOAL_HASH_SIZE);
 	carve_pool(l, &nic->mgrp.spaces, sizeof(struct mgrp_space), MGRP_MAX_SPACES);
 	nic->mgrp.hash = carve(l, sizeof(uint32_t), MGRP_HASH_SIZE);
 	heap_base = carve(l, 1, GOAL_HEAP_BYTES);

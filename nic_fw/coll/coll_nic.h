@@ -10,6 +10,7 @@
 
 #include "nic_fw/base/buddy.h"
 #include "nic_fw/base/list.h"
+#include "nic_fw/base/multi.h"
 #include "nic_fw/base/pool.h"
 #include "nic_fw/base/timer.h"
 
@@ -50,6 +51,10 @@ struct goal_nic {
 	uint32_t *send_hash; /* GOAL_HASH_SIZE each */
 	uint32_t *recv_hash;
 	uint32_t *unexp_hash;
+	struct fw_multi **wild_recvs;  /* GOAL_HASH_SIZE */
+	struct fw_multi **wild_unexps; /* GOAL_WILD_SHAPES * GOAL_HASH_SIZE */
+	struct fw_multi **self_hash;   /* GOAL_HASH_SIZE */
+	uint64_t seed;                 /* goal_hash(); drawn at the first use; 0: not yet */
 };
 
 struct mgrp_nic {

@@ -18,7 +18,8 @@
  *	goal_msg.c	outgoing messages; announcements, aborts
  *	goal_msg_rx.c	incoming messages
  *	goal_trace.c	PERFTRACE
- *	goal_match.c	receives that wait, messages without a receive
+ *	goal_match.c	receives that wait, messages without a receive: goal_match.h
+ *	goal_wild.c	the same for schedules with wildcards
  *	goal_group.c	multicasts: messages to all ranks over the reliable group (mgrp.h)
  *
  * Calls esp.h and mem.h. Source: ESPGOAL chapters 2 and 4; docs/collectives.md follows a run and a
@@ -34,6 +35,7 @@
 #include "nic_fw/coll/goal_heap.h"
 #include "nic_fw/coll/goal_stall.h"
 #include "nic_fw/base/list.h"
+#include "nic_fw/base/multi.h"
 #include "nic_fw/host/mem.h"
 #include "nic_fw/coll/mgrp.h"
 #include "nic_fw/base/timer.h"
@@ -44,6 +46,8 @@
 
 struct fw_client;
 struct fw_nic;
+struct goal_recv;
+struct goal_unexp;
 
 enum {
 	GOAL_EAGER_BYTES = 128 * 1024,
@@ -192,6 +196,7 @@ enum {
 	GOAL_SMALL_BYTES =
 	    128, /* payload that is copied into the NIC, so that the send finishes at once */
 	GOAL_ANY_RANKS = 64,      /* ranks checked in a step for receives from any rank */
+	GOAL_WILD_SHAPES = 4,     /* of receives: any rank or one, any tag or one */
 	GOAL_CLIENT_QUANTUM = 32, /* operations that one run may start before the next run's turn */
 };
 #define GOAL_ANY_NS UINT64_C(20000000) /* between such steps */
@@ -232,6 +237,8 @@ struct goal_comm {
 	struct fw_list endings;     /* goal_ending.node: failed runs, in their order */
 	struct fw_list ending_node; /* in slices.endings while endings is not empty */
 	struct fw_list unexps;      /* goal_unexp.comm_node, in order of arrival */
+	bool wild;                  /* a schedule with wildcards was loaded: unexps are indexed */
+	struct fw_list *wild_built; /* the last one indexed, unexps: none; NULL: all are */
 	struct fw_list announced;   /* goal_send.run_node: announcements before their sends */
 	/* goal_sweep.c removes messages of ended runs, some in a turn. */
 	struct fw_list *sweep_unexp, *sweep_announced; /* position; at the list's head: done */
@@ -404,8 +411,10 @@ struct goal_run {
 	uint32_t fault_rank, fault_op;
 	struct goal_lengths lengths;
 	uint32_t any_recvs; /* its receives that may be for any rank */
-	bool ending;        /* it has failed: in comm->endings */
-	uint32_t fail_op;   /* then: the operation that failed here, FW_NONE */
+	/* goal_wild.c: started receives that match by arrival, of each shape; their numbers. */
+	uint32_t wild_recvs[GOAL_WILD_SHAPES], wild_serial;
+	bool ending;      /* it has failed: in comm->endings */
+	uint32_t fail_op; /* then: the operation that failed here, FW_NONE */
 	/* And the operations under way, as in hw_goal_run. */
 	uint32_t num_waits, waits[HW_GOAL_WAITS];
 	uint32_t told_ranks; /* its process ends: ranks below this one were notified */
@@ -419,6 +428,8 @@ struct goal_run {
 	struct fw_list staging;     /* goal_send.stage_node: in order */
 	struct fw_list bulk;        /* likewise, announced messages */
 	struct fw_list recvs;       /* goal_recv.run_node */
+	struct fw_list copies;      /* goal_recv.copy_node: in the order of locals */
+	struct fw_list self_sends;  /* goal_send.self_node: no receive has taken them */
 	struct fw_list calcs;       /* goal_calc.run_node */
 	struct fw_list client_node; /* in client->goal_ready while it can proceed */
 	struct fw_list comm_node;
@@ -492,7 +503,7 @@ void goal_trace_passed(struct fw_nic *nic, struct goal_send *send, enum esp_poin
 /* Records the first piece of a message that has no receive yet. */
 void goal_trace_arrived(struct fw_nic *nic, struct goal_comm *comm, uint32_t instance);
 
-/* ---- messages (goal_match.c, goal_msg.c) ---------------------------------------------------- */
+/* ---- messages (goal_msg.c) ------------------------------------------------------------------- */
 
 /* Identifies a message of a run, on the receiver's side and the sender's alike. */
 struct goal_key4 {
@@ -501,40 +512,6 @@ struct goal_key4 {
 	uint32_t tag;
 	uint32_t count;
 	bool group; /* a multicast; rank is its root */
-};
-
-/* A receive that was started and is not finished. */
-struct goal_recv {
-	/* In its hash chain, index + 1; first, because the pool's link overlays it. */
-	uint32_t next;
-	uint32_t op;
-	struct goal_run *run;   /* NULL: free; a peer's sink may still name it */
-	struct goal_key4 key;   /* exact, or completed from its message */
-	bool matched;           /* a message was found for it */
-	bool hashed;            /* in the table under its key */
-	bool any;               /* counted in comm->any_recvs: it may be for any rank */
-	uint8_t generation;     /* of the sink that identifies it */
-	struct goal_link *link; /* link that it waits for; NULL: any, or this rank */
-	struct goal_send *self; /* message of this rank that is being copied */
-	uint64_t bytes;         /* of the message once matched */
-	uint64_t received;
-	struct goal_cursor cursor;
-	struct fw_list run_node, link_node;
-};
-static_assert(offsetof(struct goal_recv, run) >= sizeof(uint32_t), "fw_pool's link comes first");
-
-/* A message, or the header of a large one, that came before its receive. */
-struct goal_unexp {
-	uint32_t comm;
-	struct goal_key4 key;
-	bool header; /* WIRE_GOAL_HEADER: no data */
-	uint64_t bytes, received;
-	uint32_t region; /* of the pool; FW_NONE: the data lie in small */
-	uint64_t offset;
-	struct goal_link *link; /* link to announce on */
-	uint32_t next;          /* in its hash chain, index + 1 */
-	struct fw_list comm_node;
-	uint8_t small[64];
 };
 
 enum goal_send_kind {
@@ -573,6 +550,8 @@ struct goal_send {
 	uint32_t trace_op;
 	struct fw_list run_node, link_node, trace_node;
 	struct fw_list stage_node; /* staging: in run->staging or bulk */
+	struct fw_list self_node;  /* SELF: in run->self_sends while it waits for a receive */
+	struct fw_multi self_at;   /* then: in nic->goal.self_hash */
 	uint8_t small[GOAL_SMALL_BYTES];
 };
 
@@ -632,6 +611,8 @@ enum hw_goal_status goal_msg_self(struct fw_nic *nic, struct goal_run *run, uint
 bool goal_self_keep(struct fw_nic *nic, struct goal_send *send);
 /* Starts a receive. True: a message of this rank waited for it. */
 bool goal_self_recv(struct fw_nic *nic, struct goal_recv *recv);
+/* A message does not wait for its receive any more. */
+void goal_self_taken(struct goal_send *send);
 /* Copies a part. True: finished, or the run has a fault. op: the receive. */
 bool goal_self_step(struct fw_nic *nic, struct goal_run *run, uint32_t op);
 
@@ -646,30 +627,6 @@ struct goal_send *goal_send_find(struct fw_nic *nic, const struct goal_link *lin
 /* Maps an unexpected message in the pool; false: the memory is gone. */
 bool goal_unexp_mem(struct fw_nic *nic, const struct goal_unexp *unexp, uint64_t offset,
 		    uint64_t bytes, struct fw_mem *mem);
-
-/* Finds a receive for the first piece of a message; NULL: none waits. */
-struct goal_recv *goal_match_arrival(struct fw_nic *nic, struct goal_comm *comm,
-				     const struct goal_key4 *key);
-/* Finds an unexpected message for a receive that starts; NULL. */
-struct goal_unexp *goal_match_recv(struct fw_nic *nic, struct goal_comm *comm,
-				   const struct goal_schedule *schedule,
-				   const struct goal_key4 *key);
-struct goal_recv *goal_recv_find(struct fw_nic *nic, struct goal_comm *comm,
-				 const struct goal_key4 *key);
-struct goal_unexp *goal_unexp_find(struct fw_nic *nic, struct goal_comm *comm,
-				   const struct goal_key4 *key);
-struct goal_recv *goal_recv_new(struct fw_nic *nic, struct goal_run *run, uint32_t op);
-/* Joins a receive with a message of that link. NULL: of this rank itself, or whole. */
-void goal_recv_matched(struct fw_nic *nic, struct goal_recv *recv, struct goal_link *link,
-		       uint64_t bytes);
-void goal_recv_hash(struct fw_nic *nic, struct goal_recv *recv);
-void goal_recv_free(struct fw_nic *nic, struct goal_recv *recv);
-/* The receive waits for the rank of a link; for any rank. */
-void goal_recv_await(struct fw_nic *nic, struct goal_recv *recv, struct goal_link *link);
-void goal_recv_await_any(struct fw_nic *nic, struct goal_recv *recv);
-struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,
-				  const struct goal_key4 *key, uint64_t bytes, bool header);
-void goal_unexp_free(struct fw_nic *nic, struct goal_unexp *unexp);
 
 /* ---- commands (goal_cmd.c) ------------------------------------------------------------------ */
 

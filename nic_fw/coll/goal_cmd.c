@@ -461,8 +461,11 @@ static void load_step(struct fw_nic *nic, struct goal_loading *loading)
 		load->status = FW_EINVAL;
 		load->fault = (struct goal_fault){FW_NONE, why};
 		load_over(nic, loading);
-	} else if (goal_load_step(nic, load, &mem)) {
-		load_over(nic, loading);
+	} else if (load->phase == GOAL_LOAD_DONE || goal_load_step(nic, load, &mem)) {
+		/* The messages that came before can match it, too. */
+		if (load->phase != GOAL_LOAD_DONE || !load->schedule->wildcards ||
+		    goal_wild_index(nic, &nic->goal.comms[load->schedule->comm]))
+			load_over(nic, loading);
 	}
 }
 

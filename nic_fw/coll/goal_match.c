@@ -3,18 +3,28 @@
  * Matches messages with receives.
  *
  * Both ends number the messages of equal key in schedule order, so a hash finds the one receive or
- * the one message. Schedules with wildcards match by arrival. Their receives wait in the run's list
- * in the order in which they were started; their messages wait in the communicator's list in the
- * order of arrival. Calls goal_comm.c. ESPGOAL 4.2.2; docs/collectives.md "Matching".
+ * the one message. Schedules with wildcards match by arrival: goal_wild.c. Calls goal_comm.c.
+ * ESPGOAL 4.2.2; docs/collectives.md "Matching".
  */
 #include "nic_fw/fw_nic.h"
 
-static uint32_t goal_match_bucket(const struct goal_comm *comm, const struct fw_nic *nic,
+#define GOAL_KEY_USE UINT64_C(0x676f616c) /* fw_keyed(): "goal" */
+
+/* fw_hash() alone would let a process choose tags of one chain. */
+uint32_t goal_hash(struct fw_nic *nic, uint32_t a, uint32_t b, uint32_t c)
+{
+	if (!nic->goal.seed)
+		nic->goal.seed = fw_keyed(nic, GOAL_KEY_USE, 0, 0) | 1;
+	return fw_hash(a ^ (uint32_t)nic->goal.seed, b ^ (uint32_t)(nic->goal.seed >> 32), c);
+}
+
+static uint32_t goal_match_bucket(const struct goal_comm *comm, struct fw_nic *nic,
 				  const struct goal_key4 *key)
 {
 	uint32_t comm_index = (uint32_t)(comm - nic->goal.comms);
 
-	return fw_hash(key->instance << 10 ^ comm_index, key->rank ^ key->count << 16, key->tag) %
+	return goal_hash(nic, key->instance << 10 ^ comm_index, key->rank ^ key->count << 16,
+			 key->tag) %
 	       GOAL_HASH_SIZE;
 }
 
@@ -58,6 +68,7 @@ struct goal_recv *goal_recv_new(struct fw_nic *nic, struct goal_run *run, uint32
 				       code->kind == GOAL_INSN_MCAST_RECV};
 	goal_cursor_init(&recv->cursor, code->buf[0]);
 	fw_list_init(&recv->link_node);
+	fw_list_init(&recv->copy_node);
 	fw_list_add_tail(&run->recvs, &recv->run_node);
 	return recv;
 }
@@ -107,10 +118,12 @@ void goal_recv_free(struct fw_nic *nic, struct goal_recv *recv)
 
 	if (recv->hashed)
 		goal_match_unhash(nic, recv);
+	goal_wild_forget(recv);
 	not_any(nic, recv);
 	if (recv->link)
 		goal_link_await(nic, recv->link, false);
 	fw_list_del(&recv->link_node);
+	fw_list_del(&recv->copy_node);
 	fw_list_del(&recv->run_node);
 	client = recv->run->client;
 	recv->run = NULL;
@@ -120,6 +133,7 @@ void goal_recv_free(struct fw_nic *nic, struct goal_recv *recv)
 void goal_recv_matched(struct fw_nic *nic, struct goal_recv *recv, struct goal_link *link,
 		       uint64_t bytes)
 {
+	goal_wild_forget(recv);
 	recv->matched = true;
 	recv->bytes = bytes;
 	not_any(nic, recv);
@@ -128,36 +142,24 @@ void goal_recv_matched(struct fw_nic *nic, struct goal_recv *recv, struct goal_l
 		goal_recv_await(nic, recv, link);
 }
 
-static bool takes(const struct goal_recv *recv, const struct goal_key4 *key)
-{
-	const struct goal_insn *op = &recv->run->schedule->ops[recv->op];
-
-	return !recv->matched && !recv->key.group &&
-	       (op->peer == GOAL_RANK_ANY || op->peer == key->rank) &&
-	       (op->tag == GOAL_TAG_ANY || op->tag == key->tag);
-}
-
 struct goal_recv *goal_match_arrival(struct fw_nic *nic, struct goal_comm *comm,
 				     const struct goal_key4 *key)
 {
 	struct goal_run *run = goal_run_find(nic, comm, key->instance);
 	struct goal_recv *recv;
-	struct fw_list *pos;
 
 	if (!run)
 		return NULL;
 	recv = goal_recv_find(nic, comm, key);
 	if (recv || !run->schedule->wildcards || key->group)
 		return recv;
-	fw_list_for_each (pos, &run->recvs) {
-		recv = FW_CONTAINER(pos, struct goal_recv, run_node);
-		if (!takes(recv, key))
-			continue;
-		recv->key = *key;
-		goal_recv_hash(nic, recv);
-		return recv;
-	}
-	return NULL;
+	recv = goal_wild_find_recv(nic, run, key);
+	if (!recv)
+		return NULL;
+	goal_wild_forget(recv);
+	recv->key = *key;
+	goal_recv_hash(nic, recv);
+	return recv;
 }
 
 /* ---- unexpected messages -------------------------------------------------------------------- */
@@ -199,6 +201,7 @@ struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,
 	head = &nic->goal.unexp_hash[goal_match_bucket(comm, nic, key)];
 	fw_chain_add(head, &unexp->next, fw_pool_index(&nic->goal.unexps, unexp));
 	fw_list_add_tail(&comm->unexps, &unexp->comm_node);
+	goal_wild_add(nic, comm, unexp);
 	return unexp;
 }
 
@@ -209,6 +212,7 @@ void goal_unexp_free(struct fw_nic *nic, struct goal_unexp *unexp)
 	fw_chain_del(&nic->goal.unexp_hash[goal_match_bucket(comm, nic, &unexp->key)], unexp,
 		     fw_pool_table(&nic->goal.unexps), next);
 	goal_sweep_forget(comm, &unexp->comm_node);
+	goal_wild_remove(comm, unexp);
 	fw_list_del(&unexp->comm_node);
 	if (unexp->region != FW_NONE)
 		goal_pool_free(comm, unexp->region, unexp->offset);
@@ -220,17 +224,6 @@ struct goal_unexp *goal_match_recv(struct fw_nic *nic, struct goal_comm *comm,
 				   const struct goal_schedule *schedule,
 				   const struct goal_key4 *key)
 {
-	struct fw_list *pos;
-
-	if (!schedule->wildcards || key->group)
-		return goal_unexp_find(nic, comm, key);
-	fw_list_for_each (pos, &comm->unexps) {
-		struct goal_unexp *unexp = FW_CONTAINER(pos, struct goal_unexp, comm_node);
-
-		if (unexp->key.instance == key->instance && !unexp->key.group &&
-		    (key->rank == GOAL_RANK_ANY || key->rank == unexp->key.rank) &&
-		    (key->tag == GOAL_TAG_ANY || key->tag == unexp->key.tag))
-			return unexp;
-	}
-	return NULL;
+	return schedule->wildcards && !key->group ? goal_wild_find_unexp(nic, comm, key)
+						  : goal_unexp_find(nic, comm, key);
 }

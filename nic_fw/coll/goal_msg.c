@@ -17,9 +17,11 @@ static struct goal_send *send_of(struct esp_xfer *xfer)
 	return FW_CONTAINER(xfer, struct goal_send, xfer);
 }
 
-static uint32_t send_bucket(const struct goal_link *link, const struct goal_key4 *key)
+static uint32_t send_bucket(struct fw_nic *nic, const struct goal_link *link,
+			    const struct goal_key4 *key)
 {
-	return fw_hash(key->instance << 10 ^ link->comm, key->rank ^ key->count << 16, key->tag) %
+	return goal_hash(nic, key->instance << 10 ^ link->comm, key->rank ^ key->count << 16,
+			 key->tag) %
 	       GOAL_HASH_SIZE;
 }
 
@@ -42,6 +44,7 @@ struct goal_send *goal_send_new(struct fw_nic *nic, uint32_t client, struct goal
 	fw_list_init(&send->link_node);
 	fw_list_init(&send->trace_node);
 	fw_list_init(&send->stage_node);
+	fw_list_init(&send->self_node);
 	if (link)
 		fw_list_add_tail(&link->sends, &send->link_node);
 	return send;
@@ -49,7 +52,7 @@ struct goal_send *goal_send_new(struct fw_nic *nic, uint32_t client, struct goal
 
 void goal_send_hash(struct fw_nic *nic, struct goal_send *send)
 {
-	uint32_t *head = &nic->goal.send_hash[send_bucket(send->link, &send->key)];
+	uint32_t *head = &nic->goal.send_hash[send_bucket(nic, send->link, &send->key)];
 
 	fw_chain_add(head, &send->next, fw_pool_index(&nic->goal.sends, send));
 	send->hashed = true;
@@ -57,7 +60,7 @@ void goal_send_hash(struct fw_nic *nic, struct goal_send *send)
 
 static void send_unhash(struct fw_nic *nic, struct goal_send *send)
 {
-	fw_chain_del(&nic->goal.send_hash[send_bucket(send->link, &send->key)], send,
+	fw_chain_del(&nic->goal.send_hash[send_bucket(nic, send->link, &send->key)], send,
 		     fw_pool_table(&nic->goal.sends), next);
 	send->hashed = false;
 }
@@ -67,7 +70,7 @@ struct goal_send *goal_send_find(struct fw_nic *nic, const struct goal_link *lin
 {
 	struct goal_send *send;
 
-	fw_chain_for_each (send, nic->goal.send_hash[send_bucket(link, key)],
+	fw_chain_for_each (send, nic->goal.send_hash[send_bucket(nic, link, key)],
 			   fw_pool_table(&nic->goal.sends), next)
 		if (send->link == link && send->key.instance == key->instance &&
 		    send->key.tag == key->tag && send->key.count == key->count)
@@ -85,6 +88,8 @@ void goal_send_free(struct fw_nic *nic, struct goal_send *send)
 		goal_send_unannounce(nic, send);
 	if (send->staged)
 		goal_heap_free(nic, send->client, send->staged);
+	if (send->kind == GOAL_SEND_SELF)
+		goal_self_taken(send);
 	/* A repeated packet may be acknowledged before it leaves. */
 	if (send->kind == GOAL_SEND_SMALL)
 		eth_tx_forget_mem(nic, send->small, sizeof(send->small));

@@ -473,7 +473,9 @@ enum hw_goal_status goal_msg_recv(struct fw_nic *nic, struct goal_run *run, uint
 	recv = goal_recv_new(nic, run, index);
 	if (!recv)
 		return HW_GOAL_RESOURCES;
-	if (!run->schedule->wildcards)
+	if (run->schedule->wildcards)
+		goal_wild_await(nic, recv);
+	else
 		goal_recv_hash(nic, recv);
 	if (goal_self_recv(nic, recv))
 		return HW_GOAL_OK;

@@ -96,10 +96,59 @@ static uint64_t at_once_bytes(const struct goal_insn *from, const struct goal_in
 		   : GOAL_LOCAL_QUANTUM_BYTES;
 }
 
+/* ---- messages that wait for their receive */
+
+/* The chain of messages of a run with this tag; without wildcards the count names one message. */
+static struct fw_multi **self_chain(struct fw_nic *nic, const struct goal_run *run, uint32_t tag,
+				    uint32_t count)
+{
+	uint32_t hash =
+	    goal_hash(nic, run->instance << 10 ^ (uint32_t)(run->comm - nic->goal.comms), tag,
+		      run->schedule->wildcards ? 0 : count);
+
+	return &nic->goal.self_hash[hash % GOAL_HASH_SIZE];
+}
+
+/* Finds the oldest message of this tag, and of this count where there are no wildcards; NULL. */
+static struct goal_send *self_find(struct fw_nic *nic, const struct goal_run *run, uint32_t tag,
+				   uint32_t count)
+{
+	struct fw_multi *at;
+
+	fw_multi_for_each(at, *self_chain(nic, run, tag, count))
+	{
+		struct goal_send *send = FW_CONTAINER(at, struct goal_send, self_at);
+
+		if (send->run == run && send->key.tag == tag &&
+		    (run->schedule->wildcards || send->key.count == count))
+			return send;
+	}
+	return NULL;
+}
+
+static void self_await(struct fw_nic *nic, struct goal_send *send)
+{
+	struct goal_run *run = send->run;
+	struct goal_send *first = self_find(nic, run, send->key.tag, send->key.count);
+
+	fw_list_add_tail(&run->self_sends, &send->self_node);
+	fw_multi_add(self_chain(nic, run, send->key.tag, send->key.count),
+		     first ? &first->self_at : NULL, &send->self_at);
+}
+
+void goal_self_taken(struct goal_send *send)
+{
+	if (!fw_list_linked(&send->self_node))
+		return;
+	fw_list_del(&send->self_node);
+	fw_multi_del(&send->self_at);
+}
+
 static void join(struct fw_nic *nic, struct goal_recv *recv, struct goal_send *send)
 {
 	goal_recv_matched(nic, recv, NULL, send->bytes);
 	recv->self = send;
+	fw_list_add_tail(&recv->run->copies, &recv->copy_node);
 	goal_run_add_local(nic, recv->run, recv->op);
 }
 
@@ -132,6 +181,8 @@ enum hw_goal_status goal_msg_self(struct fw_nic *nic, struct goal_run *run, uint
 	fw_list_add_tail(&run->sends, &send->run_node);
 	if (recv)
 		join(nic, recv, send);
+	else
+		self_await(nic, send);
 	return HW_GOAL_OK;
 }
 
@@ -154,43 +205,36 @@ bool goal_self_keep(struct fw_nic *nic, struct goal_send *send)
 bool goal_self_recv(struct fw_nic *nic, struct goal_recv *recv)
 {
 	const struct goal_insn *op = &recv->run->schedule->ops[recv->op];
-	struct fw_list *pos;
+	struct goal_run *run = recv->run;
+	struct goal_send *send;
 
-	if (op->peer != recv->run->comm->rank && op->peer != GOAL_RANK_ANY)
+	if (fw_list_empty(&run->self_sends) ||
+	    (op->peer != run->comm->rank && op->peer != GOAL_RANK_ANY))
 		return false;
-	fw_list_for_each (pos, &recv->run->sends) {
-		struct goal_send *send = FW_CONTAINER(pos, struct goal_send, run_node);
-
-		if (send->kind != GOAL_SEND_SELF || send->awaited ||
-		    (op->tag != GOAL_TAG_ANY && op->tag != send->key.tag) ||
-		    (!recv->run->schedule->wildcards && op->count != send->key.count))
-			continue;
-		send->awaited = true;
-		if (send->bytes > op->amount)
-			goal_run_fault(nic, recv->run,
-				       goal_run_truncated(recv->run, recv->op, send->bytes),
-				       recv->run->comm->rank, recv->op);
-		else
-			join(nic, recv, send);
-		return true;
-	}
-	return false;
+	if (op->tag == GOAL_TAG_ANY)
+		send = FW_CONTAINER(run->self_sends.next, struct goal_send, self_node);
+	else
+		send = self_find(nic, run, op->tag, op->count);
+	if (!send)
+		return false;
+	goal_self_taken(send);
+	send->awaited = true;
+	if (send->bytes > op->amount)
+		goal_run_fault(nic, run, goal_run_truncated(run, recv->op, send->bytes),
+			       run->comm->rank, recv->op);
+	else
+		join(nic, recv, send);
+	return true;
 }
 
 bool goal_self_step(struct fw_nic *nic, struct goal_run *run, uint32_t index)
 {
-	struct goal_recv *recv = NULL;
-	struct fw_list *pos;
-	struct goal_send *send;
+	/* Copies end in the order in which they were queued. */
+	struct goal_recv *recv = FW_CONTAINER(run->copies.next, struct goal_recv, copy_node);
+	struct goal_send *send = recv->self;
 	uint64_t left, bytes;
 
-	fw_list_for_each (pos, &run->recvs) {
-		recv = FW_CONTAINER(pos, struct goal_recv, run_node);
-		if (recv->op == index)
-			break;
-	}
-	assert(recv && recv->op == index && recv->self);
-	send = recv->self;
+	assert(!fw_list_empty(&run->copies) && recv->op == index && send);
 	left = recv->bytes - recv->received;
 	bytes = left < GOAL_LOCAL_QUANTUM_BYTES ? left : GOAL_LOCAL_QUANTUM_BYTES;
 	if (!copy(nic, run, &recv->cursor, &send->cursor, bytes, &bytes)) {

@@ -2,9 +2,8 @@
 /*
  * Classes of receives of one shape, and their chains in the keyed table.
  *
- * The chain of a bucket links the first node of each key; nodes of equal key stand behind it in a
- * ring. So any number of equal keys costs one step, and unequal keys share a chain by chance alone:
- * places come from SipHash (base/keyed.c) with a secret.
+ * Any number of equal keys costs one step (base/multi.h), and unequal keys share a chain by chance
+ * alone: places come from SipHash (base/keyed.c) with a secret.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -89,7 +88,7 @@ static bool hook_has(struct tag_hook *hook, const struct tag_key *key)
 	       (cls->any_src || (own->src_ip == key->src_ip && own->src_qpn == key->src_qpn));
 }
 
-static struct tag_hook **bucket_of(struct tag_table *table, const struct tag_class *cls,
+static struct fw_multi **bucket_of(struct tag_table *table, const struct tag_class *cls,
 				   const struct tag_key *key)
 {
 	uint64_t src = cls->any_src ? 0 : (uint64_t)key->src_ip << 32 | key->src_qpn;
@@ -98,12 +97,19 @@ static struct tag_hook **bucket_of(struct tag_table *table, const struct tag_cla
 	return &table->bucket[hash & (table->buckets - 1)];
 }
 
-static struct tag_hook *find_in(struct tag_hook *hook, const struct tag_class *cls,
+static struct tag_hook *find_in(struct fw_multi *chain, const struct tag_class *cls,
 				const struct tag_key *key)
 {
-	while (hook && (hook->cls != cls || !hook_has(hook, key)))
-		hook = hook->next;
-	return hook;
+	struct fw_multi *at;
+
+	fw_multi_for_each(at, chain)
+	{
+		struct tag_hook *hook = FW_CONTAINER(at, struct tag_hook, at);
+
+		if (hook->cls == cls && hook_has(hook, key))
+			return hook;
+	}
+	return NULL;
 }
 
 struct tag_hook *tag_class_first(struct tag_table *table, struct tag_class *cls,
@@ -114,20 +120,11 @@ struct tag_hook *tag_class_first(struct tag_table *table, struct tag_class *cls,
 	return find_in(*bucket_of(table, cls, key), cls, key);
 }
 
-/* Makes a node the first of its key: it enters the chain here. */
-static void chain_at(struct tag_hook *hook, struct tag_hook **link, struct tag_hook *next)
-{
-	hook->link = link;
-	hook->next = next;
-	*link = hook;
-	if (next)
-		next->link = &hook->next;
-}
-
 void tag_class_add(struct tag_table *table, struct tag_class *cls, struct tag_hook *hook)
 {
 	struct tag_key key = {0};
-	struct tag_hook **bucket, *first;
+	struct fw_multi **bucket;
+	struct tag_hook *first;
 
 	assert(!hook->cls);
 	hook->cls = cls;
@@ -136,16 +133,9 @@ void tag_class_add(struct tag_table *table, struct tag_class *cls, struct tag_ho
 	else
 		key = cls->kind == TAG_CLASS_POSTED ? tag_hook_recv(hook)->want.key
 						    : tag_hook_msg(hook)->key;
-	fw_list_init(&hook->same);
 	bucket = bucket_of(table, cls, &key);
 	first = cls->count > 0 ? find_in(*bucket, cls, &key) : NULL;
-	if (first) {
-		hook->link = NULL;
-		hook->next = NULL;
-		fw_list_add_tail(&first->same, &hook->same);
-	} else {
-		chain_at(hook, bucket, *bucket);
-	}
+	fw_multi_add(bucket, first ? &first->at : NULL, &hook->at);
 	cls->count++;
 }
 
@@ -154,17 +144,7 @@ void tag_class_del(struct tag_hook *hook)
 	struct tag_class *cls = hook->cls;
 
 	assert(cls && cls->count > 0);
-	if (hook->link && fw_list_linked(&hook->same)) {
-		chain_at(FW_CONTAINER(hook->same.next, struct tag_hook, same), hook->link,
-			 hook->next);
-	} else if (hook->link) {
-		*hook->link = hook->next;
-		if (hook->next)
-			hook->next->link = hook->link;
-	}
-	fw_list_del(&hook->same);
-	hook->link = NULL;
-	hook->next = NULL;
+	fw_multi_del(&hook->at);
 	hook->cls = NULL;
 	cls->count--;
 }

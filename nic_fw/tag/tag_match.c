@@ -17,7 +17,7 @@ enum {
 static_assert((int)TAG_CLASSES <= 1 << KIND_SHIFT && (int)TAG_INDEXES <= 1 << KIND_SHIFT, "");
 static_assert(TAG_CLASSES <= 32, "tag_match.used has a bit for each");
 
-void tag_table_init(struct tag_table *table, struct tag_hook **bucket, uint32_t buckets,
+void tag_table_init(struct tag_table *table, struct fw_multi **bucket, uint32_t buckets,
 		    const uint64_t secret[2])
 {
 	assert(buckets > 0 && (buckets & (buckets - 1)) == 0);
@@ -80,7 +80,7 @@ static uint32_t class_bit(const struct tag_match *m, const struct tag_class *cls
 /* The receive that keeps the count of its key. */
 static struct tag_recv *first_of_key(struct tag_match *m, struct tag_recv *r)
 {
-	if (r->hook.link)
+	if (fw_multi_is_first(&r->hook.at))
 		return r;
 	return tag_hook_recv(tag_class_first(m->table, r->hook.cls, &r->want.key));
 }
@@ -101,7 +101,7 @@ bool tag_match_post(struct tag_match *m, struct tag_recv *r)
 		cls->unannounced++;
 		first_of_key(m, r)->same_unannounced++;
 	} else {
-		fw_list_add_tail(&m->linear, &r->hook.same);
+		fw_list_add_tail(&m->linear, &r->hook.at.same);
 		m->num_linear++;
 	}
 	tag_class_add(m->table, &m->numbers, &r->number_hook);
@@ -132,14 +132,15 @@ void tag_match_unpost(struct tag_match *m, struct tag_recv *r)
 	struct tag_class *cls = r->hook.cls;
 
 	if (r->linear) {
-		fw_list_del(&r->hook.same);
+		fw_list_del(&r->hook.at.same);
 		m->num_linear--;
 	} else {
+		struct fw_multi *second = fw_multi_second(&r->hook.at);
+
 		if (!r->announced)
 			count_unannounced(m, r, UINT32_MAX);
-		if (r->hook.link && fw_list_linked(&r->hook.same)) {
-			struct tag_hook *next =
-			    FW_CONTAINER(r->hook.same.next, struct tag_hook, same);
+		if (fw_multi_is_first(&r->hook.at) && second) {
+			struct tag_hook *next = FW_CONTAINER(second, struct tag_hook, at);
 
 			tag_hook_recv(next)->same_unannounced = r->same_unannounced;
 		}
@@ -167,7 +168,7 @@ struct tag_recv *tag_match_find_recv(struct tag_match *m, const struct tag_key *
 			best = tag_hook_recv(hook);
 	}
 	fw_list_for_each (pos, &m->linear) {
-		struct tag_recv *r = FW_CONTAINER(pos, struct tag_recv, hook.same);
+		struct tag_recv *r = FW_CONTAINER(pos, struct tag_recv, hook.at.same);
 
 		if (best && best->serial < r->serial)
 			break;
@@ -218,7 +219,7 @@ bool tag_match_may_announce(struct tag_match *m, const struct tag_want *want)
 		if (class_stands_before(m, &m->classes[__builtin_ctz(used)], want))
 			return false;
 	fw_list_for_each (pos, &m->linear) {
-		struct tag_recv *r = FW_CONTAINER(pos, struct tag_recv, hook.same);
+		struct tag_recv *r = FW_CONTAINER(pos, struct tag_recv, hook.at.same);
 
 		if (!r->announced && tag_wants_overlap(&r->want, want))
 			return false;

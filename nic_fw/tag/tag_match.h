@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "nic_fw/base/list.h"
+#include "nic_fw/base/multi.h"
 
 enum {
 	TAG_CLASSES = 16,     /* shapes of posted receives that are found by a lookup */
@@ -47,10 +48,8 @@ struct tag_want {
 
 /* A place in a chain of the table. */
 struct tag_hook {
-	struct tag_class *cls;  /* NULL: in no class */
-	struct tag_hook *next;  /* in the chain: the first of each key alone */
-	struct tag_hook **link; /* points at this one; NULL: not the first of its key */
-	struct fw_list same;    /* those of equal key, in their order */
+	struct tag_class *cls; /* NULL: in no class */
+	struct fw_multi at;
 };
 
 /* A posted receive. The caller sets want and number, and zeroes the rest before the first post. */
@@ -100,7 +99,7 @@ struct tag_class {
 
 /* Places of many endpoints' nodes. All zero is empty. */
 struct tag_table {
-	struct tag_hook **bucket;
+	struct fw_multi **bucket;
 	uint32_t buckets; /* power of two */
 	uint64_t secret[2];
 };
@@ -115,7 +114,7 @@ struct tag_match {
 	uint32_t num_arrived;
 	uint32_t used;          /* bit for each class of posted that has receives */
 	struct fw_list posted;  /* tag_recv.node, in the order of posting */
-	struct fw_list linear;  /* tag_recv.hook.same, in the order of posting */
+	struct fw_list linear;  /* tag_recv.hook.at.same, in the order of posting */
 	struct fw_list arrived; /* tag_msg.node, in the order of arrival */
 	/*
 	 * The last message that a search of the arrivals one by one has looked at, arrived itself
@@ -134,7 +133,7 @@ enum tag_found {
 };
 
 /* buckets is a power of two; bucket points at that many NULLs. secret is random. */
-void tag_table_init(struct tag_table *table, struct tag_hook **bucket, uint32_t buckets,
+void tag_table_init(struct tag_table *table, struct fw_multi **bucket, uint32_t buckets,
 		    const uint64_t secret[2]);
 
 /* owner: a number that no other matcher of the table has, less than 2^24 (a QPN's index). */

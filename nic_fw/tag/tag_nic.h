@@ -16,7 +16,7 @@ struct tag_ep;
 
 struct tag_nic {
 	struct tag_table table;    /* of all endpoints; made with the first */
-	struct tag_hook **buckets; /* TAG_BUCKETS */
+	struct fw_multi **buckets; /* TAG_BUCKETS */
 	struct tag_ep *eps;        /* HW_MAX_QP, by the place of the queue pair */
 	struct fw_pool posteds;    /* struct tag_posted */
 	struct fw_pool arrivals;

@@ -16,7 +16,7 @@ enum {
 };
 
 static const uint64_t secret[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
-static struct tag_hook *bucket[BUCKETS];
+static struct fw_multi *bucket[BUCKETS];
 static struct tag_table table;
 static struct tag_match match;
 static struct tag_recv recvs[NODES];
@@ -334,9 +334,9 @@ static uint32_t longest_chain(void)
 	uint32_t i, len, longest = 0;
 
 	for (i = 0; i < BUCKETS; i++) {
-		struct tag_hook *hook = bucket[i];
+		struct fw_multi *at = bucket[i];
 
-		for (len = 0; hook; hook = hook->next)
+		for (len = 0; at; at = at->next)
 			len++;
 		longest = len > longest ? len : longest;
 	}
