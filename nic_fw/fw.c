@@ -279,6 +279,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	fw_list_init(&nic->esp.acks);
 	share_init(nic);
 	nic->host.clients[FW_CLIENT_ORPHANS].share = &nic->share.holders[FW_CLIENT_ORPHANS];
+	goal_lost_init(nic);
 	goal_orphan_init(nic);
 	goal_msg_init(nic);
 	mgrp_init(nic);

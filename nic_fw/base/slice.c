@@ -38,6 +38,17 @@ bool slice_take(struct fw_nic *nic, uint32_t units)
 	return true;
 }
 
+bool slice_look(struct fw_nic *nic, uint32_t *looks)
+{
+	if (!*looks) {
+		if (!slice_take(nic, 1))
+			return false;
+		*looks = FW_SLICE_LOOKS;
+	}
+	(*looks)--;
+	return true;
+}
+
 uint32_t slice_run(struct fw_nic *nic)
 {
 	struct fw_slices *s = &nic->slices;
@@ -78,7 +89,7 @@ bool slice_pending(const struct fw_nic *nic)
 	       !fw_list_empty(&s->endings) || !fw_list_empty(&s->sweeps) ||
 	       slice_jobs[SLICE_NEIGH].pending(nic) || slice_jobs[SLICE_HEAP].pending(nic) ||
 	       slice_jobs[SLICE_TAG].pending(nic) || slice_jobs[SLICE_FLOWS].pending(nic) ||
-	       slice_jobs[SLICE_SYNS].pending(nic);
+	       slice_jobs[SLICE_SYNS].pending(nic) || slice_jobs[SLICE_LOST].pending(nic);
 }
 
 bool slice_keep(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd)

@@ -35,6 +35,7 @@ enum {
 	 */
 	FW_SLICE_QUANTUM = 16,
 	FW_SLICE_COMMANDS = 1024, /* commands that wait for the end of such work */
+	FW_SLICE_LOOKS = 4,       /* looks at objects that cost a unit */
 	/* Jobs that cost more than a unit. */
 	FW_SLICE_FLOW_UNITS = 4,
 	FW_SLICE_QP_UNITS = 8,
@@ -80,6 +81,7 @@ enum slice_kind {
 	SLICE_TAG,   /* tagged sends to peers whose session has ended */
 	SLICE_FLOWS, /* flows of RD that end */
 	SLICE_SYNS,  /* half-open connections of listeners that ended */
+	SLICE_LOST,  /* ranks of GOAL that are lost */
 	SLICE_KINDS
 };
 
@@ -102,6 +104,9 @@ void slice_allow(struct fw_nic *nic);
  * more than is left is done all the same, so that it is never starved.
  */
 bool slice_take(struct fw_nic *nic, uint32_t units);
+
+/* Takes a unit for a few looks at objects. *looks: those that are left of it; 0 at first. */
+bool slice_look(struct fw_nic *nic, uint32_t *looks);
 
 /* A stage of fw_poll(): renews the units of the turn and continues the waiting work. */
 uint32_t slice_run(struct fw_nic *nic);

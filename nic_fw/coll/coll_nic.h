@@ -41,6 +41,8 @@ struct goal_nic {
 	uint32_t loads_active;
 	uint32_t load_hand;     /* the load that made the last step */
 	struct fw_list clients; /* clients with runs that can proceed */
+	struct fw_list lost;    /* goal_comm.lost_node: communicators that have lost ranks */
+	struct fw_list drains;  /* goal_link.lost_node: links to be freed */
 	struct fw_pool links;
 	struct fw_pool runs;
 	struct fw_pool sends;

@@ -12,6 +12,7 @@
  *	goal_load.c	copies a compiled schedule in and verifies it, once
  *	goal_run.c	the interpreter: ready queues, dependencies
  *	goal_ending.c	the end of a run: its record, notification of ranks about a failure
+ *	goal_lost.c	ranks that are lost: the runs that need them fail
  *	goal_sweep.c	removal of messages of ended runs
  *	goal_localop.c	arithmetic
  *	goal_buf.c	(slot, offset) and lists of pieces to memory
@@ -234,6 +235,9 @@ struct goal_comm {
 	struct fw_list all_links;   /* goal_link.node */
 	struct fw_list schedules;   /* goal_schedule.node */
 	struct fw_list runs;        /* goal_run.comm_node, active, by instance */
+	struct fw_list lost;        /* goal_link.lost_node: runs that need them fail */
+	struct fw_list *lost_run;   /* of runs: the next to look at for the first; NULL: none */
+	struct fw_list lost_node;   /* in nic->goal.lost while lost is not empty */
 	struct fw_list endings;     /* goal_ending.node: failed runs, in their order */
 	struct fw_list ending_node; /* in slices.endings while endings is not empty */
 	struct fw_list unexps;      /* goal_unexp.comm_node, in order of arrival */
@@ -283,6 +287,11 @@ struct goal_link {
 	bool any_watched;          /* awaited by receives from any rank */
 	bool lost;                 /* its stream ended other than by a close */
 	bool told_left;            /* it was notified that our process has ended */
+	/* goal_lost.c: looks for the runs that need it. */
+	struct fw_list lost_node;              /* in comm->lost, or nic->goal.drains */
+	struct fw_list lost_sends, lost_recvs; /* of sends and recvs: not looked at */
+	bool lost_closed, lost_left;
+	uint8_t lost_status;  /* hw_goal_status */
 	bool left;            /* its process has ended: it takes no part in run left_at and later */
 	uint32_t left_at;     /* instance */
 	struct fw_list sends; /* goal_send.link_node */
@@ -621,6 +630,8 @@ struct goal_send *goal_send_new(struct fw_nic *nic, uint32_t client, struct goal
 				enum goal_send_kind kind, uint8_t type,
 				const struct goal_key4 *key);
 void goal_send_free(struct fw_nic *nic, struct goal_send *send);
+/* Its stream has ended: frees it, or leaves it to the end of its run. */
+void goal_send_lost(struct fw_nic *nic, struct goal_send *send);
 void goal_send_hash(struct fw_nic *nic, struct goal_send *send);
 struct goal_send *goal_send_find(struct fw_nic *nic, const struct goal_link *link,
 				 const struct goal_key4 *key);

@@ -31,6 +31,9 @@ static struct goal_link *link_new(struct fw_nic *nic, struct goal_comm *comm, ui
 	link->rank = rank;
 	fw_list_init(&link->sends);
 	fw_list_init(&link->recvs);
+	fw_list_init(&link->lost_sends);
+	fw_list_init(&link->lost_recvs);
+	fw_list_init(&link->lost_node);
 	fw_list_init(&link->blocked_node);
 	fw_list_add_tail(&comm->all_links, &link->node);
 	comm->links[rank] = fw_pool_index(&nic->goal.links, link);
@@ -40,6 +43,8 @@ static struct goal_link *link_new(struct fw_nic *nic, struct goal_comm *comm, ui
 void goal_link_free(struct fw_nic *nic, struct goal_link *link)
 {
 	assert(fw_list_empty(&link->sends) && fw_list_empty(&link->recvs));
+	assert(fw_list_empty(&link->lost_sends) && fw_list_empty(&link->lost_recvs));
+	fw_list_del(&link->lost_node);
 	fw_list_del(&link->blocked_node);
 	fw_list_del(&link->node);
 	goal_give(nic, link->client, GOAL_TABLE_LINKS, link);
@@ -70,18 +75,12 @@ struct goal_link *goal_link_get(struct fw_nic *nic, struct goal_comm *comm, uint
 	return NULL;
 }
 
-/* True if the rank's process ended before it could start this run. */
-static bool left_before(const struct goal_link *link, uint32_t instance)
-{
-	return link->left && (int32_t)(instance - link->left_at) >= 0;
-}
-
 bool goal_link_lost(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank, uint32_t instance)
 {
 	const struct goal_link *link = goal_link_at(nic, comm, rank);
 
 	if (link && link->left)
-		return left_before(link, instance);
+		return goal_lost_left_before(link, instance);
 	return link ? !link->stream && link->lost : !goal_link_get(nic, comm, rank);
 }
 
@@ -116,55 +115,6 @@ void goal_link_await(struct fw_nic *nic, struct goal_link *link, bool on)
 		esp_unwatch(nic, link->stream);
 }
 
-/*
- * True if a run may need the rank for messages that it does not wait for yet. A rank that closed
- * the communicator has completed its own runs, so that all its messages are known.
- */
-static bool may_need(const struct goal_run *run, const struct goal_link *link, bool closed)
-{
-	if (link->left)
-		closed = !left_before(link, run->instance);
-	if (closed)
-		return false;
-	/* A receive from any rank may have waited for this rank. */
-	if (run->any_recvs)
-		return true;
-	/* A multicast may need every rank that is the parent or a child in its tree. */
-	return run->schedule->groups &&
-	       run->schedule->neighbours[link->rank / 64] >> link->rank % 64 & 1;
-}
-
-static void fail_run(struct fw_nic *nic, struct goal_run *run, const struct goal_link *link,
-		     bool left, enum hw_goal_status status)
-{
-	/* An announcement before its send has no run. */
-	if (run && !run->ending && (!left || left_before(link, run->instance)))
-		goal_run_fault(nic, run, status, link->rank, FW_NONE);
-}
-
-/*
- * Fails the runs that need the rank; left: only those in which it takes no part. The link has the
- * operations that wait for the rank, so that the end of each rank looks at its own alone.
- */
-static void fail_runs(struct fw_nic *nic, struct goal_comm *comm, const struct goal_link *link,
-		      bool closed, bool left, enum hw_goal_status status)
-{
-	struct fw_list *pos;
-
-	fw_list_for_each (pos, &link->sends)
-		fail_run(nic, FW_CONTAINER(pos, struct goal_send, link_node)->run, link, left,
-			 status);
-	fw_list_for_each (pos, &link->recvs)
-		fail_run(nic, FW_CONTAINER(pos, struct goal_recv, link_node)->run, link, left,
-			 status);
-	fw_list_for_each (pos, &comm->runs) {
-		struct goal_run *run = FW_CONTAINER(pos, struct goal_run, comm_node);
-
-		if (may_need(run, link, closed))
-			fail_run(nic, run, link, left, status);
-	}
-}
-
 void goal_link_left(struct fw_nic *nic, struct goal_link *link, uint32_t instance)
 {
 	struct goal_comm *comm = &nic->goal.comms[link->comm];
@@ -172,7 +122,7 @@ void goal_link_left(struct fw_nic *nic, struct goal_link *link, uint32_t instanc
 	link->left = true;
 	link->left_at = instance;
 	/* Earlier runs still get their messages from it: its stream stays open for them. */
-	fail_runs(nic, comm, link, false, true, HW_GOAL_PEER_LOST);
+	goal_lost_begin(nic, comm, link, false, true, HW_GOAL_PEER_LOST);
 }
 
 void goal_msg_opened(struct fw_nic *nic, void *ctx)
@@ -193,7 +143,7 @@ void goal_msg_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 	link->stream = NULL;
 	link->lost = why != ESP_END_CLOSED || link->left;
 	if (link->comm == FW_NONE) {
-		goal_link_free(nic, link);
+		goal_lost_free(nic, link);
 		return;
 	}
 	comm = &nic->goal.comms[link->comm];
@@ -203,7 +153,7 @@ void goal_msg_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 	mgrp_link_over(nic, comm, link->rank);
 	if (comm->closing)
 		goal_comm_try_end(nic, comm);
-	fail_runs(nic, comm, link, why == ESP_END_CLOSED, false, status);
+	goal_lost_begin(nic, comm, link, why == ESP_END_CLOSED, false, status);
 }
 
 /* ---- receives from any rank ----------------------------------------------------------------- */
@@ -225,7 +175,7 @@ static void watch_rank(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank
 	}
 	link = rank == comm->rank ? NULL : goal_link_at(nic, comm, rank);
 	if (link && link->lost)
-		fail_runs(nic, comm, link, false, false, HW_GOAL_PEER_LOST);
+		goal_lost_begin(nic, comm, link, false, false, HW_GOAL_PEER_LOST);
 }
 
 static void unwatch_rank(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
@@ -356,6 +306,8 @@ void goal_comm_init(struct goal_comm *comm)
 	fw_list_init(&comm->all_links);
 	fw_list_init(&comm->schedules);
 	fw_list_init(&comm->runs);
+	fw_list_init(&comm->lost);
+	fw_list_init(&comm->lost_node);
 	fw_list_init(&comm->endings);
 	fw_list_init(&comm->ending_node);
 	fw_list_init(&comm->sweep_node);
@@ -368,16 +320,12 @@ void goal_comm_init(struct goal_comm *comm)
 	fw_timer_init(&comm->end_timer, goal_comm_end);
 }
 
-static void release_link(struct fw_nic *nic, struct goal_link *link, bool at_once)
+static void release_link(struct fw_nic *nic, struct goal_link *link)
 {
 	fw_list_del(&link->blocked_node);
 	if (link->any_watched)
 		goal_link_await(nic, link, false);
 	if (!link->stream) {
-		goal_link_free(nic, link);
-	} else if (at_once) {
-		esp_abort(nic, link->stream);
-		link->stream = NULL;
 		goal_link_free(nic, link);
 	} else {
 		link->comm = FW_NONE;
@@ -389,6 +337,18 @@ static void release_link(struct fw_nic *nic, struct goal_link *link, bool at_onc
 	}
 }
 
+/* Ends its stream if it must not drain, and frees what is left of an ended one's messages. */
+static bool empty_link(struct fw_nic *nic, struct goal_comm *comm, struct goal_link *link,
+		       bool at_once)
+{
+	goal_lost_cancel(comm, link);
+	if (at_once && link->stream) {
+		esp_abort(nic, link->stream);
+		link->stream = NULL;
+	}
+	return link->stream || goal_lost_drain(nic, link);
+}
+
 /*
  * The links outlive the communicator while their streams drain, unless at_once. False: units ran
  * out.
@@ -396,11 +356,12 @@ static void release_link(struct fw_nic *nic, struct goal_link *link, bool at_onc
 static bool release_links(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
 {
 	while (!fw_list_empty(&comm->all_links)) {
-		if (!slice_take(nic, FW_SLICE_GOAL_UNITS))
+		struct goal_link *link = FW_CONTAINER(comm->all_links.next, struct goal_link, node);
+
+		if (!slice_take(nic, FW_SLICE_GOAL_UNITS) || !empty_link(nic, comm, link, at_once))
 			return false;
-		release_link(nic,
-			     FW_CONTAINER(fw_list_pop(&comm->all_links), struct goal_link, node),
-			     at_once);
+		fw_list_del(&link->node);
+		release_link(nic, link);
 	}
 	return true;
 }
@@ -479,9 +440,8 @@ void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
 		return;
 	}
 	if (!comm->ungrouped)
-		mgrp_leave(nic, comm);
-	comm->ungrouped = true;
-	if (!release_links(nic, comm, at_once)) {
+		comm->ungrouped = mgrp_leave(nic, comm);
+	if (!comm->ungrouped || !release_links(nic, comm, at_once)) {
 		fw_timer_set(&nic->timers, &comm->end_timer, nic->now_ns + FW_SOON_NS);
 		return;
 	}
@@ -491,6 +451,7 @@ void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
 	goal_heap_free(nic, client, comm->peers);
 	goal_heap_free(nic, client, comm->links);
 	fw_list_del(&comm->node);
+	fw_list_del(&comm->lost_node);
 	fw_list_del(&comm->sweep_node);
 	comm->used = false;
 	share_give(nic, client, HW_SHARE_COMM, 1);

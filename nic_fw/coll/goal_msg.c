@@ -93,6 +93,8 @@ void goal_send_free(struct fw_nic *nic, struct goal_send *send)
 	/* A repeated packet may be acknowledged before it leaves. */
 	if (send->kind == GOAL_SEND_SMALL)
 		eth_tx_forget_mem(nic, send->small, sizeof(send->small));
+	/* The list of a stream that has ended has no head any more. */
+	fw_list_del(&send->xfer.node);
 	fw_list_del(&send->run_node);
 	fw_list_del(&send->link_node);
 	fw_list_del(&send->trace_node);
@@ -186,9 +188,7 @@ static int goal_msg_fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, u
 	return (int)(sizeof(*wire) + bytes);
 }
 
-/*
- * The transfer is acknowledged, or never will be. The stream's ended() handles the effect on runs.
- */
+/* The transfer is acknowledged. Those of a stream that ends are goal_lost.c's. */
 static void goal_msg_sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok)
 {
 	struct goal_send *send = send_of(xfer);
@@ -196,15 +196,23 @@ static void goal_msg_sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, 
 	uint32_t op = send->op;
 
 	(void)ctx;
-	/* The stream ends: this send shows ended() that the run needed the rank. */
-	if (!ok && run) {
-		send->kind = GOAL_SEND_WAITING;
-		return;
-	}
+	(void)ok;
+	assert(ok);
 	goal_send_free(nic, send);
-	if (!run)
+	if (run)
+		goal_run_finish_op(nic, run, op);
+}
+
+void goal_send_lost(struct fw_nic *nic, struct goal_send *send)
+{
+	if (send->staging || send->kind == GOAL_SEND_WAITING || send->kind == GOAL_SEND_ANNOUNCED)
 		return;
-	goal_run_finish_op(nic, run, op);
+	fw_list_del(&send->xfer.node);
+	/* The run drops it when it ends. */
+	if (send->run)
+		send->kind = GOAL_SEND_WAITING;
+	else
+		goal_send_free(nic, send);
 }
 
 static void passed(struct fw_nic *nic, struct esp_xfer *xfer, enum esp_point point)
@@ -542,6 +550,7 @@ void goal_msg_init(struct fw_nic *nic)
 	    .sent = goal_msg_sent,
 	    .passed = passed,
 	    .ended = goal_msg_ended,
+	    .forgets = true,
 	};
 
 	esp_listen(nic, WIRE_ESP_GOAL, &ops);

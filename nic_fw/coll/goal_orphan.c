@@ -36,41 +36,84 @@ static bool have_room(struct fw_nic *nic, const struct fw_client *owner)
 	return true;
 }
 
-static void move_link(struct fw_nic *nic, struct goal_link *link)
+/* Messages that were moved stand behind the others. False: units ran out. */
+static bool move_sends(struct fw_nic *nic, struct goal_link *link)
 {
-	uint32_t from = link->client;
-	struct fw_list *pos;
+	while (!fw_list_empty(&link->sends)) {
+		struct goal_send *send =
+		    FW_CONTAINER(link->sends.next, struct goal_send, link_node);
 
-	fw_list_for_each (pos, &link->sends) {
-		struct goal_send *send = FW_CONTAINER(pos, struct goal_send, link_node);
-
-		goal_move(nic, from, FW_CLIENT_ORPHANS, GOAL_TABLE_SENDS);
-		goal_heap_move(nic, from, FW_CLIENT_ORPHANS, send->staged);
+		if (send->client == FW_CLIENT_ORPHANS)
+			break;
+		if (!slice_take(nic, 1))
+			return false;
+		goal_move(nic, send->client, FW_CLIENT_ORPHANS, GOAL_TABLE_SENDS);
+		goal_heap_move(nic, send->client, FW_CLIENT_ORPHANS, send->staged);
 		send->client = FW_CLIENT_ORPHANS;
+		fw_list_del(&send->link_node);
+		fw_list_add_tail(&link->sends, &send->link_node);
 	}
-	goal_move(nic, from, FW_CLIENT_ORPHANS, GOAL_TABLE_LINKS);
-	link->client = FW_CLIENT_ORPHANS;
+	return true;
 }
 
-static void move_space(struct fw_nic *nic, uint32_t from, struct mgrp_space *space)
+/* False: units ran out. */
+static bool move_link(struct fw_nic *nic, struct goal_link *link)
+{
+	if (!move_sends(nic, link))
+		return false;
+	goal_move(nic, link->client, FW_CLIENT_ORPHANS, GOAL_TABLE_LINKS);
+	link->client = FW_CLIENT_ORPHANS;
+	return true;
+}
+
+/* Links that were moved stand behind the others. False: units ran out. */
+static bool move_links(struct fw_nic *nic, struct goal_comm *comm)
+{
+	for (;;) {
+		struct goal_link *link = FW_CONTAINER(comm->all_links.next, struct goal_link, node);
+
+		if (fw_list_empty(&comm->all_links) || link->client == FW_CLIENT_ORPHANS)
+			return true;
+		if (!slice_take(nic, FW_SLICE_GOAL_UNITS))
+			return false;
+		goal_lost_cancel(comm, link);
+		if (!move_link(nic, link))
+			return false;
+		fw_list_del(&link->node);
+		fw_list_add_tail(&comm->all_links, &link->node);
+	}
+}
+
+/* The same for spaces of the communicator's group. */
+static bool move_spaces(struct fw_nic *nic, struct goal_comm *comm)
 {
 	uint32_t i;
 
-	for (i = 0; i < MGRP_WINDOW; i++)
-		goal_heap_move(nic, from, FW_CLIENT_ORPHANS, space->ring[i].block);
-	goal_heap_move(nic, from, FW_CLIENT_ORPHANS, space->ring);
-	goal_move(nic, from, FW_CLIENT_ORPHANS, GOAL_TABLE_SPACES);
+	for (;;) {
+		struct mgrp_space *space =
+		    FW_CONTAINER(comm->group.all.next, struct mgrp_space, node);
+
+		if (fw_list_empty(&comm->group.all) || space->client == FW_CLIENT_ORPHANS)
+			return true;
+		if (!slice_take(nic, FW_SLICE_UNITS))
+			return false;
+		for (i = 0; i < MGRP_WINDOW; i++)
+			goal_heap_move(nic, space->client, FW_CLIENT_ORPHANS, space->ring[i].block);
+		goal_heap_move(nic, space->client, FW_CLIENT_ORPHANS, space->ring);
+		goal_move(nic, space->client, FW_CLIENT_ORPHANS, GOAL_TABLE_SPACES);
+		space->client = FW_CLIENT_ORPHANS;
+		fw_list_del(&space->node);
+		fw_list_add_tail(&comm->group.all, &space->node);
+	}
 }
 
-static void move_comm(struct fw_nic *nic, struct goal_comm *comm)
+/* False: units ran out. */
+static bool move_comm(struct fw_nic *nic, struct goal_comm *comm)
 {
 	uint32_t from = comm->client;
-	struct fw_list *pos;
 
-	fw_list_for_each (pos, &comm->group.all)
-		move_space(nic, from, FW_CONTAINER(pos, struct mgrp_space, node));
-	fw_list_for_each (pos, &comm->all_links)
-		move_link(nic, FW_CONTAINER(pos, struct goal_link, node));
+	if (!move_spaces(nic, comm) || !move_links(nic, comm))
+		return false;
 	goal_heap_move(nic, from, FW_CLIENT_ORPHANS, comm->group.spaces);
 	goal_heap_move(nic, from, FW_CLIENT_ORPHANS, comm->peers);
 	goal_heap_move(nic, from, FW_CLIENT_ORPHANS, comm->links);
@@ -81,30 +124,35 @@ static void move_comm(struct fw_nic *nic, struct goal_comm *comm)
 	fw_list_add_tail(&orphans(nic)->goal_comms, &comm->node);
 	if (!fw_timer_is_set(&comm->end_timer))
 		fw_timer_set(&nic->timers, &comm->end_timer, nic->now_ns + MGRP_DRAIN_NS);
+	return true;
 }
 
-static void abort_link(struct fw_nic *nic, struct goal_link *link)
+static void abort_stream(struct fw_nic *nic, struct goal_link *link)
 {
-	fw_list_del(&link->node);
-	esp_abort(nic, link->stream);
+	if (link->stream)
+		esp_abort(nic, link->stream);
 	link->stream = NULL;
-	goal_link_free(nic, link);
 }
 
 /* Ends streams that close and whose peer did not acknowledge the data before FIN in time. */
 static void goal_orphan_look(struct fw_nic *nic, struct fw_timer *timer)
 {
-	struct fw_list *list = &orphans(nic)->goal_links, *pos, *next;
+	struct fw_list *list = &orphans(nic)->goal_links;
 
-	for (pos = list->next; pos != list; pos = next) {
-		struct goal_link *link = FW_CONTAINER(pos, struct goal_link, node);
+	/* They stand in the order of their limits. */
+	while (!fw_list_empty(list)) {
+		struct goal_link *link = FW_CONTAINER(list->next, struct goal_link, node);
+		bool due = link->until_ns <= nic->now_ns;
 
-		next = pos->next;
-		if (link->until_ns <= nic->now_ns)
-			abort_link(nic, link);
+		if (!due || !slice_take(nic, FW_SLICE_GOAL_UNITS)) {
+			fw_timer_set(&nic->timers, timer,
+				     nic->now_ns + (due ? FW_SOON_NS : LOOK_NS));
+			return;
+		}
+		fw_list_del(&link->node);
+		abort_stream(nic, link);
+		goal_lost_free(nic, link);
 	}
-	if (!fw_list_empty(list))
-		fw_timer_set(&nic->timers, timer, nic->now_ns + LOOK_NS);
 }
 
 void goal_orphan_link(struct fw_nic *nic, struct goal_link *link)
@@ -125,10 +173,12 @@ bool goal_orphan_take(struct fw_nic *nic, struct fw_client *owner)
 
 		if (!goal_comm_leave(nic, comm) || !slice_take(nic, FW_SLICE_GOAL_UNITS))
 			return false;
-		if (room && !mgrp_drained(comm) && !comm->ungrouped)
-			move_comm(nic, comm);
-		else
-			goal_comm_destroy(nic, comm, !room);
+		if (room && !mgrp_drained(comm) && !comm->ungrouped) {
+			if (!move_comm(nic, comm))
+				return false;
+			continue;
+		}
+		goal_comm_destroy(nic, comm, !room);
 		/* The links of a communicator take units, too. */
 		if (owner->goal_comms.next == &comm->node)
 			return false;
@@ -140,12 +190,16 @@ bool goal_orphan_take(struct fw_nic *nic, struct fw_client *owner)
 
 		if (!slice_take(nic, FW_SLICE_GOAL_UNITS))
 			return false;
-		if (!room) {
-			abort_link(nic, link);
+		if (!room || !link->stream) {
+			abort_stream(nic, link);
+			if (!goal_lost_drain(nic, link))
+				return false;
+			goal_link_free(nic, link);
 			continue;
 		}
+		if (!move_link(nic, link))
+			return false;
 		fw_list_del(&link->node);
-		move_link(nic, link);
 		goal_orphan_link(nic, link);
 	}
 	return true;

@@ -125,6 +125,7 @@ static void run_unhash(struct fw_nic *nic, struct goal_run *run)
 		return;
 	fw_chain_del(run_chain(nic, run->comm, run->instance), run, fw_pool_table(&nic->goal.runs),
 		     hash_next);
+	goal_lost_forget_run(run->comm, run);
 	fw_list_del(&run->comm_node);
 }
 

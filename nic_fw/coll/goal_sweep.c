@@ -10,22 +10,6 @@
  */
 #include "nic_fw/fw_nic.h"
 
-enum {
-	LOOKS_PER_UNIT = 4,
-};
-
-/* Takes units for one more look; one unit covers several looks. */
-static bool may_look(struct fw_nic *nic, uint32_t *looks)
-{
-	if (!*looks) {
-		if (!slice_take(nic, 1))
-			return false;
-		*looks = LOOKS_PER_UNIT;
-	}
-	(*looks)--;
-	return true;
-}
-
 /* Each free costs a unit; when units run out the walk stops after it. */
 static bool look_at_unexps(struct fw_nic *nic, struct goal_comm *comm, uint32_t *looks)
 {
@@ -33,7 +17,7 @@ static bool look_at_unexps(struct fw_nic *nic, struct goal_comm *comm, uint32_t 
 		struct goal_unexp *unexp =
 		    FW_CONTAINER(comm->sweep_unexp, struct goal_unexp, comm_node);
 
-		if (!may_look(nic, looks))
+		if (!slice_look(nic, looks))
 			return false;
 		comm->sweep_unexp = unexp->comm_node.next;
 		if (goal_run_is_current(nic, comm, unexp->key.instance))
@@ -50,7 +34,7 @@ static bool look_at_announced(struct fw_nic *nic, struct goal_comm *comm, uint32
 		struct goal_send *send =
 		    FW_CONTAINER(comm->sweep_announced, struct goal_send, run_node);
 
-		if (!may_look(nic, looks))
+		if (!slice_look(nic, looks))
 			return false;
 		comm->sweep_announced = send->run_node.next;
 		if (goal_run_is_current(nic, comm, send->key.instance))

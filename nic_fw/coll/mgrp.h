@@ -76,6 +76,7 @@ struct mgrp_child {
  */
 struct mgrp_space {
 	uint32_t comm;
+	uint16_t client; /* it is charged to */
 	uint32_t root;
 	bool known; /* epoch and base */
 	uint32_t epoch, base;
@@ -144,7 +145,7 @@ bool mgrp_note_send(struct fw_nic *nic, const struct goal_comm *comm, const stru
 /* Enters the communicator into the table by key. FW_ENOSPC, FW_ENOMEM. */
 int mgrp_join(struct fw_nic *nic, struct goal_comm *comm);
 /* Frees all that it has of its group. */
-void mgrp_leave(struct fw_nic *nic, struct goal_comm *comm);
+bool mgrp_leave(struct fw_nic *nic, struct goal_comm *comm);
 /* True if no member below needs anything of it any more. */
 bool mgrp_drained(const struct goal_comm *comm);
 /* Members of that key at this shard, one after another; NULL: no more. */

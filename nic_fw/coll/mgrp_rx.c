@@ -36,7 +36,7 @@ static bool mgrp_rx_store(struct fw_nic *nic, struct mgrp_space *space, const st
 	struct mgrp_slot *slot = mgrp_slot(space, in->psn);
 	struct eth_cursor cursor;
 
-	slot->block = goal_heap_alloc(nic, nic->goal.comms[space->comm].client, in->bytes);
+	slot->block = goal_heap_alloc(nic, space->client, in->bytes);
 	if (!slot->block) {
 		FW_DROP(nic, drop_mgrp_no_memory);
 		return false;

@@ -181,6 +181,7 @@ struct mgrp_space *mgrp_space_get(struct fw_nic *nic, struct goal_comm *comm, ui
 		return NULL;
 	}
 	space->comm = (uint32_t)(comm - nic->goal.comms);
+	space->client = comm->client;
 	space->root = root;
 	fw_list_init(&space->queue);
 	fw_list_init(&space->ready_node);
@@ -213,7 +214,7 @@ void mgrp_free_block(struct fw_nic *nic, struct mgrp_space *space, struct mgrp_s
 	/* A frame of this turn may still point at the block. */
 	if (slot->block && nic->net.tx_count)
 		eth_tx_flush(nic);
-	goal_heap_free(nic, nic->goal.comms[space->comm].client, slot->block);
+	goal_heap_free(nic, space->client, slot->block);
 	if (slot->block)
 		space->ring_bytes -= slot->bytes;
 	slot->block = NULL;
@@ -367,7 +368,7 @@ static void free_space(struct fw_nic *nic, struct goal_comm *comm, struct mgrp_s
 	for (i = 0; i < MGRP_WINDOW; i++)
 		if (space->ring[i].block)
 			mgrp_free_block(nic, space, &space->ring[i]);
-	goal_heap_free(nic, comm->client, space->ring);
+	goal_heap_free(nic, space->client, space->ring);
 	fw_timer_cancel(&nic->timers, &space->timer);
 	fw_timer_cancel(&nic->timers, &space->ack_timer);
 	fw_list_del(&space->ready_node);
@@ -376,16 +377,20 @@ static void free_space(struct fw_nic *nic, struct goal_comm *comm, struct mgrp_s
 	fw_list_del(&space->node);
 	comm->group.spaces[space->root] = FW_NONE;
 	assert(fw_list_empty(&space->queue));
-	goal_give(nic, comm->client, GOAL_TABLE_SPACES, space);
+	goal_give(nic, space->client, GOAL_TABLE_SPACES, space);
 }
 
-void mgrp_leave(struct fw_nic *nic, struct goal_comm *comm)
+bool mgrp_leave(struct fw_nic *nic, struct goal_comm *comm)
 {
-	while (!fw_list_empty(&comm->group.all))
+	while (!fw_list_empty(&comm->group.all)) {
+		if (!slice_take(nic, FW_SLICE_UNITS))
+			return false;
 		free_space(nic, comm, FW_CONTAINER(comm->group.all.next, struct mgrp_space, node));
+	}
 	fw_chain_del(mgrp_space_bucket(nic, comm->key, comm->key2), comm, nic->goal.comms,
 		     group.next);
 	(void)mac_filter_del(nic, comm->group.mac, 0);
 	goal_heap_free(nic, comm->client, comm->group.spaces);
 	comm->group.spaces = NULL;
+	return true;
 }

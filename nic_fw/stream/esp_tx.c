@@ -371,6 +371,10 @@ void esp_tx_drop(struct fw_nic *nic, struct esp_stream *s)
 {
 	struct fw_list *pos;
 
+	if (s->ops->forgets) {
+		esp_forget(nic, s);
+		return;
+	}
 	forget_transfers(s);
 	while ((pos = fw_list_pop(&s->queue)))
 		s->ops->sent(nic, s->ctx, FW_CONTAINER(pos, struct esp_xfer, node), false);

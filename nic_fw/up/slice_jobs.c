@@ -15,5 +15,6 @@ const struct slice_job slice_jobs[SLICE_KINDS] = {
     [SLICE_TAG] = {tag_send_slice, tag_send_slice_pending},
     [SLICE_HEAP] = {goal_heap_slice, goal_heap_pending},
     [SLICE_FLOWS] = {rd_ending_slice, rd_ending_pending},
+    [SLICE_LOST] = {goal_lost_slice, goal_lost_pending},
     [SLICE_SYNS] = {tcp_syn_slice, tcp_syn_pending},
 };

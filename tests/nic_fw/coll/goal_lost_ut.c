@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The end of a stream, or of a rank's process, beside very many operations and runs: some are
+ * looked at in a turn, and in the end each run that needs the rank fails. Runs and messages are
+ * counted; nothing is timed. See nic_fw/coll/goal_lost.c, goal_orphan.c.
+ */
+#include <sys/mman.h>
+
+#include "tests/bench/host.h"
+
+enum {
+	RUNS = 1500,
+	MESSAGES = 1500,
+	NEXT_INSTANCE = 5000,
+	LOOKS_PER_TURN = 4 * FW_SLICE_UNITS,
+	AT_ONCE = 4 * FW_SLICE_AT_ONCE,
+};
+
+static struct fw_ut ut;
+static struct goal_comm *comm;
+static struct goal_schedule schedule;
+static struct goal_insn insn;
+static struct hw_goal_peer peers[2];
+static uint32_t links[2];
+static uint32_t ring[2];
+static struct goal_run *runs[RUNS];
+static struct goal_link *link;
+
+static void begin(void)
+{
+	fw_ut_begin(&ut);
+	comm = &ut.nic->goal.comms[0];
+	goal_comm_init(comm);
+	fw_list_init(&comm->group.all);
+	fw_list_init(&comm->group.blocked);
+	comm->num_ranks = 2;
+	comm->next_instance = NEXT_INSTANCE;
+	comm->peers = peers;
+	comm->links = links;
+	links[0] = links[1] = FW_NONE;
+	memcpy(peers[1].mac, (const uint8_t[]){2, 0, 0, 0, 0, 9}, sizeof(peers[1].mac));
+	memset(&schedule, 0, sizeof(schedule));
+	memset(&insn, 0, sizeof(insn));
+	insn.kind = GOAL_INSN_RECV;
+	insn.peer = 1;
+	schedule.ops = &insn;
+	schedule.header.num_ops = 1;
+	link = goal_link_get(ut.nic, comm, 1);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(link);
+	fw_ut_poll(&ut, 1000);
+}
+
+static void turn(void)
+{
+	ut.nic->now_ns += 1000;
+	(void)slice_run(ut.nic);
+}
+
+/* Each run waits for a message of the rank (exact), or of any. */
+static void start_runs(bool exact)
+{
+	struct goal_recv *recv;
+	uint32_t i;
+
+	for (i = 0; i < RUNS; i++) {
+		struct goal_run *run = runs[i] = goal_take(ut.nic, 0, GOAL_TABLE_RUNS);
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(run);
+		memset(run, 0, sizeof(*run));
+		goal_run_init_lists(run);
+		run->comm = comm;
+		run->schedule = &schedule;
+		run->instance = i;
+		run->locals = run->finished = ring;
+		fw_list_add_tail(&comm->runs, &run->comm_node);
+		if (exact) {
+			recv = goal_recv_new(ut.nic, run, 0);
+			CU_ASSERT_PTR_NOT_NULL_FATAL(recv);
+			goal_recv_await(ut.nic, recv, link);
+		} else {
+			run->any_recvs = 1;
+		}
+	}
+}
+
+static uint32_t faults(void)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < RUNS; i++)
+		n += runs[i]->fault == HW_GOAL_PEER_LOST;
+	return n;
+}
+
+static void end_runs(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < RUNS; i++) {
+		runs[i]->any_recvs = 0;
+		goal_msg_drop_run(ut.nic, runs[i]);
+		fw_list_del(&runs[i]->client_node);
+		fw_list_del(&runs[i]->comm_node);
+		goal_give(ut.nic, 0, GOAL_TABLE_RUNS, runs[i]);
+	}
+	fw_list_del(&ut.nic->host.clients[0].goal_node);
+	if (link->stream)
+		esp_abort(ut.nic, link->stream);
+	goal_link_free(ut.nic, link);
+	fw_timer_cancel(&ut.nic->timers, &comm->any_timer);
+	fw_ut_end(&ut);
+}
+
+static void until(uint32_t want)
+{
+	uint32_t was = faults(), now, turns;
+
+	CU_ASSERT(was <= AT_ONCE);
+	for (turns = 0; was < want && turns < RUNS; turns++) {
+		turn();
+		now = faults();
+		CU_ASSERT(now - was <= LOOKS_PER_TURN);
+		was = now;
+	}
+	CU_ASSERT_EQUAL(was, want);
+}
+
+static void runs_that_wait_for_a_lost_rank(void)
+{
+	begin();
+	start_runs(true);
+	turn();
+	esp_end(ut.nic, link->stream, ESP_END_LOST);
+	until(RUNS);
+	end_runs();
+}
+
+static void runs_that_may_need_it(void)
+{
+	begin();
+	start_runs(false);
+	turn();
+	esp_end(ut.nic, link->stream, ESP_END_LOST);
+	until(RUNS);
+	end_runs();
+}
+
+/* Its process ends: later runs fail. Then its stream ends, in the middle of that: all fail. */
+static void a_rank_that_leaves(void)
+{
+	uint32_t i;
+
+	begin();
+	start_runs(true);
+	turn();
+	goal_link_left(ut.nic, link, RUNS / 2);
+	turn();
+	for (i = 0; i < RUNS / 2; i++)
+		CU_ASSERT_EQUAL(runs[i]->fault, HW_GOAL_OK);
+	esp_end(ut.nic, link->stream, ESP_END_LOST);
+	for (i = 0; i < RUNS && faults() < RUNS; i++)
+		turn();
+	CU_ASSERT_EQUAL(faults(), RUNS);
+	end_runs();
+}
+
+static void only_later_runs(void)
+{
+	uint32_t i;
+
+	begin();
+	start_runs(true);
+	turn();
+	goal_link_left(ut.nic, link, RUNS / 2);
+	until(RUNS - RUNS / 2);
+	for (i = 0; i < RUNS; i++)
+		turn();
+	CU_ASSERT_EQUAL(faults(), RUNS - RUNS / 2);
+	for (i = 0; i < RUNS; i++)
+		CU_ASSERT_EQUAL(runs[i]->fault, i < RUNS / 2 ? HW_GOAL_OK : HW_GOAL_PEER_LOST);
+	end_runs();
+}
+
+/* A run ends while it is the next to be looked at. */
+static void runs_that_end_meanwhile(void)
+{
+	uint32_t i;
+
+	begin();
+	start_runs(false);
+	turn();
+	esp_end(ut.nic, link->stream, ESP_END_LOST);
+	turn();
+	for (i = 0; i < RUNS; i += 2) {
+		goal_lost_forget_run(comm, runs[i]);
+		fw_list_del(&runs[i]->comm_node);
+		if (!(i % 100))
+			turn();
+	}
+	for (i = 0; i < RUNS && slice_pending(ut.nic); i++)
+		turn();
+	for (i = 1; i < RUNS; i += 2)
+		CU_ASSERT_EQUAL(runs[i]->fault, HW_GOAL_PEER_LOST);
+	end_runs();
+}
+
+static void queue_messages(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < MESSAGES; i++)
+		CU_ASSERT_TRUE_FATAL(goal_msg_left(ut.nic, link, i));
+	CU_ASSERT_EQUAL(ut.nic->goal.sends.used, MESSAGES);
+}
+
+static void messages_on_a_stream_that_ends(void)
+{
+	uint32_t was, left, turns;
+
+	begin();
+	queue_messages();
+	turn();
+	esp_end(ut.nic, link->stream, ESP_END_LOST);
+	left = ut.nic->goal.sends.used;
+	CU_ASSERT(left >= MESSAGES - AT_ONCE);
+	for (turns = 0; left && turns < MESSAGES; turns++) {
+		was = left;
+		turn();
+		left = ut.nic->goal.sends.used;
+		CU_ASSERT(was - left <= LOOKS_PER_TURN);
+	}
+	CU_ASSERT_EQUAL(left, 0);
+	goal_link_free(ut.nic, link);
+	fw_ut_end(&ut);
+}
+
+/* The process ends: what its peers may still need is charged to no process, in turns. */
+static void messages_of_a_process_that_ends(void)
+{
+	const uint32_t *moved;
+	uint32_t was, now, turns;
+
+	begin();
+	queue_messages();
+	moved = &ut.nic->host.clients[FW_CLIENT_ORPHANS].goal_held[GOAL_TABLE_SENDS];
+	link->comm = FW_NONE;
+	fw_list_del(&link->node);
+	fw_list_add_tail(&ut.nic->host.clients[0].goal_links, &link->node);
+	turn();
+	CU_ASSERT_EQUAL(fw_client_detach(ut.nic, 0), FW_DETACH_PENDING);
+	for (turns = 0; !ut.port.num_detached && turns < MESSAGES; turns++) {
+		was = *moved;
+		fw_ut_poll(&ut, 1000);
+		now = *moved;
+		CU_ASSERT(now - was <= FW_SLICE_UNITS);
+	}
+	CU_ASSERT_EQUAL(ut.port.num_detached, 1);
+	CU_ASSERT_EQUAL(*moved, MESSAGES);
+	/* The peer never answers: they are freed in turns, too. */
+	for (turns = 0; *moved && turns < 4 * MESSAGES; turns++) {
+		was = *moved;
+		fw_ut_poll(&ut, was == MESSAGES ? 100000000 : 1000);
+		CU_ASSERT(was - *moved <= AT_ONCE);
+	}
+	CU_ASSERT_EQUAL(*moved, 0);
+	munmap(ut.client[0].bar, ut.client[0].bar_bytes);
+	ut.client[0].bar = NULL;
+	fw_ut_end(&ut);
+}
+
+UT_MAIN("nic_fw/coll/goal_lost", UT(runs_that_wait_for_a_lost_rank), UT(runs_that_may_need_it),
+	UT(a_rank_that_leaves), UT(only_later_runs), UT(runs_that_end_meanwhile),
+	UT(messages_on_a_stream_that_ends), UT(messages_of_a_process_that_ends))
