@@ -47,9 +47,10 @@ enum {
 	RD_GIVE_UP_BACKOFF = 4, /* time-outs in a row after which a session may be given up */
 	/* Packets that a session may send before the next session's turn. */
 	RD_SESSION_QUANTUM = 16,
-	RD_FLOW_QUANTUM = 8, /* packets that a flow may send within it */
-	RD_ACK_EVERY = 8,    /* data packets that one delayed ACK covers at most */
-	RD_HALF_OPEN = 512,  /* sessions made by HELLO alone, without further packets of the peer */
+	RD_CANCEL_LOOKS = 2 * WIRE_RD_WINDOW, /* messages that rd_cancel_flow() looks at */
+	RD_FLOW_QUANTUM = 8,                  /* packets that a flow may send within it */
+	RD_ACK_EVERY = 8,                     /* data packets that one delayed ACK covers at most */
+	RD_HALF_OPEN = 512, /* sessions made by HELLO alone, without further packets of the peer */
 	RD_SHARE_MAX = HW_MAX_PEERS / 4, /* of one class of stations, once half of all are taken */
 	RD_FOREIGN_MAX = HW_MAX_PEERS / 8 * 7, /* made by HELLOs; the rest is for local processes */
 	/* Retries before a time limit counts: round trips may look longer than the limit. */
@@ -307,8 +308,13 @@ struct rd_flow {
 	bool failing;       /* in session->failing: its messages complete with end_status */
 	uint8_t end_status; /* hw_status */
 	uint8_t end_vendor_err;
-	bool refused;     /* a packet was refused: no sending until all packets are resolved */
-	bool backing_off; /* the RNR timer runs */
+	bool refused; /* a packet was refused: no sending until all packets are resolved */
+	/* Then: the first message to be sent again, and the lowest of its PSNs; NULL: none. */
+	struct fw_wqe *first_refused;
+	uint32_t first_refused_psn;
+	bool refused_ended; /* such a message has ended: another one may be the first */
+	uint32_t begun_ssn; /* of the last message of which a packet was sent */
+	bool backing_off;   /* the RNR timer runs */
 	uint8_t rnr_tries;
 	uint8_t error_tries; /* refusals without a timer, in a row */
 	uint8_t looks;       /* in a row at which look_ssn had look_bytes and awaited the rest */
@@ -546,8 +552,8 @@ uint32_t rd_ack_rtt_ns(const struct fw_nic *nic, uint32_t timestamp_echo);
 void rd_ack_holes(struct fw_nic *nic, struct rd_session *session);
 
 /* rd_cancel.c */
-/* A flow of Sends ended, or one Send: notifies the peer, which may hold receives for them. */
-void rd_cancel_msgs(struct fw_nic *nic, const struct fw_list *msgs);
+/* A flow of Sends ends, or one Send: notifies the peer, which may hold receives for them. */
+void rd_cancel_flow(struct fw_nic *nic, const struct rd_flow *flow);
 void rd_cancel_msg(struct fw_nic *nic, const struct fw_wqe *msg);
 void rd_cancel_put(const struct fw_wqe *msg, struct wire_rd_cancel *cancel);
 void rd_cancel_rx(struct fw_nic *nic, const struct rd_session *session,

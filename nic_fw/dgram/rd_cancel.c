@@ -37,26 +37,59 @@ static void send(struct fw_nic *nic, const struct fw_wqe *of, uint32_t first_ssn
 		FW_COUNT(nic, rd_cancels_tx);
 }
 
-void rd_cancel_msgs(struct fw_nic *nic, const struct fw_list *msgs)
+/* Messages of a flow whose receives are taken, by number. */
+struct range {
+	const struct fw_wqe *of; /* one of them; NULL: none */
+	uint32_t first, last;
+};
+
+static void widen(struct range *range, const struct fw_wqe *msg)
 {
-	const struct fw_wqe *first = NULL;
-	const struct fw_wqe *last = NULL;
-	const struct fw_list *pos;
+	if (!holds_a_receive(msg))
+		return;
+	if (!range->of || (int32_t)(msg->ssn - range->first) < 0)
+		range->first = msg->ssn;
+	if (!range->of || (int32_t)(msg->ssn - range->last) > 0)
+		range->last = msg->ssn;
+	range->of = msg;
+}
 
-	fw_list_for_each (pos, msgs) {
-		const struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
+/*
+ * A flow may have thousands of messages that wait for the answer of an earlier one, and thousands
+ * that were never sent. Those of which a peer may hold a receive have packets in flight, or were
+ * begun and wait to be sent again. Messages in between that are whole lose nothing by it.
+ */
+void rd_cancel_flow(struct fw_nic *nic, const struct rd_flow *flow)
+{
+	const struct fw_wqe *msg = flow->first_refused ? flow->first_refused : flow->next;
+	const struct rd_session *s = flow->session;
+	struct range range = {.of = NULL};
+	uint32_t psn, looks = 0;
 
-		/* Messages are sent in order, so no later one was begun. */
-		if (!msg->begun_ns)
-			break;
-		if (!holds_a_receive(msg))
-			continue;
-		last = msg;
-		if (!first)
-			first = msg;
+	if (flow->response)
+		return;
+	for (psn = s->tx_una; s->tx && psn != s->tx_psn; psn++) {
+		const struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+
+		if (slot->flow == flow && slot->msg)
+			widen(&range, slot->msg);
 	}
-	if (first)
-		send(nic, first, first->ssn, last->ssn);
+	for (; msg && msg->begun_ns && looks < RD_CANCEL_LOOKS; looks++) {
+		const struct fw_list *next = msg->flow_node.next;
+
+		widen(&range, msg);
+		msg = next == &flow->msgs ? NULL : FW_CONTAINER(next, struct fw_wqe, flow_node);
+	}
+	/* Very many were terminated, or the first one was: all that the queue may have begun. */
+	if (looks == RD_CANCEL_LOOKS || flow->refused_ended) {
+		range.of = FW_CONTAINER(flow->msgs.next, struct fw_wqe, flow_node);
+		if (fw_list_empty(&flow->msgs) || !range.of->begun_ns)
+			return;
+		range.last = flow->begun_ssn;
+		range.first = range.last - flow->qp->sq_mask;
+	}
+	if (range.of)
+		send(nic, range.of, range.first, range.last);
 }
 
 void rd_cancel_msg(struct fw_nic *nic, const struct fw_wqe *msg)

@@ -88,6 +88,8 @@ static void rewind_flow(struct fw_nic *nic, struct rd_flow *flow)
 	flow->backing_off = false;
 	flow->withdrew = false;
 	flow->withdrawals = 0;
+	flow->first_refused = NULL;
+	flow->refused_ended = false;
 	flow->resume_msg = NULL;
 	flow->stuck.ns = 0;
 	fw_timer_cancel(&nic->timers, &flow->rnr_timer);

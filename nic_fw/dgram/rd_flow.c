@@ -240,25 +240,61 @@ struct fw_wqe *rd_flow_next(const struct rd_flow *flow, const struct fw_wqe *msg
 	return NULL;
 }
 
-/* Requeues the first refused message and all behind it; returns the first. */
-static struct fw_wqe *requeue_refused(struct rd_flow *flow)
+/* Returns the PSN of a slot in the window. */
+static uint32_t psn_of(const struct rd_session *s, const struct rd_slot *slot)
 {
-	struct fw_wqe *first = NULL;
-	struct fw_list *pos;
+	uint32_t index = (uint32_t)(slot - s->tx->slot);
 
-	fw_list_for_each (pos, &flow->msgs) {
-		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
+	return s->tx_una + (index - s->tx_una) % WIRE_RD_WINDOW;
+}
 
-		if (!first && msg->refused)
-			first = msg;
-		if (first && msg->state != FW_WQE_RESPONSE) {
-			msg->refused = false;
-			/* Data delivered before a withdrawn packet stay delivered. */
-			msg->sent_bytes = msg == flow->resume_msg ? flow->resume_bytes : 0;
-			msg->state = FW_WQE_QUEUED;
-		}
+/*
+ * A packet of the message was refused: it will be sent again. Messages are sent in order, so the
+ * lowest PSN names the first of them. Nothing is sent until all PSNs are accounted for.
+ */
+static void requeue(struct rd_flow *flow, struct fw_wqe *msg, uint32_t psn)
+{
+	if (!msg->refused) {
+		/* Data delivered before a withdrawn packet stay delivered. */
+		msg->sent_bytes = msg == flow->resume_msg ? flow->resume_bytes : 0;
+		msg->state = FW_WQE_QUEUED;
+		msg->refused = true;
 	}
-	return first;
+	if (flow->first_refused && (int32_t)(psn - flow->first_refused_psn) >= 0)
+		return;
+	flow->first_refused = msg;
+	flow->first_refused_psn = psn;
+}
+
+/*
+ * Returns the first message that waits to be sent again; NULL: none. Only when the first refused
+ * one has ended meanwhile, by a Terminate, the others are searched.
+ */
+static struct fw_wqe *take_first_refused(struct rd_flow *flow)
+{
+	struct fw_wqe *first = flow->first_refused;
+
+	if (flow->refused_ended) {
+		first = FW_CONTAINER(flow->msgs.next, struct fw_wqe, flow_node);
+		if (fw_list_empty(&flow->msgs))
+			first = NULL;
+		else if (first->state != FW_WQE_QUEUED)
+			first = rd_flow_next(flow, first);
+		if (first)
+			flow->next = first;
+	}
+	flow->first_refused = NULL;
+	flow->refused_ended = false;
+	return first && first->refused ? first : NULL;
+}
+
+/* A message ends. */
+static void forget_refused(struct rd_flow *flow, const struct fw_wqe *msg)
+{
+	if (flow->first_refused != msg)
+		return;
+	flow->first_refused = NULL;
+	flow->refused_ended = true;
 }
 
 /* Removes every reference to a message, or to the whole flow, from the send window. */
@@ -274,6 +310,8 @@ static void void_slots(struct rd_session *s, const struct fw_wqe *msg, const str
 		if (msg && slot->msg == msg)
 			slot->msg = NULL;
 		if (flow && slot->flow == flow) {
+			if (slot->msg)
+				slot->msg->unacked = 0;
 			slot->msg = NULL;
 			slot->flow = NULL;
 		}
@@ -285,6 +323,7 @@ static void end_in_place(struct fw_nic *nic, struct rd_flow *flow, struct fw_wqe
 			 enum hw_status status)
 {
 	void_slots(flow->session, msg, NULL);
+	forget_refused(flow, msg);
 	if (flow->resume_msg == msg)
 		flow->resume_msg = NULL;
 	if (flow->next == msg) {
@@ -326,7 +365,7 @@ static bool back_off_withdrawn(struct fw_nic *nic, struct rd_flow *flow)
  */
 static bool back_off(struct fw_nic *nic, struct rd_flow *flow)
 {
-	struct fw_wqe *first = requeue_refused(flow);
+	struct fw_wqe *first = take_first_refused(flow);
 	uint64_t delay_ns = flow->rnr_ns;
 	bool withdrew = flow->withdrew;
 
@@ -418,12 +457,14 @@ void rd_flow_refused(struct fw_nic *nic, struct rd_slot *slot, uint32_t rnr_ns)
 {
 	struct rd_flow *flow = slot->flow;
 	struct fw_wqe *msg = slot->msg;
+	uint32_t psn;
 
 	slot->flow = NULL;
 	slot->msg = NULL;
 	if (!flow)
 		return;
 	flow->outstanding--;
+	psn = psn_of(flow->session, slot);
 	if (!flow->refused && slot->withdrawn && msg) {
 		flow->withdrew = true;
 		flow->resume_msg = msg;
@@ -437,7 +478,7 @@ void rd_flow_refused(struct fw_nic *nic, struct rd_slot *slot, uint32_t rnr_ns)
 		flow->rnr_ns = rnr_ns;
 	if (msg) {
 		msg->unacked--;
-		msg->refused = true;
+		requeue(flow, msg, psn);
 	}
 	account(nic, flow);
 }
@@ -456,6 +497,7 @@ void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg)
 	(void)nic;
 	if (msg->unacked)
 		void_slots(flow->session, msg, NULL);
+	forget_refused(flow, msg);
 	if (flow->resume_msg == msg)
 		flow->resume_msg = NULL;
 	if (flow->next == msg)
@@ -490,27 +532,17 @@ void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, u
 
 void rd_flow_stop(struct fw_nic *nic, struct rd_flow *flow)
 {
+	if (flow->qp->type == HW_QPT_RD && flow->session->state == RD_OPEN)
+		rd_cancel_flow(nic, flow);
 	if (flow->outstanding)
 		void_slots(flow->session, NULL, flow);
-	if (flow->qp->type == HW_QPT_RD && flow->session->state == RD_OPEN)
-		rd_cancel_msgs(nic, &flow->msgs);
 	fw_timer_cancel(&nic->timers, &flow->rnr_timer);
 }
 
 /* Ends a flow: its PSNs in flight become void, its messages go to the list. */
 static void detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *msgs)
 {
-	struct fw_list *pos;
-
 	rd_flow_stop(nic, flow);
-	/* Messages are sent in order: no later one has a packet in flight. */
-	fw_list_for_each (pos, &flow->msgs) {
-		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
-
-		if (msg->state == FW_WQE_QUEUED && !msg->unacked)
-			break;
-		msg->unacked = 0;
-	}
 	fw_list_splice_tail(msgs, &flow->msgs);
 	rd_flow_free(nic, flow);
 }

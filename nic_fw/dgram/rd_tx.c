@@ -336,8 +336,12 @@ static bool tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flo
 	flow->outstanding++;
 	flow->last_psn = psn;
 	msg->unacked++;
-	if (!msg->begun_ns)
+	if (!msg->begun_ns) {
 		msg->begun_ns = nic->now_ns;
+		if (msg->kind == FW_WQE_REQUEST)
+			flow->begun_ssn = msg->ssn;
+	}
+	msg->refused = false;
 	msg->sent_bytes += slot->bytes;
 	if (msg->sent_bytes == msg->bytes) {
 		msg->state = FW_WQE_SENT;
