@@ -117,17 +117,25 @@ static void report_error(const struct cw_req *req, int error)
 		GOAL_StrError(error), detail[0] ? ": " : "", detail);
 }
 
-static void finish(struct cw_req *req)
+/* Keeps the outcome: the next run that starts may take the record. Under the lock. */
+static void take_outcome(struct cw_req *req)
 {
 	int error = GOAL_Wait(req->run);
-	bool freed;
 
 	if (req->error != GOAL_SUCCESS)
 		error = req->error;
-	if (error != GOAL_SUCCESS) {
+	if (error != GOAL_SUCCESS)
 		report_error(req, error);
+	req->error = error;
+}
+
+static void finish(struct cw_req *req)
+{
+	int error = req->error;
+	bool freed;
+
+	if (error != GOAL_SUCCESS)
 		req->nbc.super.req_status.MPI_ERROR = MPI_ERR_OTHER;
-	}
 	cw_side_end(&req->call.send, false);
 	cw_side_end(&req->call.recv, error == GOAL_SUCCESS);
 	pthread_mutex_lock(&lock);
@@ -153,6 +161,7 @@ static struct cw_req *collect(void)
 			at = &req->next;
 			continue;
 		}
+		take_outcome(req);
 		*at = req->next;
 		req->next = NULL;
 		*over_tail = req;

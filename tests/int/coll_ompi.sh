@@ -42,6 +42,11 @@ for ranks in 2 4 ${WEFT_LONG:+8}; do
 	[ "${taken:-0}" -gt $((all / 5)) ] && [ "$taken" -lt "$all" ] || die "$taken of $all calls ran on the NIC"
 done
 
+# Calls that take requests, communicators of all kinds, more collectives at once than there are records.
+mpicc.openmpi -O1 -o "$WEFT_TMP/coll_requests" tests/mpi/coll_requests.c || die 'coll_requests does not compile'
+spawn requests "${mpi[@]}" -n 2 "$WEFT_TMP/coll_requests" free
+expect_ok requests
+
 # With threads Open MPI waits in another way.
 spawn threads "${mpi[@]}" -n 3 "$WEFT_TMP/coll_same" "$seed" 10 2000 threads
 expect_ok threads
