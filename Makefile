@@ -15,6 +15,8 @@
 #	host_driver/sockets/*.c	verbs/libweft-sockets.so	likewise, with --sockets
 #	host_driver/fabric/*.c	libfabric/libweft-fi.so	provider of libfabric; needs its headers
 #	host_driver/ompi/*.c	openmpi/mca_coll_weft.so	a component of Open MPI; needs libopenmpi-dev
+#	host_driver/mpich/*.c,	mpich/libweft-mpich.so	MPICH's collectives; needs libmpich-dev
+#	host_driver/mpi/*.c
 #	sim_harness/*.c, */*.c	libsim.a	(sim_main.c: weft-sim)
 #	dpdk_app/*.c, */*.c	libweftd.a	(main.c: weftd); needs DPDK
 #	dpdk_app/xdp/*.bpf.c,	build/gen/*.skel.h
@@ -162,6 +164,7 @@ SRC_preload := $(sort $(wildcard host_driver/verbs/preload/*.c))
 SRC_sockets := $(sort $(wildcard host_driver/sockets/*.c))
 SRC_fabric := $(sort $(wildcard host_driver/fabric/*.c))
 SRC_ompi := $(sort $(wildcard host_driver/ompi/*.c))
+SRC_mpich := $(sort $(wildcard host_driver/mpi/*.c host_driver/mpich/*.c))
 SRC_sim := $(sort $(filter-out sim_harness/sim_main.c,$(wildcard sim_harness/*.c sim_harness/*/*.c)))
 SRC_weftd := $(sort $(filter-out dpdk_app/main.c %.bpf.c,$(wildcard dpdk_app/*.c dpdk_app/*/*.c)))
 # BPF programs, and the headers that put them into weftd and into tools.
@@ -387,6 +390,19 @@ $(OMPI_DIR)/mca_coll_weft.so: $(SRC_ompi:%.c=$(B)/obj/release/%.o) $(B)/lib/libg
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -fPIC -pthread $(LDFLAGS) -o $@ -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/..:$$ORIGIN/../..' \
 		$(filter %.o %.so,$^)
+
+# MPICH's collectives, in an own folder, preloaded by weft-run --mpi.
+MPICH_INCLUDE := $(SYSTEM_LIBS:/usr/lib/%=/usr/include/%)/mpich
+MPICH_LIBRARY := $(firstword $(wildcard $(SYSTEM_LIBS)/libmpich.so))
+HAVE_MPICH := $(and $(MPICH_LIBRARY),$(wildcard $(MPICH_INCLUDE)/mpi.h))
+MPICH_PRELOAD := $(B)/lib/mpich/libweft-mpich.so
+$(B)/obj/release/host_driver/mpich/%.o: CFLAGS_host_driver += -isystem $(MPICH_INCLUDE)
+$(MPICH_PRELOAD): $(SRC_mpich:%.c=$(B)/obj/release/%.o) $(B)/lib/libgoal.so $(B)/lib/libweft.so Makefile
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -fPIC -pthread $(LDFLAGS) -o $@ -Wl,-soname,libweft-mpich.so -Wl,--disable-new-dtags \
+		-Wl,-rpath,'$$ORIGIN/..:$$ORIGIN/../..' -Wl,--no-undefined $(filter %.o %.so,$^) $(MPICH_LIBRARY)
+
 $(B)/bin/weft-run: tools/weft-run.sh
 	@mkdir -p $(@D)
 	$(Q)install $< $@
@@ -512,7 +528,8 @@ include tests/fuzz/fuzz.mk
 .PHONY: FORCE all abi san run test test-unit test-int test-clients test-interop soak bench install uninstall lint fw-cross clean help \
 	mutants _run _test _test-unit _test-int _test-clients _test-interop _soak _mutants _mutants-check _bench _fw-cross _fw-cross-linux
 
-all: $(call products,release) $(STAND_INS) $(PROVIDERS) $(if $(STAND_INS),$(B)/bin/weft-run) $(if $(HAVE_OMPI),$(OMPI_DIR)/mca_coll_weft.so)	## build the libraries, weftd and the tools into build/
+all: $(call products,release) $(STAND_INS) $(PROVIDERS) $(if $(STAND_INS),$(B)/bin/weft-run) $(if $(HAVE_OMPI),$(OMPI_DIR)/mca_coll_weft.so) \
+	$(if $(HAVE_MPICH),$(MPICH_PRELOAD))	## build the libraries, weftd and the tools into build/
 	@$(say_missing)
 
 # Parts that this machine's packages do not suffice for, one line each.
@@ -522,7 +539,8 @@ $(if $(HAVE_BPF),:,echo 'not built: $(COUNTING_TOOLS); packages are missing: $(M
 $(if $(HAVE_RDMACM),:,echo 'not built: stand-ins for $(if $(HAVE_VERBS),librdmacm,libibverbs and librdmacm); packages are missing: \
 libibverbs-dev librdmacm-dev (as root: tools/deps.sh run)'); \
 $(if $(PROVIDERS),:,echo 'not built: the provider of libfabric; package is missing: libfabric-dev (as root: tools/deps.sh run)'); \
-$(if $(HAVE_OMPI),:,echo 'not built: the component of Open MPI; packages are missing: libopenmpi-dev (as root: tools/deps.sh run)')
+$(if $(HAVE_OMPI),:,echo 'not built: the component of Open MPI; packages are missing: libopenmpi-dev (as root: tools/deps.sh run)'); \
+$(if $(HAVE_MPICH),:,echo 'not built: libweft-mpich.so; package is missing: libmpich-dev (as root: tools/deps.sh mpi)')
 endef
 
 san: $(call products,san) $(UT_BINS) $(INT_BINS)	## build everything with sanitizers, and the tests, into build/san
@@ -832,6 +850,7 @@ INSTALLED = 755:$(B)/bin/weftd:$(SBINDIR)/weftd \
 	$(foreach t,$(ALL_TOOLS) weft-sim weft-run,755:$(B)/bin/$t:$(BINDIR)/$t) \
 	$(foreach l,libibverbs.so.1 librdmacm.so.1 libweft-preload.so libweft-sockets.so,644:$(VERBS_DIR)/$l:$(LIBDIR)/weft/verbs/$l) \
 	$(foreach d,$(LIBDIR)/weft/openmpi $(if $(HAVE_OMPI),$(OMPI_COMPONENTS)),644:$(OMPI_DIR)/mca_coll_weft.so:$d/mca_coll_weft.so) \
+	644:$(MPICH_PRELOAD):$(LIBDIR)/weft/mpich/libweft-mpich.so \
 	$(foreach l,weft goal,$(foreach f,lib$l.a lib$l.so.$(SOVERSION),644:$(B)/lib/$f:$(LIBDIR)/$f)) \
 	644:$(FABRIC_PROVIDER):$(FABRICDIR)/$(notdir $(FABRIC_PROVIDER)) \
 	$(foreach f,weft.lua weft_esp.lua,644:tools/wireshark/$f:$(DATADIR)/$f) \

@@ -62,6 +62,14 @@ forbid host_driver '<(rte_|bpf/|xdp/|jansson).*>' 'the host driver needs libc al
 # The component of Open MPI stands on libgoal's public headers alone.
 allow host_driver/ompi '<.*>|"shared_defs/.*"|"host_driver/(ompi/cw|goal/goal|goal/goal_coll)\.h"' \
 	'the component of Open MPI knows goal.h and goal_coll.h'
+# host_driver/mpi knows no MPI library, and stands on libgoal.
+if [ -d host_driver/mpi ]; then
+	allow host_driver/mpi '<.*>|"host_driver/(mpi/mc|goal/goal|goal/goal_coll)\.h"' \
+		'what MPI libraries share knows goal.h and goal_coll.h'
+	forbid host_driver/mpi '<(mpi|ompi|opal)[./].*>' 'it knows no MPI library'
+	allow host_driver/mpich '<.*>|"host_driver/(mpi/mc|mpich/mw)\.h"' \
+		"MPICH's side knows host_driver/mpi alone"
+fi
 # libgoal uses libweft, never the other way round.
 while IFS= read -r line; do
 	complain "${line%:*}: ${line##*:} is not for libweft: it does not know libgoal"

@@ -3,10 +3,10 @@
 #
 # Runs a program of libibverbs on weft's NICs: puts weft's libraries before the system's libraries
 # of the same name. With --sockets runs a program of TCP or UDP sockets, with --libfabric one of
-# libfabric.
+# libfabric, with --mpi the collectives of an MPICH program.
 #
 #	weft-run [--device NAME] [--transport iwarp|ib] [--llp tcp|rd] [--run-dir DIR]
-#	         [--sockets | --libfabric] [--] PROGRAM [ARGUMENT...]
+#	         [--sockets | --libfabric | --mpi] [--] PROGRAM [ARGUMENT...]
 #
 # mpirun, mpiexec and ranks that they start get the settings of Open MPI, MPICH and UCX for the NIC,
 # unless the user has set them. Open MPI is shown the folder with mca_coll_weft.so.
@@ -14,8 +14,9 @@
 # The program keeps its process, its arguments and its exit code. weft-run changes only
 # LD_LIBRARY_PATH, WEFT_VERBS_DEVICE, WEFT_VERBS_TRANSPORT, WEFT_LLP, WEFT_RUN_DIR and, with
 # --transport ib, LD_PRELOAD (libweft-preload.so: the device's node) or with --sockets
-# (libweft-sockets.so: socket calls); with --libfabric FI_PROVIDER, FI_PROVIDER_PATH, WEFT_DEVICE and
-# WEFT_RUN_DIR alone. LD_PRELOAD of the libraries themselves has the same effect.
+# (libweft-sockets.so: socket calls) or --mpi (libweft-mpich.so: MPI calls); with --libfabric
+# FI_PROVIDER, FI_PROVIDER_PATH, WEFT_DEVICE and WEFT_RUN_DIR alone. LD_PRELOAD of the libraries
+# themselves has the same effect.
 # Exit codes: the program's; 1 no NIC or no library; 2 usage; 127 no such program.
 
 set -eu
@@ -39,6 +40,8 @@ usage()
 		                         network; both ends need it (host_driver/sockets/README.md)
 		  --libfabric            gives a program of libfabric the provider weft and no other, and says so;
 		                         MPI programs, too (Open MPI: mtl ofi): the NIC matches their messages
+		  --mpi                  lets the NIC carry out the collectives of MPICH programs (docs/mpich.md);
+		                         Open MPI's go there without it
 		  --run-dir DIR          where weftd's sockets are (default: WEFT_RUN_DIR, /run/weft)
 		  --help                 this text
 
@@ -48,6 +51,7 @@ usage()
 
 		Examples: weft-run --device weft0 ibv_rc_pingpong localhost
 		          weft-run mpirun -n 4 ./program
+		          weft-run --mpi mpiexec.mpich -n 4 ./program
 		          weft-run --device weft1 --sockets iperf3 -s
 		          weft-run --libfabric mpirun -n 4 ./program
 	END
@@ -65,6 +69,7 @@ llp=${WEFT_LLP:-}
 run_dir=${WEFT_RUN_DIR:-/run/weft}
 sockets=
 libfabric=
+mpich=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--device | --transport | --llp | --run-dir) [ $# -ge 2 ] || wrong "$1 needs a value" ;;
@@ -80,6 +85,7 @@ while [ $# -gt 0 ]; do
 	--run-dir=*) run_dir=${1#*=} ;;
 	--sockets) sockets=1 ;;
 	--libfabric) libfabric=1 ;;
+	--mpi) mpich=1 ;;
 	--help | -h) usage && exit 0 ;;
 	--) shift && break ;;
 	-*) wrong "unknown option '$1'" ;;
@@ -88,7 +94,8 @@ while [ $# -gt 0 ]; do
 	shift
 done
 [ $# -gt 0 ] || wrong "no program given"
-[ -z "$sockets" ] || [ -z "$libfabric" ] || wrong "--sockets and --libfabric exclude each other"
+[ "$sockets$libfabric$mpich" = 1 ] || [ -z "$sockets$libfabric$mpich" ] ||
+	wrong "--sockets, --libfabric and --mpi exclude each other"
 
 # True for an MPI launcher, or a rank that one has started.
 mpi=${OMPI_COMM_WORLD_RANK:+rank}
@@ -97,6 +104,7 @@ case ${1##*/} in
 mpirun | mpirun.* | mpiexec | mpiexec.* | orterun) mpi=launcher ;;
 esac
 [ -z "$sockets" ] || mpi=
+[ -z "$mpich" ] || mpi=${mpi:-rank}
 # UCX uses RoCE devices only.
 [ -n "$transport" ] || { [ -n "$mpi" ] && transport=ib; } || transport=iwarp
 case $transport in
@@ -177,6 +185,17 @@ if [ -n "$sockets" ]; then
 		exit 1
 	fi
 	export LD_PRELOAD="$libs/libweft-sockets.so${LD_PRELOAD:+:$LD_PRELOAD}"
+fi
+if [ -n "$mpich" ]; then
+	preload=
+	for dir in "$here/../lib/weft/mpich" "$here/../lib/mpich"; do
+		[ -e "$dir/libweft-mpich.so" ] && preload=$(cd "$dir" && pwd)/libweft-mpich.so && break
+	done
+	if [ -z "$preload" ]; then
+		echo "weft-run: libweft-mpich.so is not beside $here; it is built where libmpich-dev is installed" >&2
+		exit 1
+	fi
+	export LD_PRELOAD="$preload${LD_PRELOAD:+:$LD_PRELOAD}"
 fi
 
 if [ -n "$mpi" ]; then

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Collectives of an MPI library on the NIC: the layer that knows no MPI library.
+ *
+ * An MPI side (host_driver/mpich) describes a call as a collective of libgoal (struct mc_call),
+ * asks whether the NIC takes it (mc_call.c, by the rules of mc_rules.c, counted by mc_count.c),
+ * and starts a run (mc_run.c) of a cached schedule (mc_comm.c). A decision uses only what is equal
+ * at all ranks: bytes, operations, roots. docs/mpich.md.
+ */
+#ifndef WEFT_MC_H
+#define WEFT_MC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host_driver/goal/goal.h"
+#include "host_driver/goal/goal_coll.h"
+
+/* The collectives: names in rules, in libgoal, in C. */
+#define MC_COLLECTIVES(X)                                                                          \
+	X(barrier, BARRIER)                                                                        \
+	X(bcast, BCAST)                                                                            \
+	X(gather, GATHER)                                                                          \
+	X(scatter, SCATTER)                                                                        \
+	X(allgather, ALLGATHER)                                                                    \
+	X(alltoall, ALLTOALL)                                                                      \
+	X(reduce, REDUCE)                                                                          \
+	X(allreduce, ALLREDUCE)                                                                    \
+	X(reduce_scatter_block, REDUCE_SCATTER)                                                    \
+	X(scan, SCAN)
+
+enum mc_coll {
+#define X(name, goal) MC_##goal,
+	MC_COLLECTIVES(X)
+#undef X
+	MC_COLLS
+};
+
+enum mc_form {
+	MC_BLOCKING = 0,
+	MC_NONBLOCKING = 1,
+	MC_FORMS
+};
+
+/* Why the MPI library itself carries out a call. */
+#define MC_REASONS(X)                                                                              \
+	X(RULE, "rule")                                                                            \
+	X(SIZE, "size")                                                                            \
+	X(OP, "operation")                                                                         \
+	X(TYPE, "type")                                                                            \
+	X(ARGUMENT, "argument")
+
+enum mc_reason {
+#define X(name, text) MC_REASON_##name,
+	MC_REASONS(X)
+#undef X
+	MC_REASON_COUNT,
+	MC_TAKEN = MC_REASON_COUNT,
+};
+
+/* One rank's call, without its buffers. */
+struct mc_call {
+	enum mc_coll coll;
+	GOAL_CollectiveCall goal;
+	uint64_t block_bytes;  /* what the rules go by: a rank's block, or the vector */
+	uint64_t large_bytes;  /* the largest buffer of any rank */
+	enum mc_reason reason; /* MC_TAKEN: libgoal can do it */
+};
+
+enum {
+	MC_CACHE_ENTRIES = 64, /* schedules of a communicator */
+};
+
+/* A schedule, shared by the cache and the runs that use it. */
+struct mc_sched {
+	GOAL_CollectiveCall key;
+	GOAL_Schedule sched;
+	uint32_t refs; /* atomic */
+	uint64_t used; /* time of the last use, counted in calls */
+};
+
+/* The NIC's side of a communicator. It lasts as long as the MPI side's and its runs. */
+struct mc_comm {
+	GOAL_Comm goal;
+	GOAL_Schedule barrier; /* always there: also the run that fails when no other can start */
+	struct mc_comm *job;   /* outlives this one; NULL: goal is the job's, of GOAL_Join() */
+	uint32_t refs;         /* atomic */
+	uint32_t ranks, rank;
+	uint64_t calls;
+	struct mc_sched *cache[MC_CACHE_ENTRIES];
+};
+
+/* A call under way. The MPI side has it within a request of its own. */
+struct mc_run {
+	struct mc_run *next; /* in the list of runs under way */
+	struct mc_comm *comm;
+	struct mc_sched *sched; /* NULL: it could not be loaded */
+	enum mc_coll coll;
+	void *send, *recv; /* contiguous; NULL: this rank has none */
+	GOAL_Handle handle;
+	bool waiting; /* for a free run record */
+	int error;    /* GOAL_SUCCESS, or why the run was started to fail; at the end the outcome */
+	/* The run is over, with GOAL_SUCCESS or an error. Called once, without any lock. */
+	void (*over)(struct mc_run *run, int error);
+};
+
+/* Settings of the process. The MPI side sets them before mc_rules_load(). */
+struct mc_settings {
+	const char *who;    /* begins messages */
+	int verbose;        /* 1: rank 0 prints counts at the end; 2: every rank, by collective */
+	const char *rules;  /* file; NULL: built-in rules */
+	uint64_t max_bytes; /* larger buffers stay with the MPI library */
+	uint64_t config;    /* hash of what decides where a call goes: equal at all ranks */
+};
+extern struct mc_settings mc_settings;
+
+/* ---- calls (mc_call.c) ---------------------------------------------------------------------- */
+
+/* Fills what all collectives share; alg AUTO, width 8. */
+void mc_call_init(struct mc_call *call, enum mc_coll coll, uint64_t count, int root);
+/* Decides, and counts the decision. True: the NIC takes the call. */
+bool mc_call_taken(struct mc_call *call, enum mc_form form, uint32_t ranks);
+
+/* ---- communicators and schedules (mc_comm.c) ------------------------------------------------ */
+
+/*
+ * Takes goal over, which may be NULL. job NULL: it is of GOAL_Join(). NULL: there is no
+ * communicator, nothing is left of goal.
+ */
+struct mc_comm *mc_comm_new(GOAL_Comm goal, struct mc_comm *job);
+void mc_comm_get(struct mc_comm *comm);
+/* The last reference frees libgoal's communicator; with the last one of a job its rank leaves. */
+void mc_comm_put(struct mc_comm *comm);
+/* Returns a reference to the communicator's schedule of the call; NULL: it cannot be loaded. */
+struct mc_sched *mc_sched_get(struct mc_comm *comm, const GOAL_CollectiveCall *call);
+void mc_sched_put(struct mc_sched *sched);
+
+/* ---- runs (mc_run.c) ------------------------------------------------------------------------ */
+
+/*
+ * Starts the run of a call. The caller has set send, recv, over, and error: not GOAL_SUCCESS if
+ * this rank cannot take part. A failure is the outcome of the run. The run keeps a reference to the
+ * communicator until it is over.
+ */
+void mc_run_start(struct mc_run *run, struct mc_comm *comm, const struct mc_call *call);
+/* Looks at the runs under way and calls over() of those that are. Any thread. */
+void mc_run_progress(void);
+/* True if some run is under way. */
+bool mc_run_any(void);
+
+/* ---- rules and counts (mc_rules.c, mc_count.c) ---------------------------------------------- */
+
+/* Reads the rules; false: they are not valid, a message was printed. */
+bool mc_rules_load(void);
+/* True: the NIC takes collectives of that form, number of ranks and block. */
+bool mc_rules_take(enum mc_coll coll, enum mc_form form, uint32_t ranks, uint64_t bytes);
+
+void mc_count(const struct mc_call *call, enum mc_form form, enum mc_reason reason);
+/* Prints the lines at the end, as mc_settings.verbose says. */
+void mc_count_report(int rank);
+const char *mc_coll_name(enum mc_coll coll);
+
+#endif /* WEFT_MC_H */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A call: what all collectives share, and whether the NIC takes it. Calls mc_rules.c, mc_count.c.
+ */
+#include <string.h>
+
+#include "host_driver/mpi/mc.h"
+
+struct mc_settings mc_settings;
+
+void mc_call_init(struct mc_call *call, enum mc_coll coll, uint64_t count, int root)
+{
+	static const GOAL_Collective colls[MC_COLLS] = {
+#define X(name, goal) [MC_##goal] = GOAL_COLL_##goal,
+	    MC_COLLECTIVES(X)
+#undef X
+	};
+
+	/* The whole of it: schedules are found by comparison of memory. */
+	memset(call, 0, sizeof(*call));
+	call->coll = coll;
+	call->reason = MC_TAKEN;
+	call->goal.coll = colls[coll];
+	call->goal.alg = GOAL_ALG_AUTO;
+	call->goal.count = (int64_t)count;
+	call->goal.op = GOAL_COPY;
+	call->goal.type = GOAL_UINT;
+	call->goal.width = 8;
+	call->goal.root = root;
+}
+
+bool mc_call_taken(struct mc_call *call, enum mc_form form, uint32_t ranks)
+{
+	if (call->reason == MC_TAKEN && call->large_bytes > mc_settings.max_bytes)
+		call->reason = MC_REASON_SIZE;
+	if (call->reason == MC_TAKEN && !mc_rules_take(call->coll, form, ranks, call->block_bytes))
+		call->reason = MC_REASON_RULE;
+	mc_count(call, form, call->reason);
+	return call->reason == MC_TAKEN;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Counts of calls by collective, form and outcome, and the line at the end of the program.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "host_driver/mpi/mc.h"
+
+/* [MC_TAKEN]: ran on the NIC; the others: reasons for which the MPI library carried a call out.
+ * Atomic. */
+static struct {
+	uint64_t calls, bytes;
+} counts[MC_COLLS][MC_FORMS][MC_REASON_COUNT + 1];
+
+static const char *const names[MC_COLLS] = {
+#define X(name, goal) [MC_##goal] = #name,
+    MC_COLLECTIVES(X)
+#undef X
+};
+
+static const char *const reasons[MC_REASON_COUNT] = {
+#define X(name, text) [MC_REASON_##name] = text,
+    MC_REASONS(X)
+#undef X
+};
+
+const char *mc_coll_name(enum mc_coll coll)
+{
+	return names[coll];
+}
+
+void mc_count(const struct mc_call *call, enum mc_form form, enum mc_reason reason)
+{
+	__atomic_add_fetch(&counts[call->coll][form][reason].calls, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&counts[call->coll][form][reason].bytes, call->large_bytes,
+			   __ATOMIC_RELAXED);
+}
+
+struct sum {
+	uint64_t calls[MC_REASON_COUNT + 1], bytes[MC_REASON_COUNT + 1];
+	uint64_t all_calls, all_bytes;
+};
+
+static void add(struct sum *sum, enum mc_coll coll, enum mc_form form)
+{
+	uint32_t i;
+
+	for (i = 0; i <= MC_REASON_COUNT; i++) {
+		sum->calls[i] += counts[coll][form][i].calls;
+		sum->bytes[i] += counts[coll][form][i].bytes;
+		sum->all_calls += counts[coll][form][i].calls;
+		sum->all_bytes += counts[coll][form][i].bytes;
+	}
+}
+
+static double percent(uint64_t part, uint64_t all)
+{
+	return all ? 100.0 * (double)part / (double)all : 0;
+}
+
+static void print(int rank, const char *form, const char *name, const struct sum *sum)
+{
+	uint32_t i;
+
+	printf("%s: rank %d: %s%s: %" PRIu64 " of %" PRIu64 " calls (%.1f %%) and %" PRIu64
+	       " of %" PRIu64 " bytes (%.1f %%) ran on the NIC; left to the library by",
+	       mc_settings.who, rank, form, name, sum->calls[MC_TAKEN], sum->all_calls,
+	       percent(sum->calls[MC_TAKEN], sum->all_calls), sum->bytes[MC_TAKEN], sum->all_bytes,
+	       percent(sum->bytes[MC_TAKEN], sum->all_bytes));
+	for (i = 0; i < MC_REASON_COUNT; i++)
+		printf("%s %s %" PRIu64, i ? "," : "", reasons[i], sum->calls[i]);
+	printf("\n");
+}
+
+void mc_count_report(int rank)
+{
+	int verbose = mc_settings.verbose, coll, form;
+	struct sum all = {.all_calls = 0};
+
+	if (verbose < 1 || (verbose == 1 && rank != 0))
+		return;
+	for (coll = 0; coll < MC_COLLS; coll++)
+		for (form = 0; form < MC_FORMS; form++) {
+			struct sum one = {.all_calls = 0};
+
+			add(&all, (enum mc_coll)coll, (enum mc_form)form);
+			add(&one, (enum mc_coll)coll, (enum mc_form)form);
+			if (verbose > 1 && one.all_calls)
+				print(rank, form == MC_NONBLOCKING ? "i" : "", names[coll], &one);
+		}
+	print(rank, "", "all collectives", &all);
+	fflush(stdout);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libweft-mpich.so: collectives of unchanged MPICH programs on the NIC, by MPI's profiling
+ * interface.
+ *
+ * The library is preloaded and defines MPI_Bcast and others before MPICH does. A call that the NIC
+ * takes becomes a run of host_driver/mpi; its request is a generalized request of MPICH, so it may
+ * stand among others in every call that tests or ends requests. Everything else goes to MPICH's
+ * PMPI_ function. docs/mpich.md.
+ */
+#ifndef WEFT_MW_H
+#define WEFT_MW_H
+
+/* MPI's functions, and nothing else of the library, are seen from outside. */
+#pragma GCC visibility push(default)
+#include <mpi.h>
+#pragma GCC visibility pop
+
+#include "host_driver/mpi/mc.h"
+
+/* One buffer of a call. What is not known to be contiguous is packed for the run. */
+struct mw_side {
+	void *addr;     /* contiguous memory of bytes; NULL: this rank has none, or packs */
+	uint64_t bytes; /* packed */
+	/* Only where the buffer is packed: */
+	bool packed;
+	void *user;
+	int count;
+	MPI_Datatype type;
+};
+
+struct mw_call {
+	struct mc_call mc;
+	struct mw_side send, recv;
+};
+
+/* ---- communicators (mw_comm.c) -------------------------------------------------------------- */
+
+/* After MPI_Init: all ranks of MPI_COMM_WORLD join, or none does. */
+void mw_comm_join(void);
+/* Before MPI_Finalize. */
+void mw_comm_leave(void);
+/* The NIC's side of a communicator; NULL: MPICH carries its collectives out. */
+struct mc_comm *mw_comm_of(MPI_Comm comm);
+
+/* ---- types and operations (mw_type.c) ------------------------------------------------------- */
+
+/* Bytes of the elements; the call is handed on if MPICH must say what is wrong with them. */
+uint64_t mw_type_bytes(struct mw_call *call, int count, MPI_Datatype type);
+/* Describes a buffer. */
+void mw_side_set(struct mw_call *call, struct mw_side *side, const void *buf, int64_t count,
+		 MPI_Datatype type);
+/* Before a run: makes the packed copy, filled if fill is set. False: no memory. */
+bool mw_side_begin(struct mw_side *side, bool fill);
+/* After a run: spreads the packed copy if wanted, and frees it. */
+void mw_side_end(struct mw_side *side, bool spread);
+/* Sets operation, type and width of libgoal, or the reason why there are none. */
+void mw_op_set(struct mw_call *call, MPI_Op op, MPI_Datatype type);
+
+/* ---- requests (mw_req.c) -------------------------------------------------------------------- */
+
+/* The two forms of a call that is taken; MPI error codes. */
+int mw_call_run(struct mc_comm *mc, const struct mw_call *call, MPI_Comm comm);
+int mw_call_start(struct mc_comm *mc, const struct mw_call *call, MPI_Request *request);
+/* True: the request is one of ours under way, and ends by itself from now on. */
+bool mw_req_forget(MPI_Request request);
+/* Waits for all runs under way. */
+void mw_req_drain(void);
+/* A turn of a loop that waits: looks at runs, and gives the CPU up now and then. */
+void mw_req_turn(uint32_t turn);
+
+#define MW_ARGS(...) __VA_ARGS__
+
+/*
+ * Defines MPI_NAME and MPI_INAME from describe_NAME(call, comm, arguments), which describes the
+ * call.
+ */
+#define MW_DEFINE(name, Name, params, args)                                                        \
+	int MPI_##Name(MW_ARGS params, MPI_Comm comm)                                              \
+	{                                                                                          \
+		struct mc_comm *mc = mw_comm_of(comm);                                             \
+		struct mw_call call;                                                               \
+                                                                                                   \
+		if (mc) {                                                                          \
+			describe_##name(&call, mc, MW_ARGS args);                                  \
+			if (mc_call_taken(&call.mc, MC_BLOCKING, mc->ranks))                       \
+				return mw_call_run(mc, &call, comm);                               \
+		}                                                                                  \
+		return PMPI_##Name(MW_ARGS args, comm);                                            \
+	}                                                                                          \
+	int MPI_I##name(MW_ARGS params, MPI_Comm comm, MPI_Request *request)                       \
+	{                                                                                          \
+		struct mc_comm *mc = mw_comm_of(comm);                                             \
+		struct mw_call call;                                                               \
+                                                                                                   \
+		if (mc && request) {                                                               \
+			describe_##name(&call, mc, MW_ARGS args);                                  \
+			if (mc_call_taken(&call.mc, MC_NONBLOCKING, mc->ranks))                    \
+				return mw_call_start(mc, &call, request);                          \
+		}                                                                                  \
+		return PMPI_I##name(MW_ARGS args, comm, request);                                  \
+	}
+
+#endif /* WEFT_MW_H */

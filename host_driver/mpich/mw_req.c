@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calls that the NIC takes, as requests of MPICH.
+ *
+ * A non-blocking call is a generalized request (MPI 3.1, 12.2) that mc_run_progress() completes, so
+ * MPICH itself tests it, waits for it and mixes it with others; mw_wait.c sees to it that runs are
+ * looked at meanwhile. A blocking call waits for its run, and keeps MPICH's own messages moving.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "host_driver/mpich/mw.h"
+
+enum {
+	BUSY_TURNS = 20, /* looks of a loop before it gives the CPU up */
+};
+
+struct mw_req {
+	struct mc_run run;
+	struct mw_req *next, *prev; /* in the list of those under way */
+	struct mw_side send, recv;
+	MPI_Request handle;
+	int outcome;    /* MPI error code */
+	uint32_t refs;  /* the run's and the request's; atomic */
+	bool forgotten; /* freed by the program while under way */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list, and of forgotten */
+static struct mw_req *active;
+
+void mw_req_turn(uint32_t turn)
+{
+	mc_run_progress();
+	if (turn >= BUSY_TURNS)
+		sched_yield();
+}
+
+void mw_req_drain(void)
+{
+	for (uint32_t turn = 0; mc_run_any(); turn++)
+		mw_req_turn(turn);
+}
+
+/* Packs what the run reads. A rank without memory for that takes part in a run that fails. */
+static int begin_sides(const struct mw_call *call, struct mw_side *send, struct mw_side *recv)
+{
+	bool filled = call->mc.goal.in_place || call->mc.coll == MC_BCAST;
+	bool ok;
+
+	*send = call->send;
+	*recv = call->recv;
+	ok = mw_side_begin(send, true);
+	return mw_side_begin(recv, filled) && ok ? GOAL_SUCCESS : GOAL_ERR_NO_MEMORY;
+}
+
+/* ---- blocking calls ------------------------------------------------------------------------- */
+
+struct wait {
+	struct mc_run run;
+	int error;
+	bool over; /* atomic */
+};
+
+static void wait_over(struct mc_run *run, int error)
+{
+	struct wait *wait = (struct wait *)run;
+
+	wait->error = error;
+	__atomic_store_n(&wait->over, true, __ATOMIC_RELEASE);
+}
+
+int mw_call_run(struct mc_comm *mc, const struct mw_call *call, MPI_Comm comm)
+{
+	struct wait wait = {.run = {.over = wait_over}};
+	struct mw_side send, recv;
+	int flag;
+
+	wait.run.error = begin_sides(call, &send, &recv);
+	wait.run.send = send.addr;
+	wait.run.recv = recv.addr;
+	mc_run_start(&wait.run, mc, &call->mc);
+	for (uint32_t turn = 0; !__atomic_load_n(&wait.over, __ATOMIC_ACQUIRE); turn++) {
+		mw_req_turn(turn);
+		/* Another rank may wait for a message of this one before it takes part. */
+		(void)PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag,
+				  MPI_STATUS_IGNORE);
+	}
+	mw_side_end(&send, false);
+	mw_side_end(&recv, wait.error == GOAL_SUCCESS);
+	if (wait.error == GOAL_SUCCESS)
+		return MPI_SUCCESS;
+	(void)PMPI_Comm_call_errhandler(comm, MPI_ERR_OTHER);
+	return MPI_ERR_OTHER;
+}
+
+/* ---- non-blocking calls --------------------------------------------------------------------- */
+
+static void put(struct mw_req *req)
+{
+	if (__atomic_sub_fetch(&req->refs, 1, __ATOMIC_ACQ_REL) == 0)
+		free(req);
+}
+
+static int query(void *arg, MPI_Status *status)
+{
+	const struct mw_req *req = arg;
+
+	status->MPI_SOURCE = MPI_ANY_SOURCE;
+	status->MPI_TAG = MPI_ANY_TAG;
+	(void)PMPI_Status_set_elements(status, MPI_BYTE, 0);
+	(void)PMPI_Status_set_cancelled(status, 0);
+	return req->outcome;
+}
+
+static int free_request(void *arg)
+{
+	put(arg);
+	return MPI_SUCCESS;
+}
+
+/* A collective cannot be cancelled (MPI 3.1, 5.12). */
+static int cancel(void *arg, int complete)
+{
+	(void)arg;
+	(void)complete;
+	return MPI_SUCCESS;
+}
+
+static void link_in(struct mw_req *req)
+{
+	pthread_mutex_lock(&lock);
+	req->next = active;
+	if (active)
+		active->prev = req;
+	active = req;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Under the lock. */
+static void link_out(struct mw_req *req)
+{
+	if (req->prev)
+		req->prev->next = req->next;
+	else
+		active = req->next;
+	if (req->next)
+		req->next->prev = req->prev;
+}
+
+static void request_over(struct mc_run *run, int error)
+{
+	struct mw_req *req = (struct mw_req *)run;
+
+	mw_side_end(&req->send, false);
+	mw_side_end(&req->recv, error == GOAL_SUCCESS);
+	req->outcome = error == GOAL_SUCCESS ? MPI_SUCCESS : MPI_ERR_OTHER;
+	/* Under the lock: the program may free the request at this moment. */
+	pthread_mutex_lock(&lock);
+	link_out(req);
+	(void)PMPI_Grequest_complete(req->handle);
+	if (req->forgotten)
+		(void)PMPI_Request_free(&req->handle);
+	pthread_mutex_unlock(&lock);
+	put(req);
+}
+
+bool mw_req_forget(MPI_Request request)
+{
+	struct mw_req *req;
+
+	pthread_mutex_lock(&lock);
+	for (req = active; req && req->handle != request;)
+		req = req->next;
+	if (req)
+		req->forgotten = true;
+	pthread_mutex_unlock(&lock);
+	return req != NULL;
+}
+
+int mw_call_start(struct mc_comm *mc, const struct mw_call *call, MPI_Request *request)
+{
+	struct mw_req *req = calloc(1, sizeof(*req));
+	int rc;
+
+	if (!req)
+		return MPI_ERR_NO_MEM;
+	req->refs = 2;
+	rc = PMPI_Grequest_start(query, free_request, cancel, req, &req->handle);
+	if (rc != MPI_SUCCESS) {
+		free(req);
+		return rc;
+	}
+	*request = req->handle;
+	req->run.over = request_over;
+	req->run.error = begin_sides(call, &req->send, &req->recv);
+	req->run.send = req->send.addr;
+	req->run.recv = req->recv.addr;
+	link_in(req);
+	mc_run_start(&req->run, mc, &call->mc);
+	return MPI_SUCCESS;
+}

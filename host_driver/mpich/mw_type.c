@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Buffers of MPI types as contiguous memory, and predefined operations and types as libgoal's.
+ *
+ * The NIC sees bytes. Where a type is not a predefined one without gaps the host packs before the
+ * run and unpacks after it. A call must not be handed on for that: another rank may describe the
+ * same signature by another type. Calls MPICH's PMPI_ functions.
+ */
+#include <limits.h>
+#include <stdlib.h>
+
+#include "host_driver/mpich/mw.h"
+
+uint64_t mw_type_bytes(struct mw_call *call, int count, MPI_Datatype type)
+{
+	int bytes;
+
+	if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &bytes) ||
+	    bytes == MPI_UNDEFINED) {
+		call->mc.reason = MC_REASON_ARGUMENT;
+		return 0;
+	}
+	return (uint64_t)bytes * (uint64_t)count;
+}
+
+/* True if elements of the type follow each other without gaps, in the order of memory. */
+static bool is_dense(MPI_Datatype type, int bytes)
+{
+	int integers, addresses, types, combiner;
+	MPI_Aint lb, extent;
+
+	return !PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) &&
+	       combiner == MPI_COMBINER_NAMED && !PMPI_Type_get_extent(type, &lb, &extent) &&
+	       lb == 0 && extent == bytes;
+}
+
+void mw_side_set(struct mw_call *call, struct mw_side *side, const void *buf, int64_t count,
+		 MPI_Datatype type)
+{
+	int bytes;
+
+	if (call->mc.reason != MC_TAKEN)
+		return;
+	if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &bytes)) {
+		call->mc.reason = MC_REASON_ARGUMENT;
+		return;
+	}
+	side->bytes = (uint64_t)bytes * (uint64_t)count;
+	if (!side->bytes)
+		return;
+	if (count > INT_MAX || side->bytes > INT_MAX) {
+		call->mc.reason = MC_REASON_SIZE;
+		return;
+	}
+	if (is_dense(type, bytes)) {
+		side->addr = (void *)(uintptr_t)buf;
+		if (!buf)
+			call->mc.reason = MC_REASON_ARGUMENT;
+		return;
+	}
+	side->packed = true;
+	side->user = (void *)(uintptr_t)buf;
+	side->count = (int)count;
+	side->type = type;
+}
+
+bool mw_side_begin(struct mw_side *side, bool fill)
+{
+	int at = 0;
+
+	if (!side->packed)
+		return true;
+	/* The program may free its type before the run is over. */
+	if (PMPI_Type_dup(side->type, &side->type)) {
+		side->packed = false;
+		return false;
+	}
+	side->addr = malloc(side->bytes);
+	return side->addr && (!fill || !PMPI_Pack(side->user, side->count, side->type, side->addr,
+						  (int)side->bytes, &at, MPI_COMM_SELF));
+}
+
+void mw_side_end(struct mw_side *side, bool spread)
+{
+	int at = 0;
+
+	if (!side->packed)
+		return;
+	if (side->addr && spread)
+		(void)PMPI_Unpack(side->addr, (int)side->bytes, &at, side->user, side->count,
+				  side->type, MPI_COMM_SELF);
+	(void)PMPI_Type_free(&side->type);
+	free(side->addr);
+	side->addr = NULL;
+}
+
+/* ---- operations ----------------------------------------------------------------------------- */
+
+/* Types on which MPI allows arithmetic. Those of Fortran and of C are handles of their own. */
+static const struct {
+	MPI_Datatype type;
+	GOAL_DataType goal;
+} types[] = {
+    {MPI_INT, GOAL_SINT},         {MPI_DOUBLE, GOAL_FLOAT},
+    {MPI_FLOAT, GOAL_FLOAT},      {MPI_LONG, GOAL_SINT},
+    {MPI_UNSIGNED, GOAL_UINT},    {MPI_UNSIGNED_LONG, GOAL_UINT},
+    {MPI_LONG_LONG, GOAL_SINT},   {MPI_UNSIGNED_LONG_LONG, GOAL_UINT},
+    {MPI_SHORT, GOAL_SINT},       {MPI_UNSIGNED_SHORT, GOAL_UINT},
+    {MPI_SIGNED_CHAR, GOAL_SINT}, {MPI_UNSIGNED_CHAR, GOAL_UINT},
+    {MPI_INT8_T, GOAL_SINT},      {MPI_INT16_T, GOAL_SINT},
+    {MPI_INT32_T, GOAL_SINT},     {MPI_INT64_T, GOAL_SINT},
+    {MPI_UINT8_T, GOAL_UINT},     {MPI_UINT16_T, GOAL_UINT},
+    {MPI_UINT32_T, GOAL_UINT},    {MPI_UINT64_T, GOAL_UINT},
+    {MPI_AINT, GOAL_SINT},        {MPI_OFFSET, GOAL_SINT},
+    {MPI_COUNT, GOAL_SINT},       {MPI_INTEGER, GOAL_SINT},
+    {MPI_REAL, GOAL_FLOAT},       {MPI_DOUBLE_PRECISION, GOAL_FLOAT},
+    {MPI_INTEGER1, GOAL_SINT},    {MPI_INTEGER2, GOAL_SINT},
+    {MPI_INTEGER4, GOAL_SINT},    {MPI_INTEGER8, GOAL_SINT},
+    {MPI_REAL4, GOAL_FLOAT},      {MPI_REAL8, GOAL_FLOAT},
+};
+
+static bool set_type(GOAL_CollectiveCall *goal, MPI_Datatype type)
+{
+	int bytes;
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (types[i].type == type && type != MPI_DATATYPE_NULL) {
+			goal->type = types[i].goal;
+			goal->width = PMPI_Type_size(type, &bytes) ? 0 : bytes * 8;
+			return goal->width == 8 || goal->width == 16 || goal->width == 32 ||
+			       goal->width == 64;
+		}
+	return false;
+}
+
+static GOAL_Op op_of(MPI_Op op, bool floats)
+{
+	switch (op) {
+	case MPI_SUM:
+		return GOAL_ADD;
+	case MPI_PROD:
+		return GOAL_MUL;
+	case MPI_MAX:
+		return GOAL_MAX;
+	case MPI_MIN:
+		return GOAL_MIN;
+	case MPI_BAND:
+		return floats ? GOAL_COPY : GOAL_AND;
+	case MPI_BOR:
+		return floats ? GOAL_COPY : GOAL_OR;
+	case MPI_BXOR:
+		return floats ? GOAL_COPY : GOAL_XOR;
+	default:
+		return GOAL_COPY;
+	}
+}
+
+void mw_op_set(struct mw_call *call, MPI_Op op, MPI_Datatype type)
+{
+	GOAL_CollectiveCall *goal = &call->mc.goal;
+
+	if (!set_type(goal, type)) {
+		call->mc.reason = MC_REASON_TYPE;
+		return;
+	}
+	goal->op = op_of(op, goal->type == GOAL_FLOAT);
+	if (goal->op == GOAL_COPY)
+		call->mc.reason = MC_REASON_OP;
+}
