@@ -177,6 +177,22 @@ typedef struct {
 	void *arg;
 } GOAL_Group;
 GOAL_API GOAL_Comm GOAL_Join(const GOAL_Group *group);
+/*
+ * The same in steps, for a library that gathers without blocking. GOAL_JoinBegin() opens the NIC of
+ * that name and fills in this rank's hello, whatever the outcome; NULL: no memory, or a child of
+ * fork. The library gathers the hellos of all ranks. GOAL_JoinMake() makes the communicator of them
+ * and fills in the hello anew, which the library gathers again, also after a failure.
+ * GOAL_JoinEnd() returns the communicator if every rank has one, else NULL; all NULL: the library
+ * gave up. Each joining must end.
+ */
+typedef struct GOAL_Joining_s *GOAL_Joining;
+typedef struct {
+	uint64_t words[6];
+} GOAL_Hello;
+GOAL_API GOAL_Joining GOAL_JoinBegin(const char *device, GOAL_Hello *hello);
+GOAL_API int GOAL_JoinMake(GOAL_Joining join, int rank, int size, const GOAL_Hello *all,
+			   GOAL_Hello *hello);
+GOAL_API GOAL_Comm GOAL_JoinEnd(GOAL_Joining join, const GOAL_Hello *all);
 /* Frees such a communicator. GOAL_ERR_STATE: it has schedules. The last user closes the NIC. */
 GOAL_API int GOAL_Leave(GOAL_Comm comm);
 

@@ -150,6 +150,18 @@ GOAL_API GOAL_Schedule GOAL_UnboundSchedule(GOAL_Comm comm, const GOAL_Collectiv
 GOAL_API GOAL_Handle GOAL_RunWith(GOAL_Schedule sched, const void *send, void *recv);
 
 /*
+ * A cache of such schedules of one communicator, for one thread at a time and calls without lists.
+ * Unused bytes of calls are 0: they are compared whole. GOAL_CacheTake() returns the schedule of
+ * the call, which lasts until GOAL_CacheRelease() and its last run; NULL: it cannot be loaded
+ * (GOAL_LastError()). The cache is freed before its communicator.
+ */
+typedef struct GOAL_Cache_s *GOAL_Cache;
+GOAL_API GOAL_Cache GOAL_CacheCreate(GOAL_Comm comm);
+GOAL_API void GOAL_CacheFree(GOAL_Cache cache);
+GOAL_API GOAL_Schedule GOAL_CacheTake(GOAL_Cache cache, const GOAL_CollectiveCall *call);
+GOAL_API void GOAL_CacheRelease(GOAL_Schedule sched);
+
+/*
  * Barrier: no rank's run ends before every rank's run has begun. Messages of one byte.
  * RECURSIVE_DOUBLING (ESPGOAL 5.1, 5.4): log p rounds, 2 more when p is not a power of two; the
  * ranks beyond it report to a partner first and are released by it last. BRUCK (ESPGOAL 5.2,

@@ -3,8 +3,9 @@
  * Private declarations shared by the files of libGOAL.
  *
  * An instance belongs to one context of libweft. Functions of goal.h without a communicator use the
- * instance that GOAL_Init() made, which is the only global state. The simulator therefore runs many
- * ranks in one process through libgoal_attach().
+ * instance that GOAL_Init() made; GOAL_JoinBegin() may make further ones, one for each NIC, whose
+ * numbers stand in the handles of their runs. These are the only global state. The simulator
+ * therefore runs many ranks in one process through libgoal_attach().
  *
  * libgoal_api.c: graphs and errors of goal.h; libgoal_comm.c: instances, communicators, pools;
  * libgoal_sched.c: schedules; libgoal_run.c: runs; libgoal_trace.c: traces of runs;
@@ -25,7 +26,9 @@
 #include "host_driver/weft_goal.h"
 
 enum {
-	LIBGOAL_RUNS = 1024, /* in flight */
+	LIBGOAL_RUN_BITS = 10,
+	LIBGOAL_RUNS = 1 << LIBGOAL_RUN_BITS, /* in flight */
+	LIBGOAL_INSTANCES = 64,
 	LIBGOAL_POOLS = 8,
 	LIBGOAL_TRACE_MAX = 1 << 24, /* trace points of one run */
 	LIBGOAL_SHADOW_SIZES = 15,   /* block sizes: 64 bytes to 1 MiB */
@@ -67,6 +70,7 @@ struct libgoal_slot {
 };
 
 struct libgoal {
+	uint32_t number; /* among the instances of the process */
 	struct weft_context *context;
 	struct weft_pd *pd;
 	struct weft_goal *goal;
@@ -155,8 +159,22 @@ int libgoal_comm_new(struct libgoal *lib, uint32_t rank, uint32_t size,
 		     const struct weft_goal_peer *peers, const uint64_t key[2], GOAL_Comm *out);
 /* Frees any communicator. GOAL_ERR_STATE: it has schedules. */
 int libgoal_comm_end(GOAL_Comm comm);
-/* Returns the instance of the process, or NULL. */
+/* Returns the instance of GOAL_Init(), or NULL. */
 struct libgoal *libgoal_default(void);
+
+/* A run of an instance: bits 0 to 9 the record, 10 to 15 the instance, from 16 on the use. */
+struct libgoal_run {
+	struct libgoal *lib;
+	uint32_t record, use;
+};
+
+static inline GOAL_Handle libgoal_handle(const struct libgoal *lib, uint32_t use, uint32_t record)
+{
+	return (GOAL_Handle)use << 16 | lib->number << LIBGOAL_RUN_BITS | record;
+}
+
+/* Reads a handle; false: its instance does not exist. */
+bool libgoal_find(GOAL_Handle handle, struct libgoal_run *run);
 /* Returns true in a child of fork: the instance belongs to the parent. */
 bool libgoal_is_forked(void);
 /* Parses a decimal number from least to most; rejects any other text. */

@@ -215,7 +215,7 @@ GOAL_Handle GOAL_RunWith(GOAL_Schedule sched, const void *send, void *recv)
 	attr.num_binds = bound.num;
 	rc = libgoal_start(sched, &attr, &bound, &record, &use);
 	if (rc == GOAL_SUCCESS)
-		return (GOAL_Handle)use << 16 | record;
+		return libgoal_handle(lib, use, record);
 	pthread_mutex_lock(&lib->lock);
 	libgoal_bound_drop(lib, &bound);
 	pthread_mutex_unlock(&lib->lock);
@@ -233,5 +233,5 @@ GOAL_Handle GOAL_RunFailing(GOAL_Schedule sched)
 	if (!sched)
 		return libgoal_error(GOAL_ERR_ARG, "no schedule");
 	rc = libgoal_start(sched, &attr, sched->unbound ? &bound : NULL, &record, &use);
-	return rc < 0 ? rc : (GOAL_Handle)use << 16 | record;
+	return rc < 0 ? rc : libgoal_handle(sched->comm->lib, use, record);
 }

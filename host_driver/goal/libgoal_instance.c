@@ -1,26 +1,47 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The instance of the process: a NIC that GOAL_Init() and libraries that call GOAL_Join() share.
+ * The instances of the process: the NIC that GOAL_Init() and libraries that call GOAL_Join() share,
+ * and NICs that a library names.
  *
- * The first user opens the NIC and the last closes it. Calls libgoal_comm.c and weft.h.
+ * The first user opens a NIC and the last closes it. Calls libgoal_comm.c and weft.h.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host_driver/goal/libgoal_launch.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of users, and changes of instance */
-static struct libgoal *instance;
-static uint32_t users;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of users, and changes of lib */
+/* The first is that of GOAL_Init(), on whatever NIC; the others are on the NIC that they name. */
+static struct instance {
+	struct libgoal *lib;
+	uint32_t users;
+	char device[32];
+} instances[LIBGOAL_INSTANCES];
 static bool forked; /* child of a process that had an instance: the NIC belongs to the parent */
 
-struct libgoal *libgoal_default(void)
+static struct libgoal *instance(uint32_t number)
 {
 	if (__atomic_load_n(&forked, __ATOMIC_ACQUIRE))
 		return NULL;
-	return __atomic_load_n(&instance, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&instances[number].lib, __ATOMIC_ACQUIRE);
+}
+
+struct libgoal *libgoal_default(void)
+{
+	return instance(0);
+}
+
+bool libgoal_find(GOAL_Handle handle, struct libgoal_run *run)
+{
+	if (handle < 0)
+		return false;
+	run->lib = instance((uint32_t)(handle >> LIBGOAL_RUN_BITS) % LIBGOAL_INSTANCES);
+	run->record = (uint32_t)handle % LIBGOAL_RUNS;
+	run->use = (uint32_t)((uint64_t)handle >> 16);
+	return run->lib != NULL;
 }
 
 bool libgoal_is_forked(void)
@@ -30,8 +51,11 @@ bool libgoal_is_forked(void)
 
 static void in_child(void)
 {
-	if (libgoal_default())
-		__atomic_store_n(&forked, true, __ATOMIC_RELEASE);
+	uint32_t i;
+
+	for (i = 0; i < LIBGOAL_INSTANCES; i++)
+		if (instance(i))
+			__atomic_store_n(&forked, true, __ATOMIC_RELEASE);
 	libgoal_pmix_forked();
 }
 
@@ -45,8 +69,8 @@ static void install(void)
 }
 
 /*
- * Opens WEFT_DEVICE, or the NICs of this host in turn; on the shard that a static list names,
- * otherwise on the shard for collectives.
+ * Opens the device of that name, else WEFT_DEVICE, or the NICs of this host in turn; on the shard
+ * that a static list names, otherwise on the shard for collectives.
  */
 static struct weft_context *open_nic(const struct libgoal_launch *launch)
 {
@@ -56,6 +80,8 @@ static struct weft_context *open_nic(const struct libgoal_launch *launch)
 	struct weft_device *list;
 	int count;
 
+	if (launch->device)
+		return weft_open_device_attr(launch->device, &attr);
 	if (secure_getenv("WEFT_DEVICE"))
 		return weft_open_device_attr(NULL, &attr);
 	count = weft_get_device_list(&list);
@@ -68,7 +94,7 @@ static struct weft_context *open_nic(const struct libgoal_launch *launch)
 	return context;
 }
 
-static int create(const struct libgoal_launch *launch)
+static int create(const struct libgoal_launch *launch, struct instance *at)
 {
 	struct weft_context *context = open_nic(launch);
 	struct libgoal *lib;
@@ -85,40 +111,65 @@ static int create(const struct libgoal_launch *launch)
 		weft_close_device(context);
 		return rc;
 	}
-	__atomic_store_n(&instance, lib, __ATOMIC_RELEASE);
+	lib->number = (uint32_t)(at - instances);
+	snprintf(at->device, sizeof(at->device), "%s", launch->device ? launch->device : "");
+	__atomic_store_n(&at->lib, lib, __ATOMIC_RELEASE);
 	return GOAL_SUCCESS;
+}
+
+/* Returns the place of the NIC's instance, or a free one; NULL: all are in use. */
+static struct instance *place(const char *device)
+{
+	struct instance *found = NULL;
+	uint32_t i;
+
+	if (!device)
+		return &instances[0];
+	for (i = 1; i < LIBGOAL_INSTANCES; i++) {
+		if (instances[i].lib && !strcmp(instances[i].device, device))
+			return &instances[i];
+		if (!instances[i].lib && !found)
+			found = &instances[i];
+	}
+	return found;
 }
 
 int libgoal_instance_get(const struct libgoal_launch *launch, struct libgoal **lib)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct instance *at;
 	int rc = GOAL_SUCCESS;
 
+	*lib = NULL;
 	pthread_mutex_lock(&lock);
-	if (!instance)
-		rc = create(launch);
-	users += rc == GOAL_SUCCESS;
-	*lib = instance;
+	at = place(launch->device);
+	if (!at)
+		rc = libgoal_error(GOAL_ERR_LIMIT, "too many NICs");
+	else if (!at->lib)
+		rc = create(launch, at);
+	if (rc == GOAL_SUCCESS) {
+		at->users++;
+		*lib = at->lib;
+	}
 	pthread_mutex_unlock(&lock);
 	if (rc == GOAL_SUCCESS)
 		pthread_once(&once, install);
 	return rc;
 }
 
-void libgoal_instance_put(void)
+void libgoal_instance_put(struct libgoal *lib)
 {
-	struct libgoal *lib = NULL;
-	struct weft_context *context;
+	struct instance *at = &instances[lib->number];
+	struct weft_context *context = lib->context;
+	bool last;
 
 	pthread_mutex_lock(&lock);
-	if (--users == 0) {
-		lib = instance;
-		__atomic_store_n(&instance, NULL, __ATOMIC_RELEASE);
-	}
+	last = --at->users == 0;
+	if (last)
+		__atomic_store_n(&at->lib, NULL, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&lock);
-	if (!lib)
+	if (!last)
 		return;
-	context = lib->context;
 	libgoal_detach(lib);
 	weft_close_device(context);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * GOAL_Join(): ranks that a library knows find each other through that library.
+ * GOAL_Join() and its steps: ranks that a library knows find each other through that library.
  *
  * Each rank's address goes through the caller's allgather, together with the outcome so far, and
  * once more the outcome of making the communicator. So all ranks get a communicator, or none does.
@@ -25,78 +25,165 @@ struct hello {
 	struct weft_goal_peer peer;
 };
 
+_Static_assert(sizeof(struct hello) <= sizeof(GOAL_Hello), "a hello fits");
+
+struct GOAL_Joining_s {
+	struct libgoal *lib; /* NULL: there is no NIC */
+	GOAL_Comm comm;      /* NULL: not made */
+	uint32_t size;
+	struct hello hello;
+};
+
 /* Returns the first rank's error, with a sentence; hellos of another version are errors. */
-static int worst(const struct hello *all, uint32_t size)
+static int worst(const GOAL_Hello *all, uint32_t size)
 {
+	struct hello hello;
 	char detail[200];
 	uint32_t i;
 
 	for (i = 0; i < size; i++) {
-		if (all[i].version == JOIN_VERSION && all[i].status == GOAL_SUCCESS)
+		memcpy(&hello, &all[i], sizeof(hello));
+		if (hello.version == JOIN_VERSION && hello.status == GOAL_SUCCESS)
 			continue;
 		snprintf(detail, sizeof(detail), "rank %u: %s", i,
-			 all[i].version == JOIN_VERSION ? GOAL_StrError(all[i].status)
-							: "another version of libgoal");
+			 hello.version == JOIN_VERSION ? GOAL_StrError(hello.status)
+						       : "another version of libgoal");
 		return libgoal_error(GOAL_ERR_LAUNCH, detail);
 	}
 	return GOAL_SUCCESS;
 }
 
-static int exchange(const GOAL_Group *group, const struct hello *mine, struct hello *all)
+static void say(const struct GOAL_Joining_s *join, GOAL_Hello *hello)
 {
-	if (group->allgather(mine, all, sizeof(*mine), group->arg) != 0)
-		return libgoal_error(GOAL_ERR_LAUNCH, "the allgather of GOAL_Join() failed");
-	return worst(all, (uint32_t)group->size);
+	memset(hello, 0, sizeof(*hello));
+	memcpy(hello, &join->hello, sizeof(join->hello));
 }
 
-static int make_comm(struct libgoal *lib, const GOAL_Group *group, const struct hello *all,
-		     GOAL_Comm *comm)
+static GOAL_Joining begin(const struct libgoal_launch *launch, GOAL_Hello *hello)
 {
-	struct weft_goal_peer *peers = calloc((size_t)group->size, sizeof(*peers));
-	int rc, i;
+	struct GOAL_Joining_s *join = calloc(1, sizeof(*join));
+
+	if (!join) {
+		libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
+		return NULL;
+	}
+	join->hello.version = JOIN_VERSION;
+	join->hello.status = libgoal_instance_get(launch, &join->lib);
+	if (join->hello.status == GOAL_SUCCESS)
+		weft_goal_self(join->lib->goal, &join->hello.peer);
+	if (getrandom(join->hello.key, sizeof(join->hello.key), 0) != sizeof(join->hello.key))
+		join->hello.status = GOAL_ERR_LAUNCH;
+	say(join, hello);
+	return join;
+}
+
+GOAL_Joining GOAL_JoinBegin(const char *device, GOAL_Hello *hello)
+{
+	const struct libgoal_launch launch = {.device = device, .shard = -1};
+
+	if (!device || !hello) {
+		libgoal_error(GOAL_ERR_ARG, "GOAL_JoinBegin: no NIC, or no place for the hello");
+		return NULL;
+	}
+	if (libgoal_is_forked()) {
+		libgoal_error(GOAL_ERR_STATE, "a child of fork cannot join");
+		return NULL;
+	}
+	return begin(&launch, hello);
+}
+
+static int make_comm(struct GOAL_Joining_s *join, uint32_t rank, const GOAL_Hello *all)
+{
+	struct weft_goal_peer *peers = calloc(join->size, sizeof(*peers));
+	struct hello hello;
+	uint64_t key[2];
+	uint32_t i;
+	int rc;
 
 	if (!peers)
 		return libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
-	for (i = 0; i < group->size; i++)
-		peers[i] = all[i].peer;
-	rc = libgoal_comm_new(lib, (uint32_t)group->rank, (uint32_t)group->size, peers, all[0].key,
-			      comm);
+	for (i = join->size; i--;) {
+		memcpy(&hello, &all[i], sizeof(hello));
+		peers[i] = hello.peer;
+	}
+	/* The last to be read is the first rank's. */
+	memcpy(key, hello.key, sizeof(key));
+	rc = libgoal_comm_new(join->lib, rank, join->size, peers, key, &join->comm);
 	free(peers);
 	return rc;
 }
 
-static int join(const GOAL_Group *group, struct hello *all, GOAL_Comm *comm)
+int GOAL_JoinMake(GOAL_Joining join, int rank, int size, const GOAL_Hello *all, GOAL_Hello *hello)
+{
+	int rc;
+
+	if (!join || size < 1 || rank < 0 || rank >= size || !all || !hello || join->comm)
+		return libgoal_error(GOAL_ERR_ARG,
+				     "GOAL_JoinMake: no group, or a rank that is not in it");
+	join->size = (uint32_t)size;
+	rc = worst(all, join->size);
+	/* All ranks have seen the same: none makes a communicator. */
+	if (rc == GOAL_SUCCESS)
+		rc = make_comm(join, (uint32_t)rank, all);
+	join->hello.status = rc;
+	say(join, hello);
+	return rc;
+}
+
+GOAL_Comm GOAL_JoinEnd(GOAL_Joining join, const GOAL_Hello *all)
+{
+	GOAL_Comm comm;
+	int rc;
+
+	if (!join)
+		return NULL;
+	comm = join->comm;
+	rc = all && join->size ? worst(all, join->size)
+			       : libgoal_error(GOAL_ERR_LAUNCH, "the ranks did not gather");
+	if (comm && rc != GOAL_SUCCESS) {
+		(void)libgoal_comm_end(comm);
+		comm = NULL;
+	}
+	if (comm)
+		comm->joined = true;
+	else if (join->lib)
+		libgoal_instance_put(join->lib);
+	free(join);
+	return comm;
+}
+
+/* ---- in one call ---------------------------------------------------------------------------- */
+
+static int gather(const GOAL_Group *group, const GOAL_Hello *mine, GOAL_Hello *all)
+{
+	return group->allgather(mine, all, sizeof(*mine), group->arg) == 0
+		   ? GOAL_SUCCESS
+		   : libgoal_error(GOAL_ERR_LAUNCH, "the allgather of GOAL_Join() failed");
+}
+
+static GOAL_Comm join_all(const GOAL_Group *group, GOAL_Hello *all)
 {
 	const struct libgoal_launch launch = {.local_rank = (uint32_t)group->local_rank,
 					      .shard = -1};
-	struct hello mine = {.version = JOIN_VERSION};
-	struct libgoal *lib = NULL;
-	int rc, agreed;
+	GOAL_Hello mine;
+	GOAL_Joining join = begin(&launch, &mine);
+	int rc;
 
-	mine.status = libgoal_instance_get(&launch, &lib);
-	if (mine.status == GOAL_SUCCESS)
-		weft_goal_self(lib->goal, &mine.peer);
-	if (getrandom(mine.key, sizeof(mine.key), 0) != sizeof(mine.key))
-		mine.status = GOAL_ERR_LAUNCH;
-	rc = exchange(group, &mine, all);
-	if (rc == GOAL_SUCCESS) {
-		mine.status = make_comm(lib, group, all, comm);
-		rc = mine.status;
-		agreed = exchange(group, &mine, all);
-		if (rc == GOAL_SUCCESS && agreed != GOAL_SUCCESS) {
-			(void)libgoal_comm_end(*comm);
-			rc = agreed;
-		}
+	if (!join)
+		return NULL;
+	rc = gather(group, &mine, all);
+	if (rc == GOAL_SUCCESS && worst(all, (uint32_t)group->size) == GOAL_SUCCESS) {
+		(void)GOAL_JoinMake(join, group->rank, group->size, all, &mine);
+		rc = gather(group, &mine, all);
 	}
-	if (rc != GOAL_SUCCESS && lib)
-		libgoal_instance_put();
-	return rc;
+	join->size = (uint32_t)group->size;
+	return GOAL_JoinEnd(join, rc == GOAL_SUCCESS ? all : NULL);
 }
 
 GOAL_Comm GOAL_Join(const GOAL_Group *group)
 {
-	GOAL_Comm comm = NULL;
-	struct hello *all;
+	GOAL_Comm comm;
+	GOAL_Hello *all;
 
 	if (!group || !group->allgather || group->size < 1 || group->rank < 0 ||
 	    group->rank >= group->size || group->local_rank < 0) {
@@ -112,23 +199,24 @@ GOAL_Comm GOAL_Join(const GOAL_Group *group)
 		libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
 		return NULL;
 	}
-	if (join(group, all, &comm) == GOAL_SUCCESS)
-		comm->joined = true;
+	comm = join_all(group, all);
 	free(all);
-	return comm && comm->joined ? comm : NULL;
+	return comm;
 }
 
 int GOAL_Leave(GOAL_Comm comm)
 {
+	struct libgoal *lib;
 	int rc;
 
 	if (!comm || !comm->joined)
 		return libgoal_error(GOAL_ERR_ARG, "no communicator of GOAL_Join()");
 	if (libgoal_is_forked())
 		return libgoal_error(GOAL_ERR_STATE, "a child of fork has no communicators");
-	(void)libgoal_reap_gone(comm->lib);
+	lib = comm->lib;
+	(void)libgoal_reap_gone(lib);
 	rc = libgoal_comm_end(comm);
 	if (rc == GOAL_SUCCESS)
-		libgoal_instance_put();
+		libgoal_instance_put(lib);
 	return rc;
 }

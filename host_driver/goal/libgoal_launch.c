@@ -186,7 +186,7 @@ static int start(const struct libgoal_launcher *launcher, struct libgoal_launch 
 	if (rc == GOAL_SUCCESS)
 		rc = libgoal_world(lib, launch->rank, launch->size, launch->peers, launch->key);
 	if (rc != GOAL_SUCCESS)
-		libgoal_instance_put();
+		libgoal_instance_put(lib);
 	return rc;
 }
 
@@ -263,7 +263,7 @@ int GOAL_Finalize(void)
 	__atomic_store_n(&state, STATE_OVER, __ATOMIC_RELEASE);
 	/* While schedules of it exist the world ends with the instance. */
 	(void)libgoal_comm_end(lib->world);
-	libgoal_instance_put();
+	libgoal_instance_put(lib);
 	libgoal_pmix_end();
 	return gone ? libgoal_error(GOAL_ERR_NIC_GONE, "weftd ended while runs were in flight")
 		    : GOAL_SUCCESS;

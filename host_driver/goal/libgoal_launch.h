@@ -16,17 +16,18 @@
 struct libgoal_launch {
 	uint32_t rank, size;
 	uint32_t local_rank;          /* index among the ranks on this host */
+	const char *device;           /* NIC; NULL: WEFT_DEVICE's, or by local_rank */
 	int shard;                    /* shard required for this rank; -1: any */
 	uint64_t key[2];              /* random, the same at all ranks */
 	struct weft_goal_peer *peers; /* malloc() memory, size entries */
 };
 
 /*
- * Opens the NIC for this process, or joins those that use it already; _put() ends that use.
+ * Opens the NIC for this process, or joins those that use it already; _put() ends that use. device,
  * local_rank and shard of launch choose the NIC. GOAL_SUCCESS or an error.
  */
 int libgoal_instance_get(const struct libgoal_launch *launch, struct libgoal **lib);
-void libgoal_instance_put(void);
+void libgoal_instance_put(struct libgoal *lib);
 
 struct libgoal_launcher {
 	/* Sets rank, size and local_rank. Returns GOAL_SUCCESS or an error. */

@@ -14,21 +14,6 @@
 #include "host_driver/goal/libgoal.h"
 #include "shared_defs/hw_goal.h"
 
-/* An instance and a record, encoded in a handle. Only the simulator has several instances. */
-struct run_ref {
-	struct libgoal *lib;
-	uint32_t record;
-	uint32_t use;
-};
-
-static bool find(GOAL_Handle handle, struct run_ref *ref)
-{
-	ref->lib = libgoal_default();
-	ref->record = (uint32_t)handle & 0xffff;
-	ref->use = (uint32_t)((uint64_t)handle >> 16);
-	return handle >= 0 && ref->lib && ref->record < LIBGOAL_RUNS;
-}
-
 /* Returns the error of a handle that names no run. */
 static int no_run(GOAL_Handle handle)
 {
@@ -225,7 +210,7 @@ static GOAL_Handle start(GOAL_Schedule sched, struct weft_goal_run_attr *attr)
 	if (!sched)
 		return libgoal_error(GOAL_ERR_ARG, "no schedule");
 	rc = libgoal_start(sched, attr, NULL, &record, &use);
-	return rc < 0 ? rc : (GOAL_Handle)use << 16 | record;
+	return rc < 0 ? rc : libgoal_handle(sched->comm->lib, use, record);
 }
 
 GOAL_Handle GOAL_Run(GOAL_Schedule sched)
@@ -244,20 +229,20 @@ GOAL_Handle GOAL_RunTimeout(GOAL_Schedule sched, uint64_t timeout_ns)
 
 int GOAL_Test(GOAL_Handle handle)
 {
-	struct run_ref ref;
+	struct libgoal_run ref;
 
 	/* A handle that names no run counts as finished. */
-	return find(handle, &ref) ? look(ref.lib, ref.record, ref.use, NULL, NULL) != 0 : 1;
+	return libgoal_find(handle, &ref) ? look(ref.lib, ref.record, ref.use, NULL, NULL) != 0 : 1;
 }
 
 int GOAL_WaitResult(GOAL_Handle handle, GOAL_Result *result)
 {
 	char why[LIBGOAL_DETAIL] = "";
 	struct weft_goal_result outcome;
-	struct run_ref ref;
+	struct libgoal_run ref;
 	int rc = 0, over = 0;
 
-	if (!find(handle, &ref))
+	if (!libgoal_find(handle, &ref))
 		return no_run(handle);
 	while (rc == 0 && (over = look(ref.lib, ref.record, ref.use, &outcome, why)) == 0) {
 		rc = weft_goal_wait(ref.lib->goal, ref.record, UINT64_MAX);
@@ -291,10 +276,10 @@ int GOAL_Wait(GOAL_Handle handle)
 int GOAL_Cancel(GOAL_Handle handle)
 {
 	const struct libgoal_slot *slot;
-	struct run_ref ref;
+	struct libgoal_run ref;
 	int rc = 0;
 
-	if (!find(handle, &ref))
+	if (!libgoal_find(handle, &ref))
 		return no_run(handle < 0 ? GOAL_ERR_ARG : handle);
 	slot = &ref.lib->slots[ref.record];
 	/* Under the lock, so that the record cannot be reused before the cancellation. */

@@ -112,7 +112,7 @@ GOAL_Handle GOAL_RunTraced(GOAL_Schedule sched, uint32_t max, const GOAL_TraceEn
 		return rc;
 	if (entries)
 		*entries = trace->entries;
-	return (GOAL_Handle)use << 16 | record;
+	return libgoal_handle(lib, use, record);
 }
 
 void libgoal_trace_over(struct libgoal_slot *slot)
@@ -142,32 +142,26 @@ void libgoal_trace_free(GOAL_Schedule sched)
 }
 
 /* Returns the slot of a finished run whose outcome is kept, or NULL. Under the lock. */
-static struct libgoal_slot *over(struct libgoal *lib, GOAL_Handle handle)
+static struct libgoal_slot *over(const struct libgoal_run *run)
 {
-	uint32_t record = (uint32_t)handle & 0xffff;
-	struct libgoal_slot *slot;
+	struct libgoal_slot *slot = &run->lib->slots[run->record];
 
-	if (handle < 0 || record >= LIBGOAL_RUNS)
-		return NULL;
-	slot = &lib->slots[record];
-	if (slot->use != (uint32_t)((uint64_t)handle >> 16) || slot->running)
-		return NULL;
-	return slot;
+	return slot->use == run->use && !slot->running ? slot : NULL;
 }
 
 static int count_of(GOAL_Handle handle, bool lost)
 {
-	struct libgoal *lib = libgoal_default();
 	struct libgoal_slot *slot;
+	struct libgoal_run run;
 	uint32_t n = 0;
 
-	if (!lib)
-		return libgoal_error(GOAL_ERR_STATE, "GOAL_Init() comes first");
-	pthread_mutex_lock(&lib->lock);
-	slot = over(lib, handle);
+	if (!libgoal_find(handle, &run))
+		return libgoal_error(GOAL_ERR_ARG, "not a run, or GOAL_Init() has not been called");
+	pthread_mutex_lock(&run.lib->lock);
+	slot = over(&run);
 	if (slot)
 		n = lost ? slot->result.trace_lost : slot->result.traced;
-	pthread_mutex_unlock(&lib->lock);
+	pthread_mutex_unlock(&run.lib->lock);
 	return slot ? (int)n : libgoal_error(GOAL_ERR_ARG, "not a run, or one that is not over");
 }
 
@@ -202,21 +196,21 @@ static int save(const struct libgoal_slot *slot, FILE *f)
 
 int GOAL_SaveTrace(GOAL_Handle handle, const char *path)
 {
-	struct libgoal *lib = libgoal_default();
 	struct libgoal_slot *slot;
+	struct libgoal_run run;
 	bool ok = false;
 	FILE *f;
 
-	if (!lib || !path)
-		return libgoal_error(GOAL_ERR_ARG, "no path, or GOAL_Init() has not been called");
+	if (!path || !libgoal_find(handle, &run))
+		return libgoal_error(GOAL_ERR_ARG, "no path, or no run");
 	f = fopen(path, "wbe");
 	if (!f)
 		return libgoal_error(GOAL_ERR_FILE, strerror(errno));
-	pthread_mutex_lock(&lib->lock);
-	slot = over(lib, handle);
+	pthread_mutex_lock(&run.lib->lock);
+	slot = over(&run);
 	if (slot && slot->trace)
 		ok = save(slot, f);
-	pthread_mutex_unlock(&lib->lock);
+	pthread_mutex_unlock(&run.lib->lock);
 	ok = fclose(f) == 0 && ok;
 	if (ok)
 		return GOAL_SUCCESS;
