@@ -369,7 +369,7 @@ STAND_INS := $(if $(and $(HAVE_VERBS),$(SRC_verbs)),$(VERBS_DIR)/libibverbs.so.1
 # The provider of libfabric: named so, and alone in a folder, as libfabric looks for it. libweft within has a thread,
 # so the library stays when libfabric drops it.
 FABRIC_PROVIDER := $(B)/lib/libfabric/libweft-fi.so
-$(FABRIC_PROVIDER): $(SRC_fabric:%.c=$(B)/obj/release/%.o) $(B)/lib/libweft.a Makefile
+$(FABRIC_PROVIDER): $(SRC_fabric:%.c=$(B)/obj/release/%.o) $(B)/lib/libgoal.a $(B)/lib/libweft.a Makefile
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -fPIC -pthread $(LDFLAGS) -o $@ -Wl,-soname,libweft-fi.so -Wl,-z,nodelete -Wl,--exclude-libs,ALL \

@@ -74,10 +74,10 @@ fi
 while IFS= read -r line; do
 	complain "${line%:*}: ${line##*:} is not for libweft: it does not know libgoal"
 done < <(includes host_driver | grep -E '^host_driver/[^/]*:[0-9]*:"host_driver/goal/')
-# The provider of libfabric stands on libweft alone, and nobody knows it.
+# The provider of libfabric stands on libweft and libgoal, and nobody knows it.
 if [ -d host_driver/fabric ]; then
-	allow host_driver/fabric '<.*>|"(shared_defs|host_driver/fabric)/.*"|"host_driver/weft(_tag)?\.h"' \
-		'libc, libfabric, and libweft by its public headers'
+	allow host_driver/fabric '<.*>|"(shared_defs|host_driver/fabric)/.*"|"host_driver/(weft|weft_tag|goal/goal|goal/goal_coll)\.h"' \
+		'libc, libfabric, and libweft and libgoal by their public headers'
 fi
 while IFS= read -r line; do
 	complain "${line%:*}: ${line##*:} is not for other folders: the provider is called by libfabric alone"

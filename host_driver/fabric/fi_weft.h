@@ -7,7 +7,8 @@
  * functions here translate requests and completions. The manual pages of libfabric 1.17 (fi_*(3))
  * have the semantics, host_driver/weft_tag.h the layer below, README.md the choices made.
  *
- * Locks, in this order: wf_cntr.lock, wf_cq.lock, wf_qp.lock, wf_av.lock or wf_domain.lock.
+ * Locks, in this order: wf_cntr.lock, wf_work.lock, wf_cq.lock, wf_qp.lock, wf_av.lock or
+ * wf_domain.lock.
  */
 #ifndef WEFT_FI_WEFT_H
 #define WEFT_FI_WEFT_H
@@ -53,10 +54,11 @@ enum {
 #define WF_PROTO_DGRAM (FI_PROV_SPECIFIC | 0x7767u)
 
 /* Capabilities of send queues, of receive queues, and of a domain. */
-#define WF_TX_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE)
+#define WF_TX_CAPS                                                                                 \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE | FI_SEND | FI_READ | FI_WRITE)
 #define WF_RX_CAPS                                                                                 \
-	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE |    \
-	 FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE)
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE | FI_RECV | FI_REMOTE_READ |      \
+	 FI_REMOTE_WRITE | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE)
 #define WF_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV)
 /* Flags that an endpoint's op_flags may have. */
 #define WF_TX_FLAGS                                                                                \
@@ -82,6 +84,11 @@ enum {
  * to the provider (fi_ep_attr.mem_tag_format).
  */
 #define WF_NOTE_TAG (UINT64_C(1) << 63)
+/* With both: messages by which endpoints join a collective group (wf_join.c). */
+#define WF_JOIN_TAG (UINT64_C(1) << 62)
+/* Capabilities for which the provider has messages of its own: the highest bit of tags is theirs.
+ */
+#define WF_OWN_TAGS (FI_RMA | FI_COLLECTIVE)
 
 extern struct fi_provider wf_provider;
 
@@ -103,10 +110,31 @@ struct wf_addr {
 int wf_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 	       const struct fi_info *hints, struct fi_info **info);
 
+struct wf_group;
+struct wf_run;
+struct wf_join;
+struct wf_joins;
+
+/* Collectives of a fabric (wf_work.c). */
+struct wf_work {
+	pthread_mutex_t lock;
+	struct wf_group *groups;
+	struct wf_run *runs;
+	atomic_int count; /* joins and runs under way */
+};
+
 struct wf_fabric {
 	struct fid_fabric fid;
 	atomic_int refs;
+	struct wf_work work;
 };
+
+/* Looks at what is under way. No lock but that of a counter is held. */
+void wf_work_progress(struct wf_fabric *fabric);
+static inline bool wf_work_busy(const struct wf_fabric *fabric)
+{
+	return atomic_load_explicit(&fabric->work.count, memory_order_relaxed) != 0;
+}
 
 int wf_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 
@@ -272,6 +300,7 @@ int wf_eq_add(struct wf_eq *eq, uint32_t event, fid_t fid, void *context, uint64
 void wf_eq_ref(struct wf_eq *eq, int change);
 struct wf_eq *wf_eq_of(struct fid *fid);
 bool wf_eq_ready(struct wf_eq *eq);
+struct wf_fabric *wf_eq_fabric(struct wf_eq *eq);
 
 /* ------------------------------------------------------------------------- wf_cq.c */
 
@@ -312,6 +341,8 @@ int wf_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq
 int wf_cq_init(struct wf_cq *cq, struct wf_domain *domain, uint32_t entries);
 void wf_cq_fini(struct wf_cq *cq);
 /* Takes completions from the NIC into the queue of entries, and counts them. */
+void wf_cq_take(struct wf_cq *cq);
+/* Likewise, and looks at collectives. */
 void wf_cq_progress(struct wf_cq *cq);
 /*
  * Reserves a place for a completion; false: none is free, and the queue cannot grow. Every
@@ -323,6 +354,8 @@ void wf_cq_unreserve(struct wf_cq *cq);
 void wf_cq_grow_max(struct wf_cq *cq);
 /* Arms the NIC's event. 0: nothing is there, wait for fd; -FI_EAGAIN: read first. */
 int wf_cq_arm(struct wf_cq *cq);
+/* Adds an entry that does not come from the NIC's queue. */
+void wf_cq_push(struct wf_cq *cq, const struct wf_entry *entry);
 /* True if fi_cq_read() would return something. */
 bool wf_cq_ready(struct wf_cq *cq);
 /* The FI_* error of a failed completion. */
@@ -404,8 +437,9 @@ struct wf_op {
 	bool claims;     /* a peek that stores its claim in context */
 	bool note;       /* a receive of the provider: data of a peer's RDMA Write */
 	bool multi;
-	int err, prov_errno; /* of a part */
-	struct wf_cas *cas;  /* an atomic of several steps */
+	int err, prov_errno;  /* of a part */
+	struct wf_cas *cas;   /* an atomic of several steps */
+	struct wf_join *join; /* a message of the provider */
 	struct wf_hold hold;
 };
 
@@ -440,6 +474,7 @@ struct wf_qp {
 	struct wf_op posted; /* list head of receives, oldest first */
 	struct wf_op silent; /* wr_id of requests without completion: their errors */
 	struct wf_op_chunk *chunks;
+	struct wf_joins *joins; /* collective groups joined so far; under wf_work.lock */
 };
 
 struct wf_ep {
@@ -454,6 +489,10 @@ static inline bool wf_qp_is_open(const struct wf_qp *qp)
 {
 	return qp->ep || qp->ud;
 }
+
+/* wf_join.c: a request of a join is over, or will not be; all joins of an endpoint are. */
+void wf_join_done(struct wf_join *join, bool received, bool ok);
+void wf_join_forget(struct wf_qp *qp);
 
 extern struct fi_ops_cm wf_cm_ops;
 extern struct fi_ops_msg wf_msg_ops;
@@ -480,6 +519,8 @@ static inline bool wf_op_needed(const struct wf_qp *qp, enum wf_count count, uin
 }
 /* Posts a receive and puts it on the list for fi_cancel(). 0 or a negative errno. */
 int wf_op_post_recv(struct wf_op *op, const struct weft_tag_recv_wr *wr);
+/* Withdraws the receives of a join. */
+void wf_op_cancel_join(struct wf_qp *qp, const struct wf_join *join);
 /* Finds the oldest posted receive with this context; withdraws it. 0, -FI_ENOENT ... */
 int wf_op_cancel(struct wf_qp *qp, const void *context);
 /*
@@ -587,6 +628,9 @@ void wf_cas_put(struct wf_domain *domain, struct wf_cas *cas);
 
 int wf_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
 		    struct fi_atomic_attr *attr, uint64_t flags);
+
+int wf_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
+			struct fi_collective_attr *attr, uint64_t flags);
 
 /* Logs an object that could not be destroyed, unless the NIC is gone with all of them. */
 void wf_expect(int rc, const char *what);

@@ -5,12 +5,12 @@
  * leads from the address of a message's sender to its place. wf_av_share.c holds the addresses of a
  * named vector, which processes share. fi_av(3).
  */
-#include "host_driver/fabric/fi_weft.h"
-
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "host_driver/fabric/wf_coll.h"
 
 enum {
 	CHUNK = 1024,
@@ -459,6 +459,7 @@ static struct fi_ops_av av_ops = {
     .remove = av_remove,
     .lookup = av_lookup,
     .straddr = av_straddr,
+    .av_set = wf_av_set_open,
 };
 
 int wf_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,

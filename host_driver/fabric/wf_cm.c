@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Addresses of endpoints, and groups of them. No endpoint is connected. wf_mc.c has the groups of
- * datagram endpoints. fi_cm(3).
+ * datagram endpoints, wf_group.c those of collectives. fi_cm(3).
  */
-#include "host_driver/fabric/fi_weft.h"
-
 #include <string.h>
+
+#include "host_driver/fabric/wf_coll.h"
 
 static uint32_t cm_number(const struct wf_qp *qp)
 {
@@ -76,6 +76,8 @@ static int cm_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct 
 		return -FI_EOPBADSTATE;
 	if (!qp->eq)
 		return -FI_ENOEQ;
+	if ((flags & FI_COLLECTIVE) && !qp->dgram)
+		return wf_group_join(qp, addr, flags & ~FI_COLLECTIVE, mc, context);
 	return qp->dgram ? wf_mc_join(qp, addr, flags, mc, context) : -FI_ENOSYS;
 }
 

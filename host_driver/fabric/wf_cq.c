@@ -6,8 +6,6 @@
  * The NIC's queue cannot overflow: a request that will complete reserves its place first
  * (wf_cq_reserve()), and the queue grows with the reservations. fi_cq(3).
  */
-#include "host_driver/fabric/fi_weft.h"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -17,10 +15,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "host_driver/fabric/wf_coll.h"
+
 enum {
 	QUEUE_FIRST = 64, /* entries */
 	GROWTH = 4,
 	SLICE_MS = 100, /* a thread that sleeps looks again after this: another may have polled */
+	WORK_SLICE_MS = 1, /* with collectives under way, whose end raises no event */
 };
 
 int wf_cq_errno(const struct weft_wc *wc)
@@ -112,11 +113,25 @@ static int poll_once(struct wf_cq *cq, int max)
 	return n;
 }
 
-void wf_cq_progress(struct wf_cq *cq)
+void wf_cq_take(struct wf_cq *cq)
 {
 	pthread_mutex_lock(&cq->lock);
 	while (poll_once(cq, WF_POLL) == WF_POLL)
 		;
+	pthread_mutex_unlock(&cq->lock);
+}
+
+void wf_cq_progress(struct wf_cq *cq)
+{
+	wf_cq_take(cq);
+	wf_work_progress(cq->domain->fabric);
+}
+
+void wf_cq_push(struct wf_cq *cq, const struct wf_entry *entry)
+{
+	pthread_mutex_lock(&cq->lock);
+	if (!cq->counts_only && !push(cq, entry))
+		WF_WARN(FI_LOG_CQ, "no memory: a completion is lost\n");
 	pthread_mutex_unlock(&cq->lock);
 }
 
@@ -218,6 +233,7 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 	size_t n = 0;
 	ssize_t rc = 0;
 
+	wf_work_progress(cq->domain->fabric);
 	pthread_mutex_lock(&cq->lock);
 	if (atomic_load_explicit(&cq->queue_count, memory_order_relaxed) == 0)
 		poll_once(cq, count && count < WF_POLL ? (int)count : WF_POLL);
@@ -294,7 +310,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 	if (cq->fd < 0 || cq->wait_set)
 		return -FI_ENOSYS;
 	for (;;) {
-		int slice_ms = SLICE_MS;
+		int slice_ms = wf_work_busy(cq->domain->fabric) ? WORK_SLICE_MS : SLICE_MS;
 
 		n = cq_readfrom(fid, buf, count, src_addr);
 		if (n != -FI_EAGAIN)
@@ -333,6 +349,13 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *e
 
 	(void)fid;
 	(void)err_data;
+	if (prov_errno & WF_GOAL_ERRNO) {
+		const char *text = GOAL_StrError(-(prov_errno & ~WF_GOAL_ERRNO));
+
+		if (buf && len)
+			snprintf(buf, len, "%s", text);
+		return buf && len ? buf : text;
+	}
 	if (buf && len)
 		snprintf(buf, len, "%s (%s)", weft_wc_status_str((enum weft_wc_status)status),
 			 weft_vendor_err_str(vendor));

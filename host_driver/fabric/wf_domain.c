@@ -114,6 +114,7 @@ static struct fi_ops_domain domain_ops = {
     .stx_ctx = no_stx_ctx,
     .srx_ctx = no_srx_ctx,
     .query_atomic = wf_query_atomic,
+    .query_collective = wf_query_collective,
 };
 
 /* Makes the libweft objects of a domain. 0 or a negative errno. */

@@ -4,10 +4,10 @@
  * by fi_enable() when its queues are known. wf_cm.c has the calls of fi_cm(3), wf_dgram.c the queue
  * pair; data calls are in wf_msg.c, wf_tagged.c, wf_rma.c and wf_atomic.c. fi_endpoint(3).
  */
-#include "host_driver/fabric/fi_weft.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "host_driver/fabric/wf_coll.h"
 
 /* A place in a queue for each request that completes only if it fails. */
 static int reserve_errors(struct wf_qp *qp)
@@ -176,6 +176,7 @@ static void release(struct wf_qp *qp)
 			wf_cq_unreserve(qp->tx_cq);
 	}
 	wf_op_fini(qp);
+	wf_join_forget(qp);
 	unbind_all(qp);
 	for (i = 0; i < WF_COUNTS; i++) {
 		if (qp->cntr[i])
@@ -447,6 +448,7 @@ static struct wf_ep *ep_new(struct wf_qp *qp, void *context)
 	ep->fid.rma = &wf_rma_ops;
 	ep->fid.tagged = &wf_tagged_ops;
 	ep->fid.atomic = &wf_atomic_ops;
+	ep->fid.collective = &wf_coll_ops;
 	ep->qp = qp;
 	atomic_fetch_add(&qp->refs, 1);
 	return ep;
@@ -479,7 +481,7 @@ int wf_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **
 	qp->rx_size = info->rx_attr->size ? (uint32_t)info->rx_attr->size : WF_RX_SIZE;
 	qp->source = info->caps & FI_SOURCE;
 	qp->directed = info->caps & FI_DIRECTED_RECV;
-	qp->tag_mask = info->caps & FI_RMA ? ~WF_NOTE_TAG : ~UINT64_C(0);
+	qp->tag_mask = info->caps & WF_OWN_TAGS ? ~WF_NOTE_TAG : ~UINT64_C(0);
 	qp->min_multi_recv_bytes = WF_MIN_MULTI_RECV;
 	wf_op_init(qp);
 	e->tx_flags = info->tx_attr->op_flags;

@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 enum {
-	MAX_EVENTS = 65536
-}; /* in one queue */
+	MAX_EVENTS = 65536, /* in one queue */
+	WORK_SLICE_MS = 1,
+};
 
 struct wf_event {
 	struct wf_event *next;
@@ -43,10 +44,16 @@ void wf_eq_ref(struct wf_eq *eq, int change)
 	atomic_fetch_add(&eq->refs, change);
 }
 
+struct wf_fabric *wf_eq_fabric(struct wf_eq *eq)
+{
+	return eq->fabric;
+}
+
 bool wf_eq_ready(struct wf_eq *eq)
 {
 	bool ready;
 
+	wf_work_progress(eq->fabric);
 	pthread_mutex_lock(&eq->lock);
 	ready = eq->first != NULL;
 	pthread_mutex_unlock(&eq->lock);
@@ -121,15 +128,19 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t le
 
 	if (flags & ~(uint64_t)FI_PEEK)
 		return -FI_EBADFLAGS;
+	wf_work_progress(eq->fabric);
 	pthread_mutex_lock(&eq->lock);
 	if (eq->first && eq->first->err) {
 		rc = -FI_EAVAIL;
-	} else if (eq->first && eq->first->bytes > len) {
+	} else if (eq->first && buf && eq->first->bytes > len) {
 		rc = -FI_ETOOSMALL;
 	} else if (eq->first) {
-		rc = (ssize_t)eq->first->bytes;
-		*event = eq->first->event;
-		memcpy(buf, eq->first->data, eq->first->bytes);
+		/* Without a buffer the program wants the kind of event alone. */
+		rc = buf ? (ssize_t)eq->first->bytes : 0;
+		if (event)
+			*event = eq->first->event;
+		if (buf)
+			memcpy(buf, eq->first->data, eq->first->bytes);
 		if (!(flags & FI_PEEK))
 			drop_first(eq);
 	}
@@ -165,6 +176,7 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 {
 	struct wf_eq *eq = container_of(fid, struct wf_eq, fid);
 	struct pollfd p = {.fd = eq->fd, .events = POLLIN};
+	int slice_ms;
 	ssize_t rc;
 
 	if (eq->wait_obj == FI_WAIT_NONE || eq->wait_obj == FI_WAIT_SET)
@@ -173,11 +185,19 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 		rc = eq_read(fid, event, buf, len, flags);
 		if (rc != -FI_EAGAIN)
 			return rc;
-		rc = poll(&p, 1, timeout);
-		if (rc == 0)
-			return -FI_EAGAIN;
+		/* A join goes on while its program reads. */
+		slice_ms = timeout < 0 || timeout > WORK_SLICE_MS ? WORK_SLICE_MS : timeout;
+		if (!wf_work_busy(eq->fabric))
+			slice_ms = timeout;
+		rc = poll(&p, 1, slice_ms);
 		if (rc < 0)
 			return -errno;
+		if (timeout > 0 && slice_ms == timeout)
+			timeout = 0;
+		else if (timeout > 0)
+			timeout -= slice_ms;
+		if (rc == 0 && timeout == 0)
+			return -FI_EAGAIN;
 	}
 }
 

@@ -4,10 +4,10 @@
  * fi_prov_ini(), and reaches all else through the tables here: wf_info.c describes the NICs,
  * wf_domain.c opens one. fi_provider(7), fi_fabric(3).
  */
-#include "host_driver/fabric/fi_weft.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "host_driver/fabric/wf_coll.h"
 
 FI_EXT_INI;
 
@@ -49,6 +49,7 @@ static int fabric_close(struct fid *fid)
 
 	if (atomic_load(&fabric->refs) != 0)
 		return -FI_EBUSY;
+	wf_work_fini(&fabric->work);
 	free(fabric);
 	return 0;
 }
@@ -86,6 +87,7 @@ int wf_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *con
 
 	if (!f)
 		return -FI_ENOMEM;
+	wf_work_init(&f->work);
 	f->fid.fid.fclass = FI_CLASS_FABRIC;
 	f->fid.fid.context = context;
 	f->fid.fid.ops = &fabric_fi_ops;

@@ -14,7 +14,7 @@
 		return -FI_ENODATA;                                                                \
 	} while (0)
 
-#define KINDS     (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_MULTICAST)
+#define KINDS     (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_MULTICAST | FI_COLLECTIVE)
 #define DIRECTION (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 /* Capabilities that cost nothing: given although nobody asked. */
 #define FREE_CAPS (FI_MULTI_RECV | WF_DOMAIN_CAPS)
@@ -22,7 +22,8 @@
 /* Adds the directions that a request without any implies. */
 static uint64_t expand_caps(uint64_t caps)
 {
-	if ((caps & (FI_MSG | FI_TAGGED | FI_MULTICAST)) && !(caps & (FI_SEND | FI_RECV)))
+	if ((caps & (FI_MSG | FI_TAGGED | FI_MULTICAST | FI_COLLECTIVE)) &&
+	    !(caps & (FI_SEND | FI_RECV)))
 		caps |= FI_SEND | FI_RECV;
 	if ((caps & (FI_RMA | FI_ATOMIC)) &&
 	    !(caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)))
@@ -71,7 +72,7 @@ static int apply_ep(struct fi_info *info, const struct fi_ep_attr *hint)
 	return 0;
 }
 
-/* The highest bit of the tag carries the data of RDMA Writes. */
+/* The highest bit of the tag marks messages of the provider: the data of RDMA Writes, joins. */
 static int apply_tag(struct fi_info *info, const struct fi_ep_attr *hint)
 {
 	struct fi_ep_attr *ep = info->ep_attr;
@@ -79,13 +80,13 @@ static int apply_tag(struct fi_info *info, const struct fi_ep_attr *hint)
 	/* Datagrams have no tags. */
 	if (ep->type == FI_EP_DGRAM)
 		return 0;
-	if (info->caps & FI_RMA)
+	if (info->caps & WF_OWN_TAGS)
 		ep->mem_tag_format = WF_TAG_FORMAT & ~WF_NOTE_TAG;
 	if (!hint || !hint->mem_tag_format)
 		return 0;
-	if ((info->caps & FI_RMA) && (hint->mem_tag_format & WF_NOTE_TAG)) {
+	if ((info->caps & WF_OWN_TAGS) && (hint->mem_tag_format & WF_NOTE_TAG)) {
 		if (hint->mem_tag_format != WF_TAG_FORMAT)
-			REFUSE("tags have 63 bits beside RMA\n");
+			REFUSE("tags have 63 bits beside RMA and collectives\n");
 		return 0;
 	}
 	ep->mem_tag_format = hint->mem_tag_format;

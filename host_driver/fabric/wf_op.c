@@ -53,6 +53,7 @@ static struct wf_op *take(struct wf_qp *qp)
 	op->silent = op->posted = op->claims = op->note = op->multi = false;
 	op->err = 0;
 	op->cas = NULL;
+	op->join = NULL;
 	op->hold.count = 0;
 	return op;
 }
@@ -121,6 +122,8 @@ void wf_op_fini(struct wf_qp *qp)
 			wf_mr_release(qp->domain, &op->hold, 0);
 			if (op->cas && op->parts)
 				wf_cas_put(qp->domain, op->cas);
+			if (op->join && op->parts)
+				wf_join_done(op->join, op->flags & FI_RECV, false);
 			for (; op->parts; op->parts--)
 				wf_cq_unreserve(op->cq);
 		}
@@ -172,13 +175,25 @@ int wf_op_cancel(struct wf_qp *qp, const void *context)
 	return rc == -ENOMEM ? -FI_EAGAIN : rc;
 }
 
+void wf_op_cancel_join(struct wf_qp *qp, const struct wf_join *join)
+{
+	struct wf_op *op;
+
+	pthread_mutex_lock(&qp->lock);
+	for (op = qp->posted.next; op != &qp->posted; op = op->next)
+		/* A receive that cannot be withdrawn ends with the endpoint. */
+		if (op->join == join && weft_tag_cancel(qp->ep, op->number) != 0)
+			WF_INFO(FI_LOG_EP_CTRL, "a receive of a join stays posted\n");
+	pthread_mutex_unlock(&qp->lock);
+}
+
 /* Posts the receive of a note. The lock is held. */
 static int post_note_locked(struct wf_op *op)
 {
 	struct weft_tag_recv_wr wr = {.wr_id = (uintptr_t)op,
 				      .src_qpn = WEFT_TAG_ANY_QPN,
 				      .tag = WF_NOTE_TAG,
-				      .ignore = ~WF_NOTE_TAG};
+				      .ignore = ~(WF_NOTE_TAG | WF_JOIN_TAG)};
 
 	return post_recv_locked(op, &wr);
 }
@@ -313,6 +328,20 @@ static size_t written(const struct wf_op *op, const struct weft_wc *wc)
 	return op->flags & (FI_RECV | FI_READ) && wc->opcode != WEFT_WC_TPEEK ? wc->bytes : 0;
 }
 
+/* A message of a join. */
+static void done_join(struct wf_op *op, const struct weft_wc *wc)
+{
+	struct wf_qp *qp = op->qp;
+
+	op->err = wc->status != WEFT_WC_SUCCESS ? wf_cq_errno(wc) : 0;
+	wf_mr_release(qp->domain, &op->hold, written(op, wc));
+	wf_join_done(op->join, op->flags & FI_RECV, !op->err);
+	pthread_mutex_lock(&qp->lock);
+	op->join = NULL;
+	give(op);
+	pthread_mutex_unlock(&qp->lock);
+}
+
 bool wf_op_done(const struct weft_wc *wc, struct wf_entry *entry)
 {
 	struct wf_op *op = (struct wf_op *)(uintptr_t)wc->wr_id;
@@ -325,6 +354,10 @@ bool wf_op_done(const struct weft_wc *wc, struct wf_entry *entry)
 		return done_silent(op, wc, entry);
 	if (op->note)
 		return done_note(op, wc, entry);
+	if (op->join) {
+		done_join(op, wc);
+		return false;
+	}
 	if (wc->status != WEFT_WC_SUCCESS && !op->err) {
 		op->err = wf_cq_errno(wc);
 		op->prov_errno = (int)((uint32_t)wc->status | wc->vendor_err << 16);

@@ -68,6 +68,8 @@ done
 compile "$bin/fi_ubertest" "$WEFT_FABTESTS"/ubertest/*.c "$bin"/*.c.o "${libs[@]}"
 compile "$bin/fi_multinode" "$WEFT_FABTESTS"/multinode/src/{harness,core,pattern,timing}.c "$bin"/*.c.o "${libs[@]}"
 
+compile "$bin/fi_multinode_coll" "$WEFT_FABTESTS"/multinode/src/{harness,core_coll}.c "$bin"/*.c.o "${libs[@]}"
+
 # ---- run ------------------------------------------------------------------------------------
 
 netns_add ft
@@ -196,12 +198,13 @@ expect_ok uber.c uber.s
 grep -E '^(Skipped|ENODATA|ENOSYS *|EIO *|ERROR *): [1-9]' "$WEFT_TMP/uber.c.out" && die 'ubertest: not all cases succeed'
 say "ok: ubertest, $(sed -n 's/^Success: //p' "$WEFT_TMP/uber.c.out") cases"
 
-for class in msg rma; do
-	spawn "nodes_$class.0" ip netns exec "$ns" env "WEFT_DEVICE=${nics[0]}" "$bin/fi_multinode" -n 3 -C "$class" -p weft -s 127.0.0.1
+for class in msg rma coll; do
+	program=("$bin/fi_multinode" -n 3 -C "$class")
+	[ "$class" = coll ] && program=("$bin/fi_multinode_coll" -n 3)
+	spawn "nodes_$class.0" ip netns exec "$ns" env "WEFT_DEVICE=${nics[0]}" "${program[@]}" -p weft -s 127.0.0.1
 	sleep 0.5
 	for i in 1 2; do
-		spawn "nodes_$class.$i" ip netns exec "$ns" env "WEFT_DEVICE=${nics[i % ${#nics[@]}]}" "$bin/fi_multinode" -n 3 -C "$class" \
-			-p weft -s 127.0.0.1
+		spawn "nodes_$class.$i" ip netns exec "$ns" env "WEFT_DEVICE=${nics[i % ${#nics[@]}]}" "${program[@]}" -p weft -s 127.0.0.1
 	done
 	expect_ok "nodes_$class.0" "nodes_$class.1" "nodes_$class.2"
 	say "ok: multinode $class"
