@@ -88,7 +88,7 @@ def freq(env):
     """The saving by buffers that stay registered, beside the most that it could be (tag.py); and the cost of
     watching buffers that are not used again."""
     weft, = stacks(env, "weft")
-    limit = tag.only(tag.tag(env, "freq", "--iters", "200"), bytes=FREQ_BYTES)
+    limit = tag.only(tag.tag(env, "freq", "--iters", "20"), bytes=FREQ_BYTES)
     most = limit["limit_us"] if limit["registered"] and limit["limit_us"] > 0 else 0
     what = ["pingpong:%d" % FREQ_BYTES, "fresh:%d" % FREQ_BYTES]
     kept, copied = in_windows(env, "freq_8k_gain", env.args.windows,

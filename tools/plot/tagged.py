@@ -68,7 +68,8 @@ def progress(env):
         for same in zip(*found):
             first = same[0]
             rows.append({"stack": name, "side": first["side"], "first": first["first"],
-                         "delay_us": statistics.median(r["delay_us"] for r in same), **figure("us", [r["us"] for r in same]),
+                         "delay": first["delay"], "delay_us": statistics.median(r["delay_us"] for r in same),
+                         **figure("us", [r["us"] for r in same]), **figure("times", [r["us"] / r["l0_us"] for r in same]),
                          "left_us": statistics.median(r["left_us"] for r in same)})
         print("progress,", name, "measured", flush=True)
     return rows
@@ -116,7 +117,7 @@ def gains(seen, sizes):
 def pingpong(env):
     """The gain, and the possible one: C - V at both ends, of the latency with copies (equation 5.6)."""
     rows = gains(in_turn(env, "FI_WEFT_KEEP_BUFFERS", KEEP, *["pingpong:%d" % n for n in SMALL]), SMALL)
-    costs = {r["bytes"]: r for r in tag.tag(env, "freq", "--iters", "200")}
+    costs = {r["bytes"]: r for r in tag.tag(env, "freq", "--iters", "20")}
     for r in rows:
         c = costs.get(r["bytes"])
         gain_us = c["copy_calls_us"] - c["look_calls_us"] if c else 0
@@ -158,6 +159,15 @@ def statistics_of(env):
 WHO = {"recv": "receiving", "send": "sending"}
 
 
+def shown(names, lines):
+    """The lines of a table behind its pictures."""
+    return ["![%s](pictures/%s.svg)" % (n.replace("tagged_", "").replace("_", " "), n) for n in names] + [""] + lines
+
+
+def sides_of(name):
+    return ["%s_%s_%s" % (name, side, first) for side, first in SIDES]
+
+
 def each_side(rows, folder, name, settings, points):
     for side, first in SIDES:
         series = [(STACKS[s], points(pick(rows, stack=s, side=side, first=first))) for s in ordered(rows, "stack")]
@@ -174,19 +184,20 @@ def overlap_table(rows, folder):
         for n in ordered(rows, "bytes"):
             cells = [pick(rows, stack=s, side=side, first=first, bytes=n) for s in ordered(rows, "stack")]
             body.append([WHO[side], first, size(n)] + [spread(c[0], "ratio") if c else "" for c in cells])
-    return table(["rank 0 is", "first", "bytes"] + [STACKS[s] for s in ordered(rows, "stack")], body)
+    return shown(sides_of("tagged_overlap"), table(["rank 0 is", "first", "bytes"] + [STACKS[s] for s in ordered(rows, "stack")], body))
 
 
 def progress_table(rows, folder):
-    each_side(rows, folder, "tagged_progress", "set xlabel 'computation, us'\nset ylabel 'us in all'\n",
-              lambda r: bars(r, "delay_us", "us"))
+    each_side(rows, folder, "tagged_progress", "set yrange [0:4]\nset xlabel 'computation, as a multiple of the message alone'\n"
+              "set ylabel 'time in all, likewise'\n", lambda r: bars(r, "delay", "times"))
     body = []
     for side, first in SIDES:
         for s in ordered(rows, "stack"):
-            found = sorted(pick(rows, stack=s, side=side, first=first), key=lambda r: r["delay_us"])
+            found = sorted(pick(rows, stack=s, side=side, first=first), key=lambda r: r["delay"])
             alone, last = found[0], found[-1]
             body.append([WHO[side], first, STACKS[s], number(alone["us"]), number(last["delay_us"]), number(last["left_us"])])
-    return table(["rank 0 is", "first", "over", "alone, us", "computation, us", "left after it, us"], body)
+    return shown(sides_of("tagged_progress"),
+                 table(["rank 0 is", "first", "over", "alone, us", "computation, us", "left after it, us"], body))
 
 
 def crossing_table(rows, folder):
@@ -194,10 +205,11 @@ def crossing_table(rows, folder):
     draw(folder, "tagged_crossing", "set logscale x 4\nset xtics (%s)\nset xlabel 'bytes'\nset ylabel 'more time than without "
          "announcements, %%'\nset title 'Crossing messages (figure 19a)'\n" % ticks,
          [(a, bars(pick(rows, announce=a), "bytes", "percent")) for a in ordered(rows, "announce") if a != "never"])
-    return table(["bytes", "never, us"] + ["%s, %%" % a for a in ordered(rows, "announce")[1:]],
-                 [[size(n), number(pick(rows, bytes=n, announce="never")[0]["us"])] +
-                  [spread(pick(rows, bytes=n, announce=a)[0], "percent") for a in ordered(rows, "announce")[1:]]
-                  for n in ordered(rows, "bytes")])
+    others = ordered(rows, "announce")[1:]
+    return shown(["tagged_crossing"], table(
+        ["bytes", "never, us"] + ["%s, %%" % a for a in others],
+        [[size(n), number(pick(rows, bytes=n, announce="never")[0]["us"])] +
+         [spread(pick(rows, bytes=n, announce=a)[0], "percent") for a in others] for n in ordered(rows, "bytes")]))
 
 
 def adapt_table(rows, folder):
@@ -215,7 +227,7 @@ def adapt_table(rows, folder):
         body.append(["%d to %d" % (steps[at] - steps[0] + 1, steps[end - 1]), part[0]["messages_are"],
                      "%d" % sum(r["announced"] for r in part), "%d" % sum(r["used"] for r in part)])
         at = end
-    return table(["messages", "they are", "receives announced", "announcements used"], body)
+    return shown(["tagged_adapt"], table(["messages", "they are", "receives announced", "announcements used"], body))
 
 
 def gain_picture(rows, folder, name, title, more=()):
@@ -235,13 +247,14 @@ def gain_cells(r):
 
 def pingpong_table(rows, folder):
     gain_picture(rows, folder, "tagged_pingpong", "Ping-pong with the same buffers (figure 5.5)", [("possible", "possible_percent")])
-    return table(GAIN_HEAD + ["possible, %", "uses that pay for registering"],
-                 [gain_cells(r) + [number(r["possible_percent"]), "%.0f" % r["uses"] if r["uses"] else "never"] for r in rows])
+    return shown(["tagged_pingpong"], table(
+        GAIN_HEAD + ["possible, %", "uses that pay for registering"],
+        [gain_cells(r) + [number(r["possible_percent"]), "%.0f" % r["uses"] if r["uses"] else "never"] for r in rows]))
 
 
 def spectrum_table(rows, folder):
     gain_picture(rows, folder, "tagged_spectrum", "1,000 buffers, of which buffer i is used i times (figure 5.6)")
-    return table(GAIN_HEAD, [gain_cells(r) for r in rows])
+    return shown(["tagged_spectrum"], table(GAIN_HEAD, [gain_cells(r) for r in rows]))
 
 
 def statistics_table(rows, _folder):

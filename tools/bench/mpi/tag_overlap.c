@@ -18,9 +18,10 @@
 #include "tools/bench/mpi/tag.h"
 
 enum {
-	REPS = 15,        /* of one amount of computation; the median counts */
-	STEPS = 20,       /* of a tenth of l0 each */
-	STEPS_BEYOND = 2, /* in a row above 1.1 l0 that end the search */
+	REPS = 15,          /* of one amount of computation; the median counts */
+	STEPS = 20,         /* of a tenth of l0 each */
+	STEPS_BEYOND = 2,   /* in a row above 1.1 l0 that end the search */
+	PROGRESS_STEPS = 4, /* of computation to l0 */
 	WARM_UP = 3,
 	NAP_US = 50,
 	SETTLE_US = 300, /* until a message that was sent has reached the receiver's NIC */
@@ -248,14 +249,15 @@ static void measure_overlap(struct overlap *v)
 /* The whole time and what is left after the computation, for computation of up to twice l0. */
 static void measure_progress(struct overlap *v)
 {
-	double step_us = message_us(v) / 4, l0, c, lm;
+	double step_us = message_us(v) / PROGRESS_STEPS, l0, c, lm;
 
-	for (int step = 0; step <= 8; step++) {
+	for (int step = 0; step <= 2 * PROGRESS_STEPS; step++) {
 		in_turn(v, step * step_us, &l0, &c, &lm);
 		tag_row(v->job, "progress", v->bytes);
-		printf(", \"side\": \"%s\", \"first\": \"%s\", \"l0_us\": %.2f, \"delay_us\": "
-		       "%.2f, \"us\": %.2f, \"left_us\": %.2f",
-		       side_names[v->side], first_names[v->side], l0, c, lm, lm - c);
+		printf(", \"side\": \"%s\", \"first\": \"%s\", \"delay\": %.2f, \"l0_us\": %.2f, "
+		       "\"delay_us\": %.2f, \"us\": %.2f, \"left_us\": %.2f",
+		       side_names[v->side], first_names[v->side], (double)step / PROGRESS_STEPS, l0,
+		       c, lm, lm - c);
 		tag_row_end();
 	}
 }
