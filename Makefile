@@ -173,7 +173,9 @@ skels = $(patsubst %.bpf.c,$(B)/gen/%.skel.h,$(notdir $(filter $1/%,$(SRC_bpf)))
 SKELS := $(call skels,dpdk_app)
 SKELS_tools := $(if $(HAVE_BPF),$(call skels,tools))
 
-ALL_TOOLS := $(sort $(patsubst tools/%/main.c,%,$(wildcard tools/weft*/main.c tools/goal-*/main.c)))
+# An MPI program: built beside the component of Open MPI.
+MPI_TOOL := weft-coll-tune
+ALL_TOOLS := $(sort $(filter-out $(MPI_TOOL),$(patsubst tools/%/main.c,%,$(wildcard tools/weft*/main.c tools/goal-*/main.c))))
 COUNTING_TOOLS := weft-irqs weft-measure
 TOOLS := $(if $(HAVE_BPF),$(ALL_TOOLS),$(filter-out $(COUNTING_TOOLS),$(ALL_TOOLS)))
 # Every tool is linked with usage.c, the messages about its command line.
@@ -403,6 +405,12 @@ $(MPICH_PRELOAD): $(SRC_mpich:%.c=$(B)/obj/release/%.o) $(B)/lib/libgoal.so $(B)
 	$(Q)$(CC) -shared -fPIC -pthread $(LDFLAGS) -o $@ -Wl,-soname,libweft-mpich.so -Wl,--disable-new-dtags \
 		-Wl,-rpath,'$$ORIGIN/..:$$ORIGIN/../..' -Wl,--no-undefined $(filter %.o %.so,$^) $(MPICH_LIBRARY)
 
+$(B)/obj/release/tools/$(MPI_TOOL)/%.o: CFLAGS_tools += -isystem $(OMPI_INCLUDE)
+$(B)/bin/$(MPI_TOOL): $(patsubst %.c,$(B)/obj/release/%.o,tools/usage.c $(sort $(wildcard tools/$(MPI_TOOL)/*.c))) \
+		$(B)/lib/libweftutil.a Makefile
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -pthread $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -L$(OMPI_INCLUDE)/../lib -lmpi -lm
 $(B)/bin/weft-run: tools/weft-run.sh
 	@mkdir -p $(@D)
 	$(Q)install $< $@
@@ -528,7 +536,8 @@ include tests/fuzz/fuzz.mk
 .PHONY: FORCE all abi san run test test-unit test-int test-clients test-interop soak bench install uninstall lint fw-cross clean help \
 	mutants _run _test _test-unit _test-int _test-clients _test-interop _soak _mutants _mutants-check _bench _fw-cross _fw-cross-linux
 
-all: $(call products,release) $(STAND_INS) $(PROVIDERS) $(if $(STAND_INS),$(B)/bin/weft-run) $(if $(HAVE_OMPI),$(OMPI_DIR)/mca_coll_weft.so) \
+all: $(call products,release) $(STAND_INS) $(PROVIDERS) $(if $(STAND_INS),$(B)/bin/weft-run) \
+	$(if $(HAVE_OMPI),$(OMPI_DIR)/mca_coll_weft.so $(B)/bin/$(MPI_TOOL)) \
 	$(if $(HAVE_MPICH),$(MPICH_PRELOAD))	## build the libraries, weftd and the tools into build/
 	@$(say_missing)
 
@@ -835,7 +844,7 @@ DOCS = $(sort $(filter-out $(B)/%,$(wildcard *.md LICENSE docs/*.md docs/picture
 
 # The descriptions that programs give of themselves: NAME.SECTION of man, NAME of bash.
 DESCRIBED = $(if $(HAVE_DPDK),weftd:8) weft-sim:1 $(foreach t,$(TOOLS),$t:$(if \
-	$(filter weftctl weft-irqs,$t),8,1))
+	$(filter weftctl weft-irqs,$t),8,1)) $(if $(HAVE_OMPI),$(MPI_TOOL):1)
 described_man = $(subst :,.,$(DESCRIBED:%=$(B)/share/man/%))
 described_bash = $(foreach d,$(DESCRIBED),$(B)/share/bash/$(firstword $(subst :, ,$d)))
 $(B)/share/man/%.1 $(B)/share/man/%.8: $(B)/bin/%
@@ -847,7 +856,7 @@ $(B)/share/bash/%: $(B)/bin/%
 
 # Files as mode:file:place. A file that was not built is not installed; places are removed by uninstall.
 INSTALLED = 755:$(B)/bin/weftd:$(SBINDIR)/weftd \
-	$(foreach t,$(ALL_TOOLS) weft-sim weft-run,755:$(B)/bin/$t:$(BINDIR)/$t) \
+	$(foreach t,$(ALL_TOOLS) $(MPI_TOOL) weft-sim weft-run,755:$(B)/bin/$t:$(BINDIR)/$t) \
 	$(foreach l,libibverbs.so.1 librdmacm.so.1 libweft-preload.so libweft-sockets.so,644:$(VERBS_DIR)/$l:$(LIBDIR)/weft/verbs/$l) \
 	$(foreach d,$(LIBDIR)/weft/openmpi $(if $(HAVE_OMPI),$(OMPI_COMPONENTS)),644:$(OMPI_DIR)/mca_coll_weft.so:$d/mca_coll_weft.so) \
 	644:$(MPICH_PRELOAD):$(LIBDIR)/weft/mpich/libweft-mpich.so \

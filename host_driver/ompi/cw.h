@@ -184,6 +184,8 @@ struct cw_component {
 	int verbose;      /* 1: a line at the end of rank 0; 2: of every rank, by collective */
 	char *rules;      /* file; NULL: built-in rules */
 	size_t max_bytes; /* larger buffers are handed on */
+	int force;        /* 1: all to the NIC, 2: all to the component before; 0: by rules */
+	int joined;       /* 1: the ranks of MPI_COMM_WORLD use the NIC */
 	GOAL_Comm world;  /* of MPI_COMM_WORLD; NULL: the NIC is not used */
 	uint32_t comms;   /* cw_comm that exist; atomic */
 	uint64_t config;  /* hash of everything that decides where a call goes */

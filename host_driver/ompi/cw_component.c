@@ -35,6 +35,18 @@ static int register_vars(void)
 	    c, "max_bytes", "Calls with a larger buffer at any rank are handed on",
 	    MCA_BASE_VAR_TYPE_SIZE_T, NULL, 0, 0, OPAL_INFO_LVL_6, MCA_BASE_VAR_SCOPE_READONLY,
 	    &mca_coll_weft_component.max_bytes);
+	mca_coll_weft_component.force = 0;
+	(void)mca_base_component_var_register(
+	    c, "force",
+	    "1: all that the NIC can do goes there, 2: nothing, 0: by rules. A program may change "
+	    "it (MPI_T) between collectives, at all ranks alike",
+	    MCA_BASE_VAR_TYPE_INT, NULL, 0, MCA_BASE_VAR_FLAG_SETTABLE, OPAL_INFO_LVL_6,
+	    MCA_BASE_VAR_SCOPE_ALL, &mca_coll_weft_component.force);
+	mca_coll_weft_component.joined = 0;
+	(void)mca_base_component_var_register(
+	    c, "joined", "1: the ranks of MPI_COMM_WORLD use the NIC; to be read",
+	    MCA_BASE_VAR_TYPE_INT, NULL, 0, MCA_BASE_VAR_FLAG_DEFAULT_ONLY, OPAL_INFO_LVL_6,
+	    MCA_BASE_VAR_SCOPE_CONSTANT, &mca_coll_weft_component.joined);
 	return OMPI_SUCCESS;
 }
 

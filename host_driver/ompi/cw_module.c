@@ -185,8 +185,10 @@ static int enable_world(struct cw_module *m, ompi_communicator_t *comm)
 	if (!c->world)
 		return OMPI_ERR_NOT_AVAILABLE;
 	m->cw = comm_new(c->world);
-	if (agree(comm, m->cw))
+	if (agree(comm, m->cw)) {
+		c->joined = 1;
 		return OMPI_SUCCESS;
+	}
 	/* With a communicator the job ends when the module does. */
 	if (!m->cw && c->world) {
 		(void)GOAL_Leave(c->world);

@@ -164,7 +164,8 @@ static bool read_file(const char *path, uint64_t *hash)
 bool cw_rules_load(void)
 {
 	struct cw_component *c = &mca_coll_weft_component;
-	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ c->max_bytes;
+	uint64_t hash =
+	    UINT64_C(0xcbf29ce484222325) ^ c->max_bytes ^ (uint64_t)(unsigned int)c->force << 40;
 	int coll;
 
 	/*
@@ -187,6 +188,8 @@ bool cw_rules_take(enum cw_coll coll, enum cw_form form, uint32_t ranks, uint64_
 	const struct list *list = &lists[coll][form];
 	uint32_t i;
 
+	if (mca_coll_weft_component.force)
+		return mca_coll_weft_component.force == 1;
 	for (i = 0; i < list->num; i++)
 		if (ranks <= list->rules[i].ranks && bytes <= list->rules[i].bytes)
 			return list->rules[i].take;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # coll/weft under Open MPI: the same results as the components before it, of all forms and for random
-# calls (tests/mpi/coll_same.c); threads; rules; counts; ranks that are stopped or killed; no NIC.
+# calls (tests/mpi/coll_same.c); threads; rules, also measured ones; counts; ranks that are stopped or killed; no NIC.
 #
 # WEFT_LONG=1: on 8 ranks, too, and with more calls (tests/clients/coll_ompi.sh).
 # timeout: 300
@@ -66,6 +66,21 @@ echo 'ibcast: 8=weft' >"$WEFT_TMP/bad"
 spawn bad env OMPI_MCA_coll_weft_rules="$WEFT_TMP/bad" "${mpi[@]}" -n 2 "$WEFT_TMP/coll_same" 1 3 100
 expect_ok bad
 grep -q 'bad, line 1 is none' "$WEFT_TMP/bad.err" || die 'rules that are none are taken'
+
+# Rules by measurement: as many as there are collectives that it measures, and the component takes them.
+tune=$PWD/build/bin/weft-coll-tune
+finish_usage=0
+"$tune" --sizes 8,7 2>"$WEFT_TMP/usage" || finish_usage=$?
+[ "$finish_usage" -eq 2 ] && grep -q -- --sizes "$WEFT_TMP/usage" || die 'sizes that descend are taken'
+spawn tune "${mpi[@]}" -n 2 "$tune" --rules "$WEFT_TMP/measured" --sizes 8,64 --iterations 1 --json
+expect_ok tune
+[ "$(grep -c ': .*\(weft\|previous\)$' "$WEFT_TMP/measured")" -eq 32 ] || die 'not 16 collectives in two forms have rules'
+[ "$(grep -c '^{.*"weft_us": [0-9.]*, "previous_us": [0-9.]*}$' "$WEFT_TMP/tune.out")" -eq 62 ] || die 'not all is measured'
+taken=$(share tune)
+[ "${taken% *}" -gt 200 ] || die "the NIC was not measured: $taken"
+spawn measured env OMPI_MCA_coll_weft_rules="$WEFT_TMP/measured" "${mpi[@]}" -n 2 "$WEFT_TMP/coll_same" 1 3 100
+expect_ok measured
+! grep -q 'is none' "$WEFT_TMP/measured.err" || die 'the component does not take measured rules'
 
 # Ranks with different settings: nobody uses the NIC, and nobody waits.
 spawn differ "${mpi[@]}" -n 1 "$WEFT_TMP/coll_same" 1 3 100 : -n 1 -x WEFT_GOAL_COLL=bcast:chain "$WEFT_TMP/coll_same" 1 3 100
