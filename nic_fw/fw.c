@@ -44,8 +44,8 @@ static void carve_pool(struct layout *l, struct fw_pool *pool, size_t elem_bytes
 /* Every object with a timer may have it set at once: a full heap would end the firmware. */
 static_assert(FW_MAX_EQS + 3 * HW_MAX_QP + FW_AH_WAITERS + HW_MAX_NEIGH + FW_MAX_FLOWS +
 		      2 * HW_MAX_PEERS + UD_REASM_MAX + ESP_MAX_STREAMS + HW_MAX_CM +
-		      2 * MPA_MAX_CONNS + TCP_MAX_FLOWS + 3 * HW_MAX_GOAL_COMMS + GOAL_MAX_RUNS +
-		      GOAL_MAX_CALCS + 2 * MGRP_MAX_SPACES + 3 <=
+		      2 * MPA_MAX_CONNS + TCP_MAX_FLOWS + 4 * HW_MAX_GOAL_COMMS +
+		      2 * GOAL_MAX_RUNS + GOAL_MAX_CALCS + 2 * MGRP_MAX_SPACES + 3 <=
 		  FW_MAX_TIMERS,
 	      "with those of IGMP, of TCP's SYNs and of what processes left");
 

@@ -23,6 +23,7 @@
 
 enum {
 	PAGE_BYTES = 4096,
+	LATE_PPM = 500000, /* of writes that are given up: carried out all the same */
 };
 
 /* sim_config.wrap_soon: bits that are set in each half of a random number. */
@@ -156,10 +157,14 @@ static int host_write(void *ctx, uint32_t client, uint64_t addr, const void *src
 		shard->nic->counts.host_faults++;
 		return -EFAULT;
 	}
-	if (host_is_busy(shard))
-		return -EBUSY;
-	memcpy((void *)(uintptr_t)addr, src, bytes);
-	return 0;
+	if (!host_is_busy(shard)) {
+		memcpy((void *)(uintptr_t)addr, src, bytes);
+		return 0;
+	}
+	/* A write that was given up may still be carried out. */
+	if (sim_prng_chance(&shard->port_prng, LATE_PPM))
+		memcpy((void *)(uintptr_t)addr, src, bytes);
+	return -EBUSY;
 }
 
 /* Destination of the next piece of an outgoing frame, and the CRC32C so far. */

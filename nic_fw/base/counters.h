@@ -202,6 +202,7 @@
 	X(goal_msgs_tx)                                                                            \
 	X(goal_msgs_rx)                                                                            \
 	X(goal_unexpected)                                                                         \
+	X(goal_slow)                                                                               \
 	X(goal_pool_full)                                                                          \
 	X(goal_pool_circles)                                                                       \
 	X(goal_pool_faults)                                                                        \

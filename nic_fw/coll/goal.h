@@ -13,6 +13,7 @@
  *	goal_run.c	the interpreter: ready queues, dependencies
  *	goal_ending.c	the end of a run: its record, notification of ranks about a failure
  *	goal_lost.c	ranks that are lost: the runs that need them fail
+ *	goal_slow.c	operations and packets that wait for pages of the process
  *	goal_sweep.c	removal of messages of ended runs
  *	goal_localop.c	arithmetic
  *	goal_buf.c	(slot, offset) and lists of pieces to memory
@@ -249,6 +250,8 @@ struct goal_comm {
 	bool sweep_again;                              /* a run ended meanwhile */
 	struct fw_list sweep_node;                     /* in slices.sweeps */
 	struct fw_list blocked; /* goal_link.blocked_node: streams that wait for room */
+	struct fw_list slow;    /* goal_link.slow_node: streams that wait for pages */
+	struct fw_timer slow_timer;
 	struct goal_pool_region regions[GOAL_POOL_REGIONS];
 	uint32_t num_regions;
 	uint32_t num_aborts;
@@ -298,7 +301,7 @@ struct goal_link {
 	struct fw_list recvs; /* goal_recv.link_node: that wait for it */
 	uint64_t until_ns;    /* of a closing link without a process: its time limit */
 	uint32_t blocked_instance; /* of the message that finds no room */
-	struct fw_list node, blocked_node;
+	struct fw_list node, blocked_node, slow_node;
 };
 
 /* Finds the local communicator of that key and rank; NULL: none. */
@@ -383,7 +386,10 @@ void goal_cursor_seek(const struct goal_schedule *schedule, struct goal_cursor *
  */
 bool goal_cursor_next(struct fw_nic *nic, const struct goal_run *run, struct goal_cursor *cursor,
 		      uint64_t max, uint32_t need, struct goal_span *span);
-/* Copies bytes into, or out of, a buffer at the cursor; false: the memory is not there. */
+/*
+ * Copies bytes into, or out of, a buffer at the cursor. False: the memory is not there, or
+ * (nic->host.mem_busy) not now; the cursor stays.
+ */
 bool goal_buf_write(struct fw_nic *nic, const struct goal_run *run, struct goal_cursor *cursor,
 		    const void *src, uint64_t bytes);
 bool goal_buf_read(struct fw_nic *nic, const struct goal_run *run, struct goal_cursor *cursor,
@@ -422,6 +428,12 @@ struct goal_run {
 	uint32_t any_recvs; /* its receives that may be for any rank */
 	/* goal_wild.c: started receives that match by arrival, of each shape; their numbers. */
 	uint32_t wild_recvs[GOAL_WILD_SHAPES], wild_serial;
+	bool slow;     /* memory is not available: slow_timer runs */
+	bool again;    /* the operation to be started was started before (goal_slow.c) */
+	uint8_t *kept; /* heap: a part of a local operation's result, not yet written; NULL */
+	uint32_t kept_bytes;
+	struct goal_cursor kept_at;
+	struct fw_timer slow_timer;
 	bool ending;      /* it has failed: in comm->endings */
 	uint32_t fail_op; /* then: the operation that failed here, FW_NONE */
 	/* And the operations under way, as in hw_goal_run. */

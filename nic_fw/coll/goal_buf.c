@@ -47,9 +47,13 @@ static bool resolve(struct fw_nic *nic, const struct goal_run *run, uint64_t ref
 		return true;
 	}
 	bind = &run->binds[slot];
-	return mem_check(nic, run->schedule->pd, 0, bind->stag,
-			 bind->addr + GOAL_REF_OFFSET(ref) + offset, bytes, need,
-			 mem) == HW_VENDOR_ERR_NONE;
+	if (mem_check(nic, run->schedule->pd, 0, bind->stag,
+		      bind->addr + GOAL_REF_OFFSET(ref) + offset, bytes, need,
+		      mem) == HW_VENDOR_ERR_NONE)
+		return true;
+	/* It is gone for good. */
+	nic->host.mem_busy = false;
+	return false;
 }
 
 bool goal_cursor_next(struct fw_nic *nic, const struct goal_run *run, struct goal_cursor *cursor,
@@ -78,26 +82,34 @@ bool goal_cursor_next(struct fw_nic *nic, const struct goal_run *run, struct goa
 bool goal_buf_write(struct fw_nic *nic, const struct goal_run *run, struct goal_cursor *cursor,
 		    const void *src, uint64_t bytes)
 {
+	const uint64_t start = cursor->offset;
 	const uint8_t *from = src;
 	struct goal_span span;
 
-	for (; bytes; bytes -= span.bytes, from += span.bytes)
-		if (!goal_cursor_next(nic, run, cursor, bytes, HW_ACCESS_LOCAL_WRITE, &span) ||
-		    !mem_write(nic, &span.mem, 0, from, (uint32_t)span.bytes))
-			return false;
+	for (; bytes; bytes -= span.bytes, from += span.bytes) {
+		if (goal_cursor_next(nic, run, cursor, bytes, HW_ACCESS_LOCAL_WRITE, &span) &&
+		    mem_write(nic, &span.mem, 0, from, (uint32_t)span.bytes))
+			continue;
+		goal_cursor_seek(run->schedule, cursor, start);
+		return false;
+	}
 	return true;
 }
 
 bool goal_buf_read(struct fw_nic *nic, const struct goal_run *run, struct goal_cursor *cursor,
 		   void *dst, uint64_t bytes)
 {
+	const uint64_t start = cursor->offset;
 	struct goal_span span;
 	uint8_t *to = dst;
 
-	for (; bytes; bytes -= span.bytes, to += span.bytes)
-		if (!goal_cursor_next(nic, run, cursor, bytes < UINT32_MAX ? bytes : UINT32_MAX, 0,
-				      &span) ||
-		    !mem_read(nic, &span.mem, 0, to, (uint32_t)span.bytes))
-			return false;
+	for (; bytes; bytes -= span.bytes, to += span.bytes) {
+		if (goal_cursor_next(nic, run, cursor, bytes < UINT32_MAX ? bytes : UINT32_MAX, 0,
+				     &span) &&
+		    mem_read(nic, &span.mem, 0, to, (uint32_t)span.bytes))
+			continue;
+		goal_cursor_seek(run->schedule, cursor, start);
+		return false;
+	}
 	return true;
 }

@@ -110,8 +110,15 @@ static bool read_arg(struct fw_nic *nic, uint32_t pd, uint32_t stag, uint64_t ad
 {
 	struct fw_mem mem;
 
+	nic->host.mem_busy = false;
 	return mem_check(nic, pd, 0, stag, addr, bytes, 0, &mem) == HW_VENDOR_ERR_NONE &&
 	       mem_read(nic, &mem, 0, dst, bytes);
+}
+
+/* Returns the status of a command whose argument could not be read: a page of it may come later. */
+static int not_read(const struct fw_nic *nic)
+{
+	return nic->host.mem_busy ? CMD_LATER : FW_EFAULT;
 }
 
 static int fill_comm(struct fw_nic *nic, struct goal_comm *comm, const struct hw_cmd_goal_comm *arg)
@@ -126,7 +133,7 @@ static int fill_comm(struct fw_nic *nic, struct goal_comm *comm, const struct hw
 		return FW_ENOSPC;
 	if (!read_arg(nic, arg->pd, arg->peers_stag, arg->peers_addr, comm->peers,
 		      arg->num_ranks * (uint32_t)sizeof(*comm->peers)))
-		return FW_EFAULT;
+		return not_read(nic);
 	for (i = 0; i < arg->num_ranks; i++) {
 		if (comm->peers[i].shard >= WIRE_EDP_SHARDS || comm->peers[i].reserved)
 			return FW_EINVAL;
@@ -153,8 +160,12 @@ int cmd_goal_comm_create(struct fw_nic *nic, uint32_t client, const struct hw_cm
 	if (comm && comm->client != FW_CLIENT_ORPHANS)
 		return FW_EBUSY;
 	/* The process is back before its former communicator was drained. */
-	if (comm)
+	if (comm) {
 		goal_comm_destroy(nic, comm, true);
+		/* Its group may take turns to end; until then the key is in use. */
+		if (!comm->ungrouped)
+			return CMD_LATER;
+	}
 	if (!share_may(nic, client, HW_SHARE_COMM, 1))
 		return FW_EDQUOT;
 	handle = fw_ids_get(&nic->goal.comm_ids);
@@ -298,6 +309,7 @@ static const char *bind_slots(struct fw_nic *nic, struct goal_schedule *schedule
 {
 	uint32_t count = schedule->header.num_slots, i;
 
+	nic->host.mem_busy = false;
 	schedule->unmapped = false;
 	schedule->unbound = !arg->binds_addr && !arg->binds_stag && count;
 	if (!count)
@@ -391,7 +403,7 @@ int cmd_goal_load(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	if (!loading)
 		return FW_EAGAIN;
 	if (!read_arg(nic, comm->pd, arg->stag, arg->addr, &header, sizeof(header)))
-		return FW_EFAULT;
+		return not_read(nic);
 	schedule = new_schedule(nic, client, comm);
 	if (!schedule)
 		return FW_ENOSPC;
@@ -404,6 +416,10 @@ int cmd_goal_load(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	fault.why = bind_slots(nic, schedule, arg);
 	if (fault.why) {
 		goal_load_cancel(nic, &loading->load);
+		if (nic->host.mem_busy) {
+			put_schedule(nic, schedule);
+			return CMD_LATER;
+		}
 		return refused(nic, schedule, FW_EFAULT, &fault, resp);
 	}
 	loading->used = true;

@@ -35,6 +35,7 @@ static struct goal_link *link_new(struct fw_nic *nic, struct goal_comm *comm, ui
 	fw_list_init(&link->lost_recvs);
 	fw_list_init(&link->lost_node);
 	fw_list_init(&link->blocked_node);
+	fw_list_init(&link->slow_node);
 	fw_list_add_tail(&comm->all_links, &link->node);
 	comm->links[rank] = fw_pool_index(&nic->goal.links, link);
 	return link;
@@ -46,6 +47,7 @@ void goal_link_free(struct fw_nic *nic, struct goal_link *link)
 	assert(fw_list_empty(&link->lost_sends) && fw_list_empty(&link->lost_recvs));
 	fw_list_del(&link->lost_node);
 	fw_list_del(&link->blocked_node);
+	fw_list_del(&link->slow_node);
 	fw_list_del(&link->node);
 	goal_give(nic, link->client, GOAL_TABLE_LINKS, link);
 }
@@ -317,12 +319,14 @@ void goal_comm_init(struct goal_comm *comm)
 	fw_list_init(&comm->node);
 	goal_stall_init(&comm->stall);
 	fw_timer_init(&comm->any_timer, any_step);
+	goal_slow_comm_init(comm);
 	fw_timer_init(&comm->end_timer, goal_comm_end);
 }
 
 static void release_link(struct fw_nic *nic, struct goal_link *link)
 {
 	fw_list_del(&link->blocked_node);
+	fw_list_del(&link->slow_node);
 	if (link->any_watched)
 		goal_link_await(nic, link, false);
 	if (!link->stream) {
@@ -448,6 +452,7 @@ void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
 	fw_timer_cancel(&nic->timers, &comm->end_timer);
 	fw_timer_cancel(&nic->timers, &comm->stall.timer);
 	fw_timer_cancel(&nic->timers, &comm->any_timer);
+	fw_timer_cancel(&nic->timers, &comm->slow_timer);
 	goal_heap_free(nic, client, comm->peers);
 	goal_heap_free(nic, client, comm->links);
 	fw_list_del(&comm->node);

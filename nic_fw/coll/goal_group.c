@@ -28,7 +28,8 @@ enum hw_goal_status goal_group_send(struct fw_nic *nic, struct goal_run *run, ui
 	struct mgrp_space *space;
 	struct goal_send *send;
 
-	FW_COUNT(nic, goal_msgs_tx);
+	if (!run->again)
+		FW_COUNT(nic, goal_msgs_tx);
 	if (run->comm->num_ranks == 1) {
 		goal_run_finish_op(nic, run, index);
 		return HW_GOAL_OK;

@@ -354,8 +354,8 @@ static bool step_copy(struct fw_nic *nic, struct goal_load *load, const struct f
 	uint32_t bytes = left < GOAL_LOAD_COPY_BYTES ? (uint32_t)left : GOAL_LOAD_COPY_BYTES;
 
 	if (!mem_read(nic, source, load->at, load->schedule->code + load->at, bytes))
-		return goal_load_fail(load, FW_EFAULT, UINT32_MAX,
-				      "the schedule's memory is not there");
+		return nic->host.mem_busy || goal_load_fail(load, FW_EFAULT, UINT32_MAX,
+							    "the schedule's memory is not there");
 	load->at += bytes;
 	if (load->at < load->bytes)
 		return true;

@@ -73,12 +73,40 @@ static enum hw_goal_status time_stamp(struct fw_nic *nic, struct goal_run *run,
 
 	goal_cursor_init(&cursor, op->buf[2]);
 	return goal_buf_write(nic, run, &cursor, &seconds, sizeof(seconds)) ? HW_GOAL_OK
-									    : HW_GOAL_MEMORY;
+									    : goal_slow_status(nic);
 }
 
 /*
- * Computes one stretch that is contiguous in all buffers. Returns its bytes; 0: *status has the
- * reason.
+ * A part of the result cannot be written now: keeps it, because its operands may lie in the same
+ * memory, where a write that was given up may still be carried out.
+ */
+static enum hw_goal_status keep_result(struct fw_nic *nic, struct goal_run *run,
+				       const struct side *side, uint32_t bytes)
+{
+	run->kept = goal_heap_alloc(nic, run->client, bytes);
+	if (!run->kept)
+		return HW_GOAL_RESOURCES;
+	memcpy(run->kept, side->ptr, bytes);
+	run->kept_bytes = bytes;
+	run->kept_at = *side->cursor;
+	goal_cursor_seek(run->schedule, &run->kept_at, side->cursor->offset - side->left);
+	return GOAL_NOT_NOW;
+}
+
+static enum hw_goal_status write_kept(struct fw_nic *nic, struct goal_run *run)
+{
+	if (!run->kept)
+		return HW_GOAL_OK;
+	if (!goal_buf_write(nic, run, &run->kept_at, run->kept, run->kept_bytes))
+		return goal_slow_status(nic);
+	goal_heap_free(nic, run->client, run->kept);
+	run->kept = NULL;
+	return HW_GOAL_OK;
+}
+
+/*
+ * Computes one stretch that is contiguous in all buffers. Returns its bytes; 0: none. *status: also
+ * of a stretch whose result is kept.
  */
 static uint64_t stretch(struct fw_nic *nic, struct goal_run *run, const struct goal_insn *op,
 			struct side side[3], uint64_t max, enum hw_goal_status *status)
@@ -87,10 +115,11 @@ static uint64_t stretch(struct fw_nic *nic, struct goal_run *run, const struct g
 	bool binary = op->sub != GOAL_LOCAL_COPY;
 	uint64_t n = max, at;
 
-	*status = HW_GOAL_MEMORY;
 	if (!refill(nic, run, &side[0], max) || !refill(nic, run, &side[2], max) ||
-	    (binary && !refill(nic, run, &side[1], max)))
+	    (binary && !refill(nic, run, &side[1], max))) {
+		*status = goal_slow_status(nic);
 		return 0;
+	}
 	n = side[0].left < n ? side[0].left : n;
 	n = side[2].left < n ? side[2].left : n;
 	if (binary && side[1].left < n)
@@ -99,22 +128,26 @@ static uint64_t stretch(struct fw_nic *nic, struct goal_run *run, const struct g
 	if (!goal_local_run(op->sub, op->type, op->width, side[2].ptr, side[0].ptr,
 			    binary ? side[1].ptr : NULL, n / elem_bytes))
 		return 0;
-	*status = HW_GOAL_MEMORY;
+	*status = HW_GOAL_OK;
 	at = side[2].at;
-	if (is_bounced(&side[2]) && !mem_write(nic, &side[2].mem, at, side[2].ptr, (uint32_t)n))
-		return 0;
+	if (is_bounced(&side[2]) && !mem_write(nic, &side[2].mem, at, side[2].ptr, (uint32_t)n)) {
+		*status = goal_slow_status(nic);
+		if (*status == GOAL_NOT_NOW)
+			*status = keep_result(nic, run, &side[2], (uint32_t)n);
+		if (*status != GOAL_NOT_NOW)
+			return 0;
+	}
 	goal_local_advance(&side[0], n);
 	goal_local_advance(&side[2], n);
 	if (binary)
 		goal_local_advance(&side[1], n);
-	*status = HW_GOAL_OK;
 	return n;
 }
 
 bool goal_local_step(struct fw_nic *nic, struct goal_run *run, uint32_t index, uint32_t *cost)
 {
 	const struct goal_insn *op = &run->schedule->ops[index];
-	enum hw_goal_status status = HW_GOAL_OK;
+	enum hw_goal_status status = write_kept(nic, run);
 	uint64_t total, budget = GOAL_LOCAL_QUANTUM_BYTES;
 	struct side side[3];
 	uint32_t i;
@@ -146,6 +179,10 @@ bool goal_local_step(struct fw_nic *nic, struct goal_run *run, uint32_t index, u
 	/* The next step resumes at the cursor, so the unused rest of a stretch is given back. */
 	for (i = 0; i < 3; i++)
 		run->local_cursor[i].offset -= side[i].left;
+	if (status == GOAL_NOT_NOW) {
+		goal_slow_run(nic, run);
+		return false;
+	}
 	if (status != HW_GOAL_OK) {
 		goal_run_fault(nic, run, status, run->comm->rank, index);
 	} else if (run->local_done < total) {

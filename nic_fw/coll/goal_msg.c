@@ -381,24 +381,6 @@ static void tie_to_run(struct goal_run *run, uint32_t index, struct goal_send *s
 	fw_list_add_tail(&run->sends, &send->run_node);
 }
 
-static enum hw_goal_status send_small(struct fw_nic *nic, struct goal_run *run, uint32_t index,
-				      struct goal_send *send)
-{
-	const struct goal_insn *op = &run->schedule->ops[index];
-	struct goal_cursor cursor;
-
-	send->kind = GOAL_SEND_SMALL;
-	goal_cursor_init(&cursor, op->buf[0]);
-	if (!goal_buf_read(nic, run, &cursor, send->small, op->amount))
-		return HW_GOAL_MEMORY;
-	tie_to_run(run, index, send);
-	if (goal_stage_line(run))
-		goal_stage_add(nic, run, send);
-	else
-		submit(nic, run, send);
-	return HW_GOAL_OK;
-}
-
 static enum hw_goal_status send_from_memory(struct fw_nic *nic, struct goal_run *run,
 					    uint32_t index, struct goal_send *send)
 {
@@ -408,6 +390,29 @@ static enum hw_goal_status send_from_memory(struct fw_nic *nic, struct goal_run 
 		return status;
 	tie_to_run(run, index, send);
 	if (send->staged || (send->kind == GOAL_SEND_EAGER && goal_stage_line(run)))
+		goal_stage_add(nic, run, send);
+	else
+		submit(nic, run, send);
+	return HW_GOAL_OK;
+}
+
+static enum hw_goal_status send_small(struct fw_nic *nic, struct goal_run *run, uint32_t index,
+				      struct goal_send *send)
+{
+	const struct goal_insn *op = &run->schedule->ops[index];
+	struct goal_cursor cursor;
+
+	send->kind = GOAL_SEND_SMALL;
+	goal_cursor_init(&cursor, op->buf[0]);
+	if (!goal_buf_read(nic, run, &cursor, send->small, op->amount)) {
+		if (!nic->host.mem_busy)
+			return HW_GOAL_MEMORY;
+		/* It is copied when its memory is there, and keeps its place meanwhile. */
+		send->kind = GOAL_SEND_EAGER;
+		return send_from_memory(nic, run, index, send);
+	}
+	tie_to_run(run, index, send);
+	if (goal_stage_line(run))
 		goal_stage_add(nic, run, send);
 	else
 		submit(nic, run, send);
@@ -475,7 +480,8 @@ enum hw_goal_status goal_msg_send(struct fw_nic *nic, struct goal_run *run, uint
 	struct goal_link *link;
 	struct goal_send *send;
 
-	FW_COUNT(nic, goal_msgs_tx);
+	if (!run->again)
+		FW_COUNT(nic, goal_msgs_tx);
 	if (op->peer == run->comm->rank)
 		return goal_msg_self(nic, run, index, &key);
 	link = goal_link_get(nic, run->comm, op->peer);

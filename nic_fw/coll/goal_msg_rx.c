@@ -43,14 +43,20 @@ void *goal_msg_accept(struct fw_nic *nic, const struct esp_key *key, struct esp_
 
 /* ---- placement ------------------------------------------------------------------------------- */
 
+/* False: the memory is not there, or not now: then nothing of the packet counts. */
 static bool goal_msg_rx_place(struct fw_nic *nic, struct goal_recv *recv, struct msg_in *in)
 {
+	const uint64_t received = recv->received, start = recv->cursor.offset;
+
 	while (in->payload.left) {
 		uint32_t n;
 		const uint8_t *data = eth_cursor_next(&in->payload, UINT32_MAX, &n);
 
-		if (!goal_buf_write(nic, recv->run, &recv->cursor, data, n))
+		if (!goal_buf_write(nic, recv->run, &recv->cursor, data, n)) {
+			goal_cursor_seek(recv->run->schedule, &recv->cursor, start);
+			recv->received = received;
 			return false;
+		}
 		recv->received += n;
 	}
 	return true;
@@ -62,6 +68,7 @@ bool goal_unexp_mem(struct fw_nic *nic, const struct goal_unexp *unexp, uint64_t
 	const struct goal_comm *comm = &nic->goal.comms[unexp->comm];
 	const struct goal_pool_region *region = &comm->regions[unexp->region];
 
+	nic->host.mem_busy = false;
 	return mem_check(nic, comm->pd, 0, region->stag, region->addr + unexp->offset + offset,
 			 bytes, HW_ACCESS_LOCAL_WRITE, mem) == HW_VENDOR_ERR_NONE;
 }
@@ -154,6 +161,15 @@ static enum esp_verdict malformed(struct fw_nic *nic)
 	return ESP_TAKEN;
 }
 
+/* A page of the process must come first: the packet is offered again. */
+static enum esp_verdict slow(struct fw_nic *nic, const struct msg_in *in)
+{
+	if (!in->link)
+		mgrp_space_find(nic, in->comm, in->key.rank)->blocked_instance = in->key.instance;
+	goal_slow_comm(nic, in->comm, in->link);
+	return ESP_FULL;
+}
+
 /* Handles a further piece for a matched receive. */
 static enum esp_verdict piece(struct fw_nic *nic, struct goal_recv *recv, struct msg_in *in)
 {
@@ -162,9 +178,11 @@ static enum esp_verdict piece(struct fw_nic *nic, struct goal_recv *recv, struct
 	if (in->bytes != recv->bytes || in->offset != recv->received ||
 	    in->piece_bytes > recv->bytes - recv->received)
 		return malformed(nic);
-	if (!goal_msg_rx_place(nic, recv, in))
+	if (!goal_msg_rx_place(nic, recv, in)) {
+		if (nic->host.mem_busy)
+			return slow(nic, in);
 		goal_run_fail(nic, run, HW_GOAL_MEMORY, run->comm->rank, recv->op);
-	else if (recv->received == recv->bytes)
+	} else if (recv->received == recv->bytes)
 		goal_msg_rx_finish(nic, recv);
 	return ESP_TAKEN;
 }
@@ -252,8 +270,11 @@ static enum esp_verdict eager(struct fw_nic *nic, struct msg_in *in)
 	if (unexp->header || in->bytes != unexp->bytes || in->offset != unexp->received ||
 	    in->piece_bytes > unexp->bytes - unexp->received)
 		return malformed(nic);
-	if (!goal_msg_rx_store(nic, unexp, in))
-		pool_fault(nic, in);
+	if (goal_msg_rx_store(nic, unexp, in))
+		return ESP_TAKEN;
+	if (nic->host.mem_busy)
+		return slow(nic, in);
+	pool_fault(nic, in);
 	return ESP_TAKEN;
 }
 
@@ -451,6 +472,11 @@ enum hw_goal_status goal_recv_unexpected(struct fw_nic *nic, struct goal_run *ru
 		return goal_msg_announce(nic, recv, link) ? HW_GOAL_OK : HW_GOAL_RESOURCES;
 	}
 	ok = goal_msg_rx_take_over(nic, recv, unexp);
+	if (!ok && nic->host.mem_busy) {
+		/* The message stays where it is until the receive is started again. */
+		goal_recv_free(nic, recv);
+		return GOAL_NOT_NOW;
+	}
 	recv->received = unexp->received;
 	goal_unexp_free(nic, unexp);
 	if (!ok)

@@ -157,6 +157,8 @@ void goal_run_drop(struct fw_nic *nic, struct goal_run *run)
 	struct goal_comm *comm = run->comm;
 
 	fw_timer_cancel(&nic->timers, &run->timeout);
+	fw_timer_cancel(&nic->timers, &run->slow_timer);
+	goal_heap_free(nic, run->client, run->kept);
 	goal_stall_moved(comm);
 	goal_trace_end(run);
 	goal_msg_drop_run(nic, run);
@@ -186,6 +188,7 @@ void goal_run_stop(struct fw_nic *nic, struct goal_run *run)
 {
 	run->ending = true;
 	fw_timer_cancel(&nic->timers, &run->timeout);
+	fw_timer_cancel(&nic->timers, &run->slow_timer);
 	fw_list_del(&run->client_node);
 	run_unhash(nic, run);
 	goal_stall_moved(run->comm);
@@ -304,6 +307,7 @@ static struct goal_run *new_run(struct fw_nic *nic, struct goal_schedule *schedu
 	run->start_ns = nic->now_ns;
 	goal_run_init_lists(run);
 	fw_timer_init(&run->timeout, timed_out);
+	goal_slow_run_init(run);
 	*status = bind_buffers(nic, run, line);
 	if (*status == HW_GOAL_OK) {
 		if (get_memory(nic, run))
@@ -430,10 +434,12 @@ static enum hw_goal_status start_op(struct fw_nic *nic, struct goal_run *run, ui
 {
 	const struct goal_insn *op = &run->schedule->ops[index];
 
-	FW_COUNT(nic, goal_ops);
-	goal_run_trace(nic, run, HW_GOAL_POINT_OP_START, index);
-	if (op->num_start_edges)
-		push_finished(nic, run, index | STARTED);
+	if (!run->again) {
+		FW_COUNT(nic, goal_ops);
+		goal_run_trace(nic, run, HW_GOAL_POINT_OP_START, index);
+		if (op->num_start_edges)
+			push_finished(nic, run, index | STARTED);
+	}
 	switch ((enum goal_insn_kind)op->kind) {
 	case GOAL_INSN_SEND:
 		return goal_msg_send(nic, run, index);
@@ -509,13 +515,49 @@ static bool is_staging(const struct goal_run *run)
 	return !fw_list_empty(&run->staging) || !fw_list_empty(&run->bulk);
 }
 
+/* Starts the next ready operation. Returns its status. */
+static enum hw_goal_status start_next(struct fw_nic *nic, struct goal_run *run, uint32_t *op)
+{
+	uint32_t slots = run->schedule->header.num_ops;
+	enum hw_goal_status status;
+
+	*op = ring_pop(run->ready, slots, &run->ready_head, &run->num_ready);
+	status = start_op(nic, run, *op);
+	run->again = status == GOAL_NOT_NOW;
+	if (status != GOAL_NOT_NOW)
+		return status;
+	/* It stays the first: receives with wildcards match in the order of their start. */
+	run->ready_head = (run->ready_head ? run->ready_head : slots) - 1;
+	run->num_ready++;
+	goal_slow_run(nic, run);
+	return HW_GOAL_OK;
+}
+
+/* Does a part of the copies and of the local work: both have their turn. */
+static uint32_t work_step(struct fw_nic *nic, struct goal_run *run)
+{
+	/* Peers wait for staging, this process for local work. */
+	uint32_t done = goal_stage_step(nic, run);
+
+	if (run->num_locals && !run->slow)
+		done += local_step(nic, run);
+	return done;
+}
+
+/* True if it has work that does not wait for memory. */
+static bool has_work(const struct goal_run *run)
+{
+	return run->num_finished || run->fault != HW_GOAL_OK ||
+	       (!run->slow && (run->num_ready || run->num_locals || is_staging(run)));
+}
+
 /*
  * Does up to budget units of work for a run. Returns the number done. *over: the run cannot proceed
  * now, or it is gone.
  */
 static uint32_t goal_run_step(struct fw_nic *nic, struct goal_run *run, uint32_t budget, bool *over)
 {
-	uint32_t done = 0, slots = run->schedule->header.num_ops;
+	uint32_t done = 0;
 
 	goal_stall_moved(run->comm);
 	*over = true;
@@ -530,10 +572,11 @@ static uint32_t goal_run_step(struct fw_nic *nic, struct goal_run *run, uint32_t
 				goal_run_complete(nic, run);
 				return done;
 			}
+		} else if (!has_work(run)) {
+			return done;
 		} else if (run->num_ready) {
-			uint32_t op =
-			    ring_pop(run->ready, slots, &run->ready_head, &run->num_ready);
-			enum hw_goal_status status = start_op(nic, run, op);
+			uint32_t op;
+			enum hw_goal_status status = start_next(nic, run, &op);
 
 			done++;
 			if (status != HW_GOAL_OK) {
@@ -544,20 +587,11 @@ static uint32_t goal_run_step(struct fw_nic *nic, struct goal_run *run, uint32_t
 				goal_run_fail(nic, run, status, rank, op);
 				return done;
 			}
-		} else if (run->num_locals || is_staging(run)) {
-			/*
-			 * Both have their turn: peers wait for staging, this process for local
-			 * work.
-			 */
-			done += goal_stage_step(nic, run);
-			if (run->num_locals)
-				done += local_step(nic, run);
 		} else {
-			return done;
+			done += work_step(nic, run);
 		}
 	}
-	*over = !run->num_finished && !run->num_ready && !run->num_locals && !is_staging(run) &&
-		run->fault == HW_GOAL_OK;
+	*over = !has_work(run);
 	return done;
 }
 

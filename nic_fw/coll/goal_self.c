@@ -14,8 +14,8 @@ enum {
 };
 
 /*
- * Copies bytes from one buffer of a run to another; false: memory not there. *copied: bytes copied,
- * all or as many as a step's stretches held.
+ * Copies bytes from one buffer of a run to another; false: memory not there, or not now. *copied:
+ * bytes copied, all or as many as a step's stretches held; the cursors stand behind them.
  */
 static bool copy(struct fw_nic *nic, const struct goal_run *run, struct goal_cursor *to,
 		 struct goal_cursor *from, uint64_t bytes, uint64_t *copied)
@@ -26,16 +26,18 @@ static bool copy(struct fw_nic *nic, const struct goal_run *run, struct goal_cur
 	*copied = 0;
 	for (; bytes && stretches; bytes -= span.bytes, *copied += span.bytes, stretches--) {
 		uint64_t max = bytes < FW_SCRATCH_BYTES ? bytes : FW_SCRATCH_BYTES;
+		uint64_t start = from->offset;
+		bool ok;
 
 		if (!goal_cursor_next(nic, run, from, max, 0, &span))
 			return false;
-		if (!span.mem.ptr) {
-			if (!mem_read(nic, &span.mem, 0, nic->scratch, (uint32_t)span.bytes))
-				return false;
-			span.mem.ptr = nic->scratch;
-		}
-		if (!goal_buf_write(nic, run, to, span.mem.ptr, span.bytes))
+		ok =
+		    span.mem.ptr || mem_read(nic, &span.mem, 0, nic->scratch, (uint32_t)span.bytes);
+		if (!ok || !goal_buf_write(nic, run, to, span.mem.ptr ? span.mem.ptr : nic->scratch,
+					   span.bytes)) {
+			goal_cursor_seek(run->schedule, from, start);
 			return false;
+		}
 	}
 	return true;
 }
@@ -44,13 +46,14 @@ static enum hw_goal_status goal_self_deliver(struct fw_nic *nic, struct goal_run
 					     uint32_t index, struct goal_recv *recv)
 {
 	const struct goal_insn *op = &run->schedule->ops[index];
+	struct goal_cursor from, to = recv->cursor;
 	uint32_t recv_op = recv->op;
-	struct goal_cursor from;
 	uint64_t copied;
 
 	goal_cursor_init(&from, op->buf[0]);
-	if (!copy(nic, run, &recv->cursor, &from, op->amount, &copied))
-		return HW_GOAL_MEMORY;
+	/* The receive is this message's, also when the send is started again. */
+	if (!copy(nic, run, &to, &from, op->amount, &copied))
+		return goal_slow_status(nic);
 	assert(copied == op->amount);
 	goal_recv_free(nic, recv);
 	goal_run_finish_op(nic, run, recv_op);
@@ -65,22 +68,28 @@ static enum hw_goal_status keep(struct fw_nic *nic, struct goal_run *run, uint32
 	const struct goal_insn *op = &run->schedule->ops[index];
 	struct goal_cursor from;
 	struct fw_mem mem = {.ptr = NULL};
+	enum hw_goal_status status;
 	struct goal_span span;
 	uint64_t at;
 
 	mem.ptr = unexp->small;
-	if (unexp->region != FW_NONE && !goal_unexp_mem(nic, unexp, 0, op->amount, &mem))
+	if (unexp->region != FW_NONE && !goal_unexp_mem(nic, unexp, 0, op->amount, &mem)) {
+		goal_unexp_free(nic, unexp);
 		return HW_GOAL_MEMORY;
+	}
 	goal_cursor_init(&from, op->buf[0]);
 	for (at = 0; at < op->amount; at += span.bytes) {
 		uint64_t left = op->amount - at;
 
 		if (!goal_cursor_next(nic, run, &from,
-				      left < FW_SCRATCH_BYTES ? left : FW_SCRATCH_BYTES, 0, &span))
-			return HW_GOAL_MEMORY;
-		if (!mem_read(nic, &span.mem, 0, nic->scratch, (uint32_t)span.bytes) ||
-		    !mem_write(nic, &mem, at, nic->scratch, (uint32_t)span.bytes))
-			return HW_GOAL_MEMORY;
+				      left < FW_SCRATCH_BYTES ? left : FW_SCRATCH_BYTES, 0,
+				      &span) ||
+		    !mem_read(nic, &span.mem, 0, nic->scratch, (uint32_t)span.bytes) ||
+		    !mem_write(nic, &mem, at, nic->scratch, (uint32_t)span.bytes)) {
+			status = goal_slow_status(nic);
+			goal_unexp_free(nic, unexp);
+			return status;
+		}
 	}
 	unexp->received = op->amount;
 	goal_run_finish_op(nic, run, index);
@@ -195,8 +204,10 @@ bool goal_self_keep(struct fw_nic *nic, struct goal_send *send)
 
 	if (!unexp)
 		return false;
-	goal_send_free(nic, send);
 	status = keep(nic, run, index, unexp);
+	if (status == GOAL_NOT_NOW)
+		return false;
+	goal_send_free(nic, send);
 	if (status != HW_GOAL_OK)
 		goal_run_fault(nic, run, status, run->comm->rank, index);
 	return true;
@@ -233,15 +244,21 @@ bool goal_self_step(struct fw_nic *nic, struct goal_run *run, uint32_t index)
 	struct goal_recv *recv = FW_CONTAINER(run->copies.next, struct goal_recv, copy_node);
 	struct goal_send *send = recv->self;
 	uint64_t left, bytes;
+	bool ok;
 
 	assert(!fw_list_empty(&run->copies) && recv->op == index && send);
 	left = recv->bytes - recv->received;
 	bytes = left < GOAL_LOCAL_QUANTUM_BYTES ? left : GOAL_LOCAL_QUANTUM_BYTES;
-	if (!copy(nic, run, &recv->cursor, &send->cursor, bytes, &bytes)) {
+	ok = copy(nic, run, &recv->cursor, &send->cursor, bytes, &bytes);
+	recv->received += bytes;
+	if (!ok && nic->host.mem_busy) {
+		goal_slow_run(nic, run);
+		return false;
+	}
+	if (!ok) {
 		goal_run_fault(nic, run, HW_GOAL_MEMORY, run->comm->rank, index);
 		return true;
 	}
-	recv->received += bytes;
 	if (recv->received < recv->bytes)
 		return false;
 	goal_run_finish_op(nic, run, send->op);

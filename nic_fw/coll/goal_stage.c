@@ -31,7 +31,7 @@ bool goal_stage_line(const struct goal_run *run)
 	return !fw_list_empty(&run->staging);
 }
 
-/* Copies a part of the rest. False: the process's memory is not there. */
+/* Copies a part of the rest. False: the process's memory is not there, or not now. */
 static bool copy_some(struct fw_nic *nic, struct goal_send *send, uint32_t *cost)
 {
 	uint64_t quantum = GOAL_LOCAL_QUANTUM_BYTES, used;
@@ -41,10 +41,13 @@ static bool copy_some(struct fw_nic *nic, struct goal_send *send, uint32_t *cost
 		uint64_t left = send->bytes - send->staged_bytes;
 
 		if (!goal_cursor_next(nic, send->run, &send->cursor,
-				      left < quantum ? left : quantum, 0, &span) ||
-		    !mem_read(nic, &span.mem, 0, send->staged + send->staged_bytes,
-			      (uint32_t)span.bytes))
+				      left < quantum ? left : quantum, 0, &span))
 			return false;
+		if (!mem_read(nic, &span.mem, 0, send->staged + send->staged_bytes,
+			      (uint32_t)span.bytes)) {
+			goal_cursor_seek(send->run->schedule, &send->cursor, send->staged_bytes);
+			return false;
+		}
 		send->staged_bytes += span.bytes;
 		used =
 		    span.bytes < GOAL_STRETCH_LEAST_BYTES ? GOAL_STRETCH_LEAST_BYTES : span.bytes;
@@ -65,7 +68,10 @@ uint32_t goal_stage_step(struct fw_nic *nic, struct goal_run *run)
 		return 0;
 	send = FW_CONTAINER(line->next, struct goal_send, stage_node);
 	if (send->staged && !copy_some(nic, send, &cost)) {
-		goal_run_fault(nic, run, HW_GOAL_MEMORY, run->comm->rank, send->op);
+		if (nic->host.mem_busy)
+			goal_slow_run(nic, run);
+		else
+			goal_run_fault(nic, run, HW_GOAL_MEMORY, run->comm->rank, send->op);
 		return cost;
 	}
 	if (send->staged && send->staged_bytes < send->bytes)

@@ -283,6 +283,10 @@ static enum verdict goal_stall_look(struct fw_nic *nic, struct goal_comm *comm,
 	struct goal_stall *stall = &comm->stall;
 	uint32_t items;
 
+	/* A page will come, or its access fails. */
+	if (goal_slow_waits(comm))
+		return STALL_MAY_END;
+
 	if (stall->seen != stall->changes) {
 		stall->seen = stall->changes;
 		stall->phase = GOAL_STALL_RUNS;
@@ -320,7 +324,7 @@ bool goal_stall_is_still(struct fw_nic *nic, struct goal_comm *comm, struct mgrp
 
 	comm->stall.seen = UINT64_MAX;
 	/* Multicasts of this rank in flight may still let other ranks proceed. */
-	still = !fw_list_empty(&comm->runs) && mgrp_drained(comm) &&
+	still = !fw_list_empty(&comm->runs) && mgrp_drained(comm) && !goal_slow_waits(comm) &&
 		goal_stall_look(nic, comm, GOAL_STALL_PHASES) == STALL_STILL;
 	/* This rank's own look begins anew. */
 	comm->stall.seen = UINT64_MAX;

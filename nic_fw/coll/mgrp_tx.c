@@ -265,7 +265,10 @@ static bool make_packet(struct fw_nic *nic, struct mgrp_space *space, struct goa
 	if (goal_buf_read(nic, run, &send->cursor, slot->block + sizeof(*wire), bytes))
 		return true;
 	mgrp_free_block(nic, space, slot);
-	goal_run_fault(nic, run, HW_GOAL_MEMORY, run->comm->rank, send->op);
+	if (nic->host.mem_busy)
+		goal_slow_comm(nic, run->comm, NULL);
+	else
+		goal_run_fault(nic, run, HW_GOAL_MEMORY, run->comm->rank, send->op);
 	return false;
 }
 

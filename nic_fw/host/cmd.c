@@ -82,13 +82,20 @@ enum fw_cmd_result fw_cmd(struct fw_nic *nic, uint32_t client, const struct hw_c
 	return cmd_answer(nic, status, resp) ? FW_CMD_DONE : FW_CMD_PENDING;
 }
 
-/* Carries out a command that returned CMD_LATER once more. False: it is not finished yet. */
-static bool cmd_again(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
-		      struct hw_cmd_resp *resp)
+/*
+ * Carries out a command that returned CMD_LATER once more. Returns its status; *answered: resp is
+ * its answer.
+ */
+static int cmd_again(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		     struct hw_cmd_resp *resp, bool *answered)
 {
+	int status;
+
 	init_resp(resp, cmd);
 	nic->share.quota_met = false;
-	return cmd_answer(nic, cmd_run(nic, client, cmd, NULL, resp), resp);
+	status = cmd_run(nic, client, cmd, NULL, resp);
+	*answered = cmd_answer(nic, status, resp);
+	return status;
 }
 
 void cmd_slice(struct fw_nic *nic)
@@ -96,6 +103,7 @@ void cmd_slice(struct fw_nic *nic)
 	struct fw_list *node = fw_list_pop(&nic->slices.commands);
 	struct slice_command *kept;
 	struct hw_cmd_resp resp;
+	bool answered;
 
 	if (!node)
 		return;
@@ -104,11 +112,13 @@ void cmd_slice(struct fw_nic *nic)
 	/* It is checked in full again: the objects that it names may have gone meanwhile. */
 	(void)slice_take(nic, 1);
 	nic->slices.resume = kept->resume;
-	if (!cmd_again(nic, kept->client, &kept->cmd, &resp)) {
+	if (cmd_again(nic, kept->client, &kept->cmd, &resp, &answered) == CMD_LATER) {
 		kept->resume = nic->slices.resume;
 		fw_list_add_tail(&nic->slices.commands, node);
 		return;
 	}
-	nic->port.cmd_done(nic->port.ctx, kept->client, &resp);
+	/* Else it goes on elsewhere, and is answered there. */
+	if (answered)
+		nic->port.cmd_done(nic->port.ctx, kept->client, &resp);
 	fw_pool_put(&nic->slices.command_pool, kept);
 }

@@ -517,5 +517,6 @@ const struct sim_workload sim_wl_goal = {
     .close = close_all,
     .stop = stop,
     .bears_death = true,
+    .bears_busy = true,
     .weight = 4,
 };

@@ -40,7 +40,7 @@ static void there_and_back(struct goal_fix *fix, uint64_t bytes)
 	goal_fix_load(fix, 1, b);
 }
 
-static void messages(const char *faults, bool unmapped, uint64_t eager_bytes)
+static void messages(const char *faults, bool unmapped, uint64_t eager_bytes, uint32_t busy_ppm)
 {
 	static const uint64_t sizes[] = {1,    8,     127,    128,    129,   1000,
 					 4096, 20000, 131072, 131073, 500000};
@@ -55,6 +55,7 @@ static void messages(const char *faults, bool unmapped, uint64_t eager_bytes)
 		struct goal_fix fix;
 
 		goal_fix_begin(&fix, seed, 2, &attr);
+		sim_host_busy(fix.sim, busy_ppm);
 		for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 			there_and_back(&fix, sizes[i]);
 			for (k = 0; k < 3; k++) {
@@ -72,22 +73,80 @@ static void messages(const char *faults, bool unmapped, uint64_t eager_bytes)
 
 static void messages_without_faults(void)
 {
-	messages(NULL, false, 0);
+	messages(NULL, false, 0, 0);
 }
 
 static void messages_under_faults(void)
 {
-	messages(ALL_FAULTS, false, 0);
+	messages(ALL_FAULTS, false, 0, 0);
 }
 
 static void messages_of_unmapped_memory(void)
 {
-	messages(ALL_FAULTS, true, 0);
+	messages(ALL_FAULTS, true, 0, 0);
 }
 
 static void messages_announced(void)
 {
-	messages(ALL_FAULTS, false, 512);
+	messages(ALL_FAULTS, false, 512, 0);
+}
+
+/* Pages that come late: each access may answer "not now", writes that do may be carried out. */
+static void messages_of_slow_pages(void)
+{
+	messages("loss=1,jitter", true, 0, 100000);
+	messages(NULL, true, 512, 100000);
+}
+
+/*
+ * Sums into one of their operands: none is added twice, though each write that is given up may be
+ * carried out. The results of one are the operands of the next.
+ */
+static void sums_in_slow_pages(void)
+{
+	enum {
+		COUNT = 4000,
+		SUMS = 12,
+	};
+	struct goal_fix_attr attr = {.bytes = 1 << 20, .unmapped = true};
+	uint64_t seed, k, value;
+	struct goal_fix fix;
+
+	for (seed = 1; seed <= 5; seed++) {
+		struct goal_graph *g = goal_graph_new(0, 2), *other = goal_graph_new(1, 2);
+		int64_t last = -1;
+
+		goal_fix_begin(&fix, seed, 2, &attr);
+		sim_host_busy(fix.sim, 150000);
+		for (k = 0; k < SUMS; k++) {
+			struct goal_mem sum = goal_fix_mem(&fix, 0, 0, 8 * COUNT);
+			struct goal_mem one = goal_fix_mem(&fix, 0, 8 * COUNT, 8 * COUNT);
+			const struct goal_mem *mems[3] = {&sum, &one, &sum};
+			const uint32_t nums[3] = {1, 1, 1};
+			int64_t add = goal_graph_local(g, GOAL_LOCAL_ADD, GOAL_TYPE_UINT, 64, COUNT,
+						       mems, nums);
+
+			FIX_REQUIRE(&fix, add >= 0);
+			if (last >= 0)
+				goal_fix_after(g, (uint32_t)last, (uint32_t)add);
+			last = add;
+		}
+		for (k = 0; k < COUNT; k++) {
+			value = k * k;
+			memcpy(fix.rank[0].buf + 8 * k, &value, 8);
+			value = k + 1;
+			memcpy(fix.rank[0].buf + 8 * (COUNT + k), &value, 8);
+		}
+		(void)goal_graph_nop(other);
+		goal_fix_load(&fix, 0, g);
+		goal_fix_load(&fix, 1, other);
+		FIX_CHECK(&fix, goal_fix_run(&fix, NULL) == HW_GOAL_OK);
+		for (k = 0; k < COUNT; k++) {
+			memcpy(&value, fix.rank[0].buf + 8 * k, 8);
+			FIX_CHECK(&fix, value == k * k + SUMS * (k + 1));
+		}
+		goal_fix_end(&fix);
+	}
 }
 
 /* A send of any length ends with its acknowledgement, and does not wait for a delayed one. */
@@ -305,14 +364,15 @@ static void calcs_and_start_edges(void)
 }
 
 /* Small, eager and large messages of a rank to itself, in either order. */
-static void messages_to_oneself(void)
+static void to_oneself(uint32_t busy_ppm)
 {
 	static const uint64_t sizes[] = {1, 5000, 300000};
 	uint32_t i, order;
-	struct goal_fix_attr attr = {.bytes = 1 << 20};
+	struct goal_fix_attr attr = {.bytes = 1 << 20, .unmapped = busy_ppm > 0};
 	struct goal_fix fix;
 
 	goal_fix_begin(&fix, 1, 2, &attr);
+	sim_host_busy(fix.sim, busy_ppm);
 	for (i = 0; i < 3; i++) {
 		for (order = 0; order < (sizes[i] > 131072 ? 2 : 3); order++) {
 			struct goal_graph *g = goal_graph_new(0, 2), *other = goal_graph_new(1, 2);
@@ -339,6 +399,12 @@ static void messages_to_oneself(void)
 		}
 	}
 	goal_fix_end(&fix);
+}
+
+static void messages_to_oneself(void)
+{
+	to_oneself(0);
+	to_oneself(200000);
 }
 
 /* Any source and any tag match in order of arrival. */
@@ -379,6 +445,6 @@ static void wildcards(void)
 }
 
 UT_MAIN("sim/goal_run", UT(messages_without_faults), UT(messages_under_faults),
-	UT(messages_of_unmapped_memory), UT(messages_announced), UT(sends_end_soon),
-	UT(chain_of_unexpected), UT(barriers), UT(reduction), UT(calcs_and_start_edges),
-	UT(messages_to_oneself), UT(wildcards))
+	UT(messages_of_unmapped_memory), UT(messages_of_slow_pages), UT(sums_in_slow_pages),
+	UT(messages_announced), UT(sends_end_soon), UT(chain_of_unexpected), UT(barriers),
+	UT(reduction), UT(calcs_and_start_edges), UT(messages_to_oneself), UT(wildcards))
