@@ -103,7 +103,7 @@ struct tag_posted {
 	bool open;               /* it takes messages */
 	bool posted;             /* it is in the matcher */
 	struct tag_peer *peer;
-	struct fw_list peer_node; /* tag_peer.announced */
+	struct fw_list peer_node; /* tag_peer.announced, tag_ep.given_back */
 	uint64_t since_ns;
 	struct tag_send *canceling; /* the peer was asked to give it back; NULL */
 	bool canceled;              /* MULTI: its cancellation is reported with its last message */
@@ -248,6 +248,7 @@ struct tag_ep {
 	uint64_t announced, announced_used;
 	struct fw_list peers;
 	struct tag_peer *last_peer; /* looked up; NULL */
+	struct fw_list given_back;  /* receives to be cancelled, whose peer is gone */
 	/* The request in this slot has had its part in announcements, and is fetched again. */
 	bool settled;
 	uint32_t settled_slot;
@@ -341,8 +342,13 @@ enum tag_rtr_use {
 /* A message is about to be sent: it takes the announced receive that it will match. */
 enum tag_rtr_use tag_rtr_send(struct fw_nic *nic, struct fw_wqe *wqe, bool is_long);
 void tag_rtr_write_ended(struct fw_nic *nic, const struct fw_wqe *write, enum hw_status status);
-/* The session has ended: nothing is announced any more, either way. */
+/*
+ * The session has ended: nothing is announced any more, either way. Receives that were to be
+ * cancelled end in a later turn, unless a message takes them before.
+ */
 void tag_rtr_forget(struct fw_nic *nic, struct tag_peer *peer);
+/* Ends them. */
+void tag_rtr_run(struct fw_nic *nic, struct tag_ep *ep);
 
 /* ---- tag_share.c */
 /* Returns the peer's share, with a reference that tag_share_put() ends. NULL: no memory. */

@@ -345,7 +345,7 @@ static void reserve(struct fw_nic *nic, struct tag_arrival *a, struct tag_posted
 	struct tag_ep *ep = a->ep;
 	uint64_t left = posted->recv.bytes - posted->used;
 
-	if (posted->announced || posted->watched)
+	if (posted->peer)
 		tag_rtr_matched(nic, a, posted);
 	a->recv = posted;
 	posted->refs++;

@@ -48,6 +48,7 @@ uint32_t tag_run(struct fw_nic *nic)
 		if (!tag_ep_is_live(ep) || nic->host.clients[ep->qp->client].closing)
 			continue;
 		done++;
+		tag_rtr_run(nic, ep);
 		tag_arrival_copy_run(nic, ep);
 		tag_rdv_run(nic, ep);
 		(void)tag_rdv_reply_run(nic, ep);
@@ -94,7 +95,7 @@ bool tag_ep_close(struct fw_nic *nic, struct fw_qp *qp)
 	for (i = 0; i < TAG_ARRIVAL_STATES; i++)
 		assert(i == TAG_UNEXPECTED || fw_list_empty(&ep->in_state[i]));
 	assert(!ep->num_arrivals && !ep->num_sends && !ep->match.num_posted);
-	assert(fw_list_empty(&ep->readers));
+	assert(fw_list_empty(&ep->readers) && fw_list_empty(&ep->given_back));
 	if (ep->records != BUDDY_NONE) {
 		if (!clear_records(nic, ep))
 			return false;
@@ -183,6 +184,7 @@ int cmd_tag_open(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	fw_list_init(&ep->sends);
 	fw_list_init(&ep->peers);
 	fw_list_init(&ep->readers);
+	fw_list_init(&ep->given_back);
 	fw_list_init(&ep->work_node);
 	qp->tag = ep;
 	return 0;

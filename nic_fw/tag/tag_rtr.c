@@ -157,6 +157,8 @@ void tag_rtr_matched(struct fw_nic *nic, const struct tag_arrival *a, struct tag
 		judge(peer, a->kind == WIRE_TAG_RTS && session &&
 				nic->now_ns - posted->since_ns >= session->rtt.srtt_ns);
 		unwatch(posted);
+	} else {
+		fw_list_del(&posted->peer_node);
 	}
 }
 
@@ -166,6 +168,8 @@ void tag_rtr_unpost(struct fw_nic *nic, struct tag_posted *posted)
 		withdraw(nic, posted);
 	else if (posted->watched)
 		unwatch(posted);
+	else
+		fw_list_del(&posted->peer_node);
 }
 
 enum rdmap_result tag_rtr_put(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
@@ -201,7 +205,8 @@ void tag_rtr_nack(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *
 	/* A response comes from an endpoint that has ended, and is no message in their order. */
 	if (!(pkt->flags & WIRE_DGRAM_F_RESPONSE))
 		tag_peer_took(nic, qp->tag, pkt);
-	if (!posted)
+	/* The session may be another one. */
+	if (!posted || !posted->announced)
 		return;
 	judge(posted->peer, false);
 	FW_COUNT(nic, tag_announced_dropped);
@@ -476,6 +481,24 @@ void tag_rtr_forget(struct fw_nic *nic, struct tag_peer *peer)
 {
 	while (!fw_list_empty(&peer->rtrs))
 		free_rtr(nic, peer, FW_CONTAINER(peer->rtrs.next, struct tag_rtr, node));
-	while (!fw_list_empty(&peer->announced))
-		give_back(nic, FW_CONTAINER(peer->announced.next, struct tag_posted, peer_node));
+	while (!fw_list_empty(&peer->announced)) {
+		struct tag_posted *posted =
+		    FW_CONTAINER(peer->announced.next, struct tag_posted, peer_node);
+		bool canceling = posted->canceling != NULL;
+
+		withdraw(nic, posted);
+		if (!canceling)
+			continue;
+		/* Not now: a caller may have found it, or may not bear the end of the endpoint. */
+		fw_list_add_tail(&peer->ep->given_back, &posted->peer_node);
+		tag_ep_work(nic, peer->ep);
+	}
+}
+
+void tag_rtr_run(struct fw_nic *nic, struct tag_ep *ep)
+{
+	while (tag_ep_is_live(ep) && !fw_list_empty(&ep->given_back))
+		tag_posted_withdraw(nic, ep,
+				    FW_CONTAINER(ep->given_back.next, struct tag_posted, peer_node),
+				    HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_CANCELED);
 }

@@ -174,6 +174,47 @@ static void cancel(void)
 	}
 }
 
+static enum bench_verdict no_requests(struct rp *rp, const struct rp_info *info)
+{
+	(void)rp;
+	return info->from == 1 && info->ddp ? BENCH_DROP : BENCH_PASS;
+}
+
+/*
+ * The session is found to be a new one by the message that takes the receive, while a cancellation
+ * of it awaits its answer.
+ */
+static void cancel_in_a_new_session(void)
+{
+	struct tp_op op = {.op = HW_TAG_CANCEL};
+	struct tag_peer *peer;
+	uint32_t i;
+
+	for (i = 0; i < 2; i++) {
+		begin();
+		op.number = tp_recv(&tp, 1, 1, 1, SINK, LONG);
+		rp_quiet(&tp.rp);
+		tp.rp.filter = no_requests;
+		tp_op(&tp, 1, &op);
+		rp_run(&tp.rp, 1000);
+		peer = NIC(1)->tag.eps[tp.qp[1] - NIC(1)->host.qps].last_peer;
+		CU_ASSERT_FATAL(peer && peer->num_announced == 1);
+		peer->life--;
+		if (i)
+			tp_op(&tp, 1, &op);
+		else
+			tp_send(&tp, 0, 2, 1, 0, 100);
+		rp_run(&tp.rp, 20000);
+		CU_ASSERT_EQUAL(peer->num_announced, 0);
+		tp_expect(&tp, 1, 1, i ? HW_STATUS_WR_FLUSH_ERR : HW_STATUS_SUCCESS);
+		if (!i)
+			tp_expect_sent(&tp, 0, 2, HW_STATUS_SUCCESS);
+		tp.rp.filter = NULL;
+		rp_run(&tp.rp, 2000000000);
+		tp_end(&tp);
+	}
+}
+
 /* A receive whose announcement was refused stands before later ones, which are not announced. */
 static void refused(void)
 {
@@ -336,4 +377,4 @@ static void loss(void)
 }
 
 UT_MAIN("pair/tag_rtr", UT(announced), UT(mispredicted), UT(crossing), UT(any_source), UT(cancel),
-	UT(refused), UT(adaptation), UT(settings), UT(dereg), UT(loss))
+	UT(cancel_in_a_new_session), UT(refused), UT(adaptation), UT(settings), UT(dereg), UT(loss))
