@@ -240,13 +240,15 @@ $(OUT_$1)/lib/lib$2.a: $(3:%.c=$(B)/obj/$1/%.o) $(B)/obj/$1/$2.list
 	$$(Q)$(if $(filter aarch64 fw,$1),$$(CROSS)ar,$$(AR)) rcs $$@ $$(filter %.o,$$^)
 endef
 
+# SHA-256 of users' operations, where libgoal is a part.
+DIGEST_LIB := -Wl,--push-state,--as-needed -lmd -Wl,--pop-state
 # $1 variant, $2 file made, $3 objects, $4 archives, $5 further flags
 define link
 $2: $3 $4 Makefile
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC_$1) $$(LD_$1) -pthread $$(LDFLAGS) -o $$@ $3 \
-		$(if $4,-Wl$(comma)--start-group $4 -Wl$(comma)--end-group) $5
+		$(if $4,-Wl$(comma)--start-group $4 -Wl$(comma)--end-group) $5 $(DIGEST_LIB)
 endef
 comma := ,
 
@@ -617,15 +619,15 @@ _soak: $(B)/san/bin/weft-sim
 # A mutant is one file changed and linked before the archive of all of its folder.
 MUTANT_ENV = $(foreach f,nic_fw dpdk_app,MUTANT_CC_$f='$(CC_release) $(COMMON) $(CFLAGS_$f) $(FLAGS_release) $(CFLAGS)') \
 	MUTANT_LINK='$(CC_release) -pthread $(LDFLAGS) $(B)/obj/release/sim_harness/sim_main.o OBJECT \
-	$(B)/lib/libsim.a $(B)/lib/libgoal.a $(B)/lib/libweft.a $(B)/lib/libnicfw.a $(B)/lib/libweftutil.a -lm' MUTANT_SIM=$(B)/bin/weft-sim \
+	$(B)/lib/libsim.a $(B)/lib/libgoal.a $(B)/lib/libweft.a $(B)/lib/libnicfw.a $(B)/lib/libweftutil.a -lm $(DIGEST_LIB)' MUTANT_SIM=$(B)/bin/weft-sim \
 	MUTANT_STUBS_neigh_ut=$(call ut_stubs,tests/nic_fw/net/neigh_ut.c) MUTANT_TEST='$(CC_san) $(LD_san) -pthread $(LDFLAGS) $(B)/obj/san/tests/TEST.o OBJECT -Wl,--start-group \
-	$(B)/san/lib/libut_FOLDER.a $(foreach l,ut_bench sim goal weft nicfw weftutil,$(B)/san/lib/lib$l.a) -Wl,--end-group -lcunit -ljansson -lm' \
+	$(B)/san/lib/libut_FOLDER.a $(foreach l,ut_bench sim goal weft nicfw weftutil,$(B)/san/lib/lib$l.a) -Wl,--end-group -lcunit -ljansson -lm $(DIGEST_LIB)' \
 	MUTANT_FLAGS_pair='$(UT_FLAGS_pair)' MUTANT_TEST_dpdk_app='$(CC_san) $(LD_san) -pthread $(LDFLAGS) $(B)/obj/san/tests/TEST.o OBJECT \
 	$(call ut_archives,dpdk_app) $(WEFTD_LIBS) -lcunit -ljansson -lm'
 # Tests of what the soak does not reach: TESTS in mutants.py.
 MUTANT_TESTS := $(filter $(B)/san/ut/sim/tcp_% $(B)/san/ut/sim/rc_tcp_% $(B)/san/ut/nic_fw/tcp/% \
 	$(B)/san/ut/sim/moder_% $(B)/san/ut/nic_fw/host/moder_% $(B)/san/ut/host_driver/weft_eq_% \
-	$(foreach t,db share rd_hello slice neigh rd_withdraw rd_flow rd_grant_loss esp_rdmap goal_circle goal_still memif_check memif_ring hostcopy tag_match tag_order tag_rtr tag_share,\
+	$(foreach t,db share rd_hello slice neigh rd_withdraw rd_flow rd_grant_loss esp_rdmap goal_circle goal_still goal_op memif_check memif_ring hostcopy tag_match tag_order tag_rtr tag_share,\
 		%/$t_ut),$(UT_BINS))
 
 mutants:	## deliberate faults in the firmware, each to be caught by the soak in 60 s; T=name one of them
@@ -869,7 +871,7 @@ INSTALLED = 755:$(B)/bin/weftd:$(SBINDIR)/weftd \
 	644:dist/weft.sysusers:$(SYSUSERSDIR)/weft.conf 644:dist/weftd.conf:$(DATADIR)/weftd.conf.example \
 	$(foreach f,$(DOCS),644:$f:$(DOCDIR)/$f)
 # Headers, which include one another by their installed names, and files with place holders, as file:place.
-INSTALLED_HEADERS = $(foreach h,weft.h weft_coalesce.h weft_tag.h goal/goal.h goal/goal_coll.h,host_driver/$h:$(INCLUDEDIR)/$(notdir $h))
+INSTALLED_HEADERS = $(foreach h,weft.h weft_coalesce.h weft_tag.h goal/goal.h goal/goal_coll.h goal/goal_bpf.h,host_driver/$h:$(INCLUDEDIR)/$(notdir $h))
 INSTALLED_FILLED = $(foreach l,weft goal,dist/$l.pc.in:$(LIBDIR)/pkgconfig/$l.pc) dist/weftd.service.in:$(UNITDIR)/weftd.service
 # A program with place holders, which finds its modules from its own place, staged or not.
 TUNE_FROM_BIN = $(shell realpath -m --relative-to='$(BINDIR)' '$(DATADIR)/weft-tune')

@@ -132,12 +132,22 @@ enum fw_cmd_result {
 	FW_CMD_PENDING, /* port->cmd_done() will be called */
 };
 
-/* Accompanies a command: a mapping for REG_MR with HW_REG_F_MAPPED. */
+/*
+ * Accompanies a command: a mapping for REG_MR with HW_REG_F_MAPPED; byte code for GOAL_OP, which
+ * nothing changes meanwhile.
+ */
 struct fw_cmd_aux {
 	void *mapping;      /* address of the mapping */
 	void *handle;       /* argument of mem_unmap(); NULL: mapping */
 	uint64_t map_bytes; /* its length */
 	uint64_t offset;    /* of the region's first byte in it, page rounding for example */
+	const struct goal_op_insn *code; /* as many as the command says */
+	/*
+	 * A compiled form of the same code, which takes a struct goal_op_call; NULL: it is
+	 * interpreted.
+	 */
+	uint64_t (*native)(void *call);
+	void *native_handle; /* argument of native_free() */
 };
 
 /*

@@ -181,6 +181,12 @@ struct fw_port {
 	void (*mem_unmap)(void *ctx, uint32_t client, void *mapping);
 
 	/*
+	 * The compiled form of a user's operation (fw_cmd_aux.native_handle) is no longer used.
+	 * NULL: only if the port compiles none.
+	 */
+	void (*native_free)(void *ctx, void *native);
+
+	/*
 	 * The MAC filter. in: frames to this group MAC are wanted from now on; else they are no
 	 * longer needed. ip: the IPv4 group, network byte order, for ports that filter by it (32
 	 * groups share a MAC); 0: frames of any protocol. It cannot fail: a port without room lets

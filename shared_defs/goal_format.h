@@ -111,6 +111,8 @@ enum goal_local {
 	GOAL_LOCAL_LAND = 11,
 	GOAL_LOCAL_LOR = 12,
 	GOAL_LOCAL_LXOR = 13,
+	/* The user's own (goal_op.h). peer: its number on the communicator; tag: its mark */
+	GOAL_LOCAL_USER = 14,
 	GOAL_LOCALS
 };
 
@@ -143,7 +145,7 @@ struct goal_insn {
 	uint8_t kind;  /* goal_insn_kind */
 	uint8_t sub;   /* LOCAL: goal_local; CALC: cpu */
 	uint8_t type;  /* LOCAL: goal_type */
-	uint8_t width; /* LOCAL: bits per element */
+	uint8_t width; /* LOCAL: bits per element; USER: bytes */
 	uint32_t deps; /* in-degree: number of incoming edges of both kinds */
 	/*
 	 * Outgoing edges: first those released when this operation starts, then those released when

@@ -99,6 +99,7 @@ enum hw_cmd_op {
 	HW_CMD_FREE_MEM = 59, /* release memory of ALLOC_MEM */
 	HW_CMD_TAG_OPEN = 60, /* tagged endpoints: hw_tag.h */
 	HW_CMD_TAG_QUERY = 61,
+	HW_CMD_GOAL_OP = 62, /* a user's operation: hw_goal.h; packet: hw_cmd_pieces */
 	HW_CMD_OPS
 };
 
@@ -459,6 +460,7 @@ struct hw_cmd {
 		struct hw_cmd_goal_open goal_open;
 		struct hw_cmd_goal_comm goal_comm;
 		struct hw_cmd_goal_load goal_load;
+		struct hw_cmd_goal_op goal_op;
 		struct hw_cmd_coalesce coalesce;
 		struct hw_cmd_tag_open tag_open;
 		uint8_t bytes[112];
@@ -467,16 +469,26 @@ struct hw_cmd {
 static_assert(sizeof(struct hw_cmd) == 128, "");
 static_assert(offsetof(struct hw_cmd, u) == 16, "");
 
-/* REG_MR with HW_REG_F_MAPPED: num_pieces pieces follow the command. */
+/*
+ * REG_MR with HW_REG_F_MAPPED: num_pieces pieces follow the command. GOAL_OP: num_insns
+ * instructions follow.
+ */
 struct hw_cmd_pieces {
 	struct hw_cmd cmd;
-	struct hw_mem_piece piece[HW_MEM_PIECES_MAX];
+	union {
+		struct hw_mem_piece piece[HW_MEM_PIECES_MAX];
+		struct goal_op_insn insn[GOAL_OP_MAX_INSNS];
+	};
 };
-static_assert(sizeof(struct hw_cmd_pieces) == 128 + 128 * 24, "");
+static_assert(sizeof(struct hw_cmd_pieces) == 128 + 1024 * 8, "");
 
-/* Returns the packet length of a command; 0: too many pieces. */
+/* Returns the packet length of a command; 0: too many pieces or instructions. */
 static inline size_t hw_cmd_bytes(const struct hw_cmd *cmd)
 {
+	if (cmd->op == HW_CMD_GOAL_OP)
+		return cmd->u.goal_op.num_insns > GOAL_OP_MAX_INSNS
+			   ? 0
+			   : sizeof(*cmd) + cmd->u.goal_op.num_insns * sizeof(struct goal_op_insn);
 	if (cmd->op != HW_CMD_REG_MR || !(cmd->u.reg_mr.flags & HW_REG_F_MAPPED))
 		return sizeof(*cmd);
 	if (cmd->u.reg_mr.num_pieces > HW_MEM_PIECES_MAX)
@@ -655,6 +667,7 @@ struct hw_cmd_resp {
 		struct hw_resp_cm_rest cm_rest;
 		struct hw_resp_goal_open goal_open;
 		struct hw_resp_goal_load goal_load;
+		struct hw_resp_goal_op goal_op;
 		struct hw_resp_coalesce coalesce;
 		struct hw_resp_vector vector;
 		struct hw_resp_tag_query tag_query;

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shared_defs/goal_op.h"
+
 enum {
 	HW_MAX_GOAL_RUNS = 4096,      /* run records per process: runs in flight */
 	HW_MAX_GOAL_COMMS = 1024,     /* per shard */
@@ -41,6 +43,7 @@ enum hw_goal_status {
 	HW_GOAL_UNREACHABLE = 8,   /* a rank's NIC never responded */
 	HW_GOAL_RESOURCES = 9,     /* the NIC had no memory for the run */
 	HW_GOAL_BAD_SCHEDULE = 10, /* handle unknown, of another communicator, or unloaded */
+	HW_GOAL_USER_OP = 11,      /* a user's operation reported a failure */
 	HW_GOAL_STATUSES
 };
 
@@ -194,6 +197,18 @@ struct hw_cmd_goal_load {
 };
 static_assert(sizeof(struct hw_cmd_goal_load) == 48, "");
 
+/* GOAL_OP: registers a user's operation; goal_op_insn[num_insns] follow the command. */
+struct hw_cmd_goal_op {
+	uint32_t comm;
+	uint32_t num_insns;  /* at most GOAL_OP_MAX_INSNS */
+	uint32_t elem_bytes; /* at most GOAL_OP_MAX_ELEM_BYTES */
+	uint32_t block;      /* elements of a call */
+	uint32_t mark;       /* schedules repeat it: the first bytes of the operation's digest */
+	uint32_t reserved;
+	uint8_t args[GOAL_OP_ARGS_BYTES];
+};
+static_assert(sizeof(struct hw_cmd_goal_op) == 88, "");
+
 struct hw_resp_goal_open {
 	uint64_t runs_offset; /* within the BAR */
 	uint32_t runs;
@@ -207,6 +222,13 @@ struct hw_resp_goal_load {
 	uint32_t schedule;
 	uint32_t op;  /* operation at fault; 0xffffffff: none in particular */
 	char why[96]; /* readable message, NUL-terminated */
+};
+
+struct hw_resp_goal_op {
+	uint32_t op;     /* number on the communicator, from 0 */
+	uint32_t insn;   /* instruction at fault; 0xffffffff: none in particular */
+	uint32_t native; /* 1: compiled; 0: interpreted */
+	char why[96];
 };
 
 #endif /* WEFT_HW_GOAL_H */

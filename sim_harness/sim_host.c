@@ -194,10 +194,13 @@ static int chan_command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd
 	}
 	if (cmd->op == HW_CMD_REG_MR)
 		mapping = map_for(proc, cmd, &aux);
+	/* Simulated NICs interpret users' operations. */
+	if (cmd->op == HW_CMD_GOAL_OP && hw_cmd_bytes(cmd))
+		aux.code = ((const struct hw_cmd_pieces *)cmd)->insn;
 	/* The firmware may answer before fw_cmd() returns. */
 	proc->pending++;
 	fw_now(shard->fw, sim_nic_clock_ns(shard->nic));
-	result = fw_cmd(shard->fw, proc->client, cmd, mapping ? &aux : NULL, resp);
+	result = fw_cmd(shard->fw, proc->client, cmd, mapping || aux.code ? &aux : NULL, resp);
 	if (result == FW_CMD_DONE) {
 		proc->pending--;
 	} else {

@@ -195,6 +195,7 @@
 	X(edp_unreachable_tx)                                                                      \
 	X(edp_unreachable_rx)                                                                      \
 	X(goal_runs_started)                                                                       \
+	X(goal_user_ops)                                                                           \
 	X(goal_runs_done)                                                                          \
 	X(goal_runs_failed)                                                                        \
 	X(goal_share_refused)                                                                      \

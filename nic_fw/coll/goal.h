@@ -77,7 +77,8 @@ struct goal_schedule {
 	const struct goal_edge *edges;
 	const struct goal_piece *pieces;
 	const struct goal_slot *slots;
-	uint32_t *roots;            /* heap: header.num_roots */
+	const struct goal_comm *user_ops; /* whose operations of users it may name; NULL: none */
+	uint32_t *roots;                  /* heap: header.num_roots */
 	uint32_t *deps;             /* heap: in-degrees, the initial values of a run's counters */
 	uint64_t *peers;            /* heap: bit for each rank that it exchanges messages with */
 	uint64_t *neighbours;       /* heap: the same for neighbours in trees of multicasts */
@@ -253,9 +254,9 @@ struct goal_comm {
 	struct fw_list slow;    /* goal_link.slow_node: streams that wait for pages */
 	struct fw_timer slow_timer;
 	struct goal_pool_region regions[GOAL_POOL_REGIONS];
-	uint32_t num_regions;
-	uint32_t num_aborts;
+	uint32_t num_regions, num_aborts, num_ops;
 	struct goal_abort aborts[GOAL_MAX_ABORTS];
+	struct goal_op *ops[GOAL_OPS_PER_COMM]; /* heap; goal_user.h */
 	struct goal_stall stall;
 	struct goal_circle circle;
 	/* Waiting receives from any rank. While there are any, all ranks are watched. */

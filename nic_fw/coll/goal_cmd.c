@@ -8,6 +8,8 @@
  */
 #include "nic_fw/fw_nic.h"
 
+#include "nic_fw/coll/goal_user.h"
+
 /* ---- the run table --------------------------------------------------------------------------- */
 
 static void free_records(struct fw_nic *nic, uint32_t client)
@@ -94,7 +96,7 @@ int cmd_goal_cancel(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cm
 
 /* ---- communicators -------------------------------------------------------------------------- */
 
-static struct goal_comm *comm_own(struct fw_nic *nic, uint32_t client, uint32_t handle)
+struct goal_comm *goal_comm_own(struct fw_nic *nic, uint32_t client, uint32_t handle)
 {
 	struct goal_comm *comm;
 
@@ -200,7 +202,7 @@ int cmd_goal_comm_create(struct fw_nic *nic, uint32_t client, const struct hw_cm
 int cmd_goal_comm_destroy(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 			  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
-	struct goal_comm *comm = comm_own(nic, client, cmd->u.goal_comm.comm);
+	struct goal_comm *comm = goal_comm_own(nic, client, cmd->u.goal_comm.comm);
 	uint32_t i;
 
 	(void)aux;
@@ -223,7 +225,7 @@ int cmd_goal_pool(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	const struct hw_cmd_goal_comm *arg = &cmd->u.goal_comm;
-	struct goal_comm *comm = comm_own(nic, client, arg->comm);
+	struct goal_comm *comm = goal_comm_own(nic, client, arg->comm);
 	struct goal_pool_region *region;
 	struct buddy_block *blocks;
 	struct fw_mem mem;
@@ -353,6 +355,7 @@ static struct goal_schedule *new_schedule(struct fw_nic *nic, uint32_t client,
 	schedule->client = (uint16_t)client;
 	schedule->comm = (uint32_t)(comm - nic->goal.comms);
 	schedule->pd = comm->pd;
+	schedule->user_ops = comm;
 	fw_list_init(&schedule->node);
 	return schedule;
 }
@@ -391,7 +394,7 @@ int cmd_goal_load(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	const struct hw_cmd_goal_load *arg = &cmd->u.goal_load;
-	struct goal_comm *comm = comm_own(nic, client, arg->comm);
+	struct goal_comm *comm = goal_comm_own(nic, client, arg->comm);
 	struct goal_loading *loading = free_loading(nic, client);
 	struct goal_schedule *schedule;
 	struct goal_header header;

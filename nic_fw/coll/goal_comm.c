@@ -7,6 +7,8 @@
  */
 #include "nic_fw/fw_nic.h"
 
+#include "nic_fw/coll/goal_user.h"
+
 struct goal_comm *goal_comm_find(struct fw_nic *nic, uint64_t key, uint64_t key2, uint32_t rank)
 {
 	struct goal_comm *comm;
@@ -422,6 +424,7 @@ static void shut(struct fw_nic *nic, struct goal_comm *comm)
 	for (i = 0; i < comm->num_regions; i++)
 		goal_heap_free(nic, comm->client, comm->regions[i].buddy.blocks);
 	comm->num_regions = 0;
+	goal_op_end(nic, comm);
 	nic->host.pds[comm->pd].refs--;
 	/* Streams that wait for room must not wait any longer. */
 	goal_comm_unblock(nic, comm);

@@ -9,6 +9,8 @@
  */
 #include "nic_fw/fw_nic.h"
 
+#include "nic_fw/coll/goal_user.h"
+
 /* A slot of the hash that counts messages of equal key. */
 struct goal_key {
 	uint32_t peer, tag;
@@ -190,6 +192,8 @@ static uint32_t elem_bytes_of(const struct goal_insn *op)
 		return 1;
 	if (op->sub == GOAL_LOCAL_WTIME)
 		return sizeof(double);
+	if (op->sub == GOAL_LOCAL_USER)
+		return op->width ? op->width : 1;
 	return op->width / 8u ? op->width / 8u : 1;
 }
 
@@ -294,10 +298,15 @@ static const char *check_multicast(const struct goal_load *load, const struct go
 
 static const char *check_local(const struct goal_load *load, const struct goal_insn *op)
 {
+	const char *why = NULL;
 	uint64_t bytes;
 
-	if (!goal_local_legal(op->sub, op->type, op->width))
-		return "no such local operation on elements of this type and width";
+	if (op->sub == GOAL_LOCAL_USER)
+		why = goal_op_check_use(load->schedule->user_ops, op);
+	else if (!goal_local_legal(op->sub, op->type, op->width))
+		why = "no such local operation on elements of this type and width";
+	if (why)
+		return why;
 	if (op->amount > GOAL_MAX_MSG_BYTES / 8)
 		return "a local operation is too long";
 	if (op->sub == GOAL_LOCAL_WTIME && op->amount != 1)

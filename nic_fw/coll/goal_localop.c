@@ -14,7 +14,7 @@
 
 bool goal_local_legal(uint8_t op, uint8_t type, uint8_t width)
 {
-	if (op >= GOAL_LOCALS || type >= GOAL_TYPES)
+	if (op >= GOAL_LOCAL_USER || type >= GOAL_TYPES)
 		return false;
 	/* A time stamp has no type to check (2.2.3). */
 	if (op == GOAL_LOCAL_WTIME)
@@ -129,6 +129,7 @@ UNALIGNED(double, f64_any);
 			return true;                                                               \
 		case GOAL_LOCAL_COPY:                                                              \
 		case GOAL_LOCAL_WTIME:                                                             \
+		case GOAL_LOCAL_USER:                                                              \
 		case GOAL_LOCALS:                                                                  \
 			break;                                                                     \
 		}                                                                                  \
@@ -167,6 +168,7 @@ DEFINE_INTEGER(local_s64, s64_any, u64_any, uint64_t, SIGNED_DIVIDES(int64_t, IN
 		case GOAL_LOCAL_LAND:                                                              \
 		case GOAL_LOCAL_LOR:                                                               \
 		case GOAL_LOCAL_LXOR:                                                              \
+		case GOAL_LOCAL_USER:                                                              \
 		case GOAL_LOCALS:                                                                  \
 			break;                                                                     \
 		}                                                                                  \

@@ -10,6 +10,8 @@
  */
 #include "nic_fw/fw_nic.h"
 
+#include "nic_fw/coll/goal_user.h"
+
 /* Marks an entry of the finished queue of which only the start edges are to be released. */
 #define STARTED 0x80000000u
 
@@ -503,6 +505,8 @@ static uint32_t local_step(struct fw_nic *nic, struct goal_run *run)
 
 	if (run->schedule->ops[op].kind == GOAL_INSN_RECV)
 		over = goal_self_step(nic, run, op);
+	else if (run->schedule->ops[op].sub == GOAL_LOCAL_USER)
+		over = goal_op_step(nic, run, op, &cost);
 	else
 		over = goal_local_step(nic, run, op, &cost);
 	if (over)

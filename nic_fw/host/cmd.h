@@ -14,6 +14,7 @@
  * 	mcast_cmd.c	groups
  * 	cm_cmd.c	connections
  * 	goal_cmd.c	collectives
+ * 	goal_op.c	operations of users
  * 	tag_ep.c	tagged endpoints
  *
  * Each takes a copy of a command (the process cannot change it any more) and the client's number,
@@ -105,6 +106,7 @@ CMD_DECLARE(cmd_goal_pool);
 CMD_DECLARE(cmd_goal_load);
 CMD_DECLARE(cmd_goal_unload);
 CMD_DECLARE(cmd_goal_cancel);
+CMD_DECLARE(cmd_goal_op);
 CMD_DECLARE(cmd_tag_open);
 CMD_DECLARE(cmd_tag_query);
 

@@ -62,4 +62,5 @@ const struct cmd_entry cmd_table[HW_CMD_OPS] = {
     [HW_CMD_TAG_OPEN] = {cmd_tag_open, ARG(tag_open), false},
     [HW_CMD_TAG_QUERY] = {cmd_tag_query, ARG(obj), false},
     [HW_CMD_GOAL_CANCEL] = {cmd_goal_cancel, ARG(goal_load), false},
+    [HW_CMD_GOAL_OP] = {cmd_goal_op, ARG(goal_op), false},
 };

@@ -28,6 +28,10 @@ void fuzz_options(const uint8_t *data, size_t bytes);
 void fuzz_control_begin(void);
 void fuzz_control(const uint8_t *data, size_t bytes);
 
+/* ops.c: programs of users' operations */
+void fuzz_ops_begin(void);
+void fuzz_ops(const uint8_t *data, size_t bytes);
+
 /* files.c: schedules in files; text and binary */
 void fuzz_files_begin(void);
 void fuzz_files(const uint8_t *data, size_t bytes);

@@ -86,7 +86,7 @@ static void add_local(struct making *m)
 	struct goal_insn *insn = add(m, GOAL_INSN_LOCAL);
 	uint32_t i, bytes;
 
-	insn->sub = (uint8_t)below(m, GOAL_LOCALS);
+	insn->sub = (uint8_t)below(m, GOAL_LOCAL_USER);
 	insn->type = (uint8_t)below(m, GOAL_TYPES);
 	insn->width = widths[below(m, 4)];
 	insn->amount = 1 + below(m, 64);

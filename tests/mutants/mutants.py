@@ -47,6 +47,7 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "grants": ["pair/rd_grant_loss_ut"],
          "RC over ESP": ["pair/esp_rdmap_ut"],
          "circles": ["nic_fw/coll/goal_circle_ut"],
+         "operations of users": ["nic_fw/coll/goal_op_ut"],
          "full pools": ["nic_fw/coll/goal_still_ut"],
          "memif": ["dpdk_app/memif_check_ut"],
          "memif rings": ["dpdk_app/memif_ring_ut"],

@@ -125,6 +125,8 @@ static uint64_t combine(const struct shape *s, uint64_t a, uint64_t b)
 	case GOAL_DIV:
 	case GOAL_COPY:
 	case GOAL_WTIME:
+	case GOAL_USER_OP:
+	case GOAL_USER_OP_LAST:
 		break;
 	}
 	CU_FAIL("an operation that no reduction has");

@@ -83,6 +83,7 @@ static __int128 integer(uint8_t op, __int128 x, __int128 y)
 	case GOAL_LOCAL_LXOR:
 		return !x != !y;
 	case GOAL_LOCAL_WTIME:
+	case GOAL_LOCAL_USER:
 	case GOAL_LOCALS:
 		break;
 	}
@@ -104,7 +105,7 @@ static void integers(void)
 	uint8_t op, type, width;
 	uint32_t i;
 
-	for (op = 0; op < GOAL_LOCALS; op++)
+	for (op = 0; op < GOAL_LOCAL_USER; op++)
 		for (type = 0; type <= GOAL_TYPE_UINT && op != GOAL_LOCAL_WTIME; type++)
 			for (width = 8; width; width = width == 64 ? 0 : (uint8_t)(width * 2)) {
 				uint32_t bytes = width / 8u;

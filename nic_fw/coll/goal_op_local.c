@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A local operation by a user's program: blocks of elements, a bounded part in each step.
+ *
+ * Whole blocks that are contiguous and mapped in all three buffers are handled in place. Others,
+ * and the last one, go through copies in the instance's scratch buffer; elements beyond the wanted
+ * ones are zero there, and are not copied back. Calls goal_op_exec.c, or the port's compiled form
+ * of the program.
+ */
+#include "nic_fw/fw_nic.h"
+
+#include "nic_fw/coll/goal_user.h"
+
+enum {
+	COST_COPY = 64,  /* of a block, for its copies */
+	COST_PIECE = 16, /* of a list that a copy walks */
+	STEP_OPS = 16,   /* operations that a whole step counts as */
+};
+static_assert(4 * GOAL_OP_MAX_BLOCK_BYTES <= FW_SCRATCH_BYTES, "copies of a block");
+
+/* One local operation in this step. */
+struct work {
+	struct fw_nic *nic;
+	struct goal_run *run;
+	const struct goal_op *op;
+	uint64_t total; /* bytes of each buffer */
+	uint32_t block_bytes;
+	uint32_t spent; /* cost */
+	struct goal_op_call call;
+};
+
+static uint8_t *copy_of(const struct work *w, uint32_t buf)
+{
+	return w->nic->scratch + (size_t)buf * GOAL_OP_MAX_BLOCK_BYTES;
+}
+
+static enum hw_goal_status call_program(struct work *w)
+{
+	uint64_t result;
+
+	if (w->op->uses_work)
+		memset(w->call.buf[GOAL_OP_BUF_WORK], 0, w->block_bytes);
+	result =
+	    w->op->native ? w->op->native(&w->call.view) : goal_op_exec(w->op->insns, &w->call);
+	w->spent += w->op->cost;
+	if (result == GOAL_OP_OK)
+		return HW_GOAL_OK;
+	return result == GOAL_OP_ZERO_DIVISION ? HW_GOAL_DIVIDE : HW_GOAL_USER_OP;
+}
+
+/* Finds the next stretch that is contiguous in all buffers. Returns its whole blocks that may be
+ * handled in place; *ok false: memory is gone. */
+static uint64_t blocks_in_place(struct work *w, bool *ok)
+{
+	struct goal_run *run = w->run;
+	uint64_t bytes = w->total - run->local_done;
+	struct goal_span span;
+	uint32_t i;
+
+	for (i = 0; i < 3; i++) {
+		goal_cursor_seek(run->schedule, &run->local_cursor[i], run->local_done);
+		*ok = goal_cursor_next(w->nic, run, &run->local_cursor[i], bytes,
+				       i == 2 ? HW_ACCESS_LOCAL_WRITE : 0, &span);
+		if (!*ok || !span.mem.ptr)
+			return 0;
+		if (span.bytes < bytes)
+			bytes = span.bytes;
+		w->call.buf[i] = span.mem.ptr;
+	}
+	return bytes / w->block_bytes;
+}
+
+static enum hw_goal_status run_in_place(struct work *w, uint64_t blocks, uint32_t budget)
+{
+	enum hw_goal_status status = HW_GOAL_OK;
+	uint32_t i;
+
+	w->call.view.count = w->op->prog.block;
+	for (; blocks && status == HW_GOAL_OK && w->spent < budget; blocks--) {
+		status = call_program(w);
+		w->run->local_done += w->block_bytes;
+		for (i = 0; i < 3; i++)
+			w->call.buf[i] += w->block_bytes;
+	}
+	return status;
+}
+
+/* Copies the wanted elements of a buffer in; the rest of the block becomes zero. */
+static bool copy_in(struct work *w, uint32_t buf, uint32_t bytes)
+{
+	struct goal_cursor *cursor = &w->run->local_cursor[buf];
+	uint32_t piece;
+	bool ok;
+
+	goal_cursor_seek(w->run->schedule, cursor, w->run->local_done);
+	piece = cursor->piece;
+	ok = goal_buf_read(w->nic, w->run, cursor, copy_of(w, buf), bytes);
+	w->spent += COST_PIECE * (cursor->piece - piece);
+	memset(copy_of(w, buf) + bytes, 0, w->block_bytes - bytes);
+	w->call.buf[buf] = copy_of(w, buf);
+	return ok;
+}
+
+static enum hw_goal_status run_on_copies(struct work *w)
+{
+	uint64_t left = w->total - w->run->local_done;
+	uint32_t bytes = left < w->block_bytes ? (uint32_t)left : w->block_bytes;
+	struct goal_cursor *to = &w->run->local_cursor[2];
+	enum hw_goal_status status;
+	uint32_t i;
+
+	for (i = 0; i < 3; i++)
+		if (!copy_in(w, i, bytes))
+			return HW_GOAL_MEMORY;
+	w->call.view.count = bytes / w->op->prog.elem_bytes;
+	w->spent += COST_COPY;
+	status = call_program(w);
+	if (status != HW_GOAL_OK)
+		return status;
+	goal_cursor_seek(w->run->schedule, to, w->run->local_done);
+	if (!goal_buf_write(w->nic, w->run, to, copy_of(w, 2), bytes))
+		return HW_GOAL_MEMORY;
+	w->run->local_done += bytes;
+	return HW_GOAL_OK;
+}
+
+static enum hw_goal_status run_part(struct work *w, uint32_t budget)
+{
+	enum hw_goal_status status = HW_GOAL_OK;
+
+	while (status == HW_GOAL_OK && w->run->local_done < w->total && w->spent < budget) {
+		bool ok;
+		uint64_t blocks = blocks_in_place(w, &ok);
+
+		if (!ok)
+			return HW_GOAL_MEMORY;
+		status = blocks ? run_in_place(w, blocks, budget) : run_on_copies(w);
+	}
+	return status;
+}
+
+bool goal_op_step(struct fw_nic *nic, struct goal_run *run, uint32_t index, uint32_t *cost)
+{
+	const struct goal_insn *insn = &run->schedule->ops[index];
+	const struct goal_op *op = nic->goal.comms[run->schedule->comm].ops[insn->peer];
+	uint32_t budget = op->native ? GOAL_OP_NATIVE_COST : GOAL_OP_INTERPRETED_COST;
+	struct work w = {
+	    .nic = nic,
+	    .run = run,
+	    .op = op,
+	    .total = insn->amount * op->prog.elem_bytes,
+	    .block_bytes = op->prog.block * op->prog.elem_bytes,
+	    .call.view.elem_bytes = op->prog.elem_bytes,
+	    .call.view.block = op->prog.block,
+	};
+	enum hw_goal_status status;
+	uint32_t i;
+
+	w.call.buf[GOAL_OP_BUF_WORK] = copy_of(&w, 3);
+	memcpy(w.call.view.args, op->args, sizeof(op->args));
+	for (i = 0; i < 3 && !run->local_done; i++)
+		goal_cursor_init(&run->local_cursor[i], insn->buf[i]);
+	status = run_part(&w, budget);
+	*cost = 1 + (uint32_t)((uint64_t)w.spent * STEP_OPS / budget);
+	if (status != HW_GOAL_OK)
+		goal_run_fault(nic, run, status, run->comm->rank, index);
+	else if (run->local_done < w.total)
+		return false;
+	else
+		goal_run_finish_op(nic, run, index);
+	run->local_done = 0;
+	return true;
+}
