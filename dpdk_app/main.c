@@ -30,6 +30,7 @@
 #include "dpdk_app/nic.h"
 #include "dpdk_app/client/notify.h"
 #include "dpdk_app/client/populate.h"
+#include "dpdk_app/native.h"
 #include "dpdk_app/privilege.h"
 #include "dpdk_app/rings.h"
 #include "dpdk_app/sandbox.h"
@@ -215,6 +216,9 @@ int main(int argc, char **argv)
 	err = privilege_begin(&app.conf);
 	if (!err && *app.conf.log)
 		err = log_open(app.conf.log);
+	/* Before there are threads, descriptors of use to it, or a filter of system calls. */
+	if (!err && !app.conf.no_native_ops)
+		native_start(!app.conf.no_seccomp);
 	if (!err)
 		err = control_init(&app);
 	if (!err)

@@ -24,6 +24,7 @@
 #include "dpdk_app/client/hostmem.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/wire/mac_filter.h"
+#include "dpdk_app/native.h"
 #include "dpdk_app/client/msg.h"
 #include "dpdk_app/wire/wire.h"
 
@@ -86,6 +87,12 @@ static void port_mem_unmap(void *ctx, uint32_t client, void *mapping)
 			  shard->nic->name);
 	else
 		app_wake_control(shard->nic->app);
+}
+
+static void port_native_free(void *ctx, void *native)
+{
+	(void)ctx;
+	native_free(native);
 }
 
 static void port_arena_release(void *ctx, void *addr, size_t bytes)
@@ -169,6 +176,7 @@ int port_init(struct shard *shard, struct fw_port *port)
 	    .cmd_done = msg_cmd_done,
 	    .detached = msg_detached,
 	    .mem_unmap = port_mem_unmap,
+	    .native_free = port_native_free,
 	    .mac_filter = mac_filter_set,
 	    .cm_ports = shard->nic->cm_ports,
 	    .tcp_port = port_tcp_port,

@@ -18,6 +18,12 @@
  */
 int sandbox_process(void) __attribute__((warn_unused_result));
 
+/*
+ * Installs the filter of the process that compiles users' operations (native_compiler.c): memory,
+ * also executable, its socket, its end. Call it with no_new_privs set.
+ */
+int sandbox_compiler(void) __attribute__((warn_unused_result));
+
 /* Installs a core's filter for the calling thread. Returns 0 or -errno. */
 int sandbox_core(const struct core *core) __attribute__((warn_unused_result));
 

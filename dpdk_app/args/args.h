@@ -101,6 +101,7 @@ struct conf {
 	bool port_echo;   /* the port answers EDP echoes to WIRE_EDP_PORT_ECHO */
 	bool verbose;
 	bool no_seccomp;             /* system calls are not filtered */
+	bool no_native_ops;          /* users' operations are interpreted */
 	char user[CONF_USER_CHARS];  /* user to run as; "": weft if started by root and it exists */
 	char log[CONF_DEVICE_CHARS]; /* log file; "": standard error */
 	char run_dir[CONF_PATH_CHARS];

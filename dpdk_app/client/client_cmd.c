@@ -24,6 +24,7 @@
 #include "dpdk_app/client/fds.h"
 #include "dpdk_app/client/hostmem.h"
 #include "dpdk_app/log.h"
+#include "dpdk_app/native.h"
 #include "dpdk_app/client/msg.h"
 
 static int check_reg_mr(const struct hw_cmd_reg_mr *reg, uint32_t num_fds)
@@ -519,6 +520,7 @@ static void unprepare(struct client *c, struct msg *msg)
 
 	if (msg->noted)
 		client_xrcd_opened(c, &msg->cmd.u.open_xrcd, &failed);
+	native_free(msg->aux.native_handle);
 	if (msg->region) {
 		extent_region_free(msg->region);
 		msg->shard->num_mappings--;
@@ -541,6 +543,49 @@ static struct shard *shard_of(struct client *c, const struct hw_cmd *cmd)
 	else if (cmd->op == HW_CMD_LIST)
 		number = cmd->u.list.shard;
 	return number < c->nic->num_shards ? &c->nic->shard[number] : NULL;
+}
+
+/*
+ * A user's operation. The packet is a copy that the process cannot change any more. The port
+ * compiles only what the firmware's verifier accepts, because DPDK's compiler is not made for
+ * hostile programs; the firmware verifies the same code again before it takes it.
+ */
+static int take_code(struct client *c, struct msg *msg, const struct hw_cmd_pieces *packet)
+{
+	const struct hw_cmd_goal_op *arg = &packet->cmd.u.goal_op;
+	size_t bytes = (size_t)arg->num_insns * sizeof(packet->insn[0]);
+	struct goal_op_prog prog = {NULL, arg->num_insns, arg->elem_bytes, arg->block};
+
+	msg->code = malloc(bytes + sizeof(packet->insn[0]));
+	if (!msg->code)
+		return ENOMEM;
+	memcpy(msg->code, packet->insn, bytes);
+	msg->aux.code = prog.insns = msg->code;
+	native_new(&prog, user_uid(c->account), &msg->aux);
+	return 0;
+}
+
+static void run_goal_op(struct client *c, const struct hw_cmd_pieces *packet)
+{
+	const struct hw_cmd *cmd = &packet->cmd;
+	struct msg *msg = c->tool ? NULL : msg_new(MSG_CMD, c->shard, c);
+	int status = ENOMEM;
+
+	if (msg) {
+		msg->cmd = *cmd;
+		msg->tag = cmd->tag;
+		status = take_code(c, msg, packet);
+	}
+	if (!status)
+		status = -msg_send(msg);
+	if (!status) {
+		c->num_outstanding++;
+		return;
+	}
+	if (msg)
+		native_free(msg->aux.native_handle);
+	msg_free(msg);
+	answer_status(c, cmd, status);
 }
 
 static void run_forward(struct client *c, const struct hw_cmd *cmd, int fd)
@@ -581,6 +626,8 @@ void client_run(struct client *c, const struct hw_cmd_pieces *packet, int fd)
 		answer_status(c, cmd, extent_free(c, cmd->u.free_mem.key));
 	else if (cmd->op == HW_CMD_REG_MR && cmd->u.reg_mr.flags & HW_REG_F_MAPPED)
 		run_reg_mapped(c, packet);
+	else if (cmd->op == HW_CMD_GOAL_OP)
+		run_goal_op(c, packet);
 	else if (cmd->op == HW_CMD_CAPTURE)
 		run_capture(c, cmd);
 	else if (cmd->op == HW_CMD_COALESCE || cmd->op == HW_CMD_VECTOR)

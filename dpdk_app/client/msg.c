@@ -37,6 +37,8 @@ void msg_free(struct msg *msg)
 {
 	if (msg)
 		free(msg->stats);
+	if (msg)
+		free(msg->code);
 	free(msg);
 }
 
@@ -183,7 +185,7 @@ static bool do_cmd(struct msg *msg)
 {
 	struct shard *shard = msg->shard;
 	uint32_t number = msg->client->fw_client[shard->number];
-	const struct fw_cmd_aux *aux = msg->aux.mapping ? &msg->aux : NULL;
+	const struct fw_cmd_aux *aux = msg->aux.mapping || msg->aux.code ? &msg->aux : NULL;
 	uint32_t slot = 0;
 
 	msg->resp.op = msg->cmd.op;

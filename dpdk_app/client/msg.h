@@ -54,9 +54,10 @@ struct msg {
 	bool noted;   /* OPEN_XRCD: client_xrcd_opened() must follow */
 	/* REG_MR of mapped memory; owned by the firmware after success. */
 	struct extent_region *region;
-	struct populate_job job; /* preparation before it is sent to the core */
-	uint64_t copy_mark;      /* client_hold.c: the copy for which the answer waits; 0: none */
-	struct msg *next;        /* next held message */
+	struct populate_job job;   /* preparation before it is sent to the core */
+	struct goal_op_insn *code; /* GOAL_OP: its byte code; malloc() */
+	uint64_t copy_mark;        /* client_hold.c: the copy for which the answer waits; 0: none */
+	struct msg *next;          /* next held message */
 	struct msg_stats *stats;
 	/* Called on the control thread when it comes back, instead of client.c. */
 	void (*answered)(struct msg *msg, void *arg);

@@ -76,7 +76,7 @@ static void every_option(void)
 		  "--dup 4 --rate-gbps 10 --seed 77 --mtu 9000 --cores 1,3-5,3 "
 		  "--shared-core --idle-us 250 --user some --seccomp off --quota qp=7 --quota eq=9 "
 		  "--quota cm=3 --quota user:qp=8 --quota user:bytes=3G --quota goal=5M --no-cc "
-		  "--stages --unmapped off --crc on "
+		  "--stages --unmapped off --crc on --native-ops off "
 		  "--esp-burst 63 --esp-initial-burst 1 "
 		  "--mpa-crc required --mpa-markers on --mpa-revision 1 --mpa-rtr send,read "
 		  "--run-dir /tmp/w --name rdma --netdev packet --verbose"),
@@ -96,6 +96,7 @@ static void every_option(void)
 	CU_ASSERT_EQUAL(conf.idle_ns, 250000);
 	CU_ASSERT_STRING_EQUAL(conf.user, "some");
 	CU_ASSERT_TRUE(conf.no_seccomp);
+	CU_ASSERT_TRUE(conf.no_native_ops);
 	CU_ASSERT_EQUAL(conf.quota.process[HW_SHARE_QP], 7);
 	CU_ASSERT_EQUAL(conf.quota.process[HW_SHARE_EQ], 9);
 	CU_ASSERT_EQUAL(conf.quota.process[HW_SHARE_CM], 3);

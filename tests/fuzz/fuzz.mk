@@ -3,7 +3,7 @@
 # The fuzz variant and its programs: included by the Makefile, whose functions it uses. A target
 # NAME is fuzz_NAME() of tests/fuzz/NAME.c. tests/fuzz/README.md.
 
-FUZZ_TARGETS := frames host files
+FUZZ_TARGETS := frames host files ops
 ifneq ($(HAVE_DPDK),)
 FUZZ_TARGETS += options control
 endif
@@ -35,7 +35,7 @@ $(eval $(call archive,fuzz,sim,$(SRC_sim)))
 # The files of weftd that need none of DPDK's libraries.
 $(eval $(call archive,fuzz,weftd,$(wildcard dpdk_app/args/*.c) $(patsubst %,dpdk_app/%.c, \
 	$(addprefix client/,client client_answer client_cmd client_coalesce client_copy client_hold client_mem client_xrc extent fd_drop \
-	fds hostcopy hostmem populate user user_tables) wire/impair log port_right)))
+	fds hostcopy hostmem populate user user_tables) wire/impair log native port_right)))
 $(B)/obj/fuzz/tests/fuzz/control.o $(B)/obj/san/tests/fuzz/control.o: \
 	CFLAGS_tests = $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
 $(eval $(call archive,fuzz,ut_fuzz,$(call ut_helpers,fuzz)))
