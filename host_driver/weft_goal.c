@@ -203,6 +203,41 @@ int weft_goal_pool(struct weft_goal *goal, uint32_t comm, const struct weft_mr *
 	return weft_ctx_command(goal->ctx, &cmd, -1, &resp, NULL);
 }
 
+int weft_goal_op(struct weft_goal *goal, uint32_t comm, const struct weft_goal_op_attr *attr,
+		 uint32_t *number, char *why, uint32_t *insn)
+{
+	struct hw_cmd_pieces *packet;
+	struct hw_cmd_resp resp = {.u.goal_op.insn = UINT32_MAX};
+	int rc;
+
+	why[0] = '\0';
+	*insn = UINT32_MAX;
+	if (attr->num_insns > GOAL_OP_MAX_INSNS || attr->args_bytes > GOAL_OP_ARGS_BYTES)
+		return -EOVERFLOW;
+	packet = calloc(1, sizeof(*packet));
+	if (!packet)
+		return -ENOMEM;
+	packet->cmd.op = HW_CMD_GOAL_OP;
+	packet->cmd.u.goal_op = (struct hw_cmd_goal_op){.comm = comm,
+							.num_insns = attr->num_insns,
+							.elem_bytes = attr->elem_bytes,
+							.block = attr->block,
+							.mark = attr->mark};
+	if (attr->args_bytes)
+		memcpy(packet->cmd.u.goal_op.args, attr->args, attr->args_bytes);
+	memcpy(packet->insn, attr->insns, attr->num_insns * sizeof(packet->insn[0]));
+	rc = weft_ctx_command(goal->ctx, &packet->cmd, -1, &resp, NULL);
+	free(packet);
+	if (rc == 0)
+		*number = resp.u.goal_op.op;
+	if (rc != -EINVAL)
+		return rc;
+	*insn = resp.u.goal_op.insn;
+	memcpy(why, resp.u.goal_op.why, WEFT_GOAL_WHY_BYTES);
+	why[WEFT_GOAL_WHY_BYTES - 1] = '\0';
+	return rc;
+}
+
 /* ---- memory --------------------------------------------------------------------------------- */
 
 /* [next, end) remains to be checked. */

@@ -59,6 +59,25 @@ WEFT_API WEFT_CHECK_RET int weft_goal_comm_destroy(struct weft_goal *goal, uint3
 WEFT_API WEFT_CHECK_RET int weft_goal_pool(struct weft_goal *goal, uint32_t comm,
 					   const struct weft_mr *mr);
 
+/* A user's operation: a program of eBPF, and what it works on. docs/user-ops.md. */
+struct weft_goal_op_attr {
+	const void *insns; /* of 8 bytes each */
+	uint32_t num_insns;
+	uint32_t elem_bytes;
+	uint32_t block; /* elements of a call */
+	uint32_t mark;  /* schedules repeat it */
+	const void *args;
+	uint32_t args_bytes; /* at most 64 */
+};
+/*
+ * Registers an operation on a communicator, for its lifetime. -EINVAL: the NIC refused the program,
+ * with a reason in why (WEFT_GOAL_WHY_BYTES) and the instruction in *insn, UINT32_MAX: none in
+ * particular. -ENOSPC: no room for another.
+ */
+WEFT_API WEFT_CHECK_RET int weft_goal_op(struct weft_goal *goal, uint32_t comm,
+					 const struct weft_goal_op_attr *attr, uint32_t *number,
+					 char *why, uint32_t *insn);
+
 /*
  * Returns true if the range is private memory of the process and fully mapped. No other process
  * sees it, so a copy may replace it until the process accesses it. Reads /proc/self/maps.

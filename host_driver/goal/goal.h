@@ -75,6 +75,9 @@ typedef enum {
 	GOAL_LAND = 11,
 	GOAL_LOR = 12,
 	GOAL_LXOR = 13,
+	/* Extension: operations of GOAL_RegisterOp(). */
+	GOAL_USER_OP = 64,
+	GOAL_USER_OP_LAST = 127,
 } GOAL_Op;
 
 typedef enum {
@@ -105,6 +108,8 @@ enum {
 	GOAL_ERR_UNREACHABLE = -8, /* a rank never responded */
 	GOAL_ERR_RESOURCES = -9,   /* the NIC had too little memory for the run */
 	GOAL_ERR_BAD_SCHEDULE = -10,
+	/* A user's operation was refused, differs between ranks, or reported a failure in a run. */
+	GOAL_ERR_USER_OP = -11,
 	GOAL_ERR_ARG = -32,   /* an invalid argument */
 	GOAL_ERR_STATE = -33, /* not initialised, or already initialised; or an object is in use */
 	GOAL_ERR_NO_MEMORY = -34,  /* the process is out of memory */
@@ -215,8 +220,9 @@ GOAL_API GOAL_Vertex GOAL_RecvVec(GOAL_Graph graph, void **offsets, const int *l
 				  int num_elements, int source, int tag GOAL_DEFAULT(0),
 				  GOAL_MemType mem GOAL_DEFAULT(GOAL_USERSPACE));
 /*
- * element_width is in bits: 8, 16, 32 or 64; for floats 32 or 64 (see GOAL_COMPLEX). The result may
- * be one of the operands.
+ * element_width is in bits: 8, 16, 32 or 64; for floats 32 or 64 (see GOAL_COMPLEX). For operations
+ * of GOAL_RegisterOp(): that of the operation, or 0; the type is not looked at. The result may be
+ * one of the operands.
  */
 GOAL_API GOAL_Vertex GOAL_LocalOp(GOAL_Graph graph, const void *b1, const void *b2, void *bres,
 				  GOAL_Op op, GOAL_DataType type, int element_width,
@@ -371,6 +377,21 @@ typedef enum {
 	GOAL_EXT_USER_OPS = 10, /* user-defined local operations */
 } GOAL_ExtensionId;
 GOAL_API int GOAL_IsExtensionAvailable(GOAL_ExtensionId ext);
+
+/*
+ * User-defined operations, GOAL_EXT_USER_OPS. Registers a program of an object file (clang -target
+ * bpf, goal_bpf.h) and returns a GOAL_Op for local operations, their vector form and the reductions
+ * of goal_coll.h on that communicator, for its lifetime; or an error. args, up to 64 bytes, are for
+ * the program and may be NULL. Registering the same program with the same arguments again returns
+ * the same operation.
+ *
+ * All ranks of the communicator call it at the same point of their runs, and all get an error if
+ * one does: GOAL_ERR_USER_OP if the NIC refuses the program, or if programs or arguments differ
+ * (compared by SHA-256); GOAL_ERR_FILE at ranks whose file cannot be used. docs/user-ops.md.
+ */
+GOAL_API int GOAL_RegisterOp(const char *object, const char *section);
+GOAL_API int GOAL_RegisterOpOn(GOAL_Comm comm, const char *object, const char *section,
+			       const void *args, size_t args_bytes);
 
 #ifdef __cplusplus
 }

@@ -13,7 +13,7 @@
  * libgoal_gaps.c: what they leave alone; libgoal_shadow.c: copies of buffers that the NIC
  * cannot map; libgoal_why.c: texts of failures; libgoal_instance.c: the instance of the process;
  * libgoal_launch.c: GOAL_Init() and the discovery of the other ranks; libgoal_join.c: the same for
- * a library.
+ * a library; libgoal_op.c: operations of users.
  */
 #ifndef WEFT_LIBGOAL_H
 #define WEFT_LIBGOAL_H
@@ -101,9 +101,10 @@ struct GOAL_Comm_s {
 	uint32_t handle; /* of the NIC */
 	uint32_t rank, size;
 	uint64_t key[2];
-	struct libgoal_list *lists; /* lists of communicators made of it; under the lock */
-	uint32_t refs;              /* number of schedules */
-	bool joined;                /* made by GOAL_Join(), or of such a one */
+	struct libgoal_list *lists;    /* lists of communicators made of it; under the lock */
+	uint32_t refs;                 /* number of schedules */
+	struct goal_user_ops user_ops; /* added by the thread that registers */
+	bool joined;                   /* made by GOAL_Join(), or of such a one */
 	struct weft_goal_peer *peers;
 	uint64_t eager_bytes;
 	uint64_t pool_bytes;

@@ -91,6 +91,9 @@ const char *GOAL_StrError(int error)
 		return "the NIC has no memory left for this process";
 	case GOAL_ERR_BAD_SCHEDULE:
 		return "the NIC has not loaded this schedule";
+	case GOAL_ERR_USER_OP:
+		return "a user's operation was refused, differs between ranks, or reported a "
+		       "failure";
 	case GOAL_ERR_ARG:
 		return "an argument is not allowed";
 	case GOAL_ERR_STATE:
@@ -134,6 +137,8 @@ GOAL_Graph GOAL_CreateGraphOn(GOAL_Comm comm)
 	if (g) {
 		g->comm = comm;
 		g->graph = goal_graph_new(comm->rank, comm->size);
+		if (g->graph)
+			g->graph->user_ops = &comm->user_ops;
 	}
 	if (!g || !g->graph) {
 		free(g);
@@ -321,7 +326,12 @@ GOAL_Vertex(GOAL_LocalOp)(GOAL_Graph g, const void *b1, const void *b2, void *br
 			  GOAL_DataType type, int width, int64_t count, GOAL_MemType b1_mem,
 			  GOAL_MemType b2_mem, GOAL_MemType bres_mem)
 {
-	uint64_t bytes = op == GOAL_WTIME ? 8 : (uint64_t)count * (uint32_t)(width / 8);
+	uint32_t user = g ? goal_user_elem_bytes(g->comm ? &g->comm->user_ops : NULL, (uint32_t)op,
+						 (uint32_t)width)
+			  : 0;
+	uint64_t bytes = op == GOAL_WTIME ? 8
+			 : user           ? (uint64_t)count * user
+					  : (uint64_t)count * (uint32_t)(width / 8);
 	struct goal_mem a = {(uintptr_t)b1, bytes, b1_mem == GOAL_SCRATCHPAD};
 	struct goal_mem b = {(uintptr_t)b2, bytes, b2_mem == GOAL_SCRATCHPAD};
 	struct goal_mem r = {(uintptr_t)bres, bytes, bres_mem == GOAL_SCRATCHPAD};
@@ -331,10 +341,11 @@ GOAL_Vertex(GOAL_LocalOp)(GOAL_Graph g, const void *b1, const void *b2, void *br
 	if (!is_mem(b1_mem) || !is_mem(b2_mem) || !is_mem(bres_mem))
 		return vertex(-EINVAL, "GOAL_LocalOp: no such memory type");
 	/* Bounds the operands so that the product below cannot overflow. */
-	if (!g || count < 0 || count > INT64_MAX / 8 || width < 0 || width > 128)
+	if (!g || count < 0 || count > INT64_MAX / 64 || width < 0 ||
+	    width > 8 * GOAL_OP_MAX_ELEM_BYTES)
 		return vertex(-EINVAL,
 			      "GOAL_LocalOp: no graph, or a width or number that cannot be");
-	return vertex(goal_graph_local(g->graph, (enum goal_local)op, (enum goal_type)type,
+	return vertex(goal_graph_local(g->graph, (uint32_t)op, (enum goal_type)type,
 				       (uint32_t)width, (uint64_t)count, mems, nums),
 		      "GOAL_LocalOp: no such operation on elements of this type and width");
 }
@@ -350,17 +361,20 @@ GOAL_Vertex(GOAL_LocalOpVec)(GOAL_Graph g, void **buf1, const int *lengths1, int
 	const struct goal_mem *mems[3] = {a, b, r};
 	const uint32_t nums[3] = {(uint32_t)num1, (uint32_t)num2, (uint32_t)num3};
 	const uint32_t bits = (uint8_t)width; /* 128 is a negative char on some machines */
+	uint32_t elem_bytes = bits / 8;
 	uint64_t bytes = 0;
 	int64_t rc = -EINVAL;
 	int i;
 
+	if (g && op >= (char)GOAL_USER_FIRST)
+		elem_bytes = goal_user_elem_bytes(&g->comm->user_ops, (uint32_t)op, bits);
 	for (i = 0; r && i < num3; i++)
 		bytes += r[i].bytes;
 	if (!is_mem(b1_mem) || !is_mem(b2_mem) || !is_mem(b3_mem))
 		rc = -EINVAL;
-	else if (g && a && b && r && num1 >= 0 && num2 >= 0 && num3 >= 0 && bits >= 8)
-		rc = goal_graph_local(g->graph, (enum goal_local)op, (enum goal_type)datatype, bits,
-				      bytes / (bits / 8), mems, nums);
+	else if (g && a && b && r && num1 >= 0 && num2 >= 0 && num3 >= 0 && elem_bytes)
+		rc = goal_graph_local(g->graph, (uint32_t)op, (enum goal_type)datatype, bits,
+				      bytes / elem_bytes, mems, nums);
 	free(a);
 	free(b);
 	free(r);
@@ -395,5 +409,5 @@ int GOAL_RequiresStart(GOAL_Graph g, GOAL_Vertex prereq, GOAL_Vertex target)
 
 int GOAL_IsExtensionAvailable(GOAL_ExtensionId ext)
 {
-	return ext >= GOAL_EXT_COMMUNICATORS && ext <= GOAL_EXT_MULTICAST;
+	return ext >= GOAL_EXT_COMMUNICATORS && ext <= GOAL_EXT_USER_OPS;
 }

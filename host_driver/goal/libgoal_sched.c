@@ -186,7 +186,8 @@ static uint32_t find_bad(struct piece *p)
 
 	for (i = 0; i < header->num_ops; i++) {
 		bool local = ops[i].kind == GOAL_INSN_LOCAL;
-		uint64_t bytes = local ? ops[i].amount * (ops[i].width / 8u) : ops[i].amount;
+		uint32_t width = ops[i].sub == GOAL_LOCAL_USER ? ops[i].width : ops[i].width / 8u;
+		uint64_t bytes = local ? ops[i].amount * width : ops[i].amount;
 
 		if (ops[i].kind == GOAL_INSN_CALC || ops[i].kind == GOAL_INSN_NOP)
 			continue;

@@ -71,6 +71,9 @@ GOAL_Schedule coll_schedule(const struct spec *spec, const void *send, void *rec
 int pingpong_run(struct bench *b);
 int start_run(struct bench *b);
 int localop_run(struct bench *b);
+int userop_run(struct bench *b);
+/* Sets the folder of its programs; false: the path is too long. */
+bool userop_folder(const char *path);
 int turns_run(struct bench *b);
 int overlap_run(struct bench *b);
 int matmul_bench_run(struct bench *b);

@@ -16,6 +16,7 @@
 const char tool_name[] = "goal-bench";
 
 static bool take_run_dir(struct cli *cli, const char *text);
+static bool take_user_ops(struct cli *cli, const char *text);
 
 #define FIELD(member) CLI_FIELD(struct bench, member)
 #define NUMBER(word, unit, member, most_value, shows, text)                                        \
@@ -25,7 +26,8 @@ static bool take_run_dir(struct cli *cli, const char *text);
 	}
 
 static const struct cli_option rows[] = {
-    NUMBER("ranks", "N", ranks, BENCH_MAX_RANKS, "2; start, localop 1", "processes to start"),
+    NUMBER("ranks", "N", ranks, BENCH_MAX_RANKS, "2; start, localop, userop 1",
+	   "processes to start"),
     NUMBER("nics", "N", nics, BENCH_MAX_RANKS, "all there are", "share the first N NICs"),
     {.name = "seconds",
      .value = "S",
@@ -48,6 +50,11 @@ static const struct cli_option rows[] = {
      FIELD(heap),
      .of = "coll",
      .help = "coll: buffers in the brk heap, which the NIC cannot map"},
+    {.name = "user-ops",
+     .value = "DIR",
+     .apply = take_user_ops,
+     .of = "userop",
+     .help = "userop: where the programs are, compiled from docs/examples/user-ops"},
     {.name = "run-dir",
      .value = "DIR",
      .apply = take_run_dir,
@@ -68,6 +75,7 @@ static const struct cli_command commands[] = {
     {"pingpong", "BYTES...", "100 rounds in one schedule, by the NIC's clock; half a round (us)"},
     {"start", NULL, "GOAL_Run() alone, and with GOAL_Wait() for one operation of 8 bytes"},
     {"localop", "BYTES...", "local operations of several types beside compiled loops"},
+    {"userop", "BYTES...", "operations of users beside built-in ones of like kind"},
     {"turns", NULL, "time of the CPUs alone for a barrier of as many processes"},
 };
 
@@ -82,6 +90,7 @@ static const struct cli_program program = {
 	     "goal-bench pingpong BYTES... [options]\n"
 	     "goal-bench start [options]\n"
 	     "goal-bench localop BYTES... [options]\n"
+	     "goal-bench userop BYTES... --user-ops DIR [options]\n"
 	     "goal-bench turns [options]",
     .about =
 	"Measures collectives that NICs carry out, and checks every result. Starts its ranks\n"
@@ -107,6 +116,11 @@ static bool take_run_dir(struct cli *cli, const char *text)
 	       cli_wrong(cli, "--run-dir %.80s: %s", text, strerror(errno));
 }
 
+static bool take_user_ops(struct cli *cli, const char *text)
+{
+	return userop_folder(text) || cli_wrong(cli, "--user-ops: the path is too long");
+}
+
 /* Arguments of a mode. */
 enum takes {
 	TAKES_NOTHING,
@@ -127,6 +141,7 @@ static const struct mode {
     {"pingpong", pingpong_run, TAKES_SIZES, 2},
     {"start", start_run, TAKES_NOTHING, 1},
     {"localop", localop_run, TAKES_SIZES, 1},
+    {"userop", userop_run, TAKES_SIZES, 1},
     {"turns", turns_run, TAKES_NOTHING, 2},
 };
 

@@ -231,9 +231,14 @@ static int set_up(struct goal_coll *c)
 	if ((unsigned int)call->coll >= GOAL_COLLECTIVES || !c->size || c->rank >= c->size ||
 	    call->root >= c->size || c->graph->num_vertices)
 		return -EINVAL;
-	if (reduces(call->coll) ? !legal_op(call) : call->width != 8)
-		return -EINVAL;
 	c->elem_bytes = call->width / 8;
+	if (reduces(call->coll) && (uint32_t)call->op >= GOAL_USER_FIRST)
+		c->elem_bytes =
+		    goal_user_elem_bytes(c->graph->user_ops, (uint32_t)call->op, call->width);
+	else if (reduces(call->coll) ? !legal_op(call) : call->width != 8)
+		return -EINVAL;
+	if (!c->elem_bytes)
+		return -EINVAL;
 	if (call->count > GOAL_MAX_MSG_BYTES / 8 / c->elem_bytes)
 		return -EINVAL;
 	c->bytes = call->count * c->elem_bytes;

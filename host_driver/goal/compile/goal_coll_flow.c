@@ -223,15 +223,15 @@ uint32_t goal_coll_multicast(struct goal_coll *c, struct goal_mem mem, uint32_t 
 		       root, tag);
 }
 
-static uint32_t local(struct goal_coll *c, enum goal_local op, enum goal_type type, uint32_t width,
-		      const struct goal_mem *const mems[3])
+static uint32_t local(struct goal_coll *c, uint32_t op, enum goal_type type, uint32_t width,
+		      uint32_t elem_bytes, const struct goal_mem *const mems[3])
 {
 	const uint32_t nums[3] = {1, 1, 1};
 	uint32_t vertex, i;
 
 	if (!mems[2]->bytes || c->error)
 		return GOAL_NO_VERTEX;
-	vertex = added(c, goal_graph_local(c->graph, op, type, width, mems[2]->bytes / (width / 8),
+	vertex = added(c, goal_graph_local(c->graph, op, type, width, mems[2]->bytes / elem_bytes,
 					   mems, nums));
 	for (i = 0; i < 3 && !c->error; i++)
 		if (mems[i])
@@ -245,7 +245,7 @@ uint32_t goal_coll_copy(struct goal_coll *c, struct goal_mem from, struct goal_m
 
 	if (from.at == to.at && from.scratch == to.scratch)
 		return GOAL_NO_VERTEX;
-	return local(c, GOAL_LOCAL_COPY, GOAL_TYPE_UINT, 8, mems);
+	return local(c, GOAL_LOCAL_COPY, GOAL_TYPE_UINT, 8, 1, mems);
 }
 
 uint32_t goal_coll_combine(struct goal_coll *c, struct goal_mem a, struct goal_mem b,
@@ -253,6 +253,6 @@ uint32_t goal_coll_combine(struct goal_coll *c, struct goal_mem a, struct goal_m
 {
 	const struct goal_mem *const mems[3] = {&a, &b, &result};
 
-	return local(c, (enum goal_local)c->call->op, (enum goal_type)c->call->type, c->call->width,
-		     mems);
+	return local(c, (uint32_t)c->call->op, (enum goal_type)c->call->type, c->call->width,
+		     (uint32_t)c->elem_bytes, mems);
 }

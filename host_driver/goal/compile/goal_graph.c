@@ -119,11 +119,21 @@ int64_t goal_graph_msg(struct goal_graph *graph, enum goal_insn_kind kind,
 	return add_vertex(graph, &vertex);
 }
 
-static bool legal(enum goal_local op, enum goal_type type, uint32_t width)
+uint32_t goal_user_elem_bytes(const struct goal_user_ops *ops, uint32_t op, uint32_t width)
+{
+	uint32_t bytes;
+
+	if (!ops || op < GOAL_USER_FIRST || op - GOAL_USER_FIRST >= ops->num)
+		return 0;
+	bytes = ops->op[op - GOAL_USER_FIRST].elem_bytes;
+	return !width || width == 8 * bytes ? bytes : 0;
+}
+
+static bool legal(uint32_t op, enum goal_type type, uint32_t width)
 {
 	if (op == GOAL_LOCAL_WTIME)
 		return true;
-	if (op >= GOAL_LOCALS)
+	if (op >= GOAL_LOCAL_USER)
 		return false;
 	switch (type) {
 	case GOAL_TYPE_SINT:
@@ -145,8 +155,24 @@ static bool legal(enum goal_local op, enum goal_type type, uint32_t width)
 	return false;
 }
 
-int64_t goal_graph_local(struct goal_graph *graph, enum goal_local op, enum goal_type type,
-			 uint32_t width, uint64_t count, const struct goal_mem *const mems[3],
+/* Makes the vertex a user's operation. False: there is no such one. */
+static bool set_user(const struct goal_graph *graph, struct goal_vertex *vertex, uint32_t op,
+		     uint32_t width)
+{
+	uint32_t bytes = goal_user_elem_bytes(graph->user_ops, op, width);
+
+	if (!bytes)
+		return false;
+	vertex->sub = GOAL_LOCAL_USER;
+	vertex->type = GOAL_TYPE_UINT;
+	vertex->width = (uint8_t)bytes;
+	vertex->peer = graph->user_ops->op[op - GOAL_USER_FIRST].number;
+	vertex->tag = graph->user_ops->op[op - GOAL_USER_FIRST].mark;
+	return true;
+}
+
+int64_t goal_graph_local(struct goal_graph *graph, uint32_t op, enum goal_type type, uint32_t width,
+			 uint64_t count, const struct goal_mem *const mems[3],
 			 const uint32_t num_mems[3])
 {
 	bool wtime = op == GOAL_LOCAL_WTIME, copy = op == GOAL_LOCAL_COPY;
@@ -157,12 +183,15 @@ int64_t goal_graph_local(struct goal_graph *graph, enum goal_local op, enum goal
 	    .width = (uint8_t)(wtime ? 64 : width),
 	    .amount = wtime ? 1 : count,
 	};
-	uint32_t i, k;
+	uint32_t i, k, elem_bytes;
 
-	if (!legal(op, type, width) || count > GOAL_MAX_MSG_BYTES / 8)
+	if (!(op >= GOAL_USER_FIRST ? set_user(graph, &vertex, op, width)
+				    : legal(op, type, width)) ||
+	    count > GOAL_MAX_MSG_BYTES / 8)
 		return -EINVAL;
+	elem_bytes = op >= GOAL_USER_FIRST ? vertex.width : vertex.width / 8u;
 	for (i = 0; i < 3; i++) {
-		uint64_t want = vertex.amount * (vertex.width / 8u);
+		uint64_t want = vertex.amount * elem_bytes;
 		int64_t bytes;
 
 		if ((wtime && i < 2) || (copy && i == 1))
@@ -175,7 +204,7 @@ int64_t goal_graph_local(struct goal_graph *graph, enum goal_local op, enum goal
 			return -EINVAL;
 		/* No element may span two pieces. */
 		for (k = 0; k < vertex.num_mems[i]; k++)
-			if (graph->mems[vertex.first_mem[i] + k].bytes % (vertex.width / 8u))
+			if (graph->mems[vertex.first_mem[i] + k].bytes % elem_bytes)
 				return -EINVAL;
 	}
 	return add_vertex(graph, &vertex);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "shared_defs/goal_format.h"
+#include "shared_defs/goal_op.h"
 
 #define GOAL_NO_VERTEX UINT32_MAX
 
@@ -45,6 +46,25 @@ struct goal_dep {
 	bool start; /* true: to waits for the start of from, not its end */
 };
 
+/* Operations of users that are registered on a communicator. */
+struct goal_user_ops {
+	uint32_t num;
+	struct goal_user_op {
+		uint32_t number; /* at the NIC */
+		uint32_t mark;
+		uint32_t elem_bytes;
+		uint8_t digest[32];
+	} op[GOAL_OPS_PER_COMM];
+};
+/* From this one on, operations of a graph are those of users. */
+#define GOAL_USER_FIRST 64u
+
+/*
+ * Returns the bytes of an element for an operation; 0: an operation, or a width of its elements in
+ * bits, that does not exist. Width 0: the user's operation knows.
+ */
+uint32_t goal_user_elem_bytes(const struct goal_user_ops *ops, uint32_t op, uint32_t width);
+
 struct goal_graph {
 	uint32_t rank, num_ranks;
 	struct goal_vertex *vertices;
@@ -53,6 +73,7 @@ struct goal_graph {
 	uint32_t num_mems, max_mems;
 	struct goal_dep *deps;
 	uint32_t num_deps, max_deps;
+	const struct goal_user_ops *user_ops; /* that vertices may name; NULL: none */
 	uint64_t scratch_bytes;
 	uint32_t num_cpus;
 	/* Each window of 2^GOAL_WINDOW_SHIFT addresses is one buffer, and becomes one slot. */
@@ -71,8 +92,9 @@ void goal_graph_free(struct goal_graph *graph);
  */
 int64_t goal_graph_msg(struct goal_graph *graph, enum goal_insn_kind kind,
 		       const struct goal_mem *mems, uint32_t num_mems, uint32_t peer, uint32_t tag);
-int64_t goal_graph_local(struct goal_graph *graph, enum goal_local op, enum goal_type type,
-			 uint32_t width, uint64_t count, const struct goal_mem *const mems[3],
+/* op: a goal_local, or GOAL_USER_FIRST and more: the type is not looked at then. */
+int64_t goal_graph_local(struct goal_graph *graph, uint32_t op, enum goal_type type, uint32_t width,
+			 uint64_t count, const struct goal_mem *const mems[3],
 			 const uint32_t num_mems[3]);
 int64_t goal_graph_calc(struct goal_graph *graph, uint64_t ns, uint32_t cpu);
 int64_t goal_graph_nop(struct goal_graph *graph);
