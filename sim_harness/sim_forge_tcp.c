@@ -130,6 +130,7 @@ static void change_header(struct sim_prng *prng, struct sim_pkt *pkt, uint32_t h
 	    WIRE_TCP_ECE | WIRE_TCP_CWR | WIRE_TCP_ACK,
 	};
 	struct wire_tcp *tcp = (struct wire_tcp *)(void *)(pkt->data + TCP_AT);
+	uint8_t value;
 
 	switch (sim_prng_below(prng, 6)) {
 	case 0:
@@ -146,12 +147,12 @@ static void change_header(struct sim_prng *prng, struct sim_pkt *pkt, uint32_t h
 		tcp->window = be16_put((uint16_t)(sim_prng_below(prng, 2) ? 0 : 0xffff));
 		break;
 	default:
+		value = (uint8_t)sim_prng_next(prng);
 		if (head_bytes > sizeof(*tcp))
 			pkt->data[TCP_AT + sizeof(*tcp) +
-				  sim_prng_below(prng, head_bytes - sizeof(*tcp))] =
-			    (uint8_t)sim_prng_next(prng);
+				  sim_prng_below(prng, head_bytes - sizeof(*tcp))] = value;
 		else
-			tcp->data_offset = (uint8_t)sim_prng_next(prng);
+			tcp->data_offset = value;
 		break;
 	}
 }

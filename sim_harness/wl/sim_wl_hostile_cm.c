@@ -97,9 +97,11 @@ static void ep_new(struct rogue *r)
 	if (at == ROGUE_EPS || weft_cm_create(r->channel, &ep))
 		return;
 	r->ep[at] = ep + 1;
-	if (rogue_below(r, 16))
-		(void)!weft_cm_bind(r->end.context, ep, spaces[rogue_below(r, 6)], &port,
-				    rogue_below(r, 2));
+	if (rogue_below(r, 16)) {
+		bool reuse = rogue_below(r, 2);
+
+		(void)!weft_cm_bind(r->end.context, ep, spaces[rogue_below(r, 6)], &port, reuse);
+	}
 }
 
 static void ep_listen(struct rogue *r)
@@ -120,6 +122,8 @@ static void ep_connect(struct rogue *r)
 	uint32_t to = rogue_below(r, r->others->num * 8 + 1) / 8;
 	uint32_t ip = sim_nic_ip(sim_nic_at(r->run->sim, to < r->others->num ? to : 0));
 	struct hw_cm_param param;
+	bool datagram;
+	uint16_t port;
 
 	if (to == r->others->num)
 		ip ^= 0xc8000000;
@@ -127,9 +131,10 @@ static void ep_connect(struct rogue *r)
 		return;
 	param = param_of(r, qp);
 	r->ep_qp[at] = qp;
-	(void)!weft_cm_connect(r->end.context, r->ep[at] ? r->ep[at] - 1 : any_ep(r), ip,
-			       (uint16_t)(FIRST_PORT + rogue_below(r, PORTS)), !rogue_below(r, 12),
-			       &llp, &param, &data);
+	datagram = !rogue_below(r, 12);
+	port = (uint16_t)(FIRST_PORT + rogue_below(r, PORTS));
+	(void)!weft_cm_connect(r->end.context, r->ep[at] ? r->ep[at] - 1 : any_ep(r), ip, port,
+			       datagram, &llp, &param, &data);
 }
 
 /*
@@ -294,7 +299,7 @@ static void misuse_qp(struct rogue *r)
 
 static void misuse(struct rogue *r)
 {
-	uint32_t ep;
+	uint32_t ep, qp, wait_ms;
 
 	switch (rogue_below(r, 160)) {
 	case 0:
@@ -318,7 +323,8 @@ static void misuse(struct rogue *r)
 		keep_listening(r);
 		break;
 	case 10:
-		ep_answer(r, any_ep(r), rogue_below(r, ROGUE_QPS));
+		qp = rogue_below(r, ROGUE_QPS);
+		ep_answer(r, any_ep(r), qp);
 		break;
 	case 11:
 		(void)!weft_cm_disconnect(r->end.context, any_ep(r));
@@ -328,8 +334,9 @@ static void misuse(struct rogue *r)
 		ep_destroy(r, ep);
 		break;
 	case 13:
+		wait_ms = rogue_below(r, 20);
 		(void)!weft_cm_resolve(r->end.context, any_ep(r),
-				       sim_nic_ip(sim_nic_at(r->run->sim, 0)), rogue_below(r, 20));
+				       sim_nic_ip(sim_nic_at(r->run->sim, 0)), wait_ms);
 		break;
 	case 14:
 		if (!rogue_below(r, 16) && r->lives < MAX_LIVES)

@@ -86,9 +86,9 @@ void rogue_post_send(struct rogue *r, uint32_t at)
 	    WEFT_WR_READ, WEFT_WR_WRITE_IMM, WEFT_WR_FETCH_ADD, WEFT_WR_CMP_SWAP,
 	};
 	const struct rogue *to = &r->others->all[r->qp[at].peer];
+	uint32_t bytes = rogue_below(r, ROGUE_SLOT_BYTES);
 	struct weft_sge sge =
-	    sim_end_sge(&r->end, (size_t)rogue_below(r, ROGUE_SLOTS) * ROGUE_SLOT_BYTES,
-			rogue_below(r, ROGUE_SLOT_BYTES));
+	    sim_end_sge(&r->end, (size_t)rogue_below(r, ROGUE_SLOTS) * ROGUE_SLOT_BYTES, bytes);
 	struct weft_send_wr wr = {.wr_id = wr_id(r, at, 0),
 				  .sg_list = &sge,
 				  .num_sge = 1,
@@ -191,6 +191,7 @@ void rogue_qp_ready(struct rogue *r, uint32_t at, const struct hw_resp_cm_event 
 	if (!tcp)
 		rts |= WEFT_QP_TIMEOUT | WEFT_QP_RETRY_CNT | WEFT_QP_RNR_RETRY | WEFT_QP_SQ_PSN;
 	(void)!weft_modify_qp(r->qp[at].qp, &attr, rts);
-	for (n = ROGUE_DEPTH - rogue_below(r, 2) * rogue_below(r, ROGUE_DEPTH); n; n--)
+	n = rogue_below(r, 2);
+	for (n = ROGUE_DEPTH - n * rogue_below(r, ROGUE_DEPTH); n; n--)
 		rogue_post_recv(r, at);
 }

@@ -110,9 +110,13 @@ static int make_cqs(struct wv_proc *proc)
 		cq->cq = weft_create_cq(proc->context, entries[i], cq->channel, cq);
 		if (!cq->cq)
 			return -errno;
-		if (cq->channel && !wv_below(wv, 3) &&
-		    weft_modify_cq(cq->cq, (uint16_t)wv_range(wv, 1, 8), wv_range(wv, 1, 60)))
-			return -EPROTO;
+		if (cq->channel && !wv_below(wv, 3)) {
+			uint32_t usecs = wv_range(wv, 1, 60);
+			uint16_t count = (uint16_t)wv_range(wv, 1, 8);
+
+			if (weft_modify_cq(cq->cq, count, usecs))
+				return -EPROTO;
+		}
 	}
 	return 0;
 }

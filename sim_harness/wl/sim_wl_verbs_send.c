@@ -39,7 +39,8 @@ static uint32_t wv_draw_bytes(struct wv *wv, uint32_t max)
 		bytes = wv_below(wv, 257);
 		break;
 	case 3: /* near one or several packets: headers are within 128 bytes */
-		bytes = mtu * wv_range(wv, 1, 4) - wv_below(wv, 130);
+		bytes = mtu * wv_range(wv, 1, 4);
+		bytes -= wv_below(wv, 130);
 		break;
 	case 4:
 		bytes = max - wv_below(wv, 2);
