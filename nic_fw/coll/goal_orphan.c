@@ -56,10 +56,13 @@ static bool move_sends(struct fw_nic *nic, struct goal_link *link)
 	return true;
 }
 
-/* False: units ran out. */
+/*
+ * False: units ran out. The link's own units come last: were they taken first at each try, none
+ * might be left for a message.
+ */
 static bool move_link(struct fw_nic *nic, struct goal_link *link)
 {
-	if (!move_sends(nic, link))
+	if (!move_sends(nic, link) || !slice_take(nic, FW_SLICE_GOAL_UNITS))
 		return false;
 	goal_move(nic, link->client, FW_CLIENT_ORPHANS, GOAL_TABLE_LINKS);
 	link->client = FW_CLIENT_ORPHANS;
@@ -74,8 +77,6 @@ static bool move_links(struct fw_nic *nic, struct goal_comm *comm)
 
 		if (fw_list_empty(&comm->all_links) || link->client == FW_CLIENT_ORPHANS)
 			return true;
-		if (!slice_take(nic, FW_SLICE_GOAL_UNITS))
-			return false;
 		goal_lost_cancel(comm, link);
 		if (!move_link(nic, link))
 			return false;
@@ -188,9 +189,9 @@ bool goal_orphan_take(struct fw_nic *nic, struct fw_client *owner)
 		struct goal_link *link =
 		    FW_CONTAINER(owner->goal_links.next, struct goal_link, node);
 
-		if (!slice_take(nic, FW_SLICE_GOAL_UNITS))
-			return false;
 		if (!room || !link->stream) {
+			if (!slice_take(nic, FW_SLICE_GOAL_UNITS))
+				return false;
 			abort_stream(nic, link);
 			if (!goal_lost_drain(nic, link))
 				return false;
