@@ -43,7 +43,7 @@ put quarantine query queue quote raise randomize reach read rearm rebuild receiv
 recompute record recover reduce refer refresh refuse regenerate register reject relax release
 remember remove rename render renew reorder repair repeat replace replay reply report request require
 rerun resend reserve reset resize resolve respect respond restart restore restrict resume retain
-retire retransmit retry return reuse revert review revise rewrite round route run sample save scale
+retire retransmit retry return reuse revert review revise rewrite round route run sample save say scale
 scan schedule score search seal see segment select send separate serialize serve set share shorten
 show shrink shut sign simplify simulate size skip sleep slow sort speak specify spell split spread
 stage stamp start state stay steer stop store stream strengthen stress stretch strip stub submit
