@@ -601,6 +601,26 @@ test-int:	## the integration tests alone; T=name runs those whose path contains 
 _test-int: all $(call products,san) $(INT_BINS)
 	@tests/run.sh $(if $(T),$(foreach s,$(INT_SCRIPTS),$(if $(findstring $T,$s),$s)),$(INT_SCRIPTS))
 
+# The tests of the firmware for arm64: COV_NEAR's, and the simulator's, linked with the arm64 archives.
+ARM_UT := $(filter tests/nic_fw/% tests/pair/% tests/shared_defs/%,$(UT_SRCS))
+ARM_BINS := $(ARM_UT:tests/%.c=$(OUT_aarch64)/ut/%)
+CFLAGS_tests_aarch64 := $(CFLAGS_tests) $(SYSROOT_CFLAGS)
+$(eval $(call compile,aarch64,tests))
+$(foreach f,bench pair nic_fw,$(if $(call ut_helpers,$f),$(eval $(call archive,aarch64,ut_$f,$(call ut_helpers,$f)))))
+$(foreach s,$(ARM_UT),$(eval $(call link,aarch64,$(s:tests/%.c=$(OUT_aarch64)/ut/%),\
+	$(patsubst $(B)/obj/san/%,$(B)/obj/aarch64/%,$(s:%.c=$(B)/obj/aarch64/%.o) $(call ut_stubs,$s)),\
+	$(patsubst $(B)/san/%,$(OUT_aarch64)/%,$(call ut_archives,$(call ut_folder,$s))),\
+	$(call ut_flags,$s) $(SYSROOT_LDFLAGS) -lcunit -ljansson -lm)))
+test-nodes:	## the firmware's tests and the simulator's kept runs on Arm, emulated (10 min); SEEDS=20 of each workload
+	@tools/deps.sh test cross nodes
+	@tools/cross_sysroot.sh $(SYSROOT)
+	@+$(MAKE) _test-nodes
+_test-nodes: $(B)/bin/weft-sim $(OUT_aarch64)/bin/weft-sim $(ARM_BINS)
+	@ARM_SIM=$(OUT_aarch64)/bin/weft-sim ARM_LIBS=$(SYSROOT)/usr/lib/aarch64-linux-gnu ARM_UT='$(ARM_BINS)' \
+		tests/run.sh tests/nodes/arm.sh
+	@cat $(B)/test-logs/nodes_arm.sh.log
+.PHONY: test-nodes _test-nodes
+
 test-interop:	## iWARP with others, as root: Linux's TCP, and siw in a small guest that is built first; T=name
 	@tools/deps.sh test interop
 	@+$(MAKE) _test-interop

@@ -3,7 +3,7 @@
 #
 # Installs the missing Debian packages of a target.
 #
-#	tools/deps.sh [build|unit|run|test|fuzz|bench|apps|mpi|interop|lint|plot|cross|all]...	(default: run)
+#	tools/deps.sh [build|unit|run|test|fuzz|bench|apps|mpi|interop|lint|plot|cross|nodes|all]...	(default: run)
 #
 # Prints nothing when nothing is missing, else one line. Package lists are refreshed only when
 # something is missing. Exit status 0, 1 when packages cannot be installed, 2 usage.
@@ -26,6 +26,7 @@ mpi="openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils"
 lint="git clang-format cppcheck shellcheck"
 plot="$tune gnuplot-nox graphviz scour"
 cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross make"
+nodes="qemu-user-static"
 
 [ $# -gt 0 ] || set -- run
 want=
@@ -43,9 +44,10 @@ for set_name in "$@"; do
 	lint) want="$want $lint" ;;
 	plot) want="$want $plot" ;;
 	cross) want="$want $cross" ;;
-	all) want="$want $run $test $fuzz $apps $mpi $interop $lint $plot $cross" ;;
+	nodes) want="$want $nodes" ;;
+	all) want="$want $run $test $fuzz $apps $mpi $interop $lint $plot $cross $nodes" ;;
 	*)
-		echo "deps.sh: unknown set '$set_name'; give build, unit, run, test, fuzz, bench, apps, mpi, interop, lint, plot, cross or all" >&2
+		echo "deps.sh: unknown set '$set_name'; give build, unit, run, test, fuzz, bench, apps, mpi, interop, lint, plot, cross, nodes or all" >&2
 		exit 2
 		;;
 	esac

@@ -7,8 +7,8 @@
 #	tools/digests.sh SIM			print "WORKLOAD SEED DIGEST" for each run of the set
 #	tools/digests.sh SIM OTHER [JOBS]	compare two programs; prints the runs that differ
 #
-# The set: seeds 1 to 20 of each workload that draws its own options, 20 of drawn workloads. Exit
-# status 0; 1 when a run differs or fails; 2 usage.
+# The set: seeds 1 to 20 (SEEDS) of each workload that draws its own options, and of drawn
+# workloads. Exit status 0; 1 when a run differs or fails; 2 usage.
 
 set -u
 if [ $# -lt 1 ] || [ $# -gt 3 ] || [ ! -x "$1" ]; then
@@ -16,7 +16,7 @@ if [ $# -lt 1 ] || [ $# -gt 3 ] || [ ! -x "$1" ]; then
 	exit 2
 fi
 jobs=${3:-2}
-workloads="drawn rd_mix rd_send ud_send ud_long ud_record verbs hostile goal rc_tcp"
+workloads="drawn rd_mix rd_send ud_send ud_long ud_record verbs hostile goal rc_tcp tag"
 
 # Prints the digest of one run by one program, or "failed".
 digest()
@@ -27,7 +27,7 @@ digest()
 }
 export -f digest
 
-runs=$(for w in $workloads; do for s in $(seq 20); do echo "$w $s"; done; done)
+runs=$(for w in $workloads; do for s in $(seq "${SEEDS:-20}"); do echo "$w $s"; done; done)
 list()
 {
 	# shellcheck disable=SC2016 # the shell that xargs starts expands them
