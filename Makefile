@@ -15,8 +15,8 @@
 #	host_driver/sockets/*.c	verbs/libweft-sockets.so	likewise, with --sockets
 #	host_driver/fabric/*.c	libfabric/libweft-fi.so	provider of libfabric; needs its headers
 #	host_driver/ompi/*.c	openmpi/mca_coll_weft.so	a component of Open MPI; needs libopenmpi-dev
-#	host_driver/mpich/*.c,	mpich/libweft-mpich.so	MPICH's collectives; needs libmpich-dev
-#	host_driver/mpi/*.c
+#	host_driver/mpich/*.c	mpich/libweft-mpich.so	MPICH's collectives; needs libmpich-dev
+#	host_driver/mpi/*.c	in both of them
 #	sim_harness/*.c, */*.c	libsim.a	(sim_main.c: weft-sim)
 #	dpdk_app/*.c, */*.c	libweftd.a	(main.c: weftd); needs DPDK
 #	dpdk_app/xdp/*.bpf.c,	build/gen/*.skel.h
@@ -163,7 +163,7 @@ SRC_rdmacm := $(sort $(wildcard host_driver/rdmacm/*.c))
 SRC_preload := $(sort $(wildcard host_driver/verbs/preload/*.c))
 SRC_sockets := $(sort $(wildcard host_driver/sockets/*.c))
 SRC_fabric := $(sort $(wildcard host_driver/fabric/*.c))
-SRC_ompi := $(sort $(wildcard host_driver/ompi/*.c))
+SRC_ompi := $(sort $(wildcard host_driver/ompi/*.c)) host_driver/mpi/mc_rules.c
 SRC_mpich := $(sort $(wildcard host_driver/mpi/*.c host_driver/mpich/*.c))
 SRC_sim := $(sort $(filter-out sim_harness/sim_main.c,$(wildcard sim_harness/*.c sim_harness/*/*.c)))
 SRC_weftd := $(sort $(filter-out dpdk_app/main.c %.bpf.c,$(wildcard dpdk_app/*.c dpdk_app/*/*.c)))

@@ -59,9 +59,9 @@ allow nic_fw "$plain|\"(shared_defs|nic_fw)/.*\"" \
 allow host_driver "<.*>|\"(shared_defs|host_driver)/.*\"|$inline_lib" \
 	'libc, shared_defs and what of lib/ is inline'
 forbid host_driver '<(rte_|bpf/|xdp/|jansson).*>' 'the host driver needs libc alone'
-# The component of Open MPI stands on libgoal's public headers alone.
-allow host_driver/ompi '<.*>|"shared_defs/.*"|"host_driver/(ompi/cw|goal/goal|goal/goal_coll)\.h"' \
-	'the component of Open MPI knows goal.h and goal_coll.h'
+# The component of Open MPI stands on libgoal's public headers and on what MPI libraries share.
+allow host_driver/ompi '<.*>|"shared_defs/.*"|"host_driver/(ompi/cw|mpi/mc|goal/goal|goal/goal_coll)\.h"' \
+	'the component of Open MPI knows host_driver/mpi, goal.h and goal_coll.h'
 # host_driver/mpi knows no MPI library, and stands on libgoal.
 if [ -d host_driver/mpi ]; then
 	allow host_driver/mpi '<.*>|"host_driver/(mpi/mc|goal/goal|goal/goal_coll)\.h"' \

@@ -17,21 +17,33 @@
 #include "host_driver/goal/goal.h"
 #include "host_driver/goal/goal_coll.h"
 
-/* The collectives: names in rules, in libgoal, in C. */
+/* The collectives: names in rules and of MPI's functions, ours, and those of libgoal. */
 #define MC_COLLECTIVES(X)                                                                          \
-	X(barrier, BARRIER)                                                                        \
-	X(bcast, BCAST)                                                                            \
-	X(gather, GATHER)                                                                          \
-	X(scatter, SCATTER)                                                                        \
-	X(allgather, ALLGATHER)                                                                    \
-	X(alltoall, ALLTOALL)                                                                      \
-	X(reduce, REDUCE)                                                                          \
-	X(allreduce, ALLREDUCE)                                                                    \
-	X(reduce_scatter_block, REDUCE_SCATTER)                                                    \
-	X(scan, SCAN)
+	X(barrier, BARRIER, BARRIER)                                                               \
+	X(bcast, BCAST, BCAST)                                                                     \
+	X(gather, GATHER, GATHER)                                                                  \
+	X(gatherv, GATHERV, EXCHANGE)                                                              \
+	X(scatter, SCATTER, SCATTER)                                                               \
+	X(scatterv, SCATTERV, EXCHANGE)                                                            \
+	X(allgather, ALLGATHER, ALLGATHER)                                                         \
+	X(allgatherv, ALLGATHERV, EXCHANGE)                                                        \
+	X(alltoall, ALLTOALL, ALLTOALL)                                                            \
+	X(alltoallv, ALLTOALLV, EXCHANGE)                                                          \
+	X(alltoallw, ALLTOALLW, EXCHANGE)                                                          \
+	X(reduce, REDUCE, REDUCE)                                                                  \
+	X(allreduce, ALLREDUCE, ALLREDUCE)                                                         \
+	X(reduce_scatter_block, REDUCE_SCATTER_BLOCK, REDUCE_SCATTER)                              \
+	X(reduce_scatter, REDUCE_SCATTER, REDUCE_SCATTER)                                          \
+	X(scan, SCAN, SCAN)                                                                        \
+	X(exscan, EXSCAN, EXSCAN)                                                                  \
+	X(neighbor_allgather, NEIGHBOR_ALLGATHER, EXCHANGE)                                        \
+	X(neighbor_allgatherv, NEIGHBOR_ALLGATHERV, EXCHANGE)                                      \
+	X(neighbor_alltoall, NEIGHBOR_ALLTOALL, EXCHANGE)                                          \
+	X(neighbor_alltoallv, NEIGHBOR_ALLTOALLV, EXCHANGE)                                        \
+	X(neighbor_alltoallw, NEIGHBOR_ALLTOALLW, EXCHANGE)
 
 enum mc_coll {
-#define X(name, goal) MC_##goal,
+#define X(name, id, goal) MC_##id,
 	MC_COLLECTIVES(X)
 #undef X
 	MC_COLLS
@@ -39,7 +51,7 @@ enum mc_coll {
 
 enum mc_form {
 	MC_BLOCKING = 0,
-	MC_NONBLOCKING = 1,
+	MC_NONBLOCKING = 1, /* and persistent */
 	MC_FORMS
 };
 
@@ -107,11 +119,13 @@ struct mc_run {
 
 /* Settings of the process. The MPI side sets them before mc_rules_load(). */
 struct mc_settings {
-	const char *who;    /* begins messages */
-	int verbose;        /* 1: rank 0 prints counts at the end; 2: every rank, by collective */
-	const char *rules;  /* file; NULL: built-in rules */
-	uint64_t max_bytes; /* larger buffers stay with the MPI library */
-	uint64_t config;    /* hash of what decides where a call goes: equal at all ranks */
+	const char *who;     /* begins messages */
+	const char *library; /* carries out what the NIC does not take, in messages */
+	int verbose;         /* 1: rank 0 prints counts at the end; 2: every rank, by collective */
+	char *rules;         /* file; NULL: built-in rules */
+	size_t max_bytes;    /* larger buffers stay with the MPI library */
+	int force;           /* 1: all to the NIC, 2: all to the library; 0: by rules. May change */
+	uint64_t config;     /* hash of what decides where a call goes: equal at all ranks */
 };
 extern struct mc_settings mc_settings;
 
@@ -151,6 +165,7 @@ bool mc_run_any(void);
 
 /* ---- rules and counts (mc_rules.c, mc_count.c) ---------------------------------------------- */
 
+const char *mc_coll_name(enum mc_coll coll);
 /* Reads the rules; false: they are not valid, a message was printed. */
 bool mc_rules_load(void);
 /* True: the NIC takes collectives of that form, number of ranks and block. */
@@ -159,6 +174,5 @@ bool mc_rules_take(enum mc_coll coll, enum mc_form form, uint32_t ranks, uint64_
 void mc_count(const struct mc_call *call, enum mc_form form, enum mc_reason reason);
 /* Prints the lines at the end, as mc_settings.verbose says. */
 void mc_count_report(int rank);
-const char *mc_coll_name(enum mc_coll coll);
 
 #endif /* WEFT_MC_H */

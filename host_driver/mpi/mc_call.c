@@ -6,12 +6,10 @@
 
 #include "host_driver/mpi/mc.h"
 
-struct mc_settings mc_settings;
-
 void mc_call_init(struct mc_call *call, enum mc_coll coll, uint64_t count, int root)
 {
 	static const GOAL_Collective colls[MC_COLLS] = {
-#define X(name, goal) [MC_##goal] = GOAL_COLL_##goal,
+#define X(name, id, goal) [MC_##id] = GOAL_COLL_##goal,
 	    MC_COLLECTIVES(X)
 #undef X
 	};

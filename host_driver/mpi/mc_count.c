@@ -13,22 +13,11 @@ static struct {
 	uint64_t calls, bytes;
 } counts[MC_COLLS][MC_FORMS][MC_REASON_COUNT + 1];
 
-static const char *const names[MC_COLLS] = {
-#define X(name, goal) [MC_##goal] = #name,
-    MC_COLLECTIVES(X)
-#undef X
-};
-
 static const char *const reasons[MC_REASON_COUNT] = {
 #define X(name, text) [MC_REASON_##name] = text,
     MC_REASONS(X)
 #undef X
 };
-
-const char *mc_coll_name(enum mc_coll coll)
-{
-	return names[coll];
-}
 
 void mc_count(const struct mc_call *call, enum mc_form form, enum mc_reason reason)
 {
@@ -87,7 +76,8 @@ void mc_count_report(int rank)
 			add(&all, (enum mc_coll)coll, (enum mc_form)form);
 			add(&one, (enum mc_coll)coll, (enum mc_form)form);
 			if (verbose > 1 && one.all_calls)
-				print(rank, form == MC_NONBLOCKING ? "i" : "", names[coll], &one);
+				print(rank, form == MC_NONBLOCKING ? "i" : "",
+				      mc_coll_name((enum mc_coll)coll), &one);
 		}
 	print(rank, "", "all collectives", &all);
 	fflush(stdout);

@@ -5,7 +5,7 @@
  * The grammar is that of libgoal's rules: "ibcast: 8192=weft, 8/65536=previous, weft". The rules of
  * a collective are tried in order; [RANKS/]BYTES=CHOICE applies up to so many ranks and bytes, a
  * choice alone always. A file has one collective in each line, and # begins a comment. All ranks
- * must have the same rules: their hash is compared. docs/mpich.md "Rules".
+ * must have the same rules: their hash is compared. docs/openmpi.md "Rules".
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "host_driver/mpi/mc.h"
+
+struct mc_settings mc_settings;
 
 enum {
 	MAX_RULES = 16, /* of a collective */
@@ -28,6 +30,17 @@ static struct list {
 	struct rule rules[MAX_RULES];
 	uint32_t num;
 } lists[MC_COLLS][MC_FORMS];
+
+static const char *const names[MC_COLLS] = {
+#define X(name, id, goal) [MC_##id] = #name,
+    MC_COLLECTIVES(X)
+#undef X
+};
+
+const char *mc_coll_name(enum mc_coll coll)
+{
+	return names[coll];
+}
 
 /* Returns the end of the word at text. */
 static char *cut(char *text, const char *ends)
@@ -142,8 +155,8 @@ static bool read_file(const char *path, uint64_t *hash)
 	bool ok = true;
 
 	if (!f) {
-		fprintf(stderr, "%s: rules %s: %s; collectives stay with the MPI library\n",
-			mc_settings.who, path, strerror(errno));
+		fprintf(stderr, "%s: rules %s: %s; collectives stay with %s\n", mc_settings.who,
+			path, strerror(errno), mc_settings.library);
 		return false;
 	}
 	while (ok && fgets(line, sizeof(line), f)) {
@@ -154,9 +167,8 @@ static bool read_file(const char *path, uint64_t *hash)
 		if (!ok)
 			fprintf(stderr,
 				"%s: rules %s, line %d is none: \"ibcast: 8192=weft, "
-				"8/65536=previous, weft\" is one; collectives stay with the MPI "
-				"library\n",
-				mc_settings.who, path, number);
+				"8/65536=previous, weft\" is one; collectives stay with %s\n",
+				mc_settings.who, path, number, mc_settings.library);
 	}
 	fclose(f);
 	return ok;
@@ -164,7 +176,8 @@ static bool read_file(const char *path, uint64_t *hash)
 
 bool mc_rules_load(void)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ mc_settings.max_bytes;
+	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ mc_settings.max_bytes ^
+			(uint64_t)(unsigned int)mc_settings.force << 40;
 	int coll;
 
 	/*
@@ -187,6 +200,8 @@ bool mc_rules_take(enum mc_coll coll, enum mc_form form, uint32_t ranks, uint64_
 	const struct list *list = &lists[coll][form];
 	uint32_t i;
 
+	if (mc_settings.force)
+		return mc_settings.force == 1;
 	for (i = 0; i < list->num; i++)
 		if (ranks <= list->rules[i].ranks && bytes <= list->rules[i].bytes)
 			return list->rules[i].take;

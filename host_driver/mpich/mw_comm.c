@@ -105,6 +105,7 @@ void mw_comm_join(void)
 	GOAL_Comm joined;
 
 	mc_settings.who = "weft-mpich";
+	mc_settings.library = "the MPI library";
 	mc_settings.verbose = (int)number_of("WEFT_MPI_VERBOSE", 0);
 	mc_settings.rules = getenv("WEFT_MPI_RULES");
 	mc_settings.max_bytes = number_of("WEFT_MPI_MAX_BYTES", 16 << 20);
@@ -122,10 +123,9 @@ void mw_comm_join(void)
 	joined = GOAL_Join(&group);
 	if (!joined) {
 		if (mc_settings.verbose)
-			fprintf(stderr,
-				"%s: rank %d: %s: %s; collectives stay with the MPI library\n",
+			fprintf(stderr, "%s: rank %d: %s: %s; collectives stay with %s\n",
 				mc_settings.who, group.rank, GOAL_StrError(GOAL_LastError()),
-				GOAL_LastErrorDetail());
+				GOAL_LastErrorDetail(), mc_settings.library);
 		return;
 	}
 	mc = mc_comm_new(joined, NULL);

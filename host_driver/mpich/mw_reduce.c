@@ -62,7 +62,7 @@ static void describe_reduce_scatter_block(struct mw_call *call, const struct mc_
 {
 	int64_t whole = (int64_t)count * mc->ranks;
 
-	describe(call, mc, MC_REDUCE_SCATTER, count, mc->ranks, type, op, 0);
+	describe(call, mc, MC_REDUCE_SCATTER_BLOCK, count, mc->ranks, type, op, 0);
 	set_sides(call, sbuf, whole, rbuf, sbuf == MPI_IN_PLACE ? whole : count, true, type);
 }
 

@@ -4,7 +4,7 @@
  *
  * A module stands before those that Open MPI selected for a communicator. It describes a call as a
  * collective of libgoal (cw_move.c, cw_reduce.c, cw_vary.c, cw_neighbor.c), asks the rules whether
- * the NIC takes it (cw_rules.c), gets a schedule (cw_sched.c) and runs it as a request (cw_req.c).
+ * the NIC takes it (mc_rules.c), gets a schedule (cw_sched.c) and runs it as a request (cw_req.c).
  * Everything else goes to the module before it, and is counted by reason (cw_count.c). A decision
  * uses only what is equal at all ranks: signatures, counts, operations, not the layout of derived
  * types. docs/openmpi.md.
@@ -29,44 +29,7 @@
 
 #include "host_driver/goal/goal.h"
 #include "host_driver/goal/goal_coll.h"
-
-/* The collectives: the names of Open MPI's functions, ours, and those of libgoal. */
-#define CW_COLLECTIVES(X)                                                                          \
-	X(barrier, BARRIER, BARRIER)                                                               \
-	X(bcast, BCAST, BCAST)                                                                     \
-	X(gather, GATHER, GATHER)                                                                  \
-	X(gatherv, GATHERV, EXCHANGE)                                                              \
-	X(scatter, SCATTER, SCATTER)                                                               \
-	X(scatterv, SCATTERV, EXCHANGE)                                                            \
-	X(allgather, ALLGATHER, ALLGATHER)                                                         \
-	X(allgatherv, ALLGATHERV, EXCHANGE)                                                        \
-	X(alltoall, ALLTOALL, ALLTOALL)                                                            \
-	X(alltoallv, ALLTOALLV, EXCHANGE)                                                          \
-	X(alltoallw, ALLTOALLW, EXCHANGE)                                                          \
-	X(reduce, REDUCE, REDUCE)                                                                  \
-	X(allreduce, ALLREDUCE, ALLREDUCE)                                                         \
-	X(reduce_scatter_block, REDUCE_SCATTER_BLOCK, REDUCE_SCATTER)                              \
-	X(reduce_scatter, REDUCE_SCATTER, REDUCE_SCATTER)                                          \
-	X(scan, SCAN, SCAN)                                                                        \
-	X(exscan, EXSCAN, EXSCAN)                                                                  \
-	X(neighbor_allgather, NEIGHBOR_ALLGATHER, EXCHANGE)                                        \
-	X(neighbor_allgatherv, NEIGHBOR_ALLGATHERV, EXCHANGE)                                      \
-	X(neighbor_alltoall, NEIGHBOR_ALLTOALL, EXCHANGE)                                          \
-	X(neighbor_alltoallv, NEIGHBOR_ALLTOALLV, EXCHANGE)                                        \
-	X(neighbor_alltoallw, NEIGHBOR_ALLTOALLW, EXCHANGE)
-
-enum cw_coll {
-#define X(name, id, goal) CW_##id,
-	CW_COLLECTIVES(X)
-#undef X
-	CW_COLLS
-};
-
-enum cw_form {
-	CW_BLOCKING = 0,
-	CW_NONBLOCKING = 1, /* and persistent */
-	CW_FORMS
-};
+#include "host_driver/mpi/mc.h"
 
 /* Why a call goes to the module before. */
 #define CW_REASONS(X)                                                                              \
@@ -111,7 +74,7 @@ struct cw_side {
 
 /* One rank's call. */
 struct cw_call {
-	enum cw_coll coll;
+	enum mc_coll coll;
 	GOAL_CollectiveCall goal; /* without its lists */
 	/* An exchange has GOAL_Block, sends first; reduce_scatter int64_t, counts of the ranks. */
 	void *list;
@@ -177,18 +140,13 @@ struct cw_req {
 typedef struct cw_req cw_req;
 OBJ_CLASS_DECLARATION(cw_req);
 
-/* The component, and the settings of the process. */
+/* The component. Other settings: mc_settings. */
 struct cw_component {
 	mca_coll_base_component_t super;
 	int priority;
-	int verbose;      /* 1: a line at the end of rank 0; 2: of every rank, by collective */
-	char *rules;      /* file; NULL: built-in rules */
-	size_t max_bytes; /* larger buffers are handed on */
-	int force;        /* 1: all to the NIC, 2: all to the component before; 0: by rules */
-	int joined;       /* 1: the ranks of MPI_COMM_WORLD use the NIC */
-	GOAL_Comm world;  /* of MPI_COMM_WORLD; NULL: the NIC is not used */
-	uint32_t comms;   /* cw_comm that exist; atomic */
-	uint64_t config;  /* hash of everything that decides where a call goes */
+	int joined;      /* 1: the ranks of MPI_COMM_WORLD use the NIC */
+	GOAL_Comm world; /* of MPI_COMM_WORLD; NULL: the NIC is not used */
+	uint32_t comms;  /* cw_comm that exist; atomic */
 };
 /* The symbol that Open MPI looks up. */
 extern GOAL_API struct cw_component mca_coll_weft_component;
@@ -204,9 +162,9 @@ void cw_comm_put(struct cw_comm *cw);
 /* ---- calls (cw_call.c) ---------------------------------------------------------------------- */
 
 /* Fills what all collectives share; alg AUTO, width 8. */
-void cw_call_init(struct cw_call *call, enum cw_coll coll, uint64_t count, int root);
+void cw_call_init(struct cw_call *call, enum mc_coll coll, uint64_t count, int root);
 /* Decides, and counts the decision. True: the NIC takes the call. False: it is dropped. */
-bool cw_call_taken(const struct cw_module *module, struct cw_call *call, enum cw_form form);
+bool cw_call_taken(const struct cw_module *module, struct cw_call *call, enum mc_form form);
 /* Frees the lists of a call that no request took over. */
 void cw_call_drop(struct cw_call *call);
 /* The three forms of a call that is taken, and taken over; MPI error codes. */
@@ -256,17 +214,11 @@ int cw_req_progress(void);
 /* Frees unused requests. */
 void cw_req_end(void);
 
-/* ---- rules and counts (cw_rules.c, cw_count.c) ---------------------------------------------- */
+/* ---- counts (cw_count.c) --------------------------------------------------------------------- */
 
-/* Reads the rules; false: they are not valid, a message was printed. */
-bool cw_rules_load(void);
-/* True: the NIC takes collectives of that form, number of ranks and block. */
-bool cw_rules_take(enum cw_coll coll, enum cw_form form, uint32_t ranks, uint64_t bytes);
-
-void cw_count(const struct cw_call *call, enum cw_form form, enum cw_reason reason);
+void cw_count(const struct cw_call *call, enum mc_form form, enum cw_reason reason);
 /* Prints the line at the end. */
 void cw_count_report(int rank);
-const char *cw_coll_name(enum cw_coll coll);
 
 /* ---- lists of blocks (cw_list.c) ------------------------------------------------------------ */
 
@@ -316,7 +268,7 @@ void cw_neighbor_install(struct cw_module *module);
 		struct cw_call call;                                                               \
                                                                                                    \
 		describe_##name(&call, m, CW_ARGS args);                                           \
-		if (cw_call_taken(m, &call, CW_BLOCKING))                                          \
+		if (cw_call_taken(m, &call, MC_BLOCKING))                                          \
 			return cw_call_run(m, &call);                                              \
 		return m->prev.coll_##name(CW_ARGS args, comm, m->prev.coll_##name##_module);      \
 	}                                                                                          \
@@ -327,7 +279,7 @@ void cw_neighbor_install(struct cw_module *module);
 		struct cw_call call;                                                               \
                                                                                                    \
 		describe_##name(&call, m, CW_ARGS args);                                           \
-		if (cw_call_taken(m, &call, CW_NONBLOCKING))                                       \
+		if (cw_call_taken(m, &call, MC_NONBLOCKING))                                       \
 			return cw_call_start(m, &call, request);                                   \
 		return m->prev.coll_i##name(CW_ARGS args, comm, request,                           \
 					    m->prev.coll_i##name##_module);                        \
@@ -340,7 +292,7 @@ void cw_neighbor_install(struct cw_module *module);
 		struct cw_call call;                                                               \
                                                                                                    \
 		describe_##name(&call, m, CW_ARGS args);                                           \
-		if (cw_call_taken(m, &call, CW_NONBLOCKING))                                       \
+		if (cw_call_taken(m, &call, MC_NONBLOCKING))                                       \
 			return cw_call_prepare(m, &call, request);                                 \
 		return m->prev.coll_##name##_init(CW_ARGS args, comm, info, request,               \
 						  m->prev.coll_##name##_init_module);              \

@@ -2,18 +2,18 @@
 /*
  * A call: whether the NIC takes it, and its three forms.
  *
- * Calls cw_rules.c, cw_count.c, cw_req.c.
+ * Calls mc_rules.c, cw_count.c, cw_req.c.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "host_driver/ompi/cw.h"
 
-void cw_call_init(struct cw_call *call, enum cw_coll coll, uint64_t count, int root)
+void cw_call_init(struct cw_call *call, enum mc_coll coll, uint64_t count, int root)
 {
-	static const GOAL_Collective colls[CW_COLLS] = {
-#define X(name, id, goal) [CW_##id] = GOAL_COLL_##goal,
-	    CW_COLLECTIVES(X)
+	static const GOAL_Collective colls[MC_COLLS] = {
+#define X(name, id, goal) [MC_##id] = GOAL_COLL_##goal,
+	    MC_COLLECTIVES(X)
 #undef X
 	};
 
@@ -39,14 +39,13 @@ void cw_call_drop(struct cw_call *call)
 	call->send.parts = call->recv.parts = NULL;
 }
 
-bool cw_call_taken(const struct cw_module *module, struct cw_call *call, enum cw_form form)
+bool cw_call_taken(const struct cw_module *module, struct cw_call *call, enum mc_form form)
 {
 	uint64_t bytes = call->unequal ? UINT64_MAX : call->block_bytes;
 
-	if (call->reason == CW_TAKEN && !call->unequal &&
-	    call->large_bytes > mca_coll_weft_component.max_bytes)
+	if (call->reason == CW_TAKEN && !call->unequal && call->large_bytes > mc_settings.max_bytes)
 		call->reason = CW_REASON_SIZE;
-	if (call->reason == CW_TAKEN && !cw_rules_take(call->coll, form, module->cw->ranks, bytes))
+	if (call->reason == CW_TAKEN && !mc_rules_take(call->coll, form, module->cw->ranks, bytes))
 		call->reason = CW_REASON_RULE;
 	cw_count(call, form, call->reason);
 	if (call->reason != CW_TAKEN)

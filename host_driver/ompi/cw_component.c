@@ -2,7 +2,7 @@
 /*
  * The component: settings, and what Open MPI's coll framework calls.
  *
- * Calls cw_module.c for communicators, cw_rules.c and cw_count.c. docs/openmpi.md "Settings".
+ * Calls cw_module.c for communicators, mc_rules.c and cw_count.c. docs/openmpi.md "Settings".
  */
 #include "host_driver/ompi/cw.h"
 
@@ -18,30 +18,30 @@ static int register_vars(void)
 	    c, "priority", "Priority of coll/weft; 0 or less: not used", MCA_BASE_VAR_TYPE_INT,
 	    NULL, 0, 0, OPAL_INFO_LVL_6, MCA_BASE_VAR_SCOPE_READONLY,
 	    &mca_coll_weft_component.priority);
-	mca_coll_weft_component.verbose = 0;
+	mc_settings.verbose = 0;
 	(void)mca_base_component_var_register(
 	    c, "verbose",
 	    "1: rank 0 prints at the end which share of calls ran on the NIC; 2: every rank, by "
 	    "collective",
 	    MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_4, MCA_BASE_VAR_SCOPE_READONLY,
-	    &mca_coll_weft_component.verbose);
-	mca_coll_weft_component.rules = NULL;
+	    &mc_settings.verbose);
+	mc_settings.rules = NULL;
 	(void)mca_base_component_var_register(
 	    c, "rules", "File with rules: which collectives of which size the NIC takes",
 	    MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0, OPAL_INFO_LVL_4, MCA_BASE_VAR_SCOPE_READONLY,
-	    &mca_coll_weft_component.rules);
-	mca_coll_weft_component.max_bytes = 16 << 20;
+	    &mc_settings.rules);
+	mc_settings.max_bytes = 16 << 20;
 	(void)mca_base_component_var_register(
 	    c, "max_bytes", "Calls with a larger buffer at any rank are handed on",
 	    MCA_BASE_VAR_TYPE_SIZE_T, NULL, 0, 0, OPAL_INFO_LVL_6, MCA_BASE_VAR_SCOPE_READONLY,
-	    &mca_coll_weft_component.max_bytes);
-	mca_coll_weft_component.force = 0;
+	    &mc_settings.max_bytes);
+	mc_settings.force = 0;
 	(void)mca_base_component_var_register(
 	    c, "force",
 	    "1: all that the NIC can do goes there, 2: nothing, 0: by rules. A program may change "
 	    "it (MPI_T) between collectives, at all ranks alike",
 	    MCA_BASE_VAR_TYPE_INT, NULL, 0, MCA_BASE_VAR_FLAG_SETTABLE, OPAL_INFO_LVL_6,
-	    MCA_BASE_VAR_SCOPE_ALL, &mca_coll_weft_component.force);
+	    MCA_BASE_VAR_SCOPE_ALL, &mc_settings.force);
 	mca_coll_weft_component.joined = 0;
 	(void)mca_base_component_var_register(
 	    c, "joined", "1: the ranks of MPI_COMM_WORLD use the NIC; to be read",
@@ -52,10 +52,12 @@ static int register_vars(void)
 
 static int start(void)
 {
+	mc_settings.who = "coll_weft";
+	mc_settings.library = "Open MPI";
 	/* Larger buffers cannot be packed (cw_type.c), so that all ranks see the same limit. */
-	if (mca_coll_weft_component.max_bytes > INT_MAX)
-		mca_coll_weft_component.max_bytes = INT_MAX;
-	return cw_rules_load() ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
+	if (mc_settings.max_bytes > INT_MAX)
+		mc_settings.max_bytes = INT_MAX;
+	return mc_rules_load() ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
 }
 
 static int end(void)

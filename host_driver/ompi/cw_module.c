@@ -121,7 +121,7 @@ static bool exchange(ompi_communicator_t *comm, int to, const int64_t mine[3], i
  */
 static bool agree(ompi_communicator_t *comm, bool mine)
 {
-	int64_t config = (int64_t)(mca_coll_weft_component.config >> 1);
+	int64_t config = (int64_t)(mc_settings.config >> 1);
 	/* The least of a number and of its negative are opposite only if all numbers are equal. */
 	int64_t least[3] = {mine, config, -config}, theirs[3];
 	int size = ompi_comm_size(comm), rank = ompi_comm_rank(comm), distance, i;
@@ -237,7 +237,7 @@ static void retain_prev(struct cw_module *m, bool on)
 	retain(m->prev.coll_##name##_module, on);                                                  \
 	retain(m->prev.coll_i##name##_module, on);                                                 \
 	retain(m->prev.coll_##name##_init_module, on);
-	CW_COLLECTIVES(X)
+	MC_COLLECTIVES(X)
 #undef X
 	m->retains = on;
 }

@@ -24,14 +24,14 @@ static void sizes(struct cw_call *call, uint64_t block_bytes, uint64_t blocks)
 static void describe_barrier(struct cw_call *call, const struct cw_module *m)
 {
 	(void)m;
-	cw_call_init(call, CW_BARRIER, 0, 0);
+	cw_call_init(call, MC_BARRIER, 0, 0);
 }
 
 static void describe_bcast(struct cw_call *call, const struct cw_module *m, void *buf, int count,
 			   ompi_datatype_t *type, int root)
 {
 	(void)m;
-	cw_call_init(call, CW_BCAST, 0, root);
+	cw_call_init(call, MC_BCAST, 0, root);
 	sizes(call, cw_type_bytes(type, count), 1);
 	set_side(call, &call->recv, buf, count, type);
 }
@@ -43,7 +43,7 @@ static void describe_gather(struct cw_call *call, const struct cw_module *m, con
 	bool is_root = m->rank == root;
 	uint32_t ranks = m->cw->ranks;
 
-	cw_call_init(call, CW_GATHER, 0, root);
+	cw_call_init(call, MC_GATHER, 0, root);
 	call->goal.in_place = is_root && sbuf == MPI_IN_PLACE;
 	sizes(call, is_root ? cw_type_bytes(rtype, rcount) : cw_type_bytes(stype, scount), ranks);
 	if (is_root)
@@ -59,7 +59,7 @@ static void describe_scatter(struct cw_call *call, const struct cw_module *m, co
 	bool is_root = m->rank == root;
 	uint32_t ranks = m->cw->ranks;
 
-	cw_call_init(call, CW_SCATTER, 0, root);
+	cw_call_init(call, MC_SCATTER, 0, root);
 	call->goal.in_place = is_root && rbuf == MPI_IN_PLACE;
 	sizes(call, is_root ? cw_type_bytes(stype, scount) : cw_type_bytes(rtype, rcount), ranks);
 	if (is_root)
@@ -72,7 +72,7 @@ static void describe_allgather(struct cw_call *call, const struct cw_module *m, 
 			       int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
 			       ompi_datatype_t *rtype)
 {
-	cw_call_init(call, CW_ALLGATHER, 0, 0);
+	cw_call_init(call, MC_ALLGATHER, 0, 0);
 	call->goal.in_place = sbuf == MPI_IN_PLACE;
 	sizes(call, cw_type_bytes(rtype, rcount), m->cw->ranks);
 	set_side(call, &call->recv, rbuf, (int64_t)rcount * m->cw->ranks, rtype);
@@ -84,7 +84,7 @@ static void describe_alltoall(struct cw_call *call, const struct cw_module *m, c
 			      int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
 			      ompi_datatype_t *rtype)
 {
-	cw_call_init(call, CW_ALLTOALL, 0, 0);
+	cw_call_init(call, MC_ALLTOALL, 0, 0);
 	call->goal.in_place = sbuf == MPI_IN_PLACE;
 	sizes(call, cw_type_bytes(rtype, rcount), m->cw->ranks);
 	set_side(call, &call->recv, rbuf, (int64_t)rcount * m->cw->ranks, rtype);
@@ -117,7 +117,7 @@ static int cw_barrier(ompi_communicator_t *comm, mca_coll_base_module_t *module)
 	struct cw_call call;
 
 	describe_barrier(&call, m);
-	if (cw_call_taken(m, &call, CW_BLOCKING))
+	if (cw_call_taken(m, &call, MC_BLOCKING))
 		return cw_call_run(m, &call);
 	return m->prev.coll_barrier(comm, m->prev.coll_barrier_module);
 }
@@ -129,7 +129,7 @@ static int cw_ibarrier(ompi_communicator_t *comm, ompi_request_t **request,
 	struct cw_call call;
 
 	describe_barrier(&call, m);
-	if (cw_call_taken(m, &call, CW_NONBLOCKING))
+	if (cw_call_taken(m, &call, MC_NONBLOCKING))
 		return cw_call_start(m, &call, request);
 	return m->prev.coll_ibarrier(comm, request, m->prev.coll_ibarrier_module);
 }
@@ -141,7 +141,7 @@ static int cw_barrier_init(ompi_communicator_t *comm, struct ompi_info_t *info,
 	struct cw_call call;
 
 	describe_barrier(&call, m);
-	if (cw_call_taken(m, &call, CW_NONBLOCKING))
+	if (cw_call_taken(m, &call, MC_NONBLOCKING))
 		return cw_call_prepare(m, &call, request);
 	return m->prev.coll_barrier_init(comm, info, request, m->prev.coll_barrier_init_module);
 }

@@ -75,7 +75,7 @@ static bool find(const struct cw_module *m, struct neighbors *n)
 }
 
 /* Begins lists with ranks and tags; frees the neighbours' lists. */
-static bool begin(struct cw_call *call, const struct cw_module *m, enum cw_coll coll,
+static bool begin(struct cw_call *call, const struct cw_module *m, enum mc_coll coll,
 		  struct cw_lists *l)
 {
 	struct neighbors n;
@@ -119,7 +119,7 @@ static void describe_neighbor_allgather(struct cw_call *call, const struct cw_mo
 	struct cw_lists l;
 	uint32_t i;
 
-	if (!begin(call, m, CW_NEIGHBOR_ALLGATHER, &l))
+	if (!begin(call, m, MC_NEIGHBOR_ALLGATHER, &l))
 		return;
 	l.one_send = true;
 	for (i = 0; i < l.num_sends; i++)
@@ -137,7 +137,7 @@ static void describe_neighbor_allgatherv(struct cw_call *call, const struct cw_m
 	struct cw_lists l;
 	uint32_t i;
 
-	if (!begin(call, m, CW_NEIGHBOR_ALLGATHERV, &l))
+	if (!begin(call, m, MC_NEIGHBOR_ALLGATHERV, &l))
 		return;
 	l.one_send = true;
 	for (i = 0; i < l.num_sends; i++)
@@ -154,7 +154,7 @@ static void describe_neighbor_alltoall(struct cw_call *call, const struct cw_mod
 	struct cw_lists l;
 	uint32_t i;
 
-	if (!begin(call, m, CW_NEIGHBOR_ALLTOALL, &l))
+	if (!begin(call, m, MC_NEIGHBOR_ALLTOALL, &l))
 		return;
 	for (i = 0; i < l.num_sends; i++)
 		set(&l.sends[i], sbuf, (int64_t)i * scount, 0, scount, stype);
@@ -171,7 +171,7 @@ static void describe_neighbor_alltoallv(struct cw_call *call, const struct cw_mo
 	struct cw_lists l;
 	uint32_t i;
 
-	if (!begin(call, m, CW_NEIGHBOR_ALLTOALLV, &l))
+	if (!begin(call, m, MC_NEIGHBOR_ALLTOALLV, &l))
 		return;
 	for (i = 0; i < l.num_sends; i++)
 		set(&l.sends[i], sbuf, sdispls[i], 0, scounts[i], stype);
@@ -189,7 +189,7 @@ static void describe_neighbor_alltoallw(struct cw_call *call, const struct cw_mo
 	struct cw_lists l;
 	uint32_t i;
 
-	if (!begin(call, m, CW_NEIGHBOR_ALLTOALLW, &l))
+	if (!begin(call, m, MC_NEIGHBOR_ALLTOALLW, &l))
 		return;
 	for (i = 0; i < l.num_sends; i++)
 		set(&l.sends[i], sbuf, 0, sdispls[i], scounts[i], stypes[i]);

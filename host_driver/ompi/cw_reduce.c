@@ -10,7 +10,7 @@
 #include "host_driver/ompi/cw.h"
 
 /* count is of a vector, or of a rank's block where there are several in the largest buffer. */
-static void describe(struct cw_call *call, enum cw_coll coll, int count, uint64_t blocks,
+static void describe(struct cw_call *call, enum mc_coll coll, int count, uint64_t blocks,
 		     const ompi_datatype_t *type, const ompi_op_t *op, int root)
 {
 	cw_call_init(call, coll, (uint64_t)count, root);
@@ -41,7 +41,7 @@ static void set_sides(struct cw_call *call, const void *sbuf, int64_t scount, vo
 static void describe_reduce(struct cw_call *call, const struct cw_module *m, const void *sbuf,
 			    void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op, int root)
 {
-	describe(call, CW_REDUCE, count, 1, type, op, root);
+	describe(call, MC_REDUCE, count, 1, type, op, root);
 	set_sides(call, sbuf, count, m->rank == root ? rbuf : NULL, count, type);
 }
 
@@ -49,7 +49,7 @@ static void describe_allreduce(struct cw_call *call, const struct cw_module *m, 
 			       void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op)
 {
 	(void)m;
-	describe(call, CW_ALLREDUCE, count, 1, type, op, 0);
+	describe(call, MC_ALLREDUCE, count, 1, type, op, 0);
 	set_sides(call, sbuf, count, rbuf, count, type);
 }
 
@@ -57,7 +57,7 @@ static void describe_scan(struct cw_call *call, const struct cw_module *m, const
 			  void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op)
 {
 	(void)m;
-	describe(call, CW_SCAN, count, 1, type, op, 0);
+	describe(call, MC_SCAN, count, 1, type, op, 0);
 	set_sides(call, sbuf, count, rbuf, count, type);
 }
 
@@ -67,7 +67,7 @@ static void describe_reduce_scatter_block(struct cw_call *call, const struct cw_
 {
 	int64_t whole = (int64_t)count * m->cw->ranks;
 
-	describe(call, CW_REDUCE_SCATTER_BLOCK, count, m->cw->ranks, type, op, 0);
+	describe(call, MC_REDUCE_SCATTER_BLOCK, count, m->cw->ranks, type, op, 0);
 	set_sides(call, sbuf, whole, rbuf, sbuf == MPI_IN_PLACE ? whole : count, type);
 }
 
@@ -79,7 +79,7 @@ static void describe_reduce_scatter(struct cw_call *call, const struct cw_module
 	int64_t *list = calloc(m->cw->ranks, sizeof(*list)), whole = 0;
 	uint32_t i;
 
-	describe(call, CW_REDUCE_SCATTER, 0, 1, type, op, 0);
+	describe(call, MC_REDUCE_SCATTER, 0, 1, type, op, 0);
 	for (i = 0; i < m->cw->ranks; i++) {
 		whole += counts[i];
 		if (list)
@@ -97,7 +97,7 @@ static void describe_reduce_scatter(struct cw_call *call, const struct cw_module
 static void describe_exscan(struct cw_call *call, const struct cw_module *m, const void *sbuf,
 			    void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op)
 {
-	describe(call, CW_EXSCAN, count, 1, type, op, 0);
+	describe(call, MC_EXSCAN, count, 1, type, op, 0);
 	set_sides(call, sbuf, count, m->rank || sbuf == MPI_IN_PLACE ? rbuf : NULL, count, type);
 }
 

@@ -36,7 +36,7 @@ static void describe_gatherv(struct cw_call *call, const struct cw_module *m, co
 	bool is_root = m->rank == root, in_place = is_root && sbuf == MPI_IN_PLACE;
 	struct cw_lists l;
 
-	cw_call_init(call, CW_GATHERV, 0, 0);
+	cw_call_init(call, MC_GATHERV, 0, 0);
 	if (!cw_lists_begin(call, &l, !in_place, is_root ? m->cw->ranks : 0))
 		return;
 	if (!in_place)
@@ -55,7 +55,7 @@ static void describe_scatterv(struct cw_call *call, const struct cw_module *m, c
 	bool is_root = m->rank == root, in_place = is_root && rbuf == MPI_IN_PLACE;
 	struct cw_lists l;
 
-	cw_call_init(call, CW_SCATTERV, 0, 0);
+	cw_call_init(call, MC_SCATTERV, 0, 0);
 	if (!cw_lists_begin(call, &l, is_root ? m->cw->ranks : 0, !in_place))
 		return;
 	if (is_root)
@@ -76,7 +76,7 @@ static void describe_allgatherv(struct cw_call *call, const struct cw_module *m,
 	struct cw_entry own;
 	struct cw_lists l;
 
-	cw_call_init(call, CW_ALLGATHERV, 0, 0);
+	cw_call_init(call, MC_ALLGATHERV, 0, 0);
 	if (cw_lists_begin(call, &l, ranks, ranks)) {
 		l.one_send = l.rounds = true;
 		entries(l.recvs, ranks, rbuf, rcounts, displs, rtype);
@@ -103,7 +103,7 @@ static void describe_alltoallv(struct cw_call *call, const struct cw_module *m, 
 {
 	struct cw_lists l;
 
-	cw_call_init(call, CW_ALLTOALLV, 0, 0);
+	cw_call_init(call, MC_ALLTOALLV, 0, 0);
 	if (!cw_lists_begin(call, &l, m->cw->ranks, m->cw->ranks))
 		return;
 	l.rounds = true;
@@ -135,7 +135,7 @@ static void describe_alltoallw(struct cw_call *call, const struct cw_module *m, 
 {
 	struct cw_lists l;
 
-	cw_call_init(call, CW_ALLTOALLW, 0, 0);
+	cw_call_init(call, MC_ALLTOALLW, 0, 0);
 	if (!cw_lists_begin(call, &l, m->cw->ranks, m->cw->ranks))
 		return;
 	l.rounds = true;

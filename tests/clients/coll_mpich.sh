@@ -59,7 +59,9 @@ spawn freed "${with[@]}" -n 3 "$WEFT_TMP/coll_requests" free
 expect_ok freed
 
 # Rules turn it round: the blocking forms run on the NIC, also behind messages of MPICH.
-for c in barrier bcast gather scatter allgather alltoall reduce allreduce reduce_scatter_block scan; do
+# A file for Open MPI's component, which takes more collectives, serves as well.
+for c in barrier bcast {,all}gather{,v} scatter{,v} alltoall{,v,w} {,all}reduce reduce_scatter{,_block} \
+	{,ex}scan neighbor_{allgather{,v},alltoall{,v,w}}; do
 	printf '%s: 2/100=previous, weft # small ones of two ranks\ni%s: previous\n' $c $c
 done >"$WEFT_TMP/rules"
 export WEFT_MPI_RULES=$WEFT_TMP/rules
