@@ -2,10 +2,10 @@
 /*
  * Collectives of an MPI library on the NIC: the layer that knows no MPI library.
  *
- * An MPI side (host_driver/mpich) describes a call as a collective of libgoal (struct mc_call),
- * asks whether the NIC takes it (mc_call.c, by the rules of mc_rules.c, counted by mc_count.c),
- * and starts a run (mc_run.c) of a cached schedule (mc_comm.c). A decision uses only what is equal
- * at all ranks: bytes, operations, roots. docs/mpich.md.
+ * An MPI side (host_driver/mpich, host_driver/ompi) describes a call as a collective of libgoal
+ * (struct mc_call) and asks whether the NIC takes it (mc_call.c, by the rules of mc_rules.c;
+ * mc_count.c counts). MPICH's starts a run (mc_run.c) of a cached schedule (mc_comm.c). A decision
+ * uses only what is equal at all ranks: bytes, operations, roots. docs/mpich.md, docs/openmpi.md.
  */
 #ifndef WEFT_MC_H
 #define WEFT_MC_H
@@ -77,6 +77,7 @@ struct mc_call {
 	GOAL_CollectiveCall goal;
 	uint64_t block_bytes;  /* what the rules go by: a rank's block, or the vector */
 	uint64_t large_bytes;  /* the largest buffer of any rank */
+	bool unequal;          /* ranks know neither: the rules of any size apply */
 	enum mc_reason reason; /* MC_TAKEN: libgoal can do it */
 };
 
@@ -121,6 +122,8 @@ struct mc_run {
 struct mc_settings {
 	const char *who;     /* begins messages */
 	const char *library; /* carries out what the NIC does not take, in messages */
+	const char *left;    /* "left to the library by": begins the reasons in counts */
+	bool has_argument;   /* MC_REASON_ARGUMENT is one of them */
 	int verbose;         /* 1: rank 0 prints counts at the end; 2: every rank, by collective */
 	char *rules;         /* file; NULL: built-in rules */
 	size_t max_bytes;    /* larger buffers stay with the MPI library */

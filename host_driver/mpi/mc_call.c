@@ -29,9 +29,11 @@ void mc_call_init(struct mc_call *call, enum mc_coll coll, uint64_t count, int r
 
 bool mc_call_taken(struct mc_call *call, enum mc_form form, uint32_t ranks)
 {
-	if (call->reason == MC_TAKEN && call->large_bytes > mc_settings.max_bytes)
+	uint64_t bytes = call->unequal ? UINT64_MAX : call->block_bytes;
+
+	if (call->reason == MC_TAKEN && !call->unequal && call->large_bytes > mc_settings.max_bytes)
 		call->reason = MC_REASON_SIZE;
-	if (call->reason == MC_TAKEN && !mc_rules_take(call->coll, form, ranks, call->block_bytes))
+	if (call->reason == MC_TAKEN && !mc_rules_take(call->coll, form, ranks, bytes))
 		call->reason = MC_REASON_RULE;
 	mc_count(call, form, call->reason);
 	return call->reason == MC_TAKEN;

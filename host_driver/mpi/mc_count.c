@@ -53,12 +53,13 @@ static void print(int rank, const char *form, const char *name, const struct sum
 	uint32_t i;
 
 	printf("%s: rank %d: %s%s: %" PRIu64 " of %" PRIu64 " calls (%.1f %%) and %" PRIu64
-	       " of %" PRIu64 " bytes (%.1f %%) ran on the NIC; left to the library by",
+	       " of %" PRIu64 " bytes (%.1f %%) ran on the NIC; %s",
 	       mc_settings.who, rank, form, name, sum->calls[MC_TAKEN], sum->all_calls,
 	       percent(sum->calls[MC_TAKEN], sum->all_calls), sum->bytes[MC_TAKEN], sum->all_bytes,
-	       percent(sum->bytes[MC_TAKEN], sum->all_bytes));
+	       percent(sum->bytes[MC_TAKEN], sum->all_bytes), mc_settings.left);
 	for (i = 0; i < MC_REASON_COUNT; i++)
-		printf("%s %s %" PRIu64, i ? "," : "", reasons[i], sum->calls[i]);
+		if (i != MC_REASON_ARGUMENT || mc_settings.has_argument)
+			printf("%s %s %" PRIu64, i ? "," : "", reasons[i], sum->calls[i]);
 	printf("\n");
 }
 

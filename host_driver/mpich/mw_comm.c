@@ -106,6 +106,8 @@ void mw_comm_join(void)
 
 	mc_settings.who = "weft-mpich";
 	mc_settings.library = "the MPI library";
+	mc_settings.left = "left to the library by";
+	mc_settings.has_argument = true;
 	mc_settings.verbose = (int)number_of("WEFT_MPI_VERBOSE", 0);
 	mc_settings.rules = getenv("WEFT_MPI_RULES");
 	mc_settings.max_bytes = number_of("WEFT_MPI_MAX_BYTES", 16 << 20);

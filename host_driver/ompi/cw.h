@@ -5,7 +5,7 @@
  * A module stands before those that Open MPI selected for a communicator. It describes a call as a
  * collective of libgoal (cw_move.c, cw_reduce.c, cw_vary.c, cw_neighbor.c), asks the rules whether
  * the NIC takes it (mc_rules.c), gets a schedule (cw_sched.c) and runs it as a request (cw_req.c).
- * Everything else goes to the module before it, and is counted by reason (cw_count.c). A decision
+ * Everything else goes to the module before it, and is counted by reason (mc_count.c). A decision
  * uses only what is equal at all ranks: signatures, counts, operations, not the layout of derived
  * types. docs/openmpi.md.
  */
@@ -30,21 +30,6 @@
 #include "host_driver/goal/goal.h"
 #include "host_driver/goal/goal_coll.h"
 #include "host_driver/mpi/mc.h"
-
-/* Why a call goes to the module before. */
-#define CW_REASONS(X)                                                                              \
-	X(RULE, "rule")                                                                            \
-	X(SIZE, "size")                                                                            \
-	X(OP, "operation")                                                                         \
-	X(TYPE, "type")
-
-enum cw_reason {
-#define X(name, text) CW_REASON_##name,
-	CW_REASONS(X)
-#undef X
-	CW_REASON_COUNT,
-	CW_TAKEN = CW_REASON_COUNT,
-};
 
 /* Pairs that the NIC gets in another form than the program's (cw_pair.c). */
 enum cw_pair {
@@ -74,17 +59,12 @@ struct cw_side {
 
 /* One rank's call. */
 struct cw_call {
-	enum mc_coll coll;
-	GOAL_CollectiveCall goal; /* without its lists */
+	struct mc_call mc; /* goal: without its lists */
 	/* An exchange has GOAL_Block, sends first; reduce_scatter int64_t, counts of the ranks. */
 	void *list;
 	size_t list_bytes;
-	uint64_t block_bytes; /* what the rules go by: a rank's block, or the vector */
-	uint64_t large_bytes; /* the largest buffer of any rank */
-	bool unequal;         /* ranks know neither: the rules of any size apply */
-	bool broken;          /* this rank cannot take part: the run fails */
+	bool broken; /* this rank cannot take part: the run fails */
 	enum cw_pair pair;
-	enum cw_reason reason; /* CW_TAKEN: libgoal can do it */
 	struct cw_side send, recv;
 };
 
@@ -213,12 +193,6 @@ int cw_req_free(ompi_request_t **request);
 int cw_req_progress(void);
 /* Frees unused requests. */
 void cw_req_end(void);
-
-/* ---- counts (cw_count.c) --------------------------------------------------------------------- */
-
-void cw_count(const struct cw_call *call, enum mc_form form, enum cw_reason reason);
-/* Prints the line at the end. */
-void cw_count_report(int rank);
 
 /* ---- lists of blocks (cw_list.c) ------------------------------------------------------------ */
 

@@ -2,7 +2,7 @@
 /*
  * A call: whether the NIC takes it, and its three forms.
  *
- * Calls mc_rules.c, cw_count.c, cw_req.c.
+ * Calls mc_call.c, cw_req.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,23 +11,8 @@
 
 void cw_call_init(struct cw_call *call, enum mc_coll coll, uint64_t count, int root)
 {
-	static const GOAL_Collective colls[MC_COLLS] = {
-#define X(name, id, goal) [MC_##id] = GOAL_COLL_##goal,
-	    MC_COLLECTIVES(X)
-#undef X
-	};
-
-	/* The whole of it: schedules are found by comparison of memory. */
 	memset(call, 0, sizeof(*call));
-	call->coll = coll;
-	call->reason = CW_TAKEN;
-	call->goal.coll = colls[coll];
-	call->goal.alg = GOAL_ALG_AUTO;
-	call->goal.count = (int64_t)count;
-	call->goal.op = GOAL_COPY;
-	call->goal.type = GOAL_UINT;
-	call->goal.width = 8;
-	call->goal.root = root;
+	mc_call_init(&call->mc, coll, count, root);
 }
 
 void cw_call_drop(struct cw_call *call)
@@ -41,16 +26,11 @@ void cw_call_drop(struct cw_call *call)
 
 bool cw_call_taken(const struct cw_module *module, struct cw_call *call, enum mc_form form)
 {
-	uint64_t bytes = call->unequal ? UINT64_MAX : call->block_bytes;
+	bool taken = mc_call_taken(&call->mc, form, module->cw->ranks);
 
-	if (call->reason == CW_TAKEN && !call->unequal && call->large_bytes > mc_settings.max_bytes)
-		call->reason = CW_REASON_SIZE;
-	if (call->reason == CW_TAKEN && !mc_rules_take(call->coll, form, module->cw->ranks, bytes))
-		call->reason = CW_REASON_RULE;
-	cw_count(call, form, call->reason);
-	if (call->reason != CW_TAKEN)
+	if (!taken)
 		cw_call_drop(call);
-	return call->reason == CW_TAKEN;
+	return taken;
 }
 
 int cw_call_prepare(struct cw_module *module, struct cw_call *call, ompi_request_t **request)

@@ -2,7 +2,7 @@
 /*
  * The component: settings, and what Open MPI's coll framework calls.
  *
- * Calls cw_module.c for communicators, mc_rules.c and cw_count.c. docs/openmpi.md "Settings".
+ * Calls cw_module.c for communicators, mc_rules.c and mc_count.c. docs/openmpi.md "Settings".
  */
 #include "host_driver/ompi/cw.h"
 
@@ -54,6 +54,7 @@ static int start(void)
 {
 	mc_settings.who = "coll_weft";
 	mc_settings.library = "Open MPI";
+	mc_settings.left = "handed on by";
 	/* Larger buffers cannot be packed (cw_type.c), so that all ranks see the same limit. */
 	if (mc_settings.max_bytes > INT_MAX)
 		mc_settings.max_bytes = INT_MAX;

@@ -18,7 +18,7 @@ bool cw_lists_begin(struct cw_call *call, struct cw_lists *lists, uint32_t num_s
 	size_t num = (size_t)num_sends + num_recvs;
 
 	*lists = (struct cw_lists){.num_sends = num_sends, .num_recvs = num_recvs};
-	call->unequal = true;
+	call->mc.unequal = true;
 	lists->sends = calloc(num + 1, sizeof(*lists->sends));
 	call->broken = !lists->sends;
 	lists->recvs = lists->sends ? lists->sends + num_sends : NULL;
@@ -156,13 +156,13 @@ static bool make(struct cw_call *call, const struct cw_lists *lists, uint32_t ra
 
 void cw_lists_end(struct cw_call *call, struct cw_lists *lists, uint32_t rank)
 {
-	call->goal.num_sends = (int)lists->num_sends;
-	call->goal.num_recvs = (int)lists->num_recvs;
-	call->goal.alg = lists->rounds ? GOAL_ALG_PAIRWISE : GOAL_ALG_LINEAR;
+	call->mc.goal.num_sends = (int)lists->num_sends;
+	call->mc.goal.num_recvs = (int)lists->num_recvs;
+	call->mc.goal.alg = lists->rounds ? GOAL_ALG_PAIRWISE : GOAL_ALG_LINEAR;
 	call->broken = !make(call, lists, rank);
 	if (call->broken)
 		call->send.num_parts = call->recv.num_parts = 0;
-	call->large_bytes =
+	call->mc.large_bytes =
 	    call->send.bytes > call->recv.bytes ? call->send.bytes : call->recv.bytes;
 	free(lists->sends);
 }

@@ -273,7 +273,7 @@ static void destruct(struct cw_module *m)
 	if (m->retains)
 		retain_prev(m, false);
 	if (m->comm == &ompi_mpi_comm_world.comm)
-		cw_count_report(m->rank);
+		mc_count_report(m->rank);
 	if (m->cw)
 		cw_comm_put(m->cw);
 }

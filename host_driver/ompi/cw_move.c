@@ -11,14 +11,14 @@ static void set_side(struct cw_call *call, struct cw_side *side, const void *buf
 		     ompi_datatype_t *type)
 {
 	if (!cw_side_set(side, buf, count, type))
-		call->reason = CW_REASON_SIZE;
+		call->mc.reason = MC_REASON_SIZE;
 }
 
 static void sizes(struct cw_call *call, uint64_t block_bytes, uint64_t blocks)
 {
-	call->block_bytes = block_bytes;
-	call->large_bytes = block_bytes * blocks;
-	call->goal.count = (int64_t)block_bytes;
+	call->mc.block_bytes = block_bytes;
+	call->mc.large_bytes = block_bytes * blocks;
+	call->mc.goal.count = (int64_t)block_bytes;
 }
 
 static void describe_barrier(struct cw_call *call, const struct cw_module *m)
@@ -44,11 +44,11 @@ static void describe_gather(struct cw_call *call, const struct cw_module *m, con
 	uint32_t ranks = m->cw->ranks;
 
 	cw_call_init(call, MC_GATHER, 0, root);
-	call->goal.in_place = is_root && sbuf == MPI_IN_PLACE;
+	call->mc.goal.in_place = is_root && sbuf == MPI_IN_PLACE;
 	sizes(call, is_root ? cw_type_bytes(rtype, rcount) : cw_type_bytes(stype, scount), ranks);
 	if (is_root)
 		set_side(call, &call->recv, rbuf, (int64_t)rcount * ranks, rtype);
-	if (!call->goal.in_place)
+	if (!call->mc.goal.in_place)
 		set_side(call, &call->send, sbuf, scount, stype);
 }
 
@@ -60,11 +60,11 @@ static void describe_scatter(struct cw_call *call, const struct cw_module *m, co
 	uint32_t ranks = m->cw->ranks;
 
 	cw_call_init(call, MC_SCATTER, 0, root);
-	call->goal.in_place = is_root && rbuf == MPI_IN_PLACE;
+	call->mc.goal.in_place = is_root && rbuf == MPI_IN_PLACE;
 	sizes(call, is_root ? cw_type_bytes(stype, scount) : cw_type_bytes(rtype, rcount), ranks);
 	if (is_root)
 		set_side(call, &call->send, sbuf, (int64_t)scount * ranks, stype);
-	if (!call->goal.in_place)
+	if (!call->mc.goal.in_place)
 		set_side(call, &call->recv, rbuf, rcount, rtype);
 }
 
@@ -73,10 +73,10 @@ static void describe_allgather(struct cw_call *call, const struct cw_module *m, 
 			       ompi_datatype_t *rtype)
 {
 	cw_call_init(call, MC_ALLGATHER, 0, 0);
-	call->goal.in_place = sbuf == MPI_IN_PLACE;
+	call->mc.goal.in_place = sbuf == MPI_IN_PLACE;
 	sizes(call, cw_type_bytes(rtype, rcount), m->cw->ranks);
 	set_side(call, &call->recv, rbuf, (int64_t)rcount * m->cw->ranks, rtype);
-	if (!call->goal.in_place)
+	if (!call->mc.goal.in_place)
 		set_side(call, &call->send, sbuf, scount, stype);
 }
 
@@ -85,10 +85,10 @@ static void describe_alltoall(struct cw_call *call, const struct cw_module *m, c
 			      ompi_datatype_t *rtype)
 {
 	cw_call_init(call, MC_ALLTOALL, 0, 0);
-	call->goal.in_place = sbuf == MPI_IN_PLACE;
+	call->mc.goal.in_place = sbuf == MPI_IN_PLACE;
 	sizes(call, cw_type_bytes(rtype, rcount), m->cw->ranks);
 	set_side(call, &call->recv, rbuf, (int64_t)rcount * m->cw->ranks, rtype);
-	if (!call->goal.in_place)
+	if (!call->mc.goal.in_place)
 		set_side(call, &call->send, sbuf, (int64_t)scount * m->cw->ranks, stype);
 }
 

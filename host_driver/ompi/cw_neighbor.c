@@ -82,7 +82,7 @@ static bool begin(struct cw_call *call, const struct cw_module *m, enum mc_coll 
 	uint32_t i;
 
 	cw_call_init(call, coll, 0, 0);
-	call->unequal = true;
+	call->mc.unequal = true;
 	call->broken = !find(m, &n);
 	if (call->broken || !cw_lists_begin(call, l, n.num_to, n.num_from)) {
 		free(n.from);

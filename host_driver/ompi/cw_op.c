@@ -52,27 +52,27 @@ static GOAL_Op op_of(const ompi_op_t *op, GOAL_DataType type)
 /* Pairs of two Fortran reals have an index that is no integer: libgoal has no such type. */
 static bool set_pair(struct cw_call *call, const ompi_datatype_t *type)
 {
-	call->goal.width = 64;
-	call->goal.type = GOAL_SINT_PAIR;
+	call->mc.goal.width = 64;
+	call->mc.goal.type = GOAL_SINT_PAIR;
 	switch (type->id) {
 	case OMPI_DATATYPE_MPI_2INT:
 		return true;
 	case OMPI_DATATYPE_MPI_2INTEGER:
 		return type->super.size == 2 * sizeof(int32_t);
 	case OMPI_DATATYPE_MPI_FLOAT_INT:
-		call->goal.type = GOAL_FLOAT_PAIR;
+		call->mc.goal.type = GOAL_FLOAT_PAIR;
 		return true;
 	case OMPI_DATATYPE_MPI_SHORT_INT:
 		call->pair = CW_PAIR_SHORT_INT;
 		return true;
 	case OMPI_DATATYPE_MPI_LONG_INT:
 		call->pair = CW_PAIR_LONG_INT;
-		call->goal.width = 128;
+		call->mc.goal.width = 128;
 		return true;
 	case OMPI_DATATYPE_MPI_DOUBLE_INT:
 		call->pair = CW_PAIR_DOUBLE_INT;
-		call->goal.type = GOAL_FLOAT_PAIR;
-		call->goal.width = 128;
+		call->mc.goal.type = GOAL_FLOAT_PAIR;
+		call->mc.goal.width = 128;
 		return true;
 	default:
 		return false;
@@ -116,12 +116,12 @@ static bool set_type(GOAL_CollectiveCall *goal, const ompi_datatype_t *type)
 void cw_op_set(struct cw_call *call, const ompi_op_t *op, const ompi_datatype_t *type)
 {
 	if (!ompi_datatype_is_predefined(type) ||
-	    (!set_pair(call, type) && !set_type(&call->goal, type))) {
-		call->reason = CW_REASON_TYPE;
+	    (!set_pair(call, type) && !set_type(&call->mc.goal, type))) {
+		call->mc.reason = MC_REASON_TYPE;
 		return;
 	}
-	call->goal.op =
-	    op->o_flags & OMPI_OP_FLAGS_INTRINSIC ? op_of(op, call->goal.type) : GOAL_COPY;
-	if (call->goal.op == GOAL_COPY)
-		call->reason = CW_REASON_OP;
+	call->mc.goal.op =
+	    op->o_flags & OMPI_OP_FLAGS_INTRINSIC ? op_of(op, call->mc.goal.type) : GOAL_COPY;
+	if (call->mc.goal.op == GOAL_COPY)
+		call->mc.reason = MC_REASON_OP;
 }

@@ -15,8 +15,8 @@ static void describe(struct cw_call *call, enum mc_coll coll, int count, uint64_
 {
 	cw_call_init(call, coll, (uint64_t)count, root);
 	cw_op_set(call, op, type);
-	call->block_bytes = cw_type_bytes(type, count);
-	call->large_bytes = call->block_bytes * blocks;
+	call->mc.block_bytes = cw_type_bytes(type, count);
+	call->mc.large_bytes = call->mc.block_bytes * blocks;
 }
 
 static bool set_side(const struct cw_call *call, struct cw_side *side, const void *buf,
@@ -30,12 +30,12 @@ static bool set_side(const struct cw_call *call, struct cw_side *side, const voi
 static void set_sides(struct cw_call *call, const void *sbuf, int64_t scount, void *rbuf,
 		      int64_t rcount, ompi_datatype_t *type)
 {
-	call->goal.in_place = sbuf == MPI_IN_PLACE;
-	if (call->reason != CW_TAKEN)
+	call->mc.goal.in_place = sbuf == MPI_IN_PLACE;
+	if (call->mc.reason != MC_TAKEN)
 		return;
-	if ((!call->goal.in_place && !set_side(call, &call->send, sbuf, scount, type)) ||
+	if ((!call->mc.goal.in_place && !set_side(call, &call->send, sbuf, scount, type)) ||
 	    (rbuf && !set_side(call, &call->recv, rbuf, rcount, type)))
-		call->reason = CW_REASON_SIZE;
+		call->mc.reason = MC_REASON_SIZE;
 }
 
 static void describe_reduce(struct cw_call *call, const struct cw_module *m, const void *sbuf,
@@ -88,8 +88,8 @@ static void describe_reduce_scatter(struct cw_call *call, const struct cw_module
 	call->list = list;
 	call->list_bytes = list ? m->cw->ranks * sizeof(*list) : 0;
 	call->broken = !list;
-	call->large_bytes = cw_type_bytes(type, 1) * (uint64_t)whole;
-	call->block_bytes = call->large_bytes / m->cw->ranks;
+	call->mc.large_bytes = cw_type_bytes(type, 1) * (uint64_t)whole;
+	call->mc.block_bytes = call->mc.large_bytes / m->cw->ranks;
 	set_sides(call, sbuf, whole, rbuf, sbuf == MPI_IN_PLACE ? whole : counts[m->rank], type);
 }
 

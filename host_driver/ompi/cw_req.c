@@ -53,7 +53,7 @@ static bool try_start(struct cw_req *req)
 static void begin_sides(struct cw_req *req)
 {
 	struct cw_call *call = &req->call;
-	bool filled = call->goal.in_place || call->coll == MC_BCAST;
+	bool filled = call->mc.goal.in_place || call->mc.coll == MC_BCAST;
 
 	req->error = req->sched ? GOAL_SUCCESS : GOAL_ERR_RESOURCES;
 	if (call->broken || !cw_side_begin(&call->send, true) ||
@@ -113,8 +113,9 @@ static void report_error(const struct cw_req *req, int error)
 {
 	const char *detail = req->error == GOAL_SUCCESS ? GOAL_LastErrorDetail() : "";
 
-	fprintf(stderr, "coll_weft: %s failed on the NIC: %s%s%s\n", mc_coll_name(req->call.coll),
-		GOAL_StrError(error), detail[0] ? ": " : "", detail);
+	fprintf(stderr, "coll_weft: %s failed on the NIC: %s%s%s\n",
+		mc_coll_name(req->call.mc.coll), GOAL_StrError(error), detail[0] ? ": " : "",
+		detail);
 }
 
 /* Keeps the outcome: the next run that starts may take the record. Under the lock. */

@@ -32,7 +32,7 @@ void cw_sched_clear(struct cw_comm *cw)
 
 static bool is_for(const struct cw_sched *sched, const struct cw_call *call)
 {
-	return !memcmp(&sched->key, &call->goal, sizeof(call->goal)) &&
+	return !memcmp(&sched->key, &call->mc.goal, sizeof(call->mc.goal)) &&
 	       sched->list_bytes == call->list_bytes &&
 	       (!call->list_bytes || !memcmp(sched->list, call->list, call->list_bytes));
 }
@@ -75,7 +75,7 @@ static struct cw_sched *load(struct cw_comm *cw, const struct cw_call *call)
 	if (!sched)
 		return NULL;
 	sched->refs = 1;
-	memcpy(&sched->key, &call->goal, sizeof(call->goal));
+	memcpy(&sched->key, &call->mc.goal, sizeof(call->mc.goal));
 	if (call->list_bytes) {
 		sched->list = malloc(call->list_bytes);
 		if (!sched->list) {

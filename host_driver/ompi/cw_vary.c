@@ -89,11 +89,11 @@ static void describe_allgatherv(struct cw_call *call, const struct cw_module *m,
 			l.sends[m->rank].rank = l.recvs[m->rank].rank = -1;
 		cw_lists_end(call, &l, (uint32_t)m->rank);
 	}
-	call->unequal = false;
-	call->large_bytes = 0;
+	call->mc.unequal = false;
+	call->mc.large_bytes = 0;
 	for (i = 0; i < ranks; i++)
-		call->large_bytes += cw_type_bytes(rtype, rcounts[i]);
-	call->block_bytes = call->large_bytes / ranks;
+		call->mc.large_bytes += cw_type_bytes(rtype, rcounts[i]);
+	call->mc.block_bytes = call->mc.large_bytes / ranks;
 }
 
 static void describe_alltoallv(struct cw_call *call, const struct cw_module *m, const void *sbuf,
