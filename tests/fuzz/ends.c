@@ -8,9 +8,10 @@
 
 struct ends ends;
 
-static const uint8_t types[E_QPS] = {
-    [E_RD] = HW_QPT_RD, [E_RD_SRQ] = HW_QPT_RD,  [E_RC] = HW_QPT_RC,     [E_RC_SRQ] = HW_QPT_RC,
-    [E_UD] = HW_QPT_UD, [E_UD_LONG] = HW_QPT_UD, [E_RC_ESP] = HW_QPT_RC, [E_RC_TCP] = HW_QPT_RC,
+static const uint8_t types[E_ALL_QPS] = {
+    [E_RD] = HW_QPT_RD,     [E_RD_SRQ] = HW_QPT_RD, [E_RC] = HW_QPT_RC,
+    [E_RC_SRQ] = HW_QPT_RC, [E_UD] = HW_QPT_UD,     [E_UD_LONG] = HW_QPT_UD,
+    [E_RC_ESP] = HW_QPT_RC, [E_RC_TCP] = HW_QPT_RC, [E_TAG] = HW_QPT_RD,
 };
 
 static uint8_t pattern[W_MEM_BYTES];
@@ -65,14 +66,16 @@ static void make_end(uint32_t e)
 	mw.u.alloc_mw.type = 2;
 	W_CHECK(!proc_cmd(p, &mw, &resp), "no window");
 	end->window = resp.u.handle;
-	for (i = 0; i < E_QPS; i++) {
+	for (i = 0; i < E_ALL_QPS; i++) {
 		struct hw_cmd_create_qp create = {
 		    .pd = end->pd,
 		    .type = types[i],
 		    .send_cq = end->scq.cq,
 		    .recv_cq = end->rcq.cq,
 		    .srq = i == E_RD_SRQ || i == E_RC_SRQ ? end->srq.srq : HW_SRQ_NONE,
-		    .flags = i == E_UD_LONG ? HW_QP_F_UD_LONG : 0,
+		    .flags = i == E_UD_LONG ? HW_QP_F_UD_LONG
+			     : i == E_TAG   ? HW_QP_F_TAGGED
+					    : 0,
 		};
 
 		proc_qp(p, &end->qp[i], &create);
@@ -80,6 +83,7 @@ static void make_end(uint32_t e)
 				       : i == E_RC_TCP ? HW_QP_TRANSPORT_TCP
 						       : HW_QP_TRANSPORT_RD;
 	}
+	ends_tag_begin(e);
 }
 
 static void link_end(uint32_t e)
@@ -91,6 +95,7 @@ static void link_end(uint32_t e)
 	/* The connection manager connects the QP over TCP. */
 	for (i = 0; i < E_RC_TCP; i++)
 		W_CHECK(!proc_rts(p, &end->qp[i], E_QKEY, &ends.end[!e].qp[i]), "no QP in RTS");
+	W_CHECK(!proc_rts(p, &end->qp[E_TAG], E_QKEY, NULL), "no tagged QP in RTS");
 	end->ah[0] = proc_ah(p, end->pd, w->nic[!e].fw->config.ip);
 	end->ah[1] = proc_ah(p, end->pd, w->nic[e].fw->config.ip);
 	end->ah[2] = proc_ah(p, end->pd, 0);
@@ -175,7 +180,7 @@ void ends_mend(uint32_t e, uint32_t qp)
 
 /* ---- posting ----------------------------------------------------------------------------- */
 
-static struct job *new_job(uint32_t e, uint32_t qp, bool recv, uint32_t bytes, uint64_t *wr_id)
+struct job *ends_job(uint32_t e, uint32_t qp, bool recv, uint32_t bytes, uint64_t *wr_id)
 {
 	struct job *job;
 
@@ -187,8 +192,7 @@ static struct job *new_job(uint32_t e, uint32_t qp, bool recv, uint32_t bytes, u
 	return job;
 }
 
-/* Mostly a range that may be used; x: bytes (16 bits), place (8 bits of 256 bytes). */
-static void local_range(uint32_t e, uint32_t x, struct hw_sge *sge)
+void ends_local_range(uint32_t e, uint32_t x, struct hw_sge *sge)
 {
 	bool local = x >> 31;
 	uint32_t at = local ? E_LOCAL_AT : E_ALL_AT;
@@ -204,7 +208,7 @@ static void local_range(uint32_t e, uint32_t x, struct hw_sge *sge)
 
 /*
  * r->a bits 1-3: QP; r->b: opcode; r->c bits 0-3: flags, 4-6: QP to send to, as far from ours, 7:
- * AH this NIC; x: local_range(); y: place at the peer (16 bits of 8 bytes), z: key, immediate,
+ * AH this NIC; x: ends_local_range(); y: place at the peer (16 bits of 8 bytes), z: key, immediate,
  * operand
  */
 void ends_post(uint32_t e, const struct rec *r)
@@ -238,7 +242,7 @@ void ends_post(uint32_t e, const struct rec *r)
 	if (state == HW_QPS_RESET || state == HW_QPS_INIT || state == HW_QPS_RTR ||
 	    record->sq_prod - record->sq_cons > 100)
 		return;
-	local_range(e, r->x, &sge[0]);
+	ends_local_range(e, r->x, &sge[0]);
 	wqe.remote_addr = (uintptr_t)w->proc[peer].mem + (r->y & 0x3fff) * 8;
 	if (wqe.flags & HW_WQE_F_INLINE) {
 		wqe.inline_bytes = data_bytes = r->x % 160;
@@ -262,7 +266,7 @@ void ends_post(uint32_t e, const struct rec *r)
 	if (wqe.opcode == HW_WQE_LOCAL_INV)
 		wqe.imm_inv = end->window;
 	wqe.slots = (uint8_t)hw_sq_slots(data_bytes);
-	job = new_job(e, i, false, sge[0].bytes, &wqe.wr_id);
+	job = ends_job(e, i, false, sge[0].bytes, &wqe.wr_id);
 	if (!job)
 		return;
 	job->responded = wqe.opcode >= HW_WQE_READ && wqe.opcode <= HW_WQE_CMP_SWAP;
@@ -286,14 +290,14 @@ void ends_recv(uint32_t e, const struct rec *r)
 	if (ends_fw_qp(e, i)->state == HW_QPS_RESET)
 		return;
 	for (k = 0; k < wqe.num_sge; k++) {
-		local_range(e, r->x + k * (r->y & 0xff00ff), &sge[k]);
+		ends_local_range(e, r->x + k * (r->y & 0xff00ff), &sge[k]);
 		bytes += sge[k].bytes;
 	}
 	for (n = 1 + r->b % 4; n; n--) {
 		uint32_t posted =
 		    qp->srq ? srq->prod - srq->cons : record->rq_prod - record->rq_cons;
 
-		if (posted >= 64 || !new_job(e, i, true, bytes, &wqe.wr_id))
+		if (posted >= 64 || !ends_job(e, i, true, bytes, &wqe.wr_id))
 			return;
 		if (qp->srq)
 			proc_recv(p, end->srq.record_offset, end->srq.ring_offset, end->srq.entries,
@@ -323,11 +327,18 @@ static void check_cqe(uint32_t e, const struct hw_cqe *cqe, bool recv)
 	job = &ends.job[cqe->wr_id];
 	W_CHECK(!job->done, "a second completion of wr_id %llu", (unsigned long long)cqe->wr_id);
 	W_CHECK(job->end == e && job->recv == recv, "a completion in another queue");
-	job->done = true;
+	job->done = !job->multi || cqe->flags & HW_CQE_F_RELEASED;
+	if (cqe->opcode == HW_CQE_TPEEK && !cqe->status && cqe->sq_index)
+		ends.end[e].claim = cqe->sq_index;
+	if (job->multi)
+		W_CHECK(cqe->bytes <= job->bytes &&
+			    (!cqe->bytes || cqe->sq_index <= job->bytes - cqe->bytes),
+			"a message beyond the buffer of many");
 	if (!recv || !end->qp[job->qp].srq)
 		W_CHECK(cqe->qpn == end->qp[job->qp].made.qpn, "a completion of another QP");
 	/* With an immediate, the bytes counted are at the Write's destination. */
-	W_CHECK(cqe->status != HW_STATUS_SUCCESS || cqe->opcode != HW_CQE_RECV ||
+	W_CHECK(cqe->status != HW_STATUS_SUCCESS ||
+		    (cqe->opcode != HW_CQE_RECV && cqe->opcode != HW_CQE_TRECV) ||
 		    cqe->bytes <= job->bytes,
 		"%u bytes were received where there is room for %u", cqe->bytes, job->bytes);
 }
@@ -355,14 +366,16 @@ void ends_poll(void)
  */
 bool ends_idle(void)
 {
-	bool awaits[2][E_QPS] = {0};
+	bool awaits[2][E_ALL_QPS] = {0};
 	uint32_t i;
 
 	ends_poll();
 	for (i = 0; i < ends.num_jobs; i++) {
 		const struct job *job = &ends.job[i];
 
-		if (job->recv || job->done || job->forgotten || !w->proc[job->end].attached)
+		if (job->qp == E_TAG ? !ends.tag_over || job->silent : job->recv)
+			continue;
+		if (job->done || job->forgotten || !w->proc[job->end].attached)
 			continue;
 		if (ends.lied && job->responded && (job->qp == E_RC_ESP || job->qp == E_RC_TCP))
 			awaits[job->end][job->qp] = true;

@@ -13,8 +13,9 @@
 #include "tests/fuzz/coll.h"
 
 enum {
-	E_QPS = 8,
-	E_AHS = 3, /* the other NIC, this one, by QPN */
+	E_QPS = 8,     /* kinds that steps of any QP choose from */
+	E_ALL_QPS = 9, /* and the tagged endpoint */
+	E_AHS = 3,     /* the other NIC, this one, by QPN */
 	E_QKEY = 0x1111,
 	E_JOBS = 1024,
 
@@ -29,6 +30,8 @@ enum {
 	/* in those, the part for collectives */
 	E_COLL_AT = 32 << 10, /* part of all: coll.h's memory and slot 0 */
 	E_COLL_BYTES = 20 << 10,
+	E_POOL_AT = 56 << 10, /* part of all: memory of the tagged endpoint */
+	E_POOL_BYTES = 8 << 10,
 	E_OTHER_AT = 8 << 10, /* part of local: slot 1 */
 	E_OTHER_BYTES = 8 << 10,
 };
@@ -42,6 +45,7 @@ enum e_qp {
 	E_UD_LONG,
 	E_RC_ESP,
 	E_RC_TCP,
+	E_TAG,
 };
 
 struct end {
@@ -51,7 +55,8 @@ struct end {
 	struct hw_resp_create_cq scq, rcq;
 	uint32_t scq_cons, rcq_cons;
 	struct hw_resp_srq srq;
-	struct w_qp qp[E_QPS];
+	struct w_qp qp[E_ALL_QPS];
+	uint32_t claim;            /* number of the last claimed message */
 	uint32_t all, read, local; /* STags */
 	uint32_t window;
 	struct cm_end cm;
@@ -60,12 +65,15 @@ struct end {
 struct ends {
 	struct end end[2];
 	struct coll coll;
-	bool lied; /* set when forged frames were sent */
+	bool lied;     /* set when forged frames were sent */
+	bool tag_over; /* tagged endpoints were stopped: all that they hold must end */
 	uint32_t num_jobs;
 	struct job {
 		bool recv, done;
 		bool responded; /* a read or an atomic */
 		bool forgotten; /* its queue was reset: it may never complete */
+		bool multi;     /* it serves messages until it is released */
+		bool silent;    /* it completes only if it fails */
 		uint8_t end, qp;
 		uint32_t bytes;
 	} job[E_JOBS];
@@ -88,7 +96,19 @@ void ends_forget(uint32_t e, uint32_t qp);
 /* Sets up anew a QP in an error state. */
 void ends_mend(uint32_t e, uint32_t qp);
 struct fw_qp *ends_fw_qp(uint32_t e, uint32_t qp);
-/* True if every request has completed and every run has ended. */
+/* Accounts for a request; NULL: there is no room. *wr_id: its number. */
+struct job *ends_job(uint32_t e, uint32_t qp, bool recv, uint32_t bytes, uint64_t *wr_id);
+/* Mostly a range that may be used; x: bytes (16 bits), place (8 bits of 256 bytes). */
+void ends_local_range(uint32_t e, uint32_t x, struct hw_sge *sge);
+/* Stops the tagged endpoints: from now on all that they hold must end (tag_ends.c). */
+void ends_tag_stop(void);
+/* A step of the tagged endpoint of an end (tag_ends.c). */
+void ends_tag(uint32_t e, const struct rec *r);
+void ends_tag_begin(uint32_t e);
+/*
+ * True if every request has completed and every run has ended. A tagged endpoint's may wait for the
+ * peer's receive or send until ends_tag_stop().
+ */
 bool ends_idle(void);
 /* Checks that memory without write permission is unchanged. */
 void ends_check_memory(void);

@@ -34,15 +34,18 @@ static struct evil_obj *remember(uint32_t e, enum evil_kind kind, uint32_t numbe
 	return &v->obj[kind][i];
 }
 
-static void remember_qp(uint32_t e, const struct hw_resp_create_qp *made, uint8_t type)
+static void remember_qp(uint32_t e, const struct hw_resp_create_qp *made,
+			const struct hw_cmd_create_qp *create)
 {
-	struct evil_obj *o = remember(e, EVIL_QP, made->qpn);
+	bool tagged = create->type == HW_QPT_RD && create->flags & HW_QP_F_TAGGED;
+	struct evil_obj *o = remember(e, tagged ? EVIL_TAG : EVIL_QP, made->qpn);
 
 	o->record = made->record_offset;
 	o->ring = made->rq_offset;
 	o->entries = made->rq_entries;
 	o->stride = made->rq_stride_bytes;
-	o->qp = (struct w_qp){.made = *made, .type = type, .srq = !made->rq_entries};
+	o->qp =
+	    (struct w_qp){.made = *made, .type = (uint8_t)create->type, .srq = !made->rq_entries};
 }
 
 /* Remembers the object that a successful command has made. */
@@ -76,7 +79,7 @@ static void take_answer(uint32_t e, const struct hw_cmd *cmd, const struct hw_cm
 		o->stride = resp->u.srq.stride_bytes;
 		break;
 	case HW_CMD_CREATE_QP:
-		remember_qp(e, &resp->u.create_qp, (uint8_t)cmd->u.create_qp.type);
+		remember_qp(e, &resp->u.create_qp, &cmd->u.create_qp);
 		break;
 	case HW_CMD_CREATE_AH:
 		remember(e, EVIL_AH, resp->u.handle);
@@ -144,6 +147,8 @@ static void sane_create_qp(uint32_t e, struct hw_cmd_create_qp *create, const st
 		create->srq = HW_SRQ_NONE;
 		create->max_recv_wr = create->max_recv_sge = 0;
 	}
+	if (r->z == EVIL_Z_TAGGED)
+		evil_tag_sane_qp(create);
 }
 
 static void sane_srq(uint32_t e, struct hw_cmd_srq *srq, const struct rec *r)
@@ -226,6 +231,9 @@ static void make_sane_link(uint32_t e, struct hw_cmd *cmd, const struct rec *r)
 	case HW_CMD_GOAL_CANCEL:
 		evil_goal_sane(e, cmd, r);
 		break;
+	case HW_CMD_TAG_OPEN:
+		evil_tag_sane_open(e, &cmd->u.tag_open, r);
+		break;
 	case HW_CMD_CM_CREATE:
 	case HW_CMD_CM_BIND:
 	case HW_CMD_CM_LISTEN:
@@ -240,7 +248,8 @@ static void make_sane_link(uint32_t e, struct hw_cmd *cmd, const struct rec *r)
 			handle(e, EVIL_QP, r->z));
 		break;
 	default:
-		cmd->u.obj.handle = named_object(e, cmd->op, r->b);
+		cmd->u.obj.handle = r->z == EVIL_Z_TAGGED ? handle(e, EVIL_TAG, r->b)
+							  : named_object(e, cmd->op, r->b);
 		break;
 	}
 }
@@ -412,7 +421,8 @@ void evil_recv(uint32_t e, const struct rec *r)
 static uint64_t place_of(uint32_t e, const struct rec *r)
 {
 	static const enum evil_kind kinds[] = {EVIL_QP, EVIL_CQ, EVIL_SRQ, EVIL_EQ};
-	const struct evil_obj *o = evil_pick(e, kinds[r->b & 3], r->c);
+	bool tagged = (r->b & 0x63) == 0x60;
+	const struct evil_obj *o = evil_pick(e, tagged ? EVIL_TAG : kinds[r->b & 3], r->c);
 
 	switch (r->b >> 2 & 7) {
 	case 0:
@@ -547,6 +557,7 @@ void evil_attach(uint32_t e)
 	    {CMD(HW_CMD_CREATE_SRQ), .x = 16 | 3 << 8, .z = 1},
 	    {CMD(HW_CMD_CREATE_QP), .x = qp, .z = 1},
 	    {CMD(HW_CMD_CREATE_QP), .z = 2},
+	    {CMD(HW_CMD_CREATE_QP), .x = qp, .z = EVIL_Z_TAGGED},
 	    {CMD(HW_CMD_GOAL_OPEN), .x = EVIL_RUNS},
 	    {CMD(HW_CMD_GOAL_COMM_CREATE), .x = e},
 	    {CMD(HW_CMD_GOAL_POOL), .x = 2},
@@ -559,6 +570,7 @@ void evil_attach(uint32_t e)
 	proc_attach(proc(e), e);
 	for (i = 0; i < sizeof(make) / sizeof(make[0]); i++)
 		must(e, &make[i]);
+	evil_tag_begin(e);
 }
 
 /* The other process's QP of the same index; for XRC the other end. */
@@ -578,4 +590,7 @@ void evil_connect(void)
 			W_CHECK(!proc_rts(proc(e), &evil[e].obj[EVIL_QP][i].qp, EVIL_QKEY,
 					  &evil[!e].obj[EVIL_QP][other_end(e, i)].qp),
 				"evil: no RTS");
+	for (e = 0; e < 2; e++)
+		W_CHECK(!proc_rts(proc(e), &evil[e].obj[EVIL_TAG][0].qp, EVIL_QKEY, NULL),
+			"evil: no tagged RTS");
 }

@@ -20,6 +20,9 @@ enum {
 	/* in its memory: lists that GOAL commands name */
 	EVIL_STAGE_AT = 112 << 10, /* peers, binds, a schedule */
 	EVIL_POOL_AT = 120 << 10,
+	EVIL_TAG_POOL_AT = 96 << 10, /* of the tagged endpoint */
+	EVIL_TAG_POOL_BYTES = 16 << 10,
+	EVIL_Z_TAGGED = 4, /* rec.z of a command: it is about tagged queue pairs */
 };
 
 enum evil_kind {
@@ -34,6 +37,7 @@ enum evil_kind {
 	EVIL_COMM,
 	EVIL_SCHEDULE,
 	EVIL_XRCD,
+	EVIL_TAG, /* tagged queue pairs */
 	EVIL_KINDS
 };
 
@@ -71,6 +75,13 @@ void evil_poke(uint32_t e, const struct rec *r);
 void evil_ring(uint32_t e, const struct rec *r);
 /* Fills a run record and rings for it (evil_goal.c). */
 void evil_run(uint32_t e, const struct rec *r);
+/* A step, a command of tagged endpoints (evil_tag.c). */
+void evil_tag(uint32_t e, const struct rec *r);
+void evil_tag_cmd(uint32_t e, const struct rec *r);
+/* Builds a valid TAG_OPEN; makes a queue pair a tagged one; opens the first. */
+void evil_tag_sane_open(uint32_t e, struct hw_cmd_tag_open *open, const struct rec *r);
+void evil_tag_sane_qp(struct hw_cmd_create_qp *create);
+void evil_tag_begin(uint32_t e);
 /* Builds a valid GOAL command; writes the lists that it names into the memory. */
 void evil_goal_sane(uint32_t e, struct hw_cmd *cmd, const struct rec *r);
 

@@ -61,6 +61,12 @@ void forge_group(struct frame *f, const struct rec *r, uint64_t key);
 void forge_tcp(struct frame *f, const struct rec *r, uint32_t stag, uint64_t to);
 /* Builds a message of the connection manager about an endpoint of the receiving NIC. */
 void forge_cm(struct frame *f, const struct rec *r);
+/*
+ * Builds an envelope, a write or a read for the tagged endpoint dst, from src or a stranger
+ * (forge_tag.c).
+ */
+void forge_tag(struct frame *f, const struct rec *r, const struct fw_qp *dst,
+	       const struct fw_qp *src);
 void forge_fit(struct frame *f, uint32_t what, int32_t psn_delta);
 /* Sets ports, incarnations (EPOCH), numbers (PSN) and ACK to those of an existing stream. */
 void forge_fit_esp(struct frame *f, uint32_t what, int32_t seq_delta);

@@ -41,6 +41,8 @@ enum step {
 	STEP_CM,
 	STEP_MAKE_CM,
 	STEP_TCP,
+	STEP_TAG,
+	STEP_ENVELOPE,
 	STEPS
 };
 
@@ -247,6 +249,23 @@ static void step_cm(const struct rec *r)
 			ends.end[e].qp[qp].made.qpn);
 }
 
+/*
+ * An envelope for a tagged endpoint, mostly in the name of the other one. r->b: forge.h, bit 3: not
+ * sent yet.
+ */
+static void step_envelope(const struct rec *r)
+{
+	uint32_t to = r->a & 1;
+
+	if (!w->proc[to].attached)
+		return;
+	forged.to = to;
+	forge_tag(&forged, r, ends_fw_qp(to, E_TAG),
+		  w->proc[!to].attached ? ends_fw_qp(!to, E_TAG) : NULL);
+	if (!(r->b & 8))
+		step_send(&(struct rec){.b = r->b & 0x80});
+}
+
 /* Steps that build, change or send the forged frame. */
 static void forge_step(uint32_t step, const struct rec *r)
 {
@@ -285,6 +304,9 @@ static void forge_step(uint32_t step, const struct rec *r)
 	case STEP_MAKE_CM:
 		forged.to = e;
 		forge_cm(&forged, r);
+		break;
+	case STEP_ENVELOPE:
+		step_envelope(r);
 		break;
 	default:
 		break;
@@ -341,6 +363,10 @@ static uint32_t run_step(const struct rec *r, uint32_t left)
 	case STEP_CM:
 		step_cm(r);
 		break;
+	case STEP_TAG:
+		if (w->proc[e].attached)
+			ends_tag(e, r);
+		break;
 	case STEP_TAKE:
 	case STEP_MAKE:
 	case STEP_SET:
@@ -352,6 +378,7 @@ static uint32_t run_step(const struct rec *r, uint32_t left)
 	case STEP_TCP:
 	case STEP_GROUP:
 	case STEP_MAKE_CM:
+	case STEP_ENVELOPE:
 		forge_step(step, r);
 		break;
 	case STEPS:
@@ -369,12 +396,15 @@ static void finish(void)
 		w->nic[e].port.tx_room = UINT32_MAX;
 		w->proc[e].host_fault = false;
 		fw_link(w->nic[e].fw, true);
-		for (i = 0; i < E_QPS && w->proc[e].attached; i++)
+		for (i = 0; i < E_ALL_QPS && w->proc[e].attached; i++)
 			if (ends_fw_qp(e, i)->state == HW_QPS_SQD)
 				ends_mend(e, i);
 	}
 	world_run(END_PATIENCE_S * W_S, ends_idle);
 	W_CHECK(ends_idle(), "a request never completed");
+	ends_tag_stop();
+	world_run(END_PATIENCE_S * W_S, ends_idle);
+	W_CHECK(ends_idle(), "a request of a tagged endpoint never completed");
 	ends_check_memory();
 	for (e = 0; e < 2; e++)
 		if (w->proc[e].attached)

@@ -30,8 +30,10 @@ enum step {
 	STEP_FAULT,
 	STEP_WQE_RAW,
 	STEPS,
-	/* op % 32: from here on the program is about collectives */
-	STEP_RUN = 28,
+	/* op % 32: tagged endpoints; from RUN on the program is about collectives */
+	STEP_TAG_CMD = 26,
+	STEP_TAG,
+	STEP_RUN,
 	STEP_GOOD_RUN,
 	STEP_GOAL,
 	STEP_GOAL_LATER,
@@ -166,6 +168,8 @@ static uint32_t evil_step(uint32_t e, const struct rec *r, uint32_t left)
 	case STEP_TOOL:
 	case STEP_FAULT:
 	case STEPS:
+	case STEP_TAG_CMD:
+	case STEP_TAG:
 	case STEP_RUN:
 	case STEP_GOOD_RUN:
 	case STEP_GOAL:
@@ -173,6 +177,17 @@ static uint32_t evil_step(uint32_t e, const struct rec *r, uint32_t left)
 		break;
 	}
 	return 0;
+}
+
+/* Tagged endpoints of the hostile processes. */
+static void tag_step(uint32_t e, const struct rec *r)
+{
+	if (!w->proc[EVIL_PROC + e].attached)
+		evil_attach(e);
+	if (r->op % 32 == STEP_TAG)
+		evil_tag(e, r);
+	else
+		evil_tag_cmd(e, r);
 }
 
 /* Collectives of the hostile processes, and of the good ones. */
@@ -204,6 +219,10 @@ static uint32_t run_step(const struct rec *r, uint32_t left)
 
 	if (r->op % 32 >= STEP_RUN) {
 		goal_step(e, r);
+		return 0;
+	}
+	if (r->op % 32 >= STEP_TAG_CMD) {
+		tag_step(e, r);
 		return 0;
 	}
 	switch (r->op % STEPS) {

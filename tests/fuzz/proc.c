@@ -242,6 +242,24 @@ int proc_rts(struct w_proc *p, const struct w_qp *qp, uint32_t qkey, const struc
 	return err ? err : proc_modify(p, qp->made.qpn, HW_QPS_RTS, rts, &attr);
 }
 
+int proc_tag_open(struct w_proc *p, const struct w_qp *qp, uint32_t qkey,
+		  const struct hw_cmd_tag_open *open)
+{
+	struct hw_qp_attr attr = {.port = 1, .qkey = qkey, .access = W_ALL_ACCESS};
+	struct hw_cmd cmd = {.op = HW_CMD_TAG_OPEN, .u.tag_open = *open};
+	struct hw_cmd_resp resp;
+	int err =
+	    proc_modify(p, qp->made.qpn, HW_QPS_INIT,
+			HW_QP_PKEY_INDEX | HW_QP_PORT | HW_QP_ACCESS_FLAGS | HW_QP_QKEY, &attr);
+
+	/* Assignment to a member may change the bytes of the union behind it, which must be 0. */
+	memset(&cmd, 0, sizeof(cmd));
+	cmd.op = HW_CMD_TAG_OPEN;
+	memcpy(&cmd.u.tag_open, open, sizeof(*open));
+	cmd.u.tag_open.qpn = qp->made.qpn;
+	return err ? err : proc_cmd(p, &cmd, &resp);
+}
+
 /* ---- queues ------------------------------------------------------------------------------ */
 
 struct hw_qp_record *proc_record(struct w_proc *p, const struct w_qp *qp)
@@ -300,6 +318,25 @@ void proc_recv(struct w_proc *p, uint64_t prod_offset, uint64_t ring_offset, uin
 	memcpy(entry + sizeof(*wqe), sge,
 	       (wqe->num_sge < room ? wqe->num_sge : room) * sizeof(*sge));
 	__atomic_store_n(prod, *prod + 1, __ATOMIC_RELEASE);
+}
+
+uint32_t proc_tag_op(struct w_proc *p, const struct w_qp *qp, const struct hw_tag_rq_wqe *wqe,
+		     const struct hw_sge *sge)
+{
+	const struct hw_resp_create_qp *made = &qp->made;
+	struct hw_qp_record *record = proc_record(p, qp);
+	uint32_t place = record->rq_prod;
+	uint32_t room = (made->rq_stride_bytes - (uint32_t)sizeof(*wqe)) / (uint32_t)sizeof(*sge);
+	uint8_t *entry = p->bar + made->rq_offset +
+			 (size_t)(place & (made->rq_entries - 1)) * made->rq_stride_bytes;
+
+	memcpy(entry, wqe, sizeof(*wqe));
+	memcpy(entry + sizeof(*wqe), sge,
+	       (wqe->num_sge < room ? wqe->num_sge : room) * sizeof(*sge));
+	__atomic_store_n(&record->rq_prod, place + 1, __ATOMIC_RELEASE);
+	proc_ring(p, HW_DB_RQ, made->qpn,
+		  made->record_offset + offsetof(struct hw_qp_record, rq_rung));
+	return place;
 }
 
 bool proc_eqe(struct w_proc *p, const struct hw_resp_create_eq *eq, uint32_t *cons)

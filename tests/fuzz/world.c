@@ -342,6 +342,13 @@ static void each_pool(void (*fn)(struct fw_pool *pool))
 		fn(&nic->goal.unexps);
 		fn(&nic->goal.calcs);
 		fn(&nic->mgrp.spaces);
+		fn(&nic->tag.posteds);
+		fn(&nic->tag.arrivals);
+		fn(&nic->tag.sends);
+		fn(&nic->tag.kept);
+		fn(&nic->tag.peers);
+		fn(&nic->tag.rtrs);
+		fn(&nic->tag.shares);
 	}
 }
 
@@ -448,7 +455,8 @@ void world_check_empty(void)
 			    !fw_ids_used(&fw->host.ah_ids) && !fw_ids_used(&fw->host.client_ids) &&
 			    !fw_ids_used(&fw->goal.comm_ids) &&
 			    !fw_ids_used(&fw->goal.schedule_ids) && !fw->goal.loads_active &&
-			    !fw->goal.heap.buddy.used && !fw->host.ah_waiting,
+			    !fw->goal.heap.buddy.used && !fw->host.ah_waiting &&
+			    !fw->tag.records.used,
 			"objects outlive their process");
 	}
 	each_pool(check_pool);

@@ -150,6 +150,14 @@ void proc_ring_sq(struct w_proc *p, const struct w_qp *qp);
 /* Posts to the receive queue of a QP or SRQ, by the place of its record and ring. */
 void proc_recv(struct w_proc *p, uint64_t prod_offset, uint64_t ring_offset, uint32_t entries,
 	       uint32_t stride, const struct hw_rq_wqe *wqe, const struct hw_sge *sge);
+/*
+ * Gives a tagged queue pair in RESET its pool, and leaves it in INIT. Posts an operation of its
+ * receive queue with its doorbell; returns its place.
+ */
+int proc_tag_open(struct w_proc *p, const struct w_qp *qp, uint32_t qkey,
+		  const struct hw_cmd_tag_open *open);
+uint32_t proc_tag_op(struct w_proc *p, const struct w_qp *qp, const struct hw_tag_rq_wqe *wqe,
+		     const struct hw_sge *sge);
 /* Takes the next event of a ring, the next completion of one; false: none. */
 bool proc_eqe(struct w_proc *p, const struct hw_resp_create_eq *eq, uint32_t *cons);
 bool proc_cqe(struct w_proc *p, const struct hw_resp_create_cq *cq, uint32_t *cons,
