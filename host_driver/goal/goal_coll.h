@@ -150,10 +150,10 @@ GOAL_API GOAL_Schedule GOAL_UnboundSchedule(GOAL_Comm comm, const GOAL_Collectiv
 GOAL_API GOAL_Handle GOAL_RunWith(GOAL_Schedule sched, const void *send, void *recv);
 
 /*
- * A cache of such schedules of one communicator, for one thread at a time and calls without lists.
- * Unused bytes of calls are 0: they are compared whole. GOAL_CacheTake() returns the schedule of
- * the call, which lasts until GOAL_CacheRelease() and its last run; NULL: it cannot be loaded
- * (GOAL_LastError()). The cache is freed before its communicator.
+ * A cache of such schedules of one communicator, for one thread at a time. Unused bytes of calls
+ * are 0: they are compared whole, and lists by what is in them. GOAL_CacheTake() returns the
+ * schedule of the call, which lasts until GOAL_CacheRelease(), by any thread, and its last run;
+ * NULL: it cannot be loaded (GOAL_LastError()). The cache is freed before its communicator.
  */
 typedef struct GOAL_Cache_s *GOAL_Cache;
 GOAL_API GOAL_Cache GOAL_CacheCreate(GOAL_Comm comm);

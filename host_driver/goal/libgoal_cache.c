@@ -3,8 +3,8 @@
  * The cache of schedules of a communicator, for libraries that get collectives as calls.
  *
  * Schedules without buffers: a call with new buffers finds the one that was loaded for the last
- * call of its kind. The cache is bounded; the least recently used one makes room. Calls
- * libgoal_bound.c.
+ * call of its kind. The key is the call, without its pointers, and what they point to. The cache is
+ * bounded; the least recently used one makes room. Calls libgoal_bound.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +20,27 @@ struct GOAL_Cache_s {
 	GOAL_Comm comm;
 	uint64_t calls;
 	struct entry {
-		GOAL_CollectiveCall key;
-		GOAL_Schedule sched; /* NULL: free */
-		uint64_t used;       /* the call that used it last */
+		GOAL_CollectiveCall key; /* the pointers: whether there is a list */
+		void *lists;             /* counts, sends, recvs; NULL: none */
+		GOAL_Schedule sched;     /* NULL: free */
+		uint64_t used;           /* the call that used it last */
 	} entry[ENTRIES];
+};
+
+/* Stands for any list in the key. */
+static const struct {
+	int64_t count;
+	GOAL_Block block;
+} in_lists;
+
+/* A call as the cache compares it. */
+struct key {
+	GOAL_CollectiveCall call;
+	struct {
+		const void *at;
+		size_t bytes;
+	} list[3];
+	size_t bytes; /* of all lists */
 };
 
 GOAL_Cache GOAL_CacheCreate(GOAL_Comm comm)
@@ -37,15 +54,21 @@ GOAL_Cache GOAL_CacheCreate(GOAL_Comm comm)
 	return cache;
 }
 
+static void drop(struct entry *entry)
+{
+	if (entry->sched)
+		libgoal_sched_put(entry->sched);
+	free(entry->lists);
+	entry->sched = NULL;
+	entry->lists = NULL;
+}
+
 static void clear(GOAL_Cache cache)
 {
 	uint32_t i;
 
-	for (i = 0; i < ENTRIES; i++) {
-		if (cache->entry[i].sched)
-			libgoal_sched_put(cache->entry[i].sched);
-		cache->entry[i].sched = NULL;
-	}
+	for (i = 0; i < ENTRIES; i++)
+		drop(&cache->entry[i]);
 }
 
 void GOAL_CacheFree(GOAL_Cache cache)
@@ -56,8 +79,52 @@ void GOAL_CacheFree(GOAL_Cache cache)
 	free(cache);
 }
 
+/* False: a list has no valid length. */
+static bool set_key(struct key *key, const GOAL_CollectiveCall *call, int ranks)
+{
+	uint32_t i;
+
+	memset(key, 0, sizeof(*key));
+	if (call->num_sends < 0 || call->num_recvs < 0)
+		return false;
+	/* As bytes: unused ones within the call are compared, too. */
+	memcpy(&key->call, call, sizeof(*call));
+	key->list[0].at = call->counts;
+	key->list[0].bytes = (size_t)ranks * sizeof(*call->counts);
+	key->list[1].at = call->sends;
+	key->list[1].bytes = (size_t)call->num_sends * sizeof(*call->sends);
+	key->list[2].at = call->recvs;
+	key->list[2].bytes = (size_t)call->num_recvs * sizeof(*call->recvs);
+	for (i = 0; i < 3; i++) {
+		if (!key->list[i].at)
+			key->list[i].bytes = 0;
+		key->bytes += key->list[i].bytes;
+	}
+	/* Equal lists lie at other addresses in each call. */
+	key->call.counts = call->counts ? &in_lists.count : NULL;
+	key->call.sends = call->sends ? &in_lists.block : NULL;
+	key->call.recvs = call->recvs ? &in_lists.block : NULL;
+	return true;
+}
+
+/* The calls are equal, so their lists are as long. */
+static bool is_for(const struct entry *entry, const struct key *key)
+{
+	const uint8_t *at = entry->lists;
+	uint32_t i;
+
+	if (!entry->sched || memcmp(&entry->key, &key->call, sizeof(key->call)) != 0)
+		return false;
+	for (i = 0; i < 3; i++) {
+		if (key->list[i].bytes && memcmp(at, key->list[i].at, key->list[i].bytes) != 0)
+			return false;
+		at += key->list[i].bytes;
+	}
+	return true;
+}
+
 /* Returns the place of the call's schedule, or the one that it takes. */
-static struct entry *find(GOAL_Cache cache, const GOAL_CollectiveCall *call)
+static struct entry *find(GOAL_Cache cache, const struct key *key)
 {
 	struct entry *place = &cache->entry[0];
 	uint32_t i;
@@ -65,7 +132,7 @@ static struct entry *find(GOAL_Cache cache, const GOAL_CollectiveCall *call)
 	for (i = 0; i < ENTRIES; i++) {
 		struct entry *at = &cache->entry[i];
 
-		if (at->sched && !memcmp(&at->key, call, sizeof(*call)))
+		if (is_for(at, key))
 			return at;
 		if (place->sched && (!at->sched || at->used < place->used))
 			place = at;
@@ -73,35 +140,55 @@ static struct entry *find(GOAL_Cache cache, const GOAL_CollectiveCall *call)
 	return place;
 }
 
+/* Loads the call's schedule into a place. False: the cause is GOAL_LastError(). */
+static bool load(GOAL_Cache cache, struct entry *at, const struct key *key,
+		 const GOAL_CollectiveCall *call)
+{
+	uint8_t *lists = key->bytes ? malloc(key->bytes) : NULL, *to = lists;
+	GOAL_Schedule sched;
+	uint32_t i;
+
+	if (key->bytes && !lists) {
+		libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
+		return false;
+	}
+	sched = GOAL_UnboundSchedule(cache->comm, call);
+	if (!sched) {
+		/* The NIC's memory may be full of schedules that wait for their next use. */
+		clear(cache);
+		sched = GOAL_UnboundSchedule(cache->comm, call);
+	}
+	if (!sched) {
+		free(lists);
+		return false;
+	}
+	drop(at);
+	for (i = 0; i < 3; i++) {
+		if (key->list[i].bytes)
+			memcpy(to, key->list[i].at, key->list[i].bytes);
+		to += key->list[i].bytes;
+	}
+	memcpy(&at->key, &key->call, sizeof(at->key));
+	at->lists = lists;
+	at->sched = sched;
+	return true;
+}
+
 GOAL_Schedule GOAL_CacheTake(GOAL_Cache cache, const GOAL_CollectiveCall *call)
 {
-	GOAL_Schedule sched;
 	struct entry *at;
+	struct key key;
 
-	if (call->counts || call->sends || call->recvs) {
-		libgoal_error(GOAL_ERR_ARG, "the cache does not compare lists");
+	if (!cache || !call || !set_key(&key, call, GOAL_CommSize(cache->comm))) {
+		libgoal_error(GOAL_ERR_ARG, "no cache, no call, or a list of less than no blocks");
 		return NULL;
 	}
-	at = find(cache, call);
-	sched = at->sched;
-	if (!sched || memcmp(&at->key, call, sizeof(*call)) != 0) {
-		sched = GOAL_UnboundSchedule(cache->comm, call);
-		if (!sched) {
-			/* The NIC's memory may be full of schedules that wait for their next use.
-			 */
-			clear(cache);
-			sched = GOAL_UnboundSchedule(cache->comm, call);
-		}
-		if (!sched)
-			return NULL;
-		if (at->sched)
-			libgoal_sched_put(at->sched);
-		memcpy(&at->key, call, sizeof(*call));
-		at->sched = sched;
-	}
+	at = find(cache, &key);
+	if (!is_for(at, &key) && !load(cache, at, &key, call))
+		return NULL;
 	at->used = ++cache->calls;
-	libgoal_sched_get(sched);
-	return sched;
+	libgoal_sched_get(at->sched);
+	return at->sched;
 }
 
 void GOAL_CacheRelease(GOAL_Schedule sched)

@@ -4,7 +4,7 @@
  *
  * An MPI side (host_driver/mpich, host_driver/ompi) describes a call as a collective of libgoal
  * (struct mc_call) and asks whether the NIC takes it (mc_call.c, by the rules of mc_rules.c;
- * mc_count.c counts). MPICH's starts a run (mc_run.c) of a cached schedule (mc_comm.c). A decision
+ * mc_count.c counts). MPICH's starts a run (mc_run.c) of a schedule that libgoal caches. A decision
  * uses only what is equal at all ranks: bytes, operations, roots. docs/mpich.md, docs/openmpi.md.
  */
 #ifndef WEFT_MC_H
@@ -81,34 +81,21 @@ struct mc_call {
 	enum mc_reason reason; /* MC_TAKEN: libgoal can do it */
 };
 
-enum {
-	MC_CACHE_ENTRIES = 64, /* schedules of a communicator */
-};
-
-/* A schedule, shared by the cache and the runs that use it. */
-struct mc_sched {
-	GOAL_CollectiveCall key;
-	GOAL_Schedule sched;
-	uint32_t refs; /* atomic */
-	uint64_t used; /* time of the last use, counted in calls */
-};
-
 /* The NIC's side of a communicator. It lasts as long as the MPI side's and its runs. */
 struct mc_comm {
 	GOAL_Comm goal;
+	GOAL_Cache cache;      /* schedules of calls, without buffers */
 	GOAL_Schedule barrier; /* always there: also the run that fails when no other can start */
 	struct mc_comm *job;   /* outlives this one; NULL: goal is the job's, of GOAL_Join() */
 	uint32_t refs;         /* atomic */
 	uint32_t ranks, rank;
-	uint64_t calls;
-	struct mc_sched *cache[MC_CACHE_ENTRIES];
 };
 
 /* A call under way. The MPI side has it within a request of its own. */
 struct mc_run {
 	struct mc_run *next; /* in the list of runs under way */
 	struct mc_comm *comm;
-	struct mc_sched *sched; /* NULL: it could not be loaded */
+	GOAL_Schedule sched; /* of the cache; NULL: it could not be loaded */
 	enum mc_coll coll;
 	void *send, *recv; /* contiguous; NULL: this rank has none */
 	GOAL_Handle handle;
@@ -139,7 +126,7 @@ void mc_call_init(struct mc_call *call, enum mc_coll coll, uint64_t count, int r
 /* Decides, and counts the decision. True: the NIC takes the call. */
 bool mc_call_taken(struct mc_call *call, enum mc_form form, uint32_t ranks);
 
-/* ---- communicators and schedules (mc_comm.c) ------------------------------------------------ */
+/* ---- communicators (mc_comm.c) -------------------------------------------------------------- */
 
 /*
  * Takes goal over, which may be NULL. job NULL: it is of GOAL_Join(). NULL: there is no
@@ -149,9 +136,6 @@ struct mc_comm *mc_comm_new(GOAL_Comm goal, struct mc_comm *job);
 void mc_comm_get(struct mc_comm *comm);
 /* The last reference frees libgoal's communicator; with the last one of a job its rank leaves. */
 void mc_comm_put(struct mc_comm *comm);
-/* Returns a reference to the communicator's schedule of the call; NULL: it cannot be loaded. */
-struct mc_sched *mc_sched_get(struct mc_comm *comm, const GOAL_CollectiveCall *call);
-void mc_sched_put(struct mc_sched *sched);
 
 /* ---- runs (mc_run.c) ------------------------------------------------------------------------ */
 

@@ -21,7 +21,7 @@ static uint32_t num_active; /* atomic; read without the lock */
 static bool try_start(struct mc_run *run)
 {
 	if (run->error == GOAL_SUCCESS)
-		run->handle = GOAL_RunWith(run->sched->sched, run->send, run->recv);
+		run->handle = GOAL_RunWith(run->sched, run->send, run->recv);
 	else
 		run->handle = GOAL_RunFailing(run->comm->barrier);
 	run->waiting = run->handle == GOAL_ERR_BUSY;
@@ -42,7 +42,7 @@ void mc_run_start(struct mc_run *run, struct mc_comm *comm, const struct mc_call
 	run->coll = call->coll;
 	run->next = NULL;
 	run->waiting = true;
-	run->sched = mc_sched_get(comm, &call->goal);
+	run->sched = GOAL_CacheTake(comm->cache, &call->goal);
 	if (!run->sched && run->error == GOAL_SUCCESS)
 		run->error = GOAL_ERR_RESOURCES;
 	mc_comm_get(comm);
@@ -81,7 +81,7 @@ static void finish(struct mc_run *run)
 {
 	struct mc_comm *comm = run->comm;
 
-	mc_sched_put(run->sched);
+	GOAL_CacheRelease(run->sched);
 	run->over(run, run->error);
 	mc_comm_put(comm);
 }

@@ -4,10 +4,10 @@
  *
  * A module stands before those that Open MPI selected for a communicator. It describes a call as a
  * collective of libgoal (cw_move.c, cw_reduce.c, cw_vary.c, cw_neighbor.c), asks the rules whether
- * the NIC takes it (mc_rules.c), gets a schedule (cw_sched.c) and runs it as a request (cw_req.c).
- * Everything else goes to the module before it, and is counted by reason (mc_count.c). A decision
- * uses only what is equal at all ranks: signatures, counts, operations, not the layout of derived
- * types. docs/openmpi.md.
+ * the NIC takes it (mc_rules.c), takes a schedule from the cache and runs it as a request
+ * (cw_req.c). Everything else goes to the module before it, and is counted by reason (mc_count.c).
+ * A decision uses only what is equal at all ranks: signatures, counts, operations, not the layout
+ * of derived types. docs/openmpi.md.
  */
 #ifndef WEFT_CW_H
 #define WEFT_CW_H
@@ -59,37 +59,20 @@ struct cw_side {
 
 /* One rank's call. */
 struct cw_call {
-	struct mc_call mc; /* goal: without its lists */
-	/* An exchange has GOAL_Block, sends first; reduce_scatter int64_t, counts of the ranks. */
-	void *list;
-	size_t list_bytes;
+	struct mc_call mc;
+	void *list;  /* memory of goal's lists, until there is a request */
 	bool broken; /* this rank cannot take part: the run fails */
 	enum cw_pair pair;
 	struct cw_side send, recv;
 };
 
-/* A schedule, shared by the cache and the requests that use it. */
-struct cw_sched {
-	GOAL_CollectiveCall key;
-	void *list; /* of the call */
-	size_t list_bytes;
-	GOAL_Schedule sched;
-	uint32_t refs; /* atomic */
-	uint64_t used; /* time of the last use, counted in calls */
-};
-
-enum {
-	CW_CACHE_ENTRIES = 64, /* schedules of a communicator */
-};
-
 /* The NIC's side of a communicator. It lasts as long as its module and its requests. */
 struct cw_comm {
 	GOAL_Comm goal;
+	GOAL_Cache cache;      /* schedules of calls, without buffers */
 	GOAL_Schedule barrier; /* always there: also the run that fails when no other can start */
 	uint32_t refs;         /* atomic */
 	uint32_t ranks;
-	uint64_t calls;
-	struct cw_sched *cache[CW_CACHE_ENTRIES];
 };
 
 /* A module of coll/weft on one communicator. */
@@ -111,11 +94,11 @@ struct cw_req {
 	struct cw_req *next; /* in the list of those under way, or of unused ones */
 	struct cw_comm *cw;
 	struct cw_call call;
-	struct cw_sched *sched; /* its own reference; NULL: it could not be loaded */
-	GOAL_Handle run;        /* while under way; waiting: not started yet */
-	bool waiting;           /* for a free run record */
-	bool freed;             /* by the program, while under way */
-	int error;              /* GOAL_ERR_*, of a request that could not be started */
+	GOAL_Schedule sched; /* of the cache; NULL: it could not be loaded */
+	GOAL_Handle run;     /* while under way; waiting: not started yet */
+	bool waiting;        /* for a free run record */
+	bool freed;          /* by the program, while under way */
+	int error;           /* GOAL_ERR_*, of a request that could not be started */
 };
 typedef struct cw_req cw_req;
 OBJ_CLASS_DECLARATION(cw_req);
@@ -173,14 +156,6 @@ void cw_pair_pack(enum cw_pair pair, void *nic, const void *user, int count);
 void cw_pair_unpack(enum cw_pair pair, void *user, const void *nic, int count);
 /* Sets operation, type and width of libgoal, or the reason why there are none. */
 void cw_op_set(struct cw_call *call, const ompi_op_t *op, const ompi_datatype_t *type);
-
-/* ---- schedules (cw_sched.c) ----------------------------------------------------------------- */
-
-/* Returns a reference to the communicator's schedule of the call; NULL: it cannot be loaded. */
-struct cw_sched *cw_sched_get(struct cw_comm *cw, const struct cw_call *call);
-void cw_sched_put(struct cw_sched *sched);
-/* Empties the cache. */
-void cw_sched_clear(struct cw_comm *cw);
 
 /* ---- requests (cw_req.c) -------------------------------------------------------------------- */
 

@@ -150,7 +150,8 @@ static bool make(struct cw_call *call, const struct cw_lists *lists, uint32_t ra
 		put(blocks + sends, lists->recvs, recvs, rank, -lists->rounds, bytes, at);
 	free(bytes);
 	call->list = blocks;
-	call->list_bytes = ((size_t)sends + recvs) * sizeof(*blocks);
+	call->mc.goal.sends = blocks;
+	call->mc.goal.recvs = blocks ? blocks + sends : NULL;
 	return ok;
 }
 

@@ -4,8 +4,7 @@
  *
  * All ranks of a communicator must decide alike. MPI_COMM_WORLD joins libgoal by the allgather of
  * the module before (GOAL_Join(), all or none). Another communicator gets one of libgoal without
- * communication, then its ranks agree (agree()). Calls cw_sched.c and the files of
- * the collectives.
+ * communication, then its ranks agree (agree()). Calls the files of the collectives.
  */
 #include "host_driver/ompi/cw.h"
 
@@ -38,7 +37,7 @@ void cw_comm_put(struct cw_comm *cw)
 {
 	if (__atomic_sub_fetch(&cw->refs, 1, __ATOMIC_ACQ_REL))
 		return;
-	cw_sched_clear(cw);
+	GOAL_CacheFree(cw->cache);
 	if (cw->barrier)
 		(void)GOAL_FreeSchedule(cw->barrier);
 	if (cw->goal && cw->goal != mca_coll_weft_component.world)
@@ -62,9 +61,10 @@ static struct cw_comm *comm_new(GOAL_Comm goal)
 	cw->refs = 1;
 	cw->goal = goal;
 	cw->ranks = (uint32_t)GOAL_CommSize(goal);
+	cw->cache = GOAL_CacheCreate(goal);
 	cw->barrier = GOAL_UnboundSchedule(goal, &barrier);
 	__atomic_add_fetch(&mca_coll_weft_component.comms, 1, __ATOMIC_ACQ_REL);
-	if (cw->barrier)
+	if (cw->cache && cw->barrier)
 		return cw;
 	cw_comm_put(cw);
 	return NULL;

@@ -86,7 +86,7 @@ static void describe_reduce_scatter(struct cw_call *call, const struct cw_module
 			list[i] = counts[i];
 	}
 	call->list = list;
-	call->list_bytes = list ? m->cw->ranks * sizeof(*list) : 0;
+	call->mc.goal.counts = list;
 	call->broken = !list;
 	call->mc.large_bytes = cw_type_bytes(type, 1) * (uint64_t)whole;
 	call->mc.block_bytes = call->mc.large_bytes / m->cw->ranks;

@@ -5,8 +5,7 @@
  * opal_progress() calls cw_req_progress(), which reads the record of each run under way; nothing
  * else of the host is needed for a collective to proceed. All ranks start the runs of a
  * communicator in one order, so a rank that cannot start its part starts a run that fails instead,
- * and a request that finds no free run record keeps those behind it waiting. Calls cw_sched.c,
- * cw_type.c.
+ * and a request that finds no free run record keeps those behind it waiting. Calls cw_type.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +35,7 @@ static bool try_start(struct cw_req *req)
 	const struct cw_call *call = &req->call;
 
 	if (req->error == GOAL_SUCCESS)
-		req->run = GOAL_RunWith(req->sched->sched, call->send.addr, call->recv.addr);
+		req->run = GOAL_RunWith(req->sched, call->send.addr, call->recv.addr);
 	else
 		req->run = GOAL_RunFailing(req->cw->barrier);
 	req->waiting = req->run == GOAL_ERR_BUSY;
@@ -100,7 +99,7 @@ static void reuse(struct cw_req *req)
 {
 	cw_side_release(&req->call.send);
 	cw_side_release(&req->call.recv);
-	cw_sched_put(req->sched);
+	GOAL_CacheRelease(req->sched);
 	cw_comm_put(req->cw);
 	OMPI_REQUEST_FINI(&req->nbc.super);
 	pthread_mutex_lock(&lock);
@@ -221,10 +220,12 @@ struct cw_req *cw_req_new(struct cw_module *module, struct cw_call *call, bool p
 	cw_comm_get(req->cw);
 	cw_side_retain(&req->call.send);
 	cw_side_retain(&req->call.recv);
-	req->sched = call->broken ? NULL : cw_sched_get(req->cw, call);
-	/* The schedule has a copy of the list. */
+	req->sched = call->broken ? NULL : GOAL_CacheTake(req->cw->cache, &call->mc.goal);
+	/* The cache has a copy of the lists. */
 	free(call->list);
 	req->call.list = NULL;
+	req->call.mc.goal.counts = NULL;
+	req->call.mc.goal.sends = req->call.mc.goal.recvs = NULL;
 	return req;
 }
 

@@ -169,6 +169,96 @@ static void flight(GOAL_Comm comm)
 	free(out);
 }
 
+/* A reduce_scatter of first words for rank 0, one more for each rank after it. */
+static GOAL_Schedule scatter_of(GOAL_Cache cache, int64_t *counts, int64_t first)
+{
+	/* Static: unused bytes are 0. */
+	static GOAL_CollectiveCall call = {
+	    .coll = GOAL_COLL_REDUCE_SCATTER, .op = GOAL_ADD, .type = GOAL_UINT, .width = 64};
+	int i;
+
+	call.counts = counts;
+	for (i = 0; i < size; i++)
+		counts[i] = first + i;
+	return GOAL_CacheTake(cache, &call);
+}
+
+static void run_scatter(GOAL_Schedule s, int64_t first)
+{
+	uint64_t offset = (uint64_t)(me * first + me * (me - 1) / 2);
+
+	fill(in_data, size * first + size * (size - 1) / 2, 12);
+	check(GOAL_Wait(GOAL_RunWith(s, in_data, out_data)) == GOAL_SUCCESS);
+	check(out_data[0] ==
+	      (uint64_t)size * (12000 + offset) + (uint64_t)size * (uint64_t)(size - 1) / 2);
+}
+
+/* The words go round to the next rank. */
+static GOAL_Schedule ring_of(GOAL_Cache cache, GOAL_Block *send, GOAL_Block *recv, int64_t words)
+{
+	static GOAL_CollectiveCall call = {.coll = GOAL_COLL_EXCHANGE,
+					   .alg = GOAL_ALG_LINEAR,
+					   .op = GOAL_COPY,
+					   .type = GOAL_UINT,
+					   .width = 8,
+					   .num_sends = 1,
+					   .num_recvs = 1};
+
+	call.sends = send;
+	call.recvs = recv;
+	*send = (GOAL_Block){.rank = (me + 1) % size, .bytes = words * 8};
+	*recv = (GOAL_Block){.rank = (me + size - 1) % size, .bytes = words * 8};
+	return GOAL_CacheTake(cache, &call);
+}
+
+static void run_ring(GOAL_Schedule s, int64_t words)
+{
+	out_data[words] = 77;
+	fill(in_data, words, 13);
+	check(GOAL_Wait(GOAL_RunWith(s, in_data, out_data)) == GOAL_SUCCESS);
+	check(out_data[words - 1] == (uint64_t)(13000 + words - 1 + (me + size - 1) % size) &&
+	      out_data[words] == 77);
+}
+
+/* Equal calls find one schedule, wherever their lists lie; other lists are other calls. */
+static void caches(GOAL_Comm comm)
+{
+	GOAL_Cache cache = GOAL_CacheCreate(comm);
+	int64_t *counts = calloc(2 * (size_t)size, sizeof(*counts));
+	GOAL_Schedule two, three, again, ring, longer;
+	GOAL_Block blocks[4];
+	int i;
+
+	check(cache && counts);
+	check(!GOAL_CacheCreate(NULL) && GOAL_LastError() == GOAL_ERR_ARG);
+	check(!GOAL_CacheTake(cache, NULL) && GOAL_LastError() == GOAL_ERR_ARG);
+	two = scatter_of(cache, counts, 2);
+	three = scatter_of(cache, counts, 3);
+	again = scatter_of(cache, counts + size, 2);
+	check(two && three && three != two && again == two);
+	ring = ring_of(cache, &blocks[0], &blocks[1], 2);
+	longer = ring_of(cache, &blocks[0], &blocks[1], 3);
+	GOAL_CacheRelease(again);
+	again = ring_of(cache, &blocks[2], &blocks[3], 2);
+	check(ring && longer && longer != ring && again == ring);
+	run_scatter(two, 2);
+	run_scatter(three, 3);
+	run_ring(ring, 2);
+	run_ring(longer, 3);
+	/* More schedules than the cache has room for; a schedule outlasts its place there. */
+	for (i = 0; i < 70; i++)
+		GOAL_CacheRelease(scatter_of(cache, counts, 4 + i));
+	run_scatter(two, 2);
+	GOAL_CacheFree(cache);
+	run_ring(again, 2);
+	GOAL_CacheRelease(two);
+	GOAL_CacheRelease(three);
+	GOAL_CacheRelease(ring);
+	GOAL_CacheRelease(longer);
+	GOAL_CacheRelease(again);
+	free(counts);
+}
+
 static void errors(GOAL_Comm comm)
 {
 	const GOAL_CollectiveCall bad = {.coll = GOAL_COLL_REDUCE, .count = 1, .root = size};
@@ -234,6 +324,7 @@ int main(int argc, char **argv)
 	kinds(comm, SMALL);
 	kinds(GOAL_CommWorld(), WORDS);
 	flight(comm);
+	caches(comm);
 	errors(comm);
 	if (join_first) {
 		check(GOAL_Finalize() == GOAL_SUCCESS && !GOAL_CommWorld());
