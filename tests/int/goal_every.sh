@@ -9,12 +9,12 @@
 need g++
 
 # goal_every.c really calls every function that the headers declare, goal_with.c those for libraries,
-# goal_blocks.c those with blocks of different sizes.
+# goal_blocks.c those with blocks of different sizes, goal_user.c those of operations of users.
 missing=$(grep -ohE '\bGOAL_[A-Z][a-z][A-Za-z]*\(' <(grep -hE -A 1 '^GOAL_API' host_driver/goal/goal.h host_driver/goal/goal_coll.h) |
 	sort -u | while read -r f; do
-	grep -qF -- "$f" tests/int/goal_every.c tests/int/goal_with.c tests/int/goal_blocks.c || echo "$f"
+	grep -qF -- "$f" tests/int/goal_{every,with,blocks,user}.c || echo "$f"
 done)
-[ -z "$missing" ] || die "not called by goal_every.c, goal_with.c or goal_blocks.c: $missing"
+[ -z "$missing" ] || die "not called by goal_every.c, goal_with.c, goal_blocks.c or goal_user.c: $missing"
 
 mkdir "$WEFT_TMP/include"
 cp host_driver/goal/goal.h "$WEFT_TMP/include"

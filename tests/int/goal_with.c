@@ -4,9 +4,10 @@
  *
  *	goal_with join|init FOLDER
  *
- * Each rank joins by an allgather through files in FOLDER, before or after GOAL_Init(). Runs of one
- * schedule name buffers of all kinds of memory, several at once; a rank that has none, or that
- * names memory that is not there, makes the run fail at every rank. Run by tests/int/goal_with.sh.
+ * Each rank joins by an allgather through files in FOLDER, before GOAL_Init(), or after it and in
+ * steps. Runs of one schedule name buffers of all kinds of memory, several at once; a rank that has
+ * none, or that names memory that is not there, makes the run fail at every rank. Caches find
+ * schedules by their calls and lists. Run by tests/int/goal_with.sh.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -61,6 +62,24 @@ static GOAL_Comm join(void)
 	GOAL_Comm comm = GOAL_Join(&group);
 
 	check(comm && GOAL_CommRank(comm) == me && GOAL_CommSize(comm) == size);
+	return comm;
+}
+
+/* A joining that is given up, then one that is not. */
+static GOAL_Comm join_in_steps(void)
+{
+	GOAL_Hello mine, *all = calloc((size_t)size, sizeof(*all));
+	GOAL_Joining joining = GOAL_JoinBegin(getenv("WEFT_DEVICE"), &mine);
+	GOAL_Comm comm;
+
+	check(all && joining && !GOAL_JoinEnd(joining, NULL));
+	joining = GOAL_JoinBegin(getenv("WEFT_DEVICE"), &mine);
+	check(joining && !allgather(&mine, all, sizeof(mine), NULL));
+	check(GOAL_JoinMake(joining, me, size, all, &mine) == GOAL_SUCCESS);
+	check(!allgather(&mine, all, sizeof(mine), NULL));
+	comm = GOAL_JoinEnd(joining, all);
+	check(comm && GOAL_CommRank(comm) == me && GOAL_CommSize(comm) == size);
+	free(all);
 	return comm;
 }
 
@@ -319,7 +338,7 @@ int main(int argc, char **argv)
 	check(GOAL_Init() == GOAL_SUCCESS && GOAL_Init() == GOAL_ERR_STATE);
 	check(GOAL_MyRank() == me && GOAL_GroupSize() == size);
 	if (!join_first)
-		comm = join();
+		comm = join_in_steps();
 	world_works();
 	kinds(comm, SMALL);
 	kinds(GOAL_CommWorld(), WORDS);
