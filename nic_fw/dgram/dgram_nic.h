@@ -32,13 +32,18 @@ struct rd_grants {
 	uint64_t path_ns;      /* mean round trip without queues, by packets */
 	uint64_t round_bytes;  /* received since the window was last checked */
 	uint32_t round_pkts;
-	uint32_t round_low;   /* samples of the round that were hardly delayed */
-	uint32_t round_least; /* and samples that were not delayed */
-	uint32_t drain;       /* packets for which the window stays small */
-	bool ramp;            /* every round since the start found the line idle */
-	uint64_t shared_ns;   /* time when packets of several sessions last came */
-	uint64_t drained_ns;  /* time when the window was last drained */
-	bool short_of;        /* a session had to wait for room in the window */
+	uint32_t round_low;     /* samples of the round that were hardly delayed */
+	uint32_t round_least;   /* and samples that were not delayed */
+	uint32_t drain;         /* packets for which the window stays small */
+	bool ramp;              /* every round since the start found the line idle */
+	uint64_t train_ns;      /* of the ramp: time of a packet that was hardly delayed */
+	uint64_t train_bytes;   /* packets since then, which all waited in the queue */
+	uint64_t train_path_ns; /* shortest path that the ramp has seen; 0: none yet */
+	uint64_t first_ns;      /* start of the time in which first_probes were sent */
+	uint32_t first_probes;  /* probes that brought new sessions their first credits */
+	uint64_t shared_ns;     /* time when packets of several sessions last came */
+	uint64_t drained_ns;    /* time when the window was last drained */
+	bool short_of;          /* a session had to wait for room in the window */
 	struct fw_timer timer;
 };
 

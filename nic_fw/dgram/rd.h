@@ -565,6 +565,8 @@ void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd);
 /* rd_grant.c */
 void rd_grant_init(struct fw_nic *nic);
 void rd_grant_open(struct fw_nic *nic, struct rd_session *session);
+/* Gives a session that a HELLO has just made more credits if few begin. */
+void rd_grant_first(struct fw_nic *nic, struct rd_session *session);
 void rd_grant_close(struct fw_nic *nic, struct rd_session *session);
 /* Handles the credits in a packet's header: those that the peer used, and those that it grants. */
 void rd_grant_rx(struct fw_nic *nic, struct rd_session *session, const struct rdmap_seg *pkt,

@@ -27,13 +27,12 @@ enum {
 	GRANT_TURN = 8,                        /* credits at most in one turn, of small packets */
 	GRANT_STOCK = 256,                     /* credits of all idle sessions together */
 	GRANT_STOCK_PKTS = RD_CREDIT_IDLE + 2, /* and of one of them */
-	GRANT_ALONE_PKTS = 16, /* for a peer that begins to ask alone; each packet adds one */
-	GRANT_SAMPLE = 4,      /* one of so many packets of a peer that is alone is measured */
-	GRANT_REMINDERS = 2,   /* before unused credits are taken back */
-	GRANT_HDR_BYTES = 126, /* length of a packet on the line, without its DDP segment */
-	GRANT_DRAIN_PKTS = 4,  /* and one of each peer: duration of the small window */
-	/* For each peer that begins then: its packets before the first grant, and more. */
-	GRANT_DRAIN_EACH = 4,
+	GRANT_ALONE_PKTS = 16,   /* for a peer that begins to ask alone; each packet adds one */
+	GRANT_SAMPLE = 4,        /* one of so many packets of a peer that is alone is measured */
+	GRANT_REMINDERS = 2,     /* before unused credits are taken back */
+	GRANT_HDR_BYTES = 126,   /* length of a packet on the line, without its DDP segment */
+	GRANT_DRAIN_PKTS = 4,    /* and one of each peer: duration of the small window */
+	GRANT_DRAIN_EACH = 2,    /* and more for each peer that begins then */
 	GRANT_ROUND_PKTS = 8,    /* samples of a round, at least */
 	GRANT_MIN_BYTES = 32768, /* minimum of the window */
 	GRANT_MAX_BYTES = 1 << 23,
@@ -41,6 +40,7 @@ enum {
 	GRANT_LENGTHS = 64,   /* packets after which an old length has little weight */
 	GRANT_FAR_TIMES = 16, /* the longest path that counts, as a multiple of the mean */
 	GRANT_DOUBT_MIN = 8,  /* packets of data that a peer must send until it is trusted again */
+	GRANT_FIRST = 8,      /* probes with first credits at most in GRANT_FIRST_NS */
 	/* Sessions served at most because of one header, and in one call of the timer. */
 	GRANT_RUN_HEADER = 8,
 	GRANT_RUN_TIMER = 32,
@@ -49,6 +49,8 @@ enum {
 #define GRANT_ALONE_NS  UINT64_C(10000000) /* age at which earlier measurements may be wrong */
 #define GRANT_DRAIN_NS  UINT64_C(1000000000)
 #define GRANT_OLD_NS    UINT64_C(1000000000) /* age up to which timestamps of 32 bits are ordered */
+#define GRANT_TRAIN_NS  UINT64_C(1000000)    /* longest train of packets that is measured */
+#define GRANT_FIRST_NS  UINT64_C(10000000)
 #define GRANT_SILENT_NS UINT64_C(1000000)
 #define GRANT_VOID_NS   UINT64_C(200000)    /* and four paths: no packet comes later than this */
 #define GRANT_PATH_NS   UINT64_C(10000000)  /* addition of a path at most */
@@ -281,6 +283,39 @@ static void drain(struct fw_nic *nic)
 }
 
 /*
+ * Notes a packet of the ramp: packets that waited left the last queue close behind each other, so
+ * the rate of such a train is that of the line.
+ */
+static void train_add(struct rd_grants *g, uint64_t now_ns, uint32_t pkt_bytes, uint64_t excess)
+{
+	if (excess < GRANT_TARGET_NS / 4 || now_ns - g->train_ns > GRANT_TRAIN_NS) {
+		g->train_ns = now_ns;
+		g->train_bytes = 0;
+		return;
+	}
+	g->train_bytes += pkt_bytes;
+}
+
+/*
+ * Grows the window of the ramp with each packet that was hardly delayed. Once a train has measured
+ * the line, the window that fills it is known: doubling would take a round trip each time. The
+ * shortest path counts, because a peer may feign a long one.
+ */
+static void ramp_grow(struct rd_grants *g, uint64_t now_ns, uint32_t pkt_bytes, uint64_t excess)
+{
+	uint64_t took_ns = now_ns - g->train_ns, bytes;
+
+	if (g->train_bytes && took_ns >= GRANT_TARGET_NS) {
+		bytes = g->train_bytes * (g->train_path_ns + GRANT_TARGET_NS) / took_ns;
+		g->ramp = false;
+		if (bytes > g->window_bytes)
+			g->window_bytes = least(bytes, GRANT_MAX_BYTES);
+	} else if (g->short_of && excess < GRANT_TARGET_NS && g->window_bytes < GRANT_MAX_BYTES) {
+		g->window_bytes += pkt_bytes;
+	}
+}
+
+/*
  * Measures the time from our last header to the packet that answers it, less the peer's own delay.
  * The path's time without a queue shows only without one, so now and then the window is small until
  * each has sent some packets.
@@ -294,6 +329,9 @@ static void rd_grant_measure(struct fw_nic *nic, struct rd_session *s, uint32_t 
 	if (!s->asks || !is_shared(g, s))
 		return;
 	g->shared_ns = nic->now_ns;
+	excess = path && rtt_ns > path ? rtt_ns - path : 0;
+	if (g->ramp)
+		train_add(g, nic->now_ns, s->rx_pkt_bytes, excess);
 	if (nic->now_ns - g->drained_ns > GRANT_DRAIN_NS)
 		drain(nic);
 	/* Peers that come and go must not extend it for ever. */
@@ -307,12 +345,14 @@ static void rd_grant_measure(struct fw_nic *nic, struct rd_session *s, uint32_t 
 	if (rtt_ns < path || !path)
 		return;
 	g->path_ns = g->path_ns ? (g->path_ns * 63 + path) / 64 : path;
-	excess = rtt_ns - path;
 	g->round_low += excess < GRANT_TARGET_NS;
 	g->round_least += excess < GRANT_TARGET_NS / 4;
 	g->round_bytes += s->rx_pkt_bytes;
-	if (g->ramp && g->short_of && excess < GRANT_TARGET_NS && g->window_bytes < GRANT_MAX_BYTES)
-		g->window_bytes += s->rx_pkt_bytes;
+	if (g->ramp) {
+		if (!g->train_path_ns || path < g->train_path_ns)
+			g->train_path_ns = path;
+		ramp_grow(g, nic->now_ns, s->rx_pkt_bytes, excess);
+	}
 	if (++g->round_pkts >= GRANT_ROUND_PKTS && g->round_bytes >= g->window_bytes)
 		end_round(g, s->rx_pkt_bytes);
 }
@@ -350,6 +390,7 @@ static void begin_asking(struct fw_nic *nic, struct rd_session *s)
 		if (nic->now_ns - g->shared_ns > GRANT_ALONE_NS) {
 			g->window_bytes = GRANT_MIN_BYTES;
 			g->ramp = true;
+			g->train_path_ns = 0;
 			drain(nic);
 		}
 	}
@@ -563,6 +604,41 @@ void rd_grant_open(struct fw_nic *nic, struct rd_session *s)
 	s->rx_doubt = 0;
 	s->reminders = 0;
 	s->grant_due = false;
+}
+
+/* Counts a probe; false if too many were sent lately: a HELLO that comes again must gain few. */
+static bool may_probe_first(struct fw_nic *nic)
+{
+	struct rd_grants *g = &nic->rd.grants;
+
+	if (nic->now_ns - g->first_ns > GRANT_FIRST_NS) {
+		g->first_ns = nic->now_ns;
+		g->first_probes = 0;
+	}
+	if (g->first_probes == GRANT_FIRST)
+		return false;
+	g->first_probes++;
+	return true;
+}
+
+/*
+ * A probe brings the credits, because the reply to a HELLO has none, and before the peer has used
+ * this epoch it may get nothing else. The first packets then echo a timestamp, which measures the
+ * path a round trip sooner. When many begin, the buffer of a switch has no room for more packets.
+ */
+void rd_grant_first(struct fw_nic *nic, struct rd_session *s)
+{
+	const struct rd_grants *g = &nic->rd.grants;
+	uint32_t credits = GRANT_START_BYTES / nic->config.mtu;
+
+	credits /= nic->rd.num_half_open + g->askers + 1;
+	credits = (uint32_t)least(credits, rd_grant_share_of(g, s));
+	if (credits > RD_CREDIT_IDLE)
+		credits = RD_CREDIT_IDLE;
+	if (credits <= RD_CREDIT_FIRST || !may_probe_first(nic))
+		return;
+	s->rx_limit = credits;
+	rd_tx_probe(nic, s);
 }
 
 void rd_grant_close(struct fw_nic *nic, struct rd_session *s)

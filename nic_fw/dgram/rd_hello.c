@@ -238,6 +238,7 @@ static void rx_open(struct fw_nic *nic, const struct rdmap_seg *pkt, struct rd_s
 	uint32_t epoch = be32_get(hello->epoch);
 	bool known = s && s->state == RD_OPEN &&
 		     (s->peer_epoch == epoch || (s->pend && s->pend_peer_epoch == epoch));
+	bool fresh = !s;
 
 	if (!known && !has_cookie(nic, pkt, hello)) {
 		challenge(nic, pkt, epoch);
@@ -249,9 +250,11 @@ static void rx_open(struct fw_nic *nic, const struct rdmap_seg *pkt, struct rd_s
 	}
 	if (!known)
 		s = open_session(nic, pkt, s, hello);
-	if (s)
-		rd_hello_tx_session(nic, s, s->epoch, s->peer_epoch, s->first_psn,
-				    WIRE_RD_HELLO_REPLY);
+	if (!s)
+		return;
+	rd_hello_tx_session(nic, s, s->epoch, s->peer_epoch, s->first_psn, WIRE_RD_HELLO_REPLY);
+	if (fresh)
+		rd_grant_first(nic, s);
 }
 
 void rd_hello_rx(struct fw_nic *nic, const struct rdmap_seg *pkt, const struct wire_rd_hello *hello)

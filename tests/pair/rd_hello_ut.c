@@ -427,6 +427,59 @@ static void half_open(void)
 	rp_end(&rp);
 }
 
+/*
+ * A HELLO with its cookie that comes again, each time after the end of its session: the probes with
+ * first credits are few, so the copies bring their address hardly more bytes than they have.
+ */
+static void replayed(void)
+{
+	uint64_t cookie, begin_ns, periods;
+	struct rd_session *s;
+	uint8_t mac[6];
+	uint32_t i;
+
+	begin();
+	nth_mac(1, mac);
+	A->nic->config.ip_prefix = 8;
+	meet(nth_ip(1), mac);
+	cookie = rd_hello_cookie(A->nic, nth_ip(1), 0, 7);
+	begin_ns = rp.wire.now_ns;
+	for (i = 0; i < 200; i++) {
+		greet_with(nth_ip(1), mac, 7, cookie);
+		s = rd_session_find(A->nic, nth_ip(1), 0);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+		CU_ASSERT_TRUE(s->rx_limit <= RD_CREDIT_IDLE);
+		rd_session_release(A->nic, s);
+	}
+	periods = 1 + (rp.wire.now_ns - begin_ns) / 10000000;
+	CU_ASSERT_EQUAL(replies, 200);
+	CU_ASSERT_TRUE(RP_CNT(&rp, 0, rd_tx_probes) >= 1);
+	CU_ASSERT_TRUE(RP_CNT(&rp, 0, rd_tx_probes) <= 8 * periods);
+	CU_ASSERT_TRUE(periods < 10);
+	rp_end(&rp);
+}
+
+/* First credits are part of the stock of idle sessions, which bounds what comes unannounced. */
+static void first_credits(void)
+{
+	uint8_t mac[6];
+
+	begin();
+	nth_mac(1, mac);
+	A->nic->config.ip_prefix = 8;
+	meet(nth_ip(1), mac);
+	greet_with(nth_ip(1), mac, 7, rd_hello_cookie(A->nic, nth_ip(1), 0, 7));
+	CU_ASSERT_EQUAL(rd_session_find(A->nic, nth_ip(1), 0)->rx_limit, RD_CREDIT_IDLE);
+	rd_session_release(A->nic, rd_session_find(A->nic, nth_ip(1), 0));
+	A->nic->rd.grants.open += 1000;
+	greet_with(nth_ip(1), mac, 8, rd_hello_cookie(A->nic, nth_ip(1), 0, 8));
+	CU_ASSERT_EQUAL(rd_session_find(A->nic, nth_ip(1), 0)->rx_limit, RD_CREDIT_FIRST);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_tx_probes), 1);
+	A->nic->rd.grants.open -= 1000;
+	rp_end(&rp);
+}
+
 UT_MAIN("pair/rd_hello", UT(four_messages), UT(nothing_before_the_cookie),
 	UT(no_offer_before_the_cookie), UT(forged_at_any_time), UT(no_reset_to_the_forger),
-	UT(beyond_the_gateway), UT(one_station_many_addresses), UT(many_stations), UT(half_open))
+	UT(beyond_the_gateway), UT(one_station_many_addresses), UT(many_stations), UT(half_open),
+	UT(replayed), UT(first_credits))

@@ -275,6 +275,27 @@ static void feigned_path(void)
 	CU_ASSERT_EQUAL(nic.rd.grants.out_bytes, 0);
 }
 
+/* A peer that feigns a long path gains no larger window where a train measures the line. */
+static void feigned_path_at_start(void)
+{
+	uint32_t i, k;
+
+	begin(3);
+	for (k = 0; k < 60; k++)
+		for (i = 0; i < 3; i++) {
+			if (!left(&peer[i]))
+				continue;
+			nic.now_ns += 3000;
+			rx(i, peer[i].rx_used + 1, true,
+			   (i == 2 ? 1000000000 : 100000) + (k < 20 ? 0 : 5000));
+			rd_grant_taken(&peer[i]);
+		}
+	CU_ASSERT_FALSE(nic.rd.grants.ramp);
+	/* 4126 bytes in 3 us, for 110 us */
+	CU_ASSERT_TRUE(nic.rd.grants.window_bytes > 4 * GRANT_MIN_BYTES);
+	CU_ASSERT_TRUE(nic.rd.grants.window_bytes < 400000);
+}
+
 /* Peers that begin and end to request again and again do not keep the window small. */
 static void comers_and_goers(void)
 {
@@ -463,5 +484,5 @@ static void many_silent(void)
 
 UT_MAIN("nic_fw/dgram/rd_grant", UT(alone), UT(idle_stock), UT(in_turn), UT(window),
 	UT(lies_and_echoes), UT(claims), UT(claims_beside_others), UT(keepers), UT(feigned_path),
-	UT(comers_and_goers), UT(lengths), UT(silent), UT(silent_before), UT(idle_and_closed),
-	UT(many_wait), UT(many_silent))
+	UT(feigned_path_at_start), UT(comers_and_goers), UT(lengths), UT(silent), UT(silent_before),
+	UT(idle_and_closed), UT(many_wait), UT(many_silent))
