@@ -786,6 +786,13 @@ goal-table: $(B)/bin/goal-run	## the firmware beside the LogGOPS model, into doc
 	@[ -n '$(GOAL_SAMPLES)' ] || { echo 'make goal-table GOAL_SAMPLES=dir: a folder of schedules with predicted.tsv' >&2; exit 2; }
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/goal_table.py '$(GOAL_SAMPLES)'
 
+.PHONY: congestion-table _congestion-table
+congestion-table:	## measure incast with weft-sim from seed to seed, print the table of docs/congestion.md; SEEDS=5 (1 h)
+	@tools/deps.sh build
+	@+$(MAKE) _congestion-table
+_congestion-table: $(B)/bin/weft-sim
+	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/congestion.py --seeds $(or $(SEEDS),5)
+
 # The programs of tests/mpi, once per MPI library. MPICH's MPI_STATUSES_IGNORE looks to the compiler like an array of one.
 MPI_PROGS := p2p types coll graph reduce rma threads
 MPI_LIBRARIES := $(foreach l,openmpi mpich,$(if $(shell command -v mpicc.$l),$l))
