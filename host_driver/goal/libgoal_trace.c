@@ -156,7 +156,8 @@ static int count_of(GOAL_Handle handle, bool lost)
 	uint32_t n = 0;
 
 	if (!libgoal_find(handle, &run))
-		return libgoal_error(GOAL_ERR_ARG, "not a run, or GOAL_Init() has not been called");
+		return libgoal_error(libgoal_default() ? GOAL_ERR_ARG : GOAL_ERR_STATE,
+				     "not a run, or GOAL_Init() has not been called");
 	pthread_mutex_lock(&run.lib->lock);
 	slot = over(&run);
 	if (slot)

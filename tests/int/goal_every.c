@@ -72,10 +72,10 @@ static void words(void)
 		for (other = 0; other > code; other--)
 			check(strcmp(GOAL_StrError(code), GOAL_StrError(other)) != 0);
 	}
-	check(known == 1 + 10 + 11); /* success, errors of runs, errors of calls */
-	for (ext = GOAL_EXT_COMMUNICATORS; ext <= GOAL_EXT_MULTICAST; ext++)
+	check(known == 1 + 11 + 11); /* success, errors of runs, errors of calls */
+	for (ext = GOAL_EXT_COMMUNICATORS; ext <= GOAL_EXT_USER_OPS; ext++)
 		check(GOAL_IsExtensionAvailable((GOAL_ExtensionId)ext) == 1);
-	check(!GOAL_IsExtensionAvailable(GOAL_EXT_USER_OPS));
+	check(!GOAL_IsExtensionAvailable((GOAL_ExtensionId)ext));
 	check(strcmp(GOAL_TracePointName(UINT32_MAX), GOAL_TracePointName(0)) != 0);
 }
 
