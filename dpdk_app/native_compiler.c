@@ -151,7 +151,7 @@ static int start(int memory, bool filter)
 
 void native_start(bool filter)
 {
-	int memory = memfd_create("weft-native", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int memory = memfd_create("native-ops", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	const uint8_t *code = MAP_FAILED;
 	int fd = -1;
 
