@@ -67,7 +67,9 @@ wait_until 'weftctl clients shows libfabric' uses weft0 libfabric
 before=$(counter weft1 tag_matched_posted)
 wait_until 'messages pass' counter_above weft1 tag_matched_posted "$((before + 20))"
 grep -q "announce: there is no 'often'" "$WEFT_TMP/long.c.err" || die 'a wrong value is not named'
-kill9 long.s
-kill9 long.c
+# At once: each may end when it loses the other.
+kill -KILL "${pid[long.s]}" "${pid[long.c]}"
+finish long.s
+finish long.c
 expect_objects weft0 '0 0 0 0'
 weftd_stop weftd
