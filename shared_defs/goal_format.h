@@ -17,6 +17,7 @@
 #define WEFT_GOAL_FORMAT_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -125,6 +126,36 @@ enum goal_type {
 	GOAL_TYPE_FLOAT_PAIR = 5, /* float and signed index, likewise */
 	GOAL_TYPES
 };
+
+/*
+ * Returns true if a local operation other than the user's own exists for elements of this type and
+ * so many bits. A time stamp has no type to check (ESPGOAL 2.2.3).
+ */
+static inline bool goal_format_has_op(uint32_t op, uint32_t type, uint32_t width)
+{
+	if (op >= GOAL_LOCAL_USER || type >= GOAL_TYPES)
+		return false;
+	if (op == GOAL_LOCAL_WTIME)
+		return true;
+	switch ((enum goal_type)type) {
+	case GOAL_TYPE_SINT:
+	case GOAL_TYPE_UINT:
+		return width == 8 || width == 16 || width == 32 || width == 64;
+	case GOAL_TYPE_FLOAT:
+		return (width == 32 || width == 64) && op <= GOAL_LOCAL_COPY;
+	case GOAL_TYPE_COMPLEX:
+		return (width == 64 || width == 128) &&
+		       (op == GOAL_LOCAL_ADD || op == GOAL_LOCAL_SUB || op == GOAL_LOCAL_MUL ||
+			op == GOAL_LOCAL_COPY);
+	case GOAL_TYPE_SINT_PAIR:
+	case GOAL_TYPE_FLOAT_PAIR:
+		return (width == 64 || width == 128) &&
+		       (op == GOAL_LOCAL_MAX || op == GOAL_LOCAL_MIN || op == GOAL_LOCAL_COPY);
+	case GOAL_TYPES:
+		break;
+	}
+	return false;
+}
 
 /*
  * Reference to memory: slot in the upper 16 bits, byte offset in the lower 48. Two slots are

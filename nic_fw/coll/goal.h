@@ -666,8 +666,6 @@ void goal_load_forget_client(struct fw_nic *nic, uint32_t client);
 
 /* ---- local operations (goal_localop.c) ---------------------------------------------------- */
 
-/* True if weft implements this operation on elements of this type and width. */
-bool goal_local_legal(uint8_t op, uint8_t type, uint8_t width);
 /*
  * Computes result[i] = a[i] op b[i] for count elements; no alignment is needed, and result may be a
  * or b (the same address). If it overlaps them otherwise, or if they change meanwhile, the result

@@ -303,7 +303,7 @@ static const char *check_local(const struct goal_load *load, const struct goal_i
 
 	if (op->sub == GOAL_LOCAL_USER)
 		why = goal_op_check_use(load->schedule->user_ops, op);
-	else if (!goal_local_legal(op->sub, op->type, op->width))
+	else if (!goal_format_has_op(op->sub, op->type, op->width))
 		why = "no such local operation on elements of this type and width";
 	if (why)
 		return why;

@@ -12,33 +12,6 @@
 
 #include <string.h>
 
-bool goal_local_legal(uint8_t op, uint8_t type, uint8_t width)
-{
-	if (op >= GOAL_LOCAL_USER || type >= GOAL_TYPES)
-		return false;
-	/* A time stamp has no type to check (2.2.3). */
-	if (op == GOAL_LOCAL_WTIME)
-		return true;
-	switch ((enum goal_type)type) {
-	case GOAL_TYPE_SINT:
-	case GOAL_TYPE_UINT:
-		return width == 8 || width == 16 || width == 32 || width == 64;
-	case GOAL_TYPE_FLOAT:
-		return (width == 32 || width == 64) && op <= GOAL_LOCAL_COPY;
-	case GOAL_TYPE_COMPLEX:
-		return (width == 64 || width == 128) &&
-		       (op == GOAL_LOCAL_ADD || op == GOAL_LOCAL_SUB || op == GOAL_LOCAL_MUL ||
-			op == GOAL_LOCAL_COPY);
-	case GOAL_TYPE_SINT_PAIR:
-	case GOAL_TYPE_FLOAT_PAIR:
-		return (width == 64 || width == 128) &&
-		       (op == GOAL_LOCAL_MAX || op == GOAL_LOCAL_MIN || op == GOAL_LOCAL_COPY);
-	case GOAL_TYPES:
-		break;
-	}
-	return false;
-}
-
 /* Elements at any alignment. */
 #define UNALIGNED(type, name) typedef type name __attribute__((aligned(1), may_alias))
 UNALIGNED(uint8_t, u8_any);

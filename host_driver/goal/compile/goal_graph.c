@@ -129,32 +129,6 @@ uint32_t goal_user_elem_bytes(const struct goal_user_ops *ops, uint32_t op, uint
 	return !width || width == 8 * bytes ? bytes : 0;
 }
 
-static bool legal(uint32_t op, enum goal_type type, uint32_t width)
-{
-	if (op == GOAL_LOCAL_WTIME)
-		return true;
-	if (op >= GOAL_LOCAL_USER)
-		return false;
-	switch (type) {
-	case GOAL_TYPE_SINT:
-	case GOAL_TYPE_UINT:
-		return width == 8 || width == 16 || width == 32 || width == 64;
-	case GOAL_TYPE_FLOAT:
-		return (width == 32 || width == 64) && op <= GOAL_LOCAL_COPY;
-	case GOAL_TYPE_COMPLEX:
-		return (width == 64 || width == 128) &&
-		       (op == GOAL_LOCAL_ADD || op == GOAL_LOCAL_SUB || op == GOAL_LOCAL_MUL ||
-			op == GOAL_LOCAL_COPY);
-	case GOAL_TYPE_SINT_PAIR:
-	case GOAL_TYPE_FLOAT_PAIR:
-		return (width == 64 || width == 128) &&
-		       (op == GOAL_LOCAL_MAX || op == GOAL_LOCAL_MIN || op == GOAL_LOCAL_COPY);
-	case GOAL_TYPES:
-		break;
-	}
-	return false;
-}
-
 /* Makes the vertex a user's operation. False: there is no such one. */
 static bool set_user(const struct goal_graph *graph, struct goal_vertex *vertex, uint32_t op,
 		     uint32_t width)
@@ -185,8 +159,9 @@ int64_t goal_graph_local(struct goal_graph *graph, uint32_t op, enum goal_type t
 	};
 	uint32_t i, k, elem_bytes;
 
-	if (!(op >= GOAL_USER_FIRST ? set_user(graph, &vertex, op, width)
-				    : legal(op, type, width)) ||
+	if (!(op >= GOAL_USER_FIRST
+		  ? set_user(graph, &vertex, op, width)
+		  : goal_format_has_op(op, wtime ? GOAL_TYPE_FLOAT : (uint32_t)type, width)) ||
 	    count > GOAL_MAX_MSG_BYTES / 8)
 		return -EINVAL;
 	elem_bytes = op >= GOAL_USER_FIRST ? vertex.width : vertex.width / 8u;

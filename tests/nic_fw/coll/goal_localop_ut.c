@@ -29,17 +29,17 @@ static void what_is_legal(void)
 		for (type = 0; type < 256; type++)
 			for (width = 0; width < 256; width++)
 				if (op != GOAL_LOCAL_WTIME)
-					legal += goal_local_legal((uint8_t)op, (uint8_t)type,
-								  (uint8_t)width);
+					legal += goal_format_has_op((uint8_t)op, (uint8_t)type,
+								    (uint8_t)width);
 	/*
 	 * Two integer types of four widths with 13 operations, two floats with seven, two complex
 	 * numbers with four, two pairs of two widths with three.
 	 */
 	CU_ASSERT_EQUAL(legal, 2 * 4 * 13 + 2 * 7 + 2 * 4 + 2 * 2 * 3);
-	CU_ASSERT_TRUE(goal_local_legal(GOAL_LOCAL_WTIME, GOAL_TYPE_FLOAT, 64));
-	CU_ASSERT_FALSE(goal_local_legal(GOAL_LOCAL_AND, GOAL_TYPE_FLOAT, 32));
-	CU_ASSERT_FALSE(goal_local_legal(GOAL_LOCAL_ADD, GOAL_TYPE_FLOAT, 16));
-	CU_ASSERT_FALSE(goal_local_legal(GOAL_LOCAL_ADD, GOAL_TYPE_SINT, 24));
+	CU_ASSERT_TRUE(goal_format_has_op(GOAL_LOCAL_WTIME, GOAL_TYPE_FLOAT, 64));
+	CU_ASSERT_FALSE(goal_format_has_op(GOAL_LOCAL_AND, GOAL_TYPE_FLOAT, 32));
+	CU_ASSERT_FALSE(goal_format_has_op(GOAL_LOCAL_ADD, GOAL_TYPE_FLOAT, 16));
+	CU_ASSERT_FALSE(goal_format_has_op(GOAL_LOCAL_ADD, GOAL_TYPE_SINT, 24));
 }
 
 /* The value of an element as 128 bits. */
