@@ -7,14 +7,15 @@
 
 . tests/int/lib.sh
 need valgrind
-export WEFT_BIN=${WEFT_PLAIN:?}/../bin
+# The release build, beside whose folder of test programs it lies.
+export WEFT_BIN=${WEFT_PLAIN%/*}/bin
 
 tools/bench/cost.py --check ud_send_64_32 rd_send_64_32 tcp_send_64_32 > "$WEFT_TMP/out" 2> "$WEFT_TMP/err" || {
 	cat "$WEFT_TMP/err" >&2
 	die 'a message takes more instructions than docs/cost.md says'
 }
 cat "$WEFT_TMP/out"
-grep -q 'nothing is compared' "$WEFT_TMP/out" && exit 0
+grep -q 'nothing is compared' "$WEFT_TMP/out" && skip 'docs/cost.md was made with another compiler'
 [ "$(grep -c instructions "$WEFT_TMP/out")" = 3 ] || die 'three paths were to be compared'
 
 sed 's/^\(| `ud_send_64_32` [^|]*| 32 | \)[0-9]* /\110 /' docs/cost.md > "$WEFT_TMP/cheap.md"
