@@ -869,7 +869,7 @@ subst_dirs = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@SBINDIR@|$(SBINDIR)|g' \
 	-e 's|@MODULES@|$(TUNE_FROM_BIN)|g' -e 's|@PLOT@|$(TUNE_FROM_BIN)|g' -e 's|@CACHE@||g'
 D = $(DESTDIR)
 # Every page, and what pages show: their links lead from one to the other as they do here.
-DOCS = $(sort $(filter-out $(B)/%,$(wildcard *.md LICENSE docs/*.md docs/pictures/*.svg docs/examples/*.c \
+DOCS = $(sort $(filter-out $(B)/%,$(wildcard *.md LICENSE docs/*.md docs/pictures/*.svg docs/examples/*.c docs/examples/*/*.c \
 	host_driver/weft.h host_driver/weft_coalesce.h host_driver/weft_tag.h */README.md */*/README.md */*/*/README.md)))
 
 # The descriptions that programs give of themselves: NAME.SECTION of man, NAME of bash.

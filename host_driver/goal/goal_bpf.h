@@ -4,7 +4,7 @@
  *
  *	clang -target bpf -O2 -mcpu=v2 -c sum.bpf.c -o sum.bpf.o
  *
- *	#include <weft/goal_bpf.h>
+ *	#include <goal_bpf.h>
  *	GOAL_BPF_OP(sum, 8, 64)
  *	{
  *		const goal_u64 *a = goal_bpf_a(view), *b = goal_bpf_b(view);
