@@ -2,7 +2,7 @@
 /*
  * Draws collectives (coll_same.h): which, of which communicator, types, operation, counts, places.
  *
- * What all ranks must pass alike comes from the numbers that they share; types, displacements and
+ * Numbers that the ranks share decide all that every rank must pass alike; types, displacements and
  * the bytes themselves are each rank's own.
  */
 #include "tests/mpi/coll_same.h"
