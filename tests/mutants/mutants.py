@@ -21,9 +21,9 @@ import json
 import os
 import resource
 import shlex
+import signal
 import subprocess
 import sys
-import time
 
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mutants.txt")
 BUILD = os.path.join("build", "mutants")
@@ -55,6 +55,7 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "tags of an endpoint": ["nic_fw/tag/tag_match_ut"],
          "tags between NICs": ["pair/tag_rtr_ut", "sim/tag_order_ut"],
          "shares of peers": ["pair/tag_share_ut"],
+         "forged tags": ["pair/tag_forge_ut"],
          "MODER": ["nic_fw/host/moder_limits_ut", "nic_fw/host/moder_irq_ut", "nic_fw/host/moder_ut", "nic_fw/host/moder_cmd_ut", "nic_fw/host/moder_target_ut",
                    "sim/moder_ut", "host_driver/weft_eq_race_ut"]}
 
@@ -147,19 +148,27 @@ class Mutant:
         return self.report["failures"][0] if self.report["failures"] else None
 
     def test(self, name):
-        """Links a unit test with the mutant and runs it: its seconds, and its first failure or None."""
+        """Links a unit test with the mutant and runs it: its seconds of processor time, its first failure or
+        None, and how it hung or None. A test that hangs has said nothing: a limit is no oracle."""
         program = self.link_test(name)
         if not program:
             return None
-        begun = time.monotonic()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        text, code, hung = "", 0, None
         try:
             done = subprocess.run([program], capture_output=True, text=True, check=False,
                                   timeout=TEST_SECONDS * WALL_FACTOR, preexec_fn=limit_cpu)
-            text, failed = done.stdout + done.stderr, done.returncode != 0
+            text, code = done.stdout + done.stderr, done.returncode
         except subprocess.TimeoutExpired:
-            text, failed = "", True
-        said = [line.strip() for line in text.splitlines() if "CU_ASSERT" in line or "fix_" in line or "ssert" in line]
-        return time.monotonic() - begun, (said or ["does not end"])[0] if failed else None
+            hung = f"{name} waits for ever"
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        signs = ("CU_ASSERT", "fix_", "ssert", "Sanitizer", "runtime error")
+        said = [line.strip() for line in text.splitlines() if any(s in line for s in signs)]
+        # The kernel kills at the limit, and a handler of a sanitizer may turn that into another end.
+        if code and not said and (code in (-signal.SIGXCPU, -signal.SIGKILL) or seconds >= TEST_SECONDS):
+            code, hung = 0, f"{name} runs for {TEST_SECONDS} s of processor time"
+        return seconds, (said or [f"ends with {code}"])[0] if code else None, hung
 
 
 def read_table():
@@ -203,8 +212,10 @@ def hunt(mutant, seed, limit):
         result = mutant.test(name)
         if not result:
             return dict(row, error=mutant.error)
-        seconds, failure = result
+        seconds, failure, hung = result
         row.update(runs=row["runs"] + 1, seconds=round(row["seconds"] + seconds, 1))
+        if hung:
+            row["hung"] = hung
         if failure:
             return dict(row, caught=True, oracle=os.path.basename(name), seed="-", message=failure)
     while mutant.area not in TESTS and not row["caught"] and row["seconds"] < limit:
@@ -222,6 +233,8 @@ def hunt(mutant, seed, limit):
 def show(row):
     if row["caught"]:
         end = f"{row['seconds']:7.1f} s  seed {row['seed']:<6} {row['oracle']:<13}"
+    elif "hung" in row:
+        end = f"{row['seconds']:7.1f} s  HANGS, and no oracle saw it: {row['hung']}"
     else:
         end = f"{row.get('seconds', 0):7.1f} s  SURVIVED: {row.get('error', 'no oracle saw it')}"
     print(f"{row['area']:<10} {row['mutant']:<34} {end}  {row['what']}", flush=True)
@@ -256,6 +269,9 @@ def main():
         show(rows[-1])
     survived = [r["mutant"] for r in rows if not r["caught"]]
     print(f"{len(rows)} mutants, {len(survived)} survived{': ' if survived else ''}{' '.join(survived)}")
+    hung = [r["mutant"] for r in rows if "hung" in r]
+    if hung:
+        print(f"tests that hung: {' '.join(hung)}")
     if unsound:
         print(f"seeds that fail without any mutant: {' '.join(map(str, sorted(unsound)))}")
     if args.json:
