@@ -9,9 +9,12 @@
 #include "host_driver/weft_goal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "host_driver/weft_db.h"
 #include "host_driver/weft_eq.h"
@@ -33,7 +36,11 @@ struct weft_goal {
 	pthread_mutex_t lock; /* protects the fields below */
 	pthread_cond_t over;  /* an event arrived, or the leader stopped waiting */
 	bool leader;          /* a thread waits for events on behalf of all */
-	uint32_t *free;       /* unused records */
+	/* Who waits by descriptor, and how often that was asked for; NULL: nobody. */
+	const void *listener;
+	uint32_t listens;
+	int note_fd;    /* eventfd: the leader has taken events; -1: nobody has ever listened */
+	uint32_t *free; /* unused records */
 	uint32_t num_free;
 	uint32_t serial;
 	/* Registered memory from which schedules are loaded, kept, so that a load is one command.
@@ -87,6 +94,7 @@ struct weft_goal *weft_goal_open(struct weft_context *context, uint32_t runs)
 	if (!goal)
 		return NULL;
 	goal->ctx = weft_ctx_of(context);
+	goal->note_fd = -1;
 	weft_mutex_init(&goal->lock);
 	weft_mutex_init(&goal->stage_lock);
 	pthread_cond_init(&goal->over, NULL);
@@ -120,6 +128,8 @@ void weft_goal_close(struct weft_goal *goal)
 		return;
 	/* The NIC's table and its reference to the event queue last as long as the context. */
 	drop_stage(goal);
+	if (goal->note_fd >= 0)
+		close(goal->note_fd);
 	pthread_cond_destroy(&goal->over);
 	pthread_mutex_destroy(&goal->stage_lock);
 	pthread_mutex_destroy(&goal->lock);
@@ -447,36 +457,59 @@ bool weft_goal_gone(const struct weft_goal *goal)
 	return weft_ctx_state(goal->ctx) != WEFT_CTX_LIVE;
 }
 
-/* Checks the event queue once on behalf of all waiting threads. Blocks until an event arrives. */
-static int lead(struct weft_goal *goal)
+/* Takes all events; true: there were some. */
+static bool take_events(struct weft_goal *goal)
 {
 	struct weft_channel_obj *channel =
 	    weft_container_of(goal->channel, struct weft_channel_obj, pub);
 	struct hw_eqe eqe;
 	bool any;
-	int rc = 0;
 
 	pthread_mutex_lock(&channel->eq.lock);
 	any = weft_eq_take(&channel->eq, &eqe);
 	while (any && weft_eq_take(&channel->eq, &eqe))
 		;
 	pthread_mutex_unlock(&channel->eq.lock);
-	if (!any)
-		rc = weft_eq_wait(goal->ctx, &channel->eq);
-	return rc;
+	return any;
 }
 
-static int block(struct weft_goal *goal, uint32_t run)
+/* Checks the event queue once on behalf of all waiting threads. Blocks until an event arrives. */
+static int lead(struct weft_goal *goal)
 {
-	struct hw_goal_run *record = &goal->records[run];
-	int rc = 0;
+	const struct weft_channel_obj *channel =
+	    weft_container_of(goal->channel, struct weft_channel_obj, pub);
 
+	return take_events(goal) ? 0 : weft_eq_wait(goal->ctx, &channel->eq);
+}
+
+/* The leader may have taken an event of a run that others wait for. Under the lock. */
+static void tell_listener(const struct weft_goal *goal)
+{
+	uint64_t one = 1;
+	ssize_t n = 0;
+
+	if (goal->listener)
+		n = write(goal->note_fd, &one, sizeof(one));
+	/* A counter that is full is readable. */
+	(void)n;
+}
+
+bool weft_goal_request(struct weft_goal *goal, uint32_t run)
+{
 	/*
 	 * The other flags stay: the NIC may not have taken the doorbell yet. Pair G2: store the
 	 * flag, then load done; the NIC stores done, then loads the flag.
 	 */
-	(void)__atomic_fetch_or(&record->flags, HW_GOAL_RUN_F_EVENT, __ATOMIC_RELAXED);
+	(void)__atomic_fetch_or(&goal->records[run].flags, HW_GOAL_RUN_F_EVENT, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return weft_goal_test(goal, run);
+}
+
+static int block(struct weft_goal *goal, uint32_t run)
+{
+	int rc = 0;
+
+	(void)weft_goal_request(goal, run);
 	pthread_mutex_lock(&goal->lock);
 	while (!weft_goal_test(goal, run) && rc == 0) {
 		if (weft_ctx_state(goal->ctx) != WEFT_CTX_LIVE) {
@@ -489,6 +522,7 @@ static int block(struct weft_goal *goal, uint32_t run)
 			rc = lead(goal);
 			pthread_mutex_lock(&goal->lock);
 			goal->leader = false;
+			tell_listener(goal);
 			pthread_cond_broadcast(&goal->over);
 		}
 	}
@@ -572,6 +606,53 @@ void weft_goal_finish(struct weft_goal *goal, uint32_t run, struct weft_goal_res
 	}
 	pthread_mutex_lock(&goal->lock);
 	goal->free[goal->num_free++] = run;
+	pthread_mutex_unlock(&goal->lock);
+}
+
+/* ---- waiting by descriptor ------------------------------------------------------------------ */
+
+int weft_goal_listen(struct weft_goal *goal, const void *listener, int fd[2])
+{
+	int rc = 0;
+
+	if (goal->channel->fd < 0)
+		return -ENOSYS;
+	pthread_mutex_lock(&goal->lock);
+	if (goal->listener && goal->listener != listener)
+		rc = -EBUSY;
+	if (!rc && goal->note_fd < 0)
+		goal->note_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (!rc && goal->note_fd < 0)
+		rc = -errno;
+	if (!rc) {
+		goal->listener = listener;
+		goal->listens++;
+		fd[0] = goal->channel->fd;
+		fd[1] = goal->note_fd;
+	}
+	pthread_mutex_unlock(&goal->lock);
+	return rc;
+}
+
+void weft_goal_unlisten(struct weft_goal *goal)
+{
+	pthread_mutex_lock(&goal->lock);
+	if (--goal->listens == 0)
+		goal->listener = NULL;
+	pthread_mutex_unlock(&goal->lock);
+}
+
+void weft_goal_heard(struct weft_goal *goal)
+{
+	uint64_t count;
+	ssize_t n;
+
+	pthread_mutex_lock(&goal->lock);
+	n = read(goal->note_fd, &count, sizeof(count));
+	(void)n; /* it may be empty */
+	/* A leader takes them, and tells. */
+	if (!goal->leader)
+		(void)take_events(goal);
 	pthread_mutex_unlock(&goal->lock);
 }
 

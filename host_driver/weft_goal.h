@@ -173,6 +173,18 @@ WEFT_API bool weft_goal_gone(const struct weft_goal *goal);
  */
 WEFT_API WEFT_CHECK_RET int weft_goal_wait(struct weft_goal *goal, uint32_t run,
 					   uint64_t timeout_ns);
+/*
+ * Waiting for the ends of runs beside other descriptors: poll both of fd, which stay the table's.
+ * They are readable from an event on until weft_goal_heard(). One listener at a time, named by any
+ * pointer, which may listen several times; -EBUSY: there is another. -ENOSYS: a simulated NIC.
+ */
+WEFT_API WEFT_CHECK_RET int weft_goal_listen(struct weft_goal *goal, const void *listener,
+					     int fd[2]);
+WEFT_API void weft_goal_unlisten(struct weft_goal *goal);
+/* Takes the events. Look at all runs that events were requested for after it, not before. */
+WEFT_API void weft_goal_heard(struct weft_goal *goal);
+/* Requests an event at the end of the run. True: it is over. */
+WEFT_API bool weft_goal_request(struct weft_goal *goal, uint32_t run);
 /* Returns the result of a finished run and frees its record. */
 WEFT_API void weft_goal_finish(struct weft_goal *goal, uint32_t run,
 			       struct weft_goal_result *result);

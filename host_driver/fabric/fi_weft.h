@@ -121,6 +121,7 @@ struct wf_work {
 	struct wf_group *groups;
 	struct wf_run *runs;
 	atomic_int count; /* joins and runs under way */
+	atomic_int joins; /* of them */
 };
 
 struct wf_fabric {
@@ -135,6 +136,17 @@ static inline bool wf_work_busy(const struct wf_fabric *fabric)
 {
 	return atomic_load_explicit(&fabric->work.count, memory_order_relaxed) != 0;
 }
+
+/* Joins go on while the program reads, by no event. */
+static inline bool wf_work_joins(const struct wf_fabric *fabric)
+{
+	return atomic_load(&fabric->work.joins) != 0;
+}
+/*
+ * A thread is about to sleep: arms the events of runs. True: some of what is under way raises none,
+ * so the thread must look again soon. No lock but that of a counter is held.
+ */
+bool wf_work_arm(struct wf_fabric *fabric);
 
 int wf_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 
@@ -327,10 +339,12 @@ struct wf_cq {
 	size_t queue_size, queue_head;
 	atomic_size_t queue_count;
 	atomic_int refs;
-	bool counts_only; /* no application reads it */
-	bool gone;        /* the NIC is */
-	int signal_fd;    /* eventfd of fi_cq_signal() */
-	int fd;           /* epoll of signal_fd and the channel; -1: no wait object */
+	bool counts_only;     /* no application reads it */
+	bool gone;            /* the NIC is */
+	atomic_bool sleeps;   /* a thread has slept for it; collectives raise events from then on */
+	atomic_bool signaled; /* fi_cq_signal() was called */
+	int signal_fd;        /* eventfd: signaled, or wf_cq_push() */
+	int fd; /* epoll of signal_fd, the channel, events of groups; -1: no wait object */
 	struct fid_wait *wait_set;
 	struct wf_cas *cas_waiting; /* atomics whose next step found the send queue full */
 };
@@ -352,8 +366,14 @@ bool wf_cq_reserve(struct wf_cq *cq);
 void wf_cq_unreserve(struct wf_cq *cq);
 /* Makes the queue as large as it can be, for completions that nobody reserves. */
 void wf_cq_grow_max(struct wf_cq *cq);
-/* Arms the NIC's event. 0: nothing is there, wait for fd; -FI_EAGAIN: read first. */
+enum {
+	WF_LOOK = 1,    /* wait for fd, but read again after WF_LOOK_MS */
+	WF_LOOK_MS = 1, /* interval at which joins go on */
+};
+/* Arms events. 0: nothing is there, wait for fd; WF_LOOK; -FI_EAGAIN: read first. */
 int wf_cq_arm(struct wf_cq *cq);
+/* Wakes threads that wait for the queue. */
+void wf_cq_wake(const struct wf_cq *cq);
 /* Adds an entry that does not come from the NIC's queue. */
 void wf_cq_push(struct wf_cq *cq, const struct wf_entry *entry);
 /* True if fi_cq_read() would return something. */
@@ -379,8 +399,9 @@ struct wf_cntr {
 	size_t num_cqs;
 	uint64_t polled; /* sum of value and errors that fi_poll() has reported */
 	uint64_t armed;  /* the same of fi_trywait() */
-	int signal_fd;   /* eventfd of fi_cntr_add() and _set() */
-	int fd;          /* epoll of the queues' channels and signal_fd; -1: no wait object */
+	int signal_fd;   /* eventfd of fi_cntr_add() and _set(), and of collectives */
+	/* Epoll of the queues' channels, signal_fd, events of groups; -1: no wait object. */
+	int fd;
 	struct fid_wait *wait_set;
 };
 
@@ -400,6 +421,8 @@ void wf_cntr_progress(struct wf_cntr *cntr);
 uint64_t wf_cntr_sum(const struct wf_cntr *cntr);
 /* As wf_cq_arm(). */
 int wf_cntr_arm(struct wf_cntr *cntr);
+/* Wakes threads that wait for the counter. 0 or a negative errno. */
+int wf_cntr_wake(struct wf_cntr *cntr);
 
 /* ----------------------------------------------------------------------- wf_wait.c */
 

@@ -36,17 +36,18 @@ void wf_cntr_progress(struct wf_cntr *cntr)
 int wf_cntr_arm(struct wf_cntr *cntr)
 {
 	uint64_t was, sum;
+	bool looks = false;
 	size_t i;
 
 	if (cntr->signal_fd >= 0 && read(cntr->signal_fd, &was, sizeof(was)) < 0 && errno != EAGAIN)
 		return -errno;
 	pthread_mutex_lock(&cntr->lock);
 	for (i = 0; i < cntr->num_cqs; i++)
-		(void)wf_cq_arm(cntr->cqs[i].cq);
+		looks |= wf_cq_arm(cntr->cqs[i].cq) == WF_LOOK;
 	pthread_mutex_unlock(&cntr->lock);
 	sum = wf_cntr_sum(cntr);
 	if (sum == cntr->armed)
-		return 0;
+		return looks ? WF_LOOK : 0;
 	cntr->armed = sum;
 	return -FI_EAGAIN;
 }
@@ -111,8 +112,7 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
 	return atomic_load_explicit(&cntr->errors, memory_order_acquire);
 }
 
-/* Wakes threads that wait for the counter. */
-static int wake(struct wf_cntr *cntr)
+int wf_cntr_wake(struct wf_cntr *cntr)
 {
 	uint64_t one = 1;
 
@@ -126,7 +126,7 @@ static int cntr_add(struct fid_cntr *fid, uint64_t value)
 	struct wf_cntr *cntr = container_of(fid, struct wf_cntr, fid);
 
 	atomic_fetch_add(&cntr->value, value);
-	return wake(cntr);
+	return wf_cntr_wake(cntr);
 }
 
 static int cntr_set(struct fid_cntr *fid, uint64_t value)
@@ -134,7 +134,7 @@ static int cntr_set(struct fid_cntr *fid, uint64_t value)
 	struct wf_cntr *cntr = container_of(fid, struct wf_cntr, fid);
 
 	atomic_store(&cntr->value, value);
-	return wake(cntr);
+	return wf_cntr_wake(cntr);
 }
 
 static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
@@ -142,7 +142,7 @@ static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
 	struct wf_cntr *cntr = container_of(fid, struct wf_cntr, fid);
 
 	atomic_fetch_add(&cntr->errors, value);
-	return wake(cntr);
+	return wf_cntr_wake(cntr);
 }
 
 static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
@@ -150,7 +150,7 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 	struct wf_cntr *cntr = container_of(fid, struct wf_cntr, fid);
 
 	atomic_store(&cntr->errors, value);
-	return wake(cntr);
+	return wf_cntr_wake(cntr);
 }
 
 static int64_t now_ms(void)
@@ -172,7 +172,7 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 		return -FI_ENOSYS;
 	for (;;) {
 		struct pollfd p = {.fd = cntr->fd, .events = POLLIN};
-		int slice_ms = SLICE_MS;
+		int slice_ms = SLICE_MS, rc;
 
 		if (cntr_read(fid) >= threshold)
 			return 0;
@@ -188,7 +188,10 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 		}
 		if (spins++ < SPINS)
 			continue;
-		if (wf_cntr_arm(cntr) == 0)
+		rc = wf_cntr_arm(cntr);
+		if (rc == WF_LOOK && slice_ms > WF_LOOK_MS)
+			slice_ms = WF_LOOK_MS;
+		if (rc >= 0)
 			(void)poll(&p, 1, slice_ms);
 	}
 }

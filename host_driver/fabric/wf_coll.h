@@ -35,6 +35,7 @@ struct wf_run {
 	void *context;
 	int error;   /* GOAL_ERR_*, of one that could not be started here */
 	bool silent; /* no entry on success */
+	bool armed;  /* its end raises an event */
 };
 
 /* A collective group that an endpoint has joined, or is joining. */
@@ -48,6 +49,8 @@ struct wf_group {
 	GOAL_Comm comm;       /* NULL: not joined */
 	GOAL_Cache cache;
 	GOAL_Schedule barrier; /* always there: the run that fails when no other can start */
+	bool listens;          /* runs raise events; event_fd are in the waits of its endpoint */
+	int event_fd[2];
 	size_t last_root;
 };
 
@@ -83,7 +86,7 @@ void wf_join_abandon(struct wf_join *join);
 
 void wf_work_init(struct wf_work *work);
 void wf_work_fini(struct wf_work *work);
-/* Add to the list; under the lock. */
+/* Add to the list; under the lock. A run's end raises an event if a thread may sleep for it. */
 void wf_work_group(struct wf_work *work, struct wf_group *group);
 void wf_work_run(struct wf_work *work, struct wf_run *run);
 /* Cancels and ends all of a group. Under the lock. */

@@ -21,7 +21,6 @@ enum {
 	QUEUE_FIRST = 64, /* entries */
 	GROWTH = 4,
 	SLICE_MS = 100, /* a thread that sleeps looks again after this: another may have polled */
-	WORK_SLICE_MS = 1, /* with collectives under way, whose end raises no event */
 };
 
 int wf_cq_errno(const struct weft_wc *wc)
@@ -65,6 +64,20 @@ int wf_cq_errno(const struct weft_wc *wc)
 		break;
 	}
 	return FI_EIO;
+}
+
+/* Makes the descriptor readable. 0 or a negative errno. */
+static int signal_waiters(const struct wf_cq *cq)
+{
+	uint64_t one = 1;
+
+	return write(cq->signal_fd, &one, sizeof(one)) < 0 ? -errno : 0;
+}
+
+void wf_cq_wake(const struct wf_cq *cq)
+{
+	if (cq->fd >= 0)
+		(void)signal_waiters(cq);
 }
 
 /* Adds an entry; the ring grows. False: no memory. The lock is held. */
@@ -132,6 +145,9 @@ void wf_cq_push(struct wf_cq *cq, const struct wf_entry *entry)
 	pthread_mutex_lock(&cq->lock);
 	if (!cq->counts_only && !push(cq, entry))
 		WF_WARN(FI_LOG_CQ, "no memory: a completion is lost\n");
+	/* Another thread may sleep for it, and the event may have been taken. */
+	if (atomic_load(&cq->sleeps))
+		wf_cq_wake(cq);
 	pthread_mutex_unlock(&cq->lock);
 }
 
@@ -189,9 +205,17 @@ void wf_cq_unreserve(struct wf_cq *cq)
 int wf_cq_arm(struct wf_cq *cq)
 {
 	struct weft_cq *event;
+	uint64_t was;
+	bool looks;
 	int rc;
 
+	/* First: a collective that begins later sees it, and requests an event. */
+	atomic_store(&cq->sleeps, true);
+	looks = wf_work_arm(cq->domain->fabric);
 	pthread_mutex_lock(&cq->lock);
+	if (cq->signal_fd >= 0 && read(cq->signal_fd, &was, sizeof(was)) > 0 &&
+	    atomic_load(&cq->signaled))
+		(void)signal_waiters(cq);
 	while (weft_get_cq_event(cq->channel, &event, NULL) == 0)
 		weft_ack_cq_events(event, 1);
 	rc = weft_req_notify_cq(cq->cq, false);
@@ -200,7 +224,7 @@ int wf_cq_arm(struct wf_cq *cq)
 	if (atomic_load(&cq->queue_count))
 		rc = -FI_EAGAIN;
 	pthread_mutex_unlock(&cq->lock);
-	return rc;
+	return !rc && looks ? WF_LOOK : rc;
 }
 
 static size_t entry_bytes(enum fi_cq_format format)
@@ -293,10 +317,9 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 static bool sleep_once(struct wf_cq *cq, int timeout_ms)
 {
 	struct pollfd p = {.fd = cq->fd, .events = POLLIN};
-	uint64_t was;
 
 	(void)poll(&p, 1, timeout_ms);
-	return read(cq->signal_fd, &was, sizeof(was)) == (ssize_t)sizeof(was);
+	return atomic_exchange(&cq->signaled, false);
 }
 
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src_addr,
@@ -310,17 +333,20 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 	if (cq->fd < 0 || cq->wait_set)
 		return -FI_ENOSYS;
 	for (;;) {
-		int slice_ms = wf_work_busy(cq->domain->fabric) ? WORK_SLICE_MS : SLICE_MS;
+		int slice_ms = SLICE_MS, rc;
 
 		n = cq_readfrom(fid, buf, count, src_addr);
 		if (n != -FI_EAGAIN)
 			return n;
 		if (timeout >= 0 && slept_ms >= timeout)
 			return -FI_EAGAIN;
+		rc = wf_cq_arm(cq);
+		if (rc == -FI_EAGAIN)
+			continue;
+		if (rc == WF_LOOK)
+			slice_ms = WF_LOOK_MS;
 		if (timeout >= 0 && timeout - slept_ms < slice_ms)
 			slice_ms = timeout - slept_ms;
-		if (wf_cq_arm(cq) == -FI_EAGAIN)
-			continue;
 		if (sleep_once(cq, slice_ms))
 			return -FI_EAGAIN;
 		slept_ms += slice_ms;
@@ -335,11 +361,11 @@ static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count, const void 
 static int cq_signal(struct fid_cq *fid)
 {
 	struct wf_cq *cq = container_of(fid, struct wf_cq, fid);
-	uint64_t one = 1;
 
 	if (cq->fd < 0)
 		return -FI_ENOSYS;
-	return write(cq->signal_fd, &one, sizeof(one)) < 0 ? -errno : 0;
+	atomic_store(&cq->signaled, true);
+	return signal_waiters(cq);
 }
 
 static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,

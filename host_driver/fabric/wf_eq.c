@@ -15,7 +15,6 @@
 
 enum {
 	MAX_EVENTS = 65536, /* in one queue */
-	WORK_SLICE_MS = 1,
 };
 
 struct wf_event {
@@ -186,8 +185,8 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 		if (rc != -FI_EAGAIN)
 			return rc;
 		/* A join goes on while its program reads. */
-		slice_ms = timeout < 0 || timeout > WORK_SLICE_MS ? WORK_SLICE_MS : timeout;
-		if (!wf_work_busy(eq->fabric))
+		slice_ms = timeout < 0 || timeout > WF_LOOK_MS ? WF_LOOK_MS : timeout;
+		if (!wf_work_joins(eq->fabric))
 			slice_ms = timeout;
 		rc = poll(&p, 1, slice_ms);
 		if (rc < 0)

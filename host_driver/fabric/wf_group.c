@@ -3,9 +3,12 @@
  * Collective groups: the members of a set at the time of fi_join_collective(), and the communicator
  * of libgoal that they have made. fi_collective(3).
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include "host_driver/fabric/wf_coll.h"
 
@@ -24,9 +27,56 @@ struct wf_group *wf_group_find(struct wf_qp *qp, fi_addr_t addr)
 	return NULL;
 }
 
+/* ---- events of runs ---- */
+
+/* Adds the group's descriptors to those of its queue and counter, or removes them. */
+static int wait_for_both(const struct wf_group *group, int op)
+{
+	const struct wf_qp *qp = group->qp;
+	const int waits[] = {qp->tx_cq->fd, qp->cntr[WF_WRITES] ? qp->cntr[WF_WRITES]->fd : -1};
+	struct epoll_event event = {.events = EPOLLIN};
+	size_t i, k;
+	int rc = 0;
+
+	for (i = 0; i < 2; i++)
+		for (k = 0; k < 2 && waits[i] >= 0; k++)
+			if (epoll_ctl(waits[i], op, group->event_fd[k], &event) != 0)
+				rc = -errno;
+	return rc;
+}
+
+static void unlisten(struct wf_group *group)
+{
+	(void)wait_for_both(group, EPOLL_CTL_DEL);
+	close(group->event_fd[0]);
+	close(group->event_fd[1]);
+	(void)GOAL_Unlisten(group->comm);
+	group->listens = false;
+}
+
+/*
+ * The ends of runs shall wake threads that sleep for the queue or the counter. Without, these look
+ * again and again. Copies of the descriptors: several groups may have the same ones.
+ */
+static void listen_to(struct wf_group *group)
+{
+	int fd[2];
+
+	if (GOAL_Listen(group->comm, &group->qp->domain->fabric->work, fd) != GOAL_SUCCESS)
+		return;
+	group->event_fd[0] = fcntl(fd[0], F_DUPFD_CLOEXEC, 0);
+	group->event_fd[1] = fcntl(fd[1], F_DUPFD_CLOEXEC, 0);
+	group->listens = true;
+	if (group->event_fd[0] < 0 || group->event_fd[1] < 0 ||
+	    wait_for_both(group, EPOLL_CTL_ADD) < 0)
+		unlisten(group);
+}
+
 /* Frees what a communicator holds here. Under the lock. */
 static void leave(struct wf_group *group)
 {
+	if (group->listens)
+		unlisten(group);
 	GOAL_CacheFree(group->cache);
 	if (group->barrier)
 		(void)GOAL_FreeSchedule(group->barrier);
@@ -82,6 +132,8 @@ void wf_group_joined(struct wf_group *group, GOAL_Comm comm)
 		WF_WARN(FI_LOG_EP_CTRL, "no collective group: %s\n",
 			comm ? "the NIC has no memory for it" : why);
 		leave(group);
+	} else {
+		listen_to(group);
 	}
 	err = wf_eq_add(group->qp->eq, FI_JOIN_COMPLETE, &group->fid.fid, group->fid.fid.context, 0,
 			err);

@@ -82,28 +82,22 @@ static void ref_object(struct fid *fid, int change)
 
 static int list_arm(struct list *list);
 
-/* The end of a collective raises no event: while one is under way nobody sleeps. */
-static int if_idle(const struct wf_fabric *fabric, int rc)
-{
-	return rc == 0 && wf_work_busy(fabric) ? -FI_EAGAIN : rc;
-}
-
-/* Arms one object. 0: wait; -FI_EAGAIN: there is something to read. */
+/* Arms one object. 0: wait; -FI_EAGAIN: read, there is something, or something needs that. */
 static int arm(struct fid *fid)
 {
-	struct wf_cntr *cntr;
-	struct wf_cq *cq;
+	struct wf_eq *eq;
+	int rc;
 
 	switch (fid->fclass) {
 	case FI_CLASS_CQ:
-		cq = container_of(fid, struct wf_cq, fid.fid);
-		return if_idle(cq->domain->fabric, wf_cq_arm(cq));
+		rc = wf_cq_arm(container_of(fid, struct wf_cq, fid.fid));
+		return rc == WF_LOOK ? -FI_EAGAIN : rc;
 	case FI_CLASS_CNTR:
-		cntr = container_of(fid, struct wf_cntr, fid.fid);
-		return if_idle(cntr->domain->fabric, wf_cntr_arm(cntr));
+		rc = wf_cntr_arm(container_of(fid, struct wf_cntr, fid.fid));
+		return rc == WF_LOOK ? -FI_EAGAIN : rc;
 	case FI_CLASS_EQ:
-		return wf_eq_ready(wf_eq_of(fid)) ? -FI_EAGAIN
-						  : if_idle(wf_eq_fabric(wf_eq_of(fid)), 0);
+		eq = wf_eq_of(fid);
+		return wf_eq_ready(eq) || wf_work_joins(wf_eq_fabric(eq)) ? -FI_EAGAIN : 0;
 	case FI_CLASS_WAIT:
 		return list_arm(&container_of(fid, struct wf_wait, fid.fid)->list);
 	default:

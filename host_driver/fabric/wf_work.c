@@ -2,8 +2,9 @@
 /*
  * Joins and collectives under way. The NIC carries a collective out alone; its end is one read of
  * memory, which is made whenever the application reads a queue or a counter of the fabric. The
- * completion then goes to the endpoint's transmit queue. A join exchanges a few messages by the
- * same occasions, so the provider has no thread.
+ * completion then goes to the endpoint's transmit queue. For threads that sleep the end is an event
+ * of the NIC in the descriptors of that queue and of its counter. A join exchanges a few messages
+ * by the same occasions, so the provider has no thread.
  */
 #include <stdlib.h>
 
@@ -23,14 +24,42 @@ void wf_work_group(struct wf_work *work, struct wf_group *group)
 {
 	group->next = work->groups;
 	work->groups = group;
+	atomic_fetch_add(&work->joins, 1);
 	atomic_fetch_add(&work->count, 1);
+}
+
+/* A join is over. */
+static void joined(struct wf_work *work)
+{
+	atomic_fetch_sub(&work->joins, 1);
+	atomic_fetch_sub(&work->count, 1);
+}
+
+/* Requests the event of a run's end. False: there will be none, it may be over. */
+static bool request(struct wf_run *run)
+{
+	if (!run->group->listens || run->handle < 0)
+		return false;
+	if (run->armed)
+		return true;
+	run->armed = true;
+	return !GOAL_RequestEvent(run->handle);
 }
 
 void wf_work_run(struct wf_work *work, struct wf_run *run)
 {
+	const struct wf_qp *qp = run->group->qp;
+	struct wf_cntr *cntr = qp->cntr[WF_WRITES];
+
 	run->next = work->runs;
 	work->runs = run;
 	atomic_fetch_add(&work->count, 1);
+	/* A thread that armed before must not sleep past it. */
+	if (atomic_load(&qp->tx_cq->sleeps) && !request(run)) {
+		wf_cq_wake(qp->tx_cq);
+		if (cntr)
+			(void)wf_cntr_wake(cntr);
+	}
 }
 
 static int errno_of(int goal)
@@ -79,7 +108,10 @@ static void finish(struct wf_run *run)
 		WF_INFO(FI_LOG_EP_DATA, "collective: %s%s%s\n", GOAL_StrError(error),
 			*GOAL_LastErrorDetail() ? ": " : "", GOAL_LastErrorDetail());
 	}
-	wf_cntr_count(qp->cntr[WF_WRITES], !error);
+	if (qp->cntr[WF_WRITES]) {
+		wf_cntr_count(qp->cntr[WF_WRITES], !error);
+		(void)wf_cntr_wake(qp->cntr[WF_WRITES]);
+	}
 	if (error || !run->silent)
 		wf_cq_push(qp->tx_cq, &entry);
 	free(run);
@@ -121,8 +153,33 @@ void wf_work_drop(struct wf_work *work, struct wf_group *group)
 	if (*at) {
 		*at = group->next;
 		if (group->join)
-			atomic_fetch_sub(&work->count, 1);
+			joined(work);
 	}
+}
+
+bool wf_work_arm(struct wf_fabric *fabric)
+{
+	struct wf_work *work = &fabric->work;
+	const struct wf_group *last = NULL;
+	struct wf_run *run;
+	bool silent;
+
+	if (!atomic_load(&work->count))
+		return false;
+	pthread_mutex_lock(&work->lock);
+	for (run = work->runs; run; run = run->next) {
+		if (run->group->listens && run->group != last)
+			(void)GOAL_Heard(run->group->comm);
+		last = run->group;
+		(void)request(run);
+	}
+	/* Events that were taken above may be of any of them. */
+	look(work, NULL);
+	silent = wf_work_joins(fabric);
+	for (run = work->runs; run && !silent; run = run->next)
+		silent = !run->group->listens;
+	pthread_mutex_unlock(&work->lock);
+	return silent;
 }
 
 void wf_work_progress(struct wf_fabric *fabric)
@@ -140,7 +197,7 @@ void wf_work_progress(struct wf_fabric *fabric)
 		wf_cq_take(group->qp->tx_cq);
 		if (wf_join_step(group->join)) {
 			group->join = NULL;
-			atomic_fetch_sub(&work->count, 1);
+			joined(work);
 		}
 	}
 	look(work, NULL);

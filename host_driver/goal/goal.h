@@ -325,6 +325,21 @@ GOAL_API GOAL_Handle GOAL_RunFailing(GOAL_Schedule sched);
 /* Extension: makes an unfinished run fail with GOAL_ERR_CANCELED at every rank. */
 GOAL_API int GOAL_Cancel(GOAL_Handle handle);
 
+/*
+ * Extension: a thread waits for runs of a communicator beside other descriptors. It polls both of
+ * fd, which remain libgoal's, for input. Before it sleeps it calls GOAL_Heard(), which makes them
+ * unreadable, then GOAL_RequestEvent() for each run, which returns 1 if the run is over already:
+ * then it does not sleep. A run's end makes them readable.
+ *
+ * One listener of the process may use the events of a NIC at a time, named by a pointer of its
+ * choice; it calls GOAL_Unlisten() as often as GOAL_Listen(), before the communicator goes.
+ * GOAL_ERR_STATE: there is another, or the NIC has no descriptors.
+ */
+GOAL_API int GOAL_Listen(GOAL_Comm comm, const void *listener, int fd[2]);
+GOAL_API int GOAL_Unlisten(GOAL_Comm comm);
+GOAL_API int GOAL_Heard(GOAL_Comm comm);
+GOAL_API int GOAL_RequestEvent(GOAL_Handle handle);
+
 /* Extension: the outcome of a run, with the NIC's measurements. */
 typedef struct {
 	int status;

@@ -289,3 +289,57 @@ int GOAL_Cancel(GOAL_Handle handle)
 	pthread_mutex_unlock(&ref.lib->lock);
 	return rc < 0 ? libgoal_error(libgoal_errno(rc), NULL) : GOAL_SUCCESS;
 }
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+int GOAL_Listen(GOAL_Comm comm, const void *listener, int fd[2])
+{
+	int rc;
+
+	if (!comm || !listener || !fd)
+		return libgoal_error(GOAL_ERR_ARG, "GOAL_Listen: no communicator, name or place");
+	if (libgoal_is_forked())
+		return libgoal_error(GOAL_ERR_STATE, "a child of fork has no communicators");
+	rc = weft_goal_listen(comm->lib->goal, listener, fd);
+	if (rc == -EBUSY)
+		return libgoal_error(GOAL_ERR_STATE, "something else in this process listens to "
+						     "the runs of this NIC");
+	if (rc == -ENOSYS)
+		return libgoal_error(GOAL_ERR_STATE, "this NIC has no descriptors");
+	return rc < 0 ? libgoal_error(libgoal_errno(rc), NULL) : GOAL_SUCCESS;
+}
+
+int GOAL_Unlisten(GOAL_Comm comm)
+{
+	if (!comm)
+		return libgoal_error(GOAL_ERR_ARG, "GOAL_Unlisten: no communicator");
+	weft_goal_unlisten(comm->lib->goal);
+	return GOAL_SUCCESS;
+}
+
+int GOAL_Heard(GOAL_Comm comm)
+{
+	if (!comm)
+		return libgoal_error(GOAL_ERR_ARG, "GOAL_Heard: no communicator");
+	weft_goal_heard(comm->lib->goal);
+	return GOAL_SUCCESS;
+}
+
+int GOAL_RequestEvent(GOAL_Handle handle)
+{
+	const struct libgoal_slot *slot;
+	struct libgoal_run ref;
+	int over = 1;
+
+	/* A handle that names no run counts as finished. */
+	if (!libgoal_find(handle, &ref))
+		return 1;
+	slot = &ref.lib->slots[ref.record];
+	/* Under the lock, so that the record is not another run's. */
+	pthread_mutex_lock(&ref.lib->lock);
+	if (slot->use == ref.use && slot->running)
+		over =
+		    weft_goal_request(ref.lib->goal, ref.record) || weft_goal_gone(ref.lib->goal);
+	pthread_mutex_unlock(&ref.lib->lock);
+	return over;
+}

@@ -5,9 +5,12 @@
  *
  *	fi_coll RANK RANKS FOLDER		all collectives, sets, groups, errors
  *	fi_coll RANK RANKS FOLDER die		the last rank ends after the join; the others go on
+ *	fi_coll RANK RANKS FOLDER sleep		waits for collectives sleep until their end
  *
  * Exit status 0: everything was as it should be. fi_collective(3), fi_av_set(3).
  */
+#include <poll.h>
+#include <pthread.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_collective.h>
@@ -31,6 +34,7 @@ static struct fid_domain *domain;
 static struct fid_eq *eq;
 static struct fid_av *av;
 static struct fid_cq *cq;
+static struct fid_cntr *cntr;
 static struct fid_ep *ep;
 static fi_addr_t peer[MAX_RANKS];
 static uint64_t hello; /* from the rank before: a message beside the collectives */
@@ -61,6 +65,7 @@ static void open_all(void)
 	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
 	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_FD};
 	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_UNSPEC};
+	struct fi_cntr_attr cntr_attr = {.wait_obj = FI_WAIT_UNSPEC};
 
 	hints->fabric_attr->prov_name = strdup("weft");
 	hints->ep_attr->type = FI_EP_RDM;
@@ -75,6 +80,8 @@ static void open_all(void)
 	ZERO(fi_ep_bind(ep, &av->fid, 0));
 	ZERO(fi_ep_bind(ep, &eq->fid, 0));
 	ZERO(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV));
+	ZERO(fi_cntr_open(domain, &cntr_attr, &cntr, NULL));
+	ZERO(fi_ep_bind(ep, &cntr->fid, FI_WRITE));
 	ZERO(fi_enable(ep));
 	fi_freeinfo(info);
 	fi_freeinfo(hints);
@@ -84,6 +91,7 @@ static void close_all(void)
 {
 	ZERO(fi_close(&ep->fid));
 	ZERO(fi_close(&cq->fid));
+	ZERO(fi_close(&cntr->fid));
 	ZERO(fi_close(&av->fid));
 	ZERO(fi_close(&eq->fid));
 	ZERO(fi_close(&domain->fid));
@@ -416,6 +424,71 @@ static void die(void)
 	ZERO(fi_close(&set->fid));
 }
 
+/* Waits for the queue's descriptor. What fi_trywait() says is so: nothing is left, or there is. */
+static void sleep_for(void *context)
+{
+	struct fid *fids[] = {&cq->fid};
+	struct fi_cq_tagged_entry entry;
+	struct pollfd p = {.events = POLLIN};
+	ssize_t rc;
+
+	ZERO(fi_control(&cq->fid, FI_GETWAIT, &p.fd));
+	while ((rc = fi_cq_read(cq, &entry, 1)) == -FI_EAGAIN) {
+		rc = fi_trywait(fabric, fids, 1);
+		if (rc == -FI_EAGAIN) {
+			rc = fi_cq_read(cq, &entry, 1);
+			break;
+		}
+		ZERO(rc);
+		CHECK(poll(&p, 1, 30000) == 1);
+	}
+	CHECK(rc == 1 && entry.op_context == context && (entry.flags & FI_COLLECTIVE));
+}
+
+static fi_addr_t later;
+
+static void *start_later(void *arg)
+{
+	usleep(2000);
+	ZERO(fi_barrier(ep, later, arg));
+	return NULL;
+}
+
+static void asleep(void)
+{
+	struct fid_av_set *set = new_set(FI_UNIVERSE);
+	uint64_t mine = 0, before;
+	pthread_t thread;
+	struct fid_mc *mc;
+	int i;
+
+	ZERO(join(set, &mc));
+	for (i = 0; i < 24; i++) {
+		/* Members that are there wait for the one that is late. */
+		if (i % ranks == rank)
+			usleep(4000);
+		before = fi_cntr_read(cntr);
+		CHECK(before == (uint64_t)i);
+		if (i % 4 == 3) {
+			/* It begins while its queue is slept for. */
+			later = fi_mc_addr(mc);
+			CHECK(pthread_create(&thread, NULL, start_later, &mine) == 0);
+			sleep_for(&mine);
+			CHECK(pthread_join(thread, NULL) == 0);
+			continue;
+		}
+		ZERO(fi_barrier(ep, fi_mc_addr(mc), &mine));
+		if (i % 4 == 2)
+			ZERO(fi_cntr_wait(cntr, before + 1, 30000));
+		if (i % 4)
+			ZERO(wait_for(&mine));
+		else
+			sleep_for(&mine);
+	}
+	ZERO(fi_close(&mc->fid));
+	ZERO(fi_close(&set->fid));
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 4)
@@ -425,7 +498,9 @@ int main(int argc, char **argv)
 	CHECK(ranks > 1 && ranks <= MAX_RANKS);
 	open_all();
 	exchange(argv[3]);
-	if (argc > 4)
+	if (argc > 4 && !strcmp(argv[4], "sleep"))
+		asleep();
+	else if (argc > 4)
 		die();
 	else
 		all();

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Collectives of libfabric on weft's provider (tests/clients/fi_coll.c): sets, groups and all
-# collectives on three ranks, with their data checked; a rank that ends.
+# collectives on three ranks, with their data checked; a rank that ends; waits that sleep.
 
 . tests/int/lib.sh
 
@@ -25,6 +25,7 @@ run()
 }
 
 run all
+run asleep sleep
 run die die
 expect_objects weft0 '0 0 0 0'
 weftd_stop weftd

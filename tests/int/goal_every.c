@@ -16,6 +16,7 @@
 #endif
 #include "tests/int/goal_check.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -317,6 +318,53 @@ static void failures(void)
 	run_free(good);
 	check(in == before && GOAL_Wait(GOAL_ERR_BUSY) == GOAL_ERR_BUSY && GOAL_Test(-1) == 1);
 	check(GOAL_Cancel(-1) == GOAL_ERR_ARG);
+}
+
+/* ---- waiting by descriptor ------------------------------------------------------------------- */
+
+static void *wait_inside(void *arg)
+{
+	check(GOAL_Wait(*(GOAL_Handle *)arg) == GOAL_SUCCESS);
+	return NULL;
+}
+
+/* One thread polls descriptors, one waits in the library: the end of each run wakes its own. */
+static void events(void)
+{
+	GOAL_Comm world = GOAL_CommWorld();
+	int out[2] = {me, me}, in[2], fd[2], same[2], i;
+	GOAL_Schedule s[2];
+	GOAL_Handle h[2];
+	pthread_t thread;
+
+	check(GOAL_Listen(NULL, &me, fd) == GOAL_ERR_ARG && GOAL_Heard(NULL) == GOAL_ERR_ARG);
+	check(GOAL_Listen(world, &me, fd) == GOAL_SUCCESS);
+	check(GOAL_Listen(world, &me, same) == GOAL_SUCCESS && fd[0] == same[0] &&
+	      fd[1] == same[1]);
+	check(GOAL_Listen(world, &next, same) == GOAL_ERR_STATE);
+	for (i = 0; i < 2; i++)
+		s[i] = ring(world, &out[i], &in[i], 4, 1000000);
+	for (i = 0; i < 20; i++) {
+		struct pollfd p[2] = {{fd[0], POLLIN, 0}, {fd[1], POLLIN, 0}};
+
+		in[0] = in[1] = -1;
+		h[0] = GOAL_Run(s[i % 2]);
+		h[1] = GOAL_Run(s[!(i % 2)]);
+		check(pthread_create(&thread, NULL, wait_inside, &h[1]) == 0);
+		for (;;) {
+			check(GOAL_Heard(world) == GOAL_SUCCESS);
+			if (GOAL_RequestEvent(h[0]))
+				break;
+			check(poll(p, 2, 30000) > 0);
+		}
+		check(GOAL_Test(h[0]) && GOAL_RequestEvent(h[0]) == 1);
+		check(pthread_join(thread, NULL) == 0);
+		check(GOAL_Wait(h[0]) == GOAL_SUCCESS && in[0] == before && in[1] == before);
+	}
+	check(GOAL_RequestEvent(-1) == 1);
+	check(GOAL_Unlisten(world) == GOAL_SUCCESS && GOAL_Unlisten(world) == GOAL_SUCCESS);
+	check(GOAL_Unlisten(NULL) == GOAL_ERR_ARG);
+	check(GOAL_FreeSchedule(s[0]) == GOAL_SUCCESS && GOAL_FreeSchedule(s[1]) == GOAL_SUCCESS);
 }
 
 /* ---- communicators, threads ------------------------------------------------------------------ */
@@ -627,6 +675,7 @@ int main(int argc, char **argv)
 	communicators();
 	threads();
 	failures();
+	events();
 	files();
 	traces();
 	collectives();
