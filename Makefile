@@ -123,6 +123,7 @@ have_module = $(shell $(PKG_CONFIG) --exists $1 2>/dev/null && echo yes)
 MISSING := $(if $(call have_program,$(CC)),,gcc libc6-dev)
 MISSING += $(if $(call have_program,$(PKG_CONFIG)),,pkg-config)
 MISSING += $(if $(or $(call have_module,jansson),$(wildcard /usr/include/jansson.h)),,libjansson-dev)
+MISSING += $(if $(or $(call have_module,libmicrohttpd),$(wildcard /usr/include/microhttpd.h)),,libmicrohttpd-dev)
 MISSING += $(if $(or $(call have_module,libmd),$(wildcard /usr/include/sha2.h)),,libmd-dev)
 MISSING += $(if $(or $(call have_module,pmix),$(wildcard /usr/include/pmix.h /usr/lib/*/pmix*/include/pmix.h)),,libpmix-dev)
 MISSING_bpf := $(if $(wildcard /usr/include/bpf/libbpf.h),,libbpf-dev) $(if $(call have_program,$(CLANG)),,clang) \
@@ -294,6 +295,8 @@ TOOL_ARCHIVES_goal-run := sim goal weft nicfw
 TOOL_ARCHIVES_weft-measure := sim goal weft nicfw
 # Sets Linux's interfaces over netlink.
 TOOL_LIBS_OF_weft-measure := -lmnl -lbpf
+# Serves metrics by HTTP.
+TOOL_LIBS_OF_weftctl := -lmicrohttpd
 # Makes frames itself: CRC32C.
 TOOL_ARCHIVES_weft-bench := goal weft nicfw
 # Compares files by their SHA-256.
@@ -596,6 +599,14 @@ CLIENT_SCRIPTS := $(sort $(wildcard tests/clients/*.sh))
 _test-clients: all $(call products,san)
 	@JOBS=1 tests/run.sh $(if $(T),$(foreach s,$(CLIENT_SCRIPTS),$(if $(findstring $T,$s),$s)),$(CLIENT_SCRIPTS))
 
+test-ops:	## what operators run beside weft: Debian's Prometheus (5 min); T=name runs those whose path contains it
+	@tools/deps.sh test ops
+	@+$(MAKE) _test-ops
+OPS_SCRIPTS := $(sort $(wildcard tests/ops/*.sh))
+_test-ops: all $(call products,san)
+	@JOBS=1 tests/run.sh $(if $(T),$(foreach s,$(OPS_SCRIPTS),$(if $(findstring $T,$s),$s)),$(OPS_SCRIPTS))
+.PHONY: test-ops _test-ops
+
 test-int:	## the integration tests alone; T=name runs those whose path contains it
 	@tools/deps.sh test
 	@+$(MAKE) _test-int
@@ -738,6 +749,10 @@ _pictures-check: $(B)/bin/weft-sim $(B)/bin/goal-run $(B)/bin/goal-dump
 	@tools/plot/diagram.py --check docs/pictures/parts.txt
 .PHONY: pictures-check _pictures-check
 
+counters-page: all	## write docs/counters.md from the tables of counters
+	@$(B)/bin/weftctl counters --markdown > docs/counters.md
+.PHONY: counters-page
+
 cost:	## count the instructions of a message by path and folder (callgrind, 1 min), rewrite the tables of docs/cost.md
 	@tools/deps.sh run test
 	@+$(MAKE) _cost
@@ -863,7 +878,7 @@ SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 
-subst_dirs = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@SBINDIR@|$(SBINDIR)|g' \
+subst_dirs = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@BINDIR@|$(BINDIR)|g' -e 's|@SBINDIR@|$(SBINDIR)|g' \
 	-e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
 	-e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' -e 's|@DOCDIR@|$(DOCDIR)|g' -e 's|@VERSION@|$(VERSION)|g' \
 	-e 's|@MODULES@|$(TUNE_FROM_BIN)|g' -e 's|@PLOT@|$(TUNE_FROM_BIN)|g' -e 's|@CACHE@||g'
@@ -897,10 +912,12 @@ INSTALLED = 755:$(B)/bin/weftd:$(SBINDIR)/weftd \
 	$(foreach f,$(described_man),644:$f:$(MANDIR)/man$(subst .,,$(suffix $f))/$(notdir $f)) \
 	$(foreach f,$(described_bash),644:$f:$(BASHDIR)/$(notdir $f)) \
 	644:dist/weft.sysusers:$(SYSUSERSDIR)/weft.conf 644:dist/weftd.conf:$(DATADIR)/weftd.conf.example \
+	$(foreach f,$(wildcard dist/prometheus/*.yml dist/grafana/*.json),644:$f:$(DATADIR)/$(f:dist/%=%)) \
 	$(foreach f,$(DOCS),644:$f:$(DOCDIR)/$f)
 # Headers, which include one another by their installed names, and files with place holders, as file:place.
 INSTALLED_HEADERS = $(foreach h,weft.h weft_coalesce.h weft_tag.h goal/goal.h goal/goal_coll.h goal/goal_bpf.h,host_driver/$h:$(INCLUDEDIR)/$(notdir $h))
-INSTALLED_FILLED = $(foreach l,weft goal,dist/$l.pc.in:$(LIBDIR)/pkgconfig/$l.pc) dist/weftd.service.in:$(UNITDIR)/weftd.service
+INSTALLED_FILLED = $(foreach l,weft goal,dist/$l.pc.in:$(LIBDIR)/pkgconfig/$l.pc) dist/weftd.service.in:$(UNITDIR)/weftd.service \
+	dist/weft-exporter.service.in:$(UNITDIR)/weft-exporter.service
 # A program with place holders, which finds its modules from its own place, staged or not.
 TUNE_FROM_BIN = $(shell realpath -m --relative-to='$(BINDIR)' '$(DATADIR)/weft-tune')
 INSTALLED_STARTER = $(if $(HAVE_BPF),tools/weft-tune/weft-tune.in:$(BINDIR)/weft-tune)

@@ -92,6 +92,7 @@ struct port_stats {
 struct core_stats {
 	uint64_t turns;
 	uint64_t busy_turns;
+	uint64_t busy_ns; /* of those turns */
 	uint64_t yields;
 	uint64_t yields_long; /* yields that gave the CPU away for longer than a wake-up takes */
 	uint64_t sleeps;
@@ -179,6 +180,7 @@ struct core {
 	struct irq_batch irqs;
 	struct core_stats stats;
 	uint64_t idle_since_ns; /* 0: busy */
+	bool worked;            /* the turn before had work */
 	uint64_t woke_ns;       /* end of the last sleep, until its first work is done */
 	uint64_t rung_ns;       /* time of the doorbell that ended it; 0: unknown */
 	uint64_t share_checked_ns;

@@ -109,6 +109,8 @@ static uint32_t core_turn(struct core *core)
 	turns_ends(&core->turns);
 	now_ns = app_clock_ns();
 	turns_next(&core->turns, now_ns - core->now_ns);
+	if (core->worked)
+		core->stats.busy_ns += now_ns - core->now_ns;
 	core->now_ns = now_ns;
 	work = msg_run(core);
 	for (uint32_t i = 0; i < core->num_wires; i++)
@@ -123,6 +125,7 @@ static uint32_t core_turn(struct core *core)
 		core->shard[0]->stats.irq_submits += irq_run_late(&core->irqs, core->now_ns);
 		core->shard[0]->stats.irqs_late = core->irqs.num_late;
 	}
+	core->worked = work != 0;
 	core->stats.turns++;
 	atomic_store_explicit(&core->rounds, core->stats.turns, memory_order_release);
 	return work;

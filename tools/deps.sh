@@ -3,14 +3,14 @@
 #
 # Installs the missing Debian packages of a target.
 #
-#	tools/deps.sh [build|unit|run|test|fuzz|bench|apps|mpi|interop|lint|plot|cross|nodes|all]...	(default: run)
+#	tools/deps.sh [build|unit|run|test|fuzz|bench|apps|mpi|interop|lint|plot|cross|nodes|ops|all]...	(default: run)
 #
 # Prints nothing when nothing is missing, else one line. Package lists are refreshed only when
 # something is missing. Exit status 0, 1 when packages cannot be installed, 2 usage.
 
 set -u
 
-build="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libmd-dev libmnl-dev libpmix-dev libibverbs-dev librdmacm-dev libfabric-dev clang
+build="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libmicrohttpd-dev libmd-dev libmnl-dev libpmix-dev libibverbs-dev librdmacm-dev libfabric-dev clang
 	bpftool linux-libc-dev"
 tune="python3 python3-scipy python3-statsmodels python3-jinja2"
 unit="$build libcunit1-dev util-linux $tune"
@@ -27,6 +27,7 @@ lint="git clang-format cppcheck shellcheck"
 plot="$tune gnuplot-nox graphviz scour"
 cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross make"
 nodes="qemu-user-static"
+ops="prometheus"
 
 [ $# -gt 0 ] || set -- run
 want=
@@ -45,9 +46,10 @@ for set_name in "$@"; do
 	plot) want="$want $plot" ;;
 	cross) want="$want $cross" ;;
 	nodes) want="$want $nodes" ;;
-	all) want="$want $run $test $fuzz $apps $mpi $interop $lint $plot $cross $nodes" ;;
+	ops) want="$want $ops" ;;
+	all) want="$want $run $test $fuzz $apps $mpi $interop $lint $plot $cross $nodes $ops" ;;
 	*)
-		echo "deps.sh: unknown set '$set_name'; give build, unit, run, test, fuzz, bench, apps, mpi, interop, lint, plot, cross, nodes or all" >&2
+		echo "deps.sh: unknown set '$set_name'; give build, unit, run, test, fuzz, bench, apps, mpi, interop, lint, plot, cross, nodes, ops or all" >&2
 		exit 2
 		;;
 	esac

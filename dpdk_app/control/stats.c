@@ -67,6 +67,7 @@ static const struct stats_field port_fields[] = {
 static const struct stats_field core_fields[] = {
     CORE_FIELD(turns),
     CORE_FIELD(busy_turns),
+    CORE_FIELD(busy_ns),
     CORE_FIELD(yields),
     CORE_FIELD(yields_long),
     CORE_FIELD(sleeps),

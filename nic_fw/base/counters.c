@@ -2,14 +2,14 @@
 /*
  * Counters and gauges by number, for the STATS command and weftd's telemetry.
  *
- * First come the counters of counters.h, then the gauges (the present use and the highest).
+ * First come the counters of hw_counters.h, then the gauges (the present use and the highest).
  * fw_stat() (cmd_query.c) adds moderation's counters and the stages. Calls nothing.
  */
 #include "nic_fw/fw_nic.h"
 
 static const char *const counter_names[] = {
-#define X(name) #name,
-    FW_COUNTERS(X)
+#define X(name, help) #name,
+    HW_COUNTERS(X)
 #undef X
 };
 

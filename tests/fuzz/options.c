@@ -48,6 +48,8 @@ int weftctl_main(int argc, char **argv);
 #define run_coalesce reach
 #define run_xdp      reach
 #define run_users    reach
+#define run_metrics  reach
+#define run_counters reach
 #pragma push_macro("stderr")
 #undef stderr
 #define stderr quiet

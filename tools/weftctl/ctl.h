@@ -3,7 +3,8 @@
  * Common to the files of weftctl.
  *
  * main.c parses the command line and calls one command: lists.c (list, clients, qps, mrs, cqs,
- * neigh, peers, groups), shares.c (users), xdp.c, stats.c, coalesce.c or capture.c. They query
+ * neigh, peers, groups), shares.c (users), xdp.c, stats.c, counters.c, metrics.c,
+ * coalesce.c or capture.c. They query
  * weftd through weft_open_tool() and print through out.c.
  */
 #ifndef WEFT_CTL_CTL_H
@@ -42,6 +43,10 @@ struct ctl {
 	bool stats;                     /* coalesce: counters */
 	double watch_s;                 /* coalesce: 0: once */
 	struct hw_cmd_coalesce setting; /* coalesce: .set 0: show */
+	const char *listen;             /* metrics: "ADDR:PORT"; NULL: print them once */
+	const char *textfile;           /* metrics: NULL: standard output */
+	uint64_t most;                  /* metrics: rows of a list; 0: the default */
+	bool markdown;                  /* counters */
 };
 
 /* Prints "weftctl: ..." on stderr and returns CTL_FAILED. */
@@ -78,6 +83,9 @@ int out_rows(const struct ctl *ctl, int rc, bool some, const struct out_column *
 int each_nic(const struct ctl *ctl, int (*fn)(struct weft_context *context, void *arg), void *arg,
 	     bool *some);
 
+/* A sentence for the errno that weft_open_tool() left. Thread-safe. */
+const char *ctl_open_error(void);
+
 /* The commands: exit codes. */
 int run_list(const struct ctl *ctl);
 int run_objects(const struct ctl *ctl);
@@ -86,8 +94,10 @@ int run_capture(const struct ctl *ctl);
 int run_xdp(const struct ctl *ctl);
 int run_coalesce(const struct ctl *ctl);
 int run_users(const struct ctl *ctl);
+int run_metrics(const struct ctl *ctl);
+int run_counters(const struct ctl *ctl);
 
-/* shares.c: for lists.c's clients. The name of a user, or its number; a new reference. */
+/* shares.c: the name of a user, or its number; a new reference. Thread-safe. */
 json_t *shares_user(uint32_t uid);
 /*
  * Reads the shares that processes have of a shard's tables and of weftd into *shares, a new

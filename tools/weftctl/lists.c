@@ -16,7 +16,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static const char *open_error(void)
+const char *ctl_open_error(void)
 {
 	switch (errno) {
 	case ENODEV:
@@ -69,7 +69,7 @@ int each_nic(const struct ctl *ctl, int (*fn)(struct weft_context *context, void
 	for (i = 0; i < num; i++) {
 		context = weft_open_tool(list ? list[i].path : ctl->nic);
 		if (!context) {
-			rc = fail("%s: %s", list ? list[i].name : ctl->nic, open_error());
+			rc = fail("%s: %s", list ? list[i].name : ctl->nic, ctl_open_error());
 			continue;
 		}
 		if (fn(context, arg) == CTL_OK)

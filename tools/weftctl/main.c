@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weftctl: shows the state of the NICs of a weftd. Calls lists.c, stats.c, xdp.c, capture.c,
- * coalesce.c.
+ * weftctl: shows the state of the NICs of a weftd. Calls lists.c, stats.c, counters.c, metrics.c,
+ * xdp.c, capture.c, coalesce.c.
  */
 #include "lib/cli.h"
 #include "lib/coalesce_words.h"
@@ -77,6 +77,32 @@ static const struct cli_option rows[] = {
      .most = 1e6,
      .of = "coalesce",
      .help = "coalesce: increase of the statistics, every S seconds"},
+    {.name = "listen",
+     .value = "ADDR:PORT",
+     .kind = CLI_TEXT,
+     FIELD(listen),
+     .of = "metrics",
+     .help = "metrics: serve them by HTTP at /metrics until SIGTERM; without authentication"},
+    {.name = "textfile",
+     .value = "FILE",
+     .kind = CLI_TEXT,
+     FIELD(textfile),
+     .of = "metrics",
+     .help = "metrics: replace FILE by them, for node_exporter"},
+    {.name = "most",
+     .value = "N",
+     .kind = CLI_NUMBER,
+     FIELD(most),
+     .low = 1,
+     .high = 100000,
+     .shown = "50",
+     .of = "metrics",
+     .help = "metrics: processes and peers of each shard"},
+    {.name = "markdown",
+     .kind = CLI_FLAG,
+     FIELD(markdown),
+     .of = "counters",
+     .help = "counters: as docs/counters.md"},
     {.name = "run-dir",
      .value = "DIR",
      .apply = take_run_dir,
@@ -97,6 +123,10 @@ static const struct cli_command command_rows[] = {
     {"groups", "[NIC]", "IPv4 groups, and how many queue pairs are attached"},
     {"xdp", "[NIC]", "the XDP program of NICs on interfaces: frames by reason, queues"},
     {"stats", "[NIC]", "counters, as ethtool -S prints them"},
+    {"counters", NULL, "the meaning of each counter, without a weftd"},
+    {"metrics", "[NIC]",
+     "counters, processes and peers as OpenMetrics text, for Prometheus: once, with --listen as "
+     "an exporter, or with --textfile for node_exporter"},
     {"capture", "NIC -w FILE",
      "every frame of a NIC into a pcapng file, until Ctrl-C; as root. Wireshark reads it with "
      "weft.lua: tshark -X lua_script:weft.lua -r FILE"},
@@ -175,6 +205,12 @@ static int check_options(const struct ctl *ctl)
 		return usage("--json and -w - cannot share standard output");
 	if (!strcmp(ctl->command, "list") && ctl->nic)
 		return usage("list shows every NIC: leave out '%s'", ctl->nic);
+	if (!strcmp(ctl->command, "counters") && ctl->nic)
+		return usage("counters are the same for every NIC: leave out '%s'", ctl->nic);
+	if (ctl->listen && ctl->textfile)
+		return usage("--listen and --textfile: choose one");
+	if (!strcmp(ctl->command, "metrics") && ctl->json)
+		return usage("metrics are text; weftctl stats --json has the counters as JSON");
 	return -1;
 }
 
@@ -216,7 +252,8 @@ static int take_coalesce(struct ctl *ctl, char **word, int num)
 }
 
 static const char command_names[] =
-    "list, clients, users, qps, mrs, cqs, neigh, peers, groups, xdp, stats, coalesce or capture";
+    "list, clients, users, qps, mrs, cqs, neigh, peers, groups, xdp, stats, counters, metrics, "
+    "coalesce or capture";
 
 /* NULL: there is none of that name. */
 static int (*find_command(const char *name))(const struct ctl *ctl)
@@ -225,8 +262,9 @@ static int (*find_command(const char *name))(const struct ctl *ctl)
 		const char *name;
 		int (*run)(const struct ctl *ctl);
 	} commands[] = {
-	    {"list", run_list},         {"xdp", run_xdp},         {"stats", run_stats},
-	    {"coalesce", run_coalesce}, {"capture", run_capture}, {"users", run_users},
+	    {"list", run_list},         {"xdp", run_xdp},           {"stats", run_stats},
+	    {"coalesce", run_coalesce}, {"capture", run_capture},   {"users", run_users},
+	    {"metrics", run_metrics},   {"counters", run_counters},
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)

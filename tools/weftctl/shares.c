@@ -21,11 +21,13 @@ static const char *const words[HW_SHARES] = {
 
 json_t *shares_user(uint32_t uid)
 {
-	const struct passwd *entry = getpwuid(uid);
-	char number[16];
+	struct passwd entry, *found = NULL;
+	char number[16], room[4096];
 
 	snprintf(number, sizeof(number), "%u", uid);
-	return json_string(entry ? entry->pw_name : number);
+	if (getpwuid_r(uid, &entry, room, sizeof(room), &found))
+		found = NULL;
+	return json_string(found ? found->pw_name : number);
 }
 
 /* Every NIC of a weftd reports the kinds of weftd as a whole alike. */
