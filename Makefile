@@ -165,7 +165,7 @@ SRC_preload := $(sort $(wildcard host_driver/verbs/preload/*.c))
 SRC_sockets := $(sort $(wildcard host_driver/sockets/*.c))
 SRC_fabric := $(sort $(wildcard host_driver/fabric/*.c))
 SRC_ompi := $(sort $(wildcard host_driver/ompi/*.c)) \
-	$(addprefix host_driver/mpi/,mc_call.c mc_count.c mc_rules.c)
+	$(sort $(wildcard host_driver/mpi/*.c))
 SRC_mpich := $(sort $(wildcard host_driver/mpi/*.c host_driver/mpich/*.c))
 SRC_sim := $(sort $(filter-out sim_harness/sim_main.c,$(wildcard sim_harness/*.c sim_harness/*/*.c)))
 SRC_weftd := $(sort $(filter-out dpdk_app/main.c %.bpf.c,$(wildcard dpdk_app/*.c dpdk_app/*/*.c)))

@@ -407,6 +407,8 @@ GOAL_API int GOAL_IsExtensionAvailable(GOAL_ExtensionId ext);
 GOAL_API int GOAL_RegisterOp(const char *object, const char *section);
 GOAL_API int GOAL_RegisterOpOn(GOAL_Comm comm, const char *object, const char *section,
 			       const void *args, size_t args_bytes);
+/* Returns the bytes of an element of an operation of that communicator; 0: it has none such. */
+GOAL_API int GOAL_OpElemBytes(GOAL_Comm comm, GOAL_Op op);
 
 #ifdef __cplusplus
 }

@@ -180,6 +180,11 @@ int GOAL_RegisterOpOn(GOAL_Comm comm, const char *object, const char *section, c
 	return rc;
 }
 
+int GOAL_OpElemBytes(GOAL_Comm comm, GOAL_Op op)
+{
+	return comm ? (int)goal_user_elem_bytes(&comm->user_ops, (uint32_t)op, 0) : 0;
+}
+
 int GOAL_RegisterOp(const char *object, const char *section)
 {
 	GOAL_Comm world = GOAL_CommWorld();

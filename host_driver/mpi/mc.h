@@ -4,8 +4,8 @@
  *
  * An MPI side (host_driver/mpich, host_driver/ompi) describes a call as a collective of libgoal
  * (struct mc_call) and asks whether the NIC takes it (mc_call.c, by the rules of mc_rules.c;
- * mc_count.c counts). MPICH's starts a run (mc_run.c) of a schedule that libgoal caches. A decision
- * uses only what is equal at all ranks: bytes, operations, roots. docs/mpich.md, docs/openmpi.md.
+ * mc_count.c counts). It starts a run (mc_run.c) of a schedule that libgoal caches. A decision uses
+ * only what is equal at all ranks: bytes, operations, roots. docs/mpich.md, docs/openmpi.md.
  */
 #ifndef WEFT_MC_H
 #define WEFT_MC_H
@@ -78,7 +78,20 @@ struct mc_call {
 	uint64_t block_bytes;  /* what the rules go by: a rank's block, or the vector */
 	uint64_t large_bytes;  /* the largest buffer of any rank */
 	bool unequal;          /* ranks know neither: the rules of any size apply */
+	bool broken;           /* this rank cannot describe its part: the run fails */
+	bool refused;          /* a program of the user's operations is not there: an error */
 	enum mc_reason reason; /* MC_TAKEN: libgoal can do it */
+};
+
+/* The program that an info key of a communicator names for operations of MPI_Op_create(). */
+struct mc_user {
+	enum {
+		MC_USER_NONE,  /* the communicator has no such key */
+		MC_USER_READY, /* op is registered at all ranks */
+		MC_USER_FAILED /* it is not: such operations are errors at all ranks */
+	} state;
+	GOAL_Op op;
+	uint32_t elem_bytes;
 };
 
 /* The NIC's side of a communicator. It lasts as long as the MPI side's and its runs. */
@@ -87,7 +100,8 @@ struct mc_comm {
 	GOAL_Cache cache;      /* schedules of calls, without buffers */
 	GOAL_Schedule barrier; /* always there: also the run that fails when no other can start */
 	struct mc_comm *job;   /* outlives this one; NULL: goal is the job's, of GOAL_Join() */
-	uint32_t refs;         /* atomic */
+	struct mc_user user;
+	uint32_t refs; /* atomic */
 	uint32_t ranks, rank;
 };
 
@@ -101,7 +115,10 @@ struct mc_run {
 	GOAL_Handle handle;
 	bool waiting; /* for a free run record */
 	int error;    /* GOAL_SUCCESS, or why the run was started to fail; at the end the outcome */
-	/* The run is over, with GOAL_SUCCESS or an error. Called once, without any lock. */
+	/*
+	 * The run is over, with GOAL_SUCCESS or an error. Called once for each start, without any
+	 * lock; the run may be started again, or end, from then on.
+	 */
 	void (*over)(struct mc_run *run, int error);
 };
 
@@ -137,16 +154,38 @@ void mc_comm_get(struct mc_comm *comm);
 /* The last reference frees libgoal's communicator; with the last one of a job its rank leaves. */
 void mc_comm_put(struct mc_comm *comm);
 
-/* ---- runs (mc_run.c) ------------------------------------------------------------------------ */
+/* ---- operations of users (mc_user.c) --------------------------------------------------------- */
+
+#define MC_USER_KEY "weft"
+enum {
+	MC_USER_VALUE_BYTES = 1024, /* of the key's value, with its end */
+};
 
 /*
- * Starts the run of a call. The caller has set send, recv, over, and error: not GOAL_SUCCESS if
- * this rank cannot take part. A failure is the outcome of the run. The run keeps a reference to the
- * communicator until it is over.
+ * Registers the program that the value of the communicator's info key names, "FILE:SECTION". NULL:
+ * this rank has no such key, but another one has. All ranks call, when they make the communicator.
  */
-void mc_run_start(struct mc_run *run, struct mc_comm *comm, const struct mc_call *call);
-/* Looks at the runs under way and calls over() of those that are. Any thread. */
-void mc_run_progress(void);
+void mc_user_register(struct mc_comm *comm, const char *value);
+/*
+ * Sets a reduction by a function of the program's on elements of that size, packed, or the reason
+ * why the MPI library carries it out.
+ */
+void mc_user_set(struct mc_call *call, const struct mc_comm *comm, bool commutes,
+		 uint64_t elem_bytes);
+
+/* ---- runs (mc_run.c) ------------------------------------------------------------------------ */
+
+/* Gets the call's schedule, and a reference to the communicator, for any number of starts. */
+void mc_run_init(struct mc_run *run, struct mc_comm *comm, const struct mc_call *call);
+/* Gives both back; the run is not under way. */
+void mc_run_end(struct mc_run *run);
+/*
+ * Starts a run. The caller has set send, recv and over. error: not GOAL_SUCCESS if this rank cannot
+ * take part. A failure is the outcome of the run.
+ */
+void mc_run_start(struct mc_run *run, int error);
+/* Looks at the runs under way and calls over() of those that are. Returns how many. Any thread. */
+int mc_run_progress(void);
 /* True if some run is under way. */
 bool mc_run_any(void);
 

@@ -31,6 +31,9 @@ bool mc_call_taken(struct mc_call *call, enum mc_form form, uint32_t ranks)
 {
 	uint64_t bytes = call->unequal ? UINT64_MAX : call->block_bytes;
 
+	/* Handed on it would be carried out: the MPI side reports the error. */
+	if (call->refused)
+		return true;
 	if (call->reason == MC_TAKEN && !call->unequal && call->large_bytes > mc_settings.max_bytes)
 		call->reason = MC_REASON_SIZE;
 	if (call->reason == MC_TAKEN && !mc_rules_take(call->coll, form, ranks, bytes))

@@ -34,18 +34,27 @@ static bool try_start(struct mc_run *run)
 	return true;
 }
 
-void mc_run_start(struct mc_run *run, struct mc_comm *comm, const struct mc_call *call)
+void mc_run_init(struct mc_run *run, struct mc_comm *comm, const struct mc_call *call)
+{
+	run->comm = comm;
+	run->coll = call->coll;
+	run->sched = call->broken ? NULL : GOAL_CacheTake(comm->cache, &call->goal);
+	mc_comm_get(comm);
+}
+
+void mc_run_end(struct mc_run *run)
+{
+	GOAL_CacheRelease(run->sched);
+	mc_comm_put(run->comm);
+}
+
+void mc_run_start(struct mc_run *run, int error)
 {
 	const struct mc_run *waiting;
 
-	run->comm = comm;
-	run->coll = call->coll;
+	run->error = error == GOAL_SUCCESS && !run->sched ? GOAL_ERR_RESOURCES : error;
 	run->next = NULL;
 	run->waiting = true;
-	run->sched = GOAL_CacheTake(comm->cache, &call->goal);
-	if (!run->sched && run->error == GOAL_SUCCESS)
-		run->error = GOAL_ERR_RESOURCES;
-	mc_comm_get(comm);
 	pthread_mutex_lock(&lock);
 	for (waiting = active; waiting && !waiting->waiting; waiting = waiting->next)
 		;
@@ -77,15 +86,6 @@ static void take_outcome(struct mc_run *run)
 		run->error = error;
 }
 
-static void finish(struct mc_run *run)
-{
-	struct mc_comm *comm = run->comm;
-
-	GOAL_CacheRelease(run->sched);
-	run->over(run, run->error);
-	mc_comm_put(comm);
-}
-
 /* Takes runs that are over off the list, and starts those that wait. Under the lock. */
 static struct mc_run *collect(void)
 {
@@ -109,20 +109,22 @@ static struct mc_run *collect(void)
 	return over;
 }
 
-void mc_run_progress(void)
+int mc_run_progress(void)
 {
 	struct mc_run *over, *next;
+	int count = 0;
 
 	if (!mc_run_any() || pthread_mutex_trylock(&lock) != 0)
-		return;
+		return 0;
 	over = collect();
 	pthread_mutex_unlock(&lock);
-	for (; over; over = next) {
+	for (; over; over = next, count++) {
 		next = over->next;
-		finish(over);
+		over->over(over, over->error);
 		/* A thread that finds none under way finds over() called. */
 		__atomic_sub_fetch(&num_active, 1, __ATOMIC_RELEASE);
 	}
+	return count;
 }
 
 bool mc_run_any(void)

@@ -55,13 +55,14 @@ bool mw_side_begin(struct mw_side *side, bool fill);
 /* After a run: spreads the packed copy if wanted, and frees it. */
 void mw_side_end(struct mw_side *side, bool spread);
 /* Sets operation, type and width of libgoal, or the reason why there are none. */
-void mw_op_set(struct mw_call *call, MPI_Op op, MPI_Datatype type);
+void mw_op_set(struct mw_call *call, const struct mc_comm *mc, MPI_Op op, MPI_Datatype type);
 
 /* ---- requests (mw_req.c) -------------------------------------------------------------------- */
 
 /* The two forms of a call that is taken; MPI error codes. */
 int mw_call_run(struct mc_comm *mc, const struct mw_call *call, MPI_Comm comm);
-int mw_call_start(struct mc_comm *mc, const struct mw_call *call, MPI_Request *request);
+int mw_call_start(struct mc_comm *mc, const struct mw_call *call, MPI_Comm comm,
+		  MPI_Request *request);
 /* True: the request is one of ours under way, and ends by itself from now on. */
 bool mw_req_forget(MPI_Request request);
 /* Waits for all runs under way. */
@@ -96,7 +97,7 @@ void mw_req_turn(uint32_t turn);
 		if (mc && request) {                                                               \
 			describe_##name(&call, mc, MW_ARGS args);                                  \
 			if (mc_call_taken(&call.mc, MC_NONBLOCKING, mc->ranks))                    \
-				return mw_call_start(mc, &call, request);                          \
+				return mw_call_start(mc, &call, comm, request);                    \
 		}                                                                                  \
 		return PMPI_I##name(MW_ARGS args, comm, request);                                  \
 	}

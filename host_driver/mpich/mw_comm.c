@@ -36,23 +36,25 @@ static int delete_attr(MPI_Comm comm, int key, void *value, void *extra)
 	return MPI_SUCCESS;
 }
 
-/* True if all ranks say so, and have equal settings. */
-static bool agree(MPI_Comm comm, bool mine)
+/* True if all ranks say so, and have equal settings. *any: some rank has set it. */
+static bool agree(MPI_Comm comm, bool mine, bool *any)
 {
 	int64_t config = (int64_t)(mc_settings.config >> 1);
 	/* The least of a number and of its negative are opposite only if all numbers are equal. */
-	int64_t least[3] = {mine, config, -config};
+	int64_t least[4] = {mine, config, -config, !*any};
 
-	return PMPI_Allreduce(MPI_IN_PLACE, least, 3, MPI_INT64_T, MPI_MIN, comm) == MPI_SUCCESS &&
-	       least[0] && least[1] == -least[2];
+	if (PMPI_Allreduce(MPI_IN_PLACE, least, 4, MPI_INT64_T, MPI_MIN, comm) != MPI_SUCCESS)
+		return false;
+	*any = !least[3];
+	return least[0] && least[1] == -least[2];
 }
 
 /* Makes the NIC's side the communicator's, if all ranks have one; false: it is gone. */
-static bool attach(MPI_Comm comm, struct mc_comm *mc)
+static bool attach(MPI_Comm comm, struct mc_comm *mc, bool *keyed)
 {
 	bool ok = mc && PMPI_Comm_set_attr(comm, keyval, mc) == MPI_SUCCESS;
 
-	if (agree(comm, ok))
+	if (agree(comm, ok, keyed))
 		return true;
 	if (ok)
 		(void)PMPI_Comm_delete_attr(comm, keyval);
@@ -78,10 +80,11 @@ static int local_rank(int rank, int size)
 {
 	char mine[MPI_MAX_PROCESSOR_NAME] = "", (*all)[MPI_MAX_PROCESSOR_NAME];
 	int length, place = 0;
+	bool any = false;
 
 	all = calloc((size_t)size, sizeof(*all));
 	(void)PMPI_Get_processor_name(mine, &length);
-	if (!agree(MPI_COMM_WORLD, all != NULL) || gather(mine, all, sizeof(mine), NULL)) {
+	if (!agree(MPI_COMM_WORLD, all != NULL, &any) || gather(mine, all, sizeof(mine), NULL)) {
 		free(all);
 		return -1;
 	}
@@ -101,6 +104,7 @@ static uint64_t number_of(const char *name, uint64_t otherwise)
 void mw_comm_join(void)
 {
 	GOAL_Group group = {.allgather = gather};
+	bool any = false;
 	struct mc_comm *mc;
 	GOAL_Comm joined;
 
@@ -117,7 +121,8 @@ void mw_comm_join(void)
 		return;
 	if (!agree(MPI_COMM_WORLD,
 		   mc_rules_load() &&
-		       !PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_attr, &keyval, NULL)))
+		       !PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_attr, &keyval, NULL),
+		   &any))
 		return;
 	group.local_rank = local_rank(group.rank, group.size);
 	if (group.local_rank < 0)
@@ -131,7 +136,7 @@ void mw_comm_join(void)
 		return;
 	}
 	mc = mc_comm_new(joined, NULL);
-	if (attach(MPI_COMM_WORLD, mc))
+	if (attach(MPI_COMM_WORLD, mc, &any))
 		world = mc;
 }
 
@@ -168,12 +173,14 @@ static bool list_ranks(MPI_Comm comm, int *own, int *ranks, int size)
 	return near;
 }
 
-/* A communicator was made; rc is the outcome of that, and stays it. */
-static int made(int rc, const MPI_Comm *comm)
+/* A communicator was made; rc is the outcome of that, and stays it. info may be MPI_INFO_NULL. */
+static int made_with(int rc, const MPI_Comm *comm, MPI_Info info)
 {
-	int inter, size, *ranks;
+	char value[MC_USER_VALUE_BYTES];
+	int inter, size, *ranks, mine = 0;
 	GOAL_Comm goal = NULL;
-	bool near;
+	struct mc_comm *mc;
+	bool near, keyed;
 
 	if (!world || rc != MPI_SUCCESS || *comm == MPI_COMM_NULL ||
 	    PMPI_Comm_test_inter(*comm, &inter) || inter || PMPI_Comm_size(*comm, &size) ||
@@ -189,8 +196,18 @@ static int made(int rc, const MPI_Comm *comm)
 	if (near)
 		goal = GOAL_CommCreate(world->goal, ranks, size);
 	free(ranks);
-	(void)attach(*comm, mc_comm_new(goal, world));
+	if (info != MPI_INFO_NULL)
+		(void)PMPI_Info_get(info, MC_USER_KEY, sizeof(value) - 1, value, &mine);
+	keyed = mine;
+	mc = mc_comm_new(goal, world);
+	if (attach(*comm, mc, &keyed) && keyed)
+		mc_user_register(mc, mine ? value : NULL);
 	return rc;
+}
+
+static int made(int rc, const MPI_Comm *comm)
+{
+	return made_with(rc, comm, MPI_INFO_NULL);
 }
 
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *out)
@@ -200,7 +217,7 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *out)
 
 int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *out)
 {
-	return made(PMPI_Comm_dup_with_info(comm, info, out), out);
+	return made_with(PMPI_Comm_dup_with_info(comm, info, out), out, info);
 }
 
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *out)

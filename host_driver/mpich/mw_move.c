@@ -130,7 +130,7 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 	if (mc && request) {
 		begin(&call, mc, MC_BARRIER, 0);
 		if (mc_call_taken(&call.mc, MC_NONBLOCKING, mc->ranks))
-			return mw_call_start(mc, &call, request);
+			return mw_call_start(mc, &call, comm, request);
 	}
 	return PMPI_Ibarrier(comm, request);
 }

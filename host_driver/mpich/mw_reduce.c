@@ -2,8 +2,7 @@
 /*
  * Collectives that combine: reduce, allreduce, reduce_scatter_block, scan.
  *
- * The types are predefined ones without gaps, so every buffer is contiguous. Calls mw_type.c,
- * mw_req.c.
+ * Calls mw_type.c, mw_req.c.
  */
 #include <string.h>
 
@@ -15,7 +14,7 @@ static void describe(struct mw_call *call, const struct mc_comm *mc, enum mc_col
 {
 	memset(call, 0, sizeof(*call));
 	mc_call_init(&call->mc, coll, count < 0 ? 0 : (uint64_t)count, root);
-	mw_op_set(call, op, type);
+	mw_op_set(call, mc, op, type);
 	if (count < 0 || root < 0 || (uint32_t)root >= mc->ranks)
 		call->mc.reason = MC_REASON_ARGUMENT;
 	/* Counted, too, where the call is handed on. */

@@ -70,22 +70,32 @@ static void wait_over(struct mc_run *run, int error)
 	__atomic_store_n(&wait->over, true, __ATOMIC_RELEASE);
 }
 
+static int refuse(MPI_Comm comm)
+{
+	(void)PMPI_Comm_call_errhandler(comm, MPI_ERR_OP);
+	return MPI_ERR_OP;
+}
+
 int mw_call_run(struct mc_comm *mc, const struct mw_call *call, MPI_Comm comm)
 {
 	struct wait wait = {.run = {.over = wait_over}};
 	struct mw_side send, recv;
-	int flag;
+	int flag, error;
 
-	wait.run.error = begin_sides(call, &send, &recv);
+	if (call->mc.refused)
+		return refuse(comm);
+	mc_run_init(&wait.run, mc, &call->mc);
+	error = begin_sides(call, &send, &recv);
 	wait.run.send = send.addr;
 	wait.run.recv = recv.addr;
-	mc_run_start(&wait.run, mc, &call->mc);
+	mc_run_start(&wait.run, error);
 	for (uint32_t turn = 0; !__atomic_load_n(&wait.over, __ATOMIC_ACQUIRE); turn++) {
 		mw_req_turn(turn);
 		/* Another rank may wait for a message of this one before it takes part. */
 		(void)PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag,
 				  MPI_STATUS_IGNORE);
 	}
+	mc_run_end(&wait.run);
 	mw_side_end(&send, false);
 	mw_side_end(&recv, wait.error == GOAL_SUCCESS);
 	if (wait.error == GOAL_SUCCESS)
@@ -154,6 +164,7 @@ static void request_over(struct mc_run *run, int error)
 
 	mw_side_end(&req->send, false);
 	mw_side_end(&req->recv, error == GOAL_SUCCESS);
+	mc_run_end(run);
 	req->outcome = error == GOAL_SUCCESS ? MPI_SUCCESS : MPI_ERR_OTHER;
 	/* Under the lock: the program may free the request at this moment. */
 	pthread_mutex_lock(&lock);
@@ -178,11 +189,14 @@ bool mw_req_forget(MPI_Request request)
 	return req != NULL;
 }
 
-int mw_call_start(struct mc_comm *mc, const struct mw_call *call, MPI_Request *request)
+int mw_call_start(struct mc_comm *mc, const struct mw_call *call, MPI_Comm comm,
+		  MPI_Request *request)
 {
-	struct mw_req *req = calloc(1, sizeof(*req));
-	int rc;
+	struct mw_req *req = call->mc.refused ? NULL : calloc(1, sizeof(*req));
+	int rc, error;
 
+	if (call->mc.refused)
+		return refuse(comm);
 	if (!req)
 		return MPI_ERR_NO_MEM;
 	req->refs = 2;
@@ -193,10 +207,11 @@ int mw_call_start(struct mc_comm *mc, const struct mw_call *call, MPI_Request *r
 	}
 	*request = req->handle;
 	req->run.over = request_over;
-	req->run.error = begin_sides(call, &req->send, &req->recv);
+	mc_run_init(&req->run, mc, &call->mc);
+	error = begin_sides(call, &req->send, &req->recv);
 	req->run.send = req->send.addr;
 	req->run.recv = req->recv.addr;
 	link_in(req);
-	mc_run_start(&req->run, mc, &call->mc);
+	mc_run_start(&req->run, error);
 	return MPI_SUCCESS;
 }

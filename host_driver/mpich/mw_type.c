@@ -155,10 +155,31 @@ static GOAL_Op op_of(MPI_Op op, bool floats)
 	}
 }
 
-void mw_op_set(struct mw_call *call, MPI_Op op, MPI_Datatype type)
+static bool is_predefined(MPI_Op op)
+{
+	static const MPI_Op ops[] = {MPI_OP_NULL, MPI_MAX,    MPI_MIN,    MPI_SUM,     MPI_PROD,
+				     MPI_LAND,    MPI_BAND,   MPI_LOR,    MPI_BOR,     MPI_LXOR,
+				     MPI_BXOR,    MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP};
+
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+		if (ops[i] == op)
+			return true;
+	return false;
+}
+
+void mw_op_set(struct mw_call *call, const struct mc_comm *mc, MPI_Op op, MPI_Datatype type)
 {
 	GOAL_CollectiveCall *goal = &call->mc.goal;
+	int commutes, bytes;
 
+	if (!is_predefined(op)) {
+		if (type == MPI_DATATYPE_NULL || PMPI_Op_commutative(op, &commutes) ||
+		    PMPI_Type_size(type, &bytes))
+			call->mc.reason = MC_REASON_ARGUMENT;
+		else
+			mc_user_set(&call->mc, mc, commutes, (uint64_t)bytes);
+		return;
+	}
 	if (!set_type(goal, type)) {
 		call->mc.reason = MC_REASON_TYPE;
 		return;

@@ -4,10 +4,10 @@
  *
  * A module stands before those that Open MPI selected for a communicator. It describes a call as a
  * collective of libgoal (cw_move.c, cw_reduce.c, cw_vary.c, cw_neighbor.c), asks the rules whether
- * the NIC takes it (mc_rules.c), takes a schedule from the cache and runs it as a request
- * (cw_req.c). Everything else goes to the module before it, and is counted by reason (mc_count.c).
- * A decision uses only what is equal at all ranks: signatures, counts, operations, not the layout
- * of derived types. docs/openmpi.md.
+ * the NIC takes it (mc_rules.c), and starts a run (mc_run.c) as a request (cw_req.c). Everything
+ * else goes to the module before it, and is counted by reason (mc_count.c). A decision uses only
+ * what is equal at all ranks: signatures, counts, operations, not the layout of derived types.
+ * docs/openmpi.md.
  */
 #ifndef WEFT_CW_H
 #define WEFT_CW_H
@@ -60,19 +60,9 @@ struct cw_side {
 /* One rank's call. */
 struct cw_call {
 	struct mc_call mc;
-	void *list;  /* memory of goal's lists, until there is a request */
-	bool broken; /* this rank cannot take part: the run fails */
+	void *list; /* memory of goal's lists, until there is a request */
 	enum cw_pair pair;
 	struct cw_side send, recv;
-};
-
-/* The NIC's side of a communicator. It lasts as long as its module and its requests. */
-struct cw_comm {
-	GOAL_Comm goal;
-	GOAL_Cache cache;      /* schedules of calls, without buffers */
-	GOAL_Schedule barrier; /* always there: also the run that fails when no other can start */
-	uint32_t refs;         /* atomic */
-	uint32_t ranks;
 };
 
 /* A module of coll/weft on one communicator. */
@@ -80,7 +70,7 @@ struct cw_module {
 	mca_coll_base_module_t super;
 	ompi_communicator_t *comm; /* once it is enabled */
 	int rank;
-	struct cw_comm *cw;
+	struct mc_comm *mc;
 	mca_coll_base_comm_coll_t prev; /* functions and modules before this one */
 	bool retains;                   /* the modules of prev */
 };
@@ -91,14 +81,10 @@ OBJ_CLASS_DECLARATION(cw_module);
 struct cw_req {
 	/* Open MPI keeps types and operations of the call in what it takes for such a request. */
 	ompi_coll_base_nbc_request_t nbc;
-	struct cw_req *next; /* in the list of those under way, or of unused ones */
-	struct cw_comm *cw;
+	struct cw_req *next; /* in the list of unused ones */
 	struct cw_call call;
-	GOAL_Schedule sched; /* of the cache; NULL: it could not be loaded */
-	GOAL_Handle run;     /* while under way; waiting: not started yet */
-	bool waiting;        /* for a free run record */
-	bool freed;          /* by the program, while under way */
-	int error;           /* GOAL_ERR_*, of a request that could not be started */
+	struct mc_run run;
+	uint32_t refs; /* the program's, and the run's while it is under way; atomic */
 };
 typedef struct cw_req cw_req;
 OBJ_CLASS_DECLARATION(cw_req);
@@ -107,9 +93,8 @@ OBJ_CLASS_DECLARATION(cw_req);
 struct cw_component {
 	mca_coll_base_component_t super;
 	int priority;
-	int joined;      /* 1: the ranks of MPI_COMM_WORLD use the NIC */
-	GOAL_Comm world; /* of MPI_COMM_WORLD; NULL: the NIC is not used */
-	uint32_t comms;  /* cw_comm that exist; atomic */
+	int joined;            /* 1: the ranks of MPI_COMM_WORLD use the NIC */
+	struct mc_comm *world; /* of MPI_COMM_WORLD's module; NULL: the NIC is not used */
 };
 /* The symbol that Open MPI looks up. */
 extern GOAL_API struct cw_component mca_coll_weft_component;
@@ -118,9 +103,6 @@ extern GOAL_API struct cw_component mca_coll_weft_component;
 
 /* comm_query of the component. */
 mca_coll_base_module_t *cw_module_query(ompi_communicator_t *comm, int *priority);
-void cw_comm_get(struct cw_comm *cw);
-/* The last reference ends the communicator, and with the last one the job's. */
-void cw_comm_put(struct cw_comm *cw);
 
 /* ---- calls (cw_call.c) ---------------------------------------------------------------------- */
 
@@ -155,7 +137,8 @@ uint32_t cw_pair_bytes(enum cw_pair pair);
 void cw_pair_pack(enum cw_pair pair, void *nic, const void *user, int count);
 void cw_pair_unpack(enum cw_pair pair, void *user, const void *nic, int count);
 /* Sets operation, type and width of libgoal, or the reason why there are none. */
-void cw_op_set(struct cw_call *call, const ompi_op_t *op, const ompi_datatype_t *type);
+void cw_op_set(struct cw_call *call, const struct cw_module *m, const ompi_op_t *op,
+	       const ompi_datatype_t *type);
 
 /* ---- requests (cw_req.c) -------------------------------------------------------------------- */
 

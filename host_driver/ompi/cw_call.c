@@ -26,17 +26,27 @@ void cw_call_drop(struct cw_call *call)
 
 bool cw_call_taken(const struct cw_module *module, struct cw_call *call, enum mc_form form)
 {
-	bool taken = mc_call_taken(&call->mc, form, module->cw->ranks);
+	bool taken = mc_call_taken(&call->mc, form, module->mc->ranks);
 
 	if (!taken)
 		cw_call_drop(call);
 	return taken;
 }
 
+static bool is_refused(struct cw_call *call)
+{
+	if (call->mc.refused)
+		cw_call_drop(call);
+	return call->mc.refused;
+}
+
 int cw_call_prepare(struct cw_module *module, struct cw_call *call, ompi_request_t **request)
 {
-	struct cw_req *req = cw_req_new(module, call, true);
+	struct cw_req *req;
 
+	if (is_refused(call))
+		return MPI_ERR_OP;
+	req = cw_req_new(module, call, true);
 	if (!req)
 		return OMPI_ERR_OUT_OF_RESOURCE;
 	*request = &req->nbc.super;
@@ -45,8 +55,11 @@ int cw_call_prepare(struct cw_module *module, struct cw_call *call, ompi_request
 
 int cw_call_start(struct cw_module *module, struct cw_call *call, ompi_request_t **request)
 {
-	struct cw_req *req = cw_req_new(module, call, false);
+	struct cw_req *req;
 
+	if (is_refused(call))
+		return MPI_ERR_OP;
+	req = cw_req_new(module, call, false);
 	if (!req)
 		return OMPI_ERR_OUT_OF_RESOURCE;
 	cw_req_start(req);

@@ -20,7 +20,7 @@ bool cw_lists_begin(struct cw_call *call, struct cw_lists *lists, uint32_t num_s
 	*lists = (struct cw_lists){.num_sends = num_sends, .num_recvs = num_recvs};
 	call->mc.unequal = true;
 	lists->sends = calloc(num + 1, sizeof(*lists->sends));
-	call->broken = !lists->sends;
+	call->mc.broken = !lists->sends;
 	lists->recvs = lists->sends ? lists->sends + num_sends : NULL;
 	return lists->sends;
 }
@@ -160,8 +160,8 @@ void cw_lists_end(struct cw_call *call, struct cw_lists *lists, uint32_t rank)
 	call->mc.goal.num_sends = (int)lists->num_sends;
 	call->mc.goal.num_recvs = (int)lists->num_recvs;
 	call->mc.goal.alg = lists->rounds ? GOAL_ALG_PAIRWISE : GOAL_ALG_LINEAR;
-	call->broken = !make(call, lists, rank);
-	if (call->broken)
+	call->mc.broken = !make(call, lists, rank);
+	if (call->mc.broken)
 		call->send.num_parts = call->recv.num_parts = 0;
 	call->mc.large_bytes =
 	    call->send.bytes > call->recv.bytes ? call->send.bytes : call->recv.bytes;

@@ -15,62 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the NIC's side ------------------------------------------------------------------------- */
-
-void cw_comm_get(struct cw_comm *cw)
-{
-	__atomic_add_fetch(&cw->refs, 1, __ATOMIC_ACQ_REL);
-}
-
-/* The job's communicator is the last one: the others were made of it. */
-static void leave_job(void)
-{
-	struct cw_component *c = &mca_coll_weft_component;
-
-	if (__atomic_sub_fetch(&c->comms, 1, __ATOMIC_ACQ_REL) || !c->world)
-		return;
-	(void)GOAL_Leave(c->world);
-	c->world = NULL;
-}
-
-void cw_comm_put(struct cw_comm *cw)
-{
-	if (__atomic_sub_fetch(&cw->refs, 1, __ATOMIC_ACQ_REL))
-		return;
-	GOAL_CacheFree(cw->cache);
-	if (cw->barrier)
-		(void)GOAL_FreeSchedule(cw->barrier);
-	if (cw->goal && cw->goal != mca_coll_weft_component.world)
-		(void)GOAL_CommFree(cw->goal);
-	leave_job();
-	free(cw);
-}
-
-/* Takes goal over, unless it is the job's. NULL: nothing is left of it. */
-static struct cw_comm *comm_new(GOAL_Comm goal)
-{
-	static const GOAL_CollectiveCall barrier = {
-	    .coll = GOAL_COLL_BARRIER, .op = GOAL_COPY, .type = GOAL_UINT, .width = 8};
-	struct cw_comm *cw = goal ? calloc(1, sizeof(*cw)) : NULL;
-
-	if (!cw) {
-		if (goal && goal != mca_coll_weft_component.world)
-			(void)GOAL_CommFree(goal);
-		return NULL;
-	}
-	cw->refs = 1;
-	cw->goal = goal;
-	cw->ranks = (uint32_t)GOAL_CommSize(goal);
-	cw->cache = GOAL_CacheCreate(goal);
-	cw->barrier = GOAL_UnboundSchedule(goal, &barrier);
-	__atomic_add_fetch(&mca_coll_weft_component.comms, 1, __ATOMIC_ACQ_REL);
-	if (cw->cache && cw->barrier)
-		return cw;
-	cw_comm_put(cw);
-	return NULL;
-}
-
 /* ---- agreement ------------------------------------------------------------------------------ */
+
+enum {
+	AGREED = 4, /* numbers */
+};
 
 struct gather_arg {
 	struct cw_module *module;
@@ -90,17 +39,17 @@ static int gather(const void *mine, void *all, size_t bytes, void *arg)
  * Exchanges a few numbers with two ranks. Open MPI enables modules inside its progress function,
  * where its own blocking calls would wait for themselves if there are threads.
  */
-static bool exchange(ompi_communicator_t *comm, int to, const int64_t mine[3], int from,
-		     int64_t theirs[3])
+static bool exchange(ompi_communicator_t *comm, int to, const int64_t mine[AGREED], int from,
+		     int64_t theirs[AGREED])
 {
 	ompi_request_t *requests[2];
 	int count = 1, i;
 	bool ok;
 
-	if (MCA_PML_CALL(irecv(theirs, 3, &ompi_mpi_int64_t.dt, from, MCA_COLL_BASE_TAG_ALLREDUCE,
-			       comm, &requests[0])) != OMPI_SUCCESS)
+	if (MCA_PML_CALL(irecv(theirs, AGREED, &ompi_mpi_int64_t.dt, from,
+			       MCA_COLL_BASE_TAG_ALLREDUCE, comm, &requests[0])) != OMPI_SUCCESS)
 		return false;
-	ok = MCA_PML_CALL(isend(mine, 3, &ompi_mpi_int64_t.dt, to, MCA_COLL_BASE_TAG_ALLREDUCE,
+	ok = MCA_PML_CALL(isend(mine, AGREED, &ompi_mpi_int64_t.dt, to, MCA_COLL_BASE_TAG_ALLREDUCE,
 				MCA_PML_BASE_SEND_STANDARD, comm, &requests[1])) == OMPI_SUCCESS;
 	if (ok)
 		count = 2;
@@ -116,24 +65,25 @@ static bool exchange(ompi_communicator_t *comm, int to, const int64_t mine[3], i
 }
 
 /*
- * True if all ranks say so, and have equal settings. After the round of distance d a number is the
- * least of 2d ranks; what is counted twice does no harm.
+ * True if all ranks say so, and have equal settings. *any: some rank has set it. After the round of
+ * distance d a number is the least of 2d ranks; what is counted twice does no harm.
  */
-static bool agree(ompi_communicator_t *comm, bool mine)
+static bool agree(ompi_communicator_t *comm, bool mine, bool *any)
 {
 	int64_t config = (int64_t)(mc_settings.config >> 1);
 	/* The least of a number and of its negative are opposite only if all numbers are equal. */
-	int64_t least[3] = {mine, config, -config}, theirs[3];
+	int64_t least[AGREED] = {mine, config, -config, !*any}, theirs[AGREED];
 	int size = ompi_comm_size(comm), rank = ompi_comm_rank(comm), distance, i;
 
 	for (distance = 1; distance < size; distance *= 2) {
 		if (!exchange(comm, (rank + distance) % size, least,
 			      (rank + size - distance) % size, theirs))
 			return false;
-		for (i = 0; i < 3; i++)
+		for (i = 0; i < AGREED; i++)
 			if (theirs[i] < least[i])
 				least[i] = theirs[i];
 	}
+	*any = !least[3];
 	return least[0] && least[1] == -least[2];
 }
 
@@ -180,40 +130,47 @@ static bool list_ranks(ompi_communicator_t *comm, int *ranks)
 static int enable_world(struct cw_module *m, ompi_communicator_t *comm)
 {
 	struct cw_component *c = &mca_coll_weft_component;
+	GOAL_Comm joined = join(m, comm);
+	bool keyed = false;
 
-	c->world = join(m, comm);
-	if (!c->world)
+	if (!joined)
 		return OMPI_ERR_NOT_AVAILABLE;
-	m->cw = comm_new(c->world);
-	if (agree(comm, m->cw)) {
-		c->joined = 1;
-		return OMPI_SUCCESS;
-	}
-	/* With a communicator the job ends when the module does. */
-	if (!m->cw && c->world) {
-		(void)GOAL_Leave(c->world);
-		c->world = NULL;
-	}
-	return OMPI_ERR_NOT_AVAILABLE;
+	m->mc = mc_comm_new(joined, NULL);
+	if (!agree(comm, m->mc, &keyed))
+		return OMPI_ERR_NOT_AVAILABLE;
+	c->world = m->mc;
+	c->joined = 1;
+	return OMPI_SUCCESS;
 }
 
 static int enable_other(struct cw_module *m, ompi_communicator_t *comm)
 {
+	struct mc_comm *world = mca_coll_weft_component.world;
 	int size = ompi_comm_size(comm);
 	int *ranks = calloc((size_t)size, sizeof(*ranks));
-	bool near = ranks && list_ranks(comm, ranks);
+	bool near = ranks && list_ranks(comm, ranks), keyed;
+	char value[MC_USER_VALUE_BYTES];
 	GOAL_Comm goal = NULL;
+	int mine = 0;
 
 	if (near)
-		goal = GOAL_CommCreate(mca_coll_weft_component.world, ranks, size);
-	m->cw = comm_new(goal);
+		goal = GOAL_CommCreate(world->goal, ranks, size);
+	m->mc = mc_comm_new(goal, world);
 	/* Without memory for the list this rank cannot tell whether the others ask. */
 	if (ranks && !near) {
 		free(ranks);
 		return OMPI_ERR_NOT_AVAILABLE;
 	}
 	free(ranks);
-	return agree(comm, m->cw) ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
+	if (comm->super.s_info)
+		(void)opal_info_get(comm->super.s_info, MC_USER_KEY, sizeof(value) - 1, value,
+				    &mine);
+	keyed = mine;
+	if (!agree(comm, m->mc, &keyed))
+		return OMPI_ERR_NOT_AVAILABLE;
+	if (keyed)
+		mc_user_register(m->mc, mine ? value : NULL);
+	return OMPI_SUCCESS;
 }
 
 /* ---- Open MPI's side ------------------------------------------------------------------------ */
@@ -274,8 +231,10 @@ static void destruct(struct cw_module *m)
 		retain_prev(m, false);
 	if (m->comm == &ompi_mpi_comm_world.comm)
 		mc_count_report(m->rank);
-	if (m->cw)
-		cw_comm_put(m->cw);
+	if (m->mc && m->mc == mca_coll_weft_component.world)
+		mca_coll_weft_component.world = NULL;
+	if (m->mc)
+		mc_comm_put(m->mc);
 }
 
 OBJ_CLASS_INSTANCE(cw_module, mca_coll_base_module_t, construct, destruct);

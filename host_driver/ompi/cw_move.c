@@ -41,7 +41,7 @@ static void describe_gather(struct cw_call *call, const struct cw_module *m, con
 			    ompi_datatype_t *rtype, int root)
 {
 	bool is_root = m->rank == root;
-	uint32_t ranks = m->cw->ranks;
+	uint32_t ranks = m->mc->ranks;
 
 	cw_call_init(call, MC_GATHER, 0, root);
 	call->mc.goal.in_place = is_root && sbuf == MPI_IN_PLACE;
@@ -57,7 +57,7 @@ static void describe_scatter(struct cw_call *call, const struct cw_module *m, co
 			     ompi_datatype_t *rtype, int root)
 {
 	bool is_root = m->rank == root;
-	uint32_t ranks = m->cw->ranks;
+	uint32_t ranks = m->mc->ranks;
 
 	cw_call_init(call, MC_SCATTER, 0, root);
 	call->mc.goal.in_place = is_root && rbuf == MPI_IN_PLACE;
@@ -74,8 +74,8 @@ static void describe_allgather(struct cw_call *call, const struct cw_module *m, 
 {
 	cw_call_init(call, MC_ALLGATHER, 0, 0);
 	call->mc.goal.in_place = sbuf == MPI_IN_PLACE;
-	sizes(call, cw_type_bytes(rtype, rcount), m->cw->ranks);
-	set_side(call, &call->recv, rbuf, (int64_t)rcount * m->cw->ranks, rtype);
+	sizes(call, cw_type_bytes(rtype, rcount), m->mc->ranks);
+	set_side(call, &call->recv, rbuf, (int64_t)rcount * m->mc->ranks, rtype);
 	if (!call->mc.goal.in_place)
 		set_side(call, &call->send, sbuf, scount, stype);
 }
@@ -86,10 +86,10 @@ static void describe_alltoall(struct cw_call *call, const struct cw_module *m, c
 {
 	cw_call_init(call, MC_ALLTOALL, 0, 0);
 	call->mc.goal.in_place = sbuf == MPI_IN_PLACE;
-	sizes(call, cw_type_bytes(rtype, rcount), m->cw->ranks);
-	set_side(call, &call->recv, rbuf, (int64_t)rcount * m->cw->ranks, rtype);
+	sizes(call, cw_type_bytes(rtype, rcount), m->mc->ranks);
+	set_side(call, &call->recv, rbuf, (int64_t)rcount * m->mc->ranks, rtype);
 	if (!call->mc.goal.in_place)
-		set_side(call, &call->send, sbuf, (int64_t)scount * m->cw->ranks, stype);
+		set_side(call, &call->send, sbuf, (int64_t)scount * m->mc->ranks, stype);
 }
 
 CW_DEFINE(bcast, (void *buf, int count, ompi_datatype_t *type, int root), (buf, count, type, root))

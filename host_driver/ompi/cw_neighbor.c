@@ -83,8 +83,8 @@ static bool begin(struct cw_call *call, const struct cw_module *m, enum mc_coll 
 
 	cw_call_init(call, coll, 0, 0);
 	call->mc.unequal = true;
-	call->broken = !find(m, &n);
-	if (call->broken || !cw_lists_begin(call, l, n.num_to, n.num_from)) {
+	call->mc.broken = !find(m, &n);
+	if (call->mc.broken || !cw_lists_begin(call, l, n.num_to, n.num_from)) {
 		free(n.from);
 		return false;
 	}

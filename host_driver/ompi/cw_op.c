@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Predefined operations and types of MPI as those of libgoal.
+ * Operations and types of MPI as those of libgoal. Calls mc_user.c for those of the program's own.
  *
  * All ranks of a reduction give the same operation and the same basic type, so all decide alike.
  */
@@ -113,15 +113,20 @@ static bool set_type(GOAL_CollectiveCall *goal, const ompi_datatype_t *type)
 	return true;
 }
 
-void cw_op_set(struct cw_call *call, const ompi_op_t *op, const ompi_datatype_t *type)
+void cw_op_set(struct cw_call *call, const struct cw_module *m, const ompi_op_t *op,
+	       const ompi_datatype_t *type)
 {
+	if (!(op->o_flags & OMPI_OP_FLAGS_INTRINSIC)) {
+		mc_user_set(&call->mc, m->mc, op->o_flags & OMPI_OP_FLAGS_COMMUTE,
+			    cw_type_bytes(type, 1));
+		return;
+	}
 	if (!ompi_datatype_is_predefined(type) ||
 	    (!set_pair(call, type) && !set_type(&call->mc.goal, type))) {
 		call->mc.reason = MC_REASON_TYPE;
 		return;
 	}
-	call->mc.goal.op =
-	    op->o_flags & OMPI_OP_FLAGS_INTRINSIC ? op_of(op, call->mc.goal.type) : GOAL_COPY;
+	call->mc.goal.op = op_of(op, call->mc.goal.type);
 	if (call->mc.goal.op == GOAL_COPY)
 		call->mc.reason = MC_REASON_OP;
 }

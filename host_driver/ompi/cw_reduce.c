@@ -2,19 +2,19 @@
 /*
  * Collectives that combine: reduce, allreduce, reduce_scatter(_block), scan, exscan.
  *
- * Calls cw_op.c and cw_call.c. The types are predefined: every buffer is contiguous but for pairs
- * of different widths (cw_pair.c).
+ * Calls cw_op.c and cw_call.c. Predefined types are contiguous but for pairs of different widths
+ * (cw_pair.c).
  */
 #include <stdlib.h>
 
 #include "host_driver/ompi/cw.h"
 
 /* count is of a vector, or of a rank's block where there are several in the largest buffer. */
-static void describe(struct cw_call *call, enum mc_coll coll, int count, uint64_t blocks,
-		     const ompi_datatype_t *type, const ompi_op_t *op, int root)
+static void describe(struct cw_call *call, const struct cw_module *m, enum mc_coll coll, int count,
+		     uint64_t blocks, const ompi_datatype_t *type, const ompi_op_t *op, int root)
 {
 	cw_call_init(call, coll, (uint64_t)count, root);
-	cw_op_set(call, op, type);
+	cw_op_set(call, m, op, type);
 	call->mc.block_bytes = cw_type_bytes(type, count);
 	call->mc.large_bytes = call->mc.block_bytes * blocks;
 }
@@ -41,23 +41,21 @@ static void set_sides(struct cw_call *call, const void *sbuf, int64_t scount, vo
 static void describe_reduce(struct cw_call *call, const struct cw_module *m, const void *sbuf,
 			    void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op, int root)
 {
-	describe(call, MC_REDUCE, count, 1, type, op, root);
+	describe(call, m, MC_REDUCE, count, 1, type, op, root);
 	set_sides(call, sbuf, count, m->rank == root ? rbuf : NULL, count, type);
 }
 
 static void describe_allreduce(struct cw_call *call, const struct cw_module *m, const void *sbuf,
 			       void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op)
 {
-	(void)m;
-	describe(call, MC_ALLREDUCE, count, 1, type, op, 0);
+	describe(call, m, MC_ALLREDUCE, count, 1, type, op, 0);
 	set_sides(call, sbuf, count, rbuf, count, type);
 }
 
 static void describe_scan(struct cw_call *call, const struct cw_module *m, const void *sbuf,
 			  void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op)
 {
-	(void)m;
-	describe(call, MC_SCAN, count, 1, type, op, 0);
+	describe(call, m, MC_SCAN, count, 1, type, op, 0);
 	set_sides(call, sbuf, count, rbuf, count, type);
 }
 
@@ -65,9 +63,9 @@ static void describe_reduce_scatter_block(struct cw_call *call, const struct cw_
 					  const void *sbuf, void *rbuf, int count,
 					  ompi_datatype_t *type, ompi_op_t *op)
 {
-	int64_t whole = (int64_t)count * m->cw->ranks;
+	int64_t whole = (int64_t)count * m->mc->ranks;
 
-	describe(call, MC_REDUCE_SCATTER_BLOCK, count, m->cw->ranks, type, op, 0);
+	describe(call, m, MC_REDUCE_SCATTER_BLOCK, count, m->mc->ranks, type, op, 0);
 	set_sides(call, sbuf, whole, rbuf, sbuf == MPI_IN_PLACE ? whole : count, type);
 }
 
@@ -76,20 +74,20 @@ static void describe_reduce_scatter(struct cw_call *call, const struct cw_module
 				    const void *sbuf, void *rbuf, const int *counts,
 				    ompi_datatype_t *type, ompi_op_t *op)
 {
-	int64_t *list = calloc(m->cw->ranks, sizeof(*list)), whole = 0;
+	int64_t *list = calloc(m->mc->ranks, sizeof(*list)), whole = 0;
 	uint32_t i;
 
-	describe(call, MC_REDUCE_SCATTER, 0, 1, type, op, 0);
-	for (i = 0; i < m->cw->ranks; i++) {
+	describe(call, m, MC_REDUCE_SCATTER, 0, 1, type, op, 0);
+	for (i = 0; i < m->mc->ranks; i++) {
 		whole += counts[i];
 		if (list)
 			list[i] = counts[i];
 	}
 	call->list = list;
 	call->mc.goal.counts = list;
-	call->broken = !list;
+	call->mc.broken = !list;
 	call->mc.large_bytes = cw_type_bytes(type, 1) * (uint64_t)whole;
-	call->mc.block_bytes = call->mc.large_bytes / m->cw->ranks;
+	call->mc.block_bytes = call->mc.large_bytes / m->mc->ranks;
 	set_sides(call, sbuf, whole, rbuf, sbuf == MPI_IN_PLACE ? whole : counts[m->rank], type);
 }
 
@@ -97,7 +95,7 @@ static void describe_reduce_scatter(struct cw_call *call, const struct cw_module
 static void describe_exscan(struct cw_call *call, const struct cw_module *m, const void *sbuf,
 			    void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op)
 {
-	describe(call, MC_EXSCAN, count, 1, type, op, 0);
+	describe(call, m, MC_EXSCAN, count, 1, type, op, 0);
 	set_sides(call, sbuf, count, m->rank || sbuf == MPI_IN_PLACE ? rbuf : NULL, count, type);
 }
 

@@ -37,12 +37,12 @@ static void describe_gatherv(struct cw_call *call, const struct cw_module *m, co
 	struct cw_lists l;
 
 	cw_call_init(call, MC_GATHERV, 0, 0);
-	if (!cw_lists_begin(call, &l, !in_place, is_root ? m->cw->ranks : 0))
+	if (!cw_lists_begin(call, &l, !in_place, is_root ? m->mc->ranks : 0))
 		return;
 	if (!in_place)
 		l.sends[0] = entry(root, sbuf, 0, scount, stype);
 	if (is_root)
-		entries(l.recvs, m->cw->ranks, rbuf, rcounts, displs, rtype);
+		entries(l.recvs, m->mc->ranks, rbuf, rcounts, displs, rtype);
 	if (in_place)
 		l.recvs[root].rank = -1;
 	cw_lists_end(call, &l, (uint32_t)m->rank);
@@ -56,10 +56,10 @@ static void describe_scatterv(struct cw_call *call, const struct cw_module *m, c
 	struct cw_lists l;
 
 	cw_call_init(call, MC_SCATTERV, 0, 0);
-	if (!cw_lists_begin(call, &l, is_root ? m->cw->ranks : 0, !in_place))
+	if (!cw_lists_begin(call, &l, is_root ? m->mc->ranks : 0, !in_place))
 		return;
 	if (is_root)
-		entries(l.sends, m->cw->ranks, sbuf, scounts, displs, stype);
+		entries(l.sends, m->mc->ranks, sbuf, scounts, displs, stype);
 	if (in_place)
 		l.sends[root].rank = -1;
 	else
@@ -72,7 +72,7 @@ static void describe_allgatherv(struct cw_call *call, const struct cw_module *m,
 				int scount, ompi_datatype_t *stype, void *rbuf, const int *rcounts,
 				const int *displs, ompi_datatype_t *rtype)
 {
-	uint32_t ranks = m->cw->ranks, i;
+	uint32_t ranks = m->mc->ranks, i;
 	struct cw_entry own;
 	struct cw_lists l;
 
@@ -104,15 +104,15 @@ static void describe_alltoallv(struct cw_call *call, const struct cw_module *m, 
 	struct cw_lists l;
 
 	cw_call_init(call, MC_ALLTOALLV, 0, 0);
-	if (!cw_lists_begin(call, &l, m->cw->ranks, m->cw->ranks))
+	if (!cw_lists_begin(call, &l, m->mc->ranks, m->mc->ranks))
 		return;
 	l.rounds = true;
 	l.copy = sbuf == MPI_IN_PLACE;
-	entries(l.recvs, m->cw->ranks, rbuf, rcounts, rdispls, rtype);
+	entries(l.recvs, m->mc->ranks, rbuf, rcounts, rdispls, rtype);
 	if (l.copy)
-		entries(l.sends, m->cw->ranks, rbuf, rcounts, rdispls, rtype);
+		entries(l.sends, m->mc->ranks, rbuf, rcounts, rdispls, rtype);
 	else
-		entries(l.sends, m->cw->ranks, sbuf, scounts, sdispls, stype);
+		entries(l.sends, m->mc->ranks, sbuf, scounts, sdispls, stype);
 	cw_lists_end(call, &l, (uint32_t)m->rank);
 }
 
@@ -136,15 +136,15 @@ static void describe_alltoallw(struct cw_call *call, const struct cw_module *m, 
 	struct cw_lists l;
 
 	cw_call_init(call, MC_ALLTOALLW, 0, 0);
-	if (!cw_lists_begin(call, &l, m->cw->ranks, m->cw->ranks))
+	if (!cw_lists_begin(call, &l, m->mc->ranks, m->mc->ranks))
 		return;
 	l.rounds = true;
 	l.copy = sbuf == MPI_IN_PLACE;
-	entries_w(l.recvs, m->cw->ranks, rbuf, rcounts, rdispls, rtypes);
+	entries_w(l.recvs, m->mc->ranks, rbuf, rcounts, rdispls, rtypes);
 	if (l.copy)
-		entries_w(l.sends, m->cw->ranks, rbuf, rcounts, rdispls, rtypes);
+		entries_w(l.sends, m->mc->ranks, rbuf, rcounts, rdispls, rtypes);
 	else
-		entries_w(l.sends, m->cw->ranks, sbuf, scounts, sdispls, stypes);
+		entries_w(l.sends, m->mc->ranks, sbuf, scounts, sdispls, stypes);
 	cw_lists_end(call, &l, (uint32_t)m->rank);
 }
 
