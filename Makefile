@@ -701,7 +701,7 @@ fuzz:	## fuzz the NIC from the wire and the host for FUZZ_SECONDS= (60), JOBS= t
 bench:	## measure beside the kernel's UDP and TCP and Open MPI; rows into build/bench.json
 	@tools/deps.sh bench
 	@+$(MAKE) _bench
-_bench: all $(INTEROP_BINS) $(if $(shell command -v $(MPICC)),$(B)/bin/mpi_base $(B)/bin/mpi_tag)
+_bench: all $(INTEROP_BINS) $(if $(shell command -v $(MPICC)),$(B)/bin/mpi_base $(B)/bin/mpi_tag $(B)/bin/mpi_coll)
 	@WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_BUILD=$(CURDIR)/$(B) \
 		tools/bench/bench.py
 
@@ -733,6 +733,13 @@ $(B)/bin/mpi_tag: $(MPI_TAG_SRCS) tools/bench/mpi/tag.h Makefile
 	@mkdir -p $(@D)
 	$(call say,MPICC,$@)
 	$(Q)$(MPICC) $(HOST) -O2 -g $(ARCH) $(WARN) -I. -o $@ $(MPI_TAG_SRCS)
+
+# Collectives, for the rows coll_* and make coll-tables, likewise.
+MPI_COLL_SRCS := lib/stats.c tools/bench/mpi/coll.c
+$(B)/bin/mpi_coll: $(MPI_COLL_SRCS) Makefile
+	@mkdir -p $(@D)
+	$(call say,MPICC,$@)
+	$(Q)$(MPICC) $(HOST) -O2 -g $(ARCH) $(WARN) -I. -o $@ $(MPI_COLL_SRCS)
 
 pictures:	## measure with weft-sim and goal-run, redraw docs/pictures (1 min); the same sources give the same bytes
 	@tools/deps.sh run plot
@@ -774,6 +781,14 @@ _tagged-tables: all $(B)/bin/mpi_tag $(B)/bin/mpi_kern
 	@WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_BUILD=$(CURDIR)/$(B) tools/plot/tagged.py \
 		$(if $(WINDOWS),--windows $(WINDOWS)) $(patsubst %,--part %,$(subst $(comma), ,$(PART))) docs
 .PHONY: tagged-tables _tagged-tables
+
+coll-tables:	## measure collectives of MPI on the NIC (overlap, latency, blocking ones; 15 min), redraw docs/coll-tables.md; PART=overlap for one, WINDOWS=1
+	@tools/deps.sh run plot mpi bench
+	@+$(MAKE) _coll-tables
+_coll-tables: all $(B)/bin/mpi_coll
+	@WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_BUILD=$(CURDIR)/$(B) tools/plot/collectives.py \
+		$(if $(WINDOWS),--windows $(WINDOWS)) $(patsubst %,--part %,$(subst $(comma), ,$(PART))) docs
+.PHONY: coll-tables _coll-tables
 
 iwarp-tables:	## measure datagrams beside RC over TCP (verbs, MPI, kernels, memory), redraw docs/iwarp.md; PART=verbs for one
 	@tools/deps.sh run plot mpi

@@ -34,10 +34,10 @@ def ours(env, mode, *what, ranks=RANKS, nics=None, cpu=ALL_BUT_LAST):
                           env.dir, *more, cpu=cpu))
 
 
-def mpi(env, btl, mode, *what, ranks=RANKS, more=()):
+def mpi(env, btl, mode, *what, ranks=RANKS, more=(), pre=()):
     if not shutil.which("mpirun") or not os.path.exists(BIN + "/mpi_base"):
         raise Failed("no Open MPI to compare with: install openmpi-bin and libopenmpi-dev, then make bench again")
-    return json.loads(run(*MPIRUN, *BTL[btl], *more, "-n", ranks, BIN + "/mpi_base", mode, length(env), *what, cpu=None))
+    return json.loads(run(*pre, *MPIRUN, *BTL[btl], *more, "-n", ranks, BIN + "/mpi_base", mode, length(env), *what, cpu=None))
 
 
 def in_windows(env, name, windows, *measures):

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""make coll-tables: collectives of MPI on the NIC, overlap and latency by size, beside Open MPI's own; pictures
+and tables of docs/coll-tables.md.
+
+mpi_coll with coll/weft, with libnbc or tuned over UCX on the same NICs, and over tcp on a veth, as
+tools/bench/coll.py has them. Rows go into docs/pictures/coll_PART.tsv, and from there alone into pictures and
+tables. Calls weftd, mpirun, gnuplot.
+
+usage: collectives.py [--draw-only] [--part PART]... [--seconds S] [--windows N] [DIR]     DIR: the docs folder (docs)
+Environment: WEFT_BIN (where the programs are). Exit status 0, 1 when a run failed, 2 usage.
+"""
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
+
+import coll
+from figures import bars, draw, number, ordered, pick, put, read, size, spread, table, write
+from harness import Env, Failed
+
+NAMES = ("bcast", "allreduce", "allgather", "alltoall", "reduce", "gather", "scatter")
+SIZES = (8, 64, 1024, 4096, 16384, 65536, 262144, 1048576)
+STACKS = {"weft": "coll/weft", "ucx": "libnbc over UCX", "tcp": "libnbc over tcp"}
+BLOCKING = {"weft": "coll/weft, default rules", "ucx": "tuned over UCX", "tcp": "tuned over tcp"}
+
+
+def figure(name, values):
+    return {name: statistics.median(values), name + "_min": min(values), name + "_max": max(values)}
+
+
+def measured(env, prefix, figures):
+    """A row for each stack, collective and size; the stacks in turn, so that all see the same machine."""
+    runs = dict(zip(coll.STACKS, coll.stacks(env, *coll.STACKS)))
+    seen = {}
+    for what in [prefix + "barrier"] + [prefix + n for n in NAMES]:
+        words = [what] if what.endswith("barrier") else ["%s:%d" % (what, n) for n in SIZES]
+        for _ in range(env.args.windows):
+            for name, run in runs.items():
+                for row in run(*words):
+                    seen.setdefault((name, row["name"], row["bytes"]), []).append(row)
+        print(what, "measured", flush=True)
+    return [{"stack": s, "collective": c, "bytes": n, **{k: v for f in figures for k, v in figure(f, [r[f] for r in rows]).items()}}
+            for (s, c, n), rows in seen.items()]
+
+
+def nonblocking(env):
+    return measured(env, "i", ("overlap", "us", "call_us"))
+
+
+def blocking(env):
+    return measured(env, "", ("us",))
+
+
+def picture(rows, folder, name, title, what):
+    ticks = ", ".join("'%s' %d" % (size(n), n) for n in SIZES)
+    settings = "set logscale x 4\nset xtics (%s)\nset xlabel 'bytes of a block'\nset title '%s'\n" % (ticks, title)
+    settings += "set yrange [0:1.1]\nset ylabel 'overlap'\n" if what == "overlap" else "set logscale y\nset ylabel 'us'\n"
+    draw(folder, name, settings, [(STACKS[s], bars(pick(rows, stack=s), "bytes", what)) for s in ordered(rows, "stack")])
+
+
+def cells(rows, c, n, what):
+    found = [pick(rows, stack=s, collective=c, bytes=n) for s in STACKS]
+    return [spread(f[0], what) if f else "" for f in found]
+
+
+def nonblocking_table(rows, folder):
+    lines = []
+    for c in ("iallreduce", "ialltoall", "ibcast"):
+        picture(pick(rows, collective=c), folder, "coll_" + c, c + ", two ranks", "overlap")
+        lines.append("![overlap of %s](pictures/coll_%s.svg)" % (c, c))
+    head = ["collective", "bytes"] + ["%s, %s" % (STACKS[s], f) for f in ("overlap", "us") for s in STACKS] + ["call, us"]
+    body = []
+    for c in ordered(rows, "collective"):
+        for n in ordered(pick(rows, collective=c), "bytes"):
+            weft = pick(rows, stack="weft", collective=c, bytes=n)
+            body.append([c, size(n)] + cells(rows, c, n, "overlap") + cells(rows, c, n, "us") +
+                        [number(weft[0]["call_us"]) if weft else ""])
+    return lines + [""] + table(head, body)
+
+
+def blocking_table(rows, _folder):
+    body = []
+    for c in ordered(rows, "collective"):
+        for n in ordered(pick(rows, collective=c), "bytes"):
+            ours, tuned = (pick(rows, stack=s, collective=c, bytes=n) for s in ("weft", "ucx"))
+            body.append([c, size(n)] + cells(rows, c, n, "us") + [number(ours[0]["us"] / tuned[0]["us"]) if ours and tuned else ""])
+    return table(["collective", "bytes"] + [BLOCKING[s] + ", us" for s in BLOCKING] + ["of tuned over UCX"], body)
+
+
+PARTS = {"overlap": (nonblocking, nonblocking_table), "blocking": (blocking, blocking_table)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draw-only", action="store_true", help="from the figures that are there")
+    parser.add_argument("--part", action="append", choices=list(PARTS), help="these alone")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of one measurement, times 0.3 (0.5)")
+    parser.add_argument("--windows", type=int, default=3, help="measurements of each figure (3)")
+    parser.add_argument("dir", nargs="?", default="docs")
+    args = parser.parse_args()
+    for part in args.part or list(PARTS):
+        measure, make = PARTS[part]
+        path = "%s/pictures/coll_%s.tsv" % (args.dir, part)
+        if not args.draw_only:
+            env = Env(args)
+            try:
+                rows = measure(env)
+            except (Failed, subprocess.SubprocessError, LookupError, ValueError) as e:
+                sys.exit("collectives.py: %s: %s" % (part, e))
+            finally:
+                env.close()
+                os.rmdir(env.dir)
+            write(path, rows)
+        put(args.dir + "/coll-tables.md", part, make(read(path), args.dir + "/pictures"))
+
+
+if __name__ == "__main__":
+    main()
