@@ -23,6 +23,7 @@ tag match --iters 4 --list 1000
 tag overlap --size 1K --iters 2
 tag adapt
 tag freq --iters 2
+tag ring --iters 2
 spawn table "$WEFT_BIN/weft-bench" tag --part lat --size 8 --iters 2 --mem malloc --device weft0 --device2 weft1
 expect_ok table
 grep -qE '^ +lat +8 ' "$WEFT_TMP/table.out" || die 'no row of 8 bytes in the table'
@@ -49,6 +50,8 @@ assert rows("bw", "bytes")[0] == {(4096 * 4 ** i,) for i in range(3)}
 assert rows("rate", "bytes")[0] == {(64,)}
 assert rows("match", "list", "length")[0] == {(k, 10 ** i) for k in ("posted", "unexpected") for i in range(1, 4)}
 assert rows("freq", "bytes")[0] == {(1024 * 2 ** i,) for i in range(5)}
+have, out = rows("ring", "rings", "bytes")
+assert have == {(n, b) for n in (1, 2, 10, 100, 1000) for b in (8, 64, 1024)}, have
 have, out = rows("adapt", "messages", "messages_are")
 assert len(have) == 36, have
 used = {k: sum(r["used"] for r in out[i:i + 12]) for i, k in ((0, "first"), (12, "short"), (24, "last"))}

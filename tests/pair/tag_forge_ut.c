@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a peer, or the process itself, makes up at a tagged endpoint: writes beyond an announced
+ * Tagged endpoints, and lies of a peer or of the process itself: writes beyond an announced
  * receive, segments that disagree about their message, handles of another life, numbers of claims.
  */
 #include "tests/pair/tag_pair.h"
@@ -179,7 +179,7 @@ static void old_send(void)
 
 /* ---- changed on the wire --------------------------------------------------------------------- */
 
-/* What happens to packets of end 0 that the test chooses. */
+/* Changes to packets of end 0. */
 static struct {
 	uint8_t put_changes;   /* handle of a PUT: bits of its generation */
 	uint32_t msg_bytes;    /* added to that of second segments */

@@ -302,8 +302,8 @@ static bool is_part(const struct opts *o)
 	static const char *const reg[] = {"cost", "policy", "table2", "heap", NULL};
 	static const char *const mpi3[] = {"basic",   "qps",      "pairs", "reuse",
 					   "overlap", "progress", "sci",   NULL};
-	static const char *const tag[] = {"lat",     "bw",    "rate", "match",
-					  "overlap", "adapt", "freq", NULL};
+	static const char *const tag[] = {"lat",   "bw",   "rate", "match", "overlap",
+					  "adapt", "freq", "ring", NULL};
 	const char *const *name = o->mode == BENCH_REG ? reg : o->mode == BENCH_TAG ? tag : mpi3;
 
 	while (*name && strcmp(*name, o->part))

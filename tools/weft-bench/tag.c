@@ -11,6 +11,7 @@
  *	adapt		announcements sent and used, over time
  *	freq		small messages from memory that is not registered (Rashti's thesis, chapter
  *5)
+ *	ring		latency of messages that are written to rings of buffers, one for each peer
  */
 #include "tools/weft-bench/tag.h"
 
@@ -23,7 +24,7 @@ static const struct {
 	crew_fn fn;
 } parts[] = {
     {"lat", tag_lat},         {"bw", tag_bw},       {"rate", tag_rate}, {"match", tag_match},
-    {"overlap", tag_overlap}, {"adapt", tag_adapt}, {"freq", tag_freq},
+    {"overlap", tag_overlap}, {"adapt", tag_adapt}, {"freq", tag_freq}, {"ring", tag_ring},
 };
 
 int tag_run(struct opts *o)

@@ -21,6 +21,7 @@ enum {
 struct tag_config {
 	bool block;           /* waits sleep */
 	uint32_t eager_bytes; /* 0: the default */
+	uint32_t access;      /* of the peer: WEFT_ACCESS_REMOTE_* */
 };
 
 /* One end. */
@@ -85,6 +86,12 @@ int tag_hear(const struct tag_end *e, uint64_t *word);
 
 /* tag_lat.c */
 int tag_lat(struct crew *c, void *arg);
+/*
+ * Time of half a round trip, us. Both ranks call it. As in MPI programs, a receive is posted right
+ * after the send that it answers, or is answered by: while that is under way.
+ */
+int tag_ping(struct tag_end *e, const struct tag_buf *tx, const struct tag_buf *rx, size_t bytes,
+	     uint32_t reps, uint64_t *seq, double *us);
 int tag_match(struct crew *c, void *arg);
 /* tag_flow.c */
 int tag_bw(struct crew *c, void *arg);
@@ -96,5 +103,8 @@ int tag_adapt(struct crew *c, void *arg);
 
 /* tag_freq.c */
 int tag_freq(struct crew *c, void *arg);
+
+/* tag_ring.c */
+int tag_ring(struct crew *c, void *arg);
 
 #endif /* WEFT_BENCH_TAG_H */

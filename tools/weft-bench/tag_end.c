@@ -29,6 +29,7 @@ static int open_queues(struct tag_end *e)
 					     .max_send_sge = 1,
 					     .max_recv_sge = 1,
 					     .max_inline_bytes = INLINE_BYTES},
+				     .access = e->cfg.access,
 				     .qkey = BENCH_QKEY,
 				     .eager_bytes = e->cfg.eager_bytes};
 	int fl;

@@ -25,52 +25,55 @@ struct lat {
 	uint32_t *number; /* of the receives in the list */
 };
 
-static int send_one(struct lat *l, size_t bytes)
+static int send_one(struct tag_end *e, const struct tag_buf *tx, size_t bytes, uint64_t seq)
 {
 	/* Inline data was copied. */
-	if (bytes > l->e.ep->qp->cap.max_inline_bytes || l->e.c->o->no_inline)
-		if (tag_wait_sends(&l->e, 0))
+	if (bytes > e->ep->qp->cap.max_inline_bytes || e->c->o->no_inline)
+		if (tag_wait_sends(e, 0))
 			return -1;
-	pattern_refill(l->tx.p, bytes, l->seq, 1);
-	return tag_isend(&l->e, &l->tx, 0, bytes, TAG_DATA, NULL);
+	pattern_refill(tx->p, bytes, seq, 1);
+	return tag_isend(e, tx, 0, bytes, TAG_DATA, NULL);
 }
 
-static int receive_one(struct lat *l, size_t bytes)
+static int receive_one(struct tag_end *e, const struct tag_buf *rx, size_t bytes, uint64_t seq)
 {
-	return tag_wait_recv(&l->e) || tag_check(&l->e, l->rx.p, bytes, l->seq, 1) ? -1 : 0;
+	return tag_wait_recv(e) || tag_check(e, rx->p, bytes, seq, 1) ? -1 : 0;
 }
 
-static int post_recv(struct lat *l, size_t bytes)
+static int post_recv(struct tag_end *e, const struct tag_buf *rx, size_t bytes)
 {
-	return tag_irecv(&l->e, &l->rx, 0, bytes, TAG_DATA, 0, NULL);
+	return tag_irecv(e, rx, 0, bytes, TAG_DATA, 0, NULL);
 }
 
-/*
- * Time of half a round trip, us. Both ranks call it. As in MPI programs, a receive is posted right
- * after the send that it answers, or is answered by: while that is under way.
- */
-static int block(struct lat *l, size_t bytes, uint32_t reps, double *us)
+int tag_ping(struct tag_end *e, const struct tag_buf *tx, const struct tag_buf *rx, size_t bytes,
+	     uint32_t reps, uint64_t *seq, double *us)
 {
-	bool first = l->e.c->rank == 0;
+	bool first = e->c->rank == 0;
 	uint64_t start_ns = 0;
 
-	pattern_fill(l->tx.p, bytes, l->seq, 1);
-	if (!first && post_recv(l, bytes))
+	pattern_fill(tx->p, bytes, *seq, 1);
+	if (!first && post_recv(e, rx, bytes))
 		return -1;
-	crew_barrier(l->e.c);
+	crew_barrier(e->c);
 	/* One round trip warms up. */
-	for (uint32_t i = 0; i <= reps; i++, l->seq++) {
+	for (uint32_t i = 0; i <= reps; i++, ++*seq) {
 		if (i == 1)
 			start_ns = clock_now_ns();
-		if (first && (send_one(l, bytes) || post_recv(l, bytes)))
+		if (first && (send_one(e, tx, bytes, *seq) || post_recv(e, rx, bytes)))
 			return -1;
-		if (receive_one(l, bytes))
+		if (receive_one(e, rx, bytes, *seq))
 			return -1;
-		if (!first && (send_one(l, bytes) || (i < reps && post_recv(l, bytes))))
+		if (!first &&
+		    (send_one(e, tx, bytes, *seq) || (i < reps && post_recv(e, rx, bytes))))
 			return -1;
 	}
 	*us = (double)(clock_now_ns() - start_ns) / 2e3 / reps;
-	return tag_wait_sends(&l->e, 0);
+	return tag_wait_sends(e, 0);
+}
+
+static int block(struct lat *l, size_t bytes, uint32_t reps, double *us)
+{
+	return tag_ping(&l->e, &l->tx, &l->rx, bytes, reps, &l->seq, us);
 }
 
 static int lat_rows(struct lat *l, const struct opts *o)
