@@ -36,7 +36,7 @@ struct weft_goal {
 	pthread_mutex_t lock; /* protects the fields below */
 	pthread_cond_t over;  /* an event arrived, or the leader stopped waiting */
 	bool leader;          /* a thread waits for events on behalf of all */
-	/* Who waits by descriptor, and how often that was asked for; NULL: nobody. */
+	/* The waiter by descriptor (NULL: none), and how often it asked to be. */
 	const void *listener;
 	uint32_t listens;
 	int note_fd;    /* eventfd: the leader has taken events; -1: nobody has ever listened */
