@@ -99,6 +99,8 @@ struct sim_config {
 	bool tx_room;          /* the port reports its free room; otherwise some frames are lost */
 	bool no_host_map;      /* process memory is never mapped: process_vm is used */
 	uint32_t host_busy_ppm; /* accesses to it that return "not now", as for a slow page */
+	bool borrow;            /* payload from 1 KiB on stays in the sender's memory under way */
+	bool no_crc; /* frames arrive as known to be right, without CRC32C and checksum */
 };
 
 /* Sets the defaults: 25 Gb/s, 2 us, MTU 4096, 1 shard, no faults. */
@@ -181,6 +183,8 @@ struct sim_nic_counts {
 	uint64_t maps, unmaps; /* of process memory */
 };
 const struct sim_nic_counts *sim_nic_counts(const struct sim_nic *nic);
+/* Frames that were sent with borrowed payload; *settled: of those, copied while under way. */
+uint64_t sim_nic_lent(const struct sim_nic *nic, uint64_t *settled);
 
 /*
  * Stops the NIC as if its power were cut: it is not polled and receives no frames. Its processes

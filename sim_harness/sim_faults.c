@@ -311,6 +311,7 @@ static void set_fault(struct sim *sim, enum fault fault, double value)
 {
 	uint32_t ppm = (uint32_t)(value * PPM_PER_PERCENT + 0.5), i;
 
+	sim->doubtful |= fault == FAULT_CORRUPT || fault == FAULT_FORGE;
 	set_link(&sim->config.link, fault, value);
 	for (i = 0; i < sim->num_nics; i++)
 		set_link(&sim->nics[i]->link, fault, value);

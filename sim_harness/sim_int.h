@@ -19,6 +19,18 @@ enum {
 	SIM_START_NS = 1000000, /* time of the first event: 0 means "never" in some places */
 	SIM_CLIENTS = 256,      /* per shard; HW_MAX_CLIENTS */
 	SIM_FAULT_KINDS = 20,   /* limit of the kinds that --faults may name */
+	SIM_PKT_CRCS = 4,       /* CRC32Cs of a frame */
+};
+
+/* The payload of a frame that lies in its sender's memory (sim_borrow.c). */
+struct sim_loan {
+	struct sim_loan *next, *prev; /* in shard->loans of the sender */
+	struct sim_shard *lender;
+	struct sim_pkt *pkt;
+	bool shown;  /* the receiving firmware has it */
+	uint32_t at; /* offset of the payload in the frame */
+	uint32_t num_pieces;
+	struct fw_rx_seg piece[FW_TX_SEGS_MAX];
 };
 
 /* A frame on the network. data is a separate allocation, so that a sanitizer detects overruns. */
@@ -27,8 +39,13 @@ struct sim_pkt {
 	struct sim_pkt *prev; /* while the firmware holds it: in shard->lent */
 	struct sim_pkt *more; /* further segments of the frame */
 	bool loop;            /* sent by the NIC to itself */
+	bool trusted;         /* arrives with FW_RX_CRC_OK */
+	uint8_t num_crcs;
+	uint16_t crc_at[SIM_PKT_CRCS];
+	uint16_t csum_at; /* 0: no checksum */
 	uint32_t bytes;
-	uint8_t *data;
+	uint8_t *data;         /* with a loan: the payload as it was when it was sent */
+	struct sim_loan *loan; /* NULL: data is the whole frame */
 };
 
 /* An item of lib/heap.h. */
@@ -124,6 +141,7 @@ struct sim_shard {
 	uint32_t rx_frames;
 	uint32_t in_burst;                   /* frames of rx_burst() before rx_free() */
 	struct sim_pkt *lent;                /* frames that the firmware has, including held ones */
+	struct sim_loan *loans;              /* frames under way with payload of its processes */
 	struct sim_proc *procs[SIM_CLIENTS]; /* indexed by client number */
 	/* Clients whose process has ended and that the firmware is still freeing, by number. */
 	struct sim_leaving {
@@ -162,6 +180,7 @@ struct sim_nic {
 	uint64_t blocked[SIM_MAX_NICS / 64]; /* one bit per destination NIC */
 	struct sim_prng link_prng;
 	struct sim_nic_counts counts;
+	uint64_t lent_frames, settled_frames; /* not of the digest */
 	uint32_t num_shards;
 	uint32_t next_shard; /* for the next process */
 	uint32_t *cm_ports;  /* fw_port.cm_ports; NULL: only one shard */
@@ -184,6 +203,7 @@ struct sim {
 	void *filter_ctx;
 	struct sim_prng fault_prng;
 	uint32_t fault_ppm[SIM_FAULT_KINDS]; /* for lasting faults: probability per tick */
+	bool doubtful;                       /* frames may have changed: no port may trust one */
 	bool fault_clock;
 	sim_fault_fn on_fault;
 	void *on_fault_ctx;
@@ -202,6 +222,26 @@ struct sim {
 /* sim_link.c: allocates a frame; data NULL leaves its bytes undefined. Freed with all segments. */
 struct sim_pkt *sim_pkt_new(struct sim *sim, const void *data, uint32_t bytes);
 void sim_pkt_free(struct sim *sim, struct sim_pkt *pkt);
+
+/* sim_borrow.c: lends the payload of a frame, whose bytes are in pkt, if it may be. */
+void sim_loan_take(struct sim_shard *shard, const struct fw_tx_frame *frame, struct sim_pkt *pkt);
+/* Copies the payload into the frame, if it is lent; or leaves it as it was when it was sent. */
+void sim_loan_copy(struct sim_pkt *pkt);
+void sim_loan_drop(struct sim_pkt *pkt);
+/* fw_port.tx_settle; ctx is a struct sim_shard. */
+void sim_loan_settle(void *ctx);
+/* Returns true if a frame under way reads this memory. */
+bool sim_loan_reaches(const struct sim_shard *shard, const void *mapping, size_t bytes);
+/* Returns the pieces of a lent frame, at most FW_RX_SEGS_MAX, to the firmware. */
+uint32_t sim_loan_pieces(struct sim_pkt *pkt, struct fw_rx_seg *seg);
+/* Returns a copy with the payload as it was when it was sent; one that is lent as the frame is. */
+struct sim_pkt *sim_pkt_twin(struct sim *sim, const struct sim_pkt *pkt);
+struct sim_pkt *sim_pkt_same(struct sim *sim, const struct sim_pkt *pkt);
+/* A CRC32C lies there. The port knows that the frame is right, if it may. Spoils what none reads.
+ */
+void sim_pkt_crc(struct sim_pkt *pkt, uint32_t at);
+void sim_pkt_trust(struct sim *sim, struct sim_pkt *pkt, uint32_t csum_at);
+void sim_pkt_spoil(struct sim_pkt *pkt);
 
 /*
  * sim_forge.c: returns a copy of a weft datagram, a TCP segment or an ARP request with an error

@@ -44,6 +44,7 @@ void sim_pkt_free(struct sim *sim, struct sim_pkt *pkt)
 	while (pkt) {
 		struct sim_pkt *more = pkt->more;
 
+		sim_loan_drop(pkt);
 		free(pkt->data);
 		free(pkt);
 		assert(sim->pkts);
@@ -165,6 +166,7 @@ static void corrupt(struct sim_nic *to, struct sim_pkt *pkt)
 {
 	uint64_t n = sim_prng_range(&to->link_prng, 1, CORRUPT_BYTES_MAX);
 
+	sim_loan_copy(pkt);
 	while (n--) {
 		uint64_t at = sim_prng_below(&to->link_prng, pkt->bytes);
 
@@ -220,13 +222,15 @@ static void deliver_at(struct sim_nic *to, struct sim_pkt *pkt, uint64_t leaves_
 	if (at_ns < to->in_last_ns)
 		at_ns = to->in_last_ns;
 	if (sim_prng_chance(&to->link_prng, link->reorder_ppm)) {
+		/* Its sender may rely on the order of borrowed frames alone. */
+		sim_loan_copy(pkt);
 		at_ns += sim_prng_range(&to->link_prng, 1, link->reorder_ns + 1);
 		to->counts.reordered++;
 	} else {
 		to->in_last_ns = at_ns;
 	}
 	if (sim_prng_chance(&to->link_prng, link->dup_ppm)) {
-		struct sim_pkt *twin = sim_pkt_new(sim, pkt->data, pkt->bytes);
+		struct sim_pkt *twin = sim_pkt_twin(sim, pkt);
 
 		to->counts.duplicated++;
 		sim_at(sim, at_ns + sim_prng_below(&to->link_prng, link->reorder_ns + 1), arrive,
@@ -325,9 +329,27 @@ static void forward(struct sim *sim, void *ctx, uint64_t arg)
 	/* A switch does not send a frame back to its source port. */
 	for (i = 0; i < sim->num_nics && !to; i++) {
 		if (sim->nics[i] != from && is_wanted(sim->nics[i], pkt))
-			output(from, sim->nics[i], sim_pkt_new(sim, pkt->data, pkt->bytes));
+			output(from, sim->nics[i], sim_pkt_twin(sim, pkt));
 	}
 	sim_pkt_free(sim, pkt);
+}
+
+/* A frame that the filter changes or doubles is no longer lent. */
+static enum sim_verdict filtered(struct sim *sim, struct sim_nic *from, struct sim_pkt *pkt)
+{
+	uint8_t *before = NULL;
+	enum sim_verdict verdict;
+
+	if (pkt->loan) {
+		before = malloc(pkt->bytes);
+		assert(before);
+		memcpy(before, pkt->data, pkt->bytes);
+	}
+	verdict = sim->filter(sim->filter_ctx, from, pkt->data, pkt->bytes);
+	if (before && (verdict == SIM_TWICE || memcmp(before, pkt->data, pkt->bytes)))
+		sim_loan_drop(pkt);
+	free(before);
+	return verdict;
 }
 
 void sim_link_tx(struct sim_nic *from, struct sim_pkt *pkt, uint64_t when_ns, bool control)
@@ -342,14 +364,14 @@ void sim_link_tx(struct sim_nic *from, struct sim_pkt *pkt, uint64_t when_ns, bo
 	sim_digest_add(sim, pkt->data, pkt->bytes);
 	sim_pcap_frame(from, pkt, when_ns, true);
 	if (sim->filter)
-		verdict = sim->filter(sim->filter_ctx, from, pkt->data, pkt->bytes);
+		verdict = filtered(sim, from, pkt);
 	if (verdict == SIM_DROP) {
 		sim_pkt_free(sim, pkt);
 		return;
 	}
 	queue_retire(&from->out, now_ps);
 	for (copies = verdict == SIM_TWICE ? 2 : 1; copies; copies--) {
-		struct sim_pkt *p = copies > 1 ? sim_pkt_new(sim, pkt->data, pkt->bytes) : pkt;
+		struct sim_pkt *p = copies > 1 ? sim_pkt_twin(sim, pkt) : pkt;
 
 		if (control) {
 			/* The control frame goes first and delays the data by its duration. */

@@ -196,6 +196,8 @@ bool sim_mem_unmap(struct sim_shard *shard, uint32_t client, void *mapping)
 	for (at = &shard->maps; (map = *at); at = &map->next) {
 		if (map->addr != mapping || map->client != client)
 			continue;
+		assert(!sim_loan_reaches(shard, map->addr, map->bytes) ||
+		       !"a mapping is given back that a frame under way reads");
 		*at = map->next;
 		munmap(map->addr, map->bytes);
 		free(map);

@@ -231,8 +231,7 @@ void sim_nic_rx(struct sim_nic *nic, struct sim_pkt *pkt)
 			nic->counts.drop_rx_queue++;
 			continue;
 		}
-		copy = sim_pkt_new(sim, pkt->data, pkt->bytes);
-		copy->loop = pkt->loop;
+		copy = sim_pkt_same(sim, pkt);
 		if (shard->rx_tail)
 			shard->rx_tail->next = copy;
 		else
@@ -299,6 +298,8 @@ static void shard_stop(struct sim_shard *shard)
 	struct sim *sim = shard->nic->sim;
 	struct sim_pkt *pkt, *next;
 
+	/* Frames that have left keep their bytes. */
+	sim_loan_settle(shard);
 	for (pkt = shard->rx_head; pkt; pkt = next) {
 		next = pkt->next;
 		sim_pkt_free(sim, pkt);
@@ -315,6 +316,7 @@ static void shard_stop(struct sim_shard *shard)
 	memset(shard->procs, 0, sizeof(shard->procs));
 	sim_shard_forget_leaving(shard);
 	sim_mac_clear(shard);
+	assert(!shard->loans);
 	munmap(shard->arena, shard->arena_bytes);
 	shard->poll_at_ns = UINT64_MAX;
 }

@@ -77,6 +77,10 @@ static const struct cli_option sim_rows[] = {
     SWITCH("wrap-soon", wrap_soon, "numbers that wrap start just below 2^32"),
     SWITCH("tx-room", tx_room, "the port reports its free room to the NICs"),
     SWITCH("unmapped", no_host_map, "the NICs map no process memory"),
+    SWITCH("borrow", borrow, "payload from 1 KiB on stays in its sender's memory under way"),
+    SWITCH(
+	"no-crc", no_crc,
+	"frames arrive without CRC32C and checksum, known to be right (not with corrupt, forge)"),
     {.name = "faults",
      .value = "LIST",
      .apply = plan_faults,

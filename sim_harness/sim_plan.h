@@ -44,6 +44,8 @@ struct sim_plan {
 	bool wrap_soon;
 	bool no_host_map;
 	bool tx_room;
+	bool borrow;
+	bool no_crc;
 };
 
 /* Outcome of a run. */

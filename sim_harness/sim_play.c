@@ -34,6 +34,8 @@ static struct sim *make(const struct sim_plan *plan)
 	config.no_host_map = plan->no_host_map;
 	config.host_busy_ppm = (uint32_t)plan->host_busy * 1000;
 	config.tx_room = plan->tx_room;
+	config.borrow = plan->borrow;
+	config.no_crc = plan->no_crc;
 	if (plan->workload->config)
 		plan->workload->config(plan->param, &config);
 	return sim_new(&config, plan->seed);

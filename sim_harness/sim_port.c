@@ -87,11 +87,16 @@ static uint32_t rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 		frames[i].bytes = pkt->bytes;
 		frames[i].num_seg = 0;
 		frames[i].flags = pkt->loop ? FW_RX_LOOP : 0;
+		if (pkt->trusted)
+			frames[i].flags |= FW_RX_CRC_OK | FW_RX_CSUM_OK;
+		sim_pkt_spoil(pkt);
 		frames[i].cookie = pkt;
-		if (pkt->bytes > SIM_RX_SPLIT_MIN &&
-		    sim_prng_chance(&shard->poll_prng, shard->nic->sim->config.rx_split_ppm))
+		if (pkt->loan)
+			frames[i].num_seg = sim_loan_pieces(pkt, frames[i].seg);
+		else if (pkt->bytes > SIM_RX_SPLIT_MIN &&
+			 sim_prng_chance(&shard->poll_prng, shard->nic->sim->config.rx_split_ppm))
 			split(shard, pkt);
-		for (seg = pkt; seg; seg = seg->more)
+		for (seg = pkt->loan ? NULL : pkt; seg; seg = seg->more)
 			frames[i].seg[frames[i].num_seg++] =
 			    (struct fw_rx_seg){seg->data, seg->bytes};
 		lend(shard, pkt);
@@ -169,6 +174,7 @@ static int host_write(void *ctx, uint32_t client, uint64_t addr, const void *src
 
 /* Destination of the next piece of an outgoing frame, and the CRC32C so far. */
 struct gather {
+	struct sim_pkt *pkt;
 	uint8_t *at;
 	uint32_t left;
 	uint32_t crc;
@@ -207,6 +213,7 @@ static int gather_piece(struct sim_shard *shard, const struct fw_tx_frame *frame
 
 		assert(g->in_crc && g->left >= sizeof(wire));
 		memcpy(g->at, &wire, sizeof(wire));
+		sim_pkt_crc(g->pkt, (uint32_t)(g->at - g->pkt->data));
 		g->at += sizeof(wire);
 		g->left -= sizeof(wire);
 		g->in_crc = false;
@@ -237,7 +244,7 @@ static void send_frame(struct sim_shard *shard, struct fw_tx_frame *frame)
 	/* A MAC pads short frames. */
 	uint32_t bytes = frame->bytes < WIRE_ETH_MIN_BYTES ? WIRE_ETH_MIN_BYTES : frame->bytes;
 	struct sim_pkt *pkt = sim_pkt_new(nic->sim, NULL, bytes);
-	struct gather g = {.at = pkt->data, .left = frame->bytes};
+	struct gather g = {.pkt = pkt, .at = pkt->data, .left = frame->bytes};
 	uint32_t i;
 
 	assert(frame->num_seg && frame->num_seg <= FW_TX_SEGS_MAX);
@@ -252,9 +259,11 @@ static void send_frame(struct sim_shard *shard, struct fw_tx_frame *frame)
 	}
 	assert(!g.left || !"fw_tx_frame.bytes is more than its pieces");
 	put_checksum(frame, pkt->data);
+	sim_pkt_trust(nic->sim, pkt, frame->csum_start ? frame->csum_at : 0);
+	sim_loan_take(shard, frame, pkt);
 	sim_shard_pay_tx(shard, bytes);
 	if (frame->flags & FW_TX_F_ALSO_LOOP)
-		sim_link_loop(nic, sim_pkt_new(nic->sim, pkt->data, pkt->bytes));
+		sim_link_loop(nic, sim_pkt_twin(nic->sim, pkt));
 	if (frame->flags & FW_TX_LOOP)
 		sim_link_loop(nic, pkt);
 	else
@@ -358,6 +367,7 @@ void sim_port_fill(struct sim_shard *shard, struct fw_port *port)
 	    .rx_free = rx_free,
 	    .rx_release = rx_release,
 	    .tx_burst = tx_burst,
+	    .tx_settle = shard->nic->sim->config.borrow ? sim_loan_settle : NULL,
 	    .tx_room = shard->nic->sim->config.tx_room ? tx_room : NULL,
 	    .host_read = host_read,
 	    .host_write = host_write,

@@ -11,11 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+	WORN = 0x5b, /* odd */
+};
+
 struct sim_shadow {
 	uint8_t *mem;
 	uint8_t *copy;
 	size_t bytes;
 	bool dead;
+	bool wears;
 	struct sim_hold holds; /* list head */
 	uint32_t num_holds;
 };
@@ -42,6 +47,7 @@ void sim_shadow_free(struct sim_shadow *shadow)
 {
 	if (!shadow)
 		return;
+	shadow->wears = false;
 	while (shadow->holds.next != &shadow->holds)
 		sim_shadow_release(shadow->holds.next);
 	free(shadow->copy);
@@ -51,6 +57,11 @@ void sim_shadow_free(struct sim_shadow *shadow)
 void sim_shadow_dead(struct sim_shadow *shadow)
 {
 	shadow->dead = true;
+}
+
+void sim_shadow_wear(struct sim_shadow *shadow)
+{
+	shadow->wears = true;
 }
 
 const uint8_t *sim_shadow_at(const struct sim_shadow *shadow, size_t offset)
@@ -116,14 +127,35 @@ struct sim_hold *sim_shadow_hold(struct sim_shadow *shadow, size_t offset, size_
 	return hold;
 }
 
+/* No byte keeps its value, nor has it again after a few changes. */
+static void change(struct sim_shadow *shadow, size_t offset, size_t bytes)
+{
+	size_t i;
+
+	for (i = offset; i < offset + bytes; i++) {
+		shadow->mem[i] = (uint8_t)(shadow->mem[i] + WORN);
+		shadow->copy[i] = shadow->mem[i];
+	}
+}
+
 void sim_shadow_release(struct sim_hold *hold)
 {
+	struct sim_shadow *shadow;
+	size_t offset, bytes;
+	bool worn;
+
 	if (!hold)
 		return;
+	shadow = hold->shadow;
+	offset = hold->offset;
+	bytes = hold->bytes;
+	worn = hold->kind == SIM_HOLD_READ && shadow->wears && !shadow->dead;
 	hold->prev->next = hold->next;
 	hold->next->prev = hold->prev;
-	hold->shadow->num_holds--;
+	shadow->num_holds--;
 	free(hold);
+	if (worn && sim_shadow_free_range(shadow, offset, bytes, true))
+		change(shadow, offset, bytes);
 }
 
 void sim_shadow_store(struct sim_shadow *shadow, size_t offset, const void *data, size_t bytes)

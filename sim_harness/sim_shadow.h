@@ -49,6 +49,12 @@ void sim_shadow_free(struct sim_shadow *shadow);
 /* The memory was freed, or its content is unknown: every check passes from now on. */
 void sim_shadow_dead(struct sim_shadow *shadow);
 
+/*
+ * From now on the process changes each byte of a range when the last operation that read it is
+ * over: a NIC that reads it later sends wrong bytes.
+ */
+void sim_shadow_wear(struct sim_shadow *shadow);
+
 /* Returns the expected bytes from offset on. */
 const uint8_t *sim_shadow_at(const struct sim_shadow *shadow, size_t offset);
 

@@ -26,6 +26,7 @@ enum {
 	RD_WR_RECV = 1000, /* wr_id of the first receive */
 	RD_SGES = 16,
 	RD_INLINE_BYTES = 256,
+	RD_STALE = 0xdd, /* what was sent is overwritten: a NIC must not read it again */
 };
 
 struct rd_op {
@@ -234,6 +235,7 @@ static void op_done(struct rd_actor *a, uint32_t ti, uint32_t slot)
 	case SIM_OP_WRITE:
 	case SIM_OP_WRITE_IMM:
 		memcpy(shadow, stage, op->bytes);
+		memset(stage, RD_STALE, op->bytes);
 		break;
 	case SIM_OP_READ:
 		right = !memcmp(shadow, stage, op->bytes);
@@ -250,6 +252,8 @@ static void op_done(struct rd_actor *a, uint32_t ti, uint32_t slot)
 		break;
 	case SIM_OP_SEND:
 	case SIM_OP_SEND_IMM:
+		memset(stage, RD_STALE, op->bytes);
+		break;
 	case SIM_OPS:
 		break;
 	}

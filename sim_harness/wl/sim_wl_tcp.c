@@ -308,6 +308,9 @@ static void completed(struct wt_actor *actor, const struct weft_wc *wc)
 	} else {
 		half->sends--;
 		half->busy &= ~(1u << slot);
+		/* A NIC that still reads it sends wrong bytes. */
+		if (kind != WT_READ)
+			memset(at(half, WT_AREA_SRC, slot), 0xdd, WT_MSG_BYTES);
 	}
 	check_order(half, wc, kind == WT_RECV);
 	if (wc->status == WEFT_WC_SUCCESS)

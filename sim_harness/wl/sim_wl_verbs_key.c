@@ -251,16 +251,86 @@ bool wv_draft_unbind(struct wv_qp *qp, struct wv_op *op, struct weft_send_wr *wr
 	return false;
 }
 
-/* Returns an unused region whose end affects nothing else; NULL: none found. */
+static bool is_in(const struct wv_mr *mr, const struct sim_hold *hold)
+{
+	return hold && hold->shadow == mr->area->shadow && hold->offset >= mr->offset &&
+	       hold->offset < mr->offset + mr->bytes;
+}
+
+static bool uses_here(const struct wv_mr *mr, const struct wv_op *op)
+{
+	uint32_t i;
+
+	for (i = 0; i < op->num_local; i++) {
+		if (is_in(mr, op->local[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool uses_there(const struct wv_mr *mr, const struct wv_op *op)
+{
+	return op->dst && op->dst->proc == mr->area->proc && op->rkey == mr->mr->rkey;
+}
+
+/* Returns true if nothing but Reads of peers uses the region. */
+static bool is_only_read_from_afar(struct wv *wv, const struct wv_mr *mr)
+{
+	uint32_t i;
+
+	if (!sim_shadow_free_range(mr->area->shadow, mr->offset, mr->bytes, false))
+		return false;
+	for (i = 0; i < wv->num_ids; i++) {
+		struct wv_op *op = wv->is_recv[i] ? NULL : wv->ids[i];
+
+		if (op && !op->m.done && uses_here(mr, op))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Returns an unused region whose end affects nothing else; NULL: none found. Where frames borrow
+ * memory, peers may read from it: what they were sent before is as it was.
+ */
 static struct wv_mr *draw_idle_mr(struct wv_proc *proc, uint32_t pd)
 {
 	struct wv_mr *mr = &proc->mr[wv_range(proc->wv, 1, WV_MRS - 1)];
 
 	if (!mr->mr || mr->ending || mr->pd != pd || !(mr->access & REMOTE_MASK) ||
-	    wv_has_windows(mr) ||
-	    !sim_shadow_free_range(mr->area->shadow, mr->offset, mr->bytes, true))
+	    wv_has_windows(mr))
+		return NULL;
+	if (!sim_shadow_free_range(mr->area->shadow, mr->offset, mr->bytes, true) &&
+	    (!sim_get_config(proc->wv->sim)->borrow || !is_only_read_from_afar(proc->wv, mr)))
 		return NULL;
 	return mr;
+}
+
+/* The invalidation of a region has started: requests that read from it may be refused. */
+static void mr_ending(struct wv *wv, const struct wv_mr *mr)
+{
+	uint32_t i;
+
+	for (i = 0; i < wv->num_ids && sim_get_config(wv->sim)->borrow; i++) {
+		struct wv_op *op = wv->is_recv[i] ? NULL : wv->ids[i];
+
+		if (op && !op->m.done && uses_there(mr, op))
+			may_be_refused(op);
+	}
+}
+
+/* It has ended. */
+static void mr_ended(struct wv *wv, struct wv_mr *mr)
+{
+	uint32_t i;
+
+	mr->dead = true;
+	for (i = 0; i < wv->num_ids; i++) {
+		struct wv_op *op = wv->is_recv[i] ? NULL : wv->ids[i];
+
+		if (op && !op->m.done && uses_there(mr, op) && is_in(mr, op->remote))
+			freeze_remote(op);
+	}
 }
 
 /* Requests that were to fail for another reason name the region and may fail because of its end. */
@@ -297,6 +367,7 @@ static uint32_t draw_inv(struct wv_qp *qp, struct wv_op *op)
 		mr->ending = op;
 		op->ends_mr = mr;
 		blur(wv, qp->proc);
+		mr_ending(wv, mr);
 		return mr->mr->rkey;
 	}
 	if (!w || w->state != WV_MW_BOUND || w->op)
@@ -359,8 +430,8 @@ void wv_key_invalidated(struct wv_op *op)
 {
 	if (op->changes && op->changes->op == op)
 		change_done(op->changes, op);
-	if (op->ends_mr && op->ends_mr->ending == op)
-		op->ends_mr->dead = true;
+	if (op->ends_mr && op->ends_mr->ending == op && !op->ends_mr->dead)
+		mr_ended(op->proc->wv, op->ends_mr);
 }
 
 void wv_key_ended(struct wv_op *op, bool success)
@@ -450,28 +521,6 @@ void wv_keys_step(struct wv_proc *proc)
 }
 
 /* ---- deregistration in use ------------------------------------------------------------------ */
-
-static bool is_in(const struct wv_mr *mr, const struct sim_hold *hold)
-{
-	return hold && hold->shadow == mr->area->shadow && hold->offset >= mr->offset &&
-	       hold->offset < mr->offset + mr->bytes;
-}
-
-static bool uses_here(const struct wv_mr *mr, const struct wv_op *op)
-{
-	uint32_t i;
-
-	for (i = 0; i < op->num_local; i++) {
-		if (is_in(mr, op->local[i]))
-			return true;
-	}
-	return false;
-}
-
-static bool uses_there(const struct wv_mr *mr, const struct wv_op *op)
-{
-	return op->dst && op->dst->proc == mr->area->proc && op->rkey == mr->mr->rkey;
-}
 
 /* Messages to a queue of which a receive may fail. */
 static void blur_messages(struct wv *wv, const struct wv_rq *rq)

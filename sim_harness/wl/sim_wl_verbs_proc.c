@@ -40,6 +40,8 @@ static int make_areas(struct wv_proc *proc)
 		sim_prng_fill(&wv->prng, area->mem, area->bytes);
 		area->shadow = sim_shadow_new(area->mem, area->bytes);
 		assert(area->shadow);
+		if (sim_get_config(wv->sim)->borrow)
+			sim_shadow_wear(area->shadow);
 	}
 	for (i = 0; i < WV_COUNTERS; i++) {
 		struct wv_counter *counter = &proc->counter[i];
@@ -248,6 +250,11 @@ int wv_qp_activate(struct wv_qp *qp)
 	attr.max_dest_rd_atomic = (uint8_t)wv_range(wv, 1, 16);
 	attr.timeout = qp->short_retry ? 8 : 14;
 	attr.retry_cnt = qp->short_retry ? 2 : 7;
+	/* Requests fail while their frames are under way, and borrow their memory. */
+	if (qp->short_retry && sim_get_config(wv->sim)->borrow) {
+		attr.timeout = 5;
+		attr.retry_cnt = 0;
+	}
 	attr.rnr_retry = qp->short_rnr ? (uint8_t)wv_below(wv, 7) : 7;
 	return weft_modify_qp(qp->qp, &attr,
 			      WEFT_QP_TIMEOUT | WEFT_QP_RETRY_CNT | WEFT_QP_RNR_RETRY |

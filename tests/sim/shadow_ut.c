@@ -132,5 +132,28 @@ static void stores_settle_and_reads(void)
 	sim_shadow_free(shadow);
 }
 
+/* What was read changes when its last reader is over, and only then. */
+static void memory_wears(void)
+{
+	struct sim_shadow *shadow = fresh();
+	struct sim_hold *one = sim_shadow_hold(shadow, 100, 50, SIM_HOLD_READ, NULL);
+	struct sim_hold *other = sim_shadow_hold(shadow, 120, 50, SIM_HOLD_READ, NULL);
+	uint8_t was[BYTES];
+	size_t i;
+
+	memcpy(was, mem, BYTES);
+	sim_shadow_release(sim_shadow_hold(shadow, 0, 50, SIM_HOLD_READ, NULL));
+	CU_ASSERT(!memcmp(was, mem, BYTES));
+	sim_shadow_wear(shadow);
+	sim_shadow_release(one);
+	CU_ASSERT(!memcmp(was, mem, BYTES));
+	sim_shadow_release(other);
+	for (i = 0; i < BYTES; i++)
+		CU_ASSERT((mem[i] != was[i]) == (i >= 120 && i < 170));
+	CU_ASSERT(sim_shadow_check(shadow, &diff));
+	sim_shadow_free(shadow);
+}
+
 UT_MAIN("sim/shadow", UT(any_change_is_seen), UT(a_write_is_old_or_new),
-	UT(a_failed_write_is_adopted), UT(holds_exclude_each_other), UT(stores_settle_and_reads))
+	UT(a_failed_write_is_adopted), UT(holds_exclude_each_other), UT(stores_settle_and_reads),
+	UT(memory_wears))

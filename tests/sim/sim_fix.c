@@ -30,6 +30,8 @@ void pair_open(struct pair *p, uint64_t seed, const struct pair_attr *attr)
 	sim_config_default(&config);
 	config.wrap_soon = attr->wrap_soon;
 	config.cc_off = attr->cc_off;
+	config.borrow = attr->borrow;
+	config.no_crc = attr->no_crc;
 	config.no_host_map = fix_no_host_map;
 	if (attr->mtu)
 		config.mtu = attr->mtu;
