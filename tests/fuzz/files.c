@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fuzz target: files of schedules. LogGOPSim's text and binary form (goal_text.c, goal_bin.c), and
- * compiled schedules that a program saved (libgoal_sched.c).
+ * compiled schedules that a program saved (libgoal_sched.c); and object files with programs of
+ * users' operations (goal_elf.c).
  *
  * The first byte of an input chooses the format, the second the fields to correct. An accepted file
  * is written as text and read again, and must be the same; a refused one must give a message.
@@ -12,10 +13,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "host_driver/goal/file/goal_elf.h"
 #include "host_driver/goal/file/goal_text.h"
 /* Its reader is static. */
 #include "host_driver/goal/libgoal_sched.c"
 #include "tests/fuzz/fuzz.h"
+
+enum {
+	OBJECT = 'E', /* first byte of inputs that are object files */
+};
 
 static int file_fd = -1;
 static char file_path[40];
@@ -122,6 +128,16 @@ static void compiled(uint8_t *data, size_t bytes, uint8_t right)
 	free(code.bytes);
 }
 
+/* A program of section `op`, whole, or a reason. */
+static void object(const uint8_t *data, size_t bytes)
+{
+	static struct goal_elf elf;
+	const char *why = goal_elf_find(data, bytes, "op", &elf);
+
+	check(why ? why[0] != 0 : elf.num_insns && elf.num_insns <= GOAL_OP_MAX_INSNS,
+	      "a program without instructions, or refused without a word");
+}
+
 void fuzz_files_begin(void)
 {
 	file_fd = memfd_create("fuzz-file", 0);
@@ -139,7 +155,9 @@ void fuzz_files(const uint8_t *data, size_t bytes)
 	copy = malloc(bytes - 2 ? bytes - 2 : 1);
 	check(copy != NULL, "no memory");
 	memcpy(copy, data + 2, bytes - 2);
-	if (data[0] % 3 == 2)
+	if (data[0] == OBJECT)
+		object(copy, bytes - 2);
+	else if (data[0] % 3 == 2)
 		compiled(copy, bytes - 2, data[1]);
 	else
 		schedule((const char *)copy, bytes - 2, data[0] % 3);

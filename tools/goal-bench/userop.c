@@ -26,8 +26,10 @@ static const struct pair {
 	int width;      /* of the built-in operation's elements, in bits */
 	int elem_bytes; /* of the program's */
 } pairs[] = {
-    {"sum", 0, GOAL_ADD, GOAL_UINT, 64, 8},       {"mersenne", 0, GOAL_ADD, GOAL_UINT, 64, 8},
-    {"argmin", 0, GOAL_MIN, GOAL_SINT, 64, 16},   {"complex_add", 0, GOAL_ADD, GOAL_FLOAT, 32, 8},
+    {"sum", 0, GOAL_ADD, GOAL_UINT, 64, 8},
+    {"mersenne", 0, GOAL_ADD, GOAL_UINT, 64, 8},
+    {"argmin", 0, GOAL_MIN, GOAL_SINT_PAIR, 128, 16},
+    {"complex_add", 0, GOAL_ADD, GOAL_FLOAT, 32, 8},
     {"saxpy", 2.5F, GOAL_ADD, GOAL_FLOAT, 32, 4},
 };
 

@@ -90,8 +90,8 @@ static int is_relocated(const struct image *image, uint32_t target)
 	return 0;
 }
 
-static const char *goal_elf_find(const uint8_t *file, size_t bytes, const char *section,
-				 struct goal_elf *elf)
+const char *goal_elf_find(const uint8_t *file, size_t bytes, const char *section,
+			  struct goal_elf *elf)
 {
 	struct image image = {.file = file, .bytes = bytes};
 	char shape_name[NAME_MAX_BYTES + 4];

@@ -5,6 +5,7 @@
 #ifndef WEFT_GOAL_ELF_H
 #define WEFT_GOAL_ELF_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "shared_defs/goal_op.h"
@@ -18,8 +19,11 @@ struct goal_elf {
 
 /*
  * Finds the program of a section in an object file, and its shape in `SECTION.op`. Returns NULL, or
- * why it cannot be used. The file may have any content.
+ * why it cannot be used. The file may have any content, at any alignment.
  */
+const char *goal_elf_find(const uint8_t *file, size_t bytes, const char *section,
+			  struct goal_elf *elf);
+/* Likewise of a file by its path. */
 const char *goal_elf_read(const char *path, const char *section, struct goal_elf *elf);
 
 #endif /* WEFT_GOAL_ELF_H */
