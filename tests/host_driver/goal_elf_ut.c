@@ -101,7 +101,7 @@ static void cut_off(void)
 		CU_ASSERT_PTR_NOT_NULL(look(&right, bytes, &elf));
 }
 
-/* What a file says of itself is refused, or leads to nothing beyond it. */
+/* A field of a header is refused, or leads to nothing beyond it. */
 static void extreme_fields(void)
 {
 	static const uint64_t values[] = {0,

@@ -5,8 +5,9 @@
  *	coll_late stop|kill FILE
  *
  * stop: the last rank starts its part of some collectives, writes its process number to FILE and
- * stops itself; the others end theirs meanwhile. kill: it kills itself before it starts its part;
- * the others' collective ends with an error, or the launcher ends them.
+ * stops itself while it computes; the others end theirs meanwhile: bcast, allreduce, barrier, and
+ * reduce to another rank and to the one that is stopped. kill: it kills itself before it starts its
+ *part; the others' collective ends with an error, or the launcher ends them.
  */
 #include <mpi.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 enum {
 	WORDS = 5000,
 	ROUNDS = 3,
+	CALLS = 5, /* in a round */
 };
 
 static int rank, ranks;
@@ -34,24 +36,30 @@ static void stop(const char *file)
 static void stopped(const char *file)
 {
 	static int in[ROUNDS][WORDS], sums[ROUNDS][WORDS], roots[ROUNDS][WORDS];
-	MPI_Request requests[3 * ROUNDS];
+	static int first[ROUNDS][WORDS], last[ROUNDS][WORDS];
+	MPI_Request requests[CALLS * ROUNDS];
 	int i, k;
 
 	for (k = 0; k < ROUNDS; k++) {
 		for (i = 0; i < WORDS; i++)
 			in[k][i] = roots[k][i] = i * (rank + 1) + k;
 		MPI_Iallreduce(in[k], sums[k], WORDS, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
-			       &requests[3 * k]);
-		MPI_Ibcast(roots[k], WORDS, MPI_INT, 0, MPI_COMM_WORLD, &requests[3 * k + 1]);
-		MPI_Ibarrier(MPI_COMM_WORLD, &requests[3 * k + 2]);
+			       &requests[CALLS * k]);
+		MPI_Ibcast(roots[k], WORDS, MPI_INT, 0, MPI_COMM_WORLD, &requests[CALLS * k + 1]);
+		MPI_Ibarrier(MPI_COMM_WORLD, &requests[CALLS * k + 2]);
+		MPI_Ireduce(in[k], first[k], WORDS, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD,
+			    &requests[CALLS * k + 3]);
+		MPI_Ireduce(in[k], last[k], WORDS, MPI_INT, MPI_SUM, ranks - 1, MPI_COMM_WORLD,
+			    &requests[CALLS * k + 4]);
 	}
 	if (rank == ranks - 1)
 		stop(file);
-	MPI_Waitall(3 * ROUNDS, requests, MPI_STATUSES_IGNORE);
+	MPI_Waitall(CALLS * ROUNDS, requests, MPI_STATUSES_IGNORE);
 	for (k = 0; k < ROUNDS; k++)
 		for (i = 0; i < WORDS; i++)
 			if (sums[k][i] != i * ranks * (ranks + 1) / 2 + k * ranks ||
-			    roots[k][i] != i + k)
+			    roots[k][i] != i + k || (rank == 0 && first[k][i] != sums[k][i]) ||
+			    (rank == ranks - 1 && last[k][i] != sums[k][i]))
 				MPI_Abort(MPI_COMM_WORLD, 2);
 	if (rank == 0) {
 		printf("through\n");
