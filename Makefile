@@ -124,6 +124,7 @@ MISSING := $(if $(call have_program,$(CC)),,gcc libc6-dev)
 MISSING += $(if $(call have_program,$(PKG_CONFIG)),,pkg-config)
 MISSING += $(if $(or $(call have_module,jansson),$(wildcard /usr/include/jansson.h)),,libjansson-dev)
 MISSING += $(if $(or $(call have_module,libmicrohttpd),$(wildcard /usr/include/microhttpd.h)),,libmicrohttpd-dev)
+MISSING += $(if $(or $(call have_module,ncurses),$(wildcard /usr/include/curses.h)),,libncurses-dev)
 MISSING += $(if $(or $(call have_module,libmd),$(wildcard /usr/include/sha2.h)),,libmd-dev)
 MISSING += $(if $(or $(call have_module,pmix),$(wildcard /usr/include/pmix.h /usr/lib/*/pmix*/include/pmix.h)),,libpmix-dev)
 MISSING_bpf := $(if $(wildcard /usr/include/bpf/libbpf.h),,libbpf-dev) $(if $(call have_program,$(CLANG)),,clang) \
@@ -296,7 +297,8 @@ TOOL_ARCHIVES_weft-measure := sim goal weft nicfw
 # Sets Linux's interfaces over netlink.
 TOOL_LIBS_OF_weft-measure := -lmnl -lbpf
 # Serves metrics by HTTP.
-TOOL_LIBS_OF_weftctl := -lmicrohttpd
+# Draws a screen.
+TOOL_LIBS_OF_weftctl := -lmicrohttpd -lncurses -ltinfo
 # Makes frames itself: CRC32C.
 TOOL_ARCHIVES_weft-bench := goal weft nicfw
 # Compares files by their SHA-256.

@@ -29,7 +29,7 @@ if [ -z "$abi" ] || [ -z "$libs" ]; then
 	exit 1
 fi
 packages=(libdpdk-dev libbpf-dev libbpf1 libisal-dev libisal2 libjansson-dev libjansson4 libmicrohttpd-dev libmicrohttpd12
-	libmnl-dev libmnl0
+	libncurses-dev libncurses6 libtinfo6 libmnl-dev libmnl0
 	libelf1 zlib1g libbsd-dev libbsd0 libmd-dev libmd0 libnuma1 libnuma-dev libcunit1 libcunit1-dev)
 for lib in $libs net-ring; do
 	packages+=("librte-$lib$abi")

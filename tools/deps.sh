@@ -10,7 +10,7 @@
 
 set -u
 
-build="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libmicrohttpd-dev libmd-dev libmnl-dev libpmix-dev libibverbs-dev librdmacm-dev libfabric-dev clang
+build="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libmicrohttpd-dev libncurses-dev libmd-dev libmnl-dev libpmix-dev libibverbs-dev librdmacm-dev libfabric-dev clang
 	bpftool linux-libc-dev"
 tune="python3 python3-scipy python3-statsmodels python3-jinja2"
 unit="$build libcunit1-dev util-linux $tune"

@@ -50,6 +50,7 @@ int weftctl_main(int argc, char **argv);
 #define run_users    reach
 #define run_metrics  reach
 #define run_counters reach
+#define run_top      reach
 #pragma push_macro("stderr")
 #undef stderr
 #define stderr quiet
@@ -70,6 +71,11 @@ int reach(const struct ctl *ctl)
 {
 	reached = ctl->command != NULL;
 	return CTL_OK;
+}
+
+int top_watch(const struct ctl *ctl, int (*run)(const struct ctl *ctl))
+{
+	return run(ctl);
 }
 
 bool is_objects(const char *command)

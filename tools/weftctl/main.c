@@ -21,6 +21,8 @@ static bool take_run_dir(struct cli *cli, const char *text);
 static bool take_vector(struct cli *cli, const char *text);
 
 #define FIELD(member) CLI_FIELD(struct ctl, member)
+/* Commands that --watch repeats. */
+#define WATCHED "list clients users qps mrs cqs neigh peers groups xdp stats top"
 
 static const struct cli_option rows[] = {
     {.name = "json", .kind = CLI_FLAG, FIELD(json), .help = "JSON instead of tables"},
@@ -48,8 +50,8 @@ static const struct cli_option rows[] = {
      FIELD(count),
      .low = 1,
      .high = UINT64_MAX,
-     .of = "capture coalesce",
-     .help = "capture: end after COUNT frames; --watch: after COUNT lines"},
+     .of = "capture coalesce " WATCHED,
+     .help = "capture: end after COUNT frames; --watch, top: after COUNT rounds"},
     {.name = "seconds",
      .value = "S",
      .kind = CLI_REAL,
@@ -75,8 +77,20 @@ static const struct cli_option rows[] = {
      FIELD(watch_s),
      .least = 0.001,
      .most = 1e6,
-     .of = "coalesce",
-     .help = "coalesce: increase of the statistics, every S seconds"},
+     .of = "coalesce " WATCHED,
+     .help = "again every S seconds; coalesce: increase of the statistics; top: default 1"},
+    {.name = "sort",
+     .value = "COLUMN",
+     .kind = CLI_TEXT,
+     FIELD(sort),
+     .of = "top",
+     .help = "top: sort by this key of --json, greatest first"},
+    {.name = "filter",
+     .value = "TEXT",
+     .kind = CLI_TEXT,
+     FIELD(filter),
+     .of = "top",
+     .help = "top: only rows with TEXT in a NIC, program, user, type or peer"},
     {.name = "listen",
      .value = "ADDR:PORT",
      .kind = CLI_TEXT,
@@ -121,6 +135,9 @@ static const struct cli_command command_rows[] = {
     {"neigh", "[NIC]", "neighbours that ARP has found"},
     {"peers", "[NIC]", "sessions of reliable datagrams"},
     {"groups", "[NIC]", "IPv4 groups, and how many queue pairs are attached"},
+    {"top", "[NIC]",
+     "rates of NICs, queue pairs, processes and peers, as top(1) shows processes; q ends, s sorts; "
+     "--json: a line for each picture"},
     {"xdp", "[NIC]", "the XDP program of NICs on interfaces: frames by reason, queues"},
     {"stats", "[NIC]", "counters, as ethtool -S prints them"},
     {"counters", NULL, "the meaning of each counter, without a weftd"},
@@ -190,8 +207,8 @@ static int check_options(const struct ctl *ctl)
 	bool capture = !strcmp(ctl->command, "capture");
 	bool coalesce = !strcmp(ctl->command, "coalesce"), watch = ctl->watch_s > 0;
 
-	if (coalesce && ctl->count && !watch)
-		return usage("--count is for capture and for --watch");
+	if (ctl->count && !watch && !capture && strcmp(ctl->command, "top"))
+		return usage("--count is for capture, top and --watch");
 	if (coalesce && ctl->setting.set && (ctl->stats || watch))
 		return usage("--stats and --watch show and set nothing: leave them out, or the "
 			     "setting");
@@ -252,8 +269,8 @@ static int take_coalesce(struct ctl *ctl, char **word, int num)
 }
 
 static const char command_names[] =
-    "list, clients, users, qps, mrs, cqs, neigh, peers, groups, xdp, stats, counters, metrics, "
-    "coalesce or capture";
+    "list, clients, users, qps, mrs, cqs, neigh, peers, groups, top, xdp, stats, counters, "
+    "metrics, coalesce or capture";
 
 /* NULL: there is none of that name. */
 static int (*find_command(const char *name))(const struct ctl *ctl)
@@ -264,7 +281,7 @@ static int (*find_command(const char *name))(const struct ctl *ctl)
 	} commands[] = {
 	    {"list", run_list},         {"xdp", run_xdp},           {"stats", run_stats},
 	    {"coalesce", run_coalesce}, {"capture", run_capture},   {"users", run_users},
-	    {"metrics", run_metrics},   {"counters", run_counters},
+	    {"metrics", run_metrics},   {"counters", run_counters}, {"top", run_top},
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
@@ -306,7 +323,12 @@ static int do_command(int argc, char **argv)
 	if (!cli_check_command(&cli, ctl.command))
 		return cli_say(&cli);
 	rc = check_options(&ctl);
-	return rc >= 0 ? rc : run(&ctl);
+	if (rc >= 0)
+		return rc;
+	/* These two repeat themselves. */
+	if (ctl.watch_s > 0 && run != run_coalesce && run != run_top)
+		return top_watch(&ctl, run);
+	return run(&ctl);
 }
 
 int main(int argc, char **argv)
