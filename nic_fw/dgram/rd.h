@@ -521,9 +521,14 @@ void rd_ending_look(struct fw_nic *nic, struct rd_session *session);
 void rd_ending_slice(struct fw_nic *nic); /* slice_job.run */
 bool rd_ending_pending(const struct fw_nic *nic);
 
-/* rd_llp.c */
+/* rd_term.c */
+/* Queues a Terminate to the source of pkt. */
+void rd_term_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
+		    const struct rdmap_error *error);
+/* The answering QP goes away: a Terminate notifies the peer, which may have the request's ACK. */
+void rd_term_response_lost(struct fw_nic *nic, const struct fw_wqe *response);
 /* The region under a read response is gone: the response becomes a Terminate. */
-void rd_llp_response_failed(struct fw_nic *nic, struct fw_wqe *response);
+void rd_term_response_failed(struct fw_nic *nic, struct fw_wqe *response);
 
 /* rd_tx.c */
 uint32_t rd_tx_run(struct fw_nic *nic, uint32_t budget);

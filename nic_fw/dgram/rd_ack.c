@@ -157,9 +157,9 @@ static bool must_outlast(const struct rd_session *s, struct fw_wqe *msg)
 	if (!msg || msg->kind != FW_WQE_TERMINATE)
 		return false;
 	/* The PSN that it must outlast, known once the peer has it. Any number may occur, 0 too. */
-	if (!msg->compare_add)
-		msg->compare_add = UINT64_C(1) << 32 | s->peer_next;
-	return seq_lt(s->rx_psn, (uint32_t)msg->compare_add);
+	if (!msg->term_outlasts)
+		msg->term_outlasts = UINT64_C(1) << 32 | s->peer_next;
+	return seq_lt(s->rx_psn, (uint32_t)msg->term_outlasts);
 }
 
 /* Marks one PSN in flight acknowledged, held or refused. True: its state has changed. */

@@ -29,7 +29,7 @@ static void send(struct fw_nic *nic, const struct fw_wqe *of, uint32_t first_ssn
 	msg->dst_ip = of->dst_ip;
 	msg->dst_qpn = of->dst_qpn;
 	msg->src_qpn = of->src_qpn;
-	msg->msn = first_ssn;
+	msg->cancel_first_ssn = first_ssn;
 	msg->ssn = last_ssn;
 	if (!rd_flow_send(nic, msg))
 		wqe_free(nic, msg);
@@ -103,7 +103,7 @@ void rd_cancel_put(const struct fw_wqe *msg, struct wire_rd_cancel *cancel)
 	*cancel = (struct wire_rd_cancel){
 	    .dst_qpn = be32_put(msg->dst_qpn),
 	    .src_qpn = be32_put(msg->src_qpn),
-	    .first_ssn = be32_put(msg->msn),
+	    .first_ssn = be32_put(msg->cancel_first_ssn),
 	    .last_ssn = be32_put(msg->ssn),
 	};
 }

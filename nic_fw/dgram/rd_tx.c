@@ -192,7 +192,7 @@ static void msg_unreadable(struct fw_nic *nic, struct fw_wqe *msg, enum hw_vendo
 {
 	if (msg->kind == FW_WQE_READ_RESPONSE) {
 		/* The region went away while it was read: the reader must be notified. */
-		rd_llp_response_failed(nic, msg);
+		rd_term_response_failed(nic, msg);
 		return;
 	}
 	rd_msg_fail(nic, msg, wqe_status_of(err), err);

@@ -232,8 +232,10 @@ static void wqe_fill(struct fw_nic *nic, struct fw_qp *qp, const struct wqe_copy
 	wqe->remote_addr = w->remote_addr;
 	wqe->rkey = w->rkey;
 	wqe->compare_add = w->compare_add;
-	wqe->swap = w->opcode == HW_WQE_BIND_MW ? w->mw_access : w->swap;
-	if (w->opcode == HW_WQE_TSEND)
+	wqe->swap = w->swap;
+	if (w->opcode == HW_WQE_BIND_MW)
+		wqe->mw_access = w->mw_access;
+	else if (w->opcode == HW_WQE_TSEND)
 		wqe->tag_flags = (uint8_t)w->mw_access;
 	wqe->num_sge = w->flags & HW_WQE_F_INLINE ? 0 : w->num_sge;
 	for (i = 0; i < wqe->num_sge && i < FW_WQE_SGES; i++)
@@ -270,7 +272,7 @@ static void run_local(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wqe)
 	}
 	/* A type 1 window gets its next key from mem_bind(); the host computed the same one. */
 	err = mem_bind(nic, qp->pd, qp->qpn, wqe->rkey, wqe->sge[0].lkey, wqe->sge[0].addr,
-		       wqe->bytes, (uint32_t)wqe->swap);
+		       wqe->bytes, wqe->mw_access);
 	wqe_complete_in_order(
 	    nic, wqe, err == HW_VENDOR_ERR_NONE ? HW_STATUS_SUCCESS : HW_STATUS_MW_BIND_ERR, err);
 }

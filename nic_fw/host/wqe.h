@@ -35,7 +35,7 @@ enum fw_wqe_kind {
 	FW_WQE_ATOMIC_RESPONSE,
 	FW_WQE_TERMINATE,
 	FW_WQE_TAG_REPLY, /* the NIC's own: an envelope alone, in the class of responses */
-	FW_WQE_CANCEL,    /* rd_cancel.c: of the null QP; msn to ssn are cancelled */
+	FW_WQE_CANCEL,    /* of the null QP (rd_cancel.c) */
 };
 
 enum fw_wqe_state {
@@ -73,7 +73,10 @@ struct fw_wqe {
 	uint8_t rdmap_opcode;
 	uint32_t imm_inv;
 	uint32_t ssn;
-	uint32_t msn;        /* untagged messages */
+	union {
+		uint32_t msn;              /* untagged messages */
+		uint32_t cancel_first_ssn; /* CANCEL: of the range that ends with ssn */
+	};
 	uint32_t bytes;      /* payload on the wire */
 	uint32_t sent_bytes; /* of it */
 	uint32_t unacked;    /* packets in flight */
@@ -83,15 +86,34 @@ struct fw_wqe {
 	uint32_t dst_ip;
 	uint32_t dst_qpn;
 	uint32_t qkey;
-	uint32_t rkey;        /* request: remote STag; read response: the sink's STag */
-	uint64_t remote_addr; /* request: remote TO; read response: the sink's TO */
-	uint64_t compare_add; /* also: Terminate: 2^32 plus the PSN that it must outlast */
-	uint64_t swap;        /* also: atomic response: original value */
-	uint64_t begun_ns;    /* when its first packet was sent; 0: none was */
-	uint32_t read_bytes;  /* read: bytes of data that have been delivered */
-	uint32_t src_qpn;     /* of its packets: the QP's, or the one that a lost peer named */
-	uint8_t hop_limit;    /* UD to a group: the IPv4 time to live; else 0 */
-	bool refused;         /* some packet of it was refused: to be sent again */
+	union {
+		uint32_t rkey;       /* request: remote STag; READ_RESPONSE: the sink's STag */
+		uint32_t request_id; /* ATOMIC_RESPONSE: the request that it answers */
+	};
+	uint64_t remote_addr; /* request: remote TO; READ_RESPONSE: the sink's TO */
+	/* Operands, by kind. */
+	union {
+		struct { /* request: an atomic */
+			uint64_t compare_add;
+			uint64_t swap;
+		};
+		struct {                    /* message with an envelope (tag_kind) */
+			uint64_t tag_value; /* TAG_REPLY that announces a receive: likewise */
+			uint64_t tag_data;  /* there: the bits of the tag that are ignored */
+		};
+		struct {                        /* TERMINATE */
+			uint64_t term_outlasts; /* 2^32 plus a PSN (rd_ack.c); 0: not known yet */
+			uint8_t term_layer_etype;
+			uint8_t term_code;
+		};
+		uint64_t original;  /* ATOMIC_RESPONSE: the value before the operation */
+		uint32_t mw_access; /* request: a bind of a window */
+	};
+	uint64_t begun_ns;   /* when its first packet was sent; 0: none was */
+	uint32_t read_bytes; /* read: bytes of data that have been delivered */
+	uint32_t src_qpn;    /* of its packets: the QP's, or the one that a lost peer named */
+	uint8_t hop_limit;   /* UD to a group: the IPv4 time to live; else 0 */
+	bool refused;        /* some packet of it was refused: to be sent again */
 	bool answered; /* read, atomic: the response has come; on a stream: or it has failed */
 	bool streamed; /* RC over ESP, TCP: the stream has it, or it waits for the stream */
 	bool wrote;    /* Write with immediate over TCP: segmented except for the immediate data */
@@ -99,7 +121,7 @@ struct fw_wqe {
 	uint16_t incarnation;   /* RC: the tag of its packets */
 	uint16_t sink_tag; /* read, atomic: drawn; differs from that of the context's last life */
 	uint32_t ext;      /* index in nic->host.wqe_exts, FW_NONE */
-	/* Tagged endpoints. The envelope's tag is in compare_add, its data in swap. */
+	/* Tagged endpoints; tag_value and tag_data above. */
 	uint8_t tag_kind;    /* wire_tag_kind: an envelope precedes the data; 0: none */
 	uint8_t tag_flags;   /* WIRE_TAG_F_*; before it has an envelope: HW_TSEND_F_* */
 	uint8_t tag_status;  /* of the envelope */

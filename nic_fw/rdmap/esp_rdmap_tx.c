@@ -112,7 +112,8 @@ static int put_last(struct fw_nic *nic, const struct esp_rdmap_last *last,
 	    .bytes = sizeof(struct wire_terminate),
 	    .msn = last->ssn,
 	    .ssn = last->ssn,
-	    .swap = (uint64_t)last->layer_etype << 8 | last->code,
+	    .term_layer_etype = last->layer_etype,
+	    .term_code = last->code,
 	};
 
 	memcpy(&msg.imm_inv, &ssn, sizeof(ssn));

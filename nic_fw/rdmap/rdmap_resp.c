@@ -120,7 +120,7 @@ enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
 		return RDMAP_REFUSE;
 	msg->rdmap_opcode = WIRE_RDMAP_ATOMIC_RESPONSE;
 	msg->bytes = sizeof(struct wire_atomic_response);
-	msg->rkey = be32_get(req->request_id);
+	msg->request_id = be32_get(req->request_id);
 	/* Queued before it is carried out, so that nothing between the two can fail. */
 	if (!llp_send(nic, msg)) {
 		wqe_free(nic, msg);
@@ -135,7 +135,7 @@ enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
 		llp_msg_fail(nic, msg, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
 		return refuse_access(error, WIRE_TERM_PROT_UNSPECIFIED);
 	}
-	msg->swap = original;
+	msg->original = original;
 	FW_COUNT(nic, atomics_executed);
 	qp->rx_msgs++;
 	return RDMAP_OK;

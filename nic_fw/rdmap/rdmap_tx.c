@@ -77,8 +77,8 @@ static uint32_t put_envelope(const struct fw_wqe *msg, uint8_t *dst)
 	    .flags = msg->tag_flags,
 	    .status = msg->tag_status,
 	    .bytes = be32_put(msg->tag_bytes),
-	    .tag = be64_put(msg->compare_add),
-	    .data = be64_put(msg->swap),
+	    .tag = be64_put(msg->tag_value),
+	    .data = be64_put(msg->tag_data),
 	    .stag = be32_put(msg->tag_stag),
 	    .handle = be32_put(msg->tag_handle),
 	};
@@ -114,15 +114,15 @@ uint32_t rdmap_tx_header(const struct fw_nic *nic, const struct fw_wqe *msg, uin
 		return n + put_atomic_request(nic, msg, dst + n);
 	case WIRE_RDMAP_ATOMIC_RESPONSE:
 		n = rdmap_tx_put_untagged(msg, WIRE_QN_ATOMIC_RESPONSE, msg->msn, 0, true, dst);
-		response.request_id = be32_put(msg->rkey);
-		response.original = be64_put(msg->swap);
+		response.request_id = be32_put(msg->request_id);
+		response.original = be64_put(msg->original);
 		memcpy(dst + n, &response, sizeof(response));
 		return n + (uint32_t)sizeof(response);
 	case WIRE_RDMAP_TERMINATE:
 		n = rdmap_tx_put_untagged(msg, WIRE_QN_TERMINATE, msg->msn, 0, true, dst);
 		terminate = (struct wire_terminate){
-		    .layer_etype = (uint8_t)(msg->swap >> 8),
-		    .code = (uint8_t)msg->swap,
+		    .layer_etype = msg->term_layer_etype,
+		    .code = msg->term_code,
 		};
 		memcpy(dst + n, &terminate, sizeof(terminate));
 		return n + (uint32_t)sizeof(terminate);
@@ -141,12 +141,13 @@ void rdmap_tx_make_terminate(struct fw_wqe *msg, uint32_t ssn, const struct rdma
 	msg->kind = FW_WQE_TERMINATE;
 	msg->rdmap_opcode = WIRE_RDMAP_TERMINATE;
 	msg->bytes = sizeof(struct wire_terminate);
-	msg->compare_add = 0;
+	msg->term_outlasts = 0;
+	msg->term_layer_etype = error->layer_etype;
+	msg->term_code = error->code;
 	msg->sent_bytes = 0;
 	msg->num_sge = 0;
 	msg->flags = 0;
 	msg->msn = ssn;
 	msg->ssn = ssn;
 	memcpy(&msg->imm_inv, &wire_ssn, sizeof(msg->imm_inv));
-	msg->swap = (uint64_t)error->layer_etype << 8 | error->code;
 }

@@ -160,8 +160,8 @@ bool tag_rdv_send_reply(struct fw_nic *nic, struct fw_qp *from, const struct fw_
 	wqe->tag_kind = like->tag_kind;
 	wqe->tag_flags = like->tag_flags;
 	wqe->tag_stag = like->tag_stag;
-	wqe->compare_add = like->compare_add;
-	wqe->swap = like->swap;
+	wqe->tag_value = like->tag_value;
+	wqe->tag_data = like->tag_data;
 	wqe->tag_status = like->tag_status;
 	wqe->tag_bytes = like->tag_bytes;
 	wqe->tag_handle = like->tag_handle;

@@ -117,8 +117,8 @@ void tag_rtr_post(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *post
 	like.dst_qpn = peer->qpn;
 	like.qkey = ep->qp->qkey;
 	like.tag_flags = want->key.msg ? WIRE_TAG_F_MSG : 0;
-	like.compare_add = want->key.tag;
-	like.swap = want->ignore;
+	like.tag_value = want->key.tag;
+	like.tag_data = want->ignore;
 	like.tag_bytes = posted->recv.bytes < HW_MAX_MSG_BYTES ? (uint32_t)posted->recv.bytes
 							       : (uint32_t)HW_MAX_MSG_BYTES;
 	like.tag_stag = sink_of(nic, posted);
@@ -454,7 +454,7 @@ enum tag_rtr_use tag_rtr_send(struct fw_nic *nic, struct fw_wqe *wqe, bool is_lo
 	fw_list_for_each (pos, &peer->rtrs) {
 		struct tag_rtr *rtr = FW_CONTAINER(pos, struct tag_rtr, node);
 
-		if (rtr->msg != msg || (!msg && (wqe->compare_add ^ rtr->tag) & ~rtr->ignore))
+		if (rtr->msg != msg || (!msg && (wqe->tag_value ^ rtr->tag) & ~rtr->ignore))
 			continue;
 		if (is_long && !put(nic, wqe, rtr))
 			return TAG_RTR_LATER;

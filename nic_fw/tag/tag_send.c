@@ -141,9 +141,9 @@ bool tag_send_fetched(struct fw_nic *nic, struct fw_wqe *wqe)
 				   (wanted & HW_TSEND_F_DATA ? WIRE_TAG_F_DATA : 0) |
 				   (wanted & HW_TSEND_F_SYNC ? WIRE_TAG_F_SYNC : 0));
 	if (wanted & HW_TSEND_F_MSG)
-		wqe->compare_add = 0;
+		wqe->tag_value = 0;
 	if (!(wanted & HW_TSEND_F_DATA))
-		wqe->swap = 0;
+		wqe->tag_data = 0;
 	/* After all that can fail: it may take an announced receive, once. */
 	switch (announced(nic, ep, wqe, !eager)) {
 	case TAG_RTR_NONE:

@@ -166,14 +166,15 @@ static void answers(void)
 	wqe->msn = 2;
 	wqe->bytes = sizeof(struct wire_atomic_response);
 	wqe->rdmap_opcode = WIRE_RDMAP_ATOMIC_RESPONSE;
-	wqe->rkey = 0x01020305;
-	wqe->swap = UINT64_C(0x8000000000000001);
+	wqe->request_id = 0x01020305;
+	wqe->original = UINT64_C(0x8000000000000001);
 	n = make(wqe, 0, 0);
 	CU_ASSERT_EQUAL(memcmp(got, head, 18), 0);
 	same(n, "atomic_response", 18);
 	wqe->rdmap_opcode = WIRE_RDMAP_TERMINATE;
 	wqe->bytes = sizeof(struct wire_terminate);
-	wqe->swap = 0x0101;
+	wqe->term_layer_etype = 1;
+	wqe->term_code = 1;
 	n = make(wqe, 0, 0);
 	CU_ASSERT_EQUAL(memcmp(got, term_head, 18), 0);
 	CU_ASSERT_EQUAL(n, 18 + 4);
