@@ -255,7 +255,10 @@ struct app {
 /* Returns CLOCK_MONOTONIC in ns, the clock of fw_poll(), which processes can read too. */
 uint64_t app_clock_ns(void);
 
-/* Makes another core check its rings. Any thread; costs a system call if the core sleeps. */
+/*
+ * Makes another core check its rings (core_wake.c). Any thread; costs a system call if the core
+ * sleeps.
+ */
 void core_wake(struct core *core);
 
 /* Wakes the control thread. May be called from any thread and from a signal handler. */

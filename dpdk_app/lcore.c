@@ -33,19 +33,6 @@ uint64_t app_clock_ns(void)
 	return clock_now_ns();
 }
 
-void core_wake(struct core *core)
-{
-	const uint64_t one = 1;
-
-	/* Pairs with try_sleep(), which stores the flag and then checks the rings. */
-	atomic_thread_fence(memory_order_seq_cst);
-	if (!atomic_load_explicit(&core->sleeping, memory_order_relaxed))
-		return;
-	/* A saturated counter is readable, which suffices. */
-	if (write(core->wake_fd, &one, sizeof(one)) < 0)
-		return;
-}
-
 /* Records work that was divided into slices to bound the length of a turn. */
 static void note_slices(struct core *core, const struct shard *shard)
 {
