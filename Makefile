@@ -462,7 +462,7 @@ $(B)/gen/%.skel.h: $(B)/gen/%.bpf.o
 
 $(eval $(call compile,san,tests,$(SKELS)))
 
-# Tests of dpdk_app see DPDK's headers; nobody else's do, so that they build without it.
+# Tests of dpdk_app see DPDK's headers; other tests build without DPDK.
 $(B)/obj/san/tests/dpdk_app/%.o $(B)/obj/san/tests/int/memif_dpdk.o: CFLAGS_tests = $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
 
 ut_helpers = $(sort $(filter-out %_ut.c,$(wildcard tests/$1/*.c)))
@@ -900,9 +900,10 @@ subst_dirs = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@BINDIR@|$(BINDIR)|g' -e 's|@
 	-e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' -e 's|@DOCDIR@|$(DOCDIR)|g' -e 's|@VERSION@|$(VERSION)|g' \
 	-e 's|@MODULES@|$(TUNE_FROM_BIN)|g' -e 's|@PLOT@|$(TUNE_FROM_BIN)|g' -e 's|@CACHE@||g'
 D = $(DESTDIR)
+PUBLIC_HEADERS := weft.h weft_device.h weft_mr.h weft_cq.h weft_qp.h weft_coalesce.h weft_tag.h
 # Every page, and what pages show: their links lead from one to the other as they do here.
 DOCS = $(sort $(filter-out $(B)/%,$(wildcard *.md LICENSE docs/*.md docs/pictures/*.svg docs/examples/*.c docs/examples/*/*.c \
-	host_driver/weft.h host_driver/weft_coalesce.h host_driver/weft_tag.h */README.md */*/README.md */*/*/README.md)))
+	$(addprefix host_driver/,$(PUBLIC_HEADERS)) */README.md */*/README.md */*/*/README.md)))
 
 # The descriptions that programs give of themselves: NAME.SECTION of man, NAME of bash.
 DESCRIBED = $(if $(HAVE_DPDK),weftd:8) weft-sim:1 $(foreach t,$(TOOLS),$t:$(if \
@@ -932,7 +933,7 @@ INSTALLED = 755:$(B)/bin/weftd:$(SBINDIR)/weftd \
 	$(foreach f,$(wildcard dist/prometheus/*.yml dist/grafana/*.json),644:$f:$(DATADIR)/$(f:dist/%=%)) \
 	$(foreach f,$(DOCS),644:$f:$(DOCDIR)/$f)
 # Headers, which include one another by their installed names, and files with place holders, as file:place.
-INSTALLED_HEADERS = $(foreach h,weft.h weft_coalesce.h weft_tag.h goal/goal.h goal/goal_coll.h goal/goal_bpf.h,host_driver/$h:$(INCLUDEDIR)/$(notdir $h))
+INSTALLED_HEADERS = $(foreach h,$(PUBLIC_HEADERS) goal/goal.h goal/goal_coll.h goal/goal_bpf.h,host_driver/$h:$(INCLUDEDIR)/$(notdir $h))
 INSTALLED_FILLED = $(foreach l,weft goal,dist/$l.pc.in:$(LIBDIR)/pkgconfig/$l.pc) dist/weftd.service.in:$(UNITDIR)/weftd.service \
 	dist/weft-exporter.service.in:$(UNITDIR)/weft-exporter.service
 # A program with place holders, which finds its modules from its own place, staged or not.

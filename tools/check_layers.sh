@@ -74,7 +74,7 @@ fi
 while IFS= read -r line; do
 	complain "${line%:*}: ${line##*:} is not for libweft: it does not know libgoal"
 done < <(includes host_driver | grep -E '^host_driver/[^/]*:[0-9]*:"host_driver/goal/')
-# The provider of libfabric stands on libweft and libgoal, and nobody knows it.
+# The provider of libfabric stands on libweft and libgoal, and no other folder knows it.
 if [ -d host_driver/fabric ]; then
 	allow host_driver/fabric '<.*>|"(shared_defs|host_driver/fabric)/.*"|"host_driver/(weft|weft_tag|goal/goal|goal/goal_coll)\.h"' \
 		'libc, libfabric, and libweft and libgoal by their public headers'
@@ -93,12 +93,12 @@ for d in tests tools; do
 done
 
 # The installed headers include each other and no other header of weft.
-for f in host_driver/weft.h host_driver/weft_coalesce.h host_driver/weft_tag.h; do
+for f in host_driver/weft{,_device,_mr,_cq,_qp,_coalesce,_tag}.h; do
 	[ -f "$f" ] || continue
 	while IFS= read -r line; do
 		complain "$f:${line%%:*}: the public header includes libc's headers only"
 	done < <(grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "$f" |
-		grep -vE '"host_driver/weft(_coalesce|_tag)?\.h"')
+		grep -vE '"host_driver/weft(_device|_mr|_cq|_qp|_coalesce|_tag)?\.h"')
 done
 
 # Functions that firmware must not call, whatever it includes. Comments may mention them.

@@ -10,7 +10,7 @@ need valgrind
 program=${WEFT_PLAIN:?}/every_call
 
 # every_call.c really calls every function of weft.h.
-missing=$(grep -ohE '\bweft_[a-z_]+\(' host_driver/weft.h host_driver/weft_coalesce.h host_driver/weft_tag.h | sort -u | while read -r f; do
+missing=$(grep -ohE '\bweft_[a-z_]+\(' host_driver/weft{,_device,_mr,_cq,_qp,_coalesce,_tag}.h | sort -u | while read -r f; do
 	grep -qF -- "$f" tests/int/every_call.c tests/int/host.h || echo "$f"
 done)
 [ -z "$missing" ] || die "not called by every_call.c: $missing"
