@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "tests/clients/sk_calls.h"
+#include "tests/tmp.h"
 
 /* The peer echoes a message; then it gets the exit status to end with. */
 static void echoes(int fd, pid_t pid)
@@ -55,8 +56,8 @@ static void shells_exec(int listen_fd)
 /* A failed exec changes nothing: file not found, and found but not executable. */
 static void fails(int listen_fd)
 {
-	char path[] = "/tmp/sk_exec.XXXXXX", *argv[] = {path, NULL};
-	int file = mkstemp(path), fd;
+	char path[TMP_PATH_BYTES], *argv[] = {path, NULL};
+	int file = tmp_file(path), fd;
 	pid_t pid;
 
 	CHECK(file >= 0 && write(file, "words", 5) == 5 && fchmod(file, 0755) == 0);

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "tests/clients/verbs_ends.h"
+#include "tests/tmp.h"
 
 #define FAILS(call, err) CHECK((errno = 0, (call) == NULL) && errno == (err))
 
@@ -253,7 +254,7 @@ static void opened(void)
 	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = 1};
 	struct ibv_xrcd_init_attr attr = {.comp_mask =
 					      IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
-					  .fd = open("/tmp", O_TMPFILE | O_RDWR, 0600),
+					  .fd = open(tmp_root(), O_TMPFILE | O_RDWR, 0600),
 					  .oflags = O_CREAT};
 	struct ibv_qp_init_attr_ex recv = {.qp_type = IBV_QPT_XRC_RECV,
 					   .comp_mask = IBV_QP_INIT_ATTR_XRCD};

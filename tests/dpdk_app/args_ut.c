@@ -15,6 +15,7 @@
 #include "dpdk_app/args/args_cores.h"
 #include "dpdk_app/args/args_value.h"
 #include "shared_defs/hw_cm.h"
+#include "tests/tmp.h"
 #include "tests/ut.h"
 
 enum {
@@ -249,9 +250,8 @@ static void wrong_ports(void)
 /* Writes a file and parses "--config FILE" and more. */
 static enum args_result parse_file(const char *text, const char *more)
 {
-	char path[] = "/tmp/weft-args-XXXXXX";
-	char line[128];
-	int fd = mkstemp(path);
+	char path[TMP_PATH_BYTES], line[TMP_PATH_BYTES + 64];
+	int fd = tmp_file(path);
 	enum args_result result;
 
 	CU_ASSERT_FATAL(fd >= 0);
@@ -296,9 +296,8 @@ static void wrong_config_files(void)
 
 static void config_naming_itself(void)
 {
-	char path[] = "/tmp/weft-args-XXXXXX";
-	char line[64];
-	int fd = mkstemp(path);
+	char path[TMP_PATH_BYTES], line[TMP_PATH_BYTES + 16];
+	int fd = tmp_file(path);
 
 	CU_ASSERT_FATAL(fd >= 0);
 	snprintf(line, sizeof(line), "config = %s\n", path);

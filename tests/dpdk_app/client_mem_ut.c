@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/client/client_mem.h"
+#include "tests/tmp.h"
 #include "tests/ut.h"
 
 static int check_path(const char *path, int flags, pid_t pid)
@@ -75,7 +76,7 @@ static void memory_of_others_is_refused(void)
 
 static void other_files_are_refused(void)
 {
-	char folder[] = "/tmp/weft-ut-XXXXXX", path[80];
+	char folder[TMP_PATH_BYTES], path[TMP_PATH_BYTES + 20];
 	int pair[2], fd;
 
 	CU_ASSERT_EQUAL(check_path("/proc/self/maps", O_RDONLY, getpid()), -EPERM);
@@ -94,7 +95,7 @@ static void other_files_are_refused(void)
 	close(pair[0]);
 	close(pair[1]);
 	/* A file with only the right name. */
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(tmp_folder(folder));
 	snprintf(path, sizeof(path), "%s/%d", folder, (int)getpid());
 	CU_ASSERT_EQUAL(mkdir(path, 0700), 0);
 	snprintf(path, sizeof(path), "%s/%d/mem", folder, (int)getpid());
@@ -160,7 +161,7 @@ static bool receive_fd(int sock, int *fd, pid_t *pid)
  */
 static void contained(int sock, const char *folder)
 {
-	char name[80];
+	char name[TMP_PATH_BYTES + 16];
 	pid_t inner;
 	int fd;
 
@@ -183,11 +184,11 @@ static void contained(int sock, const char *folder)
 
 static void another_procfs(void)
 {
-	char folder[] = "/tmp/weft-ut-XXXXXX";
+	char folder[TMP_PATH_BYTES];
 	int pair[2], fd, one = 1;
 	pid_t child, pid = 0;
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(tmp_folder(folder));
 	CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	CU_ASSERT_EQUAL(setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)), 0);
 	child = fork();

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/privilege.h"
+#include "tests/tmp.h"
 #include "tests/ut.h"
 
 enum {
@@ -104,7 +105,7 @@ static int nothing_comes_back(void)
 	return 5;
 }
 
-static char run_dir[64];
+static char run_dir[TMP_PATH_BYTES];
 
 static int change_to_nobody(void)
 {
@@ -158,14 +159,13 @@ static void test_for_good(void)
 
 static void test_user(void)
 {
-	char path[96];
+	char path[TMP_PATH_BYTES + 8];
 
 	if (geteuid()) {
 		puts("not root: users cannot be changed here");
 		return;
 	}
-	strcpy(run_dir, "/tmp/weft-ut-XXXXXX");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(run_dir));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(tmp_folder(run_dir));
 	CU_ASSERT_EQUAL(run(change_to_nobody), 0);
 	CU_ASSERT_EQUAL(run(keeps_directories), 0);
 	snprintf(path, sizeof(path), "%s/new", run_dir);

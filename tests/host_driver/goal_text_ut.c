@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/host_driver/goal_help.h"
+#include "tests/tmp.h"
 #include "tests/ut.h"
 
 /* Reads, writes, and compares the text. */
@@ -317,8 +318,8 @@ static void broken_texts(void)
 
 static void files(void)
 {
-	char path[] = "build/goal_text_ut.XXXXXX";
-	int fd = mkstemp(path);
+	char path[TMP_PATH_BYTES];
+	int fd = tmp_file(path);
 	struct goal_error err;
 	struct goal_set set;
 

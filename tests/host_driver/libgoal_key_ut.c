@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "host_driver/goal/libgoal_launch.h"
+#include "tests/tmp.h"
 #include "tests/ut.h"
 
 #define GOOD "00112233445566778899aabbccddeeff"
@@ -58,8 +59,8 @@ static void no_key(void)
 
 static void files(void)
 {
-	char path[] = "/tmp/libgoal_key.XXXXXX";
-	int fd = mkstemp(path);
+	char path[TMP_PATH_BYTES];
+	int fd = tmp_file(path);
 
 	CU_ASSERT_FATAL(fd >= 0);
 	CU_ASSERT_EQUAL(write(fd, GOOD "\n", 33), 33);

@@ -19,6 +19,7 @@
 
 #include "host_driver/weft_priv.h"
 #include "shared_defs/hw_cmd.h"
+#include "tests/tmp.h"
 #include "tests/ut.h"
 
 /* The server's handling of commands after ATTACH and QUERY_DEVICE. */
@@ -33,7 +34,7 @@ enum play {
 };
 
 struct server {
-	char dir[64];
+	char dir[TMP_PATH_BYTES];
 	char path[108];
 	int listen_fd;
 	enum play play;
@@ -207,8 +208,7 @@ static void start(struct server *s, enum play play)
 {
 	memset(s, 0, sizeof(*s));
 	s->play = play;
-	strcpy(s->dir, "/tmp/weft-ut-XXXXXX");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(s->dir));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(tmp_folder(s->dir));
 	snprintf(s->path, sizeof(s->path), "%s/weft3", s->dir);
 	setenv("WEFT_RUN_DIR", s->dir, 1);
 	s->listen_fd = listen_at(s->path);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/cli.h"
+#include "tests/tmp.h"
 #include "tests/ut.h"
 
 struct values {
@@ -221,8 +222,8 @@ static void of_commands(void)
 /* Writes a file and parses "--config FILE" and more. */
 static int parse_file(const char *text, const char *more)
 {
-	char path[] = "/tmp/weft-cli-XXXXXX", line[128];
-	int fd = mkstemp(path), rc;
+	char path[TMP_PATH_BYTES], line[TMP_PATH_BYTES + 64];
+	int fd = tmp_file(path), rc;
 
 	CU_ASSERT_FATAL(fd >= 0);
 	CU_ASSERT_EQUAL_FATAL(write(fd, text, strlen(text)), (ssize_t)strlen(text));

@@ -13,6 +13,7 @@
 #include "sim_harness/sim_int.h"
 #include "shared_defs/wire_eth.h"
 #include "shared_defs/wire_ip.h"
+#include "tests/tmp.h"
 
 /* Reference values of xoshiro256** for the state 1, 2, 3, 4. */
 static void prng_reference(void)
@@ -324,8 +325,8 @@ static void link_reorder_and_capture(void)
 {
 	uint32_t sent[100], got[100], n, m, i, late = 0;
 	bool seen[100] = {false};
-	char path[] = "/tmp/weft-sim-XXXXXX";
-	int fd = mkstemp(path);
+	char path[TMP_PATH_BYTES];
+	int fd = tmp_file(path);
 	struct net net;
 
 	CU_ASSERT_FATAL(fd >= 0);
@@ -355,8 +356,8 @@ static void link_reorder_and_capture(void)
 static void link_jitter(void)
 {
 	uint32_t got[100], i;
-	char path[] = "/tmp/weft-sim-XXXXXX";
-	int fd = mkstemp(path);
+	char path[TMP_PATH_BYTES];
+	int fd = tmp_file(path);
 	struct net net;
 
 	CU_ASSERT_FATAL(fd >= 0);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/sim/sim_fix.h"
+#include "tests/tmp.h"
 
 enum {
 	SINK = 512 * 1024,
@@ -94,7 +95,7 @@ static void xrc_open(struct xrc *x, uint64_t seed)
 	pair_open(&x->p, seed, &faulty);
 	x->sim = x->p.sim;
 	FIX_REQUIRE(x, sim_end_open(&x->c, x->p.nb, &faulty.b) == 0);
-	x->file = open("/tmp", O_TMPFILE | O_RDWR, 0600);
+	x->file = open(tmp_root(), O_TMPFILE | O_RDWR, 0600);
 	FIX_REQUIRE(x, x->file >= 0);
 	x->xb = weft_open_xrcd(x->p.b.context, x->file, O_CREAT | O_EXCL);
 	x->xc = weft_open_xrcd(x->c.context, x->file, 0);
@@ -420,7 +421,7 @@ static void domains(void)
 	int file;
 
 	xrc_open(&x, 1);
-	file = open("/tmp", O_TMPFILE | O_RDWR, 0600);
+	file = open(tmp_root(), O_TMPFILE | O_RDWR, 0600);
 	FIX_REQUIRE(&x, file >= 0);
 	FIX_CHECK(&x, !weft_open_xrcd(x.c.context, file, 0) && errno == EAGAIN);
 	FIX_CHECK(&x, !weft_open_xrcd(x.c.context, x.file, O_CREAT | O_EXCL) && errno == EINVAL);

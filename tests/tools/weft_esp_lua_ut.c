@@ -9,6 +9,7 @@
 
 #include "lib/crc32c.h"
 #include "tests/golden.h"
+#include "tests/tmp.h"
 #include "tests/ut.h"
 
 enum {
@@ -71,8 +72,8 @@ static struct frame begin(uint8_t type)
 static void dissect(const struct frame *f, size_t n, const char *fields, char *text)
 {
 	static const uint32_t head[6] = {0xa1b2c3d4, 4 << 16 | 2, 0, 0, 65535, 1};
-	char path[] = "/tmp/weft_esp_lua.XXXXXX", command[MAX_TEXT];
-	int fd = mkstemp(path), used;
+	char path[TMP_PATH_BYTES], command[MAX_TEXT];
+	int fd = tmp_file(path), used;
 	FILE *file;
 	size_t i;
 

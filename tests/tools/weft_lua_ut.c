@@ -9,6 +9,7 @@
 
 #include "lib/crc32c.h"
 #include "tests/golden.h"
+#include "tests/tmp.h"
 #include "tests/ut.h"
 
 enum {
@@ -61,8 +62,8 @@ static void dissect(const struct frame *f, const char *fields, char *text)
 {
 	static const uint32_t head[6] = {0xa1b2c3d4, 4 << 16 | 2, 0, 0, 65535, 1};
 	const uint32_t record[4] = {1, 0, (uint32_t)f->length, (uint32_t)f->length};
-	char path[] = "/tmp/weft_lua.XXXXXX", command[MAX_TEXT];
-	int fd = mkstemp(path), used;
+	char path[TMP_PATH_BYTES], command[MAX_TEXT];
+	int fd = tmp_file(path), used;
 	size_t n = 0;
 	FILE *file;
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "tests/tmp.h"
 #include "tests/verbs/vb_fix.h"
 
 #undef ibv_get_device_list
@@ -13,11 +14,11 @@
 /* Without a weftd the list is empty, which is no error. */
 static void no_device(void)
 {
-	char dir[] = "/tmp/weft-ut-XXXXXX";
+	char dir[TMP_PATH_BYTES];
 	struct ibv_device **list;
 	int n = 7;
 
-	VBF_NEED(mkdtemp(dir));
+	VBF_NEED(tmp_folder(dir));
 	setenv("WEFT_RUN_DIR", dir, 1);
 	VBF_NEED(list = ibv_get_device_list(&n));
 	CU_ASSERT(n == 0 && !list[0]);
