@@ -15,9 +15,14 @@ set encoding utf8
 set output '%s.svg'
 set grid lc rgb '#dddddd' lt 1 lw 1
 set border 3
-set key below
-set xlabel offset 0,0.4
 set tics nomirror out
+"""
+
+# The legend lies below the axis's label, whatever the number of its rows. "key below" would overlap the label.
+KEY = """
+set key at screen 0.5,0.015 center bottom horizontal
+set bmargin at screen 0.24
+set xlabel offset 0,0.7
 """
 
 
@@ -123,7 +128,7 @@ def gnuplot(folder, name, script):
 def draw(folder, name, settings, series):
     """series: (title, [(x, y, low, high)]); a line each, with bars from low to high."""
     series = [s for s in positive(settings, series) if s[1]]
-    script = HEAD % name + styles(len(series)) + log_ticks(settings, series) + settings
+    script = HEAD % name + KEY + styles(len(series)) + log_ticks(settings, series) + settings
     plots = []
     for i, (title, points) in enumerate(series):
         script += "$d%d << EOD\n%sEOD\n" % (i, "".join("%g %g %g %g\n" % p for p in points))
@@ -135,7 +140,7 @@ def draw_groups(folder, name, settings, groups, series):
     """A group of bars for each of groups, which have no order; series: (title, [(group's index, y, low, high)])."""
     width = 0.8 / len(series)
     marks = ", ".join("'%s' %d" % (g, i) for i, g in enumerate(groups))
-    script = HEAD % name + styles(len(series)) + "set style fill solid 0.8\nset xtics rotate by -45 (%s)\n" % marks
+    script = HEAD % name + "set key below\n" + styles(len(series)) + "set style fill solid 0.8\nset xtics rotate by -45 (%s)\n" % marks
     script += "set xrange [-0.6:%g]\n" % (len(groups) - 0.4) + settings
     plots = []
     for i, (title, points) in enumerate(series):
