@@ -297,7 +297,7 @@ static bool may_take(struct sim_tag_model *model, const struct sim_tag_op *op,
 				"match: operation %u of endpoint %u does not ask for message %u of "
 				"endpoint %u",
 				op->index, op->end->index, msg->number, msg->pair->src->index);
-	/* A peek may be told of after the receive behind it. */
+	/* A peek may be reported after the receive behind it. */
 	if (msg->matched && (op->kind != SIM_TAG_PEEK || msg->taken_by < op->index))
 		return complain(model, "match: message %u of endpoint %u came twice", msg->number,
 				msg->pair->src->index);

@@ -16,7 +16,7 @@
  * operation that takes nothing; a receive that was cancelled has taken nothing until the
  * cancellation was posted. MPI 4.1, section 3.5.
  *
- * struct sim_tag_ref is the other half: a sequential matcher that is told the order of arrival.
+ * struct sim_tag_ref is the other half: a sequential matcher that takes the order of arrival.
  * The model is independent of the simulator and of memory.
  */
 #ifndef WEFT_SIM_TAG_MODEL_H

@@ -176,7 +176,7 @@ struct wf_domain {
 	struct wf_eq *mr_eq; /* of fi_domain_bind(), for FI_REG_MR */
 	atomic_int refs;
 	bool manual; /* FI_PROGRESS_MANUAL: atomics of several steps (wf_cas.c) */
-	/* Words for atomics: the first takes results that nobody asked for. */
+	/* Words for atomics: the first takes results that were not requested. */
 	uint64_t *scratch;
 	struct weft_mr *scratch_mr;
 	pthread_mutex_t lock; /* of the next two */
@@ -364,7 +364,7 @@ void wf_cq_progress(struct wf_cq *cq);
  */
 bool wf_cq_reserve(struct wf_cq *cq);
 void wf_cq_unreserve(struct wf_cq *cq);
-/* Makes the queue as large as it can be, for completions that nobody reserves. */
+/* Makes the queue as large as it can be, for completions without a reservation. */
 void wf_cq_grow_max(struct wf_cq *cq);
 enum {
 	WF_LOOK = 1,    /* wait for fd, but read again after WF_LOOK_MS */

@@ -267,7 +267,7 @@ static struct wf_cas *cas_get(struct wf_domain *domain)
 	pthread_mutex_lock(&domain->lock);
 	if (!domain->cas) {
 		domain->cas = calloc(slots, sizeof(*domain->cas));
-		/* The first word takes results that nobody asked for. */
+		/* The first word takes results that were not requested. */
 		for (i = 1; domain->cas && i < slots; i++) {
 			domain->cas[i].slot = domain->scratch + i;
 			domain->cas[i].next = domain->cas_free;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Completion queues: a queue of the NIC, and the entries that were taken from it and not yet read.
- * Counters take completions, too, so entries may wait here although nobody has read the queue.
+ * Counters take completions, too, so entries may wait here although the queue was not read.
  *
  * The NIC's queue cannot overflow: a request that will complete reserves its place first
  * (wf_cq_reserve()), and the queue grows with the reservations. fi_cq(3).

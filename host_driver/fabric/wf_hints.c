@@ -16,7 +16,7 @@
 
 #define KINDS     (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_MULTICAST | FI_COLLECTIVE)
 #define DIRECTION (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
-/* Capabilities that cost nothing: given although nobody asked. */
+/* Capabilities that cost nothing: given without a request. */
 #define FREE_CAPS (FI_MULTI_RECV | WF_DOMAIN_CAPS)
 
 /* Adds the directions that a request without any implies. */

@@ -8,7 +8,7 @@
  * looks once. Equal keys stand in their order (base/multi.h), so the cost grows neither with
  * receives nor with messages. A communicator indexes its messages from its first schedule with
  * wildcards on; those that came before are indexed while it is loaded, some in a turn. Places come
- * from SipHash, so nobody chooses the length of a chain. docs/collectives.md "Matching".
+ * from SipHash, so no peer chooses the length of a chain. docs/collectives.md "Matching".
  */
 #include "nic_fw/fw_nic.h"
 

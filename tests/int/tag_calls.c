@@ -85,7 +85,7 @@ static void sizes(struct calls *t)
 	host_check(tag_end_stats(&t->b).pool_used_bytes == 0);
 }
 
-/* The buffer is filled and both lengths are told; the sender is not to blame. */
+/* The buffer is filled and both lengths are reported; the sender has no error. */
 static void truncation(struct calls *t)
 {
 	static const uint32_t bytes[] = {5000, 200000};

@@ -10,7 +10,7 @@
 enum {
 	ENDS = 3, /* senders; the receiver is another end */
 	STEPS = 300,
-	LATER = 40, /* completions that are not told yet */
+	LATER = 40, /* completions that are not reported yet */
 	RUNS = 200,
 };
 

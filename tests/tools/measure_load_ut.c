@@ -195,7 +195,7 @@ static void bulk_warmup_and_bursts(void)
 		deliver(&from_b, &b, &a);
 	CU_ASSERT(a.rounds == 1 && a.num_samples == 0 && !b.over);
 	for (message = 0; message < 2; message++) {
-		/* Two blocks are told of at a time, every 80 ns. */
+		/* Two blocks are reported at a time, every 80 ns. */
 		for (i = 0; i < 80; i++) {
 			if (i % 8 == 0) {
 				deliver(&from_a, &a, &b);
