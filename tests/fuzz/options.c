@@ -51,6 +51,7 @@ int weftctl_main(int argc, char **argv);
 #define run_metrics  reach
 #define run_counters reach
 #define run_top      reach
+#define run_doctor   reach
 #pragma push_macro("stderr")
 #undef stderr
 #define stderr quiet

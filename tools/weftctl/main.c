@@ -117,6 +117,12 @@ static const struct cli_option rows[] = {
      FIELD(markdown),
      .of = "counters",
      .help = "counters: as docs/counters.md"},
+    {.name = "root",
+     .value = "DIR",
+     .kind = CLI_TEXT,
+     FIELD(root),
+     .of = "doctor",
+     .help = "doctor: read /proc and /sys below DIR, of a container or a test"},
     {.name = "run-dir",
      .value = "DIR",
      .apply = take_run_dir,
@@ -138,6 +144,9 @@ static const struct cli_command command_rows[] = {
     {"top", "[NIC]",
      "rates of NICs, queue pairs, processes and peers, as top(1) shows processes; q ends, s sorts; "
      "--json: a line for each picture"},
+    {"doctor", "[NIC]",
+     "what of this machine and its NICs needs attention, and what to do; exit status 1 if nothing "
+     "works before it is mended"},
     {"xdp", "[NIC]", "the XDP program of NICs on interfaces: frames by reason, queues"},
     {"stats", "[NIC]", "counters, as ethtool -S prints them"},
     {"counters", NULL, "the meaning of each counter, without a weftd"},
@@ -269,8 +278,8 @@ static int take_coalesce(struct ctl *ctl, char **word, int num)
 }
 
 static const char command_names[] =
-    "list, clients, users, qps, mrs, cqs, neigh, peers, groups, top, xdp, stats, counters, "
-    "metrics, coalesce or capture";
+    "list, clients, users, qps, mrs, cqs, neigh, peers, groups, top, doctor, xdp, stats, "
+    "counters, metrics, coalesce or capture";
 
 /* NULL: there is none of that name. */
 static int (*find_command(const char *name))(const struct ctl *ctl)
@@ -282,6 +291,7 @@ static int (*find_command(const char *name))(const struct ctl *ctl)
 	    {"list", run_list},         {"xdp", run_xdp},           {"stats", run_stats},
 	    {"coalesce", run_coalesce}, {"capture", run_capture},   {"users", run_users},
 	    {"metrics", run_metrics},   {"counters", run_counters}, {"top", run_top},
+	    {"doctor", run_doctor},
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)

@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# weftctl doctor: a healthy weftd, machines that are not (made-up /proc and /sys), a link that is
+# down, programs' queues and packets with wrong checksums by their counters, no weftd.
+
+. tests/int/lib.sh
+need python3
+
+netns_add a
+a=$(unique a)
+ip link add va netns "$a" type veth peer name vb netns "$a" || skip 'no veth here'
+
+# findings FILE: "LEVEL SUBJECT: FINDING" lines of doctor --json
+findings()
+{
+	python3 - "$1" <<'PY'
+import json, sys
+for row in json.load(open(sys.argv[1])):
+    assert set(row) == {"level", "subject", "finding", "cure"}, row
+    assert row["level"] == "ok" or row["cure"] is None or len(row["cure"]) > 10, row
+    print(row["level"], row["subject"] + ":", row["finding"])
+PY
+}
+
+# root NAME: makes a folder with a healthy /proc and /sys
+root()
+{
+	local dir=$WEFT_TMP/$1
+	mkdir -p "$dir/proc/sys/vm" "$dir/proc/sys/fs" "$dir/sys/devices/system/cpu"
+	echo 262144 >"$dir/proc/sys/vm/max_map_count"
+	echo 1048576 >"$dir/proc/sys/fs/aio-max-nr"
+	echo 10 >"$dir/proc/sys/fs/aio-nr"
+	printf 'SwapTotal: 1000 kB\nSwapFree: 1000 kB\n' >"$dir/proc/meminfo"
+	echo 0-1023 >"$dir/sys/devices/system/cpu/isolated"
+	echo "$dir"
+}
+
+weftd_start weftd --nics 2 --own-core
+well=$(root well)
+ctl doctor --root "$well" >"$WEFT_TMP/text"
+grep -q '^ok    weft0: the link is up, MTU 9216$' "$WEFT_TMP/text" || die "$(cat "$WEFT_TMP/text")"
+grep -q '^ok    weft1 shard 0: CPU [0-9]* is isolated$' "$WEFT_TMP/text" || die "$(cat "$WEFT_TMP/text")"
+grep -qE '^(WARN|FAIL)' "$WEFT_TMP/text" && die "a healthy machine: $(cat "$WEFT_TMP/text")"
+
+# Each fault of a machine is found, and nothing else.
+ill=$(root ill)
+cpu=$(ctl stats weft0 --per-shard | awk '$1 == "shard0.core_cpu:" { print $2 }')
+mkdir -p "$ill/sys/devices/system/cpu/cpu$cpu/cpufreq"
+echo powersave >"$ill/sys/devices/system/cpu/cpu$cpu/cpufreq/scaling_governor"
+: >"$ill/sys/devices/system/cpu/isolated"
+echo 1000 >"$ill/proc/sys/vm/max_map_count"
+echo 1048570 >"$ill/proc/sys/fs/aio-nr"
+printf 'SwapTotal: 1048576 kB\nSwapFree: 0 kB\n' >"$ill/proc/meminfo"
+ctl doctor --root "$ill" --json >"$WEFT_TMP/json"
+findings "$WEFT_TMP/json" >"$WEFT_TMP/lines"
+for line in "note weft0 shard 0: CPU $cpu changes its frequency (governor powersave)" \
+	'WARN mappings: vm.max_map_count is 1000: weftd maps the memory of all programs' \
+	'WARN asynchronous I/O: 1048570 of 1048576 requests are taken: weftd does not start without some' \
+	'note memory: 1024 MiB are swapped out: copies of such memory wait for the disk'; do
+	grep -qxF "$line" "$WEFT_TMP/lines" || die "not found: $line in $(cat "$WEFT_TMP/lines")"
+done
+ctl doctor --root "$ill" | head -n 2 | grep -q '^WARN' || die 'the worst does not come first'
+weftd_stop weftd
+
+# A port without a link fails; so does a machine without a weftd.
+in_ns="ip netns exec $a"
+weftd_start port --port vb --ip 10.9.0.10/24
+export in_ns=
+spawn down "$WEFT_BIN/weftctl" doctor --root "$well"
+finish down
+[ "$status" = 1 ] || die "a link that is down: exit status $status"
+grep -q '^FAIL  weft0: the link is down$' "$WEFT_TMP/down.out" || die "$(cat "$WEFT_TMP/down.out")"
+grep -q '^      do: ip link set DEVICE up' "$WEFT_TMP/down.out" || die 'no cure'
+weftd_stop port
+spawn none "$WEFT_BIN/weftctl" doctor
+expect_fail none 'no NIC in'
+grep -q '^FAIL  weftd: no NIC answers$' "$WEFT_TMP/none.out" || die "$(cat "$WEFT_TMP/none.out")"

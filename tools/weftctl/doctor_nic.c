@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * doctor's look at each NIC: its link, its core's CPU, its counters. See doctor.h. Calls libweft's
+ * tool functions.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/weftctl/doctor.h"
+
+/* A shard's counters that say something about its health. */
+struct health {
+	uint64_t cpu, shared, turns_lost, turns, long_yields;
+	uint64_t generic, ports_lost, is_xdp;
+	uint64_t overruns, lost_events, refused_memory, capture_dropped;
+	uint64_t sent, again, bad_sums, received;
+	uint64_t share_refused;
+};
+
+static const struct {
+	const char *name;
+	size_t offset;
+} fields[] = {
+#define FIELD(name, field)                                                                         \
+	{                                                                                          \
+		name, offsetof(struct health, field)                                               \
+	}
+    FIELD("core_cpu", cpu),
+    FIELD("core_shared", shared),
+    FIELD("core_turns_lost", turns_lost),
+    FIELD("core_turns", turns),
+    FIELD("core_yields_long", long_yields),
+    FIELD("xdp_generic", generic),
+    FIELD("xdp_prog_id", is_xdp),
+    FIELD("xdp_tcp_ports_lost", ports_lost),
+    FIELD("cq_overruns", overruns),
+    FIELD("events_lost", lost_events),
+    FIELD("attach_memory_refused", refused_memory),
+    FIELD("capture_dropped", capture_dropped),
+    FIELD("rd_tx_packets", sent),
+    FIELD("tcp_tx_segments", sent),
+    FIELD("esp_tx_packets", sent),
+    FIELD("rd_tx_retransmits", again),
+    FIELD("tcp_tx_retransmits", again),
+    FIELD("esp_tx_retransmits", again),
+    FIELD("rx_frames", received),
+    FIELD("drop_dgram_crc", bad_sums),
+    FIELD("drop_udp_checksum", bad_sums),
+    FIELD("drop_tcp_checksum", bad_sums),
+    FIELD("drop_esp_crc", bad_sums),
+    FIELD("drop_mpa_crc", bad_sums),
+#undef FIELD
+};
+
+static int read_health(struct weft_context *context, uint32_t shard, struct health *health)
+{
+	struct weft_stat stats[CTL_BATCH];
+	uint32_t cursor = 0;
+	int n;
+
+	while ((n = weft_stats(context, shard, &cursor, stats, CTL_BATCH)) > 0) {
+		for (int i = 0; i < n; i++) {
+			stats[i].name[sizeof(stats[i].name) - 1] = '\0';
+			if (strstr(stats[i].name, "_share_refused"))
+				health->share_refused += stats[i].value;
+			for (size_t k = 0; k < sizeof(fields) / sizeof(fields[0]); k++)
+				if (!strcmp(stats[i].name, fields[k].name))
+					*(uint64_t *)(void *)((char *)health + fields[k].offset) +=
+					    stats[i].value;
+		}
+	}
+	return n;
+}
+
+static void look_at_core(struct doctor *d, const char *subject, const struct health *health)
+{
+	char isolated[256], governor[64];
+	unsigned long cpu = (unsigned long)health->cpu;
+
+	if (health->shared)
+		doctor_add(
+		    d, DOCTOR_NOTE, subject,
+		    "keep programs off it (isolcpus=, taskset, cpusets), or start weftd with "
+		    "--cores on a CPU of its own",
+		    "other threads run on CPU %lu, on which weftd polls", cpu);
+	else if (doctor_line(d, isolated, sizeof(isolated), "/sys/devices/system/cpu/isolated") &&
+		 doctor_in_list(isolated, cpu))
+		doctor_add(d, DOCTOR_OK, subject, NULL, "CPU %lu is isolated", cpu);
+	else
+		doctor_add(d, DOCTOR_OK, subject, NULL, "CPU %lu is weftd's alone at present", cpu);
+	if (doctor_line(d, governor, sizeof(governor),
+			"/sys/devices/system/cpu/cpu%lu/cpufreq/scaling_governor", cpu) &&
+	    strcmp(governor, "performance"))
+		doctor_add(d, DOCTOR_NOTE, subject, "cpupower frequency-set -g performance",
+			   "CPU %lu changes its frequency (governor %s)", cpu, governor);
+	if (health->turns_lost > 1000 && health->turns_lost > health->turns / 1000)
+		doctor_add(d, DOCTOR_NOTE, subject, "isolate its CPU",
+			   "the kernel took the CPU away in %" PRIu64 " turns", health->turns_lost);
+}
+
+static void look_at_wire(struct doctor *d, const char *subject, const struct health *health)
+{
+	if (health->is_xdp && health->generic)
+		doctor_add(d, DOCTOR_NOTE, subject,
+			   "weftd --netdev native, if the driver can do it",
+			   "its XDP program runs behind the driver: every frame is copied first");
+	if (health->ports_lost)
+		doctor_add(d, DOCTOR_WARN, subject, "move those programs to other ports",
+			   "%" PRIu64 " TCP ports are held by programs of the kernel's stack",
+			   health->ports_lost);
+	if (health->bad_sums > 100 && health->bad_sums > health->received / 10000)
+		doctor_add(d, DOCTOR_WARN, subject, "look for the damaged cable, card or switch",
+			   "%" PRIu64 " packets came with a wrong checksum", health->bad_sums);
+	if (health->again > 1000 && health->again > health->sent / 20)
+		doctor_add(d, DOCTOR_WARN, subject,
+			   "weftctl stats | grep drop_ at both ends, then the network between",
+			   "%" PRIu64 " of %" PRIu64 " packets were sent again", health->again,
+			   health->sent);
+}
+
+static void look_at_programs(struct doctor *d, const char *subject, const struct health *health)
+{
+	if (health->overruns)
+		doctor_add(d, DOCTOR_WARN, subject, "weftctl cqs shows which: OVERRUN",
+			   "%" PRIu64 " completion queues were too small", health->overruns);
+	if (health->lost_events)
+		doctor_add(d, DOCTOR_NOTE, subject, "larger event queues in the program",
+			   "%" PRIu64 " events found no room in their queue", health->lost_events);
+	if (health->share_refused)
+		doctor_add(d, DOCTOR_NOTE, subject,
+			   "weftctl users shows shares; weftd --quota changes them",
+			   "a share was full %" PRIu64 " times", health->share_refused);
+	if (health->refused_memory)
+		doctor_add(d, DOCTOR_NOTE, subject, NULL,
+			   "%" PRIu64 " descriptors of memory were not their process's own",
+			   health->refused_memory);
+	if (health->capture_dropped)
+		doctor_add(d, DOCTOR_NOTE, subject, "a faster disk, or a pipe into tshark",
+			   "a capture lost %" PRIu64 " frames", health->capture_dropped);
+}
+
+static int look_at_nic(struct weft_context *context, void *arg)
+{
+	struct weft_device_attr dev;
+	struct weft_port_attr port;
+	struct doctor *d = arg;
+	int rc = weft_query_device(context, &dev);
+	char subject[64];
+
+	if (!rc)
+		rc = weft_query_port(context, &port);
+	if (!rc && port.link_up)
+		doctor_add(d, DOCTOR_OK, context->name, NULL, "the link is up, MTU %u",
+			   port.mtu_bytes);
+	else if (!rc)
+		doctor_add(d, DOCTOR_FAIL, context->name,
+			   "ip link set DEVICE up, the cable, or the memif's other end",
+			   "the link is down");
+	for (uint32_t shard = 0; !rc && shard < dev.num_shards; shard++) {
+		struct health health = {0};
+
+		rc = read_health(context, shard, &health);
+		snprintf(subject, sizeof(subject), "%s shard %u", context->name, shard);
+		if (rc)
+			break;
+		look_at_core(d, subject, &health);
+		look_at_wire(d, subject, &health);
+		look_at_programs(d, subject, &health);
+	}
+	if (rc)
+		doctor_add(d, DOCTOR_FAIL, context->name, "journalctl -u weftd", "%s",
+			   strerror(-rc));
+	return CTL_OK;
+}
+
+int doctor_nics(struct doctor *d)
+{
+	bool some;
+	int rc = each_nic(d->ctl, look_at_nic, d, &some);
+
+	if (rc != CTL_OK)
+		doctor_add(d, DOCTOR_FAIL, "weftd", "systemctl status weftd",
+			   some ? "a NIC does not answer" : "no NIC answers");
+	return rc;
+}
