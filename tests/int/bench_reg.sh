@@ -55,7 +55,7 @@ for r in table2 + heap:
     assert 0 < r["mib_s_min"] <= r["mib_s"] <= r["mib_s_max"], r
 END
 spawn none "$WEFT_BIN/weft-bench" reg --device weft7
-expect_fail none 'cannot open a NIC'
+expect_fail none 'cannot open weft7'
 expect_objects weft0 '0 0 0 0'
 expect_objects weft1 '0 0 0 0'
 weftd_stop d

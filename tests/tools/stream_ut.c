@@ -78,7 +78,7 @@ static void set_up(enum weft_qp_type qp)
 	opts.size = SIZE;
 	memset(&ep, 0, sizeof(ep));
 	ep.o = &opts;
-	ep.region = (uint8_t *)region;
+	ep.mem.p = (uint8_t *)region;
 	ep.stride = STRIDE;
 	num_msgs = next_msg = 0;
 	queued = num_credits = receives = 0;

@@ -157,11 +157,11 @@ int bw_run(struct pair *p)
 			rc = o->server ? run_server(o, p, &flow) : run_client(o, p, &flow);
 	}
 	if (!rc && !o->server)
-		report_flow(o, p->a.context->name, &flow);
+		report_flow(o, p->a.end.context->name, &flow);
 	if (!rc && o->server && !o->json)
 		printf("served %s %s over %s on %s: %llu messages, %llu lost, %llu wrong\n",
 		       bench_mode_str(o->mode), bench_op_str(o->op), bench_qp_str(o),
-		       p->a.context->name, (unsigned long long)flow.received,
+		       p->a.end.context->name, (unsigned long long)flow.received,
 		       (unsigned long long)flow.lost, (unsigned long long)flow.errors);
 	return rc || flow.errors ? BENCH_FAILED : BENCH_OK;
 }

@@ -89,7 +89,7 @@ static void report(const struct counter *c, uint64_t value)
 {
 	double rate = c->seconds > 0 ? (double)c->total * 1e-6 / c->seconds : 0;
 	bool right = value == c->total && !c->wrong;
-	const char *device = c->ep.context->name;
+	const char *device = c->ep.end.context->name;
 	json_t *more;
 
 	if (!c->o->json) {
@@ -113,7 +113,7 @@ static int serve(struct counter *c, int listen_fd)
 	uint32_t i;
 	int rc = 0;
 
-	memset(c->ep.region, 0, EP_CONTROL_BYTES);
+	memset(c->ep.mem.p, 0, EP_CONTROL_BYTES);
 	for (i = 0; i < c->o->clients; i++)
 		if (accept_client(c, listen_fd, i))
 			return -1;
@@ -130,7 +130,7 @@ static int serve(struct counter *c, int listen_fd)
 			return -1;
 	}
 	c->seconds = (double)(clock_now_ns() - start) * 1e-9;
-	memcpy(&value, c->ep.region + EP_CTL_COUNTER, sizeof(value));
+	memcpy(&value, c->ep.mem.p + EP_CTL_COUNTER, sizeof(value));
 	report(c, value);
 	if (value != c->total || c->wrong)
 		rc = fail("the counter is wrong");
@@ -229,7 +229,7 @@ static int run_client(struct counter *c, uint64_t *found)
 	oob_close(&oob);
 	if (!rc && !o->json)
 		printf("added %llu times on %s\n", (unsigned long long)o->iters,
-		       c->ep.context->name);
+		       c->ep.end.context->name);
 	return rc;
 }
 

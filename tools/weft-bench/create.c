@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
-#include "tools/weft-bench/bench.h"
+#include "tools/weft-bench/end.h"
 #include "tools/weft-bench/report.h"
 
 enum {
@@ -21,8 +21,7 @@ enum {
 };
 
 struct create {
-	struct weft_context *context;
-	struct weft_pd *pd;
+	struct end end;
 	struct weft_cq **cq;
 	struct weft_qp **qp;
 	uint32_t num;
@@ -45,11 +44,11 @@ static int make_all(struct create *c, enum weft_qp_type type)
 			    .max_recv_sge = 1},
 		};
 
-		c->cq[i] = weft_create_cq(c->context, CREATE_CQE, NULL, NULL);
+		c->cq[i] = weft_create_cq(c->end.context, CREATE_CQE, NULL, NULL);
 		if (!c->cq[i])
 			return fail("completion queue %u: %s", i + 1, strerror(errno));
 		init.send_cq = init.recv_cq = c->cq[i];
-		c->qp[i] = weft_create_qp(c->pd, &init);
+		c->qp[i] = weft_create_qp(c->end.pd, &init);
 		if (!c->qp[i])
 			return fail("queue pair %u: %s", i + 1, strerror(errno));
 	}
@@ -111,14 +110,14 @@ static void report(const struct opts *o, const struct create *c, const struct cr
 
 	if (!o->json) {
 		printf("%u %s queue pairs with a completion queue each on %s:\n", c->num,
-		       bench_qp_str(o), c->context->name);
+		       bench_qp_str(o), c->end.context->name);
 		printf(" created in %.2f ms, ready to send after %.2f more, destroyed in %.2f\n",
 		       t->create_ms, t->ready_ms, t->destroy_ms);
 		return;
 	}
 	more = json_pack("{s:I, s:f, s:f, s:f}", "count", (json_int_t)c->num, "create_ms",
 			 t->create_ms, "ready_ms", t->ready_ms, "destroy_ms", t->destroy_ms);
-	report_more(o, c->context->name, more);
+	report_more(o, c->end.context->name, more);
 }
 
 int create_run(struct opts *o)
@@ -129,19 +128,14 @@ int create_run(struct opts *o)
 
 	c.cq = calloc(c.num, sizeof(struct weft_cq *));
 	c.qp = calloc(c.num, sizeof(struct weft_qp *));
-	c.context = weft_open_device(o->device);
 	if (!c.cq || !c.qp)
 		fail("no memory for %u queue pairs", c.num);
-	else if (!c.context)
-		fail("%s: %s", o->device ? o->device : "weft", strerror(errno));
-	else if (!(c.pd = weft_alloc_pd(c.context)))
-		fail("protection domain: %s", strerror(errno));
 	/* Once for pages that the first object of each kind commits, once for the figures. */
-	else
+	else if (!end_open(&c.end, o->device))
 		rc = measure(&c, o->qp, &times) || measure(&c, o->qp, &times) ? -1 : 0;
 	if (!rc)
 		report(o, &c, &times);
-	weft_close_device(c.context);
+	end_close(&c.end);
 	free(c.cq);
 	free(c.qp);
 	return rc ? BENCH_FAILED : BENCH_OK;

@@ -19,16 +19,14 @@
 
 #include "lib/clock.h"
 #include "tools/weft-bench/bench.h"
+#include "tools/weft-bench/end.h"
 #include "tools/weft-bench/link.h"
 
 enum {
 	EP_CONTROL_BYTES = 4096,
 	EP_HEADROOM = 64,
 	EP_GRH_BYTES = 40,
-	EP_TIMEOUT = 14, /* 67 ms */
-	EP_BATCH = 64,   /* requests for one doorbell */
-	EP_ACCESS = WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_WRITE | WEFT_ACCESS_REMOTE_READ |
-		    WEFT_ACCESS_REMOTE_ATOMIC,
+	EP_BATCH = 64,       /* requests for one doorbell */
 	EP_CTL_COUNTER = 0,  /* control page: the word that atomics count in */
 	EP_CTL_CREDITS = 64, /* source of credits, 8 bytes each */
 	EP_CTL_CREDIT_SLOTS = (EP_CONTROL_BYTES - EP_CTL_CREDITS) / 8,
@@ -54,17 +52,11 @@ struct ep_msg {
 
 struct ep {
 	const struct opts *o;
-	struct weft_context *context;
-	struct weft_pd *pd;
-	struct weft_comp_channel *channel;
-	struct weft_cq *cq;
+	struct end end;
 	struct weft_qp *qp;
-	struct weft_mr *mr;
 	struct weft_ah *ah;
 	struct link link; /* RC over TCP */
-	struct weft_device_attr attr;
-	uint8_t *region;
-	size_t region_bytes;
+	struct end_mem mem;
 	size_t stride;
 	bool inline_ok;
 	bool armed;
@@ -88,12 +80,6 @@ struct ep {
 	struct ep_msg *msgs;
 };
 
-/*
- * 0: there is a NIC of that name (NULL: any) that answers; else -1 after an error message. Leaves
- * nothing open.
- */
-int ep_probe(const char *device);
-
 /* Opens device (NULL: the default) with the objects for o. */
 int ep_open(struct ep *ep, const struct opts *o, const char *device);
 void ep_close(struct ep *ep);
@@ -111,20 +97,13 @@ int ep_connect(struct ep *ep, const struct ep_addr *remote);
 int ep_answer(struct ep *ep, const struct ep_addr *remote);
 int ep_established(struct ep *ep);
 
-/*
- * Brings an RC queue pair of any owner from RESET to RTS. The PSNs are the QPNs, which both ends
- * know; timeout as in weft_qp_attr.
- */
-int ep_connect_rc(struct weft_qp *qp, const struct weft_av *av, uint32_t remote_qpn,
-		  enum weft_qp_transport transport, uint32_t max_rd_atomic, uint8_t timeout);
-
 /* ep_addr as part of an exchange message. */
 json_t *ep_addr_json(const struct ep_addr *a);
 int ep_addr_parse(const json_t *msg, struct ep_addr *a);
 
 static inline uint8_t *ep_tx(const struct ep *ep, uint32_t slot)
 {
-	return ep->region + EP_CONTROL_BYTES + slot * ep->stride + EP_HEADROOM;
+	return ep->mem.p + EP_CONTROL_BYTES + slot * ep->stride + EP_HEADROOM;
 }
 
 static inline uint8_t *ep_rx(const struct ep *ep, uint32_t slot)

@@ -39,7 +39,7 @@ static uint32_t split(const struct ep *ep, struct weft_sge *sge, uint64_t addr, 
 	for (i = 0; i < num; i++) {
 		sge[i].addr = addr;
 		sge[i].bytes = i + 1 < num ? each : bytes - each * (num - 1);
-		sge[i].lkey = ep->mr->lkey;
+		sge[i].lkey = ep->mem.mr->lkey;
 		addr += sge[i].bytes;
 	}
 	sge[0].addr -= headroom;
@@ -68,7 +68,7 @@ static struct weft_send_wr *next_wr(struct ep *ep, uint64_t wr_id)
 /* Offset of a slot in the peer's region, which is laid out as ours. */
 static uint64_t remote_tx(const struct ep *ep, uint32_t slot)
 {
-	return ep->remote.region + (uint64_t)(ep_tx(ep, slot) - ep->region);
+	return ep->remote.region + (uint64_t)(ep_tx(ep, slot) - ep->mem.p);
 }
 
 static void fill_pull(struct ep *ep, struct weft_send_wr *wr, struct weft_sge *sge, uint64_t seq,
@@ -98,7 +98,7 @@ static void fill_pull(struct ep *ep, struct weft_send_wr *wr, struct weft_sge *s
 	wr->num_sge = 1;
 	sge->addr = (uintptr_t)ep_rx(ep, slot);
 	sge->bytes = 8;
-	sge->lkey = ep->mr->lkey;
+	sge->lkey = ep->mem.mr->lkey;
 }
 
 int ep_queue(struct ep *ep, uint64_t seq, uint32_t bytes)
@@ -138,10 +138,10 @@ int ep_queue_credit(struct ep *ep, uint64_t value)
 		return -1;
 	sge = ep->sge[ep->num_wr - 1];
 	/* A place per value, or a later one would overwrite it before the NIC has read it. */
-	sge->addr = (uintptr_t)ep->region + EP_CTL_CREDITS + 8 * (value % EP_CTL_CREDIT_SLOTS);
-	memcpy(ep->region + EP_CTL_CREDITS + 8 * (value % EP_CTL_CREDIT_SLOTS), &value, 8);
+	sge->addr = (uintptr_t)ep->mem.p + EP_CTL_CREDITS + 8 * (value % EP_CTL_CREDIT_SLOTS);
+	memcpy(ep->mem.p + EP_CTL_CREDITS + 8 * (value % EP_CTL_CREDIT_SLOTS), &value, 8);
 	sge->bytes = 8;
-	sge->lkey = ep->mr->lkey;
+	sge->lkey = ep->mem.mr->lkey;
 	wr->num_sge = 1;
 	wr->opcode = WEFT_WR_SEND;
 	wr->flags |= ep->qp->cap.max_inline_bytes >= 8 ? WEFT_SEND_INLINE : 0;
@@ -233,13 +233,13 @@ static int take_msg(struct ep *ep, const struct weft_wc *wc)
 int ep_poll(struct ep *ep)
 {
 	struct weft_wc wc[EP_POLL_MAX];
-	int n = weft_poll_cq(ep->cq, EP_POLL_MAX, wc), i;
+	int n = weft_poll_cq(ep->end.cq, EP_POLL_MAX, wc), i;
 
 	if (n < 0)
 		return fail("polling: %s", strerror(-n));
 	for (i = 0; i < n; i++) {
 		if (wc[i].status != WEFT_WC_SUCCESS)
-			return fail("a request of %s failed: %s (%s)", ep->context->name,
+			return fail("a request of %s failed: %s (%s)", ep->end.context->name,
 				    weft_wc_status_str(wc[i].status),
 				    weft_vendor_err_str(wc[i].vendor_err));
 		if (wc[i].opcode >= WEFT_WC_RECV) {
@@ -273,10 +273,10 @@ static int sleep_on(struct ep_idle *idle)
 	for (i = 0; i < 2 && idle->ep[i]; i++, n++) {
 		struct ep *ep = idle->ep[i];
 
-		if (!ep->armed && (rc = weft_req_notify_cq(ep->cq, false)))
+		if (!ep->armed && (rc = weft_req_notify_cq(ep->end.cq, false)))
 			return fail("arming the completion queue: %s", strerror(-rc));
 		ep->armed = true;
-		p[n] = (struct pollfd){.fd = ep->channel->fd, .events = POLLIN};
+		p[n] = (struct pollfd){.fd = ep->end.channel->fd, .events = POLLIN};
 	}
 	if (idle->fd >= 0)
 		p[n++] = (struct pollfd){.fd = idle->fd, .events = POLLIN};
@@ -285,7 +285,7 @@ static int sleep_on(struct ep_idle *idle)
 	for (i = 0; i < 2 && idle->ep[i]; i++) {
 		if (!p[i].revents)
 			continue;
-		rc = weft_get_cq_event(idle->ep[i]->channel, &cq, NULL);
+		rc = weft_get_cq_event(idle->ep[i]->end.channel, &cq, NULL);
 		if (rc == -EAGAIN)
 			continue;
 		if (rc)

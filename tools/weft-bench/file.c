@@ -97,7 +97,7 @@ static void report(const struct file *f, const char *other_hex)
 {
 	double gbps = f->seconds > 0 ? (double)f->bytes * 8e-9 / f->seconds : 0;
 	bool right = !strcmp(f->hex, other_hex);
-	const char *device = f->pair.a.context->name;
+	const char *device = f->pair.a.end.context->name;
 	json_t *more;
 
 	if (!f->o->json) {

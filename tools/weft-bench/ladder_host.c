@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/weft-bench/end.h"
 #include "tools/weft-bench/ladder_frame.h"
 #include "tools/weft-bench/ladder_host.h"
 
@@ -17,20 +18,17 @@ enum {
 };
 
 struct host {
-	struct weft_context *context;
-	struct weft_pd *pd;
-	struct weft_cq *cq;
+	struct end end;
 	struct weft_qp *qp;
-	struct weft_mr *mr;
 	struct weft_ah *ah;
-	uint8_t *mem;
+	struct end_mem mem;
 };
 
 static int post_receive(struct host *h, uint64_t slot)
 {
-	struct weft_sge sge = {.addr = (uintptr_t)(h->mem + slot * HOST_SLOT_BYTES),
+	struct weft_sge sge = {.addr = (uintptr_t)(h->mem.p + slot * HOST_SLOT_BYTES),
 			       .bytes = HOST_SLOT_BYTES,
-			       .lkey = h->mr->lkey};
+			       .lkey = h->mem.mr->lkey};
 	struct weft_recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1};
 
 	return weft_post_recv(h->qp, &wr, NULL);
@@ -47,16 +45,12 @@ static int open_host(struct host *h, const char *device, uint32_t peer_ip)
 						 .max_inline_bytes = LADDER_PAYLOAD}};
 	int rc;
 
-	h->context = weft_open_device(device);
-	h->pd = h->context ? weft_alloc_pd(h->context) : NULL;
-	h->cq = h->pd ? weft_create_cq(h->context, 4 * HOST_RECEIVES, NULL, NULL) : NULL;
-	init.send_cq = init.recv_cq = h->cq;
-	h->qp = h->cq ? weft_create_qp(h->pd, &init) : NULL;
-	h->mem = h->qp ? weft_alloc(h->context, HOST_RECEIVES * HOST_SLOT_BYTES) : NULL;
-	if (h->mem)
-		h->mr = weft_reg_mr(h->pd, h->mem, HOST_RECEIVES * HOST_SLOT_BYTES,
-				    WEFT_ACCESS_LOCAL_WRITE);
-	h->ah = h->mr ? weft_create_ah(h->pd, &av) : NULL;
+	if (end_open(&h->end, device) || end_open_cq(&h->end, 4 * HOST_RECEIVES, false) ||
+	    !(h->qp = end_qp(&h->end, &init)) ||
+	    end_mem_open(&h->end, &h->mem, END_MEM_WEFT, HOST_RECEIVES * HOST_SLOT_BYTES,
+			 WEFT_ACCESS_LOCAL_WRITE))
+		return -1;
+	h->ah = weft_create_ah(h->end.pd, &av);
 	if (!h->ah)
 		return fail("a process that answers: %s", strerror(errno));
 	rc = weft_activate_qp(h->qp, BENCH_QKEY, 0);
@@ -68,9 +62,9 @@ static int open_host(struct host *h, const char *device, uint32_t peer_ip)
 static int answer(struct host *h, uint64_t slot)
 {
 	struct weft_sge sge = {.addr =
-				   (uintptr_t)(h->mem + slot * HOST_SLOT_BYTES + HOST_GRH_BYTES),
+				   (uintptr_t)(h->mem.p + slot * HOST_SLOT_BYTES + HOST_GRH_BYTES),
 			       .bytes = LADDER_PAYLOAD,
-			       .lkey = h->mr->lkey};
+			       .lkey = h->mem.mr->lkey};
 	struct weft_send_wr wr = {.opcode = WEFT_WR_SEND,
 				  .flags = WEFT_SEND_SIGNALED | WEFT_SEND_INLINE,
 				  .sg_list = &sge,
@@ -92,7 +86,7 @@ int ladder_host(const char *device, uint32_t peer_ip, int qpn_fd)
 	if (!rc && write(qpn_fd, &h.qp->qpn, sizeof(h.qp->qpn)) != sizeof(h.qp->qpn))
 		rc = fail("a process that answers: %s", strerror(errno));
 	/* Runs until it is killed. */
-	while (!rc && (n = weft_poll_cq(h.cq, 8, wc)) >= 0) {
+	while (!rc && (n = weft_poll_cq(h.end.cq, 8, wc)) >= 0) {
 		for (int i = 0; !rc && i < n; i++) {
 			if (wc[i].status != WEFT_WC_SUCCESS)
 				rc = fail("a process that answers: a request failed: %s",
@@ -103,6 +97,6 @@ int ladder_host(const char *device, uint32_t peer_ip, int qpn_fd)
 	}
 	if (n < 0)
 		rc = fail("a process that answers: %s", strerror(-n));
-	weft_close_device(h.context);
+	end_close(&h.end);
 	return rc ? BENCH_FAILED : BENCH_OK;
 }

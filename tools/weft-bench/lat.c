@@ -249,10 +249,10 @@ int lat_run(struct pair *p)
 	if (!rc)
 		rc = o->server ? answer(&s) : drive(&s);
 	if (!rc && !o->server)
-		report_lat(o, p->a.context->name, &s.rounds);
+		report_lat(o, p->a.end.context->name, &s.rounds);
 	if (!rc && o->server && !o->json)
 		printf("served %s %s over %s on %s: %llu wrong messages\n", bench_mode_str(o->mode),
-		       bench_op_str(o->op), bench_qp_str(o), p->a.context->name,
+		       bench_op_str(o->op), bench_qp_str(o), p->a.end.context->name,
 		       (unsigned long long)s.rounds.errors);
 	rounds_free(&s.rounds);
 	return rc || s.rounds.errors ? BENCH_FAILED : BENCH_OK;

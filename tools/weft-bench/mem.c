@@ -50,17 +50,17 @@ static struct weft_qp *make_qp(struct ep *ep)
 {
 	struct weft_qp_init_attr init = {
 	    .type = ep->o->qp,
-	    .send_cq = ep->cq,
-	    .recv_cq = ep->cq,
+	    .send_cq = ep->end.cq,
+	    .recv_cq = ep->end.cq,
 	    .cap = {.max_send_wr = MEM_QP_WR,
 		    .max_recv_wr = MEM_QP_WR,
 		    .max_send_sge = 1,
 		    .max_recv_sge = 1},
 	};
-	struct weft_qp *qp = weft_create_qp(ep->pd, &init);
+	struct weft_qp *qp = weft_create_qp(ep->end.pd, &init);
 
 	if (!qp)
-		fail("a queue pair on %s: %s", ep->context->name, strerror(errno));
+		fail("a queue pair on %s: %s", ep->end.context->name, strerror(errno));
 	return qp;
 }
 
@@ -90,7 +90,7 @@ static int make_connections(struct ep *from, struct ep *to, uint32_t first, uint
 		struct weft_qp *a = make_qp(from), *b = make_qp(to);
 		struct link l;
 
-		if (!a || !b || link_open(&l, from->o, from->context, &from->link) ||
+		if (!a || !b || link_open(&l, from->o, from->end.context, &from->link) ||
 		    link_call(&l, a, to->local.ip, to->local.port, 1) ||
 		    link_answer(&to->link, b, access, 1) || link_finish(&l, a, access, 1))
 			return fail("with %u connections made, %u of them before the first look; "
@@ -142,7 +142,7 @@ static void report(const struct ep *ep, uint32_t num, int64_t weftd_bytes, int64
 
 	if (!ep->o->json) {
 		printf("%u idle %ss on %s: %.1f bytes of weftd each (RSS grew by %lld KiB)\n", num,
-		       what, ep->context->name, (double)weftd_bytes / num,
+		       what, ep->end.context->name, (double)weftd_bytes / num,
 		       (long long)weftd_bytes / 1024);
 		printf(" and %.1f bytes of this process each\n", (double)own_bytes / num);
 		return;
@@ -150,14 +150,14 @@ static void report(const struct ep *ep, uint32_t num, int64_t weftd_bytes, int64
 	more = json_pack("{s:s, s:I, s:I, s:f, s:f}", "what", what, "count", (json_int_t)num,
 			 "rss_difference", (json_int_t)weftd_bytes, "bytes_each",
 			 (double)weftd_bytes / num, "own_bytes_each", (double)own_bytes / num);
-	report_more(ep->o, ep->context->name, more);
+	report_more(ep->o, ep->end.context->name, more);
 }
 
 int mem_run(struct opts *o)
 {
 	uint32_t num = o->qps ? o->qps : o->peers;
 	int64_t before, after, own_before, own_after;
-	struct ep ep, other = {.context = NULL};
+	struct ep ep, other = {.end.context = NULL};
 	int rc = -1;
 
 	o->op = BENCH_SEND;

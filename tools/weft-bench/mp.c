@@ -5,12 +5,8 @@
 #include "tools/weft-bench/mp.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-
-#include "tools/weft-bench/ep.h"
 
 enum {
 	MP_SLOT_BUDGET_BYTES = 4 << 20,
@@ -36,13 +32,9 @@ static int open_slots(struct mp *mp)
 	/*
 	 * Twice as many to receive into: requests to send and answers come in addition to messages.
 	 */
-	mp->slots_bytes = 3 * mp->num_slots * mp->stride;
-	mp->slots = weft_alloc(mp->context, mp->slots_bytes);
-	if (!mp->slots)
-		return fail("no memory for %u slots", 3 * mp->num_slots);
-	mp->mr = weft_reg_mr(mp->pd, mp->slots, mp->slots_bytes, WEFT_ACCESS_LOCAL_WRITE);
-	if (!mp->mr)
-		return fail("cannot register %zu bytes: %s", mp->slots_bytes, strerror(errno));
+	if (end_mem_open(&mp->end, &mp->slots, END_MEM_WEFT, 3 * mp->num_slots * mp->stride,
+			 WEFT_ACCESS_LOCAL_WRITE))
+		return -1;
 	for (i = 0; i < mp->num_slots; i++)
 		mp->free_slot[mp->free_slots++] = i;
 	return 0;
@@ -51,28 +43,17 @@ static int open_slots(struct mp *mp)
 static int open_queues(struct mp *mp)
 {
 	struct weft_qp_init_attr init = {.type = WEFT_QPT_RC};
-	int fl;
 
-	if (mp->cfg.block) {
-		mp->channel = weft_create_comp_channel(mp->context, 0);
-		if (!mp->channel)
-			return fail("no completion channel: %s", strerror(errno));
-		fl = fcntl(mp->channel->fd, F_GETFL);
-		if (fl < 0 || fcntl(mp->channel->fd, F_SETFL, fl | O_NONBLOCK))
-			return fail("completion channel: %s", strerror(errno));
-	}
-	mp->cq = weft_create_cq(mp->context, MP_SQ_WR + 4 * MP_SLOTS_MAX, mp->channel, NULL);
-	if (!mp->cq)
-		return fail("no completion queue: %s", strerror(errno));
-	init.send_cq = init.recv_cq = mp->cq;
+	if (end_open_cq(&mp->end, MP_SQ_WR + 4 * MP_SLOTS_MAX, mp->cfg.block))
+		return -1;
 	init.cap = (struct weft_qp_cap){.max_send_wr = MP_SQ_WR,
 					.max_recv_wr = 2 * mp->num_slots,
 					.max_send_sge = 1,
 					.max_recv_sge = 1,
 					.max_inline_bytes = MP_INLINE_BYTES};
-	mp->qp = weft_create_qp(mp->pd, &init);
+	mp->qp = end_qp(&mp->end, &init);
 	if (!mp->qp)
-		return fail("no queue pair: %s", strerror(errno));
+		return -1;
 	mp->inline_bytes = mp->qp->cap.max_inline_bytes;
 	return 0;
 }
@@ -82,25 +63,20 @@ static int open_cache(struct mp *mp)
 	struct weft_mr_cache_attr attr = {.policy = mp->cfg.policy,
 					  .access = WEFT_ACCESS_LOCAL_WRITE};
 
-	mp->cache = weft_create_mr_cache(mp->pd, &attr);
+	mp->cache = weft_create_mr_cache(mp->end.pd, &attr);
 	return mp->cache ? 0 : fail("no registration cache: %s", strerror(errno));
 }
 
 static int connect_partner(struct mp *mp, struct crew *c)
 {
-	struct mp_addr mine = {.qpn = mp->qp->qpn}, theirs;
-	struct weft_device_attr attr;
-	struct weft_port_attr port;
+	struct mp_addr mine = {.ip = mp->end.port.ip, .qpn = mp->qp->qpn}, theirs;
 	struct weft_av av;
 
-	if (weft_query_port(mp->context, &port) || weft_query_device(mp->context, &attr))
-		return fail("%s does not answer", mp->context->name);
-	mine.ip = port.ip;
 	if (crew_exchange(c, &mine, &theirs, sizeof(mine)))
 		return -1;
 	av = weft_av_ip(theirs.ip);
-	if (ep_connect_rc(mp->qp, &av, theirs.qpn, WEFT_QP_TRANSPORT_RD, attr.max_rd_atomic,
-			  EP_TIMEOUT))
+	if (end_connect_rc(mp->qp, &av, theirs.qpn, WEFT_QP_TRANSPORT_RD,
+			   mp->end.attr.max_rd_atomic, END_TIMEOUT))
 		return -1;
 	for (uint32_t i = 0; i < 2 * mp->num_slots; i++)
 		if (mp_post_slot(mp, mp->num_slots + i))
@@ -117,14 +93,8 @@ int mp_open(struct mp *mp, struct crew *c, const struct mp_config *cfg)
 	mp->cfg = *cfg;
 	mp->posted_end = &mp->posted;
 	mp->early_end = &mp->early;
-	mp->context = weft_open_device(crew_device(c));
-	if (!mp->context)
-		return fail("cannot open %s: %s; is weftd running? (weftctl list)",
-			    crew_device(c) ? crew_device(c) : "a NIC", strerror(errno));
-	mp->pd = weft_alloc_pd(mp->context);
-	if (!mp->pd)
-		return fail("no protection domain: %s", strerror(errno));
-	if (open_slots(mp) || open_queues(mp) || open_cache(mp) || connect_partner(mp, c))
+	if (end_open(&mp->end, crew_device(c)) || open_slots(mp) || open_queues(mp) ||
+	    open_cache(mp) || connect_partner(mp, c))
 		return -1;
 	return 0;
 }
@@ -134,9 +104,8 @@ void mp_close(struct mp *mp)
 	struct mp_early *e;
 
 	/* Closing the context frees all objects. */
-	weft_close_device(mp->context);
-	mp->context = NULL;
-	weft_free(mp->slots, mp->slots_bytes);
+	end_close(&mp->end);
+	end_mem_free(&mp->slots);
 	while ((e = mp->early)) {
 		mp->early = e->next;
 		free(e);
@@ -145,25 +114,20 @@ void mp_close(struct mp *mp)
 
 void *mp_alloc(struct mp *mp, size_t bytes)
 {
-	void *p;
+	enum end_mem_kind kind = mp->o->mem == BENCH_MEM_WEFT ? END_MEM_WEFT : END_MEM_PRIVATE;
+	struct end_mem m;
 
-	if (mp->o->mem == BENCH_MEM_WEFT) {
-		p = weft_alloc(mp->context, bytes);
-	} else {
-		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		p = p == MAP_FAILED ? NULL : p;
-	}
-	if (!p)
-		fail("no %zu bytes of memory for buffers", bytes);
-	else
-		memset(p, 0x5a, bytes);
-	return p;
+	if (end_mem_alloc(&mp->end, &m, kind, bytes))
+		return NULL;
+	memset(m.p, 0x5a, bytes);
+	return m.p;
 }
 
 void mp_free(struct mp *mp, void *p, size_t bytes)
 {
+	struct end_mem m = {.p = p, .bytes = bytes, .kind = END_MEM_PRIVATE};
+
 	if (mp->o->mem == BENCH_MEM_WEFT)
-		weft_free(p, bytes);
-	else if (p)
-		munmap(p, bytes);
+		m.kind = END_MEM_WEFT;
+	end_mem_free(&m);
 }

@@ -17,6 +17,7 @@
 #define WEFT_BENCH_MP_H
 
 #include "tools/weft-bench/crew.h"
+#include "tools/weft-bench/end.h"
 
 enum {
 	MP_REQS = 256, /* requests begun and not yet waited for */
@@ -68,18 +69,13 @@ struct mp_req {
 struct mp {
 	const struct opts *o;
 	struct mp_config cfg;
-	struct weft_context *context;
-	struct weft_pd *pd;
-	struct weft_comp_channel *channel;
-	struct weft_cq *cq;
+	struct end end;
 	struct weft_qp *qp;
-	struct weft_mr *mr;
 	struct weft_mr_cache *cache;
 	uint32_t inline_bytes;
 
-	uint8_t *slots; /* to send from, then to receive into */
+	struct end_mem slots; /* to send from, then to receive into */
 	size_t stride;
-	size_t slots_bytes;
 	uint32_t num_slots; /* of each */
 	uint32_t free_slots;
 	uint32_t free_slot[MP_SLOTS_MAX];

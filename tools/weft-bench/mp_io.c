@@ -38,12 +38,13 @@ static uint64_t wr_id(uint32_t kind, uint32_t index)
 
 static uint8_t *slot_at(const struct mp *mp, uint32_t slot)
 {
-	return mp->slots + slot * mp->stride;
+	return mp->slots.p + slot * mp->stride;
 }
 
 int mp_post_slot(struct mp *mp, uint32_t slot)
 {
-	struct weft_sge sge = {(uintptr_t)slot_at(mp, slot), (uint32_t)mp->stride, mp->mr->lkey};
+	struct weft_sge sge = {(uintptr_t)slot_at(mp, slot), (uint32_t)mp->stride,
+			       mp->slots.mr->lkey};
 	struct weft_recv_wr wr = {
 	    .wr_id = wr_id(ID_RECV_SLOT, slot), .sg_list = &sge, .num_sge = 1};
 	int rc = weft_post_recv(mp->qp, &wr, NULL);
@@ -245,7 +246,7 @@ static int take_rdma(struct mp *mp, struct mp_req *req)
 int mp_progress(struct mp *mp)
 {
 	struct weft_wc wc[MP_POLL_MAX];
-	int n = weft_poll_cq(mp->cq, MP_POLL_MAX, wc), i;
+	int n = weft_poll_cq(mp->end.cq, MP_POLL_MAX, wc), i;
 
 	if (n < 0)
 		return fail("polling: %s", strerror(-n));
@@ -253,7 +254,7 @@ int mp_progress(struct mp *mp)
 		uint32_t index = (uint32_t)(wc[i].wr_id & ((1 << ID_SHIFT) - 1));
 
 		if (wc[i].status != WEFT_WC_SUCCESS)
-			return fail("a request of %s failed: %s (%s)", mp->context->name,
+			return fail("a request of %s failed: %s (%s)", mp->end.context->name,
 				    weft_wc_status_str(wc[i].status),
 				    weft_vendor_err_str(wc[i].vendor_err));
 		mp->sends -= wc[i].opcode < WEFT_WC_RECV;
@@ -284,16 +285,16 @@ int mp_progress(struct mp *mp)
 
 static int sleep_on(struct mp *mp)
 {
-	struct pollfd p = {.fd = mp->channel->fd, .events = POLLIN};
-	int rc = weft_req_notify_cq(mp->cq, false);
+	struct pollfd p = {.fd = mp->end.channel->fd, .events = POLLIN};
+	int rc = weft_req_notify_cq(mp->end.cq, false);
 
 	if (rc)
 		return fail("arming the completion queue: %s", strerror(-rc));
 	if (poll(&p, 1, MP_SLEEP_MS) < 0 && errno != EINTR)
 		return fail("poll: %s", strerror(errno));
-	rc = weft_get_cq_event(mp->channel, NULL, NULL);
+	rc = weft_get_cq_event(mp->end.channel, NULL, NULL);
 	if (!rc)
-		weft_ack_cq_events(mp->cq, 1);
+		weft_ack_cq_events(mp->end.cq, 1);
 	return rc && rc != -EAGAIN ? fail("completion events: %s", strerror(-rc)) : 0;
 }
 
@@ -340,7 +341,7 @@ static int send_eager(struct mp *mp, struct mp_req *req)
 {
 	struct mp_head head = {.type = TYPE_EAGER, .bytes = req->bytes};
 	struct weft_sge sge = {.bytes = (uint32_t)(sizeof(head) + req->bytes),
-			       .lkey = mp->mr->lkey};
+			       .lkey = mp->slots.mr->lkey};
 	struct weft_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = WEFT_WR_SEND};
 	uint32_t slot;
 

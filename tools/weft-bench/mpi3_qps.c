@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
-#include "tools/weft-bench/ep.h"
+#include "tools/weft-bench/end.h"
 #include "tools/weft-bench/mpi3.h"
 #include "tools/weft-bench/pattern.h"
 
@@ -27,14 +27,10 @@ enum {
 
 struct conns {
 	struct crew *c;
-	struct weft_context *context;
-	struct weft_pd *pd;
-	struct weft_cq *cq;
+	struct end end;
 	struct weft_qp *qp[QPS_MAX];
-	struct weft_mr *mr;
-	uint8_t *region; /* for each queue pair QPS_DEPTH slots to send from, QPS_RECVS to receive
-			    into */
-	size_t region_bytes;
+	struct end_mem mem; /* for each queue pair QPS_DEPTH slots to send from, QPS_RECVS to
+			    receive into */
 	size_t stride;
 	uint32_t num;          /* in use */
 	uint32_t way[QPS_MAX]; /* messages in flight */
@@ -47,13 +43,13 @@ struct conns {
 
 static uint8_t *slot(const struct conns *n, uint32_t qp, uint32_t i)
 {
-	return n->region + (qp * (QPS_DEPTH + QPS_RECVS) + i) * n->stride;
+	return n->mem.p + (qp * (QPS_DEPTH + QPS_RECVS) + i) * n->stride;
 }
 
 static int post_recv(struct conns *n, uint32_t qp, uint32_t i)
 {
 	struct weft_sge sge = {(uintptr_t)slot(n, qp, QPS_DEPTH + i), (uint32_t)n->stride,
-			       n->mr->lkey};
+			       n->mem.mr->lkey};
 	struct weft_recv_wr wr = {
 	    .wr_id = ID_RECV | qp * QPS_RECVS | i, .sg_list = &sge, .num_sge = 1};
 	int rc = weft_post_recv(n->qp[qp], &wr, NULL);
@@ -63,7 +59,7 @@ static int post_recv(struct conns *n, uint32_t qp, uint32_t i)
 
 static int post_send(struct conns *n, uint32_t qp, uint32_t i)
 {
-	struct weft_sge sge = {(uintptr_t)slot(n, qp, i), (uint32_t)n->bytes, n->mr->lkey};
+	struct weft_sge sge = {(uintptr_t)slot(n, qp, i), (uint32_t)n->bytes, n->mem.mr->lkey};
 	struct weft_send_wr wr = {.wr_id = qp,
 				  .sg_list = &sge,
 				  .num_sge = 1,
@@ -79,46 +75,34 @@ static int post_send(struct conns *n, uint32_t qp, uint32_t i)
 static int conns_open(struct conns *n, struct crew *c)
 {
 	uint32_t mine[QPS_MAX + 1], theirs[QPS_MAX + 1], i, k;
-	struct weft_device_attr attr;
-	struct weft_port_attr port;
 	struct weft_av av;
 
 	*n = (struct conns){.c = c, .stride = QPS_MAX_BYTES, .num = QPS_MAX};
-	n->context = weft_open_device(crew_device(c));
-	if (!n->context)
-		return fail("cannot open a NIC: %s", strerror(errno));
-	if (weft_query_device(n->context, &attr) || weft_query_port(n->context, &port) ||
-	    !(n->pd = weft_alloc_pd(n->context)) ||
-	    !(n->cq = weft_create_cq(n->context, 1024, NULL, NULL)))
-		return fail("the NIC has no room: %s", strerror(errno));
-	n->region_bytes = QPS_MAX * (QPS_DEPTH + QPS_RECVS) * n->stride;
-	n->region = weft_alloc(n->context, n->region_bytes);
-	if (!n->region ||
-	    !(n->mr = weft_reg_mr(n->pd, n->region, n->region_bytes, WEFT_ACCESS_LOCAL_WRITE)))
-		return fail("no %zu bytes for buffers", n->region_bytes);
-	mine[QPS_MAX] = port.ip;
+	if (end_open(&n->end, crew_device(c)) || end_open_cq(&n->end, 1024, false) ||
+	    end_mem_open(&n->end, &n->mem, END_MEM_WEFT,
+			 QPS_MAX * (QPS_DEPTH + QPS_RECVS) * n->stride, WEFT_ACCESS_LOCAL_WRITE))
+		return -1;
+	mine[QPS_MAX] = n->end.port.ip;
 	for (i = 0; i < QPS_MAX; i++) {
 		struct weft_qp_init_attr init = {
 		    .type = WEFT_QPT_RC,
-		    .send_cq = n->cq,
-		    .recv_cq = n->cq,
 		    .cap = {.max_send_wr = QPS_DEPTH,
 			    .max_recv_wr = QPS_RECVS,
 			    .max_send_sge = 1,
 			    .max_recv_sge = 1},
 		};
 
-		n->qp[i] = weft_create_qp(n->pd, &init);
+		n->qp[i] = end_qp(&n->end, &init);
 		if (!n->qp[i])
-			return fail("no queue pair: %s", strerror(errno));
+			return -1;
 		mine[i] = n->qp[i]->qpn;
 	}
 	if (crew_exchange(c, mine, theirs, sizeof(mine)))
 		return -1;
 	av = weft_av_ip(theirs[QPS_MAX]);
 	for (i = 0; i < QPS_MAX; i++) {
-		if (ep_connect_rc(n->qp[i], &av, theirs[i], WEFT_QP_TRANSPORT_RD,
-				  attr.max_rd_atomic, EP_TIMEOUT))
+		if (end_connect_rc(n->qp[i], &av, theirs[i], WEFT_QP_TRANSPORT_RD,
+				   n->end.attr.max_rd_atomic, END_TIMEOUT))
 			return -1;
 		for (k = 0; k < QPS_RECVS; k++)
 			if (post_recv(n, i, k))
@@ -145,7 +129,7 @@ static int take(struct conns *n, const struct weft_wc *wc)
 static int reap(struct conns *n, uint64_t *since, uint32_t *turns)
 {
 	struct weft_wc wc[QPS_POLL];
-	int count = weft_poll_cq(n->cq, QPS_POLL, wc), i;
+	int count = weft_poll_cq(n->end.cq, QPS_POLL, wc), i;
 	uint64_t now;
 
 	for (i = 0; i < count; i++) {
@@ -268,7 +252,7 @@ int mpi3_qps(struct crew *c, void *arg)
 				return -1;
 		}
 	crew_barrier(c);
-	weft_close_device(n.context);
-	weft_free(n.region, n.region_bytes);
+	end_close(&n.end);
+	end_mem_free(&n.mem);
 	return 0;
 }

@@ -70,7 +70,7 @@ static int open_server(struct pair *p)
 	int rc;
 
 	/* The client says later what it needs of the NIC; its existence is checked now. */
-	if (ep_probe(p->o->device) || oob_open(p->o, &p->oob) || oob_recv(&p->oob, &msg))
+	if (end_probe(p->o->device) || oob_open(p->o, &p->oob) || oob_recv(&p->oob, &msg))
 		return -1;
 	rc = take_hello(p->o, msg);
 	if (!rc)

@@ -43,7 +43,7 @@ static void prepare_server(const struct opts *o, struct ep *ep)
 {
 	uint32_t slot;
 
-	memset(ep->region, 0, EP_CONTROL_BYTES);
+	memset(ep->mem.p, 0, EP_CONTROL_BYTES);
 	for (slot = 0; slot <= o->window; slot++)
 		pattern_fill(ep_tx(ep, slot), o->size, slot, o->window + 1);
 }
@@ -186,7 +186,7 @@ static int check_server(const struct opts *o, const struct ep *server, uint64_t 
 		return 0;
 	if (o->op == BENCH_PUT)
 		return check_puts(o, server, want);
-	memcpy(&have, server->region + EP_CTL_COUNTER, sizeof(have));
+	memcpy(&have, server->mem.p + EP_CTL_COUNTER, sizeof(have));
 	if (have != want)
 		return fail("the server's word is %llu after %llu atomics",
 			    (unsigned long long)have, (unsigned long long)want);
@@ -225,7 +225,7 @@ static int serve(struct pull *s)
 		return -1;
 	if (!rc && !s->o->json)
 		printf("served %s %s over %s on %s: %llu requests\n", bench_mode_str(s->o->mode),
-		       bench_op_str(s->o->op), bench_qp_str(s->o), s->pair->a.context->name,
+		       bench_op_str(s->o->op), bench_qp_str(s->o), s->pair->a.end.context->name,
 		       (unsigned long long)sent);
 	return rc;
 }
@@ -246,9 +246,9 @@ int pull_run(struct pair *p)
 	if (!rc && !o->server) {
 		if (o->mode == BENCH_LAT) {
 			s.rounds.errors = s.flow.errors;
-			report_lat(o, p->a.context->name, &s.rounds);
+			report_lat(o, p->a.end.context->name, &s.rounds);
 		} else {
-			report_flow(o, p->a.context->name, &s.flow);
+			report_flow(o, p->a.end.context->name, &s.flow);
 		}
 	}
 	rounds_free(&s.rounds);

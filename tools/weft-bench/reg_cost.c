@@ -18,11 +18,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "lib/clock.h"
 #include "lib/stats.h"
+#include "tools/weft-bench/end.h"
 #include "tools/weft-bench/pattern.h"
 #include "tools/weft-bench/reg.h"
 
@@ -54,8 +54,7 @@ enum {
 
 struct cost {
 	const struct opts *o;
-	struct weft_context *context;
-	struct weft_pd *pd;
+	struct end end;
 	struct weft_mr_cache *cache;
 	enum kind kind;
 	size_t bytes;
@@ -85,36 +84,22 @@ static struct spent since(struct spent from)
 	return (struct spent){now.wall_us - from.wall_us, now.host_us - from.host_us};
 }
 
-static void *take_memory(const struct cost *k)
+static int take_memory(struct cost *k, struct end_mem *m)
 {
-	int flags = k->kind == KIND_VM ? MAP_SHARED : MAP_PRIVATE;
-	void *p;
+	enum end_mem_kind kind = k->kind == KIND_ALLOC ? END_MEM_WEFT
+				 : k->kind == KIND_VM  ? END_MEM_SHARED
+						       : END_MEM_PRIVATE;
 
-	if (k->kind == KIND_ALLOC) {
-		p = weft_alloc(k->context, k->bytes);
-	} else {
-		p = mmap(NULL, k->bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
-		p = p == MAP_FAILED ? NULL : p;
-	}
-	if (!p)
-		fail("no %zu bytes of memory", k->bytes);
-	else
-		pattern_fill(p, k->bytes, k->bytes, 1);
-	return p;
-}
-
-static void give_memory(const struct cost *k, void *p)
-{
-	if (k->kind == KIND_ALLOC)
-		weft_free(p, k->bytes);
-	else
-		munmap(p, k->bytes);
+	if (end_mem_alloc(&k->end, m, kind, k->bytes))
+		return -1;
+	pattern_fill(m->p, k->bytes, k->bytes, 1);
+	return 0;
 }
 
 static int once(const struct cost *k, void *p, struct sample *s)
 {
 	struct spent from = clock_now();
-	struct weft_mr *mr = weft_reg_mr(k->pd, p, k->bytes, ACCESS);
+	struct weft_mr *mr = weft_reg_mr(k->end.pd, p, k->bytes, ACCESS);
 	int rc;
 
 	s->reg = since(from);
@@ -154,22 +139,24 @@ static int once_cached(const struct cost *k, void *p, struct sample *s)
 }
 
 /* A repetition with memory of its own, whose content is checked in the end. */
-static int repeat(const struct cost *k, struct sample *s)
+static int repeat(struct cost *k, struct sample *s)
 {
 	bool cached = k->kind == KIND_MISS || k->kind == KIND_HIT;
-	uint8_t *p = take_memory(k);
+	struct end_mem m;
+	uint8_t *p;
 	size_t at;
 	int rc;
 
-	if (!p)
+	if (take_memory(k, &m))
 		return -1;
+	p = m.p;
 	rc = cached ? once_cached(k, p, s) : once(k, p, s);
 	if (!rc && k->kind == KIND_AGAIN)
 		rc = once(k, p, s);
 	if (!rc && k->kind == KIND_HIT)
 		rc = once_cached(k, p, s);
 	at = pattern_check(p, k->bytes, k->bytes, 1);
-	give_memory(k, p);
+	end_mem_free(&m);
 	if (!rc && at != k->bytes)
 		rc = fail("registering %zu bytes changed byte %zu", k->bytes, at);
 	return rc;
@@ -240,14 +227,9 @@ static uint32_t reps_of(const struct opts *o, size_t bytes)
 static int cost_open(struct cost *k, struct crew *c, const struct weft_mr_cache_attr *attr)
 {
 	*k = (struct cost){.o = c->o};
-	k->context = weft_open_device(crew_device(c));
-	if (!k->context)
-		return fail("cannot open a NIC: %s; is weftd running? (weftctl list)",
-			    strerror(errno));
-	k->pd = weft_alloc_pd(k->context);
-	if (!k->pd)
-		return fail("no protection domain: %s", strerror(errno));
-	k->cache = weft_create_mr_cache(k->pd, attr);
+	if (end_open(&k->end, crew_device(c)))
+		return -1;
+	k->cache = weft_create_mr_cache(k->end.pd, attr);
 	return k->cache ? 0 : fail("no registration cache: %s", strerror(errno));
 }
 
@@ -259,7 +241,7 @@ static int measure_empty(struct crew *c, struct cost *k)
 
 	for (uint32_t i = 0; i < COST_EMPTY_REPS; i++) {
 		struct spent from = clock_now();
-		int rc = weft_query_port(k->context, &port);
+		int rc = weft_query_port(k->end.context, &port);
 
 		s[i].reg = since(from);
 		if (rc)
@@ -294,7 +276,7 @@ int reg_cost(struct crew *c, void *arg)
 				return -1;
 		}
 	}
-	weft_close_device(k.context);
+	end_close(&k.end);
 	return 0;
 }
 
@@ -313,7 +295,7 @@ static uint32_t next_buffer(uint64_t *state)
 
 static int run_policy(struct crew *c, const char *name, const struct weft_mr_cache_attr *attr)
 {
-	uint8_t *buffer[POLICY_BUFFERS];
+	struct end_mem buffer[POLICY_BUFFERS];
 	struct weft_mr_cache_stats stats;
 	double us[CREW_BLOCKS];
 	uint64_t state = 1, from;
@@ -325,12 +307,12 @@ static int run_policy(struct crew *c, const char *name, const struct weft_mr_cac
 	k.kind = KIND_FIRST;
 	k.bytes = POLICY_BYTES;
 	for (int i = 0; i < POLICY_BUFFERS; i++)
-		if (!(buffer[i] = take_memory(&k)))
+		if (take_memory(&k, &buffer[i]))
 			return -1;
 	for (int block = 0; block < CREW_BLOCKS; block++) {
 		from = clock_now_ns();
 		for (int i = 0; i < POLICY_USES / CREW_BLOCKS; i++) {
-			uint8_t *p = buffer[next_buffer(&state)];
+			uint8_t *p = buffer[next_buffer(&state)].p;
 			struct weft_mr *mr = weft_reg_mr_cached(k.cache, p, k.bytes, ACCESS);
 
 			if (!mr)
@@ -348,11 +330,11 @@ static int run_policy(struct crew *c, const char *name, const struct weft_mr_cac
 			"kept_bytes", (json_int_t)stats.bytes);
 	crew_figure(row, "us_per_use", us);
 	for (int i = 0; i < POLICY_BUFFERS; i++) {
-		if (pattern_check(buffer[i], k.bytes, k.bytes, 1) != k.bytes)
+		if (pattern_check(buffer[i].p, k.bytes, k.bytes, 1) != k.bytes)
 			return fail("registering changed buffer %d", i);
-		give_memory(&k, buffer[i]);
+		end_mem_free(&buffer[i]);
 	}
-	weft_close_device(k.context);
+	end_close(&k.end);
 	return crew_row(c, row);
 }
 

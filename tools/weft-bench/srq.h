@@ -8,6 +8,7 @@
 #define WEFT_BENCH_SRQ_H
 
 #include "tools/weft-bench/crew.h"
+#include "tools/weft-bench/end.h"
 #include "tools/weft-bench/srq_pool.h"
 
 enum {
@@ -37,18 +38,12 @@ struct srq_end {
 	bool receiver;
 	bool shared; /* the receiver's queue pairs share their receives */
 	uint32_t peers;
-	struct weft_context *context;
-	struct weft_device_attr attr;
-	struct weft_pd *pd;
-	struct weft_cq *cq;
+	struct end end;
 	struct weft_qp **qp;  /* one for each peer, and one with its own receives for latency */
 	uint16_t *peer_at;    /* by the low bits of a QPN */
 	struct srq_pool pool; /* receiver, shared */
-	uint8_t *region;      /* receiver, own receives; sender: slots */
-	size_t region_bytes;
-	struct weft_mr *mr;
-	uint8_t *control;
-	struct weft_mr *control_mr;
+	struct end_mem mem;   /* receiver, own receives; sender: slots */
+	struct end_mem control;
 	uint64_t partner_control;
 	uint32_t partner_rkey;
 	uint64_t flows; /* begun: the one that credits belong to */

@@ -9,11 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/weft-bench/ep.h"
-
 enum {
 	CQ_ENTRIES = 8192, /* more than can be in flight */
-	ACCESS = WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_WRITE,
 };
 
 /* First exchange of the partners, before the QPNs. */
@@ -28,39 +25,29 @@ static int open_memory(struct srq_end *e)
 	const struct opts *o = e->c->o;
 	size_t count = e->receiver ? (size_t)e->peers * o->recvs : SRQ_SLOTS;
 
-	e->control = weft_alloc(e->context, SRQ_CTL_BYTES);
-	if (!e->control)
-		return fail("no memory: %s", strerror(errno));
-	e->control_mr = weft_reg_mr(e->pd, e->control, SRQ_CTL_BYTES, ACCESS);
-	if (!e->control_mr)
-		return fail("cannot register: %s", strerror(errno));
+	if (end_mem_open(&e->end, &e->control, END_MEM_WEFT, SRQ_CTL_BYTES,
+			 WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_WRITE))
+		return -1;
 	if (e->receiver && e->shared)
-		return srq_pool_open(&e->pool, e->pd, SRQ_TARGET, SRQ_LIMIT, o->size);
-	e->region_bytes = count * o->size;
-	e->region = weft_alloc(e->context, e->region_bytes);
-	if (!e->region)
-		return fail("no %zu bytes for buffers: lower --recvs or --size", e->region_bytes);
-	e->mr = weft_reg_mr(e->pd, e->region, e->region_bytes, WEFT_ACCESS_LOCAL_WRITE);
-	return e->mr ? 0 : fail("cannot register %zu bytes: %s", e->region_bytes, strerror(errno));
+		return srq_pool_open(&e->pool, e->end.pd, SRQ_TARGET, SRQ_LIMIT, o->size);
+	return end_mem_open(&e->end, &e->mem, END_MEM_WEFT, count * o->size,
+			    WEFT_ACCESS_LOCAL_WRITE);
 }
 
 /* One of the queue pairs; the last has receives of its own everywhere. */
 static int open_qp(struct srq_end *e, uint32_t i)
 {
 	bool last = i == e->peers, shares = e->receiver && e->shared && !last;
-	struct weft_qp_init_attr init = {.type = WEFT_QPT_RC,
-					 .send_cq = e->cq,
-					 .recv_cq = e->cq,
-					 .srq = shares ? e->pool.srq : NULL};
+	struct weft_qp_init_attr init = {.type = WEFT_QPT_RC, .srq = shares ? e->pool.srq : NULL};
 
 	init.cap.max_send_wr = e->receiver ? 16 : e->peers <= 16 ? 1024 : 64;
 	init.cap.max_send_sge = init.cap.max_recv_sge = 1;
 	init.cap.max_inline_bytes = SRQ_PING_BYTES;
 	if (!shares)
 		init.cap.max_recv_wr = e->receiver && !last ? e->c->o->recvs : SRQ_PING_RECVS;
-	e->qp[i] = weft_create_qp(e->pd, &init);
+	e->qp[i] = end_qp(&e->end, &init);
 	if (!e->qp[i])
-		return fail("queue pair %u of %u: %s", i + 1, e->peers + 1, strerror(errno));
+		return -1;
 	e->peer_at[e->qp[i]->qpn & UINT16_MAX] = (uint16_t)i;
 	return 0;
 }
@@ -82,18 +69,17 @@ static int post_receives(struct srq_end *e)
 
 static int connect_all(struct srq_end *e)
 {
-	struct hello mine = {.rkey = e->control_mr->rkey, .control = (uintptr_t)e->control}, theirs;
+	struct hello mine = {.ip = e->end.port.ip,
+			     .rkey = e->control.mr->rkey,
+			     .control = (uintptr_t)e->control.p},
+		     theirs;
 	uint32_t num = e->peers + 1, i;
 	uint32_t *qpns = calloc(2 * (size_t)num, sizeof(*qpns));
-	struct weft_port_attr port;
 	struct weft_av av;
-	int rc = weft_query_port(e->context, &port);
+	int rc;
 
-	if (!qpns || rc) {
-		free(qpns);
-		return fail("the NIC does not answer: %s", strerror(-rc));
-	}
-	mine.ip = port.ip;
+	if (!qpns)
+		return fail("no memory for %u queue pairs", num);
 	for (i = 0; i < num; i++)
 		qpns[i] = e->qp[i]->qpn;
 	rc = crew_exchange(e->c, &mine, &theirs, sizeof(mine)) ||
@@ -104,8 +90,8 @@ static int connect_all(struct srq_end *e)
 	e->partner_rkey = theirs.rkey;
 	av = weft_av_ip(theirs.ip);
 	for (i = 0; i < num && !rc; i++)
-		rc = ep_connect_rc(e->qp[i], &av, qpns[num + i], WEFT_QP_TRANSPORT_RD,
-				   e->attr.max_rd_atomic, EP_TIMEOUT);
+		rc = end_connect_rc(e->qp[i], &av, qpns[num + i], WEFT_QP_TRANSPORT_RD,
+				    e->end.attr.max_rd_atomic, END_TIMEOUT);
 	free(qpns);
 	return rc;
 }
@@ -121,16 +107,10 @@ int srq_end_open(struct srq_end *e, struct crew *c, bool shared)
 	e->peers = c->o->peers;
 	e->qp = calloc(e->peers + 1, sizeof(struct weft_qp *));
 	e->peer_at = calloc(UINT16_MAX + 1, sizeof(*e->peer_at));
-	e->context = weft_open_device(crew_device(c));
-	if (!e->context || !e->qp || !e->peer_at)
-		return fail("cannot open a NIC: %s; is weftd running? (weftctl list)",
-			    strerror(errno));
-	if (weft_query_device(e->context, &e->attr) || !(e->pd = weft_alloc_pd(e->context)))
-		return fail("the NIC does not answer");
-	e->cq = weft_create_cq(e->context, CQ_ENTRIES, NULL, NULL);
-	if (!e->cq)
-		return fail("no completion queue: %s", strerror(errno));
-	if (open_memory(e))
+	if (!e->qp || !e->peer_at)
+		return fail("no memory for %u queue pairs", e->peers + 1);
+	if (end_open(&e->end, crew_device(c)) || end_open_cq(&e->end, CQ_ENTRIES, false) ||
+	    open_memory(e))
 		return -1;
 	for (i = 0; i <= e->peers; i++)
 		if (open_qp(e, i))
@@ -146,9 +126,9 @@ void srq_end_close(struct srq_end *e)
 	/* Neither closes while the other may still send. */
 	crew_barrier(e->c);
 	srq_pool_stop(&e->pool);
-	weft_close_device(e->context);
-	weft_free(e->control, SRQ_CTL_BYTES);
-	weft_free(e->region, e->region_bytes);
+	end_close(&e->end);
+	end_mem_free(&e->control);
+	end_mem_free(&e->mem);
 	if (e->receiver && e->shared)
 		srq_pool_close(&e->pool);
 	free(e->qp);
@@ -158,16 +138,16 @@ void srq_end_close(struct srq_end *e)
 uint8_t *srq_end_at(struct srq_end *e, uint64_t wr_id)
 {
 	if (wr_id & SRQ_ID_CONTROL)
-		return e->control + SRQ_CTL_PING + (wr_id & ~SRQ_ID_CONTROL) * SRQ_CTL_STRIDE;
+		return e->control.p + SRQ_CTL_PING + (wr_id & ~SRQ_ID_CONTROL) * SRQ_CTL_STRIDE;
 	if (e->shared)
 		return srq_pool_at(&e->pool, wr_id);
-	return e->region + wr_id * e->c->o->size;
+	return e->mem.p + wr_id * e->c->o->size;
 }
 
 int srq_end_post_ping(struct srq_end *e, struct weft_qp *qp, uint32_t slot)
 {
 	uint64_t id = SRQ_ID_CONTROL | slot;
-	struct weft_sge sge = {(uintptr_t)srq_end_at(e, id), SRQ_CTL_STRIDE, e->control_mr->lkey};
+	struct weft_sge sge = {(uintptr_t)srq_end_at(e, id), SRQ_CTL_STRIDE, e->control.mr->lkey};
 	struct weft_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1};
 	int rc = weft_post_recv(qp, &wr, NULL);
 
@@ -183,14 +163,14 @@ int srq_end_give(struct srq_end *e, uint64_t wr_id)
 
 	if (e->shared)
 		return srq_pool_give(&e->pool, wr_id);
-	sge.lkey = e->mr->lkey;
+	sge.lkey = e->mem.mr->lkey;
 	rc = weft_post_recv(e->qp[wr_id / o->recvs], &wr, NULL);
 	return rc ? fail("posting a receive: %s", strerror(-rc)) : 0;
 }
 
 int srq_end_poll(struct srq_end *e, int max, struct weft_wc *wc)
 {
-	int n = weft_poll_cq(e->cq, max, wc), i;
+	int n = weft_poll_cq(e->end.cq, max, wc), i;
 	uint32_t taken = 0;
 
 	if (n < 0)

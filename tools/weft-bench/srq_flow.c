@@ -256,8 +256,8 @@ static int reap(struct srq_end *e, bool *busy, uint64_t *done)
 static int send_one(struct srq_end *e, uint64_t seq)
 {
 	uint32_t bytes = size_of(e, seq), slot = (uint32_t)(seq % SRQ_SLOTS);
-	uint8_t *data = e->region + (size_t)slot * e->c->o->size;
-	struct weft_sge sge = {(uintptr_t)data, bytes, e->mr->lkey};
+	uint8_t *data = e->mem.p + (size_t)slot * e->c->o->size;
+	struct weft_sge sge = {(uintptr_t)data, bytes, e->mem.mr->lkey};
 	struct weft_send_wr wr = {.wr_id = slot,
 				  .sg_list = &sge,
 				  .num_sge = 1,
@@ -271,7 +271,7 @@ static int send_one(struct srq_end *e, uint64_t seq)
 static int send_all(struct srq_end *e, const struct srq_pattern *pattern)
 {
 	uint64_t total = total_of(e, pattern), seq = 0, done = 0, credits, before;
-	_Atomic uint64_t *word = (_Atomic uint64_t *)(void *)(e->control + SRQ_CTL_CREDITS);
+	_Atomic uint64_t *word = (_Atomic uint64_t *)(void *)(e->control.p + SRQ_CTL_CREDITS);
 	struct patience patience = {0};
 	bool busy[SRQ_SLOTS] = {false};
 	int rc = 0;

@@ -8,6 +8,7 @@
 
 #include "host_driver/weft_tag.h"
 #include "tools/weft-bench/crew.h"
+#include "tools/weft-bench/end.h"
 
 enum {
 	TAG_CQ_ENTRIES = 4096,
@@ -28,10 +29,7 @@ struct tag_config {
 struct tag_end {
 	struct crew *c;
 	struct tag_config cfg;
-	struct weft_context *context;
-	struct weft_pd *pd;
-	struct weft_comp_channel *channel;
-	struct weft_cq *cq;
+	struct end end;
 	struct weft_tag_ep *ep;
 	struct weft_ah *ah;
 	uint32_t peer_ip, peer_qpn;
@@ -40,27 +38,21 @@ struct tag_end {
 	struct weft_wc last_recv; /* the receive that completed last */
 };
 
-/* Memory for messages, registered. */
-struct tag_buf {
-	uint8_t *p;
-	size_t bytes;
-	struct weft_mr *mr;
-};
-
 /* Functions return 0, or -1 after an error message. */
 int tag_open(struct tag_end *e, struct crew *c, const struct tag_config *cfg);
 void tag_close(struct tag_end *e);
-int tag_alloc(struct tag_end *e, struct tag_buf *b, size_t bytes);
-void tag_free(struct tag_end *e, struct tag_buf *b);
+/* Memory for messages, registered. */
+int tag_alloc(struct tag_end *e, struct end_mem *b, size_t bytes);
+void tag_free(struct end_mem *b);
 
 /*
  * Post; wait while the queue is full. offset: of the message in b. *open (may be NULL) is
  * incremented now, and decremented when the send has completed.
  */
-int tag_isend(struct tag_end *e, const struct tag_buf *b, size_t offset, size_t bytes, uint64_t tag,
+int tag_isend(struct tag_end *e, const struct end_mem *b, size_t offset, size_t bytes, uint64_t tag,
 	      uint32_t *open);
 /* wr_id: in last_recv; *number: for tag_icancel(), or NULL. */
-int tag_irecv(struct tag_end *e, const struct tag_buf *b, size_t offset, size_t bytes, uint64_t tag,
+int tag_irecv(struct tag_end *e, const struct end_mem *b, size_t offset, size_t bytes, uint64_t tag,
 	      uint64_t wr_id, uint32_t *number);
 /* The same with memory of another kind. */
 int tag_isend_sge(struct tag_end *e, const struct weft_sge *sge, uint64_t tag, uint32_t *open);
@@ -90,7 +82,7 @@ int tag_lat(struct crew *c, void *arg);
  * Time of half a round trip, us. Both ranks call it. As in MPI programs, a receive is posted right
  * after the send that it answers, or is answered by: while that is under way.
  */
-int tag_ping(struct tag_end *e, const struct tag_buf *tx, const struct tag_buf *rx, size_t bytes,
+int tag_ping(struct tag_end *e, const struct end_mem *tx, const struct end_mem *rx, size_t bytes,
 	     uint32_t reps, uint64_t *seq, double *us);
 int tag_match(struct crew *c, void *arg);
 /* tag_flow.c */

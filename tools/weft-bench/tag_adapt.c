@@ -43,7 +43,7 @@ static int await_posted(struct tag_end *e)
 }
 
 /* An empty message to rank 1 travels behind the announcement. */
-static int receive_one(struct tag_end *e, struct tag_buf *buf, size_t bytes, uint64_t seq)
+static int receive_one(struct tag_end *e, struct end_mem *buf, size_t bytes, uint64_t seq)
 {
 	if (tag_irecv(e, buf, 0, LONG_BYTES, TAG_DATA, 0, NULL) || await_posted(e) ||
 	    tag_isend(e, buf, 0, 0, TAG_CREDIT, NULL) || tag_wait_sends(e, 0) ||
@@ -52,7 +52,7 @@ static int receive_one(struct tag_end *e, struct tag_buf *buf, size_t bytes, uin
 	return tag_check(e, buf->p, bytes, seq, 1);
 }
 
-static int send_one(struct tag_end *e, struct tag_buf *buf, size_t bytes, uint64_t seq)
+static int send_one(struct tag_end *e, struct end_mem *buf, size_t bytes, uint64_t seq)
 {
 	pattern_fill(buf->p, bytes, seq, 1);
 	if (tag_irecv(e, buf, 0, 0, TAG_CREDIT, 0, NULL) || tag_wait_recvs(e, 0))
@@ -62,7 +62,7 @@ static int send_one(struct tag_end *e, struct tag_buf *buf, size_t bytes, uint64
 	return tag_isend(e, buf, 0, bytes, TAG_DATA, NULL) || tag_wait_sends(e, 0) ? -1 : 0;
 }
 
-static int one_message(struct tag_end *e, struct tag_buf *buf, size_t bytes, uint64_t seq)
+static int one_message(struct tag_end *e, struct end_mem *buf, size_t bytes, uint64_t seq)
 {
 	return e->c->rank ? send_one(e, buf, bytes, seq) : receive_one(e, buf, bytes, seq);
 }
@@ -88,7 +88,7 @@ int tag_adapt(struct crew *c, void *arg)
 	const struct tag_config cfg = {.block = true};
 	struct weft_tag_stats last = {0};
 	struct tag_end e;
-	struct tag_buf buf;
+	struct end_mem buf;
 	uint64_t seq = 0;
 
 	(void)arg;
@@ -105,7 +105,7 @@ int tag_adapt(struct crew *c, void *arg)
 			if (!c->rank && report(&e, phase, seq - 1, &last))
 				return -1;
 		}
-	tag_free(&e, &buf);
+	tag_free(&buf);
 	tag_close(&e);
 	return 0;
 }

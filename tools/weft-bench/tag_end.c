@@ -4,10 +4,8 @@
  * Calls libweft.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "lib/clock.h"
@@ -32,40 +30,25 @@ static int open_queues(struct tag_end *e)
 				     .access = e->cfg.access,
 				     .qkey = BENCH_QKEY,
 				     .eager_bytes = e->cfg.eager_bytes};
-	int fl;
 
-	if (e->cfg.block) {
-		e->channel = weft_create_comp_channel(e->context, 0);
-		if (!e->channel)
-			return fail("no completion channel: %s", strerror(errno));
-		fl = fcntl(e->channel->fd, F_GETFL);
-		if (fl < 0 || fcntl(e->channel->fd, F_SETFL, fl | O_NONBLOCK))
-			return fail("completion channel: %s", strerror(errno));
-	}
-	e->cq = weft_create_cq(e->context, TAG_CQ_ENTRIES, e->channel, NULL);
-	if (!e->cq)
-		return fail("no completion queue: %s", strerror(errno));
-	attr.send_cq = attr.recv_cq = e->cq;
-	e->ep = weft_open_tag_ep(e->pd, &attr);
+	if (end_open_cq(&e->end, TAG_CQ_ENTRIES, e->cfg.block))
+		return -1;
+	attr.send_cq = attr.recv_cq = e->end.cq;
+	e->ep = weft_open_tag_ep(e->end.pd, &attr);
 	return e->ep ? 0 : fail("no tagged endpoint: %s", strerror(errno));
 }
 
 static int meet(struct tag_end *e)
 {
-	uint32_t mine[2] = {0}, theirs[2];
-	struct weft_port_attr port;
+	uint32_t mine[2] = {e->end.port.ip, e->ep->qp->qpn}, theirs[2];
 	struct weft_av av;
 
-	if (weft_query_port(e->context, &port))
-		return fail("%s does not answer", e->context->name);
-	mine[0] = port.ip;
-	mine[1] = e->ep->qp->qpn;
 	if (crew_exchange(e->c, mine, theirs, sizeof(mine)))
 		return -1;
 	e->peer_ip = theirs[0];
 	e->peer_qpn = theirs[1];
 	av = weft_av_ip(e->peer_ip);
-	e->ah = weft_create_ah(e->pd, &av);
+	e->ah = weft_create_ah(e->end.pd, &av);
 	return e->ah ? 0 : fail("no address handle: %s", strerror(errno));
 }
 
@@ -74,50 +57,33 @@ int tag_open(struct tag_end *e, struct crew *c, const struct tag_config *cfg)
 	memset(e, 0, sizeof(*e));
 	e->c = c;
 	e->cfg = *cfg;
-	e->context = weft_open_device(crew_device(c));
-	if (!e->context)
-		return fail("cannot open %s: %s; is weftd running? (weftctl list)",
-			    crew_device(c) ? crew_device(c) : "a NIC", strerror(errno));
-	e->pd = weft_alloc_pd(e->context);
-	if (!e->pd)
-		return fail("no protection domain: %s", strerror(errno));
-	return open_queues(e) || meet(e) ? -1 : 0;
+	return end_open(&e->end, crew_device(c)) || open_queues(e) || meet(e) ? -1 : 0;
 }
 
 void tag_close(struct tag_end *e)
 {
 	/* Both ends have finished; closing the context frees all objects. */
 	crew_barrier(e->c);
-	weft_close_device(e->context);
-	e->context = NULL;
+	end_close(&e->end);
 }
 
-int tag_alloc(struct tag_end *e, struct tag_buf *b, size_t bytes)
+int tag_alloc(struct tag_end *e, struct end_mem *b, size_t bytes)
 {
-	b->bytes = bytes ? bytes : 1;
-	if (e->c->o->mem == BENCH_MEM_WEFT)
-		b->p = weft_alloc(e->context, b->bytes);
-	else
-		b->p = mmap(NULL, b->bytes, PROT_READ | PROT_WRITE,
-			    MAP_ANONYMOUS |
-				(e->c->o->mem == BENCH_MEM_SHARED ? MAP_SHARED : MAP_PRIVATE),
-			    -1, 0);
-	if (!b->p || b->p == MAP_FAILED)
-		return fail("no %zu bytes of memory for buffers", bytes);
+	enum end_mem_kind kind = (enum end_mem_kind)e->c->o->mem;
+
+	/* Of the kernel, so that each buffer has pages of its own. */
+	if (kind == END_MEM_MALLOC)
+		kind = END_MEM_PRIVATE;
+	if (end_mem_open(&e->end, b, kind, bytes ? bytes : 1, WEFT_ACCESS_LOCAL_WRITE))
+		return -1;
 	memset(b->p, 0x5a, b->bytes);
-	b->mr = weft_reg_mr(e->pd, b->p, b->bytes, WEFT_ACCESS_LOCAL_WRITE);
-	return b->mr ? 0 : fail("cannot register %zu bytes: %s", bytes, strerror(errno));
+	return 0;
 }
 
-void tag_free(struct tag_end *e, struct tag_buf *b)
+void tag_free(struct end_mem *b)
 {
-	if (b->mr && weft_dereg_mr(b->mr))
-		return;
-	if (e->c->o->mem == BENCH_MEM_WEFT)
-		weft_free(b->p, b->bytes);
-	else if (b->p)
-		munmap(b->p, b->bytes);
-	memset(b, 0, sizeof(*b));
+	if (!b->mr || !weft_dereg_mr(b->mr))
+		end_mem_free(b);
 }
 
 /* Counts a completion. */
@@ -141,11 +107,11 @@ static int take(struct tag_end *e, const struct weft_wc *wc)
 
 static int sleep_for_event(struct tag_end *e)
 {
-	struct pollfd pfd = {.fd = e->channel->fd, .events = POLLIN};
+	struct pollfd pfd = {.fd = e->end.channel->fd, .events = POLLIN};
 	struct weft_cq *cq;
 
 	(void)poll(&pfd, 1, SLEEP_MS);
-	if (weft_get_cq_event(e->channel, &cq, NULL) == 0)
+	if (weft_get_cq_event(e->end.channel, &cq, NULL) == 0)
 		weft_ack_cq_events(cq, 1);
 	return 0;
 }
@@ -158,12 +124,12 @@ static int await_one(struct tag_end *e)
 	struct weft_wc wc;
 	int n;
 
-	while ((n = weft_poll_cq(e->cq, 1, &wc)) == 0) {
+	while ((n = weft_poll_cq(e->end.cq, 1, &wc)) == 0) {
 		if (e->cfg.block && armed) {
 			sleep_for_event(e);
 			armed = false;
 		} else if (e->cfg.block) {
-			n = weft_req_notify_cq(e->cq, false);
+			n = weft_req_notify_cq(e->end.cq, false);
 			if (n)
 				return fail("arming the completion queue: %s", strerror(-n));
 			armed = true;
@@ -241,7 +207,7 @@ int tag_isend_sge(struct tag_end *e, const struct weft_sge *sge, uint64_t tag, u
 	return rc ? fail("posting a send: %s", strerror(-rc)) : 0;
 }
 
-int tag_isend(struct tag_end *e, const struct tag_buf *b, size_t offset, size_t bytes, uint64_t tag,
+int tag_isend(struct tag_end *e, const struct end_mem *b, size_t offset, size_t bytes, uint64_t tag,
 	      uint32_t *open)
 {
 	struct weft_sge sge = {(uintptr_t)b->p + offset, (uint32_t)bytes, b->mr->lkey};
@@ -269,7 +235,7 @@ int tag_irecv_sge(struct tag_end *e, const struct weft_sge *sge, uint64_t tag, u
 	return rc ? fail("posting a receive: %s", strerror(-rc)) : 0;
 }
 
-int tag_irecv(struct tag_end *e, const struct tag_buf *b, size_t offset, size_t bytes, uint64_t tag,
+int tag_irecv(struct tag_end *e, const struct end_mem *b, size_t offset, size_t bytes, uint64_t tag,
 	      uint64_t wr_id, uint32_t *number)
 {
 	struct weft_sge sge = {(uintptr_t)b->p + offset, (uint32_t)bytes, b->mr->lkey};

@@ -23,7 +23,7 @@ enum {
 
 struct stream {
 	struct tag_end e;
-	struct tag_buf buf;
+	struct end_mem buf;
 	size_t bytes;
 	uint32_t window;
 	uint32_t half;
@@ -143,7 +143,7 @@ static int stream_row(struct crew *c, const char *part, size_t bytes, uint64_t r
 		if (crew_row(c, row))
 			return -1;
 	}
-	tag_free(&s.e, &s.buf);
+	tag_free(&s.buf);
 	tag_close(&s.e);
 	return 0;
 }

@@ -206,9 +206,9 @@ int tag_freq(struct crew *c, void *arg)
 	(void)arg;
 	if (open_span(&f.tx) || open_span(&f.rx) || tag_open(&f.e, c, &cfg))
 		return -1;
-	f.copies = weft_create_tag_mem(f.e.pd, &never);
-	f.counts = weft_create_tag_mem(f.e.pd, NULL);
-	f.fresh = weft_create_tag_mem(f.e.pd, NULL);
+	f.copies = weft_create_tag_mem(f.e.end.pd, &never);
+	f.counts = weft_create_tag_mem(f.e.end.pd, NULL);
+	f.fresh = weft_create_tag_mem(f.e.end.pd, NULL);
 	if (!f.copies || !f.counts || !f.fresh)
 		return fail("no memory for copies");
 	for (f.bytes = FREQ_MIN_BYTES; f.bytes <= FREQ_MAX_BYTES && f.bytes <= c->o->size;

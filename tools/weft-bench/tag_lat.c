@@ -19,13 +19,13 @@ enum {
 
 struct lat {
 	struct tag_end e;
-	struct tag_buf tx, rx;
-	struct tag_buf other; /* behind the lists */
+	struct end_mem tx, rx;
+	struct end_mem other; /* behind the lists */
 	uint64_t seq;
 	uint32_t *number; /* of the receives in the list */
 };
 
-static int send_one(struct tag_end *e, const struct tag_buf *tx, size_t bytes, uint64_t seq)
+static int send_one(struct tag_end *e, const struct end_mem *tx, size_t bytes, uint64_t seq)
 {
 	/* Inline data was copied. */
 	if (bytes > e->ep->qp->cap.max_inline_bytes || e->c->o->no_inline)
@@ -35,17 +35,17 @@ static int send_one(struct tag_end *e, const struct tag_buf *tx, size_t bytes, u
 	return tag_isend(e, tx, 0, bytes, TAG_DATA, NULL);
 }
 
-static int receive_one(struct tag_end *e, const struct tag_buf *rx, size_t bytes, uint64_t seq)
+static int receive_one(struct tag_end *e, const struct end_mem *rx, size_t bytes, uint64_t seq)
 {
 	return tag_wait_recv(e) || tag_check(e, rx->p, bytes, seq, 1) ? -1 : 0;
 }
 
-static int post_recv(struct tag_end *e, const struct tag_buf *rx, size_t bytes)
+static int post_recv(struct tag_end *e, const struct end_mem *rx, size_t bytes)
 {
 	return tag_irecv(e, rx, 0, bytes, TAG_DATA, 0, NULL);
 }
 
-int tag_ping(struct tag_end *e, const struct tag_buf *tx, const struct tag_buf *rx, size_t bytes,
+int tag_ping(struct tag_end *e, const struct end_mem *tx, const struct end_mem *rx, size_t bytes,
 	     uint32_t reps, uint64_t *seq, double *us)
 {
 	bool first = e->c->rank == 0;
@@ -109,9 +109,9 @@ static int open_lat(struct lat *l, struct crew *c, size_t bytes)
 
 static int close_lat(struct lat *l)
 {
-	tag_free(&l->e, &l->tx);
-	tag_free(&l->e, &l->rx);
-	tag_free(&l->e, &l->other);
+	tag_free(&l->tx);
+	tag_free(&l->rx);
+	tag_free(&l->other);
 	tag_close(&l->e);
 	return 0;
 }

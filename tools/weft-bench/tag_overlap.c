@@ -50,7 +50,7 @@ static const struct {
 
 struct overlap {
 	struct tag_end e;
-	struct tag_buf buf;
+	struct end_mem buf;
 	struct mpi3_busy busy;
 	double scale; /* work that takes 1 us here and now, in units of busy's */
 	size_t bytes;
@@ -265,7 +265,7 @@ int tag_overlap(struct crew *c, void *arg)
 	if (c->rank ? serve(&v) : measure(&v))
 		return -1;
 	mpi3_busy_close(&v.busy);
-	tag_free(&v.e, &v.buf);
+	tag_free(&v.buf);
 	tag_close(&v.e);
 	return 0;
 }

@@ -36,8 +36,8 @@ struct envelope {
 
 struct rings {
 	struct tag_end e;
-	struct tag_buf tx, user, slots;
-	struct tag_buf tag_tx, tag_rx;
+	struct end_mem tx, user, slots;
+	struct end_mem tag_tx, tag_rx;
 	uint32_t num;
 	uint32_t at;             /* the ring that is looked at next */
 	uint64_t came[RING_MAX]; /* messages, by ring */
@@ -69,7 +69,7 @@ static size_t write_bytes(size_t bytes)
 static int look(struct rings *r)
 {
 	struct weft_wc wc;
-	int n = weft_poll_cq(r->e.cq, 1, &wc);
+	int n = weft_poll_cq(r->e.end.cq, 1, &wc);
 
 	if (n < 0)
 		return fail("polling: %s", strerror(-n));
@@ -239,7 +239,7 @@ static int exchange_rings(struct rings *r)
 
 	if (weft_dereg_mr(r->slots.mr))
 		return fail("a region of rings does not end");
-	r->slots.mr = weft_reg_mr(r->e.pd, r->slots.p, r->slots.bytes,
+	r->slots.mr = weft_reg_mr(r->e.end.pd, r->slots.p, r->slots.bytes,
 				  WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_WRITE);
 	if (!r->slots.mr)
 		return fail("cannot register rings");
@@ -273,11 +273,11 @@ int tag_ring(struct crew *c, void *arg)
 			if (row(&r, sizes[s]))
 				return -1;
 	}
-	tag_free(&r.e, &r.tx);
-	tag_free(&r.e, &r.tag_tx);
-	tag_free(&r.e, &r.tag_rx);
-	tag_free(&r.e, &r.user);
-	tag_free(&r.e, &r.slots);
+	tag_free(&r.tx);
+	tag_free(&r.tag_tx);
+	tag_free(&r.tag_rx);
+	tag_free(&r.user);
+	tag_free(&r.slots);
 	tag_close(&r.e);
 	return 0;
 }
