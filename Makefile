@@ -516,9 +516,12 @@ $(foreach p,$(TSAN_BINS),$(eval $(call link,tsan,$p,$(p:$(B)/tsan/%=$(B)/obj/tsa
 
 # The peers of tests/interop: an iWARP endpoint over a socket, a program of librdmacm, which is
 # linked with the system's, and a wire between them that loses frames.
-$(eval $(call link,release,$(B)/int/mpa_sock,$(patsubst %,$(B)/obj/release/tests/interop/%.o,mpa_sock mpa_wire peer),$(B)/lib/libnicfw.a))
-$(eval $(call link,release,$(B)/int/rc_peer,$(patsubst %,$(B)/obj/release/tests/interop/%.o,rc_peer peer),,-lrdmacm -libverbs))
-$(eval $(call link,release,$(B)/int/lossy_wire,$(patsubst %,$(B)/obj/release/%.o,tests/interop/lossy_wire dpdk_app/wire/impair)))
+$(eval $(call link,release,$(B)/int/mpa_sock,$(patsubst %,$(B)/obj/release/tests/interop/%.o,mpa_sock mpa_wire peer),\
+	$(B)/lib/libnicfw.a $(B)/lib/libweftutil.a))
+$(eval $(call link,release,$(B)/int/rc_peer,$(patsubst %,$(B)/obj/release/tests/interop/%.o,rc_peer peer),\
+	$(B)/lib/libweftutil.a,-lrdmacm -libverbs))
+$(eval $(call link,release,$(B)/int/lossy_wire,$(patsubst %,$(B)/obj/release/%.o,tests/interop/lossy_wire dpdk_app/wire/impair),\
+	$(B)/lib/libweftutil.a))
 INTEROP_BINS := $(B)/int/mpa_sock $(B)/int/lossy_wire $(if $(HAVE_RDMACM),$(B)/int/rc_peer)
 
 # The unit tests that run the firmware, linked with one that counts. Only tests of nic_fw are compiled for it.

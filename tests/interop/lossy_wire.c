@@ -3,16 +3,12 @@
  * A wire between two interfaces of the kernel that loses, delays, duplicates and reorders frames,
  * by the switch's own impairments (dpdk_app/wire/impair.c) and a seed, for kernels without netem.
  *
- *	lossy_wire INTERFACE INTERFACE [-l LOSS%] [-r REORDER%] [-d DUPLICATE%]
- *		[-t DELAY_US] [-s SEED]
- *
  * Each frame that the kernel hands to one interface (from the other end of its veth) leaves by the
  * other. Prints "ready"; ends on SIGTERM and prints how many frames it lost. Exit codes: 0, 1
- * failure, 2 usage.
+ * failure, 2 usage. --help lists the options.
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <getopt.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
@@ -27,6 +23,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/wire/impair.h"
+#include "lib/cli.h"
 #include "lib/clock.h"
 
 enum {
@@ -137,38 +134,90 @@ static struct timespec wait_time(const struct way *way)
 	return (struct timespec){.tv_nsec = due <= now ? 0 : (long)(due - now)};
 }
 
+struct values {
+	double loss, reorder, duplicate; /* percent */
+	uint32_t delay_us, hold_ms;
+	uint64_t seed;
+};
+
+static const struct cli_option rows[] = {
+    {.name = "loss",
+     .letter = 'l',
+     .value = "PERCENT",
+     .help = "frames that are lost",
+     .kind = CLI_REAL,
+     .most = 100,
+     CLI_FIELD(struct values, loss)},
+    {.name = "reorder",
+     .letter = 'r',
+     .value = "PERCENT",
+     .help = "frames that are overtaken",
+     .kind = CLI_REAL,
+     .most = 100,
+     CLI_FIELD(struct values, reorder)},
+    {.name = "duplicate",
+     .letter = 'd',
+     .value = "PERCENT",
+     .help = "frames that come twice",
+     .kind = CLI_REAL,
+     .most = 100,
+     CLI_FIELD(struct values, duplicate)},
+    {.name = "delay",
+     .letter = 't',
+     .value = "US",
+     .help = "delay of each frame",
+     .kind = CLI_NUMBER,
+     .high = UINT32_MAX,
+     CLI_FIELD(struct values, delay_us)},
+    {.name = "seed",
+     .letter = 's',
+     .value = "N",
+     .help = "seed of the faults",
+     .kind = CLI_NUMBER,
+     .initial = "1",
+     CLI_FIELD(struct values, seed)},
+    {.name = "hold",
+     .letter = 'm',
+     .value = "MS",
+     .help = "hold the way back for MS after an MPA reply",
+     .kind = CLI_NUMBER,
+     .high = UINT32_MAX,
+     CLI_FIELD(struct values, hold_ms)},
+};
+
+static const struct cli_program program = {
+    .name = "lossy_wire",
+    .usage = "lossy_wire INTERFACE INTERFACE [OPTION]...",
+    .about = "A wire between two interfaces that loses, delays, duplicates and reorders frames.",
+    .options = rows,
+    .num_options = sizeof(rows) / sizeof(*rows),
+};
+
 int main(int argc, char **argv)
 {
 	static struct way way[2];
-	struct impair_conf conf = {.seed = 1};
+	struct values v = {0};
+	struct impair_conf conf;
 	struct pollfd wait[2];
-	uint64_t hold_ns = 0;
-	int c;
+	struct cli cli;
+	int rc = cli_take(&cli, &program, &v, NULL, argc, argv);
 
-	while ((c = getopt(argc, argv, "l:r:d:t:s:m:")) != -1) {
-		if (c == 'l')
-			conf.loss = impair_probability(atof(optarg));
-		else if (c == 'r')
-			conf.reorder = impair_probability(atof(optarg));
-		else if (c == 'd')
-			conf.dup = impair_probability(atof(optarg));
-		else if (c == 't')
-			conf.delay_ns = (uint64_t)atoll(optarg) * 1000;
-		else if (c == 's')
-			conf.seed = (uint64_t)atoll(optarg);
-		else if (c == 'm')
-			hold_ns = (uint64_t)atoll(optarg) * 1000000;
-		else
-			return 2;
+	if (rc != CLI_RUN)
+		return rc;
+	if (cli.num_words != 2) {
+		cli_wrong(&cli, "the command line names two interfaces");
+		return cli_say(&cli);
 	}
-	if (argc - optind != 2) {
-		fprintf(stderr, "usage: lossy_wire INTERFACE INTERFACE [-l LOSS%%] [-r REORDER%%] "
-				"[-d DUPLICATE%%] [-t DELAY_US] [-s SEED] [-m MS]\n");
-		return 2;
-	}
+	conf = (struct impair_conf){
+	    .loss = impair_probability(v.loss),
+	    .reorder = impair_probability(v.reorder),
+	    .dup = impair_probability(v.duplicate),
+	    .delay_ns = (uint64_t)v.delay_us * 1000,
+	    .seed = v.seed,
+	};
 	signal(SIGTERM, on_term);
 	for (int i = 0; i < 2; i++) {
-		way[i].fd = open_interface(argv[optind + i]);
+		way[i].fd = open_interface(cli.words[i]);
 		impair_init(&way[i].impair, &conf, (uint64_t)i + 1, &way[i].busy_until_ns);
 		wait[i] = (struct pollfd){.fd = way[i].fd, .events = POLLIN};
 	}
@@ -179,7 +228,7 @@ int main(int argc, char **argv)
 
 		(void)ppoll(wait, 2, &limit, NULL);
 		for (int i = 0; i < 2; i++) {
-			take_in(&way[i], &way[!i], hold_ns);
+			take_in(&way[i], &way[!i], (uint64_t)v.hold_ms * 1000000);
 			let_out(&way[i], way[!i].fd);
 		}
 	}

@@ -4,19 +4,13 @@
  * Linux's TCP is the peer of a NIC's. The other end is rc_peer.c (verbs) or another mpa_sock;
  * peer.h has their protocol.
  *
- *	mpa_sock listen|connect ADDRESS PORT [-o send|write|read] [-d active|passive|both]
- *		[-s BYTES] [-n MESSAGES] [-S SEED] [-e active|passive|both] [-w MS] [-P PORT]
- *		[-r REVISION] [-c] [-m] [-q] [-l US] [-L MS] [-R MESSAGES] [-x ERROR]
- *
- * As rc_peer, and: -c CRCs; -m peer-to-peer, with a frame first; -l pauses between small reads; -L
- * reads nothing for a while in the middle; -R resets the connection after that many messages; -x
- * sends a faulty segment and prints the Terminate that answers it: "terminate LAYER TYPE CODE".
- * Exit codes: 0, 1 wrong, 2 usage.
+ * mpa_sock --help lists the options: those of rc_peer, and its own. With --error it prints the
+ * Terminate that answers a faulty segment: "terminate LAYER TYPE CODE". Exit codes: 0, 1 wrong, 2
+ * usage.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
@@ -498,59 +492,68 @@ static void run_error(struct end *e)
 	CHECK(e->terminated, "no Terminate came");
 }
 
-static int usage(void)
-{
-	fprintf(stderr,
-		"usage: mpa_sock listen|connect ADDRESS PORT [-o send|write|read] "
-		"[-d active|passive|both] [-s BYTES] [-n MESSAGES] [-S SEED] "
-		"[-e active|passive|both] [-w MS] [-P PORT] [-r REVISION] [-c] [-m] [-q] [-l US] "
-		"[-L MS] [-R MESSAGES] [-x ERROR]\n");
-	return 2;
-}
+static const struct cli_option rows[] = {
+    PEER_ROWS(struct end),
+    {.name = "revision",
+     .letter = 'r',
+     .value = "N",
+     .help = "revision of MPA",
+     .kind = CLI_NUMBER,
+     .low = 1,
+     .high = 2,
+     .initial = "2",
+     CLI_FIELD(struct end, revision)},
+    {.name = "crc", .letter = 'c', .help = "CRCs", .kind = CLI_FLAG, CLI_FIELD(struct end, crc)},
+    {.name = "peer-to-peer",
+     .letter = 'm',
+     .help = "peer-to-peer mode, with a frame first",
+     .kind = CLI_FLAG,
+     CLI_FIELD(struct end, peer_to_peer)},
+    {.name = "slow",
+     .letter = 'l',
+     .value = "US",
+     .help = "pauses between small reads",
+     .kind = CLI_NUMBER,
+     .high = UINT32_MAX,
+     CLI_FIELD(struct end, slow_us)},
+    {.name = "stall",
+     .letter = 'L',
+     .value = "MS",
+     .help = "reads nothing for a while in the middle",
+     .kind = CLI_NUMBER,
+     .high = UINT32_MAX,
+     CLI_FIELD(struct end, stall_ms)},
+    {.name = "reset",
+     .letter = 'R',
+     .value = "N",
+     .help = "resets the connection after N messages",
+     .kind = CLI_NUMBER,
+     .high = UINT32_MAX,
+     CLI_FIELD(struct end, reset_after)},
+    {.name = "error",
+     .letter = 'x',
+     .value = "ERROR",
+     .help = "sends a faulty segment",
+     .kind = CLI_TEXT,
+     CLI_FIELD(struct end, error)},
+};
 
-static bool option(struct end *e, int c)
-{
-	switch (c) {
-	case 'r':
-		e->revision = (uint8_t)atoi(optarg);
-		return true;
-	case 'c':
-		e->crc = true;
-		return true;
-	case 'm':
-		e->peer_to_peer = true;
-		return true;
-	case 'l':
-		e->slow_us = (uint32_t)atoi(optarg);
-		return true;
-	case 'L':
-		e->stall_ms = (uint32_t)atoi(optarg);
-		return true;
-	case 'R':
-		e->reset_after = (uint32_t)atoi(optarg);
-		return true;
-	case 'x':
-		e->error = optarg;
-		return true;
-	default:
-		return peer_option(&e->p, c);
-	}
-}
+static const struct cli_program program = {
+    .name = "mpa_sock",
+    .usage = "mpa_sock listen|connect ADDRESS PORT [OPTION]...",
+    .about = "An iWARP endpoint over a TCP socket of the kernel.",
+    .options = rows,
+    .num_options = sizeof(rows) / sizeof(*rows),
+};
 
 int main(int argc, char **argv)
 {
-	static struct end e = {.p = PEER_DEFAULTS, .revision = 2, .msn_in = 1};
-	struct sockaddr_in addr = {.sin_family = AF_INET};
-	int c, fd;
+	static struct end e = {.msn_in = 1};
+	struct sockaddr_in addr;
+	int fd, rc = peer_parse(&program, &e, &e.p, &addr, argc, argv);
 
-	while ((c = getopt(argc, argv, "o:d:s:n:S:e:w:P:r:cmql:L:R:x:")) != -1) {
-		if (!option(&e, c))
-			return usage();
-	}
-	if (argc - optind != 3 || !peer_check(&e.p) || !inet_aton(argv[optind + 1], &addr.sin_addr))
-		return usage();
-	addr.sin_port = htons((uint16_t)atoi(argv[optind + 2]));
-	e.p.passive = !strcmp(argv[optind], "listen");
+	if (rc != CLI_RUN)
+		return rc;
 	if (e.p.passive) {
 		fd = accept_on(&e, &addr);
 		CHECK(!mpa_stream_init(&e.s, fd), "memory");

@@ -5,6 +5,7 @@
  */
 #include "tests/interop/peer.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,69 +22,57 @@ void peer_die(const char *what)
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-/* The name of an operation, or PEER_OPS. */
-static enum peer_op op_of(const char *name)
+static bool take_word(struct cli *cli, const char *word, uint32_t active, uint32_t passive,
+		      uint32_t both)
 {
-	static const char *const names[PEER_OPS] = {"send", "write", "read"};
-	enum peer_op op = PEER_SEND;
+	struct peer *p = cli->context;
 
-	while (op < PEER_OPS && strcmp(name, names[op]))
-		op++;
-	return op;
+	if (!strcmp(word, "active"))
+		p->flags |= active;
+	else if (!strcmp(word, "passive"))
+		p->flags |= passive;
+	else if (!strcmp(word, "both"))
+		p->flags |= both;
+	else
+		return cli_wrong(cli, "--%s takes active, passive or both, not \"%s\"",
+				 cli->row->name, word);
+	return true;
 }
 
-/* Flags of the words for the side that gets the data, and for the side that ends the connection. */
-static uint32_t sink_flags(const char *word)
+bool peer_take_data(struct cli *cli, const char *word)
 {
-	return !strcmp(word, "active") ? PEER_F_TO_ACTIVE : !strcmp(word, "both") ? PEER_F_BOTH : 0;
+	return take_word(cli, word, PEER_F_TO_ACTIVE, 0, PEER_F_BOTH);
 }
 
-static uint32_t end_flags(const char *word)
+bool peer_take_ends(struct cli *cli, const char *word)
 {
-	return !strcmp(word, "passive") ? PEER_F_PASSIVE_ENDS
-	       : !strcmp(word, "both")  ? PEER_F_BOTH_END
-					: 0;
+	return take_word(cli, word, 0, PEER_F_PASSIVE_ENDS, PEER_F_BOTH_END);
 }
 
-bool peer_option(struct peer *p, int option)
+int peer_parse(const struct cli_program *program, void *values, struct peer *p,
+	       struct sockaddr_in *addr, int argc, char **argv)
 {
-	switch (option) {
-	case 'o':
-		p->op = op_of(optarg);
-		return true;
-	case 'd':
-		p->flags |= sink_flags(optarg);
-		return true;
-	case 'e':
-		p->flags |= end_flags(optarg);
-		return true;
-	case 's':
-		p->bytes = (uint32_t)atoi(optarg);
-		return true;
-	case 'n':
-		p->count = (uint32_t)atoi(optarg);
-		return true;
-	case 'S':
-		p->seed = (uint32_t)atoi(optarg);
-		return true;
-	case 'w':
-		p->wait_ms = (uint32_t)atoi(optarg);
-		return true;
-	case 'P':
-		p->own_port = (uint16_t)atoi(optarg);
-		return true;
-	case 'q':
-		p->quick = true;
-		return true;
-	default:
-		return false;
+	struct cli cli;
+	uint64_t port;
+	int rc = cli_take(&cli, program, values, p, argc, argv);
+
+	if (rc != CLI_RUN)
+		return rc;
+	if (cli.num_words != 3 ||
+	    (strcmp(cli.words[0], "listen") && strcmp(cli.words[0], "connect"))) {
+		cli_wrong(&cli, "the command line is listen|connect ADDRESS PORT");
+		return cli_say(&cli);
 	}
-}
-
-bool peer_check(struct peer *p)
-{
+	*addr = (struct sockaddr_in){.sin_family = AF_INET};
+	if (!inet_aton(cli.words[1], &addr->sin_addr) || !cli_parse_number(cli.words[2], &port) ||
+	    port > UINT16_MAX) {
+		cli_wrong(&cli, "%s %s: no address and port", cli.words[1], cli.words[2]);
+		return cli_say(&cli);
+	}
+	addr->sin_port = htons((uint16_t)port);
+	p->passive = !strcmp(cli.words[0], "listen");
 	p->stride = (p->bytes + 63) / 64 * 64 + 64;
-	return p->op < PEER_OPS && p->bytes <= PEER_MAX_BYTES;
+	return CLI_RUN;
 }
 
 /* ---- data ------------------------------------------------------------------------------------ */

@@ -14,9 +14,11 @@
 #ifndef WEFT_TESTS_INTEROP_PEER_H
 #define WEFT_TESTS_INTEROP_PEER_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/cli.h"
 #include "shared_defs/be.h"
 
 enum {
@@ -81,11 +83,6 @@ struct peer {
 	uint32_t received, told; /* as a sink */
 	uint32_t reads;          /* of it, asked for */
 };
-#define PEER_DEFAULTS                                                                              \
-	{                                                                                          \
-		.bytes = 64, .count = 100                                                          \
-	}
-
 /* Prints the error, and errno unless it is 0; ends with exit status 1. */
 void peer_die(const char *what) __attribute__((noreturn));
 #define CHECK(cond, what)                                                                          \
@@ -94,10 +91,82 @@ void peer_die(const char *what) __attribute__((noreturn));
 			peer_die(what);                                                            \
 	} while (0)
 
-/* Parses an option common to both programs: o d s n S e w P q (optarg). False: not one of them. */
-bool peer_option(struct peer *p, int option);
-/* True if the options fit together; sets stride. */
-bool peer_check(struct peer *p);
+/*
+ * Rows of the options that either end has. type: the struct of values, with a struct peer p; cli's
+ * context is that peer.
+ */
+#define PEER_ROWS(type)                                                                            \
+	{.name = "op",                                                                             \
+	 .letter = 'o',                                                                            \
+	 .value = "OP",                                                                            \
+	 .help = "operation",                                                                      \
+	 .kind = CLI_CHOICE,                                                                       \
+	 .choices = "send|write|read",                                                             \
+	 CLI_FIELD(type, p.op)},                                                                   \
+	    {.name = "data",                                                                       \
+	     .letter = 'd',                                                                        \
+	     .value = "END",                                                                       \
+	     .apply = peer_take_data,                                                              \
+	     .help = "end that receives the data: active, passive or both"},                       \
+	    {.name = "size",                                                                       \
+	     .letter = 's',                                                                        \
+	     .value = "BYTES",                                                                     \
+	     .help = "bytes of a message",                                                         \
+	     .kind = CLI_NUMBER,                                                                   \
+	     .low = 1,                                                                             \
+	     .high = PEER_MAX_BYTES,                                                               \
+	     .initial = "64",                                                                      \
+	     CLI_FIELD(type, p.bytes)},                                                            \
+	    {.name = "count",                                                                      \
+	     .letter = 'n',                                                                        \
+	     .value = "N",                                                                         \
+	     .help = "messages",                                                                   \
+	     .kind = CLI_NUMBER,                                                                   \
+	     .high = UINT32_MAX,                                                                   \
+	     .initial = "100",                                                                     \
+	     CLI_FIELD(type, p.count)},                                                            \
+	    {.name = "seed",                                                                       \
+	     .letter = 'S',                                                                        \
+	     .value = "N",                                                                         \
+	     .help = "seed of the data",                                                           \
+	     .kind = CLI_NUMBER,                                                                   \
+	     .high = UINT32_MAX,                                                                   \
+	     CLI_FIELD(type, p.seed)},                                                             \
+	    {.name = "ends",                                                                       \
+	     .letter = 'e',                                                                        \
+	     .value = "END",                                                                       \
+	     .apply = peer_take_ends,                                                              \
+	     .help = "end that closes the connection: active, passive or both"},                   \
+	    {.name = "wait",                                                                       \
+	     .letter = 'w',                                                                        \
+	     .value = "MS",                                                                        \
+	     .help = "wait before the first message",                                              \
+	     .kind = CLI_NUMBER,                                                                   \
+	     .high = UINT32_MAX,                                                                   \
+	     CLI_FIELD(type, p.wait_ms)},                                                          \
+	    {.name = "own-port",                                                                   \
+	     .letter = 'P',                                                                        \
+	     .value = "PORT",                                                                      \
+	     .help = "port of the active end",                                                     \
+	     .kind = CLI_NUMBER,                                                                   \
+	     .high = UINT16_MAX,                                                                   \
+	     CLI_FIELD(type, p.own_port)},                                                         \
+	{                                                                                          \
+		.name = "quick", .letter = 'q', .kind = CLI_FLAG, CLI_FIELD(type, p.quick),        \
+		.help = "make data once and check none, to measure the rest"                       \
+	}
+
+/* apply() of two of them. */
+bool peer_take_data(struct cli *cli, const char *word);
+bool peer_take_ends(struct cli *cli, const char *word);
+
+/*
+ * Takes the command line "listen|connect ADDRESS PORT [OPTION]...": p and *addr. program has
+ * PEER_ROWS() and the end's own rows, values the fields of all. Returns CLI_RUN, or the exit
+ * status.
+ */
+int peer_parse(const struct cli_program *program, void *values, struct peer *p,
+	       struct sockaddr_in *addr, int argc, char **argv);
 
 static inline bool peer_is_source(const struct peer *p)
 {

@@ -4,20 +4,13 @@
  * byte: weft's end with weft-run, siw's end in its guest; the other end is another rc_peer or
  * mpa_sock.c. peer.h has their protocol.
  *
- *	rc_peer listen|connect ADDRESS PORT [-o send|write|read] [-d active|passive|both]
- *		[-s BYTES] [-n MESSAGES] [-S SEED] [-e active|passive|both] [-w MS] [-P PORT]
- *		[-x stag|read|victim|read-victim]
- *
- * -d the sink of the data; -e the side that ends the connection; -w waits before the first message;
- * -P the active side's own port; -q data is made once and not checked, to measure the rest; -x
- * stag: writes to an STag that does not exist; read: reads from one; victim, read-victim: the other
- * end does so. All expect the connection to end and the QP to be in error. Both sides get BYTES,
- * the active one all other options. Exit codes: 0, 1 wrong, 2 usage.
+ * rc_peer --help lists the options. All runs with --misdeed expect the connection to end and the QP
+ * to be in error. Both sides get --size, the active one all other options. Exit codes: 0, 1 wrong,
+ * 2 usage.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
 #include <stdio.h>
@@ -472,45 +465,46 @@ static void run_bad(struct rc *rc)
 	       rc->bad_read ? ", the Read failed" : "");
 }
 
-static int usage(void)
+static bool take_misdeed(struct cli *cli, const char *word)
 {
-	fprintf(
-	    stderr,
-	    "usage: rc_peer listen|connect ADDRESS PORT [-o send|write|read] "
-	    "[-d active|passive|both] [-s BYTES] [-n MESSAGES] [-S SEED] "
-	    "[-e active|passive|both] [-w MS] [-P PORT] [-q] [-x stag|read|victim|read-victim]\n");
-	return 2;
-}
+	struct rc *rc = cli->values;
 
-static bool misdeed(struct rc *rc, const char *word)
-{
 	rc->bad_write = !strcmp(word, "stag");
 	rc->bad_read = !strcmp(word, "read");
 	rc->read_victim = !strcmp(word, "read-victim");
 	rc->victim = rc->read_victim || !strcmp(word, "victim");
-	return rc->bad_write || rc->bad_read || rc->victim;
+	return rc->bad_write || rc->bad_read || rc->victim ||
+	       cli_wrong(cli, "--misdeed takes stag, read, victim or read-victim, not \"%s\"",
+			 word);
 }
 
-static bool parse(struct rc *rc, int argc, char **argv)
-{
-	int c;
+static const struct cli_option rows[] = {
+    PEER_ROWS(struct rc),
+    {.name = "misdeed",
+     .letter = 'x',
+     .value = "WORD",
+     .apply = take_misdeed,
+     .help =
+	 "stag: write to an STag that does not exist; read: read from one; victim, read-victim: "
+	 "the other end does so"},
+};
 
-	while ((c = getopt(argc, argv, "o:d:s:n:S:e:w:P:qx:")) != -1) {
-		if (c == 'x' ? !misdeed(rc, optarg) : !peer_option(&rc->p, c))
-			return false;
-	}
-	return peer_check(&rc->p) && argc - optind == 3;
-}
+static const struct cli_program program = {
+    .name = "rc_peer",
+    .usage = "rc_peer listen|connect ADDRESS PORT [OPTION]...",
+    .about = "Moves data over an RC connection of librdmacm and checks every byte.",
+    .options = rows,
+    .num_options = sizeof(rows) / sizeof(*rows),
+};
 
 int main(int argc, char **argv)
 {
-	static struct rc rc = {.p = PEER_DEFAULTS};
-	struct sockaddr_in addr = {.sin_family = AF_INET};
+	static struct rc rc;
+	struct sockaddr_in addr;
+	int status = peer_parse(&program, &rc, &rc.p, &addr, argc, argv);
 
-	if (!parse(&rc, argc, argv) || !inet_aton(argv[optind + 1], &addr.sin_addr))
-		return usage();
-	addr.sin_port = htons((uint16_t)atoi(argv[optind + 2]));
-	rc.p.passive = !strcmp(argv[optind], "listen");
+	if (status != CLI_RUN)
+		return status;
 	rc.channel = rdma_create_event_channel();
 	CHECK(rc.channel, "rdma_create_event_channel");
 	fcntl(rc.channel->fd, F_SETFL, O_NONBLOCK);
