@@ -27,7 +27,9 @@ enum {
 };
 #define UD_REASM_TIMEOUT_NS UINT64_C(100000000)
 /* Wait of a record whose last segment came before others. */
-#define UD_RECORD_GRACE_NS   UINT64_C(1000000)
+#define UD_RECORD_GRACE_NS UINT64_C(1000000)
+/* Further wait after the core was absent: the rest may lie in the port. */
+#define UD_REASM_AGAIN_NS    UINT64_C(1000000)
 #define UD_ERROR_INTERVAL_NS UINT64_C(1000000)
 
 /* Sends frames of the request. True: it is finished (sent or failed: wqe_complete was called). */
@@ -55,7 +57,9 @@ struct ud_reasm {
 	uint64_t to;            /* record: of the message's first byte */
 	uint64_t got;           /* bit per segment */
 	struct fw_timer timer;
-	uint32_t buffer; /* index of its 64 KiB in nic->ud.buffers; FW_NONE for a record */
+	struct fw_moment since; /* when the timer's time began */
+	uint64_t wait_ns;       /* of the timer */
+	uint32_t buffer;        /* index of its 64 KiB in nic->ud.buffers; FW_NONE for a record */
 };
 
 void ud_reasm_rx(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt);

@@ -106,12 +106,23 @@ static void ud_reasm_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct ud_reasm *r = FW_CONTAINER(timer, struct ud_reasm, timer);
 
+	if (!fw_waited(nic, &r->since, r->wait_ns - 1)) {
+		fw_timer_set(&nic->timers, timer, nic->now_ns + UD_REASM_AGAIN_NS);
+		return;
+	}
 	if (r->record) {
 		complete_record(nic, r, true);
 		return;
 	}
 	FW_COUNT(nic, ud_reassembly_timeouts);
 	ud_reasm_put(nic, r);
+}
+
+static void wait_for_rest(struct fw_nic *nic, struct ud_reasm *r, uint64_t wait_ns)
+{
+	r->since = fw_moment_now(nic);
+	r->wait_ns = wait_ns;
+	fw_timer_set(&nic->timers, &r->timer, nic->now_ns + wait_ns);
 }
 
 static struct ud_reasm *ud_reasm_begin(struct fw_nic *nic, struct fw_qp *qp,
@@ -155,7 +166,7 @@ static struct ud_reasm *ud_reasm_begin(struct fw_nic *nic, struct fw_qp *qp,
 	qp->msgs_open++;
 	user->ud_reasms++;
 	fw_timer_init(&r->timer, ud_reasm_timer_fire);
-	fw_timer_set(&nic->timers, &r->timer, nic->now_ns + UD_REASM_TIMEOUT_NS);
+	wait_for_rest(nic, r, UD_REASM_TIMEOUT_NS);
 	return r;
 }
 
@@ -300,7 +311,7 @@ static void note(struct fw_nic *nic, struct ud_reasm *r, const struct rdmap_seg 
 			ud_reasm_finish_send(nic, r, pkt);
 	} else if (r->record && r->last_bytes &&
 		   r->timer.deadline_ns > nic->now_ns + UD_RECORD_GRACE_NS) {
-		fw_timer_set(&nic->timers, &r->timer, nic->now_ns + UD_RECORD_GRACE_NS);
+		wait_for_rest(nic, r, UD_RECORD_GRACE_NS);
 	}
 }
 

@@ -167,6 +167,52 @@ static void lost_segment_takes_no_receive(void)
 	net_end();
 }
 
+/* A turn that comes so late: the core was absent. */
+static void come_back_after(uint64_t ns)
+{
+	net.nic->there_ns = net.nic->now_ns;
+	(void)fw_count_absence(net.nic, net.nic->now_ns + ns);
+	net_advance(ns);
+}
+
+/* What comes while the core is absent waits in the port, also the rest of a message or record. */
+static void core_is_absent(void)
+{
+	uint32_t i, k;
+
+	init();
+	for (k = 0; k < 2; k++) {
+		for (i = 0; i < SEGMENTS; i++) {
+			if (k)
+				rx_record(SEGMENTS - 1 - i, MSG, 1);
+			else
+				rx_segment(i, MSG, 1);
+			if (i + 1 < SEGMENTS)
+				come_back_after(2 * UD_REASM_TIMEOUT_NS);
+		}
+		CU_ASSERT_EQUAL_FATAL(net.num_cqe, k + 1);
+		CU_ASSERT_EQUAL(net.cqe[k].status, HW_STATUS_SUCCESS);
+		CU_ASSERT_EQUAL(CNT(ud_reassembly_timeouts), 0);
+		CU_ASSERT_EQUAL(CNT(ud_rx_records_partial), 0);
+		check_empty();
+	}
+	/* Once it has been there for as long, or has come back often enough, the rest is lost. */
+	for (k = 0; k < 2; k++) {
+		rx_segment(0, MSG, 2);
+		if (k) {
+			for (i = 0; i <= FW_WAIT_TURNS; i++)
+				come_back_after(UD_REASM_TIMEOUT_NS);
+		} else {
+			come_back_after(2 * UD_REASM_TIMEOUT_NS);
+			for (i = 0; i < 110; i++)
+				net_advance(UD_REASM_AGAIN_NS);
+		}
+		CU_ASSERT_EQUAL(CNT(ud_reassembly_timeouts), k + 1);
+		check_empty();
+	}
+	net_end();
+}
+
 /* Equal numbers from two QPs, or from two hosts, are two messages. */
 static void keyed_by_source(void)
 {
@@ -488,8 +534,8 @@ static void record_that_changes_its_mind(void)
 }
 
 UT_MAIN("nic_fw/dgram/ud_reasm", UT(any_order), UT(largest_message), UT(duplicates_are_harmless),
-	UT(immediate_comes_with_the_last), UT(lost_segment_takes_no_receive), UT(keyed_by_source),
-	UT(inconsistent_segments), UT(segments_too_small), UT(bounded_per_qp_and_in_all),
-	UT(too_long_for_its_receive), UT(full_cq), UT(record_in_any_order), UT(record_of_one_frame),
-	UT(record_with_holes), UT(record_not_allowed), UT(record_beyond_the_region),
-	UT(record_that_changes_its_mind))
+	UT(immediate_comes_with_the_last), UT(lost_segment_takes_no_receive), UT(core_is_absent),
+	UT(keyed_by_source), UT(inconsistent_segments), UT(segments_too_small),
+	UT(bounded_per_qp_and_in_all), UT(too_long_for_its_receive), UT(full_cq),
+	UT(record_in_any_order), UT(record_of_one_frame), UT(record_with_holes),
+	UT(record_not_allowed), UT(record_beyond_the_region), UT(record_that_changes_its_mind))
