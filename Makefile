@@ -32,7 +32,7 @@
 #
 # in two variants: release in build/bin and build/lib, and san (ASan, UBSan), which the tests
 # run, in build/san. A third, aarch64, is made by fw-cross; a fourth, tsan (ThreadSanitizer), has the
-# host library and the tests/int programs thr_* alone. Objects lie in build/obj/<variant>.
+# host library, the tests/int programs thr_* and weftd alone. Objects lie in build/obj/<variant>.
 
 VERSION := 0.2.0
 SOVERSION := 0
@@ -84,11 +84,14 @@ FLAGS_san := -O1 -g1 -fno-omit-frame-pointer $(SANITIZE) $(ARCH)
 LD_san := $(SANITIZE)
 OUT_san := $(B)/san
 
-# ThreadSanitizer: the host library and the threaded programs of tests/int alone.
+# ThreadSanitizer: the host library, the threaded programs of tests/int and weftd alone. It does not know fences: those of
+# weftd and the firmware order flags that are atomic themselves, or memory that processes share. DPDK's rings in the form
+# that it follows.
 CC_tsan := $(CC)
 FLAGS_tsan := -O1 -g1 -fno-omit-frame-pointer -fsanitize=thread $(ARCH)
 LD_tsan := -fsanitize=thread
 OUT_tsan := $(B)/tsan
+WEFTD_LIBS_tsan = $(WEFTD_LIBS)
 
 # gcov's counts: the firmware alone, and the tests that have it to themselves. The other archives are those of san.
 CC_cov := $(CC)
@@ -148,6 +151,8 @@ CFLAGS_lib := $(HOST)
 CFLAGS_host_driver := $(HOST) -fPIC -fvisibility=hidden $(PMIX_CFLAGS)
 CFLAGS_sim_harness := $(HOST)
 CFLAGS_dpdk_app := $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
+CFLAGS_dpdk_app_tsan = $(CFLAGS_dpdk_app) -DRTE_USE_C11_MEM_MODEL -Wno-tsan
+CFLAGS_nic_fw_tsan = $(CFLAGS_nic_fw) -Wno-tsan
 CFLAGS_tools := $(HOST) -I$(B)/gen
 CFLAGS_dpdk_app_aarch64 := $(HOST) -I$(B)/gen -isystem $(SYSROOT)/usr/include/dpdk \
 	-isystem $(SYSROOT)/usr/include/aarch64-linux-gnu/dpdk -include rte_config.h $(SYSROOT_CFLAGS)
@@ -323,6 +328,14 @@ $(eval $(call library_rules,release))
 $(eval $(call library_rules,san))
 $(eval $(call library_rules,aarch64))
 $(eval $(call compile,tsan,host_driver))
+$(eval $(call compile,tsan,lib))
+$(eval $(call compile,tsan,nic_fw))
+$(eval $(call compile,tsan,dpdk_app,$(SKELS)))
+$(eval $(call archive,tsan,weftutil,$(SRC_weftutil)))
+$(eval $(call archive,tsan,nicfw,$(SRC_nicfw)))
+$(eval $(call archive,tsan,weftd,$(SRC_weftd)))
+$(eval $(call link,tsan,$(B)/tsan/bin/weftd,$(B)/obj/tsan/dpdk_app/main.o,\
+	$(foreach l,weftd nicfw weftutil,$(B)/tsan/lib/lib$l.a),$(WEFTD_LIBS)))
 $(eval $(call compile,tsan,tests))
 $(eval $(call compile,release,tests))
 $(eval $(call archive,san,verbs,$(SRC_verbs)))
@@ -678,11 +691,24 @@ _mutants-check: $(B)/bin/weft-sim $(MUTANT_TESTS)
 
 .PHONY: pictures _pictures
 .PHONY: tsan valgrind test-kill _tsan _valgrind _test-kill
-tsan:	## libweft with threads under ThreadSanitizer, longer than in make test; ROUNDS=n
+tsan:	## ThreadSanitizer: libweft with threads, longer than in make test, ROUNDS=n; weftd with 2 and 4 shards, T=name for some tests
 	@tools/deps.sh test
 	@+$(MAKE) _tsan
-_tsan: $(call products,san) $(INT_BINS)
-	@WEFT_ROUNDS=$(or $(ROUNDS),8) tests/run.sh tests/int/threads.sh
+# Tests of weftd whose processes cross shards of the switch, memif and veth.
+SHARD_TESTS := $(patsubst %,tests/int/%.sh,shards ud mcast rc_esp cm_data rd_faults file tag coalesce kill_client stopped_client weftd_killed hostile \
+	goal_every goal_group goal_stop capture_path two_weftd_memif two_weftd_veth)
+shard_tests = $(if $(T),$(foreach s,$(SHARD_TESTS),$(if $(findstring $T,$s),$s)),$(SHARD_TESTS))
+_tsan: all $(call products,san) $(INT_BINS) $(B)/tsan/bin/weftd
+	@$(if $(T),,WEFT_ROUNDS=$(or $(ROUNDS),8) tests/run.sh tests/int/threads.sh)
+	@for n in 2 4; do WEFT_SHARDS=$$n WEFT_WEFTD='$(CURDIR)/$(B)/tsan/bin/weftd --seccomp off' WEFT_TEST_LIMIT=180 \
+		TSAN_OPTIONS='exitcode=66 $(TSAN_OPTIONS)' JOBS=2 tests/run.sh $(shard_tests) || exit 1; done
+
+test-shards:	## integration tests with NICs of SHARDS="2 4 8" shards each, on threads; T=name for some
+	@tools/deps.sh test
+	@+$(MAKE) _test-shards
+_test-shards: all $(call products,san) $(INT_BINS)
+	@for n in $(or $(SHARDS),2 4 8); do WEFT_SHARDS=$$n WEFT_TEST_LIMIT=180 tests/run.sh $(shard_tests) || exit 1; done
+.PHONY: test-shards _test-shards
 
 valgrind:	## every function of libweft under valgrind's memcheck
 	@tools/deps.sh test

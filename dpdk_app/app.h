@@ -10,6 +10,11 @@
  * The control thread (control.c) creates and destroys the objects and serves processes. It accesses
  * a running shard only through messages (msg.c). Fields marked "core:" are used only by the core
  * after the start, fields marked "control:" only by the control thread.
+ *
+ * Each structure that several threads touch is divided by APP_PART marks into parts with one writer
+ * each, and a part begins on a line of its own: no core's fast path writes a line that another
+ * core's fast path reads or writes, but for the tails of lanes (lanes.h), which are made for that.
+ * tests/dpdk_app/lanes_ut.c holds it.
  */
 #ifndef WEFT_APP_H
 #define WEFT_APP_H
@@ -22,7 +27,9 @@
 #include "dpdk_app/args/args.h"
 #include "dpdk_app/client/hostcopy.h"
 #include "dpdk_app/client/irq.h"
+#include "dpdk_app/lanes.h"
 #include "dpdk_app/line.h"
+#include "dpdk_app/load.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/random.h"
 #include "dpdk_app/turns.h"
@@ -45,13 +52,19 @@ struct switch_holds;
 struct wire;
 
 enum {
-	APP_RING_FRAMES = 1024, /* frames queued in one of a shard's rings */
 	APP_MAX_SHARDS = CONF_MAX_NICS * CONF_MAX_SHARDS,
 	APP_MAX_PENDING = 1024, /* commands of a shard that the firmware answers later */
 	APP_MAX_BORROWED = 128, /* frames of a shard under way whose payload is not copied */
 	APP_PORT_FDS = 33,      /* descriptors of a port that can wake a core */
 	APP_CACHE_LINE_BYTES = 64,
+	/* Processors fetch lines in pairs: a write disturbs no line that is this far away. */
+	APP_APART_BYTES = 128,
 };
+
+/* Begins a part of a structure, on a line of its own. Takes no room itself. */
+#define APP_PART(name)                                                                             \
+	_Alignas(APP_APART_BYTES) struct {                                                         \
+	} name
 
 /* Counters of one shard's port, written by the shard's core. */
 struct port_stats {
@@ -62,7 +75,7 @@ struct port_stats {
 	uint64_t rx_linearised;
 	uint64_t drop_rx_short;
 	uint64_t drop_rx_segments;
-	uint64_t drop_rx_ring_full; /* frames for a shard whose ring was full */
+	uint64_t drop_rx_ring_full; /* frames that this shard passed to one whose lane was full */
 	uint64_t tx_no_mbuf;
 	uint64_t tx_host_faults;
 	uint64_t tx_host_busy; /* payload that could not be read in time */
@@ -83,9 +96,10 @@ struct port_stats {
 	uint64_t drop_wire_stuck;   /* dropped because it accepted none for SWITCH_HOLD_NS */
 	uint64_t drop_wire_unknown; /* no NIC has the destination MAC address */
 	uint64_t drop_wire_down;    /* no link */
-	uint64_t rx_ring;           /* frames received through this shard's ring */
+	uint64_t rx_ring;           /* frames received from cores: through this shard's lanes */
+	uint64_t rx_passed;         /* frames of other shards that this one has received */
 	uint64_t echoes;            /* answered by the port itself: --port-echo */
-	uint64_t tx_ring; /* frames sent through the ring of the port, which another shard owns */
+	uint64_t tx_ring;           /* frames sent through a lane to the core that owns the port */
 };
 
 /* Counters of one core, written by the core. */
@@ -117,6 +131,7 @@ struct shard_pending {
 };
 
 struct shard {
+	APP_PART(fixed); /* constant after the start; read by any core */
 	struct nic *nic;
 	struct core *core;
 	uint32_t number; /* within the NIC; shards for collectives come last */
@@ -125,16 +140,19 @@ struct shard {
 	void *arena;
 	size_t arena_bytes;
 	uint32_t num_fw_stats;
-	bool stages;      /* the firmware counts cycles per stage */
-	struct line line; /* of a card */
-
-	/* Frames from other cores and from the switch; any core enqueues. */
-	struct rte_ring *in;
-	/* Frames to the NIC's own address; any core of the NIC enqueues. */
-	struct rte_ring *loop;
+	bool stages;           /* the firmware counts cycles per stage */
 	struct impair *impair; /* core: NULL: no impairments */
+	struct switch_holds
+	    *holds;             /* core: frames that wait for receivers; NULL: not on the switch */
+	struct rte_ring *unmap; /* core to control: mappings that the firmware released */
+	struct lanes in;        /* frames from other cores and from the switch */
+	struct lanes loop;      /* frames to the NIC's own address, from the NIC's cores */
 
-	/* core: */
+	APP_PART(of_core);
+	struct line line; /* of a card */
+	uint32_t in_next; /* lanes to look at first */
+	uint32_t loop_next;
+	struct load load;
 	struct client *client[HW_MAX_CLIENTS];
 	struct client *attaching; /* set while the firmware attaches it; otherwise NULL */
 	struct shard_pending pending[APP_MAX_PENDING];
@@ -143,7 +161,6 @@ struct shard {
 	uint32_t num_pending;
 	struct port_stats stats;
 	struct random random;
-	struct switch_holds *holds; /* frames that wait for receivers; NULL: not on the switch */
 	/* Frames of the firmware for which the wire had no room. */
 	struct rte_mbuf *backlog[FW_BURST];
 	uint32_t num_backlog;
@@ -152,12 +169,16 @@ struct shard {
 	uint32_t num_borrowed;
 	bool link_up; /* last state reported to the firmware */
 
-	/* core to control: mappings that the firmware released */
-	struct rte_ring *unmap;
-	uint32_t num_mappings; /* control: created and not yet unmapped */
+	APP_PART(seldom); /* written by the core once in a while, read by the control thread */
+	_Atomic(uint32_t) load_permille;
+
+	APP_PART(of_control);
+	uint32_t num_mappings;  /* created and not yet unmapped */
+	uint32_t num_processes; /* attached, without tools */
 };
 
 struct core {
+	APP_PART(fixed);
 	struct app *app;
 	unsigned lcore; /* EAL's number */
 	int cpu;
@@ -169,20 +190,22 @@ struct core {
 	/* Wires whose port this core owns: their descriptors wake it, and it polls their links. */
 	struct wire *wire[CONF_MAX_NICS];
 	uint32_t num_wires;
-
 	struct rte_ring *msgs; /* control to core */
 	int wake_fd;           /* private eventfd: messages, frames of other cores */
 	int epoll_fd;
 
-	/* core: */
+	APP_PART(of_core);
 	uint64_t now_ns;
 	struct turns turns;
 	struct irq_batch irqs;
 	struct core_stats stats;
-	uint64_t idle_since_ns; /* 0: busy */
-	bool worked;            /* the turn before had work */
-	uint64_t woke_ns;       /* end of the last sleep, until its first work is done */
-	uint64_t rung_ns;       /* time of the doorbell that ended it; 0: unknown */
+	uint32_t work[APP_MAX_SHARDS]; /* of the turn, by place in shard[] */
+	uint32_t all_work;             /* their sum */
+	bool worked;                   /* the turn before had work of any kind */
+	uint64_t load_ns;              /* begin of the load's period */
+	uint64_t idle_since_ns;        /* 0: busy */
+	uint64_t woke_ns;              /* end of the last sleep, until its first work is done */
+	uint64_t rung_ns;              /* time of the doorbell that ended it; 0: unknown */
 	uint64_t share_checked_ns;
 	uint64_t share_until_ns;
 	uint64_t yielded_long_ns; /* end of the last long yield */
@@ -191,12 +214,17 @@ struct core {
 	uint64_t links_checked_ns;
 	_Atomic(bool) quit;
 
-	/* Read by other threads, so it has its own cache line. */
-	_Alignas(APP_CACHE_LINE_BYTES) _Atomic(uint32_t) sleeping;
+	/* Read by each core that passes frames to this one; written around a sleep. */
+	APP_PART(of_wakers);
+	_Atomic(uint32_t) sleeping;
+
+	/* Written in each turn, read by the control thread while it waits. */
+	APP_PART(of_quiesce);
 	_Atomic(uint64_t) rounds; /* number of quiescent points passed */
 };
 
 struct nic {
+	APP_PART(fixed);
 	struct app *app;
 	const struct conf_nic *conf;
 	char name[16];
@@ -204,53 +232,72 @@ struct nic {
 	uint8_t mac[6];
 	uint32_t mtu; /* bytes of the largest IPv4 packet */
 	uint32_t link_mbps;
-	_Atomic(uint32_t) line_mbps; /* of a card whose link is up; 0: not known */
 	struct rte_mempool *pool;
 	struct wire *wire;
 	struct mac_table *macs; /* mac_filter.c: group addresses that its shards receive */
 	uint32_t *cm_ports;     /* fw_port.cm_ports */
-	struct shard shard[CONF_MAX_SHARDS];
 	uint32_t num_shards;
 	uint32_t num_coll; /* of num_shards, the last ones: reserved for collectives */
+
+	/* Read by the shards in each turn; written when a link changes or a capture begins. */
+	APP_PART(seldom);
+	_Atomic(uint32_t) line_mbps; /* of a card whose link is up; 0: not known */
 	_Atomic(uint32_t) link_up;
-	/* Time when the line to this NIC is free again; impair.c. */
-	_Atomic(uint64_t) line_busy_ns;
 	_Atomic(struct capture *) capture;
+
+	/*
+	 * Time when the line to this NIC is free again; impair.c. With --rate-gbps the shards write
+	 * it for each frame: they share the line that it stands for.
+	 */
+	APP_PART(of_line);
+	_Atomic(uint64_t) line_busy_ns;
+
+	APP_PART(of_control);
 	/* Descriptors rejected because they were not the process's memory. */
 	_Atomic(uint64_t) memory_refused;
-
-	/* control: */
 	bool link_told_down; /* last link state that was logged */
 	struct log_limit link_said;
 	int lock_fd;
 	int listen_fd;
 	char socket_path[108];
 	char lock_path[112];
-	uint32_t next_shard; /* round robin for attach */
+	uint32_t next_shard; /* where the search for a process's shard begins */
 	uint32_t next_coll;  /* likewise for processes with collectives */
 	uint32_t num_clients;
 	struct client_xrcd *xrcds; /* client_xrc.c */
+
+	struct shard shard[CONF_MAX_SHARDS];
 };
 
 struct app {
+	APP_PART(fixed);
 	struct conf conf;
-	struct nic nic[CONF_MAX_NICS];
 	uint32_t num_nics;
 	struct core *core[CONF_MAX_CORES]; /* cores with role io first, then coll */
 	uint32_t num_cores;
 	uint32_t num_io_cores;
-	bool several_cores;
 	bool hugepages;
-	int run_fd;     /* the run directory; -1: none */
-	int control_fd; /* eventfd: wakes the control thread */
+	int run_fd;            /* the run directory; -1: none */
+	int control_fd;        /* eventfd: wakes the control thread */
+	struct rte_ring *done; /* core to control: finished messages */
+
+	/* Written by the control thread and by cores that answer its messages. */
+	APP_PART(of_messages);
 	/* Set when it was woken and has not looked yet: no further wake-up is needed. */
 	_Atomic bool control_told;
-	struct rte_ring *done; /* core to control: finished messages */
 	/* Messages in progress on cores: incremented by msg_send(), decremented on their return. */
 	_Atomic uint32_t awaited;
 	/* Set while the control thread polls done: cores need not wake it. */
 	_Atomic bool control_looks;
+
+	struct nic nic[CONF_MAX_NICS];
 };
+
+/*
+ * Allocates zeroed memory that shares no line with other memory; NULL: out of memory. free()
+ * releases it.
+ */
+void *app_alloc_apart(size_t bytes);
 
 /* Returns CLOCK_MONOTONIC in ns, the clock of fw_poll(), which processes can read too. */
 uint64_t app_clock_ns(void);

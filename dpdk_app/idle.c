@@ -17,7 +17,6 @@
 
 #include <errno.h>
 #include <rte_pause.h>
-#include <rte_ring.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -29,6 +28,7 @@
 
 #include "dpdk_app/client/client.h"
 #include "dpdk_app/log.h"
+#include "dpdk_app/rings.h"
 #include "dpdk_app/wire/wire.h"
 #include "shared_defs/hw_bar.h"
 
@@ -150,15 +150,14 @@ static bool shared(struct core *core)
 }
 
 /* Returns true if a ring of this core is not empty. */
-static bool rings_waiting(struct core *core)
+static bool work_waiting(struct core *core)
 {
-	if (!rte_ring_empty(core->msgs))
+	if (rings_waiting(core->msgs))
 		return true;
 	for (uint32_t i = 0; i < core->num_shards; i++) {
 		struct shard *shard = core->shard[i];
 
-		if (!rte_ring_empty(shard->loop) || (shard->in && !rte_ring_empty(shard->in)) ||
-		    shard->num_backlog)
+		if (lanes_waiting(&shard->loop) || lanes_waiting(&shard->in) || shard->num_backlog)
 			return true;
 		if (shard->nic->wire->ops->waiting(shard))
 			return true;
@@ -204,13 +203,16 @@ static uint64_t doorbell_time(const struct core *core, const struct client *clie
  */
 static void clear_errors(const struct core *core)
 {
-	for (uint32_t i = 0; i < core->num_wires; i++) {
-		const struct wire *wire = core->wire[i];
+	for (uint32_t i = 0; i < core->num_shards; i++) {
+		const struct shard *shard = core->shard[i];
+		const struct wire *wire = shard->nic->wire;
 
 		for (uint32_t j = 0; j < wire->num_fds; j++) {
 			int error;
 			socklen_t bytes = sizeof(error);
 
+			if (wire->fd_shard[j] != shard->number)
+				continue;
 			/*
 			 * Fails for a descriptor that is not a socket and therefore has no such
 			 * error.
@@ -256,14 +258,16 @@ static bool watch_ports(struct core *core)
 {
 	bool all = true;
 
-	for (uint32_t i = 0; i < core->num_wires; i++) {
-		const struct wire *wire = core->wire[i];
+	for (uint32_t i = 0; i < core->num_shards; i++) {
+		const struct shard *shard = core->shard[i];
+		const struct wire *wire = shard->nic->wire;
 
 		/* Sockets of a removed interface would wake a watching thread permanently. */
 		if (atomic_load_explicit(&wire->gone, memory_order_acquire))
 			continue;
 		for (uint32_t j = 0; j < wire->num_fds; j++) {
-			if (idle_add(core, wire->fd[j], EPOLLIN, IDLE_DATA_PORT))
+			if (wire->fd_shard[j] == shard->number &&
+			    idle_add(core, wire->fd[j], EPOLLIN, IDLE_DATA_PORT))
 				all = false;
 		}
 	}
@@ -272,19 +276,25 @@ static bool watch_ports(struct core *core)
 
 static void unwatch_ports(struct core *core)
 {
-	for (uint32_t i = 0; i < core->num_wires; i++) {
-		const struct wire *wire = core->wire[i];
+	for (uint32_t i = 0; i < core->num_shards; i++) {
+		const struct shard *shard = core->shard[i];
+		const struct wire *wire = shard->nic->wire;
 
-		for (uint32_t j = 0; j < wire->num_fds; j++)
-			epoll_ctl(core->epoll_fd, EPOLL_CTL_DEL, wire->fd[j], NULL);
+		for (uint32_t j = 0; j < wire->num_fds; j++) {
+			if (wire->fd_shard[j] == shard->number)
+				epoll_ctl(core->epoll_fd, EPOLL_CTL_DEL, wire->fd[j], NULL);
+		}
 	}
 }
 
 /* Returns true if a port cannot wake the core. */
 static bool naps(const struct core *core)
 {
-	for (uint32_t i = 0; i < core->num_wires; i++) {
-		if (core->wire[i]->naps)
+	for (uint32_t i = 0; i < core->num_shards; i++) {
+		const struct shard *shard = core->shard[i];
+		const struct wire *wire = shard->nic->wire;
+
+		if (wire->naps && (!shard->number || wire->queue_each))
 			return true;
 	}
 	return false;
@@ -335,7 +345,7 @@ static bool try_sleep(struct core *core)
 	atomic_thread_fence(memory_order_seq_cst);
 	while (may && published < core->num_shards)
 		may = fw_sleep(core->shard[published++]->fw, true);
-	if (may && !rings_waiting(core)) {
+	if (may && !work_waiting(core)) {
 		sleep_now(core, until_ns);
 		slept = true;
 	}

@@ -18,6 +18,7 @@
 #include "dpdk_app/client/msg.h"
 #include "dpdk_app/port.h"
 #include "dpdk_app/sandbox.h"
+#include "dpdk_app/tsan.h"
 #include "dpdk_app/wire/wire.h"
 #include "lib/clock.h"
 
@@ -88,22 +89,63 @@ static uint32_t check_links(struct core *core)
 	return work;
 }
 
+/* Divides the last turn, which took ns, among the shards that had work in it. */
+static void load_turn(struct core *core, uint64_t ns)
+{
+	for (uint32_t i = 0; i < core->num_shards; i++) {
+		if (core->work[i])
+			load_add(&core->shard[i]->load, ns, core->work[i], core->all_work);
+	}
+}
+
+static void load_tell(struct core *core, uint64_t now_ns)
+{
+	uint64_t took_ns = now_ns - core->load_ns;
+
+	core->load_ns = now_ns;
+	for (uint32_t i = 0; i < core->num_shards; i++) {
+		struct shard *shard = core->shard[i];
+
+		atomic_store_explicit(&shard->load_permille, load_period(&shard->load, took_ns),
+				      memory_order_relaxed);
+	}
+}
+
+/* Frames, requests and timers of the core's shards; pumped: frames of its ports. */
+static uint32_t shard_turns(struct core *core, uint32_t pumped)
+{
+	uint32_t all = 0;
+
+	for (uint32_t i = 0; i < core->num_shards; i++) {
+		core->work[i] = shard_turn(core->shard[i], core->now_ns);
+		/* A port's frames count for the first shard, whatever NIC they belong to. */
+		if (!i)
+			core->work[0] += pumped;
+		all += core->work[i];
+	}
+	core->all_work = all;
+	return all;
+}
+
 static uint32_t core_turn(struct core *core)
 {
 	uint64_t now_ns;
-	uint32_t work;
+	uint32_t work, pumped = 0;
 
 	turns_ends(&core->turns);
 	now_ns = app_clock_ns();
 	turns_next(&core->turns, now_ns - core->now_ns);
-	if (core->worked)
+	if (core->worked) {
 		core->stats.busy_ns += now_ns - core->now_ns;
+		load_turn(core, now_ns - core->now_ns);
+	}
+	if (now_ns - core->load_ns >= LOAD_PERIOD_NS)
+		load_tell(core, now_ns);
 	core->now_ns = now_ns;
 	work = msg_run(core);
 	for (uint32_t i = 0; i < core->num_wires; i++)
-		work += core->wire[i]->ops->pump(core->wire[i]);
-	for (uint32_t i = 0; i < core->num_shards; i++)
-		work += shard_turn(core->shard[i], core->now_ns);
+		pumped += core->wire[i]->ops->pump(core->wire[i]);
+	work += shard_turns(core, pumped);
 	if (core->num_wires && core->now_ns - core->links_checked_ns > LCORE_LINK_CHECK_NS)
 		work += check_links(core);
 	if (core->irqs.count)
@@ -122,6 +164,7 @@ int lcore_main(void *arg)
 {
 	struct core *core = arg;
 
+	TSAN_ACQUIRE(core);
 	/* Gives a sleeping core the finest timer resolution. */
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	/* The kernel has accepted the process's filter; this one differs only in its list. */
@@ -131,6 +174,7 @@ int lcore_main(void *arg)
 		idle_turn(core, core_turn(core));
 	for (int i = 0; i < LCORE_QUIET_TURNS; i++)
 		core_turn(core);
+	TSAN_RELEASE(core);
 	return 0;
 }
 

@@ -37,6 +37,7 @@
 #include "dpdk_app/control/telemetry.h"
 #include "dpdk_app/client/user.h"
 #include "dpdk_app/wire/wire.h"
+#include "dpdk_app/tsan.h"
 
 enum {
 	EXIT_USAGE = 2,
@@ -58,14 +59,14 @@ static void raise_limits(void)
 
 static int make_rings(struct app *app)
 {
-	app->done = rings_of_messages("done", MSG_DONE_RING);
+	app->done = rings_new("done", MSG_DONE_RING);
 	if (!app->done)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < app->num_cores; i++) {
 		char name[RTE_RING_NAMESIZE];
 
 		snprintf(name, sizeof(name), "msgs_%u", i);
-		app->core[i]->msgs = rings_of_messages(name, MSG_CORE_RING);
+		app->core[i]->msgs = rings_new(name, MSG_CORE_RING);
 		if (!app->core[i]->msgs)
 			return -ENOMEM;
 	}
@@ -84,8 +85,10 @@ static int start_cores(struct app *app)
 		if (!err)
 			err = idle_init(core);
 	}
-	for (uint32_t i = 0; !err && i < app->num_cores; i++)
+	for (uint32_t i = 0; !err && i < app->num_cores; i++) {
+		TSAN_RELEASE(app->core[i]);
 		err = rte_eal_remote_launch(lcore_main, app->core[i], app->core[i]->lcore);
+	}
 	return err;
 }
 
@@ -185,6 +188,8 @@ static int serve(struct app *app)
 	if (running) {
 		control_stop_cores(app);
 		rte_eal_mp_wait_lcore();
+		for (uint32_t i = 0; i < app->num_cores; i++)
+			TSAN_ACQUIRE(app->core[i]);
 		populate_end();
 		control_drop_messages(app);
 	}

@@ -31,7 +31,7 @@
 #include "dpdk_app/borrow.h"
 #include "dpdk_app/client/msg.h"
 #include "dpdk_app/port.h"
-#include "dpdk_app/rings.h"
+#include "dpdk_app/tsan.h"
 #include "dpdk_app/wire/switch_hold.h"
 #include "dpdk_app/wire/wire.h"
 #include "shared_defs/wire_eth.h"
@@ -39,9 +39,9 @@
 enum {
 	NIC_DEFAULT_MTU = 1500, /* Ethernet's, for a wire shared with other stations */
 	NIC_POOL_CACHE = 256,
-	NIC_POOL_SPARE = 2048,     /* held by the firmware or in transit */
-	NIC_POOL_PORT = 8192,      /* descriptors of a port, and waiting frames */
-	NIC_POOL_PER_SHARD = 1280, /* its ring and the core's working set */
+	NIC_POOL_SPARE = 2048,    /* held by the firmware or in transit */
+	NIC_POOL_PORT = 8192,     /* descriptors of a port, and waiting frames */
+	NIC_POOL_PER_SHARD = 256, /* a core's working set */
 	/*
 	 * A chunk of AF_XDP's memory is at most a page and holds a whole mempool object: its
 	 * header, the mbuf, and a line with which DPDK spreads objects over memory channels.
@@ -51,13 +51,20 @@ enum {
 	NIC_PAGE_BYTES = 4096,
 };
 
+void *app_alloc_apart(size_t bytes)
+{
+	size_t room = (bytes + APP_APART_BYTES - 1) / APP_APART_BYTES * APP_APART_BYTES;
+	void *memory = aligned_alloc(APP_APART_BYTES, room);
+
+	return memory ? memset(memory, 0, room) : NULL;
+}
+
 static int plan_core(struct app *app, const struct conf_core *conf)
 {
-	struct core *core = aligned_alloc(APP_CACHE_LINE_BYTES, sizeof(*core));
+	struct core *core = app_alloc_apart(sizeof(*core));
 
 	if (!core)
 		return -ENOMEM;
-	memset(core, 0, sizeof(*core));
 	core->app = app;
 	core->number = app->num_cores;
 	core->cpu = conf->cpu;
@@ -116,7 +123,6 @@ static int plan_cores(struct app *app)
 	app->num_io_cores = app->num_cores;
 	if (!err)
 		err = plan_role(app, CONF_ROLE_COLL);
-	app->several_cores = app->num_cores > 1;
 	return err;
 }
 
@@ -232,6 +238,39 @@ static bool nic_shares_pool(const struct nic *nic)
 	return nic->conf->wire == CONF_WIRE_SWITCH && nic->index > 0;
 }
 
+/* Returns the cores that poll shards of this NIC, a bit each. */
+static uint64_t nic_cores(const struct nic *nic)
+{
+	uint64_t cores = 0;
+
+	for (uint32_t i = 0; i < nic->num_shards; i++)
+		cores |= UINT64_C(1) << nic->shard[i].core->number;
+	return cores;
+}
+
+/* Returns the cores that send to this NIC: by the switch, or those that share its port. */
+static uint64_t nic_senders(const struct nic *nic)
+{
+	const struct app *app = nic->app;
+	uint64_t cores = 0;
+
+	if (nic->conf->wire != CONF_WIRE_SWITCH)
+		return nic->num_shards > 1 ? nic_cores(nic) : 0;
+	for (uint32_t i = 0; i < app->num_nics; i++) {
+		if (app->nic[i].conf->wire == CONF_WIRE_SWITCH)
+			cores |= nic_cores(&app->nic[i]);
+	}
+	return cores;
+}
+
+/* Frames that a shard's lanes can hold, and its core's working set. */
+static uint32_t nic_shard_frames(const struct nic *nic)
+{
+	uint32_t senders = (uint32_t)__builtin_popcountll(nic_senders(nic));
+
+	return NIC_POOL_PER_SHARD + (senders ? senders * lanes_slots(senders) : LANES_FRAMES);
+}
+
 static uint32_t nic_pool_frames(const struct nic *nic)
 {
 	const struct app *app = nic->app;
@@ -239,9 +278,9 @@ static uint32_t nic_pool_frames(const struct nic *nic)
 	uint32_t n = NIC_POOL_SPARE + 2 * NIC_POOL_CACHE * app->num_cores;
 
 	if (nic->conf->wire != CONF_WIRE_SWITCH)
-		return n + NIC_POOL_PORT + NIC_POOL_PER_SHARD * nic->num_shards;
+		return n + NIC_POOL_PORT + nic_shard_frames(nic) * nic->num_shards;
 	for (uint32_t i = 0; i < app->conf.num_switch_nics; i++)
-		n += app->nic[i].num_shards * (NIC_POOL_PER_SHARD + SWITCH_HOLD_TOTAL +
+		n += app->nic[i].num_shards * (nic_shard_frames(nic) + SWITCH_HOLD_TOTAL +
 					       (impaired ? (uint32_t)IMPAIR_QUEUE_MAX : 0));
 	return n;
 }
@@ -268,7 +307,7 @@ uint64_t nic_memory_bytes(const struct app *app)
 
 		if (!nic_shares_pool(nic))
 			bytes += nic_pool_frames(nic) * (nic_frame_bytes(nic) + 32);
-		bytes += (uint64_t)nic->num_shards * (HW_MAX_MR * 2 + APP_RING_FRAMES * 4) * 8;
+		bytes += (uint64_t)nic->num_shards * HW_MAX_MR * 2 * 8;
 	}
 	return bytes;
 }
@@ -281,21 +320,16 @@ static void shard_ring_name(const struct shard *shard, const char *what,
 
 static int shard_rings(struct shard *shard)
 {
-	struct nic *nic = shard->nic;
 	char name[RTE_RING_NAMESIZE];
+	int err;
 
 	shard_ring_name(shard, "unmap", name);
 	shard->unmap = rte_ring_create(name, HW_MAX_MR, SOCKET_ID_ANY,
 				       RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
-	shard_ring_name(shard, "loop", name);
-	shard->loop = rings_of_frames(nic->app, name, APP_RING_FRAMES);
-	if (nic->conf->wire == CONF_WIRE_SWITCH || nic->num_shards > 1) {
-		shard_ring_name(shard, "in", name);
-		shard->in = rings_of_frames(nic->app, name, APP_RING_FRAMES);
-		if (!shard->in)
-			return -ENOMEM;
-	}
-	return shard->unmap && shard->loop ? 0 : -ENOMEM;
+	if (!shard->unmap)
+		return -ENOMEM;
+	err = lanes_init(&shard->loop, nic_cores(shard->nic));
+	return err ? err : lanes_init(&shard->in, nic_senders(shard->nic));
 }
 
 static int nic_wire(struct nic *nic)
@@ -392,8 +426,9 @@ static int nic_open(struct nic *nic)
 	if (nic_shares_pool(nic))
 		nic->pool = nic->app->nic[0].pool;
 	else
-		nic->pool = rte_pktmbuf_pool_create(name, nic_pool_frames(nic), NIC_POOL_CACHE, 0,
-						    (uint16_t)nic_buffer_bytes(nic), SOCKET_ID_ANY);
+		nic->pool = rte_pktmbuf_pool_create_by_ops(
+		    name, nic_pool_frames(nic), TSAN_POOL_CACHE(NIC_POOL_CACHE), 0,
+		    (uint16_t)nic_buffer_bytes(nic), SOCKET_ID_ANY, TSAN_POOL_OPS);
 	if (!nic->pool) {
 		log_error("%s: no memory for %u frames; free some, or use a smaller --mtu",
 			  nic->name, nic_pool_frames(nic));
@@ -430,22 +465,13 @@ int nic_open_all(struct app *app)
 	return err;
 }
 
-static void ring_free_frames(struct rte_ring *ring)
-{
-	void *m;
-
-	while (ring && !rte_ring_dequeue(ring, &m))
-		rte_pktmbuf_free(m);
-	rte_ring_free(ring);
-}
-
 static void shard_close(struct shard *shard)
 {
 	borrow_drop(shard);
 	if (shard->arena)
 		munmap(shard->arena, shard->arena_bytes);
-	ring_free_frames(shard->in);
-	ring_free_frames(shard->loop);
+	lanes_free(&shard->in);
+	lanes_free(&shard->loop);
 	rte_ring_free(shard->unmap);
 	rte_pktmbuf_free_bulk(shard->backlog, shard->num_backlog);
 	free(shard->impair);

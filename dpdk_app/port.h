@@ -34,11 +34,11 @@ uint32_t port_tx_flush(struct shard *shard);
 int port_host_read(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_t bytes);
 
 /*
- * Distributes frames for one NIC to the rings of its shards, as fw_steer() decides; frames for all
+ * Distributes frames for one NIC to the lanes of its shards, as fw_steer() decides; frames for all
  * shards get additional references. Returns how many of the first frames were accepted; the rest
- * met a full ring. Any core.
+ * met a full lane. On the core of the shard that sends or has received them.
  */
-uint32_t port_steer(struct nic *nic, struct core *from, bool loop, struct rte_mbuf **frames,
+uint32_t port_steer(struct nic *nic, struct shard *from, bool loop, struct rte_mbuf **frames,
 		    uint32_t n);
 
 /* Returns true if this core polls all shards of the NIC. */

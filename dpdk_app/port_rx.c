@@ -9,11 +9,11 @@
 #include "dpdk_app/port.h"
 
 #include <rte_mbuf.h>
-#include <rte_ring.h>
 
 #include "dpdk_app/borrow.h"
 #include "dpdk_app/control/capture.h"
 #include "dpdk_app/csum.h"
+#include "dpdk_app/tsan.h"
 #include "dpdk_app/wire/echo.h"
 #include "dpdk_app/wire/wire.h"
 #include "shared_defs/wire_eth.h"
@@ -84,7 +84,7 @@ uint32_t port_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 
 	if (n > FW_BURST)
 		n = FW_BURST;
-	got = loop = rte_ring_sc_dequeue_burst(shard->loop, (void **)m, n, NULL);
+	got = loop = lanes_take(&shard->loop, &shard->loop_next, m, n);
 	if (got < n) {
 		uint8_t stage = shard->stages ? fw_stage(shard->fw, FW_STAGE_WIRE_RX) : 0;
 
@@ -119,6 +119,7 @@ void port_rx_free(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		if (frames[i].flags & FW_RX_HELD)
 			continue;
+		TSAN_RELEASE(frames[i].cookie);
 		m[count++] = frames[i].cookie;
 		if (count == FW_BURST) {
 			rte_pktmbuf_free_bulk(m, count);
@@ -132,28 +133,29 @@ void port_rx_free(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 void port_rx_release(void *ctx, void *cookie)
 {
 	(void)ctx;
+	TSAN_RELEASE(cookie);
 	rte_pktmbuf_free(cookie);
 }
 
-/* Delivers a frame to every shard: each gets a reference, unless its ring is full. */
-static void steer_all(struct nic *nic, struct core *from, bool loop, struct rte_mbuf *m)
+/* Delivers a frame to every shard: each gets a reference, unless its lane is full. */
+static void steer_all(struct nic *nic, struct shard *from, bool loop, struct rte_mbuf *m)
 {
 	for (uint32_t i = 0; i < nic->num_shards; i++) {
 		struct shard *shard = &nic->shard[i];
 
 		rte_mbuf_refcnt_update(m, 1);
-		if (rte_ring_enqueue(loop ? shard->loop : shard->in, m)) {
-			/* Other cores write this counter only when frames are lost. */
-			__atomic_fetch_add(&shard->stats.drop_rx_ring_full, 1, __ATOMIC_RELAXED);
+		if (!lanes_put(loop ? &shard->loop : &shard->in, from->core->number, &m, 1)) {
+			from->stats.drop_rx_ring_full++;
 			rte_pktmbuf_free(m);
-		} else if (shard->core != from) {
+		} else if (shard->core != from->core) {
 			core_wake(shard->core);
 		}
 	}
+	TSAN_RELEASE(m);
 	rte_pktmbuf_free(m);
 }
 
-uint32_t port_steer(struct nic *nic, struct core *from, bool loop, struct rte_mbuf **frames,
+uint32_t port_steer(struct nic *nic, struct shard *from, bool loop, struct rte_mbuf **frames,
 		    uint32_t n)
 {
 	uint32_t i = 0;
@@ -184,9 +186,9 @@ uint32_t port_steer(struct nic *nic, struct core *from, bool loop, struct rte_mb
 			continue;
 		}
 		shard = &nic->shard[number];
-		took = rte_ring_enqueue_burst(loop ? shard->loop : shard->in, (void **)&frames[i],
-					      run - i, NULL);
-		if (took && shard->core != from)
+		took = lanes_put(loop ? &shard->loop : &shard->in, from->core->number, &frames[i],
+				 run - i);
+		if (took && shard->core != from->core)
 			core_wake(shard->core);
 		if (took < run - i)
 			return i + took;

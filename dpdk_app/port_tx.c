@@ -87,7 +87,7 @@ static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_m
 /* The receiver of a loop is this NIC: a full ring drops frames, as a full wire would. */
 static void tx_loop(struct shard *shard, struct rte_mbuf **m, uint32_t n)
 {
-	uint32_t took = port_steer(shard->nic, shard->core, true, m, n);
+	uint32_t took = port_steer(shard->nic, shard, true, m, n);
 
 	shard->stats.tx_loop_frames += took;
 	if (took < n) {

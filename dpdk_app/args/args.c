@@ -368,7 +368,8 @@ static const struct cli_option args_options[] = {
      .shown = "the last CPU",
      .help = "CPUs to poll on, such as 1 or 2,4-7, each followed by its role if it is not io: "
 	     "2:io,3:coll,0:ctl. coll: every NIC has a separate shard for collectives there; ctl: "
-	     "the control threads run there. A CPU may have several roles: 1:io,1:coll"},
+	     "the control threads run there. A CPU may have several roles: 1:io,1:coll. 0*4: four "
+	     "threads on CPU 0, for tests"},
     {.name = "shared-core",
      .apply = apply_shared,
      .help = "clients also run on these CPUs: yield whenever idle"},

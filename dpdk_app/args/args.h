@@ -84,7 +84,7 @@ struct conf {
 	uint32_t mtu; /* bytes of the largest IPv4 packet; 0: the wire's */
 	struct impair_conf impair;
 	bool switch_crc; /* compute and check CRC32Cs also where frames stay in memory */
-	struct conf_core core[CONF_MAX_CORES]; /* all different; at least one has role io */
+	struct conf_core core[CONF_MAX_CORES]; /* one per thread; at least one has role io */
 	uint32_t num_cores;                    /* 0: automatic */
 	enum conf_share share;
 	enum conf_netdev netdev;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * --cores: CPUs that weftd uses, and their roles. A list of CPUs and ranges, each followed by a
- * colon and its role unless it is io: 1 or 2,4-7 or 2:io,3:coll,0:ctl.
+ * star and its number of threads unless it is 1, and by a colon and its role unless it is io: 1 or
+ * 2,4-7 or 2:io,3:coll,0:ctl or 0*4.
  *
  * Calls args_value.c and libc. ARCHITECTURE.md, "Shards".
  */
@@ -33,25 +34,25 @@ static bool role_of(const char *text, enum conf_role *role)
 	return false;
 }
 
-/* A CPU appears once per role, however often it is named. */
-static bool add(struct conf *conf, int cpu, enum conf_role role)
+/* A CPU has as many threads of a role as the largest number says, however often it is named. */
+static bool add(struct conf *conf, int cpu, enum conf_role role, uint64_t threads)
 {
-	for (uint32_t i = 0; i < conf->num_cores; i++) {
-		if (conf->core[i].cpu == cpu && conf->core[i].role == role)
-			return true;
-	}
-	if (conf->num_cores == CONF_MAX_CORES)
+	for (uint32_t i = 0; i < conf->num_cores; i++)
+		threads -= threads && conf->core[i].cpu == cpu && conf->core[i].role == role;
+	if (threads > CONF_MAX_CORES - conf->num_cores)
 		return false;
-	conf->core[conf->num_cores++] = (struct conf_core){cpu, role};
+	for (; threads; threads--)
+		conf->core[conf->num_cores++] = (struct conf_core){cpu, role};
 	return true;
 }
 
 static bool malformed(const char *text, char *error)
 {
-	snprintf(error, CONF_ERROR_CHARS,
-		 "--cores takes a list such as 1 or 2,4-7 or 2:io,3:coll,0:ctl (at most %d), not "
-		 "\"%.80s\"",
-		 CONF_MAX_CORES, text);
+	snprintf(
+	    error, CONF_ERROR_CHARS,
+	    "--cores takes a list such as 1 or 2,4-7 or 2:io,3:coll,0:ctl or 0*4 (at most %d), not "
+	    "\"%.80s\"",
+	    CONF_MAX_CORES, text);
 	return false;
 }
 
@@ -59,12 +60,17 @@ static bool malformed(const char *text, char *error)
 static bool add_item(struct conf *conf, char *item, const char *text, char *error)
 {
 	enum conf_role role = CONF_ROLE_IO;
-	char *colon = strchr(item, ':');
+	char *colon = strchr(item, ':'), *star;
+	uint64_t threads = 1;
 	int first, last;
 
 	if (colon)
 		*colon = '\0';
-	if (!value_cpu_range(item, &first, &last))
+	star = strchr(item, '*');
+	if (star)
+		*star = '\0';
+	if (!value_cpu_range(item, &first, &last) ||
+	    (star && !value_u64(star + 1, 1, CONF_MAX_CORES, &threads)))
 		return malformed(text, error);
 	if (colon && !role_of(colon + 1, &role)) {
 		snprintf(
@@ -75,7 +81,7 @@ static bool add_item(struct conf *conf, char *item, const char *text, char *erro
 		return false;
 	}
 	for (int cpu = first; cpu <= last; cpu++) {
-		if (!add(conf, cpu, role))
+		if (!add(conf, cpu, role, role == CONF_ROLE_CTL ? 1 : threads))
 			return malformed(text, error);
 	}
 	return true;

@@ -541,6 +541,8 @@ static void client_free(struct client *c)
 	/* The shard released its mappings of this client before it answered the detach. */
 	if (c->shard)
 		client_drain_unmap(c->shard);
+	if (c->shard && !c->tool)
+		c->shard->num_processes--;
 	client_xrcd_forget_all(c);
 	client_hold_drop(c);
 	if (c->worker)

@@ -29,7 +29,8 @@ enum {
 	CLIENT_MAX_TOTAL = 4096,  /* connections per weftd */
 	CLIENT_UNATTACHED_S = 10, /* seconds that a connection may exist without ATTACH and START */
 	CLIENT_FDS_MAX = 3,
-	CLIENT_SOCKET_BYTES = 32768, /* answers in its socket; the kernel doubles the value */
+	CLIENT_SOCKET_BYTES = 32768,      /* answers in its socket; the kernel doubles the value */
+	CLIENT_LOAD_EQUAL_PERMILLE = 100, /* loads of shards that differ by less are equal */
 	/* weftd's memory per connection: its record, and unread answers. */
 	CLIENT_OWN_BYTES = 131072,
 };

@@ -185,22 +185,48 @@ static int send_attach(struct client *c)
 	return 0;
 }
 
+/* Returns true if a process should rather get this shard than that one. */
+static bool less_used(const struct shard *shard, const struct shard *than)
+{
+	if (shard->num_processes != than->num_processes)
+		return shard->num_processes < than->num_processes;
+	return atomic_load_explicit(&shard->load_permille, memory_order_relaxed) +
+		   CLIENT_LOAD_EQUAL_PERMILLE <
+	       atomic_load_explicit(&than->load_permille, memory_order_relaxed);
+}
+
 /*
- * Selects the shard of a process: the one that it requests; or one for collectives if requested and
- * available; or one of the others in turn. NULL: there is no such shard.
+ * Returns, of count shards, the one with the fewest processes; of these one whose core has
+ * distinctly less to do; of these the next in turn, so that shards of equal load are used equally.
+ */
+static struct shard *least_used(struct shard *shard, uint32_t count, uint32_t *next)
+{
+	struct shard *least = &shard[*next % count];
+
+	for (uint32_t i = 1; i < count; i++) {
+		struct shard *other = &shard[(*next + i) % count];
+
+		if (less_used(other, least))
+			least = other;
+	}
+	*next = (uint32_t)(least - shard) + 1;
+	return least;
+}
+
+/*
+ * Selects the shard of a process: the one that it requests; or the least used one for collectives
+ * if requested and available; or the least used of the others. NULL: there is no such shard.
  */
 static struct shard *choose_shard(struct nic *nic, uint32_t flags)
 {
 	uint32_t num_io = nic->num_shards - nic->num_coll;
 	uint32_t number = (flags & HW_ATTACH_SHARD_MASK) >> HW_ATTACH_SHARD_SHIFT;
 
-	if (!(flags & HW_ATTACH_F_SHARD)) {
-		if (flags & HW_ATTACH_F_COLL && nic->num_coll)
-			number = num_io + nic->next_coll++ % nic->num_coll;
-		else
-			number = nic->next_shard++ % num_io;
-	}
-	return number < nic->num_shards ? &nic->shard[number] : NULL;
+	if (flags & HW_ATTACH_F_SHARD)
+		return number < nic->num_shards ? &nic->shard[number] : NULL;
+	if (flags & HW_ATTACH_F_COLL && nic->num_coll)
+		return least_used(&nic->shard[num_io], nic->num_coll, &nic->next_coll);
+	return least_used(&nic->shard[0], num_io, &nic->next_shard);
 }
 
 static void offer_bar(struct client *c, const struct hw_cmd *cmd)
@@ -233,6 +259,8 @@ static void run_attach(struct client *c, const struct hw_cmd *cmd, int fd)
 		return;
 	}
 	c->tool = flags & HW_ATTACH_F_TOOL;
+	if (!c->tool)
+		c->shard->num_processes++;
 	c->use = (flags & HW_ATTACH_USE_MASK) >> HW_ATTACH_USE_SHIFT;
 	memcpy(c->name, cmd->u.attach.name, sizeof(c->name));
 	c->name[sizeof(c->name) - 1] = '\0';

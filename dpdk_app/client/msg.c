@@ -8,7 +8,6 @@
 #include "dpdk_app/client/msg.h"
 
 #include <errno.h>
-#include <rte_ring.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,6 +16,7 @@
 #include "dpdk_app/idle.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/control/stats.h"
+#include "dpdk_app/rings.h"
 
 struct msg *msg_new(enum msg_kind kind, struct shard *shard, struct client *client)
 {
@@ -45,7 +45,7 @@ void msg_free(struct msg *msg)
 int msg_send(struct msg *msg)
 {
 	atomic_fetch_add(&msg->core->app->awaited, 1);
-	if (rte_ring_enqueue(msg->core->msgs, msg)) {
+	if (!rings_put(msg->core->msgs, msg)) {
 		atomic_fetch_sub(&msg->core->app->awaited, 1);
 		return -ENOBUFS;
 	}
@@ -57,7 +57,7 @@ int msg_send(struct msg *msg)
 static void msg_done(struct core *core, struct msg *msg)
 {
 	/* MSG_DONE_RING exceeds the number of all messages. */
-	if (rte_ring_enqueue(core->app->done, msg))
+	if (!rings_put(core->app->done, msg))
 		log_error("an answer to a command was lost: restart weftd");
 	/* Pairs with control_linger(): it stops polling before it checks a last time. */
 	atomic_thread_fence(memory_order_seq_cst);
@@ -280,9 +280,9 @@ static bool carry_out(struct core *core, struct msg *msg)
 
 uint32_t msg_run(struct core *core)
 {
-	void *msg;
+	struct msg *msg = rings_take(core->msgs);
 
-	if (rte_ring_sc_dequeue(core->msgs, &msg))
+	if (!msg)
 		return 0;
 	if (carry_out(core, msg))
 		msg_done(core, msg);

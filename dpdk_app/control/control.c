@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <rte_pause.h>
-#include <rte_ring.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -25,6 +24,7 @@
 #include "dpdk_app/client/populate.h"
 #include "dpdk_app/watchdog.h"
 #include "dpdk_app/wire/wire.h"
+#include "dpdk_app/rings.h"
 
 enum {
 	CONTROL_EVENTS = 64,
@@ -112,11 +112,9 @@ static void control_close(struct control *control)
 /* Handles all messages that cores have returned since the last call. */
 static void control_drain(struct app *app)
 {
-	void *back;
+	struct msg *msg;
 
-	while (!rte_ring_sc_dequeue(app->done, &back)) {
-		struct msg *msg = back;
-
+	while ((msg = rings_take(app->done)) != NULL) {
 		atomic_fetch_sub(&app->awaited, 1);
 		if (msg->answered)
 			msg->answered(msg, msg->arg);
@@ -162,14 +160,14 @@ static void control_linger(struct app *app)
 		return;
 	atomic_store(&app->control_looks, true);
 	end_ns = app_clock_ns() + CONTROL_LINGER_NS;
-	while (rte_ring_empty(app->done) && app_clock_ns() < end_ns)
+	while (!rings_waiting(app->done) && app_clock_ns() < end_ns)
 		rte_pause();
 	atomic_store(&app->control_looks, false);
 	/*
 	 * Sequentially consistent, like msg_done()'s fence: one of the two sees the other's store.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (!rte_ring_empty(app->done))
+	if (rings_waiting(app->done))
 		control_drain(app);
 }
 
@@ -255,12 +253,12 @@ void control_stop_cores(struct app *app)
 
 void control_drop_messages(struct app *app)
 {
-	void *msg;
+	struct msg *msg;
 
-	while (!rte_ring_sc_dequeue(app->done, &msg))
+	while ((msg = rings_take(app->done)) != NULL)
 		msg_free(msg);
 	for (uint32_t i = 0; i < app->num_cores; i++) {
-		while (!rte_ring_sc_dequeue(app->core[i]->msgs, &msg))
+		while ((msg = rings_take(app->core[i]->msgs)) != NULL)
 			msg_free(msg);
 	}
 }

@@ -56,6 +56,7 @@ static const struct stats_field port_fields[] = {
     PORT_FIELD(drop_wire_unknown),
     PORT_FIELD(drop_wire_down),
     PORT_FIELD(rx_ring),
+    PORT_FIELD(rx_passed),
     PORT_FIELD(tx_ring),
     PORT_FIELD(echoes),
 };
@@ -171,6 +172,9 @@ static void put_nic(struct window *w, const struct shard *shard)
 		put(w, "attach_", "memory_refused",
 		    atomic_load_explicit(&nic->memory_refused, memory_order_relaxed));
 	put(w, "capture_", "dropped", capture ? capture_dropped(capture, shard) : 0);
+	put(w, "shard_", "busy_ns", shard->load.busy_ns);
+	put(w, "shard_", "load_permille",
+	    atomic_load_explicit(&shard->load_permille, memory_order_relaxed));
 }
 
 /* The wire and its counters belong to the core of shard 0. Some need system calls. */

@@ -13,8 +13,11 @@
 #include <stdint.h>
 
 #include "dpdk_app/app.h"
+#include "dpdk_app/lanes.h"
 
 struct hw_stat;
+struct rte_eth_conf;
+struct rte_eth_dev_info;
 struct gso;
 struct memif;
 struct xdp;
@@ -64,6 +67,7 @@ struct wire_ops {
 };
 
 struct wire {
+	APP_PART(fixed); /* constant while the port is open; read by the cores of all shards */
 	const struct wire_ops *ops;
 	struct nic *nic;
 	char how[96]; /* description for the operator: "AF_XDP on eth1" */
@@ -71,21 +75,18 @@ struct wire {
 	/* A DPDK port: */
 	uint16_t port;
 	uint16_t num_rx_queues;
-	uint16_t next_rx_queue;
 	uint16_t num_tx_queues;
-	struct rte_ring *tx_ring; /* frames of shards on other cores; NULL: only one shard */
-	struct rte_mbuf *stuck[FW_BURST]; /* owner: from tx_ring, not sent yet */
-	uint32_t num_stuck;
-	char vdev[32];        /* to remove at the end; "": not a vdev */
-	int ifindex;          /* the kernel's interface; 0: none */
-	int fd[APP_PORT_FDS]; /* readable when frames wait */
+	bool queue_each;                /* each shard has a queue of the port in both directions */
+	uint16_t num_flows;             /* rules by which the device steers frames to them */
+	struct lanes tx;                /* frames of shards on other cores; empty with queue_each */
+	char vdev[32];                  /* to remove at the end; "": not a vdev */
+	int ifindex;                    /* the kernel's interface; 0: none */
+	int fd[APP_PORT_FDS];           /* readable when frames wait */
+	uint8_t fd_shard[APP_PORT_FDS]; /* whose core it wakes */
 	uint32_t num_fds;
-	bool naps;           /* there are no such descriptors */
 	bool trusted;        /* frames come from this weftd's memory, with correct CRC32Cs */
 	bool tx_csum;        /* the device computes the TCP checksum */
 	bool partial_csum;   /* kernels send frames without it: csum_is_partial() */
-	bool settled;        /* the link is up: the port may be used */
-	uint64_t drop_down;  /* owner: frames of other cores dropped without a link */
 	struct memif *memif; /* NULL: not a memif */
 	struct xdp *xdp;     /* NULL: no XDP program */
 	struct gso *gso;     /* sends runs of TCP segments; NULL: frames are sent one by one */
@@ -95,13 +96,25 @@ struct wire {
 	 * program leaves to the kernel; -1: none.
 	 */
 	int group_fd;
-	bool group_rx;              /* group_fd receives such frames */
-	uint64_t group_looked_ns;   /* owner: time when it was last read */
-	bool filters;               /* the device filters group MACs */
+	bool group_rx; /* group_fd receives such frames */
+	bool filters;  /* the device filters group MACs */
+	int claim_fd;  /* keeps other weftds off the interface; -1: none */
+
+	/* Written when a link, a group or an address changes. */
+	APP_PART(seldom);
+	bool naps;                  /* owner: there are no such descriptors */
+	_Atomic(bool) settled;      /* the link is up: the port may be used */
 	_Atomic(bool) macs_changed; /* for the owner: the device's filter is outdated */
-	int claim_fd;               /* keeps other weftds off the interface; -1: none */
-	bool shared;                /* control: the NIC's address is also the kernel's */
 	_Atomic(bool) gone;         /* the interface was removed */
+	bool shared;                /* control: the NIC's address is also the kernel's */
+
+	APP_PART(of_owner);
+	uint16_t next_rx_queue;
+	uint32_t tx_next;                 /* lane of tx to look at first */
+	struct rte_mbuf *stuck[FW_BURST]; /* from tx, not sent yet */
+	uint32_t num_stuck;
+	uint64_t drop_down;       /* frames of other cores dropped without a link */
+	uint64_t group_looked_ns; /* time when group_fd was last read */
 };
 
 /* Connects a NIC to the built-in switch. Returns 0 or -errno. */
@@ -110,6 +123,8 @@ int wire_switch_open(struct nic *nic) __attribute__((warn_unused_result));
 /* Configuration of a DPDK port. */
 struct wire_ethdev_conf {
 	uint16_t rx_queues;
+	bool queue_each; /* a queue for each shard, in both directions, if the device has as many */
+	bool rx_intr;    /* descriptors of the queues: rte_eth_dev_rx_intr_ctl_q_get_fd() */
 	uint16_t rx_descs;
 	uint16_t tx_descs;
 	bool set_mtu; /* set the MTU of the device, which its PMD supports */
@@ -118,21 +133,24 @@ struct wire_ethdev_conf {
 /* Creates the virtual device and finds its port. Returns 0 or -errno. */
 int wire_vdev_make(struct wire *wire, const char *vdev, const char *args)
     __attribute__((warn_unused_result));
-/* Creates the ring through which other cores send, if there are any. Returns 0 or -errno. */
-int wire_ethdev_ring(struct wire *wire) __attribute__((warn_unused_result));
-/* Configures and starts wire->port, and creates that ring. Returns 0 or -errno. */
+/* Creates the lanes through which other cores send, if there are any. Returns 0 or -errno. */
+int wire_ethdev_lanes(struct wire *wire) __attribute__((warn_unused_result));
+/* Configures and starts wire->port, and creates these lanes. Returns 0 or -errno. */
 int wire_ethdev_start(struct wire *wire, const struct wire_ethdev_conf *conf)
     __attribute__((warn_unused_result));
 /* Writes counters of the port; wire_stats.c. */
 uint32_t wire_ethdev_stats(const struct wire *wire, struct hw_stat *stat, uint32_t max);
+/*
+ * Queues of a port for each shard; wire_queues.c. _plan() decides on them before the port is
+ * configured, and requests RSS of it. _steer() gives the device rules that bring frames to the
+ * queue of their shard; what it brings elsewhere is passed on. Both on the control thread.
+ */
+void wire_queues_plan(struct wire *wire, const struct rte_eth_dev_info *info,
+		      struct rte_eth_conf *eth);
+void wire_queues_steer(struct wire *wire);
+
 /* Its close() undoes wire_vdev_make() and wire_ethdev_start(). */
 extern const struct wire_ops wire_ethdev_ops;
-
-/*
- * Finds descriptors of this process with the given socket domain (AF_XDP, AF_PACKET) or, for domain
- * 0, those open on path. DPDK's drivers do not expose theirs. Returns their number.
- */
-uint32_t wire_find_fds(int domain, const char *path, int *fd, uint32_t max);
 
 /*
  * Groups on a kernel interface. _open() creates the socket that joins them and returns 0 or -errno.

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A DPDK port, AF_XDP sockets (xsk.c) or a memif as the wire of one NIC. The core of shard 0 owns
- * the port: it polls its queues, distributes frames to the other shards through their rings, and
- * sends frames that they put into the port's ring.
+ * the port: it polls its queues, distributes frames to the other shards through their lanes, and
+ * sends frames that they put into lanes of the port. A port that has a queue for each shard is
+ * polled by all of them; the core that receives a frame of another shard passes it on.
  *
- * wire_netdev.c, wire_memif.c, wire_tap.c or wire_pci.c sets it up; calls rte_ethdev.
+ * wire_netdev.c, wire_memif.c, wire_tap.c or wire_pci.c sets it up; calls wire_queues.c and
+ * rte_ethdev.
  */
 #include "dpdk_app/wire/wire.h"
 
@@ -13,7 +15,6 @@
 #include <rte_ethdev.h>
 #include <rte_log.h>
 #include <rte_mbuf.h>
-#include <rte_ring.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,13 +25,11 @@
 #include "dpdk_app/wire/mac_filter.h"
 #include "dpdk_app/wire/memif.h"
 #include "dpdk_app/port.h"
-#include "dpdk_app/rings.h"
 #include "dpdk_app/wire/wire_runs.h"
 #include "dpdk_app/wire/xdp.h"
 #include "dpdk_app/wire/xsk.h"
 
 enum {
-	ETHDEV_TX_RING = 1024,
 	ETHDEV_MACS_MAX = 128, /* limit of addresses set on a device individually */
 };
 
@@ -44,7 +43,8 @@ static uint32_t ethdev_rx_burst(struct wire *wire, uint16_t queue, struct rte_mb
 	return rte_eth_rx_burst(wire->port, queue, frames, (uint16_t)n);
 }
 
-static uint32_t ethdev_tx_burst(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
+static uint32_t ethdev_tx_burst(struct wire *wire, uint16_t queue, struct rte_mbuf **frames,
+				uint32_t n)
 {
 	if (wire->gso)
 		return wire_runs_tx(wire, frames, n);
@@ -52,7 +52,7 @@ static uint32_t ethdev_tx_burst(struct wire *wire, struct rte_mbuf **frames, uin
 		return xsk_tx(wire->xsk, frames, n);
 	if (wire->memif)
 		return wire_memif_tx(wire, frames, n);
-	return rte_eth_tx_burst(wire->port, 0, frames, (uint16_t)n);
+	return rte_eth_tx_burst(wire->port, queue, frames, (uint16_t)n);
 }
 
 static uint32_t ethdev_poll(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
@@ -71,7 +71,7 @@ static uint32_t ethdev_poll(struct wire *wire, struct rte_mbuf **frames, uint32_
 	return got;
 }
 
-/* Keeps the owner's frames, in order, and passes on the others. */
+/* Keeps this shard's frames, in order, and passes on the others. */
 static uint32_t ethdev_keep_own(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
 {
 	struct nic *nic = shard->nic;
@@ -83,9 +83,12 @@ static uint32_t ethdev_keep_own(struct shard *shard, struct rte_mbuf **frames, u
 		uint32_t to = fw_steer(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len,
 				       nic->num_shards, nic->cm_ports, &all);
 
-		if (to == 0 && !all) {
+		if (to == shard->number && !all) {
 			frames[own++] = m;
-		} else if (!port_steer(nic, shard->core, false, &m, 1)) {
+			continue;
+		}
+		shard->stats.rx_passed++;
+		if (!port_steer(nic, shard, false, &m, 1)) {
 			shard->stats.drop_rx_ring_full++;
 			rte_pktmbuf_free(m);
 		}
@@ -96,16 +99,18 @@ static uint32_t ethdev_keep_own(struct shard *shard, struct rte_mbuf **frames, u
 static uint32_t ethdev_rx(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
 {
 	struct wire *wire = shard->nic->wire;
-	uint32_t got = 0;
+	uint32_t got;
 
-	if (shard->in)
-		got = rte_ring_sc_dequeue_burst(shard->in, (void **)frames, n, NULL);
-	shard->stats.rx_ring += got;
-	if (shard->number || got == n || !wire->settled)
-		return got;
 	if (shard->nic->num_shards == 1)
-		return got + ethdev_poll(wire, frames + got, n - got);
-	n = ethdev_poll(wire, frames + got, n - got);
+		return wire->settled ? ethdev_poll(wire, frames, n) : 0;
+	got = lanes_take(&shard->in, &shard->in_next, frames, n);
+	shard->stats.rx_ring += got;
+	if (got == n || !wire->settled || (shard->number && !wire->queue_each))
+		return got;
+	if (wire->queue_each)
+		n = ethdev_rx_burst(wire, (uint16_t)shard->number, frames + got, n - got);
+	else
+		n = ethdev_poll(wire, frames + got, n - got);
 	return got + ethdev_keep_own(shard, frames + got, n);
 }
 
@@ -114,10 +119,10 @@ static uint32_t ethdev_tx(struct shard *shard, struct rte_mbuf **frames, uint32_
 	struct wire *wire = shard->nic->wire;
 	uint32_t took;
 
-	if (shard->number) {
-		took = rte_ring_enqueue_burst(wire->tx_ring, (void **)frames, n, NULL);
+	if (shard->number && !wire->queue_each) {
+		took = lanes_put(&wire->tx, shard->core->number, frames, n);
 		shard->stats.tx_ring += took;
-		if (took && shard->core != shard->nic->shard[0].core)
+		if (took)
 			core_wake(shard->nic->shard[0].core);
 		return took;
 	}
@@ -126,7 +131,7 @@ static uint32_t ethdev_tx(struct shard *shard, struct rte_mbuf **frames, uint32_
 		rte_pktmbuf_free_bulk(frames, n);
 		return n;
 	}
-	return ethdev_tx_burst(wire, frames, n);
+	return ethdev_tx_burst(wire, (uint16_t)shard->number, frames, n);
 }
 
 /* Any core; only the owner accesses the device itself. */
@@ -164,13 +169,12 @@ static void ethdev_filter(struct wire *wire)
 }
 
 /* Sends frames of the other cores. */
-static uint32_t ethdev_pump_ring(struct wire *wire)
+static uint32_t ethdev_pump_lanes(struct wire *wire)
 {
 	uint32_t sent;
 
 	if (!wire->num_stuck)
-		wire->num_stuck =
-		    rte_ring_sc_dequeue_burst(wire->tx_ring, (void **)wire->stuck, FW_BURST, NULL);
+		wire->num_stuck = lanes_take(&wire->tx, &wire->tx_next, wire->stuck, FW_BURST);
 	if (!wire->num_stuck)
 		return 0;
 	if (!wire->settled) {
@@ -179,7 +183,7 @@ static uint32_t ethdev_pump_ring(struct wire *wire)
 		wire->num_stuck = 0;
 		return 1;
 	}
-	sent = ethdev_tx_burst(wire, wire->stuck, wire->num_stuck);
+	sent = ethdev_tx_burst(wire, 0, wire->stuck, wire->num_stuck);
 	wire->num_stuck -= sent;
 	memmove(wire->stuck, wire->stuck + sent, wire->num_stuck * sizeof(wire->stuck[0]));
 	return sent;
@@ -197,8 +201,8 @@ static uint32_t ethdev_pump(struct wire *wire)
 		sent += wire_runs_pump(wire);
 	else if (wire->gso)
 		wire->drop_down += wire_runs_drop(wire);
-	if (wire->tx_ring)
-		sent += ethdev_pump_ring(wire);
+	if (wire->tx.num)
+		sent += ethdev_pump_lanes(wire);
 	return sent;
 }
 
@@ -212,7 +216,7 @@ static bool ethdev_waiting(const struct shard *shard)
 		return true;
 	if (wire->memif && wire_memif_waiting(wire))
 		return true;
-	return wire->tx_ring && (wire->num_stuck || !rte_ring_empty(wire->tx_ring));
+	return wire->num_stuck || lanes_waiting(&wire->tx);
 }
 
 static uint64_t ethdev_next_ns(const struct shard *shard)
@@ -291,7 +295,7 @@ static int ethdev_queues(struct wire *wire, const struct wire_ethdev_conf *conf)
 	int err;
 
 	err = rte_eth_dev_adjust_nb_rx_tx_desc(wire->port, &rx_descs, &tx_descs);
-	for (uint16_t q = 0; !err && q < conf->rx_queues; q++)
+	for (uint16_t q = 0; !err && q < wire->num_rx_queues; q++)
 		err = rte_eth_rx_queue_setup(wire->port, q, rx_descs,
 					     (unsigned)(socket < 0 ? 0 : socket), NULL,
 					     wire->nic->pool);
@@ -301,15 +305,14 @@ static int ethdev_queues(struct wire *wire, const struct wire_ethdev_conf *conf)
 	return err;
 }
 
-int wire_ethdev_ring(struct wire *wire)
+int wire_ethdev_lanes(struct wire *wire)
 {
-	char name[32];
+	const struct nic *nic = wire->nic;
+	uint64_t cores = 0;
 
-	if (wire->nic->num_shards == 1)
-		return 0;
-	snprintf(name, sizeof(name), "tx_%s", wire->nic->name);
-	wire->tx_ring = rings_of_frames(wire->nic->app, name, ETHDEV_TX_RING);
-	return wire->tx_ring ? 0 : -ENOMEM;
+	for (uint32_t i = 1; i < nic->num_shards && !wire->queue_each; i++)
+		cores |= UINT64_C(1) << nic->shard[i].core->number;
+	return lanes_init(&wire->tx, cores);
 }
 
 int wire_ethdev_start(struct wire *wire, const struct wire_ethdev_conf *conf)
@@ -327,20 +330,23 @@ int wire_ethdev_start(struct wire *wire, const struct wire_ethdev_conf *conf)
 	wire->tx_csum = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
 	eth.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
 	eth.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
+	eth.intr_conf.rxq = conf->rx_intr;
 	wire->num_rx_queues = conf->rx_queues;
 	wire->num_tx_queues = 1;
-	err = rte_eth_dev_configure(wire->port, conf->rx_queues, wire->num_tx_queues, &eth);
+	if (conf->queue_each)
+		wire_queues_plan(wire, &info, &eth);
+	err = rte_eth_dev_configure(wire->port, wire->num_rx_queues, wire->num_tx_queues, &eth);
 	if (!err)
 		err = ethdev_queues(wire, conf);
 	if (!err)
 		err = rte_eth_dev_start(wire->port);
-	return err ? err : wire_ethdev_ring(wire);
+	if (!err && wire->queue_each)
+		wire_queues_steer(wire);
+	return err ? err : wire_ethdev_lanes(wire);
 }
 
 static void wire_ethdev_close(struct wire *wire)
 {
-	struct rte_mbuf *m;
-
 	if (wire->gso)
 		gso_close(wire->gso);
 	if (wire->memif) {
@@ -356,9 +362,7 @@ static void wire_ethdev_close(struct wire *wire)
 	if (wire->vdev[0])
 		rte_eal_hotplug_remove("vdev", wire->vdev);
 	rte_pktmbuf_free_bulk(wire->stuck, wire->num_stuck);
-	while (wire->tx_ring && !rte_ring_dequeue(wire->tx_ring, (void **)&m))
-		rte_pktmbuf_free(m);
-	rte_ring_free(wire->tx_ring);
+	lanes_free(&wire->tx);
 	if (wire->claim_fd >= 0)
 		close(wire->claim_fd);
 	if (wire->group_fd >= 0)

@@ -115,5 +115,5 @@ int wire_memif_open(struct nic *nic)
 	nic->link_mbps = 100000;
 	snprintf(wire->how, sizeof(wire->how), "memif %s at %.60s",
 		 conf.server ? "server" : "client", conf.path);
-	return wire_ethdev_ring(wire);
+	return wire_ethdev_lanes(wire);
 }

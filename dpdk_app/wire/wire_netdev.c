@@ -193,28 +193,19 @@ static int netdev_claim(struct wire *wire, int ifindex)
 	return 0;
 }
 
-uint32_t wire_find_fds(int domain, const char *path, int *fd, uint32_t max)
+/*
+ * Finds descriptors of this process with the socket domain; DPDK's driver does not expose its own.
+ * Returns their number.
+ */
+static uint32_t netdev_find_fds(int domain, int *fd, uint32_t max)
 {
 	uint32_t n = 0;
 
 	for (int i = 3; i < 4096 && n < max; i++) {
-		char link[32], target[64];
 		socklen_t bytes = sizeof(int);
-		ssize_t chars;
 		int value;
 
-		if (domain) {
-			if (!getsockopt(i, SOL_SOCKET, SO_DOMAIN, &value, &bytes) &&
-			    value == domain)
-				fd[n++] = i;
-			continue;
-		}
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", i);
-		chars = readlink(link, target, sizeof(target) - 1);
-		if (chars <= 0)
-			continue;
-		target[chars] = '\0';
-		if (!strcmp(target, path))
+		if (!getsockopt(i, SOL_SOCKET, SO_DOMAIN, &value, &bytes) && value == domain)
 			fd[n++] = i;
 	}
 	return n;
@@ -224,7 +215,7 @@ uint32_t wire_find_fds(int domain, const char *path, int *fd, uint32_t max)
 static void netdev_note_fds(struct wire *wire, int domain, const int *before, uint32_t num_before)
 {
 	int now[APP_PORT_FDS * CONF_MAX_NICS];
-	uint32_t n = wire_find_fds(domain, NULL, now, sizeof(now) / sizeof(now[0]));
+	uint32_t n = netdev_find_fds(domain, now, sizeof(now) / sizeof(now[0]));
 
 	wire->num_fds = 0;
 	for (uint32_t i = 0; i < n; i++) {
@@ -317,7 +308,7 @@ static int netdev_xdp_start(struct wire *wire, uint32_t queues)
 	if (!wire->xsk)
 		err = -errno;
 	if (!err)
-		err = wire_ethdev_ring(wire);
+		err = wire_ethdev_lanes(wire);
 	if (!err)
 		xdp_start(wire->xdp, nic->conf->ip, wire->shared);
 	/* Frames of two sockets keep their order if each call ends with them in the stack. */
@@ -343,8 +334,7 @@ static void netdev_undo(struct wire *wire)
 		xsk_close(wire->xsk);
 	if (wire->xdp)
 		xdp_close(wire->xdp);
-	rte_ring_free(wire->tx_ring);
-	wire->tx_ring = NULL;
+	lanes_free(&wire->tx);
 	wire->gso = NULL;
 	wire->tx_csum = false;
 	wire->xsk = NULL;
@@ -446,7 +436,7 @@ static int netdev_packet(struct wire *wire)
 	char vdev[32], args[160];
 	int err;
 
-	num_before = wire_find_fds(AF_PACKET, NULL, before, sizeof(before) / sizeof(before[0]));
+	num_before = netdev_find_fds(AF_PACKET, before, sizeof(before) / sizeof(before[0]));
 	snprintf(vdev, sizeof(vdev), "net_af_packet%u", nic->index);
 	snprintf(args, sizeof(args),
 		 "iface=%.15s,blocksz=%d,framesz=%d,framecnt=%d,qpairs=1,qdisc_bypass=1",

@@ -31,8 +31,11 @@ static int pci_find(const char *address, uint16_t *port)
 
 int wire_pci_open(struct nic *nic)
 {
-	const struct wire_ethdev_conf conf = {
-	    .rx_queues = 1, .rx_descs = PCI_DESCS, .tx_descs = PCI_DESCS, .set_mtu = true};
+	const struct wire_ethdev_conf conf = {.rx_queues = 1,
+					      .queue_each = true,
+					      .rx_descs = PCI_DESCS,
+					      .tx_descs = PCI_DESCS,
+					      .set_mtu = true};
 	struct wire *wire = wire_new(nic, &wire_ethdev_ops);
 	struct rte_ether_addr mac;
 	struct rte_eth_link link = {0};

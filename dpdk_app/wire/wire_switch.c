@@ -2,8 +2,8 @@
 /*
  * The built-in switch: connects the NICs of one weftd that have no port of their own. It knows
  * every NIC's MAC, floods broadcast, forwards multicast to NICs whose filter accepts it, and passes
- * complete frames unmodified. No core is dedicated to it: the sender's core puts a frame into the
- * ring of the destination shard, and the receiver's core takes it out, through impairments if
+ * complete frames unmodified. No core is dedicated to it: the sender's core puts a frame into its
+ * lane to the destination shard, and the receiver's core takes it out, through impairments if
  * configured.
  *
  * Frames for a receiver with a full ring wait in their own queue (switch_hold.c), like that of a
@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <rte_mbuf.h>
-#include <rte_ring.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +45,7 @@ static uint32_t switch_to(struct shard *from, struct nic *to, struct rte_mbuf **
 {
 	struct switch_holds *holds = from->holds;
 	bool waits = holds->mask >> to->index & 1;
-	uint32_t took = waits ? 0 : port_steer(to, from->core, false, frames, n);
+	uint32_t took = waits ? 0 : port_steer(to, from, false, frames, n);
 
 	if (__builtin_expect(took == n, 1))
 		return n;
@@ -64,9 +63,9 @@ static void switch_lose(struct shard *from, struct rte_mbuf **frames, uint32_t n
 
 static uint32_t switch_offer(void *ctx, uint32_t to, struct rte_mbuf **frames, uint32_t n)
 {
-	const struct shard *from = ctx;
+	struct shard *from = ctx;
 
-	return port_steer(&from->nic->app->nic[to], from->core, false, frames, n);
+	return port_steer(&from->nic->app->nic[to], from, false, frames, n);
 }
 
 static uint32_t switch_flush(struct shard *shard)
@@ -145,7 +144,7 @@ static uint32_t switch_rx_impaired(struct shard *shard, struct rte_mbuf **frames
 	struct rte_mbuf *in[FW_BURST];
 	uint32_t got;
 
-	got = rte_ring_sc_dequeue_burst(shard->in, (void **)in, n, NULL);
+	got = lanes_take(&shard->in, &shard->in_next, in, n);
 	shard->stats.rx_ring += got;
 	for (uint32_t i = 0; i < got; i++) {
 		switch (impair_in(shard->impair, now_ns, in[i], in[i]->pkt_len)) {
@@ -169,7 +168,7 @@ static uint32_t switch_rx(struct shard *shard, struct rte_mbuf **frames, uint32_
 
 	if (shard->impair)
 		return switch_rx_impaired(shard, frames, n);
-	got = rte_ring_sc_dequeue_burst(shard->in, (void **)frames, n, NULL);
+	got = lanes_take(&shard->in, &shard->in_next, frames, n);
 	shard->stats.rx_ring += got;
 	return got;
 }
@@ -224,7 +223,7 @@ static const struct wire_ops switch_ops = {
 
 struct wire *wire_new(struct nic *nic, const struct wire_ops *ops)
 {
-	struct wire *wire = calloc(1, sizeof(*wire));
+	struct wire *wire = app_alloc_apart(sizeof(*wire));
 
 	if (!wire)
 		return NULL;
@@ -245,7 +244,7 @@ int wire_switch_open(struct nic *nic)
 		return -ENOMEM;
 	strcpy(wire->how, "built-in switch");
 	for (uint32_t i = 0; i < nic->num_shards; i++) {
-		nic->shard[i].holds = calloc(1, sizeof(*nic->shard[i].holds));
+		nic->shard[i].holds = app_alloc_apart(sizeof(*nic->shard[i].holds));
 		if (!nic->shard[i].holds)
 			return -ENOMEM;
 	}
@@ -257,7 +256,7 @@ int wire_switch_open(struct nic *nic)
 	for (uint32_t i = 0; i < nic->num_shards; i++) {
 		struct shard *shard = &nic->shard[i];
 
-		shard->impair = malloc(sizeof(*shard->impair));
+		shard->impair = app_alloc_apart(sizeof(*shard->impair));
 		if (!shard->impair)
 			return -ENOMEM;
 		impair_init(shard->impair, conf, shard->stream, &nic->line_busy_ns);

@@ -8,6 +8,7 @@
 #include "dpdk_app/wire/wire.h"
 
 #include <errno.h>
+#include <rte_ethdev.h>
 #include <rte_log.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,10 +19,28 @@ enum {
 	TAP_DESCS = 512,
 };
 
+/* Finds the descriptor of each queue, which wakes the core of its shard. */
+static void tap_fds(struct wire *wire)
+{
+	wire->num_fds = 0;
+	for (uint16_t q = 0; q < wire->num_rx_queues; q++) {
+		int fd = rte_eth_dev_rx_intr_ctl_q_get_fd(wire->port, q);
+
+		if (fd < 0)
+			break;
+		wire->fd[wire->num_fds] = fd;
+		wire->fd_shard[wire->num_fds++] = (uint8_t)q;
+	}
+	wire->naps = wire->num_fds != wire->num_rx_queues;
+}
+
 int wire_tap_open(struct nic *nic)
 {
-	const struct wire_ethdev_conf conf = {
-	    .rx_queues = 1, .rx_descs = TAP_DESCS, .tx_descs = TAP_DESCS};
+	const struct wire_ethdev_conf conf = {.rx_queues = 1,
+					      .queue_each = true,
+					      .rx_intr = true,
+					      .rx_descs = TAP_DESCS,
+					      .tx_descs = TAP_DESCS};
 	struct wire *wire = wire_new(nic, &wire_ethdev_ops);
 	char vdev[32];
 	char args[64];
@@ -43,8 +62,7 @@ int wire_tap_open(struct nic *nic)
 		    nic->conf->device, strerror(-err));
 		return err;
 	}
-	wire->num_fds = wire_find_fds(0, "/dev/net/tun", wire->fd, APP_PORT_FDS);
-	wire->naps = !wire->num_fds;
+	tap_fds(wire);
 	nic->link_mbps = 10000;
 	snprintf(wire->how, sizeof(wire->how), "tap %.15s", nic->conf->device);
 	return 0;

@@ -327,6 +327,16 @@ static void roles(void)
 	CU_ASSERT_EQUAL(parse("--nics 2 --cores 0-63"), ARGS_RUN);
 	CU_ASSERT_EQUAL(conf.num_cores, CONF_MAX_CORES);
 	refuse("--nics 2 --cores 0-64", "at most 64");
+	refuse("--nics 2 --cores 0*65", "--cores takes");
+	refuse("--nics 2 --cores 0*33,1*32", "at most 64");
+	refuse("--nics 2 --cores 0*0", "--cores takes");
+	refuse("--nics 2 --cores 0*", "--cores takes");
+	refuse("--nics 2 --cores *2", "--cores takes");
+	CU_ASSERT_EQUAL(parse("--nics 1 --cores 0*4,1-2*2:coll,0,0*2"), ARGS_RUN);
+	CU_ASSERT_EQUAL(conf.num_cores, 8);
+	CU_ASSERT_EQUAL(cores_count(&conf, CONF_ROLE_IO), 4);
+	CU_ASSERT_EQUAL(conf.core[3].cpu, 0);
+	CU_ASSERT_EQUAL(cores_count(&conf, CONF_ROLE_COLL), 4);
 	refuse("--nics 2 --cores 1:", "no role \"\"");
 	refuse("--nics 2 --cores 1:io,2:fast", "no role \"fast\"; io polls ports");
 	refuse("--nics 2 --cores 1:io:coll", "no role \"io:coll\"");

@@ -186,6 +186,36 @@ state_is()
 
 # ---- weftd ----------------------------------------------------------------------------------
 
+# cores_list N: a list for --cores of N threads on the first two CPUs
+cores_list()
+{
+	local cpu
+	mapfile -t cpu < <(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' |
+		awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i }')
+	if [ "${#cpu[@]}" -lt 2 ] || [ "$1" -lt 2 ]; then
+		say "${cpu[0]}*$1"
+	else
+		say "${cpu[0]}*$((($1 + 1) / 2)),${cpu[1]}*$(($1 / 2))"
+	fi
+}
+
+# shard_cores OPTION...: with WEFT_SHARDS=N in the environment (make test-shards), the option that
+# gives each NIC N shards, unless the options name cores
+shard_cores()
+{
+	local nics=0
+	[ -n "${WEFT_SHARDS:-}" ] || return
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--cores | --config) return ;;
+		--nics) nics=$((nics + $2)) ;;
+		--port) nics=$((nics + 1)) ;;
+		esac
+		shift
+	done
+	say "--cores=$(cores_list $(((nics > 0 ? nics : 1) * WEFT_SHARDS)))"
+}
+
 # weftd_start NAME OPTION...: starts weftd and waits until it is ready. in_ns="ip netns exec X" puts
 # it into a namespace.
 in_ns=
@@ -193,8 +223,8 @@ weftd_start()
 {
 	local name=$1
 	shift
-	# shellcheck disable=SC2086 # in_ns is words
-	spawn "$name" $in_ns "$WEFT_BIN/weftd" "$@"
+	# shellcheck disable=SC2046,SC2086 # words; WEFT_WEFTD: another program, with options (make tsan)
+	spawn "$name" $in_ns ${WEFT_WEFTD:-"$WEFT_BIN/weftd"} $(shard_cores "$@") "$@"
 	says "$name" '^weftd: ready'
 }
 

@@ -114,6 +114,9 @@ int shares_of_processes(struct weft_context *context, uint32_t shard, json_t **s
 /* "qp:50%": the kind of which the process has the largest part of its share. A new reference. */
 json_t *shares_largest(const json_t *shares, uint32_t uid, uint32_t pid);
 
+/* stats.c. Reads one counter of a shard. Returns 0 or -errno; -ENOENT: it has none of that name. */
+int stats_value(struct weft_context *context, uint32_t shard, const char *name, uint64_t *value);
+
 /* True if command is one of run_objects(). */
 bool is_objects(const char *command);
 

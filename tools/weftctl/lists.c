@@ -83,18 +83,40 @@ int each_nic(const struct ctl *ctl, int (*fn)(struct weft_context *context, void
 	return rc;
 }
 
+/* The load of each shard in percent: a new reference, or NULL with an error printed. */
+static json_t *list_load(struct weft_context *context, uint32_t num_shards)
+{
+	json_t *load = json_array();
+
+	for (uint32_t shard = 0; shard < num_shards; shard++) {
+		uint64_t permille = 0;
+		int rc = stats_value(context, shard, "shard_load_permille", &permille);
+
+		if (rc) {
+			fail("%s: load of shard %u: %s", context->name, shard, strerror(-rc));
+			json_decref(load);
+			return NULL;
+		}
+		json_array_append_new(load, json_integer((json_int_t)(permille + 5) / 10));
+	}
+	return load;
+}
+
 static int list_nic(struct weft_context *context, void *arg)
 {
 	struct weft_device_attr dev;
 	struct weft_port_attr port;
 	char ip[24];
-	json_t *row, *rows = arg, *address;
+	json_t *row, *rows = arg, *address, *load;
 	int rc = weft_query_device(context, &dev);
 
 	if (!rc)
 		rc = weft_query_port(context, &port);
 	if (rc)
 		return fail("%s: %s", context->name, strerror(-rc));
+	load = list_load(context, dev.num_shards);
+	if (!load)
+		return CTL_FAILED;
 	address = out_ip(port.ip);
 	snprintf(ip, sizeof(ip), "%s/%u", json_string_value(address), port.ip_prefix);
 	json_decref(address);
@@ -109,14 +131,16 @@ static int list_nic(struct weft_context *context, void *arg)
 		      (json_int_t)dev.max_cq, "max_mr", (json_int_t)dev.max_mr, "max_srq",
 		      (json_int_t)dev.max_srq, "max_peers", (json_int_t)dev.max_peers, "max_wr",
 		      (json_int_t)dev.max_wr, "max_msg_bytes", (json_int_t)dev.max_msg_bytes));
+	json_object_set_new(row, "load_percent", load);
 	return json_array_append_new(rows, row) ? fail("out of memory") : CTL_OK;
 }
 
 int run_list(const struct ctl *ctl)
 {
 	static const struct out_column columns[] = {
-	    {"nic", "NIC"},   {"ip", "ADDRESS"},  {"mac", "MAC"},       {"mtu", "MTU"},
-	    {"link", "LINK"}, {"mbps", "MBIT/S"}, {"shards", "SHARDS"}, {"coll_shards", "COLL"},
+	    {"nic", "NIC"},       {"ip", "ADDRESS"},       {"mac", "MAC"},
+	    {"mtu", "MTU"},       {"link", "LINK"},        {"mbps", "MBIT/S"},
+	    {"shards", "SHARDS"}, {"coll_shards", "COLL"}, {"load_percent", "LOAD%"},
 	};
 	json_t *rows = json_array();
 	bool some;

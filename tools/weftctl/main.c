@@ -132,7 +132,7 @@ static const struct cli_option rows[] = {
 };
 
 static const struct cli_command command_rows[] = {
-    {"list", NULL, "the NICs: addresses, MTU, link, shards"},
+    {"list", NULL, "the NICs: addresses, MTU, link, shards and the load of each"},
     {"clients", "[NIC]", "attached processes, with the share of each that is most used"},
     {"users", "[NIC]", "resources that each user has and may have, all processes together"},
     {"qps", "[NIC]", "queue pairs of all processes"},

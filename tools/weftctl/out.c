@@ -10,11 +10,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The numbers of an array, with commas between them. */
+static const char *list_text(const json_t *list, char *buf, size_t bytes)
+{
+	size_t at = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < json_array_size(list) && at < bytes; i++)
+		at += (size_t)snprintf(buf + at, bytes - at, "%s%" JSON_INTEGER_FORMAT,
+				       i ? "," : "", json_integer_value(json_array_get(list, i)));
+	return buf;
+}
+
 /* The text of a cell. */
 static const char *cell_text(const json_t *cell, char *buf, size_t bytes)
 {
 	if (json_is_string(cell))
 		return json_string_value(cell);
+	if (json_is_array(cell))
+		return list_text(cell, buf, bytes);
 	if (json_is_integer(cell))
 		snprintf(buf, bytes, "%" JSON_INTEGER_FORMAT, json_integer_value(cell));
 	else if (json_is_real(cell))

@@ -4,6 +4,7 @@
  */
 #include "tools/weftctl/ctl.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,10 +14,11 @@ struct stats {
 	json_t *nics; /* name: {counter: value} */
 };
 
-/* Properties of a core, which have no meaning as a sum. */
+/* Properties of a core or a shard, which have no meaning as a sum. */
 static bool names_core(const char *name)
 {
-	return !strcmp(name, "core_cpu") || !strcmp(name, "core_role");
+	return !strcmp(name, "core_cpu") || !strcmp(name, "core_role") ||
+	       !strcmp(name, "shard_load_permille");
 }
 
 /* One shard's counters: summed, or under "shardN.name". */
@@ -44,6 +46,23 @@ static int add_shard(struct weft_context *context, const struct ctl *ctl, uint32
 		}
 	}
 	return n ? fail("%s: %s", context->name, strerror(-n)) : CTL_OK;
+}
+
+int stats_value(struct weft_context *context, uint32_t shard, const char *name, uint64_t *value)
+{
+	struct weft_stat stats[CTL_BATCH];
+	uint32_t cursor = 0;
+	int n;
+
+	while ((n = weft_stats(context, shard, &cursor, stats, CTL_BATCH)) > 0) {
+		for (int i = 0; i < n; i++) {
+			if (strncmp(stats[i].name, name, sizeof(stats[i].name)))
+				continue;
+			*value = stats[i].value;
+			return 0;
+		}
+	}
+	return n ? n : -ENOENT;
 }
 
 /* Keeps only nonzero ones. */
