@@ -192,7 +192,7 @@ tool_sources = $(sort tools/usage.c $(filter-out %.bpf.c,$(wildcard tools/$1/*.c
 SRC_measure := $(sort tools/usage.c $(filter-out tools/weft-measure/main.c,$(wildcard tools/weft-measure/*.c)))
 # weft-tune is Python: what is installed of it beside its starter.
 TUNE_FILES := $(sort $(wildcard tools/weft-tune/*.py tools/weft-tune/*.j2) tools/plot/figures.py)
-HELPER_SRCS := $(sort $(filter-out tools/weft% tools/goal-% %.bpf.c,$(wildcard tools/*/*.c)))
+HELPER_SRCS := $(sort $(filter-out tools/weft% tools/goal-% %.bpf.c tools/bench/handover.c,$(wildcard tools/*/*.c)))
 HELPERS := $(basename $(notdir $(HELPER_SRCS)))
 UT_SRCS := $(sort $(wildcard tests/*/*_ut.c tests/*/*/*_ut.c))
 # weft-measure counts by BPF.
@@ -794,9 +794,15 @@ counters-page: all	## write docs/counters.md from the tables of counters
 cost:	## count the instructions of a message by path and folder (callgrind, 1 min), rewrite the tables of docs/cost.md
 	@tools/deps.sh run test
 	@+$(MAKE) _cost
-_cost: $(B)/bin/weft-sim
+_cost: $(B)/bin/weft-sim $(B)/bin/handover
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/bench/cost.py --write docs/cost.md
+	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/bench/cost.py --handover --write docs/cost.md
+	@tools/bench/scaling.py --write docs/scaling.md
 .PHONY: cost _cost
+# Passes frames from core to core as weftd does.
+$(B)/obj/release/tools/bench/handover.o: CFLAGS_tools = $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
+$(eval $(call link,release,$(B)/bin/handover,$(B)/obj/release/tools/bench/handover.o,\
+	$(foreach l,weftd nicfw weftutil,$(B)/lib/lib$l.a),$(WEFTD_LIBS)))
 
 memory-tables:	## measure memory and message passing (weft-bench reg), redraw docs/memory.md; PART=reg_cost for one
 	@tools/deps.sh run plot

@@ -5,7 +5,7 @@
  * A ring has one producer and one consumer, so a put and a take are plain stores and loads: no
  * atomic operation, no lock, no waiting for a producer that the kernel has preempted. Of a ring's
  * lines the producer writes its slots and its tail, the consumer the other tail; a line is never
- * written by two. The order of one sender's frames is kept.
+ * written by two. The order of one sender's frames is kept. docs/scaling.md has the cost.
  */
 #ifndef WEFT_APP_LANES_H
 #define WEFT_APP_LANES_H

@@ -11,6 +11,7 @@ those that post and poll. The simulator's network and port are left out.
 usage: cost.py [--check] [--json FILE] [PATH...]     PATH: only these, by name (--list names them);
                                                      a few are measured by name only
        cost.py --write docs/cost.md                  writes the tables between its marks
+       cost.py --handover [--write docs/cost.md]     frames from core to core, by tools/bench/handover.c
 --check compares instructions with the tables of docs/cost.md and fails when a path takes 3 % more.
 Environment: WEFT_BIN (where weft-sim is). Exit status 0, 1 when a run failed or a path has become
 dearer, 2 usage.
@@ -194,15 +195,53 @@ def tables(rows):
 
 
 MARKS = "<!-- begin: make cost -->\n", "<!-- end: make cost -->\n"
+HANDOVER_MARKS = "<!-- begin: hand-over -->\n", "<!-- end: hand-over -->\n"
 
 
-def write(page, rows):
+def write(page, lines, marks=MARKS):
     with open(page, encoding="utf-8") as file:
         text = file.read()
-    head, rest = text.split(MARKS[0])
-    _, tail = rest.split(MARKS[1])
+    head, rest = text.split(marks[0])
+    _, tail = rest.split(marks[1])
     with open(page, "w", encoding="utf-8") as file:
-        file.write(head + MARKS[0] + "\n" + "\n".join(tables(rows)) + "\n\n" + MARKS[1] + tail)
+        file.write(head + marks[0] + "\n" + "\n".join(lines) + "\n\n" + marks[1] + tail)
+
+
+def handover(burst, lanes, times=200):
+    """Returns {part: (instructions, lines) of a call} of frames that pass from core to core."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "callgrind")
+        command = ["setarch", "-R", "valgrind", "--tool=callgrind", "--callgrind-out-file=" + out, "--cache-sim=yes",
+                   "--D1=32768,8,64", "--I1=32768,8,64", "--LL=8388608,16,64", os.path.join(BIN, "handover"), str(burst),
+                   str(times), str(lanes)]
+        env = {k: v for k, v in os.environ.items() if not k.startswith("LD_")}
+        done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+        if done.returncode:
+            raise Failed("%s\n%s" % (" ".join(command), (done.stdout + done.stderr)[-2000:]))
+        profile = Profile(out)
+    found = {}
+    for (_, (_, function)), cost in profile.calls.items():
+        m = re.fullmatch(r"handover_(put|take|look)", function)
+        if m:
+            ir, lines = found.get(m[1], (0, 0))
+            found[m[1]] = (ir + cost[EVENTS.index("Ir")] / times,
+                           lines + (cost[EVENTS.index("D1mr")] + cost[EVENTS.index("D1mw")]) / times)
+    if set(found) != {"put", "take", "look"}:
+        raise Failed("handover: no calls of %s" % ", ".join({"put", "take", "look"} - set(found)))
+    return found
+
+
+def handover_table():
+    """The table of frames that pass from core to core."""
+    yield "| part | at a time | instructions of a frame | lines of a frame |"
+    yield "| --- | --: | --: | --: |"
+    costs = {burst: handover(burst, 8) for burst in (1, 8, 32)}
+    for part, text in (("put", "sender: `port_steer()`, the lane, the receiver's `sleeping`"),
+                       ("take", "receiver: `lanes_take()`, 8 lanes")):
+        for burst, cost in costs.items():
+            yield "| `%s_%d` %s | %d | %.0f | %.1f |" % (part, burst, text, burst, cost[part][0] / burst, cost[part][1] / burst)
+    few, many = costs[1]["look"][0], handover(1, 64)["look"][0]
+    yield "| `look` receiver: a further lane without frames, in each turn | | %.1f | 0.0 |" % ((many - few) / (64 - 8))
 
 
 def recorded(page):
@@ -251,6 +290,7 @@ def main():
     parser.add_argument("--check", action="store_true", help="compare with docs/cost.md")
     parser.add_argument("--page", metavar="FILE", default=PAGE, help="compare with this page")
     parser.add_argument("--write", metavar="FILE", help="write the tables into this page, between its marks")
+    parser.add_argument("--handover", action="store_true", help="frames from core to core")
     parser.add_argument("--json", metavar="FILE", help="write the figures")
     parser.add_argument("paths", nargs="*", metavar="PATH")
     args = parser.parse_args()
@@ -259,6 +299,12 @@ def main():
         return 0
     if args.write and args.paths:
         parser.error("--write writes all paths")
+    if args.handover:
+        lines = list(handover_table())
+        if args.write:
+            write(args.write, lines, HANDOVER_MARKS)
+        print("\n".join(lines))
+        return 0
     if args.check:
         with open(args.page, encoding="utf-8") as file:
             if compiler() not in file.read():
@@ -270,7 +316,7 @@ def main():
         with open(args.json, "w", encoding="utf-8") as file:
             json.dump(rows, file, indent=1)
     if args.write:
-        write(args.write, rows)
+        write(args.write, tables(rows))
     if args.check:
         return 1 if check(rows, args.page) else 0
     print("\n".join(tables(rows)))

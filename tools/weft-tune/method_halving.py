@@ -24,8 +24,10 @@ def first_rung(ladder, rungs):
     return min(max(int(ladder / (3 - 2.0 ** (2 - rungs))), 2), MAX_FIRST)
 
 
-def known_settings(space):
-    """The settings that one would try by hand: the initial one, nothing moderated, each kind alone."""
+def known_settings(space, start):
+    """The settings that one would try by hand: the initial one, nothing moderated, each kind alone; none with --start random."""
+    if start.kind == "random":
+        return []
     return [space.base] + [space.base.having({i: value(i) for i in space.params})
                            for value in (lambda i: 0, lambda i: 1, lambda i: space.highest[i])]
 
@@ -73,7 +75,7 @@ def draw_new(search, known, parents, num):
 
 def ladder(search, first, rungs):
     """The rungs. Returns the candidates of the last one, the best first, and whether the budget ended it."""
-    rung, over = draw_new(search, known_settings(search.space), [], first), False
+    rung, over = draw_new(search, known_settings(search.space, search.plan.start), [], first), False
     for r in range(rungs):
         if r:
             survivors = max(first >> r, 1)

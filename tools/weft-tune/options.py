@@ -42,7 +42,8 @@ How
   --budget N           measurements in all (250; genetic 2640; grid what it takes; --paper:
                        of each genetic search, 25590)
   --start S            hill: where the first climb begins: initial, off, random, or values
-                       as rx-usecs=5,rx-frames=16 (initial)
+                       as rx-usecs=5,rx-frames=16 (initial); halving: random: without the
+                       settings that one would try by hand
   --grid LIST          values of each parameter, as 0,1,10,100
   --repeats N          measurements of each setting of a search (1)
   --seed S             of all that is random (1)
@@ -233,7 +234,8 @@ def check_search(o):
         raise Usage("--paper has its own methods and objectives: without --method and --objective")
     if plan.paper and plan.grid:
         raise Usage("--grid is for --method grid")
-    if "start" in o.given and not plan.paper and plan.method != "hill":
+    halving = plan.method == "halving" and plan.start.kind in ("initial", "random")
+    if "start" in o.given and not plan.paper and plan.method != "hill" and not halving:
         raise Usage("--start is for --method hill: %s does not begin at a setting" % plan.method)
     if not plan.paper and "samples" in o.given:
         raise Usage("--samples is for --paper; --budget says how much else is measured")
@@ -294,7 +296,7 @@ def command_of(plan):
         words.append("--also " + ",".join(plan.also))
     if plan.repeats > 1:
         words.append("--repeats %d" % plan.repeats)
-    if plan.start.kind != "initial" and (plan.paper or plan.method == "hill"):
+    if plan.start.kind != "initial" and (plan.paper or plan.method in ("hill", "halving")):
         words.append("--start " + plan.start.text())
     if plan.grid:
         words.append("--grid " + ",".join(map(str, plan.grid)))
