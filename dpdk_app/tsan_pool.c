@@ -60,7 +60,7 @@ static int tsan_pool_get(struct rte_mempool *mp, void **object, unsigned n)
 		err = 0;
 	}
 	pthread_mutex_unlock(&pool->lock);
-	/* Of several holders the last one puts a frame back, after all have released it. */
+	/* The last of several holders puts a frame back, after all have released it. */
 	for (unsigned i = 0; !err && i < n; i++)
 		TSAN_ACQUIRE(object[i]);
 	return err;

@@ -161,7 +161,7 @@ static void local(struct pair *p, struct weft_send_wr *wr)
 	expect(p, &p->a, 5, WEFT_WC_SUCCESS);
 }
 
-/* What a peer is sent of its Read was read while it had the right. */
+/* Payload of a Read Response was read while the peer had the right. */
 static void settled_when_a_right_ends(void)
 {
 	enum {

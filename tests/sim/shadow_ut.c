@@ -132,7 +132,7 @@ static void stores_settle_and_reads(void)
 	sim_shadow_free(shadow);
 }
 
-/* What was read changes when its last reader is over, and only then. */
+/* Memory that was read changes when its last reader is over, and only then. */
 static void memory_wears(void)
 {
 	struct sim_shadow *shadow = fresh();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What every end of a measurement stands on: an attachment to a NIC with its protection domain and
+ * The objects that every end of a measurement has: an attachment to a NIC with its protection domain and
  * completion queue, registered memory, queue pairs. The modes add their own protocols (ep.h, mp.h,
  * srq.h, tag.h ...).
  *

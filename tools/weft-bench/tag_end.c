@@ -71,7 +71,7 @@ int tag_alloc(struct tag_end *e, struct end_mem *b, size_t bytes)
 {
 	enum end_mem_kind kind = (enum end_mem_kind)e->c->o->mem;
 
-	/* Of the kernel, so that each buffer has pages of its own. */
+	/* From the kernel, so that each buffer has pages of its own. */
 	if (kind == END_MEM_MALLOC)
 		kind = END_MEM_PRIVATE;
 	if (end_mem_open(&e->end, b, kind, bytes ? bytes : 1, WEFT_ACCESS_LOCAL_WRITE))
