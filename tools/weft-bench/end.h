@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The objects that every end of a measurement has: an attachment to a NIC with its protection domain and
- * completion queue, registered memory, queue pairs. The modes add their own protocols (ep.h, mp.h,
- * srq.h, tag.h ...).
+ * The objects that every end of a measurement has: an attachment to a NIC with its protection
+ * domain and completion queue, registered memory, queue pairs. The modes add their own protocols
+ * (ep.h, mp.h, srq.h, tag.h ...).
  *
  * Functions return 0, or -1 after an error message. Calls libweft.
  */

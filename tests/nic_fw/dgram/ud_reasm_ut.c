@@ -175,7 +175,8 @@ static void come_back_after(uint64_t ns)
 	net_advance(ns);
 }
 
-/* Segments that come while the core is absent wait in the port, also the rest of a message or record. */
+/* Segments that come while the core is absent wait in the port, also the rest of a message or
+ * record. */
 static void core_is_absent(void)
 {
 	uint32_t i, k;
