@@ -689,6 +689,50 @@ _mutants: $(B)/bin/weft-sim $(MUTANT_TESTS)
 _mutants-check: $(B)/bin/weft-sim $(MUTANT_TESTS)
 	@$(MUTANT_ENV) tests/mutants/mutants.py --check $T
 
+# Drawn changes of the firmware (tests/mutants/score.py): it is a shared library here, one for each set of
+# wrapped functions, so that a change costs one compilation and one link.
+CC_score := $(CC)
+FLAGS_score := $(FLAGS_san) -fPIC
+LD_score := $(SANITIZE)
+OUT_score := $(B)/score
+$(eval $(call compile,score,nic_fw))
+SCORE_OBJS := $(SRC_nicfw:%.c=$(B)/obj/score/%.o)
+SCORE_WRAP_pool := $(WRAP_POOL)
+SCORE_WRAP_tcp := $(WRAP_POOL) $(WRAP_TCP)
+SCORE_SO = $(CC_score) $(LD_score) -shared -Wl,-soname,libnicfw.so $(SCORE_WRAP_$1)
+define score_library
+$(B)/score/lib/$1/libnicfw.so: $(SCORE_OBJS) Makefile
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@)
+	$$(Q)$(call SCORE_SO,$1) -o $$@ $(SCORE_OBJS)
+endef
+$(foreach v,plain pool tcp,$(eval $(call score_library,$v)))
+SCORE_SIM := igmp mcast srq moder xrc rd_errors rd_ops rd_fair rc_esp rc_tcp ud uc cm mgrp $(patsubst %,goal_%,run fail lost stall coll_move coll_reduce)
+SCORE_UT := $(filter tests/nic_fw/% tests/pair/% tests/sim/tcp_% $(SCORE_SIM:%=tests/sim/%_ut.c),$(UT_SRCS))
+score_variant = $(if $(filter $1,$(WRAPPED_TCP)),tcp,$(if $(filter tests/pair/%,$1),pool,plain))
+score_archives = $(patsubst $(B)/san/lib/libnicfw.a,$(B)/score/lib/$2/libnicfw.so,$1)
+$(foreach s,$(SCORE_UT),$(eval $(call link,score,$(s:tests/%.c=$(B)/score/ut/%),$(s:%.c=$(B)/obj/san/%.o) $(call ut_stubs,$s),\
+	$(call score_archives,$(call ut_archives,$(call ut_folder,$s)),$(call score_variant,$s)),$(call ut_flags,$s) -lcunit -ljansson -lm)))
+$(eval $(call link,score,$(B)/score/bin/weft-sim,$(B)/obj/san/sim_harness/sim_main.o,\
+	$(call score_archives,$(foreach l,sim goal weft nicfw weftutil,$(B)/san/lib/lib$l.a),plain),-lm))
+score_test = $(CC_score) $(LD_score) -pthread $(LDFLAGS) OBJECT -Wl,--start-group $(filter-out %libnicfw.a,$(call ut_archives,$1)) VARIANT -lnicfw \
+	-Wl,--end-group -lcunit -ljansson -lm $(DIGEST_LIB)
+SCORE_ENV = SCORE_CC='$(CC_score) $(COMMON) $(CFLAGS_nic_fw) $(FLAGS_score) $(CFLAGS)' \
+	SCORE_CC_PLAIN='$(CC_score) $(COMMON) $(CFLAGS_nic_fw) $(FLAGS_release) -g0 $(CFLAGS)' \
+	SCORE_CC_TEST='$(CC_san) $(COMMON) $(CFLAGS_tests) $(FLAGS_san) $(CFLAGS)' \
+	$(foreach v,plain pool tcp,SCORE_SO_$v='$(call SCORE_SO,$v) OBJECTS' SCORE_WRAP_$v='$(SCORE_WRAP_$v)') \
+	$(foreach f,nic_fw pair,SCORE_TEST_$f='$(call score_test,$f)')
+.PHONY: score _score
+score:	## the share of drawn changes of nic_fw that tests catch; SEED=1, COUNT=300, SECONDS=20 of each soak, PART=1/2 for one of two at a time
+	@tools/deps.sh unit
+	@+$(MAKE) _score
+_score: $(SCORE_UT:tests/%.c=$(B)/score/ut/%) $(B)/score/bin/weft-sim
+	@echo $(SCORE_OBJS) > $(B)/score/objects
+	@printf '%s %s\n' $(foreach s,$(SCORE_UT),$(s:tests/%.c=%) $(call score_variant,$s)) > $(B)/score/tests
+	@$(SCORE_ENV) tests/mutants/score.py --seed $(or $(SEED),1) --count $(or $(COUNT),300) --seconds $(or $(SECONDS),20) \
+		--part $(or $(PART),1/1) $(if $(LAZY),--lazy) $(if $(NEAR),--near)
+	@tests/mutants/score.py --report
+
 .PHONY: pictures _pictures
 .PHONY: tsan valgrind test-kill _tsan _valgrind _test-kill
 tsan:	## ThreadSanitizer: libweft with threads, longer than in make test, ROUNDS=n; weftd with 2 and 4 shards, T=name for some tests

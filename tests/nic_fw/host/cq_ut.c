@@ -408,10 +408,34 @@ static void one_interrupt_a_turn(void)
 	fw_ut_end(&ut);
 }
 
+/* The smallest rings, too: no slot of a new ring looks like a completion. */
+static void a_new_ring_is_empty(void)
+{
+	uint32_t entries, index;
+
+	for (entries = 1; entries <= 8; entries *= 2) {
+		for (index = 0; index < 2 * entries; index++) {
+			struct hw_cmd_resp resp;
+			struct hw_cqe cqe;
+			struct fw_ut ut;
+			struct fw_cq *cq;
+
+			fw_ut_begin(&ut);
+			cq = host_cq(ut.nic, 0, 16, HW_EQ_NONE);
+			set_index(cq, index);
+			CU_ASSERT_EQUAL_FATAL(resize(&ut, cq, entries, &resp), 0);
+			CU_ASSERT_EQUAL(cq->mask, entries - 1);
+			for (uint32_t i = index; i < index + entries; i++)
+				CU_ASSERT_FALSE(host_cqe(cq, i, &cqe));
+			fw_ut_end(&ut);
+		}
+	}
+}
+
 UT_MAIN("nic_fw/host/cq", UT(phases_flip_every_turn), UT(every_field_arrives),
 	UT(indices_wrap_at_2_32), UT(overrun_is_told_once_and_is_final),
 	UT(a_wild_consumer_index_makes_no_room), UT(arm_then_entry_and_entry_then_arm),
 	UT(arming_for_solicited_entries), UT(solicited_long_ago_is_not_now),
 	UT(garbage_in_the_arm_word), UT(resizing_keeps_what_waits), UT(resizing_is_refused),
-	UT(a_full_event_queue_loses_no_completion), UT(peers_cannot_fill_the_asynchronous_queue),
-	UT(one_interrupt_a_turn))
+	UT(a_new_ring_is_empty), UT(a_full_event_queue_loses_no_completion),
+	UT(peers_cannot_fill_the_asynchronous_queue), UT(one_interrupt_a_turn))
