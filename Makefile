@@ -1047,6 +1047,8 @@ uninstall:	## remove what install puts under PREFIX=, below DESTDIR=; a weftd.co
 	$(Q)rm -rf '$D$(DATADIR)/weft-tune/__pycache__'
 	$(Q)if cmp -s dist/weftd.conf '$D$(INSTALLED_CONF)'; then rm '$D$(INSTALLED_CONF)'; fi
 	$(Q)for d in $(foreach d,$(INSTALLED_FOLDERS),'$D$d'); do [ ! -d "$$d" ] || find "$$d" -depth -type d -empty -delete; done
+	$(Q)[ -z '$D' ] || [ ! -d '$D$(OMPI_COMPONENTS)' ] || \
+		(cd '$D' && rmdir -p --ignore-fail-on-non-empty '$(OMPI_COMPONENTS:/%=%)')
 	@[ ! -e '$D$(INSTALLED_CONF)' ] || echo 'left, for it was changed: $D$(INSTALLED_CONF)'
 
 -include $(shell find $(B)/obj $(B)/gen -name '*.d' 2>/dev/null)

@@ -55,6 +55,7 @@ int main(void)
 }
 C
 export PKG_CONFIG_PATH=$p/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$stage
+root=$PWD
 cd "$WEFT_TMP"
 # shellcheck disable=SC2046 # the flags are words
 gcc -std=c11 -Wall -Wextra -Wpedantic -Werror user.c -o user -Wl,--no-as-needed $(pkg-config --cflags --libs weft)
@@ -107,3 +108,9 @@ done) >links
 
 # weftd accepts the example configuration
 "$p/sbin/weftd" --config "$p/etc/weft/weftd.conf" --help >/dev/null
+
+# what was installed goes again, with the folder for components of Open MPI; a changed file stays
+make -s -C "$root" uninstall DESTDIR="$stage" PREFIX=/opt/weft >left
+grep -q 'weftd.conf' left || die 'uninstall does not mention the weftd.conf that it leaves'
+[ "$(find "$stage" -type f)" = "$p/etc/weft/weftd.conf" ] || die "left: $(find "$stage" -type f)"
+[ ! -e "$stage/usr" ] || die "left: $(find "$stage/usr")"
