@@ -266,7 +266,8 @@ overlap()
 	done < <(objects "$out")
 }
 
-echo "weft: four NICs on the built-in switch, $cores CPUs, clients and weftd on different ones"
+echo "weft: network cards in software. Programs move data through them without calls of the kernel."
+echo "four NICs on the built-in switch, $cores CPUs, clients and weftd on different ones"
 kernel_up || echo '  no network namespaces here (root makes them): the kernel is not measured'
 weftd_up lan --nics 4
 # shellcheck disable=SC2154 # kernel.sh has it
@@ -280,21 +281,21 @@ pair_us=$(kernel_base pair spin)
 tcp_gbps=$(kernel_iperf3)
 
 row 'One process, both ends, 64 bytes' '    weft' '  kernel, same run    factor'
-latency 'RD send, round trip' "$tcp_us" TCP loop lat --qp rd --op send --duration 1
-latency 'UD send, round trip' "$udp_us" UDP loop lat --qp ud --op send --duration 1
-flow 'RD messages' mmps "$udp_rate" UDP loop rate --qp rd --duration 1
-flow 'UD messages' mmps "$udp_rate" UDP loop rate --qp ud --duration 1
+latency 'reliable message (RD), round trip' "$tcp_us" TCP loop lat --qp rd --op send --duration 1
+latency 'datagram (UD), round trip' "$udp_us" UDP loop lat --qp ud --op send --duration 1
+flow 'reliable messages' mmps "$udp_rate" UDP loop rate --qp rd --duration 1
+flow 'datagrams' mmps "$udp_rate" UDP loop rate --qp ud --duration 1
 
 row 'Two processes'
-latency 'RD send, 64 bytes, round trip' "$pair_us" UDP bench_pair lan lat '--device weft1' \
+latency 'reliable message, 64 bytes, round trip' "$pair_us" UDP bench_pair lan lat '--device weft1' \
 	'--device weft0 --qp rd --op send --duration 1'
-latency 'UD send, 64 bytes, round trip' "$pair_us" UDP bench_pair lan lat '--device weft3' \
+latency 'datagram, 64 bytes, round trip' "$pair_us" UDP bench_pair lan lat '--device weft3' \
 	'--device weft2 --qp ud --op send --duration 1'
-latency 'RDMA Read, 64 bytes, round trip' "$pair_us" UDP bench_pair lan lat '--device weft1' \
+latency 'read of remote memory, 64 bytes' "$pair_us" UDP bench_pair lan lat '--device weft1' \
 	'--device weft0 --qp rd --op read --duration 1'
-flow 'RDMA Write, 1 MiB' gbps "$tcp_gbps" TCP bench_pair lan bw '--device weft1' \
+flow 'write to remote memory, 1 MiB' gbps "$tcp_gbps" TCP bench_pair lan bw '--device weft1' \
 	'--device weft0 --qp rd --op write --size 1M --duration 1'
-flow 'RDMA Read, 1 MiB' gbps "$tcp_gbps" TCP bench_pair lan bw '--device weft1' \
+flow 'read of remote memory, 1 MiB' gbps "$tcp_gbps" TCP bench_pair lan bw '--device weft1' \
 	'--device weft0 --qp rd --op read --size 1M --duration 1'
 
 row 'Several processes'
@@ -305,10 +306,10 @@ row 'Unmodified programs, as Debian ships them'
 ping_rdma
 stream_tcp
 
-row 'Collectives on the NICs, results checked' '    program to program'
+row 'Group operations, carried out by the NICs' '    for programs (NICs)'
 collectives 4 'on 4 NICs'
 collectives 16 'on 4 NICs'
-row 'A processor computes meanwhile' '    share left to it'
+row 'A program computes meanwhile' '    time left to it'
 overlap
 
 for name in lan lossy; do
@@ -325,10 +326,10 @@ fi
 echo "every byte was right"
 load=$(awk '{ print int($1 + 0.5) }' /proc/loadavg)
 if [ "$load" -gt $((cores + 2)) ]; then
-	echo "the machine is busy (load $load on $cores CPUs): its figures are those of a queue for CPUs"
+	echo "the machine is busy (load $load on $cores CPUs): programs waited for a CPU, figures mean little"
 fi
 if [ "$beside" -gt 0 ]; then
-	echo "verdict: weft beats the kernel in $ahead of $beside rows, most in '$best_name' ($best x)"
+	echo "verdict (a factor above 1: weft does better): weft beats the kernel in $ahead of $beside rows, most in '$best_name' ($best x)"
 fi
 cat <<-END
 	try next:
