@@ -16,12 +16,13 @@
 int sim_pcap_open(struct sim *sim, const char *path)
 {
 	uint8_t block[PCAPNG_SECTION_BYTES];
+	uint32_t bytes = pcapng_section(block);
 
 	sim_pcap_close(sim);
 	sim->pcap = fopen(path, "wb");
 	if (!sim->pcap)
 		return -errno;
-	fwrite(block, 1, pcapng_section(block), sim->pcap);
+	fwrite(block, 1, bytes, sim->pcap);
 	sim->pcap_interfaces = 0;
 	return 0;
 }

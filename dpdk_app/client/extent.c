@@ -256,7 +256,8 @@ static uint64_t note_words(const struct extent *e)
  */
 static bool has_space(const struct extent *wanted)
 {
-	uint64_t of_user = wanted->bytes, of_process = wanted->bytes;
+	uint64_t of_user = wanted->bytes;
+	uint64_t of_process = of_user;
 
 	for (const struct extent *e = extent_list; e; e = e->next) {
 		if (!e->map || e->uid != wanted->uid)

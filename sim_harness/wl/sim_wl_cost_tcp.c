@@ -78,7 +78,7 @@ int cost_tcp_open(struct cost *c)
 	struct weft_comp_channel *at_from = weft_create_comp_channel(c->from.context, 0);
 	struct weft_comp_channel *at_to = weft_create_comp_channel(c->to.context, 0);
 	const struct hw_cm_param param = {.qpn = c->to.qp->qpn};
-	struct hw_resp_cm_event event;
+	struct hw_resp_cm_event event = {.ep = 0};
 	uint32_t ep;
 	int rc;
 
