@@ -544,5 +544,5 @@ const struct sim_workload sim_wl_rc_tcp = {
     .params = params,
     .drain_ns = WT_DRAIN_NS,
     .bears_busy = true,
-    .weight = 8, /* a fifth */
+    .weight = 2,
 };
