@@ -259,6 +259,8 @@ struct nic {
 	struct log_limit link_said;
 	int lock_fd;
 	int listen_fd;
+	int card_fd;        /* keeps other weftds off a card; -1: none */
+	bool card_physical; /* a card's DMA takes physical addresses */
 	char socket_path[108];
 	char lock_path[112];
 	uint32_t next_shard; /* where the search for a process's shard begins */

@@ -185,6 +185,21 @@ static bool runtime_dir(const struct app *app)
 				prefix) < sizeof(((struct sockaddr_un *)0)->sun_path);
 }
 
+/* A card whose DMA is not translated takes physical addresses: DPDK has those of hugepages. */
+static int hugepages_wanted(const struct app *app, uint64_t bytes)
+{
+	for (uint32_t i = 0; !app->hugepages && i < app->num_nics; i++) {
+		if (!app->nic[i].card_physical)
+			continue;
+		log_error("--port pci:%s: without an IOMMU it needs %llu MiB in free hugepages: "
+			  "echo %llu > /proc/sys/vm/nr_hugepages",
+			  app->nic[i].conf->device, (unsigned long long)(bytes >> 20) + 1,
+			  (unsigned long long)(bytes >> 21) + 1);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
 int eal_start(struct app *app, uint64_t bytes)
 {
 	static struct eal_args args; /* the EAL keeps pointers to it */
@@ -211,6 +226,9 @@ int eal_start(struct app *app, uint64_t bytes)
 		add(&args, "va");
 	}
 	app->hugepages = hugepages_free(bytes);
+	n = hugepages_wanted(app, bytes);
+	if (n)
+		return n;
 	if (app->hugepages) {
 		add(&args, "--in-memory");
 	} else {

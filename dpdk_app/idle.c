@@ -6,7 +6,8 @@
  * time slice, milliseconds, while frames and doorbells wait. The core then sleeps at once instead:
  * the next doorbell wakes it like an interrupt. After a period without work the core publishes that
  * it sleeps, checks the doorbells and rings once more, and waits on the descriptors of doorbells,
- * ports and messages. A port without a descriptor is polled every millisecond.
+ * ports and messages. A card raises interrupts while the core sleeps, if its driver can. A port
+ * without a descriptor is polled every millisecond.
  *
  * Descriptors shared with a process (doorbells) are watched edge-triggered and never read: a
  * process could make a read() block, or consume its wake-up.
@@ -287,6 +288,30 @@ static void unwatch_ports(struct core *core)
 	}
 }
 
+static void disarm_ports(const struct core *core)
+{
+	for (uint32_t i = 0; i < core->num_shards; i++) {
+		const struct wire_ops *ops = core->shard[i]->nic->wire->ops;
+
+		if (ops->disarm)
+			ops->disarm(core->shard[i]);
+	}
+}
+
+/* Lets devices announce frames. Returns false if frames wait already. */
+static bool arm_ports(const struct core *core)
+{
+	for (uint32_t i = 0; i < core->num_shards; i++) {
+		const struct wire_ops *ops = core->shard[i]->nic->wire->ops;
+
+		if (ops->arm && !ops->arm(core->shard[i])) {
+			disarm_ports(core);
+			return false;
+		}
+	}
+	return true;
+}
+
 /* Returns true if a port cannot wake the core. */
 static bool naps(const struct core *core)
 {
@@ -325,6 +350,7 @@ static void sleep_now(struct core *core, uint64_t until_ns)
 	turns_break(&core->turns);
 	n = epoll_pwait2(core->epoll_fd, ev, IDLE_EVENTS, timeout, NULL);
 	unwatch_ports(core);
+	disarm_ports(core);
 	count_wake(core, ev, n);
 }
 
@@ -345,7 +371,7 @@ static bool try_sleep(struct core *core)
 	atomic_thread_fence(memory_order_seq_cst);
 	while (may && published < core->num_shards)
 		may = fw_sleep(core->shard[published++]->fw, true);
-	if (may && !work_waiting(core)) {
+	if (may && !work_waiting(core) && arm_ports(core)) {
 		sleep_now(core, until_ns);
 		slept = true;
 	}

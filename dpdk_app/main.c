@@ -36,6 +36,8 @@
 #include "dpdk_app/sandbox.h"
 #include "dpdk_app/control/telemetry.h"
 #include "dpdk_app/client/user.h"
+#include "dpdk_app/wire/list_ports.h"
+#include "dpdk_app/wire/pci_card.h"
 #include "dpdk_app/wire/wire.h"
 #include "dpdk_app/tsan.h"
 
@@ -214,6 +216,8 @@ int main(int argc, char **argv)
 	case ARGS_RUN:
 		break;
 	}
+	if (app.conf.list_ports)
+		return list_ports(stdout, PCI_CARD_SYS, PCI_CARD_DEV) ? EXIT_FAILURE : EXIT_SUCCESS;
 	log_set_verbose(app.conf.verbose);
 	app.run_fd = -1;
 	accel_init();

@@ -32,6 +32,7 @@
 #include "dpdk_app/client/msg.h"
 #include "dpdk_app/port.h"
 #include "dpdk_app/tsan.h"
+#include "dpdk_app/wire/pci_card.h"
 #include "dpdk_app/wire/switch_hold.h"
 #include "dpdk_app/wire/wire.h"
 #include "shared_defs/wire_eth.h"
@@ -49,6 +50,8 @@ enum {
 	NIC_XDP_BUFFER = 4096 - 3 * 64 - 64,
 	NIC_MEMORY_SPARE = 64 << 20,
 	NIC_PAGE_BYTES = 4096,
+	NIC_CARD_BUFFER = 2048,
+	NIC_CARD_EXTRA = 32, /* tags, FCS, and what virtio puts before a frame */
 };
 
 void *app_alloc_apart(size_t bytes)
@@ -134,6 +137,45 @@ static void plan_mac(struct nic *nic)
 	memcpy(&nic->mac[2], &nic->conf->ip, 4);
 }
 
+/*
+ * Looks whether a card can be used, before DPDK touches it, and claims it: another weftd may drive
+ * it.
+ */
+static int plan_card(struct nic *nic)
+{
+	const char *address = nic->conf->device;
+	char advice[PCI_CARD_ADVICE_CHARS] = "";
+	struct pci_card card;
+	int err;
+
+	if (nic->conf->wire != CONF_WIRE_PCI)
+		return 0;
+	err = pci_card_read(PCI_CARD_SYS, address, &card);
+	if (err == -ENOENT)
+		log_error("--port pci:%s: no device has this address; weftd --list-ports shows "
+			  "those there are",
+			  address);
+	else if (err)
+		log_error("--port pci:%s: that device is no network card; weftd --list-ports "
+			  "shows those there are",
+			  address);
+	if (err)
+		return err;
+	nic->card_fd = pci_card_claim(PCI_CARD_SYS, address);
+	if (nic->card_fd == -EBUSY) {
+		log_error("--port pci:%s: another weftd uses it", address);
+		return -EBUSY;
+	}
+	if (!pci_card_usable(&card, advice))
+		err = -ENODEV;
+	else
+		err = pci_card_try(PCI_CARD_SYS, PCI_CARD_DEV, &card, advice);
+	if (err)
+		log_error("--port pci:%s: %s", address, advice);
+	nic->card_physical = pci_card_physical(&card);
+	return err;
+}
+
 static int plan_mtu(struct nic *nic)
 {
 	uint32_t mtu = nic->app->conf.mtu;
@@ -206,17 +248,20 @@ int nic_plan(struct app *app)
 	int err = plan_cores(app);
 
 	app->num_nics = app->conf.num_nics;
+	for (uint32_t i = 0; i < app->num_nics; i++)
+		app->nic[i].lock_fd = app->nic[i].listen_fd = app->nic[i].card_fd = -1;
 	for (uint32_t i = 0; !err && i < app->num_nics; i++) {
 		struct nic *nic = &app->nic[i];
 
 		nic->app = app;
 		nic->conf = &app->conf.nic[i];
 		nic->index = i;
-		nic->lock_fd = nic->listen_fd = -1;
 		snprintf(nic->name, sizeof(nic->name), "%s%u", app->conf.name, (uint8_t)i);
 		plan_mac(nic);
 		plan_shards(nic);
 		err = plan_mtu(nic);
+		if (!err)
+			err = plan_card(nic);
 	}
 	return err;
 }
@@ -229,6 +274,11 @@ static uint32_t nic_buffer_bytes(const struct nic *nic)
 		return nic->mtu <= WIRE_XDP_MAX_MTU
 			   ? NIC_XDP_BUFFER
 			   : RTE_PKTMBUF_HEADROOM + WIRE_PACKET_FRAME_LARGE;
+	/* Cards count buffers in KiB and leave room for tags; some want 1,646 bytes at least. */
+	if (nic->conf->wire == CONF_WIRE_PCI)
+		return RTE_PKTMBUF_HEADROOM + (frame + NIC_CARD_EXTRA <= NIC_CARD_BUFFER
+						   ? NIC_CARD_BUFFER
+						   : (frame + NIC_CARD_EXTRA + 1023) / 1024 * 1024);
 	return RTE_PKTMBUF_HEADROOM + (frame + 4 + 63) / 64 * 64;
 }
 

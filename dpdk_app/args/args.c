@@ -20,6 +20,7 @@
 #include "dpdk_app/args/args_quota.h"
 #include "dpdk_app/args/args_rights.h"
 #include "dpdk_app/args/args_value.h"
+#include "dpdk_app/wire/pci_card.h"
 #include "lib/cli.h"
 #include "shared_defs/hw_cmd.h"
 #include "shared_defs/hw_limits.h"
@@ -80,6 +81,25 @@ static bool port_kind(struct cli *cli, struct conf_nic *nic, const char **device
 	return true;
 }
 
+/* Stores the address of a card as DPDK writes it. */
+static bool port_card(struct cli *cli, const char *text, struct conf_nic *nic, const char *device)
+{
+	const struct conf *conf = conf_of(cli);
+	char address[PCI_CARD_ADDRESS_CHARS];
+
+	if (!pci_card_address(device, address))
+		return cli_wrong(cli,
+				 "--port %s: no address of a card, such as pci:0000:3b:00.1; weftd "
+				 "--list-ports shows those there are",
+				 text);
+	for (uint32_t i = 0; i < conf->num_nics; i++) {
+		if (conf->nic[i].wire == CONF_WIRE_PCI && !strcmp(conf->nic[i].device, address))
+			return cli_wrong(cli, "--port %s: that card has a NIC already", text);
+	}
+	memcpy(nic->device, address, sizeof(address));
+	return true;
+}
+
 static bool apply_port(struct cli *cli, const char *text)
 {
 	struct conf_nic nic = {0};
@@ -101,6 +121,11 @@ static bool apply_port(struct cli *cli, const char *text)
 				 "--port %s: no device named; use NETDEV, memif:PATH[,server], "
 				 "pci:ADDR or tap:NAME",
 				 text);
+	if (nic.wire == CONF_WIRE_PCI) {
+		if (!port_card(cli, text, &nic, device))
+			return false;
+		chars = 0; /* it is stored */
+	}
 	if ((nic.wire == CONF_WIRE_NETDEV || nic.wire == CONF_WIRE_TAP) && chars > 15)
 		return cli_wrong(cli, "--port %s: names of interfaces have at most 15 characters",
 				 text);
@@ -286,6 +311,12 @@ static const struct cli_option args_options[] = {
      .apply = apply_port,
      .help = "add a NIC on a wire: NETDEV (an interface of the kernel: AF_XDP, else AF_PACKET), "
 	     "memif:PATH[,server][,uid=N], pci:ADDR, tap:NAME; once per NIC"},
+    {.name = "list-ports",
+     .kind = CLI_FLAG,
+     ARGS_FIELD(list_ports),
+     .help =
+	 "print the interfaces and PCI cards of this machine that --port takes, and what has to "
+	 "be done before, and end"},
     {.name = "ip",
      .value = "A.B.C.D/LEN",
      .apply = apply_ip,
@@ -504,7 +535,8 @@ static const struct cli_program args_program = {
     .version = args_version,
     .summary = "runs software RDMA NICs",
     .usage = "weftd --nics N [option ...]\n"
-	     "weftd --port PORT --ip A.B.C.D/LEN [option ...]",
+	     "weftd --port PORT --ip A.B.C.D/LEN [option ...]\n"
+	     "weftd --list-ports",
     .about = "Runs software RDMA NICs. Each NIC listens on a socket in the run directory, to\n"
 	     "which programs that use libweft attach; weftctl shows their state.",
     .after =
@@ -530,6 +562,8 @@ static bool finish(struct cli *cli)
 	uint32_t base = ntohl(conf->subnet) >> host_bits << host_bits;
 	uint32_t n = conf->num_switch_nics;
 
+	if (conf->list_ports)
+		return true;
 	if (!n && !conf->num_nics)
 		return cli_wrong(cli,
 				 "nothing to run: give --nics N or --port PORT --ip A.B.C.D/LEN");

@@ -96,6 +96,7 @@ struct conf {
 	/* Initial interrupt moderation; later entries override earlier ones. */
 	struct coalesce_line coalesce[CONF_MAX_COALESCE];
 	uint32_t num_coalesce;
+	bool list_ports;  /* print them and end */
 	bool no_unmapped; /* reject registration of unmapped memory */
 	bool stages;      /* count cycles per stage */
 	bool port_echo;   /* the port answers EDP echoes to WIRE_EDP_PORT_ECHO */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The control thread's loop. It sleeps until an event arrives; a timer runs only while a connection
- * is half open.
+ * is half open, and for the links of cards.
  *
- * Calls client.c, msg.c, link.c, memif.c, capture.c and control_signal.c.
+ * Calls client.c, msg.c, link.c, card.c, memif.c, capture.c and control_signal.c.
  */
 #include "dpdk_app/control/control.h"
 
@@ -17,6 +17,7 @@
 #include "dpdk_app/control/capture.h"
 #include "dpdk_app/client/client.h"
 #include "dpdk_app/control/control_signal.h"
+#include "dpdk_app/wire/card.h"
 #include "dpdk_app/wire/link.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/wire/memif.h"
@@ -214,8 +215,11 @@ int control_run(struct app *app)
 	while (!err && !control.ending) {
 		struct epoll_event ev[CONTROL_EVENTS];
 		int wait_ms = watchdog_wait_ms(&dog, app_clock_ns());
+		int card_ms = card_wait_ms(app, app_clock_ns());
 		int n;
 
+		if (card_ms >= 0 && (wait_ms < 0 || wait_ms > card_ms))
+			wait_ms = card_ms;
 		if (tick && (wait_ms < 0 || wait_ms > CONTROL_TICK_MS))
 			wait_ms = CONTROL_TICK_MS;
 		n = epoll_wait(control.epoll_fd, ev, CONTROL_EVENTS, wait_ms);
@@ -225,6 +229,7 @@ int control_run(struct app *app)
 		for (int i = 0; i < n; i++)
 			control_event(&control, &ev[i]);
 		control_linger(app);
+		card_serve_all(app, app_clock_ns());
 		tick = client_sweep(app_clock_ns());
 		client_reap();
 		watchdog_look(&dog, app, app_clock_ns());

@@ -143,6 +143,9 @@ void nic_unlock_all(struct app *app)
 		if (app->nic[i].lock_fd >= 0)
 			close(app->nic[i].lock_fd);
 		app->nic[i].lock_fd = -1;
+		if (app->nic[i].card_fd >= 0)
+			close(app->nic[i].card_fd);
+		app->nic[i].card_fd = -1;
 	}
 	if (app->run_fd >= 0)
 		close(app->run_fd);

@@ -15,6 +15,7 @@
 #include "dpdk_app/app.h"
 #include "dpdk_app/lanes.h"
 
+struct card;
 struct hw_stat;
 struct rte_eth_conf;
 struct rte_eth_dev_info;
@@ -50,6 +51,13 @@ struct wire_ops {
 	 * core.
 	 */
 	uint64_t (*next_ns)(const struct shard *shard);
+	/*
+	 * Before the core sleeps: has the device signal wire->fd for the next frame. Returns false
+	 * if frames have come. disarm() follows. On the shard's core; NULL: descriptors need no
+	 * help.
+	 */
+	bool (*arm)(const struct shard *shard);
+	void (*disarm)(const struct shard *shard);
 	/* Checks the link periodically. On the owner's core; NULL: it never changes. */
 	bool (*link)(struct wire *wire);
 	/* Writes up to max counters of the wire itself. On the owner's core. */
@@ -87,6 +95,7 @@ struct wire {
 	bool trusted;        /* frames come from this weftd's memory, with correct CRC32Cs */
 	bool tx_csum;        /* the device computes the TCP checksum */
 	bool partial_csum;   /* kernels send frames without it: csum_is_partial() */
+	struct card *card;   /* NULL: not a card */
 	struct memif *memif; /* NULL: not a memif */
 	struct xdp *xdp;     /* NULL: no XDP program */
 	struct gso *gso;     /* sends runs of TCP segments; NULL: frames are sent one by one */
@@ -102,7 +111,7 @@ struct wire {
 
 	/* Written when a link, a group or an address changes. */
 	APP_PART(seldom);
-	bool naps;                  /* owner: there are no such descriptors */
+	_Atomic(bool) naps;         /* there are no such descriptors, or they are not relied upon */
 	_Atomic(bool) settled;      /* the link is up: the port may be used */
 	_Atomic(bool) macs_changed; /* for the owner: the device's filter is outdated */
 	_Atomic(bool) gone;         /* the interface was removed */

@@ -20,18 +20,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dpdk_app/wire/card.h"
 #include "dpdk_app/wire/gso.h"
 #include "dpdk_app/log.h"
-#include "dpdk_app/wire/mac_filter.h"
 #include "dpdk_app/wire/memif.h"
 #include "dpdk_app/port.h"
 #include "dpdk_app/wire/wire_runs.h"
 #include "dpdk_app/wire/xdp.h"
 #include "dpdk_app/wire/xsk.h"
-
-enum {
-	ETHDEV_MACS_MAX = 128, /* limit of addresses set on a device individually */
-};
 
 static uint32_t ethdev_rx_burst(struct wire *wire, uint16_t queue, struct rte_mbuf **frames,
 				uint32_t n)
@@ -40,6 +36,12 @@ static uint32_t ethdev_rx_burst(struct wire *wire, uint16_t queue, struct rte_mb
 		return xsk_rx(wire->xsk, queue, frames, n);
 	if (wire->memif)
 		return wire_memif_rx(wire, frames, n);
+	if (wire->card) {
+		uint32_t early = card_early(wire, queue, frames, n);
+
+		if (early)
+			return early;
+	}
 	return rte_eth_rx_burst(wire->port, queue, frames, (uint16_t)n);
 }
 
@@ -141,31 +143,12 @@ static void ethdev_group(struct wire *wire, const uint8_t mac[6], uint32_t ip, b
 		wire_netdev_group(wire, mac, ip, in);
 	if (!wire->filters)
 		return;
-	atomic_store_explicit(&wire->macs_changed, true, memory_order_release);
-	core_wake(wire->nic->shard[0].core);
+	card_filter_changed(wire);
 }
 
 static int ethdev_tcp_port(struct wire *wire, uint16_t port, bool in)
 {
 	return wire->xdp ? -xdp_tcp_port(wire->xdp, port, in) : 0;
-}
-
-/* Sets the device's filter: the list of groups, or all multicast if the list is too long. */
-static void ethdev_filter(struct wire *wire)
-{
-	uint8_t macs[ETHDEV_MACS_MAX][RTE_ETHER_ADDR_LEN];
-	uint32_t n;
-
-	if (!atomic_exchange_explicit(&wire->macs_changed, false, memory_order_acquire))
-		return;
-	n = mac_filter_list(wire->nic, macs, ETHDEV_MACS_MAX);
-	if (n < ETHDEV_MACS_MAX &&
-	    !rte_eth_dev_set_mc_addr_list(wire->port, (struct rte_ether_addr *)(void *)macs, n))
-		return;
-	if (!rte_eth_allmulticast_enable(wire->port) || !rte_eth_promiscuous_enable(wire->port))
-		wire->filters = false;
-	else
-		log_error("%s: %s lets no frames to groups in", wire->nic->name, wire->how);
 }
 
 /* Sends frames of the other cores. */
@@ -195,8 +178,8 @@ static uint32_t ethdev_pump(struct wire *wire)
 
 	if (wire->memif)
 		sent = wire_memif_turn(wire);
-	if (atomic_load_explicit(&wire->macs_changed, memory_order_relaxed))
-		ethdev_filter(wire);
+	if (wire->card)
+		card_turn(wire);
 	if (wire->gso && wire->settled)
 		sent += wire_runs_pump(wire);
 	else if (wire->gso)
@@ -225,7 +208,10 @@ static uint64_t ethdev_next_ns(const struct shard *shard)
 	return UINT64_MAX;
 }
 
-/* Returns true if the link has changed. link.c tracks kernel interfaces, memif.c its peers. */
+/*
+ * Returns true if the link has changed. link.c tracks kernel interfaces, memif.c its peers, card.c
+ * cards.
+ */
 static bool ethdev_link(struct wire *wire)
 {
 	struct rte_eth_link link = {0};
@@ -235,7 +221,8 @@ static bool ethdev_link(struct wire *wire)
 	/* Its sockets only report errors from now on. */
 	if (atomic_load_explicit(&wire->gone, memory_order_acquire))
 		wire->settled = false;
-	if (wire->ifindex || wire->memif || rte_eth_link_get_nowait(wire->port, &link))
+	if (wire->ifindex || wire->memif || wire->card ||
+	    rte_eth_link_get_nowait(wire->port, &link))
 		return false;
 	up = link.link_status == RTE_ETH_LINK_UP;
 	wire->settled = up;
@@ -249,6 +236,22 @@ static bool ethdev_link(struct wire *wire)
 	return true;
 }
 
+static bool ethdev_arm(const struct shard *shard)
+{
+	struct wire *wire = shard->nic->wire;
+
+	return !wire->card || (shard->number && !wire->queue_each) ||
+	       card_arm(wire, (uint16_t)shard->number);
+}
+
+static void ethdev_disarm(const struct shard *shard)
+{
+	struct wire *wire = shard->nic->wire;
+
+	if (wire->card && (!shard->number || wire->queue_each))
+		card_disarm(wire, (uint16_t)shard->number);
+}
+
 static void wire_ethdev_close(struct wire *wire);
 
 const struct wire_ops wire_ethdev_ops = {
@@ -257,6 +260,8 @@ const struct wire_ops wire_ethdev_ops = {
     .pump = ethdev_pump,
     .waiting = ethdev_waiting,
     .next_ns = ethdev_next_ns,
+    .arm = ethdev_arm,
+    .disarm = ethdev_disarm,
     .link = ethdev_link,
     .stats = wire_ethdev_stats,
     .group = ethdev_group,
@@ -353,6 +358,8 @@ static void wire_ethdev_close(struct wire *wire)
 		memif_close(wire->memif);
 	} else if (wire->xsk) {
 		xsk_close(wire->xsk);
+	} else if (wire->card) {
+		card_close(wire);
 	} else if (wire->num_rx_queues) {
 		rte_eth_dev_stop(wire->port);
 		rte_eth_dev_close(wire->port);

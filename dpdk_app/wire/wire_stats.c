@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Counters of a port: those common to all wires, those of each AF_XDP socket (like ethtool -S per
- * queue), of frames sent as runs (gso.h), of the XDP program, and of a memif.
+ * queue), of frames sent as runs (gso.h), of the XDP program, of a memif, and of a
+ * card's driver.
  *
  * Runs on the owner's core; calls xsk.c, gso.c, xdp.c and rte_ethdev.
  */
 #include <rte_ethdev.h>
 #include <stdio.h>
 
+#include "dpdk_app/wire/card.h"
 #include "dpdk_app/wire/gso.h"
 #include "dpdk_app/wire/memif.h"
 #include "dpdk_app/control/stats.h"
@@ -106,8 +108,12 @@ uint32_t wire_ethdev_stats(const struct wire *wire, struct hw_stat *stat, uint32
 	uint32_t n = WIRE_STATS;
 
 	if (max < WIRE_STATS + (wire->xsk ? QUEUE_STATS * xsk_num_queues(wire->xsk) : 0) ||
-	    (!wire->xsk && !wire->memif && rte_eth_stats_get(wire->port, &s)))
+	    (!wire->xsk && !wire->memif && !wire->card && rte_eth_stats_get(wire->port, &s)))
 		return 0;
+	if (wire->card) {
+		card_port_stats(wire, &s);
+		n += card_stats(wire, stat + n, max - n);
+	}
 	if (wire->memif) {
 		sum_memif(&wire->memif->counts, &s);
 		n += memif_stats(wire->memif, stat + n, max - n);

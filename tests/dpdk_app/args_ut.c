@@ -51,6 +51,20 @@ static void refuse(const char *line, const char *part)
 		fprintf(stderr, "\"%s\": \"%s\" has no \"%s\"\n", line, error, part);
 }
 
+/* Addresses of cards are stored as DPDK writes them. */
+static void cards(void)
+{
+	CU_ASSERT_EQUAL(parse("--port pci:3B:00.1 --ip 10.0.0.1/24"), ARGS_RUN);
+	CU_ASSERT_STRING_EQUAL(conf.nic[0].device, "0000:3b:00.1");
+	refuse("--port pci:eth0 --ip 10.0.0.1/24", "no address of a card");
+	refuse("--port pci:3b:00.1,x=y --ip 10.0.0.1/24", "--port");
+	refuse("--port pci:3b:00.1 --ip 10.0.0.1/24 --port pci:0000:3b:00.1 --ip 10.0.0.2/24",
+	       "that card has a NIC already");
+	CU_ASSERT_EQUAL(parse("--list-ports"), ARGS_RUN);
+	CU_ASSERT_TRUE(conf.list_ports);
+	CU_ASSERT_EQUAL(conf.num_nics, 0);
+}
+
 static void four_nics(void)
 {
 	unsetenv("WEFT_RUN_DIR");
@@ -437,6 +451,6 @@ static void values(void)
 	CU_ASSERT_FALSE(value_cpu_range("", &first, &last));
 }
 
-UT_MAIN("dpdk_app/args", UT(four_nics), UT(every_option), UT(ways_of_a_netdev), UT(ports),
-	UT(wrong_lines), UT(wrong_ports), UT(config_files), UT(wrong_config_files),
+UT_MAIN("dpdk_app/args", UT(four_nics), UT(cards), UT(every_option), UT(ways_of_a_netdev),
+	UT(ports), UT(wrong_lines), UT(wrong_ports), UT(config_files), UT(wrong_config_files),
 	UT(config_naming_itself), UT(roles), UT(coalesce), UT(too_much_coalesce), UT(values))

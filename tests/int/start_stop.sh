@@ -49,6 +49,12 @@ wrong '--size' weft-bench lat --server --size 0
 wrong '--iters' weft-bench lat --server --iters many
 wrong 'rd' weft-bench lat --server --qp ud --op read
 
+# Cards: the list works without rights and without cards, and a wrong address says where to look.
+wrong 'no address of a card' weftd --port pci:eth0 --ip 10.9.0.1/24
+wrong 'that card has a NIC already' weftd --port pci:3b:00.1 --ip 10.9.0.1/24 --port pci:0000:3b:00.1 --ip 10.9.0.2/24
+tool 0 "$WEFT_BIN/weftd" --list-ports
+grep -q '^made by weftd: --nics N' "$out" || die '--list-ports does not end'
+
 # Failures that are not the command line's fault give exit status 1.
 for words in 'weftctl stats weft0' 'weft-bench loop lat --device weft0'; do
 	# shellcheck disable=SC2086 # words

@@ -1,0 +1,672 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A card: see card.h.
+ *
+ * A card that goes, or is to be reset, is left in steps: the control thread sets CARD_STOPS, the
+ * owner's core ceases to use it and says so, then the control thread closes it. vfio keeps a card
+ * that is unplugged until its program has closed it, and reports that by DPDK's device events.
+ *
+ * Calls rte_ethdev and rte_dev. DPDK programmer's guide, "Poll Mode Driver", "Interrupt mode".
+ */
+#define ALLOW_EXPERIMENTAL_API /* rte_dev_event_callback_register() */
+
+#include "dpdk_app/wire/card.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <rte_dev.h>
+#include <rte_ethdev.h>
+#include <rte_log.h>
+#include <rte_mbuf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dpdk_app/control/stats.h"
+#include "dpdk_app/lcore.h"
+#include "dpdk_app/log.h"
+#include "dpdk_app/wire/mac_filter.h"
+#include "dpdk_app/wire/pci_card.h"
+#include "dpdk_app/wire/wire.h"
+#include "shared_defs/wire_eth.h"
+
+enum {
+	CARD_DESCS = 1024,
+	CARD_MACS_MAX = 128, /* of the list that is given to the driver */
+	CARD_LOOK_NS = 100000000,
+	CARD_STATS_NS = 1000000, /* counters are read from the device at most so often */
+	CARD_OWN_STATS = 2,
+	CARD_VLAN_BYTES = 8, /* two tags, which drivers leave room for */
+	CARD_DEFAULT_MBPS = 10000,
+};
+
+enum card_state {
+	CARD_RUNS,
+	CARD_STOPS, /* the core has to leave it */
+	CARD_LEFT,  /* by the core */
+	CARD_GONE,  /* closed */
+};
+
+enum card_wish {
+	CARD_WISH_NONE,
+	CARD_WISH_REMOVE,
+	CARD_WISH_RESET,
+};
+
+/* A receive queue, as the core that polls it sees it. */
+struct card_queue {
+	_Alignas(APP_APART_BYTES) struct rte_mbuf *early[FW_BURST];
+	uint32_t num_early;
+	bool armed;
+	uint64_t num_interrupts; /* that have come */
+};
+
+struct card {
+	struct wire *wire;
+	_Atomic(uint32_t) state; /* enum card_state */
+	_Atomic(uint32_t) wish;  /* enum card_wish: of DPDK's threads to the control thread */
+	bool filters;            /* control: groups are filtered by the card */
+	bool vfio;               /* bound to vfio-pci, which gives programs its interrupts */
+	bool interrupts;         /* its driver says that it can wake the core */
+	uint64_t look_ns;        /* control: when it is due */
+	pthread_mutex_t admin;   /* calls of the driver besides bursts; cores only try it */
+
+	struct card_queue queue[CONF_MAX_SHARDS];
+
+	/* the owner's core: */
+	uint64_t stats_ns; /* when the counters below were read */
+	struct rte_eth_stats stats;
+	struct rte_eth_xstat_name *name;
+	struct rte_eth_xstat *value;
+	uint32_t num_xstats, num_values;
+};
+
+/* ---- the state */
+
+static uint32_t card_state(const struct card *card)
+{
+	return atomic_load_explicit(&card->state, memory_order_acquire);
+}
+
+static void card_set_state(struct card *card, enum card_state state)
+{
+	atomic_store_explicit(&card->state, state, memory_order_release);
+}
+
+static void card_wake_cores(const struct nic *nic)
+{
+	for (uint32_t s = 0; s < nic->num_shards; s++)
+		core_wake(nic->shard[s].core);
+}
+
+static void card_wish(struct card *card, enum card_wish wish)
+{
+	atomic_store_explicit(&card->wish, wish, memory_order_release);
+	app_wake_control(card->wire->nic->app);
+}
+
+/* A thread of DPDK's. */
+static void card_event(const char *name, enum rte_dev_event_type type, void *arg)
+{
+	(void)name;
+	if (type == RTE_DEV_EVENT_REMOVE)
+		card_wish(arg, CARD_WISH_REMOVE);
+}
+
+/* A thread of DPDK's, or the control thread. */
+static int card_port_event(uint16_t port, enum rte_eth_event_type type, void *arg, void *ret)
+{
+	(void)port;
+	(void)ret;
+	if (type == RTE_ETH_EVENT_INTR_RMV)
+		card_wish(arg, CARD_WISH_REMOVE);
+	else if (type == RTE_ETH_EVENT_INTR_RESET)
+		card_wish(arg, CARD_WISH_RESET);
+	return 0;
+}
+
+static void card_listen(struct card *card)
+{
+	uint16_t port = card->wire->port;
+
+	(void)rte_eth_dev_callback_register(port, RTE_ETH_EVENT_INTR_RMV, card_port_event, card);
+	(void)rte_eth_dev_callback_register(port, RTE_ETH_EVENT_INTR_RESET, card_port_event, card);
+	/* By name: DPDK keeps the text. */
+	(void)rte_dev_event_callback_register(card->wire->nic->conf->device, card_event, card);
+}
+
+/* Before the port is closed: its number may be another's afterwards. */
+static void card_deafen(struct card *card)
+{
+	uint16_t port = card->wire->port;
+
+	(void)rte_eth_dev_callback_unregister(port, RTE_ETH_EVENT_INTR_RMV, card_port_event, card);
+	(void)rte_eth_dev_callback_unregister(port, RTE_ETH_EVENT_INTR_RESET, card_port_event,
+					      card);
+	(void)rte_dev_event_callback_unregister(card->wire->nic->conf->device, card_event, card);
+}
+
+/* ---- what it offers and what is used */
+
+/* Drivers may use of a buffer the largest power of two alone. */
+static uint32_t card_buffer_used(const struct rte_mempool *pool)
+{
+	uint32_t room = rte_pktmbuf_data_room_size((struct rte_mempool *)(uintptr_t)pool) -
+			RTE_PKTMBUF_HEADROOM;
+
+	return 1u << (31 - __builtin_clz(room));
+}
+
+static bool card_needs_scatter(const struct nic *nic)
+{
+	return nic->mtu + sizeof(struct wire_eth) + CARD_VLAN_BYTES > card_buffer_used(nic->pool);
+}
+
+static int card_fit_mtu(struct nic *nic, const struct rte_eth_dev_info *info)
+{
+	uint32_t most = info->max_mtu;
+
+	if (nic->mtu <= most)
+		return 0;
+	if (!nic->app->conf.mtu && most >= HW_MIN_MTU) {
+		nic->mtu = most;
+		return 0;
+	}
+	log_error("pci %s: the card takes packets of %u bytes at most: --mtu %u", nic->conf->device,
+		  most, most < HW_MIN_MTU ? HW_MIN_MTU : most);
+	return -EINVAL;
+}
+
+static int card_queues(struct wire *wire)
+{
+	uint16_t rx_descs = CARD_DESCS, tx_descs = CARD_DESCS;
+	int node = rte_eth_dev_socket_id(wire->port);
+	unsigned socket = node < 0 ? 0 : (unsigned)node;
+	int err;
+
+	err = rte_eth_dev_adjust_nb_rx_tx_desc(wire->port, &rx_descs, &tx_descs);
+	for (uint16_t q = 0; !err && q < wire->num_rx_queues; q++)
+		err =
+		    rte_eth_rx_queue_setup(wire->port, q, rx_descs, socket, NULL, wire->nic->pool);
+	for (uint16_t q = 0; !err && q < wire->num_tx_queues; q++)
+		err = rte_eth_tx_queue_setup(wire->port, q, tx_descs, socket, NULL);
+	return err;
+}
+
+/* Configures and starts it, with receive interrupts or without. */
+static int card_try(struct wire *wire, const struct rte_eth_dev_info *info, bool interrupts)
+{
+	uint64_t rx = info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
+	struct rte_eth_conf eth = {.intr_conf.rxq = interrupts};
+	int err;
+
+	if (card_needs_scatter(wire->nic))
+		rx |= info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
+	eth.rxmode.mtu = wire->nic->mtu;
+	eth.rxmode.offloads = rx;
+	eth.txmode.offloads = info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
+	wire->tx_csum = eth.txmode.offloads;
+	wire->num_rx_queues = wire->num_tx_queues = 1;
+	wire_queues_plan(wire, info, &eth);
+	err = rte_eth_dev_configure(wire->port, wire->num_rx_queues, wire->num_tx_queues, &eth);
+	if (!err)
+		err = card_queues(wire);
+	if (!err)
+		err = rte_eth_dev_start(wire->port);
+	return err;
+}
+
+/* Interrupts by INTx are shared with the link's, and wait for a thread of DPDK's. */
+static bool card_can_wake(struct wire *wire)
+{
+	if (!pci_card_has_msi(PCI_CARD_SYS, wire->nic->conf->device))
+		return false;
+	for (uint16_t q = 0; q < wire->num_rx_queues; q++) {
+		int fd;
+
+		if (rte_eth_dev_rx_intr_enable(wire->port, q) ||
+		    rte_eth_dev_rx_intr_disable(wire->port, q))
+			return false;
+		fd = rte_eth_dev_rx_intr_ctl_q_get_fd(wire->port, q);
+		if (fd < 0)
+			return false;
+		wire->fd[q] = fd;
+		wire->fd_shard[q] = (uint8_t)q;
+	}
+	return true;
+}
+
+/* The greatest speed that the card has, for as long as its link is down. */
+static uint32_t card_most_mbps(const struct rte_eth_dev_info *info)
+{
+	static const struct {
+		uint32_t capa, mbps;
+	} speeds[] = {
+	    {RTE_ETH_LINK_SPEED_200G, 200000}, {RTE_ETH_LINK_SPEED_100G, 100000},
+	    {RTE_ETH_LINK_SPEED_56G, 56000},   {RTE_ETH_LINK_SPEED_50G, 50000},
+	    {RTE_ETH_LINK_SPEED_40G, 40000},   {RTE_ETH_LINK_SPEED_25G, 25000},
+	    {RTE_ETH_LINK_SPEED_20G, 20000},   {RTE_ETH_LINK_SPEED_10G, 10000},
+	    {RTE_ETH_LINK_SPEED_5G, 5000},     {RTE_ETH_LINK_SPEED_2_5G, 2500},
+	    {RTE_ETH_LINK_SPEED_1G, 1000},     {RTE_ETH_LINK_SPEED_100M, 100},
+	    {RTE_ETH_LINK_SPEED_10M, 10},
+	};
+
+	for (size_t i = 0; i < sizeof(speeds) / sizeof(speeds[0]); i++) {
+		if (info->speed_capa & speeds[i].capa)
+			return speeds[i].mbps;
+	}
+	return CARD_DEFAULT_MBPS;
+}
+
+/* Says what is used of the card, and what the driver does not offer. */
+static void card_say(const struct wire *wire, const struct rte_eth_dev_info *info)
+{
+	struct rte_eth_conf eth = {0};
+
+	(void)rte_eth_dev_conf_get(wire->port, &eth);
+	log_info("%s: card %s, driver %s: TCP checksums %s and %s, %s, %s", wire->nic->name,
+		 wire->nic->conf->device, info->driver_name,
+		 eth.rxmode.offloads & RTE_ETH_RX_OFFLOAD_TCP_CKSUM ? "checked by it"
+								    : "checked by weftd",
+		 wire->tx_csum ? "made by it" : "made by weftd",
+		 eth.rxmode.offloads & RTE_ETH_RX_OFFLOAD_SCATTER ? "large frames in pieces"
+								  : "frames in one piece",
+		 wire->card->interrupts
+		     ? "receive interrupts wake weftd once the first has come"
+		     : "no receive interrupts: an idle weftd looks every 1 to 3 ms");
+}
+
+/* Messages of drivers are of use with --verbose only: the caller reports a failure once. */
+static int card_start(struct wire *wire)
+{
+	struct card *card = wire->card;
+	bool may = card->vfio;
+	struct rte_eth_dev_info info;
+	int err = rte_eth_dev_info_get(wire->port, &info);
+
+	if (!err)
+		err = card_fit_mtu(wire->nic, &info);
+	if (err)
+		return err;
+	card->interrupts = false;
+	if (may && !wire->nic->app->conf.verbose)
+		(void)rte_log_set_level_pattern("pmd.net.*", RTE_LOG_CRIT);
+	if (may && !card_try(wire, &info, true)) {
+		card->interrupts = card_can_wake(wire);
+		if (!card->interrupts)
+			err = rte_eth_dev_stop(wire->port);
+	}
+	if (may && !wire->nic->app->conf.verbose)
+		(void)rte_log_set_level_pattern("pmd.net.*", RTE_LOG_ERR);
+	if (!err && !card->interrupts)
+		err = card_try(wire, &info, false);
+	wire->num_fds = card->interrupts ? wire->num_rx_queues : 0;
+	wire->naps = true;
+	if (err)
+		return err;
+	wire->num_flows = 0;
+	if (wire->queue_each)
+		wire_queues_steer(wire);
+	snprintf(wire->how, sizeof(wire->how), "PCI card %.12s by %.32s", wire->nic->conf->device,
+		 info.driver_name);
+	wire->nic->link_mbps = card_most_mbps(&info);
+	card_say(wire, &info);
+	return 0;
+}
+
+/* ---- the control thread */
+
+/* Reads the link; returns true if it has changed. */
+static bool card_link(struct card *card)
+{
+	struct nic *nic = card->wire->nic;
+	struct rte_eth_link link = {0};
+	bool up;
+
+	if (rte_eth_link_get_nowait(card->wire->port, &link))
+		return false;
+	up = link.link_status == RTE_ETH_LINK_UP;
+	if (up == (bool)atomic_load_explicit(&nic->link_up, memory_order_relaxed))
+		return false;
+	atomic_store_explicit(&nic->line_mbps,
+			      link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed,
+			      memory_order_relaxed);
+	atomic_store_explicit(&nic->link_up, up, memory_order_release);
+	return true;
+}
+
+/* Gives the card the list of groups, or opens it for all if it takes no list so long. */
+static void card_filter(struct card *card)
+{
+	uint8_t macs[CARD_MACS_MAX][RTE_ETHER_ADDR_LEN];
+	struct wire *wire = card->wire;
+	uint32_t n;
+
+	if (!atomic_exchange_explicit(&wire->macs_changed, false, memory_order_acquire) ||
+	    !card->filters)
+		return;
+	n = mac_filter_list(wire->nic, macs, CARD_MACS_MAX);
+	if (n < CARD_MACS_MAX &&
+	    !rte_eth_dev_set_mc_addr_list(wire->port, (struct rte_ether_addr *)(void *)macs, n))
+		return;
+	if (!rte_eth_allmulticast_enable(wire->port) || !rte_eth_promiscuous_enable(wire->port))
+		card->filters = false;
+	else
+		log_error("%s: %s lets no frames to groups in", wire->nic->name, wire->how);
+}
+
+static void card_begin_stop(struct card *card)
+{
+	struct nic *nic = card->wire->nic;
+
+	atomic_store_explicit(&nic->link_up, 0, memory_order_release);
+	card_set_state(card, CARD_STOPS);
+	card_wake_cores(nic);
+}
+
+static void card_remove(struct card *card)
+{
+	struct wire *wire = card->wire;
+	struct rte_eth_dev_info info = {0};
+
+	(void)rte_eth_dev_info_get(wire->port, &info);
+	card_deafen(card);
+	(void)rte_eth_dev_stop(wire->port);
+	(void)rte_eth_dev_close(wire->port);
+	if (info.device)
+		(void)rte_dev_remove(info.device);
+	wire->num_fds = 0;
+	atomic_store(&wire->gone, true);
+	card_set_state(card, CARD_GONE);
+	log_error("%s: the card %s is gone; restart weftd once it is back", wire->nic->name,
+		  wire->nic->conf->device);
+}
+
+/* The driver wants to begin anew: the same queues, filters and link as at the start. */
+static void card_reset(struct card *card)
+{
+	struct wire *wire = card->wire;
+	int err;
+
+	(void)rte_eth_dev_stop(wire->port);
+	err = rte_eth_dev_reset(wire->port);
+	/* Some drivers begin anew whenever they are started. */
+	if (!err || err == -ENOTSUP)
+		err = card_start(wire);
+	if (err) {
+		log_error("%s: the card %s could not be reset: %s; restart weftd", wire->nic->name,
+			  wire->nic->conf->device, strerror(-err));
+		card_deafen(card);
+		(void)rte_eth_dev_close(wire->port);
+		atomic_store(&wire->gone, true);
+		card_set_state(card, CARD_GONE);
+		return;
+	}
+	log_info("%s: the card %s was reset", wire->nic->name, wire->nic->conf->device);
+	card->filters = true;
+	atomic_store(&wire->macs_changed, true);
+	card_set_state(card, CARD_RUNS);
+}
+
+static void card_left(struct card *card)
+{
+	uint32_t wish = atomic_exchange(&card->wish, CARD_WISH_NONE);
+
+	/* Other cores than the owner's poll queues, too: they have seen by their next turn. */
+	lcore_quiesce(card->wire->nic->app);
+	pthread_mutex_lock(&card->admin);
+	if (wish == CARD_WISH_RESET)
+		card_reset(card);
+	else
+		card_remove(card);
+	pthread_mutex_unlock(&card->admin);
+}
+
+static void card_serve(struct card *card, uint64_t now_ns)
+{
+	switch ((enum card_state)card_state(card)) {
+	case CARD_RUNS:
+		if (atomic_load_explicit(&card->wish, memory_order_acquire)) {
+			card_begin_stop(card);
+			break;
+		}
+		pthread_mutex_lock(&card->admin);
+		card_filter(card);
+		if (now_ns >= card->look_ns) {
+			card->look_ns = now_ns + CARD_LOOK_NS;
+			if (card_link(card))
+				card_wake_cores(card->wire->nic);
+		}
+		pthread_mutex_unlock(&card->admin);
+		break;
+	case CARD_LEFT:
+		card_left(card);
+		break;
+	case CARD_STOPS:
+	case CARD_GONE:
+		break;
+	}
+}
+
+void card_serve_all(struct app *app, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < app->num_nics; i++) {
+		if (app->nic[i].wire->card)
+			card_serve(app->nic[i].wire->card, now_ns);
+	}
+}
+
+int card_wait_ms(const struct app *app, uint64_t now_ns)
+{
+	int wait_ms = -1;
+
+	for (uint32_t i = 0; i < app->num_nics; i++) {
+		const struct card *card = app->nic[i].wire->card;
+		uint64_t ms;
+
+		if (!card || card_state(card) == CARD_GONE)
+			continue;
+		ms = now_ns >= card->look_ns ? 0 : (card->look_ns - now_ns) / 1000000 + 1;
+		if (card_state(card) != CARD_RUNS)
+			ms = CARD_LOOK_NS / 1000000;
+		if (wait_ms < 0 || (int)ms < wait_ms)
+			wait_ms = (int)ms;
+	}
+	return wait_ms;
+}
+
+void card_filter_changed(struct wire *wire)
+{
+	atomic_store_explicit(&wire->macs_changed, true, memory_order_release);
+	app_wake_control(wire->nic->app);
+}
+
+/* ---- begin and end */
+
+/* The card's own counters, of which there are as many as it had when it was opened. */
+static void card_open_stats(struct card *card)
+{
+	int n = rte_eth_xstats_get_names(card->wire->port, NULL, 0);
+
+	if (n <= 0)
+		return;
+	card->name = calloc((size_t)n, sizeof(*card->name));
+	card->value = calloc((size_t)n, sizeof(*card->value));
+	if (card->name && card->value &&
+	    rte_eth_xstats_get_names(card->wire->port, card->name, (unsigned)n) == n)
+		card->num_xstats = (uint32_t)n;
+}
+
+int card_open(struct wire *wire)
+{
+	struct nic *nic = wire->nic;
+	struct card *card = app_alloc_apart(sizeof(*card));
+	struct rte_ether_addr mac;
+	struct pci_card seen;
+	int err;
+
+	if (!card)
+		return -ENOMEM;
+	wire->card = card;
+	card->wire = wire;
+	card->filters = true;
+	pthread_mutex_init(&card->admin, NULL);
+	card->vfio =
+	    !pci_card_read(PCI_CARD_SYS, nic->conf->device, &seen) && strstr(seen.driver, "vfio");
+	err = card_start(wire);
+	if (!err)
+		err = rte_eth_macaddr_get(wire->port, &mac);
+	if (err)
+		return err;
+	memcpy(nic->mac, mac.addr_bytes, sizeof(nic->mac));
+	card_open_stats(card);
+	(void)card_link(card);
+	if (atomic_load(&nic->line_mbps))
+		nic->link_mbps = atomic_load(&nic->line_mbps);
+	card_listen(card);
+	return 0;
+}
+
+void card_close(struct wire *wire)
+{
+	struct card *card = wire->card;
+
+	for (uint32_t q = 0; q < CONF_MAX_SHARDS; q++)
+		rte_pktmbuf_free_bulk(card->queue[q].early, card->queue[q].num_early);
+	if (card_state(card) != CARD_GONE && wire->num_rx_queues) {
+		card_deafen(card);
+		(void)rte_eth_dev_stop(wire->port);
+		(void)rte_eth_dev_close(wire->port);
+	}
+	pthread_mutex_destroy(&card->admin);
+	free(card->name);
+	free(card->value);
+	free(card);
+	wire->card = NULL;
+}
+
+/* ---- the cores */
+
+void card_turn(struct wire *wire)
+{
+	struct card *card = wire->card;
+	uint32_t state = card_state(card);
+	bool settled =
+	    state == CARD_RUNS && atomic_load_explicit(&wire->nic->link_up, memory_order_relaxed);
+
+	if (settled != atomic_load_explicit(&wire->settled, memory_order_relaxed))
+		atomic_store_explicit(&wire->settled, settled, memory_order_release);
+	if (state != CARD_STOPS)
+		return;
+	card_set_state(card, CARD_LEFT);
+	app_wake_control(wire->nic->app);
+}
+
+uint32_t card_early(struct wire *wire, uint16_t number, struct rte_mbuf **frames, uint32_t n)
+{
+	struct card_queue *queue = &wire->card->queue[number];
+
+	if (n > queue->num_early)
+		n = queue->num_early;
+	if (!n)
+		return 0;
+	memcpy(frames, queue->early, n * sizeof(*frames));
+	queue->num_early -= n;
+	memmove(queue->early, queue->early + n, queue->num_early * sizeof(*frames));
+	return n;
+}
+
+bool card_arm(struct wire *wire, uint16_t number)
+{
+	struct card *card = wire->card;
+	struct card_queue *queue = &card->queue[number];
+	uint32_t state = card_state(card);
+
+	if (state != CARD_RUNS)
+		return state == CARD_GONE;
+	if (queue->num_early || !card->interrupts)
+		return !queue->num_early;
+	if (pthread_mutex_trylock(&card->admin))
+		return false;
+	/* A core that is about to sleep is not waited for: the card may have stopped meanwhile. */
+	if (card_state(card) == CARD_RUNS) {
+		queue->armed = !rte_eth_dev_rx_intr_enable(wire->port, number);
+		/* A frame from before the interrupt was enabled raises none. */
+		queue->num_early = rte_eth_rx_burst(wire->port, number, queue->early, FW_BURST);
+	}
+	pthread_mutex_unlock(&card->admin);
+	if (queue->num_early)
+		card_disarm(wire, number);
+	return queue->armed && !queue->num_early;
+}
+
+void card_disarm(struct wire *wire, uint16_t number)
+{
+	struct card *card = wire->card;
+	struct card_queue *queue = &card->queue[number];
+	uint64_t count;
+
+	if (!queue->armed || pthread_mutex_trylock(&card->admin))
+		return;
+	queue->armed = false;
+	if (card_state(card) == CARD_RUNS) {
+		/* Non-blocking; empty if something else ended the sleep. */
+		if (read(wire->fd[number], &count, sizeof(count)) == (ssize_t)sizeof(count))
+			queue->num_interrupts += count;
+		/*
+		 * Some drivers enable interrupts that their device then sends nowhere: cores keep
+		 * looking until one has come.
+		 */
+		if (queue->num_interrupts &&
+		    atomic_load_explicit(&wire->naps, memory_order_relaxed))
+			atomic_store_explicit(&wire->naps, false, memory_order_relaxed);
+		(void)rte_eth_dev_rx_intr_disable(wire->port, number);
+	}
+	pthread_mutex_unlock(&card->admin);
+}
+
+/* Counters are many, and a process may ask often: the device is read once per CARD_STATS_NS. */
+static void card_read_stats(struct card *card)
+{
+	uint64_t now_ns = card->wire->nic->shard[0].core->now_ns;
+	int n;
+
+	if (card->stats_ns && now_ns - card->stats_ns < CARD_STATS_NS)
+		return;
+	if (pthread_mutex_trylock(&card->admin))
+		return;
+	if (card_state(card) == CARD_RUNS) {
+		card->stats_ns = now_ns;
+		(void)rte_eth_stats_get(card->wire->port, &card->stats);
+		n = rte_eth_xstats_get(card->wire->port, card->value, card->num_xstats);
+		card->num_values = n < 0 || (uint32_t)n > card->num_xstats ? 0 : (uint32_t)n;
+	}
+	pthread_mutex_unlock(&card->admin);
+}
+
+void card_port_stats(const struct wire *wire, struct rte_eth_stats *stats)
+{
+	card_read_stats(wire->card);
+	*stats = wire->card->stats;
+}
+
+uint32_t card_stats(const struct wire *wire, struct hw_stat *stat, uint32_t max)
+{
+	const struct card *card = wire->card;
+	uint64_t interrupts = 0;
+	uint32_t n = 0;
+
+	if (max < CARD_OWN_STATS)
+		return 0;
+	for (uint16_t q = 0; q < wire->num_rx_queues; q++)
+		interrupts += card->queue[q].num_interrupts;
+	stats_put(&stat[n++], "wire_", "rx_interrupts", interrupts);
+	stats_put(&stat[n++], "wire_", "polled_idle", wire->naps);
+	for (uint32_t i = 0; i < card->num_values && n < max; i++) {
+		if (card->value[i].id < card->num_xstats)
+			stats_put(&stat[n++], "card_", card->name[card->value[i].id].name,
+				  card->value[i].value);
+	}
+	return n;
+}

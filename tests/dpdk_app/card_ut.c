@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A card besides its frames: which offloads are asked for, its link, groups, counters, and the
+ * steps in which the core leaves it when it is removed or reset.
+ *
+ * Runs dpdk_app/wire/card.c over DPDK's net_ring and net_null; the core and the control thread are
+ * this thread. tests/nodes/pci.sh runs it on emulated cards.
+ */
+#define ALLOW_EXPERIMENTAL_API /* rte_dev_event_callback_process() */
+
+#include "dpdk_app/wire/card.h"
+
+#include <rte_dev.h>
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dpdk_app/wire/mac_filter.h"
+#include "dpdk_app/wire/wire.h"
+#include "shared_defs/hw_cmd.h"
+#include "tests/ut.h"
+
+/* They belong to drivers of DPDK: its installed headers do not have them. */
+struct rte_eth_dev;
+extern uint8_t rte_eth_devices[];
+int rte_eth_dev_callback_process(struct rte_eth_dev *dev, enum rte_eth_event_type event,
+				 void *ret_param);
+
+enum {
+	STATS = 64,
+	MBUFS = 4095,
+};
+
+static struct app app;
+static struct core core;
+static struct conf_nic conf;
+static struct wire wire;
+static struct nic *const nic = &app.nic[0];
+
+static void eal(void)
+{
+	static char *args[] = {(char *)(uintptr_t) "card_ut",
+			       (char *)(uintptr_t) "--no-pci",
+			       (char *)(uintptr_t) "--no-huge",
+			       (char *)(uintptr_t) "--no-shconf",
+			       (char *)(uintptr_t) "--no-telemetry",
+			       (char *)(uintptr_t) "-m",
+			       (char *)(uintptr_t) "64",
+			       (char *)(uintptr_t) "--log-level",
+			       (char *)(uintptr_t) "critical"};
+	static bool done;
+
+	if (!done)
+		CU_ASSERT_FATAL(rte_eal_init(sizeof(args) / sizeof(args[0]), args) >= 0);
+	done = true;
+}
+
+/* Opens a virtual device as a card, with buffers for frames of so many bytes. */
+static void open_card(const char *device, uint32_t room, uint32_t mtu)
+{
+	char name[32];
+	static int number;
+
+	eal();
+	memset(&app, 0, sizeof(app));
+	memset(&core, 0, sizeof(core));
+	memset(&wire, 0, sizeof(wire));
+	app.num_nics = 1;
+	app.control_fd = -1;
+	app.conf.mtu = mtu;
+	core.app = &app;
+	core.wake_fd = -1;
+	nic->app = &app;
+	nic->conf = &conf;
+	nic->num_shards = 1;
+	nic->shard[0].nic = nic;
+	nic->shard[0].core = &core;
+	nic->mtu = mtu;
+	nic->wire = &wire;
+	snprintf(nic->name, sizeof(nic->name), "weft0");
+	snprintf(conf.device, sizeof(conf.device), "%s", device);
+	snprintf(name, sizeof(name), "pool%d", number++);
+	nic->pool = rte_pktmbuf_pool_create(name, MBUFS, 0, 0,
+					    (uint16_t)(room + RTE_PKTMBUF_HEADROOM), SOCKET_ID_ANY);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(nic->pool);
+	CU_ASSERT_EQUAL_FATAL(mac_filter_init(nic), 0);
+	wire.nic = nic;
+	wire.ops = &wire_ethdev_ops;
+	wire.filters = true;
+	wire.claim_fd = wire.group_fd = -1;
+	CU_ASSERT_EQUAL_FATAL(rte_eal_hotplug_add("vdev", device, ""), 0);
+	CU_ASSERT_EQUAL_FATAL(rte_eth_dev_get_port_by_name(device, &wire.port), 0);
+	CU_ASSERT_EQUAL_FATAL(card_open(&wire), 0);
+}
+
+static void close_card(bool gone)
+{
+	card_close(&wire);
+	if (!gone)
+		rte_eal_hotplug_remove("vdev", conf.device);
+	mac_filter_free(nic);
+	rte_mempool_free(nic->pool);
+}
+
+static uint64_t stat_of(const char *name)
+{
+	struct hw_stat stat[STATS];
+	uint32_t n = card_stats(&wire, stat, STATS);
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!strcmp(stat[i].name, name))
+			return stat[i].value;
+	}
+	return UINT64_MAX;
+}
+
+static uint64_t offloads(void)
+{
+	struct rte_eth_conf eth;
+
+	CU_ASSERT_EQUAL(rte_eth_dev_conf_get(wire.port, &eth), 0);
+	return eth.rxmode.offloads | eth.txmode.offloads;
+}
+
+/* Offloads that a driver lacks are not asked for. */
+static void offers_little(void)
+{
+	open_card("net_null0", 2048, 1500);
+	CU_ASSERT_FALSE(wire.tx_csum);
+	CU_ASSERT_EQUAL(offloads() & (RTE_ETH_RX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM),
+			0);
+	CU_ASSERT_TRUE(wire.naps);
+	CU_ASSERT_EQUAL(wire.num_fds, 0);
+	CU_ASSERT_EQUAL(stat_of("wire_polled_idle"), 1);
+	CU_ASSERT_EQUAL(stat_of("wire_rx_interrupts"), 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(wire.how, "net_null0 by net_null"));
+	close_card(false);
+}
+
+/* Scattered receives cost drivers time: only where a frame does not fit a buffer. */
+static void scatters(void)
+{
+	open_card("net_ring0", 2048, 1500);
+	CU_ASSERT_EQUAL(offloads() & RTE_ETH_RX_OFFLOAD_SCATTER, 0);
+	close_card(false);
+	open_card("net_ring1", 10240, 9000);
+	/* Some drivers use 8 KiB of 10. */
+	CU_ASSERT_EQUAL(offloads() & RTE_ETH_RX_OFFLOAD_SCATTER, RTE_ETH_RX_OFFLOAD_SCATTER);
+	close_card(false);
+}
+
+static void link_state(void)
+{
+	open_card("net_null0", 2048, 1500);
+	card_serve_all(&app, 1);
+	card_turn(&wire);
+	CU_ASSERT_EQUAL(atomic_load(&nic->link_up), 1);
+	CU_ASSERT_TRUE(wire.settled);
+	CU_ASSERT_TRUE(card_wait_ms(&app, 1) > 0);
+	/* DPDK's net_null has no link when it is stopped. */
+	CU_ASSERT_EQUAL(rte_eth_dev_stop(wire.port), 0);
+	card_serve_all(&app, UINT64_C(10000000000));
+	card_turn(&wire);
+	CU_ASSERT_EQUAL(atomic_load(&nic->link_up), 0);
+	CU_ASSERT_FALSE(wire.settled);
+	CU_ASSERT_EQUAL(rte_eth_dev_start(wire.port), 0);
+	card_serve_all(&app, UINT64_C(20000000000));
+	CU_ASSERT_EQUAL(atomic_load(&nic->link_up), 1);
+	close_card(false);
+}
+
+/* A driver without a list of groups lets all frames in. */
+static void groups(void)
+{
+	open_card("net_ring0", 2048, 1500);
+	CU_ASSERT_EQUAL(rte_eth_promiscuous_disable(wire.port), 0);
+	CU_ASSERT_EQUAL(rte_eth_allmulticast_disable(wire.port), 0);
+	card_serve_all(&app, 1);
+	CU_ASSERT_EQUAL(rte_eth_allmulticast_get(wire.port), 0);
+	card_filter_changed(&wire);
+	CU_ASSERT_EQUAL(rte_eth_allmulticast_get(wire.port), 0);
+	card_serve_all(&app, 2);
+	CU_ASSERT_EQUAL(rte_eth_allmulticast_get(wire.port), 1);
+	close_card(false);
+}
+
+static void removed(void)
+{
+	uint16_t port;
+
+	open_card("net_null0", 2048, 1500);
+	card_serve_all(&app, 1);
+	card_turn(&wire);
+	rte_dev_event_callback_process("net_null0", RTE_DEV_EVENT_REMOVE);
+	/* Until the core has left it, it is there. */
+	card_serve_all(&app, 2);
+	card_serve_all(&app, 3);
+	CU_ASSERT_EQUAL(atomic_load(&nic->link_up), 0);
+	CU_ASSERT_FALSE(atomic_load(&wire.gone));
+	CU_ASSERT_FALSE(card_arm(&wire, 0));
+	card_turn(&wire);
+	CU_ASSERT_FALSE(wire.settled);
+	CU_ASSERT_FALSE(card_arm(&wire, 0));
+	card_serve_all(&app, 4);
+	CU_ASSERT_TRUE(atomic_load(&wire.gone));
+	CU_ASSERT_NOT_EQUAL(rte_eth_dev_get_port_by_name("net_null0", &port), 0);
+	/* The core sleeps as it likes, and counters are still those of the end. */
+	CU_ASSERT_TRUE(card_arm(&wire, 0));
+	card_disarm(&wire, 0);
+	card_turn(&wire);
+	CU_ASSERT_EQUAL(stat_of("wire_polled_idle"), 1);
+	CU_ASSERT_EQUAL(card_wait_ms(&app, 5), -1);
+	close_card(true);
+}
+
+static void reset(void)
+{
+	open_card("net_null0", 2048, 1500);
+	CU_ASSERT_EQUAL_FATAL(wire.port, 0);
+	card_serve_all(&app, 1);
+	card_turn(&wire);
+	rte_eth_dev_callback_process((struct rte_eth_dev *)(void *)rte_eth_devices,
+				     RTE_ETH_EVENT_INTR_RESET, NULL);
+	card_serve_all(&app, 2);
+	card_turn(&wire);
+	CU_ASSERT_FALSE(wire.settled);
+	card_serve_all(&app, 3);
+	card_serve_all(&app, UINT64_C(10000000000));
+	card_turn(&wire);
+	CU_ASSERT_FALSE(atomic_load(&wire.gone));
+	CU_ASSERT_EQUAL(atomic_load(&nic->link_up), 1);
+	CU_ASSERT_TRUE(wire.settled);
+	close_card(false);
+}
+
+UT_MAIN("dpdk_app/card", UT(offers_little), UT(scatters), UT(link_state), UT(groups), UT(removed),
+	UT(reset))
