@@ -519,8 +519,8 @@ $(foreach p,$(INT_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tes
 	$(if $(filter memif_dpdk,$p),$(DPDK_LIBS) -lrte_net_memif) -ljansson -lm)))
 $(foreach p,$(SEC_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/security/$p.o,\
 	$(foreach l,goal weft weftutil,$(B)/san/lib/lib$l.a),-lm)))
-# valgrind cannot run what a sanitizer has been built into, and test-kill measures memory.
-PLAIN_BINS := $(B)/int/every_call $(B)/int/mortal
+# valgrind cannot run what a sanitizer has been built into, test-kill measures memory, and guests are slow.
+PLAIN_BINS := $(B)/int/every_call $(B)/int/mortal $(B)/int/mcast_prog
 $(foreach p,$(PLAIN_BINS),$(eval $(call link,release,$p,$(p:$(B)/%=$(B)/obj/release/tests/%.o),\
 	$(B)/lib/libweft.a)))
 TSAN_BINS := $(patsubst tests/int/%.c,$(B)/tsan/int/%,$(sort $(wildcard tests/int/thr_*.c)))
@@ -641,14 +641,16 @@ $(foreach s,$(ARM_UT),$(eval $(call link,aarch64,$(s:tests/%.c=$(OUT_aarch64)/ut
 	$(patsubst $(B)/obj/san/%,$(B)/obj/aarch64/%,$(s:%.c=$(B)/obj/aarch64/%.o) $(call ut_stubs,$s)),\
 	$(patsubst $(B)/san/%,$(OUT_aarch64)/%,$(call ut_archives,$(call ut_folder,$s))),\
 	$(call ut_flags,$s) $(SYSROOT_LDFLAGS) -lcunit -ljansson -lm)))
-test-nodes:	## the firmware's tests and the simulator's kept runs on Arm, emulated (10 min); SEEDS=20 of each workload
+test-nodes:	## the firmware's tests and the simulator's kept runs on Arm, weftd on PCI cards, emulated (30 min); T=name, SEEDS=20 of each workload
 	@tools/deps.sh test cross nodes
 	@tools/cross_sysroot.sh $(SYSROOT)
 	@+$(MAKE) _test-nodes
-_test-nodes: $(B)/bin/weft-sim $(OUT_aarch64)/bin/weft-sim $(ARM_BINS)
+NODES_SCRIPTS := tests/nodes/arm.sh tests/nodes/pci.sh
+_test-nodes: all $(PLAIN_BINS) $(INTEROP_BINS) $(OUT_aarch64)/bin/weft-sim $(ARM_BINS)
 	@ARM_SIM=$(OUT_aarch64)/bin/weft-sim ARM_LIBS=$(SYSROOT)/usr/lib/aarch64-linux-gnu ARM_UT='$(ARM_BINS)' \
-		tests/run.sh tests/nodes/arm.sh
-	@cat $(B)/test-logs/nodes_arm.sh.log
+		WEFT_BIN=$(CURDIR)/$(B)/bin JOBS=1 \
+		tests/run.sh $(if $(T),$(foreach s,$(NODES_SCRIPTS),$(if $(findstring $T,$s),$s)),$(NODES_SCRIPTS))
+	@cat $(B)/test-logs/nodes_*.sh.log
 .PHONY: test-nodes _test-nodes
 
 test-interop:	## iWARP with others, as root: Linux's TCP, and siw in a small guest that is built first; T=name

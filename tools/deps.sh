@@ -26,7 +26,7 @@ mpi="openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils"
 lint="git clang-format cppcheck shellcheck"
 plot="$tune gnuplot-nox graphviz scour"
 cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross make"
-nodes="qemu-user-static"
+nodes="qemu-user-static qemu-system-x86 seabios xz-utils cpio kmod busybox-static binutils socat"
 ops="prometheus"
 
 [ $# -gt 0 ] || set -- run

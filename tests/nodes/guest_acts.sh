@@ -1,0 +1,317 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Acts of the guest: guest_acts.sh ACT..., one after the other. An act is a function below,
+# and its words follow behind commas: bind,vfio-pci,0,1. A line "act: ..." ends each; one that fails
+# ends them all, with a line "failed: ...".
+
+log=/tmp/log
+mkdir -p $log
+
+say()
+{
+	echo "act: $* ($(cut -d. -f1 /proc/uptime) s)"
+}
+
+fail()
+{
+	echo "failed: $*"
+	for f in $log/*; do
+		echo "--- $f"
+		tail -n 25 "$f"
+	done
+	dmesg | tail -n 15
+	exit 1
+}
+
+# wait_for SECONDS WHAT COMMAND...: time passes slowly in here
+wait_for()
+{
+	left=$1 what=$2
+	shift 2
+	until "$@"; do
+		[ "$left" -gt 0 ] || fail "not: $what"
+		left=$((left - 1))
+		sleep 1
+	done
+}
+
+# card N: the address of card N, on the first bus or behind a port of its own
+card()
+{
+	if [ -e "/sys/bus/pci/devices/0000:00:1$1.0" ]; then
+		echo "0000:00:1$1.0"
+	else
+		echo "0000:0$(($1 + 1)):00.0"
+	fi
+}
+
+# give DRIVER N: takes the card from its driver and gives it to this one
+give()
+{
+	address=$(card "$2")
+	device=/sys/bus/pci/devices/$address
+	[ -e "$device" ] || fail "no card $address"
+	[ ! -e "$device/driver" ] || echo "$address" >"$device/driver/unbind"
+	echo "$1" >"$device/driver_override"
+	echo "$address" >/sys/bus/pci/drivers_probe
+	[ "$(readlink "$device/driver" | sed 's,.*/,,')" = "$1" ] || fail "$1 does not take $address"
+}
+
+# ---- acts
+
+hugepages()
+{
+	echo "$1" >/proc/sys/vm/nr_hugepages
+	say "hugepages $(cat /proc/sys/vm/nr_hugepages)"
+}
+
+
+# bind,DRIVER,N...
+bind()
+{
+	driver=$1
+	shift
+	for n in "$@"; do
+		give "$driver" "$n"
+	done
+	say "bind $driver $*"
+}
+
+# The kernel's interface on the wire of the cards is 0000:00:18.0.
+kernel_up()
+{
+	name=$(ls /sys/bus/pci/devices/0000:00:18.0/virtio*/net)
+	ip addr add "$1" dev "$name"
+	ip link set "$name" up
+	say "kernel has $1 on $name"
+}
+
+# first,N: the first card's address is 10.9.0.N
+first=1
+first()
+{
+	first=$1
+}
+
+# weftd,OPTION...: a NIC on each card that is bound, .1 and .2; further options
+weftd()
+{
+	ports=
+	for n in 0 1; do
+		[ -e "/sys/bus/pci/devices/$(card $n)" ] || continue
+		driver=$(readlink "/sys/bus/pci/devices/$(card $n)/driver" | sed 's,.*/,,')
+		case $driver in
+		vfio-pci | uio_pci_generic) ports="$ports --port pci:$(card $n) --ip 10.9.0.$((n + first))/24" ;;
+		esac
+	done
+	# shellcheck disable=SC2086 # words
+	: >$log/weftd
+	/weft/bin/weftd $ports --cores 1 "$@" >$log/weftd 2>&1 &
+	weftd=$!
+	wait_for 120 'weftd is ready' ready
+	grep -v '^weftd: ready' $log/weftd
+	say "weftd $*"
+}
+
+ready()
+{
+	grep -q '^weftd: ready' $log/weftd && return
+	kill -0 "$weftd" 2>/dev/null || fail 'weftd ended'
+	return 1
+}
+
+stop()
+{
+	kill "$weftd"
+	wait "$weftd" || fail "weftd ended with $?"
+	say 'weftd stopped'
+}
+
+links_up()
+{
+	weftctl list >/tmp/list || fail 'weftctl list'
+	! grep -q ' down' /tmp/list
+}
+
+list()
+{
+	wait_for 60 'links are up' links_up
+	cat /tmp/list
+	say list
+}
+
+# ping,ADDRESS: from the kernel's interface
+ping()
+{
+	busybox ping -c 3 -W 20 "$1" >$log/ping || fail "no answer from $1"
+	busybox ping -c 3 -W 20 -s 1472 "$1" >$log/ping || fail "no answer to large pings from $1"
+	say "ping $1 $(grep received $log/ping)"
+}
+
+# bench,WORD...: weft-bench from the first NIC to the second
+bench()
+{
+	: >$log/bench.s
+	timeout 400 weft-bench "$@" --timeout 120 --device weft1 --server --port 1200 >$log/bench.s 2>&1 &
+	server=$!
+	wait_for 60 'weft-bench listens' grep -q 'listening on port' $log/bench.s
+	timeout 400 weft-bench "$@" --timeout 120 --device weft0 --connect 127.0.0.1 --port 1200 \
+		>$log/bench.c 2>&1 || fail "weft-bench $* ended with $?"
+	wait $server || fail "weft-bench $* --server ended with $?"
+	rm -f $log/bench.*
+	say "bench $*"
+}
+
+rping()
+{
+	timeout 300 weft-run --device weft1 rping -s -a 10.9.0.2 -C 5 -V -v >$log/rping.s 2>&1 &
+	server=$!
+	sleep 2
+	timeout 300 weft-run --device weft0 rping -c -a 10.9.0.2 -C 5 -V -v >$log/rping.c 2>&1 ||
+		fail "rping ended with $?"
+	wait $server || fail "rping -s ended with $?"
+	rm -f $log/rping.*
+	say rping
+}
+
+# Five datagrams to a group: the second card has to let them in, as its filter is set.
+groups()
+{
+	: >$log/member
+	mcast_prog member weft1 239.1.2.3 77 >$log/member 2>&1 &
+	member=$!
+	wait_for 60 'a member of the group' grep -q '^attached$' $log/member
+	# The filter is set by a thread of weftd's that looks ten times a second.
+	sleep 3
+	timeout 120 mcast_prog send weft0 239.1.2.3 77 1 5 >$log/send 2>&1 || fail "mcast_prog send ended with $?"
+	wait_for 120 'five datagrams' grep -q '^got 5$' $log/member
+	kill $member
+	wait $member || fail "mcast_prog member ended with $?"
+	rm -f $log/member $log/send
+	say groups
+}
+
+# Linux's TCP at the kernel's interface (mpa_sock) and RC over TCP at the first card, both active once.
+linux_tcp()
+{
+	for active in sock rc; do
+		: >$log/rc
+		: >$log/sock
+		if [ $active = sock ]; then
+			timeout 300 weft-run --device weft0 rc_peer listen 10.9.0.1 7001 -s 5000 -n 30 -d both >$log/rc 2>&1 &
+			passive=$!
+			wait_for 60 'rc_peer listens' grep -q ^listening $log/rc
+			timeout 300 mpa_sock connect 10.9.0.1 7001 -s 5000 -n 30 -d both >$log/sock 2>&1 ||
+				fail "mpa_sock ended with $?"
+		else
+			timeout 300 mpa_sock listen 10.9.0.9 7002 -s 5000 -n 30 -d both >$log/sock 2>&1 &
+			passive=$!
+			wait_for 60 'mpa_sock listens' grep -q ^listening $log/sock
+			timeout 300 weft-run --device weft0 rc_peer connect 10.9.0.9 7002 -s 5000 -n 30 -d both >$log/rc 2>&1 ||
+				fail "rc_peer ended with $?"
+		fi
+		wait $passive || fail "the passive end ended with $?"
+	done
+	rm -f $log/rc $log/sock
+	say linux_tcp
+}
+
+# sockets: a program of TCP over the cards
+sockets()
+{
+	: >$log/iperf.s
+	timeout 300 weft-run --device weft1 --sockets iperf3 -s -1 --forceflush -B 10.9.0.2 >$log/iperf.s 2>&1 &
+	server=$!
+	wait_for 60 'iperf3 listens' grep -qi 'listening' $log/iperf.s
+	timeout 300 weft-run --device weft0 --sockets iperf3 -c 10.9.0.2 -n 500K -l 16K >$log/iperf.c 2>&1 ||
+		fail "iperf3 ended with $?"
+	wait $server || fail "iperf3 -s ended with $?"
+	rm -f $log/iperf.*
+	say sockets
+}
+
+# serve,WORD... and client,ADDRESS,WORD...: weft-bench with the NIC of another guest
+serve()
+{
+	: >$log/serve
+	timeout 900 weft-bench "$@" --timeout 600 --device weft0 --server --port 1300 >$log/serve 2>&1 ||
+		fail "weft-bench $* --server ended with $?"
+	rm -f $log/serve
+	say "serve $*"
+}
+
+client()
+{
+	peer=$1
+	shift
+	tries=60
+	# The other guest may still boot.
+	until timeout 900 weft-bench "$@" --timeout 600 --device weft0 --connect "$peer" --port 1300 >$log/client 2>&1; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] && grep -qiE 'refused|unreachable|no route|timed out' $log/client ||
+			fail "weft-bench $* ended with $?"
+		sleep 3
+	done
+	rm -f $log/client
+	say "client $*"
+}
+
+# stats,NAME...: counters that are not 0 and whose names contain one of these
+stats()
+{
+	weftctl stats weft0 --nonzero >/tmp/stats || fail 'weftctl stats'
+	for word in "$@"; do
+		grep -- "$word" /tmp/stats || fail "no counter $word"
+	done
+	say "stats $*"
+}
+
+log_has()
+{
+	grep -q -- "$1" $log/weftd
+}
+
+# unplugged,N: the host takes card N out (it waits for the line "host: ..."); weftd says so, serves the
+# other and lets the card go
+unplugged()
+{
+	address=$(card "$1")
+	echo "host: unplug $1"
+	wait_for 120 'weftd says that the card is gone' log_has "the card $address is gone"
+	wait_for 60 'the kernel has let the card go' [ ! -e "/sys/bus/pci/devices/$address" ]
+	weftctl list || fail 'weftctl list after the removal'
+	weftctl stats weft0 >/dev/null || fail 'weftctl stats after the removal'
+	say "unplugged $1"
+}
+
+ports()
+{
+	/weft/bin/weftd --list-ports || fail "--list-ports ended with $?"
+	say list-ports
+}
+
+# refused,TEXT,OPTION...: weftd does not start and says so
+refused()
+{
+	text=$1
+	shift
+	/weft/bin/weftd "$@" >$log/refused 2>&1 && fail "weftd $* starts"
+	grep -q -- "$text" $log/refused || fail "weftd $* does not say '$text'"
+	sed 's/^/said: /' $log/refused
+	say "refused $*"
+}
+
+shell()
+{
+	sh -c "$*"
+}
+
+for act in "$@"; do
+	old=$IFS
+	IFS=,
+	# shellcheck disable=SC2086 # words of the act
+	set -- $act
+	IFS=$old
+	"$@"
+done
