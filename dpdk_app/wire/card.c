@@ -194,8 +194,10 @@ static int card_queues(struct wire *wire)
 	return err;
 }
 
-/* Configures and starts it, with receive interrupts or without. */
-static int card_try(struct wire *wire, const struct rte_eth_dev_info *info, bool interrupts)
+/* Configures and starts it: with receive interrupts or without, with a queue for each shard or not.
+ */
+static int card_try(struct wire *wire, const struct rte_eth_dev_info *info, bool interrupts,
+		    bool each)
 {
 	uint64_t rx = info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
 	struct rte_eth_conf eth = {.intr_conf.rxq = interrupts};
@@ -208,7 +210,9 @@ static int card_try(struct wire *wire, const struct rte_eth_dev_info *info, bool
 	eth.txmode.offloads = info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
 	wire->tx_csum = eth.txmode.offloads;
 	wire->num_rx_queues = wire->num_tx_queues = 1;
-	wire_queues_plan(wire, info, &eth);
+	wire->queue_each = false;
+	if (each)
+		wire_queues_plan(wire, info, &eth);
 	err = rte_eth_dev_configure(wire->port, wire->num_rx_queues, wire->num_tx_queues, &eth);
 	if (!err)
 		err = card_queues(wire);
@@ -292,7 +296,7 @@ static int card_start(struct wire *wire)
 	card->interrupts = false;
 	if (may && !wire->nic->app->conf.verbose)
 		(void)rte_log_set_level_pattern("pmd.net.*", RTE_LOG_CRIT);
-	if (may && !card_try(wire, &info, true)) {
+	if (may && !card_try(wire, &info, true, true)) {
 		card->interrupts = card_can_wake(wire);
 		if (!card->interrupts)
 			err = rte_eth_dev_stop(wire->port);
@@ -300,7 +304,10 @@ static int card_start(struct wire *wire)
 	if (may && !wire->nic->app->conf.verbose)
 		(void)rte_log_set_level_pattern("pmd.net.*", RTE_LOG_ERR);
 	if (!err && !card->interrupts)
-		err = card_try(wire, &info, false);
+		err = card_try(wire, &info, false, true);
+	/* Some drivers offer more queues than their device has. */
+	if (err && wire->queue_each)
+		err = card_try(wire, &info, false, false);
 	wire->num_fds = card->interrupts ? wire->num_rx_queues : 0;
 	wire->naps = true;
 	if (err)
