@@ -143,6 +143,60 @@ void mc_call_init(struct mc_call *call, enum mc_coll coll, uint64_t count, int r
 /* Decides, and counts the decision. True: the NIC takes the call. */
 bool mc_call_taken(struct mc_call *call, enum mc_form form, uint32_t ranks);
 
+/* ---- buffers, lists of blocks (mc_list.c) ---------------------------------------------------- */
+
+/* Elements of a type of the MPI library. */
+struct mc_part {
+	void *user;
+	int count;
+	void *type;
+};
+
+/* One buffer of a call. Not contiguous memory is packed for the run, by the MPI side. */
+struct mc_side {
+	void *addr;     /* contiguous memory of bytes; NULL: this rank has none, or packs */
+	uint64_t bytes; /* packed */
+	/* Only where the buffer is packed: one part (it has a type), or a list. */
+	struct mc_part one;
+	struct mc_part *parts;
+	uint32_t num_parts;
+	int pair; /* of the one part: a form of the MPI side's, 0: none */
+};
+
+/* Elements of a buffer for one rank, or from it. */
+struct mc_entry {
+	int rank; /* -1: no message */
+	int tag;
+	struct mc_part part;
+	uint64_t bytes; /* packed */
+	char *at;       /* contiguous memory of the elements; NULL: it has gaps */
+};
+
+/* The entries of both directions of a call, under construction. */
+struct mc_lists {
+	struct mc_entry *sends, *recvs;
+	uint32_t num_sends, num_recvs;
+	bool one_send; /* all sends are of one buffer, the send side */
+	bool copy;     /* what is sent must be copied: it will be received upon */
+	bool rounds;   /* an entry for each rank: send and receive with each in turn */
+};
+
+/*
+ * True if the rules leave the call to the MPI library whatever its sizes, which is its reason then:
+ * it need not be described.
+ */
+bool mc_lists_left(struct mc_call *call, enum mc_form form, uint32_t ranks);
+/* Begins with empty entries. False: no memory; the call is broken. */
+bool mc_lists_begin(struct mc_call *call, struct mc_lists *lists, uint32_t num_sends,
+		    uint32_t num_recvs);
+/*
+ * Makes the call's sides and its list of the entries, and frees them. Returns the memory of the
+ * list, until the call has a schedule; the sides' parts are the caller's, too. NULL: the call is
+ * broken.
+ */
+void *mc_lists_end(struct mc_call *call, struct mc_lists *lists, uint32_t rank,
+		   struct mc_side *send, struct mc_side *recv);
+
 /* ---- communicators (mc_comm.c) -------------------------------------------------------------- */
 
 /*

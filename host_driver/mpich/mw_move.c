@@ -4,14 +4,11 @@
  *
  * A block has as many bytes at every rank, whatever types describe it. Calls mw_type.c, mw_req.c.
  */
-#include <string.h>
-
 #include "host_driver/mpich/mw.h"
 
 static void begin(struct mw_call *call, const struct mc_comm *mc, enum mc_coll coll, int root)
 {
-	memset(call, 0, sizeof(*call));
-	mc_call_init(&call->mc, coll, 0, root);
+	mw_call_init(call, coll, 0, root);
 	if (root < 0 || (uint32_t)root >= mc->ranks)
 		call->mc.reason = MC_REASON_ARGUMENT;
 }
@@ -112,11 +109,11 @@ MW_DEFINE(alltoall, Alltoall,
 int MPI_Barrier(MPI_Comm comm)
 {
 	struct mc_comm *mc = mw_comm_of(comm);
-	struct mw_call call;
+	struct mw_call call = {.form = MC_BLOCKING};
 
 	if (mc) {
 		begin(&call, mc, MC_BARRIER, 0);
-		if (mc_call_taken(&call.mc, MC_BLOCKING, mc->ranks))
+		if (mw_call_taken(mc, &call))
 			return mw_call_run(mc, &call, comm);
 	}
 	return PMPI_Barrier(comm);
@@ -125,11 +122,11 @@ int MPI_Barrier(MPI_Comm comm)
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 {
 	struct mc_comm *mc = mw_comm_of(comm);
-	struct mw_call call;
+	struct mw_call call = {.form = MC_NONBLOCKING};
 
 	if (mc && request) {
 		begin(&call, mc, MC_BARRIER, 0);
-		if (mc_call_taken(&call.mc, MC_NONBLOCKING, mc->ranks))
+		if (mw_call_taken(mc, &call))
 			return mw_call_start(mc, &call, comm, request);
 	}
 	return PMPI_Ibarrier(comm, request);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives that combine: reduce, allreduce, reduce_scatter_block, scan.
+ * Collectives that combine: reduce, allreduce, reduce_scatter, reduce_scatter_block, scan, exscan.
  *
  * Calls mw_type.c, mw_req.c.
  */
-#include <string.h>
+#include <stdlib.h>
 
 #include "host_driver/mpich/mw.h"
 
@@ -12,8 +12,7 @@
 static void describe(struct mw_call *call, const struct mc_comm *mc, enum mc_coll coll, int count,
 		     uint64_t blocks, MPI_Datatype type, MPI_Op op, int root)
 {
-	memset(call, 0, sizeof(*call));
-	mc_call_init(&call->mc, coll, count < 0 ? 0 : (uint64_t)count, root);
+	mw_call_init(call, coll, count < 0 ? 0 : (uint64_t)count, root);
 	mw_op_set(call, mc, op, type);
 	if (count < 0 || root < 0 || (uint32_t)root >= mc->ranks)
 		call->mc.reason = MC_REASON_ARGUMENT;
@@ -65,6 +64,42 @@ static void describe_reduce_scatter_block(struct mw_call *call, const struct mc_
 	set_sides(call, sbuf, whole, rbuf, sbuf == MPI_IN_PLACE ? whole : count, true, type);
 }
 
+/* The rules go by the average block. */
+static void describe_reduce_scatter(struct mw_call *call, const struct mc_comm *mc,
+				    const void *sbuf, void *rbuf, const int *counts,
+				    MPI_Datatype type, MPI_Op op)
+{
+	int64_t *list = calloc(mc->ranks, sizeof(*list)), whole = 0;
+	bool valid = true;
+
+	describe(call, mc, MC_REDUCE_SCATTER, 0, 1, type, op, 0);
+	for (uint32_t i = 0; i < mc->ranks; i++) {
+		valid = valid && counts[i] >= 0;
+		whole += counts[i];
+		if (list)
+			list[i] = counts[i];
+	}
+	call->list = list;
+	call->mc.goal.counts = list;
+	call->mc.broken = !list;
+	if (!valid) {
+		call->mc.reason = MC_REASON_ARGUMENT;
+		return;
+	}
+	call->mc.large_bytes = (uint64_t)whole * (uint64_t)(call->mc.goal.width / 8);
+	call->mc.block_bytes = call->mc.large_bytes / mc->ranks;
+	set_sides(call, sbuf, whole, rbuf, sbuf == MPI_IN_PLACE ? whole : counts[mc->rank], true,
+		  type);
+}
+
+/* The result of rank 0 is not defined: its receive buffer stays as it is. */
+static void describe_exscan(struct mw_call *call, const struct mc_comm *mc, const void *sbuf,
+			    void *rbuf, int count, MPI_Datatype type, MPI_Op op)
+{
+	describe(call, mc, MC_EXSCAN, count, 1, type, op, 0);
+	set_sides(call, sbuf, count, rbuf, count, mc->rank || sbuf == MPI_IN_PLACE, type);
+}
+
 MW_DEFINE(reduce, Reduce,
 	  (const void *sbuf, void *rbuf, int count, MPI_Datatype type, MPI_Op op, int root),
 	  (sbuf, rbuf, count, type, op, root))
@@ -75,4 +110,9 @@ MW_DEFINE(scan, Scan, (const void *sbuf, void *rbuf, int count, MPI_Datatype typ
 	  (sbuf, rbuf, count, type, op))
 MW_DEFINE(reduce_scatter_block, Reduce_scatter_block,
 	  (const void *sbuf, void *rbuf, int count, MPI_Datatype type, MPI_Op op),
+	  (sbuf, rbuf, count, type, op))
+MW_DEFINE(reduce_scatter, Reduce_scatter,
+	  (const void *sbuf, void *rbuf, const int *counts, MPI_Datatype type, MPI_Op op),
+	  (sbuf, rbuf, counts, type, op))
+MW_DEFINE(exscan, Exscan, (const void *sbuf, void *rbuf, int count, MPI_Datatype type, MPI_Op op),
 	  (sbuf, rbuf, count, type, op))

@@ -19,7 +19,7 @@ enum {
 struct mw_req {
 	struct mc_run run;
 	struct mw_req *next, *prev; /* in the list of those under way */
-	struct mw_side send, recv;
+	struct mc_side send, recv;
 	MPI_Request handle;
 	int outcome;    /* MPI error code */
 	uint32_t refs;  /* the run's and the request's; atomic */
@@ -43,7 +43,7 @@ void mw_req_drain(void)
 }
 
 /* Packs what the run reads. A rank without memory for that takes part in a run that fails. */
-static int begin_sides(const struct mw_call *call, struct mw_side *send, struct mw_side *recv)
+static int begin_sides(const struct mw_call *call, struct mc_side *send, struct mc_side *recv)
 {
 	bool filled = call->mc.goal.in_place || call->mc.coll == MC_BCAST;
 	bool ok;
@@ -76,15 +76,16 @@ static int refuse(MPI_Comm comm)
 	return MPI_ERR_OP;
 }
 
-int mw_call_run(struct mc_comm *mc, const struct mw_call *call, MPI_Comm comm)
+int mw_call_run(struct mc_comm *mc, struct mw_call *call, MPI_Comm comm)
 {
 	struct wait wait = {.run = {.over = wait_over}};
-	struct mw_side send, recv;
+	struct mc_side send, recv;
 	int flag, error;
 
 	if (call->mc.refused)
 		return refuse(comm);
 	mc_run_init(&wait.run, mc, &call->mc);
+	free(call->list);
 	error = begin_sides(call, &send, &recv);
 	wait.run.send = send.addr;
 	wait.run.recv = recv.addr;
@@ -189,8 +190,7 @@ bool mw_req_forget(MPI_Request request)
 	return req != NULL;
 }
 
-int mw_call_start(struct mc_comm *mc, const struct mw_call *call, MPI_Comm comm,
-		  MPI_Request *request)
+int mw_call_start(struct mc_comm *mc, struct mw_call *call, MPI_Comm comm, MPI_Request *request)
 {
 	struct mw_req *req = call->mc.refused ? NULL : calloc(1, sizeof(*req));
 	int rc, error;
@@ -208,6 +208,7 @@ int mw_call_start(struct mc_comm *mc, const struct mw_call *call, MPI_Comm comm,
 	*request = req->handle;
 	req->run.over = request_over;
 	mc_run_init(&req->run, mc, &call->mc);
+	free(call->list);
 	error = begin_sides(call, &req->send, &req->recv);
 	req->run.send = req->send.addr;
 	req->run.recv = req->recv.addr;

@@ -23,18 +23,35 @@ uint64_t mw_type_bytes(struct mw_call *call, int count, MPI_Datatype type)
 	return (uint64_t)bytes * (uint64_t)count;
 }
 
-/* True if elements of the type follow each other without gaps, in the order of memory. */
-static bool is_dense(MPI_Datatype type, int bytes)
+bool mw_type_is_dense(MPI_Datatype type)
 {
-	int integers, addresses, types, combiner;
+	int integers, addresses, types, combiner, bytes;
 	MPI_Aint lb, extent;
 
 	return !PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) &&
-	       combiner == MPI_COMBINER_NAMED && !PMPI_Type_get_extent(type, &lb, &extent) &&
-	       lb == 0 && extent == bytes;
+	       combiner == MPI_COMBINER_NAMED && !PMPI_Type_size(type, &bytes) &&
+	       !PMPI_Type_get_extent(type, &lb, &extent) && lb == 0 && extent == bytes;
 }
 
-void mw_side_set(struct mw_call *call, struct mw_side *side, const void *buf, int64_t count,
+/* A type is a number, and none of them 0. */
+struct mc_part mw_part(void *user, int count, MPI_Datatype type)
+{
+	return (struct mc_part){user, count, (void *)(uintptr_t)(unsigned int)type};
+}
+
+static MPI_Datatype type_of(const struct mc_part *part)
+{
+	return (MPI_Datatype)(unsigned int)(uintptr_t)part->type;
+}
+
+void mw_side_set_part(struct mc_side *side, const struct mc_entry *entry)
+{
+	*side = (struct mc_side){.addr = entry->at, .bytes = entry->bytes};
+	if (entry->bytes && !entry->at)
+		side->one = entry->part;
+}
+
+void mw_side_set(struct mw_call *call, struct mc_side *side, const void *buf, int64_t count,
 		 MPI_Datatype type)
 {
 	int bytes;
@@ -52,46 +69,92 @@ void mw_side_set(struct mw_call *call, struct mw_side *side, const void *buf, in
 		call->mc.reason = MC_REASON_SIZE;
 		return;
 	}
-	if (is_dense(type, bytes)) {
+	if (mw_type_is_dense(type)) {
 		side->addr = (void *)(uintptr_t)buf;
 		if (!buf)
 			call->mc.reason = MC_REASON_ARGUMENT;
 		return;
 	}
-	side->packed = true;
-	side->user = (void *)(uintptr_t)buf;
-	side->count = (int)count;
-	side->type = type;
+	side->one = mw_part((void *)(uintptr_t)buf, (int)count, type);
 }
 
-bool mw_side_begin(struct mw_side *side, bool fill)
+static struct mc_part *parts_of(struct mc_side *side, uint32_t *num)
 {
-	int at = 0;
+	*num = side->one.type ? 1 : side->num_parts;
+	return side->one.type ? &side->one : side->parts;
+}
 
-	if (!side->packed)
+/* Packs the parts, or unpacks them; false: MPICH refuses. */
+static bool copy(struct mc_side *side, bool pack)
+{
+	struct mc_part *parts;
+	char *to = side->addr;
+	uint32_t num, i;
+
+	parts = parts_of(side, &num);
+	for (i = 0; i < num; i++) {
+		MPI_Datatype type = type_of(&parts[i]);
+		int bytes, at = 0, rc;
+
+		if (PMPI_Type_size(type, &bytes) || (int64_t)bytes * parts[i].count > INT_MAX)
+			return false;
+		bytes *= parts[i].count;
+		if (pack)
+			rc = PMPI_Pack(parts[i].user, parts[i].count, type, to, bytes, &at,
+				       MPI_COMM_SELF);
+		else
+			rc = PMPI_Unpack(to, bytes, &at, parts[i].user, parts[i].count, type,
+					 MPI_COMM_SELF);
+		if (rc != MPI_SUCCESS)
+			return false;
+		to += bytes;
+	}
+	return true;
+}
+
+bool mw_side_begin(struct mc_side *side, bool fill)
+{
+	struct mc_part *parts;
+	uint32_t num, i;
+
+	parts = parts_of(side, &num);
+	/* A list whose messages are all empty. */
+	if (!num)
 		return true;
-	/* The program may free its type before the run is over. */
-	if (PMPI_Type_dup(side->type, &side->type)) {
-		side->packed = false;
-		return false;
+	/* The program may free its types before the run is over. */
+	for (i = 0; i < num; i++) {
+		MPI_Datatype type;
+
+		if (PMPI_Type_dup(type_of(&parts[i]), &type)) {
+			side->num_parts = i;
+			side->one.type = NULL;
+			return false;
+		}
+		parts[i] = mw_part(parts[i].user, parts[i].count, type);
 	}
 	side->addr = malloc(side->bytes);
-	return side->addr && (!fill || !PMPI_Pack(side->user, side->count, side->type, side->addr,
-						  (int)side->bytes, &at, MPI_COMM_SELF));
+	return side->addr && (!fill || copy(side, true));
 }
 
-void mw_side_end(struct mw_side *side, bool spread)
+void mw_side_end(struct mc_side *side, bool spread)
 {
-	int at = 0;
+	struct mc_part *parts;
+	uint32_t num, i;
 
-	if (!side->packed)
-		return;
-	if (side->addr && spread)
-		(void)PMPI_Unpack(side->addr, (int)side->bytes, &at, side->user, side->count,
-				  side->type, MPI_COMM_SELF);
-	(void)PMPI_Type_free(&side->type);
-	free(side->addr);
-	side->addr = NULL;
+	parts = parts_of(side, &num);
+	if (num && side->addr && spread)
+		(void)copy(side, false);
+	for (i = 0; i < num; i++) {
+		MPI_Datatype type = type_of(&parts[i]);
+
+		(void)PMPI_Type_free(&type);
+	}
+	if (num) {
+		free(side->addr);
+		side->addr = NULL;
+	}
+	free(side->parts);
+	side->parts = NULL;
 }
 
 /* ---- operations ----------------------------------------------------------------------------- */

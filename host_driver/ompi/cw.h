@@ -39,30 +39,13 @@ enum cw_pair {
 	CW_PAIR_SHORT_INT,
 };
 
-/* Elements of a type. */
-struct cw_part {
-	void *user;
-	int count;
-	ompi_datatype_t *type;
-};
-
-/* One buffer of a call. Not contiguous memory is packed for the run. */
-struct cw_side {
-	void *addr;     /* contiguous memory of bytes; NULL: this rank has none, or packs */
-	uint64_t bytes; /* packed */
-	/* Only where the buffer is packed: one part, or a list. */
-	struct cw_part one;
-	struct cw_part *parts;
-	uint32_t num_parts;
-	enum cw_pair pair; /* of the one part */
-};
-
 /* One rank's call. */
 struct cw_call {
 	struct mc_call mc;
-	void *list; /* memory of goal's lists, until there is a request */
+	enum mc_form form; /* set before the call is described */
+	void *list;        /* memory of goal's lists, until there is a request */
 	enum cw_pair pair;
-	struct cw_side send, recv;
+	struct mc_side send, recv;
 };
 
 /* A module of coll/weft on one communicator. */
@@ -106,10 +89,10 @@ mca_coll_base_module_t *cw_module_query(ompi_communicator_t *comm, int *priority
 
 /* ---- calls (cw_call.c) ---------------------------------------------------------------------- */
 
-/* Fills what all collectives share; alg AUTO, width 8. */
+/* Fills what all collectives share but form; alg AUTO, width 8. */
 void cw_call_init(struct cw_call *call, enum mc_coll coll, uint64_t count, int root);
 /* Decides, and counts the decision. True: the NIC takes the call. False: it is dropped. */
-bool cw_call_taken(const struct cw_module *module, struct cw_call *call, enum mc_form form);
+bool cw_call_taken(const struct cw_module *module, struct cw_call *call);
 /* Frees the lists of a call that no request took over. */
 void cw_call_drop(struct cw_call *call);
 /* The three forms of a call that is taken, and taken over; MPI error codes. */
@@ -121,17 +104,17 @@ int cw_call_prepare(struct cw_module *module, struct cw_call *call, ompi_request
 
 uint64_t cw_type_bytes(const ompi_datatype_t *type, int count);
 /* Describes a buffer; false: more elements than can be packed. */
-bool cw_side_set(struct cw_side *side, const void *buf, int64_t count, ompi_datatype_t *type);
+bool cw_side_set(struct mc_side *side, const void *buf, int64_t count, ompi_datatype_t *type);
 /* Likewise of pairs in the NIC's form. */
-bool cw_side_set_pairs(struct cw_side *side, const void *buf, int64_t count, ompi_datatype_t *type,
+bool cw_side_set_pairs(struct mc_side *side, const void *buf, int64_t count, ompi_datatype_t *type,
 		       enum cw_pair pair);
 /* For as long as a request uses the side; _release() also frees the list of its parts. */
-void cw_side_retain(struct cw_side *side);
-void cw_side_release(struct cw_side *side);
+void cw_side_retain(struct mc_side *side);
+void cw_side_release(struct mc_side *side);
 /* Before a run: makes the packed copy, filled if fill is set. False: no memory. */
-bool cw_side_begin(struct cw_side *side, bool fill);
+bool cw_side_begin(struct mc_side *side, bool fill);
 /* After a run: spreads the packed copy if wanted, and frees it. */
-void cw_side_end(struct cw_side *side, bool spread);
+void cw_side_end(struct mc_side *side, bool spread);
 /* Bytes of a pair in the NIC's form, and both ways between the forms. */
 uint32_t cw_pair_bytes(enum cw_pair pair);
 void cw_pair_pack(enum cw_pair pair, void *nic, const void *user, int count);
@@ -154,29 +137,11 @@ void cw_req_end(void);
 
 /* ---- lists of blocks (cw_list.c) ------------------------------------------------------------ */
 
-/* Elements of a buffer for one rank, or from it. */
-struct cw_entry {
-	int rank; /* -1: no message */
-	int tag;
-	void *user;
-	int count;
-	ompi_datatype_t *type;
-};
-
-/* The entries of both directions of a call, under construction. */
-struct cw_lists {
-	struct cw_entry *sends, *recvs;
-	uint32_t num_sends, num_recvs;
-	bool one_send; /* all sends are of one buffer */
-	bool copy;     /* what is sent must be copied: it will be received upon */
-	bool rounds;   /* an entry for each rank: send and receive with each in turn */
-};
-
-/* Begins with empty entries. False: no memory; the call is broken. */
-bool cw_lists_begin(struct cw_call *call, struct cw_lists *lists, uint32_t num_sends,
-		    uint32_t num_recvs);
+/* Begins a call's lists (mc_list.c); false: it is left to the rules, or broken. */
+bool cw_lists_begin(struct cw_call *call, const struct cw_module *module, struct mc_lists *lists,
+		    uint32_t num_sends, uint32_t num_recvs);
 /* Makes the call's sides and list of them, and frees the entries. */
-void cw_lists_end(struct cw_call *call, struct cw_lists *lists, uint32_t rank);
+void cw_lists_end(struct cw_call *call, struct mc_lists *lists, uint32_t rank);
 
 /* ---- the collectives (cw_move.c, cw_reduce.c, cw_vary.c, cw_neighbor.c) --------------------- */
 
@@ -197,10 +162,10 @@ void cw_neighbor_install(struct cw_module *module);
 			     mca_coll_base_module_t *module)                                       \
 	{                                                                                          \
 		struct cw_module *m = (struct cw_module *)module;                                  \
-		struct cw_call call;                                                               \
+		struct cw_call call = {.form = MC_BLOCKING};                                       \
                                                                                                    \
 		describe_##name(&call, m, CW_ARGS args);                                           \
-		if (cw_call_taken(m, &call, MC_BLOCKING))                                          \
+		if (cw_call_taken(m, &call))                                                       \
 			return cw_call_run(m, &call);                                              \
 		return m->prev.coll_##name(CW_ARGS args, comm, m->prev.coll_##name##_module);      \
 	}                                                                                          \
@@ -208,10 +173,10 @@ void cw_neighbor_install(struct cw_module *module);
 			      mca_coll_base_module_t *module)                                      \
 	{                                                                                          \
 		struct cw_module *m = (struct cw_module *)module;                                  \
-		struct cw_call call;                                                               \
+		struct cw_call call = {.form = MC_NONBLOCKING};                                    \
                                                                                                    \
 		describe_##name(&call, m, CW_ARGS args);                                           \
-		if (cw_call_taken(m, &call, MC_NONBLOCKING))                                       \
+		if (cw_call_taken(m, &call))                                                       \
 			return cw_call_start(m, &call, request);                                   \
 		return m->prev.coll_i##name(CW_ARGS args, comm, request,                           \
 					    m->prev.coll_i##name##_module);                        \
@@ -221,10 +186,10 @@ void cw_neighbor_install(struct cw_module *module);
 				    mca_coll_base_module_t *module)                                \
 	{                                                                                          \
 		struct cw_module *m = (struct cw_module *)module;                                  \
-		struct cw_call call;                                                               \
+		struct cw_call call = {.form = MC_NONBLOCKING};                                    \
                                                                                                    \
 		describe_##name(&call, m, CW_ARGS args);                                           \
-		if (cw_call_taken(m, &call, MC_NONBLOCKING))                                       \
+		if (cw_call_taken(m, &call))                                                       \
 			return cw_call_prepare(m, &call, request);                                 \
 		return m->prev.coll_##name##_init(CW_ARGS args, comm, info, request,               \
 						  m->prev.coll_##name##_init_module);              \

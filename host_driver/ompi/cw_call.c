@@ -5,13 +5,12 @@
  * Calls mc_call.c, cw_req.c.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "host_driver/ompi/cw.h"
 
 void cw_call_init(struct cw_call *call, enum mc_coll coll, uint64_t count, int root)
 {
-	memset(call, 0, sizeof(*call));
+	*call = (struct cw_call){.form = call->form};
 	mc_call_init(&call->mc, coll, count, root);
 }
 
@@ -24,9 +23,9 @@ void cw_call_drop(struct cw_call *call)
 	call->send.parts = call->recv.parts = NULL;
 }
 
-bool cw_call_taken(const struct cw_module *module, struct cw_call *call, enum mc_form form)
+bool cw_call_taken(const struct cw_module *module, struct cw_call *call)
 {
-	bool taken = mc_call_taken(&call->mc, form, module->mc->ranks);
+	bool taken = mc_call_taken(&call->mc, call->form, module->mc->ranks);
 
 	if (!taken)
 		cw_call_drop(call);

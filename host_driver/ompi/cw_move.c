@@ -7,7 +7,7 @@
 #include "host_driver/ompi/cw.h"
 
 /* Sets a side, unless the call cannot be packed: then it is too long at every rank. */
-static void set_side(struct cw_call *call, struct cw_side *side, const void *buf, int64_t count,
+static void set_side(struct cw_call *call, struct mc_side *side, const void *buf, int64_t count,
 		     ompi_datatype_t *type)
 {
 	if (!cw_side_set(side, buf, count, type))
@@ -114,10 +114,10 @@ CW_DEFINE(alltoall,
 static int cw_barrier(ompi_communicator_t *comm, mca_coll_base_module_t *module)
 {
 	struct cw_module *m = (struct cw_module *)module;
-	struct cw_call call;
+	struct cw_call call = {.form = MC_BLOCKING};
 
 	describe_barrier(&call, m);
-	if (cw_call_taken(m, &call, MC_BLOCKING))
+	if (cw_call_taken(m, &call))
 		return cw_call_run(m, &call);
 	return m->prev.coll_barrier(comm, m->prev.coll_barrier_module);
 }
@@ -126,10 +126,10 @@ static int cw_ibarrier(ompi_communicator_t *comm, ompi_request_t **request,
 		       mca_coll_base_module_t *module)
 {
 	struct cw_module *m = (struct cw_module *)module;
-	struct cw_call call;
+	struct cw_call call = {.form = MC_NONBLOCKING};
 
 	describe_barrier(&call, m);
-	if (cw_call_taken(m, &call, MC_NONBLOCKING))
+	if (cw_call_taken(m, &call))
 		return cw_call_start(m, &call, request);
 	return m->prev.coll_ibarrier(comm, request, m->prev.coll_ibarrier_module);
 }
@@ -138,10 +138,10 @@ static int cw_barrier_init(ompi_communicator_t *comm, struct ompi_info_t *info,
 			   ompi_request_t **request, mca_coll_base_module_t *module)
 {
 	struct cw_module *m = (struct cw_module *)module;
-	struct cw_call call;
+	struct cw_call call = {.form = MC_NONBLOCKING};
 
 	describe_barrier(&call, m);
-	if (cw_call_taken(m, &call, MC_NONBLOCKING))
+	if (cw_call_taken(m, &call))
 		return cw_call_prepare(m, &call, request);
 	return m->prev.coll_barrier_init(comm, info, request, m->prev.coll_barrier_init_module);
 }

@@ -76,15 +76,17 @@ static bool find(const struct cw_module *m, struct neighbors *n)
 
 /* Begins lists with ranks and tags; frees the neighbours' lists. */
 static bool begin(struct cw_call *call, const struct cw_module *m, enum mc_coll coll,
-		  struct cw_lists *l)
+		  struct mc_lists *l)
 {
 	struct neighbors n;
 	uint32_t i;
 
 	cw_call_init(call, coll, 0, 0);
 	call->mc.unequal = true;
+	if (mc_lists_left(&call->mc, call->form, m->mc->ranks))
+		return false;
 	call->mc.broken = !find(m, &n);
-	if (call->mc.broken || !cw_lists_begin(call, l, n.num_to, n.num_from)) {
+	if (call->mc.broken || !mc_lists_begin(&call->mc, l, n.num_to, n.num_from)) {
 		free(n.from);
 		return false;
 	}
@@ -101,22 +103,20 @@ static bool begin(struct cw_call *call, const struct cw_module *m, enum mc_coll 
 }
 
 /* Elements at a displacement of so many extents and so many bytes. */
-static void set(struct cw_entry *e, const void *buf, int64_t displ, MPI_Aint bytes, int count,
+static void set(struct mc_entry *e, const void *buf, int64_t displ, MPI_Aint bytes, int count,
 		ompi_datatype_t *type)
 {
 	ptrdiff_t lb, extent;
 
 	(void)ompi_datatype_get_extent(type, &lb, &extent);
-	e->user = (char *)(uintptr_t)buf + displ * extent + bytes;
-	e->count = count;
-	e->type = type;
+	e->part = (struct mc_part){(char *)(uintptr_t)buf + displ * extent + bytes, count, type};
 }
 
 static void describe_neighbor_allgather(struct cw_call *call, const struct cw_module *m,
 					const void *sbuf, int scount, ompi_datatype_t *stype,
 					void *rbuf, int rcount, ompi_datatype_t *rtype)
 {
-	struct cw_lists l;
+	struct mc_lists l;
 	uint32_t i;
 
 	if (!begin(call, m, MC_NEIGHBOR_ALLGATHER, &l))
@@ -134,7 +134,7 @@ static void describe_neighbor_allgatherv(struct cw_call *call, const struct cw_m
 					 void *rbuf, const int *rcounts, const int *displs,
 					 ompi_datatype_t *rtype)
 {
-	struct cw_lists l;
+	struct mc_lists l;
 	uint32_t i;
 
 	if (!begin(call, m, MC_NEIGHBOR_ALLGATHERV, &l))
@@ -151,7 +151,7 @@ static void describe_neighbor_alltoall(struct cw_call *call, const struct cw_mod
 				       const void *sbuf, int scount, ompi_datatype_t *stype,
 				       void *rbuf, int rcount, ompi_datatype_t *rtype)
 {
-	struct cw_lists l;
+	struct mc_lists l;
 	uint32_t i;
 
 	if (!begin(call, m, MC_NEIGHBOR_ALLTOALL, &l))
@@ -168,7 +168,7 @@ static void describe_neighbor_alltoallv(struct cw_call *call, const struct cw_mo
 					ompi_datatype_t *stype, void *rbuf, const int *rcounts,
 					const int *rdispls, ompi_datatype_t *rtype)
 {
-	struct cw_lists l;
+	struct mc_lists l;
 	uint32_t i;
 
 	if (!begin(call, m, MC_NEIGHBOR_ALLTOALLV, &l))
@@ -186,7 +186,7 @@ static void describe_neighbor_alltoallw(struct cw_call *call, const struct cw_mo
 					void *rbuf, const int *rcounts, const MPI_Aint *rdispls,
 					ompi_datatype_t *const *rtypes)
 {
-	struct cw_lists l;
+	struct mc_lists l;
 	uint32_t i;
 
 	if (!begin(call, m, MC_NEIGHBOR_ALLTOALLW, &l))

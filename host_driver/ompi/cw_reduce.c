@@ -19,7 +19,7 @@ static void describe(struct cw_call *call, const struct cw_module *m, enum mc_co
 	call->mc.large_bytes = call->mc.block_bytes * blocks;
 }
 
-static bool set_side(const struct cw_call *call, struct cw_side *side, const void *buf,
+static bool set_side(const struct cw_call *call, struct mc_side *side, const void *buf,
 		     int64_t count, ompi_datatype_t *type)
 {
 	return call->pair ? cw_side_set_pairs(side, buf, count, type, call->pair)

@@ -3,24 +3,22 @@
  * Collectives whose blocks differ: gatherv, scatterv, allgatherv, alltoallv, alltoallw.
  *
  * A rank knows the sizes of its own blocks alone, but for allgatherv. So the decision who carries
- * the call out cannot go by them. Calls cw_list.c, cw_call.c.
+ * the call out cannot go by them. Calls mc_list.c, cw_list.c, cw_call.c.
  */
 #include "host_driver/ompi/cw.h"
 
 /* The elements at a displacement, which counts extents of the type. */
-static struct cw_entry entry(int rank, const void *buf, int64_t displ, int count,
+static struct mc_entry entry(int rank, const void *buf, int64_t displ, int count,
 			     ompi_datatype_t *type)
 {
 	ptrdiff_t lb, extent;
 
 	(void)ompi_datatype_get_extent(type, &lb, &extent);
-	return (struct cw_entry){.rank = rank,
-				 .user = (char *)(uintptr_t)buf + displ * extent,
-				 .count = count,
-				 .type = type};
+	return (struct mc_entry){.rank = rank,
+				 .part = {(char *)(uintptr_t)buf + displ * extent, count, type}};
 }
 
-static void entries(struct cw_entry *list, uint32_t ranks, const void *buf, const int *counts,
+static void entries(struct mc_entry *list, uint32_t ranks, const void *buf, const int *counts,
 		    const int *displs, ompi_datatype_t *type)
 {
 	uint32_t i;
@@ -34,10 +32,10 @@ static void describe_gatherv(struct cw_call *call, const struct cw_module *m, co
 			     const int *displs, ompi_datatype_t *rtype, int root)
 {
 	bool is_root = m->rank == root, in_place = is_root && sbuf == MPI_IN_PLACE;
-	struct cw_lists l;
+	struct mc_lists l;
 
 	cw_call_init(call, MC_GATHERV, 0, 0);
-	if (!cw_lists_begin(call, &l, !in_place, is_root ? m->mc->ranks : 0))
+	if (!cw_lists_begin(call, m, &l, !in_place, is_root ? m->mc->ranks : 0))
 		return;
 	if (!in_place)
 		l.sends[0] = entry(root, sbuf, 0, scount, stype);
@@ -53,10 +51,10 @@ static void describe_scatterv(struct cw_call *call, const struct cw_module *m, c
 			      void *rbuf, int rcount, ompi_datatype_t *rtype, int root)
 {
 	bool is_root = m->rank == root, in_place = is_root && rbuf == MPI_IN_PLACE;
-	struct cw_lists l;
+	struct mc_lists l;
 
 	cw_call_init(call, MC_SCATTERV, 0, 0);
-	if (!cw_lists_begin(call, &l, is_root ? m->mc->ranks : 0, !in_place))
+	if (!cw_lists_begin(call, m, &l, is_root ? m->mc->ranks : 0, !in_place))
 		return;
 	if (is_root)
 		entries(l.sends, m->mc->ranks, sbuf, scounts, displs, stype);
@@ -73,11 +71,16 @@ static void describe_allgatherv(struct cw_call *call, const struct cw_module *m,
 				const int *displs, ompi_datatype_t *rtype)
 {
 	uint32_t ranks = m->mc->ranks, i;
-	struct cw_entry own;
-	struct cw_lists l;
+	struct mc_entry own;
+	uint64_t bytes = 0;
+	struct mc_lists l;
 
 	cw_call_init(call, MC_ALLGATHERV, 0, 0);
-	if (cw_lists_begin(call, &l, ranks, ranks)) {
+	for (i = 0; i < ranks; i++)
+		bytes += cw_type_bytes(rtype, rcounts[i]);
+	if (!mc_rules_take(MC_ALLGATHERV, call->form, ranks, bytes / ranks)) {
+		call->mc.reason = MC_REASON_RULE;
+	} else if (mc_lists_begin(&call->mc, &l, ranks, ranks)) {
 		l.one_send = l.rounds = true;
 		entries(l.recvs, ranks, rbuf, rcounts, displs, rtype);
 		own = sbuf == MPI_IN_PLACE ? l.recvs[m->rank] : entry(0, sbuf, 0, scount, stype);
@@ -90,10 +93,45 @@ static void describe_allgatherv(struct cw_call *call, const struct cw_module *m,
 		cw_lists_end(call, &l, (uint32_t)m->rank);
 	}
 	call->mc.unequal = false;
-	call->mc.large_bytes = 0;
-	for (i = 0; i < ranks; i++)
-		call->mc.large_bytes += cw_type_bytes(rtype, rcounts[i]);
-	call->mc.block_bytes = call->mc.large_bytes / ranks;
+	call->mc.large_bytes = bytes;
+	call->mc.block_bytes = bytes / ranks;
+}
+
+/* One direction of an exchange with every rank. */
+struct exchange {
+	const void *buf;
+	const int *counts, *displs;
+	ompi_datatype_t *type;         /* of all blocks; displacements count its extents */
+	ompi_datatype_t *const *types; /* of each, where not NULL; displacements are bytes */
+};
+
+static void entries_of(struct mc_entry *list, uint32_t ranks, const struct exchange *x)
+{
+	uint32_t i;
+
+	if (!x->types) {
+		entries(list, ranks, x->buf, x->counts, x->displs, x->type);
+		return;
+	}
+	for (i = 0; i < ranks; i++) {
+		list[i] = entry((int)i, x->buf, 0, x->counts[i], x->types[i]);
+		list[i].part.user = (char *)list[i].part.user + x->displs[i];
+	}
+}
+
+static void describe_exchange(struct cw_call *call, const struct cw_module *m, enum mc_coll coll,
+			      const struct exchange *out, const struct exchange *in)
+{
+	struct mc_lists l;
+
+	cw_call_init(call, coll, 0, 0);
+	if (!cw_lists_begin(call, m, &l, m->mc->ranks, m->mc->ranks))
+		return;
+	l.rounds = true;
+	l.copy = out->buf == MPI_IN_PLACE;
+	entries_of(l.recvs, m->mc->ranks, in);
+	entries_of(l.sends, m->mc->ranks, l.copy ? in : out);
+	cw_lists_end(call, &l, (uint32_t)m->rank);
 }
 
 static void describe_alltoallv(struct cw_call *call, const struct cw_module *m, const void *sbuf,
@@ -101,31 +139,10 @@ static void describe_alltoallv(struct cw_call *call, const struct cw_module *m, 
 			       void *rbuf, const int *rcounts, const int *rdispls,
 			       ompi_datatype_t *rtype)
 {
-	struct cw_lists l;
+	const struct exchange out = {sbuf, scounts, sdispls, stype, NULL},
+			      in = {rbuf, rcounts, rdispls, rtype, NULL};
 
-	cw_call_init(call, MC_ALLTOALLV, 0, 0);
-	if (!cw_lists_begin(call, &l, m->mc->ranks, m->mc->ranks))
-		return;
-	l.rounds = true;
-	l.copy = sbuf == MPI_IN_PLACE;
-	entries(l.recvs, m->mc->ranks, rbuf, rcounts, rdispls, rtype);
-	if (l.copy)
-		entries(l.sends, m->mc->ranks, rbuf, rcounts, rdispls, rtype);
-	else
-		entries(l.sends, m->mc->ranks, sbuf, scounts, sdispls, stype);
-	cw_lists_end(call, &l, (uint32_t)m->rank);
-}
-
-/* Here displacements are bytes, and each rank has a type of its own. */
-static void entries_w(struct cw_entry *list, uint32_t ranks, const void *buf, const int *counts,
-		      const int *displs, ompi_datatype_t *const *types)
-{
-	uint32_t i;
-
-	for (i = 0; i < ranks; i++) {
-		list[i] = entry((int)i, buf, 0, counts[i], types[i]);
-		list[i].user = (char *)list[i].user + displs[i];
-	}
+	describe_exchange(call, m, MC_ALLTOALLV, &out, &in);
 }
 
 static void describe_alltoallw(struct cw_call *call, const struct cw_module *m, const void *sbuf,
@@ -133,19 +150,10 @@ static void describe_alltoallw(struct cw_call *call, const struct cw_module *m, 
 			       ompi_datatype_t *const *stypes, void *rbuf, const int *rcounts,
 			       const int *rdispls, ompi_datatype_t *const *rtypes)
 {
-	struct cw_lists l;
+	const struct exchange out = {sbuf, scounts, sdispls, NULL, stypes},
+			      in = {rbuf, rcounts, rdispls, NULL, rtypes};
 
-	cw_call_init(call, MC_ALLTOALLW, 0, 0);
-	if (!cw_lists_begin(call, &l, m->mc->ranks, m->mc->ranks))
-		return;
-	l.rounds = true;
-	l.copy = sbuf == MPI_IN_PLACE;
-	entries_w(l.recvs, m->mc->ranks, rbuf, rcounts, rdispls, rtypes);
-	if (l.copy)
-		entries_w(l.sends, m->mc->ranks, rbuf, rcounts, rdispls, rtypes);
-	else
-		entries_w(l.sends, m->mc->ranks, sbuf, scounts, sdispls, stypes);
-	cw_lists_end(call, &l, (uint32_t)m->rank);
+	describe_exchange(call, m, MC_ALLTOALLW, &out, &in);
 }
 
 CW_DEFINE(gatherv,

@@ -4,7 +4,7 @@
 # The collectives of MPICH programs on the NIC by libweft-mpich.so: the same results as the same
 # programs without it, over random calls, calls that take requests, Fortran; rules, counts, a
 # stopped rank, no NIC, another MPI library. Nothing changes the machine's alternatives for mpicc.
-# timeout: 300
+# timeout: 600
 
 # shellcheck disable=SC2154 # lib.sh has out and err
 . tests/int/lib.sh

@@ -18,8 +18,37 @@
 enum {
 	BATCH = 6,
 	COMMS = 4,
-	COLLS = 10,
 	EDGE = 64, /* bytes around buffers, which nothing may change */
+	MAX_RANKS = 16,
+};
+
+/* In the order of CALL(). */
+enum which {
+	BARRIER,
+	BCAST,
+	GATHER,
+	SCATTER,
+	ALLGATHER,
+	ALLTOALL,
+	REDUCE,
+	ALLREDUCE,
+	REDUCE_SCATTER_BLOCK,
+	SCAN,
+	GATHERV,
+	SCATTERV,
+	ALLGATHERV,
+	ALLTOALLV,
+	ALLTOALLW,
+	REDUCE_SCATTER,
+	EXSCAN,
+	COLLS
+};
+
+/* Blocks of a direction: elements, and where they are. */
+struct blocks {
+	int counts[MAX_RANKS], displs[MAX_RANKS], bytes[MAX_RANKS];
+	MPI_Datatype types[MAX_RANKS];
+	size_t room; /* elements, gaps included */
 };
 
 static uint64_t common, own; /* random numbers: the same at all ranks, and this rank's */
@@ -86,9 +115,10 @@ struct coll {
 	MPI_Comm comm;
 	size_t send_bytes, recv_bytes;
 	uint8_t *memory, *send, *recv;
-	MPI_Datatype type; /* of the call, of the same signature as kind.type */
-	int scale;         /* elements in one of it */
-	size_t stride;     /* bytes from element to element */
+	MPI_Datatype type;     /* of the call, of the same signature as kind.type */
+	struct blocks out, in; /* of calls whose blocks differ */
+	int scale;             /* elements in one of it */
+	size_t stride;         /* bytes from element to element */
 };
 
 static void fill(uint8_t *at, size_t elements, struct kind kind)
@@ -105,23 +135,86 @@ static void fill(uint8_t *at, size_t elements, struct kind kind)
 		((double *)(void *)at)[i] = next(&own) % 4;
 }
 
+/* Elements that a rank sends to another one. */
+static int between(const struct coll *c, uint32_t salt, int from, int to)
+{
+	uint64_t x = salt + (uint64_t)(from * MAX_RANKS + to) * UINT64_C(0x9e3779b97f4a7c15);
+
+	(void)next(&x);
+	return (int)(next(&x) % (uint32_t)(c->count + 1));
+}
+
+/* Blocks one behind the other, or with gaps. */
+static void place(const struct coll *c, struct blocks *b, uint32_t gap)
+{
+	int i;
+
+	for (i = 0; i < c->size; i++) {
+		b->displs[i] = (int)b->room;
+		b->bytes[i] = b->displs[i] * c->kind.bytes;
+		b->types[i] = c->kind.type;
+		b->room += (size_t)b->counts[i] + gap;
+	}
+}
+
+/* Draws the blocks. What all ranks receive alike, or one for all, goes by the root. */
+static void make_blocks(struct coll *c)
+{
+	uint32_t salt = next(&common), gap = next(&common) % 3;
+	int i, all = c->which == ALLGATHERV || c->which == REDUCE_SCATTER;
+
+	for (i = 0; i < c->size; i++) {
+		c->out.counts[i] = between(c, salt, c->rank, i);
+		c->in.counts[i] = between(c, salt, i, all ? c->root : c->rank);
+	}
+	place(c, &c->out, gap);
+	place(c, &c->in, c->which == REDUCE_SCATTER ? 0 : gap);
+}
+
+/* Lengths in elements of this rank's buffers, of calls whose blocks differ. */
+static void block_lengths(const struct coll *c, size_t *send, size_t *recv)
+{
+	int is_root = c->rank == c->root;
+
+	*send = c->out.room;
+	*recv = c->in.room;
+	if (c->which == GATHERV) {
+		*send = (size_t)c->out.counts[c->root];
+		*recv = is_root ? c->in.room : 0;
+	} else if (c->which == SCATTERV) {
+		*send = is_root ? c->out.room : 0;
+		*recv = (size_t)c->in.counts[c->root];
+	} else if (c->which == ALLGATHERV) {
+		*send = (size_t)c->in.counts[c->rank];
+	} else if (c->which == REDUCE_SCATTER) {
+		*send = c->in.room;
+		*recv = c->in_place ? c->in.room : (size_t)c->in.counts[c->rank];
+	} else if (c->which == EXSCAN) {
+		*send = *recv = (size_t)c->count;
+	}
+}
+
 /* Lengths in elements of this rank's buffers. */
 static void lengths(const struct coll *c, size_t *send, size_t *recv)
 {
 	size_t one = (size_t)c->count, all = one * (size_t)c->size;
 	int is_root = c->rank == c->root;
-	const size_t sends[COLLS] = {0, 0, one, is_root ? all : 0, one, all, one, one, all, one};
-	const size_t recvs[COLLS] = {0,
-				     one,
-				     is_root ? all : 0,
-				     one,
-				     all,
-				     all,
-				     is_root ? one : 0,
-				     one,
-				     c->in_place ? all : one,
-				     one};
+	const size_t sends[] = {0, 0, one, is_root ? all : 0, one, all, one, one, all, one};
+	const size_t recvs[] = {0,
+				one,
+				is_root ? all : 0,
+				one,
+				all,
+				all,
+				is_root ? one : 0,
+				one,
+				c->in_place ? all : one,
+				one};
 
+	if (c->which >= GATHERV) {
+		block_lengths(c, send, recv);
+		return;
+	}
 	*send = sends[c->which];
 	*recv = recvs[c->which];
 }
@@ -134,7 +227,7 @@ static void make_type(struct coll *c)
 	c->scale = 1;
 	c->stride = (size_t)c->kind.bytes;
 	/* A rank's own choice: the others need not know it. */
-	if (c->which >= 6 || next(&own) % 4 || c->count % 2)
+	if (c->which >= REDUCE || next(&own) % 4 || c->count % 2)
 		return;
 	c->scale = 2;
 	if (next(&own) % 2) {
@@ -162,12 +255,18 @@ static void choose(struct coll *c, int max)
 	MPI_Comm_rank(c->comm, &c->rank);
 	MPI_Comm_size(c->comm, &c->size);
 	c->root = (int)(next(&common) % (uint32_t)world_size) % c->size;
-	if ((c->which == 2 || c->which == 3 || c->which == 6) && c->rank != c->root)
+	if ((c->which == GATHER || c->which == SCATTER || c->which == REDUCE ||
+	     c->which == GATHERV || c->which == SCATTERV) &&
+	    c->rank != c->root)
 		c->in_place = 0;
 	/* MPICH 4.0.2's blocking one reads MPI_IN_PLACE as an address there. */
-	if (c->which == 6 && c->root != 0)
+	if (c->which == REDUCE && c->root != 0)
+		c->in_place = 0;
+	/* Blocks between two ranks differ in size. */
+	if (c->which == ALLTOALLV || c->which == ALLTOALLW)
 		c->in_place = 0;
 	make_type(c);
+	make_blocks(c);
 	lengths(c, &send, &recv);
 	c->send_bytes = send * c->stride;
 	c->recv_bytes = recv * c->stride;
@@ -183,34 +282,61 @@ static void choose(struct coll *c, int max)
 /* name(large, small): the function; tail: the end of its arguments. */
 #define CALL(name, tail)                                                                           \
 	switch (c->which) {                                                                        \
-	case 0:                                                                                    \
+	case BARRIER:                                                                              \
 		return name(Barrier, barrier)(c->comm tail);                                       \
-	case 1:                                                                                    \
+	case BCAST:                                                                                \
 		return name(Bcast, bcast)(c->recv, n, c->type, c->root, c->comm tail);             \
-	case 2:                                                                                    \
+	case GATHER:                                                                               \
 		return name(Gather, gather)(in ? MPI_IN_PLACE : c->send, n, c->type, c->recv, n,   \
 					    c->type, c->root, c->comm tail);                       \
-	case 3:                                                                                    \
+	case SCATTER:                                                                              \
 		return name(Scatter, scatter)(c->send, n, c->type, in ? MPI_IN_PLACE : c->recv, n, \
 					      c->type, c->root, c->comm tail);                     \
-	case 4:                                                                                    \
+	case ALLGATHER:                                                                            \
 		return name(Allgather, allgather)(in ? MPI_IN_PLACE : c->send, n, c->type,         \
 						  c->recv, n, c->type, c->comm tail);              \
-	case 5:                                                                                    \
+	case ALLTOALL:                                                                             \
 		return name(Alltoall, alltoall)(in ? MPI_IN_PLACE : c->send, n, c->type, c->recv,  \
 						n, c->type, c->comm tail);                         \
-	case 6:                                                                                    \
+	case REDUCE:                                                                               \
 		return name(Reduce, reduce)(in ? MPI_IN_PLACE : c->send, c->recv, n, c->type,      \
 					    c->op, c->root, c->comm tail);                         \
-	case 7:                                                                                    \
+	case ALLREDUCE:                                                                            \
 		return name(Allreduce, allreduce)(in ? MPI_IN_PLACE : c->send, c->recv, n,         \
 						  c->type, c->op, c->comm tail);                   \
-	case 8:                                                                                    \
+	case REDUCE_SCATTER_BLOCK:                                                                 \
 		return name(Reduce_scatter_block, reduce_scatter_block)(                           \
 		    in ? MPI_IN_PLACE : c->send, c->recv, n, c->type, c->op, c->comm tail);        \
-	default:                                                                                   \
+	case SCAN:                                                                                 \
 		return name(Scan, scan)(in ? MPI_IN_PLACE : c->send, c->recv, n, c->type, c->op,   \
 					c->comm tail);                                             \
+	case GATHERV:                                                                              \
+		return name(Gatherv, gatherv)(in ? MPI_IN_PLACE : c->send, c->out.counts[c->root], \
+					      c->type, c->recv, c->in.counts, c->in.displs,        \
+					      c->type, c->root, c->comm tail);                     \
+	case SCATTERV:                                                                             \
+		return name(Scatterv, scatterv)(                                                   \
+		    c->send, c->out.counts, c->out.displs, c->type, in ? MPI_IN_PLACE : c->recv,   \
+		    c->in.counts[c->root], c->type, c->root, c->comm tail);                        \
+	case ALLGATHERV:                                                                           \
+		return name(Allgatherv, allgatherv)(                                               \
+		    in ? MPI_IN_PLACE : c->send, c->in.counts[c->rank], c->type, c->recv,          \
+		    c->in.counts, c->in.displs, c->type, c->comm tail);                            \
+	case ALLTOALLV:                                                                            \
+		return name(Alltoallv, alltoallv)(c->send, c->out.counts, c->out.displs, c->type,  \
+						  c->recv, c->in.counts, c->in.displs, c->type,    \
+						  c->comm tail);                                   \
+	case ALLTOALLW:                                                                            \
+		return name(Alltoallw, alltoallw)(c->send, c->out.counts, c->out.bytes,            \
+						  c->out.types, c->recv, c->in.counts,             \
+						  c->in.bytes, c->in.types, c->comm tail);         \
+	case REDUCE_SCATTER:                                                                       \
+		return name(Reduce_scatter, reduce_scatter)(in ? MPI_IN_PLACE : c->send, c->recv,  \
+							    c->in.counts, c->type, c->op,          \
+							    c->comm tail);                         \
+	default:                                                                                   \
+		return name(Exscan, exscan)(in ? MPI_IN_PLACE : c->send, c->recv, n, c->type,      \
+					    c->op, c->comm tail);                                  \
 	}
 #define BLOCKING(large, small)    MPI_##large
 #define NONBLOCKING(large, small) MPI_I##small
@@ -236,9 +362,14 @@ static uint64_t digest(const struct coll *c)
 	size_t bytes = c->send_bytes + c->recv_bytes + 3 * EDGE, from = (size_t)-1, i;
 	uint64_t h = UINT64_C(0xcbf29ce484222325);
 
-	/* Memory behind the result of a reduction in place is not defined. */
-	if (c->which == 8 && c->in_place)
+	/* Memory behind the result of a reduction in place is not defined, nor rank 0's of exscan.
+	 */
+	if (c->which == REDUCE_SCATTER_BLOCK && c->in_place)
 		from = EDGE + c->send_bytes + EDGE + (size_t)c->count * c->stride;
+	else if (c->which == REDUCE_SCATTER && c->in_place)
+		from = EDGE + c->send_bytes + EDGE + (size_t)c->in.counts[c->rank] * c->stride;
+	else if (c->which == EXSCAN && c->rank == 0)
+		from = EDGE + c->send_bytes + EDGE;
 	for (i = 0; i < bytes; i++)
 		if (i < from || i >= bytes - EDGE)
 			h = (h ^ c->memory[i]) * UINT64_C(0x100000001b3);

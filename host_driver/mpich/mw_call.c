@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A call: whether the NIC takes it. Calls mc_call.c.
+ */
+#include <stdlib.h>
+
+#include "host_driver/mpich/mw.h"
+
+void mw_call_init(struct mw_call *call, enum mc_coll coll, uint64_t count, int root)
+{
+	*call = (struct mw_call){.form = call->form};
+	mc_call_init(&call->mc, coll, count, root);
+}
+
+bool mw_call_taken(const struct mc_comm *mc, struct mw_call *call)
+{
+	bool taken = mc_call_taken(&call->mc, call->form, mc->ranks);
+
+	if (taken && !call->mc.refused)
+		return true;
+	free(call->list);
+	free(call->send.parts);
+	free(call->recv.parts);
+	call->list = NULL;
+	return taken;
+}
