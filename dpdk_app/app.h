@@ -86,6 +86,7 @@ struct port_stats {
 	uint64_t tx_settled;  /* of those, copied after all because the memory was to be released */
 	uint64_t host_reads;
 	uint64_t host_writes;
+	uint64_t host_atomics;
 	uint64_t host_faults;
 	struct hostcopy_stats host;
 	uint64_t irqs;

@@ -65,6 +65,30 @@ static int port_host_write(void *ctx, uint32_t client, uint64_t addr, const void
 	return err;
 }
 
+static int port_host_atomic(void *ctx, uint32_t client, uint64_t addr, const struct fw_atomic *op,
+			    uint64_t *original)
+{
+	struct shard *shard = ctx;
+	struct hostcopy *copy = host_copy(shard, client, addr, sizeof(*original));
+	int err = copy ? hostcopy_atomic(copy, addr, op, original, &shard->stats.host) : -EFAULT;
+
+	shard->stats.host_atomics++;
+	if (err == -EFAULT)
+		shard->stats.host_faults++;
+	return err;
+}
+
+static int port_host_atomic_over(void *ctx, uint32_t client, uint64_t *original)
+{
+	struct shard *shard = ctx;
+	struct hostcopy *copy = host_copy(shard, client, 0, 0);
+	int err = copy ? hostcopy_atomic_over(copy, original) : -EFAULT;
+
+	if (err == -EFAULT)
+		shard->stats.host_faults++;
+	return err;
+}
+
 static void port_irq(void *ctx, uint32_t client, uint32_t eq)
 {
 	struct shard *shard = ctx;
@@ -172,6 +196,8 @@ int port_init(struct shard *shard, struct fw_port *port)
 	    .tx_room = shard->nic->conf->wire == CONF_WIRE_PCI ? port_tx_room : NULL,
 	    .host_read = port_host_read,
 	    .host_write = port_host_write,
+	    .host_atomic = port_host_atomic,
+	    .host_atomic_over = port_host_atomic_over,
 	    .irq = port_irq,
 	    .cmd_done = msg_cmd_done,
 	    .detached = msg_detached,

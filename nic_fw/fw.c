@@ -98,6 +98,7 @@ static void lay_out_datagrams(struct layout *l, struct fw_nic *nic)
 	carve_pool(l, &nic->rd.rx_windows, sizeof(struct rd_rx_window), FW_MAX_WINDOWS);
 	carve_pool(l, &nic->rd.held, sizeof(struct rd_held), FW_MAX_HELD);
 	carve_pool(l, &nic->host.recv_msgs, sizeof(struct recv_msg), FW_MAX_RECV_MSGS);
+	carve_pool(l, &nic->host.slow_atomics, sizeof(struct slow_atomic), SLOW_ATOMICS_MAX);
 	nic->host.recv_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
 	carve_pool(l, &nic->ud.reasms, sizeof(struct ud_reasm), UD_REASM_MAX);
 	carve_pool(l, &nic->ud.buffers, HW_MAX_UD_MSG_BYTES, UD_REASM_MAX);
@@ -227,6 +228,7 @@ static void init_null_qp(struct fw_nic *nic)
 	fw_list_init(&qp->wqes);
 	fw_list_init(&qp->flows);
 	fw_list_init(&qp->recv_msgs);
+	fw_list_init(&qp->atomics);
 	fw_list_init(&qp->mcasts);
 	fw_list_init(&qp->opens);
 	fw_list_init(&qp->sched_node);

@@ -58,6 +58,7 @@
 #include "nic_fw/host/sched.h"
 #include "nic_fw/base/share.h"
 #include "nic_fw/base/slice.h"
+#include "nic_fw/host/slow_atomic.h"
 #include "nic_fw/base/stage.h"
 #include "nic_fw/tcp/tcp_flow.h"
 #include "nic_fw/tag/tag.h"

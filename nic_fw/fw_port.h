@@ -119,6 +119,20 @@ struct fw_tx_frame {
 	uint64_t cookie; /* the firmware's, to identify the frame when status is set */
 };
 
+/* An atomic operation on 8 bytes, little-endian in memory. */
+struct fw_atomic {
+	bool cmp_swap;    /* else: fetch and add */
+	uint64_t compare; /* cmp_swap: the value that must be there */
+	uint64_t value;   /* swapped in, or added */
+};
+
+static inline uint64_t fw_atomic_result(const struct fw_atomic *op, uint64_t original)
+{
+	if (!op->cmp_swap)
+		return original + op->value;
+	return original == op->compare ? op->value : original;
+}
+
 /*
  * The environment. ctx is the first argument of every call.
  */
@@ -164,6 +178,19 @@ struct fw_port {
 	int (*host_read)(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_t bytes);
 	int (*host_write)(void *ctx, uint32_t client, uint64_t addr, const void *src,
 			  uint32_t bytes);
+
+	/*
+	 * Carries out an atomic at an aligned address of memory of a client that is not mapped. No
+	 * other call of this table accesses the client's memory between its read and its write.
+	 * Returns 0 with *original; -EFAULT: nothing was written; -EBUSY: not begun; -EINPROGRESS:
+	 * it is carried out once, but not within the time that a core waits. Until then accesses to
+	 * the client's memory return -EBUSY. host_atomic_over() then has the result, once, and it
+	 * must be taken before the client's next atomic: it returns 0 with *original or -EFAULT, as
+	 * above, or -EBUSY: not yet.
+	 */
+	int (*host_atomic)(void *ctx, uint32_t client, uint64_t addr, const struct fw_atomic *op,
+			   uint64_t *original);
+	int (*host_atomic_over)(void *ctx, uint32_t client, uint64_t *original);
 
 	/* Signals the eventfd of a client's event queue. */
 	void (*irq)(void *ctx, uint32_t client, uint32_t eq);

@@ -192,6 +192,7 @@ static int chan_command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd
 		chan_moder(proc, cmd, resp);
 		return 0;
 	}
+	sim_proc_settle(proc);
 	if (cmd->op == HW_CMD_REG_MR)
 		mapping = map_for(proc, cmd, &aux);
 	/* Simulated NICs interpret users' operations. */

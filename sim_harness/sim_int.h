@@ -102,6 +102,16 @@ struct sim_proc {
 	uint32_t num_mem;
 	struct sim_answer *answers;
 	uint32_t pending; /* commands without an answer yet */
+	/* An atomic on a page that comes late: carried out at due_ns, or by sim_proc_settle(). */
+	struct sim_late {
+		bool open; /* the firmware has not taken its result */
+		bool over; /* it was carried out */
+		uint64_t due_ns;
+		uint64_t addr;
+		struct fw_atomic op;
+		int result;
+		uint64_t original;
+	} late;
 	uint8_t irq_pending[HW_MAX_EQ_PER_CLIENT];
 	sim_irq_fn on_irq;
 	void *on_irq_ctx;
@@ -298,6 +308,11 @@ void sim_mem_close(struct sim *sim);
 void sim_mem_free_all(struct sim_proc *proc);
 /* Returns the region that contains [addr, addr + bytes), or NULL. */
 struct sim_mem *sim_mem_find(struct sim_proc *proc, uint64_t addr, uint64_t bytes);
+/*
+ * Carries out an atomic that waits for a page. As weftd answers commands that give memory back
+ * when copies under way are over, the process may use its memory again after each of its commands.
+ */
+void sim_proc_settle(struct sim_proc *proc);
 /* Returns true if host_read and host_write may access the range. */
 bool sim_mem_reach(struct sim_proc *proc, uint64_t addr, uint64_t bytes);
 /* Moves memory of whole pages onto pages that NICs can map. Returns false if that fails. */

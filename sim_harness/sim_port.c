@@ -23,7 +23,8 @@
 
 enum {
 	PAGE_BYTES = 4096,
-	LATE_PPM = 500000, /* of writes that are given up: carried out all the same */
+	LATE_PPM = 500000,     /* of writes that are given up: carried out all the same */
+	LATE_MAX_NS = 2000000, /* until an atomic that was given up is carried out */
 };
 
 /* sim_config.wrap_soon: bits that are set in each half of a random number. */
@@ -132,10 +133,39 @@ static void rx_release(void *ctx, void *cookie)
 	shard->nic->counts.frames_held--;
 }
 
-/* A page that is not available within a core's waiting time; drawn only if requested. */
-static bool host_is_busy(struct sim_shard *shard)
+static int carry_out(struct sim_proc *proc, uint64_t addr, const struct fw_atomic *op,
+		     uint64_t *original)
 {
-	return sim_prng_chance(&shard->port_prng, shard->nic->sim->config.host_busy_ppm);
+	uint64_t value;
+
+	if (proc->dead || !sim_mem_reach(proc, addr, sizeof(value)))
+		return -EFAULT;
+	memcpy(original, (const void *)(uintptr_t)addr, sizeof(*original));
+	value = fw_atomic_result(op, *original);
+	memcpy((void *)(uintptr_t)addr, &value, sizeof(value));
+	return 0;
+}
+
+void sim_proc_settle(struct sim_proc *proc)
+{
+	struct sim_late *late = &proc->late;
+
+	if (!late->open || late->over)
+		return;
+	late->over = true;
+	late->result = carry_out(proc, late->addr, &late->op, &late->original);
+}
+
+/*
+ * True if a page is not available within a core's waiting time, or an atomic waits for one; drawn
+ * only if requested.
+ */
+static bool host_is_busy(struct sim_shard *shard, struct sim_proc *proc)
+{
+	if (proc->late.open && shard->nic->sim->now_ns >= proc->late.due_ns)
+		sim_proc_settle(proc);
+	return (proc->late.open && !proc->late.over) ||
+	       sim_prng_chance(&shard->port_prng, shard->nic->sim->config.host_busy_ppm);
 }
 
 static int host_read(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_t bytes)
@@ -147,7 +177,7 @@ static int host_read(void *ctx, uint32_t client, void *dst, uint64_t addr, uint3
 		shard->nic->counts.host_faults++;
 		return -EFAULT;
 	}
-	if (host_is_busy(shard))
+	if (host_is_busy(shard, proc))
 		return -EBUSY;
 	memcpy(dst, (const void *)(uintptr_t)addr, bytes);
 	return 0;
@@ -162,14 +192,56 @@ static int host_write(void *ctx, uint32_t client, uint64_t addr, const void *src
 		shard->nic->counts.host_faults++;
 		return -EFAULT;
 	}
-	if (!host_is_busy(shard)) {
+	if (!host_is_busy(shard, proc)) {
 		memcpy((void *)(uintptr_t)addr, src, bytes);
 		return 0;
 	}
-	/* A write that was given up may still be carried out. */
-	if (sim_prng_chance(&shard->port_prng, LATE_PPM))
+	/* A write that was given up may still be carried out, but none beside an atomic. */
+	if ((!proc->late.open || proc->late.over) && sim_prng_chance(&shard->port_prng, LATE_PPM))
 		memcpy((void *)(uintptr_t)addr, src, bytes);
 	return -EBUSY;
+}
+
+static int host_atomic(void *ctx, uint32_t client, uint64_t addr, const struct fw_atomic *op,
+		       uint64_t *original)
+{
+	struct sim_shard *shard = ctx;
+	struct sim_proc *proc = sim_shard_proc(shard, client);
+
+	if (!proc || proc->dead || !sim_mem_reach(proc, addr, sizeof(*original))) {
+		shard->nic->counts.host_faults++;
+		return -EFAULT;
+	}
+	assert(!(addr % sizeof(*original)));
+	assert(!proc->late.open || !"the result of the atomic before was not taken");
+	if (!host_is_busy(shard, proc))
+		return carry_out(proc, addr, op, original);
+	if (!sim_prng_chance(&shard->port_prng, LATE_PPM))
+		return -EBUSY;
+	proc->late = (struct sim_late){
+	    .open = true,
+	    .due_ns = shard->nic->sim->now_ns + sim_prng_range(&shard->port_prng, 1, LATE_MAX_NS),
+	    .addr = addr,
+	    .op = *op,
+	};
+	return -EINPROGRESS;
+}
+
+static int host_atomic_over(void *ctx, uint32_t client, uint64_t *original)
+{
+	struct sim_shard *shard = ctx;
+	struct sim_proc *proc = sim_shard_proc(shard, client);
+
+	if (!proc || proc->dead)
+		return -EFAULT;
+	assert(proc->late.open || !"no atomic was given up");
+	if (shard->nic->sim->now_ns >= proc->late.due_ns)
+		sim_proc_settle(proc);
+	if (!proc->late.over)
+		return -EBUSY;
+	proc->late.open = false;
+	*original = proc->late.original;
+	return proc->late.result;
 }
 
 /* Destination of the next piece of an outgoing frame, and the CRC32C so far. */
@@ -371,6 +443,8 @@ void sim_port_fill(struct sim_shard *shard, struct fw_port *port)
 	    .tx_room = shard->nic->sim->config.tx_room ? tx_room : NULL,
 	    .host_read = host_read,
 	    .host_write = host_write,
+	    .host_atomic = host_atomic,
+	    .host_atomic_over = host_atomic_over,
 	    .irq = irq,
 	    .cmd_done = cmd_done,
 	    .detached = detached,

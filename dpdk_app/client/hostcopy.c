@@ -11,6 +11,9 @@
  * system call, and no other CPU. A worker that must wait for a page releases the CPU. If weftd may
  * not use real-time threads, the worker is an ordinary thread on any CPU and gets more time.
  *
+ * An atomic is one copy: the worker reads, computes and writes. If the core gave up, its result is
+ * kept outside the slot until the core takes it.
+ *
  * A core waits HOSTCOPY_FREE_NS for each copy. Longer waits are charged to the process's account,
  * which is refilled at 1/HOSTCOPY_SHARE of the elapsed time, up to HOSTCOPY_BURST_NS. A process
  * with slow pages can therefore stall the core for at most a hundredth of the time.
@@ -32,6 +35,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "nic_fw/fw_port.h"
 
 enum {
 	HOSTCOPY_BYTES = 16384,
@@ -49,6 +53,12 @@ enum hostcopy_state {
 	HOSTCOPY_ASKED,
 };
 
+enum hostcopy_kind {
+	HOSTCOPY_READ,
+	HOSTCOPY_WRITE,
+	HOSTCOPY_ATOMIC,
+};
+
 struct hostcopy {
 	_Atomic(uint32_t) state; /* enum hostcopy_state; both sides sleep on it */
 	_Atomic(bool) core_sleeps;
@@ -62,15 +72,24 @@ struct hostcopy {
 	uint64_t free_ns;
 
 	/* The copy: owned by the core while IDLE, by the worker while ASKED. */
-	bool write;
+	enum hostcopy_kind kind;
 	uint64_t addr;
 	uint32_t bytes;
 	int result;
+	struct fw_atomic atomic;
+	uint64_t original;
 	uint8_t buffer[HOSTCOPY_BYTES];
 
 	/* core: */
 	int64_t account_ns;
 	uint64_t filled_ns;
+	/* An atomic that the core gave up and whose result it has not taken. */
+	struct late {
+		bool open;
+		bool over; /* the result was moved here */
+		int result;
+		uint64_t original;
+	} late;
 };
 
 /* Sleeps while the state equals seen, until woken or timed out (NULL: no limit). */
@@ -87,15 +106,15 @@ static void state_wake(struct hostcopy *copy)
 /* ---- the worker */
 
 /* Returns 0 or -EFAULT. */
-static int copy_all(const struct hostcopy *copy, uint8_t *buffer)
+static int copy_all(const struct hostcopy *copy, bool out, void *data, uint32_t bytes)
 {
+	uint8_t *buffer = data;
 	uint32_t done = 0;
 
-	while (done < copy->bytes) {
+	while (done < bytes) {
 		off_t at = (off_t)(copy->addr + done);
-		ssize_t n = copy->write
-				? pwrite(copy->mem_fd, buffer + done, copy->bytes - done, at)
-				: pread(copy->mem_fd, buffer + done, copy->bytes - done, at);
+		ssize_t n = out ? pwrite(copy->mem_fd, buffer + done, bytes - done, at)
+				: pread(copy->mem_fd, buffer + done, bytes - done, at);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -106,11 +125,28 @@ static int copy_all(const struct hostcopy *copy, uint8_t *buffer)
 	return 0;
 }
 
+/* Aligned, it lies in one page: a write that fails has written nothing. */
+static int carry_out(struct hostcopy *copy)
+{
+	int err = copy_all(copy, false, &copy->original, sizeof(copy->original));
+	uint64_t value;
+
+	if (err)
+		return err;
+	value = fw_atomic_result(&copy->atomic, copy->original);
+	/* A comparison that fails writes nothing: the page may be for reading only. */
+	if (copy->atomic.cmp_swap && copy->original != copy->atomic.compare)
+		return 0;
+	return copy_all(copy, true, &value, sizeof(value));
+}
+
 static void work(struct hostcopy *copy)
 {
 	const uint64_t one = 1;
 
-	copy->result = copy_all(copy, copy->buffer);
+	copy->result = copy->kind == HOSTCOPY_ATOMIC ? carry_out(copy)
+						     : copy_all(copy, copy->kind == HOSTCOPY_WRITE,
+								copy->buffer, copy->bytes);
 	atomic_fetch_add(&copy->num_done, 1);
 	/* Sequentially consistent, here and in await(): one of the two sees the other's store. */
 	atomic_store(&copy->state, HOSTCOPY_IDLE);
@@ -337,10 +373,23 @@ static bool await(struct hostcopy *copy)
 	return done;
 }
 
+/* Moves the result of an abandoned atomic out of the slot. Returns false if there is none yet. */
+static bool settle(struct hostcopy *copy)
+{
+	if (atomic_load_explicit(&copy->state, memory_order_acquire) == HOSTCOPY_ASKED)
+		return false;
+	if (copy->late.open && !copy->late.over) {
+		copy->late.over = true;
+		copy->late.result = copy->result;
+		copy->late.original = copy->original;
+	}
+	return true;
+}
+
 /* Claims the slot. Returns false while an abandoned copy is in progress. */
 static bool take_slot(struct hostcopy *copy, struct hostcopy_stats *stats)
 {
-	if (atomic_load_explicit(&copy->state, memory_order_acquire) != HOSTCOPY_ASKED)
+	if (settle(copy))
 		return true;
 	stats->refused++;
 	return false;
@@ -374,7 +423,7 @@ int hostcopy_read(struct hostcopy *copy, void *dst, uint64_t addr, uint32_t byte
 
 		if (!take_slot(copy, stats))
 			return -EBUSY;
-		copy->write = false;
+		copy->kind = HOSTCOPY_READ;
 		copy->addr = addr;
 		copy->bytes = n;
 		err = make(copy, stats);
@@ -398,7 +447,7 @@ int hostcopy_write(struct hostcopy *copy, uint64_t addr, const void *src, uint32
 
 		if (!take_slot(copy, stats))
 			return -EBUSY;
-		copy->write = true;
+		copy->kind = HOSTCOPY_WRITE;
 		copy->addr = addr;
 		copy->bytes = n;
 		memcpy(copy->buffer, from, n);
@@ -408,4 +457,35 @@ int hostcopy_write(struct hostcopy *copy, uint64_t addr, const void *src, uint32
 		bytes -= n;
 	}
 	return err;
+}
+
+int hostcopy_atomic(struct hostcopy *copy, uint64_t addr, const struct fw_atomic *op,
+		    uint64_t *original, struct hostcopy_stats *stats)
+{
+	int err;
+
+	if (!take_slot(copy, stats) || copy->late.open)
+		return -EBUSY;
+	copy->kind = HOSTCOPY_ATOMIC;
+	copy->addr = addr;
+	copy->bytes = sizeof(*original);
+	copy->atomic = *op;
+	err = make(copy, stats);
+	if (err == -EBUSY) {
+		copy->late = (struct late){.open = true};
+		return -EINPROGRESS;
+	}
+	*original = copy->original;
+	return err;
+}
+
+int hostcopy_atomic_over(struct hostcopy *copy, uint64_t *original)
+{
+	if (!copy->late.open)
+		return -EFAULT;
+	if (!copy->late.over && !settle(copy))
+		return -EBUSY;
+	copy->late.open = false;
+	*original = copy->late.original;
+	return copy->late.result;
 }

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct fw_atomic;
 struct hostcopy;
 
 /* Counted by the core. */
@@ -62,6 +63,18 @@ int hostcopy_read(struct hostcopy *copy, void *dst, uint64_t addr, uint32_t byte
 		  struct hostcopy_stats *stats) __attribute__((warn_unused_result));
 int hostcopy_write(struct hostcopy *copy, uint64_t addr, const void *src, uint32_t bytes,
 		   struct hostcopy_stats *stats) __attribute__((warn_unused_result));
+
+/*
+ * An atomic of nic_fw/fw_port.h at an aligned address. Returns 0 with *original; -EFAULT: nothing
+ * was written; -EBUSY: not begun; -EINPROGRESS: the worker finishes it, and hostcopy_atomic_over()
+ * has the result. That returns -EBUSY until then, and 0 with *original or -EFAULT once. Until it
+ * has done so, hostcopy_atomic() returns -EBUSY. One core only.
+ */
+int hostcopy_atomic(struct hostcopy *copy, uint64_t addr, const struct fw_atomic *op,
+		    uint64_t *original, struct hostcopy_stats *stats)
+    __attribute__((warn_unused_result));
+int hostcopy_atomic_over(struct hostcopy *copy, uint64_t *original)
+    __attribute__((warn_unused_result));
 
 /*
  * Returns true if all copies begun before mark was taken have finished, so memory deregistered

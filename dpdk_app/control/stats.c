@@ -42,6 +42,7 @@ static const struct stats_field port_fields[] = {
     PORT_FIELD(tx_settled),
     PORT_FIELD(host_reads),
     PORT_FIELD(host_writes),
+    PORT_FIELD(host_atomics),
     PORT_FIELD(host_faults),
     {"port_host_copies", offsetof(struct port_stats, host.copies)},
     {"port_host_copy_waits", offsetof(struct port_stats, host.waits)},

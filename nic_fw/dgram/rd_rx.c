@@ -83,8 +83,11 @@ static void rd_rx_fail(struct fw_nic *nic, struct rd_session *s, uint32_t psn, s
 	rdmap_rx_error(nic, qp, pkt, error);
 }
 
-/* Delivers a packet in its turn; marks it delivered or refused. */
-static void rd_rx_deliver(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct fw_qp *qp,
+/*
+ * Delivers a packet in its turn; marks it delivered or refused. False: it counts as lost. An atomic
+ * whose page is not there is not refused, because that would use up its sender's RNR tries.
+ */
+static bool rd_rx_deliver(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct fw_qp *qp,
 			  struct rdmap_seg *pkt, const uint8_t *held)
 {
 	uint8_t stage = fw_stage_enter(nic, FW_STAGE_RDMAP_RX);
@@ -96,15 +99,19 @@ static void rd_rx_deliver(struct fw_nic *nic, struct rd_session *s, uint32_t psn
 	case RDMAP_OK:
 	case RDMAP_VOID:
 		rd_bit_set(&s->delivered, psn);
+		return true;
+	case RDMAP_DROP:
+		if (!held && pkt->opcode == WIRE_RDMAP_ATOMIC_REQUEST)
+			return false;
 		break;
 	case RDMAP_REFUSE:
-	case RDMAP_DROP:
-		rd_rx_refuse(nic, s, psn, qp);
 		break;
 	case RDMAP_ERROR:
 		rd_rx_fail(nic, s, psn, qp, pkt, &error);
-		break;
+		return true;
 	}
+	rd_rx_refuse(nic, s, psn, qp);
+	return true;
 }
 
 static void drop_held(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
@@ -136,7 +143,7 @@ static void rd_rx_settle(struct fw_nic *nic, struct rd_session *s, uint32_t psn,
 	if (refused)
 		mark_refused(nic, s, psn);
 	else
-		rd_rx_deliver(nic, s, psn, rdmap_rx_qp(nic, &pkt), &pkt, data);
+		(void)rd_rx_deliver(nic, s, psn, rdmap_rx_qp(nic, &pkt), &pkt, data);
 }
 
 /* Follows the chain of packets that waited for psn; iterative, at most a window long. */
@@ -234,8 +241,9 @@ static bool rd_rx_data(struct fw_nic *nic, struct rd_session *s, struct rdmap_se
 	case RDMAP_OK:
 		if (order == ORDER_EARLY)
 			return rd_rx_hold(nic, s, psn, distance, pkt);
-		rd_rx_deliver(nic, s, psn, qp, pkt, NULL);
-		return true;
+		if (rd_rx_deliver(nic, s, psn, qp, pkt, NULL))
+			return true;
+		break;
 	case RDMAP_VOID:
 		if (order == ORDER_EARLY)
 			return false;

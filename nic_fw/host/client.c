@@ -35,6 +35,9 @@ static void init_client(struct fw_client *client, const struct fw_client_params 
 	fw_list_init(&client->cms);
 	fw_list_init(&client->xrcds);
 	fw_list_init(&client->qp_opens);
+	fw_list_init(&client->atomics);
+	client->atomics_held = 0;
+	client->atomic_now = NULL;
 	for (i = 0; i < HW_MAX_EQ_PER_CLIENT; i++)
 		client->eq[i] = FW_NONE;
 	client->wqes_held = client->flows_held = 0;
@@ -209,6 +212,7 @@ static void leave_over(struct fw_nic *nic, struct fw_client *leaving)
 	assert(!leaving->wqes_held && !leaving->flows_held);
 	/* No staged frame may point into the BAR, or name the client's number. */
 	eth_tx_forget(nic, client);
+	slow_atomic_leave(nic, client);
 	fw_list_del(&leaving->leave_node);
 	share_leave(nic, (uint32_t)(leaving - nic->host.clients));
 	leaving->header = NULL;

@@ -17,6 +17,7 @@
 #include "shared_defs/hw_limits.h"
 
 struct fw_nic;
+struct slow_atomic;
 
 enum {
 	/*
@@ -98,8 +99,12 @@ struct fw_client {
 	char name[24];
 	struct fw_list qps, cqs, srqs, mrs, pds, ahs, cms; /* owned objects */
 	struct fw_list xrcds, qp_opens;                    /* xrc.h */
-	uint32_t eq[HW_MAX_EQ_PER_CLIENT];                 /* index into nic->host.eqs, FW_NONE */
-	uint32_t leave_eq; /* closing: numbers of event queues above are free */
+	/* Atomics on its memory (slow_atomic.h); the one that the port has, or NULL. */
+	struct fw_list atomics;
+	uint32_t atomics_held;
+	struct slow_atomic *atomic_now;
+	uint32_t eq[HW_MAX_EQ_PER_CLIENT]; /* index into nic->host.eqs, FW_NONE */
+	uint32_t leave_eq;                 /* closing: numbers of event queues above are free */
 	/* collectives (goal.h) */
 	uint64_t goal_bytes;                    /* of the goal heap, charged to it */
 	uint32_t goal_held[CLIENT_GOAL_TABLES]; /* elements of each, enum goal_table */

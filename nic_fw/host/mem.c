@@ -138,48 +138,49 @@ bool mem_write(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, co
 }
 
 /*
- * An aligned TO may still be an unaligned address, if the region starts at one. Then, as for memory
- * that is not mapped, the operation is atomic against this NIC alone.
+ * An aligned TO may still be an unaligned address, if the region starts at one. Then the operation
+ * is atomic against this shard alone.
  */
-static uint64_t *atomic_word(const struct fw_mem *mem)
+uint64_t mem_atomic(const struct fw_mem *mem, const struct fw_atomic *op)
 {
-	if (!mem->ptr || (uintptr_t)mem->ptr % sizeof(uint64_t))
-		return NULL;
-	return (uint64_t *)(void *)mem->ptr;
+	uint64_t *word = (uint64_t *)(void *)mem->ptr;
+	uint64_t value = op->compare;
+
+	if ((uintptr_t)mem->ptr % sizeof(value)) {
+		uint64_t result;
+
+		memcpy(&value, mem->ptr, sizeof(value));
+		result = fw_atomic_result(op, value);
+		memcpy(mem->ptr, &result, sizeof(result));
+		return value;
+	}
+	if (!op->cmp_swap)
+		return __atomic_fetch_add(word, op->value, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(word, &value, op->value, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	return value;
 }
 
-bool mem_fetch_add(struct fw_nic *nic, const struct fw_mem *mem, uint64_t add, uint64_t *original)
+int mem_atomic_host(struct fw_nic *nic, const struct fw_mem *mem, const struct fw_atomic *op,
+		    uint64_t *original)
 {
-	uint64_t *word = atomic_word(mem);
-	uint64_t value;
+	int err;
 
-	if (word) {
-		*original = __atomic_fetch_add(word, add, __ATOMIC_SEQ_CST);
-		return true;
-	}
-	if (!mem_read(nic, mem, 0, &value, sizeof(value)))
-		return false;
-	*original = value;
-	value += add;
-	return mem_write(nic, mem, 0, &value, sizeof(value));
+	FW_COUNT(nic, host_reads);
+	FW_COUNT(nic, host_writes);
+	FW_ADD(nic, host_read_bytes, sizeof(*original));
+	FW_ADD(nic, host_write_bytes, sizeof(*original));
+	err = nic->port.host_atomic(nic->port.ctx, mem->client, mem->addr, op, original);
+	(void)reached(nic, err == -FW_EINPROGRESS ? -FW_EBUSY : err);
+	return err;
 }
 
-bool mem_cmp_swap(struct fw_nic *nic, const struct fw_mem *mem, uint64_t compare, uint64_t swap,
-		  uint64_t *original)
+int mem_atomic_host_over(struct fw_nic *nic, uint32_t client, uint64_t *original)
 {
-	uint64_t *word = atomic_word(mem);
-	uint64_t value = compare;
+	int err = nic->port.host_atomic_over(nic->port.ctx, client, original);
 
-	if (word) {
-		__atomic_compare_exchange_n(word, &value, swap, false, __ATOMIC_SEQ_CST,
-					    __ATOMIC_SEQ_CST);
-		*original = value;
-		return true;
-	}
-	if (!mem_read(nic, mem, 0, &value, sizeof(value)))
-		return false;
-	*original = value;
-	return value != compare || mem_write(nic, mem, 0, &swap, sizeof(swap));
+	(void)reached(nic, err);
+	return err;
 }
 
 void mem_unbind(struct fw_nic *nic, struct fw_mr *mw)

@@ -18,6 +18,7 @@
 #include "shared_defs/hw_cqe.h"
 #include "shared_defs/hw_limits.h"
 
+struct fw_atomic;
 struct fw_nic;
 struct fw_qp;
 
@@ -114,12 +115,17 @@ bool mem_write(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, co
 	       uint32_t bytes);
 
 /*
- * Fetch-and-add or compare-and-swap on 8 bytes of checked, 8-aligned memory; little-endian
- * in memory as verbs have it. Atomic against this NIC, and against CPUs when mapped.
+ * Fetch-and-add or compare-and-swap on checked, mapped memory at an 8-aligned TO. Atomic against
+ * this shard and, at an aligned address, against CPUs and other shards. Returns the original value.
  */
-bool mem_fetch_add(struct fw_nic *nic, const struct fw_mem *mem, uint64_t add, uint64_t *original);
-bool mem_cmp_swap(struct fw_nic *nic, const struct fw_mem *mem, uint64_t compare, uint64_t swap,
-		  uint64_t *original);
+uint64_t mem_atomic(const struct fw_mem *mem, const struct fw_atomic *op);
+/*
+ * The same on memory that is not mapped, atomic against the process's other atomics there: the
+ * results of fw_port.host_atomic() and host_atomic_over(), counted. slow_atomic.c calls it.
+ */
+int mem_atomic_host(struct fw_nic *nic, const struct fw_mem *mem, const struct fw_atomic *op,
+		    uint64_t *original);
+int mem_atomic_host_over(struct fw_nic *nic, uint32_t client, uint64_t *original);
 
 /* LOCAL_INV and Send with Invalidate (RFC 5040 5.3.2). Returns false if that is not allowed. */
 bool mem_invalidate(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint32_t stag);

@@ -92,6 +92,7 @@ struct fw_qp {
 	uint32_t rx_msn_taken;     /* RC: MSNs up to here have a receive */
 	uint32_t rx_msn_delivered; /* RC: and up to here were delivered */
 	struct fw_list recv_msgs;  /* those messages; UC: a receive that waits for one, or none */
+	struct fw_list atomics;    /* of peers, on slow memory (slow_atomic.qp_node) */
 	struct fw_uc_rx uc;        /* UC: the message that is arriving */
 
 	/* connected and reliable QPs, by rd_*.c */

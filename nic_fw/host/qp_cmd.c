@@ -179,6 +179,7 @@ static void init_qp(struct fw_nic *nic, struct fw_qp *qp, uint32_t client,
 	fw_list_init(&qp->wqes);
 	fw_list_init(&qp->sched_node);
 	fw_list_init(&qp->recv_msgs);
+	fw_list_init(&qp->atomics);
 	fw_list_init(&qp->flows);
 	fw_list_init(&qp->mcasts);
 	fw_list_init(&qp->opens);
@@ -268,7 +269,8 @@ static void destroy(struct fw_nic *nic, struct fw_qp *qp)
 {
 	assert(fw_list_empty(&qp->wqes) && fw_list_empty(&qp->flows) &&
 	       fw_list_empty(&qp->recv_msgs) && fw_list_empty(&qp->windows) &&
-	       fw_list_empty(&qp->flush_msgs) && !fw_list_linked(&qp->sched_node));
+	       fw_list_empty(&qp->atomics) && fw_list_empty(&qp->flush_msgs) &&
+	       !fw_list_linked(&qp->sched_node));
 	free_memory(nic, qp);
 	if (qp->type == HW_QPT_XRC_RECV) {
 		nic->host.xrcds[qp->xrcd].refs--;

@@ -78,7 +78,7 @@ static bool flush_step(struct fw_nic *nic, struct fw_qp *qp)
 		return false;
 	if (qp->state == HW_QPS_SQE)
 		return true;
-	if (!flush_open_receives(nic, qp))
+	if (!flush_open_receives(nic, qp) || !slow_atomic_flush_step(nic, qp))
 		return false;
 	if (qp->tag && !host_up.tag_flush(nic, qp))
 		return false;

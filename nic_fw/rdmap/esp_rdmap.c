@@ -291,7 +291,6 @@ static void terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn,
 	 * Without memory for the Terminate an RST notifies the peer that its requests have failed.
 	 */
 	qp->esp.in.stream = NULL;
-	fw_timer_cancel(&nic->timers, &qp->esp.ready_timer);
 	if (!last) {
 		esp_abort(nic, stream);
 		return;
@@ -410,10 +409,9 @@ static void esp_rdmap_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 		return;
 	}
 	side->stream = NULL;
-	if (!side->requester) {
-		fw_timer_cancel(&nic->timers, &qp->esp.ready_timer);
+	/* An answer on the other stream may wait for a page, so the timer goes on. */
+	if (!side->requester)
 		return;
-	}
 	qp->esp.open = false;
 	qp->esp.watched = false;
 	/* The oldest request fails, and the QP with it. */

@@ -154,6 +154,12 @@ enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
 				       const struct rdmap_seg *pkt,
 				       const struct wire_atomic_request *req,
 				       struct rdmap_error *error);
+/*
+ * A request out of its turn. One on memory that is not mapped counts as lost: held for its turn,
+ * it could not wait for a page, since its sender would not repeat it.
+ */
+enum rdmap_result rdmap_place_atomic_request(struct fw_nic *nic, const struct fw_qp *qp,
+					     const struct rdmap_seg *pkt);
 enum rdmap_result rdmap_place_read_response(struct fw_nic *nic, struct fw_qp *qp,
 					    const struct rdmap_seg *pkt);
 enum rdmap_result rdmap_read_response(struct fw_nic *nic, struct fw_qp *qp,

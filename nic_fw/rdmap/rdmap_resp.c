@@ -86,58 +86,117 @@ static bool is_supported(uint32_t opcode, const struct wire_atomic_request *req)
 	       be64_get(req->compare_mask) == UINT64_MAX;
 }
 
-enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
-				       const struct rdmap_seg *pkt,
-				       const struct wire_atomic_request *req,
-				       struct rdmap_error *error)
+static struct fw_atomic operation_of(uint32_t opcode, const struct wire_atomic_request *req)
 {
-	uint32_t opcode = be32_get(req->opcode) & WIRE_ATOMIC_OPCODE_MASK;
-	uint64_t to = be64_get(req->to);
-	enum hw_vendor_err err;
-	struct fw_wqe *msg;
-	struct fw_mem mem;
-	uint64_t original;
-	bool ok;
+	return (struct fw_atomic){.cmp_swap = opcode == WIRE_ATOMIC_CMP_SWAP,
+				  .compare = be64_get(req->compare),
+				  .value = be64_get(req->add_swap)};
+}
 
-	if (!(qp->access & HW_ACCESS_REMOTE_ATOMIC) || !is_supported(opcode, req))
-		return refuse_access(error, WIRE_TERM_PROT_ACCESS);
-	err = guess_mem_check(nic, qp, pkt, be32_get(req->stag), to, sizeof(original),
-			      HW_ACCESS_REMOTE_ATOMIC, &mem);
-	if (err != HW_VENDOR_ERR_NONE)
-		return refuse_access(error, rdmap_protection_code(err));
-	if (mem.addr % sizeof(original))
-		return refuse_access(error, WIRE_TERM_PROT_UNSPECIFIED);
-	/*
-	 * The page is not available now: the request is repeated, and nothing was done. If the page
-	 * goes away between here and the operation's write, the operation may still be carried out.
-	 * The request then fails, as for missing memory.
-	 */
-	if (!mem.ptr && !mem_read(nic, &mem, 0, &original, sizeof(original)))
-		return nic->host.mem_busy ? RDMAP_REFUSE
-					  : refuse_access(error, WIRE_TERM_PROT_UNSPECIFIED);
-	msg = new_response(nic, qp, pkt, FW_WQE_ATOMIC_RESPONSE);
+/* Queues the answer, which lacks the original value. RDMAP_REFUSE: no slot or context now. */
+static enum rdmap_result queue_answer(struct fw_nic *nic, struct fw_qp *qp,
+				      const struct rdmap_seg *pkt,
+				      const struct wire_atomic_request *req, struct fw_wqe **answer)
+{
+	struct fw_wqe *msg = new_response(nic, qp, pkt, FW_WQE_ATOMIC_RESPONSE);
+
 	if (!msg)
 		return RDMAP_REFUSE;
 	msg->rdmap_opcode = WIRE_RDMAP_ATOMIC_RESPONSE;
 	msg->bytes = sizeof(struct wire_atomic_response);
 	msg->request_id = be32_get(req->request_id);
-	/* Queued before it is carried out, so that nothing between the two can fail. */
 	if (!llp_send(nic, msg)) {
 		wqe_free(nic, msg);
 		return RDMAP_REFUSE;
 	}
-	if (opcode == WIRE_ATOMIC_FETCH_ADD)
-		ok = mem_fetch_add(nic, &mem, be64_get(req->add_swap), &original);
-	else
-		ok = mem_cmp_swap(nic, &mem, be64_get(req->compare), be64_get(req->add_swap),
-				  &original);
-	if (!ok) {
-		llp_msg_fail(nic, msg, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
-		return refuse_access(error, WIRE_TERM_PROT_UNSPECIFIED);
-	}
-	msg->original = original;
 	FW_COUNT(nic, atomics_executed);
 	qp->rx_msgs++;
+	*answer = msg;
+	return RDMAP_OK;
+}
+
+/*
+ * The memory is not mapped. Until the operation is over, and if it cannot be begun, the request
+ * counts as lost. Its result waits for its repetition.
+ */
+static enum rdmap_result take_result(struct fw_nic *nic, struct fw_qp *qp,
+				     const struct rdmap_seg *pkt,
+				     const struct wire_atomic_request *req,
+				     struct slow_atomic *atomic, struct rdmap_error *error)
+{
+	enum rdmap_result result;
+	struct fw_wqe *msg;
+
+	if (!atomic || !slow_atomic_is_over(nic, atomic))
+		return RDMAP_DROP;
+	if (atomic->err) {
+		slow_atomic_free(nic, atomic);
+		return refuse_access(error, WIRE_TERM_PROT_UNSPECIFIED);
+	}
+	result = queue_answer(nic, qp, pkt, req, &msg);
+	if (result != RDMAP_OK)
+		return result;
+	msg->original = atomic->original;
+	slow_atomic_free(nic, atomic);
+	return RDMAP_OK;
+}
+
+enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
+				       const struct rdmap_seg *pkt,
+				       const struct wire_atomic_request *req,
+				       struct rdmap_error *error)
+{
+	const struct slow_atomic_key key = {qp, pkt->src_ip, pkt->src_qpn, pkt->ssn,
+					    pkt->peer ? pkt->peer->life : 0};
+	uint32_t opcode = be32_get(req->opcode) & WIRE_ATOMIC_OPCODE_MASK;
+	const struct fw_atomic op = operation_of(opcode, req);
+	uint64_t to = be64_get(req->to);
+	struct slow_atomic *atomic;
+	enum rdmap_result result;
+	enum hw_vendor_err err;
+	struct fw_wqe *msg;
+	struct fw_mem mem;
+
+	if (!(qp->access & HW_ACCESS_REMOTE_ATOMIC) || !is_supported(opcode, req))
+		return refuse_access(error, WIRE_TERM_PROT_ACCESS);
+	/* It was begun under rights that may have been taken back meanwhile. */
+	atomic = slow_atomic_find(nic, xrc_pd(nic, qp, pkt->qkey), &key);
+	if (atomic)
+		return take_result(nic, qp, pkt, req, atomic, error);
+	err = guess_mem_check(nic, qp, pkt, be32_get(req->stag), to, sizeof(msg->original),
+			      HW_ACCESS_REMOTE_ATOMIC, &mem);
+	if (err != HW_VENDOR_ERR_NONE)
+		return refuse_access(error, rdmap_protection_code(err));
+	if (mem.addr % sizeof(msg->original))
+		return refuse_access(error, WIRE_TERM_PROT_UNSPECIFIED);
+	if (!mem.ptr) {
+		/* It failed, and its sender does not know yet. */
+		if (llp_is_refused(nic, qp, pkt))
+			return refuse_access(error, WIRE_TERM_PROT_UNSPECIFIED);
+		return take_result(nic, qp, pkt, req, slow_atomic_begin(nic, &key, &mem, &op),
+				   error);
+	}
+	/* Queued before it is carried out, so that nothing between the two can fail. */
+	result = queue_answer(nic, qp, pkt, req, &msg);
+	if (result == RDMAP_OK)
+		msg->original = mem_atomic(&mem, &op);
+	return result;
+}
+
+enum rdmap_result rdmap_place_atomic_request(struct fw_nic *nic, const struct fw_qp *qp,
+					     const struct rdmap_seg *pkt)
+{
+	struct wire_atomic_request req;
+	struct eth_cursor cursor;
+	struct fw_mem mem;
+
+	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, sizeof(req));
+	eth_cursor_copy(&cursor, &req, sizeof(req));
+	if (mem_check(nic, xrc_pd(nic, qp, pkt->qkey), qp->qpn, be32_get(req.stag),
+		      be64_get(req.to), sizeof(uint64_t), HW_ACCESS_REMOTE_ATOMIC,
+		      &mem) == HW_VENDOR_ERR_NONE &&
+	    !mem.ptr)
+		return RDMAP_DROP;
 	return RDMAP_OK;
 }
 

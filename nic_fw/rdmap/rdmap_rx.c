@@ -194,8 +194,9 @@ enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct rd
 		return rdmap_place_read_response(nic, qp, pkt);
 	case WIRE_RDMAP_ATOMIC_RESPONSE:
 		return rdmap_place_atomic_response(nic, qp, pkt);
-	case WIRE_RDMAP_READ_REQUEST:
 	case WIRE_RDMAP_ATOMIC_REQUEST:
+		return in_order ? RDMAP_OK : rdmap_place_atomic_request(nic, qp, pkt);
+	case WIRE_RDMAP_READ_REQUEST:
 	case WIRE_RDMAP_TERMINATE:
 		return RDMAP_OK;
 	case WIRE_RDMAP_IMMEDIATE:

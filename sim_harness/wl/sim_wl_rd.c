@@ -550,6 +550,7 @@ const struct sim_workload sim_wl_rd_mix = {
     .check = check,
     .close = close_all,
     .stop = stop,
+    .bears_busy = true,
     .weight = 3,
 };
 

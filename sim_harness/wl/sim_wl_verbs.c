@@ -374,6 +374,7 @@ const struct sim_workload sim_wl_verbs = {
     .stop = stop,
     .close = close_all,
     .bears_death = true,
+    .bears_busy = true,
     .weight = 12,
     .params = params,
 };

@@ -81,7 +81,7 @@ struct sim_workload {
 	void (*close)(struct sim_run *run);
 	bool bears_death;                        /* handles the events of sim_on_fault() */
 	bool bears_forgery;                      /* trusts no received data */
-	bool bears_busy;                         /* no atomics: those may fail (security.md) */
+	bool bears_busy;                         /* nothing of it fails where pages are slow */
 	uint64_t drain_ns;                       /* minimum time that it needs to end */
 	uint32_t weight;                         /* relative frequency in a soak; 0: never */
 	const struct sim_param *params;          /* its parameters */

@@ -176,6 +176,12 @@ static void *mem_of(struct bench_port *port, uint32_t client, uint64_t addr, uin
 	return port->mem ? port->mem(port, client, addr, bytes) : (void *)(uintptr_t)addr;
 }
 
+/* An atomic of the process waits for its page. */
+static bool is_late(const struct bench_port *port, uint32_t client)
+{
+	return port->host_late && client < BENCH_CLIENTS && port->late[client].open;
+}
+
 static int host_read(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_t bytes)
 {
 	struct bench_port *port = ctx;
@@ -184,7 +190,7 @@ static int host_read(void *ctx, uint32_t client, void *dst, uint64_t addr, uint3
 	port->host_calls++;
 	if (!mem)
 		return -FW_EFAULT;
-	if (port->host_busy)
+	if (port->host_busy || is_late(port, client))
 		return -FW_EBUSY;
 	memcpy(dst, mem, bytes);
 	return 0;
@@ -199,10 +205,52 @@ static int host_write(void *ctx, uint32_t client, uint64_t addr, const void *src
 	port->host_src = src;
 	if (!mem)
 		return -FW_EFAULT;
-	if (port->host_busy)
+	if (port->host_busy || is_late(port, client))
 		return -FW_EBUSY;
 	memcpy(mem, src, bytes);
 	return 0;
+}
+
+static int carry_out(struct bench_port *port, uint32_t client, uint64_t addr,
+		     const struct fw_atomic *op, uint64_t *original)
+{
+	void *mem = mem_of(port, client, addr, sizeof(*original));
+	uint64_t value;
+
+	if (!mem)
+		return -FW_EFAULT;
+	memcpy(original, mem, sizeof(*original));
+	value = fw_atomic_result(op, *original);
+	memcpy(mem, &value, sizeof(value));
+	port->host_atomics++;
+	return 0;
+}
+
+static int host_atomic(void *ctx, uint32_t client, uint64_t addr, const struct fw_atomic *op,
+		       uint64_t *original)
+{
+	struct bench_port *port = ctx;
+
+	port->host_calls++;
+	BENCH_CHECK(!port->late[client].open, "an atomic before the result of the last");
+	BENCH_CHECK(!(addr % sizeof(*original)), "an atomic at an unaligned address");
+	if (port->host_busy)
+		return -FW_EBUSY;
+	if (!port->host_late)
+		return carry_out(port, client, addr, op, original);
+	port->late[client] = (struct bench_late){true, addr, *op};
+	return -FW_EINPROGRESS;
+}
+
+static int host_atomic_over(void *ctx, uint32_t client, uint64_t *original)
+{
+	struct bench_port *port = ctx;
+
+	BENCH_CHECK(port->late[client].open, "no atomic was begun");
+	if (port->host_late)
+		return -FW_EBUSY;
+	port->late[client].open = false;
+	return carry_out(port, client, port->late[client].addr, &port->late[client].op, original);
 }
 
 static void mem_unmap(void *ctx, uint32_t client, void *mapping)
@@ -397,6 +445,8 @@ struct fw_port bench_port_table(struct bench_port *port)
 	    .tx_room = tx_room,
 	    .host_read = host_read,
 	    .host_write = host_write,
+	    .host_atomic = host_atomic,
+	    .host_atomic_over = host_atomic_over,
 	    .irq = irq,
 	    .cmd_done = cmd_done,
 	    .detached = detached,

@@ -57,6 +57,7 @@ struct bench_port {
 	uint32_t max_bytes;   /* of a frame; 0: any */
 	bool host_fault;      /* memory of processes does not exist */
 	bool host_busy;       /* memory of processes is temporarily absent */
+	bool host_late;       /* atomics on it are begun, and not over until this is false */
 	uint64_t next_random; /* its low half in both halves of the next number, then counted up */
 	uint64_t *shared_random; /* counted up in place of next_random, unless NULL */
 	const uint64_t *now_ns;  /* NULL: every frame is due */
@@ -73,7 +74,13 @@ struct bench_port {
 	uint32_t rx_out;           /* frames that the firmware has not given back */
 	uint32_t rx_freed;
 	uint32_t host_calls;
-	const void *host_src; /* the source of the last host_write() */
+	const void *host_src;  /* the source of the last host_write() */
+	uint32_t host_atomics; /* carried out */
+	struct bench_late {
+		bool open;
+		uint64_t addr;
+		struct fw_atomic op;
+	} late[BENCH_CLIENTS];
 	uint32_t num_irqs;
 	uint32_t irqs[BENCH_CLIENTS][HW_MAX_EQ_PER_CLIENT];
 	uint32_t num_done, done_client; /* cmd_done() */

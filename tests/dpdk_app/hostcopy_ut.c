@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/client/hostcopy.h"
+#include "nic_fw/fw_port.h"
 #include "tests/ut.h"
 
 enum {
@@ -115,6 +116,35 @@ static void what_is_not_there(void)
 	end(copy);
 }
 
+static void atomics(void)
+{
+	const struct fw_atomic add = {.value = 5}, hit = {true, 12, 40}, miss = {true, 12, 50};
+	struct hostcopy *copy = begin();
+	const struct fw_atomic *ops[] = {&add, &hit, &miss};
+	static const uint64_t before[] = {7, 12, 40};
+	uint64_t word = 7, original;
+	uint8_t *gone = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (uint32_t i = 0; i < 3; i++) {
+		int err;
+
+		do {
+			original = 0;
+			err = hostcopy_atomic(copy, (uintptr_t)&word, ops[i], &original, &stats);
+			while (err == -EINPROGRESS &&
+			       (err = hostcopy_atomic_over(copy, &original)) == -EBUSY &&
+			       !usleep(1000))
+				err = -EINPROGRESS;
+		} while (err == -EBUSY && !usleep(1000));
+		CU_ASSERT_EQUAL(err, 0);
+		CU_ASSERT_EQUAL(original, before[i]);
+	}
+	CU_ASSERT_EQUAL(word, 40);
+	CU_ASSERT_FATAL(gone != MAP_FAILED && !munmap(gone, 4096));
+	CU_ASSERT_EQUAL(hostcopy_atomic_over(copy, &original), -EFAULT);
+	end(copy);
+}
+
 /* Makes each later pread() of this process sleep until it is answered through the descriptor. */
 static int hold_reads(void)
 {
@@ -142,6 +172,56 @@ static bool let_go(int listener)
 		return false;
 	answer.id = asked.id;
 	return !ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+}
+
+/*
+ * An atomic that the core gave up is carried out once, and its result waits while other copies are
+ * made.
+ */
+static int slow_atomic(struct hostcopy *copy, int listener)
+{
+	static const struct fw_atomic add = {.value = 5};
+	static uint64_t word = 7, other;
+	uint64_t original = 0, mark;
+
+	if (hostcopy_atomic(copy, (uintptr_t)&word, &add, &original, &stats) != -EINPROGRESS)
+		return 1;
+	if (hostcopy_atomic_over(copy, &original) != -EBUSY ||
+	    hostcopy_atomic(copy, (uintptr_t)&word, &add, &original, &stats) != -EBUSY ||
+	    hostcopy_write(copy, (uintptr_t)&word, &other, 8, &stats) != -EBUSY || word != 7)
+		return 2;
+	mark = hostcopy_mark(copy);
+	if (!let_go(listener))
+		return 3;
+	while (!hostcopy_passed(copy, mark))
+		usleep(100);
+	if (word != 12 || write_all(copy, &other, &word, 8) || other != 12)
+		return 4;
+	if (hostcopy_atomic(copy, (uintptr_t)&word, &add, &original, &stats) != -EBUSY)
+		return 5;
+	if (hostcopy_atomic_over(copy, &original) || original != 7 ||
+	    hostcopy_atomic_over(copy, &original) != -EFAULT || word != 12)
+		return 6;
+	return 0;
+}
+
+/* Its end waits for no copy. */
+static int slow_end(struct hostcopy *copy, int listener)
+{
+	static uint8_t from[64], to[64];
+
+	if (hostcopy_read(copy, to, (uintptr_t)from, 64, &stats) != -EBUSY)
+		return 9;
+	hostcopy_end(copy);
+	usleep(10000);
+	if (hostcopy_over(copy))
+		return 10;
+	if (!let_go(listener))
+		return 11;
+	while (!hostcopy_over(copy))
+		usleep(100);
+	hostcopy_free(copy);
+	return 0;
 }
 
 /* Runs the steps in a process whose reads are held; returns the number of the one that failed. */
@@ -187,19 +267,7 @@ static int slow_steps(void)
 		while (!hostcopy_passed(copy, mark))
 			usleep(100);
 	}
-	/* Its end waits for no copy. */
-	if (hostcopy_read(copy, to, (uintptr_t)from, 64, &stats) != -EBUSY)
-		return 9;
-	hostcopy_end(copy);
-	usleep(10000);
-	if (hostcopy_over(copy))
-		return 10;
-	if (!let_go(listener))
-		return 11;
-	while (!hostcopy_over(copy))
-		usleep(100);
-	hostcopy_free(copy);
-	return 0;
+	return slow_atomic(copy, listener) ? 20 : slow_end(copy, listener);
 }
 
 static void what_does_not_come(void)
@@ -219,4 +287,5 @@ static void what_does_not_come(void)
 		CU_ASSERT_EQUAL(WEXITSTATUS(status), 0);
 }
 
-UT_MAIN("dpdk_app/hostcopy", UT(every_byte), UT(what_is_not_there), UT(what_does_not_come))
+UT_MAIN("dpdk_app/hostcopy", UT(every_byte), UT(what_is_not_there), UT(atomics),
+	UT(what_does_not_come))

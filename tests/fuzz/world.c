@@ -323,6 +323,7 @@ static void each_pool(void (*fn)(struct fw_pool *pool))
 		fn(&nic->rd.rx_windows);
 		fn(&nic->rd.held);
 		fn(&nic->host.recv_msgs);
+		fn(&nic->host.slow_atomics);
 		fn(&nic->ud.reasms);
 		fn(&nic->ud.buffers);
 		fn(&nic->esp.held);

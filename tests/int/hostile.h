@@ -261,8 +261,11 @@ static inline void to_state(struct victim *v, uint32_t qpn, uint32_t state, uint
 
 	cmd.u.modify_qp.qpn = qpn;
 	cmd.u.modify_qp.mask = HW_QP_STATE | mask;
-	cmd.u.modify_qp.attr = (struct hw_qp_attr){
-	    .state = state, .qkey = QKEY, .port = 1, .access = HW_ACCESS_REMOTE_WRITE};
+	cmd.u.modify_qp.attr =
+	    (struct hw_qp_attr){.state = state,
+				.qkey = QKEY,
+				.port = 1,
+				.access = HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_ATOMIC};
 	must(v, &cmd, &resp);
 }
 

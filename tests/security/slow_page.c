@@ -3,11 +3,12 @@
  * Memory whose pages arrive late or never: a file of a FUSE whose server is the attacker's, mapped
  * and registered as memory that the NIC has not mapped.
  *
- * slow_page SOCKET SECONDS HOLD-MS [PROCESSES], as root, mounts; then, as another user, attaches to
- * weftd and makes the NIC read from such pages and write to them for SECONDS. The server answers
- * each read of a page after HOLD-MS; 0: never. It prints "attacking" and the server's pid once a
- * page is requested and held. The server outlives this process when that is killed, and holds the
- * page. Exit status 77: the kernel allows no such file system here.
+ * slow_page SOCKET SECONDS HOLD-MS [PROCESSES | atomic], as root, mounts; then, as another user,
+ * attaches to weftd and makes the NIC read from such pages, write to them and carry out atomics
+ * there (atomic: these alone) for SECONDS. The server answers each read of a page after HOLD-MS; 0:
+ * never. It prints "attacking" and the server's pid once a page is requested and held. The server
+ * outlives this process when that is killed, and holds the page. Exit status 77: the kernel allows
+ * no such file system here.
  *
  * PROCESSES: attaches that many processes one after the other; each makes the NIC read one page and
  * is killed. Prints the number that were not refused, and the reason of the refusal.
@@ -239,11 +240,12 @@ static void tell_attack(pid_t server)
 		_exit(1);
 }
 
-/* Every second request reads a slow page, the others write one. */
+/* Requests read a slow page, write one and add to a word of one, in turn. */
 static void attack(struct victim *v, uint8_t *slow, uint32_t stag, int tell, pid_t server,
-		   uint64_t end_ms)
+		   bool atomics, uint64_t end_ms)
 {
 	struct victim sink = *v;
+	const uint32_t kinds = 3;
 	uint32_t posted = 0, done = 0;
 	bool told = false;
 
@@ -256,7 +258,9 @@ static void attack(struct victim *v, uint8_t *slow, uint32_t stag, int tell, pid
 		done = completions(v, done);
 		if (posted - done < OUTSTANDING) {
 			sink.mem = slow + page;
-			if (posted % 2)
+			if (atomics || posted % kinds == 2)
+				post(&sink, HW_WQE_FETCH_ADD, (uintptr_t)v->mem, 8, v->stag);
+			else if (posted % kinds)
 				post(v, HW_WQE_WRITE, (uintptr_t)slow + page, 1024, stag);
 			else
 				post(&sink, HW_WQE_WRITE, (uintptr_t)v->mem, 1024, v->stag);
@@ -286,12 +290,12 @@ static uint32_t reg_slow(struct victim *v, uint8_t *slow, uint64_t bytes)
 	struct hw_cmd cmd = {.op = HW_CMD_REG_MR};
 	struct hw_cmd_resp resp;
 
-	cmd.u.reg_mr =
-	    (struct hw_cmd_reg_mr){.addr = (uintptr_t)slow,
-				   .iova = (uintptr_t)slow,
-				   .bytes = bytes,
-				   .pd = v->pd,
-				   .access = HW_ACCESS_LOCAL_WRITE | HW_ACCESS_REMOTE_WRITE};
+	cmd.u.reg_mr = (struct hw_cmd_reg_mr){
+	    .addr = (uintptr_t)slow,
+	    .iova = (uintptr_t)slow,
+	    .bytes = bytes,
+	    .pd = v->pd,
+	    .access = HW_ACCESS_LOCAL_WRITE | HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_ATOMIC};
 	must(v, &cmd, &resp);
 	return resp.u.mr.stag;
 }
@@ -347,18 +351,20 @@ int main(int argc, char **argv)
 	struct slow slow;
 	pid_t server;
 
+	bool atomics = argc == 5 && !strcmp(argv[4], "atomic");
+
 	if (argc != 4 && argc != 5) {
-		fprintf(stderr, "slow_page: say SOCKET SECONDS HOLD-MS [PROCESSES]\n");
+		fprintf(stderr, "slow_page: say SOCKET SECONDS HOLD-MS [PROCESSES | atomic]\n");
 		return 2;
 	}
 	socket_path = argv[1];
 	leave_mounts();
 	slow.mem = slow_memory(strtoull(argv[3], NULL, 10), &slow.tell, &server);
-	if (argc == 5)
+	if (argc == 5 && !atomics)
 		leave_copies(&slow, (uint32_t)strtoul(argv[4], NULL, 10), server);
 	furnish(&v, 1);
 	attack(&v, slow.mem, reg_slow(&v, slow.mem, (uint64_t)FILE_PAGES * PAGE), slow.tell, server,
-	       clock_now_ms() + strtoull(argv[2], NULL, 10) * 1000);
+	       atomics, clock_now_ms() + strtoull(argv[2], NULL, 10) * 1000);
 	/*
 	 * The server is root's: it ends when no process has its pages mapped. LeakSanitizer would
 	 * wait.

@@ -47,6 +47,17 @@ alive late || die 'the attack ended before the others were done'
 kill -KILL "$server"
 kill9 late
 expect_objects weft0 '0 0 0 0'
+
+# Atomics alone, on a page that never comes and on pages that come late.
+for hold in 0 20; do
+	attack "atomics_$hold" "$hold" atomic
+	bench weft0 weft1 rate --op atomic --iters 500
+	alive "atomics_$hold" || die 'the attack ended before the others were done'
+	kill9 "atomics_$hold"
+	expect_objects weft0 '0 0 0 0'
+	kill -KILL "$server"
+done
+[ "$(counter weft0 port_host_atomics)" -gt 0 ] || die 'no atomic reached the slow page'
 weftd_stop weftd
 
 # Processes die one after the other, each with a copy in progress, whose server lives on: one thread

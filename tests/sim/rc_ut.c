@@ -111,6 +111,47 @@ static void order_of_receives(void)
 	}
 }
 
+/* Each is carried out once, in its order, whatever its page does. */
+static void slow_atomics(struct pair *p, uint32_t round)
+{
+	enum {
+		WORD = SINK + 4 * SLOT, /* in both buffers */
+		DEPTH = 4,
+	};
+	const uint64_t first = round * 2 * DEPTH;
+	uint64_t word, old;
+	uint32_t i;
+
+	for (i = 0; i < DEPTH; i++) {
+		struct post add = {.opcode = WEFT_WR_FETCH_ADD,
+				   .wr_id = 10 + i,
+				   .bytes = 8,
+				   .offset = WORD + i * 16,
+				   .compare_add = 1,
+				   .remote_offset = WORD};
+		struct post swap = {.opcode = WEFT_WR_CMP_SWAP,
+				    .wr_id = 20 + i,
+				    .bytes = 8,
+				    .offset = WORD + i * 16 + 8,
+				    .compare_add = first + 2 * i + 1,
+				    .swap = first + 2 * i + 2,
+				    .remote_offset = WORD};
+
+		FIX_REQUIRE(p, post(&p->a, NULL, &p->b, &add) == 0);
+		FIX_REQUIRE(p, post(&p->a, NULL, &p->b, &swap) == 0);
+	}
+	for (i = 0; i < DEPTH; i++) {
+		expect(p, &p->a, 10 + i, WEFT_WC_SUCCESS);
+		expect(p, &p->a, 20 + i, WEFT_WC_SUCCESS);
+		memcpy(&old, p->a.buf + WORD + i * 16, 8);
+		FIX_CHECK(p, old == first + 2 * i);
+		memcpy(&old, p->a.buf + WORD + i * 16 + 8, 8);
+		FIX_CHECK(p, old == first + 2 * i + 1);
+	}
+	memcpy(&word, p->b.buf + WORD, 8);
+	FIX_CHECK(p, word == first + 2 * DEPTH);
+}
+
 /*
  * Memory that is not mapped, with pages that arrive late: data that cannot be read is not sent,
  * data that cannot be placed is not accepted, and both are retried until every byte is right.
@@ -150,6 +191,7 @@ static void slow_pages(void)
 			FIX_CHECK(&p, filled(&p, i, p.b.buf + SINK, bytes));
 			FIX_CHECK(&p, filled(&p, i, p.b.buf + SINK + SLOT, bytes));
 			FIX_CHECK(&p, filled(&p, i, p.a.buf + SINK + SLOT, bytes));
+			slow_atomics(&p, i);
 		}
 		FIX_CHECK(&p, sim_nic_stat(p.na, "host_busy") > 0);
 		FIX_CHECK(&p, sim_nic_stat(p.nb, "host_busy") > 0);

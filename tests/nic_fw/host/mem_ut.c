@@ -321,21 +321,28 @@ static void long_writes_in_pieces(void)
 	fw_ut_end(&ut);
 }
 
+static uint64_t atomic(struct fw_ut *ut, const struct fw_mem *mem, struct fw_atomic op)
+{
+	uint64_t original = 0;
+
+	if (mem->ptr)
+		return mem_atomic(mem, &op);
+	CU_ASSERT_EQUAL(mem_atomic_host(ut->nic, mem, &op, &original), 0);
+	return original;
+}
+
 static void try_atomics(struct fw_ut *ut, const struct fw_mem *mem, void *at)
 {
-	uint64_t original, value = UINT64_MAX - 1;
+	uint64_t value = UINT64_MAX - 1;
 
 	memcpy(at, &value, sizeof(value));
-	CU_ASSERT_TRUE(mem_fetch_add(ut->nic, mem, 3, &original));
-	CU_ASSERT_EQUAL(original, UINT64_MAX - 1);
+	CU_ASSERT_EQUAL(atomic(ut, mem, (struct fw_atomic){.value = 3}), UINT64_MAX - 1);
 	memcpy(&value, at, sizeof(value));
 	CU_ASSERT_EQUAL(value, 1);
-	CU_ASSERT_TRUE(mem_cmp_swap(ut->nic, mem, 2, 99, &original));
-	CU_ASSERT_EQUAL(original, 1);
+	CU_ASSERT_EQUAL(atomic(ut, mem, (struct fw_atomic){true, 2, 99}), 1);
 	memcpy(&value, at, sizeof(value));
 	CU_ASSERT_EQUAL(value, 1);
-	CU_ASSERT_TRUE(mem_cmp_swap(ut->nic, mem, 1, 99, &original));
-	CU_ASSERT_EQUAL(original, 1);
+	CU_ASSERT_EQUAL(atomic(ut, mem, (struct fw_atomic){true, 1, 99}), 1);
 	memcpy(&value, at, sizeof(value));
 	CU_ASSERT_EQUAL(value, 99);
 }
@@ -343,6 +350,7 @@ static void try_atomics(struct fw_ut *ut, const struct fw_mem *mem, void *at)
 static void atomics_mapped_unaligned_and_unmapped(void)
 {
 	struct fw_cmd_aux aux = {.mapping = words, .map_bytes = 64, .offset = 3};
+	const struct fw_atomic op = {.value = 1};
 	struct hw_cmd_resp resp;
 	struct fw_mem mem;
 	struct fw_ut ut;
@@ -365,9 +373,18 @@ static void atomics_mapped_unaligned_and_unmapped(void)
 			HW_VENDOR_ERR_NONE);
 	try_atomics(&ut, &mem, words);
 	ut.port.host_fault = true;
-	CU_ASSERT_FALSE(mem_fetch_add(ut.nic, &mem, 1, &original));
-	CU_ASSERT_FALSE(mem_cmp_swap(ut.nic, &mem, 99, 1, &original));
+	CU_ASSERT_EQUAL(mem_atomic_host(ut.nic, &mem, &op, &original), -FW_EFAULT);
 	CU_ASSERT_EQUAL(words[0], 99);
+	CU_ASSERT_EQUAL(ut.nic->counters.host_faults, 1);
+	ut.port.host_fault = false;
+	ut.port.host_late = true;
+	CU_ASSERT_EQUAL(mem_atomic_host(ut.nic, &mem, &op, &original), -FW_EINPROGRESS);
+	CU_ASSERT_EQUAL(mem_atomic_host_over(ut.nic, 0, &original), -FW_EBUSY);
+	CU_ASSERT_EQUAL(words[0], 99);
+	CU_ASSERT_EQUAL(ut.nic->counters.host_busy, 2);
+	ut.port.host_late = false;
+	CU_ASSERT_EQUAL(mem_atomic_host_over(ut.nic, 0, &original), 0);
+	CU_ASSERT_TRUE(original == 99 && words[0] == 100);
 	fw_ut_end(&ut);
 }
 
