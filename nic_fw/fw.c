@@ -226,6 +226,7 @@ static void init_null_qp(struct fw_nic *nic)
 	qp->attr.rnr_retry = QP_DEFAULT_RNR_RETRY;
 	llp_choose(qp);
 	fw_list_init(&qp->wqes);
+	fw_list_init(&qp->reads);
 	fw_list_init(&qp->flows);
 	fw_list_init(&qp->recv_msgs);
 	fw_list_init(&qp->atomics);

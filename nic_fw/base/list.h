@@ -79,4 +79,21 @@ static inline void fw_list_splice_tail(struct fw_list *to, struct fw_list *from)
 	fw_list_init(from);
 }
 
+/* Moves the nodes behind node, which is in from, to the tail of to. */
+static inline void fw_list_cut_behind(struct fw_list *to, struct fw_list *from,
+				      struct fw_list *node)
+{
+	struct fw_list rest;
+
+	if (node->next == from)
+		return;
+	rest.next = node->next;
+	rest.prev = from->prev;
+	rest.next->prev = &rest;
+	rest.prev->next = &rest;
+	node->next = from;
+	from->prev = node;
+	fw_list_splice_tail(to, &rest);
+}
+
 #endif /* WEFT_FW_LIST_H */

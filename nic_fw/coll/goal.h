@@ -251,7 +251,10 @@ struct goal_comm {
 	bool sweep_again;                              /* a run ended meanwhile */
 	struct fw_list sweep_node;                     /* in slices.sweeps */
 	struct fw_list blocked; /* goal_link.blocked_node: streams that wait for room */
-	struct fw_list slow;    /* goal_link.slow_node: streams that wait for pages */
+	/* goal_link.blocked_node: streams that may find room and are resumed, some in a turn. */
+	struct fw_list resuming;
+	struct fw_timer resume_timer;
+	struct fw_list slow; /* goal_link.slow_node: streams that wait for pages */
 	struct fw_timer slow_timer;
 	struct goal_pool_region regions[GOAL_POOL_REGIONS];
 	uint32_t num_regions, num_aborts, num_ops;
@@ -270,6 +273,7 @@ struct goal_comm {
 		uint32_t *spaces;       /* heap: number of each root's space, FW_NONE */
 		struct fw_list all;     /* mgrp_space.node */
 		struct fw_list blocked; /* mgrp_space.blocked_node: wait for room */
+		struct fw_list resuming; /* likewise: as resuming above */
 	} group;
 	bool closing; /* destroyed; ranks below it in a tree may still need repairs */
 	bool leaving; /* its process has ended: links are being notified */

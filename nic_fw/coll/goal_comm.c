@@ -317,7 +317,7 @@ void goal_comm_init(struct goal_comm *comm)
 	fw_list_init(&comm->sweep_node);
 	fw_list_init(&comm->unexps);
 	fw_list_init(&comm->announced);
-	fw_list_init(&comm->blocked);
+	goal_stall_comm_init(comm);
 	fw_list_init(&comm->node);
 	goal_stall_init(&comm->stall);
 	fw_timer_init(&comm->any_timer, any_step);
@@ -456,6 +456,7 @@ void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
 	fw_timer_cancel(&nic->timers, &comm->stall.timer);
 	fw_timer_cancel(&nic->timers, &comm->any_timer);
 	fw_timer_cancel(&nic->timers, &comm->slow_timer);
+	fw_timer_cancel(&nic->timers, &comm->resume_timer);
 	goal_heap_free(nic, client, comm->peers);
 	goal_heap_free(nic, client, comm->links);
 	fw_list_del(&comm->node);

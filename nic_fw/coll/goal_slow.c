@@ -61,7 +61,7 @@ static void comm_again(struct fw_nic *nic, struct fw_timer *timer)
 	/* Its group may have ended meanwhile. */
 	if (comm->ungrouped)
 		return;
-	mgrp_unblock(nic, comm);
+	goal_stall_unblock_group(nic, comm);
 	own = mgrp_space_find(nic, comm, comm->rank);
 	if (own)
 		mgrp_ready(nic, own);

@@ -12,6 +12,10 @@
  */
 #include "nic_fw/fw_nic.h"
 
+enum {
+	RESUMED_AT_ONCE = 16, /* streams, and spaces, of a communicator */
+};
+
 enum verdict {
 	STALL_MAY_END, /* something here can still proceed, or a rank elsewhere can help */
 	STALL_MORE,    /* the step is over, the look is not */
@@ -39,18 +43,50 @@ static void look_later(struct fw_nic *nic, struct goal_comm *comm)
 	fw_timer_set(&nic->timers, &stall->timer, nic->now_ns + stall->wait_ns);
 }
 
-void goal_comm_unblock(struct fw_nic *nic, struct goal_comm *comm)
+/* A communicator may have thousands of streams and spaces: the timer resumes the rest. */
+static void resume_some(struct fw_nic *nic, struct goal_comm *comm)
 {
+	uint32_t left = RESUMED_AT_ONCE;
 	struct fw_list *pos;
 
-	goal_stall_moved(comm);
-	while ((pos = fw_list_pop(&comm->blocked))) {
+	while (left && (pos = fw_list_pop(&comm->resuming))) {
 		struct goal_link *link = FW_CONTAINER(pos, struct goal_link, blocked_node);
 
+		left--;
 		if (link->stream)
 			esp_resume(nic, link->stream);
 	}
-	mgrp_unblock(nic, comm);
+	mgrp_resume(nic, comm, left);
+	if (!fw_list_empty(&comm->resuming) || !fw_list_empty(&comm->group.resuming))
+		fw_timer_set(&nic->timers, &comm->resume_timer, nic->now_ns + FW_SOON_NS);
+}
+
+static void resume_fire(struct fw_nic *nic, struct fw_timer *timer)
+{
+	struct goal_comm *comm = FW_CONTAINER(timer, struct goal_comm, resume_timer);
+
+	goal_stall_moved(comm);
+	resume_some(nic, comm);
+}
+
+void goal_stall_comm_init(struct goal_comm *comm)
+{
+	fw_list_init(&comm->blocked);
+	fw_list_init(&comm->resuming);
+	fw_timer_init(&comm->resume_timer, resume_fire);
+}
+
+void goal_stall_unblock_group(struct fw_nic *nic, struct goal_comm *comm)
+{
+	fw_list_splice_tail(&comm->group.resuming, &comm->group.blocked);
+	resume_some(nic, comm);
+}
+
+void goal_comm_unblock(struct fw_nic *nic, struct goal_comm *comm)
+{
+	goal_stall_moved(comm);
+	fw_list_splice_tail(&comm->resuming, &comm->blocked);
+	goal_stall_unblock_group(nic, comm);
 	/* Messages to the rank itself have no peer that repeats them. */
 	if (comm->stall.self)
 		fw_timer_set(&nic->timers, &comm->stall.timer, nic->now_ns + FW_SOON_NS);
@@ -283,8 +319,9 @@ static enum verdict goal_stall_look(struct fw_nic *nic, struct goal_comm *comm,
 	struct goal_stall *stall = &comm->stall;
 	uint32_t items;
 
-	/* A page will come, or its access fails. */
-	if (goal_slow_waits(comm))
+	/* A page will come, or its access fails; some are about to be tried again. */
+	if (goal_slow_waits(comm) || !fw_list_empty(&comm->resuming) ||
+	    !fw_list_empty(&comm->group.resuming))
 		return STALL_MAY_END;
 
 	if (stall->seen != stall->changes) {

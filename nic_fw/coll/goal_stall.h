@@ -86,6 +86,10 @@ void goal_circle_rx(struct fw_nic *nic, struct goal_comm *comm, const struct mgr
 void goal_stall_init(struct goal_stall *stall);
 /* True if only messages of note->ranks let this rank proceed; fills the fields of a TELL. */
 bool goal_stall_is_still(struct fw_nic *nic, struct goal_comm *comm, struct mgrp_note *note);
+/* The lists of streams that wait for room. */
+void goal_stall_comm_init(struct goal_comm *comm);
+/* Multicasts that wait for room, or for pages, are tried again, some in a turn. */
+void goal_stall_unblock_group(struct fw_nic *nic, struct goal_comm *comm);
 /* It is a cycle: makes room, or fails a run. */
 void goal_stall_break(struct fw_nic *nic, struct goal_comm *comm);
 /* Something of the communicator has moved: results of earlier looks are void. */

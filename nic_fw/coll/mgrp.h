@@ -180,8 +180,8 @@ void mgrp_taken(struct fw_nic *nic, struct mgrp_space *space);
  */
 void mgrp_advance(struct fw_nic *nic, struct mgrp_space *space);
 void mgrp_free_block(struct fw_nic *nic, struct mgrp_space *space, struct mgrp_slot *slot);
-/* Resumes the packets that wait for room in the layer above. */
-void mgrp_unblock(struct fw_nic *nic, struct goal_comm *comm);
+/* Resumes spaces of group.resuming, so many at most, whose packets wait in the layer above. */
+void mgrp_resume(struct fw_nic *nic, struct goal_comm *comm, uint32_t most);
 
 /* ---- mgrp_tx.c ------------------------------------------------------------------------------ */
 

@@ -63,6 +63,7 @@ int mgrp_join(struct fw_nic *nic, struct goal_comm *comm)
 
 	fw_list_init(&comm->group.all);
 	fw_list_init(&comm->group.blocked);
+	fw_list_init(&comm->group.resuming);
 	comm->group.spaces =
 	    goal_heap_alloc(nic, comm->client, (uint64_t)comm->num_ranks * sizeof(uint32_t));
 	if (!comm->group.spaces)
@@ -331,11 +332,11 @@ void mgrp_link_over(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
 	}
 }
 
-void mgrp_unblock(struct fw_nic *nic, struct goal_comm *comm)
+void mgrp_resume(struct fw_nic *nic, struct goal_comm *comm, uint32_t most)
 {
 	struct fw_list *pos;
 
-	while ((pos = fw_list_pop(&comm->group.blocked))) {
+	while (most-- && (pos = fw_list_pop(&comm->group.resuming))) {
 		struct mgrp_space *space = FW_CONTAINER(pos, struct mgrp_space, blocked_node);
 
 		space->resume = true;

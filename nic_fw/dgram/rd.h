@@ -47,6 +47,7 @@ enum {
 	RD_GIVE_UP_BACKOFF = 4, /* time-outs in a row after which a session may be given up */
 	/* Packets that a session may send before the next session's turn. */
 	RD_SESSION_QUANTUM = 16,
+	RD_ANSWERS = 2 * HW_MAX_RD_ATOMIC,    /* of one flow that wait: answers and Terminates */
 	RD_CANCEL_LOOKS = 2 * WIRE_RD_WINDOW, /* messages that rd_cancel_flow() looks at */
 	RD_FLOW_QUANTUM = 8,                  /* packets that a flow may send within it */
 	RD_ACK_EVERY = 8,                     /* data packets that one delayed ACK covers at most */
@@ -296,7 +297,9 @@ struct rd_flow {
 	struct fw_list session_node; /* session->all_flows, ended, failing */
 	struct fw_list ready_node;   /* session->flows */
 	struct fw_list msgs;         /* fw_wqe.flow_node: not completed, in order */
-	struct fw_wqe *next;         /* the message to send from; NULL: all sent */
+	/* RC, likewise: requests behind one that failed; they wait to be flushed. */
+	struct fw_list behind;
+	struct fw_wqe *next; /* the message to send from; NULL: all sent */
 	struct fw_qp *qp;
 	struct rd_session *session;
 	uint32_t dst_qpn;
@@ -352,6 +355,11 @@ static inline void rd_bit_clear(struct rd_bits *bits, uint32_t psn)
 static inline bool rd_flow_is_ending(const struct rd_flow *flow)
 {
 	return flow->failing || flow->life != flow->session->recv.life;
+}
+
+static inline bool rd_flow_is_empty(const struct rd_flow *flow)
+{
+	return fw_list_empty(&flow->msgs) && fw_list_empty(&flow->behind);
 }
 
 /* A packet leaves the network: lost or acknowledged. */
@@ -447,10 +455,18 @@ void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot);
 void rd_flow_refused(struct fw_nic *nic, struct rd_slot *slot, uint32_t rnr_ns);
 /* Reports that a read or atomic response arrived in full. */
 void rd_flow_response(struct fw_nic *nic, struct fw_wqe *msg);
+/*
+ * Sets requests behind msg aside, which send nothing any more. Their order in the flow is that of
+ * their numbers.
+ */
+void rd_flow_cut(struct rd_flow *flow, struct fw_wqe *msg);
 /* Reports the message that the peer could not carry out. */
 void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, uint32_t src_qpn,
 			uint32_t ssn, enum hw_status status);
-/* True if a Terminate for this packet's message is in flight, not yet acknowledged. */
+/*
+ * True if a Terminate for this packet's message is in flight, not yet acknowledged; or if so many
+ * answers are that another Terminate must wait.
+ */
 bool rd_flow_is_terminating(struct fw_nic *nic, const struct fw_qp *qp,
 			    const struct rdmap_seg *pkt);
 /* Ends it and fails all its messages, in order and in slices. It may be gone at once. */

@@ -126,6 +126,13 @@ bool rd_ending_stays(struct fw_nic *nic, struct rd_flow *flow)
 	return true;
 }
 
+/* A request behind a failed one: it waits in the send queue to be flushed. */
+static void let_go(struct fw_wqe *msg)
+{
+	msg->flow = NULL;
+	msg->unacked = 0;
+}
+
 /* Completes the first message of a failing flow, or frees the flow. False: no units. */
 static bool fail_step(struct fw_nic *nic, struct rd_flow *flow)
 {
@@ -133,12 +140,16 @@ static bool fail_step(struct fw_nic *nic, struct rd_flow *flow)
 	enum hw_status status = (enum hw_status)flow->end_status;
 	struct fw_wqe *msg;
 
-	if (fw_list_empty(&flow->msgs)) {
+	if (rd_flow_is_empty(flow)) {
 		rd_flow_free(nic, flow);
 		return true;
 	}
 	if (!slice_take(nic, 1))
 		return false;
+	if (fw_list_empty(&flow->msgs)) {
+		let_go(FW_CONTAINER(fw_list_pop(&flow->behind), struct fw_wqe, flow_node));
+		return true;
+	}
 	msg = FW_CONTAINER(fw_list_pop(&flow->msgs), struct fw_wqe, flow_node);
 	msg->unacked = 0;
 	/*
@@ -196,7 +207,7 @@ bool rd_ending_flush(struct fw_nic *nic, struct rd_flow *flow)
 	if (!flow->failing)
 		begin_to_fail(flow, HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_NONE);
 	/* A request that ends waits in the send queue to be flushed in its place. */
-	while (!fw_list_empty(&flow->msgs))
+	while (!rd_flow_is_empty(flow))
 		if (!fail_step(nic, flow))
 			return false;
 	rd_flow_free(nic, flow);

@@ -8,20 +8,6 @@
  */
 #include "nic_fw/fw_nic.h"
 
-/*
- * A connection's request fails here, and no later request is carried out (IBA 10.10.2.3). The later
- * ones wait in the send queue for their turn, and are flushed.
- */
-static void remove_behind(struct fw_nic *nic, struct rd_flow *flow, const struct fw_wqe *msg)
-{
-	while (flow->msgs.prev != &msg->flow_node) {
-		struct fw_wqe *last = FW_CONTAINER(flow->msgs.prev, struct fw_wqe, flow_node);
-
-		rd_flow_remove(nic, last);
-		last->flow = NULL;
-	}
-}
-
 /* Ends one message with a status; the rest of the flow continues, except later requests of RC. */
 void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 		 enum hw_vendor_err vendor_err)
@@ -32,10 +18,14 @@ void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 
 	if (qp->type == HW_QPT_RD && flow->session->state == RD_OPEN)
 		rd_cancel_msg(nic, msg);
+	/*
+	 * A connection's request fails here, and no later request is carried out (IBA 10.10.2.3).
+	 * The later ones wait in the send queue for their turn, and are flushed.
+	 */
 	if (qp_is_rc(qp) && msg->kind == FW_WQE_REQUEST)
-		remove_behind(nic, flow, msg);
+		rd_flow_cut(flow, msg);
 	rd_flow_remove(nic, msg);
-	if (fw_list_empty(&flow->msgs) && !flow->outstanding) {
+	if (rd_flow_is_empty(flow) && !flow->outstanding) {
 		rd_flow_free(nic, flow);
 		flow = NULL;
 	}

@@ -56,6 +56,7 @@ bool rd_flow_is_terminating(struct fw_nic *nic, const struct fw_qp *qp, const st
 	const struct rd_session *session;
 	const struct rd_flow *flow;
 	const struct fw_list *pos;
+	uint32_t looks = 0;
 
 	if (!nic->rdmap.terminates)
 		return false;
@@ -67,8 +68,9 @@ bool rd_flow_is_terminating(struct fw_nic *nic, const struct fw_qp *qp, const st
 	fw_list_for_each (pos, &flow->msgs) {
 		const struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
 
-		if (msg->kind == FW_WQE_TERMINATE && msg->ssn == pkt->ssn &&
-		    msg->src_qpn == pkt->dst_qpn)
+		/* A peer that acknowledges nothing gets no further ones. */
+		if (++looks == RD_ANSWERS || (msg->kind == FW_WQE_TERMINATE &&
+					      msg->ssn == pkt->ssn && msg->src_qpn == pkt->dst_qpn))
 			return true;
 	}
 	return false;
@@ -107,6 +109,7 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 	flow->look_serial = session->look_serial;
 	flow->since = fw_moment_now(nic);
 	fw_list_init(&flow->msgs);
+	fw_list_init(&flow->behind);
 	fw_list_init(&flow->ready_node);
 	fw_timer_init(&flow->rnr_timer, rnr_fire);
 	fw_list_add_tail(&qp->flows, &flow->qp_node);
@@ -118,7 +121,7 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 
 void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow)
 {
-	assert(fw_list_empty(&flow->msgs));
+	assert(rd_flow_is_empty(flow));
 	fw_chain_del(rd_flow_bucket(nic, flow->qp, flow->session, flow->dst_qpn, flow->response),
 		     flow, fw_pool_table(&nic->rd.flows), hash_next);
 	if (!flow->response) {
@@ -216,7 +219,7 @@ static void rd_flow_complete_front(struct fw_nic *nic, struct rd_flow *flow)
 		if (qp->state != state)
 			return;
 	}
-	if (fw_list_empty(&flow->msgs) && !flow->outstanding)
+	if (rd_flow_is_empty(flow) && !flow->outstanding)
 		rd_flow_free(nic, flow);
 }
 
@@ -267,22 +270,33 @@ static void requeue(struct rd_flow *flow, struct fw_wqe *msg, uint32_t psn)
 }
 
 /*
- * Returns the first message that waits to be sent again; NULL: none. Only when the first refused
- * one has ended meanwhile, by a Terminate, the others are searched.
+ * Returns the first message to be sent again when the first refused one has ended, by a Terminate.
+ * All others have packets in the window, or had when they were refused, so they are among the last
+ * that were begun.
  */
+static struct fw_wqe *look_for_refused(const struct rd_flow *flow)
+{
+	const struct fw_list *pos = flow->next ? &flow->next->flow_node : &flow->msgs;
+	struct fw_wqe *first = flow->next && flow->next->refused ? flow->next : NULL;
+	uint32_t looks;
+
+	for (looks = 0; looks < RD_CANCEL_LOOKS && pos->prev != &flow->msgs; looks++) {
+		struct fw_wqe *msg = FW_CONTAINER(pos->prev, struct fw_wqe, flow_node);
+
+		if (msg->state == FW_WQE_QUEUED && msg->refused)
+			first = msg;
+		pos = pos->prev;
+	}
+	return first;
+}
+
+/* Returns the first message that waits to be sent again; NULL: none. */
 static struct fw_wqe *take_first_refused(struct rd_flow *flow)
 {
 	struct fw_wqe *first = flow->first_refused;
 
-	if (flow->refused_ended) {
-		first = FW_CONTAINER(flow->msgs.next, struct fw_wqe, flow_node);
-		if (fw_list_empty(&flow->msgs))
-			first = NULL;
-		else if (first->state != FW_WQE_QUEUED)
-			first = rd_flow_next(flow, first);
-		if (first)
-			flow->next = first;
-	}
+	if (flow->refused_ended)
+		first = look_for_refused(flow);
 	flow->first_refused = NULL;
 	flow->refused_ended = false;
 	return first && first->refused ? first : NULL;
@@ -506,28 +520,96 @@ void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg)
 	msg->unacked = 0;
 }
 
+/* Returns the message of the number that has packets in flight; NULL: none. */
+static struct fw_wqe *find_in_window(const struct rd_flow *flow, uint32_t ssn)
+{
+	const struct rd_session *s = flow->session;
+	uint32_t psn;
+
+	for (psn = s->tx_una; s->tx && psn != s->tx_psn; psn++) {
+		const struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+
+		if (slot->flow == flow && slot->msg && slot->msg->ssn == ssn)
+			return slot->msg;
+	}
+	return NULL;
+}
+
+/* Likewise that waits to be sent again, wholly or in part. */
+static struct fw_wqe *find_refused(const struct rd_flow *flow, uint32_t ssn)
+{
+	struct fw_wqe *msg = flow->first_refused;
+	uint32_t looks;
+
+	if (!msg)
+		msg = flow->refused_ended ? look_for_refused(flow) : flow->next;
+	for (looks = 0; msg && msg->begun_ns && looks < RD_CANCEL_LOOKS; looks++) {
+		const struct fw_list *next = msg->flow_node.next;
+
+		if (msg->ssn == ssn)
+			return msg;
+		msg = next == &flow->msgs ? NULL : FW_CONTAINER(next, struct fw_wqe, flow_node);
+	}
+	return NULL;
+}
+
+/* Likewise that waits for its answer. */
+static struct fw_wqe *find_read(const struct rd_flow *flow, uint32_t ssn)
+{
+	const struct fw_list *pos;
+
+	fw_list_for_each (pos, &flow->qp->reads) {
+		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, read_node);
+
+		if (msg->flow == flow && msg->ssn == ssn)
+			return msg;
+	}
+	return NULL;
+}
+
+/*
+ * A queue pair may have thousands of flows, and a flow thousands of messages that wait for an
+ * earlier one. A peer can know of those that were begun and have not ended: they are looked for
+ * where they are.
+ */
 void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, uint32_t src_qpn,
 			uint32_t ssn, enum hw_status status)
 {
-	struct fw_list *fpos;
+	uint8_t shard = (uint8_t)(src_qpn >> 16 & (WIRE_DGRAM_SHARDS - 1));
+	const struct rd_session *session = rd_session_find(nic, src_ip, shard);
+	struct rd_flow *flow = session ? flow_find(nic, qp, session, src_qpn, false) : NULL;
+	struct fw_wqe *msg;
 
-	fw_list_for_each (fpos, &qp->flows) {
-		struct rd_flow *flow = FW_CONTAINER(fpos, struct rd_flow, qp_node);
-		struct fw_list *pos;
+	if (!flow || rd_flow_is_ending(flow))
+		return;
+	msg = find_in_window(flow, ssn);
+	if (!msg)
+		msg = find_refused(flow, ssn);
+	if (!msg)
+		msg = find_read(flow, ssn);
+	/* It may be partly sent, or wait to be sent again. */
+	if (msg && !msg->answered)
+		end_in_place(nic, flow, msg, status);
+}
 
-		if (flow->response || flow->dst_qpn != src_qpn ||
-		    flow->session->peer_ip != src_ip || rd_flow_is_ending(flow))
-			continue;
-		fw_list_for_each (pos, &flow->msgs) {
-			struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
+void rd_flow_cut(struct rd_flow *flow, struct fw_wqe *msg)
+{
+	struct rd_session *s = flow->session;
+	uint32_t psn;
 
-			/* It may be partly sent, or wait to be sent again. */
-			if (msg->ssn != ssn || msg->answered)
-				continue;
-			end_in_place(nic, flow, msg, status);
-			return;
-		}
+	for (psn = s->tx_una; s->tx && psn != s->tx_psn; psn++) {
+		struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+
+		if (slot->flow == flow && slot->msg && seq_lt(msg->ssn, slot->msg->ssn))
+			slot->msg = NULL;
 	}
+	if (flow->next && seq_lt(msg->ssn, flow->next->ssn))
+		flow->next = NULL;
+	if (flow->resume_msg && seq_lt(msg->ssn, flow->resume_msg->ssn))
+		flow->resume_msg = NULL;
+	if (flow->first_refused && seq_lt(msg->ssn, flow->first_refused->ssn))
+		forget_refused(flow, flow->first_refused);
+	fw_list_cut_behind(&flow->behind, &flow->msgs, &msg->flow_node);
 }
 
 void rd_flow_stop(struct fw_nic *nic, struct rd_flow *flow)
@@ -544,6 +626,7 @@ static void detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *msg
 {
 	rd_flow_stop(nic, flow);
 	fw_list_splice_tail(msgs, &flow->msgs);
+	fw_list_splice_tail(msgs, &flow->behind);
 	rd_flow_free(nic, flow);
 }
 

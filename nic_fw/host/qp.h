@@ -71,6 +71,7 @@ struct fw_qp {
 	uint32_t rd_atomics;       /* reads and atomics in flight */
 	uint32_t outstanding;      /* requests fetched and not completed */
 	struct fw_list wqes;       /* fetched requests in order (fw_wqe.qp_node) */
+	struct fw_list reads;      /* reads and atomics of them (fw_wqe.read_node) */
 	struct fw_list sched_node; /* in nic->host.sched_qps while it has requests to fetch */
 	struct fw_cq *send_cq;
 

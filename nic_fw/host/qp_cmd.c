@@ -177,6 +177,7 @@ static void init_qp(struct fw_nic *nic, struct fw_qp *qp, uint32_t client,
 					  : hw_rq_stride_bytes(create->max_recv_sge);
 	}
 	fw_list_init(&qp->wqes);
+	fw_list_init(&qp->reads);
 	fw_list_init(&qp->sched_node);
 	fw_list_init(&qp->recv_msgs);
 	fw_list_init(&qp->atomics);

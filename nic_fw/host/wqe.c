@@ -309,11 +309,14 @@ static bool wqe_dispatch(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wq
 	if (wqe_is_read_or_atomic(wqe->opcode)) {
 		wqe_sink_draw(nic, wqe);
 		qp->rd_atomics++;
+		fw_list_add_tail(&qp->reads, &wqe->read_node);
 	}
 	if (llp_send(nic, wqe))
 		return true;
-	if (wqe_is_read_or_atomic(wqe->opcode))
+	if (wqe_is_read_or_atomic(wqe->opcode)) {
 		qp->rd_atomics--;
+		fw_list_del(&wqe->read_node);
+	}
 	if (wqe->opcode == HW_WQE_TSEND)
 		host_up.tag_unsend(nic, wqe);
 	return false;

@@ -62,7 +62,8 @@ struct fw_wqe {
 		struct esp_xfer xfer; /* on an ESP stream; its node is the same memory */
 	};
 	struct fw_qp *qp;
-	struct rd_flow *flow; /* RD, RC over it; NULL for UD, streams, and local requests */
+	struct rd_flow *flow;     /* RD, RC over it; NULL for UD, streams, and local requests */
+	struct fw_list read_node; /* read, atomic: in qp->reads until it completes */
 	uint64_t wr_id;
 	uint8_t kind;   /* fw_wqe_kind */
 	uint8_t state;  /* fw_wqe_state */

@@ -38,6 +38,7 @@ struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind 
 	wqe->sink_tag = sink_tag;
 	fw_list_init(&wqe->qp_node);
 	fw_list_init(&wqe->flow_node);
+	fw_list_init(&wqe->read_node);
 	wqe->qp = qp;
 	wqe->kind = (uint8_t)kind;
 	wqe->src_qpn = qp->qpn;
@@ -52,6 +53,7 @@ void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe)
 {
 	fw_list_del(&wqe->qp_node);
 	fw_list_del(&wqe->flow_node);
+	fw_list_del(&wqe->read_node);
 	if (wqe->ext != FW_NONE)
 		fw_pool_put(&nic->host.wqe_exts, fw_pool_at(&nic->host.wqe_exts, wqe->ext));
 	if (is_charged(nic, wqe->qp, wqe->kind)) {
@@ -263,8 +265,10 @@ static void wqe_done_finish(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_stat
 	qp->outstanding--;
 	if (wqe_is_under_way(wqe) &&
 	    (wqe->opcode == HW_WQE_READ || wqe->opcode == HW_WQE_FETCH_ADD ||
-	     wqe->opcode == HW_WQE_CMP_SWAP))
+	     wqe->opcode == HW_WQE_CMP_SWAP)) {
 		qp->rd_atomics--;
+		fw_list_del(&wqe->read_node);
+	}
 	wqe->flow = NULL;
 	wqe->streamed = false;
 	ok = wqe_done_report(nic, wqe, status, vendor_err);
@@ -333,8 +337,10 @@ void wqe_complete_in_order(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_statu
 	}
 	if (wqe_is_under_way(wqe) &&
 	    (wqe->opcode == HW_WQE_READ || wqe->opcode == HW_WQE_FETCH_ADD ||
-	     wqe->opcode == HW_WQE_CMP_SWAP))
+	     wqe->opcode == HW_WQE_CMP_SWAP)) {
 		qp->rd_atomics--;
+		fw_list_del(&wqe->read_node);
+	}
 	wqe->flow = NULL;
 	wqe->streamed = false;
 	wqe->answered = true;

@@ -28,10 +28,10 @@ struct fw_wqe *requester_oldest_read(struct fw_qp *qp)
 {
 	struct fw_list *pos;
 
-	fw_list_for_each (pos, &qp->wqes) {
-		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, qp_node);
+	fw_list_for_each (pos, &qp->reads) {
+		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, read_node);
 
-		if (is_unanswered(msg) && wqe_has_answer(msg))
+		if (is_unanswered(msg))
 			return msg;
 	}
 	return NULL;

@@ -58,6 +58,7 @@ static bool read_message(struct fw_nic *nic, struct tag_arrival *a)
 	wqe->msn = wqe->ssn;
 	wqe->tag_handle = fw_pool_index(&nic->tag.arrivals, a) + 1;
 	wqe_sink_draw(nic, wqe);
+	fw_list_add_tail(&qp->reads, &wqe->read_node);
 	tag_arrival_set_state(a, TAG_READING);
 	if (llp_send(nic, wqe))
 		return true;

@@ -15,6 +15,10 @@ static uint64_t steps;
 #include "nic_fw/dgram/rd_cancel.c"
 #include "nic_fw/dgram/rd_flow.c"
 
+/* Each message that is taken out of a flow. */
+#define rd_flow_remove(nic, msg) (steps++, rd_flow_remove(nic, msg))
+#include "nic_fw/dgram/rd_fail.c"
+
 enum {
 	MANY = 60,
 	ROUNDS = 5,
@@ -97,5 +101,82 @@ static void a_flush_walks_no_messages(void)
 	rp_end(&rp);
 }
 
+static enum bench_verdict drop_answers(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 1 && info->ddp && info->opcode == WIRE_RDMAP_READ_RESPONSE
+		   ? BENCH_DROP
+		   : BENCH_PASS;
+}
+
+/*
+ * A read whose answer does not come keeps MANY Sends behind it, which the peer has. Terminates for
+ * them, and for numbers that never were, walk none of them.
+ */
+static void a_terminate_walks_no_messages(void)
+{
+	const struct rp_req read = {
+	    .opcode = HW_WQE_READ, .wr_id = 1000, .dst = B->qp[0], .bytes = 64, .offset = 4096};
+	uint32_t i, ssn;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp.filter = drop_answers;
+	ssn = A->qp[0]->ssn;
+	rp_req(&rp, 0, A->qp[0], &read);
+	for (i = 0; i < MANY; i++) {
+		rp_recv(&rp, 1, B->qp[0], i, 8192, 64);
+		rp_send(&rp, 0, A->qp[0], B->qp[0], i, 0, 1);
+	}
+	rp_run(&rp, 1000000);
+	for (i = 0; i < MANY; i++)
+		rp_expect_recv(&rp, 1, i, HW_STATUS_SUCCESS);
+	steps = 0;
+	for (i = 0; i < 2 * MANY; i++)
+		rd_flow_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[0]->qpn,
+				   ssn + MANY / 2 + i, HW_STATUS_REM_OP_ERR);
+	CU_ASSERT(steps <= 4 * MANY);
+	rp_expect_none(&rp);
+	/* The read is found. */
+	rd_flow_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[0]->qpn, A->qp[0]->ssn - MANY,
+			   HW_STATUS_REM_OP_ERR);
+	rp.filter = NULL;
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 1000, HW_STATUS_REM_OP_ERR);
+	for (i = 0; i < MANY; i++)
+		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/* A connection's request fails before MANY others: they go aside together. */
+static void a_failure_walks_no_messages(void)
+{
+	const struct hw_qp_attr attr = {.rnr_retry = 7, .timeout = 14, .retry_cnt = 7};
+	struct fw_qp *a, *b;
+	uint32_t i;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp_rc(&rp, &a, &b, &attr);
+	for (i = 0; i < MANY; i++) {
+		const struct rp_req put = {.opcode = HW_WQE_WRITE,
+					   .wr_id = i,
+					   .bytes = 8,
+					   .lkey = i == 1 ? A->stag ^ 1 : 0};
+
+		rp_req(&rp, 0, a, &put);
+	}
+	rp.filter = NULL;
+	steps = 0;
+	rp_run(&rp, 2000000);
+	CU_ASSERT(steps <= 4);
+	rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_LOC_PROT_ERR);
+	for (i = 2; i < MANY; i++)
+		rp_expect_send(&rp, 0, i, HW_STATUS_WR_FLUSH_ERR);
+	rp_end(&rp);
+}
+
 UT_MAIN("pair/rd_walk", UT(refusals_walk_no_messages), UT(the_first_ends_meanwhile),
-	UT(a_flush_walks_no_messages))
+	UT(a_flush_walks_no_messages), UT(a_terminate_walks_no_messages),
+	UT(a_failure_walks_no_messages))

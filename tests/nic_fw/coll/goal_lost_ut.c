@@ -33,6 +33,7 @@ static void begin(void)
 	goal_comm_init(comm);
 	fw_list_init(&comm->group.all);
 	fw_list_init(&comm->group.blocked);
+	fw_list_init(&comm->group.resuming);
 	comm->num_ranks = 2;
 	comm->next_instance = NEXT_INSTANCE;
 	comm->peers = peers;
@@ -268,6 +269,44 @@ static void messages_of_a_process_that_ends(void)
 	fw_ut_end(&ut);
 }
 
-UT_MAIN("nic_fw/coll/goal_lost", UT(runs_that_wait_for_a_lost_rank), UT(runs_that_may_need_it),
-	UT(a_rank_that_leaves), UT(only_later_runs), UT(runs_that_end_meanwhile),
-	UT(messages_on_a_stream_that_ends), UT(messages_of_a_process_that_ends))
+static uint32_t linked(const struct goal_link *all, uint32_t count)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < count; i++)
+		n += fw_list_linked(&all[i].blocked_node);
+	return n;
+}
+
+/* Thousands of streams that wait for room: each receive that starts lets them try again. */
+static void streams_that_may_find_room(void)
+{
+	enum {
+		STREAMS = 500,
+		RESUMED = 16,
+	};
+	static struct goal_link waiting[STREAMS];
+	uint32_t i, left;
+
+	begin();
+	memset(waiting, 0, sizeof(waiting));
+	for (i = 0; i < STREAMS; i++)
+		fw_list_add_tail(&comm->blocked, &waiting[i].blocked_node);
+	goal_comm_unblock(ut.nic, comm);
+	left = linked(waiting, STREAMS);
+	CU_ASSERT_EQUAL(left, STREAMS - RESUMED);
+	while (left) {
+		uint32_t was = left;
+
+		fw_ut_poll(&ut, FW_SOON_NS);
+		left = linked(waiting, STREAMS);
+		CU_ASSERT_FATAL(left < was && was - left <= RESUMED);
+	}
+	start_runs(true);
+	end_runs();
+}
+
+UT_MAIN("nic_fw/coll/goal_lost", UT(streams_that_may_find_room), UT(runs_that_wait_for_a_lost_rank),
+	UT(runs_that_may_need_it), UT(a_rank_that_leaves), UT(only_later_runs),
+	UT(runs_that_end_meanwhile), UT(messages_on_a_stream_that_ends),
+	UT(messages_of_a_process_that_ends))

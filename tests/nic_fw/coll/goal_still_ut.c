@@ -28,6 +28,7 @@ static void begin(void)
 	goal_comm_init(comm);
 	fw_list_init(&comm->group.all);
 	fw_list_init(&comm->group.blocked);
+	fw_list_init(&comm->group.resuming);
 	comm->num_ranks = RANKS;
 	comm->next_instance = INSTANCE + 1;
 	memset(run, 0, sizeof(*run));

@@ -23,6 +23,7 @@ static void begin(void)
 	goal_comm_init(comm);
 	fw_list_init(&comm->group.all);
 	fw_list_init(&comm->group.blocked);
+	fw_list_init(&comm->group.resuming);
 	comm->num_ranks = 2;
 	comm->next_instance = NEXT_INSTANCE;
 }

@@ -60,6 +60,8 @@ static void begin(void)
 		msg->opcode = i == 1 ? HW_WQE_READ : HW_WQE_WRITE;
 		msg->rdmap_opcode = i == 1 ? WIRE_RDMAP_READ_REQUEST : WIRE_RDMAP_WRITE;
 		qp->rd_atomics += i == 1;
+		if (i == 1)
+			fw_list_add_tail(&qp->reads, &msg->read_node);
 		qp->outstanding++;
 		fw_list_add_tail(&qp->wqes, &msg->qp_node);
 	}
