@@ -269,10 +269,10 @@ struct goal_comm {
 	struct fw_timer any_timer;
 	struct goal_group {
 		uint8_t mac[6];
-		uint32_t next;          /* in the table by key: communicator + 1 */
-		uint32_t *spaces;       /* heap: number of each root's space, FW_NONE */
-		struct fw_list all;     /* mgrp_space.node */
-		struct fw_list blocked; /* mgrp_space.blocked_node: wait for room */
+		uint32_t next;           /* in the table by key: communicator + 1 */
+		uint32_t *spaces;        /* heap: number of each root's space, FW_NONE */
+		struct fw_list all;      /* mgrp_space.node */
+		struct fw_list blocked;  /* mgrp_space.blocked_node: wait for room */
 		struct fw_list resuming; /* likewise: as resuming above */
 	} group;
 	bool closing; /* destroyed; ranks below it in a tree may still need repairs */
@@ -402,6 +402,13 @@ bool goal_buf_read(struct fw_nic *nic, const struct goal_run *run, struct goal_c
 
 /* ---- runs (goal_run.c) ---------------------------------------------------------------------- */
 
+/* Points of a trace that are not written yet, in their order. */
+struct goal_trace_late {
+	struct hw_goal_trace *points; /* heap; NULL: none */
+	uint32_t room, count, written;
+	struct fw_timer timer;
+};
+
 struct goal_run {
 	uint16_t client;
 	uint16_t record; /* index of its run record */
@@ -448,6 +455,9 @@ struct goal_run {
 	bool tracing;        /* PERFTRACE */
 	uint32_t trace_stag, trace_entries, traced, trace_lost;
 	uint64_t trace_addr;
+	struct goal_trace_late late; /* its points whose page has not come */
+	bool over;                   /* complete but for these points: nothing else moves */
+	uint64_t finish_ns;          /* then */
 	struct fw_list traced_sends; /* goal_send.trace_node */
 	struct fw_timer timeout;
 	struct fw_list sends;       /* goal_send.run_node */
@@ -498,6 +508,8 @@ bool goal_run_left(struct fw_nic *nic, struct goal_run *run);
 void goal_run_drop(struct fw_nic *nic, struct goal_run *run);
 /* Frees the large parts of a run in slices, before the run is dropped. False: units ran out. */
 bool goal_run_trim(struct fw_nic *nic, struct goal_run *run);
+/* A complete run's trace is written: the run ends. */
+void goal_run_over(struct fw_nic *nic, struct goal_run *run);
 /* Makes the run fail in its next step, for callers that still need it. The first fault counts. */
 void goal_run_fault(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status status,
 		    uint32_t rank, uint32_t op);
@@ -512,8 +524,12 @@ struct goal_send;
 
 /* Starts a run's trace as its record says. */
 void goal_trace_begin(struct goal_run *run, const struct hw_goal_run *line);
-/* Ends the run's trace. */
+/* No point is recorded from now on. */
 void goal_trace_end(struct goal_run *run);
+/* True while points of the run wait for their page. */
+bool goal_trace_waits(const struct goal_run *run);
+/* Points that wait are lost. */
+void goal_trace_give_up(struct fw_nic *nic, struct goal_run *run);
 void goal_trace_put(struct fw_nic *nic, struct goal_run *run, enum hw_goal_point point,
 		    uint32_t op);
 /* Records a point that the run passed. */

@@ -27,7 +27,7 @@ static void goal_ending_write_record(struct fw_nic *nic, uint32_t client, uint32
 	record->rank = line->rank;
 	record->op = line->op;
 	record->start_ns = line->start_ns;
-	record->finish_ns = nic->now_ns;
+	record->finish_ns = line->finish_ns ? line->finish_ns : nic->now_ns;
 	record->ops = line->ops;
 	record->instance = line->instance;
 	record->traced = line->traced;
@@ -88,8 +88,9 @@ static struct hw_goal_run line_of(const struct goal_run *run, enum hw_goal_statu
 
 void goal_ending_report(struct fw_nic *nic, struct goal_run *run)
 {
-	const struct hw_goal_run line = line_of(run, HW_GOAL_OK, run->comm->rank);
+	struct hw_goal_run line = line_of(run, HW_GOAL_OK, run->comm->rank);
 
+	line.finish_ns = run->finish_ns;
 	FW_COUNT(nic, goal_runs_done);
 	goal_ending_write_record(nic, run->client, run->record, &line);
 }
@@ -270,6 +271,12 @@ void goal_run_fail(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status
 
 	if (run->ending)
 		return;
+	/* All but its trace has succeeded. */
+	if (run->over) {
+		goal_trace_give_up(nic, run);
+		goal_run_over(nic, run);
+		return;
+	}
 	FW_COUNT(nic, goal_runs_done);
 	FW_COUNT(nic, goal_runs_failed);
 	run->fail_op = op;

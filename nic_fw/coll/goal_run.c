@@ -79,7 +79,7 @@ void goal_run_finish_op(struct fw_nic *nic, struct goal_run *run, uint32_t op)
 void goal_run_fault(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status status,
 		    uint32_t rank, uint32_t op)
 {
-	if (run->fault != HW_GOAL_OK)
+	if (run->fault != HW_GOAL_OK || run->over)
 		return;
 	run->fault = status;
 	run->fault_rank = rank;
@@ -160,6 +160,7 @@ void goal_run_drop(struct fw_nic *nic, struct goal_run *run)
 
 	fw_timer_cancel(&nic->timers, &run->timeout);
 	fw_timer_cancel(&nic->timers, &run->slow_timer);
+	goal_trace_give_up(nic, run);
 	goal_heap_free(nic, run->client, run->kept);
 	goal_stall_moved(comm);
 	goal_trace_end(run);
@@ -178,17 +179,30 @@ void goal_run_drop(struct fw_nic *nic, struct goal_run *run)
 	goal_schedule_put(nic, schedule);
 }
 
+void goal_run_over(struct fw_nic *nic, struct goal_run *run)
+{
+	goal_ending_report(nic, run);
+	goal_run_drop(nic, run);
+}
+
 static void goal_run_complete(struct fw_nic *nic, struct goal_run *run)
 {
 	goal_run_trace(nic, run, HW_GOAL_POINT_RUN_FINISH, run->schedule->header.num_ops);
-	goal_ending_report(nic, run);
-	goal_run_drop(nic, run);
+	run->finish_ns = nic->now_ns;
+	run->over = true;
+	run->tracing = false;
+	/* The process may use the trace's memory for other things once it sees the record. */
+	if (goal_trace_waits(run))
+		goal_trace_end(run);
+	else
+		goal_run_over(nic, run);
 }
 
 /* From here on no operation begins, and arriving messages are late. */
 void goal_run_stop(struct fw_nic *nic, struct goal_run *run)
 {
 	run->ending = true;
+	goal_trace_give_up(nic, run);
 	fw_timer_cancel(&nic->timers, &run->timeout);
 	fw_timer_cancel(&nic->timers, &run->slow_timer);
 	fw_list_del(&run->client_node);

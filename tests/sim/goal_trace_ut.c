@@ -220,6 +220,34 @@ static void no_room(void)
 	goal_fix_end(&fix);
 }
 
+/* Pages of the trace that come late: the trace is whole, and in order, all the same. */
+static void slow_pages(void)
+{
+	for (uint64_t seed = 1; seed <= 5; seed++) {
+		struct goal_fix_attr attr = {.bytes = 1 << 20, .unmapped = true};
+		struct goal_fix fix;
+		struct traced t[2];
+
+		goal_fix_begin(&fix, seed, 2, &attr);
+		load(&fix, 60000);
+		sim_host_busy(fix.sim, 300000);
+		for (uint32_t again = 0; again < 5; again++) {
+			run(&fix, TRACE_MAX, NULL, t);
+			check_frame(&fix, &t[0]);
+			check_frame(&fix, &t[1]);
+			ORDER(&fix, &t[0], 0, HW_GOAL_POINT_OP_START, HW_GOAL_POINT_MSG_SENT,
+			      HW_GOAL_POINT_PACKET_FIRST, HW_GOAL_POINT_MSG_ACKED,
+			      HW_GOAL_POINT_OP_FINISH);
+		}
+		FIX_CHECK(&fix, sim_nic_stat(sim_nic_at(fix.sim, 0), "host_busy") > 0);
+		/* There is room for some points only: the others are counted. */
+		run(&fix, 3, NULL, t);
+		FIX_CHECK(&fix, t[0].result.traced == 3 && t[0].result.trace_lost >= 5);
+		FIX_CHECK(&fix, ((const uint8_t *)&t[0].entry[3])[0] == FILLER);
+		goal_fix_end(&fix);
+	}
+}
+
 static void not_asked_for(void)
 {
 	struct goal_fix_attr attr = {.bytes = 1 << 20};
@@ -237,4 +265,4 @@ static void not_asked_for(void)
 }
 
 UT_MAIN("sim/goal_trace", UT(points_in_order), UT(arrives_unexpected), UT(retransmissions),
-	UT(no_room), UT(not_asked_for))
+	UT(no_room), UT(slow_pages), UT(not_asked_for))
