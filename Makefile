@@ -782,6 +782,13 @@ _bench: all $(INTEROP_BINS) $(if $(shell command -v $(MPICC)),$(B)/bin/mpi_base 
 	@WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_BUILD=$(CURDIR)/$(B) \
 		tools/bench/bench.py
 
+beside:	## measure a client's delays beside each kind of attack: the table of docs/security.md, all rows (12 min), as root
+	@tools/deps.sh test
+	@+$(MAKE) _beside
+_beside: all $(patsubst %,$(B)/san/int/%,slow_page punch stage long_turns)
+	@WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_BUILD=$(CURDIR)/$(B) tools/bench/beside.py --every
+.PHONY: beside _beside
+
 apps:	## measure programs that no one here wrote, by defaults, beside kernel TCP and shared memory; APPS="hpcc redis" for some
 	@tools/deps.sh apps
 	@+$(MAKE) _apps

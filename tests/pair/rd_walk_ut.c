@@ -177,6 +177,39 @@ static void a_failure_walks_no_messages(void)
 	rp_end(&rp);
 }
 
+static enum bench_verdict drop_terminates(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 1 && info->ddp && info->opcode == WIRE_RDMAP_TERMINATE ? BENCH_DROP
+										    : BENCH_PASS;
+}
+
+/* A peer that has errors reported without end, and takes no report. */
+static void many_terminates(void)
+{
+	const struct rdmap_error error = {RDMAP_PROTECTION, WIRE_TERM_PROT_ACCESS};
+	struct rdmap_seg pkt;
+	uint64_t most = 0;
+	uint32_t i;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp.filter = drop_terminates;
+	pkt = (struct rdmap_seg){
+	    .src_ip = A->nic->config.ip, .src_qpn = A->qp[0]->qpn, .dst_qpn = B->qp[0]->qpn};
+	for (i = 0; i < 2000; i++) {
+		pkt.ssn = 1000 + i;
+		steps = 0;
+		llp_refuse(B->nic, B->qp[0], &pkt, &error);
+		most = steps > most ? steps : most;
+	}
+	CU_ASSERT(most <= 2 * HW_MAX_RD_ATOMIC);
+	CU_ASSERT(RP_CNT(&rp, 1, terminates_tx) >= 100);
+	rp.filter = NULL;
+	rp_quiet(&rp);
+	rp_end(&rp);
+}
+
 UT_MAIN("pair/rd_walk", UT(refusals_walk_no_messages), UT(the_first_ends_meanwhile),
 	UT(a_flush_walks_no_messages), UT(a_terminate_walks_no_messages),
-	UT(a_failure_walks_no_messages))
+	UT(a_failure_walks_no_messages), UT(many_terminates))

@@ -24,9 +24,10 @@ many of a million turns of weftd's core had commands or work in bulk in them and
 has the last CPU to itself; its other threads, which carry the commands of the attack, share the
 client's, where an operator gives them one of their own (--cores).
 
-With the defaults it takes three minutes; a quiet machine is what the delays want.
+With the defaults it takes three minutes, with --every (make beside) a row for each kind of attack,
+in twelve; a quiet machine is what the delays want.
 
-usage: beside.py [--windows N] [--seconds S] [--json FILE] [--attacks DIR] [ATTACK ...]
+usage: beside.py [--every] [--windows N] [--seconds S] [--json FILE] [--attacks DIR] [ATTACK ...]
 Environment: WEFT_BIN (build/bin). Exit status 0, 1 when an attack did not begin, 2 usage.
 """
 import argparse
@@ -42,6 +43,8 @@ sys.dont_write_bytecode = True
 from harness import BIN, BUILD, CLIENT_CPU, LAST_CPU, Env, Failed, say  # noqa: E402
 
 ATTACKS = ["slow_page:3000", "punch", "long_turns"]
+EVERY = ["slow_page:3000", "slow_page:3000:atomic", "punch", "stage"] + \
+    ["long_turns:" + kind for kind in ("regions", "qps", "flush", "resize", "attach", "stats")] + ["long_turns"]
 ALONE, COMPUTES = "(alone)", "(computes)"
 READY_S = 10
 # An attack gets the part of its CPU that the client leaves, since it is weftd that it attacks.
@@ -177,14 +180,16 @@ def main():
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--json")
     parser.add_argument("--attacks", default=BUILD + "/san/int", help="folder of the attacks' programs")
-    parser.add_argument("attack", nargs="*", default=ATTACKS)
+    parser.add_argument("--every", action="store_true", help="each kind of attack")
+    parser.add_argument("attack", nargs="*")
     args = parser.parse_args()
+    attacks = args.attack or (EVERY if args.every else ATTACKS)
     env = Env(args)
     load = [os.getloadavg()[0]]
     with tempfile.TemporaryFile("w+") as log:
         try:
             measured_weftd(env)
-            rows = rows_of(env, args, [ALONE, COMPUTES] + args.attack, log)
+            rows = rows_of(env, args, [ALONE, COMPUTES] + attacks, log)
         except Failed as e:
             log.seek(0)
             print("beside.py: %s\n%s" % (e, log.read()[-500:]), file=sys.stderr)
