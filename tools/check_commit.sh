@@ -65,7 +65,7 @@ broken=0
 check()
 {
 	local id=$1 subject=$2 exempt=${3:-}
-	if ! grep -qE '^[a-z0-9_][a-z0-9_./-]*(, [a-z0-9_][a-z0-9_./-]*)*: [^[:space:]]' <<<"$subject"; then
+	if ! grep -qE '^(Makefile|[a-z0-9_][a-z0-9_./-]*)(, [a-z0-9_][a-z0-9_./-]*)*: [^[:space:]]' <<<"$subject"; then
 		echo "$id '$subject': not 'area: verb object'"
 		broken=1
 	elif [ "${subject%.}" != "$subject" ]; then
