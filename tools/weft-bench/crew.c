@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "lib/stats.h"
+#include "tools/weft-bench/report.h"
 
 const char *crew_device(const struct crew *c)
 {
@@ -268,4 +269,26 @@ void crew_print(const json_t *rows)
 		print_row(row, false);
 		last = row;
 	}
+}
+
+int crew_parts(const struct opts *o, const struct crew_part *parts, size_t num)
+{
+	json_t *rows = json_array(), *j;
+	int rc = 0, ranks;
+
+	for (const struct crew_part *part = parts; part < parts + num; part++) {
+		if (o->part && strcmp(o->part, part->name))
+			continue;
+		for (ranks = part->least_ranks; ranks <= part->most_ranks && !rc; ranks *= 2)
+			rc = crew_run(o, ranks, part->fn, NULL, rows);
+	}
+	if (!rc && o->json) {
+		j = report_base(o, o->device ? o->device : "");
+		json_object_set(j, "rows", rows);
+		report_json(j);
+	} else if (!rc) {
+		crew_print(rows);
+	}
+	json_decref(rows);
+	return rc ? BENCH_FAILED : BENCH_OK;
 }

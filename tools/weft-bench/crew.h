@@ -40,6 +40,19 @@ typedef int (*crew_fn)(struct crew *c, void *arg);
 /* Runs fn in each of that many processes. Their rows are appended to rows. */
 int crew_run(const struct opts *o, int ranks, crew_fn fn, void *arg, json_t *rows);
 
+/* A part of a mode, which --part names. */
+struct crew_part {
+	const char *name;
+	crew_fn fn;
+	int least_ranks, most_ranks; /* doubled from one run to the next */
+};
+
+/*
+ * Runs the parts of a mode that --part selects, or all, and prints their rows. Returns
+ * BENCH_OK or BENCH_FAILED.
+ */
+int crew_parts(const struct opts *o, const struct crew_part *parts, size_t num);
+
 /* The NIC of this rank. */
 const char *crew_device(const struct crew *c);
 

@@ -13,15 +13,7 @@
  */
 #include "tools/weft-bench/mpi3.h"
 
-#include <string.h>
-
-#include "tools/weft-bench/report.h"
-
-static const struct {
-	const char *name;
-	crew_fn fn;
-	int least_ranks, most_ranks; /* doubled from one to the next */
-} parts[] = {
+static const struct crew_part parts[] = {
     {"basic", mpi3_basic, 2, 2}, {"qps", mpi3_qps, 2, 2},         {"pairs", mpi3_pairs, 2, 16},
     {"reuse", mpi3_reuse, 2, 2}, {"overlap", mpi3_overlap, 2, 2}, {"progress", mpi3_progress, 2, 2},
     {"sci", mpi3_sci, 2, 2},
@@ -29,21 +21,5 @@ static const struct {
 
 int mpi3_run(struct opts *o)
 {
-	json_t *rows = json_array(), *j;
-	int rc = 0, ranks;
-
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (!o->part || !strcmp(o->part, parts[i].name))
-			for (ranks = parts[i].least_ranks; ranks <= parts[i].most_ranks && !rc;
-			     ranks *= 2)
-				rc = crew_run(o, ranks, parts[i].fn, NULL, rows);
-	if (!rc && o->json) {
-		j = report_base(o, o->device ? o->device : "");
-		json_object_set(j, "rows", rows);
-		report_json(j);
-	} else if (!rc) {
-		crew_print(rows);
-	}
-	json_decref(rows);
-	return rc ? BENCH_FAILED : BENCH_OK;
+	return crew_parts(o, parts, sizeof(parts) / sizeof(parts[0]));
 }

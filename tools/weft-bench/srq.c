@@ -145,16 +145,8 @@ static int run_rank(struct crew *c, void *arg)
 
 int srq_run(struct opts *o)
 {
-	json_t *rows = json_array(), *j;
-	int rc = crew_run(o, 2, run_rank, NULL, rows);
+	static const struct crew_part part = {
+	    .name = "srq", .fn = run_rank, .least_ranks = 2, .most_ranks = 2};
 
-	if (!rc && o->json) {
-		j = report_base(o, o->device ? o->device : "");
-		json_object_set(j, "rows", rows);
-		report_json(j);
-	} else if (!rc) {
-		crew_print(rows);
-	}
-	json_decref(rows);
-	return rc ? BENCH_FAILED : BENCH_OK;
+	return crew_parts(o, &part, 1);
 }

@@ -9,39 +9,18 @@
  *	match		latency behind many posted receives, and behind many unexpected messages
  *	overlap		computation that a message hides (Rashti's thesis, equation 3.4)
  *	adapt		announcements sent and used, over time
- *	freq		small messages from memory that is not registered (Rashti's thesis, chapter
- *5)
+ *	freq		small messages from memory that is not registered
  *	ring		latency of messages that are written to rings of buffers, one for each peer
  */
 #include "tools/weft-bench/tag.h"
 
-#include <string.h>
-
-#include "tools/weft-bench/report.h"
-
-static const struct {
-	const char *name;
-	crew_fn fn;
-} parts[] = {
-    {"lat", tag_lat},         {"bw", tag_bw},       {"rate", tag_rate}, {"match", tag_match},
-    {"overlap", tag_overlap}, {"adapt", tag_adapt}, {"freq", tag_freq}, {"ring", tag_ring},
+static const struct crew_part parts[] = {
+    {"lat", tag_lat, 2, 2},     {"bw", tag_bw, 2, 2},           {"rate", tag_rate, 2, 2},
+    {"match", tag_match, 2, 2}, {"overlap", tag_overlap, 2, 2}, {"adapt", tag_adapt, 2, 2},
+    {"freq", tag_freq, 2, 2},   {"ring", tag_ring, 2, 2},
 };
 
 int tag_run(struct opts *o)
 {
-	json_t *rows = json_array(), *j;
-	int rc = 0;
-
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !rc; i++)
-		if (!o->part || !strcmp(o->part, parts[i].name))
-			rc = crew_run(o, 2, parts[i].fn, NULL, rows);
-	if (!rc && o->json) {
-		j = report_base(o, o->device ? o->device : "");
-		json_object_set(j, "rows", rows);
-		report_json(j);
-	} else if (!rc) {
-		crew_print(rows);
-	}
-	json_decref(rows);
-	return rc ? BENCH_FAILED : BENCH_OK;
+	return crew_parts(o, parts, sizeof(parts) / sizeof(parts[0]));
 }
