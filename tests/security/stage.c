@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages of a collective that the NIC has to copy before it sends them, 256 MiB at a time: their
+ * Messages of a collective that the NIC has to copy before it sends them, 240 MiB at a time: their
  * buffers are memory that it has not mapped.
  *
- * stage SOCKET SECONDS: two ranks on one NIC, for SECONDS. Prints "attacking" once a run is over.
- * tools/bench/beside.py measures another client meanwhile. Calls libgoal.
+ * stage SOCKET SECONDS: ranks on the first two NICs of a weftd, for SECONDS; SOCKET is a NIC's.
+ * Prints "attacking" once a run is over. tools/bench/beside.py measures another client meanwhile.
+ * Calls libgoal.
  */
 #include <libgen.h>
 #include <signal.h>
@@ -19,8 +20,8 @@
 #include "lib/clock.h"
 
 enum {
-	MESSAGES = 4,
-	MESSAGE_BYTES = 64 << 20,
+	MESSAGES = 15,
+	MESSAGE_BYTES = 16 << 20, /* together nearly what a process may have of the NIC */
 };
 
 static void check(bool ok, const char *what)
@@ -31,20 +32,18 @@ static void check(bool ok, const char *what)
 	exit(1);
 }
 
-/* A rank of two on the NIC of this socket, the first NIC of its weftd. */
-static void init(const char *socket, const char *rank)
+static void init(const char *socket, int rank)
 {
-	char *dir = strdup(socket), *nic = strdup(socket);
+	char *dir = strdup(socket);
 
 	setenv("WEFT_RUN_DIR", dirname(dir), 1);
-	setenv("WEFT_DEVICE", basename(nic), 1);
-	setenv("WEFT_PEERS", "02:77:0a:4d:00:01,02:77:0a:4d:00:01", 1);
+	setenv("WEFT_DEVICE", rank ? "weft1" : "weft0", 1);
+	setenv("WEFT_PEERS", "02:77:0a:4d:00:01,02:77:0a:4d:00:02", 1);
 	setenv("WEFT_KEY", "00112233445566778899aabbccddeeff", 1);
 	setenv("WEFT_MEM", "process_vm", 1);
-	setenv("WEFT_RANK", rank, 1);
+	setenv("WEFT_RANK", rank ? "1" : "0", 1);
 	check(GOAL_Init() == GOAL_SUCCESS, "GOAL_Init");
 	free(dir);
-	free(nic);
 }
 
 static GOAL_Schedule schedule(int rank)
@@ -80,7 +79,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	other = fork();
-	init(argv[1], other ? "0" : "1");
+	init(argv[1], !other);
 	made = schedule(!other);
 	end_ms = clock_now_ms() + strtoull(argv[2], NULL, 10) * 1000;
 	for (uint64_t runs = 0; !other || clock_now_ms() < end_ms; runs++) {

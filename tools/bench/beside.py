@@ -75,7 +75,7 @@ def other_weftd(env, log):
     the process."""
     where = env.dir + "/other"
     os.makedirs(where, mode=0o755, exist_ok=True)
-    p = subprocess.Popen([BIN + "/weftd", "--run-dir", where, "--cores", CLIENT_CPU, "--nics", "1"], stdout=log,
+    p = subprocess.Popen([BIN + "/weftd", "--run-dir", where, "--cores", CLIENT_CPU, "--nics", "2"], stdout=log,
                          stderr=log)
     env.children.append(p)
     end = time.monotonic() + READY_S
