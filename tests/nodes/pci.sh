@@ -99,12 +99,15 @@ card_case()
 	shift 3
 	wanted "$name" || return 0
 	case $how in
-	uio) bind='hugepages,100 bind,uio_pci_generic,0,1' ;;
+	uio)
+		bind='hugepages,100 bind,uio_pci_generic,0,1'
+		set -- stats,wire_polled_idle "$@"
+		;;
 	vfio) bind='bind,vfio-pci,0,1' ;;
 	esac
 	local machine=machine_$how
 	# shellcheck disable=SC2086,SC2046 # words
-	guest_start "$name" "$bind weftd list $pings $data stats,card_,wire_polled_idle $* stop" ${!machine} $(cards "$device")
+	guest_start "$name" "$bind weftd list $pings $data stats,card_ $* stop" ${!machine} $(cards "$device")
 	guest_end "$name"
 	tr -d '\r' <"$WEFT_TMP/$name.console" | grep -E 'weft0: card|polled_idle|rx_interrupts' | sort -u
 }
@@ -119,16 +122,11 @@ card_case virtio_packed uio "$virtio,packed=on,disable-legacy=on,mq=on,vectors=6
 card_case e1000 uio e1000
 card_case e1000e uio e1000e "$large"
 card_case vmxnet3 uio vmxnet3 "$large"
-card_case virtio_vfio vfio "$virtio_iommu"
-card_case virtio_packed_vfio vfio "$virtio_iommu,packed=on" "$large"
-card_case e1000e_vfio vfio e1000e "$large"
+# Receive interrupts come from virtio, so that an idle weftd need not look; e1000e's go astray.
+card_case virtio_vfio vfio "$virtio_iommu" stats,wire_rx_interrupts
+card_case virtio_packed_vfio vfio "$virtio_iommu,packed=on" stats,wire_rx_interrupts "$large"
+card_case e1000e_vfio vfio e1000e stats,wire_polled_idle "$large"
 card_case vmxnet3_vfio vfio vmxnet3
-
-# Receive interrupts come from virtio, so an idle weftd need not look.
-for n in virtio_vfio virtio_packed_vfio; do
-	wanted $n || continue
-	guest_said $n '^ *wire_rx_interrupts: [1-9]' || guest_failed $n 'no interrupts were counted'
-done
 
 if wanted refusals; then
 	# shellcheck disable=SC2086,SC2046 # words
