@@ -148,32 +148,36 @@ static void a_terminate_walks_no_messages(void)
 	rp_end(&rp);
 }
 
-/* A connection's request fails before MANY others: they go aside together. */
+/* A connection's request cannot be read, before MANY others: they go aside together. */
 static void a_failure_walks_no_messages(void)
 {
 	const struct hw_qp_attr attr = {.rnr_retry = 7, .timeout = 14, .retry_cnt = 7};
 	struct fw_qp *a, *b;
-	uint32_t i;
+	uint32_t i, unmapped;
 
 	rp_begin(&rp);
 	rp_open(&rp);
 	rp_rc(&rp, &a, &b, &attr);
+	unmapped = rp_reg(&rp, 0, A->mem, RP_MEM_BYTES, RP_ALL_ACCESS, false);
+	/* All are in their flow before the first is sent. */
+	rp_tx_room(&rp, 0);
 	for (i = 0; i < MANY; i++) {
-		const struct rp_req put = {.opcode = HW_WQE_WRITE,
-					   .wr_id = i,
-					   .bytes = 8,
-					   .lkey = i == 1 ? A->stag ^ 1 : 0};
+		const struct rp_req put = {
+		    .opcode = HW_WQE_WRITE, .wr_id = i, .bytes = 8, .lkey = i == 1 ? unmapped : 0};
 
 		rp_req(&rp, 0, a, &put);
 	}
-	rp.filter = NULL;
+	rp_run(&rp, 50000);
+	A->port.host_fault = true;
+	rp_tx_room(&rp, UINT32_MAX);
 	steps = 0;
 	rp_run(&rp, 2000000);
-	CU_ASSERT(steps <= 4);
+	CU_ASSERT(steps > 0 && steps <= 4);
 	rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_LOC_PROT_ERR);
 	for (i = 2; i < MANY; i++)
 		rp_expect_send(&rp, 0, i, HW_STATUS_WR_FLUSH_ERR);
+	A->port.host_fault = false;
 	rp_end(&rp);
 }
 
