@@ -907,11 +907,12 @@ goal-table: $(B)/bin/goal-run	## the firmware beside the LogGOPS model, into doc
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/goal_table.py '$(GOAL_SAMPLES)'
 
 .PHONY: congestion-table _congestion-table
-congestion-table:	## measure incast with weft-sim from seed to seed, print the table of docs/congestion.md; SEEDS=5 (1 h)
+congestion-table:	## measure incast and outcast with weft-sim from seed to seed, print the tables of docs/congestion.md; SEEDS=10, CELLS=file of runs to go on from
 	@tools/deps.sh build
 	@+$(MAKE) _congestion-table
 _congestion-table: $(B)/bin/weft-sim
-	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/congestion.py --seeds $(or $(SEEDS),5)
+	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/congestion.py --seeds $(or $(SEEDS),10) \
+		--cells $(or $(CELLS),$(B)/congestion.cells)
 
 # The programs of tests/mpi, once per MPI library. MPICH's MPI_STATUSES_IGNORE looks to the compiler like an array of one.
 MPI_PROGS := p2p types coll graph reduce rma threads

@@ -5,12 +5,11 @@
  * incast: NICs 1 to N send long messages to NIC 0 without pause, so that the switch's queue towards
  * it is the bottleneck. outcast: NIC 0 sends to NICs 1 to N, which share its output queue. Each
  * message contains its flow, its number and a pattern; the receiver checks all of it. Data received
- * while work was posted gives the results: goodput as a share of the line rate and of the rate
- * without headers, the slowest window, Jain's index over the flows (Jain, Chiu, Hawe 1984), drops
- * and retransmissions.
+ * while work was posted gives the results (sim_wl_bulk_check.c). The transport is RD, or RC over
+ * TCP: a connection for each flow, made before the work begins (sim_wl_conn.c).
  */
-#include "lib/stats.h"
-#include "sim_harness/wl/sim_workload.h"
+#include "sim_harness/wl/sim_wl_bulk.h"
+#include "sim_harness/wl/sim_wl_conn.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,65 +17,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared_defs/wire_dgram.h"
-#include "shared_defs/wire_eth.h"
-#include "shared_defs/wire_ip.h"
-#include "shared_defs/wire_iwarp.h"
-
 enum {
-	P_FLOWS,
-	P_BYTES,
-	P_DEPTH,
-	P_GBPS,
-	P_BUFFER,
-	P_ECN,
-	P_SLOW_US,
-	P_WARM_US,
-	P_IDLE_US,
-	P_LATE,
-	P_FAR,
-};
-
-enum {
-	ETH_GAP_BYTES = 24,  /* preamble, frame check sequence, inter-frame gap */
-	WINDOW_NS = 5000000, /* length of a window */
-	WINDOWS_MAX = 4096,  /* windows recorded */
-	REAP_NS = 1000,      /* delay from the interrupt until the process polls */
-	WR_RECV = 1u << 30,  /* wr_id of the first receive */
-	HEAD_BYTES = 8,      /* flow and number, before the pattern */
+	REAP_NS = 1000,     /* delay from the interrupt until the process polls */
+	WR_RECV = 1u << 30, /* wr_id of the first receive */
+	HEAD_BYTES = 8,     /* flow and number, before the pattern */
 	MAX_WR = 8192,
 	FAR_TIMES = 10,
-	TOOK_MAX = 1 << 20, /* request durations recorded */
-	SQ_SPARE = 8,       /* requests that may complete before an older one */
-	OUTCAST_TX_FRAMES = 32,
-};
-
-struct bulk_flow {
-	struct weft_ah *ah;
-	uint32_t sent, received;
-	uint64_t bytes;     /* received in time */
-	uint64_t *begun_ns; /* per outstanding request; 0: none */
-};
-
-struct bulk_end {
-	struct sim_run *run;
-	struct sim_end end;
-	uint32_t index;
-	uint32_t num_recvs;
-	size_t recv_at; /* offset of the first receive in the buffer */
-	bool step_due;
-};
-
-struct bulk {
-	bool incast;
-	uint32_t num, depth, bytes;
-	struct bulk_flow *flow;
-	struct bulk_end *ends; /* one per NIC */
-	uint64_t under_way;
-	uint64_t window[WINDOWS_MAX]; /* bytes received per window */
-	uint64_t late_ns;             /* the longest request */
-	uint64_t *took_ns;            /* durations of requests that completed in time */
-	uint32_t num_took;
+	TOOK_MAX = 1 << 20,    /* request durations recorded */
+	SQ_SPARE = 8,          /* requests that may complete before an older one */
+	PORT_QUEUE_NS = 20000, /* as LINE_QUEUE_NS of weftd */
+	PORT_LEAST_FRAMES = 8, /* as LINE_LEAST_FRAMES */
+	TCP_SPARE_RECVS = 2,   /* of each flow: without a receive, a connection ends */
 };
 
 #define BULK_PARAMS(flows_name, flows_help)                                                        \
@@ -93,7 +44,7 @@ struct bulk {
 		[P_IDLE_US] = {"idle_us", "then all are idle for so long", 0, 0, 10000000},        \
 		[P_LATE] = {"late", "per cent that begin only after that", 0, 0, 99},              \
 		[P_FAR] = {"far", "per cent that are ten times as far away", 0, 0, 100},           \
-		{NULL, NULL, 0, 0, 0},                                                             \
+		[P_TCP] = {"tcp", "1: RC over TCP, 0: RD", 0, 0, 1}, {NULL, NULL, 0, 0, 0},        \
 	}
 
 static const struct sim_param incast_params[] = BULK_PARAMS("senders", "to the first NIC");
@@ -117,7 +68,9 @@ static void config_outcast(const uint64_t *param, struct sim_config *c)
 {
 	config(param, c);
 	c->tx_room = true;
-	c->tx_queue_frames = OUTCAST_TX_FRAMES;
+	c->tx_queue_frames = (uint32_t)(PORT_QUEUE_NS * param[P_GBPS] / 8 / c->mtu);
+	if (c->tx_queue_frames < PORT_LEAST_FRAMES)
+		c->tx_queue_frames = PORT_LEAST_FRAMES;
 }
 
 static struct bulk_end *source(struct bulk *b, uint32_t flow)
@@ -147,8 +100,7 @@ static bool is_one_of(const struct bulk *b, uint32_t flow, uint64_t percent)
 	return (flow + 1) * percent / 100 > flow * percent / 100 && b->num > 1;
 }
 
-/* Returns the time from which received data counts. */
-static uint64_t measured_ns(const struct sim_run *run)
+uint64_t bulk_measured_ns(const struct sim_run *run)
 {
 	return run->begin_ns + (run->param[P_WARM_US] + run->param[P_IDLE_US]) * 1000;
 }
@@ -157,7 +109,7 @@ static bool is_idle(const struct sim_run *run)
 {
 	uint64_t now_ns = sim_now_ns(run->sim);
 
-	return run->param[P_IDLE_US] && now_ns < measured_ns(run) &&
+	return run->param[P_IDLE_US] && now_ns < bulk_measured_ns(run) &&
 	       now_ns >= run->begin_ns + run->param[P_WARM_US] * 1000;
 }
 
@@ -173,7 +125,7 @@ static void post(struct bulk *b, uint32_t f, uint32_t slot)
 				  .opcode = WEFT_WR_SEND,
 				  .flags = WEFT_SEND_SIGNALED,
 				  .ah = flow->ah,
-				  .dst_qpn = sink(b, f)->end.qp->qpn,
+				  .dst_qpn = flow->to_qp->qpn,
 				  .qkey = SIM_END_QKEY};
 	uint32_t head[2] = {f, flow->sent};
 	int rc;
@@ -181,7 +133,7 @@ static void post(struct bulk *b, uint32_t f, uint32_t slot)
 	memcpy(e->end.buf + at, head, HEAD_BYTES);
 	sim_pattern(e->run->sim, f, 0, flow->sent, e->end.buf + at + HEAD_BYTES,
 		    b->bytes - HEAD_BYTES);
-	rc = weft_post_send(e->end.qp, &wr, NULL);
+	rc = weft_post_send(flow->from_qp, &wr, NULL);
 	if (rc) {
 		sim_run_fail(e->run, "weft%u: post: %s", e->index, strerror(-rc));
 		return;
@@ -195,7 +147,7 @@ static void count(struct bulk *b, struct sim_run *run, uint32_t f)
 {
 	uint64_t after_ns = sim_now_ns(run->sim) - run->begin_ns;
 
-	if (run->stopping || sim_now_ns(run->sim) < measured_ns(run))
+	if (run->stopping || sim_now_ns(run->sim) < bulk_measured_ns(run))
 		return;
 	b->flow[f].bytes += b->bytes;
 	if (after_ns / WINDOW_NS < WINDOWS_MAX)
@@ -262,7 +214,7 @@ static void handle(struct bulk_end *e, const struct weft_wc *wc)
 	took_ns = sim_now_ns(e->run->sim) - b->flow[f].begun_ns[slot];
 	if (took_ns > b->late_ns)
 		b->late_ns = took_ns;
-	if (!e->run->stopping && b->flow[f].begun_ns[slot] >= measured_ns(e->run) &&
+	if (!e->run->stopping && b->flow[f].begun_ns[slot] >= bulk_measured_ns(e->run) &&
 	    b->num_took < TOOK_MAX)
 		b->took_ns[b->num_took++] = took_ns;
 	b->flow[f].begun_ns[slot] = 0;
@@ -305,38 +257,94 @@ static void interrupted(void *ctx, struct sim_proc *proc, uint32_t eq)
 	sim_at(sim, sim_now_ns(sim) + REAP_NS, reap, e, 0);
 }
 
+/* Returns the queues of an end that sends, or takes, the messages of so many flows. */
+static struct sim_end_attr end_attr(const struct bulk *b, struct bulk_end *e, bool sends,
+				    uint32_t flows)
+{
+	struct sim_end_attr attr = {.events = true, .max_sge = 1, .max_inline_bytes = 16};
+	uint32_t requests = sends ? flows * b->depth : 0;
+
+	/* Enough receives for all messages: waiting for receives is not measured here. */
+	e->num_recvs = sends ? 1 : flows * b->depth + 1;
+	if (b->tcp && !sends)
+		e->num_recvs = flows * (b->depth + TCP_SPARE_RECVS);
+	if (!b->tcp && e->num_recvs > MAX_WR)
+		e->num_recvs = MAX_WR;
+	if (b->tcp) {
+		attr.type = WEFT_QPT_RC;
+		attr.inactive = true;
+		attr.srq_wr = e->num_recvs;
+		attr.max_wr = b->depth;
+		attr.cqe = 2 * (requests + e->num_recvs);
+	} else {
+		/* Send queue slots are retired in order: a slow flow must not fill the queue. */
+		attr.max_wr = requests * SQ_SPARE < MAX_WR ? requests * SQ_SPARE : MAX_WR;
+		if (attr.max_wr < e->num_recvs)
+			attr.max_wr = e->num_recvs;
+		attr.cqe = 2 * attr.max_wr;
+	}
+	e->recv_at = (size_t)requests * b->bytes;
+	attr.bytes = e->recv_at + (size_t)e->num_recvs * b->bytes;
+	return attr;
+}
+
 static int open_end(struct sim_run *run, uint32_t i)
 {
 	struct bulk *b = run->state;
 	struct bulk_end *e = &b->ends[i];
-	bool sends = b->incast ? i > 0 : !i, alone = !i;
-	uint32_t requests = sends ? (alone ? b->num : 1) * b->depth : 0;
-	struct sim_end_attr attr = {.events = true, .max_sge = 1, .max_inline_bytes = 16};
-	uint32_t r;
+	bool sends = b->incast ? i > 0 : !i;
+	uint32_t flows = i ? 1 : b->num, r;
+	struct sim_end_attr attr;
 	int rc;
 
 	e->run = run;
 	e->index = i;
-	/* Enough receives for all messages: waiting for receives is not measured here. */
-	e->num_recvs = sends ? 1 : (alone ? b->num : 1) * b->depth + 1;
-	if (e->num_recvs > MAX_WR)
-		e->num_recvs = MAX_WR;
-	if (requests > MAX_WR)
+	attr = end_attr(b, e, sends, flows);
+	if ((sends && flows * b->depth > MAX_WR) || e->num_recvs > MAX_WR)
 		return -EINVAL;
-	/* Send queue slots are retired in order: a slow flow must not fill the queue. */
-	attr.max_wr = requests * SQ_SPARE < MAX_WR ? requests * SQ_SPARE : MAX_WR;
-	if (attr.max_wr < e->num_recvs)
-		attr.max_wr = e->num_recvs;
-	attr.cqe = 2 * attr.max_wr;
-	e->recv_at = (size_t)requests * b->bytes;
-	attr.bytes = e->recv_at + (size_t)e->num_recvs * b->bytes;
 	rc = sim_end_open(&e->end, sim_nic_at(run->sim, i), &attr);
 	if (rc)
 		return rc;
+	if (b->tcp && !(e->conns = wl_conn_channel(&e->end, !sends)))
+		return -errno;
 	sim_proc_on_irq(e->end.proc, interrupted, e);
 	for (r = 0; r < e->num_recvs && !rc; r++)
 		rc = sim_end_recv(&e->end, WR_RECV + r, recv_offset(b, e, r), b->bytes);
 	return rc ? rc : weft_req_notify_cq(e->end.cq, false);
+}
+
+/* Returns the queue pair of a flow at one end: the end's own, or one more of its process. */
+static struct weft_qp *qp_of(struct bulk *b, struct bulk_end *e, uint32_t f)
+{
+	struct weft_qp_init_attr init = {
+	    .type = WEFT_QPT_RC,
+	    .send_cq = e->end.cq,
+	    .recv_cq = e->end.cq,
+	    .srq = e->end.srq,
+	    .cap = {.max_send_wr = b->depth, .max_send_sge = 1, .max_inline_bytes = 16}};
+
+	return b->tcp && !e->index && f ? weft_create_qp(e->end.pd, &init) : e->end.qp;
+}
+
+static int open_flow(struct bulk *b, uint32_t f)
+{
+	struct bulk_flow *flow = &b->flow[f];
+	struct bulk_end *from = source(b, f), *to = sink(b, f);
+	struct wl_conn_half halves[2];
+
+	flow->begun_ns = calloc(b->depth, sizeof(uint64_t));
+	assert(flow->begun_ns);
+	flow->from_qp = qp_of(b, from, f);
+	flow->to_qp = qp_of(b, to, f);
+	if (!flow->from_qp || !flow->to_qp)
+		return -errno;
+	if (!b->tcp) {
+		flow->ah = sim_end_ah(&from->end, sim_proc_nic(to->end.proc));
+		return flow->ah ? 0 : -errno;
+	}
+	halves[0] = (struct wl_conn_half){&from->end, flow->from_qp, from->conns};
+	halves[1] = (struct wl_conn_half){&to->end, flow->to_qp, to->conns};
+	return wl_conn_open(&halves[0], &halves[1]);
 }
 
 static void begin(struct sim *sim, void *ctx, uint64_t f)
@@ -361,6 +369,7 @@ static int start(struct sim_run *run, bool incast)
 	assert(b);
 	run->state = b;
 	b->incast = incast;
+	b->tcp = run->param[P_TCP];
 	b->num = sim_nic_count(run->sim) - 1;
 	b->depth = (uint32_t)run->param[P_DEPTH];
 	b->bytes = (uint32_t)run->param[P_BYTES];
@@ -368,6 +377,9 @@ static int start(struct sim_run *run, bool incast)
 	b->flow = calloc(b->num, sizeof(*b->flow));
 	b->took_ns = calloc(TOOK_MAX, sizeof(*b->took_ns));
 	assert(b->ends && b->flow && b->took_ns);
+	/* A receiver that is late with its receives ends a connection. */
+	if (b->tcp && run->param[P_SLOW_US])
+		return -EINVAL;
 	for (i = 0; i <= b->num && !rc; i++)
 		rc = open_end(run, i);
 	for (i = 0; i < b->num; i++) {
@@ -375,13 +387,8 @@ static int start(struct sim_run *run, bool incast)
 		if (is_one_of(b, i, run->param[P_FAR]))
 			sim_nic_link(sim_nic_at(run->sim, i + 1))->latency_ns *= 2 * FAR_TIMES - 1;
 	}
-	for (i = 0; i < b->num && !rc; i++) {
-		b->flow[i].begun_ns = calloc(b->depth, sizeof(uint64_t));
-		assert(b->flow[i].begun_ns);
-		b->flow[i].ah =
-		    sim_end_ah(&source(b, i)->end, sim_nic_at(run->sim, sink(b, i)->index));
-		rc = b->flow[i].ah ? 0 : -errno;
-	}
+	for (i = 0; i < b->num && !rc; i++)
+		rc = open_flow(b, i);
 	/* All start at once, which makes an incast. */
 	for (i = 0; i < b->num && !rc; i++) {
 		if (!is_one_of(b, i, run->param[P_LATE]))
@@ -417,93 +424,6 @@ static bool quiet(struct sim_run *run)
 	return !b->under_way;
 }
 
-/*
- * Returns the share of the line rate that headers and gaps leave for messages of this length, in
- * per cent.
- */
-static double ideal_percent(const struct sim_run *run)
-{
-	uint32_t head = sizeof(struct wire_ip) + sizeof(struct wire_udp) +
-			sizeof(struct wire_dgram) + sizeof(struct wire_rd) +
-			sizeof(struct wire_ddp_untagged) + WIRE_DGRAM_CRC_BYTES;
-	uint32_t segment = (sim_get_config(run->sim)->mtu - head) & ~7u;
-	uint64_t bytes = run->param[P_BYTES], frames = (bytes + segment - 1) / segment;
-
-	return 100.0 * (double)bytes /
-	       (double)(bytes + frames * (sizeof(struct wire_eth) + head + ETH_GAP_BYTES));
-}
-
-static double slowest_window(const struct sim_run *run, const struct bulk *b, double line_bytes)
-{
-	uint64_t windows = (run->end_ns - run->begin_ns) / WINDOW_NS, i, least = UINT64_MAX;
-
-	for (i = (measured_ns(run) - run->begin_ns) / WINDOW_NS; i < windows && i < WINDOWS_MAX;
-	     i++) {
-		if (b->window[i] < least)
-			least = b->window[i];
-	}
-	return least == UINT64_MAX ? -1 : 100.0 * (double)least / (line_bytes * WINDOW_NS);
-}
-
-static void durations(struct sim_run *run, struct bulk *b)
-{
-	double sum = 0;
-	uint32_t i;
-
-	if (!b->num_took)
-		return;
-	stats_sort_u64(b->took_ns, b->num_took);
-	for (i = 0; i < b->num_took; i++)
-		sum += (double)b->took_ns[i];
-	sim_run_figure(run, "request_us", sum / b->num_took / 1e3);
-	sim_run_figure(run, "request_p99_us",
-		       (double)b->took_ns[(uint64_t)b->num_took * 99 / 100] / 1e3);
-}
-
-static void check(struct sim_run *run)
-{
-	struct bulk *b = run->state;
-	double line_bytes = (double)run->param[P_GBPS] / 8; /* per ns */
-	double ns = (double)run->end_ns - (double)measured_ns(run);
-	double sum = 0, squares = 0, share;
-	uint64_t drops = 0, faults = 0, frames = 0, again = 0, timeouts = 0, cuts = 0, marks = 0;
-	uint32_t i;
-
-	for (i = 0; i < b->num; i++) {
-		double x = (double)b->flow[i].bytes;
-
-		sum += x;
-		squares += x * x;
-	}
-	for (i = 0; i <= b->num; i++) {
-		struct sim_nic *nic = sim_nic_at(run->sim, i);
-		const struct sim_nic_counts *c = sim_nic_counts(nic);
-
-		drops += c->drop_switch_queue + c->drop_rx_queue;
-		faults += c->drop_fault;
-		marks += c->ecn_marked;
-		frames += c->tx_frames;
-		again += sim_nic_stat(nic, "rd_tx_retransmits");
-		timeouts += sim_nic_stat(nic, "rd_timeouts");
-		cuts += sim_nic_stat(nic, "rd_cwnd_cuts");
-	}
-	share = ns > 0 ? 100 * sum / (line_bytes * ns) : 0;
-	sim_run_figure(run, "goodput_gbps", ns > 0 ? 8 * sum / ns : 0);
-	sim_run_figure(run, "line_percent", share);
-	sim_run_figure(run, "ideal_percent", ideal_percent(run));
-	sim_run_figure(run, "slowest_5ms_percent", slowest_window(run, b, line_bytes));
-	sim_run_figure(run, "jain_index", squares > 0 ? sum * sum / (b->num * squares) : 0);
-	sim_run_figure(run, "queue_drops", (double)drops);
-	sim_run_figure(run, "fault_drops", (double)faults);
-	sim_run_figure(run, "ecn_marks", (double)marks);
-	sim_run_figure(run, "frames", (double)frames);
-	sim_run_figure(run, "retransmits", (double)again);
-	sim_run_figure(run, "timeouts", (double)timeouts);
-	sim_run_figure(run, "window_cuts", (double)cuts);
-	sim_run_figure(run, "slowest_request_us", (double)b->late_ns / 1e3);
-	durations(run, b);
-}
-
 static void close_all(struct sim_run *run)
 {
 	struct bulk *b = run->state;
@@ -532,7 +452,7 @@ const struct sim_workload sim_wl_incast = {
     .help = "all send to the first NIC at full rate; measured",
     .start = start_incast,
     .quiet = quiet,
-    .check = check,
+    .check = bulk_check,
     .close = close_all,
     .stop = stop,
     .params = incast_params,
@@ -546,7 +466,7 @@ const struct sim_workload sim_wl_outcast = {
     .help = "the first NIC sends to all others at full rate; measured",
     .start = start_outcast,
     .quiet = quiet,
-    .check = check,
+    .check = bulk_check,
     .close = close_all,
     .stop = stop,
     .params = outcast_params,
