@@ -137,22 +137,24 @@ void port_rx_release(void *ctx, void *cookie)
 	rte_pktmbuf_free(cookie);
 }
 
-/* Delivers a frame to every shard: each gets a reference, unless its lane is full. */
+/*
+ * Delivers a frame to every shard: each gets a reference, unless its lane is full. The last one
+ * gets the caller's, so that this core touches the frame no more once all have it.
+ */
 static void steer_all(struct nic *nic, struct shard *from, bool loop, struct rte_mbuf *m)
 {
+	rte_mbuf_refcnt_update(m, (int16_t)(nic->num_shards - 1));
 	for (uint32_t i = 0; i < nic->num_shards; i++) {
 		struct shard *shard = &nic->shard[i];
 
-		rte_mbuf_refcnt_update(m, 1);
 		if (!lanes_put(loop ? &shard->loop : &shard->in, from->core->number, &m, 1)) {
 			from->stats.drop_rx_ring_full++;
+			TSAN_RELEASE(m);
 			rte_pktmbuf_free(m);
 		} else if (shard->core != from->core) {
 			core_wake(shard->core);
 		}
 	}
-	TSAN_RELEASE(m);
-	rte_pktmbuf_free(m);
 }
 
 uint32_t port_steer(struct nic *nic, struct shard *from, bool loop, struct rte_mbuf **frames,
