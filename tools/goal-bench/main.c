@@ -72,7 +72,9 @@ static const struct cli_command commands[] = {
      "the OSU benchmarks"},
     {"matmul", "COLLECTIVE N...",
      "how much a collective slows a multiplication of N x N floats down at rank 0"},
-    {"pingpong", "BYTES...", "100 rounds in one schedule, by the NIC's clock; half a round (us)"},
+    {"pingpong", "BYTES...",
+     "100 rounds in one schedule, by the NIC's clock; half a round (us), and the same from host to "
+     "host, a run for each message (hosts_us)"},
     {"start", NULL, "GOAL_Run() alone, and with GOAL_Wait() for one operation of 8 bytes"},
     {"localop", "BYTES...", "local operations of several types beside compiled loops"},
     {"userop", "BYTES...", "operations of users beside built-in ones of like kind"},

@@ -42,6 +42,8 @@ enum phase {
 	PURE,
 	BUSY,
 	TESTED,
+	PURE_ALL, /* of all ranks at once, as the OSU benchmarks do */
+	BUSY_ALL,
 };
 
 static int rank, ranks, rows;
@@ -314,24 +316,26 @@ static void begin(const struct overlap *o, MPI_Request *request)
 
 static void one_overlap(struct overlap *o, enum phase phase, struct sample *s)
 {
+	bool all = phase == PURE_ALL || phase == BUSY_ALL;
 	MPI_Request request;
 	double t[4];
 
 	o->round++;
 	spec_fill(o->send, o->spec->bytes, rank, o->round);
 	MPI_Barrier(MPI_COMM_WORLD);
-	if (rank) {
+	if (rank && !all) {
 		begin(o, &request);
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 	} else {
 		/* The others have started theirs by then. */
-		spec_compute(300);
+		if (!all)
+			spec_compute(300);
 		t[0] = clock_now_us();
 		begin(o, &request);
 		t[1] = clock_now_us();
-		if (phase != PURE && o->m)
+		if (phase != PURE && phase != PURE_ALL && o->m)
 			matmul_run(o->m, phase == TESTED ? test : NULL, &request);
-		else if (phase != PURE)
+		else if (phase != PURE && phase != PURE_ALL)
 			spec_compute(o->compute_us);
 		t[2] = clock_now_us();
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -384,7 +388,7 @@ static void finish(const struct overlap *o)
 
 static void overlap(const struct spec *spec)
 {
-	double pure[4], busy[4];
+	double pure[4], busy[4], pure_all[4], busy_all[4];
 	struct overlap o;
 	int runs;
 
@@ -393,13 +397,20 @@ static void overlap(const struct spec *spec)
 	series(&o, PURE, runs, pure);
 	o.compute_us = pure[3];
 	series(&o, BUSY, runs, busy);
+	series(&o, PURE_ALL, runs, pure_all);
+	/* All compute for as long as rank 0 did without. */
+	o.compute_us = pure_all[3];
+	MPI_Bcast(&o.compute_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+	series(&o, BUSY_ALL, runs, busy_all);
 	if (rank == 0)
 		printf("%s{\"name\": \"%s\", \"ranks\": %d, \"runs\": %d, \"pure_us\": %.3f, "
 		       "\"overall_us\": %.3f, \"compute_us\": %.3f, \"start_us\": %.3f, "
 		       "\"wait_us\": %.3f, "
-		       "\"overlap\": %.4f}",
+		       "\"overlap\": %.4f, \"osu_pure_us\": %.3f, \"osu_overall_us\": %.3f, "
+		       "\"osu_compute_us\": %.3f, \"overlap_osu\": %.4f}",
 		       comma(), spec->name, ranks, runs, pure[3], busy[3], busy[1], busy[0],
-		       busy[2], 1 - (busy[3] - busy[1]) / pure[3]);
+		       busy[2], 1 - (busy[3] - busy[1]) / pure[3], pure_all[3], busy_all[3],
+		       busy_all[1], 1 - (busy_all[3] - busy_all[1]) / pure_all[3]);
 	finish(&o);
 }
 
