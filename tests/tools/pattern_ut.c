@@ -84,6 +84,40 @@ static void stale_is_seen(void)
 	CU_ASSERT_EQUAL(pattern_check(buf, MOST, 9, SLOTS), block);
 }
 
+/* A single word that an earlier message left in the slot is seen; with stamps, some words are the
+ * same. */
+static void stale_words_are_seen(void)
+{
+	static uint64_t old[sizeof(room) / 8];
+	size_t seen[2] = {0};
+
+	for (int stamps = 0; stamps < 2; stamps++) {
+		pattern_use_stamps(stamps);
+		pattern_fill((uint8_t *)old, MOST, 9, SLOTS);
+		for (size_t j = 0; j < MOST / 8; j++) {
+			pattern_fill(buf, MOST, 9 + SLOTS, SLOTS);
+			memcpy(buf + 8 * j, &old[j], 8);
+			seen[stamps] += pattern_check(buf, MOST, 9 + SLOTS, SLOTS) != MOST;
+		}
+	}
+	pattern_use_stamps(false);
+	CU_ASSERT_EQUAL(seen[0], MOST / 8);
+	CU_ASSERT_EQUAL(seen[1], MOST / 8 / PATTERN_STAMP_WORDS + 1);
+}
+
+static void wiped_unless_stamps(void)
+{
+	pattern_fill(buf, MOST, 3, SLOTS);
+	pattern_use_stamps(true);
+	pattern_wipe(buf, MOST);
+	pattern_use_stamps(false);
+	CU_ASSERT_EQUAL(pattern_check(buf, MOST, 3, SLOTS), MOST);
+	pattern_wipe(buf, MOST);
+	CU_ASSERT_EQUAL(pattern_check(buf, MOST, 3, SLOTS), 0);
+	for (size_t i = 0; i < MOST; i++)
+		CU_ASSERT_EQUAL(buf[i], PATTERN_WIPED);
+}
+
 static void number_can_be_read(void)
 {
 	pattern_fill(buf, 64, 0x123456789abcdef0, SLOTS);
@@ -94,4 +128,5 @@ static void number_can_be_read(void)
 }
 
 UT_MAIN("tools/pattern", UT(filled_passes), UT(every_byte_counts), UT(refill_equals_fill),
-	UT(stale_is_seen), UT(number_can_be_read))
+	UT(stale_is_seen), UT(stale_words_are_seen), UT(wiped_unless_stamps),
+	UT(number_can_be_read))

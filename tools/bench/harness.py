@@ -39,6 +39,7 @@ class Env:
         self.args = args
         self.crc = crc  # between NICs of one weftd: weftd --crc
         self.switched = False  # a weftd with NICs on the switch was started
+        self.stamps = False  # messages of bandwidth were made with weft-bench --stamps
         self.dir = tempfile.mkdtemp(prefix="weft-bench-")
         self.children = []
         self.spaces = []

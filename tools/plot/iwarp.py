@@ -63,9 +63,9 @@ def both_ways(nics, what, seconds):
     """Rates of a stream each way at the same time: two servers, two clients."""
     servers, clients = [], []
     for i in range(2):
-        servers.append(nics.start(BIN + "/weft-bench", "bw", "--server", "--device", "weft%d" % i, "--port", 18700 + i))
+        servers.append(nics.start(BIN + "/weft-bench", "bw", "--stamps", "--server", "--device", "weft%d" % i, "--port", 18700 + i))
     for i in range(2):
-        clients.append(nics.start(BIN + "/weft-bench", "bw", "--connect", "127.0.0.1", "--device", "weft%d" % (1 - i), "--port",
+        clients.append(nics.start(BIN + "/weft-bench", "bw", "--stamps", "--connect", "127.0.0.1", "--device", "weft%d" % (1 - i), "--port",
                                   18700 + i, *what, "--duration", seconds, "--json"))
     both = sum(1000 * json.loads(result(c))["gbps"] for c in clients)
     for s in servers:
@@ -86,7 +86,7 @@ def verbs(seconds):
                     loop = what + ["--device", "weft0", "--device2", "weft1", "--duration", seconds]
                     got = seen.setdefault((transport[0], n), {"us": [], "mbps": [], "both_mbps": []})
                     got["us"].append(nics.bench("loop", "lat", *loop)["latency_us"]["typical"])
-                    got["mbps"].append(1000 * nics.bench("loop", "bw", *loop)["gbps"])
+                    got["mbps"].append(1000 * nics.bench("loop", "bw", "--stamps", *loop)["gbps"])
                     got["both_mbps"].append(both_ways(nics, what, seconds))
             print("verbs,", n, "bytes measured", flush=True)
     return [{"transport": t[0], "bytes": n, **{k: v for name in seen[t[0], n] for k, v in figure(name, seen[t[0], n][name]).items()}}

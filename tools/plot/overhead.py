@@ -88,7 +88,7 @@ class Weft:
         mode = ["lat" if pattern == "ping-pong" else "bw", "--size", size, "--event", "--run-dir", self.env.dir, "--port",
                 self.port]
         if pattern != "ping-pong":
-            mode += ["--window", "16"]
+            mode += ["--window", "16", "--stamps"]
         server = self.env.spawn(PINNED + [BIN + "/weft-bench", *map(str, mode), "--server", "--device", "weft1"], "listening")
         # taskset has become weft-bench: its pid.
         c = counted(self.env, ["--waker", "weftd", "--pid", "%d,%d" % (server.pid, self.weftd.pid)],

@@ -87,7 +87,8 @@ struct opts {
 	const char *connect; /* the server's TCP address */
 	uint16_t port;
 	bool json;
-	bool event; /* block instead of polling */
+	bool event;  /* block instead of polling */
+	bool stamps; /* pattern.h */
 	bool no_inline;
 	double timeout_s; /* failure after this time without progress */
 	const char *send_file;

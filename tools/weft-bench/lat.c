@@ -65,7 +65,7 @@ static int check_msg(struct lat_state *s, struct ep *ep, const struct ep_msg *ms
 		     bool *repeated)
 {
 	const struct opts *o = s->o;
-	const uint8_t *data = ep_rx(ep, msg->slot);
+	uint8_t *data = ep_rx(ep, msg->slot);
 	size_t at;
 
 	*repeated = o->qp == WEFT_QPT_UD && msg->seq < want;
@@ -74,6 +74,7 @@ static int check_msg(struct lat_state *s, struct ep *ep, const struct ep_msg *ms
 		if (at != o->size && s->rounds.errors++ < LAT_COMPLAINTS)
 			fail("message %llu of %u bytes is wrong at byte %zu",
 			     (unsigned long long)want, msg->bytes, at);
+		pattern_wipe(data, o->size);
 	}
 	if (o->qp == WEFT_QPT_UD && o->op == BENCH_WRITE)
 		return 0;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "tools/weft-bench/pair.h"
+#include "tools/weft-bench/pattern.h"
 
 /* A server gets its task only after it has met its client. */
 static int run_measurement(struct opts *o)
@@ -72,6 +73,7 @@ int main(int argc, char **argv)
 		return BENCH_FAILED;
 	}
 	signal(SIGPIPE, SIG_IGN);
+	pattern_use_stamps(o.stamps);
 	if (rc < 0)
 		rc = run_mode(&o);
 	return output_end(rc);

@@ -2,7 +2,9 @@
 /*
  * Memory that idle objects cost: the resident set of weftd (/proc/PID/smaps_rollup) before and
  * after N queue pairs were made, N connections over TCP (both ends of each), or one message was
- * exchanged with each of N peers.
+ * exchanged with each of N peers. A message passes each queue pair and connection: its queues have
+ * been used once. All in all is the sum of weftd's and this process's proportional sets, in which
+ * a page that both have counts once.
  *
  * A few objects are made before the first measurement, so that pages which the first one commits
  * for all are not charged to it. Peers must exist and answer (tools/bench/peers.py plays any number
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "nic_fw/mpa/mpa.h"
 #include "tools/weft-bench/ep.h"
 #include "tools/weft-bench/report.h"
@@ -25,12 +28,19 @@ enum {
 	MEM_PEER_QPN = 1,       /* port of messages to peers */
 	MEM_PEERS_AT_ONCE = 32,
 	MEM_QP_WR = 16, /* requests and receives that each queue pair can hold */
+	MEM_ROOM = 64,  /* bytes of a receive: a UD message has 40 before it */
+	MEM_USE_S = 10,
 };
 
-/* Resident bytes of a process, shared pages included. -1 after an error message. */
-static int64_t rss_bytes(pid_t pid)
+/* Bytes of memory: Rss includes shared pages, Pss divides them among those who share them. */
+struct use {
+	int64_t rss, pss;
+};
+
+/* Returns 0, or -1 after an error message. */
+static int read_use(pid_t pid, struct use *use)
 {
-	long long kib = -1;
+	long long rss = -1, pss = -1;
 	char path[64], line[256];
 	FILE *f;
 
@@ -39,11 +49,13 @@ static int64_t rss_bytes(pid_t pid)
 	if (!f)
 		return fail("%s: %s; --pid takes the pid of a running weftd", path,
 			    strerror(errno));
-	while (kib < 0 && fgets(line, sizeof(line), f))
-		if (sscanf(line, "Rss: %lld kB", &kib) != 1)
-			kib = -1;
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "Rss: %lld kB", &rss) != 1)
+			(void)sscanf(line, "Pss: %lld kB", &pss);
+	}
 	fclose(f);
-	return kib < 0 ? fail("%s: no Rss in it", path) : kib * 1024;
+	*use = (struct use){rss * 1024, pss * 1024};
+	return rss < 0 || pss < 0 ? fail("%s: no Rss or Pss in it", path) : 0;
 }
 
 static struct weft_qp *make_qp(struct ep *ep)
@@ -64,10 +76,58 @@ static struct weft_qp *make_qp(struct ep *ep)
 	return qp;
 }
 
+/* Polls until num requests have completed on a queue. */
+static int await(struct ep *ep, int num)
+{
+	double end_s = clock_now_s() + MEM_USE_S;
+
+	while (num) {
+		struct weft_wc wc;
+		int n = weft_poll_cq(ep->end.cq, 1, &wc);
+
+		if (n < 0 || (n && wc.status != WEFT_WC_SUCCESS))
+			return fail("a message: %s",
+				    n < 0 ? strerror(-n) : weft_wc_status_str(wc.status));
+		num -= n;
+		if (!n && clock_now_s() > end_s)
+			return fail("a message did not arrive in %d s", MEM_USE_S);
+	}
+	return 0;
+}
+
+/* A message from one queue pair to another, or to itself. */
+static int use_once(struct ep *from, struct weft_qp *a, struct weft_ah *ah, struct ep *to,
+		    struct weft_qp *b)
+{
+	struct weft_sge in = {(uintptr_t)to->mem.p, MEM_ROOM, to->mem.mr->lkey};
+	struct weft_sge out = {(uintptr_t)from->mem.p, 1, from->mem.mr->lkey};
+	struct weft_recv_wr recv = {.sg_list = &in, .num_sge = 1};
+	struct weft_send_wr send = {.sg_list = &out,
+				    .num_sge = 1,
+				    .opcode = WEFT_WR_SEND,
+				    .flags = WEFT_SEND_SIGNALED,
+				    .ah = ah,
+				    .dst_qpn = b->qpn,
+				    .qkey = BENCH_QKEY};
+	int rc = weft_post_recv(b, &recv, NULL);
+
+	if (!rc)
+		rc = weft_post_send(a, &send, NULL);
+	if (rc)
+		return fail("a message of queue pair %#x: %s", a->qpn, strerror(-rc));
+	if (from == to)
+		return await(from, 2);
+	return await(from, 1) || await(to, 1) ? -1 : 0;
+}
+
 static int make_qps(struct ep *ep, uint32_t num)
 {
+	const struct weft_av av = {.dst_ip = ep->local.ip, .by_ip = 1};
+	struct weft_ah *ah = weft_create_ah(ep->end.pd, &av);
 	uint32_t i;
 
+	if (!ah)
+		return fail("an address handle: %s", strerror(errno));
 	for (i = 0; i < num; i++) {
 		struct weft_qp *qp = make_qp(ep);
 		int rc = qp ? weft_activate_qp(qp, BENCH_QKEY, 0) : 0;
@@ -76,6 +136,8 @@ static int make_qps(struct ep *ep, uint32_t num)
 			return -1;
 		if (rc)
 			return fail("queue pair %u of %u: %s", i + 1, num, strerror(-rc));
+		if (use_once(ep, qp, ah, ep, qp))
+			return -1;
 	}
 	return 0;
 }
@@ -96,6 +158,8 @@ static int make_connections(struct ep *from, struct ep *to, uint32_t first, uint
 			return fail("with %u connections made, %u of them before the first look; "
 				    "a shard of a NIC has %u at most",
 				    first + i, (uint32_t)MEM_FIRST, (uint32_t)MPA_MAX_CONNS);
+		if (use_once(from, a, NULL, to, b))
+			return -1;
 	}
 	return 0;
 }
@@ -135,8 +199,10 @@ static int make(struct ep *ep, struct ep *other, uint32_t first, uint32_t num)
 	return rc;
 }
 
-static void report(const struct ep *ep, uint32_t num, int64_t weftd_bytes, int64_t own_bytes)
+static void report(const struct ep *ep, uint32_t num, const struct use *weftd,
+		   const struct use *own)
 {
+	int64_t weftd_bytes = weftd->rss, own_bytes = own->rss, all_bytes = weftd->pss + own->pss;
 	const char *what = ep_is_tcp(ep->o) ? "connection" : ep->o->qps ? "queue pair" : "peer";
 	json_t *more;
 
@@ -144,19 +210,21 @@ static void report(const struct ep *ep, uint32_t num, int64_t weftd_bytes, int64
 		printf("%u idle %ss on %s: %.1f bytes of weftd each (RSS grew by %lld KiB)\n", num,
 		       what, ep->end.context->name, (double)weftd_bytes / num,
 		       (long long)weftd_bytes / 1024);
-		printf(" and %.1f bytes of this process each\n", (double)own_bytes / num);
+		printf(" and %.1f bytes of this process each; all in all %.1f\n",
+		       (double)own_bytes / num, (double)all_bytes / num);
 		return;
 	}
-	more = json_pack("{s:s, s:I, s:I, s:f, s:f}", "what", what, "count", (json_int_t)num,
+	more = json_pack("{s:s, s:I, s:I, s:f, s:f, s:f}", "what", what, "count", (json_int_t)num,
 			 "rss_difference", (json_int_t)weftd_bytes, "bytes_each",
-			 (double)weftd_bytes / num, "own_bytes_each", (double)own_bytes / num);
+			 (double)weftd_bytes / num, "own_bytes_each", (double)own_bytes / num,
+			 "all_bytes_each", (double)all_bytes / num);
 	report_more(ep->o, ep->end.context->name, more);
 }
 
 int mem_run(struct opts *o)
 {
 	uint32_t num = o->qps ? o->qps : o->peers;
-	int64_t before, after, own_before, own_after;
+	struct use before, after, own_before, own_after;
 	struct ep ep, other = {.end.context = NULL};
 	int rc = -1;
 
@@ -164,15 +232,12 @@ int mem_run(struct opts *o)
 	if (ep_open(&ep, o, o->device) || (ep_is_tcp(o) && ep_open(&other, o, o->device2)) ||
 	    make(&ep, &other, 0, MEM_FIRST))
 		goto out;
-	before = rss_bytes(o->pid);
-	own_before = rss_bytes(getpid());
-	if (before < 0 || own_before < 0 || make(&ep, &other, MEM_FIRST, num))
+	if (read_use(o->pid, &before) || read_use(getpid(), &own_before) ||
+	    make(&ep, &other, MEM_FIRST, num) || read_use(o->pid, &after) ||
+	    read_use(getpid(), &own_after))
 		goto out;
-	after = rss_bytes(o->pid);
-	own_after = rss_bytes(getpid());
-	if (after < 0 || own_after < 0)
-		goto out;
-	report(&ep, num, after - before, own_after - own_before);
+	report(&ep, num, &(struct use){after.rss - before.rss, after.pss - before.pss},
+	       &(struct use){own_after.rss - own_before.rss, own_after.pss - own_before.pss});
 	rc = 0;
 out:
 	ep_close(&other);

@@ -100,6 +100,9 @@ static const struct cli_option rows[] = {
      .help = "agreement of the ends of rc-tcp"},
     FLAG("no-inline", no_inline, "never copy small messages into the request"),
     FLAG("event", event, "block for completions instead of polling"),
+    FLAG("stamps", stamps,
+	 "messages above 1 KiB differ from earlier ones in a word of each KiB, and receivers wipe "
+	 "nothing: for figures of bandwidth; at both ends"),
     {.name = "Ends", .kind = CLI_GROUP},
     TEXT("device", "NIC", device, NULL, "the first NIC", "name or socket of the NIC"),
     TEXT("device2", "NIC", device2, NULL, "the same NIC",

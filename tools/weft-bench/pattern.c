@@ -11,6 +11,17 @@
 
 #define PATTERN_STEP 0x9e3779b97f4a7c15ull
 
+enum {
+	PATTERN_WIPED = 0xee,
+};
+
+static bool pattern_stamps;
+
+void pattern_use_stamps(bool stamps)
+{
+	pattern_stamps = stamps;
+}
+
 /* Scrambles a number, so that neighbours differ everywhere. */
 static uint64_t mix(uint64_t x)
 {
@@ -24,7 +35,7 @@ static uint64_t mix(uint64_t x)
 /* The seed of all words of message seq but the stamps. */
 static uint64_t seed_of(size_t bytes, uint64_t seq, uint32_t slots)
 {
-	return mix((bytes <= PATTERN_SMALL_BYTES ? seq : seq % slots) + 1);
+	return mix((bytes <= PATTERN_SMALL_BYTES || !pattern_stamps ? seq : seq % slots) + 1);
 }
 
 static uint64_t stamp_of(uint64_t seq, size_t word)
@@ -58,7 +69,7 @@ void pattern_refill(uint8_t *p, size_t bytes, uint64_t seq, uint32_t slots)
 	size_t j, at;
 	uint64_t w;
 
-	if (bytes <= PATTERN_SMALL_BYTES) {
+	if (bytes <= PATTERN_SMALL_BYTES || !pattern_stamps) {
 		pattern_fill(p, bytes, seq, slots);
 		return;
 	}
@@ -159,6 +170,12 @@ size_t pattern_check(const uint8_t *p, size_t bytes, uint64_t seq, uint32_t slot
 	return check(p, bytes, seq, slots);
 }
 #endif
+
+void pattern_wipe(uint8_t *p, size_t bytes)
+{
+	if (!pattern_stamps)
+		memset(p, PATTERN_WIPED, bytes);
+}
 
 uint64_t pattern_seq(const uint8_t *p, size_t bytes)
 {

@@ -3,10 +3,12 @@
  * The bytes of a message, made from its sequence number, so that every received byte can be checked
  * and an earlier message's bytes are not mistaken for this one's.
  *
- * Up to PATTERN_SMALL_BYTES every word depends on the number. In longer messages the first word of
- * each KiB does; the others depend on the slot (number modulo slots) and their place, so that a
- * sender that reuses its slots writes one word in 128 per message. The receiver always compares
- * every byte.
+ * Every word depends on the number and its place, and a receiver wipes what it has compared, so
+ * that no byte of an earlier message passes for one of a later. With stamps (--stamps, for rows of
+ * bandwidth) only the first word of each KiB of a message above PATTERN_SMALL_BYTES depends on the
+ * number; the others depend on the slot (number modulo slots), so that a sender that reuses its
+ * slots writes one word in 128 per message, and nothing is wiped. The receiver compares every byte
+ * in both cases.
  */
 #ifndef WEFT_BENCH_PATTERN_H
 #define WEFT_BENCH_PATTERN_H
@@ -20,6 +22,9 @@ enum {
 	PATTERN_STAMP_WORDS = 128,
 };
 
+/* Stamps from now on, or full patterns, the default. Both ends must agree. Before any message. */
+void pattern_use_stamps(bool stamps);
+
 /* Makes all of message seq. p is 8-aligned. */
 void pattern_fill(uint8_t *p, size_t bytes, uint64_t seq, uint32_t slots);
 
@@ -31,6 +36,9 @@ void pattern_refill(uint8_t *p, size_t bytes, uint64_t seq, uint32_t slots);
  * difference.
  */
 size_t pattern_check(const uint8_t *p, size_t bytes, uint64_t seq, uint32_t slots);
+
+/* Wipes the place of a message that was compared; not with stamps. */
+void pattern_wipe(uint8_t *p, size_t bytes);
 
 /* The number in message p; its low bytes where it is shorter than 8. */
 uint64_t pattern_seq(const uint8_t *p, size_t bytes);

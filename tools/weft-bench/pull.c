@@ -61,6 +61,7 @@ static int ask(struct pull *s)
 		return ep_queue(ep, s->seq++, s->o->size);
 	}
 	memset(slot, 0xee, s->o->size < 64 ? s->o->size : 64);
+	pattern_wipe(slot, s->o->size);
 	return ep_queue(ep, s->seq++, s->o->size);
 }
 

@@ -97,7 +97,7 @@ bool stream_sent(const struct stream_tx *tx)
 static int recv_one(struct stream_rx *rx, const struct ep_msg *msg)
 {
 	const struct opts *o = rx->ep->o;
-	const uint8_t *data = ep_rx(rx->ep, msg->slot);
+	uint8_t *data = ep_rx(rx->ep, msg->slot);
 	struct flow *f = &rx->flow;
 	uint64_t seq = msg->seq;
 	size_t at;
@@ -123,6 +123,7 @@ static int recv_one(struct stream_rx *rx, const struct ep_msg *msg)
 	if (at != o->size && f->errors++ < STREAM_COMPLAINTS)
 		fail("message %llu of %u bytes is wrong at byte %zu", (unsigned long long)seq,
 		     msg->bytes, at);
+	pattern_wipe(data, o->size);
 	return 0;
 }
 
