@@ -26,12 +26,12 @@
 [ -d "${WEFT_FABTESTS:-}/functional" ] || skip 'WEFT_FABTESTS names no folder of fabtests'
 need gcc fi_info
 [ -e build/lib/libfabric/libweft-fi.so ] || skip 'libfabric-dev is not installed'
-export LIMIT=300
+export LIMIT=900
 times=(-I 5) atomic_times=(-I 5)
 which=${WEFT_FABTESTS_LIST:-short}
 case $which in
 short) ;;
-standard) times=() atomic_times=(-I 1000) LIMIT=900 ;;
+standard) times=() atomic_times=(-I 1000) LIMIT=1800 ;;
 complex | threaded) LIMIT=1800 ;;
 *) die "WEFT_FABTESTS_LIST is short, standard, complex or threaded, not '$which'" ;;
 esac
