@@ -38,6 +38,11 @@ struct sim *sim_new(const struct sim_config *config, uint64_t seed)
 {
 	struct sim *sim = calloc(1, sizeof(*sim));
 
+	/*
+	 * Processes and NICs are one thread here: a poll that finds nothing and gives the processor
+	 * to another program only takes time.
+	 */
+	(void)setenv("WEFT_YIELD", "never", 1);
 	if (!sim)
 		return NULL;
 	if (config)
