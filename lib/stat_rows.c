@@ -131,9 +131,12 @@ static const struct stat_row rows[] = {
     COUNTER("port_irqs_late", "Interrupts that had to be given later"),
     COUNTER("port_wire_pauses", "Times that frames waited for a receiver whose ring was full"),
     COUNTER("port_rx_ring", "Frames received through the shard's ring"),
+    COUNTER("port_rx_passed", "Frames of other shards that this one received and passed on"),
     COUNTER("port_tx_ring", "Frames sent through the ring of the port's owner"),
     COUNTER("port_echoes", "Frames answered by the port itself"),
 
+    {"shard_busy_ns", STAT_COUNTER, "Time of the shard's part of turns with work",
+     "shard_busy_seconds", 1e-9},
     COUNTER("core_turns", "Turns of the core"),
     COUNTER("core_busy_turns", "Turns of the core with work"),
     {"core_busy_ns", STAT_COUNTER, "Time of the core's turns with work", "core_busy_seconds", 1e-9},

@@ -62,6 +62,9 @@ static void saxpy(void)
 	int i;
 
 	check(op >= GOAL_USER_OP);
+	check(GOAL_OpElemBytes(GOAL_CommWorld(), (GOAL_Op)op) == sizeof(float));
+	check(GOAL_OpElemBytes(GOAL_CommWorld(), GOAL_USER_OP_LAST) == 0);
+	check(GOAL_OpElemBytes(GOAL_CommWorld(), GOAL_ADD) == 0);
 	for (i = 0; i < COUNT; i++) {
 		x[i] = (float)i / 7;
 		y[i] = (float)(COUNT - i) / 3;
