@@ -551,7 +551,9 @@ UT_BINS := $(UT_SRCS:tests/%.c=$(B)/san/ut/%)
 INT_BINS := $(patsubst %,$(B)/san/int/%,$(INT_PROGS) $(SEC_PROGS)) $(TSAN_BINS) $(PLAIN_BINS) $(INTEROP_BINS)
 # Unit tests of programs in Python. They start programs, too.
 UT_SCRIPTS := $(if $(HAVE_BPF),$(sort $(wildcard tests/*/*_ut.py)))
-INT_SCRIPTS := $(filter-out tests/int/lib.sh tests/int/goal_pictures_check.py tests/security/users.sh,$(sort $(wildcard tests/int/*.sh tests/int/*.py tests/security/*.sh)))
+# Scripts that take minutes of processor time: make test-long.
+LONG_SCRIPTS := tests/int/weft_tune.sh tests/int/tune_device.sh tests/int/memif_dpdk.sh
+INT_SCRIPTS := $(filter-out $(LONG_SCRIPTS) tests/int/lib.sh tests/int/goal_pictures_check.py tests/security/users.sh,$(sort $(wildcard tests/int/*.sh tests/int/*.py tests/security/*.sh)))
 
 include tests/fuzz/fuzz.mk
 
@@ -617,6 +619,13 @@ CLIENT_SCRIPTS := $(sort $(wildcard tests/clients/*.sh))
 _test-clients: all $(call products,san)
 	@JOBS=1 tests/run.sh $(if $(T),$(foreach s,$(CLIENT_SCRIPTS),$(if $(findstring $T,$s),$s)),$(CLIENT_SCRIPTS))
 
+test-long:	## integration tests that take minutes of processor time
+	@tools/deps.sh test
+	@+$(MAKE) _test-long
+_test-long: all $(call products,san) $(INT_BINS)
+	@tests/run.sh $(LONG_SCRIPTS)
+.PHONY: test-long _test-long
+
 test-ops:	## what operators run beside weft: Debian's Prometheus (5 min); T=name runs those whose path contains it
 	@tools/deps.sh test ops
 	@+$(MAKE) _test-ops
@@ -664,7 +673,7 @@ soak:	## runs of the simulator, kept seeds and then random ones, with sanitizers
 	@tools/deps.sh test
 	@+$(MAKE) _soak
 _soak: $(B)/san/bin/weft-sim
-	@WEFT_SEEDS_SIM=$< tests/run.sh tests/int/sim_seeds.sh
+	@WEFT_SEEDS_STEP=1 WEFT_SEEDS_SIM=$< tests/run.sh tests/int/sim_seeds.sh
 	@$< --soak --seconds $(or $(SECONDS),60) --jobs $(or $(JOBS),1) --json $(B)/soak.json \
 		--record $(B)/soak.record
 
