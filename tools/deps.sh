@@ -27,7 +27,7 @@ lint="git clang-format cppcheck shellcheck"
 plot="$tune gnuplot-nox graphviz scour"
 cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross make"
 nodes="qemu-user-static qemu-system-x86 seabios xz-utils cpio kmod busybox-static binutils socat"
-ops="prometheus"
+ops="prometheus fio qemu-system-x86"
 
 [ $# -gt 0 ] || set -- run
 want=
