@@ -443,6 +443,8 @@ static int shard_firmware(struct shard *shard)
 	err = port_init(shard, &port);
 	if (err)
 		return err;
+	config.hash_secret[0] = port.random64(port.ctx) | 1;
+	config.hash_secret[1] = port.random64(port.ctx) | 1;
 	shard->arena_bytes = fw_arena_bytes();
 	shard->arena = mmap(NULL, shard->arena_bytes, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

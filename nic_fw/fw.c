@@ -250,8 +250,9 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	    config->mtu > HW_MAX_MTU || config->nic_index >= 32 || config->ip_prefix > 32 ||
 	    !config->num_shards || config->num_shards > WIRE_DGRAM_SHARDS ||
 	    config->shard >= config->num_shards || config->num_coll_shards >= config->num_shards ||
-	    !config->ip || config->esp_burst > ESP_MAX_BURST ||
-	    config->esp_initial_burst > ESP_MAX_BURST || config->mpa & ~(uint32_t)HW_MPA_ALL)
+	    !config->ip || !config->hash_secret[0] || !config->hash_secret[1] ||
+	    config->esp_burst > ESP_MAX_BURST || config->esp_initial_burst > ESP_MAX_BURST ||
+	    config->mpa & ~(uint32_t)HW_MPA_ALL)
 		return NULL;
 	for (i = 0; i < HW_NUM_VECTORS; i++)
 		if (!moder_check(&config->coalesce[i], HW_COALESCE_SET_ALL))
@@ -264,6 +265,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	if (!config->mpa)
 		nic->config.mpa = HW_MPA_DEFAULT;
 	nic->port = *port;
+	fw_hash_key_init(&nic->hash_key, config->hash_secret);
 	nic->qpn_base = (uint32_t)config->nic_index << 19 | (uint32_t)config->shard << 16;
 	nic->link_up = true;
 	lay_out(&l, nic);

@@ -39,6 +39,11 @@ struct fw_config {
 	uint8_t esp_burst, esp_initial_burst;
 	uint16_t mpa; /* HW_MPA_* (hw_cm.h); 0: HW_MPA_DEFAULT */
 	/*
+	 * Random, and known to nobody else: peers and processes that know it can make chains of
+	 * hash tables long. Not zero.
+	 */
+	uint64_t hash_secret[2];
+	/*
 	 * Addresses of NICs by nic_index, for peers given by QPN alone (address vector without
 	 * GRH): IP in network byte order, 0: unknown.
 	 */

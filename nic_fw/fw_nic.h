@@ -98,6 +98,7 @@ struct fw_nic {
 	bool link_up;
 	bool stopped;
 	struct fw_key key; /* keyed.c */
+	struct fw_hash_key hash_key;
 	uint32_t qpn_base; /* nic_index and shard in a QPN's upper bits */
 	uint64_t start_ns; /* of the first turn */
 	struct fw_slices slices;

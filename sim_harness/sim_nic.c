@@ -261,6 +261,8 @@ static void shard_start(struct sim_shard *shard)
 				   .ip = nic->ip,
 				   .link_mbps = 25000,
 				   .cc_off = sim->config.cc_off};
+	uint64_t shard_number = (uint64_t)nic->incarnation << 32 | nic->index << 8 | shard->index;
+	struct sim_prng secret;
 	struct fw_port port;
 	const char *name;
 	uint32_t i;
@@ -269,8 +271,11 @@ static void shard_start(struct sim_shard *shard)
 	memcpy(config.mac, nic->mac, sizeof(config.mac));
 	for (i = 0; i < NIC_NUMBERS; i++)
 		config.nic_ip[i] = ip_of(i);
-	sim_prng_init(&shard->port_prng, sim->seed, SIM_STREAM_PORT,
-		      (uint64_t)nic->incarnation << 32 | nic->index << 8 | shard->index);
+	sim_prng_init(&shard->port_prng, sim->seed, SIM_STREAM_PORT, shard_number);
+	/* A stream of its own, so that the numbers of a run do not depend on it. */
+	sim_prng_init(&secret, sim->seed, SIM_STREAM_SECRET, shard_number);
+	config.hash_secret[0] = sim_prng_next(&secret) | 1;
+	config.hash_secret[1] = sim_prng_next(&secret) | 1;
 	shard->arena_bytes = fw_arena_bytes();
 	shard->arena = mmap(NULL, shard->arena_bytes, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -28,8 +28,9 @@ enum sim_stream {
 	SIM_STREAM_FAULT = 5,
 	SIM_STREAM_WORKLOAD = 6,
 	SIM_STREAM_TEST = 7,
-	SIM_STREAM_DRAW = 8,   /* configuration of a random run, sim_draw.c */
-	SIM_STREAM_CLIENT = 9, /* jitter of a host, sim_client.c */
+	SIM_STREAM_DRAW = 8,    /* configuration of a random run, sim_draw.c */
+	SIM_STREAM_CLIENT = 9,  /* jitter of a host, sim_client.c */
+	SIM_STREAM_SECRET = 10, /* fw_config.hash_secret of a shard */
 };
 
 /* Starts the stream (kind, index) of a seed. */

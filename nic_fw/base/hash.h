@@ -4,8 +4,9 @@
  *
  * Heads, and the link in each entry, hold the next entry's number in its table + 1, so that a
  * zeroed arena is an empty hash table. A table of entries is an array, or fw_pool_table(). Chains
- * are short: each user bounds its entries, and mixes a key of the NIC's into the hash where
- * strangers choose the rest (base/keyed.c).
+ * are short: each user bounds its entries, and hashes them with a key of the instance, since peers
+ * and processes choose what they are found by. Lemire, Kaser: Strongly universal string hashing is
+ * fast, 2014.
  */
 #ifndef WEFT_FW_HASH_H
 #define WEFT_FW_HASH_H
@@ -13,7 +14,7 @@
 #include <assert.h>
 #include <stdint.h>
 
-/* Mixes a key for the hash tables. */
+/* Mixes three numbers; whoever chooses them also chooses the result. */
 static inline uint32_t fw_hash(uint32_t a, uint32_t b, uint32_t c)
 {
 	uint64_t h = (uint64_t)a * 0x9e3779b97f4a7c15u;
@@ -23,6 +24,32 @@ static inline uint32_t fw_hash(uint32_t a, uint32_t b, uint32_t c)
 	h ^= h >> 29;
 	h *= 0xbf58476d1ce4e5b9u;
 	return (uint32_t)(h >> 32);
+}
+
+/* The key of an instance's hash tables; drawn by keyed.c. */
+struct fw_hash_key {
+	uint64_t word[6];
+};
+
+/*
+ * Hashes the key of an entry. Any two keys meet in a chain with the chance of random numbers: a
+ * number is multiplied by a secret and the high half of the sum is taken, so no choice of keys is
+ * better than another (multilinear hashing).
+ */
+static inline uint32_t fw_hash_keyed5(const struct fw_hash_key *key, uint32_t a, uint32_t b,
+				      uint32_t c, uint32_t d, uint32_t e)
+{
+	const uint64_t *word = key->word;
+
+	return (uint32_t)((word[0] + word[1] * a + word[2] * b + word[3] * c + word[4] * d +
+			   word[5] * e) >>
+			  32);
+}
+
+static inline uint32_t fw_hash_keyed(const struct fw_hash_key *key, uint32_t a, uint32_t b,
+				     uint32_t c)
+{
+	return fw_hash_keyed5(key, a, b, c, 0, 0);
 }
 
 /* Walks the entries of a chain; the loop may not remove any. next: the member that links them. */

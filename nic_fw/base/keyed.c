@@ -51,6 +51,14 @@ uint64_t fw_siphash(const uint64_t key[2], uint64_t a, uint64_t b, uint64_t c)
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
+void fw_hash_key_init(struct fw_hash_key *key, const uint64_t secret[2])
+{
+	uint32_t i;
+
+	for (i = 0; i < sizeof(key->word) / sizeof(key->word[0]); i++)
+		key->word[i] = fw_siphash(secret, i, 0, 0);
+}
+
 uint64_t fw_keyed(struct fw_nic *nic, uint64_t a, uint64_t b, uint64_t c)
 {
 	if (!nic->key.drawn) {

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct fw_hash_key;
 struct fw_nic;
 
 struct fw_key {
@@ -22,6 +23,8 @@ struct fw_key {
 uint64_t fw_siphash(const uint64_t key[2], uint64_t a, uint64_t b, uint64_t c);
 /* SipHash of three words of message, with the key of the NIC. */
 uint64_t fw_keyed(struct fw_nic *nic, uint64_t a, uint64_t b, uint64_t c);
+/* Makes the key of hash tables (hash.h) of a secret. */
+void fw_hash_key_init(struct fw_hash_key *key, const uint64_t secret[2]);
 /* SipHash of a station's MAC. */
 uint32_t fw_keyed_mac(struct fw_nic *nic, const uint8_t *mac);
 

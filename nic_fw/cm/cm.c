@@ -145,7 +145,8 @@ struct cm_ep *cm_find(struct fw_nic *nic, uint64_t local_id)
 
 static uint32_t *cm_bucket(struct fw_nic *nic, uint32_t peer_ip, uint64_t peer_id)
 {
-	return &nic->cm.hash[fw_hash(peer_ip, (uint32_t)peer_id, (uint32_t)(peer_id >> 32)) %
+	return &nic->cm.hash[fw_hash_keyed(&nic->hash_key, peer_ip, (uint32_t)peer_id,
+					   (uint32_t)(peer_id >> 32)) %
 			     CM_HASH_SIZE];
 }
 
@@ -398,7 +399,7 @@ bool cm_move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq)
 
 static struct fw_list *listeners(struct fw_nic *nic, uint16_t space, uint16_t port)
 {
-	return &nic->cm.listeners[fw_hash(space, port, 0) % CM_LISTEN_HASH];
+	return &nic->cm.listeners[fw_hash_keyed(&nic->hash_key, space, port, 0) % CM_LISTEN_HASH];
 }
 
 void cm_listen(struct fw_nic *nic, struct cm_ep *ep)

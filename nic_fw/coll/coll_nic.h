@@ -56,7 +56,6 @@ struct goal_nic {
 	struct fw_multi **wild_recvs;  /* GOAL_HASH_SIZE */
 	struct fw_multi **wild_unexps; /* GOAL_WILD_SHAPES * GOAL_HASH_SIZE */
 	struct fw_multi **self_hash;   /* GOAL_HASH_SIZE */
-	uint64_t seed;                 /* goal_hash(); drawn at the first use; 0: not yet */
 };
 
 struct mgrp_nic {

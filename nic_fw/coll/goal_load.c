@@ -483,9 +483,13 @@ static bool step_order(struct goal_load *load)
 	return true;
 }
 
-static uint32_t next_count(struct goal_load *load, const struct goal_insn *op)
+static uint32_t next_count(const struct fw_nic *nic, struct goal_load *load,
+			   const struct goal_insn *op)
 {
-	uint32_t i = fw_hash(op->peer, op->tag, op->kind) & load->key_mask;
+	/* Places are taken one after another, so that distinct keys must be spread well, too. */
+	uint32_t i =
+	    load->key_mask & (uint32_t)fw_siphash(nic->config.hash_secret,
+						  (uint64_t)op->peer << 32 | op->tag, op->kind, 0);
 	struct goal_key *key = &load->keys[i];
 
 	while (key->next &&
@@ -505,7 +509,7 @@ static bool is_message(const struct goal_insn *op)
 	       op->kind == GOAL_INSN_MCAST_SEND || op->kind == GOAL_INSN_MCAST_RECV;
 }
 
-static bool step_counts(struct goal_load *load)
+static bool step_counts(const struct fw_nic *nic, struct goal_load *load)
 {
 	const struct goal_schedule *s = load->schedule;
 	uint64_t end = quantum_end(load, s->header.num_ops);
@@ -513,7 +517,7 @@ static bool step_counts(struct goal_load *load)
 	for (; load->at < end; load->at++) {
 		const struct goal_insn *op = &s->ops[load->at];
 
-		if (is_message(op) && op->count != next_count(load, op))
+		if (is_message(op) && op->count != next_count(nic, load, op))
 			return bad(load, "a message is not numbered in the order of the schedule");
 	}
 	return goal_load_next_phase(load, s->header.num_ops, GOAL_LOAD_DONE);
@@ -540,7 +544,7 @@ bool goal_load_step(struct fw_nic *nic, struct goal_load *load, const struct fw_
 		ok = step_order(load);
 		break;
 	case GOAL_LOAD_COUNTS:
-		ok = step_counts(load);
+		ok = step_counts(nic, load);
 		break;
 	case GOAL_LOAD_DONE:
 	case GOAL_LOAD_FAILED:

@@ -8,23 +8,13 @@
  */
 #include "nic_fw/fw_nic.h"
 
-#define GOAL_KEY_USE UINT64_C(0x676f616c) /* fw_keyed(): "goal" */
-
-/* fw_hash() alone would let a process choose tags of one chain. */
-uint32_t goal_hash(struct fw_nic *nic, uint32_t a, uint32_t b, uint32_t c)
-{
-	if (!nic->goal.seed)
-		nic->goal.seed = fw_keyed(nic, GOAL_KEY_USE, 0, 0) | 1;
-	return fw_hash(a ^ (uint32_t)nic->goal.seed, b ^ (uint32_t)(nic->goal.seed >> 32), c);
-}
-
 static uint32_t goal_match_bucket(const struct goal_comm *comm, struct fw_nic *nic,
 				  const struct goal_key4 *key)
 {
 	uint32_t comm_index = (uint32_t)(comm - nic->goal.comms);
 
-	return goal_hash(nic, key->instance << 10 ^ comm_index, key->rank ^ key->count << 16,
-			 key->tag) %
+	return fw_hash_keyed5(&nic->hash_key, comm_index, key->instance, key->rank, key->tag,
+			      key->count) %
 	       GOAL_HASH_SIZE;
 }
 

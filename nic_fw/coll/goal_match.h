@@ -81,9 +81,6 @@ struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,
 				  const struct goal_key4 *key, uint64_t bytes, bool header);
 void goal_unexp_free(struct fw_nic *nic, struct goal_unexp *unexp);
 
-/* A hash of the NIC's own for tables that processes and peers choose the keys of. */
-uint32_t goal_hash(struct fw_nic *nic, uint32_t a, uint32_t b, uint32_t c);
-
 /* ---- goal_wild.c: schedules with wildcards */
 
 /* A receive waits for a message; or it does not any more, without effect if it did not. */

@@ -20,8 +20,8 @@ static struct goal_send *send_of(struct esp_xfer *xfer)
 static uint32_t send_bucket(struct fw_nic *nic, const struct goal_link *link,
 			    const struct goal_key4 *key)
 {
-	return goal_hash(nic, key->instance << 10 ^ link->comm, key->rank ^ key->count << 16,
-			 key->tag) %
+	return fw_hash_keyed5(&nic->hash_key, link->comm, key->instance, key->rank, key->tag,
+			      key->count) %
 	       GOAL_HASH_SIZE;
 }
 

@@ -91,7 +91,8 @@ void goal_run_fault(struct fw_nic *nic, struct goal_run *run, enum hw_goal_statu
 
 static uint32_t *run_chain(struct fw_nic *nic, const struct goal_comm *comm, uint32_t instance)
 {
-	uint32_t hash = fw_hash(instance, (uint32_t)(comm - nic->goal.comms), 0);
+	uint32_t hash =
+	    fw_hash_keyed(&nic->hash_key, instance, (uint32_t)(comm - nic->goal.comms), 0);
 
 	return &nic->goal.run_hash[hash % GOAL_MAX_RUNS];
 }

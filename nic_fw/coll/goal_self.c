@@ -111,9 +111,8 @@ static uint64_t at_once_bytes(const struct goal_insn *from, const struct goal_in
 static struct fw_multi **self_chain(struct fw_nic *nic, const struct goal_run *run, uint32_t tag,
 				    uint32_t count)
 {
-	uint32_t hash =
-	    goal_hash(nic, run->instance << 10 ^ (uint32_t)(run->comm - nic->goal.comms), tag,
-		      run->schedule->wildcards ? 0 : count);
+	uint32_t hash = fw_hash_keyed5(&nic->hash_key, (uint32_t)(run->comm - nic->goal.comms),
+				       run->instance, tag, run->schedule->wildcards ? 0 : count, 0);
 
 	return &nic->goal.self_hash[hash % GOAL_HASH_SIZE];
 }

@@ -12,10 +12,9 @@
 
 static uint32_t *mgrp_space_bucket(struct fw_nic *nic, uint64_t key, uint64_t key2)
 {
-	uint32_t h =
-	    fw_hash((uint32_t)key, (uint32_t)(key >> 32) ^ (uint32_t)key2, (uint32_t)(key2 >> 32));
+	uint64_t mixed = fw_siphash(nic->config.hash_secret, key, key2, 0);
 
-	return &nic->mgrp.hash[h % MGRP_HASH_SIZE];
+	return &nic->mgrp.hash[mixed % MGRP_HASH_SIZE];
 }
 
 struct goal_comm *mgrp_first_member(struct fw_nic *nic, uint64_t key, uint64_t key2)

@@ -13,7 +13,8 @@
 static uint32_t *rd_flow_bucket(struct fw_nic *nic, const struct fw_qp *qp,
 				const struct rd_session *session, uint32_t dst_qpn, bool response)
 {
-	uint32_t h = fw_hash((uint32_t)(uintptr_t)qp ^ session->index << 20, dst_qpn, response);
+	uint32_t h = fw_hash_keyed(&nic->hash_key, (uint32_t)(uintptr_t)qp,
+				   session->index << 1 | response, dst_qpn);
 
 	return &nic->rd.flow_hash[h % FW_HASH_SIZE];
 }

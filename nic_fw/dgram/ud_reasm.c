@@ -16,7 +16,8 @@
 static uint32_t *ud_reasm_chain_head(struct fw_nic *nic, const struct fw_qp *qp, uint32_t src_ip,
 				     uint32_t src_qpn, uint32_t ssn)
 {
-	return &nic->ud.hash[fw_hash(src_ip, src_qpn, ssn ^ qp->qpn << 16) % FW_HASH_SIZE];
+	return &nic->ud.hash[fw_hash_keyed5(&nic->hash_key, src_ip, src_qpn, ssn, qp->qpn, 0) %
+			     FW_HASH_SIZE];
 }
 
 static struct ud_reasm *ud_reasm_find(struct fw_nic *nic, const struct fw_qp *qp,

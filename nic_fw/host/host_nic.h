@@ -94,7 +94,6 @@ struct host_nic {
 	struct fw_pool recv_msgs;
 	struct fw_pool slow_atomics;
 	uint32_t *recv_hash;  /* FW_HASH_SIZE: recv_msg by peer's QP and ours */
-	uint32_t recv_seed;   /* seed of its hash, drawn at the first use; 0: not yet */
 	uint32_t recv_serial; /* last recv_msg.serial given out */
 };
 

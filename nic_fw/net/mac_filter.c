@@ -13,7 +13,8 @@ static uint32_t *mac_filter_chain_head(struct fw_nic *nic, const uint8_t *mac)
 	uint32_t low, high = (uint32_t)mac[0] << 8 | mac[1];
 
 	memcpy(&low, mac + 2, sizeof(low));
-	return &nic->net.mac_filter_hash[fw_hash(low, high, 0) % MAC_FILTER_HASH_SIZE];
+	return &nic->net.mac_filter_hash[fw_hash_keyed(&nic->hash_key, low, high, 0) %
+					 MAC_FILTER_HASH_SIZE];
 }
 
 static struct mac_filter *filter_at(const struct fw_nic *nic, uint32_t index)

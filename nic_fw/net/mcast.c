@@ -8,15 +8,16 @@
 
 static uint32_t *mcast_chain_head(struct fw_nic *nic, uint32_t ip)
 {
-	return &nic->net.mcast_hash[fw_hash(ip, 0, 0) % MCAST_HASH_SIZE];
+	return &nic->net.mcast_hash[fw_hash_keyed(&nic->hash_key, ip, 0, 0) % MCAST_HASH_SIZE];
 }
 
 struct mcast_group *mcast_find(const struct fw_nic *nic, uint32_t ip)
 {
 	struct mcast_group *group;
 
-	fw_chain_for_each (group, nic->net.mcast_hash[fw_hash(ip, 0, 0) % MCAST_HASH_SIZE],
-			   fw_pool_table(&nic->net.mcast_group_pool), hash_next)
+	fw_chain_for_each (
+	    group, nic->net.mcast_hash[fw_hash_keyed(&nic->hash_key, ip, 0, 0) % MCAST_HASH_SIZE],
+	    fw_pool_table(&nic->net.mcast_group_pool), hash_next)
 		if (group->ip == ip)
 			return group;
 	return NULL;

@@ -10,8 +10,6 @@
  */
 #include "nic_fw/fw_nic.h"
 
-#define RECV_KEY_USE UINT64_C(0x72656376) /* fw_keyed(): "recv" */
-
 /*
  * A QP of RD or XRC may have open messages of many peers: a hash finds them by the peer's QP and
  * ours. A QP of RC has few (RECV_MSN_AHEAD), in their order.
@@ -21,13 +19,11 @@ static bool is_hashed(const struct fw_qp *qp)
 	return qp->type == HW_QPT_RD || qp->type == HW_QPT_XRC_RECV;
 }
 
-/* Returns the chain of a flow of messages; strangers cannot choose it. */
+/* Returns the chain of a flow of messages. */
 static uint32_t *chain(struct fw_nic *nic, const struct fw_qp *qp, uint32_t src_ip,
 		       uint32_t src_qpn)
 {
-	if (!nic->host.recv_seed)
-		nic->host.recv_seed = (uint32_t)fw_keyed(nic, RECV_KEY_USE, 0, 0) | 1;
-	return &nic->host.recv_hash[fw_hash(src_ip ^ nic->host.recv_seed, src_qpn, qp->qpn) %
+	return &nic->host.recv_hash[fw_hash_keyed(&nic->hash_key, src_ip, src_qpn, qp->qpn) %
 				    FW_HASH_SIZE];
 }
 

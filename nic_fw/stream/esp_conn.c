@@ -13,9 +13,8 @@
 
 static uint32_t *esp_conn_bucket(struct fw_nic *nic, const struct esp_key *key)
 {
-	uint32_t h = fw_hash((uint32_t)key->key ^ (uint32_t)(key->key2 >> 32),
-			     (uint32_t)(key->key >> 32) ^ (uint32_t)key->key2,
-			     key->local << 16 ^ key->remote);
+	uint64_t h = fw_siphash(nic->config.hash_secret, key->key, key->key2,
+				(uint64_t)key->local << 32 | key->remote);
 
 	return &nic->esp.hash[h % FW_ESP_HASH_SIZE];
 }

@@ -27,7 +27,6 @@ struct tag_nic {
 	struct fw_pool shares;
 	uint32_t *share_hash; /* TAG_SHARE_HASH: tag_share by its endpoint, IP and QPN */
 	uint32_t *peer_hash;  /* FW_HASH_SIZE: tag_peer by its endpoint, IP and QPN */
-	uint32_t peer_seed;   /* drawn at the first use; 0: not yet */
 	struct fw_list work;  /* tag_ep.work_node: endpoints with work for a later turn */
 	struct fw_list downs; /* tag_send.peer_node: their peer's session has ended */
 	/* Memory of the records of pools (struct buddy_block), TAG_RECORDS_BYTES. */

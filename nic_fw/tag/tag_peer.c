@@ -9,15 +9,11 @@
  */
 #include "nic_fw/fw_nic.h"
 
-#define TAG_PEER_KEY_USE UINT64_C(0x74616770) /* fw_keyed(): "tagp" */
-
 static uint32_t *tag_peer_chain(struct fw_nic *nic, const struct tag_ep *ep, uint32_t ip,
 				uint32_t qpn)
 {
-	if (!nic->tag.peer_seed)
-		nic->tag.peer_seed = (uint32_t)fw_keyed(nic, TAG_PEER_KEY_USE, 0, 0) | 1;
 	return &nic->tag
-		    .peer_hash[fw_hash(ip ^ nic->tag.peer_seed, qpn, ep->qp->qpn) % FW_HASH_SIZE];
+		    .peer_hash[fw_hash_keyed(&nic->hash_key, ip, qpn, ep->qp->qpn) % FW_HASH_SIZE];
 }
 
 static struct tag_peer *at(struct fw_nic *nic, uint32_t number)

@@ -11,7 +11,8 @@
 static uint32_t *tcp_conn_chain_head(const struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
 				     uint16_t local_port)
 {
-	return &nic->tcp.hash[fw_hash(peer_ip, peer_port, local_port) % TCP_HASH_SIZE];
+	return &nic->tcp.hash[fw_hash_keyed(&nic->hash_key, peer_ip, peer_port, local_port) %
+			      TCP_HASH_SIZE];
 }
 
 struct tcp_flow *tcp_find(const struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,

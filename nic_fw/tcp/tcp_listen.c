@@ -20,7 +20,6 @@ enum {
 	COOKIE_TS_SACK = 0x10,
 	COOKIE_TS_ECN = 0x20,
 	COOKIE_NO_WSCALE = 15,
-	SYN_HASH_USE = 5, /* tcp_keyed(): the seed of the hash */
 };
 #define COOKIE_PERIOD_NS  UINT64_C(64000000000)
 #define SYNACK_TIMEOUT_NS TCP_SECOND_NS
@@ -31,11 +30,16 @@ static const uint16_t cookie_mss[COOKIE_MSS_MASK + 1] = {
 
 /* ---- listeners ------------------------------------------------------------------------------- */
 
+static uint32_t listen_place(const struct fw_nic *nic, uint16_t port)
+{
+	return fw_hash_keyed(&nic->hash_key, port, 0, 0) % TCP_LISTEN_HASH_SIZE;
+}
+
 struct tcp_listener *tcp_find_listener(const struct fw_nic *nic, uint16_t port)
 {
 	struct tcp_listener *listener;
 
-	fw_chain_for_each (listener, nic->tcp.listen_hash[port % TCP_LISTEN_HASH_SIZE],
+	fw_chain_for_each (listener, nic->tcp.listen_hash[listen_place(nic, port)],
 			   nic->tcp.listeners, hash_next)
 		if (listener->port == port)
 			return listener;
@@ -46,7 +50,7 @@ int tcp_listen(struct fw_nic *nic, uint16_t port, uint32_t backlog, const struct
 	       void *ctx)
 {
 	struct tcp_listener *listener;
-	uint32_t i, *head = &nic->tcp.listen_hash[port % TCP_LISTEN_HASH_SIZE];
+	uint32_t i, *head = &nic->tcp.listen_hash[listen_place(nic, port)];
 
 	if (tcp_find_listener(nic, port))
 		return FW_EADDRINUSE;
@@ -83,13 +87,10 @@ void tcp_accept_done(struct fw_nic *nic, struct tcp_flow *flow)
 
 /* ---- the queue of SYNs ----------------------------------------------------------------------- */
 
-/* Strangers choose addresses and ports, but not the chain that they lead to. */
 static uint32_t *syn_head(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
 			  uint16_t local_port)
 {
-	if (!nic->tcp.syn_seed)
-		nic->tcp.syn_seed = (uint32_t)tcp_keyed(nic, 0, 0, 0, SYN_HASH_USE) | 1;
-	return &nic->tcp.syn_hash[fw_hash(peer_ip ^ nic->tcp.syn_seed, peer_port, local_port) %
+	return &nic->tcp.syn_hash[fw_hash_keyed(&nic->hash_key, peer_ip, peer_port, local_port) %
 				  TCP_SYN_HASH_SIZE];
 }
 
@@ -132,8 +133,8 @@ void tcp_unlisten(struct fw_nic *nic, uint16_t port)
 	while (!fw_list_empty(&listener->flows))
 		tcp_accept_done(nic,
 				FW_CONTAINER(listener->flows.next, struct tcp_flow, pending_node));
-	fw_chain_del(&nic->tcp.listen_hash[port % TCP_LISTEN_HASH_SIZE], listener,
-		     nic->tcp.listeners, hash_next);
+	fw_chain_del(&nic->tcp.listen_hash[listen_place(nic, port)], listener, nic->tcp.listeners,
+		     hash_next);
 	listener->used = false;
 	nic->tcp.num_listeners--;
 }

@@ -36,7 +36,6 @@ struct tcp_nic {
 	uint32_t num_listeners;
 	struct fw_pool syns;
 	uint32_t *syn_hash;
-	uint32_t syn_seed; /* of the hash, 0: none yet */
 	/* tcp_syn.node by the number of tries, each in the order of deadlines. */
 	struct fw_list syn_lists[TCP_SYNACK_TRIES];
 	struct fw_list syn_ended; /* tcp_syn.listener_node: their listener has ended */

@@ -173,6 +173,7 @@ void fw_ut_begin(struct fw_ut *ut)
 	    .mtu = 1500,
 	    .ip = htonl(0x0a4d0001),
 	    .nic_ip = {htonl(0x0a4d0064), htonl(0x0a4d0001)},
+	    .hash_secret = BENCH_HASH_SECRET,
 	};
 	struct fw_port port = bench_port_table(&ut->port);
 	uint32_t client;

@@ -23,6 +23,12 @@ enum {
 	BENCH_UNMAPS = 16,
 };
 
+/* fw_config.hash_secret: any, the same in each run. */
+#define BENCH_HASH_SECRET                                                                          \
+	{                                                                                          \
+		UINT64_C(0x6a09e667f3bcc909), UINT64_C(0xbb67ae8584caa73b)                         \
+	}
+
 /* Prints an error message and aborts; bench_on_fail, unless NULL, prints the state first. */
 void bench_fail(const char *what, ...) __attribute__((format(printf, 1, 2), noreturn));
 extern void (*bench_on_fail)(void);

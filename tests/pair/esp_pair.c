@@ -241,6 +241,7 @@ static void init_nic(struct ep *ep, uint32_t e)
 				   .num_shards = WIRE_EDP_SHARDS,
 				   .mtu = (uint16_t)(ep->mtu[e] ? ep->mtu[e] : 1500),
 				   .ip = htonl(0x0a4d0001 + e),
+				   .hash_secret = BENCH_HASH_SECRET,
 				   .esp_burst = ep->burst,
 				   .esp_initial_burst = ep->initial_burst};
 	struct fw_port port = bench_port_table(&ep->end[e].port);

@@ -15,8 +15,12 @@ static struct rp rp;
 /* Each value out of range is refused before the arena is touched. */
 static void configurations(void)
 {
-	const struct fw_config good = {
-	    .name = "weft0", .num_shards = 1, .mtu = 1500, .ip = 1, .ip_prefix = 24};
+	const struct fw_config good = {.name = "weft0",
+				       .num_shards = 1,
+				       .mtu = 1500,
+				       .ip = 1,
+				       .ip_prefix = 24,
+				       .hash_secret = BENCH_HASH_SECRET};
 	struct fw_port port = {0};
 	size_t bytes = fw_arena_bytes();
 	void *arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -40,6 +44,8 @@ static void configurations(void)
 	REFUSED(num_shards, WIRE_DGRAM_SHARDS + 1);
 	REFUSED(shard, 1);
 	REFUSED(ip, 0);
+	REFUSED(hash_secret[0], 0);
+	REFUSED(hash_secret[1], 0);
 #undef REFUSED
 	c = good;
 	CU_ASSERT_PTR_NULL(fw_init(&c, &port, arena, bytes - 1));

@@ -72,6 +72,7 @@ static void init_nic(struct rp *rp, uint32_t e)
 	    .mtu = 1500,
 	    .ip = htonl(0x0a4d0001 + e),
 	    .nic_ip = {htonl(0x0a4d0001), htonl(0x0a4d0002), htonl(0x0a4d0063)},
+	    .hash_secret = BENCH_HASH_SECRET,
 	};
 	struct rp_end *end = &rp->end[e];
 	struct fw_port port;

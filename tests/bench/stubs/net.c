@@ -387,6 +387,7 @@ void net_init(uint8_t shard)
 	nic->config.mtu = NET_MTU;
 	nic->config.shard = shard;
 	nic->config.num_shards = 8;
+	fw_hash_key_init(&nic->hash_key, (const uint64_t[2])BENCH_HASH_SECRET);
 	nic->now_ns = UINT64_C(1000000000);
 	nic->net.tx_allow = UINT32_MAX;
 	nic->net.tx = net_alloc(FW_TX_STAGE * sizeof(*nic->net.tx));

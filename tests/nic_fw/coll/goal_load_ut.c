@@ -7,6 +7,8 @@
 
 #include "tests/bench/host.h"
 
+#include "nic_fw/coll/goal_load.c"
+
 enum {
 	RANK = 1,
 	RANKS = 4,
@@ -14,6 +16,8 @@ enum {
 	SHORT_BYTES = 64,
 	SCRATCH_BYTES = 64,
 	MANY = 3 * GOAL_LOAD_QUANTUM,
+	CHOSEN = GOAL_LOAD_QUANTUM + 8,
+	LONGEST_ROW = 32,
 };
 
 struct sched {
@@ -536,6 +540,57 @@ static void in_steps(void)
 	free(code);
 }
 
+/* Returns the most places in a row that keys of messages have taken. */
+static uint32_t longest_row(void)
+{
+	uint32_t i, row = 0, longest = 0;
+
+	for (i = 0; i <= load.key_mask; i++) {
+		row = load.keys[i].next ? row + 1 : 0;
+		longest = row > longest ? row : longest;
+	}
+	return longest;
+}
+
+/* Tags that fw_hash() gives one place: a message may not look at the places of all others. */
+static void chosen_tags(void)
+{
+	const uint64_t ops_at = sizeof(struct goal_header),
+		       bytes = ops_at + CHOSEN * sizeof(struct goal_insn);
+	uint8_t *code = calloc(1, bytes);
+	const struct fw_mem mem = {.ptr = code};
+	struct goal_insn *ops = (void *)(code + ops_at);
+	struct sched s;
+	uint32_t n, tag;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(code);
+	fw_ut_begin(&ut);
+	make(&s);
+	s.h.total_bytes = bytes;
+	s.h.num_ops = s.h.num_roots = CHOSEN;
+	s.h.num_edges = s.h.num_slots = s.h.num_pieces = 0;
+	s.h.slots_offset = s.h.ops_offset = ops_at;
+	s.h.edges_offset = s.h.pieces_offset = bytes;
+	for (n = tag = 0; n < CHOSEN; tag++)
+		if (fw_hash(2, tag, GOAL_INSN_SEND) % fw_pow2_at_least(2 * CHOSEN) == 0)
+			ops[n++] = (struct goal_insn){.kind = GOAL_INSN_SEND,
+						      .peer = 2,
+						      .tag = tag,
+						      .buf = {GOAL_REF(GOAL_SLOT_SCRATCH, 0)}};
+	memcpy(code, &s.h, sizeof(s.h));
+	memset(&schedule, 0, sizeof(schedule));
+	CU_ASSERT_TRUE_FATAL(goal_load_begin(ut.nic, &load, &schedule, &s.h, RANK, RANKS));
+	while (load.phase != GOAL_LOAD_COUNTS)
+		CU_ASSERT_FALSE_FATAL(goal_load_step(ut.nic, &load, &mem));
+	CU_ASSERT_FALSE_FATAL(goal_load_step(ut.nic, &load, &mem));
+	CU_ASSERT(longest_row() <= LONGEST_ROW);
+	CU_ASSERT_TRUE(goal_load_step(ut.nic, &load, &mem));
+	CU_ASSERT_EQUAL(load.phase, GOAL_LOAD_DONE);
+	goal_schedule_free(ut.nic, &schedule);
+	fw_ut_end(&ut);
+	free(code);
+}
+
 /* More than the process's share of the NIC's memory: refused, and nothing is held. */
 static void no_memory(void)
 {
@@ -555,4 +610,4 @@ static void no_memory(void)
 }
 
 UT_MAIN("nic_fw/coll/goal_load", UT(what_is_right), UT(headers), UT(operations),
-	UT(memory_that_changes), UT(in_steps), UT(no_memory))
+	UT(memory_that_changes), UT(in_steps), UT(chosen_tags), UT(no_memory))

@@ -65,7 +65,8 @@ static void begin(bool wildcards)
 	run->instance = INSTANCE;
 	run->locals = locals;
 	run->finished = finished;
-	fw_chain_add(&ut.nic->goal.run_hash[fw_hash(INSTANCE, 0, 0) % GOAL_MAX_RUNS],
+	fw_chain_add(&ut.nic->goal.run_hash[fw_hash_keyed(&ut.nic->hash_key, INSTANCE, 0, 0) %
+					    GOAL_MAX_RUNS],
 		     &run->hash_next, fw_pool_index(&ut.nic->goal.runs, run));
 	fw_list_add_tail(&comm->runs, &run->comm_node);
 	if (wildcards)
@@ -80,7 +81,7 @@ static void end(void)
 		goal_unexp_free(ut.nic,
 				FW_CONTAINER(comm->unexps.next, struct goal_unexp, comm_node));
 	goal_msg_drop_run(ut.nic, run);
-	ut.nic->goal.run_hash[fw_hash(INSTANCE, 0, 0) % GOAL_MAX_RUNS] = 0;
+	ut.nic->goal.run_hash[fw_hash_keyed(&ut.nic->hash_key, INSTANCE, 0, 0) % GOAL_MAX_RUNS] = 0;
 	fw_list_del(&run->client_node);
 	goal_give(ut.nic, 0, GOAL_TABLE_RUNS, run);
 	fw_ut_end(&ut);

@@ -45,7 +45,9 @@ static struct mcast_group *join(uint32_t ip)
 	wire_group_mac(ip, mac);
 	CU_ASSERT_EQUAL_FATAL(mac_filter_add(net.nic, mac, ip), 0);
 	if (!group) {
-		uint32_t *head = &net.nic->net.mcast_hash[fw_hash(ip, 0, 0) % MCAST_HASH_SIZE];
+		uint32_t *head =
+		    &net.nic->net
+			 .mcast_hash[fw_hash_keyed(&net.nic->hash_key, ip, 0, 0) % MCAST_HASH_SIZE];
 
 		group = fw_pool_get(&net.nic->net.mcast_group_pool);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(group);

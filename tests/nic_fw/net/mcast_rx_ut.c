@@ -23,7 +23,8 @@ static void init(uint8_t shard)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(group);
 	memset(group, 0, sizeof(*group));
 	group->ip = GROUP;
-	net.nic->net.mcast_hash[fw_hash(GROUP, 0, 0) % MCAST_HASH_SIZE] = 1;
+	net.nic->net.mcast_hash[fw_hash_keyed(&net.nic->hash_key, GROUP, 0, 0) % MCAST_HASH_SIZE] =
+	    1;
 	fw_list_init(&group->members);
 	fw_list_add_tail(&net.nic->net.mcast_groups, &group->node);
 	member.group = group;
