@@ -26,7 +26,9 @@ enum {
 	RD_WR_RECV = 1000, /* wr_id of the first receive */
 	RD_SGES = 16,
 	RD_INLINE_BYTES = 256,
-	RD_STALE = 0xdd, /* what was sent is overwritten: a NIC must not read it again */
+	RD_BEFORE = 0xee,
+	RD_LATER = RD_SLOTS + 1, /* messages of a flow that may be under way */
+	RD_STALE = 0xdd,         /* what was sent is overwritten: a NIC must not read it again */
 };
 
 struct rd_op {
@@ -267,6 +269,45 @@ static void op_done(struct rd_actor *a, uint32_t ti, uint32_t slot)
 	a->run->bytes += op->bytes;
 }
 
+/* Returns the first byte from `from` on that is not as it was before the receive. */
+static uint32_t changed(const uint8_t *at, uint32_t from)
+{
+	while (from < RD_SLOT_BYTES && at[from] == RD_BEFORE)
+		from++;
+	return from;
+}
+
+/*
+ * Bytes behind a message stay as they were, unless data of a later message of the same flow had
+ * come first, whose receive the message took over (nic_fw/rdmap/recv.c).
+ */
+static void check_beyond(struct rd_actor *a, const uint8_t *at, uint32_t bytes, uint32_t src,
+			 uint32_t seq)
+{
+	struct rd_state *st = a->run->state;
+	static uint8_t sent[RD_SLOT_BYTES], imm[RD_SLOT_BYTES];
+	uint32_t from = changed(at, bytes), later, n;
+
+	if (from == RD_SLOT_BYTES)
+		return;
+	for (later = seq + 1; later <= seq + RD_LATER; later++) {
+		sim_pattern(a->run->sim, src, a->index, later, imm, sizeof(imm));
+		memcpy(sent, &later, sizeof(later));
+		memcpy(sent + sizeof(later), imm, sizeof(sent) - sizeof(later));
+		for (n = from; n < RD_SLOT_BYTES && (at[n] == imm[n] || at[n] == RD_BEFORE); n++)
+			;
+		if (n == RD_SLOT_BYTES)
+			return;
+		for (n = from; n < RD_SLOT_BYTES && (at[n] == sent[n] || at[n] == RD_BEFORE); n++)
+			;
+		if (n == RD_SLOT_BYTES)
+			return;
+	}
+	sim_run_fail(a->run,
+		     "beyond: weft%u: of message %u of weft%u (%u bytes) byte %u behind it changed",
+		     a->index, seq, st->actors[src].index, bytes, from - bytes);
+}
+
 /* Checks a message received from a peer. */
 static void received(struct rd_actor *a, const struct weft_wc *wc)
 {
@@ -300,8 +341,10 @@ static void received(struct rd_actor *a, const struct weft_wc *wc)
 		sim_run_fail(a->run,
 			     "shadow: weft%u: message %u of weft%u (%u bytes) has wrong bytes",
 			     a->index, seq, src, wc->bytes);
+	else if (wc->opcode == WEFT_WC_RECV)
+		check_beyond(a, at, wc->bytes, src, seq);
 	a->run->received++;
-	memset(at, 0xee, RD_SLOT_BYTES);
+	memset(at, RD_BEFORE, RD_SLOT_BYTES);
 	if (sim_end_recv(&a->end, wc->wr_id, recv_offset(r), RD_SLOT_BYTES))
 		sim_run_fail(a->run, "post: weft%u: a receive could not be posted", a->index);
 }
@@ -423,6 +466,7 @@ static int start_actor(struct sim_run *run, struct rd_actor *a, uint32_t i)
 	if (rc)
 		return rc;
 	sim_prng_fill(&a->prng, a->end.buf, window_offset(RD_PEERS));
+	memset(a->end.buf + recv_offset(0), RD_BEFORE, (size_t)RD_RECVS * RD_SLOT_BYTES);
 	sim_proc_on_irq(a->end.proc, interrupted, a);
 	for (r = 0; r < RD_RECVS && !rc; r++)
 		rc = sim_end_recv(&a->end, RD_WR_RECV + r, recv_offset(r), RD_SLOT_BYTES);

@@ -309,4 +309,5 @@ const struct sim_workload sim_wl_record = {
     .check = check,
     .close = close_all,
     .stop = stop,
+    .weight = 2,
 };

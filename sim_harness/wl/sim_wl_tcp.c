@@ -5,9 +5,11 @@
  *
  * Each process connects to its neighbours and accepts their connections. A Send contains its number
  * and must arrive once and in order. After a Write, a Send names its location, and its bytes are
- * then checked. A Read fetches constant bytes. A request succeeds unless its connection was ended
- * by either side, by a death, by a forged reset, or by a frame whose corruption TCP's checksum
- * missed. The remaining requests then fail in order, and none succeeds after a failure.
+ * then checked. A Write with immediate data is its own message. A Read fetches constant bytes. An
+ * atomic returns the known value of a word that has one writer. A request succeeds unless its
+ * connection was ended by either side, by a death, by a forged reset, or by a frame whose
+ * corruption TCP's checksum missed. The remaining requests then fail in order, and none succeeds
+ * after a failure.
  *
  * One event drives the whole workload, so that blocking calls, which run the simulation, never
  * nest. sim_wl_tcp.h describes connections and their halves; sim_wl_tcp_cm.c creates and ends them,
@@ -20,6 +22,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+	STREAMS = 4,      /* kinds of request with a pattern of their own */
+	EXT_PPM = 350000, /* probability of a request of RFC 7306 */
+};
 
 /* Header of a message. */
 struct wt_head {
@@ -42,6 +49,11 @@ static uint8_t *at(const struct wt_half *half, enum wt_area area, uint32_t slot)
 	return half->actor->end.buf + wt_offset(half, area, slot);
 }
 
+size_t wt_word_offset(const struct wt_half *half)
+{
+	return (size_t)WT_HALVES * WT_HALF_SLOTS * WT_MSG_BYTES + half->place * WT_WORD_BYTES;
+}
+
 static struct sim_run *run_of(const struct wt_half *half)
 {
 	return half->actor->run;
@@ -58,7 +70,7 @@ static uint64_t wr_id(struct wt_half *half, enum wt_kind kind, uint32_t slot)
 /* Identifies a stream of messages for sim_pattern(). */
 static uint32_t stream_of(const struct wt_half *half, enum wt_kind kind)
 {
-	return (half->link * 2 + half->side) * WT_KINDS + (uint32_t)kind;
+	return (half->link * 2 + half->side) * STREAMS + (uint32_t)kind;
 }
 
 /* ---- posting --------------------------------------------------------------------------------- */
@@ -85,7 +97,11 @@ static void post(struct wt_half *half, enum wt_kind kind, enum weft_wr_opcode op
 					.opcode = opcode,
 					.flags = WEFT_SEND_SIGNALED,
 					.remote_addr = half->peer_addr + remote,
-					.rkey = half->peer_rkey};
+					.rkey = half->peer_rkey,
+					.imm = half->seq,
+					.swap = half->operand,
+					.compare_add = opcode == WEFT_WR_CMP_SWAP ? half->compare
+										  : half->operand};
 	int rc = weft_post_send(half->qp, &wr, NULL);
 
 	if (!rc) {
@@ -145,6 +161,55 @@ static void read_some(struct wt_half *half, uint32_t slot)
 	post(half, WT_READ, WEFT_WR_READ, slot, &sge, wt_offset(half->peer, WT_AREA_CONST, 0));
 }
 
+/* Posts a Write whose immediate data is its number; room: there is a receive for it. */
+static void write_imm(struct wt_half *half, uint32_t slot)
+{
+	uint32_t bytes = (uint32_t)sim_prng_below(&wt_of(run_of(half))->ext_prng, WT_MSG_BYTES + 1);
+	struct weft_sge sge =
+	    sim_end_sge(&half->actor->end, wt_offset(half, WT_AREA_SRC, slot), bytes);
+
+	half->imm_slot[half->seq % WT_RECVS] = slot;
+	half->imm_bytes[half->seq % WT_RECVS] = bytes;
+	sim_pattern(run_of(half)->sim, stream_of(half, WT_SEND), half->attempt, half->seq,
+		    at(half, WT_AREA_SRC, slot), bytes);
+	half->busy |= 1u << slot;
+	half->peer->sink_held |= 1u << slot;
+	post(half, WT_WRITE, WEFT_WR_WRITE_IMM, slot, &sge,
+	     wt_offset(half->peer, WT_AREA_SINK, slot));
+	half->seq++;
+}
+
+static void atomic(struct wt_half *half, uint32_t slot)
+{
+	struct sim_prng *prng = &wt_of(run_of(half))->ext_prng;
+	struct weft_sge sge =
+	    sim_end_sge(&half->actor->end, wt_offset(half, WT_AREA_READ, slot), 8);
+	bool swap = sim_prng_below(prng, 2);
+
+	half->operand = sim_prng_next(prng);
+	half->compare = sim_prng_below(prng, 4) ? half->word : ~half->word;
+	half->next_word = half->word + half->operand;
+	if (swap)
+		half->next_word = half->compare == half->word ? half->operand : half->word;
+	memset(at(half, WT_AREA_READ, slot), 0xee, 16);
+	half->busy |= 1u << slot;
+	half->atomic = true;
+	post(half, WT_ATOMIC, swap ? WEFT_WR_CMP_SWAP : WEFT_WR_FETCH_ADD, slot, &sge,
+	     wt_word_offset(half->peer));
+}
+
+/* Posts a request of RFC 7306; false: neither has room. */
+static bool extension(struct wt_half *half, uint32_t slot, bool room)
+{
+	if (!half->atomic && sim_prng_below(&wt_of(run_of(half))->ext_prng, 2))
+		atomic(half, slot);
+	else if (room && !(half->peer->sink_held >> slot & 1))
+		write_imm(half, slot);
+	else
+		return false;
+	return true;
+}
+
 static uint32_t free_slot(const struct wt_half *half, uint32_t taken)
 {
 	uint32_t slot = 0;
@@ -156,12 +221,15 @@ static uint32_t free_slot(const struct wt_half *half, uint32_t taken)
 
 void wt_work(struct wt_half *half)
 {
+	struct wt *wt = wt_of(run_of(half));
 	struct sim_prng *prng = &half->actor->prng;
 	uint32_t slot = free_slot(half, 0), other;
 	/* Ensures a receive for every message: without one the connection would end. */
 	bool room = half->seq - half->peer->received < WT_RECVS;
 
 	if (slot == WT_SLOTS)
+		return;
+	if (wt->ext && sim_prng_chance(&wt->ext_prng, EXT_PPM) && extension(half, slot, room))
 		return;
 	other = free_slot(half, 1u << slot);
 	switch (sim_prng_below(prng, 3)) {
@@ -223,6 +291,47 @@ static void check_message(struct wt_half *half, const uint8_t *data, uint32_t by
 	run->bytes += bytes;
 }
 
+/* Checks a Write by its immediate data, which is the message's number. */
+static void check_imm(struct wt_half *half, const struct weft_wc *wc)
+{
+	const struct wt_half *peer = half->peer;
+	struct sim_run *run = run_of(half);
+	uint32_t slot = peer->imm_slot[wc->imm % WT_RECVS];
+	uint32_t bytes = peer->imm_bytes[wc->imm % WT_RECVS];
+
+	if (wc->imm != half->received || wc->bytes != bytes)
+		sim_run_fail(run,
+			     "order: weft%u: Write %u of %u bytes on connection %u, where %u of %u "
+			     "bytes was due",
+			     half->actor->index, wc->imm, wc->bytes, half->link, half->received,
+			     bytes);
+	else if (!sim_pattern_check(run->sim, stream_of(peer, WT_SEND), half->attempt, wc->imm,
+				    at(half, WT_AREA_SINK, slot), bytes))
+		sim_run_fail(run,
+			     "shadow: weft%u: a Write of %u bytes with immediate data is wrong",
+			     half->actor->index, bytes);
+	half->sink_held &= ~(1u << slot);
+	half->received++;
+	run->received++;
+	run->bytes += bytes;
+}
+
+static void check_atomic(struct wt_half *half, uint32_t slot)
+{
+	const uint8_t *got = at(half, WT_AREA_READ, slot);
+	uint64_t was;
+
+	memcpy(&was, got, sizeof(was));
+	if (was != half->word || got[sizeof(was)] != 0xee)
+		sim_run_fail(run_of(half),
+			     "shadow: weft%u: connection %u: an atomic returned %llx,"
+			     " not %llx",
+			     half->actor->index, half->link, (unsigned long long)was,
+			     (unsigned long long)half->word);
+	half->word = half->next_word;
+	half->atomic = false;
+}
+
 static void check_read(struct wt_half *half, uint32_t slot)
 {
 	struct sim_run *run = run_of(half);
@@ -238,13 +347,17 @@ static void check_read(struct wt_half *half, uint32_t slot)
 	run->bytes += bytes;
 }
 
-static void succeeded(struct wt_half *half, enum wt_kind kind, uint32_t slot, uint32_t bytes)
+static void succeeded(struct wt_half *half, enum wt_kind kind, uint32_t slot,
+		      const struct weft_wc *wc)
 {
 	struct sim_run *run = run_of(half);
 
 	switch (kind) {
 	case WT_RECV:
-		check_message(half, at(half, WT_AREA_RECV, slot), bytes);
+		if (wc->opcode == WEFT_WC_RECV_WRITE_IMM)
+			check_imm(half, wc);
+		else
+			check_message(half, at(half, WT_AREA_RECV, slot), wc->bytes);
 		memset(at(half, WT_AREA_RECV, slot), 0xee, WT_MSG_BYTES);
 		if (wt_post_recv(half, slot) && !wt_may_break(half))
 			sim_run_fail(run, "post: weft%u: a receive", half->actor->index);
@@ -258,6 +371,10 @@ static void succeeded(struct wt_half *half, enum wt_kind kind, uint32_t slot, ui
 	case WT_READ:
 		check_read(half, slot);
 		run->done[SIM_OP_READ]++;
+		break;
+	case WT_ATOMIC:
+		check_atomic(half, slot);
+		run->done[SIM_OP_FETCH_ADD]++;
 		break;
 	case WT_KINDS:
 		break;
@@ -309,12 +426,12 @@ static void completed(struct wt_actor *actor, const struct weft_wc *wc)
 		half->sends--;
 		half->busy &= ~(1u << slot);
 		/* A NIC that still reads it sends wrong bytes. */
-		if (kind != WT_READ)
+		if (kind != WT_READ && kind != WT_ATOMIC)
 			memset(at(half, WT_AREA_SRC, slot), 0xdd, WT_MSG_BYTES);
 	}
 	check_order(half, wc, kind == WT_RECV);
 	if (wc->status == WEFT_WC_SUCCESS)
-		succeeded(half, kind, slot, wc->bytes);
+		succeeded(half, kind, slot, wc);
 	else if (!wt_may_break(half) || (!wt_corrupted(actor->run) && !is_an_end(wc->status)))
 		sim_run_fail(actor->run, "completion: weft%u: connection %u: %s (%s)", actor->index,
 			     half->link, weft_wc_status_str(wc->status),

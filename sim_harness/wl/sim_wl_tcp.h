@@ -15,7 +15,8 @@ enum {
 	WT_SLOTS = 4,  /* outstanding requests per half */
 	WT_RECVS = 12,
 	WT_MSG_BYTES = 16384,
-	WT_NO_EP = -1, /* half->ep: destroyed or never created */
+	WT_WORD_BYTES = 64, /* distance of the words that atomics change */
+	WT_NO_EP = -1,      /* half->ep: destroyed or never created */
 };
 
 /* Start of each area of a half in the process's buffer, in messages. */
@@ -33,6 +34,7 @@ enum wt_kind {
 	WT_SEND,
 	WT_WRITE,
 	WT_READ,
+	WT_ATOMIC,
 	WT_KINDS
 };
 
@@ -60,12 +62,17 @@ struct wt_half {
 	uint32_t busy;           /* one bit per slot */
 	uint32_t sink_held;      /* slots with a Write that was not checked yet */
 	uint32_t read_bytes[WT_SLOTS];
-	uint32_t sends, recvs; /* posted, not completed */
-	uint16_t port;         /* side 0: its TCP port */
-	bool hit;              /* a reset was forged for it: it may end */
-	bool widow;            /* the peer's process has died */
-	uint64_t up_ns;        /* time since it is ready; 0: not ready, or already counted */
-	bool failed[2];        /* a request or a receive has failed; none may succeed after it */
+	/* Writes with immediate data under way, by message number. */
+	uint32_t imm_slot[WT_RECVS], imm_bytes[WT_RECVS];
+	bool atomic; /* one at a time, so that its result is known */
+	uint64_t operand, compare;
+	uint64_t word, next_word; /* value of the peer's word, and after the atomic under way */
+	uint32_t sends, recvs;    /* posted, not completed */
+	uint16_t port;            /* side 0: its TCP port */
+	bool hit;                 /* a reset was forged for it: it may end */
+	bool widow;               /* the peer's process has died */
+	uint64_t up_ns;           /* time since it is ready; 0: not ready, or already counted */
+	bool failed[2];           /* a request or a receive has failed; none may succeed after it */
 	uint32_t posted[2], done[2]; /* their numbers, and the next one due */
 	uint64_t forgotten;          /* attempts before this one, + 1, need not complete */
 	uint64_t peer_addr; /* address and key of the peer's memory, which outlive the peer */
@@ -94,6 +101,8 @@ struct wt {
 	uint64_t completions, seen; /* values of completions and messages at the last check */
 	uint32_t idle;              /* steps without a completion, at the end */
 	struct sim_prng prng;
+	bool ext; /* Writes with immediate data, and atomics */
+	struct sim_prng ext_prng;
 	/* sim_wl_tcp_die.c */
 	bool chaos;
 	struct sim_prng chaos_prng;
@@ -107,6 +116,8 @@ struct wt {
 
 /* Returns the offset of a slot of an area in the process's buffer. */
 size_t wt_offset(const struct wt_half *half, enum wt_area area, uint32_t slot);
+/* Likewise of the word that the peer's atomics change, behind all areas. */
+size_t wt_word_offset(const struct wt_half *half);
 int wt_post_recv(struct wt_half *half, uint32_t slot);
 /* Posts requests on an established half if there is room. */
 void wt_work(struct wt_half *half);

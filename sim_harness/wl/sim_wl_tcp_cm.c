@@ -18,9 +18,10 @@ enum {
 	WT_BEGIN_PPM = 50000, /* probability per step without a connection */
 	WT_END_PPM = 1500,    /* probability per step with one */
 	WT_WORK_PPM = 300000,
-	WT_UPS = 24,       /* connections after which a message must have arrived */
-	WT_UP_TRIPS = 8,   /* a connection counts after this multiple of a frame's travel time */
-	WT_UP_NS = 100000, /* and after this time, which is many steps */
+	EXT_STREAM = 70000, /* beyond those of processes and of the chaos */
+	WT_UPS = 24,        /* connections after which a message must have arrived */
+	WT_UP_TRIPS = 8,    /* a connection counts after this multiple of a frame's travel time */
+	WT_UP_NS = 100000,  /* and after this time, which is many steps */
 };
 
 /* TCP's time-outs have grown when faults end; one side may wait for the other's set-up. */
@@ -28,6 +29,7 @@ enum {
 
 enum {
 	WT_PARAM_CHAOS,
+	WT_PARAM_EXT,
 };
 
 /* After this many steps without progress at the end, steps become rare. */
@@ -38,6 +40,7 @@ enum {
 
 static const struct sim_param params[] = {
     {"chaos", "forged resets, QPs and endpoints that end in mid traffic: 1 yes, 0 no", 1, 0, 1},
+    {"ext", "Writes with immediate data, and atomics: 1 yes, 0 no", 1, 0, 1},
     {NULL, NULL, 0, 0, 0},
 };
 
@@ -101,6 +104,10 @@ static bool make_qp(struct wt_half *half, uint32_t attempt)
 	half->ep = (uint32_t)WT_NO_EP;
 	half->seq = half->write_seq = half->received = 0;
 	half->busy = half->sink_held = half->sends = half->recvs = 0;
+	half->atomic = false;
+	half->word = half->operand = half->compare = 0;
+	if (wt_of(half->actor->run)->ext)
+		memset(end->buf + wt_word_offset(half), 0, WT_WORD_BYTES);
 	sim_pattern(half->actor->run->sim, half->link * 2 + half->side, ~0u, attempt,
 		    end->buf + wt_offset(half, WT_AREA_CONST, 0), WT_MSG_BYTES);
 	return true;
@@ -123,9 +130,13 @@ static int ready(struct wt_half *half)
 				    .transport = WEFT_QP_TRANSPORT_TCP,
 				    .access = WEFT_ACCESS_REMOTE_WRITE | WEFT_ACCESS_REMOTE_READ};
 	uint32_t slot;
-	int rc = weft_modify_qp(half->qp, &attr,
-				WEFT_QP_STATE | WEFT_QP_PKEY_INDEX | WEFT_QP_PORT |
-				    WEFT_QP_TRANSPORT | WEFT_QP_ACCESS_FLAGS);
+	int rc;
+
+	if (wt_of(half->actor->run)->ext)
+		attr.access |= WEFT_ACCESS_REMOTE_ATOMIC;
+	rc = weft_modify_qp(half->qp, &attr,
+			    WEFT_QP_STATE | WEFT_QP_PKEY_INDEX | WEFT_QP_PORT | WEFT_QP_TRANSPORT |
+				WEFT_QP_ACCESS_FLAGS);
 
 	attr = (struct weft_qp_attr){.state = WEFT_QPS_RTR, .max_dest_rd_atomic = WT_SLOTS};
 	if (!rc)
@@ -414,13 +425,17 @@ static void step(struct sim *sim, void *ctx, uint64_t arg)
 int wt_actor_start(struct sim_run *run, struct wt_actor *actor)
 {
 	const struct weft_cm_llp llp = {.transport = HW_CM_TRANSPORT_TCP};
-	const struct sim_end_attr attr = {.type = WEFT_QPT_RC,
-					  .inactive = true,
-					  .cqe = WT_HALVES * (2 * WT_SLOTS + WT_RECVS),
-					  .bytes = (size_t)WT_HALVES * WT_HALF_SLOTS * WT_MSG_BYTES,
-					  .unmapped = actor->index % 4 == 3};
+	struct sim_end_attr attr = {.type = WEFT_QPT_RC,
+				    .inactive = true,
+				    .cqe = WT_HALVES * (2 * WT_SLOTS + WT_RECVS),
+				    .bytes = (size_t)WT_HALVES * WT_HALF_SLOTS * WT_MSG_BYTES,
+				    .unmapped = actor->index % 4 == 3};
 	uint16_t port = WT_PORT;
-	int rc = sim_end_open(&actor->end, sim_nic_at(run->sim, actor->index), &attr);
+	int rc;
+
+	if (wt_of(run)->ext)
+		attr.bytes += WT_HALVES * WT_WORD_BYTES;
+	rc = sim_end_open(&actor->end, sim_nic_at(run->sim, actor->index), &attr);
 
 	if (rc)
 		return rc;
@@ -457,6 +472,8 @@ static int start(struct sim_run *run)
 	wt->halves = calloc(wt->num_halves + 1, sizeof(*wt->halves));
 	assert(wt->actors && wt->halves);
 	wt->chaos = run->param[WT_PARAM_CHAOS];
+	wt->ext = run->param[WT_PARAM_EXT];
+	sim_prng_for(run->sim, &wt->ext_prng, SIM_STREAM_WORKLOAD, EXT_STREAM);
 	sim_prng_for(run->sim, &wt->prng, SIM_STREAM_WORKLOAD, wt->num);
 	for (i = 0; i < wt->num && !rc; i++) {
 		wt->actors[i].run = run;
@@ -534,7 +551,7 @@ static void stop(struct sim_run *run)
 
 const struct sim_workload sim_wl_rc_tcp = {
     .name = "rc_tcp",
-    .help = "RC over MPA/TCP: connections are made, carry Sends, Writes, Reads, and end",
+    .help = "RC over MPA/TCP: connections are made, carry Sends, Writes, Reads, atomics, and end",
     .start = start,
     .quiet = quiet,
     .check = check,
@@ -544,5 +561,5 @@ const struct sim_workload sim_wl_rc_tcp = {
     .params = params,
     .drain_ns = WT_DRAIN_NS,
     .bears_busy = true,
-    .weight = 2,
+    .weight = 10,
 };

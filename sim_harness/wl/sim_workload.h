@@ -106,6 +106,9 @@ extern const struct sim_workload sim_wl_record;
 extern const struct sim_workload sim_wl_rc_tcp;
 extern const struct sim_workload sim_wl_tag;
 extern const struct sim_workload sim_wl_cost;
+extern const struct sim_workload sim_wl_uc;
+extern const struct sim_workload sim_wl_xrc;
+extern const struct sim_workload sim_wl_mcast;
 
 /* Return the workload of that name, or NULL; the i-th one, or NULL after the last. */
 const struct sim_workload *sim_workload_find(const char *name);

@@ -61,6 +61,15 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
                    "sim/moder_ut", "host_driver/weft_eq_race_ut"]}
 
 
+# Areas that one workload reaches: the soak draws this one alone.
+WORKLOADS = {"UD": "ud_long",
+             "UD groups": "ud_mcast",
+             "UC": "uc",
+             "XRC": "xrc",
+             "bytes behind messages": "rd_send",
+             "RC over TCP": "rc_tcp"}
+
+
 def limit_cpu():
     """A test that a busy machine slows down has caught nothing."""
     resource.setrlimit(resource.RLIMIT_CPU, (TEST_SECONDS, TEST_SECONDS + 1))
@@ -138,11 +147,15 @@ class Mutant:
             self.error = "does not compile: " + (done.stderr.strip().splitlines() or ["?"])[0]
         return not done.returncode
 
+    def workload(self):
+        """The options of its runs that name its area's workload."""
+        return ["--workload", WORKLOADS[self.area]] if self.area in WORKLOADS else []
+
     def soak(self, seed, limit):
         """The first failure of a seed with the mutant, or None."""
         report = os.path.join(BUILD, self.name, "soak.json")
         command = [self.sim, "--soak", "--seed", str(seed), "--cpu-seconds", str(limit), "--failures", "1",
-                   "--hang-seconds", str(HANG_SECONDS), "--json", report]
+                   "--hang-seconds", str(HANG_SECONDS), "--json", report, *self.workload()]
         subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         with open(report, encoding="utf-8") as f:
             self.report = json.load(f)
@@ -194,9 +207,9 @@ def read_table():
     return mutants
 
 
-def holds_without(seed):
+def holds_without(seed, options):
     """True if the unchanged firmware passes this seed."""
-    command = [os.environ["MUTANT_SIM"], "--seed", str(seed), "--random"]
+    command = [os.environ["MUTANT_SIM"], "--seed", str(seed), "--random", *options]
     return not subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode
 
 
@@ -223,7 +236,7 @@ def hunt(mutant, seed, limit):
         failure = mutant.soak(seed, max(1, round(limit - row["seconds"])))
         row["runs"] += mutant.report["runs"]
         row["seconds"] += failure["after_cpu_s"] if failure else limit
-        if failure and holds_without(failure["seed"]):
+        if failure and holds_without(failure["seed"], mutant.workload()):
             row.update(caught=True, oracle=failure["oracle"], seed=failure["seed"], message=failure["message"])
         elif failure:
             unsound.add(failure["seed"])

@@ -71,8 +71,8 @@ static void run_seeds(const struct job *job, uint64_t first, uint64_t count)
 
 static void deterministic(void)
 {
-	static const char *const names[] = {"rd_mix", "rd_send", "ud_send", "ud_long",
-					    "verbs",  "rc_tcp",  "tag"};
+	static const char *const names[] = {"rd_mix", "rd_send", "ud_send", "ud_long", "verbs",
+					    "rc_tcp", "tag",     "uc",      "xrc",     "ud_mcast"};
 	uint32_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -384,6 +384,24 @@ static void records(void)
 	run_seeds(&job, 10, 4);
 }
 
+/* Unreliable and extended connections, and groups; each on a bad network, too. */
+static void other_kinds(void)
+{
+	static const char *const names[] = {"uc", "xrc", "ud_mcast"};
+	uint32_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct job job = {
+		    .workload = names[i], .faults = "", .nics = 3, .duration_ns = 2 * FIX_MS};
+
+		run_seeds(&job, 1, 1);
+		job.faults = FIX_FAULTS;
+		job.mtu = 1500;
+		job.shards = 2;
+		run_seeds(&job, 2, 2);
+	}
+}
+
 /* Every operation and every misuse of it against the model of verbs. */
 static void verbs_clean(void)
 {
@@ -405,5 +423,5 @@ UT_MAIN("sim/workload", UT(deterministic), UT(rd_clean), UT(rd_faults), UT(rd_he
 	UT(rd_heavy_loss), UT(tags_clean), UT(tags_faults), UT(tcp_clean), UT(tcp_lost),
 	UT(tcp_faults), UT(tcp_deaths), UT(hostile_connections), UT(rd_no_congestion_control),
 	UT(rd_unmapped), UT(rd_sizes_of_mtu), UT(rd_shards), UT(rd_sends), UT(rd_psn_wrap),
-	UT(ud_clean), UT(ud_lost), UT(ud_faults), UT(ud_long_faults), UT(records), UT(verbs_clean),
-	UT(verbs_faults))
+	UT(ud_clean), UT(ud_lost), UT(ud_faults), UT(ud_long_faults), UT(records), UT(other_kinds),
+	UT(verbs_clean), UT(verbs_faults))
