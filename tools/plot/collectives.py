@@ -10,26 +10,19 @@ tables. Calls weftd, mpirun, gnuplot.
 usage: collectives.py [--draw-only] [--part PART]... [--seconds S] [--windows N] [DIR]     DIR: the docs folder (docs)
 Environment: WEFT_BIN (where the programs are). Exit status 0, 1 when a run failed, 2 usage.
 """
-import argparse
 import os
-import statistics
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
 
 import coll
-from figures import bars, draw, number, ordered, pick, put, read, size, spread, table, write
-from harness import Env, Failed
+import tables
+from figures import bars, draw, number, ordered, pick, size, spread, summary, table
 
 NAMES = ("bcast", "allreduce", "allgather", "alltoall", "reduce", "gather", "scatter")
 SIZES = (8, 64, 1024, 4096, 16384, 65536, 262144, 1048576)
 STACKS = {"weft": "coll/weft", "ucx": "libnbc over UCX", "tcp": "libnbc over tcp"}
 BLOCKING = {"weft": "coll/weft, default rules", "ucx": "tuned over UCX", "tcp": "tuned over tcp"}
-
-
-def figure(name, values):
-    return {name: statistics.median(values), name + "_min": min(values), name + "_max": max(values)}
 
 
 def measured(env, prefix, figures):
@@ -43,7 +36,7 @@ def measured(env, prefix, figures):
                 for row in run(*words):
                     seen.setdefault((name, row["name"], row["bytes"]), []).append(row)
         print(what, "measured", flush=True)
-    return [{"stack": s, "collective": c, "bytes": n, **{k: v for f in figures for k, v in figure(f, [r[f] for r in rows]).items()}}
+    return [{"stack": s, "collective": c, "bytes": n, **{k: v for f in figures for k, v in summary(f, [r[f] for r in rows]).items()}}
             for (s, c, n), rows in seen.items()]
 
 
@@ -94,29 +87,5 @@ def blocking_table(rows, _folder):
 PARTS = {"overlap": (nonblocking, nonblocking_table), "blocking": (blocking, blocking_table)}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draw-only", action="store_true", help="from the figures that are there")
-    parser.add_argument("--part", action="append", choices=list(PARTS), help="these alone")
-    parser.add_argument("--seconds", type=float, default=0.5, help="of one measurement, times 0.3 (0.5)")
-    parser.add_argument("--windows", type=int, default=3, help="measurements of each figure (3)")
-    parser.add_argument("dir", nargs="?", default="docs")
-    args = parser.parse_args()
-    for part in args.part or list(PARTS):
-        measure, make = PARTS[part]
-        path = "%s/pictures/coll_%s.tsv" % (args.dir, part)
-        if not args.draw_only:
-            env = Env(args)
-            try:
-                rows = measure(env)
-            except (Failed, subprocess.SubprocessError, LookupError, ValueError) as e:
-                sys.exit("collectives.py: %s: %s" % (part, e))
-            finally:
-                env.close()
-                os.rmdir(env.dir)
-            write(path, rows)
-        put(args.dir + "/coll-tables.md", part, make(read(path), args.dir + "/pictures"))
-
-
 if __name__ == "__main__":
-    main()
+    tables.main(__doc__, "coll-tables.md", "coll", PARTS, seconds=0.5)

@@ -6,6 +6,7 @@ values, and from there alone drawn by gnuplot and put between marks of a Markdow
 """
 import math
 import re
+import statistics
 import subprocess
 import sys
 
@@ -68,6 +69,11 @@ def size(n):
 
 def number(x):
     return "%.0f" % x if abs(x) >= 100 else "%.1f" % x if abs(x) >= 10 else "%.2f" % x
+
+
+def summary(name, values):
+    """The fields of a figure that was measured several times: the median, the least and the greatest."""
+    return {name: statistics.median(values), name + "_min": min(values), name + "_max": max(values)}
 
 
 def spread(row, name):

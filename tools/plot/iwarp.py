@@ -14,7 +14,6 @@ Environment: WEFT_BIN (where the programs are). Exit status 0, 1 when a run fail
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 
@@ -22,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 from harness import LAST_CPU, Env, run
 from nics import BIN, Nics, result
-from figures import bars, draw, draw_groups, number, ordered, pick, put, read, size, spread, table, write
+from figures import bars, draw, draw_groups, number, ordered, pick, put, read, size, spread, summary, table, write
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RANK = os.path.join(HERE, "..", "run", "mpi_rank.sh")
@@ -47,10 +46,6 @@ ADDRESSES = ("10.77.0.1/24", "10.77.0.2/24")
 
 
 # ---- measuring ------------------------------------------------------------------------------
-
-def figure(name, values):
-    return {name: statistics.median(values), name + "_min": min(values), name + "_max": max(values)}
-
 
 def words(transport, n):
     """UD holds nobody back: what is on the way has to fit the receiver's queue."""
@@ -89,7 +84,7 @@ def verbs(seconds):
                     got["mbps"].append(1000 * nics.bench("loop", "bw", "--stamps", *loop)["gbps"])
                     got["both_mbps"].append(both_ways(nics, what, seconds))
             print("verbs,", n, "bytes measured", flush=True)
-    return [{"transport": t[0], "bytes": n, **{k: v for name in seen[t[0], n] for k, v in figure(name, seen[t[0], n][name]).items()}}
+    return [{"transport": t[0], "bytes": n, **{k: v for name in seen[t[0], n] for k, v in summary(name, seen[t[0], n][name]).items()}}
             for t in VERBS for n in SIZES if (t[0], n) in seen]
 
 

@@ -10,7 +10,6 @@ and from there alone into pictures and tables. Calls weftd, weft-bench, mpirun, 
 usage: tagged.py [--draw-only] [--part PART]... [--seconds S] [--windows N] [DIR]     DIR: the docs folder (docs)
 Environment: WEFT_BIN (where the programs are). Exit status 0, 1 when a run failed, 2 usage.
 """
-import argparse
 import os
 import re
 import statistics
@@ -21,10 +20,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import goal
 import mpi
+import tables
 import tag
 import tag_mpi
-from figures import bars, draw, draw_groups, number, ordered, pick, put, read, size, spread, table, write
-from harness import BIN, Env, Failed
+from figures import bars, draw, draw_groups, number, ordered, pick, size, spread, summary, table
+from harness import BIN, Failed
 
 STACKS = {"weft": "weft (mtl ofi)", "ucx": "UCX on weft", "rxm": "ofi_rxm on weft", "tcp": "tcp"}
 SIDES = [(side, first) for side in ("recv", "send") for first in ("receiver", "sender")]
@@ -42,10 +42,6 @@ RANKS = 4
 
 # ---- measuring ------------------------------------------------------------------------------
 
-def figure(name, values):
-    return {name: statistics.median(values), name + "_min": min(values), name + "_max": max(values)}
-
-
 def overlap(env):
     """Stacks in turn for each size, so that all see the same machine."""
     stacks = dict(zip(STACKS, tag_mpi.stacks(env, *STACKS)))
@@ -57,7 +53,7 @@ def overlap(env):
                 for row in run(*what):
                     seen.setdefault((name, row["side"], row["first"], n), []).append(row)
         print("overlap,", n, "bytes measured", flush=True)
-    return [{"stack": name, "side": side, "first": first, "bytes": n, **figure("ratio", [r["ratio"] for r in rows]),
+    return [{"stack": name, "side": side, "first": first, "bytes": n, **summary("ratio", [r["ratio"] for r in rows]),
              "l0_us": statistics.median(r["l0_us"] for r in rows)} for (name, side, first, n), rows in seen.items()]
 
 
@@ -69,7 +65,7 @@ def progress(env):
             first = same[0]
             rows.append({"stack": name, "side": first["side"], "first": first["first"],
                          "delay": first["delay"], "delay_us": statistics.median(r["delay_us"] for r in same),
-                         **figure("us", [r["us"] for r in same]), **figure("times", [r["us"] / r["l0_us"] for r in same]),
+                         **summary("us", [r["us"] for r in same]), **summary("times", [r["us"] / r["l0_us"] for r in same]),
                          "left_us": statistics.median(r["left_us"] for r in same)})
         print("progress,", name, "measured", flush=True)
     return rows
@@ -93,8 +89,8 @@ def crossing(env):
         never = [w[i] for w in seen["never"]]
         for a in ANNOUNCE:
             us = [w[i] for w in seen[a]]
-            rows.append({"announce": a, "bytes": n, **figure("us", us),
-                         **figure("percent", [100 * (u / b - 1) for u, b in zip(us, never)])})
+            rows.append({"announce": a, "bytes": n, **summary("us", us),
+                         **summary("percent", [100 * (u / b - 1) for u, b in zip(us, never)])})
     return rows
 
 
@@ -108,9 +104,9 @@ def gains(seen, sizes):
     rows = []
     for i, n in enumerate(sizes):
         kept, forced, copied = ([w[i] for w in seen[k]] for k in KEEP)
-        rows.append({"bytes": n, **figure("kept_us", kept), **figure("forced_us", forced), **figure("copied_us", copied),
-                     **figure("percent", [100 * (1 - k / c) for k, c in zip(kept, copied)]),
-                     **figure("forced_percent", [100 * (1 - k / c) for k, c in zip(forced, copied)])})
+        rows.append({"bytes": n, **summary("kept_us", kept), **summary("forced_us", forced), **summary("copied_us", copied),
+                     **summary("percent", [100 * (1 - k / c) for k, c in zip(kept, copied)]),
+                     **summary("forced_percent", [100 * (1 - k / c) for k, c in zip(forced, copied)])})
     return rows
 
 
@@ -269,29 +265,5 @@ PARTS = {"overlap": (overlap, overlap_table), "progress": (progress, progress_ta
          "statistics": (statistics_of, statistics_table)}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draw-only", action="store_true", help="from the figures that are there")
-    parser.add_argument("--part", action="append", choices=list(PARTS), help="these alone")
-    parser.add_argument("--seconds", type=float, default=1.0, help="of one measurement, times 0.3 (1)")
-    parser.add_argument("--windows", type=int, default=3, help="measurements of each figure (3)")
-    parser.add_argument("dir", nargs="?", default="docs")
-    args = parser.parse_args()
-    for part in args.part or list(PARTS):
-        measure, make = PARTS[part]
-        path = "%s/pictures/tagged_%s.tsv" % (args.dir, part)
-        if not args.draw_only:
-            env = Env(args)
-            try:
-                rows = measure(env)
-            except (Failed, subprocess.SubprocessError, LookupError, ValueError) as e:
-                sys.exit("tagged.py: %s: %s" % (part, e))
-            finally:
-                env.close()
-                os.rmdir(env.dir)
-            write(path, rows)
-        put(args.dir + "/tagged-tables.md", part, make(read(path), args.dir + "/pictures"))
-
-
 if __name__ == "__main__":
-    main()
+    tables.main(__doc__, "tagged-tables.md", "tagged", PARTS, seconds=1.0)
