@@ -16,12 +16,13 @@
 #include <unistd.h>
 
 #include "dpdk_app/wire/list_ports.h"
+#include "tests/tmp.h"
 #include "tests/ut.h"
 
 #define CARD  "0000:3b:00.1"
 #define OTHER "0000:3b:00.0"
 
-static char root[64], sys[80], dev[80];
+static char root[TMP_PATH_BYTES], sys[80], dev[80];
 static char advice[PCI_CARD_ADVICE_CHARS];
 
 static void shell(const char *command)
@@ -80,8 +81,7 @@ static void group(const char *name)
 
 static void begin(void)
 {
-	snprintf(root, sizeof(root), "/tmp/pci_card_ut.XXXXXX");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(root));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(tmp_folder(root));
 	snprintf(sys, sizeof(sys), "%s/sys", root);
 	snprintf(dev, sizeof(dev), "%s/dev", root);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "host_driver/goal/file/goal_elf.h"
+#include "tests/tmp.h"
 #include "tests/ut.h"
 
 #ifndef EM_BPF
@@ -74,8 +75,8 @@ static const char *look(const void *file, size_t bytes, struct goal_elf *elf)
 static void reads(void)
 {
 	static struct goal_elf elf;
-	char path[] = "/tmp/weft-elf.XXXXXX";
-	int fd = mkstemp(path);
+	char path[TMP_PATH_BYTES];
+	int fd = tmp_file(path);
 
 	CU_ASSERT_PTR_NULL(look(&right, sizeof(right), &elf));
 	CU_ASSERT_EQUAL(elf.num_insns, 2);

@@ -9,7 +9,7 @@
 . tests/int/lib.sh
 
 user=65534
-dir=$(mktemp -d /tmp/weft-memif.XXXXXX)
+dir=$(mktemp -d "${TMPDIR:-/tmp}/weft-memif.XXXXXX")
 at_exit "rm -rf $dir"
 chmod 755 "$dir"
 mkdir "$dir/$user"

@@ -12,7 +12,7 @@
 user=65534
 stranger=$WEFT_INT/memif_stranger
 # Others may list this folder, as they may /run/weft.
-dir=$(mktemp -d /tmp/weft-memif.XXXXXX)
+dir=$(mktemp -d "${TMPDIR:-/tmp}/weft-memif.XXXXXX")
 at_exit "rm -rf $dir"
 chmod 755 "$dir"
 

@@ -232,7 +232,7 @@ objects()
 # collectives RANKS PLACE: barrier, broadcast and allreduce; as the programs see them, and on the NICs.
 collectives()
 {
-	local out rc line i=0 names=('barrier' 'broadcast of 64 KiB' 'allreduce of 8 bytes')
+	local out rc line nics i=0 names=('barrier' 'broadcast of 64 KiB' 'allreduce of 8 bytes')
 	progress "collectives, $1 processes"
 	out=$("${bench_prefix[@]}" "$WEFT_BIN/goal-bench" coll barrier bcast:65536 allreduce:8 --ranks "$1" \
 		--seconds 0.3 --run-dir "$tmp/lan")
@@ -242,8 +242,10 @@ collectives()
 		return
 	fi
 	while IFS= read -r line; do
-		result "${names[i]}, $1 processes $2" "$(printf '%8.1f us (NICs %.1f)' \
-			"$(number "$line" us)" "$(number "$line" nic_last_us)")" 0 '-'
+		# From the last start to the last end. A broadcast may be over before its last rank starts.
+		nics=$(printf ' (NICs %.1f)' "$(number "$line" nic_last_us)")
+		[ $i -ne 1 ] || nics=
+		result "${names[i]}, $1 processes $2" "$(printf '%8.1f us' "$(number "$line" us)")$nics" 0 '-'
 		i=$((i + 1))
 	done < <(objects "$out")
 }

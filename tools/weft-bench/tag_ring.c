@@ -3,7 +3,7 @@
  * Rings of RDMA buffers, one for each busy peer, that the process polls (MVAPICH's ARDMA), beside
  * tagged messages: half a round trip of one-packet messages. Calls tag_end.c.
  *
- * What a library with rings would do for a message, and no more: the sender writes envelope, data
+ * The steps of a library with rings for a message, and no more: the sender writes envelope, data
  * and a last word to the next slot of its ring by one RDMA Write; the receiver looks at the next
  * slot of each ring in turn, compares the tag with that of the receive, and copies the data. The
  * answer says that the slot is free. The peers are names alone: the sender draws the ring of each
