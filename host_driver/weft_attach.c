@@ -174,7 +174,7 @@ static bool own_pages(const struct weft_run *run)
 
 /*
  * Pages that the NIC accesses through process_vm are not moved: an access could hit a page under
- * way and fail or wait.
+ * way and fail or wait. A region that the monitor withdrew may wait long for its cache's next call.
  */
 static bool under_process_vm(const struct weft_run *run)
 {
@@ -185,7 +185,8 @@ static bool under_process_vm(const struct weft_run *run)
 	for (pos = weft_global.vm_mrs.next; pos != &weft_global.vm_mrs; pos = pos->next) {
 		mr = weft_container_of(pos, struct weft_mr_obj, vm_node);
 		addr = (uint64_t)(uintptr_t)mr->pub.addr;
-		if (overlaps(run, addr & ~page_mask(), addr + mr->pub.bytes))
+		if (!weft_mr_is_dead(mr) &&
+		    overlaps(run, addr & ~page_mask(), addr + mr->pub.bytes))
 			return true;
 	}
 	return false;

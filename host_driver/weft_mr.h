@@ -156,6 +156,11 @@ struct weft_mr_cache_attr {
 	 * in the first and the last page.
 	 */
 	bool exact;
+	/*
+	 * Keeps only regions that the NIC maps. Private pages under another region cannot be moved
+	 * to where the NIC maps them as long as it exists.
+	 */
+	bool mapped_only;
 };
 
 struct weft_mr_cache_stats {

@@ -275,10 +275,12 @@ static int watch(struct weft_mr_cache_obj *cache, struct weft_watched *w, struct
 static void publish(struct weft_mr_cache_obj *cache, struct weft_cached *e, struct weft_link *out)
 {
 	struct weft_ctx *ctx = weft_ctx_of(cache->pub.pd->context);
+	bool kept = cache->attr.policy != WEFT_MR_CACHE_OFF &&
+		    (e->mr->pub.mapped || !cache->attr.mapped_only);
 	int rc = -EOPNOTSUPP;
 
 	/* A NIC inside this process does not accept commands from other threads. */
-	if (cache->attr.policy != WEFT_MR_CACHE_OFF && !(ctx->ops->flags & WEFT_CHAN_F_NO_MEMFD))
+	if (kept && !(ctx->ops->flags & WEFT_CHAN_F_NO_MEMFD))
 		rc = watch(cache, &e->watched, out);
 	weft_watch_lock();
 	weft_link_add(&cache->all, &e->all);
@@ -292,7 +294,7 @@ static void publish(struct weft_mr_cache_obj *cache, struct weft_cached *e, stru
 		} else {
 			weft_watch_del(&e->watched);
 		}
-	} else if (rc < 0 && cache->attr.policy != WEFT_MR_CACHE_OFF) {
+	} else if (rc < 0 && kept) {
 		cache->stats.unwatched++;
 	}
 	weft_watch_unlock();
@@ -375,6 +377,12 @@ bool weft_mr_is_withdrawn(const struct weft_mr *pub)
 	    weft_container_of((struct weft_mr *)(uintptr_t)pub, struct weft_mr_obj, pub)->cached;
 
 	return e && __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) >= WEFT_CACHED_GOING;
+}
+
+bool weft_mr_is_dead(const struct weft_mr_obj *mr)
+{
+	return mr->cached &&
+	       __atomic_load_n(&mr->cached->state, __ATOMIC_ACQUIRE) == WEFT_CACHED_DEAD;
 }
 
 void weft_release_mr(struct weft_mr *pub)

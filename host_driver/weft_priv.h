@@ -2,7 +2,8 @@
 /*
  * Private objects of libweft, and functions shared by its files.
  *
- * Every public struct is the first member of a private one. Not installed.
+ * Every public struct is the first member of a private one. Not installed. WEFT_API is on functions
+ * that libraries of other folders call.
  *
  * Lock order (a lock may be taken only after those above it):
  *
@@ -353,8 +354,8 @@ void weft_channel_free(struct weft_channel_obj *channel);
  * arm the CQ first and then poll it empty, so those completions must not raise a second event.
  * weft_cq_told() follows weft_get_cq_event(). Later completions raise an event at once.
  */
-void weft_cq_told(struct weft_cq *cq);
-int weft_req_notify_cq_untold(struct weft_cq *cq, bool solicited_only);
+WEFT_API void weft_cq_told(struct weft_cq *cq);
+WEFT_API int weft_req_notify_cq_untold(struct weft_cq *cq, bool solicited_only);
 
 /* ---- the objects: unlink and free the host's part without notifying the NIC */
 
@@ -362,8 +363,9 @@ int weft_req_notify_cq_untold(struct weft_cq *cq, bool solicited_only);
  * weft_create_cq() with an interrupt vector, as in verbs: the first CQ of a channel moves the
  * channel to that vector. -1: the channel's own.
  */
-struct weft_cq *weft_create_cq_vector(struct weft_context *context, uint32_t entries,
-				      struct weft_comp_channel *channel, int vector, void *user);
+WEFT_API struct weft_cq *weft_create_cq_vector(struct weft_context *context, uint32_t entries,
+					       struct weft_comp_channel *channel, int vector,
+					       void *user);
 void weft_cq_free(struct weft_cq_obj *cq);
 void weft_qp_free(struct weft_qp_obj *qp);
 void weft_srq_free(struct weft_srq_obj *srq);
@@ -384,7 +386,7 @@ void weft_cq_purge_srq(struct weft_cq_obj *cq, uint32_t srq);
  * As weft_post_send(), but posts nothing if one request of the list is invalid. For
  * host_driver/verbs.
  */
-int weft_post_send_whole(struct weft_qp *qp, const struct weft_send_wr *wr);
+WEFT_API int weft_post_send_whole(struct weft_qp *qp, const struct weft_send_wr *wr);
 /* Retires completed requests (see struct weft_sq_wr). Under sq->lock. */
 void weft_sq_retire(struct weft_qp_obj *qp);
 /*
@@ -431,6 +433,8 @@ struct hw_cqe *weft_cq_peek(const struct weft_cq_obj *cq, uint32_t index);
 
 /* Returns true if a cache of this domain exists. */
 bool weft_mr_caches_use(struct weft_ctx *ctx, const struct weft_pd *pd);
+/* Returns true for a cached region that the NIC does not know any more. */
+bool weft_mr_is_dead(const struct weft_mr_obj *mr);
 /* Closes the caches of a context that is being closed, with all their regions. */
 void weft_mr_caches_close(struct weft_ctx *ctx);
 
@@ -446,7 +450,7 @@ int weft_fork_init(void);
  * read the requests posted so far to UD queue pairs (qp NULL: all of the context), at most 200 ms,
  * and not again while the same requests remain. Returns the number of pauses.
  */
-uint32_t weft_ud_settle(struct weft_ctx *ctx, struct weft_qp_obj *qp);
+WEFT_API uint32_t weft_ud_settle(struct weft_ctx *ctx, struct weft_qp_obj *qp);
 /*
  * The two halves of weft_ud_settle(): record the requests posted so far; return true while the NIC
  * has not read all of them.

@@ -79,8 +79,9 @@ struct libgoal {
 	struct libgoal_slot slots[LIBGOAL_RUNS];
 	uint32_t running;
 	uint64_t pool_bytes, pool_max_bytes; /* initial and maximum pool of a communicator */
-	struct weft_mr_cache *cache;         /* cached registrations of schedules' buffers */
-	struct libgoal_chunk *chunks;        /* memory from which shadows are cut */
+	struct weft_mr_cache *cache;  /* of schedules: a region ends with the last that names it */
+	struct weft_mr_cache *kept;   /* of runs that name their buffers: kept for the next run */
+	struct libgoal_chunk *chunks; /* memory from which shadows are cut */
 	void *blocks[LIBGOAL_SHADOW_SIZES];
 	uint64_t shadow_bytes; /* of all chunks */
 	bool no_shadows;       /* the NIC cannot map shadows either */

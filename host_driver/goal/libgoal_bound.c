@@ -142,7 +142,7 @@ static bool take(struct libgoal *lib, struct libgoal_bound_buf *buf, struct weft
 
 	if (buf->bytes <= COPY_BYTES && copy_in(lib, buf, bind))
 		return true;
-	buf->mr = weft_reg_mr_cached(lib->cache, buf->user, buf->bytes, access);
+	buf->mr = weft_reg_mr_cached(lib->kept, buf->user, buf->bytes, access);
 	if (!buf->mr)
 		return false;
 	if (!buf->mr->mapped && is_private(buf) && copy_in(lib, buf, bind)) {

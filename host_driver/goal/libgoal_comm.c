@@ -41,6 +41,7 @@ int libgoal_attach(struct weft_context *context, struct libgoal **out)
 {
 	const struct weft_mr_cache_attr watched = {.policy = WEFT_MR_CACHE_IMMEDIATE,
 						   .exact = true};
+	const struct weft_mr_cache_attr kept = {.policy = WEFT_MR_CACHE_LAZY, .mapped_only = true};
 	struct libgoal *lib = calloc(1, sizeof(*lib));
 
 	if (!lib)
@@ -53,7 +54,8 @@ int libgoal_attach(struct weft_context *context, struct libgoal **out)
 	pthread_mutex_init(&lib->lock, NULL);
 	lib->pd = weft_alloc_pd(context);
 	lib->cache = lib->pd ? weft_create_mr_cache(lib->pd, &watched) : NULL;
-	lib->goal = lib->cache ? weft_goal_open(context, LIBGOAL_RUNS) : NULL;
+	lib->kept = lib->cache ? weft_create_mr_cache(lib->pd, &kept) : NULL;
+	lib->goal = lib->kept ? weft_goal_open(context, LIBGOAL_RUNS) : NULL;
 	if (!lib->goal) {
 		int err = errno;
 
@@ -73,6 +75,8 @@ void libgoal_detach(struct libgoal *lib)
 	libgoal_shadow_end(lib);
 	weft_goal_close(lib->goal);
 	/* While schedules exist the cache stays allocated, until the context goes. */
+	if (lib->kept && weft_destroy_mr_cache(lib->kept) < 0)
+		libgoal_error(GOAL_ERR_STATE, "runs are still in flight");
 	if (lib->cache && weft_destroy_mr_cache(lib->cache) < 0)
 		libgoal_error(GOAL_ERR_STATE, "schedules still exist");
 	for (i = 0; i < LIBGOAL_RUNS; i++)

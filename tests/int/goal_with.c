@@ -19,6 +19,7 @@
 
 #include "host_driver/goal/goal.h"
 #include "host_driver/goal/goal_coll.h"
+#include "host_driver/goal/libgoal.h"
 #include "tests/int/goal_check.h"
 
 enum {
@@ -163,6 +164,41 @@ static void kinds(GOAL_Comm comm, int64_t words)
 	munmap(area, 2 * bytes);
 	GOAL_FreeSchedule(s);
 	GOAL_FreeSchedule(in_place);
+}
+
+static uint64_t registrations(GOAL_Comm comm)
+{
+	struct weft_mr_cache_stats stats;
+
+	check(weft_query_mr_cache(comm->lib->kept, &stats) == 0);
+	return stats.misses;
+}
+
+/* Buffers that were registered for one run are not registered again for the next; new memory at
+ * their address is. */
+static void again(GOAL_Comm comm)
+{
+	GOAL_Schedule s = allreduce(comm, WORDS, 0);
+	size_t bytes = WORDS * sizeof(uint64_t);
+	uint64_t *heap = malloc(2 * bytes), *area = map(2 * bytes, MAP_PRIVATE), before;
+	int k;
+
+	check(heap);
+	run(s, heap, heap + WORDS, WORDS, 14);
+	run(s, area, area + WORDS, WORDS, 15);
+	before = registrations(comm);
+	for (k = 0; k < 10; k++) {
+		run(s, heap, heap + WORDS, WORDS, 16);
+		run(s, area, area + WORDS, WORDS, 17);
+	}
+	check(registrations(comm) == before);
+	munmap(area, 2 * bytes);
+	area = map(2 * bytes, MAP_PRIVATE);
+	run(s, area, area + WORDS, WORDS, 18);
+	check(registrations(comm) > before);
+	munmap(area, 2 * bytes);
+	free(heap);
+	GOAL_FreeSchedule(s);
 }
 
 /* Runs of one schedule are in flight together, each with its own buffers. */
@@ -342,6 +378,7 @@ int main(int argc, char **argv)
 	world_works();
 	kinds(comm, SMALL);
 	kinds(GOAL_CommWorld(), WORDS);
+	again(comm);
 	flight(comm);
 	caches(comm);
 	errors(comm);
