@@ -260,10 +260,11 @@ $2: $3 $4 Makefile
 endef
 comma := ,
 
-# $1 variant, $2 library, $3 sources: a shared library, and the name that programs link with
+# $1 variant, $2 library, $3 sources: a shared library, and the name that programs link with. libweft has a thread, so it
+# stays when the last that needs it is unloaded.
 define shared
 $(call link,$1,$(OUT_$1)/lib/lib$2.so.$(SOVERSION),$(3:%.c=$(B)/obj/$1/%.o),$4,\
-	-shared -Wl$(comma)-soname$(comma)lib$2.so.$(SOVERSION) \
+	-shared -Wl$(comma)-soname$(comma)lib$2.so.$(SOVERSION) -Wl$(comma)-z$(comma)nodelete \
 	$(if $(filter san,$1),,-Wl$(comma)--no-undefined))
 $(OUT_$1)/lib/lib$2.so: $(OUT_$1)/lib/lib$2.so.$(SOVERSION)
 	@ln -sf lib$2.so.$(SOVERSION) $$@
@@ -350,8 +351,11 @@ $(eval $(call archive,san,measure,$(SRC_measure) $(IRQS_SRCS)))
 
 # Stand-ins for shared libraries of rdma-core: the names and symbol versions are those of the real one,
 # which is asked for them; $1 library, $2 its objects, $3 libraries it is linked with, $4 functions of ours that
-# it exports besides.
+# it exports besides. A process that has several of weft's libraries has one libweft: each of two would see the memory
+# that the other has moved as foreign, and reach it by system calls.
 VERBS_DIR := $(B)/lib/verbs
+# libweft.so lies one folder above those built, two above those installed.
+NEAR_LIBWEFT := -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/..:$$ORIGIN/../..'
 SYSTEM_LIBS := /usr/lib/$(MACHINE)
 define stand_in
 $(B)/gen/$1.map: tools/verbs_symbols.sh Makefile
@@ -363,40 +367,38 @@ $(B)/gen/$1.fillers.c: tools/verbs_symbols.sh $2
 $(VERBS_DIR)/$1: $2 $(B)/gen/$1.fillers.c $(B)/gen/$1.map $3 Makefile
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
-	$$(Q)$$(CC) -shared -fPIC -O1 -fvisibility=hidden -pthread $$(LDFLAGS) -o $$@ -Wl,-soname,$1 \
+	$$(Q)$$(CC) -shared -fPIC -O1 -fvisibility=hidden -pthread $$(LDFLAGS) -o $$@ -Wl,-soname,$1 $$(NEAR_LIBWEFT) \
 		-Wl,--version-script,$(B)/gen/$1.map -Wl,--no-undefined $(addprefix -Wl$(comma)-u$(comma),$4) $(B)/gen/$1.fillers.c $2 $3
 endef
-# Functions beyond verbs that librdmacm.so.1 needs of libibverbs.so.1 (host_driver/weft_cm.h).
-IBVERBS_PRIVATE := weft_cm_context weft_dev_set_use weft_query_device weft_query_port weft_create_comp_channel weft_destroy_comp_channel \
-	$(addprefix weft_cm_,create destroy bind listen resolve connect accept reject disconnect move get_event count_forged)
+# Functions beyond verbs that librdmacm.so.1 needs of libibverbs.so.1 (host_driver/verbs/vb_private.h).
+IBVERBS_PRIVATE := weft_cm_context
 HAVE_VERBS := $(and $(wildcard /usr/include/infiniband/verbs.h),$(wildcard $(SYSTEM_LIBS)/libibverbs.so.1))
 HAVE_RDMACM := $(and $(HAVE_VERBS),$(wildcard /usr/include/rdma/rdma_cma.h),$(wildcard $(SYSTEM_LIBS)/librdmacm.so.1))
 OBJ_ibverbs := $(SRC_verbs:%.c=$(B)/obj/release/%.o)
 OBJ_rdmacm := $(SRC_rdmacm:%.c=$(B)/obj/release/%.o)
-$(eval $(call stand_in,libibverbs.so.1,$(OBJ_ibverbs),$(B)/lib/libweft.a,$(IBVERBS_PRIVATE)))
+$(eval $(call stand_in,libibverbs.so.1,$(OBJ_ibverbs),$(B)/lib/libweft.so,$(IBVERBS_PRIVATE)))
 # Functions beyond rsocket(3) that libweft-sockets.so needs of librdmacm.so.1
 # (host_driver/rdmacm/rs_private.h).
 RDMACM_PRIVATE := weft_rppoll
-$(eval $(call stand_in,librdmacm.so.1,$(OBJ_rdmacm),$(VERBS_DIR)/libibverbs.so.1,$(RDMACM_PRIVATE)))
-$(VERBS_DIR)/libweft-sockets.so: $(SRC_sockets:%.c=$(B)/obj/release/%.o) $(VERBS_DIR)/librdmacm.so.1 $(VERBS_DIR)/libibverbs.so.1 Makefile
+$(eval $(call stand_in,librdmacm.so.1,$(OBJ_rdmacm),$(VERBS_DIR)/libibverbs.so.1 $(B)/lib/libweft.so,$(RDMACM_PRIVATE)))
+$(VERBS_DIR)/libweft-sockets.so: $(SRC_sockets:%.c=$(B)/obj/release/%.o) $(VERBS_DIR)/librdmacm.so.1 $(VERBS_DIR)/libibverbs.so.1 $(B)/lib/libweft.so Makefile
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared -fPIC -pthread $(LDFLAGS) -o $@ -Wl,-soname,libweft-sockets.so -Wl,-rpath,'$$ORIGIN' -Wl,--no-undefined \
-		$(filter %.o %.so.1,$^) -ldl
+	$(Q)$(CC) -shared -fPIC -pthread $(LDFLAGS) -o $@ -Wl,-soname,libweft-sockets.so -Wl,-rpath,'$$ORIGIN' $(NEAR_LIBWEFT) \
+		-Wl,--no-undefined $(filter %.o %.so.1 %.so,$^) -ldl
 $(VERBS_DIR)/libweft-preload.so: $(SRC_preload:%.c=$(B)/obj/release/%.o) Makefile
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -fPIC $(LDFLAGS) -o $@ -Wl,--no-undefined $(filter %.o,$^) -ldl
 STAND_INS := $(if $(and $(HAVE_VERBS),$(SRC_verbs)),$(VERBS_DIR)/libibverbs.so.1 $(VERBS_DIR)/libweft-preload.so) \
 	$(if $(and $(HAVE_RDMACM),$(SRC_rdmacm)),$(VERBS_DIR)/librdmacm.so.1 $(VERBS_DIR)/libweft-sockets.so)
-# The provider of libfabric: named so, and alone in a folder, as libfabric looks for it. libweft within has a thread,
-# so the library stays when libfabric drops it.
+# The provider of libfabric: named so, and alone in a folder, as libfabric looks for it.
 FABRIC_PROVIDER := $(B)/lib/libfabric/libweft-fi.so
-$(FABRIC_PROVIDER): $(SRC_fabric:%.c=$(B)/obj/release/%.o) $(B)/lib/libgoal.a $(B)/lib/libweft.a Makefile
+$(FABRIC_PROVIDER): $(SRC_fabric:%.c=$(B)/obj/release/%.o) $(B)/lib/libgoal.so $(B)/lib/libweft.so Makefile
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared -fPIC -pthread $(LDFLAGS) -o $@ -Wl,-soname,libweft-fi.so -Wl,-z,nodelete -Wl,--exclude-libs,ALL \
-		-Wl,--no-undefined $(filter %.o %.a,$^) -lfabric
+	$(Q)$(CC) -shared -fPIC -pthread $(LDFLAGS) -o $@ -Wl,-soname,libweft-fi.so -Wl,-z,nodelete $(NEAR_LIBWEFT) \
+		-Wl,--no-undefined $(filter %.o %.so,$^) -lfabric
 PROVIDERS := $(if $(and $(HAVE_FABRIC),$(SRC_fabric)),$(FABRIC_PROVIDER))
 
 # The component of Open MPI, in an own folder, which weft-run names to Open MPI. The internal headers of
@@ -411,8 +413,7 @@ $(B)/obj/release/host_driver/ompi/%.o: CFLAGS_host_driver += -isystem host_drive
 $(OMPI_DIR)/mca_coll_weft.so: $(SRC_ompi:%.c=$(B)/obj/release/%.o) $(B)/lib/libgoal.so $(B)/lib/libweft.so Makefile
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared -fPIC -pthread $(LDFLAGS) -o $@ -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/..:$$ORIGIN/../..' \
-		$(filter %.o %.so,$^)
+	$(Q)$(CC) -shared -fPIC -pthread $(LDFLAGS) -o $@ $(NEAR_LIBWEFT) $(filter %.o %.so,$^)
 
 # MPICH's collectives, in an own folder, preloaded by weft-run --mpi.
 MPICH_INCLUDE := $(SYSTEM_LIBS:/usr/lib/%=/usr/include/%)/mpich
@@ -423,8 +424,8 @@ $(B)/obj/release/host_driver/mpich/%.o: CFLAGS_host_driver += -isystem $(MPICH_I
 $(MPICH_PRELOAD): $(SRC_mpich:%.c=$(B)/obj/release/%.o) $(B)/lib/libgoal.so $(B)/lib/libweft.so Makefile
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared -fPIC -pthread $(LDFLAGS) -o $@ -Wl,-soname,libweft-mpich.so -Wl,--disable-new-dtags \
-		-Wl,-rpath,'$$ORIGIN/..:$$ORIGIN/../..' -Wl,--no-undefined $(filter %.o %.so,$^) $(MPICH_LIBRARY)
+	$(Q)$(CC) -shared -fPIC -pthread $(LDFLAGS) -o $@ -Wl,-soname,libweft-mpich.so $(NEAR_LIBWEFT) -Wl,--no-undefined \
+		$(filter %.o %.so,$^) $(MPICH_LIBRARY)
 
 $(B)/obj/release/tools/$(MPI_TOOL)/%.o: CFLAGS_tools += -isystem $(OMPI_INCLUDE)
 $(B)/bin/$(MPI_TOOL): $(patsubst %.c,$(B)/obj/release/%.o,tools/usage.c $(sort $(wildcard tools/$(MPI_TOOL)/*.c))) \
