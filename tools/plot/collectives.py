@@ -41,7 +41,7 @@ def measured(env, prefix, figures):
 
 
 def nonblocking(env):
-    return measured(env, "i", ("overlap", "us", "call_us"))
+    return measured(env, "i", ("overlap", "us", "call_us", "host_us"))
 
 
 def blocking(env):
@@ -65,12 +65,12 @@ def nonblocking_table(rows, folder):
     for c in ("iallreduce", "ialltoall", "ibcast"):
         picture(pick(rows, collective=c), folder, "coll_" + c, c + ", two ranks", "overlap")
         lines.append("![overlap of %s](pictures/coll_%s.svg)" % (c, c))
-    head = ["collective", "bytes"] + ["%s, %s" % (STACKS[s], f) for f in ("overlap", "us") for s in STACKS] + ["call, us"]
+    head = ["collective", "bytes"] + ["%s, %s" % (STACKS[s], f) for f in ("overlap", "us", "host, us") for s in STACKS] + ["call, us"]
     body = []
     for c in ordered(rows, "collective"):
         for n in ordered(pick(rows, collective=c), "bytes"):
             weft = pick(rows, stack="weft", collective=c, bytes=n)
-            body.append([c, size(n)] + cells(rows, c, n, "overlap") + cells(rows, c, n, "us") +
+            body.append([c, size(n)] + cells(rows, c, n, "overlap") + cells(rows, c, n, "us") + cells(rows, c, n, "host_us") +
                         [number(weft[0]["call_us"]) if weft else ""])
     return lines + [""] + table(head, body)
 

@@ -6,10 +6,12 @@
  *	mpi_coll SECONDS NAME[:BYTES]...	(ibarrier, iallreduce:65536, allreduce:8 ...)
  *
  * Pure is the time of the call and MPI_Wait(). Then the rank computes for as long as its own pure
- * between the two: overlap = 1 - (overall - compute) / pure, not below 0. Bytes are of a rank's
- * block. A name without i is of a blocking collective: its time alone. Rank 0 prints a JSON array:
- * medians of the iterations, means of the ranks. Results are checked word by word, in the first
- * iterations and in the last. SECONDS is the length of a measurement. Calls lib.
+ * between the two: overlap = 1 - (overall - compute) / pure, not below 0. Host is the processor
+ * time of the call and MPI_Wait() then, which does not count the time in which ranks that share a
+ * processor wait for their turn. Bytes are of a rank's block. A name without i is of a blocking
+ * collective: its time alone. Rank 0 prints a JSON array: medians of the iterations, means of the
+ * ranks. Results are checked word by word, in the first iterations and in the last. SECONDS is the
+ * length of a measurement. Calls lib.
  */
 #include <mpi.h>
 #include <stdbool.h>
@@ -56,7 +58,7 @@ struct coll {
 
 /* Figures of one call, in us. */
 struct figures {
-	double total, compute, call;
+	double total, compute, call, host;
 };
 
 static int rank, ranks;
@@ -246,15 +248,22 @@ static void block(const struct coll *c)
 
 /* ---- measuring ------------------------------------------------------------------------------ */
 
+/* Processor time of this thread. */
+static double own_us(void)
+{
+	return (double)clock_read_ns(CLOCK_THREAD_CPUTIME_ID) * 1e-3;
+}
+
 static struct figures once(struct coll *c, double compute_us, bool checked)
 {
-	struct figures f = {0, 0, 0};
-	double begin, called, computed;
+	struct figures f = {0, 0, 0, 0};
+	double begin, called, computed, host;
 	MPI_Request r;
 
 	if (checked)
 		fill(c);
 	MPI_Barrier(MPI_COMM_WORLD);
+	host = -own_us();
 	begin = called = clock_now_us();
 	if (c->blocking) {
 		block(c);
@@ -262,7 +271,9 @@ static struct figures once(struct coll *c, double compute_us, bool checked)
 		start(c, &r);
 		called = computed = clock_now_us();
 		if (compute_us > 0) {
+			host += own_us();
 			steps((uint64_t)(compute_us * steps_per_us));
+			host -= own_us();
 			computed = clock_now_us();
 		}
 		f.compute = computed - called;
@@ -270,6 +281,7 @@ static struct figures once(struct coll *c, double compute_us, bool checked)
 	}
 	f.total = clock_now_us() - begin;
 	f.call = called - begin;
+	f.host = host + own_us();
 	if (checked)
 		check(c);
 	return f;
@@ -302,7 +314,7 @@ static double mean(double mine)
 
 /* Iterations until the time is over; checks the first ones, and one more behind them. */
 static int repeat(struct coll *c, double seconds, double compute_us, double *total, double *call,
-		  double *compute)
+		  double *compute, double *host)
 {
 	double begin = 0;
 	int i;
@@ -317,6 +329,7 @@ static int repeat(struct coll *c, double seconds, double compute_us, double *tot
 		total[i] = f.total;
 		call[i] = f.call;
 		compute[i] = f.compute;
+		host[i] = f.host;
 		if (is_over(i + 1, begin, seconds))
 			break;
 	}
@@ -326,10 +339,10 @@ static int repeat(struct coll *c, double seconds, double compute_us, double *tot
 
 static void measure(struct coll *c, double seconds)
 {
-	static double total[MOST], call[MOST], compute[MOST];
+	static double total[MOST], call[MOST], compute[MOST], host[MOST];
 	static bool again;
-	int runs = repeat(c, seconds, 0, total, call, compute), i;
-	double own = median(total, runs), pure = mean(own), left_us, overlap;
+	int runs = repeat(c, seconds, 0, total, call, compute, host), i;
+	double own = median(total, runs), pure = mean(own), left_us, overlap, host_us;
 
 	if (rank == 0)
 		printf("%s{\"name\": \"%s%s\", \"bytes\": %d, \"ranks\": %d, \"runs\": %d, "
@@ -338,14 +351,15 @@ static void measure(struct coll *c, double seconds)
 		       ranks, runs, pure, median(call, runs));
 	again = true;
 	if (!c->blocking) {
-		runs = repeat(c, seconds, own, total, call, compute);
+		runs = repeat(c, seconds, own, total, call, compute, host);
 		for (i = 0; i < runs; i++)
 			total[i] -= compute[i];
 		left_us = mean(median(total, runs));
 		overlap = 1 - left_us / pure;
+		host_us = mean(median(host, runs));
 		if (rank == 0)
-			printf(", \"left_us\": %.3f, \"overlap\": %.4f", left_us,
-			       overlap > 0 ? overlap : 0);
+			printf(", \"left_us\": %.3f, \"overlap\": %.4f, \"host_us\": %.3f", left_us,
+			       overlap > 0 ? overlap : 0, host_us);
 	}
 	if (rank == 0)
 		printf("}");
