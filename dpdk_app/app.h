@@ -142,7 +142,8 @@ struct shard {
 	size_t arena_bytes;
 	uint32_t num_fw_stats;
 	bool stages;           /* the firmware counts cycles per stage */
-	struct impair *impair; /* core: NULL: no impairments */
+	bool faulty;           /* core: frames of the wire pass through impair: faults.c */
+	struct impair *impair; /* core; NULL: it never had faults */
 	struct switch_holds
 	    *holds;             /* core: frames that wait for receivers; NULL: not on the switch */
 	struct rte_ring *unmap; /* core to control: mappings that the firmware released */
@@ -247,8 +248,8 @@ struct nic {
 	_Atomic(struct capture *) capture;
 
 	/*
-	 * Time when the line to this NIC is free again; impair.c. With --rate-gbps the shards write
-	 * it for each frame: they share the line that it stands for.
+	 * Time when the line to this NIC is free again; impair.c. With a limited rate the shards
+	 * write it for each frame: they share the line that it stands for.
 	 */
 	APP_PART(of_line);
 	_Atomic(uint64_t) line_busy_ns;
@@ -256,7 +257,8 @@ struct nic {
 	APP_PART(of_control);
 	/* Descriptors rejected because they were not the process's memory. */
 	_Atomic(uint64_t) memory_refused;
-	bool link_told_down; /* last link state that was logged */
+	struct hw_fault fault; /* in force */
+	bool link_told_down;   /* last link state that was logged */
 	struct log_limit link_said;
 	int lock_fd;
 	int listen_fd;

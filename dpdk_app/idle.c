@@ -30,6 +30,7 @@
 #include "dpdk_app/client/client.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/rings.h"
+#include "dpdk_app/wire/faults.h"
 #include "dpdk_app/wire/wire.h"
 #include "shared_defs/hw_bar.h"
 
@@ -174,8 +175,10 @@ static uint64_t next_timer_ns(struct core *core)
 		struct shard *shard = core->shard[i];
 		uint64_t fw = fw_next_timer_ns(shard->fw);
 		uint64_t wire = shard->nic->wire->ops->next_ns(shard);
+		uint64_t late = faults_next_ns(shard);
 
 		next = fw < next ? fw : next;
+		next = late < next ? late : next;
 		next = wire < next ? wire : next;
 	}
 	if (irq_late_ns(&core->irqs) < next)

@@ -23,13 +23,18 @@ enum {
 };
 #define LOG_LIMIT_NS UINT64_C(6000000000) /* afterwards one line per interval */
 
-static bool log_is_verbose;
+static atomic_int log_level_now = LOG_LEVEL_INFO;
 static const char *log_path; /* NULL: the inherited standard error */
 static atomic_uint log_lost; /* lines that could not be written */
 
-void log_set_verbose(bool verbose)
+void log_set_level(enum log_level level)
 {
-	log_is_verbose = verbose;
+	atomic_store_explicit(&log_level_now, (int)level, memory_order_relaxed);
+}
+
+enum log_level log_get_level(void)
+{
+	return (enum log_level)atomic_load_explicit(&log_level_now, memory_order_relaxed);
 }
 
 /* The service manager adds times itself; in a file they are written here. */
@@ -87,6 +92,8 @@ void log_info(const char *format, ...)
 {
 	va_list args;
 
+	if (log_get_level() < LOG_LEVEL_INFO)
+		return;
 	va_start(args, format);
 	log_line(format, args);
 	va_end(args);
@@ -105,7 +112,7 @@ void log_verbose(const char *format, ...)
 {
 	va_list args;
 
-	if (!log_is_verbose)
+	if (log_get_level() < LOG_LEVEL_DEBUG)
 		return;
 	va_start(args, format);
 	log_line(format, args);
@@ -124,7 +131,7 @@ void log_limited(struct log_limit *limit, uint64_t now_ns, const char *format, .
 		limit->lines -= (uint32_t)earned;
 		limit->since_ns += earned * LOG_LIMIT_NS;
 	}
-	if (limit->lines == LOG_LIMIT_LINES && !log_is_verbose) {
+	if (limit->lines == LOG_LIMIT_LINES && log_get_level() < LOG_LEVEL_DEBUG) {
 		limit->left_out++;
 		return;
 	}

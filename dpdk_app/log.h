@@ -12,12 +12,12 @@
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Reports an error; the message also says how to fix it. Any thread. */
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Reports details, printed only with --verbose. Any thread. */
+/* Reports details, printed only at the level debug. Any thread. */
 void log_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
  * Rate limit for messages that strangers can cause: ten lines in a row, then one per 6 s. The next
- * line is preceded by the number of omitted ones. --verbose disables the limit. One thread per
+ * line is preceded by the number of omitted ones. The level debug has no limit. One thread per
  * limit; initially zero.
  */
 struct log_limit {
@@ -40,7 +40,14 @@ int log_open(const char *path) __attribute__((warn_unused_result));
  */
 bool log_reopen(void);
 
-/* Turns log_verbose() on or off. Call it once, before threads exist. */
-void log_set_verbose(bool verbose);
+enum log_level {
+	LOG_LEVEL_ERROR, /* errors alone */
+	LOG_LEVEL_INFO,
+	LOG_LEVEL_DEBUG, /* log_verbose(), too */
+};
+
+/* Sets which messages are printed, at first LOG_LEVEL_INFO. Any thread. */
+void log_set_level(enum log_level level);
+enum log_level log_get_level(void);
 
 #endif /* WEFT_APP_LOG_H */

@@ -20,6 +20,7 @@
 #include "dpdk_app/accel.h"
 #include "dpdk_app/app.h"
 #include "dpdk_app/client/client.h"
+#include "dpdk_app/control/change.h"
 #include "dpdk_app/control/control.h"
 #include "dpdk_app/eal.h"
 #include "dpdk_app/idle.h"
@@ -218,7 +219,8 @@ int main(int argc, char **argv)
 	}
 	if (app.conf.list_ports)
 		return list_ports(stdout, PCI_CARD_SYS, PCI_CARD_DEV) ? EXIT_FAILURE : EXIT_SUCCESS;
-	log_set_verbose(app.conf.verbose);
+	log_set_level(app.conf.verbose ? LOG_LEVEL_DEBUG : (enum log_level)app.conf.log_level);
+	change_init(&app, argc, argv);
 	app.run_fd = -1;
 	accel_init();
 	raise_limits();

@@ -24,8 +24,9 @@
 #include <unistd.h>
 
 #include "dpdk_app/args/args_coalesce.h"
+#include "dpdk_app/args/args_fault.h"
 #include "dpdk_app/eal.h"
-#include "dpdk_app/wire/impair.h"
+#include "dpdk_app/wire/faults.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/wire/mac_filter.h"
 #include "dpdk_app/borrow.h"
@@ -324,14 +325,14 @@ static uint32_t nic_shard_frames(const struct nic *nic)
 static uint32_t nic_pool_frames(const struct nic *nic)
 {
 	const struct app *app = nic->app;
-	bool impaired = impair_wanted(&app->conf.impair);
+	bool faulty = conf_faulty(&app->conf);
 	uint32_t n = NIC_POOL_SPARE + 2 * NIC_POOL_CACHE * app->num_cores;
 
 	if (nic->conf->wire != CONF_WIRE_SWITCH)
 		return n + NIC_POOL_PORT + nic_shard_frames(nic) * nic->num_shards;
 	for (uint32_t i = 0; i < app->conf.num_switch_nics; i++)
 		n += app->nic[i].num_shards * (nic_shard_frames(nic) + SWITCH_HOLD_TOTAL +
-					       (impaired ? (uint32_t)IMPAIR_QUEUE_MAX : 0));
+					       (faulty ? (uint32_t)IMPAIR_QUEUE_MAX : 0));
 	return n;
 }
 
@@ -469,6 +470,15 @@ static int shard_firmware(struct shard *shard)
 	return 0;
 }
 
+/* The faults of the configuration. */
+static int nic_first_faults(struct nic *nic)
+{
+	struct hw_fault fault;
+
+	conf_fault_of(&nic->app->conf, nic->index, &fault);
+	return fault_wanted(&fault) ? faults_set(nic, &fault, false) : 0;
+}
+
 static int nic_open(struct nic *nic)
 {
 	char name[RTE_MEMPOOL_NAMESIZE];
@@ -497,6 +507,8 @@ static int nic_open(struct nic *nic)
 		err = nic_wire(nic);
 	for (uint32_t i = 0; !err && i < nic->num_shards; i++)
 		err = shard_firmware(&nic->shard[i]);
+	if (!err)
+		err = nic_first_faults(nic);
 	if (!err) {
 		struct core *core = nic->shard[0].core;
 
@@ -526,7 +538,7 @@ static void shard_close(struct shard *shard)
 	lanes_free(&shard->loop);
 	rte_ring_free(shard->unmap);
 	rte_pktmbuf_free_bulk(shard->backlog, shard->num_backlog);
-	free(shard->impair);
+	faults_free(shard);
 }
 
 void nic_close_all(struct app *app)

@@ -4,7 +4,7 @@
  * those of the wire. An mbuf chain becomes segments; headers that are not in its first segment are
  * made contiguous.
  *
- * Runs on the shard's core; calls the wire and capture.c.
+ * Runs on the shard's core; calls the wire, faults.c and capture.c.
  */
 #include "dpdk_app/port.h"
 
@@ -15,6 +15,7 @@
 #include "dpdk_app/csum.h"
 #include "dpdk_app/tsan.h"
 #include "dpdk_app/wire/echo.h"
+#include "dpdk_app/wire/faults.h"
 #include "dpdk_app/wire/wire.h"
 #include "shared_defs/wire_eth.h"
 
@@ -65,6 +66,8 @@ static uint32_t rx_flags(const struct nic *nic, const struct rte_mbuf *m, bool l
 
 	if (loop)
 		return crc | FW_RX_CSUM_OK | FW_RX_LOOP;
+	if (__builtin_expect(faults_damaged(m), 0))
+		return 0;
 	if (wire->trusted)
 		return crc | FW_RX_CSUM_OK;
 	if (csum_device_ok(m) ||
@@ -88,7 +91,10 @@ uint32_t port_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 	if (got < n) {
 		uint8_t stage = shard->stages ? fw_stage(shard->fw, FW_STAGE_WIRE_RX) : 0;
 
-		got += nic->wire->ops->rx(shard, m + got, n - got);
+		if (__builtin_expect(shard->faulty, 0))
+			got += faults_rx(shard, m + got, n - got);
+		else
+			got += nic->wire->ops->rx(shard, m + got, n - got);
 		if (shard->stages)
 			(void)fw_stage(shard->fw, stage);
 	}

@@ -222,6 +222,22 @@ WEFT_API WEFT_CHECK_RET int weft_list(struct weft_context *context, enum weft_li
  */
 WEFT_API WEFT_CHECK_RET int weft_capture(struct weft_context *context, int *fd);
 
+enum weft_change {
+	WEFT_CHANGE_LINE = 0,   /* a line of a configuration file takes effect */
+	WEFT_CHANGE_RELOAD = 1, /* the configuration file, where it can be changed */
+	WEFT_CHANGE_SHOW = 2,   /* line: a word; text: its values in force */
+};
+
+/*
+ * Changes the weftd of this NIC while it runs, from a tool's context. text receives lines for the
+ * operator, at most max bytes with the final NUL. Returns 0; a positive errno if weftd refused the
+ * change and text says why: EINVAL a wrong line, EBUSY forbidden at present, ENOTSUP not while it
+ * runs; or a negative one: -EPERM not root or weftd's user, -EINVAL line too long, -ENOSPC text too
+ * long.
+ */
+WEFT_API WEFT_CHECK_RET int weft_change(struct weft_context *context, enum weft_change kind,
+					const char *line, char *text, size_t max);
+
 /* Return a name, never NULL: "SUCCESS", "RETRY_EXC_ERR", etc. May be called from any thread. */
 WEFT_API const char *weft_wc_status_str(enum weft_wc_status status);
 WEFT_API const char *weft_wc_opcode_str(enum weft_wc_opcode opcode);

@@ -91,8 +91,8 @@ WEFT_API struct weft_context *weft_open_device_attr(const char *name,
 
 /*
  * Opens a context for tools, without doorbells and queues: only weft_query_*, weft_set_coalesce,
- * weft_stats, weft_list and weft_capture work. errno ETIMEDOUT: weftd did not answer, after 2 s if
- * it is stopped, otherwise after 10 s.
+ * weft_stats, weft_list, weft_capture and weft_change work. errno ETIMEDOUT: weftd did not answer,
+ * after 2 s if it is stopped, otherwise after 10 s.
  */
 WEFT_API struct weft_context *weft_open_tool(const char *name);
 

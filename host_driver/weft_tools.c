@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queries of tools: counters, lists of objects, captures.
+ * Queries of tools: counters, lists of objects, captures; changes of weftd.
  *
  * Calls the channel. nic_fw/base/counters.c and nic_fw/up/cmd_query.c answer the first two; weftd
- * itself provides captures.
+ * itself provides captures and makes changes.
  */
 #include <errno.h>
 #include <string.h>
@@ -104,4 +104,49 @@ int weft_capture(struct weft_context *context, int *fd)
 		return -EPROTO;
 	*fd = fds[0];
 	return 0;
+}
+
+/* Appends an answer's text. Returns its end, or -EPROTO. */
+static int change_text(const struct hw_resp_change *r, char *text, size_t max, size_t at)
+{
+	if (r->bytes > sizeof(r->text))
+		return -EPROTO;
+	if (at + r->bytes + 1 > max)
+		return -ENOSPC;
+	memcpy(text + at, r->text, r->bytes);
+	text[at + r->bytes] = '\0';
+	return (int)(at + r->bytes);
+}
+
+int weft_change(struct weft_context *context, enum weft_change kind, const char *line, char *text,
+		size_t max)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_CHANGE, .u.change.kind = (uint32_t)kind};
+	const struct hw_resp_change *r;
+	struct hw_cmd_resp resp;
+	int32_t outcome;
+	int rc, end;
+
+	if (strlen(line) >= sizeof(cmd.u.change.line) || !max)
+		return -EINVAL;
+	memcpy(cmd.u.change.line, line, strlen(line));
+	text[0] = '\0';
+	rc = weft_ctx_command(weft_ctx_of(context), &cmd, -1, &resp, NULL);
+	if (rc < 0)
+		return rc;
+	r = &resp.u.change;
+	outcome = r->outcome;
+	end = change_text(r, text, max, 0);
+	memset(&cmd.u.change, 0, sizeof(cmd.u.change));
+	cmd.u.change.kind = HW_CHANGE_MORE;
+	while (end >= 0 && r->bytes && (uint32_t)end < r->total) {
+		cmd.u.change.cursor = (uint32_t)end;
+		rc = weft_ctx_command(weft_ctx_of(context), &cmd, -1, &resp, NULL);
+		if (rc < 0)
+			return rc;
+		end = change_text(r, text, max, (size_t)end);
+	}
+	if (end < 0)
+		return end;
+	return outcome > 0 ? outcome : 0;
 }

@@ -148,6 +148,13 @@ bool cli_store(struct cli *cli, const struct cli_option *row, void *values, cons
  */
 bool cli_parse_number(const char *text, uint64_t *value);
 
+/*
+ * Takes one line of a configuration file into values that are complete already. False: cli->error
+ * says why. context may be NULL.
+ */
+bool cli_line(struct cli *cli, const struct cli_program *program, void *values, void *context,
+	      const char *line);
+
 /* apply() of CLI_CONFIG. */
 bool cli_config(struct cli *cli, const char *path);
 

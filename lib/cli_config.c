@@ -4,6 +4,7 @@
  * without value. "#" begins a comment; lines "[section]" carry no meaning. Files may name others.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "lib/cli.h"
@@ -47,7 +48,29 @@ static const char *keep(struct cli *cli, const char *text)
 	return memcpy(copy, text, bytes);
 }
 
-static bool apply(struct cli *cli, const struct cli_option *row, const char *path, uint32_t number,
+/* Where a line stands; a line that is in no file has none. */
+struct place {
+	const char *path;
+	uint32_t number;
+};
+
+static bool wrong(struct cli *cli, const struct place *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool wrong(struct cli *cli, const struct place *at, const char *format, ...)
+{
+	char reason[CLI_ERROR_CHARS];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(reason, sizeof(reason), format, list);
+	va_end(list);
+	if (!at->path)
+		return cli_wrong(cli, "%s", reason);
+	return cli_wrong(cli, "%.80s:%u: %.160s", at->path, at->number, reason);
+}
+
+static bool apply(struct cli *cli, const struct cli_option *row, const struct place *at,
 		  const char *value)
 {
 	char reason[CLI_ERROR_CHARS];
@@ -57,20 +80,19 @@ static bool apply(struct cli *cli, const struct cli_option *row, const char *pat
 	if (value) {
 		kept = keep(cli, value);
 		if (!kept)
-			return cli_wrong(cli,
-					 "%.80s:%u: the values of files are longer than %d "
-					 "characters in all",
-					 path, number, CONFIG_KEPT_CHARS);
+			return wrong(cli, at,
+				     "the values of files are longer than %d characters in all",
+				     CONFIG_KEPT_CHARS);
 	}
 	cli->row = row;
 	cli->given[row - cli->program->options] = true;
 	if (row->apply ? row->apply(cli, kept) : cli_store(cli, row, cli->values, kept))
 		return true;
 	snprintf(reason, sizeof(reason), "%s", cli->error);
-	return cli_wrong(cli, "%.80s:%u: %.160s", path, number, reason);
+	return wrong(cli, at, "%s", reason);
 }
 
-static bool config_line(struct cli *cli, const char *path, uint32_t number, char *line)
+static bool config_line(struct cli *cli, const struct place *at, char *line)
 {
 	const struct cli_option *row;
 	char *value = strchr(line, '=');
@@ -87,14 +109,29 @@ static bool config_line(struct cli *cli, const char *path, uint32_t number, char
 		row = find(cli->program, word);
 	}
 	if (!row)
-		return cli_wrong(cli, "%.80s:%u: unknown word \"%.40s\"; %s --help lists them",
-				 path, number, word, cli->program->name);
+		return wrong(cli, at, "unknown word \"%.40s\"; %s --help lists them", word,
+			     cli->program->name);
 	if (row->value && (!value || !*value))
-		return cli_wrong(cli, "%.80s:%u: write \"%s = %s\"", path, number, word,
-				 row->value);
+		return wrong(cli, at, "write \"%s = %s\"", word, row->value);
 	if (!row->value && value)
-		return cli_wrong(cli, "%.80s:%u: \"%s\" takes no value", path, number, word);
-	return apply(cli, row, path, number, value);
+		return wrong(cli, at, "\"%s\" takes no value", word);
+	return apply(cli, row, at, value);
+}
+
+bool cli_line(struct cli *cli, const struct cli_program *program, void *values, void *context,
+	      const char *line)
+{
+	const struct place nowhere = {NULL, 0};
+	char copy[CONFIG_LINE_CHARS];
+
+	memset(cli, 0, sizeof(*cli));
+	cli->program = program;
+	cli->values = values;
+	cli->context = context;
+	if (strlen(line) >= sizeof(copy))
+		return cli_wrong(cli, "line longer than %d characters", CONFIG_LINE_CHARS - 2);
+	strcpy(copy, line);
+	return config_line(cli, &nowhere, copy);
 }
 
 bool cli_config(struct cli *cli, const char *path)
@@ -122,7 +159,7 @@ bool cli_config(struct cli *cli, const char *path)
 		line[strcspn(line, "#")] = '\0';
 		text = trim(line);
 		if (*text && *text != '[')
-			good = config_line(cli, path, number, text);
+			good = config_line(cli, &(struct place){path, number}, text);
 	}
 	if (good && ferror(file))
 		good = cli_wrong(cli, "--config %.80s: %s", path, strerror(errno));

@@ -165,11 +165,12 @@ static const struct stat_row rows[] = {
     COUNTER("attach_memory_refused", "Descriptors refused because they were not the process's own"),
     COUNTER("capture_dropped", "Frames that a capture lost"),
 
-    COUNTER("switch_lost", "Frames lost by --loss"),
-    COUNTER("switch_duplicated", "Frames duplicated by --dup"),
-    COUNTER("switch_reordered", "Frames delayed by --reorder"),
-    COUNTER("switch_overflowed", "Frames lost because the impaired line was full"),
-    GAUGE("switch_queued", "Frames on the impaired line"),
+    COUNTER("fault_lost", "Frames lost by a fault on purpose (weftctl fault, --loss)"),
+    COUNTER("fault_corrupted", "Frames damaged by a fault"),
+    COUNTER("fault_duplicated", "Frames doubled by a fault"),
+    COUNTER("fault_reordered", "Frames overtaken by others by a fault"),
+    COUNTER("fault_overflowed", "Frames lost because too many waited for a fault's delay or rate"),
+    GAUGE("fault_queued", "Frames that a fault delays"),
 
     COUNTER("wire_ipackets", "Frames received by the device"),
     COUNTER("wire_opackets", "Frames sent by the device"),

@@ -115,6 +115,9 @@ uint64_t fw_share_max(enum hw_share kind);
 int fw_client_attach(struct fw_nic *nic, const struct fw_client_params *params, uint32_t *client,
 		     struct hw_resp_attach *resp);
 
+/* Sets the limits of all processes and users that are attached; those to come bring their own. */
+void fw_set_limits(struct fw_nic *nic, const struct hw_share_limits *limits);
+
 /* After EDQUOT: returns the share that was used up. */
 struct hw_resp_quota fw_quota(const struct fw_nic *nic);
 

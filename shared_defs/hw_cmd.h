@@ -13,7 +13,8 @@
  * 	OPEN_XRCD	request: the file that names the domain if HW_XRCD_F_FILE is set
  *
  * ATTACH is the first command. START follows when the process has mapped the BAR; tools need no
- * START. weftd itself answers these two, ALLOC_MEM and FREE_MEM. It passes all others to the
+ * START. weftd itself answers these two, ALLOC_MEM, FREE_MEM, CAPTURE and CHANGE. It passes all
+ * others to the
  * firmware (nic_fw/host/cmd*.c) on the core of the client's shard. Status: 0 or a positive errno.
  * EDQUOT: a share of the process or its user is exhausted; hw_resp_quota names it. All objects of a
  * process belong to its shard and are destroyed with the socket. Little-endian;
@@ -26,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shared_defs/hw_change.h"
 #include "shared_defs/hw_cm.h"
 #include "shared_defs/hw_coalesce.h"
 #include "shared_defs/hw_goal.h"
@@ -77,6 +79,7 @@ enum hw_cmd_op {
 	HW_CMD_ATTACH_MCAST = 36, /* attach UD QPs to IPv4 groups */
 	HW_CMD_DETACH_MCAST = 37,
 	HW_CMD_MODIFY_MR = 38,
+	HW_CMD_CHANGE = 39,    /* for tools of root: hw_change.h */
 	HW_CMD_CM_CREATE = 40, /* connections: hw_cm.h */
 	HW_CMD_CM_DESTROY = 41,
 	HW_CMD_CM_BIND = 42,
@@ -463,6 +466,7 @@ struct hw_cmd {
 		struct hw_cmd_goal_op goal_op;
 		struct hw_cmd_coalesce coalesce;
 		struct hw_cmd_tag_open tag_open;
+		struct hw_cmd_change change;
 		uint8_t bytes[112];
 	} u;
 };
@@ -672,6 +676,7 @@ struct hw_cmd_resp {
 		struct hw_resp_vector vector;
 		struct hw_resp_tag_query tag_query;
 		struct hw_resp_quota quota;
+		struct hw_resp_change change;
 		uint32_t handle; /* PD, AH, MW (its rkey), communicator, XRC domain */
 		struct hw_qp_attr qp_attr;
 		uint8_t bytes[496];

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "nic_fw/fw.h"
+#include "shared_defs/hw_fault.h"
 #include "sim_harness/sim_prng.h"
 
 struct sim;
@@ -55,15 +56,9 @@ struct sim_link {
 	 * time once, not on both lines. Otherwise store and forward, as in real switches.
 	 */
 	bool cut_through;
-	/* faults on the way from the switch to this NIC */
-	uint32_t loss_ppm;
-	uint32_t burst_ppm;    /* probability that a burst of losses starts with this frame */
-	uint32_t burst_frames; /* mean length of a burst, at most 1 ms */
-	uint32_t dup_ppm;
-	uint32_t reorder_ppm;
-	uint64_t reorder_ns;  /* maximum delay of a reordered frame */
-	uint32_t forge_ppm;   /* a forged copy follows: bytes changed, CRC correct */
-	uint32_t corrupt_ppm; /* one to four bytes anywhere in the frame change */
+	struct hw_fault_chances fault; /* on the way from the switch to this NIC: lib/fault.h */
+	uint64_t reorder_ns;           /* maximum delay of a reordered frame */
+	uint32_t forge_ppm;            /* a forged copy follows: bytes changed, CRC correct */
 };
 
 /*

@@ -28,7 +28,7 @@ enum {
 /* Below the shortest request time-out of the workloads, so that a jump fails no request. */
 #define JUMP_MAX_NS UINT64_C(20000000)
 
-enum fault {
+enum sim_fault {
 	FAULT_LOSS,
 	FAULT_BURST,
 	FAULT_DUP,
@@ -261,26 +261,26 @@ const char *sim_faults_help(void)
 	       "it (1)\n";
 }
 
-static void set_link(struct sim_link *link, enum fault fault, double value)
+static void set_link(struct sim_link *link, enum sim_fault fault, double value)
 {
 	uint32_t ppm = (uint32_t)(value * PPM_PER_PERCENT + 0.5);
 
 	switch (fault) {
 	case FAULT_LOSS:
-		link->loss_ppm = ppm;
+		link->fault.loss_ppm = ppm;
 		break;
 	case FAULT_BURST:
-		link->burst_ppm = ppm;
-		link->burst_frames = BURST_FRAMES;
+		link->fault.burst_ppm = ppm;
+		link->fault.burst_frames = BURST_FRAMES;
 		break;
 	case FAULT_DUP:
-		link->dup_ppm = ppm;
+		link->fault.dup_ppm = ppm;
 		break;
 	case FAULT_REORDER:
-		link->reorder_ppm = ppm;
+		link->fault.reorder_ppm = ppm;
 		break;
 	case FAULT_CORRUPT:
-		link->corrupt_ppm = ppm;
+		link->fault.corrupt_ppm = ppm;
 		break;
 	case FAULT_FORGE:
 		link->forge_ppm = ppm;
@@ -303,11 +303,11 @@ static void set_link(struct sim_link *link, enum fault fault, double value)
 	case FAULTS:
 		break;
 	}
-	if ((link->reorder_ppm || link->dup_ppm) && !link->reorder_ns)
+	if ((link->fault.reorder_ppm || link->fault.dup_ppm) && !link->reorder_ns)
 		link->reorder_ns = REORDER_NS;
 }
 
-static void set_fault(struct sim *sim, enum fault fault, double value)
+static void set_fault(struct sim *sim, enum sim_fault fault, double value)
 {
 	uint32_t ppm = (uint32_t)(value * PPM_PER_PERCENT + 0.5), i;
 
@@ -359,7 +359,7 @@ static int parse_one(struct sim *sim, const char *entry, size_t bytes, char *mes
 			return -EINVAL;
 		}
 	}
-	set_fault(sim, (enum fault)i, value);
+	set_fault(sim, (enum sim_fault)i, value);
 	return 0;
 }
 
@@ -382,8 +382,8 @@ int sim_faults_parse(struct sim *sim, const char *list, char *message, size_t me
 static void clear_link(struct sim_link *link)
 {
 	link->jitter_ns = 0;
-	link->loss_ppm = link->burst_ppm = link->dup_ppm = 0;
-	link->reorder_ppm = link->corrupt_ppm = link->forge_ppm = 0;
+	link->fault = (struct hw_fault_chances){0};
+	link->forge_ppm = 0;
 }
 
 void sim_faults_off(struct sim *sim)
@@ -395,7 +395,7 @@ void sim_faults_off(struct sim *sim)
 	sim_heal(sim);
 	for (i = 0; i < sim->num_nics; i++) {
 		clear_link(&sim->nics[i]->link);
-		sim->nics[i]->burst_left = 0;
+		fault_end_burst(&sim->nics[i]->fault);
 		sim_clog(sim->nics[i], false);
 	}
 }

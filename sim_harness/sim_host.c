@@ -184,7 +184,7 @@ static int chan_command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd
 		resp->u.attach = proc->start;
 		return 0;
 	}
-	if (cmd->op == HW_CMD_ALLOC_MEM || cmd->op == HW_CMD_CAPTURE) {
+	if (cmd->op == HW_CMD_ALLOC_MEM || cmd->op == HW_CMD_CAPTURE || cmd->op == HW_CMD_CHANGE) {
 		resp->status = EOPNOTSUPP;
 		return 0;
 	}

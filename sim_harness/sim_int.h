@@ -9,6 +9,7 @@
 #define WEFT_SIM_INT_H
 
 #include "sim_harness/sim.h"
+#include "lib/fault.h"
 #include "shared_defs/hw_limits.h"
 
 #include <stdio.h>
@@ -183,8 +184,7 @@ struct sim_nic {
 	struct sim_queue in;  /* the switch's queue towards the NIC */
 	uint64_t ctl_free_ps; /* control frames, which do not wait behind data */
 	uint64_t in_last_ns;  /* arrival of the last frame in order */
-	uint32_t burst_left;
-	uint64_t burst_until_ns;
+	struct fault fault;   /* draws from link_prng */
 	bool clogged;
 	struct sim_pkt *clog_head, *clog_tail;
 	uint64_t blocked[SIM_MAX_NICS / 64]; /* one bit per destination NIC */

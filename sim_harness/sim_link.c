@@ -7,7 +7,7 @@
  * queue towards it (finite, marking CE), and travels the other half. Its bytes do not change,
  * except for CE marks and deliberate corruption.
  *
- * Calls sim_nic_rx(). LogGP: Alexandrov et al., SPAA 1995; ECN: RFC 3168.
+ * Calls sim_nic_rx() and lib/fault.h. LogGP: Alexandrov et al., SPAA 1995; ECN: RFC 3168.
  */
 #include "sim_harness/sim_int.h"
 
@@ -20,9 +20,7 @@
 
 enum {
 	PS_PER_NS = 1000,
-	CORRUPT_BYTES_MAX = 4,
-	FORGED_NS = 20000,  /* maximum delay of a forged frame */
-	BURST_NS = 1000000, /* longest burst, even with little traffic */
+	FORGED_NS = 20000, /* maximum delay of a forged frame */
 };
 
 struct sim_pkt *sim_pkt_new(struct sim *sim, const void *data, uint32_t bytes)
@@ -162,38 +160,6 @@ static bool mark_ce(struct sim_pkt *pkt)
 	return true;
 }
 
-static void corrupt(struct sim_nic *to, struct sim_pkt *pkt)
-{
-	uint64_t n = sim_prng_range(&to->link_prng, 1, CORRUPT_BYTES_MAX);
-
-	sim_loan_copy(pkt);
-	while (n--) {
-		uint64_t at = sim_prng_below(&to->link_prng, pkt->bytes);
-
-		pkt->data[at] ^= (uint8_t)sim_prng_range(&to->link_prng, 1, 255);
-	}
-	to->counts.corrupted++;
-}
-
-/* Draws losses, single and in bursts with a geometric length around burst_frames. */
-static bool lost(struct sim_nic *to)
-{
-	const struct sim_link *link = &to->link;
-
-	if (to->burst_left && to->sim->now_ns < to->burst_until_ns) {
-		to->burst_left--;
-		return true;
-	}
-	to->burst_left = 0;
-	if (sim_prng_chance(&to->link_prng, link->burst_ppm)) {
-		while (link->burst_frames > 1 && sim_prng_below(&to->link_prng, link->burst_frames))
-			to->burst_left++;
-		to->burst_until_ns = to->sim->now_ns + BURST_NS;
-		return true;
-	}
-	return sim_prng_chance(&to->link_prng, link->loss_ppm);
-}
-
 /*
  * Sends a forged copy shortly after its original; a segment just before it, because TCP accepts the
  * first copy.
@@ -217,11 +183,10 @@ static void deliver_at(struct sim_nic *to, struct sim_pkt *pkt, uint64_t leaves_
 	const struct sim_link *link = &to->link;
 	uint64_t at_ns = (leaves_ps + PS_PER_NS - 1) / PS_PER_NS + link->latency_ns / 2;
 
-	if (link->jitter_ns)
-		at_ns += sim_prng_below(&to->link_prng, link->jitter_ns + 1);
+	at_ns += fault_jitter_ns(&to->fault, link->jitter_ns);
 	if (at_ns < to->in_last_ns)
 		at_ns = to->in_last_ns;
-	if (sim_prng_chance(&to->link_prng, link->reorder_ppm)) {
+	if (fault_reorders(&to->fault, &link->fault)) {
 		/* Its sender may rely on the order of borrowed frames alone. */
 		sim_loan_copy(pkt);
 		at_ns += sim_prng_range(&to->link_prng, 1, link->reorder_ns + 1);
@@ -229,7 +194,7 @@ static void deliver_at(struct sim_nic *to, struct sim_pkt *pkt, uint64_t leaves_
 	} else {
 		to->in_last_ns = at_ns;
 	}
-	if (sim_prng_chance(&to->link_prng, link->dup_ppm)) {
+	if (fault_doubles(&to->fault, &link->fault)) {
 		struct sim_pkt *twin = sim_pkt_twin(sim, pkt);
 
 		to->counts.duplicated++;
@@ -251,7 +216,7 @@ static void output(struct sim_nic *from, struct sim_nic *to, struct sim_pkt *pkt
 	queue_retire(&to->in, now_ps);
 	if (from->blocked[to->index / 64] >> (to->index % 64) & 1)
 		count = &to->counts.drop_partition;
-	else if (lost(to))
+	else if (fault_loses(&to->fault, &link->fault, to->sim->now_ns))
 		count = &to->counts.drop_fault;
 	else if (link->queue_bytes && to->in.bytes + pkt->bytes > link->queue_bytes)
 		count = &to->counts.drop_switch_queue;
@@ -262,8 +227,11 @@ static void output(struct sim_nic *from, struct sim_nic *to, struct sim_pkt *pkt
 	}
 	if (link->ecn_bytes && to->in.bytes > link->ecn_bytes && mark_ce(pkt))
 		to->counts.ecn_marked++;
-	if (sim_prng_chance(&to->link_prng, link->corrupt_ppm))
-		corrupt(to, pkt);
+	if (fault_corrupts(&to->fault, &link->fault)) {
+		sim_loan_copy(pkt);
+		fault_corrupt(&to->fault, pkt->data, pkt->bytes);
+		to->counts.corrupted++;
+	}
 	leaves_ps = line_send(link, &to->in.free_ps, now_ps, pkt->bytes);
 	queue_push(&to->in, to->in.free_ps, pkt->bytes);
 	/* The frame arrives with its last bit. */

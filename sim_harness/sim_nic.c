@@ -343,6 +343,7 @@ static struct sim_nic *sim_nic_new_with(struct sim *sim, const struct sim_link *
 	nic->link = link ? *link : sim->config.link;
 	nic->num_shards = sim->config.num_shards;
 	sim_prng_init(&nic->link_prng, sim->seed, SIM_STREAM_LINK, i);
+	fault_init(&nic->fault, &nic->link_prng.x);
 	/* Clocks of NICs are unrelated; on some, 32-bit time stamps wrap early in a run. */
 	sim_prng_init(&clock, sim->seed, SIM_STREAM_CLOCK, i);
 	nic->clock_offset_ns = sim_prng_below(&clock, 2)

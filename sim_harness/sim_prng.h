@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Randomness of the simulator: xoshiro256** (Blackman and Vigna, 2018), seeded by splitmix64.
+ * Randomness of the simulator: streams of xoshiro256** (lib/xoshiro.h), seeded by splitmix64.
  *
  * All random values of a run derive from one seed. Each consumer (a link, a NIC's port, a workload)
  * has its own stream, identified by two numbers, so that a change in one consumer's draws does not
@@ -15,8 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/xoshiro.h"
+
 struct sim_prng {
-	uint64_t s[4];
+	struct xoshiro x;
 };
 
 /* Kind of consumer: the first number of a stream. The second is the consumer's index. */

@@ -15,6 +15,7 @@
 
 #include "dpdk_app/args/args_coalesce.h"
 #include "dpdk_app/args/args_cores.h"
+#include "dpdk_app/args/args_fault.h"
 #include "dpdk_app/args/args_memif.h"
 #include "dpdk_app/args/args_mpa.h"
 #include "dpdk_app/args/args_quota.h"
@@ -22,6 +23,7 @@
 #include "dpdk_app/args/args_value.h"
 #include "dpdk_app/wire/pci_card.h"
 #include "lib/cli.h"
+#include "lib/fault.h"
 #include "shared_defs/hw_cmd.h"
 #include "shared_defs/hw_limits.h"
 
@@ -169,21 +171,36 @@ static bool apply_delay(struct cli *cli, const char *text)
 
 	if (!cli_real(cli, text, &us))
 		return false;
-	conf_of(cli)->impair.delay_ns = (uint64_t)(us * 1000);
+	conf_of(cli)->fault.delay_ns = (uint64_t)(us * 1000);
 	return true;
 }
 
-/* Into a probability, which is the row's field. */
+/* Into a chance, which is the row's field. */
 static bool apply_percent(struct cli *cli, const char *text)
 {
-	uint32_t probability;
 	double percent;
+	uint32_t ppm;
 
 	if (!cli_real(cli, text, &percent))
 		return false;
-	probability = impair_probability(percent);
-	memcpy((char *)cli->values + cli->row->offset, &probability, sizeof(probability));
+	ppm = fault_ppm(percent);
+	memcpy((char *)cli->values + cli->row->offset, &ppm, sizeof(ppm));
 	return true;
+}
+
+static bool apply_rate(struct cli *cli, const char *text)
+{
+	double gbps;
+
+	if (!cli_real(cli, text, &gbps))
+		return false;
+	conf_of(cli)->fault.rate_bps = (uint64_t)(gbps * 1e9);
+	return true;
+}
+
+static bool apply_fault(struct cli *cli, const char *text)
+{
+	return conf_fault_add(conf_of(cli), text, cli->error);
 }
 
 static bool apply_cores(struct cli *cli, const char *text)
@@ -350,7 +367,7 @@ static const struct cli_option args_options[] = {
     {.name = "loss",
      .value = "PERCENT",
      .apply = apply_percent,
-     ARGS_FIELD(impair.loss),
+     ARGS_FIELD(fault.chance.loss_ppm),
      .most = 100,
      .help = "share of frames that are dropped"},
     {.name = "delay-us",
@@ -361,19 +378,18 @@ static const struct cli_option args_options[] = {
     {.name = "reorder",
      .value = "PERCENT",
      .apply = apply_percent,
-     ARGS_FIELD(impair.reorder),
+     ARGS_FIELD(fault.chance.reorder_ppm),
      .most = 100,
      .help = "share of frames that are overtaken by 1 to 8 others"},
     {.name = "dup",
      .value = "PERCENT",
      .apply = apply_percent,
-     ARGS_FIELD(impair.dup),
+     ARGS_FIELD(fault.chance.dup_ppm),
      .most = 100,
      .help = "share of frames that arrive twice"},
     {.name = "rate-gbps",
      .value = "GBPS",
-     .kind = CLI_REAL,
-     ARGS_FIELD(impair.rate_gbps),
+     .apply = apply_rate,
      .least = 0.001,
      .most = 1000,
      .shown = "no limit",
@@ -389,9 +405,16 @@ static const struct cli_option args_options[] = {
     {.name = "seed",
      .value = "N",
      .kind = CLI_NUMBER,
-     ARGS_FIELD(impair.seed),
+     ARGS_FIELD(fault.seed),
      .initial = "1",
      .help = "seed of the random choices among these"},
+    {.name = "Faults", .kind = CLI_GROUP},
+    {.name = "fault",
+     .value = "WORDS",
+     .apply = apply_fault,
+     .help = "what happens to frames on the way to a NIC, of the switch or a port: [NIC] and "
+	     "weftctl fault's words, \"loss 1% delay 50us\", \"weft1 reorder dup rate 10G\"; "
+	     "may be repeated"},
     {.name = "Cores", .kind = CLI_GROUP},
     {.name = "cores",
      .value = "LIST",
@@ -512,10 +535,17 @@ static const struct cli_option args_options[] = {
      .apply = apply_log,
      .shown = "standard error",
      .help = "append messages with their time to FILE; SIGHUP reopens it"},
+    {.name = "log-level",
+     .value = "LEVEL",
+     .kind = CLI_CHOICE,
+     ARGS_FIELD(log_level),
+     .choices = "error|info|debug",
+     .initial = "info",
+     .help = "which messages are printed; weftctl log changes it while weftd runs"},
     {.name = "verbose",
      .kind = CLI_FLAG,
      ARGS_FIELD(verbose),
-     .help = "print more messages, including DPDK's own"},
+     .help = "log-level debug, and DPDK's own messages"},
     {.name = "stages",
      .kind = CLI_FLAG,
      ARGS_FIELD(stages),
@@ -579,7 +609,7 @@ static bool finish(struct cli *cli)
 		    n + conf->num_nics, CONF_MAX_NICS);
 	if (n && n > (UINT32_C(1) << host_bits) - 2)
 		return cli_wrong(cli, "--subnet has no room for %u NICs: give a shorter LEN", n);
-	if (!n && impair_wanted(&conf->impair))
+	if (!n && fault_wanted(&conf->fault))
 		return cli_wrong(
 		    cli, "--loss, --delay-us, --reorder, --dup and --rate-gbps act in the built-in "
 			 "switch: add --nics N");
@@ -601,7 +631,7 @@ static bool finish(struct cli *cli)
 			    "two NICs have the same address: give each --port a different --ip");
 		}
 	}
-	return coalesce_check(conf, cli->error);
+	return coalesce_check(conf, cli->error) && conf_fault_check(conf, cli->error);
 }
 
 static void defaults(struct conf *conf)
@@ -633,4 +663,19 @@ enum args_result args_parse(int argc, char **argv, struct conf *conf, char *erro
 		return ARGS_RUN;
 	snprintf(error, CONF_ERROR_CHARS, "%s", cli.error);
 	return ARGS_WRONG;
+}
+
+bool args_line(const char *line, struct conf *conf, char *error)
+{
+	struct args_state state = {0};
+	struct cli cli;
+
+	/* --verbose would outdo it. */
+	if (!strncmp(line, "log-level", 9))
+		conf->verbose = false;
+	if (cli_line(&cli, &args_program, conf, &state, line) && coalesce_check(conf, cli.error) &&
+	    conf_fault_check(conf, cli.error))
+		return true;
+	snprintf(error, CONF_ERROR_CHARS, "%s", cli.error);
+	return false;
 }

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dpdk_app/wire/impair.h"
 #include "lib/coalesce_words.h"
+#include "lib/fault_words.h"
 #include "shared_defs/hw_share.h"
 
 enum {
@@ -25,6 +25,7 @@ enum {
 	CONF_ERROR_CHARS = 256,
 	CONF_MAX_ESP_BURST = 63, /* limit of the firmware */
 	CONF_MAX_COALESCE = 64,
+	CONF_MAX_FAULTS = 64,
 	CONF_USER_CHARS = 33, /* limit of login(1) */
 };
 
@@ -81,8 +82,11 @@ struct conf {
 	uint32_t num_switch_nics;
 	uint32_t subnet; /* network byte order, of the switch's NICs */
 	uint8_t subnet_prefix;
-	uint32_t mtu; /* bytes of the largest IPv4 packet; 0: the wire's */
-	struct impair_conf impair;
+	uint32_t mtu;          /* bytes of the largest IPv4 packet; 0: the wire's */
+	struct hw_fault fault; /* of each NIC of the switch */
+	/* Faults of NICs; later entries replace earlier ones. */
+	struct fault_line faults[CONF_MAX_FAULTS];
+	uint32_t num_faults;
 	bool switch_crc; /* compute and check CRC32Cs also where frames stay in memory */
 	struct conf_core core[CONF_MAX_CORES]; /* one per thread; at least one has role io */
 	uint32_t num_cores;                    /* 0: automatic */
@@ -96,10 +100,11 @@ struct conf {
 	/* Initial interrupt moderation; later entries override earlier ones. */
 	struct coalesce_line coalesce[CONF_MAX_COALESCE];
 	uint32_t num_coalesce;
-	bool list_ports;  /* print them and end */
-	bool no_unmapped; /* reject registration of unmapped memory */
-	bool stages;      /* count cycles per stage */
-	bool port_echo;   /* the port answers EDP echoes to WIRE_EDP_PORT_ECHO */
+	bool list_ports;    /* print them and end */
+	bool no_unmapped;   /* reject registration of unmapped memory */
+	bool stages;        /* count cycles per stage */
+	bool port_echo;     /* the port answers EDP echoes to WIRE_EDP_PORT_ECHO */
+	uint32_t log_level; /* enum log_level; verbose: the highest */
 	bool verbose;
 	bool no_seccomp;             /* system calls are not filtered */
 	bool no_native_ops;          /* users' operations are interpreted */
@@ -117,6 +122,13 @@ enum args_result {
 
 /* Fills *conf. error has room for CONF_ERROR_CHARS. Not thread-safe (getopt). */
 enum args_result args_parse(int argc, char **argv, struct conf *conf, char *error)
+    __attribute__((warn_unused_result));
+
+/*
+ * Applies one line of a configuration file, no --port or --ip, to a complete configuration. False:
+ * error says what is wrong. Not thread-safe.
+ */
+bool args_line(const char *line, struct conf *conf, char *error)
     __attribute__((warn_unused_result));
 
 #endif /* WEFT_APP_ARGS_H */

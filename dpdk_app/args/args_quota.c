@@ -21,6 +21,11 @@ static const char *const words[HW_SHARES] = {
 #undef WORD
 };
 
+const char *quota_word(enum hw_share kind)
+{
+	return words[kind];
+}
+
 /* Parses a number, with suffix K, M, G or T for kinds measured in bytes. */
 static bool parse_number(enum hw_share kind, const char *text, uint64_t max, uint64_t *value)
 {

@@ -13,4 +13,7 @@
 /* Sets one limit. On failure returns false with a message in error (CONF_ERROR_CHARS). */
 bool quota_parse(struct hw_share_limits *quota, const char *text, char *error);
 
+/* Returns the word of a kind. */
+const char *quota_word(enum hw_share kind);
+
 #endif /* WEFT_APP_ARGS_QUOTA_H */

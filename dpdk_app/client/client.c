@@ -518,6 +518,7 @@ void client_msg_back(struct msg *msg)
 		detach_next(c);
 		break;
 	case MSG_STATS:
+	case MSG_CALL:
 	case MSG_QUIT:
 		break; /* belongs to no client */
 	}
@@ -571,6 +572,7 @@ static void client_free(struct client *c)
 		c->next->link = c->link;
 	client_total--;
 	c->nic->num_clients--;
+	free(c->change);
 	free(c);
 }
 

@@ -110,6 +110,7 @@ struct client {
 	uint32_t num_outstanding; /* commands in progress on a core */
 	uint32_t num_attached;    /* attached shards; detached from the last to the first */
 	uint32_t attach_tag;
+	char *change; /* a tool's: text of its last HW_CMD_CHANGE */
 	struct client_answer *answers, **answers_tail;
 	uint32_t num_answers;
 
@@ -216,6 +217,11 @@ void client_xrcd_opened(const struct client *c, const struct hw_cmd_open_xrcd *o
 			const struct hw_cmd_resp *resp);
 void client_xrcd_closed(const struct client *c, uint32_t handle);
 void client_xrcd_forget_all(const struct client *c);
+
+/* ---- client_change.c; control thread */
+
+/* Executes CHANGE and answers it. */
+void client_change(struct client *c, const struct hw_cmd *cmd);
 
 /* ---- client_coalesce.c; control thread */
 

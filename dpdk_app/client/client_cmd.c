@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Commands of processes. ATTACH, START, ALLOC_MEM, FREE_MEM and CAPTURE are executed here; all
- * others go to the core of the client's shard. Packets were copied once. This file checks the
+ * Commands of processes. ATTACH, START, ALLOC_MEM, FREE_MEM, CAPTURE and CHANGE are executed here;
+ * all others go to the core of the client's shard. Packets were copied once. This file checks the
  * values on which weftd itself depends; the firmware checks the rest.
  *
- * Control thread. Calls extent.c, hostmem.c, populate.c, capture.c, client_coalesce.c and msg.c.
+ * Control thread. Calls extent.c, hostmem.c, populate.c, capture.c, client_change.c,
+ * client_coalesce.c and msg.c.
  * docs/host-interface.md, "Commands".
  */
 #include "dpdk_app/client/client.h"
@@ -56,7 +57,8 @@ static int check_attach_fds(uint32_t flags, uint32_t num_fds)
 static bool tool_may(uint32_t op)
 {
 	return op == HW_CMD_QUERY_DEVICE || op == HW_CMD_STATS || op == HW_CMD_LIST ||
-	       op == HW_CMD_CAPTURE || op == HW_CMD_COALESCE || op == HW_CMD_VECTOR;
+	       op == HW_CMD_CAPTURE || op == HW_CMD_COALESCE || op == HW_CMD_VECTOR ||
+	       op == HW_CMD_CHANGE;
 }
 
 int client_check(const struct hw_cmd *cmd, size_t bytes, uint32_t num_fds, enum client_state state,
@@ -658,6 +660,8 @@ void client_run(struct client *c, const struct hw_cmd_pieces *packet, int fd)
 		run_goal_op(c, packet);
 	else if (cmd->op == HW_CMD_CAPTURE)
 		run_capture(c, cmd);
+	else if (cmd->op == HW_CMD_CHANGE)
+		client_change(c, cmd);
 	else if (cmd->op == HW_CMD_COALESCE || cmd->op == HW_CMD_VECTOR)
 		run_coalesce(c, cmd);
 	else if (cmd->op == HW_CMD_LIST && cmd->u.list.kind == HW_LIST_USERS)

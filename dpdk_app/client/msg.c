@@ -11,12 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include "dpdk_app/client/client.h"
 #include "dpdk_app/idle.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/control/stats.h"
 #include "dpdk_app/rings.h"
+
+enum {
+	MSG_CALL_LOOK_US = 20,
+};
 
 struct msg *msg_new(enum msg_kind kind, struct shard *shard, struct client *client)
 {
@@ -50,6 +55,20 @@ int msg_send(struct msg *msg)
 		return -ENOBUFS;
 	}
 	core_wake(msg->core);
+	return 0;
+}
+
+int msg_call(struct shard *shard, void (*fn)(struct shard *shard, void *arg), void *arg)
+{
+	struct msg msg = {
+	    .kind = MSG_CALL, .shard = shard, .core = shard->core, .call = fn, .arg = arg};
+
+	if (msg_send(&msg))
+		return -EAGAIN;
+	/* A core takes a message each turn; one that never does is the watchdog's matter. */
+	while (!atomic_load_explicit(&msg.called, memory_order_acquire))
+		usleep(MSG_CALL_LOOK_US);
+	atomic_fetch_sub(&shard->core->app->awaited, 1);
 	return 0;
 }
 
@@ -271,6 +290,12 @@ static bool carry_out(struct core *core, struct msg *msg)
 		turns_note(&core->turns, TURN_QUERY);
 		msg->stats->count = stats_some(msg->shard, 0, msg->stats->stat, msg->stats->max);
 		return true;
+	case MSG_CALL:
+		turns_note(&core->turns, TURN_QUERY);
+		msg->call(msg->shard, msg->arg);
+		/* Its memory is the caller's again. */
+		atomic_store_explicit(&msg->called, true, memory_order_release);
+		return false;
 	case MSG_QUIT:
 		do_quit(core);
 		return true;

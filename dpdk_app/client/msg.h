@@ -30,6 +30,7 @@ enum msg_kind {
 	MSG_VECTOR,   /* cmd.u.obj.handle in */
 	MSG_DETACH,   /* comes back when the client is released completely, possibly turns later */
 	MSG_STATS,    /* all counters of the shard into stats; for telemetry, without a client */
+	MSG_CALL,     /* msg_call() */
 	MSG_QUIT,     /* fw_shutdown() for all shards of the core, then its loop ends */
 };
 
@@ -62,6 +63,8 @@ struct msg {
 	/* Called on the control thread when it comes back, instead of client.c. */
 	void (*answered)(struct msg *msg, void *arg);
 	void *arg;
+	void (*call)(struct shard *shard, void *arg); /* MSG_CALL */
+	_Atomic(bool) called;                         /* it has returned */
 };
 
 /* Creates an empty message; NULL: out of memory. Control thread. */
@@ -73,6 +76,14 @@ void msg_free(struct msg *msg);
  * thread.
  */
 int msg_send(struct msg *msg) __attribute__((warn_unused_result));
+
+/*
+ * Runs fn(shard, arg) on the core of a shard between two turns, and waits for its return: for
+ * changes that an operator makes. Returns 0; -EAGAIN: the core has no room for messages. Control
+ * thread.
+ */
+int msg_call(struct shard *shard, void (*fn)(struct shard *shard, void *arg), void *arg)
+    __attribute__((warn_unused_result));
 
 /*
  * Executes the oldest message, if any; returns 1 if it did. One per turn keeps turns short. On the

@@ -66,6 +66,7 @@ static const struct {
 static struct user *users[USER_BUCKETS];
 static struct user_process *processes[USER_BUCKETS];
 static struct hw_share_limits limits;
+static struct user_tables found_tables;
 static bool connections_asked; /* the operator has set a limit for users */
 static uint64_t total_max[USER_KINDS];
 static _Atomic(uint64_t) total[USER_KINDS];
@@ -103,7 +104,7 @@ static uint64_t process_default(enum hw_share kind, uint64_t table)
 	return part(table, 1, 2);
 }
 
-void user_init(const struct hw_share_limits *quota, const struct user_tables *tables)
+static void set_limits(const struct hw_share_limits *quota, const struct user_tables *tables)
 {
 	total_max[index_of(HW_SHARE_CONNECTION)] = tables->connections;
 	total_max[index_of(HW_SHARE_DESCRIPTOR)] = tables->descriptors;
@@ -125,7 +126,18 @@ void user_init(const struct hw_share_limits *quota, const struct user_tables *ta
 		limits.process[kind] = process < user ? process : user;
 		limits.user[kind] = user;
 	}
+}
+
+void user_init(const struct hw_share_limits *quota, const struct user_tables *tables)
+{
+	found_tables = *tables;
+	set_limits(quota, tables);
 	user_tables_read_subuids();
+}
+
+void user_change(const struct hw_share_limits *quota)
+{
+	set_limits(quota, &found_tables);
 }
 
 const struct hw_share_limits *user_limits(void)

@@ -36,6 +36,12 @@ struct user_tables user_find_tables(void);
  */
 void user_init(const struct hw_share_limits *quota, const struct user_tables *tables);
 
+/*
+ * Sets other limits while weftd runs. What is held beyond a lower one stays; no more is given until
+ * enough has come back. The caller passes user_limits() to the shards.
+ */
+void user_change(const struct hw_share_limits *quota);
+
 /* Returns all limits in force, including those of a shard's tables. */
 const struct hw_share_limits *user_limits(void);
 

@@ -12,6 +12,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "dpdk_app/control/change.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/client/msg.h"
 #include "dpdk_app/control/stats.h"
@@ -142,8 +143,10 @@ bool control_signal_take(int fd, struct app *app)
 		}
 		if (log_reopen())
 			log_info("SIGHUP: the log was reopened");
+		if (change_has_file())
+			change_reload();
 		else
-			log_info("SIGHUP: options are read only at the start; weftd continues");
+			log_info("SIGHUP: there is no --config to read again; weftd continues");
 		return false;
 	default:
 		log_info("%s: ending", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");

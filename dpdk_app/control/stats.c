@@ -156,11 +156,12 @@ static void put_impair(struct window *w, const struct impair *im)
 {
 	if (!im)
 		return;
-	put(w, "switch_", "lost", im->stats.lost);
-	put(w, "switch_", "duplicated", im->stats.duplicated);
-	put(w, "switch_", "reordered", im->stats.reordered);
-	put(w, "switch_", "overflowed", im->stats.overflowed);
-	put(w, "switch_", "queued", im->num_queued + im->num_held);
+	put(w, "fault_", "lost", im->stats.lost);
+	put(w, "fault_", "corrupted", im->stats.corrupted);
+	put(w, "fault_", "duplicated", im->stats.duplicated);
+	put(w, "fault_", "reordered", im->stats.reordered);
+	put(w, "fault_", "overflowed", im->stats.overflowed);
+	put(w, "fault_", "queued", im->num_queued + im->num_held);
 }
 
 static void put_nic(struct window *w, const struct shard *shard)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Impairments: a heap ordered by departure time, and a few slots for frames to be overtaken.
- * Reordering counts frames, not time, like a switch with parallel paths: at any rate, a frame is
- * delayed behind 1 to IMPAIR_OVERTAKE_MAX others.
+ * Frames under faults: a heap ordered by departure time, and a few slots for frames to be
+ * overtaken. Reordering counts frames, not time, like a switch with parallel paths: at any rate, a
+ * frame is delayed behind 1 to IMPAIR_OVERTAKE_MAX others.
  *
  * Runs on the core of the receiving shard.
  */
@@ -12,38 +12,28 @@
 #include <string.h>
 
 #include "lib/heap.h"
-#include "lib/prng.h"
 
-bool impair_wanted(const struct impair_conf *conf)
+enum {
+	/* Preamble, FCS and gap occupy 24 more bytes of the line. */
+	IMPAIR_GAP_BYTES = 24,
+};
+
+static void start(struct impair *im, const struct hw_fault *conf, uint64_t stream)
 {
-	return conf->loss || conf->reorder || conf->dup || conf->delay_ns || conf->rate_gbps > 0;
+	uint64_t seed = conf->seed;
+
+	im->conf = *conf;
+	xoshiro_init(&im->prng, prng_next(&seed) ^ stream * UINT64_C(0xd1342543de82ef95));
+	fault_init(&im->fault, &im->prng);
 }
 
-uint32_t impair_probability(double percent)
-{
-	if (!(percent > 0))
-		return 0;
-	if (percent >= 100)
-		return UINT32_MAX;
-	return (uint32_t)(percent / 100 * 4294967296.0);
-}
-
-static bool impair_chance(struct impair *im, uint32_t probability)
-{
-	/* UINT32_MAX means always. */
-	uint32_t toss = (uint32_t)prng_next(&im->prng);
-
-	return probability == UINT32_MAX || toss < probability;
-}
-
-void impair_init(struct impair *im, const struct impair_conf *conf, uint64_t stream,
+void impair_init(struct impair *im, const struct hw_fault *conf, uint64_t stream, uint32_t room,
 		 _Atomic(uint64_t) *busy_until_ns)
 {
 	memset(im, 0, sizeof(*im));
-	im->conf = *conf;
-	im->prng = conf->seed;
-	im->prng = prng_next(&im->prng) ^ stream * UINT64_C(0xd1342543de82ef95);
+	im->room = room < IMPAIR_QUEUE_MAX ? room : IMPAIR_QUEUE_MAX;
 	im->busy_until_ns = busy_until_ns;
+	start(im, conf, stream);
 }
 
 static void queue(struct impair *im, uint64_t due_ns, void *frame)
@@ -64,18 +54,18 @@ static void *dequeue(struct impair *im)
 /* Returns the time at which the last bit has left, if a line rate is modelled. */
 static uint64_t line_departure(struct impair *im, uint64_t now_ns, uint32_t bytes)
 {
-	uint64_t busy, start, end;
+	double bits = 8.0 * (bytes + IMPAIR_GAP_BYTES);
+	uint64_t busy, start_ns, end_ns;
 
-	if (!(im->conf.rate_gbps > 0))
+	if (!im->conf.rate_bps)
 		return now_ns;
-	/* Preamble, FCS and gap occupy 24 more bytes of the line. */
 	busy = atomic_load_explicit(im->busy_until_ns, memory_order_relaxed);
 	do {
-		start = busy > now_ns ? busy : now_ns;
-		end = start + (uint64_t)((bytes + 24) * 8 / im->conf.rate_gbps);
+		start_ns = busy > now_ns ? busy : now_ns;
+		end_ns = start_ns + (uint64_t)(bits * 1e9 / (double)im->conf.rate_bps);
 	} while (!atomic_compare_exchange_weak_explicit(
-	    im->busy_until_ns, &busy, end, memory_order_relaxed, memory_order_relaxed));
-	return end;
+	    im->busy_until_ns, &busy, end_ns, memory_order_relaxed, memory_order_relaxed));
+	return end_ns;
 }
 
 /* A frame has passed: releases the held frames that were overtaken often enough. */
@@ -107,7 +97,7 @@ static void held_expire(struct impair *im, uint64_t now_ns)
 
 static bool hold_back(struct impair *im, uint64_t due_ns, void *frame)
 {
-	uint32_t left = 1 + (uint32_t)(prng_next(&im->prng) % IMPAIR_OVERTAKE_MAX);
+	uint32_t left = (uint32_t)xoshiro_range(&im->prng, 1, IMPAIR_OVERTAKE_MAX);
 
 	for (uint32_t i = 0; i < IMPAIR_HELD_MAX; i++) {
 		struct impair_held *h = &im->held[i];
@@ -124,23 +114,64 @@ static bool hold_back(struct impair *im, uint64_t due_ns, void *frame)
 	return false;
 }
 
+void impair_change(struct impair *im, const struct hw_fault *conf, uint64_t stream, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < IMPAIR_HELD_MAX; i++) {
+		if (im->held[i].frame)
+			im->held[i].deadline_ns = now_ns;
+	}
+	held_expire(im, now_ns);
+	im->hurry_seq = im->seq;
+	start(im, conf, stream);
+}
+
+bool impair_loses(struct impair *im, uint64_t now_ns)
+{
+	bool lost = fault_loses(&im->fault, &im->conf.chance, now_ns);
+
+	im->stats.lost += lost;
+	return lost;
+}
+
+bool impair_corrupts(struct impair *im)
+{
+	bool corrupted = fault_corrupts(&im->fault, &im->conf.chance);
+
+	im->stats.corrupted += corrupted;
+	return corrupted;
+}
+
+static bool hurries(const struct impair *im)
+{
+	return im->num_queued && im->heap[0].seq < im->hurry_seq;
+}
+
+/* Delay and jitter behind the line. No frame leaves before an earlier one. */
+static uint64_t due_time(struct impair *im, uint64_t now_ns, uint32_t bytes)
+{
+	uint64_t due_ns = line_departure(im, now_ns, bytes) + im->conf.delay_ns +
+			  fault_jitter_ns(&im->fault, im->conf.jitter_ns);
+
+	if (due_ns < im->last_due_ns && im->num_queued)
+		due_ns = im->last_due_ns;
+	im->last_due_ns = due_ns;
+	return due_ns;
+}
+
 enum impair_verdict impair_in(struct impair *im, uint64_t now_ns, void *frame, uint32_t bytes)
 {
-	bool twice, late;
+	bool twice = fault_doubles(&im->fault, &im->conf.chance);
+	bool late = fault_reorders(&im->fault, &im->conf.chance);
 	uint64_t due_ns;
+	bool hurry;
 
-	if (impair_chance(im, im->conf.loss)) {
-		im->stats.lost++;
-		return IMPAIR_LOST;
-	}
-	twice = impair_chance(im, im->conf.dup);
-	late = impair_chance(im, im->conf.reorder);
 	/* Room for this frame, its duplicate, and all held frames. */
-	if (im->num_queued + im->num_held + 2 > IMPAIR_QUEUE_MAX) {
+	if (im->num_queued + im->num_held + 2 > im->room) {
 		im->stats.overflowed++;
 		return IMPAIR_FULL;
 	}
-	due_ns = line_departure(im, now_ns, bytes) + im->conf.delay_ns;
+	hurry = hurries(im);
+	due_ns = due_time(im, now_ns, bytes);
 	if (twice) {
 		im->stats.duplicated++;
 		queue(im, due_ns, frame);
@@ -149,6 +180,9 @@ enum impair_verdict impair_in(struct impair *im, uint64_t now_ns, void *frame, u
 		queue(im, due_ns, frame);
 		held_overtaken(im, due_ns);
 	}
+	/* It does not overtake frames that leave at once: it leaves with them. */
+	if (hurry)
+		im->hurry_seq = im->seq;
 	return twice ? IMPAIR_TAKEN_TWICE : IMPAIR_TAKEN;
 }
 
@@ -158,15 +192,31 @@ uint32_t impair_out(struct impair *im, uint64_t now_ns, void **frames, uint32_t 
 
 	if (im->num_held)
 		held_expire(im, now_ns);
-	while (count < n && im->num_queued && im->heap[0].due_ns <= now_ns)
+	while (count < n && im->num_queued && (im->heap[0].due_ns <= now_ns || hurries(im)))
 		frames[count++] = dequeue(im);
 	return count;
+}
+
+void *impair_take(struct impair *im)
+{
+	for (uint32_t i = 0; im->num_held && i < IMPAIR_HELD_MAX; i++) {
+		void *frame = im->held[i].frame;
+
+		if (!frame)
+			continue;
+		im->held[i].frame = NULL;
+		im->num_held--;
+		return frame;
+	}
+	return im->num_queued ? dequeue(im) : NULL;
 }
 
 uint64_t impair_next_ns(const struct impair *im)
 {
 	uint64_t next = im->num_queued ? im->heap[0].due_ns : UINT64_MAX;
 
+	if (hurries(im))
+		return 0;
 	for (uint32_t i = 0; im->num_held && i < IMPAIR_HELD_MAX; i++) {
 		if (im->held[i].frame && im->held[i].deadline_ns < next)
 			next = im->held[i].deadline_ns;

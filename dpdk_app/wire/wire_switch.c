@@ -3,8 +3,7 @@
  * The built-in switch: connects the NICs of one weftd that have no port of their own. It knows
  * every NIC's MAC, floods broadcast, forwards multicast to NICs whose filter accepts it, and passes
  * complete frames unmodified. No core is dedicated to it: the sender's core puts a frame into its
- * lane to the destination shard, and the receiver's core takes it out, through impairments if
- * configured.
+ * lane to the destination shard, and the receiver's core takes it out.
  *
  * Frames for a receiver with a full ring wait in their own queue (switch_hold.c), like that of a
  * switch port, and other frames continue. When the queue reaches its limit, a receiver that keeps
@@ -12,7 +11,7 @@
  * Otherwise a flood of datagrams would leave no room for retransmissions. A receiver that accepts
  * none, because its core is gone or itself waiting, pauses no sender: frames for it are dropped.
  *
- * Calls impair.c.
+ * Calls switch_hold.c.
  */
 #include "dpdk_app/wire/wire.h"
 
@@ -137,48 +136,20 @@ static uint32_t switch_tx(struct shard *shard, struct rte_mbuf **frames, uint32_
 	return n;
 }
 
-/* Passes received frames through the impairments; returns those that are due. */
-static uint32_t switch_rx_impaired(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
-{
-	uint64_t now_ns = shard->core->now_ns;
-	struct rte_mbuf *in[FW_BURST];
-	uint32_t got;
-
-	got = lanes_take(&shard->in, &shard->in_next, in, n);
-	shard->stats.rx_ring += got;
-	for (uint32_t i = 0; i < got; i++) {
-		switch (impair_in(shard->impair, now_ns, in[i], in[i]->pkt_len)) {
-		case IMPAIR_TAKEN:
-			break;
-		case IMPAIR_TAKEN_TWICE:
-			rte_mbuf_refcnt_update(in[i], 1);
-			break;
-		case IMPAIR_LOST:
-		case IMPAIR_FULL:
-			rte_pktmbuf_free(in[i]);
-			break;
-		}
-	}
-	return impair_out(shard->impair, now_ns, (void **)frames, n);
-}
-
 static uint32_t switch_rx(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
 {
-	uint32_t got;
+	uint32_t got = lanes_take(&shard->in, &shard->in_next, frames, n);
 
-	if (shard->impair)
-		return switch_rx_impaired(shard, frames, n);
-	got = lanes_take(&shard->in, &shard->in_next, frames, n);
 	shard->stats.rx_ring += got;
 	return got;
 }
 
-/* Impairments delay frames and reorder them by count, so such frames are copied. */
+/* Faults delay frames and change their order, so such frames are copied. */
 static bool switch_near(const struct shard *shard, const uint8_t *mac)
 {
 	const struct nic *to = switch_find(shard->nic->app, mac);
 
-	return to && !to->shard[0].impair && port_is_near(to, shard->core);
+	return to && port_is_near(to, shard->core) && !to->shard[0].faulty;
 }
 
 static uint32_t switch_pump(struct wire *wire)
@@ -194,7 +165,8 @@ static bool switch_waiting(const struct shard *shard)
 
 static uint64_t switch_next_ns(const struct shard *shard)
 {
-	return shard->impair ? impair_next_ns(shard->impair) : UINT64_MAX;
+	(void)shard;
+	return UINT64_MAX;
 }
 
 static void switch_close(struct wire *wire)
@@ -237,7 +209,7 @@ struct wire *wire_new(struct nic *nic, const struct wire_ops *ops)
 
 int wire_switch_open(struct nic *nic)
 {
-	const struct impair_conf *conf = &nic->app->conf.impair;
+	uint64_t rate_bps = nic->app->conf.fault.rate_bps;
 	struct wire *wire = wire_new(nic, &switch_ops);
 
 	if (!wire)
@@ -248,18 +220,8 @@ int wire_switch_open(struct nic *nic)
 		if (!nic->shard[i].holds)
 			return -ENOMEM;
 	}
-	nic->link_mbps = conf->rate_gbps > 0 ? (uint32_t)(conf->rate_gbps * 1000) : 100000;
+	nic->link_mbps = rate_bps ? (uint32_t)(rate_bps / 1000000) : 100000;
 	atomic_store(&nic->link_up, 1);
-	wire->trusted = !impair_wanted(conf);
-	if (wire->trusted)
-		return 0;
-	for (uint32_t i = 0; i < nic->num_shards; i++) {
-		struct shard *shard = &nic->shard[i];
-
-		shard->impair = app_alloc_apart(sizeof(*shard->impair));
-		if (!shard->impair)
-			return -ENOMEM;
-		impair_init(shard->impair, conf, shard->stream, &nic->line_busy_ns);
-	}
+	wire->trusted = true;
 	return 0;
 }

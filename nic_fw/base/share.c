@@ -20,17 +20,34 @@ static uint64_t limit_of(uint64_t asked, uint64_t max)
 	return asked && asked < max ? asked : max;
 }
 
+static void account_limit(struct fw_account *account, const uint64_t *limits)
+{
+	uint32_t kind;
+
+	for (kind = 0; kind < HW_SHARES_SHARD; kind++)
+		account->limit[kind] = limit_of(limits[kind], fw_share_max((enum hw_share)kind));
+}
+
+static void process_limit(struct fw_account *account, const uint64_t *limits)
+{
+	uint32_t kind;
+
+	account_limit(account, limits);
+	for (kind = 0; kind < HW_SHARES_SHARD; kind++)
+		if (!limits[kind] && share_process_default[kind])
+			account->limit[kind] = share_process_default[kind];
+}
+
 static void account_open(struct fw_account *account, uint32_t uid, uint32_t pid,
 			 const uint64_t *limits)
 {
-	uint32_t serial = account->serial + 1, kind;
+	uint32_t serial = account->serial + 1;
 
 	memset(account, 0, sizeof(*account));
 	account->serial = serial;
 	account->uid = uid;
 	account->pid = pid;
-	for (kind = 0; kind < HW_SHARES_SHARD; kind++)
-		account->limit[kind] = limit_of(limits[kind], fw_share_max((enum hw_share)kind));
+	account_limit(account, limits);
 }
 
 void share_init(struct fw_nic *nic)
@@ -108,10 +125,20 @@ static struct fw_account *process_of(struct fw_nic *nic, const struct fw_client_
 			return &nic->share.processes[i];
 	account = free_place(nic->share.processes, SHARE_PROCESSES);
 	account_open(account, params->uid, params->pid, params->limits.process);
-	for (i = 0; i < HW_SHARES_SHARD; i++)
-		if (!params->limits.process[i] && share_process_default[i])
-			account->limit[i] = share_process_default[i];
+	process_limit(account, params->limits.process);
 	return account;
+}
+
+void fw_set_limits(struct fw_nic *nic, const struct hw_share_limits *limits)
+{
+	uint32_t i;
+
+	for (i = 0; i < SHARE_PROCESSES; i++)
+		if (is_used(&nic->share.processes[i]))
+			process_limit(&nic->share.processes[i], limits->process);
+	for (i = 0; i < SHARE_USERS; i++)
+		if (is_used(&nic->share.users[i]))
+			account_limit(&nic->share.users[i], limits->user);
 }
 
 int share_join(struct fw_nic *nic, uint32_t client, const struct fw_client_params *params)

@@ -79,7 +79,7 @@ static void four_nics(void)
 	CU_ASSERT_STRING_EQUAL(conf.name, "weft");
 	CU_ASSERT_EQUAL(conf.mtu, 0);
 	CU_ASSERT_EQUAL(conf.num_cores, 0);
-	CU_ASSERT_EQUAL(conf.impair.loss, 0);
+	CU_ASSERT_EQUAL(conf.fault.chance.loss_ppm, 0);
 	CU_ASSERT_FALSE(conf.no_unmapped);
 	CU_ASSERT_FALSE(conf.switch_crc);
 }
@@ -98,12 +98,12 @@ static void every_option(void)
 	    ARGS_RUN);
 	CU_ASSERT_EQUAL(conf.nic[1].ip, htonl(0xc0a80982));
 	CU_ASSERT_EQUAL(conf.nic[1].ip_prefix, 25);
-	CU_ASSERT_EQUAL(conf.impair.loss, impair_probability(1));
-	CU_ASSERT_EQUAL(conf.impair.delay_ns, 2500);
-	CU_ASSERT_EQUAL(conf.impair.reorder, impair_probability(3));
-	CU_ASSERT_EQUAL(conf.impair.dup, impair_probability(4));
-	CU_ASSERT_EQUAL(conf.impair.rate_gbps, 10);
-	CU_ASSERT_EQUAL(conf.impair.seed, 77);
+	CU_ASSERT_EQUAL(conf.fault.chance.loss_ppm, 10000);
+	CU_ASSERT_EQUAL(conf.fault.delay_ns, 2500);
+	CU_ASSERT_EQUAL(conf.fault.chance.reorder_ppm, 30000);
+	CU_ASSERT_EQUAL(conf.fault.chance.dup_ppm, 40000);
+	CU_ASSERT_EQUAL(conf.fault.rate_bps, 10000000000);
+	CU_ASSERT_EQUAL(conf.fault.seed, 77);
 	CU_ASSERT_EQUAL(conf.mtu, 9000);
 	CU_ASSERT_EQUAL(conf.num_cores, 4);
 	CU_ASSERT_TRUE(conf.core[3].cpu == 5 && conf.core[3].role == CONF_ROLE_IO);
@@ -287,7 +287,7 @@ static void config_files(void)
 	CU_ASSERT_EQUAL(conf.num_switch_nics, 2);
 	CU_ASSERT_EQUAL(conf.num_nics, 3);
 	CU_ASSERT_EQUAL(conf.mtu, 9000);
-	CU_ASSERT_EQUAL(conf.impair.loss, impair_probability(0.5));
+	CU_ASSERT_EQUAL(conf.fault.chance.loss_ppm, 5000);
 	CU_ASSERT_TRUE(conf.no_cc);
 	CU_ASSERT_STRING_EQUAL(conf.nic[2].device, "eth3");
 	CU_ASSERT_EQUAL(parse_file("nics = 2", ""), ARGS_RUN); /* no end of line */

@@ -94,7 +94,8 @@ static void tools_only_ask(void)
 	memset(&cmd, 0, sizeof(cmd));
 	for (uint32_t op = HW_CMD_ATTACH + 1; op < HW_CMD_OPS; op++) {
 		bool asks = op == HW_CMD_QUERY_DEVICE || op == HW_CMD_STATS || op == HW_CMD_LIST ||
-			    op == HW_CMD_CAPTURE || op == HW_CMD_COALESCE || op == HW_CMD_VECTOR;
+			    op == HW_CMD_CAPTURE || op == HW_CMD_COALESCE || op == HW_CMD_VECTOR ||
+			    op == HW_CMD_CHANGE;
 
 		CU_ASSERT_EQUAL(check(op, CLIENT_LIVE, true), asks ? 0 : EPERM);
 	}

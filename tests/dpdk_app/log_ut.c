@@ -68,9 +68,9 @@ static void everything(void)
 	struct log_limit limit = {0};
 	uint64_t now_ns = 1;
 
-	log_set_verbose(true);
+	log_set_level(LOG_LEVEL_DEBUG);
 	CU_ASSERT_EQUAL(lines_of(&limit, &now_ns, 100, 1), 100);
-	log_set_verbose(false);
+	log_set_level(LOG_LEVEL_INFO);
 }
 
 /* The disk is full for a while: the log names the number of lines that it lacks. */

@@ -52,6 +52,10 @@ int weftctl_main(int argc, char **argv);
 #define run_counters reach
 #define run_top      reach
 #define run_doctor   reach
+#define run_fault    reach
+#define run_log      reach
+#define run_quota    reach
+#define run_reload   reach
 #pragma push_macro("stderr")
 #undef stderr
 #define stderr quiet

@@ -37,7 +37,7 @@ def pattern(name):
     return re.escape(name).replace(r"\#", "[0-9]+").replace("#", "[0-9]+").replace(r"\*", ".+")
 known = re.compile("^(" + "|".join(pattern(row["name"]) for row in rows) + ")$")
 names = {name for nic in stats.values() for name in nic}
-assert any(name.startswith("xsk_queue0") for name in names) and "memif_rx" in names and "switch_lost" in names
+assert any(name.startswith("xsk_queue0") for name in names) and "memif_rx" in names and "fault_lost" in names
 assert any(name.startswith("cycles_") for name in names)
 bare = [name for name in sorted(names) if not known.match(re.sub("_used_max$", "_used", name))]
 assert not bare, bare

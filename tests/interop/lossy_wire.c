@@ -100,9 +100,14 @@ static void take_in(struct way *way, struct way *back, uint64_t hold_ns)
 			back->held_until_ns = now + hold_ns;
 		if (now < way->held_until_ns)
 			now = way->held_until_ns;
+		frame->refs = 1;
+		if (impair_loses(&way->impair, now)) {
+			put(frame);
+			continue;
+		}
 		verdict = impair_in(&way->impair, now, frame, frame->bytes);
 		frame->refs = verdict == IMPAIR_TAKEN_TWICE ? 2 : 1;
-		if (verdict == IMPAIR_LOST || verdict == IMPAIR_FULL)
+		if (verdict == IMPAIR_FULL)
 			put(frame);
 	}
 }
@@ -197,7 +202,7 @@ int main(int argc, char **argv)
 {
 	static struct way way[2];
 	struct values v = {0};
-	struct impair_conf conf;
+	struct hw_fault conf;
 	struct pollfd wait[2];
 	struct cli cli;
 	int rc = cli_take(&cli, &program, &v, NULL, argc, argv);
@@ -208,17 +213,18 @@ int main(int argc, char **argv)
 		cli_wrong(&cli, "the command line names two interfaces");
 		return cli_say(&cli);
 	}
-	conf = (struct impair_conf){
-	    .loss = impair_probability(v.loss),
-	    .reorder = impair_probability(v.reorder),
-	    .dup = impair_probability(v.duplicate),
+	conf = (struct hw_fault){
+	    .chance.loss_ppm = fault_ppm(v.loss),
+	    .chance.reorder_ppm = fault_ppm(v.reorder),
+	    .chance.dup_ppm = fault_ppm(v.duplicate),
 	    .delay_ns = (uint64_t)v.delay_us * 1000,
 	    .seed = v.seed,
 	};
 	signal(SIGTERM, on_term);
 	for (int i = 0; i < 2; i++) {
 		way[i].fd = open_interface(cli.words[i]);
-		impair_init(&way[i].impair, &conf, (uint64_t)i + 1, &way[i].busy_until_ns);
+		impair_init(&way[i].impair, &conf, (uint64_t)i + 1, IMPAIR_QUEUE_MAX,
+			    &way[i].busy_until_ns);
 		wait[i] = (struct pollfd){.fd = way[i].fd, .events = POLLIN};
 	}
 	printf("ready\n");

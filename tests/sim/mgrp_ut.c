@@ -106,7 +106,7 @@ static void what_loss_costs(void)
 
 	goal_fix_begin(&fix, 11, 17, &attr);
 	for (i = 1; i < 17; i++)
-		sim_nic_link(sim_nic_at(fix.sim, i))->loss_ppm = 10000;
+		sim_nic_link(sim_nic_at(fix.sim, i))->fault.loss_ppm = 10000;
 	broadcast(&fix, 0, 1 << 20, 4);
 	copy = stat_of(&fix, 0, "mgrp_tx_data");
 	root = copy + stat_of(&fix, 0, "mgrp_tx_repairs");

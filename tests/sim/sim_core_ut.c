@@ -241,7 +241,7 @@ static void link_loss(void)
 	struct net net;
 
 	net_open(&net, 1);
-	net.nic[1]->link.loss_ppm = 100000;
+	net.nic[1]->link.fault.loss_ppm = 100000;
 	put_many(&net, 2000);
 	CU_ASSERT(net.nic[1]->counts.drop_fault > 140 && net.nic[1]->counts.drop_fault < 260);
 	CU_ASSERT(arrived(net.nic[1]) + net.nic[1]->counts.drop_fault == 2000);
@@ -253,8 +253,8 @@ static void link_burst(void)
 	struct net net;
 
 	net_open(&net, 1);
-	net.nic[1]->link.burst_ppm = 10000;
-	net.nic[1]->link.burst_frames = 8;
+	net.nic[1]->link.fault.burst_ppm = 10000;
+	net.nic[1]->link.fault.burst_frames = 8;
 	put_many(&net, 4000);
 	/* About 40 bursts of 8. */
 	CU_ASSERT(net.nic[1]->counts.drop_fault > 150 && net.nic[1]->counts.drop_fault < 550);
@@ -267,7 +267,7 @@ static void link_dup(void)
 	struct net net;
 
 	net_open(&net, 1);
-	net.nic[1]->link.dup_ppm = 1000000;
+	net.nic[1]->link.fault.dup_ppm = 1000000;
 	put_many(&net, 50);
 	CU_ASSERT(arrived(net.nic[1]) == 100 && net.nic[1]->counts.duplicated == 50);
 	sim_free(net.sim);
@@ -333,7 +333,7 @@ static void link_reorder_and_capture(void)
 	close(fd);
 	net_open(&net, 1);
 	CU_ASSERT_FATAL(sim_pcap_open(net.sim, path) == 0);
-	net.nic[1]->link.reorder_ppm = 100000;
+	net.nic[1]->link.fault.reorder_ppm = 100000;
 	net.nic[1]->link.reorder_ns = 5000;
 	net.nic[1]->link.jitter_ns = 2000;
 	put_many(&net, 100);
@@ -476,10 +476,10 @@ static void fault_list(void)
 	char message[160] = "";
 
 	CU_ASSERT(!sim_faults_parse(sim, "loss,dup=2%,reorder=0.5,corrupt=0", message, 160));
-	CU_ASSERT(nic->link.loss_ppm == 10000 && nic->link.dup_ppm == 20000);
-	CU_ASSERT(nic->link.reorder_ppm == 5000 && nic->link.reorder_ns > 0);
-	CU_ASSERT(nic->link.corrupt_ppm == 0);
-	CU_ASSERT(sim_nic_new(sim)->link.loss_ppm == 10000);
+	CU_ASSERT(nic->link.fault.loss_ppm == 10000 && nic->link.fault.dup_ppm == 20000);
+	CU_ASSERT(nic->link.fault.reorder_ppm == 5000 && nic->link.reorder_ns > 0);
+	CU_ASSERT(nic->link.fault.corrupt_ppm == 0);
+	CU_ASSERT(sim_nic_new(sim)->link.fault.loss_ppm == 10000);
 	CU_ASSERT(!sim_faults_parse(sim, "", message, 160));
 	CU_ASSERT(sim_faults_parse(sim, "los", message, 160) == -EINVAL && strstr(message, "los"));
 	CU_ASSERT(sim_faults_parse(sim, "loss=", message, 160) == -EINVAL);
@@ -487,7 +487,7 @@ static void fault_list(void)
 	CU_ASSERT(sim_faults_parse(sim, "loss=-1", message, 160) == -EINVAL);
 	CU_ASSERT(sim_faults_parse(sim, "loss=1x", message, 160) == -EINVAL);
 	sim_faults_off(sim);
-	CU_ASSERT(nic->link.loss_ppm == 0 && sim_nic_new(sim)->link.dup_ppm == 0);
+	CU_ASSERT(nic->link.fault.loss_ppm == 0 && sim_nic_new(sim)->link.fault.dup_ppm == 0);
 	sim_free(sim);
 }
 

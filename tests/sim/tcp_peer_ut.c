@@ -317,7 +317,7 @@ static void acks_overtake(void)
 	struct tcp_side *a;
 
 	tcp_world_open(&w, 1, NULL, NULL);
-	sim_nic_link(w.nic[0])->reorder_ppm = 50000;
+	sim_nic_link(w.nic[0])->fault.reorder_ppm = 50000;
 	sim_nic_link(w.nic[0])->reorder_ns = 5 * FIX_MS;
 	sim_nic_link(w.nic[1])->gap_ps_per_byte = 16000;
 	tcp_world_listen(&w, 1, TCP_FIX_PORT, 2);

@@ -4,7 +4,7 @@
  *
  * main.c parses the command line and calls one command: lists.c (list, clients, qps, mrs, cqs,
  * neigh, peers, groups), shares.c (users), xdp.c, stats.c, counters.c, metrics.c,
- * top.c, doctor.c, coalesce.c or capture.c. They query
+ * top.c, doctor.c, coalesce.c, change.c (fault, log, quota, reload) or capture.c. They query
  * weftd through weft_open_tool() and print through out.c.
  */
 #ifndef WEFT_CTL_CTL_H
@@ -49,6 +49,7 @@ struct ctl {
 	bool markdown;                  /* counters */
 	const char *sort;               /* top: a column; NULL: each table by its own */
 	const char *root;               /* doctor: where /proc and /sys are; NULL: / */
+	char words[CTL_WORDS_CHARS];    /* fault, log, quota: the setting; "": show */
 	const char *filter;             /* top: rows with this text; NULL: all */
 };
 
@@ -101,6 +102,10 @@ int run_metrics(const struct ctl *ctl);
 int run_counters(const struct ctl *ctl);
 int run_doctor(const struct ctl *ctl);
 int run_top(const struct ctl *ctl);
+int run_fault(const struct ctl *ctl);
+int run_log(const struct ctl *ctl);
+int run_quota(const struct ctl *ctl);
+int run_reload(const struct ctl *ctl);
 /* Runs a listing every ctl->watch_s seconds, ctl->count times (0: until a signal). An exit code. */
 int top_watch(const struct ctl *ctl, int (*run)(const struct ctl *ctl));
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * weftctl: shows the state of the NICs of a weftd. Calls lists.c, stats.c, counters.c, metrics.c,
- * xdp.c, capture.c, coalesce.c.
+ * xdp.c, capture.c, coalesce.c, change.c.
  */
 #include "lib/cli.h"
 #include "lib/coalesce_words.h"
+#include "lib/fault_words.h"
 #include "tools/weftctl/ctl.h"
 
 #include <errno.h>
@@ -163,6 +164,17 @@ static const struct cli_command command_rows[] = {
      "0 to 255 frames, 0: off); adaptive on|off: the NIC chooses the limits from its "
      "measurements; target p99=20us: the fewest interrupts that report 99 % of completions "
      "within 20 us; off: an interrupt for every event"},
+    {"fault", "[NIC] [show]",
+     "shows the faults of NICs. Words after NIC set them, in place of earlier ones, for frames on "
+     "the way to the NIC: loss 1%, burst 0.1%, dup 1%, reorder 1%, corrupt 0.1%, delay 50us, "
+     "jitter 10us, rate 10G, seed 7; off ends them"},
+    {"log", "[NIC] [LEVEL]", "shows or sets weftd's log level: error, info or debug"},
+    {"quota", "[NIC] [[user:]KIND=N]",
+     "shows the limits that were set, or sets one, as weftd --quota does; weftctl users shows "
+     "what is used"},
+    {"reload", "[NIC]",
+     "weftd reads its configuration again: what differs and can be changed while it runs takes "
+     "effect, the rest is named; exit status 1 if there is any"},
 };
 
 static const struct cli_program program = {
@@ -277,9 +289,44 @@ static int take_coalesce(struct ctl *ctl, char **word, int num)
 	return coalesce_parse(text, &ctl->setting, error, sizeof(error)) ? -1 : usage("%s", error);
 }
 
+/* True if the first word behind this command is the name of a NIC. */
+static bool names_nic(int (*run)(const struct ctl *ctl), const char *word)
+{
+	if (run == run_fault)
+		return !fault_words_is(word) && strcmp(word, "show") != 0;
+	if (run == run_log)
+		return strcmp(word, "error") && strcmp(word, "info") && strcmp(word, "debug");
+	return !strchr(word, '=');
+}
+
+/* The words after "fault", "log" and "quota": a NIC, and a setting. -1: accepted. */
+static int take_setting(struct ctl *ctl, int (*run)(const struct ctl *ctl), char **word, int num)
+{
+	char error[FAULT_WORDS_ERROR_CHARS];
+	struct hw_fault fault;
+	size_t at = 0;
+	int i = 0;
+
+	if (num && names_nic(run, word[0]))
+		ctl->nic = word[i++];
+	if (run == run_fault && i + 1 == num && !strcmp(word[i], "show"))
+		return -1;
+	for (; i < num; i++) {
+		at += (size_t)snprintf(ctl->words + at, sizeof(ctl->words) - at, "%s%s",
+				       at ? " " : "", word[i]);
+		if (at >= sizeof(ctl->words))
+			return usage("that are too many words for one setting");
+	}
+	if (run == run_fault && at && !fault_words_parse(ctl->words, &fault, error, sizeof(error)))
+		return usage("%s", error);
+	if (run != run_fault && strchr(ctl->words, ' '))
+		return usage("one setting at a time: '%s'", ctl->words);
+	return -1;
+}
+
 static const char command_names[] =
     "list, clients, users, qps, mrs, cqs, neigh, peers, groups, top, doctor, xdp, stats, "
-    "counters, metrics, coalesce or capture";
+    "counters, metrics, coalesce, fault, log, quota, reload or capture";
 
 /* NULL: there is none of that name. */
 static int (*find_command(const char *name))(const struct ctl *ctl)
@@ -291,7 +338,8 @@ static int (*find_command(const char *name))(const struct ctl *ctl)
 	    {"list", run_list},         {"xdp", run_xdp},           {"stats", run_stats},
 	    {"coalesce", run_coalesce}, {"capture", run_capture},   {"users", run_users},
 	    {"metrics", run_metrics},   {"counters", run_counters}, {"top", run_top},
-	    {"doctor", run_doctor},
+	    {"doctor", run_doctor},     {"fault", run_fault},       {"log", run_log},
+	    {"quota", run_quota},       {"reload", run_reload},
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
@@ -320,8 +368,10 @@ static int do_command(int argc, char **argv)
 	run = find_command(ctl.command);
 	if (!run)
 		return usage("there is no command '%s': say %s", ctl.command, command_names);
-	if (run == run_coalesce) {
-		rc = take_coalesce(&ctl, cli.words + 1, cli.num_words - 1);
+	if (run == run_coalesce || run == run_fault || run == run_log || run == run_quota) {
+		rc = run == run_coalesce
+			 ? take_coalesce(&ctl, cli.words + 1, cli.num_words - 1)
+			 : take_setting(&ctl, run, cli.words + 1, cli.num_words - 1);
 		if (rc >= 0)
 			return rc;
 		at = cli.num_words;
