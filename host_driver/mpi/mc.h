@@ -189,6 +189,21 @@ bool mc_lists_left(struct mc_call *call, enum mc_form form, uint32_t ranks);
 /* Begins with empty entries. False: no memory; the call is broken. */
 bool mc_lists_begin(struct mc_call *call, struct mc_lists *lists, uint32_t num_sends,
 		    uint32_t num_recvs);
+/* A rank's neighbours in a topology, in the order of its buffers; negative: MPI_PROC_NULL. */
+struct mc_neighbors {
+	int *from, *to;
+	uint32_t num_from, num_to;
+	bool cartesian;
+};
+
+/*
+ * The same for a neighbourhood: entries have their ranks and tags. In a Cartesian topology each
+ * dimension has a neighbour in its negative and one in its positive direction; what is sent in one
+ * direction arrives from the other, also where both are one rank. Messages of a graph match in
+ * order.
+ */
+bool mc_lists_begin_near(struct mc_call *call, struct mc_lists *lists,
+			 const struct mc_neighbors *near);
 /*
  * Makes the call's sides and its list of the entries, and frees them. Returns the memory of the
  * list, until the call has a schedule; the sides' parts are the caller's, too. NULL: the call is

@@ -32,6 +32,24 @@ bool mc_lists_begin(struct mc_call *call, struct mc_lists *lists, uint32_t num_s
 	return lists->sends;
 }
 
+bool mc_lists_begin_near(struct mc_call *call, struct mc_lists *lists,
+			 const struct mc_neighbors *near)
+{
+	uint32_t i;
+
+	if (!mc_lists_begin(call, lists, near->num_to, near->num_from))
+		return false;
+	for (i = 0; i < near->num_from; i++) {
+		lists->recvs[i].rank = near->from[i];
+		lists->recvs[i].tag = near->cartesian ? (int)i : 0;
+	}
+	for (i = 0; i < near->num_to; i++) {
+		lists->sends[i].rank = near->to[i];
+		lists->sends[i].tag = near->cartesian ? (int)i ^ 1 : 0;
+	}
+	return true;
+}
+
 /* True if the entries lie one behind another. */
 static bool are_dense(const struct mc_entry *entries, uint32_t num, char **begin)
 {

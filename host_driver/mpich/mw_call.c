@@ -8,7 +8,7 @@
 
 void mw_call_init(struct mw_call *call, enum mc_coll coll, uint64_t count, int root)
 {
-	*call = (struct mw_call){.form = call->form};
+	*call = (struct mw_call){.form = call->form, .comm = call->comm};
 	mc_call_init(&call->mc, coll, count, root);
 }
 

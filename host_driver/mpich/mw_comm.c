@@ -120,7 +120,7 @@ void mw_comm_join(void)
 	if (group.size < 2)
 		return;
 	if (!agree(MPI_COMM_WORLD,
-		   mc_rules_load() &&
+		   mc_rules_load() && mw_persist_begin() &&
 		       !PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_attr, &keyval, NULL),
 		   &any))
 		return;

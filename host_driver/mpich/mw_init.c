@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Begin and end of an MPI program. Calls mw_comm.c, mw_req.c.
+ * Begin and end of an MPI program. Calls mw_comm.c, mw_req.c, mw_persist.c.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -40,6 +40,7 @@ int MPI_Finalize(void)
 {
 	/* Requests that the program freed may still be under way. */
 	mw_req_drain();
+	mw_persist_end();
 	mw_comm_leave();
 	return PMPI_Finalize();
 }

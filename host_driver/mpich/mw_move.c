@@ -109,7 +109,7 @@ MW_DEFINE(alltoall, Alltoall,
 int MPI_Barrier(MPI_Comm comm)
 {
 	struct mc_comm *mc = mw_comm_of(comm);
-	struct mw_call call = {.form = MC_BLOCKING};
+	struct mw_call call = {.form = MC_BLOCKING, .comm = comm};
 
 	if (mc) {
 		begin(&call, mc, MC_BARRIER, 0);
@@ -122,7 +122,7 @@ int MPI_Barrier(MPI_Comm comm)
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 {
 	struct mc_comm *mc = mw_comm_of(comm);
-	struct mw_call call = {.form = MC_NONBLOCKING};
+	struct mw_call call = {.form = MC_NONBLOCKING, .comm = comm};
 
 	if (mc && request) {
 		begin(&call, mc, MC_BARRIER, 0);
@@ -130,4 +130,17 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 			return mw_call_start(mc, &call, comm, request);
 	}
 	return PMPI_Ibarrier(comm, request);
+}
+
+int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	struct mc_comm *mc = mw_comm_of(comm);
+	struct mw_call call = {.form = MC_NONBLOCKING, .comm = comm};
+
+	if (mc && request) {
+		begin(&call, mc, MC_BARRIER, 0);
+		if (mw_call_taken(mc, &call))
+			return mw_call_keep(mc, &call, request);
+	}
+	return PMPI_Barrier_init(comm, info, request);
 }

@@ -19,7 +19,7 @@ enum {
 struct mw_req {
 	struct mc_run run;
 	struct mw_req *next, *prev; /* in the list of those under way */
-	struct mc_side send, recv;
+	struct mw_sides sides;
 	MPI_Request handle;
 	int outcome;    /* MPI error code */
 	uint32_t refs;  /* the run's and the request's; atomic */
@@ -42,18 +42,6 @@ void mw_req_drain(void)
 		mw_req_turn(turn);
 }
 
-/* Packs what the run reads. A rank without memory for that takes part in a run that fails. */
-static int begin_sides(const struct mw_call *call, struct mc_side *send, struct mc_side *recv)
-{
-	bool filled = call->mc.goal.in_place || call->mc.coll == MC_BCAST;
-	bool ok;
-
-	*send = call->send;
-	*recv = call->recv;
-	ok = mw_side_begin(send, true);
-	return mw_side_begin(recv, filled) && ok ? GOAL_SUCCESS : GOAL_ERR_NO_MEMORY;
-}
-
 /* ---- blocking calls ------------------------------------------------------------------------- */
 
 struct wait {
@@ -70,7 +58,7 @@ static void wait_over(struct mc_run *run, int error)
 	__atomic_store_n(&wait->over, true, __ATOMIC_RELEASE);
 }
 
-static int refuse(MPI_Comm comm)
+int mw_call_refuse(MPI_Comm comm)
 {
 	(void)PMPI_Comm_call_errhandler(comm, MPI_ERR_OP);
 	return MPI_ERR_OP;
@@ -79,17 +67,15 @@ static int refuse(MPI_Comm comm)
 int mw_call_run(struct mc_comm *mc, struct mw_call *call, MPI_Comm comm)
 {
 	struct wait wait = {.run = {.over = wait_over}};
-	struct mc_side send, recv;
-	int flag, error;
+	struct mw_sides sides;
+	int flag;
 
 	if (call->mc.refused)
-		return refuse(comm);
+		return mw_call_refuse(comm);
 	mc_run_init(&wait.run, mc, &call->mc);
 	free(call->list);
-	error = begin_sides(call, &send, &recv);
-	wait.run.send = send.addr;
-	wait.run.recv = recv.addr;
-	mc_run_start(&wait.run, error);
+	mw_sides_take(&sides, call);
+	mc_run_start(&wait.run, mw_sides_begin(&sides, &wait.run));
 	for (uint32_t turn = 0; !__atomic_load_n(&wait.over, __ATOMIC_ACQUIRE); turn++) {
 		mw_req_turn(turn);
 		/* Another rank may wait for a message of this one before it takes part. */
@@ -97,8 +83,8 @@ int mw_call_run(struct mc_comm *mc, struct mw_call *call, MPI_Comm comm)
 				  MPI_STATUS_IGNORE);
 	}
 	mc_run_end(&wait.run);
-	mw_side_end(&send, false);
-	mw_side_end(&recv, wait.error == GOAL_SUCCESS);
+	mw_sides_end(&sides, wait.error == GOAL_SUCCESS);
+	mw_sides_release(&sides);
 	if (wait.error == GOAL_SUCCESS)
 		return MPI_SUCCESS;
 	(void)PMPI_Comm_call_errhandler(comm, MPI_ERR_OTHER);
@@ -163,8 +149,8 @@ static void request_over(struct mc_run *run, int error)
 {
 	struct mw_req *req = (struct mw_req *)run;
 
-	mw_side_end(&req->send, false);
-	mw_side_end(&req->recv, error == GOAL_SUCCESS);
+	mw_sides_end(&req->sides, error == GOAL_SUCCESS);
+	mw_sides_release(&req->sides);
 	mc_run_end(run);
 	req->outcome = error == GOAL_SUCCESS ? MPI_SUCCESS : MPI_ERR_OTHER;
 	/* Under the lock: the program may free the request at this moment. */
@@ -193,10 +179,10 @@ bool mw_req_forget(MPI_Request request)
 int mw_call_start(struct mc_comm *mc, struct mw_call *call, MPI_Comm comm, MPI_Request *request)
 {
 	struct mw_req *req = call->mc.refused ? NULL : calloc(1, sizeof(*req));
-	int rc, error;
+	int rc;
 
 	if (call->mc.refused)
-		return refuse(comm);
+		return mw_call_refuse(comm);
 	if (!req)
 		return MPI_ERR_NO_MEM;
 	req->refs = 2;
@@ -209,10 +195,8 @@ int mw_call_start(struct mc_comm *mc, struct mw_call *call, MPI_Comm comm, MPI_R
 	req->run.over = request_over;
 	mc_run_init(&req->run, mc, &call->mc);
 	free(call->list);
-	error = begin_sides(call, &req->send, &req->recv);
-	req->run.send = req->send.addr;
-	req->run.recv = req->recv.addr;
+	mw_sides_take(&req->sides, call);
 	link_in(req);
-	mc_run_start(&req->run, error);
+	mc_run_start(&req->run, mw_sides_begin(&req->sides, &req->run));
 	return MPI_SUCCESS;
 }

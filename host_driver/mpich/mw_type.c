@@ -23,7 +23,8 @@ uint64_t mw_type_bytes(struct mw_call *call, int count, MPI_Datatype type)
 	return (uint64_t)bytes * (uint64_t)count;
 }
 
-bool mw_type_is_dense(MPI_Datatype type)
+/* True if elements follow each other without gaps, in the order of memory. */
+static bool is_dense(MPI_Datatype type)
 {
 	int integers, addresses, types, combiner, bytes;
 	MPI_Aint lb, extent;
@@ -34,7 +35,7 @@ bool mw_type_is_dense(MPI_Datatype type)
 }
 
 /* A type is a number, and none of them 0. */
-struct mc_part mw_part(void *user, int count, MPI_Datatype type)
+static struct mc_part part(void *user, int count, MPI_Datatype type)
 {
 	return (struct mc_part){user, count, (void *)(uintptr_t)(unsigned int)type};
 }
@@ -49,6 +50,19 @@ void mw_side_set_part(struct mc_side *side, const struct mc_entry *entry)
 	*side = (struct mc_side){.addr = entry->at, .bytes = entry->bytes};
 	if (entry->bytes && !entry->at)
 		side->one = entry->part;
+}
+
+void mw_entry_set(struct mw_call *call, struct mc_entry *e, const void *buf, int64_t displ,
+		  int64_t bytes, int count, MPI_Datatype type)
+{
+	MPI_Aint lb, extent;
+
+	e->bytes = mw_type_bytes(call, count, type);
+	if (call->mc.reason != MC_TAKEN || PMPI_Type_get_extent(type, &lb, &extent))
+		return;
+	e->part = part((char *)(uintptr_t)buf + displ * (int64_t)extent + bytes, count, type);
+	if (e->bytes && is_dense(type))
+		e->at = e->part.user;
 }
 
 void mw_side_set(struct mw_call *call, struct mc_side *side, const void *buf, int64_t count,
@@ -69,13 +83,13 @@ void mw_side_set(struct mw_call *call, struct mc_side *side, const void *buf, in
 		call->mc.reason = MC_REASON_SIZE;
 		return;
 	}
-	if (mw_type_is_dense(type)) {
+	if (is_dense(type)) {
 		side->addr = (void *)(uintptr_t)buf;
 		if (!buf)
 			call->mc.reason = MC_REASON_ARGUMENT;
 		return;
 	}
-	side->one = mw_part((void *)(uintptr_t)buf, (int)count, type);
+	side->one = part((void *)(uintptr_t)buf, (int)count, type);
 }
 
 static struct mc_part *parts_of(struct mc_side *side, uint32_t *num)
@@ -112,16 +126,13 @@ static bool copy(struct mc_side *side, bool pack)
 	return true;
 }
 
-bool mw_side_begin(struct mc_side *side, bool fill)
+/* The program may free its types before the last run is over. False: MPICH refuses. */
+static bool keep(struct mc_side *side)
 {
 	struct mc_part *parts;
 	uint32_t num, i;
 
 	parts = parts_of(side, &num);
-	/* A list whose messages are all empty. */
-	if (!num)
-		return true;
-	/* The program may free its types before the run is over. */
 	for (i = 0; i < num; i++) {
 		MPI_Datatype type;
 
@@ -130,31 +141,83 @@ bool mw_side_begin(struct mc_side *side, bool fill)
 			side->one.type = NULL;
 			return false;
 		}
-		parts[i] = mw_part(parts[i].user, parts[i].count, type);
+		parts[i] = part(parts[i].user, parts[i].count, type);
 	}
+	return true;
+}
+
+/* Makes the packed copy, filled if fill is set. False: no memory. */
+static bool begin(struct mc_side *side, bool fill)
+{
+	uint32_t num;
+
+	(void)parts_of(side, &num);
+	/* A list whose messages are all empty. */
+	if (!num)
+		return true;
 	side->addr = malloc(side->bytes);
 	return side->addr && (!fill || copy(side, true));
 }
 
-void mw_side_end(struct mc_side *side, bool spread)
+/* Spreads the packed copy if wanted, and frees it. */
+static void end(struct mc_side *side, bool spread)
+{
+	uint32_t num;
+
+	(void)parts_of(side, &num);
+	if (!num)
+		return;
+	if (side->addr && spread)
+		(void)copy(side, false);
+	free(side->addr);
+	side->addr = NULL;
+}
+
+static void release(struct mc_side *side)
 {
 	struct mc_part *parts;
 	uint32_t num, i;
 
 	parts = parts_of(side, &num);
-	if (num && side->addr && spread)
-		(void)copy(side, false);
 	for (i = 0; i < num; i++) {
 		MPI_Datatype type = type_of(&parts[i]);
 
 		(void)PMPI_Type_free(&type);
 	}
-	if (num) {
-		free(side->addr);
-		side->addr = NULL;
-	}
 	free(side->parts);
 	side->parts = NULL;
+}
+
+void mw_sides_take(struct mw_sides *sides, const struct mw_call *call)
+{
+	bool kept;
+
+	*sides = (struct mw_sides){.send = call->send, .recv = call->recv};
+	sides->filled = call->mc.goal.in_place || call->mc.coll == MC_BCAST;
+	kept = keep(&sides->send);
+	sides->kept = keep(&sides->recv) && kept;
+}
+
+int mw_sides_begin(struct mw_sides *sides, struct mc_run *run)
+{
+	bool ok = begin(&sides->send, true);
+
+	ok = begin(&sides->recv, sides->filled) && ok && sides->kept;
+	run->send = sides->send.addr;
+	run->recv = sides->recv.addr;
+	return ok ? GOAL_SUCCESS : GOAL_ERR_NO_MEMORY;
+}
+
+void mw_sides_end(struct mw_sides *sides, bool success)
+{
+	end(&sides->send, false);
+	end(&sides->recv, success);
+}
+
+void mw_sides_release(struct mw_sides *sides)
+{
+	release(&sides->send);
+	release(&sides->recv);
 }
 
 /* ---- operations ----------------------------------------------------------------------------- */

@@ -15,19 +15,11 @@ struct blocks {
 	const MPI_Datatype *types; /* of each, where not NULL; displacements are bytes */
 };
 
-/* Elements at a displacement of so many extents and bytes. */
 static void entry(struct mw_call *call, struct mc_entry *e, int rank, const void *buf,
 		  int64_t displ, int64_t bytes, int count, MPI_Datatype type)
 {
-	MPI_Aint lb, extent;
-
 	e->rank = rank;
-	e->bytes = mw_type_bytes(call, count, type);
-	if (call->mc.reason != MC_TAKEN || PMPI_Type_get_extent(type, &lb, &extent))
-		return;
-	e->part = mw_part((char *)(uintptr_t)buf + displ * (int64_t)extent + bytes, count, type);
-	if (e->bytes && mw_type_is_dense(type))
-		e->at = e->part.user;
+	mw_entry_set(call, e, buf, displ, bytes, count, type);
 }
 
 static void entries(struct mw_call *call, struct mc_entry *list, uint32_t ranks,

@@ -94,6 +94,8 @@ int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 int MPI_Request_free(MPI_Request *request)
 {
 	mc_run_progress();
+	if (request && mw_persist_free(request))
+		return MPI_SUCCESS;
 	/* MPICH would take the request's memory while its collective is under way. */
 	if (request && *request != MPI_REQUEST_NULL && mw_req_forget(*request)) {
 		*request = MPI_REQUEST_NULL;

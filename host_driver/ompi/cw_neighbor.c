@@ -2,24 +2,14 @@
 /*
  * Neighbourhood collectives: exchanges with the neighbours of a topology (MPI 3.1, 7.6).
  *
- * In a Cartesian topology each dimension has two neighbours, in its negative and its positive
- * direction; what is sent in one direction arrives from the other, also where both are one rank (a
- * period of one or two). Tags tell the directions apart. A graph's messages match in order. Calls
- * cw_list.c, cw_call.c.
+ * Calls mc_list.c, which knows how neighbours match, cw_list.c and cw_call.c.
  */
 #include <ompi/mca/topo/topo.h>
 #include <stdlib.h>
 
 #include "host_driver/ompi/cw.h"
 
-/* Neighbours of this rank; negative: MPI_PROC_NULL. */
-struct neighbors {
-	int *from, *to;
-	uint32_t num_from, num_to;
-	bool cartesian;
-};
-
-static void find_cart(ompi_communicator_t *comm, struct neighbors *n)
+static void find_cart(ompi_communicator_t *comm, struct mc_neighbors *n)
 {
 	uint32_t dims = (uint32_t)comm->c_topo->mtc.cart->ndims, i;
 
@@ -35,7 +25,7 @@ static void find_cart(ompi_communicator_t *comm, struct neighbors *n)
 	}
 }
 
-static void find_graph(ompi_communicator_t *comm, struct neighbors *n)
+static void find_graph(ompi_communicator_t *comm, struct mc_neighbors *n)
 {
 	int rank = ompi_comm_rank(comm), num = 0;
 
@@ -47,7 +37,7 @@ static void find_graph(ompi_communicator_t *comm, struct neighbors *n)
 }
 
 /* Open MPI's topology keeps both lists. */
-static void find_dist_graph(ompi_communicator_t *comm, struct neighbors *n)
+static void find_dist_graph(ompi_communicator_t *comm, struct mc_neighbors *n)
 {
 	const mca_topo_base_comm_dist_graph_t *g = comm->c_topo->mtc.dist_graph;
 	uint32_t i;
@@ -62,9 +52,9 @@ static void find_dist_graph(ompi_communicator_t *comm, struct neighbors *n)
 		n->to[i] = g->out[i];
 }
 
-static bool find(const struct cw_module *m, struct neighbors *n)
+static bool find(const struct cw_module *m, struct mc_neighbors *n)
 {
-	*n = (struct neighbors){.from = NULL};
+	*n = (struct mc_neighbors){.from = NULL};
 	if (OMPI_COMM_IS_CART(m->comm))
 		find_cart(m->comm, n);
 	else if (OMPI_COMM_IS_GRAPH(m->comm))
@@ -74,32 +64,21 @@ static bool find(const struct cw_module *m, struct neighbors *n)
 	return n->from;
 }
 
-/* Begins lists with ranks and tags; frees the neighbours' lists. */
+/* Begins lists with ranks and tags. */
 static bool begin(struct cw_call *call, const struct cw_module *m, enum mc_coll coll,
 		  struct mc_lists *l)
 {
-	struct neighbors n;
-	uint32_t i;
+	struct mc_neighbors n;
+	bool begun;
 
 	cw_call_init(call, coll, 0, 0);
 	call->mc.unequal = true;
 	if (mc_lists_left(&call->mc, call->form, m->mc->ranks))
 		return false;
 	call->mc.broken = !find(m, &n);
-	if (call->mc.broken || !mc_lists_begin(&call->mc, l, n.num_to, n.num_from)) {
-		free(n.from);
-		return false;
-	}
-	for (i = 0; i < n.num_from; i++) {
-		l->recvs[i].rank = n.from[i];
-		l->recvs[i].tag = n.cartesian ? (int)i : 0;
-	}
-	for (i = 0; i < n.num_to; i++) {
-		l->sends[i].rank = n.to[i];
-		l->sends[i].tag = n.cartesian ? (int)i ^ 1 : 0;
-	}
+	begun = !call->mc.broken && mc_lists_begin_near(&call->mc, l, &n);
 	free(n.from);
-	return true;
+	return begun;
 }
 
 /* Elements at a displacement of so many extents and so many bytes. */

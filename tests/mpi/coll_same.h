@@ -91,6 +91,7 @@ struct coll {
 extern uint64_t common, own; /* random numbers: the same at all ranks, and this rank's */
 extern MPI_Comm comms[COMMS], topos[TOPOS];
 extern int world_rank, world_size;
+extern int without_persistent; /* none are drawn; all else stays */
 
 uint32_t next(uint64_t *state);
 /*

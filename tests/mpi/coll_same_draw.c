@@ -57,6 +57,7 @@ static void make_dist_graph(MPI_Comm *graph)
 }
 
 static int for_libnbc;
+int without_persistent;
 
 void make_comms(int libnbc)
 {
@@ -141,6 +142,10 @@ static struct kind any_kind(void)
 	return kinds[next(&common) % (sizeof(kinds) / sizeof(kinds[0]))];
 }
 
+enum {
+	OP_BXOR = 6, /* its place in the list below */
+};
+
 static MPI_Op any_op(struct kind kind, int *index)
 {
 	static const struct {
@@ -182,7 +187,20 @@ static void fill_pair(uint8_t *at, struct kind kind)
 	memcpy(at + kind.index_at, &index, sizeof(index));
 }
 
-/* Open MPI 4.1.4 compares unsigned long as if it were signed: no such number begins with a 1. */
+/*
+ * Open MPI 4.1.4 compares unsigned long as if it were signed, MPICH 4.0.2 all unsigned numbers: no
+ * such number begins with a 1.
+ */
+static int top_byte(struct kind kind)
+{
+#ifndef OPEN_MPI
+	if (kind.type == MPI_UINT8_T || kind.type == MPI_UNSIGNED_SHORT ||
+	    kind.type == MPI_UNSIGNED)
+		return kind.bytes - 1;
+#endif
+	return 7;
+}
+
 static void fill(uint8_t *at, size_t elements, struct kind kind)
 {
 	int bytes = kind.type == MPI_C_FLOAT_COMPLEX ? 4
@@ -202,7 +220,7 @@ static void fill(uint8_t *at, size_t elements, struct kind kind)
 			*(double *)(void *)at = next(&own) % 4;
 		else
 			for (k = 0; k < bytes; k++)
-				at[k] = (uint8_t)next(&own) & (k == 7 ? 0x7f : 0xff);
+				at[k] = (uint8_t)next(&own) & (k == top_byte(kind) ? 0x7f : 0xff);
 	}
 }
 
@@ -405,6 +423,11 @@ void choose(struct coll *c, int max)
 	memset(c, 0, sizeof(*c));
 	c->which = (int)(next(&common) % COLLS);
 	c->comm = comms[next(&common) % COMMS];
+#ifndef OPEN_MPI
+	/* MPICH 4.0.2's own are wrong: coll_near.c has them. */
+	if (is_neighbor(c->which))
+		c->which = ALLTOALLV;
+#endif
 	if (is_neighbor(c->which))
 		c->comm = topos[next(&common) % TOPOS];
 	c->kind = any_kind();
@@ -413,7 +436,7 @@ void choose(struct coll *c, int max)
 	if (next(&common) % 10 == 0)
 		c->count = 0;
 	c->in_place = next(&common) % 4 == 0;
-	c->persistent = next(&common) % 4 == 0;
+	c->persistent = next(&common) % 4 == 0 && !without_persistent;
 	MPI_Comm_rank(c->comm, &c->rank);
 	MPI_Comm_size(c->comm, &c->size);
 	c->root = (int)(next(&common) % (uint32_t)world_size) % c->size;
@@ -423,6 +446,15 @@ void choose(struct coll *c, int max)
 	      (c->which == GATHER || c->which == SCATTER || c->which == GATHERV ||
 	       c->which == SCATTERV || c->which == REDUCE))))
 		c->in_place = 0;
+#ifndef OPEN_MPI
+	/* MPICH 4.0.2's blocking one reads MPI_IN_PLACE as an address there. */
+	if (c->which == REDUCE && c->root != 0)
+		c->in_place = 0;
+	/* Its own persistent ones do not end: only those that the NIC takes are drawn. */
+	if (c->size < 2 ||
+	    (c->which >= REDUCE && (!(c->kind.class & (INTEGER | FLOAT)) || c->op_index > OP_BXOR)))
+		c->persistent = 0;
+#endif
 	make_type(c);
 	make_blocks(c);
 	make_buffers(c);
