@@ -236,6 +236,10 @@ static bool rd_rx_data(struct fw_nic *nic, struct rd_session *s, struct rdmap_se
 		return true;
 	}
 	qp = rdmap_rx_qp(nic, pkt);
+	if (order == ORDER_READY && rdmap_rx_whole(nic, qp, pkt)) {
+		rd_bit_set(&s->delivered, psn);
+		return true;
+	}
 	result = rdmap_rx_place(nic, qp, pkt, order == ORDER_READY, &error);
 	switch (result) {
 	case RDMAP_OK:

@@ -180,22 +180,45 @@ static enum hw_vendor_err place_piece(struct fw_nic *nic, const struct fw_recv *
 }
 
 /*
- * Places the 40 bytes before the data, as RoCEv2 over IPv4 has them: 20 unused, then the IPv4
+ * Makes the 40 bytes before the data, as RoCEv2 over IPv4 has them: 20 unused, then the IPv4
  * header. Options are left out, and the header is corrected for that.
  */
-static enum hw_vendor_err place_grh(struct fw_nic *nic, const struct fw_recv *recv,
-				    const struct rdmap_seg *pkt)
+static void ud_rx_grh(const struct rdmap_seg *pkt, uint8_t grh[HW_GRH_BYTES])
 {
-	uint8_t grh[HW_GRH_BYTES] = {0};
-	struct wire_ip ip = *pkt->hdr->ip;
+	const size_t unused = HW_GRH_BYTES - sizeof(struct wire_ip);
+	struct wire_ip ip;
 
-	if (ip.version_ihl != WIRE_IP_VERSION_IHL) {
-		ip.version_ihl = WIRE_IP_VERSION_IHL;
-		ip.checksum = be16_put(0);
-		ip.checksum = be16_put(wire_sum_fold(wire_sum_add(0, &ip, sizeof(ip))));
-	}
-	memcpy(grh + HW_GRH_BYTES - sizeof(ip), &ip, sizeof(ip));
-	return place_piece(nic, recv, 0, grh, sizeof(grh));
+	memset(grh, 0, unused);
+	memcpy(grh + unused, pkt->hdr->ip, sizeof(ip));
+	if (__builtin_expect(pkt->hdr->ip->version_ihl == WIRE_IP_VERSION_IHL, 1))
+		return;
+	ip = *pkt->hdr->ip;
+	ip.version_ihl = WIRE_IP_VERSION_IHL;
+	ip.checksum = be16_put(0);
+	ip.checksum = be16_put(wire_sum_fold(wire_sum_add(0, &ip, sizeof(ip))));
+	memcpy(grh + unused, &ip, sizeof(ip));
+}
+
+/*
+ * Places the message if it fits into the receive's first SGE and that is mapped: one check for all
+ * of it. False: it was not placed.
+ */
+static bool ud_rx_place_one(struct fw_nic *nic, const struct fw_recv *recv,
+			    const struct rdmap_seg *pkt, uint32_t grh_bytes)
+{
+	uint32_t bytes = grh_bytes + pkt->data_bytes;
+	struct eth_cursor cursor;
+	struct fw_mem mem;
+
+	if (!bytes || !recv->num_sge || bytes > recv->sge[0].bytes ||
+	    mem_check(nic, recv->pd, 0, recv->sge[0].lkey, recv->sge[0].addr, bytes,
+		      HW_ACCESS_LOCAL_WRITE, &mem) != HW_VENDOR_ERR_NONE ||
+	    !mem.ptr)
+		return false;
+	if (grh_bytes)
+		ud_rx_grh(pkt, mem.ptr);
+	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
+	return ddp_place_mem(nic, &mem, grh_bytes, &cursor);
 }
 
 static enum hw_vendor_err ud_rx_place(struct fw_nic *nic, const struct fw_recv *recv,
@@ -203,10 +226,15 @@ static enum hw_vendor_err ud_rx_place(struct fw_nic *nic, const struct fw_recv *
 				      uint32_t grh_bytes)
 {
 	enum hw_vendor_err err = HW_VENDOR_ERR_NONE;
+	uint8_t grh[HW_GRH_BYTES];
 	struct eth_cursor cursor;
 
-	if (grh_bytes)
-		err = place_grh(nic, recv, pkt);
+	if (!buffer && ud_rx_place_one(nic, recv, pkt, grh_bytes))
+		return HW_VENDOR_ERR_NONE;
+	if (grh_bytes) {
+		ud_rx_grh(pkt, grh);
+		err = place_piece(nic, recv, 0, grh, sizeof(grh));
+	}
 	if (err != HW_VENDOR_ERR_NONE || !pkt->msg_bytes)
 		return err;
 	if (buffer)
@@ -237,6 +265,7 @@ void ud_deliver(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pk
 	}
 	cqe.wr_id = recv.wr_id;
 	if (taken == RQ_BAD) {
+		FW_COUNT(nic, wqes_bad);
 		rq_taken(nic, qp);
 		FW_DROP(nic, drop_ud_protection);
 		cqe.status = HW_STATUS_LOC_QP_OP_ERR;

@@ -9,9 +9,9 @@
 #include "nic_fw/fw_nic.h"
 
 /* Copies the entry, then checks the copy. The SGEs' keys are checked when data is placed. */
-static enum rq_result copy_entry(struct fw_nic *nic, const uint8_t *entry, uint32_t max_sge,
-				 struct fw_recv *recv)
+static enum rq_result copy_entry(const uint8_t *entry, uint32_t max_sge, struct fw_recv *recv)
 {
+	const struct hw_sge *from = (const void *)(entry + sizeof(struct hw_rq_wqe));
 	struct hw_rq_wqe wqe;
 	uint32_t i;
 
@@ -19,14 +19,13 @@ static enum rq_result copy_entry(struct fw_nic *nic, const uint8_t *entry, uint3
 	recv->wr_id = wqe.wr_id;
 	recv->bytes = 0;
 	recv->num_sge = 0;
-	if (wqe.num_sge > max_sge) {
-		FW_COUNT(nic, wqes_bad);
+	if (wqe.num_sge > max_sge)
 		return RQ_BAD;
-	}
-	fw_copy_once(recv->sge, entry + sizeof(wqe), wqe.num_sge * sizeof(recv->sge[0]));
 	recv->num_sge = wqe.num_sge;
-	for (i = 0; i < wqe.num_sge; i++)
+	for (i = 0; i < wqe.num_sge; i++) {
+		fw_copy_once(&recv->sge[i], &from[i], sizeof(recv->sge[i]));
 		recv->bytes += recv->sge[i].bytes;
+	}
 	return RQ_OK;
 }
 
@@ -53,7 +52,7 @@ static enum rq_result look_srq(struct fw_nic *nic, struct fw_srq *srq, struct fw
 	if (srq->error || (srq->prod == srq->cons && !srq_available(nic, srq)))
 		return RQ_EMPTY;
 	recv->pd = srq->pd;
-	return copy_entry(nic, srq->ring + (size_t)(srq->cons & srq->mask) * srq->stride_bytes,
+	return copy_entry(srq->ring + (size_t)(srq->cons & srq->mask) * srq->stride_bytes,
 			  srq->max_sge, recv);
 }
 
@@ -61,6 +60,8 @@ enum rq_result rq_take_srq(struct fw_nic *nic, struct fw_srq *srq, struct fw_rec
 {
 	enum rq_result result = look_srq(nic, srq, recv);
 
+	if (result == RQ_BAD)
+		FW_COUNT(nic, wqes_bad);
 	if (result != RQ_EMPTY)
 		srq_taken(nic, srq);
 	return result;
@@ -89,8 +90,7 @@ enum rq_result rq_look(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *rec
 	if (qp->rq_prod == qp->rq_cons && !own_available(nic, qp))
 		return RQ_EMPTY;
 	recv->pd = qp->pd;
-	return copy_entry(nic,
-			  qp->rq_ring + (size_t)(qp->rq_cons & qp->rq_mask) * qp->rq_stride_bytes,
+	return copy_entry(qp->rq_ring + (size_t)(qp->rq_cons & qp->rq_mask) * qp->rq_stride_bytes,
 			  qp->max_recv_sge, recv);
 }
 
@@ -109,6 +109,8 @@ enum rq_result rq_take(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *rec
 {
 	enum rq_result result = rq_look(nic, qp, recv);
 
+	if (result == RQ_BAD)
+		FW_COUNT(nic, wqes_bad);
 	if (result != RQ_EMPTY)
 		rq_taken(nic, qp);
 	return result;

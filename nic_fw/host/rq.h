@@ -64,7 +64,7 @@ void rq_prefetch(const struct fw_nic *nic, const struct fw_qp *qp);
 enum rq_result rq_take(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *recv);
 /*
  * The same in two steps: a receive that rq_look() returned, unless it was RQ_EMPTY, may stay for
- * the next message.
+ * the next message. RQ_BAD is the caller's to count.
  */
 enum rq_result rq_look(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *recv);
 void rq_taken(struct fw_nic *nic, struct fw_qp *qp);

@@ -61,8 +61,11 @@ static enum rdmap_result check_place(struct fw_nic *nic, const struct mpa_conn *
 static enum rdmap_result place_and_finish(struct fw_nic *nic, struct fw_qp *qp,
 					  struct rdmap_seg *pkt, struct rdmap_error *error)
 {
-	enum rdmap_result result = rdmap_rx_place(nic, qp, pkt, true, error);
+	enum rdmap_result result;
 
+	if (rdmap_rx_whole(nic, qp, pkt))
+		return RDMAP_OK;
+	result = rdmap_rx_place(nic, qp, pkt, true, error);
 	return result == RDMAP_OK ? rdmap_rx_finish(nic, qp, pkt, NULL, error) : result;
 }
 

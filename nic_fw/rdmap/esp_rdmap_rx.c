@@ -158,6 +158,8 @@ enum esp_verdict esp_rdmap_receive(struct fw_nic *nic, void *ctx, const struct f
 	 */
 	if (side->hollow && pkt.opcode != WIRE_RDMAP_TERMINATE)
 		return requester ? ESP_TAKEN : ESP_FULL;
+	if (rdmap_rx_whole(nic, side->qp, &pkt))
+		return ESP_TAKEN;
 	result = rdmap_rx_place(nic, side->qp, &pkt, true, &error);
 	if (result == RDMAP_OK)
 		result = rdmap_rx_finish(nic, side->qp, &pkt, NULL, &error);

@@ -6,6 +6,7 @@
  *	rdmap_tx.c	DDP/RDMAP headers of an outgoing segment
  *	ddp_rx.c	placement of a segment's payload
  *	rdmap_rx.c	delivery: executing a segment once its predecessors were delivered
+ *	rdmap_whole.c	the usual case of that: a Send of one segment
  *	rdmap_resp.c	reads, atomics and Terminates
  *	recv.c		receives of messages that span several packets
  *
@@ -126,6 +127,14 @@ enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct rd
 enum rdmap_result rdmap_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				  const uint8_t *held, struct rdmap_error *error);
 
+/*
+ * rdmap_whole.c: places and delivers a Send of one segment whose turn it is. False: it was not the
+ * usual case, and nothing was done.
+ */
+bool rdmap_rx_whole(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt);
+/* True if the QP accepts requests of the packet's source; counts nothing. RC and RD only. */
+bool rdmap_rx_is_expected(const struct fw_qp *qp, const struct rdmap_seg *pkt);
+
 /* Returns the QP that a packet is for, NULL if there is none. */
 struct fw_qp *rdmap_rx_qp(struct fw_nic *nic, const struct rdmap_seg *pkt);
 /*
@@ -178,6 +187,13 @@ enum {
 };
 /* Notes the receive's XRC SRQ in the completion (NULL: none). */
 void recv_cqe_of_srq(struct hw_cqe *cqe, const struct fw_srq *srq);
+/*
+ * Writes the completion of pkt's message. srq: the XRC SRQ that its receive was taken from, or
+ * NULL. A full CQ ends the QP.
+ */
+void rdmap_complete(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
+		    uint64_t wr_id, const struct fw_srq *srq, uint8_t opcode,
+		    enum hw_status status);
 /* Completes the receive of msg with pkt's message, and frees msg; a full CQ ends the QP. */
 void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			 struct recv_msg *msg, uint8_t opcode, enum hw_status status);

@@ -53,6 +53,14 @@ static bool is_connected(const struct fw_qp *qp, const struct rdmap_seg *pkt)
 	return pkt->src_ip == qp->dst_ip && pkt->src_qpn == qp->dst_qpn && pkt->incarnation == tag;
 }
 
+bool rdmap_rx_is_expected(const struct fw_qp *qp, const struct rdmap_seg *pkt)
+{
+	if (pkt->stream != llp_is_stream(qp) || !qp_can_receive(qp))
+		return false;
+	return qp->type == HW_QPT_RD ? pkt->qkey == qp->qkey
+				     : qp->type == HW_QPT_RC && is_connected(qp, pkt);
+}
+
 /*
  * Checks a request of the connected peer: the sending end of an extended connection accepts none,
  * the receiving end those that name an SRQ of its domain (IBA A14.3.2).
@@ -178,6 +186,7 @@ enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct rd
 
 	if (result != RDMAP_OK)
 		return result;
+	pkt->checked = in_order && !qp->tag;
 	if (qp_is_rc(qp))
 		qp_heard(nic, qp);
 	fw_trace(nic, TRACE_DDP_RX, qp->qpn, pkt->tagged ? pkt->stag : pkt->msn,
@@ -206,10 +215,8 @@ enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct rd
 	return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
 }
 
-/* Writes the completion of a message, of which a receive of the XRC SRQ srq (or NULL) was taken. */
-static void complete(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
-		     uint64_t wr_id, const struct fw_srq *srq, uint8_t opcode,
-		     enum hw_status status)
+void rdmap_complete(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
+		    uint64_t wr_id, const struct fw_srq *srq, uint8_t opcode, enum hw_status status)
 {
 	struct hw_cqe cqe = {
 	    .wr_id = wr_id,
@@ -251,7 +258,7 @@ void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct rdma
 	uint64_t wr_id = msg->recv.wr_id;
 
 	recv_end(nic, qp, msg);
-	complete(nic, qp, pkt, wr_id, srq, opcode, status);
+	rdmap_complete(nic, qp, pkt, wr_id, srq, opcode, status);
 }
 
 static enum rdmap_result rdmap_rx_finish_send(struct fw_nic *nic, struct fw_qp *qp,
@@ -299,7 +306,7 @@ static enum rdmap_result finish_write(struct fw_nic *nic, struct fw_qp *qp, stru
 	}
 	/* The receives of a tagged endpoint wait for messages with tags. */
 	if (qp->tag) {
-		complete(nic, qp, pkt, 0, NULL, HW_CQE_RECV_WRITE_IMM, HW_STATUS_SUCCESS);
+		rdmap_complete(nic, qp, pkt, 0, NULL, HW_CQE_RECV_WRITE_IMM, HW_STATUS_SUCCESS);
 		return RDMAP_OK;
 	}
 	pkt->msn = qp->type == HW_QPT_RC ? qp->rx_msn_delivered + 1 : pkt->ssn;
@@ -321,9 +328,11 @@ enum rdmap_result rdmap_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct r
 {
 	uint8_t payload[RDMAP_HELD_BYTES];
 	struct eth_cursor cursor;
-	/* The QP may have changed since the packet was placed. */
-	enum rdmap_result result = check_qp(nic, qp, pkt, error);
+	enum rdmap_result result = RDMAP_OK;
 
+	/* The QP may have changed since a packet was placed before its turn. */
+	if (!pkt->checked)
+		result = check_qp(nic, qp, pkt, error);
 	if (result != RDMAP_OK)
 		return result;
 	fw_trace(nic, TRACE_RDMAP_RX, qp->qpn, pkt->opcode, pkt->data_bytes);

@@ -48,6 +48,7 @@ struct rdmap_seg {
 	bool tagged_mo; /* the transport's header has mo of a tagged segment */
 	bool tagged;
 	bool last;
+	bool checked;   /* the QP accepts it: rdmap_rx_place() checked that in its turn */
 	uint8_t opcode; /* wire_rdmap_opcode */
 	uint32_t stag;  /* tagged: STag; untagged: STag to invalidate */
 	uint64_t to;    /* tagged */

@@ -452,9 +452,11 @@ static void old_buffers_are_reclaimed(void)
 	mp_end();
 }
 
-/* Without memory for a receive the FPDU waits, whole or in parts. */
+/* Without memory for a receive the FPDU waits, whole or in parts. A receive of two SGEs needs some.
+ */
 static void recv_msgs_used_up(void)
 {
+	struct hw_sge sge[2] = {{.bytes = 100}, {.bytes = 200}};
 	struct fw_pool *pool;
 	void *first;
 	uint32_t cut, high, max;
@@ -462,7 +464,10 @@ static void recv_msgs_used_up(void)
 	for (cut = 0; cut < 200; cut += 50) {
 		mp_begin(&crc);
 		pool = &rp.end[1].nic->host.recv_msgs;
-		rp_recv(&rp, 1, mp.side[1].qp, 50, 0, 300);
+		sge[0].addr = (uintptr_t)rp.end[1].mem;
+		sge[1].addr = sge[0].addr + sge[0].bytes;
+		sge[0].lkey = sge[1].lkey = rp.end[1].stag;
+		host_recv(mp.side[1].qp, 50, sge, 2);
 		mp.cut = cut;
 		/* All contexts that were ever used are taken, and there are no more. */
 		first = fw_pool_get(pool);
