@@ -133,6 +133,21 @@ static inline uint16_t wire_sum_fold(uint32_t sum)
 }
 
 /*
+ * Returns the checksum field of a header without options, of its 8, 8 and 4 bytes as numbers of the
+ * same byte order; 0 for a correct header that includes the field.
+ */
+static inline uint16_t wire_sum_ip(uint64_t first, uint64_t second, uint32_t third)
+{
+	uint64_t a = first + second;
+
+	a += a < first;
+	a = (a >> 32) + (a & 0xffffffff) + third;
+	a = (a >> 32) + (a >> 16 & 0xffff) + (a & 0xffff);
+	a = (a >> 16) + (a & 0xffff);
+	return (uint16_t) ~((a >> 16) + a);
+}
+
+/*
  * Stores the checksum of the bytes from start to the end of a packet at offset at. The two bytes
  * there initially hold the pseudo header's sum, or 0 without a pseudo header.
  */

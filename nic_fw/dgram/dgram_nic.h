@@ -13,6 +13,7 @@
 #include "nic_fw/base/pool.h"
 #include "nic_fw/base/timer.h"
 
+struct rd_flow;
 struct rd_session;
 
 enum {
@@ -73,6 +74,9 @@ struct rd_nic {
 	uint32_t session_hand; /* clock hand that searches for an idle session to evict */
 	uint32_t *session_hash;
 	uint32_t *flow_hash;
+	/* Found last: packets of a burst, and the requests of a queue, often go the same way. */
+	struct rd_session *session_found; /* NULL: none */
+	struct rd_flow *flow_found;       /* NULL: none */
 };
 
 struct ud_nic {

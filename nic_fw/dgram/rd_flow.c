@@ -21,6 +21,9 @@ static uint32_t *rd_flow_bucket(struct fw_nic *nic, const struct fw_qp *qp,
 
 void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow)
 {
+	/* Nothing is left to do for most messages of a burst. */
+	if (fw_list_linked(&flow->ready_node) && fw_list_linked(&flow->session->ready_node))
+		return;
 	if (!rd_flow_may_send(nic, flow))
 		return;
 	if (!fw_list_linked(&flow->ready_node))
@@ -36,19 +39,30 @@ static void rnr_fire(struct fw_nic *nic, struct fw_timer *timer)
 	rd_flow_ready(nic, flow);
 }
 
+/*
+ * True if new messages go to the flow. Responses of an ending flow are not sent any more, and those
+ * after it need not wait.
+ */
+static bool rd_flow_is_of(const struct rd_flow *flow, const struct fw_qp *qp,
+			  const struct rd_session *session, uint32_t dst_qpn, bool response)
+{
+	return flow->qp == qp && flow->session == session && flow->dst_qpn == dst_qpn &&
+	       flow->response == response && !(response && rd_flow_is_ending(flow));
+}
+
 static struct rd_flow *flow_find(struct fw_nic *nic, const struct fw_qp *qp,
 				 const struct rd_session *session, uint32_t dst_qpn, bool response)
 {
-	struct rd_flow *flow;
+	struct rd_flow *flow = nic->rd.flow_found;
 
+	if (flow && rd_flow_is_of(flow, qp, session, dst_qpn, response))
+		return flow;
 	fw_chain_for_each (flow, *rd_flow_bucket(nic, qp, session, dst_qpn, response),
-			   fw_pool_table(&nic->rd.flows), hash_next) {
-		/* Responses of an ending flow are not sent any more, and those after it need not
-		 * wait. */
-		if (flow->qp == qp && flow->session == session && flow->dst_qpn == dst_qpn &&
-		    flow->response == response && !(response && rd_flow_is_ending(flow)))
+			   fw_pool_table(&nic->rd.flows), hash_next)
+		if (rd_flow_is_of(flow, qp, session, dst_qpn, response)) {
+			nic->rd.flow_found = flow;
 			return flow;
-	}
+		}
 	return NULL;
 }
 
@@ -125,6 +139,8 @@ void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow)
 	assert(rd_flow_is_empty(flow));
 	fw_chain_del(rd_flow_bucket(nic, flow->qp, flow->session, flow->dst_qpn, flow->response),
 		     flow, fw_pool_table(&nic->rd.flows), hash_next);
+	if (nic->rd.flow_found == flow)
+		nic->rd.flow_found = NULL;
 	if (!flow->response) {
 		nic->host.clients[flow->qp->client].flows_held--;
 		nic->host.clients[flow->qp->client].share->user->flows--;

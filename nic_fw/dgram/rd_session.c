@@ -51,12 +51,16 @@ static uint32_t *rd_session_bucket(struct fw_nic *nic, uint32_t ip, uint8_t shar
 
 struct rd_session *rd_session_find(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard)
 {
-	struct rd_session *s;
+	struct rd_session *s = nic->rd.session_found;
 
+	if (s && s->peer_ip == peer_ip && s->peer_shard == peer_shard)
+		return s;
 	fw_chain_for_each (s, *rd_session_bucket(nic, peer_ip, peer_shard), nic->rd.sessions,
 			   hash_next)
-		if (s->peer_ip == peer_ip && s->peer_shard == peer_shard)
+		if (s->peer_ip == peer_ip && s->peer_shard == peer_shard) {
+			nic->rd.session_found = s;
 			return s;
+		}
 	return NULL;
 }
 
@@ -86,6 +90,8 @@ void rd_session_release(struct fw_nic *nic, struct rd_session *s)
 	fw_list_del(&s->ending_node);
 	fw_chain_del(rd_session_bucket(nic, s->peer_ip, s->peer_shard), s, nic->rd.sessions,
 		     hash_next);
+	if (nic->rd.session_found == s)
+		nic->rd.session_found = NULL;
 	fw_timer_cancel(&nic->timers, &s->timer);
 	fw_timer_cancel(&nic->timers, &s->pace_timer);
 	fw_list_del(&s->ready_node);

@@ -12,7 +12,7 @@ enum {
 };
 
 /* Returns the region or window that an STag names, whatever its PD; NULL: none, or an old key. */
-static struct fw_mr *mem_find(struct fw_nic *nic, uint32_t stag)
+static inline struct fw_mr *mem_find(struct fw_nic *nic, uint32_t stag)
 {
 	uint32_t index = stag_index(stag);
 	struct fw_mr *mr;

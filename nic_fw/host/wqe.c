@@ -95,16 +95,14 @@ struct wqe_copy {
 /* Copies SGEs in the slots after the control slot; they may wrap. */
 static void copy_sges(const struct fw_qp *qp, uint32_t slot, struct wqe_copy *copy)
 {
-	uint32_t per_slot = HW_SQ_SLOT_BYTES / sizeof(struct hw_sge);
+	const uint32_t per_slot = HW_SQ_SLOT_BYTES / sizeof(struct hw_sge);
+	const struct hw_sge *from;
 	uint32_t i;
 
-	for (i = 0; i < copy->ctrl.num_sge; i += per_slot) {
-		uint32_t n = copy->ctrl.num_sge - i;
-
-		if (n > per_slot)
-			n = per_slot;
-		fw_copy_once(&copy->sge[i], sq_slot(qp, slot + 1 + i / per_slot),
-			     n * sizeof(struct hw_sge));
+	/* One by one: a copy of a fixed length needs no call. */
+	for (i = 0; i < copy->ctrl.num_sge; i++) {
+		from = sq_slot(qp, slot + 1 + i / per_slot);
+		fw_copy_once(&copy->sge[i], &from[i % per_slot], sizeof(copy->sge[i]));
 	}
 }
 

@@ -9,6 +9,7 @@
 #ifndef WEFT_FW_ETH_H
 #define WEFT_FW_ETH_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,10 +25,45 @@ struct eth_cursor {
 	uint32_t left;   /* bytes up to the end that the caller set */
 };
 
-void eth_cursor_init(struct eth_cursor *cursor, const struct fw_rx_frame *frame, uint32_t offset,
-		     uint32_t bytes);
+static inline void eth_cursor_init(struct eth_cursor *cursor, const struct fw_rx_frame *frame,
+				   uint32_t offset, uint32_t bytes)
+{
+	uint32_t seg = 0;
+
+	assert(offset <= frame->bytes && bytes <= frame->bytes - offset);
+	while (seg < frame->num_seg && offset >= frame->seg[seg].bytes)
+		offset -= frame->seg[seg++].bytes;
+	cursor->frame = frame;
+	cursor->seg = seg;
+	cursor->offset = offset;
+	cursor->left = bytes;
+}
+
+/* eth_cursor_next() where bytes are left: also to the next segment. */
+const uint8_t *eth_cursor_advance(struct eth_cursor *cursor, uint32_t max, uint32_t *bytes);
+
 /* Returns the next contiguous piece, at most max bytes, and advances; NULL at the end. */
-const uint8_t *eth_cursor_next(struct eth_cursor *cursor, uint32_t max, uint32_t *bytes);
+static inline const uint8_t *eth_cursor_next(struct eth_cursor *cursor, uint32_t max,
+					     uint32_t *bytes)
+{
+	uint32_t n = cursor->left < max ? cursor->left : max, room;
+	const struct fw_rx_seg *seg = &cursor->frame->seg[cursor->seg];
+
+	*bytes = n;
+	if (!n)
+		return NULL;
+	assert(cursor->seg < cursor->frame->num_seg);
+	room = seg->bytes - cursor->offset;
+	/* It lies in this segment, and what follows does, too, or nothing follows. */
+	if (n < room || (n == room && n == cursor->left)) {
+		const uint8_t *data = seg->data + cursor->offset;
+
+		cursor->left -= n;
+		cursor->offset += n;
+		return data;
+	}
+	return eth_cursor_advance(cursor, max, bytes);
+}
 /* Copies and advances; asserts that so much is left. */
 void eth_cursor_copy(struct eth_cursor *cursor, void *dst, uint32_t bytes);
 /*
@@ -43,7 +79,17 @@ struct fw_tx_frame *eth_tx_begin(struct fw_nic *nic);
 /* Number of data frames that may be staged now: limited by the stage and by the port. */
 uint32_t eth_tx_room(struct fw_nic *nic);
 /* Adds a piece of hdr[offset, offset + bytes). */
-void eth_tx_hdr(struct fw_tx_frame *frame, uint32_t offset, uint32_t bytes, uint8_t flags);
+static inline void eth_tx_hdr(struct fw_tx_frame *frame, uint32_t offset, uint32_t bytes,
+			      uint8_t flags)
+{
+	struct fw_tx_seg *seg;
+
+	assert(frame->num_seg < FW_TX_SEGS_MAX);
+	assert(offset <= FW_TX_HDR_BYTES && bytes <= FW_TX_HDR_BYTES - offset);
+	seg = &frame->seg[frame->num_seg++];
+	*seg =
+	    (struct fw_tx_seg){.addr = offset, .bytes = bytes, .kind = FW_TX_HDR, .flags = flags};
+}
 /* Takes the frame of eth_tx_begin(), which is now complete. */
 void eth_tx_commit(struct fw_nic *nic, struct fw_tx_frame *frame);
 /*

@@ -9,30 +9,13 @@
 #include "nic_fw/base/crc32c.h"
 #include "nic_fw/fw_nic.h"
 
-void eth_cursor_init(struct eth_cursor *cursor, const struct fw_rx_frame *frame, uint32_t offset,
-		     uint32_t bytes)
-{
-	assert(offset <= frame->bytes && bytes <= frame->bytes - offset);
-	cursor->frame = frame;
-	cursor->seg = 0;
-	cursor->offset = offset;
-	cursor->left = bytes;
-	while (cursor->seg < frame->num_seg && cursor->offset >= frame->seg[cursor->seg].bytes) {
-		cursor->offset -= frame->seg[cursor->seg].bytes;
-		cursor->seg++;
-	}
-}
-
-const uint8_t *eth_cursor_next(struct eth_cursor *cursor, uint32_t max, uint32_t *bytes)
+const uint8_t *eth_cursor_advance(struct eth_cursor *cursor, uint32_t max, uint32_t *bytes)
 {
 	const struct fw_rx_seg *seg;
 	const uint8_t *data;
 	uint32_t n;
 
-	*bytes = 0;
-	if (!cursor->left || !max)
-		return NULL;
-	assert(cursor->seg < cursor->frame->num_seg);
+	assert(cursor->left && max && cursor->seg < cursor->frame->num_seg);
 	seg = &cursor->frame->seg[cursor->seg];
 	data = seg->data + cursor->offset;
 	n = seg->bytes - cursor->offset;
@@ -75,12 +58,18 @@ bool eth_crc32c_ok(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t
 	struct be32 want, got;
 
 	FW_COUNT(nic, rx_crc_checked);
-	eth_cursor_init(&cursor, frame, offset, bytes);
-	while (cursor.left > sizeof(got)) {
-		data = eth_cursor_next(&cursor, cursor.left - (uint32_t)sizeof(got), &n);
-		crc = nic->port.crc32c(crc, data, n);
+	if (offset + bytes <= frame->seg[0].bytes) {
+		data = frame->seg[0].data + offset;
+		crc = nic->port.crc32c(crc, data, bytes - (uint32_t)sizeof(got));
+		memcpy(&got, data + bytes - sizeof(got), sizeof(got));
+	} else {
+		eth_cursor_init(&cursor, frame, offset, bytes);
+		while (cursor.left > sizeof(got)) {
+			data = eth_cursor_next(&cursor, cursor.left - (uint32_t)sizeof(got), &n);
+			crc = nic->port.crc32c(crc, data, n);
+		}
+		eth_cursor_copy(&cursor, &got, sizeof(got));
 	}
-	eth_cursor_copy(&cursor, &got, sizeof(got));
 	want = fw_crc32c_wire(crc);
 	return memcmp(&want, &got, sizeof(got)) == 0;
 }

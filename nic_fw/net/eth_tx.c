@@ -90,21 +90,6 @@ struct fw_tx_frame *eth_tx_begin(struct fw_nic *nic)
 	return frame;
 }
 
-void eth_tx_hdr(struct fw_tx_frame *frame, uint32_t offset, uint32_t bytes, uint8_t flags)
-{
-	struct fw_tx_seg *seg;
-
-	assert(frame->num_seg < FW_TX_SEGS_MAX);
-	assert(offset <= FW_TX_HDR_BYTES && bytes <= FW_TX_HDR_BYTES - offset);
-	seg = &frame->seg[frame->num_seg++];
-	seg->mem = NULL;
-	seg->addr = offset;
-	seg->bytes = bytes;
-	seg->client = 0;
-	seg->kind = FW_TX_HDR;
-	seg->flags = flags;
-}
-
 void eth_tx_commit(struct fw_nic *nic, struct fw_tx_frame *frame)
 {
 	uint32_t bytes = 0, i;

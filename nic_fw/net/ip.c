@@ -53,6 +53,19 @@ static bool is_bad_source(uint32_t ip_host_order, uint8_t proto)
 	return net == 0 || net == 127 || net >= 224;
 }
 
+static bool ip_checksum_ok(const struct wire_ip *ip, uint32_t head_bytes)
+{
+	uint64_t first, second;
+	uint32_t third;
+
+	if (head_bytes != sizeof(*ip))
+		return wire_sum_fold(wire_sum_add(0, ip, head_bytes)) == 0;
+	memcpy(&first, ip, sizeof(first));
+	memcpy(&second, &ip->ttl, sizeof(second));
+	memcpy(&third, &ip->dst, sizeof(third));
+	return wire_sum_ip(first, second, third) == 0;
+}
+
 /* True if the rest of the layer can use the header; counts the reason if not. */
 static bool ip_check_header(struct fw_nic *nic, const struct fw_rx_frame *frame,
 			    const struct wire_ip *ip, uint32_t *ihl_bytes)
@@ -67,7 +80,7 @@ static bool ip_check_header(struct fw_nic *nic, const struct fw_rx_frame *frame,
 		FW_DROP(nic, drop_ip_header);
 		return false;
 	}
-	if (wire_sum_fold(wire_sum_add(0, ip, head)) != 0) {
+	if (!ip_checksum_ok(ip, head)) {
 		FW_DROP(nic, drop_ip_checksum);
 		return false;
 	}
@@ -176,25 +189,31 @@ void ip_tx_header(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t dst_ip
 {
 	struct wire_eth *eth = (struct wire_eth *)frame->hdr;
 	struct wire_ip *ip = (struct wire_ip *)(frame->hdr + sizeof(*eth));
+	uint16_t total = (uint16_t)(sizeof(*ip) + payload_bytes);
+	/*
+	 * Atomic packets need no id (RFC 6864 4.1); a running one makes them distinct in a capture.
+	 */
+	uint16_t id = (uint16_t)(nic->counters.tx_frames + nic->net.tx_count);
+	uint64_t first, second;
+	struct be32 src, dst;
+	struct be64 word;
 
 	assert(payload_bytes + sizeof(*ip) <= nic->config.mtu);
 	memcpy(eth->dst, dst_mac, WIRE_MAC_BYTES);
 	memcpy(eth->src, nic->config.mac, WIRE_MAC_BYTES);
 	eth->type = be16_put(WIRE_ETHERTYPE_IPV4);
-	ip->version_ihl = WIRE_IP_VERSION_IHL;
-	ip->tos = tos;
-	ip->total_bytes = be16_put((uint16_t)(sizeof(*ip) + payload_bytes));
-	/*
-	 * Atomic packets need no id (RFC 6864 4.1); a running one makes them distinct in a capture.
-	 */
-	ip->id = be16_put((uint16_t)(nic->counters.tx_frames + nic->net.tx_count));
-	ip->frag = be16_put(WIRE_IP_DF);
-	ip->ttl = WIRE_IP_TTL;
-	ip->proto = proto;
-	ip->checksum = be16_put(0);
-	memcpy(&ip->src, &nic->config.ip, sizeof(ip->src));
-	memcpy(&ip->dst, &dst_ip, sizeof(ip->dst));
-	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
+	memcpy(&src, &nic->config.ip, sizeof(src));
+	memcpy(&dst, &dst_ip, sizeof(dst));
+	/* In words, whose sum needs no look at the stored fields: version to frag, ttl to src. */
+	first = (uint64_t)WIRE_IP_VERSION_IHL << 56 | (uint64_t)tos << 48 | (uint64_t)total << 32 |
+		(uint64_t)id << 16 | WIRE_IP_DF;
+	second = (uint64_t)WIRE_IP_TTL << 56 | (uint64_t)proto << 48 | be32_get(src);
+	second |= (uint64_t)wire_sum_ip(first, second, be32_get(dst)) << 32;
+	word = be64_put(first);
+	memcpy(ip, &word, sizeof(word));
+	word = be64_put(second);
+	memcpy(&ip->ttl, &word, sizeof(word));
+	ip->dst = dst;
 	if (dst_ip == nic->config.ip)
 		frame->flags |= FW_TX_LOOP;
 }

@@ -247,9 +247,16 @@ static void neigh_fire(struct fw_nic *nic, struct fw_timer *timer)
 
 enum neigh_result neigh_lookup(struct fw_nic *nic, uint32_t dst_ip, uint8_t mac[WIRE_MAC_BYTES])
 {
-	struct neigh *neigh;
+	struct neigh *neigh = nic->net.neigh_found;
 	uint32_t hop;
 
+	/* The requests of a queue often go to one station of the link. */
+	if (neigh && neigh->ip == dst_ip && neigh->state == NEIGH_REACHABLE &&
+	    nic->now_ns - neigh->confirmed_ns < NEIGH_CONFIRM_NS) {
+		neigh->used_ns = nic->now_ns;
+		memcpy(mac, neigh->mac, WIRE_MAC_BYTES);
+		return NEIGH_OK;
+	}
 	if (dst_ip == nic->config.ip) {
 		memcpy(mac, nic->config.mac, WIRE_MAC_BYTES);
 		return NEIGH_OK;
@@ -268,6 +275,8 @@ enum neigh_result neigh_lookup(struct fw_nic *nic, uint32_t dst_ip, uint8_t mac[
 	if (!neigh) /* every sampled entry has a request under way: one will be free soon */
 		return NEIGH_WAIT;
 	neigh->used_ns = nic->now_ns;
+	if (hop == dst_ip)
+		nic->net.neigh_found = neigh;
 	switch ((enum neigh_state)neigh->state) {
 	case NEIGH_FAILED:
 		if (nic->now_ns - neigh->confirmed_ns < NEIGH_HOLD_NS)

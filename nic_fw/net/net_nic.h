@@ -26,6 +26,7 @@ struct net_nic {
 	struct neigh *neigh;
 	uint32_t *neigh_hash;
 	uint32_t neigh_count;
+	struct neigh *neigh_found; /* the last next hop that was a destination itself; NULL: none */
 	/* Index + 1 of the requested entries, oldest at neigh_turn. */
 	uint32_t neigh_strangers[NEIGH_STRANGERS];
 	uint32_t neigh_turn;

@@ -48,7 +48,7 @@ uint32_t fw_steer(const uint8_t *frame, uint32_t bytes, uint32_t num_shards,
 	uint32_t ihl_bytes, shard;
 
 	*all = false;
-	if (bytes < sizeof(*eth))
+	if (num_shards == 1 || bytes < sizeof(*eth))
 		return 0;
 	if (be16_get(eth->type) == WIRE_ETHERTYPE_ARP) {
 		/* Each shard has a neighbour table of its own and learns from every frame. */

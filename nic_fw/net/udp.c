@@ -60,13 +60,13 @@ static void tx_header(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t ds
 {
 	struct wire_udp *udp = (struct wire_udp *)(frame->hdr + IP_TX_HDR_BYTES);
 	uint32_t bytes = (uint32_t)sizeof(*udp) + payload_bytes;
+	struct be64 word;
 
 	assert(dst_shard < WIRE_DGRAM_SHARDS);
 	ip_tx_header(nic, frame, dst_ip, dst_mac, WIRE_IPPROTO_UDP, tos, bytes);
-	udp->src_port = be16_put((uint16_t)(WIRE_DGRAM_PORT + nic->config.shard));
-	udp->dst_port = be16_put((uint16_t)(WIRE_DGRAM_PORT + dst_shard));
-	udp->bytes = be16_put((uint16_t)bytes);
-	udp->checksum = be16_put(0);
+	word = be64_put((uint64_t)(WIRE_DGRAM_PORT + nic->config.shard) << 48 |
+			(uint64_t)(WIRE_DGRAM_PORT + dst_shard) << 32 | (uint64_t)bytes << 16);
+	memcpy(udp, &word, sizeof(*udp));
 }
 
 void udp_tx_header(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t dst_ip,

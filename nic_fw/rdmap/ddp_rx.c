@@ -13,6 +13,14 @@ static bool place_mem(struct fw_nic *nic, const struct fw_mem *mem, uint64_t off
 	uint32_t bytes;
 	const uint8_t *piece;
 
+	if (__builtin_expect(mem->ptr != NULL, 1)) {
+		uint8_t *to = mem->ptr + offset;
+
+		/* The source may be memory of the same process and may overlap. */
+		for (; (piece = eth_cursor_next(cursor, cursor->left, &bytes)); to += bytes)
+			memmove(to, piece, bytes);
+		return true;
+	}
 	while ((piece = eth_cursor_next(cursor, FW_SCRATCH_BYTES, &bytes))) {
 		if (!mem_write(nic, mem, offset, piece, bytes))
 			return false;
