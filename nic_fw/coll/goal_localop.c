@@ -3,11 +3,13 @@
  * Arithmetic of local operations on arrays.
  *
  * Works on pieces that are contiguous in memory; calls nothing. Each pair of operation and element
- * type has one loop that the compiler turns into vector instructions. Integers wrap; divisions are
- * checked element by element. Legal pairs follow ESPGOAL 2.2.3, whose table lost its colours:
- * integers of all four widths with every operation, floats of 32 and 64 bits with all but AND, OR,
- * XOR. Complex numbers, and pairs of a value and an index (MPI's MINLOC and MAXLOC), are weft's.
+ * type has one loop that the compiler turns into vector instructions, on x86 a second one for AVX2.
+ * Integers wrap; divisions are checked element by element. Legal pairs follow ESPGOAL 2.2.3, whose
+ * table lost its colours: integers of all four widths with every operation, floats of 32 and 64
+ * bits with all but AND, OR, XOR. Complex numbers, and pairs of a value and an index (MPI's MINLOC
+ * and MAXLOC), are weft's.
  */
+#include "nic_fw/coll/goal_localop.h"
 #include "nic_fw/coll/goal.h"
 
 #include <string.h>
@@ -62,8 +64,9 @@ UNALIGNED(double, f64_any);
  * it: hence the wide unsigned W. The operands may lie in memory that a process changes meanwhile,
  * so each is read once: the value that was checked is the one that is divided.
  */
-#define DEFINE_INTEGER(name, T, U, W, divides)                                                     \
-	static bool name(uint8_t op, void *result, const void *a, const void *b, uint64_t count)   \
+#define DEFINE_INTEGER(SET, name, T, U, W, divides)                                                \
+	static SET bool name(uint8_t op, void *result, const void *a, const void *b,               \
+			     uint64_t count)                                                       \
 	{                                                                                          \
 		switch ((enum goal_local)op) {                                                     \
 			COMMON_OPS(T, U)                                                           \
@@ -112,18 +115,10 @@ UNALIGNED(double, f64_any);
 #define UNSIGNED_DIVIDES       (d != 0)
 #define SIGNED_DIVIDES(T, min) (d != 0 && !(d == (T)-1 && n == (min)))
 
-DEFINE_INTEGER(local_u8, u8_any, u8_any, uint32_t, UNSIGNED_DIVIDES)
-DEFINE_INTEGER(local_u16, u16_any, u16_any, uint32_t, UNSIGNED_DIVIDES)
-DEFINE_INTEGER(local_u32, u32_any, u32_any, uint32_t, UNSIGNED_DIVIDES)
-DEFINE_INTEGER(local_u64, u64_any, u64_any, uint64_t, UNSIGNED_DIVIDES)
-DEFINE_INTEGER(local_s8, s8_any, u8_any, uint32_t, SIGNED_DIVIDES(int8_t, INT8_MIN))
-DEFINE_INTEGER(local_s16, s16_any, u16_any, uint32_t, SIGNED_DIVIDES(int16_t, INT16_MIN))
-DEFINE_INTEGER(local_s32, s32_any, u32_any, uint32_t, SIGNED_DIVIDES(int32_t, INT32_MIN))
-DEFINE_INTEGER(local_s64, s64_any, u64_any, uint64_t, SIGNED_DIVIDES(int64_t, INT64_MIN))
-
 /* C's comparisons with NaN are false, so MAX and MIN give y if either is NaN. */
-#define DEFINE_FLOAT(name, T)                                                                      \
-	static bool name(uint8_t op, void *result, const void *a, const void *b, uint64_t count)   \
+#define DEFINE_FLOAT(SET, name, T)                                                                 \
+	static SET bool name(uint8_t op, void *result, const void *a, const void *b,               \
+			     uint64_t count)                                                       \
 	{                                                                                          \
 		switch ((enum goal_local)op) {                                                     \
 			COMMON_OPS(T, T)                                                           \
@@ -148,11 +143,9 @@ DEFINE_INTEGER(local_s64, s64_any, u64_any, uint64_t, SIGNED_DIVIDES(int64_t, IN
 		return false;                                                                      \
 	}
 
-DEFINE_FLOAT(local_f32, f32_any)
-DEFINE_FLOAT(local_f64, f64_any)
-
-#define DEFINE_COMPLEX(name, T)                                                                    \
-	static bool name(uint8_t op, void *result, const void *a, const void *b, uint64_t count)   \
+#define DEFINE_COMPLEX(SET, name, T)                                                               \
+	static SET bool name(uint8_t op, void *result, const void *a, const void *b,               \
+			     uint64_t count)                                                       \
 	{                                                                                          \
 		const T *x = a;                                                                    \
 		const T *y = b;                                                                    \
@@ -174,12 +167,10 @@ DEFINE_FLOAT(local_f64, f64_any)
 		return true;                                                                       \
 	}
 
-DEFINE_COMPLEX(local_c32, f32_any)
-DEFINE_COMPLEX(local_c64, f64_any)
-
 /* Values are compared, of equal ones the indices (MPI 3.1, 5.9.4). */
-#define DEFINE_PAIR(name, T, I)                                                                    \
-	static bool name(uint8_t op, void *result, const void *a, const void *b, uint64_t count)   \
+#define DEFINE_PAIR(SET, name, T, I)                                                               \
+	static SET bool name(uint8_t op, void *result, const void *a, const void *b,               \
+			     uint64_t count)                                                       \
 	{                                                                                          \
 		const bool max = op == GOAL_LOCAL_MAX;                                             \
 		const uint8_t *x = a;                                                              \
@@ -199,22 +190,70 @@ DEFINE_COMPLEX(local_c64, f64_any)
 		return true;                                                                       \
 	}
 
-DEFINE_PAIR(local_p32, s32_any, s32_any)
-DEFINE_PAIR(local_p64, s64_any, s64_any)
-DEFINE_PAIR(local_q32, f32_any, s32_any)
-DEFINE_PAIR(local_q64, f64_any, s64_any)
-
 typedef bool (*local_fn)(uint8_t op, void *result, const void *a, const void *b, uint64_t count);
 
-/* By type and the logarithm of the bytes of an element. */
-static const local_fn local_fns[GOAL_TYPES][5] = {
-    [GOAL_TYPE_SINT] = {local_s8, local_s16, local_s32, local_s64},
-    [GOAL_TYPE_UINT] = {local_u8, local_u16, local_u32, local_u64},
-    [GOAL_TYPE_FLOAT] = {NULL, NULL, local_f32, local_f64},
-    [GOAL_TYPE_COMPLEX] = {NULL, NULL, NULL, local_c32, local_c64},
-    [GOAL_TYPE_SINT_PAIR] = {NULL, NULL, NULL, local_p32, local_p64},
-    [GOAL_TYPE_FLOAT_PAIR] = {NULL, NULL, NULL, local_q32, local_q64},
-};
+/* Functions by type and the logarithm of the bytes of an element. */
+typedef const local_fn local_table[GOAL_TYPES][5];
+
+/* A table and its functions, compiled for a set of instructions. */
+#define DEFINE_TABLE(SET, _)                                                                       \
+	DEFINE_INTEGER(SET, local_u8##_, u8_any, u8_any, uint32_t, UNSIGNED_DIVIDES)               \
+	DEFINE_INTEGER(SET, local_u16##_, u16_any, u16_any, uint32_t, UNSIGNED_DIVIDES)            \
+	DEFINE_INTEGER(SET, local_u32##_, u32_any, u32_any, uint32_t, UNSIGNED_DIVIDES)            \
+	DEFINE_INTEGER(SET, local_u64##_, u64_any, u64_any, uint64_t, UNSIGNED_DIVIDES)            \
+	DEFINE_INTEGER(SET, local_s8##_, s8_any, u8_any, uint32_t,                                 \
+		       SIGNED_DIVIDES(int8_t, INT8_MIN))                                           \
+	DEFINE_INTEGER(SET, local_s16##_, s16_any, u16_any, uint32_t,                              \
+		       SIGNED_DIVIDES(int16_t, INT16_MIN))                                         \
+	DEFINE_INTEGER(SET, local_s32##_, s32_any, u32_any, uint32_t,                              \
+		       SIGNED_DIVIDES(int32_t, INT32_MIN))                                         \
+	DEFINE_INTEGER(SET, local_s64##_, s64_any, u64_any, uint64_t,                              \
+		       SIGNED_DIVIDES(int64_t, INT64_MIN))                                         \
+	DEFINE_FLOAT(SET, local_f32##_, f32_any)                                                   \
+	DEFINE_FLOAT(SET, local_f64##_, f64_any)                                                   \
+	DEFINE_COMPLEX(SET, local_c32##_, f32_any)                                                 \
+	DEFINE_COMPLEX(SET, local_c64##_, f64_any)                                                 \
+	DEFINE_PAIR(SET, local_p32##_, s32_any, s32_any)                                           \
+	DEFINE_PAIR(SET, local_p64##_, s64_any, s64_any)                                           \
+	DEFINE_PAIR(SET, local_q32##_, f32_any, s32_any)                                           \
+	DEFINE_PAIR(SET, local_q64##_, f64_any, s64_any)                                           \
+	static local_table local##_ = {                                                            \
+	    [GOAL_TYPE_SINT] = {local_s8##_, local_s16##_, local_s32##_, local_s64##_},            \
+	    [GOAL_TYPE_UINT] = {local_u8##_, local_u16##_, local_u32##_, local_u64##_},            \
+	    [GOAL_TYPE_FLOAT] = {NULL, NULL, local_f32##_, local_f64##_},                          \
+	    [GOAL_TYPE_COMPLEX] = {NULL, NULL, NULL, local_c32##_, local_c64##_},                  \
+	    [GOAL_TYPE_SINT_PAIR] = {NULL, NULL, NULL, local_p32##_, local_p64##_},                \
+	    [GOAL_TYPE_FLOAT_PAIR] = {NULL, NULL, NULL, local_q32##_, local_q64##_},               \
+	};
+
+/* Every processor that runs weft has these: SSE4.2 on x86, NEON on Arm. */
+#define PLAIN
+DEFINE_TABLE(PLAIN, _plain)
+
+/*
+ * Without FMA, which rounds once where others round twice: results do not depend on the processor.
+ */
+#ifdef __x86_64__
+DEFINE_TABLE(__attribute__((target("avx2"))), _avx2)
+#define HAS_WIDE() __builtin_cpu_supports("avx2")
+#define local_wide local_avx2
+#else
+#define HAS_WIDE() false
+#define local_wide local_plain
+#endif
+
+bool goal_local_has_wide(void)
+{
+	return HAS_WIDE();
+}
+
+bool goal_local_run_as(bool wide, uint8_t op, uint8_t type, uint8_t width, void *result,
+		       const void *a, const void *b, uint64_t count)
+{
+	uint32_t log = (uint32_t)__builtin_ctz(width) - 3;
+
+	return (wide ? local_wide : local_plain)[type][log](op, result, a, b, count);
+}
 
 bool goal_local_run(uint8_t op, uint8_t type, uint8_t width, void *result, const void *a,
 		    const void *b, uint64_t count)
@@ -228,5 +267,5 @@ bool goal_local_run(uint8_t op, uint8_t type, uint8_t width, void *result, const
 		memmove(result, a, count << log);
 		return true;
 	}
-	return local_fns[type][log](op, result, a, b, count);
+	return goal_local_run_as(goal_local_has_wide(), op, type, width, result, a, b, count);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "nic_fw/coll/goal.h"
+#include "nic_fw/coll/goal_localop.h"
 #include "tests/ut.h"
 
 enum {
@@ -282,6 +283,53 @@ static void copies_that_overlap(void)
 	}
 }
 
+/* Returns the bytes of an element; 0: the type has none of this width. */
+static uint32_t element_bytes(uint8_t op, uint8_t type, uint8_t width)
+{
+	return goal_format_has_op(op, type, width) ? width / 8u : 0;
+}
+
+/* The wide instructions give the results of the others, to the bit, also of floats. */
+static void sets_of_instructions(void)
+{
+	static uint8_t a[COUNT * 16 + 1], b[COUNT * 16 + 1], is[COUNT * 16 + 2],
+	    want[COUNT * 16 + 2];
+	static const uint8_t widths[] = {8, 16, 32, 64, 128};
+	uint32_t op, type, w, i, compared = 0;
+
+	if (!goal_local_has_wide())
+		return;
+	for (op = GOAL_LOCAL_MAX; op < GOAL_LOCAL_USER; op++)
+		for (type = 0; type < GOAL_TYPES; type++)
+			for (w = 0; w < sizeof(widths); w++) {
+				uint32_t bytes =
+				    op == GOAL_LOCAL_COPY || op == GOAL_LOCAL_WTIME
+					? 0
+					: element_bytes((uint8_t)op, (uint8_t)type, widths[w]);
+
+				if (!bytes)
+					continue;
+				fill(a, sizeof(a));
+				fill(b, sizeof(b));
+				/* No NaN, no overflow, no zero: exponents near 0. */
+				for (i = 1; i + 8 <= sizeof(b); i += 4) {
+					a[i + 3] = 0x3f;
+					b[i + 3] = 0x3f;
+				}
+				memset(is, 0x55, sizeof(is));
+				memset(want, 0x55, sizeof(want));
+				CU_ASSERT_EQUAL(
+				    goal_local_run_as(true, (uint8_t)op, (uint8_t)type, widths[w],
+						      is + 1, a + 1, b + 1, COUNT),
+				    goal_local_run_as(false, (uint8_t)op, (uint8_t)type, widths[w],
+						      want + 1, a + 1, b + 1, COUNT));
+				if (op != GOAL_LOCAL_DIV)
+					CU_ASSERT_EQUAL(memcmp(is, want, sizeof(is)), 0);
+				compared++;
+			}
+	CU_ASSERT_TRUE(compared > 100);
+}
+
 UT_MAIN("nic_fw/coll/goal_localop", UT(what_is_legal), UT(integers), UT(floats),
 	UT(complex_numbers), UT(pairs), UT(division_that_traps_is_reported),
-	UT(copies_that_overlap))
+	UT(copies_that_overlap), UT(sets_of_instructions))
