@@ -33,10 +33,16 @@ fi
 
 printf '%s\0' "${files[@]}" | "$here/check_source.py" || broken=1
 
-# Every first-level folder has a README.md, so none is there by mistake.
+# Every first-level folder has a README.md, so none is there by mistake, and so has every folder of
+# sources. Folders within one of tests mirror those of the tree, and stand-ins for missing headers
+# explain themselves.
 while IFS= read -r d; do
 	[ -f "$d/README.md" ] || complain "$d/README.md: missing"
-done < <(printf '%s\n' "${files[@]}" | grep -E '^[^./][^/]*/' | cut -d/ -f1 | sort -u)
+done < <({
+	printf '%s\n' "${files[@]}" | grep -E '^[^./][^/]*/' | cut -d/ -f1
+	printf '%s\n' "${files[@]}" | grep -E '^[^./][^/]*/.*\.(c|h|py|sh)$' |
+		grep -vE '^tests/[^/]*/[^/]*/|/missing/' | sed 's|/[^/]*$||'
+} | sort -u)
 
 # BPF programs keep the layout of the kernel's sources.
 formatted=()

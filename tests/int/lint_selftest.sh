@@ -147,6 +147,12 @@ fails check_tidy.sh 'nic_fw/README.md: missing'
 mkdir left
 echo 7 >left/pid
 fails check_tidy.sh 'left/README.md: missing'
+mkdir -p nic_fw/net tests/nic_fw/net
+source_file nic_fw/net/y.h 'extern int y;'
+source_file tests/nic_fw/net/y.h 'extern int y;'
+fails check_tidy.sh 'nic_fw/net/README.md: missing'
+out=$("$tools/check_tidy.sh" "$tree" 2>&1)
+[[ $out != *tests/nic_fw* ]] || say_wrong "check_tidy.sh complains: $out"
 
 # Comments begin with their subject, in whatever form the comment comes.
 printf '%s\n' '/* SPDX-License-Identifier: BSD-3-Clause */' '/*' ' * Whose they are.' ' */' >bad.c
