@@ -235,6 +235,8 @@ static void init_null_qp(struct fw_nic *nic)
 	fw_list_init(&qp->sched_node);
 	fw_list_init(&qp->node);
 	fw_list_init(&qp->windows);
+	fw_list_init(&qp->done_node);
+	fw_list_init(&qp->done_flows);
 	fw_list_init(&qp->flush_node);
 	fw_list_init(&qp->flush_msgs);
 }

@@ -18,6 +18,7 @@ void slice_init(struct fw_nic *nic)
 	fw_list_init(&s->aborted);
 	fw_list_init(&s->endings);
 	fw_list_init(&s->sweeps);
+	fw_list_init(&s->done);
 	s->left = FW_SLICE_UNITS;
 }
 
@@ -35,6 +36,14 @@ bool slice_take(struct fw_nic *nic, uint32_t units)
 		return false;
 	s->left -= units < s->left ? units : s->left;
 	s->taken += units;
+	return true;
+}
+
+bool slice_take_done(struct fw_nic *nic)
+{
+	if (!nic->slices.done_left)
+		return slice_take(nic, 1);
+	nic->slices.done_left--;
 	return true;
 }
 
@@ -58,6 +67,7 @@ uint32_t slice_run(struct fw_nic *nic)
 		s->most = s->taken;
 	s->taken = 0;
 	s->bulk = 0;
+	s->done_left = FW_SLICE_DONE;
 	s->left = FW_SLICE_UNITS;
 	if (!slice_pending(nic))
 		return 0;
@@ -87,9 +97,10 @@ bool slice_pending(const struct fw_nic *nic)
 	return !fw_list_empty(&s->flushes) || !fw_list_empty(&s->leaving) ||
 	       !fw_list_empty(&s->commands) || !fw_list_empty(&s->aborted) ||
 	       !fw_list_empty(&s->endings) || !fw_list_empty(&s->sweeps) ||
-	       slice_jobs[SLICE_NEIGH].pending(nic) || slice_jobs[SLICE_HEAP].pending(nic) ||
-	       slice_jobs[SLICE_TAG].pending(nic) || slice_jobs[SLICE_FLOWS].pending(nic) ||
-	       slice_jobs[SLICE_SYNS].pending(nic) || slice_jobs[SLICE_LOST].pending(nic);
+	       !fw_list_empty(&s->done) || slice_jobs[SLICE_NEIGH].pending(nic) ||
+	       slice_jobs[SLICE_HEAP].pending(nic) || slice_jobs[SLICE_TAG].pending(nic) ||
+	       slice_jobs[SLICE_FLOWS].pending(nic) || slice_jobs[SLICE_SYNS].pending(nic) ||
+	       slice_jobs[SLICE_LOST].pending(nic);
 }
 
 bool slice_keep(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd)

@@ -36,6 +36,7 @@ enum {
 	FW_SLICE_QUANTUM = 16,
 	FW_SLICE_COMMANDS = 1024, /* commands that wait for the end of such work */
 	FW_SLICE_LOOKS = 4,       /* looks at objects that cost a unit */
+	FW_SLICE_DONE = 32,       /* see slice_take_done() */
 	/* Jobs that cost more than a unit. */
 	FW_SLICE_FLOW_UNITS = 4,
 	FW_SLICE_QP_UNITS = 8,
@@ -47,6 +48,7 @@ enum {
 struct fw_slices {
 	uint32_t left;           /* units of this turn that are not taken */
 	uint32_t taken;          /* in this turn */
+	uint32_t done_left;      /* of FW_SLICE_DONE in this turn */
 	uint32_t next_kind;      /* slice_kind to serve next */
 	uint32_t most;           /* highest use in one turn: a gauge */
 	uint32_t bulk;           /* FW_BULK_*: kinds of the work done */
@@ -57,6 +59,7 @@ struct fw_slices {
 	/* goal_comm.ending_node: failed runs whose ranks are being notified. */
 	struct fw_list endings;
 	struct fw_list sweeps; /* goal_comm.sweep_node */
+	struct fw_list done;   /* fw_qp.done_node: more requests of it are over */
 	struct fw_pool command_pool;
 	uint32_t resume; /* progress of the command being carried out; 0: begun now */
 };
@@ -82,6 +85,7 @@ enum slice_kind {
 	SLICE_FLOWS, /* flows of RD that end */
 	SLICE_SYNS,  /* half-open connections of listeners that ended */
 	SLICE_LOST,  /* ranks of GOAL that are lost */
+	SLICE_DONE,  /* requests that are over together */
 	SLICE_KINDS
 };
 
@@ -104,6 +108,12 @@ void slice_allow(struct fw_nic *nic);
  * more than is left is done all the same, so that it is never starved.
  */
 bool slice_take(struct fw_nic *nic, uint32_t units);
+
+/*
+ * As slice_take() of a unit, for a request that ended together with an earlier one. FW_SLICE_DONE
+ * of them in a turn cost no unit: usual traffic leaves the units to bulk work.
+ */
+bool slice_take_done(struct fw_nic *nic);
 
 /* Takes a unit for a few looks at objects. *looks: those that are left of it; 0 at first. */
 bool slice_look(struct fw_nic *nic, uint32_t *looks);

@@ -296,6 +296,7 @@ struct rd_flow {
 	struct fw_list qp_node;      /* qp->flows */
 	struct fw_list session_node; /* session->all_flows, ended, failing */
 	struct fw_list ready_node;   /* session->flows */
+	struct fw_list done_node;    /* qp->done_flows: the first messages are over */
 	struct fw_list msgs;         /* fw_wqe.flow_node: not completed, in order */
 	/* RC, likewise: requests behind one that failed; they wait to be flushed. */
 	struct fw_list behind;
@@ -484,6 +485,14 @@ bool rd_flow_may_resend(const struct fw_nic *nic, const struct rd_flow *flow);
 struct fw_wqe *rd_flow_next(const struct rd_flow *flow, const struct fw_wqe *msg);
 /* A message was removed: the others continue, and complete as far as possible. */
 void rd_flow_settle(struct fw_nic *nic, struct rd_flow *flow);
+/*
+ * Completes finished messages at the front of the flow, in order. Very many may have waited for the
+ * first one: those that the turn has no units for complete in later turns. The flow may be freed by
+ * it.
+ */
+void rd_flow_complete_front(struct fw_nic *nic, struct rd_flow *flow);
+/* llp_ops.complete */
+void rd_flow_complete(struct fw_nic *nic, struct fw_qp *qp);
 /*
  * Checks the flows that only await responses, in slices: fails those whose QP's limit is reached
  * while the peer has been silent since session->probe. True: some are left, or not yet looked at.

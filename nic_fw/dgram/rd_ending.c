@@ -43,6 +43,7 @@ static void begin_to_fail(struct rd_flow *flow, enum hw_status status,
 	flow->next = NULL;
 	flow->outstanding = 0;
 	fw_list_del(&flow->ready_node);
+	fw_list_del(&flow->done_node);
 	fw_list_del(&flow->session_node);
 	fw_list_add_tail(&flow->session->failing, &flow->session_node);
 }
@@ -113,7 +114,8 @@ bool rd_ending_stays(struct fw_nic *nic, struct rd_flow *flow)
 {
 	struct rd_session *s = flow->session;
 
-	if (flow->failing || fw_list_empty(&flow->msgs) || !is_untouched(flow, s->end_since_ns))
+	if (flow->failing || fw_list_empty(&flow->msgs) || fw_list_linked(&flow->done_node) ||
+	    !is_untouched(flow, s->end_since_ns))
 		return false;
 	/* Runs before the session has the flow: one that was idle for long is opened anew. */
 	rd_session_start(nic, s);
@@ -176,6 +178,12 @@ static void look_at(struct fw_nic *nic, struct rd_flow *flow)
 {
 	const struct rd_session *s = flow->session;
 
+	/* Messages that are over say nothing of the rest. The flow may be gone after this. */
+	if (fw_list_linked(&flow->done_node)) {
+		fw_list_del(&flow->done_node);
+		rd_flow_complete_front(nic, flow);
+		return;
+	}
 	if (!rd_ending_stays(nic, flow))
 		begin_to_fail(flow, (enum hw_status)s->end_status,
 			      (enum hw_vendor_err)s->end_vendor_err);

@@ -126,6 +126,7 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 	fw_list_init(&flow->msgs);
 	fw_list_init(&flow->behind);
 	fw_list_init(&flow->ready_node);
+	fw_list_init(&flow->done_node);
 	fw_timer_init(&flow->rnr_timer, rnr_fire);
 	fw_list_add_tail(&qp->flows, &flow->qp_node);
 	fw_list_add_tail(&session->all_flows, &flow->session_node);
@@ -149,6 +150,7 @@ void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow)
 	fw_list_del(&flow->qp_node);
 	fw_list_del(&flow->session_node);
 	fw_list_del(&flow->ready_node);
+	fw_list_del(&flow->done_node);
 	fw_pool_put(&nic->rd.flows, flow);
 }
 
@@ -211,16 +213,22 @@ bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg)
 	return true;
 }
 
-/* Completes finished messages at the front of the flow, in order. The flow may be freed by it. */
-static void rd_flow_complete_front(struct fw_nic *nic, struct rd_flow *flow)
+void rd_flow_complete_front(struct fw_nic *nic, struct rd_flow *flow)
 {
-	const struct fw_qp *qp = flow->qp;
+	struct fw_qp *qp = flow->qp;
+	uint32_t n;
 
-	while (!fw_list_empty(&flow->msgs)) {
+	for (n = 0; !fw_list_empty(&flow->msgs); n++) {
 		struct fw_wqe *msg = FW_CONTAINER(flow->msgs.next, struct fw_wqe, flow_node);
 
 		if (msg->state != FW_WQE_RESPONSE || !msg->answered)
 			break;
+		if (n && !slice_take_done(nic)) {
+			if (!fw_list_linked(&flow->done_node))
+				fw_list_add_tail(&qp->done_flows, &flow->done_node);
+			wqe_done_later(nic, qp);
+			return;
+		}
 		fw_list_del(&msg->flow_node);
 		flow->rnr_tries = 0;
 		flow->error_tries = 0;
@@ -238,6 +246,20 @@ static void rd_flow_complete_front(struct fw_nic *nic, struct rd_flow *flow)
 	}
 	if (rd_flow_is_empty(flow) && !flow->outstanding)
 		rd_flow_free(nic, flow);
+}
+
+void rd_flow_complete(struct fw_nic *nic, struct fw_qp *qp)
+{
+	while (!fw_list_empty(&qp->done_flows)) {
+		struct fw_list *node = qp->done_flows.next;
+
+		if (!slice_take(nic, 1)) {
+			wqe_done_later(nic, qp);
+			return;
+		}
+		fw_list_del(node);
+		rd_flow_complete_front(nic, FW_CONTAINER(node, struct rd_flow, done_node));
+	}
 }
 
 void rd_flow_settle(struct fw_nic *nic, struct rd_flow *flow)

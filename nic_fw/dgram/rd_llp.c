@@ -16,6 +16,7 @@ const struct llp_ops rd_llp_ops = {
     .send_imm = true,
     .send = rd_flow_send,
     .answered = rd_flow_response,
+    .complete = rd_flow_complete,
     .terminated = rd_llp_terminated,
     .refuse = rd_term_refuse,
     .is_refused = rd_flow_is_terminating,

@@ -50,6 +50,12 @@ struct llp_ops {
 	void (*msg_fail)(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 			 enum hw_vendor_err vendor_err);
 
+	/*
+	 * Goes on with requests that are over, within slice_take(): wqe_done_later() was called.
+	 * NULL: none wait in the transport.
+	 */
+	void (*complete)(struct fw_nic *nic, struct fw_qp *qp);
+
 	/* Requests of a stream (requester.c). */
 	void (*let_go)(struct fw_wqe *msg); /* one ends: nothing of it is sent again */
 	void (*advanced)(struct fw_nic *nic, struct fw_qp *qp); /* some ended, the QP lives on */

@@ -56,21 +56,30 @@ struct fw_qp {
 	bool comm_est;   /* a packet of the peer came since RTR */
 	bool flushing;   /* of its present state: no new work is begun (qp_flush.c) */
 	bool in_flush;
+	bool sq_flushed; /* a request failed or was flushed: none after it ends otherwise */
+	/*
+	 * hw_status; not SUCCESS: the stream has ended. Of its requests those that were answered
+	 * were carried out, and the first other one fails with this status.
+	 */
+	uint8_t sq_lost;
 	bool last_wqe_due;         /* QP_LAST_WQE is raised at the end of the flush */
 	const struct llp_ops *llp; /* its transport (llp.h) */
 
 	/* send side, by db.c, sched.c, wqe.c */
 	struct hw_qp_record *record;
 	uint8_t *sq_ring;
-	uint32_t sq_mask;          /* slots - 1 */
-	uint32_t sq_prod;          /* last read from the host */
-	uint32_t sq_next;          /* next slot to fetch */
-	uint32_t sq_cons;          /* slots retired, in order; the index in the record */
-	uint32_t ssn;              /* number of the last message sent */
-	uint32_t msn;              /* RC: MSN of the last untagged message on QN 0 */
-	uint32_t rd_atomics;       /* reads and atomics in flight */
-	uint32_t outstanding;      /* requests fetched and not completed */
-	struct fw_list wqes;       /* fetched requests in order (fw_wqe.qp_node) */
+	uint32_t sq_mask;     /* slots - 1 */
+	uint32_t sq_prod;     /* last read from the host */
+	uint32_t sq_next;     /* next slot to fetch */
+	uint32_t sq_cons;     /* slots retired, in order; the index in the record */
+	uint32_t ssn;         /* number of the last message sent */
+	uint32_t msn;         /* RC: MSN of the last untagged message on QN 0 */
+	uint32_t rd_atomics;  /* reads and atomics in flight */
+	uint32_t outstanding; /* requests fetched and not completed */
+	struct fw_list wqes;  /* fetched requests in order (fw_wqe.qp_node) */
+	/* The peer went past all requests before this one, which it could not carry out; or NULL.
+	 */
+	const struct fw_wqe *sq_refused;
 	struct fw_list reads;      /* reads and atomics of them (fw_wqe.read_node) */
 	struct fw_list sched_node; /* in nic->host.sched_qps while it has requests to fetch */
 	struct fw_cq *send_cq;
@@ -110,6 +119,8 @@ struct fw_qp {
 
 	struct tag_ep *tag; /* a tagged endpoint that was opened (HW_CMD_TAG_OPEN), NULL */
 
+	struct fw_list done_node;  /* in nic->slices.done */
+	struct fw_list done_flows; /* RD: rd_flow.done_node */
 	struct fw_list flush_node; /* in nic->slices.flushes while flushing */
 	struct fw_list flush_msgs; /* fw_wqe.flow_node: messages that a transport has released */
 

@@ -185,6 +185,8 @@ static void init_qp(struct fw_nic *nic, struct fw_qp *qp, uint32_t client,
 	fw_list_init(&qp->mcasts);
 	fw_list_init(&qp->opens);
 	fw_list_init(&qp->windows);
+	fw_list_init(&qp->done_node);
+	fw_list_init(&qp->done_flows);
 	fw_list_init(&qp->flush_node);
 	fw_list_init(&qp->flush_msgs);
 	llp_init_qp(qp);
@@ -282,6 +284,8 @@ static void destroy(struct fw_nic *nic, struct fw_qp *qp)
 	}
 	if (qp->srq != HW_SRQ_NONE)
 		nic->host.srqs[qp->srq].refs--;
+	assert(fw_list_empty(&qp->done_flows));
+	fw_list_del(&qp->done_node);
 	fw_list_del(&qp->node);
 	share_give(nic, qp->client, HW_SHARE_QP, 1);
 	qp->used = false;

@@ -96,6 +96,8 @@ static void flush_over(struct fw_nic *nic, struct fw_qp *qp)
 	qp->sq_blocked = false;
 	qp->sq_failing = false;
 	qp->sq_draining = false;
+	qp->sq_flushed = false;
+	qp->sq_lost = HW_STATUS_SUCCESS;
 	if (qp->state == HW_QPS_SQE)
 		return;
 	qp->responder_slots = 0;

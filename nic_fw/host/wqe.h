@@ -197,6 +197,20 @@ void wqe_complete(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
 void wqe_complete_in_order(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
 			   enum hw_vendor_err vendor_err);
 
+/*
+ * More requests of the queue pair are over than the turn has units for: the rest completes in later
+ * turns (slice.h).
+ */
+void wqe_done_later(struct fw_nic *nic, struct fw_qp *qp);
+/* slice_job.run */
+void wqe_done_slice(struct fw_nic *nic);
+
+/*
+ * Applies to the first request of a queue what its stream knows of all that it has: fw_qp.sq_lost,
+ * sq_refused. Returns true if the request is over, with the status in it.
+ */
+bool wqe_settle(struct fw_qp *qp, struct fw_wqe *wqe);
+
 /* After the staged frames went to the port: completes the UD requests they carried. */
 void wqe_complete_sent(struct fw_nic *nic);
 

@@ -3,8 +3,9 @@
  * The end of a request: its CQE, its slots, its context; and flushing.
  *
  * Transports complete requests in the order in which completions are due (RC, UD: of the send
- * queue; RD: of each flow). Slots are retired in the order of the queue. Calls cq.c, and qp.c when
- * a failure stops the queue. IBA 10.8.5, 10.10.2 (flushing).
+ * queue; RD: of each flow). Slots are retired in the order of the queue. Thousands of requests may
+ * wait for one that ends: the turn has units for some, the rest follows in slices. Calls cq.c, and
+ * qp.c when a failure stops the queue. IBA 10.8.5, 10.10.2 (flushing).
  */
 #include "nic_fw/fw_nic.h"
 
@@ -206,9 +207,16 @@ static bool wqe_done_report(struct fw_nic *nic, const struct fw_wqe *wqe, enum h
 			 wqe->sq_end, status, vendor_err);
 }
 
+void wqe_done_later(struct fw_nic *nic, struct fw_qp *qp)
+{
+	if (!fw_list_linked(&qp->done_node))
+		fw_list_add_tail(&nic->slices.done, &qp->done_node);
+}
+
 /* Frees finished requests at the head of the send queue and publishes the index to the host. */
 static void retire(struct fw_nic *nic, struct fw_qp *qp)
 {
+	uint32_t looks = 1;
 	bool moved = false;
 
 	while (!fw_list_empty(&qp->wqes)) {
@@ -216,6 +224,11 @@ static void retire(struct fw_nic *nic, struct fw_qp *qp)
 
 		if (wqe->state != FW_WQE_DONE)
 			break;
+		if (!looks && !slice_take_done(nic)) {
+			wqe_done_later(nic, qp);
+			break;
+		}
+		looks = looks ? looks - 1 : FW_SLICE_LOOKS - 1;
 		qp->sq_cons = wqe->sq_end;
 		moved = true;
 		wqe_free(nic, wqe);
@@ -243,6 +256,7 @@ static void stop_queue(struct fw_nic *nic, struct fw_qp *qp, enum hw_status stat
 {
 	if (!stops_queue(qp, status) || qp->state == HW_QPS_ERR || qp->state == HW_QPS_RESET)
 		return;
+	qp->sq_flushed = true;
 	if (qp_is_rc(qp))
 		qp_error(nic, qp, HW_EVENT_NONE);
 	else
@@ -283,14 +297,62 @@ static void wqe_done_finish(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_stat
 /* Completes requests that waited for earlier ones of their queue and are now the oldest. */
 static void complete_waiting(struct fw_nic *nic, struct fw_qp *qp)
 {
-	while (!fw_list_empty(&qp->wqes) && !qp->flushing) {
+	uint32_t n;
+
+	for (n = 0; !fw_list_empty(&qp->wqes) && !qp->flushing; n++) {
 		struct fw_wqe *wqe = FW_CONTAINER(qp->wqes.next, struct fw_wqe, qp_node);
 
 		if (wqe_is_under_way(wqe) || !wqe->answered || wqe->state == FW_WQE_DONE)
 			break;
+		if (n && !slice_take_done(nic)) {
+			wqe_done_later(nic, qp);
+			break;
+		}
 		wqe_done_finish(nic, wqe, (enum hw_status)wqe->status,
 				(enum hw_vendor_err)wqe->vendor_err);
 	}
+}
+
+void wqe_done_slice(struct fw_nic *nic)
+{
+	while (!fw_list_empty(&nic->slices.done) && slice_take(nic, 1)) {
+		struct fw_qp *qp =
+		    FW_CONTAINER(fw_list_pop(&nic->slices.done), struct fw_qp, done_node);
+
+		nic->slices.bulk |= FW_BULK_FLUSH;
+		/* A flush takes all that is left of the send queue. */
+		if (!qp->flushing) {
+			retire(nic, qp);
+			complete_waiting(nic, qp);
+		}
+		if (qp->llp->complete)
+			qp->llp->complete(nic, qp);
+	}
+}
+
+bool wqe_settle(struct fw_qp *qp, struct fw_wqe *wqe)
+{
+	if (!wqe->ssn)
+		return false; /* carried out here */
+	if (qp->sq_refused == wqe) {
+		qp->sq_refused = NULL;
+	} else if (qp->sq_refused) {
+		/* Its answer will not come any more. */
+		if (!wqe->answered && wqe_has_answer(wqe))
+			wqe->status = HW_STATUS_WR_FLUSH_ERR;
+		wqe->answered = true;
+		wqe->state = FW_WQE_RESPONSE;
+	} else if (qp->sq_lost) {
+		if (!wqe->answered)
+			wqe->status = qp->sq_lost;
+		wqe->answered = true;
+		wqe->state = FW_WQE_RESPONSE;
+	}
+	/*
+	 * Without the acknowledgement a stream may send the request again, although its answer has
+	 * come.
+	 */
+	return wqe->answered && (wqe->state == FW_WQE_RESPONSE || wqe->status != HW_STATUS_SUCCESS);
 }
 
 /*
@@ -367,6 +429,19 @@ void wqe_complete_sent(struct fw_nic *nic)
 	}
 }
 
+/*
+ * Returns true if the request at the head of a connection's queue was over before the queue was
+ * flushed, and waited for a turn: it keeps its status.
+ */
+static bool was_over(struct fw_qp *qp, struct fw_wqe *wqe)
+{
+	bool over = !qp->sq_flushed && qp_is_rc(qp) && wqe_settle(qp, wqe);
+
+	if (!over || (wqe->status != HW_STATUS_SUCCESS && wqe->status != HW_STATUS_WR_FLUSH_ERR))
+		qp->sq_flushed = true;
+	return over;
+}
+
 /* Flushes the request at the head of the send queue. */
 static void flush_fetched(struct fw_nic *nic, struct fw_qp *qp, bool complete)
 {
@@ -377,10 +452,17 @@ static void flush_fetched(struct fw_nic *nic, struct fw_qp *qp, bool complete)
 	wqe->flow = NULL;
 	wqe->streamed = false;
 	if (wqe->state != FW_WQE_DONE) {
+		if (!was_over(qp, wqe)) {
+			wqe->status = HW_STATUS_WR_FLUSH_ERR;
+			wqe->vendor_err = HW_VENDOR_ERR_NONE;
+		}
 		wqe->state = FW_WQE_DONE;
 		if (complete || wqe->tag_handle)
-			(void)wqe_done_report(nic, wqe, HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_NONE);
+			(void)wqe_done_report(nic, wqe, (enum hw_status)wqe->status,
+					      wqe->vendor_err);
 	}
+	if (qp->sq_refused == wqe)
+		qp->sq_refused = NULL;
 	qp->sq_cons = wqe->sq_end;
 	wqe_free(nic, wqe);
 }

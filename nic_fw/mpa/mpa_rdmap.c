@@ -62,20 +62,7 @@ static void mpa_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_s
 
 void mpa_rdmap_terminated(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status)
 {
-	struct fw_list *pos;
-
-	for (pos = msg->qp->wqes.next; pos != &msg->qp_node; pos = pos->next) {
-		struct fw_wqe *done = FW_CONTAINER(pos, struct fw_wqe, qp_node);
-
-		if (!done->streamed)
-			continue;
-		/* The peer went past it, but its answer will not come any more. */
-		if (!done->answered && wqe_has_answer(done))
-			done->status = HW_STATUS_WR_FLUSH_ERR;
-		done->answered = true;
-		done->state = FW_WQE_RESPONSE;
-	}
-	requester_fail(nic, msg, status, HW_VENDOR_ERR_NONE);
+	requester_refused(nic, msg, status);
 }
 
 /* ---- out ------------------------------------------------------------------------------------- */
@@ -313,6 +300,7 @@ const struct llp_ops mpa_llp_ops = {
     .is_ready = mpa_rdmap_is_ready,
     .send = mpa_rdmap_send,
     .answered = requester_answered,
+    .complete = requester_complete,
     .let_go = mpa_rdmap_let_go,
     .refuse = mpa_rdmap_refuse,
     .msg_fail = mpa_rdmap_msg_fail,

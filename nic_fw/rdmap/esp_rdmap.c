@@ -71,9 +71,9 @@ static void look_fire(struct fw_nic *nic, struct fw_timer *timer)
 	}
 	if (esp_silent_ns(nic, esp->out.stream) < LLP_LOOK_NS)
 		esp->looks++;
-	failed = requester_oldest(qp);
 	if (esp->looks < LLP_ANSWER_LOOKS)
 		return;
+	failed = requester_oldest(qp);
 	FW_COUNT(nic, retry_exceeded);
 	requester_fail(nic, failed ? failed : first, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 }
@@ -189,6 +189,12 @@ static void esp_rdmap_opened(struct fw_nic *nic, void *ctx)
 	look_for_answers(nic, esp);
 }
 
+/* Requests of a stream that is lost end before another one is opened. */
+static bool esp_rdmap_is_ready(const struct fw_qp *qp)
+{
+	return !qp->sq_lost;
+}
+
 static bool esp_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
 {
 	struct esp_rdmap *esp = &msg->qp->esp;
@@ -257,13 +263,39 @@ static void esp_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_s
 	wqe_free(nic, msg);
 }
 
+struct fw_wqe *esp_rdmap_unacked(const struct fw_qp *qp)
+{
+	const struct esp_rdmap *esp = &qp->esp;
+	struct esp_xfer *xfer = esp->open ? esp_next_sent(esp->out.stream, NULL) : NULL;
+
+	return xfer ? esp_rdmap_msg_of(xfer) : NULL;
+}
+
+/*
+ * Finds a request that a peer can know and has not answered: one that waits for its answer, or one
+ * with packets in flight. A queue may hold thousands of others.
+ */
+static struct fw_wqe *esp_rdmap_find(struct fw_qp *qp, uint32_t ssn)
+{
+	struct fw_wqe *msg = requester_find_read(qp, ssn);
+	struct esp_xfer *xfer = NULL;
+
+	if (msg || !qp->esp.open)
+		return msg;
+	while ((xfer = esp_next_sent(qp->esp.out.stream, xfer))) {
+		msg = esp_rdmap_msg_of(xfer);
+		if (msg->ssn == ssn && !msg->answered)
+			return msg;
+	}
+	return NULL;
+}
+
 static void esp_rdmap_terminated(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 				 uint32_t ssn, enum hw_status status)
 {
-	struct fw_wqe *msg = requester_find(qp, ssn);
+	struct fw_wqe *msg = esp_rdmap_find(qp, ssn);
 
 	(void)pkt;
-
 	if (msg)
 		requester_fail(nic, msg, status, HW_VENDOR_ERR_NONE);
 }
@@ -334,10 +366,10 @@ static void run_request_fault(struct fw_nic *nic, struct fw_qp *qp)
 {
 	struct esp_rdmap_side *side = &qp->esp.out;
 	enum hw_vendor_err err = (enum hw_vendor_err)side->fault_err;
-	struct fw_wqe *msg = requester_find(qp, side->fault_ssn);
+	struct fw_wqe *msg = esp_rdmap_find(qp, side->fault_ssn);
 
 	side->fault_due = false;
-	if (!msg)
+	if (!msg && !qp->sq_failing)
 		msg = requester_oldest(qp);
 	/* Earlier requests may still be answered. */
 	if (msg)
@@ -473,8 +505,10 @@ const struct llp_ops esp_llp_ops = {
     .stream = true,
     .send_imm = true,
     .init_qp = esp_rdmap_init_qp,
+    .is_ready = esp_rdmap_is_ready,
     .send = esp_rdmap_send,
     .answered = requester_answered,
+    .complete = requester_complete,
     .advanced = update_watch,
     .terminated = esp_rdmap_terminated,
     .refuse = esp_rdmap_refuse,

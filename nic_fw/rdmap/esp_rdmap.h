@@ -91,6 +91,8 @@ void esp_rdmap_unreadable(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer);
  */
 bool esp_rdmap_is_notice(const struct esp_rdmap_side *side, const struct esp_xfer *xfer);
 struct fw_wqe *esp_rdmap_msg_of(struct esp_xfer *xfer);
+/* Returns the first request that the peer has not taken, if a packet of it was sent; else NULL. */
+struct fw_wqe *esp_rdmap_unacked(const struct fw_qp *qp);
 
 /* esp_rdmap_rx.c: esp_ops.receive, and the timer of a receiver that was not ready. */
 enum esp_verdict esp_rdmap_receive(struct fw_nic *nic, void *ctx, const struct fw_rx_frame *frame,

@@ -59,20 +59,15 @@ static bool esp_rdmap_rx_parse(const struct esp_rdmap_side *side, const struct f
 /* The peer has no receive for the first request that it has not taken. */
 static void rx_not_ready(struct fw_nic *nic, struct fw_qp *qp)
 {
-	struct fw_list *pos;
+	struct fw_wqe *msg;
 
 	FW_COUNT(nic, esp_rdmap_rnr_rx);
 	qp->esp.look_rnr = true;
 	if (qp->attr.rnr_retry == 7 || qp->esp.rnr_tries++ < qp->attr.rnr_retry)
 		return;
-	fw_list_for_each (pos, &qp->wqes) {
-		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, qp_node);
-
-		if (!msg->streamed || msg->answered || msg->state == FW_WQE_RESPONSE)
-			continue;
+	msg = esp_rdmap_unacked(qp);
+	if (msg && !msg->answered)
 		requester_fail(nic, msg, HW_STATUS_RNR_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
-		return;
-	}
 }
 
 void esp_rdmap_ready_fire(struct fw_nic *nic, struct fw_timer *timer)
@@ -106,16 +101,19 @@ static void rx_malformed(struct fw_nic *nic, const struct esp_rdmap_side *side,
 			 struct rdmap_seg *pkt)
 {
 	const struct rdmap_error error = {RDMAP_OPERATION, WIRE_TERM_OP_OPCODE};
-	struct fw_wqe *msg = requester_oldest(side->qp);
+	struct fw_wqe *msg;
 
 	FW_DROP(nic, drop_esp_malformed);
 	if (!side->requester) {
 		/* The receive that it was meant for, if any, is unknown. */
 		pkt->tagged = true;
 		rdmap_rx_error(nic, side->qp, pkt, &error);
-	} else if (msg) {
-		requester_fail(nic, msg, HW_STATUS_BAD_RESP_ERR, HW_VENDOR_ERR_NONE);
+		return;
 	}
+	/* A request that has failed may wait for its turn. */
+	msg = side->qp->sq_failing ? NULL : requester_oldest(side->qp);
+	if (msg)
+		requester_fail(nic, msg, HW_STATUS_BAD_RESP_ERR, HW_VENDOR_ERR_NONE);
 }
 
 enum esp_verdict esp_rdmap_receive(struct fw_nic *nic, void *ctx, const struct fw_rx_frame *frame,

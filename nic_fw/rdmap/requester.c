@@ -37,12 +37,12 @@ struct fw_wqe *requester_oldest_read(struct fw_qp *qp)
 	return NULL;
 }
 
-struct fw_wqe *requester_find(struct fw_qp *qp, uint32_t ssn)
+struct fw_wqe *requester_find_read(struct fw_qp *qp, uint32_t ssn)
 {
 	struct fw_list *pos;
 
-	fw_list_for_each (pos, &qp->wqes) {
-		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, qp_node);
+	fw_list_for_each (pos, &qp->reads) {
+		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, read_node);
 
 		if (is_unanswered(msg) && msg->ssn == ssn)
 			return msg;
@@ -50,22 +50,25 @@ struct fw_wqe *requester_find(struct fw_qp *qp, uint32_t ssn)
 	return NULL;
 }
 
-/* Completes finished requests at the front of the queue, in order. */
-static void requester_complete(struct fw_nic *nic, struct fw_qp *qp)
+/*
+ * Completes finished requests at the front of the queue, in order. Very many may have waited for
+ * the first one: those that the turn has no units for complete in later turns.
+ */
+void requester_complete(struct fw_nic *nic, struct fw_qp *qp)
 {
 	const struct llp_ops *llp = qp->llp;
+	uint32_t n;
 
-	while (!fw_list_empty(&qp->wqes)) {
+	for (n = 0; !fw_list_empty(&qp->wqes); n++) {
 		struct fw_wqe *msg = FW_CONTAINER(qp->wqes.next, struct fw_wqe, qp_node);
 		uint32_t state = qp->state;
 
-		/*
-		 * Without the acknowledgement the stream may send the request again, although its
-		 * answer has come.
-		 */
-		if (!msg->streamed || !msg->answered ||
-		    (msg->status == HW_STATUS_SUCCESS && msg->state != FW_WQE_RESPONSE))
+		if (!msg->streamed || !wqe_settle(qp, msg))
 			break;
+		if (n && !slice_take_done(nic)) {
+			wqe_done_later(nic, qp);
+			break;
+		}
 		if (llp->let_go)
 			llp->let_go(msg);
 		wqe_complete(nic, msg, (enum hw_status)msg->status,
@@ -73,6 +76,10 @@ static void requester_complete(struct fw_nic *nic, struct fw_qp *qp)
 		/* A failure has flushed the QP and ended its streams. */
 		if (qp->state != state)
 			return;
+	}
+	if (qp->sq_lost && fw_list_empty(&qp->wqes)) {
+		qp->sq_lost = HW_STATUS_SUCCESS;
+		qp_unblock(nic, qp);
 	}
 	if (llp->advanced)
 		llp->advanced(nic, qp);
@@ -106,17 +113,12 @@ void requester_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status statu
 
 void requester_lost(struct fw_nic *nic, struct fw_qp *qp, enum hw_status status)
 {
-	struct fw_wqe *msg;
-	struct fw_list *pos;
+	qp->sq_lost = (uint8_t)status;
+	requester_complete(nic, qp);
+}
 
-	fw_list_for_each (pos, &qp->wqes) {
-		msg = FW_CONTAINER(pos, struct fw_wqe, qp_node);
-		if (msg->streamed && msg->answered)
-			msg->state = FW_WQE_RESPONSE;
-	}
-	msg = requester_oldest(qp);
-	if (msg)
-		requester_fail(nic, msg, status, HW_VENDOR_ERR_NONE);
-	else
-		requester_complete(nic, qp);
+void requester_refused(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status)
+{
+	msg->qp->sq_refused = msg;
+	requester_fail(nic, msg, status, HW_VENDOR_ERR_NONE);
 }

@@ -23,7 +23,7 @@ struct fw_wqe *requester_oldest(struct fw_qp *qp);
 /* Returns the first of these that is a read or an atomic; NULL: none. */
 struct fw_wqe *requester_oldest_read(struct fw_qp *qp);
 /* Returns the one of these with this number; NULL: none. */
-struct fw_wqe *requester_find(struct fw_qp *qp, uint32_t ssn);
+struct fw_wqe *requester_find_read(struct fw_qp *qp, uint32_t ssn);
 
 /* The peer has acknowledged all of the request. */
 void requester_acked(struct fw_nic *nic, struct fw_wqe *msg);
@@ -32,9 +32,17 @@ void requester_answered(struct fw_nic *nic, struct fw_wqe *msg);
 /* Fails the request with this status in its turn; no later request is sent any more. */
 void requester_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 		    enum hw_vendor_err vendor_err);
+/* llp_ops.complete of a stream */
+void requester_complete(struct fw_nic *nic, struct fw_qp *qp);
+/*
+ * Fails the request with this status. The peer has gone past all before it, so these were carried
+ * out, except for reads and atomics without an answer, which are flushed.
+ */
+void requester_refused(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status);
 /*
  * The stream is lost. Requests that were answered were carried out, even though their
- * acknowledgements did not come. Fails the oldest of the rest, and the QP with it.
+ * acknowledgements did not come. Fails the oldest of the rest, and the QP with it. No request may
+ * be fetched until all are over (fw_qp.sq_lost).
  */
 void requester_lost(struct fw_nic *nic, struct fw_qp *qp, enum hw_status status);
 

@@ -144,6 +144,11 @@ struct esp_stream *esp_open(struct fw_nic *nic, uint32_t client, const struct es
 /* Queues a transfer of at least one packet. */
 void esp_send(struct fw_nic *nic, struct esp_stream *stream, struct esp_xfer *xfer);
 
+/*
+ * Returns the transfer behind this one (NULL: the first) if packets of it were sent and are not all
+ * acknowledged; NULL: none was. There are no more of these than packets in a window.
+ */
+struct esp_xfer *esp_next_sent(const struct esp_stream *stream, const struct esp_xfer *xfer);
 /* Takes back a transfer that is not sent at all. */
 void esp_withdraw(struct fw_nic *nic, struct esp_stream *stream, struct esp_xfer *xfer);
 /* Calls sent(false) for all that is queued; packets that have a number are sent empty. */

@@ -289,6 +289,14 @@ static void finish_transfers(struct fw_nic *nic, struct esp_stream *s)
 	}
 }
 
+struct esp_xfer *esp_next_sent(const struct esp_stream *stream, const struct esp_xfer *xfer)
+{
+	struct fw_list *next = xfer ? xfer->node.next : stream->queue.next;
+	struct esp_xfer *found = FW_CONTAINER(next, struct esp_xfer, node);
+
+	return next == &stream->queue || !found->sent ? NULL : found;
+}
+
 void esp_tx_acked(struct fw_nic *nic, struct esp_stream *s, uint32_t ack, uint64_t received,
 		  uint32_t window)
 {

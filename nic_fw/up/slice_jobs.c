@@ -16,5 +16,6 @@ const struct slice_job slice_jobs[SLICE_KINDS] = {
     [SLICE_HEAP] = {goal_heap_slice, goal_heap_pending},
     [SLICE_FLOWS] = {rd_ending_slice, rd_ending_pending},
     [SLICE_LOST] = {goal_lost_slice, goal_lost_pending},
+    [SLICE_DONE] = {wqe_done_slice, NULL},
     [SLICE_SYNS] = {tcp_syn_slice, tcp_syn_pending},
 };

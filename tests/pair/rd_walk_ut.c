@@ -148,6 +148,39 @@ static void a_terminate_walks_no_messages(void)
 	rp_end(&rp);
 }
 
+/* The answer comes at last: the Sends behind the read complete some in a turn, in their order. */
+static void an_answer_completes_some_in_a_turn(void)
+{
+	const struct rp_req read = {
+	    .opcode = HW_WQE_READ, .wr_id = 1000, .dst = B->qp[0], .bytes = 64, .offset = 4096};
+	uint32_t i, n = 0, turns, since;
+	struct hw_cqe cqe;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp.filter = drop_answers;
+	rp_req(&rp, 0, A->qp[0], &read);
+	for (i = 0; i < MANY; i++) {
+		rp_recv(&rp, 1, B->qp[0], i, 8192, 64);
+		rp_send(&rp, 0, A->qp[0], B->qp[0], i, 0, 1);
+	}
+	rp_run(&rp, 1000000);
+	for (i = 0; i < MANY; i++)
+		rp_expect_recv(&rp, 1, i, HW_STATUS_SUCCESS);
+	rp_expect_none(&rp);
+	rp.filter = NULL;
+	for (turns = 0; n <= MANY && turns < 10000; turns++) {
+		rp.wire.now_ns += 20000;
+		(void)rp_poll(&rp, 1);
+		(void)rp_poll(&rp, 0);
+		for (since = 0; rp_scqe(&rp, 0, &cqe); since++, n++)
+			CU_ASSERT_EQUAL(cqe.wr_id, n ? n - 1 : 1000);
+		CU_ASSERT(since <= FW_SLICE_DONE + FW_SLICE_UNITS + 1);
+	}
+	CU_ASSERT_EQUAL(n, MANY + 1);
+	rp_end(&rp);
+}
+
 /* A connection's request cannot be read, before MANY others: they go aside together. */
 static void a_failure_walks_no_messages(void)
 {
@@ -215,5 +248,5 @@ static void many_terminates(void)
 }
 
 UT_MAIN("pair/rd_walk", UT(refusals_walk_no_messages), UT(the_first_ends_meanwhile),
-	UT(a_flush_walks_no_messages), UT(a_terminate_walks_no_messages),
-	UT(a_failure_walks_no_messages), UT(many_terminates))
+	UT(a_flush_walks_no_messages), UT(an_answer_completes_some_in_a_turn),
+	UT(a_terminate_walks_no_messages), UT(a_failure_walks_no_messages), UT(many_terminates))

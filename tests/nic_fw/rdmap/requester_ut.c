@@ -92,17 +92,17 @@ static void oldest(void)
 	begin();
 	CU_ASSERT_PTR_EQUAL(requester_oldest(qp), request[0]);
 	CU_ASSERT_PTR_EQUAL(requester_oldest_read(qp), request[1]);
-	CU_ASSERT_PTR_EQUAL(requester_find(qp, 12), request[2]);
-	CU_ASSERT_PTR_NULL(requester_find(qp, 14));
-	request[2]->answered = true;
-	CU_ASSERT_PTR_NULL(requester_find(qp, 12));
+	CU_ASSERT_PTR_EQUAL(requester_find_read(qp, 11), request[1]);
+	CU_ASSERT_PTR_NULL(requester_find_read(qp, 12));
+	request[1]->answered = true;
+	CU_ASSERT_PTR_NULL(requester_find_read(qp, 11));
+	request[1]->answered = false;
 	request[1]->streamed = false;
 	CU_ASSERT_PTR_NULL(requester_oldest_read(qp));
 	request[1]->streamed = true;
 	requester_acked(ut.nic, request[0]);
 	expect(0, HW_STATUS_SUCCESS);
 	CU_ASSERT_PTR_EQUAL(requester_oldest(qp), request[1]);
-	request[2]->answered = false;
 	requester_answered(ut.nic, request[1]);
 	CU_ASSERT_PTR_EQUAL(requester_oldest(qp), request[2]);
 	for (i = 1; i < REQUESTS; i++)
