@@ -40,6 +40,7 @@ static fi_addr_t peer[MAX_RANKS];
 static uint64_t hello; /* from the rank before: a message beside the collectives */
 static bool greeted;
 static uint64_t out[MAX_RANKS * MAX_COUNT], in[MAX_RANKS * MAX_COUNT], want[MAX_RANKS * MAX_COUNT];
+static double dout[MAX_COUNT], din[MAX_COUNT];
 
 #define CHECK(ok)                                                                                  \
 	do {                                                                                       \
@@ -235,7 +236,6 @@ static void move(fi_addr_t g, int member, const int *at, size_t count)
 
 static void combine(fi_addr_t g, int member, const int *at, size_t count)
 {
-	double *dout = (double *)out, *din = (double *)in;
 	size_t i;
 	int m;
 
