@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -25,6 +26,7 @@ enum {
 
 static atomic_int log_level_now = LOG_LEVEL_INFO;
 static const char *log_path; /* NULL: the inherited standard error */
+static bool log_journal;     /* standard error is the journal's, which reads a line's priority */
 static atomic_uint log_lost; /* lines that could not be written */
 
 void log_set_level(enum log_level level)
@@ -47,13 +49,24 @@ static size_t log_time(char *line, size_t bytes)
 					       : 0;
 }
 
+/* Priorities of syslog(3), which journalctl -p selects by. */
+static const char *const log_priorities[] = {
+    [LOG_LEVEL_ERROR] = "<3>",
+    [LOG_LEVEL_INFO] = "<6>",
+    [LOG_LEVEL_DEBUG] = "<7>",
+};
+
 /* Returns false if the line, or its end, could not be written: the disk is full. */
-static bool log_write(const char *format, va_list args)
+static bool log_write(enum log_level level, const char *format, va_list args)
 {
 	char line[1024];
 	size_t used = log_time(line, sizeof(line));
 	int n;
 
+	if (log_journal && !log_path) {
+		memcpy(line, log_priorities[level], 3);
+		used = 3;
+	}
 	memcpy(line + used, "weftd: ", 7);
 	used += 7;
 	n = vsnprintf(line + used, sizeof(line) - used - 1, format, args);
@@ -72,20 +85,30 @@ __attribute__((format(printf, 1, 2))) static bool log_note(const char *format, .
 	bool ok;
 
 	va_start(args, format);
-	ok = log_write(format, args);
+	ok = log_write(LOG_LEVEL_ERROR, format, args);
 	va_end(args);
 	return ok;
 }
 
 /* Lines that cannot be written are counted; the first one that can is preceded by their number. */
-static void log_line(const char *format, va_list args)
+static void log_line(enum log_level level, const char *format, va_list args)
 {
 	unsigned int lost = atomic_exchange(&log_lost, 0);
 
 	if (lost && !log_note("%u lines before this one could not be written", lost))
 		atomic_fetch_add(&log_lost, lost + 1);
-	else if (!log_write(format, args))
+	else if (!log_write(level, format, args))
 		atomic_fetch_add(&log_lost, 1);
+}
+
+void log_find_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	log_journal = stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+		      !fstat(STDERR_FILENO, &st) && st.st_dev == device && st.st_ino == inode;
 }
 
 void log_info(const char *format, ...)
@@ -95,7 +118,7 @@ void log_info(const char *format, ...)
 	if (log_get_level() < LOG_LEVEL_INFO)
 		return;
 	va_start(args, format);
-	log_line(format, args);
+	log_line(LOG_LEVEL_INFO, format, args);
 	va_end(args);
 }
 
@@ -104,7 +127,7 @@ void log_error(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	log_line(format, args);
+	log_line(LOG_LEVEL_ERROR, format, args);
 	va_end(args);
 }
 
@@ -115,7 +138,7 @@ void log_verbose(const char *format, ...)
 	if (log_get_level() < LOG_LEVEL_DEBUG)
 		return;
 	va_start(args, format);
-	log_line(format, args);
+	log_line(LOG_LEVEL_DEBUG, format, args);
 	va_end(args);
 }
 
@@ -123,6 +146,9 @@ void log_limited(struct log_limit *limit, uint64_t now_ns, const char *format, .
 {
 	uint64_t earned = (now_ns - limit->since_ns) / LOG_LIMIT_NS;
 	va_list args;
+
+	if (log_get_level() < LOG_LEVEL_INFO)
+		return;
 
 	if (limit->lines <= earned) {
 		limit->lines = 0;
@@ -141,7 +167,7 @@ void log_limited(struct log_limit *limit, uint64_t now_ns, const char *format, .
 		log_info("%u lines like the next one were omitted", limit->left_out);
 	limit->left_out = 0;
 	va_start(args, format);
-	log_line(format, args);
+	log_line(LOG_LEVEL_INFO, format, args);
 	va_end(args);
 }
 

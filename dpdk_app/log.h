@@ -40,6 +40,12 @@ int log_open(const char *path) __attribute__((warn_unused_result));
  */
 bool log_reopen(void);
 
+/*
+ * Looks whether standard error goes to systemd's journal: lines then begin with their priority
+ * (sd-daemon(3)), so that journalctl -p err shows errors alone. Call it before threads exist.
+ */
+void log_find_journal(void);
+
 enum log_level {
 	LOG_LEVEL_ERROR, /* errors alone */
 	LOG_LEVEL_INFO,

@@ -19,6 +19,7 @@
 
 #include "dpdk_app/accel.h"
 #include "dpdk_app/app.h"
+#include "dpdk_app/check.h"
 #include "dpdk_app/client/client.h"
 #include "dpdk_app/control/change.h"
 #include "dpdk_app/control/control.h"
@@ -212,14 +213,19 @@ int main(int argc, char **argv)
 	case ARGS_DONE:
 		return EXIT_SUCCESS;
 	case ARGS_WRONG:
+		if (check_asked(argc, argv, &app.conf))
+			return check_run(&app.conf, error);
 		log_error("%s", error);
 		return EXIT_USAGE;
 	case ARGS_RUN:
 		break;
 	}
+	if (app.conf.check)
+		return check_run(&app.conf, "");
 	if (app.conf.list_ports)
 		return list_ports(stdout, PCI_CARD_SYS, PCI_CARD_DEV) ? EXIT_FAILURE : EXIT_SUCCESS;
 	log_set_level(app.conf.verbose ? LOG_LEVEL_DEBUG : (enum log_level)app.conf.log_level);
+	log_find_journal();
 	change_init(&app, argc, argv);
 	app.run_fd = -1;
 	accel_init();

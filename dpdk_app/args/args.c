@@ -530,6 +530,14 @@ static const struct cli_option args_options[] = {
      .initial = "on",
      .help = "compile users' operations; off: interpret them"},
     {CLI_CONFIG, .apply = cli_config},
+    {.name = "check",
+     .kind = CLI_FLAG,
+     ARGS_FIELD(check),
+     .help =
+	 "start nothing: print what of the configuration and of this machine keeps weftd from "
+	 "starting or slows it down, each with what to do, and end: 0, 1 if it would not start, "
+	 "2 if the configuration is wrong"},
+    {.name = "json", .kind = CLI_FLAG, ARGS_FIELD(json), .help = "--check: findings as JSON"},
     {.name = "log",
      .value = "FILE",
      .apply = apply_log,
@@ -566,7 +574,8 @@ static const struct cli_program args_program = {
     .summary = "runs software RDMA NICs",
     .usage = "weftd --nics N [option ...]\n"
 	     "weftd --port PORT --ip A.B.C.D/LEN [option ...]\n"
-	     "weftd --list-ports",
+	     "weftd --list-ports\n"
+	     "weftd --check [--config FILE] [option ...]",
     .about = "Runs software RDMA NICs. Each NIC listens on a socket in the run directory, to\n"
 	     "which programs that use libweft attach; weftctl shows their state.",
     .after =

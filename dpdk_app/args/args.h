@@ -101,6 +101,8 @@ struct conf {
 	struct coalesce_line coalesce[CONF_MAX_COALESCE];
 	uint32_t num_coalesce;
 	bool list_ports;    /* print them and end */
+	bool check;         /* look whether it would start, and end */
+	bool json;          /* what check prints */
 	bool no_unmapped;   /* reject registration of unmapped memory */
 	bool stages;        /* count cycles per stage */
 	bool port_echo;     /* the port answers EDP echoes to WIRE_EDP_PORT_ECHO */

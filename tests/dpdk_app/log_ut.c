@@ -7,8 +7,10 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/ut.h"
@@ -92,4 +94,48 @@ static void a_full_disk(void)
 	close(old);
 }
 
-UT_MAIN("dpdk_app/log", UT(a_burst), UT(now_and_then), UT(everything), UT(a_full_disk))
+/* Writes a line of each kind; returns what came out. */
+static const char *each_kind(enum log_level level, bool journal)
+{
+	int fd = memfd_create("log", MFD_CLOEXEC), old = dup(STDERR_FILENO);
+	char stream[64];
+	struct stat st;
+	ssize_t n;
+
+	CU_ASSERT_FATAL(fd >= 0 && old >= 0 && !fstat(fd, &st));
+	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino + !journal);
+	setenv("JOURNAL_STREAM", stream, 1);
+	dup2(fd, STDERR_FILENO);
+	log_find_journal();
+	log_set_level(level);
+	log_error("e");
+	log_info("i");
+	log_verbose("d");
+	log_set_level(LOG_LEVEL_INFO);
+	dup2(old, STDERR_FILENO);
+	unsetenv("JOURNAL_STREAM");
+	log_find_journal();
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	close(fd);
+	close(old);
+	return text;
+}
+
+static void levels(void)
+{
+	CU_ASSERT_STRING_EQUAL(each_kind(LOG_LEVEL_ERROR, false), "weftd: e\n");
+	CU_ASSERT_STRING_EQUAL(each_kind(LOG_LEVEL_INFO, false), "weftd: e\nweftd: i\n");
+	CU_ASSERT_STRING_EQUAL(each_kind(LOG_LEVEL_DEBUG, false), "weftd: e\nweftd: i\nweftd: d\n");
+}
+
+/* The journal takes priorities from the lines; others are not bothered with them. */
+static void priorities(void)
+{
+	CU_ASSERT_STRING_EQUAL(each_kind(LOG_LEVEL_DEBUG, true),
+			       "<3>weftd: e\n<6>weftd: i\n<7>weftd: d\n");
+}
+
+UT_MAIN("dpdk_app/log", UT(a_burst), UT(now_and_then), UT(everything), UT(a_full_disk), UT(levels),
+	UT(priorities))

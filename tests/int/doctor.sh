@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # weftctl doctor: a healthy weftd, machines that are not (made-up /proc and /sys), a link that is
-# down, programs' queues and packets with wrong checksums by their counters, no weftd.
+# down, programs' queues and packets with wrong checksums by their counters, no weftd. weftd --check:
+# right and wrong configurations, ports that are missing or too small, names that are taken.
 
 . tests/int/lib.sh
 need python3
@@ -76,3 +77,45 @@ weftd_stop port
 spawn none "$WEFT_BIN/weftctl" doctor
 expect_fail none 'no NIC in'
 grep -q '^FAIL  weftd: no NIC answers$' "$WEFT_TMP/none.out" || die "$(cat "$WEFT_TMP/none.out")"
+
+# ---- weftd --check: of a configuration, without starting anything
+
+# check STATUS OPTION...: its findings are in $WEFT_TMP/lines
+check()
+{
+	local want=$1
+	shift
+	ip netns exec "$a" "$WEFT_BIN/weftd" --check --json "$@" >"$WEFT_TMP/json" 2>"$WEFT_TMP/err"
+	status=$?
+	[ "$status" = "$want" ] || die "--check $*: exit status $status, not $want: $(cat "$WEFT_TMP/json" "$WEFT_TMP/err")"
+	findings "$WEFT_TMP/json" >"$WEFT_TMP/lines"
+}
+
+# has LINE: a finding that begins so
+has()
+{
+	grep -qF "$1" "$WEFT_TMP/lines" || die "not found: $1 in $(cat "$WEFT_TMP/lines")"
+}
+
+before=$(ls "$WEFT_RUN_DIR")
+printf 'nics = 2\nport = vb\nip = 10.9.0.10/24\n' >"$WEFT_TMP/good.conf"
+check 0 --config "$WEFT_TMP/good.conf"
+has 'ok configuration: 3 NICs, 2 of them on the switch'
+has 'ok weft2: interface vb, MTU 1500'
+[ "$(ls "$WEFT_RUN_DIR")" = "$before" ] || die '--check leaves files'
+check 1 --config "$WEFT_TMP/good.conf" --mtu 9000
+has 'FAIL weft2: the MTU of vb is 1500, and mtu = 9000 is configured'
+check 1 --port nosuch --ip 10.9.0.10/24 --cores 1023
+has 'FAIL weft0: interface nosuch: No such device'
+has 'FAIL CPU 1023: it does not exist'
+check 1 --port memif:/nowhere/x.sock,server --ip 10.9.0.10/24 --user nosuchuser
+has 'FAIL weft0: the directory of /nowhere/x.sock: No such file or directory'
+has 'FAIL user: there is no user nosuchuser'
+echo 'quota = qp=0' >>"$WEFT_TMP/good.conf"
+check 2 --config "$WEFT_TMP/good.conf"
+has 'FAIL configuration: '
+grep -q 'good.conf:4: --quota qp=0' "$WEFT_TMP/lines" || die "$(cat "$WEFT_TMP/lines")"
+weftd_start weftd --nics 2
+check 0 --nics 2
+has 'WARN weft1: a weftd runs with this name in'
+weftd_stop weftd

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doctor's look at each NIC: its link, its core's CPU, its counters. See doctor.h. Calls libweft's
- * tool functions.
+ * doctor's look at each NIC: its link, its core's CPU, its counters. See lib/doctor.h. Calls
+ * libweft's tool functions.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/weftctl/doctor.h"
+#include "tools/weftctl/doctor_nic.h"
 
 /* A shard's counters that say something about its health. */
 struct health {
@@ -77,7 +77,7 @@ static int read_health(struct weft_context *context, uint32_t shard, struct heal
 
 static void look_at_core(struct doctor *d, const char *subject, const struct health *health)
 {
-	char isolated[256], governor[64];
+	char isolated[256];
 	unsigned long cpu = (unsigned long)health->cpu;
 
 	if (health->shared)
@@ -91,11 +91,7 @@ static void look_at_core(struct doctor *d, const char *subject, const struct hea
 		doctor_add(d, DOCTOR_OK, subject, NULL, "CPU %lu is isolated", cpu);
 	else
 		doctor_add(d, DOCTOR_OK, subject, NULL, "CPU %lu is weftd's alone at present", cpu);
-	if (doctor_line(d, governor, sizeof(governor),
-			"/sys/devices/system/cpu/cpu%lu/cpufreq/scaling_governor", cpu) &&
-	    strcmp(governor, "performance"))
-		doctor_add(d, DOCTOR_NOTE, subject, "cpupower frequency-set -g performance",
-			   "CPU %lu changes its frequency (governor %s)", cpu, governor);
+	doctor_cpu(d, subject, cpu);
 	if (health->turns_lost > 1000 && health->turns_lost > health->turns / 1000)
 		doctor_add(d, DOCTOR_NOTE, subject, "isolate its CPU",
 			   "the kernel took the CPU away in %" PRIu64 " turns", health->turns_lost);
@@ -176,10 +172,10 @@ static int look_at_nic(struct weft_context *context, void *arg)
 	return CTL_OK;
 }
 
-int doctor_nics(struct doctor *d)
+int doctor_nics(struct doctor *d, const struct ctl *ctl)
 {
 	bool some;
-	int rc = each_nic(d->ctl, look_at_nic, d, &some);
+	int rc = each_nic(ctl, look_at_nic, d, &some);
 
 	if (rc != CTL_OK)
 		doctor_add(d, DOCTOR_FAIL, "weftd", "systemctl status weftd",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doctor's look at the machine: kernel, limits, memory, the group, the firewall. See doctor.h.
+ * The checks of the machine: kernel, CPUs, limits, memory, the group, the firewall. See doctor.h.
  */
 #include <errno.h>
 #include <grp.h>
@@ -12,7 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "tools/weftctl/doctor.h"
+#include "lib/doctor.h"
 
 enum {
 	NEED_MAJOR = 5, /* AF_XDP with need_wakeup and BPF skeletons: 5.10 */
@@ -145,6 +145,17 @@ static void look_at_firewall(struct doctor *d)
 			   "and EtherType 0x88b5 pass",
 			   "this machine filters packets; frames of weft's interfaces pass its "
 			   "nftables by");
+}
+
+void doctor_cpu(struct doctor *d, const char *subject, unsigned long cpu)
+{
+	char governor[64];
+
+	if (doctor_line(d, governor, sizeof(governor),
+			"/sys/devices/system/cpu/cpu%lu/cpufreq/scaling_governor", cpu) &&
+	    strcmp(governor, "performance") != 0)
+		doctor_add(d, DOCTOR_NOTE, subject, "cpupower frequency-set -g performance",
+			   "CPU %lu changes its frequency (governor %s)", cpu, governor);
 }
 
 void doctor_machine(struct doctor *d)
