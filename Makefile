@@ -558,7 +558,7 @@ INT_BINS := $(patsubst %,$(B)/san/int/%,$(INT_PROGS) $(SEC_PROGS)) $(TSAN_BINS) 
 UT_SCRIPTS := $(if $(HAVE_BPF),$(sort $(wildcard tests/*/*_ut.py)))
 # Scripts that take minutes of processor time: make test-long.
 LONG_SCRIPTS := tests/int/weft_tune.sh tests/int/tune_device.sh tests/int/memif_dpdk.sh
-INT_SCRIPTS := $(filter-out $(LONG_SCRIPTS) tests/int/lib.sh tests/int/goal_pictures_check.py tests/security/users.sh,$(sort $(wildcard tests/int/*.sh tests/int/*.py tests/security/*.sh)))
+INT_SCRIPTS := $(filter-out $(LONG_SCRIPTS) tests/int/lib.sh tests/int/goal_pictures_check.py tests/int/capture_check.py tests/security/users.sh,$(sort $(wildcard tests/int/*.sh tests/int/*.py tests/security/*.sh)))
 
 include tests/fuzz/fuzz.mk
 

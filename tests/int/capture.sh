@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# weftctl captures RDMA Writes of one NIC. tshark with tools/wireshark/weft.lua decodes weft's
-# header, and Wireshark's own dissector decodes DDP and RDMAP behind it, field by field, with no
-# malformed packet.
+# weftctl captures RDMA Writes and Reads of one NIC. tshark with tools/wireshark/weft.lua decodes
+# weft's header, and Wireshark's own dissector decodes DDP and RDMAP behind it, with no malformed
+# packet. Every field has the value of its bytes, and the messages are those that were sent.
 
 . tests/int/lib.sh
 need tshark
 
-weftd_start weftd --nics 2
+weftd_start weftd --nics 2 --mtu 1500
 spawn capture "$WEFT_BIN/weftctl" capture weft0 -w "$WEFT_TMP/weft0.pcapng" --seconds 20
 wait_until 'the capture begins' test -s "$WEFT_TMP/weft0.pcapng"
 bench weft1 weft0 bw --op write --size 3000 --iters 20
@@ -21,15 +21,12 @@ fields()
 {
 	tshark -r "$WEFT_TMP/weft0.pcapng" -X lua_script:tools/wireshark/weft.lua "$@" 2>"$WEFT_TMP/tshark.err"
 }
-fields -T pdml >"$WEFT_TMP/all.pdml" || die "tshark: $(cat "$WEFT_TMP/tshark.err")"
-for field in weft.type weft.dst_qpn weft.src_qpn weft.msg_bytes weft.rd.psn weft.rd.epoch weft.crc \
-	iwarp_ddp.tagged_flag iwarp_ddp.last_flag iwarp_ddp.stag iwarp_ddp.tagged_offset \
-	iwarp_rdma.opcode; do
-	grep -q "name=\"$field\"" "$WEFT_TMP/all.pdml" || die "no field $field in the capture"
-done
-# RDMAP opcode 0 is a Write; 3000 bytes at MTU 1500 are three segments, the last one flagged.
-fields -Y 'iwarp_rdma.opcode == 0' -T fields -e weft.msg_bytes -e iwarp_ddp.last_flag >"$WEFT_TMP/writes"
-[ "$(awk '$1 == 3000' "$WEFT_TMP/writes" | wc -l)" -ge 60 ] || die "not 60 segments of Writes: $(head "$WEFT_TMP/writes")"
+read -ra columns <<<"$(python3 tests/int/capture_check.py --columns)"
+fields -Y 'weft.type == 1 && iwarp_rdma.opcode' -T fields "${columns[@]}" >"$WEFT_TMP/segments" ||
+	die "tshark: $(cat "$WEFT_TMP/tshark.err")"
+seen=$(python3 tests/int/capture_check.py "$WEFT_TMP/segments") || die 'the capture differs from its frames'
+read -r _ _ writes _ reads _ <<<"$seen"
+[ "$writes" -ge 20 ] && [ "$reads" -ge 5 ] || die "of 20 Writes and 5 Reads: $seen"
 bad=$(fields -Y '_ws.malformed || _ws.expert.severity == "Error"' | head -3)
 [ -z "$bad" ] || die "malformed: $bad"
 weftd_stop weftd
