@@ -239,6 +239,8 @@ void sim_swizzle(struct sim *sim, uint64_t duration_ns);
  * sim_faults_help() lists the names. Returns 0, or -EINVAL with an explanation in message.
  */
 int sim_faults_parse(struct sim *sim, const char *list, char *message, size_t message_bytes);
+/* True if frames may be lost, repeated, changed or delayed, or nodes stopped. */
+bool sim_faults_any(const struct sim *sim);
 /* Ends all faults, partitions and clogs. */
 void sim_faults_off(struct sim *sim);
 

@@ -84,7 +84,7 @@ static void draw_faults(struct sim_prng *prng, struct sim_plan *plan)
 
 	plan->faults[0] = '\0';
 	plan->wrap_soon |= restarts;
-	if (!restarts && one_in(prng, 8))
+	if (plan->workload->calm || (!restarts && one_in(prng, 8)))
 		return;
 	for (i = 0; i < sizeof(drawn_faults) / sizeof(drawn_faults[0]); i++) {
 		const struct drawn_fault *fault = &drawn_faults[i];

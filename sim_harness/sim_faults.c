@@ -379,6 +379,19 @@ int sim_faults_parse(struct sim *sim, const char *list, char *message, size_t me
 	return 0;
 }
 
+bool sim_faults_any(const struct sim *sim)
+{
+	const struct sim_link *link = &sim->config.link;
+	uint32_t i;
+
+	for (i = 0; i < SIM_FAULT_KINDS; i++) {
+		if (sim->fault_ppm[i])
+			return true;
+	}
+	return link->jitter_ns || link->loss_ppm || link->burst_ppm || link->dup_ppm ||
+	       link->reorder_ppm || link->corrupt_ppm || link->forge_ppm;
+}
+
 static void clear_link(struct sim_link *link)
 {
 	link->jitter_ns = 0;

@@ -16,7 +16,7 @@ if [ $# -lt 1 ] || [ $# -gt 3 ] || [ ! -x "$1" ]; then
 	exit 2
 fi
 jobs=${3:-2}
-workloads="drawn rd_mix rd_send ud_send ud_long ud_record verbs hostile goal rc_tcp tag uc xrc ud_mcast"
+workloads="drawn rd_mix rd_send ud_send ud_long ud_record verbs hostile goal rc_tcp tag uc xrc ud_mcast calm"
 
 # Prints the digest of one run by one program, or "failed".
 digest()

@@ -82,6 +82,7 @@ struct sim_workload {
 	bool bears_death;                        /* handles the events of sim_on_fault() */
 	bool bears_forgery;                      /* trusts no received data */
 	bool bears_busy;                         /* nothing of it fails where pages are slow */
+	bool calm;                               /* a soak draws it without faults */
 	uint64_t drain_ns;                       /* minimum time that it needs to end */
 	uint32_t weight;                         /* relative frequency in a soak; 0: never */
 	const struct sim_param *params;          /* its parameters */
@@ -109,6 +110,7 @@ extern const struct sim_workload sim_wl_cost;
 extern const struct sim_workload sim_wl_uc;
 extern const struct sim_workload sim_wl_xrc;
 extern const struct sim_workload sim_wl_mcast;
+extern const struct sim_workload sim_wl_calm;
 
 /* Return the workload of that name, or NULL; the i-th one, or NULL after the last. */
 const struct sim_workload *sim_workload_find(const char *name);

@@ -67,6 +67,8 @@ WORKLOADS = {"UD": "ud_long",
              "UC": "uc",
              "XRC": "xrc",
              "bytes behind messages": "rd_send",
+             "latency": "calm",
+             "tables of peers": "rd_send",
              "RC over TCP": "rc_tcp"}
 
 

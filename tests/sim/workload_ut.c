@@ -71,8 +71,9 @@ static void run_seeds(const struct job *job, uint64_t first, uint64_t count)
 
 static void deterministic(void)
 {
-	static const char *const names[] = {"rd_mix", "rd_send", "ud_send", "ud_long", "verbs",
-					    "rc_tcp", "tag",     "uc",      "xrc",     "ud_mcast"};
+	static const char *const names[] = {"rd_mix", "rd_send",  "ud_send", "ud_long",
+					    "verbs",  "rc_tcp",   "tag",     "uc",
+					    "xrc",    "ud_mcast", "calm"};
 	uint32_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -387,7 +388,7 @@ static void records(void)
 /* Unreliable and extended connections, and groups; each on a bad network, too. */
 static void other_kinds(void)
 {
-	static const char *const names[] = {"uc", "xrc", "ud_mcast"};
+	static const char *const names[] = {"uc", "xrc", "ud_mcast", "calm"};
 	uint32_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
