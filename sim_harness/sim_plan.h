@@ -10,6 +10,7 @@
 #define WEFT_SIM_PLAN_H
 
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "sim_harness/wl/sim_workload.h"
 
@@ -125,5 +126,7 @@ void sim_tally_print(const struct sim_tally *tally);
 
 /* sim_soak.c: returns the exit status. */
 int sim_soak(const struct sim_opts *opts);
+/* Returns how long a process has waited for a processor, in seconds; 0 if that is not known. */
+double sim_soak_waited_s(pid_t pid);
 
 #endif /* WEFT_SIM_PLAN_H */

@@ -6,7 +6,12 @@
 #include "tests/sim/sim_fix.h"
 
 #include <getopt.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "lib/clock.h"
 #include "sim_harness/sim_int.h"
 #include "sim_harness/sim_plan.h"
 
@@ -226,5 +231,39 @@ static void audit(void)
 	sim_free(p.sim);
 }
 
+/* Starts a process that keeps the given processor busy. */
+static pid_t rival(const cpu_set_t *one)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	(void)sched_setaffinity(0, sizeof(*one), one);
+	for (;;)
+		;
+}
+
+/* A run that waits for a processor does not hang: the soak does not count that time. */
+static void waits_for_processor(void)
+{
+	const double begin_s = clock_now_s();
+	cpu_set_t one, all;
+	pid_t pid;
+
+	CU_ASSERT_FATAL(!sched_getaffinity(0, sizeof(all), &all));
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	CU_ASSERT_FATAL(!sched_setaffinity(0, sizeof(one), &one));
+	pid = rival(&one);
+	CU_ASSERT_FATAL(pid > 0);
+	/* Both want the processor, so the other one waits about half of the time. */
+	while (sim_soak_waited_s(pid) <= 0.05 && clock_now_s() - begin_s < 20)
+		;
+	CU_ASSERT(sim_soak_waited_s(pid) > 0.05);
+	(void)sched_setaffinity(0, sizeof(all), &all);
+	CU_ASSERT(!kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid);
+	CU_ASSERT(sim_soak_waited_s(pid) == 0);
+}
+
 UT_MAIN("sim/soak", UT(plans), UT(options), UT(faults_of_hosts), UT(oneway), UT(clock_jumps),
-	UT(forgery), UT(audit))
+	UT(forgery), UT(audit), UT(waits_for_processor))
