@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "nic_fw/base/line_window.h"
 #include "nic_fw/base/list.h"
 #include "nic_fw/base/pool.h"
 #include "nic_fw/base/timer.h"
@@ -26,25 +27,12 @@ struct rd_grants {
 	struct fw_list turn;
 	/* rd_session.held_node: sessions with unused credits, the longest silent first. */
 	struct fw_list held;
-	uint32_t askers;       /* sessions whose peers have more to send */
-	uint32_t open;         /* sessions that are open */
-	uint64_t out_bytes;    /* of credits that were granted and not used */
-	uint64_t window_bytes; /* limit of out_bytes */
-	uint64_t path_ns;      /* mean round trip without queues, by packets */
-	uint64_t round_bytes;  /* received since the window was last checked */
-	uint32_t round_pkts;
-	uint32_t round_low;     /* samples of the round that were hardly delayed */
-	uint32_t round_least;   /* and samples that were not delayed */
-	uint32_t drain;         /* packets for which the window stays small */
-	bool ramp;              /* every round since the start found the line idle */
-	uint64_t train_ns;      /* of the ramp: time of a packet that was hardly delayed */
-	uint64_t train_bytes;   /* packets since then, which all waited in the queue */
-	uint64_t train_path_ns; /* shortest path that the ramp has seen; 0: none yet */
-	uint64_t first_ns;      /* start of the time in which first_probes were sent */
-	uint32_t first_probes;  /* probes that brought new sessions their first credits */
-	uint64_t shared_ns;     /* time when packets of several sessions last came */
-	uint64_t drained_ns;    /* time when the window was last drained */
-	bool short_of;          /* a session had to wait for room in the window */
+	uint32_t askers;         /* sessions whose peers have more to send */
+	uint32_t open;           /* sessions that are open */
+	uint64_t out_bytes;      /* of credits that were granted and not used */
+	struct line_window line; /* limit of out_bytes */
+	uint64_t first_ns;       /* start of the time in which first_probes were sent */
+	uint32_t first_probes;   /* probes that brought new sessions their first credits */
 	struct fw_timer timer;
 };
 

@@ -26,6 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "nic_fw/base/floor.h"
 #include "nic_fw/dgram/dgram.h"
 #include "nic_fw/rdmap/rdmap_seg.h"
 #include "nic_fw/base/list.h"
@@ -141,31 +142,6 @@ struct rd_bits {
 	uint64_t word[2 * WIRE_RD_WINDOW / 64];
 };
 
-/* Recent minimum of a value; of round trips: the time of the path without queues. */
-struct rd_floor {
-	uint64_t at_ns;  /* start of the interval of ns */
-	uint32_t ns;     /* 0: no value yet */
-	uint32_t old_ns; /* minimum of the interval before; 0: none */
-};
-#define RD_FLOOR_NS UINT64_C(5000000000) /* length of an interval */
-
-static inline void rd_floor_add(struct rd_floor *f, uint64_t now_ns, uint32_t ns)
-{
-	if (f->ns && now_ns - f->at_ns > RD_FLOOR_NS) {
-		f->old_ns = f->ns;
-		f->ns = 0;
-	}
-	if (!f->ns)
-		f->at_ns = now_ns;
-	if (!f->ns || ns < f->ns)
-		f->ns = ns;
-}
-
-static inline uint64_t rd_floor_ns(const struct rd_floor *f)
-{
-	return f->old_ns && f->old_ns < f->ns ? f->old_ns : f->ns;
-}
-
 struct rd_session {
 	/* Hot: sending. */
 	uint32_t tx_psn;     /* next to use */
@@ -208,7 +184,7 @@ struct rd_session {
 	struct fw_list grant_node; /* rd_grants.turn */
 	struct fw_list held_node;  /* rd_grants.held */
 	uint64_t held_ns;          /* time of its last grant, or packet */
-	struct rd_floor rx_path;   /* of the round trips of its packets */
+	struct fw_floor rx_path;   /* of the round trips of its packets */
 	uint32_t rx_told;          /* rx_limit in our last header */
 	uint32_t rx_out_bytes;     /* its part of rd_grants.out_bytes */
 	uint32_t rx_pkt_bytes;     /* length of its packets on the line */

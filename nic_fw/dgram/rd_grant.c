@@ -7,9 +7,8 @@
  * header has the number of credits that its sender has used and the number that its peer was
  * granted. While only one peer has more to send, it gets as many as its own window may need. Among
  * several each gets a packet's worth in turn, and all outstanding credits together are one window
- * of the receiver's, which keeps the queue short: it shrinks while even the least delayed packets
- * of a round were delayed, and grows while they were not. The queue meant here is the last one,
- * which all of them share; the sender's window handles other queues (rd_cong.c).
+ * of the receiver's, which keeps the last queue short (line_window.c); the sender's window handles
+ * other queues (rd_cong.c).
  *
  * The contents of a header are only the peer's claim. A packet beyond the grant is dropped. Credits
  * that are not used for a while are announced again, then given to others. A peer that kept them is
@@ -27,52 +26,26 @@ enum {
 	GRANT_TURN = 8,                        /* credits at most in one turn, of small packets */
 	GRANT_STOCK = 256,                     /* credits of all idle sessions together */
 	GRANT_STOCK_PKTS = RD_CREDIT_IDLE + 2, /* and of one of them */
-	GRANT_ALONE_PKTS = 16,   /* for a peer that begins to ask alone; each packet adds one */
-	GRANT_SAMPLE = 4,        /* one of so many packets of a peer that is alone is measured */
-	GRANT_REMINDERS = 2,     /* before unused credits are taken back */
-	GRANT_HDR_BYTES = 126,   /* length of a packet on the line, without its DDP segment */
-	GRANT_DRAIN_PKTS = 4,    /* and one of each peer: duration of the small window */
-	GRANT_DRAIN_EACH = 2,    /* and more for each peer that begins then */
-	GRANT_ROUND_PKTS = 8,    /* samples of a round, at least */
-	GRANT_MIN_BYTES = 32768, /* minimum of the window */
-	GRANT_MAX_BYTES = 1 << 23,
-	GRANT_START_BYTES = 65536,
-	GRANT_LENGTHS = 64,   /* packets after which an old length has little weight */
-	GRANT_FAR_TIMES = 16, /* the longest path that counts, as a multiple of the mean */
-	GRANT_DOUBT_MIN = 8,  /* packets of data that a peer must send until it is trusted again */
-	GRANT_FIRST = 8,      /* probes with first credits at most in GRANT_FIRST_NS */
+	GRANT_ALONE_PKTS = 16, /* for a peer that begins to ask alone; each packet adds one */
+	GRANT_SAMPLE = 4,      /* one of so many packets of a peer that is alone is measured */
+	GRANT_REMINDERS = 2,   /* before unused credits are taken back */
+	GRANT_HDR_BYTES = 126, /* length of a packet on the line, without its DDP segment */
+	GRANT_LENGTHS = 64,    /* packets after which an old length has little weight */
+	GRANT_DOUBT_MIN = 8,   /* packets of data that a peer must send until it is trusted again */
+	GRANT_FIRST = 8,       /* probes with first credits at most in GRANT_FIRST_NS */
 	/* Sessions served at most because of one header, and in one call of the timer. */
 	GRANT_RUN_HEADER = 8,
 	GRANT_RUN_TIMER = 32,
 };
-#define GRANT_TARGET_NS UINT64_C(10000)    /* target of the delay in the last queue */
-#define GRANT_ALONE_NS  UINT64_C(10000000) /* age at which earlier measurements may be wrong */
-#define GRANT_DRAIN_NS  UINT64_C(1000000000)
 #define GRANT_OLD_NS    UINT64_C(1000000000) /* age up to which timestamps of 32 bits are ordered */
-#define GRANT_TRAIN_NS  UINT64_C(1000000)    /* longest train of packets that is measured */
 #define GRANT_FIRST_NS  UINT64_C(10000000)
 #define GRANT_SILENT_NS UINT64_C(1000000)
-#define GRANT_VOID_NS   UINT64_C(200000)    /* and four paths: no packet comes later than this */
-#define GRANT_PATH_NS   UINT64_C(10000000)  /* addition of a path at most */
-#define GRANT_SMALL_NS  UINT64_C(100000000) /* longest time of the small window */
-
-static void begin_round(struct rd_grants *g)
-{
-	g->round_bytes = 0;
-	g->round_pkts = 0;
-	g->round_low = 0;
-	g->round_least = 0;
-	g->short_of = false;
-}
+#define GRANT_VOID_NS   UINT64_C(200000)   /* and four paths: no packet comes later than this */
+#define GRANT_PATH_NS   UINT64_C(10000000) /* addition of a path at most */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
-}
-
-static uint64_t window_bytes(const struct rd_grants *g)
-{
-	return g->drain ? GRANT_MIN_BYTES : g->window_bytes;
 }
 
 static uint32_t left(const struct rd_session *s)
@@ -90,7 +63,7 @@ static uint32_t missing(const struct rd_session *s)
 
 static uint64_t path_wait_ns(const struct rd_session *s)
 {
-	return least(4 * rd_floor_ns(&s->rx_path), GRANT_PATH_NS);
+	return least(4 * fw_floor_ns(&s->rx_path), GRANT_PATH_NS);
 }
 
 /* True if another peer has more to send. */
@@ -117,11 +90,7 @@ static uint32_t rd_grant_share_of(const struct rd_grants *g, const struct rd_ses
 	}
 	if (!is_shared(g, s))
 		return s->rx_alone;
-	bytes = window_bytes(g) / g->askers;
-	if (g->path_ns)
-		bytes = least(bytes * (rd_floor_ns(&s->rx_path) + GRANT_TARGET_NS) /
-				  (g->path_ns + GRANT_TARGET_NS),
-			      bytes * GRANT_FAR_TIMES);
+	bytes = line_window_part(&g->line, g->askers, fw_floor_ns(&s->rx_path));
 	return (uint32_t)least(2 + bytes / s->rx_pkt_bytes, RD_CREDIT_MAX);
 }
 
@@ -207,8 +176,8 @@ static void rd_grant_run(struct fw_nic *nic, uint32_t budget)
 		uint32_t credits = nic->config.mtu / s->rx_pkt_bytes;
 
 		if (is_shared(g, s) && g->out_bytes &&
-		    g->out_bytes + s->rx_pkt_bytes > window_bytes(g)) {
-			g->short_of = true;
+		    g->out_bytes + s->rx_pkt_bytes > line_window_bytes(&g->line)) {
+			g->line.short_of = true;
 			return;
 		}
 		if (!budget) {
@@ -247,114 +216,20 @@ static void stop_asking(struct fw_nic *nic, struct rd_session *s)
 	fw_list_del(&s->held_node);
 }
 
-/*
- * Ends a round when a window of bytes has come. If a quarter of the packets were hardly delayed,
- * the shared queue is short: the others wait in queues of their own.
- */
-static void end_round(struct rd_grants *g, uint32_t pkt_bytes)
-{
-	uint64_t step = pkt_bytes;
-
-	if (g->round_low * 4 < g->round_pkts) {
-		g->ramp = false;
-		if (!g->round_low && step < g->window_bytes / 16)
-			step = g->window_bytes / 16;
-		g->window_bytes -= step < g->window_bytes ? step : g->window_bytes;
-	} else if (g->short_of) {
-		if (g->round_least * 2 > g->round_pkts)
-			step = g->window_bytes / 16;
-		g->window_bytes += step > pkt_bytes ? step : pkt_bytes;
-	}
-	if (g->window_bytes < GRANT_MIN_BYTES)
-		g->window_bytes = GRANT_MIN_BYTES;
-	if (g->window_bytes > GRANT_MAX_BYTES)
-		g->window_bytes = GRANT_MAX_BYTES;
-	begin_round(g);
-}
-
-/* Makes the window small until each has sent some packets, to measure paths without queues. */
-static void drain(struct fw_nic *nic)
-{
-	struct rd_grants *g = &nic->rd.grants;
-
-	g->drained_ns = nic->now_ns;
-	g->drain = GRANT_DRAIN_PKTS + g->askers;
-	begin_round(g);
-}
-
-/*
- * Notes a packet of the ramp: packets that waited left the last queue close behind each other, so
- * the rate of such a train is that of the line.
- */
-static void train_add(struct rd_grants *g, uint64_t now_ns, uint32_t pkt_bytes, uint64_t excess)
-{
-	if (excess < GRANT_TARGET_NS / 4 || now_ns - g->train_ns > GRANT_TRAIN_NS) {
-		g->train_ns = now_ns;
-		g->train_bytes = 0;
-		return;
-	}
-	g->train_bytes += pkt_bytes;
-}
-
-/*
- * Grows the window of the ramp with each packet that was hardly delayed. Once a train has measured
- * the line, the window that fills it is known: doubling would take a round trip each time. The
- * shortest path counts, because a peer may feign a long one.
- */
-static void ramp_grow(struct rd_grants *g, uint64_t now_ns, uint32_t pkt_bytes, uint64_t excess)
-{
-	uint64_t took_ns = now_ns - g->train_ns, bytes;
-
-	if (g->train_bytes && took_ns >= GRANT_TARGET_NS) {
-		bytes = g->train_bytes * (g->train_path_ns + GRANT_TARGET_NS) / took_ns;
-		g->ramp = false;
-		if (bytes > g->window_bytes)
-			g->window_bytes = least(bytes, GRANT_MAX_BYTES);
-	} else if (g->short_of && excess < GRANT_TARGET_NS && g->window_bytes < GRANT_MAX_BYTES) {
-		g->window_bytes += pkt_bytes;
-	}
-}
-
-/*
- * Measures the time from our last header to the packet that answers it, less the peer's own delay.
- * The path's time without a queue shows only without one, so now and then the window is small until
- * each has sent some packets.
+/* Measures the time from our last header to the packet that answers it, less the peer's own delay.
  */
 static void rd_grant_measure(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns)
 {
 	struct rd_grants *g = &nic->rd.grants;
-	uint64_t path = rd_floor_ns(&s->rx_path), excess;
+	const struct line_sample sample = {.path_ns = fw_floor_ns(&s->rx_path),
+					   .rtt_ns = rtt_ns,
+					   .pkt_bytes = s->rx_pkt_bytes,
+					   .came_bytes = s->rx_pkt_bytes,
+					   .every = true};
 
-	rd_floor_add(&s->rx_path, nic->now_ns, rtt_ns);
-	if (!s->asks || !is_shared(g, s))
-		return;
-	g->shared_ns = nic->now_ns;
-	excess = path && rtt_ns > path ? rtt_ns - path : 0;
-	if (g->ramp)
-		train_add(g, nic->now_ns, s->rx_pkt_bytes, excess);
-	if (nic->now_ns - g->drained_ns > GRANT_DRAIN_NS)
-		drain(nic);
-	/* Peers that come and go must not extend it for ever. */
-	if (g->drain && nic->now_ns - g->drained_ns > GRANT_SMALL_NS)
-		g->drain = 0;
-	if (g->drain) {
-		g->drain--;
-		return;
-	}
-	/* It is shorter than any before, so it carries no information about a queue. */
-	if (rtt_ns < path || !path)
-		return;
-	g->path_ns = g->path_ns ? (g->path_ns * 63 + path) / 64 : path;
-	g->round_low += excess < GRANT_TARGET_NS;
-	g->round_least += excess < GRANT_TARGET_NS / 4;
-	g->round_bytes += s->rx_pkt_bytes;
-	if (g->ramp) {
-		if (!g->train_path_ns || path < g->train_path_ns)
-			g->train_path_ns = path;
-		ramp_grow(g, nic->now_ns, s->rx_pkt_bytes, excess);
-	}
-	if (++g->round_pkts >= GRANT_ROUND_PKTS && g->round_bytes >= g->window_bytes)
-		end_round(g, s->rx_pkt_bytes);
+	fw_floor_add(&s->rx_path, nic->now_ns, rtt_ns);
+	if (s->asks && is_shared(g, s))
+		line_window_sample(&g->line, nic->now_ns, g->askers, &sample);
 }
 
 /* Notes the length of a data packet, and its time. */
@@ -387,15 +262,9 @@ static void begin_asking(struct fw_nic *nic, struct rd_session *s)
 		s->rx_alone = GRANT_ALONE_PKTS;
 	if (++g->askers == 2) {
 		watch_held(nic);
-		if (nic->now_ns - g->shared_ns > GRANT_ALONE_NS) {
-			g->window_bytes = GRANT_MIN_BYTES;
-			g->ramp = true;
-			g->train_path_ns = 0;
-			drain(nic);
-		}
+		line_window_shared(&g->line, nic->now_ns, g->askers);
 	}
-	if (g->drain)
-		g->drain += GRANT_DRAIN_EACH;
+	line_window_joined(&g->line);
 }
 
 /*
@@ -581,7 +450,7 @@ void rd_grant_init(struct fw_nic *nic)
 	fw_list_init(&g->turn);
 	fw_list_init(&g->held);
 	fw_timer_init(&g->timer, rd_grant_fire);
-	g->window_bytes = GRANT_START_BYTES;
+	line_window_init(&g->line);
 }
 
 void rd_grant_open(struct fw_nic *nic, struct rd_session *s)
@@ -629,7 +498,7 @@ static bool may_probe_first(struct fw_nic *nic)
 void rd_grant_first(struct fw_nic *nic, struct rd_session *s)
 {
 	const struct rd_grants *g = &nic->rd.grants;
-	uint32_t credits = GRANT_START_BYTES / nic->config.mtu;
+	uint32_t credits = LINE_WINDOW_START_BYTES / nic->config.mtu;
 
 	credits /= nic->rd.num_half_open + g->askers + 1;
 	credits = (uint32_t)least(credits, rd_grant_share_of(g, s));

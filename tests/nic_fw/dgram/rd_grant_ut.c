@@ -119,7 +119,7 @@ static void in_turn(void)
 	for (i = 0; i < 100; i++) {
 		run_all(PEERS, PEERS, 20000, count);
 		CU_ASSERT_TRUE(nic.rd.grants.out_bytes <=
-			       window_bytes(&nic.rd.grants) + BYTES + GRANT_HDR_BYTES);
+			       line_window_bytes(&nic.rd.grants.line) + BYTES + GRANT_HDR_BYTES);
 	}
 	for (i = 0; i < PEERS; i++)
 		CU_ASSERT_TRUE(count[i] >= 95 && count[i] <= 105);
@@ -133,16 +133,16 @@ static void window(void)
 
 	begin(PEERS);
 	run_all(PEERS, 4000, 100000, count);
-	before = nic.rd.grants.window_bytes;
-	CU_ASSERT_TRUE(before > 4 * GRANT_MIN_BYTES);
+	before = nic.rd.grants.line.bytes;
+	CU_ASSERT_TRUE(before > 4 * LINE_WINDOW_MIN_BYTES);
 	/* A round is a window of bytes, and takes a sixteenth: twelve take half, and not all. */
 	for (rounds = 0; rounds < 12; rounds++)
-		run_all(PEERS, (uint32_t)(nic.rd.grants.window_bytes / BYTES) + 1, 200000, count);
-	CU_ASSERT_TRUE(nic.rd.grants.window_bytes < before / 2);
-	CU_ASSERT_TRUE(nic.rd.grants.window_bytes > before / 4);
+		run_all(PEERS, (uint32_t)(nic.rd.grants.line.bytes / BYTES) + 1, 200000, count);
+	CU_ASSERT_TRUE(nic.rd.grants.line.bytes < before / 2);
+	CU_ASSERT_TRUE(nic.rd.grants.line.bytes > before / 4);
 	for (rounds = 0; rounds < 200; rounds++)
-		run_all(PEERS, (uint32_t)(nic.rd.grants.window_bytes / BYTES) + 1, 400000, count);
-	CU_ASSERT_EQUAL(nic.rd.grants.window_bytes, GRANT_MIN_BYTES);
+		run_all(PEERS, (uint32_t)(nic.rd.grants.line.bytes / BYTES) + 1, 400000, count);
+	CU_ASSERT_EQUAL(nic.rd.grants.line.bytes, LINE_WINDOW_MIN_BYTES);
 }
 
 /* Claims of more than was granted have no effect; the latest header corrects an older one. */
@@ -195,7 +195,7 @@ static void claims_beside_others(void)
 			uint32_t had = left(&peer[0]);
 
 			/* As on a line with a queue. */
-			nic.rd.grants.window_bytes = 2 * GRANT_MIN_BYTES;
+			nic.rd.grants.line.bytes = 2 * LINE_WINDOW_MIN_BYTES;
 
 			/* Headers alone, whose packets are never accepted. */
 			rx(0, peer[0].rx_used + left(&peer[0]), true, 20000);
@@ -236,7 +236,7 @@ static void keepers(void)
 	for (round = 0; round < 100; round++) {
 		for (i = 32; i < PEERS; i++) {
 			rx(i % 32, 0, true, 10000);
-			nic.rd.grants.window_bytes = GRANT_MIN_BYTES;
+			nic.rd.grants.line.bytes = LINE_WINDOW_MIN_BYTES;
 			if (!left(&peer[i]))
 				continue;
 			nic.now_ns += 3000;
@@ -263,9 +263,10 @@ static void feigned_path(void)
 	run_all(8, 400, 20000, count);
 	memset(&peer[0].rx_path, 0, sizeof(peer[0].rx_path));
 	rx(0, peer[0].rx_used, true, 2000000000);
-	nic.rd.grants.window_bytes = 2 * GRANT_MIN_BYTES;
+	nic.rd.grants.line.bytes = 2 * LINE_WINDOW_MIN_BYTES;
 	share = rd_grant_share_of(&nic.rd.grants, &peer[1]);
-	CU_ASSERT_TRUE(rd_grant_share_of(&nic.rd.grants, &peer[0]) <= GRANT_FAR_TIMES * share);
+	CU_ASSERT_TRUE(rd_grant_share_of(&nic.rd.grants, &peer[0]) <=
+		       LINE_WINDOW_FAR_TIMES * share);
 	nic.now_ns += (GRANT_REMINDERS + 2) * (GRANT_SILENT_NS + GRANT_PATH_NS);
 	fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
 	nic.now_ns += (GRANT_REMINDERS + 2) * (GRANT_SILENT_NS + GRANT_PATH_NS);
@@ -290,10 +291,10 @@ static void feigned_path_at_start(void)
 			   (i == 2 ? 1000000000 : 100000) + (k < 20 ? 0 : 5000));
 			rd_grant_taken(&peer[i]);
 		}
-	CU_ASSERT_FALSE(nic.rd.grants.ramp);
+	CU_ASSERT_FALSE(nic.rd.grants.line.ramp);
 	/* 4126 bytes in 3 us, for 110 us */
-	CU_ASSERT_TRUE(nic.rd.grants.window_bytes > 4 * GRANT_MIN_BYTES);
-	CU_ASSERT_TRUE(nic.rd.grants.window_bytes < 400000);
+	CU_ASSERT_TRUE(nic.rd.grants.line.bytes > 4 * LINE_WINDOW_MIN_BYTES);
+	CU_ASSERT_TRUE(nic.rd.grants.line.bytes < 400000);
 }
 
 /* Peers that begin and end to request again and again do not keep the window small. */
@@ -303,10 +304,10 @@ static void comers_and_goers(void)
 
 	begin(8);
 	run_all(8, 2000, 50000, count);
-	nic.now_ns += 2 * GRANT_DRAIN_NS;
+	nic.now_ns += 2 * LINE_WINDOW_DRAIN_NS;
 	run_all(8, 8, 50000, count);
-	CU_ASSERT_TRUE(nic.rd.grants.drain > 0);
-	for (i = 0; i < 2 * GRANT_SMALL_NS / 3000; i++) {
+	CU_ASSERT_TRUE(nic.rd.grants.line.drain > 0);
+	for (i = 0; i < 2 * LINE_WINDOW_SMALL_NS / 3000; i++) {
 		rx(0, peer[0].rx_used, true, 50000);
 		rx(0, peer[0].rx_used, false, 50000);
 		if (left(&peer[1 + i % 7]))
@@ -314,7 +315,7 @@ static void comers_and_goers(void)
 		else
 			nic.now_ns += 3000;
 	}
-	CU_ASSERT_EQUAL(nic.rd.grants.drain, 0);
+	CU_ASSERT_EQUAL(nic.rd.grants.line.drain, 0);
 }
 
 /* Short packets between long ones gain no additional turns. */
@@ -375,15 +376,15 @@ static void silent_before(void)
 	rx(2, 2, false, 10000);
 	CU_ASSERT_EQUAL(nic.rd.grants.askers, 1);
 	CU_ASSERT_TRUE(nic.rd.grants.out_bytes > 0);
-	nic.now_ns += GRANT_ALONE_NS / 2;
+	nic.now_ns += LINE_WINDOW_ALONE_NS / 2;
 	fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
 	recount(&nic.rd.grants, &peer[0], 0);
 	/* The credits that it still has count when the next peer begins to request. */
 	nic.rd.grants.askers = 2;
 	recount(&nic.rd.grants, &peer[0], 8);
 	nic.rd.grants.askers = 1;
-	nic.rd.grants.drain = 0;
-	nic.rd.grants.window_bytes = nic.rd.grants.out_bytes;
+	nic.rd.grants.line.drain = 0;
+	nic.rd.grants.line.bytes = nic.rd.grants.out_bytes;
 	rx(1, 2, true, 10000);
 	CU_ASSERT_EQUAL(left(&peer[1]), 0);
 	for (i = 0; i < 20; i++) {
@@ -437,8 +438,8 @@ static void many_wait(void)
 	begin(PEERS);
 	for (i = 0; i < PEERS; i++)
 		rx(i, 0, true, 20000);
-	nic.rd.grants.drain = 0;
-	nic.rd.grants.window_bytes = GRANT_MAX_BYTES;
+	nic.rd.grants.line.drain = 0;
+	nic.rd.grants.line.bytes = LINE_WINDOW_MAX_BYTES;
 	for (i = 0; i < PEERS; i++) {
 		was = limits();
 		rx(i, 0, true, 20000);
@@ -452,7 +453,7 @@ static void many_wait(void)
 	}
 	CU_ASSERT(turns >= 8);
 	/* The window is full, and the shares are equal but for the turns that the headers began. */
-	CU_ASSERT(nic.rd.grants.out_bytes + 2 * BYTES > GRANT_MAX_BYTES);
+	CU_ASSERT(nic.rd.grants.out_bytes + 2 * BYTES > LINE_WINDOW_MAX_BYTES);
 	for (i = 0; i < PEERS; i++) {
 		if (left(&peer[i]) < least_left)
 			least_left = left(&peer[i]);
