@@ -44,6 +44,7 @@ struct fw_wqe;
 enum {
 	RD_REORDER_THRESHOLD = 3, /* PSNs beyond a hole after which it counts as lost */
 	RD_DOUBT_BACKOFF = 2,     /* time-outs in a row after which the peer's MAC is in doubt */
+	RD_HELLO_DOUBT = 4,       /* HELLOs without an answer, likewise */
 	RD_MAX_BACKOFF = 10,
 	RD_GIVE_UP_BACKOFF = 4, /* time-outs in a row after which a session may be given up */
 	/* Packets that a session may send before the next session's turn. */
@@ -74,7 +75,7 @@ enum {
 #define RD_MIN_RTO_NS       UINT64_C(200000)
 #define RD_INITIAL_RTO_NS   UINT64_C(2000000)
 #define RD_MAX_RTO_NS       UINT64_C(1000000000)
-#define RD_HELLO_RETRY_NS   UINT64_C(10000000)
+#define RD_HELLO_RETRY_NS   UINT64_C(2000000)
 #define RD_AWAIT_NS         UINT64_C(20000000) /* between probes while only responses are awaited */
 #define RD_SILENT_NS        UINT64_C(60000000) /* three such: the peer is silent */
 #define RD_ASTRAY_NS        UINT64_C(1000000000)  /* limit of reordering on the path */
@@ -84,7 +85,7 @@ enum {
 #define RD_ERROR_TRIES      12 /* 2 s: the Terminate that explains them will not come any more */
 #define RD_QUIET_UNIT_NS    UINT64_C(1000)        /* unit of the quiet time in a reset */
 #define RD_COOKIE_NS        UINT64_C(16000000000) /* a cookie is valid for one to two of these */
-#define RD_HELLO_TRIES      20                    /* 14 s, with back-off up to RD_MAX_RTO_NS */
+#define RD_HELLO_TRIES      22                    /* 14 s, with back-off up to RD_MAX_RTO_NS */
 
 enum rd_state {
 	RD_FREE = 0,

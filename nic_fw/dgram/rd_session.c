@@ -182,7 +182,7 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 
 static uint64_t hello_delay_ns(const struct rd_session *s)
 {
-	uint64_t ns = RD_HELLO_RETRY_NS << (s->hello_tries < 7 ? s->hello_tries : 7);
+	uint64_t ns = RD_HELLO_RETRY_NS << (s->hello_tries < 9 ? s->hello_tries : 9);
 
 	return ns < RD_MAX_RTO_NS ? ns : RD_MAX_RTO_NS;
 }
@@ -329,7 +329,7 @@ static void hello_timer(struct fw_nic *nic, struct rd_session *s)
 		if (s->state != RD_RESOLVING)
 			return;
 	} else {
-		if (s->hello_tries >= RD_DOUBT_BACKOFF)
+		if (s->hello_tries >= RD_HELLO_DOUBT)
 			rd_session_doubt_mac(nic, s);
 		if (s->state == RD_OPEN)
 			rd_tx_probe(nic, s);

@@ -86,7 +86,7 @@ enum {
 #define NEIGH_CONFLICT_NS UINT64_C(1000000000)
 #define NEIGH_VERIFY_NS   UINT64_C(50000000)
 /* Gap between requests while the station is heard from. */
-#define NEIGH_REASK_NS UINT64_C(5000000)
+#define NEIGH_REASK_NS UINT64_C(1000000)
 #define NEIGH_RATE_NS  UINT64_C(1000000000)
 
 struct neigh {

@@ -229,6 +229,21 @@ static void arrivals(void)
 	CU_ASSERT(p99_us > 1000 && mean_us < 250);
 }
 
+/*
+ * Loss that meets the reply to an ARP request and HELLOs: the first HELLO was repeated after 10 ms,
+ * the second after 20, and 77 % of the line were left of 200 ms.
+ */
+static void lost_at_the_start(void)
+{
+	static const struct want list[] = {
+	    {"incast:senders=1", "loss=6", 60, 78, 1, 0, 0},
+	};
+
+	seed = 3;
+	MEASURE(list);
+	seed = 1;
+}
+
 /* Queues of the greatest length, as 1,024 senders of 8 messages each need them. */
 static void many_receives(void)
 {
@@ -240,4 +255,5 @@ static void many_receives(void)
 }
 
 UT_MAIN("sim/congestion", UT(incast), UT(incast_of_many), UT(loss), UT(outcast_far), UT(tcp),
-	UT(others), UT(receiver_limited), UT(long_path_of_few), UT(arrivals), UT(many_receives))
+	UT(others), UT(receiver_limited), UT(long_path_of_few), UT(arrivals), UT(lost_at_the_start),
+	UT(many_receives))
