@@ -381,6 +381,7 @@ int sim_faults_parse(struct sim *sim, const char *list, char *message, size_t me
 
 bool sim_faults_any(const struct sim *sim)
 {
+	const struct hw_fault_chances *chance = &sim->config.link.fault;
 	const struct sim_link *link = &sim->config.link;
 	uint32_t i;
 
@@ -388,8 +389,8 @@ bool sim_faults_any(const struct sim *sim)
 		if (sim->fault_ppm[i])
 			return true;
 	}
-	return link->jitter_ns || link->loss_ppm || link->burst_ppm || link->dup_ppm ||
-	       link->reorder_ppm || link->corrupt_ppm || link->forge_ppm;
+	return link->jitter_ns || link->forge_ppm || chance->loss_ppm || chance->burst_ppm ||
+	       chance->dup_ppm || chance->reorder_ppm || chance->corrupt_ppm;
 }
 
 static void clear_link(struct sim_link *link)

@@ -20,7 +20,7 @@ static const struct sim_workload *const workloads[] = {
     &sim_wl_rd_mix, &sim_wl_rd_send, &sim_wl_ud_send,   &sim_wl_ud_long, &sim_wl_verbs,
     &sim_wl_incast, &sim_wl_outcast, &sim_wl_isolation, &sim_wl_hostile, &sim_wl_goal,
     &sim_wl_all,    &sim_wl_record,  &sim_wl_rc_tcp,    &sim_wl_tag,     &sim_wl_cost,
-    &sim_wl_uc,     &sim_wl_xrc,     &sim_wl_mcast,  &sim_wl_calm,
+    &sim_wl_uc,     &sim_wl_xrc,     &sim_wl_mcast,     &sim_wl_calm,
 };
 
 const struct sim_workload *sim_workload_at(uint32_t i)
