@@ -100,13 +100,17 @@ image()
 	mkdir -p "$tree"/{bin,sbin,proc,sys,dev,tmp,run,etc,var/run,usr/bin,weft/lib/verbs}
 	install_file "$(command -v busybox)" "$tree" bin
 	ln -s busybox "$tree/bin/sh"
-	for file in weftd weftctl weft-bench weft-run; do
+	for file in weftd weftctl weft-bench weft-run goal-run; do
 		install_file "$bin/$file" "$tree" weft/bin
+	done
+	# Libraries of weft look for each other beside them.
+	for file in "$lib"/libweft.so.?; do
+		install_file "$file" "$tree" weft/lib
 	done
 	for file in "$lib"/verbs/*.so*; do
 		install_file "$file" "$tree" weft/lib/verbs
 	done
-	for file in rping iperf3; do
+	for file in rping iperf3 ibv_rc_pingpong ib_send_lat ib_write_lat ib_read_lat; do
 		file=$(command -v "$file") && install_file "$file" "$tree" usr/bin
 	done
 	for file in mcast_prog mpa_sock rc_peer; do

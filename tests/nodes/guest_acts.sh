@@ -94,6 +94,13 @@ first()
 	first=$1
 }
 
+# cores,LIST: of weftd
+cores=1
+cores()
+{
+	cores=$1
+}
+
 # weftd,OPTION...: a NIC on each card that is bound, .1 and .2; further options
 weftd()
 {
@@ -107,7 +114,7 @@ weftd()
 	done
 	# shellcheck disable=SC2086 # words
 	: >$log/weftd
-	/weft/bin/weftd $ports --cores 1 "$@" >$log/weftd 2>&1 &
+	/weft/bin/weftd $ports --cores $cores "$@" >$log/weftd 2>&1 &
 	weftd=$!
 	wait_for 120 'weftd is ready' ready
 	grep -v '^weftd: ready' $log/weftd
@@ -130,7 +137,8 @@ stop()
 
 links_up()
 {
-	weftctl list >/tmp/list || fail 'weftctl list'
+	# On a busy machine weftd may be too slow for an answer.
+	weftctl list >/tmp/list || return 1
 	! grep -q ' down' /tmp/list
 }
 
@@ -163,16 +171,79 @@ bench()
 	say "bench $*"
 }
 
-rping()
+# pair NAME CARD SERVER... -- CLIENT...: a server on NIC CARD and a client on the other, in weft-run
+pair()
 {
-	timeout 300 weft-run --device weft1 rping -s -a 10.9.0.2 -C 5 -V -v >$log/rping.s 2>&1 &
+	name=$1 card=$2 server_words='' options=
+	shift 2
+	while [ "$1" != -- ]; do
+		server_words="$server_words $1"
+		shift
+	done
+	shift
+	case $name in
+	rping) ;;
+	*) options='--transport ib' ;;
+	esac
+	# shellcheck disable=SC2086 # words
+	timeout 400 weft-run --device "weft$card" $options $server_words >$log/$name.s 2>&1 &
 	server=$!
 	sleep 2
-	timeout 300 weft-run --device weft0 rping -c -a 10.9.0.2 -C 5 -V -v >$log/rping.c 2>&1 ||
-		fail "rping ended with $?"
-	wait $server || fail "rping -s ended with $?"
-	rm -f $log/rping.*
-	say rping
+	left=60
+	# shellcheck disable=SC2086 # words
+	until timeout 400 weft-run --device "weft$((1 - card))" $options "$@" >$log/$name.c 2>&1; do
+		left=$((left - 1))
+		# The server is not up yet; a loaded machine disturbs perftest's measurement of its clock.
+		[ $left -gt 0 ] && kill -0 $server 2>/dev/null && grep -qE "onnect|Correlation" $log/$name.c || fail "$name ended with $?"
+		sleep 2
+	done
+	wait $server || fail "$name ended with $? at its server"
+	rm -f $log/$name.*
+	say "$name weft$((1 - card)) to weft$card"
+}
+
+# has PROGRAM: or the machine that made the image had none
+has()
+{
+	command -v "$1" >/dev/null || { say "no $1"; return 1; }
+}
+
+# Both directions: every byte of the pings is looked at (-V, -c); perftest does not look at its own.
+rping()
+{
+	for to in 0 1; do
+		pair rping $to rping -s -a 10.9.0.$((to + 1)) -C 5 -V -v -- rping -c -a 10.9.0.$((to + 1)) -C 5 -V -v
+	done
+}
+
+pingpong()
+{
+	has ibv_rc_pingpong || return 0
+	for to in 0 1; do
+		pair pingpong $to ibv_rc_pingpong -g 0 -c -s 4096 -n 20 -i 1 -- ibv_rc_pingpong -g 0 -c -s 4096 -n 20 -i 1 127.0.0.1
+	done
+}
+
+perftest()
+{
+	has ib_send_lat || return 0
+	for to in 0 1; do
+		for program in ib_send_lat ib_write_lat ib_read_lat; do
+			pair perftest $to $program -F -n 20 -s 4096 -p 1860$to -- $program -F -n 20 -s 4096 -p 1860$to 127.0.0.1
+		done
+	done
+}
+
+# A GOAL program of ranks on both cards: every byte of the messages is looked at.
+goal()
+{
+	for words in 'allreduce --bytes 20000' 'bcast --bytes 50000' barrier; do
+		# shellcheck disable=SC2086 # words
+		timeout 400 goal-run --coll $words --ranks 4 --device weft0,weft1 --timeout 200000 >$log/goal 2>&1 ||
+			fail "goal-run --coll $words ended with $?"
+	done
+	rm -f $log/goal
+	say goal
 }
 
 # Five datagrams to a group: the second card has to let them in, as its filter is set.
@@ -217,18 +288,19 @@ linux_tcp()
 	say linux_tcp
 }
 
-# sockets: a program of TCP over the cards
+# sockets[,-R]: a program of TCP over the cards, towards the second one or from it
 sockets()
 {
 	: >$log/iperf.s
 	timeout 300 weft-run --device weft1 --sockets iperf3 -s -1 --forceflush -B 10.9.0.2 >$log/iperf.s 2>&1 &
 	server=$!
 	wait_for 60 'iperf3 listens' grep -qi 'listening' $log/iperf.s
-	timeout 300 weft-run --device weft0 --sockets iperf3 -c 10.9.0.2 -n 500K -l 16K >$log/iperf.c 2>&1 ||
+	# shellcheck disable=SC2086 # words
+	timeout 300 weft-run --device weft0 --sockets iperf3 -c 10.9.0.2 -n 500K -l 16K $1 >$log/iperf.c 2>&1 ||
 		fail "iperf3 ended with $?"
 	wait $server || fail "iperf3 -s ended with $?"
 	rm -f $log/iperf.*
-	say sockets
+	say "sockets $1"
 }
 
 # serve,WORD... and client,ADDRESS,WORD...: weft-bench with the NIC of another guest
@@ -257,10 +329,15 @@ client()
 	say "client $*"
 }
 
+stats_read()
+{
+	weftctl stats weft0 --nonzero >/tmp/stats
+}
+
 # stats,NAME...: counters that are not 0 and whose names contain one of these
 stats()
 {
-	weftctl stats weft0 --nonzero >/tmp/stats || fail 'weftctl stats'
+	wait_for 60 'weftctl stats' stats_read
 	for word in "$@"; do
 		grep -- "$word" /tmp/stats || fail "no counter $word"
 	done
@@ -272,6 +349,13 @@ log_has()
 	grep -q -- "$1" $log/weftd
 }
 
+# logged,TEXT: weftd has said so
+logged()
+{
+	log_has "$1" || fail "weftd does not say '$1'"
+	say "logged $1"
+}
+
 # unplugged,N: the host takes card N out (it waits for the line "host: ..."); weftd says so, serves the
 # other and lets the card go
 unplugged()
@@ -280,8 +364,8 @@ unplugged()
 	echo "host: unplug $1"
 	wait_for 120 'weftd says that the card is gone' log_has "the card $address is gone"
 	wait_for 60 'the kernel has let the card go' [ ! -e "/sys/bus/pci/devices/$address" ]
-	weftctl list || fail 'weftctl list after the removal'
-	weftctl stats weft0 >/dev/null || fail 'weftctl stats after the removal'
+	wait_for 60 'weftctl list after the removal' weftctl list
+	wait_for 60 'weftctl stats after the removal' weftctl stats weft0 --nonzero
 	say "unplugged $1"
 }
 

@@ -4,7 +4,8 @@
 # weftd on PCI cards by DPDK's drivers, in an emulated machine (guest.sh): each kind of card that QEMU
 # has and DPDK drives, bound to uio_pci_generic (hugepages) and to vfio-pci behind an emulated IOMMU
 # (ordinary memory). Two cards and an interface of the kernel are on one Ethernet in there: pings of
-# the kernel, data over RD, TCP and ESP from card to card with every byte looked at, large packets,
+# the kernel, data over RD, TCP and ESP from card to card with every byte looked at, rping, pings of
+# libibverbs and perftest, iperf3 over sockets in both directions, a GOAL program, large packets,
 # counters of drivers, cards that cannot be used, and one that is taken out.
 #
 #	CASES	the cases to run, by name (default: all)
@@ -24,7 +25,8 @@ quiet=${WEFT_NODES_QUIET:-500}
 # Small windows: on a busy machine an emulated one moves some ten frames a second over virtio.
 data='bench,bw,--qp,rd,--size,16K,--iters,20,--window,4 bench,lat,--qp,rd,--iters,20,--warmup,5
 	bench,bw,--qp,rd,--op,read,--size,16K,--iters,10,--window,2 bench,bw,--qp,rc-tcp,--size,16K,--iters,20,--window,4
-	bench,bw,--qp,rc-esp,--size,16K,--iters,10,--window,2 rping groups linux_tcp sockets'
+	bench,bw,--qp,rc-esp,--size,16K,--iters,10,--window,2 rping pingpong perftest goal groups linux_tcp
+	sockets sockets,-R'
 pings='kernel_up,10.9.0.9/24 ping,10.9.0.1 ping,10.9.0.2'
 machine_uio='-M pc,vmport=off,hpet=off'
 machine_vfio='-M q35,vmport=off,hpet=off,kernel-irqchip=split -device intel-iommu,intremap=on,aw-bits=48'
@@ -46,14 +48,15 @@ cards_behind_ports()
 		-device "virtio-net-pci,netdev=h2,addr=18,romfile=,mac=52:54:00:12:34:77"
 }
 
-# guest_start NAME ACTS QEMU-OPTION...
+# guest_start NAME ACTS QEMU-OPTION...: in the network namespace of $guest_ns
+guest_ns=
 guest_start()
 {
 	local name=$1 acts=$2
 	shift 2
 	: >"$WEFT_TMP/$name.console"
 	# shellcheck disable=SC2086 # words
-	spawn "$name" tests/nodes/guest.sh run "$image" "$WEFT_TMP/$name.console" "$(echo $acts)" "$@"
+	spawn "$name" $guest_ns tests/nodes/guest.sh run "$image" "$WEFT_TMP/$name.console" "$(echo $acts)" "$@"
 }
 
 # guest_end NAME: waits while it goes on; all of its acts must have passed
@@ -128,6 +131,28 @@ card_case virtio_packed_vfio vfio "$virtio_iommu,packed=on" stats,wire_rx_interr
 card_case e1000e_vfio vfio e1000e stats,wire_polled_idle "$large"
 card_case vmxnet3_vfio vfio vmxnet3
 
+# Two queues for two shards: QEMU has several queues of taps alone, and spreads frames by the hash that
+# the driver sets (RSS).
+if wanted virtio_queues; then
+	netns_add nodes
+	guest_ns="ip netns exec $(unique nodes)"
+	cards=
+	$guest_ns ip link add name wbr type bridge && $guest_ns ip link set wbr up || die 'no bridge'
+	for n in 0 1; do
+		$guest_ns ip tuntap add dev wq$n mode tap multi_queue vnet_hdr && $guest_ns ip link set wq$n master wbr up || die 'no tap'
+		cards="$cards -netdev tap,id=h$n,ifname=wq$n,script=no,downscript=no,queues=2,vhost=off"
+		cards="$cards -device virtio-net-pci,netdev=h$n,addr=1$n,romfile=,mq=on,rss=on,vectors=6,disable-legacy=on,mac=52:54:00:12:36:0$n"
+	done
+	# shellcheck disable=SC2086 # words
+	guest_start virtio_queues "hugepages,100 bind,uio_pci_generic,0,1 cores,1*4 weftd,--verbose logged,a.queue.for.each.of.2.shards list
+		bench,bw,--qp,rd,--size,16K,--iters,20,--window,4 bench,bw,--qp,rd,--size,16K,--iters,20,--window,4
+		bench,bw,--qp,rc-tcp,--size,16K,--iters,20,--window,4 bench,bw,--qp,rc-esp,--size,16K,--iters,10,--window,2
+		stats,card_tx_q0,card_tx_q1,card_rx_q stop" $machine_uio $cards
+	guest_end virtio_queues
+	guest_ns=
+	tr -d '\r' <"$WEFT_TMP/virtio_queues.console" | grep -E 'a queue for each|card_[rt]x_q._good_packets' | sort -u
+fi
+
 if wanted refusals; then
 	# shellcheck disable=SC2086,SC2046 # words
 	guest_start refusals "ports
@@ -148,7 +173,7 @@ if wanted unplug; then
 	guest_start unplug "bind,vfio-pci,0,1 weftd list unplugged,1 kernel_up,10.9.0.9/24 ping,10.9.0.1 stop" $machine_vfio $(cards_behind_ports e1000e) \
 		-qmp "unix:$WEFT_TMP/qmp,server=on,wait=off"
 	until dead unplug || guest_said unplug '^host: unplug 1'; do sleep 0.5; done
-	printf '{"execute": "qmp_capabilities"}\n{"execute": "device_del", "arguments": {"id": "c1"}}\n' |
+	dead unplug || printf '{"execute": "qmp_capabilities"}\n{"execute": "device_del", "arguments": {"id": "c1"}}\n' |
 		timeout 60 socat -t 5 - "UNIX-CONNECT:$WEFT_TMP/qmp" >"$WEFT_TMP/qmp.out"
 	guest_end unplug
 fi
