@@ -617,12 +617,13 @@ _coverage: $(call cov_bins,$(COV_NEAR) $(if $(FAR),$(COV_FAR)))
 	@tests/run.sh $^
 	@tools/coverage.py --json $(B)/cov/coverage.json $(B)/obj/cov
 
-test-clients:	## Debian's programs of libibverbs and librdmacm at length; T=name runs those whose path contains it
-	@tools/deps.sh test mpi
+test-clients:	## Debian's programs of libibverbs and librdmacm at length; T=name runs those whose path contains it; T=coll_suite: MPI programs of others with the NIC's collectives and without (an hour or more, SUITES=, SUITE_RANKS=)
+	@tools/deps.sh test mpi $(if $(findstring suite,$(T)),suites)
 	@+$(MAKE) _test-clients
 CLIENT_SCRIPTS := $(sort $(wildcard tests/clients/*.sh))
 _test-clients: all $(call products,san)
-	@JOBS=1 tests/run.sh $(if $(T),$(foreach s,$(CLIENT_SCRIPTS),$(if $(findstring $T,$s),$s)),$(CLIENT_SCRIPTS))
+	@JOBS=1 tests/run.sh $(if $(T),$(foreach s,$(CLIENT_SCRIPTS),$(if $(findstring $T,$s),$s)),$(filter-out %/coll_suite.sh,$(CLIENT_SCRIPTS)))
+	@$(if $(findstring suite,$(T)),cat $(B)/test-logs/clients_coll_suite.sh.log)
 
 test-long:	## integration tests that take minutes of processor time
 	@tools/deps.sh test

@@ -1,0 +1,303 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Programs and test suites of others, each with MPI's own collectives and with those of the NIC,
+# blocking ones too: what passes without weft passes with it. Prints what differs, what was left out
+# and why, and the share of calls and bytes that ran on the NIC.
+#
+#	SUITES		of: openmpi mpich mpi4py espresso scalapack (default: all)
+#	SUITE_RANKS	most ranks of a test of MPICH's suite (4: more spin for hours on few CPUs; its
+#			list has up to 10)
+#	SUITE_TESTS	names of tests of MPICH's suite (default: all of its folder coll), of mpi4py and ScaLAPACK
+#	SUITE_LIMIT	seconds of one run (60)
+#
+# Sources are loaded by `apt-get source` into a folder of the cache, programs are Debian's packages
+# (tools/deps.sh suites).
+# timeout: 14400
+
+. tests/int/lib.sh
+LIMIT=${SUITE_LIMIT:-60}
+most=${SUITE_RANKS:-4}
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/weft-suites
+mkdir -p "$cache"
+component=$PWD/build/lib/openmpi
+preload=$PWD/build/lib/mpich/libweft-mpich.so
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+missing=
+
+wanted()
+{
+	[ -z "${SUITES:-}" ] && return
+	case " $SUITES " in
+	*" $1 "*) return 0 ;;
+	esac
+	return 1
+}
+
+# chosen NAME: true if the test is to be run
+chosen()
+{
+	[ -z "${SUITE_TESTS:-}" ] && return
+	case " $SUITE_TESTS " in
+	*" $1 "*) return 0 ;;
+	esac
+	return 1
+}
+
+left_out()
+{
+	say "left out: $*"
+	missing=1
+}
+
+# source_of PACKAGE: unpacks its source below the cache; false: it cannot be had
+source_of()
+{
+	local at=$cache/$1 parts
+	[ ! -e "$at/ready" ] || return 0
+	rm -rf "$at"
+	mkdir -p "$at/lists/partial"
+	# The machine's own archive, of sources, without a change to the machine.
+	parts=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2>/dev/null |
+		sed -nE 's/^URIs: *([^ ]+).*/\1/p; s/^deb +(\[[^]]*\] *)?([^ ]+) .*/\2/p' | grep -m1 '/debian$') || return 1
+	printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n' \
+		"$parts" "$(. /etc/os-release && echo "$VERSION_CODENAME")" >"$at/src.sources"
+	(
+		cd "$at" || exit
+		options=(-o "Dir::Etc::sourcelist=$at/src.sources" -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$at/lists"
+			-o APT::Sandbox::User=root)
+		apt-get "${options[@]}" update && apt-get "${options[@]}" source --download-only "$1" &&
+			mkdir tree && tar -xf "$1"_*.orig.tar.* -C tree --strip-components=1
+	) >"$at.log" 2>&1 && touch "$at/ready"
+}
+
+# run LIB HOW RANKS COMMAND...: HOW is plain or weft; output to $WEFT_TMP/run.out
+run()
+{
+	local lib=$1 how=$2 ranks=$3 set=()
+	shift 3
+	if [ "$lib" = openmpi ]; then
+		[ "$how" = plain ] || set=(env "OMPI_MCA_mca_base_component_path=$component:SYSTEM_DEFAULT" OMPI_MCA_coll_weft_verbose=1
+			OMPI_MCA_coll_weft_force=1)
+		set+=(mpirun.openmpi --oversubscribe --mca pml ob1 --mca btl 'self,vader' --mca btl_vader_single_copy_mechanism none
+			--mca op ^avx --mca mpi_yield_when_idle 1)
+	else
+		set=(mpiexec.mpich)
+		[ "$how" = plain ] || set+=(-genv LD_PRELOAD "$preload" -genv WEFT_MPI_VERBOSE 1 -genv WEFT_MPI_RULES "$WEFT_TMP/rules")
+	fi
+	timeout -k 5 "$LIMIT" "${set[@]}" -n "$ranks" "$@" >"$WEFT_TMP/run.out" 2>&1 </dev/null
+}
+
+# Adds the line at the end of a run to "$1.share".
+add_share()
+{
+	sed -nE 's/^(coll_weft|weft-mpich): rank 0: all collectives: ([0-9]+) of ([0-9]+) calls[^)]*\) and ([0-9]+) of ([0-9]+) bytes.*/\2 \3 \4 \5/p' \
+		"$WEFT_TMP/run.out" >>"$WEFT_TMP/$1.share"
+}
+
+# share SUITE: prints the sum
+share()
+{
+	touch "$WEFT_TMP/$1.share"
+	awk -v suite="$1" '{ a += $1; b += $2; c += $3; d += $4 }
+		END { printf "%s: %d of %d calls (%.1f %%) and %d of %d bytes (%.1f %%) of rank 0 ran on the NIC\n",
+			suite, a, b, b ? 100 * a / b : 0, c, d, d ? 100 * c / d : 0 }' "$WEFT_TMP/$1.share"
+}
+
+# compare SUITE LIB RANKS GOOD NAME COMMAND...: passes if it exits with 0 and GOOD, a command, likes its output
+passed=0 differ=0 neither=0
+compare()
+{
+	local suite=$1 lib=$2 ranks=$3 good=$4 name=$5 try how plain weft
+	shift 5
+	for try in 1 2; do
+		for how in plain weft; do
+			if run "$lib" $how "$ranks" "$@" && $good "$WEFT_TMP/run.out" "$how"; then
+				declare $how=pass
+			else
+				declare $how=fail
+				cp "$WEFT_TMP/run.out" "$WEFT_TMP/$suite.$name.$how.out"
+			fi
+		done
+		add_share "$suite"
+		[ "$plain$weft" = passfail ] || break
+		say "$suite: $name, $ranks ranks: fails with weft alone, try $try: $(tail -n 3 "$WEFT_TMP/run.out" | tr '\n' ' ' | cut -c1-300)"
+	done
+	case $plain$weft in
+	passpass) passed=$((passed + 1)) ;;
+	failfail)
+		neither=$((neither + 1))
+		say "$suite: $name, $ranks ranks: fails without weft, too"
+		;;
+	failpass)
+		neither=$((neither + 1))
+		say "$suite: $name, $ranks ranks: fails without weft alone"
+		;;
+	passfail) differ=$((differ + 1)) ;;
+	esac
+}
+
+verdict()
+{
+	share "$1"
+	say "$1: $passed pass with and without, $neither fail without weft, $differ fail with weft alone"
+	total_differ=$((${total_differ:-0} + differ))
+	passed=0 differ=0 neither=0
+}
+
+weftd_start weftd --nics 4
+for c in barrier bcast {,all}gather{,v} scatter{,v} alltoall{,v,w} {,all}reduce reduce_scatter{,_block} {,ex}scan \
+	neighbor_{allgather{,v},alltoall{,v,w}}; do
+	printf '%s: weft\ni%s: weft\n' "$c" "$c"
+done >"$WEFT_TMP/rules"
+
+# ---- the folder coll of MPICH's suite
+
+no_errors()
+{
+	grep -q '^ *No [Ee]rrors' "$1"
+}
+
+mpich_suite()
+{
+	local lib=$1 at=$cache/mpich/tree/test/mpi b=$WEFT_TMP/suite-$1 name ranks rest words w file
+	mkdir -p "$b"
+	# Its configure would find these out.
+	printf '#define %s 1\n' STDC_HEADERS HAVE_{STDLIB,STRING,STDINT,UNISTD,STDARG,INTTYPES,SYS_TIME,PTHREAD}_H HAVE_LONG_LONG \
+		HAVE_LONG_DOUBLE HAVE_USLEEP HAVE_LONG_DOUBLE__COMPLEX HAVE_{FLOAT,DOUBLE}__COMPLEX HAVE__BOOL HAVE_MPI_WIN_CREATE >"$b/mpitestconf.h"
+	echo '#define THREAD_PACKAGE_NAME THREAD_PACKAGE_POSIX' >>"$b/mpitestconf.h"
+	for file in mtest mtest_common mtest_thread dtypes; do
+		mpicc."$lib" -O1 -w -I"$b" -I"$at/include" -c "$at/util/$file.c" -o "$b/$file.o" >"$b/log" 2>&1 ||
+			{ left_out "MPICH's suite with $lib: $(head -n 2 "$b/log")"; return; }
+	done
+	while read -r name ranks rest; do
+		case $name in '' | '#'* | @*) continue ;; esac
+		chosen "$name" || continue
+		[ "$ranks" -le "$most" ] || ranks=$most
+		[ ! -e "$b/done.$name.$ranks.${rest//[^a-z0-9=]/_}" ] || continue
+		touch "$b/done.$name.$ranks.${rest//[^a-z0-9=]/_}"
+		if [ ! -e "$b/$name" ] && [ -e "$at/coll/$name.c" ] && ! mpicc."$lib" -O1 -w -I"$b" -I"$at/include" -I"$at/dtpools/include" \
+			-o "$b/$name" "$at/coll/$name.c" "$b"/*.o -lpthread -lm >"$b/log" 2>&1; then
+			say "$lib: $name is not compiled: $(grep -m1 -oE "undefined reference to .*|error: .*" "$b/log")"
+			continue
+		fi
+		[ -x "$b/$name" ] || continue
+		words=()
+		for w in $rest; do [[ $w != arg=* ]] || words+=("${w#arg=}"); done
+		compare "$lib" "$lib" "$ranks" no_errors "$name" "$b/$name" "${words[@]}"
+	done <"$at/coll/testlist.in"
+	verdict "$lib"
+}
+
+for lib in openmpi mpich; do
+	wanted $lib || continue
+	command -v "mpicc.$lib" >/dev/null || { left_out "$lib: mpicc.$lib is not installed"; continue; }
+	if source_of mpich; then
+		mpich_suite $lib
+	else
+		left_out "MPICH's suite: its source package cannot be loaded: $(tail -n 1 "$cache/mpich.log" 2>/dev/null)"
+	fi
+done
+
+# ---- mpi4py
+
+any_output()
+{
+	grep -q '^OK' "$1"
+}
+
+if wanted mpi4py; then
+	if ! python3 -c 'import mpi4py' 2>/dev/null && ! /usr/bin/python3 -c 'import mpi4py' 2>/dev/null; then
+		left_out 'mpi4py: python3-mpi4py is not installed'
+	elif ! source_of mpi4py; then
+		left_out "mpi4py: its source package, which has the tests, cannot be loaded: $(grep -m1 -E '^E:' "$cache/mpi4py.log")"
+	else
+		LIMIT=${SUITE_LIMIT:-600}
+		for file in "$cache"/mpi4py/tree/test/test_cco_*.py; do
+			name=$(basename "$file" .py)
+			chosen "$name" || continue
+			compare mpi4py openmpi 2 any_output "$name" env PYTHONPATH="$cache/mpi4py/tree/test" /usr/bin/python3 -m unittest -q "$name"
+		done
+		verdict mpi4py
+		LIMIT=${SUITE_LIMIT:-60}
+	fi
+fi
+
+# ---- Quantum ESPRESSO: a cell of silicon, whose energies are compared
+
+energies()
+{
+	grep -q 'JOB DONE' "$1" || return 1
+	sed -nE 's/^!? *total energy *= *(-?[0-9.]+) Ry.*/\1/p; s/^ *estimated scf accuracy.*//p' "$1" >"$WEFT_TMP/energy.$2"
+	[ -s "$WEFT_TMP/energy.$2" ] || return 1
+	[ "$2" = plain ] || {
+		# The last digits are those of another order of sums.
+		[ "$(tail -n 1 "$WEFT_TMP/energy.plain" | cut -c1-11)" = "$(tail -n 1 "$WEFT_TMP/energy.weft" | cut -c1-11)" ] ||
+			{ say "espresso: $(tail -n 1 "$WEFT_TMP/energy.plain") without, $(tail -n 1 "$WEFT_TMP/energy.weft") with weft"; return 1; }
+	}
+}
+
+if wanted espresso; then
+	packed=$(find /usr/share/doc/quantum-espresso -name 'Si.pz-vbc.UPF*' 2>/dev/null | head -n 1)
+	if ! command -v pw.x >/dev/null; then
+		left_out 'Quantum ESPRESSO: quantum-espresso is not installed'
+	elif [ -z "$packed" ]; then
+		left_out "Quantum ESPRESSO: quantum-espresso-data, which has silicon's pseudopotential, is not installed"
+	else
+		mkdir -p "$WEFT_TMP/si"
+		zcat -f "$packed" >"$WEFT_TMP/si/Si.UPF"
+		cat >"$WEFT_TMP/si/si.in" <<-END
+			&control
+			calculation='scf', prefix='si', pseudo_dir='$WEFT_TMP/si', outdir='$WEFT_TMP/si'
+			/
+			&system
+			ibrav=2, celldm(1)=10.2, nat=2, ntyp=1, ecutwfc=16.0
+			/
+			&electrons
+			conv_thr=1.0d-8
+			/
+			ATOMIC_SPECIES
+			Si 28.086 Si.UPF
+			ATOMIC_POSITIONS alat
+			Si 0.00 0.00 0.00
+			Si 0.25 0.25 0.25
+			K_POINTS automatic
+			2 2 2 1 1 1
+		END
+		LIMIT=${SUITE_LIMIT:-600}
+		for ranks in 2 4; do
+			compare espresso openmpi $ranks energies "si$ranks" pw.x -in "$WEFT_TMP/si/si.in"
+		done
+		verdict espresso
+		LIMIT=${SUITE_LIMIT:-60}
+	fi
+fi
+
+# ---- ScaLAPACK's own tests
+
+residuals()
+{
+	grep -qE '[1-9][0-9]* tests completed and passed' "$1" && ! grep -qE '[1-9][0-9]* tests completed and failed' "$1"
+}
+
+if wanted scalapack; then
+	LIMIT=${SUITE_LIMIT:-300}
+	for lib in openmpi mpich; do
+		programs=$(find /usr/lib/*/scalapack/$lib-tests -maxdepth 1 -type f -perm -1 2>/dev/null | sort)
+		[ -n "$programs" ] || { left_out "ScaLAPACK with $lib: scalapack-mpi-test is not installed"; continue; }
+		for program in $programs; do
+			case ${program##*/} in
+			xdlu | xzllt | xdqr | xdls | xdinv | xdbrd) ;;
+			*) continue ;;
+			esac
+			chosen "${program##*/}" || continue
+			compare "scalapack-$lib" $lib 4 residuals "${program##*/}" env -C "${program%/*}" "$program"
+		done
+		verdict "scalapack-$lib"
+	done
+fi
+
+weftd_stop weftd
+[ -z "$missing" ] || say 'some suites were left out, see above'
+[ "${total_differ:-0}" = 0 ] || die "$total_differ tests fail with weft alone"
+[ -n "${total_differ:-}" ] || skip 'no suite could be run'
