@@ -241,12 +241,8 @@ wire memif
 weftd_stop mright
 weftd_stop mleft
 
-netns_add a
-netns_add b
+veth_add a b
 a=$(unique a) b=$(unique b)
-ip link add va netns "$a" type veth peer name vb netns "$b" || skip 'no veth here'
-ip -n "$a" link set va up
-ip -n "$b" link set vb up
 in_ns="ip netns exec $a"
 weftd_start vleft --port va --ip 10.9.0.1/24 --name left
 in_ns="ip netns exec $b"

@@ -143,14 +143,11 @@ finish "s$runs"
 weftd_stop left
 
 # The same programs over another wire below the NICs.
-netns_add a
-netns_add b
-ip link add va netns "$(unique a)" type veth peer name vb netns "$(unique b)" || skip 'no veth here'
-ip -n "$(unique a)" link set va up
-ip -n "$(unique b)" link set vb up
-in_ns="ip netns exec $(unique a)"
+veth_add a b
+a=$(unique a) b=$(unique b)
+in_ns="ip netns exec $a"
 weftd_start vleft --port va --ip 10.9.0.1/24 --name left
-in_ns="ip netns exec $(unique b)"
+in_ns="ip netns exec $b"
 weftd_start vright --port vb --ip 10.9.0.2/24 --name right
 in_ns=
 round veth left0 right0 iwarp

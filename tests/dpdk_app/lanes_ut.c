@@ -312,34 +312,54 @@ static void parts_have_lines_of_their_own(void)
 }
 
 /* Fields by who writes them while frames move, each within the part of that writer. */
-#define IN(type, part, next, field)                                                                \
-	(offsetof(type, field) >= offsetof(type, part) &&                                          \
-	 offsetof(type, field) < offsetof(type, next))
+#define FIELD(type, part, next, field)                                                             \
+	{                                                                                          \
+		.name = #type " " #field, .at = offsetof(type, field),                             \
+		.from = offsetof(type, part), .to = offsetof(type, next)                           \
+	}
+#define FIELD_LAST(type, part, field)                                                              \
+	{                                                                                          \
+		.name = #type " " #field, .at = offsetof(type, field),                             \
+		.from = offsetof(type, part), .to = sizeof(type)                                   \
+	}
+
+static const struct {
+	const char *name;
+	size_t at, from, to; /* of the field; of its part, in bytes */
+} fields[] = {
+    /* Read by every core that sends to a shard, beside what its own core writes. */
+    FIELD(struct shard, fixed, of_core, in),
+    FIELD(struct shard, fixed, of_core, loop),
+    FIELD(struct shard, fixed, of_core, core),
+    FIELD(struct shard, of_core, seldom, stats),
+    FIELD(struct shard, of_core, seldom, line),
+    FIELD(struct shard, of_core, seldom, num_borrowed),
+    /* Read by core_wake() for each burst; the turns of the core do not write beside it. */
+    FIELD(struct core, of_wakers, of_quiesce, sleeping),
+    FIELD_LAST(struct core, of_quiesce, rounds),
+    FIELD(struct core, of_core, of_wakers, now_ns),
+    FIELD(struct core, of_core, of_wakers, stats),
+    /* Read by every shard in each turn. */
+    FIELD(struct nic, seldom, of_line, link_up),
+    FIELD(struct nic, seldom, of_line, capture),
+    FIELD(struct nic, of_line, of_control, line_busy_ns),
+    FIELD(struct nic, of_control, shard, memory_refused),
+    FIELD(struct app, of_messages, nic, awaited),
+    FIELD(struct wire, fixed, seldom, queue_each),
+    FIELD(struct wire, seldom, of_owner, settled),
+    FIELD_LAST(struct wire, of_owner, next_rx_queue),
+    FIELD_LAST(struct wire, of_owner, num_stuck),
+};
 
 static void fields_are_in_their_part(void)
 {
-	/* Read by every core that sends to a shard, beside what its own core writes. */
-	CU_ASSERT_TRUE(IN(struct shard, fixed, of_core, in));
-	CU_ASSERT_TRUE(IN(struct shard, fixed, of_core, loop));
-	CU_ASSERT_TRUE(IN(struct shard, fixed, of_core, core));
-	CU_ASSERT_TRUE(IN(struct shard, of_core, seldom, stats));
-	CU_ASSERT_TRUE(IN(struct shard, of_core, seldom, line));
-	CU_ASSERT_TRUE(IN(struct shard, of_core, seldom, num_borrowed));
-	/* Read by core_wake() for each burst; the turns of the core do not write beside it. */
-	CU_ASSERT_TRUE(IN(struct core, of_wakers, of_quiesce, sleeping));
-	CU_ASSERT_TRUE(offsetof(struct core, rounds) >= offsetof(struct core, of_quiesce));
-	CU_ASSERT_TRUE(IN(struct core, of_core, of_wakers, now_ns));
-	CU_ASSERT_TRUE(IN(struct core, of_core, of_wakers, stats));
-	/* Read by every shard in each turn. */
-	CU_ASSERT_TRUE(IN(struct nic, seldom, of_line, link_up));
-	CU_ASSERT_TRUE(IN(struct nic, seldom, of_line, capture));
-	CU_ASSERT_TRUE(IN(struct nic, of_line, of_control, line_busy_ns));
-	CU_ASSERT_TRUE(IN(struct nic, of_control, shard, memory_refused));
-	CU_ASSERT_TRUE(IN(struct app, of_messages, nic, awaited));
-	CU_ASSERT_TRUE(IN(struct wire, fixed, seldom, queue_each));
-	CU_ASSERT_TRUE(IN(struct wire, seldom, of_owner, settled));
-	CU_ASSERT_TRUE(offsetof(struct wire, next_rx_queue) >= offsetof(struct wire, of_owner));
-	CU_ASSERT_TRUE(offsetof(struct wire, num_stuck) >= offsetof(struct wire, of_owner));
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		bool in = fields[i].at >= fields[i].from && fields[i].at < fields[i].to;
+
+		if (!in)
+			fprintf(stderr, "%s: byte %zu\n", fields[i].name, fields[i].at);
+		CU_ASSERT_TRUE(in);
+	}
 }
 
 /* DPDK's ring: what the producer and the consumer write lies on different lines. */

@@ -389,6 +389,19 @@ netns_add()
 	ip -n "$ns" link set lo up
 }
 
+# veth_add A B: makes the namespaces A and B (netns_add), and interfaces vA and vB in them, joined
+# and up
+veth_add()
+{
+	local end
+	netns_add "$1"
+	netns_add "$2"
+	ip link add "v$1" netns "$(unique "$1")" type veth peer name "v$2" netns "$(unique "$2")" || skip 'no veth here'
+	for end in "$1" "$2"; do
+		ip -n "$(unique "$end")" link set "v$end" up
+	done
+}
+
 # tcp_listens NAMESPACE PORT NAME: true if process NAME listens there, or has ended
 tcp_listens()
 {

@@ -8,12 +8,8 @@
 . tests/int/lib.sh
 need python3 ip curl
 
-netns_add a
-netns_add b
+veth_add a b
 a=$(unique a) b=$(unique b)
-ip link add va netns "$a" type veth peer name vb netns "$b" || skip 'no veth here'
-ip -n "$a" link set va up
-ip -n "$b" link set vb up
 
 in_ns="ip netns exec $b"
 weftd_start ports --port vb --ip 10.9.0.10/24 --port "memif:$WEFT_RUN_DIR/memif.sock,server" --ip 10.9.1.1/24 \

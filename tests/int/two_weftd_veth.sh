@@ -6,12 +6,8 @@
 
 . tests/int/lib.sh
 
-netns_add a
-netns_add b
+veth_add a b
 a=$(unique a) b=$(unique b)
-ip link add va netns "$a" type veth peer name vb netns "$b" || skip 'no veth here'
-ip -n "$a" link set va up
-ip -n "$b" link set vb up
 
 round()
 {

@@ -13,14 +13,9 @@ need prometheus promtool python3 ip curl
 promtool check rules dist/prometheus/weft-rules.yml || die 'wrong rules'
 (cd dist/prometheus && promtool test rules weft-rules-test.yml) || die 'rules that do not do what they say'
 
-netns_add p
-netns_add q
+veth_add p q
 p=$(unique p) q=$(unique q)
-ip link add vp netns "$p" type veth peer name vq netns "$q" || skip 'no veth here'
 ip -n "$p" addr add 10.9.0.1/24 dev vp
-ip -n "$p" link set lo up
-ip -n "$p" link set vp up
-ip -n "$q" link set vq up
 in_p="ip netns exec $p"
 
 sed -E 's/\[(1|5)m\]/[15s]/g; s/for: .*/for: 2s/' dist/prometheus/weft-rules.yml >"$WEFT_TMP/rules.yml"

@@ -8,13 +8,9 @@
 . tests/int/lib.sh
 need python3 ping ethtool
 
-netns_add a
-netns_add b
+veth_add a b
 a=$(unique a) b=$(unique b)
-ip link add va netns "$a" type veth peer name vb netns "$b" || skip 'no veth here'
 ip -n "$a" addr add 10.9.0.2/24 dev va
-ip -n "$a" link set va up
-ip -n "$b" link set vb up
 ip netns exec "$a" ethtool -K va tx off >/dev/null
 ip netns exec "$b" ethtool -K vb tx off >/dev/null
 

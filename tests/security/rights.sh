@@ -162,14 +162,10 @@ ends bare
 
 # ---- on a veth, whose address the kernel has, too: ports below 1024 are bound there
 
-netns_add a
-netns_add b
+veth_add a b
 a=$(unique a) b=$(unique b)
-ip link add va netns "$a" type veth peer name vb netns "$b" || skip 'no veth here'
 ip -n "$a" addr add 10.9.0.1/24 dev va
 ip -n "$b" addr add 10.9.0.2/24 dev vb
-ip -n "$a" link set va up
-ip -n "$b" link set vb up
 
 link_is()
 {
