@@ -5,50 +5,57 @@
  */
 #include "nic_fw/fw_nic.h"
 
-static uint64_t rotl(uint64_t x, uint32_t bits)
+static inline uint64_t rotl(uint64_t x, uint32_t bits)
 {
 	return x << bits | x >> (64 - bits);
 }
 
-static void sip_rounds(uint64_t v[4], uint32_t rounds)
+/* The state of the hash, in registers: the functions are inlined. */
+struct sip {
+	uint64_t v0, v1, v2, v3;
+};
+
+static inline __attribute__((always_inline)) void sip_round(struct sip *s)
 {
-	while (rounds--) {
-		v[0] += v[1];
-		v[2] += v[3];
-		v[1] = rotl(v[1], 13) ^ v[0];
-		v[3] = rotl(v[3], 16) ^ v[2];
-		v[0] = rotl(v[0], 32);
-		v[2] += v[1];
-		v[0] += v[3];
-		v[1] = rotl(v[1], 17) ^ v[2];
-		v[3] = rotl(v[3], 21) ^ v[0];
-		v[2] = rotl(v[2], 32);
-	}
+	s->v0 += s->v1;
+	s->v2 += s->v3;
+	s->v1 = rotl(s->v1, 13) ^ s->v0;
+	s->v3 = rotl(s->v3, 16) ^ s->v2;
+	s->v0 = rotl(s->v0, 32);
+	s->v2 += s->v1;
+	s->v0 += s->v3;
+	s->v1 = rotl(s->v1, 17) ^ s->v2;
+	s->v3 = rotl(s->v3, 21) ^ s->v0;
+	s->v2 = rotl(s->v2, 32);
+}
+
+static inline __attribute__((always_inline)) void sip_word(struct sip *s, uint64_t word)
+{
+	s->v3 ^= word;
+	sip_round(s);
+	sip_round(s);
+	s->v0 ^= word;
 }
 
 uint64_t fw_siphash(const uint64_t key[2], uint64_t a, uint64_t b, uint64_t c)
 {
-	const uint64_t msg[3] = {a, b, c};
-	uint64_t v[4] = {
-	    key[0] ^ UINT64_C(0x736f6d6570736575),
-	    key[1] ^ UINT64_C(0x646f72616e646f6d),
-	    key[0] ^ UINT64_C(0x6c7967656e657261),
-	    key[1] ^ UINT64_C(0x7465646279746573),
+	struct sip s = {
+	    .v0 = key[0] ^ UINT64_C(0x736f6d6570736575),
+	    .v1 = key[1] ^ UINT64_C(0x646f72616e646f6d),
+	    .v2 = key[0] ^ UINT64_C(0x6c7967656e657261),
+	    .v3 = key[1] ^ UINT64_C(0x7465646279746573),
 	};
-	uint64_t last = (uint64_t)24 << 56; /* the message's length */
-	uint32_t i;
 
-	for (i = 0; i < 3; i++) {
-		v[3] ^= msg[i];
-		sip_rounds(v, 2);
-		v[0] ^= msg[i];
-	}
-	v[3] ^= last;
-	sip_rounds(v, 2);
-	v[0] ^= last;
-	v[2] ^= 0xff;
-	sip_rounds(v, 4);
-	return v[0] ^ v[1] ^ v[2] ^ v[3];
+	sip_word(&s, a);
+	sip_word(&s, b);
+	sip_word(&s, c);
+	sip_word(&s, (uint64_t)24 << 56); /* the message's length */
+	s.v2 ^= 0xff;
+	sip_round(&s);
+	sip_round(&s);
+	sip_round(&s);
+	sip_round(&s);
+	return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
 }
 
 void fw_hash_key_init(struct fw_hash_key *key, const uint64_t secret[2])

@@ -15,6 +15,7 @@ void fw_pool_init(struct fw_pool *pool, void *base, uint32_t elem_bytes, uint32_
 	assert(elem_bytes >= sizeof(uint32_t));
 	pool->base = base;
 	pool->elem_bytes = elem_bytes;
+	pool->reciprocal = UINT64_MAX / elem_bytes + 1;
 	pool->max = max;
 	pool->high = 0;
 	pool->free = FW_NONE;

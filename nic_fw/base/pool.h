@@ -18,6 +18,7 @@
 
 struct fw_pool {
 	uint8_t *base;
+	uint64_t reciprocal; /* 2^64 / elem_bytes, rounded up */
 	uint32_t elem_bytes;
 	uint32_t max;
 	uint32_t high; /* elements below were taken at least once */
@@ -32,9 +33,15 @@ void fw_pool_init(struct fw_pool *pool, void *base, uint32_t elem_bytes, uint32_
 void *fw_pool_get(struct fw_pool *pool);
 void fw_pool_put(struct fw_pool *pool, void *elem);
 
+/*
+ * elem is an element. A division would take longer than all else that a pool does: multiples of
+ * elem_bytes divide without remainder by multiplication.
+ */
 static inline uint32_t fw_pool_index(const struct fw_pool *pool, const void *elem)
 {
-	return (uint32_t)((size_t)((const uint8_t *)elem - pool->base) / pool->elem_bytes);
+	size_t offset = (size_t)((const uint8_t *)elem - pool->base);
+
+	return (uint32_t)((__extension__(unsigned __int128) offset * pool->reciprocal) >> 64);
 }
 
 static inline void *fw_pool_at(const struct fw_pool *pool, uint32_t index)

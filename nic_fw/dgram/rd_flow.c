@@ -39,10 +39,8 @@ static void rnr_fire(struct fw_nic *nic, struct fw_timer *timer)
 	rd_flow_ready(nic, flow);
 }
 
-/*
- * True if new messages go to the flow. Responses of an ending flow are not sent any more, and those
- * after it need not wait.
- */
+/* True if new messages go to the flow. Responses of an ending one are not sent, others need not
+ * wait. */
 static bool rd_flow_is_of(const struct rd_flow *flow, const struct fw_qp *qp,
 			  const struct rd_session *session, uint32_t dst_qpn, bool response)
 {
