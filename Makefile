@@ -274,8 +274,28 @@ $(OUT_$1)/lib/lib$2.so: $(OUT_$1)/lib/lib$2.so.$(SOVERSION)
 	@ln -sf lib$2.so.$(SOVERSION) $$@
 endef
 
+# The firmware as an image that a running weftd can take: no data that is written, and no names but
+# those of the C library. Built with sanitizers it would not be one: that weftd takes the same.
+$(B)/lib/weft/firmware.so: $(B)/lib/libnicfw.a tools/firmware.map Makefile
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -nostdlib $(LDFLAGS) -o $@ -Wl,-e,weft_firmware -Wl,-u,weft_firmware \
+		-Wl,--version-script=tools/firmware.map -Wl,-z,now -Wl,-z,noexecstack $<
+$(B)/san/lib/weft/firmware.so: $(B)/lib/weft/firmware.so
+	@mkdir -p $(@D)
+	@cp $< $@
+
+# The layout of the firmware's state as a number, which its image carries.
+$(B)/gen/fw_layout.h: tools/fw_layout.sh nic_fw/fw.c $(wildcard nic_fw/*.h nic_fw/*/*.h shared_defs/*.h)
+	@mkdir -p $(@D)
+	$(Q)tools/fw_layout.sh $(CC) -std=c11 > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	@touch $@
+
 define library_rules
 $(eval $(call compile,$1,lib))
+$(B)/obj/$1/nic_fw/fw_image.o: COMMON += -include $(B)/gen/fw_layout.h
+$(B)/obj/$1/nic_fw/fw_image.o: $(B)/gen/fw_layout.h
 $(eval $(call archive,$1,weftutil,$(SRC_weftutil)))
 $(eval $(call compile,$1,nic_fw))
 $(eval $(call compile,$1,host_driver))
@@ -453,7 +473,7 @@ $(eval $(call tune_starter,release,../..))
 $(eval $(call tune_starter,san,../../..))
 
 # Products of a variant. A library without sources is left out, and weftd where there is no DPDK.
-products = $(if $(SRC_nicfw),$(OUT_$1)/lib/libnicfw.a) \
+products = $(if $(SRC_nicfw),$(OUT_$1)/lib/libnicfw.a) $(if $(filter release san,$1),$(OUT_$1)/lib/weft/firmware.so) \
 	$(foreach l,weft goal,$(if $(SRC_$l),$(OUT_$1)/lib/lib$l.a $(OUT_$1)/lib/lib$l.so)) \
 	$(if $(SRC_sim),$(OUT_$1)/lib/libsim.a) \
 	$(if $(wildcard sim_harness/sim_main.c),$(OUT_$1)/bin/weft-sim) \
@@ -632,8 +652,8 @@ _test-long: all $(call products,san) $(INT_BINS)
 	@tests/run.sh $(LONG_SCRIPTS)
 .PHONY: test-long _test-long
 
-test-ops:	## what operators run beside weft: Debian's Prometheus (5 min); T=name runs those whose path contains it
-	@tools/deps.sh test ops
+test-ops:	## what operators run beside weft: Debian's Prometheus, upgrades (10 min); T=name runs those whose path contains it
+	@tools/deps.sh test mpi ops
 	@+$(MAKE) _test-ops
 OPS_SCRIPTS := $(sort $(wildcard tests/ops/*.sh))
 _test-ops: all $(call products,san)
@@ -1027,6 +1047,7 @@ INSTALLED = 755:$(B)/bin/weftd:$(SBINDIR)/weftd \
 	$(foreach l,libibverbs.so.1 librdmacm.so.1 libweft-preload.so libweft-sockets.so,644:$(VERBS_DIR)/$l:$(LIBDIR)/weft/verbs/$l) \
 	$(foreach d,$(LIBDIR)/weft/openmpi $(if $(HAVE_OMPI),$(OMPI_COMPONENTS)),644:$(OMPI_DIR)/mca_coll_weft.so:$d/mca_coll_weft.so) \
 	644:$(MPICH_PRELOAD):$(LIBDIR)/weft/mpich/libweft-mpich.so \
+	644:$(B)/lib/weft/firmware.so:$(LIBDIR)/weft/firmware.so \
 	$(foreach l,weft goal,$(foreach f,lib$l.a lib$l.so.$(SOVERSION),644:$(B)/lib/$f:$(LIBDIR)/$f)) \
 	644:$(FABRIC_PROVIDER):$(FABRICDIR)/$(notdir $(FABRIC_PROVIDER)) \
 	$(foreach f,weft.lua weft_esp.lua,644:tools/wireshark/$f:$(DATADIR)/$f) \

@@ -241,6 +241,17 @@ static void init_null_qp(struct fw_nic *nic)
 	fw_list_init(&qp->flush_msgs);
 }
 
+/*
+ * Sets all addresses of this firmware's code and constants that an instance holds: nothing else in
+ * an arena points to them.
+ */
+void fw_adopt(struct fw_nic *nic)
+{
+	esp_listen(nic, WIRE_ESP_GOAL, &goal_msg_ops);
+	esp_listen(nic, WIRE_ESP_RDMAP, &esp_rdmap_ops);
+	tcp_serve(nic, TCP_USER_MPA, &mpa_tcp_ops);
+}
+
 struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *port, void *arena,
 		       size_t arena_bytes)
 {
@@ -288,7 +299,6 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	nic->host.clients[FW_CLIENT_ORPHANS].share = &nic->share.holders[FW_CLIENT_ORPHANS];
 	goal_lost_init(nic);
 	goal_orphan_init(nic);
-	goal_msg_init(nic);
 	mgrp_init(nic);
 	esp_rdmap_init(nic);
 	tcp_init(nic);
@@ -309,6 +319,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 		nic->host.vectors[i].coalesce = nic->host.vectors[i].now = config->coalesce[i];
 	init_null_qp(nic);
 	igmp_init(nic);
+	fw_adopt(nic);
 	return nic;
 }
 

@@ -52,6 +52,9 @@ struct fw_config {
 	struct hw_coalesce coalesce[HW_NUM_VECTORS];
 };
 
+/* Sets the addresses of code that an instance holds: fw_ops.adopt. Between turns. */
+void fw_adopt(struct fw_nic *nic);
+
 /* Address space that an instance needs; pages of it are committed as they are used. */
 size_t fw_arena_bytes(void);
 
@@ -254,6 +257,62 @@ enum fw_stage {
 void fw_set_clock(struct fw_nic *nic, uint64_t (*clock)(void));
 /* For the port, within its functions: enters a stage, or returns to the previous one. */
 uint8_t fw_stage(struct fw_nic *nic, uint8_t stage);
+
+/*
+ * The calls on an instance as a table, so that an instance can go from one firmware to another
+ * between turns. All of them mean what the functions fw_*() above do.
+ */
+struct fw_ops {
+	/* Takes over an instance of equal layout that another firmware has run until now. */
+	void (*adopt)(struct fw_nic *nic);
+	uint32_t (*poll)(struct fw_nic *nic, uint64_t now_ns, uint32_t budget);
+	uint32_t (*bulk)(const struct fw_nic *nic);
+	void (*now)(struct fw_nic *nic, uint64_t now_ns);
+	uint64_t (*next_timer_ns)(const struct fw_nic *nic);
+	bool (*sleep)(struct fw_nic *nic, bool sleep);
+	int (*client_attach)(struct fw_nic *nic, const struct fw_client_params *params,
+			     uint32_t *client, struct hw_resp_attach *resp);
+	struct hw_resp_quota (*quota)(const struct fw_nic *nic);
+	enum fw_detach_result (*client_detach)(struct fw_nic *nic, uint32_t client);
+	enum fw_cmd_result (*cmd)(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+				  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp);
+	int (*coalesce)(struct fw_nic *nic, const struct hw_cmd_coalesce *cmd,
+			struct hw_resp_coalesce *resp);
+	int (*vector)(const struct fw_nic *nic, uint32_t vector, struct hw_resp_vector *resp);
+	void (*link)(struct fw_nic *nic, bool up);
+	void (*shutdown)(struct fw_nic *nic);
+	bool (*stat)(const struct fw_nic *nic, uint32_t i, const char **name, uint64_t *value);
+	uint8_t (*stage)(struct fw_nic *nic, uint8_t stage);
+};
+
+enum {
+	FW_IMAGE_MAGIC = 0x57465431, /* "WFT1": the form of struct fw_image itself */
+	FW_IMAGE_VERSION_CHARS = 32,
+	/*
+	 * The meaning of the state of an instance. It is raised by a change that gives a field a
+	 * new meaning and leaves all declarations as they are.
+	 */
+	FW_STATE_VERSION = 1,
+};
+
+/* The entry of a firmware: of the one that is built in, or of an image that weftd loads. */
+struct fw_image {
+	uint32_t magic;
+	uint32_t state_version;
+	/* A hash of the declarations of all state, and of fw_port.h: tools/fw_layout.sh. */
+	uint64_t layout;
+	char version[FW_IMAGE_VERSION_CHARS];
+	struct fw_ops ops;
+};
+
+extern const struct fw_image weft_firmware;
+
+/* True if an instance of one firmware can go on with the other. Pure. */
+static inline bool fw_image_fits(const struct fw_image *image, const struct fw_image *other)
+{
+	return image->magic == other->magic && image->state_version == other->state_version &&
+	       image->layout == other->layout;
+}
 
 /*
  * Returns the shard of a NIC that a frame belongs to, from its bytes: by UDP port for weft's

@@ -5,7 +5,7 @@
  * A timer stores its position, so that setting it again and cancelling it cost O(log n). fw_poll()
  * runs the expired timers after it has drained the input, so that an answer already in the queue
  * comes before its timeout. This file also measures waits for peers: time in which this core had no
- * turn does not count as the peer's silence. Calls the timers' functions.
+ * turn does not count as the peer's silence. Calls fw_timer_fires[].
  */
 #include "nic_fw/fw_nic.h"
 
@@ -16,12 +16,11 @@ void fw_timers_init(struct fw_timers *timers, struct fw_timer **heap, uint32_t m
 	timers->max = max;
 }
 
-void fw_timer_init(struct fw_timer *timer, void (*fire)(struct fw_nic *, struct fw_timer *))
+void fw_timer_init(struct fw_timer *timer, enum fw_timer_kind kind)
 {
 	timer->deadline_ns = 0;
-	timer->fire = fire;
+	timer->kind = kind;
 	timer->pos = 0;
-	timer->reserved = 0;
 }
 
 static void timer_place(struct fw_timers *timers, uint32_t i, struct fw_timer *timer)
@@ -140,7 +139,7 @@ uint32_t fw_timers_run(struct fw_nic *nic, struct fw_timers *timers, uint64_t no
 		struct fw_timer *timer = timers->heap[0];
 
 		fw_timer_cancel(timers, timer);
-		timer->fire(nic, timer);
+		fw_timer_fires[timer->kind](nic, timer);
 		fired++;
 	}
 	return fired;

@@ -13,12 +13,52 @@
 #include <stdint.h>
 
 struct fw_nic;
+struct fw_timer;
+
+/* The timers of all floors: a number, since addresses of code change with an upgrade. */
+enum fw_timer_kind {
+	FW_TIMER_TCP,
+	FW_TIMER_TCP_SYN,
+	FW_TIMER_NEIGH,
+	FW_TIMER_IGMP,
+	FW_TIMER_ESP_RDMAP_OPEN,
+	FW_TIMER_ESP_RDMAP_LOOK,
+	FW_TIMER_ESP_RDMAP_READY,
+	FW_TIMER_CM,
+	FW_TIMER_GOAL_TRACE,
+	FW_TIMER_GOAL_RUN_SLOW,
+	FW_TIMER_GOAL_COMM_SLOW,
+	FW_TIMER_GOAL_ORPHAN,
+	FW_TIMER_GOAL_RUN,
+	FW_TIMER_GOAL_CALC,
+	FW_TIMER_MGRP,
+	FW_TIMER_MGRP_ACK,
+	FW_TIMER_GOAL_COMM_ANY,
+	FW_TIMER_GOAL_COMM_END,
+	FW_TIMER_GOAL_RESUME,
+	FW_TIMER_GOAL_STALL,
+	FW_TIMER_AH,
+	FW_TIMER_MODER,
+	FW_TIMER_RD_RNR,
+	FW_TIMER_RD_SESSION,
+	FW_TIMER_RD_PACE,
+	FW_TIMER_UD_REASM,
+	FW_TIMER_RD_GRANT,
+	FW_TIMER_ESP,
+	FW_TIMER_MPA_RETRY,
+	FW_TIMER_MPA,
+	FW_TIMER_KINDS
+};
+
+typedef void (*fw_timer_fn)(struct fw_nic *nic, struct fw_timer *timer);
+
+/* By fw_timer_kind: up/timer_fires.c. */
+extern const fw_timer_fn fw_timer_fires[FW_TIMER_KINDS];
 
 struct fw_timer {
 	uint64_t deadline_ns;
-	void (*fire)(struct fw_nic *nic, struct fw_timer *timer);
+	uint32_t kind;
 	uint32_t pos; /* place in the heap plus one; 0: not set */
-	uint32_t reserved;
 };
 
 struct fw_timers {
@@ -28,7 +68,7 @@ struct fw_timers {
 };
 
 void fw_timers_init(struct fw_timers *timers, struct fw_timer **heap, uint32_t max);
-void fw_timer_init(struct fw_timer *timer, void (*fire)(struct fw_nic *, struct fw_timer *));
+void fw_timer_init(struct fw_timer *timer, enum fw_timer_kind kind);
 
 static inline bool fw_timer_is_set(const struct fw_timer *timer)
 {

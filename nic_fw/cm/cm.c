@@ -225,8 +225,8 @@ struct cm_ep *cm_new(struct fw_nic *nic, uint32_t client, uint32_t eq)
 	ep->client = (uint16_t)client;
 	ep->eq = eq;
 	ep->listener = FW_NONE;
-	ep->ops = &cm_rd_ops;
-	fw_timer_init(&ep->timer, cm_rd_fire);
+	ep->transport = HW_CM_TRANSPORT_RD;
+	fw_timer_init(&ep->timer, FW_TIMER_CM);
 	fw_list_init(&ep->node);
 	fw_list_init(&ep->event_node);
 	fw_list_init(&ep->wait_node);
@@ -343,7 +343,7 @@ void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event
 	event->local_port = ep->local_port;
 	event->local_psn = ep->param.psn;
 	event->space = ep->space;
-	event->transport = ep->ops == &cm_tcp_ops ? HW_CM_TRANSPORT_TCP : HW_CM_TRANSPORT_RD;
+	event->transport = ep->transport;
 	event->param = ep->peer;
 	if (carries_data((enum hw_cm_event_type)event->type, ep))
 		give_data(nic, ep, event);
@@ -457,7 +457,7 @@ void cm_closed(struct fw_nic *nic, struct cm_ep *ep)
 void cm_disconnect(struct fw_nic *nic, struct cm_ep *ep)
 {
 	end_qp(nic, ep);
-	ep->ops->disconnect(nic, ep);
+	cm_ops_of(ep)->disconnect(nic, ep);
 }
 
 void cm_qp_down(struct fw_nic *nic, struct fw_qp *qp)
@@ -473,7 +473,7 @@ void cm_qp_down(struct fw_nic *nic, struct fw_qp *qp)
 	case CM_REP_SENT:
 	case CM_REP_RCVD:
 	case CM_ESTABLISHED:
-		ep->ops->disconnect(nic, ep);
+		cm_ops_of(ep)->disconnect(nic, ep);
 		break;
 	case CM_FREE:
 	case CM_IDLE:
@@ -526,7 +526,7 @@ static bool end_asking(struct fw_nic *nic, struct cm_ep *ep)
 	if (ep->state != CM_LISTEN)
 		return true;
 	ep->ending = true;
-	return !ep->ops->end_asking || ep->ops->end_asking(nic, ep);
+	return !cm_ops_of(ep)->end_asking || cm_ops_of(ep)->end_asking(nic, ep);
 }
 
 /* Drops a request that its process has not fetched: the peer repeats it for the next listener. */
@@ -535,7 +535,7 @@ static void end_unseen(struct fw_nic *nic, struct cm_ep *ep)
 	leave_client(nic, ep);
 	/* Over TCP the peer repeats nothing. */
 	if (ep->mpa)
-		ep->ops->abandon(nic, ep);
+		cm_ops_of(ep)->abandon(nic, ep);
 	else
 		cm_free(nic, ep);
 }
@@ -576,7 +576,7 @@ bool cm_destroy(struct fw_nic *nic, struct cm_ep *ep)
 	    !end_listener(nic, ep))
 		return false;
 	leave_client(nic, ep);
-	ep->ops->abandon(nic, ep);
+	cm_ops_of(ep)->abandon(nic, ep);
 	return true;
 }
 

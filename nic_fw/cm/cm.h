@@ -105,7 +105,6 @@ enum {
 struct cm_ep {
 	uint64_t local_id; /* its name for peers; 16 bits are its place in nic->cm.eps */
 	uint64_t peer_id;  /* 0: not known yet */
-	const struct cm_ops *ops;
 	struct fw_timer timer;
 	struct fw_list node;       /* of the client; of nic->cm.orphans */
 	struct fw_list event_node; /* in fw_eq.cm_events while events wait */
@@ -124,6 +123,7 @@ struct cm_ep {
 	uint16_t local_port;
 	uint16_t peer_port;
 	uint8_t peer_shard;
+	uint8_t transport; /* hw_cm_transport: cm_ops_of() */
 	uint8_t state;
 	uint8_t tries;
 	uint8_t ev_first, ev_count;
@@ -151,6 +151,14 @@ struct cm_ep {
 	uint8_t *rx_data; /* until the process has fetched it, with its event or after it */
 };
 static_assert(sizeof(struct cm_ep) <= 288, "one for each connection: docs/connection-manager.md");
+
+/* By hw_cm_transport: cm_cmd.c. */
+extern const struct cm_ops *const cm_transports[HW_CM_TRANSPORTS];
+
+static inline const struct cm_ops *cm_ops_of(const struct cm_ep *ep)
+{
+	return cm_transports[ep->transport];
+}
 
 /* Each endpoint has room for the data that it sends and receives, so the pool never runs dry. */
 enum {

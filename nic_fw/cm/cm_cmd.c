@@ -7,7 +7,7 @@
  */
 #include "nic_fw/fw_nic.h"
 
-static const struct cm_ops *const transports[HW_CM_TRANSPORTS] = {
+const struct cm_ops *const cm_transports[HW_CM_TRANSPORTS] = {
     [HW_CM_TRANSPORT_RD] = &cm_rd_ops,
     [HW_CM_TRANSPORT_TCP] = &cm_tcp_ops,
 };
@@ -86,9 +86,9 @@ int cmd_cm_listen(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	err = l4_port_listen(nic, ep->space, ep->local_port);
 	if (err)
 		return err;
-	ep->ops = transports[cmd->u.cm.transport];
+	ep->transport = cmd->u.cm.transport;
 	ep->mpa_options = cmd->u.cm.mpa;
-	err = ep->ops->listen(nic, ep);
+	err = cm_ops_of(ep)->listen(nic, ep);
 	if (err) {
 		l4_port_unlisten(nic, ep->space, ep->local_port);
 		return err;
@@ -162,7 +162,7 @@ static int cm_cmd_take_data(struct fw_nic *nic, struct cm_ep *ep, const struct h
 {
 	bool stored = (cm->flags & HW_CM_F_STORED) != 0;
 
-	if (cm->data_bytes > ep->ops->max_data(nic, ep) ||
+	if (cm->data_bytes > cm_ops_of(ep)->max_data(nic, ep) ||
 	    (!stored && cm->data_bytes > HW_CM_INLINE_BYTES))
 		return FW_EINVAL;
 	if (!cm->data_bytes)
@@ -203,7 +203,7 @@ int cmd_cm_connect(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 		return FW_EINVAL;
 	if (cm->ip != nic->config.ip && !neigh_next_hop(nic, cm->ip))
 		return FW_ENETUNREACH;
-	ep->ops = transports[cm->transport];
+	ep->transport = cm->transport;
 	ep->mpa_options = cm->mpa;
 	err = cm_cmd_take_param(nic, ep, cm);
 	if (err)
@@ -215,7 +215,7 @@ int cmd_cm_connect(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 	ep->datagram = (cm->flags & HW_CM_F_DATAGRAM) != 0;
 	if (!ep->datagram)
 		cm_tie(nic, ep, cm->param.qpn);
-	err = ep->ops->connect(nic, ep);
+	err = cm_ops_of(ep)->connect(nic, ep);
 	if (err)
 		cm_untie(nic, ep);
 	return err;
@@ -233,13 +233,13 @@ int cmd_cm_accept(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	if (!ep)
 		return FW_EINVAL;
 	if (ep->state == CM_REP_RCVD)
-		return ep->ops->accept(nic, ep);
+		return cm_ops_of(ep)->accept(nic, ep);
 	err = cm_cmd_take_param(nic, ep, cm);
 	if (err)
 		return err;
 	if (!ep->datagram)
 		cm_tie(nic, ep, cm->param.qpn);
-	return ep->ops->accept(nic, ep);
+	return cm_ops_of(ep)->accept(nic, ep);
 }
 
 int cmd_cm_reject(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
@@ -256,7 +256,7 @@ int cmd_cm_reject(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	err = cm_cmd_take_data(nic, ep, cm);
 	if (err)
 		return err;
-	return ep->ops->reject(nic, ep, (uint16_t)cm->arg);
+	return cm_ops_of(ep)->reject(nic, ep, (uint16_t)cm->arg);
 }
 
 int cmd_cm_disconnect(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,

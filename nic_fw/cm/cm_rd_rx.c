@@ -321,7 +321,7 @@ static struct cm_ep *endpoint_of(struct fw_nic *nic, const struct cm_msg *m)
 		return cm_find_peer(nic, m->pkt->src_ip, m->src_id);
 	ep = cm_find(nic, m->dst_id);
 	/* Datagrams cannot address an endpoint whose connection is MPA's. */
-	if (!ep || ep->ops == &cm_tcp_ops || ep->peer_ip != m->pkt->src_ip)
+	if (!ep || ep->transport == HW_CM_TRANSPORT_TCP || ep->peer_ip != m->pkt->src_ip)
 		return NULL;
 	/* The peer's own name is unknown until its answer comes. */
 	if (ep->state == CM_REQ_SENT)

@@ -85,7 +85,7 @@ struct cm_ep *cm_tcp_request(struct fw_nic *nic, struct cm_ep *listener, struct 
 		FW_DROP(nic, drop_cm_backlog);
 		return NULL;
 	}
-	ep->ops = &cm_tcp_ops;
+	ep->transport = HW_CM_TRANSPORT_TCP;
 	ep->mpa = conn;
 	ep->passive = true;
 	ep->listener = listener->index;

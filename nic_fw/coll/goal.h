@@ -597,7 +597,7 @@ struct goal_send {
 	uint8_t small[GOAL_SMALL_BYTES];
 };
 
-void goal_msg_init(struct fw_nic *nic);
+extern const struct esp_ops goal_msg_ops;
 /* Starts a SEND or RECV. 0: under way or finished; otherwise the status that the run fails with. */
 enum hw_goal_status goal_msg_send(struct fw_nic *nic, struct goal_run *run, uint32_t op);
 enum hw_goal_status goal_msg_recv(struct fw_nic *nic, struct goal_run *run, uint32_t op);

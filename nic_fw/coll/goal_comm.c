@@ -194,7 +194,7 @@ static void unwatch_rank(struct fw_nic *nic, struct goal_comm *comm, uint32_t ra
 }
 
 /* Checks some ranks in each step, in rotation, so that a large communicator delays no other. */
-static void any_step(struct fw_nic *nic, struct fw_timer *timer)
+void goal_comm_any_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct goal_comm *comm = FW_CONTAINER(timer, struct goal_comm, any_timer);
 	uint32_t i;
@@ -292,7 +292,7 @@ bool goal_comm_take_abort(struct goal_comm *comm, uint32_t instance, struct goal
 
 /* ---- beginning and end ---------------------------------------------------------------------- */
 
-static void goal_comm_end(struct fw_nic *nic, struct fw_timer *timer)
+void goal_comm_end_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	goal_comm_destroy(nic, FW_CONTAINER(timer, struct goal_comm, end_timer), false);
 }
@@ -320,9 +320,9 @@ void goal_comm_init(struct goal_comm *comm)
 	goal_stall_comm_init(comm);
 	fw_list_init(&comm->node);
 	goal_stall_init(&comm->stall);
-	fw_timer_init(&comm->any_timer, any_step);
+	fw_timer_init(&comm->any_timer, FW_TIMER_GOAL_COMM_ANY);
 	goal_slow_comm_init(comm);
-	fw_timer_init(&comm->end_timer, goal_comm_end);
+	fw_timer_init(&comm->end_timer, FW_TIMER_GOAL_COMM_END);
 }
 
 static void release_link(struct fw_nic *nic, struct goal_link *link)

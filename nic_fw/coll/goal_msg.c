@@ -545,19 +545,14 @@ void goal_msg_drop_run(struct fw_nic *nic, struct goal_run *run)
 		goal_recv_free(nic, FW_CONTAINER(run->recvs.next, struct goal_recv, run_node));
 }
 
-void goal_msg_init(struct fw_nic *nic)
-{
-	static const struct esp_ops ops = {
-	    .expects = goal_msg_expects,
-	    .accept = goal_msg_accept,
-	    .receive = goal_msg_receive,
-	    .fill = goal_msg_fill,
-	    .opened = goal_msg_opened,
-	    .sent = goal_msg_sent,
-	    .passed = passed,
-	    .ended = goal_msg_ended,
-	    .forgets = true,
-	};
-
-	esp_listen(nic, WIRE_ESP_GOAL, &ops);
-}
+const struct esp_ops goal_msg_ops = {
+    .expects = goal_msg_expects,
+    .accept = goal_msg_accept,
+    .receive = goal_msg_receive,
+    .fill = goal_msg_fill,
+    .opened = goal_msg_opened,
+    .sent = goal_msg_sent,
+    .passed = passed,
+    .ended = goal_msg_ended,
+    .forgets = true,
+};

@@ -136,7 +136,7 @@ static void abort_stream(struct fw_nic *nic, struct goal_link *link)
 }
 
 /* Ends streams that close and whose peer did not acknowledge the data before FIN in time. */
-static void goal_orphan_look(struct fw_nic *nic, struct fw_timer *timer)
+void goal_orphan_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct fw_list *list = &orphans(nic)->goal_links;
 
@@ -210,5 +210,5 @@ void goal_orphan_init(struct fw_nic *nic)
 {
 	fw_list_init(&orphans(nic)->goal_comms);
 	fw_list_init(&orphans(nic)->goal_links);
-	fw_timer_init(&nic->goal.orphan_timer, goal_orphan_look);
+	fw_timer_init(&nic->goal.orphan_timer, FW_TIMER_GOAL_ORPHAN);
 }

@@ -217,7 +217,7 @@ enum hw_goal_status goal_run_truncated(struct goal_run *run, uint32_t op, uint64
 	return HW_GOAL_TRUNCATED;
 }
 
-static void timed_out(struct fw_nic *nic, struct fw_timer *timer)
+void goal_run_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct goal_run *run = FW_CONTAINER(timer, struct goal_run, timeout);
 
@@ -323,7 +323,7 @@ static struct goal_run *new_run(struct fw_nic *nic, struct goal_schedule *schedu
 	run->fault_op = FW_NONE;
 	run->start_ns = nic->now_ns;
 	goal_run_init_lists(run);
-	fw_timer_init(&run->timeout, timed_out);
+	fw_timer_init(&run->timeout, FW_TIMER_GOAL_RUN);
 	goal_slow_run_init(run);
 	*status = bind_buffers(nic, run, line);
 	if (*status == HW_GOAL_OK) {
@@ -413,7 +413,7 @@ void goal_run_doorbell(struct fw_nic *nic, uint32_t client, uint32_t index)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static void calc_done(struct fw_nic *nic, struct fw_timer *timer)
+void goal_run_calc_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct goal_calc *calc = FW_CONTAINER(timer, struct goal_calc, timer);
 	struct goal_run *run = calc->run;
@@ -442,7 +442,7 @@ static enum hw_goal_status start_calc(struct fw_nic *nic, struct goal_run *run, 
 	calc->run = run;
 	calc->op = index;
 	fw_list_add_tail(&run->calcs, &calc->run_node);
-	fw_timer_init(&calc->timer, calc_done);
+	fw_timer_init(&calc->timer, FW_TIMER_GOAL_CALC);
 	fw_timer_set(&nic->timers, &calc->timer, end);
 	return HW_GOAL_OK;
 }

@@ -21,7 +21,7 @@ enum hw_goal_status goal_slow_status(const struct fw_nic *nic)
 
 /* ---- operations */
 
-static void run_again(struct fw_nic *nic, struct fw_timer *timer)
+void goal_slow_run_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct goal_run *run = FW_CONTAINER(timer, struct goal_run, slow_timer);
 
@@ -31,7 +31,7 @@ static void run_again(struct fw_nic *nic, struct fw_timer *timer)
 
 void goal_slow_run_init(struct goal_run *run)
 {
-	fw_timer_init(&run->slow_timer, run_again);
+	fw_timer_init(&run->slow_timer, FW_TIMER_GOAL_RUN_SLOW);
 }
 
 void goal_slow_run(struct fw_nic *nic, struct goal_run *run)
@@ -43,7 +43,7 @@ void goal_slow_run(struct fw_nic *nic, struct goal_run *run)
 
 /* ---- packets, and packets of multicasts that cannot be made */
 
-static void comm_again(struct fw_nic *nic, struct fw_timer *timer)
+void goal_slow_comm_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct goal_comm *comm = FW_CONTAINER(timer, struct goal_comm, slow_timer);
 	struct mgrp_space *own;
@@ -70,7 +70,7 @@ static void comm_again(struct fw_nic *nic, struct fw_timer *timer)
 void goal_slow_comm_init(struct goal_comm *comm)
 {
 	fw_list_init(&comm->slow);
-	fw_timer_init(&comm->slow_timer, comm_again);
+	fw_timer_init(&comm->slow_timer, FW_TIMER_GOAL_COMM_SLOW);
 }
 
 void goal_slow_comm(struct fw_nic *nic, struct goal_comm *comm, struct goal_link *link)

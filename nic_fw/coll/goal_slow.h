@@ -36,4 +36,8 @@ void goal_slow_comm(struct fw_nic *nic, struct goal_comm *comm, struct goal_link
 /* True while packets of the communicator wait for memory. */
 bool goal_slow_waits(const struct goal_comm *comm);
 
+/* Timers: up/timer_fires.c. */
+void goal_slow_run_fire(struct fw_nic *nic, struct fw_timer *timer);
+void goal_slow_comm_fire(struct fw_nic *nic, struct fw_timer *timer);
+
 #endif /* WEFT_FW_GOAL_SLOW_H */

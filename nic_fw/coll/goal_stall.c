@@ -61,7 +61,7 @@ static void resume_some(struct fw_nic *nic, struct goal_comm *comm)
 		fw_timer_set(&nic->timers, &comm->resume_timer, nic->now_ns + FW_SOON_NS);
 }
 
-static void resume_fire(struct fw_nic *nic, struct fw_timer *timer)
+void goal_stall_resume_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct goal_comm *comm = FW_CONTAINER(timer, struct goal_comm, resume_timer);
 
@@ -73,7 +73,7 @@ void goal_stall_comm_init(struct goal_comm *comm)
 {
 	fw_list_init(&comm->blocked);
 	fw_list_init(&comm->resuming);
-	fw_timer_init(&comm->resume_timer, resume_fire);
+	fw_timer_init(&comm->resume_timer, FW_TIMER_GOAL_RESUME);
 }
 
 void goal_stall_unblock_group(struct fw_nic *nic, struct goal_comm *comm)
@@ -394,7 +394,7 @@ void goal_stall_break(struct fw_nic *nic, struct goal_comm *comm)
 	goal_comm_unblock(nic, comm);
 }
 
-static void stalled(struct fw_nic *nic, struct fw_timer *timer)
+void goal_stall_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct goal_comm *comm = FW_CONTAINER(timer, struct goal_comm, stall.timer);
 	struct goal_stall *stall = &comm->stall;
@@ -429,7 +429,7 @@ static void stalled(struct fw_nic *nic, struct fw_timer *timer)
 
 void goal_stall_init(struct goal_stall *stall)
 {
-	fw_timer_init(&stall->timer, stalled);
+	fw_timer_init(&stall->timer, FW_TIMER_GOAL_STALL);
 	stall->seen = UINT64_MAX;
 	stall->wait_ns = GOAL_STALL_NS;
 }

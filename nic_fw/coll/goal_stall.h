@@ -101,4 +101,8 @@ void goal_stall_group(struct fw_nic *nic, struct goal_comm *comm, uint32_t root,
 /* A message of this rank to itself finds no room. */
 void goal_stall_self(struct fw_nic *nic, struct goal_comm *comm);
 
+/* Timers: up/timer_fires.c. */
+void goal_stall_resume_fire(struct fw_nic *nic, struct fw_timer *timer);
+void goal_stall_fire(struct fw_nic *nic, struct fw_timer *timer);
+
 #endif /* WEFT_FW_GOAL_STALL_H */

@@ -14,15 +14,13 @@ enum {
 	LATE_AT_ONCE = 64,
 };
 
-static void late_again(struct fw_nic *nic, struct fw_timer *timer);
-
 void goal_trace_begin(struct goal_run *run, const struct hw_goal_run *line)
 {
 	run->tracing = line->trace_addr && line->trace_entries;
 	run->trace_addr = line->trace_addr;
 	run->trace_stag = line->trace_stag;
 	run->trace_entries = line->trace_entries;
-	fw_timer_init(&run->late.timer, late_again);
+	fw_timer_init(&run->late.timer, FW_TIMER_GOAL_TRACE);
 }
 
 /* Writes points behind those that are written. False: not now, or never (nic->host.mem_busy). */
@@ -85,7 +83,7 @@ static void late_over(struct fw_nic *nic, struct goal_run *run)
 	run->late.count = run->late.written = 0;
 }
 
-static void late_again(struct fw_nic *nic, struct fw_timer *timer)
+void goal_trace_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct goal_run *run = FW_CONTAINER(timer, struct goal_run, late.timer);
 	uint32_t count = late_left(run) < LATE_AT_ONCE ? late_left(run) : LATE_AT_ONCE;

@@ -187,8 +187,8 @@ struct mgrp_space *mgrp_space_get(struct fw_nic *nic, struct goal_comm *comm, ui
 	fw_list_init(&space->ready_node);
 	fw_list_init(&space->due_node);
 	fw_list_init(&space->blocked_node);
-	fw_timer_init(&space->timer, mgrp_timer_fire);
-	fw_timer_init(&space->ack_timer, mgrp_ack_fire);
+	fw_timer_init(&space->timer, FW_TIMER_MGRP);
+	fw_timer_init(&space->ack_timer, FW_TIMER_MGRP_ACK);
 	fw_list_add_tail(&comm->group.all, &space->node);
 	comm->group.spaces[root] = fw_pool_index(&nic->mgrp.spaces, space);
 	place_in_tree(nic, comm, space);

@@ -626,4 +626,9 @@ void rd_timer_arm(struct fw_nic *nic, struct rd_session *session);
 void rd_timer_watch(struct fw_nic *nic, struct rd_session *session);
 void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer);
 
+/* Timers: up/timer_fires.c. */
+void rd_flow_rnr_fire(struct fw_nic *nic, struct fw_timer *timer);
+void rd_session_fire(struct fw_nic *nic, struct fw_timer *timer);
+void rd_grant_fire(struct fw_nic *nic, struct fw_timer *timer);
+
 #endif /* WEFT_FW_RD_H */

@@ -31,7 +31,7 @@ void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow)
 	rd_session_ready(nic, flow->session);
 }
 
-static void rnr_fire(struct fw_nic *nic, struct fw_timer *timer)
+void rd_flow_rnr_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct rd_flow *flow = FW_CONTAINER(timer, struct rd_flow, rnr_timer);
 
@@ -125,7 +125,7 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 	fw_list_init(&flow->behind);
 	fw_list_init(&flow->ready_node);
 	fw_list_init(&flow->done_node);
-	fw_timer_init(&flow->rnr_timer, rnr_fire);
+	fw_timer_init(&flow->rnr_timer, FW_TIMER_RD_RNR);
 	fw_list_add_tail(&qp->flows, &flow->qp_node);
 	fw_list_add_tail(&session->all_flows, &flow->session_node);
 	head = rd_flow_bucket(nic, qp, session, dst_qpn, response);

@@ -396,7 +396,7 @@ void rd_grant_taken(struct rd_session *s)
 }
 
 /* Handles sessions that got credits and have been silent since. */
-static void rd_grant_fire(struct fw_nic *nic, struct fw_timer *timer)
+void rd_grant_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct rd_grants *g = FW_CONTAINER(timer, struct rd_grants, timer);
 	uint32_t budget = GRANT_RUN_TIMER;
@@ -449,7 +449,7 @@ void rd_grant_init(struct fw_nic *nic)
 
 	fw_list_init(&g->turn);
 	fw_list_init(&g->held);
-	fw_timer_init(&g->timer, rd_grant_fire);
+	fw_timer_init(&g->timer, FW_TIMER_RD_GRANT);
 	line_window_init(&g->line);
 }
 

@@ -127,7 +127,7 @@ bool rd_session_evict(struct fw_nic *nic, uint32_t user, uint32_t station)
 
 static void hello_timer(struct fw_nic *nic, struct rd_session *s);
 
-static void rd_session_fire(struct fw_nic *nic, struct fw_timer *timer)
+void rd_session_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct rd_session *s = FW_CONTAINER(timer, struct rd_session, timer);
 
@@ -172,8 +172,8 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	fw_list_init(&s->ending_node);
 	fw_list_init(&s->recv.recvs);
 	fw_list_init(&s->tag_sends);
-	fw_timer_init(&s->timer, rd_session_fire);
-	fw_timer_init(&s->pace_timer, rd_tx_paced);
+	fw_timer_init(&s->timer, FW_TIMER_RD_SESSION);
+	fw_timer_init(&s->pace_timer, FW_TIMER_RD_PACE);
 	set_state(nic, s, RD_CLOSED);
 	head = rd_session_bucket(nic, peer_ip, peer_shard);
 	fw_chain_add(head, &s->hash_next, i);

@@ -81,4 +81,7 @@ void ud_tx_error(struct fw_nic *nic, const struct fw_qp *qp, const struct rdmap_
  */
 bool ud_rate_limit(uint64_t now_ns, uint64_t *last_ns, uint32_t *spent);
 
+/* Timers: up/timer_fires.c. */
+void ud_reasm_timer_fire(struct fw_nic *nic, struct fw_timer *timer);
+
 #endif /* WEFT_FW_UD_H */

@@ -103,7 +103,7 @@ static void complete_record(struct fw_nic *nic, struct ud_reasm *r, bool partial
 		qp_error(nic, qp, HW_EVENT_QP_FATAL);
 }
 
-static void ud_reasm_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
+void ud_reasm_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct ud_reasm *r = FW_CONTAINER(timer, struct ud_reasm, timer);
 
@@ -166,7 +166,7 @@ static struct ud_reasm *ud_reasm_begin(struct fw_nic *nic, struct fw_qp *qp,
 	fw_list_add_tail(&qp->recv_msgs, &r->qp_node);
 	qp->msgs_open++;
 	user->ud_reasms++;
-	fw_timer_init(&r->timer, ud_reasm_timer_fire);
+	fw_timer_init(&r->timer, FW_TIMER_UD_REASM);
 	wait_for_rest(nic, r, UD_REASM_TIMEOUT_NS);
 	return r;
 }

@@ -112,7 +112,7 @@ void ah_forget_client(struct fw_nic *nic, uint32_t client)
 			forget_waiter(nic, &nic->host.ah_waiters[i]);
 }
 
-static void waited_too_long(struct fw_nic *nic, struct fw_timer *timer)
+void ah_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	ah_answer(nic, FW_CONTAINER(timer, struct fw_ah_waiter, timer), FW_ETIMEDOUT);
 }
@@ -141,7 +141,7 @@ static int wait_for_arp(struct fw_nic *nic, uint32_t client, uint32_t index, uin
 	nic->host.ah_waiters[i].tag = tag;
 	nic->host.ah_waiting++;
 	user->ah_waits++;
-	fw_timer_init(&nic->host.ah_waiters[i].timer, waited_too_long);
+	fw_timer_init(&nic->host.ah_waiters[i].timer, FW_TIMER_AH);
 	fw_timer_set(&nic->timers, &nic->host.ah_waiters[i].timer, nic->now_ns + AH_WAIT_NS);
 	return CMD_PENDING;
 }

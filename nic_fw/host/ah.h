@@ -14,6 +14,9 @@
 #include "nic_fw/base/list.h"
 #include "shared_defs/hw_cmd.h"
 
+struct fw_nic;
+struct fw_timer;
+
 struct fw_ah {
 	bool used;
 	uint16_t client;
@@ -21,5 +24,8 @@ struct fw_ah {
 	struct hw_av av;
 	struct fw_list node;
 };
+
+/* Timers: up/timer_fires.c. */
+void ah_fire(struct fw_nic *nic, struct fw_timer *timer);
 
 #endif /* WEFT_FW_AH_H */

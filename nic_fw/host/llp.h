@@ -3,11 +3,11 @@
  * The seam between RDMAP and the layers that carry it (RFC 5041's LLP): datagrams of UD and UC,
  * flows of RD, ESP streams, and MPA over TCP.
  *
- * Each transport is one constant struct llp_ops; qp->llp points at the one of the QP's type and of
- * its attribute hw_qp_attr.transport. A QP keeps its transport from RTR to RESET. Every transport
- * delivers the messages of a QP pair once and, within each direction of requests, in order. A
- * message that is handed over comes back by wqe_complete() (requests) or wqe_free() (responses).
- * Functions that a transport does not need are NULL; the llp_*() below allow for that.
+ * Each transport is one constant struct llp_ops; qp->llp is the number of the one of the QP's type
+ * and of its attribute hw_qp_attr.transport. A QP keeps its transport from RTR to RESET. Every
+ * transport delivers the messages of a QP pair once and, within each direction of requests, in
+ * order. A message that is handed over comes back by wqe_complete() (requests) or wqe_free()
+ * (responses). Functions that a transport does not need are NULL; the llp_*() below allow for that.
  */
 #ifndef WEFT_FW_LLP_H
 #define WEFT_FW_LLP_H
@@ -80,6 +80,24 @@ extern const struct llp_ops rd_llp_ops;  /* dgram/rd_llp.c: RD, and RC over it *
 extern const struct llp_ops esp_llp_ops; /* rdmap/esp_rdmap.c */
 extern const struct llp_ops mpa_llp_ops; /* mpa/mpa_rdmap.c */
 
+/* The first ones are those of hw_qp_attr.transport. */
+enum llp_kind {
+	LLP_RD = HW_QP_TRANSPORT_RD,
+	LLP_ESP = HW_QP_TRANSPORT_ESP,
+	LLP_TCP = HW_QP_TRANSPORT_TCP,
+	LLP_UD,
+	LLP_UC,
+	LLP_KINDS
+};
+
+/* By llp_kind: up/llp_table.c. */
+extern const struct llp_ops *const llp_table[LLP_KINDS];
+
+static inline const struct llp_ops *llp_of(const struct fw_qp *qp)
+{
+	return llp_table[qp->llp];
+}
+
 /* Lets every transport prepare its part of a new QP. */
 void llp_init_qp(struct fw_qp *qp);
 /* Sets qp->llp by the QP's type and attributes. */
@@ -87,24 +105,24 @@ void llp_choose(struct fw_qp *qp);
 
 static inline bool llp_is_stream(const struct fw_qp *qp)
 {
-	return qp->llp->stream;
+	return llp_of(qp)->stream;
 }
 
 static inline bool llp_is_ready(const struct fw_qp *qp)
 {
-	return !qp->llp->is_ready || qp->llp->is_ready(qp);
+	return !llp_of(qp)->is_ready || llp_of(qp)->is_ready(qp);
 }
 
 /* Queues a message whose dst_ip, dst_qpn and kind are set. False: no memory; try again later. */
 static inline bool llp_send(struct fw_nic *nic, struct fw_wqe *msg)
 {
-	return msg->qp->llp->send(nic, msg);
+	return llp_of(msg->qp)->send(nic, msg);
 }
 
 /* The response to a read or an atomic has arrived in full. */
 static inline void llp_answered(struct fw_nic *nic, struct fw_wqe *msg)
 {
-	msg->qp->llp->answered(nic, msg);
+	llp_of(msg->qp)->answered(nic, msg);
 }
 
 /*
@@ -114,28 +132,28 @@ static inline void llp_answered(struct fw_nic *nic, struct fw_wqe *msg)
 static inline void llp_terminated(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 				  uint32_t ssn, enum hw_status status)
 {
-	qp->llp->terminated(nic, qp, pkt, ssn, status);
+	llp_of(qp)->terminated(nic, qp, pkt, ssn, status);
 }
 
 /* Reports to the source of pkt, by a Terminate, why its message fails. */
 static inline void llp_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			      const struct rdmap_error *error)
 {
-	qp->llp->refuse(nic, qp, pkt, error);
+	llp_of(qp)->refuse(nic, qp, pkt, error);
 }
 
 /* True if the message of pkt failed before, and its Terminate is under way. */
 static inline bool llp_is_refused(struct fw_nic *nic, const struct fw_qp *qp,
 				  const struct rdmap_seg *pkt)
 {
-	return qp->llp->is_refused && qp->llp->is_refused(nic, qp, pkt);
+	return llp_of(qp)->is_refused && llp_of(qp)->is_refused(nic, qp, pkt);
 }
 
 /* Ends one message with a status. */
 static inline void llp_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 				enum hw_vendor_err vendor_err)
 {
-	msg->qp->llp->msg_fail(nic, msg, status, vendor_err);
+	llp_of(msg->qp)->msg_fail(nic, msg, status, vendor_err);
 }
 
 /*
@@ -144,8 +162,8 @@ static inline void llp_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_
  */
 static inline void llp_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
 {
-	if (qp->llp->stop_qp)
-		qp->llp->stop_qp(nic, qp);
+	if (llp_of(qp)->stop_qp)
+		llp_of(qp)->stop_qp(nic, qp);
 }
 
 #endif /* WEFT_FW_LLP_H */

@@ -524,7 +524,7 @@ bool moder_raise(struct fw_nic *nic, struct fw_eq *eq)
 	return true;
 }
 
-static void moder_fire(struct fw_nic *nic, struct fw_timer *timer)
+void moder_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct fw_eq *eq = FW_CONTAINER(timer, struct fw_eq, moder.timer);
 	struct fw_moder *m = &eq->moder;
@@ -552,7 +552,7 @@ void moder_init(struct fw_nic *nic, struct fw_eq *eq)
 
 	(void)nic;
 	m->serial = 1;
-	fw_timer_init(&m->timer, moder_fire);
+	fw_timer_init(&m->timer, FW_TIMER_MODER);
 	fw_list_init(&m->hidden_cqs);
 }
 

@@ -221,4 +221,7 @@ uint64_t moder_target_due_ns(const struct fw_nic *nic, struct fw_eq *eq);
 /* The interrupt is raised; the ages are still recorded. */
 void moder_target_irq(struct fw_nic *nic, struct fw_eq *eq);
 
+/* Timers: up/timer_fires.c. */
+void moder_fire(struct fw_nic *nic, struct fw_timer *timer);
+
 #endif /* WEFT_FW_MODER_H */

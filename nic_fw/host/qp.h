@@ -19,7 +19,6 @@
 
 struct fw_nic;
 struct fw_cq;
-struct llp_ops;
 struct mpa_conn;
 struct tag_ep;
 
@@ -62,8 +61,8 @@ struct fw_qp {
 	 * were carried out, and the first other one fails with this status.
 	 */
 	uint8_t sq_lost;
-	bool last_wqe_due;         /* QP_LAST_WQE is raised at the end of the flush */
-	const struct llp_ops *llp; /* its transport (llp.h) */
+	bool last_wqe_due; /* QP_LAST_WQE is raised at the end of the flush */
+	uint8_t llp;       /* its transport: enum llp_kind */
 
 	/* send side, by db.c, sched.c, wqe.c */
 	struct hw_qp_record *record;

@@ -24,8 +24,8 @@ static bool flush_msgs(struct fw_nic *nic, struct fw_qp *qp)
 		msg->unacked = 0;
 		if (msg->kind == FW_WQE_REQUEST)
 			continue;
-		if (qp->llp->response_lost && !wqe_is_request(msg))
-			qp->llp->response_lost(nic, msg);
+		if (llp_of(qp)->response_lost && !wqe_is_request(msg))
+			llp_of(qp)->response_lost(nic, msg);
 		wqe_end(nic, msg, HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_NONE);
 	}
 	return true;
@@ -36,16 +36,17 @@ static bool flush_transport(struct fw_nic *nic, struct fw_qp *qp)
 	do {
 		if (!flush_msgs(nic, qp))
 			return false;
-	} while (qp->llp->flush_qp && qp->llp->flush_qp(nic, qp));
+	} while (llp_of(qp)->flush_qp && llp_of(qp)->flush_qp(nic, qp));
 	/* The last of them may be left for lack of units. */
-	return fw_list_empty(&qp->flush_msgs) && !(qp->llp->flush_qp && qp->llp->flush_due(qp));
+	return fw_list_empty(&qp->flush_msgs) &&
+	       !(llp_of(qp)->flush_qp && llp_of(qp)->flush_due(qp));
 }
 
 /* Drops messages that have arrived in part. */
 static bool flush_open_receives(struct fw_nic *nic, struct fw_qp *qp)
 {
-	return qp->llp->flush_receives ? qp->llp->flush_receives(nic, qp)
-				       : recv_flush_step(nic, qp);
+	return llp_of(qp)->flush_receives ? llp_of(qp)->flush_receives(nic, qp)
+					  : recv_flush_step(nic, qp);
 }
 
 static bool flush_own_receives(struct fw_nic *nic, struct fw_qp *qp)

@@ -17,7 +17,7 @@ static bool opcode_allowed(const struct fw_qp *qp, uint8_t opcode)
 		return !(qp->flags & HW_QP_F_TAGGED);
 	case HW_WQE_SEND_IMM:
 		/* RFC 7306 has immediate data, but no Send with it. */
-		return qp->llp->send_imm && !(qp->flags & HW_QP_F_TAGGED);
+		return llp_of(qp)->send_imm && !(qp->flags & HW_QP_F_TAGGED);
 	case HW_WQE_SEND_INV:
 		return qp->type != HW_QPT_UD && !(qp->flags & HW_QP_F_TAGGED);
 	case HW_WQE_WRITE:
@@ -395,12 +395,12 @@ static bool resume(struct fw_nic *nic, struct fw_qp *qp)
 {
 	struct fw_wqe *wqe;
 
-	if (!qp->llp->resume || fw_list_empty(&qp->wqes))
+	if (!llp_of(qp)->resume || fw_list_empty(&qp->wqes))
 		return true;
 	wqe = FW_CONTAINER(qp->wqes.prev, struct fw_wqe, qp_node);
 	if (wqe->state != FW_WQE_QUEUED)
 		return true;
-	return qp->llp->resume(nic, wqe);
+	return llp_of(qp)->resume(nic, wqe);
 }
 
 uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget)

@@ -365,4 +365,8 @@ void mpa_terminate(struct fw_nic *nic, struct mpa_conn *conn, const struct rdmap
 /* Receives the peer's Terminate. */
 void mpa_term_rx(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t *payload, uint32_t bytes);
 
+/* Timers: up/timer_fires.c. */
+void mpa_rdmap_retry_fire(struct fw_nic *nic, struct fw_timer *timer);
+void mpa_conn_fire(struct fw_nic *nic, struct fw_timer *timer);
+
 #endif /* WEFT_FW_MPA_H */

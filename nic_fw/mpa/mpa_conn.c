@@ -59,8 +59,6 @@ static struct cm_ep *ep_of(struct fw_nic *nic, const struct mpa_conn *conn)
 	return &nic->cm.eps[conn->ep];
 }
 
-static void mpa_conn_fire(struct fw_nic *nic, struct fw_timer *timer);
-
 static struct mpa_conn *conn_new(struct fw_nic *nic, const struct cm_ep *ep, enum mpa_state state)
 {
 	struct share_owner share = {0};
@@ -89,7 +87,7 @@ static struct mpa_conn *conn_new(struct fw_nic *nic, const struct cm_ep *ep, enu
 	conn->param.revision =
 	    conn->options & HW_MPA_REVISION_1 ? WIRE_MPA_REVISION_1 : WIRE_MPA_REVISION_2;
 	fw_list_init(&conn->node);
-	fw_timer_init(&conn->timer, mpa_conn_fire);
+	fw_timer_init(&conn->timer, FW_TIMER_MPA);
 	mpa_rdmap_init_conn(conn);
 	mpa_set_state(nic, conn, state);
 	return conn;
@@ -139,7 +137,7 @@ static void mpa_conn_give_up(struct fw_nic *nic, struct mpa_conn *conn, enum tcp
 static bool mpa_conn_begin(struct fw_nic *nic, struct mpa_conn *conn, const struct cm_ep *ep)
 {
 	conn->flow =
-	    tcp_connect(nic, ep->peer_ip, ep->peer_port, ep->local_port, &mpa_tcp_ops, conn);
+	    tcp_connect(nic, ep->peer_ip, ep->peer_port, ep->local_port, TCP_USER_MPA, conn);
 	return conn->flow != NULL;
 }
 
@@ -202,7 +200,7 @@ int mpa_listen(struct fw_nic *nic, struct cm_ep *ep)
 		return FW_EDQUOT;
 	err = l4_port_hold(nic, ep->local_port);
 	if (!err) {
-		err = tcp_listen(nic, ep->local_port, ep->backlog, &mpa_tcp_ops, ep);
+		err = tcp_listen(nic, ep->local_port, ep->backlog, TCP_USER_MPA, ep);
 		if (err)
 			l4_port_drop(nic, ep->local_port);
 	}
@@ -420,7 +418,7 @@ void mpa_drop(struct fw_nic *nic, struct mpa_conn *conn)
 	mpa_conn_give_up(nic, conn, TCP_END_RESET);
 }
 
-static void mpa_conn_fire(struct fw_nic *nic, struct fw_timer *timer)
+void mpa_conn_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct mpa_conn *conn = FW_CONTAINER(timer, struct mpa_conn, timer);
 

@@ -202,7 +202,7 @@ void mpa_run(struct fw_nic *nic)
 
 /* ---- the connection's beginning and end ----------------------------------------------------- */
 
-static void retry(struct fw_nic *nic, struct fw_timer *timer)
+void mpa_rdmap_retry_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct mpa_conn *conn = FW_CONTAINER(timer, struct mpa_conn, retry_timer);
 
@@ -225,7 +225,7 @@ void mpa_rdmap_init_conn(struct mpa_conn *conn)
 	fw_list_init(&conn->out);
 	fw_list_init(&conn->segs);
 	fw_list_init(&conn->fault_node);
-	fw_timer_init(&conn->retry_timer, retry);
+	fw_timer_init(&conn->retry_timer, FW_TIMER_MPA_RETRY);
 }
 
 void mpa_rdmap_attached(struct fw_nic *nic, struct mpa_conn *conn)

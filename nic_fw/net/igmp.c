@@ -360,7 +360,7 @@ static bool run_due(struct fw_nic *nic)
 	return version(nic) < 3 || send_report(nic);
 }
 
-static void igmp_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
+void igmp_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	(void)timer;
 	nic->net.igmp.next_look_ns = nic->now_ns + IGMP_GAP_NS;
@@ -378,7 +378,7 @@ void igmp_init(struct fw_nic *nic)
 	nic->net.igmp.robustness = IGMP_ROBUSTNESS;
 	nic->net.igmp.query_interval_s = IGMP_QUERY_INTERVAL_S;
 	nic->net.igmp.version = 3;
-	fw_timer_init(&nic->net.igmp.timer, igmp_timer_fire);
+	fw_timer_init(&nic->net.igmp.timer, FW_TIMER_IGMP);
 	wire_group_mac(all, mac);
 	err = mac_filter_add(nic, mac, all);
 	assert(!err);

@@ -179,4 +179,7 @@ void neigh_wait_over(struct fw_nic *nic, enum neigh_wait_kind kind, struct fw_li
 void neigh_wait_run(struct fw_nic *nic);
 bool neigh_wait_pending(const struct fw_nic *nic);
 
+/* Timers: up/timer_fires.c. */
+void neigh_fire(struct fw_nic *nic, struct fw_timer *timer);
+
 #endif /* WEFT_FW_IP_H */

@@ -94,4 +94,7 @@ void igmp_changed(struct fw_nic *nic, struct mcast_group *group);
 void igmp_link_up(struct fw_nic *nic);
 void igmp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip_rx_info *info);
 
+/* Timers: up/timer_fires.c. */
+void igmp_timer_fire(struct fw_nic *nic, struct fw_timer *timer);
+
 #endif /* WEFT_FW_MCAST_H */

@@ -110,8 +110,6 @@ static struct neigh *evict(struct fw_nic *nic, uint32_t ip, bool wanted)
 	return victim;
 }
 
-static void neigh_fire(struct fw_nic *nic, struct fw_timer *timer);
-
 static struct neigh *neigh_take(struct fw_nic *nic, uint32_t ip, bool wanted)
 {
 	uint32_t *head = neigh_chain_head(nic, ip);
@@ -126,7 +124,7 @@ static struct neigh *neigh_take(struct fw_nic *nic, uint32_t ip, bool wanted)
 	memset(neigh, 0, sizeof(*neigh));
 	neigh->ip = ip;
 	neigh->state = NEIGH_FREE;
-	fw_timer_init(&neigh->timer, neigh_fire);
+	fw_timer_init(&neigh->timer, FW_TIMER_NEIGH);
 	fw_chain_add(head, &neigh->hash_next, (uint32_t)(neigh - nic->net.neigh));
 	return neigh;
 }
@@ -225,7 +223,7 @@ static void ask_again(struct fw_nic *nic, struct neigh *neigh, const uint8_t *fr
 	send_arp(nic, WIRE_ARP_REQUEST, broadcast_mac, unknown_mac, neigh->ip);
 }
 
-static void neigh_fire(struct fw_nic *nic, struct fw_timer *timer)
+void neigh_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct neigh *neigh = FW_CONTAINER(timer, struct neigh, timer);
 

@@ -46,7 +46,7 @@ static void update_watch(struct fw_nic *nic, struct fw_qp *qp)
  * come: a forger has acknowledged the request in the peer's name, or answered in ours. Answers come
  * in order, so none behind it comes either.
  */
-static void look_fire(struct fw_nic *nic, struct fw_timer *timer)
+void esp_rdmap_look_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct esp_rdmap *esp = FW_CONTAINER(timer, struct esp_rdmap, look_timer);
 	struct fw_qp *qp = esp->out.qp;
@@ -169,7 +169,7 @@ static void try_open(struct fw_nic *nic, struct fw_qp *qp)
 	esp_set_patience(nic, esp->out.stream, qp_limit_ns(qp));
 }
 
-static void open_fire(struct fw_nic *nic, struct fw_timer *timer)
+void esp_rdmap_open_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct esp_rdmap *esp = FW_CONTAINER(timer, struct esp_rdmap, open_timer);
 
@@ -398,7 +398,7 @@ static bool expects(struct fw_nic *nic, const struct esp_key *key, const uint8_t
 	uint8_t known[WIRE_MAC_BYTES];
 	struct esp_key want;
 
-	if (!qp || qp->type != HW_QPT_RC || qp->llp != &esp_llp_ops || !qp_can_receive(qp) ||
+	if (!qp || qp->type != HW_QPT_RC || qp->llp != LLP_ESP || !qp_can_receive(qp) ||
 	    qp->esp.in.stream)
 		return false;
 	want = key_of(qp, false, nic->config.ip);
@@ -490,9 +490,9 @@ static void esp_rdmap_init_qp(struct fw_qp *qp)
 	fw_list_init(&esp->waiting);
 	fw_list_init(&esp->fault_node);
 	fw_list_init(&esp->notice.node);
-	fw_timer_init(&esp->open_timer, open_fire);
-	fw_timer_init(&esp->look_timer, look_fire);
-	fw_timer_init(&esp->ready_timer, esp_rdmap_ready_fire);
+	fw_timer_init(&esp->open_timer, FW_TIMER_ESP_RDMAP_OPEN);
+	fw_timer_init(&esp->look_timer, FW_TIMER_ESP_RDMAP_LOOK);
+	fw_timer_init(&esp->ready_timer, FW_TIMER_ESP_RDMAP_READY);
 }
 
 static void esp_rdmap_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
@@ -516,20 +516,19 @@ const struct llp_ops esp_llp_ops = {
     .stop_qp = esp_rdmap_stop_qp,
 };
 
+const struct esp_ops esp_rdmap_ops = {
+    .expects = expects,
+    .doubt = doubt,
+    .accept = accept_stream,
+    .opened = esp_rdmap_opened,
+    .receive = esp_rdmap_receive,
+    .fill = esp_rdmap_fill,
+    .unreadable = esp_rdmap_unreadable,
+    .sent = esp_rdmap_sent,
+    .ended = esp_rdmap_ended,
+};
+
 void esp_rdmap_init(struct fw_nic *nic)
 {
-	static const struct esp_ops ops = {
-	    .expects = expects,
-	    .doubt = doubt,
-	    .accept = accept_stream,
-	    .opened = esp_rdmap_opened,
-	    .receive = esp_rdmap_receive,
-	    .fill = esp_rdmap_fill,
-	    .unreadable = esp_rdmap_unreadable,
-	    .sent = esp_rdmap_sent,
-	    .ended = esp_rdmap_ended,
-	};
-
 	fw_list_init(&nic->rdmap.esp_faults);
-	esp_listen(nic, WIRE_ESP_RDMAP, &ops);
 }

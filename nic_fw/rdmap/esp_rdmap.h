@@ -75,6 +75,7 @@ struct esp_rdmap_last {
 	uint8_t layer_etype, code;
 };
 
+extern const struct esp_ops esp_rdmap_ops;
 void esp_rdmap_init(struct fw_nic *nic);
 /*
  * Handles packets whose memory was gone when they were sent; runs in each turn after esp_tx_run().
@@ -98,5 +99,9 @@ struct fw_wqe *esp_rdmap_unacked(const struct fw_qp *qp);
 enum esp_verdict esp_rdmap_receive(struct fw_nic *nic, void *ctx, const struct fw_rx_frame *frame,
 				   uint32_t offset, uint32_t bytes);
 void esp_rdmap_ready_fire(struct fw_nic *nic, struct fw_timer *timer);
+
+/* Timers: up/timer_fires.c. */
+void esp_rdmap_open_fire(struct fw_nic *nic, struct fw_timer *timer);
+void esp_rdmap_look_fire(struct fw_nic *nic, struct fw_timer *timer);
 
 #endif /* WEFT_FW_ESP_RDMAP_H */

@@ -56,7 +56,7 @@ struct fw_wqe *requester_find_read(struct fw_qp *qp, uint32_t ssn)
  */
 void requester_complete(struct fw_nic *nic, struct fw_qp *qp)
 {
-	const struct llp_ops *llp = qp->llp;
+	const struct llp_ops *llp = llp_of(qp);
 	uint32_t n;
 
 	for (n = 0; !fw_list_empty(&qp->wqes); n++) {

@@ -65,8 +65,6 @@ void esp_set_state(struct fw_nic *nic, struct esp_stream *s, enum esp_state stat
 	s->tries = 0;
 }
 
-static void esp_conn_fire(struct fw_nic *nic, struct fw_timer *timer);
-
 static struct esp_stream *new_stream(struct fw_nic *nic, const struct esp_key *key,
 				     const uint8_t *mac)
 {
@@ -79,7 +77,6 @@ static struct esp_stream *new_stream(struct fw_nic *nic, const struct esp_key *k
 	s = &nic->esp.streams[i];
 	memset(s, 0, sizeof(*s));
 	s->key = *key;
-	s->ops = nic->esp.ops[key->service];
 	memcpy(s->peer_mac, mac, WIRE_MAC_BYTES);
 	s->local_port = (uint16_t)(WIRE_EDP_PORT_BASE +
 				   (uint32_t)nic->config.shard * WIRE_EDP_PORT_SPAN + 1 + i);
@@ -93,7 +90,7 @@ static struct esp_stream *new_stream(struct fw_nic *nic, const struct esp_key *k
 	fw_list_init(&s->queue);
 	fw_list_init(&s->ready_node);
 	fw_list_init(&s->ack_node);
-	fw_timer_init(&s->timer, esp_conn_fire);
+	fw_timer_init(&s->timer, FW_TIMER_ESP);
 	head = esp_conn_bucket(nic, key);
 	fw_chain_add(head, &s->hash_next, i);
 	return s;
@@ -113,7 +110,7 @@ static void free_stream(struct fw_nic *nic, struct esp_stream *s)
 
 void esp_end(struct fw_nic *nic, struct esp_stream *s, enum esp_end why)
 {
-	const struct esp_ops *ops = s->ops;
+	const struct esp_ops *ops = nic->esp.ops[s->key.service];
 	void *ctx = s->ctx;
 
 	if (ctx)
@@ -136,7 +133,7 @@ void esp_finish(struct fw_nic *nic, struct esp_stream *s)
 	s->opened_ns = nic->now_ns;
 	s->ctx = NULL;
 	esp_timer_update(nic, s);
-	s->ops->ended(nic, ctx, ESP_END_CLOSED);
+	nic->esp.ops[s->key.service]->ended(nic, ctx, ESP_END_CLOSED);
 }
 
 /*
@@ -154,7 +151,7 @@ bool esp_opened(struct fw_nic *nic, struct esp_stream *s)
 	bool ours = s->ctx;
 
 	if (!s->ctx)
-		s->ctx = s->ops->accept(nic, &s->key, s);
+		s->ctx = nic->esp.ops[s->key.service]->accept(nic, &s->key, s);
 	if (!s->ctx) {
 		esp_abort(nic, s);
 		return false;
@@ -162,8 +159,8 @@ bool esp_opened(struct fw_nic *nic, struct esp_stream *s)
 	FW_COUNT(nic, esp_streams_opened);
 	esp_set_state(nic, s, s->fin_queued ? ESP_CLOSING : ESP_OPEN);
 	esp_tx_ready(nic, s);
-	if (ours && s->ops->opened)
-		s->ops->opened(nic, s->ctx);
+	if (ours && nic->esp.ops[s->key.service]->opened)
+		nic->esp.ops[s->key.service]->opened(nic, s->ctx);
 	return true;
 }
 
@@ -586,8 +583,9 @@ static void fire_handshake(struct fw_nic *nic, struct esp_stream *s)
 	}
 	if (s->tries < UINT8_MAX)
 		s->tries++;
-	if (s->state == ESP_SYN_SENT && s->ctx && s->tries >= ESP_DOUBT_TRIES && s->ops->doubt)
-		s->ops->doubt(nic, s->ctx, s->peer_mac);
+	if (s->state == ESP_SYN_SENT && s->ctx && s->tries >= ESP_DOUBT_TRIES &&
+	    nic->esp.ops[s->key.service]->doubt)
+		nic->esp.ops[s->key.service]->doubt(nic, s->ctx, s->peer_mac);
 	send_handshake(nic, s);
 	esp_timer_update(nic, s);
 }
@@ -598,7 +596,7 @@ static bool is_lost(const struct fw_nic *nic, const struct esp_stream *s, uint32
 	return tries >= ESP_TRIES && nic->now_ns - s->heard_ns > s->silence_ns;
 }
 
-static void esp_conn_fire(struct fw_nic *nic, struct fw_timer *timer)
+void esp_conn_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct esp_stream *s = FW_CONTAINER(timer, struct esp_stream, timer);
 	uint32_t seq;

@@ -115,7 +115,7 @@ uint64_t esp_ack_next_ns(const struct fw_nic *nic)
 /* The peer has closed: closes our end, too, and notifies the layer above. */
 static void esp_rx_peer_closed(struct fw_nic *nic, struct esp_stream *s)
 {
-	const struct esp_ops *ops = s->ops;
+	const struct esp_ops *ops = nic->esp.ops[s->key.service];
 	void *ctx = s->ctx;
 
 	s->peer_fin = true;
@@ -142,13 +142,13 @@ static bool esp_rx_take(struct fw_nic *nic, struct esp_stream *s, uint8_t flags,
 	enum esp_verdict verdict = ESP_TAKEN;
 
 	if (!(flags & WIRE_ESP_FIN) && s->ctx)
-		verdict = s->ops->receive(nic, s->ctx, frame, offset, bytes);
+		verdict = nic->esp.ops[s->key.service]->receive(nic, s->ctx, frame, offset, bytes);
 	if (s->state == ESP_FREE)
 		return false;
 	if (verdict == ESP_FULL) {
 		s->blocked = true;
-		if (s->ops->full)
-			s->ops->full(nic, s->ctx);
+		if (nic->esp.ops[s->key.service]->full)
+			nic->esp.ops[s->key.service]->full(nic, s->ctx);
 		return false;
 	}
 	FW_COUNT(nic, esp_rx_packets);

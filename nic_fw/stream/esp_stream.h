@@ -78,14 +78,13 @@ struct esp_stream {
 	bool watching;  /* an action of the peer is awaited: its silence counts */
 	uint32_t src_inc, dst_inc;
 	uint32_t frame_bytes; /* largest Ethernet payload, the smaller one of both ends */
-	struct esp_key key;
-	const struct esp_ops *ops;
-	void *ctx;           /* NULL: half open, or draining: the layer above does not know it */
-	uint64_t opened_ns;  /* when it was made, or began to drain or to linger */
-	uint64_t heard_ns;   /* last packet of the peer, or begin of the wait for it */
-	uint64_t probe_ns;   /* the last probe */
-	uint64_t silence_ns; /* least silence after which a peer is lost */
-	uint64_t open_ns;    /* how long a SYN is repeated */
+	struct esp_key key;   /* its service is the layer above: esp_nic.ops */
+	void *ctx;            /* NULL: half open, or draining: the layer above does not know it */
+	uint64_t opened_ns;   /* when it was made, or began to drain or to linger */
+	uint64_t heard_ns;    /* last packet of the peer, or begin of the wait for it */
+	uint64_t probe_ns;    /* the last probe */
+	uint64_t silence_ns;  /* least silence after which a peer is lost */
+	uint64_t open_ns;     /* how long a SYN is repeated */
 	uint32_t watchers;
 	uint32_t hash_next; /* index + 1 */
 
@@ -200,5 +199,8 @@ struct fw_tx_frame *edp_tx_begin(struct fw_nic *nic, const uint8_t *mac, uint16_
  * sent.
  */
 bool edp_tx_end(struct fw_nic *nic, struct fw_tx_frame *frame, bool control);
+
+/* Timers: up/timer_fires.c. */
+void esp_conn_fire(struct fw_nic *nic, struct fw_timer *timer);
 
 #endif /* WEFT_FW_ESP_STREAM_H */

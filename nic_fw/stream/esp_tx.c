@@ -99,11 +99,11 @@ static void esp_tx_tell(struct fw_nic *nic, const struct esp_stream *s, const st
 	struct esp_xfer *xfer = slot->xfer;
 
 	if (slot->tries > 1)
-		s->ops->passed(nic, xfer, ESP_POINT_AGAIN);
+		nic->esp.ops[s->key.service]->passed(nic, xfer, ESP_POINT_AGAIN);
 	else if (!slot->index)
-		s->ops->passed(nic, xfer, ESP_POINT_FIRST);
+		nic->esp.ops[s->key.service]->passed(nic, xfer, ESP_POINT_FIRST);
 	else if (slot->index + 1 == xfer->packets)
-		s->ops->passed(nic, xfer, ESP_POINT_LAST);
+		nic->esp.ops[s->key.service]->passed(nic, xfer, ESP_POINT_LAST);
 }
 
 /* Sends a packet that has a number; empty: without its payload. */
@@ -118,8 +118,9 @@ static bool send_as(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, bool
 	esp_tx_put_header(s, frame, seq, 1, slot->flags, 0);
 	if (slot->xfer && !empty) {
 		uint32_t segs = frame->num_seg;
-		int bytes = s->ops->fill(nic, s->ctx, slot->xfer, slot->index, esp_payload_bytes(s),
-					 frame, ESP_HDR_BYTES);
+		int bytes =
+		    nic->esp.ops[s->key.service]->fill(nic, s->ctx, slot->xfer, slot->index,
+						       esp_payload_bytes(s), frame, ESP_HDR_BYTES);
 
 		/* The memory is gone: the number must be sent all the same, without payload. */
 		if (bytes < 0)
@@ -127,8 +128,8 @@ static bool send_as(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, bool
 		slot->large = bytes > ESP_SMALL_BYTES;
 	}
 	if (!edp_tx_end(nic, frame, slot->flags & WIRE_ESP_STATE_FLAGS)) {
-		if (s->ops->unreadable)
-			s->ops->unreadable(nic, s->ctx, slot->xfer);
+		if (nic->esp.ops[s->key.service]->unreadable)
+			nic->esp.ops[s->key.service]->unreadable(nic, s->ctx, slot->xfer);
 		return send_as(nic, s, seq, true);
 	}
 	slot->sent_ns = nic->now_ns;
@@ -284,8 +285,8 @@ static void finish_transfers(struct fw_nic *nic, struct esp_stream *s)
 			return;
 		fw_list_del(&xfer->node);
 		if (__builtin_expect(xfer->traced, 0))
-			s->ops->passed(nic, xfer, ESP_POINT_ACKED);
-		s->ops->sent(nic, s->ctx, xfer, true);
+			nic->esp.ops[s->key.service]->passed(nic, xfer, ESP_POINT_ACKED);
+		nic->esp.ops[s->key.service]->sent(nic, s->ctx, xfer, true);
 	}
 }
 
@@ -379,13 +380,14 @@ void esp_tx_drop(struct fw_nic *nic, struct esp_stream *s)
 {
 	struct fw_list *pos;
 
-	if (s->ops->forgets) {
+	if (nic->esp.ops[s->key.service]->forgets) {
 		esp_forget(nic, s);
 		return;
 	}
 	forget_transfers(s);
 	while ((pos = fw_list_pop(&s->queue)))
-		s->ops->sent(nic, s->ctx, FW_CONTAINER(pos, struct esp_xfer, node), false);
+		nic->esp.ops[s->key.service]->sent(nic, s->ctx,
+						   FW_CONTAINER(pos, struct esp_xfer, node), false);
 }
 
 void esp_forget(struct fw_nic *nic, struct esp_stream *s)

@@ -92,6 +92,13 @@ enum {
 	TCP_FILL_NOW = 1, /* a piece lies in memory that the next fill() overwrites */
 };
 
+/* Layers above: a number, since addresses of code change with an upgrade. */
+enum tcp_user {
+	TCP_USER_NONE, /* it has given up the connection */
+	TCP_USER_MPA,
+	TCP_USERS
+};
+
 /* The layer above a connection. All functions run on the shard's core, within a turn. */
 struct tcp_ops {
 	/*
@@ -152,18 +159,19 @@ struct tcp_ops {
 	void (*ended)(struct fw_nic *nic, struct tcp_flow *flow, enum tcp_end why);
 };
 
+/* Sets the functions of a layer above. */
+void tcp_serve(struct fw_nic *nic, enum tcp_user user, const struct tcp_ops *ops);
 /*
  * Makes a connection; the SYN is sent when the next hop is known. NULL: no room, or the tuple is
  * taken.
  */
 struct tcp_flow *tcp_connect(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
-			     uint16_t local_port, const struct tcp_ops *ops, void *ctx);
+			     uint16_t local_port, enum tcp_user user, void *ctx);
 /*
  * Accepts connections to the port, at most backlog of them before tcp_accept_done() is called for
  * one. Returns 0, or EADDRINUSE, ENOSPC.
  */
-int tcp_listen(struct fw_nic *nic, uint16_t port, uint32_t backlog, const struct tcp_ops *ops,
-	       void *ctx);
+int tcp_listen(struct fw_nic *nic, uint16_t port, uint32_t backlog, enum tcp_user user, void *ctx);
 /* Ends the listener; connections that were handed over stay. */
 void tcp_unlisten(struct fw_nic *nic, uint16_t port);
 /* The flow, of a listener, no longer counts against its backlog. */

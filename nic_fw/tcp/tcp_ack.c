@@ -51,7 +51,7 @@ static bool tcp_ack_advance(struct fw_nic *nic, struct tcp_flow *flow, uint32_t 
 		fw_list_del(&seg->node);
 		if (!(seg->flags & TCP_SEG_ULP))
 			continue;
-		flow->ops->acked(nic, flow, seg, true);
+		nic->tcp.ops[flow->user]->acked(nic, flow, seg, true);
 		if (flow->state == TCP_CLOSED)
 			return false;
 	}

@@ -83,7 +83,7 @@ bool tcp_leave(struct fw_nic *nic, struct tcp_flow *flow)
 }
 
 struct tcp_flow *tcp_flow_new(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
-			      uint16_t local_port, const struct tcp_ops *ops)
+			      uint16_t local_port, enum tcp_user user)
 {
 	struct tcp_flow *flow = fw_pool_get(&nic->tcp.flows);
 	uint32_t *head;
@@ -99,7 +99,7 @@ struct tcp_flow *tcp_flow_new(struct fw_nic *nic, uint32_t peer_ip, uint16_t pee
 		return NULL;
 	}
 	memset(flow, 0, sizeof(*flow));
-	flow->ops = ops;
+	flow->user = user;
 	flow->peer_ip = peer_ip;
 	flow->peer_port = peer_port;
 	flow->local_port = local_port;
@@ -110,7 +110,7 @@ struct tcp_flow *tcp_flow_new(struct fw_nic *nic, uint32_t peer_ip, uint16_t pee
 	fw_list_init(&flow->pending_node);
 	fw_list_init(&flow->early);
 	fw_list_init(&flow->ctl.node);
-	fw_timer_init(&flow->timer, tcp_timer_fire);
+	fw_timer_init(&flow->timer, FW_TIMER_TCP);
 	flow->rto_ns = TCP_INITIAL_RTO_NS;
 	flow->path_mtu = nic->config.mtu;
 	flow->peer_mss = WIRE_TCP_DEFAULT_MSS;
@@ -197,14 +197,14 @@ static void tcp_conn_give_back(struct fw_nic *nic, struct tcp_flow *flow, const 
 
 static void tcp_conn_end(struct fw_nic *nic, struct tcp_flow *flow, bool tell, enum tcp_end why)
 {
-	const struct tcp_ops *ops = flow->ops;
+	const struct tcp_ops *ops = nic->tcp.ops[flow->user];
 
 	if (flow->state == TCP_CLOSED)
 		return;
 	tcp_enter(flow);
 	tcp_conn_detach(nic, flow);
 	tcp_set_state(nic, flow, TCP_CLOSED);
-	flow->ops = NULL;
+	flow->user = TCP_USER_NONE;
 	tcp_conn_give_back(nic, flow, ops);
 	if (ops && tell)
 		ops->ended(nic, flow, why);
@@ -220,7 +220,7 @@ void tcp_end(struct fw_nic *nic, struct tcp_flow *flow, enum tcp_end why)
 
 void tcp_enter_time_wait(struct fw_nic *nic, struct tcp_flow *flow)
 {
-	const struct tcp_ops *ops = flow->ops;
+	const struct tcp_ops *ops = nic->tcp.ops[flow->user];
 
 	tcp_set_state(nic, flow, TCP_TIME_WAIT);
 	flow->wait_ns = nic->now_ns + TCP_TIME_WAIT_NS;
@@ -234,7 +234,7 @@ void tcp_enter_time_wait(struct fw_nic *nic, struct tcp_flow *flow)
 	tcp_timer_update(nic, flow);
 	if (!ops)
 		return;
-	flow->ops = NULL;
+	flow->user = TCP_USER_NONE;
 	tcp_conn_give_back(nic, flow, ops);
 	ops->ended(nic, flow, TCP_END_CLOSED);
 }
@@ -249,7 +249,7 @@ static bool may_reuse(const struct fw_nic *nic, const struct tcp_flow *flow)
 }
 
 struct tcp_flow *tcp_connect(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
-			     uint16_t local_port, const struct tcp_ops *ops, void *ctx)
+			     uint16_t local_port, enum tcp_user user, void *ctx)
 {
 	struct tcp_flow *flow = tcp_find(nic, peer_ip, peer_port, local_port);
 
@@ -260,7 +260,7 @@ struct tcp_flow *tcp_connect(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer
 		return NULL;
 	if (flow)
 		tcp_end(nic, flow, TCP_END_CLOSED);
-	flow = tcp_flow_new(nic, peer_ip, peer_port, local_port, ops);
+	flow = tcp_flow_new(nic, peer_ip, peer_port, local_port, user);
 	if (!flow)
 		return NULL;
 	FW_COUNT(nic, tcp_active_opens);
@@ -384,6 +384,11 @@ void tcp_neigh_look(struct fw_nic *nic, struct fw_list *node)
 	}
 }
 
+void tcp_serve(struct fw_nic *nic, enum tcp_user user, const struct tcp_ops *ops)
+{
+	nic->tcp.ops[user] = ops;
+}
+
 void tcp_init(struct fw_nic *nic)
 {
 	uint32_t i;
@@ -395,5 +400,5 @@ void tcp_init(struct fw_nic *nic)
 	for (i = 0; i < TCP_SYNACK_TRIES; i++)
 		fw_list_init(&nic->tcp.syn_lists[i]);
 	fw_list_init(&nic->tcp.syn_ended);
-	fw_timer_init(&nic->tcp.syn_timer, tcp_syn_fire);
+	fw_timer_init(&nic->tcp.syn_timer, FW_TIMER_TCP_SYN);
 }

@@ -137,7 +137,7 @@ struct tcp_listener;
 
 struct tcp_flow {
 	void *ctx; /* the layer above's */
-	const struct tcp_ops *ops;
+	enum tcp_user user;
 	struct fw_list segs; /* tcp_seg.node by seq: sent; at the end perhaps one that is not */
 	struct fw_list ready_node; /* tcp_nic.ready */
 	struct fw_list ack_node;   /* tcp_nic.acks */
@@ -232,8 +232,8 @@ static_assert(offsetof(struct tcp_flow, hash_next) <= 128, "two cache lines of h
 static_assert(sizeof(struct tcp_flow) <= 896, "an idle connection is small");
 
 struct tcp_listener {
-	const struct tcp_ops *ops;
 	void *ctx;
+	enum tcp_user user;
 	uint32_t hash_next;
 	uint32_t backlog;
 	struct fw_list flows;     /* flows for which tcp_accept_done() was not called */
@@ -348,7 +348,7 @@ struct tcp_flow *tcp_find(const struct fw_nic *nic, uint32_t peer_ip, uint16_t p
 			  uint16_t local_port);
 /* Returns a flow of the tuple in CLOSED, counted nowhere; NULL: no room. */
 struct tcp_flow *tcp_flow_new(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
-			      uint16_t local_port, const struct tcp_ops *ops);
+			      uint16_t local_port, enum tcp_user user);
 void tcp_set_state(struct fw_nic *nic, struct tcp_flow *flow, enum tcp_state state);
 /* Ends the flow: frees all its resources and notifies the layer above, unless that ended it. */
 void tcp_end(struct fw_nic *nic, struct tcp_flow *flow, enum tcp_end why);

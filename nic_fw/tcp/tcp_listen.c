@@ -46,8 +46,7 @@ struct tcp_listener *tcp_find_listener(const struct fw_nic *nic, uint16_t port)
 	return NULL;
 }
 
-int tcp_listen(struct fw_nic *nic, uint16_t port, uint32_t backlog, const struct tcp_ops *ops,
-	       void *ctx)
+int tcp_listen(struct fw_nic *nic, uint16_t port, uint32_t backlog, enum tcp_user user, void *ctx)
 {
 	struct tcp_listener *listener;
 	uint32_t i, *head = &nic->tcp.listen_hash[listen_place(nic, port)];
@@ -60,7 +59,7 @@ int tcp_listen(struct fw_nic *nic, uint16_t port, uint32_t backlog, const struct
 		;
 	listener = &nic->tcp.listeners[i];
 	*listener = (struct tcp_listener){
-	    .ops = ops,
+	    .user = user,
 	    .ctx = ctx,
 	    .backlog = backlog ? backlog : 1,
 	    .port = port,
@@ -351,7 +350,7 @@ static struct tcp_flow *make_flow(struct fw_nic *nic, struct tcp_listener *liste
 				  const struct tcp_syn *syn, const struct tcp_in *in)
 {
 	struct tcp_flow *flow =
-	    tcp_flow_new(nic, syn->peer_ip, syn->peer_port, syn->local_port, listener->ops);
+	    tcp_flow_new(nic, syn->peer_ip, syn->peer_port, syn->local_port, listener->user);
 
 	if (!flow)
 		return NULL;
@@ -397,7 +396,7 @@ static void open_flow(struct fw_nic *nic, struct tcp_listener *listener, const s
 	tcp_enter(flow);
 	tcp_set_state(nic, flow, TCP_ESTABLISHED);
 	flow->flags |= TCP_F_MORE;
-	if (!listener->ops->accepted(nic, listener->ctx, flow))
+	if (!nic->tcp.ops[listener->user]->accepted(nic, listener->ctx, flow))
 		tcp_abort(nic, flow);
 	if (!tcp_leave(nic, flow))
 		return;

@@ -10,6 +10,7 @@
 #include "nic_fw/base/list.h"
 #include "nic_fw/base/pool.h"
 #include "nic_fw/base/timer.h"
+#include "nic_fw/tcp/tcp.h"
 
 struct tcp_listener;
 
@@ -25,6 +26,7 @@ struct tcp_bucket {
 };
 
 struct tcp_nic {
+	const struct tcp_ops *ops[TCP_USERS];
 	struct fw_pool flows;
 	uint32_t *hash; /* TCP_HASH_SIZE */
 	struct fw_list ready;

@@ -115,8 +115,9 @@ void tcp_early_keep(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 	struct fw_list *pos = flow->early.prev;
 	struct eth_cursor cursor;
 
-	if (flow->ops->early && seq != flow->rcv_up) {
-		flow->ops->early(nic, flow, in->frame, offset, bytes, seq - flow->rcv_up);
+	if (nic->tcp.ops[flow->user]->early && seq != flow->rcv_up) {
+		nic->tcp.ops[flow->user]->early(nic, flow, in->frame, offset, bytes,
+						seq - flow->rcv_up);
 		if (flow->state == TCP_CLOSED)
 			return;
 	}
@@ -198,7 +199,7 @@ static bool hand_up(struct fw_nic *nic, struct tcp_flow *flow)
 		frame.seg[frame.num_seg++] = (struct fw_rx_seg){c->data, c->bytes};
 		frame.bytes += c->bytes;
 	}
-	taken = flow->ops->receive(nic, flow, &frame, at, frame.bytes - at);
+	taken = nic->tcp.ops[flow->user]->receive(nic, flow, &frame, at, frame.bytes - at);
 	if (flow->state == TCP_CLOSED)
 		return false;
 	assert(taken <= frame.bytes - at);

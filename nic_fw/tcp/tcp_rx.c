@@ -158,7 +158,7 @@ static void rx_syn_sent(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_in
 	flow->flags |= TCP_F_ACK_NOW | TCP_F_MORE;
 	tcp_ack_soon(nic, flow);
 	tcp_ready(nic, flow);
-	flow->ops->opened(nic, flow);
+	nic->tcp.ops[flow->user]->opened(nic, flow);
 }
 
 /* ---- synchronized states --------------------------------------------------------------------- */
@@ -347,7 +347,7 @@ static bool tcp_rx_data(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_in
 		tcp_ack_soon(nic, flow);
 		return flow->state != TCP_CLOSED;
 	}
-	taken = flow->ops->receive(nic, flow, in->frame, in->offset + skip, n);
+	taken = nic->tcp.ops[flow->user]->receive(nic, flow, in->frame, in->offset + skip, n);
 	if (flow->state == TCP_CLOSED)
 		return false;
 	assert(taken <= n);
@@ -381,14 +381,14 @@ void tcp_take_fin(struct fw_nic *nic, struct tcp_flow *flow)
 	switch ((enum tcp_state)flow->state) {
 	case TCP_ESTABLISHED:
 		tcp_set_state(nic, flow, TCP_CLOSE_WAIT);
-		flow->ops->peer_closed(nic, flow);
+		nic->tcp.ops[flow->user]->peer_closed(nic, flow);
 		break;
 	case TCP_FIN_WAIT_1:
 		tcp_set_state(nic, flow, TCP_CLOSING);
-		flow->ops->peer_closed(nic, flow);
+		nic->tcp.ops[flow->user]->peer_closed(nic, flow);
 		break;
 	case TCP_FIN_WAIT_2:
-		flow->ops->peer_closed(nic, flow);
+		nic->tcp.ops[flow->user]->peer_closed(nic, flow);
 		if (flow->state == TCP_FIN_WAIT_2)
 			tcp_enter_time_wait(nic, flow);
 		break;
@@ -484,7 +484,7 @@ static void rx_synchronized(struct fw_nic *nic, struct tcp_flow *flow, struct tc
 	if (opened) {
 		flow->flags |= TCP_F_MORE;
 		tcp_ready(nic, flow);
-		flow->ops->opened(nic, flow);
+		nic->tcp.ops[flow->user]->opened(nic, flow);
 		if (flow->state == TCP_CLOSED)
 			return;
 	}

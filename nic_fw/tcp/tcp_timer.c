@@ -64,7 +64,7 @@ void tcp_loss_rearm(struct fw_nic *nic, struct tcp_flow *flow)
 		return;
 	}
 	if (flow->snd_una == flow->snd_nxt) {
-		bool closed = unsent_waits(flow) && flow->ops;
+		bool closed = unsent_waits(flow) && flow->user != TCP_USER_NONE;
 
 		if (closed && flow->loss_timer == TCP_LOSS_PERSIST)
 			return;

@@ -148,7 +148,7 @@ static bool has_host_piece(const struct fw_tx_frame *frame)
 /* Memory of a segment is gone: no segment after it can be sent either. */
 static void unreadable(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg)
 {
-	const struct tcp_ops *ops = flow->ops;
+	const struct tcp_ops *ops = nic->tcp.ops[flow->user];
 
 	if (ops->unreadable) {
 		ops->unreadable(nic, flow, seg);
@@ -214,7 +214,7 @@ static bool send_part(struct fw_nic *nic, struct tcp_flow *flow, const struct tc
 	tcp_tx_checksum(nic, frame, flow->peer_ip, end, bytes);
 	eth_tx_hdr(frame, 0, end, 0);
 	if (!commit(nic, flow, seg, frame,
-		    flow->ops->fill(nic, flow, seg, from, bytes, frame, end)))
+		    nic->tcp.ops[flow->user]->fill(nic, flow, seg, from, bytes, frame, end)))
 		return false;
 	fw_trace(nic, TRACE_TCP_TX, flow->local_port, seg->seq + from, bytes);
 	FW_COUNT(nic, tcp_tx_segments);
@@ -346,7 +346,7 @@ static struct tcp_seg *unsent(struct fw_nic *nic, struct tcp_flow *flow)
 	if (!(flow->flags & TCP_F_MORE) || !may_send_data(flow))
 		return NULL;
 	max = tcp_probe_room(nic, flow);
-	seg = flow->ops->next(nic, flow, max);
+	seg = nic->tcp.ops[flow->user]->next(nic, flow, max);
 	if (flow->state == TCP_CLOSED)
 		return NULL;
 	if (!seg) {

@@ -393,14 +393,20 @@ static void no_buffers(void)
 	mp_end();
 }
 
+static struct mpa_conn holder[2];
 static uint32_t fired;
 
-static void on_fire(struct fw_nic *nic, struct fw_timer *timer)
+/* Connections that do not exist: counts their timers. */
+static void fire(struct fw_nic *nic, struct fw_timer *timer)
 {
-	(void)nic;
-	(void)timer;
-	fired++;
+	if (timer == &holder[0].timer || timer == &holder[1].timer)
+		fired++;
+	else
+		mpa_conn_fire(nic, timer);
 }
+#define mpa_conn_fire fire
+#include "nic_fw/up/timer_fires.c"
+#undef mpa_conn_fire
 
 /*
  * An FPDU that was half sent long ago loses its buffer, and its connection, when another one needs
@@ -409,7 +415,6 @@ static void on_fire(struct fw_nic *nic, struct fw_timer *timer)
 static void old_buffers_are_reclaimed(void)
 {
 	static struct mpa_partial *taken[MPA_MAX_PARTIALS];
-	static struct mpa_conn holder[2];
 	struct fw_pool *pool;
 	struct fw_nic *nic;
 	uint32_t i, n = 0;
@@ -424,7 +429,7 @@ static void old_buffers_are_reclaimed(void)
 		fw_list_add_tail(&nic->mpa.held, &taken[i]->node);
 		taken[i]->conn = &holder[i];
 		taken[i]->began_ns = nic->now_ns + i * 3000000000u;
-		fw_timer_init(&holder[i].timer, on_fire);
+		fw_timer_init(&holder[i].timer, FW_TIMER_MPA);
 	}
 	fired = 0;
 	mp.cut = 50;

@@ -8,8 +8,6 @@ enum {
 	PATTERN = 65521, /* a prime, so that segment boundaries keep changing */
 };
 
-static const struct tcp_ops ops;
-
 static struct tcp_side *side_of(struct tcp_flow *flow)
 {
 	return flow->ctx;
@@ -226,6 +224,8 @@ void tcp_world_open(struct tcp_world *w, uint64_t seed, const struct sim_config 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(w->sim);
 	w->nic[0] = sim_nic_new(w->sim);
 	w->nic[1] = sim_nic_new(w->sim);
+	for (i = 0; i < 2; i++)
+		tcp_serve(tcp_fw(w, i), TCP_USER_MPA, &ops);
 	w->block = malloc(PATTERN * 2);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(w->block);
 	for (i = 0; i < PATTERN * 2; i++)
@@ -276,7 +276,7 @@ static void enter(struct tcp_world *w, struct sim_nic *nic)
 void tcp_world_listen(struct tcp_world *w, uint32_t i, uint16_t port, uint32_t backlog)
 {
 	enter(w, w->nic[i]);
-	FIX_REQUIRE(w, tcp_listen(tcp_fw(w, i), port, backlog, &ops, w) == 0);
+	FIX_REQUIRE(w, tcp_listen(tcp_fw(w, i), port, backlog, TCP_USER_MPA, w) == 0);
 }
 
 struct tcp_side *tcp_world_connect_to(struct tcp_world *w, uint32_t i, uint32_t peer,
@@ -285,8 +285,8 @@ struct tcp_side *tcp_world_connect_to(struct tcp_world *w, uint32_t i, uint32_t 
 	struct tcp_side *side = new_side(w, w->nic[i]);
 
 	enter(w, w->nic[i]);
-	side->flow =
-	    tcp_connect(tcp_fw(w, i), sim_nic_ip(w->nic[peer]), peer_port, local_port, &ops, side);
+	side->flow = tcp_connect(tcp_fw(w, i), sim_nic_ip(w->nic[peer]), peer_port, local_port,
+				 TCP_USER_MPA, side);
 	sim_nic_wake(w->nic[i]);
 	return side->flow ? side : NULL;
 }

@@ -38,6 +38,19 @@ static void cancel_next(struct fw_nic *nic, struct fw_timer *timer)
 	fw_timer_cancel(&timers, timer + 1);
 }
 
+enum {
+	RECORD,
+	AGAIN,
+	CANCEL_NEXT,
+};
+
+/* In place of up/timer_fires.c's. */
+const fw_timer_fn fw_timer_fires[FW_TIMER_KINDS] = {
+    [RECORD] = record,
+    [AGAIN] = again,
+    [CANCEL_NEXT] = cancel_next,
+};
+
 static void set_up(void)
 {
 	uint32_t i;
@@ -45,7 +58,7 @@ static void set_up(void)
 	num_fired = 0;
 	fw_timers_init(&timers, heap, MAX);
 	for (i = 0; i < MAX; i++)
-		fw_timer_init(&t[i], record);
+		fw_timer_init(&t[i], (enum fw_timer_kind)RECORD);
 }
 
 static void check_heap(void)
@@ -133,7 +146,7 @@ static void cancels_anywhere(void)
 static void budget_bounds_a_timer_that_sets_itself(void)
 {
 	set_up();
-	fw_timer_init(&t[0], again);
+	fw_timer_init(&t[0], (enum fw_timer_kind)AGAIN);
 	fw_timer_set(&timers, &t[0], 10);
 	CU_ASSERT_EQUAL(fw_timers_run(NULL, &timers, 10, 5), 5);
 	CU_ASSERT_TRUE(fw_timer_is_set(&t[0]));
@@ -142,7 +155,7 @@ static void budget_bounds_a_timer_that_sets_itself(void)
 static void fire_may_cancel_the_next(void)
 {
 	set_up();
-	fw_timer_init(&t[0], cancel_next);
+	fw_timer_init(&t[0], (enum fw_timer_kind)CANCEL_NEXT);
 	fw_timer_set(&timers, &t[0], 10);
 	fw_timer_set(&timers, &t[1], 11);
 	CU_ASSERT_EQUAL(fw_timers_run(NULL, &timers, 20, 5), 1);

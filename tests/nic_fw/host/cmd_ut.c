@@ -107,6 +107,7 @@ static void what_is_not_a_command_is_refused(void)
 					    HW_CMD_FREE_MEM,
 					    HW_CMD_CAPTURE,
 					    HW_CMD_CHANGE,
+					    HW_CMD_UPGRADE,
 					    HW_CMD_OPS,
 					    UINT32_MAX};
 	struct hw_cmd_resp resp;
@@ -164,7 +165,8 @@ static void a_tool_may_only_ask(void)
 			    op == HW_CMD_COALESCE || op == HW_CMD_VECTOR;
 
 		if (op == HW_CMD_ATTACH || op == HW_CMD_START || op == HW_CMD_ALLOC_MEM ||
-		    op == HW_CMD_FREE_MEM || op == HW_CMD_CAPTURE || op == HW_CMD_CHANGE)
+		    op == HW_CMD_FREE_MEM || op == HW_CMD_CAPTURE || op == HW_CMD_CHANGE ||
+		    op == HW_CMD_UPGRADE)
 			continue;
 		cmd.op = op;
 		CU_ASSERT_EQUAL(host_cmd(ut.nic, client, &cmd, &resp), asks ? 0 : FW_EPERM);

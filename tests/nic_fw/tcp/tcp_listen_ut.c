@@ -33,7 +33,8 @@ static const struct tcp_ops ops = {.accepted = never_accepted};
 static void begin(void)
 {
 	fw_ut_begin(&ut);
-	CU_ASSERT_EQUAL_FATAL(tcp_listen(ut.nic, PORT, 8, &ops, NULL), 0);
+	tcp_serve(ut.nic, TCP_USER_MPA, &ops);
+	CU_ASSERT_EQUAL_FATAL(tcp_listen(ut.nic, PORT, 8, TCP_USER_MPA, NULL), 0);
 	fw_ut_poll(&ut, 1000);
 }
 
@@ -78,13 +79,13 @@ static void listener_ends_in_turns(void)
 	uint32_t was, left, turns, sent;
 
 	begin();
-	CU_ASSERT_EQUAL(tcp_listen(ut.nic, OTHER_PORT, 8, &ops, NULL), 0);
+	CU_ASSERT_EQUAL(tcp_listen(ut.nic, OTHER_PORT, 8, TCP_USER_MPA, NULL), 0);
 	syns(OTHER_PORT, 100);
 	syns(PORT, HALF);
 	tcp_unlisten(ut.nic, PORT);
 	left = ut.nic->tcp.syns.used;
 	CU_ASSERT(left >= HALF + 100 - FW_SLICE_AT_ONCE);
-	CU_ASSERT_EQUAL(tcp_listen(ut.nic, PORT, 8, &ops, NULL), 0);
+	CU_ASSERT_EQUAL(tcp_listen(ut.nic, PORT, 8, TCP_USER_MPA, NULL), 0);
 	/* The address and port of an old one: a new SYN, whatever its number is. */
 	sent = ut.port.frames_sent;
 	syn(htonl(0x0a4d0020), FIRST_PORT, PORT, 12345);
