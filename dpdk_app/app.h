@@ -151,8 +151,9 @@ struct shard {
 	struct lanes loop;      /* frames to the NIC's own address, from the NIC's cores */
 
 	APP_PART(of_core);
-	struct line line; /* of a card */
-	uint32_t in_next; /* lanes to look at first */
+	const struct fw_ops *ops; /* of the firmware that runs fw; an upgrade changes it */
+	struct line line;         /* of a card */
+	uint32_t in_next;         /* lanes to look at first */
 	uint32_t loop_next;
 	struct load load;
 	struct client *client[HW_MAX_CLIENTS];

@@ -173,7 +173,7 @@ static uint64_t next_timer_ns(struct core *core)
 
 	for (uint32_t i = 0; i < core->num_shards; i++) {
 		struct shard *shard = core->shard[i];
-		uint64_t fw = fw_next_timer_ns(shard->fw);
+		uint64_t fw = shard->ops->next_timer_ns(shard->fw);
 		uint64_t wire = shard->nic->wire->ops->next_ns(shard);
 		uint64_t late = faults_next_ns(shard);
 
@@ -372,14 +372,17 @@ static bool try_sleep(struct core *core)
 	/* Pairs with core_wake(), which fills a ring and then reads this word. */
 	atomic_store_explicit(&core->sleeping, 1, memory_order_seq_cst);
 	atomic_thread_fence(memory_order_seq_cst);
-	while (may && published < core->num_shards)
-		may = fw_sleep(core->shard[published++]->fw, true);
+	while (may && published < core->num_shards) {
+		const struct shard *shard = core->shard[published++];
+
+		may = shard->ops->sleep(shard->fw, true);
+	}
 	if (may && !work_waiting(core) && arm_ports(core)) {
 		sleep_now(core, until_ns);
 		slept = true;
 	}
 	for (uint32_t i = 0; i < published; i++)
-		(void)fw_sleep(core->shard[i]->fw, false);
+		(void)core->shard[i]->ops->sleep(core->shard[i]->fw, false);
 	atomic_store_explicit(&core->sleeping, 0, memory_order_seq_cst);
 	return slept;
 }

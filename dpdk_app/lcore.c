@@ -45,7 +45,7 @@ static void note_slices(struct core *core, const struct shard *shard)
 	    {FW_BULK_LEAVE, TURN_LEAVE},
 	    {FW_BULK_COMMAND, TURN_LATER},
 	};
-	uint32_t bulk = fw_bulk(shard->fw);
+	uint32_t bulk = shard->ops->bulk(shard->fw);
 
 	for (uint32_t i = 0; bulk && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (bulk & kinds[i].bulk)
@@ -61,11 +61,11 @@ static uint32_t shard_turn(struct shard *shard, uint64_t now_ns)
 	if (up != shard->link_up) {
 		shard->link_up = up;
 		port_line(shard);
-		fw_link(shard->fw, up);
+		shard->ops->link(shard->fw, up);
 		work++;
 	}
 	work += port_tx_flush(shard);
-	work += fw_poll(shard->fw, now_ns, LCORE_BUDGET);
+	work += shard->ops->poll(shard->fw, now_ns, LCORE_BUDGET);
 	note_slices(shard->core, shard);
 	return work;
 }

@@ -24,6 +24,7 @@
 #include "dpdk_app/control/change.h"
 #include "dpdk_app/control/control.h"
 #include "dpdk_app/eal.h"
+#include "dpdk_app/firmware.h"
 #include "dpdk_app/idle.h"
 #include "dpdk_app/lcore.h"
 #include "dpdk_app/log.h"
@@ -236,6 +237,8 @@ int main(int argc, char **argv)
 	/* Before there are threads, descriptors of use to it, or a filter of system calls. */
 	if (!err && !app.conf.no_native_ops)
 		native_start(!app.conf.no_seccomp);
+	if (!err)
+		firmware_start(!app.conf.no_seccomp);
 	if (!err)
 		err = control_init(&app);
 	if (!err)

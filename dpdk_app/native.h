@@ -2,11 +2,9 @@
 /*
  * Compiled forms of users' operations (nic_fw/coll/goal_op.h).
  *
- * librte_bpf compiles them, in a process of its own: weftd forks it before DPDK starts and before
- * system calls are filtered. It writes machine code into memory that weftd has mapped readable and
- * executable, never writable, so that no part of weftd's address space is both. weftd itself makes
- * no executable memory later. Without that process, or when it is gone or full, operations are
- * interpreted. docs/user-ops.md, docs/security.md "Operations of users".
+ * librte_bpf compiles them, in a process of its own (helper.h). Without that process, or when it is
+ * gone or full, operations are interpreted. docs/user-ops.md, docs/security.md "Operations of
+ * users".
  */
 #ifndef WEFT_APP_NATIVE_H
 #define WEFT_APP_NATIVE_H

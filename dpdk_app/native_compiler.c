@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The process that compiles users' operations: forked from weftd before it has threads, so that the
- * helpers are at the same addresses in both.
+ * The process that compiles users' operations (helper.h).
  *
  * Reads verified programs from a socket, compiles each by librte_bpf, copies the machine code to
  * its place in shared memory, and answers with its length. A program that librte_bpf does not take
  * is answered with 0. The machine code calls helpers by their addresses and is otherwise
- * independent of its own. Ends with weftd.
+ * independent of its own.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/capability.h>
 #include <rte_bpf.h>
-#include <rte_log.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "dpdk_app/helper.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/native.h"
 #include "dpdk_app/sandbox.h"
@@ -79,12 +71,13 @@ static uint32_t compile(const struct native_request *request, uint8_t *code)
 	return bytes;
 }
 
-static void serve(int fd, uint8_t *code)
+static void serve(int fd, uint8_t *code, const uint8_t *executed)
 {
 	static struct native_request request;
 	uint32_t bytes;
 	ssize_t n;
 
+	(void)executed;
 	for (;;) {
 		n = recv(fd, &request, sizeof(request), 0);
 		if (n < 0 && errno == EINTR)
@@ -97,71 +90,13 @@ static void serve(int fd, uint8_t *code)
 	}
 }
 
-/* It needs no rights at all. */
-static bool give_up_rights(void)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
-
-	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !syscall(SYS_capset, &header, none);
-}
-
-/* In the new process; does not return. */
-static void compiler_main(int fd, int memory, pid_t parent, bool filter)
-{
-	uint8_t *code = mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-	int kept;
-
-	/* Signals from the terminal are for weftd, and this process ends with it. */
-	signal(SIGINT, SIG_IGN);
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	if (code == MAP_FAILED || prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
-		_exit(1);
-	prctl(PR_SET_NAME, "weftd-compiler");
-	prctl(PR_SET_DUMPABLE, 0);
-	rte_log_set_global_level(RTE_LOG_EMERG);
-	kept = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	if (kept < 0 || dup2(kept, 3) < 0 || close_range(4, ~0U, 0))
-		_exit(1);
-	if (!give_up_rights() || (filter && sandbox_compiler()))
-		_exit(1);
-	serve(3, code);
-	_exit(0);
-}
-
-/* Forks; returns the socket to the compiler, or -1. */
-static int start(int memory, bool filter)
-{
-	pid_t parent = getpid(), child;
-	int pair[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -1;
-	child = fork();
-	if (!child)
-		compiler_main(pair[1], memory, parent, filter);
-	close(pair[1]);
-	if (child < 0) {
-		close(pair[0]);
-		return -1;
-	}
-	return pair[0];
-}
-
 void native_start(bool filter)
 {
-	int memory = memfd_create("native-ops", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	const uint8_t *code = MAP_FAILED;
-	int fd = -1;
+	static const struct helper compiler = {"weftd-compiler", CODE_BYTES, sandbox_compiler,
+					       serve};
+	const uint8_t *code;
+	int fd = helper_start(&compiler, filter, &code);
 
-	if (memory >= 0 && !ftruncate(memory, (off_t)CODE_BYTES) &&
-	    !fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		code = mmap(NULL, CODE_BYTES, PROT_READ | PROT_EXEC, MAP_SHARED, memory, 0);
-	if (code != MAP_FAILED)
-		fd = start(memory, filter);
-	if (memory >= 0)
-		close(memory);
 	if (fd >= 0)
 		native_init(fd, code);
 	else

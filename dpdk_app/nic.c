@@ -26,6 +26,7 @@
 #include "dpdk_app/args/args_coalesce.h"
 #include "dpdk_app/args/args_fault.h"
 #include "dpdk_app/eal.h"
+#include "dpdk_app/firmware.h"
 #include "dpdk_app/wire/faults.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/wire/mac_filter.h"
@@ -461,6 +462,7 @@ static int shard_firmware(struct shard *shard)
 	shard->fw = fw_init(&config, &port, shard->arena, shard->arena_bytes);
 	if (!shard->fw)
 		return -EINVAL;
+	shard->ops = &firmware_current()->ops;
 	shard->link_up = true; /* the firmware's initial assumption */
 	shard->stages = nic->app->conf.stages;
 	if (shard->stages)

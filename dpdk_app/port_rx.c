@@ -89,14 +89,14 @@ uint32_t port_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 		n = FW_BURST;
 	got = loop = lanes_take(&shard->loop, &shard->loop_next, m, n);
 	if (got < n) {
-		uint8_t stage = shard->stages ? fw_stage(shard->fw, FW_STAGE_WIRE_RX) : 0;
+		uint8_t stage = shard->stages ? shard->ops->stage(shard->fw, FW_STAGE_WIRE_RX) : 0;
 
 		if (__builtin_expect(shard->faulty, 0))
 			got += faults_rx(shard, m + got, n - got);
 		else
 			got += nic->wire->ops->rx(shard, m + got, n - got);
 		if (shard->stages)
-			(void)fw_stage(shard->fw, stage);
+			(void)shard->ops->stage(shard->fw, stage);
 	}
 	for (uint32_t i = 0; i < got; i++) {
 		if (__builtin_expect(nic->app->conf.port_echo, 0) && !borrow_is_borrowed(m[i]) &&

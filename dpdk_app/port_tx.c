@@ -114,11 +114,11 @@ uint32_t port_tx_flush(struct shard *shard)
 
 static void tx_wire(struct shard *shard, struct rte_mbuf **m, uint32_t n)
 {
-	uint8_t stage = shard->stages ? fw_stage(shard->fw, FW_STAGE_WIRE_TX) : 0;
+	uint8_t stage = shard->stages ? shard->ops->stage(shard->fw, FW_STAGE_WIRE_TX) : 0;
 	uint32_t took = shard->nic->wire->ops->tx(shard, m, n);
 
 	if (shard->stages)
-		(void)fw_stage(shard->fw, stage);
+		(void)shard->ops->stage(shard->fw, stage);
 	/*
 	 * The firmware considers the frames as sent, so those that the wire rejects are kept here.
 	 */

@@ -438,25 +438,40 @@ int sandbox_core(const struct core *core)
 	return install(&f, 0);
 }
 
-/* ---- the compiler of users' operations */
+/* ---- processes that make code: helper.h */
 
-int sandbox_compiler(void)
+static const int helper_calls[] = {
+    __NR_recvfrom,     __NR_sendto,    __NR_mmap,          __NR_munmap,
+    __NR_mprotect,     __NR_mremap,    __NR_madvise,       __NR_brk,
+    __NR_futex,        __NR_getrandom, __NR_exit,          __NR_exit_group,
+    __NR_write,        __NR_fstat,     __NR_clock_gettime, __NR_restart_syscall,
+    __NR_rt_sigreturn,
+};
+
+static int helper_filter(const int *more, size_t n)
 {
-	static const int calls[] = {
-	    __NR_recvfrom,     __NR_sendto,    __NR_mmap,          __NR_munmap,
-	    __NR_mprotect,     __NR_mremap,    __NR_madvise,       __NR_brk,
-	    __NR_futex,        __NR_getrandom, __NR_exit,          __NR_exit_group,
-	    __NR_write,        __NR_fstat,     __NR_clock_gettime, __NR_restart_syscall,
-	    __NR_rt_sigreturn,
-	};
 	struct filter f;
 
 #ifdef __SANITIZE_ADDRESS__
-	/* Reports of sanitizers need more than a compiler may. */
+	/* Reports of sanitizers need more than a helper may. */
 	return 0;
 #endif
 	begin(&f);
-	rule(&f, calls, COUNT(calls), SECCOMP_RET_ALLOW);
+	rule(&f, helper_calls, COUNT(helper_calls), SECCOMP_RET_ALLOW);
+	rule(&f, more, n, SECCOMP_RET_ALLOW);
 	answer(&f, SECCOMP_RET_KILL_PROCESS);
 	return install(&f, 0);
+}
+
+int sandbox_compiler(void)
+{
+	return helper_filter(NULL, 0);
+}
+
+int sandbox_loader(void)
+{
+	static const int calls[] = {__NR_recvmsg, __NR_pread64, __NR_newfstatat, __NR_getuid,
+				    __NR_close};
+
+	return helper_filter(calls, COUNT(calls));
 }

@@ -24,6 +24,9 @@ int sandbox_process(void) __attribute__((warn_unused_result));
  */
 int sandbox_compiler(void) __attribute__((warn_unused_result));
 
+/* The same for the process that loads firmware (firmware_loader.c): it also reads files. */
+int sandbox_loader(void) __attribute__((warn_unused_result));
+
 /* Installs a core's filter for the calling thread. Returns 0 or -errno. */
 int sandbox_core(const struct core *core) __attribute__((warn_unused_result));
 

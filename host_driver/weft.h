@@ -216,6 +216,25 @@ WEFT_API WEFT_CHECK_RET int weft_list(struct weft_context *context, enum weft_li
 				      uint32_t shard, uint32_t *cursor,
 				      struct weft_list_item *items, uint32_t max);
 
+/* weft_upgrade(): texts end with a 0. */
+struct weft_upgrade {
+	uint64_t longest_ns; /* time that a core spent on the change, at most */
+	uint32_t pid;        /* of weftd: all its NICs are upgraded together */
+	uint32_t shards;
+	char version[32]; /* of the firmware that ran */
+	char version_new[32];
+	char why[96]; /* after -ENOEXEC: why the image was refused */
+};
+
+/*
+ * Lets weftd go on with another firmware, of which fd is the file; the caller keeps fd. Programs do
+ * not notice it. check: only asks whether it could. Returns 0; -ENOEXEC: the image was refused, and
+ * nothing was changed; -EPERM: the caller is neither root nor weftd's user; or another negative
+ * errno. Thread-safe.
+ */
+WEFT_API WEFT_CHECK_RET int weft_upgrade(struct weft_context *context, int fd, bool check,
+					 struct weft_upgrade *upgrade);
+
 /*
  * Starts a capture. *fd becomes a pipe that delivers a pcapng stream of every frame of the NIC
  * until it is closed. -EPERM: not root.

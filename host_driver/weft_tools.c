@@ -6,6 +6,7 @@
  * itself provides captures and makes changes.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -149,4 +150,20 @@ int weft_change(struct weft_context *context, enum weft_change kind, const char 
 	if (end < 0)
 		return end;
 	return outcome > 0 ? outcome : 0;
+}
+
+int weft_upgrade(struct weft_context *context, int fd, bool check, struct weft_upgrade *upgrade)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_UPGRADE,
+			     .u.upgrade.flags = check ? HW_UPGRADE_F_CHECK : 0};
+	struct hw_cmd_resp resp = {0};
+	const struct hw_resp_upgrade *r = &resp.u.upgrade;
+	int rc = weft_ctx_command(weft_ctx_of(context), &cmd, fd, &resp, NULL);
+
+	*upgrade =
+	    (struct weft_upgrade){.longest_ns = r->longest_ns, .pid = r->pid, .shards = r->shards};
+	snprintf(upgrade->version, sizeof(upgrade->version), "%.31s", r->version);
+	snprintf(upgrade->version_new, sizeof(upgrade->version_new), "%.31s", r->version_new);
+	snprintf(upgrade->why, sizeof(upgrade->why), "%.95s", r->why);
+	return rc;
 }

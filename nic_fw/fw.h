@@ -279,6 +279,7 @@ struct fw_ops {
 	int (*coalesce)(struct fw_nic *nic, const struct hw_cmd_coalesce *cmd,
 			struct hw_resp_coalesce *resp);
 	int (*vector)(const struct fw_nic *nic, uint32_t vector, struct hw_resp_vector *resp);
+	void (*set_limits)(struct fw_nic *nic, const struct hw_share_limits *limits);
 	void (*link)(struct fw_nic *nic, bool up);
 	void (*shutdown)(struct fw_nic *nic);
 	bool (*stat)(const struct fw_nic *nic, uint32_t i, const char **name, uint64_t *value);

@@ -26,6 +26,7 @@ const struct fw_image weft_firmware = {
 	    .cmd = fw_cmd,
 	    .coalesce = fw_coalesce,
 	    .vector = fw_vector,
+	    .set_limits = fw_set_limits,
 	    .link = fw_link,
 	    .shutdown = fw_shutdown,
 	    .stat = fw_stat,

@@ -33,6 +33,7 @@
 #include "shared_defs/hw_goal.h"
 #include "shared_defs/hw_share.h"
 #include "shared_defs/hw_tag.h"
+#include "shared_defs/hw_upgrade.h"
 
 #define HW_SOCKET_DIR "/run/weft" /* overridden by WEFT_RUN_DIR in the environment */
 
@@ -103,6 +104,7 @@ enum hw_cmd_op {
 	HW_CMD_TAG_OPEN = 60, /* tagged endpoints: hw_tag.h */
 	HW_CMD_TAG_QUERY = 61,
 	HW_CMD_GOAL_OP = 62, /* a user's operation: hw_goal.h; packet: hw_cmd_pieces */
+	HW_CMD_UPGRADE = 63, /* for tools of root: hw_upgrade.h */
 	HW_CMD_OPS
 };
 
@@ -467,6 +469,7 @@ struct hw_cmd {
 		struct hw_cmd_coalesce coalesce;
 		struct hw_cmd_tag_open tag_open;
 		struct hw_cmd_change change;
+		struct hw_cmd_upgrade upgrade;
 		uint8_t bytes[112];
 	} u;
 };
@@ -677,6 +680,7 @@ struct hw_cmd_resp {
 		struct hw_resp_tag_query tag_query;
 		struct hw_resp_quota quota;
 		struct hw_resp_change change;
+		struct hw_resp_upgrade upgrade;
 		uint32_t handle; /* PD, AH, MW (its rkey), communicator, XRC domain */
 		struct hw_qp_attr qp_attr;
 		uint8_t bytes[496];

@@ -232,6 +232,11 @@ int client_coalesce(struct client *c, const struct hw_cmd *cmd) __attribute__((w
  */
 bool client_coalesce_next(struct client *c, struct msg *msg);
 
+/* ---- client_upgrade.c; control thread */
+
+/* Executes UPGRADE and answers; the caller keeps fd, the image's file. */
+void client_upgrade(struct client *c, const struct hw_cmd *cmd, int fd);
+
 /* ---- client_cmd.c */
 
 /*

@@ -5,7 +5,7 @@
  * values on which weftd itself depends; the firmware checks the rest.
  *
  * Control thread. Calls extent.c, hostmem.c, populate.c, capture.c, client_change.c,
- * client_coalesce.c and msg.c.
+ * client_coalesce.c, client_upgrade.c and msg.c.
  * docs/host-interface.md, "Commands".
  */
 #include "dpdk_app/client/client.h"
@@ -58,7 +58,7 @@ static bool tool_may(uint32_t op)
 {
 	return op == HW_CMD_QUERY_DEVICE || op == HW_CMD_STATS || op == HW_CMD_LIST ||
 	       op == HW_CMD_CAPTURE || op == HW_CMD_COALESCE || op == HW_CMD_VECTOR ||
-	       op == HW_CMD_CHANGE;
+	       op == HW_CMD_CHANGE || op == HW_CMD_UPGRADE;
 }
 
 int client_check(const struct hw_cmd *cmd, size_t bytes, uint32_t num_fds, enum client_state state,
@@ -83,6 +83,8 @@ int client_check(const struct hw_cmd *cmd, size_t bytes, uint32_t num_fds, enum 
 		return ENOTCONN;
 	if (tool && !tool_may(cmd->op))
 		return EPERM;
+	if (cmd->op == HW_CMD_UPGRADE)
+		return !tool ? EPERM : num_fds != 1 ? EINVAL : 0;
 	if (cmd->op == HW_CMD_START)
 		return EISCONN;
 	if (cmd->op == HW_CMD_REG_MR)
@@ -662,6 +664,8 @@ void client_run(struct client *c, const struct hw_cmd_pieces *packet, int fd)
 		run_capture(c, cmd);
 	else if (cmd->op == HW_CMD_CHANGE)
 		client_change(c, cmd);
+	else if (cmd->op == HW_CMD_UPGRADE)
+		client_upgrade(c, cmd, fd);
 	else if (cmd->op == HW_CMD_COALESCE || cmd->op == HW_CMD_VECTOR)
 		run_coalesce(c, cmd);
 	else if (cmd->op == HW_CMD_LIST && cmd->u.list.kind == HW_LIST_USERS)

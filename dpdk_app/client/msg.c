@@ -91,13 +91,13 @@ static void do_attach(struct core *core, struct msg *msg)
 	uint32_t number = 0;
 	int err;
 
-	fw_now(shard->fw, core->now_ns);
+	shard->ops->now(shard->fw, core->now_ns);
 	shard->attaching = c;
-	err = fw_client_attach(shard->fw, &msg->params, &number, &msg->resp.u.attach);
+	err = shard->ops->client_attach(shard->fw, &msg->params, &number, &msg->resp.u.attach);
 	shard->attaching = NULL;
 	msg->resp.status = err;
 	if (err == EDQUOT)
-		msg->resp.u.quota = fw_quota(shard->fw);
+		msg->resp.u.quota = shard->ops->quota(shard->fw);
 	if (err)
 		return;
 	shard->client[number] = c;
@@ -136,10 +136,10 @@ static bool do_detach(struct core *core, struct msg *msg)
 	struct client *c = msg->client;
 	uint32_t number = c->fw_client[shard->number];
 
-	fw_now(shard->fw, core->now_ns);
+	shard->ops->now(shard->fw, core->now_ns);
 	if (c->doorbell_fd >= 0)
 		idle_unwatch_doorbell(core, c);
-	if (fw_client_detach(shard->fw, number) == FW_DETACH_DONE)
+	if (shard->ops->client_detach(shard->fw, number) == FW_DETACH_DONE)
 		detach_over(core, shard, c);
 	else
 		shard->detaching[number] = msg;
@@ -222,8 +222,8 @@ static bool do_cmd(struct msg *msg)
 	/* Stored before the call, because the answer may arrive within it. */
 	shard->pending[slot].msg = msg;
 	shard->num_pending++;
-	fw_now(shard->fw, shard->core->now_ns);
-	if (fw_cmd(shard->fw, number, &msg->cmd, aux, &msg->resp) == FW_CMD_PENDING)
+	shard->ops->now(shard->fw, shard->core->now_ns);
+	if (shard->ops->cmd(shard->fw, number, &msg->cmd, aux, &msg->resp) == FW_CMD_PENDING)
 		return false;
 	shard->pending[slot].msg = NULL;
 	shard->num_pending--;
@@ -237,11 +237,13 @@ static void do_moder(struct msg *msg)
 	struct shard *shard = msg->shard;
 	struct hw_cmd_resp *resp = &msg->resp;
 
-	fw_now(shard->fw, shard->core->now_ns);
+	shard->ops->now(shard->fw, shard->core->now_ns);
 	if (msg->kind == MSG_COALESCE)
-		resp->status = fw_coalesce(shard->fw, &msg->cmd.u.coalesce, &resp->u.coalesce);
+		resp->status =
+		    shard->ops->coalesce(shard->fw, &msg->cmd.u.coalesce, &resp->u.coalesce);
 	else
-		resp->status = fw_vector(shard->fw, msg->cmd.u.obj.handle, &resp->u.vector);
+		resp->status =
+		    shard->ops->vector(shard->fw, msg->cmd.u.obj.handle, &resp->u.vector);
 	if (resp->status)
 		memset(&resp->u, 0, sizeof(resp->u));
 }
@@ -263,7 +265,7 @@ void msg_cmd_done(void *ctx, uint32_t client, const struct hw_cmd_resp *resp)
 static void do_quit(struct core *core)
 {
 	for (uint32_t i = 0; i < core->num_shards; i++)
-		fw_shutdown(core->shard[i]->fw);
+		core->shard[i]->ops->shutdown(core->shard[i]->fw);
 	irq_flush(&core->irqs);
 	core->quit = true;
 }

@@ -75,17 +75,17 @@ static void set_coalesce(struct shard *shard, void *arg)
 {
 	struct coalesce_call *call = arg;
 
-	fw_now(shard->fw, shard->core->now_ns);
+	shard->ops->now(shard->fw, shard->core->now_ns);
 	for (uint32_t v = 0; v < HW_NUM_VECTORS; v++) {
 		struct hw_cmd_coalesce cmd = {.vector = v};
 		struct hw_resp_coalesce resp = {0};
 
-		if (fw_coalesce(shard->fw, &cmd, &resp) ||
+		if (shard->ops->coalesce(shard->fw, &cmd, &resp) ||
 		    same_coalesce(&resp.coalesce, &call->want[v]))
 			continue;
 		cmd.set = HW_COALESCE_SET_ALL;
 		cmd.coalesce = call->want[v];
-		call->err = fw_coalesce(shard->fw, &cmd, &resp);
+		call->err = shard->ops->coalesce(shard->fw, &cmd, &resp);
 		call->changed++;
 	}
 }
@@ -116,7 +116,7 @@ static int apply_coalesce(struct app *app, const struct conf *conf, struct chang
 
 static void set_limits(struct shard *shard, void *arg)
 {
-	fw_set_limits(shard->fw, arg);
+	shard->ops->set_limits(shard->fw, arg);
 }
 
 static int apply_quota(struct app *app, const struct conf *conf, struct change_report *report)

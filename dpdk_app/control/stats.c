@@ -135,7 +135,7 @@ static void put_firmware(struct window *w, const struct shard *shard)
 	if (!wants(w, shard->num_fw_stats))
 		return;
 	w->skip = 0;
-	for (; w->n < w->room && fw_stat(shard->fw, i, &name, &value); i++)
+	for (; w->n < w->room && shard->ops->stat(shard->fw, i, &name, &value); i++)
 		put(w, "", name, value);
 }
 

@@ -325,8 +325,8 @@ void wqe_done_slice(struct fw_nic *nic)
 			retire(nic, qp);
 			complete_waiting(nic, qp);
 		}
-		if (qp->llp->complete)
-			qp->llp->complete(nic, qp);
+		if (llp_of(qp)->complete)
+			llp_of(qp)->complete(nic, qp);
 	}
 }
 

@@ -97,8 +97,22 @@ static void tools_only_ask(void)
 			    op == HW_CMD_CAPTURE || op == HW_CMD_COALESCE || op == HW_CMD_VECTOR ||
 			    op == HW_CMD_CHANGE;
 
+		/* It needs a descriptor. */
+		if (op == HW_CMD_UPGRADE)
+			continue;
 		CU_ASSERT_EQUAL(check(op, CLIENT_LIVE, true), asks ? 0 : EPERM);
 	}
+}
+
+static void upgrade_is_for_tools_with_a_file(void)
+{
+	memset(&cmd, 0, sizeof(cmd));
+	cmd.op = HW_CMD_UPGRADE;
+	CU_ASSERT_EQUAL(client_check(&cmd, sizeof(cmd), 1, CLIENT_LIVE, true), 0);
+	CU_ASSERT_EQUAL(client_check(&cmd, sizeof(cmd), 0, CLIENT_LIVE, true), EINVAL);
+	CU_ASSERT_EQUAL(client_check(&cmd, sizeof(cmd), 2, CLIENT_LIVE, true), EINVAL);
+	CU_ASSERT_EQUAL(client_check(&cmd, sizeof(cmd), 1, CLIENT_LIVE, false), EPERM);
+	CU_ASSERT_EQUAL(client_check(&cmd, sizeof(cmd), 1, CLIENT_OFFERED, true), ENOTCONN);
 }
 
 static int check_reg(uint32_t num_fds)
@@ -276,4 +290,5 @@ static void no_descriptor_left(void)
 }
 
 UT_MAIN("dpdk_app/client", UT(sizes_and_numbers), UT(attach_first_and_once), UT(tools_only_ask),
-	UT(registrations), UT(registrations_that_wrap), UT(over_quota), UT(no_descriptor_left))
+	UT(upgrade_is_for_tools_with_a_file), UT(registrations), UT(registrations_that_wrap),
+	UT(over_quota), UT(no_descriptor_left))

@@ -8,7 +8,6 @@
 
 #include "tests/ut.h"
 
-#define fw_stat fake_stat
 #include "dpdk_app/control/stats.c"
 
 enum {
@@ -18,7 +17,7 @@ enum {
 
 static uint32_t asked;
 
-bool fake_stat(const struct fw_nic *nic, uint32_t i, const char **name, uint64_t *value)
+static bool fake_stat(const struct fw_nic *nic, uint32_t i, const char **name, uint64_t *value)
 {
 	(void)nic;
 	asked++;
@@ -27,6 +26,7 @@ bool fake_stat(const struct fw_nic *nic, uint32_t i, const char **name, uint64_t
 	return i < FIRMWARE_STATS;
 }
 
+static const struct fw_ops firmware = {.stat = fake_stat};
 static uint32_t wire_asked;
 
 static uint32_t wire_stats(const struct wire *wire, struct hw_stat *stat, uint32_t max)
@@ -54,6 +54,7 @@ static void pages(void)
 	CU_ASSERT_FATAL(shard && all);
 	shard->nic = &nic;
 	shard->core = &core;
+	shard->ops = &firmware;
 	shard->num_fw_stats = FIRMWARE_STATS;
 	shard->stats.rx_frames = 7;
 	core.stats.turns = 9;

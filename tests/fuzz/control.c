@@ -357,7 +357,7 @@ static size_t add_pieces(const struct proc *p, const struct hw_cmd_reg_mr *reg, 
 /* r->b: the operation; x: its arguments; y: a word to change, at z; z >> 24: its length. */
 static void step_send(struct proc *p, const struct rec *r)
 {
-	struct hw_cmd cmd = {.op = r->b % (HW_CMD_OPS + 2), .tag = r->x};
+	struct hw_cmd cmd = {.op = r->b % (HW_CMD_OPS + 1), .tag = r->x};
 	size_t bytes = r->z >> 24 ? r->z >> 24 : sizeof(cmd);
 	uint8_t packet[256] = {0};
 

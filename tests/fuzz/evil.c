@@ -325,7 +325,7 @@ static void make_sane(uint32_t e, struct hw_cmd *cmd, const struct rec *r)
 
 void evil_cmd(uint32_t e, const struct rec *r, const uint8_t *raw)
 {
-	struct hw_cmd cmd = {.op = (r->a >> 1) % (HW_CMD_OPS + 1)};
+	struct hw_cmd cmd = {.op = (r->a >> 1) % (HW_CMD_OPS)};
 	struct hw_cmd_resp resp;
 	uint32_t word = r->c % 64;
 	bool queries = cmd.op == HW_CMD_QUERY_DEVICE || cmd.op == HW_CMD_ALLOC_PD;

@@ -88,7 +88,7 @@ static void step_tool(const struct rec *r)
 	struct hw_cmd cmd = {.op = r->b % 4 == 0   ? HW_CMD_QUERY_DEVICE
 				   : r->b % 4 == 1 ? HW_CMD_STATS
 				   : r->b % 4 == 2 ? HW_CMD_LIST
-						   : r->c % (HW_CMD_OPS + 1)};
+						   : r->c % (HW_CMD_OPS)};
 	struct hw_cmd_resp resp;
 
 	if (cmd.op == HW_CMD_STATS)

@@ -56,6 +56,7 @@ int weftctl_main(int argc, char **argv);
 #define run_log      reach
 #define run_quota    reach
 #define run_reload   reach
+#define run_upgrade  reach
 #pragma push_macro("stderr")
 #undef stderr
 #define stderr quiet

@@ -50,9 +50,9 @@ job()
 }
 
 job compiled
-# The compiler is the one child of weftd. It ends; operations go on, interpreted.
+# The compiler ends; operations go on, interpreted.
 # shellcheck disable=SC2154 # lib.sh has pid
-child=$(pgrep -P "${pid[weftd]}") || die "weftd has no compiler of users' operations"
+child=$(pgrep -P "${pid[weftd]}" weftd-compiler) || die "weftd has no compiler of users' operations"
 kill -KILL "$child"
 job interpreted
 out_has weftd "compiler of users' operations has ended" || die "weftd did not say that its compiler is gone"

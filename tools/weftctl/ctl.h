@@ -4,8 +4,8 @@
  *
  * main.c parses the command line and calls one command: lists.c (list, clients, qps, mrs, cqs,
  * neigh, peers, groups), shares.c (users), xdp.c, stats.c, counters.c, metrics.c,
- * top.c, doctor.c, coalesce.c, change.c (fault, log, quota, reload) or capture.c. They query
- * weftd through weft_open_tool() and print through out.c.
+ * top.c, doctor.c, upgrade.c, coalesce.c, change.c (fault, log, quota, reload) or capture.c. They
+ * query weftd through weft_open_tool() and print through out.c.
  */
 #ifndef WEFT_CTL_CTL_H
 #define WEFT_CTL_CTL_H
@@ -50,6 +50,8 @@ struct ctl {
 	const char *sort;               /* top: a column; NULL: each table by its own */
 	const char *root;               /* doctor: where /proc and /sys are; NULL: / */
 	char words[CTL_WORDS_CHARS];    /* fault, log, quota: the setting; "": show */
+	const char *firmware;           /* upgrade: NULL: the one installed with weftctl */
+	bool check;                     /* upgrade: change nothing */
 	const char *filter;             /* top: rows with this text; NULL: all */
 };
 
@@ -106,6 +108,7 @@ int run_fault(const struct ctl *ctl);
 int run_log(const struct ctl *ctl);
 int run_quota(const struct ctl *ctl);
 int run_reload(const struct ctl *ctl);
+int run_upgrade(const struct ctl *ctl);
 /* Runs a listing every ctl->watch_s seconds, ctl->count times (0: until a signal). An exit code. */
 int top_watch(const struct ctl *ctl, int (*run)(const struct ctl *ctl));
 

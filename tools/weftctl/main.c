@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * weftctl: shows the state of the NICs of a weftd. Calls lists.c, stats.c, counters.c, metrics.c,
- * xdp.c, capture.c, coalesce.c, change.c.
+ * xdp.c, upgrade.c, capture.c, coalesce.c, change.c.
  */
 #include "lib/cli.h"
 #include "lib/coalesce_words.h"
@@ -118,6 +118,18 @@ static const struct cli_option rows[] = {
      FIELD(markdown),
      .of = "counters",
      .help = "counters: as docs/counters.md"},
+    {.name = "firmware",
+     .value = "FILE",
+     .kind = CLI_TEXT,
+     FIELD(firmware),
+     .of = "upgrade",
+     .shown = "lib/weft/firmware.so beside weftctl's folder",
+     .help = "upgrade: the image to go on with"},
+    {.name = "check",
+     .kind = CLI_FLAG,
+     FIELD(check),
+     .of = "upgrade",
+     .help = "upgrade: only ask whether weftd takes the image"},
     {.name = "root",
      .value = "DIR",
      .kind = CLI_TEXT,
@@ -148,6 +160,9 @@ static const struct cli_command command_rows[] = {
     {"doctor", "[NIC]",
      "what of this machine and its NICs needs attention, and what to do; exit status 1 if nothing "
      "works before it is mended"},
+    {"upgrade", "[NIC]",
+     "lets weftd go on with the firmware that is installed now, without its programs noticing; a "
+     "firmware that does not fit is refused, and weftd goes on as before; as root or weftd's user"},
     {"xdp", "[NIC]", "the XDP program of NICs on interfaces: frames by reason, queues"},
     {"stats", "[NIC]", "counters, as ethtool -S prints them"},
     {"counters", NULL, "the meaning of each counter, without a weftd"},
@@ -325,8 +340,8 @@ static int take_setting(struct ctl *ctl, int (*run)(const struct ctl *ctl), char
 }
 
 static const char command_names[] =
-    "list, clients, users, qps, mrs, cqs, neigh, peers, groups, top, doctor, xdp, stats, "
-    "counters, metrics, coalesce, fault, log, quota, reload or capture";
+    "list, clients, users, qps, mrs, cqs, neigh, peers, groups, top, doctor, upgrade, xdp, "
+    "stats, counters, metrics, coalesce, fault, log, quota, reload or capture";
 
 /* NULL: there is none of that name. */
 static int (*find_command(const char *name))(const struct ctl *ctl)
@@ -339,7 +354,7 @@ static int (*find_command(const char *name))(const struct ctl *ctl)
 	    {"coalesce", run_coalesce}, {"capture", run_capture},   {"users", run_users},
 	    {"metrics", run_metrics},   {"counters", run_counters}, {"top", run_top},
 	    {"doctor", run_doctor},     {"fault", run_fault},       {"log", run_log},
-	    {"quota", run_quota},       {"reload", run_reload},
+	    {"quota", run_quota},       {"reload", run_reload},     {"upgrade", run_upgrade},
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)

@@ -217,7 +217,7 @@ static void wild_command(struct fw_ut *ut, uint64_t *state, struct hw_cmd *cmd)
 	uint32_t i, words;
 
 	memset(cmd, 0, sizeof(*cmd));
-	cmd->op = (uint32_t)(next_random(state) % (HW_CMD_OPS + 1));
+	cmd->op = (uint32_t)(next_random(state) % (HW_CMD_OPS));
 	words = words_of(cmd->op) + (next_random(state) % 16 == 0);
 	for (i = 0; i < words; i++) {
 		uint32_t word = wild(state);
