@@ -566,6 +566,9 @@ INTEROP_BINS := $(B)/int/mpa_sock $(B)/int/lossy_wire $(if $(HAVE_RDMACM),$(B)/i
 COV_NEAR := $(filter tests/nic_fw/% tests/pair/%,$(UT_SRCS))
 COV_FAR := $(foreach s,$(filter-out $(COV_NEAR),$(UT_SRCS)),$(if $(filter nicfw,$(UT_LIBS_$(call ut_folder,$s))),$s))
 cov_bins = $(1:tests/%.c=$(B)/cov/ut/%)
+COV_SIM := $(B)/cov/bin/weft-sim
+$(eval $(call link,cov,$(COV_SIM),$(B)/obj/release/sim_harness/sim_main.o,$(B)/lib/libsim.a $(B)/lib/libgoal.a \
+	$(B)/lib/libweft.a $(B)/cov/lib/libnicfw.a $(B)/lib/libweftutil.a,-lm))
 $(eval $(call compile,cov,tests,$(SKELS)))
 $(foreach s,$(COV_NEAR) $(COV_FAR),$(eval $(call link,cov,$(call cov_bins,$s),\
 	$(s:%.c=$(B)/obj/$(if $(filter $s,$(COV_NEAR)),cov,san)/%.o) $(call ut_stubs,$s),\
@@ -628,14 +631,15 @@ $(UT_SCRIPTS): $(B)/san/bin/weft-measure
 _test-unit: $(foreach b,$(UT_BINS) $(UT_SCRIPTS),$(if $(or $(if $T,,all),$(findstring $T,$b)),$b))
 	@tests/run.sh $^
 
-coverage:	## lines and branches of the firmware that the unit tests run, by gcov; FAR=1: tests of the other folders, too
+coverage:	## page of lines and branches of the firmware that unit tests and a soak of SECONDS= (300) run; FAR=1: all unit tests
 	@tools/deps.sh unit
 	@+$(MAKE) _coverage
 .PHONY: coverage _coverage
-_coverage: $(call cov_bins,$(COV_NEAR) $(if $(FAR),$(COV_FAR)))
+_coverage: $(COV_SIM) $(call cov_bins,$(COV_NEAR) $(if $(FAR),$(COV_FAR)))
 	@find $(B)/obj/cov -name '*.gcda' -delete
-	@tests/run.sh $^
-	@tools/coverage.py --json $(B)/cov/coverage.json $(B)/obj/cov
+	@tests/run.sh $(filter-out $(COV_SIM),$^)
+	@$(COV_SIM) --soak --seed $(or $(SEED),1) --cpu-seconds $(or $(SECONDS),300) --jobs 2
+	@tools/coverage.py --json $(B)/cov/coverage.json --page $(B)/cov/coverage.md $(B)/obj/cov
 
 test-clients:	## Debian's programs of libibverbs and librdmacm at length; T=name runs those whose path contains it; T=coll_suite: MPI programs of others with the NIC's collectives and without (an hour or more, SUITES=, SUITE_RANKS=)
 	@tools/deps.sh test mpi $(if $(findstring suite,$(T)),suites)

@@ -3,19 +3,33 @@
 """
 Lines and branches of the firmware that tests ran, per floor, out of gcov's counts.
 
-    tools/coverage.py [--json FILE] [--missed] [--floor NAME] DIR
+    tools/coverage.py [--json FILE] [--page FILE] [--missed] [--floor NAME] DIR
 
 DIR holds .gcno and .gcda files (build/obj/cov). A source that several objects have, as a header
 or by #include, counts once: a line or a branch is covered when any of them ran it. --missed lists
-the lines that none ran. `make coverage` runs it; it runs gcov. Exit status 0, 2 on wrong usage.
+the lines that none ran. --page writes the table, and each line with a branch that none took, with its kind:
+KINDS below, by the text of the line. The sources must be those that were compiled.
+`make coverage` runs it; it runs gcov. Exit status 0, 2 on wrong usage.
 """
 
 import argparse
 import collections
 import json
 import os
+import re
 import subprocess
 import sys
+
+# Kinds of branches, by the first pattern that their line has.
+KINDS = [
+    (r"\bassert\(|\babort\(", "assertion: the other way ends the program"),
+    (r"mem_busy|HOST_FAULT|RDMAP_DROP|NOT_NOW", "memory that is slow or gone at that moment"),
+    (r"eth_tx_begin|!frame\b|tx_room|TX_FULL", "the port has no room at that moment"),
+    (r"fw_pool_get|fw_ids_get|\bfull\b", "a pool or a table is full"),
+    (r"FW_DROP|drop_|malformed", "input that the wire's rules refuse"),
+    (r"return FW_E|FW_E[A-Z]+", "a command that is refused"),
+]
+OTHER = "no test reaches it"
 
 
 def read_counts(folder):
@@ -48,6 +62,44 @@ def merge(records):
     return lines, branches
 
 
+def kind_of(text):
+    return next((kind for pattern, kind in KINDS if re.search(pattern, text)), OTHER)
+
+
+def missed_branches(branches):
+    """Branches that none took: (file, line, number of branches, text, kind)."""
+    rows = []
+    for name in sorted(branches):
+        with open(name, encoding="utf-8") as f:
+            text = f.read().splitlines()
+        count = collections.Counter(line for (line, _), n in branches[name].items() if not n)
+        for line in sorted(count):
+            here = text[line - 1].strip() if line <= len(text) else ""
+            rows.append((name, line, count[line], here, kind_of(here)))
+    return rows
+
+
+def write_page(path, table, branches):
+    """The table by folder, the kinds, and each line with a branch that none took."""
+    rows = missed_branches(branches)
+    kinds = collections.Counter()
+    for row in rows:
+        kinds[row[4]] += row[2]
+    with open(path, "w", encoding="utf-8") as out:
+        out.write("# Coverage of nic_fw\n\nUnit tests and a soak together, by gcov: `make coverage`.\n\n"
+                  "| folder | lines | | branches | |\n| --- | --- | --- | --- | --- |\n")
+        for key, (ran, total, taken, ways) in sorted(table.items(), key=lambda row: row[0] == "all"):
+            out.write(f"| `{key}` | {ran} of {total} | {100 * ran / total:.1f} % "
+                      f"| {taken} of {ways} | {100 * taken / max(ways, 1):.1f} % |\n")
+        out.write("\n## Branches that were not taken, by the kind of their line\n\n| kind | branches |\n| --- | --- |\n")
+        for kind, count in kinds.most_common():
+            out.write(f"| {kind} | {count} |\n")
+        out.write("\n## Each\n\n| file | line | branches | text | kind |\n| --- | --- | --- | --- | --- |\n")
+        for name, line, count, text, kind in rows:
+            text = text.replace("|", "\\|")
+            out.write(f"| {name} | {line} | {count} | `{text}` | {kind} |\n")
+
+
 def floor_of(name):
     parts = name.split("/")
     return parts[1] if len(parts) > 2 else "."
@@ -56,6 +108,7 @@ def floor_of(name):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument("--json", metavar="FILE", help="write the table there, too")
+    parser.add_argument("--page", metavar="FILE", help="write a page in Markdown there")
     parser.add_argument("--missed", action="store_true", help="list the lines that none ran")
     parser.add_argument("--floor", metavar="NAME", help="this folder of nic_fw alone")
     parser.add_argument("dir")
@@ -76,6 +129,8 @@ def main():
     for key, (ran, total, taken, ways) in sorted(table.items(), key=lambda row: row[0] == "all"):
         print(f"{key:8} {ran:6} of {total:5} {100 * ran / total:5.1f}% "
               f"{taken:6} of {ways:5} {100 * taken / max(ways, 1):5.1f}%")
+    if args.page:
+        write_page(args.page, table, branches)
     if args.json:
         with open(args.json, "w", encoding="utf-8") as out:
             json.dump(table, out, indent=1, sort_keys=True)
