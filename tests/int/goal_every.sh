@@ -27,7 +27,8 @@ gcc -std=c11 -Wall -Wextra -Wpedantic -Werror -DGOAL_INSTALLED -iquote . -I "$WE
 	die 'gcc does not take it with the installed headers'
 
 weftd_start weftd --nics 4
-peers=$(ctl list --json | sed -n 's/.*"mac": "\(.*\)",/\1/p' | paste -sd,)
+# Each names its shard: the NIC would choose one by load.
+peers=$(ctl list --json | sed -n 's/.*"mac": "\(.*\)",/\1\/0/p' | paste -sd,)
 for program in "$WEFT_INT/goal_every" "$WEFT_TMP/goal_every_cpp"; do
 	name=${program##*/}
 	mkdir "$WEFT_TMP/$name.files"

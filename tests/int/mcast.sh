@@ -36,7 +36,8 @@ member_end()
 group_state()
 {
 	ctl groups "$1" >"$WEFT_TMP/list"
-	awk -v group="$2" '$3 == group { print $5, $6 }' "$WEFT_TMP/list"
+	# A line for each shard that has members.
+	awk -v group="$2" '$3 == group { state = $5; members += $6 } END { if (state != "") print state, members }' "$WEFT_TMP/list"
 }
 
 group_is()
