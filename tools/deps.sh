@@ -3,7 +3,7 @@
 #
 # Installs the missing Debian packages of a target.
 #
-#	tools/deps.sh [build|unit|run|test|fuzz|bench|apps|mpi|interop|lint|plot|cross|nodes|ops|suites|all]...	(default: run)
+#	tools/deps.sh [build|unit|run|test|fuzz|bench|apps|mpi|interop|lint|plot|cross|nodes|ops|deb|suites|all]...	(default: run)
 #
 # Prints nothing when nothing is missing, else one line. Package lists are refreshed only when
 # something is missing. Exit status 0, 1 when packages cannot be installed, 2 usage.
@@ -29,7 +29,8 @@ cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross make"
 nodes="qemu-user-static qemu-system-x86 seabios xz-utils cpio kmod busybox-static binutils socat
 	rdmacm-utils ibverbs-utils perftest iperf3"
 suites="$mpi quantum-espresso quantum-espresso-data scalapack-mpi-test python3-mpi4py"
-ops="prometheus fio qemu-system-x86"
+ops="prometheus fio qemu-system-x86 debootstrap podman"
+deb="debhelper devscripts lintian fakeroot python3"
 
 [ $# -gt 0 ] || set -- run
 want=
@@ -49,10 +50,11 @@ for set_name in "$@"; do
 	cross) want="$want $cross" ;;
 	nodes) want="$want $nodes" ;;
 	ops) want="$want $ops" ;;
+	deb) want="$want $deb" ;;
 	suites) want="$want $suites" ;;
-	all) want="$want $run $test $fuzz $apps $mpi $interop $lint $plot $cross $nodes $ops $suites" ;;
+	all) want="$want $run $test $fuzz $apps $mpi $interop $lint $plot $cross $nodes $ops $deb $suites" ;;
 	*)
-		echo "deps.sh: unknown set '$set_name'; give build, unit, run, test, fuzz, bench, apps, mpi, interop, lint, plot, cross, nodes, ops, suites or all" >&2
+		echo "deps.sh: unknown set '$set_name'; give build, unit, run, test, fuzz, bench, apps, mpi, interop, lint, plot, cross, nodes, ops, deb, suites or all" >&2
 		exit 2
 		;;
 	esac

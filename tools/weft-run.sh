@@ -17,7 +17,8 @@
 # (libweft-sockets.so: socket calls) or --mpi (libweft-mpich.so: MPI calls); with --libfabric
 # FI_PROVIDER, FI_PROVIDER_PATH, WEFT_DEVICE and WEFT_RUN_DIR alone. LD_PRELOAD of the libraries
 # themselves has the same effect.
-# Exit codes: the program's; 1 no NIC or no library; 2 usage; 127 no such program.
+# Exit codes: the program's; 1 no NIC or no library; 2 usage; 127 no such program. The Makefile puts
+# the way from this file to the libraries in the place of LIBS.
 
 set -eu
 
@@ -119,9 +120,8 @@ esac
 
 here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
 libs=
-for dir in "$here/../lib/weft/verbs" "$here/../lib/verbs"; do
-	[ -e "$dir/libibverbs.so.1" ] && libs=$(cd "$dir" && pwd) && break
-done
+dir=$here/@LIBS@/verbs
+[ ! -e "$dir/libibverbs.so.1" ] || libs=$(cd "$dir" && pwd)
 if [ -z "$libs" ] && [ -z "$libfabric" ]; then
 	echo "weft-run: weft's libibverbs.so.1 is not beside $here; it is built where libibverbs-dev is installed" >&2
 	exit 1
@@ -156,10 +156,11 @@ default()
 
 # The provider is beside the tree's programs; an installed one is where libfabric looks.
 if [ -n "$libfabric" ]; then
-	provider="$here/../lib/libfabric/libweft-fi.so"
-	if [ -e "$provider" ]; then
-		default FI_PROVIDER_PATH "$(cd "$(dirname "$provider")" && pwd)"
-	fi
+	for dir in "$here/@LIBS@/libfabric" "$here/@LIBS@/../libfabric"; do
+		[ -e "$dir/libweft-fi.so" ] || continue
+		default FI_PROVIDER_PATH "$(cd "$dir" && pwd)"
+		break
+	done
 	export FI_PROVIDER=weft WEFT_RUN_DIR="$run_dir"
 	[ -z "$device" ] || export WEFT_DEVICE="$device"
 	if [ "$mpi" = launcher ]; then
@@ -188,9 +189,8 @@ if [ -n "$sockets" ]; then
 fi
 if [ -n "$mpich" ]; then
 	preload=
-	for dir in "$here/../lib/weft/mpich" "$here/../lib/mpich"; do
-		[ -e "$dir/libweft-mpich.so" ] && preload=$(cd "$dir" && pwd)/libweft-mpich.so && break
-	done
+	dir=$here/@LIBS@/mpich
+	[ ! -e "$dir/libweft-mpich.so" ] || preload=$(cd "$dir" && pwd)/libweft-mpich.so
 	if [ -z "$preload" ]; then
 		echo "weft-run: libweft-mpich.so is not beside $here; it is built where libmpich-dev is installed" >&2
 		exit 1
@@ -199,11 +199,10 @@ if [ -n "$mpich" ]; then
 fi
 
 if [ -n "$mpi" ]; then
-	for dir in "$here/../lib/weft/openmpi" "$here/../lib/openmpi"; do
-		[ -e "$dir/mca_coll_weft.so" ] || continue
+	dir=$here/@LIBS@/openmpi
+	if [ -e "$dir/mca_coll_weft.so" ]; then
 		default OMPI_MCA_mca_base_component_path "$(cd "$dir" && pwd):SYSTEM_DEFAULT:USER_DEFAULT"
-		break
-	done
+	fi
 	# coll/weft opens the NIC through libgoal.
 	[ -z "$device" ] || default WEFT_DEVICE "$device"
 fi

@@ -17,7 +17,7 @@ for f in sbin/weftd bin/weftctl bin/weft-bench bin/goal-run bin/goal-dump bin/go
 	lib/pkgconfig/weft.pc lib/pkgconfig/goal.pc include/weft.h include/weft_device.h include/weft_mr.h include/weft_cq.h include/weft_qp.h include/weft_coalesce.h include/weft_tag.h lib/systemd/system/weftd.service \
 	lib/sysusers.d/weft.conf etc/weft/weftd.conf share/weft/weft.lua share/weft/weft_esp.lua share/weft/weftd.conf.example \
 	bin/weft-tune bin/weft-measure share/weft/weft-tune/main.py share/doc/weft/docs/operating.md share/man/man8/weftd.8 share/man/man8/weftctl.8 \
-	share/man/man1/weft-bench.1 share/man/man1/weft-sim.1 share/bash-completion/completions/weftd \
+	share/man/man1/weft-bench.1 share/man/man1/weft-sim.1 share/man/man1/weft-run.1 share/man/man1/weft-tune.1 share/man/man3/weft_poll_cq.3 share/man/man3/goal.3 share/bash-completion/completions/weftd \
 	share/bash-completion/completions/goal-run; do
 	[ -e "$p/$f" ] || { echo "not installed: $f"; exit 1; }
 done
@@ -27,6 +27,11 @@ if grep -rn '@[A-Z]*@' "$p/lib/pkgconfig" "$p/lib/systemd" "$p/etc"; then
 fi
 # what programs say of themselves: pages that groff takes without a word, completions that bash takes
 for page in "$p"/share/man/man*/*; do
+	# A page of a function names the page of its header.
+	if read -r so target <"$page" && [ "$so" = .so ]; then
+		[ -e "$p/share/man/$target" ] || { echo "$page: leads to $target, which is not installed"; exit 1; }
+		continue
+	fi
 	! command -v groff >/dev/null || [ -z "$(groff -man -Tascii -ww -z "$page" 2>&1)" ] || { echo "$page: groff complains"; exit 1; }
 done
 for completion in "$p"/share/bash-completion/completions/*; do
