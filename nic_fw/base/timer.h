@@ -19,6 +19,7 @@ struct fw_timer;
 enum fw_timer_kind {
 	FW_TIMER_TCP,
 	FW_TIMER_TCP_SYN,
+	FW_TIMER_TCP_GRANT,
 	FW_TIMER_NEIGH,
 	FW_TIMER_IGMP,
 	FW_TIMER_ESP_RDMAP_OPEN,

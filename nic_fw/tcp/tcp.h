@@ -12,6 +12,7 @@
  * tcp_sack.c	the scoreboard: what is in flight, lost, to be sent again (RACK-TLP, SACK)
  * tcp_cong.c	CUBIC, recovery, ECN
  * tcp_frto.c	spurious timeouts
+ * tcp_grant.c	receive windows as grants, when several peers send
  * tcp_timer.c	RTO, tail loss probe, zero windows, keep-alive, delayed ACK
  * tcp_opt.c	options in and out
  * tcp_hash.c	keyed hash: initial sequence numbers, cookies

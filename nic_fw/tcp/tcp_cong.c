@@ -265,6 +265,13 @@ void tcp_cong_acked(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 	 * 5.8.
 	 */
 	if (!(flow->flags & TCP_F_LIMITED)) {
+		/*
+		 * Slow start may double the flight of a round trip: a peer that opens its window
+		 * step by step waits for no congestion window.
+		 */
+		if (flow->cwnd < flow->ssthresh && !(flow->flags & TCP_F_LOSS) &&
+		    flow->cwnd < 2 * (flow->snd_nxt - acked->una_before))
+			flow->cwnd += acked->bytes;
 		if (flow->cubic.epoch_ns)
 			flow->cubic.epoch_ns += nic->now_ns - flow->cubic.seen_ns;
 		flow->cubic.seen_ns = nic->now_ns;

@@ -120,6 +120,8 @@ struct tcp_flow *tcp_flow_new(struct fw_nic *nic, uint32_t peer_ip, uint16_t pee
 	flow->reo_mult = 1;
 	tcp_set_mss(nic, flow);
 	tcp_cong_open(flow);
+	tcp_grant_open(nic, flow);
+	flow->fresh = true;
 	head = tcp_conn_chain_head(nic, peer_ip, peer_port, local_port);
 	fw_chain_add(head, &flow->hash_next, fw_pool_index(&nic->tcp.flows, flow));
 	return flow;
@@ -179,6 +181,7 @@ static void tcp_conn_detach(struct fw_nic *nic, struct tcp_flow *flow)
 	fw_list_del(&flow->ready_node);
 	fw_list_del(&flow->ack_node);
 	fw_list_del(&flow->wait_node);
+	tcp_grant_close(nic, flow);
 	tcp_early_drop(nic, flow);
 	tcp_accept_done(nic, flow);
 }
@@ -229,6 +232,7 @@ void tcp_enter_time_wait(struct fw_nic *nic, struct tcp_flow *flow)
 	fw_list_del(&flow->wait_node);
 	fw_list_add_tail(&nic->tcp.time_wait, &flow->wait_node);
 	fw_list_del(&flow->ready_node);
+	tcp_grant_close(nic, flow);
 	tcp_early_drop(nic, flow);
 	tcp_accept_done(nic, flow);
 	tcp_timer_update(nic, flow);
@@ -401,4 +405,5 @@ void tcp_init(struct fw_nic *nic)
 		fw_list_init(&nic->tcp.syn_lists[i]);
 	fw_list_init(&nic->tcp.syn_ended);
 	fw_timer_init(&nic->tcp.syn_timer, FW_TIMER_TCP_SYN);
+	tcp_grant_init(nic);
 }

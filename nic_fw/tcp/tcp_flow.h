@@ -13,6 +13,7 @@
 
 #include "nic_fw/net/ip.h"
 #include "nic_fw/tcp/tcp_nic.h"
+#include "nic_fw/base/floor.h"
 #include "nic_fw/base/list.h"
 #include "nic_fw/base/pool.h"
 #include "nic_fw/base/rtt.h"
@@ -225,6 +226,24 @@ struct tcp_flow {
 	struct tcp_block block[TCP_SACK_BLOCKS]; /* the latest first */
 	struct tcp_block dsack;                  /* from == to: none */
 
+	/* the receive window as a grant: tcp_grant.c */
+	struct fw_list grant_node; /* tcp_grants.turn */
+	struct fw_list held_node;  /* tcp_grants.held */
+	uint64_t held_ns;          /* time of the last grant or data */
+	uint64_t mark_ns;          /* time of the grant beyond mark that is measured; 0: none */
+	uint32_t mark;
+	uint32_t rcv_limit;       /* right edge that may be announced */
+	uint32_t rcv_high;        /* end of the furthest data */
+	uint32_t rcv_out;         /* its part of tcp_grants.out_bytes */
+	uint32_t rcv_alone;       /* the window when no other peer sends */
+	struct fw_floor rcv_path; /* of the times from a grant to its data */
+	uint8_t reminders;
+	bool asks;    /* the peer has more to send */
+	bool granted; /* counts in tcp_grants.open */
+	/* and as a sender: tcp_tx.c */
+	bool fresh;    /* nothing was waiting to be sent until now */
+	bool knocking; /* a part of a segment was sent, to get a window for the rest */
+
 	struct tcp_listener *listener; /* counts against its backlog */
 	struct fw_list pending_node;   /* tcp_listener.flows */
 };
@@ -259,6 +278,7 @@ struct tcp_syn {
 	uint32_t ts_recent, ts_offset;
 	uint32_t snd_wnd;
 	uint16_t mss;
+	uint16_t window; /* that the SYN-ACK announced */
 	uint8_t wscale;
 	uint8_t flags; /* TCP_F_TS, SACK, WSCALE, ECN */
 	uint8_t tries;
@@ -511,6 +531,23 @@ static inline bool tcp_is_probe(const struct tcp_flow *flow, const struct tcp_se
 void tcp_probe_done(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg);
 /* True if only the probe segment is lost: no sign of congestion. RFC 4821 7.6.2 */
 bool tcp_probe_lost(const struct tcp_flow *flow);
+
+/* ---- tcp_grant.c: receive windows */
+
+void tcp_grant_init(struct fw_nic *nic);
+/* Handles connections whose window was opened and whose peers have been silent since. */
+void tcp_grant_fire(struct fw_nic *nic, struct fw_timer *timer);
+/* Returns the window of a new connection, at most 65,535 bytes. */
+uint32_t tcp_grant_first(const struct fw_nic *nic);
+void tcp_grant_open(struct fw_nic *nic, struct tcp_flow *flow);
+/* The peer's numbers are known, and so is the window that it was told. */
+void tcp_grant_begin(struct tcp_flow *flow, uint32_t window);
+/* A segment with this right edge of the window is sent. */
+void tcp_grant_announce(struct fw_nic *nic, struct tcp_flow *flow, uint32_t edge);
+/* Data was received, and was handled. */
+void tcp_grant_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in);
+/* The connection receives no more data. May be called again. */
+void tcp_grant_close(struct fw_nic *nic, struct tcp_flow *flow);
 
 /* ---- tcp_timer.c */
 

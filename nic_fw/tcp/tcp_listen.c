@@ -149,7 +149,7 @@ static void send_synack(struct fw_nic *nic, const struct tcp_syn *syn, uint32_t 
 	if (syn->flags & TCP_F_ECN)
 		flags |= WIRE_TCP_ECE;
 	tcp_tx_stray(nic, syn->peer_ip, syn->mac, syn->peer_port, syn->local_port, syn->iss,
-		     syn->irs + 1, flags, UINT16_MAX, opts, n);
+		     syn->irs + 1, flags, syn->window, opts, n);
 }
 
 /* Entries with as many tries have waited as long: the last one's deadline is the latest. */
@@ -227,6 +227,7 @@ static struct tcp_syn read_syn(struct fw_nic *nic, const struct tcp_in *in)
 	    .irs = in->seq,
 	    .snd_wnd = in->window,
 	    .mss = in->opt.mss ? in->opt.mss : (uint16_t)WIRE_TCP_DEFAULT_MSS,
+	    .window = (uint16_t)tcp_grant_first(nic),
 	    .wscale = in->opt.wscale,
 	    .ts_recent = in->opt.ts_val,
 	};
@@ -296,6 +297,8 @@ static bool cookie_ok(struct fw_nic *nic, const struct tcp_in *in, struct tcp_sy
 		return false;
 	*syn = read_syn(nic, in);
 	syn->irs = in->seq - 1;
+	/* The cookie does not tell what was announced. */
+	syn->window = UINT16_MAX;
 	if (tcp_listen_cookie(nic, syn, period, mss_index) != iss &&
 	    (!period || tcp_listen_cookie(nic, syn, period - 1, mss_index) != iss))
 		return false;
@@ -365,7 +368,8 @@ static struct tcp_flow *make_flow(struct fw_nic *nic, struct tcp_listener *liste
 	flow->irs = syn->irs;
 	flow->rcv_nxt = syn->irs + 1;
 	flow->rcv_up = flow->rcv_nxt;
-	flow->rcv_adv = flow->rcv_nxt + UINT16_MAX;
+	flow->rcv_adv = flow->rcv_nxt + syn->window;
+	tcp_grant_begin(flow, syn->window);
 	flow->last_ack = flow->rcv_nxt;
 	flow->snd_wnd = in->window << flow->snd_wscale;
 	flow->snd_wnd_max = flow->snd_wnd;

@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "nic_fw/base/line_window.h"
 #include "nic_fw/base/list.h"
 #include "nic_fw/base/pool.h"
 #include "nic_fw/base/timer.h"
@@ -23,6 +24,18 @@ enum {
 struct tcp_bucket {
 	uint64_t since_ns;
 	uint32_t spent, limit; /* in this second */
+};
+
+/* The receive line of a shard, shared among its connections: tcp_grant.c. */
+struct tcp_grants {
+	struct fw_list turn; /* tcp_flow.grant_node: may get more, in the order of their turns */
+	struct fw_list held; /* tcp_flow.held_node: with unused window, the longest silent first */
+	uint32_t open;       /* connections that may receive */
+	uint32_t askers;     /* connections whose peers have more to send */
+	uint32_t came_bytes; /* of segments, since the last sample of line */
+	uint64_t out_bytes;  /* of window that was granted and not used */
+	struct line_window line; /* limit of out_bytes */
+	struct fw_timer timer;
 };
 
 struct tcp_nic {
@@ -47,6 +60,7 @@ struct tcp_nic {
 	uint64_t cookie_ns; /* the last SYN cookie; 0: none */
 	uint32_t neigh_changes;
 	struct tcp_bucket challenges, resets;
+	struct tcp_grants grants;
 };
 
 #endif /* WEFT_FW_TCP_NIC_H */

@@ -103,6 +103,7 @@ static void learn_syn(struct fw_nic *nic, struct tcp_flow *flow, const struct tc
 	flow->rcv_nxt = in->seq + 1;
 	flow->rcv_up = flow->rcv_nxt;
 	flow->rcv_adv = flow->rcv_nxt;
+	tcp_grant_begin(flow, flow->rcv_limit);
 	flow->last_ack = flow->rcv_nxt;
 	tcp_negotiated(nic, flow, in->opt.mss, in->opt.has_ts, in->opt.sack_ok, in->opt.has_wscale,
 		       in->opt.wscale);
@@ -503,8 +504,11 @@ static void rx_synchronized(struct fw_nic *nic, struct tcp_flow *flow, struct tc
 		return;
 	if (in->flags & WIRE_TCP_FIN)
 		see_fin(nic, flow, in);
-	if (in->bytes && !tcp_rx_data(nic, flow, in))
-		return;
+	if (in->bytes) {
+		if (!tcp_rx_data(nic, flow, in))
+			return;
+		tcp_grant_rx(nic, flow, in);
+	}
 	tcp_take_fin(nic, flow);
 }
 

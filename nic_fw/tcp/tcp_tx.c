@@ -15,6 +15,10 @@
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp/tcp_flow.h"
 
+enum {
+	KNOCK_BYTES = 512,
+};
+
 void tcp_ready(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	if (flow->state == TCP_CLOSED || flow->state == TCP_TIME_WAIT)
@@ -41,6 +45,8 @@ uint32_t tcp_rcv_window(const struct tcp_flow *flow)
 
 	if (!(flow->flags & TCP_F_WSCALE) && seq_lt(flow->rcv_nxt + UINT16_MAX, edge))
 		edge = flow->rcv_nxt + UINT16_MAX;
+	if (seq_lt(flow->rcv_limit, edge))
+		edge = flow->rcv_limit;
 	/* An announced window is not withdrawn: RFC 9293 3.8.6. */
 	if (seq_lt(edge, flow->rcv_adv))
 		edge = flow->rcv_adv;
@@ -351,6 +357,7 @@ static struct tcp_seg *unsent(struct fw_nic *nic, struct tcp_flow *flow)
 		return NULL;
 	if (!seg) {
 		flow->flags &= (uint16_t)~TCP_F_MORE;
+		flow->fresh = true;
 		if (!(flow->flags & TCP_F_CLOSE))
 			return NULL;
 		queue_fin(nic, flow);
@@ -370,6 +377,17 @@ static struct tcp_seg *unsent(struct fw_nic *nic, struct tcp_flow *flow)
 }
 
 /*
+ * True if only a part of the first segment is sent. A receiver with many connections leaves each a
+ * window of little more than a segment (tcp_grant.c); whole segments of all of them at one moment
+ * may be more than a switch can hold.
+ */
+static bool knocks(const struct tcp_flow *flow, uint32_t room, uint32_t want)
+{
+	return flow->fresh && flow->snd_una == flow->snd_nxt && room < 2u * flow->mss &&
+	       want > KNOCK_BYTES && room > KNOCK_BYTES && !(flow->flags & TCP_F_PROBE);
+}
+
+/*
  * Returns how much of an unsent segment the peer's window allows now: all, or none, or a part, if
  * nothing is in flight and the part is half of the largest window so far, or has waited. RFC 9293
  * 3.8.6.2.1
@@ -379,6 +397,8 @@ static uint32_t window_lets(const struct tcp_flow *flow, uint32_t want)
 	uint32_t in_flight = flow->snd_nxt - flow->snd_una;
 	uint32_t room = in_flight < flow->snd_wnd ? flow->snd_wnd - in_flight : 0;
 
+	if (knocks(flow, room, want))
+		return KNOCK_BYTES;
 	if (room >= want)
 		return want;
 	if (in_flight)
@@ -399,6 +419,10 @@ static bool send_new(struct fw_nic *nic, struct tcp_flow *flow)
 		flow->flags |= TCP_F_LIMITED;
 		return false;
 	}
+	if (flow->snd_una == flow->snd_nxt)
+		flow->knocking = false;
+	if (flow->knocking && !(flow->flags & TCP_F_PROBE))
+		return false;
 	seg = unsent(nic, flow);
 	if (!seg)
 		return false;
@@ -412,12 +436,15 @@ static bool send_new(struct fw_nic *nic, struct tcp_flow *flow)
 			tcp_loss_rearm(nic, flow);
 		return false;
 	}
+	flow->knocking = flow->fresh && n == KNOCK_BYTES && from + n < seg->bytes;
 	done = send_range(nic, flow, seg, from, from + n, COPY_FIRST);
 	if (flow->state == TCP_CLOSED || done == from)
 		return false;
 	before = tcp_seg_pipe(flow, seg);
 	flow->snd_nxt = seg->seq + done;
 	flow->pipe += tcp_seg_pipe(flow, seg) - before;
+	if (seg->flags & TCP_SEG_ULP)
+		flow->fresh = false;
 	tcp_tx_sent(nic, flow, seg, done - from);
 	flow->flags &= (uint16_t)~TCP_F_PROBE;
 	if (flow->loss_timer == TCP_LOSS_NONE || flow->loss_timer == TCP_LOSS_PERSIST ||

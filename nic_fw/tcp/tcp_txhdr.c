@@ -91,10 +91,11 @@ uint32_t tcp_tx_header(struct fw_nic *nic, struct tcp_flow *flow, struct fw_tx_f
 	if (window > 0xffff)
 		window = 0xffff;
 	if (flow->state != TCP_SYN_SENT)
-		flow->rcv_adv = flow->rcv_nxt +
-				(window << (flow->flags & TCP_F_WSCALE && !(flags & WIRE_TCP_SYN)
-						? (uint32_t)TCP_RCV_WSCALE
-						: 0));
+		tcp_grant_announce(nic, flow,
+				   flow->rcv_nxt + (window << (flow->flags & TCP_F_WSCALE &&
+								       !(flags & WIRE_TCP_SYN)
+								   ? (uint32_t)TCP_RCV_WSCALE
+								   : 0)));
 	if (flow->flags & TCP_F_ECE && !(flags & WIRE_TCP_SYN))
 		flags |= WIRE_TCP_ECE;
 	put_tcp(frame, flow->local_port, flow->peer_port, seq, flow->rcv_nxt, flags,

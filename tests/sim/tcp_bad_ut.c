@@ -27,7 +27,7 @@ static void blind_resets(void)
 	/* Within the window, but not the next byte: answered by a challenge ACK. */
 	forge(&t, (struct forged){.flags = WIRE_TCP_RST, .seq = flow->rcv_nxt + 1});
 	forge(&t, (struct forged){.flags = WIRE_TCP_RST | WIRE_TCP_ACK,
-				  .seq = flow->rcv_nxt + TCP_RCV_WINDOW / 2,
+				  .seq = flow->rcv_nxt + tcp_rcv_window(flow) / 2,
 				  .ack = flow->snd_nxt});
 	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_challenge_acks") == 2);
 	/* Outside: no answer. */

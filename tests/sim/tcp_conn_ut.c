@@ -11,6 +11,7 @@ enum {
 	KIB = 1 << 10,
 	MIB = 1 << 20,
 	LOCAL = 1000,
+	OTHERS = 20,
 };
 
 /* Simultaneous open: both send a SYN before either arrives, and one connection results. */
@@ -414,7 +415,39 @@ static void wrap(void)
 	tcp_world_close(&w);
 }
 
+/*
+ * A receiver with many connections lets each begin with a segment. Its sender sends a part of that
+ * first, and the rest without a timeout when its turn comes.
+ */
+static void one_of_many(void)
+{
+	struct tcp_world w;
+	struct tcp_side *a, *b;
+	uint32_t i, first = 0;
+
+	tcp_world_open(&w, 1, NULL, NULL);
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 2);
+	tcp_fw(&w, 1)->tcp.grants.open += OTHERS;
+	a = tcp_world_connect(&w, 0, 1, LOCAL, 300 * KIB, false);
+	for (i = 0; i < 1000 && !first; i++) {
+		sim_run_for(w.sim, 100);
+		first = a->opened ? a->flow->snd_nxt - a->flow->iss - 1 : 0;
+	}
+	FIX_CHECK(&w, first > 0 && first <= 512);
+	FIX_CHECK(&w, a->flow->snd_wnd < 2u * a->flow->mss && a->flow->snd_wnd >= a->flow->mss);
+	sim_run_for(w.sim, FIX_MS / 100);
+	b = tcp_world_accepted(&w, 0);
+	FIX_REQUIRE(&w, b != NULL);
+	FIX_CHECK(&w, tcp_side_received(b, 300 * KIB, 5 * FIX_MS));
+	FIX_CHECK(&w, tcp_stat(&w, 0, "tcp_timeouts") + tcp_stat(&w, 0, "tcp_window_probes") == 0);
+	tcp_side_close(a);
+	tcp_side_close(b);
+	sim_run_for(w.sim, FIX_MS);
+	tcp_fw(&w, 1)->tcp.grants.open -= OTHERS;
+	tcp_world_close(&w);
+}
+
 UT_MAIN("sim/tcp_conn", UT(simultaneous_open), UT(simultaneous_close), UT(half_closed),
 	UT(never_closes), UT(resets), UT(abort_within_receive), UT(nobody_there), UT(peer_gone),
 	UT(restart), UT(keep_alive), UT(window_closes), UT(port_reused), UT(loop), UT(backlog),
-	UT(table_full), UT(wrap))
+	UT(table_full), UT(wrap), UT(one_of_many))
