@@ -57,6 +57,7 @@ int weftctl_main(int argc, char **argv);
 #define run_quota    reach
 #define run_reload   reach
 #define run_upgrade  reach
+#define run_cdi      reach
 #pragma push_macro("stderr")
 #undef stderr
 #define stderr quiet

@@ -4,8 +4,8 @@
  *
  * main.c parses the command line and calls one command: lists.c (list, clients, qps, mrs, cqs,
  * neigh, peers, groups), shares.c (users), xdp.c, stats.c, counters.c, metrics.c,
- * top.c, doctor.c, upgrade.c, coalesce.c, change.c (fault, log, quota, reload) or capture.c. They
- * query weftd through weft_open_tool() and print through out.c.
+ * top.c, doctor.c, cdi.c, upgrade.c, coalesce.c, change.c (fault, log, quota, reload) or capture.c.
+ * They query weftd through weft_open_tool() and print through out.c.
  */
 #ifndef WEFT_CTL_CTL_H
 #define WEFT_CTL_CTL_H
@@ -35,7 +35,7 @@ struct ctl {
 	bool json;
 	bool nonzero;     /* stats */
 	bool per_shard;   /* stats */
-	const char *file; /* capture */
+	const char *file; /* capture, cdi */
 	uint64_t count;   /* capture: frames; coalesce: lines; 0: no end */
 	double seconds;   /* capture: 0: no end */
 	bool has_vector;  /* coalesce: one vector */
@@ -109,6 +109,7 @@ int run_log(const struct ctl *ctl);
 int run_quota(const struct ctl *ctl);
 int run_reload(const struct ctl *ctl);
 int run_upgrade(const struct ctl *ctl);
+int run_cdi(const struct ctl *ctl);
 /* Runs a listing every ctl->watch_s seconds, ctl->count times (0: until a signal). An exit code. */
 int top_watch(const struct ctl *ctl, int (*run)(const struct ctl *ctl));
 

@@ -2,6 +2,7 @@
 /*
  * weftctl: shows the state of the NICs of a weftd. Calls lists.c, stats.c, counters.c, metrics.c,
  * xdp.c, upgrade.c, capture.c, coalesce.c, change.c.
+ * xdp.c, capture.c, coalesce.c, change.c, cdi.c.
  */
 #include "lib/cli.h"
 #include "lib/coalesce_words.h"
@@ -42,8 +43,8 @@ static const struct cli_option rows[] = {
      .value = "FILE",
      .kind = CLI_TEXT,
      FIELD(file),
-     .of = "capture",
-     .help = "capture: output file, - for standard output"},
+     .of = "capture cdi",
+     .help = "capture, cdi: output file, - for standard output"},
     {.name = "count",
      .letter = 'c',
      .value = "COUNT",
@@ -172,6 +173,9 @@ static const struct cli_command command_rows[] = {
     {"capture", "NIC -w FILE",
      "every frame of a NIC into a pcapng file, until Ctrl-C; as root. Wireshark reads it with "
      "weft.lua: tshark -X lua_script:weft.lua -r FILE"},
+    {"cdi", "[NIC]",
+     "a description of the NICs for container engines (CDI): weftctl cdi -w /etc/cdi/weft.json, "
+     "then podman run --device weft/nic=weft0"},
     {"coalesce", "[NIC] [show]",
      "shows interrupt moderation, as ethtool -c does; --stats: its effect. A setting after NIC "
      "changes it: set rx-usecs 5 rx-frames 16 ...: limits, as with ethtool -C: rx-usecs, "
@@ -341,7 +345,7 @@ static int take_setting(struct ctl *ctl, int (*run)(const struct ctl *ctl), char
 
 static const char command_names[] =
     "list, clients, users, qps, mrs, cqs, neigh, peers, groups, top, doctor, upgrade, xdp, "
-    "stats, counters, metrics, coalesce, fault, log, quota, reload or capture";
+    "stats, counters, metrics, cdi, coalesce, fault, log, quota, reload or capture";
 
 /* NULL: there is none of that name. */
 static int (*find_command(const char *name))(const struct ctl *ctl)
@@ -355,6 +359,7 @@ static int (*find_command(const char *name))(const struct ctl *ctl)
 	    {"metrics", run_metrics},   {"counters", run_counters}, {"top", run_top},
 	    {"doctor", run_doctor},     {"fault", run_fault},       {"log", run_log},
 	    {"quota", run_quota},       {"reload", run_reload},     {"upgrade", run_upgrade},
+	    {"cdi", run_cdi},
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
