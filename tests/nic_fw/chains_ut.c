@@ -63,6 +63,7 @@ static void connections(void)
 	uint32_t ip = 0x0a000001, port = 1, n = 0;
 
 	fw_ut_begin(&ut);
+	tcp_serve(ut.nic, TCP_USER_MPA, &ops);
 	for (; n < KEYS; port++) {
 		if (port == 65535) {
 			port = 1;
@@ -70,7 +71,7 @@ static void connections(void)
 		}
 		if (chain_of(htonl(ip), port, PORT, TCP_HASH_SIZE))
 			continue;
-		flows[n] = tcp_flow_new(ut.nic, htonl(ip), (uint16_t)port, PORT, &ops);
+		flows[n] = tcp_flow_new(ut.nic, htonl(ip), (uint16_t)port, PORT, TCP_USER_MPA);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(flows[n]);
 		n++;
 	}
@@ -178,9 +179,11 @@ static void listeners(void)
 	uint32_t i;
 
 	fw_ut_begin(&ut);
+	tcp_serve(ut.nic, TCP_USER_MPA, &ops);
 	for (i = 0; i < KEYS; i++)
-		CU_ASSERT_EQUAL_FATAL(
-		    tcp_listen(ut.nic, (uint16_t)(1 + i * TCP_LISTEN_HASH_SIZE), 1, &ops, NULL), 0);
+		CU_ASSERT_EQUAL_FATAL(tcp_listen(ut.nic, (uint16_t)(1 + i * TCP_LISTEN_HASH_SIZE),
+						 1, TCP_USER_MPA, NULL),
+				      0);
 	CU_ASSERT(LONGEST_CHAIN(ut.nic->tcp.listen_hash, TCP_LISTEN_HASH_SIZE,
 				ut.nic->tcp.listeners, struct tcp_listener) <= LONGEST);
 	for (i = 0; i < KEYS; i++)

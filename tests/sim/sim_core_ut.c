@@ -18,7 +18,7 @@
 /* Reference values of xoshiro256** for the state 1, 2, 3, 4. */
 static void prng_reference(void)
 {
-	struct sim_prng prng = {{1, 2, 3, 4}};
+	struct sim_prng prng = {{{1, 2, 3, 4}}};
 
 	CU_ASSERT(sim_prng_next(&prng) == 11520);
 	CU_ASSERT(sim_prng_next(&prng) == 0);
