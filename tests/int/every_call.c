@@ -398,6 +398,22 @@ static void moderation(struct weft_context *ctx)
 
 /* ---- without objects */
 
+/* The settings of a running weftd, and another firmware, which a file without an image is not. */
+static void changes(struct weft_context *tool)
+{
+	char text[256];
+	struct weft_upgrade upgrade;
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	host_check(weft_change(tool, WEFT_CHANGE_SHOW, "fault", text, sizeof(text)) == 0);
+	host_check(weft_change(tool, WEFT_CHANGE_LINE, "fault = nowhere", text, sizeof(text)) ==
+		   EINVAL);
+	host_check(*text && !memchr(text, '\n', strlen(text) - 1));
+	host_check(weft_change(a.ctx, WEFT_CHANGE_SHOW, "fault", text, sizeof(text)) == -EPERM);
+	host_check(fd >= 0 && weft_upgrade(tool, fd, true, &upgrade) == -ENOEXEC && *upgrade.why);
+	close(fd);
+}
+
 static void tools(void)
 {
 	uint32_t forged = 0;
@@ -439,6 +455,7 @@ static void tools(void)
 	moderation(tool);
 	host_check(weft_capture(tool, &fd) == 0 && read(fd, &byte, 1) == 1);
 	close(fd);
+	changes(tool);
 	weft_close_device(tool);
 }
 
