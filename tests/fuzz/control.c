@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fuzz target: input to weftd's socket. Packets of any length with any descriptors attached
- * (dpdk_app/client/client.c, client_cmd.c, hostmem.c), connections that come and go, unread
- * answers.
+ * (dpdk_app/client/client.c, client_cmd.c, hostmem.c), connections that come and go.
  *
  * The processes are ends of this process's sockets. The functions below replace weftd's msg.c and
  * the cores; they answer when the input says so, with the input's content. At the end every process
@@ -137,12 +136,10 @@ int msg_send(struct msg *msg)
 	return 0;
 }
 
-/* Unmaps at once, so that the remaining mappings can be counted. */
 void fd_drop_of(int fd, uid_t uid)
 {
 	(void)uid;
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 }
 
 bool fd_drop_owed(uid_t uid)
@@ -163,13 +160,11 @@ int capture_start(struct nic *of, int *fd)
 	return 0;
 }
 
-/* In place of client_upgrade.c, which would change the firmware of cores that do not run here. */
+/* In place of client_upgrade.c: no core runs here whose firmware could change. */
 void client_upgrade(struct client *c, const struct hw_cmd *cmd, int fd)
 {
-	struct hw_cmd_resp resp = {.status = ENOEXEC};
-
 	(void)fd;
-	client_answer(c, cmd->op, cmd->tag, &resp, NULL, 0);
+	client_answer(c, cmd->op, cmd->tag, &(struct hw_cmd_resp){.status = ENOEXEC}, NULL, 0);
 }
 
 /* In place of change.c, which would change a weftd. */
