@@ -14,6 +14,8 @@ need rping
 WEFT_BIN=$PWD/build/bin
 export WEFT_BIN
 run=$WEFT_BIN/weft-run
+# The streams end by themselves, long after the upgrades on a fast machine.
+LIMIT=200
 most_us=200000 # the longest change
 
 # again NAME COMMAND...: repeats a command until the upgrades are over; each time it must succeed
