@@ -21,6 +21,11 @@ for p in $all; do
 	ls build/deb/"${p}_${version}"_*.deb >/dev/null || die "there is no package $p"
 done
 
+# before the packages of the root are those that pkg-config finds
+# shellcheck disable=SC2046 # the programs are words
+python3 -B tools/pages/pages.py options $(make -s described) | diff - docs/options.md >"$out" ||
+	die "docs/options.md is old: make options-page: $(head -n 5 "$out")"
+
 # debug symbols, and what dpkg-buildflags and "hardening=+all" are to bring
 for p in weft weft-tools libweft0 libgoal0 weft-verbs weft-ofi weft-openmpi weft-mpich; do
 	dpkg-deb -c build/deb/"$p-dbgsym_${version}"_*.deb >"$out"
@@ -149,17 +154,14 @@ for page in weft weft_cq weft_poll_cq goal goal_coll GOAL_Run; do
 	root_run "$root" man -P cat "$page" >"$out" 2>&1 || die "man $page: $(cat "$out")"
 	[ "$(wc -l <"$out")" -gt 40 ] || die "man $page: $(cat "$out")"
 done
-# shellcheck disable=SC2046 # the programs are words
-python3 -B tools/pages/pages.py options $(make -s described) | cmp -s - docs/options.md ||
-	die 'docs/options.md is old: make options-page'
-
 say 'remove, purge'
 # shellcheck disable=SC2086 # the names are words
 root_apt "$root" remove $all
 [ -e "$root/etc/weft/weftd.conf" ] || die 'remove took the configuration'
 [ ! -e "$root/usr/sbin/weftd" ] || die 'remove left weftd'
+# apt no longer knows packages of which no configuration file is left.
 # shellcheck disable=SC2086
-root_apt "$root" purge $all
+root_run "$root" dpkg --purge $all >"$out" 2>&1 || die "purge: $(cat "$out")"
 rm -rf "$root/run/weft" # systemd's RuntimeDirectory= does it where weftd is a service
 listed >"$WEFT_TMP/after"
 diff "$WEFT_TMP/before" "$WEFT_TMP/after" || die 'purge left something'
