@@ -64,8 +64,8 @@ allow host_driver/ompi '<.*>|"shared_defs/.*"|"host_driver/(ompi/cw|mpi/mc|goal/
 	'the component of Open MPI knows host_driver/mpi, goal.h and goal_coll.h'
 # host_driver/mpi knows no MPI library, and stands on libgoal.
 if [ -d host_driver/mpi ]; then
-	allow host_driver/mpi '<.*>|"host_driver/(mpi/mc|goal/goal|goal/goal_coll)\.h"' \
-		'what MPI libraries share knows goal.h and goal_coll.h'
+	allow host_driver/mpi "<.*>|\"host_driver/(mpi/mc|goal/goal|goal/goal_coll)\.h\"|$inline_lib" \
+		'what MPI libraries share knows goal.h, goal_coll.h and what of lib/ is inline'
 	forbid host_driver/mpi '<(mpi|ompi|opal)[./].*>' 'it knows no MPI library'
 	allow host_driver/mpich '<.*>|"host_driver/(mpi/mc|mpich/mw)\.h"' \
 		"MPICH's side knows host_driver/mpi alone"

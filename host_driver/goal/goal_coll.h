@@ -148,6 +148,13 @@ GOAL_API GOAL_Schedule GOAL_UnboundSchedule(GOAL_Comm comm, const GOAL_Collectiv
  * be registered fails the run with GOAL_ERR_MEMORY at every rank.
  */
 GOAL_API GOAL_Handle GOAL_RunWith(GOAL_Schedule sched, const void *send, void *recv);
+/*
+ * Returns 1 when the program may use the buffers of a run again: GOAL_Test() or GOAL_Wait() found
+ * it over, or it is of GOAL_RunWith(), writes none of them, and has copied those that it reads.
+ * Otherwise 0. The rest of such a run needs nothing of the program; GOAL_Wait() still tells whether
+ * it succeeded.
+ */
+GOAL_API int GOAL_TestLocal(GOAL_Handle handle);
 
 /*
  * A cache of such schedules of one communicator, for one thread at a time. Unused bytes of calls

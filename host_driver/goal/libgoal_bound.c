@@ -184,6 +184,19 @@ void libgoal_bound_drop(struct libgoal *lib, struct libgoal_bound *bound)
 	bound->num = 0;
 }
 
+static bool is_copied(const struct GOAL_Schedule_s *sched, const struct libgoal_bound *bound)
+{
+	uint32_t i;
+
+	/* A run that could not have all its buffers fails, which is for the program to know. */
+	if (!sched->unbound || bound->num != sched->code.num_ranges)
+		return false;
+	for (i = 0; i < bound->num; i++)
+		if (!bound->buf[i].block || bound->buf[i].write)
+			return false;
+	return true;
+}
+
 GOAL_Handle GOAL_RunWith(GOAL_Schedule sched, const void *send, void *recv)
 {
 	struct weft_goal_bind binds[WEFT_GOAL_RUN_BINDS] = {{0}};
@@ -220,6 +233,22 @@ GOAL_Handle GOAL_RunWith(GOAL_Schedule sched, const void *send, void *recv)
 	libgoal_bound_drop(lib, &bound);
 	pthread_mutex_unlock(&lib->lock);
 	return rc;
+}
+
+int GOAL_TestLocal(GOAL_Handle handle)
+{
+	const struct libgoal_slot *slot;
+	struct libgoal_run ref;
+	bool local = true;
+
+	if (!libgoal_find(handle, &ref))
+		return 1;
+	slot = &ref.lib->slots[ref.record];
+	pthread_mutex_lock(&ref.lib->lock);
+	if (slot->use == ref.use && slot->running)
+		local = is_copied(slot->sched, &slot->bound);
+	pthread_mutex_unlock(&ref.lib->lock);
+	return local;
 }
 
 GOAL_Handle GOAL_RunFailing(GOAL_Schedule sched)

@@ -95,8 +95,8 @@ static int look(struct libgoal *lib, uint32_t record, uint32_t use, struct weft_
 		over = GOAL_ERR_STATE;
 	else if (over && result)
 		*result = slot->result;
-	if (over > 0 && why)
-		snprintf(why, LIBGOAL_DETAIL, "%s", slot->why ? slot->why : "");
+	if (over > 0 && why && slot->why)
+		snprintf(why, LIBGOAL_DETAIL, "%s", slot->why);
 	pthread_mutex_unlock(&lib->lock);
 	if (done)
 		libgoal_sched_put(done);
@@ -237,13 +237,14 @@ int GOAL_Test(GOAL_Handle handle)
 
 int GOAL_WaitResult(GOAL_Handle handle, GOAL_Result *result)
 {
-	char why[LIBGOAL_DETAIL] = "";
+	char why[LIBGOAL_DETAIL];
 	struct weft_goal_result outcome;
 	struct libgoal_run ref;
 	int rc = 0, over = 0;
 
 	if (!libgoal_find(handle, &ref))
 		return no_run(handle);
+	why[0] = '\0';
 	while (rc == 0 && (over = look(ref.lib, ref.record, ref.use, &outcome, why)) == 0) {
 		rc = weft_goal_wait(ref.lib->goal, ref.record, UINT64_MAX);
 		/* The next look() detects that the NIC is gone. */

@@ -101,7 +101,8 @@ struct mc_comm {
 	GOAL_Schedule barrier; /* always there: also the run that fails when no other can start */
 	struct mc_comm *job;   /* outlives this one; NULL: goal is the job's, of GOAL_Join() */
 	struct mc_user user;
-	uint32_t refs; /* atomic */
+	uint32_t refs;    /* atomic */
+	uint64_t last_ns; /* atomic; NIC's time for this rank's part of the last run */
 	uint32_t ranks, rank;
 };
 
@@ -114,7 +115,10 @@ struct mc_run {
 	void *send, *recv; /* contiguous; NULL: this rank has none */
 	GOAL_Handle handle;
 	bool waiting; /* for a free run record */
-	int error;    /* GOAL_SUCCESS, or why the run was started to fail; at the end the outcome */
+	/* The MPI side can end its request before over() is called (mc_run_start()). */
+	bool may_end_early;
+	bool early; /* it has been told to */
+	int error;  /* GOAL_SUCCESS, or why the run was started to fail; at the end the outcome */
 	/*
 	 * The run is over, with GOAL_SUCCESS or an error. Called once for each start, without any
 	 * lock; the run may be started again, or end, from then on.
@@ -249,10 +253,16 @@ void mc_run_init(struct mc_run *run, struct mc_comm *comm, const struct mc_call 
 /* Gives both back; the run is not under way. */
 void mc_run_end(struct mc_run *run);
 /*
- * Starts a run. The caller has set send, recv and over. error: not GOAL_SUCCESS if this rank cannot
- * take part. A failure is the outcome of the run.
+ * Starts a run. The caller has set send, recv, over and may_end_early. error: not GOAL_SUCCESS if
+ * this rank cannot take part. A failure is the outcome of the run.
+ *
+ * Returns true if the run's early is set: this rank only sends, and its data are copied, so the
+ * program has nothing to wait for. The MPI side ends the request now; over() comes later, may come
+ * before mc_run_start() returns, and does not end it again.
  */
-void mc_run_start(struct mc_run *run, int error);
+bool mc_run_start(struct mc_run *run, int error);
+/* Waits for the runs whose requests have ended early: what they send does not outlast the rank. */
+void mc_run_drain(void);
 /* Looks at the runs under way and calls over() of those that are. Returns how many. Any thread. */
 int mc_run_progress(void);
 /* True if some run is under way. */

@@ -5,17 +5,38 @@
  * mc_run_progress() reads the record of each run; nothing else of the host is needed for a
  * collective to proceed. All ranks start the runs of a communicator in one order, so a rank that
  * cannot start its part starts a run that fails instead, and a run that finds no free record keeps
- * those behind it waiting. Calls mc_comm.c.
+ * those behind it waiting. A rank that only sends need not wait for its run. Calls mc_comm.c.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 
 #include "host_driver/mpi/mc.h"
+#include "lib/clock.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
 static struct mc_run *active;                            /* in the order of their starts */
 static struct mc_run **active_tail = &active;
 static uint32_t num_active; /* atomic; read without the lock */
+static uint32_t num_early;  /* atomic; of them, those whose requests have ended */
+
+enum {
+	/*
+	 * A rank that sends and never waits fills the pools of others, which hold all messages for
+	 * runs that these have not started.
+	 */
+	EARLY_MAX = 16,
+	/*
+	 * Where ranks share a CPU, the last one to start finds its run over when it looks a moment
+	 * longer, and two changes from rank to rank later if it gives the CPU up before. The NIC's
+	 * time for the last run tells which one this rank is: the others' lasts until the last
+	 * start.
+	 */
+	SOON_NS = 2000,
+	SOON_MORE_NS = 500, /* until the process has seen the end */
+};
+
+static uint64_t look_until_ns; /* atomic; 0: the run that was started last may take longer */
 
 /* Starts the run; false: no run record is free, it must be tried again. Under the lock. */
 static bool try_start(struct mc_run *run)
@@ -34,6 +55,16 @@ static bool try_start(struct mc_run *run)
 	return true;
 }
 
+/*
+ * True if the program has nothing to wait for: this rank receives nothing, and the NIC needs its
+ * buffers no more. The end of a barrier says that others have come. Under the lock.
+ */
+static bool is_local(const struct mc_run *run)
+{
+	return run->may_end_early && run->coll != MC_BARRIER && run->error == GOAL_SUCCESS &&
+	       num_early < EARLY_MAX && GOAL_TestLocal(run->handle);
+}
+
 void mc_run_init(struct mc_run *run, struct mc_comm *comm, const struct mc_call *call)
 {
 	run->comm = comm;
@@ -48,10 +79,20 @@ void mc_run_end(struct mc_run *run)
 	mc_comm_put(run->comm);
 }
 
-void mc_run_start(struct mc_run *run, int error)
+/* Returns until when it is worth while to look for the end of a run that starts now; 0: not. */
+static uint64_t soon(const struct mc_comm *comm)
+{
+	uint64_t last_ns = __atomic_load_n(&comm->last_ns, __ATOMIC_RELAXED);
+
+	return last_ns < SOON_NS ? clock_now_ns() + 2 * last_ns + SOON_MORE_NS : 0;
+}
+
+bool mc_run_start(struct mc_run *run, int error)
 {
 	const struct mc_run *waiting;
+	bool early = false;
 
+	__atomic_store_n(&look_until_ns, soon(run->comm), __ATOMIC_RELAXED);
 	run->error = error == GOAL_SUCCESS && !run->sched ? GOAL_ERR_RESOURCES : error;
 	run->next = NULL;
 	run->waiting = true;
@@ -59,11 +100,15 @@ void mc_run_start(struct mc_run *run, int error)
 	for (waiting = active; waiting && !waiting->waiting; waiting = waiting->next)
 		;
 	if (!waiting)
-		(void)try_start(run);
+		early = try_start(run) && is_local(run);
+	run->early = early;
+	if (early)
+		__atomic_add_fetch(&num_early, 1, __ATOMIC_RELAXED);
 	*active_tail = run;
 	active_tail = &run->next;
 	__atomic_add_fetch(&num_active, 1, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&lock);
+	return early;
 }
 
 static void report_error(const struct mc_run *run, int error, bool has_detail)
@@ -77,8 +122,11 @@ static void report_error(const struct mc_run *run, int error, bool has_detail)
 /* Keeps the outcome: the next run that starts may take the record. Under the lock. */
 static void take_outcome(struct mc_run *run)
 {
-	int error = GOAL_Wait(run->handle);
+	GOAL_Result result = {.start_ns = 0};
+	int error = GOAL_WaitResult(run->handle, &result);
 	bool began = run->error == GOAL_SUCCESS;
+
+	__atomic_store_n(&run->comm->last_ns, result.finish_ns - result.start_ns, __ATOMIC_RELAXED);
 
 	if (error != GOAL_SUCCESS || !began)
 		report_error(run, began ? error : run->error, began);
@@ -109,7 +157,7 @@ static struct mc_run *collect(void)
 	return over;
 }
 
-int mc_run_progress(void)
+static int look(void)
 {
 	struct mc_run *over, *next;
 	int count = 0;
@@ -119,12 +167,35 @@ int mc_run_progress(void)
 	over = collect();
 	pthread_mutex_unlock(&lock);
 	for (; over; over = next, count++) {
+		bool early = over->early;
+
 		next = over->next;
 		over->over(over, over->error);
+		if (early)
+			__atomic_sub_fetch(&num_early, 1, __ATOMIC_RELEASE);
 		/* A thread that finds none under way finds over() called. */
 		__atomic_sub_fetch(&num_active, 1, __ATOMIC_RELEASE);
 	}
 	return count;
+}
+
+int mc_run_progress(void)
+{
+	int count = look();
+
+	while (!count && mc_run_any() && __atomic_load_n(&look_until_ns, __ATOMIC_RELAXED)) {
+		if (clock_now_ns() > __atomic_load_n(&look_until_ns, __ATOMIC_RELAXED))
+			__atomic_store_n(&look_until_ns, 0, __ATOMIC_RELAXED);
+		count = look();
+	}
+	return count;
+}
+
+void mc_run_drain(void)
+{
+	while (__atomic_load_n(&num_early, __ATOMIC_ACQUIRE))
+		if (!mc_run_progress())
+			sched_yield();
 }
 
 bool mc_run_any(void)

@@ -145,14 +145,9 @@ static void link_out(struct mw_req *req)
 		req->next->prev = req->prev;
 }
 
-static void request_over(struct mc_run *run, int error)
+static void request_ends(struct mw_req *req, int outcome)
 {
-	struct mw_req *req = (struct mw_req *)run;
-
-	mw_sides_end(&req->sides, error == GOAL_SUCCESS);
-	mw_sides_release(&req->sides);
-	mc_run_end(run);
-	req->outcome = error == GOAL_SUCCESS ? MPI_SUCCESS : MPI_ERR_OTHER;
+	req->outcome = outcome;
 	/* Under the lock: the program may free the request at this moment. */
 	pthread_mutex_lock(&lock);
 	link_out(req);
@@ -160,6 +155,19 @@ static void request_over(struct mc_run *run, int error)
 	if (req->forgotten)
 		(void)PMPI_Request_free(&req->handle);
 	pthread_mutex_unlock(&lock);
+}
+
+static void request_over(struct mc_run *run, int error)
+{
+	struct mw_req *req = (struct mw_req *)run;
+
+	/* The buffer of a request that has ended is the program's, and the root's has nothing new.
+	 */
+	mw_sides_end(&req->sides, error == GOAL_SUCCESS && !run->early);
+	mw_sides_release(&req->sides);
+	mc_run_end(run);
+	if (!run->early)
+		request_ends(req, error == GOAL_SUCCESS ? MPI_SUCCESS : MPI_ERR_OTHER);
 	put(req);
 }
 
@@ -197,6 +205,8 @@ int mw_call_start(struct mc_comm *mc, struct mw_call *call, MPI_Comm comm, MPI_R
 	free(call->list);
 	mw_sides_take(&req->sides, call);
 	link_in(req);
-	mc_run_start(&req->run, mw_sides_begin(&req->sides, &req->run));
+	req->run.may_end_early = true;
+	if (mc_run_start(&req->run, mw_sides_begin(&req->sides, &req->run)))
+		request_ends(req, MPI_SUCCESS);
 	return MPI_SUCCESS;
 }

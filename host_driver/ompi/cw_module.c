@@ -231,8 +231,10 @@ static void destruct(struct cw_module *m)
 		retain_prev(m, false);
 	if (m->comm == &ompi_mpi_comm_world.comm)
 		mc_count_report(m->rank);
-	if (m->mc && m->mc == mca_coll_weft_component.world)
+	if (m->mc && m->mc == mca_coll_weft_component.world) {
 		mca_coll_weft_component.world = NULL;
+		mc_run_drain();
+	}
 	if (m->mc)
 		mc_comm_put(m->mc);
 }

@@ -63,7 +63,8 @@ void cw_req_start(struct cw_req *req)
 	req->nbc.super.req_state = OMPI_REQUEST_ACTIVE;
 	req->nbc.super.req_status.MPI_ERROR = MPI_SUCCESS;
 	__atomic_add_fetch(&req->refs, 1, __ATOMIC_RELAXED);
-	mc_run_start(&req->run, begin_sides(req));
+	if (mc_run_start(&req->run, begin_sides(req)))
+		(void)ompi_request_complete(&req->nbc.super, true);
 }
 
 static int start_all(size_t count, ompi_request_t **requests)
@@ -83,12 +84,15 @@ static void run_over(struct mc_run *run, int error)
 {
 	struct cw_req *req = (struct cw_req *)((char *)run - offsetof(struct cw_req, run));
 
-	if (error != GOAL_SUCCESS)
+	if (error != GOAL_SUCCESS && !run->early)
 		req->nbc.super.req_status.MPI_ERROR = MPI_ERR_OTHER;
 	cw_side_end(&req->call.send, false);
-	cw_side_end(&req->call.recv, error == GOAL_SUCCESS);
+	/* The buffer of a request that has ended is the program's, and the root's has nothing new.
+	 */
+	cw_side_end(&req->call.recv, error == GOAL_SUCCESS && !run->early);
 	/* The program may free the request at this moment, or has done so before. */
-	(void)ompi_request_complete(&req->nbc.super, true);
+	if (!run->early)
+		(void)ompi_request_complete(&req->nbc.super, true);
 	put(req);
 }
 
@@ -138,6 +142,8 @@ struct cw_req *cw_req_new(struct cw_module *module, struct cw_call *call, bool p
 	req->call = *call;
 	req->refs = 1;
 	req->run.over = run_over;
+	/* A persistent request may be started again, and its run with it. */
+	req->run.may_end_early = !persistent;
 	cw_side_retain(&req->call.send);
 	cw_side_retain(&req->call.recv);
 	mc_run_init(&req->run, module->mc, &call->mc);

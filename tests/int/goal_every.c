@@ -316,7 +316,8 @@ static void failures(void)
 	check(GOAL_Wait(GOAL_Run(bad)) == GOAL_ERR_TRUNCATED);
 	check(GOAL_FreeSchedule(bad) == GOAL_SUCCESS && GOAL_FreeSchedule(stuck) == GOAL_SUCCESS);
 	run_free(good);
-	check(in == before && GOAL_Wait(GOAL_ERR_BUSY) == GOAL_ERR_BUSY && GOAL_Test(-1) == 1);
+	check(in == before && GOAL_Wait(GOAL_ERR_BUSY) == GOAL_ERR_BUSY && GOAL_Test(-1) == 1 &&
+	      GOAL_TestLocal(-1) == 1);
 	check(GOAL_Cancel(-1) == GOAL_ERR_ARG);
 }
 

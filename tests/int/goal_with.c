@@ -224,6 +224,61 @@ static void flight(GOAL_Comm comm)
 	free(out);
 }
 
+static void meet(void)
+{
+	uint8_t mine = 1, *all = malloc((size_t)size);
+
+	check(all && allgather(&mine, all, 1, NULL) == 0);
+	free(all);
+}
+
+/* The root of a bcast has its buffer back at once if it is copied; a rank that receives waits. */
+static void local(GOAL_Comm comm)
+{
+	GOAL_CollectiveCall call = {.coll = GOAL_COLL_BCAST,
+				    .count = SMALL * 8,
+				    .width = 8,
+				    .op = GOAL_COPY,
+				    .type = GOAL_UINT};
+	GOAL_Schedule small = GOAL_UnboundSchedule(comm, &call), large;
+	uint64_t *buf = map(LARGE * sizeof(*buf), MAP_PRIVATE);
+	GOAL_Handle h = GOAL_ERR_ARG;
+	int i;
+
+	call.count = LARGE * 8;
+	large = GOAL_UnboundSchedule(comm, &call);
+	check(small && large && GOAL_TestLocal(GOAL_ERR_ARG) == 1);
+	if (me != 0) {
+		h = GOAL_RunWith(small, NULL, buf);
+		check(h >= 0 && !GOAL_TestLocal(h));
+	}
+	meet();
+	if (me == 0) {
+		fill(buf, SMALL, 14);
+		h = GOAL_RunWith(small, NULL, buf);
+		check(h >= 0 && GOAL_TestLocal(h));
+		memset(buf, 0, SMALL * 8);
+		check(GOAL_Wait(h) == GOAL_SUCCESS);
+	}
+	meet();
+	/* The buffer has what arrived when the run was found over, not before. */
+	check(GOAL_TestLocal(h) == (me == 0));
+	check(GOAL_Wait(h) == GOAL_SUCCESS && GOAL_TestLocal(h) == 1);
+	for (i = 0; i < SMALL; i++)
+		check(buf[i] == (me == 0 ? 0 : 14000 + (uint64_t)i));
+	if (me == 0) {
+		h = GOAL_RunWith(large, NULL, buf);
+		check(h >= 0 && !GOAL_TestLocal(h));
+	}
+	meet();
+	if (me != 0)
+		h = GOAL_RunWith(large, NULL, buf);
+	check(GOAL_Wait(h) == GOAL_SUCCESS);
+	munmap(buf, LARGE * sizeof(*buf));
+	GOAL_FreeSchedule(small);
+	GOAL_FreeSchedule(large);
+}
+
 /* A reduce_scatter of first words for rank 0, one more for each rank after it. */
 static GOAL_Schedule scatter_of(GOAL_Cache cache, int64_t *counts, int64_t first)
 {
@@ -380,6 +435,7 @@ int main(int argc, char **argv)
 	kinds(GOAL_CommWorld(), WORDS);
 	again(comm);
 	flight(comm);
+	local(comm);
 	caches(comm);
 	errors(comm);
 	if (join_first) {

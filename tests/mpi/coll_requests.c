@@ -7,7 +7,8 @@
  *
  *	coll_requests [free]
  *
- * free: also MPI_Request_free() of a collective under way, which MPI leaves to the library.
+ * free: also MPI_Request_free() of a collective under way, which MPI leaves to the library, and
+ * requests that the NIC's collectives end with the call.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -17,6 +18,8 @@
 enum {
 	MANY = 1500, /* more than libgoal has records of runs */
 	LARGE = 1 << 18,
+	SENDS = 100,
+	SENDS_AT_ONCE = 4, /* the first ones: coll/weft lets few be under way */
 };
 
 static int rank, size;
@@ -206,6 +209,44 @@ static void freed(void)
 	free(all);
 }
 
+/*
+ * A rank that only sends may use its buffer again when its request has ended, whatever the others
+ * do. at_once: a short message ends with the call.
+ */
+static void senders(int at_once)
+{
+	int mine, got, flag, i, gaps[3];
+	MPI_Request request;
+	MPI_Datatype type;
+
+	for (i = 0; i < SENDS; i++) {
+		got = mine = i;
+		MPI_Ibcast(&got, 1, MPI_INT, 0, MPI_COMM_WORLD, &request);
+		MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
+		CHECK(flag || !at_once || rank > 0 || i >= SENDS_AT_ONCE);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		CHECK(got == i);
+		got = -1;
+		MPI_Ireduce(&mine, &got, 1, MPI_INT, MPI_SUM, size - 1, MPI_COMM_WORLD, &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		mine = -1;
+		CHECK(rank < size - 1 || got == i * size);
+	}
+	MPI_Type_vector(2, 1, 2, MPI_INT, &type);
+	MPI_Type_commit(&type);
+	for (i = 0; i < SENDS; i++) {
+		gaps[0] = gaps[2] = i;
+		MPI_Ibcast(gaps, 1, type, 0, MPI_COMM_WORLD, &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		CHECK(gaps[0] == i && gaps[2] == i);
+		gaps[0] = gaps[2] = -1;
+		MPI_Ibarrier(MPI_COMM_WORLD, &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		CHECK(gaps[0] == -1 && gaps[2] == -1);
+	}
+	MPI_Type_free(&type);
+}
+
 /* One at a time would be enough; this is more than there is room for. */
 static void many(void)
 {
@@ -351,6 +392,7 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	kinds();
 	freed();
+	senders(argc > 1 && !strcmp(argv[1], "free"));
 	many();
 	comms();
 	behind_a_message();
