@@ -220,7 +220,7 @@ static void weft_cq_sweep(struct weft_cq_obj *cq,
 	while (end - cq->cons <= cq->mask && weft_cq_peek(cq, end))
 		end++;
 	for (i = to = end; i != cq->cons;) {
-		const struct hw_cqe *from = weft_cq_peek(cq, --i);
+		const struct hw_cqe *from = &cq->ring[--i & cq->mask];
 		struct hw_cqe *slot;
 		uint8_t phase;
 
@@ -229,7 +229,7 @@ static void weft_cq_sweep(struct weft_cq_obj *cq,
 		told += (int32_t)(cq->told - i) > 0;
 		if (--to == i)
 			continue;
-		slot = weft_cq_peek(cq, to);
+		slot = &cq->ring[to & cq->mask];
 		phase = slot->phase;
 		*slot = *from;
 		slot->phase = phase;

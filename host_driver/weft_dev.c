@@ -380,6 +380,11 @@ static int attach(struct weft_ctx *ctx)
 		if (fds[0] >= 0)
 			close(fds[0]);
 	}
+	/* A tool gets none. */
+	for (int i = 0; ctx->tool && i < WEFT_CHAN_FDS; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+	}
 	if (rc < 0)
 		return rc;
 	rc = weft_ctx_command(ctx, &cmd, -1, &resp, NULL);

@@ -230,7 +230,9 @@ static struct weft_qp_obj *find_qp(struct weft_ctx *ctx, struct weft_cq_obj *cq,
 	if (qp && qp->pub.qpn == qpn)
 		return qp;
 	qp = weft_table_get(&ctx->qps, qpn);
-	if (!qp || qp->pub.qpn != qpn)
+	/* Only the QP's own CQs forget it when it is destroyed; an XRC_RECV QP has none. */
+	if (!qp || qp->pub.qpn != qpn ||
+	    (qp->pub.send_cq != &cq->pub && qp->pub.recv_cq != &cq->pub))
 		return NULL;
 	cq->last_qp = qp;
 	return qp;

@@ -80,6 +80,16 @@ static void fill_create(struct hw_cmd_create_qp *c, const struct weft_pd *pd,
 	c->flags = attr->flags | (tagged ? HW_QP_F_TAGGED : 0);
 }
 
+/* Returns true if an answer holds what posting relies on: sizes within the contract's limits. */
+static bool is_sound(const struct weft_qp_obj *qp, const struct hw_resp_create_qp *r)
+{
+	return r->max_send_sge <= HW_MAX_SGE && r->max_recv_sge <= HW_MAX_SGE &&
+	       r->max_inline_bytes <= HW_MAX_INLINE_BYTES && r->sq_slots &&
+	       !(r->sq_slots & (r->sq_slots - 1)) && r->max_send_wr <= r->sq_slots &&
+	       !(r->rq_entries & (r->rq_entries - 1)) && (!qp->tag || r->rq_entries) &&
+	       (!r->rq_entries || r->max_recv_wr <= r->rq_entries);
+}
+
 /*
  * Maps the rings and allocates their host-side records. Returns 0 or a negative errno; frees
  * nothing on failure.
@@ -93,11 +103,12 @@ static int map_queues(struct weft_ctx *ctx, struct weft_qp_obj *qp,
 
 	if (qp->pub.type == WEFT_QPT_XRC_RECV)
 		return 0;
+	if (!is_sound(qp, r))
+		return -EPROTO;
 	qp->record = weft_ctx_bar(ctx, r->record_offset, sizeof(*qp->record));
 	sq->slots = r->sq_slots;
 	sq->ring = weft_ctx_bar(ctx, r->sq_offset, (uint64_t)sq->slots * HW_SQ_SLOT_BYTES);
-	if (!qp->record || !sq->ring || !sq->slots || (sq->slots & (sq->slots - 1)) ||
-	    (r->rq_entries & (r->rq_entries - 1)))
+	if (!qp->record || !sq->ring)
 		return -EPROTO;
 	sq->wr_mask = round_up_pow2(r->max_send_wr ? r->max_send_wr : 1) - 1;
 	sq->wr = calloc((size_t)sq->wr_mask + 1, sizeof(*sq->wr));

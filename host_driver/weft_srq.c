@@ -20,7 +20,8 @@ static int map_ring(struct weft_ctx *ctx, struct weft_srq_obj *srq, const struct
 	srq->pub.handle = r->srq;
 	srq->pub.srqn = r->srqn;
 	if (!srq->record || !srq->ring || !r->entries || (r->entries & (r->entries - 1)) ||
-	    r->max_wr > r->entries || r->stride_bytes < hw_rq_stride_bytes(r->max_sge))
+	    r->max_wr > r->entries || r->max_sge > HW_MAX_SGE ||
+	    r->stride_bytes < hw_rq_stride_bytes(r->max_sge))
 		return -EPROTO;
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include <sys/random.h>
 
 #include "host_driver/goal/libgoal_launch.h"
+#include "shared_defs/hw_goal.h"
 
 #define KEY_PEER "weft.goal.peer"
 #define KEY_JOB  "weft.goal.key"
@@ -76,9 +77,14 @@ static pmix_status_t get_uint(pmix_rank_t rank, const char *key, uint32_t *out)
 	rc = pmix.get(&proc, key, NULL, 0, &value);
 	if (rc != PMIX_SUCCESS)
 		return rc;
-	*out = value->type == PMIX_UINT16 ? value->data.uint16 : value->data.uint32;
+	if (value->type == PMIX_UINT16)
+		*out = value->data.uint16;
+	else if (value->type == PMIX_UINT32)
+		*out = value->data.uint32;
+	else
+		rc = PMIX_ERR_TYPE_MISMATCH;
 	free(value);
-	return PMIX_SUCCESS;
+	return rc;
 }
 
 /* The PMIx variables are set, but the server does not respond. */
@@ -91,6 +97,18 @@ static int unreached(pmix_status_t status)
 	    "PMIX_RANK is set, but no PMIx server answers (%s): start the program with mpirun, or "
 	    "srun --mpi=pmix, or without PMIX_RANK and PMIX_NAMESPACE in its environment",
 	    pmix.error(status));
+	return libgoal_error(GOAL_ERR_LAUNCH, detail);
+}
+
+/* The server's numbers cannot be those of a job. */
+static int no_such_job(const struct libgoal_launch *launch)
+{
+	char detail[160];
+
+	snprintf(detail, sizeof(detail),
+		 "the PMIx server says that this is rank %u of %u: ranks begin with 0, and a job "
+		 "has at most %u",
+		 launch->rank, launch->size, (unsigned int)HW_MAX_GOAL_RANKS);
 	return libgoal_error(GOAL_ERR_LAUNCH, detail);
 }
 
@@ -116,6 +134,8 @@ static int begin(struct libgoal_launch *launch)
 	rc = get_uint(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, &launch->size);
 	if (rc != PMIX_SUCCESS)
 		return failed(rc);
+	if (launch->rank >= launch->size || launch->size > HW_MAX_GOAL_RANKS)
+		return no_such_job(launch);
 	/* Without it the NICs are distributed by rank. */
 	if (get_uint(pmix.self.rank, PMIX_LOCAL_RANK, &launch->local_rank) != PMIX_SUCCESS)
 		launch->local_rank = launch->rank;
@@ -143,7 +163,7 @@ static pmix_status_t get(uint32_t rank, const char *key, void *bytes, size_t cou
 	rc = pmix.get(&proc, key, NULL, 0, &value);
 	if (rc != PMIX_SUCCESS)
 		return rc;
-	if (value->type == PMIX_BYTE_OBJECT && value->data.bo.size == count)
+	if (value->type == PMIX_BYTE_OBJECT && value->data.bo.bytes && value->data.bo.size == count)
 		memcpy(bytes, value->data.bo.bytes, count);
 	else
 		rc = PMIX_ERR_TYPE_MISMATCH;

@@ -276,11 +276,14 @@ static void iov_copy(struct iov_at *at, uint8_t *mem, size_t bytes, bool out_of_
 {
 	while (bytes) {
 		size_t here = at->iov->iov_len - at->skip;
-		uint8_t *user = (uint8_t *)at->iov->iov_base + at->skip;
 		size_t n = here < bytes ? here : bytes;
 
-		if (n)
+		/* An empty buffer may have no address. */
+		if (n) {
+			uint8_t *user = (uint8_t *)at->iov->iov_base + at->skip;
+
 			memcpy(out_of_iov ? mem : user, out_of_iov ? user : mem, n);
+		}
 		mem += n;
 		bytes -= n;
 		at->skip += n;

@@ -386,6 +386,28 @@ static void flushed_when_stopped(void)
 	fake_teardown(&s);
 }
 
+/* A completion in a CQ that is not its QP's: the CQ would keep the QP when it is destroyed. */
+static void another_queues_completion(void)
+{
+	struct fake_setup s;
+	struct hw_cqe cqe = {.opcode = HW_CQE_RECV};
+	struct weft_cq *other;
+	struct weft_wc wc;
+
+	fake_setup(&s, WEFT_QPT_UD, &cap, 16);
+	other = weft_create_cq(s.context, 16, NULL, NULL);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(other);
+	cqe.qpn = s.qp->qpn;
+	fake_cqe(s.nic, other, cqe);
+	CU_ASSERT_EQUAL(weft_poll_cq(other, 1, &wc), 0);
+	CU_ASSERT_PTR_NULL(obj(other)->last_qp);
+	fake_cqe(s.nic, s.cq, cqe);
+	CU_ASSERT_EQUAL(weft_poll_cq(s.cq, 1, &wc), 1);
+	CU_ASSERT_EQUAL(weft_destroy_cq(other), 0);
+	fake_teardown(&s);
+}
+
 UT_MAIN("host_driver/weft_poll", UT(every_field), UT(phases_flip), UT(resize_keeps_what_waits),
 	UT(purged_with_its_qp), UT(purged_makes_room), UT(cq_in_use), UT(flushed_when_gone),
-	UT(shared_queues_end), UT(flushes_the_right_receives), UT(flushed_when_stopped))
+	UT(shared_queues_end), UT(flushes_the_right_receives), UT(flushed_when_stopped),
+	UT(another_queues_completion))
