@@ -199,12 +199,16 @@ TUNE_FILES := $(sort $(wildcard tools/weft-tune/*.py tools/weft-tune/*.j2) tools
 HELPER_SRCS := $(sort $(filter-out tools/weft% tools/goal-% %.bpf.c tools/bench/handover.c,$(wildcard tools/*/*.c)))
 HELPERS := $(basename $(notdir $(HELPER_SRCS)))
 UT_SRCS := $(sort $(wildcard tests/*/*_ut.c tests/*/*/*_ut.c))
+# Fuzz targets whose headers this machine has not got.
+FUZZ_LACKS := $(if $(HAVE_DPDK),,options control gso) $(if $(wildcard /usr/include/bpf/libbpf.h),,xdp) \
+	$(if $(wildcard /usr/include/rdma/rsocket.h),,rsock rsock_dgram)
+UT_SRCS := $(filter-out $(FUZZ_LACKS:%=tests/fuzz/%_ut.c),$(UT_SRCS))
 # weft-measure counts by BPF.
 ifeq ($(HAVE_BPF),)
 UT_SRCS := $(filter-out tests/tools/measure_%,$(UT_SRCS))
 endif
 ifeq ($(HAVE_DPDK),)
-UT_SRCS := $(filter-out tests/dpdk_app/% tests/fuzz/options_ut.c tests/fuzz/control_ut.c,$(UT_SRCS))
+UT_SRCS := $(filter-out tests/dpdk_app/%,$(UT_SRCS))
 endif
 ifeq ($(wildcard /usr/include/rdma/rsocket.h),)
 UT_SRCS := $(filter-out tests/rdmacm/% tests/sockets/%,$(UT_SRCS))
@@ -369,6 +373,8 @@ $(eval $(call compile,release,tests))
 $(eval $(call archive,san,verbs,$(SRC_verbs)))
 $(eval $(call archive,san,fabric,$(SRC_fabric)))
 $(eval $(call archive,tsan,weft,$(SRC_weft)))
+$(B)/obj/cov/nic_fw/fw_image.o: COMMON += -include $(B)/gen/fw_layout.h
+$(B)/obj/cov/nic_fw/fw_image.o: $(B)/gen/fw_layout.h
 $(eval $(call compile,cov,nic_fw))
 $(eval $(call archive,cov,nicfw,$(SRC_nicfw)))
 $(eval $(call compile,fw,nic_fw))
@@ -507,7 +513,7 @@ $(eval $(call compile,san,tests,$(SKELS)))
 # Tests of dpdk_app see DPDK's headers; other tests build without DPDK.
 $(B)/obj/san/tests/dpdk_app/%.o $(B)/obj/san/tests/int/memif_dpdk.o: CFLAGS_tests = $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
 
-ut_helpers = $(sort $(filter-out %_ut.c,$(wildcard tests/$1/*.c)))
+ut_helpers = $(sort $(filter-out %_ut.c $(FUZZ_LACKS:%=tests/fuzz/%.c),$(wildcard tests/$1/*.c)))
 # Libraries of each folder's unit tests besides libweftutil.a; shared_defs and lib need none.
 UT_LIBS_nic_fw := nicfw
 UT_LIBS_pair := nicfw

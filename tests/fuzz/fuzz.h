@@ -36,6 +36,30 @@ void fuzz_ops(const uint8_t *data, size_t bytes);
 void fuzz_files_begin(void);
 void fuzz_files(const uint8_t *data, size_t bytes);
 
+/* gso.c: TCP segments in large frames, to the kernel and from it */
+void fuzz_gso_begin(void);
+void fuzz_gso(const uint8_t *data, size_t bytes);
+
+/* rsock.c: the wire of rsockets */
+void fuzz_rsock_begin(void);
+void fuzz_rsock(const uint8_t *data, size_t bytes);
+
+/* answers.c: a hostile weftd beneath libweft */
+void fuzz_answers_begin(void);
+void fuzz_answers(const uint8_t *data, size_t bytes);
+
+/* serve.c: clients of weft-measure serve, requests of weft-tune */
+void fuzz_serve_begin(void);
+void fuzz_serve(const uint8_t *data, size_t bytes);
+
+/* pmix.c: values of a PMIx server */
+void fuzz_pmix_begin(void);
+void fuzz_pmix(const uint8_t *data, size_t bytes);
+
+/* xdp.c: the XDP program beside the firmware */
+void fuzz_xdp_begin(void);
+void fuzz_xdp(const uint8_t *data, size_t bytes);
+
 /*
  * Changes a program of struct rec: libFuzzer's custom mutator of both. Returns the new length, at
  * most max. other: bytes of libFuzzer's own mutations, NULL in tests.

@@ -3,13 +3,12 @@
 # The fuzz variant and its programs: included by the Makefile, whose functions it uses. A target
 # NAME is fuzz_NAME() of tests/fuzz/NAME.c. tests/fuzz/README.md.
 
-FUZZ_TARGETS := frames host files ops
-ifneq ($(HAVE_DPDK),)
-FUZZ_TARGETS += options control
-endif
+FUZZ_TARGETS := $(filter-out $(FUZZ_LACKS),frames host files ops options control gso rsock answers serve pmix xdp)
 FUZZ_LIBS_options := weftd sim goal weft
 FUZZ_LIBS_control := weftd
 FUZZ_LIBS_files := goal weft
+FUZZ_LIBS_answers := weft
+FUZZ_LIBS_pmix := goal weft
 $(foreach t,frames host control,$(eval FUZZ_MUTATE_$t := -DFUZZ_MUTATE=fuzz_mutate_rec))
 
 # FUZZ_FLAGS= is added, for coverage of sources.
@@ -21,6 +20,8 @@ FUZZ_BINS := $(FUZZ_TARGETS:%=$(B)/fuzz/bin/fuzz_%) $(B)/fuzz/bin/fuzz_scribble
 HAVE_FUZZ = $(shell printf 'int LLVMFuzzerTestOneInput(void *d, long n) {return !d && n;}' | \
 	$(CLANG) -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null && echo yes)
 
+$(B)/obj/fuzz/nic_fw/fw_image.o: COMMON += -include $(B)/gen/fw_layout.h
+$(B)/obj/fuzz/nic_fw/fw_image.o: $(B)/gen/fw_layout.h
 $(eval $(call compile,fuzz,lib))
 $(eval $(call compile,fuzz,nic_fw))
 $(eval $(call compile,fuzz,host_driver))
@@ -36,8 +37,9 @@ $(eval $(call archive,fuzz,sim,$(SRC_sim)))
 $(eval $(call archive,fuzz,weftd,$(wildcard dpdk_app/args/*.c) $(patsubst %,dpdk_app/%.c, \
 	$(addprefix client/,client client_answer client_cmd client_coalesce client_copy client_hold client_mem client_xrc extent fd_drop \
 	fds hostcopy hostmem populate user user_tables) wire/impair log native port_right)))
-$(B)/obj/fuzz/tests/fuzz/control.o $(B)/obj/san/tests/fuzz/control.o: \
+$(foreach v,fuzz san,$(foreach t,control gso,$(B)/obj/$v/tests/fuzz/$t.o)): \
 	CFLAGS_tests = $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
+$(foreach v,fuzz san,$(B)/obj/$v/tests/fuzz/pmix.o): CFLAGS_tests = $(HOST) $(PMIX_CFLAGS)
 $(eval $(call archive,fuzz,ut_fuzz,$(call ut_helpers,fuzz)))
 $(eval $(call archive,fuzz,ut_bench,$(call ut_helpers,bench)))
 $(B)/obj/fuzz/tests/fuzz/run/entry_%.o: tests/fuzz/run/entry.c $(B)/obj/fuzz/tests.flags
@@ -46,7 +48,7 @@ $(B)/obj/fuzz/tests/fuzz/run/entry_%.o: tests/fuzz/run/entry.c $(B)/obj/fuzz/tes
 	$(Q)$(CC_fuzz) $(COMMON) $(CFLAGS_tests) $(FLAGS_fuzz) -DFUZZ_TARGET=$* $(FUZZ_MUTATE_$*) -MMD -MP -c $< -o $@
 $(foreach t,$(FUZZ_TARGETS),$(eval $(call link,fuzz,$(B)/fuzz/bin/fuzz_$t,\
 	$(B)/obj/fuzz/tests/fuzz/run/entry_$t.o,$(B)/fuzz/lib/libut_fuzz.a $(B)/fuzz/lib/libut_bench.a \
-	$(FUZZ_LIBS_$t:%=$(B)/fuzz/lib/lib%.a) $(B)/fuzz/lib/libnicfw.a $(B)/fuzz/lib/libweftutil.a,-fsanitize=fuzzer -lm $(WRAP_POOL))))
+	$(FUZZ_LIBS_$t:%=$(B)/fuzz/lib/lib%.a) $(B)/fuzz/lib/libnicfw.a $(B)/fuzz/lib/libweftutil.a,-fsanitize=fuzzer -ljansson -lm $(WRAP_POOL))))
 $(eval $(call link,fuzz,$(B)/fuzz/bin/fuzz_scribble,$(B)/obj/fuzz/tests/fuzz/run/scribble_main.o,\
 	$(B)/fuzz/lib/libut_fuzz.a $(B)/fuzz/lib/libut_bench.a $(B)/fuzz/lib/libnicfw.a,$(WRAP_POOL)))
 

@@ -19,7 +19,7 @@ seconds=${FUZZ_SECONDS:-60}
 jobs=${JOBS:-1}
 share=$((seconds * jobs / $#))
 [ "$share" -ge 1 ] || share=1
-export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:strict_string_checks=1:handle_abort=0}
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:allocator_may_return_null=1:strict_string_checks=1:handle_abort=0}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 mkdir -p "$build/finds" "$build/log"
 
