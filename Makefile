@@ -296,10 +296,13 @@ $(B)/gen/fw_layout.h: tools/fw_layout.sh nic_fw/fw.c $(wildcard nic_fw/*.h nic_f
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 	@touch $@
 
+# In every variant of the firmware.
+FW_IMAGES := $(foreach v,release san tsan cov score aarch64 fw,$(B)/obj/$v/nic_fw/fw_image.o)
+$(FW_IMAGES): COMMON += -include $(B)/gen/fw_layout.h
+$(FW_IMAGES): $(B)/gen/fw_layout.h
+
 define library_rules
 $(eval $(call compile,$1,lib))
-$(B)/obj/$1/nic_fw/fw_image.o: COMMON += -include $(B)/gen/fw_layout.h
-$(B)/obj/$1/nic_fw/fw_image.o: $(B)/gen/fw_layout.h
 $(eval $(call archive,$1,weftutil,$(SRC_weftutil)))
 $(eval $(call compile,$1,nic_fw))
 $(eval $(call compile,$1,host_driver))
