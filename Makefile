@@ -798,14 +798,14 @@ SHARD_TESTS := $(patsubst %,tests/int/%.sh,shards ud mcast rc_esp cm_data rd_fau
 shard_tests = $(if $(T),$(foreach s,$(SHARD_TESTS),$(if $(findstring $T,$s),$s)),$(SHARD_TESTS))
 _tsan: all $(call products,san) $(INT_BINS) $(B)/tsan/bin/weftd
 	@$(if $(T),,WEFT_ROUNDS=$(or $(ROUNDS),8) tests/run.sh tests/int/threads.sh)
-	@for n in 2 4; do WEFT_SHARDS=$$n WEFT_WEFTD='$(CURDIR)/$(B)/tsan/bin/weftd --seccomp off' WEFT_TEST_LIMIT=180 \
+	@for n in 2 4; do WEFT_SHARDS=$$n WEFT_WEFTD='$(CURDIR)/$(B)/tsan/bin/weftd --seccomp off' WEFT_TEST_LIMIT=180 WEFT_SLOW=5 \
 		TSAN_OPTIONS='exitcode=66 $(TSAN_OPTIONS)' JOBS=2 tests/run.sh $(shard_tests) || exit 1; done
 
 test-shards:	## integration tests with NICs of SHARDS="2 4 8" shards each, on threads; T=name for some
 	@tools/deps.sh test
 	@+$(MAKE) _test-shards
 _test-shards: all $(call products,san) $(INT_BINS)
-	@for n in $(or $(SHARDS),2 4 8); do WEFT_SHARDS=$$n WEFT_TEST_LIMIT=180 tests/run.sh $(shard_tests) || exit 1; done
+	@for n in $(or $(SHARDS),2 4 8); do WEFT_SHARDS=$$n WEFT_TEST_LIMIT=180 WEFT_SLOW=5 tests/run.sh $(shard_tests) || exit 1; done
 .PHONY: test-shards _test-shards
 
 valgrind:	## every function of libweft under valgrind's memcheck

@@ -35,15 +35,21 @@ counts()
 	echo "$(counter weft0 port_tx_borrowed) $(counter weft0 port_tx_settled)"
 }
 
+# Frames are borrowed within a core: shards of several may not be on one.
+one_core()
+{
+	[ -z "${WEFT_SHARDS:-}" ]
+}
+
 weftd_start weftd --nics 2 --mtu 1500
 traffic
 read -r borrowed settled <<<"$(counts)"
-[ "$borrowed" -gt 1000 ] || die "only $borrowed frames were borrowed"
+! one_core || [ "$borrowed" -gt 1000 ] || die "only $borrowed frames were borrowed"
 captured weft0
 captured weft1
 traffic
 read -r borrowed2 settled2 <<<"$(counts)"
-[ $((borrowed2 - borrowed)) -gt 1000 ] || die "with a capture $((borrowed2 - borrowed)) frames were borrowed, $borrowed without"
+! one_core || [ $((borrowed2 - borrowed)) -gt 1000 ] || die "with a capture $((borrowed2 - borrowed)) frames were borrowed, $borrowed without"
 [ "$settled2" -eq "$settled" ] || die "$((settled2 - settled)) frames were copied after all"
 for nic in weft0 weft1; do
 	kill -INT "${pid[capture.$nic]}"

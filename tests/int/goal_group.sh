@@ -18,8 +18,10 @@ mac()
 # ranks
 round()
 {
-	local name=$1 nics=("$2" "$2" "$3" "$3") i peers nic
-	peers="$(mac "$2"),$(mac "$2"),$(mac "$3"),$(mac "$3")"
+	local name=$1 nics=("$2" "$2" "$3" "$3") i peers nic last
+	# Each names its shard: the NIC would choose one by load.
+	last=$((${WEFT_SHARDS:-1} - 1))
+	peers="$(mac "$2")/0,$(mac "$2")/$last,$(mac "$3")/0,$(mac "$3")/$last"
 	for i in 0 1 2 3; do
 		spawn "$name.$i" env WEFT_PEERS="$peers" WEFT_RANK=$i WEFT_JOB="$name" WEFT_DEVICE="${nics[$i]}" \
 			WEFT_GOAL_COLL='allreduce:multicast' "$WEFT_INT/goal_prog" -n 10 -b 100000 -a

@@ -214,7 +214,9 @@ static inline void refused(int sock, struct hw_cmd *cmd, int wanted, const char 
 static inline int attach_on(struct victim *v, int sock, int mem)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_ATTACH,
-			     .u.attach = {.version = HW_CMD_VERSION, .name = "hostile"}};
+			     .u.attach = {.version = HW_CMD_VERSION,
+					  .flags = HW_ATTACH_F_SHARD, /* 0: handles are a shard's */
+					  .name = "hostile"}};
 	struct hw_cmd_resp resp;
 
 	memset(v, 0, sizeof(*v));
