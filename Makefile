@@ -553,7 +553,7 @@ $(foreach f,bench $(UT_FOLDERS),$(if $(call ut_helpers,$f),\
 $(foreach s,$(UT_SRCS),$(eval $(call link,san,$(s:tests/%.c=$(B)/san/ut/%),$(s:%.c=$(B)/obj/san/%.o) $(call ut_stubs,$s),\
 	$(call ut_archives,$(call ut_folder,$s)),$(call ut_flags,$s) -lcunit -ljansson -lm)))
 $(foreach p,$(INT_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/int/$p.o,\
-	$(foreach l,goal weft weftutil,$(B)/san/lib/lib$l.a),$(if $(filter xdp_%,$p),-lbpf) \
+	$(foreach l,$(if $(filter xdp_frames,$p),ut_bench nicfw) goal weft weftutil,$(B)/san/lib/lib$l.a),$(if $(filter xdp_%,$p),-lbpf) \
 	$(if $(filter memif_dpdk,$p),$(DPDK_LIBS) -lrte_net_memif) -ljansson -lm)))
 $(foreach p,$(SEC_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/security/$p.o,\
 	$(foreach l,goal weft weftutil,$(B)/san/lib/lib$l.a),-lm)))
@@ -566,11 +566,16 @@ $(foreach p,$(TSAN_BINS),$(eval $(call link,tsan,$p,$(p:$(B)/tsan/%=$(B)/obj/tsa
 	$(B)/tsan/lib/libweft.a)))
 
 # The peers of tests/interop: an iWARP endpoint over a socket, a program of librdmacm, which is
-# linked with the system's, and a wire between them that loses frames.
-$(eval $(call link,release,$(B)/int/mpa_sock,$(patsubst %,$(B)/obj/release/tests/interop/%.o,mpa_sock mpa_wire peer),\
-	$(B)/lib/libnicfw.a $(B)/lib/libweftutil.a))
-$(eval $(call link,release,$(B)/int/rc_peer,$(patsubst %,$(B)/obj/release/tests/interop/%.o,rc_peer peer),\
-	$(B)/lib/libweftutil.a,-lrdmacm -libverbs))
+# linked with the system's (for arm64 with the stand-ins), and a wire between them that loses frames.
+define peers
+$(call link,$1,$(OUT_$1)/int/mpa_sock,$(patsubst %,$(B)/obj/$1/tests/interop/%.o,mpa_sock mpa_wire peer),\
+	$(OUT_$1)/lib/libnicfw.a $(OUT_$1)/lib/libweftutil.a)
+$(call link,$1,$(OUT_$1)/int/rc_peer,$(patsubst %,$(B)/obj/$1/tests/interop/%.o,rc_peer peer),\
+	$(OUT_$1)/lib/libweftutil.a,$2)
+$(call link,$1,$(OUT_$1)/int/verbs_data,$(patsubst %,$(B)/obj/$1/tests/clients/%.o,verbs_data verbs_ends),\
+	$(OUT_$1)/lib/libweftutil.a,$2)
+endef
+$(eval $(call peers,release,-lrdmacm -libverbs))
 $(eval $(call link,release,$(B)/int/lossy_wire,$(patsubst %,$(B)/obj/release/%.o,tests/interop/lossy_wire dpdk_app/wire/impair),\
 	$(B)/lib/libweftutil.a))
 INTEROP_BINS := $(B)/int/mpa_sock $(B)/int/lossy_wire $(if $(HAVE_RDMACM),$(B)/int/rc_peer)
@@ -590,6 +595,7 @@ $(foreach s,$(COV_NEAR) $(COV_FAR),$(eval $(call link,cov,$(call cov_bins,$s),\
 
 UT_BINS := $(UT_SRCS:tests/%.c=$(B)/san/ut/%)
 INT_BINS := $(patsubst %,$(B)/san/int/%,$(INT_PROGS) $(SEC_PROGS)) $(TSAN_BINS) $(PLAIN_BINS) $(INTEROP_BINS)
+VERBS_PROGS := $(if $(HAVE_VERBS),$(B)/int/verbs_data)
 # Unit tests of programs in Python. They start programs, too.
 UT_SCRIPTS := $(if $(HAVE_BPF),$(sort $(wildcard tests/*/*_ut.py)))
 # Scripts that take minutes of processor time: make test-long.
@@ -658,7 +664,7 @@ test-clients:	## Debian's programs of libibverbs and librdmacm at length; T=name
 	@tools/deps.sh test mpi $(if $(findstring suite,$(T)),suites)
 	@+$(MAKE) _test-clients
 CLIENT_SCRIPTS := $(sort $(wildcard tests/clients/*.sh))
-_test-clients: all $(call products,san)
+_test-clients: all $(call products,san) $(VERBS_PROGS)
 	@JOBS=1 tests/run.sh $(if $(T),$(foreach s,$(CLIENT_SCRIPTS),$(if $(findstring $T,$s),$s)),$(filter-out %/coll_suite.sh,$(CLIENT_SCRIPTS)))
 	@$(if $(findstring suite,$(T)),cat $(B)/test-logs/clients_coll_suite.sh.log)
 

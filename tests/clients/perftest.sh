@@ -15,8 +15,6 @@ run=build/bin/weft-run
 need ib_send_lat ibv_rc_pingpong
 netns_add c
 ns=$(unique c)
-gcc -std=gnu11 -O1 -g -Wall -Wextra -Werror -I. tests/clients/verbs_data.c tests/clients/verbs_ends.c -o "$WEFT_TMP/verbs_data" -libverbs ||
-	die 'verbs_data does not compile'
 
 port=18600
 
@@ -198,7 +196,7 @@ data()
 {
 	local seed
 	for seed in "$@"; do
-		verbs "data_${wire}_$seed" "$WEFT_TMP/verbs_data" "$left" "$right" -g 1 -n 150 -s "$seed"
+		verbs "data_${wire}_$seed" "$PWD/build/int/verbs_data" "$left" "$right" -g 1 -n 150 -s "$seed"
 		expect_ok "data_${wire}_$seed"
 		say "$wire: $(cat "$WEFT_TMP/data_${wire}_$seed.out")"
 	done
@@ -226,7 +224,7 @@ weftd_start weftd --nics 2
 wire switch
 all_sizes
 # without a GRH: NICs of one weftd find each other by QPN
-verbs data_qpn "$WEFT_TMP/verbs_data" weft1 weft0 -n 50 -s 5
+verbs data_qpn "$PWD/build/int/verbs_data" weft1 weft0 -n 50 -s 5
 expect_ok data_qpn
 for size in 1 2048 3500; do
 	pair ibv_rc_pingpong -c -n 100 -s $size

@@ -2,20 +2,18 @@
 /*
  * Moves data between two devices by all operations of verbs, and checks every byte.
  *
- *	verbs_data DEVICE DEVICE [-g GID-INDEX] [-n BATCHES] [-s SEED]
- *
  * A batch is a few requests on lanes of every type, drawn: operation, size, pieces at either end,
  * inline or not, signalled or not, ibv_post_send() or ibv_wr_*(), polled or by events. When all are
  * complete, all memory of both ends is compared with its expected content. Now and then a window is
  * bound, used and invalidated. Run by perftest.sh along with perftest, which does not check its
- * data. Exit codes: 0, 1 wrong, 2 usage.
+ * data. --help lists its options. Exit codes: 0, 1 wrong, 2 usage.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "lib/cli.h"
 #include "tests/clients/verbs_ends.h"
 
 enum {
@@ -36,16 +34,6 @@ enum kind {
 	SWAP,
 	ADD,
 	NUM_KINDS,
-};
-
-struct piece {
-	struct region *region;
-	uint32_t at, bytes;
-};
-
-struct pieces {
-	uint32_t num;
-	struct piece piece[MAX_SGE];
 };
 
 struct op {
@@ -112,46 +100,6 @@ static uint32_t draw_bytes(uint32_t most)
 	return n < most ? n : most;
 }
 
-/* Takes memory that no other part of the batch uses; false: there is no more. */
-static bool place(struct end *e, uint32_t bytes, uint32_t align, struct piece *p)
-{
-	uint32_t first = draw(NUM_REGIONS);
-
-	for (uint32_t i = 0; i < NUM_REGIONS; i++) {
-		struct region *r = &e->region[(first + i) % NUM_REGIONS];
-		size_t at = (r->used + draw(100) + align - 1) / align * align;
-
-		if (at + bytes > REGION_BYTES)
-			continue;
-		*p = (struct piece){r, (uint32_t)at, bytes};
-		r->used = at + bytes;
-		return true;
-	}
-	return false;
-}
-
-/* Cuts the bytes into a few pieces, of which some are empty. */
-static bool place_all(struct end *e, uint32_t bytes, struct pieces *list)
-{
-	uint32_t left = bytes, n = 1 + (draw(2) ? draw(MAX_SGE) : 0);
-
-	list->num = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t share = i == n - 1 ? left : draw(left + 1);
-
-		if (!place(e, share, 1, &list->piece[list->num++]))
-			return false;
-		left -= share;
-	}
-	return true;
-}
-
-static void fill(const struct piece *p)
-{
-	for (uint32_t i = 0; i < p->bytes; i++)
-		p->region->shadow[p->at + i] = p->region->mem[p->at + i] = (uint8_t)draw(256);
-}
-
 static uint32_t most_bytes(const struct op *o, uint32_t lossy_left)
 {
 	uint32_t most = MAX_BYTES;
@@ -167,14 +115,9 @@ static uint32_t most_bytes(const struct op *o, uint32_t lossy_left)
 
 static enum kind draw_kind(enum ibv_qp_type type)
 {
-	switch (type) {
-	case IBV_QPT_UD:
+	if (type == IBV_QPT_UD)
 		return draw(2) ? SEND : SEND_IMM;
-	case IBV_QPT_UC:
-		return (enum kind)draw(WRITE_IMM + 1);
-	default:
-		return (enum kind)draw(NUM_KINDS);
-	}
+	return (enum kind)draw(type == IBV_QPT_UC ? WRITE_IMM + 1 : NUM_KINDS);
 }
 
 static bool draw_op(struct op *o, uint32_t *lossy_left)
@@ -650,32 +593,64 @@ static void window(struct lane *l, int from)
 	CHECK(ibv_dealloc_mw(mw) == 0);
 }
 
+struct values {
+	int gid_index, batches;
+	uint64_t seed;
+};
+
+static const struct cli_option rows[] = {
+    {.name = "gid-index",
+     .letter = 'g',
+     .value = "N",
+     .help = "the GID that peers use; without it they have no GRH",
+     .kind = CLI_NUMBER,
+     .high = INT32_MAX,
+     CLI_FIELD(struct values, gid_index)},
+    {.name = "batches",
+     .letter = 'n',
+     .value = "N",
+     .help = "how many",
+     .kind = CLI_NUMBER,
+     .high = INT32_MAX,
+     .initial = "100",
+     CLI_FIELD(struct values, batches)},
+    {.name = "seed",
+     .letter = 's',
+     .value = "N",
+     .help = "of the draws",
+     .kind = CLI_NUMBER,
+     .initial = "1",
+     CLI_FIELD(struct values, seed)},
+};
+
+static const struct cli_program program = {
+    .name = "verbs_data",
+    .usage = "verbs_data DEVICE DEVICE [OPTION]...",
+    .about = "Moves data between two devices by all operations of verbs, and checks every byte.",
+    .options = rows,
+    .num_options = sizeof(rows) / sizeof(*rows),
+};
+
 int main(int argc, char **argv)
 {
-	int c, gid_index = -1, batches = 100;
-	uint64_t seed = 1;
+	struct values v = {0};
+	struct cli cli;
+	int rc = cli_take(&cli, &program, &v, NULL, argc, argv);
 
-	while ((c = getopt(argc, argv, "g:n:s:")) != -1) {
-		if (c == 'g')
-			gid_index = atoi(optarg);
-		else if (c == 'n')
-			batches = atoi(optarg);
-		else if (c == 's')
-			seed = strtoull(optarg, NULL, 0);
-		else
-			optind = argc;
+	if (rc != CLI_RUN)
+		return rc;
+	if (cli.num_words != 2) {
+		cli_wrong(&cli, "give two devices");
+		return cli_say(&cli);
 	}
-	if (argc - optind != 2) {
-		fputs("usage: verbs_data DEVICE DEVICE [-g GID-INDEX] [-n BATCHES] [-s SEED]\n",
-		      stderr);
-		return 2;
-	}
-	draw_seed(seed);
+	if (!cli_given(&cli, "gid-index"))
+		v.gid_index = -1;
+	draw_seed(v.seed);
 	for (int i = 0; i < 2; i++)
-		end_open(&end[i], argv[optind + i], gid_index, i == 1);
+		end_open(&end[i], cli.words[i], v.gid_index, i == 1);
 	for (int i = 0; i < NUM_LANES; i++)
-		lane_open(&lane[i], end, gid_index);
-	for (int i = 0; i < batches; i++) {
+		lane_open(&lane[i], end, v.gid_index);
+	for (int i = 0; i < v.batches; i++) {
 		batch();
 		if (i % 8 == 0)
 			window(&lane[draw(2)], (int)draw(2));

@@ -2,7 +2,6 @@
 /*
  * The objects of verbs_data.c, and drawing. See verbs_ends.h.
  */
-#define _GNU_SOURCE
 #include "tests/clients/verbs_ends.h"
 
 #include <fcntl.h>
@@ -44,6 +43,44 @@ void draw_seed(uint64_t seed)
 uint32_t draw(uint32_t n)
 {
 	return (uint32_t)((prng_next(&draw_state) >> 32) * n >> 32);
+}
+
+bool place(struct end *e, uint32_t bytes, uint32_t align, struct piece *p)
+{
+	uint32_t first = draw(NUM_REGIONS);
+
+	for (uint32_t i = 0; i < NUM_REGIONS; i++) {
+		struct region *r = &e->region[(first + i) % NUM_REGIONS];
+		size_t at = (r->used + draw(100) + align - 1) / align * align;
+
+		if (at + bytes > REGION_BYTES)
+			continue;
+		*p = (struct piece){r, (uint32_t)at, bytes};
+		r->used = at + bytes;
+		return true;
+	}
+	return false;
+}
+
+bool place_all(struct end *e, uint32_t bytes, struct pieces *list)
+{
+	uint32_t left = bytes, n = 1 + (draw(2) ? draw(MAX_SGE) : 0);
+
+	list->num = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t share = i == n - 1 ? left : draw(left + 1);
+
+		if (!place(e, share, 1, &list->piece[list->num++]))
+			return false;
+		left -= share;
+	}
+	return true;
+}
+
+void fill(const struct piece *p)
+{
+	for (uint32_t i = 0; i < p->bytes; i++)
+		p->region->shadow[p->at + i] = p->region->mem[p->at + i] = (uint8_t)draw(256);
 }
 
 /* malloc, static, private pages, and pages of a file that others may share. */

@@ -3,8 +3,8 @@
  * Two ends for verbs_data.c: a device each, memory of several origins with a shadow of its expected
  * content, completion queues of both kinds, and pairs of QPs ("lanes") between them.
  *
- * A program of libibverbs and nothing else: built by the scripts of this folder with the system's
- * headers and library, run with weft-run. Messages go to standard error; die() ends with status 1.
+ * For programs of libibverbs: built with the system's headers and library, run with weft-run.
+ * Messages go to standard error; die() ends with status 1.
  */
 #ifndef WEFT_TESTS_VERBS_ENDS_H
 #define WEFT_TESTS_VERBS_ENDS_H
@@ -31,6 +31,17 @@ struct region {
 	uint8_t *shadow; /* expected content of mem */
 	struct ibv_mr *mr;
 	size_t used; /* of this batch */
+};
+
+/* Bytes of a region, and several of them. */
+struct piece {
+	struct region *region;
+	uint32_t at, bytes;
+};
+
+struct pieces {
+	uint32_t num;
+	struct piece piece[MAX_SGE];
 };
 
 struct end {
@@ -68,6 +79,13 @@ void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2))
 /* A draw below n, from the sequence that the seed began. */
 void draw_seed(uint64_t seed);
 uint32_t draw(uint32_t n);
+
+/* Takes memory that no other part of the batch uses; false: there is no more. */
+bool place(struct end *e, uint32_t bytes, uint32_t align, struct piece *p);
+/* Cuts the bytes into a few pieces, of which some are empty. */
+bool place_all(struct end *e, uint32_t bytes, struct pieces *list);
+/* Draws the content of a piece, which is then expected there. */
+void fill(const struct piece *p);
 
 /* Opens a device by name. gid_index: the GID that peers use. */
 void end_open(struct end *e, const char *device, int gid_index, bool extended);

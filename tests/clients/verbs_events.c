@@ -13,7 +13,6 @@
  * A and B are devices. Built with verbs_ends.c and run by tests/int/verbs_events.sh and
  * tests/clients/spinners.sh.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

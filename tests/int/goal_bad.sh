@@ -34,7 +34,7 @@ job()
 	shift 2
 	for ((i = 0; i < ranks; i++)); do
 		spawn "$name.$i" env WEFT_MEM=$mem WEFT_PEERS="$peers" WEFT_RANK=$i WEFT_JOB="$name" WEFT_DEVICE=weft$i WEFT_GOAL_POOL=2000000 \
-			"$WEFT_INT/goal_bad" -f "$WEFT_TMP" "$@"
+			"$WEFT_INT/goal_bad" "$@"
 	done
 }
 

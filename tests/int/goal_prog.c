@@ -4,23 +4,17 @@
  * and an allreduce of goal_coll.h.
  *
  * Run by tests/int/goal_*.sh, by hand or with mpirun. Prints one line for each rank and exits with
- * 0 when every byte was right.
- *
- *	goal_prog [-n ROUNDS] [-b BYTES] [-d MS] [-a] [-t FILE] [-v]
- *		-d: the NIC of rank 0 waits MS in each ring before it sends
- *		-a: an allreduce of BYTES in each round, too
- *		-t: trace the last ring into this file
- *		-v: print a line when the last ring has been started
+ * 0 when every byte was right. --help lists its options.
  */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "host_driver/goal/goal.h"
 #include "host_driver/goal/goal_coll.h"
+#include "lib/cli.h"
 
 static int fail(const char *what)
 {
@@ -85,7 +79,8 @@ static GOAL_Schedule sum_ring(int rank, int size, uint32_t *own, uint32_t *sum, 
 }
 
 struct work {
-	int rank, size, rounds, bytes, delay_ms, verbose, reduce;
+	int rank, size, rounds, bytes, delay_ms;
+	bool verbose, reduce;
 	uint32_t *own, *sum;
 	const char *trace;
 	GOAL_Schedule bar, ring, all;
@@ -171,27 +166,64 @@ static int work(struct work *w)
 	return rc;
 }
 
+static const struct cli_option rows[] = {
+    {.name = "rounds",
+     .letter = 'n',
+     .value = "N",
+     .help = "barriers and rings",
+     .kind = CLI_NUMBER,
+     .high = INT32_MAX,
+     .initial = "100",
+     CLI_FIELD(struct work, rounds)},
+    {.name = "bytes",
+     .letter = 'b',
+     .value = "N",
+     .help = "of each message",
+     .kind = CLI_NUMBER,
+     .high = INT32_MAX,
+     .initial = "4000",
+     CLI_FIELD(struct work, bytes)},
+    {.name = "delay",
+     .letter = 'd',
+     .value = "MS",
+     .help = "the NIC of rank 0 waits MS in each ring before it sends",
+     .kind = CLI_NUMBER,
+     .high = INT32_MAX,
+     CLI_FIELD(struct work, delay_ms)},
+    {.name = "allreduce",
+     .letter = 'a',
+     .help = "an allreduce of as many bytes in each round, too",
+     .kind = CLI_FLAG,
+     CLI_FIELD(struct work, reduce)},
+    {.name = "trace",
+     .letter = 't',
+     .value = "FILE",
+     .help = "trace the last ring into this file",
+     .kind = CLI_TEXT,
+     CLI_FIELD(struct work, trace)},
+    {.name = "verbose",
+     .letter = 'v',
+     .help = "print a line when the last ring has been started",
+     .kind = CLI_FLAG,
+     CLI_FIELD(struct work, verbose)},
+};
+
+static const struct cli_program program = {
+    .name = "goal_prog",
+    .usage = "goal_prog [OPTION]...",
+    .about = "A barrier, a ring and a sum on the NIC, with every byte checked.",
+    .options = rows,
+    .num_options = sizeof(rows) / sizeof(*rows),
+};
+
 int main(int argc, char **argv)
 {
-	struct work w = {.rounds = 100, .bytes = 4000, .best_ns = UINT64_MAX};
-	int opt, rc;
+	struct work w = {.best_ns = UINT64_MAX};
+	struct cli cli;
+	int rc = cli_take(&cli, &program, &w, NULL, argc, argv);
 
-	while ((opt = getopt(argc, argv, "n:b:d:t:av")) != -1) {
-		if (opt == 'n')
-			w.rounds = atoi(optarg);
-		else if (opt == 'b')
-			w.bytes = atoi(optarg);
-		else if (opt == 'd')
-			w.delay_ms = atoi(optarg);
-		else if (opt == 't')
-			w.trace = optarg;
-		else if (opt == 'a')
-			w.reduce = 1;
-		else if (opt == 'v')
-			w.verbose = 1;
-		else
-			return 2;
-	}
+	if (rc != CLI_RUN)
+		return rc;
 	if (GOAL_Init() != GOAL_SUCCESS)
 		return fail("GOAL_Init");
 	w.own = malloc((size_t)w.bytes);

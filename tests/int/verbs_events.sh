@@ -9,7 +9,7 @@
 
 run=build/bin/weft-run
 [ -x "$run" ] || skip 'libibverbs-dev is not installed'
-gcc -std=gnu11 -O1 -g -Wall -Wextra -Werror -I. tests/clients/verbs_events.c tests/clients/verbs_ends.c -pthread \
+gcc -D_GNU_SOURCE -std=gnu11 -O1 -g -Wall -Wextra -Werror -I. tests/clients/verbs_events.c tests/clients/verbs_ends.c -pthread \
 	-o "$WEFT_TMP/verbs_events" -libverbs || die 'verbs_events does not compile'
 netns_add a
 netns_add b

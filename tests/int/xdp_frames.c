@@ -19,10 +19,12 @@
 #include <unistd.h>
 
 #include "dpdk_app/xdp/weft_xdp.h"
+#include "lib/prng.h"
 #include "shared_defs/wire_dgram.h"
 #include "shared_defs/wire_eth.h"
 #include "shared_defs/wire_ip.h"
 #include "shared_defs/wire_tcp.h"
+#include "tests/bench/frame.h"
 #include "weft_xdp.skel.h"
 
 enum {
@@ -30,9 +32,11 @@ enum {
 	ETH = sizeof(struct wire_eth),
 	IP = ETH + sizeof(struct wire_ip),
 	RANDOM_FRAMES = 20000,
+	ARP_REQUEST = 1,
 	HELD_PORT = 4711, /* TCP ports, where the address is shared */
 };
 #define OUR_IP   0x0a090002u
+#define OUR_PEER 0x0a090001u
 #define OTHER    0x0a090003u
 #define GROUP    0xef090807u
 #define NO_GROUP 0xef090808u
@@ -42,35 +46,15 @@ static int xsk_fd;
 static int num_cpus;
 static uint32_t wrong;
 
-struct frame {
-	uint8_t b[160];
-	uint32_t bytes;
-};
-
 /* ---- frames ---------------------------------------------------------------------------------- */
 
 static struct frame eth(uint16_t type, uint32_t bytes)
 {
-	struct frame f = {.bytes = ETH + bytes};
-	struct wire_eth *h = (void *)f.b;
+	static const uint8_t dst[6] = {2}, src[6] = {2};
+	struct frame f;
 
-	h->dst[0] = h->src[0] = 2;
-	h->type = be16_put(type);
-	return f;
-}
-
-/* Builds a packet whose IP header has the given number of words, with bytes behind it. */
-static struct frame ip(uint8_t proto, uint32_t dst, uint32_t words, uint32_t bytes)
-{
-	struct frame f = eth(WIRE_ETHERTYPE_IPV4, words * 4 + bytes);
-	struct wire_ip *h = (void *)(f.b + ETH);
-
-	h->version_ihl = (uint8_t)(0x40 | words);
-	h->total_bytes = be16_put((uint16_t)(words * 4 + bytes));
-	h->ttl = WIRE_IP_TTL;
-	h->proto = proto;
-	h->src = be32_put(0x0a090001);
-	h->dst = be32_put(dst);
+	frame_eth(&f, dst, src, type);
+	frame_fill(&f, 0, bytes);
 	return f;
 }
 
@@ -79,19 +63,41 @@ static struct wire_ip *ip_of(struct frame *f)
 	return (void *)(f->b + ETH);
 }
 
+/* Sets the length of the IP header, which options of zeros fill, and that of the packet. */
+static void set_words(struct wire_ip *ip, uint32_t words, uint32_t bytes)
+{
+	ip->version_ihl = (uint8_t)(0x40 | words);
+	ip->total_bytes = be16_put((uint16_t)(words * 4 + bytes));
+}
+
+/* Begins a packet whose IP header has the given number of words. */
+static struct frame ip(uint8_t proto, uint32_t dst, uint32_t words, uint32_t bytes)
+{
+	struct frame f = eth(WIRE_ETHERTYPE_IPV4, 0);
+
+	frame_ip(&f, proto, __builtin_bswap32(OUR_PEER), __builtin_bswap32(dst));
+	frame_fill(&f, 0, words * 4 - (uint32_t)sizeof(struct wire_ip) + bytes);
+	set_words(ip_of(&f), words, bytes);
+	return f;
+}
+
 static struct frame udp(uint32_t dst, uint16_t port, uint32_t words)
 {
-	struct frame f = ip(WIRE_IPPROTO_UDP, dst, words, sizeof(struct wire_udp) + 20);
+	struct frame f = ip(WIRE_IPPROTO_UDP, dst, words, 0);
 
-	((struct wire_udp *)(void *)(f.b + ETH + words * 4))->dst_port = be16_put(port);
+	frame_udp(&f, 0, port);
+	frame_fill(&f, 0, 20);
+	set_words(ip_of(&f), words, f.n - ETH - words * 4);
 	return f;
 }
 
 static struct frame tcp(uint32_t dst, uint16_t port, uint32_t words)
 {
-	struct frame f = ip(WIRE_IPPROTO_TCP, dst, words, sizeof(struct wire_tcp) + 4);
+	struct frame f = ip(WIRE_IPPROTO_TCP, dst, words, 0);
 
-	((struct wire_tcp *)(void *)(f.b + ETH + words * 4))->dst_port = be16_put(port);
+	frame_tcp(&f, 0, port, 0, NULL, 0);
+	frame_fill(&f, 0, 4);
+	set_words(ip_of(&f), words, f.n - ETH - words * 4);
 	return f;
 }
 
@@ -113,21 +119,22 @@ static struct frame unreachable(uint8_t proto, uint16_t src_port, uint32_t words
 	quoted->version_ihl = (uint8_t)(0x40 | words);
 	quoted->proto = proto;
 	ports->src_port = be16_put(src_port);
-	f.bytes = (uint32_t)((uint8_t *)(ports + 1) - f.b);
+	f.n = (uint32_t)((uint8_t *)(ports + 1) - f.b);
 	return f;
 }
 
 static struct frame arp(uint32_t target)
 {
-	struct frame f = eth(WIRE_ETHERTYPE_ARP, sizeof(struct wire_arp));
+	static const uint8_t sender[6] = {2};
+	struct frame f = eth(WIRE_ETHERTYPE_ARP, 0);
 
-	((struct wire_arp *)(void *)(f.b + ETH))->target_ip = be32_put(target);
+	frame_arp(&f, ARP_REQUEST, sender, 0, __builtin_bswap32(target));
 	return f;
 }
 
 static struct frame cut(struct frame f, uint32_t bytes)
 {
-	f.bytes = bytes;
+	f.n = bytes;
 	return f;
 }
 
@@ -169,12 +176,11 @@ static uint32_t run(const struct frame *f)
 	int err;
 
 	opts.data_in = f->b;
-	opts.data_size_in = f->bytes;
+	opts.data_size_in = f->n;
 	opts.repeat = 1;
 	err = bpf_prog_test_run_opts(bpf_program__fd(skel->progs.weft_xdp), &opts);
 	if (err) {
-		fprintf(stderr, "a frame of %u bytes cannot be run: %s\n", f->bytes,
-			strerror(-err));
+		fprintf(stderr, "a frame of %u bytes cannot be run: %s\n", f->n, strerror(-err));
 		exit(EXIT_FAILURE);
 	}
 	return opts.retval;
@@ -210,7 +216,7 @@ static void expect(const char *name, struct frame f, uint32_t want)
 	what = counted(&before, &after);
 	if (what == want && action == action_of(want))
 		return;
-	fprintf(stderr, "%s (%u bytes): counted as %u, not %u; action %u, not %u\n", name, f.bytes,
+	fprintf(stderr, "%s (%u bytes): counted as %u, not %u; action %u, not %u\n", name, f.n,
 		what, want, action, action_of(want));
 	wrong++;
 }
@@ -307,7 +313,7 @@ static void groups(void)
 static void cut_everywhere(const char *name, struct frame f, uint32_t words, uint32_t needed,
 			   uint32_t whole, uint32_t in_header)
 {
-	for (uint32_t bytes = ETH; bytes <= f.bytes; bytes++) {
+	for (uint32_t bytes = ETH; bytes <= f.n; bytes++) {
 		uint32_t want = whole;
 
 		if (bytes < ETH + words * 4 + needed)
@@ -424,29 +430,20 @@ static void nobody_reads_the_queue(void)
 	socket_at(true);
 }
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 /* Each frame, with any content, is counted once and handled as its counter says. */
 static void anything(void)
 {
-	uint64_t state = 0x9e3779b97f4a7c15;
+	uint64_t state = 1;
 
 	for (uint32_t i = 0; i < RANDOM_FRAMES; i++) {
 		struct frame f = i & 1 ? tcp(OUR_IP, HELD_PORT, 5) : unreachable(6, HELD_PORT, 6);
-		uint32_t changes = (uint32_t)(next_random(&state) % 6), what, action;
+		uint32_t changes = (uint32_t)(prng_next(&state) % 6), what, action;
 		struct weft_xdp_counts before, after;
 
 		for (uint32_t j = 0; j < changes; j++)
-			f.b[12 + next_random(&state) % (f.bytes - 12)] =
-			    (uint8_t)next_random(&state);
-		f.bytes = ETH + (uint32_t)(next_random(&state) % (f.bytes - ETH + 1));
-		conf(OUR_IP, next_random(&state) & 1);
+			f.b[12 + prng_next(&state) % (f.n - 12)] = (uint8_t)prng_next(&state);
+		f.n = ETH + (uint32_t)(prng_next(&state) % (f.n - ETH + 1));
+		conf(OUR_IP, prng_next(&state) & 1);
 		before = counts();
 		action = run(&f);
 		after = counts();
