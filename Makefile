@@ -112,6 +112,9 @@ OUT_fw := $(B)/aarch64/freestanding
 
 # arm64 packages, unpacked by tools/cross_sysroot.sh
 SYSROOT := $(B)/aarch64/sysroot
+# The arm64 libraries that those need in turn are not all there: their symbols are not looked at.
+SYSROOT_LDFLAGS := -L$(SYSROOT)/usr/lib/aarch64-linux-gnu -L$(SYSROOT)/lib/aarch64-linux-gnu -Wl,--unresolved-symbols=ignore-in-shared-libs
+LD_aarch64 = $(SYSROOT_LDFLAGS)
 SYSROOT_CFLAGS := -isystem $(SYSROOT)/usr/include -isystem $(SYSROOT)/usr/include/aarch64-linux-gnu
 
 # pkg-config puts -march=corei7 into libdpdk's flags: ours takes its place. System headers do
@@ -354,10 +357,8 @@ WEFTD_LIBS_san = $(WEFTD_LIBS)
 TOOL_LIBS_release := -ljansson -lm
 TOOL_LIBS_san := -ljansson -lm
 
-# The arm64 libraries that those need in turn are not all there: their symbols are not looked at.
-SYSROOT_LDFLAGS := -L$(SYSROOT)/usr/lib/aarch64-linux-gnu -Wl,--unresolved-symbols=ignore-in-shared-libs
-WEFTD_LIBS_aarch64 = $(SYSROOT_LDFLAGS) $(filter-out -lbsd,$(WEFTD_LIBS))
-TOOL_LIBS_aarch64 := $(SYSROOT_LDFLAGS) -ljansson -lm
+WEFTD_LIBS_aarch64 = $(filter-out -lbsd,$(WEFTD_LIBS))
+TOOL_LIBS_aarch64 := -ljansson -lm
 
 $(eval $(call library_rules,release))
 $(eval $(call library_rules,san))
@@ -386,9 +387,9 @@ $(eval $(call archive,fw,nicfw,$(SRC_nicfw)))
 $(eval $(call archive,san,measure,$(SRC_measure) $(IRQS_SRCS)))
 
 # Stand-ins for shared libraries of rdma-core: the names and symbol versions are those of the real one,
-# which is asked for them; $1 library, $2 its objects, $3 libraries it is linked with, $4 functions of ours that
-# it exports besides. A process that has several of weft's libraries has one libweft: each of two would see the memory
-# that the other has moved as foreign, and reach it by system calls.
+# which is asked for them; $1 library, $2 its objects, $3 functions of ours that it exports besides. A process that has
+# several of weft's libraries has one libweft: each of two would see the memory that the other has moved as foreign, and
+# reach it by system calls.
 VERBS_DIR := $(B)/lib/verbs
 # libweft.so lies one folder above those built, two above those installed.
 NEAR_LIBWEFT := -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/..:$$ORIGIN/../..'
@@ -396,38 +397,57 @@ SYSTEM_LIBS := /usr/lib/$(MACHINE)
 define stand_in
 $(B)/gen/$1.map: tools/verbs_symbols.sh Makefile
 	@mkdir -p $$(@D)
-	$$(Q)tools/verbs_symbols.sh map $(SYSTEM_LIBS)/$1 $4 > $$@
+	$$(Q)tools/verbs_symbols.sh map $(SYSTEM_LIBS)/$1 $3 > $$@
 $(B)/gen/$1.fillers.c: tools/verbs_symbols.sh $2
 	@mkdir -p $$(@D)
 	$$(Q)tools/verbs_symbols.sh fillers $(SYSTEM_LIBS)/$1 $2 > $$@
-$(VERBS_DIR)/$1: $2 $(B)/gen/$1.fillers.c $(B)/gen/$1.map $3 Makefile
+endef
+# $1 variant, $2 library, $3 objects, $4 libraries it is linked with, $5 functions of ours
+define stand_in_link
+$(OUT_$1)/lib/verbs/$2: $3 $(B)/gen/$2.fillers.c $(B)/gen/$2.map $4 Makefile
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
-	$$(Q)$$(CC) -shared -fPIC -O1 -fvisibility=hidden -pthread $$(LDFLAGS) -o $$@ -Wl,-soname,$1 $$(NEAR_LIBWEFT) \
-		-Wl,--version-script,$(B)/gen/$1.map -Wl,--no-undefined $(addprefix -Wl$(comma)-u$(comma),$4) $(B)/gen/$1.fillers.c $2 $3
+	$$(Q)$$(CC_$1) -shared -fPIC -O1 -fvisibility=hidden -pthread $$(LDFLAGS) -o $$@ -Wl,-soname,$2 $$(NEAR_LIBWEFT) \
+		-Wl,--version-script,$(B)/gen/$2.map -Wl,--no-undefined $(addprefix -Wl$(comma)-u$(comma),$5) $(B)/gen/$2.fillers.c $3 $4
 endef
 # Functions beyond verbs that librdmacm.so.1 needs of libibverbs.so.1 (host_driver/verbs/vb_private.h).
 IBVERBS_PRIVATE := weft_cm_context
 HAVE_VERBS := $(and $(wildcard /usr/include/infiniband/verbs.h),$(wildcard $(SYSTEM_LIBS)/libibverbs.so.1))
 HAVE_RDMACM := $(and $(HAVE_VERBS),$(wildcard /usr/include/rdma/rdma_cma.h),$(wildcard $(SYSTEM_LIBS)/librdmacm.so.1))
-OBJ_ibverbs := $(SRC_verbs:%.c=$(B)/obj/release/%.o)
-OBJ_rdmacm := $(SRC_rdmacm:%.c=$(B)/obj/release/%.o)
-$(eval $(call stand_in,libibverbs.so.1,$(OBJ_ibverbs),$(B)/lib/libweft.so,$(IBVERBS_PRIVATE)))
+obj_of = $(2:%.c=$(B)/obj/$1/%.o)
+OBJ_ibverbs := $(call obj_of,release,$(SRC_verbs))
+OBJ_rdmacm := $(call obj_of,release,$(SRC_rdmacm))
 # Functions beyond rsocket(3) that libweft-sockets.so needs of librdmacm.so.1
 # (host_driver/rdmacm/rs_private.h).
 RDMACM_PRIVATE := weft_rppoll
-$(eval $(call stand_in,librdmacm.so.1,$(OBJ_rdmacm),$(VERBS_DIR)/libibverbs.so.1 $(B)/lib/libweft.so,$(RDMACM_PRIVATE)))
-$(VERBS_DIR)/libweft-sockets.so: $(SRC_sockets:%.c=$(B)/obj/release/%.o) $(VERBS_DIR)/librdmacm.so.1 $(VERBS_DIR)/libibverbs.so.1 $(B)/lib/libweft.so Makefile
-	@mkdir -p $(@D)
-	$(call say,LD,$@)
-	$(Q)$(CC) -shared -fPIC -pthread $(LDFLAGS) -o $@ -Wl,-soname,libweft-sockets.so -Wl,-rpath,'$$ORIGIN' $(NEAR_LIBWEFT) \
-		-Wl,--no-undefined $(filter %.o %.so.1 %.so,$^) -ldl
-$(VERBS_DIR)/libweft-preload.so: $(SRC_preload:%.c=$(B)/obj/release/%.o) Makefile
-	@mkdir -p $(@D)
-	$(call say,LD,$@)
-	$(Q)$(CC) -shared -fPIC $(LDFLAGS) -o $@ -Wl,--no-undefined $(filter %.o,$^) -ldl
-STAND_INS := $(if $(and $(HAVE_VERBS),$(SRC_verbs)),$(VERBS_DIR)/libibverbs.so.1 $(VERBS_DIR)/libweft-preload.so) \
-	$(if $(and $(HAVE_RDMACM),$(SRC_rdmacm)),$(VERBS_DIR)/librdmacm.so.1 $(VERBS_DIR)/libweft-sockets.so)
+$(eval $(call stand_in,libibverbs.so.1,$(OBJ_ibverbs),$(IBVERBS_PRIVATE)))
+$(eval $(call stand_in,librdmacm.so.1,$(OBJ_rdmacm),$(RDMACM_PRIVATE)))
+# $1 variant
+define stand_ins
+$(call stand_in_link,$1,libibverbs.so.1,$(call obj_of,$1,$(SRC_verbs)),$(OUT_$1)/lib/libweft.so,$(IBVERBS_PRIVATE))
+$(call stand_in_link,$1,librdmacm.so.1,$(call obj_of,$1,$(SRC_rdmacm)),$(OUT_$1)/lib/verbs/libibverbs.so.1 $(OUT_$1)/lib/libweft.so,$(RDMACM_PRIVATE))
+$(OUT_$1)/lib/verbs/libweft-sockets.so: $(call obj_of,$1,$(SRC_sockets)) $(OUT_$1)/lib/verbs/librdmacm.so.1 $(OUT_$1)/lib/verbs/libibverbs.so.1 \
+		$(OUT_$1)/lib/libweft.so Makefile
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC_$1) -shared -fPIC -pthread $$(LDFLAGS) -o $$@ -Wl,-soname,libweft-sockets.so -Wl,-rpath,'$$$$ORIGIN' $$(NEAR_LIBWEFT) \
+		-Wl,--no-undefined $$(filter %.o %.so.1 %.so,$$^) -ldl
+$(OUT_$1)/lib/verbs/libweft-preload.so: $(call obj_of,$1,$(SRC_preload)) Makefile
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC_$1) -shared -fPIC $$(LDFLAGS) -o $$@ -Wl,--no-undefined $$(filter %.o,$$^) -ldl
+$(OUT_$1)/bin/weft-run: tools/weft-run.sh Makefile
+	@mkdir -p $$(@D)
+	$$(Q)sed -e 's|@LIBS@|../lib|g' $$< > $$@
+	@chmod 755 $$@
+endef
+$(eval $(call stand_ins,release))
+$(eval $(call stand_ins,aarch64))
+stand_ins_of = $(if $(and $(HAVE_VERBS),$(SRC_verbs)),$1/libibverbs.so.1 $1/libweft-preload.so) \
+	$(if $(and $(HAVE_RDMACM),$(SRC_rdmacm)),$1/librdmacm.so.1 $1/libweft-sockets.so)
+STAND_INS := $(call stand_ins_of,$(VERBS_DIR))
+# Programs on arm64 need them, too: products of fw-cross.
+ARM_STAND_INS := $(if $(STAND_INS),$(call stand_ins_of,$(OUT_aarch64)/lib/verbs) $(OUT_aarch64)/bin/weft-run)
 # The provider of libfabric: named so, and alone in a folder, as libfabric looks for it.
 FABRIC_PROVIDER := $(B)/lib/libfabric/libweft-fi.so
 $(FABRIC_PROVIDER): $(SRC_fabric:%.c=$(B)/obj/release/%.o) $(B)/lib/libgoal.so $(B)/lib/libweft.so Makefile
@@ -469,10 +489,6 @@ $(B)/bin/$(MPI_TOOL): $(patsubst %.c,$(B)/obj/release/%.o,tools/usage.c $(sort $
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) -pthread $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -L$(OMPI_INCLUDE)/../lib -lmpi -lm
-$(B)/bin/weft-run: tools/weft-run.sh Makefile
-	@mkdir -p $(@D)
-	$(Q)sed -e 's|@LIBS@|../lib|g' $< > $@
-	@chmod 755 $@
 
 # Starts the modules where they are: here in the sources, seen from bin/; once installed in a folder of their own.
 define tune_starter
@@ -1006,8 +1022,7 @@ abi: $(STAND_INS)	## list the symbols of libibverbs and librdmacm: implemented o
 fw-cross:	## cross-compile: the firmware freestanding for aarch64; libweft, weftd and the tools for arm64 Linux
 	@tools/deps.sh run cross
 	@+$(MAKE) _fw-cross
-_fw-cross: $(if $(SRC_nicfw),$(OUT_fw)/lib/libnicfw.a) \
-		$(filter-out $(patsubst %,$(OUT_aarch64)/bin/%,weftd $(TOOLS) $(HELPERS)),$(call products,aarch64))
+_fw-cross: $(if $(SRC_nicfw),$(OUT_fw)/lib/libnicfw.a) $(filter %.a,$(call products,aarch64))
 	@$(if $(SRC_nicfw),tools/check_freestanding.sh $(CROSS)nm $(OUT_fw)/lib/libnicfw.a)
 	@if tools/cross_sysroot.sh $(SYSROOT); then \
 		$(MAKE) _fw-cross-linux; \

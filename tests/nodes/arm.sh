@@ -15,7 +15,7 @@
 
 . tests/int/lib.sh
 need qemu-aarch64-static
-emulate=(qemu-aarch64-static -L /usr/aarch64-linux-gnu -E "LD_LIBRARY_PATH=$PWD/${ARM_LIBS:?}")
+emulate=(qemu-aarch64-static -L /usr/aarch64-linux-gnu -E "LD_LIBRARY_PATH=${ARM_LIBS:?}")
 
 printf '#!/bin/sh\nexec %s %s/%s "$@"\n' "${emulate[*]}" "$PWD" "${ARM_SIM:?}" > "$WEFT_TMP/sim"
 chmod +x "$WEFT_TMP/sim"
