@@ -233,7 +233,7 @@ struct nic {
 	char name[16];
 	uint32_t index;
 	uint8_t mac[6];
-	uint32_t mtu; /* bytes of the largest IPv4 packet */
+	uint32_t mtu; /* bytes of the largest IPv4 packet that the port and its buffers take */
 	uint32_t link_mbps;
 	struct rte_mempool *pool;
 	struct wire *wire;
@@ -259,6 +259,8 @@ struct nic {
 	/* Descriptors rejected because they were not the process's memory. */
 	_Atomic(uint64_t) memory_refused;
 	struct hw_fault fault; /* in force */
+	uint32_t ip_mtu;       /* the firmware's, mtu at most */
+	uint32_t default_mtu;  /* where the configuration names none */
 	bool link_told_down;   /* last link state that was logged */
 	struct log_limit link_said;
 	int lock_fd;

@@ -185,9 +185,8 @@ static int plan_mtu(struct nic *nic)
 	int ifindex, err;
 
 	/* The switch is internal to this process, so no network equipment limits its frames. */
-	nic->mtu = nic->conf->wire == CONF_WIRE_SWITCH ? HW_MAX_MTU : NIC_DEFAULT_MTU;
-	if (mtu)
-		nic->mtu = mtu;
+	nic->default_mtu = nic->conf->wire == CONF_WIRE_SWITCH ? HW_MAX_MTU : NIC_DEFAULT_MTU;
+	nic->mtu = mtu ? mtu : nic->default_mtu;
 	if (nic->conf->wire != CONF_WIRE_NETDEV)
 		return 0;
 	err = wire_netdev_query(nic->conf->device, &device_mtu, nic->mac, &ifindex);
@@ -196,8 +195,9 @@ static int plan_mtu(struct nic *nic)
 			  nic->conf->device, strerror(-err));
 		return err;
 	}
+	nic->default_mtu = device_mtu < HW_MAX_MTU ? device_mtu : HW_MAX_MTU;
 	if (!mtu)
-		nic->mtu = device_mtu < HW_MAX_MTU ? device_mtu : HW_MAX_MTU;
+		nic->mtu = nic->default_mtu;
 	if (nic->mtu > device_mtu || nic->mtu < HW_MIN_MTU) {
 		log_error("--port %s: its MTU is %u, %u is needed: ip link set %s mtu %u",
 			  nic->conf->device, device_mtu,
@@ -413,6 +413,19 @@ static uint64_t nic_cycles(void)
 	return rte_rdtsc();
 }
 
+void *nic_arena(const struct nic *nic, size_t bytes)
+{
+	void *arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (arena != MAP_FAILED)
+		return arena;
+	log_error("%s needs %zu MiB of address space for the tables of each shard and uses little "
+		  "of it: raise `ulimit -v`, or vm.overcommit_ratio if vm.overcommit_memory is 2",
+		  nic->name, bytes >> 20);
+	return NULL;
+}
+
 static int shard_firmware(struct shard *shard)
 {
 	struct nic *nic = shard->nic;
@@ -448,17 +461,9 @@ static int shard_firmware(struct shard *shard)
 	config.hash_secret[0] = port.random64(port.ctx) | 1;
 	config.hash_secret[1] = port.random64(port.ctx) | 1;
 	shard->arena_bytes = fw_arena_bytes();
-	shard->arena = mmap(NULL, shard->arena_bytes, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (shard->arena == MAP_FAILED) {
-		err = errno;
-		shard->arena = NULL;
-		log_error("%s needs %zu MiB of address space for the tables of each shard and uses "
-			  "little of it: raise `ulimit -v`, or vm.overcommit_ratio if "
-			  "vm.overcommit_memory is 2",
-			  nic->name, shard->arena_bytes >> 20);
-		return -err;
-	}
+	shard->arena = nic_arena(nic, shard->arena_bytes);
+	if (!shard->arena)
+		return -ENOMEM;
 	shard->fw = fw_init(&config, &port, shard->arena, shard->arena_bytes);
 	if (!shard->fw)
 		return -EINVAL;
@@ -507,6 +512,7 @@ static int nic_open(struct nic *nic)
 		err = -ENOMEM;
 	if (!err)
 		err = nic_wire(nic);
+	nic->ip_mtu = nic->mtu;
 	for (uint32_t i = 0; !err && i < nic->num_shards; i++)
 		err = shard_firmware(&nic->shard[i]);
 	if (!err)

@@ -25,6 +25,9 @@ uint64_t nic_memory_bytes(const struct app *app);
  */
 int nic_open_all(struct app *app) __attribute__((warn_unused_result));
 
+/* Address space for the tables of a shard; NULL: there is none, which is logged. munmap() frees. */
+void *nic_arena(const struct nic *nic, size_t bytes);
+
 /* Opens the sockets on which processes attach. */
 int nic_listen_all(struct app *app) __attribute__((warn_unused_result));
 

@@ -65,6 +65,26 @@ size_t fw_arena_bytes(void);
 struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *port, void *arena,
 		       size_t arena_bytes);
 
+/* The part of struct fw_config that fw_renew() changes. */
+struct fw_net {
+	uint16_t mtu;
+	uint8_t ip_prefix;
+	uint32_t ip;
+	uint32_t gateway;
+};
+
+/*
+ * Makes an instance in arena (as fw_init()) that goes on in place of nic, between two of its turns,
+ * with another address or MTU, and with its counters, link and interrupt moderation. The caller
+ * attaches the tools again. Returns NULL, with nic as before: something of a process is left, or a
+ * value is out of range.
+ */
+struct fw_nic *fw_renew(struct fw_nic *nic, const struct fw_net *net, void *arena,
+			size_t arena_bytes);
+
+/* The NIC of this index has another address (fw_config.nic_ip). Between turns. */
+void fw_set_nic_ip(struct fw_nic *nic, uint32_t index, uint32_t ip);
+
 /*
  * One turn: doorbells, received frames, timers, transmission, events. now_ns never goes back.
  * Handles at most about budget frames and requests. Returns the work done; 0: idle.
@@ -284,6 +304,9 @@ struct fw_ops {
 	void (*shutdown)(struct fw_nic *nic);
 	bool (*stat)(const struct fw_nic *nic, uint32_t i, const char **name, uint64_t *value);
 	uint8_t (*stage)(struct fw_nic *nic, uint8_t stage);
+	struct fw_nic *(*renew)(struct fw_nic *nic, const struct fw_net *net, void *arena,
+				size_t arena_bytes);
+	void (*set_nic_ip)(struct fw_nic *nic, uint32_t index, uint32_t ip);
 };
 
 enum {

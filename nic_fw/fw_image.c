@@ -31,5 +31,7 @@ const struct fw_image weft_firmware = {
 	    .shutdown = fw_shutdown,
 	    .stat = fw_stat,
 	    .stage = fw_stage,
+	    .renew = fw_renew,
+	    .set_nic_ip = fw_set_nic_ip,
 	},
 };

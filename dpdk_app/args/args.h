@@ -60,6 +60,7 @@ struct conf_nic {
 	uint8_t ip_prefix;     /* bits */
 	uint32_t ip;           /* network byte order */
 	uint32_t gateway;      /* network byte order; 0: none */
+	uint32_t mtu;          /* set while weftd runs; 0: conf.mtu */
 };
 
 enum conf_share {

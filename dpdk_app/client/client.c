@@ -632,6 +632,33 @@ bool client_sweep(uint64_t now_ns)
 	return waits;
 }
 
+struct fw_client_params client_params(const struct client *c)
+{
+	struct fw_client_params params = {
+	    .bar = c->bar,
+	    .bar_bytes = c->bar_bytes,
+	    .pid = (uint32_t)c->pid,
+	    .uid = user_uid(c->account),
+	    .tool = c->tool,
+	    .use = (uint8_t)c->use,
+	    .sees_all = c->uid == 0 || c->uid == geteuid(),
+	    .first_port = c->first_port,
+	    .limits = *user_limits(),
+	};
+
+	memcpy(params.name, c->name, sizeof(c->name));
+	return params;
+}
+
+const struct client *client_blocking(const struct nic *nic)
+{
+	for (const struct client *c = client_list; c; c = c->next) {
+		if (c->nic == nic && !c->tool && c->state != CLIENT_CONNECTED)
+			return c;
+	}
+	return NULL;
+}
+
 void client_free_all(void)
 {
 	struct client *next;

@@ -155,6 +155,10 @@ void client_give_fds(struct client *c, uint32_t n);
 bool client_sweep(uint64_t now_ns);
 /* Frees ended clients. No event of this round may refer to them any more. */
 void client_reap(void);
+/* As what the firmware attaches it. Control thread, or a core while the control thread waits. */
+struct fw_client_params client_params(const struct client *c);
+/* Returns a process that is attached to the NIC, or about to, or about to be gone; NULL: none. */
+const struct client *client_blocking(const struct nic *nic);
 /* Frees all clients at shutdown, when no core runs. */
 void client_free_all(void);
 /* Unmaps the mappings that the shard has released. */

@@ -160,18 +160,7 @@ static struct msg *attach_msg(struct client *c)
 
 	if (!msg)
 		return NULL;
-	msg->params = (struct fw_client_params){
-	    .bar = c->bar,
-	    .bar_bytes = c->bar_bytes,
-	    .pid = (uint32_t)c->pid,
-	    .uid = user_uid(c->account),
-	    .tool = c->tool,
-	    .use = (uint8_t)c->use,
-	    .sees_all = c->uid == 0 || c->uid == geteuid(),
-	    .first_port = c->first_port,
-	    .limits = *user_limits(),
-	};
-	memcpy(msg->params.name, c->name, sizeof(c->name));
+	msg->params = client_params(c);
 	return msg;
 }
 

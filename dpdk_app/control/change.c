@@ -15,6 +15,7 @@
 
 #include "dpdk_app/args/args_fault.h"
 #include "dpdk_app/control/change_apply.h"
+#include "dpdk_app/control/renew.h"
 #include "lib/fault.h"
 
 static struct app *change_app;
@@ -75,9 +76,10 @@ static int run_line(const char *line, struct change_report *report)
 {
 	static struct conf conf;
 	char error[CONF_ERROR_CHARS];
+	bool net = renew_handles(line);
 	int err;
 
-	if (!change_handles(line)) {
+	if (!net && !change_handles(line)) {
 		change_say(report,
 			   "\"%.40s\" cannot be changed while weftd runs: write it into the "
 			   "configuration file, then systemctl restart weftd",
@@ -85,7 +87,7 @@ static int run_line(const char *line, struct change_report *report)
 		return ENOTSUP;
 	}
 	conf = change_app->conf;
-	if (!args_line(line, &conf, error)) {
+	if (!(net ? renew_line(change_app, line, &conf, error) : args_line(line, &conf, error))) {
 		change_say(report, "%s", error);
 		return EINVAL;
 	}
@@ -137,8 +139,7 @@ static void show(const struct nic *nic, const char *word, struct change_report *
 	}
 	if (!*word || !strcmp(word, "log-level"))
 		change_say(report, "log-level = %s", levels[log_get_level()]);
-	if (!*word || !strcmp(word, "mtu"))
-		change_say(report, "mtu = %u", nic->mtu);
+	renew_show(nic, word, report);
 	if (!strcmp(word, "process"))
 		change_say(report, "process = %d", (int)getpid());
 	if (!*word || !strcmp(word, "quota"))

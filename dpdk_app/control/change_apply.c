@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The difference between two configurations, applied: faults, interrupt moderation, shares, the
- * level of the log. See change_apply.h.
+ * level of the log, addresses and MTUs. See change_apply.h.
  *
- * Control thread. Calls faults.c, user.c, log.c, and the firmware by msg_call().
+ * Control thread. Calls faults.c, user.c, log.c, renew.c, and the firmware by msg_call().
  */
 #include "dpdk_app/control/change_apply.h"
 
@@ -16,6 +16,7 @@
 #include "dpdk_app/args/args_quota.h"
 #include "dpdk_app/client/msg.h"
 #include "dpdk_app/client/user.h"
+#include "dpdk_app/control/renew.h"
 #include "dpdk_app/wire/faults.h"
 #include "lib/fault.h"
 
@@ -174,10 +175,7 @@ int change_apply(struct app *app, const struct conf *conf, struct change_report 
 {
 	static int (*const apply[])(struct app * app, const struct conf *conf,
 				    struct change_report *report) = {
-	    apply_level,
-	    apply_faults,
-	    apply_coalesce,
-	    apply_quota,
+	    apply_level, apply_faults, apply_coalesce, apply_quota, renew_apply,
 	};
 	int err = 0;
 
@@ -212,10 +210,6 @@ static const struct {
 		word, offsetof(struct conf, member), sizeof(((struct conf *)NULL)->member)         \
 	}
     FIXED("nics", num_switch_nics),
-    FIXED("subnet", subnet),
-    FIXED("subnet", subnet_prefix),
-    FIXED("port, ip, gw", nic),
-    FIXED("mtu", mtu),
     FIXED("crc", switch_crc),
     FIXED("cores", core),
     FIXED("shared-core, own-core", share),
@@ -237,10 +231,24 @@ static const struct {
 #undef FIXED
 };
 
+/* Addresses can be changed, ports cannot. */
+static bool same_port(const struct conf_nic *a, const struct conf_nic *b)
+{
+	return a->wire == b->wire && !strcmp(a->device, b->device) &&
+	       a->memif_server == b->memif_server && a->memif_user_given == b->memif_user_given &&
+	       a->memif_user == b->memif_user && !strcmp(a->memif_secret, b->memif_secret);
+}
+
 bool change_left(const struct conf *asked, const struct conf *conf, struct change_report *report)
 {
-	bool some = false;
+	bool some = false, ports = asked->num_nics != conf->num_nics;
 
+	for (uint32_t i = 0; !ports && i < conf->num_nics; i++)
+		ports = !same_port(&asked->nic[i], &conf->nic[i]);
+	if (ports) {
+		change_say(report, "port: not while weftd runs: systemctl restart weftd");
+		some = true;
+	}
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
 		if (!memcmp((const char *)asked + fixed[i].offset,
 			    (const char *)conf + fixed[i].offset, fixed[i].bytes))

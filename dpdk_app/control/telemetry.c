@@ -124,7 +124,7 @@ static int on_list(const char *cmd, const char *params, struct rte_tel_data *dat
 
 		inet_ntop(AF_INET, &nic->conf->ip, ip, sizeof(ip));
 		snprintf(line, sizeof(line), "%s %s/%u mtu %u, %s", nic->name, ip,
-			 nic->conf->ip_prefix, nic->mtu, nic->wire->how);
+			 nic->conf->ip_prefix, nic->ip_mtu, nic->wire->how);
 		rte_tel_data_add_array_string(data, line);
 	}
 	return 0;

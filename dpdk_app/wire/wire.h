@@ -172,6 +172,10 @@ uint32_t wire_netdev_copies(struct wire *wire, struct rte_mbuf **frames, uint32_
 
 /* Checks whether the NIC's address is also the kernel's. Control thread. */
 void wire_netdev_addresses(struct wire *wire);
+/* The NIC has another address (nic->conf->ip): its frames are taken. Control thread. */
+void wire_netdev_readdress(struct wire *wire);
+/* The same for frames that the kernel has, too. Returns 0 or -errno. */
+int wire_netdev_group_readdress(struct wire *wire);
 
 /* Each opens nic->conf's device as nic->wire and sets wire->how. Returns 0 or -errno. */
 int wire_netdev_open(struct nic *nic) __attribute__((warn_unused_result));

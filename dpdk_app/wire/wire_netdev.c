@@ -425,6 +425,21 @@ static void netdev_filter(const struct wire *wire)
 	}
 }
 
+void wire_netdev_readdress(struct wire *wire)
+{
+	struct nic *nic = wire->nic;
+	int err;
+
+	wire->shared = netdev_kernel_has(nic->conf->ip);
+	if (wire->xdp)
+		xdp_start(wire->xdp, nic->conf->ip, wire->shared);
+	else
+		netdev_filter(wire);
+	err = wire_netdev_group_readdress(wire);
+	if (err)
+		log_error("%s: no filter on the socket for groups: %s", nic->name, strerror(-err));
+}
+
 static int netdev_packet(struct wire *wire)
 {
 	const struct wire_ethdev_conf conf = {

@@ -99,6 +99,11 @@ int wire_netdev_group_open(struct wire *wire)
 	return err;
 }
 
+int wire_netdev_group_readdress(struct wire *wire)
+{
+	return wire->group_rx && group_filter(wire->group_fd, wire->nic->conf->ip) ? -errno : 0;
+}
+
 void wire_netdev_group(struct wire *wire, const uint8_t mac[6], uint32_t ip, bool in)
 {
 	struct packet_mreq mreq = {

@@ -55,6 +55,9 @@ int weftctl_main(int argc, char **argv);
 #define run_fault    reach
 #define run_log      reach
 #define run_quota    reach
+#define run_mtu      reach
+#define run_ip       reach
+#define run_gw       reach
 #define run_reload   reach
 #define run_upgrade  reach
 #define run_cdi      reach

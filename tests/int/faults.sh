@@ -97,7 +97,7 @@ says weftd 'log-level debug'
 printf '%s\n' "$first" 'fault = weft0 dup 3%' 'coalesce = weft1 vector 2 rx-usecs 9' 'mtu = 4000' >"$conf"
 tool 1 "$WEFT_BIN/weftctl" reload
 for line in 'weft0: fault dup 3%' 'weft1: coalesce: changed' 'quota: changed' 'log-level info' \
-	'mtu: not while weftd runs'; do
+	'weft0: 10.77.0.1/24, mtu 4000' 'weft2: not 10.9.0.10/24, mtu 4000: its port was opened for packets of 1500'; do
 	grep -q "^$line" "$out" || die "reload does not say '$line': $(cat "$out")"
 done
 is weft0 'dup 3%'

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The commands fault, log, quota and reload: changes of weftd while it runs, and what is in force.
+ * The commands fault, log, quota, mtu, ip, gw and reload: changes of weftd while it runs, and what
+ * is in force.
  *
  * Calls libweft's weft_change() and lib/fault_words.h. docs/operating.md, docs/faults.md.
  */
@@ -41,7 +42,12 @@ static int change(struct weft_context *context, enum weft_change kind, const cha
 	if (rc < 0)
 		return fail("%s: %s", context->name, strerror(-rc));
 	if (rc && kind == WEFT_CHANGE_LINE) {
+		size_t chars = strlen(context->name);
+
 		text[strcspn(text, "\n")] = '\0';
+		/* Some name the NIC themselves. */
+		if (!strncmp(text, context->name, chars) && text[chars] == ':')
+			return fail("%s", text);
 		return fail("%s: %s", context->name, text);
 	}
 	return rc ? CTL_FAILED : CTL_OK;
@@ -190,6 +196,59 @@ int run_log(const struct ctl *ctl)
 int run_quota(const struct ctl *ctl)
 {
 	return run_value(ctl, "quota", "QUOTA");
+}
+
+/* ---- mtu, ip, gw: of each NIC */
+
+static int net_nic(struct weft_context *context, void *arg)
+{
+	struct change *c = arg;
+	char line[LINE_CHARS], text[TEXT_CHARS], *value;
+	int rc = CTL_OK;
+
+	if (*c->ctl->words) {
+		snprintf(line, sizeof(line), "%s = %s %s", c->word, context->name, c->ctl->words);
+		rc = change(context, WEFT_CHANGE_LINE, line, text);
+	}
+	if (rc == CTL_OK)
+		rc = change(context, WEFT_CHANGE_SHOW, c->word, text);
+	if (rc != CTL_OK)
+		return rc;
+	text[strcspn(text, "\n")] = '\0';
+	/* "WORD = NIC VALUE" */
+	value = strrchr(text, ' ');
+	json_array_append_new(c->rows, json_pack("{s:s, s:s}", "nic", context->name, c->word,
+						 value ? value + 1 : ""));
+	return CTL_OK;
+}
+
+static int run_net(const struct ctl *ctl, const char *word, const char *title)
+{
+	const struct out_column columns[] = {{"nic", "NIC"}, {word, title}};
+	struct change c = {.ctl = ctl, .word = word, .rows = json_array()};
+	bool some;
+	int rc = each_nic(ctl, net_nic, &c, &some);
+
+	if (*ctl->words && !ctl->json) {
+		json_decref(c.rows);
+		return rc;
+	}
+	return out_rows(ctl, rc, some, columns, 2, c.rows);
+}
+
+int run_mtu(const struct ctl *ctl)
+{
+	return run_net(ctl, "mtu", "MTU");
+}
+
+int run_ip(const struct ctl *ctl)
+{
+	return run_net(ctl, "ip", "ADDRESS");
+}
+
+int run_gw(const struct ctl *ctl)
+{
+	return run_net(ctl, "gw", "GATEWAY");
 }
 
 /* ---- reload */

@@ -49,7 +49,7 @@ struct ctl {
 	bool markdown;                  /* counters */
 	const char *sort;               /* top: a column; NULL: each table by its own */
 	const char *root;               /* doctor: where /proc and /sys are; NULL: / */
-	char words[CTL_WORDS_CHARS];    /* fault, log, quota: the setting; "": show */
+	char words[CTL_WORDS_CHARS];    /* fault, log, quota, mtu, ip, gw: the setting; "": show */
 	const char *firmware;           /* upgrade: NULL: the one installed with weftctl */
 	bool check;                     /* upgrade: change nothing */
 	const char *filter;             /* top: rows with this text; NULL: all */
@@ -107,6 +107,9 @@ int run_top(const struct ctl *ctl);
 int run_fault(const struct ctl *ctl);
 int run_log(const struct ctl *ctl);
 int run_quota(const struct ctl *ctl);
+int run_mtu(const struct ctl *ctl);
+int run_ip(const struct ctl *ctl);
+int run_gw(const struct ctl *ctl);
 int run_reload(const struct ctl *ctl);
 int run_upgrade(const struct ctl *ctl);
 int run_cdi(const struct ctl *ctl);

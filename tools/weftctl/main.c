@@ -191,6 +191,12 @@ static const struct cli_command command_rows[] = {
     {"quota", "[NIC] [[user:]KIND=N]",
      "shows the limits that were set, or sets one, as weftd --quota does; weftctl users shows "
      "what is used"},
+    {"mtu", "[NIC] [BYTES]",
+     "shows or sets the largest IPv4 packet of a NIC that no process is attached to, up to the one "
+     "that its port was opened with"},
+    {"ip", "[NIC] [A.B.C.D/LEN]",
+     "shows or sets the address of a NIC that no process is attached to"},
+    {"gw", "[NIC] [A.B.C.D|none]", "the same for its gateway"},
     {"reload", "[NIC]",
      "weftd reads its configuration again: what differs and can be changed while it runs takes "
      "effect, the rest is named; exit status 1 if there is any"},
@@ -315,10 +321,23 @@ static bool names_nic(int (*run)(const struct ctl *ctl), const char *word)
 		return !fault_words_is(word) && strcmp(word, "show") != 0;
 	if (run == run_log)
 		return strcmp(word, "error") && strcmp(word, "info") && strcmp(word, "debug");
+	if (run == run_mtu)
+		return word[strspn(word, "0123456789")] != '\0';
+	if (run == run_ip)
+		return !strchr(word, '/') || *word == '/';
+	if (run == run_gw)
+		return strcmp(word, "none") && word[strspn(word, "0123456789.")] != '\0';
 	return !strchr(word, '=');
 }
 
-/* The words after "fault", "log" and "quota": a NIC, and a setting. -1: accepted. */
+/* Commands whose words are a setting. */
+static bool sets(int (*run)(const struct ctl *ctl))
+{
+	return run == run_fault || run == run_log || run == run_quota || run == run_mtu ||
+	       run == run_ip || run == run_gw;
+}
+
+/* The words after such a command: a NIC, and a setting. -1: accepted. */
 static int take_setting(struct ctl *ctl, int (*run)(const struct ctl *ctl), char **word, int num)
 {
 	char error[FAULT_WORDS_ERROR_CHARS];
@@ -338,6 +357,8 @@ static int take_setting(struct ctl *ctl, int (*run)(const struct ctl *ctl), char
 	}
 	if (run == run_fault && at && !fault_words_parse(ctl->words, &fault, error, sizeof(error)))
 		return usage("%s", error);
+	if ((run == run_ip || run == run_gw) && at && !ctl->nic)
+		return usage("which NIC? weftctl %s NIC %s", ctl->command, ctl->words);
 	if (run != run_fault && strchr(ctl->words, ' '))
 		return usage("one setting at a time: '%s'", ctl->words);
 	return -1;
@@ -345,7 +366,8 @@ static int take_setting(struct ctl *ctl, int (*run)(const struct ctl *ctl), char
 
 static const char command_names[] =
     "list, clients, users, qps, mrs, cqs, neigh, peers, groups, top, doctor, upgrade, xdp, "
-    "stats, counters, metrics, cdi, coalesce, fault, log, quota, reload or capture";
+    "stats, counters, metrics, cdi, coalesce, fault, log, quota, mtu, ip, gw, reload or "
+    "capture";
 
 /* NULL: there is none of that name. */
 static int (*find_command(const char *name))(const struct ctl *ctl)
@@ -354,12 +376,16 @@ static int (*find_command(const char *name))(const struct ctl *ctl)
 		const char *name;
 		int (*run)(const struct ctl *ctl);
 	} commands[] = {
-	    {"list", run_list},         {"xdp", run_xdp},           {"stats", run_stats},
-	    {"coalesce", run_coalesce}, {"capture", run_capture},   {"users", run_users},
-	    {"metrics", run_metrics},   {"counters", run_counters}, {"top", run_top},
-	    {"doctor", run_doctor},     {"fault", run_fault},       {"log", run_log},
-	    {"quota", run_quota},       {"reload", run_reload},     {"upgrade", run_upgrade},
-	    {"cdi", run_cdi},
+	    {"list", run_list},       {"xdp", run_xdp},
+	    {"stats", run_stats},     {"coalesce", run_coalesce},
+	    {"capture", run_capture}, {"users", run_users},
+	    {"metrics", run_metrics}, {"counters", run_counters},
+	    {"top", run_top},         {"doctor", run_doctor},
+	    {"fault", run_fault},     {"log", run_log},
+	    {"quota", run_quota},     {"reload", run_reload},
+	    {"upgrade", run_upgrade}, {"cdi", run_cdi},
+	    {"mtu", run_mtu},         {"ip", run_ip},
+	    {"gw", run_gw},
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
@@ -388,7 +414,7 @@ static int do_command(int argc, char **argv)
 	run = find_command(ctl.command);
 	if (!run)
 		return usage("there is no command '%s': say %s", ctl.command, command_names);
-	if (run == run_coalesce || run == run_fault || run == run_log || run == run_quota) {
+	if (run == run_coalesce || sets(run)) {
 		rc = run == run_coalesce
 			 ? take_coalesce(&ctl, cli.words + 1, cli.num_words - 1)
 			 : take_setting(&ctl, run, cli.words + 1, cli.num_words - 1);

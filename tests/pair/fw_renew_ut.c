@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Another address or MTU: a new instance in place of one that no process uses, which keeps what an
+ * operator has seen and set, and nothing else.
+ */
+#include "tests/pair/rd_pair.h"
+
+#include <arpa/inet.h>
+#include <sys/mman.h>
+
+static const struct fw_net other = {.mtu = 4000, .ip_prefix = 16, .ip = 0x0900000a, .gateway = 7};
+
+/* Renews the instance in an arena of its own; NULL: it refused. */
+static struct fw_nic *renew(struct fw_ut *ut, const struct fw_net *net)
+{
+	void *arena = bench_map(ut->arena_bytes);
+	struct fw_nic *heir = fw_renew(ut->nic, net, arena, ut->arena_bytes);
+
+	if (!heir) {
+		munmap(arena, ut->arena_bytes);
+		return NULL;
+	}
+	munmap(ut->arena, ut->arena_bytes);
+	ut->arena = arena;
+	ut->nic = heir;
+	return heir;
+}
+
+static void what_stays(void)
+{
+	struct fw_client_params tool = {.tool = true, .pid = 7};
+	struct hw_cmd_coalesce set = {.set = HW_COALESCE_SET_ALL, .vector = 1};
+	struct hw_resp_coalesce got;
+	struct fw_ut ut;
+	uint32_t client;
+
+	fw_ut_begin(&ut);
+	set.coalesce.param[0] = 9;
+	CU_ASSERT_EQUAL(fw_coalesce(ut.nic, &set, &got), 0);
+	ut.nic->counters.rx_frames = 12345;
+	fw_link(ut.nic, false);
+	CU_ASSERT_PTR_NULL(renew(&ut, &other)); /* a process */
+	fw_ut_detach(&ut, 0);
+	CU_ASSERT_EQUAL(fw_ut_attach(&ut, &tool, &client), 0);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(renew(&ut, &other));
+	CU_ASSERT_EQUAL(ut.nic->config.mtu, 4000);
+	CU_ASSERT_EQUAL(ut.nic->config.ip, other.ip);
+	CU_ASSERT_EQUAL(ut.nic->config.ip_prefix, 16);
+	CU_ASSERT_EQUAL(ut.nic->config.gateway, 7);
+	CU_ASSERT_EQUAL(ut.nic->config.nic_ip[1], other.ip);
+	CU_ASSERT_EQUAL(ut.nic->config.nic_ip[0], htonl(0x0a4d0064));
+	CU_ASSERT_EQUAL(ut.nic->counters.rx_frames, 12345);
+	CU_ASSERT_FALSE(ut.nic->link_up);
+	set.set = 0;
+	CU_ASSERT_EQUAL(fw_coalesce(ut.nic, &set, &got), 0);
+	CU_ASSERT_EQUAL(got.coalesce.param[0], 9);
+	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->host.client_ids), 0);
+	/* A process attaches as to any NIC. */
+	fw_set_nic_ip(ut.nic, 0, 42);
+	CU_ASSERT_EQUAL(ut.nic->config.nic_ip[0], 42);
+	fw_set_nic_ip(ut.nic, UINT32_MAX, 42);
+	fw_ut_poll(&ut, 1000);
+	CU_ASSERT_EQUAL(fw_ut_attach(&ut, NULL, &client), 0);
+	(void)host_pd(ut.nic, client);
+	fw_ut_end(&ut);
+}
+
+static void what_is_refused(void)
+{
+	struct fw_net net = other;
+	struct fw_ut ut;
+
+	fw_ut_begin(&ut);
+	fw_ut_detach(&ut, 0);
+	net.mtu = HW_MIN_MTU - 1;
+	CU_ASSERT_PTR_NULL(renew(&ut, &net));
+	net.mtu = HW_MAX_MTU + 1;
+	CU_ASSERT_PTR_NULL(renew(&ut, &net));
+	net = other;
+	net.ip = 0;
+	CU_ASSERT_PTR_NULL(renew(&ut, &net));
+	/* A connection that closes still has its port. */
+	ut.nic->tcp.flows.used = 1;
+	CU_ASSERT_PTR_NULL(renew(&ut, &other));
+	ut.nic->tcp.flows.used = 0;
+	/* A packet that waits for its predecessor holds the port's frame. */
+	ut.nic->rd.held.used = 1;
+	CU_ASSERT_PTR_NULL(renew(&ut, &other));
+	ut.nic->rd.held.used = 0;
+	CU_ASSERT_PTR_NOT_NULL(renew(&ut, &other));
+	fw_ut_end(&ut);
+}
+
+UT_MAIN("pair/fw_renew", UT(what_stays), UT(what_is_refused))
