@@ -677,7 +677,7 @@ _coverage: $(COV_SIM) $(call cov_bins,$(COV_NEAR) $(if $(FAR),$(COV_FAR)))
 	@tools/coverage.py --json $(B)/cov/coverage.json --page $(B)/cov/coverage.md $(B)/obj/cov
 
 test-clients:	## Debian's programs of libibverbs and librdmacm at length; T=name runs those whose path contains it; T=coll_suite: MPI programs of others with the NIC's collectives and without (an hour or more, SUITES=, SUITE_RANKS=)
-	@tools/deps.sh test mpi $(if $(findstring suite,$(T)),suites)
+	@tools/deps.sh test mpi $(if $(findstring suite,$(T)),suites) $(if $(and $(T),$(if $(findstring slurm,$(T)),,no)),,slurm)
 	@+$(MAKE) _test-clients
 CLIENT_SCRIPTS := $(sort $(wildcard tests/clients/*.sh))
 _test-clients: all $(call products,san) $(VERBS_PROGS)
@@ -1138,6 +1138,7 @@ INSTALLED = weft:755:$(B)/bin/weftd:$(SBINDIR)/weftd \
 	$(header_items) \
 	weft:644:dist/weft.sysusers:$(SYSUSERSDIR)/weft.conf weft:644:dist/weftd.conf:$(DATADIR)/weftd.conf.example \
 	$(foreach f,$(wildcard dist/prometheus/*.yml dist/grafana/*.json),weft-tools:644:$f:$(DATADIR)/$(f:dist/%=%)) \
+	$(foreach f,$(wildcard dist/slurm/*),weft-tools:755:$f:$(DATADIR)/$(f:dist/%=%)) \
 	$(foreach f,$(DOCS),weft-doc:644:$f:$(DOCDIR)/$f)
 # Headers, which include one another by their installed names, and files with place holders, as package:file:place.
 INSTALLED_HEADERS = $(foreach h,$(PUBLIC_HEADERS) $(GOAL_HEADERS),lib$(firstword $(subst _, ,$(basename $(notdir $h))))-dev:host_driver/$h:$(INCLUDEDIR)/$(notdir $h))

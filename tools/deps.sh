@@ -3,7 +3,7 @@
 #
 # Installs the missing Debian packages of a target.
 #
-#	tools/deps.sh [build|unit|run|test|fuzz|bench|apps|mpi|interop|lint|plot|cross|nodes|ops|deb|suites|all]...	(default: run)
+#	tools/deps.sh [build|unit|run|test|fuzz|bench|apps|mpi|interop|lint|plot|cross|nodes|ops|deb|suites|slurm|all]...	(default: run)
 #
 # Prints nothing when nothing is missing, else one line. Package lists are refreshed only when
 # something is missing. Exit status 0, 1 when packages cannot be installed, 2 usage.
@@ -30,6 +30,7 @@ nodes="qemu-user-static qemu-system-x86 seabios xz-utils cpio kmod busybox-stati
 	rdmacm-utils ibverbs-utils perftest iperf3"
 suites="$mpi quantum-espresso quantum-espresso-data scalapack-mpi-test python3-mpi4py"
 ops="prometheus fio qemu-system-x86 debootstrap podman"
+slurm="slurm-wlm munge"
 deb="debhelper devscripts lintian fakeroot python3"
 
 [ $# -gt 0 ] || set -- run
@@ -52,9 +53,10 @@ for set_name in "$@"; do
 	ops) want="$want $ops" ;;
 	deb) want="$want $deb" ;;
 	suites) want="$want $suites" ;;
-	all) want="$want $run $test $fuzz $apps $mpi $interop $lint $plot $cross $nodes $ops $deb $suites" ;;
+	slurm) want="$want $slurm" ;;
+	all) want="$want $run $test $fuzz $apps $mpi $interop $lint $plot $cross $nodes $ops $deb $suites $slurm" ;;
 	*)
-		echo "deps.sh: unknown set '$set_name'; give build, unit, run, test, fuzz, bench, apps, mpi, interop, lint, plot, cross, nodes, ops, deb, suites or all" >&2
+		echo "deps.sh: unknown set '$set_name'; give build, unit, run, test, fuzz, bench, apps, mpi, interop, lint, plot, cross, nodes, ops, deb, suites, slurm or all" >&2
 		exit 2
 		;;
 	esac

@@ -8,7 +8,7 @@
 #	weft-run [--device NAME] [--transport iwarp|ib] [--llp tcp|rd] [--run-dir DIR]
 #	         [--sockets | --libfabric | --mpi] [--] PROGRAM [ARGUMENT...]
 #
-# mpirun, mpiexec and ranks that they start get the settings of Open MPI, MPICH and UCX for the NIC,
+# mpirun, mpiexec, srun and ranks that they start get the settings of Open MPI, MPICH and UCX for the NIC,
 # unless the user has set them. Open MPI is shown the folder with mca_coll_weft.so.
 #
 # The program keeps its process, its arguments and its exit code. weft-run changes only
@@ -46,7 +46,7 @@ usage()
 		  --run-dir DIR          where weftd's sockets are (default: WEFT_RUN_DIR, /run/weft)
 		  --help                 this text
 
-		mpirun, mpiexec and the ranks of an MPI job are made to use the NIC: Open MPI by UCX (pml and
+		mpirun, mpiexec, srun and the ranks of an MPI job are made to use the NIC: Open MPI by UCX (pml and
 		osc) and, for collectives, coll/weft; MPICH between all ranks. Variables that are set already
 		(OMPI_MCA_pml, UCX_TLS ...) and --mca on the command line of mpirun stay as they are.
 
@@ -100,9 +100,9 @@ done
 
 # True for an MPI launcher, or a rank that one has started.
 mpi=${OMPI_COMM_WORLD_RANK:+rank}
-[ -z "${PMI_RANK:-}" ] || mpi=rank
+[ -z "${PMI_RANK:-}${PMIX_RANK:-}" ] || mpi=rank
 case ${1##*/} in
-mpirun | mpirun.* | mpiexec | mpiexec.* | orterun) mpi=launcher ;;
+mpirun | mpirun.* | mpiexec | mpiexec.* | orterun | srun) mpi=launcher ;;
 esac
 [ -z "$sockets" ] || mpi=
 [ -z "$mpich" ] || mpi=${mpi:-rank}
@@ -163,7 +163,7 @@ if [ -n "$libfabric" ]; then
 	done
 	export FI_PROVIDER=weft WEFT_RUN_DIR="$run_dir"
 	[ -z "$device" ] || export WEFT_DEVICE="$device"
-	if [ "$mpi" = launcher ]; then
+	if [ -n "$mpi" ]; then
 		default OMPI_MCA_pml cm
 		default OMPI_MCA_mtl ofi
 		default OMPI_MCA_mtl_ofi_provider_include weft

@@ -252,6 +252,13 @@ shows env OMPI_MCA_pml=cm UCX_TLS=ud_verbs "$run" "$launcher" -n 2 program
 has OMPI_MCA_pml=cm && has UCX_TLS=ud_verbs && lacks OMPI_MCA_osc
 shows env OMPI_COMM_WORLD_RANK=1 "$run" "$WEFT_TMP/launch/program"
 has OMPI_MCA_pml=ucx && has WEFT_VERBS_TRANSPORT=ib
+shows env PMIX_RANK=1 "$run" "$WEFT_TMP/launch/program"
+has OMPI_MCA_pml=ucx && has WEFT_VERBS_TRANSPORT=ib
+shows env PMIX_RANK=1 "$run" --libfabric "$WEFT_TMP/launch/program"
+has OMPI_MCA_pml=cm && has OMPI_MCA_mtl=ofi && has FI_PROVIDER=weft
+cp "$launcher" "$WEFT_TMP/launch/srun"
+shows "$run" "$WEFT_TMP/launch/srun" --mpi=pmix -n 2 program
+has OMPI_MCA_pml=ucx && has UCX_TLS=rc_verbs,ud_verbs,self
 shows "$run" --transport iwarp "$launcher"
 lacks 'OMPI_MCA_[^m]' && lacks UCX_TLS && has WEFT_VERBS_TRANSPORT=iwarp
 shows "$run" "$WEFT_TMP/launch/program"
