@@ -21,6 +21,20 @@ enum {
 	ROGUE_EPS = 8,
 	ROGUE_QPS = 4,
 	ROGUE_DEPTH = 8, /* per queue */
+	/*
+	 * The buffer: targets of reads and sources of writes, shared; then one place for each Send
+	 * and each receive of each queue pair, with room for its offset.
+	 */
+	ROGUE_MSG_BYTES = ROGUE_SLOT_BYTES + 8 * ROGUE_SLOTS,
+	ROGUE_SENDS_AT = ROGUE_SLOTS * ROGUE_SLOT_BYTES,
+	ROGUE_RECVS_AT = ROGUE_SENDS_AT + ROGUE_QPS * ROGUE_DEPTH * ROGUE_MSG_BYTES,
+	ROGUE_MEM_BYTES = ROGUE_RECVS_AT + ROGUE_QPS * ROGUE_DEPTH * ROGUE_MSG_BYTES,
+};
+
+/* A message that was sent: its length, and whether a receive has had it. */
+struct rogue_msg {
+	uint32_t bytes;
+	bool received;
 };
 
 struct rogue_qp {
@@ -28,6 +42,7 @@ struct rogue_qp {
 	uint32_t life; /* generation of this slot: requests of earlier ones are ignored */
 	uint32_t posted[2], ended[2]; /* requests, receives */
 	uint32_t peer;                /* NIC of the current or intended peer */
+	size_t recv_at[ROGUE_DEPTH];  /* places of the receives, by number */
 };
 
 struct rogue {
@@ -46,6 +61,8 @@ struct rogue {
 	struct weft_mr *window;
 	uint64_t window_addr; /* also used by the others after its death */
 	uint32_t window_rkey;
+	struct rogue_msg *msg; /* by serial number, of all its lives */
+	uint32_t msgs, msgs_room;
 };
 
 struct rogues {

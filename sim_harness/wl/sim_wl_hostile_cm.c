@@ -7,8 +7,9 @@
  * destroys queue pairs, or dies. It performs the expected action often enough that connections are
  * established and that forged segments (sim_forge_tcp.c) hit some. A call may fail in any way, but
  * must return. The following must hold: requests of a queue pair end once and in order, and all of
- * them after it has failed; memory without access rights does not change; at the end nothing is
- * left (sim_audit.c). Calls libweft and sim_wl_hostile_qp.c.
+ * them after it has failed; a receive holds a message that somebody sent; memory without access
+ * rights does not change; at the end nothing is left (sim_audit.c). Calls libweft and
+ * sim_wl_hostile_qp.c.
  */
 #include <assert.h>
 #include <errno.h>
@@ -404,7 +405,7 @@ static int birth(struct rogue *r)
 					  .max_wr = 1,
 					  .max_sge = 1,
 					  .cqe = 4 * ROGUE_QPS * ROGUE_DEPTH,
-					  .bytes = (size_t)ROGUE_SLOTS * ROGUE_SLOT_BYTES,
+					  .bytes = ROGUE_MEM_BYTES,
 					  .access = WEFT_ACCESS_LOCAL_WRITE,
 					  .unmapped = r->index % 3 == 2};
 	int rc = sim_end_open(&r->end, sim_nic_at(r->run->sim, r->index), &attr);
@@ -506,8 +507,10 @@ void rogues_free(struct rogues *rogues)
 	uint32_t i;
 
 	rogues_close(rogues);
-	for (i = 0; i < rogues->num; i++)
+	for (i = 0; i < rogues->num; i++) {
 		free(rogues->all[i].copy);
+		free(rogues->all[i].msg);
+	}
 	free(rogues->all);
 	free(rogues);
 }

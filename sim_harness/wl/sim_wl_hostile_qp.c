@@ -3,10 +3,15 @@
  * Workload hostile: queue pairs of processes that misuse connections, in any state.
  *
  * A request is identified by the generation of its queue pair, its queue and its number. Each ends
- * once, in the order of its queue, until the queue pair is reset or destroyed. Calls libweft.
+ * once, in the order of its queue, until the queue pair is reset or destroyed. Each Send carries
+ * who sent it and its serial number, in a form that chance does not make, and a pattern of both:
+ * what a receive gets is a message that somebody sent, whole, once. A forger on the network may
+ * alter what is on its way, but does not invent a sender. Calls libweft.
  */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim_harness/wl/sim_wl_hostile.h"
@@ -68,14 +73,142 @@ static uint64_t wr_id(struct rogue *r, uint32_t at, uint32_t recv)
 	return (uint64_t)q->life << 32 | (uint64_t)q->posted[recv] << 8 | recv << 7 | at;
 }
 
+/* ---- content ----------------------------------------------------------------------------------
+ */
+
+enum {
+	STAMP_SERIAL_BITS = 32,
+	STAMP_SENDER_BITS = 8,
+};
+
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ x >> 31) * UINT64_C(0x9e3779b97f4a7c15);
+	return (x ^ x >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+}
+
+/* The first word of a message: sender and serial number below 24 bits that follow from them. */
+static uint64_t stamp_of(uint32_t sender, uint32_t serial)
+{
+	uint64_t id = (uint64_t)sender << STAMP_SERIAL_BITS | serial;
+
+	return id | mix(id + 1) >> 40 << (STAMP_SERIAL_BITS + STAMP_SENDER_BITS);
+}
+
+/* Word i of a message. */
+static uint64_t word_of(uint64_t stamp, uint32_t i)
+{
+	return i ? mix(stamp + i) : stamp;
+}
+
+static void fill(struct rogue *r, uint8_t *to, uint32_t bytes)
+{
+	uint64_t stamp = stamp_of(r->index, r->msgs), word;
+	uint32_t i;
+
+	for (i = 0; i < bytes; i += sizeof(word)) {
+		word = word_of(stamp, i / (uint32_t)sizeof(word));
+		memcpy(to + i, &word, bytes - i < sizeof(word) ? bytes - i : sizeof(word));
+	}
+}
+
+static void note_sent(struct rogue *r, uint32_t bytes)
+{
+	if (r->msgs == r->msgs_room) {
+		r->msgs_room = r->msgs_room ? 2 * r->msgs_room : 256;
+		r->msg = realloc(r->msg, r->msgs_room * sizeof(*r->msg));
+		assert(r->msg);
+	}
+	r->msg[r->msgs++] = (struct rogue_msg){.bytes = bytes};
+}
+
+/* True if a forger has been at work, so that bytes may be others than were sent. */
+static bool is_forged(const struct rogue *r)
+{
+	uint64_t forged = 0;
+	uint32_t i;
+
+	for (i = 0; i < r->others->num; i++)
+		forged += sim_nic_counts(sim_nic_at(r->run->sim, i))->forged;
+	return forged;
+}
+
+/* Returns the reason why nobody can have sent these bytes; NULL: somebody has. */
+static const char *unsent(struct rogue *r, const uint8_t *data, uint32_t bytes)
+{
+	uint64_t stamp, word;
+	uint32_t sender, serial, i;
+	struct rogue_msg *msg;
+
+	memcpy(&stamp, data, sizeof(stamp));
+	serial = (uint32_t)stamp;
+	sender = stamp >> STAMP_SERIAL_BITS & ((1u << STAMP_SENDER_BITS) - 1);
+	if (stamp != stamp_of(sender, serial))
+		return is_forged(r) ? NULL : "bytes of no sender";
+	if (sender >= r->others->num || serial >= r->others->all[sender].msgs)
+		return "a message that was not sent";
+	if (is_forged(r))
+		return NULL;
+	msg = &r->others->all[sender].msg[serial];
+	if (msg->received || msg->bytes != bytes)
+		return msg->received ? "a message for the second time" : "a part of a message";
+	msg->received = true;
+	for (i = 0; i + sizeof(word) <= bytes; i += sizeof(word)) {
+		memcpy(&word, data + i, sizeof(word));
+		if (word != word_of(stamp, i / (uint32_t)sizeof(word)))
+			return "bytes of several messages";
+	}
+	return NULL;
+}
+
+static void check_content(struct rogue *r, size_t offset, uint32_t bytes)
+{
+	const char *why = NULL;
+
+	if (bytes >= sizeof(uint64_t))
+		why = unsent(r, (const uint8_t *)r->end.buf + offset, bytes);
+	if (why)
+		sim_run_fail(r->run, "content: weft%u: a receive of %u bytes got %s", r->index,
+			     bytes, why);
+	else
+		r->run->bytes += bytes;
+}
+
+/* ---- posting ----------------------------------------------------------------------------------
+ */
+
+/* The place of the next request of a queue. */
+static size_t place_of(struct rogue *r, uint32_t at, uint32_t recv)
+{
+	uint32_t number = at * ROGUE_DEPTH + r->qp[at].posted[recv] % ROGUE_DEPTH;
+
+	return (size_t)(recv ? ROGUE_RECVS_AT : ROGUE_SENDS_AT) + (size_t)number * ROGUE_MSG_BYTES +
+	       8u * rogue_below(r, ROGUE_SLOTS);
+}
+
 void rogue_post_recv(struct rogue *r, uint32_t at)
 {
-	struct weft_sge sge = sim_end_sge(
-	    &r->end, (size_t)rogue_below(r, ROGUE_SLOTS) * ROGUE_SLOT_BYTES, ROGUE_SLOT_BYTES);
+	size_t offset = place_of(r, at, 1);
+	struct weft_sge sge = sim_end_sge(&r->end, offset, ROGUE_SLOT_BYTES);
 	const struct weft_recv_wr wr = {.wr_id = wr_id(r, at, 1), .sg_list = &sge, .num_sge = 1};
 
 	if (r->qp[at].qp && !weft_post_recv(r->qp[at].qp, &wr, NULL))
-		r->qp[at].posted[1]++;
+		r->qp[at].recv_at[r->qp[at].posted[1]++ % ROGUE_DEPTH] = offset;
+}
+
+static bool is_send(const struct weft_send_wr *wr)
+{
+	return wr->opcode == WEFT_WR_SEND || wr->opcode == WEFT_WR_SEND_IMM;
+}
+
+/* Gives a Send a place and a content of its own; false: the queue is full. */
+static bool fill_send(struct rogue *r, uint32_t at, size_t offset, struct weft_sge *sge)
+{
+	if (r->qp[at].posted[0] - r->qp[at].ended[0] == ROGUE_DEPTH)
+		return false;
+	*sge = sim_end_sge(&r->end, offset, sge->bytes);
+	fill(r, (uint8_t *)r->end.buf + offset, sge->bytes);
+	return true;
 }
 
 /* Posts a request, sometimes beyond the peer's window or with an invalid key. */
@@ -87,8 +220,9 @@ void rogue_post_send(struct rogue *r, uint32_t at)
 	};
 	const struct rogue *to = &r->others->all[r->qp[at].peer];
 	uint32_t bytes = rogue_below(r, ROGUE_SLOT_BYTES);
+	size_t offset = place_of(r, at, 0);
 	struct weft_sge sge =
-	    sim_end_sge(&r->end, (size_t)rogue_below(r, ROGUE_SLOTS) * ROGUE_SLOT_BYTES, bytes);
+	    sim_end_sge(&r->end, offset / 8 % ROGUE_SLOTS * ROGUE_SLOT_BYTES, bytes);
 	struct weft_send_wr wr = {.wr_id = wr_id(r, at, 0),
 				  .sg_list = &sge,
 				  .num_sge = 1,
@@ -107,8 +241,13 @@ void rogue_post_send(struct rogue *r, uint32_t at)
 		wr.remote_addr += sim_prng_range(&r->prng, 1, ROGUE_WINDOW_BYTES);
 	if (!rogue_below(r, 64))
 		wr.rkey ^= 1u << rogue_below(r, 32);
-	if (r->qp[at].qp && !weft_post_send(r->qp[at].qp, &wr, NULL))
-		r->qp[at].posted[0]++;
+	if (!r->qp[at].qp || (is_send(&wr) && !fill_send(r, at, offset, &sge)))
+		return;
+	if (weft_post_send(r->qp[at].qp, &wr, NULL))
+		return;
+	r->qp[at].posted[0]++;
+	if (is_send(&wr))
+		note_sent(r, sge.bytes);
 }
 
 /* Checks that each request ends once, in the order of its queue. */
@@ -133,6 +272,8 @@ static void ended(struct rogue *r, const struct weft_wc *wc)
 		 wc->bytes > ROGUE_SLOT_BYTES)
 		sim_run_fail(r->run, "completion: weft%u: %u bytes came into %d", r->index,
 			     wc->bytes, ROGUE_SLOT_BYTES);
+	else if (recv && wc->status == WEFT_WC_SUCCESS && wc->opcode == WEFT_WC_RECV)
+		check_content(r, q->recv_at[number % ROGUE_DEPTH], wc->bytes);
 	q->ended[recv]++;
 	if (recv && wc->status == WEFT_WC_SUCCESS)
 		r->run->received++;

@@ -69,7 +69,8 @@ WORKLOADS = {"UD": "ud_long",
              "bytes behind messages": "rd_send",
              "latency": "calm",
              "tables of peers": "rd_send",
-             "RC over TCP": "rc_tcp"}
+             "RC over TCP": "rc_tcp",
+             "data of hostile queue pairs": "hostile"}
 
 
 def limit_cpu():
