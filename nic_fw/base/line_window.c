@@ -3,9 +3,10 @@
  * The window of a receiver, moved by the delay that packets have in its last queue.
  *
  * It shrinks while even the least delayed packets of a round were delayed, and grows while they
- * were not and a sender waits for room. The queue meant here is the last one, which all senders
- * share. Calls nothing. Montazeri et al., "Homa" (SIGCOMM 2018) 3.3; Kumar et al., "Swift" (SIGCOMM
- * 2020) 3.1.
+ * were not and a sender waits for room. Packets that were granted before a change carry no
+ * information about it, so the next round begins a round trip later. The queue meant here is the
+ * last one, which all senders share. Calls nothing. Montazeri et al., "Homa" (SIGCOMM 2018) 3.3;
+ * Kumar et al., "Swift" (SIGCOMM 2020) 3.1.
  */
 #include "nic_fw/base/line_window.h"
 
@@ -50,9 +51,9 @@ uint64_t line_window_part(const struct line_window *w, uint32_t senders, uint64_
  * Ends a round when a window of bytes has come. If a quarter of the packets were hardly delayed,
  * the shared queue is short: the others wait in queues of their own.
  */
-static void end_round(struct line_window *w, uint32_t pkt_bytes)
+static void end_round(struct line_window *w, uint64_t now_ns, uint32_t pkt_bytes)
 {
-	uint64_t step = pkt_bytes;
+	uint64_t step = pkt_bytes, before = w->bytes;
 
 	if (w->round_low * 4 < w->round_pkts) {
 		w->ramp = false;
@@ -68,6 +69,8 @@ static void end_round(struct line_window *w, uint32_t pkt_bytes)
 		w->bytes = LINE_WINDOW_MIN_BYTES;
 	if (w->bytes > LINE_WINDOW_MAX_BYTES)
 		w->bytes = LINE_WINDOW_MAX_BYTES;
+	if (w->bytes != before)
+		w->changed_ns = now_ns;
 	begin_round(w);
 }
 
@@ -156,6 +159,9 @@ void line_window_sample(struct line_window *w, uint64_t now_ns, uint32_t senders
 	/* It is shorter than any before, so it carries no information about a queue. */
 	if (rtt_ns < path_ns || !path_ns)
 		return;
+	/* It was granted before the window changed, so its delay is not the change's. */
+	if (!w->ramp && now_ns < w->changed_ns + rtt_ns)
+		return;
 	w->path_ns = w->path_ns ? (w->path_ns * 63 + path_ns) / 64 : path_ns;
 	w->round_low += excess < LINE_WINDOW_TARGET_NS;
 	w->round_least += excess < LINE_WINDOW_TARGET_NS / 4;
@@ -166,5 +172,5 @@ void line_window_sample(struct line_window *w, uint64_t now_ns, uint32_t senders
 		ramp_grow(w, now_ns, sample->came_bytes, excess);
 	}
 	if (++w->round_pkts >= ROUND_PKTS && w->round_bytes >= w->bytes)
-		end_round(w, sample->pkt_bytes);
+		end_round(w, now_ns, sample->pkt_bytes);
 }

@@ -38,6 +38,7 @@ struct line_window {
 	uint64_t train_path_ns; /* shortest path that the ramp has seen; 0: none yet */
 	uint64_t shared_ns;     /* time when packets of several senders last came */
 	uint64_t drained_ns;    /* time when the window was last drained */
+	uint64_t changed_ns;    /* time when a round last changed the window */
 };
 
 void line_window_init(struct line_window *w);

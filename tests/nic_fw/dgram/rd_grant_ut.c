@@ -143,7 +143,8 @@ static void window(void)
 		run_all(PEERS, (uint32_t)(nic.rd.grants.line.bytes / BYTES) + 1, 200000, count);
 	CU_ASSERT_TRUE(nic.rd.grants.line.bytes < before / 2);
 	CU_ASSERT_TRUE(nic.rd.grants.line.bytes > before / 4);
-	for (rounds = 0; rounds < 200; rounds++)
+	/* Each change waits for the packets that were granted after the one before. */
+	for (rounds = 0; rounds < 1000; rounds++)
 		run_all(PEERS, (uint32_t)(nic.rd.grants.line.bytes / BYTES) + 1, 400000, count);
 	CU_ASSERT_EQUAL(nic.rd.grants.line.bytes, LINE_WINDOW_MIN_BYTES);
 }
