@@ -9,7 +9,7 @@
  * a frame lost at the sender, or a slow page there, each QP of the group. Calls libweft.
  * IBA 10.5.2, RFC 3376.
  */
-#include "sim_harness/wl/sim_workload.h"
+#include "sim_harness/wl/sim_wl_actor.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -74,16 +74,6 @@ static size_t send_offset(uint32_t i)
 	return recv_offset(QPS, i);
 }
 
-static uint64_t duplicated(struct sim_run *run)
-{
-	uint64_t sum = 0;
-	uint32_t i;
-
-	for (i = 0; i < sim_nic_count(run->sim); i++)
-		sum += sim_nic_counts(sim_nic_at(run->sim, i))->duplicated;
-	return sum;
-}
-
 static int post_recv(struct mc_actor *a, uint32_t qp, uint32_t r)
 {
 	struct weft_sge sge = sim_end_sge(&a->end, recv_offset(qp, r), SLOT_BYTES);
@@ -96,7 +86,8 @@ static int post_recv(struct mc_actor *a, uint32_t qp, uint32_t r)
 static void post_send(struct mc_actor *a)
 {
 	struct mc_state *st = a->run->state;
-	uint32_t slot = 0, group = (uint32_t)sim_prng_below(&a->prng, GROUPS);
+	uint32_t slot = wl_actor_free(a->sending, SENDS);
+	uint32_t group = (uint32_t)sim_prng_below(&a->prng, GROUPS);
 	struct mc_head head = {a->index, group, a->seq};
 	uint32_t bytes = (uint32_t)sim_prng_range(&a->prng, sizeof(head), MAX_BYTES);
 	struct weft_send_wr wr = {.num_sge = 1, .opcode = WEFT_WR_SEND};
@@ -104,8 +95,6 @@ static void post_send(struct mc_actor *a)
 	uint8_t *at;
 	int rc;
 
-	while (slot < SENDS && a->sending >> slot & 1)
-		slot++;
 	if (slot == SENDS || a->seq == SEQS)
 		return;
 	at = a->end.buf + send_offset(slot);
@@ -135,7 +124,7 @@ static void once(struct mc_actor *a, uint32_t qp, const struct mc_head *head)
 	uint32_t bit = head->src * SEQS + head->seq;
 	uint8_t *byte = &a->seen[qp][bit / 8], mask = (uint8_t)(1u << bit % 8);
 
-	if (*byte & mask && ++st->again > QPS * duplicated(a->run))
+	if (*byte & mask && ++st->again > QPS * wl_actor_duplicated(a->run))
 		sim_run_fail(a->run, "once: weft%u: datagram %u of weft%u came to a QP twice",
 			     a->index, head->seq, head->src);
 	*byte |= mask;
@@ -146,16 +135,15 @@ static void received(struct mc_actor *a, const struct weft_wc *wc)
 	struct mc_state *st = a->run->state;
 	uint32_t qp = (uint32_t)wc->wr_id / RECVS, r = (uint32_t)wc->wr_id % RECVS;
 	const uint8_t *at = a->end.buf + recv_offset(qp, r) + GRH_BYTES;
-	uint32_t bytes = wc->bytes - GRH_BYTES, i = wc->bytes;
+	uint32_t bytes = wc->bytes - GRH_BYTES, i;
 	struct mc_head head = {UINT32_MAX, 0, 0};
 
 	if (wc->flags & WEFT_WC_F_GRH && wc->bytes >= GRH_BYTES + sizeof(head))
 		memcpy(&head, at, sizeof(head));
-	while (i < SLOT_BYTES && at[i - GRH_BYTES] == BEFORE)
-		i++;
+	i = wl_actor_changed(at, bytes, SLOT_BYTES - GRH_BYTES, BEFORE);
 	/* A datagram whose page was slow is lost, and its receive serves the next one. */
 	if (sim_nic_stat(sim_proc_nic(a->end.proc), "host_busy"))
-		i = SLOT_BYTES;
+		i = SLOT_BYTES - GRH_BYTES;
 	if (head.src >= st->num || head.group >= GROUPS || head.seq >= st->actors[head.src].seq ||
 	    !(a->member[qp] >> head.group & 1))
 		sim_run_fail(a->run, "shadow: weft%u: a datagram of %u bytes to group %u, seq %u",
@@ -164,7 +152,7 @@ static void received(struct mc_actor *a, const struct weft_wc *wc)
 				    bytes - sizeof(head)))
 		sim_run_fail(a->run, "shadow: weft%u: datagram %u of weft%u has wrong bytes",
 			     a->index, head.seq, head.src);
-	else if (i < SLOT_BYTES)
+	else if (i < SLOT_BYTES - GRH_BYTES)
 		sim_run_fail(a->run, "beyond: weft%u: bytes behind datagram %u of weft%u changed",
 			     a->index, head.seq, head.src);
 	else
@@ -180,9 +168,8 @@ static void handle(struct mc_actor *a, const struct weft_wc *wc)
 	uint32_t slot = (uint32_t)wc->wr_id - QPS * RECVS;
 
 	if (wc->status != WEFT_WC_SUCCESS) {
-		sim_run_fail(a->run, "completion: weft%u: %s completed with %s (%s)", a->index,
-			     wc->wr_id < QPS * RECVS ? "a receive" : "a send",
-			     weft_wc_status_str(wc->status), weft_vendor_err_str(wc->vendor_err));
+		wl_actor_failed(a->run, a->index, wc,
+				wc->wr_id < QPS * RECVS ? "a receive" : "a send");
 	} else if (wc->wr_id < QPS * RECVS) {
 		received(a, wc);
 	} else {
@@ -198,6 +185,7 @@ static void step(struct sim *sim, void *ctx, uint64_t arg)
 	struct weft_wc wc[16];
 	int n, i;
 
+	(void)sim;
 	(void)arg;
 	if (a->run->failure[0] || a->run->closed)
 		return;
@@ -206,10 +194,7 @@ static void step(struct sim *sim, void *ctx, uint64_t arg)
 		handle(a, &wc[i]);
 	if (!a->run->stopping && sim_prng_chance(&a->prng, 400000))
 		post_send(a);
-	sim_at(sim,
-	       sim_now_ns(sim) +
-		   sim_slow_ns(sim_proc_nic(a->end.proc), sim_prng_range(&a->prng, 500, 12000)),
-	       step, a, 0);
+	wl_actor_again(&a->end, &a->prng, 500, 12000, step, a);
 }
 
 /* ---- start and end --------------------------------------------------------------------------- */
@@ -289,8 +274,8 @@ static int start(struct sim_run *run)
 		rc = start_actor(run, &st->actors[i], i);
 	if (!rc)
 		sim_run_for(run->sim, JOIN_NS);
-	for (i = 0; i < st->num && !rc; i++)
-		sim_at(run->sim, sim_now_ns(run->sim) + i, step, &st->actors[i], 0);
+	if (!rc)
+		wl_actor_start(run, step, st->actors, sizeof(*st->actors), st->num);
 	return rc;
 }
 
@@ -315,11 +300,8 @@ static int64_t unaccounted(struct sim_run *run)
 
 	for (i = 0; i < st->num; i++) {
 		struct sim_nic *nic = sim_nic_at(run->sim, i);
-		const struct sim_nic_counts *c = sim_nic_counts(nic);
 
-		known += sim_nic_stat(nic, "drop_ud_no_receive") +
-			 QPS * (c->drop_rx_queue + c->drop_switch_queue + c->drop_fault +
-				c->drop_partition + c->corrupted) +
+		known += sim_nic_stat(nic, "drop_ud_no_receive") + QPS * wl_actor_lost(nic) +
 			 (uint64_t)QPS * st->num *
 			     (sim_nic_stat(nic, "tx_dropped") + sim_nic_stat(nic, "host_busy"));
 	}
@@ -329,10 +311,8 @@ static int64_t unaccounted(struct sim_run *run)
 static void check(struct sim_run *run)
 {
 	struct mc_state *st = run->state;
-	uint64_t end_ns = sim_now_ns(run->sim) + SETTLE_NS;
 
-	while (unaccounted(run) > 0 && sim_now_ns(run->sim) < end_ns && !run->failure[0])
-		sim_run_for(run->sim, SETTLE_NS / 1000);
+	wl_actor_settle(run, unaccounted, SETTLE_NS);
 	if (unaccounted(run) > 0)
 		sim_run_fail(run,
 			     "conservation: of %" PRIu64 " copies %" PRId64

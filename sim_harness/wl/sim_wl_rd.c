@@ -9,7 +9,7 @@
  * compared with all shadows. Half of the processes poll, the others sleep until completion events;
  * half of them have memory that the NIC has not mapped.
  */
-#include "sim_harness/wl/sim_workload.h"
+#include "sim_harness/wl/sim_wl_actor.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -269,14 +269,6 @@ static void op_done(struct rd_actor *a, uint32_t ti, uint32_t slot)
 	a->run->bytes += op->bytes;
 }
 
-/* Returns the first byte from `from` on that is not as it was before the receive. */
-static uint32_t changed(const uint8_t *at, uint32_t from)
-{
-	while (from < RD_SLOT_BYTES && at[from] == RD_BEFORE)
-		from++;
-	return from;
-}
-
 /*
  * Bytes behind a message stay as they were, unless data of a later message of the same flow had
  * come first, whose receive the message took over (nic_fw/rdmap/recv.c).
@@ -286,7 +278,7 @@ static void check_beyond(struct rd_actor *a, const uint8_t *at, uint32_t bytes, 
 {
 	struct rd_state *st = a->run->state;
 	static uint8_t sent[RD_SLOT_BYTES], imm[RD_SLOT_BYTES];
-	uint32_t from = changed(at, bytes), later, n;
+	uint32_t from = wl_actor_changed(at, bytes, RD_SLOT_BYTES, RD_BEFORE), later, n;
 
 	if (from == RD_SLOT_BYTES)
 		return;

@@ -8,7 +8,7 @@
  * and bytes after a record are unchanged. Records may be lost or incomplete, and may be reported
  * complete twice if the network duplicates frames.
  */
-#include "sim_harness/wl/sim_workload.h"
+#include "sim_harness/wl/sim_wl_actor.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -65,14 +65,13 @@ static size_t slot_offset(uint32_t p, uint32_t n)
 
 static void post_record(struct rec_actor *a)
 {
-	uint32_t p = (uint32_t)sim_prng_below(&a->prng, a->num_peers), n = a->posted[p], i = 0;
+	uint32_t p = (uint32_t)sim_prng_below(&a->prng, a->num_peers), n = a->posted[p];
+	uint32_t i = wl_actor_free(a->sending, SENDS);
 	struct rec_actor *to = peer_of(a, p);
 	struct weft_sge sge;
 	struct weft_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = WEFT_WR_WRITE_RECORD};
 	int rc;
 
-	while (i < SENDS && a->sending >> i & 1)
-		i++;
 	if (i == SENDS || n == RECORDS)
 		return;
 	a->bytes[p][n] =
@@ -164,15 +163,14 @@ static void step(struct sim *sim, void *ctx, uint64_t arg)
 	struct weft_wc wc[16];
 	int n, i;
 
+	(void)sim;
 	(void)arg;
 	if (a->run->failure[0] || a->run->closed)
 		return;
 	n = weft_poll_cq(a->end.cq, 16, wc);
 	for (i = 0; i < n; i++) {
 		if (wc[i].status != WEFT_WC_SUCCESS) {
-			sim_run_fail(a->run, "completion: weft%u: %s (%s)", a->index,
-				     weft_wc_status_str(wc[i].status),
-				     weft_vendor_err_str(wc[i].vendor_err));
+			wl_actor_failed(a->run, a->index, &wc[i], "a request");
 		} else if (wc[i].opcode == WEFT_WC_RECV_WRITE_RECORD) {
 			check_record(a, &wc[i]);
 		} else {
@@ -182,10 +180,7 @@ static void step(struct sim *sim, void *ctx, uint64_t arg)
 	}
 	if (!a->run->stopping && sim_prng_chance(&a->prng, 500000))
 		post_record(a);
-	sim_at(sim,
-	       sim_now_ns(sim) +
-		   sim_slow_ns(sim_proc_nic(a->end.proc), sim_prng_range(&a->prng, 500, 60000)),
-	       step, a, 0);
+	wl_actor_again(&a->end, &a->prng, 500, 60000, step, a);
 }
 
 static int start(struct sim_run *run)
@@ -223,8 +218,8 @@ static int start(struct sim_run *run)
 			rc = a->ah[p] ? 0 : -errno;
 		}
 	}
-	for (i = 0; i < st->num && !rc; i++)
-		sim_at(run->sim, sim_now_ns(run->sim) + i, step, &st->actors[i], 0);
+	if (!rc)
+		wl_actor_start(run, step, st->actors, sizeof(*st->actors), st->num);
 	return rc;
 }
 

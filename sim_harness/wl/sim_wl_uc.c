@@ -8,7 +8,7 @@
  * or the pattern's. Messages that did not arrive are at most as many as frames and messages that
  * were counted as lost. Calls libweft. IBA 9.8.2.2.
  */
-#include "sim_harness/wl/sim_workload.h"
+#include "sim_harness/wl/sim_wl_actor.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -98,15 +98,13 @@ static void post(struct uc_actor *a)
 {
 	static const enum weft_wr_opcode opcodes[] = {WEFT_WR_SEND, WEFT_WR_SEND_IMM,
 						      WEFT_WR_WRITE_IMM, WEFT_WR_WRITE};
-	uint32_t slot = 0, bytes = draw_bytes(a);
+	uint32_t slot = wl_actor_free(a->sending, SENDS), bytes = draw_bytes(a);
 	enum weft_wr_opcode opcode = opcodes[sim_prng_below(&a->prng, 4)];
 	struct uc_actor *to = next_of(a);
 	struct weft_sge sge;
 	struct weft_send_wr wr = {.sg_list = &sge, .num_sge = 1, .flags = WEFT_SEND_SIGNALED};
 	int rc;
 
-	while (slot < SENDS && a->sending >> slot & 1)
-		slot++;
 	if (slot == SENDS)
 		return;
 	if (a->writes == WRITES)
@@ -142,13 +140,6 @@ static bool right(struct uc_actor *a, const uint8_t *at, uint32_t seq, uint32_t 
 	return bytes >= NUMBER_BYTES && !memcmp(at, &seq, NUMBER_BYTES) &&
 	       sim_pattern_check(a->run->sim, prev_of(a)->index, 0, seq, at + NUMBER_BYTES,
 				 bytes - NUMBER_BYTES);
-}
-
-static bool untouched(const uint8_t *at, uint32_t from)
-{
-	while (from < SLOT_BYTES && at[from] == BEFORE)
-		from++;
-	return from == SLOT_BYTES;
 }
 
 /* Checks the Write that a completion reports, by its number. */
@@ -200,9 +191,8 @@ static void handle(struct uc_actor *a, const struct weft_wc *wc)
 	uint32_t slot = (uint32_t)wc->wr_id - RECVS;
 
 	if (wc->status != WEFT_WC_SUCCESS) {
-		sim_run_fail(a->run, "completion: weft%u: %s completed with %s (%s)", a->index,
-			     wc->wr_id < RECVS ? "a receive" : "a request",
-			     weft_wc_status_str(wc->status), weft_vendor_err_str(wc->vendor_err));
+		wl_actor_failed(a->run, a->index, wc,
+				wc->wr_id < RECVS ? "a receive" : "a request");
 	} else if (wc->wr_id < RECVS) {
 		received(a, wc);
 	} else {
@@ -217,6 +207,7 @@ static void step(struct sim *sim, void *ctx, uint64_t arg)
 	struct weft_wc wc[16];
 	int n, i;
 
+	(void)sim;
 	(void)arg;
 	if (a->run->failure[0] || a->run->closed)
 		return;
@@ -225,10 +216,7 @@ static void step(struct sim *sim, void *ctx, uint64_t arg)
 		handle(a, &wc[i]);
 	if (!a->run->stopping && sim_prng_chance(&a->prng, 600000))
 		post(a);
-	sim_at(sim,
-	       sim_now_ns(sim) +
-		   sim_slow_ns(sim_proc_nic(a->end.proc), sim_prng_range(&a->prng, 500, 20000)),
-	       step, a, 0);
+	wl_actor_again(&a->end, &a->prng, 500, 20000, step, a);
 }
 
 /* ---- start and end --------------------------------------------------------------------------- */
@@ -312,8 +300,8 @@ static int start(struct sim_run *run)
 		rc = start_actor(run, &st->actors[i], i);
 	for (i = 0; i < st->num && !rc; i++)
 		rc = meet(run, &st->actors[i]);
-	for (i = 0; i < st->num && !rc; i++)
-		sim_at(run->sim, sim_now_ns(run->sim) + i, step, &st->actors[i], 0);
+	if (!rc)
+		wl_actor_start(run, step, st->actors, sizeof(*st->actors), st->num);
 	return rc;
 }
 
@@ -329,25 +317,32 @@ static bool quiet(struct sim_run *run)
 	return true;
 }
 
+static uint64_t sent(const struct sim_run *run)
+{
+	const struct uc_state *st = run->state;
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < st->num; i++)
+		sum += st->actors[i].sent;
+	return sum;
+}
+
 /* Messages without a completion or a counted loss; Writes without immediate data have neither. */
-static int64_t unaccounted(struct sim_run *run, uint64_t *sent)
+static int64_t unaccounted(struct sim_run *run)
 {
 	struct uc_state *st = run->state;
 	uint64_t known = 0;
 	uint32_t i;
 
-	*sent = 0;
 	for (i = 0; i < st->num; i++) {
 		struct sim_nic *nic = sim_nic_at(run->sim, i);
-		const struct sim_nic_counts *c = sim_nic_counts(nic);
 
-		*sent += st->actors[i].sent;
 		known += sim_nic_stat(nic, "uc_rx_msgs") + sim_nic_stat(nic, "drop_uc_order") +
 			 sim_nic_stat(nic, "drop_uc_no_receive") + sim_nic_stat(nic, "tx_dropped") +
-			 sim_nic_stat(nic, "host_busy") + c->drop_rx_queue + c->drop_switch_queue +
-			 c->drop_fault + c->drop_partition + c->corrupted;
+			 sim_nic_stat(nic, "host_busy") + wl_actor_lost(nic);
 	}
-	return (int64_t)(*sent - known);
+	return (int64_t)(sent(run) - known);
 }
 
 /* Every byte of a slot is old or the pattern's, and the bytes behind a Write are old. */
@@ -368,7 +363,7 @@ static void check_slots(struct uc_actor *a)
 		}
 		for (i = 0; i < bytes && (at[i] == BEFORE || at[i] == want[i]); i++)
 			;
-		if (i < bytes || !untouched(at, bytes))
+		if (i < bytes || wl_actor_changed(at, bytes, SLOT_BYTES, BEFORE) < SLOT_BYTES)
 			sim_run_fail(a->run, "shadow: weft%u: slot %u of %u bytes has a wrong byte",
 				     a->index, n, bytes);
 	}
@@ -377,16 +372,14 @@ static void check_slots(struct uc_actor *a)
 static void check(struct sim_run *run)
 {
 	struct uc_state *st = run->state;
-	uint64_t end_ns = sim_now_ns(run->sim) + SETTLE_NS, sent;
 	uint32_t i;
 
-	while (unaccounted(run, &sent) > 0 && sim_now_ns(run->sim) < end_ns && !run->failure[0])
-		sim_run_for(run->sim, SETTLE_NS / 1000);
-	if (unaccounted(run, &sent) > 0)
+	wl_actor_settle(run, unaccounted, SETTLE_NS);
+	if (unaccounted(run) > 0)
 		sim_run_fail(run,
 			     "conservation: of %" PRIu64 " messages %" PRId64
 			     " were lost without being counted",
-			     sent, unaccounted(run, &sent));
+			     sent(run), unaccounted(run));
 	for (i = 0; i < st->num; i++)
 		check_slots(&st->actors[i]);
 }

@@ -8,7 +8,7 @@
  * further time needs a frame that the network delivered twice. ud_long uses libweft's extension: up
  * to 64 KiB in many frames.
  */
-#include "sim_harness/wl/sim_workload.h"
+#include "sim_harness/wl/sim_wl_actor.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -70,7 +70,8 @@ static size_t send_offset(const struct ud_state *st, uint32_t i)
 static void post_send(struct ud_actor *a)
 {
 	struct ud_state *st = a->run->state;
-	uint32_t p = (uint32_t)sim_prng_below(&a->prng, a->num_peers), i = 0;
+	uint32_t p = (uint32_t)sim_prng_below(&a->prng, a->num_peers);
+	uint32_t i = wl_actor_free(a->sending, UD_SENDS);
 	struct ud_actor *to = &st->actors[peer_of(a, p)];
 	struct ud_head head = {UD_MAGIC, a->index, to->index, a->seq, 0};
 	struct weft_sge sge;
@@ -78,8 +79,6 @@ static void post_send(struct ud_actor *a)
 	uint8_t *at;
 	int rc;
 
-	while (i < UD_SENDS && a->sending >> i & 1)
-		i++;
 	if (i == UD_SENDS)
 		return;
 	head.bytes = (uint32_t)sim_prng_range(&a->prng, sizeof(head), st->max_bytes);
@@ -106,8 +105,7 @@ static void post_send(struct ud_actor *a)
 static void once(struct ud_actor *a, struct ud_actor *src, uint32_t seq)
 {
 	struct ud_state *st = a->run->state;
-	uint64_t duplicated = 0;
-	uint32_t i;
+	uint64_t duplicated;
 
 	if (seq / 64 >= src->seen_words) {
 		src->seen = realloc(src->seen, (seq / 64 + 1) * 2 * sizeof(*src->seen));
@@ -117,8 +115,7 @@ static void once(struct ud_actor *a, struct ud_actor *src, uint32_t seq)
 		src->seen_words = (seq / 64 + 1) * 2;
 	}
 	if (src->seen[seq / 64] >> seq % 64 & 1) {
-		for (i = 0; i < st->num; i++)
-			duplicated += sim_nic_counts(sim_nic_at(a->run->sim, i))->duplicated;
+		duplicated = wl_actor_duplicated(a->run);
 		if (++st->again > duplicated)
 			sim_run_fail(a->run,
 				     "once: weft%u: datagram %u of weft%u came twice, %" PRIu64
@@ -158,9 +155,8 @@ static void handle(struct ud_actor *a, const struct weft_wc *wc)
 	struct ud_state *st = a->run->state;
 
 	if (wc->status != WEFT_WC_SUCCESS) {
-		sim_run_fail(a->run, "completion: weft%u: %s completed with %s (%s)", a->index,
-			     wc->wr_id < UD_RECVS ? "a receive" : "a send",
-			     weft_wc_status_str(wc->status), weft_vendor_err_str(wc->vendor_err));
+		wl_actor_failed(a->run, a->index, wc,
+				wc->wr_id < UD_RECVS ? "a receive" : "a send");
 		return;
 	}
 	if (wc->wr_id >= UD_RECVS) {
@@ -182,6 +178,7 @@ static void step(struct sim *sim, void *ctx, uint64_t arg)
 	struct weft_wc wc[16];
 	int n, i;
 
+	(void)sim;
 	(void)arg;
 	if (a->run->failure[0] || a->run->closed)
 		return;
@@ -190,11 +187,7 @@ static void step(struct sim *sim, void *ctx, uint64_t arg)
 		handle(a, &wc[i]);
 	if (!a->run->stopping && sim_prng_chance(&a->prng, 700000))
 		post_send(a);
-	sim_at(sim,
-	       sim_now_ns(sim) +
-		   sim_slow_ns(sim_proc_nic(a->end.proc),
-			       sim_prng_range(&a->prng, 500, st->is_long ? 50000 : 4000)),
-	       step, a, 0);
+	wl_actor_again(&a->end, &a->prng, 500, st->is_long ? 50000 : 4000, step, a);
 }
 
 static int start_actor(struct sim_run *run, struct ud_actor *a, uint32_t i)
@@ -248,8 +241,7 @@ static int start(struct sim_run *run, bool is_long)
 				return -errno;
 		}
 	}
-	for (i = 0; i < num; i++)
-		sim_at(run->sim, sim_now_ns(run->sim) + i, step, &st->actors[i], 0);
+	wl_actor_start(run, step, st->actors, sizeof(*st->actors), num);
 	return 0;
 }
 
@@ -275,43 +267,47 @@ static bool quiet(struct sim_run *run)
 	return true;
 }
 
+static uint64_t sent(const struct sim_run *run)
+{
+	const struct ud_state *st = run->state;
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < st->num; i++)
+		sum += st->actors[i].seq;
+	return sum;
+}
+
 /* Returns the number of sent datagrams that neither arrived nor were counted as lost. */
-static int64_t unaccounted(struct sim_run *run, uint64_t *sent)
+static int64_t unaccounted(struct sim_run *run)
 {
 	struct ud_state *st = run->state;
 	uint64_t known = run->received - st->again;
 	uint32_t i;
 
-	*sent = 0;
 	for (i = 0; i < st->num; i++) {
 		struct sim_nic *nic = sim_nic_at(run->sim, i);
-		const struct sim_nic_counts *c = sim_nic_counts(nic);
 
-		*sent += st->actors[i].seq;
-		known += c->drop_rx_queue + c->drop_switch_queue + c->drop_fault +
-			 c->drop_partition + c->corrupted + c->to_nobody +
+		known += wl_actor_lost(nic) + sim_nic_counts(nic)->to_nobody +
 			 sim_nic_stat(nic, "tx_dropped") + sim_nic_stat(nic, "drop_ud_no_receive") +
 			 sim_nic_stat(nic, "drop_ud_reassembly_full") +
 			 sim_nic_stat(nic, "ud_reassembly_timeouts") +
 			 sim_nic_stat(nic, "host_busy");
 	}
-	return (int64_t)(*sent - known);
+	return (int64_t)(sent(run) - known);
 }
 
 /* The last datagrams may be queued at a slow line, or wait for a process that polls rarely. */
 static void check(struct sim_run *run)
 {
-	uint64_t end_ns = sim_now_ns(run->sim) + SETTLE_NS, sent;
-
-	while (unaccounted(run, &sent) > 0 && sim_now_ns(run->sim) < end_ns && !run->failure[0])
-		sim_run_for(run->sim, SETTLE_NS / 1000);
-	if (!run->received && sent >= UD_SOME)
-		sim_run_fail(run, "liveness: not one datagram of %" PRIu64 " arrived", sent);
-	else if (unaccounted(run, &sent) > 0)
+	wl_actor_settle(run, unaccounted, SETTLE_NS);
+	if (!run->received && sent(run) >= UD_SOME)
+		sim_run_fail(run, "liveness: not one datagram of %" PRIu64 " arrived", sent(run));
+	else if (unaccounted(run) > 0)
 		sim_run_fail(run,
 			     "conservation: of %" PRIu64 " datagrams %" PRIu64 " came, and %" PRId64
 			     " were lost without being counted",
-			     sent, run->received, unaccounted(run, &sent));
+			     sent(run), run->received, unaccounted(run));
 }
 
 static void close_all(struct sim_run *run)

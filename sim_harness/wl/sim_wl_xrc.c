@@ -9,7 +9,7 @@
  * atomic go to the memory of the queue that they name. Receives are posted late, so that queues run
  * empty. When fewer are left than the limit says, its event has come. Calls libweft. IBA annex A14.
  */
-#include "sim_harness/wl/sim_workload.h"
+#include "sim_harness/wl/sim_wl_actor.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -176,9 +176,7 @@ static void check_limit(struct xrc_queue *q)
 
 static bool untouched(const uint8_t *at, uint32_t from)
 {
-	while (from < SLOT_BYTES && at[from] == BEFORE)
-		from++;
-	return from == SLOT_BYTES;
+	return wl_actor_changed(at, from, SLOT_BYTES, BEFORE) == SLOT_BYTES;
 }
 
 /*
@@ -278,7 +276,8 @@ static void post(struct xrc_actor *a)
 	    [SIM_OP_READ] = WEFT_WR_READ,
 	    [SIM_OP_FETCH_ADD] = WEFT_WR_FETCH_ADD,
 	};
-	uint32_t slot = 0, which = (uint32_t)sim_prng_below(&a->prng, QUEUES);
+	uint32_t slot = wl_actor_free(a->sending, SENDS);
+	uint32_t which = (uint32_t)sim_prng_below(&a->prng, QUEUES);
 	struct xrc_queue *q = &next_of(a)->queue[which];
 	struct weft_send_wr wr = {.num_sge = 1, .flags = WEFT_SEND_SIGNALED};
 	struct xrc_op op = {draw_kind(a, q), 0, which};
@@ -286,8 +285,6 @@ static void post(struct xrc_actor *a)
 	uint8_t *at;
 	int rc;
 
-	while (slot < SENDS && a->sending >> slot & 1)
-		slot++;
 	op.bytes =
 	    (uint32_t)sim_prng_below(&a->prng, sim_prng_below(&a->prng, 2) ? MAX_BYTES + 1 : 500);
 	if (slot == SENDS)
@@ -336,9 +333,7 @@ static void poll_end(struct xrc_actor *a, uint32_t which)
 		n = weft_poll_cq(q->end->cq, 8, wc);
 		for (i = 0; i < n && !a->run->failure[0]; i++) {
 			if (wc[i].status != WEFT_WC_SUCCESS)
-				sim_run_fail(a->run, "completion: weft%u: %s (%s)", a->index,
-					     weft_wc_status_str(wc[i].status),
-					     weft_vendor_err_str(wc[i].vendor_err));
+				wl_actor_failed(a->run, a->index, &wc[i], "a request");
 			else if (!which && wc[i].qpn == a->out->qpn)
 				finished(a, (uint32_t)wc[i].wr_id);
 			else
@@ -352,6 +347,7 @@ static void step(struct sim *sim, void *ctx, uint64_t arg)
 	struct xrc_actor *a = ctx;
 	uint32_t i;
 
+	(void)sim;
 	(void)arg;
 	for (i = 0; i < QUEUES && !a->run->failure[0] && !a->run->closed; i++) {
 		poll_end(a, i);
@@ -362,10 +358,7 @@ static void step(struct sim *sim, void *ctx, uint64_t arg)
 		return;
 	if (!a->run->stopping && sim_prng_chance(&a->prng, 600000))
 		post(a);
-	sim_at(sim,
-	       sim_now_ns(sim) +
-		   sim_slow_ns(sim_proc_nic(a->end.proc), sim_prng_range(&a->prng, 500, 15000)),
-	       step, a, 0);
+	wl_actor_again(&a->end, &a->prng, 500, 15000, step, a);
 }
 
 /* ---- start and end --------------------------------------------------------------------------- */
@@ -512,8 +505,8 @@ static int start(struct sim_run *run)
 		rc = start_actor(run, &st->actors[i], i);
 	for (i = 0; i < st->num && !rc; i++)
 		rc = meet(&st->actors[i]);
-	for (i = 0; i < st->num && !rc; i++)
-		sim_at(run->sim, sim_now_ns(run->sim) + i, step, &st->actors[i], 0);
+	if (!rc)
+		wl_actor_start(run, step, st->actors, sizeof(*st->actors), st->num);
 	return rc;
 }
 
