@@ -595,6 +595,7 @@ $(eval $(call peers,release,-lrdmacm -libverbs))
 $(eval $(call link,release,$(B)/int/lossy_wire,$(patsubst %,$(B)/obj/release/%.o,tests/interop/lossy_wire dpdk_app/wire/impair),\
 	$(B)/lib/libweftutil.a))
 INTEROP_BINS := $(B)/int/mpa_sock $(B)/int/lossy_wire $(if $(HAVE_RDMACM),$(B)/int/rc_peer)
+VERBS_PROGS := $(if $(HAVE_VERBS),$(B)/int/verbs_data)
 
 # The unit tests that run the firmware, linked with one that counts. Only tests of nic_fw are compiled for it.
 COV_NEAR := $(filter tests/nic_fw/% tests/pair/%,$(UT_SRCS))
@@ -611,7 +612,6 @@ $(foreach s,$(COV_NEAR) $(COV_FAR),$(eval $(call link,cov,$(call cov_bins,$s),\
 
 UT_BINS := $(UT_SRCS:tests/%.c=$(B)/san/ut/%)
 INT_BINS := $(patsubst %,$(B)/san/int/%,$(INT_PROGS) $(SEC_PROGS)) $(TSAN_BINS) $(PLAIN_BINS) $(INTEROP_BINS)
-VERBS_PROGS := $(if $(HAVE_VERBS),$(B)/int/verbs_data)
 # Unit tests of programs in Python. They start programs, too.
 UT_SCRIPTS := $(if $(HAVE_BPF),$(sort $(wildcard tests/*/*_ut.py)))
 # Scripts that take minutes of processor time: make test-long.
@@ -714,15 +714,23 @@ $(foreach f,bench pair nic_fw,$(if $(call ut_helpers,$f),$(eval $(call archive,a
 $(foreach s,$(ARM_UT),$(eval $(call link,aarch64,$(s:tests/%.c=$(OUT_aarch64)/ut/%),\
 	$(patsubst $(B)/obj/san/%,$(B)/obj/aarch64/%,$(s:%.c=$(B)/obj/aarch64/%.o) $(call ut_stubs,$s)),\
 	$(patsubst $(B)/san/%,$(OUT_aarch64)/%,$(call ut_archives,$(call ut_folder,$s))),\
-	$(call ut_flags,$s) $(SYSROOT_LDFLAGS) -lcunit -ljansson -lm)))
-test-nodes:	## the firmware's tests and the simulator's kept runs on Arm, weftd on PCI cards, emulated (30 min); T=name, SEEDS=20 of each workload
-	@tools/deps.sh test cross nodes
+	$(call ut_flags,$s) -lcunit -ljansson -lm)))
+test-nodes:	## the firmware's tests and the simulator's kept runs on Arm, weftd on PCI cards and on Arm, emulated (an hour); T=name, SEEDS=20 of each workload
+	@tools/deps.sh test cross nodes interop
 	@tools/cross_sysroot.sh $(SYSROOT)
 	@+$(MAKE) _test-nodes
-NODES_SCRIPTS := tests/nodes/arm.sh tests/nodes/pci.sh
-_test-nodes: all $(PLAIN_BINS) $(INTEROP_BINS) $(OUT_aarch64)/bin/weft-sim $(ARM_BINS)
-	@ARM_SIM=$(OUT_aarch64)/bin/weft-sim ARM_LIBS=$(SYSROOT)/usr/lib/aarch64-linux-gnu ARM_UT='$(ARM_BINS)' \
-		WEFT_BIN=$(CURDIR)/$(B)/bin JOBS=1 \
+# Programs of the guests (tests/nodes/guest.sh), on either machine.
+GUEST_PROGS := mcast_prog goal_prog
+$(foreach p,$(GUEST_PROGS),$(foreach v,$(if $(filter $(B)/int/$p,$(PLAIN_BINS)),,release) aarch64,$(eval $(call link,$v,$(OUT_$v)/int/$p,$(B)/obj/$v/tests/int/$p.o,\
+	$(foreach l,goal weft weftutil,$(OUT_$v)/lib/lib$l.a),$(TOOL_LIBS_$v)))))
+$(eval $(call peers,aarch64,$(OUT_aarch64)/lib/verbs/librdmacm.so.1 $(OUT_aarch64)/lib/verbs/libibverbs.so.1 -Wl$(comma)--allow-shlib-undefined))
+$(OUT_aarch64)/int/rc_peer $(OUT_aarch64)/int/verbs_data: $(ARM_STAND_INS)
+ARM_GUEST := $(patsubst %,$(OUT_aarch64)/bin/%,weftd weftctl weft-bench goal-run weft-sim) $(ARM_STAND_INS) \
+	$(patsubst %,$(OUT_aarch64)/int/%,$(GUEST_PROGS) mpa_sock $(if $(HAVE_RDMACM),rc_peer verbs_data))
+NODES_SCRIPTS := tests/nodes/arm.sh tests/nodes/pci.sh tests/nodes/arm_guest.sh
+_test-nodes: all $(PLAIN_BINS) $(INTEROP_BINS) $(VERBS_PROGS) $(GUEST_PROGS:%=$(B)/int/%) $(ARM_GUEST) $(ARM_BINS)
+	@ARM_SIM=$(OUT_aarch64)/bin/weft-sim ARM_LIBS=$(CURDIR)/$(SYSROOT)/usr/lib/aarch64-linux-gnu ARM_UT='$(ARM_BINS)' \
+		ARM_BIN=$(CURDIR)/$(OUT_aarch64)/bin WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_INT=$(CURDIR)/$(B)/int JOBS=1 \
 		tests/run.sh $(if $(T),$(foreach s,$(NODES_SCRIPTS),$(if $(findstring $T,$s),$s)),$(NODES_SCRIPTS))
 	@cat $(B)/test-logs/nodes_*.sh.log
 .PHONY: test-nodes _test-nodes
@@ -1019,7 +1027,7 @@ abi: $(STAND_INS)	## list the symbols of libibverbs and librdmacm: implemented o
 	$(Q)tools/verbs_symbols.sh table $(SYSTEM_LIBS)/libibverbs.so.1 $(OBJ_ibverbs)
 	$(Q)$(if $(filter %/librdmacm.so.1,$(STAND_INS)),tools/verbs_symbols.sh table $(SYSTEM_LIBS)/librdmacm.so.1 $(OBJ_rdmacm))
 
-fw-cross:	## cross-compile: the firmware freestanding for aarch64; libweft, weftd and the tools for arm64 Linux
+fw-cross:	## cross-compile: the firmware freestanding for aarch64; libweft, stand-ins, weftd and the tools for arm64 Linux
 	@tools/deps.sh run cross
 	@+$(MAKE) _fw-cross
 _fw-cross: $(if $(SRC_nicfw),$(OUT_fw)/lib/libnicfw.a) $(filter %.a,$(call products,aarch64))
@@ -1027,11 +1035,11 @@ _fw-cross: $(if $(SRC_nicfw),$(OUT_fw)/lib/libnicfw.a) $(filter %.a,$(call produ
 	@if tools/cross_sysroot.sh $(SYSROOT); then \
 		$(MAKE) _fw-cross-linux; \
 	else \
-		echo 'weftd and the tools are not built for aarch64: no arm64 packages; firmware and libweft are'; \
+		echo 'weftd, shared libraries and the tools are not linked for aarch64: no arm64 packages; the archives are'; \
 	fi
 	@echo 'for aarch64, in $(OUT_aarch64):'; \
 	find $(OUT_aarch64) -path $(SYSROOT) -prune -o -type f -print | sort | xargs -r ls -s --block-size=1K
-_fw-cross-linux: $(call products,aarch64)
+_fw-cross-linux: $(call products,aarch64) $(ARM_STAND_INS)
 
 clean:	## remove build/
 	@rm -rf $(B)

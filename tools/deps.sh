@@ -26,7 +26,7 @@ mpi="openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils"
 lint="git clang-format cppcheck shellcheck"
 plot="$tune gnuplot-nox graphviz scour"
 cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross make"
-nodes="qemu-user-static qemu-system-x86 seabios xz-utils cpio kmod busybox-static binutils socat
+nodes="qemu-user-static qemu-system-x86 qemu-system-arm seabios xz-utils cpio kmod busybox-static binutils socat
 	rdmacm-utils ibverbs-utils perftest iperf3"
 suites="$mpi quantum-espresso quantum-espresso-data scalapack-mpi-test python3-mpi4py"
 ops="prometheus fio qemu-system-x86 debootstrap podman"

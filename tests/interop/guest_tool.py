@@ -3,7 +3,8 @@
 """The parts of guest.sh that the shell cannot do:
 
     guest_tool.py vmlinux VMLINUZ OUT         the kernel, unpacked: an emulated machine takes seconds to do it
-    guest_tool.py modules DIR OUT NAME...     modules and what they depend on, unpacked, with a file "order"
+    guest_tool.py modules DIR OUT NAME...     modules and what they depend on, unpacked, with a file "order";
+                                              STRIP: the program that takes their symbols away
     guest_tool.py sh SOCKET COMMAND           runs a command in the guest; its output, and its exit status
 """
 import base64
@@ -69,7 +70,7 @@ def modules(folder, out, names):
                 data = subprocess.run(["xz", "-dc"], input=data, stdout=subprocess.PIPE, check=True).stdout
             with open(target, "wb") as f:
                 f.write(data)
-            subprocess.run(["strip", "-g", target], check=True)
+            subprocess.run([os.environ.get("STRIP", "strip"), "-g", target], check=True)
             list_file.write(name_of(path) + ".ko\n")
     return 0
 

@@ -1,27 +1,51 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# An emulated x86-64 machine with weftd and PCI cards, made of Debian's kernel and of programs of
-# this tree. The scripts of this folder run it.
+# An emulated x86-64 or arm64 machine with weftd and PCI cards, made of Debian's kernel and of programs
+# of this tree. The scripts of this folder run it.
 #
 #	guest.sh why			exit status 0, or a line that says why no guest can run here
-#	guest.sh kernel			loads the kernel and its modules once (70 MB) into the cache
+#	guest.sh kernel			loads the kernel and its modules once (70 MB) into the cache; for arm64 Debian's
+#					libraries and programs, too
 #	guest.sh image FILE		makes the initial file system: weft's programs of WEFT_BIN, DPDK's
 #					drivers for emulated cards, modules, acts
 #	guest.sh run IMAGE CONSOLE ACTS [QEMU-OPTION]...
 #					boots it, which carries out ACTS (words of guest_acts.sh) and
 #					ends; its console goes to the file. Runs QEMU in the foreground
 #
+#	GUEST_ARCH		x86_64 (default) or arm64
+#	WEFT_BIN		programs of weft, for that machine
+#	WEFT_INT		programs of tests, likewise
+#	ARM_LIBS		folder of the unpacked arm64 libraries that weftd is linked with
 #	WEFT_NODES_CACHE	the kernel (default: weft-nodes in XDG_CACHE_HOME or ~/.cache)
 
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${WEFT_NODES_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/weft-nodes}
 tool=$here/../interop/guest_tool.py
-host_tools="qemu-system-x86_64 python3 cpio xz depmod ldd busybox"
+arch=${GUEST_ARCH:-x86_64}
+host_tools="python3 cpio xz depmod ldd busybox readelf"
 modules="virtio_pci virtio_net vfio_pci vfio_iommu_type1 uio_pci_generic e1000 e1000e vmxnet3"
 pmd_dir=
 pmds="bus_pci bus_vdev mempool_ring net_virtio net_e1000 net_vmxnet3 net_ring"
+programs="rping iperf3 ibv_rc_pingpong ib_send_lat ib_write_lat ib_read_lat"
+test_programs="mcast_prog mpa_sock rc_peer verbs_data goal_prog"
+strip=strip qemu=qemu-system-x86_64
+if [ "$arch" = arm64 ]; then
+	cache=$cache/arm64
+	# Debian's packages for that machine: the kernel, and what weftd's libraries need in turn.
+	arm_packages="linux-image-arm64 busybox-static libc6 libgcc-s1 libfdt1 libpcap0.8 libdbus-1-3 libsystemd0 libcap2
+		librte-bus-pci23 librte-bus-vdev23 librte-mempool-ring23 librte-net-virtio23 librte-net-e1000-23
+		librte-net-vmxnet3-23 librte-net-ring23 libgcrypt20 liblzma5 libzstd1 liblz4-1 libgpg-error0 libnl-3-200 libnl-route-3-200 libibverbs1 librdmacm1
+		rdmacm-utils ibverbs-utils perftest libibumad3 libpci3 libudev1 iperf3 libiperf0 libsctp1 libssl3 libgnutls30 libp11-kit0 libidn2-0
+		libunistring2 libtasn1-6 libnettle8 libhogweed6 libgmp10 libffi8
+		ibverbs-providers"
+	arm_root=$cache/root
+	strip=aarch64-linux-gnu-strip qemu=qemu-system-aarch64
+	modules="virtio_pci virtio_net vfio_pci vfio_iommu_type1 uio_pci_generic"
+	host_tools="$host_tools $strip"
+fi
+host_tools="$host_tools $qemu"
 
 die()
 {
@@ -37,13 +61,22 @@ kernel_package()
 why()
 {
 	local tool
-	[ "$(uname -m)" = x86_64 ] || { echo "the guest is built for x86_64"; return 1; }
+	[ "$arch" = arm64 ] || [ "$(uname -m)" = x86_64 ] || { echo "the guest is built for x86_64"; return 1; }
 	for tool in $host_tools; do
 		PATH=$PATH:/sbin:/usr/sbin command -v "$tool" >/dev/null ||
 			{ echo "$tool is not installed (tools/deps.sh nodes)"; return 1; }
 	done
-	[ -e "$cache/ready" ] || [ -n "$(kernel_package)" ] ||
+	[ -e "$cache/ready" ] || [ "$arch" = arm64 ] || [ -n "$(kernel_package)" ] ||
 		{ echo "no package linux-image-amd64: the guest runs Debian's kernel"; return 1; }
+}
+
+# kernel_take TREE VERSION: modules of an unpacked kernel
+kernel_take()
+{
+	PATH=$PATH:/sbin:/usr/sbin depmod -b "$1" "$2" 2>/dev/null
+	# shellcheck disable=SC2086 # words
+	STRIP=$strip python3 "$tool" modules "$1/lib/modules/$2" "$cache/mods" $modules
+	echo "$2" >"$cache/ready"
 }
 
 kernel()
@@ -51,79 +84,131 @@ kernel()
 	local package version
 	[ ! -e "$cache/ready" ] || return 0
 	why || exit 1
+	rm -rf "$cache/mods"
+	mkdir -p "$cache/mods"
+	if [ "$arch" = arm64 ]; then
+		# shellcheck disable=SC2086 # words
+		"$here/../../tools/cross_sysroot.sh" "$arm_root" $arm_packages || exit 1
+		version=$(basename "$arm_root"/lib/modules/*)
+		cp "$arm_root/boot/vmlinuz-$version" "$cache/vmlinux"
+		kernel_take "$arm_root" "$version"
+		rm -rf "${arm_root:?}"/lib/modules "${arm_root:?}"/boot
+		return
+	fi
 	package=$(kernel_package)
 	version=${package#linux-image-}
-	rm -rf "$cache"
-	mkdir -p "$cache/mods"
 	(cd "$cache" && apt-get download "$package" >"$cache/download.log" 2>&1) ||
 		die "the kernel cannot be loaded, see $cache/download.log"
 	dpkg-deb -x "$cache"/linux-image-*.deb "$cache/kernel"
 	python3 "$tool" vmlinux "$cache/kernel/boot/vmlinuz-$version" "$cache/vmlinux"
-	PATH=$PATH:/sbin:/usr/sbin depmod -b "$cache/kernel" "$version" 2>/dev/null
-	# shellcheck disable=SC2086 # words
-	python3 "$tool" modules "$cache/kernel/lib/modules/$version" "$cache/mods" $modules
+	kernel_take "$cache/kernel" "$version"
 	rm -rf "$cache/kernel" "$cache"/*.deb
-	echo "$version" >"$cache/ready"
+}
+
+# libraries FILE: the libraries that it loads, as lines with their place here and in the guest
+libraries()
+{
+	local name dir found
+	if [ "$arch" = x86_64 ]; then
+		{ ldd "$1" 2>/dev/null || true; } | { grep -o '/[^ ]*' || true; } | sed 's/.*/& &/'
+		return
+	fi
+	{ readelf -d "$1" 2>/dev/null || true; } | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | while read -r name; do
+		found=
+		# Libraries of weft find it beside them.
+		case $name in libweft.so.*) continue ;; esac
+		for dir in "$arm_root"/lib/aarch64-linux-gnu "$arm_root"/usr/lib/aarch64-linux-gnu "$ARM_LIBS" \
+			"$ARM_LIBS/../../../lib/aarch64-linux-gnu"; do
+			[ -e "$dir/$name" ] || continue
+			found=yes
+			case $name in
+			ld-*) echo "$dir/$name /lib/$name" ;;
+			*) echo "$dir/$name /lib/aarch64-linux-gnu/$name" ;;
+			esac
+			break
+		done
+		[ -n "$found" ] || echo "guest.sh: $1 needs $name, which none of the packages has" >&2
+	done
 }
 
 # install_file FILE TREE FOLDER: copies it, without symbols if it is a program, and the libraries that it loads
 install_file()
 {
-	local lib
+	local lib to
 	mkdir -p "$2/$3"
 	cp -L "$1" "$2/$3/"
-	strip -g "$2/$3/${1##*/}" 2>/dev/null || true
-	{ ldd "$1" 2>/dev/null || true; } | { grep -o '/[^ ]*' || true; } | while read -r lib; do
-		[ ! -e "$2$lib" ] || continue
-		mkdir -p "$2${lib%/*}"
+	$strip -g "$2/$3/${1##*/}" 2>/dev/null || true
+	libraries "$1" | while read -r lib to; do
+		[ ! -e "$2$to" ] && [ ! -L "$2$to" ] || continue
 		# A driver that was loaded twice would register twice.
 		case $(readlink -f "$lib") in
 		*/pmds-*)
-			ln -s "$pmd_dir/${lib##*/}" "$2$lib"
+			mkdir -p "$2${to%/*}"
+			ln -s "$pmd_dir/${lib##*/}" "$2$to"
 			continue
 			;;
 		esac
-		cp -L "$lib" "$2$lib"
-		strip -g "$2$lib" 2>/dev/null || true
+		install_file "$lib" "$2" "${to%/*}"
 	done
+}
+
+# program NAME: where the machine's packages have it
+program()
+{
+	if [ "$arch" = arm64 ]; then
+		compgen -G "$arm_root/*bin/$1" || compgen -G "$arm_root/usr/*bin/$1"
+	else
+		command -v "$1"
+	fi
 }
 
 image()
 {
-	local out=$1 tree pmd file
+	local out=$1 tree pmd file pmds_here
 	local bin=${WEFT_BIN:?} lib
 	lib=$(cd "$bin/../lib" && pwd)
-	pmd_dir=$(compgen -G '/usr/lib/*/dpdk/pmds-*')
+	if [ "$arch" = arm64 ]; then
+		: "${ARM_LIBS:?}"
+		pmds_here=$(compgen -G "$arm_root/usr/lib/*/dpdk/pmds-*")
+		pmd_dir=${pmds_here#"$arm_root"}
+	else
+		pmds_here=$(compgen -G '/usr/lib/*/dpdk/pmds-*')
+		pmd_dir=$pmds_here
+	fi
 	tree=$(mktemp -d "${TMPDIR:-/tmp}/weft-guest.XXXXXX")
 	# shellcheck disable=SC2064 # now
 	trap "rm -rf '$tree'" EXIT
 	mkdir -p "$tree"/{bin,sbin,proc,sys,dev,tmp,run,etc,var/run,usr/bin,weft/lib/verbs}
-	install_file "$(command -v busybox)" "$tree" bin
+	install_file "$(program busybox)" "$tree" bin
 	ln -s busybox "$tree/bin/sh"
 	for file in weftd weftctl weft-bench weft-run goal-run; do
-		install_file "$bin/$file" "$tree" weft/bin
+		[ ! -e "$bin/$file" ] || install_file "$bin/$file" "$tree" weft/bin
 	done
 	# Libraries of weft look for each other beside them.
 	for file in "$lib"/libweft.so.?; do
 		install_file "$file" "$tree" weft/lib
 	done
 	for file in "$lib"/verbs/*.so*; do
-		install_file "$file" "$tree" weft/lib/verbs
+		[ ! -e "$file" ] || install_file "$file" "$tree" weft/lib/verbs
 	done
-	for file in rping iperf3 ibv_rc_pingpong ib_send_lat ib_write_lat ib_read_lat; do
-		file=$(command -v "$file") && install_file "$file" "$tree" usr/bin
+	for file in $programs; do
+		file=$(program "$file") && install_file "$file" "$tree" usr/bin
 	done
-	for file in mcast_prog mpa_sock rc_peer; do
-		install_file "$bin/../int/$file" "$tree" weft/bin
+	for file in $test_programs; do
+		[ ! -e "$WEFT_INT/$file" ] || install_file "$WEFT_INT/$file" "$tree" weft/bin
 	done
 	for pmd in $pmds; do
-		file=$(compgen -G "$pmd_dir/librte_$pmd.so.*.*")
+		file=$(compgen -G "$pmds_here/librte_$pmd.so.*.*")
 		install_file "$file" "$tree" "${pmd_dir#/}"
-		ln -s "${file##*/}" "$tree${file%.*}"
+		ln -s "${file##*/}" "$tree$pmd_dir/$(basename "${file%.*}")"
 	done
 	# Threads of glibc are ended by it.
-	file=$(ldconfig -p | awk '/libgcc_s.so.1/ && /x86-64/ { file = $NF } END { print file }')
-	[ -e "$tree$file" ] || install_file "$file" "$tree" "${file%/*}"
+	if [ "$arch" = arm64 ]; then
+		install_file "$arm_root/lib/aarch64-linux-gnu/libgcc_s.so.1" "$tree" lib/aarch64-linux-gnu
+	else
+		file=$(ldconfig -p | awk '/libgcc_s.so.1/ && /x86-64/ { file = $NF } END { print file }')
+		[ -e "$tree$file" ] || install_file "$file" "$tree" "${file%/*}"
+	fi
 	mkdir -p "$tree/mods"
 	cp "$cache"/mods/* "$tree/mods/"
 	install -m 755 "$here/guest_init.sh" "$tree/init"
@@ -136,15 +221,20 @@ image()
 
 run()
 {
-	local image=$1 console=$2 acts=$3 words
+	local image=$1 console=$2 acts=$3 words=() machine=()
 	shift 3
-	words="console=ttyS0 loglevel=4 panic=-1 reboot=t nokaslr mitigations=off tsc=reliable no_timer_check"
-	words="$words random.trust_cpu=on cryptomgr.notests nopti audit=0 intel_iommu=on iommu=pt weft.acts=$(
-		printf '%s' "$acts" | base64 -w0)"
-	exec qemu-system-x86_64 -accel tcg,thread=multi,tb-size=256 \
-		-cpu qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt,+pclmulqdq -m "${WEFT_NODES_MEM:-768}" -smp 2 -nodefaults -no-user-config \
-		-display none -no-reboot -kernel "$cache/vmlinux" -initrd "$image" -append "$words" \
-		-chardev "file,id=c0,path=$console" -serial chardev:c0 "$@"
+	words=(loglevel=4 panic=-1 reboot=t nokaslr audit=0 cryptomgr.notests random.trust_cpu=on
+		"weft.acts=$(printf '%s' "$acts" | base64 -w0)")
+	if [ "$arch" = arm64 ]; then
+		words+=(console=ttyAMA0)
+		machine=(-cpu cortex-a72)
+	else
+		words+=(console=ttyS0 mitigations=off tsc=reliable no_timer_check nopti intel_iommu=on iommu=pt)
+		machine=(-cpu 'qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt,+pclmulqdq')
+	fi
+	exec "$qemu" -accel tcg,thread=multi,tb-size=256 "${machine[@]}" -m "${WEFT_NODES_MEM:-768}" -smp 2 \
+		-nodefaults -no-user-config -display none -no-reboot -kernel "$cache/vmlinux" -initrd "$image" \
+		-append "${words[*]}" -chardev "file,id=c0,path=$console" -serial chardev:c0 "$@"
 }
 
 case ${1:-} in

@@ -157,18 +157,31 @@ ping()
 	say "ping $1 $(grep received $log/ping)"
 }
 
-# bench,WORD...: weft-bench from the first NIC to the second
-bench()
+# between TO WORD...: weft-bench to that NIC from the other
+between()
 {
+	to=$1
+	shift
 	: >$log/bench.s
-	timeout 400 weft-bench "$@" --timeout 120 --device weft1 --server --port 1200 >$log/bench.s 2>&1 &
+	timeout 400 weft-bench "$@" --timeout 120 --device "weft$to" --server --port 1200 >$log/bench.s 2>&1 &
 	server=$!
 	wait_for 60 'weft-bench listens' grep -q 'listening on port' $log/bench.s
-	timeout 400 weft-bench "$@" --timeout 120 --device weft0 --connect 127.0.0.1 --port 1200 \
+	timeout 400 weft-bench "$@" --timeout 120 --device "weft$((1 - to))" --connect 127.0.0.1 --port 1200 \
 		>$log/bench.c 2>&1 || fail "weft-bench $* ended with $?"
 	wait $server || fail "weft-bench $* --server ended with $?"
 	rm -f $log/bench.*
-	say "bench $*"
+	say "bench to weft$to $*"
+}
+
+# bench,WORD... and back,WORD...: from the first NIC to the second, and the other way
+bench()
+{
+	between 1 "$@"
+}
+
+back()
+{
+	between 0 "$@"
 }
 
 # pair NAME CARD SERVER... -- CLIENT...: a server on NIC CARD and a client on the other, in weft-run
@@ -232,6 +245,19 @@ perftest()
 			pair perftest $to $program -F -n 20 -s 4096 -p 1860$to -- $program -F -n 20 -s 4096 -p 1860$to 127.0.0.1
 		done
 	done
+}
+
+# Every operation of verbs, drawn, in both directions: every byte is looked at.
+verbs()
+{
+	has verbs_data || return 0
+	for seed in 1 2; do
+		timeout 900 weft-run --transport ib verbs_data weft0 weft1 -g 0 -n 2 -s $seed >$log/verbs 2>&1 ||
+			fail "verbs_data -s $seed ended with $?"
+		cat $log/verbs
+	done
+	rm -f $log/verbs
+	say verbs
 }
 
 # A GOAL program of ranks on both cards: every byte of the messages is looked at.
@@ -327,6 +353,48 @@ client()
 	done
 	rm -f $log/client
 	say "client $*"
+}
+
+# here,COMMAND...: with weft-run on the first NIC, waits for a program of another guest
+here()
+{
+	: >$log/here
+	timeout 900 weft-run --device weft0 "$@" >$log/here 2>&1 || fail "$* ended with $?"
+	rm -f $log/here
+	say "here $*"
+}
+
+# there,COMMAND...: with weft-run on the first NIC, to a program of another guest that may not wait yet
+there()
+{
+	tries=60
+	until timeout 900 weft-run --device weft0 "$@" >$log/there 2>&1; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] && grep -qiE 'refused|reject|unreachable|onnect|route|timed out|RESOLVE|Correlation' $log/there ||
+			fail "$* ended with $?"
+		sleep 3
+	done
+	rm -f $log/there
+	say "there $*"
+}
+
+# rank,N,MAC...: rank N of a GOAL program whose ranks are NICs with these addresses. A machine that stands still for
+# a second is a lost rank for the others: all begin again.
+rank()
+{
+	rank=$1
+	shift
+	peers=$(echo "$*" | tr ' ' ,)
+	tries=10
+	until timeout 900 env WEFT_PEERS="$peers" WEFT_RANK="$rank" WEFT_DEVICE=weft0 \
+		WEFT_KEY=00112233445566778899aabbccddeeff goal_prog -n 3 -b 20000 -a >$log/rank 2>&1; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] && grep -q 'does not respond\|never reached' $log/rank || fail "goal_prog ended with $?"
+		cat $log/rank
+	done
+	cat $log/rank
+	rm -f $log/rank
+	say "rank $rank of $peers"
 }
 
 stats_read()

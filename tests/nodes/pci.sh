@@ -8,36 +8,14 @@
 # libibverbs and perftest, iperf3 over sockets in both directions, a GOAL program, large packets,
 # counters of drivers, cards that cannot be used, and one that is taken out.
 #
-#	CASES	the cases to run, by name (default: all)
-#
-# A guest has no time limit on the clock: it fails when it prints nothing for WEFT_NODES_QUIET
-# seconds (500). The acts in it have limits of their own.
+# CASES names the cases to run: lib.sh.
 #
 # timeout: 7200
 
 . tests/int/lib.sh
-reason=$(tests/nodes/guest.sh why) || skip "$reason"
-tests/nodes/guest.sh kernel || die 'the kernel of the guest is not there'
-image=$WEFT_TMP/image
-tests/nodes/guest.sh image "$image" || die 'the initial file system cannot be made'
-quiet=${WEFT_NODES_QUIET:-500}
-
-# Small windows: on a busy machine an emulated one moves some ten frames a second over virtio.
-data='bench,bw,--qp,rd,--size,16K,--iters,20,--window,4 bench,lat,--qp,rd,--iters,20,--warmup,5
-	bench,bw,--qp,rd,--op,read,--size,16K,--iters,10,--window,2 bench,bw,--qp,rc-tcp,--size,16K,--iters,20,--window,4
-	bench,bw,--qp,rc-esp,--size,16K,--iters,10,--window,2 rping pingpong perftest goal groups linux_tcp
-	sockets sockets,-R'
-pings='kernel_up,10.9.0.9/24 ping,10.9.0.1 ping,10.9.0.2'
-machine_uio='-M pc,vmport=off,hpet=off'
-machine_vfio='-M q35,vmport=off,hpet=off,kernel-irqchip=split -device intel-iommu,intremap=on,aw-bits=48'
-
-# cards DEVICE: QEMU's options for two of them on the first bus, and the kernel's, on one Ethernet
-cards()
-{
-	printf '%s ' -netdev hubport,id=h0,hubid=0 -netdev hubport,id=h1,hubid=0 -netdev hubport,id=h2,hubid=0 \
-		-device "$1,netdev=h0,addr=10,romfile=" -device "$1,netdev=h1,addr=11,romfile=,mac=52:54:00:12:34:99" \
-		-device "virtio-net-pci,netdev=h2,addr=18,romfile=,mac=52:54:00:12:34:77"
-}
+. tests/nodes/lib.sh
+guest_image x86_64
+guest_arch x86_64
 
 # The same behind ports from which they can be taken out.
 cards_behind_ports()
@@ -48,76 +26,6 @@ cards_behind_ports()
 		-device "virtio-net-pci,netdev=h2,addr=18,romfile=,mac=52:54:00:12:34:77"
 }
 
-# guest_start NAME ACTS QEMU-OPTION...: in the network namespace of $guest_ns
-guest_ns=
-guest_start()
-{
-	local name=$1 acts=$2
-	shift 2
-	: >"$WEFT_TMP/$name.console"
-	# shellcheck disable=SC2086 # words
-	spawn "$name" $guest_ns tests/nodes/guest.sh run "$image" "$WEFT_TMP/$name.console" "$(echo $acts)" "$@"
-}
-
-# guest_end NAME: waits while it goes on; all of its acts must have passed
-guest_end()
-{
-	local name=$1 bytes=0 now at=$SECONDS
-	while alive "$name"; do
-		now=$(stat -c %s "$WEFT_TMP/$name.console")
-		[ "$now" = "$bytes" ] || { bytes=$now at=$SECONDS; }
-		[ $((SECONDS - at)) -lt "$quiet" ] || guest_failed "$name" "silent for $quiet s"
-		sleep 0.5
-	done
-	finish "$name"
-	guest_said "$name" '^guest: ended 0' || guest_failed "$name" 'an act failed'
-	say "ok: $name: $(tr -d '\r' <"$WEFT_TMP/$name.console" | sed -n 's/^guest: \(booted.*\)/\1/p')"
-}
-
-guest_said()
-{
-	tr -d '\r' <"$WEFT_TMP/$1.console" | grep -qE -- "$2"
-}
-
-guest_failed()
-{
-	tr -d '\r' <"$WEFT_TMP/$1.console" | tail -n 60
-	die "guest $1: $2"
-}
-
-# wanted NAME: true if the case is to be run
-wanted()
-{
-	[ -z "${CASES:-}" ] && return
-	case " $CASES " in
-	*" $1 "*) return 0 ;;
-	esac
-	return 1
-}
-
-# card_case NAME uio|vfio DEVICE ACTS...: further acts behind those that every card has
-card_case()
-{
-	local name=$1 how=$2 device=$3 bind
-	shift 3
-	wanted "$name" || return 0
-	case $how in
-	uio)
-		bind='hugepages,100 bind,uio_pci_generic,0,1'
-		set -- stats,wire_polled_idle "$@"
-		;;
-	vfio) bind='bind,vfio-pci,0,1' ;;
-	esac
-	local machine=machine_$how
-	# shellcheck disable=SC2086,SC2046 # words
-	guest_start "$name" "$bind weftd list $pings $data stats,card_ $* stop" ${!machine} $(cards "$device")
-	guest_end "$name"
-	tr -d '\r' <"$WEFT_TMP/$name.console" | grep -E 'weft0: card|polled_idle|rx_interrupts' | sort -u
-}
-
-large='stop hugepages,180 weftd,--mtu,9000 list bench,bw,--qp,rd,--size,64K,--iters,10,--window,2
-	bench,bw,--qp,rc-tcp,--size,64K,--iters,10,--window,2'
-virtio='virtio-net-pci'
 virtio_iommu="$virtio,disable-legacy=on,iommu_platform=on"
 
 card_case virtio_split uio $virtio
@@ -178,14 +86,64 @@ if wanted unplug; then
 	guest_end unplug
 fi
 
-# one_card DEVICE LINK PEER: QEMU's options for a card and the kernel's interface, joined to another guest
-one_card()
+# Linux's software iWARP in a guest of its own (tests/interop/guest.sh) as the peer of a card: rping,
+# perftest, and rc_peer, which looks at every byte; either of them active. siw misses an FPDU that
+# comes right behind its own MPA reply: the wire delays it.
+siw_guest=tests/interop/guest.sh
+siw()
 {
-	printf '%s ' -netdev hubport,id=h0,hubid=0 -netdev hubport,id=h1,hubid=0 \
-		-netdev "dgram,id=d0,local.type=unix,local.path=$2,remote.type=unix,remote.path=$3" \
-		-netdev hubport,id=h2,hubid=0,netdev=d0 -device "$1,netdev=h0,addr=10,romfile=" \
-		-device "virtio-net-pci,netdev=h1,addr=18,romfile=,mac=52:54:00:12:34:$4"
+	timeout 900 $siw_guest sh siw "$*" >"$WEFT_TMP/siw.out" 2>&1 || { cat "$WEFT_TMP/siw.out"; guest_failed siw_card "siw: $*"; }
 }
+
+# siw_until WORD...: again until the other guest's program is there, too; a wrong byte ends it
+siw_until()
+{
+	siw "for i in \$(seq 60); do $* >/tmp/out 2>&1 && exit 0; grep -q wrong /tmp/out && break; sleep 3; done; tail -n 20 /tmp/out; exit 1"
+	say "ok: siw: $*"
+}
+
+if wanted siw && reason=$($siw_guest why) && [ -x "$WEFT_INT/lossy_wire" ]; then
+	[ -e "${WEFT_GUEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/weft-guest}/ready" ] || $siw_guest build || die 'no guest with siw'
+	export WEFT_GUEST_RUN=$WEFT_TMP/guest
+	netns_add siw
+	ns=$(unique siw)
+	guest_ns="ip netns exec $ns"
+	ip -n "$ns" link add br0 type bridge && ip -n "$ns" link add ga type veth peer name gb || die 'no bridge'
+	$guest_ns ip tuntap add dev wt mode tap || die 'no tap'
+	for dev in br0 ga gb wt; do
+		$guest_ns sysctl -q -w "net.ipv6.conf.$dev.disable_ipv6=1" 2>/dev/null
+		ip -n "$ns" link set $dev up
+	done
+	ip -n "$ns" link set gb master br0
+	spawn wire $guest_ns "$WEFT_INT/lossy_wire" wt ga -m 200
+	wait_until 'the wire is ready' grep -q '^ready' "$WEFT_TMP/wire.out"
+	at_exit "$siw_guest stop siw"
+	$siw_guest boot siw --ns "$ns" --bridge br0 --ip 10.9.0.3/24 --add "$WEFT_INT/rc_peer" || die 'the guest with siw does not boot'
+	acts='' ops='send,-d,both write,-d,passive read,-d,passive'
+	for op in $ops; do
+		acts="$acts there,rc_peer,connect,10.9.0.3,7300,-w,300,-s,5000,-n,30,-o,$op here,rc_peer,listen,10.9.0.1,7301,-s,5000"
+	done
+	acts="$acts there,rping,-c,-a,10.9.0.3,-C,10,-V here,rping,-s,-a,10.9.0.1,-C,10,-V"
+	acts="$acts there,ib_write_lat,-F,-R,-n,20,-s,4096,10.9.0.3 here,ib_write_lat,-F,-R,-n,20,-s,4096"
+	# shellcheck disable=SC2086 # words
+	guest_start siw_card "hugepages,80 bind,uio_pci_generic,0 weftd list $acts stop" $machine_uio \
+		-netdev tap,id=h0,ifname=wt,script=no,downscript=no,vhost=off -device e1000e,netdev=h0,addr=10,romfile=
+	until dead siw_card || guest_said siw_card '^act: list'; do sleep 0.5; done
+	for op in $ops; do
+		siw_until "rc_peer listen 10.9.0.3 7300 -s 5000"
+		siw_until "rc_peer connect 10.9.0.1 7301 -w 300 -s 5000 -n 30 -o ${op//,/ }"
+	done
+	# At its end rping closes the event channel on which one of its threads waits, which may exit with -1.
+	siw "rping -s -a 10.9.0.3 -C 10 -V >/tmp/out 2>&1 || grep -qx 'rdma_get_cm_event: Bad file descriptor' /tmp/out"
+	siw_until "rping -c -a 10.9.0.1 -C 10 -V"
+	siw "ib_write_lat -F -R -n 20 -s 4096"
+	siw_until "ib_write_lat -F -R -n 20 -s 4096 10.9.0.1"
+	guest_end siw_card
+	guest_ns=
+	kill9 wire
+elif wanted siw; then
+	say "left out: siw as the peer: $reason"
+fi
 
 # Two machines with cards of different kinds: a and b are the ends of their cable.
 if wanted two; then
