@@ -105,6 +105,24 @@ static void dispatch_hello(struct fw_nic *nic, const struct rdmap_seg *pkt, cons
 	rd_hello_rx(nic, pkt, hello);
 }
 
+/*
+ * Checks the CRC32C of a datagram of bytes at offset. It covers the UDP header with checksum 0: a
+ * kernel or a device on the way may fill the checksum in.
+ */
+static bool dgram_crc_ok(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t offset,
+			 uint32_t bytes)
+{
+	struct wire_udp udp;
+
+	offset -= (uint32_t)sizeof(udp);
+	memcpy(&udp, frame->seg[0].data + offset, sizeof(udp));
+	if (__builtin_expect(!be16_get(udp.checksum), 1))
+		return eth_crc32c_ok(nic, frame, offset, bytes + (uint32_t)sizeof(udp));
+	udp.checksum = be16_put(0);
+	return eth_crc32c_ok_from(nic, nic->port.crc32c(FW_CRC32C_INIT, &udp, sizeof(udp)), frame,
+				  offset + (uint32_t)sizeof(udp), bytes);
+}
+
 /* The CRC32C has not been checked yet, so the number only selects a prefetch. */
 static void prefetch_receive(struct fw_nic *nic, uint32_t qpn)
 {
@@ -132,9 +150,7 @@ void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct 
 		return;
 	}
 	prefetch_receive(nic, be32_get(hdr->dst_qpn));
-	if (!(frame->flags & FW_RX_CRC_OK) &&
-	    !eth_crc32c_ok(nic, frame, offset - (uint32_t)sizeof(struct wire_udp),
-			   bytes + (uint32_t)sizeof(struct wire_udp))) {
+	if (!(frame->flags & FW_RX_CRC_OK) && !dgram_crc_ok(nic, frame, offset, bytes)) {
 		FW_DROP(nic, drop_dgram_crc);
 		return;
 	}

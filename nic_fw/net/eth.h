@@ -68,9 +68,12 @@ static inline const uint8_t *eth_cursor_next(struct eth_cursor *cursor, uint32_t
 void eth_cursor_copy(struct eth_cursor *cursor, void *dst, uint32_t bytes);
 /*
  * True if [offset, offset + bytes) of a frame, at least 4 bytes, ends with the CRC32C of the rest.
+ * _from() continues crc, that of bytes before them.
  */
 bool eth_crc32c_ok(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t offset,
 		   uint32_t bytes);
+bool eth_crc32c_ok_from(struct fw_nic *nic, uint32_t crc, const struct fw_rx_frame *frame,
+			uint32_t offset, uint32_t bytes);
 
 uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget);
 

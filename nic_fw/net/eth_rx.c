@@ -49,11 +49,11 @@ void eth_cursor_copy(struct eth_cursor *cursor, void *dst, uint32_t bytes)
 	}
 }
 
-bool eth_crc32c_ok(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t offset,
-		   uint32_t bytes)
+bool eth_crc32c_ok_from(struct fw_nic *nic, uint32_t crc, const struct fw_rx_frame *frame,
+			uint32_t offset, uint32_t bytes)
 {
-	uint32_t crc = FW_CRC32C_INIT, n;
 	struct eth_cursor cursor;
+	uint32_t n;
 	const uint8_t *data;
 	struct be32 want, got;
 
@@ -72,6 +72,12 @@ bool eth_crc32c_ok(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t
 	}
 	want = fw_crc32c_wire(crc);
 	return memcmp(&want, &got, sizeof(got)) == 0;
+}
+
+bool eth_crc32c_ok(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t offset,
+		   uint32_t bytes)
+{
+	return eth_crc32c_ok_from(nic, FW_CRC32C_INIT, frame, offset, bytes);
 }
 
 static bool is_for_us(const struct fw_nic *nic, const uint8_t *dst)

@@ -44,7 +44,8 @@ void udp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip
 		FW_DROP(nic, drop_udp_port);
 		return;
 	}
-	if (be16_get(udp->checksum) != 0 && !udp_checksum_ok(frame, info, bytes)) {
+	if (be16_get(udp->checksum) != 0 && !(frame->flags & FW_RX_CSUM_OK) &&
+	    !udp_checksum_ok(frame, info, bytes)) {
 		FW_DROP(nic, drop_udp_checksum);
 		return;
 	}
