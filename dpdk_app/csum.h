@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The TCP checksum in frames: computed here, offloaded to the device, omitted on the way to a NIC
- * of the same weftd, and detected as omitted by the kernel.
+ * of the same weftd, and detected as omitted by the kernel, as is that of UDP.
  *
  * A frame with an omitted checksum holds the pseudo header's sum in its place. Its mbuf has DPDK's
  * offload request: RTE_MBUF_F_TX_TCP_CKSUM and the lengths of its headers. RFC 1071, RFC 9293 3.1.
@@ -20,6 +20,8 @@
 enum {
 	CSUM_TCP_AT = 16, /* offset in the TCP header */
 	CSUM_TCP_BYTES = 20,
+	CSUM_UDP_AT = 6, /* and in UDP's */
+	CSUM_UDP_BYTES = 8,
 };
 
 /* Returns true if the checksum's place lies within the frame. */
@@ -77,9 +79,9 @@ static inline bool csum_device_ok(const struct rte_mbuf *m)
 }
 
 /*
- * Returns true for a received TCP segment that a kernel sent without its checksum, which an
- * interface without hardware forwards unchanged: the field holds the pseudo header's sum. A
- * complete checksum equals that sum once in 65536 frames, as likely as a wrong one is correct.
+ * Returns true for a received TCP segment, or a datagram, that a kernel sent without its checksum,
+ * which an interface without hardware forwards unchanged: the field holds the pseudo header's sum.
+ * A complete checksum equals that sum once in 65536 frames, as likely as a wrong one is correct.
  */
 bool csum_is_partial(const uint8_t *frame, uint32_t bytes);
 

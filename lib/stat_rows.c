@@ -184,6 +184,10 @@ static const struct stat_row rows[] = {
     COUNTER("gso_runs", "Runs of frames given to the kernel as one"),
     COUNTER("gso_frames", "Frames of those runs"),
     COUNTER("gso_refused", "Runs that the kernel refused"),
+    COUNTER("packet_rx_large", "Frames beyond the MTU that were divided (AF_PACKET)"),
+    COUNTER("packet_rx_large_bad", "Frames beyond the MTU that cannot be divided"),
+    COUNTER("packet_rx_large_nombuf", "Frames beyond the MTU lost for want of buffers"),
+    COUNTER("packet_rx_large_missing", "Frames beyond the MTU that the kernel lost"),
 
     COUNTER("xsk_queue#_rx", "Frames received by an AF_XDP socket"),
     COUNTER("xsk_queue#_tx", "Frames sent by an AF_XDP socket"),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The packet socket through which runs of TCP segments go to the kernel; see gso.h.
+ * The packet socket through which runs go to the kernel as one frame; see gso.h.
  *
  * Calls gso_run.c and the kernel. packet(7), struct virtio_net_hdr of Linux.
  */
@@ -17,6 +17,10 @@
 
 #include "dpdk_app/csum.h"
 
+#ifndef VIRTIO_NET_HDR_GSO_UDP_L4 /* Linux 6.2 */
+#define VIRTIO_NET_HDR_GSO_UDP_L4 5
+#endif
+
 enum {
 	GSO_SNDBUF = 4 << 20,
 };
@@ -32,16 +36,24 @@ bool gso_tx(struct gso *gso, struct rte_mbuf **frames, uint32_t n)
 {
 	struct virtio_net_hdr vnet = {.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
 				      .gso_type = VIRTIO_NET_HDR_GSO_TCPV4,
-				      .csum_start = GSO_TCP_AT,
+				      .csum_start = GSO_L4_AT,
 				      .csum_offset = CSUM_TCP_AT};
+	bool udp = !csum_is_left(frames[0]);
 	uint8_t hdr[GSO_HDR_MAX];
 	struct iovec piece[GSO_RUN_MAX + 2];
 	struct msghdr msg = {.msg_iov = piece, .msg_iovlen = n + 2};
 
 	vnet.hdr_len = (uint16_t)gso_join(frames, n, hdr, &piece[2], &vnet.gso_size);
+	if (udp) {
+		vnet.gso_type = VIRTIO_NET_HDR_GSO_UDP_L4;
+		vnet.csum_offset = CSUM_UDP_AT;
+	}
 	piece[0] = (struct iovec){&vnet, sizeof(vnet)};
 	piece[1] = (struct iovec){hdr, vnet.hdr_len};
 	if (sendmsg(gso->fd, &msg, MSG_DONTWAIT) < 0) {
+		/* A kernel before 6.2 does not know such frames. */
+		if (udp && errno == EINVAL)
+			gso->flows.no_udp = true;
 		gso->stats.refused++;
 		return false;
 	}

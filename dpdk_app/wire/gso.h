@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs of TCP segments passed to the kernel as one frame (generic segmentation offload), as the
- * kernel's own TCP does. The stack, and the receiver if it is on this machine, then process about
- * 30 segments at once. It uses a packet socket beside the AF_XDP sockets, which do not support such
- * frames.
+ * Runs of TCP segments, and of datagrams of RD, passed to the kernel as one frame (generic
+ * segmentation offload), as the kernel's own TCP does. The stack, and the receiver if it is on this
+ * machine, then process about 30 segments at once. It uses a packet socket beside the AF_XDP
+ * sockets, or the rings of DPDK's AF_PACKET, which do not support such frames.
  *
  * Calls gso_run.c and the kernel. Documentation/networking/segmentation-offloads.rst of Linux.
  */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Selection of TCP segments that can go to the kernel as one frame (gso.h), and construction of
- * that frame.
+ * Selection of TCP segments, and of datagrams of RD, that can go to the kernel as one frame
+ * (gso.h), and construction of that frame.
  *
  * A flow begins with single frames, and returns to them for a while after each retransmission: a
  * receiver may accept no frames beyond the MTU (another AF_XDP program, a packet socket), or lose
- * long bursts.
+ * long bursts. RD says which datagrams it repeats; a flow of it returns when they are half of those
+ * in runs, so that a time-out of a crowded machine changes nothing. Datagrams of other kinds go
+ * singly, since their sender does not learn of a loss.
  *
  * Runs on the owner's core.
  */
@@ -25,38 +27,50 @@ enum {
 	GSO_LEAST = 2,    /* frames per run: minimum */
 	GSO_RUN_MAX = 64, /* and maximum */
 	GSO_FLOWS = 256,  /* table size; the most recent flows, by hash */
-	GSO_TCP_AT = sizeof(struct wire_eth) + sizeof(struct wire_ip),
-	GSO_HDR_MAX = GSO_TCP_AT + 60,
+	GSO_L4_AT = sizeof(struct wire_eth) + sizeof(struct wire_ip),
+	GSO_HDR_MAX = GSO_L4_AT + 60,
+	/* Payload of a datagram from which it goes in a run; AF_XDP is as fast for shorter ones. */
+	GSO_UDP_LEAST = 512,
 };
 
 /* State of a flow. */
 struct gso_flow {
-	uint32_t dst_ip, ports; /* as in the frame */
-	uint32_t next_seq;      /* after all data sent */
-	uint32_t alone;         /* frames left to send singly */
-	uint32_t penalty;       /* their number at the next retransmission; 0: unused entry */
-	uint32_t good;          /* frames in runs since the last retransmission */
+	uint32_t dst_ip, ports;  /* as in the frame */
+	uint32_t next_seq;       /* TCP: after all data sent */
+	uint32_t in_runs;        /* UDP: recent frames in runs, */
+	uint32_t repeated;       /* repeated ones since, */
+	uint32_t repeated_alone; /* and those before, while frames went singly */
+	bool udp;
+	uint32_t alone;   /* frames left to send singly */
+	uint32_t penalty; /* their number at the next retransmission; 0: unused entry */
+	uint32_t good;    /* frames in runs since the last retransmission */
 };
 
 /* Initially zero. */
 struct gso_flows {
 	struct gso_flow flow[GSO_FLOWS];
+	bool no_udp; /* the kernel takes no runs of datagrams */
 };
 
 /*
  * Returns how many of the first n >= 1 frames, each in one segment, can be sent as one: consecutive
- * segments of one TCP flow with omitted checksums (csum.h). 1: the first frame goes alone. They
- * count as sent; gso_unsent() undoes that for frames not sent.
+ * segments of one TCP flow with omitted checksums (csum.h), or datagrams of one RD session. 1: the
+ * first frame goes alone. They count as sent; gso_unsent() undoes that for frames not sent.
  */
 uint32_t gso_run(struct gso_flows *flows, struct rte_mbuf *const *frames, uint32_t n);
 void gso_unsent(struct gso_flows *flows, struct rte_mbuf *const *frames, uint32_t n);
 
-/* Returns true if a further segment could extend the run. */
-bool gso_may_go_on(struct rte_mbuf *const *frames, uint32_t n);
+/*
+ * Returns true if a further frame could extend the run and is likely to follow; full: the burst
+ * had as many frames as it may have.
+ */
+bool gso_may_go_on(struct rte_mbuf *const *frames, uint32_t n, bool full);
 
 /*
  * Builds the frame for a run of n >= GSO_LEAST. Writes headers to hdr (GSO_HDR_MAX bytes) and
- * returns their length; payload[i] is the payload of frame i. *each: payload bytes per segment.
+ * returns their length; payload[i] is the payload of frame i. *each: payload bytes per segment. The
+ * length in a UDP header is that of one datagram, as in those that the kernel makes of the frame:
+ * a receiver that gets it whole learns from it where to cut (gso_cut.h).
  */
 uint32_t gso_join(struct rte_mbuf *const *frames, uint32_t n, uint8_t *hdr, struct iovec *payload,
 		  uint16_t *each);

@@ -20,6 +20,7 @@ struct hw_stat;
 struct rte_eth_conf;
 struct rte_eth_dev_info;
 struct gso;
+struct large;
 struct memif;
 struct xdp;
 struct xsk;
@@ -98,8 +99,10 @@ struct wire {
 	struct card *card;   /* NULL: not a card */
 	struct memif *memif; /* NULL: not a memif */
 	struct xdp *xdp;     /* NULL: no XDP program */
-	struct gso *gso;     /* sends runs of TCP segments; NULL: frames are sent one by one */
-	struct xsk *xsk;     /* AF_XDP sockets; NULL: a DPDK port */
+	struct gso *gso;     /* sends runs; NULL: frames are sent one by one */
+	struct large
+	    *large;      /* receives frames beyond the MTU with AF_PACKET; NULL: they are lost */
+	struct xsk *xsk; /* AF_XDP sockets; NULL: a DPDK port */
 	/*
 	 * A packet socket that joins groups. It also receives the NIC's frames that the XDP
 	 * program leaves to the kernel; -1: none.

@@ -23,11 +23,25 @@
 #include "dpdk_app/wire/card.h"
 #include "dpdk_app/wire/gso.h"
 #include "dpdk_app/log.h"
+#include "dpdk_app/wire/large.h"
 #include "dpdk_app/wire/memif.h"
 #include "dpdk_app/port.h"
 #include "dpdk_app/wire/wire_runs.h"
 #include "dpdk_app/wire/xdp.h"
 #include "dpdk_app/wire/xsk.h"
+
+/* Receives from a ring in which large frames have left stubs. */
+static uint32_t ethdev_rx_large(struct wire *wire, uint16_t queue, struct rte_mbuf **frames,
+				uint32_t n)
+{
+	struct rte_mbuf *ring[FW_BURST];
+
+	n = n < FW_BURST ? n : FW_BURST;
+	if (!large_has(wire->large))
+		large_put(wire->large, ring,
+			  rte_eth_rx_burst(wire->port, queue, ring, (uint16_t)n));
+	return large_get(wire->large, frames, n);
+}
 
 static uint32_t ethdev_rx_burst(struct wire *wire, uint16_t queue, struct rte_mbuf **frames,
 				uint32_t n)
@@ -42,6 +56,8 @@ static uint32_t ethdev_rx_burst(struct wire *wire, uint16_t queue, struct rte_mb
 		if (early)
 			return early;
 	}
+	if (wire->large)
+		return ethdev_rx_large(wire, queue, frames, n);
 	return rte_eth_rx_burst(wire->port, queue, frames, (uint16_t)n);
 }
 
@@ -196,6 +212,8 @@ static bool ethdev_waiting(const struct shard *shard)
 	if (shard->number)
 		return false;
 	if (wire->gso && wire_runs_held(wire))
+		return true;
+	if (wire->large && large_waiting(wire->large))
 		return true;
 	if (wire->memif && wire_memif_waiting(wire))
 		return true;
@@ -354,6 +372,8 @@ static void wire_ethdev_close(struct wire *wire)
 {
 	if (wire->gso)
 		gso_close(wire->gso);
+	if (wire->large)
+		large_close(wire->large);
 	if (wire->memif) {
 		memif_close(wire->memif);
 	} else if (wire->xsk) {

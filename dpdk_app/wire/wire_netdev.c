@@ -16,6 +16,7 @@
 #include <ifaddrs.h>
 #include <linux/ethtool.h>
 #include <linux/filter.h>
+#include <linux/if_packet.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <rte_ring.h>
@@ -29,6 +30,7 @@
 
 #include "dpdk_app/wire/gso.h"
 #include "dpdk_app/log.h"
+#include "dpdk_app/wire/large.h"
 #include "dpdk_app/wire/xdp.h"
 #include "dpdk_app/wire/xsk.h"
 #include "shared_defs/wire_dgram.h"
@@ -316,7 +318,7 @@ static int netdev_xdp_start(struct wire *wire, uint32_t queues)
 		wire->gso = gso_open(wire->ifindex);
 		wire->tx_csum = wire->gso;
 		if (!wire->gso)
-			log_verbose("%s: TCP segments are sent one by one: %s", nic->name,
+			log_verbose("%s: frames are sent one by one: %s", nic->name,
 				    strerror(errno));
 	}
 	wire->num_rx_queues = (uint16_t)queues;
@@ -384,9 +386,10 @@ static const char *netdev_try_xdp(struct wire *wire)
 /*
  * Keeps the kernel's traffic out of the NIC's ring: accepts only ARP, our EtherType, IPv4 to the
  * NIC's address, and group traffic (weft's datagrams and IGMP). Without the filter the firmware
- * would drop the rest.
+ * would drop the rest. Of frames that are large it leaves a stub (large.h). Returns true if all
+ * sockets have the filter.
  */
-static void netdev_filter(const struct wire *wire)
+static bool netdev_filter(const struct wire *wire)
 {
 	enum {
 		ETH_TYPE = offsetof(struct wire_eth, type),
@@ -397,44 +400,82 @@ static void netdev_filter(const struct wire *wire)
 		UDP_DST = IP + offsetof(struct wire_udp, dst_port),
 		PORT_LAST = WIRE_DGRAM_PORT + WIRE_DGRAM_SHARDS - 1,
 	};
+	uint32_t longest = wire->large ? large_longest(wire->large) : UINT32_MAX;
 	struct sock_filter code[] = {
 	    BPF_STMT(BPF_LD | BPF_H | BPF_ABS, ETH_TYPE),
 	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_ETHERTYPE_ARP, 13, 0),
 	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_ETHERTYPE_ESP, 12, 0),
-	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_ETHERTYPE_IPV4, 0, 12),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_ETHERTYPE_IPV4, 0, 15),
 	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, IP_DST),
 	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(wire->nic->conf->ip), 9, 0),
 	    BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf0000000),
-	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xe0000000, 0, 8),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xe0000000, 0, 11),
 	    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, IP_PROTO),
 	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_IPPROTO_IGMP, 5, 0),
-	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_IPPROTO_UDP, 0, 5),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_IPPROTO_UDP, 0, 8),
 	    BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, IP),
 	    BPF_STMT(BPF_LD | BPF_H | BPF_IND, UDP_DST),
-	    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, WIRE_DGRAM_PORT, 0, 2),
-	    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, PORT_LAST, 1, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, WIRE_DGRAM_PORT, 0, 5),
+	    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, PORT_LAST, 4, 0),
+	    BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, longest, 1, 0),
 	    BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+	    BPF_STMT(BPF_RET | BPF_K, LARGE_STUB_BYTES),
 	    BPF_STMT(BPF_RET | BPF_K, 0),
 	};
 	const struct sock_fprog prog = {sizeof(code) / sizeof(code[0]), code};
+	bool filtered = wire->num_fds;
 
 	for (uint32_t i = 0; i < wire->num_fds; i++) {
-		if (setsockopt(wire->fd[i], SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)))
+		const int one = 1;
+
+		if (setsockopt(wire->fd[i], SOL_PACKET, PACKET_IGNORE_OUTGOING, &one,
+			       sizeof(one)) ||
+		    setsockopt(wire->fd[i], SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog))) {
 			log_verbose("%s: no filter on AF_PACKET: %s", wire->nic->name,
 				    strerror(errno));
+			filtered = false;
+		}
 	}
+	return filtered;
+}
+
+/*
+ * Opens the sockets for frames beyond the MTU beside DPDK's AF_PACKET, in both directions. Without
+ * them frames are sent one by one, and large ones are lost.
+ */
+static void netdev_large(struct wire *wire)
+{
+	const struct nic *nic = wire->nic;
+
+	wire->large = large_open(wire->ifindex, nic->conf->ip, nic->mtu, nic->pool);
+	if (!wire->large)
+		log_verbose("%s: frames beyond the MTU are lost: %s", nic->name, strerror(errno));
+	if (!netdev_filter(wire) && wire->large) {
+		large_close(wire->large);
+		wire->large = NULL;
+	}
+	wire->gso = gso_open(wire->ifindex);
+	wire->tx_csum = wire->gso;
+	if (!wire->gso)
+		log_verbose("%s: frames are sent one by one: %s", nic->name, strerror(errno));
 }
 
 void wire_netdev_readdress(struct wire *wire)
 {
 	struct nic *nic = wire->nic;
-	int err;
+	int err = 0;
 
 	wire->shared = netdev_kernel_has(nic->conf->ip);
 	if (wire->xdp)
 		xdp_start(wire->xdp, nic->conf->ip, wire->shared);
 	else
-		netdev_filter(wire);
+		(void)netdev_filter(wire);
+	if (wire->large)
+		err = large_readdress(wire->large, nic->conf->ip);
+	if (err)
+		log_error("%s: no filter on the socket for frames beyond the MTU: %s", nic->name,
+			  strerror(-err));
 	err = wire_netdev_group_readdress(wire);
 	if (err)
 		log_error("%s: no filter on the socket for groups: %s", nic->name, strerror(-err));
@@ -463,7 +504,7 @@ static int netdev_packet(struct wire *wire)
 	if (err)
 		return err;
 	netdev_note_fds(wire, AF_PACKET, before, num_before);
-	netdev_filter(wire);
+	netdev_large(wire);
 	snprintf(wire->how, sizeof(wire->how), "AF_PACKET on %.15s", nic->conf->device);
 	return 0;
 }

@@ -2,11 +2,12 @@
 /*
  * Runs and single frames to the kernel, and the run held back for more; see wire_runs.h.
  *
- * Calls gso.c, gso_run.c and xsk.c.
+ * Calls gso.c, gso_run.c, xsk.c and rte_ethdev.
  */
 #include "dpdk_app/wire/wire_runs.h"
 
 #include <assert.h>
+#include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <string.h>
 
@@ -22,14 +23,18 @@ static uint32_t tx_singly(struct wire *wire, struct rte_mbuf **frames, uint32_t 
 		if (csum_is_left(frames[i]))
 			csum_finish(frames[i]);
 	}
-	return n ? xsk_tx(wire->xsk, frames, n) : 0;
+	if (!n)
+		return 0;
+	return wire->xsk ? xsk_tx(wire->xsk, frames, n)
+			 : rte_eth_tx_burst(wire->port, 0, frames, (uint16_t)n);
 }
 
 /*
- * Sends as many frames as there is room for; returns their number. may_hold: a run at the end that
- * could grow is left out, and *held is its length; 0: none.
+ * Sends as many frames as there is room for; returns their number. burst: how many of the last ones
+ * are new. If there are any, a run at the end that is likely to grow is left out, and *held is its
+ * length; 0: none.
  */
-static uint32_t tx_runs(struct wire *wire, struct rte_mbuf **frames, uint32_t n, bool may_hold,
+static uint32_t tx_runs(struct wire *wire, struct rte_mbuf **frames, uint32_t n, uint32_t burst,
 			uint32_t *held)
 {
 	struct gso_flows *flows = gso_flows(wire->gso);
@@ -46,7 +51,8 @@ static uint32_t tx_runs(struct wire *wire, struct rte_mbuf **frames, uint32_t n,
 		}
 		done += tx_singly(wire, frames + done, seen - done);
 		full = done < seen;
-		if (!full && may_hold && seen + run == n && gso_may_go_on(frames + seen, run))
+		if (!full && burst && seen + run == n &&
+		    gso_may_go_on(frames + seen, run, burst == FW_BURST))
 			*held = run;
 		/* A run for which the kernel has no room goes frame by frame. */
 		else if (!full && gso_tx(wire->gso, frames + seen, run))
@@ -68,7 +74,7 @@ uint32_t wire_runs_tx(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
 	assert(before < GSO_RUN_MAX && n <= FW_BURST);
 	memcpy(all, held->frames, before * sizeof(all[0]));
 	memcpy(all + before, frames, n * sizeof(all[0]));
-	sent = tx_runs(wire, all, before + n, n == FW_BURST, &keep);
+	sent = tx_runs(wire, all, before + n, n, &keep);
 	held->turns = 0;
 	/* If there was no room, the caller keeps its frames, and those held before stay held. */
 	held->num = keep ? keep : before - (sent < before ? sent : before);
@@ -81,8 +87,11 @@ uint32_t wire_runs_pump(struct wire *wire)
 	struct gso_held *held = gso_held(wire->gso);
 	uint32_t before = held->num;
 
-	if (!before || !held->turns++)
+	if (!before)
 		return 0;
+	/* Work, or the core would give its CPU away with frames in hand. */
+	if (!held->turns++)
+		return 1;
 	(void)wire_runs_tx(wire, held->frames, 0);
 	return before - held->num;
 }

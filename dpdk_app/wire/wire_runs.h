@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames to a kernel interface that copies them: runs of TCP segments through the packet socket
- * (gso.h), all others through AF_XDP (xsk.h), in order.
+ * Frames to a kernel interface that copies them: runs of TCP segments and of datagrams through the
+ * packet socket (gso.h), all others through AF_XDP (xsk.h) or DPDK's AF_PACKET, in order.
  *
- * If the last run of a full burst could grow, it is held back until the next burst continues it,
- * for at most one turn of the core. The kernel, and a receiver that must be woken, need the same
- * time for a run of any length.
+ * If the last run of a full burst could grow, or one of datagrams of which more will follow, it is
+ * held back until the next burst continues it, for at most one turn of the core. The kernel, and a
+ * receiver that must be woken, need the same time for a run of any length.
  *
  * Runs on the owner's core.
  */
@@ -20,7 +20,10 @@ struct wire;
 
 /* As wire_ops.tx, for a wire with gso. */
 uint32_t wire_runs_tx(struct wire *wire, struct rte_mbuf **frames, uint32_t n);
-/* Sends a run that was held for a turn; called once per turn. Returns the number of frames sent. */
+/*
+ * Sends a run that was held for a turn; called once per turn. Returns the number of frames sent, 1
+ * for a run that is still held; 0: there is nothing to do.
+ */
 uint32_t wire_runs_pump(struct wire *wire);
 /* The link is down: drops the held run. Returns the number of frames. */
 uint32_t wire_runs_drop(struct wire *wire);

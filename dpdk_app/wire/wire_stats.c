@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Counters of a port: those common to all wires, those of each AF_XDP socket (like ethtool -S per
- * queue), of frames sent as runs (gso.h), of the XDP program, of a memif, and of a
- * card's driver.
+ * queue), of frames sent as runs (gso.h) and received so (large.h), of the XDP program, of a memif,
+ * and of a card's driver.
  *
- * Runs on the owner's core; calls xsk.c, gso.c, xdp.c and rte_ethdev.
+ * Runs on the owner's core; calls xsk.c, gso.c, large.c, xdp.c and rte_ethdev.
  */
 #include <rte_ethdev.h>
 #include <stdio.h>
 
 #include "dpdk_app/wire/card.h"
 #include "dpdk_app/wire/gso.h"
+#include "dpdk_app/wire/large.h"
 #include "dpdk_app/wire/memif.h"
 #include "dpdk_app/control/stats.h"
 #include "dpdk_app/wire/wire.h"
@@ -21,6 +22,7 @@ enum {
 	WIRE_STATS = 8,
 	QUEUE_STATS = 12,
 	GSO_STATS = 3,
+	LARGE_STATS = 4,
 };
 
 static uint32_t put_port(const struct wire *wire, const struct rte_eth_stats *s,
@@ -92,6 +94,17 @@ static uint32_t put_gso(const struct gso_stats *g, struct hw_stat *stat)
 	return n;
 }
 
+static uint32_t put_large(const struct large_stats *l, struct hw_stat *stat)
+{
+	uint32_t n = 0;
+
+	stats_put(&stat[n++], "packet_", "rx_large", l->frames);
+	stats_put(&stat[n++], "packet_", "rx_large_bad", l->bad);
+	stats_put(&stat[n++], "packet_", "rx_large_nombuf", l->no_mbuf);
+	stats_put(&stat[n++], "packet_", "rx_large_missing", l->missing);
+	return n;
+}
+
 /* Maps counters of a memif to those of a port. */
 static void sum_memif(const struct memif_counts *c, struct rte_eth_stats *sum)
 {
@@ -123,6 +136,8 @@ uint32_t wire_ethdev_stats(const struct wire *wire, struct hw_stat *stat, uint32
 	(void)put_port(wire, &s, stat);
 	if (wire->gso && max - n >= GSO_STATS)
 		n += put_gso(gso_stats(wire->gso), stat + n);
+	if (wire->large && max - n >= LARGE_STATS)
+		n += put_large(large_stats(wire->large), stat + n);
 	if (wire->xdp)
 		n += xdp_stats(wire->xdp, stat + n, max - n);
 	return n;

@@ -11,8 +11,8 @@
  * and the TLB. After a large burst it holds as many as the receive ring for a while. A device that
  * writes to buffers itself (zero-copy) always has all of them.
  *
- * A frame larger than a buffer arrives in several consecutive ones: many TCP segments that a kernel
- * did not divide, which gso_cut.c does.
+ * A frame larger than a buffer arrives in several consecutive ones: many TCP segments or datagrams
+ * that a kernel did not divide, which gso_cut.c does. Two or three may fit one buffer.
  *
  * Calls gso_cut.c. Documentation/networking/af_xdp.rst of Linux.
  */
@@ -31,6 +31,7 @@
 
 #include "dpdk_app/wire/gso_cut.h"
 #include "dpdk_app/wire/xdp.h"
+#include "shared_defs/wire_eth.h"
 
 #ifndef XDP_USE_SG /* Linux 6.6 */
 #define XDP_USE_SG    (1 << 4)
@@ -81,7 +82,8 @@ struct xsk {
 	struct rte_mempool *pool;
 	uint8_t *base; /* start of the chunks */
 	uint64_t bytes;
-	uint32_t mtu;
+	uint32_t mtu;         /* to which large frames are divided */
+	uint32_t frame_bytes; /* longer frames are large */
 	uint32_t num_queues;
 	struct xsk_queue queue[XSK_MAX_QUEUES];
 };
@@ -216,7 +218,7 @@ uint32_t xsk_rx(struct xsk *xsk, uint32_t queue, struct rte_mbuf **frames, uint3
 		bool more;
 		struct rte_mbuf *m = take_desc(xsk, q, before, &more);
 
-		if (__builtin_expect(!more && !q->first, 1))
+		if (__builtin_expect(!more && !q->first && m->data_len <= xsk->frame_bytes, 1))
 			frames[got++] = m;
 		else if (gather_large(xsk, q, m, !more))
 			got += cut_some(xsk, q, frames + got, n - got);
@@ -438,6 +440,7 @@ struct xsk *xsk_open(int ifindex, uint32_t queues, struct rte_mempool *pool, uin
 		return NULL;
 	xsk->pool = pool;
 	xsk->mtu = large_mtu;
+	xsk->frame_bytes = large_mtu ? large_mtu + (uint32_t)sizeof(struct wire_eth) : UINT32_MAX;
 	err = queues <= XSK_MAX_QUEUES ? find_memory(xsk) : -EINVAL;
 	while (!err && xsk->num_queues < queues) {
 		xsk->queue[xsk->num_queues].many =

@@ -25,9 +25,9 @@ enum {
 
 /*
  * Opens a socket for each of the interface's queues, over all buffers of the pool, and enters them
- * in the program's map. large_mtu: TCP frames larger than a buffer are accepted, if the kernel
- * supports it, and divided for this MTU; 0: they are dropped. NULL with errno on failure. No core
- * may use it yet.
+ * in the program's map. large_mtu: frames of many segments are accepted, if the kernel supports it
+ * or they fit a buffer, and divided for this MTU; 0: they are not divided. NULL with errno on
+ * failure. No core may use it yet.
  */
 struct xsk *xsk_open(int ifindex, uint32_t queues, struct rte_mempool *pool, uint32_t large_mtu,
 		     struct xdp *xdp);
@@ -63,8 +63,8 @@ struct xsk_stats {
 	uint64_t rx_invalid_descs; /* descriptors that the kernel rejected */
 	uint64_t tx_invalid_descs;
 	uint64_t tx_ring_empty; /* number of times that the kernel found nothing to send */
-	uint64_t rx_large;      /* TCP frames beyond the MTU that were divided */
-	uint64_t rx_large_bad;  /* large frames that are not valid TCP segments */
+	uint64_t rx_large;      /* frames beyond the MTU that were divided */
+	uint64_t rx_large_bad;  /* those that are neither valid TCP segments nor datagrams */
 	bool zero_copy;
 };
 

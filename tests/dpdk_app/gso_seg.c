@@ -28,27 +28,45 @@ struct rte_mempool *seg_pool(const char *name)
 
 struct wire_tcp *seg_tcp(struct rte_mbuf *m)
 {
-	return rte_pktmbuf_mtod_offset(m, struct wire_tcp *, GSO_TCP_AT);
+	return rte_pktmbuf_mtod_offset(m, struct wire_tcp *, GSO_L4_AT);
 }
 
-/* Headers as the firmware makes them, without the checksum of TCP. */
-static void put_headers(uint8_t *frame, uint32_t bytes, uint32_t seq, uint8_t flags)
+struct wire_udp *seg_udp(struct rte_mbuf *m)
+{
+	return rte_pktmbuf_mtod_offset(m, struct wire_udp *, GSO_L4_AT);
+}
+
+struct wire_dgram *seg_dgram_hdr(struct rte_mbuf *m)
+{
+	return (struct wire_dgram *)(seg_udp(m) + 1);
+}
+
+static struct wire_ip *put_ip(uint8_t *frame, uint32_t bytes, uint8_t proto)
 {
 	struct wire_eth *eth = (struct wire_eth *)frame;
 	struct wire_ip *ip = (struct wire_ip *)(eth + 1);
-	struct wire_tcp *tcp = (struct wire_tcp *)(ip + 1);
-	uint32_t tcp_bytes = bytes - GSO_TCP_AT;
 
-	memset(frame, 0, SEG_HDR_BYTES);
+	memset(frame, 0, GSO_L4_AT);
 	eth->type = be16_put(WIRE_ETHERTYPE_IPV4);
 	ip->version_ihl = WIRE_IP_VERSION_IHL;
 	ip->total_bytes = be16_put((uint16_t)(bytes - sizeof(*eth)));
 	ip->frag = be16_put(WIRE_IP_DF);
 	ip->ttl = WIRE_IP_TTL;
-	ip->proto = WIRE_IPPROTO_TCP;
+	ip->proto = proto;
 	ip->src = be32_put(0x0a070001);
 	ip->dst = be32_put(0x0a070002);
 	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
+	return ip;
+}
+
+/* Headers as the firmware makes them, without the checksum of TCP. */
+static void put_headers(uint8_t *frame, uint32_t bytes, uint32_t seq, uint8_t flags)
+{
+	struct wire_ip *ip = put_ip(frame, bytes, WIRE_IPPROTO_TCP);
+	struct wire_tcp *tcp = (struct wire_tcp *)(ip + 1);
+	uint32_t tcp_bytes = bytes - GSO_L4_AT;
+
+	memset(tcp, 0, sizeof(*tcp));
 	tcp->src_port = be16_put(40000);
 	tcp->dst_port = be16_put(7001);
 	tcp->seq = be32_put(seq);
@@ -59,6 +77,27 @@ static void put_headers(uint8_t *frame, uint32_t bytes, uint32_t seq, uint8_t fl
 	tcp->checksum = be16_put(
 	    (uint16_t)wire_sum_add(WIRE_IPPROTO_TCP + tcp_bytes, &ip->src, 2 * sizeof(ip->src)));
 	memset(tcp + 1, 0x55, SEG_OPT_BYTES);
+}
+
+struct rte_mbuf *seg_dgram(struct rte_mempool *pool, uint32_t psn, uint32_t bytes, uint8_t flags)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+	uint8_t *frame;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+	frame = rte_pktmbuf_mtod(m, uint8_t *);
+	m->data_len = (uint16_t)(SEG_UDP_HDR_BYTES + bytes);
+	m->pkt_len = m->data_len;
+	(void)put_ip(frame, m->pkt_len, WIRE_IPPROTO_UDP);
+	*seg_udp(m) =
+	    (struct wire_udp){.src_port = be16_put(WIRE_DGRAM_PORT),
+			      .dst_port = be16_put(WIRE_DGRAM_PORT),
+			      .bytes = be16_put((uint16_t)(sizeof(struct wire_udp) + bytes))};
+	for (uint32_t i = 0; i < bytes; i++)
+		frame[SEG_UDP_HDR_BYTES + i] = (uint8_t)(psn * 31 + i * 7 + i / 256);
+	seg_dgram_hdr(m)->ver_type = WIRE_DGRAM_VERSION << 4 | WIRE_DGRAM_RD;
+	seg_dgram_hdr(m)->flags = flags;
+	return m;
 }
 
 struct rte_mbuf *seg_make(struct rte_mempool *pool, uint32_t seq, uint32_t payload, uint8_t flags)

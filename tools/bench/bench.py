@@ -33,6 +33,7 @@ import tag  # noqa: E402
 import tag_mpi  # noqa: E402
 import tune  # noqa: E402
 import verbs  # noqa: E402
+import veth  # noqa: E402
 from harness import BIN, BUILD, CLIENT_CPU, LAST_CPU, Env, Failed, in_turn, run, say
 
 
@@ -202,11 +203,11 @@ def stages(env):
 
 GROUPS = {"rtt": rtt, "rtt_2p": rtt_2p, "rtt_veth": rtt_veth, "rate": rates, "bw": bandwidth, "loss": loss,
           "memory": memory, "create": create, "stages": stages, **ladder.GROUPS, **goal.GROUPS, **verbs.GROUPS, **mpi.GROUPS,
-          **iwarp.groups(iperf), **tune.GROUPS, **moderation.GROUPS, **tag.GROUPS, **tag_mpi.GROUPS, **coll.GROUPS}
+          **iwarp.groups(iperf), **veth.groups(iperf), **tune.GROUPS, **moderation.GROUPS, **tag.GROUPS, **tag_mpi.GROUPS, **coll.GROUPS}
 GOALS = {"rd_send_64_rtt": "<= 0.3", "rd_send_64_rtt_2p": "<= 0.7", "rd_send_64_rtt_veth": "<= 0.8",
          "ud_send_64_rate": ">= 8", "rd_send_64_rate": ">= 5", "rd_write_1m_bw": ">= 1.5", "rd_read_1m_bw": ">= 1.2",
          "rd_write_1m_bw_memcpy": ">= 0.4", "rd_goodput_loss_1pct": ">= 0.8", "idle_peer_bytes": "<= 1",
-         "idle_qp_bytes": "<= 1", "idle_conn_bytes": "<= 1", **goal.GOALS, **verbs.GOALS, **mpi.GOALS, **iwarp.GOALS, **tune.GOALS, **moderation.GOALS, **tag.GOALS,
+         "idle_qp_bytes": "<= 1", "idle_conn_bytes": "<= 1", **goal.GOALS, **verbs.GOALS, **mpi.GOALS, **iwarp.GOALS, **veth.GOALS, **tune.GOALS, **moderation.GOALS, **tag.GOALS,
          **tag_mpi.GOALS, **coll.GOALS}
 
 
