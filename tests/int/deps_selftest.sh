@@ -51,6 +51,14 @@ expect()
 expect 'clang-format cppcheck git'
 FOREIGN=true expect 'clang-format cppcheck git'
 
+# Unit tests need no package that only integration tests need.
+: >"$asked"
+PATH=$bin:$PATH ASKED=$asked tools/deps.sh unit >"$WEFT_TMP/out" 2>&1
+if ! grep -q ' libcunit1-dev ' "$asked" || grep -qE ' (ethtool|perftest|tshark|valgrind)( |$)' "$asked"; then
+	echo "unit: apt-get was asked for '$(cat "$asked")'"
+	exit 1
+fi
+
 # For an ordinary user it prints the command to type and installs nothing.
 : >"$asked"
 said=$(setpriv --reuid 65534 --clear-groups env PATH="$bin:$PATH" ASKED="$asked" sh -s lint <tools/deps.sh 2>&1)

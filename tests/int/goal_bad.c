@@ -363,10 +363,10 @@ static void unmapped(void)
 }
 
 /*
- * Rank 1 receives last what was sent first, so all messages are unexpected and exceed
- * WEFT_GOAL_POOL.
+ * Rank 1 receives last what was sent first, so all messages wait in its pool, which WEFT_GOAL_POOL
+ * sizes.
  */
-static void pool(void)
+static void last_comes_first(int status, int rank)
 {
 	GOAL_Vertex recv, send, v, first = GOAL_INVALID_VERTEX;
 	GOAL_Graph g = ring(4, 4, &recv, &send);
@@ -386,7 +386,17 @@ static void pool(void)
 	}
 	if (me == 1)
 		check(GOAL_Requires(g, first, send) == GOAL_SUCCESS);
-	ends(compiled(g), 0, GOAL_ERR_UNEXPECTED, 1);
+	ends(compiled(g), 0, status, rank);
+}
+
+static void pool(void)
+{
+	last_comes_first(GOAL_ERR_UNEXPECTED, 1);
+}
+
+static void roomy(void)
+{
+	last_comes_first(GOAL_SUCCESS, -1);
 }
 
 /* ---- the end of a rank ----------------------------------------------------------------------- */
@@ -500,6 +510,7 @@ static const struct bad_case {
     {"divide", divide, false},
     {"unmapped", unmapped, false},
     {"pool", pool, false},
+    {"roomy", roomy, false},
     {"killed", killed, true},
     {"leaves", leaves, true},
     {"absent", absent, true},

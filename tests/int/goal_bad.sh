@@ -27,13 +27,14 @@ used_is()
 at_start=$(used)
 
 mem=
+pool=2000000
 # job NAME RANKS CASE...
 job()
 {
 	local name=$1 ranks=$2 i
 	shift 2
 	for ((i = 0; i < ranks; i++)); do
-		spawn "$name.$i" env WEFT_MEM=$mem WEFT_PEERS="$peers" WEFT_RANK=$i WEFT_JOB="$name" WEFT_DEVICE=weft$i WEFT_GOAL_POOL=2000000 \
+		spawn "$name.$i" env WEFT_MEM=$mem WEFT_PEERS="$peers" WEFT_RANK=$i WEFT_JOB="$name" WEFT_DEVICE=weft$i WEFT_GOAL_POOL=$pool \
 			"$WEFT_INT/goal_bad" "$@"
 	done
 }
@@ -62,6 +63,11 @@ job refused $n cycle peer scratchpad truncated forged
 all_right refused $n
 job fails $n lengths multicast tags divide pool cycle lengths
 all_right fails $n
+# A pool as large as what arrives before its receives.
+pool=8000000
+job roomy $n roomy
+all_right roomy $n
+pool=2000000
 mem=process_vm
 job unmapped $n unmapped
 all_right unmapped $n

@@ -35,6 +35,8 @@ round()
 	bench right0 left0 lat --qp ud --iters 300 --size 8000
 	weftd_stop "right$1"
 	wait_until 'left0 has no link' link_is left0 down
+	# The operator reads of it without --verbose.
+	says left 'left0: memif at .*: link down'
 }
 
 round first
