@@ -174,6 +174,16 @@ members ann,bob
 say 'ranks of an MPI job'
 contain mpi ann all /opt/weft/bin/weft-run mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 p2p --quick --max-bytes 20000 --timeout 150
 expect_ok mpi
+
+say 'ranks in a container each, started from outside'
+mkdir -m 700 "$WEFT_TMP/ann/job"
+chown ann:ann "$WEFT_TMP/ann/job"
+spawn ranks as ann PMIX_MCA_psec=none mpirun.openmpi --oversubscribe --mca orte_tmpdir_base "$WEFT_TMP/ann/job" --mca pml ucx -n 2 \
+	"${podman[@]}" run --rm --env-host --network host --cgroups disabled --ulimit host --group-add keep-groups \
+	-v "$WEFT_TMP/ann/job:$WEFT_TMP/ann/job" --device weft/nic=all localhost/clients \
+	/opt/weft/bin/weft-run p2p --quick --max-bytes 20000 --timeout 150
+expect_ok ranks
+grep -q '^p2p: ok, 2 ranks' "$WEFT_TMP/ranks.out" || die "p2p prints $(cat "$WEFT_TMP/ranks.out")"
 weftd_stop weftd
 
 # ---- weftd in a container, clients on the host ------------------------------------------------

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# 100 upgrades of the firmware in a row under streams of every transport, rping and GOAL
-# runs on the built-in switch with two cores, then 20 each over veth (AF_XDP) and
+# 100 upgrades of the firmware in a row under streams of every transport, rping, GOAL runs and iperf3
+# over sockets on the built-in switch with two cores, then 20 each over veth (AF_XDP) and
 # over memif. Every program checks its data; none sees an error. The table has the longest time that
 # a core was busy with a change, and the longest round trip of the measured programs while it lasted.
 #
 # timeout: 900
 
 . tests/int/lib.sh
-need rping
+need rping iperf3 python3
 
 WEFT_BIN=$PWD/build/bin
 export WEFT_BIN
@@ -84,9 +84,24 @@ sleep 1
 streams weft1 weft0
 again rping "$run" --device weft0 rping -c -a 10.77.0.2 -C 200 -V
 again goal env WEFT_DEVICE= "$WEFT_BIN/goal-bench" coll allreduce:8 allreduce:65536 barrier --iters 300
+spawn iperf.s "$run" --device weft1 --sockets iperf3 -s -1 -B 10.77.0.2
+wait_until 'iperf3 listens' uses weft1 sockets
+sleep 1
+spawn iperf.c "$run" --device weft0 --sockets iperf3 -c 10.77.0.2 -t "$seconds" --json
 in_traffic weft1
 upgrades switch 100
+alive iperf.c || die "iperf3 ended before the upgrades: more than $seconds s are needed"
 streams_end
+expect_ok iperf.c iperf.s
+python3 - "$WEFT_TMP/iperf.c.out" <<'PY' || die 'a second of iperf3 without a byte'
+import json, sys
+report = json.load(open(sys.argv[1]))
+assert "error" not in report, report["error"]
+rates = [i["sum"]["bytes"] for i in report["intervals"]]
+print("iperf3: %d intervals, the slowest %d KB, in all %.1f GB received" %
+      (len(rates), min(rates) / 1000, report["end"]["sum_received"]["bytes"] / 1e9))
+assert min(rates) > 0 and report["end"]["sum_received"]["bytes"] >= 0.9 * report["end"]["sum_sent"]["bytes"]
+PY
 : >"$WEFT_TMP/over"
 expect_ok rping goal
 for i in rping goal; do
