@@ -680,7 +680,7 @@ test-clients:	## Debian's programs of libibverbs and librdmacm at length; T=name
 	@tools/deps.sh test mpi $(if $(findstring suite,$(T)),suites) $(if $(and $(T),$(if $(findstring slurm,$(T)),,no)),,slurm)
 	@+$(MAKE) _test-clients
 CLIENT_SCRIPTS := $(sort $(wildcard tests/clients/*.sh))
-_test-clients: all $(call products,san) $(VERBS_PROGS)
+_test-clients: all $(call products,san) $(VERBS_PROGS) $(B)/san/int/goal_prog
 	@JOBS=1 tests/run.sh $(if $(T),$(foreach s,$(CLIENT_SCRIPTS),$(if $(findstring $T,$s),$s)),$(filter-out %/coll_suite.sh,$(CLIENT_SCRIPTS)))
 	@$(if $(findstring suite,$(T)),cat $(B)/test-logs/clients_coll_suite.sh.log)
 
