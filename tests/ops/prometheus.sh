@@ -5,9 +5,11 @@
 # a fault can cause here fires and clears, the dashboard's queries are answered, and a scrape costs
 # the core little. The rules run with shorter times: 15 s in place of 1 and 5 minutes, 2 s in place
 # of 30 s and more; promtool tests them as they are.
+#
+# timeout: 600
 
-LIMIT=${LIMIT:-90}
 . tests/int/lib.sh
+LIMIT=90
 need prometheus promtool python3 ip curl
 
 promtool check rules dist/prometheus/weft-rules.yml || die 'wrong rules'
@@ -148,14 +150,29 @@ kill -KILL "${pid[rank.1]}"
 finish rank.1
 clears WeftGoalRunsFail
 
-# A scrape every second costs the core of an idle weftd less than 1 % of its time, with several
-# programs beside it on the CPU; docs/operating.md has the figure of a quiet machine.
-before=$(query 'sum(weft_core_busy_seconds_total{nic="on0",shard="0"})')
+# A scrape costs the core of an idle weftd, as it is installed, less than 0.1 % of its time with one a second. The
+# least of some rounds: busy time has what other threads of the machine took from a turn.
+WEFT_BIN=$PWD/build/bin
+weftd_start cost --nics 1 --name cost
+# shellcheck disable=SC2086 # words
+spawn scraped $in_p "$WEFT_BIN/weftctl" metrics --listen 127.0.0.1:9948 cost0
+scrapes()
+{
+	$in_p curl -sS -o /dev/null 'http://127.0.0.1:9948/metrics?[1-20]'
+}
+wait_until 'the second exporter serves' scrapes
+least_us=1000000
 for _ in 1 2 3 4 5 6 7 8 9 10; do
-	$in_p curl -sS -o /dev/null http://127.0.0.1:9947/metrics
+	before=$(counter cost0 core_busy_ns)
+	scrapes || die 'no answer to a scrape'
+	us=$((($(counter cost0 core_busy_ns) - before) / 20000))
+	[ "$us" -ge "$least_us" ] || least_us=$us
 done
-after=$("$WEFT_BIN/weftctl" metrics on0 | awk '/^weft_core_busy_seconds_total\{/ { print $2; exit }')
-awk -v a="$before" -v b="$after" 'BEGIN { printf "10 scrapes took the core %.3f ms each at most\n", (b - a) * 100 }'
+say "a scrape takes the core $least_us us: $(awk -v us="$least_us" 'BEGIN { printf "%.4f", us / 1e4 }') % of it with one a second"
+[ "$least_us" -lt 1000 ] || die 'a scrape a second takes more than 0.1 % of a core'
+kill -TERM "${pid[scraped]}"
+expect_ok scraped
+weftd_stop cost
 kill -TERM "${pid[exporter]}"
 expect_ok exporter
 kill -TERM "${pid[prometheus]}"
