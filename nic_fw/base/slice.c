@@ -58,6 +58,47 @@ bool slice_look(struct fw_nic *nic, uint32_t *looks)
 	return true;
 }
 
+static bool slice_has_work(const struct fw_nic *nic, enum slice_kind kind)
+{
+	const struct fw_slices *s = &nic->slices;
+
+	switch (kind) {
+	case SLICE_FLUSH:
+		return !fw_list_empty(&s->flushes);
+	case SLICE_LEAVE:
+		return !fw_list_empty(&s->leaving);
+	case SLICE_COMMAND:
+		return !fw_list_empty(&s->commands);
+	case SLICE_ABORT:
+		return !fw_list_empty(&s->aborted);
+	case SLICE_RUNS:
+		return !fw_list_empty(&s->endings);
+	case SLICE_SWEEP:
+		return !fw_list_empty(&s->sweeps);
+	case SLICE_DONE:
+		return !fw_list_empty(&s->done);
+	case SLICE_NEIGH:
+	case SLICE_HEAP:
+	case SLICE_TAG:
+	case SLICE_FLOWS:
+	case SLICE_SYNS:
+	case SLICE_LOST:
+	case SLICE_KINDS:
+		break;
+	}
+	return slice_jobs[kind].pending(nic);
+}
+
+static void forget_idle(struct fw_nic *nic)
+{
+	struct fw_slices *s = &nic->slices;
+	uint32_t left;
+
+	for (left = s->waiting; left; left &= left - 1)
+		if (!slice_has_work(nic, (enum slice_kind)__builtin_ctz(left)))
+			s->waiting &= ~(left & -left);
+}
+
 uint32_t slice_run(struct fw_nic *nic)
 {
 	struct fw_slices *s = &nic->slices;
@@ -69,7 +110,8 @@ uint32_t slice_run(struct fw_nic *nic)
 	s->bulk = 0;
 	s->done_left = FW_SLICE_DONE;
 	s->left = FW_SLICE_UNITS;
-	if (!slice_pending(nic))
+	forget_idle(nic);
+	if (!s->waiting)
 		return 0;
 	/*
 	 * Serves the kinds round robin across turns, so that no kind waits for the end of another.
@@ -92,15 +134,12 @@ uint32_t fw_bulk(const struct fw_nic *nic)
 
 bool slice_pending(const struct fw_nic *nic)
 {
-	const struct fw_slices *s = &nic->slices;
+	uint32_t left;
 
-	return !fw_list_empty(&s->flushes) || !fw_list_empty(&s->leaving) ||
-	       !fw_list_empty(&s->commands) || !fw_list_empty(&s->aborted) ||
-	       !fw_list_empty(&s->endings) || !fw_list_empty(&s->sweeps) ||
-	       !fw_list_empty(&s->done) || slice_jobs[SLICE_NEIGH].pending(nic) ||
-	       slice_jobs[SLICE_HEAP].pending(nic) || slice_jobs[SLICE_TAG].pending(nic) ||
-	       slice_jobs[SLICE_FLOWS].pending(nic) || slice_jobs[SLICE_SYNS].pending(nic) ||
-	       slice_jobs[SLICE_LOST].pending(nic);
+	for (left = nic->slices.waiting; left; left &= left - 1)
+		if (slice_has_work(nic, (enum slice_kind)__builtin_ctz(left)))
+			return true;
+	return false;
 }
 
 bool slice_keep(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd)
@@ -113,6 +152,7 @@ bool slice_keep(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd)
 	kept->resume = nic->slices.resume;
 	kept->cmd = *cmd;
 	fw_list_add_tail(&nic->slices.commands, &kept->node);
+	slice_wait(&nic->slices, SLICE_COMMAND);
 	return true;
 }
 

@@ -52,6 +52,7 @@ struct fw_slices {
 	uint32_t next_kind;      /* slice_kind to serve next */
 	uint32_t most;           /* highest use in one turn: a gauge */
 	uint32_t bulk;           /* FW_BULK_*: kinds of the work done */
+	uint32_t waiting;        /* bit of each slice_kind that may have work: slice_wait() */
 	struct fw_list flushes;  /* fw_qp.flush_node */
 	struct fw_list leaving;  /* fw_client.leave_node */
 	struct fw_list commands; /* slice_command.node */
@@ -95,6 +96,14 @@ struct slice_job {
 	void (*run)(struct fw_nic *nic);
 	bool (*pending)(const struct fw_nic *nic); /* NULL: a list of struct fw_slices shows it */
 };
+
+/*
+ * Notes that a kind has work, where it is put into its list. A turn without any looks at no list.
+ */
+static inline void slice_wait(struct fw_slices *slices, enum slice_kind kind)
+{
+	slices->waiting |= 1u << kind;
+}
 
 extern const struct slice_job slice_jobs[SLICE_KINDS];
 

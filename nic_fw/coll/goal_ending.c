@@ -252,6 +252,7 @@ static void goal_ending_begin(struct fw_nic *nic, struct goal_comm *comm,
 	fw_list_add_tail(&comm->endings, &ending->node);
 	if (!fw_list_linked(&comm->ending_node))
 		fw_list_add_tail(&nic->slices.endings, &comm->ending_node);
+	slice_wait(&nic->slices, SLICE_RUNS);
 	(void)goal_ending_step(nic, comm);
 }
 

@@ -66,6 +66,7 @@ static void goal_heap_give_back(struct fw_nic *nic, uint64_t offset)
 	gone->offset = offset;
 	gone->left_bytes = buddy_block_bytes(&heap->buddy, offset);
 	heap->gone_count++;
+	slice_wait(&nic->slices, SLICE_HEAP);
 	goal_heap_run(nic);
 }
 

@@ -128,6 +128,7 @@ void goal_lost_begin(struct fw_nic *nic, struct goal_comm *comm, struct goal_lin
 	fw_list_add_tail(&comm->lost, &link->lost_node);
 	if (!fw_list_linked(&comm->lost_node))
 		fw_list_add_tail(&nic->goal.lost, &comm->lost_node);
+	slice_wait(&nic->slices, SLICE_LOST);
 	(void)goal_lost_step(nic, comm);
 }
 
@@ -157,6 +158,7 @@ void goal_lost_free(struct fw_nic *nic, struct goal_link *link)
 		goal_link_free(nic, link);
 	else if (!fw_list_linked(&link->lost_node))
 		fw_list_add_tail(&nic->goal.drains, &link->lost_node);
+	slice_wait(&nic->slices, SLICE_LOST);
 }
 
 bool goal_lost_pending(const struct fw_nic *nic)

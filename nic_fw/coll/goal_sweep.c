@@ -75,8 +75,10 @@ void goal_sweep(struct fw_nic *nic, struct goal_comm *comm)
 		return;
 	}
 	goal_sweep_begin(comm);
-	if (!goal_sweep_step(nic, comm))
-		fw_list_add_tail(&nic->slices.sweeps, &comm->sweep_node);
+	if (goal_sweep_step(nic, comm))
+		return;
+	fw_list_add_tail(&nic->slices.sweeps, &comm->sweep_node);
+	slice_wait(&nic->slices, SLICE_SWEEP);
 }
 
 void goal_sweep_run(struct fw_nic *nic)

@@ -406,6 +406,10 @@ uint32_t mgrp_run(struct fw_nic *nic, uint32_t budget)
 	struct fw_list again;
 	uint32_t done = 0;
 
+	if (fw_list_empty(&nic->mgrp.ready)) {
+		flush_statuses(nic);
+		return 0;
+	}
 	fw_list_init(&again);
 	while (done < budget && !fw_list_empty(&nic->mgrp.ready) && eth_tx_room(nic)) {
 		struct mgrp_space *space =

@@ -16,6 +16,7 @@ static void wait_for_turn(struct fw_nic *nic, struct rd_session *s)
 {
 	if (!fw_list_linked(&s->ending_node))
 		fw_list_add_tail(&nic->rd.ending, &s->ending_node);
+	slice_wait(&nic->slices, SLICE_FLOWS);
 }
 
 void rd_ending_session(struct fw_nic *nic, struct rd_session *s, enum hw_status status,

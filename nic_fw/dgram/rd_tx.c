@@ -409,6 +409,8 @@ uint32_t rd_tx_run(struct fw_nic *nic, uint32_t budget)
 	struct fw_list *node;
 	uint32_t done = 0;
 
+	if (fw_list_empty(&nic->rd.ready))
+		return 0;
 	fw_list_init(&turn);
 	fw_list_splice_tail(&turn, &nic->rd.ready);
 	while (done < budget && eth_tx_room(nic) >= 2 && (node = fw_list_pop(&turn))) {

@@ -264,5 +264,6 @@ enum fw_detach_result fw_client_detach(struct fw_nic *nic, uint32_t client)
 	}
 	assert(nic->port.detached);
 	fw_list_add_tail(&nic->slices.leaving, &leaving->leave_node);
+	slice_wait(&nic->slices, SLICE_LEAVE);
 	return FW_DETACH_PENDING;
 }

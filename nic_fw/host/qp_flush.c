@@ -132,6 +132,7 @@ void qp_flush(struct fw_nic *nic, struct fw_qp *qp)
 	if (!qp->flushing) {
 		qp->flushing = true;
 		fw_list_add_tail(&nic->slices.flushes, &qp->flush_node);
+		slice_wait(&nic->slices, SLICE_FLUSH);
 	}
 	qp_flush_run(nic, qp);
 }

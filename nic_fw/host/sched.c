@@ -27,6 +27,8 @@ uint32_t sched_run(struct fw_nic *nic, uint32_t budget)
 	uint32_t done = 0;
 	uint8_t stage;
 
+	if (fw_list_empty(&nic->host.sched_qps))
+		return 0;
 	/* One turn serves each QP at most once, so that a waiting one cannot spin here. */
 	fw_list_init(&turn);
 	fw_list_splice_tail(&turn, &nic->host.sched_qps);

@@ -211,6 +211,7 @@ void wqe_done_later(struct fw_nic *nic, struct fw_qp *qp)
 {
 	if (!fw_list_linked(&qp->done_node))
 		fw_list_add_tail(&nic->slices.done, &qp->done_node);
+	slice_wait(&nic->slices, SLICE_DONE);
 }
 
 /* Frees finished requests at the head of the send queue and publishes the index to the host. */

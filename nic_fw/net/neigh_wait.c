@@ -19,6 +19,7 @@ void neigh_wait_init(struct fw_nic *nic)
 void neigh_wait_over(struct fw_nic *nic, enum neigh_wait_kind kind, struct fw_list *waiting)
 {
 	fw_list_splice_tail(&nic->net.neigh_due[kind], waiting);
+	slice_wait(&nic->slices, SLICE_NEIGH);
 	neigh_wait_run(nic);
 }
 

@@ -312,6 +312,7 @@ void recv_abort_peer(struct fw_nic *nic, struct recv_peer *peer)
 	if (fw_list_empty(&peer->recvs))
 		return;
 	fw_list_splice_tail(&nic->slices.aborted, &peer->recvs);
+	slice_wait(&nic->slices, SLICE_ABORT);
 	recv_abort_run(nic);
 }
 

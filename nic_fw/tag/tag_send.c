@@ -338,6 +338,7 @@ void tag_source_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_stat
 void tag_send_peer_down(struct fw_nic *nic, struct fw_list *sends)
 {
 	fw_list_splice_tail(&nic->tag.downs, sends);
+	slice_wait(&nic->slices, SLICE_TAG);
 	tag_send_slice(nic);
 }
 

@@ -129,6 +129,7 @@ void tcp_unlisten(struct fw_nic *nic, uint16_t port)
 		return;
 	/* No segment finds them any more; tcp_syn_slice() frees them. */
 	fw_list_splice_tail(&nic->tcp.syn_ended, &listener->half_open);
+	slice_wait(&nic->slices, SLICE_SYNS);
 	while (!fw_list_empty(&listener->flows))
 		tcp_accept_done(nic,
 				FW_CONTAINER(listener->flows.next, struct tcp_flow, pending_node));

@@ -106,6 +106,8 @@ void tcp_ack_flush(struct fw_nic *nic)
 {
 	struct fw_list again, *pos;
 
+	if (fw_list_empty(&nic->tcp.acks))
+		return;
 	fw_list_init(&again);
 	while ((pos = fw_list_pop(&nic->tcp.acks)) != NULL) {
 		struct tcp_flow *flow = FW_CONTAINER(pos, struct tcp_flow, ack_node);
