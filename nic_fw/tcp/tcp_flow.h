@@ -149,7 +149,7 @@ struct tcp_flow {
 	uint32_t snd_wl1; /* seq of the segment that last set it */
 	uint32_t rcv_nxt; /* acknowledged up to here */
 	uint32_t rcv_up;  /* taken by the layer above up to here */
-	uint32_t rcv_adv; /* right edge of the window as the peer knows it */
+	uint32_t rcv_adv; /* furthest right edge of the window that the peer was told */
 	uint32_t ts_recent;
 	uint32_t cwnd, pipe; /* bytes */
 	uint16_t flags;      /* TCP_F_* */

@@ -124,8 +124,10 @@ static void tcp_grant_watch(struct fw_nic *nic, struct tcp_flow *flow)
 
 void tcp_grant_announce(struct fw_nic *nic, struct tcp_flow *flow, uint32_t edge)
 {
-	if (flow->asks && !flow->mark_ns && nic->tcp.grants.askers > 1 &&
-	    seq_lt(flow->rcv_adv, edge)) {
+	/* The header rounds down: an edge below an earlier one takes back nothing. */
+	if (!seq_lt(flow->rcv_adv, edge))
+		return;
+	if (flow->asks && !flow->mark_ns && nic->tcp.grants.askers > 1) {
 		flow->mark_ns = nic->now_ns;
 		flow->mark = flow->rcv_adv;
 	}

@@ -229,5 +229,29 @@ static void gap_without_sack(void)
 	CU_ASSERT_EQUAL(peer[0].rcv_limit, edge);
 }
 
+/*
+ * The header rounds a window down, so an edge may be announced below an earlier one. Bytes up to
+ * the earlier one may be under way; only those beyond it needed the new grant, and measure the
+ * path.
+ */
+static void rounded_edge(void)
+{
+	struct tcp_flow *f = &peer[0];
+	uint32_t edge;
+
+	begin(2);
+	rx(0, BYTES, true);
+	rx(1, BYTES, true);
+	flush(2);
+	f->mark_ns = 0;
+	edge = f->rcv_adv;
+	tcp_grant_announce(&nic, f, edge - 63);
+	CU_ASSERT_EQUAL(f->rcv_adv, edge);
+	tcp_grant_announce(&nic, f, edge + BYTES);
+	CU_ASSERT(f->mark_ns != 0);
+	CU_ASSERT_EQUAL(f->mark, edge);
+	CU_ASSERT_EQUAL(f->rcv_adv, edge + BYTES);
+}
+
 UT_MAIN("nic_fw/tcp/tcp_grant", UT(first_windows), UT(alone), UT(in_turn), UT(keepers),
-	UT(many_wait), UT(gap_without_sack))
+	UT(many_wait), UT(gap_without_sack), UT(rounded_edge))
