@@ -296,7 +296,7 @@ counter_is()
 # ---- weft-bench -----------------------------------------------------------------------------
 
 # bench_server NAME NIC WORD...: listens; its TCP port into $port. bench_timeout: see --timeout.
-bench_timeout=30
+bench_timeout=$((LIMIT / 2))
 port=
 bench_server()
 {
