@@ -561,7 +561,9 @@ WRAP_TCP := $(patsubst %,-Wl$(comma)--wrap=%,tcp_push tcp_close tcp_resume mpa_s
 WRAPPED_TCP := $(shell grep -ls '"tests/pair/mpa_pair\.h"' tests/pair/*_ut.c)
 UT_FLAGS_pair := $(WRAP_POOL)
 UT_FLAGS_fuzz := $(WRAP_POOL)
-ut_flags = $(UT_FLAGS_$(call ut_folder,$1)) $(if $(filter $1,$(WRAPPED_TCP)),$(WRAP_TCP)) $(if $(filter tests/dpdk_app/%,$1),$(WEFTD_LIBS)) \
+# A device that takes rules, played by the test.
+WRAP_FLOW := -Wl,--wrap=rte_flow_validate -Wl,--wrap=rte_flow_create
+ut_flags = $(if $(filter tests/dpdk_app/wire_queues_ut.c,$1),$(WRAP_FLOW)) $(UT_FLAGS_$(call ut_folder,$1)) $(if $(filter $1,$(WRAPPED_TCP)),$(WRAP_TCP)) $(if $(filter tests/dpdk_app/%,$1),$(WEFTD_LIBS)) \
 	$(if $(filter tests/tools/%,$1),$(TOOL_LIBS_OF_weft-measure)) $(if $(filter tests/fabric/%,$1),-lfabric)
 
 $(foreach f,bench $(UT_FOLDERS),$(if $(call ut_helpers,$f),\

@@ -339,6 +339,15 @@ static inline bool fw_image_fits(const struct fw_image *image, const struct fw_i
 }
 
 /*
+ * Returns the bits of a TCP port that are the shard's number in each port that the shard draws for
+ * a connection (l4_port_bind()), so that one rule for each shard lets a device steer them. Pure.
+ */
+static inline uint16_t fw_tcp_port_bits(uint32_t num_shards)
+{
+	return num_shards > 1 ? (uint16_t)((1u << (32 - __builtin_clz(num_shards - 1))) - 1) : 0;
+}
+
+/*
  * Returns the shard of a NIC that a frame belongs to, from its bytes: by UDP port for weft's
  * datagrams, by the owner of the port for TCP (cm_ports: fw_port.cm_ports, or NULL), 0 for the
  * rest. Sets *all for frames that every shard wants (ARP replies, multicast). Reads only the first

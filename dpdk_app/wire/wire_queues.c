@@ -3,10 +3,11 @@
  * Queues of a port for each shard of its NIC, and how frames find them.
  *
  * Shard s sends on queue s and receives from it, so that shards share neither a queue nor the core
- * that polls it. The device steers: by rules (rte_flow) on the UDP port, which names the shard, and
- * on ESP's EtherType where one shard has all collectives; everything else by RSS, or as the device
- * likes. TCP ports come and go on the cores, where no rule can be made without waiting for the
- * device, so TCP goes by RSS. A core passes on the frames that it receives for another shard
+ * that polls it. The device steers: by rules (rte_flow) on the UDP port, which names the shard, on
+ * the low bits of the TCP port, which are the shard's number in ports that a shard draws, and on
+ * ESP's EtherType where one shard has all collectives; everything else by RSS, or as the device
+ * likes. Ports that programs choose come and go on the cores, where no rule can be made without
+ * waiting for the device. A core passes on the frames that it receives for another shard
  * (wire_ethdev.c), so that no rule is needed for correctness.
  *
  * Calls rte_ethdev and rte_flow.
@@ -82,6 +83,21 @@ static bool queues_rule_udp(struct wire *wire, uint16_t port, uint16_t queue)
 	return queues_rule(wire, pattern, queue);
 }
 
+/* For all ports whose bits of the mask are the queue's number. */
+static bool queues_rule_tcp(struct wire *wire, uint16_t bits, uint16_t queue)
+{
+	const struct rte_flow_item_tcp tcp = {.hdr.dst_port = rte_cpu_to_be_16(queue)};
+	const struct rte_flow_item_tcp mask = {.hdr.dst_port = rte_cpu_to_be_16(bits)};
+	const struct rte_flow_item pattern[QUEUES_RULE_ITEMS] = {
+	    {.type = RTE_FLOW_ITEM_TYPE_ETH},
+	    {.type = RTE_FLOW_ITEM_TYPE_IPV4},
+	    {.type = RTE_FLOW_ITEM_TYPE_TCP, .spec = &tcp, .mask = &mask},
+	    {.type = RTE_FLOW_ITEM_TYPE_END},
+	};
+
+	return queues_rule(wire, pattern, queue);
+}
+
 static bool queues_rule_type(struct wire *wire, uint16_t type, uint16_t queue)
 {
 	const struct rte_flow_item_eth eth = {.hdr.ether_type = rte_cpu_to_be_16(type)};
@@ -97,10 +113,13 @@ static bool queues_rule_type(struct wire *wire, uint16_t type, uint16_t queue)
 void wire_queues_steer(struct wire *wire)
 {
 	const struct nic *nic = wire->nic;
-	bool all = true;
+	bool all = true, bits = true;
 
 	for (uint32_t s = 0; all && s < nic->num_shards; s++)
 		all = queues_rule_udp(wire, (uint16_t)(WIRE_DGRAM_PORT + s), (uint16_t)s);
+	/* Some devices compare whole ports alone. */
+	for (uint32_t s = 0; all && bits && s < nic->num_shards; s++)
+		bits = queues_rule_tcp(wire, fw_tcp_port_bits(nic->num_shards), (uint16_t)s);
 	if (all && nic->num_coll == 1)
 		(void)queues_rule_type(wire, WIRE_ETHERTYPE_ESP, (uint16_t)(nic->num_shards - 1));
 	log_verbose("%s: a queue for each of %u shards, %u rules steer frames to them", nic->name,

@@ -84,6 +84,13 @@ static int try_hold(struct fw_nic *nic, uint16_t port)
 	return err;
 }
 
+/* True for a port whose frames a device may bring to this shard by a rule on its low bits. */
+static bool l4_port_is_near(const struct fw_nic *nic, uint16_t space, uint16_t port)
+{
+	return space != HW_CM_TCP ||
+	       (port & fw_tcp_port_bits(nic->config.num_shards)) == nic->config.shard;
+}
+
 int l4_port_bind(struct fw_nic *nic, uint16_t space, uint16_t *port, bool reuse)
 {
 	const uint32_t span = HW_CM_EPHEMERAL_END - HW_CM_EPHEMERAL;
@@ -93,9 +100,11 @@ int l4_port_bind(struct fw_nic *nic, uint16_t space, uint16_t *port, bool reuse)
 	if (*port)
 		return bind_one(nic, space, *port, reuse);
 	start = (uint32_t)(nic->port.random64(nic->port.ctx) % span);
-	for (i = 0; i < span; i++) {
+	/* The ports of this shard first, then the others. */
+	for (i = 0; i < 2 * span; i++) {
 		*port = (uint16_t)(HW_CM_EPHEMERAL + (start + i) % span);
-		if (bind_one(nic, space, *port, false))
+		if (l4_port_is_near(nic, space, *port) != (i < span) ||
+		    bind_one(nic, space, *port, false))
 			continue;
 		err = space == HW_CM_TCP ? try_hold(nic, *port) : 0;
 		if (!err)
