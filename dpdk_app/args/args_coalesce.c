@@ -4,12 +4,14 @@
  * rx-frames 16", "weft0 vector 2 adaptive on". Later lines modify the result of earlier ones, like
  * weftctl coalesce at run time.
  *
- * Calls lib/coalesce_words.h and libc. docs/tuning.md.
+ * Calls args_nic.c, lib/coalesce_words.h and libc. docs/tuning.md.
  */
 #include "dpdk_app/args/args_coalesce.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#include "dpdk_app/args/args_nic.h"
 
 bool coalesce_add(struct conf *conf, const char *text, char *error)
 {
@@ -29,29 +31,11 @@ bool coalesce_add(struct conf *conf, const char *text, char *error)
 	return false;
 }
 
-/* Names follow nic_plan(). */
-static bool is_nic(const struct conf *conf, uint32_t index, const char *name)
-{
-	char text[COALESCE_NIC_CHARS];
-
-	snprintf(text, sizeof(text), "%s%u", conf->name, (uint8_t)index);
-	return !strcmp(text, name);
-}
-
 bool coalesce_check(const struct conf *conf, char *error)
 {
 	for (uint32_t i = 0; i < conf->num_coalesce; i++) {
-		const char *name = conf->coalesce[i].nic;
-		bool there = !*name;
-
-		for (uint32_t n = 0; n < conf->num_nics; n++)
-			there |= is_nic(conf, n, name);
-		if (there)
-			continue;
-		snprintf(error, CONF_ERROR_CHARS,
-			 "--coalesce %s: there is no such NIC; the names are %s0 to %s%u", name,
-			 conf->name, conf->name, conf->num_nics - 1);
-		return false;
+		if (!conf_nic_check(conf, "coalesce", conf->coalesce[i].nic, error))
+			return false;
 	}
 	return true;
 }
@@ -76,7 +60,7 @@ void coalesce_of_nic(const struct conf *conf, uint32_t index,
 	for (uint32_t i = 0; i < conf->num_coalesce; i++) {
 		const struct coalesce_line *line = &conf->coalesce[i];
 
-		if (*line->nic && !is_nic(conf, index, line->nic))
+		if (*line->nic && !conf_nic_is(conf, index, line->nic))
 			continue;
 		for (uint32_t v = 0; v < HW_NUM_VECTORS; v++) {
 			if (line->cmd.vector == v || line->cmd.vector == HW_COALESCE_ALL_VECTORS)

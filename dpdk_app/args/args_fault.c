@@ -3,13 +3,14 @@
  * --fault: faults of NICs, in the words of weftctl fault: "loss 1%", "weft0 delay 50us rate 10G".
  * A later line of a NIC replaces an earlier one.
  *
- * Calls lib/fault_words.h. docs/faults.md.
+ * Calls args_nic.c, lib/fault_words.h. docs/faults.md.
  */
 #include "dpdk_app/args/args_fault.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "dpdk_app/args/args_nic.h"
 #include "lib/fault.h"
 
 /* Removes the lines that a new one replaces, so that changes do not fill the list. */
@@ -43,29 +44,11 @@ bool conf_fault_add(struct conf *conf, const char *text, char *error)
 	return true;
 }
 
-/* Names follow nic_plan(). */
-static bool is_nic(const struct conf *conf, uint32_t index, const char *name)
-{
-	char text[FAULT_WORDS_NIC_CHARS];
-
-	snprintf(text, sizeof(text), "%s%u", conf->name, (uint8_t)index);
-	return !strcmp(text, name);
-}
-
 bool conf_fault_check(const struct conf *conf, char *error)
 {
 	for (uint32_t i = 0; i < conf->num_faults; i++) {
-		const char *name = conf->faults[i].nic;
-		bool there = !*name;
-
-		for (uint32_t n = 0; n < conf->num_nics; n++)
-			there |= is_nic(conf, n, name);
-		if (there)
-			continue;
-		snprintf(error, CONF_ERROR_CHARS,
-			 "--fault %s: there is no such NIC; the names are %s0 to %s%u", name,
-			 conf->name, conf->name, conf->num_nics - 1);
-		return false;
+		if (!conf_nic_check(conf, "fault", conf->faults[i].nic, error))
+			return false;
 	}
 	return true;
 }
@@ -78,7 +61,7 @@ void conf_fault_of(const struct conf *conf, uint32_t index, struct hw_fault *fau
 	for (uint32_t i = 0; i < conf->num_faults; i++) {
 		const struct fault_line *line = &conf->faults[i];
 
-		if (!*line->nic || is_nic(conf, index, line->nic))
+		if (!*line->nic || conf_nic_is(conf, index, line->nic))
 			*fault = line->fault;
 	}
 }

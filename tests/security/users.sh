@@ -13,7 +13,7 @@ if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then
 fi
 
 # A copy of the programs that other users can reach, wherever this tree is.
-users_dir=$(mktemp -d /tmp/weft.XXXXXX)
+users_dir=$(mktemp -d "${TMPDIR:-/tmp}/weft.XXXXXX")
 at_exit "rm -rf '$users_dir'"
 chmod 755 "$users_dir"
 export WEFT_RUN_DIR=$users_dir/run
