@@ -87,7 +87,8 @@ void fw_set_nic_ip(struct fw_nic *nic, uint32_t index, uint32_t ip);
 
 /*
  * One turn: doorbells, received frames, timers, transmission, events. now_ns never goes back.
- * Handles at most about budget frames and requests. Returns the work done; 0: idle.
+ * Handles at most about budget frames and requests; a frame of UD, ESP, TCP and groups counts
+ * once for each 2 KiB or part (eth_tx_cost()). Returns the work done; 0: idle.
  */
 uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget);
 

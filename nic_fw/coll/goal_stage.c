@@ -3,7 +3,7 @@
  * Messages that are copied before they are sent, in slices: their buffers are not mapped, or have
  * too many pieces for the gather lists of frames.
  *
- * A message may have 256 MiB; a step copies GOAL_LOCAL_QUANTUM_BYTES of one. Eager messages keep
+ * A message may have 256 MiB; a step copies STEP_BYTES of one. Eager messages keep
  * their order: while one is being copied, the next messages of its run wait behind it, whatever
  * their length (run->staging). Announced messages have a receive of their own and need no order
  * (run->bulk). goal_msg.c adds messages, goal_run.c makes the steps. Calls goal_buf.c and
@@ -12,7 +12,11 @@
 #include "nic_fw/fw_nic.h"
 
 enum {
-	BYTES_PER_COST = 4096, /* that count as one operation's work */
+	STEP_BYTES = 16 * 1024,
+	/* Bytes that count as one operation's work. The port copies unmapped memory by threads. */
+	MAPPED_BYTES_PER_COST = 4096,
+	UNMAPPED_BYTES_PER_COST = 512,
+	UNMAPPED_LEAST_BYTES = 4096,
 };
 
 void goal_stage_add(struct fw_nic *nic, struct goal_run *run, struct goal_send *send)
@@ -31,10 +35,18 @@ bool goal_stage_line(const struct goal_run *run)
 	return !fw_list_empty(&run->staging);
 }
 
+/* Bytes whose copy takes as long: that of a short piece has a cost of its own. */
+static uint64_t span_bytes(const struct goal_span *span)
+{
+	uint64_t least = span->mem.ptr ? GOAL_STRETCH_LEAST_BYTES : UNMAPPED_LEAST_BYTES;
+
+	return span->bytes < least ? least : span->bytes;
+}
+
 /* Copies a part of the rest. False: the process's memory is not there, or not now. */
 static bool copy_some(struct fw_nic *nic, struct goal_send *send, uint32_t *cost)
 {
-	uint64_t quantum = GOAL_LOCAL_QUANTUM_BYTES, used;
+	uint64_t quantum = STEP_BYTES, used;
 	struct goal_span span;
 
 	for (; send->staged_bytes < send->bytes && quantum; quantum -= used) {
@@ -49,12 +61,12 @@ static bool copy_some(struct fw_nic *nic, struct goal_send *send, uint32_t *cost
 			return false;
 		}
 		send->staged_bytes += span.bytes;
-		used =
-		    span.bytes < GOAL_STRETCH_LEAST_BYTES ? GOAL_STRETCH_LEAST_BYTES : span.bytes;
+		used = span_bytes(&span);
+		*cost += (uint32_t)(used / (span.mem.ptr ? MAPPED_BYTES_PER_COST
+							 : UNMAPPED_BYTES_PER_COST));
 		if (used > quantum)
 			used = quantum;
 	}
-	*cost += (uint32_t)((GOAL_LOCAL_QUANTUM_BYTES - quantum) / BYTES_PER_COST);
 	return true;
 }
 

@@ -42,7 +42,7 @@ enum {
 	MGRP_MAX_CHILDREN = 17,    /* of a binomial tree of HW_MAX_GOAL_RANKS */
 	MGRP_HASH_SIZE = 1024,     /* heads of the table of communicators by key */
 	MGRP_ACK_EVERY = 16,       /* packets; fewer wait for more */
-	MGRP_TX_QUANTUM = 16,      /* packets of one space in a turn */
+	MGRP_TX_QUANTUM = 16,      /* of one space in a turn, in units of eth_tx_cost() */
 };
 #define MGRP_ACK_NS       UINT64_C(20000)
 #define MGRP_FIRST_RTO_NS UINT64_C(500000)

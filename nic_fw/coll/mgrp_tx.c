@@ -335,7 +335,7 @@ void mgrp_owe(struct fw_nic *nic, struct mgrp_space *space, bool now)
 	}
 }
 
-/* Sends packets that children requested and that are here. Returns the number sent. */
+/* Sends packets that children requested and that are here. Returns their cost. */
 static uint32_t repair(struct fw_nic *nic, struct mgrp_space *space, uint32_t most)
 {
 	uint32_t psn, sent = 0, i;
@@ -353,13 +353,13 @@ static uint32_t repair(struct fw_nic *nic, struct mgrp_space *space, uint32_t mo
 				slot->wanted &= ~(UINT32_C(1) << i);
 				continue;
 			}
-			if (sent == most || !eth_tx_room(nic) ||
+			if (sent >= most || !eth_tx_room(nic) ||
 			    !send_repair(nic, space, psn, space->child[i].rank)) {
 				space->wanted = 1;
 				return sent;
 			}
 			slot->wanted &= ~(UINT32_C(1) << i);
-			sent++;
+			sent += eth_tx_cost(nic);
 		}
 	}
 	return sent;
@@ -378,9 +378,10 @@ static uint32_t run_space(struct fw_nic *nic, struct mgrp_space *space)
 		space->resume = false;
 		mgrp_deliver(nic, space);
 	}
+	(void)eth_tx_cost(nic);
 	sent = repair(nic, space, MGRP_TX_QUANTUM);
 	while (sent < MGRP_TX_QUANTUM && send_next(nic, space))
-		sent++;
+		sent += eth_tx_cost(nic);
 	return sent;
 }
 

@@ -34,10 +34,9 @@ uint32_t sched_run(struct fw_nic *nic, uint32_t budget)
 	fw_list_splice_tail(&turn, &nic->host.sched_qps);
 	while (done < budget && (node = fw_list_pop(&turn))) {
 		struct fw_qp *qp = FW_CONTAINER(node, struct fw_qp, sched_node);
-		uint32_t quantum = budget - done;
+		/* The last one of a turn gets no less than others, behind whom it goes. */
+		uint32_t quantum = budget < SCHED_QP_QUANTUM ? budget : SCHED_QP_QUANTUM;
 
-		if (quantum > SCHED_QP_QUANTUM)
-			quantum = SCHED_QP_QUANTUM;
 		fw_trace(nic, TRACE_SCHED, qp->qpn, qp->outstanding, quantum);
 		/* In the list beforehand: fetching unlinks it when no request is left. */
 		fw_list_add_tail(&nic->host.sched_qps, &qp->sched_node);

@@ -411,6 +411,7 @@ uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget)
 		sched_qp_remove(nic, qp);
 		return 0;
 	}
+	(void)eth_tx_cost(nic);
 	while (done < budget && qp->state == HW_QPS_RTS && !qp->sq_blocked) {
 		if (qp->sq_failing) {
 			sched_qp_remove(nic, qp);
@@ -439,7 +440,7 @@ uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget)
 		}
 		if (fetch_one(nic, qp) == FETCH_LATER)
 			return done;
-		done++;
+		done += eth_tx_cost(nic);
 	}
 	return done;
 }

@@ -81,6 +81,12 @@ uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget);
 struct fw_tx_frame *eth_tx_begin(struct fw_nic *nic);
 /* Number of data frames that may be staged now: limited by the stage and by the port. */
 uint32_t eth_tx_room(struct fw_nic *nic);
+/*
+ * The part of a turn's budget that the frames staged since the last call take: a unit for each
+ * ETH_TX_UNIT_BYTES or part of a frame, so that turns with long frames are not longer than others.
+ * At least 1: a caller's loop always comes to its end.
+ */
+uint32_t eth_tx_cost(struct fw_nic *nic);
 /* Adds a piece of hdr[offset, offset + bytes). */
 static inline void eth_tx_hdr(struct fw_tx_frame *frame, uint32_t offset, uint32_t bytes,
 			      uint8_t flags)

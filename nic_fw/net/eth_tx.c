@@ -8,6 +8,10 @@
  */
 #include "nic_fw/fw_nic.h"
 
+enum {
+	ETH_TX_UNIT_BYTES = 2048, /* a frame of the common MTU is one unit */
+};
+
 /*
  * Offers all staged frames. Returns how many the port took; the rest has moved to the front.
  * *status gets the status of the last staged frame when the port took it.
@@ -72,6 +76,14 @@ uint32_t eth_tx_room(struct fw_nic *nic)
 	return room < nic->net.tx_allow ? room : nic->net.tx_allow;
 }
 
+uint32_t eth_tx_cost(struct fw_nic *nic)
+{
+	uint32_t cost = nic->net.tx_cost;
+
+	nic->net.tx_cost = 0;
+	return cost ? cost : 1;
+}
+
 struct fw_tx_frame *eth_tx_begin(struct fw_nic *nic)
 {
 	struct fw_tx_frame *frame;
@@ -107,6 +119,7 @@ void eth_tx_commit(struct fw_nic *nic, struct fw_tx_frame *frame)
 	}
 	frame->bytes = bytes;
 	nic->net.tx_count++;
+	nic->net.tx_cost += bytes / ETH_TX_UNIT_BYTES + 1;
 	if (nic->net.tx_allow && !(frame->flags & FW_TX_F_CONTROL))
 		nic->net.tx_allow--;
 }

@@ -24,7 +24,7 @@ enum {
 	ESP_TRIES = 12,                      /* unanswered packets until a peer is lost */
 	ESP_OPEN_TRIES = 8,          /* least number of SYNs: a core that was away has sent fewer */
 	ESP_DOUBT_TRIES = 2,         /* SYNs without an answer after which the MAC is in doubt */
-	ESP_TX_QUANTUM = 8,          /* packets of one stream in a turn */
+	ESP_TX_QUANTUM = 8,          /* of one stream in a turn, in units of eth_tx_cost() */
 	ESP_SMALL_BYTES = 256,       /* payload whose ACK may wait for a response */
 	ESP_HDR_BYTES = 14 + 8 + 32, /* Ethernet, EDP, ESP */
 };

@@ -225,6 +225,7 @@ uint32_t esp_tx_run(struct fw_nic *nic, uint32_t budget)
 	uint32_t done = 0, rounds = 0;
 
 	nic->esp.unreachables = 0;
+	(void)eth_tx_cost(nic);
 	while (done < budget && !fw_list_empty(&nic->esp.ready) && eth_tx_room(nic)) {
 		struct esp_stream *s =
 		    FW_CONTAINER(nic->esp.ready.next, struct esp_stream, ready_node);
@@ -243,7 +244,7 @@ uint32_t esp_tx_run(struct fw_nic *nic, uint32_t budget)
 			number(s);
 			if (!send_packet(nic, s, seq))
 				break;
-			sent++;
+			sent += eth_tx_cost(nic);
 		}
 		if (may_go(nic, s))
 			esp_tx_ready(nic, s);

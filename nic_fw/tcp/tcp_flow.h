@@ -37,7 +37,7 @@ enum {
 	TCP_MIN_MSS = 64,    /* lower bound for the MSS of peers and for ICMP messages */
 	TCP_IW_SEGMENTS = 10,
 	TCP_DUP_THRESH = 3,
-	TCP_TX_QUANTUM = 16,  /* segments of a flow before the next flow is served */
+	TCP_TX_QUANTUM = 16,  /* of a flow before the next flow, in units of eth_tx_cost() */
 	TCP_SYN_TRIES = 6,    /* SYN */
 	TCP_SYNACK_TURN = 16, /* SYN-ACKs repeated in one call of the timer */
 	TCP_KEEP_TRIES = 5,

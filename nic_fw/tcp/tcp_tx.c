@@ -508,23 +508,24 @@ static bool send_one(struct fw_nic *nic, struct tcp_flow *flow)
 	return send_new(nic, flow);
 }
 
-/* Sends a flow's burst; returns segments sent. */
+/* Sends a flow's burst; returns its cost. */
 static uint32_t output(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	uint32_t count = 0;
 
+	(void)eth_tx_cost(nic);
 	if (!tcp_have_neigh(nic, flow))
 		return 0;
 	flow->flags &= (uint16_t)~TCP_F_LIMITED;
 	tcp_cong_restart(nic, flow);
 	while (count < TCP_TX_QUANTUM && send_one(nic, flow))
-		count++;
+		count += eth_tx_cost(nic);
 	if (flow->state == TCP_CLOSED)
 		return count;
 	/*
 	 * Its quantum, or the port's room, is used up; else it waits for an ACK, a timer or a push.
 	 */
-	if (count == TCP_TX_QUANTUM || !eth_tx_room(nic))
+	if (count >= TCP_TX_QUANTUM || !eth_tx_room(nic))
 		tcp_ready(nic, flow);
 	tcp_timer_update(nic, flow);
 	return count;

@@ -98,6 +98,51 @@ static void messages_of_slow_pages(void)
 	messages(NULL, true, 512, 100000);
 }
 
+/* The most that a NIC read of unmapped memory in one turn. */
+struct longest {
+	struct goal_fix *fix;
+	uint32_t run;
+	uint64_t read_bytes, most_bytes;
+};
+
+static bool longest_is_over(void *arg)
+{
+	struct longest *l = arg;
+	uint64_t read_bytes = sim_nic_stat(sim_proc_nic(l->fix->rank[0].proc), "host_read_bytes");
+
+	if (read_bytes - l->read_bytes > l->most_bytes)
+		l->most_bytes = read_bytes - l->read_bytes;
+	l->read_bytes = read_bytes;
+	return weft_goal_test(l->fix->rank[0].goal, l->run);
+}
+
+/* Other processes wait for the copy of a message from unmapped memory, so a turn copies little. */
+static void copies_of_a_turn(void)
+{
+	enum {
+		BYTES = 500000,
+		TURN_BYTES = 16 << 10,
+	};
+	struct goal_fix_attr attr = {.bytes = 1 << 20, .unmapped = true};
+	struct goal_fix fix;
+	struct longest longest = {.fix = &fix};
+	struct weft_goal_result result;
+	uint32_t other;
+
+	goal_fix_begin(&fix, 1, 2, &attr);
+	there_and_back(&fix, BYTES);
+	make_pattern(fix.rank[0].buf, BYTES, 1);
+	other = goal_fix_start(&fix, 1, 0);
+	longest.run = goal_fix_start(&fix, 0, 0);
+	FIX_REQUIRE(&fix, sim_run_until(fix.sim, longest_is_over, &longest, FIX_LIMIT_NS));
+	FIX_CHECK(&fix, longest.read_bytes >= BYTES && longest.most_bytes <= TURN_BYTES);
+	FIX_CHECK(&fix, has_pattern(fix.rank[0].buf + BYTES, BYTES, 1));
+	weft_goal_finish(fix.rank[0].goal, longest.run, &result);
+	FIX_CHECK(&fix, result.status == HW_GOAL_OK);
+	FIX_CHECK(&fix, goal_fix_wait(&fix, 1, other, &result));
+	goal_fix_end(&fix);
+}
+
 /*
  * Sums into one of their operands: none is added twice, though each write that is given up may be
  * carried out. The results of one are the operands of the next.
@@ -445,6 +490,7 @@ static void wildcards(void)
 }
 
 UT_MAIN("sim/goal_run", UT(messages_without_faults), UT(messages_under_faults),
-	UT(messages_of_unmapped_memory), UT(messages_of_slow_pages), UT(sums_in_slow_pages),
-	UT(messages_announced), UT(sends_end_soon), UT(chain_of_unexpected), UT(barriers),
-	UT(reduction), UT(calcs_and_start_edges), UT(messages_to_oneself), UT(wildcards))
+	UT(messages_of_unmapped_memory), UT(messages_of_slow_pages), UT(copies_of_a_turn),
+	UT(sums_in_slow_pages), UT(messages_announced), UT(sends_end_soon), UT(chain_of_unexpected),
+	UT(barriers), UT(reduction), UT(calcs_and_start_edges), UT(messages_to_oneself),
+	UT(wildcards))

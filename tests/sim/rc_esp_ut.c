@@ -153,6 +153,48 @@ static void unmapped(void)
 	pair_close(&p);
 }
 
+/* The most that a NIC sent in one turn. */
+struct longest {
+	struct pair *p;
+	uint64_t sent_bytes, most_bytes;
+};
+
+static bool longest_is_over(void *arg)
+{
+	struct longest *l = arg;
+	uint64_t sent_bytes = sim_nic_stat(l->p->na, "tx_bytes");
+	struct weft_wc wc;
+
+	if (sent_bytes - l->sent_bytes > l->most_bytes)
+		l->most_bytes = sent_bytes - l->sent_bytes;
+	l->sent_bytes = sent_bytes;
+	return weft_poll_cq(l->p->a.cq, 1, &wc) == 1;
+}
+
+/* Long frames make no longer turns than short ones: others wait for as many bytes. */
+static void bytes_of_a_turn(void)
+{
+	enum {
+		BYTES = 500000,
+		TURN_BYTES = 80 << 10, /* 32 units of 2 KiB, and the rest of the last stream's */
+	};
+	struct post put = {.opcode = WEFT_WR_WRITE, .bytes = BYTES, .remote_offset = SINK};
+	struct pair_attr attr = rc;
+	struct pair p;
+	struct longest longest = {.p = &p};
+
+	attr.faults = NULL;
+	attr.mtu = 9000;
+	pair_open(&p, 1, &attr);
+	connect_end(&p, &p.a, &p.b, p.nb, 1, 2);
+	connect_end(&p, &p.b, &p.a, p.na, 2, 1);
+	longest.sent_bytes = sim_nic_stat(p.na, "tx_bytes");
+	FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &put) == 0);
+	FIX_REQUIRE(&p, sim_run_until(p.sim, longest_is_over, &longest, FIX_LIMIT_NS));
+	FIX_CHECK(&p, longest.most_bytes > 9000 && longest.most_bytes <= TURN_BYTES);
+	pair_close(&p);
+}
+
 /* No QP accepts the stream (other PSNs, another transport, not in RTR): retries are used up. */
 static void nobody_there(void)
 {
@@ -226,5 +268,5 @@ static void where_no_stream_goes(void)
 
 UT_MAIN("sim/rc_esp", UT(order_of_receives), UT(operations), UT(slow_pages), UT(slow_answers),
 	UT(error_state), UT(by_streams_alone), UT(both_ways), UT(not_ready), UT(never_ready),
-	UT(peer_ends), UT(connected_anew), UT(unmapped), UT(nobody_there), UT(memory_goes),
-	UT(where_no_stream_goes))
+	UT(peer_ends), UT(connected_anew), UT(unmapped), UT(bytes_of_a_turn), UT(nobody_there),
+	UT(memory_goes), UT(where_no_stream_goes))
