@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The figures of docs/pictures match this tree: some points of each picture are measured again in
-# virtual time (make pictures-check: all of them). A figure that was changed by hand is found.
+# The figures of docs/pictures and of docs/congestion.md match this tree: some points of each are
+# measured again in virtual time (make pictures-check: more of them). A figure that was changed by
+# hand is found.
 
 # shellcheck disable=SC2154 # lib.sh has out
 . tests/int/lib.sh
@@ -26,3 +27,17 @@ if tools/plot/pictures.py --check --some "$WEFT_TMP" >"$WEFT_TMP/found"; then
 fi
 grep -q 'goal_timeline.svg: is not what goal-dump makes' "$WEFT_TMP/found" || die "$(cat "$WEFT_TMP/found")"
 grep -q "incast.tsv: has no line '2 " "$WEFT_TMP/found" || die "$(cat "$WEFT_TMP/found")"
+
+tools/plot/congestion.py --check docs --senders 2 || die 'docs/congestion.md differs from what the tree makes: make congestion-table'
+mkdir "$WEFT_TMP/pictures"
+cp docs/pictures/congestion.tsv "$WEFT_TMP/pictures"
+sed 's/^\(| 2 | 128 | 2 | all at once | [0-9]* | \)9/\18/' docs/congestion.md >"$WEFT_TMP/congestion.md"
+if tools/plot/congestion.py --check "$WEFT_TMP" --senders 0 >"$WEFT_TMP/found"; then
+	die 'a row that its runs do not give was not found'
+fi
+grep -q "congestion.md: has no row '| 2 | 128 | 2 |" "$WEFT_TMP/found" || die "$(cat "$WEFT_TMP/found")"
+sed -i '0,/^rd\tincast\t2\t/s/^\(rd\tincast\t2\t.*\t1\)\t[0-9.]*\t/\1\t50\t/' "$WEFT_TMP/pictures/congestion.tsv"
+if tools/plot/congestion.py --check "$WEFT_TMP" --senders 2 >"$WEFT_TMP/found"; then
+	die 'a run that weft-sim does not make was not found'
+fi
+grep -q "congestion.tsv: seed 1 of '| 2 | 128 | 2 | all at once | 1 | 50.0 " "$WEFT_TMP/found" || die "$(cat "$WEFT_TMP/found")"

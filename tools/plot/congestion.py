@@ -7,18 +7,27 @@ line is 50 messages of 64 KiB, and at least 8 ms. It runs weft-sim.
 
 With --cells FILE the figures of each run are kept there, a line each, and a run whose line is there is not
 made again: an interrupted table goes on where it was. The file begins anew when weft-sim is another one.
+With --kept no run is made: a row has the seeds that the file has, from 1 on.
 
-usage: congestion.py [--seeds N] [--jobs N] [--senders MAX] [--only rd|tcp] [--cells FILE] [--same FILE]
-MAX: rows of more are left out. --same: a file of cells of another weft-sim, measured again in part and compared.
-Environment: WEFT_BIN (where weft-sim is). Exit status 0, 1 when a run failed or a cell differs, 2 usage.
+--write docs puts the runs into docs/pictures/congestion.tsv and the tables into docs/congestion.md. --check docs
+compares the tables there with those runs, and measures the runs of seed 1 again: a figure that moved farther
+than NEAR is a difference, since a change elsewhere in the firmware shifts every run a little.
+
+usage: congestion.py [--seeds N] [--jobs N] [--senders MAX] [--only rd|tcp] [--cells FILE [--kept]] [--write DIR]
+       congestion.py --check DIR [--senders MAX] [--jobs N]
+MAX: rows of more are left out. Environment: WEFT_BIN (where weft-sim is).
+Exit status 0, 1 when a run failed or a figure differs, 2 usage.
 """
 import argparse
 import concurrent.futures
 import hashlib
+import itertools
 import os
 import statistics
 import subprocess
 import sys
+
+from figures import put, read
 
 BIN = os.environ.get("WEFT_BIN", "build/bin")
 LATE = "late=50,warm_us=20000"
@@ -29,6 +38,7 @@ RD = (
     [("incast", n, 128, 2, "", 0) for n in (2, 3, 4, 8, 16, 32, 128, 512, 1024)]
     + [("incast", n, kib, 2, "", 0) for kib in (64, 1024) for n in (8, 32, 128)]
     + [("incast", n, 128, us, "", 0) for us in (10, 50) for n in (2, 3, 4, 8, 16, 32, 128)]
+    + [("incast", 128, kib, us, "", 0) for us in (10, 50) for kib in (64, 1024)]
     + [("incast", n, 128, 2, LATE, 20000) for n in (8, 32, 128)]
     + [("incast", n, 128, 2, IDLE, 1020000) for n in (8, 32, 128)]
     + [("incast", n, 128, 2, FAR, 0) for n in (16, 32, 128)]
@@ -43,9 +53,14 @@ TCP = (
     + [("incast", n, 128, 2, "tcp=1," + FAR, 0) for n in (16, 32, 128)]
     + [("outcast", n, 128, us, "tcp=1", 0) for us in (2, 50) for n in (2, 8, 32, 128)]
 )
+TRANSPORTS = (("rd", RD), ("tcp", TCP))
 WORDS = {"": "all at once", LATE: "half join after 20 ms", IDLE: "after an idle second",
          FAR: "10 % ten times as far away"}
 FLOWS = {"incast": "senders", "outcast": "receivers"}
+# Differences that a change of other parts of the firmware makes (a message of 8 ms is 0.65 %): of the columns of figures, in FIGURES' order.
+NEAR = (1.5, 0.01, 0.2, 0.1)
+FIGURES = ("line_percent", "jain", "p99_by_mean", "drop_percent")
+COLUMNS = ("transport", "workload", "flows", "buffer_kib", "latency_us", "case", "seed") + FIGURES
 HEAD = """| flows | buffer, KiB | latency, us | | seeds | line, % | Jain's index | p99 / mean | drops, % |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
 
@@ -68,8 +83,9 @@ def measure(args):
         if len(words) == 2 and words[0][0].isdigit():
             f[words[1]] = float(words[0])
     mean = f.get("request_us", 0)
-    return (f["line_percent"], f["jain_index"], f["request_p99_us"] / mean if mean else float("inf"),
-            100 * f["queue_drops"] / f["frames"])
+    return tuple(round(x, 4) for x in (f["line_percent"], f["jain_index"],
+                                       f["request_p99_us"] / mean if mean else float("inf"),
+                                       100 * f["queue_drops"] / f["frames"]))
 
 
 class Cells:
@@ -89,6 +105,11 @@ class Cells:
             lines = []
         self.known = read_cells(lines)
 
+    def seeds(self, point, most):
+        """The seeds from 1 to most whose runs were made, up to the first that was not."""
+        made = range(1, most + 1)
+        return list(itertools.takewhile(lambda s: " ".join(command(point, s)) in self.known, made))
+
     def get(self, point, seed):
         args = command(point, seed)
         key = " ".join(args)
@@ -96,7 +117,7 @@ class Cells:
             self.known[key] = measure(args)
             if self.path:
                 with open(self.path, "a", encoding="utf-8") as f:
-                    f.write(key + "\t" + "\t".join("%.6f" % x for x in self.known[key]) + "\n")
+                    f.write(key + "\t" + "\t".join("%.4f" % x for x in self.known[key]) + "\n")
         return self.known[key]
 
 
@@ -110,37 +131,76 @@ def read_cells(lines):
     return known
 
 
+def case(point):
+    """The words of a row's fourth column."""
+    workload, _, _, _, more, _ = point
+    return WORDS[more.removeprefix("tcp=1").removeprefix(",")] if workload == "incast" else "outcast"
+
+
 def row(point, figures):
-    workload, flows, kib, latency_us, more, _ = point
-    words = WORDS[more.removeprefix("tcp=1").removeprefix(",")] if workload == "incast" else "outcast"
+    _, flows, kib, latency_us, _, _ = point
     share, jain, ratio, drops = zip(*figures)
     return "| %d | %d | %d | %s | %d | %.1f (%.1f) | %.3f (%.3f) | %.2f (%.2f) | %.2f |" % (
-        flows, kib, latency_us, words, len(figures), min(share), statistics.median(share), min(jain),
+        flows, kib, latency_us, case(point), len(figures), min(share), statistics.median(share), min(jain),
         statistics.median(jain), max(ratio), statistics.median(ratio), max(drops))
 
 
 def table(points, args, cells):
+    """Prints and returns the rows of a table, and for each point the figures of its seeds."""
+    rows, figures = HEAD.splitlines(), {}
     print(HEAD)
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         for point in points:
-            if point[1] <= args.senders:
-                seeds = range(1, args.seeds + 1)
-                print(row(point, list(pool.map(lambda s, p=point: cells.get(p, s), seeds))), flush=True)
+            seeds = cells.seeds(point, args.seeds) if args.kept else range(1, args.seeds + 1)
+            if seeds and point[1] <= args.senders:
+                figures[point] = list(pool.map(lambda s, p=point: cells.get(p, s), seeds))
+                rows.append(row(point, figures[point]))
+                print(rows[-1], flush=True)
+    return rows, figures
 
 
-def same(path, args):
-    """Measures the kept runs of seed 1 again; returns how many differ."""
-    with open(path, encoding="utf-8") as f:
-        known = read_cells(f.readlines())
+def write_runs(path, figures):
+    """figures: by transport, those of table()."""
+    with open(path, "w", encoding="utf8") as f:
+        f.write("#" + "\t".join(COLUMNS) + "\n")
+        for transport, points in figures.items():
+            for point, seeds in points.items():
+                for seed, run in enumerate(seeds, 1):
+                    words = (transport,) + point[:4] + (case(point), seed) + tuple("%.4f" % x for x in run)
+                    f.write("\t".join(map(str, words)) + "\n")
+
+
+def read_runs(path):
+    """Reads the file of write_runs(): figures of each seed by transport and point."""
+    names = {(t,) + p[:4] + (case(p),): (t, p) for t, points in TRANSPORTS for p in points}
+    figures = {t: {} for t, _ in TRANSPORTS}
+    for line in read(path):
+        key = (line["transport"], line["workload"]) + tuple(int(line[x]) for x in COLUMNS[2:5]) + (line["case"],)
+        transport, point = names[key]
+        figures[transport].setdefault(point, []).append(tuple(line[x] for x in FIGURES))
+    return figures
+
+
+def check(folder, args):
+    """Returns how much of a page is not what its runs say, or not what weft-sim measures."""
+    path = folder + "/pictures/congestion.tsv"
+    kept = read_runs(path)
+    with open(folder + "/congestion.md", encoding="utf8") as f:
+        page = f.read()
     wrong = 0
-    for key, figures in known.items():
-        flows = int(key.split("=")[2].split(",")[0])
-        if " --seed 1 " not in key or flows > args.senders:
-            continue
-        now = tuple(float("%.6f" % x) for x in measure(key.split()))
-        if now != figures:
-            print("differs: %s\n  kept %s\n  now  %s" % (key, figures, now), flush=True)
-            wrong += 1
+    for transport, points in kept.items():
+        rows = page.split("<!-- table congestion_%s -->\n" % transport)[1].split("<!-- end -->")[0]
+        for point, seeds in points.items():
+            if row(point, seeds) not in rows:
+                print("%s/congestion.md: has no row '%s'; type: make congestion-table" % (folder, row(point, seeds)))
+                wrong += 1
+    points = [(p, seeds[0]) for t in kept.values() for p, seeds in t.items() if p[1] <= args.senders]
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for (point, was), now in zip(points, pool.map(lambda p: measure(command(p[0], 1)), points)):
+            if any(abs(a - b) > near for a, b, near in zip(was, now, NEAR)):
+                print("%s: seed 1 of '%s' is %s now; type: make congestion-table" %
+                      (path, row(point, [was]), row(point, [now])))
+                wrong += 1
     return wrong
 
 
@@ -149,17 +209,26 @@ def main():
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--senders", type=int, default=1024)
-    parser.add_argument("--only", choices=("rd", "tcp"))
+    parser.add_argument("--only", choices=[t for t, _ in TRANSPORTS])
     parser.add_argument("--cells")
-    parser.add_argument("--same")
+    parser.add_argument("--kept", action="store_true")
+    parser.add_argument("--write")
+    parser.add_argument("--check")
     args = parser.parse_args()
-    if args.same:
-        sys.exit(1 if same(args.same, args) else 0)
+    if args.write and (args.only or args.senders < 1024):
+        parser.error("--write takes all rows")
+    if args.check:
+        sys.exit(1 if check(args.check, args) else 0)
     cells = Cells(args.cells)
-    for name, points in (("rd", RD), ("tcp", TCP)):
-        if args.only in (None, name):
-            print("\n%s\n" % {"rd": "RD", "tcp": "RC over TCP"}[name])
-            table(points, args, cells)
+    figures = {}
+    for transport, points in TRANSPORTS:
+        if args.only in (None, transport):
+            print("\n%s\n" % {"rd": "RD", "tcp": "RC over TCP"}[transport])
+            rows, figures[transport] = table(points, args, cells)
+            if args.write:
+                put(args.write + "/congestion.md", "congestion_" + transport, rows)
+    if args.write:
+        write_runs(args.write + "/pictures/congestion.tsv", figures)
 
 
 if __name__ == "__main__":
