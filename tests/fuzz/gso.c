@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fuzz target: TCP segments that go to the kernel as one frame, and such frames that come from it.
+ * Fuzz target: TCP segments that go to the kernel as one frame, and such frames that come from it,
+ * also runs of datagrams.
  *
  * The first byte of an input chooses. `runs`: segments of a few flows through wire_runs.c, with
  * sockets that have room as the input says; each frame of several segments is divided as Linux does
@@ -12,6 +13,7 @@
  * Runs gso_run.c, gso_cut.c and wire_runs.c. Their mbufs are blocks of the heap of the exact size,
  * so that the sanitizer sees each access beyond one.
  */
+#include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
 #include "tests/fuzz/fuzz.h"
@@ -24,6 +26,8 @@ static void mbufs_give(struct rte_mbuf **m, uint32_t n);
 #define rte_pktmbuf_alloc(pool)     ((void)(pool), mbuf_take())
 #define rte_pktmbuf_free(m)         mbuf_give(m)
 #define rte_pktmbuf_free_bulk(m, n) mbufs_give(m, n)
+/* AF_PACKET and AF_XDP take single frames alike. */
+#define rte_eth_tx_burst(port, queue, m, n) ((void)(port), (uint16_t)xsk_tx(NULL, m, n))
 #include "dpdk_app/csum.c"
 #include "dpdk_app/wire/gso_cut.c"
 #include "dpdk_app/wire/gso_run.c"
@@ -36,7 +40,7 @@ enum {
 	FRAMES = 128,      /* of one run of the target */
 	PAYLOAD_MAX = 512, /* long ones add nothing but time */
 	FLOWS = 3,
-	HDR = GSO_TCP_AT + sizeof(struct wire_tcp),
+	HDR = GSO_L4_AT + sizeof(struct wire_tcp),
 };
 
 static uint32_t num_mbufs;
@@ -112,7 +116,7 @@ static bool tcp_sum_is_right(const uint8_t *frame, uint32_t bytes, bool partial)
 
 /*
  * Writes segment i of a frame with hdr_bytes of headers, ip_bytes of them IP's; returns its length.
- * The checksum of TCP is left as it is.
+ * The checksum of TCP is left as it is, that of a datagram is 0.
  */
 static uint32_t linux_segment(const uint8_t *big, uint32_t big_bytes, uint32_t hdr_bytes,
 			      uint32_t ip_bytes, uint32_t each, uint32_t i, uint8_t *out)
@@ -121,15 +125,21 @@ static uint32_t linux_segment(const uint8_t *big, uint32_t big_bytes, uint32_t h
 	uint32_t n = big_bytes - at < each ? big_bytes - at : each;
 	struct wire_ip *ip = (void *)(out + sizeof(struct wire_eth));
 	struct wire_tcp *tcp = (void *)((uint8_t *)ip + ip_bytes);
+	struct wire_udp *udp = (void *)tcp;
 
 	memcpy(out, big, hdr_bytes);
 	memcpy(out + hdr_bytes, big + at, n);
 	ip->total_bytes = be16_put((uint16_t)(hdr_bytes - sizeof(struct wire_eth) + n));
-	tcp->seq = be32_put(be32_get(tcp->seq) + i * each);
-	if (i)
-		tcp->flags &= (uint8_t)~WIRE_TCP_CWR;
-	if (at + n < big_bytes)
-		tcp->flags &= (uint8_t) ~(WIRE_TCP_FIN | WIRE_TCP_PSH);
+	if (ip->proto == WIRE_IPPROTO_UDP) {
+		udp->bytes = be16_put((uint16_t)(sizeof(*udp) + n));
+		udp->checksum = be16_put(0);
+	} else {
+		tcp->seq = be32_put(be32_get(tcp->seq) + i * each);
+		if (i)
+			tcp->flags &= (uint8_t)~WIRE_TCP_CWR;
+		if (at + n < big_bytes)
+			tcp->flags &= (uint8_t) ~(WIRE_TCP_FIN | WIRE_TCP_PSH);
+	}
 	ip->checksum = be16_put(0);
 	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, ip_bytes)));
 	return hdr_bytes + n;
@@ -141,8 +151,10 @@ static void same_segment(const uint8_t *a, const uint8_t *b, uint32_t bytes, uin
 	const uint32_t id_at = sizeof(struct wire_eth) + 4, sum_at = id_at + 6;
 	const uint32_t tcp_sum_at = (uint32_t)sizeof(struct wire_eth) + ip_bytes + CSUM_TCP_AT;
 
+	bool udp = a[sizeof(struct wire_eth) + offsetof(struct wire_ip, proto)] == WIRE_IPPROTO_UDP;
+
 	for (uint32_t i = 0; i < bytes; i++)
-		if (i - id_at >= 2 && i - sum_at >= 2 && i - tcp_sum_at >= 2)
+		if (i - id_at >= 2 && i - sum_at >= 2 && (udp || i - tcp_sum_at >= 2))
 			take_check(a[i] == b[i], "a segment differs from what Linux would make");
 }
 
@@ -173,8 +185,9 @@ static struct rte_mbuf *chain(const uint8_t *frame, uint32_t bytes, uint32_t fir
 /* Checks the segments of a frame against those of Linux. */
 static void cut(struct gso_cut *c, const uint8_t *big, uint32_t big_bytes, uint32_t mtu)
 {
-	uint32_t hdr_bytes = c->hdr_bytes, ip_bytes = c->ip_bytes, done = hdr_bytes, i = 0;
-	uint32_t each = mtu + (uint32_t)sizeof(struct wire_eth) - hdr_bytes;
+	uint32_t hdr_bytes = c->layout.hdr_bytes, ip_bytes = c->layout.ip_bytes;
+	uint32_t each = c->layout.each, done = hdr_bytes, i = 0;
+	bool udp = c->layout.udp;
 	size_t empty_max = in.left + 1;
 	static uint8_t want[BIG_MAX];
 
@@ -191,7 +204,8 @@ static void cut(struct gso_cut *c, const uint8_t *big, uint32_t big_bytes, uint3
 		take_check(m->data_len == bytes && m->pkt_len == bytes, "length of a segment");
 		take_check(bytes <= mtu + sizeof(struct wire_eth), "a segment beyond the MTU");
 		same_segment(bytes_of(m), want, bytes, ip_bytes);
-		take_check(tcp_sum_is_right(bytes_of(m), bytes, true) && csum_device_ok(m) &&
+		take_check((udp || tcp_sum_is_right(bytes_of(m), bytes, true)) &&
+			       csum_device_ok(m) &&
 			       !wire_sum_fold(wire_sum_add(0, bytes_of(m) + sizeof(struct wire_eth),
 							   ip_bytes)),
 			   "checksums of a segment");
@@ -199,10 +213,11 @@ static void cut(struct gso_cut *c, const uint8_t *big, uint32_t big_bytes, uint3
 		mbuf_give(m);
 	}
 	take_check(done == big_bytes, "payload is missing");
+	take_check(!udp || i <= GSO_CUT_MAX, "more datagrams than a frame may have");
 }
 
 /* Makes the headers right, as far as the input says so. */
-static void mend(uint8_t *frame, uint32_t bytes, uint8_t right)
+static void mend(uint8_t *frame, uint32_t bytes, uint8_t right, uint32_t mtu)
 {
 	struct wire_eth *eth = (void *)frame;
 	struct wire_ip *ip = (void *)(eth + 1);
@@ -220,6 +235,14 @@ static void mend(uint8_t *frame, uint32_t bytes, uint8_t right)
 		ip->total_bytes = be16_put((uint16_t)(bytes - sizeof(*eth)));
 	if (ip_bytes < sizeof(*ip) || sizeof(*eth) + ip_bytes + sizeof(*tcp) > bytes)
 		return;
+	if (right & 32) {
+		struct wire_udp *udp = (void *)tcp;
+
+		ip->proto = WIRE_IPPROTO_UDP;
+		if (right & 64)
+			udp->bytes = be16_put((uint16_t)(be16_get(udp->bytes) % mtu));
+		return;
+	}
 	if (right & 4)
 		tcp->flags &= (uint8_t) ~(WIRE_TCP_SYN | WIRE_TCP_RST | WIRE_TCP_URG);
 	if (!(right & 8))
@@ -245,7 +268,7 @@ static void cut_any(void)
 	for (uint32_t i = 0; i < bytes; i++)
 		big[i] = (uint8_t)(i * 7 + i / 256);
 	take_bytes(&in, big, taken < bytes ? taken : bytes);
-	mend(big, bytes, right);
+	mend(big, bytes, right, mtu);
 	m = chain(big, bytes, first);
 	if (!gso_cut_begin(&c, m, mtu)) {
 		take_check(!c.big, "a frame that was refused and kept");
@@ -399,7 +422,7 @@ static struct rte_mbuf *segment(uint32_t number)
 	tcp->data_offset = (uint8_t)((sizeof(*tcp) / 4 + flow[f].opt_words) << 4);
 	tcp->flags = flag;
 	tcp->window = be16_put(flow[f].window);
-	tcp->checksum = be16_put((uint16_t)wire_sum_add(WIRE_IPPROTO_TCP + bytes - GSO_TCP_AT,
+	tcp->checksum = be16_put((uint16_t)wire_sum_add(WIRE_IPPROTO_TCP + bytes - GSO_L4_AT,
 							&ip->src, 2 * sizeof(ip->src)));
 	for (uint32_t i = HDR; i < bytes; i++)
 		((uint8_t *)eth)[i] = (uint8_t)(number * 31 + i);
