@@ -369,9 +369,12 @@ static void turn(struct end *e)
 {
 	struct pollfd wait = {.fd = e->s.fd, .events = POLLIN};
 	const uint8_t *ulpdu;
-	uint32_t bytes;
+	uint32_t bytes, before = e->p.sent;
 
-	if (e->p.go && !e->error) {
+	/* Makes room for messages first: else it would sleep with some to make and none to send. */
+	if (!mpa_flush(&e->s))
+		e->ended = true;
+	if (e->p.go && !e->error && !e->ended) {
 		if (peer_is_sink(&e->p) && e->p.op == PEER_READ)
 			read_on(e);
 		else if (peer_is_source(&e->p) && e->p.op != PEER_READ)
@@ -382,7 +385,7 @@ static void turn(struct end *e)
 		e->ended = true;
 	if (e->s.tx_from < e->s.tx_to)
 		wait.events |= POLLOUT;
-	if (poll(&wait, 1, 100) <= 0 || e->ended)
+	if (poll(&wait, 1, e->p.sent == before ? 100 : 0) <= 0 || e->ended)
 		return;
 	if (wait.revents & (POLLIN | POLLHUP | POLLERR) &&
 	    !mpa_fill(&e->s, e->slow_us ? READ_BYTES_SLOW : READ_BYTES))

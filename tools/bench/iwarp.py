@@ -48,7 +48,7 @@ def bandwidth(iperf):
     return measure
 
 
-def bulk_once(env, ns, num, sender):
+def bulk_once(env, ns, num, receiver):
     """Gb/s of num Writes between the NIC, whose end of the veth has no address and which connects, and Linux."""
     progs = BUILD + "/int/"
     bulk_once.port = getattr(bulk_once, "port", 7000) + 1
@@ -56,7 +56,7 @@ def bulk_once(env, ns, num, sender):
     pre = ["ip", "netns", "exec", ns, "taskset", "-c", CLIENT_CPU]
     sink = env.spawn(pre + [progs + "mpa_sock", "listen", "10.79.0.1"] + words, "listening")
     out = run(*pre, BIN + "/weft-run", "--run-dir", env.dir, "--device", "weft0", progs + "rc_peer", "connect", "10.79.0.1",
-              *words, "-o", "write", "-d", sender, "-n", num, cpu=None)
+              *words, "-o", "write", "-d", receiver, "-n", num, cpu=None)
     if sink.wait(30):
         raise Failed("mpa_sock ended with exit status %d" % sink.returncode)
     ms = re.search(r" in ([0-9]+) ms", out)
@@ -75,8 +75,8 @@ def bulk_rows(env, iperf, suffix, offloads):
     run("ip", "-n", ns, "addr", "add", "10.79.0.1/24", "dev", "la", cpu=None)
     env.weftd("--port", "wa", "--ip", "10.79.0.2/24", "--netdev", "xdp", "--mpa-crc", "off", ns=ns)
     num = max(10, int(600 * env.args.seconds))  # some as long as iperf3's window
-    return [row(env, 1500, "tcp_bulk_%s_linux%s" % (way, suffix), "Gb/s", lambda s=sender: bulk_once(env, ns, num, s),
-                lambda: iperf(env, spaces)) for way, sender in (("to", "active"), ("from", "passive"))]
+    return [row(env, 1500, "tcp_bulk_%s_linux%s" % (way, suffix), "Gb/s", lambda r=receiver: bulk_once(env, ns, num, r),
+                lambda: iperf(env, spaces)) for way, receiver in (("to", "passive"), ("from", "active"))]
 
 
 def bulk(iperf):
