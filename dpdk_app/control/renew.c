@@ -204,7 +204,7 @@ static int change_nic(struct nic *nic, const struct fw_net *net, struct change_r
 		snprintf(
 		    why, sizeof(why), "%s",
 		    err == EBUSY
-			? "connections of processes that have ended still close: again in a minute"
+			? "connections of processes that have ended still close: again in a moment"
 			: strerror(err));
 	}
 	if (err)

@@ -208,6 +208,10 @@ uint32_t tcp_tx_run(struct fw_nic *nic, uint32_t budget);
 /* Sends ACKs that were not piggybacked on data, at the end of a turn. */
 void tcp_ack_flush(struct fw_nic *nic);
 void tcp_init(struct fw_nic *nic);
+/* Returns the number of connections without those in TIME-WAIT, which hold nothing of a process. */
+uint32_t tcp_flows_open(const struct fw_nic *nic);
+/* Ends all connections in TIME-WAIT: the instance goes. */
+void tcp_drop_time_wait(struct fw_nic *nic);
 
 /* slice_job: frees half-open connections whose listener has ended. */
 void tcp_syn_slice(struct fw_nic *nic);

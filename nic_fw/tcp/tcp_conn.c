@@ -243,6 +243,23 @@ void tcp_enter_time_wait(struct fw_nic *nic, struct tcp_flow *flow)
 	ops->ended(nic, flow, TCP_END_CLOSED);
 }
 
+uint32_t tcp_flows_open(const struct fw_nic *nic)
+{
+	uint32_t waiting = 0;
+
+	for (const struct fw_list *pos = nic->tcp.time_wait.next; pos != &nic->tcp.time_wait;
+	     pos = pos->next)
+		waiting++;
+	return nic->tcp.flows.used - waiting;
+}
+
+void tcp_drop_time_wait(struct fw_nic *nic)
+{
+	while (!fw_list_empty(&nic->tcp.time_wait))
+		tcp_end(nic, FW_CONTAINER(nic->tcp.time_wait.next, struct tcp_flow, wait_node),
+			TCP_END_CLOSED);
+}
+
 /*
  * TIME-WAIT gives way to a new connection whose timestamps distinguish it from the old: RFC 6191.
  */

@@ -59,6 +59,19 @@ is weft0 10.77.0.9/24 1500
 bench weft1 weft0 lat --iters 30 --event
 bench weft0 weft1 lat --qp ud --iters 30 --event
 
+# ---- after connections of TCP: one end keeps them for a minute in TIME-WAIT
+
+bench weft1 weft0 lat --qp rc-tcp --iters 30 --event
+expect_objects weft0 '0 0 0 0'
+expect_objects weft1 '0 0 0 0'
+# The last segments may still be under way.
+wait_until 'weft0 has another gateway' "$WEFT_BIN/weftctl" gw weft0 10.77.0.7
+wait_until 'weft1 has another MTU' "$WEFT_BIN/weftctl" mtu weft1 9000
+ctl gw weft0 none
+ctl mtu weft1 9216
+bench weft1 weft0 lat --qp rc-tcp --iters 30 --event
+expect_objects weft0 '0 0 0 0'
+
 # ---- what is refused
 
 bench_start held weft1 weft0 lat --duration 100

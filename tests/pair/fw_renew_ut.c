@@ -8,6 +8,8 @@
 #include <arpa/inet.h>
 #include <sys/mman.h>
 
+#include "nic_fw/tcp/tcp_flow.h"
+
 static const struct fw_net other = {.mtu = 4000, .ip_prefix = 16, .ip = 0x0900000a, .gateway = 7};
 
 /* Renews the instance in an arena of its own; NULL: it refused. */
@@ -68,6 +70,7 @@ static void what_stays(void)
 static void what_is_refused(void)
 {
 	struct fw_net net = other;
+	struct tcp_flow *flow;
 	struct fw_ut ut;
 
 	fw_ut_begin(&ut);
@@ -79,10 +82,13 @@ static void what_is_refused(void)
 	net = other;
 	net.ip = 0;
 	CU_ASSERT_PTR_NULL(renew(&ut, &net));
-	/* A connection that closes still has its port. */
-	ut.nic->tcp.flows.used = 1;
+	/* A connection that closes still has its port; one in TIME-WAIT has nothing to say. */
+	flow = tcp_flow_new(ut.nic, 0x0a00000a, 5, 6, TCP_USER_NONE);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(flow);
+	flow->state = TCP_FIN_WAIT_2;
 	CU_ASSERT_PTR_NULL(renew(&ut, &other));
-	ut.nic->tcp.flows.used = 0;
+	tcp_enter_time_wait(ut.nic, flow);
+	CU_ASSERT_EQUAL(tcp_flows_open(ut.nic), 0);
 	/* A packet that waits for its predecessor holds the port's frame. */
 	ut.nic->rd.held.used = 1;
 	CU_ASSERT_PTR_NULL(renew(&ut, &other));
