@@ -697,7 +697,7 @@ test-ops:	## what operators run beside weft: Debian's Prometheus, upgrades, pack
 	@tools/deps.sh test mpi ops deb
 	@+$(MAKE) _test-ops
 OPS_SCRIPTS := $(filter-out tests/ops/root.sh,$(sort $(wildcard tests/ops/*.sh)))
-_test-ops: all $(call products,san)
+_test-ops: all $(call products,san) $(INT_BINS)
 	@JOBS=1 tests/run.sh $(if $(T),$(foreach s,$(OPS_SCRIPTS),$(if $(findstring $T,$s),$s)),$(OPS_SCRIPTS))
 .PHONY: test-ops _test-ops
 
