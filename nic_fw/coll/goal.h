@@ -198,6 +198,8 @@ enum {
 	GOAL_MAX_ABORTS = 64, /* runs that failed elsewhere before they started here */
 	GOAL_SMALL_BYTES =
 	    128, /* payload that is copied into the NIC, so that the send finishes at once */
+	/* Messages of a process on the way; beyond that a small send ends with its ACK. */
+	GOAL_MAX_AHEAD = 4096,
 	GOAL_ANY_RANKS = 64,      /* ranks checked in a step for receives from any rank */
 	GOAL_WILD_SHAPES = 4,     /* of receives: any rank or one, any tag or one */
 	GOAL_CLIENT_QUANTUM = 32, /* operations that one run may start before the next run's turn */
@@ -557,7 +559,7 @@ struct goal_key4 {
 };
 
 enum goal_send_kind {
-	GOAL_SEND_SMALL, /* payload copied; the operation is finished already */
+	GOAL_SEND_SMALL, /* payload copied; the operation may be finished already */
 	GOAL_SEND_EAGER,
 	GOAL_SEND_WAITING,   /* large: HEADER is sent, the announcement is awaited */
 	GOAL_SEND_DATA,      /* large, announced */

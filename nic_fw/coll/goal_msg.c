@@ -208,6 +208,8 @@ void goal_send_lost(struct fw_nic *nic, struct goal_send *send)
 	if (send->staging || send->kind == GOAL_SEND_WAITING || send->kind == GOAL_SEND_ANNOUNCED)
 		return;
 	fw_list_del(&send->xfer.node);
+	if (send->kind == GOAL_SEND_SMALL)
+		eth_tx_forget_mem(nic, send->small, sizeof(send->small));
 	/* The run drops it when it ends. */
 	if (send->run)
 		send->kind = GOAL_SEND_WAITING;
@@ -339,13 +341,21 @@ static enum hw_goal_status stage(struct fw_nic *nic, struct goal_run *run,
 	return send->staged ? HW_GOAL_OK : HW_GOAL_RESOURCES;
 }
 
-/* Passes the message to the stream; a small one is finished with that. */
+/* A message that is copied, of a process that has few of them on the way, is finished when queued.
+ */
+static bool ends_when_queued(const struct fw_nic *nic, const struct goal_send *send)
+{
+	return send->kind == GOAL_SEND_SMALL &&
+	       nic->host.clients[send->client].goal_held[GOAL_TABLE_SENDS] <= GOAL_MAX_AHEAD;
+}
+
+/* Passes the message to the stream. */
 static void submit(struct fw_nic *nic, struct goal_run *run, struct goal_send *send)
 {
 	uint32_t index = send->op;
-	bool small = send->kind == GOAL_SEND_SMALL;
+	bool over = ends_when_queued(nic, send);
 
-	if (small) {
+	if (over) {
 		fw_list_del(&send->run_node);
 		send->run = NULL;
 		send->op = FW_NONE;
@@ -355,7 +365,7 @@ static void submit(struct fw_nic *nic, struct goal_run *run, struct goal_send *s
 	goal_trace_send(run, send, index);
 	goal_msg_queue(nic, send);
 	goal_run_trace(nic, run, HW_GOAL_POINT_MSG_SENT, index);
-	if (small)
+	if (over)
 		goal_run_finish_op(nic, run, index);
 }
 

@@ -215,6 +215,92 @@ static void the_pool_is_gone(void)
 	}
 }
 
+/* Rank 0 sends, and rank 1 receives, `count` small messages. */
+static void load_small(struct goal_fix *fix, uint32_t count)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < 2; i++) {
+		struct goal_graph *g = goal_graph_new(i, 2);
+
+		for (k = 0; k < count; k++)
+			if (i)
+				goal_fix_recv(g, goal_fix_mem(fix, 1, 0, 8), 0, k);
+			else
+				goal_fix_send(g, goal_fix_mem(fix, 0, 0, 8), 1, k);
+		goal_fix_load(fix, i, g);
+	}
+}
+
+/*
+ * A small send ends when it is copied, while its process has few of them on the way. Beyond that it
+ * ends when it is acknowledged: a rank that only sends would else fill the table.
+ */
+static void who_only_sends_does_not_run_away(void)
+{
+	enum {
+		SENDS = 1000,
+		RUNS_AHEAD = GOAL_MAX_AHEAD / SENDS,
+		MORE = 2,
+	};
+	uint32_t run[RUNS_AHEAD + MORE], i;
+	struct weft_goal_result result;
+	const struct fw_nic *fw;
+	struct goal_fix fix;
+
+	goal_fix_begin(&fix, 1, 2, &(struct goal_fix_attr){.pool_bytes = 1 << 20});
+	load_small(&fix, SENDS);
+	FIX_CHECK(&fix, goal_fix_run(&fix, NULL) == HW_GOAL_OK);
+	sim_run_for(fix.sim, FIX_MS);
+	fw = sim_nic_fw(sim_nic_at(fix.sim, 0), 0);
+	FIX_CHECK(&fix, !fw->goal.sends.used);
+	sim_nic_pause(sim_nic_at(fix.sim, 1), 20 * FIX_MS);
+	for (i = 0; i < RUNS_AHEAD + MORE; i++) {
+		run[i] = goal_fix_start(&fix, 0, 0);
+		FIX_CHECK(&fix, i >= RUNS_AHEAD || (goal_fix_wait(&fix, 0, run[i], &result) &&
+						    result.status == HW_GOAL_OK));
+	}
+	sim_run_for(fix.sim, 5 * FIX_MS);
+	FIX_CHECK(&fix, fw->goal.runs.used == MORE);
+	for (i = 0; i < RUNS_AHEAD + MORE; i++) {
+		uint32_t theirs = goal_fix_start(&fix, 1, 0);
+
+		FIX_CHECK(&fix,
+			  goal_fix_wait(&fix, 1, theirs, &result) && result.status == HW_GOAL_OK);
+	}
+	for (i = RUNS_AHEAD; i < RUNS_AHEAD + MORE; i++)
+		FIX_CHECK(&fix,
+			  goal_fix_wait(&fix, 0, run[i], &result) && result.status == HW_GOAL_OK);
+	goal_fix_end(&fix);
+}
+
+/*
+ * A process ends whose messages are more than the NIC keeps for their receivers: they are freed, in
+ * turns, and the process is gone.
+ */
+static void who_ends_with_very_many_messages(void)
+{
+	enum {
+		SENDS = GOAL_MAX_SENDS / 4 + 1000,
+	};
+	struct goal_fix fix;
+	struct fw_nic *fw;
+
+	goal_fix_begin(&fix, 1, 2, NULL);
+	load_small(&fix, SENDS);
+	sim_nic_pause(sim_nic_at(fix.sim, 1), 100 * FIX_MS);
+	(void)goal_fix_start(&fix, 0, 0);
+	sim_run_for(fix.sim, 40 * FIX_MS);
+	fw = sim_nic_fw(sim_nic_at(fix.sim, 0), 0);
+	FIX_CHECK(&fix, fw->goal.sends.used > GOAL_MAX_SENDS / 4);
+	sim_proc_kill(fix.rank[0].proc);
+	sim_run_for(fix.sim, 40 * FIX_MS);
+	FIX_CHECK(&fix, !fw->goal.sends.used);
+	FIX_CHECK(&fix, fw_list_empty(&fw->slices.leaving));
+	goal_fix_end(&fix);
+}
+
 UT_MAIN("sim/goal_lost", UT(a_receive_from_any_ends_with_a_rank),
 	UT(a_sender_that_dies_in_the_middle), UT(who_leaves_is_not_lost),
-	UT(nobody_is_watched_afterwards), UT(the_pool_is_gone))
+	UT(nobody_is_watched_afterwards), UT(the_pool_is_gone),
+	UT(who_only_sends_does_not_run_away), UT(who_ends_with_very_many_messages))
