@@ -718,7 +718,7 @@ $(foreach s,$(ARM_UT),$(eval $(call link,aarch64,$(s:tests/%.c=$(OUT_aarch64)/ut
 	$(patsubst $(B)/san/%,$(OUT_aarch64)/%,$(call ut_archives,$(call ut_folder,$s))),\
 	$(call ut_flags,$s) -lcunit -ljansson -lm)))
 test-nodes:	## the firmware's tests and the simulator's kept runs on Arm, weftd on PCI cards and on Arm, emulated (an hour); T=name, SEEDS=20 of each workload
-	@tools/deps.sh test cross nodes
+	@tools/deps.sh test cross nodes interop
 	@tools/cross_sysroot.sh $(SYSROOT)
 	@+$(MAKE) _test-nodes
 # Programs of the guests (tests/nodes/guest.sh), on either machine.

@@ -86,6 +86,82 @@ if wanted unplug; then
 	guest_end unplug
 fi
 
+# Linux's software iWARP in a guest of its own (tests/interop/guest.sh) as the peer of a card: rping,
+# perftest, and rc_peer, which looks at every byte; either of them active.
+siw_guest=tests/interop/guest.sh
+siw_card=
+siw()
+{
+	timeout 900 $siw_guest sh siw "$*" >"$WEFT_TMP/siw.out" 2>&1 || { cat "$WEFT_TMP/siw.out"; guest_failed "$siw_card" "siw: $*"; }
+}
+
+# siw_until WORD...: again until the other guest's program is there, too; a wrong byte ends it
+siw_until()
+{
+	siw "for i in \$(seq 60); do $* >/tmp/out 2>&1 && exit 0; grep -q wrong /tmp/out && break; sleep 3; done; tail -n 20 /tmp/out; exit 1"
+	say "ok: siw: $*"
+}
+
+# The wire of both guests. siw misses an FPDU that comes right behind its own MPA reply: the wire
+# delays it.
+siw_up()
+{
+	[ -e "${WEFT_GUEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/weft-guest}/ready" ] || $siw_guest build || die 'no guest with siw'
+	export WEFT_GUEST_RUN=$WEFT_TMP/guest
+	netns_add siw
+	ns=$(unique siw)
+	guest_ns="ip netns exec $ns"
+	ip -n "$ns" link add br0 type bridge && ip -n "$ns" link add ga type veth peer name gb || die 'no bridge'
+	$guest_ns ip tuntap add dev wt mode tap || die 'no tap'
+	for dev in br0 ga gb wt; do
+		$guest_ns sysctl -q -w "net.ipv6.conf.$dev.disable_ipv6=1" 2>/dev/null
+		ip -n "$ns" link set $dev up
+	done
+	ip -n "$ns" link set gb master br0
+	spawn wire $guest_ns "$WEFT_INT/lossy_wire" wt ga -m 200
+	wait_until 'the wire is ready' grep -q '^ready' "$WEFT_TMP/wire.out"
+	at_exit "$siw_guest stop siw"
+	$siw_guest boot siw --ns "$ns" --bridge br0 --ip 10.9.0.3/24 --add "$WEFT_INT/rc_peer" || die 'the guest with siw does not boot'
+}
+
+# siw_case DEVICE: without vnet_hdr QEMU makes the checksums that the driver leaves to the card;
+# with it they would be left to the tap, and a program that reads frames from there gets none.
+siw_case()
+{
+	local acts='' op ops='send,-d,both write,-d,passive read,-d,passive'
+	siw_card=siw_${1%%-*}
+	for op in $ops; do
+		acts="$acts there,rc_peer,connect,10.9.0.3,7300,-w,300,-s,5000,-n,30,-o,$op here,rc_peer,listen,10.9.0.1,7301,-s,5000"
+	done
+	acts="$acts there,rping,-c,-a,10.9.0.3,-C,10,-V here,rping,-s,-a,10.9.0.1,-C,10,-V"
+	acts="$acts there,ib_write_lat,-F,-R,-n,20,-s,4096,10.9.0.3 here,ib_write_lat,-F,-R,-n,20,-s,4096"
+	# shellcheck disable=SC2086 # words
+	guest_start "$siw_card" "hugepages,80 bind,uio_pci_generic,0 weftd list $acts stop" $machine_uio \
+		-netdev tap,id=h0,ifname=wt,script=no,downscript=no,vhost=off,vnet_hdr=off -device "$1,netdev=h0,addr=10,romfile="
+	until dead "$siw_card" || guest_said "$siw_card" '^act: list'; do sleep 0.5; done
+	for op in $ops; do
+		siw_until "rc_peer listen 10.9.0.3 7300 -s 5000"
+		siw_until "rc_peer connect 10.9.0.1 7301 -w 300 -s 5000 -n 30 -o ${op//,/ }"
+	done
+	# At its end rping closes the event channel on which one of its threads waits, which may exit with -1.
+	siw "rping -s -a 10.9.0.3 -C 10 -V >/tmp/out 2>&1 || grep -qx 'rdma_get_cm_event: Bad file descriptor' /tmp/out"
+	siw_until "rping -c -a 10.9.0.1 -C 10 -V"
+	siw "ib_write_lat -F -R -n 20 -s 4096"
+	siw_until "ib_write_lat -F -R -n 20 -s 4096 10.9.0.1"
+	guest_end "$siw_card"
+}
+
+if wanted siw && reason=$($siw_guest why) && [ -x "$WEFT_INT/lossy_wire" ] && [ -x "$WEFT_INT/rc_peer" ]; then
+	siw_up
+	for device in e1000e vmxnet3 $virtio; do
+		siw_case "$device"
+	done
+	guest_ns=
+	kill9 wire
+elif wanted siw; then
+	say "left out: siw as the peer: ${reason:-no programs of tests/interop}"
+fi
+
 # Two machines with cards of different kinds: a and b are the ends of their cable.
 if wanted two; then
 	rd=bw,--qp,rd,--size,16K,--iters,20,--window,4
