@@ -83,6 +83,20 @@ static_assert(offsetof(struct wire_dgram, imm) == 16, "");
 static_assert(offsetof(struct wire_dgram, msg_bytes) == 20, "");
 static_assert(offsetof(struct wire_dgram, ssn) == 24, "");
 
+/*
+ * Returns wire_dgram.incarnation of what the end sends whose sq_psn is psn, and the other end's
+ * rq_psn. Never 0, which is "not connected". Thread-safe.
+ */
+static inline uint16_t wire_dgram_incarnation(uint32_t psn)
+{
+	uint64_t h = psn * UINT64_C(0x9e3779b97f4a7c15);
+	uint16_t tag;
+
+	h = (h ^ h >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+	tag = (uint16_t)(h >> 32);
+	return tag ? tag : 1;
+}
+
 /* Session header of RD, 24 bytes. */
 struct wire_rd {
 	struct be32 epoch;     /* the receiver's epoch of this session, as announced by its HELLO */

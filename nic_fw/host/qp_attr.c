@@ -7,6 +7,7 @@
  * for Write-Record, and RD's attributes of reliability are optional (defaults in rd.h).
  */
 #include "nic_fw/fw_nic.h"
+#include "shared_defs/wire_dgram.h"
 
 enum type_column {
 	COL_UD,
@@ -319,18 +320,6 @@ void qp_attr_reset(struct fw_qp *qp)
 	attr->max_dest_rd_atomic = HW_MAX_RD_ATOMIC;
 }
 
-/*
- * Returns the tag of one incarnation of a connection. Both ends derive it from the PSN that they
- * agreed on, the sender from its sq_psn, the receiver from its rq_psn. Never 0, which is "not
- * connected".
- */
-static uint16_t incarnation_of(uint32_t psn)
-{
-	uint16_t tag = (uint16_t)fw_hash(psn, 0, 0);
-
-	return tag ? tag : 1;
-}
-
 static void apply_connection(struct fw_nic *nic, struct fw_qp *qp, const struct hw_qp_attr *attr,
 			     uint32_t mask)
 {
@@ -345,11 +334,13 @@ static void apply_connection(struct fw_nic *nic, struct fw_qp *qp, const struct 
 	/* PSNs are numbers of 24 bits (IBA 9.2.5); higher bits are ignored. */
 	if (mask & HW_QP_SQ_PSN) {
 		qp->attr.sq_psn = attr->sq_psn & FW_QPN_MASK;
-		qp->incarnation_tx = qp_is_connected(qp) ? incarnation_of(qp->attr.sq_psn) : 0;
+		qp->incarnation_tx =
+		    qp_is_connected(qp) ? wire_dgram_incarnation(qp->attr.sq_psn) : 0;
 	}
 	if (mask & HW_QP_RQ_PSN) {
 		qp->attr.rq_psn = attr->rq_psn & FW_QPN_MASK;
-		qp->incarnation_rx = qp_is_connected(qp) ? incarnation_of(qp->attr.rq_psn) : 0;
+		qp->incarnation_rx =
+		    qp_is_connected(qp) ? wire_dgram_incarnation(qp->attr.rq_psn) : 0;
 	}
 	if (mask & HW_QP_PATH_MTU)
 		qp->attr.path_mtu = attr->path_mtu;

@@ -31,9 +31,13 @@ enum {
 	ROGUE_MEM_BYTES = ROGUE_RECVS_AT + ROGUE_QPS * ROGUE_DEPTH * ROGUE_MSG_BYTES,
 };
 
-/* A message that was sent: its length, and whether a receive has had it. */
+/*
+ * A message that was sent: its length, the tag of its connection (0: TCP), and whether a receive
+ * has had it.
+ */
 struct rogue_msg {
 	uint32_t bytes;
+	uint16_t tag;
 	bool received;
 };
 
@@ -43,6 +47,9 @@ struct rogue_qp {
 	uint32_t posted[2], ended[2]; /* requests, receives */
 	uint32_t peer;                /* NIC of the current or intended peer */
 	size_t recv_at[ROGUE_DEPTH];  /* places of the receives, by number */
+	/* Tags of what the current connection over datagrams sends and receives; 0: none. */
+	uint16_t tag_tx, tag_rx;
+	bool tcp;
 };
 
 struct rogue {

@@ -5,8 +5,9 @@
  * A request is identified by the generation of its queue pair, its queue and its number. Each ends
  * once, in the order of its queue, until the queue pair is reset or destroyed. Each Send carries
  * who sent it and its serial number, in a form that chance does not make, and a pattern of both:
- * what a receive gets is a message that somebody sent, whole, once. A forger on the network may
- * alter what is on its way, but does not invent a sender. Calls libweft.
+ * what a receive gets is a message that somebody sent, whole, once, on the connection of which the
+ * receiving queue pair is an end. A forger on the network may alter what is on its way, but does
+ * not invent a sender. Calls libweft.
  */
 #include <assert.h>
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared_defs/wire_dgram.h"
 #include "sim_harness/wl/sim_wl_hostile.h"
 
 bool rogue_qp_new(struct rogue *r, uint32_t at)
@@ -29,7 +31,7 @@ bool rogue_qp_new(struct rogue *r, uint32_t at)
 
 	if (q->qp)
 		return true;
-	q->life++;
+	rogue_qp_forget(q);
 	memset(q->posted, 0, sizeof(q->posted));
 	memset(q->ended, 0, sizeof(q->ended));
 	q->qp = weft_create_qp(r->end.pd, &init);
@@ -42,6 +44,8 @@ void rogue_qp_forget(struct rogue_qp *q)
 {
 	q->life++;
 	memcpy(q->ended, q->posted, sizeof(q->ended));
+	q->tag_tx = q->tag_rx = 0;
+	q->tcp = false;
 }
 
 void rogue_qp_gone(struct rogue *r, uint32_t at)
@@ -112,14 +116,14 @@ static void fill(struct rogue *r, uint8_t *to, uint32_t bytes)
 	}
 }
 
-static void note_sent(struct rogue *r, uint32_t bytes)
+static void note_sent(struct rogue *r, uint32_t bytes, uint16_t tag)
 {
 	if (r->msgs == r->msgs_room) {
 		r->msgs_room = r->msgs_room ? 2 * r->msgs_room : 256;
 		r->msg = realloc(r->msg, r->msgs_room * sizeof(*r->msg));
 		assert(r->msg);
 	}
-	r->msg[r->msgs++] = (struct rogue_msg){.bytes = bytes};
+	r->msg[r->msgs++] = (struct rogue_msg){.bytes = bytes, .tag = tag};
 }
 
 /* True if a forger has been at work, so that bytes may be others than were sent. */
@@ -133,8 +137,9 @@ static bool is_forged(const struct rogue *r)
 	return forged;
 }
 
-/* Returns the reason why nobody can have sent these bytes; NULL: somebody has. */
-static const char *unsent(struct rogue *r, const uint8_t *data, uint32_t bytes)
+/* Returns the reason why nobody can have sent q these bytes; NULL: somebody has. */
+static const char *unsent(struct rogue *r, const struct rogue_qp *q, const uint8_t *data,
+			  uint32_t bytes)
 {
 	uint64_t stamp, word;
 	uint32_t sender, serial, i;
@@ -152,6 +157,8 @@ static const char *unsent(struct rogue *r, const uint8_t *data, uint32_t bytes)
 	msg = &r->others->all[sender].msg[serial];
 	if (msg->received || msg->bytes != bytes)
 		return msg->received ? "a message for the second time" : "a part of a message";
+	if (msg->tag != (q->tcp ? 0 : q->tag_rx))
+		return "a message of another connection";
 	msg->received = true;
 	for (i = 0; i + sizeof(word) <= bytes; i += sizeof(word)) {
 		memcpy(&word, data + i, sizeof(word));
@@ -161,12 +168,12 @@ static const char *unsent(struct rogue *r, const uint8_t *data, uint32_t bytes)
 	return NULL;
 }
 
-static void check_content(struct rogue *r, size_t offset, uint32_t bytes)
+static void check_content(struct rogue *r, const struct rogue_qp *q, size_t offset, uint32_t bytes)
 {
 	const char *why = NULL;
 
 	if (bytes >= sizeof(uint64_t))
-		why = unsent(r, (const uint8_t *)r->end.buf + offset, bytes);
+		why = unsent(r, q, (const uint8_t *)r->end.buf + offset, bytes);
 	if (why)
 		sim_run_fail(r->run, "content: weft%u: a receive of %u bytes got %s", r->index,
 			     bytes, why);
@@ -247,7 +254,7 @@ void rogue_post_send(struct rogue *r, uint32_t at)
 		return;
 	r->qp[at].posted[0]++;
 	if (is_send(&wr))
-		note_sent(r, sge.bytes);
+		note_sent(r, sge.bytes, r->qp[at].tcp ? 0 : r->qp[at].tag_tx);
 }
 
 /* Checks that each request ends once, in the order of its queue. */
@@ -273,7 +280,7 @@ static void ended(struct rogue *r, const struct weft_wc *wc)
 		sim_run_fail(r->run, "completion: weft%u: %u bytes came into %d", r->index,
 			     wc->bytes, ROGUE_SLOT_BYTES);
 	else if (recv && wc->status == WEFT_WC_SUCCESS && wc->opcode == WEFT_WC_RECV)
-		check_content(r, q->recv_at[number % ROGUE_DEPTH], wc->bytes);
+		check_content(r, q, q->recv_at[number % ROGUE_DEPTH], wc->bytes);
 	q->ended[recv]++;
 	if (recv && wc->status == WEFT_WC_SUCCESS)
 		r->run->received++;
@@ -291,9 +298,16 @@ void rogue_poll(struct rogue *r)
 	} while (n == 16);
 }
 
+/* PSNs have 24 bits; higher ones of what a peer names are ignored. */
+static uint16_t tag_of(uint32_t psn)
+{
+	return wire_dgram_incarnation(psn & 0xffffff);
+}
+
 void rogue_qp_ready(struct rogue *r, uint32_t at, const struct hw_resp_cm_event *ev)
 {
 	bool tcp = ev->transport == HW_CM_TRANSPORT_TCP;
+	struct rogue_qp *q = &r->qp[at];
 	struct weft_qp_attr attr = {.state = WEFT_QPS_INIT,
 				    .port = 1,
 				    .transport = WEFT_QP_TRANSPORT_TCP,
@@ -307,11 +321,12 @@ void rogue_qp_ready(struct rogue *r, uint32_t at, const struct hw_resp_cm_event 
 		return;
 	for (n = 0; n < r->others->num; n++) {
 		if (sim_nic_ip(sim_nic_at(r->run->sim, n)) == ev->peer_ip)
-			r->qp[at].peer = n;
+			q->peer = n;
 	}
-	(void)!weft_modify_qp(r->qp[at].qp, &attr,
-			      WEFT_QP_STATE | WEFT_QP_PKEY_INDEX | WEFT_QP_PORT |
-				  WEFT_QP_ACCESS_FLAGS | (tcp ? WEFT_QP_TRANSPORT : 0));
+	if (!weft_modify_qp(q->qp, &attr,
+			    WEFT_QP_STATE | WEFT_QP_PKEY_INDEX | WEFT_QP_PORT |
+				WEFT_QP_ACCESS_FLAGS | (tcp ? WEFT_QP_TRANSPORT : 0)))
+		q->tcp |= tcp;
 	attr = (struct weft_qp_attr){.state = WEFT_QPS_RTR,
 				     .path_mtu_bytes = 1024,
 				     .dst_qpn = ev->param.qpn,
@@ -322,7 +337,8 @@ void rogue_qp_ready(struct rogue *r, uint32_t at, const struct hw_resp_cm_event 
 	if (!tcp)
 		rtr |= WEFT_QP_AV | WEFT_QP_PATH_MTU | WEFT_QP_DEST_QPN | WEFT_QP_RQ_PSN |
 		       WEFT_QP_MIN_RNR_TIMER;
-	(void)!weft_modify_qp(r->qp[at].qp, &attr, rtr);
+	if (!weft_modify_qp(q->qp, &attr, rtr) && !tcp)
+		q->tag_rx = tag_of(attr.rq_psn);
 	attr = (struct weft_qp_attr){.state = WEFT_QPS_RTS,
 				     .timeout = 10,
 				     .retry_cnt = 5,
@@ -331,7 +347,8 @@ void rogue_qp_ready(struct rogue *r, uint32_t at, const struct hw_resp_cm_event 
 				     .max_rd_atomic = 4};
 	if (!tcp)
 		rts |= WEFT_QP_TIMEOUT | WEFT_QP_RETRY_CNT | WEFT_QP_RNR_RETRY | WEFT_QP_SQ_PSN;
-	(void)!weft_modify_qp(r->qp[at].qp, &attr, rts);
+	if (!weft_modify_qp(q->qp, &attr, rts) && !tcp)
+		q->tag_tx = tag_of(attr.sq_psn);
 	n = rogue_below(r, 2);
 	for (n = ROGUE_DEPTH - n * rogue_below(r, ROGUE_DEPTH); n; n--)
 		rogue_post_recv(r, at);

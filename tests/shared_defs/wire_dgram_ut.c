@@ -186,5 +186,15 @@ static void whole_datagram(void)
 	CU_ASSERT_EQUAL(memcmp(&g, &w, sizeof(g)), 0);
 }
 
+/* PSNs and their tags; the hash of 0x17fb is 0, which no connection has. */
+static void incarnation(void)
+{
+	CU_ASSERT_EQUAL(wire_dgram_incarnation(0), 1);
+	CU_ASSERT_EQUAL(wire_dgram_incarnation(1), 0x9717);
+	CU_ASSERT_EQUAL(wire_dgram_incarnation(0x17fb), 1);
+	CU_ASSERT_EQUAL(wire_dgram_incarnation(0x123456), 0x4ffd);
+	CU_ASSERT_EQUAL(wire_dgram_incarnation(0xffffff), 0x009f);
+}
+
 UT_MAIN("shared_defs/wire_dgram", UT(common), UT(session), UT(acknowledgement), UT(cancellation),
-	UT(hello), UT(challenge), UT(connection_manager), UT(whole_datagram))
+	UT(hello), UT(challenge), UT(connection_manager), UT(whole_datagram), UT(incarnation))
