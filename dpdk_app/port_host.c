@@ -89,6 +89,13 @@ static int port_host_atomic_over(void *ctx, uint32_t client, uint64_t *original)
 	return err;
 }
 
+static uint64_t port_host_late(void *ctx, uint32_t client, uint64_t since)
+{
+	struct hostcopy *copy = host_copy(ctx, client, 0, 0);
+
+	return copy ? hostcopy_late(copy, since) : 0;
+}
+
 static void port_irq(void *ctx, uint32_t client, uint32_t eq)
 {
 	struct shard *shard = ctx;
@@ -198,6 +205,7 @@ int port_init(struct shard *shard, struct fw_port *port)
 	    .host_write = port_host_write,
 	    .host_atomic = port_host_atomic,
 	    .host_atomic_over = port_host_atomic_over,
+	    .host_late = port_host_late,
 	    .irq = port_irq,
 	    .cmd_done = msg_cmd_done,
 	    .detached = msg_detached,

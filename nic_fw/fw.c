@@ -45,9 +45,9 @@ static void carve_pool(struct layout *l, struct fw_pool *pool, size_t elem_bytes
 static_assert(FW_MAX_EQS + 3 * HW_MAX_QP + FW_AH_WAITERS + HW_MAX_NEIGH + FW_MAX_FLOWS +
 		      2 * HW_MAX_PEERS + UD_REASM_MAX + ESP_MAX_STREAMS + HW_MAX_CM +
 		      2 * MPA_MAX_CONNS + TCP_MAX_FLOWS + 4 * HW_MAX_GOAL_COMMS +
-		      2 * GOAL_MAX_RUNS + GOAL_MAX_CALCS + 2 * MGRP_MAX_SPACES + 3 <=
+		      2 * GOAL_MAX_RUNS + GOAL_MAX_CALCS + 2 * MGRP_MAX_SPACES + 4 <=
 		  FW_MAX_TIMERS,
-	      "with those of IGMP, of TCP's SYNs and of what processes left");
+	      "with those of IGMP, of TCP's SYNs, of what processes left and of late copies");
 
 /* Objects that processes make by commands. */
 static void lay_out_objects(struct layout *l, struct fw_nic *nic)
@@ -312,6 +312,8 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	neigh_wait_init(nic);
 	rd_share_init(nic);
 	fw_list_init(&nic->host.irq_list);
+	fw_list_init(&nic->host.late_cqs);
+	fw_timer_init(&nic->host.late_timer, FW_TIMER_CQ_LATE);
 	fw_list_init(&nic->ud.sent);
 	for (i = 0; i < FW_AH_WAITERS; i++)
 		nic->host.ah_waiters[i].used = false;

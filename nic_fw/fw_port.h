@@ -192,6 +192,13 @@ struct fw_port {
 			   uint64_t *original);
 	int (*host_atomic_over)(void *ctx, uint32_t client, uint64_t *original);
 
+	/*
+	 * Reports whether an access that returned -EBUSY or -EINPROGRESS may still change memory of
+	 * the client. since 0: returns a number that stands for it, or 0: none. since such a
+	 * number: returns it until that access is over, then 0. NULL: no access is ever late.
+	 */
+	uint64_t (*host_late)(void *ctx, uint32_t client, uint64_t since);
+
 	/* Signals the eventfd of a client's event queue. */
 	void (*irq)(void *ctx, uint32_t client, uint32_t eq);
 

@@ -26,6 +26,7 @@
 	X(wqes_share_refused,                                                                      \
 	  "Times that work requests waited because a process or user held its whole share")        \
 	X(cqes, "Completions written")                                                             \
+	X(cqes_late, "Times that completions waited for a copy of unmapped memory")                \
 	X(cq_overruns, "Completion queues that overflowed")                                        \
 	X(events, "Events written to event queues")                                                \
 	X(events_lost, "Events without room in their event queue")                                 \

@@ -386,6 +386,7 @@ void sim_proc_kill(struct sim_proc *proc)
 {
 	detach(proc);
 	proc->dead = true;
+	sim_proc_settle(proc);
 	sim_mem_free_all(proc);
 }
 
@@ -394,6 +395,7 @@ void sim_proc_free(struct sim_proc *proc)
 	struct sim_answer *answer;
 
 	detach(proc);
+	free(proc->late_write.data);
 	sim_mem_free_all(proc);
 	while ((answer = proc->answers)) {
 		proc->answers = answer->next;

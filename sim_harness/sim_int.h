@@ -113,6 +113,14 @@ struct sim_proc {
 		int result;
 		uint64_t original;
 	} late;
+	/* A write that was given up and is carried out at due_ns, or by sim_proc_settle(). */
+	struct sim_late_write {
+		uint8_t *data; /* NULL: none */
+		uint64_t due_ns;
+		uint64_t addr;
+		uint32_t bytes;
+		uint64_t number;
+	} late_write;
 	uint8_t irq_pending[HW_MAX_EQ_PER_CLIENT];
 	sim_irq_fn on_irq;
 	void *on_irq_ctx;

@@ -23,8 +23,8 @@
 
 enum {
 	PAGE_BYTES = 4096,
-	LATE_PPM = 500000,     /* of writes that are given up: carried out all the same */
-	LATE_MAX_NS = 2000000, /* until an atomic that was given up is carried out */
+	LATE_PPM = 500000,     /* of writes that are given up: carried out later all the same */
+	LATE_MAX_NS = 2000000, /* until an access that was given up is carried out */
 };
 
 /* sim_config.wrap_soon: bits that are set in each half of a random number. */
@@ -146,14 +146,45 @@ static int carry_out(struct sim_proc *proc, uint64_t addr, const struct fw_atomi
 	return 0;
 }
 
+static void settle_write(struct sim_proc *proc)
+{
+	struct sim_late_write *write = &proc->late_write;
+
+	if (!write->data)
+		return;
+	if (!proc->dead && sim_mem_reach(proc, write->addr, write->bytes))
+		memcpy((void *)(uintptr_t)write->addr, write->data, write->bytes);
+	free(write->data);
+	write->data = NULL;
+}
+
 void sim_proc_settle(struct sim_proc *proc)
 {
 	struct sim_late *late = &proc->late;
+
+	settle_write(proc);
 
 	if (!late->open || late->over)
 		return;
 	late->over = true;
 	late->result = carry_out(proc, late->addr, &late->op, &late->original);
+}
+
+static bool write_is_late(struct sim_shard *shard, struct sim_proc *proc)
+{
+	if (proc->late_write.data && shard->nic->sim->now_ns >= proc->late_write.due_ns)
+		settle_write(proc);
+	return proc->late_write.data;
+}
+
+static uint64_t host_late(void *ctx, uint32_t client, uint64_t since)
+{
+	struct sim_shard *shard = ctx;
+	struct sim_proc *proc = sim_shard_proc(shard, client);
+
+	if (!proc || proc->dead || !write_is_late(shard, proc))
+		return 0;
+	return !since || since == proc->late_write.number ? proc->late_write.number : 0;
 }
 
 /*
@@ -164,7 +195,7 @@ static bool host_is_busy(struct sim_shard *shard, struct sim_proc *proc)
 {
 	if (proc->late.open && shard->nic->sim->now_ns >= proc->late.due_ns)
 		sim_proc_settle(proc);
-	return (proc->late.open && !proc->late.over) ||
+	return (proc->late.open && !proc->late.over) || write_is_late(shard, proc) ||
 	       sim_prng_chance(&shard->port_prng, shard->nic->sim->config.host_busy_ppm);
 }
 
@@ -183,6 +214,20 @@ static int host_read(void *ctx, uint32_t client, void *dst, uint64_t addr, uint3
 	return 0;
 }
 
+static void begin_late_write(struct sim_shard *shard, struct sim_proc *proc, uint64_t addr,
+			     const void *src, uint32_t bytes)
+{
+	struct sim_late_write *write = &proc->late_write;
+
+	write->data = malloc(bytes);
+	assert(write->data);
+	memcpy(write->data, src, bytes);
+	write->addr = addr;
+	write->bytes = bytes;
+	write->number++;
+	write->due_ns = shard->nic->sim->now_ns + sim_prng_range(&shard->port_prng, 1, LATE_MAX_NS);
+}
+
 static int host_write(void *ctx, uint32_t client, uint64_t addr, const void *src, uint32_t bytes)
 {
 	struct sim_shard *shard = ctx;
@@ -196,9 +241,10 @@ static int host_write(void *ctx, uint32_t client, uint64_t addr, const void *src
 		memcpy((void *)(uintptr_t)addr, src, bytes);
 		return 0;
 	}
-	/* A write that was given up may still be carried out, but none beside an atomic. */
-	if ((!proc->late.open || proc->late.over) && sim_prng_chance(&shard->port_prng, LATE_PPM))
-		memcpy((void *)(uintptr_t)addr, src, bytes);
+	/* A write that was given up may still be carried out, but none beside another access. */
+	if ((!proc->late.open || proc->late.over) && !proc->late_write.data &&
+	    sim_prng_chance(&shard->port_prng, LATE_PPM))
+		begin_late_write(shard, proc, addr, src, bytes);
 	return -EBUSY;
 }
 
@@ -445,6 +491,7 @@ void sim_port_fill(struct sim_shard *shard, struct fw_port *port)
 	    .host_write = host_write,
 	    .host_atomic = host_atomic,
 	    .host_atomic_over = host_atomic_over,
+	    .host_late = host_late,
 	    .irq = irq,
 	    .cmd_done = cmd_done,
 	    .detached = detached,

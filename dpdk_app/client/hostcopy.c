@@ -489,3 +489,12 @@ int hostcopy_atomic_over(struct hostcopy *copy, uint64_t *original)
 	*original = copy->late.original;
 	return copy->late.result;
 }
+
+uint64_t hostcopy_late(const struct hostcopy *copy, uint64_t since)
+{
+	if (since)
+		return atomic_load(&copy->num_done) < since ? since : 0;
+	if (copy->kind == HOSTCOPY_READ || atomic_load(&copy->state) == HOSTCOPY_IDLE)
+		return 0;
+	return atomic_load(&copy->num_asked);
+}

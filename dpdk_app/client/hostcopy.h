@@ -76,6 +76,9 @@ int hostcopy_atomic(struct hostcopy *copy, uint64_t addr, const struct fw_atomic
 int hostcopy_atomic_over(struct hostcopy *copy, uint64_t *original)
     __attribute__((warn_unused_result));
 
+/* fw_port.host_late() of the process: copies to its memory alone count. The core. */
+uint64_t hostcopy_late(const struct hostcopy *copy, uint64_t since);
+
 /*
  * Returns true if all copies begun before mark was taken have finished, so memory deregistered
  * since then is no longer written. Otherwise the eventfd will be written. Control thread.

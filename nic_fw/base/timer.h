@@ -48,6 +48,7 @@ enum fw_timer_kind {
 	FW_TIMER_ESP,
 	FW_TIMER_MPA_RETRY,
 	FW_TIMER_MPA,
+	FW_TIMER_CQ_LATE,
 	FW_TIMER_KINDS
 };
 

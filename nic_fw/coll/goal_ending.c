@@ -192,7 +192,23 @@ struct goal_ending *goal_ending_of(struct fw_client *owner, uint32_t record)
 	return ending->on ? ending : NULL;
 }
 
-/* False: units ran out. */
+/*
+ * The record gives the buffers back to the process: a copy that the core gave up must be over. A
+ * process that ends waits for none. False: it is not over.
+ */
+static bool copies_are_over(struct fw_nic *nic, struct goal_ending *ending)
+{
+	if (nic->host.clients[ending->client].closing)
+		return true;
+	if (!ending->stopped)
+		ending->late_copy = mem_late(nic, ending->client, 0);
+	ending->stopped = true;
+	if (ending->late_copy)
+		ending->late_copy = mem_late(nic, ending->client, ending->late_copy);
+	return !ending->late_copy;
+}
+
+/* False: units ran out, or a copy is not over. */
 static bool goal_ending_step_one(struct fw_nic *nic, struct goal_comm *comm,
 				 struct goal_ending *ending)
 {
@@ -200,7 +216,7 @@ static bool goal_ending_step_one(struct fw_nic *nic, struct goal_comm *comm,
 
 	if (!tell_peers(nic, comm, ending->schedule, &ending->told_ranks, &ending->abort))
 		return false;
-	if (run && !goal_run_trim(nic, run))
+	if (run && (!goal_run_trim(nic, run) || !copies_are_over(nic, ending)))
 		return false;
 	(void)slice_take(nic, FW_SLICE_GOAL_UNITS);
 	fw_list_del(&ending->node);

@@ -30,6 +30,8 @@ struct goal_ending {
 	uint32_t serial;
 	uint32_t told_ranks; /* ranks below this one were notified */
 	uint64_t start_ns;
+	bool stopped;       /* its operations have ended, and late_copy is set */
+	uint64_t late_copy; /* of fw_port.host_late(): may still change its buffers; 0: none */
 	enum hw_goal_status status; /* status in the record; the ranks may receive another */
 	struct goal_abort abort;    /* the notice for the ranks */
 };
@@ -39,7 +41,7 @@ void goal_ending_refuse(struct fw_nic *nic, uint32_t client, uint32_t record, ui
 			struct goal_schedule *schedule, struct goal_abort abort);
 /* Writes the record of a run that was carried out. */
 void goal_ending_report(struct fw_nic *nic, struct goal_run *run);
-/* Continues with failed runs of the communicator. False: units ran out. */
+/* Continues with failed runs of the communicator. False: units ran out, or a copy is late. */
 bool goal_ending_step(struct fw_nic *nic, struct goal_comm *comm);
 /* Returns the record's ending; NULL: there is none. */
 struct goal_ending *goal_ending_of(struct fw_client *owner, uint32_t record);

@@ -80,6 +80,7 @@ struct fw_client {
 	bool used;
 	bool tool;
 	bool closing;        /* detach is under way: others see none of its objects */
+	bool may_be_late;    /* a write to its memory was given up: mem_late() looks */
 	uint32_t db_head;    /* next entry of the doorbell ring to read */
 	uint32_t wqes_held;  /* contexts of its requests (fw_pool_has_share()) */
 	uint32_t flows_held; /* and flows of them, of nic->rd.flows */

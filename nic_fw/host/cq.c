@@ -3,14 +3,17 @@
  * Completion queues on the data path: entries out, arming.
  *
  * cq_post() writes a completion of a request or a receive; cq_arm() handles the doorbell. An entry
- * of an armed CQ becomes an event, and that an interrupt, when moder.c decides. Calls moder.c and
- * eq.c. docs/host-interface.md, pairs C1 and C2. Creation and resizing are in cq_cmd.c.
+ * of an armed CQ becomes an event, and that an interrupt, when moder.c decides. A failed entry
+ * waits for a copy that may still change memory of its process (fw_port.h, host_late). Calls
+ * moder.c and eq.c. docs/host-interface.md, pairs C1 and C2. Creation and resizing are in cq_cmd.c.
  */
 #include "nic_fw/fw_nic.h"
 
 enum {
-	CQ_RETRIES = 16, /* CQs checked in a step: as many timers as CQs may expire in a turn */
+	CQ_RETRIES = 16,    /* CQs checked in a step: as many timers as CQs may expire in a turn */
+	CQ_LATE_LOOKS = 16, /* CQs with late copies that a call of the timer looks at */
 };
+#define CQ_LATE_NS UINT64_C(100000)
 
 /*
  * Reads the process's consumer index; the acquire pairs with the release after the last entry was
@@ -37,13 +40,24 @@ static bool overrun(struct fw_nic *nic, struct fw_cq *cq)
 	return false;
 }
 
-/* Pair C1: the word with the phase is stored last. */
+/* The last word of an entry, without its phase. */
+static uint32_t cq_word_of(const struct hw_cqe *cqe)
+{
+	return (uint32_t)cqe->status | (uint32_t)cqe->opcode << 8 | (uint32_t)cqe->flags << 16;
+}
+
+static void cq_show(struct fw_cq *cq, uint32_t index, uint32_t word)
+{
+	struct hw_cqe *slot = &cq->ring[index & cq->mask];
+	uint32_t phase = !(index & (cq->mask + 1));
+
+	__atomic_store_n((uint32_t *)(void *)&slot->status, word | phase << 24, __ATOMIC_RELEASE);
+}
+
+/* Pair C1: the word with the phase is stored last, by cq_show(). */
 static void cq_write_entry(const struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
 {
 	struct hw_cqe *slot = &cq->ring[cq->prod & cq->mask];
-	uint32_t phase = !(cq->prod & (cq->mask + 1));
-	uint32_t word = (uint32_t)cqe->status | (uint32_t)cqe->opcode << 8 |
-			(uint32_t)cqe->flags << 16 | phase << 24;
 
 	/*
 	 * Field by field: the caller has just stored them one by one. A wider load of recent
@@ -60,7 +74,6 @@ static void cq_write_entry(const struct fw_nic *nic, struct fw_cq *cq, const str
 	slot->src_ip = cqe->src_ip;
 	slot->record_to = cqe->record_to;
 	slot->record_map = cqe->record_map;
-	__atomic_store_n((uint32_t *)(void *)&slot->status, word, __ATOMIC_RELEASE);
 }
 
 bool cq_tell(struct fw_nic *nic, struct fw_cq *cq)
@@ -104,7 +117,7 @@ static void moderate(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *
  */
 static void moderate_untold(struct fw_nic *nic, struct fw_cq *cq, enum hw_vector_counter cause)
 {
-	uint32_t entries = cq->prod - cq->arm_index, i, from, to;
+	uint32_t entries = cq_visible(cq) - cq->arm_index, i, from, to;
 	struct moder_news news = {.cause = cause};
 
 	news.count = entries < MODER_NEWS ? entries : MODER_NEWS;
@@ -120,6 +133,94 @@ static void moderate_untold(struct fw_nic *nic, struct fw_cq *cq, enum hw_vector
 	moder_due(nic, cq, &news);
 }
 
+/* ---- late copies ----------------------------------------------------------------------------- */
+
+/*
+ * True if the entry gives a buffer back to which a copy may still write. A receive that succeeded
+ * may be one that lost an earlier message, and its own data needed no copy. Of other requests that
+ * succeeded all copies are over, since accesses to a process's memory follow each other.
+ */
+static bool gives_buffer_back(const struct hw_cqe *cqe)
+{
+	return cqe->status != HW_STATUS_SUCCESS || cqe->opcode >= HW_CQE_RECV;
+}
+
+/* True if the entry stays invisible: behind another such one, or until a late copy is over. */
+static bool waits_for_copy(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
+{
+	uint64_t copy = gives_buffer_back(cqe) ? mem_late(nic, cq->client, 0) : 0;
+
+	if (!copy)
+		return cq->has_late;
+	/* Entries behind the first one may need a later copy: all wait for the last. */
+	cq->late.copy = copy;
+	if (cq->has_late)
+		return true;
+	FW_COUNT(nic, cqes_late);
+	cq->has_late = true;
+	cq->late.at = cq->prod;
+	cq->late.word = cq_word_of(cqe);
+	cq->late.solicited_prod = cq->solicited_prod;
+	fw_list_add_tail(&nic->host.late_cqs, &cq->late.node);
+	if (!fw_timer_is_set(&nic->host.late_timer))
+		fw_timer_set(&nic->timers, &nic->host.late_timer, nic->now_ns + CQ_LATE_NS);
+	return true;
+}
+
+/* Enters an entry that waits. The process polls in order and does not see those behind the first.
+ */
+static void post_late(struct fw_cq *cq, const struct hw_cqe *cqe, bool urgent)
+{
+	if (cq->prod != cq->late.at)
+		cq_show(cq, cq->prod, cq_word_of(cqe));
+	cq->prod++;
+	if (urgent)
+		cq->late.solicited_prod = cq->prod;
+}
+
+/* The entries become visible, in the ring of a resize under way, too. */
+static void cq_late_over(struct fw_nic *nic, struct fw_cq *cq)
+{
+	fw_list_del(&cq->late.node);
+	cq->has_late = false;
+	cq_show(cq, cq->late.at, cq->late.word);
+	cq_resize_show(nic, cq, cq->late.at);
+	cq->solicited_prod = cq->late.solicited_prod;
+	__atomic_store_n(&cq->record->prod, cq->prod, __ATOMIC_RELAXED);
+	if (!cq->event_queue)
+		return;
+	if (cq->armed && cq_is_due(cq))
+		moderate_untold(nic, cq, HW_VECTOR_by_error);
+	else if (cq->event_queue->moder.open)
+		moder_look(nic, cq->event_queue);
+}
+
+bool cq_settled(struct fw_nic *nic, struct fw_cq *cq)
+{
+	if (cq->has_late && !mem_late(nic, cq->client, cq->late.copy))
+		cq_late_over(nic, cq);
+	return !cq->has_late;
+}
+
+void cq_late_fire(struct fw_nic *nic, struct fw_timer *timer)
+{
+	struct fw_list *late = &nic->host.late_cqs;
+	uint32_t looks;
+
+	for (looks = 0; looks < CQ_LATE_LOOKS && !fw_list_empty(late); looks++) {
+		struct fw_cq *cq = FW_CONTAINER(late->next, struct fw_cq, late.node);
+
+		if (cq_settled(nic, cq))
+			continue;
+		fw_list_del(&cq->late.node);
+		fw_list_add_tail(late, &cq->late.node);
+	}
+	if (!fw_list_empty(late))
+		fw_timer_set(&nic->timers, timer, nic->now_ns + CQ_LATE_NS);
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
 static bool post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
 {
 	bool urgent = cqe->flags & HW_CQE_F_SOLICITED || cqe->status != HW_STATUS_SUCCESS;
@@ -131,14 +232,21 @@ static bool post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
 	if (cq->prod - cq->cons > cq->mask && !cq_make_room(cq))
 		return overrun(nic, cq);
 	cq_write_entry(nic, cq, cqe);
+	FW_COUNT(nic, cqes);
+	if (cq->event_queue)
+		cq->event_queue->moder.completions++;
+	if (__builtin_expect(nic->host.clients[cq->client].may_be_late || cq->has_late, 0) &&
+	    waits_for_copy(nic, cq, cqe)) {
+		post_late(cq, cqe, urgent);
+		return true;
+	}
+	cq_show(cq, cq->prod, cq_word_of(cqe));
 	cq->prod++;
 	__atomic_store_n(&cq->record->prod, cq->prod, __ATOMIC_RELAXED);
-	FW_COUNT(nic, cqes);
 	if (urgent)
 		cq->solicited_prod = cq->prod;
 	if (!cq->event_queue)
 		return true;
-	cq->event_queue->moder.completions++;
 	if (cq->armed && (urgent || !cq->armed_solicited))
 		moderate(nic, cq, cqe, true);
 	else if (cq->event_queue->moder.open)

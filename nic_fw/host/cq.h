@@ -19,6 +19,7 @@
 
 struct fw_nic;
 struct fw_eq;
+struct fw_timer;
 struct hw_resp_create_eq;
 
 struct fw_cq {
@@ -34,7 +35,8 @@ struct fw_cq {
 	bool overrun; /* dead: CQ_ERR was raised */
 	bool used;
 	uint16_t client;
-	uint16_t reserved;
+	bool has_late; /* late is in use */
+	uint8_t reserved;
 	uint32_t index;            /* the CQ's number */
 	uint32_t eq;               /* client's EQ number, HW_EQ_NONE */
 	struct fw_eq *event_queue; /* that EQ, NULL */
@@ -46,6 +48,17 @@ struct fw_cq {
 	uint32_t told_serial;       /* fw_moder.serial when its event became visible last */
 	struct fw_list hidden_node; /* in fw_moder.hidden_cqs: armed, due, not visible yet */
 	struct fw_list node;        /* of the client */
+	/*
+	 * An entry that is in the ring without its phase, and hides all behind it, until a late
+	 * copy is over: the process could reuse the buffer too early.
+	 */
+	struct cq_late {
+		uint64_t copy;           /* of fw_port.host_late() */
+		uint32_t at;             /* its index */
+		uint32_t word;           /* that makes it visible, without the phase */
+		uint32_t solicited_prod; /* of struct fw_cq when it becomes visible */
+		struct fw_list node;     /* in nic->host.late_cqs */
+	} late;
 	struct cq_resize {
 		uint32_t serial;  /* fw_slices.resume of the command that does it; 0: none */
 		uint32_t entries; /* of the new ring */
@@ -65,13 +78,31 @@ bool cq_post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe);
 /* The host rang HW_DB_CQ_ARM: reads the arm word, and raises the event at once if it is due. */
 void cq_arm(struct fw_nic *nic, struct fw_cq *cq);
 
+/* Index of the first entry that the process cannot see. */
+static inline uint32_t cq_visible(const struct fw_cq *cq)
+{
+	return __builtin_expect(cq->has_late, 0) ? cq->late.at : cq->prod;
+}
+
 /* True if there are entries beyond the index up to which the process had polled. */
 static inline bool cq_is_due(const struct fw_cq *cq)
 {
 	if (cq->armed_solicited)
 		return (int32_t)(cq->solicited_prod - cq->arm_index) > 0;
-	return cq->prod != cq->arm_index;
+	return cq_visible(cq) != cq->arm_index;
 }
+
+/*
+ * Makes entries visible if the copy that they wait for is over. False: it is not. After the answer
+ * to a command that ends a QP or an SRQ the process takes its entries out of the ring, so none may
+ * appear later.
+ */
+bool cq_settled(struct fw_nic *nic, struct fw_cq *cq);
+/* The timer of all CQs with such entries. */
+void cq_late_fire(struct fw_nic *nic, struct fw_timer *timer);
+
+/* Makes an entry visible that a resize under way has copied. */
+void cq_resize_show(struct fw_nic *nic, struct fw_cq *cq, uint32_t index);
 
 /* Writes the event of an armed CQ, which disarms it. False: the event queue is full. */
 bool cq_tell(struct fw_nic *nic, struct fw_cq *cq);

@@ -188,6 +188,7 @@ int cmd_create_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	cq->eq = create->eq;
 	cq->event_queue = eq;
 	fw_list_init(&cq->hidden_node);
+	fw_list_init(&cq->late.node);
 	/* The first CQ of an event queue moves it to its vector. */
 	if (eq && vector && !eq->refs && eq->vector != vector - 1) {
 		moder_leave(nic, eq);
@@ -218,6 +219,7 @@ void cq_destroy(struct fw_nic *nic, uint32_t index)
 
 	assert(cq->used && !cq->refs);
 	moder_unhide(nic, cq);
+	fw_list_del(&cq->late.node);
 	resize_cancel(nic, cq);
 	bar_free(nic, cq->client, cq->ring_offset, cq_bytes(cq->mask + 1));
 	bar_record_free(nic, cq->client, cq->record_offset);
@@ -299,9 +301,23 @@ static bool resize_step(struct fw_nic *nic, struct fw_cq *cq)
 
 			*slot = cq->ring[r->copied & cq->mask];
 			slot->phase = !(r->copied & r->entries);
+			/* It stays invisible. */
+			if (cq->has_late && r->copied == cq->late.at)
+				slot->phase = !slot->phase;
 		}
 	}
 	return true;
+}
+
+void cq_resize_show(struct fw_nic *nic, struct fw_cq *cq, uint32_t index)
+{
+	const struct cq_resize *r = &cq->resize;
+	struct hw_cqe *ring;
+
+	if (!r->serial || (int32_t)(r->copied - index) <= 0)
+		return;
+	ring = client_bar(&nic->host.clients[cq->client], r->offset);
+	ring[index & (r->entries - 1)].phase = !(index & r->entries);
 }
 
 static void resize_over(struct fw_nic *nic, struct fw_cq *cq, struct hw_resp_create_cq *resp)

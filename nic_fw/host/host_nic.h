@@ -57,6 +57,8 @@ struct host_nic {
 	struct fw_list db_clients;
 	struct fw_list sched_qps;
 	struct fw_list irq_list;
+	struct fw_list late_cqs;    /* cq_late.node */
+	struct fw_timer late_timer; /* the next look at them */
 
 	struct fw_client *clients;
 	uint32_t cq_resizes;                  /* RESIZE_CQ that began: the serial of the last */

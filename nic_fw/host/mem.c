@@ -115,8 +115,10 @@ static bool write_host(struct fw_nic *nic, const struct fw_mem *mem, uint64_t ad
 
 		memcpy(nic->scratch, from, n);
 		if (!reached(nic, nic->port.host_write(nic->port.ctx, mem->client, addr,
-						       nic->scratch, n)))
+						       nic->scratch, n))) {
+			nic->host.clients[mem->client].may_be_late |= nic->host.mem_busy;
 			return false;
+		}
 		addr += n;
 		from += n;
 		bytes -= n;
@@ -172,6 +174,7 @@ int mem_atomic_host(struct fw_nic *nic, const struct fw_mem *mem, const struct f
 	FW_ADD(nic, host_write_bytes, sizeof(*original));
 	err = nic->port.host_atomic(nic->port.ctx, mem->client, mem->addr, op, original);
 	(void)reached(nic, err == -FW_EINPROGRESS ? -FW_EBUSY : err);
+	nic->host.clients[mem->client].may_be_late |= err == -FW_EINPROGRESS;
 	return err;
 }
 
@@ -181,6 +184,18 @@ int mem_atomic_host_over(struct fw_nic *nic, uint32_t client, uint64_t *original
 
 	(void)reached(nic, err);
 	return err;
+}
+
+uint64_t mem_late(struct fw_nic *nic, uint32_t client, uint64_t since)
+{
+	struct fw_client *owner = &nic->host.clients[client];
+	uint64_t late;
+
+	if (__builtin_expect(!owner->may_be_late, 1))
+		return 0;
+	late = nic->port.host_late ? nic->port.host_late(nic->port.ctx, client, since) : 0;
+	owner->may_be_late = late || since;
+	return late;
 }
 
 void mem_unbind(struct fw_nic *nic, struct fw_mr *mw)

@@ -126,6 +126,8 @@ uint64_t mem_atomic(const struct fw_mem *mem, const struct fw_atomic *op);
 int mem_atomic_host(struct fw_nic *nic, const struct fw_mem *mem, const struct fw_atomic *op,
 		    uint64_t *original);
 int mem_atomic_host_over(struct fw_nic *nic, uint32_t client, uint64_t *original);
+/* fw_port.host_late(): whether an access that was given up may still change memory of a client. */
+uint64_t mem_late(struct fw_nic *nic, uint32_t client, uint64_t since);
 
 /* LOCAL_INV and Send with Invalidate (RFC 5040 5.3.2). Returns false if that is not allowed. */
 bool mem_invalidate(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint32_t stag);

@@ -315,6 +315,13 @@ bool qp_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client)
 	return true;
 }
 
+/* False: completions of the QP wait for a copy (cq.h). */
+static bool are_cqs_settled(struct fw_nic *nic, struct fw_qp *qp)
+{
+	return (!qp->send_cq || cq_settled(nic, qp->send_cq)) &&
+	       (!qp->recv_cq || cq_settled(nic, qp->recv_cq));
+}
+
 int cmd_destroy_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
@@ -324,6 +331,8 @@ int cmd_destroy_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 	(void)resp;
 	if (!qp)
 		return FW_EINVAL;
+	if (!are_cqs_settled(nic, qp))
+		return CMD_LATER;
 	return qp_let_go(nic, qp, client) ? 0 : CMD_LATER;
 }
 
@@ -362,7 +371,7 @@ int cmd_modify_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	if (to != from || (to == HW_QPS_RESET && !qp->flushing))
 		qp_set_state(nic, qp, to);
 	/* After the answer no earlier request is touched. */
-	if (to == HW_QPS_RESET && qp->flushing)
+	if (to == HW_QPS_RESET && (qp->flushing || !are_cqs_settled(nic, qp)))
 		return CMD_LATER;
 	resp->u.qp_attr = qp->attr;
 	resp->u.qp_attr.state = qp->state;

@@ -177,7 +177,7 @@ int cmd_destroy_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cm
 		return FW_EINVAL;
 	if (srq->refs)
 		return FW_EBUSY;
-	if (!host_up.forget_srq(nic, srq))
+	if (!host_up.forget_srq(nic, srq) || (srq->cq && !cq_settled(nic, srq->cq)))
 		return CMD_LATER;
 	srq_destroy(nic, srq->index);
 	return 0;

@@ -182,6 +182,39 @@ static bool is_late(const struct bench_port *port, uint32_t client)
 	return port->host_late && client < BENCH_CLIENTS && port->late[client].open;
 }
 
+/* A write was given up and is not over. When it may be, it is carried out. */
+static bool write_is_late(struct bench_port *port)
+{
+	struct bench_late_write *late = &port->late_write;
+
+	if (late->mem && !port->host_writes_late) {
+		memcpy(late->mem, late->data, late->bytes);
+		late->mem = NULL;
+	}
+	return late->mem;
+}
+
+static void begin_late_write(struct bench_port *port, void *mem, const void *src, uint32_t bytes)
+{
+	struct bench_late_write *late = &port->late_write;
+
+	BENCH_CHECK(bytes <= sizeof(late->data), "a late write of %u bytes", bytes);
+	memcpy(late->data, src, bytes);
+	late->number++;
+	late->mem = mem;
+	late->bytes = bytes;
+}
+
+static uint64_t host_late(void *ctx, uint32_t client, uint64_t since)
+{
+	struct bench_port *port = ctx;
+
+	(void)client;
+	if (!write_is_late(port))
+		return 0;
+	return !since || since == port->late_write.number ? port->late_write.number : 0;
+}
+
 static int host_read(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_t bytes)
 {
 	struct bench_port *port = ctx;
@@ -190,7 +223,7 @@ static int host_read(void *ctx, uint32_t client, void *dst, uint64_t addr, uint3
 	port->host_calls++;
 	if (!mem)
 		return -FW_EFAULT;
-	if (port->host_busy || is_late(port, client))
+	if (port->host_busy || is_late(port, client) || write_is_late(port))
 		return -FW_EBUSY;
 	memcpy(dst, mem, bytes);
 	return 0;
@@ -205,8 +238,12 @@ static int host_write(void *ctx, uint32_t client, uint64_t addr, const void *src
 	port->host_src = src;
 	if (!mem)
 		return -FW_EFAULT;
-	if (port->host_busy || is_late(port, client))
+	if (port->host_busy || is_late(port, client) || write_is_late(port))
 		return -FW_EBUSY;
+	if (port->host_writes_late) {
+		begin_late_write(port, mem, src, bytes);
+		return -FW_EBUSY;
+	}
 	memcpy(mem, src, bytes);
 	return 0;
 }
@@ -447,6 +484,7 @@ struct fw_port bench_port_table(struct bench_port *port)
 	    .host_write = host_write,
 	    .host_atomic = host_atomic,
 	    .host_atomic_over = host_atomic_over,
+	    .host_late = host_late,
 	    .irq = irq,
 	    .cmd_done = cmd_done,
 	    .detached = detached,

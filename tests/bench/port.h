@@ -19,7 +19,8 @@
 #include "shared_defs/hw_cmd.h"
 
 enum {
-	BENCH_CLIENTS = 16, /* clients with an interrupt counter each */
+	BENCH_CLIENTS = 16,      /* clients with an interrupt counter each */
+	BENCH_LATE_BYTES = 9216, /* of a write that is carried out later */
 	BENCH_UNMAPS = 16,
 };
 
@@ -55,16 +56,17 @@ struct bench_port {
 	struct bench_wire *wire; /* the wire it is joined to; NULL: none */
 	uint32_t number;         /* on the wire */
 	/* Settings. */
-	bool dead;            /* not polled; frames to it are lost */
-	uint32_t inbox_max;   /* frames beyond are lost; 0: it grows */
-	uint32_t piece;       /* of frames put into the inbox from now on */
-	uint32_t rx_flags;    /* likewise */
-	uint32_t tx_room;     /* frames that tx_burst() still takes; UINT32_MAX: no end */
-	uint32_t max_bytes;   /* of a frame; 0: any */
-	bool host_fault;      /* memory of processes does not exist */
-	bool host_busy;       /* memory of processes is temporarily absent */
-	bool host_late;       /* atomics on it are begun, and not over until this is false */
-	uint64_t next_random; /* its low half in both halves of the next number, then counted up */
+	bool dead;             /* not polled; frames to it are lost */
+	uint32_t inbox_max;    /* frames beyond are lost; 0: it grows */
+	uint32_t piece;        /* of frames put into the inbox from now on */
+	uint32_t rx_flags;     /* likewise */
+	uint32_t tx_room;      /* frames that tx_burst() still takes; UINT32_MAX: no end */
+	uint32_t max_bytes;    /* of a frame; 0: any */
+	bool host_fault;       /* memory of processes does not exist */
+	bool host_busy;        /* memory of processes is temporarily absent */
+	bool host_late;        /* atomics on it are begun, and not over until this is false */
+	bool host_writes_late; /* likewise the first write; accesses behind it are refused */
+	uint64_t next_random;  /* its low half in both halves of the next number, then counted up */
 	uint64_t *shared_random; /* counted up in place of next_random, unless NULL */
 	const uint64_t *now_ns;  /* NULL: every frame is due */
 	/* Takes a frame that the NIC sent, with its memory; NULL: it is freed. */
@@ -87,6 +89,12 @@ struct bench_port {
 		uint64_t addr;
 		struct fw_atomic op;
 	} late[BENCH_CLIENTS];
+	struct bench_late_write {
+		uint64_t number; /* 0: none was begun */
+		void *mem;
+		uint32_t bytes;
+		uint8_t data[BENCH_LATE_BYTES];
+	} late_write;
 	uint32_t num_irqs;
 	uint32_t irqs[BENCH_CLIENTS][HW_MAX_EQ_PER_CLIENT];
 	uint32_t num_done, done_client; /* cmd_done() */

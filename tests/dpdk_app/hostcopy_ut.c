@@ -182,8 +182,10 @@ static int slow_atomic(struct hostcopy *copy, int listener)
 {
 	static const struct fw_atomic add = {.value = 5};
 	static uint64_t word = 7, other;
-	uint64_t original = 0, mark;
+	uint64_t original = 0, mark, late;
 
+	if (hostcopy_late(copy, 0))
+		return 12;
 	if (hostcopy_atomic(copy, (uintptr_t)&word, &add, &original, &stats) != -EINPROGRESS)
 		return 1;
 	if (hostcopy_atomic_over(copy, &original) != -EBUSY ||
@@ -191,10 +193,15 @@ static int slow_atomic(struct hostcopy *copy, int listener)
 	    hostcopy_write(copy, (uintptr_t)&word, &other, 8, &stats) != -EBUSY || word != 7)
 		return 2;
 	mark = hostcopy_mark(copy);
+	late = hostcopy_late(copy, 0);
+	if (!late || hostcopy_late(copy, late) != late)
+		return 13;
 	if (!let_go(listener))
 		return 3;
 	while (!hostcopy_passed(copy, mark))
 		usleep(100);
+	if (hostcopy_late(copy, late) || hostcopy_late(copy, 0))
+		return 14;
 	if (word != 12 || write_all(copy, &other, &word, 8) || other != 12)
 		return 4;
 	if (hostcopy_atomic(copy, (uintptr_t)&word, &add, &original, &stats) != -EBUSY)
@@ -247,7 +254,7 @@ static int slow_steps(void)
 	if (stats.refused != 1000 || stats.copies != 1 || to[0])
 		return 3;
 	mark = hostcopy_mark(copy);
-	if (hostcopy_passed(copy, mark) || poll(&told, 1, 0))
+	if (hostcopy_passed(copy, mark) || hostcopy_late(copy, 0) || poll(&told, 1, 0))
 		return 4;
 	if (!let_go(listener) || poll(&told, 1, WAIT_MS) != 1 || !hostcopy_passed(copy, mark))
 		return 5;
