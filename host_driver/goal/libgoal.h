@@ -84,7 +84,7 @@ struct libgoal {
 	struct libgoal_chunk *chunks; /* memory from which shadows are cut */
 	void *blocks[LIBGOAL_SHADOW_SIZES];
 	uint64_t shadow_bytes; /* of all chunks */
-	bool no_shadows;       /* the NIC cannot map shadows either */
+	bool no_shadows;       /* the NIC cannot map shadows either, or WEFT_MEM forbids it */
 };
 
 /*
@@ -261,6 +261,8 @@ void libgoal_block_put(struct libgoal *lib, void *mem, uint64_t bytes);
  * stack.
  */
 bool libgoal_memory_stays(uintptr_t addr, uint64_t bytes);
+/* Reads WEFT_MEM: runs do not, since a look at a large environment takes 1,000 instructions. */
+void libgoal_shadow_begin(struct libgoal *lib);
 /* Frees the instance's shadows. */
 void libgoal_shadow_end(struct libgoal *lib);
 

@@ -50,6 +50,7 @@ int libgoal_attach(struct weft_context *context, struct libgoal **out)
 		free(lib);
 		return GOAL_LastError();
 	}
+	libgoal_shadow_begin(lib);
 	lib->context = context;
 	pthread_mutex_init(&lib->lock, NULL);
 	lib->pd = weft_alloc_pd(context);

@@ -44,11 +44,11 @@ struct free_block {
 	struct free_block *next;
 };
 
-static bool is_off(void)
+void libgoal_shadow_begin(struct libgoal *lib)
 {
 	const char *env = secure_getenv("WEFT_MEM");
 
-	return env && strcmp(env, "process_vm") == 0;
+	lib->no_shadows = env && strcmp(env, "process_vm") == 0;
 }
 
 static struct libgoal_chunk *new_chunk(struct libgoal *lib)
@@ -120,7 +120,7 @@ void *libgoal_block_get(struct libgoal *lib, uint64_t bytes, const struct weft_m
 {
 	void *mem = NULL;
 
-	if (bytes <= RANGE_MAX_BYTES && !lib->no_shadows && !is_off())
+	if (bytes <= RANGE_MAX_BYTES && !lib->no_shadows)
 		mem = get_block(lib, size_of(bytes));
 	*mr = mem ? mr_of(lib, mem) : NULL;
 	return mem;
