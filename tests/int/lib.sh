@@ -189,13 +189,13 @@ state_is()
 # cores_list N: a list for --cores of N threads on the first two CPUs
 cores_list()
 {
-	local cpu
-	mapfile -t cpu < <(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' |
+	local usable_cpus
+	mapfile -t usable_cpus < <(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' |
 		awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i }')
-	if [ "${#cpu[@]}" -lt 2 ] || [ "$1" -lt 2 ]; then
-		say "${cpu[0]}*$1"
+	if [ "${#usable_cpus[@]}" -lt 2 ] || [ "$1" -lt 2 ]; then
+		say "${usable_cpus[0]}*$1"
 	else
-		say "${cpu[0]}*$((($1 + 1) / 2)),${cpu[1]}*$(($1 / 2))"
+		say "${usable_cpus[0]}*$((($1 + 1) / 2)),${usable_cpus[1]}*$(($1 / 2))"
 	fi
 }
 
