@@ -18,6 +18,7 @@ if [ -z "${WEFT_INNER:-}" ]; then
 fi
 
 . tests/int/lib.sh
+. tests/ops/users.sh
 need slurmctld slurmd srun munged mpirun.openmpi setpriv
 export LIMIT=240
 release=$PWD/build/bin
@@ -27,20 +28,9 @@ programs=$PWD/build/mpi/openmpi
 
 # ---- users, names, and two nodes --------------------------------------------------------------
 
-mkdir -m 755 "$WEFT_TMP/etc"
-chmod 755 "$WEFT_TMP"
-cp /etc/passwd /etc/group "$WEFT_TMP/etc/"
-sed -i '/^weft:/d' "$WEFT_TMP/etc/passwd" "$WEFT_TMP/etc/group"
-cat >>"$WEFT_TMP/etc/passwd" <<PASSWD
-weft:x:60801:60801::/nonexistent:/usr/sbin/nologin
-ann:x:60802:60802::$WEFT_TMP/ann:/bin/sh
-bob:x:60803:60803::$WEFT_TMP/bob:/bin/sh
-PASSWD
-printf '%s\n' weft:x:60801:ann,bob ann:x:60802: bob:x:60803: >>"$WEFT_TMP/etc/group"
+users_make
 printf '%s\n' '127.0.0.1 localhost' '10.88.0.1 n1' '10.88.0.2 n2' >"$WEFT_TMP/etc/hosts"
-for f in passwd group hosts; do
-	mount --bind "$WEFT_TMP/etc/$f" /etc/$f
-done
+mount --bind "$WEFT_TMP/etc/hosts" /etc/hosts
 for user in ann bob; do
 	mkdir -p "$WEFT_TMP/$user/tmp"
 	chown -R $user:$user "$WEFT_TMP/$user"

@@ -24,6 +24,7 @@
 #include "host_driver/rdmacm/rs_conn.c"
 #undef map
 #include "host_driver/rdmacm/rs_iomap.c"
+#include "tests/bench/stubs/rs_stubs.h"
 
 enum {
 	MSGS = 16,
@@ -144,25 +145,8 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 
 /* ---- parts that a connected stream does not use ---------------------------------------------- */
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#define UNUSED(type, name, ...)                                                                    \
-	type name(__VA_ARGS__)                                                                     \
-	{                                                                                          \
-		abort();                                                                           \
-	}
-UNUSED(int, rdma_create_qp, struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
-UNUSED(void, rdma_destroy_qp, struct rdma_cm_id *id)
-UNUSED(struct ibv_comp_channel *, ibv_create_comp_channel, struct ibv_context *c)
-UNUSED(int, ibv_destroy_comp_channel, struct ibv_comp_channel *c)
-UNUSED(struct ibv_cq *, ibv_create_cq, struct ibv_context *c, int n, void *user,
-       struct ibv_comp_channel *channel, int vector)
-UNUSED(int, ibv_destroy_cq, struct ibv_cq *c)
-#undef ibv_query_port
-UNUSED(int, ibv_query_port, struct ibv_context *c, uint8_t port, struct _compat_ibv_port_attr *attr)
-UNUSED(void, rs_share_forked, void)
-UNUSED(void, rs_cm_forked, void)
-#pragma GCC diagnostic pop
+RS_STUBS_OF_VERBS
+RS_STUBS_OF_STREAMS
 
 void rs_opts_init(struct rs_opts *opts)
 {
@@ -172,21 +156,6 @@ void rs_opts_init(struct rs_opts *opts)
 uint32_t rs_spin_us(void)
 {
 	return 0;
-}
-
-bool rs_arm(struct rs *rs)
-{
-	return rs_stream_arm(rs);
-}
-
-void rs_events(struct rs *rs)
-{
-	rs_stream_event(rs);
-}
-
-void rs_progress(struct rs *rs)
-{
-	(void)rs_stream_progress(rs);
 }
 
 int rs_fds(const struct rs *rs, int fds[RS_FDS_OF_ONE])

@@ -19,6 +19,7 @@
 #include "host_driver/rdmacm/rs_addr.c"
 #include "host_driver/rdmacm/rs_end.c"
 #include "host_driver/rdmacm/rs_parts.c"
+#include "tests/bench/stubs/rs_stubs.h"
 
 enum {
 	SLOTS = 8,
@@ -52,21 +53,7 @@ void rsock_count_forged(struct weft_context *context)
 	(void)context;
 }
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#define UNUSED(type, name, ...)                                                                    \
-	type name(__VA_ARGS__)                                                                     \
-	{                                                                                          \
-		abort();                                                                           \
-	}
-UNUSED(int, rs_cm_id, struct rs *r, enum rdma_port_space ps, struct rdma_cm_id **i)
-UNUSED(bool, rs_share_has, const struct sockaddr_in *addr)
-UNUSED(void, rs_share_add, struct rs *r, struct rs_end *e)
-UNUSED(void, rs_share_remove, struct rs_end *e)
-UNUSED(int, rdma_bind_addr, struct rdma_cm_id *i, struct sockaddr *addr)
-UNUSED(int, rdma_listen, struct rdma_cm_id *i, int backlog)
-UNUSED(int, rdma_destroy_id, struct rdma_cm_id *i)
-#pragma GCC diagnostic pop
+RS_STUBS_OF_END
 
 static int post_recv_fn(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {

@@ -18,6 +18,7 @@ fi
 
 . tests/int/lib.sh
 . tests/ops/root.sh
+. tests/ops/users.sh
 need podman crun unshare setpriv
 export LIMIT=240
 release=$PWD/build/bin
@@ -31,15 +32,7 @@ fi
 
 # ---- users of this namespace ----------------------------------------------------------------
 
-mkdir "$WEFT_TMP/etc"
-cp /etc/passwd /etc/group "$WEFT_TMP/etc/"
-sed -i '/^weft:/d' "$WEFT_TMP/etc/passwd" "$WEFT_TMP/etc/group"
-cat >>"$WEFT_TMP/etc/passwd" <<PASSWD
-weft:x:60801:60801::/nonexistent:/usr/sbin/nologin
-ann:x:60802:60802::$WEFT_TMP/ann:/bin/sh
-bob:x:60803:60803::$WEFT_TMP/bob:/bin/sh
-PASSWD
-printf '%s\n' weft:x:60801:ann,bob ann:x:60802: bob:x:60803: >>"$WEFT_TMP/etc/group"
+users_make
 : >"$WEFT_TMP/etc/subid"
 # members LIST: of the group weft. The file stays the one that is mounted.
 members()
@@ -47,12 +40,9 @@ members()
 	sed "s/^weft:x:60801:.*/weft:x:60801:$1/" "$WEFT_TMP/etc/group" >"$WEFT_TMP/etc/group.new"
 	cat "$WEFT_TMP/etc/group.new" >"$WEFT_TMP/etc/group"
 }
-mount --bind "$WEFT_TMP/etc/passwd" /etc/passwd
-mount --bind "$WEFT_TMP/etc/group" /etc/group
 for f in /etc/subuid /etc/subgid; do
 	[ ! -e $f ] || mount --bind "$WEFT_TMP/etc/subid" $f
 done
-chmod 755 "$WEFT_TMP"
 mkdir "$WEFT_TMP/cdi"
 for d in /etc/cdi /run/cdi; do
 	if [ ! -d $d ]; then

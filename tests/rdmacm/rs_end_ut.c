@@ -14,6 +14,7 @@
 #include "host_driver/rdmacm/rs_addr.c"
 #include "host_driver/rdmacm/rs_end.c"
 #include "host_driver/rdmacm/rs_parts.c"
+#include "tests/bench/stubs/rs_stubs.h"
 #include "tests/ut.h"
 
 enum {
@@ -99,37 +100,15 @@ static int poll_cq_fn(struct ibv_cq *c, int n, struct ibv_wc *wc)
 }
 
 /* Not called: tests/clients/rs_data.c makes and closes an end, on a NIC. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#define UNUSED(type, name, ...)                                                                    \
-	type name(__VA_ARGS__)                                                                     \
-	{                                                                                          \
-		CU_FAIL_FATAL(#name " is called");                                                 \
-		abort();                                                                           \
-	}
-UNUSED(int, rs_cm_id, struct rs *r, enum rdma_port_space ps, struct rdma_cm_id **i)
-UNUSED(bool, rs_share_has, const struct sockaddr_in *addr)
-UNUSED(void, rs_share_add, struct rs *r, struct rs_end *e)
-UNUSED(void, rs_share_remove, struct rs_end *e)
-UNUSED(int, rdma_bind_addr, struct rdma_cm_id *i, struct sockaddr *addr)
-UNUSED(int, rdma_listen, struct rdma_cm_id *i, int backlog)
-UNUSED(int, rdma_destroy_id, struct rdma_cm_id *i)
-UNUSED(int, rdma_create_qp, struct rdma_cm_id *i, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
-UNUSED(void, rdma_destroy_qp, struct rdma_cm_id *i)
-UNUSED(struct ibv_comp_channel *, ibv_create_comp_channel, struct ibv_context *c)
-UNUSED(int, ibv_destroy_comp_channel, struct ibv_comp_channel *c)
-UNUSED(struct ibv_cq *, ibv_create_cq, struct ibv_context *c, int n, void *user,
-       struct ibv_comp_channel *channel, int vector)
-UNUSED(int, ibv_destroy_cq, struct ibv_cq *c)
-UNUSED(int, ibv_dereg_mr, struct ibv_mr *m)
-UNUSED(struct ibv_mr *, ibv_reg_mr_iova2, struct ibv_pd *pd, void *addr, size_t bytes,
-       uint64_t iova, unsigned int access)
+RS_STUBS_OF_END
+RS_STUBS_OF_VERBS
 #undef ibv_reg_mr
-UNUSED(struct ibv_mr *, ibv_reg_mr, struct ibv_pd *pd, void *addr, size_t bytes, int access)
-#undef ibv_query_port
-UNUSED(int, ibv_query_port, struct ibv_context *c, uint8_t port, struct _compat_ibv_port_attr *attr)
-
-#pragma GCC diagnostic pop
+RS_STUBS_BEGIN
+RS_UNCALLED(int, ibv_dereg_mr, struct ibv_mr *m)
+RS_UNCALLED(struct ibv_mr *, ibv_reg_mr_iova2, struct ibv_pd *pd, void *addr, size_t bytes,
+	    uint64_t iova, unsigned int access)
+RS_UNCALLED(struct ibv_mr *, ibv_reg_mr, struct ibv_pd *pd, void *addr, size_t bytes, int access)
+RS_STUBS_END
 
 static void setup(uint32_t sends)
 {

@@ -12,6 +12,7 @@
 #include "host_driver/rdmacm/rs_stream.c"
 #include "host_driver/rdmacm/rs_table.c"
 #include "host_driver/rdmacm/rs_wait.c"
+#include "tests/bench/stubs/rs_stubs.h"
 #include "tests/ut.h"
 
 enum {
@@ -192,28 +193,7 @@ int rs_iomap_told(struct rs_stream *st, uint32_t index)
 	return index < IOMAPS ? 0 : -EPROTO;
 }
 
-void rs_share_forked(void)
-{
-}
-
-void rs_cm_forked(void)
-{
-}
-
-bool rs_arm(struct rs *rs)
-{
-	return rs_stream_arm(rs);
-}
-
-void rs_events(struct rs *rs)
-{
-	rs_stream_event(rs);
-}
-
-void rs_progress(struct rs *rs)
-{
-	(void)rs_stream_progress(rs);
-}
+RS_STUBS_OF_STREAMS
 
 int rs_fds(const struct rs *rs, int fds[RS_FDS_OF_ONE])
 {
