@@ -19,7 +19,7 @@
 #	WEFT_TMP	an empty folder of its own, removed when it passes
 #	WEFT_RUN_DIR	WEFT_TMP/run: folder of its weftd's sockets
 #
-# A script has 120 s, or as many as a line "# timeout: SECONDS" near its top says, times WEFT_SLOW=N
+# A script has 300 s, or as many as a line "# timeout: SECONDS" near its top says, times WEFT_SLOW=N
 # where the programs are slow (ThreadSanitizer, more threads than CPUs). A unit test has
 # 120 s of processor time (WEFT_UNIT_TIMEOUT), so that a busy machine is no failure, and ten times
 # that on the clock, which ends a hang. Exit status 0 of a script is a pass, 77 a skip with its last
@@ -115,7 +115,7 @@ limit_of()
 	local limit=$((unit_timeout * 10))
 	if is_script "$1"; then
 		limit=$(sed -n '1,40s/^# timeout: \([0-9][0-9]*\)$/\1/p' "$1" | head -n 1)
-		limit=$((${limit:-120} * ${WEFT_SLOW:-1}))
+		limit=$((${limit:-300} * ${WEFT_SLOW:-1}))
 	fi
 	echo "$limit"
 }

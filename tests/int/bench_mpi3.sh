@@ -13,7 +13,7 @@ mpi3()
 {
 	local part=$1
 	shift
-	spawn "$part" "$WEFT_BIN/weft-bench" mpi3 --part "$part" --device weft0 --device2 weft1 --timeout 60 --json "$@"
+	spawn "$part" "$WEFT_BIN/weft-bench" mpi3 --part "$part" --device weft0 --device2 weft1 --timeout 150 --json "$@"
 	expect_ok "$part"
 }
 mpi3 basic --size 16K --iters 4

@@ -13,7 +13,7 @@ tag()
 {
 	local part=$1
 	shift
-	spawn "$part" "$WEFT_BIN/weft-bench" tag --part "$part" --device weft0 --device2 weft1 --timeout 60 --json "$@"
+	spawn "$part" "$WEFT_BIN/weft-bench" tag --part "$part" --device weft0 --device2 weft1 --timeout 150 --json "$@"
 	expect_ok "$part"
 }
 tag lat --size 128K --iters 4

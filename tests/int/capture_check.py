@@ -52,7 +52,7 @@ def decode(data):
 
 
 def sent_again(seen, number, row):
-    """Whether a datagram of this PSN was seen before."""
+    """True for a datagram whose PSN was seen before."""
     key = tuple(row[name] for name in ("weft.src_qpn", "weft.dst_qpn", "weft.rd.epoch", "weft.rd.psn"))
     headers = {name: value for name, value in row.items() if name != "weft.crc"}
     first, earlier = seen.setdefault(key, (number, headers))

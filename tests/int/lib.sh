@@ -12,7 +12,7 @@
 set -u
 : "${WEFT_BIN:?run me with tests/run.sh PATH}" "${WEFT_TMP:?}" "${WEFT_RUN_DIR:?}"
 
-LIMIT=${WEFT_TEST_LIMIT:-60} # seconds until a missing event is a failure
+LIMIT=${WEFT_TEST_LIMIT:-150} # seconds until a missing event is a failure
 
 declare -A pid=()    # pid of each process by name, until it has been waited for
 declare -a names=()  # all processes ever started, for their output

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# timeout: 180
+# timeout: 300
 #
 # weft's memif with DPDK's own driver (net_memif) at the other end, as its server and as its client:
 # frames of all sizes to the MTU, chains of buffers at both ends, the link when either end restarts,

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# timeout: 300
+# timeout: 600
 #
 # Every mutant of tests/mutants/mutants.txt still applies, compiles and is linked to a program; a
 # fake one that does not is found. `make mutants` runs them, which takes longer.

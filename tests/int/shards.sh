@@ -5,7 +5,7 @@
 # with clients of the same shard, over a perfect and over a faulty switch. Processes come to the
 # shards in a balanced way, and weftctl list has a load for each.
 # WEFT_SHARDS=N: a NIC of N shards instead of 2 (make test-shards).
-# timeout: 300
+# timeout: 600
 
 . tests/int/lib.sh
 shards=${WEFT_SHARDS:-2}

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# timeout: 300
+# timeout: 600
 #
 # The soak of weft-sim: fixed seeds pass; one of them repeated alone gives the same run; a failure
 # is printed with the command that repeats it, which fails in the same way; Ctrl+C ends it cleanly.

@@ -13,7 +13,7 @@ wrong()
 {
 	local text=$1 program=$2
 	shift 2
-	timeout 20 "$WEFT_BIN/$program" "$@" >"$WEFT_TMP/wrong.out" 2>"$WEFT_TMP/wrong.err"
+	timeout 60 "$WEFT_BIN/$program" "$@" >"$WEFT_TMP/wrong.out" 2>"$WEFT_TMP/wrong.err"
 	status=$?
 	[ "$status" -eq 2 ] || die "$program $*: exit status $status, not 2: $(cat "$WEFT_TMP/wrong.err")"
 	[ "$(wc -l <"$WEFT_TMP/wrong.err")" -eq 1 ] || die "$program $*: not one line: $(cat "$WEFT_TMP/wrong.err")"
@@ -58,7 +58,7 @@ grep -q '^made by weftd: --nics N' "$out" || die '--list-ports does not end'
 # Failures that are not the command line's fault give exit status 1.
 for words in 'weftctl stats weft0' 'weft-bench loop lat --device weft0'; do
 	# shellcheck disable=SC2086 # words
-	timeout 20 "$WEFT_BIN/"$words >"$WEFT_TMP/none.out" 2>&1
+	timeout 60 "$WEFT_BIN/"$words >"$WEFT_TMP/none.out" 2>&1
 	status=$?
 	[ "$status" -eq 1 ] || die "$words without weftd: exit status $status, not 1"
 	[ "$(wc -l <"$WEFT_TMP/none.out")" -eq 1 ] || die "$words without weftd: not one line"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# timeout: 180
+# timeout: 300
 #
 # Resources that weftd holds for a process that holds none itself (hoard.c): registered memory,
 # mappings, address space, descriptors of extents, descriptors in answers that the process never

@@ -6,7 +6,7 @@
 # is detached, and weftd ends. Such processes, one after the other, leave no more threads in weftd
 # than their user's share.
 #
-# timeout: 180
+# timeout: 300
 
 . tests/int/lib.sh
 . tests/security/users.sh
