@@ -4,9 +4,9 @@
  *
  * It shrinks while even the least delayed packets of a round were delayed, and grows while they
  * were not and a sender waits for room. Packets that were granted before a change carry no
- * information about it, so the next round begins a round trip later. The queue meant here is the
- * last one, which all senders share. Calls nothing. Montazeri et al., "Homa" (SIGCOMM 2018) 3.3;
- * Kumar et al., "Swift" (SIGCOMM 2020) 3.1.
+ * information about it, so the next change waits for others. The queue meant here is the last one,
+ * which all senders share. Calls nothing. Montazeri et al., "Homa" (SIGCOMM 2018) 3.3; Kumar et
+ * al., "Swift" (SIGCOMM 2020) 3.1.
  */
 #include "nic_fw/base/line_window.h"
 
@@ -28,6 +28,7 @@ static void begin_round(struct line_window *w)
 	w->round_pkts = 0;
 	w->round_low = 0;
 	w->round_least = 0;
+	w->round_stale = false;
 	w->short_of = false;
 }
 
@@ -48,29 +49,49 @@ uint64_t line_window_part(const struct line_window *w, uint32_t senders, uint64_
 }
 
 /*
- * Ends a round when a window of bytes has come. If a quarter of the packets were hardly delayed,
- * the shared queue is short: the others wait in queues of their own.
+ * Returns the window after a round. If a quarter of the packets were hardly delayed, the shared
+ * queue is short: the others wait in queues of their own.
+ */
+static uint64_t after_round(const struct line_window *w, uint32_t pkt_bytes)
+{
+	uint64_t step = pkt_bytes, bytes = w->bytes;
+
+	if (w->round_low * 4 < w->round_pkts) {
+		if (!w->round_low && step < bytes / 16)
+			step = bytes / 16;
+		bytes -= step < bytes ? step : bytes;
+	} else if (w->short_of) {
+		if (w->round_least * 2 > w->round_pkts)
+			step = bytes / 16;
+		bytes += step > pkt_bytes ? step : pkt_bytes;
+	}
+	if (bytes < LINE_WINDOW_MIN_BYTES)
+		return LINE_WINDOW_MIN_BYTES;
+	return line_window_least(bytes, LINE_WINDOW_MAX_BYTES);
+}
+
+/*
+ * Ends a round when a window of bytes has come, or when the first packet comes that was granted
+ * since the last change. Packets from before that do not show what the change did, so they justify
+ * no other, but for one: delay from before the window grew says that it should not have grown, so
+ * that growth is undone. Otherwise a buffer that is smaller than the window drops packets for as
+ * long as it takes to see what each change did.
  */
 static void end_round(struct line_window *w, uint64_t now_ns, uint32_t pkt_bytes)
 {
-	uint64_t step = pkt_bytes, before = w->bytes;
+	uint64_t bytes = after_round(w, pkt_bytes);
 
-	if (w->round_low * 4 < w->round_pkts) {
+	if (w->round_low * 4 < w->round_pkts)
 		w->ramp = false;
-		if (!w->round_low && step < w->bytes / 16)
-			step = w->bytes / 16;
-		w->bytes -= step < w->bytes ? step : w->bytes;
-	} else if (w->short_of) {
-		if (w->round_least * 2 > w->round_pkts)
-			step = w->bytes / 16;
-		w->bytes += step > pkt_bytes ? step : pkt_bytes;
-	}
-	if (w->bytes < LINE_WINDOW_MIN_BYTES)
-		w->bytes = LINE_WINDOW_MIN_BYTES;
-	if (w->bytes > LINE_WINDOW_MAX_BYTES)
-		w->bytes = LINE_WINDOW_MAX_BYTES;
-	if (w->bytes != before)
+	if (w->round_stale && w->round_pkts >= ROUND_PKTS && bytes < w->bytes)
+		bytes = w->bytes - w->grown_bytes;
+	else if (w->round_stale)
+		bytes = w->bytes;
+	if (bytes != w->bytes) {
+		w->grown_bytes = bytes > w->bytes ? bytes - w->bytes : 0;
+		w->bytes = bytes;
 		w->changed_ns = now_ns;
+	}
 	begin_round(w);
 }
 
@@ -132,6 +153,22 @@ static void ramp_grow(struct line_window *w, uint64_t now_ns, uint32_t came_byte
 	}
 }
 
+/* Counts what came of the packets for which the window is small. Returns false if it was not. */
+static bool small_came(struct line_window *w, const struct line_sample *sample)
+{
+	uint32_t pkts = sample->came_bytes / sample->pkt_bytes;
+
+	if (!w->drain)
+		return false;
+	w->drain -= pkts < w->drain ? pkts : w->drain;
+	return true;
+}
+
+void line_window_path(struct line_window *w, const struct line_sample *sample)
+{
+	(void)small_came(w, sample);
+}
+
 /*
  * The path's time without a queue shows only without one, so now and then the window is small until
  * each has sent some packets.
@@ -141,6 +178,7 @@ void line_window_sample(struct line_window *w, uint64_t now_ns, uint32_t senders
 {
 	uint64_t path_ns = sample->path_ns, rtt_ns = sample->rtt_ns;
 	uint64_t excess = path_ns && rtt_ns > path_ns ? rtt_ns - path_ns : 0;
+	bool stale; /* granted before the last change */
 
 	w->shared_ns = now_ns;
 	if (w->ramp && sample->every)
@@ -150,18 +188,17 @@ void line_window_sample(struct line_window *w, uint64_t now_ns, uint32_t senders
 	/* Senders that come and go must not extend it for ever. */
 	if (w->drain && now_ns - w->drained_ns > LINE_WINDOW_SMALL_NS)
 		w->drain = 0;
-	if (w->drain) {
-		uint32_t pkts = sample->came_bytes / sample->pkt_bytes;
-
-		w->drain -= pkts < w->drain ? pkts : w->drain;
+	if (small_came(w, sample))
 		return;
-	}
 	/* It is shorter than any before, so it carries no information about a queue. */
-	if (rtt_ns < path_ns || !path_ns)
+	if (!path_ns || rtt_ns < path_ns)
 		return;
-	/* It was granted before the window changed, so its delay is not the change's. */
-	if (!w->ramp && now_ns < w->changed_ns + rtt_ns)
+	stale = !w->ramp && now_ns < w->changed_ns + rtt_ns;
+	if (!stale && w->round_stale)
+		end_round(w, now_ns, sample->pkt_bytes);
+	if (stale && !w->round_stale && w->round_pkts)
 		return;
+	w->round_stale = stale;
 	w->path_ns = w->path_ns ? (w->path_ns * 63 + path_ns) / 64 : path_ns;
 	w->round_low += excess < LINE_WINDOW_TARGET_NS;
 	w->round_least += excess < LINE_WINDOW_TARGET_NS / 4;

@@ -30,6 +30,8 @@ struct line_window {
 	uint32_t round_pkts;
 	uint32_t round_low;   /* samples of the round that were hardly delayed */
 	uint32_t round_least; /* and samples that were not delayed */
+	bool round_stale;     /* it has packets that were granted before the last change */
+	uint64_t grown_bytes; /* by the last change; 0: it shrank */
 	uint32_t drain;       /* packets for which the window stays small */
 	bool ramp;            /* every round since the start found the line idle */
 	bool short_of;        /* a sender had to wait for room in the window; the owner's to set */
@@ -68,5 +70,7 @@ struct line_sample {
 /* Takes a sample, while so many senders share the line. */
 void line_window_sample(struct line_window *w, uint64_t now_ns, uint32_t senders,
 			const struct line_sample *sample);
+/* Takes a sample of a sender that does not use its part yet: it shows the path, but no queue. */
+void line_window_path(struct line_window *w, const struct line_sample *sample);
 
 #endif /* WEFT_FW_LINE_WINDOW_H */

@@ -251,12 +251,13 @@ static void tcp_grant_measure(struct fw_nic *nic, struct tcp_flow *flow, uint32_
 	if (bytes < unit(nic) / 4 * 3 || !sample.rtt_ns || sample.rtt_ns > UINT32_MAX)
 		return;
 	fw_floor_add(&flow->rcv_path, nic->now_ns, (uint32_t)sample.rtt_ns);
-	/* Until then the peer's congestion window may be the smaller one. */
-	if (flow->rcv_high - flow->irs < tcp_grant_share(nic, flow))
-		return;
 	if (!flow->asks || g->askers < 2)
 		return;
-	line_window_sample(&g->line, nic->now_ns, g->askers, &sample);
+	/* Until then the peer's congestion window may be the smaller one. */
+	if (flow->rcv_high - flow->irs < tcp_grant_share(nic, flow))
+		line_window_path(&g->line, &sample);
+	else
+		line_window_sample(&g->line, nic->now_ns, g->askers, &sample);
 	g->came_bytes = 0;
 }
 

@@ -120,7 +120,7 @@ static void incast_of_many(void)
 	    {"incast:senders=128", "", 160, 90, 0.98, 0, 0},
 	};
 	static const struct want shallow[] = {
-	    {"incast:senders=128,buffer=65536", "", 60, 85, 0.98, 0, 0},
+	    {"incast:senders=128,buffer=65536", "", 60, 89, 0.99, 0, 0},
 	};
 
 	seed = 2;
