@@ -16,6 +16,7 @@
 
 enum {
 	HDR_BYTES = sizeof(struct wire_esp_rdmap) + sizeof(struct wire_ddp_untagged),
+	QUEUED_AT_ONCE = 16, /* requests that waited for their stream */
 };
 
 static struct esp_rdmap *of_notice(struct esp_xfer *xfer)
@@ -169,24 +170,48 @@ static void try_open(struct fw_nic *nic, struct fw_qp *qp)
 	esp_set_patience(nic, esp->out.stream, qp_limit_ns(qp));
 }
 
+/* Passes on requests that waited for the stream. There may be thousands: some in a turn. */
+static void queue_waiting(struct fw_nic *nic, struct esp_rdmap *esp)
+{
+	uint32_t left = QUEUED_AT_ONCE;
+	struct fw_list *node;
+
+	while (left-- && (node = fw_list_pop(&esp->waiting)))
+		esp_rdmap_queue(nic, esp->out.stream, FW_CONTAINER(node, struct fw_wqe, flow_node));
+	if (!fw_list_empty(&esp->waiting))
+		fw_timer_set(&nic->timers, &esp->open_timer, nic->now_ns + FW_SOON_NS);
+}
+
 void esp_rdmap_open_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct esp_rdmap *esp = FW_CONTAINER(timer, struct esp_rdmap, open_timer);
 
-	try_open(nic, esp->out.qp);
+	if (esp->open)
+		queue_waiting(nic, esp);
+	else
+		try_open(nic, esp->out.qp);
 }
 
 static void esp_rdmap_opened(struct fw_nic *nic, void *ctx)
 {
 	struct esp_rdmap_side *side = ctx;
 	struct esp_rdmap *esp = &side->qp->esp;
-	struct fw_list *node;
 
 	esp->open = true;
-	while ((node = fw_list_pop(&esp->waiting)))
-		esp_rdmap_queue(nic, side->stream, FW_CONTAINER(node, struct fw_wqe, flow_node));
+	queue_waiting(nic, esp);
 	update_watch(nic, side->qp);
 	look_for_answers(nic, esp);
+}
+
+/*
+ * The requests of a stream may be very many. They are in the send queue, too, which completes them
+ * in slices; those that are on the stream's list alone are few.
+ */
+static bool esp_rdmap_forgets(const void *ctx)
+{
+	const struct esp_rdmap_side *side = ctx;
+
+	return side->qp && side->requester;
 }
 
 /* Requests of a stream that is lost end before another one is opened. */
@@ -208,14 +233,17 @@ static bool esp_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
 		return true;
 	}
 	msg->streamed = true;
-	if (esp->open) {
+	if (esp->open && fw_list_empty(&esp->waiting)) {
 		esp_rdmap_queue(nic, esp->out.stream, msg);
 		update_watch(nic, msg->qp);
 		look_for_answers(nic, esp);
 		return true;
 	}
 	fw_list_add_tail(&esp->waiting, &msg->flow_node);
-	if (!esp->out.stream && !fw_timer_is_set(&esp->open_timer)) {
+	if (esp->open) {
+		update_watch(nic, msg->qp);
+		look_for_answers(nic, esp);
+	} else if (!esp->out.stream && !fw_timer_is_set(&esp->open_timer)) {
 		/*
 		 * The timer opens it, because callers do not expect that the request fails at once.
 		 */
@@ -446,6 +474,7 @@ static void esp_rdmap_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 		return;
 	qp->esp.open = false;
 	qp->esp.watched = false;
+	fw_timer_cancel(&nic->timers, &qp->esp.open_timer);
 	/* The oldest request fails, and the QP with it. */
 	requester_lost(nic, qp,
 		       why == ESP_END_LOST || why == ESP_END_UNREACHABLE ? HW_STATUS_RETRY_EXC_ERR
@@ -525,6 +554,7 @@ const struct esp_ops esp_rdmap_ops = {
     .fill = esp_rdmap_fill,
     .unreadable = esp_rdmap_unreadable,
     .sent = esp_rdmap_sent,
+    .forgets = esp_rdmap_forgets,
     .ended = esp_rdmap_ended,
 };
 

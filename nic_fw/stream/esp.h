@@ -102,14 +102,15 @@ struct esp_ops {
 	void (*full)(struct fw_nic *nic, void *ctx);
 	/*
 	 * The stream has ended; its handle is invalid on return. sent(false) came before for all
-	 * transfers, unless forgets is set.
+	 * transfers, unless forgets() returned true.
 	 */
 	void (*ended)(struct fw_nic *nic, void *ctx, enum esp_end why);
 	/*
-	 * The layer above finds the transfers of a stream that ended itself, and takes each out of
-	 * the list (esp_xfer.node): there may be too many for a turn. sent(false) is never called.
+	 * True: the layer above finds the transfers of a stream that ended itself, and takes each
+	 * out of the list (esp_xfer.node): there may be too many for a turn. sent(false) is not
+	 * called. NULL: never.
 	 */
-	bool forgets;
+	bool (*forgets)(const void *ctx);
 };
 
 /*

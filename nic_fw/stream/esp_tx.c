@@ -379,16 +379,16 @@ static void forget_transfers(struct esp_stream *s)
 
 void esp_tx_drop(struct fw_nic *nic, struct esp_stream *s)
 {
+	const struct esp_ops *ops = nic->esp.ops[s->key.service];
 	struct fw_list *pos;
 
-	if (nic->esp.ops[s->key.service]->forgets) {
+	if (s->ctx && ops->forgets && ops->forgets(s->ctx)) {
 		esp_forget(nic, s);
 		return;
 	}
 	forget_transfers(s);
 	while ((pos = fw_list_pop(&s->queue)))
-		nic->esp.ops[s->key.service]->sent(nic, s->ctx,
-						   FW_CONTAINER(pos, struct esp_xfer, node), false);
+		ops->sent(nic, s->ctx, FW_CONTAINER(pos, struct esp_xfer, node), false);
 }
 
 void esp_forget(struct fw_nic *nic, struct esp_stream *s)
