@@ -187,6 +187,7 @@ struct core {
 	int cpu;
 	enum conf_role role; /* io or coll */
 	bool crowded;        /* another core is a thread on the same CPU: always yields */
+	bool polls;          /* it had shards at the start, and may get more */
 	uint32_t number;
 	struct shard *shard[APP_MAX_SHARDS];
 	uint32_t num_shards;
@@ -239,8 +240,12 @@ struct nic {
 	struct wire *wire;
 	struct mac_table *macs; /* mac_filter.c: group addresses that its shards receive */
 	uint32_t *cm_ports;     /* fw_port.cm_ports */
+	uint64_t senders;       /* cores that send to it, a bit each */
 	uint32_t num_shards;
 	uint32_t num_coll; /* of num_shards, the last ones: reserved for collectives */
+	/* Its MAC is one of the built-in switch: false while the NIC is made or removed. */
+	bool on_switch;
+	bool added; /* while weftd runs */
 
 	/* Read by the shards in each turn; written when a link changes or a capture begins. */
 	APP_PART(seldom);
@@ -263,6 +268,9 @@ struct nic {
 	uint32_t default_mtu;  /* where the configuration names none */
 	bool link_told_down;   /* last link state that was logged */
 	struct log_limit link_said;
+	bool leaves;                     /* it is removed once no connection is left */
+	uint64_t leave_ns;               /* time when that began */
+	struct rte_mempool *switch_pool; /* its own on the switch, kept when it is removed */
 	int lock_fd;
 	int listen_fd;
 	int card_fd;        /* keeps other weftds off a card; -1: none */
@@ -280,7 +288,7 @@ struct nic {
 struct app {
 	APP_PART(fixed);
 	struct conf conf;
-	uint32_t num_nics;
+	uint32_t num_nics;                 /* slots in use; some may be empty */
 	struct core *core[CONF_MAX_CORES]; /* cores with role io first, then coll */
 	uint32_t num_cores;
 	uint32_t num_io_cores;
@@ -298,8 +306,18 @@ struct app {
 	/* Set while the control thread polls done: cores need not wake it. */
 	_Atomic bool control_looks;
 
+	/*
+	 * Slots: a NIC that was removed leaves its slot empty, and the next one takes it. Slots and
+	 * num_nics change while all cores are parked (park.h).
+	 */
 	struct nic nic[CONF_MAX_NICS];
 };
+
+/* Returns true if this slot has a NIC. Control thread, once NICs are open. */
+static inline bool app_has_nic(const struct app *app, uint32_t index)
+{
+	return index < app->num_nics && app->nic[index].wire;
+}
 
 /*
  * Allocates zeroed memory that shares no line with other memory; NULL: out of memory. free()

@@ -233,6 +233,8 @@ static void check_nic(struct check *c, uint32_t index)
 	case CONF_WIRE_TAP:
 		check_tap(c, name);
 		break;
+	case CONF_WIRE_NONE:
+		break;
 	}
 }
 

@@ -200,7 +200,7 @@ static int hugepages_wanted(const struct app *app, uint64_t bytes)
 	return 0;
 }
 
-int eal_start(struct app *app, uint64_t bytes)
+int eal_start(struct app *app, uint64_t bytes, uint64_t spare_bytes)
 {
 	static struct eal_args args; /* the EAL keeps pointers to it */
 	char text[96];
@@ -234,7 +234,8 @@ int eal_start(struct app *app, uint64_t bytes)
 	} else {
 		add(&args, "--no-huge");
 		add(&args, "--no-shconf");
-		snprintf(text, sizeof(text), "%llu", (unsigned long long)(bytes >> 20) + 1);
+		snprintf(text, sizeof(text), "%llu",
+			 (unsigned long long)((bytes + spare_bytes) >> 20) + 1);
 		add(&args, "-m");
 		add(&args, text);
 	}

@@ -9,9 +9,11 @@
 
 /*
  * Starts the EAL with one EAL thread per core of app and the given memory, from hugepages if enough
- * are free, otherwise from ordinary memory. Returns 0 or -errno.
+ * are free, otherwise from ordinary memory, with address space for spare_bytes more. Returns 0 or
+ * -errno.
  */
-int eal_start(struct app *app, uint64_t bytes) __attribute__((warn_unused_result));
+int eal_start(struct app *app, uint64_t bytes, uint64_t spare_bytes)
+    __attribute__((warn_unused_result));
 
 /* Cleans up and removes its files. The process must exit soon afterwards. */
 void eal_end(void);

@@ -25,7 +25,9 @@ enum {
 #define LOG_LIMIT_NS UINT64_C(6000000000) /* afterwards one line per interval */
 
 static atomic_int log_level_now = LOG_LEVEL_INFO;
-static const char *log_path; /* NULL: the inherited standard error */
+static const char *log_path;           /* NULL: the inherited standard error */
+static _Thread_local char *log_caught; /* the first error of this thread; NULL: not wanted */
+static _Thread_local size_t log_caught_chars;
 static bool log_journal;     /* standard error is the journal's, which reads a line's priority */
 static atomic_uint log_lost; /* lines that could not be written */
 
@@ -122,10 +124,21 @@ void log_info(const char *format, ...)
 	va_end(args);
 }
 
+void log_catch(char *text, size_t chars)
+{
+	log_caught = text;
+	log_caught_chars = chars;
+}
+
 void log_error(const char *format, ...)
 {
 	va_list args;
 
+	if (log_caught && !*log_caught) {
+		va_start(args, format);
+		(void)vsnprintf(log_caught, log_caught_chars, format, args);
+		va_end(args);
+	}
 	va_start(args, format);
 	log_line(LOG_LEVEL_ERROR, format, args);
 	va_end(args);

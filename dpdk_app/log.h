@@ -6,12 +6,19 @@
 #define WEFT_APP_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Reports information for the operator. Any thread. */
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Reports an error; the message also says how to fix it. Any thread. */
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/*
+ * Keeps this thread's next error in text, too, whose first character is 0 until then; NULL: no
+ * more.
+ */
+void log_catch(char *text, size_t chars);
+
 /* Reports details, printed only at the level debug. Any thread. */
 void log_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -34,6 +34,7 @@
 #include "dpdk_app/client/notify.h"
 #include "dpdk_app/client/populate.h"
 #include "dpdk_app/native.h"
+#include "dpdk_app/opener.h"
 #include "dpdk_app/privilege.h"
 #include "dpdk_app/rings.h"
 #include "dpdk_app/sandbox.h"
@@ -154,10 +155,15 @@ static int give_up_rights(const struct app *app)
 	int err;
 
 	hostcopy_allow();
+	if (app->conf.keep_port_rights) {
+		err = opener_start();
+		if (err)
+			return err;
+	}
 	err = privilege_drop(privilege_needed(app));
 	if (err || app->conf.no_seccomp)
 		return err;
-	err = sandbox_process();
+	err = sandbox_process(app->conf.keep_port_rights);
 	if (err)
 		log_error("system calls cannot be filtered: %s; --seccomp off disables the filter",
 			  strerror(-err));
@@ -248,7 +254,7 @@ int main(int argc, char **argv)
 	if (!err)
 		err = nic_lock_all(&app);
 	if (!err)
-		err = eal_start(&app, nic_memory_bytes(&app));
+		err = eal_start(&app, nic_memory_bytes(&app), nic_spare_bytes(&app));
 	started = !err;
 	if (started) {
 		err = serve(&app);

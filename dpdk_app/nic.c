@@ -51,6 +51,7 @@ enum {
 	 */
 	NIC_XDP_BUFFER = 4096 - 3 * 64 - 64,
 	NIC_MEMORY_SPARE = 64 << 20,
+	NIC_ADDED_BYTES = 96 << 20, /* pool of a NIC that is added later */
 	NIC_PAGE_BYTES = 4096,
 	NIC_CARD_BUFFER = 2048,
 	NIC_CARD_EXTRA = 32, /* tags, FCS, and what virtio puts before a frame */
@@ -245,6 +246,38 @@ static void plan_shards(struct nic *nic)
 	plan_shards_on(nic, nic->num_coll, &app->core[io], coll);
 }
 
+int nic_plan_wire(struct nic *nic)
+{
+	int err;
+
+	plan_mac(nic);
+	err = plan_mtu(nic);
+	return err ? err : plan_card(nic);
+}
+
+/* Returns the cores that poll shards of this NIC, a bit each. */
+static uint64_t nic_cores(const struct nic *nic)
+{
+	uint64_t cores = 0;
+
+	for (uint32_t i = 0; i < nic->num_shards; i++)
+		cores |= UINT64_C(1) << nic->shard[i].core->number;
+	return cores;
+}
+
+/* The cores that send to this NIC: by the switch, or those that share its port. */
+static void plan_senders(struct nic *nic)
+{
+	const struct app *app = nic->app;
+
+	if (nic->conf->wire != CONF_WIRE_SWITCH)
+		nic->senders = nic->num_shards > 1 ? nic_cores(nic) : 0;
+	for (uint32_t i = 0; nic->conf->wire == CONF_WIRE_SWITCH && i < app->num_nics; i++) {
+		if (app->nic[i].conf->wire == CONF_WIRE_SWITCH)
+			nic->senders |= nic_cores(&app->nic[i]);
+	}
+}
+
 int nic_plan(struct app *app)
 {
 	int err = plan_cores(app);
@@ -259,12 +292,13 @@ int nic_plan(struct app *app)
 		nic->conf = &app->conf.nic[i];
 		nic->index = i;
 		snprintf(nic->name, sizeof(nic->name), "%s%u", app->conf.name, (uint8_t)i);
-		plan_mac(nic);
 		plan_shards(nic);
-		err = plan_mtu(nic);
-		if (!err)
-			err = plan_card(nic);
+		err = nic_plan_wire(nic);
 	}
+	for (uint32_t i = 0; !err && i < app->num_nics; i++)
+		plan_senders(&app->nic[i]);
+	for (uint32_t i = 0; i < app->num_cores; i++)
+		app->core[i]->polls = app->core[i]->num_shards;
 	return err;
 }
 
@@ -284,56 +318,43 @@ static uint32_t nic_buffer_bytes(const struct nic *nic)
 	return RTE_PKTMBUF_HEADROOM + (frame + 4 + 63) / 64 * 64;
 }
 
-/* The NICs of the switch come first and pass frames to each other, so they share one pool. */
+/*
+ * The NICs of the switch come first and pass frames to each other, so those of the configuration
+ * share one pool.
+ */
 static bool nic_shares_pool(const struct nic *nic)
 {
-	return nic->conf->wire == CONF_WIRE_SWITCH && nic->index > 0;
-}
-
-/* Returns the cores that poll shards of this NIC, a bit each. */
-static uint64_t nic_cores(const struct nic *nic)
-{
-	uint64_t cores = 0;
-
-	for (uint32_t i = 0; i < nic->num_shards; i++)
-		cores |= UINT64_C(1) << nic->shard[i].core->number;
-	return cores;
-}
-
-/* Returns the cores that send to this NIC: by the switch, or those that share its port. */
-static uint64_t nic_senders(const struct nic *nic)
-{
-	const struct app *app = nic->app;
-	uint64_t cores = 0;
-
-	if (nic->conf->wire != CONF_WIRE_SWITCH)
-		return nic->num_shards > 1 ? nic_cores(nic) : 0;
-	for (uint32_t i = 0; i < app->num_nics; i++) {
-		if (app->nic[i].conf->wire == CONF_WIRE_SWITCH)
-			cores |= nic_cores(&app->nic[i]);
-	}
-	return cores;
+	return nic->conf->wire == CONF_WIRE_SWITCH && nic->index > 0 && !nic->added;
 }
 
 /* Frames that a shard's lanes can hold, and its core's working set. */
 static uint32_t nic_shard_frames(const struct nic *nic)
 {
-	uint32_t senders = (uint32_t)__builtin_popcountll(nic_senders(nic));
+	uint32_t senders = (uint32_t)__builtin_popcountll(nic->senders);
 
 	return NIC_POOL_PER_SHARD + (senders ? senders * lanes_slots(senders) : LANES_FRAMES);
+}
+
+/* Frames that the shards of a NIC of the switch can hold. */
+static uint32_t nic_switch_frames(const struct nic *nic)
+{
+	bool faulty = conf_faulty(&nic->app->conf);
+
+	return nic->num_shards * (nic_shard_frames(nic) + SWITCH_HOLD_TOTAL +
+				  (faulty ? (uint32_t)IMPAIR_QUEUE_MAX : 0));
 }
 
 static uint32_t nic_pool_frames(const struct nic *nic)
 {
 	const struct app *app = nic->app;
-	bool faulty = conf_faulty(&app->conf);
 	uint32_t n = NIC_POOL_SPARE + 2 * NIC_POOL_CACHE * app->num_cores;
 
 	if (nic->conf->wire != CONF_WIRE_SWITCH)
 		return n + NIC_POOL_PORT + nic_shard_frames(nic) * nic->num_shards;
+	if (nic->added)
+		return n + nic_switch_frames(nic);
 	for (uint32_t i = 0; i < app->conf.num_switch_nics; i++)
-		n += app->nic[i].num_shards * (nic_shard_frames(nic) + SWITCH_HOLD_TOTAL +
-					       (faulty ? (uint32_t)IMPAIR_QUEUE_MAX : 0));
+		n += nic_switch_frames(&app->nic[i]);
 	return n;
 }
 
@@ -364,6 +385,11 @@ uint64_t nic_memory_bytes(const struct app *app)
 	return bytes;
 }
 
+uint64_t nic_spare_bytes(const struct app *app)
+{
+	return (uint64_t)app->conf.spare_nics * NIC_ADDED_BYTES;
+}
+
 static void shard_ring_name(const struct shard *shard, const char *what,
 			    char name[RTE_RING_NAMESIZE])
 {
@@ -381,7 +407,7 @@ static int shard_rings(struct shard *shard)
 	if (!shard->unmap)
 		return -ENOMEM;
 	err = lanes_init(&shard->loop, nic_cores(shard->nic));
-	return err ? err : lanes_init(&shard->in, nic_senders(shard->nic));
+	return err ? err : lanes_init(&shard->in, shard->nic->senders);
 }
 
 static int nic_wire(struct nic *nic)
@@ -403,6 +429,8 @@ static int nic_wire(struct nic *nic)
 		break;
 	case CONF_WIRE_PCI:
 		err = wire_pci_open(nic);
+		break;
+	case CONF_WIRE_NONE:
 		break;
 	}
 	return err;
@@ -468,6 +496,9 @@ static int shard_firmware(struct shard *shard)
 	if (!shard->fw)
 		return -EINVAL;
 	shard->ops = &firmware_current()->ops;
+	/* weftd's own made it; another may run since an upgrade. */
+	if (nic->added)
+		shard->ops->adopt(shard->fw);
 	shard->link_up = true; /* the firmware's initial assumption */
 	shard->stages = nic->app->conf.stages;
 	if (shard->stages)
@@ -486,23 +517,42 @@ static int nic_first_faults(struct nic *nic)
 	return fault_wanted(&fault) ? faults_set(nic, &fault, false) : 0;
 }
 
-static int nic_open(struct nic *nic)
+/* A pool of the NIC's own; one that it had on the switch before, and that other NICs may use. */
+static struct rte_mempool *nic_pool(struct nic *nic)
 {
 	char name[RTE_MEMPOOL_NAMESIZE];
-	int err = 0;
+	struct rte_mempool *kept = nic->switch_pool;
+	bool on_switch = nic->conf->wire == CONF_WIRE_SWITCH;
 
-	snprintf(name, sizeof(name), "pool_%s", nic->name);
 	if (nic_shares_pool(nic))
-		nic->pool = nic->app->nic[0].pool;
-	else
-		nic->pool = rte_pktmbuf_pool_create_by_ops(
-		    name, nic_pool_frames(nic), TSAN_POOL_CACHE(NIC_POOL_CACHE), 0,
-		    (uint16_t)nic_buffer_bytes(nic), SOCKET_ID_ANY, TSAN_POOL_OPS);
-	if (!nic->pool) {
+		return nic->app->nic[0].pool;
+	if (on_switch && kept && rte_pktmbuf_data_room_size(kept) >= nic_buffer_bytes(nic))
+		return kept;
+	if (on_switch && kept) {
+		log_error("%s: frames of this NIC's number were made for a smaller MTU: systemctl "
+			  "restart weftd",
+			  nic->name);
+		return NULL;
+	}
+	snprintf(name, sizeof(name), "%s_%s", on_switch ? "pool" : "port", nic->name);
+	kept = rte_pktmbuf_pool_create_by_ops(
+	    name, nic_pool_frames(nic), TSAN_POOL_CACHE(NIC_POOL_CACHE), 0,
+	    (uint16_t)nic_buffer_bytes(nic), SOCKET_ID_ANY, TSAN_POOL_OPS);
+	if (!kept)
 		log_error("%s: no memory for %u frames; free some, or use a smaller --mtu",
 			  nic->name, nic_pool_frames(nic));
+	if (on_switch)
+		nic->switch_pool = kept;
+	return kept;
+}
+
+int nic_open(struct nic *nic)
+{
+	int err = 0;
+
+	nic->pool = nic_pool(nic);
+	if (!nic->pool)
 		return -ENOMEM;
-	}
 	for (uint32_t i = 0; !err && i < nic->num_shards; i++)
 		err = shard_rings(&nic->shard[i]);
 	if (!err)
@@ -515,14 +565,15 @@ static int nic_open(struct nic *nic)
 	nic->ip_mtu = nic->mtu;
 	for (uint32_t i = 0; !err && i < nic->num_shards; i++)
 		err = shard_firmware(&nic->shard[i]);
-	if (!err)
-		err = nic_first_faults(nic);
-	if (!err) {
-		struct core *core = nic->shard[0].core;
+	return err ? err : nic_first_faults(nic);
+}
 
-		core->wire[core->num_wires++] = nic->wire;
-	}
-	return err;
+void nic_join(struct nic *nic)
+{
+	struct core *core = nic->shard[0].core;
+
+	core->wire[core->num_wires++] = nic->wire;
+	nic->on_switch = nic->conf->wire == CONF_WIRE_SWITCH;
 }
 
 int nic_open_all(struct app *app)
@@ -531,7 +582,9 @@ int nic_open_all(struct app *app)
 
 	for (uint32_t i = 0; !err && i < app->num_nics; i++) {
 		err = nic_open(&app->nic[i]);
-		if (err)
+		if (!err)
+			nic_join(&app->nic[i]);
+		else
 			log_error("%s cannot be created: %s", app->nic[i].name, strerror(-err));
 	}
 	return err;
@@ -549,25 +602,37 @@ static void shard_close(struct shard *shard)
 	faults_free(shard);
 }
 
+void nic_close(struct nic *nic)
+{
+	if (nic->listen_fd >= 0) {
+		(void)unlinkat(nic->app->run_fd, nic->name, 0);
+		close(nic->listen_fd);
+		nic->listen_fd = -1;
+	}
+	if (nic->wire)
+		nic->wire->ops->close(nic->wire);
+	nic->wire = NULL;
+	for (uint32_t s = 0; s < nic->num_shards; s++)
+		shard_close(&nic->shard[s]);
+	mac_filter_free(nic);
+	free(nic->cm_ports);
+	nic->cm_ports = NULL;
+}
+
+void nic_free_pool(struct nic *nic)
+{
+	if (nic->conf->wire != CONF_WIRE_SWITCH)
+		rte_mempool_free(nic->pool);
+	nic->pool = NULL;
+}
+
 void nic_close_all(struct app *app)
 {
-	for (uint32_t i = 0; i < app->num_nics; i++) {
-		struct nic *nic = &app->nic[i];
-
-		if (nic->listen_fd >= 0) {
-			(void)unlinkat(app->run_fd, nic->name, 0);
-			close(nic->listen_fd);
-		}
-		if (nic->wire)
-			nic->wire->ops->close(nic->wire);
-		for (uint32_t s = 0; s < nic->num_shards; s++)
-			shard_close(&nic->shard[s]);
-		mac_filter_free(nic);
-		free(nic->cm_ports);
-	}
+	for (uint32_t i = 0; i < app->num_nics; i++)
+		nic_close(&app->nic[i]);
 	/* Frames move between NICs: free the pools only when no ring holds any. */
 	for (uint32_t i = 0; i < app->num_nics; i++) {
-		if (!nic_shares_pool(&app->nic[i]))
-			rte_mempool_free(app->nic[i].pool);
+		nic_free_pool(&app->nic[i]);
+		rte_mempool_free(app->nic[i].switch_pool);
 	}
 }

@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/log.h"
+#include "dpdk_app/opener.h"
 #include "dpdk_app/wire/wire.h"
 #include "dpdk_app/wire/xdp.h"
 
@@ -171,6 +172,8 @@ uint64_t privilege_needed(const struct app *app)
 	/* Process pages and device buffers are locked regardless of the limit. */
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur != RLIM_INFINITY)
 		keep |= UINT64_C(1) << CAP_IPC_LOCK;
+	if (app->conf.keep_port_rights)
+		keep |= UINT64_C(1) << CAP_NET_BIND_SERVICE;
 	for (uint32_t i = 0; i < app->num_nics; i++) {
 		const struct wire *wire = app->nic[i].wire;
 
@@ -183,8 +186,8 @@ uint64_t privilege_needed(const struct app *app)
 	return keep & get_permitted();
 }
 
-/* Drops this thread's rights. Async-signal-safe. /proc, read afterwards, shows failures. */
-static void drop_here(void)
+/* Reduces this thread's rights. Async-signal-safe. /proc, read afterwards, shows failures. */
+static void drop_to(uint64_t keep)
 {
 	const unsigned long locked = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
 				     SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
@@ -193,13 +196,33 @@ static void drop_here(void)
 
 	/* Needs CAP_SETPCAP; without it a thread has nothing to drop here. */
 	for (unsigned long cap = 0; cap < 64; cap++) {
-		if (!(privilege_keep >> cap & 1) && prctl(PR_CAPBSET_DROP, cap, 0UL, 0UL, 0UL))
+		if (!(keep >> cap & 1) && prctl(PR_CAPBSET_DROP, cap, 0UL, 0UL, 0UL))
 			break;
 	}
 	(void)prctl(PR_SET_SECUREBITS, locked, 0UL, 0UL, 0UL);
 	(void)prctl(PR_CAP_AMBIENT, (unsigned long)PR_CAP_AMBIENT_CLEAR_ALL, 0UL, 0UL, 0UL);
-	(void)set_capabilities(privilege_keep, privilege_keep);
+	(void)set_capabilities(keep, keep);
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL);
+}
+
+static void drop_here(void)
+{
+	drop_to(privilege_keep);
+}
+
+/* An interface of the kernel takes these: dist/weftd.service.in. */
+static int limit_opener(void *arg)
+{
+	static const int caps[] = {CAP_NET_ADMIN, CAP_NET_RAW,  CAP_BPF,
+				   CAP_PERFMON,   CAP_IPC_LOCK, CAP_NET_BIND_SERVICE};
+	uint64_t keep = 0;
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++)
+		keep |= UINT64_C(1) << caps[i];
+	keep &= get_permitted();
+	drop_to(keep);
+	return get_permitted() & ~keep ? -EPERM : 0;
 }
 
 static void on_signal(int signo)
@@ -260,7 +283,7 @@ static int ask_threads(int signo, char *last, size_t bytes)
 	while ((entry = readdir(dir))) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (tid <= 0 || thread_is_bare(entry->d_name))
+		if (tid <= 0 || tid == opener_tid() || thread_is_bare(entry->d_name))
 			continue;
 		snprintf(last, bytes, "%.16s", entry->d_name);
 		n++;
@@ -279,6 +302,8 @@ int privilege_drop(uint64_t keep)
 	int left = -1;
 
 	privilege_keep = keep;
+	if (opener_tid() && opener_run(limit_opener, NULL))
+		return -EPERM;
 	sigfillset(&action.sa_mask);
 	if (sigaction(signo, &action, NULL))
 		return -errno;

@@ -26,7 +26,8 @@ uint64_t privilege_needed(const struct app *app);
 /*
  * Drops all capabilities except those in keep from every thread of this process, permanently:
  * executing a program does not restore them (no_new_privs). Returns 0, or -errno after a message if
- * a thread has kept more. Interrupts system calls of the other threads.
+ * a thread has kept more. The opener (opener.h) keeps what opening an interface takes. Interrupts
+ * system calls of the other threads.
  */
 int privilege_drop(uint64_t keep) __attribute__((warn_unused_result));
 

@@ -255,10 +255,12 @@ static const int sandbox_programs[] = {
 };
 #endif
 
-int sandbox_process(void)
+/* Maps of an XDP program that is loaded. */
+static const uint32_t sandbox_bpf[] = {BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM,
+				       BPF_MAP_DELETE_ELEM, BPF_OBJ_GET_INFO_BY_FD};
+
+int sandbox_process(bool opens)
 {
-	static const uint32_t bpf_cmds[] = {BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM,
-					    BPF_MAP_DELETE_ELEM, BPF_OBJ_GET_INFO_BY_FD};
 	static const int clone3[] = {__NR_clone3};
 	static void *unwinder;
 	struct sigaction action = {.sa_sigaction = on_forbidden, .sa_flags = SA_SIGINFO};
@@ -290,7 +292,9 @@ int sandbox_process(void)
 #endif
 	rule_bits(&f, __NR_mprotect, 2, PROT_EXEC, SECCOMP_RET_TRAP);
 	rule_bits(&f, __NR_pkey_mprotect, 2, PROT_EXEC, SECCOMP_RET_TRAP);
-	rule_not(&f, __NR_bpf, 0, bpf_cmds, COUNT(bpf_cmds), SECCOMP_RET_TRAP);
+	/* Later programs are loaded by the opener, and cores have lists of their own. */
+	if (!opens)
+		rule_not(&f, __NR_bpf, 0, sandbox_bpf, COUNT(sandbox_bpf), SECCOMP_RET_TRAP);
 	answer(&f, SECCOMP_RET_ALLOW);
 	return install(&f, SECCOMP_FILTER_FLAG_TSYNC);
 }
@@ -407,7 +411,7 @@ int sandbox_core(const struct core *core)
 	static const int calls[] = {__NR_rt_sigaction, __NR_tgkill, __NR_prlimit64};
 	static const int sockets[] = {__NR_socket};
 	const uint32_t self = (uint32_t)getpid();
-	bool wires = core->num_wires > 0;
+	bool wires = core->num_wires > 0 || core->app->conf.keep_port_rights;
 	struct filter f;
 
 	begin(&f);
@@ -430,6 +434,7 @@ int sandbox_core(const struct core *core)
 	for (uint32_t i = 0; i < core->num_shards; i++)
 		wires = wires || core->shard[i]->nic->conf->wire != CONF_WIRE_SWITCH;
 	if (wires) {
+		rule_not(&f, __NR_bpf, 0, sandbox_bpf, COUNT(sandbox_bpf), SECCOMP_RET_TRAP);
 		rule(&f, core_wire, COUNT(core_wire), SECCOMP_RET_ALLOW);
 		rule_not(&f, __NR_socket, 0, families, COUNT(families), SECCOMP_RET_TRAP);
 		rule(&f, sockets, COUNT(sockets), SECCOMP_RET_ALLOW);

@@ -13,10 +13,11 @@
 
 /*
  * Installs the filter of the process for all existing and future threads. Call it after
- * privilege_drop(), with no_new_privs set. A forbidden call ends weftd with a line that names it.
- * Returns 0 or -errno.
+ * privilege_drop(), with no_new_privs set. opens: programs for interfaces may be loaded later, by a
+ * thread that has the rights. A forbidden call ends weftd with a line that names it. Returns 0 or
+ * -errno.
  */
-int sandbox_process(void) __attribute__((warn_unused_result));
+int sandbox_process(bool opens) __attribute__((warn_unused_result));
 
 /*
  * Installs the filter of the process that compiles users' operations (native_compiler.c): memory,

@@ -16,12 +16,11 @@
 #include "dpdk_app/args/args_coalesce.h"
 #include "dpdk_app/args/args_cores.h"
 #include "dpdk_app/args/args_fault.h"
-#include "dpdk_app/args/args_memif.h"
 #include "dpdk_app/args/args_mpa.h"
+#include "dpdk_app/args/args_port.h"
 #include "dpdk_app/args/args_quota.h"
 #include "dpdk_app/args/args_rights.h"
 #include "dpdk_app/args/args_value.h"
-#include "dpdk_app/wire/pci_card.h"
 #include "lib/cli.h"
 #include "lib/fault.h"
 #include "shared_defs/hw_cmd.h"
@@ -51,91 +50,16 @@ static bool apply_subnet(struct cli *cli, const char *text)
 	return true;
 }
 
-/* Determines the kind of --port from the text before the colon. */
-static bool port_kind(struct cli *cli, struct conf_nic *nic, const char **device)
-{
-	static const struct {
-		const char *prefix;
-		enum conf_wire wire;
-	} kinds[] = {
-	    {"memif:", CONF_WIRE_MEMIF},
-	    {"pci:", CONF_WIRE_PCI},
-	    {"tap:", CONF_WIRE_TAP},
-	};
-
-	nic->wire = CONF_WIRE_NETDEV;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		size_t chars = strlen(kinds[i].prefix);
-
-		if (strncmp(*device, kinds[i].prefix, chars))
-			continue;
-		nic->wire = kinds[i].wire;
-		*device += chars;
-		return true;
-	}
-	/* A full PCI address contains colons; an interface name does not. */
-	if (strchr(*device, ':'))
-		return cli_wrong(
-		    cli,
-		    "--port %s: unknown kind; use NETDEV, memif:PATH[,server], pci:ADDR "
-		    "or tap:NAME",
-		    *device);
-	return true;
-}
-
-/* Stores the address of a card as DPDK writes it. */
-static bool port_card(struct cli *cli, const char *text, struct conf_nic *nic, const char *device)
-{
-	const struct conf *conf = conf_of(cli);
-	char address[PCI_CARD_ADDRESS_CHARS];
-
-	if (!pci_card_address(device, address))
-		return cli_wrong(cli,
-				 "--port %s: no address of a card, such as pci:0000:3b:00.1; weftd "
-				 "--list-ports shows those there are",
-				 text);
-	for (uint32_t i = 0; i < conf->num_nics; i++) {
-		if (conf->nic[i].wire == CONF_WIRE_PCI && !strcmp(conf->nic[i].device, address))
-			return cli_wrong(cli, "--port %s: that card has a NIC already", text);
-	}
-	memcpy(nic->device, address, sizeof(address));
-	return true;
-}
-
 static bool apply_port(struct cli *cli, const char *text)
 {
-	struct conf_nic nic = {0};
-	const char *device = text;
-	size_t chars;
+	struct conf *conf = conf_of(cli);
 
-	if (!port_kind(cli, &nic, &device))
-		return false;
-	chars = strlen(device);
-	if (nic.wire == CONF_WIRE_MEMIF) {
-		const char *bad = memif_port_parse(device, &nic, &chars);
-
-		if (bad)
-			return cli_wrong(cli, "--port %s: %s", text, bad);
-	}
-	/* DPDK would parse a comma as the start of another device argument. */
-	if (!chars || chars >= sizeof(nic.device) || memchr(device, ',', chars))
-		return cli_wrong(cli,
-				 "--port %s: no device named; use NETDEV, memif:PATH[,server], "
-				 "pci:ADDR or tap:NAME",
-				 text);
-	if (nic.wire == CONF_WIRE_PCI) {
-		if (!port_card(cli, text, &nic, device))
-			return false;
-		chars = 0; /* it is stored */
-	}
-	if ((nic.wire == CONF_WIRE_NETDEV || nic.wire == CONF_WIRE_TAP) && chars > 15)
-		return cli_wrong(cli, "--port %s: names of interfaces have at most 15 characters",
-				 text);
-	if (conf_of(cli)->num_nics == CONF_MAX_NICS)
+	if (conf->num_nics == CONF_MAX_NICS)
 		return cli_wrong(cli, "--port %s: at most %d NICs in one weftd; start a second one",
 				 text, CONF_MAX_NICS);
-	memcpy(nic.device, device, chars);
-	conf_of(cli)->nic[conf_of(cli)->num_nics++] = nic;
+	if (!port_parse(conf, text, &conf->nic[conf->num_nics], cli->error))
+		return false;
+	conf->num_nics++;
 	state_of(cli)->port_open = true;
 	return true;
 }
@@ -358,6 +282,21 @@ static const struct cli_option args_options[] = {
      .high = HW_MAX_MTU,
      .shown = "switch 9216, NETDEV the interface's, else 1500",
      .help = "largest IPv4 packet"},
+    {.name = "spare-nics",
+     .value = "N",
+     .kind = CLI_NUMBER,
+     ARGS_FIELD(spare_nics),
+     .high = CONF_MAX_NICS,
+     .initial = "4",
+     .help = "room for N more NICs that are added while weftd runs; address space until then"},
+    {.name = "port-rights",
+     .value = "drop|keep",
+     .kind = CLI_CHOICE,
+     ARGS_FIELD(keep_port_rights),
+     .choices = "drop|keep",
+     .initial = "drop",
+     .help = "keep: one thread keeps the capabilities that opening an interface takes, so that "
+	     "ports can be added while weftd runs"},
     {.name = "name",
      .value = "BASE",
      .apply = apply_name,

@@ -35,6 +35,7 @@ enum conf_wire {
 	CONF_WIRE_MEMIF,
 	CONF_WIRE_PCI,
 	CONF_WIRE_TAP,
+	CONF_WIRE_NONE, /* the NIC of this number was removed while weftd ran */
 };
 
 /* Role of a CPU. */
@@ -81,7 +82,9 @@ struct conf {
 	struct conf_nic nic[CONF_MAX_NICS];
 	uint32_t num_nics;
 	uint32_t num_switch_nics;
-	uint32_t subnet; /* network byte order, of the switch's NICs */
+	uint32_t spare_nics;   /* that may be added while weftd runs */
+	bool keep_port_rights; /* to open further interfaces */
+	uint32_t subnet;       /* network byte order, of the switch's NICs */
 	uint8_t subnet_prefix;
 	uint32_t mtu;          /* bytes of the largest IPv4 packet; 0: the wire's */
 	struct hw_fault fault; /* of each NIC of the switch */

@@ -659,6 +659,14 @@ const struct client *client_blocking(const struct nic *nic)
 	return NULL;
 }
 
+void client_doom_all(const struct nic *nic, bool tools)
+{
+	for (struct client *c = client_list; c; c = c->next) {
+		if (c->nic == nic && (tools || (!c->tool && c->state != CLIENT_CONNECTED)))
+			client_doom(c);
+	}
+}
+
 void client_free_all(void)
 {
 	struct client *next;

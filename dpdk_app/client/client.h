@@ -159,6 +159,9 @@ void client_reap(void);
 struct fw_client_params client_params(const struct client *c);
 /* Returns a process that is attached to the NIC, or about to, or about to be gone; NULL: none. */
 const struct client *client_blocking(const struct nic *nic);
+
+/* Ends the connections of processes to a NIC; tools: of all. */
+void client_doom_all(const struct nic *nic, bool tools);
 /* Frees all clients at shutdown, when no core runs. */
 void client_free_all(void);
 /* Unmaps the mappings that the shard has released. */

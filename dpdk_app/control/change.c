@@ -15,6 +15,7 @@
 
 #include "dpdk_app/args/args_fault.h"
 #include "dpdk_app/control/change_apply.h"
+#include "dpdk_app/control/plug.h"
 #include "dpdk_app/control/renew.h"
 #include "lib/fault.h"
 
@@ -79,6 +80,12 @@ static int run_line(const char *line, struct change_report *report)
 	bool net = renew_handles(line);
 	int err;
 
+	if (plug_handles(line)) {
+		err = plug_line(change_app, line, report);
+		log_report(report);
+		return err;
+	}
+
 	if (!net && !change_handles(line)) {
 		change_say(report,
 			   "\"%.40s\" cannot be changed while weftd runs: write it into the "
@@ -100,16 +107,19 @@ static int run_line(const char *line, struct change_report *report)
 
 static int reload(struct change_report *report)
 {
-	static struct conf conf;
+	static struct conf conf, asked;
 	char error[CONF_ERROR_CHARS] = "";
-	int err;
+	int err, rc;
 
 	if (args_parse(change_argc, change_argv, &conf, error) != ARGS_RUN) {
 		change_say(report, "%s: nothing was changed", error);
 		return EINVAL;
 	}
-	err = change_apply(change_app, &conf, report);
-	if (change_left(&change_asked, &conf, report) && !err)
+	asked = conf;
+	err = plug_reload(change_app, &conf, report);
+	rc = change_apply(change_app, &conf, report);
+	err = rc ? rc : err;
+	if (change_left(&change_asked, &asked, report) && !err)
 		err = ENOTSUP;
 	if (!report->chars)
 		change_say(report, "nothing differs from the configuration");

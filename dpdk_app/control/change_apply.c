@@ -40,7 +40,7 @@ static int apply_faults(struct app *app, const struct conf *conf, struct change_
 		int rc;
 
 		conf_fault_of(conf, i, &fault);
-		if (same_fault(&fault, &nic->fault))
+		if (!app_has_nic(app, i) || same_fault(&fault, &nic->fault))
 			continue;
 		fault_words_print(&fault, words, sizeof(words));
 		rc = faults_set(nic, &fault, true);
@@ -209,7 +209,8 @@ static const struct {
 	{                                                                                          \
 		word, offsetof(struct conf, member), sizeof(((struct conf *)NULL)->member)         \
 	}
-    FIXED("nics", num_switch_nics),
+    FIXED("spare-nics", spare_nics),
+    FIXED("port-rights", keep_port_rights),
     FIXED("crc", switch_crc),
     FIXED("cores", core),
     FIXED("shared-core, own-core", share),
@@ -231,24 +232,10 @@ static const struct {
 #undef FIXED
 };
 
-/* Addresses can be changed, ports cannot. */
-static bool same_port(const struct conf_nic *a, const struct conf_nic *b)
-{
-	return a->wire == b->wire && !strcmp(a->device, b->device) &&
-	       a->memif_server == b->memif_server && a->memif_user_given == b->memif_user_given &&
-	       a->memif_user == b->memif_user && !strcmp(a->memif_secret, b->memif_secret);
-}
-
 bool change_left(const struct conf *asked, const struct conf *conf, struct change_report *report)
 {
-	bool some = false, ports = asked->num_nics != conf->num_nics;
+	bool some = false;
 
-	for (uint32_t i = 0; !ports && i < conf->num_nics; i++)
-		ports = !same_port(&asked->nic[i], &conf->nic[i]);
-	if (ports) {
-		change_say(report, "port: not while weftd runs: systemctl restart weftd");
-		some = true;
-	}
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
 		if (!memcmp((const char *)asked + fixed[i].offset,
 			    (const char *)conf + fixed[i].offset, fixed[i].bytes))

@@ -17,6 +17,7 @@
 #include "dpdk_app/control/capture.h"
 #include "dpdk_app/client/client.h"
 #include "dpdk_app/control/control_signal.h"
+#include "dpdk_app/control/plug.h"
 #include "dpdk_app/wire/card.h"
 #include "dpdk_app/wire/link.h"
 #include "dpdk_app/log.h"
@@ -74,11 +75,32 @@ static int control_watch(struct control *control, int fd, struct control_source 
 	return epoll_ctl(control->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
+static struct control *control_of; /* while control_run() lasts */
+
+int control_add_nic(struct nic *nic)
+{
+	struct control *control = control_of;
+	int err = control_watch(control, nic->listen_fd, &control->listen[nic->index],
+				CONTROL_LISTEN, nic);
+
+	if (err || !nic->wire->ifindex)
+		return err;
+	if (control->link_fd >= 0) {
+		link_ask(control->link_fd, nic->app);
+		return 0;
+	}
+	control->link_fd = link_open(nic->app);
+	return control->link_fd < 0
+		   ? 0
+		   : control_watch(control, control->link_fd, &control->link, CONTROL_LINK, NULL);
+}
+
 static int control_open(struct control *control, struct app *app)
 {
 	int err;
 
 	control->app = app;
+	control_of = control;
 	control->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	control->signal_fd = control_signal_open();
 	control->link_fd = link_open(app);
@@ -133,7 +155,7 @@ static void control_drain(struct app *app)
 			client_drain_unmap(&nic->shard[s]);
 		if (capture && capture_finished(capture))
 			capture_stop(nic);
-		if (nic->wire->memif)
+		if (nic->wire && nic->wire->memif)
 			memif_serve(nic->wire->memif);
 	}
 }
@@ -220,6 +242,8 @@ int control_run(struct app *app)
 
 		if (card_ms >= 0 && (wait_ms < 0 || wait_ms > card_ms))
 			wait_ms = card_ms;
+		if (plug_wait_ms(app) >= 0 && (wait_ms < 0 || wait_ms > plug_wait_ms(app)))
+			wait_ms = plug_wait_ms(app);
 		if (tick && (wait_ms < 0 || wait_ms > CONTROL_TICK_MS))
 			wait_ms = CONTROL_TICK_MS;
 		n = epoll_wait(control.epoll_fd, ev, CONTROL_EVENTS, wait_ms);
@@ -232,6 +256,7 @@ int control_run(struct app *app)
 		card_serve_all(app, app_clock_ns());
 		tick = client_sweep(app_clock_ns());
 		client_reap();
+		plug_serve(app, app_clock_ns());
 		watchdog_look(&dog, app, app_clock_ns());
 	}
 	if (err)

@@ -17,6 +17,9 @@ int control_init(struct app *app) __attribute__((warn_unused_result));
 /* Serves until SIGTERM or SIGINT. Returns 0, or -errno if the loop itself failed. */
 int control_run(struct app *app);
 
+/* Serves the socket and the link of a NIC that was added. Returns 0 or -errno. */
+int control_add_nic(struct nic *nic) __attribute__((warn_unused_result));
+
 /*
  * Ends all firmware: every client gets a fatal event, and the cores leave their loops. Returns when
  * all cores have answered.

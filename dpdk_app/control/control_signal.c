@@ -119,6 +119,8 @@ static void signal_ask_all(struct app *app)
 	for (uint32_t i = 0; i < app->num_nics; i++) {
 		const struct nic *nic = &app->nic[i];
 
+		if (!nic->wire)
+			continue;
 		log_info("%s: link %s, %s", nic->name, atomic_load(&nic->link_up) ? "up" : "down",
 			 nic->wire->how);
 		for (uint32_t s = 0; s < nic->num_shards; s++)

@@ -216,25 +216,10 @@ static int change_nic(struct nic *nic, const struct fw_net *net, struct change_r
 
 /* ---- all of them */
 
-/* Ports that are added or removed need a new start, and their NICs are others. */
-static bool same_nics(const struct app *app, const struct conf *conf)
-{
-	if (conf->num_nics != app->num_nics || conf->num_switch_nics != app->conf.num_switch_nics)
-		return false;
-	for (uint32_t i = 0; i < app->num_nics; i++) {
-		if (conf->nic[i].wire != app->conf.nic[i].wire ||
-		    strcmp(conf->nic[i].device, app->conf.nic[i].device))
-			return false;
-	}
-	return true;
-}
-
 int renew_apply(struct app *app, const struct conf *conf, struct change_report *report)
 {
 	int err = 0;
 
-	if (!same_nics(app, conf))
-		return 0;
 	for (uint32_t i = 0; i < app->num_nics; i++) {
 		struct nic *nic = &app->nic[i];
 		const struct conf_nic *want = &conf->nic[i];
@@ -245,6 +230,8 @@ int renew_apply(struct app *app, const struct conf *conf, struct change_report *
 				     .gateway = want->gateway};
 		int rc = 0;
 
+		if (!app_has_nic(app, i) || nic->leaves)
+			continue;
 		if (mtu != nic->ip_mtu || net.ip != nic->conf->ip ||
 		    net.ip_prefix != nic->conf->ip_prefix || net.gateway != nic->conf->gateway)
 			rc = change_nic(nic, &net, report);
@@ -274,7 +261,7 @@ bool renew_handles(const char *line)
 static bool find_nic(const struct app *app, const char *name, uint32_t *index)
 {
 	for (*index = 0; *index < app->num_nics; ++*index) {
-		if (!strcmp(app->nic[*index].name, name))
+		if (app_has_nic(app, *index) && !strcmp(app->nic[*index].name, name))
 			return true;
 	}
 	return false;

@@ -11,10 +11,10 @@
 #include "dpdk_app/control/change_apply.h"
 
 /*
- * Gives the NICs the addresses and MTUs of conf, which has the same NICs; app->conf follows.
- * Reports each change. Returns 0, or the errno of the last one that failed, which is reported too:
- * EBUSY: a process is attached, or has left connections that still close; ERANGE: the port was
- * opened with a smaller MTU; EADDRINUSE.
+ * Gives the NICs the addresses and MTUs of conf, whose NICs stand in the slots of app; app->conf
+ * follows. Reports each change. Returns 0, or the errno of the last one that failed, which is
+ * reported too: EBUSY: a process is attached, or has left connections that still close; ERANGE: the
+ * port was opened with a smaller MTU; EADDRINUSE.
  */
 int renew_apply(struct app *app, const struct conf *conf, struct change_report *report);
 

@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <rte_telemetry.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@ enum {
 	TELEMETRY_WAIT_S = 1,
 };
 
+static pthread_mutex_t telemetry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct app *telemetry_app;
 
 /* State shared by the handler and the control thread; the last of the two frees it. */
@@ -106,13 +108,13 @@ static struct telemetry_wait *ask_stats(struct shard *shard)
 static struct nic *find_nic(const char *name)
 {
 	for (uint32_t i = 0; name && i < telemetry_app->num_nics; i++) {
-		if (!strcmp(telemetry_app->nic[i].name, name))
+		if (app_has_nic(telemetry_app, i) && !strcmp(telemetry_app->nic[i].name, name))
 			return &telemetry_app->nic[i];
 	}
 	return NULL;
 }
 
-static int on_list(const char *cmd, const char *params, struct rte_tel_data *data)
+static int answer_list(const char *cmd, const char *params, struct rte_tel_data *data)
 {
 	(void)cmd;
 	(void)params;
@@ -122,6 +124,8 @@ static int on_list(const char *cmd, const char *params, struct rte_tel_data *dat
 		char ip[INET_ADDRSTRLEN];
 		char line[RTE_TEL_MAX_STRING_LEN];
 
+		if (!nic->wire)
+			continue;
 		inet_ntop(AF_INET, &nic->conf->ip, ip, sizeof(ip));
 		snprintf(line, sizeof(line), "%s %s/%u mtu %u, %s", nic->name, ip,
 			 nic->conf->ip_prefix, nic->ip_mtu, nic->wire->how);
@@ -165,7 +169,7 @@ static void add_stats(struct rte_tel_data *data, const struct shard *shard,
 	}
 }
 
-static int on_stats(const char *cmd, const char *params, struct rte_tel_data *data)
+static int answer_stats(const char *cmd, const char *params, struct rte_tel_data *data)
 {
 	const char *prefix = NULL;
 	struct nic *nic = nic_and_rest(params, &prefix);
@@ -264,7 +268,7 @@ static bool sum_vector(struct nic *nic, uint32_t vector, struct hw_resp_vector *
 	return true;
 }
 
-static int on_vector(const char *cmd, const char *params, struct rte_tel_data *data)
+static int answer_vector(const char *cmd, const char *params, struct rte_tel_data *data)
 {
 	struct hw_resp_vector sum;
 	uint32_t vector = 0;
@@ -293,6 +297,32 @@ static int on_vector(const char *cmd, const char *params, struct rte_tel_data *d
 		rte_tel_data_add_dict_u64(data, name, sum.wait[i]);
 	}
 	return 0;
+}
+
+/* ---- DPDK's thread; NICs stay where they are meanwhile */
+
+#define TELEMETRY_ON(what)                                                                         \
+	static int on_##what(const char *cmd, const char *params, struct rte_tel_data *data)       \
+	{                                                                                          \
+		int rc;                                                                            \
+                                                                                                   \
+		pthread_mutex_lock(&telemetry_lock);                                               \
+		rc = answer_##what(cmd, params, data);                                             \
+		pthread_mutex_unlock(&telemetry_lock);                                             \
+		return rc;                                                                         \
+	}
+TELEMETRY_ON(list)
+TELEMETRY_ON(stats)
+TELEMETRY_ON(vector)
+
+bool telemetry_pause(void)
+{
+	return !pthread_mutex_trylock(&telemetry_lock);
+}
+
+void telemetry_resume(void)
+{
+	pthread_mutex_unlock(&telemetry_lock);
 }
 
 int telemetry_init(struct app *app)

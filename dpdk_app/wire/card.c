@@ -459,7 +459,7 @@ static void card_serve(struct card *card, uint64_t now_ns)
 void card_serve_all(struct app *app, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < app->num_nics; i++) {
-		if (app->nic[i].wire->card)
+		if (app_has_nic(app, i) && app->nic[i].wire->card)
 			card_serve(app->nic[i].wire->card, now_ns);
 	}
 }
@@ -469,7 +469,8 @@ int card_wait_ms(const struct app *app, uint64_t now_ns)
 	int wait_ms = -1;
 
 	for (uint32_t i = 0; i < app->num_nics; i++) {
-		const struct card *card = app->nic[i].wire->card;
+		const struct wire *wire = app->nic[i].wire;
+		const struct card *card = wire ? wire->card : NULL;
 		uint64_t ms;
 
 		if (!card || card_state(card) == CARD_GONE)

@@ -26,7 +26,7 @@ enum {
 static bool link_wanted(const struct app *app)
 {
 	for (uint32_t i = 0; i < app->num_nics; i++) {
-		if (app->nic[i].wire->ifindex)
+		if (app_has_nic(app, i) && app->nic[i].wire->ifindex)
 			return true;
 	}
 	return false;
@@ -49,7 +49,7 @@ static bool link_ask_all(int fd)
 static void link_addresses(struct app *app)
 {
 	for (uint32_t i = 0; i < app->num_nics; i++) {
-		if (app->nic[i].wire->ifindex)
+		if (app_has_nic(app, i) && app->nic[i].wire->ifindex)
 			wire_netdev_addresses(app->nic[i].wire);
 	}
 }
@@ -71,7 +71,7 @@ int link_open(struct app *app)
 	if (fd >= 0)
 		close(fd);
 	for (uint32_t i = 0; i < app->num_nics; i++) {
-		if (app->nic[i].wire->ifindex)
+		if (app_has_nic(app, i) && app->nic[i].wire->ifindex)
 			atomic_store(&app->nic[i].link_up, 1);
 	}
 	return -1;
@@ -82,7 +82,7 @@ static void link_set(struct app *app, int ifindex, bool up)
 	for (uint32_t i = 0; i < app->num_nics; i++) {
 		struct nic *nic = &app->nic[i];
 
-		if (nic->wire->ifindex != ifindex || atomic_load(&nic->wire->gone) ||
+		if (!nic->wire || nic->wire->ifindex != ifindex || atomic_load(&nic->wire->gone) ||
 		    atomic_exchange(&nic->link_up, up) == up)
 			continue;
 		for (uint32_t s = 0; s < nic->num_shards; s++)
@@ -100,7 +100,7 @@ static void link_gone(struct app *app, int ifindex)
 	for (uint32_t i = 0; i < app->num_nics; i++) {
 		struct wire *wire = app->nic[i].wire;
 
-		if (wire->ifindex != ifindex || atomic_exchange(&wire->gone, true))
+		if (!wire || wire->ifindex != ifindex || atomic_exchange(&wire->gone, true))
 			continue;
 		log_error("%s: the interface %s is gone from this namespace; restart weftd once it "
 			  "is back",
@@ -132,6 +132,13 @@ static void link_message(struct app *app, const struct nlmsghdr *h, bool *addres
 	}
 }
 
+void link_ask(int fd, struct app *app)
+{
+	if (fd >= 0 && !link_ask_all(fd))
+		log_error("link states cannot be asked for: %s", strerror(errno));
+	link_addresses(app);
+}
+
 void link_read(int fd, struct app *app)
 {
 	_Alignas(struct nlmsghdr) char buffer[LINK_BUFFER_BYTES];
@@ -161,7 +168,7 @@ void link_tell(struct app *app)
 		bool down = !atomic_load(&nic->link_up);
 
 		/* memif.c reports its peers itself, with reasons. */
-		if (nic->wire->memif || down == nic->link_told_down)
+		if (!nic->wire || nic->wire->memif || down == nic->link_told_down)
 			continue;
 		nic->link_told_down = down;
 		log_limited(&nic->link_said, app_clock_ns(), "%s: link %s", nic->name,

@@ -13,6 +13,9 @@
  */
 int link_open(struct app *app);
 
+/* Asks for the states of all links again, and reads the kernel's addresses: a NIC was added. */
+void link_ask(int fd, struct app *app);
+
 /* Applies pending kernel messages to the NICs. */
 void link_read(int fd, struct app *app);
 

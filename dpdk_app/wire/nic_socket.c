@@ -87,7 +87,7 @@ static int open_lock(const struct app *app, const char *name)
 	return -1;
 }
 
-static int nic_lock(struct nic *nic)
+int nic_lock(struct nic *nic)
 {
 	const char *dir = nic->app->conf.run_dir;
 	char name[sizeof(nic->name)], lock[sizeof(nic->name) + sizeof(".lock")];
@@ -178,7 +178,7 @@ static int bind_socket(const struct nic *nic)
 	return err;
 }
 
-static int nic_listen(struct nic *nic)
+int nic_listen(struct nic *nic)
 {
 	int err;
 

@@ -70,10 +70,14 @@ uint32_t switch_hold_flush(struct switch_holds *holds, switch_hold_fn fn, void *
 	return moved;
 }
 
+void switch_hold_forget(struct switch_holds *holds, uint32_t to)
+{
+	rte_pktmbuf_free_bulk(holds->to[to].frame, holds->to[to].count);
+	hold_take(holds, to, holds->to[to].count);
+}
+
 void switch_hold_drop(struct switch_holds *holds)
 {
-	for (uint32_t to = 0; to < CONF_MAX_NICS; to++) {
-		rte_pktmbuf_free_bulk(holds->to[to].frame, holds->to[to].count);
-		hold_take(holds, to, holds->to[to].count);
-	}
+	for (uint32_t to = 0; to < CONF_MAX_NICS; to++)
+		switch_hold_forget(holds, to);
 }

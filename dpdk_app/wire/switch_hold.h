@@ -55,5 +55,7 @@ uint32_t switch_hold_flush(struct switch_holds *holds, switch_hold_fn fn, void *
 
 /* Frees all waiting frames. */
 void switch_hold_drop(struct switch_holds *holds);
+/* Frees those for one receiver, which is removed. */
+void switch_hold_forget(struct switch_holds *holds, uint32_t to);
 
 #endif /* WEFT_APP_SWITCH_HOLD_H */

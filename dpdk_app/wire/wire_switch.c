@@ -30,7 +30,7 @@ static struct nic *switch_find(struct app *app, const uint8_t *mac)
 	for (uint32_t i = 0; i < app->num_nics; i++) {
 		struct nic *nic = &app->nic[i];
 
-		if (nic->conf->wire == CONF_WIRE_SWITCH && !memcmp(nic->mac, mac, WIRE_MAC_BYTES))
+		if (nic->on_switch && !memcmp(nic->mac, mac, WIRE_MAC_BYTES))
 			return nic;
 	}
 	return NULL;
@@ -86,8 +86,7 @@ static void switch_flood(struct shard *from, struct rte_mbuf **frames, uint32_t 
 	for (uint32_t i = 0; i < app->num_nics; i++) {
 		struct nic *nic = &app->nic[i];
 
-		if (nic != from->nic && nic->conf->wire == CONF_WIRE_SWITCH &&
-		    mac_filter_passes(nic, dst))
+		if (nic != from->nic && nic->on_switch && mac_filter_passes(nic, dst))
 			to[count++] = nic;
 	}
 	if (!count) {

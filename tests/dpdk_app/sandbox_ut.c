@@ -176,7 +176,7 @@ static int try_it(enum how how, int (*what)(void))
 		setrlimit(RLIMIT_CORE, &none);
 		dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
 		conf.wire = how == CORE_WIRE ? CONF_WIRE_NETDEV : CONF_WIRE_SWITCH;
-		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || sandbox_process() ||
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || sandbox_process(false) ||
 		    (how != PROCESS && sandbox_core(&core)))
 			_exit(2);
 		_exit(what() ? 1 : 0);

@@ -146,5 +146,21 @@ static void a_stuck_one_loses_them(void)
 	end();
 }
 
+/* A receiver is removed: its frames go, those of others stay. */
+static void a_removed_one_loses_them(void)
+{
+	begin();
+	CU_ASSERT_EQUAL(put(STUCK, 0, 4, 5000), 4);
+	CU_ASSERT_EQUAL(put(QUICK, 0, 3, 5000), 3);
+	switch_hold_forget(&holds, STUCK);
+	CU_ASSERT_EQUAL(holds.mask, 1 << QUICK);
+	CU_ASSERT_EQUAL(holds.total, 3);
+	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), FRAMES - 3);
+	switch_hold_forget(&holds, STUCK);
+	CU_ASSERT_EQUAL(flush(6000), 3);
+	CU_ASSERT_EQUAL(stuck, 0);
+	end();
+}
+
 UT_MAIN("dpdk_app/switch_hold", UT(each_by_itself_and_in_order), UT(bounded_for_each_and_for_all),
-	UT(a_stuck_one_loses_them))
+	UT(a_stuck_one_loses_them), UT(a_removed_one_loses_them))

@@ -58,6 +58,7 @@ int weftctl_main(int argc, char **argv);
 #define run_mtu      reach
 #define run_ip       reach
 #define run_gw       reach
+#define run_plug     reach
 #define run_reload   reach
 #define run_upgrade  reach
 #define run_cdi      reach

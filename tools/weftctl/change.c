@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The commands fault, log, quota, mtu, ip, gw and reload: changes of weftd while it runs, and what
- * is in force.
+ * The commands fault, log, quota, mtu, ip, gw, nic, port and reload: changes of weftd while it
+ * runs, and what is in force.
  *
  * Calls libweft's weft_change() and lib/fault_words.h. docs/operating.md, docs/faults.md.
  */
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/fault_words.h"
 #include "tools/weftctl/ctl.h"
@@ -17,6 +18,8 @@ enum {
 	TEXT_CHARS = 16384,
 	LINE_CHARS = 640,
 	WEFTDS_MAX = 64,
+	PLUG_TRIES = 200,
+	PLUG_RETRY_US = 50000,
 };
 
 struct change {
@@ -27,11 +30,10 @@ struct change {
 	uint32_t num_processes;
 };
 
-static int change(struct weft_context *context, enum weft_change kind, const char *line,
-		  char text[TEXT_CHARS])
+/* The exit status for the result of weft_change(), whose errors are printed. */
+static int outcome(const struct weft_context *context, enum weft_change kind, int rc,
+		   char text[TEXT_CHARS])
 {
-	int rc = weft_change(context, kind, line, text, TEXT_CHARS);
-
 	if (rc == -EPERM)
 		return fail("%s: only root and the user that weftd runs as may change it",
 			    context->name);
@@ -51,6 +53,14 @@ static int change(struct weft_context *context, enum weft_change kind, const cha
 		return fail("%s: %s", context->name, text);
 	}
 	return rc ? CTL_FAILED : CTL_OK;
+}
+
+static int change(struct weft_context *context, enum weft_change kind, const char *line,
+		  char text[TEXT_CHARS])
+{
+	int rc = weft_change(context, kind, line, text, TEXT_CHARS);
+
+	return outcome(context, kind, rc, text);
 }
 
 /* Returns true the first time that a NIC of this weftd is seen. */
@@ -249,6 +259,54 @@ int run_ip(const struct ctl *ctl)
 int run_gw(const struct ctl *ctl)
 {
 	return run_net(ctl, "gw", "GATEWAY");
+}
+
+/* ---- nic, port: of one weftd */
+
+/* Another removal is under way, or a request that needs the NICs where they are. */
+static int plug(struct weft_context *context, const char *line, char text[TEXT_CHARS])
+{
+	int rc = weft_change(context, WEFT_CHANGE_LINE, line, text, TEXT_CHARS);
+
+	for (int i = 0; rc == EAGAIN && i < PLUG_TRIES; i++) {
+		usleep(PLUG_RETRY_US);
+		rc = weft_change(context, WEFT_CHANGE_LINE, line, text, TEXT_CHARS);
+	}
+	return outcome(context, WEFT_CHANGE_LINE, rc, text);
+}
+
+static int plug_nic(struct weft_context *context, void *arg)
+{
+	struct change *c = arg;
+	char line[LINE_CHARS], text[TEXT_CHARS];
+	int rc;
+
+	if (!is_new(c, context))
+		return CTL_OK;
+	if (c->num_processes > 1)
+		return fail("several weftds run: --of NIC says which one is meant");
+	snprintf(line, sizeof(line), "%s = %s", c->ctl->command, c->ctl->words);
+	rc = plug(context, line, text);
+	if (rc != CTL_OK)
+		return rc;
+	text[strcspn(text, "\n")] = '\0';
+	if (c->ctl->json)
+		json_array_append_new(c->rows, json_pack("{s:s}", "change", text));
+	else
+		puts(text);
+	return CTL_OK;
+}
+
+int run_plug(const struct ctl *ctl)
+{
+	struct change c = {.ctl = ctl, .rows = json_array()};
+	bool some;
+	int rc = each_nic(ctl, plug_nic, &c, &some);
+
+	if (ctl->json && some)
+		return out_json(c.rows) == CTL_OK ? rc : CTL_FAILED;
+	json_decref(c.rows);
+	return rc;
 }
 
 /* ---- reload */

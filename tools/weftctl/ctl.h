@@ -110,6 +110,7 @@ int run_quota(const struct ctl *ctl);
 int run_mtu(const struct ctl *ctl);
 int run_ip(const struct ctl *ctl);
 int run_gw(const struct ctl *ctl);
+int run_plug(const struct ctl *ctl);
 int run_reload(const struct ctl *ctl);
 int run_upgrade(const struct ctl *ctl);
 int run_cdi(const struct ctl *ctl);

@@ -68,6 +68,9 @@ int each_nic(const struct ctl *ctl, int (*fn)(struct weft_context *context, void
 	}
 	for (i = 0; i < num; i++) {
 		context = weft_open_tool(list ? list[i].path : ctl->nic);
+		/* A NIC that was removed since it was listed. */
+		if (!context && list && errno == ENODEV)
+			continue;
 		if (!context) {
 			rc = fail("%s: %s", list ? list[i].name : ctl->nic, ctl_open_error());
 			continue;

@@ -131,6 +131,12 @@ static const struct cli_option rows[] = {
      FIELD(check),
      .of = "upgrade",
      .help = "upgrade: only ask whether weftd takes the image"},
+    {.name = "of",
+     .value = "NIC",
+     .kind = CLI_TEXT,
+     FIELD(nic),
+     .of = "nic port",
+     .help = "nic, port: a NIC of the weftd that is meant, if several run"},
     {.name = "root",
      .value = "DIR",
      .kind = CLI_TEXT,
@@ -197,6 +203,12 @@ static const struct cli_command command_rows[] = {
     {"ip", "[NIC] [A.B.C.D/LEN]",
      "shows or sets the address of a NIC that no process is attached to"},
     {"gw", "[NIC] [A.B.C.D|none]", "the same for its gateway"},
+    {"nic", "add|remove",
+     "add [ip A.B.C.D/LEN] [gw A.B.C.D]: one more NIC on the switch of a running weftd. remove NIC "
+     "[force]: takes it away, unless a process is attached; with force, that gets a fatal event"},
+    {"port", "add|remove",
+     "add NETDEV ip A.B.C.D/LEN [gw A.B.C.D]: one more NIC, on an interface, of a weftd with "
+     "--port-rights keep. remove NIC [force]: as above"},
     {"reload", "[NIC]",
      "weftd reads its configuration again: what differs and can be changed while it runs takes "
      "effect, the rest is named; exit status 1 if there is any"},
@@ -364,10 +376,32 @@ static int take_setting(struct ctl *ctl, int (*run)(const struct ctl *ctl), char
 	return -1;
 }
 
+/* The words after nic and port, which weftd reads. -1: accepted. */
+static int take_plug(struct ctl *ctl, char **word, int num)
+{
+	size_t at = 0;
+
+	if (num < 1 || (strcmp(word[0], "add") && strcmp(word[0], "remove")))
+		return usage("%s add or %s remove?", ctl->command, ctl->command);
+	if (!strcmp(word[0], "remove") && num < 2)
+		return usage("remove which NIC? weftctl list names them");
+	if (!strcmp(word[0], "add") && num < 2 && !strcmp(ctl->command, "port"))
+		return usage("add which port? weftd --list-ports names them");
+	for (int i = 0; i < num; i++) {
+		at += (size_t)snprintf(ctl->words + at, sizeof(ctl->words) - at, "%s%s",
+				       at ? " " : "", word[i]);
+		if (at >= sizeof(ctl->words))
+			return usage("that are too many words for one NIC");
+	}
+	if (!strcmp(word[0], "remove") && !ctl->nic)
+		ctl->nic = word[1];
+	return -1;
+}
+
 static const char command_names[] =
     "list, clients, users, qps, mrs, cqs, neigh, peers, groups, top, doctor, upgrade, xdp, "
-    "stats, counters, metrics, cdi, coalesce, fault, log, quota, mtu, ip, gw, reload or "
-    "capture";
+    "stats, counters, metrics, cdi, coalesce, fault, log, quota, mtu, ip, gw, nic, port, "
+    "reload or capture";
 
 /* NULL: there is none of that name. */
 static int (*find_command(const char *name))(const struct ctl *ctl)
@@ -385,7 +419,8 @@ static int (*find_command(const char *name))(const struct ctl *ctl)
 	    {"quota", run_quota},     {"reload", run_reload},
 	    {"upgrade", run_upgrade}, {"cdi", run_cdi},
 	    {"mtu", run_mtu},         {"ip", run_ip},
-	    {"gw", run_gw},
+	    {"gw", run_gw},           {"nic", run_plug},
+	    {"port", run_plug},
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
@@ -414,10 +449,10 @@ static int do_command(int argc, char **argv)
 	run = find_command(ctl.command);
 	if (!run)
 		return usage("there is no command '%s': say %s", ctl.command, command_names);
-	if (run == run_coalesce || sets(run)) {
-		rc = run == run_coalesce
-			 ? take_coalesce(&ctl, cli.words + 1, cli.num_words - 1)
-			 : take_setting(&ctl, run, cli.words + 1, cli.num_words - 1);
+	if (run == run_coalesce || run == run_plug || sets(run)) {
+		rc = run == run_coalesce ? take_coalesce(&ctl, cli.words + 1, cli.num_words - 1)
+		     : run == run_plug   ? take_plug(&ctl, cli.words + 1, cli.num_words - 1)
+				       : take_setting(&ctl, run, cli.words + 1, cli.num_words - 1);
 		if (rc >= 0)
 			return rc;
 		at = cli.num_words;
