@@ -13,65 +13,12 @@
 
 LIMIT=120
 need rping ucmatose ib_send_lat ethtool tshark
-guest=tests/interop/guest.sh
-reason=$($guest why) || skip "$reason"
-[ -e "${WEFT_GUEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/weft-guest}/ready" ] || $guest build || die 'no guest'
-export WEFT_GUEST_RUN=$WEFT_TMP/guest
-guest_ip=10.9.0.3
-
-wire_up 1500
-ip -n "$ns" link add ga type veth peer name gb
-for dev in ga gb; do
-	ip netns exec "$ns" ethtool -K $dev tso off gso off gro off >/dev/null 2>&1
-	ip -n "$ns" link set $dev up
-done
-ip -n "$ns" link set gb master br0
-ip -n "$ns" link set wb nomaster
-# siw misses an FPDU that comes right behind its own MPA reply: the wire delays it.
-spawn wire ip netns exec "$ns" "$progs/lossy_wire" wb ga -m 200
-says wire '^ready'
-at_exit "$guest stop siw"
-$guest boot siw --ns "$ns" --bridge br0 --ip $guest_ip/24 --add "$progs/rc_peer" || die 'the guest does not boot'
-
-# siw WORD...: runs to its end, in the guest
-siw()
-{
-	timeout "$LIMIT" $guest sh siw "$*" >"$WEFT_TMP/siw.out" 2>&1 || { cat "$WEFT_TMP/siw.out"; die "in the guest: $*"; }
-}
-
-# siw_server PORT WORD...: starts it in the guest and waits until it listens
-siw_server()
-{
-	local port=$1
-	shift
-	siw "($* >/tmp/server.out 2>&1; echo \$? >/tmp/server.rc) & for i in \$(seq 100); do
-		rdma res show cm_id 2>/dev/null | grep -q 'state LISTEN.*:$port' && exit 0; sleep 0.1; done; exit 1"
-}
-
-# At its end rping closes the event channel on which one of its threads waits, which may print an
-# error and exit with -1.
-rping_race='grep -qx "rdma_get_cm_event: Bad file descriptor"'
-
-# siw_served: the server in the guest has succeeded
-siw_served()
-{
-	# shellcheck disable=SC2016 # the guest expands it
-	siw 'for i in $(seq 700); do [ -e /tmp/server.rc ] && break; sleep 0.1; done; cat /tmp/server.out
-		rc=$(cat /tmp/server.rc); rm -f /tmp/server.rc; '"$rping_race /tmp/server.out"' && exit 0; exit ${rc:-99}'
-}
+guest_up
 
 # siw_param NAME VALUE: sets a parameter of its module
 siw_param()
 {
 	siw "echo $2 >/sys/module/siw/parameters/$1"
-}
-
-# weft NAME WORD...: runs on the NIC
-weft()
-{
-	local name=$1
-	shift
-	spawn "$name" ip netns exec "$ns" "$run" --device "$nic" "$@"
 }
 
 # both PORT SERVER... -- CLIENT...: SERVER in the guest and CLIENT, $asked, on the NIC, then the other way; %IP is the server's
@@ -192,11 +139,6 @@ siw_left_nothing()
 	wait_until 'siw holds nothing' siw_has_what_it_had
 	siw 'dmesg | grep -E "WARNING:|BUG:|Oops|refcount_t" && exit 1 || exit 0'
 }
-
-# rc_peer is in the guest's path, but not in this machine's.
-mkdir "$WEFT_TMP/path"
-ln -s "$PWD/$progs/rc_peer" "$WEFT_TMP/path/rc_peer"
-PATH=$WEFT_TMP/path:$PATH
 
 # round NAME FUNCTION "OPTIONS OF FRAMES" OPTION...: with a weftd of these options
 round()
