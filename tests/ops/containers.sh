@@ -180,7 +180,10 @@ weftd_stop weftd
 
 say 'an image with weftd'
 root_debs
-engine=("${podman[@]}" --root "$WEFT_TMP/store" --runroot "$WEFT_TMP/runroot" --tmpdir "$WEFT_TMP/engine")
+# Podman takes at most 50 characters for this path.
+mkdir "$WEFT_TMP/runroot"
+mount --bind "$WEFT_TMP/runroot" /mnt
+engine=("${podman[@]}" --root "$WEFT_TMP/store" --runroot /mnt --tmpdir "$WEFT_TMP/engine")
 "${engine[@]}" import -q - localhost/debian <"$ROOT_CACHE/debian-12.tar" >"$out" 2>"$err" || die "podman import: $(cat "$err")"
 "${engine[@]}" build --isolation chroot --network host -v "$ROOT_CACHE/archives:/var/cache/apt/archives" \
 	--build-arg BASE=localhost/debian -t localhost/weftd -f dist/container/Containerfile build/deb >"$out" 2>"$err" ||
