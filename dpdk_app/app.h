@@ -170,6 +170,9 @@ struct shard {
 	/* Frames under way with borrowed payload, one reference each: borrow.c. */
 	struct rte_mbuf *borrowed[APP_MAX_BORROWED];
 	uint32_t num_borrowed;
+	/* Received frames that the turn before has left; the first rest_loop are the NIC's own. */
+	struct rte_mbuf *rest[FW_BURST];
+	uint32_t num_rest, rest_loop;
 	bool link_up; /* last state reported to the firmware */
 
 	APP_PART(seldom); /* written by the core once in a while, read by the control thread */

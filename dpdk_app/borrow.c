@@ -29,8 +29,9 @@ struct borrow_note {
 	uint32_t crc_bytes;
 	uint32_t tail_bytes;
 	uint32_t num_pieces;
+	uint16_t run, run_bytes; /* packets, and payload of each but the last; 1: no run */
 	/* Padding and CRC32C; the latter is zero where it is left out (--crc off). */
-	uint8_t tail[BORROW_TAIL_BYTES + BORROW_CRC_BYTES];
+	uint8_t tail[BORROW_TAIL_BYTES + FW_RUN_MAX * BORROW_CRC_BYTES];
 	struct fw_rx_seg piece[FW_TX_SEGS_MAX];
 };
 static_assert((int)FW_TX_HDR_BYTES <= (int)BORROW_NOTE_AT, "the note lies behind the headers");
@@ -80,6 +81,8 @@ static bool note_pieces(struct borrow_note *note, const struct fw_tx_frame *fram
 {
 	note->hdr_bytes = note->crc_from = note->crc_bytes = 0;
 	note->tail_bytes = note->num_pieces = 0;
+	note->run = frame->run > 1 ? frame->run : 1;
+	note->run_bytes = frame->run_bytes;
 	memset(note->tail, 0, sizeof(note->tail));
 	for (uint32_t i = 0; i < frame->num_seg; i++) {
 		const struct fw_tx_seg *seg = &frame->seg[i];
@@ -91,7 +94,7 @@ static bool note_pieces(struct borrow_note *note, const struct fw_tx_frame *fram
 				return false;
 			if (seg->flags & FW_TX_F_CRC_BEGIN) {
 				note->crc_from = note->hdr_bytes;
-				note->crc_bytes = BORROW_CRC_BYTES;
+				note->crc_bytes = note->run * BORROW_CRC_BYTES;
 			}
 			note->hdr_bytes += seg->bytes;
 		} else if (seg->flags & FW_TX_F_CRC_BEGIN) {
@@ -111,6 +114,62 @@ static bool note_pieces(struct borrow_note *note, const struct fw_tx_frame *fram
 	return note->num_pieces && frame->num_seg < FW_TX_SEGS_MAX;
 }
 
+static struct fw_run note_run(const struct borrow_note *note)
+{
+	struct fw_run run = {.packets = note->run, .segment_bytes = note->run_bytes};
+
+	for (uint32_t i = 0; i < note->num_pieces; i++)
+		run.bytes += note->piece[i].bytes;
+	return run;
+}
+
+/* A place in the pieces of a frame. */
+struct note_cursor {
+	uint32_t piece, at;
+};
+
+/* Returns what follows, *bytes of it, up to max, and advances; NULL at the end. */
+static const uint8_t *note_next(const struct borrow_note *note, struct note_cursor *cursor,
+				uint32_t max, uint32_t *bytes)
+{
+	const struct fw_rx_seg *piece;
+	uint32_t at;
+
+	while (cursor->piece < note->num_pieces && cursor->at == note->piece[cursor->piece].bytes) {
+		cursor->at = 0;
+		cursor->piece++;
+	}
+	if (cursor->piece == note->num_pieces || !max)
+		return NULL;
+	piece = &note->piece[cursor->piece];
+	at = cursor->at;
+	*bytes = piece->bytes - at < max ? piece->bytes - at : max;
+	cursor->at += *bytes;
+	return piece->data + at;
+}
+
+/* Computes the CRC32C of each packet of a run, into their places. */
+static void note_run_crcs(struct borrow_note *note, const uint8_t *run_hdr)
+{
+	const struct fw_run run = note_run(note);
+	struct note_cursor cursor = {0};
+	uint8_t hdr[FW_TX_HDR_BYTES];
+	const uint8_t *data;
+	uint32_t n;
+
+	for (uint32_t i = 0; i < run.packets; i++) {
+		uint32_t crc, left = run.segment_bytes;
+
+		memcpy(hdr, run_hdr, note->hdr_bytes);
+		fw_run_hdr(hdr, i, &run);
+		crc = accel_crc32c(FW_CRC32C_INIT, hdr + note->crc_from,
+				   note->hdr_bytes - note->crc_from);
+		for (; (data = note_next(note, &cursor, left, &n)); left -= n)
+			crc = accel_crc32c(crc, data, n);
+		accel_crc32c_wire(note->tail + (size_t)i * BORROW_CRC_BYTES, crc);
+	}
+}
+
 /* Computes the CRC32C over headers, payload and padding, into its place. */
 static void note_crc(struct borrow_note *note, const uint8_t *hdr)
 {
@@ -118,6 +177,10 @@ static void note_crc(struct borrow_note *note, const uint8_t *hdr)
 
 	if (!note->crc_bytes)
 		return;
+	if (note->run > 1) {
+		note_run_crcs(note, hdr);
+		return;
+	}
 	crc = accel_crc32c(FW_CRC32C_INIT, hdr + note->crc_from, note->hdr_bytes - note->crc_from);
 	for (uint32_t i = 0; i < note->num_pieces; i++)
 		crc = accel_crc32c(crc, note->piece[i].data, note->piece[i].bytes);
@@ -131,8 +194,8 @@ bool borrow_frame(struct shard *shard, const struct fw_tx_frame *frame, struct r
 	uint32_t bytes;
 
 	if (shard->num_borrowed == APP_MAX_BORROWED || frame->bytes < BORROW_LEAST_BYTES ||
-	    frame->bytes > rte_pktmbuf_tailroom(m) || frame->num_seg > FW_TX_SEGS_MAX ||
-	    (frame->csum_start && !csum_may_leave(frame)))
+	    (frame->run <= 1 && frame->bytes > rte_pktmbuf_tailroom(m)) ||
+	    frame->num_seg > FW_TX_SEGS_MAX || (frame->csum_start && !csum_may_leave(frame)))
 		return false;
 	if (!note_pieces(note, frame, rte_pktmbuf_mtod(m, uint8_t *)))
 		return false;
@@ -167,31 +230,103 @@ uint32_t borrow_pieces(const struct rte_mbuf *m, struct fw_rx_seg *seg)
 	return n;
 }
 
-/* Writes payload, padding and CRC32C behind the headers at dst. */
-static void put_payload(const struct borrow_note *note, uint8_t *dst)
+/* Writes payload of a packet, padding and CRC32C behind the headers at dst. Returns the bytes. */
+static uint32_t put_payload(const struct borrow_note *note, uint32_t packet, uint8_t *dst)
 {
-	uint32_t at = note->hdr_bytes;
+	uint32_t at = note->hdr_bytes, n;
+	uint32_t skip = packet * note->run_bytes;
+	uint32_t left = note->run > 1 ? note->run_bytes : UINT32_MAX;
 	uint32_t crc =
 	    accel_crc32c(FW_CRC32C_INIT, dst + note->crc_from, note->hdr_bytes - note->crc_from);
+	struct note_cursor cursor = {0};
+	const uint8_t *data;
 
-	for (uint32_t i = 0; i < note->num_pieces; i++) {
-		crc = accel_copy_crc32c(crc, dst + at, note->piece[i].data, note->piece[i].bytes);
-		at += note->piece[i].bytes;
+	for (; note_next(note, &cursor, skip, &n); skip -= n)
+		;
+	for (; (data = note_next(note, &cursor, left, &n)); left -= n) {
+		crc = accel_copy_crc32c(crc, dst + at, data, n);
+		at += n;
 	}
 	memcpy(dst + at, note->tail, note->tail_bytes);
 	if (note->crc_bytes)
 		accel_crc32c_wire(dst + at + note->tail_bytes,
 				  accel_crc32c(crc, note->tail, note->tail_bytes));
+	return at + note->tail_bytes + (note->crc_bytes ? BORROW_CRC_BYTES : 0);
 }
 
-void borrow_seal(const struct rte_mbuf *m, uint8_t *dst)
+uint32_t borrow_seal(const struct rte_mbuf *m, uint32_t packet, uint8_t *dst)
+{
+	const struct borrow_note *note = note_of(m);
+	uint32_t bytes;
+
+	memcpy(dst, rte_pktmbuf_mtod(m, const uint8_t *), note->hdr_bytes);
+	if (note->run > 1) {
+		const struct fw_run run = note_run(note);
+
+		fw_run_hdr(dst, packet, &run);
+	}
+	bytes = put_payload(note, packet, dst);
+	if (csum_is_left(m))
+		csum_seal(m, dst);
+	return bytes;
+}
+
+uint32_t borrow_packets(const struct rte_mbuf *m, uint32_t *segment_bytes)
 {
 	const struct borrow_note *note = note_of(m);
 
-	memcpy(dst, rte_pktmbuf_mtod(m, const uint8_t *), note->hdr_bytes);
-	put_payload(note, dst);
-	if (csum_is_left(m))
-		csum_seal(m, dst);
+	if (!borrow_is_borrowed(m))
+		return 1;
+	*segment_bytes = note->run_bytes;
+	return note->run;
+}
+
+uint32_t borrow_count(struct rte_mbuf *const *frames, uint32_t n)
+{
+	uint32_t packets = 0, segment_bytes;
+
+	for (uint32_t i = 0; i < n; i++)
+		packets += borrow_packets(frames[i], &segment_bytes);
+	return packets;
+}
+
+/*
+ * Copies the payload of a run into buffers that hang on the frame, where its pieces lie from now
+ * on: it stays a run. Without buffers the frame is lost, as on a full line.
+ */
+static void run_copy(struct rte_mbuf *m)
+{
+	struct borrow_note *note = note_of(m);
+	const struct borrow_note old = *note;
+	uint32_t left = note_run(note).bytes;
+	struct note_cursor cursor = {0};
+	struct rte_mbuf *last = m;
+
+	note->num_pieces = 0;
+	while (left) {
+		struct rte_mbuf *next = rte_pktmbuf_alloc(m->pool);
+		uint32_t filled = 0, n;
+		const uint8_t *data;
+		uint8_t *to;
+
+		if (!next || note->num_pieces == FW_RX_SEGS_MAX - 2) {
+			rte_pktmbuf_free(next);
+			note->run = 0;
+			return;
+		}
+		/* Each holder of the frame frees the whole chain. */
+		rte_mbuf_refcnt_set(next, rte_mbuf_refcnt_read(m));
+		last->next = next;
+		last = next;
+		m->nb_segs++;
+		to = rte_pktmbuf_mtod(next, uint8_t *);
+		while ((data = note_next(&old, &cursor, rte_pktmbuf_tailroom(next) - filled, &n))) {
+			memcpy(to + filled, data, n);
+			filled += n;
+		}
+		note->piece[note->num_pieces++] = (struct fw_rx_seg){to, filled};
+		left -= filled;
+	}
 }
 
 void borrow_copy(struct rte_mbuf *m)
@@ -199,7 +334,7 @@ void borrow_copy(struct rte_mbuf *m)
 	/* The payload takes the place of the note. */
 	const struct borrow_note note = *note_of(m);
 
-	put_payload(&note, rte_pktmbuf_mtod(m, uint8_t *));
+	(void)put_payload(&note, 0, rte_pktmbuf_mtod(m, uint8_t *));
 	m->data_len = (uint16_t)m->pkt_len;
 	m->ol_flags &= ~borrow_flag;
 	if (csum_is_left(m))
@@ -230,8 +365,11 @@ void borrow_settle(struct shard *shard)
 		struct rte_mbuf *m = shard->borrowed[i];
 
 		if (rte_mbuf_refcnt_read(m) > 1 && borrow_is_borrowed(m)) {
-			borrow_copy(m);
-			shard->stats.tx_settled++;
+			shard->stats.tx_settled += note_of(m)->run;
+			if (note_of(m)->run > 1)
+				run_copy(m);
+			else
+				borrow_copy(m);
 		}
 	}
 	borrow_drop(shard);

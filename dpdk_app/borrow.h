@@ -6,6 +6,7 @@
  * Such a frame is an mbuf with the headers and, after them, a list of the pieces' locations. The
  * sender's shard holds a reference to each frame until its receiver has freed it. borrow_settle()
  * converts the frames still waiting into ordinary ones. The CRC32C is left out unless --crc is on.
+ * A run of packets travels in the same way, as one frame; settled, it carries its payload itself.
  * Because one core sends, receives and settles, no frame is read after its memory is released. All
  * functions run on that core.
  */
@@ -47,13 +48,25 @@ bool borrow_is_borrowed(const struct rte_mbuf *m);
 uint32_t borrow_pieces(const struct rte_mbuf *m, struct fw_rx_seg *seg);
 
 /*
+ * Returns the packets of a frame: 1; of a run (struct fw_tx_frame) their number, *segment_bytes the
+ * payload of each but the last; 0: the payload is lost.
+ */
+uint32_t borrow_packets(const struct rte_mbuf *m, uint32_t *segment_bytes);
+
+/* Returns the packets of n frames. */
+uint32_t borrow_count(struct rte_mbuf *const *frames, uint32_t n);
+
+/*
  * Copies the payload of a borrowed frame, with CRC32C and checksum; it is an ordinary frame
- * afterwards.
+ * afterwards. Not for runs.
  */
 void borrow_copy(struct rte_mbuf *m);
 
-/* Writes a borrowed frame as a wire would carry it, m->pkt_len bytes; m is unchanged. */
-void borrow_seal(const struct rte_mbuf *m, uint8_t *dst);
+/*
+ * Writes a packet of a borrowed frame, counted from 0, as a wire would carry it; m is unchanged.
+ * Returns its bytes: m->pkt_len if it is the only one.
+ */
+uint32_t borrow_seal(const struct rte_mbuf *m, uint32_t packet, uint8_t *dst);
 
 /* Releases the references to frames that their receivers have freed. */
 void borrow_sweep(struct shard *shard);

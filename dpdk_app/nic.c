@@ -597,6 +597,8 @@ static void shard_close(struct shard *shard)
 		munmap(shard->arena, shard->arena_bytes);
 	lanes_free(&shard->in);
 	lanes_free(&shard->loop);
+	rte_pktmbuf_free_bulk(shard->rest, shard->num_rest);
+	shard->num_rest = 0;
 	rte_ring_free(shard->unmap);
 	rte_pktmbuf_free_bulk(shard->backlog, shard->num_backlog);
 	faults_free(shard);

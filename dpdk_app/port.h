@@ -23,6 +23,7 @@ void port_rx_release(void *ctx, void *cookie);
 /* port_tx.c */
 uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n);
 void port_tx_settle(void *ctx);
+uint32_t port_tx_run(void *ctx, const uint8_t *mac);
 /* The link has come up or gone: takes the speed of its line. */
 void port_line(struct shard *shard);
 /* Room on the line of a card. */

@@ -200,6 +200,7 @@ int port_init(struct shard *shard, struct fw_port *port)
 	    .rx_release = port_rx_release,
 	    .tx_burst = port_tx_burst,
 	    .tx_settle = port_tx_settle,
+	    .tx_run = port_tx_run,
 	    .tx_room = shard->nic->conf->wire == CONF_WIRE_PCI ? port_tx_room : NULL,
 	    .host_read = port_host_read,
 	    .host_write = port_host_write,

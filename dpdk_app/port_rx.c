@@ -9,6 +9,7 @@
 #include "dpdk_app/port.h"
 
 #include <rte_mbuf.h>
+#include <string.h>
 
 #include "dpdk_app/borrow.h"
 #include "dpdk_app/control/capture.h"
@@ -25,7 +26,16 @@ static bool rx_fill(struct shard *shard, struct rte_mbuf *m, uint32_t flags,
 	uint32_t contiguous = m->pkt_len < FW_RX_HDR_BYTES ? m->pkt_len : FW_RX_HDR_BYTES;
 	uint32_t n = 0;
 
+	frame->run = 1;
 	if (borrow_is_borrowed(m)) {
+		uint32_t segment_bytes, packets = borrow_packets(m, &segment_bytes);
+
+		if (!packets) {
+			shard->stats.tx_no_mbuf++;
+			return false;
+		}
+		frame->run = (uint16_t)packets;
+		frame->run_bytes = (uint16_t)segment_bytes;
 		frame->num_seg = borrow_pieces(m, frame->seg);
 		frame->bytes = m->pkt_len;
 		frame->flags = flags;
@@ -76,29 +86,60 @@ static uint32_t rx_flags(const struct nic *nic, const struct rte_mbuf *m, bool l
 	return 0;
 }
 
+/*
+ * Takes up to n frames into m; *loop: the first of them are the NIC's own. Those that the turn
+ * before has left come alone.
+ */
+static uint32_t rx_take(struct shard *shard, struct rte_mbuf **m, uint32_t n, uint32_t *loop)
+{
+	uint8_t stage;
+	uint32_t got;
+
+	if (__builtin_expect(shard->num_rest, 0)) {
+		got = shard->num_rest;
+		memcpy(m, shard->rest, got * sizeof(*m));
+		*loop = shard->rest_loop;
+		shard->num_rest = 0;
+		return got;
+	}
+	got = *loop = lanes_take(&shard->loop, &shard->loop_next, m, n);
+	if (got == n)
+		return got;
+	stage = shard->stages ? shard->ops->stage(shard->fw, FW_STAGE_WIRE_RX) : 0;
+	if (__builtin_expect(shard->faulty, 0))
+		got += faults_rx(shard, m + got, n - got);
+	else
+		got += shard->nic->wire->ops->rx(shard, m + got, n - got);
+	if (shard->stages)
+		(void)shard->ops->stage(shard->fw, stage);
+	return got;
+}
+
+/* Leaves frames for the next turn: a run counts as its packets, or a turn of runs were too long. */
+static void rx_leave(struct shard *shard, struct rte_mbuf **m, uint32_t n, uint32_t loop)
+{
+	memcpy(shard->rest, m, n * sizeof(*m));
+	shard->num_rest = n;
+	shard->rest_loop = loop;
+}
+
 uint32_t port_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 {
 	struct shard *shard = ctx;
 	struct nic *nic = shard->nic;
 	struct capture *capture = atomic_load_explicit(&nic->capture, memory_order_acquire);
 	struct rte_mbuf *m[FW_BURST];
-	uint32_t count = 0;
+	uint32_t count = 0, packets = 0;
 	uint32_t loop, got;
 
 	if (n > FW_BURST)
 		n = FW_BURST;
-	got = loop = lanes_take(&shard->loop, &shard->loop_next, m, n);
-	if (got < n) {
-		uint8_t stage = shard->stages ? shard->ops->stage(shard->fw, FW_STAGE_WIRE_RX) : 0;
-
-		if (__builtin_expect(shard->faulty, 0))
-			got += faults_rx(shard, m + got, n - got);
-		else
-			got += nic->wire->ops->rx(shard, m + got, n - got);
-		if (shard->stages)
-			(void)shard->ops->stage(shard->fw, stage);
-	}
+	got = rx_take(shard, m, n, &loop);
 	for (uint32_t i = 0; i < got; i++) {
+		if (packets >= n) {
+			rx_leave(shard, m + i, got - i, loop > i ? loop - i : 0);
+			break;
+		}
 		if (__builtin_expect(nic->app->conf.port_echo, 0) && !borrow_is_borrowed(m[i]) &&
 		    echo_answered(shard, m[i]))
 			continue;
@@ -109,10 +150,13 @@ uint32_t port_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 			rte_pktmbuf_free(m[i]);
 			continue;
 		}
-		shard->stats.rx_bytes += frames[count].bytes;
+		shard->stats.rx_bytes += fw_rx_packet_bytes(&frames[count]);
+		packets += frames[count].run;
+		if (i >= loop && frames[count].run > 1)
+			shard->stats.rx_ring += frames[count].run - 1u;
 		count++;
 	}
-	shard->stats.rx_frames += count;
+	shard->stats.rx_frames += packets;
 	return count;
 }
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <rte_mbuf.h>
+#include <string.h>
 
 #include "dpdk_app/borrow.h"
 #include "dpdk_app/control/capture.h"
@@ -51,6 +52,11 @@ static bool tx_may_leave_csum(const struct shard *shard, const struct fw_tx_fram
 	       (wire->trusted || wire->tx_csum || frame->flags & FW_TX_LOOP);
 }
 
+static uint32_t packets_of(const struct fw_tx_frame *frame)
+{
+	return frame->run > 1 ? frame->run : 1;
+}
+
 /* Fills m. Returns false, with its status set, if the frame is not to be sent. */
 static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_mbuf *m)
 {
@@ -59,9 +65,15 @@ static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_m
 
 	if (tx_may_borrow(shard, frame) && borrow_frame(shard, frame, m)) {
 		frame->status = 0;
-		shard->stats.tx_borrowed++;
-		shard->stats.tx_bytes += frame->bytes;
+		shard->stats.tx_borrowed += packets_of(frame);
+		shard->stats.tx_bytes += fw_tx_packet_bytes(frame);
 		return true;
+	}
+	/* port_tx_run() said that it could be borrowed: its sender repeats what is lost. */
+	if (packets_of(frame) > 1) {
+		frame->status = -EFAULT;
+		shard->stats.tx_bad_frames++;
+		return false;
 	}
 	bytes = gather_frame(frame, !leave, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_tailroom(m),
 			     port_host_read, shard);
@@ -87,11 +99,15 @@ static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_m
 /* The receiver of a loop is this NIC: a full ring drops frames, as a full wire would. */
 static void tx_loop(struct shard *shard, struct rte_mbuf **m, uint32_t n)
 {
+	uint32_t packets = borrow_count(m, n);
 	uint32_t took = port_steer(shard->nic, shard, true, m, n);
 
-	shard->stats.tx_loop_frames += took;
+	shard->stats.tx_loop_frames += packets;
 	if (took < n) {
-		shard->stats.drop_loop_full += n - took;
+		uint32_t lost = borrow_count(m + took, n - took);
+
+		shard->stats.tx_loop_frames -= lost;
+		shard->stats.drop_loop_full += lost;
 		rte_pktmbuf_free_bulk(m + took, n - took);
 	}
 }
@@ -154,7 +170,7 @@ uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
 		}
 		if (capture)
 			capture_frame(capture, shard, CAPTURE_OUT, m[i]);
-		shard->stats.tx_frames++;
+		shard->stats.tx_frames += packets_of(&frames[i]);
 		/* A sent frame is read-only, so two receivers may share it. */
 		if (frames[i].flags & FW_TX_F_ALSO_LOOP)
 			rte_mbuf_refcnt_update(m[i], 1);
@@ -163,7 +179,7 @@ uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
 		if (frames[i].flags & FW_TX_LOOP)
 			continue;
 		wire[num_wire++] = m[i];
-		line_sent(&shard->line, shard->core->now_ns, frames[i].bytes);
+		line_sent(&shard->line, shard->core->now_ns, fw_tx_packet_bytes(&frames[i]));
 	}
 	if (num_loop)
 		tx_loop(shard, loop, num_loop);
@@ -185,6 +201,21 @@ uint32_t port_tx_room(void *ctx)
 	const struct shard *shard = ctx;
 
 	return line_room(&shard->line, shard->core->now_ns);
+}
+
+/* Frames that are staged now may borrow, too, before any of them leaves. */
+uint32_t port_tx_run(void *ctx, const uint8_t *mac)
+{
+	struct shard *shard = ctx;
+	const struct nic *nic = shard->nic;
+
+	if (shard->num_borrowed + FW_BURST > APP_MAX_BORROWED)
+		borrow_sweep(shard);
+	if (shard->num_borrowed + FW_BURST > APP_MAX_BORROWED)
+		return 1;
+	if (!memcmp(mac, nic->mac, WIRE_MAC_BYTES))
+		return port_is_near(nic, shard->core) ? FW_RUN_MAX : 1;
+	return nic->wire->ops->near && nic->wire->ops->near(shard, mac) ? FW_RUN_MAX : 1;
 }
 
 void port_tx_settle(void *ctx)

@@ -357,4 +357,17 @@ static inline uint16_t fw_tcp_port_bits(uint32_t num_shards)
 uint32_t fw_steer(const uint8_t *frame, uint32_t bytes, uint32_t num_shards,
 		  const uint32_t *cm_ports, bool *all);
 
+/* A run of packets in one frame (struct fw_tx_frame). */
+struct fw_run {
+	uint32_t packets;
+	uint32_t segment_bytes; /* payload of each packet but the last */
+	uint32_t bytes;         /* of payload in all */
+};
+
+/*
+ * Turns the headers of a run, from Ethernet's to DDP's, into those of packet i, counted from 0.
+ * Pure; any core.
+ */
+void fw_run_hdr(uint8_t *hdr, uint32_t i, const struct fw_run *run);
+
 #endif /* WEFT_FW_H */

@@ -27,6 +27,9 @@ enum {
 	/* Headers lie contiguous in seg[0] of a received frame up to this many bytes. */
 	FW_RX_HDR_BYTES = 192,
 	FW_BURST = 32, /* frames moved by one call in either direction */
+	/* Packets of a run, and their payload together: struct fw_tx_frame. */
+	FW_RUN_MAX = 16,
+	FW_RUN_BYTES = 24576,
 	FW_CM_PORT_WORDS = 5 * 65536,
 };
 
@@ -58,6 +61,11 @@ struct fw_rx_frame {
 	uint32_t num_seg;
 	uint32_t bytes; /* sum of the segments */
 	uint32_t flags;
+	/*
+	 * A run, as its sender has made it (struct fw_tx_frame); the headers fill seg[0]. run 0 or
+	 * 1: one packet.
+	 */
+	uint16_t run, run_bytes;
 	void *cookie; /* the port's: an mbuf, a packet of the simulator */
 };
 
@@ -112,12 +120,36 @@ struct fw_tx_frame {
 	 */
 	uint16_t csum_start, csum_at;
 	/*
+	 * A run: several packets of one message of RD in one frame, which the port passes on whole;
+	 * tx_run() has allowed it. Each packet has run_bytes of payload, the last one the rest. The
+	 * headers are those of the first packet but for what belongs to the end of the message,
+	 * which is the last packet's; fw_run_hdr() makes those of each. At the end are the CRC32Cs
+	 * of all packets, 4 bytes each. run 0 or 1: one packet.
+	 */
+	uint16_t run, run_bytes;
+	/*
 	 * Set by tx_burst: 0: sent; -EFAULT: a FW_TX_HOST piece was unreachable; -EBUSY: it could
 	 * not be read now. The frame was sent in the first case only.
 	 */
 	int32_t status;
 	uint64_t cookie; /* the firmware's, to identify the frame when status is set */
 };
+
+/* Bytes of a frame's packets, each with its own headers and CRC32C. */
+static inline uint32_t fw_tx_packet_bytes(const struct fw_tx_frame *frame)
+{
+	uint32_t more = frame->run > 1 ? frame->run - 1u : 0;
+
+	return more ? frame->bytes + more * (frame->seg[0].bytes + frame->seg[1].bytes)
+		    : frame->bytes;
+}
+
+static inline uint32_t fw_rx_packet_bytes(const struct fw_rx_frame *frame)
+{
+	uint32_t more = frame->run > 1 ? frame->run - 1u : 0;
+
+	return frame->bytes + more * frame->seg[0].bytes;
+}
 
 /* An atomic operation on 8 bytes, little-endian in memory. */
 struct fw_atomic {
@@ -168,6 +200,12 @@ struct fw_port {
 	 * room.
 	 */
 	uint32_t (*tx_room)(void *ctx);
+
+	/*
+	 * Packets that a run to this MAC may have, FW_RUN_MAX at most, if tx_burst() follows in
+	 * this turn; 1: none, as where each packet has a fate of its own. NULL: no runs.
+	 */
+	uint32_t (*tx_run)(void *ctx, const uint8_t mac[6]);
 
 	/*
 	 * Accesses memory of a client process that is not mapped. Returns 0; -EFAULT when the range

@@ -178,6 +178,9 @@ struct sim_nic_counts {
 	uint64_t maps, unmaps; /* of process memory */
 };
 const struct sim_nic_counts *sim_nic_counts(const struct sim_nic *nic);
+/* Frames of several packets that the firmware has got; *packets: those in them. */
+uint64_t sim_nic_runs(const struct sim_nic *nic, uint64_t *packets);
+
 /* Frames that were sent with borrowed payload; *settled: of those, copied while under way. */
 uint64_t sim_nic_lent(const struct sim_nic *nic, uint64_t *settled);
 

@@ -147,6 +147,8 @@ struct sim_pkt *sim_pkt_same(struct sim *sim, const struct sim_pkt *pkt)
 {
 	struct sim_pkt *same = sim_pkt_twin(sim, pkt);
 
+	same->run = pkt->run;
+	same->run_at = pkt->run_at;
 	if (!pkt->loan)
 		return same;
 	same->loan = malloc(sizeof(*same->loan));

@@ -47,6 +47,9 @@ struct sim_pkt {
 	uint32_t bytes;
 	uint8_t *data;         /* with a loan: the payload as it was when it was sent */
 	struct sim_loan *loan; /* NULL: data is the whole frame */
+	/* sim_run.c: number of the run that it belongs to, 0: none; its place in it. */
+	uint32_t run, run_at;
+	uint8_t crcs[FW_RUN_MAX][4]; /* of the packets that come as one frame with it */
 };
 
 /* An item of lib/heap.h. */
@@ -198,7 +201,9 @@ struct sim_nic {
 	uint64_t blocked[SIM_MAX_NICS / 64]; /* one bit per destination NIC */
 	struct sim_prng link_prng;
 	struct sim_nic_counts counts;
-	uint64_t lent_frames, settled_frames; /* not of the digest */
+	/* Not of the digest. */
+	uint64_t lent_frames, settled_frames;
+	uint64_t runs, run_packets;
 	uint32_t num_shards;
 	uint32_t next_shard; /* for the next process */
 	uint32_t *cm_ports;  /* fw_port.cm_ports; NULL: only one shard */
@@ -235,11 +240,26 @@ struct sim {
 	FILE *trace;
 	uint64_t digest;
 	uint64_t pkts; /* existing frames, checked at the end */
+	uint32_t runs; /* runs of packets that were sent: the number of the last one */
 };
 
 /* sim_link.c: allocates a frame; data NULL leaves its bytes undefined. Freed with all segments. */
 struct sim_pkt *sim_pkt_new(struct sim *sim, const void *data, uint32_t bytes);
 void sim_pkt_free(struct sim *sim, struct sim_pkt *pkt);
+
+/* sim_run.c: fw_port.tx_run. */
+uint32_t sim_run_limit(void *ctx, const uint8_t mac[6]);
+/* Describes a frame of several packets. */
+struct fw_run sim_run_of(const struct fw_tx_frame *frame);
+/* Makes the frame of one of them, counted from 0. */
+void sim_run_packet(const struct fw_tx_frame *frame, const struct fw_run *run, uint32_t i,
+		    struct fw_tx_frame *packet);
+/*
+ * Makes the frame of pkt, which has left the queue, that of a run with the packets behind it, up to
+ * limit in all, if they belong together. Returns their number; 1: the frame is unchanged.
+ */
+uint32_t sim_run_join(struct sim_shard *shard, struct sim_pkt *pkt, struct fw_rx_frame *frame,
+		      uint32_t limit);
 
 /* sim_borrow.c: lends the payload of a frame, whose bytes are in pkt, if it may be. */
 void sim_loan_take(struct sim_shard *shard, const struct fw_tx_frame *frame, struct sim_pkt *pkt);

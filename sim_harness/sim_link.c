@@ -157,6 +157,7 @@ static bool mark_ce(struct sim_pkt *pkt)
 	ip.checksum = be16_put(0);
 	ip.checksum = be16_put(wire_sum_fold(wire_sum_add(0, &ip, sizeof(ip))));
 	memcpy(pkt->data + sizeof(eth), &ip, sizeof(ip));
+	pkt->run = 0;
 	return true;
 }
 

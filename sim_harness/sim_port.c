@@ -71,22 +71,28 @@ static void take_back(struct sim_shard *shard, struct sim_pkt *pkt)
 	sim_pkt_free(shard->nic->sim, pkt);
 }
 
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 static uint32_t rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 {
 	struct sim_shard *shard = ctx;
 	struct sim_pkt *pkt, *seg;
-	uint32_t i;
+	uint32_t packets = 0, i;
 
 	/* The core has not read more (sim_cost.rx_ns). */
 	if (shard->nic->sim->config.cost.rx_ns && n > shard->paid_rx)
 		n = shard->paid_rx;
-	for (i = 0; i < n && (pkt = shard->rx_head); i++) {
+	for (i = 0; packets < n && (pkt = shard->rx_head); i++) {
 		shard->rx_head = pkt->next;
 		if (!shard->rx_head)
 			shard->rx_tail = NULL;
 		shard->rx_frames--;
 		frames[i].bytes = pkt->bytes;
 		frames[i].num_seg = 0;
+		frames[i].run = 1;
 		frames[i].flags = pkt->loop ? FW_RX_LOOP : 0;
 		if (pkt->trusted)
 			frames[i].flags |= FW_RX_CRC_OK | FW_RX_CSUM_OK;
@@ -100,13 +106,14 @@ static uint32_t rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 		for (seg = pkt->loan ? NULL : pkt; seg; seg = seg->more)
 			frames[i].seg[frames[i].num_seg++] =
 			    (struct fw_rx_seg){seg->data, seg->bytes};
+		packets += sim_run_join(shard, pkt, &frames[i], least(n - packets, FW_RUN_MAX));
 		lend(shard, pkt);
-		shard->nic->counts.rx_frames++;
 		shard->nic->counts.frames_held++;
 	}
+	shard->nic->counts.rx_frames += packets;
 	shard->in_burst += i;
 	if (shard->nic->sim->config.cost.rx_ns)
-		shard->paid_rx -= i;
+		shard->paid_rx -= packets;
 	return i;
 }
 
@@ -356,7 +363,9 @@ static void put_checksum(const struct fw_tx_frame *frame, uint8_t *data)
 	memcpy(data + frame->csum_at, &sum, sizeof(sum));
 }
 
-static void send_frame(struct sim_shard *shard, struct fw_tx_frame *frame)
+/* run: number of the run that it belongs to, 0: none; run_at: its place there. */
+static void send_packet(struct sim_shard *shard, struct fw_tx_frame *frame, uint32_t run,
+			uint32_t run_at)
 {
 	struct sim_nic *nic = shard->nic;
 	/* A MAC pads short frames. */
@@ -379,6 +388,8 @@ static void send_frame(struct sim_shard *shard, struct fw_tx_frame *frame)
 	put_checksum(frame, pkt->data);
 	sim_pkt_trust(nic->sim, pkt, frame->csum_start ? frame->csum_at : 0);
 	sim_loan_take(shard, frame, pkt);
+	pkt->run = run;
+	pkt->run_at = run_at;
 	sim_shard_pay_tx(shard, bytes);
 	if (frame->flags & FW_TX_F_ALSO_LOOP)
 		sim_link_loop(nic, sim_pkt_twin(nic->sim, pkt));
@@ -388,6 +399,27 @@ static void send_frame(struct sim_shard *shard, struct fw_tx_frame *frame)
 		sim_link_tx(nic, pkt,
 			    shard->tx_at_ns > nic->sim->now_ns ? shard->tx_at_ns : nic->sim->now_ns,
 			    frame->flags & FW_TX_F_CONTROL);
+}
+
+static void send_frame(struct sim_shard *shard, struct fw_tx_frame *frame)
+{
+	struct fw_tx_frame packet;
+	struct fw_run run;
+	uint32_t i;
+
+	if (frame->run <= 1) {
+		send_packet(shard, frame, 0, 0);
+		return;
+	}
+	run = sim_run_of(frame);
+	if (!++shard->nic->sim->runs)
+		++shard->nic->sim->runs;
+	frame->status = 0;
+	for (i = 0; i < run.packets; i++) {
+		sim_run_packet(frame, &run, i, &packet);
+		send_packet(shard, &packet, shard->nic->sim->runs, i);
+		assert(!packet.status);
+	}
 }
 
 static uint32_t tx_room(void *ctx)
@@ -486,6 +518,7 @@ void sim_port_fill(struct sim_shard *shard, struct fw_port *port)
 	    .rx_release = rx_release,
 	    .tx_burst = tx_burst,
 	    .tx_settle = shard->nic->sim->config.borrow ? sim_loan_settle : NULL,
+	    .tx_run = shard->nic->sim->config.borrow ? sim_run_limit : NULL,
 	    .tx_room = shard->nic->sim->config.tx_room ? tx_room : NULL,
 	    .host_read = host_read,
 	    .host_write = host_write,

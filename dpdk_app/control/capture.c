@@ -92,11 +92,12 @@ static uint32_t record_room(uint32_t bytes)
  * Writes the frame into the ring as a wire would carry it. Between NICs of one weftd it may lack
  * checksums and bytes; those are made in a copy, so that a capture changes nothing of its path.
  */
-static void ring_put_frame(struct capture_ring *ring, uint64_t at, const struct rte_mbuf *m)
+static void ring_put_frame(struct capture_ring *ring, uint64_t at, const struct rte_mbuf *m,
+			   uint32_t bytes)
 {
 	if (borrow_is_borrowed(m)) {
-		borrow_seal(m, ring->sealed);
-		ring_copy_in(ring, at, ring->sealed, m->pkt_len);
+		/* ring->sealed has it. */
+		ring_copy_in(ring, at, ring->sealed, bytes);
 		return;
 	}
 	if (csum_is_left(m) && m->nb_segs == 1) {
@@ -111,18 +112,18 @@ static void ring_put_frame(struct capture_ring *ring, uint64_t at, const struct 
 	}
 }
 
-void capture_frame(struct capture *capture, const struct shard *shard, enum capture_dir dir,
-		   const struct rte_mbuf *m)
+/* bytes: of the packet; of a borrowed frame's ring->sealed has it. */
+static void capture_packet(struct capture *capture, const struct shard *shard, enum capture_dir dir,
+			   const struct rte_mbuf *m, uint32_t bytes)
 {
 	struct capture_ring *ring = &capture->ring[shard->number];
 	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
 	uint64_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
 	uint64_t dropped = atomic_load_explicit(&ring->dropped, memory_order_relaxed);
-	struct capture_record record = {.bytes = m->pkt_len, .dir = dir};
+	struct capture_record record = {.bytes = bytes, .dir = dir};
 	uint64_t at = tail + sizeof(record);
 
-	if (m->pkt_len > CAPTURE_FRAME_MAX ||
-	    record_room(m->pkt_len) > CAPTURE_RING_BYTES - (tail - head)) {
+	if (bytes > CAPTURE_FRAME_MAX || record_room(bytes) > CAPTURE_RING_BYTES - (tail - head)) {
 		atomic_store_explicit(&ring->dropped, dropped + 1, memory_order_relaxed);
 		return;
 	}
@@ -130,8 +131,20 @@ void capture_frame(struct capture *capture, const struct shard *shard, enum capt
 	record.dropped = dropped - ring->dropped_told;
 	ring->dropped_told = dropped;
 	ring_copy_in(ring, tail, &record, sizeof(record));
-	ring_put_frame(ring, at, m);
+	ring_put_frame(ring, at, m, bytes);
 	atomic_store_explicit(&ring->tail, tail + record_room(record.bytes), memory_order_release);
+}
+
+void capture_frame(struct capture *capture, const struct shard *shard, enum capture_dir dir,
+		   const struct rte_mbuf *m)
+{
+	uint32_t segment_bytes, packets = borrow_packets(m, &segment_bytes);
+
+	for (uint32_t i = 0; i < packets; i++)
+		capture_packet(capture, shard, dir, m,
+			       borrow_is_borrowed(m)
+				   ? borrow_seal(m, i, capture->ring[shard->number].sealed)
+				   : m->pkt_len);
 }
 
 uint64_t capture_dropped(const struct capture *capture, const struct shard *shard)

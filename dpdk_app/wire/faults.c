@@ -156,6 +156,29 @@ static void take_in(struct shard *shard, struct rte_mbuf *m, uint64_t now_ns)
 	}
 }
 
+/* A run that was under way when faults began: each packet has a fate of its own. */
+static void take_packets(struct shard *shard, struct rte_mbuf *m, uint64_t now_ns)
+{
+	uint32_t segment_bytes, packets = borrow_packets(m, &segment_bytes);
+
+	if (packets == 1) {
+		take_in(shard, m, now_ns);
+		return;
+	}
+	for (uint32_t i = 0; i < packets; i++) {
+		struct rte_mbuf *packet = rte_pktmbuf_alloc(shard->nic->pool);
+
+		if (!packet) {
+			shard->impair->stats.overflowed += packets - i;
+			break;
+		}
+		packet->pkt_len = borrow_seal(m, i, rte_pktmbuf_mtod(packet, uint8_t *));
+		packet->data_len = (uint16_t)packet->pkt_len;
+		take_in(shard, packet, now_ns);
+	}
+	rte_pktmbuf_free(m);
+}
+
 uint32_t faults_rx(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
 {
 	struct impair *im = shard->impair;
@@ -165,7 +188,7 @@ uint32_t faults_rx(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
 
 	got = shard->nic->wire->ops->rx(shard, in, n < FW_BURST ? n : FW_BURST);
 	for (uint32_t i = 0; i < got; i++)
-		take_in(shard, in[i], now_ns);
+		take_packets(shard, in[i], now_ns);
 	n = impair_out(im, now_ns, (void **)frames, n);
 	if (!im->num_queued && !im->num_held && !fault_wanted(&im->conf))
 		shard->faulty = false;

@@ -9,6 +9,8 @@
 #include <rte_mbuf.h>
 #include <string.h>
 
+#include "dpdk_app/borrow.h"
+
 uint32_t switch_hold_put(struct switch_holds *holds, uint32_t to, struct rte_mbuf **frames,
 			 uint32_t n, uint64_t now_ns)
 {
@@ -61,7 +63,7 @@ uint32_t switch_hold_flush(struct switch_holds *holds, switch_hold_fn fn, void *
 			hold->since_ns = now_ns;
 		} else if (now_ns - hold->since_ns >= SWITCH_HOLD_NS) {
 			took = hold->count;
-			*stuck += took;
+			*stuck += borrow_count(hold->frame, took);
 			rte_pktmbuf_free_bulk(hold->frame, took);
 		}
 		hold_take(holds, to, took);

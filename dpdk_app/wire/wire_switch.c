@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dpdk_app/borrow.h"
 #include "dpdk_app/wire/mac_filter.h"
 #include "dpdk_app/port.h"
 #include "dpdk_app/wire/switch_hold.h"
@@ -56,7 +57,7 @@ static uint32_t switch_to(struct shard *from, struct nic *to, struct rte_mbuf **
 
 static void switch_lose(struct shard *from, struct rte_mbuf **frames, uint32_t n)
 {
-	from->stats.drop_wire_full += n;
+	from->stats.drop_wire_full += borrow_count(frames, n);
 	rte_pktmbuf_free_bulk(frames, n);
 }
 
@@ -121,7 +122,7 @@ static uint32_t switch_tx(struct shard *shard, struct rte_mbuf **frames, uint32_
 		}
 		to = switch_find(app, dst);
 		if (!to) {
-			shard->stats.drop_wire_unknown += run - i;
+			shard->stats.drop_wire_unknown += borrow_count(&frames[i], run - i);
 			rte_pktmbuf_free_bulk(&frames[i], run - i);
 			continue;
 		}

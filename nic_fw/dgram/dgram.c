@@ -114,6 +114,8 @@ static bool dgram_crc_ok(struct fw_nic *nic, const struct fw_rx_frame *frame, ui
 {
 	struct wire_udp udp;
 
+	if (frame->run > 1)
+		return rd_run_crc_ok(nic, frame);
 	offset -= (uint32_t)sizeof(udp);
 	memcpy(&udp, frame->seg[0].data + offset, sizeof(udp));
 	if (__builtin_expect(!be16_get(udp.checksum), 1))
@@ -147,6 +149,11 @@ void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct 
 	hdr = (const struct wire_dgram *)(frame->seg[0].data + offset);
 	if (hdr->ver_type >> 4 != WIRE_DGRAM_VERSION) {
 		FW_DROP(nic, drop_dgram_version);
+		return;
+	}
+	if (__builtin_expect(frame->run > 1, 0) &&
+	    ((hdr->ver_type & 0x0f) != WIRE_DGRAM_RD || !rd_run_fits(frame))) {
+		FW_DROP(nic, drop_dgram_type);
 		return;
 	}
 	prefetch_receive(nic, be32_get(hdr->dst_qpn));

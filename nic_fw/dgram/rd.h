@@ -9,6 +9,7 @@
  *	rd_fail.c	failures and limits of messages and flows
  *	rd_ending.c	flows that end, in slices
  *	rd_tx.c		outgoing packets; the send window; retransmission
+ *	rd_run.c	packets of a message that leave, and come, as one frame
  *	rd_ack.c	acknowledgements out and in; RTT; loss detection
  *	rd_cong.c	the congestion window
  *	rd_grant.c	credits of each sender to this NIC
@@ -192,7 +193,7 @@ struct rd_session {
 	uint8_t reminders;         /* headers that repeated its grant since its last packet */
 	uint32_t rx_void_used;     /* rx_used at rx_void_ns */
 	uint64_t rx_void_ns;       /* time of the last check for packets that will not come */
-	bool rx_here;              /* the data packet being handled will count in rx_taken */
+	uint8_t rx_here;           /* data packets being handled, which will count in rx_taken */
 	uint8_t rx_alone;          /* credits that it may have while no other session asks */
 	uint8_t rx_doubt;          /* packets of data until its unused credits count again */
 	bool asks;                 /* its last packet reported that it has more */
@@ -540,6 +541,23 @@ void rd_tx_paced(struct fw_nic *nic, struct fw_timer *timer);
 void rd_tx_headers(struct fw_nic *nic, struct rd_session *session, struct fw_tx_frame *frame,
 		   uint8_t type, uint32_t psn, uint16_t flow_distance, uint32_t payload_bytes);
 void rd_tx_probe(struct fw_nic *nic, struct rd_session *session);
+
+/* rd_run.c */
+/*
+ * Gathers the payload of a run behind room for two pieces of headers, which the caller adds;
+ * *num_seg: pieces with these. Returns why it cannot be read, or that it must be read at once: the
+ * packets go one by one then.
+ */
+enum hw_vendor_err rd_run_gather(struct fw_nic *nic, const struct fw_wqe *msg, uint32_t offset,
+				 uint32_t bytes, struct fw_tx_frame *frame, uint32_t *num_seg);
+/* The headers are there: makes the frame that of n packets, with all its pieces. */
+void rd_run_seal(struct fw_tx_frame *frame, uint32_t num_seg, uint32_t n, uint32_t segment_bytes);
+/* True if a frame of several packets is long enough for its headers and CRC32Cs. */
+bool rd_run_fits(const struct fw_rx_frame *frame);
+/* True if the CRC32C of each packet is right. */
+bool rd_run_crc_ok(struct fw_nic *nic, const struct fw_rx_frame *frame);
+/* Makes a packet of a run, of which all is parsed, that from byte at on with bytes of payload. */
+void rd_run_part(const struct rdmap_seg *run, uint32_t at, uint32_t bytes, struct rdmap_seg *part);
 
 /* rd_ack.c */
 void rd_ack_due(struct fw_nic *nic, struct rd_session *session);

@@ -56,7 +56,7 @@ static uint32_t left(const struct rd_session *s)
 /* Returns the credits that the peer claims to have used and whose packets have not come. */
 static uint32_t missing(const struct rd_session *s)
 {
-	uint32_t come = s->rx_taken + (s->rx_here ? 1 : 0);
+	uint32_t come = s->rx_taken + s->rx_here;
 
 	return seq_lt(come, s->rx_used) ? s->rx_used - come : 0;
 }
@@ -306,7 +306,7 @@ static void take_used(struct rd_session *s, uint8_t ahead, bool first)
 static void take_credits(struct fw_nic *nic, struct rd_session *s, const struct wire_rd *rd)
 {
 	uint32_t timestamp = be32_get(rd->timestamp);
-	uint8_t ahead = (uint8_t)(rd->used - s->rx_used);
+	uint8_t ahead = (uint8_t)(rd->used + (s->rx_here ? s->rx_here - 1 : 0) - s->rx_used);
 	bool old = nic->now_ns - s->heard_ns > GRANT_OLD_NS;
 	bool first = old || timestamp != s->heard_timestamp;
 
@@ -371,7 +371,8 @@ void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct rdmap_se
 	/* Losses of a peer that is alone delay no other. */
 	if (is_shared(&nic->rd.grants, s))
 		void_missing(nic, s);
-	s->rx_here = pkt->hdr->type == WIRE_DGRAM_RD;
+	if (pkt->hdr->type == WIRE_DGRAM_RD)
+		s->rx_here = pkt->frame->run > 1 ? (uint8_t)pkt->frame->run : 1;
 	take_credits(nic, s, rd);
 	if (s->rx_here)
 		rd_grant_data(nic, s, pkt->data_bytes + GRANT_HDR_BYTES,
@@ -380,12 +381,14 @@ void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct rdmap_se
 		s->rx_limit = s->rx_used + RD_CREDIT_MAX;
 	} else {
 		used = s->rx_used - used;
+		/* One for each packet that has come. */
 		if (used && s->rx_alone < RD_CREDIT_MAX && !is_shared(&nic->rd.grants, s))
-			s->rx_alone++;
+			s->rx_alone = (uint8_t)least(s->rx_alone + (s->rx_here ? s->rx_here : 1u),
+						     RD_CREDIT_MAX);
 		if (!has_enough(&nic->rd.grants, s, more))
 			rd_grant_settle(nic, s, more, used);
 	}
-	s->rx_here = false;
+	s->rx_here = 0;
 }
 
 void rd_grant_taken(struct rd_session *s)
@@ -465,7 +468,7 @@ void rd_grant_open(struct fw_nic *nic, struct rd_session *s)
 	s->rx_told = RD_CREDIT_FIRST;
 	s->rx_taken = 0;
 	s->rx_void_used = 0;
-	s->rx_here = false;
+	s->rx_here = 0;
 	s->rx_void_ns = nic->now_ns;
 	s->rx_pkt_bytes = GRANT_HDR_BYTES;
 	memset(&s->rx_path, 0, sizeof(s->rx_path));

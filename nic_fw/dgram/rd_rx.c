@@ -10,6 +10,9 @@
  */
 #include "nic_fw/fw_nic.h"
 
+/* Has two callers, packets and those of runs, and stays a part of the first one's path. */
+#define RD_RX_INLINE static inline __attribute__((always_inline))
+
 enum order {
 	ORDER_READY,   /* no predecessor, or it was delivered */
 	ORDER_EARLY,   /* predecessor not delivered yet */
@@ -35,7 +38,7 @@ static bool any_bit(const struct rd_bits *bits)
 }
 
 /* Notes an accepted PSN and moves the window over the complete ones. */
-static void accept(struct rd_session *s, uint32_t psn)
+RD_RX_INLINE void accept(struct rd_session *s, uint32_t psn)
 {
 	rd_grant_taken(s);
 	rd_bit_set(&s->received, psn);
@@ -223,8 +226,8 @@ static bool rd_rx_hold(struct fw_nic *nic, struct rd_session *s, uint32_t psn, u
 }
 
 /* True if the PSN was accepted (delivered, held or refused). */
-static bool rd_rx_data(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *pkt,
-		       uint32_t psn, uint16_t distance)
+RD_RX_INLINE bool rd_rx_data(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *pkt,
+			     uint32_t psn, uint16_t distance)
 {
 	enum order order = order_of(s, psn, distance);
 	struct rdmap_error error = {0};
@@ -329,20 +332,27 @@ static void run_cancels(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 	free_rx_window(nic, s);
 }
 
-static void rd_rx_packet(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *pkt,
-			 const struct wire_rd *rd)
+/* Notes that packets of data have come, from psn on: their ACK is due. */
+static inline void note_data(struct fw_nic *nic, struct rd_session *s, const struct rdmap_seg *pkt,
+			     uint32_t psn, uint32_t packets)
 {
-	uint32_t psn = be32_get(rd->psn);
-	uint16_t distance = be16_get(rd->flow_distance);
+	FW_ADD(nic, rd_rx_packets, packets);
+	for (uint32_t i = 0; i < packets; i++)
+		fw_trace(nic, TRACE_RD_RX, pkt->dst_qpn, pkt->src_qpn, psn + i);
+	rd_ack_due(nic, s);
+	s->rx_data = fw_moment_now(nic);
+	s->ack_packets =
+	    (uint8_t)(s->ack_packets + packets < UINT8_MAX ? s->ack_packets + packets : UINT8_MAX);
+}
+
+/* parsed: the headers of DDP and RDMAP were. */
+RD_RX_INLINE void rd_rx_packet(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *pkt,
+			       uint32_t psn, uint16_t distance, bool parsed)
+{
 	uint32_t epoch = s->epoch;
 	uint32_t old_psn = s->rx_psn;
 
-	FW_COUNT(nic, rd_rx_packets);
-	fw_trace(nic, TRACE_RD_RX, pkt->dst_qpn, pkt->src_qpn, psn);
-	rd_ack_due(nic, s);
-	s->rx_data = fw_moment_now(nic);
-	if (s->ack_packets < UINT8_MAX)
-		s->ack_packets++;
+	note_data(nic, s, pkt, psn, 1);
 	if (seq_lt(psn, s->rx_psn) ||
 	    (psn - s->rx_psn < WIRE_RD_WINDOW && rd_bit(&s->received, psn))) {
 		/* The peer did not receive the ACK: it is sent at once. */
@@ -371,7 +381,7 @@ static void rd_rx_packet(struct fw_nic *nic, struct rd_session *s, struct rdmap_
 		rd_bit_set(&s->refused, psn);
 		s->any_refused = true;
 	} else {
-		if (!dgram_parse_ddp(pkt) || !class_fits(pkt)) {
+		if (!parsed && (!dgram_parse_ddp(pkt) || !class_fits(pkt))) {
 			FW_DROP(nic, drop_ddp_malformed);
 			return;
 		}
@@ -388,6 +398,107 @@ static void rd_rx_packet(struct fw_nic *nic, struct rd_session *s, struct rdmap_
 		settle_followers(nic, s, psn);
 	if (s->cancels && s->epoch == epoch)
 		run_cancels(nic, s, old_psn);
+}
+
+/* The first of n packets of a flow was refused: so are those behind it. */
+static void refuse_run(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++)
+		mark_refused(nic, s, psn + i);
+}
+
+/*
+ * Delivers a run that was placed: all but its last packet, which may end the message, as one.
+ * False: the session has ended.
+ */
+static bool deliver_run(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct fw_qp *qp,
+			struct rdmap_seg *pkt, uint32_t run)
+{
+	uint32_t head = (run - 1) * pkt->frame->run_bytes;
+	uint32_t epoch = s->epoch;
+	struct rdmap_seg part;
+
+	rd_run_part(pkt, 0, head, &part);
+	(void)rd_rx_deliver(nic, s, psn, qp, &part, NULL);
+	if (s->epoch != epoch)
+		return false;
+	if (!rd_bit(&s->delivered, psn)) {
+		refuse_run(nic, s, psn, run);
+		return true;
+	}
+	for (uint32_t i = 1; i + 1 < run; i++)
+		rd_bit_set(&s->delivered, psn + i);
+	rd_run_part(pkt, head, pkt->data_bytes - head, &part);
+	(void)rd_rx_deliver(nic, s, psn + run - 1, qp, &part, NULL);
+	return s->epoch == epoch;
+}
+
+/*
+ * True if a run needs no look at each packet: all are new and granted, nothing waits for them or
+ * they for anything, and their QP takes them.
+ */
+static bool is_smooth(const struct rd_session *s, const struct fw_qp *qp,
+		      const struct rdmap_seg *pkt, uint32_t psn, uint16_t distance, uint32_t run)
+{
+	return psn == s->rx_psn && s->rx_high == psn && !s->rx && !s->any_refused && !s->cancels &&
+	       seq_lt(s->rx_taken + run - 1, s->rx_limit) && distance < WIRE_RD_WINDOW &&
+	       order_of(s, psn, distance) == ORDER_READY && qp && (pkt->tagged || !qp->tag) &&
+	       (pkt->flags & WIRE_DGRAM_F_RESPONSE || rdmap_rx_is_expected(qp, pkt));
+}
+
+/*
+ * Takes a run as one packet: one look-up, one copy. False: nothing was done, each packet has to be
+ * looked at; so has a run that is at fault, of which the first packets may be right.
+ */
+static bool rx_run_whole(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *pkt,
+			 uint32_t psn, uint16_t distance)
+{
+	uint32_t run = pkt->frame->run;
+	struct fw_qp *qp = rdmap_rx_qp(nic, pkt);
+	struct rdmap_error error = {0};
+	enum rdmap_result result;
+
+	if (!is_smooth(s, qp, pkt, psn, distance, run))
+		return false;
+	result = rdmap_rx_place(nic, qp, pkt, true, &error);
+	if (result != RDMAP_OK && result != RDMAP_REFUSE)
+		return false;
+	note_data(nic, s, pkt, psn, run);
+	if (result == RDMAP_REFUSE) {
+		rd_rx_refuse(nic, s, psn, qp);
+		refuse_run(nic, s, psn, run);
+	} else if (!deliver_run(nic, s, psn, qp, pkt, run)) {
+		return true;
+	}
+	for (uint32_t i = 0; i < run; i++)
+		accept(s, psn + i);
+	if (!pkt->last)
+		rd_timer_watch(nic, s);
+	return true;
+}
+
+/* Takes the packets of one frame. */
+static void rd_rx_run(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *pkt, uint32_t psn,
+		      uint16_t distance)
+{
+	const struct fw_rx_frame *frame = pkt->frame;
+	uint32_t segment = frame->run_bytes, epoch = s->epoch, i;
+
+	pkt->data_bytes = frame->bytes - pkt->data_offset - frame->run * WIRE_DGRAM_CRC_BYTES;
+	if (!pkt->dst_qpn || !segment || !dgram_parse_ddp(pkt) || !class_fits(pkt) ||
+	    !pkt->data_bytes || (pkt->data_bytes - 1) / segment + 1 != frame->run) {
+		FW_DROP(nic, drop_ddp_malformed);
+		return;
+	}
+	if (rx_run_whole(nic, s, pkt, psn, distance))
+		return;
+	for (i = 0; i < frame->run && s->epoch == epoch && s->state == RD_OPEN; i++) {
+		uint32_t at = i * segment;
+		struct rdmap_seg part;
+
+		rd_run_part(pkt, at, i + 1u < frame->run ? segment : pkt->data_bytes - at, &part);
+		rd_rx_packet(nic, s, &part, psn + i, i ? 1 : distance, true);
+	}
 }
 
 /* True if the packet belongs to the session, or to the session that was offered. */
@@ -470,7 +581,7 @@ void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 		rd_share_heard(nic, s);
 	if (pkt->hdr->ce)
 		s->ece = true;
-	s->peer_next = be32_get(rd->psn);
+	s->peer_next = be32_get(rd->psn) + (pkt->frame->run > 1 ? pkt->frame->run - 1u : 0);
 	s->ts_echo = be32_get(rd->timestamp);
 	/*
 	 * The packet came at an unknown time between two turns. A long gap is this core's delay,
@@ -486,10 +597,13 @@ void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 					  pkt->flags & WIRE_DGRAM_F_ECE);
 		if (s->state != RD_OPEN)
 			return;
-		if (pkt->hdr->type == WIRE_DGRAM_RD)
-			rd_rx_packet(nic, s, pkt, rd);
-		else
+		if (pkt->hdr->type == WIRE_DGRAM_RD_PROBE)
 			probed(nic, s);
+		else if (pkt->frame->run > 1)
+			rd_rx_run(nic, s, pkt, be32_get(rd->psn), be16_get(rd->flow_distance));
+		else
+			rd_rx_packet(nic, s, pkt, be32_get(rd->psn), be16_get(rd->flow_distance),
+				     false);
 		return;
 	case WIRE_DGRAM_RD_ACK:
 		/* dgram.c checked that the whole ACK is there, contiguous behind rd. */

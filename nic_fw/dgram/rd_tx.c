@@ -114,23 +114,39 @@ static void fill_dgram(struct fw_tx_frame *frame, const struct fw_wqe *msg, bool
 }
 
 /*
- * Makes and sends the packet of a slot. HW_VENDOR_ERR_NONE; otherwise the reason why its payload
- * cannot be read, and nothing was sent.
+ * Frames are delivered in order, so a peer that acknowledges a packet has consumed its first frame.
+ * This does not hold for repeated packets, nor for the slots of inline data.
+ */
+static bool may_borrow(const struct fw_wqe *msg)
+{
+	return !(msg->flags & HW_WQE_F_INLINE) && (msg->num_sge || !msg->tag_handle);
+}
+
+/*
+ * Makes and sends the packet of a slot, or a run of packets from it on, with bytes of payload in
+ * all. HW_VENDOR_ERR_NONE; otherwise the reason why the payload cannot be read, and nothing was
+ * sent; a run may still go packet by packet.
  */
 static enum hw_vendor_err tx_slot(struct fw_nic *nic, struct rd_session *s,
-				  const struct rd_slot *slot, uint32_t psn)
+				  const struct rd_slot *slot, uint32_t psn, uint32_t bytes,
+				  uint32_t run)
 {
 	struct fw_tx_frame *frame = eth_tx_begin(nic);
 	const struct fw_wqe *msg = slot->msg;
 	bool self_contained = rdmap_tx_is_self_contained(msg->rdmap_opcode);
-	bool last = self_contained || slot->offset + slot->bytes == msg->bytes;
+	bool last = self_contained || slot->offset + bytes == msg->bytes;
 	uint32_t envelope = wqe_envelope_bytes(msg, slot->offset);
-	uint32_t data = self_contained ? 0 : slot->bytes - envelope;
+	uint32_t data = self_contained ? 0 : bytes - envelope;
 	enum hw_vendor_err err;
+	uint32_t ddp, num_seg = 0;
 	bool host = false;
-	uint32_t ddp;
 
 	assert(frame);
+	if (run > 1) {
+		err = rd_run_gather(nic, msg, slot->offset, data, frame, &num_seg);
+		if (err != HW_VENDOR_ERR_NONE)
+			return err;
+	}
 	if (msg->kind == FW_WQE_CANCEL) {
 		ddp = sizeof(struct wire_rd_cancel);
 		rd_cancel_put(msg, (void *)(frame->hdr + RD_HDR_BYTES));
@@ -138,12 +154,16 @@ static enum hw_vendor_err tx_slot(struct fw_nic *nic, struct rd_session *s,
 		ddp = rdmap_tx_header(nic, msg, slot->offset, data + envelope,
 				      frame->hdr + RD_HDR_BYTES);
 	}
-	rd_tx_headers(nic, s, frame, WIRE_DGRAM_RD, psn, slot->flow_distance, ddp + data);
+	rd_tx_headers(nic, s, frame, WIRE_DGRAM_RD, psn, slot->flow_distance,
+		      ddp + (run > 1 ? slot->bytes : data));
 	if (msg->kind != FW_WQE_CANCEL)
 		fill_dgram(frame, msg, last, slot->tries > 0);
 	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
 	eth_tx_hdr(frame, IP_TX_HDR_BYTES, RD_HDR_BYTES - IP_TX_HDR_BYTES + ddp, 0);
-	if (data) {
+	if (run > 1) {
+		rd_run_seal(frame, num_seg, run, slot->bytes);
+		s->credit_used += (uint8_t)(run - 1);
+	} else if (data) {
 		err = wqe_gather(nic, msg, slot->offset + envelope, data, frame, &host);
 		if (err != HW_VENDOR_ERR_NONE) {
 			/* The piggybacked ACK did not leave. */
@@ -152,14 +172,10 @@ static enum hw_vendor_err tx_slot(struct fw_nic *nic, struct rd_session *s,
 		}
 	}
 	seal(frame);
-	/*
-	 * Frames are delivered in order, so a peer that acknowledges a packet has consumed its
-	 * first frame. This does not hold for repeated packets, nor for the slots of inline data.
-	 */
-	if (!slot->tries && !(msg->flags & HW_WQE_F_INLINE) && (msg->num_sge || !msg->tag_handle))
+	if (!slot->tries && may_borrow(msg))
 		frame->flags |= FW_TX_F_BORROW;
 	fw_trace(nic, TRACE_RD_TX, msg->src_qpn, msg->wr_id, psn);
-	FW_COUNT(nic, rd_tx_packets);
+	FW_ADD(nic, rd_tx_packets, run);
 	if (!host) {
 		eth_tx_commit(nic, frame);
 		return HW_VENDOR_ERR_NONE;
@@ -262,7 +278,7 @@ static uint32_t retransmit(struct fw_nic *nic, struct rd_session *s, uint32_t bu
 		} else if (slot->msg) {
 			struct fw_wqe *msg = slot->msg;
 
-			err = tx_slot(nic, s, slot, psn);
+			err = tx_slot(nic, s, slot, psn, slot->bytes, 1);
 			if (err != HW_VENDOR_ERR_NONE) {
 				msg_unreadable(nic, msg, err); /* makes the slot void */
 				if (!s->tx || s->state != RD_OPEN)
@@ -293,78 +309,144 @@ static bool window_open(const struct rd_session *s)
 	       !fw_timer_is_set(&s->pace_timer);
 }
 
-/* Sends the next packet of a flow, under a new PSN. False: nothing was sent. */
-static bool tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flow)
+/* Returns how many of the next packets of a flow, up to budget, may leave as a run; 1: none. */
+static uint32_t run_length(struct fw_nic *nic, const struct rd_session *s, const struct fw_wqe *msg,
+			   uint32_t left, uint32_t budget)
+{
+	uint32_t segment = s->segment_bytes, n = budget, room;
+
+	if (rdmap_tx_is_self_contained(msg->rdmap_opcode) ||
+	    wqe_envelope_bytes(msg, msg->sent_bytes) || !may_borrow(msg) || msg->flow->withdrawals)
+		return 1;
+	room = FW_RUN_BYTES / segment;
+	n = n < room ? n : room;
+	room = WIRE_RD_WINDOW - (s->tx_psn - s->tx_una);
+	n = n < room ? n : room;
+	room = s->cwnd - s->sent;
+	n = n < room ? n : room;
+	room = (uint8_t)(s->credit_limit - s->credit_used);
+	n = n < room ? n : room;
+	n = n < nic->net.tx_allow ? n : nic->net.tx_allow;
+	if (n < 2)
+		return 1;
+	room = nic->port.tx_run(nic->port.ctx, s->peer_mac);
+	n = n < room ? n : room;
+	room = (left - 1) / segment + 1;
+	n = n < room ? n : room;
+	return n ? n : 1;
+}
+
+/* Fills the slot of a new packet, which has the payload from offset on. */
+static inline void fill_slot(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flow,
+			     uint32_t psn, uint32_t offset, uint16_t distance)
 {
 	struct fw_wqe *msg = flow->next;
-	bool self_contained = rdmap_tx_is_self_contained(msg->rdmap_opcode);
-	uint32_t psn = s->tx_psn;
-	struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
-	uint32_t left = msg->bytes - msg->sent_bytes;
-	enum hw_vendor_err err;
+	uint32_t left = msg->bytes - offset;
 
-	*slot = (struct rd_slot){
+	s->tx->slot[psn % WIRE_RD_WINDOW] = (struct rd_slot){
 	    .sent_ns = nic->now_ns,
 	    .first_sent = fw_moment_now(nic),
 	    .msg = msg,
 	    .flow = flow,
-	    .offset = msg->sent_bytes,
-	    .bytes = self_contained            ? left
-		     : left < s->segment_bytes ? left
-					       : s->segment_bytes,
-	    .flow_distance = (uint16_t)(flow->outstanding ? psn - flow->last_psn : 0),
+	    .offset = offset,
+	    .bytes = rdmap_tx_is_self_contained(msg->rdmap_opcode) ? left
+		     : left < s->segment_bytes                     ? left
+								   : s->segment_bytes,
+	    .flow_distance = distance,
 	    .state = RD_SLOT_SENT,
 	};
+}
+
+/*
+ * Sends the next packet of a flow, or up to budget of them as a run, under new PSNs. Returns their
+ * number; 0: nothing was sent.
+ */
+static uint32_t tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flow,
+		       uint32_t budget)
+{
+	struct fw_wqe *msg = flow->next;
+	uint32_t psn = s->tx_psn;
+	struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+	uint32_t left = msg->bytes - msg->sent_bytes;
+	uint32_t run = 1;
+	bool more = !fw_list_empty(&s->flows) || msg->flow_node.next != &flow->msgs;
+	enum hw_vendor_err err = HW_VENDOR_ERR_HOST_FAULT;
+	uint32_t bytes, i;
+
+	if (nic->port.tx_run && left > s->segment_bytes)
+		run = run_length(nic, s, msg, left, budget);
+	fill_slot(nic, s, flow, psn, msg->sent_bytes,
+		  (uint16_t)(flow->outstanding ? psn - flow->last_psn : 0));
 	if (s->tx_psn == s->tx_una)
 		rd_cong_start(nic, s);
-	s->more =
-	    left > slot->bytes || !fw_list_empty(&s->flows) || msg->flow_node.next != &flow->msgs;
-	err = tx_slot(nic, s, slot, psn);
+	bytes = slot->bytes;
+	if (run > 1) {
+		bytes = run * bytes < left ? run * bytes : left;
+		s->more = left > bytes || more;
+		err = tx_slot(nic, s, slot, psn, bytes, run);
+		bytes = err == HW_VENDOR_ERR_NONE ? bytes : slot->bytes;
+	}
+	if (err != HW_VENDOR_ERR_NONE) {
+		run = 1;
+		s->more = left > bytes || more;
+		err = tx_slot(nic, s, slot, psn, bytes, 1);
+	}
 	if (err != HW_VENDOR_ERR_NONE) {
 		slot->msg = NULL;
 		slot->flow = NULL;
 		msg_unreadable(nic, msg, err);
-		return false;
+		return 0;
+	}
+	for (i = 1; i < run; i++) {
+		fill_slot(nic, s, flow, psn + i, msg->sent_bytes + i * s->segment_bytes, 1);
+		fw_trace(nic, TRACE_RD_TX, msg->src_qpn, msg->wr_id, psn + i);
 	}
 	if (s->tx_psn == s->tx_una) {
 		s->rto_base_ns = nic->now_ns;
 		s->tlp_sent = false;
 	}
-	s->tx_psn++;
-	s->sent++;
+	s->tx_psn += run;
+	s->sent += run;
 	pace(nic, s);
-	flow->outstanding++;
-	flow->last_psn = psn;
-	msg->unacked++;
+	flow->outstanding += run;
+	flow->last_psn = psn + run - 1;
+	msg->unacked += run;
 	if (!msg->begun_ns) {
 		msg->begun_ns = nic->now_ns;
 		if (msg->kind == FW_WQE_REQUEST)
 			flow->begun_ssn = msg->ssn;
 	}
 	msg->refused = false;
-	msg->sent_bytes += slot->bytes;
+	msg->sent_bytes += bytes;
 	if (msg->sent_bytes == msg->bytes) {
 		msg->state = FW_WQE_SENT;
 		flow->next = rd_flow_next(flow, msg);
 	}
-	return true;
+	return run;
 }
 
 /* Sends packets of one flow, which goes to the end of the queue if it has more. */
 static uint32_t tx_flow(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flow,
 			uint32_t budget)
 {
-	uint32_t done = 0;
+	uint32_t done = 0, sent;
 
 	while (done < budget && rd_flow_may_send(nic, flow) && window_open(s) &&
 	       eth_tx_room(nic) >= 2) {
-		if (!tx_new(nic, s, flow))
+		sent = tx_new(nic, s, flow, budget - done);
+		if (!sent)
 			return done; /* the flow may be gone */
-		done++;
+		done += sent;
 	}
 	if (rd_flow_may_send(nic, flow) && !fw_list_linked(&flow->ready_node))
 		fw_list_add_tail(&s->flows, &flow->ready_node);
 	return done;
+}
+
+/* A flow that is alone has the whole turn of its session. */
+static uint32_t quantum(const struct rd_session *s, uint32_t budget)
+{
+	return budget < RD_FLOW_QUANTUM || fw_list_empty(&s->flows) ? budget : RD_FLOW_QUANTUM;
 }
 
 static uint32_t rd_tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t budget)
@@ -390,8 +472,7 @@ static uint32_t rd_tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t
 		flow = FW_CONTAINER(node, struct rd_flow, ready_node);
 		if (!rd_flow_may_send(nic, flow))
 			continue;
-		done += tx_flow(nic, s, flow,
-				budget - done < RD_FLOW_QUANTUM ? budget - done : RD_FLOW_QUANTUM);
+		done += tx_flow(nic, s, flow, quantum(s, budget - done));
 	}
 	if (s->tx_psn == s->tx_una && s->tx) {
 		fw_pool_put(&nic->rd.tx_windows, s->tx);

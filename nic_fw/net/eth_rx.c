@@ -129,24 +129,30 @@ uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget)
 		uint32_t want = budget - done < FW_BURST ? budget - done : FW_BURST;
 		uint8_t stage = fw_stage_enter(nic, FW_STAGE_PORT_RX);
 		uint32_t got = nic->port.rx_burst(nic->port.ctx, nic->net.rx, want);
+		uint32_t packets, i;
 		uint64_t bytes = 0;
-		uint32_t i;
 
 		(void)fw_stage_enter(nic, stage);
 		if (!got)
 			break;
-		for (i = 0; i < got; i++)
+		packets = got;
+		for (i = 0; i < got; i++) {
 			bytes += nic->net.rx[i].bytes;
-		FW_ADD(nic, rx_frames, got);
+			if (__builtin_expect(nic->net.rx[i].run > 1, 0)) {
+				packets += nic->net.rx[i].run - 1u;
+				bytes += fw_rx_packet_bytes(&nic->net.rx[i]) - nic->net.rx[i].bytes;
+			}
+		}
+		FW_ADD(nic, rx_frames, packets);
 		FW_ADD(nic, rx_bytes, bytes);
-		fw_trace(nic, TRACE_ETH_RX, 0, bytes, got);
+		fw_trace(nic, TRACE_ETH_RX, 0, bytes, packets);
 		for (i = 0; i < got; i++)
 			rx_frame(nic, &nic->net.rx[i]);
 		(void)fw_stage_enter(nic, FW_STAGE_PORT_RX);
 		nic->port.rx_free(nic->port.ctx, nic->net.rx, got);
 		(void)fw_stage_enter(nic, stage);
-		done += got;
-		if (got < want)
+		done += packets;
+		if (packets < want)
 			break;
 	}
 	return done;

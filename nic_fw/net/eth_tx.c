@@ -40,8 +40,8 @@ static uint32_t burst(struct fw_nic *nic, int32_t *status)
 				FW_COUNT(nic, host_faults);
 			continue;
 		}
-		bytes += nic->net.tx[i].bytes;
-		sent++;
+		bytes += fw_tx_packet_bytes(&nic->net.tx[i]);
+		sent += nic->net.tx[i].run;
 	}
 	if (sent) {
 		FW_ADD(nic, tx_frames, sent);
@@ -57,6 +57,9 @@ static uint32_t burst(struct fw_nic *nic, int32_t *status)
 				(count - taken) * sizeof(nic->net.tx[0]));
 	}
 	nic->net.tx_count = count - taken;
+	nic->net.tx_more = 0;
+	for (i = 0; i < nic->net.tx_count; i++)
+		nic->net.tx_more += nic->net.tx[i].run - 1u;
 	(void)fw_stage_enter(nic, stage);
 	return taken;
 }
@@ -97,9 +100,21 @@ struct fw_tx_frame *eth_tx_begin(struct fw_nic *nic)
 	frame->bytes = 0;
 	frame->flags = 0;
 	frame->csum_start = 0;
+	frame->run = 1;
 	frame->status = 0;
 	frame->cookie = 0;
 	return frame;
+}
+
+/* Counts the packets of a run beyond the first, for which its sender has found room. */
+static void commit_run(struct fw_nic *nic, struct fw_tx_frame *frame)
+{
+	uint32_t more = frame->run - 1u;
+
+	assert(more <= nic->net.tx_allow);
+	frame->bytes += more * WIRE_DGRAM_CRC_BYTES;
+	nic->net.tx_more += more;
+	nic->net.tx_allow -= more;
 }
 
 void eth_tx_commit(struct fw_nic *nic, struct fw_tx_frame *frame)
@@ -122,6 +137,8 @@ void eth_tx_commit(struct fw_nic *nic, struct fw_tx_frame *frame)
 	nic->net.tx_cost += bytes / ETH_TX_UNIT_BYTES + 1;
 	if (nic->net.tx_allow && !(frame->flags & FW_TX_F_CONTROL))
 		nic->net.tx_allow--;
+	if (__builtin_expect(frame->run > 1, 0))
+		commit_run(nic, frame);
 }
 
 int eth_tx_commit_now(struct fw_nic *nic, struct fw_tx_frame *frame)

@@ -193,7 +193,7 @@ void ip_tx_header(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t dst_ip
 	/*
 	 * Atomic packets need no id (RFC 6864 4.1); a running one makes them distinct in a capture.
 	 */
-	uint16_t id = (uint16_t)(nic->counters.tx_frames + nic->net.tx_count);
+	uint16_t id = (uint16_t)(nic->counters.tx_frames + nic->net.tx_count + nic->net.tx_more);
 	uint64_t first, second;
 	struct be32 src, dst;
 	struct be64 word;

@@ -20,6 +20,7 @@ struct net_nic {
 	/* staged frames to send */
 	struct fw_tx_frame *tx; /* FW_TX_STAGE */
 	uint32_t tx_count;
+	uint32_t tx_more;       /* packets of staged runs, beyond one for each frame */
 	uint32_t tx_allow;      /* frames of data that may still be staged in this turn */
 	uint32_t tx_cost;       /* of the frames staged since eth_tx_cost() */
 	struct fw_rx_frame *rx; /* FW_BURST */

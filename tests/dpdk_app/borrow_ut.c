@@ -12,6 +12,8 @@
 #include "dpdk_app/accel.h"
 #include "dpdk_app/borrow.h"
 #include "dpdk_app/gather.h"
+#include "shared_defs/wire_dgram.h"
+#include "shared_defs/wire_iwarp.h"
 #include "tests/ut.h"
 
 enum {
@@ -336,6 +338,142 @@ static void padded_and_with_checksum(void)
 	}
 }
 
+enum {
+	RUN_PACKETS = 12,
+	RUN_SEGMENT = 1408,
+	RUN_BYTES = (RUN_PACKETS - 1) * RUN_SEGMENT + 77,
+	RUN_HDR_BYTES = IP_BYTES + 8 + sizeof(struct wire_dgram) + sizeof(struct wire_rd) +
+			sizeof(struct wire_ddp_tagged),
+	RUN_FIRST = 4001, /* bytes of the first piece */
+};
+
+static uint8_t run_memory[RUN_BYTES];
+
+/* A run of RD packets from two pieces of memory, as rd_tx.c makes it. */
+static void run_frame(void)
+{
+	for (uint32_t i = 0; i < RUN_BYTES; i++)
+		run_memory[i] = (uint8_t)(i * 13 + i / 256);
+	memset(frame.hdr, 0, sizeof(frame.hdr));
+	frame.hdr[14] = 0x45;
+	frame.hdr[16] = (uint8_t)((RUN_HDR_BYTES - 14 + RUN_SEGMENT + 4) >> 8);
+	frame.hdr[17] = (uint8_t)(RUN_HDR_BYTES - 14 + RUN_SEGMENT + 4);
+	frame.hdr[RUN_HDR_BYTES - sizeof(struct wire_ddp_tagged)] = WIRE_DDP_TAGGED | WIRE_DDP_LAST;
+	seg(FW_TX_HDR, 0, IP_BYTES, 0);
+	seg(FW_TX_HDR, IP_BYTES, RUN_HDR_BYTES - IP_BYTES, FW_TX_F_CRC_BEGIN);
+	seg(FW_TX_MEM, 0, RUN_FIRST, 0)->mem = run_memory;
+	seg(FW_TX_MEM, 0, RUN_BYTES - RUN_FIRST, FW_TX_F_CRC_END)->mem = run_memory + RUN_FIRST;
+	frame.bytes += (RUN_PACKETS - 1) * 4;
+	frame.run = RUN_PACKETS;
+	frame.run_bytes = RUN_SEGMENT;
+}
+
+/* Each packet as a wire would carry it: its own headers, a part of the payload, a CRC32C. */
+static void check_packets(const struct rte_mbuf *m)
+{
+	static uint8_t packet[ROOM];
+	uint32_t segment;
+
+	CU_ASSERT_EQUAL(borrow_packets(m, &segment), RUN_PACKETS);
+	CU_ASSERT_EQUAL(segment, RUN_SEGMENT);
+	for (uint32_t i = 0; i < RUN_PACKETS; i++) {
+		uint32_t payload = i + 1 < RUN_PACKETS ? RUN_SEGMENT : 77;
+		uint32_t bytes = borrow_seal(m, i, packet);
+		uint8_t crc[4];
+
+		CU_ASSERT_EQUAL_FATAL(bytes, RUN_HDR_BYTES + payload + 4);
+		CU_ASSERT_EQUAL(packet[16] << 8 | packet[17], bytes - 14);
+		CU_ASSERT_EQUAL(packet[IP_BYTES + 8 + sizeof(struct wire_dgram) + 7], i); /* PSN */
+		CU_ASSERT_EQUAL(
+		    !(packet[RUN_HDR_BYTES - sizeof(struct wire_ddp_tagged)] & WIRE_DDP_LAST),
+		    i + 1 < RUN_PACKETS);
+		CU_ASSERT_EQUAL(
+		    memcmp(packet + RUN_HDR_BYTES, run_memory + (size_t)i * RUN_SEGMENT, payload),
+		    0);
+		accel_crc32c_wire(
+		    crc, accel_crc32c(FW_CRC32C_INIT, packet + IP_BYTES, bytes - IP_BYTES - 4));
+		CU_ASSERT_EQUAL(memcmp(packet + bytes - 4, crc, 4), 0);
+	}
+}
+
+/* The receiver gets the headers, the payload in the process's memory, a CRC32C for each packet. */
+static void a_run_is_one_frame(void)
+{
+	for (int on = 0; on < 2; on++) {
+		struct fw_rx_seg got[FW_RX_SEGS_MAX];
+		static uint8_t packet[ROOM];
+		struct rte_mbuf *m;
+
+		begin();
+		app.conf.switch_crc = on;
+		run_frame();
+		m = send();
+		CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+		CU_ASSERT_EQUAL_FATAL(borrow_pieces(m, got), 4);
+		CU_ASSERT_EQUAL(got[0].bytes, RUN_HDR_BYTES);
+		CU_ASSERT_PTR_EQUAL(got[1].data, run_memory);
+		CU_ASSERT_EQUAL(got[1].bytes + got[2].bytes, RUN_BYTES);
+		CU_ASSERT_EQUAL(got[3].bytes, 4 * RUN_PACKETS);
+		check_packets(m);
+		for (uint32_t i = 0; on && i < RUN_PACKETS; i++) {
+			uint32_t bytes = borrow_seal(m, i, packet);
+
+			CU_ASSERT_EQUAL(memcmp(got[3].data + (size_t)i * 4, packet + bytes - 4, 4),
+					0);
+		}
+		CU_ASSERT_EQUAL(borrow_count(&m, 1), RUN_PACKETS);
+		rte_pktmbuf_free(m);
+		borrow_sweep(&shard);
+		end();
+	}
+}
+
+/* Settled, it is still a run, which lies in buffers of its own; either end may free it last. */
+static void a_run_is_settled(void)
+{
+	struct fw_rx_seg got[FW_RX_SEGS_MAX];
+	struct rte_mbuf *m;
+	uint32_t n, at = 0;
+
+	begin();
+	run_frame();
+	m = send();
+	CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+	borrow_settle(&shard);
+	CU_ASSERT_EQUAL(shard.stats.tx_settled, RUN_PACKETS);
+	check_packets(m);
+	n = borrow_pieces(m, got);
+	CU_ASSERT_FATAL(n <= FW_RX_SEGS_MAX);
+	for (uint32_t i = 1; i + 1 < n; at += got[i++].bytes) {
+		CU_ASSERT_FALSE(got[i].data >= run_memory && got[i].data < run_memory + RUN_BYTES);
+		CU_ASSERT_EQUAL(memcmp(got[i].data, run_memory + at, got[i].bytes), 0);
+	}
+	CU_ASSERT_EQUAL(at, RUN_BYTES);
+	rte_pktmbuf_free(m);
+	end();
+}
+
+/* There are no buffers for the payload of a run: it is lost, as on a full line. */
+static void a_run_without_buffers(void)
+{
+	struct rte_mbuf *m, *all[FRAMES];
+	uint32_t n = 0, segment;
+
+	begin();
+	run_frame();
+	m = send();
+	CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+	while (n < FRAMES && (all[n] = rte_pktmbuf_alloc(pool)))
+		n++;
+	rte_pktmbuf_free(all[--n]); /* one is not enough */
+	borrow_settle(&shard);
+	CU_ASSERT_EQUAL(borrow_packets(m, &segment), 0);
+	rte_pktmbuf_free(m);
+	rte_pktmbuf_free_bulk(all, n);
+	end();
+}
+
 UT_MAIN("dpdk_app/borrow", UT(receiver_finds_the_pieces), UT(crc_if_wanted),
 	UT(what_does_not_lend_itself), UT(settled_frames_stay_as_they_are), UT(copied_once_only),
-	UT(bounded), UT(padded_and_with_checksum))
+	UT(bounded), UT(a_run_is_one_frame), UT(a_run_is_settled), UT(a_run_without_buffers),
+	UT(padded_and_with_checksum))

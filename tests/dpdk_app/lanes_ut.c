@@ -334,6 +334,7 @@ static const struct {
     FIELD(struct shard, of_core, seldom, stats),
     FIELD(struct shard, of_core, seldom, line),
     FIELD(struct shard, of_core, seldom, num_borrowed),
+    FIELD(struct shard, of_core, seldom, num_rest),
     /* Read by core_wake() for each burst; the turns of the core do not write beside it. */
     FIELD(struct core, of_wakers, of_quiesce, sleeping),
     FIELD_LAST(struct core, of_quiesce, rounds),

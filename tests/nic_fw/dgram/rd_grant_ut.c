@@ -43,12 +43,15 @@ static void begin(uint32_t n)
 }
 
 static const struct dgram_hdr rd_data = {.type = WIRE_DGRAM_RD};
+static const struct fw_rx_frame one_packet = {.run = 1};
 
 /* A packet of a peer that has used so many credits; it left rtt_ns after our last header did. */
 static void rx(uint32_t i, uint32_t used, bool more, uint32_t rtt_ns)
 {
-	const struct rdmap_seg pkt = {
-	    .hdr = &rd_data, .flags = more ? WIRE_DGRAM_F_MORE : 0, .data_bytes = BYTES};
+	const struct rdmap_seg pkt = {.frame = &one_packet,
+				      .hdr = &rd_data,
+				      .flags = more ? WIRE_DGRAM_F_MORE : 0,
+				      .data_bytes = BYTES};
 	const struct wire_rd rd = {.timestamp = be32_put(++told[i]),
 				   .timestamp_echo = be32_put((uint32_t)nic.now_ns - rtt_ns),
 				   .used = (uint8_t)used,
@@ -322,10 +325,39 @@ static void comers_and_goers(void)
 	CU_ASSERT_EQUAL(nic.rd.grants.line.drain, 0);
 }
 
+/* A run counts as its packets: the same credits are used and given as by these one by one. */
+static void a_run(void)
+{
+	struct fw_rx_frame frame = {.run = 5};
+	struct rdmap_seg pkt = {
+	    .frame = &frame, .hdr = &rd_data, .flags = WIRE_DGRAM_F_MORE, .data_bytes = BYTES};
+	struct wire_rd rd = {.limit = 2};
+
+	begin(2);
+	for (uint32_t i = 0; i < 2; i++) {
+		rx(i, 1, true, 0);
+		rd_grant_taken(&peer[i]);
+		nic.rd.grants.askers = 1;
+	}
+	for (uint32_t used = 2; used <= 6; used++) {
+		rx(0, used, true, 0);
+		rd_grant_taken(&peer[0]);
+	}
+	rd.used = 2;
+	rd.timestamp = be32_put(++told[1]);
+	rd_grant_rx(&nic, &peer[1], &pkt, &rd);
+	for (uint32_t i = 0; i < 5; i++)
+		rd_grant_taken(&peer[1]);
+	CU_ASSERT_EQUAL(peer[1].rx_used, 6);
+	CU_ASSERT_EQUAL(peer[1].rx_used, peer[0].rx_used);
+	CU_ASSERT_EQUAL(peer[1].rx_taken, peer[0].rx_taken);
+	CU_ASSERT_EQUAL(peer[1].rx_here, 0);
+}
+
 /* Short packets between long ones gain no additional turns. */
 static void lengths(void)
 {
-	struct rdmap_seg pkt = {.hdr = &rd_data, .flags = WIRE_DGRAM_F_MORE};
+	struct rdmap_seg pkt = {.frame = &one_packet, .hdr = &rd_data, .flags = WIRE_DGRAM_F_MORE};
 	struct wire_rd rd = {.limit = 2};
 	uint32_t i;
 
@@ -489,5 +521,5 @@ static void many_silent(void)
 
 UT_MAIN("nic_fw/dgram/rd_grant", UT(alone), UT(idle_stock), UT(in_turn), UT(window),
 	UT(lies_and_echoes), UT(claims), UT(claims_beside_others), UT(keepers), UT(feigned_path),
-	UT(feigned_path_at_start), UT(comers_and_goers), UT(lengths), UT(silent), UT(silent_before),
-	UT(idle_and_closed), UT(many_wait), UT(many_silent))
+	UT(feigned_path_at_start), UT(comers_and_goers), UT(a_run), UT(lengths), UT(silent),
+	UT(silent_before), UT(idle_and_closed), UT(many_wait), UT(many_silent))

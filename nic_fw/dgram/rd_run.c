@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Runs of RD: packets of one message that leave in one turn cross a port that needs no single
+ * frames, the built-in switch, as one frame. Each packet keeps its PSN, and every rule of RD holds
+ * for it; what a run saves is the way of each frame, and headers, checks and a copy for each.
+ *
+ * rd_tx.c sends runs and rd_rx.c takes them whole or packet by packet. fw_run_hdr() makes the
+ * headers of each packet, for its CRC32C and for ports that show frames (captures). Calls
+ * wqe_gather.c. fw_port.h, struct fw_tx_frame.
+ */
+#include "nic_fw/base/crc32c.h"
+#include "nic_fw/fw_nic.h"
+
+enum {
+	RUN_HDR_PIECES = 2,
+};
+
+enum hw_vendor_err rd_run_gather(struct fw_nic *nic, const struct fw_wqe *msg, uint32_t offset,
+				 uint32_t bytes, struct fw_tx_frame *frame, uint32_t *num_seg)
+{
+	enum hw_vendor_err err;
+	bool host = false;
+
+	frame->num_seg = RUN_HDR_PIECES;
+	err = wqe_gather(nic, msg, offset, bytes, frame, &host);
+	*num_seg = frame->num_seg;
+	frame->num_seg = 0;
+	return host ? HW_VENDOR_ERR_HOST_FAULT : err;
+}
+
+void rd_run_seal(struct fw_tx_frame *frame, uint32_t num_seg, uint32_t n, uint32_t segment_bytes)
+{
+	assert(frame->num_seg == RUN_HDR_PIECES && n <= FW_RUN_MAX);
+	frame->num_seg = num_seg;
+	frame->run = (uint16_t)n;
+	frame->run_bytes = (uint16_t)segment_bytes;
+}
+
+void rd_run_part(const struct rdmap_seg *run, uint32_t at, uint32_t bytes, struct rdmap_seg *part)
+{
+	*part = *run;
+	part->data_offset += at;
+	part->data_bytes = bytes;
+	if (run->tagged)
+		part->to += at;
+	else
+		part->mo += at;
+	if (at + bytes < run->data_bytes) {
+		part->last = false;
+		part->flags &= (uint8_t) ~(WIRE_DGRAM_F_IMM | WIRE_DGRAM_F_SOLICITED);
+		part->imm = 0;
+	}
+}
+
+/* The headers of RD up to the end of DDP's, as they lie in a frame. */
+struct run_hdr {
+	struct wire_eth eth;
+	struct wire_ip ip;
+	struct wire_udp udp;
+	struct wire_dgram dgram;
+	struct wire_rd rd;
+	union {
+		struct wire_ddp_tagged tagged;
+		struct wire_ddp_untagged untagged;
+	} ddp;
+};
+
+void fw_run_hdr(uint8_t *hdr, uint32_t i, const struct fw_run *run)
+{
+	struct run_hdr *h = (void *)hdr;
+	uint32_t at = i * run->segment_bytes;
+	uint32_t less = i + 1 < run->packets ? 0 : run->packets * run->segment_bytes - run->bytes;
+
+	h->ip.total_bytes = be16_put((uint16_t)(be16_get(h->ip.total_bytes) - less));
+	h->ip.id = be16_put((uint16_t)(be16_get(h->ip.id) + i));
+	h->ip.checksum = be16_put(0);
+	h->ip.checksum = be16_put(wire_sum_fold(wire_sum_add(0, &h->ip, sizeof(h->ip))));
+	h->udp.bytes = be16_put((uint16_t)(be16_get(h->udp.bytes) - less));
+	h->rd.psn = be32_put(be32_get(h->rd.psn) + i);
+	h->rd.used = (uint8_t)(h->rd.used + i);
+	if (h->ddp.tagged.ddp_ctrl & WIRE_DDP_TAGGED)
+		h->ddp.tagged.to = be64_put(be64_get(h->ddp.tagged.to) + at);
+	else
+		h->ddp.untagged.mo = be32_put(be32_get(h->ddp.untagged.mo) + at);
+	if (i) {
+		h->rd.flow_distance = be16_put(1);
+		h->dgram.flags &= (uint8_t)~WIRE_DGRAM_F_ECE;
+	}
+	if (i + 1 < run->packets) {
+		h->ddp.tagged.ddp_ctrl &= (uint8_t)~WIRE_DDP_LAST;
+		h->dgram.flags &= (uint8_t) ~(WIRE_DGRAM_F_IMM | WIRE_DGRAM_F_SOLICITED);
+		h->dgram.flags |= WIRE_DGRAM_F_MORE;
+		h->dgram.imm = be32_put(0);
+	}
+}
+
+enum {
+	RUN_HDR_LEAST = offsetof(struct run_hdr, ddp) + sizeof(struct wire_ddp_tagged),
+};
+
+bool rd_run_fits(const struct fw_rx_frame *frame)
+{
+	return frame->run <= FW_RUN_MAX && frame->seg[0].bytes >= RUN_HDR_LEAST &&
+	       frame->seg[0].bytes <= FW_RX_HDR_BYTES &&
+	       frame->bytes >= frame->seg[0].bytes + frame->run * WIRE_DGRAM_CRC_BYTES;
+}
+
+bool rd_run_crc_ok(struct fw_nic *nic, const struct fw_rx_frame *frame)
+{
+	struct fw_run run = {.packets = frame->run, .segment_bytes = frame->run_bytes};
+	uint32_t hdr_bytes = frame->seg[0].bytes, n, i;
+	struct eth_cursor payload, crcs;
+
+	run.bytes = frame->bytes - hdr_bytes - run.packets * WIRE_DGRAM_CRC_BYTES;
+	eth_cursor_init(&payload, frame, hdr_bytes, run.bytes);
+	eth_cursor_init(&crcs, frame, hdr_bytes + run.bytes, run.packets * WIRE_DGRAM_CRC_BYTES);
+	for (i = 0; i < run.packets; i++) {
+		uint32_t left = run.segment_bytes, crc;
+		uint8_t hdr[FW_RX_HDR_BYTES];
+		struct be32 want, got;
+		const uint8_t *data;
+
+		memcpy(hdr, frame->seg[0].data, hdr_bytes);
+		fw_run_hdr(hdr, i, &run);
+		crc = nic->port.crc32c(FW_CRC32C_INIT, hdr + IP_TX_HDR_BYTES,
+				       hdr_bytes - IP_TX_HDR_BYTES);
+		for (; (data = eth_cursor_next(&payload, left, &n)); left -= n)
+			crc = nic->port.crc32c(crc, data, n);
+		eth_cursor_copy(&crcs, &got, sizeof(got));
+		want = fw_crc32c_wire(crc);
+		FW_COUNT(nic, rx_crc_checked);
+		if (memcmp(&want, &got, sizeof(got)) != 0)
+			return false;
+	}
+	return true;
+}
