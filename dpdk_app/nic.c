@@ -52,6 +52,7 @@ enum {
 	NIC_XDP_BUFFER = 4096 - 3 * 64 - 64,
 	NIC_MEMORY_SPARE = 64 << 20,
 	NIC_ADDED_BYTES = 96 << 20, /* pool of a NIC that is added later */
+	NIC_SPARE_PART = 8,         /* of the machine's memory: for all of them */
 	NIC_PAGE_BYTES = 4096,
 	NIC_CARD_BUFFER = 2048,
 	NIC_CARD_EXTRA = 32, /* tags, FCS, and what virtio puts before a frame */
@@ -387,7 +388,11 @@ uint64_t nic_memory_bytes(const struct app *app)
 
 uint64_t nic_spare_bytes(const struct app *app)
 {
-	return (uint64_t)app->conf.spare_nics * NIC_ADDED_BYTES;
+	uint64_t bytes = (uint64_t)app->conf.spare_nics * NIC_ADDED_BYTES;
+	/* The kernel refuses a mapping that is larger than the machine's memory. */
+	uint64_t most = (uint64_t)sysconf(_SC_PHYS_PAGES) * NIC_PAGE_BYTES / NIC_SPARE_PART;
+
+	return bytes < most ? bytes : most;
 }
 
 static void shard_ring_name(const struct shard *shard, const char *what,
