@@ -152,7 +152,7 @@ GOAL_API GOAL_Handle GOAL_RunWith(GOAL_Schedule sched, const void *send, void *r
  * Returns 1 when the program may use the buffers of a run again: GOAL_Test() or GOAL_Wait() found
  * it over, or it is of GOAL_RunWith(), writes none of them, and has copied those that it reads.
  * Otherwise 0. The rest of such a run needs nothing of the program; GOAL_Wait() still tells whether
- * it succeeded.
+ * it succeeded. A handle that is of no run of this process gives 1. Any thread may call it.
  */
 GOAL_API int GOAL_TestLocal(GOAL_Handle handle);
 
