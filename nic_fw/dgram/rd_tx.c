@@ -373,12 +373,13 @@ static uint32_t tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow 
 	enum hw_vendor_err err = HW_VENDOR_ERR_HOST_FAULT;
 	uint32_t bytes, i;
 
+	/* Before the length of a run: an idle session has fewer credits, and its window begins anew. */
+	if (s->tx_psn == s->tx_una)
+		rd_cong_start(nic, s);
 	if (nic->port.tx_run && left > s->segment_bytes)
 		run = run_length(nic, s, msg, left, budget);
 	fill_slot(nic, s, flow, psn, msg->sent_bytes,
 		  (uint16_t)(flow->outstanding ? psn - flow->last_psn : 0));
-	if (s->tx_psn == s->tx_una)
-		rd_cong_start(nic, s);
 	bytes = slot->bytes;
 	if (run > 1) {
 		bytes = run * bytes < left ? run * bytes : left;

@@ -16,6 +16,7 @@ enum {
 	BYTES = 60001, /* the last packet is short */
 	SINK = 100000,
 	MTU = 1500,
+	CREDITS_IDLE = 8, /* RD_CREDIT_IDLE */
 	FRAMES = 128,
 	HDR_BYTES = 100, /* of a frame that are compared */
 	DGRAM_AT = 14 + 20 + 8,
@@ -286,5 +287,31 @@ static void many_pieces(void)
 	pair_close(&p);
 }
 
+/* A session that was idle has few credits left, and a window to begin with: a run keeps to both. */
+static void after_a_pause(void)
+{
+	const struct post request = {
+	    .opcode = WEFT_WR_WRITE, .wr_id = 1, .bytes = BYTES, .remote_offset = SINK};
+	static struct sent sent;
+	struct pair p;
+
+	begin(&p, &lending, &sent);
+	for (int round = 0; round < 12; round++) {
+		for (int i = 0; i < 10; i++) {
+			FIX_REQUIRE(&p, post(&p.a, p.ab, &p.b, &request) == 0);
+			expect(&p, &p.a, 1, WEFT_WC_SUCCESS);
+		}
+		sim_run_for(p.sim, 10 * FIX_MS);
+		sent.count = 0;
+		FIX_REQUIRE(&p, post(&p.a, p.ab, &p.b, &request) == 0);
+		sim_run_for(p.sim, 2000);
+		FIX_CHECK(&p, sent.count > 0 && sent.count <= CREDITS_IDLE);
+		expect(&p, &p.a, 1, WEFT_WC_SUCCESS);
+	}
+	FIX_CHECK(&p, sim_nic_stat(p.nb, "drop_rd_ungranted") == 0);
+	FIX_CHECK(&p, sim_nic_stat(p.na, "rd_tx_retransmits") == 0);
+	pair_close(&p);
+}
+
 UT_MAIN("sim/rd_run", UT(same_packets), UT(every_kind), UT(a_packet_lost), UT(without_a_receive),
-	UT(at_fault), UT(changed_under_way), UT(many_pieces))
+	UT(at_fault), UT(changed_under_way), UT(many_pieces), UT(after_a_pause))
