@@ -183,6 +183,10 @@ static void cq_late_over(struct fw_nic *nic, struct fw_cq *cq)
 {
 	fw_list_del(&cq->late.node);
 	cq->has_late = false;
+	if (!fw_list_empty(&cq->late.flushes)) {
+		fw_list_splice_tail(&nic->slices.flushes, &cq->late.flushes);
+		slice_wait(&nic->slices, SLICE_FLUSH);
+	}
 	cq_show(cq, cq->late.at, cq->late.word);
 	cq_resize_show(nic, cq, cq->late.at);
 	cq->solicited_prod = cq->late.solicited_prod;

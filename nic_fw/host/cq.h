@@ -58,6 +58,7 @@ struct fw_cq {
 		uint32_t word;           /* that makes it visible, without the phase */
 		uint32_t solicited_prod; /* of struct fw_cq when it becomes visible */
 		struct fw_list node;     /* in nic->host.late_cqs */
+		struct fw_list flushes;  /* fw_qp.flush_node: QPs whose QP_LAST_WQE waits */
 	} late;
 	struct cq_resize {
 		uint32_t serial;  /* fw_slices.resume of the command that does it; 0: none */

@@ -189,6 +189,7 @@ int cmd_create_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	cq->event_queue = eq;
 	fw_list_init(&cq->hidden_node);
 	fw_list_init(&cq->late.node);
+	fw_list_init(&cq->late.flushes);
 	/* The first CQ of an event queue moves it to its vector. */
 	if (eq && vector && !eq->refs && eq->vector != vector - 1) {
 		moder_leave(nic, eq);
@@ -217,7 +218,7 @@ void cq_destroy(struct fw_nic *nic, uint32_t index)
 {
 	struct fw_cq *cq = &nic->host.cqs[index];
 
-	assert(cq->used && !cq->refs);
+	assert(cq->used && !cq->refs && fw_list_empty(&cq->late.flushes));
 	moder_unhide(nic, cq);
 	fw_list_del(&cq->late.node);
 	resize_cancel(nic, cq);

@@ -120,7 +120,7 @@ struct fw_qp {
 
 	struct fw_list done_node;  /* in nic->slices.done */
 	struct fw_list done_flows; /* RD: rd_flow.done_node */
-	struct fw_list flush_node; /* in nic->slices.flushes while flushing */
+	struct fw_list flush_node; /* flushing: in nic->slices.flushes or fw_cq.late.flushes */
 	struct fw_list flush_msgs; /* fw_wqe.flow_node: messages that a transport has released */
 
 	/* commands only */

@@ -114,6 +114,22 @@ static void flush_over(struct fw_nic *nic, struct fw_qp *qp)
 		xrc_event(nic, qp, HW_EVENT_QP_LAST_WQE);
 }
 
+/*
+ * QP_LAST_WQE says that the CQ has all receives which the QP took from its SRQ: the process polls,
+ * then moves the QP to RESET, which takes its entries out of the CQ. So the event comes behind
+ * entries that wait for a late copy (cq.h), and the flush with it. Receives of an XRC QP are in the
+ * CQs of its SRQs, which its RESET leaves alone.
+ */
+static bool waits_to_tell(struct fw_nic *nic, struct fw_qp *qp)
+{
+	if (!qp->last_wqe_due || qp->state != HW_QPS_ERR || !qp->recv_cq ||
+	    cq_settled(nic, qp->recv_cq))
+		return false;
+	fw_list_del(&qp->flush_node);
+	fw_list_add_tail(&qp->recv_cq->late.flushes, &qp->flush_node);
+	return true;
+}
+
 void qp_flush_run(struct fw_nic *nic, struct fw_qp *qp)
 {
 	assert(qp->flushing &&
@@ -122,18 +138,18 @@ void qp_flush_run(struct fw_nic *nic, struct fw_qp *qp)
 	if (qp->in_flush)
 		return;
 	qp->in_flush = true;
-	if (flush_step(nic, qp))
+	if (flush_step(nic, qp) && !waits_to_tell(nic, qp))
 		flush_over(nic, qp);
 	qp->in_flush = false;
 }
 
 void qp_flush(struct fw_nic *nic, struct fw_qp *qp)
 {
-	if (!qp->flushing) {
-		qp->flushing = true;
-		fw_list_add_tail(&nic->slices.flushes, &qp->flush_node);
-		slice_wait(&nic->slices, SLICE_FLUSH);
-	}
+	qp->flushing = true;
+	/* The flush of its state before may be in the list of a CQ. */
+	fw_list_del(&qp->flush_node);
+	fw_list_add_tail(&nic->slices.flushes, &qp->flush_node);
+	slice_wait(&nic->slices, SLICE_FLUSH);
 	qp_flush_run(nic, qp);
 }
 

@@ -140,8 +140,12 @@ static void drain(struct wv_qp *qp)
 			"flush: weft%u QP 0x%x is in ERR, and %u of its receives have not come "
 			"back",
 			sim_nic_index(qp->proc->nic), qp->model.qpn, qp->rq->model.outstanding);
-	if (qp->rq != &qp->own_rq)
-		wv_expect_last_wqe(qp);
+	if (qp->rq == &qp->own_rq)
+		return;
+	wv_expect_last_wqe(qp);
+	/* All receives that it took from the SRQ are in the CQ by now. */
+	if (!wv_failed(wv))
+		poll_both(qp);
 }
 
 /*

@@ -509,6 +509,62 @@ static void entries_wait_for_late_copies(void)
 	fw_ut_end(&ut);
 }
 
+static bool tells_last_wqe(struct fw_ut *ut, const struct fw_qp *qp)
+{
+	struct hw_eqe eqe;
+
+	if (!fw_ut_event(ut, 0, 0, &eqe))
+		return false;
+	CU_ASSERT_EQUAL(eqe.type, HW_EVENT_QP_LAST_WQE);
+	CU_ASSERT_EQUAL(eqe.id, qp->qpn);
+	return true;
+}
+
+/* A QP with an SRQ tells its last receive when the process can see it, also if another ends first.
+ */
+static void the_last_receive_is_told_behind_late_entries(void)
+{
+	struct fw_qp *qp, *reset;
+	struct hw_cqe cqe;
+	struct fw_srq *srq;
+	struct fw_cq *cq;
+	struct fw_ut ut;
+	uint32_t pd;
+
+	fw_ut_begin(&ut);
+	pd = host_pd(ut.nic, 0);
+	cq = host_cq(ut.nic, 0, 8, HW_EQ_NONE);
+	srq = host_srq(ut.nic, 0, pd, 4, 1);
+	qp = host_qp(ut.nic, 0, HW_QPT_RD, pd, cq, srq->index);
+	reset = host_qp(ut.nic, 0, HW_QPT_RD, pd, cq, srq->index);
+	host_rts(ut.nic, qp, 0);
+	host_rts(ut.nic, reset, 0);
+	begin_late_copy(&ut);
+	CU_ASSERT_TRUE(post_failed(&ut, cq, 1));
+	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_ERR, 0, NULL), 0);
+	CU_ASSERT_EQUAL(host_modify(ut.nic, reset, HW_QPS_ERR, 0, NULL), 0);
+	fw_ut_poll(&ut, 1000000);
+	CU_ASSERT_FALSE(host_cqe(cq, 0, &cqe));
+	CU_ASSERT_FALSE(tells_last_wqe(&ut, qp));
+	CU_ASSERT_FALSE(slice_pending(ut.nic));
+	/* The answer to RESET waits as well; the QP tells nothing any more. */
+	CU_ASSERT_EQUAL(host_modify(ut.nic, reset, HW_QPS_RESET, 0, NULL), -1);
+	CU_ASSERT_FALSE(reset->flushing);
+	end_late_copy(&ut);
+	CU_ASSERT_TRUE(host_cqe(cq, 0, &cqe));
+	fw_ut_poll(&ut, 1);
+	CU_ASSERT_TRUE(tells_last_wqe(&ut, qp));
+	CU_ASSERT_FALSE(tells_last_wqe(&ut, reset));
+	CU_ASSERT_FALSE(qp->flushing);
+	/* Its process may end while a QP waits. */
+	host_rts(ut.nic, reset, 0);
+	begin_late_copy(&ut);
+	CU_ASSERT_TRUE(post_failed(&ut, cq, 2));
+	CU_ASSERT_EQUAL(host_modify(ut.nic, reset, HW_QPS_ERR, 0, NULL), 0);
+	CU_ASSERT_TRUE(reset->flushing);
+	fw_ut_end(&ut);
+}
+
 /* Waiting entries stay invisible in a new ring, whichever comes first. */
 static void waiting_entries_are_resized(void)
 {
@@ -579,7 +635,8 @@ static void an_entry_appears_during_a_resize(void)
 	fw_ut_end(&ut);
 }
 
-UT_MAIN("nic_fw/host/cq", UT(entries_wait_for_late_copies), UT(waiting_entries_are_resized),
+UT_MAIN("nic_fw/host/cq", UT(entries_wait_for_late_copies),
+	UT(the_last_receive_is_told_behind_late_entries), UT(waiting_entries_are_resized),
 	UT(an_entry_appears_during_a_resize), UT(phases_flip_every_turn), UT(every_field_arrives),
 	UT(indices_wrap_at_2_32), UT(overrun_is_told_once_and_is_final),
 	UT(a_wild_consumer_index_makes_no_room), UT(arm_then_entry_and_entry_then_arm),
