@@ -373,7 +373,7 @@ static uint32_t tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow 
 	enum hw_vendor_err err = HW_VENDOR_ERR_HOST_FAULT;
 	uint32_t bytes, i;
 
-	/* Before the length of a run: an idle session has fewer credits, and its window begins anew. */
+	/* Before the length of a run: an idle session begins a new window, with fewer credits. */
 	if (s->tx_psn == s->tx_una)
 		rd_cong_start(nic, s);
 	if (nic->port.tx_run && left > s->segment_bytes)
