@@ -411,7 +411,7 @@ $(OUT_$1)/lib/verbs/$2: $3 $(B)/gen/$2.fillers.c $(B)/gen/$2.map $4 Makefile
 		-Wl,--version-script,$(B)/gen/$2.map -Wl,--no-undefined $(addprefix -Wl$(comma)-u$(comma),$5) $(B)/gen/$2.fillers.c $3 $4
 endef
 # Functions beyond verbs that librdmacm.so.1 needs of libibverbs.so.1 (host_driver/verbs/vb_private.h).
-IBVERBS_PRIVATE := weft_cm_context
+IBVERBS_PRIVATE := weft_cm_context weft_cm_cq
 HAVE_VERBS := $(and $(wildcard /usr/include/infiniband/verbs.h),$(wildcard $(SYSTEM_LIBS)/libibverbs.so.1))
 HAVE_RDMACM := $(and $(HAVE_VERBS),$(wildcard /usr/include/rdma/rdma_cma.h),$(wildcard $(SYSTEM_LIBS)/librdmacm.so.1))
 obj_of = $(2:%.c=$(B)/obj/$1/%.o)

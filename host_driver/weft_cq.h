@@ -197,6 +197,18 @@ enum weft_vendor_err {
 WEFT_API WEFT_CHECK_RET int weft_poll_cq(struct weft_cq *cq, int max, struct weft_wc *wc);
 
 /*
+ * True if weft_poll_cq() would return something, also that the NIC is gone. Takes no lock and does
+ * not yield the processor: for threads that look at several CQs, or that have more to do.
+ */
+WEFT_API bool weft_cq_waiting(struct weft_cq *cq);
+
+/*
+ * The calling thread waits, and weft_cq_waiting() is false for each CQ that it waits for: yields
+ * the processor as an empty weft_poll_cq() does (WEFT_YIELD). To be called without locks.
+ */
+WEFT_API void weft_poll_again(void);
+
+/*
  * Requests one event on the CQ's channel for the next completion that has not been polled yet
  * (solicited_only: the next solicited completion or error). The event is raised at once if there
  * already is one, so none is lost between the last poll and this call. -EINVAL: the CQ has no

@@ -179,6 +179,14 @@ static __attribute__((noinline)) void weft_poll_empty(struct weft_ctx *ctx, stru
 		yield(cq);
 }
 
+void weft_poll_again(void)
+{
+	if (idle.mode == WEFT_YIELD_UNKNOWN)
+		idle_init();
+	if (idle.mode != WEFT_YIELD_NEVER && ++idle.since_yield >= idle.after)
+		yield(NULL);
+}
+
 struct hw_cqe *weft_cq_peek(const struct weft_cq_obj *cq, uint32_t index)
 {
 	struct hw_cqe *cqe = &cq->ring[index & cq->mask];
@@ -422,6 +430,22 @@ static int flush(struct weft_ctx *ctx, struct weft_cq_obj *cq, int max, struct w
 	}
 	pthread_mutex_unlock(&ctx->lock);
 	return n == 0 && max > 0 && shared ? -EIO : n;
+}
+
+/*
+ * The record that another thread takes or resizes changes under this look: its answer is out of
+ * date then, as any answer would be. Rings stay mapped as long as the context.
+ */
+bool weft_cq_waiting(struct weft_cq *pub)
+{
+	struct weft_cq_obj *cq = weft_container_of(pub, struct weft_cq_obj, pub);
+	struct weft_ctx *ctx = weft_ctx_of(pub->context);
+
+	if (weft_cq_peek(cq, __atomic_load_n(&cq->cons, __ATOMIC_RELAXED)))
+		return true;
+	if (++idle.empty % WEFT_LOOK_POLLS == 0)
+		weft_ctx_look(ctx, false);
+	return weft_ctx_state(ctx) != WEFT_CTX_LIVE;
 }
 
 int weft_poll_cq(struct weft_cq *pub, int max, struct weft_wc *wc)

@@ -29,6 +29,8 @@
 
 #include "host_driver/rdmacm/rs_flow.h"
 #include "host_driver/rdmacm/rs_wire.h"
+#include "host_driver/verbs/vb_private.h"
+#include "host_driver/weft.h"
 #include "host_driver/weft_cancel.h"
 
 #define RS_API __attribute__((visibility("default")))
@@ -208,6 +210,15 @@ int rs_sleep(struct rs *rs, struct rs_deadline deadline);
  */
 int rs_wait(struct rs *rs, pthread_mutex_t *side, struct rs_deadline deadline, uint64_t *spin_end);
 
+/* ---- rs_spin.c: for the calling thread ------------------------------------------------------ */
+
+/* A wait begins: returns the time until which the thread looks before it sleeps. */
+uint64_t rs_spin_begin(void);
+/* A look found nothing: yields, and returns true for another one. Without locks. */
+bool rs_spin_again(uint64_t end_ns);
+/* The thread has slept since then, and was woken. */
+void rs_spin_slept(uint64_t since_ns);
+
 /* ---- rs_cm.c: the connection thread --------------------------------------------------------- */
 
 /* Creates an id whose events go to the connection thread. Returns 0 or a negative errno. */
@@ -233,6 +244,7 @@ void rs_conn_free(struct rs *rs);
 int rs_stream_progress(struct rs *rs);
 /* Requests an event for the next completion. Returns true if completions are already present. */
 bool rs_stream_arm(struct rs *rs);
+bool rs_stream_waiting(const struct rs *rs);
 /* Handles an event of the completion channel. */
 void rs_stream_event(struct rs *rs);
 short rs_stream_revents(struct rs *rs);
@@ -271,6 +283,7 @@ void rs_dgram_close(struct rs *rs);
 void rs_dgram_drain(struct rs *rs);
 int rs_dgram_progress(struct rs *rs);
 bool rs_dgram_arm(struct rs *rs);
+bool rs_dgram_waiting(const struct rs *rs);
 void rs_dgram_event(struct rs *rs);
 short rs_dgram_revents(struct rs *rs);
 /* Stores at most n descriptors that become readable on completions; returns their number. */
@@ -303,7 +316,9 @@ int rs_fds(const struct rs *rs, int fds[RS_FDS_OF_ONE]);
 /* ---- rs_opt.c ------------------------------------------------------------------------------- */
 
 void rs_opts_init(struct rs_opts *opts);
+/* The time that a thread looks before it sleeps, at least; true if polling_time sets it. */
 uint32_t rs_spin_us(void);
+bool rs_spin_is_set(void);
 
 /* ---- addresses (rs_addr.c) ------------------------------------------------------------------ */
 

@@ -227,6 +227,16 @@ int rs_dgram_progress(struct rs *rs)
 	return all;
 }
 
+bool rs_dgram_waiting(const struct rs *rs)
+{
+	const struct rs_dgram *dg = rs->dgram;
+
+	for (int i = 0; dg && i < dg->num_ends; i++)
+		if (weft_cq_waiting(weft_cm_cq(dg->ends[i]->cq)))
+			return true;
+	return false;
+}
+
 bool rs_dgram_arm(struct rs *rs)
 {
 	struct rs_dgram *dg = rs->dgram;

@@ -356,7 +356,7 @@ int rs_end_progress(struct rs *rs, struct rs_end *end)
 	struct ibv_wc wc[RS_POLL_BATCH];
 	int n, all = 0;
 
-	do {
+	while (weft_cq_waiting(weft_cm_cq(end->cq))) {
 		n = ibv_poll_cq(end->cq, RS_POLL_BATCH, wc);
 		for (int i = 0; i < n; i++) {
 			if (wc[i].status != IBV_WC_SUCCESS)
@@ -368,10 +368,12 @@ int rs_end_progress(struct rs *rs, struct rs_end *end)
 				 post_recv(end, (uint32_t)wc[i].wr_id) < 0)
 				rs->error = ENETDOWN;
 		}
-		all += n > 0 ? n : 0;
-	} while (n == RS_POLL_BATCH);
-	if (n < 0)
-		rs->error = ENETDOWN;
+		if (n < 0)
+			rs->error = ENETDOWN;
+		if (n <= 0)
+			break;
+		all += n;
+	}
 	return all;
 }
 

@@ -24,7 +24,8 @@ enum {
 };
 
 static struct {
-	uint32_t mem, wmem, sqsize, rqsize, inline_bytes, iomap, spin_us;
+	uint32_t mem, wmem, sqsize, rqsize, inline_bytes, iomap;
+	uint32_t spin_us; /* UINT32_MAX: not set */
 } def;
 
 /* Reads the first number of a file. Returns the default if it is absent or out of range. */
@@ -51,7 +52,7 @@ static void read_config(void)
 	def.rqsize = config(CONFIG_DIR "rqsize_default", RS_MSGS_MIN, RS_MSGS_MAX, QUEUE_MSGS);
 	def.inline_bytes = config(CONFIG_DIR "inline_default", 0, 512, INLINE_BYTES);
 	def.iomap = config(CONFIG_DIR "iomap_size", 0, RS_IOMAPS_MAX, 0);
-	def.spin_us = config(CONFIG_DIR "polling_time", 0, 1000000, RS_SPIN_US);
+	def.spin_us = config(CONFIG_DIR "polling_time", 0, 1000000, UINT32_MAX);
 }
 
 void rs_opts_init(struct rs_opts *opts)
@@ -70,9 +71,14 @@ void rs_opts_init(struct rs_opts *opts)
 	};
 }
 
+bool rs_spin_is_set(void)
+{
+	return def.spin_us != UINT32_MAX;
+}
+
 uint32_t rs_spin_us(void)
 {
-	return def.spin_us;
+	return rs_spin_is_set() ? def.spin_us : RS_SPIN_US;
 }
 
 /* ---- setting --------------------------------------------------------------------------------- */

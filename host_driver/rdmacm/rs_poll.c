@@ -69,6 +69,9 @@ int rs_fds(const struct rs *rs, int fds[RS_FDS_OF_ONE])
 
 /* ---- rpoll ----------------------------------------------------------------------------------- */
 
+/* Between two looks at descriptors that are not rsockets, which take a system call. */
+#define KERNEL_LOOK_NS UINT64_C(20000)
+
 /* One entry of the caller's array. */
 struct entry {
 	struct rs *rs; /* NULL: not an rsocket */
@@ -85,6 +88,8 @@ struct poll_set {
 	    *kernel; /* n descriptors of the caller, then those of rsockets, then the waiter's */
 	nfds_t num_plain;     /* descriptors that are not rsockets */
 	const sigset_t *mask; /* signal mask during the wait; NULL: unchanged */
+	sigset_t before;      /* that of the program, while others are blocked */
+	bool blocked;
 };
 
 static int set_open(struct poll_set *s, struct pollfd *fds, nfds_t n)
@@ -224,10 +229,82 @@ static int sleep_on(struct poll_set *s, struct rs_deadline deadline)
 	return rc;
 }
 
+/* True if a completion waits for one of the sockets, or another thread is at it. */
+static bool waiting(const struct poll_set *s)
+{
+	for (nfds_t i = 0; i < s->n; i++) {
+		struct rs *rs = s->entries[i].rs;
+		bool yes;
+
+		if (!rs)
+			continue;
+		if (pthread_mutex_trylock(&rs->lock) != 0)
+			return true;
+		yes = rs->type == SOCK_DGRAM ? rs_dgram_waiting(rs) : rs_stream_waiting(rs);
+		pthread_mutex_unlock(&rs->lock);
+		if (yes)
+			return true;
+	}
+	return false;
+}
+
+/* Returns true as soon as a look may find something; false: the time is over. */
+static bool spin(const struct poll_set *s, uint64_t end_ns)
+{
+	uint64_t kernel_ns = clock_now_ns();
+
+	while (rs_spin_again(end_ns)) {
+		uint64_t now_ns;
+
+		if (waiting(s))
+			return true;
+		now_ns = clock_now_ns();
+		if (s->num_plain && now_ns - kernel_ns >= KERNEL_LOOK_NS) {
+			if (poll(s->kernel, s->n, 0) > 0)
+				return true;
+			kernel_ns = now_ns;
+		}
+	}
+	return false;
+}
+
+/*
+ * Looks for a while, then sleeps. Signals are blocked from the first look to the sleep, which ends
+ * with -EINTR when one has come: a handler that ran between would go unnoticed. Those that faults
+ * raise are not.
+ */
+static int spin_then_sleep(struct poll_set *s, struct rs_deadline deadline, uint64_t spin_end)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+	const sigset_t *mask = s->mask;
+	sigset_t all;
+	int rc = 0;
+
+	sigfillset(&all);
+	for (uint32_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(&all, faults[i]);
+	pthread_sigmask(SIG_BLOCK, &all, &s->before);
+	s->blocked = true;
+	if (!spin(s, spin_end)) {
+		uint64_t since_ns = clock_now_ns();
+
+		s->mask = mask ? mask : &s->before;
+		rc = sleep_on(s, deadline);
+		s->mask = mask;
+		rs_spin_slept(since_ns);
+	}
+	pthread_sigmask(SIG_SETMASK, &s->before, NULL);
+	s->blocked = false;
+	return rc;
+}
+
 static int poll_set(struct poll_set *s, struct rs_deadline deadline)
 {
-	uint64_t spin_end = clock_now_ns() + (uint64_t)rs_spin_us() * 1000;
+	uint64_t spin_end = rs_spin_begin();
 	int rc;
+
+	if (spin_end > deadline.ns)
+		spin_end = deadline.ns;
 
 	for (;;) {
 		rc = look(s);
@@ -235,20 +312,20 @@ static int poll_set(struct poll_set *s, struct rs_deadline deadline)
 			return rc;
 		if (rs_deadline_ms(deadline) == 0)
 			return 0;
-		if (clock_now_ns() < spin_end)
-			continue;
-		rc = sleep_on(s, deadline);
+		rc = spin_then_sleep(s, deadline, spin_end);
 		if (rc < 0)
 			return rc;
 	}
 }
 
 /* Cleanup handler for a thread cancelled while it waits. */
-static void cancelled(void *arg)
+static void rs_poll_cancelled(void *arg)
 {
 	struct poll_set *s = arg;
 
 	leave(s);
+	if (s->blocked)
+		pthread_sigmask(SIG_SETMASK, &s->before, NULL);
 	set_close(s);
 }
 
@@ -261,7 +338,7 @@ static int poll_until(struct pollfd *fds, nfds_t nfds, struct rs_deadline deadli
 	if (rc < 0)
 		return rs_fail(-rc);
 	s.mask = mask;
-	pthread_cleanup_push(cancelled, &s);
+	pthread_cleanup_push(rs_poll_cancelled, &s);
 	rc = poll_set(&s, deadline);
 	pthread_cleanup_pop(0);
 	set_close(&s);

@@ -166,6 +166,13 @@ static void take(struct rs *rs, const struct ibv_wc *wc)
 		rs_stream_break(rs, -rc);
 }
 
+bool rs_stream_waiting(const struct rs *rs)
+{
+	const struct rs_stream *st = rs->stream;
+
+	return st && st->cq && weft_cq_waiting(weft_cm_cq(st->cq));
+}
+
 /* Returns the number of completions taken. */
 int rs_stream_progress(struct rs *rs)
 {
@@ -175,14 +182,16 @@ int rs_stream_progress(struct rs *rs)
 
 	if (!st || (rs->state != RS_CONNECTED && rs->state != RS_BROKEN))
 		return 0;
-	do {
+	while (weft_cq_waiting(weft_cm_cq(st->cq))) {
 		n = ibv_poll_cq(st->cq, RS_POLL_BATCH, wc);
 		for (int i = 0; i < n; i++)
 			take(rs, &wc[i]);
-		all += n > 0 ? n : 0;
-	} while (n == RS_POLL_BATCH);
-	if (n < 0)
-		rs_stream_break(rs, ENETDOWN);
+		if (n < 0)
+			rs_stream_break(rs, ENETDOWN);
+		if (n <= 0)
+			break;
+		all += n;
+	}
 	if (!all)
 		return 0;
 	post_credits(rs);

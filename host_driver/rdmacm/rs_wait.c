@@ -198,15 +198,20 @@ int rs_sleep(struct rs *rs, struct rs_deadline deadline)
 
 int rs_wait(struct rs *rs, pthread_mutex_t *side, struct rs_deadline deadline, uint64_t *spin_end)
 {
-	uint64_t now = clock_now_ns();
 	int rc = 0;
 
 	if (*spin_end == 0)
-		*spin_end = now + (uint64_t)rs_spin_us() * 1000;
+		*spin_end = rs_spin_begin();
 	pthread_mutex_unlock(side);
-	if (now >= *spin_end)
-		rc = rs_sleep(rs, deadline);
 	pthread_mutex_unlock(&rs->lock);
+	if (!rs_spin_again(*spin_end)) {
+		uint64_t since_ns = clock_now_ns();
+
+		pthread_mutex_lock(&rs->lock);
+		rc = rs_sleep(rs, deadline);
+		pthread_mutex_unlock(&rs->lock);
+		rs_spin_slept(since_ns);
+	}
 	pthread_mutex_lock(side);
 	pthread_mutex_lock(&rs->lock);
 	rs_progress(rs);

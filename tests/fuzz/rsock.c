@@ -16,6 +16,7 @@
 #include "tests/fuzz/take.h"
 
 #include "host_driver/rdmacm/rs_flow.c"
+#include "host_driver/rdmacm/rs_spin.c"
 #include "host_driver/rdmacm/rs_stream.c"
 #include "host_driver/rdmacm/rs_table.c"
 #include "host_driver/rdmacm/rs_wait.c"
@@ -146,11 +147,17 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 /* ---- parts that a connected stream does not use ---------------------------------------------- */
 
 RS_STUBS_OF_VERBS
+RS_STUBS_OF_LOOKS
 RS_STUBS_OF_STREAMS
 
 void rs_opts_init(struct rs_opts *opts)
 {
 	*opts = (struct rs_opts){.sndbuf = BUF, .rcvbuf = RING};
+}
+
+bool rs_spin_is_set(void)
+{
+	return true;
 }
 
 uint32_t rs_spin_us(void)

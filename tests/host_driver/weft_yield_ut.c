@@ -194,5 +194,33 @@ static void as_told(void)
 	unsetenv("WEFT_YIELD");
 }
 
+/* Looks do not yield, however many; a thread that waits yields as one does whose polls are empty.
+ */
+static void *looks(void *arg)
+{
+	struct weft_wc wc;
+
+	for (int i = 0; i < 1000; i++)
+		CU_ASSERT_FALSE(weft_cq_waiting(rig.cq));
+	CU_ASSERT_EQUAL(yields, 0);
+	for (int i = 0; i < 1 + 2 + 4 + 8; i++)
+		weft_poll_again();
+	CU_ASSERT_EQUAL(yields, 4);
+	fake_cqe(rig.nic, rig.cq,
+		 (struct hw_cqe){.qpn = rig.qp->qpn, .opcode = HW_CQE_RECV_WRITE_RECORD});
+	CU_ASSERT_TRUE(weft_cq_waiting(rig.cq));
+	CU_ASSERT_TRUE(weft_cq_waiting(rig.cq));
+	CU_ASSERT_EQUAL(weft_poll_cq(rig.cq, 1, &wc), 1);
+	CU_ASSERT_FALSE(weft_cq_waiting(rig.cq));
+	return arg;
+}
+
+static void without_polls(void)
+{
+	yields = 0;
+	in_thread(looks, 2, NULL);
+	unsetenv("WEFT_YIELD");
+}
+
 UT_MAIN("host_driver/weft_yield", UT(few_processors), UT(many_processors), UT(several_threads),
-	UT(as_told))
+	UT(as_told), UT(without_polls))

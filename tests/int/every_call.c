@@ -49,9 +49,9 @@ static struct weft_wc await(struct weft_cq *cq, enum weft_wc_status status)
 		host_check(weft_req_notify_cq(cq, false) == 0);
 		await_event();
 	}
-	do {
-		n = weft_poll_cq(cq, 1, wc);
-	} while (n == 0);
+	while (!weft_cq_waiting(cq))
+		weft_poll_again();
+	n = weft_poll_cq(cq, 1, wc);
 	host_check(n == 1);
 	if (wc[0].status != status)
 		host_die("status %s (%s, %s), not %s", weft_wc_status_str(wc[0].status),

@@ -102,6 +102,7 @@ static int poll_cq_fn(struct ibv_cq *c, int n, struct ibv_wc *wc)
 /* Not called: tests/clients/rs_data.c makes and closes an end, on a NIC. */
 RS_STUBS_OF_END
 RS_STUBS_OF_VERBS
+RS_STUBS_OF_LOOKS
 #undef ibv_reg_mr
 RS_STUBS_BEGIN
 RS_UNCALLED(int, ibv_dereg_mr, struct ibv_mr *m)

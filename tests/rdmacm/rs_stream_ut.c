@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "host_driver/rdmacm/rs_flow.c"
+#include "host_driver/rdmacm/rs_spin.c"
 #include "host_driver/rdmacm/rs_stream.c"
 #include "host_driver/rdmacm/rs_table.c"
 #include "host_driver/rdmacm/rs_wait.c"
@@ -182,6 +183,11 @@ void rs_opts_init(struct rs_opts *opts)
 	*opts = (struct rs_opts){.sndbuf = BUF, .rcvbuf = RING};
 }
 
+bool rs_spin_is_set(void)
+{
+	return true;
+}
+
 uint32_t rs_spin_us(void)
 {
 	return 1;
@@ -194,6 +200,7 @@ int rs_iomap_told(struct rs_stream *st, uint32_t index)
 }
 
 RS_STUBS_OF_STREAMS
+RS_STUBS_OF_LOOKS
 
 int rs_fds(const struct rs *rs, int fds[RS_FDS_OF_ONE])
 {

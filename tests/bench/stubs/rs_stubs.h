@@ -54,6 +54,20 @@
 		    struct _compat_ibv_port_attr *attr)                                            \
 	RS_STUBS_END
 
+/* Looks at completion queues: the stand-in of ibv_poll_cq() answers whether something waits. */
+#define RS_STUBS_OF_LOOKS                                                                          \
+	struct weft_cq *weft_cm_cq(struct ibv_cq *ibv)                                             \
+	{                                                                                          \
+		return (struct weft_cq *)(void *)ibv;                                              \
+	}                                                                                          \
+	bool weft_cq_waiting(struct weft_cq *looked)                                               \
+	{                                                                                          \
+		return looked != NULL;                                                             \
+	}                                                                                          \
+	void weft_poll_again(void)                                                                 \
+	{                                                                                          \
+	}
+
 /* A program with streams alone: what rs_wait.c asks of any socket is asked of the stream. */
 #define RS_STUBS_OF_STREAMS                                                                        \
 	void rs_share_forked(void)                                                                 \
