@@ -104,9 +104,11 @@ static void *crowd(void *arg)
 	until_ns = fake_ns + 100 * yield_ns;
 	yield_ns = 1000;
 	while (fake_ns + 150000 < until_ns) {
-		CU_ASSERT_EQUAL(look_us(), 10);
+		CU_ASSERT_EQUAL(look_us(), 0);
 		sleep_us(100);
 	}
+	fake_ns = until_ns;
+	CU_ASSERT_EQUAL(look_us(), 10);
 	sleep_us(150);
 	CU_ASSERT_EQUAL(look_us(), 20);
 	return arg;
