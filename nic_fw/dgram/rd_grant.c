@@ -216,7 +216,9 @@ static void stop_asking(struct fw_nic *nic, struct rd_session *s)
 	fw_list_del(&s->held_node);
 }
 
-/* Measures the time from our last header to the packet that answers it, less the peer's own delay.
+/*
+ * Measures the time from our last header to the packet that answers it, or to a run of packets,
+ * less the peer's own delay.
  */
 static void rd_grant_measure(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns)
 {
@@ -224,7 +226,7 @@ static void rd_grant_measure(struct fw_nic *nic, struct rd_session *s, uint32_t 
 	const struct line_sample sample = {.path_ns = fw_floor_ns(&s->rx_path),
 					   .rtt_ns = rtt_ns,
 					   .pkt_bytes = s->rx_pkt_bytes,
-					   .came_bytes = s->rx_pkt_bytes,
+					   .came_bytes = s->rx_here * s->rx_pkt_bytes,
 					   .every = true};
 
 	fw_floor_add(&s->rx_path, nic->now_ns, rtt_ns);
@@ -244,8 +246,8 @@ static void rd_grant_data(struct fw_nic *nic, struct rd_session *s, uint32_t byt
 	/* A shorter packet is faster, which carries no information about the queue. */
 	if (bytes < s->rx_pkt_bytes / 4 * 3)
 		return;
-	/* Some packets suffice to measure the path. */
-	if (!is_shared(&nic->rd.grants, s) && s->rx_used % GRANT_SAMPLE)
+	/* Some packets suffice to measure the path: a run may have one that is not its last. */
+	if (!is_shared(&nic->rd.grants, s) && s->rx_used % GRANT_SAMPLE >= s->rx_here)
 		return;
 	rtt_ns = rd_ack_rtt_ns(nic, echo);
 	if (rtt_ns)

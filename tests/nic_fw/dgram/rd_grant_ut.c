@@ -354,6 +354,56 @@ static void a_run(void)
 	CU_ASSERT_EQUAL(peer[1].rx_here, 0);
 }
 
+/* A run of so many packets, behind those that its peer has used; it took rtt_ns. */
+static void rx_run(uint32_t i, uint16_t packets, uint32_t rtt_ns)
+{
+	const struct fw_rx_frame frame = {.run = packets};
+	const struct rdmap_seg pkt = {
+	    .frame = &frame, .hdr = &rd_data, .flags = WIRE_DGRAM_F_MORE, .data_bytes = BYTES};
+	const struct wire_rd rd = {.timestamp = be32_put(++told[i]),
+				   .timestamp_echo = be32_put((uint32_t)nic.now_ns - rtt_ns),
+				   .used = (uint8_t)(peer[i].rx_used + 1),
+				   .limit = 2};
+
+	rd_grant_rx(&nic, &peer[i], &pkt, &rd);
+	while (packets--)
+		rd_grant_taken(&peer[i]);
+}
+
+/* Runs whose last packets are never a sampled one show the path all the same. */
+static void runs_show_the_path(void)
+{
+	begin(1);
+	rx(0, 1, true, 0);
+	rd_grant_taken(&peer[0]);
+	CU_ASSERT_EQUAL(fw_floor_ns(&peer[0].rx_path), 0);
+	for (uint32_t run = 0; run < 80; run++) {
+		nic.now_ns += 3000;
+		rx_run(0, 4, 20000);
+		CU_ASSERT_EQUAL(peer[0].rx_used % 4, 1);
+	}
+	CU_ASSERT_EQUAL(peer[0].rx_used, 321);
+	CU_ASSERT_EQUAL(peer[0].rx_taken, 321);
+	CU_ASSERT_EQUAL(fw_floor_ns(&peer[0].rx_path), 20000);
+}
+
+/* All packets of a run have come over a line that is shared. */
+static void runs_fill_the_line(void)
+{
+	struct line_window *line = &nic.rd.grants.line;
+	uint32_t count[2] = {0};
+
+	begin(2);
+	run_all(2, 400, 20000, count);
+	line->drain = 0;
+	line->drained_ns = nic.now_ns;
+	line->round_pkts = 0;
+	line->round_bytes = 0;
+	CU_ASSERT_FATAL(left(&peer[0]) >= 3);
+	rx_run(0, 3, 21000);
+	CU_ASSERT_EQUAL(line->round_bytes, 3 * peer[0].rx_pkt_bytes);
+}
+
 /* Short packets between long ones gain no additional turns. */
 static void lengths(void)
 {
@@ -521,5 +571,6 @@ static void many_silent(void)
 
 UT_MAIN("nic_fw/dgram/rd_grant", UT(alone), UT(idle_stock), UT(in_turn), UT(window),
 	UT(lies_and_echoes), UT(claims), UT(claims_beside_others), UT(keepers), UT(feigned_path),
-	UT(feigned_path_at_start), UT(comers_and_goers), UT(a_run), UT(lengths), UT(silent),
-	UT(silent_before), UT(idle_and_closed), UT(many_wait), UT(many_silent))
+	UT(feigned_path_at_start), UT(comers_and_goers), UT(a_run), UT(runs_show_the_path),
+	UT(runs_fill_the_line), UT(lengths), UT(silent), UT(silent_before), UT(idle_and_closed),
+	UT(many_wait), UT(many_silent))
