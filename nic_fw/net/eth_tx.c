@@ -12,6 +12,17 @@ enum {
 	ETH_TX_UNIT_BYTES = 2048, /* a frame of the common MTU is one unit */
 };
 
+/* So many frames remain staged: counts their packets anew. */
+static void keep_staged(struct fw_nic *nic, uint32_t count)
+{
+	uint32_t i;
+
+	nic->net.tx_count = count;
+	nic->net.tx_more = 0;
+	for (i = 0; i < count; i++)
+		nic->net.tx_more += nic->net.tx[i].run - 1u;
+}
+
 /*
  * Offers all staged frames. Returns how many the port took; the rest has moved to the front.
  * *status gets the status of the last staged frame when the port took it.
@@ -56,10 +67,7 @@ static uint32_t burst(struct fw_nic *nic, int32_t *status)
 			memmove(&nic->net.tx[0], &nic->net.tx[taken],
 				(count - taken) * sizeof(nic->net.tx[0]));
 	}
-	nic->net.tx_count = count - taken;
-	nic->net.tx_more = 0;
-	for (i = 0; i < nic->net.tx_count; i++)
-		nic->net.tx_more += nic->net.tx[i].run - 1u;
+	keep_staged(nic, count - taken);
 	(void)fw_stage_enter(nic, stage);
 	return taken;
 }
@@ -193,7 +201,7 @@ void eth_tx_forget(struct fw_nic *nic, uint32_t client)
 			nic->net.tx[kept] = nic->net.tx[i];
 		kept++;
 	}
-	nic->net.tx_count = kept;
+	keep_staged(nic, kept);
 }
 
 static bool points_into(const struct fw_tx_frame *frame, const uint8_t *mem, uint64_t bytes)
@@ -223,5 +231,5 @@ void eth_tx_forget_mem(struct fw_nic *nic, const void *mem, uint64_t bytes)
 			nic->net.tx[kept] = nic->net.tx[i];
 		kept++;
 	}
-	nic->net.tx_count = kept;
+	keep_staged(nic, kept);
 }

@@ -195,6 +195,31 @@ static void forgets_one_client_only(void)
 	net_end();
 }
 
+/* Packets of a run that is dropped before it left take no part in the ids of those behind it. */
+static void forgets_runs(void)
+{
+	struct fw_tx_frame *frame;
+
+	net_init(0);
+	net.port.tx_room = 0;
+	eth_tx_commit(net.nic, stage(1, 0, false));
+	frame = stage(2, 5, false);
+	frame->run = 7;
+	eth_tx_commit(net.nic, frame);
+	frame = stage(3, 6, false);
+	frame->run = 3;
+	eth_tx_commit(net.nic, frame);
+	CU_ASSERT_EQUAL(net.nic->net.tx_more, 6 + 2);
+	eth_tx_forget(net.nic, 5);
+	CU_ASSERT_EQUAL(net.nic->net.tx_count, 2);
+	CU_ASSERT_EQUAL(net.nic->net.tx_more, 2);
+	eth_tx_forget_mem(net.nic, memory, MEMORY_BYTES);
+	CU_ASSERT_EQUAL(net.nic->net.tx_count, 1);
+	CU_ASSERT_EQUAL(net.nic->net.tx_more, 0);
+	net.port.tx_room = 10;
+	net_end();
+}
+
 /*
  * Memory that the NIC gives back: frames that point at any byte of it are sent before, or dropped.
  */
@@ -239,4 +264,5 @@ static void settles_what_was_sent(void)
 UT_MAIN("nic_fw/net/eth_tx", UT(staged_frames_leave_in_one_burst), UT(length_counts_the_crc),
 	UT(full_stage_flushes_itself), UT(full_port_keeps_order), UT(no_room_at_all),
 	UT(allowance_of_the_turn), UT(fault_of_a_process), UT(now_without_room),
-	UT(forgets_one_client_only), UT(forgets_memory), UT(settles_what_was_sent))
+	UT(forgets_one_client_only), UT(forgets_runs), UT(forgets_memory),
+	UT(settles_what_was_sent))
