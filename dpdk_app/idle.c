@@ -159,7 +159,8 @@ static bool work_waiting(struct core *core)
 	for (uint32_t i = 0; i < core->num_shards; i++) {
 		struct shard *shard = core->shard[i];
 
-		if (lanes_waiting(&shard->loop) || lanes_waiting(&shard->in) || shard->num_backlog)
+		if (lanes_waiting(&shard->loop) || lanes_waiting(&shard->in) ||
+		    shard->num_backlog || shard->num_rest)
 			return true;
 		if (shard->nic->wire->ops->waiting(shard))
 			return true;

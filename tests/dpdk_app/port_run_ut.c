@@ -269,5 +269,55 @@ static void faults_on_the_way(void)
 	end();
 }
 
+/* The memory is given back while runs are left for the next turn: these have copies. */
+static void settled_at_rest(void)
+{
+	const uint32_t left = 4;
+	uint32_t frames, packets = 0;
+
+	begin();
+	for (uint32_t i = 0; i < 6; i++)
+		send(1, FW_RUN_MAX, i * FW_RUN_MAX);
+	CU_ASSERT_EQUAL(turn(1, &frames), FW_BURST);
+	CU_ASSERT_EQUAL(app.nic[1].shard[0].num_rest, left);
+	borrow_settle(&app.nic[0].shard[0]);
+	CU_ASSERT_EQUAL(app.nic[0].shard[0].stats.tx_settled, left * FW_RUN_MAX);
+	memset(payload, 0xee, sizeof(payload));
+	while ((frames = port_rx_burst(&app.nic[1].shard[0], got, FW_BURST)) > 0) {
+		for (uint32_t i = 0; i < frames; i++) {
+			CU_ASSERT_EQUAL(got[i].run, FW_RUN_MAX);
+			CU_ASSERT_EQUAL(got[i].seg[1].data[SEGMENT], (uint8_t)(SEGMENT * 7 + 5));
+			packets += got[i].run;
+		}
+		port_rx_free(&app.nic[1].shard[0], got, frames);
+	}
+	CU_ASSERT_EQUAL(packets, left * FW_RUN_MAX);
+	end();
+}
+
+/* Without buffers for a copy the run is lost, whether it waits on the way or has faults ahead. */
+static void lost_without_buffers(void)
+{
+	static struct rte_mbuf *all[FRAMES];
+	const struct hw_fault some = {.chance = {.loss_ppm = 1}, .seed = 1};
+	uint32_t frames, n;
+
+	for (int faulty = 0; faulty < 2; faulty++) {
+		begin();
+		send(1, FW_RUN_MAX, 0);
+		send(1, FW_RUN_MAX, FW_RUN_MAX);
+		n = rte_mempool_avail_count(pool);
+		CU_ASSERT_EQUAL_FATAL(rte_pktmbuf_alloc_bulk(pool, all, n), 0);
+		borrow_settle(&app.nic[0].shard[0]);
+		rte_pktmbuf_free_bulk(all, n);
+		if (faulty)
+			CU_ASSERT_EQUAL_FATAL(faults_set(&app.nic[1], &some, false), 0);
+		CU_ASSERT_EQUAL(turn(1, &frames), 0);
+		CU_ASSERT_EQUAL(frames, 0);
+		CU_ASSERT_EQUAL(app.nic[1].shard[0].stats.rx_frames, 0);
+		end();
+	}
+}
+
 UT_MAIN("dpdk_app/port_run", UT(whole), UT(bounded_turns), UT(full_lane), UT(bounded_loans),
-	UT(faults_on_the_way))
+	UT(faults_on_the_way), UT(settled_at_rest), UT(lost_without_buffers))

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "host_driver/weft_tag.h"
+#include "nic_fw/fw_nic.h"
 #include "shared_defs/wire_dgram.h"
 #include "shared_defs/wire_eth.h"
 #include "shared_defs/wire_ip.h"
@@ -27,12 +28,17 @@ enum {
 static const struct pair_attr lending = {.borrow = true, .no_crc = true, .mtu = MTU};
 static const struct pair_attr checking = {.borrow = true, .mtu = MTU};
 static const struct pair_attr plain = {.mtu = MTU};
+static const struct pair_attr wrapping = {
+    .borrow = true, .no_crc = true, .mtu = MTU, .wrap_soon = true};
+static const struct pair_attr sharded = {.borrow = true, .no_crc = true, .mtu = MTU, .shards = 2};
 
 /* The packets of data that a NIC has sent. */
 struct sent {
 	struct sim_nic *from;
 	uint32_t count;
 	uint32_t drop; /* this one, counted from 1, once */
+	bool drop_all; /* or each packet of data with its PSN */
+	struct be32 drop_psn;
 	uint8_t hdr[FRAMES][HDR_BYTES];
 };
 
@@ -45,14 +51,20 @@ static bool is_data(const uint8_t *frame, size_t bytes)
 static enum sim_verdict note(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
 {
 	struct sent *sent = ctx;
+	const struct wire_rd *rd = (const void *)(frame + DGRAM_AT + sizeof(struct wire_dgram));
 
 	if (from != sent->from || !is_data(frame, bytes))
 		return SIM_PASS;
+	if (sent->drop && sent->drop_all && sent->count >= sent->drop &&
+	    memcmp(&rd->psn, &sent->drop_psn, sizeof(rd->psn)) == 0)
+		return SIM_DROP;
 	if (sent->count < FRAMES) {
 		memcpy(sent->hdr[sent->count], frame, HDR_BYTES);
 		memset(sent->hdr[sent->count] + TIMES_AT, 0, TIMES_BYTES);
 	}
 	sent->count++;
+	if (sent->count == sent->drop)
+		sent->drop_psn = rd->psn;
 	return sent->count == sent->drop ? SIM_DROP : SIM_PASS;
 }
 
@@ -313,5 +325,168 @@ static void after_a_pause(void)
 	pair_close(&p);
 }
 
+/* The only session of a NIC. */
+static struct rd_session *session_of(struct sim_nic *nic, struct sim_nic *peer)
+{
+	return rd_session_find(sim_nic_fw(nic, 0), sim_nic_ip(peer), 0);
+}
+
+/* Messages of whole packets, and of a byte more and less; of one packet, of whole runs. */
+static void exact_lengths(void)
+{
+	static const uint32_t packets[] = {1, 2, 15, 16, 17, 32};
+	static struct sent sent;
+	struct pair p;
+
+	begin(&p, &lending, &sent);
+	for (uint32_t i = 0; i < 3 * sizeof(packets) / sizeof(packets[0]); i++) {
+		uint32_t segment = session_of(p.na, p.nb)->segment_bytes;
+		uint32_t bytes = packets[i / 3] * segment + i % 3 - 1;
+		const struct post request = {.opcode = WEFT_WR_SEND, .wr_id = 1, .bytes = bytes};
+		uint64_t before = sim_nic_stat(p.na, "rd_tx_packets");
+
+		memset(p.b.buf + SINK, 0, BYTES);
+		receive(&p, 2);
+		post_one(&p, &request);
+		expect(&p, &p.a, 1, WEFT_WC_SUCCESS);
+		FIX_CHECK(&p, expect(&p, &p.b, 2, WEFT_WC_SUCCESS).bytes == bytes);
+		FIX_CHECK(&p, memcmp(p.a.buf, p.b.buf + SINK, bytes) == 0);
+		FIX_CHECK(&p, p.b.buf[SINK + bytes] == 0);
+		FIX_CHECK(&p, sim_nic_stat(p.na, "rd_tx_packets") - before ==
+				  (bytes + segment - 1) / segment);
+		/* Its credits are not those of a session that was idle. */
+		sim_run_for(p.sim, FIX_MS / 10);
+	}
+	FIX_CHECK(&p, runs(p.nb) > 0);
+	FIX_CHECK(&p, sim_nic_stat(p.na, "rd_tx_retransmits") == 0);
+	pair_close(&p);
+}
+
+/* PSNs pass 2^32, and counts of credits pass 256 many times. */
+static void counts_wrap(void)
+{
+	const struct post request = {
+	    .opcode = WEFT_WR_WRITE, .wr_id = 1, .bytes = BYTES, .remote_offset = SINK};
+	const struct post first = {.opcode = WEFT_WR_WRITE, .wr_id = 99, .bytes = 8};
+	uint32_t psn, wraps = 0;
+	struct pair p;
+
+	pair_open(&p, 1, &wrapping);
+	FIX_REQUIRE(&p, post(&p.a, p.ab, &p.b, &first) == 0);
+	expect(&p, &p.a, 99, WEFT_WC_SUCCESS);
+	psn = session_of(p.na, p.nb)->tx_psn;
+	for (uint32_t round = 0; round < 60; round++) {
+		fill(&p, round, p.a.buf, BYTES);
+		FIX_REQUIRE(&p, post(&p.a, p.ab, &p.b, &request) == 0);
+		sim_run_for(p.sim, 2000 + 50 * round);
+		sim_nic_pause(p.nb, FIX_MS / 20);
+		expect(&p, &p.a, 1, WEFT_WC_SUCCESS);
+		FIX_CHECK(&p, filled(&p, round, p.b.buf + SINK, BYTES));
+		wraps += session_of(p.na, p.nb)->tx_psn < psn;
+		psn = session_of(p.na, p.nb)->tx_psn;
+	}
+	FIX_CHECK(&p, wraps == 1);
+	FIX_CHECK(&p, runs(p.nb) > 60);
+	FIX_CHECK(&p, sim_nic_stat(p.nb, "drop_rd_ungranted") == 0);
+	FIX_CHECK(&p, sim_nic_stat(p.nb, "drop_rd_window") == 0);
+	FIX_CHECK(&p, sim_nic_stat(p.na, "rd_tx_retransmits") == 0);
+	pair_close(&p);
+}
+
+/* A window below one packet: packets leave one by one, each at its time. */
+static void below_one_packet(void)
+{
+	const struct post request = {
+	    .opcode = WEFT_WR_WRITE, .wr_id = 1, .bytes = BYTES, .remote_offset = SINK};
+	static struct sent sent;
+	struct rd_session *s;
+	struct pair p;
+
+	begin(&p, &lending, &sent);
+	s = session_of(p.na, p.nb);
+	s->slow_start = false;
+	s->cwnd_fp = 64; /* a quarter of a packet */
+	s->cwnd = 1;
+	FIX_REQUIRE(&p, post(&p.a, p.ab, &p.b, &request) == 0);
+	sim_run_for(p.sim, FIX_MS / 20);
+	FIX_CHECK(&p, sent.count == 1);
+	FIX_CHECK(&p, s->sent <= 1);
+	sim_run_for(p.sim, FIX_MS / 2);
+	FIX_CHECK(&p, sent.count > 1 && sent.count <= 6);
+	expect(&p, &p.a, 1, WEFT_WC_SUCCESS);
+	FIX_CHECK(&p, filled(&p, 7, p.b.buf + SINK, BYTES));
+	FIX_CHECK(&p, sim_nic_stat(p.na, "rd_tx_retransmits") == 0);
+	pair_close(&p);
+}
+
+/* A packet of a run that never comes is withdrawn; what is behind it goes under new PSNs. */
+static void withdrawn(void)
+{
+	const struct post request = {
+	    .opcode = WEFT_WR_SEND, .wr_id = 1, .bytes = BYTES, .remote_offset = SINK};
+	static struct sent sent;
+
+	for (uint32_t lost = 1; lost <= 16; lost += 5) {
+		struct pair p;
+
+		begin(&p, &lending, &sent);
+		sent.drop = lost;
+		sent.drop_all = true;
+		receive(&p, 2);
+		post_one(&p, &request);
+		expect(&p, &p.a, 1, WEFT_WC_SUCCESS);
+		expect(&p, &p.b, 2, WEFT_WC_SUCCESS);
+		FIX_CHECK(&p, filled(&p, 7, p.b.buf + SINK, BYTES));
+		FIX_CHECK(&p, sim_nic_stat(p.na, "rd_tx_voids") > 0);
+		FIX_CHECK(&p, sim_nic_stat(p.nb, "drop_rd_ungranted") == 0);
+		pair_close(&p);
+	}
+}
+
+/* The sender's, then the receiver's QP ends while runs are under way, and the session itself. */
+static void ends_in_the_middle(void)
+{
+	const struct post request = {
+	    .opcode = WEFT_WR_WRITE, .wr_id = 1, .bytes = BYTES, .remote_offset = SINK};
+	const struct weft_qp_attr error = {.state = WEFT_QPS_ERR};
+	static struct sent sent;
+
+	for (int end = 0; end < 3; end++) {
+		struct weft_wc wc;
+		struct pair p;
+
+		begin(&p, &lending, &sent);
+		post_one(&p, &request);
+		if (end == 2)
+			rd_session_renew(sim_nic_fw(p.nb, 0), session_of(p.nb, p.na));
+		else
+			FIX_REQUIRE(
+			    &p, weft_modify_qp(end ? p.b.qp : p.a.qp, &error, WEFT_QP_STATE) == 0);
+		FIX_REQUIRE(&p, sim_end_wait(&p.a, &wc, 1, FIX_LIMIT_NS) == 1);
+		FIX_CHECK(&p, wc.wr_id == 1 && wc.status != WEFT_WC_SUCCESS);
+		FIX_CHECK(&p, all_bytes(p.b.buf + SINK + BYTES, 0, 1000));
+		pair_close(&p);
+	}
+}
+
+/* NIC of two shards: each session lies in one of each, and runs find it. */
+static void several_shards(void)
+{
+	const struct post request = {.opcode = WEFT_WR_SEND, .wr_id = 1, .bytes = BYTES};
+	static struct sent sent;
+	struct pair p;
+
+	begin(&p, &sharded, &sent);
+	receive(&p, 2);
+	post_one(&p, &request);
+	expect(&p, &p.a, 1, WEFT_WC_SUCCESS);
+	expect(&p, &p.b, 2, WEFT_WC_SUCCESS);
+	FIX_CHECK(&p, filled(&p, 7, p.b.buf + SINK, BYTES));
+	FIX_CHECK(&p, runs(p.nb) > 0);
+	pair_close(&p);
+}
+
 UT_MAIN("sim/rd_run", UT(same_packets), UT(every_kind), UT(a_packet_lost), UT(without_a_receive),
-	UT(at_fault), UT(changed_under_way), UT(many_pieces), UT(after_a_pause))
+	UT(at_fault), UT(changed_under_way), UT(many_pieces), UT(after_a_pause), UT(exact_lengths),
+	UT(counts_wrap), UT(below_one_packet), UT(withdrawn), UT(ends_in_the_middle),
+	UT(several_shards))
