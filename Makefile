@@ -914,6 +914,7 @@ pictures:	## measure with weft-sim and goal-run, redraw docs/pictures (1 min); t
 	@+$(MAKE) _pictures
 _pictures: $(B)/bin/weft-sim $(B)/bin/goal-run $(B)/bin/goal-dump
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/pictures.py docs/pictures
+	@tools/plot/congestion.py --draw docs
 	@tools/plot/diagram.py docs/pictures/parts.txt
 
 pictures-check:	## measure with weft-sim and goal-run, compare with the figures of docs/pictures (1 min)
@@ -993,11 +994,12 @@ goal-table: $(B)/bin/goal-run	## the firmware beside the LogGOPS model, into doc
 
 .PHONY: congestion-table _congestion-table
 congestion-table:	## measure incast and outcast with weft-sim from seed to seed (an hour), rewrite the tables of docs/congestion.md; SEEDS=10, SENDERS=32 for rows of up to so many (4 min), CELLS=file of runs to go on from
-	@tools/deps.sh build
+	@tools/deps.sh run plot
 	@+$(MAKE) _congestion-table
 _congestion-table: $(B)/bin/weft-sim
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/congestion.py --seeds $(or $(SEEDS),10) \
 		$(if $(SENDERS),--senders $(SENDERS)) --cells $(or $(CELLS),$(B)/congestion.cells) --write docs
+	@tools/plot/congestion.py --draw docs
 
 # The programs of tests/mpi, once per MPI library. MPICH's MPI_STATUSES_IGNORE looks to the compiler like an array of one.
 MPI_PROGS := p2p types coll graph reduce rma threads

@@ -3,7 +3,7 @@
 """make congestion-table: measures incast and outcast with weft-sim from seed to seed, prints tables in Markdown.
 
 A row holds the worst of its seeds, in brackets the median. Each run lasts until every flow's share of the
-line is 50 messages of 64 KiB, and at least 8 ms. It runs weft-sim.
+line is 50 messages of 64 KiB, and at least 8 ms. It runs weft-sim, and gnuplot to draw.
 
 With --cells FILE the figures of each run are kept there, a line each, and a run whose line is there is not
 made again: an interrupted table goes on where it was. The file begins anew when weft-sim is another one.
@@ -17,8 +17,12 @@ sources give the same figures, but a change of any timing in the firmware moves 
 does, and the table takes an hour. So a run is a difference when the page is no longer true: when it lies farther
 than NEAR outside what the seeds of its row gave, or misses an aim that all of them reached.
 
+--draw docs draws docs/pictures/congestion.svg from those runs: the median of each row, with its least and its
+greatest seed.
+
 usage: congestion.py [--seeds N] [--jobs N] [--senders MAX] [--only rd|tcp] [--cells FILE [--kept]] [--write DIR]
        congestion.py --check DIR [--senders MAX] [--jobs N]
+       congestion.py --draw DIR
 MAX: rows of more flows are left out. Environment: WEFT_BIN (where weft-sim is).
 Exit status 0, 1 when a run failed or a figure differs, 2 usage.
 """
@@ -31,6 +35,7 @@ import statistics
 import subprocess
 import sys
 
+import figures as fig
 from figures import put, read
 
 BIN = os.environ.get("WEFT_BIN", "build/bin")
@@ -69,6 +74,21 @@ FIGURES = ("line_percent", "jain", "p99_by_mean", "drop_percent")
 COLUMNS = ("transport", "workload", "flows", "buffer_kib", "latency_us", "case", "seed") + FIGURES
 HEAD = """| flows | buffer, KiB | latency, us | | seeds | line, % | Jain's index | p99 / mean | drops, % |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
+
+
+# Rows of the picture: title, transport, latency in us; all are incast with 128 KiB, all at once.
+SERIES = (("RD, 2 us", "rd", 2), ("RD, 50 us", "rd", 50), ("TCP, 2 us", "tcp", 2), ("TCP, 50 us", "tcp", 50))
+# Its panels: figure, range, label, where the aim is.
+PANELS = ((0, "80:100", "share of the line, %", 90), (1, "0.9:1.005", "Jain's index", 0.95),
+          (2, "1:4.2", "p99 / mean of a message", 4))
+PICTURE = """
+set multiplot layout 3,1 margins 0.13,0.97,0.14,0.95 spacing 0.06
+set logscale x 2
+set xrange [1.8:1150]
+set xtics (2,4,8,16,32,64,128,256,512,1024) format ''
+unset key
+set title 'Incast onto a 10 Gb/s port, 128 KiB: median, least and greatest of ten seeds'
+"""
 
 
 def command(point, seed):
@@ -221,6 +241,25 @@ def check(folder, args):
     return wrong
 
 
+def draw(folder):
+    """The picture of a folder's runs."""
+    runs = read_runs(folder + "/congestion.tsv")
+    script = fig.HEAD.replace("size 960,500", "size 960,1000") % "congestion" + fig.styles(len(SERIES)) + PICTURE
+    for at, limits, label, aim in PANELS:
+        script += "set yrange [%s]\nset ylabel \"%s\"\n" % (limits, label)
+        if at == PANELS[-1][0]:
+            script += "set xtics format '%g'\nset xlabel 'senders'\nset key at screen 0.5,0.02 center bottom horizontal\n"
+        plots = ["%g lc rgb '#555555' dt 2 title 'aim'" % aim]
+        for i, (title, transport, latency_us) in enumerate(SERIES):
+            rows = [(p[1], [run[at] for run in seeds]) for p, seeds in runs[transport].items()
+                    if p[0] == "incast" and p[2] == 128 and p[3] == latency_us and case(p) == WORDS[""]]
+            data = "".join("%d %g %g %g\n" % (n, statistics.median(x), min(x), max(x)) for n, x in sorted(rows))
+            script += "$d%d_%d << EOD\n%sEOD\n" % (at, i, data)
+            plots.append("$d%d_%d using 1:2:3:4 with yerrorlines ls %d title '%s'" % (at, i, i + 1, title))
+        script += "plot " + ", ".join(plots) + "\nunset title\n"
+    fig.gnuplot(folder, "congestion", script + "unset multiplot\n")
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1])
     parser.add_argument("--seeds", type=int, default=10)
@@ -231,9 +270,13 @@ def main():
     parser.add_argument("--kept", action="store_true")
     parser.add_argument("--write")
     parser.add_argument("--check")
+    parser.add_argument("--draw")
     args = parser.parse_args()
     if args.check:
         sys.exit(1 if check(args.check, args) else 0)
+    if args.draw:
+        draw(args.draw + "/pictures")
+        return
     cells = Cells(args.cells)
     path = "%s/pictures/congestion.tsv" % args.write
     old = read_runs(path) if args.write and os.path.exists(path) else {}
