@@ -259,9 +259,11 @@ static void esp_rdmap_sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer,
 	struct fw_wqe *msg;
 
 	if (!side->qp) {
+		if (!ok)
+			return;
 		/* The peer has the notice: packets that were not taken may be offered again. */
-		if (ok)
-			esp_resume(nic, side->stream);
+		FW_CONTAINER(side, struct esp_rdmap_last, side)->told = true;
+		esp_resume(nic, side->stream);
 		return;
 	}
 	if (esp_rdmap_is_notice(side, xfer)) {

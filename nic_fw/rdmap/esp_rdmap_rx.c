@@ -127,17 +127,18 @@ enum esp_verdict esp_rdmap_receive(struct fw_nic *nic, void *ctx, const struct f
 	struct rdmap_seg pkt = {.stream = true};
 
 	/*
-	 * Packets after a Terminate are ignored; a packet without data comes from a peer that
-	 * failed.
+	 * Packets after a Terminate are ignored. They are not taken before the peer has it, because
+	 * the acknowledgement would mean that they were carried out.
 	 */
 	if (!side->qp)
-		return ESP_TAKEN;
+		return FW_CONTAINER(side, struct esp_rdmap_last, side)->told ? ESP_TAKEN : ESP_FULL;
 	/*
 	 * Memory of an ending process is out of reach at once, while its queue pairs end in slices.
 	 * The peer must see the end of the stream, not an access error.
 	 */
 	if (!qp_is_live(nic, side->qp))
 		return requester ? ESP_TAKEN : ESP_FULL;
+	/* A packet without data comes from a peer that failed. */
 	if (!bytes) {
 		side->hollow = true;
 		return ESP_TAKEN;

@@ -608,7 +608,67 @@ static void answerer_leaves(void)
 	over();
 }
 
+/* Loses what A acknowledges, and the numbered packets of B. */
+static bool deaf, mute;
+
+static enum bench_verdict lose_numbered(struct rp *r, const struct rp_info *info)
+{
+	struct wire_esp esp;
+
+	(void)r;
+	memcpy(&esp, info->frame->b + ESP_AT, sizeof(esp));
+	if (info->from == 0)
+		return deaf && !carries(info->frame) ? BENCH_DROP : BENCH_PASS;
+	return mute && esp.numbered == 1 ? BENCH_DROP : BENCH_PASS;
+}
+
+/*
+ * A has the answer of its read, and B repeats it, since it does not know that. The memory is gone
+ * by then, so B ends the stream. A Write that comes before A knows that is not carried out, and
+ * does not succeed.
+ */
+static void request_behind_a_faulty_answer(void)
+{
+	struct rp_req get = {.opcode = HW_WQE_READ,
+			     .wr_id = 1,
+			     .offset = SINK,
+			     .bytes = BYTES,
+			     .remote_offset = DST};
+	struct hw_cqe cqe;
+
+	begin();
+	memset(B->mem + DST, 0xee, BYTES);
+	memset(A->mem, 0x11, BYTES);
+	get.rkey = rp_reg(&rp, 1, B->mem, DST + BYTES, RP_ALL_ACCESS, true);
+	request(HW_WQE_FETCH_ADD, 9, 0);
+	rp_run(&rp, MS);
+	rp_expect_send(&rp, 0, 9, HW_STATUS_SUCCESS);
+	memset(B->mem + DST, 0xee, BYTES);
+	deaf = true;
+	mute = false;
+	rp.filter = lose_numbered;
+	rp_req(&rp, 0, qa, &get);
+	while (!rp_scqe(&rp, 0, &cqe))
+		rp_run(&rp, 1000);
+	CU_ASSERT_TRUE(cqe.wr_id == 1 && cqe.status == HW_STATUS_SUCCESS);
+	mute = true;
+	CU_ASSERT_EQUAL(rp_dereg(&rp, 1, get.rkey), 0);
+	while (qb->esp.in.stream)
+		rp_run(&rp, 1000);
+	deaf = false;
+	request(HW_WQE_WRITE, 2, 0);
+	rp_run(&rp, 10 * MS);
+	CU_ASSERT_FALSE(rp_scqe(&rp, 0, &cqe));
+	mute = false;
+	rp_run(&rp, UINT64_C(1000) * MS);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_REM_OP_ERR);
+	CU_ASSERT_TRUE(all(B->mem + DST, BYTES, 0xee));
+	CU_ASSERT_EQUAL(qa->state, HW_QPS_ERR);
+	over();
+}
+
 UT_MAIN("pair/esp_rdmap", UT(wrong_mac), UT(lies), UT(forged_acknowledgement),
 	UT(not_ready_for_long), UT(send_with_invalidate), UT(invalidated_twice),
 	UT(to_a_process_that_leaves), UT(shares), UT(peer_restarts), UT(lost_before_a_fault),
-	UT(first_of_two_faults), UT(earlier_fault_later), UT(answerer_leaves))
+	UT(first_of_two_faults), UT(earlier_fault_later), UT(answerer_leaves),
+	UT(request_behind_a_faulty_answer))
