@@ -46,6 +46,7 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "withdrawal": ["pair/rd_withdraw_ut"],
          "grants": ["pair/rd_grant_loss_ut"],
          "RC over ESP": ["pair/esp_rdmap_ut"],
+         "late copies": ["nic_fw/host/cq_ut"],
          "circles": ["nic_fw/coll/goal_circle_ut"],
          "operations of users": ["nic_fw/coll/goal_op_ut"],
          "full pools": ["nic_fw/coll/goal_still_ut"],
