@@ -153,17 +153,14 @@ static void note_run_crcs(struct borrow_note *note, const uint8_t *run_hdr)
 {
 	const struct fw_run run = note_run(note);
 	struct note_cursor cursor = {0};
-	uint8_t hdr[FW_TX_HDR_BYTES];
+	struct fw_run_crc headers;
 	const uint8_t *data;
 	uint32_t n;
 
+	fw_run_crc_begin(&headers, &run, run_hdr, note->hdr_bytes, accel_crc32c);
 	for (uint32_t i = 0; i < run.packets; i++) {
-		uint32_t crc, left = run.segment_bytes;
+		uint32_t left = run.segment_bytes, crc = fw_run_crc_next(&headers);
 
-		memcpy(hdr, run_hdr, note->hdr_bytes);
-		fw_run_hdr(hdr, i, &run);
-		crc = accel_crc32c(FW_CRC32C_INIT, hdr + note->crc_from,
-				   note->hdr_bytes - note->crc_from);
 		for (; (data = note_next(note, &cursor, left, &n)); left -= n)
 			crc = accel_crc32c(crc, data, n);
 		accel_crc32c_wire(note->tail + (size_t)i * BORROW_CRC_BYTES, crc);

@@ -552,7 +552,8 @@ enum hw_vendor_err rd_run_gather(struct fw_nic *nic, const struct fw_wqe *msg, u
 				 uint32_t bytes, struct fw_tx_frame *frame, uint32_t *num_seg);
 /* The headers are there: makes the frame that of n packets, with all its pieces. */
 void rd_run_seal(struct fw_tx_frame *frame, uint32_t num_seg, uint32_t n, uint32_t segment_bytes);
-/* True if a frame of several packets is long enough for its headers and CRC32Cs. */
+/* True if a frame of several packets is long enough for its headers, and its CRC32Cs lie together.
+ */
 bool rd_run_fits(const struct fw_rx_frame *frame);
 /* True if the CRC32C of each packet is right. */
 bool rd_run_crc_ok(struct fw_nic *nic, const struct fw_rx_frame *frame);

@@ -54,7 +54,10 @@ PATHS = [Path("%s_%d" % (name, turn), text, op, size, turn, (1, 2) if turn > 1 e
 PATHS.append(Path("rd_write_1m_packet", "RD Write, 1 MiB at MTU 1500, per packet", 2, 1 << 20, 1, (2, 6), 1500, "frames"))
 PATHS.append(Path("rd_write_1m_switch", "the same by the built-in switch, in runs", 2, 1 << 20, 1, (2, 6), 1500, "frames",
                   options=("--borrow", "--no-crc")))
-# Measured by name only: docs/tagged.md, "Rings for each peer".
+# Measured by name only: runs whose CRC32Cs the receiver checks (--crc on); the CRC32Cs of payload are the port's.
+PATHS.append(Path("rd_write_1m_crc", "the same, with --crc on", 2, 1 << 20, 1, (2, 6), 1500, "frames", paged=False,
+                  options=("--borrow",)))
+# Likewise: docs/tagged.md, "Rings for each peer".
 PATHS += [Path("ring_8_%d" % turn, "RD Write of 32 B: 8 B with envelope and last word", 2, 32, turn,
                (1, 2) if turn > 1 else (4, 8), paged=False) for turn in (1, 32)]
 
