@@ -44,6 +44,7 @@ enum {
 	WEFT_POLLS_MAX = 4096,
 	WEFT_POLLS_OTHER = 16,
 	WEFT_SPIN_LOOKS = 100, /* with a pause each: about 3 us */
+	WEFT_OTHERS_MAX = 64,  /* polls of other CQs after which a round is over */
 };
 
 enum weft_yield_mode {
@@ -53,8 +54,10 @@ enum weft_yield_mode {
 	WEFT_YIELD_AUTO,
 };
 
-/* Per thread: a thread that polls several CQs is idle once all of them are empty. */
+/* Per thread: a thread that polls several CQs in turn has one empty poll for each round. */
 struct weft_idle {
+	const struct weft_cq_obj *first; /* a round begins with this CQ; never dereferenced */
+	uint32_t others;                 /* empty polls of other CQs since */
 	uint32_t empty;
 	uint32_t after; /* empty polls before the next yield */
 	enum weft_yield_mode mode;
@@ -175,6 +178,10 @@ static __attribute__((noinline)) void weft_poll_empty(struct weft_ctx *ctx, stru
 	if (++idle.empty % WEFT_LOOK_POLLS == 0)
 		weft_ctx_look(ctx, false);
 	note_poller(cq);
+	if (cq != idle.first && idle.first && ++idle.others < WEFT_OTHERS_MAX)
+		return;
+	idle.first = cq;
+	idle.others = 0;
 	if (idle.mode != WEFT_YIELD_NEVER && ++idle.since_yield >= idle.after)
 		yield(cq);
 }

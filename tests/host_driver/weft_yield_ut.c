@@ -194,6 +194,31 @@ static void as_told(void)
 	unsetenv("WEFT_YIELD");
 }
 
+/* A thread that polls several CQs in turn yields once a round, also after one of them is gone. */
+static void *in_rounds(void *arg)
+{
+	struct weft_cq *other = weft_create_cq(rig.context, 16, NULL, NULL);
+	uint32_t before = yields;
+	struct weft_wc wc;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(other);
+	for (int i = 0; i < 1 + 2 + 4 + 8; i++) {
+		CU_ASSERT_EQUAL(weft_poll_cq(other, 1, &wc), 0);
+		CU_ASSERT_EQUAL(weft_poll_cq(rig.cq, 1, &wc), 0);
+	}
+	CU_ASSERT_EQUAL(yields - before, 4);
+	CU_ASSERT_EQUAL(weft_destroy_cq(other), 0);
+	CU_ASSERT_EQUAL(poll_in_vain(63), 0);
+	CU_ASSERT_EQUAL(poll_in_vain(16), 1);
+	return arg;
+}
+
+static void several_queues(void)
+{
+	in_thread(in_rounds, 2, NULL);
+	unsetenv("WEFT_YIELD");
+}
+
 /* Looks do not yield, however many; a thread that waits yields as one does whose polls are empty.
  */
 static void *looks(void *arg)
@@ -223,4 +248,4 @@ static void without_polls(void)
 }
 
 UT_MAIN("host_driver/weft_yield", UT(few_processors), UT(many_processors), UT(several_threads),
-	UT(as_told), UT(without_polls))
+	UT(as_told), UT(several_queues), UT(without_polls))
