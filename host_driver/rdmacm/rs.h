@@ -95,12 +95,18 @@ struct rs_iomap {
 };
 
 /* Memory and flow-control state of a connection. */
+/* Memory of a stream: receive ring and send buffer, registered for local access as a whole. */
+struct rs_block {
+	uint8_t *ring, *buf;
+	size_t ring_bytes, buf_bytes;
+	struct ibv_mr *mr; /* NULL: none */
+};
+
 struct rs_stream {
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
-	uint8_t *ring, *buf; /* receive ring; send buffer */
-	uint32_t ring_bytes, buf_bytes;
-	struct ibv_mr *ring_mr, *buf_mr;
+	struct rs_block block;
+	struct ibv_mr *ring_mr; /* for the peer's Writes into the ring */
 	struct rs_rx_flow rx;
 	struct rs_tx_flow tx;
 	struct rs_tx_buf tx_buf;
@@ -218,6 +224,15 @@ uint64_t rs_spin_begin(void);
 bool rs_spin_again(uint64_t end_ns);
 /* The thread has slept since then, and was woken. */
 void rs_spin_slept(uint64_t since_ns);
+
+/* ---- rs_pool.c ------------------------------------------------------------------------------ */
+
+/* Fills in a block, whose ring is all zeros. Returns 0 or a negative errno. Thread-safe. */
+int rs_block_get(struct ibv_pd *pd, size_t ring_bytes, size_t buf_bytes, struct rs_block *b);
+/* Takes a block back, if it has memory; no peer may reach it any more. Thread-safe. */
+void rs_block_put(const struct rs_block *b);
+/* Runs in a child of fork. */
+void rs_pool_forked(void);
 
 /* ---- rs_cm.c: the connection thread --------------------------------------------------------- */
 

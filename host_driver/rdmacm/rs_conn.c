@@ -3,29 +3,19 @@
  * Resources of a stream connection (QP, completion queue, rings) and the hello messages that both
  * ends exchange at its start.
  *
- * All functions run under the lock of the socket. Calls rdma_cm, libibverbs and rs_flow.c.
+ * All functions run under the lock of the socket. Calls rdma_cm, libibverbs, rs_pool.c
+ * and rs_flow.c.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "host_driver/rdmacm/rs.h"
 
 enum {
 	MTU_BYTES_BY_ENUM = 128, /* << enum ibv_mtu */
 };
-
-static int map(uint8_t **to, size_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
-		return -errno;
-	*to = p;
-	return 0;
-}
 
 static int make_memory(struct rs *rs, struct rs_stream *st)
 {
@@ -34,16 +24,11 @@ static int make_memory(struct rs *rs, struct rs_stream *st)
 	const struct rs_opts *o = &rs->opts;
 	int rc;
 
-	st->ring_bytes = o->rcvbuf;
-	st->buf_bytes = o->sndbuf;
-	rc = map(&st->ring, st->ring_bytes);
-	if (rc == 0)
-		rc = map(&st->buf, st->buf_bytes);
+	rc = rs_block_get(pd, o->rcvbuf, o->sndbuf, &st->block);
 	if (rc < 0)
 		return rc;
-	st->ring_mr = ibv_reg_mr(pd, st->ring, o->rcvbuf, remote);
-	st->buf_mr = ibv_reg_mr(pd, st->buf, o->sndbuf, IBV_ACCESS_LOCAL_WRITE);
-	if (!st->ring_mr || !st->buf_mr)
+	st->ring_mr = ibv_reg_mr(pd, st->block.ring, o->rcvbuf, remote);
+	if (!st->ring_mr)
 		return -errno;
 	rc = rs_rx_init(&st->rx, o->rcvbuf, o->rqsize);
 	rs_buf_init(&st->tx_buf, o->sndbuf);
@@ -145,7 +130,7 @@ void rs_conn_param(struct rs *rs, struct rdma_conn_param *param, struct rs_wire_
 	*hello = (struct rs_wire_hello){
 	    .magic = be32_put(RS_WIRE_MAGIC),
 	    .msgs = be32_put(st->rx.msgs.room),
-	    .ring_addr = be64_put((uintptr_t)st->ring),
+	    .ring_addr = be64_put((uintptr_t)st->block.ring),
 	    .ring_rkey = be32_put(st->ring_mr->rkey),
 	    .ring_bytes = be32_put(st->rx.ring_bytes),
 	    .iomap_addr = be64_put((uintptr_t)st->iomap_table),
@@ -210,16 +195,12 @@ void rs_conn_free(struct rs *rs)
 		rdma_destroy_qp(rs->id);
 	rs_iomap_free(st);
 	dereg(st->ring_mr);
-	dereg(st->buf_mr);
 	dereg(st->iomap_mr);
 	if (st->cq)
 		(void)ibv_destroy_cq(st->cq);
 	if (st->channel)
 		(void)ibv_destroy_comp_channel(st->channel);
-	if (st->ring)
-		munmap(st->ring, st->ring_bytes);
-	if (st->buf)
-		munmap(st->buf, st->buf_bytes);
+	rs_block_put(&st->block);
 	rs_fifo_free(&st->sends);
 	rs_fifo_free(&st->rx.msgs);
 	rs_fifo_free(&st->tx.msgs);

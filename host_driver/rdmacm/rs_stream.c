@@ -339,9 +339,9 @@ static int64_t send_piece(struct rs *rs, struct iov_at *at, size_t want)
 	if (!bytes)
 		return 0;
 	offset = rs_tx_sent(&st->tx, bytes);
-	sge = (struct ibv_sge){.addr = (uintptr_t)(st->buf + rs_buf_take(&st->tx_buf, bytes)),
+	sge = (struct ibv_sge){.addr = (uintptr_t)(st->block.buf + rs_buf_take(&st->tx_buf, bytes)),
 			       .length = bytes,
-			       .lkey = st->buf_mr->lkey};
+			       .lkey = st->block.mr->lkey};
 	if (bytes > COPY_LOCKED_BYTES)
 		pthread_mutex_unlock(&rs->lock);
 	iov_copy(at, (uint8_t *)(uintptr_t)sge.addr, bytes, true);
@@ -363,9 +363,9 @@ uint32_t rs_stream_take(struct rs *rs, const void *buf, uint32_t bytes, struct i
 
 	if (!room)
 		return 0;
-	*sge = (struct ibv_sge){.addr = (uintptr_t)(st->buf + rs_buf_take(&st->tx_buf, room)),
+	*sge = (struct ibv_sge){.addr = (uintptr_t)(st->block.buf + rs_buf_take(&st->tx_buf, room)),
 				.length = room,
-				.lkey = st->buf_mr->lkey};
+				.lkey = st->block.mr->lkey};
 	memcpy((void *)(uintptr_t)sge->addr, buf, room);
 	return room;
 }
@@ -448,7 +448,7 @@ static uint32_t recv_some(struct rs *rs, struct iov_at *at, size_t want, uint32_
 	if (bytes > COPY_LOCKED_BYTES)
 		pthread_mutex_unlock(&rs->lock);
 	if (!(flags & MSG_TRUNC))
-		iov_copy(at, st->ring + offset, bytes, false);
+		iov_copy(at, st->block.ring + offset, bytes, false);
 	if (bytes > COPY_LOCKED_BYTES)
 		pthread_mutex_lock(&rs->lock);
 	if (!(flags & MSG_PEEK)) {

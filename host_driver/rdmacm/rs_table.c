@@ -57,6 +57,7 @@ static void fork_child(void)
 	}
 	pthread_mutex_unlock(&table_lock);
 	rs_share_forked();
+	rs_pool_forked();
 	rs_cm_forked();
 }
 

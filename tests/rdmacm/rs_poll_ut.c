@@ -27,6 +27,7 @@ RS_UNCALLED(int, rs_dgram_fds, const struct rs *rs, int *fds, int n)
 RS_UNCALLED(void, rs_opts_init, struct rs_opts *opts)
 RS_UNCALLED(void, rs_cm_forked, void)
 RS_UNCALLED(void, rs_share_forked, void)
+RS_UNCALLED(void, rs_pool_forked, void)
 RS_STUBS_END
 
 static uint32_t looks, slept, handled;

@@ -160,10 +160,10 @@ static bool deliver(struct side *s)
 	CU_ASSERT_EQUAL(w.wr.opcode, IBV_WR_RDMA_WRITE_WITH_IMM);
 	if (w.bytes) {
 		const struct rs_stream *to = s->peer->rs->stream;
-		uint64_t at = w.wr.wr.rdma.remote_addr - (uintptr_t)to->ring;
+		uint64_t at = w.wr.wr.rdma.remote_addr - (uintptr_t)to->block.ring;
 
 		CU_ASSERT_FATAL(at + w.bytes <= RING);
-		memcpy(to->ring + at, w.data, w.bytes);
+		memcpy(to->block.ring + at, w.data, w.bytes);
 	}
 	free(w.data);
 	complete(s->peer, (struct ibv_wc){.wr_id = WR_RECV,
@@ -181,6 +181,10 @@ static bool deliver(struct side *s)
 void rs_opts_init(struct rs_opts *opts)
 {
 	*opts = (struct rs_opts){.sndbuf = BUF, .rcvbuf = RING};
+}
+
+void rs_pool_forked(void)
+{
 }
 
 bool rs_spin_is_set(void)
@@ -217,11 +221,11 @@ static struct rs_stream *stream_new(struct side *s)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(st);
 	st->channel = &s->channel;
 	st->cq = &s->cq;
-	st->ring = malloc(RING);
-	st->buf = malloc(BUF);
-	st->ring_bytes = RING;
-	st->buf_bytes = BUF;
-	st->ring_mr = st->buf_mr = &s->mr;
+	st->block.ring = malloc(RING);
+	st->block.buf = malloc(BUF);
+	st->block.ring_bytes = RING;
+	st->block.buf_bytes = BUF;
+	st->ring_mr = st->block.mr = &s->mr;
 	st->sq_size = MSGS + RS_CTL_SENDS;
 	st->inline_bytes = 64;
 	CU_ASSERT_EQUAL_FATAL(rs_rx_init(&st->rx, RING, MSGS), 0);
@@ -257,7 +261,7 @@ static void setup(bool nonblock)
 		rs_set_state(s->rs, RS_CONNECTED);
 	}
 	for (int i = 0; i < 2; i++)
-		ends[i].rs->stream->peer_ring = (uintptr_t)ends[1 - i].rs->stream->ring;
+		ends[i].rs->stream->peer_ring = (uintptr_t)ends[1 - i].rs->stream->block.ring;
 }
 
 static void teardown(void)
@@ -271,8 +275,8 @@ static void teardown(void)
 		rs_fifo_free(&st->sends);
 		rs_fifo_free(&st->rx.msgs);
 		rs_fifo_free(&st->tx.msgs);
-		free(st->ring);
-		free(st->buf);
+		free(st->block.ring);
+		free(st->block.buf);
 		free(st);
 		rs_put(ends[i].rs);
 	}
