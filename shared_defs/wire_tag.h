@@ -14,7 +14,7 @@
 
 enum wire_tag_kind {
 	WIRE_TAG_EAGER = 1, /* the message's bytes follow */
-	WIRE_TAG_RTS = 2,   /* the receiver reads the message from stag */
+	WIRE_TAG_RTS = 2,   /* the receiver reads the message: STag is handle, TO is stag */
 	WIRE_TAG_DONE = 3,  /* to the sender: the message that handle names was matched and read */
 	WIRE_TAG_RTR = 4,   /* to the sender: a receive for such messages waits at stag */
 	WIRE_TAG_PUT = 5,   /* the message was written to the receive that handle names */
@@ -43,7 +43,7 @@ struct wire_tag {
 	struct be32 bytes; /* of the message; DONE: bytes that were received; RTR: room */
 	struct be64 tag;
 	struct be64 data; /* of 8 bytes, for the receiver's completion; RTR: ignored bits of tag */
-	struct be32 stag; /* RTS: source; RTR, PUT, NACK: sink */
+	struct be32 stag; /* EAGER with SYNC, RTS, DONE: secret of the send; RTR, PUT, NACK: sink */
 	/* EAGER with SYNC, RTS, DONE: of the send. RTR: number of the last message that came. */
 	struct be32 handle;
 };

@@ -165,6 +165,7 @@ struct tag_send {
 	uint32_t pool_link;       /* the pool's, while it is free */
 	uint16_t generation;      /* differs from that of the context's last life */
 	bool used;                /* false: it is free, and only these three are valid */
+	uint32_t secret;          /* of this life: reads and DONEs must know it beside the handle */
 	struct fw_list ep_node;   /* tag_ep.sends */
 	struct fw_list peer_node; /* rd_session.tag_sends from its acknowledgement on */
 	struct tag_ep *ep;

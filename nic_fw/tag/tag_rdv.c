@@ -50,7 +50,8 @@ static bool read_message(struct fw_nic *nic, struct tag_arrival *a)
 	wqe->opcode = HW_WQE_READ;
 	wqe->rdmap_opcode = WIRE_RDMAP_READ_REQUEST;
 	wqe->bytes = a->room;
-	wqe->rkey = a->stag;
+	wqe->rkey = a->handle;
+	wqe->remote_addr = a->stag;
 	wqe->dst_ip = a->match.key.src_ip;
 	wqe->dst_qpn = a->match.key.src_qpn;
 	wqe->qkey = qp->qkey;
@@ -183,6 +184,7 @@ static bool reply(struct fw_nic *nic, const struct tag_arrival *a)
 	    .tag_kind = WIRE_TAG_DONE,
 	    .tag_status = a->status,
 	    .tag_bytes = a->room,
+	    .tag_stag = a->stag,
 	    .tag_handle = a->handle,
 	};
 

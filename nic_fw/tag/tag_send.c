@@ -42,7 +42,7 @@ struct tag_send *tag_send_new(struct fw_nic *nic, struct tag_ep *ep)
 {
 	struct fw_client *owner = &nic->host.clients[ep->qp->client];
 	struct fw_account *user = owner->share->user;
-	uint32_t random = (uint32_t)(nic->port.random64(nic->port.ctx) >> 32);
+	uint64_t random = nic->port.random64(nic->port.ctx);
 	uint16_t generation;
 	struct tag_send *send;
 
@@ -57,7 +57,10 @@ struct tag_send *tag_send_new(struct fw_nic *nic, struct tag_ep *ep)
 		return NULL;
 	generation = send->generation;
 	memset(send, 0, sizeof(*send));
-	send->generation = (uint16_t)((generation + 1 + random % (GENERATIONS - 1)) % GENERATIONS);
+	send->generation =
+	    (uint16_t)((generation + 1 + (uint32_t)(random >> 32) % (GENERATIONS - 1)) %
+		       GENERATIONS);
+	send->secret = STAG_SINK_FLAG | (uint32_t)random;
 	send->ep = ep;
 	send->kept = FW_NONE;
 	send->used = true;
@@ -93,7 +96,6 @@ static void make_rts(struct fw_wqe *wqe)
 {
 	wqe->tag_kind = WIRE_TAG_RTS;
 	wqe->tag_flags &= (uint8_t)~WIRE_TAG_F_SYNC;
-	wqe->tag_stag = wqe->tag_handle;
 	wqe->flags &= (uint8_t)~HW_WQE_F_INLINE;
 	wqe->bytes = sizeof(struct wire_tag);
 }
@@ -134,6 +136,7 @@ bool tag_send_fetched(struct fw_nic *nic, struct fw_wqe *wqe)
 		send->signaled =
 		    wqe->flags & HW_WQE_F_SIGNALED || wqe->qp->flags & HW_QP_F_SQ_SIG_ALL;
 		wqe->tag_handle = tag_send_handle(nic, send);
+		wqe->tag_stag = send->secret;
 	}
 	wqe->tag_kind = WIRE_TAG_EAGER;
 	wqe->tag_bytes = wqe->bytes;
@@ -208,6 +211,7 @@ static bool convert(struct fw_nic *nic, struct fw_wqe *wqe)
 		return false;
 	}
 	wqe->tag_handle = tag_send_handle(nic, send);
+	wqe->tag_stag = send->secret;
 	make_rts(wqe);
 	FW_COUNT(nic, tag_converted);
 	return true;
@@ -311,7 +315,7 @@ void tag_send_done(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg 
 	struct tag_send *send =
 	    tag_send_find(nic, qp, pkt->src_ip, pkt->src_qpn, be32_get(env->handle));
 
-	if (!send || send->done) {
+	if (!send || send->secret != be32_get(env->stag) || send->done) {
 		FW_COUNT(nic, tag_stale);
 		return;
 	}

@@ -2,10 +2,12 @@
 /*
  * Open sends as sources of the peer's reads.
  *
- * The STag in an RTS is a handle of the open send, no right of a region: only the endpoint that the
- * message was sent to may read it, once at a time, until it reports the end. The memory is checked
- * anew for every packet (wqe_gather.c). Inline data of a message that became an RTS lies in a
- * buffer of the NIC, because its slots in the send queue are retired. Calls llp.h.
+ * The STag of a read is the handle of the open send, no right of a region: only the endpoint that
+ * the message was sent to may read it, once at a time, until it reports the end. The TO is the
+ * send's secret: an RTS may outlive its sender, whose successor may have a send of that handle, and
+ * other data. The memory is checked anew for every packet (wqe_gather.c). Inline data of a message
+ * that became an RTS lies in a buffer of the NIC, because its slots in the send queue are retired.
+ * Calls llp.h.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -74,10 +76,10 @@ enum rdmap_result tag_source_read(struct fw_nic *nic, struct fw_qp *qp, const st
 	    tag_send_find(nic, qp, pkt->src_ip, pkt->src_qpn, be32_get(req->src_stag));
 	struct fw_wqe *msg;
 
-	if (!send || !send->source || send->done || send->reading)
+	if (!send || send->secret != to || !send->source || send->done || send->reading)
 		return refuse(nic, error, WIRE_TERM_PROT_INVALID_STAG);
 	/* Whole or from its beginning: a receive may be shorter. */
-	if (to || bytes > send->bytes)
+	if (bytes > send->bytes)
 		return refuse(nic, error, WIRE_TERM_PROT_BASE_BOUNDS);
 	msg = wqe_alloc(nic, qp, FW_WQE_READ_RESPONSE);
 	if (!msg)

@@ -28,8 +28,8 @@ enum kind {
 	DATA, /* write to an announced receive, read of an open send */
 };
 
-/* The handle of an open send of a NIC, by number. */
-static uint32_t handle_of(uint32_t nic, uint32_t number)
+/* An open send of a NIC, by number; NULL: there is none. */
+static const struct tag_send *send_of(uint32_t nic, uint32_t number)
 {
 	struct fw_nic *fw = w->nic[nic].fw;
 	uint32_t n = fw->tag.sends.high, i;
@@ -38,9 +38,23 @@ static uint32_t handle_of(uint32_t nic, uint32_t number)
 		const struct tag_send *send = fw_pool_at(&fw->tag.sends, (number + i) % n);
 
 		if (send->used)
-			return tag_send_handle(fw, send);
+			return send;
 	}
-	return STAG_SINK_FLAG | number;
+	return NULL;
+}
+
+static uint32_t handle_of(uint32_t nic, uint32_t number)
+{
+	const struct tag_send *send = send_of(nic, number);
+
+	return send ? tag_send_handle(w->nic[nic].fw, send) : STAG_SINK_FLAG | number;
+}
+
+static uint32_t secret_of(uint32_t nic, uint32_t number)
+{
+	const struct tag_send *send = send_of(nic, number);
+
+	return send ? send->secret : STAG_SINK_FLAG;
 }
 
 /* The sink of an announced receive, as tag_rtr.c names it. */
@@ -95,13 +109,16 @@ static struct wire_tag envelope(const struct rec *r, uint32_t to, const struct f
 	case BEGIN:
 	case REST:
 		handle = env.flags & WIRE_TAG_F_SYNC ? stale(r, handle_of(!to, number)) : 0;
+		stag = secret_of(!to, number);
 		break;
 	case RTS:
 		env.flags &= (uint8_t)~WIRE_TAG_F_SYNC;
-		handle = stag = stale(r, handle_of(!to, number));
+		handle = stale(r, handle_of(!to, number));
+		stag = secret_of(!to, number);
 		break;
 	case DONE:
 		handle = stale(r, handle_of(to, number));
+		stag = secret_of(to, number);
 		break;
 	case RTR:
 		env.status &= 1;
@@ -130,7 +147,7 @@ static void add_data(struct frame *f, const struct rec *r)
 		    .sink_stag = be32_put(STAG_SINK_FLAG | r->z),
 		    .bytes = be32_put(r->x & 0xffff),
 		    .src_stag = be32_put(stale(r, handle_of(f->to, number))),
-		    .src_to = be64_put(r->x >> 16 & 1),
+		    .src_to = be64_put(secret_of(f->to, number) + (r->x >> 16 & 1)),
 		};
 
 		frame_untagged(f, WIRE_RDMAP_READ_REQUEST, true, r->y & 0x7f, 0);

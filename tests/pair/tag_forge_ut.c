@@ -156,24 +156,58 @@ static void other_handles(void)
 /* An open send of another life is not read. */
 static void old_send(void)
 {
-	uint32_t handle[2], i;
+	const enum hw_status no = HW_STATUS_REM_ACCESS_ERR;
+	uint32_t handle[2], secret[2], i;
 
 	begin();
 	for (i = 0; i < 2; i++) {
+		const struct tag_send *send;
+
 		tp_send(&tp, 0, i, 77, 0, LONG);
 		rp_quiet(&tp.rp);
-		handle[i] = tag_send_handle(
-		    NIC(0), FW_CONTAINER(ep_of(0, tp.qp[0])->sends.next, struct tag_send, ep_node));
-		by_handle(1, tp.qp[1], tp.qp[0], HW_WQE_READ, handle[i], 0, 100, HW_STATUS_SUCCESS);
-		if (i)
-			by_handle(1, tp.qp[1], tp.qp[0], HW_WQE_READ, handle[0], 0, 100,
-				  HW_STATUS_REM_ACCESS_ERR);
+		send = FW_CONTAINER(ep_of(0, tp.qp[0])->sends.next, struct tag_send, ep_node);
+		handle[i] = tag_send_handle(NIC(0), send);
+		secret[i] = send->secret;
+		by_handle(1, tp.qp[1], tp.qp[0], HW_WQE_READ, handle[i], secret[i], 100,
+			  HW_STATUS_SUCCESS);
+		if (i) {
+			by_handle(1, tp.qp[1], tp.qp[0], HW_WQE_READ, handle[0], secret[1], 100,
+				  no);
+			by_handle(1, tp.qp[1], tp.qp[0], HW_WQE_READ, handle[1], secret[0], 100,
+				  no);
+		}
 		tp_recv(&tp, 1, 10 + i, 77, SINK, LONG);
 		rp_quiet(&tp.rp);
 		tp_expect(&tp, 1, 10 + i, HW_STATUS_SUCCESS);
 		tp_expect_sent(&tp, 0, i, HW_STATUS_SUCCESS);
 	}
 	CU_ASSERT_EQUAL(handle[0] % TAG_MAX_SENDS, handle[1] % TAG_MAX_SENDS);
+	tp_end(&tp);
+}
+
+/*
+ * An unexpected RTS outlives its sender, and the successor has a send of the same handle: its data
+ * is not taken for that of the message, and it is not ended.
+ */
+static void successor(void)
+{
+	struct tag_send *send;
+
+	begin();
+	memset(MEM(1) + SINK, 0xee, LONG);
+	tp_send(&tp, 0, 1, 77, 0, LONG);
+	rp_quiet(&tp.rp);
+	send = FW_CONTAINER(ep_of(0, tp.qp[0])->sends.next, struct tag_send, ep_node);
+	send->secret ^= 1;
+	tp_recv(&tp, 1, 2, 77, SINK, LONG);
+	rp_run(&tp.rp, 100000000);
+	rp_expect_recv(&tp.rp, 1, 2, HW_STATUS_REM_ACCESS_ERR);
+	rp_expect_none(&tp.rp);
+	CU_ASSERT(is_untouched(MEM(1) + SINK, LONG));
+	CU_ASSERT_EQUAL(tp_query(&tp, 0).open_sends, 1);
+	CU_ASSERT_EQUAL(rp_modify(&tp.rp, 0, tp.qp[0], HW_QPS_ERR, 0, NULL), 0);
+	rp_quiet(&tp.rp);
+	tp_expect_sent(&tp, 0, 1, HW_STATUS_WR_FLUSH_ERR);
 	tp_end(&tp);
 }
 
@@ -360,5 +394,5 @@ static void claims(void)
 	tp_end(&tp);
 }
 
-UT_MAIN("pair/tag_forge", UT(written_beyond), UT(other_handles), UT(old_send), UT(forged_put),
-	UT(forged_segment), UT(claims))
+UT_MAIN("pair/tag_forge", UT(written_beyond), UT(other_handles), UT(old_send), UT(successor),
+	UT(forged_put), UT(forged_segment), UT(claims))

@@ -453,7 +453,8 @@ static void forged_rts(void)
 	rp_quiet(&tp.rp);
 	send = FW_CONTAINER(NIC(0)->tag.eps[tp.qp[0] - NIC(0)->host.qps].sends.next,
 			    struct tag_send, ep_node);
-	env.stag = env.handle = be32_put(tag_send_handle(NIC(0), send));
+	env.handle = be32_put(tag_send_handle(NIC(0), send));
+	env.stag = be32_put(send->secret);
 	forge(&env, 32, 10);
 	rp_expect_send(&tp.rp, 0, 10, HW_STATUS_SUCCESS);
 	tp_op(&tp, 1, &op);
@@ -494,7 +495,7 @@ static void read_source(struct fw_qp *qp, uint64_t wr_id, uint32_t stag, uint64_
 static void greedy_reads(void)
 {
 	const struct tag_send *send;
-	uint32_t handle, i;
+	uint32_t handle, secret, i;
 
 	tp_begin(&tp);
 	tp_send(&tp, 0, 3, 77, 0, LONG);
@@ -502,18 +503,19 @@ static void greedy_reads(void)
 	send = FW_CONTAINER(NIC(0)->tag.eps[tp.qp[0] - NIC(0)->host.qps].sends.next,
 			    struct tag_send, ep_node);
 	handle = tag_send_handle(NIC(0), send);
+	secret = send->secret;
 	for (i = 0; i < 6; i++) {
 		static const uint32_t differs[6] = {0, 0, 1 << TAG_SEND_BITS, 1, 0, 0};
 
 		read_source(i == 5 ? tp.rp.end[1].qp[0] : tp.qp[1], i, handle ^ differs[i],
-			    i == 4 ? 8 : 0, i == 1 ? LONG + 1 : 100);
+			    i == 4 ? secret + 8 : secret, i == 1 ? LONG + 1 : 100);
 		rp_expect_send(&tp.rp, 1, i, i ? HW_STATUS_REM_ACCESS_ERR : HW_STATUS_SUCCESS);
 	}
 	tp_recv(&tp, 1, 4, 77, SINK, LONG);
 	rp_quiet(&tp.rp);
 	tp_expect(&tp, 1, 4, HW_STATUS_SUCCESS);
 	tp_expect_sent(&tp, 0, 3, HW_STATUS_SUCCESS);
-	read_source(tp.qp[1], 9, handle, 0, 100);
+	read_source(tp.qp[1], 9, handle, secret, 100);
 	rp_expect_send(&tp.rp, 1, 9, HW_STATUS_REM_ACCESS_ERR);
 	tp_end(&tp);
 }
