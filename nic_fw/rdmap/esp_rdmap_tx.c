@@ -148,7 +148,13 @@ int esp_rdmap_fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_
 	n = put_segment(nic, msg, offset, data, frame, hdr_offset);
 	assert(n + data <= max);
 	err = data ? wqe_gather(nic, msg, offset, data, frame, &host) : HW_VENDOR_ERR_NONE;
-	if (err != HW_VENDOR_ERR_NONE)
-		return fault(nic, side, msg, err);
-	return (int)(n + data);
+	if (err == HW_VENDOR_ERR_NONE)
+		return (int)(n + data);
+	/*
+	 * A peer that has the whole answer is done with the memory, and its acknowledgement may be
+	 * lost.
+	 */
+	if (!side->requester && esp_may_have(side->stream, xfer, i))
+		return -FW_EAGAIN;
+	return fault(nic, side, msg, err);
 }

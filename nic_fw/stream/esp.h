@@ -80,7 +80,8 @@ struct esp_ops {
 	 * Writes packet number i of the transfer into a frame that has EDP and ESP headers: header
 	 * bytes by eth_tx_hdr(), payload as pieces, at most max bytes together. Called again for
 	 * each retransmission, with the same result. Returns the bytes, or a negative errno: the
-	 * memory is gone, and the stream carries the packet empty.
+	 * memory is gone, and the stream carries the packet empty; -FW_EAGAIN: it asks the peer
+	 * first whether it has the packet (esp_may_have()).
 	 */
 	int (*fill)(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i, uint32_t max,
 		    struct fw_tx_frame *frame, uint32_t hdr_offset);
@@ -163,6 +164,10 @@ void esp_rebind(struct esp_stream *stream, void *ctx);
  * half a second. UINT64_MAX: for ever.
  */
 void esp_set_patience(struct fw_nic *nic, struct esp_stream *stream, uint64_t ns);
+/*
+ * For fill(): true if packet i was sent before, and the peer has not answered yet that it lacks it.
+ */
+bool esp_may_have(const struct esp_stream *stream, const struct esp_xfer *xfer, uint32_t i);
 /* Returns how long an awaited peer has been silent. */
 uint64_t esp_silent_ns(const struct fw_nic *nic, const struct esp_stream *stream);
 const uint8_t *esp_peer_mac(const struct esp_stream *stream);

@@ -56,6 +56,7 @@ struct esp_slot {
 	uint32_t index;        /* packet of the transfer */
 	uint8_t flags;         /* WIRE_ESP_TXS, TXF, TXR, FIN */
 	uint8_t tries;         /* times sent */
+	uint8_t asks;          /* times that the peer was asked whether it has it */
 	bool acked;
 	bool large;       /* more than ESP_SMALL_BYTES */
 	uint64_t sent_ns; /* last time */

@@ -15,6 +15,7 @@
 enum {
 	EDP_OFFSET = sizeof(struct wire_eth),
 	ESP_OFFSET = EDP_OFFSET + sizeof(struct wire_edp),
+	ASKS = 2,                /* answers awaited before a packet that was sent counts as lost */
 	RRQ_MIN_AGE_DIVISOR = 2, /* of an RTT: packets sent within it are still in flight */
 };
 
@@ -106,15 +107,38 @@ static void esp_tx_tell(struct fw_nic *nic, const struct esp_stream *s, const st
 		nic->esp.ops[s->key.service]->passed(nic, xfer, ESP_POINT_LAST);
 }
 
+bool esp_may_have(const struct esp_stream *s, const struct esp_xfer *xfer, uint32_t i)
+{
+	const struct esp_slot *slot = &s->slot[(xfer->first_seq + i) % WIRE_ESP_WINDOW];
+
+	return slot->tries && !(slot->asks >= ASKS && s->heard_ns > slot->sent_ns);
+}
+
+/* Makes the frame of a packet a bare re-request, which the peer answers with what it has. */
+static bool ask(struct fw_nic *nic, struct esp_stream *s, struct esp_slot *slot,
+		struct fw_tx_frame *frame, uint32_t segs)
+{
+	frame->num_seg = segs;
+	esp_tx_put_header(s, frame, s->snd_next, 0, WIRE_ESP_RRQ, 0);
+	slot->sent_ns = nic->now_ns;
+	if (slot->asks < ASKS)
+		slot->asks++;
+	if (slot->tries < UINT8_MAX)
+		slot->tries++;
+	return edp_tx_end(nic, frame, true);
+}
+
 /* Sends a packet that has a number; empty: without its payload. */
 static bool send_as(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, bool empty)
 {
 	struct esp_slot *slot = slot_of(s, seq);
 	struct fw_tx_frame *frame =
 	    edp_tx_begin(nic, s->peer_mac, s->remote_port, s->local_port, WIRE_EDP_ESP);
+	uint32_t bare;
 
 	if (!frame)
 		return false;
+	bare = frame->num_seg;
 	esp_tx_put_header(s, frame, seq, 1, slot->flags, 0);
 	if (slot->xfer && !empty) {
 		uint32_t segs = frame->num_seg;
@@ -122,6 +146,8 @@ static bool send_as(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, bool
 		    nic->esp.ops[s->key.service]->fill(nic, s->ctx, slot->xfer, slot->index,
 						       esp_payload_bytes(s), frame, ESP_HDR_BYTES);
 
+		if (bytes == -FW_EAGAIN)
+			return ask(nic, s, slot, frame, bare);
 		/* The memory is gone: the number must be sent all the same, without payload. */
 		if (bytes < 0)
 			frame->num_seg = segs;

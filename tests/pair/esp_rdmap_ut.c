@@ -622,12 +622,8 @@ static enum bench_verdict lose_numbered(struct rp *r, const struct rp_info *info
 	return mute && esp.numbered == 1 ? BENCH_DROP : BENCH_PASS;
 }
 
-/*
- * A has the answer of its read, and B repeats it, since it does not know that. The memory is gone
- * by then, so B ends the stream. A Write that comes before A knows that is not carried out, and
- * does not succeed.
- */
-static void request_behind_a_faulty_answer(void)
+/* A reads, and its acknowledgement is lost. The memory goes before B repeats the answer. */
+static void read_whose_memory_goes(bool lost)
 {
 	struct rp_req get = {.opcode = HW_WQE_READ,
 			     .wr_id = 1,
@@ -637,31 +633,59 @@ static void request_behind_a_faulty_answer(void)
 	struct hw_cqe cqe;
 
 	begin();
-	memset(B->mem + DST, 0xee, BYTES);
-	memset(A->mem, 0x11, BYTES);
 	get.rkey = rp_reg(&rp, 1, B->mem, DST + BYTES, RP_ALL_ACCESS, true);
 	request(HW_WQE_FETCH_ADD, 9, 0);
 	rp_run(&rp, MS);
 	rp_expect_send(&rp, 0, 9, HW_STATUS_SUCCESS);
+	memset(A->mem, 0x11, BYTES);
 	memset(B->mem + DST, 0xee, BYTES);
 	deaf = true;
-	mute = false;
+	mute = lost;
 	rp.filter = lose_numbered;
 	rp_req(&rp, 0, qa, &get);
-	while (!rp_scqe(&rp, 0, &cqe))
-		rp_run(&rp, 1000);
-	CU_ASSERT_TRUE(cqe.wr_id == 1 && cqe.status == HW_STATUS_SUCCESS);
-	mute = true;
+	if (lost) {
+		while (!RP_CNT(&rp, 1, reads_executed))
+			rp_run(&rp, 1000);
+	} else {
+		while (!rp_scqe(&rp, 0, &cqe))
+			rp_run(&rp, 1000);
+		CU_ASSERT_TRUE(cqe.wr_id == 1 && cqe.status == HW_STATUS_SUCCESS);
+	}
 	CU_ASSERT_EQUAL(rp_dereg(&rp, 1, get.rkey), 0);
+	mute = true;
+}
+
+/* A has the answer: B asks as long as it does not know that, and nothing fails. */
+static void answer_that_came_has_no_fault(void)
+{
+	read_whose_memory_goes(false);
+	rp_run(&rp, 20 * MS);
+	deaf = mute = false;
+	request(HW_WQE_WRITE, 2, 0);
+	rp_run(&rp, UINT64_C(1000) * MS);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	CU_ASSERT_TRUE(all(B->mem + DST, BYTES, 0x11));
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, terminates_tx), 0);
+	over();
+}
+
+/* A lacks the answer, and B ends the stream: a Write before A knows that does not succeed. */
+static void request_behind_a_faulty_answer(void)
+{
+	struct hw_cqe cqe;
+
+	read_whose_memory_goes(true);
+	deaf = false;
 	while (qb->esp.in.stream)
 		rp_run(&rp, 1000);
-	deaf = false;
 	request(HW_WQE_WRITE, 2, 0);
 	rp_run(&rp, 10 * MS);
 	CU_ASSERT_FALSE(rp_scqe(&rp, 0, &cqe));
+	CU_ASSERT_PTR_NOT_NULL(esp_rdmap_unacked(qa));
 	mute = false;
 	rp_run(&rp, UINT64_C(1000) * MS);
-	rp_expect_send(&rp, 0, 2, HW_STATUS_REM_OP_ERR);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ACCESS_ERR);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_WR_FLUSH_ERR);
 	CU_ASSERT_TRUE(all(B->mem + DST, BYTES, 0xee));
 	CU_ASSERT_EQUAL(qa->state, HW_QPS_ERR);
 	over();
@@ -671,4 +695,4 @@ UT_MAIN("pair/esp_rdmap", UT(wrong_mac), UT(lies), UT(forged_acknowledgement),
 	UT(not_ready_for_long), UT(send_with_invalidate), UT(invalidated_twice),
 	UT(to_a_process_that_leaves), UT(shares), UT(peer_restarts), UT(lost_before_a_fault),
 	UT(first_of_two_faults), UT(earlier_fault_later), UT(answerer_leaves),
-	UT(request_behind_a_faulty_answer))
+	UT(answer_that_came_has_no_fault), UT(request_behind_a_faulty_answer))
