@@ -265,6 +265,14 @@ bool mc_run_start(struct mc_run *run, int error);
 void mc_run_drain(void);
 /* Looks at the runs under way and calls over() of those that are. Returns how many. Any thread. */
 int mc_run_progress(void);
+
+/* ---- mc_pause.c */
+
+/*
+ * After each look of the calling thread; found: a run was over, or none is under way. Yields the
+ * processor after many looks in vain, one right after the other.
+ */
+void mc_pause(bool found);
 /* True if some run is under way. */
 bool mc_run_any(void);
 

@@ -5,14 +5,9 @@
  * opal_progress() calls cw_req_progress(), which reads the record of each run under way; nothing
  * else of the host is needed for a collective to proceed. Calls mc_run.c, cw_type.c.
  */
-#include <sched.h>
 #include <stdlib.h>
 
 #include "host_driver/ompi/cw.h"
-
-enum {
-	BUSY_LOOKS = 20, /* without an end, before a rank that waits gives its CPU up */
-};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
 static struct cw_req *unused;
@@ -96,21 +91,11 @@ static void run_over(struct mc_run *run, int error)
 	put(req);
 }
 
-/*
- * A rank that waits spins in opal_progress(). Where ranks and weftd share CPUs it would do so for a
- * whole slice of the scheduler, while weftd waits for the CPU to carry the collective out.
- */
 int cw_req_progress(void)
 {
-	static __thread uint32_t idle;
 	int over = mc_run_progress();
 
-	if (over || !mc_run_any())
-		idle = 0;
-	else if (idle < BUSY_LOOKS)
-		idle++;
-	else
-		sched_yield();
+	mc_pause(over || !mc_run_any());
 	return over;
 }
 
