@@ -40,6 +40,11 @@ answers()
 	$in_ns ping -c 1 -W 2 "$1" >"$WEFT_TMP/ping" 2>&1
 }
 
+silent()
+{
+	! answers "$1"
+}
+
 # ---- the switch, beside a program that goes on
 
 bench_start beside weft1 weft0 lat --duration 100
@@ -94,7 +99,8 @@ wait_until 'the new port answers' answers 10.9.1.10
 refused 'port add vb ip 10.9.1.11/24' 'weft2 has that port'
 refused 'port add nothing ip 10.9.1.12/24' 'No such device'
 ctl port remove weft2 >/dev/null
-answers 10.9.1.10 && die 'the port that was removed answers'
+# Its name goes at once, the port when its core has left it.
+wait_until 'the removed port is silent' silent 10.9.1.10
 
 # ---- the configuration, read again
 
