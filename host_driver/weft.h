@@ -28,9 +28,9 @@
  *
  * Environment: WEFT_RUN_DIR (directory of the NICs' sockets, default /run/weft), WEFT_DEVICE
  * (device opened by weft_open_device(NULL)), WEFT_SHARD (shard for programs that name none),
- * WEFT_YIELD (auto, never, or the number of empty polls after which weft_poll_cq yields the
- * processor), WEFT_MEM (auto; process_vm: registration never moves memory onto shared pages),
- * WEFT_MR_CACHE (policy of registration caches).
+ * WEFT_YIELD (auto, never, or the number of empty polls, rounds of polls in a thread with several
+ * CQs, after which weft_poll_cq yields the processor), WEFT_MEM (auto; process_vm: registration
+ * never moves memory onto shared pages), WEFT_MR_CACHE (policy of registration caches).
  *
  * docs/host-interface.md describes the interface between library and NIC.
  */

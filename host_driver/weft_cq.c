@@ -236,7 +236,7 @@ static void weft_cq_sweep(struct weft_cq_obj *cq,
 	}
 	if (to == cq->cons)
 		return;
-	cq->cons = to;
+	__atomic_store_n(&cq->cons, to, __ATOMIC_RELAXED);
 	cq->told = to + told;
 	weft_barrier_cq_cons(cq->record, to);
 }

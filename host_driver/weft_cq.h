@@ -198,7 +198,8 @@ WEFT_API WEFT_CHECK_RET int weft_poll_cq(struct weft_cq *cq, int max, struct wef
 
 /*
  * True if weft_poll_cq() would return something, also that the NIC is gone. Takes no lock and does
- * not yield the processor: for threads that look at several CQs, or that have more to do.
+ * not yield the processor: for threads that look at several CQs, or that have more to do. No other
+ * thread may resize or destroy the CQ meanwhile.
  */
 WEFT_API bool weft_cq_waiting(struct weft_cq *cq);
 

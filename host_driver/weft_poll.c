@@ -313,7 +313,8 @@ static int reap(struct weft_ctx *ctx, struct weft_cq_obj *cq, int max, struct we
 		fill_wc(&wc[n++], cqe);
 	}
 	if (cons != cq->cons) {
-		cq->cons = cons;
+		/* Read without the lock by weft_cq_waiting(). */
+		__atomic_store_n(&cq->cons, cons, __ATOMIC_RELAXED);
 		weft_barrier_cq_cons(cq->record, cons);
 	}
 	return n;

@@ -266,6 +266,9 @@ void mc_run_drain(void);
 /* Looks at the runs under way and calls over() of those that are. Returns how many. Any thread. */
 int mc_run_progress(void);
 
+/* True if some run is under way. */
+bool mc_run_any(void);
+
 /* ---- mc_pause.c */
 
 /*
@@ -273,8 +276,6 @@ int mc_run_progress(void);
  * processor after many looks in vain, one right after the other.
  */
 void mc_pause(bool found);
-/* True if some run is under way. */
-bool mc_run_any(void);
 
 /* ---- rules and counts (mc_rules.c, mc_count.c) ---------------------------------------------- */
 

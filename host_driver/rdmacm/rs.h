@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rsocket.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -94,7 +95,6 @@ struct rs_iomap {
 	uint32_t index; /* in the peer's table; UINT32_MAX: local only */
 };
 
-/* Memory and flow-control state of a connection. */
 /* Memory of a stream: receive ring and send buffer, registered for local access as a whole. */
 struct rs_block {
 	uint8_t *ring, *buf;
@@ -102,6 +102,7 @@ struct rs_block {
 	struct ibv_mr *mr; /* NULL: none */
 };
 
+/* Memory and flow-control state of a connection. */
 struct rs_stream {
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
@@ -209,17 +210,28 @@ const struct timespec *rs_deadline_left(struct rs_deadline d, struct timespec *l
  * (check again), -EINTR, -EAGAIN (deadline passed) or -ENFILE.
  */
 int rs_sleep(struct rs *rs, struct rs_deadline deadline);
+/* The waits of one call. All zeros: none yet. */
+struct rs_looks {
+	uint64_t end_ns; /* the thread sleeps from then on; 0: the next wait sets it */
+	bool masked;     /* signals are blocked, so that one that comes in a look ends the sleep */
+	sigset_t before; /* the program's signal mask */
+};
 /*
  * As rs_sleep(), with two locks held, side (send_lock or recv_lock) and lock; both are released
- * during the sleep. Takes completions afterwards. Spins before it sleeps; the caller sets *spin_end
- * to 0 at first.
+ * during the sleep. Takes completions afterwards. Looks for a while before it sleeps. The caller
+ * ends its waits with rs_wait_end().
  */
-int rs_wait(struct rs *rs, pthread_mutex_t *side, struct rs_deadline deadline, uint64_t *spin_end);
+int rs_wait(struct rs *rs, pthread_mutex_t *side, struct rs_deadline deadline,
+	    struct rs_looks *looks);
+/* Unblocks signals. To be called without locks, as handlers run in it. */
+void rs_wait_end(struct rs_looks *looks);
 
 /* ---- rs_spin.c: for the calling thread ------------------------------------------------------ */
 
 /* A wait begins: returns the time until which the thread looks before it sleeps. */
 uint64_t rs_spin_begin(void);
+/* True if the thread is to sleep now. */
+bool rs_spin_over(uint64_t end_ns);
 /* A look found nothing: yields, and returns true for another one. Without locks. */
 bool rs_spin_again(uint64_t end_ns);
 /* The thread has slept since then, and was woken. */

@@ -357,7 +357,7 @@ ssize_t rs_dgram_send(struct rs *rs, const struct msghdr *msg, int flags)
 {
 	struct rs_deadline deadline = rs_deadline_in(&rs->opts.sndtimeo);
 	struct sockaddr_storage to;
-	uint64_t spin_end = 0;
+	struct rs_looks looks = {0};
 	size_t bytes = 0;
 	int rc;
 
@@ -377,10 +377,11 @@ ssize_t rs_dgram_send(struct rs *rs, const struct msghdr *msg, int flags)
 		if (rc == 0)
 			rc = rs_dont_wait(rs, flags)
 				 ? -EAGAIN
-				 : rs_wait(rs, &rs->send_lock, deadline, &spin_end);
+				 : rs_wait(rs, &rs->send_lock, deadline, &looks);
 	}
 	pthread_mutex_unlock(&rs->lock);
 	pthread_mutex_unlock(&rs->send_lock);
+	rs_wait_end(&looks);
 	return rc < 0 ? rs_fail(-rc) : (ssize_t)bytes;
 }
 
@@ -430,7 +431,7 @@ static ssize_t deliver(struct rs *rs, struct msghdr *msg, int flags)
 ssize_t rs_dgram_recv(struct rs *rs, struct msghdr *msg, int flags)
 {
 	struct rs_deadline deadline = rs_deadline_in(&rs->opts.rcvtimeo);
-	uint64_t spin_end = 0;
+	struct rs_looks looks = {0};
 	ssize_t got = 0;
 	int rc = bind_any(rs);
 
@@ -449,11 +450,12 @@ ssize_t rs_dgram_recv(struct rs *rs, struct msghdr *msg, int flags)
 		else
 			rc = rs_dont_wait(rs, flags)
 				 ? -EAGAIN
-				 : rs_wait(rs, &rs->recv_lock, deadline, &spin_end);
+				 : rs_wait(rs, &rs->recv_lock, deadline, &looks);
 	}
 	if (rc == 0)
 		got = deliver(rs, msg, flags);
 	pthread_mutex_unlock(&rs->lock);
 	pthread_mutex_unlock(&rs->recv_lock);
+	rs_wait_end(&looks);
 	return rc < 0 ? rs_fail(-rc) : got;
 }

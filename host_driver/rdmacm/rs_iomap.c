@@ -51,20 +51,21 @@ static int connected(const struct rs *rs)
 static int64_t until(struct rs *rs, int64_t (*step)(struct rs *, void *), void *arg, int flags)
 {
 	struct rs_deadline deadline = rs_deadline_in(&rs->opts.sndtimeo);
-	uint64_t spin_end = 0;
+	struct rs_looks looks = {0};
 
-	for (;;) {
+	int64_t rc;
+
+	do {
 		int err = connected(rs);
-		int64_t rc = err ? -err : step(rs, arg);
 
+		rc = err ? -err : step(rs, arg);
 		if (rc)
-			return rc;
-		if (rs_dont_wait(rs, flags))
-			return -EAGAIN;
-		err = rs_wait(rs, &rs->send_lock, deadline, &spin_end);
-		if (err)
-			return err;
-	}
+			break;
+		rc = rs_dont_wait(rs, flags) ? -EAGAIN
+					     : rs_wait(rs, &rs->send_lock, deadline, &looks);
+	} while (rc == 0);
+	rs_wait_end(&looks);
+	return rc;
 }
 
 /* ---- announcing entries to the peer --------------------------------------------------------- */

@@ -34,11 +34,18 @@ uint64_t rs_spin_begin(void)
 	return clock_now_ns() + (spin.ns > ns ? spin.ns : ns);
 }
 
+bool rs_spin_over(uint64_t end_ns)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	return now_ns >= end_ns || now_ns < spin.crowd_until_ns;
+}
+
 bool rs_spin_again(uint64_t end_ns)
 {
 	uint64_t begin_ns = clock_now_ns(), took_ns;
 
-	if (begin_ns >= end_ns || begin_ns < spin.crowd_until_ns)
+	if (rs_spin_over(end_ns))
 		return false;
 	weft_poll_again();
 	took_ns = clock_now_ns() - begin_ns;

@@ -375,7 +375,7 @@ ssize_t rs_stream_send(struct rs *rs, const struct iovec *iov, int iovcnt, int f
 	struct rs_deadline deadline = rs_deadline_in(&rs->opts.sndtimeo);
 	struct iov_at at = {iov, iovcnt, 0};
 	size_t want = iov_bytes(iov, iovcnt), done = 0;
-	uint64_t spin_end = 0;
+	struct rs_looks looks = {0};
 	int64_t n;
 	int err = 0;
 
@@ -395,16 +395,17 @@ ssize_t rs_stream_send(struct rs *rs, const struct iovec *iov, int iovcnt, int f
 		}
 		if (n > 0) {
 			done += (size_t)n;
-			spin_end = 0;
+			looks.end_ns = 0;
 			continue;
 		}
 		err = rs_dont_wait(rs, flags) ? EAGAIN
-					      : -rs_wait(rs, &rs->send_lock, deadline, &spin_end);
+					      : -rs_wait(rs, &rs->send_lock, deadline, &looks);
 		if (err)
 			break;
 	}
 	pthread_mutex_unlock(&rs->lock);
 	pthread_mutex_unlock(&rs->send_lock);
+	rs_wait_end(&looks);
 	return done || !err ? (ssize_t)done : rs_fail(err);
 }
 
@@ -463,7 +464,7 @@ ssize_t rs_stream_recv(struct rs *rs, const struct iovec *iov, int iovcnt, int f
 	struct rs_deadline deadline = rs_deadline_in(&rs->opts.rcvtimeo);
 	struct iov_at at = {iov, iovcnt, 0};
 	size_t want = iov_bytes(iov, iovcnt), done = 0;
-	uint64_t spin_end = 0;
+	struct rs_looks looks = {0};
 	int rc = 0;
 
 	pthread_mutex_lock(&rs->recv_lock);
@@ -482,11 +483,12 @@ ssize_t rs_stream_recv(struct rs *rs, const struct iovec *iov, int iovcnt, int f
 		if (done && (!(flags & MSG_WAITALL) || flags & MSG_PEEK))
 			break;
 		rc = rs_dont_wait(rs, flags) ? -EAGAIN
-					     : rs_wait(rs, &rs->recv_lock, deadline, &spin_end);
+					     : rs_wait(rs, &rs->recv_lock, deadline, &looks);
 		if (rc < 0)
 			break;
 	}
 	pthread_mutex_unlock(&rs->lock);
 	pthread_mutex_unlock(&rs->recv_lock);
+	rs_wait_end(&looks);
 	return done || rc >= 0 ? (ssize_t)done : rs_fail(-rc);
 }

@@ -145,6 +145,8 @@ const struct timespec *rs_deadline_left(struct rs_deadline d, struct timespec *l
 struct sleeper {
 	struct rs *rs;
 	struct rs_link link;
+	const sigset_t
+	    *mask; /* signal mask during the sleep and after a cancellation; NULL: unchanged */
 };
 
 /* Cleanup handler: removes the entry, which lies on the cancelled thread's stack. */
@@ -155,32 +157,34 @@ static void cancelled(void *arg)
 	pthread_mutex_lock(&s->rs->lock);
 	rs_unlink(&s->link);
 	pthread_mutex_unlock(&s->rs->lock);
+	if (s->mask)
+		pthread_sigmask(SIG_SETMASK, s->mask, NULL);
 }
 
 /* Called without the lock. Returns 0 or a negative errno. */
-static int sleep_in(struct sleeper *s, struct pollfd *p, nfds_t n, int ms)
+static int sleep_in(struct sleeper *s, struct pollfd *p, nfds_t n, struct rs_deadline deadline)
 {
+	struct timespec left;
 	int rc;
 
 	pthread_cleanup_push(cancelled, s);
-	rc = poll(p, n, ms) < 0 ? -errno : 0;
+	rc = ppoll(p, n, rs_deadline_left(deadline, &left), s->mask) < 0 ? -errno : 0;
 	pthread_cleanup_pop(0);
 	return rc;
 }
 
-int rs_sleep(struct rs *rs, struct rs_deadline deadline)
+static int sleep_masked(struct rs *rs, struct rs_deadline deadline, const sigset_t *mask)
 {
 	struct rs_waiter *w = rs_waiter();
 	struct pollfd p[RS_FDS_OF_ONE + 1];
-	int fds[RS_FDS_OF_ONE], n, ms, rc;
-	struct sleeper self = {.rs = rs};
+	int fds[RS_FDS_OF_ONE], n, rc;
+	struct sleeper self = {.rs = rs, .mask = mask};
 
 	if (!w)
 		return -ENFILE;
 	if (rs_arm(rs))
 		return 0;
-	ms = rs_deadline_ms(deadline);
-	if (ms == 0)
+	if (rs_deadline_ms(deadline) == 0)
 		return -EAGAIN;
 	rs_link(rs, &self.link, w);
 	n = rs_fds(rs, fds);
@@ -188,7 +192,7 @@ int rs_sleep(struct rs *rs, struct rs_deadline deadline)
 		p[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
 	p[n] = (struct pollfd){.fd = w->fd, .events = POLLIN};
 	pthread_mutex_unlock(&rs->lock);
-	rc = sleep_in(&self, p, (nfds_t)n + 1, ms);
+	rc = sleep_in(&self, p, (nfds_t)n + 1, deadline);
 	pthread_mutex_lock(&rs->lock);
 	rs_unlink(&self.link);
 	rs_waiter_clear(w);
@@ -196,21 +200,49 @@ int rs_sleep(struct rs *rs, struct rs_deadline deadline)
 	return rc;
 }
 
-int rs_wait(struct rs *rs, pthread_mutex_t *side, struct rs_deadline deadline, uint64_t *spin_end)
+int rs_sleep(struct rs *rs, struct rs_deadline deadline)
+{
+	return sleep_masked(rs, deadline, NULL);
+}
+
+static void looks_begin(struct rs_looks *looks)
+{
+	sigset_t all;
+
+	if (looks->end_ns == 0)
+		looks->end_ns = rs_spin_begin();
+	if (looks->masked)
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &looks->before);
+	looks->masked = true;
+}
+
+void rs_wait_end(struct rs_looks *looks)
+{
+	if (looks->masked)
+		pthread_sigmask(SIG_SETMASK, &looks->before, NULL);
+	looks->masked = false;
+}
+
+int rs_wait(struct rs *rs, pthread_mutex_t *side, struct rs_deadline deadline,
+	    struct rs_looks *looks)
 {
 	int rc = 0;
 
-	if (*spin_end == 0)
-		*spin_end = rs_spin_begin();
+	looks_begin(looks);
 	pthread_mutex_unlock(side);
-	pthread_mutex_unlock(&rs->lock);
-	if (!rs_spin_again(*spin_end)) {
+	/* The lock is held from the caller's look to the sleep: others wake only those in the list.
+	 */
+	if (rs_spin_over(looks->end_ns)) {
 		uint64_t since_ns = clock_now_ns();
 
-		pthread_mutex_lock(&rs->lock);
-		rc = rs_sleep(rs, deadline);
+		rc = sleep_masked(rs, deadline, &looks->before);
 		pthread_mutex_unlock(&rs->lock);
 		rs_spin_slept(since_ns);
+	} else {
+		pthread_mutex_unlock(&rs->lock);
+		(void)rs_spin_again(looks->end_ns);
 	}
 	pthread_mutex_lock(side);
 	pthread_mutex_lock(&rs->lock);

@@ -39,6 +39,11 @@ uint64_t rs_spin_begin(void)
 	return clock_now_ns() + 1000000000;
 }
 
+bool rs_spin_over(uint64_t end_ns)
+{
+	return clock_now_ns() >= end_ns;
+}
+
 /* Two looks; a signal comes in the first. */
 bool rs_spin_again(uint64_t end_ns)
 {
