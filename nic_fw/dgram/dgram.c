@@ -151,14 +151,16 @@ void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct 
 		FW_DROP(nic, drop_dgram_version);
 		return;
 	}
-	if (__builtin_expect(frame->run > 1, 0) &&
-	    ((hdr->ver_type & 0x0f) != WIRE_DGRAM_RD || !rd_run_fits(frame))) {
-		FW_DROP(nic, drop_dgram_type);
+	if (__builtin_expect(frame->run > 1, 0) && (hdr->ver_type & 0x0f) != WIRE_DGRAM_RD) {
+		rd_run_decline(nic);
 		return;
 	}
 	prefetch_receive(nic, be32_get(hdr->dst_qpn));
 	if (!(frame->flags & FW_RX_CRC_OK) && !dgram_crc_ok(nic, frame, offset, bytes)) {
-		FW_DROP(nic, drop_dgram_crc);
+		if (frame->run > 1)
+			rd_run_decline(nic);
+		else
+			FW_DROP(nic, drop_dgram_crc);
 		return;
 	}
 	bytes -= WIRE_DGRAM_CRC_BYTES;

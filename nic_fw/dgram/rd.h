@@ -552,10 +552,14 @@ enum hw_vendor_err rd_run_gather(struct fw_nic *nic, const struct fw_wqe *msg, u
 				 uint32_t bytes, struct fw_tx_frame *frame, uint32_t *num_seg);
 /* The headers are there: makes the frame that of n packets, with all its pieces. */
 void rd_run_seal(struct fw_tx_frame *frame, uint32_t num_seg, uint32_t n, uint32_t segment_bytes);
-/* True if a frame of several packets is long enough for its headers, and its CRC32Cs lie together.
+/*
+ * Takes a frame of several packets (net_up.run): as one where rd_rx() takes it so. Of any other the
+ * packets that are left take the way of single frames, each on its own, with the counts of those.
  */
-bool rd_run_fits(const struct fw_rx_frame *frame);
-/* True if the CRC32C of each packet is right. */
+void rd_run_rx(struct fw_nic *nic, const struct fw_rx_frame *frame);
+/* The frame is looked at no further: none of its packets is done with, nothing was counted. */
+void rd_run_decline(struct fw_nic *nic);
+/* True if the CRC32C of each packet is right; it counts them then, and only then. */
 bool rd_run_crc_ok(struct fw_nic *nic, const struct fw_rx_frame *frame);
 /* Makes a packet of a run, of which all is parsed, that from byte at on with bytes of payload. */
 void rd_run_part(const struct rdmap_seg *run, uint32_t at, uint32_t bytes, struct rdmap_seg *part);
@@ -569,6 +573,8 @@ void rd_ack_sent(struct rd_session *session);
 uint64_t rd_ack_next_ns(const struct fw_nic *nic);
 void rd_ack_cumulative(struct fw_nic *nic, struct rd_session *session, uint32_t ack,
 		       uint32_t timestamp_echo, bool ece);
+/* True if the peer may acknowledge all PSNs before this one. */
+bool rd_ack_fits(const struct rd_session *session, uint32_t ack);
 void rd_ack_rx(struct fw_nic *nic, struct rd_session *session, const struct wire_rd *rd,
 	       const struct wire_rd_ack *ack, bool ece);
 

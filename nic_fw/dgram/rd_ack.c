@@ -223,7 +223,7 @@ static bool gone(const struct rd_session *s)
 	return s->state != RD_OPEN || !s->tx;
 }
 
-static bool in_flight_range(const struct rd_session *s, uint32_t ack)
+bool rd_ack_fits(const struct rd_session *s, uint32_t ack)
 {
 	return ack - s->tx_una <= s->tx_psn - s->tx_una;
 }
@@ -257,7 +257,7 @@ void rd_ack_cumulative(struct fw_nic *nic, struct rd_session *s, uint32_t ack, u
 	uint32_t rtt_ns;
 	uint32_t psn;
 
-	if (!in_flight_range(s, ack)) {
+	if (!rd_ack_fits(s, ack)) {
 		disbelieve(nic, s, ack, echo);
 		return;
 	}
@@ -364,7 +364,7 @@ void rd_ack_rx(struct fw_nic *nic, struct rd_session *s, const struct wire_rd *r
 
 	FW_COUNT(nic, rd_acks_rx);
 	fw_trace(nic, TRACE_RD_ACK_RX, 0, ack, be64_get(map->received[0]));
-	if (!in_flight_range(s, ack) || !plausible(s, ack, map)) {
+	if (!rd_ack_fits(s, ack) || !plausible(s, ack, map)) {
 		disbelieve(nic, s, ack, be32_get(rd->timestamp_echo));
 		return;
 	}

@@ -4,9 +4,10 @@
  * frames, the built-in switch, as one frame. Each packet keeps its PSN, and every rule of RD holds
  * for it; what a run saves is the way of each frame, and headers, checks and a copy for each.
  *
- * rd_tx.c sends runs and rd_rx.c takes them whole or packet by packet. fw_run_hdr() makes the
- * headers of each packet, for ports that show frames (captures), and fw_run_crc_next() their
- * CRC32C. Calls wqe_gather.c. fw_port.h, struct fw_tx_frame.
+ * rd_tx.c sends runs and rd_rx.c takes them whole. A run that any floor drops, or that is declined,
+ * is cut, and its packets come one by one (rd_run_rx()). fw_run_hdr() makes the headers of each
+ * packet, also for ports that show frames (captures), and fw_run_crc_next() their CRC32C. Calls
+ * wqe_gather.c, eth_rx_frame(). fw_port.h, struct fw_tx_frame.
  */
 #include "nic_fw/base/crc32c.h"
 #include "nic_fw/fw_nic.h"
@@ -142,25 +143,45 @@ enum {
 	RUN_HDR_LEAST = offsetof(struct run_hdr, ddp) + sizeof(struct wire_ddp_tagged),
 };
 
-bool rd_run_fits(const struct fw_rx_frame *frame)
+/* True if a frame has room for its headers and the payload of each packet, and for CRC32Cs. */
+static bool run_fits(const struct fw_rx_frame *frame)
 {
-	const struct fw_rx_seg *crcs = &frame->seg[frame->num_seg - 1];
+	const struct fw_rx_seg *crcs;
+	uint32_t bytes;
 
-	return frame->run <= FW_RUN_MAX && frame->seg[0].bytes >= RUN_HDR_LEAST &&
-	       frame->seg[0].bytes <= FW_RX_HDR_BYTES &&
-	       crcs->bytes == frame->run * WIRE_DGRAM_CRC_BYTES &&
-	       frame->bytes >= frame->seg[0].bytes + crcs->bytes;
+	if (frame->num_seg < 3)
+		return false;
+	crcs = &frame->seg[frame->num_seg - 1];
+	if (frame->run > FW_RUN_MAX || frame->seg[0].bytes < RUN_HDR_LEAST ||
+	    frame->seg[0].bytes > FW_RX_HDR_BYTES ||
+	    crcs->bytes != frame->run * WIRE_DGRAM_CRC_BYTES ||
+	    frame->bytes <= frame->seg[0].bytes + crcs->bytes)
+		return false;
+	bytes = frame->bytes - frame->seg[0].bytes - crcs->bytes;
+	return bytes > (frame->run - 1u) * frame->run_bytes &&
+	       bytes <= (uint32_t)frame->run * frame->run_bytes;
+}
+
+/* Of a frame that fits. */
+static struct fw_run run_of(const struct fw_rx_frame *frame)
+{
+	uint32_t crc_bytes = frame->run * (uint32_t)WIRE_DGRAM_CRC_BYTES;
+
+	return (struct fw_run){
+	    .packets = frame->run,
+	    .segment_bytes = frame->run_bytes,
+	    .bytes = frame->bytes - frame->seg[0].bytes - crc_bytes,
+	};
 }
 
 bool rd_run_crc_ok(struct fw_nic *nic, const struct fw_rx_frame *frame)
 {
-	struct fw_run run = {.packets = frame->run, .segment_bytes = frame->run_bytes};
+	const struct fw_run run = run_of(frame);
 	const uint8_t *crcs = frame->seg[frame->num_seg - 1].data;
 	uint32_t hdr_bytes = frame->seg[0].bytes, n, i;
 	struct eth_cursor payload;
 	struct fw_run_crc headers;
 
-	run.bytes = frame->bytes - hdr_bytes - run.packets * WIRE_DGRAM_CRC_BYTES;
 	eth_cursor_init(&payload, frame, hdr_bytes, run.bytes);
 	fw_run_crc_begin(&headers, &run, frame->seg[0].data, hdr_bytes, nic->port.crc32c);
 	for (i = 0; i < run.packets; i++) {
@@ -172,8 +193,68 @@ bool rd_run_crc_ok(struct fw_nic *nic, const struct fw_rx_frame *frame)
 			crc = nic->port.crc32c(crc, data, n);
 		want = fw_crc32c_wire(crc);
 		if (memcmp(&want, crcs + (size_t)i * sizeof(want), sizeof(want)) != 0)
-			break;
+			return false;
 	}
-	FW_ADD(nic, rx_crc_checked, i < run.packets ? i + 1 : i);
-	return i == run.packets;
+	FW_ADD(nic, rx_crc_checked, run.packets);
+	nic->net.run_checked = true;
+	return true;
+}
+
+/* Makes the frame of one packet of a run; hdr: FW_RX_HDR_BYTES for its headers. */
+static void cut(const struct fw_rx_frame *frame, const struct fw_run *run, uint32_t i, uint8_t *hdr,
+		struct fw_rx_frame *packet)
+{
+	const uint8_t *crcs = frame->seg[frame->num_seg - 1].data;
+	uint32_t at = i * run->segment_bytes;
+	uint32_t bytes = i + 1 < run->packets ? run->segment_bytes : run->bytes - at, n;
+	struct eth_cursor payload;
+	const uint8_t *data;
+
+	memcpy(hdr, frame->seg[0].data, frame->seg[0].bytes);
+	fw_run_hdr(hdr, i, run);
+	*packet = (struct fw_rx_frame){
+	    .num_seg = 1,
+	    .bytes = frame->seg[0].bytes + bytes + WIRE_DGRAM_CRC_BYTES,
+	    .flags = frame->flags,
+	    .run = 1,
+	};
+	packet->seg[0] = (struct fw_rx_seg){hdr, frame->seg[0].bytes};
+	eth_cursor_init(&payload, frame, frame->seg[0].bytes + at, bytes);
+	while ((data = eth_cursor_next(&payload, bytes, &n)))
+		packet->seg[packet->num_seg++] = (struct fw_rx_seg){data, n};
+	packet->seg[packet->num_seg++] = (struct fw_rx_seg){
+	    crcs + (size_t)i * WIRE_DGRAM_CRC_BYTES,
+	    WIRE_DGRAM_CRC_BYTES,
+	};
+}
+
+void rd_run_decline(struct fw_nic *nic)
+{
+	nic->net.run_taken = 0;
+}
+
+void rd_run_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
+{
+	uint8_t hdr[FW_RX_HDR_BYTES];
+	struct fw_rx_frame packet;
+	struct fw_run run;
+	uint32_t i;
+
+	if (!run_fits(frame)) {
+		FW_DROP(nic, drop_dgram_type);
+		return;
+	}
+	/* Who drops it has dropped one packet. */
+	nic->net.run_taken = 1;
+	nic->net.run_checked = false;
+	eth_rx_frame(nic, frame);
+	if (__builtin_expect(nic->net.run_taken == frame->run, 1))
+		return;
+	run = run_of(frame);
+	for (i = nic->net.run_taken; i < run.packets; i++) {
+		cut(frame, &run, i, hdr, &packet);
+		if (nic->net.run_checked)
+			packet.flags |= FW_RX_CRC_OK;
+		eth_rx_frame(nic, &packet);
+	}
 }

@@ -443,7 +443,17 @@ static bool is_smooth(const struct rd_session *s, const struct fw_qp *qp,
 	return psn == s->rx_psn && s->rx_high == psn && !s->rx && !s->any_refused && !s->cancels &&
 	       seq_lt(s->rx_taken + run - 1, s->rx_limit) && distance < WIRE_RD_WINDOW &&
 	       order_of(s, psn, distance) == ORDER_READY && qp && (pkt->tagged || !qp->tag) &&
-	       (pkt->flags & WIRE_DGRAM_F_RESPONSE || rdmap_rx_is_expected(qp, pkt));
+	       rdmap_rx_is_expected(qp, pkt);
+}
+
+/* True if a Write of the peer may go there: a run that may not counts once as a wrong STag. */
+static bool has_place(struct fw_nic *nic, const struct fw_qp *qp, const struct rdmap_seg *pkt)
+{
+	struct fw_mem mem;
+
+	return pkt->opcode != WIRE_RDMAP_WRITE || (qp->tag && pkt->stag & STAG_SINK_FLAG) ||
+	       mem_check(nic, xrc_pd(nic, qp, pkt->qkey), qp->qpn, pkt->stag, pkt->to,
+			 pkt->data_bytes, HW_ACCESS_REMOTE_WRITE, &mem) == HW_VENDOR_ERR_NONE;
 }
 
 /*
@@ -458,7 +468,7 @@ static bool rx_run_whole(struct fw_nic *nic, struct rd_session *s, struct rdmap_
 	struct rdmap_error error = {0};
 	enum rdmap_result result;
 
-	if (!is_smooth(s, qp, pkt, psn, distance, run))
+	if (!is_smooth(s, qp, pkt, psn, distance, run) || !has_place(nic, qp, pkt))
 		return false;
 	result = rdmap_rx_place(nic, qp, pkt, true, &error);
 	if (result != RDMAP_OK && result != RDMAP_REFUSE)
@@ -477,6 +487,20 @@ static bool rx_run_whole(struct fw_nic *nic, struct rd_session *s, struct rdmap_
 	return true;
 }
 
+/*
+ * Parses the headers of a run, whose payload is all of its packets'. False: one of its packets
+ * would be dropped for them.
+ */
+static bool parse_run(const struct rd_session *s, struct rdmap_seg *pkt, const struct wire_rd *rd)
+{
+	const struct fw_rx_frame *frame = pkt->frame;
+
+	pkt->data_bytes = frame->bytes - pkt->data_offset - frame->run * WIRE_DGRAM_CRC_BYTES;
+	return pkt->dst_qpn && dgram_parse_ddp(pkt) && class_fits(pkt) &&
+	       pkt->data_offset == frame->seg[0].bytes &&
+	       (!(pkt->flags & WIRE_DGRAM_F_ACK) || rd_ack_fits(s, be32_get(rd->ack)));
+}
+
 /* Takes the packets of one frame. */
 static void rd_rx_run(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *pkt, uint32_t psn,
 		      uint16_t distance)
@@ -484,12 +508,7 @@ static void rd_rx_run(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg
 	const struct fw_rx_frame *frame = pkt->frame;
 	uint32_t segment = frame->run_bytes, epoch = s->epoch, i;
 
-	pkt->data_bytes = frame->bytes - pkt->data_offset - frame->run * WIRE_DGRAM_CRC_BYTES;
-	if (!pkt->dst_qpn || !segment || !dgram_parse_ddp(pkt) || !class_fits(pkt) ||
-	    !pkt->data_bytes || (pkt->data_bytes - 1) / segment + 1 != frame->run) {
-		FW_DROP(nic, drop_ddp_malformed);
-		return;
-	}
+	nic->net.run_taken = frame->run;
 	if (rx_run_whole(nic, s, pkt, psn, distance))
 		return;
 	for (i = 0; i < frame->run && s->epoch == epoch && s->state == RD_OPEN; i++) {
@@ -499,6 +518,7 @@ static void rd_rx_run(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg
 		rd_run_part(pkt, at, i + 1u < frame->run ? segment : pkt->data_bytes - at, &part);
 		rd_rx_packet(nic, s, &part, psn + i, i ? 1 : distance, true);
 	}
+	nic->net.run_taken = i;
 }
 
 /* True if the packet belongs to the session, or to the session that was offered. */
@@ -560,7 +580,8 @@ static uint64_t absence_ns(const struct fw_nic *nic)
 void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 {
 	struct rd_session *s = rd_session_find(nic, pkt->src_ip, pkt->src_shard);
-	uint32_t epoch = be32_get(rd->epoch);
+	uint32_t epoch = be32_get(rd->epoch), packets = pkt->frame->run;
+	struct rdmap_seg run;
 
 	if (!s) {
 		FW_DROP(nic, drop_rd_no_session);
@@ -574,6 +595,13 @@ void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 		rd_session_renew(nic, s);
 		return;
 	}
+	if (__builtin_expect(packets > 1, 0)) {
+		run = *pkt;
+		if (!parse_run(s, &run, rd)) {
+			rd_run_decline(nic);
+			return;
+		}
+	}
 	s->used_ns = nic->now_ns;
 	if (!s->confirmed)
 		rd_session_confirm(nic, s);
@@ -581,7 +609,7 @@ void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 		rd_share_heard(nic, s);
 	if (pkt->hdr->ce)
 		s->ece = true;
-	s->peer_next = be32_get(rd->psn) + (pkt->frame->run > 1 ? pkt->frame->run - 1u : 0);
+	s->peer_next = be32_get(rd->psn) + (packets > 1 ? packets - 1 : 0);
 	s->ts_echo = be32_get(rd->timestamp);
 	/*
 	 * The packet came at an unknown time between two turns. A long gap is this core's delay,
@@ -599,8 +627,8 @@ void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 			return;
 		if (pkt->hdr->type == WIRE_DGRAM_RD_PROBE)
 			probed(nic, s);
-		else if (pkt->frame->run > 1)
-			rd_rx_run(nic, s, pkt, be32_get(rd->psn), be16_get(rd->flow_distance));
+		else if (packets > 1)
+			rd_rx_run(nic, s, &run, be32_get(rd->psn), be16_get(rd->flow_distance));
 		else
 			rd_rx_packet(nic, s, pkt, be32_get(rd->psn), be16_get(rd->flow_distance),
 				     false);

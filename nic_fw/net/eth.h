@@ -76,6 +76,8 @@ bool eth_crc32c_ok_from(struct fw_nic *nic, uint32_t crc, const struct fw_rx_fra
 			uint32_t offset, uint32_t bytes);
 
 uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget);
+/* Takes a frame, which is not needed any more when it returns. */
+void eth_rx_frame(struct fw_nic *nic, const struct fw_rx_frame *frame);
 
 /* Returns a cleared frame (no segments, hdr undefined); NULL: no room until the next turn. */
 struct fw_tx_frame *eth_tx_begin(struct fw_nic *nic);

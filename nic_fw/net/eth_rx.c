@@ -89,7 +89,7 @@ static bool is_for_us(const struct fw_nic *nic, const uint8_t *dst)
 	       ((dst[0] & 1) && mac_filter_has(nic, dst));
 }
 
-static void rx_frame(struct fw_nic *nic, const struct fw_rx_frame *frame)
+void eth_rx_frame(struct fw_nic *nic, const struct fw_rx_frame *frame)
 {
 	const struct wire_eth *eth;
 	uint8_t before;
@@ -146,8 +146,12 @@ uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget)
 		FW_ADD(nic, rx_frames, packets);
 		FW_ADD(nic, rx_bytes, bytes);
 		fw_trace(nic, TRACE_ETH_RX, 0, bytes, packets);
-		for (i = 0; i < got; i++)
-			rx_frame(nic, &nic->net.rx[i]);
+		for (i = 0; i < got; i++) {
+			if (__builtin_expect(nic->net.rx[i].run > 1, 0))
+				net_up.run(nic, &nic->net.rx[i]);
+			else
+				eth_rx_frame(nic, &nic->net.rx[i]);
+		}
 		(void)fw_stage_enter(nic, FW_STAGE_PORT_RX);
 		nic->port.rx_free(nic->port.ctx, nic->net.rx, got);
 		(void)fw_stage_enter(nic, stage);

@@ -5,6 +5,7 @@
 #ifndef WEFT_FW_NET_NIC_H
 #define WEFT_FW_NET_NIC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "nic_fw/base/list.h"
@@ -24,6 +25,9 @@ struct net_nic {
 	uint32_t tx_allow;      /* frames of data that may still be staged in this turn */
 	uint32_t tx_cost;       /* of the frames staged since eth_tx_cost() */
 	struct fw_rx_frame *rx; /* FW_BURST */
+	/* Of the run in hand (net_up.run): packets done with, and whether its CRC32Cs are right. */
+	uint32_t run_taken;
+	bool run_checked;
 
 	struct neigh *neigh;
 	uint32_t *neigh_hash;

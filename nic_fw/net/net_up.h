@@ -13,6 +13,8 @@
 #include "nic_fw/net/ip.h"
 
 struct net_up {
+	/* A frame of several packets (fw_rx_frame.run): eth_rx_frame() gets it, or each of them. */
+	void (*run)(struct fw_nic *nic, const struct fw_rx_frame *frame);
 	/* EtherType WIRE_ETHERTYPE_ESP: the frame from its Ethernet header on. */
 	void (*edp)(struct fw_nic *nic, const struct fw_rx_frame *frame);
 	void (*tcp)(struct fw_nic *nic, const struct fw_rx_frame *frame,

@@ -132,7 +132,10 @@ enum rdmap_result rdmap_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct r
  * usual case, and nothing was done.
  */
 bool rdmap_rx_whole(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt);
-/* True if the QP accepts requests of the packet's source; counts nothing. RC and RD only. */
+/*
+ * True if the QP accepts the packet of its source; counts nothing. Of requests those to RC and RD
+ * only.
+ */
 bool rdmap_rx_is_expected(const struct fw_qp *qp, const struct rdmap_seg *pkt);
 
 /* Returns the QP that a packet is for, NULL if there is none. */

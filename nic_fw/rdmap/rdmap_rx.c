@@ -55,10 +55,13 @@ static bool is_connected(const struct fw_qp *qp, const struct rdmap_seg *pkt)
 
 bool rdmap_rx_is_expected(const struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
+	bool response = pkt->flags & WIRE_DGRAM_F_RESPONSE;
+
 	if (pkt->stream != llp_is_stream(qp) || !qp_can_receive(qp))
 		return false;
-	return qp->type == HW_QPT_RD ? pkt->qkey == qp->qkey
-				     : qp->type == HW_QPT_RC && is_connected(qp, pkt);
+	if (qp->type == HW_QPT_RD)
+		return response || pkt->qkey == qp->qkey;
+	return (qp->type == HW_QPT_RC || (response && qp_is_rc(qp))) && is_connected(qp, pkt);
 }
 
 /*

@@ -5,6 +5,7 @@
 #include "nic_fw/fw_nic.h"
 
 const struct net_up net_up = {
+    .run = rd_run_rx,
     .edp = edp_rx,
     .tcp = tcp_rx,
     .tcp_icmp = tcp_rx_icmp,
