@@ -114,8 +114,6 @@ static bool dgram_crc_ok(struct fw_nic *nic, const struct fw_rx_frame *frame, ui
 {
 	struct wire_udp udp;
 
-	if (frame->run > 1)
-		return rd_run_crc_ok(nic, frame);
 	offset -= (uint32_t)sizeof(udp);
 	memcpy(&udp, frame->seg[0].data + offset, sizeof(udp));
 	if (__builtin_expect(!be16_get(udp.checksum), 1))
@@ -123,6 +121,23 @@ static bool dgram_crc_ok(struct fw_nic *nic, const struct fw_rx_frame *frame, ui
 	udp.checksum = be16_put(0);
 	return eth_crc32c_ok_from(nic, nic->port.crc32c(FW_CRC32C_INIT, &udp, sizeof(udp)), frame,
 				  offset + (uint32_t)sizeof(udp), bytes);
+}
+
+/* True if the datagram, or each packet of the run, is right; otherwise it is dropped, or declined.
+ */
+static bool dgram_check_crc(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t offset,
+			    uint32_t bytes)
+{
+	if (__builtin_expect(frame->run > 1, 0)) {
+		if (rd_run_crc_ok(nic, frame))
+			return true;
+		rd_run_decline(nic);
+		return false;
+	}
+	if (dgram_crc_ok(nic, frame, offset, bytes))
+		return true;
+	FW_DROP(nic, drop_dgram_crc);
+	return false;
 }
 
 /* The CRC32C has not been checked yet, so the number only selects a prefetch. */
@@ -156,13 +171,8 @@ void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct 
 		return;
 	}
 	prefetch_receive(nic, be32_get(hdr->dst_qpn));
-	if (!(frame->flags & FW_RX_CRC_OK) && !dgram_crc_ok(nic, frame, offset, bytes)) {
-		if (frame->run > 1)
-			rd_run_decline(nic);
-		else
-			FW_DROP(nic, drop_dgram_crc);
+	if (!(frame->flags & FW_RX_CRC_OK) && !dgram_check_crc(nic, frame, offset, bytes))
 		return;
-	}
 	bytes -= WIRE_DGRAM_CRC_BYTES;
 	own.type = hdr->ver_type & 0x0f;
 	pkt.hdr = &own;

@@ -162,7 +162,7 @@ static bool run_fits(const struct fw_rx_frame *frame)
 	       bytes <= (uint32_t)frame->run * frame->run_bytes;
 }
 
-/* Of a frame that fits. */
+/* Returns the run of a frame that fits. */
 static struct fw_run run_of(const struct fw_rx_frame *frame)
 {
 	uint32_t crc_bytes = frame->run * (uint32_t)WIRE_DGRAM_CRC_BYTES;
@@ -244,7 +244,7 @@ void rd_run_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 		FW_DROP(nic, drop_dgram_type);
 		return;
 	}
-	/* Who drops it has dropped one packet. */
+	/* A drop on the way is that of the first packet. */
 	nic->net.run_taken = 1;
 	nic->net.run_checked = false;
 	eth_rx_frame(nic, frame);

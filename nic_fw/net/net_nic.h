@@ -25,7 +25,7 @@ struct net_nic {
 	uint32_t tx_allow;      /* frames of data that may still be staged in this turn */
 	uint32_t tx_cost;       /* of the frames staged since eth_tx_cost() */
 	struct fw_rx_frame *rx; /* FW_BURST */
-	/* Of the run in hand (net_up.run): packets done with, and whether its CRC32Cs are right. */
+	/* The run in hand (net_up.run): packets done with, and whether its CRC32Cs are right. */
 	uint32_t run_taken;
 	bool run_checked;
 

@@ -57,7 +57,7 @@ struct row {
 	enum weft_wc_status status;
 };
 
-/* What is left when all is over. */
+/* The state when all is over. */
 struct outcome {
 	uint64_t stat[2][STATS];
 	uint32_t runs; /* that the firmware got whole */
@@ -250,7 +250,7 @@ static uint32_t desk_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 
 	(void)ctx;
 	if (!desk.num_queue) {
-		/* Nobody reads what was shown before, but for a run that is held back. */
+		/* Frames shown before are read no more, but for a run that is held back. */
 		if (!desk.holds)
 			desk.used = 0;
 		take_burst(n);
