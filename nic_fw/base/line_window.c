@@ -14,6 +14,7 @@ enum {
 	DRAIN_PKTS = 4, /* and one of each sender: duration of the small window */
 	DRAIN_EACH = 2, /* and more for each sender that begins then */
 	ROUND_PKTS = 8, /* samples of a round, at least */
+	RAMP_PART = 4,  /* part of the window by which one sample may let it grow */
 };
 #define TRAIN_NS UINT64_C(1000000) /* longest train of packets that is measured */
 
@@ -134,9 +135,10 @@ static void train_add(struct line_window *w, uint64_t now_ns, uint32_t came_byte
 }
 
 /*
- * Grows the window of the ramp with each packet that was hardly delayed. Once a train has measured
- * the line, the window that fills it is known: doubling would take a round trip each time. The
- * shortest path counts, because a peer may feign a long one.
+ * Grows the window of the ramp with each packet that was hardly delayed. The packet may be the
+ * first of a train whose others did wait, so it does not stand for all bytes that came before it.
+ * Once a train has measured the line, the window that fills it is known: doubling would take a
+ * round trip each time. The shortest path counts, because a peer may feign a long one.
  */
 static void ramp_grow(struct line_window *w, uint64_t now_ns, uint32_t came_bytes, uint64_t excess)
 {
@@ -149,7 +151,7 @@ static void ramp_grow(struct line_window *w, uint64_t now_ns, uint32_t came_byte
 			w->bytes = line_window_least(bytes, LINE_WINDOW_MAX_BYTES);
 	} else if (w->short_of && excess < LINE_WINDOW_TARGET_NS &&
 		   w->bytes < LINE_WINDOW_MAX_BYTES) {
-		w->bytes += came_bytes;
+		w->bytes += line_window_least(came_bytes, w->bytes / RAMP_PART);
 	}
 }
 
@@ -190,8 +192,11 @@ void line_window_sample(struct line_window *w, uint64_t now_ns, uint32_t senders
 		w->drain = 0;
 	if (small_came(w, sample))
 		return;
-	/* It is shorter than any before, so it carries no information about a queue. */
-	if (!path_ns || rtt_ns < path_ns)
+	/*
+	 * It is shorter than any before, so the path is not known yet. The ramp needs no more than
+	 * to know that the queue is not longer.
+	 */
+	if (!path_ns || (rtt_ns < path_ns && !w->ramp))
 		return;
 	stale = !w->ramp && now_ns < w->changed_ns + rtt_ns;
 	if (!stale && w->round_stale)

@@ -177,5 +177,56 @@ static void small_window(void)
 	CU_ASSERT_EQUAL(w.round_pkts, 0);
 }
 
+/* A window on its ramp, after the packets for which it is small. */
+static void begin_ramp(struct line_window *w)
+{
+	struct line_sample sample = {.path_ns = LONG_PATH_NS,
+				     .rtt_ns = LONG_PATH_NS,
+				     .pkt_bytes = PKT_BYTES,
+				     .came_bytes = PKT_BYTES};
+
+	line_window_init(w);
+	line_window_shared(w, 1000000000, 2);
+	while (w->drain)
+		line_window_path(w, &sample);
+	w->short_of = true;
+}
+
+/*
+ * The first round trips of a path are the longest, as senders begin with bursts. A ramp that
+ * learned nothing from each shorter one lost a round trip.
+ */
+static void ramp_finds_path(void)
+{
+	struct line_sample sample = {.path_ns = LONG_PATH_NS,
+				     .rtt_ns = LONG_PATH_NS - 1,
+				     .pkt_bytes = PKT_BYTES,
+				     .came_bytes = PKT_BYTES};
+	struct line_window w;
+
+	begin_ramp(&w);
+	line_window_sample(&w, 1000000000 + LONG_PATH_NS, 2, &sample);
+	CU_ASSERT_EQUAL(w.bytes, LINE_WINDOW_MIN_BYTES + PKT_BYTES);
+	/* Once the ramp has ended, such a packet shows nothing. */
+	w.ramp = false;
+	w.round_pkts = 0;
+	line_window_sample(&w, 1000000000 + LONG_PATH_NS, 2, &sample);
+	CU_ASSERT_EQUAL(w.round_pkts, 0);
+}
+
+/* The head of a long burst was not delayed, but those behind it may have been. */
+static void ramp_head_of_burst(void)
+{
+	struct line_sample sample = {.path_ns = LONG_PATH_NS,
+				     .rtt_ns = LONG_PATH_NS,
+				     .pkt_bytes = PKT_BYTES,
+				     .came_bytes = 40 * PKT_BYTES};
+	struct line_window w;
+
+	begin_ramp(&w);
+	line_window_sample(&w, 1000000000 + LONG_PATH_NS, 2, &sample);
+	CU_ASSERT_EQUAL(w.bytes, LINE_WINDOW_MIN_BYTES / 4 * 5);
+}
+
 UT_MAIN("nic_fw/base/line_window", UT(long_path), UT(delay_before_growth),
-	UT(delay_before_shrinking), UT(small_window))
+	UT(delay_before_shrinking), UT(small_window), UT(ramp_finds_path), UT(ramp_head_of_burst))
