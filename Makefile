@@ -821,23 +821,27 @@ _score: $(SCORE_UT:tests/%.c=$(B)/score/ut/%) $(B)/score/bin/weft-sim
 
 .PHONY: pictures _pictures
 .PHONY: tsan valgrind test-kill _tsan _valgrind _test-kill
-tsan:	## ThreadSanitizer: libweft with threads, longer than in make test, ROUNDS=n; weftd with 2 and 4 shards, T=name for some tests
+tsan:	## ThreadSanitizer: libweft with threads, longer than in make test, ROUNDS=n; weftd with SHARDS="2 4" shards, T=name for some tests
 	@tools/deps.sh test
 	@+$(MAKE) _tsan
 # Tests of weftd whose processes cross shards of the switch, memif and veth.
 SHARD_TESTS := $(patsubst %,tests/int/%.sh,shards ud mcast rc_esp cm_data rd_faults file tag coalesce kill_client stopped_client weftd_killed hostile \
 	goal_every goal_group goal_stop capture_path two_weftd_memif two_weftd_veth)
 shard_tests = $(if $(T),$(foreach s,$(SHARD_TESTS),$(if $(findstring $T,$s),$s)),$(SHARD_TESTS))
+# Runs them with each of these numbers of shards, further ones also when one fails, and names those at the end.
+# $(call each_shards,NUMBERS,ENVIRONMENT,COMMAND BEFORE)
+each_shards = failed=; $(if $3,$3 || failed=' threads.sh';) for n in $1; do echo "$$n shards:"; \
+	$2 WEFT_SHARDS=$$n WEFT_TEST_LIMIT=180 WEFT_SLOW=5 tests/run.sh $(shard_tests) || failed="$$failed $$n-shards"; done; \
+	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 _tsan: all $(call products,san) $(INT_BINS) $(B)/tsan/bin/weftd
-	@$(if $(T),,WEFT_ROUNDS=$(or $(ROUNDS),8) tests/run.sh tests/int/threads.sh)
-	@for n in 2 4; do WEFT_SHARDS=$$n WEFT_WEFTD='$(CURDIR)/$(B)/tsan/bin/weftd --seccomp off' WEFT_TEST_LIMIT=180 WEFT_SLOW=5 \
-		TSAN_OPTIONS='exitcode=66 $(TSAN_OPTIONS)' JOBS=2 tests/run.sh $(shard_tests) || exit 1; done
+	@$(call each_shards,$(or $(SHARDS),2 4),WEFT_WEFTD='$(CURDIR)/$(B)/tsan/bin/weftd --seccomp off' \
+		TSAN_OPTIONS='exitcode=66 $(TSAN_OPTIONS)' JOBS=2,$(if $T,,WEFT_ROUNDS=$(or $(ROUNDS),8) tests/run.sh tests/int/threads.sh))
 
 test-shards:	## integration tests with NICs of SHARDS="2 4 8" shards each, on threads; T=name for some
 	@tools/deps.sh test
 	@+$(MAKE) _test-shards
 _test-shards: all $(call products,san) $(INT_BINS)
-	@for n in $(or $(SHARDS),2 4 8); do WEFT_SHARDS=$$n WEFT_TEST_LIMIT=180 WEFT_SLOW=5 tests/run.sh $(shard_tests) || exit 1; done
+	@$(call each_shards,$(or $(SHARDS),2 4 8))
 .PHONY: test-shards _test-shards
 
 valgrind:	## every function of libweft under valgrind's memcheck
