@@ -24,10 +24,9 @@ static bool vacant(const struct fw_nic *nic)
 	       !fw_ids_used(&host->xrcd_ids) && !fw_ids_used(&nic->cm.ids) &&
 	       !fw_ids_used(&nic->esp.ids) && !fw_ids_used(&nic->goal.comm_ids) &&
 	       !fw_ids_used(&nic->goal.schedule_ids) && !host->wqes.used && !host->recv_msgs.used &&
-	       !nic->rd.held.used && !nic->esp.held.used && !tcp_flows_open(nic) &&
-	       !nic->tcp.syns.used && !nic->goal.links.used && !nic->goal.runs.used &&
-	       !nic->mgrp.spaces.used && !nic->tag.arrivals.used && !nic->net.tx_count &&
-	       !slice_pending(nic);
+	       !nic->esp.held.used && !tcp_flows_open(nic) && !nic->tcp.syns.used &&
+	       !nic->goal.links.used && !nic->goal.runs.used && !nic->mgrp.spaces.used &&
+	       !nic->tag.arrivals.used && !nic->net.tx_count && !slice_pending(nic);
 }
 
 struct fw_nic *fw_renew(struct fw_nic *nic, const struct fw_net *net, void *arena,

@@ -211,14 +211,17 @@ static int remove_nic(struct nic *nic, bool force, struct change_report *report)
 	return 0;
 }
 
-/* On the core: frames of the wire that wait in the firmware for others before them. */
+/*
+ * On the core: frames of the wire that wait in the firmware for others before them. Those of RD are
+ * copied, and wait as long as their sender likes.
+ */
 static void count_held(struct shard *shard, void *arg)
 {
 	uint64_t *held = arg, value;
 	const char *name;
 
 	for (uint32_t i = 0; shard->ops->stat(shard->fw, i, &name, &value); i++) {
-		if (!strcmp(name, "rd_held_used") || !strcmp(name, "esp_held_used"))
+		if (!strcmp(name, "esp_held_used"))
 			*held += value;
 	}
 }

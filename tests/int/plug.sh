@@ -83,6 +83,30 @@ finish held.s
 finish held.c
 grep -hqiE 'gone|fatal|ended|Input/output' "$WEFT_TMP"/held.?.err || die "$(cat "$WEFT_TMP"/held.?.err)"
 
+# ---- a peer that leaves a hole: what has come behind it waits without end, and the NIC goes all the same
+
+ctl nic add >/dev/null
+ctl fault weft2 loss 30% >/dev/null
+bench_start hole weft2 weft0 bw --size 100000 --window 8 --duration 100
+in_traffic weft2
+lose_all()
+{
+	ctl fault weft2 loss 30% >/dev/null
+	ctl fault weft2 loss 100% >/dev/null
+	counter_above weft2 rd_held_used 0
+}
+wait_until 'a hole stays' lose_all
+kill9 hole.s
+finish hole.c
+ctl nic remove weft2 force >/dev/null
+gone()
+{
+	"$WEFT_BIN/weftctl" nic add >"$WEFT_TMP/added" 2>&1
+}
+LIMIT=20 wait_until 'the NIC is gone' gone
+ctl fault weft2 off >/dev/null # of its number, whichever NIC has it
+ctl nic remove weft2 >/dev/null
+
 # ---- the same slots again, several times
 
 for i in 1 2; do
