@@ -368,7 +368,7 @@ static void terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn,
 	esp_cancel(nic, stream);
 	esp_rebind(stream, &last->side);
 	esp_send(nic, stream, &last->xfer);
-	esp_close(nic, stream);
+	esp_close_within(nic, stream, ANSWER_NS);
 	FW_COUNT(nic, terminates_tx);
 }
 

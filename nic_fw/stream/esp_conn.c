@@ -284,6 +284,12 @@ void esp_close(struct fw_nic *nic, struct esp_stream *s)
 	esp_timer_update(nic, s);
 }
 
+void esp_close_within(struct fw_nic *nic, struct esp_stream *s, uint64_t ns)
+{
+	s->end_ns = nic->now_ns + ns;
+	esp_close(nic, s);
+}
+
 void esp_abort(struct fw_nic *nic, struct esp_stream *s)
 {
 	if (s->state != ESP_SYN_SENT)
@@ -563,6 +569,8 @@ void esp_timer_update(struct fw_nic *nic, struct esp_stream *s)
 		when = s->probe_ns + ESP_WATCH_NS;
 		at = when < at ? when : at;
 	}
+	if (s->end_ns && s->end_ns < at)
+		at = s->end_ns;
 	if (at == UINT64_MAX)
 		fw_timer_cancel(&nic->timers, &s->timer);
 	else
@@ -610,7 +618,7 @@ void esp_conn_fire(struct fw_nic *nic, struct fw_timer *timer)
 		return;
 	}
 	if (is_lost(nic, s, s->tries) || is_lost(nic, s, s->rrq_tries) ||
-	    is_lost(nic, s, s->probes) ||
+	    is_lost(nic, s, s->probes) || (s->end_ns && s->end_ns <= nic->now_ns) ||
 	    (s->state == ESP_DRAINING && nic->now_ns - s->opened_ns > ESP_DRAIN_NS)) {
 		end_without_peer(nic, s, ESP_END_LOST);
 		return;

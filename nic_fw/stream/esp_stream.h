@@ -86,6 +86,7 @@ struct esp_stream {
 	uint64_t probe_ns;    /* the last probe */
 	uint64_t silence_ns;  /* least silence after which a peer is lost */
 	uint64_t open_ns;     /* how long a SYN is repeated */
+	uint64_t end_ns;      /* it has ended by then, whatever the peer says; 0: no such time */
 	uint32_t watchers;
 	uint32_t hash_next; /* index + 1 */
 
