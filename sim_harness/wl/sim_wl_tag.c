@@ -267,9 +267,11 @@ static void tell_waiting(struct wt *wt)
 		for (k = 0; k < WT_RECVS && a->proc; k++)
 			if (a->recv[k].busy)
 				sim_run_fail(
-				    wt->run, "liveness: operation %u of endpoint %u, kind %d, %s%s",
+				    wt->run,
+				    "liveness: operation %u of endpoint %u, kind %d, %s%s%s",
 				    a->recv[k].op->index, a->end->index, (int)a->recv[k].kind,
 				    a->recv[k].op->cancel ? "cancelled" : "waiting",
+				    a->recv[k].owed ? ", used up and not released" : "",
 				    a->failed ? ", in ERR" : "");
 	}
 }

@@ -70,6 +70,9 @@ struct wt_recv {
 	uint32_t fed; /* MULTI: bytes of messages that the model knows of */
 	bool full;    /* MULTI: a message was longer than what was left */
 	bool torn;    /* MULTI: a message failed, and left a hole */
+	/* MULTI: it is used up, and empty messages that it took are still under way: the last of
+	 * them releases it. */
+	bool owed;
 	uint32_t num_pieces;
 	struct wt_piece piece[WT_PIECES]; /* that it does not know of yet */
 };

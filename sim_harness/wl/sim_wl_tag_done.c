@@ -266,6 +266,8 @@ static void multi_done(struct wt_actor *a, struct wt_recv *r, const struct weft_
 		complain(a, "a message outside of its buffer", wc);
 		return;
 	}
+	if (r->owed && wc->bytes)
+		complain(a, "a message in a buffer that is used up", wc);
 	check_bytes(a, r, wt_recv_buf(a, slot) + wc->offset, wc, msg);
 	r->full |= wc->status == WEFT_WC_LOC_LEN_ERR;
 	if (r->torn) {
@@ -277,9 +279,8 @@ static void multi_done(struct wt_actor *a, struct wt_recv *r, const struct weft_
 	}
 	if (wc->flags & WEFT_WC_RELEASED)
 		multi_released(a, r, wc);
-	else if (!r->torn && r->capacity - r->fed < r->min_free && !r->num_pieces && !r->full &&
-		 wc->bytes)
-		complain(a, "a buffer is not released", wc);
+	else if (!r->torn && !r->num_pieces && r->capacity - r->fed < r->min_free)
+		r->owed = true;
 }
 
 /* A message of a MULTI receive failed, or all that is left of it. */
@@ -309,6 +310,9 @@ static void recv_failed(struct wt_actor *a, struct wt_recv *r, const struct weft
 	if (canceled && !a->failed && !r->torn) {
 		if (r->num_pieces)
 			complain(a, "a buffer was released before all of its messages", wc);
+		/* It was out of the queue: a cancellation finds nothing. */
+		if (r->owed)
+			complain(a, "a buffer that was used up was cancelled", wc);
 		judge(a, sim_tag_op_canceled(model, r->op));
 		recv_free(a, (uint32_t)(r - a->recv));
 		return;

@@ -279,7 +279,7 @@ static void slot_posted(struct wt_actor *a, uint32_t slot, struct sim_tag_op *op
 	r->busy = true;
 	r->op = op;
 	r->fed = 0;
-	r->full = r->torn = false;
+	r->full = r->torn = r->owed = false;
 	r->num_pieces = 0;
 	a->recvs_busy++;
 }

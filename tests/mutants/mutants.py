@@ -56,6 +56,7 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "tags of an endpoint": ["nic_fw/tag/tag_match_ut"],
          "tags between NICs": ["pair/tag_rtr_ut", "sim/tag_order_ut"],
          "shares of peers": ["pair/tag_share_ut"],
+         "buffers of many messages": ["pair/tag_eager_ut"],
          "forged tags": ["pair/tag_forge_ut"],
          "borrowed frames": ["sim/borrow_ut"],
          "MODER": ["nic_fw/host/moder_limits_ut", "nic_fw/host/moder_irq_ut", "nic_fw/host/moder_ut", "nic_fw/host/moder_cmd_ut", "nic_fw/host/moder_target_ut",

@@ -187,6 +187,104 @@ static void multi(void)
 	tp_end(&tp);
 }
 
+/* Cancels the buffer while it is used up and a message of it is under way: nothing is found. */
+static void cancel_used_up(uint32_t number)
+{
+	struct tp_op op = {.op = HW_TAG_CANCEL, .number = number};
+
+	CU_ASSERT_EQUAL(tp_query(&tp, 1).posted, 0);
+	tp_op(&tp, 1, &op);
+	rp_poll(&tp.rp, 1);
+}
+
+static enum bench_verdict last_is_lost(struct rp *rp, const struct rp_info *info)
+{
+	(void)rp;
+	return info->type == WIRE_DGRAM_RD && !info->from && info->last ? BENCH_DROP : BENCH_PASS;
+}
+
+/* The message that uses up a buffer is still arriving: it releases the buffer, and it alone. */
+static void multi_released_by_last(void)
+{
+	struct tp_op op = {.wr_id = 1,
+			   .tag = 3,
+			   .flags = HW_TAG_F_MULTI,
+			   .offset = 50000,
+			   .bytes = 4000,
+			   .min_free_bytes = 100};
+	struct hw_cqe cqe;
+	uint32_t number;
+
+	tp_begin(&tp);
+	fill(4000);
+	number = tp_op(&tp, 1, &op);
+	rp_settle(&tp.rp);
+	tp.rp.filter = last_is_lost;
+	tp_send(&tp, 0, 10, 3, 0, 3950);
+	rp_settle(&tp.rp);
+	cancel_used_up(number);
+	rp_settle(&tp.rp);
+	rp_expect_none(&tp.rp);
+	tp.rp.filter = NULL;
+	rp_run(&tp.rp, 2000000000);
+	tp_expect_sent(&tp, 0, 10, HW_STATUS_SUCCESS);
+	cqe = tp_expect(&tp, 1, 1, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(cqe.bytes, 3950);
+	CU_ASSERT_EQUAL(cqe.flags, HW_CQE_F_RELEASED);
+	CU_ASSERT_TRUE(rp_filled(MEM(1) + 50000, 3950, 7));
+	rp_expect_none(&tp.rp);
+	tp_end(&tp);
+}
+
+/*
+ * An empty message waits behind a copy to a page that is absent; the message behind it uses up the
+ * buffer and completes first. The empty one releases the buffer, also after a cancellation.
+ */
+static void multi_released_by_empty(void)
+{
+	struct tp_op plain = {.wr_id = 1, .tag = 9, .offset = 40000, .bytes = 500};
+	struct tp_op op = {.wr_id = 2,
+			   .tag = 3,
+			   .flags = HW_TAG_F_MULTI,
+			   .offset = 50000,
+			   .bytes = 1000,
+			   .min_free_bytes = 100};
+	struct rp_end *end = &tp.rp.end[1];
+	struct hw_cqe cqe;
+	uint32_t number;
+
+	tp_begin(&tp);
+	fill(1000);
+	plain.lkey = rp_reg(&tp.rp, 1, MEM(1), RP_MEM_BYTES, HW_ACCESS_LOCAL_WRITE, false);
+	tp_send(&tp, 0, 10, 9, 0, 500);
+	tp_send_flags(&tp, 0, 11, 3, 0, 0, HW_TSEND_F_DATA, 0);
+	rp_quiet(&tp.rp);
+	tp_expect_sent(&tp, 0, 10, HW_STATUS_SUCCESS);
+	tp_expect_sent(&tp, 0, 11, HW_STATUS_SUCCESS);
+	end->port.host_busy = true;
+	tp_op(&tp, 1, &plain);
+	number = tp_op(&tp, 1, &op);
+	rp_poll(&tp.rp, 1);
+	tp_send(&tp, 0, 12, 3, 0, 950);
+	rp_poll(&tp.rp, 0);
+	rp_poll(&tp.rp, 1);
+	cqe = tp_expect(&tp, 1, 2, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(cqe.bytes, 950);
+	CU_ASSERT_EQUAL(cqe.flags, 0);
+	cancel_used_up(number);
+	rp_expect_none(&tp.rp);
+	end->port.host_busy = false;
+	rp_quiet(&tp.rp);
+	tp_expect_sent(&tp, 0, 12, HW_STATUS_SUCCESS);
+	tp_expect(&tp, 1, 1, HW_STATUS_SUCCESS);
+	cqe = tp_expect(&tp, 1, 2, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(cqe.bytes, 0);
+	CU_ASSERT_EQUAL(cqe.record_map, ~UINT64_C(11));
+	CU_ASSERT_EQUAL(cqe.flags, HW_CQE_F_IMM | HW_CQE_F_RELEASED);
+	rp_expect_none(&tp.rp);
+	tp_end(&tp);
+}
+
 static void peek_and_claim(void)
 {
 	struct tp_op peek = {.op = HW_TAG_PEEK, .wr_id = 1, .tag = 4};
@@ -432,5 +530,5 @@ static void write_imm(void)
 }
 
 UT_MAIN("pair/tag_eager", UT(posted), UT(unexpected), UT(spaces), UT(truncated), UT(multi),
-	UT(peek_and_claim), UT(cancel), UT(synchronous), UT(loss), UT(bad_entries), UT(flushed),
-	UT(write_imm))
+	UT(multi_released_by_last), UT(multi_released_by_empty), UT(peek_and_claim), UT(cancel),
+	UT(synchronous), UT(loss), UT(bad_entries), UT(flushed), UT(write_imm))
