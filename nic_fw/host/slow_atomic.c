@@ -3,8 +3,10 @@
  * Records of atomics whose memory is slow. See slow_atomic.h.
  *
  * A flow has one request in its turn, so the next request of a flow ends the record of the one
- * before it, which its sender has given up. A process has few records; when all are taken, one that
- * nobody has asked for during a minute makes room. Calls mem.c, slice.c. RFC 7306 section 5.
+ * before it, which its sender has given up, as it has one that it did not ask for during a minute.
+ * A process has few records: a station takes one while it holds less than twice as many as are
+ * free, so that one that asks for no result leaves some to others. Calls mem.c, slice.c. RFC 7306
+ * section 5.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -81,25 +83,26 @@ bool slow_atomic_is_over(struct fw_nic *nic, struct slow_atomic *atomic)
 	return !atomic->under_way;
 }
 
-/* Ends records of earlier requests of the flow, and one that is idle where all are taken. */
-static void make_room(struct fw_nic *nic, struct fw_client *owner,
+/*
+ * Ends records of earlier requests of the flow, and those that are idle. Returns true if there is
+ * one for the flow.
+ */
+static bool make_room(struct fw_nic *nic, struct fw_client *owner,
 		      const struct slow_atomic_key *key)
 {
-	struct slow_atomic *idle = NULL;
 	struct fw_list *pos, *next;
+	uint32_t station_held = 0;
 
 	for (pos = owner->atomics.next; pos != &owner->atomics; pos = next) {
 		struct slow_atomic *a = FW_CONTAINER(pos, struct slow_atomic, client_node);
 
 		next = pos->next;
-		if (same_flow(&a->key, key))
+		if (same_flow(&a->key, key) || nic->now_ns - a->asked_ns >= SLOW_ATOMIC_IDLE_NS)
 			slow_atomic_forget(nic, a);
-		else if (!a->under_way && (!idle || a->asked_ns < idle->asked_ns))
-			idle = a;
+		else
+			station_held += a->key.src_ip == key->src_ip;
 	}
-	if (owner->atomics_held == SLOW_ATOMICS_PER_CLIENT && idle &&
-	    nic->now_ns - idle->asked_ns >= SLOW_ATOMIC_IDLE_NS)
-		slow_atomic_free(nic, idle);
+	return station_held < 2 * (SLOW_ATOMICS_PER_CLIENT - owner->atomics_held);
 }
 
 static struct slow_atomic *get(struct fw_nic *nic, const struct slow_atomic_key *key,
@@ -108,8 +111,7 @@ static struct slow_atomic *get(struct fw_nic *nic, const struct slow_atomic_key 
 	struct fw_client *owner = &nic->host.clients[mem->client];
 	struct slow_atomic *a;
 
-	make_room(nic, owner, key);
-	if (owner->atomics_held == SLOW_ATOMICS_PER_CLIENT)
+	if (!make_room(nic, owner, key))
 		return NULL;
 	/* Each process has its own number of them. */
 	a = fw_pool_get(&nic->host.slow_atomics);

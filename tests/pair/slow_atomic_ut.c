@@ -340,7 +340,7 @@ static void overtaking(void)
 	end();
 }
 
-/* A process has some records; one that nobody asks for makes room after a minute. */
+/* A process has some records; those that nobody asks for make room after a minute. */
 static void bounded(void)
 {
 	struct slow_atomic_key key;
@@ -356,12 +356,12 @@ static void bounded(void)
 	    mem_check(B->nic, B->pd, 0, unmapped, (uintptr_t)B->mem + WORD, 8, 0, &mem),
 	    HW_VENDOR_ERR_NONE);
 	for (i = 0; i < SLOW_ATOMICS_PER_CLIENT; i++) {
-		key.src_qpn = i;
+		key.src_qpn = key.src_ip = i;
 		B->port.host_late = true;
 		last = slow_atomic_begin(B->nic, &key, &mem, &op);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(last);
 		/* While one is under way no other is begun. */
-		key.src_qpn = 1000;
+		key.src_qpn = key.src_ip = 1000;
 		CU_ASSERT_PTR_NULL(slow_atomic_begin(B->nic, &key, &mem, &op));
 		CU_ASSERT_FALSE(slow_atomic_is_over(B->nic, last));
 		B->port.host_late = false;
@@ -370,7 +370,7 @@ static void bounded(void)
 	CU_ASSERT_PTR_NULL(slow_atomic_begin(B->nic, &key, &mem, &op));
 	CU_ASSERT_EQUAL(word(), SLOW_ATOMICS_PER_CLIENT);
 	/* The next request of a flow ends the record of the one before it. */
-	key.src_qpn = 3;
+	key.src_qpn = key.src_ip = 3;
 	key.ssn = 2;
 	next = slow_atomic_begin(B->nic, &key, &mem, &op);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(next);
@@ -383,18 +383,60 @@ static void bounded(void)
 	CU_ASSERT_PTR_NULL(slow_atomic_find(B->nic, B->pd, &key));
 	rp.wire.now_ns += SLOW_ATOMIC_IDLE_NS;
 	fw_now(B->nic, rp.wire.now_ns);
-	key = (struct slow_atomic_key){.qp = B->qp[0], .src_qpn = 1, .ssn = 1};
+	key = (struct slow_atomic_key){.qp = B->qp[0], .src_ip = 1, .src_qpn = 1, .ssn = 1};
 	CU_ASSERT_PTR_NOT_NULL(slow_atomic_find(B->nic, B->pd, &key));
-	key.src_qpn = 1000;
+	key.src_qpn = key.src_ip = 1000;
 	CU_ASSERT_PTR_NOT_NULL(slow_atomic_begin(B->nic, &key, &mem, &op));
-	key.src_qpn = 0;
+	key.src_qpn = key.src_ip = 0;
 	CU_ASSERT_PTR_NULL(slow_atomic_find(B->nic, B->pd, &key));
-	key.src_qpn = 1;
+	key.src_qpn = key.src_ip = 1;
 	CU_ASSERT_PTR_NOT_NULL(slow_atomic_find(B->nic, B->pd, &key));
+	CU_ASSERT_EQUAL(rp_modify(&rp, 1, B->qp[0], HW_QPS_ERR, 0, NULL), 0);
+	end();
+}
+
+/* Requests of a station that asks for no result, until none is begun. Returns how many were. */
+static uint32_t hoard(const struct fw_mem *mem, uint32_t ip)
+{
+	struct slow_atomic_key key = {.qp = B->qp[0], .src_ip = ip, .ssn = 1};
+	const struct fw_atomic op = {.value = 1};
+	struct slow_atomic *atomic;
+
+	for (key.src_qpn = 0; key.src_qpn <= SLOW_ATOMICS_PER_CLIENT; key.src_qpn++) {
+		B->port.host_late = true;
+		atomic = slow_atomic_begin(B->nic, &key, mem, &op);
+		B->port.host_late = false;
+		if (!atomic)
+			break;
+		CU_ASSERT_TRUE(slow_atomic_is_over(B->nic, atomic));
+	}
+	return key.src_qpn;
+}
+
+/* A station alone gets most records, and leaves some to others, who do the same. */
+static void shared_by_stations(void)
+{
+	struct fw_mem mem;
+
+	begin();
+	fw_now(B->nic, rp.wire.now_ns);
+	CU_ASSERT_EQUAL_FATAL(
+	    mem_check(B->nic, B->pd, 0, unmapped, (uintptr_t)B->mem + WORD, 8, 0, &mem),
+	    HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(hoard(&mem, 1), 22);
+	CU_ASSERT_EQUAL(hoard(&mem, 2), 7);
+	CU_ASSERT_EQUAL(hoard(&mem, 3), 2);
+	CU_ASSERT_EQUAL(hoard(&mem, 4), 1);
+	CU_ASSERT_EQUAL(hoard(&mem, 5), 0);
+	/* Nobody has asked for any during a minute. */
+	rp.wire.now_ns += SLOW_ATOMIC_IDLE_NS;
+	fw_now(B->nic, rp.wire.now_ns);
+	CU_ASSERT_EQUAL(hoard(&mem, 5), 22);
+	CU_ASSERT_EQUAL(B->nic->host.slow_atomics.used, 22);
 	CU_ASSERT_EQUAL(rp_modify(&rp, 1, B->qp[0], HW_QPS_ERR, 0, NULL), 0);
 	end();
 }
 
 UT_MAIN("pair/slow_atomic", UT(not_begun), UT(begun_and_late), UT(on_the_same_word), UT(given_up),
 	UT(destroyed_meanwhile), UT(detached_meanwhile), UT(deregistered_meanwhile), UT(faults),
-	UT(repeated), UT(overtaking), UT(bounded))
+	UT(repeated), UT(overtaking), UT(bounded), UT(shared_by_stations))
