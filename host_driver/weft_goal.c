@@ -585,7 +585,9 @@ void weft_goal_finish(struct weft_goal *goal, uint32_t run, struct weft_goal_res
 {
 	const struct hw_goal_run *record = &goal->records[run];
 
-	_Static_assert((int)WEFT_GOAL_WAITS == (int)HW_GOAL_WAITS, "");
+	_Static_assert((int)WEFT_GOAL_WAITS == (int)HW_GOAL_WAITS &&
+			   (int)WEFT_GOAL_WAITS_COUNTED == (int)HW_GOAL_WAITS_COUNTED,
+		       "");
 	if (result)
 		*result = (struct weft_goal_result){
 		    .status = record->status,

@@ -141,6 +141,7 @@ WEFT_API WEFT_CHECK_RET int weft_goal_start(struct weft_goal *goal,
 
 enum {
 	WEFT_GOAL_WAITS = 10,
+	WEFT_GOAL_WAITS_COUNTED = 256,
 };
 
 struct weft_goal_result {
@@ -156,7 +157,8 @@ struct weft_goal_result {
 	 * operations that still waited.
 	 */
 	uint64_t message_bytes, room_bytes;
-	uint32_t num_waits; /* WEFT_GOAL_WAITS + 1: more than are listed */
+	/* The first are listed. WEFT_GOAL_WAITS_COUNTED + 1: more than are counted. */
+	uint32_t num_waits;
 	uint32_t waits[WEFT_GOAL_WAITS];
 };
 

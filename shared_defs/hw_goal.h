@@ -26,8 +26,9 @@ enum {
 	HW_MAX_GOAL_RANKS = 65536,    /* per communicator */
 	/* largest message that a communicator may send without a request */
 	HW_MAX_GOAL_EAGER_BYTES = 1 << 20,
-	HW_GOAL_RUN_BUFFERS = 2, /* that a run may name itself */
-	HW_GOAL_WAITS = 10,      /* waiting operations that a failed run lists */
+	HW_GOAL_RUN_BUFFERS = 2,     /* that a run may name itself */
+	HW_GOAL_WAITS = 10,          /* waiting operations that a failed run lists */
+	HW_GOAL_WAITS_COUNTED = 256, /* and counts */
 };
 
 /* Outcome of a run; libGOAL's error codes are derived from these. */
@@ -80,7 +81,10 @@ struct hw_goal_run {
 	/* line 2: NIC, unless status is OK */
 	/* TRUNCATED: lengths of the message and its receive; otherwise 0. */
 	uint64_t message_bytes, room_bytes;
-	/* Operations waiting at this rank; HW_GOAL_WAITS + 1: more than listed. */
+	/*
+	 * Operations waiting at this rank, of which the first are listed; HW_GOAL_WAITS_COUNTED +
+	 * 1: more than are counted.
+	 */
 	uint32_t num_waits;
 	uint32_t waits[HW_GOAL_WAITS];
 	uint32_t reserved2;

@@ -135,8 +135,10 @@ static void add_waits(struct text *text, const struct GOAL_Schedule_s *sched,
 			add_op(text, result->waits[i], op);
 		}
 	}
-	if (result->num_waits > named)
-		add(text, "; and more");
+	if (result->num_waits > HW_GOAL_WAITS_COUNTED)
+		add(text, "; and more than %" PRIu32 " more", HW_GOAL_WAITS_COUNTED - named);
+	else if (result->num_waits > named)
+		add(text, "; and %" PRIu32 " more", result->num_waits - named);
 }
 
 char *libgoal_why(const struct GOAL_Schedule_s *sched, const struct weft_goal_result *result)

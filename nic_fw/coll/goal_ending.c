@@ -51,10 +51,13 @@ static bool name_wait(struct goal_run *run, uint32_t op)
 {
 	if (run->num_waits < HW_GOAL_WAITS)
 		run->waits[run->num_waits] = op;
-	return ++run->num_waits <= HW_GOAL_WAITS;
+	return ++run->num_waits <= HW_GOAL_WAITS_COUNTED;
 }
 
-/* Lists the first operations under way: receives before sends, because peers owe those. */
+/*
+ * Lists the first operations under way, and counts the others as far as one turn may: receives
+ * before sends, because peers owe those.
+ */
 static void name_waits(struct goal_run *run)
 {
 	const struct fw_list *pos;

@@ -10,10 +10,10 @@ need python3
 golden=tests/golden/goal
 run=$WEFT_BIN/goal-run
 
-# schedule NAME: standard input is the ranks of a file of two ranks
+# schedule NAME [RANKS]: standard input is the ranks of a file, two without a number
 schedule()
 {
-	{ printf 'num_ranks 2\n'; cat; } >"$WEFT_TMP/$1.goal"
+	{ printf 'num_ranks %d\n' "${2:-2}"; cat; } >"$WEFT_TMP/$1.goal"
 }
 
 schedule wild <<'G'
@@ -121,6 +121,22 @@ l2: recv 2000000b from 0 tag 1
 l2 requires l1
 }
 G
+# A gather whose root waits for twelve ranks that compute for a minute; and many waits of one rank.
+{
+	echo 'rank 0 {'
+	for ((i = 1; i <= 12; i++)); do echo "l$i: recv 10b from $i tag 3"; done
+	echo '}'
+	for ((i = 1; i <= 12; i++)); do
+		printf 'rank %d {\nl1: calc 60000000000\nl2: send 10b to 0 tag 3\nl2 requires l1\n}\n' $i
+	done
+} | schedule gather 13
+{
+	echo 'rank 0 {'
+	for ((i = 1; i <= 300; i++)); do echo "l$i: recv 10b from 1 tag $i"; done
+	printf '}\nrank 1 {\nl0: calc 60000000000\n'
+	for ((i = 1; i <= 300; i++)); do printf 'l%d: send 10b to 0 tag %d\nl%d requires l0\n' $i $i $i; done
+	echo '}'
+} | schedule many
 schedule huge <<'G'
 rank 0 {
 l1: send 300000000000b to 1
@@ -148,6 +164,13 @@ everything()
 	grep -q '^  rank 0 waits for line 3: send of 2000000, to 1, tag 1$' "$err" || die 'crossed: who waits to send?'
 	grep -q '^  rank 1 waits for line 8: recv of 2000000, from 0, tag 2$' "$err" || die 'crossed: who waits to receive?'
 	! grep -q 'schedules stop' "$err" || die 'crossed: each has its partner'
+	tool 1 "$run" "$@" --timeout 200 "$WEFT_TMP/gather.goal"
+	grep -q '^  rank 0 waits for line 3: recv of 10, from 1, tag 3; .*; line 12: .*, from 10, tag 3; and 2 more$' "$err" ||
+		die 'gather: the root does not list ten ranks and count the others'
+	[ "$(grep -c '^  rank [0-9]* waits for' "$err")" -eq 10 ] || die 'gather: not ten ranks'
+	grep -q '^  and 3 more ranks wait$' "$err" || die 'gather: the other ranks are not counted'
+	tool 1 "$run" "$@" --timeout 200 "$WEFT_TMP/many.goal"
+	grep -q '^  rank 0 waits for .*; and more than 246 more$' "$err" || die 'many: the count has no bound'
 	tool 1 "$run" "$@" "$WEFT_TMP/huge.goal"
 	grep -q 'need 600.0 GB of buffers' "$err" || die 'huge: not refused'
 	tool 1 "$run" "$@" "$WEFT_TMP/long.goal"

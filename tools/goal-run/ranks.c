@@ -204,23 +204,31 @@ enum {
 /* Prints for each rank, in a line, the operations that it still waited for. */
 static void say_waits(const struct ranks *ranks)
 {
-	uint32_t shown = 0, i, k;
+	uint32_t waiting = 0, i, k;
 	char text[120];
 
-	for (i = 0; i < ranks->num && shown < SHOWN_RANKS; i++) {
+	for (i = 0; i < ranks->num; i++) {
 		const struct weft_goal_result *result = &ranks->rank[i].result;
 
-		if (!result->status || !result->num_waits)
+		if (!result->status || !result->num_waits || waiting++ >= SHOWN_RANKS)
 			continue;
-		shown++;
 		fprintf(stderr, "  rank %" PRIu32 " waits for ", i);
 		for (k = 0; k < result->num_waits && k < WEFT_GOAL_WAITS; k++) {
 			ranks->job->ops->describe(ranks->job, i, result->waits[k], text,
 						  sizeof(text));
 			fprintf(stderr, "%s%s", k ? "; " : "", text);
 		}
-		fprintf(stderr, "%s\n", result->num_waits > WEFT_GOAL_WAITS ? "; and more" : "");
+		if (k < result->num_waits)
+			fprintf(stderr, "; and %s%" PRIu32 " more",
+				result->num_waits > WEFT_GOAL_WAITS_COUNTED ? "more than " : "",
+				(result->num_waits > WEFT_GOAL_WAITS_COUNTED
+				     ? (uint32_t)WEFT_GOAL_WAITS_COUNTED
+				     : result->num_waits) -
+				    k);
+		fputc('\n', stderr);
 	}
+	if (waiting > SHOWN_RANKS)
+		fprintf(stderr, "  and %" PRIu32 " more ranks wait\n", waiting - SHOWN_RANKS);
 }
 
 /* The first rank whose own operation failed has more information than those that were notified. */
