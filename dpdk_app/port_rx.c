@@ -14,7 +14,6 @@
 #include "dpdk_app/borrow.h"
 #include "dpdk_app/control/capture.h"
 #include "dpdk_app/csum.h"
-#include "dpdk_app/tsan.h"
 #include "dpdk_app/wire/echo.h"
 #include "dpdk_app/wire/faults.h"
 #include "dpdk_app/wire/wire.h"
@@ -169,7 +168,6 @@ void port_rx_free(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		if (frames[i].flags & FW_RX_HELD)
 			continue;
-		TSAN_RELEASE(frames[i].cookie);
 		m[count++] = frames[i].cookie;
 		if (count == FW_BURST) {
 			rte_pktmbuf_free_bulk(m, count);
@@ -183,7 +181,6 @@ void port_rx_free(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 void port_rx_release(void *ctx, void *cookie)
 {
 	(void)ctx;
-	TSAN_RELEASE(cookie);
 	rte_pktmbuf_free(cookie);
 }
 
@@ -199,7 +196,6 @@ static void steer_all(struct nic *nic, struct shard *from, bool loop, struct rte
 
 		if (!lanes_put(loop ? &shard->loop : &shard->in, from->core->number, &m, 1)) {
 			from->stats.drop_rx_ring_full++;
-			TSAN_RELEASE(m);
 			rte_pktmbuf_free(m);
 		} else if (shard->core != from->core) {
 			core_wake(shard->core);

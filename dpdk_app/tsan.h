@@ -5,7 +5,7 @@
  *
  * A release before such a hand-over and an acquire after it state the order that the library
  * guarantees; in other builds they are nothing. Frames go back to their pool through tsan_pool.c,
- * which is built with it. Lanes (lanes.h) need none: their code is inline.
+ * which says why their hand-over is sound. Lanes (lanes.h) need none: their code is inline.
  */
 #ifndef WEFT_APP_TSAN_H
 #define WEFT_APP_TSAN_H
