@@ -94,6 +94,39 @@ wait_until()
 	done
 }
 
+# ---- other users ----------------------------------------------------------------------------
+
+others_reach()
+{
+	setpriv --reuid 65534 --regid 65534 --clear-groups test -x "$WEFT_TMP"
+}
+
+# for_others: other users than root can reach this tree and the files of this test. Where a folder
+# above it keeps them out, as /root does, the script begins again with the tree mounted in /tmp, for
+# itself alone. To be called before anything runs.
+for_others()
+{
+	local dir rel=${WEFT_TMP#"$PWD"/}
+	[ "$(id -u)" -eq 0 ] || return 0
+	if [ -n "${WEFT_TREE_MOUNT:-}" ]; then
+		at_exit "cd / && umount -l '$WEFT_TREE_MOUNT' && rmdir '$WEFT_TREE_MOUNT'"
+		others_reach && return
+	elif others_reach; then
+		return
+	else
+		dir=$(mktemp -d "${TMPDIR:-/tmp}/weft.XXXXXX")
+		if [ "$rel" != "$WEFT_TMP" ] && unshare -m mount --bind "$PWD" "$dir" 2>/dev/null; then
+			export WEFT_TREE_MOUNT=$dir WEFT_TMP=$dir/$rel WEFT_RUN_DIR=$dir/$rel/run
+			export WEFT_BIN=${WEFT_BIN/#"$PWD"/"$dir"} WEFT_INT=${WEFT_INT/#"$PWD"/"$dir"}
+			# shellcheck disable=SC2016 # the new shell expands it
+			exec unshare -m bash -c 'mount --bind "$PWD" "$WEFT_TREE_MOUNT" &&
+				cd "$WEFT_TREE_MOUNT" && exec bash "$0"' "$0"
+		fi
+		rmdir "$dir"
+	fi
+	skip 'other users than root cannot reach the programs'
+}
+
 # ---- processes ------------------------------------------------------------------------------
 
 # spawn NAME COMMAND...: in the background

@@ -10,6 +10,7 @@
 need setpriv /usr/bin/python3 ip # another Python may be root's alone
 
 [ "$(id -u)" -eq 0 ] || skip 'only root can play both sides'
+for_others
 as_nobody='setpriv --reuid=nobody --regid=nogroup --clear-groups'
 
 weftd_start weftd --nics 1

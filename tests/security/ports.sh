@@ -10,6 +10,7 @@
 . tests/int/lib.sh
 need setpriv setcap prlimit python3 unshare
 
+for_others
 netns_add n
 ns=$(unique n)
 nobody=65534
@@ -19,7 +20,6 @@ weftd_start weftd --nics 2
 chmod o+x "$WEFT_TMP" "$WEFT_RUN_DIR"
 chmod o+rw "$WEFT_RUN_DIR"/weft?
 as="setpriv --reuid $nobody --regid $nobody --clear-groups --inh-caps -all"
-$as test -x "$prog" || skip 'other users than root cannot reach the programs'
 # Files for the client's output; it has no other rights.
 dir=$(mktemp -d "${TMPDIR:-/tmp}/weft.XXXXXX")
 at_exit "rm -rf '$dir'"

@@ -117,6 +117,7 @@ new_dir()
 }
 
 [ "$(id -u)" -eq 0 ] || skip 'only root can start weftd in all these ways'
+for_others
 id nobody >/dev/null 2>&1 || skip 'there is no user nobody here'
 
 # ---- on the built-in switch: no capability at all
