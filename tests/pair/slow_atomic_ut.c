@@ -428,7 +428,7 @@ static void shared_by_stations(void)
 	CU_ASSERT_EQUAL(hoard(&mem, 3), 2);
 	CU_ASSERT_EQUAL(hoard(&mem, 4), 1);
 	CU_ASSERT_EQUAL(hoard(&mem, 5), 0);
-	/* Nobody has asked for any during a minute. */
+	/* No client has asked for any during a minute. */
 	rp.wire.now_ns += SLOW_ATOMIC_IDLE_NS;
 	fw_now(B->nic, rp.wire.now_ns);
 	CU_ASSERT_EQUAL(hoard(&mem, 5), 22);
