@@ -86,7 +86,7 @@ void esp_rdmap_run(struct fw_nic *nic);
 /* esp_rdmap_tx.c: esp_ops.fill and .unreadable */
 int esp_rdmap_fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i, uint32_t max,
 		   struct fw_tx_frame *frame, uint32_t hdr_offset);
-void esp_rdmap_unreadable(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer);
+int esp_rdmap_unreadable(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i);
 /*
  * True if the transfer is the side's notice that its receiver is not ready; otherwise it is a
  * message's.

@@ -48,12 +48,26 @@ static int fault(struct fw_nic *nic, struct esp_rdmap_side *side, const struct f
 	return -FW_EFAULT;
 }
 
-void esp_rdmap_unreadable(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer)
+/*
+ * Packet i of a message has no memory. A peer that has the whole answer is done with the memory,
+ * and its acknowledgement may be lost.
+ */
+static int ask_or_fault(struct fw_nic *nic, struct esp_rdmap_side *side,
+			const struct esp_xfer *xfer, uint32_t i, const struct fw_wqe *msg,
+			enum hw_vendor_err err)
+{
+	if (!side->requester && esp_may_have(side->stream, xfer, i))
+		return -FW_EAGAIN;
+	return fault(nic, side, msg, err);
+}
+
+int esp_rdmap_unreadable(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i)
 {
 	struct esp_rdmap_side *side = ctx;
 
-	if (side->qp && !esp_rdmap_is_notice(side, xfer))
-		(void)fault(nic, side, esp_rdmap_msg_of(xfer), HW_VENDOR_ERR_HOST_FAULT);
+	if (!side->qp || esp_rdmap_is_notice(side, xfer))
+		return -FW_EFAULT;
+	return ask_or_fault(nic, side, xfer, i, esp_rdmap_msg_of(xfer), HW_VENDOR_ERR_HOST_FAULT);
 }
 
 static void esp_rdmap_tx_put_header(struct fw_tx_frame *frame, uint32_t at,
@@ -150,11 +164,5 @@ int esp_rdmap_fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_
 	err = data ? wqe_gather(nic, msg, offset, data, frame, &host) : HW_VENDOR_ERR_NONE;
 	if (err == HW_VENDOR_ERR_NONE)
 		return (int)(n + data);
-	/*
-	 * A peer that has the whole answer is done with the memory, and its acknowledgement may be
-	 * lost.
-	 */
-	if (!side->requester && esp_may_have(side->stream, xfer, i))
-		return -FW_EAGAIN;
-	return fault(nic, side, msg, err);
+	return ask_or_fault(nic, side, xfer, i, msg, err);
 }

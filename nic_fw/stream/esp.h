@@ -90,10 +90,10 @@ struct esp_ops {
 	 */
 	void (*opened)(struct fw_nic *nic, void *ctx);
 	/*
-	 * The port could not read memory that fill() pointed at; the packet was sent empty. May be
-	 * NULL.
+	 * The port could not read memory of packet number i that fill() pointed at. Returns a
+	 * negative errno, as fill() does. NULL: the packet goes empty.
 	 */
-	void (*unreadable)(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer);
+	int (*unreadable)(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i);
 	/* The transfer is acknowledged as a whole (ok), or the stream ended before. */
 	void (*sent)(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok);
 	/* A transfer with the flag traced passed a point; ACKED comes before sent(). May be NULL.

@@ -114,7 +114,10 @@ bool esp_may_have(const struct esp_stream *s, const struct esp_xfer *xfer, uint3
 	return slot->tries && !(slot->asks >= ASKS && s->heard_ns > slot->sent_ns);
 }
 
-/* Makes the frame of a packet a bare re-request, which the peer answers with what it has. */
+/*
+ * Makes the frame of a packet a bare re-request, which the peer answers with what it has. frame:
+ * has segs segments without the packet's data.
+ */
 static bool ask(struct fw_nic *nic, struct esp_stream *s, struct esp_slot *slot,
 		struct fw_tx_frame *frame, uint32_t segs)
 {
@@ -126,6 +129,14 @@ static bool ask(struct fw_nic *nic, struct esp_stream *s, struct esp_slot *slot,
 	if (slot->tries < UINT8_MAX)
 		slot->tries++;
 	return edp_tx_end(nic, frame, true);
+}
+
+/* The frame of a packet was not sent, since the port could not read its memory. */
+static int tell_unreadable(struct fw_nic *nic, struct esp_stream *s, const struct esp_slot *slot)
+{
+	const struct esp_ops *ops = nic->esp.ops[s->key.service];
+
+	return ops->unreadable ? ops->unreadable(nic, s->ctx, slot->xfer, slot->index) : -FW_EFAULT;
 }
 
 /* Sends a packet that has a number; empty: without its payload. */
@@ -154,9 +165,10 @@ static bool send_as(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, bool
 		slot->large = bytes > ESP_SMALL_BYTES;
 	}
 	if (!edp_tx_end(nic, frame, slot->flags & WIRE_ESP_STATE_FLAGS)) {
-		if (nic->esp.ops[s->key.service]->unreadable)
-			nic->esp.ops[s->key.service]->unreadable(nic, s->ctx, slot->xfer);
-		return send_as(nic, s, seq, true);
+		if (tell_unreadable(nic, s, slot) != -FW_EAGAIN)
+			return send_as(nic, s, seq, true);
+		frame = edp_tx_begin(nic, s->peer_mac, s->remote_port, s->local_port, WIRE_EDP_ESP);
+		return frame && ask(nic, s, slot, frame, frame->num_seg);
 	}
 	slot->sent_ns = nic->now_ns;
 	if (slot->tries < UINT8_MAX)

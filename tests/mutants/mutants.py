@@ -45,7 +45,7 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "neighbours": ["nic_fw/net/neigh_ut"],
          "withdrawal": ["pair/rd_withdraw_ut"],
          "grants": ["pair/rd_grant_loss_ut"],
-         "RC over ESP": ["pair/esp_rdmap_ut"],
+         "RC over ESP": ["pair/esp_rdmap_ut", "pair/esp_answer_ut"],
          "late copies": ["nic_fw/host/cq_ut"],
          "circles": ["nic_fw/coll/goal_circle_ut"],
          "operations of users": ["nic_fw/coll/goal_op_ut"],
