@@ -128,5 +128,16 @@ void sim_tally_print(const struct sim_tally *tally);
 int sim_soak(const struct sim_opts *opts);
 /* Returns how long a process has waited for a processor, in seconds; 0 if that is not known. */
 double sim_soak_waited_s(pid_t pid);
+/* True if a process is stopped by a signal or a debugger. */
+bool sim_soak_is_stopped(pid_t pid);
+
+/* How long a run has lived, without times in which it, the soak or the machine stood still. */
+struct sim_soak_age {
+	double s;
+	double looked_s; /* when that was looked at last */
+};
+
+/* A look at now_s; a soak looks several times in a second. Returns the age. */
+double sim_soak_look(struct sim_soak_age *age, double now_s, bool stopped);
 
 #endif /* WEFT_SIM_PLAN_H */

@@ -32,6 +32,7 @@ enum {
 	SAID_BYTES = 16384, /* kept from the start of a child's output */
 	WALL_FACTOR = 4,    /* limit of its other time, as a multiple of the processor time */
 	PROGRESS_MS = 500,  /* interval of progress lines on a terminal */
+	LOOK_S = 1,         /* two looks at a run that are farther apart: nobody could look */
 	SHOWN_LINES = 12,   /* of the output of a run that died */
 	MESSAGE_BYTES = 320,
 	ORACLE_BYTES = 24,
@@ -42,6 +43,7 @@ struct job {
 	int out;   /* the child's output; -1: closed */
 	uint64_t seed;
 	double begin_s;
+	struct sim_soak_age age;
 	bool hung;
 	struct sim_outcome *outcome; /* shared with the child */
 	char said[SAID_BYTES];
@@ -100,6 +102,7 @@ static bool start(struct soak *soak, struct job *job)
 		return false;
 	job->seed = soak->next_seed++;
 	job->begin_s = clock_now_s();
+	job->age = (struct sim_soak_age){.looked_s = job->begin_s};
 	job->hung = false;
 	job->said_bytes = 0;
 	memset(job->outcome, 0, sizeof(*job->outcome));
@@ -328,11 +331,37 @@ double sim_soak_waited_s(pid_t pid)
 	return (double)waited_ns / 1e9;
 }
 
+bool sim_soak_is_stopped(pid_t pid)
+{
+	char path[64], state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	/* The name of this program has no parenthesis. */
+	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	fclose(file);
+	return state == 'T' || state == 't';
+}
+
+double sim_soak_look(struct sim_soak_age *age, double now_s, bool stopped)
+{
+	double passed_s = now_s - age->looked_s;
+
+	age->looked_s = now_s;
+	if (!stopped)
+		age->s += passed_s < LOOK_S ? passed_s : LOOK_S;
+	return age->s;
+}
+
 /* True if a run makes no progress. On a busy machine, most of its time may be others'. */
-static bool hangs(const struct soak *soak, const struct job *job)
+static bool hangs(const struct soak *soak, struct job *job)
 {
 	double limit_s = (double)soak->opts->hang_seconds * WALL_FACTOR;
-	double age_s = clock_now_s() - job->begin_s;
+	double age_s = sim_soak_look(&job->age, clock_now_s(), sim_soak_is_stopped(job->pid));
 
 	return age_s > limit_s && age_s - sim_soak_waited_s(job->pid) > limit_s;
 }

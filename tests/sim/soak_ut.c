@@ -265,5 +265,33 @@ static void waits_for_processor(void)
 	CU_ASSERT(sim_soak_waited_s(pid) == 0);
 }
 
+/* The soak or its machine stood still for an hour, and somebody stops a run: none of them hangs. */
+static void stands_still(void)
+{
+	struct sim_soak_age age = {.looked_s = 10};
+	double now_s = 10;
+	int i, status;
+	pid_t pid;
+
+	for (i = 0; i < 100; i++)
+		(void)sim_soak_look(&age, now_s += 0.25, false);
+	CU_ASSERT_DOUBLE_EQUAL(age.s, 25, 0.001);
+	CU_ASSERT(sim_soak_look(&age, now_s += 3600, false) <= 26);
+	CU_ASSERT(sim_soak_look(&age, now_s += 0.5, true) <= 26);
+	CU_ASSERT(sim_soak_look(&age, now_s += 0.5, false) >= 25.5);
+	pid = fork();
+	if (!pid)
+		for (;;)
+			pause();
+	CU_ASSERT_FATAL(pid > 0);
+	CU_ASSERT_FALSE(sim_soak_is_stopped(pid));
+	CU_ASSERT(!kill(pid, SIGSTOP) && waitpid(pid, &status, WUNTRACED) == pid);
+	CU_ASSERT_TRUE(sim_soak_is_stopped(pid));
+	CU_ASSERT(!kill(pid, SIGCONT) && waitpid(pid, &status, WCONTINUED) == pid);
+	CU_ASSERT_FALSE(sim_soak_is_stopped(pid));
+	CU_ASSERT(!kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid);
+	CU_ASSERT_FALSE(sim_soak_is_stopped(pid));
+}
+
 UT_MAIN("sim/soak", UT(plans), UT(options), UT(faults_of_hosts), UT(oneway), UT(clock_jumps),
-	UT(forgery), UT(audit), UT(waits_for_processor))
+	UT(forgery), UT(audit), UT(waits_for_processor), UT(stands_still))
