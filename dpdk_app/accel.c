@@ -64,15 +64,25 @@ __attribute__((target("sse4.2"))) static uint32_t crc_instruction(uint32_t crc, 
 {
 	uint64_t c = crc;
 	uint64_t word;
+	uint32_t half;
+	uint16_t quarter;
 
 	for (; bytes >= 8; bytes -= 8, data += 8) {
 		memcpy(&word, data, 8);
 		c = _mm_crc32_u64(c, word);
 	}
 	crc = (uint32_t)c;
-	while (bytes--)
-		crc = _mm_crc32_u8(crc, *data++);
-	return crc;
+	if (bytes & 4) {
+		memcpy(&half, data, 4);
+		crc = _mm_crc32_u32(crc, half);
+		data += 4;
+	}
+	if (bytes & 2) {
+		memcpy(&quarter, data, 2);
+		crc = _mm_crc32_u16(crc, quarter);
+		data += 2;
+	}
+	return bytes & 1 ? _mm_crc32_u8(crc, *data) : crc;
 }
 
 static bool crc_instruction_present(void)
@@ -84,14 +94,24 @@ __attribute__((target("+crc"))) static uint32_t crc_instruction(uint32_t crc, co
 								size_t bytes)
 {
 	uint64_t word;
+	uint32_t half;
+	uint16_t quarter;
 
 	for (; bytes >= 8; bytes -= 8, data += 8) {
 		memcpy(&word, data, 8);
 		crc = __crc32cd(crc, word);
 	}
-	while (bytes--)
-		crc = __crc32cb(crc, *data++);
-	return crc;
+	if (bytes & 4) {
+		memcpy(&half, data, 4);
+		crc = __crc32cw(crc, half);
+		data += 4;
+	}
+	if (bytes & 2) {
+		memcpy(&quarter, data, 2);
+		crc = __crc32ch(crc, quarter);
+		data += 2;
+	}
+	return bytes & 1 ? __crc32cb(crc, *data) : crc;
 }
 
 static bool crc_instruction_present(void)

@@ -159,9 +159,10 @@ static void note_run_crcs(struct borrow_note *note, const uint8_t *run_hdr)
 
 	fw_run_crc_begin(&headers, &run, run_hdr, note->hdr_bytes, accel_crc32c);
 	for (uint32_t i = 0; i < run.packets; i++) {
-		uint32_t left = run.segment_bytes, crc = fw_run_crc_next(&headers);
+		uint32_t at = i * run.segment_bytes, crc = fw_run_crc_next(&headers);
+		uint32_t left = i + 1 < run.packets ? run.segment_bytes : run.bytes - at;
 
-		for (; (data = note_next(note, &cursor, left, &n)); left -= n)
+		for (; left && (data = note_next(note, &cursor, left, &n)); left -= n)
 			crc = accel_crc32c(crc, data, n);
 		accel_crc32c_wire(note->tail + (size_t)i * BORROW_CRC_BYTES, crc);
 	}

@@ -330,6 +330,17 @@ static inline void rd_bit_clear(struct rd_bits *bits, uint32_t psn)
 	bits->word[psn / 64 % 4] &= ~(UINT64_C(1) << (psn % 64));
 }
 
+/* Sets, or clears, the bits of n <= 64 PSNs. */
+static inline void rd_bits_put(struct rd_bits *bits, uint32_t psn, uint32_t n, bool value)
+{
+	uint64_t mask = UINT64_MAX >> (64 - n);
+	uint64_t *low = &bits->word[psn / 64 % 4], *high = &bits->word[(psn / 64 + 1) % 4];
+	uint64_t over = psn % 64 ? mask >> (64 - psn % 64) : 0;
+
+	*low = (*low & ~(mask << psn % 64)) | (value ? mask << psn % 64 : 0);
+	*high = (*high & ~over) | (value ? over : 0);
+}
+
 /* True if it is about to end, or to return to its session: rd_ending.c. It sends nothing. */
 static inline bool rd_flow_is_ending(const struct rd_flow *flow)
 {
@@ -339,6 +350,14 @@ static inline bool rd_flow_is_ending(const struct rd_flow *flow)
 static inline bool rd_flow_is_empty(const struct rd_flow *flow)
 {
 	return fw_list_empty(&flow->msgs) && fw_list_empty(&flow->behind);
+}
+
+/* True if its first message is not acknowledged, or not answered. */
+static inline bool rd_flow_front_waits(const struct rd_flow *flow)
+{
+	const struct fw_wqe *msg = FW_CONTAINER(flow->msgs.next, struct fw_wqe, flow_node);
+
+	return !fw_list_empty(&flow->msgs) && (msg->state != FW_WQE_RESPONSE || !msg->answered);
 }
 
 /* A packet leaves the network: lost or acknowledged. */
@@ -604,7 +623,7 @@ void rd_grant_close(struct fw_nic *nic, struct rd_session *session);
 void rd_grant_rx(struct fw_nic *nic, struct rd_session *session, const struct rdmap_seg *pkt,
 		 const struct wire_rd *rd);
 /* Counts an accepted packet of data. */
-void rd_grant_taken(struct rd_session *session);
+void rd_grant_taken(struct rd_session *session, uint32_t packets);
 /* A packet is about to leave after an idle time: discards old credits. */
 void rd_grant_idle(struct rd_session *session);
 

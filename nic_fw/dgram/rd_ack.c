@@ -329,6 +329,16 @@ static bool bit_at(const struct be64 *words, uint32_t i)
 	return be64_get(words[i / 64]) >> (i % 64) & 1;
 }
 
+static bool names_any(const struct be64 *words, uint32_t num_words)
+{
+	uint64_t any = 0;
+	uint32_t i;
+
+	for (i = 0; i < num_words; i++)
+		any |= be64_get(words[i]);
+	return any;
+}
+
 /* True if one of WIRE_RD_WINDOW bits is set beyond the first num_sent. */
 static bool names_unsent(const struct be64 *words, uint32_t num_sent)
 {
@@ -358,6 +368,9 @@ void rd_ack_rx(struct fw_nic *nic, struct rd_session *s, const struct wire_rd *r
 	uint32_t ack = be32_get(rd->ack);
 	uint32_t rnr_ns = be32_get(map->rnr_timer_ns);
 	uint32_t sent = s->sent;
+	bool any_refused = names_any(map->refused, 2 * WIRE_RD_WINDOW / 64);
+	/* Most ACKs name nothing beyond the front. */
+	bool beyond = names_any(map->received, WIRE_RD_WINDOW / 64);
 	bool news = false;
 	uint32_t rtt_ns;
 	uint32_t psn;
@@ -371,9 +384,10 @@ void rd_ack_rx(struct fw_nic *nic, struct rd_session *s, const struct wire_rd *r
 	rtt_ns = rtt_sample(nic, s, be32_get(rd->timestamp_echo));
 	if (!s->tx)
 		return;
-	for (psn = s->tx_una; psn != s->tx_psn && !gone(s); psn++) {
+	for (psn = s->tx_una; psn != (beyond ? s->tx_psn : ack) && !gone(s); psn++) {
 		uint32_t i = psn - ack; /* wraps for PSNs before the ACK */
-		bool refused = bit_at(map->refused, (i + WIRE_RD_WINDOW) % (2 * WIRE_RD_WINDOW));
+		bool refused = any_refused &&
+			       bit_at(map->refused, (i + WIRE_RD_WINDOW) % (2 * WIRE_RD_WINDOW));
 
 		if ((int32_t)i < 0 || (i < WIRE_RD_WINDOW && bit_at(map->received, i)))
 			news |= take_psn(nic, s, psn, refused, rnr_ns);

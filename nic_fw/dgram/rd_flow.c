@@ -470,7 +470,8 @@ static void account(struct fw_nic *nic, struct rd_flow *flow)
 {
 	if (flow->refused && !flow->outstanding && !back_off(nic, flow))
 		return;
-	rd_flow_complete_front(nic, flow);
+	if (!rd_flow_front_waits(flow))
+		rd_flow_complete_front(nic, flow);
 }
 
 void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot)

@@ -393,11 +393,10 @@ void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct rdmap_se
 	s->rx_here = 0;
 }
 
-void rd_grant_taken(struct rd_session *s)
+void rd_grant_taken(struct rd_session *s, uint32_t packets)
 {
-	s->rx_taken++;
-	if (s->rx_doubt)
-		s->rx_doubt--;
+	s->rx_taken += packets;
+	s->rx_doubt -= (uint8_t)least(s->rx_doubt, packets);
 }
 
 /* Handles sessions that got credits and have been silent since. */

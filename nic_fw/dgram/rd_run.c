@@ -66,16 +66,17 @@ struct run_hdr {
 	} ddp;
 };
 
-void fw_run_hdr(uint8_t *hdr, uint32_t i, const struct fw_run *run)
+/* Bytes that a packet is shorter than the first. */
+static uint32_t less_bytes(uint32_t i, const struct fw_run *run)
 {
-	struct run_hdr *h = (void *)hdr;
-	uint32_t at = i * run->segment_bytes;
-	uint32_t less = i + 1 < run->packets ? 0 : run->packets * run->segment_bytes - run->bytes;
+	return i + 1 < run->packets ? 0 : run->packets * run->segment_bytes - run->bytes;
+}
 
-	h->ip.total_bytes = be16_put((uint16_t)(be16_get(h->ip.total_bytes) - less));
-	h->ip.id = be16_put((uint16_t)(be16_get(h->ip.id) + i));
-	h->ip.checksum = be16_put(0);
-	h->ip.checksum = be16_put(wire_sum_fold(wire_sum_add(0, &h->ip, sizeof(h->ip))));
+/* Makes what follows IPv4's header that of a packet: all that the CRC32C covers. */
+static void run_datagram(struct run_hdr *h, uint32_t i, const struct fw_run *run)
+{
+	uint32_t at = i * run->segment_bytes, less = less_bytes(i, run);
+
 	h->udp.bytes = be16_put((uint16_t)(be16_get(h->udp.bytes) - less));
 	h->rd.psn = be32_put(be32_get(h->rd.psn) + i);
 	h->rd.used = (uint8_t)(h->rd.used + i);
@@ -93,6 +94,18 @@ void fw_run_hdr(uint8_t *hdr, uint32_t i, const struct fw_run *run)
 		h->dgram.flags |= WIRE_DGRAM_F_MORE;
 		h->dgram.imm = be32_put(0);
 	}
+}
+
+void fw_run_hdr(uint8_t *hdr, uint32_t i, const struct fw_run *run)
+{
+	struct run_hdr *h = (void *)hdr;
+	uint32_t less = less_bytes(i, run);
+
+	h->ip.total_bytes = be16_put((uint16_t)(be16_get(h->ip.total_bytes) - less));
+	h->ip.id = be16_put((uint16_t)(be16_get(h->ip.id) + i));
+	h->ip.checksum = be16_put(0);
+	h->ip.checksum = be16_put(wire_sum_fold(wire_sum_add(0, &h->ip, sizeof(h->ip))));
+	run_datagram(h, i, run);
 }
 
 enum {
@@ -129,7 +142,7 @@ uint32_t fw_run_crc_next(struct fw_run_crc *crc)
 
 	if (i < 2 || i + 1 == crc->run.packets) {
 		memcpy(crc->hdr, crc->of_run, crc->bytes);
-		fw_run_hdr(crc->hdr, i, &crc->run);
+		run_datagram((void *)crc->hdr, i, &crc->run);
 		crc->front = crc->crc32c(FW_CRC32C_INIT, crc->hdr + RUN_FRONT_AT,
 					 RUN_BACK_AT - RUN_FRONT_AT);
 	}
@@ -178,19 +191,23 @@ bool rd_run_crc_ok(struct fw_nic *nic, const struct fw_rx_frame *frame)
 {
 	const struct fw_run run = run_of(frame);
 	const uint8_t *crcs = frame->seg[frame->num_seg - 1].data;
-	uint32_t hdr_bytes = frame->seg[0].bytes, n, i;
-	struct eth_cursor payload;
+	struct fw_rx_seg piece = frame->seg[1];
 	struct fw_run_crc headers;
+	uint32_t next = 2, i;
 
-	eth_cursor_init(&payload, frame, hdr_bytes, run.bytes);
-	fw_run_crc_begin(&headers, &run, frame->seg[0].data, hdr_bytes, nic->port.crc32c);
+	fw_run_crc_begin(&headers, &run, frame->seg[0].data, frame->seg[0].bytes, nic->port.crc32c);
 	for (i = 0; i < run.packets; i++) {
-		uint32_t left = run.segment_bytes, crc = fw_run_crc_next(&headers);
-		const uint8_t *data;
+		uint32_t left = run.segment_bytes - less_bytes(i, &run);
+		uint32_t crc = fw_run_crc_next(&headers);
 		struct be32 want;
 
-		for (; (data = eth_cursor_next(&payload, left, &n)); left -= n)
-			crc = nic->port.crc32c(crc, data, n);
+		for (; left > piece.bytes; piece = frame->seg[next++]) {
+			crc = nic->port.crc32c(crc, piece.data, piece.bytes);
+			left -= piece.bytes;
+		}
+		crc = nic->port.crc32c(crc, piece.data, left);
+		piece.data += left;
+		piece.bytes -= left;
 		want = fw_crc32c_wire(crc);
 		if (memcmp(&want, crcs + (size_t)i * sizeof(want), sizeof(want)) != 0)
 			return false;

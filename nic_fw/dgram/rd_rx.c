@@ -40,7 +40,7 @@ static bool any_bit(const struct rd_bits *bits)
 /* Notes an accepted PSN and moves the window over the complete ones. */
 RD_RX_INLINE void accept(struct rd_session *s, uint32_t psn)
 {
-	rd_grant_taken(s);
+	rd_grant_taken(s, 1);
 	rd_bit_set(&s->received, psn);
 	if (seq_lt(s->rx_high, psn + 1))
 		s->rx_high = psn + 1;
@@ -57,6 +57,18 @@ RD_RX_INLINE void accept(struct rd_session *s, uint32_t psn)
 		s->any_refused = false;
 		s->rnr_timer_ns = 0;
 	}
+}
+
+/* Does the same for a run at the front of a window in which nothing is beyond it. */
+static void accept_run(struct rd_session *s, uint32_t psn, uint32_t run)
+{
+	assert(s->rx_psn == psn && s->rx_high == psn);
+	rd_grant_taken(s, run);
+	rd_bits_put(&s->received, psn, run, true);
+	rd_bits_put(&s->received, psn + WIRE_RD_WINDOW, run, false);
+	rd_bits_put(&s->delivered, psn + WIRE_RD_WINDOW, run, false);
+	rd_bits_put(&s->refused, psn + WIRE_RD_WINDOW, run, false);
+	s->rx_psn = s->rx_high = psn + run;
 }
 
 static void mark_refused(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
@@ -337,7 +349,7 @@ static inline void note_data(struct fw_nic *nic, struct rd_session *s, const str
 			     uint32_t psn, uint32_t packets)
 {
 	FW_ADD(nic, rd_rx_packets, packets);
-	for (uint32_t i = 0; i < packets; i++)
+	for (uint32_t i = 0; __builtin_expect(nic->trace != NULL, 0) && i < packets; i++)
 		fw_trace(nic, TRACE_RD_RX, pkt->dst_qpn, pkt->src_qpn, psn + i);
 	rd_ack_due(nic, s);
 	s->rx_data = fw_moment_now(nic);
@@ -426,8 +438,7 @@ static bool deliver_run(struct fw_nic *nic, struct rd_session *s, uint32_t psn, 
 		refuse_run(nic, s, psn, run);
 		return true;
 	}
-	for (uint32_t i = 1; i + 1 < run; i++)
-		rd_bit_set(&s->delivered, psn + i);
+	rd_bits_put(&s->delivered, psn, run - 1, true);
 	rd_run_part(pkt, head, pkt->data_bytes - head, &part);
 	(void)rd_rx_deliver(nic, s, psn + run - 1, qp, &part, NULL);
 	return s->epoch == epoch;
@@ -480,8 +491,7 @@ static bool rx_run_whole(struct fw_nic *nic, struct rd_session *s, struct rdmap_
 	} else if (!deliver_run(nic, s, psn, qp, pkt, run)) {
 		return true;
 	}
-	for (uint32_t i = 0; i < run; i++)
-		accept(s, psn + i);
+	accept_run(s, psn, run);
 	if (!pkt->last)
 		rd_timer_watch(nic, s);
 	return true;

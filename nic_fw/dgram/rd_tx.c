@@ -399,7 +399,13 @@ static uint32_t tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow 
 		return 0;
 	}
 	for (i = 1; i < run; i++) {
-		fill_slot(nic, s, flow, psn + i, msg->sent_bytes + i * s->segment_bytes, 1);
+		uint32_t offset = msg->sent_bytes + i * s->segment_bytes;
+		struct rd_slot *next = &s->tx->slot[(psn + i) % WIRE_RD_WINDOW];
+
+		*next = *slot;
+		next->offset = offset;
+		next->bytes = i + 1 < run ? s->segment_bytes : msg->sent_bytes + bytes - offset;
+		next->flow_distance = 1;
 		fw_trace(nic, TRACE_RD_TX, msg->src_qpn, msg->wr_id, psn + i);
 	}
 	if (s->tx_psn == s->tx_una) {

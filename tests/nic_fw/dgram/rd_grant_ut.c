@@ -71,7 +71,7 @@ static void run_all(uint32_t n, uint32_t packets, uint32_t rtt_ns, uint32_t *cou
 				continue;
 			nic.now_ns += 3000;
 			rx(i, peer[i].rx_used + 1, true, rtt_ns);
-			rd_grant_taken(&peer[i]);
+			rd_grant_taken(&peer[i], 1);
 			count[i]++;
 			packets--;
 		}
@@ -211,7 +211,7 @@ static void claims_beside_others(void)
 				continue;
 			nic.now_ns += 3000;
 			rx(i, peer[i].rx_used + 1, true, 20000);
-			rd_grant_taken(&peer[i]);
+			rd_grant_taken(&peer[i], 1);
 			count[i]++;
 		}
 	}
@@ -248,7 +248,7 @@ static void keepers(void)
 				continue;
 			nic.now_ns += 3000;
 			rx(i, peer[i].rx_used + 1, true, 10000);
-			rd_grant_taken(&peer[i]);
+			rd_grant_taken(&peer[i], 1);
 			count[i]++;
 		}
 	}
@@ -296,7 +296,7 @@ static void feigned_path_at_start(void)
 			nic.now_ns += 3000;
 			rx(i, peer[i].rx_used + 1, true,
 			   (i == 2 ? 1000000000 : 100000) + (k < 20 ? 0 : 5000));
-			rd_grant_taken(&peer[i]);
+			rd_grant_taken(&peer[i], 1);
 		}
 	CU_ASSERT_FALSE(nic.rd.grants.line.ramp);
 	/* 4126 bytes in 3 us, for 110 us */
@@ -336,7 +336,7 @@ static void a_run(void)
 	begin(2);
 	for (uint32_t i = 0; i < 2; i++) {
 		rx(i, 1, true, 0);
-		rd_grant_taken(&peer[i]);
+		rd_grant_taken(&peer[i], 1);
 		nic.rd.grants.askers = 1;
 	}
 	for (uint32_t used = 2; used <= 6; used++) {
@@ -367,7 +367,7 @@ static void rx_run(uint32_t i, uint16_t packets, uint32_t rtt_ns)
 
 	rd_grant_rx(&nic, &peer[i], &pkt, &rd);
 	while (packets--)
-		rd_grant_taken(&peer[i]);
+		rd_grant_taken(&peer[i], 1);
 }
 
 /* Runs whose last packets are never a sampled one show the path all the same. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Headers of the packets of a run, and their CRC32Cs, which are computed with fewer steps: the same
- * for each length of a run, tagged and untagged, first pieces and last, with numbers that wrap.
+ * for each length of a run, tagged and untagged, first pieces and last, with numbers that wrap. And
+ * bits of a window's PSNs, several at once.
  */
 #include <string.h>
 
@@ -89,4 +90,28 @@ static void each_packet(void)
 	CU_ASSERT_EQUAL(to->ddp_ctrl, WIRE_DDP_TAGGED | WIRE_DDP_LAST);
 }
 
-UT_MAIN("nic_fw/dgram/rd_run", UT(same_crcs), UT(each_packet))
+/* Bits of several PSNs at once, over the ends of words and of the table, beside one by one. */
+static void several_bits(void)
+{
+	for (uint32_t psn = 0; psn < 512; psn++) {
+		for (uint32_t n = 1; n <= 64; n++) {
+			struct rd_bits bits[2] = {0};
+
+			for (uint32_t value = 0; value < 2; value++) {
+				struct rd_bits *one = &bits[0];
+
+				memset(bits, value ? 0 : 0xff, sizeof(bits));
+				for (uint32_t i = 0; i < n; i++) {
+					if (value)
+						rd_bit_set(one, psn + i);
+					else
+						rd_bit_clear(one, psn + i);
+				}
+				rd_bits_put(&bits[1], psn, n, value);
+				CU_ASSERT(memcmp(&bits[0], &bits[1], sizeof(bits[0])) == 0);
+			}
+		}
+	}
+}
+
+UT_MAIN("nic_fw/dgram/rd_run", UT(same_crcs), UT(each_packet), UT(several_bits))
