@@ -129,4 +129,19 @@ static void read_back_is_judged_at_once(void)
 	end(true);
 }
 
-UT_MAIN("sim/wl_verbs", UT(read_back_before_the_write_ends), UT(read_back_is_judged_at_once))
+/* A request to a queue pair that is not there is refused; a short limit may run out before. */
+static void to_nobody(void)
+{
+	memset(&qp, 0, sizeof(qp));
+	qp.proc = &proc;
+	qp.state = WV_LIVE;
+	qp.model.type = WEFT_QPT_RD;
+	CU_ASSERT_EQUAL(wv_outcomes(&qp, NULL), SIM_MAY(REM_OP_ERR));
+	qp.short_retry = true;
+	CU_ASSERT_EQUAL(wv_outcomes(&qp, NULL), SIM_MAY(REM_OP_ERR) | SIM_MAY(RETRY_EXC_ERR));
+	qp.state = WV_GONE;
+	CU_ASSERT_EQUAL(wv_outcomes(&qp, NULL), SIM_MAY(WR_FLUSH_ERR));
+}
+
+UT_MAIN("sim/wl_verbs", UT(read_back_before_the_write_ends), UT(read_back_is_judged_at_once),
+	UT(to_nobody))
