@@ -274,12 +274,13 @@ bool cq_post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
 void cq_arm(struct fw_nic *nic, struct fw_cq *cq)
 {
 	uint32_t arm = __atomic_load_n(&cq->record->arm, __ATOMIC_ACQUIRE);
-	uint32_t unpolled = (cq->prod - arm) & HW_CQ_ARM_INDEX;
+	uint32_t unpolled = (cq_visible(cq) - arm) & HW_CQ_ARM_INDEX;
 	bool solicited = arm & HW_CQ_ARM_SOLICITED;
 
 	if (!(arm & HW_CQ_ARM_ARMED) || !cq->event_queue)
 		return;
-	/* An impossible index costs the process a superfluous event. */
+	/* An impossible index, of an entry that waits too, costs the process a superfluous event.
+	 */
 	if (unpolled > cq->mask + 1)
 		unpolled = cq->mask + 1;
 	/*
@@ -288,7 +289,7 @@ void cq_arm(struct fw_nic *nic, struct fw_cq *cq)
 	 */
 	cq->armed_solicited = solicited && !(cq->armed && !cq->armed_solicited);
 	cq->armed = true;
-	cq->arm_index = cq->prod - unpolled;
+	cq->arm_index = cq_visible(cq) - unpolled;
 	/* Keeps the signed distance meaningful after 2^31 entries none of which was solicited. */
 	if (cq->prod - cq->solicited_prod > cq->mask + 1)
 		cq->solicited_prod = cq->prod - (cq->mask + 1);

@@ -509,6 +509,43 @@ static void entries_wait_for_late_copies(void)
 	fw_ut_end(&ut);
 }
 
+/* Completions that vector 0 counts as told. */
+static uint64_t told(const struct fw_ut *ut)
+{
+	const struct moder_vector *vector = &ut->nic->host.vectors[0];
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < sizeof(vector->wait) / sizeof(vector->wait[0]); i++)
+		sum += vector->wait[i];
+	return sum;
+}
+
+/*
+ * A process arms behind entries that wait for a late copy and that it cannot have seen: its lie
+ * counts at most a queue's entries on the vector that it shares with others.
+ */
+static void armed_behind_late_entries(void)
+{
+	struct hw_eqe eqe;
+	struct fw_ut ut;
+	struct fw_cq *cq;
+	uint32_t eq;
+
+	fw_ut_begin(&ut);
+	eq = fw_ut_eq(&ut, 0, 64);
+	cq = host_cq(ut.nic, 0, 4, eq);
+	begin_late_copy(&ut);
+	CU_ASSERT_TRUE(post_failed(&ut, cq, 0));
+	CU_ASSERT_TRUE(post_failed(&ut, cq, 1));
+	arm(&ut, cq, 2, false);
+	fw_ut_poll(&ut, 1000000);
+	(void)fw_ut_event(&ut, 0, eq, &eqe);
+	CU_ASSERT_TRUE(told(&ut) <= 4);
+	end_late_copy(&ut);
+	CU_ASSERT_TRUE(told(&ut) <= 8);
+	fw_ut_end(&ut);
+}
+
 static bool tells_last_wqe(struct fw_ut *ut, const struct fw_qp *qp)
 {
 	struct hw_eqe eqe;
@@ -635,7 +672,7 @@ static void an_entry_appears_during_a_resize(void)
 	fw_ut_end(&ut);
 }
 
-UT_MAIN("nic_fw/host/cq", UT(entries_wait_for_late_copies),
+UT_MAIN("nic_fw/host/cq", UT(entries_wait_for_late_copies), UT(armed_behind_late_entries),
 	UT(the_last_receive_is_told_behind_late_entries), UT(waiting_entries_are_resized),
 	UT(an_entry_appears_during_a_resize), UT(phases_flip_every_turn), UT(every_field_arrives),
 	UT(indices_wrap_at_2_32), UT(overrun_is_told_once_and_is_final),
