@@ -86,10 +86,11 @@ static void set_up(enum weft_qp_type qp)
 
 static void deliver(uint64_t seq, uint64_t says)
 {
-	uint32_t slot = num_msgs % WINDOW;
+	uint32_t slot;
 
 	if (next_msg == num_msgs)
 		next_msg = num_msgs = 0;
+	slot = num_msgs % WINDOW;
 	pattern_fill(ep_rx(&ep, slot), SIZE, seq, WINDOW);
 	msgs[num_msgs++] = (struct ep_msg){.seq = says, .slot = slot, .bytes = SIZE};
 }
@@ -223,6 +224,49 @@ static void ud_counts_lost(void)
 	CU_ASSERT_EQUAL(rx.next, 4);
 }
 
+/* A duplicate of an earlier message, and a later one, may be found in a Write-Record's place. */
+static void write_is_overwritten(void)
+{
+	struct stream_rx rx = {.ep = &ep};
+
+	set_up(WEFT_QPT_UD);
+	opts.op = BENCH_WRITE;
+	deliver(1, 1 + WINDOW); /* the place has message 1; 9 is reported */
+	CU_ASSERT(stream_recv(&rx) >= 0);
+	CU_ASSERT_EQUAL(rx.flow.errors, 0);
+	CU_ASSERT_EQUAL(rx.num_doubts, 1);
+	deliver(1, 1);
+	CU_ASSERT(stream_recv(&rx) >= 0);
+	CU_ASSERT_EQUAL(rx.num_doubts, 0);
+	deliver(2 + WINDOW, 2);
+	deliver(3 + 65 * WINDOW, 3); /* too far away */
+	CU_ASSERT(stream_recv(&rx) >= 0);
+	CU_ASSERT_EQUAL(rx.flow.errors, 1);
+	stream_account(&rx);
+	CU_ASSERT_EQUAL(rx.flow.errors, 1);
+}
+
+/* Without the duplicate, an earlier message in the place is an error: nothing was written. */
+static void write_is_missing(void)
+{
+	struct stream_rx rx = {.ep = &ep};
+
+	set_up(WEFT_QPT_UD);
+	opts.op = BENCH_WRITE;
+	deliver(1, 1 + WINDOW);
+	deliver(2, 2);
+	CU_ASSERT(stream_recv(&rx) >= 0);
+	stream_account(&rx);
+	CU_ASSERT_EQUAL(rx.flow.errors, 1);
+	/* Sends have a buffer each: nothing overwrites it. */
+	rx = (struct stream_rx){.ep = &ep};
+	set_up(WEFT_QPT_UD);
+	deliver(1, 1 + WINDOW);
+	deliver(1, 1);
+	CU_ASSERT(stream_recv(&rx) >= 0);
+	CU_ASSERT(rx.flow.errors >= 1);
+}
+
 static void warm_up_is_not_measured(void)
 {
 	struct stream_rx rx = {.ep = &ep, .warmup = 4};
@@ -243,4 +287,4 @@ static void warm_up_is_not_measured(void)
 
 UT_MAIN("tools/stream", UT(window_holds), UT(impossible_credit), UT(ends_when_acknowledged),
 	UT(ud_gives_up_lost), UT(receiver_credits), UT(wrong_bytes_count), UT(ud_counts_lost),
-	UT(warm_up_is_not_measured))
+	UT(write_is_overwritten), UT(write_is_missing), UT(warm_up_is_not_measured))

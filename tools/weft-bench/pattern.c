@@ -171,6 +171,18 @@ size_t pattern_check(const uint8_t *p, size_t bytes, uint64_t seq, uint32_t slot
 }
 #endif
 
+size_t pattern_check_two(const uint8_t *p, size_t bytes, uint64_t seq, uint64_t other,
+			 uint32_t slots)
+{
+	uint64_t seed = seed_of(bytes, seq, slots), other_seed = seed_of(bytes, other, slots);
+	size_t i = 0;
+
+	while (i < bytes && (find_diff(p, i, i + 1, seed, seq) > i ||
+			     find_diff(p, i, i + 1, other_seed, other) > i))
+		i++;
+	return i;
+}
+
 void pattern_wipe(uint8_t *p, size_t bytes)
 {
 	if (!pattern_stamps)

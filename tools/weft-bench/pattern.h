@@ -37,6 +37,10 @@ void pattern_refill(uint8_t *p, size_t bytes, uint64_t seq, uint32_t slots);
  */
 size_t pattern_check(const uint8_t *p, size_t bytes, uint64_t seq, uint32_t slots);
 
+/* The same where each byte may be of message other, too, which has the same place. Slow. */
+size_t pattern_check_two(const uint8_t *p, size_t bytes, uint64_t seq, uint64_t other,
+			 uint32_t slots);
+
 /* Wipes the place of a message that was compared; not with stamps. */
 void pattern_wipe(uint8_t *p, size_t bytes);
 

@@ -27,6 +27,10 @@ struct stream_tx {
 	void *arg;
 };
 
+enum {
+	STREAM_DOUBTS = 16, /* messages seen in places of others, of which the report is to come */
+};
+
 struct stream_rx {
 	struct ep *ep;
 	uint64_t next;   /* one more than the highest number received */
@@ -35,6 +39,9 @@ struct stream_rx {
 	uint64_t first_ns, last_ns;
 	bool untimed; /* messages received since last_ns */
 	struct flow flow;
+	/* Write-Record: messages that must still be reported, or an error; see stream.c. */
+	uint64_t doubt[STREAM_DOUBTS];
+	uint32_t num_doubts;
 	/* Consumes message seq; -1 ends the stream. NULL: checks patterns. */
 	int (*take)(void *arg, const uint8_t *buf, uint32_t bytes, uint64_t seq);
 	void *arg;
