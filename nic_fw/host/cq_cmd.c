@@ -313,12 +313,15 @@ static bool resize_step(struct fw_nic *nic, struct fw_cq *cq)
 void cq_resize_show(struct fw_nic *nic, struct fw_cq *cq, uint32_t index)
 {
 	const struct cq_resize *r = &cq->resize;
-	struct hw_cqe *ring;
+	struct hw_cqe *slot;
 
 	if (!r->serial || (int32_t)(r->copied - index) <= 0)
 		return;
-	ring = client_bar(&nic->host.clients[cq->client], r->offset);
-	ring[index & (r->entries - 1)].phase = !(index & r->entries);
+	slot = client_bar(&nic->host.clients[cq->client], r->offset);
+	slot += index & (r->entries - 1);
+	/* It was copied before its status, opcode and flags were stored. */
+	*slot = cq->ring[index & cq->mask];
+	slot->phase = !(index & r->entries);
 }
 
 static void resize_over(struct fw_nic *nic, struct fw_cq *cq, struct hw_resp_create_cq *resp)
