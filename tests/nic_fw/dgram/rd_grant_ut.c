@@ -257,7 +257,7 @@ static void keepers(void)
 	/* Packets of data make a peer as good as others again. */
 	CU_ASSERT_TRUE(peer[0].rx_doubt >= GRANT_DOUBT_MIN);
 	for (i = 0; i < UINT8_MAX; i++)
-		rd_grant_taken(&peer[0]);
+		rd_grant_taken(&peer[0], 1);
 	CU_ASSERT_EQUAL(peer[0].rx_doubt, 0);
 }
 
@@ -341,13 +341,13 @@ static void a_run(void)
 	}
 	for (uint32_t used = 2; used <= 6; used++) {
 		rx(0, used, true, 0);
-		rd_grant_taken(&peer[0]);
+		rd_grant_taken(&peer[0], 1);
 	}
 	rd.used = 2;
 	rd.timestamp = be32_put(++told[1]);
 	rd_grant_rx(&nic, &peer[1], &pkt, &rd);
 	for (uint32_t i = 0; i < 5; i++)
-		rd_grant_taken(&peer[1]);
+		rd_grant_taken(&peer[1], 1);
 	CU_ASSERT_EQUAL(peer[1].rx_used, 6);
 	CU_ASSERT_EQUAL(peer[1].rx_used, peer[0].rx_used);
 	CU_ASSERT_EQUAL(peer[1].rx_taken, peer[0].rx_taken);
@@ -375,7 +375,7 @@ static void runs_show_the_path(void)
 {
 	begin(1);
 	rx(0, 1, true, 0);
-	rd_grant_taken(&peer[0]);
+	rd_grant_taken(&peer[0], 1);
 	CU_ASSERT_EQUAL(fw_floor_ns(&peer[0].rx_path), 0);
 	for (uint32_t run = 0; run < 80; run++) {
 		nic.now_ns += 3000;
