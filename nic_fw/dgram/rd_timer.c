@@ -15,11 +15,29 @@ enum {
 };
 #define ASK_NS UINT64_C(1000000)
 
+/*
+ * Limits the back-off to the time-out of the QP whose packet is the oldest: its limit counts on
+ * (retry_cnt + 1) of them. Else the tries are used up early in a congestion, and the limit runs out
+ * between two of them.
+ */
+static uint64_t rd_timer_back_off_ns(const struct rd_session *s, uint64_t rto_ns)
+{
+	uint64_t ns = rto_ns << s->backoff, most_ns;
+	const struct rd_flow *flow = s->tx ? s->tx->slot[s->tx_una % WIRE_RD_WINDOW].flow : NULL;
+
+	if (!flow || !flow->qp->attr.timeout)
+		return ns;
+	most_ns = UINT64_C(4096) << (flow->qp->attr.timeout & 31);
+	if (most_ns < rto_ns)
+		most_ns = rto_ns;
+	return ns < most_ns ? ns : most_ns;
+}
+
 static uint64_t rd_timer_rto_ns(const struct fw_nic *nic, const struct rd_session *s)
 {
 	uint64_t ns = fw_rtt_timeout_ns(&s->rtt, RD_INITIAL_RTO_NS, RD_MIN_RTO_NS);
 
-	ns <<= s->backoff;
+	ns = rd_timer_back_off_ns(s, ns);
 	/* Many sessions that lost packets to one queue must not all retry at one time. */
 	if (s->backoff && !nic->config.cc_off)
 		ns += ns / 512 * (fw_hash(s->epoch, s->backoff, s->tx_una) & 255);

@@ -197,6 +197,33 @@ static void limit_of_one(void)
 	rp_end(&rp);
 }
 
+/*
+ * The round trip was long when the tries began: the back-off would pass the limit after few of
+ * them. They are as far apart as the QP's time-out says, so the last one is not long ago.
+ */
+static void tries_within_a_limit(void)
+{
+	uint64_t timeout_ns = UINT64_C(4096) << 14, limit_ns = timeout_ns * 8, last_ns;
+	struct hw_cqe cqe = {0};
+	uint32_t i;
+
+	begin(20000000, 2000000);
+	set_limit(0, 14, 7);
+	write_one(0, 1);
+	last_ns = rp.wire.now_ns;
+	while (!rp_scqe(&rp, 0, &cqe) && rp.wire.now_ns < last_ns + 2 * limit_ns)
+		rp_run(&rp, 1000000);
+	CU_ASSERT_EQUAL(cqe.status, HW_STATUS_RETRY_EXC_ERR);
+	CU_ASSERT_TRUE(rp.wire.now_ns - last_ns >= limit_ns);
+	CU_ASSERT_TRUE(rp.wire.now_ns - last_ns <= limit_ns + timeout_ns + 1000000);
+	for (i = 0; i < num_seen; i++) {
+		CU_ASSERT_TRUE(seen[i].at_ns - last_ns <= timeout_ns);
+		last_ns = seen[i].at_ns;
+	}
+	CU_ASSERT_TRUE(num_seen >= 8);
+	end();
+}
+
 /* The core gets no processor for long: this does not count as silence of its peers. */
 static void limit_of_an_absent_core(void)
 {
@@ -409,5 +436,6 @@ static void rnr_codes(void)
 }
 
 UT_MAIN("pair/rd_timer", UT(probe_and_back_off), UT(floors), UT(progress), UT(limit_of_one),
-	UT(limit_of_an_absent_core), UT(answer_to_an_absent_core), UT(limit_of_one_never_sent),
-	UT(limit_of_rc), UT(voids_end), UT(death_of_a_responder), UT(slow_responder), UT(rnr_codes))
+	UT(tries_within_a_limit), UT(limit_of_an_absent_core), UT(answer_to_an_absent_core),
+	UT(limit_of_one_never_sent), UT(limit_of_rc), UT(voids_end), UT(death_of_a_responder),
+	UT(slow_responder), UT(rnr_codes))
