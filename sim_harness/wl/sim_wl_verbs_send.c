@@ -90,7 +90,7 @@ uint32_t wv_outcomes(const struct wv_qp *qp, const struct wv_qp *dst)
 		return SIM_MAY(WR_FLUSH_ERR);
 	if (qp->model.type == WEFT_QPT_UD)
 		return allowed;
-	/* Nobody answers for longer than the limit while the path is cut. */
+	/* No peer answers for longer than the limit while the path is cut. */
 	if (!dst)
 		return SIM_MAY(REM_OP_ERR) | (qp->short_retry ? SIM_MAY(RETRY_EXC_ERR) : 0);
 	if (dst->state == WV_GONE)
