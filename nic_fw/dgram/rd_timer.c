@@ -23,8 +23,12 @@ enum {
 static uint64_t rd_timer_back_off_ns(const struct rd_session *s, uint64_t rto_ns)
 {
 	uint64_t ns = rto_ns << s->backoff, most_ns;
-	const struct rd_flow *flow = s->tx ? s->tx->slot[s->tx_una % WIRE_RD_WINDOW].flow : NULL;
+	const struct rd_flow *flow;
 
+	/* With nothing in flight the slots are those of earlier packets. */
+	if (!s->tx || s->tx_una == s->tx_psn)
+		return ns;
+	flow = s->tx->slot[s->tx_una % WIRE_RD_WINDOW].flow;
 	if (!flow || !flow->qp->attr.timeout)
 		return ns;
 	most_ns = UINT64_C(4096) << (flow->qp->attr.timeout & 31);
