@@ -58,65 +58,51 @@ static uint32_t crc_portable(uint32_t crc, const uint8_t *data, size_t bytes)
 	return crc;
 }
 
+#if defined(__x86_64__) || defined(__aarch64__)
 #if defined(__x86_64__)
-__attribute__((target("sse4.2"))) static uint32_t crc_instruction(uint32_t crc, const uint8_t *data,
-								  size_t bytes)
+#define ACCEL_CRC_TARGET __attribute__((target("sse4.2")))
+#define ACCEL_CRC_8      _mm_crc32_u8
+#define ACCEL_CRC_16     _mm_crc32_u16
+#define ACCEL_CRC_32     _mm_crc32_u32
+#define ACCEL_CRC_64     (uint32_t) _mm_crc32_u64
+#else
+#define ACCEL_CRC_TARGET __attribute__((target("+crc")))
+#define ACCEL_CRC_8      __crc32cb
+#define ACCEL_CRC_16     __crc32ch
+#define ACCEL_CRC_32     __crc32cw
+#define ACCEL_CRC_64     __crc32cd
+#endif
+
+ACCEL_CRC_TARGET static uint32_t crc_instruction(uint32_t crc, const uint8_t *data, size_t bytes)
 {
-	uint64_t c = crc;
 	uint64_t word;
 	uint32_t half;
 	uint16_t quarter;
 
 	for (; bytes >= 8; bytes -= 8, data += 8) {
 		memcpy(&word, data, 8);
-		c = _mm_crc32_u64(c, word);
+		crc = ACCEL_CRC_64(crc, word);
 	}
-	crc = (uint32_t)c;
 	if (bytes & 4) {
 		memcpy(&half, data, 4);
-		crc = _mm_crc32_u32(crc, half);
+		crc = ACCEL_CRC_32(crc, half);
 		data += 4;
 	}
 	if (bytes & 2) {
 		memcpy(&quarter, data, 2);
-		crc = _mm_crc32_u16(crc, quarter);
+		crc = ACCEL_CRC_16(crc, quarter);
 		data += 2;
 	}
-	return bytes & 1 ? _mm_crc32_u8(crc, *data) : crc;
+	return bytes & 1 ? ACCEL_CRC_8(crc, *data) : crc;
 }
 
 static bool crc_instruction_present(void)
 {
+#if defined(__x86_64__)
 	return __builtin_cpu_supports("sse4.2");
-}
-#elif defined(__aarch64__)
-__attribute__((target("+crc"))) static uint32_t crc_instruction(uint32_t crc, const uint8_t *data,
-								size_t bytes)
-{
-	uint64_t word;
-	uint32_t half;
-	uint16_t quarter;
-
-	for (; bytes >= 8; bytes -= 8, data += 8) {
-		memcpy(&word, data, 8);
-		crc = __crc32cd(crc, word);
-	}
-	if (bytes & 4) {
-		memcpy(&half, data, 4);
-		crc = __crc32cw(crc, half);
-		data += 4;
-	}
-	if (bytes & 2) {
-		memcpy(&quarter, data, 2);
-		crc = __crc32ch(crc, quarter);
-		data += 2;
-	}
-	return bytes & 1 ? __crc32cb(crc, *data) : crc;
-}
-
-static bool crc_instruction_present(void)
-{
+#else
 	return getauxval(AT_HWCAP) & HWCAP_CRC32;
+#endif
 }
 #else
 static uint32_t crc_instruction(uint32_t crc, const uint8_t *data, size_t bytes)
