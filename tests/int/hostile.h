@@ -457,6 +457,24 @@ static inline struct hw_cqe completion(struct victim *v, uint32_t i)
 	return got;
 }
 
+/* Returns the completions so far; with well the first failure ends the program. */
+static inline uint32_t completions(struct victim *v, uint32_t seen, bool well)
+{
+	const uint32_t entries = v->cq_resp.entries;
+
+	for (;; seen++) {
+		const struct hw_cqe *cqe =
+		    (const struct hw_cqe *)(v->bar + v->cq_resp.ring_offset) + seen % entries;
+
+		if (__atomic_load_n(&cqe->phase, __ATOMIC_ACQUIRE) != !(seen / entries & 1))
+			break;
+		if (well && cqe->status != HW_STATUS_SUCCESS)
+			die("a request ended with %u", cqe->status);
+	}
+	__atomic_store_n((uint32_t *)(v->bar + v->cq_resp.record_offset), seen, __ATOMIC_RELEASE);
+	return seen;
+}
+
 /* Parses the command line of both programs: SOCKET SEED ROUNDS. Returns the rounds. */
 static inline uint32_t hostile_args(int argc, char **argv)
 {

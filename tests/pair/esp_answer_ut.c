@@ -58,14 +58,6 @@ static void request(uint8_t opcode, uint64_t wr_id, uint32_t rkey)
 	rp_req(&rp, 0, qa, &req);
 }
 
-static bool all(const uint8_t *p, uint32_t n, uint8_t value)
-{
-	while (n--)
-		if (p[n] != value)
-			return false;
-	return true;
-}
-
 static void begin(void)
 {
 	const struct hw_qp_attr attr = {
@@ -119,7 +111,7 @@ static void read_whose_memory_goes(enum gone gone, bool lost)
 		while (!rp_scqe(&rp, 0, &cqe))
 			rp_run(&rp, 1000);
 		CU_ASSERT_TRUE(cqe.wr_id == 1 && cqe.status == HW_STATUS_SUCCESS);
-		CU_ASSERT_TRUE(all(A->mem + SINK, BYTES, 0xee));
+		CU_ASSERT_TRUE(rp_all(A->mem + SINK, BYTES, 0xee));
 	}
 	if (gone == DEREGISTERED) {
 		CU_ASSERT_EQUAL(rp_dereg(&rp, 1, rkey), 0);
@@ -140,7 +132,7 @@ static void answer_that_came_has_no_fault(void)
 		request(HW_WQE_WRITE, 2, 0);
 		rp_run(&rp, UINT64_C(1000) * MS);
 		rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
-		CU_ASSERT_TRUE(all(B->mem + DST, BYTES, 0x11));
+		CU_ASSERT_TRUE(rp_all(B->mem + DST, BYTES, 0x11));
 		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, terminates_tx), 0);
 		over();
 	}
@@ -164,7 +156,7 @@ static void request_behind_a_faulty_answer(void)
 		rp_run(&rp, UINT64_C(1000) * MS);
 		rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ACCESS_ERR);
 		rp_expect_send(&rp, 0, 2, HW_STATUS_WR_FLUSH_ERR);
-		CU_ASSERT_TRUE(all(B->mem + DST, BYTES, 0xee));
+		CU_ASSERT_TRUE(rp_all(B->mem + DST, BYTES, 0xee));
 		CU_ASSERT_EQUAL(qa->state, HW_QPS_ERR);
 		over();
 	}

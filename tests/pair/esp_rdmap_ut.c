@@ -128,14 +128,6 @@ static void request(uint8_t opcode, uint64_t wr_id, uint32_t stag)
 	rp_req(&rp, 0, qa, &req);
 }
 
-static bool all(const uint8_t *p, uint32_t n, uint8_t value)
-{
-	while (n--)
-		if (p[n] != value)
-			return false;
-	return true;
-}
-
 static void check_lie(uint32_t number)
 {
 	struct hw_cqe cqe;
@@ -150,7 +142,7 @@ static void check_lie(uint32_t number)
 	CU_ASSERT_TRUE(lied);
 	if (lie->waits) {
 		CU_ASSERT_FALSE(rp_scqe(&rp, 0, &cqe));
-		CU_ASSERT_TRUE(all(A->mem + SINK, BYTES, 0));
+		CU_ASSERT_TRUE(rp_all(A->mem + SINK, BYTES, 0));
 		/* The peer is there, and never sends it again. */
 		rp_run(&rp, UINT64_C(40000) * MS);
 	}
@@ -158,10 +150,10 @@ static void check_lie(uint32_t number)
 	if (cqe.status != lie->send)
 		printf("\n    lie %u: status %d, not %d", number, cqe.status, lie->send);
 	CU_ASSERT_EQUAL(cqe.status, lie->send);
-	CU_ASSERT_TRUE(all(A->mem + SINK - GUARD, GUARD, 0));
-	CU_ASSERT_TRUE(all(A->mem + SINK + BYTES, GUARD, 0));
-	CU_ASSERT_TRUE(all(B->mem + DST - GUARD, GUARD, 0x22));
-	CU_ASSERT_TRUE(all(B->mem + DST + BYTES, GUARD, 0x22));
+	CU_ASSERT_TRUE(rp_all(A->mem + SINK - GUARD, GUARD, 0));
+	CU_ASSERT_TRUE(rp_all(A->mem + SINK + BYTES, GUARD, 0));
+	CU_ASSERT_TRUE(rp_all(B->mem + DST - GUARD, GUARD, 0x22));
+	CU_ASSERT_TRUE(rp_all(B->mem + DST + BYTES, GUARD, 0x22));
 	/* The lie may have ended either QP. */
 	rp.filter = NULL;
 	CU_ASSERT_EQUAL(rp_modify(&rp, 0, qa, HW_QPS_ERR, 0, NULL), 0);
@@ -476,9 +468,9 @@ static void lost_before_a_fault(void)
 		rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 		rp_expect_send(&rp, 0, 2, HW_STATUS_LOC_PROT_ERR);
 		rp_expect_send(&rp, 0, 3, HW_STATUS_WR_FLUSH_ERR);
-		CU_ASSERT_TRUE(all(B->mem + DST, BYTES, 1));
-		CU_ASSERT_TRUE(all(B->mem + DST + 1024, BYTES, 0xee));
-		CU_ASSERT_TRUE(all(B->mem + DST + 2048, BYTES, 0xee));
+		CU_ASSERT_TRUE(rp_all(B->mem + DST, BYTES, 1));
+		CU_ASSERT_TRUE(rp_all(B->mem + DST + 1024, BYTES, 0xee));
+		CU_ASSERT_TRUE(rp_all(B->mem + DST + 2048, BYTES, 0xee));
 		CU_ASSERT_EQUAL(qa->state, HW_QPS_ERR);
 		over();
 	}
@@ -491,7 +483,7 @@ static void first_of_two_faults(void)
 	rp_expect_send(&rp, 0, 1, HW_STATUS_LOC_PROT_ERR);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_WR_FLUSH_ERR);
 	rp_expect_send(&rp, 0, 3, HW_STATUS_WR_FLUSH_ERR);
-	CU_ASSERT_TRUE(all(B->mem + DST, 3 * 1024, 0xee));
+	CU_ASSERT_TRUE(rp_all(B->mem + DST, 3 * 1024, 0xee));
 	over();
 }
 
@@ -530,7 +522,7 @@ static void earlier_fault_later(void)
 	CU_ASSERT_TRUE_FATAL(rp_scqe(&rp, 0, &cqe));
 	CU_ASSERT_EQUAL(cqe.wr_id, 2);
 	CU_ASSERT_NOT_EQUAL(cqe.status, HW_STATUS_SUCCESS);
-	CU_ASSERT_TRUE(all(B->mem + DST, 4096, 0xee));
+	CU_ASSERT_TRUE(rp_all(B->mem + DST, 4096, 0xee));
 	CU_ASSERT_EQUAL(qa->state, HW_QPS_ERR);
 	over();
 }
@@ -574,7 +566,7 @@ static void wrong_mac(void)
 		rp_run(&rp, UINT64_C(400) * MS);
 		CU_ASSERT_EQUAL(damaged, 1);
 		rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
-		CU_ASSERT_TRUE(all(B->mem + DST, BYTES, 0x5a));
+		CU_ASSERT_TRUE(rp_all(B->mem + DST, BYTES, 0x5a));
 		over();
 	}
 }

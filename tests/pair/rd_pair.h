@@ -159,4 +159,13 @@ bool rp_filled(const uint8_t *mem, uint32_t bytes, uint32_t seed);
 
 #define RP_CNT(rp, e, name) ((rp)->end[e].nic->counters.name)
 
+/* True if n bytes have one value. */
+static inline bool rp_all(const uint8_t *p, uint32_t n, uint8_t value)
+{
+	while (n--)
+		if (p[n] != value)
+			return false;
+	return true;
+}
+
 #endif /* WEFT_TESTS_RD_PAIR_H */

@@ -62,14 +62,6 @@ static struct wire_ddp_tagged *tagged(uint32_t k)
 	return (void *)rp_info_of(&rp.wire.kept[k], 1).ddp;
 }
 
-static bool all(const uint8_t *p, uint32_t n, uint8_t value)
-{
-	while (n--)
-		if (p[n] != value)
-			return false;
-	return true;
-}
-
 /* A response that is changed on the wire: nothing outside of the read's buffer changes. */
 static void try_response(uint32_t stag, uint64_t to)
 {
@@ -86,8 +78,8 @@ static void try_response(uint32_t stag, uint64_t to)
 	rp_session(&rp, 0)->rx_taken = 0;
 	bench_wire_deliver(&rp.wire, 0);
 	rp_poll(&rp, 0);
-	CU_ASSERT_TRUE(all(p + SINK - GUARD, GUARD, 0));
-	CU_ASSERT_TRUE(all(p + SINK + 100, GUARD, 0));
+	CU_ASSERT_TRUE(rp_all(p + SINK - GUARD, GUARD, 0));
+	CU_ASSERT_TRUE(rp_all(p + SINK + 100, GUARD, 0));
 	*h = old;
 	rp_reseal(&rp.wire.kept[0]);
 }
@@ -114,14 +106,14 @@ static void forged_sinks(void)
 	for (i = 1; i < 64; i++)
 		try_response(stag ^ i, 0);
 	try_response(stag ^ STAG_SINK_FLAG, 0);
-	CU_ASSERT_TRUE(all(A->mem + SINK, 100, 0));
+	CU_ASSERT_TRUE(rp_all(A->mem + SINK, 100, 0));
 	/* Beyond the read's buffer, and before it. */
 	try_response(stag, 1);
 	try_response(stag, 100);
 	try_response(stag, UINT64_MAX);
 	try_response(stag, UINT64_MAX - 99);
 	try_response(stag, UINT64_C(1) << 32);
-	CU_ASSERT_TRUE(all(A->mem + SINK, 100, 0));
+	CU_ASSERT_TRUE(rp_all(A->mem + SINK, 100, 0));
 	/* For a request of another number: contexts come back with the same STag. */
 	for (i = 1; i < 8; i++) {
 		struct wire_dgram *dgram = rp_info_of(&rp.wire.kept[0], 1).dgram;
@@ -131,11 +123,11 @@ static void forged_sinks(void)
 		try_response(stag, 0);
 		dgram->ssn = ssn;
 	}
-	CU_ASSERT_TRUE(all(A->mem + SINK, 100, 0));
+	CU_ASSERT_TRUE(rp_all(A->mem + SINK, 100, 0));
 	CU_ASSERT_FALSE(rp_scqe(&rp, 0, &cqe));
 	/* The unchanged response is accepted. */
 	try_response(stag, 0);
-	CU_ASSERT_TRUE(all(A->mem + SINK, 100, 0xab));
+	CU_ASSERT_TRUE(rp_all(A->mem + SINK, 100, 0xab));
 	rp.filter = NULL;
 	bench_wire_forget(&rp.wire);
 	rp_quiet(&rp);
@@ -563,7 +555,7 @@ static void responder_in_sqe(void)
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 1, 5, HW_STATUS_LOC_PROT_ERR);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
-	CU_ASSERT_TRUE(all(A->mem + SINK, 8, 0x5a));
+	CU_ASSERT_TRUE(rp_all(A->mem + SINK, 8, 0x5a));
 	rp_end(&rp);
 }
 
@@ -590,8 +582,8 @@ static void responder_in_rtr(void)
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
-	CU_ASSERT_TRUE(all(A->mem + SINK, 3000, 0x5a));
-	CU_ASSERT_TRUE(all(A->mem + SINK + 4096, 8, 0x5a));
+	CU_ASSERT_TRUE(rp_all(A->mem + SINK, 3000, 0x5a));
+	CU_ASSERT_TRUE(rp_all(A->mem + SINK + 4096, 8, 0x5a));
 	CU_ASSERT_EQUAL(B->mem[4096], 0x5b);
 	/* The process that delays RTS until the first packet was notified of it, once. */
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, events), 0);

@@ -30,24 +30,6 @@ static uint32_t reg(struct victim *v, uint8_t *mem, uint64_t bytes)
 	return resp.u.mr.stag;
 }
 
-/* Returns the completions so far; the first failure ends the program. */
-static uint32_t completions(struct victim *v, uint32_t seen)
-{
-	const uint32_t entries = v->cq_resp.entries;
-
-	for (;; seen++) {
-		const struct hw_cqe *cqe =
-		    (const struct hw_cqe *)(v->bar + v->cq_resp.ring_offset) + seen % entries;
-
-		if (__atomic_load_n(&cqe->phase, __ATOMIC_ACQUIRE) != !(seen / entries & 1))
-			break;
-		if (cqe->status != HW_STATUS_SUCCESS)
-			die("a request ended with %u", cqe->status);
-	}
-	__atomic_store_n((uint32_t *)(v->bar + v->cq_resp.record_offset), seen, __ATOMIC_RELEASE);
-	return seen;
-}
-
 int main(int argc, char **argv)
 {
 	uint64_t bytes, pages, posted = 0, done = 0;
@@ -73,7 +55,7 @@ int main(int argc, char **argv)
 	sink = v;
 	sink.stag = stag;
 	while (done < pages) {
-		done = completions(&v, (uint32_t)done);
+		done = completions(&v, (uint32_t)done, true);
 		if (posted == pages || posted - done == OUTSTANDING) {
 			usleep(50);
 			continue;

@@ -212,21 +212,6 @@ static uint8_t *slow_memory(uint64_t hold_ms, int *tell, pid_t *server)
 
 /* ---- the client */
 
-static uint32_t completions(struct victim *v, uint32_t seen)
-{
-	const uint32_t entries = v->cq_resp.entries;
-
-	for (;; seen++) {
-		const struct hw_cqe *cqe =
-		    (const struct hw_cqe *)(v->bar + v->cq_resp.ring_offset) + seen % entries;
-
-		if (__atomic_load_n(&cqe->phase, __ATOMIC_ACQUIRE) != !(seen / entries & 1))
-			break;
-	}
-	__atomic_store_n((uint32_t *)(v->bar + v->cq_resp.record_offset), seen, __ATOMIC_RELEASE);
-	return seen;
-}
-
 /*
  * Not by stdio: while weftd waits for a page, the address space of this process is locked, so an
  * allocation would wait as well.
@@ -255,7 +240,7 @@ static void attack(struct victim *v, uint8_t *slow, uint32_t stag, int tell, pid
 		struct pollfd p = {.fd = tell, .events = POLLIN};
 		uint64_t page = (uint64_t)(posted % FILE_PAGES) * PAGE;
 
-		done = completions(v, done);
+		done = completions(v, done, false);
 		if (posted - done < OUTSTANDING) {
 			sink.mem = slow + page;
 			if (atomics || posted % kinds == 2)
