@@ -123,8 +123,7 @@ static bool dgram_crc_ok(struct fw_nic *nic, const struct fw_rx_frame *frame, ui
 				  offset + (uint32_t)sizeof(udp), bytes);
 }
 
-/* True if the datagram, or each packet of the run, is right; otherwise it is dropped, or declined.
- */
+/* True if the datagram, or each packet of the run, is right; else it is dropped, or declined. */
 static bool dgram_check_crc(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t offset,
 			    uint32_t bytes)
 {

@@ -279,8 +279,7 @@ void cq_arm(struct fw_nic *nic, struct fw_cq *cq)
 
 	if (!(arm & HW_CQ_ARM_ARMED) || !cq->event_queue)
 		return;
-	/* An impossible index, of an entry that waits too, costs the process a superfluous event.
-	 */
+	/* An impossible index, also of an entry that waits, costs a superfluous event. */
 	if (unpolled > cq->mask + 1)
 		unpolled = cq->mask + 1;
 	/*
