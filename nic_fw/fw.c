@@ -413,6 +413,11 @@ uint64_t fw_next_timer_ns(const struct fw_nic *nic)
 	return ack_ns < timer_ns ? ack_ns : timer_ns;
 }
 
+bool fw_hurry(struct fw_nic *nic)
+{
+	return rd_ack_hurry(nic);
+}
+
 bool fw_sleep(struct fw_nic *nic, bool sleep)
 {
 	struct fw_list *pos;

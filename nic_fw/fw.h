@@ -115,6 +115,13 @@ uint64_t fw_next_timer_ns(const struct fw_nic *nic);
  */
 bool fw_sleep(struct fw_nic *nic, bool sleep);
 
+/*
+ * For a core that sleeps whenever it has no work: ACKs that wait for data to ride on leave with the
+ * next turn, since a timer would cost more than they do, and later ones do not wait. Returns true
+ * if there are such.
+ */
+bool fw_hurry(struct fw_nic *nic);
+
 struct fw_client_params {
 	void *bar; /* the BAR, mapped, zero-filled */
 	uint64_t bar_bytes;
@@ -291,6 +298,7 @@ struct fw_ops {
 	void (*now)(struct fw_nic *nic, uint64_t now_ns);
 	uint64_t (*next_timer_ns)(const struct fw_nic *nic);
 	bool (*sleep)(struct fw_nic *nic, bool sleep);
+	bool (*hurry)(struct fw_nic *nic);
 	int (*client_attach)(struct fw_nic *nic, const struct fw_client_params *params,
 			     uint32_t *client, struct hw_resp_attach *resp);
 	struct hw_resp_quota (*quota)(const struct fw_nic *nic);

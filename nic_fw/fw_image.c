@@ -20,6 +20,7 @@ const struct fw_image weft_firmware = {
 	    .now = fw_now,
 	    .next_timer_ns = fw_next_timer_ns,
 	    .sleep = fw_sleep,
+	    .hurry = fw_hurry,
 	    .client_attach = fw_client_attach,
 	    .quota = fw_quota,
 	    .client_detach = fw_client_detach,

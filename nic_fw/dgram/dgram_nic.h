@@ -46,6 +46,7 @@ struct rd_share {
 struct rd_nic {
 	struct fw_list ready;              /* sessions that may send */
 	struct fw_list acks;               /* sessions that owe an ACK */
+	uint64_t ack_prompt_ns;            /* until then ACKs wait for nothing */
 	struct rd_grants grants;           /* granted to senders */
 	struct rd_share shares[RD_SHARES]; /* by the stations whose HELLOs make sessions */
 	uint32_t num_half_open;            /* sessions of which only a HELLO was received */

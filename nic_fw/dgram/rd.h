@@ -69,8 +69,9 @@ enum {
 	/* Doublings of the wait of a flow whose packets do not get through. */
 	RD_WITHDRAW_BACKOFF = 6,
 };
-#define RD_ACK_DELAY_NS UINT64_C(20000) /* that an ACK waits for data in the other direction */
-#define RD_GAP_NS       UINT64_C(10000) /* longest absence of a core that polls */
+#define RD_ACK_PROMPT_NS UINT64_C(10000000) /* how long ACKs do not wait on a core that sleeps */
+#define RD_ACK_DELAY_NS  UINT64_C(20000)    /* that an ACK waits for data in the other direction */
+#define RD_GAP_NS        UINT64_C(10000)    /* longest absence of a core that polls */
 /* Longest absence of its core that a receiver keeps out of the timestamps that it echoes. */
 #define RD_ECHO_GAP_NS      UINT64_C(60000000)
 #define RD_MIN_RTO_NS       UINT64_C(200000)
@@ -590,6 +591,12 @@ void rd_ack_flush(struct fw_nic *nic);
 void rd_ack_sent(struct rd_session *session);
 /* Returns the time when the next delayed ACK must leave; UINT64_MAX: none waits. */
 uint64_t rd_ack_next_ns(const struct fw_nic *nic);
+
+/*
+ * Lets ACKs that wait for data to ride on leave with the next turn: none may follow soon. Returns
+ * true if there are such.
+ */
+bool rd_ack_hurry(struct fw_nic *nic);
 void rd_ack_cumulative(struct fw_nic *nic, struct rd_session *session, uint32_t ack,
 		       uint32_t timestamp_echo, bool ece);
 /* True if the peer may acknowledge all PSNs before this one. */

@@ -55,10 +55,10 @@ static void tx_ack(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame 
  * True if an ACK may wait to be piggybacked on data: only while this end keeps answering requests,
  * nothing is missing or refused, and few packets wait. This halves the frames of a ping-pong.
  */
-static bool may_wait(const struct rd_session *s)
+static bool may_wait(const struct fw_nic *nic, const struct rd_session *s)
 {
-	return s->answers && s->rx_high == s->rx_psn && !s->any_refused && !s->grant_due &&
-	       s->ack_packets < RD_ACK_EVERY;
+	return s->answers && nic->now_ns >= nic->rd.ack_prompt_ns && s->rx_high == s->rx_psn &&
+	       !s->any_refused && !s->grant_due && s->ack_packets < RD_ACK_EVERY;
 }
 
 void rd_ack_flush(struct fw_nic *nic)
@@ -71,7 +71,7 @@ void rd_ack_flush(struct fw_nic *nic)
 		struct fw_tx_frame *frame;
 
 		next = pos->next;
-		if (may_wait(s)) {
+		if (may_wait(nic, s)) {
 			if (nic->now_ns - s->ack_since_ns < RD_ACK_DELAY_NS)
 				continue;
 			s->answers = false; /* no data were sent in time */
@@ -83,6 +83,14 @@ void rd_ack_flush(struct fw_nic *nic)
 		rd_ack_sent(s);
 		tx_ack(nic, s, frame);
 	}
+}
+
+bool rd_ack_hurry(struct fw_nic *nic)
+{
+	if (fw_list_empty(&nic->rd.acks))
+		return false;
+	nic->rd.ack_prompt_ns = nic->now_ns + RD_ACK_PROMPT_NS;
+	return true;
 }
 
 void rd_ack_sent(struct rd_session *s)
@@ -100,7 +108,7 @@ uint64_t rd_ack_next_ns(const struct fw_nic *nic)
 
 	fw_list_for_each (pos, &nic->rd.acks) {
 		const struct rd_session *s = FW_CONTAINER(pos, struct rd_session, ack_node);
-		uint64_t ns = s->ack_since_ns + (may_wait(s) ? RD_ACK_DELAY_NS : 0);
+		uint64_t ns = s->ack_since_ns + (may_wait(nic, s) ? RD_ACK_DELAY_NS : 0);
 
 		if (ns < next_ns)
 			next_ns = ns;

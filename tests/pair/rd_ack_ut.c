@@ -558,6 +558,45 @@ static void gaps(void)
 	}
 }
 
+/* Sends one message to end 1, which answers messages as a rule; returns the ACKs that it sends. */
+static uint64_t acks_of_a_message(void)
+{
+	uint64_t before = RP_CNT(&rp, 1, rd_acks_tx);
+
+	rp_session(&rp, 1)->answers = true;
+	rp_send(&rp, 0, rp.end[0].qp[0], rp.end[1].qp[0], 1, 0, 8);
+	rp_recv(&rp, 1, rp.end[1].qp[0], 1, 0, 8);
+	rp_poll(&rp, 0);
+	rp_poll(&rp, 1);
+	return RP_CNT(&rp, 1, rd_acks_tx) - before;
+}
+
+static void message_is_over(void)
+{
+	rp_settle(&rp);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_recv(&rp, 1, 1, HW_STATUS_SUCCESS);
+}
+
+/* An ACK that waits for an answer leaves before the core sleeps, and later ones at once. */
+static void leaves_before_a_sleep(void)
+{
+	rp_begin(&rp);
+	rp_open(&rp);
+	CU_ASSERT_EQUAL(acks_of_a_message(), 0);
+	CU_ASSERT_TRUE(fw_hurry(rp.end[1].nic));
+	rp_poll(&rp, 1);
+	CU_ASSERT_FALSE(fw_hurry(rp.end[1].nic));
+	message_is_over();
+	CU_ASSERT_EQUAL(acks_of_a_message(), 1);
+	message_is_over();
+	rp.wire.now_ns += RD_ACK_PROMPT_NS; /* the core has not slept for long */
+	CU_ASSERT_EQUAL(acks_of_a_message(), 0);
+	rp_quiet(&rp);
+	message_is_over();
+	rp_end(&rp);
+}
+
 /* Checks each bit of the ACK for packets that arrive in a chosen pattern. */
 static enum bench_verdict keep_both(struct rp *r, const struct rp_info *info)
 {
@@ -657,4 +696,5 @@ static void rnr_timer(void)
 
 UT_MAIN("pair/rd_ack", UT(every_pattern), UT(every_pair), UT(forged), UT(stale),
 	UT(echo_of_the_future), UT(refusal_outlives_lost_acks), UT(holes), UT(round_trip_times),
-	UT(delayed_after_an_absence), UT(gaps), UT(what_an_ack_says), UT(rnr_timer))
+	UT(delayed_after_an_absence), UT(gaps), UT(leaves_before_a_sleep), UT(what_an_ack_says),
+	UT(rnr_timer))
