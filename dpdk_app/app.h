@@ -32,6 +32,7 @@
 #include "dpdk_app/load.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/random.h"
+#include "dpdk_app/runner.h"
 #include "dpdk_app/turns.h"
 #include "nic_fw/fw.h"
 #include "shared_defs/hw_limits.h"
@@ -115,6 +116,7 @@ struct core_stats {
 	uint64_t wakes_frame;
 	uint64_t wakes_message;
 	uint64_t wakes_timer;
+	uint64_t calls;  /* runners that left the core to its poller */
 	uint64_t shared; /* 1: another thread runs on this CPU */
 	uint64_t cpu;
 	uint64_t role; /* enum conf_role */
@@ -198,8 +200,8 @@ struct core {
 	struct wire *wire[CONF_MAX_NICS];
 	uint32_t num_wires;
 	struct rte_ring *msgs; /* control to core */
-	int wake_fd;           /* private eventfd: messages, frames of other cores */
-	int epoll_fd;
+	struct runner runner[RUNNER_MAX];
+	uint32_t num_runners; /* at least 1 */
 
 	APP_PART(of_core);
 	uint64_t now_ns;
@@ -217,13 +219,24 @@ struct core {
 	uint64_t share_until_ns;
 	uint64_t yielded_long_ns; /* end of the last long yield */
 	uint64_t crowd_until_ns;  /* until then it sleeps instead of yielding (idle.c) */
+	uint64_t run_ns;          /* runners: time that is counted in window_busy_ns */
+	uint64_t window_ns;       /* begin of the window in which it is counted */
+	uint64_t window_busy_ns;
 	uint64_t switches_seen;
 	uint64_t links_checked_ns;
+	bool asleep;            /* published to processes and to other cores */
+	bool armed;             /* its ports announce frames */
+	struct runner *watcher; /* while it is asleep: has the descriptors of the ports */
+	uint64_t alarm_ns;      /* a runner's timer expires then; UINT64_MAX: none */
 	_Atomic(bool) quit;
 
 	/* Read by each core that passes frames to this one; written around a sleep. */
 	APP_PART(of_wakers);
 	_Atomic(uint32_t) sleeping;
+
+	/* Written when a runner takes the core or gives it back. */
+	APP_PART(of_runners);
+	_Atomic(uint32_t) owner; /* runner.h */
 
 	/* Written in each turn, read by the control thread while it waits. */
 	APP_PART(of_quiesce);
@@ -296,6 +309,7 @@ struct app {
 	uint32_t num_cores;
 	uint32_t num_io_cores;
 	bool hugepages;
+	bool all_cpus;         /* the operator has named no cores */
 	int run_fd;            /* the run directory; -1: none */
 	int control_fd;        /* eventfd: wakes the control thread */
 	struct rte_ring *done; /* core to control: finished messages */
@@ -315,6 +329,12 @@ struct app {
 	 */
 	struct nic nic[CONF_MAX_NICS];
 };
+
+/* Returns the runner that doorbell i of a process wakes. Any thread. */
+static inline struct runner *core_doorbell_runner(struct core *core, uint32_t i)
+{
+	return &core->runner[core->num_runners > 1 ? i + 1 : RUNNER_POLLER];
+}
 
 /* Returns true if this slot has a NIC. Control thread, once NICs are open. */
 static inline bool app_has_nic(const struct app *app, uint32_t index)

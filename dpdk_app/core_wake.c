@@ -5,6 +5,7 @@
  * idle.c lets a core sleep; processes wake it by the eventfd of their doorbell, the kernel by the
  * sockets of a port.
  */
+#include <sched.h>
 #include <unistd.h>
 
 #include "dpdk_app/app.h"
@@ -18,6 +19,6 @@ void core_wake(struct core *core)
 	if (!atomic_load_explicit(&core->sleeping, memory_order_relaxed))
 		return;
 	/* A saturated counter is readable, which suffices. */
-	if (write(core->wake_fd, &one, sizeof(one)) < 0)
+	if (write(runner_near(core, sched_getcpu())->wake_fd, &one, sizeof(one)) < 0)
 		return;
 }

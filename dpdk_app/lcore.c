@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/idle.h"
+#include "dpdk_app/sleep.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/client/msg.h"
 #include "dpdk_app/port.h"
@@ -26,6 +27,7 @@ enum {
 	/* Frames and requests of one shard per turn: small enough to stay in the cache. */
 	LCORE_BUDGET = 32,
 	LCORE_LINK_CHECK_NS = 10000000,
+	LCORE_TAKE_US = 20,
 	LCORE_QUIET_TURNS = 4, /* after fw_shutdown(): sends the remaining frames */
 };
 
@@ -160,18 +162,38 @@ static uint32_t core_turn(struct core *core)
 	return work;
 }
 
-int lcore_main(void *arg)
+static void begin(const struct core *core)
 {
-	struct core *core = arg;
-
-	TSAN_ACQUIRE(core);
 	/* Gives a sleeping core the finest timer resolution. */
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	/* The kernel has accepted the process's filter; this one differs only in its list. */
 	if (!core->app->conf.no_seccomp && sandbox_core(core))
 		rte_panic("core %d: its system calls cannot be filtered\n", core->cpu);
+}
+
+void lcore_runner(struct runner *runner)
+{
+	struct core *core = runner->core;
+
+	begin(core);
+	while (sleep_wait(core, runner)) {
+		while (idle_runner(core, runner, core_turn(core)))
+			;
+	}
+}
+
+int lcore_main(void *arg)
+{
+	struct core *core = arg;
+
+	TSAN_ACQUIRE(core);
+	begin(core);
+	while (!runner_take(&core->owner, RUNNER_POLLER))
+		usleep(LCORE_TAKE_US);
 	while (!core->quit)
 		idle_turn(core, core_turn(core));
+	/* The poller has the core: the last sleep ended with it. */
+	runner_end(core);
 	for (int i = 0; i < LCORE_QUIET_TURNS; i++)
 		core_turn(core);
 	TSAN_RELEASE(core);

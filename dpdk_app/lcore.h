@@ -10,6 +10,9 @@
 /* Runs until MSG_QUIT. arg is a struct core. */
 int lcore_main(void *arg);
 
+/* Runs turns of the core whenever this runner is woken, until MSG_QUIT. The runner's thread. */
+void lcore_runner(struct runner *runner);
+
 /* Waits until every core has passed a quiescent point since the call. Control thread. */
 void lcore_quiesce(struct app *app);
 

@@ -25,7 +25,8 @@
 #include "dpdk_app/control/control.h"
 #include "dpdk_app/eal.h"
 #include "dpdk_app/firmware.h"
-#include "dpdk_app/idle.h"
+#include "dpdk_app/runner.h"
+#include "dpdk_app/sleep.h"
 #include "dpdk_app/lcore.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/client/hostmem.h"
@@ -89,10 +90,11 @@ static int start_cores(struct app *app)
 		if (core->num_shards)
 			err = irq_init(&core->irqs);
 		if (!err)
-			err = idle_init(core);
+			err = sleep_init(core);
 	}
 	for (uint32_t i = 0; !err && i < app->num_cores; i++) {
 		TSAN_RELEASE(app->core[i]);
+		runner_start(app->core[i]);
 		err = rte_eal_remote_launch(lcore_main, app->core[i], app->core[i]->lcore);
 	}
 	return err;
@@ -185,6 +187,8 @@ static int serve(struct app *app)
 	if (!err)
 		err = nic_listen_all(app);
 	if (!err)
+		err = runner_create(app);
+	if (!err)
 		err = give_up_rights(app);
 	if (!err)
 		err = populate_init(app);
@@ -259,7 +263,7 @@ int main(int argc, char **argv)
 	if (started) {
 		err = serve(&app);
 		for (uint32_t i = 0; i < app.num_cores; i++)
-			idle_close(app.core[i]);
+			sleep_close(app.core[i]);
 		eal_end();
 	}
 	nic_unlock_all(&app);

@@ -77,7 +77,14 @@ static int plan_core(struct app *app, const struct conf_core *conf)
 	core->cpu = conf->cpu;
 	core->role = conf->role;
 	core->lcore = core->number + 1; /* 0 is the control thread */
-	core->wake_fd = core->epoll_fd = -1;
+	core->num_runners = 1;
+	for (uint32_t i = 0; i < RUNNER_MAX; i++)
+		core->runner[i] = (struct runner){.core = core,
+						  .number = i,
+						  .cpu = core->cpu,
+						  .wake_fd = -1,
+						  .timer_fd = -1,
+						  .epoll_fd = -1};
 	core->stats.cpu = (uint64_t)conf->cpu;
 	core->stats.role = conf->role;
 	for (uint32_t i = 0; i < app->num_cores; i++) {
@@ -112,6 +119,7 @@ static int plan_cores(struct app *app)
 
 	if (!n)
 		return -errno;
+	app->all_cpus = !conf->num_cores;
 	if (!conf->num_cores)
 		conf->core[conf->num_cores++] = (struct conf_core){cpu[n - 1], CONF_ROLE_IO};
 	for (uint32_t i = 0; i < conf->num_cores; i++) {

@@ -313,6 +313,7 @@ static const int core_base[] = {
     __NR_epoll_pwait2,
     __NR_epoll_pwait,
     __NR_epoll_ctl,
+    __NR_timerfd_settime,
     __NR_pread64,
     __NR_pwrite64,
     __NR_preadv,

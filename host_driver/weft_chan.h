@@ -17,7 +17,8 @@
 #include "shared_defs/hw_cmd.h"
 
 enum {
-	WEFT_CHAN_FDS = 3, /* ATTACH: BAR, doorbell, EQ 0 */
+	WEFT_CHAN_DOORBELLS = 2,              /* descriptors before doorbell 1, less one */
+	WEFT_CHAN_FDS = 2 + HW_DOORBELLS_MAX, /* ATTACH: BAR, doorbell 0, EQ 0, other doorbells */
 };
 
 /* weft_chan_ops.flags */

@@ -6,6 +6,7 @@
  * Calls the channel's operations (weft_chan.h).
  */
 #include <errno.h>
+#include <sched.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,18 @@ void weft_ctx_look(struct weft_ctx *ctx, bool now)
 		weft_ctx_set_gone(ctx);
 }
 
+/* Returns the doorbell of the CPU on which this thread runs: the NIC then works there, too. */
+static int doorbell_near(const struct weft_ctx *ctx)
+{
+	int cpu = ctx->num_doorbells > 1 ? sched_getcpu() : 0;
+
+	for (uint32_t i = 1; i < ctx->num_doorbells; i++) {
+		if (ctx->doorbell_cpu[i] == cpu)
+			return ctx->doorbell_fd[i];
+	}
+	return ctx->doorbell_fd[0];
+}
+
 void weft_ctx_wake(struct weft_ctx *ctx)
 {
 	uint64_t one = 1;
@@ -105,17 +118,24 @@ void weft_ctx_wake(struct weft_ctx *ctx)
 		ctx->ops->wake(ctx->chan);
 		return;
 	}
-	if (ctx->doorbell_fd < 0)
+	if (!ctx->num_doorbells)
 		return;
 	/* The NIC measures its wake-up time from here. */
 	__atomic_store_n(&((struct hw_bar_header *)ctx->bar)->wake_ns, clock_now_ns(),
 			 __ATOMIC_RELAXED);
 	cancel = weft_cancel_off();
 	do {
-		n = write(ctx->doorbell_fd, &one, sizeof(one));
+		n = write(doorbell_near(ctx), &one, sizeof(one));
 	} while (n < 0 && errno == EINTR);
 	weft_cancel_restore(cancel);
 	/* EAGAIN: the counter is saturated, so the NIC is already awake. */
+}
+
+void weft_ctx_close_doorbells(struct weft_ctx *ctx)
+{
+	for (uint32_t i = 0; i < ctx->num_doorbells; i++)
+		close(ctx->doorbell_fd[i]);
+	ctx->num_doorbells = 0;
 }
 
 static void close_fds(int *fds)
@@ -130,9 +150,11 @@ static void close_fds(int *fds)
 int weft_ctx_command(struct weft_ctx *ctx, struct hw_cmd *cmd, int fd_in, struct hw_cmd_resp *resp,
 		     int *fds)
 {
-	int own[WEFT_CHAN_FDS] = {-1, -1, -1};
+	int own[WEFT_CHAN_FDS];
 	int rc, cancel;
 
+	for (int i = 0; i < WEFT_CHAN_FDS; i++)
+		own[i] = -1;
 	if (!fds)
 		fds = own;
 	if (weft_ctx_state(ctx) != WEFT_CTX_LIVE)

@@ -245,7 +245,6 @@ static struct weft_ctx *ctx_new(const struct weft_chan_ops *ops, void *chan, con
 	ctx->ops = ops;
 	ctx->chan = chan;
 	ctx->hangup_fd = ops->hangup_fd ? ops->hangup_fd(chan) : -1;
-	ctx->doorbell_fd = -1;
 	ctx->async_eq.event_fd = -1;
 	ctx->async_eq.wait_fd = -1;
 	weft_mutex_init(&ctx->lock);
@@ -351,6 +350,25 @@ static int attach_command(struct weft_ctx *ctx, struct hw_cmd_resp *resp, int *f
 	return rc;
 }
 
+/* The descriptors are ours from here on. */
+static void take_doorbells(struct weft_ctx *ctx, const struct hw_resp_attach *resp, const int *fds)
+{
+	uint32_t n = resp->num_doorbells;
+
+	for (uint32_t i = 0; i < HW_DOORBELLS_MAX; i++) {
+		int fd = i ? fds[WEFT_CHAN_DOORBELLS + i] : fds[1];
+
+		if (fd < 0)
+			continue;
+		if (i < n) {
+			ctx->doorbell_cpu[ctx->num_doorbells] = resp->doorbell_cpu[i];
+			ctx->doorbell_fd[ctx->num_doorbells++] = fd;
+		} else {
+			close(fd);
+		}
+	}
+}
+
 /* Performs ATTACH, maps the BAR, then START, EQ 0 and QUERY_DEVICE. */
 static int attach(struct weft_ctx *ctx)
 {
@@ -364,7 +382,7 @@ static int attach(struct weft_ctx *ctx)
 	if (rc < 0)
 		return rc;
 	if (!ctx->tool) {
-		ctx->doorbell_fd = fds[1];
+		take_doorbells(ctx, &resp.u.attach, fds);
 		rc = map_bar(ctx, &resp.u.attach, fds[0]);
 		if (rc == 0)
 			rc = start(ctx, &resp.u.attach);
@@ -400,8 +418,7 @@ static void ctx_release(struct weft_ctx *ctx)
 	ctx->ops->close(ctx->chan);
 	if (ctx->bar && !ctx->ops->map_bar)
 		munmap(ctx->bar, ctx->bar_bytes);
-	if (ctx->doorbell_fd >= 0)
-		close(ctx->doorbell_fd);
+	weft_ctx_close_doorbells(ctx);
 	weft_table_free(&ctx->qps);
 	weft_table_free(&ctx->cqs);
 	weft_table_free(&ctx->srqs);

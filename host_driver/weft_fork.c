@@ -154,9 +154,7 @@ static void drop_context(struct weft_ctx *ctx)
 	}
 	drop_eq(&ctx->async_eq);
 	ctx->pub.async_fd = -1;
-	if (ctx->doorbell_fd >= 0)
-		close(ctx->doorbell_fd);
-	ctx->doorbell_fd = -1;
+	weft_ctx_close_doorbells(ctx);
 	if (ctx->ops->abandon)
 		ctx->ops->abandon(ctx->chan);
 }

@@ -103,7 +103,9 @@ struct weft_ctx {
 	const struct weft_chan_ops *ops;
 	void *chan;
 	int hangup_fd;
-	int doorbell_fd;
+	int doorbell_fd[HW_DOORBELLS_MAX];
+	int doorbell_cpu[HW_DOORBELLS_MAX];
+	uint32_t num_doorbells;
 	void *bar; /* begins with struct hw_bar_header */
 	uint64_t bar_bytes;
 	uint32_t *db_ring;
@@ -306,6 +308,9 @@ void weft_ctx_set_gone(struct weft_ctx *ctx);
 void weft_ctx_look(struct weft_ctx *ctx, bool now);
 /* Wakes a sleeping NIC. */
 void weft_ctx_wake(struct weft_ctx *ctx);
+
+/* Closes the doorbells; the NIC cannot be woken any more. */
+void weft_ctx_close_doorbells(struct weft_ctx *ctx);
 /*
  * Sends a command. Returns 0 with resp, the NIC's negative errno, or -EIO when it is gone. fds:
  * room for WEFT_CHAN_FDS descriptors of the answer, or NULL if none are expected.

@@ -504,6 +504,10 @@ static inline size_t hw_cmd_bytes(const struct hw_cmd *cmd)
 }
 
 /* ATTACH: bar_bytes only, nothing for tools; START: all fields. */
+enum {
+	HW_DOORBELLS_MAX = 8
+};
+/* ATTACH: bar_bytes, doorbells (with BAR, doorbell 0, EQ 0, other doorbells); START: the rest. */
 struct hw_resp_attach {
 	uint64_t bar_bytes;
 	uint32_t client;
@@ -511,6 +515,8 @@ struct hw_resp_attach {
 	uint32_t num_shards;
 	uint32_t eq0_offset_pages; /* BAR page of EQ 0's record, which its ring follows */
 	uint32_t eq0_entries;
+	uint32_t num_doorbells;
+	uint16_t doorbell_cpu[HW_DOORBELLS_MAX]; /* whose processes should ring it */
 };
 
 /* Answer to QUERY_DEVICE: identity, state and all limits. */

@@ -171,7 +171,9 @@ static struct client *client_new(struct nic *nic, int sock)
 	c->connected_ns = app_clock_ns();
 	c->sock_fd = sock;
 	c->epoll_fd = client_epoll_fd;
-	c->pid_fd = c->mem_fd = c->doorbell_fd = c->bar_fd = -1;
+	c->pid_fd = c->mem_fd = c->bar_fd = -1;
+	for (uint32_t i = 0; i < HW_DOORBELLS_MAX; i++)
+		c->doorbell_fd[i] = -1;
 	for (uint32_t i = 0; i < HW_MAX_EQ_PER_CLIENT; i++)
 		c->eq_fd[i] = -1;
 	c->irqs.fd = c->eq_fd;
@@ -559,7 +561,8 @@ static void client_free(struct client *c)
 	drop_socket(c->sock_fd);
 	close_fd(&c->pid_fd);
 	close_fd(&c->mem_fd);
-	close_fd(&c->doorbell_fd);
+	for (uint32_t i = 0; i < HW_DOORBELLS_MAX; i++)
+		close_fd(&c->doorbell_fd[i]);
 	close_fd(&c->bar_fd);
 	for (uint32_t i = 0; i < HW_MAX_EQ_PER_CLIENT; i++)
 		close_fd(&c->eq_fd[i]);

@@ -28,7 +28,8 @@ enum {
 	CLIENT_ANSWERS_MAX = 64,  /* unread answers; beyond that its commands are not read */
 	CLIENT_MAX_TOTAL = 4096,  /* connections per weftd */
 	CLIENT_UNATTACHED_S = 10, /* seconds that a connection may exist without ATTACH and START */
-	CLIENT_FDS_MAX = 3,
+	CLIENT_FDS_OTHERS = 2,    /* of an ATTACH beside doorbells: BAR, EQ 0 */
+	CLIENT_FDS_MAX = CLIENT_FDS_OTHERS + HW_DOORBELLS_MAX,
 	CLIENT_SOCKET_BYTES = 32768,      /* answers in its socket; the kernel doubles the value */
 	CLIENT_LOAD_EQUAL_PERMILLE = 100, /* loads of shards that differ by less are equal */
 	/* weftd's memory per connection: its record, and unread answers. */
@@ -100,7 +101,8 @@ struct client {
 	struct client_copy *worker; /* worker thread, once it has registered unmapped memory */
 	struct hostcopy *copy;      /* the same, for the core */
 	struct msg *held;           /* answers that wait for a copy: client_hold.c */
-	int doorbell_fd;
+	int doorbell_fd[HW_DOORBELLS_MAX];
+	uint32_t num_doorbells;
 	int bar_fd;
 	struct hostmem *bar_map;
 	void *bar;
@@ -131,6 +133,16 @@ void client_set_state(struct client *c, enum client_state state);
 
 /* Accepts one pending connection of the NIC; closes it if there is no room. */
 void client_accept(struct nic *nic, int epoll_fd);
+
+/*
+ * ATTACH of a process, in client_bar.c: counts its BAR and descriptors in its share, makes them,
+ * and offers them to it. Return 0 or -errno; -EDQUOT, or EDQUOT of the first, fills in *quota.
+ */
+int client_take_bar(struct client *c, struct hw_resp_quota *quota)
+    __attribute__((warn_unused_result));
+int client_make_bar(struct client *c, struct hw_resp_quota *quota)
+    __attribute__((warn_unused_result));
+void client_offer_bar(struct client *c, const struct hw_cmd *cmd);
 /* Handles socket events: commands to read, room for answers, or hang-up. */
 void client_socket_event(struct client *c, uint32_t events);
 /* Marks the process or its connection as ended. */

@@ -116,42 +116,6 @@ static void refuse(struct client *c, const struct hw_cmd *cmd, int status,
 
 /* ---- ATTACH, START */
 
-/* Counts memory and descriptors of a BAR and its accompanying objects before they are created. */
-static int take_bar(struct client *c, struct hw_resp_quota *quota)
-{
-	/*
-	 * Twice: weftd keeps one set of descriptors, and the answer carries another to the process.
-	 */
-	int err = client_take_fds(c, 2 * CLIENT_FDS_MAX, quota);
-
-	if (!err)
-		err = user_take(c->account, HW_SHARE_BYTES, CLIENT_BAR_FIRST_BYTES, quota);
-	if (!err)
-		c->bar_taken_bytes = CLIENT_BAR_FIRST_BYTES;
-	return err;
-}
-
-/* Returns 0 or -errno; -EDQUOT fills in *quota. */
-static int make_bar(struct client *c, struct hw_resp_quota *quota)
-{
-	int err = user_take(c->account, HW_SHARE_MAPPING, 1, quota);
-
-	if (err)
-		return -err;
-	err = hostmem_create("weft-bar", CLIENT_BAR_BYTES, &c->bar_fd);
-	if (!err)
-		err = hostmem_map(c->bar_fd, CLIENT_BAR_BYTES, &c->bar_map);
-	if (err) {
-		user_give(c->account, HW_SHARE_MAPPING, 1);
-		return err;
-	}
-	c->bar = hostmem_start(c->bar_map);
-	c->bar_bytes = CLIENT_BAR_BYTES;
-	c->doorbell_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	c->eq_fd[0] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	return c->doorbell_fd < 0 || c->eq_fd[0] < 0 ? -errno : 0;
-}
-
 /* A tool attaches to every shard, since it queries all; a process attaches to one. */
 static struct msg *attach_msg(struct client *c)
 {
@@ -222,15 +186,6 @@ static struct shard *choose_shard(struct nic *nic, uint32_t flags)
 	return least_used(&nic->shard[0], num_io, &nic->next_shard);
 }
 
-static void offer_bar(struct client *c, const struct hw_cmd *cmd)
-{
-	int fd[CLIENT_FDS_MAX] = {c->bar_fd, c->doorbell_fd, c->eq_fd[0]};
-	struct hw_cmd_resp resp = {.u.attach.bar_bytes = c->bar_bytes};
-
-	client_set_state(c, CLIENT_OFFERED);
-	client_answer(c, cmd->op, cmd->tag, &resp, fd, CLIENT_FDS_MAX);
-}
-
 static void run_attach(struct client *c, const struct hw_cmd *cmd, int fd)
 {
 	uint32_t flags = cmd->u.attach.flags;
@@ -262,21 +217,21 @@ static void run_attach(struct client *c, const struct hw_cmd *cmd, int fd)
 			*p = '?';
 	}
 	if (!c->tool) {
-		err = take_bar(c, &quota);
+		err = client_take_bar(c, &quota);
 		if (err) {
 			refuse(c, cmd, err, &quota);
 			client_doom(c);
 			return;
 		}
 	}
-	err = c->tool ? send_attach(c) : make_bar(c, &quota);
+	err = c->tool ? send_attach(c) : client_make_bar(c, &quota);
 	if (err) {
 		refuse(c, cmd, -err, &quota);
 		client_doom(c);
 		return;
 	}
 	if (!c->tool) {
-		offer_bar(c, cmd);
+		client_offer_bar(c, cmd);
 		return;
 	}
 	c->attach_tag = cmd->tag;

@@ -237,7 +237,7 @@ static void *maker_main(void *arg)
 
 void hostcopy_allow(void)
 {
-	const struct sched_param param = {.sched_priority = sched_get_priority_min(SCHED_RR)};
+	const struct sched_param param = {.sched_priority = sched_get_priority_min(SCHED_RR) + 1};
 	pthread_attr_t attr;
 	pthread_t thread;
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/client/client.h"
-#include "dpdk_app/idle.h"
+#include "dpdk_app/sleep.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/control/stats.h"
 #include "dpdk_app/rings.h"
@@ -102,8 +102,7 @@ static void do_attach(struct core *core, struct msg *msg)
 		return;
 	shard->client[number] = c;
 	c->fw_client[shard->number] = number;
-	if (c->doorbell_fd >= 0)
-		idle_watch_doorbell(core, c);
+	sleep_watch_doorbell(core, c);
 }
 
 static void pending_cancel(struct core *core, struct shard *shard, const struct client *c)
@@ -137,8 +136,7 @@ static bool do_detach(struct core *core, struct msg *msg)
 	uint32_t number = c->fw_client[shard->number];
 
 	shard->ops->now(shard->fw, core->now_ns);
-	if (c->doorbell_fd >= 0)
-		idle_unwatch_doorbell(core, c);
+	sleep_unwatch_doorbell(core, c);
 	if (shard->ops->client_detach(shard->fw, number) == FW_DETACH_DONE)
 		detach_over(core, shard, c);
 	else

@@ -17,7 +17,7 @@
 
 #include "dpdk_app/app.h"
 #include "dpdk_app/client/fd_drop.h"
-#include "dpdk_app/idle.h"
+#include "dpdk_app/sleep.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/control/stats.h"
 
@@ -119,7 +119,7 @@ static void left(struct memif *m)
 {
 	int fd = m->waiting_fd;
 
-	idle_unwatch_port(m->nic->shard[0].core, m->link->rx.fd);
+	sleep_unwatch_port(m->nic->shard[0].core, m->link->rx.fd);
 	memif_link_free(m->link);
 	m->link = NULL;
 	m->waiting_fd = -1;
@@ -159,7 +159,7 @@ static void hang_up(struct memif *m, const char *why)
 /* Both ends are set up: the core may begin. */
 static void go_up(struct memif *m)
 {
-	int err = idle_watch_port(m->nic->shard[0].core, m->link->rx.fd);
+	int err = sleep_watch_port(m->nic->shard[0].core, m->link->rx.fd);
 
 	if (err) {
 		m->link->deaf = true;

@@ -72,7 +72,7 @@ static void open_card(const char *device, uint32_t room, uint32_t mtu)
 	app.control_fd = -1;
 	app.conf.mtu = mtu;
 	core.app = &app;
-	core.wake_fd = -1;
+	core.runner[RUNNER_POLLER].wake_fd = -1;
 	nic->app = &app;
 	nic->conf = &conf;
 	nic->num_shards = 1;

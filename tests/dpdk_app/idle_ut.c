@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dpdk_app/idle.c: when a core without work yields its CPU, sleeps, or stays awake. The firmware,
- * its wire and sched_yield() are the test's.
+ * dpdk_app/idle.c and sleep.c: when a core without work yields its CPU, sleeps, or stays awake, and
+ * when a runner gives it back. The firmware, its wire and sched_yield() are the test's.
  */
 #include "dpdk_app/idle.h"
 
 #include <sched.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "dpdk_app/sleep.h"
 #include "dpdk_app/wire/wire.h"
 #include "tests/ut.h"
 
 #define NEAR_NS  UINT64_C(5000)
 #define FAR_NS   UINT64_C(2000000)
 #define CROWD_NS UINT64_C(1000000000)
+#define TURN_NS  UINT64_C(10000)
+
+enum {
+	MANY_TURNS = 1000,
+};
 
 static uint64_t timer_ns; /* of the firmware, from the begin of a turn */
 static uint64_t num_yields;
+static uint32_t num_acks; /* of the firmware, which wait */
+static bool published;    /* the firmware was told to publish that it sleeps */
 static struct app app;
 static struct core core;
 static struct shard shard;
@@ -40,8 +49,14 @@ static uint64_t next_timer(const struct fw_nic *fw)
 static bool may_sleep(struct fw_nic *fw, bool sleep)
 {
 	(void)fw;
-	(void)sleep;
+	published = sleep;
 	return true;
+}
+
+static bool hurries(struct fw_nic *fw)
+{
+	(void)fw;
+	return num_acks && num_acks--;
 }
 
 static uint64_t no_frame_ns(const struct shard *s)
@@ -57,9 +72,10 @@ static bool no_frame(const struct shard *s)
 }
 
 /* A core without work on a CPU that it shares. */
-static void begin(uint64_t ns)
+static void begin_with(uint32_t runners, uint64_t ns)
 {
-	static const struct fw_ops fw_ops = {.next_timer_ns = next_timer, .sleep = may_sleep};
+	static const struct fw_ops fw_ops = {
+	    .next_timer_ns = next_timer, .sleep = may_sleep, .hurry = hurries};
 	static const struct wire_ops wire_ops = {.next_ns = no_frame_ns, .waiting = no_frame};
 
 	memset(&core, 0, sizeof(core));
@@ -71,17 +87,28 @@ static void begin(uint64_t ns)
 	shard.ops = &fw_ops;
 	core.app = &app;
 	core.msgs = &empty;
+	core.num_runners = runners;
+	for (uint32_t i = 0; i < runners; i++)
+		core.runner[i] = (struct runner){.core = &core, .number = i, .cpu = (int)i - 1};
 	core.shard[0] = &shard;
 	core.num_shards = 1;
 	core.now_ns = app_clock_ns();
 	timer_ns = ns;
 	num_yields = 0;
-	CU_ASSERT_EQUAL_FATAL(idle_init(&core), 0);
+	num_acks = 0;
+	published = false;
+	CU_ASSERT_EQUAL_FATAL(sleep_init(&core), 0);
+}
+
+static void begin(uint64_t ns)
+{
+	begin_with(1, ns);
+	CU_ASSERT_TRUE_FATAL(runner_take(&core.owner, RUNNER_POLLER));
 }
 
 static void end(void)
 {
-	idle_close(&core);
+	sleep_close(&core);
 }
 
 /* The other threads of its CPU compute: a yield lasts for a time slice of theirs. */
@@ -125,4 +152,157 @@ static void patience(void)
 	end();
 }
 
-UT_MAIN("dpdk_app/idle", UT(yields_to_pollers), UT(sleeps_in_a_crowd), UT(patience))
+/* A core with a poller and a runner each for CPU 0 and 1, woken by a process on CPU 1. */
+static void woken(uint64_t ns)
+{
+	const uint64_t one = 1;
+
+	begin_with(3, ns);
+	CU_ASSERT_EQUAL_FATAL(write(core.runner[2].wake_fd, &one, sizeof(one)), sizeof(one));
+	CU_ASSERT_TRUE_FATAL(sleep_wait(&core, &core.runner[2]));
+	CU_ASSERT_EQUAL(atomic_load(&core.owner), 3);
+	core.now_ns = core.run_ns;
+}
+
+/* Ends a turn with this amount of work, of TURN_NS. */
+static bool goes_on(uint32_t work)
+{
+	core.now_ns += TURN_NS;
+	return idle_runner(&core, &core.runner[2], work);
+}
+
+static void runner_gives_back(void)
+{
+	woken(FAR_NS);
+	CU_ASSERT_TRUE(goes_on(1));
+	CU_ASSERT_FALSE(published);
+	CU_ASSERT_FALSE(goes_on(0));
+	CU_ASSERT_TRUE(published);
+	CU_ASSERT_EQUAL(atomic_load(&core.owner), RUNNER_NONE);
+	CU_ASSERT_EQUAL(atomic_load(&core.sleeping), 1);
+	CU_ASSERT_EQUAL(num_yields, 0);
+	end();
+}
+
+/* ACKs that wait leave in one more turn. */
+static void runner_sends_acks(void)
+{
+	woken(FAR_NS);
+	num_acks = 1;
+	CU_ASSERT_TRUE(goes_on(0));
+	CU_ASSERT_FALSE(published);
+	CU_ASSERT_FALSE(goes_on(0));
+	end();
+}
+
+/* The sleep is withdrawn by the runner that is woken, whichever began it. */
+static void runner_withdraws_the_sleep(void)
+{
+	const uint64_t one = 1;
+
+	woken(FAR_NS);
+	CU_ASSERT_FALSE(goes_on(0));
+	CU_ASSERT_EQUAL(write(core.runner[1].wake_fd, &one, sizeof(one)), sizeof(one));
+	CU_ASSERT_TRUE(sleep_wait(&core, &core.runner[1]));
+	CU_ASSERT_FALSE(published);
+	CU_ASSERT_EQUAL(atomic_load(&core.sleeping), 0);
+	CU_ASSERT_EQUAL(core.stats.wakes_message, 1);
+	end();
+}
+
+/* A timer that is nearer than a sleep takes. */
+static void runner_awaits_a_near_timer(void)
+{
+	woken(NEAR_NS);
+	CU_ASSERT_TRUE(goes_on(0));
+	CU_ASSERT_FALSE(published);
+	end();
+}
+
+/* A farther timer wakes the runner that has armed it, once for later ones, too. */
+static void runner_is_woken_by_a_timer(void)
+{
+	woken(4 * NEAR_NS);
+	CU_ASSERT_FALSE(goes_on(0));
+	CU_ASSERT_TRUE(core.alarm_ns <= core.now_ns + 4 * NEAR_NS);
+	CU_ASSERT_TRUE(sleep_wait(&core, &core.runner[2]));
+	core.now_ns = core.run_ns;
+	CU_ASSERT_EQUAL(core.stats.wakes_timer, 1);
+	timer_ns = CROWD_NS;
+	CU_ASSERT_FALSE(goes_on(0));
+	CU_ASSERT_TRUE(runner_take(&core.owner, 2));
+	core.asleep = false;
+	core.armed = false;
+	timer_ns = 2 * CROWD_NS;
+	CU_ASSERT_FALSE(goes_on(0));
+	CU_ASSERT_TRUE(core.alarm_ns < core.now_ns + 2 * CROWD_NS - TURN_NS);
+	end();
+}
+
+/* Returns the turns with work after which the runner calls the poller. */
+static uint32_t turns_of_work(void)
+{
+	uint32_t n = 1;
+
+	while (n < MANY_TURNS && goes_on(1))
+		n++;
+	return n;
+}
+
+static void poller_goes_on_with_much_work(void)
+{
+	uint32_t alone, crowded;
+
+	woken(FAR_NS);
+	alone = turns_of_work();
+	CU_ASSERT_EQUAL(core.stats.calls, 1);
+	CU_ASSERT_EQUAL(atomic_load(&core.owner), RUNNER_NONE);
+	/* It was not put to sleep: processes need not ring. */
+	CU_ASSERT_FALSE(published);
+	CU_ASSERT_EQUAL(atomic_load(&core.sleeping), 0);
+	CU_ASSERT_TRUE(sleep_wait(&core, &core.runner[RUNNER_POLLER]));
+	CU_ASSERT_EQUAL(atomic_load(&core.owner), RUNNER_POLLER + 1);
+	end();
+	/* In a crowd it would wait for its turn: the runner goes on for longer, but not for good.
+	 */
+	woken(FAR_NS);
+	crowd();
+	crowded = turns_of_work();
+	CU_ASSERT_TRUE(crowded > alone);
+	CU_ASSERT_TRUE(crowded < MANY_TURNS);
+	end();
+}
+
+/* Little work in much time needs no poller. */
+static void runner_suffices_for_little_work(void)
+{
+	const uint64_t one = 1;
+
+	woken(FAR_NS);
+	for (uint32_t i = 0; i < MANY_TURNS; i++) {
+		CU_ASSERT_TRUE_FATAL(goes_on(1));
+		CU_ASSERT_FALSE_FATAL(goes_on(0));
+		CU_ASSERT_EQUAL(write(core.runner[2].wake_fd, &one, sizeof(one)), sizeof(one));
+		CU_ASSERT_TRUE_FATAL(sleep_wait(&core, &core.runner[2]));
+		core.now_ns += 10 * TURN_NS;
+		core.run_ns = core.now_ns;
+	}
+	CU_ASSERT_EQUAL(core.stats.calls, 0);
+	end();
+}
+
+static void ends(void)
+{
+	woken(FAR_NS);
+	core.quit = true;
+	CU_ASSERT_FALSE(goes_on(1));
+	CU_ASSERT_TRUE(sleep_wait(&core, &core.runner[RUNNER_POLLER]));
+	CU_ASSERT_EQUAL(write(core.runner[1].wake_fd, &(uint64_t){1}, 8), 8);
+	CU_ASSERT_FALSE(sleep_wait(&core, &core.runner[1]));
+	end();
+}
+
+UT_MAIN("dpdk_app/idle", UT(yields_to_pollers), UT(sleeps_in_a_crowd), UT(patience),
+	UT(runner_gives_back), UT(runner_sends_acks), UT(runner_withdraws_the_sleep),
+	UT(runner_awaits_a_near_timer), UT(runner_is_woken_by_a_timer),
+	UT(poller_goes_on_with_much_work), UT(runner_suffices_for_little_work), UT(ends))

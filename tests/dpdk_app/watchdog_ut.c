@@ -101,7 +101,7 @@ static void test_sleeper(void)
 
 	begin("3000000", NULL);
 	CU_ASSERT_EQUAL_FATAL(pipe(fds), 0);
-	cores[1].wake_fd = fds[1];
+	cores[1].runner[RUNNER_POLLER].wake_fd = fds[1];
 	atomic_store(&cores[1].sleeping, 1);
 	watchdog_init(&dog, &app, 0);
 	CU_ASSERT_EQUAL(read(fds[0], &value, sizeof(value)), sizeof(value));

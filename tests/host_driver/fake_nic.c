@@ -79,6 +79,7 @@ static void attach(struct fake_nic *nic, struct hw_cmd_resp *resp, int *fds)
 	fds[1] = fcntl(nic->doorbell_fd, F_DUPFD_CLOEXEC, 0);
 	make_eq(nic, FAKE_EQ_ENTRIES, &eq, &fds[2]);
 	resp->u.attach.bar_bytes = FAKE_BAR_BYTES;
+	resp->u.attach.num_doorbells = 1;
 	resp->u.attach.eq0_offset_pages = (uint32_t)(eq.record_offset / HW_BAR_PAGE_BYTES);
 	resp->u.attach.eq0_entries = eq.entries;
 }

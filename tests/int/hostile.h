@@ -36,14 +36,14 @@ enum {
 	CQ_ENTRIES = 128,
 	MEM_BYTES = 65536,
 	ANSWER_MS = 60000,
-	FDS_MAX = 3,
+	FDS_MAX = 2 + HW_DOORBELLS_MAX,
 	QKEY = 0x1234,
 };
 
 /* State of one attached process. */
 struct victim {
 	int sock;
-	int fd[FDS_MAX]; /* BAR, doorbell, EQ 0 */
+	int fd[FDS_MAX]; /* BAR, doorbell 0, EQ 0, other doorbells */
 	uint8_t *bar;
 	uint64_t bar_bytes;
 	uint64_t used_bytes; /* bytes of the BAR, up to the end of the last ring */
@@ -220,6 +220,7 @@ static inline int attach_on(struct victim *v, int sock, int mem)
 	struct hw_cmd_resp resp;
 
 	memset(v, 0, sizeof(*v));
+	memset(v->fd, -1, sizeof(v->fd));
 	v->sock = sock;
 	if (mem >= 0)
 		cmd.u.attach.flags |= HW_ATTACH_F_MEMORY;

@@ -111,7 +111,8 @@ done
 
 # ---- weftd's wake-ups -----------------------------------------------------------------------
 
-weftd_start weftd --nics 2
+# On one CPU: a thread of weftd in the place of a client would find it awake.
+weftd_start weftd --nics 2 --cores "$(python3 -c 'import os; print(max(os.sched_getaffinity(0)))')"
 bench_server server weft1 lat --size 64 --event
 tool 0 "$irqs" --json -o "$WEFT_TMP/bench.json" --waker weftd --pid "${pid[server]}" -- \
 	"$WEFT_BIN/weft-bench" lat --size 64 --event --iters 500 --device weft0 --connect 127.0.0.1 --port "$port"

@@ -57,7 +57,8 @@ takes mappings '98 over quota: process mappings 100' '48 over quota: user mappin
 release mappings
 weftd_stop weftd
 
-start weftd --nics 2 --quota descriptors=50 --quota user:descriptors=75
+# One CPU: a process has a doorbell for each on which weftd may work.
+start weftd --nics 2 --cores 0 --quota descriptors=50 --quota user:descriptors=75
 # The process has 6 descriptors already: 3 of its connection, 2 of its events, 1 of the answer.
 takes extents '44 over quota: process descriptors 50' '20 over quota: user descriptors 75' -- extents 2
 release extents

@@ -47,7 +47,7 @@ rights()
 		[ "$(field "$task/status" NoNewPrivs)" = 1 ] || die "$name: thread $(cat "$task/comm") could get new rights"
 		want=$filters
 		case $(cat "$task/comm") in
-		rte-worker* | lcore-worker*)
+		rte-worker* | lcore-worker* | weft-[0-9]*.[0-9]*)
 			cores=$((cores + 1))
 			want=$((filters * 2))
 			;;

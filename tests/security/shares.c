@@ -28,7 +28,7 @@ static void begin(struct victim *v)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_CREATE_EQ, .u.create_eq.entries = 16};
 	struct hw_cmd_resp resp;
-	int fd[FDS_MAX] = {-1, -1, -1};
+	int fd[FDS_MAX];
 
 	furnish(v, 1);
 	if (command_fd(v->sock, &cmd, &resp, -1, fd))
@@ -119,7 +119,7 @@ static struct result take(uint32_t first, const void *kind)
 
 	begin(&v);
 	do {
-		int fd[FDS_MAX] = {-1, -1, -1};
+		int fd[FDS_MAX] = {-1};
 
 		fill(&cmd, &v, kind, first + r.taken);
 		r.status = command_fd(v.sock, &cmd, &resp, -1, fd);
@@ -136,9 +136,10 @@ static int attach_once(uint32_t version, struct hw_resp_quota *quota)
 	struct hw_cmd cmd = {
 	    .op = HW_CMD_ATTACH, .tag = 1, .u.attach = {.version = version, .name = "shares"}};
 	struct hw_cmd_resp resp = {0};
-	int fd[FDS_MAX] = {-1, -1, -1};
+	int fd[FDS_MAX];
 	int sock = connect_nic();
 
+	memset(fd, -1, sizeof(fd));
 	/* A refused connection may be closed already; its answer can be read all the same. */
 	(void)send_raw(sock, &cmd, sizeof(cmd), NULL, 0);
 	if (!receive(sock, &resp, fd) && !receive(sock, &resp, fd))
