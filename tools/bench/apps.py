@@ -278,6 +278,17 @@ def nginx(ways, way, _):
     return {"nginx": (float(rate.group(1)) / 1e3, "k/s"), "nginx_p99": (float(p99.group(1)) * scale, "us")}
 
 
+def connect(ways, way, _):
+    """Connections one after the other: the whole life of one, its set-up and its end."""
+    there, address = ways.end(way, 1)
+    here, _ = ways.end(way, 0)
+    program = os.path.abspath(BIN + "/conn_base")
+    with Server(there + [program, "serve", address, "9800"]):
+        out = json.loads(client(here + [program, "connect", address, "9800", "2"]))
+    return {name: (out[part], "us") for name, part in
+            (("connect", "connect_us"), ("connect_close", "close_us"), ("connect_whole", "whole_us"))}
+
+
 def fio(ways, way, _):
     """RDMA Writes of fio's rdma engine beside its net engine, which sends over TCP."""
     there, address = ways.end(way, 1)
@@ -306,7 +317,7 @@ PROGRAMS.update({"osu_latency": osu("osu_latency", 8, "us"), "osu_bw": osu("osu_
                  "osu_mbw_mr": osu("osu_mbw_mr", 65536, "MB/s"), "osu_allreduce": osu("osu_allreduce", 65536, "us"),
                  "osu_alltoall": osu("osu_alltoall", 65536, "us"), "osu_ibcast": osu("osu_ibcast", 65536, "us"),
                  "osu_iallreduce": osu("osu_iallreduce", 65536, "us")})
-SOCKETS = {"fio": fio, "iperf3": iperf3, "redis": redis, "nginx": nginx}
+SOCKETS = {"connect": connect, "fio": fio, "iperf3": iperf3, "redis": redis, "nginx": nginx}
 LESS = ("s", "us")
 
 
@@ -315,7 +326,7 @@ LESS = ("s", "us")
 def needs(name):
     """The additional commands that a program needs."""
     if name in SOCKETS:
-        return {"redis": ["redis-server"], "nginx": ["nginx", "wrk"]}.get(name, [name])
+        return {"connect": [], "redis": ["redis-server"], "nginx": ["nginx", "wrk"]}.get(name, [name])
     return ["mpirun"] + (["hpcc"] if name == "hpcc" else ["lmp"] if name.startswith("lammps") else [])
 
 
