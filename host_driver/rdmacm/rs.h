@@ -95,25 +95,29 @@ struct rs_iomap {
 	uint32_t index; /* in the peer's table; UINT32_MAX: local only */
 };
 
-/* Memory of a stream: receive ring and send buffer, registered for local access as a whole. */
-struct rs_block {
+/* A stream's objects of a NIC. A later stream of the same sizes can use them: rs_pool.c. */
+struct rs_gear {
+	struct ibv_pd *pd; /* its own: no other peer of the process reaches the ring */
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	/* Receive ring and send buffer, registered for local access as a whole. */
 	uint8_t *ring, *buf;
 	size_t ring_bytes, buf_bytes;
-	struct ibv_mr *mr; /* NULL: none */
+	struct ibv_mr *mr;
+	struct ibv_mr *ring_mr; /* for the peer's Writes into the ring */
+	uint32_t sq_size, recvs;
+	uint32_t inline_asked, inline_bytes; /* as the socket's options say, and as the QP has it */
+	uint32_t mss; /* payload bytes of one packet, reported as TCP_MAXSEG */
 };
 
 /* Memory and flow-control state of a connection. */
 struct rs_stream {
-	struct ibv_comp_channel *channel;
-	struct ibv_cq *cq;
-	struct rs_block block;
-	struct ibv_mr *ring_mr; /* for the peer's Writes into the ring */
+	struct rs_gear gear;
 	struct rs_rx_flow rx;
 	struct rs_tx_flow tx;
 	struct rs_tx_buf tx_buf;
 	struct rs_fifo sends; /* bytes of tx_buf held by each outstanding request, oldest first */
-	uint32_t sq_size, inline_bytes;
-	uint32_t mss; /* payload bytes of one packet, reported as TCP_MAXSEG */
 	uint64_t peer_ring;
 	uint32_t peer_ring_rkey;
 	bool armed;            /* the next completion raises an event */
@@ -239,10 +243,13 @@ void rs_spin_slept(uint64_t since_ns);
 
 /* ---- rs_pool.c ------------------------------------------------------------------------------ */
 
-/* Fills in a block, whose ring is all zeros. Returns 0 or a negative errno. Thread-safe. */
-int rs_block_get(struct ibv_pd *pd, size_t ring_bytes, size_t buf_bytes, struct rs_block *b);
-/* Takes a block back, if it has memory; no peer may reach it any more. Thread-safe. */
-void rs_block_put(const struct rs_block *b);
+/*
+ * Fills in gear for a connection of that id and gives the id its QP, in INIT, without receives. The
+ * ring is all zeros. Returns 0 or a negative errno. Thread-safe.
+ */
+int rs_gear_get(struct rdma_cm_id *id, const struct rs_opts *opts, struct rs_gear *g);
+/* Takes gear back, if there is any, and its QP from the id. Thread-safe. */
+void rs_gear_put(struct rdma_cm_id *id, struct rs_gear *g);
 /* Runs in a child of fork. */
 void rs_pool_forked(void);
 

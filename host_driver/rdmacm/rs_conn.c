@@ -1,39 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Resources of a stream connection (QP, completion queue, rings) and the hello messages that both
- * ends exchange at its start.
+ * State of a stream connection and the hello messages that both ends exchange at its start.
  *
- * All functions run under the lock of the socket. Calls rdma_cm, libibverbs, rs_pool.c
- * and rs_flow.c.
+ * All functions run under the lock of the socket. Calls libibverbs, rs_pool.c and rs_flow.c.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host_driver/rdmacm/rs.h"
 
 enum {
-	MTU_BYTES_BY_ENUM = 128, /* << enum ibv_mtu */
+	RECVS_AT_ONCE = 64,
 };
 
-static int make_memory(struct rs *rs, struct rs_stream *st)
+static int make_tables(const struct rs *rs, struct rs_stream *st)
 {
-	const int remote = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-	struct ibv_pd *pd = rs->id->qp->pd;
 	const struct rs_opts *o = &rs->opts;
-	int rc;
+	int rc = rs_rx_init(&st->rx, o->rcvbuf, o->rqsize);
 
-	rc = rs_block_get(pd, o->rcvbuf, o->sndbuf, &st->block);
-	if (rc < 0)
-		return rc;
-	st->ring_mr = ibv_reg_mr(pd, st->block.ring, o->rcvbuf, remote);
-	if (!st->ring_mr)
-		return -errno;
-	rc = rs_rx_init(&st->rx, o->rcvbuf, o->rqsize);
 	rs_buf_init(&st->tx_buf, o->sndbuf);
 	if (rc == 0)
-		rc = rs_fifo_init(&st->sends, st->sq_size);
+		rc = rs_fifo_init(&st->sends, st->gear.sq_size);
 	if (rc < 0 || !o->iomap_size)
 		return rc;
 	st->iomap_size = o->iomap_size;
@@ -42,44 +30,22 @@ static int make_memory(struct rs *rs, struct rs_stream *st)
 	if (!st->iomap_peer || !st->iomap_table)
 		return -ENOMEM;
 	st->iomap_mr =
-	    ibv_reg_mr(pd, st->iomap_table, st->iomap_size * sizeof(*st->iomap_table), remote);
+	    ibv_reg_mr(st->gear.pd, st->iomap_table, st->iomap_size * sizeof(*st->iomap_table),
+		       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	return st->iomap_mr ? 0 : -errno;
 }
 
-static int make_qp(struct rs *rs, struct rs_stream *st)
+static int post_recvs(const struct rs_gear *g)
 {
-	const struct rs_opts *o = &rs->opts;
-	struct ibv_qp_init_attr init = {
-	    .send_cq = st->cq,
-	    .recv_cq = st->cq,
-	    .cap = {.max_send_wr = st->sq_size,
-		    .max_recv_wr = o->rqsize + RS_CTL_MSGS,
-		    .max_send_sge = 1,
-		    .max_recv_sge = 1,
-		    .max_inline_data = o->inline_bytes},
-	    .qp_type = IBV_QPT_RC,
-	    .sq_sig_all = 1,
-	};
+	struct ibv_recv_wr wr[RECVS_AT_ONCE] = {0}, *bad;
 
-	if (rdma_create_qp(rs->id, NULL, &init) < 0) {
-		/* A smaller inline limit is acceptable. */
-		init.cap.max_inline_data = 0;
-		if (rdma_create_qp(rs->id, NULL, &init) < 0)
-			return -errno;
-	}
-	st->inline_bytes = init.cap.max_inline_data;
-	if (st->inline_bytes > o->inline_bytes)
-		st->inline_bytes = o->inline_bytes;
-	return 0;
-}
+	for (uint32_t done = 0, n; done < g->recvs; done += n) {
+		int rc;
 
-static int post_recvs(struct rs *rs)
-{
-	struct ibv_recv_wr wr = {0}, *bad;
-
-	for (uint32_t i = 0; i < rs->opts.rqsize + RS_CTL_MSGS; i++) {
-		int rc = ibv_post_recv(rs->id->qp, &wr, &bad);
-
+		n = g->recvs - done < RECVS_AT_ONCE ? g->recvs - done : RECVS_AT_ONCE;
+		for (uint32_t i = 0; i < n; i++)
+			wr[i].next = i + 1 < n ? &wr[i + 1] : NULL;
+		rc = ibv_post_recv(g->qp, wr, &bad);
 		if (rc)
 			return -rc;
 	}
@@ -88,27 +54,11 @@ static int post_recvs(struct rs *rs)
 
 static int setup(struct rs *rs, struct rs_stream *st)
 {
-	uint32_t cqe = rs->opts.sqsize + RS_CTL_SENDS + rs->opts.rqsize + RS_CTL_MSGS;
-	struct ibv_port_attr port;
-	int flags, rc;
+	int rc = rs_gear_get(rs->id, &rs->opts, &st->gear);
 
-	if (ibv_query_port(rs->id->verbs, rs->id->port_num, &port))
-		return -errno;
-	st->mss = (MTU_BYTES_BY_ENUM << port.active_mtu) - (uint32_t)sizeof(struct rs_wire_dgram);
-	st->sq_size = rs->opts.sqsize + RS_CTL_SENDS;
-	st->channel = ibv_create_comp_channel(rs->id->verbs);
-	if (!st->channel)
-		return -errno;
-	flags = fcntl(st->channel->fd, F_GETFL);
-	if (flags < 0 || fcntl(st->channel->fd, F_SETFL, flags | O_NONBLOCK) < 0)
-		return -errno;
-	st->cq = ibv_create_cq(rs->id->verbs, (int)cqe, rs, st->channel, 0);
-	if (!st->cq)
-		return -errno;
-	rc = make_qp(rs, st);
 	if (rc == 0)
-		rc = make_memory(rs, st);
-	return rc == 0 ? post_recvs(rs) : rc;
+		rc = make_tables(rs, st);
+	return rc == 0 ? post_recvs(&st->gear) : rc;
 }
 
 int rs_conn_setup(struct rs *rs)
@@ -130,8 +80,8 @@ void rs_conn_param(struct rs *rs, struct rdma_conn_param *param, struct rs_wire_
 	*hello = (struct rs_wire_hello){
 	    .magic = be32_put(RS_WIRE_MAGIC),
 	    .msgs = be32_put(st->rx.msgs.room),
-	    .ring_addr = be64_put((uintptr_t)st->block.ring),
-	    .ring_rkey = be32_put(st->ring_mr->rkey),
+	    .ring_addr = be64_put((uintptr_t)st->gear.ring),
+	    .ring_rkey = be32_put(st->gear.ring_mr->rkey),
 	    .ring_bytes = be32_put(st->rx.ring_bytes),
 	    .iomap_addr = be64_put((uintptr_t)st->iomap_table),
 	    .iomap_rkey = be32_put(st->iomap_mr ? st->iomap_mr->rkey : 0),
@@ -177,13 +127,7 @@ int rs_conn_hello(struct rs *rs, const void *data, size_t bytes)
 	return rs_tx_init(&st->tx, ring_bytes, msgs);
 }
 
-static void dereg(struct ibv_mr *mr)
-{
-	if (mr)
-		(void)ibv_dereg_mr(mr);
-}
-
-/* Destroys the QP first, so that the peer can no longer write into the memory. */
+/* Gives the QP up first, so that the peer can no longer write into the memory. */
 void rs_conn_free(struct rs *rs)
 {
 	struct rs_stream *st = rs->stream;
@@ -191,16 +135,10 @@ void rs_conn_free(struct rs *rs)
 	if (!st)
 		return;
 	rs->stream = NULL;
-	if (rs->id && rs->id->qp)
-		rdma_destroy_qp(rs->id);
 	rs_iomap_free(st);
-	dereg(st->ring_mr);
-	dereg(st->iomap_mr);
-	if (st->cq)
-		(void)ibv_destroy_cq(st->cq);
-	if (st->channel)
-		(void)ibv_destroy_comp_channel(st->channel);
-	rs_block_put(&st->block);
+	if (st->iomap_mr)
+		(void)ibv_dereg_mr(st->iomap_mr);
+	rs_gear_put(rs->id, &st->gear);
 	rs_fifo_free(&st->sends);
 	rs_fifo_free(&st->rx.msgs);
 	rs_fifo_free(&st->tx.msgs);

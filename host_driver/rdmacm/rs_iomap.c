@@ -285,7 +285,7 @@ static int64_t write_step(struct rs *rs, void *arg)
 		bytes = RS_PIECE_BYTES_MAX;
 	if (!rs_stream_take(rs, w->from, (uint32_t)bytes, &sge))
 		return 0;
-	if (sge.length <= st->inline_bytes)
+	if (sge.length <= st->gear.inline_bytes)
 		wr.send_flags = IBV_SEND_INLINE;
 	wr.wr.rdma.remote_addr = be64_get(e->addr) + (w->offset - be64_get(e->offset));
 	wr.wr.rdma.rkey = be32_get(e->rkey);

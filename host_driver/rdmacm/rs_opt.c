@@ -293,7 +293,7 @@ static int get_tcp(struct rs *rs, int name, int *v)
 		*v = (int)rs->opts.keepidle_s;
 		return 0;
 	case TCP_MAXSEG:
-		*v = rs->stream ? (int)rs->stream->mss : RS_MSS_LEAST;
+		*v = rs->stream ? (int)rs->stream->gear.mss : RS_MSS_LEAST;
 		return 0;
 	default:
 		return ENOPROTOOPT;

@@ -63,7 +63,7 @@ int rs_fds(const struct rs *rs, int fds[RS_FDS_OF_ONE])
 		return rs_dgram_fds(rs, fds, RS_FDS_OF_ONE);
 	if (!rs->stream || rs->state != RS_CONNECTED)
 		return 0;
-	fds[0] = rs->stream->channel->fd;
+	fds[0] = rs->stream->gear.channel->fd;
 	return 1;
 }
 

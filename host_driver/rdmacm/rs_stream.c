@@ -29,7 +29,7 @@ static uint32_t rs_stream_sq_room(const struct rs_stream *st)
 {
 	uint32_t used = st->sends.count + RS_CTL_SENDS;
 
-	return used < st->sq_size ? st->sq_size - used : 0;
+	return used < st->gear.sq_size ? st->gear.sq_size - used : 0;
 }
 
 bool rs_stream_idle(const struct rs_stream *st)
@@ -64,7 +64,7 @@ static int post_imm(struct rs *rs, enum rs_wire_type type, uint32_t value, uint3
 	    .wr.rdma = {.remote_addr = st->peer_ring + offset, .rkey = st->peer_ring_rkey},
 	};
 
-	if (sge && sge->length <= st->inline_bytes)
+	if (sge && sge->length <= st->gear.inline_bytes)
 		wr.send_flags |= IBV_SEND_INLINE;
 	return rs_stream_post(rs, &wr, sge ? sge->length : 0);
 }
@@ -85,7 +85,8 @@ static void post_credits(struct rs *rs)
 	int rc;
 
 	st->credits_owed += rs_rx_take_credits(&st->rx);
-	if (!st->credits_owed || rs->state != RS_CONNECTED || st->sends.count >= st->sq_size - 1)
+	if (!st->credits_owed || rs->state != RS_CONNECTED ||
+	    st->sends.count >= st->gear.sq_size - 1)
 		return;
 	rc = post_imm(rs, RS_WIRE_CREDIT, st->credits_owed, 0, NULL);
 	if (rc < 0)
@@ -170,7 +171,7 @@ bool rs_stream_waiting(const struct rs *rs)
 {
 	const struct rs_stream *st = rs->stream;
 
-	return st && st->cq && weft_cq_waiting(weft_cm_cq(st->cq));
+	return st && st->gear.cq && weft_cq_waiting(weft_cm_cq(st->gear.cq));
 }
 
 /* Returns the number of completions taken. */
@@ -182,8 +183,8 @@ int rs_stream_progress(struct rs *rs)
 
 	if (!st || (rs->state != RS_CONNECTED && rs->state != RS_BROKEN))
 		return 0;
-	while (weft_cq_waiting(weft_cm_cq(st->cq))) {
-		n = ibv_poll_cq(st->cq, RS_POLL_BATCH, wc);
+	while (weft_cq_waiting(weft_cm_cq(st->gear.cq))) {
+		n = ibv_poll_cq(st->gear.cq, RS_POLL_BATCH, wc);
 		for (int i = 0; i < n; i++)
 			take(rs, &wc[i]);
 		if (n < 0)
@@ -208,7 +209,7 @@ bool rs_stream_arm(struct rs *rs)
 	if (!st || rs->state != RS_CONNECTED)
 		return false;
 	if (!st->armed) {
-		if (ibv_req_notify_cq(st->cq, 0)) {
+		if (ibv_req_notify_cq(st->gear.cq, 0)) {
 			rs_stream_break(rs, ENETDOWN);
 			return true;
 		}
@@ -225,7 +226,7 @@ void rs_stream_event(struct rs *rs)
 
 	if (!st || !st->armed)
 		return;
-	if (ibv_get_cq_event(st->channel, &cq, &user) == 0) {
+	if (ibv_get_cq_event(st->gear.channel, &cq, &user) == 0) {
 		ibv_ack_cq_events(cq, 1);
 		st->armed = false;
 	}
@@ -339,9 +340,9 @@ static int64_t send_piece(struct rs *rs, struct iov_at *at, size_t want)
 	if (!bytes)
 		return 0;
 	offset = rs_tx_sent(&st->tx, bytes);
-	sge = (struct ibv_sge){.addr = (uintptr_t)(st->block.buf + rs_buf_take(&st->tx_buf, bytes)),
+	sge = (struct ibv_sge){.addr = (uintptr_t)(st->gear.buf + rs_buf_take(&st->tx_buf, bytes)),
 			       .length = bytes,
-			       .lkey = st->block.mr->lkey};
+			       .lkey = st->gear.mr->lkey};
 	if (bytes > COPY_LOCKED_BYTES)
 		pthread_mutex_unlock(&rs->lock);
 	iov_copy(at, (uint8_t *)(uintptr_t)sge.addr, bytes, true);
@@ -363,9 +364,9 @@ uint32_t rs_stream_take(struct rs *rs, const void *buf, uint32_t bytes, struct i
 
 	if (!room)
 		return 0;
-	*sge = (struct ibv_sge){.addr = (uintptr_t)(st->block.buf + rs_buf_take(&st->tx_buf, room)),
+	*sge = (struct ibv_sge){.addr = (uintptr_t)(st->gear.buf + rs_buf_take(&st->tx_buf, room)),
 				.length = room,
-				.lkey = st->block.mr->lkey};
+				.lkey = st->gear.mr->lkey};
 	memcpy((void *)(uintptr_t)sge->addr, buf, room);
 	return room;
 }
@@ -449,7 +450,7 @@ static uint32_t recv_some(struct rs *rs, struct iov_at *at, size_t want, uint32_
 	if (bytes > COPY_LOCKED_BYTES)
 		pthread_mutex_unlock(&rs->lock);
 	if (!(flags & MSG_TRUNC))
-		iov_copy(at, st->block.ring + offset, bytes, false);
+		iov_copy(at, st->gear.ring + offset, bytes, false);
 	if (bytes > COPY_LOCKED_BYTES)
 		pthread_mutex_lock(&rs->lock);
 	if (!(flags & MSG_PEEK)) {

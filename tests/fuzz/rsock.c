@@ -57,9 +57,9 @@ static int post_send_fn(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_se
 	uint64_t bytes = wr->num_sge ? wr->sg_list->length : 0;
 
 	(void)bad;
-	take_check(++nic.sends <= st->sq_size, "more requests than the send queue holds");
+	take_check(++nic.sends <= st->gear.sq_size, "more requests than the send queue holds");
 	if (wr->num_sge)
-		take_check(wr->sg_list->addr - (uintptr_t)st->block.buf <= BUF - bytes,
+		take_check(wr->sg_list->addr - (uintptr_t)st->gear.buf <= BUF - bytes,
 			   "a request beyond the send buffer");
 	/* Writes without immediate go where the peer's mapping says. */
 	if (wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM && wr->wr.rdma.rkey == st->peer_ring_rkey &&
@@ -177,20 +177,21 @@ static struct rs_stream *stream_new(void)
 	struct rs_stream *st = calloc(1, sizeof(*st));
 
 	take_check(st != NULL, "no memory");
-	st->cq = &nic.cq;
-	st->channel = &nic.channel;
-	st->block.ring = calloc(1, RING);
-	st->block.buf = calloc(1, BUF);
-	st->block.ring_bytes = RING;
-	st->block.buf_bytes = BUF;
-	st->ring_mr = st->block.mr = &nic.mr;
-	st->sq_size = MSGS + RS_CTL_SENDS;
-	st->inline_bytes = 64;
+	st->gear.cq = &nic.cq;
+	st->gear.channel = &nic.channel;
+	st->gear.ring = calloc(1, RING);
+	st->gear.buf = calloc(1, BUF);
+	st->gear.ring_bytes = RING;
+	st->gear.buf_bytes = BUF;
+	st->gear.ring_mr = st->gear.mr = &nic.mr;
+	st->gear.sq_size = MSGS + RS_CTL_SENDS;
+	st->gear.inline_bytes = 64;
 	st->iomap_size = IOMAPS;
 	st->iomap_table = calloc(IOMAPS, sizeof(*st->iomap_table));
 	st->iomap_peer = calloc(IOMAPS, sizeof(*st->iomap_peer));
-	take_check(!rs_rx_init(&st->rx, RING, MSGS) && !rs_fifo_init(&st->sends, st->sq_size) &&
-		       st->block.ring && st->block.buf && st->iomap_table && st->iomap_peer,
+	take_check(!rs_rx_init(&st->rx, RING, MSGS) &&
+		       !rs_fifo_init(&st->sends, st->gear.sq_size) && st->gear.ring &&
+		       st->gear.buf && st->iomap_table && st->iomap_peer,
 		   "no memory");
 	rs_buf_init(&st->tx_buf, BUF);
 	return st;
@@ -244,8 +245,8 @@ static void close_one(struct rs *rs)
 	rs_fifo_free(&st->sends);
 	rs_fifo_free(&st->rx.msgs);
 	rs_fifo_free(&st->tx.msgs);
-	free(st->block.ring);
-	free(st->block.buf);
+	free(st->gear.ring);
+	free(st->gear.buf);
 	free(st->iomap_table);
 	free(st->iomap_peer);
 	free(st->iomap_used);
@@ -308,7 +309,7 @@ static void writes(struct rs *rs, struct take *in)
 		at = at % (IOMAPS * (uint32_t)sizeof(*st->iomap_table) - 32);
 		take_bytes(in, (uint8_t *)st->iomap_table + at, n % 32);
 	} else {
-		take_bytes(in, st->block.ring + at, n < RING - at ? n : RING - at);
+		take_bytes(in, st->gear.ring + at, n < RING - at ? n : RING - at);
 	}
 }
 
@@ -340,7 +341,7 @@ static void reads(struct rs *rs, struct take *in)
 		return;
 	take_check(n <= (ssize_t)want, "more read than wanted");
 	for (i = 0; i < (uint32_t)n; i++)
-		take_check(buf[i] == st->block.ring[(from + i) % RING], "bytes of another place");
+		take_check(buf[i] == st->gear.ring[(from + i) % RING], "bytes of another place");
 	if (!flags)
 		nic.read_bytes += (uint64_t)n;
 	take_check(nic.read_bytes % RING == st->rx.from, "the place of the next byte");

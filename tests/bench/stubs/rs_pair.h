@@ -163,10 +163,10 @@ static bool deliver(struct side *s)
 	CU_ASSERT_EQUAL(w.wr.opcode, IBV_WR_RDMA_WRITE_WITH_IMM);
 	if (w.bytes) {
 		const struct rs_stream *to = s->peer->rs->stream;
-		uint64_t at = w.wr.wr.rdma.remote_addr - (uintptr_t)to->block.ring;
+		uint64_t at = w.wr.wr.rdma.remote_addr - (uintptr_t)to->gear.ring;
 
 		CU_ASSERT_FATAL(at + w.bytes <= RING);
-		memcpy(to->block.ring + at, w.data, w.bytes);
+		memcpy(to->gear.ring + at, w.data, w.bytes);
 	}
 	free(w.data);
 	complete(s->peer, (struct ibv_wc){.wr_id = WR_RECV,
@@ -214,7 +214,7 @@ static uint32_t sleeps; /* waits for the descriptor of a completion channel */
 int rs_fds(const struct rs *rs, int fds[RS_FDS_OF_ONE])
 {
 	sleeps++;
-	fds[0] = rs->stream->channel->fd;
+	fds[0] = rs->stream->gear.channel->fd;
 	return 1;
 }
 
@@ -225,18 +225,18 @@ static struct rs_stream *stream_new(struct side *s)
 	struct rs_stream *st = calloc(1, sizeof(*st));
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(st);
-	st->channel = &s->channel;
-	st->cq = &s->cq;
-	st->block.ring = malloc(RING);
-	st->block.buf = malloc(BUF);
-	st->block.ring_bytes = RING;
-	st->block.buf_bytes = BUF;
-	st->ring_mr = st->block.mr = &s->mr;
-	st->sq_size = MSGS + RS_CTL_SENDS;
-	st->inline_bytes = 64;
+	st->gear.channel = &s->channel;
+	st->gear.cq = &s->cq;
+	st->gear.ring = malloc(RING);
+	st->gear.buf = malloc(BUF);
+	st->gear.ring_bytes = RING;
+	st->gear.buf_bytes = BUF;
+	st->gear.ring_mr = st->gear.mr = &s->mr;
+	st->gear.sq_size = MSGS + RS_CTL_SENDS;
+	st->gear.inline_bytes = 64;
 	CU_ASSERT_EQUAL_FATAL(rs_rx_init(&st->rx, RING, MSGS), 0);
 	CU_ASSERT_EQUAL_FATAL(rs_tx_init(&st->tx, RING, MSGS), 0);
-	CU_ASSERT_EQUAL_FATAL(rs_fifo_init(&st->sends, st->sq_size), 0);
+	CU_ASSERT_EQUAL_FATAL(rs_fifo_init(&st->sends, st->gear.sq_size), 0);
 	rs_buf_init(&st->tx_buf, BUF);
 	return st;
 }
@@ -267,7 +267,7 @@ static void setup(bool nonblock)
 		rs_set_state(s->rs, RS_CONNECTED);
 	}
 	for (int i = 0; i < 2; i++)
-		ends[i].rs->stream->peer_ring = (uintptr_t)ends[1 - i].rs->stream->block.ring;
+		ends[i].rs->stream->peer_ring = (uintptr_t)ends[1 - i].rs->stream->gear.ring;
 }
 
 static void teardown(void)
@@ -281,8 +281,8 @@ static void teardown(void)
 		rs_fifo_free(&st->sends);
 		rs_fifo_free(&st->rx.msgs);
 		rs_fifo_free(&st->tx.msgs);
-		free(st->block.ring);
-		free(st->block.buf);
+		free(st->gear.ring);
+		free(st->gear.buf);
 		free(st);
 		rs_put(ends[i].rs);
 	}

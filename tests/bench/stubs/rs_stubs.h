@@ -50,6 +50,14 @@
 	RS_UNCALLED(struct ibv_cq *, ibv_create_cq, struct ibv_context *c, int n, void *user,      \
 		    struct ibv_comp_channel *channel, int vector)                                  \
 	RS_UNCALLED(int, ibv_destroy_cq, struct ibv_cq *c)                                         \
+	RS_UNCALLED(struct ibv_pd *, ibv_alloc_pd, struct ibv_context *c)                          \
+	RS_UNCALLED(int, ibv_dealloc_pd, struct ibv_pd *pd)                                        \
+	RS_UNCALLED(struct ibv_qp *, ibv_create_qp, struct ibv_pd *pd,                             \
+		    struct ibv_qp_init_attr *attr)                                                 \
+	RS_UNCALLED(int, ibv_destroy_qp, struct ibv_qp *q)                                         \
+	RS_UNCALLED(int, ibv_modify_qp, struct ibv_qp *q, struct ibv_qp_attr *attr, int mask)      \
+	RS_UNCALLED(int, rdma_init_qp_attr, struct rdma_cm_id *i, struct ibv_qp_attr *attr,        \
+		    int *mask)                                                                     \
 	RS_UNCALLED(int, ibv_query_port, struct ibv_context *c, uint8_t port,                      \
 		    struct _compat_ibv_port_attr *attr)                                            \
 	RS_STUBS_END
