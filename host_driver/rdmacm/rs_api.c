@@ -301,7 +301,6 @@ static void drop(struct rs *rs)
 {
 	struct rs *queue;
 	struct rdma_cm_id *id;
-	bool was_connected;
 	int cancel;
 
 	/* A cancelled thread would leave the socket half closed. */
@@ -311,7 +310,6 @@ static void drop(struct rs *rs)
 		drain(rs);
 	else if (rs->state == RS_DATAGRAM)
 		rs_dgram_drain(rs);
-	was_connected = rs->state == RS_CONNECTED;
 	rs_set_state(rs, RS_CLOSED);
 	rs_wake(rs);
 	pthread_mutex_unlock(&rs->lock);
@@ -325,8 +323,7 @@ static void drop(struct rs *rs)
 	pthread_mutex_lock(&rs->recv_lock);
 	pthread_mutex_lock(&rs->lock);
 	id = rs->id;
-	if (id && was_connected)
-		(void)rdma_disconnect(id);
+	/* The connection ends with its QP: the NIC notifies the peer. */
 	rs_conn_free(rs);
 	rs->id = NULL;
 	pthread_mutex_unlock(&rs->lock);
