@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "shared_defs/hw_bar.h"
+#include "shared_defs/hw_cmd_slot.h"
 #include "shared_defs/hw_cqe.h"
 
 /*
@@ -115,6 +116,15 @@ static inline void weft_barrier_eq_cons(struct hw_eq_record *record, uint32_t co
 {
 	__atomic_store_n(&record->cons, cons, __ATOMIC_RELEASE);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/*
+ * K1: the answer in a command slot before done. NIC: release (cmd_slot.c). The command before its
+ * doorbell is D2, with serial as the index.
+ */
+static inline bool weft_barrier_slot_done(const struct hw_cmd_slot *slot, uint32_t serial)
+{
+	return __atomic_load_n(&slot->done, __ATOMIC_ACQUIRE) == serial;
 }
 
 #endif /* WEFT_BARRIER_H */

@@ -28,6 +28,8 @@ enum {
 	 * onto shared pages, REG_MR never names an extent, weft_alloc() returns plain memory.
 	 */
 	WEFT_CHAN_F_NO_MEMFD = 0x01,
+	/* The NIC has a core of its own, which takes commands from slots of the BAR. */
+	WEFT_CHAN_F_SLOTS = 0x02,
 };
 
 /*

@@ -328,6 +328,7 @@ static void sock_abandon(void *chan)
 }
 
 static const struct weft_chan_ops sock_ops = {
+    .flags = WEFT_CHAN_F_SLOTS,
     .command = sock_command,
     .hangup_fd = sock_hangup_fd,
     .close = sock_close,

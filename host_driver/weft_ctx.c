@@ -13,7 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "host_driver/weft_priv.h"
+#include "host_driver/weft_slot.h"
+#include "shared_defs/hw_cmd_slot.h"
 #include "lib/clock.h"
 
 enum {
@@ -147,6 +148,19 @@ static void close_fds(int *fds)
 	}
 }
 
+/* By a slot where that is possible: two switches of threads less than by the channel. */
+static int weft_ctx_send(struct weft_ctx *ctx, struct hw_cmd *cmd, int fd_in,
+			 struct hw_cmd_resp *resp, int *fds)
+{
+	if (ctx->bar && ctx->ops->flags & WEFT_CHAN_F_SLOTS && hw_cmd_by_slot(cmd->op)) {
+		int rc = weft_slot_command(ctx, cmd, resp);
+
+		if (rc != -EAGAIN)
+			return rc;
+	}
+	return ctx->ops->command(ctx->chan, cmd, fd_in, resp, fds);
+}
+
 int weft_ctx_command(struct weft_ctx *ctx, struct hw_cmd *cmd, int fd_in, struct hw_cmd_resp *resp,
 		     int *fds)
 {
@@ -160,7 +174,7 @@ int weft_ctx_command(struct weft_ctx *ctx, struct hw_cmd *cmd, int fd_in, struct
 	if (weft_ctx_state(ctx) != WEFT_CTX_LIVE)
 		return -EIO;
 	cancel = weft_cancel_off();
-	rc = ctx->ops->command(ctx->chan, cmd, fd_in, resp, fds);
+	rc = weft_ctx_send(ctx, cmd, fd_in, resp, fds);
 	if (rc < 0) {
 		if (rc == -EIO || rc == -ETIMEDOUT)
 			weft_ctx_set_gone(ctx);

@@ -128,6 +128,10 @@ struct weft_ctx {
 	pthread_mutex_t ack_lock;
 	pthread_cond_t ack_cond;
 
+	/* weft_slot.c: a bit of each slot that a thread has, and the slots' last commands. */
+	uint32_t slots_used; /* atomic */
+	uint32_t slot_serial[HW_CMD_SLOTS];
+
 	uint64_t last_look_ns; /* time when the NIC was last known to be alive; atomic */
 	struct weft_link node; /* in weft_global.contexts */
 };

@@ -59,6 +59,8 @@ static void lay_out_objects(struct layout *l, struct fw_nic *nic)
 	carve_ids(l, &nic->host.client_ids, HW_MAX_CLIENTS);
 	nic->host.client_extents =
 	    carve(l, sizeof(struct fw_bar_extent) * FW_BAR_EXTENTS, HW_MAX_CLIENTS);
+	nic->host.cmd_slots =
+	    carve(l, sizeof(*nic->host.cmd_slots), (size_t)HW_MAX_CLIENTS * HW_CMD_SLOTS);
 	nic->host.pds = carve(l, sizeof(*nic->host.pds), HW_MAX_PD);
 	carve_ids(l, &nic->host.pd_ids, HW_MAX_PD);
 	nic->host.mrs = carve(l, sizeof(*nic->host.mrs), HW_MAX_MR);

@@ -15,6 +15,8 @@
 #include "nic_fw/host/client.h"
 #include "nic_fw/cm/cm.h"
 #include "nic_fw/host/cmd.h"
+#include "nic_fw/host/cmd_slot.h"
+#include "shared_defs/hw_cmd_slot.h"
 #include "nic_fw/base/counters.h"
 #include "nic_fw/host/cq.h"
 #include "nic_fw/dgram/dgram.h"

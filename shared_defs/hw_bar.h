@@ -4,6 +4,7 @@
  *
  * 	offset 0		hw_bar_header (one page)
  * 	HW_BAR_DB_RING		doorbell ring, HW_DB_RING_ENTRIES words
+ * 	HW_BAR_CMD_SLOTS	command slots: hw_cmd_slot.h
  * 	HW_BAR_DYNAMIC ...	records and rings of QPs, CQs, SRQs, EQs, placed by the NIC
  *
  * The BAR is a memfd that weftd created and sealed; pages are committed on first access. All memory
@@ -20,7 +21,7 @@
 
 enum {
 	HW_BAR_MAGIC = 0x54464557, /* "WEFT" */
-	HW_BAR_VERSION = 2,
+	HW_BAR_VERSION = 3,
 	HW_BAR_PAGE_BYTES = 4096,
 	HW_CACHE_LINE_BYTES = 64,
 
@@ -30,7 +31,9 @@ enum {
 	 */
 	HW_DB_RING_ENTRIES = 65536,
 	HW_BAR_DB_RING = HW_BAR_PAGE_BYTES,
-	HW_BAR_DYNAMIC = HW_BAR_DB_RING + HW_DB_RING_ENTRIES * 4,
+	HW_BAR_CMD_SLOTS = HW_BAR_DB_RING + HW_DB_RING_ENTRIES * 4,
+	HW_CMD_SLOTS = 16,
+	HW_BAR_DYNAMIC = HW_BAR_CMD_SLOTS + 3 * HW_BAR_PAGE_BYTES,
 };
 
 enum hw_nic_state {
@@ -83,6 +86,7 @@ enum hw_db_kind {
 	HW_DB_GOAL_RUN = 3, /* a run record was filled in (hw_goal.h); object: its index */
 	HW_DB_EQ = 4,       /* the event queue's interrupts were unmasked */
 	HW_DB_RQ = 5,       /* the receive queue of a tagged endpoint has new operations */
+	HW_DB_CMD = 6,      /* a command slot was filled in (hw_cmd_slot.h); object: its index */
 };
 #define HW_DB_ENTRY(kind, id) ((uint32_t)(kind) << 24 | (uint32_t)(id))
 #define HW_DB_KIND(entry)     ((entry) >> 24)

@@ -38,7 +38,7 @@
 #define HW_SOCKET_DIR "/run/weft" /* overridden by WEFT_RUN_DIR in the environment */
 
 enum {
-	HW_CMD_VERSION = 2,
+	HW_CMD_VERSION = 3,
 };
 
 enum hw_cmd_op {

@@ -32,6 +32,7 @@
 	X(events_lost, "Events without room in their event queue")                                 \
 	X(interrupts, "Interrupts raised")                                                         \
 	X(commands, "Commands of processes carried out")                                           \
+	X(commands_slot, "Those of them that came by slots of the BAR")                            \
 	X(commands_bad, "Commands of processes refused")                                           \
 	X(host_reads, "Copies from memory of processes")                                           \
 	X(host_writes, "Copies to memory of processes")                                            \

@@ -15,6 +15,7 @@ void slice_init(struct fw_nic *nic)
 	fw_list_init(&s->flushes);
 	fw_list_init(&s->leaving);
 	fw_list_init(&s->commands);
+	fw_list_init(&s->slots);
 	fw_list_init(&s->aborted);
 	fw_list_init(&s->endings);
 	fw_list_init(&s->sweeps);
@@ -69,6 +70,8 @@ static bool slice_has_work(const struct fw_nic *nic, enum slice_kind kind)
 		return !fw_list_empty(&s->leaving);
 	case SLICE_COMMAND:
 		return !fw_list_empty(&s->commands);
+	case SLICE_SLOTS:
+		return !fw_list_empty(&s->slots);
 	case SLICE_ABORT:
 		return !fw_list_empty(&s->aborted);
 	case SLICE_RUNS:

@@ -43,6 +43,7 @@ enum {
 	FW_SLICE_CM_UNITS = 16,
 	FW_SLICE_MCAST_UNITS = 16,
 	FW_SLICE_GOAL_UNITS = 8,
+	FW_SLICE_SLOT_UNITS = 4, /* a command in a slot */
 };
 
 struct fw_slices {
@@ -56,6 +57,7 @@ struct fw_slices {
 	struct fw_list flushes;  /* fw_qp.flush_node */
 	struct fw_list leaving;  /* fw_client.leave_node */
 	struct fw_list commands; /* slice_command.node */
+	struct fw_list slots;    /* fw_client.slots_node */
 	struct fw_list aborted;  /* recv_msg.peer_node: their session has ended */
 	/* goal_comm.ending_node: failed runs whose ranks are being notified. */
 	struct fw_list endings;
@@ -77,6 +79,7 @@ enum slice_kind {
 	SLICE_FLUSH,
 	SLICE_LEAVE,
 	SLICE_COMMAND,
+	SLICE_SLOTS, /* commands in slots of the BAR */
 	SLICE_ABORT, /* receives of sessions that have ended */
 	SLICE_NEIGH, /* waiters for a next hop */
 	SLICE_RUNS,  /* GOAL runs that failed */

@@ -15,6 +15,7 @@ static void init_client(struct fw_client *client, const struct fw_client_params 
 	client->used = true;
 	client->tool = params->tool;
 	client->closing = false;
+	client->has_unmapped = false;
 	client->db_head = 0;
 	client->header = NULL;
 	client->db_ring = NULL;
@@ -36,6 +37,8 @@ static void init_client(struct fw_client *client, const struct fw_client_params 
 	fw_list_init(&client->xrcds);
 	fw_list_init(&client->qp_opens);
 	fw_list_init(&client->atomics);
+	fw_list_init(&client->slots);
+	fw_list_init(&client->slots_node);
 	client->atomics_held = 0;
 	client->atomic_now = NULL;
 	for (i = 0; i < HW_MAX_EQ_PER_CLIENT; i++)
@@ -82,6 +85,7 @@ static int attach_bar(struct fw_nic *nic, uint32_t number, const struct fw_clien
 	if (err)
 		return err;
 	bar_records_ahead(nic, number);
+	cmd_slot_init_client(nic, number);
 	init_header(nic, client, number);
 	fw_list_add_tail(&nic->host.db_clients, &client->db_node);
 	resp->bar_bytes = client->bar.bytes;
@@ -258,6 +262,7 @@ enum fw_detach_result fw_client_detach(struct fw_nic *nic, uint32_t client)
 	fw_list_del(&leaving->goal_node);
 	ah_forget_client(nic, client);
 	slice_forget_client(nic, client);
+	cmd_slot_forget_client(nic, client);
 	if (leave_step(nic, leaving)) {
 		leave_over(nic, leaving);
 		return FW_DETACH_DONE;

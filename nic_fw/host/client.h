@@ -80,6 +80,7 @@ struct fw_client {
 	bool used;
 	bool tool;
 	bool closing;        /* detach is under way: others see none of its objects */
+	bool has_unmapped;   /* it has, or had, a region that the port reads and writes */
 	bool may_be_late;    /* a write to its memory was given up: mem_late() looks */
 	uint32_t db_head;    /* next entry of the doorbell ring to read */
 	uint32_t wqes_held;  /* contexts of its requests (fw_pool_has_share()) */
@@ -105,6 +106,8 @@ struct fw_client {
 	uint32_t atomics_held;
 	struct slow_atomic *atomic_now;
 	uint32_t eq[HW_MAX_EQ_PER_CLIENT]; /* index into nic->host.eqs, FW_NONE */
+	struct fw_list slots;              /* fw_cmd_slot.node: commands to carry out */
+	struct fw_list slots_node;         /* in nic->slices.slots while there are any */
 	uint32_t leave_eq;                 /* closing: numbers of event queues above are free */
 	/* collectives (goal.h) */
 	uint64_t goal_bytes;                    /* of the goal heap, charged to it */

@@ -82,12 +82,8 @@ enum fw_cmd_result fw_cmd(struct fw_nic *nic, uint32_t client, const struct hw_c
 	return cmd_answer(nic, status, resp) ? FW_CMD_DONE : FW_CMD_PENDING;
 }
 
-/*
- * Carries out a command that returned CMD_LATER once more. Returns its status; *answered: resp is
- * its answer.
- */
-static int cmd_again(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
-		     struct hw_cmd_resp *resp, bool *answered)
+int cmd_again(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+	      struct hw_cmd_resp *resp, bool *answered)
 {
 	int status;
 

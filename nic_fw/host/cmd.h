@@ -3,6 +3,7 @@
  * Control commands: fw_cmd() checks and dispatches; one function per command.
  *
  * 	cmd.c		fw_cmd()
+ * 	cmd_slot.c	commands from slots of the BAR
  * 	cmd_query.c	QUERY_DEVICE, STATS, LIST
  * 	mem_cmd.c	PDs, regions, windows
  * 	cq_cmd.c	CQs, EQs
@@ -35,6 +36,12 @@
 #define CMD_REFUSED (-2) /* resp->status is set, and resp->u has details */
 #define CMD_LATER   (-3) /* a part is done: repeated in a later turn (slice.h) */
 
+/*
+ * Carries out a command of a process, or goes on with one that returned CMD_LATER, at
+ * nic->slices.resume. Returns its status; *answered: resp is its answer.
+ */
+int cmd_again(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+	      struct hw_cmd_resp *resp, bool *answered);
 /* slice_job.run of commands that returned CMD_LATER: repeats one of them. */
 void cmd_slice(struct fw_nic *nic);
 

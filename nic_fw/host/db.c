@@ -126,6 +126,9 @@ static uint32_t poll_client(struct fw_nic *nic, struct fw_client *client, uint32
 		case HW_DB_EQ:
 			ring_eq(nic, number, HW_DB_ID(entry));
 			break;
+		case HW_DB_CMD:
+			cmd_slot_doorbell(nic, number, HW_DB_ID(entry));
+			break;
 		case HW_DB_GOAL_RUN:
 			host_up.goal_doorbell(nic, number, HW_DB_ID(entry));
 			break;

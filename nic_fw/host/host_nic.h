@@ -20,6 +20,7 @@
 struct fw_ah;
 struct fw_bar_extent;
 struct fw_client;
+struct fw_cmd_slot;
 struct fw_cq;
 struct fw_eq;
 struct fw_mr;
@@ -61,6 +62,7 @@ struct host_nic {
 	struct fw_timer late_timer; /* the next look at them */
 
 	struct fw_client *clients;
+	struct fw_cmd_slot *cmd_slots;        /* HW_CMD_SLOTS for each client */
 	uint32_t cq_resizes;                  /* RESIZE_CQ that began: the serial of the last */
 	struct fw_bar_extent *client_extents; /* FW_BAR_EXTENTS for each client: its bar.free */
 	struct fw_ids client_ids;

@@ -193,6 +193,7 @@ int cmd_reg_mr(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		mr->mapping = (uint8_t *)aux->mapping + aux->offset;
 		FW_COUNT(nic, mrs_mapped);
 	} else {
+		nic->host.clients[client].has_unmapped = true;
 		FW_COUNT(nic, mrs_process_vm);
 	}
 	resp->u.mr.stag = stag_make(index, mr->key);

@@ -8,6 +8,7 @@ const struct slice_job slice_jobs[SLICE_KINDS] = {
     [SLICE_FLUSH] = {qp_flush_slice, NULL},
     [SLICE_LEAVE] = {client_leave_slice, NULL},
     [SLICE_COMMAND] = {cmd_slice, NULL},
+    [SLICE_SLOTS] = {cmd_slot_slice, NULL},
     [SLICE_ABORT] = {recv_abort_slice, NULL},
     [SLICE_NEIGH] = {neigh_wait_run, neigh_wait_pending},
     [SLICE_RUNS] = {goal_ending_run, NULL},

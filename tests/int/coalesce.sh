@@ -168,7 +168,7 @@ def attach(path, flags):
     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     s.settimeout(30)
     s.connect(path)
-    status = call(s, ATTACH, struct.pack("<II24s", 2, flags, b"raw"))[0]
+    status = call(s, ATTACH, struct.pack("<II24s", 3, flags, b"raw"))[0]
     # A tool (flag 1) has no BAR to be started.
     if status == 0 and not flags & 1:
         status = call(s, START, b"")[0]

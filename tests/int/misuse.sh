@@ -41,7 +41,7 @@ def attach(start=True):
     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     s.settimeout(2)
     s.connect(path)
-    answer = call(s, cmd(ATTACH, struct.pack("<II24s", 2, 0, b"hostile")))
+    answer = call(s, cmd(ATTACH, struct.pack("<II24s", 3, 0, b"hostile")))
     if start and answer and answer[0] == 0:
         for fd in answer[2]:
             os.close(fd)

@@ -26,7 +26,7 @@ static void garbage(void)
 	rp_begin(&rp);
 	bad = RP_CNT(&rp, 0, doorbells_bad);
 	for (i = 3; i < 256; i++)
-		rp_ring_raw(&rp, 0, i << 24 | A->qp[0]->qpn);
+		rp_ring_raw(&rp, 0, i << 24 | (i == HW_DB_CMD ? HW_CMD_SLOTS : A->qp[0]->qpn));
 	rp_ring_raw(&rp, 0, A->qp[0]->qpn);
 	rp_ring_raw(&rp, 0, HW_DB_ENTRY(HW_DB_SQ, 0));
 	rp_ring_raw(&rp, 0, HW_DB_ENTRY(HW_DB_SQ, 0xffffff));
