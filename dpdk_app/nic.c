@@ -7,7 +7,7 @@
  * each of its cores. With fewer cores, each core runs several NICs. Cores with the role coll are
  * distributed likewise, for shards of collectives after the others.
  *
- * Calls wire_*.c, port_rx.c and fw_init().
+ * Calls frame_pool.c, wire_*.c, port_rx.c and fw_init().
  */
 #include "dpdk_app/nic.h"
 
@@ -27,6 +27,7 @@
 #include "dpdk_app/args/args_fault.h"
 #include "dpdk_app/eal.h"
 #include "dpdk_app/firmware.h"
+#include "dpdk_app/frame_pool.h"
 #include "dpdk_app/wire/faults.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/wire/mac_filter.h"
@@ -548,9 +549,8 @@ static struct rte_mempool *nic_pool(struct nic *nic)
 		return NULL;
 	}
 	snprintf(name, sizeof(name), "%s_%s", on_switch ? "pool" : "port", nic->name);
-	kept = rte_pktmbuf_pool_create_by_ops(
-	    name, nic_pool_frames(nic), TSAN_POOL_CACHE(NIC_POOL_CACHE), 0,
-	    (uint16_t)nic_buffer_bytes(nic), SOCKET_ID_ANY, TSAN_POOL_OPS);
+	kept = frame_pool_new(name, nic_pool_frames(nic), TSAN_POOL_CACHE(NIC_POOL_CACHE),
+			      (uint16_t)nic_buffer_bytes(nic));
 	if (!kept)
 		log_error("%s: no memory for %u frames; free some, or use a smaller --mtu",
 			  nic->name, nic_pool_frames(nic));
