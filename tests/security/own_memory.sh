@@ -34,6 +34,8 @@ if [ -w $scope ]; then
 		try plain
 		try namespace
 	done
+else
+	say 'not tried: kernel.yama.ptrace_scope: the kernel has none'
 fi
 expect_objects weft0 '0 0 0 0'
 weftd_stop weftd
