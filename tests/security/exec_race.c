@@ -216,6 +216,38 @@ static uint32_t leaks(pid_t pid, uint64_t addr)
 	return count;
 }
 
+/* Connections to weftd, and its own sockets. */
+static uint32_t sockets(void)
+{
+	char path[64], link[512];
+	struct dirent *entry;
+	uint32_t count = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%s/fd", getenv("WEFTD_PID"));
+	dir = opendir(path);
+	if (!dir)
+		die("%s: %s", path, strerror(errno));
+	while ((entry = readdir(dir))) {
+		ssize_t n = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link) - 1);
+
+		link[n > 0 ? n : 0] = '\0';
+		count += !strncmp(link, "socket:", 7);
+	}
+	closedir(dir);
+	return count;
+}
+
+/* Connections of a try that has ended would count in the share of the next one. */
+static void await_sockets(uint32_t most)
+{
+	for (int ms = 0; sockets() > most; ms++) {
+		if (ms == WAIT_MS)
+			die("weftd has %u sockets, not %u", sockets(), most);
+		usleep(1000);
+	}
+}
+
 /* True if the attacker reached the memory of the program. */
 static bool try_once(uint64_t fill_bytes, struct gain *sum)
 {
@@ -257,7 +289,7 @@ static bool try_once(uint64_t fill_bytes, struct gain *sum)
 
 int main(int argc, char **argv)
 {
-	uint32_t tries, wins = 0, total = 0;
+	uint32_t tries, wins = 0, total = 0, own_sockets;
 	struct gain sum = {0};
 
 	if (argc < 6) {
@@ -271,9 +303,12 @@ int main(int argc, char **argv)
 		die("weftd: %s", strerror(errno));
 	program = argv[3];
 	tries = (uint32_t)atoi(argv[4]);
+	own_sockets = sockets();
 	for (int i = 5; i < argc; i++) {
-		for (uint32_t t = 0; t < tries; t++, total++)
+		for (uint32_t t = 0; t < tries; t++, total++) {
 			wins += try_once((uint64_t)atoi(argv[i]) << 20, &sum);
+			await_sockets(own_sockets);
+		}
 	}
 	printf("%u tries, %u won; attached %u, registered %u, read %u\n", total, wins, sum.attached,
 	       sum.registered, sum.completed);
