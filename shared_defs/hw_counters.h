@@ -104,6 +104,8 @@
 	X(tcp_share_refused, "TCP connections refused because a process or user held its share")   \
 	X(esp_share_refused, "ESP streams refused because a process or user held its share")       \
 	X(terminates_tx, "Terminate messages sent for datagrams")                                  \
+	X(terminates_held_back,                                                                    \
+	  "Requests without a Terminate because their peer has not taken earlier ones")            \
 	X(terminates_rx, "Terminate messages received for datagrams")                              \
 	X(rd_cancels_tx, "Messages cancelled at the peer")                                         \
 	X(rd_cancels_rx, "Messages cancelled by the peer")                                         \

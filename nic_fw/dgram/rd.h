@@ -50,7 +50,9 @@ enum {
 	RD_GIVE_UP_BACKOFF = 4, /* time-outs in a row after which a session may be given up */
 	/* Packets that a session may send before the next session's turn. */
 	RD_SESSION_QUANTUM = 16,
-	RD_ANSWERS = 2 * HW_MAX_RD_ATOMIC,    /* of one flow that wait: answers and Terminates */
+	/* Answers and Terminates of one flow that wait; and Terminates of one session. */
+	RD_ANSWERS = 2 * HW_MAX_RD_ATOMIC,
+	RD_TERMINATES = 1 << 14,              /* of all sessions that peers may ask for */
 	RD_CANCEL_LOOKS = 2 * WIRE_RD_WINDOW, /* messages that rd_cancel_flow() looks at */
 	RD_FLOW_QUANTUM = 8,                  /* packets that a flow may send within it */
 	RD_ACK_EVERY = 8,                     /* data packets that one delayed ACK covers at most */

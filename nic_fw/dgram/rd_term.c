@@ -7,16 +7,27 @@
  */
 #include "nic_fw/fw_nic.h"
 
-void rd_term_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
-		    const struct rdmap_error *error)
+/*
+ * True if a peer may have one more Terminate for a request: a station can send requests in the
+ * names of any number of queue pairs, and acknowledge nothing. Sessions share what there is for all
+ * of them as processes share a pool.
+ */
+static bool rd_term_may(struct fw_nic *nic, const struct rdmap_seg *pkt)
 {
-	struct fw_wqe *msg;
+	uint8_t shard = (uint8_t)(pkt->src_qpn >> 16 & (WIRE_DGRAM_SHARDS - 1));
+	const struct rd_session *session = rd_session_find(nic, pkt->src_ip, shard);
+	uint32_t held = session ? nic->rdmap.terminates_to[session->index] : 0;
 
-	/* The peer repeated the request because the Terminate has not arrived yet. */
-	if (rd_flow_is_terminating(nic, qp, pkt))
-		return;
-	msg = wqe_alloc(nic, qp, FW_WQE_TERMINATE);
-	/* Without a context the peer repeats the request, and receives the Terminate then. */
+	return held < RD_ANSWERS && nic->rdmap.terminates < RD_TERMINATES &&
+	       held / FW_HELD_PER_FREE < RD_TERMINATES - nic->rdmap.terminates;
+}
+
+/* Sends a Terminate that takes the place of a request, or of its answer. */
+static void rd_term_send(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
+			 const struct rdmap_error *error)
+{
+	struct fw_wqe *msg = wqe_alloc(nic, qp, FW_WQE_TERMINATE);
+
 	if (!msg)
 		return;
 	rdmap_tx_make_terminate(msg, pkt->ssn, error);
@@ -27,13 +38,37 @@ void rd_term_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg
 	/* The tag of the request, whether it is of this connection or not. */
 	if (qp == nic->host.null_qp || (qp_is_rc(qp) && !(pkt->flags & WIRE_DGRAM_F_RESPONSE)))
 		msg->incarnation = pkt->incarnation;
-	if (!rd_flow_send(nic, msg))
+	if (!rd_flow_send(nic, msg)) {
 		wqe_free(nic, msg);
-	else
-		FW_COUNT(nic, terminates_tx);
+		return;
+	}
+	msg->term_session = (uint16_t)(msg->flow->session->index + 1);
+	nic->rdmap.terminates_to[msg->flow->session->index]++;
+	FW_COUNT(nic, terminates_tx);
 }
 
-/* Returns the fields of a response's request that rd_term_refuse() reads. */
+void rd_term_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
+		    const struct rdmap_error *error)
+{
+	/* The peer repeated the request because the Terminate has not arrived yet. */
+	if (rd_flow_is_terminating(nic, qp, pkt))
+		return;
+	/* Otherwise, and without a context, the peer repeats the request, and gets it then. */
+	if (rd_term_may(nic, pkt))
+		rd_term_send(nic, qp, pkt, error);
+	else
+		FW_COUNT(nic, terminates_held_back);
+}
+
+/* In place of an answer that is lost, which had a context: the request is not repeated. */
+static void rd_term_answer(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
+			   const struct rdmap_error *error)
+{
+	if (!rd_flow_is_terminating(nic, qp, pkt))
+		rd_term_send(nic, qp, pkt, error);
+}
+
+/* Returns the fields of a response's request that rd_term_send() reads. */
 static struct rdmap_seg rd_term_request_of(const struct fw_wqe *response)
 {
 	struct rdmap_seg pkt = {
@@ -69,7 +104,7 @@ void rd_term_response_lost(struct fw_nic *nic, const struct fw_wqe *response)
 		error.layer_etype = response->term_layer_etype;
 		error.code = response->term_code;
 	}
-	rd_term_refuse(nic, nic->host.null_qp, &to, &error);
+	rd_term_answer(nic, nic->host.null_qp, &to, &error);
 }
 
 void rd_term_response_failed(struct fw_nic *nic, struct fw_wqe *response)
@@ -82,6 +117,6 @@ void rd_term_response_failed(struct fw_nic *nic, struct fw_wqe *response)
 	};
 
 	/* The packets sent of it become void; the Terminate takes its place in the flow. */
-	rd_term_refuse(nic, qp, &to, &error);
+	rd_term_answer(nic, qp, &to, &error);
 	rd_msg_fail(nic, response, HW_STATUS_LOC_PROT_ERR, HW_VENDOR_ERR_NONE);
 }

@@ -106,6 +106,8 @@ struct fw_wqe {
 			uint64_t term_outlasts; /* 2^32 plus a PSN (rd_ack.c); 0: not known yet */
 			uint8_t term_layer_etype;
 			uint8_t term_code;
+			/* Its session's place in rdmap_nic.terminates_to + 1; 0: none. */
+			uint16_t term_session;
 		};
 		uint64_t original;  /* ATOMIC_RESPONSE: the value before the operation */
 		uint32_t mw_access; /* request: a bind of a window */

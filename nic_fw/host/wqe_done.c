@@ -64,7 +64,11 @@ void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe)
 		   !wqe->tag_handle && wqe->qp->responder_slots) {
 		wqe->qp->responder_slots--;
 	}
-	nic->rdmap.terminates -= wqe->kind == FW_WQE_TERMINATE;
+	if (__builtin_expect(wqe->kind == FW_WQE_TERMINATE, 0)) {
+		nic->rdmap.terminates--;
+		if (wqe->term_session)
+			nic->rdmap.terminates_to[wqe->term_session - 1]--;
+	}
 	fw_pool_put(&nic->host.wqes, wqe);
 }
 

@@ -52,6 +52,7 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "guesses": ["nic_fw/host/guess_ut"],
          "chains": ["nic_fw/chains_ut"],
          "walks": ["nic_fw/walks_ut"],
+         "Terminates": ["pair/rd_term_ut"],
          "half-open": ["nic_fw/tcp/tcp_listen_ut"],
          "open receives": ["nic_fw/rdmap/recv_many_ut"],
          "large blocks": ["nic_fw/coll/goal_heap_ut"],
