@@ -27,6 +27,8 @@ static void init_client(struct fw_client *client, const struct fw_client_params 
 	client->name[sizeof(client->name) - 1] = '\0';
 	fw_list_init(&client->db_node);
 	fw_list_init(&client->leave_node);
+	fw_list_init(&client->tag_work);
+	fw_list_init(&client->tag_node);
 	fw_list_init(&client->qps);
 	fw_list_init(&client->cqs);
 	fw_list_init(&client->srqs);

@@ -88,6 +88,8 @@ struct fw_client {
 	/* Contexts of its tagged endpoints, of nic->tag; bytes of their records. */
 	uint32_t tag_posteds_held, tag_arrivals_held, tag_sends_held, tag_peers_held;
 	uint64_t tag_records_bytes;
+	struct fw_list tag_work;      /* tag_ep.work_node: endpoints with work for a later turn */
+	struct fw_list tag_node;      /* in nic->tag.work while there are any */
 	struct share_holder *share;   /* nic->share.holders[] of its number */
 	struct hw_bar_header *header; /* = bar.base */
 	uint32_t *db_ring;

@@ -50,14 +50,19 @@ enum {
 	TAG_BUCKETS = 1 << 17,
 	TAG_CLAIM_BITS = 18, /* place of an arrival in the number of a claim, below its serial */
 	/* Limits of an endpoint's part of a turn. */
-	TAG_OPS_QUANTUM = 32,       /* operations of its receive queue */
-	TAG_LOOK_QUANTUM = 256,     /* messages that a search looks at */
-	TAG_COPY_QUANTUM = 1 << 17, /* bytes that all endpoints copy out of their pools */
-	TAG_READS = 32,             /* reads of its own under way */
-	TAG_READERS_QUANTUM = 32,   /* peers that wait for a read are looked at */
-	TAG_PEERS_LOOK = 4,         /* peers of a station, for one whose place another gets */
-	TAG_REFUSED_BATCH = 16,     /* sends of a refused flow that become RTSs at a time */
-	TAG_CLOSE_BYTES = 1 << 16,  /* of records cleared for FW_SLICE_QP_UNITS */
+	TAG_OPS_QUANTUM = 32,      /* operations of its receive queue */
+	TAG_LOOK_QUANTUM = 256,    /* messages that a search looks at */
+	TAG_READS = 32,            /* reads of its own under way */
+	TAG_READERS_QUANTUM = 32,  /* peers that wait for a read are looked at */
+	TAG_PEERS_LOOK = 4,        /* peers of a station, for one whose place another gets */
+	TAG_REFUSED_BATCH = 16,    /* sends of a refused flow that become RTSs at a time */
+	TAG_CLOSE_BYTES = 1 << 16, /* of records cleared for FW_SLICE_QP_UNITS */
+	/* Limits of all endpoints in a turn. */
+	TAG_EPS_QUANTUM = 8,        /* endpoints whose work goes on */
+	TAG_TURN_OPS = 256,         /* operations of receive queues */
+	TAG_TURN_LOOKS = 1024,      /* messages, or receives, that these look at */
+	TAG_COPY_QUANTUM = 1 << 17, /* bytes copied out of pools */
+	TAG_COPY_LEAST = 512,       /* that a copy counts as */
 };
 #define TAG_RECORDS_BYTES (UINT64_C(1) << 30)
 
@@ -236,7 +241,7 @@ struct tag_ep {
 	uint32_t claims; /* serial of the last claim */
 	struct fw_list sends;
 	uint32_t num_sends;
-	struct fw_list work_node; /* nic->tag.work */
+	struct fw_list work_node; /* fw_client.tag_work */
 	/* pool */
 	struct buddy pool;
 	uint64_t records; /* place of its records in nic->tag.records, BUDDY_NONE */

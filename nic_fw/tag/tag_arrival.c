@@ -420,15 +420,14 @@ static bool tag_arrival_copy_out(struct fw_nic *nic, struct tag_arrival *a, enum
 /* False: it waits for a later turn. */
 static bool copy_now(struct fw_nic *nic, struct tag_arrival *a)
 {
+	uint32_t cost = a->room < TAG_COPY_LEAST ? TAG_COPY_LEAST : a->room;
 	enum hw_vendor_err err = HW_VENDOR_ERR_NONE;
 
-	if (a->room) {
-		if (!nic->tag.copy_left)
-			return false;
-		nic->tag.copy_left -= a->room < nic->tag.copy_left ? a->room : nic->tag.copy_left;
-		if (!tag_arrival_copy_out(nic, a, &err))
-			return false;
-	}
+	if (!nic->tag.copy_left)
+		return false;
+	nic->tag.copy_left -= cost < nic->tag.copy_left ? cost : nic->tag.copy_left;
+	if (a->room && !tag_arrival_copy_out(nic, a, &err))
+		return false;
 	tag_arrival_complete(nic, a, wqe_status_of(err), err);
 	return true;
 }

@@ -8,11 +8,18 @@
  */
 #include "nic_fw/fw_nic.h"
 
+static void begin_turn(struct fw_nic *nic)
+{
+	nic->tag.copy_left = TAG_COPY_QUANTUM;
+	nic->tag.ops_left = TAG_TURN_OPS;
+	nic->tag.looks_left = TAG_TURN_LOOKS;
+}
+
 void tag_init(struct fw_nic *nic)
 {
 	fw_list_init(&nic->tag.work);
 	fw_list_init(&nic->tag.downs);
-	nic->tag.copy_left = TAG_COPY_QUANTUM;
+	begin_turn(nic);
 }
 
 bool tag_ep_is_live(const struct tag_ep *ep)
@@ -20,10 +27,24 @@ bool tag_ep_is_live(const struct tag_ep *ep)
 	return ep->open && ep->qp->state != HW_QPS_ERR && ep->qp->state != HW_QPS_RESET;
 }
 
+/* Processes are served in turn, and so are the endpoints of each. */
 void tag_ep_work(struct fw_nic *nic, struct tag_ep *ep)
 {
+	struct fw_client *owner = &nic->host.clients[ep->qp->client];
+
 	if (!fw_list_linked(&ep->work_node))
-		fw_list_add_tail(&nic->tag.work, &ep->work_node);
+		fw_list_add_tail(&owner->tag_work, &ep->work_node);
+	if (!fw_list_linked(&owner->tag_node))
+		fw_list_add_tail(&nic->tag.work, &owner->tag_node);
+}
+
+static void tag_ep_work_over(struct fw_nic *nic, struct tag_ep *ep)
+{
+	struct fw_client *owner = &nic->host.clients[ep->qp->client];
+
+	fw_list_del(&ep->work_node);
+	if (fw_list_empty(&owner->tag_work))
+		fw_list_del(&owner->tag_node);
 }
 
 bool tag_pending(const struct fw_nic *nic)
@@ -31,29 +52,45 @@ bool tag_pending(const struct fw_nic *nic)
 	return !fw_list_empty(&nic->tag.work);
 }
 
+static uint32_t tag_ep_run(struct fw_nic *nic, struct tag_ep *ep)
+{
+	if (!tag_ep_is_live(ep) || nic->host.clients[ep->qp->client].closing)
+		return 0;
+	tag_rtr_run(nic, ep);
+	tag_arrival_copy_run(nic, ep);
+	tag_rdv_run(nic, ep);
+	(void)tag_rdv_reply_run(nic, ep);
+	return 1 + tag_rq_run(nic, ep);
+}
+
+/* Takes the endpoint whose turn it is off the lists; NULL: none has work. */
+static struct tag_ep *next_in_turn(struct fw_nic *nic)
+{
+	struct fw_list *node = fw_list_pop(&nic->tag.work);
+	struct fw_client *owner;
+	struct tag_ep *ep;
+
+	if (!node)
+		return NULL;
+	owner = FW_CONTAINER(node, struct fw_client, tag_node);
+	ep = FW_CONTAINER(fw_list_pop(&owner->tag_work), struct tag_ep, work_node);
+	if (!fw_list_empty(&owner->tag_work))
+		fw_list_add_tail(&nic->tag.work, &owner->tag_node);
+	return ep;
+}
+
 uint32_t tag_run(struct fw_nic *nic)
 {
-	struct fw_list turn;
-	struct fw_list *node;
-	uint32_t done = 0;
+	struct tag_ep *turn[TAG_EPS_QUANTUM];
+	uint32_t done = 0, n = 0, i;
 
-	nic->tag.copy_left = TAG_COPY_QUANTUM;
+	begin_turn(nic);
 	if (__builtin_expect(fw_list_empty(&nic->tag.work), 1))
 		return 0;
-	fw_list_init(&turn);
-	fw_list_splice_tail(&turn, &nic->tag.work);
-	while ((node = fw_list_pop(&turn))) {
-		struct tag_ep *ep = FW_CONTAINER(node, struct tag_ep, work_node);
-
-		if (!tag_ep_is_live(ep) || nic->host.clients[ep->qp->client].closing)
-			continue;
-		done++;
-		tag_rtr_run(nic, ep);
-		tag_arrival_copy_run(nic, ep);
-		tag_rdv_run(nic, ep);
-		(void)tag_rdv_reply_run(nic, ep);
-		done += tag_rq_run(nic, ep);
-	}
+	while (n < TAG_EPS_QUANTUM && (turn[n] = next_in_turn(nic)))
+		n++;
+	for (i = 0; i < n; i++)
+		done += tag_ep_run(nic, turn[i]);
 	return done;
 }
 
@@ -103,7 +140,7 @@ bool tag_ep_close(struct fw_nic *nic, struct fw_qp *qp)
 		    buddy_free(&nic->tag.records, ep->records);
 		ep->records = BUDDY_NONE;
 	}
-	fw_list_del(&ep->work_node);
+	tag_ep_work_over(nic, ep);
 	ep->open = false;
 	qp->tag = NULL;
 	return true;

@@ -27,13 +27,16 @@ struct tag_nic {
 	struct fw_pool shares;
 	uint32_t *share_hash; /* TAG_SHARE_HASH: tag_share by its endpoint, IP and QPN */
 	uint32_t *peer_hash;  /* FW_HASH_SIZE: tag_peer by its endpoint, IP and QPN */
-	struct fw_list work;  /* tag_ep.work_node: endpoints with work for a later turn */
+	struct fw_list work;  /* fw_client.tag_node: processes with work for a later turn */
 	struct fw_list downs; /* tag_send.peer_node: their peer's session has ended */
 	/* Memory of the records of pools (struct buddy_block), TAG_RECORDS_BYTES. */
 	struct buddy records;
 	uint8_t *records_base;
 	struct buddy_block *records_blocks;
-	uint32_t copy_left; /* bytes that may still be copied in this turn */
+	/* Limits of this turn, for all endpoints: what is left of them. */
+	uint32_t copy_left; /* bytes that they copy */
+	uint32_t ops_left;
+	uint32_t looks_left;
 };
 
 #endif /* WEFT_FW_TAG_NIC_H */

@@ -70,6 +70,20 @@ static enum hw_vendor_err copy_op(const struct fw_qp *qp, uint32_t place, struct
 	return err;
 }
 
+static uint32_t tag_rq_least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* True if no earlier receive forbids that it is announced. Those without a class are looked at. */
+static bool may_announce(struct tag_ep *ep, const struct tag_op *op, uint32_t *units)
+{
+	if (op->want.any_src || op->recv.bytes <= ep->eager_bytes)
+		return false;
+	*units -= tag_rq_least(*units, ep->match.num_linear);
+	return tag_match_may_announce(&ep->match, &op->want);
+}
+
 /* Takes unexpected messages, then posts the receive. False: the search continues later. */
 static bool tag_rq_receive(struct fw_nic *nic, struct tag_ep *ep, uint32_t *units)
 {
@@ -106,8 +120,7 @@ static bool tag_rq_receive(struct fw_nic *nic, struct tag_ep *ep, uint32_t *unit
 		case TAG_NONE:
 			posted = op->posted;
 			op->posted = NULL;
-			may = !op->want.any_src && op->recv.bytes > ep->eager_bytes &&
-			      tag_match_may_announce(&ep->match, &op->want);
+			may = may_announce(ep, op, units);
 			posted->posted = tag_match_post(&ep->match, &posted->match);
 			if (!posted->posted)
 				tag_posted_withdraw(nic, ep, posted, HW_STATUS_LOC_QP_OP_ERR,
@@ -256,12 +269,13 @@ static uint32_t available(struct fw_nic *nic, struct fw_qp *qp)
 
 uint32_t tag_rq_run(struct fw_nic *nic, struct tag_ep *ep)
 {
-	uint32_t units = TAG_LOOK_QUANTUM, done = 0, left;
+	uint32_t looks = tag_rq_least(TAG_LOOK_QUANTUM, nic->tag.looks_left), units = looks;
+	uint32_t most = tag_rq_least(TAG_OPS_QUANTUM, nic->tag.ops_left), done = 0, left;
 	struct fw_qp *qp = ep->qp;
 	enum hw_vendor_err err;
 
 	left = available(nic, qp);
-	while (tag_ep_is_live(ep) && (ep->busy || left) && done < TAG_OPS_QUANTUM && units) {
+	while (tag_ep_is_live(ep) && (ep->busy || left) && done < most && units) {
 		done++;
 		if (!ep->busy) {
 			left--;
@@ -277,6 +291,8 @@ uint32_t tag_rq_run(struct fw_nic *nic, struct tag_ep *ep)
 			break;
 		ep->busy = false;
 	}
+	nic->tag.ops_left -= done;
+	nic->tag.looks_left -= looks - units;
 	/* Pair R2: the entries were read before the host may write there again. */
 	__atomic_store_n(&qp->record->rq_cons, qp->rq_cons, __ATOMIC_RELEASE);
 	if (tag_ep_is_live(ep) && (ep->busy || left))

@@ -69,6 +69,7 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "memif rings": ["dpdk_app/memif_ring_ut"],
          "host copies": ["dpdk_app/hostcopy_ut"],
          "tags of an endpoint": ["nic_fw/tag/tag_match_ut"],
+         "turns of endpoints": ["pair/tag_turns_ut"],
          "tags between NICs": ["pair/tag_rtr_ut", "sim/tag_order_ut"],
          "shares of peers": ["pair/tag_share_ut"],
          "buffers of many messages": ["pair/tag_eager_ut"],
