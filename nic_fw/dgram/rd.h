@@ -55,6 +55,7 @@ enum {
 	RD_TERMINATES = 1 << 14,              /* of all sessions that peers may ask for */
 	RD_CANCEL_LOOKS = 2 * WIRE_RD_WINDOW, /* messages that rd_cancel_flow() looks at */
 	RD_FLOW_QUANTUM = 8,                  /* packets that a flow may send within it */
+	RD_FLOW_LOOKS = 16,                   /* flows that send nothing, likewise */
 	RD_ACK_EVERY = 8,                     /* data packets that one delayed ACK covers at most */
 	RD_HALF_OPEN = 512, /* sessions made by HELLO alone, without further packets of the peer */
 	RD_SHARE_MAX = HW_MAX_PEERS / 4, /* of one class of stations, once half of all are taken */

@@ -459,7 +459,7 @@ static uint32_t quantum(const struct rd_session *s, uint32_t budget)
 static uint32_t rd_tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t budget)
 {
 	struct fw_list *node;
-	uint32_t done;
+	uint32_t done, sent, looks = 0;
 
 	rd_session_fresh_mac(nic, s);
 	/* Lost packets go first, but flows that lost nothing also have their turn. */
@@ -477,9 +477,13 @@ static uint32_t rd_tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t
 		}
 		node = fw_list_pop(&s->flows);
 		flow = FW_CONTAINER(node, struct rd_flow, ready_node);
-		if (!rd_flow_may_send(nic, flow))
-			continue;
-		done += tx_flow(nic, s, flow, quantum(s, budget - done));
+		/* Thousands may be of queue pairs that have ended, or whose memory is gone. */
+		sent = rd_flow_may_send(nic, flow)
+			   ? tx_flow(nic, s, flow, quantum(s, budget - done))
+			   : 0;
+		done += sent;
+		if (!sent && ++looks == RD_FLOW_LOOKS)
+			break;
 	}
 	if (s->tx_psn == s->tx_una && s->tx) {
 		fw_pool_put(&nic->rd.tx_windows, s->tx);
@@ -495,20 +499,23 @@ uint32_t rd_tx_run(struct fw_nic *nic, uint32_t budget)
 {
 	struct fw_list turn;
 	struct fw_list *node;
-	uint32_t done = 0;
+	uint32_t done = 0, idle = 0, sent;
 
 	if (fw_list_empty(&nic->rd.ready))
 		return 0;
 	fw_list_init(&turn);
 	fw_list_splice_tail(&turn, &nic->rd.ready);
-	while (done < budget && eth_tx_room(nic) >= 2 && (node = fw_list_pop(&turn))) {
+	while (done < budget && idle < budget && eth_tx_room(nic) >= 2 &&
+	       (node = fw_list_pop(&turn))) {
 		struct rd_session *s = FW_CONTAINER(node, struct rd_session, ready_node);
 
 		if (s->state != RD_OPEN || !s->confirmed)
 			continue;
-		done += rd_tx_session(nic, s,
-				      budget - done < RD_SESSION_QUANTUM ? budget - done
-									 : RD_SESSION_QUANTUM);
+		sent = rd_tx_session(nic, s,
+				     budget - done < RD_SESSION_QUANTUM ? budget - done
+									: RD_SESSION_QUANTUM);
+		done += sent;
+		idle += !sent;
 		/* A closed window opens with an ACK, which makes the session ready again. */
 		if (s->state == RD_OPEN && window_open(s) && (s->lost || !fw_list_empty(&s->flows)))
 			rd_session_ready(nic, s);
