@@ -292,6 +292,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 		fw_list_init(&nic->cm.listeners[i]);
 	fw_list_init(&nic->cm.resolving);
 	fw_list_init(&nic->cm.orphans);
+	fw_list_init(&nic->cm.lingering);
 	fw_list_init(&nic->mpa.held);
 	fw_list_init(&nic->mpa.faults);
 	fw_list_init(&nic->host.sched_qps);

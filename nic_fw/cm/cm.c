@@ -177,20 +177,29 @@ static void cm_unhash(struct fw_nic *nic, struct cm_ep *ep)
 	ep->hashed = false;
 }
 
-/* Gives up the oldest endpoint that is needed only to answer late messages. */
+void cm_orphan(struct fw_nic *nic, struct cm_ep *ep)
+{
+	fw_list_del(&ep->node);
+	/* That of a connection over TCP lives as long as the connection. */
+	if (!ep->mpa)
+		fw_list_add_tail(ep->state == CM_LINGER ? &nic->cm.lingering : &nic->cm.orphans,
+				 &ep->node);
+}
+
+/*
+ * Gives up the oldest endpoint that is needed only to answer late messages. Without one, the oldest
+ * that still waits for its peer to acknowledge the end: no share has it, and its peer learns of the
+ * end when it asks.
+ */
 static bool cm_reclaim(struct fw_nic *nic)
 {
-	struct fw_list *pos;
+	struct fw_list *from =
+	    fw_list_empty(&nic->cm.lingering) ? &nic->cm.orphans : &nic->cm.lingering;
 
-	fw_list_for_each (pos, &nic->cm.orphans) {
-		struct cm_ep *ep = FW_CONTAINER(pos, struct cm_ep, node);
-
-		if (ep->state == CM_LINGER) {
-			cm_free(nic, ep);
-			return true;
-		}
-	}
-	return false;
+	if (fw_list_empty(from))
+		return false;
+	cm_free(nic, FW_CONTAINER(from->next, struct cm_ep, node));
+	return true;
 }
 
 void cm_rename(struct fw_nic *nic, struct cm_ep *ep)
@@ -500,10 +509,9 @@ static void leave_client(struct fw_nic *nic, struct cm_ep *ep)
 	rx_drop(nic, ep);
 	(void)untie(nic, ep);
 	eq_own(nic, ep->client, ep->eq)->refs--;
-	fw_list_del(&ep->node);
 	share_give(nic, ep->client, HW_SHARE_CM, 1);
 	ep->client = CM_NO_CLIENT;
-	fw_list_add_tail(&nic->cm.orphans, &ep->node);
+	cm_orphan(nic, ep);
 	/* Passive endpoints share the port of their listener. */
 	if (ep->space && !ep->passive)
 		l4_port_release(nic, ep->space, ep->local_port, ep->state == CM_LISTEN);

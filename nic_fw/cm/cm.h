@@ -219,6 +219,8 @@ void cm_qp_down(struct fw_nic *nic, struct fw_qp *qp);
 bool cm_destroy(struct fw_nic *nic, struct cm_ep *ep);
 /* Frees an endpoint without a process. */
 void cm_free(struct fw_nic *nic, struct cm_ep *ep);
+/* Lists an endpoint without a process by its state: it may be given up for another one. */
+void cm_orphan(struct fw_nic *nic, struct cm_ep *ep);
 bool cm_client_leave(struct fw_nic *nic, uint32_t client);
 /* The address that it waits for is known, or (err, an errno) cannot be resolved. */
 void cm_resolved(struct fw_nic *nic, struct cm_ep *ep, int err);

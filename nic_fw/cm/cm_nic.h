@@ -24,7 +24,8 @@ struct cm_nic {
 	struct fw_list listeners[CM_LISTEN_HASH]; /* by space, port; cm_ep.wait_node */
 	uint32_t num_listeners;
 	struct fw_list resolving; /* cm_ep.wait_node */
-	struct fw_list orphans;   /* cm_ep.node: endpoints without a process */
+	/* cm_ep.node: endpoints without a process. Those in LINGER have notified their peers. */
+	struct fw_list orphans, lingering;
 };
 
 #endif /* WEFT_FW_CM_NIC_H */

@@ -148,6 +148,8 @@ void cm_rd_linger(struct fw_nic *nic, struct cm_ep *ep)
 {
 	if (ep->state != CM_LINGER)
 		cm_set_state(nic, ep, CM_LINGER);
+	if (ep->client == CM_NO_CLIENT)
+		cm_orphan(nic, ep);
 	fw_timer_set(&nic->timers, &ep->timer,
 		     nic->now_ns + (ep->rejected ? CM_REJ_LINGER_NS : CM_LINGER_NS));
 }

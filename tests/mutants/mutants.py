@@ -53,6 +53,7 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "chains": ["nic_fw/chains_ut"],
          "walks": ["nic_fw/walks_ut"],
          "stopped flows": ["pair/rd_stopped_ut"],
+         "ends of connections": ["pair/cm_end_ut"],
          "Terminates": ["pair/rd_term_ut"],
          "half-open": ["nic_fw/tcp/tcp_listen_ut"],
          "open receives": ["nic_fw/rdmap/recv_many_ut"],

@@ -475,6 +475,50 @@ static void requests_move(void)
 	cp_end(&cp);
 }
 
+/*
+ * A station connects to a server, or a process to a station, that never acknowledges an end: such
+ * endpoints are in no share, and others find places.
+ */
+static void ends_that_stay_unanswered(void)
+{
+	enum {
+		ENDPOINTS = 12
+	};
+	uint32_t i, max, again;
+
+	cp_begin(&cp);
+	cp_connected(&cp, 0, 0);
+	max = cp.rp.end[0].nic->cm.ids.max;
+	cp.rp.end[0].nic->cm.ids.max = ENDPOINTS;
+	cp.rp.end[0].nic->cm.ids.quarantine = 0;
+	cp.type = WIRE_CM_DREP;
+	cp.verdict = BENCH_DROP;
+	cp.times = 10000;
+	for (i = 1; i < 2 * ENDPOINTS; i++) {
+		CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DESTROY, cp.a), 0);
+		rp_run(&cp.rp, 5 * CP_MS);
+		(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_DISCONNECTED);
+		CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.b), 0);
+		cp.a = cp_ask(&cp, HW_CM_TCP, 0);
+		rp_run(&cp.rp, 5 * CP_MS);
+		cp.b = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+		CU_ASSERT_EQUAL(cp_accept(&cp, 1, cp.b, 0), 0);
+		rp_run(&cp.rp, 5 * CP_MS);
+		(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_RESPONSE);
+		CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_ACCEPT, cp.a), 0);
+		rp_run(&cp.rp, 5 * CP_MS);
+		(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_ESTABLISHED);
+	}
+	/* Another one is there for everybody while the peer is silent. */
+	CU_ASSERT_EQUAL(fw_ids_used(&cp.rp.end[0].nic->cm.ids), ENDPOINTS);
+	again = cp_create(&cp, 0);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DESTROY, again), 0);
+	cp.times = 0;
+	cp.rp.end[0].nic->cm.ids.max = max;
+	cp_end(&cp);
+}
+
 UT_MAIN("pair/cm_end", UT(nobody_answers), UT(peer_is_gone), UT(peer_restarts), UT(patience),
 	UT(process_dies), UT(backlog), UT(listens_anew), UT(quota), UT(ports), UT(all_ports_taken),
-	UT(addresses), UT(states_refuse), UT(event_queues), UT(requests_move))
+	UT(addresses), UT(states_refuse), UT(event_queues), UT(requests_move),
+	UT(ends_that_stay_unanswered))
