@@ -648,6 +648,16 @@ static inline bool rd_has_credit(const struct rd_session *s)
 	return rd_credit_beyond(s->credit_limit, s->credit_used);
 }
 
+/*
+ * True if packets are held whose predecessors have not come, or receives of incomplete messages, or
+ * if the peer has not matched tagged sends. rd_timer_watch() is due then: without it nothing would
+ * notice that the peer is gone.
+ */
+static inline bool rd_is_amid(const struct rd_session *s)
+{
+	return s->rx || recv_is_open(&s->recv) || !fw_list_empty(&s->tag_sends);
+}
+
 /* True if it has packets to send and no credits. */
 static inline bool rd_lacks_credit(const struct rd_session *s)
 {

@@ -397,13 +397,17 @@ RD_RX_INLINE void rd_rx_packet(struct fw_nic *nic, struct rd_session *s, struct 
 			FW_DROP(nic, drop_ddp_malformed);
 			return;
 		}
-		if (!rd_rx_data(nic, s, pkt, psn, distance))
+		if (!rd_rx_data(nic, s, pkt, psn, distance)) {
+			/* The packet counts as lost, but its message may have taken a receive. */
+			if (rd_is_amid(s))
+				rd_timer_watch(nic, s);
 			return;
+		}
 		if (s->epoch != epoch)
 			return;
 	}
 	accept(s, psn);
-	if (s->rx || (pkt->dst_qpn && !pkt->last))
+	if (rd_is_amid(s) || (pkt->dst_qpn && !pkt->last))
 		rd_timer_watch(nic, s);
 	/* A held packet settles no other: its followers wait with it. */
 	if (s->rx && (rd_bit(&s->delivered, psn) || rd_bit(&s->refused, psn)))
@@ -492,7 +496,7 @@ static bool rx_run_whole(struct fw_nic *nic, struct rd_session *s, struct rdmap_
 		return true;
 	}
 	accept_run(s, psn, run);
-	if (!pkt->last)
+	if (!pkt->last || rd_is_amid(s))
 		rd_timer_watch(nic, s);
 	return true;
 }

@@ -78,8 +78,7 @@ static void new_session_epoch(struct fw_nic *nic, struct rd_session *s)
 static bool is_idle(const struct fw_nic *nic, const struct rd_session *s)
 {
 	return nic->now_ns - s->used_ns > RD_EVICT_IDLE_NS && fw_list_empty(&s->all_flows) &&
-	       !s->tx && !s->rx && !s->ack_due && !recv_is_open(&s->recv) &&
-	       !fw_list_linked(&s->ending_node) && fw_list_empty(&s->tag_sends) &&
+	       !s->tx && !rd_is_amid(s) && !s->ack_due && !fw_list_linked(&s->ending_node) &&
 	       (s->state == RD_OPEN || s->state == RD_CLOSED);
 }
 
@@ -223,7 +222,7 @@ void rd_session_start(struct fw_nic *nic, struct rd_session *s)
 	/* A local process has something to send to that peer. */
 	if (s->half_open)
 		rd_share_heard(nic, s);
-	if (s->state == RD_OPEN && !s->tx && !s->rx && fw_list_empty(&s->all_flows) &&
+	if (s->state == RD_OPEN && !s->tx && !rd_is_amid(s) && fw_list_empty(&s->all_flows) &&
 	    nic->now_ns - s->used_ns > RD_STALE_NS) {
 		/* The peer may have evicted its session meanwhile: send a new HELLO before data. */
 		set_state(nic, s, RD_CLOSED);

@@ -78,7 +78,7 @@ void rd_timer_arm(struct fw_nic *nic, struct rd_session *s)
 
 	if (!s->tx) {
 		/* Nothing is in flight; requests may still await responses of a peer that dies. */
-		if (!fw_list_empty(&s->all_flows) || s->rx)
+		if (!fw_list_empty(&s->all_flows) || rd_is_amid(s))
 			rd_timer_watch(nic, s);
 		return;
 	}
@@ -140,15 +140,6 @@ static bool is_given_up(const struct fw_nic *nic, const struct rd_session *s)
 }
 
 /*
- * True if packets are held whose predecessors have not come, or receives of incomplete messages, or
- * if the peer has not matched tagged sends.
- */
-static bool is_amid(const struct rd_session *s)
-{
-	return s->rx || recv_is_open(&s->recv) || !fw_list_empty(&s->tag_sends);
-}
-
-/*
  * Everything sent is acknowledged, and responses, or the rest of a message, are awaited. Probes
  * check that the peer is alive and still knows the session. If it does not know it, it answers with
  * a reset. If it is gone, the session is given up, so that nothing is held for ever.
@@ -178,7 +169,7 @@ static void rd_timer_await(struct fw_nic *nic, struct rd_session *s)
 		left = true;
 	}
 	if (!left && calm_ns >= RD_AWAIT_NS) {
-		if (!is_amid(s))
+		if (!rd_is_amid(s))
 			return;
 		if (silent && fw_waited(nic, &s->probe, RD_STALE_NS)) {
 			rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);

@@ -228,8 +228,6 @@ void recv_abort_slice(struct fw_nic *nic);
  * receives from now on. False: units ran out.
  */
 bool recv_forget_srq(struct fw_nic *nic, struct fw_srq *srq);
-/* True if a message of that peer has taken a receive and is incomplete. */
-bool recv_is_open(const struct recv_peer *peer);
 
 /* Maps a Terminate's error (RFC 5040 4.8) to the HW status, and our own errors to the code. */
 enum hw_status rdmap_status_of(uint8_t layer_etype, uint8_t code);

@@ -28,6 +28,15 @@ struct recv_peer {
 	uint8_t shard;
 };
 
+/*
+ * True if a message of that peer has taken a receive and is incomplete. Only RD counts: a connected
+ * QP belongs to its peer, and its receives end with it.
+ */
+static inline bool recv_is_open(const struct recv_peer *peer)
+{
+	return !fw_list_empty(&peer->recvs);
+}
+
 /* Every field is in host byte order but src_ip and imm. */
 struct rdmap_seg {
 	const struct fw_rx_frame *frame;

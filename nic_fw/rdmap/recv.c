@@ -283,12 +283,6 @@ bool recv_flush_step(struct fw_nic *nic, struct fw_qp *qp)
 	return true;
 }
 
-/* Only RD counts: a connected QP belongs to its peer, and its receives end with it. */
-bool recv_is_open(const struct recv_peer *peer)
-{
-	return !fw_list_empty(&peer->recvs);
-}
-
 static void recv_abort_run(struct fw_nic *nic)
 {
 	struct fw_list *aborted = &nic->slices.aborted;

@@ -309,5 +309,99 @@ static void peer_gone(void)
 	rp_end(&rp);
 }
 
+/* Posts a receive in memory of B that is not mapped; its page is absent when A's Send comes. */
+static void take_and_drop(void)
+{
+	struct hw_sge sge = {
+	    .addr = (uintptr_t)B->mem,
+	    .bytes = 4096,
+	    .lkey = rp_reg(&rp, 1, B->mem, RP_MEM_BYTES, RP_ALL_ACCESS, false),
+	};
+
+	host_recv(B->qp[0], 1, &sge, 1);
+	B->port.host_busy = true;
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 100);
+	rp_settle(&rp);
+	B->port.host_busy = false;
+	CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, 1);
+	CU_ASSERT_EQUAL(rp_session(&rp, 1)->rx_psn, rp_session(&rp, 0)->tx_una);
+}
+
+/* A packet took its receive and counts as lost. Its sender restarts and sends nothing any more. */
+static void peer_gone_after_a_drop(void)
+{
+	rp_begin(&rp);
+	rp_open(&rp);
+	take_and_drop();
+	rp_restart(&rp, 0);
+	rp_run(&rp, 3 * RD_AWAIT_NS);
+	rp_expect_recv(&rp, 1, 1, HW_STATUS_REM_ABORT_ERR);
+	rp_end(&rp);
+	/* It is cut off. */
+	rp_begin(&rp);
+	rp_open(&rp);
+	take_and_drop();
+	A->port.dead = true;
+	rp_run(&rp, RD_STALE_NS + 4 * RD_MAX_RTO_NS);
+	rp_expect_recv(&rp, 1, 1, HW_STATUS_REM_ABORT_ERR);
+	rp_restart(&rp, 0);
+	rp_end(&rp);
+}
+
+/* The same: no context is left that could hold a packet which came before its turn. */
+static void peer_gone_after_an_early_drop(void)
+{
+	struct fw_pool *held;
+	uint32_t max, free_list;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp.filter = keep_data;
+	rp_recv(&rp, 1, B->qp[0], 1, 0, 4096);
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 100);
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 2, 0, 100);
+	rp_settle(&rp);
+	held = &B->nic->rd.held;
+	max = held->max;
+	free_list = held->free;
+	held->max = held->high;
+	held->free = FW_NONE;
+	bench_wire_deliver(&rp.wire, rp.wire.num_kept - 1);
+	rp_poll(&rp, 1);
+	held->max = max;
+	held->free = free_list;
+	CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, 1);
+	bench_wire_forget(&rp.wire);
+	rp.filter = NULL;
+	rp_restart(&rp, 0);
+	rp_run(&rp, 3 * RD_AWAIT_NS);
+	rp_expect_recv(&rp, 1, 1, HW_STATUS_REM_ABORT_ERR);
+	rp_end(&rp);
+}
+
+/*
+ * A receive is taken, and this core is away for so long that the session is stale when it sends
+ * itself. The receive completes: by the rest of its message, or with an error.
+ */
+static void stale_while_open(void)
+{
+	struct hw_cqe cqe;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	take_and_drop();
+	rp.wire.now_ns += RD_STALE_NS + 1;
+	rp_recv(&rp, 0, A->qp[1], 3, 8192, 4096);
+	rp_send(&rp, 1, B->qp[1], A->qp[1], 2, 8192, 100);
+	rp_poll(&rp, 1);
+	rp_quiet(&rp);
+	CU_ASSERT_TRUE(rp_rcqe(&rp, 1, &cqe) && cqe.wr_id == 1);
+	CU_ASSERT_TRUE(rp_scqe(&rp, 0, &cqe) && cqe.wr_id == 1);
+	rp_expect_send(&rp, 1, 2, HW_STATUS_SUCCESS);
+	rp_expect_recv(&rp, 0, 3, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
 UT_MAIN("pair/recv", UT(order_on_rc), UT(placeholders), UT(wild_msn), UT(too_long), UT(exact),
-	UT(bad_receives), UT(flush), UT(peer_gone))
+	UT(bad_receives), UT(flush), UT(peer_gone), UT(peer_gone_after_a_drop),
+	UT(peer_gone_after_an_early_drop), UT(stale_while_open))
