@@ -163,13 +163,58 @@ static void ud_gives_up_lost(void)
 	stream_send_idle(&tx, STREAM_RESUME_NS - 1);
 	CU_ASSERT_EQUAL(stream_send(&tx), 0);
 	stream_send_idle(&tx, STREAM_RESUME_NS);
+	/* As many as have a credit for answer. */
+	CU_ASSERT_EQUAL(stream_send(&tx), WINDOW / 4);
+	ep.done = queued;
+	credit(queued);
+	CU_ASSERT_EQUAL(stream_send(&tx), 1);
 	CU_ASSERT_EQUAL(stream_send(&tx), WINDOW);
-	CU_ASSERT_EQUAL(tx.resumed, 1);
 	/* RD never does. */
 	opts.qp = WEFT_QPT_RD;
-	ep.done = 2 * WINDOW;
+	ep.done = queued;
 	stream_send_idle(&tx, STREAM_RESUME_NS);
 	CU_ASSERT_EQUAL(stream_send(&tx), 0);
+}
+
+/* Sends to a receiver that does not poll, for an hour. */
+static void send_for_an_hour(struct stream_tx *tx)
+{
+	uint64_t waited_ns = 0, ns;
+
+	for (ns = 0; ns < UINT64_C(3600000000000); ns += 10000000, waited_ns += 10000000) {
+		stream_send_idle(tx, waited_ns);
+		if (stream_send(tx) > 0)
+			waited_ns = 0;
+		ep.done = queued;
+	}
+}
+
+/*
+ * Write-Record takes no receives: all messages to a receiver that was stopped wait in its
+ * completion queue, whatever the time, and each may come twice.
+ */
+static void ud_stopped_receiver(void)
+{
+	static const uint32_t windows[] = {1, 2, 3, WINDOW};
+	uint32_t i;
+
+	for (i = 0; i < 4; i++) {
+		struct stream_tx tx = {.ep = &ep, .total = UINT64_MAX};
+
+		set_up(WEFT_QPT_UD);
+		opts.op = BENCH_WRITE;
+		opts.window = windows[i];
+		send_for_an_hour(&tx);
+		CU_ASSERT(queued > windows[i]);
+		CU_ASSERT(2 * queued <= ep_cq_messages(&opts));
+		/* It goes on, and so does the sender, as often again. */
+		credit(queued);
+		CU_ASSERT_EQUAL(stream_send(&tx), 1);
+		queued = 0;
+		tx.seq = tx.credit = 0;
+		send_for_an_hour(&tx);
+		CU_ASSERT(queued > windows[i]);
+	}
 }
 
 static void receiver_credits(void)
@@ -238,6 +283,17 @@ static void write_is_overwritten(void)
 	deliver(1, 1);
 	CU_ASSERT(stream_recv(&rx) >= 0);
 	CU_ASSERT_EQUAL(rx.num_doubts, 0);
+	/* The report of the duplicate comes when its place has been overwritten again. */
+	deliver(2, 2 + WINDOW);
+	CU_ASSERT(stream_recv(&rx) >= 0);
+	CU_ASSERT_EQUAL(rx.num_doubts, 1);
+	deliver(2 + 2 * WINDOW, 2 + 2 * WINDOW);
+	CU_ASSERT(stream_recv(&rx) >= 0);
+	CU_ASSERT_EQUAL(rx.num_doubts, 1);
+	deliver(2 + 2 * WINDOW, 2 + 2 * WINDOW);
+	CU_ASSERT(stream_recv(&rx) >= 0);
+	CU_ASSERT_EQUAL(rx.num_doubts, 0);
+	CU_ASSERT_EQUAL(rx.flow.errors, 0);
 	deliver(2 + WINDOW, 2);
 	deliver(3 + 65 * WINDOW, 3); /* too far away */
 	CU_ASSERT(stream_recv(&rx) >= 0);
@@ -255,6 +311,9 @@ static void write_is_missing(void)
 	opts.op = BENCH_WRITE;
 	deliver(1, 1 + WINDOW);
 	deliver(2, 2);
+	/* Later messages of the place were not found in it before: they are no duplicates. */
+	deliver(1 + 2 * WINDOW, 1 + 2 * WINDOW);
+	deliver(1 + 3 * WINDOW, 1 + 3 * WINDOW);
 	CU_ASSERT(stream_recv(&rx) >= 0);
 	stream_account(&rx);
 	CU_ASSERT_EQUAL(rx.flow.errors, 1);
@@ -286,5 +345,6 @@ static void warm_up_is_not_measured(void)
 }
 
 UT_MAIN("tools/stream", UT(window_holds), UT(impossible_credit), UT(ends_when_acknowledged),
-	UT(ud_gives_up_lost), UT(receiver_credits), UT(wrong_bytes_count), UT(ud_counts_lost),
-	UT(write_is_overwritten), UT(write_is_missing), UT(warm_up_is_not_measured))
+	UT(ud_gives_up_lost), UT(ud_stopped_receiver), UT(receiver_credits), UT(wrong_bytes_count),
+	UT(ud_counts_lost), UT(write_is_overwritten), UT(write_is_missing),
+	UT(warm_up_is_not_measured))

@@ -21,7 +21,7 @@ static int open_memory(struct ep *ep)
 	bytes = EP_CONTROL_BYTES + (2 * (size_t)o->window + 1) * ep->stride;
 	if (end_mem_open(&ep->end, &ep->mem, (enum end_mem_kind)o->mem, bytes, END_ACCESS))
 		return -1;
-	for (i = 1; i < 2 * o->window; i *= 2)
+	for (i = 1; i < ep_ring_messages(o); i *= 2)
 		;
 	ep->msg_mask = i - 1;
 	ep->msgs = calloc(i, sizeof(*ep->msgs));
@@ -62,8 +62,8 @@ int ep_open(struct ep *ep, const struct opts *o, const char *device)
 	memset(ep, 0, sizeof(*ep));
 	ep->o = o;
 	if (end_open(&ep->end, device) || open_memory(ep) ||
-	    end_open_cq(&ep->end, 2 * o->window + 2 * EP_BATCH, o->event) || open_qp(ep) ||
-	    (ep_is_tcp(o) && link_listen(&ep->link, o, ep->end.context)))
+	    end_open_cq(&ep->end, ep_cq_messages(o) + o->window + 2 * EP_BATCH, o->event) ||
+	    open_qp(ep) || (ep_is_tcp(o) && link_listen(&ep->link, o, ep->end.context)))
 		return -1;
 	ep->local = (struct ep_addr){
 	    .ip = ep->end.port.ip,

@@ -27,6 +27,8 @@ enum {
 	EP_HEADROOM = 64,
 	EP_GRH_BYTES = 40,
 	EP_BATCH = 64,       /* requests for one doorbell */
+	EP_POLL_MAX = 32,    /* completions taken at a time */
+	EP_RESUMES = 16,     /* times in a row that a stream on UD goes on without a credit */
 	EP_CTL_COUNTER = 0,  /* control page: the word that atomics count in */
 	EP_CTL_CREDITS = 64, /* source of credits, 8 bytes each */
 	EP_CTL_CREDIT_SLOTS = (EP_CONTROL_BYTES - EP_CTL_CREDITS) / 8,
@@ -79,6 +81,33 @@ struct ep {
 	uint32_t msg_head, msg_tail, msg_mask;
 	struct ep_msg *msgs;
 };
+
+/* Write-Record takes no receives: only its sender limits the messages that come. */
+static inline bool ep_takes_receives(const struct opts *o)
+{
+	return o->qp != WEFT_QPT_UD || o->op != BENCH_WRITE;
+}
+
+/* Messages from one credit of a stream to the next. */
+static inline uint32_t ep_credit_step(const struct opts *o)
+{
+	return o->window < 4 ? 1 : o->window / 4;
+}
+
+/*
+ * Messages that a completion queue has room for. Without receives these are all that come while
+ * this process is stopped: a window, those of the sender's resumes, and as many duplicates.
+ */
+static inline uint32_t ep_cq_messages(const struct opts *o)
+{
+	return ep_takes_receives(o) ? o->window : 2 * (o->window + EP_RESUMES * ep_credit_step(o));
+}
+
+/* Room for received messages: more than one poll takes, so that it is never full. */
+static inline uint32_t ep_ring_messages(const struct opts *o)
+{
+	return 2 * o->window + 2 * EP_POLL_MAX;
+}
 
 /* Opens device (NULL: the default) with the objects for o. */
 int ep_open(struct ep *ep, const struct opts *o, const char *device);

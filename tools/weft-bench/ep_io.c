@@ -19,7 +19,6 @@ enum {
 	WRID_RECV = 3,
 	WRID_SHIFT = 56,
 
-	EP_POLL_MAX = 32,
 	/* Empty polls between two reads of the clock. */
 	EP_IDLE_TURNS = 512,
 	EP_SLEEP_MS = 50,
@@ -205,8 +204,6 @@ static int take_msg(struct ep *ep, const struct weft_wc *wc)
 	struct ep_msg *msg = &ep->msgs[ep->msg_tail & ep->msg_mask];
 	uint32_t slot = (uint32_t)(wc->wr_id & (((uint64_t)1 << WRID_SHIFT) - 1));
 
-	if (ep->msg_tail - ep->msg_head > ep->msg_mask)
-		return fail("more messages than receives were posted");
 	msg->bytes = wc->bytes - (wc->flags & WEFT_WC_F_GRH ? EP_GRH_BYTES : 0);
 	msg->nic_ns = wc->timestamp_ns;
 	if (wc->opcode == WEFT_WC_RECV_WRITE_RECORD) {
@@ -233,8 +230,13 @@ static int take_msg(struct ep *ep, const struct weft_wc *wc)
 int ep_poll(struct ep *ep)
 {
 	struct weft_wc wc[EP_POLL_MAX];
-	int n = weft_poll_cq(ep->end.cq, EP_POLL_MAX, wc), i;
+	/* Completions for which the ring has no room stay in the queue. */
+	uint32_t room = ep->msg_mask + 1 - (ep->msg_tail - ep->msg_head);
+	int n, i;
 
+	if (!room)
+		return fail("%u messages came and were not taken", ep->msg_mask + 1);
+	n = weft_poll_cq(ep->end.cq, room < EP_POLL_MAX ? room : EP_POLL_MAX, wc);
 	if (n < 0)
 		return fail("polling: %s", strerror(-n));
 	for (i = 0; i < n; i++) {

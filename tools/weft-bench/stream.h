@@ -20,7 +20,7 @@ struct stream_tx {
 	uint64_t end_ns;  /* 0: none */
 	uint64_t seq;     /* number of the next message */
 	uint64_t credit;  /* progress of the receiver */
-	uint64_t resumed; /* times that lost messages or credits were written off */
+	uint32_t resumes; /* times since the last credit that lost messages were written off */
 	uint32_t turns;
 	/* Puts message seq into buf and returns its length; NULL: patterns. */
 	int64_t (*fill)(void *arg, uint8_t *buf, uint64_t seq);
@@ -29,6 +29,12 @@ struct stream_tx {
 
 enum {
 	STREAM_DOUBTS = 16, /* messages seen in places of others, of which the report is to come */
+};
+
+/* A message in the place of a later one. */
+struct stream_doubt {
+	uint64_t found;
+	uint64_t latest; /* highest number that the place was reported with */
 };
 
 struct stream_rx {
@@ -40,7 +46,7 @@ struct stream_rx {
 	bool untimed; /* messages received since last_ns */
 	struct flow flow;
 	/* Write-Record: messages that must still be reported, or an error; see stream.c. */
-	uint64_t doubt[STREAM_DOUBTS];
+	struct stream_doubt doubt[STREAM_DOUBTS];
 	uint32_t num_doubts;
 	/* Consumes message seq; -1 ends the stream. NULL: checks patterns. */
 	int (*take)(void *arg, const uint8_t *buf, uint32_t bytes, uint64_t seq);
