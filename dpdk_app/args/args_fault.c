@@ -44,6 +44,48 @@ bool conf_fault_add(struct conf *conf, const char *text, char *error)
 	return true;
 }
 
+/* The line of the list that equals line; NULL: none. */
+static const struct fault_line *find_line(const struct conf *conf, const struct fault_line *line)
+{
+	for (uint32_t i = 0; i < conf->num_faults; i++) {
+		const struct fault_line *l = &conf->faults[i];
+
+		if (!strcmp(l->nic, line->nic) &&
+		    !memcmp(&l->fault, &line->fault, sizeof(l->fault)))
+			return l;
+	}
+	return NULL;
+}
+
+/* True if a line for all NICs was given while weftd ran: it has replaced all lines before it. */
+static bool replaced_all(const struct conf *conf, const struct conf *configured)
+{
+	for (uint32_t i = 0; i < conf->num_faults; i++) {
+		if (!*conf->faults[i].nic && !find_line(configured, &conf->faults[i]))
+			return true;
+	}
+	return false;
+}
+
+void conf_fault_return(struct conf *conf, const struct conf *configured, uint32_t index)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < conf->num_faults; i++) {
+		if (!conf_nic_is(conf, index, conf->faults[i].nic))
+			conf->faults[kept++] = conf->faults[i];
+	}
+	conf->num_faults = kept;
+	if (replaced_all(conf, configured))
+		return;
+	for (uint32_t i = 0; i < configured->num_faults; i++) {
+		const struct fault_line *line = &configured->faults[i];
+
+		if (conf_nic_is(conf, index, line->nic) && conf->num_faults < CONF_MAX_FAULTS)
+			conf->faults[conf->num_faults++] = *line;
+	}
+}
+
 bool conf_fault_check(const struct conf *conf, char *error)
 {
 	for (uint32_t i = 0; i < conf->num_faults; i++) {

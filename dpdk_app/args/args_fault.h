@@ -12,6 +12,12 @@
 /* Adds a line of --fault. False: error (CONF_ERROR_CHARS) holds the reason. */
 bool conf_fault_add(struct conf *conf, const char *text, char *error);
 
+/*
+ * A NIC goes: of the lines that name it, those of the configuration come back, for the next NIC of
+ * that name. Lines of the configuration for all NICs stand no longer if a later one replaced them.
+ */
+void conf_fault_return(struct conf *conf, const struct conf *configured, uint32_t index);
+
 /* Checks that every line names a NIC that there is. */
 bool conf_fault_check(const struct conf *conf, char *error);
 

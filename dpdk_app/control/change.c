@@ -22,7 +22,10 @@
 static struct app *change_app;
 static int change_argc;
 static char **change_argv;
-/* As parsed last: what is read only at the start is compared with it. */
+/*
+ * As parsed at the start, with which what is read only then is compared; the faults of NICs as
+ * parsed last.
+ */
 static struct conf change_asked;
 
 void change_init(struct app *app, int argc, char **argv)
@@ -31,6 +34,11 @@ void change_init(struct app *app, int argc, char **argv)
 	change_argc = argc;
 	change_argv = argv;
 	change_asked = app->conf;
+}
+
+void change_forget(const struct nic *nic)
+{
+	conf_fault_return(&change_app->conf, &change_asked, nic->index);
 }
 
 bool change_has_file(void)
@@ -121,6 +129,8 @@ static int reload(struct change_report *report)
 	err = rc ? rc : err;
 	if (change_left(&change_asked, &asked, report) && !err)
 		err = ENOTSUP;
+	memcpy(change_asked.faults, asked.faults, sizeof(asked.faults));
+	change_asked.num_faults = asked.num_faults;
 	if (!report->chars)
 		change_say(report, "nothing differs from the configuration");
 	return err;

@@ -25,6 +25,9 @@ void change_init(struct app *app, int argc, char **argv);
 int change_run(struct nic *nic, char **kept, bool owner, const struct hw_cmd *cmd,
 	       struct hw_resp_change *resp);
 
+/* A NIC is about to go: what was changed for its name alone is that of the configuration again. */
+void change_forget(const struct nic *nic);
+
 /* Reads the configuration again and logs what was done. */
 void change_reload(void);
 

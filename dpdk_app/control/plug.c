@@ -22,6 +22,7 @@
 #include "dpdk_app/client/irq.h"
 #include "dpdk_app/client/msg.h"
 #include "dpdk_app/control/capture.h"
+#include "dpdk_app/control/change.h"
 #include "dpdk_app/control/control.h"
 #include "dpdk_app/control/telemetry.h"
 #include "dpdk_app/nic_slot.h"
@@ -254,6 +255,7 @@ void plug_serve(struct app *app, uint64_t now_ns)
 		if (!may_go(nic) || !telemetry_pause())
 			continue;
 		capture_stop(nic);
+		change_forget(nic);
 		nic_slot_empty(nic);
 		telemetry_resume();
 	}

@@ -13,6 +13,7 @@
 #include "dpdk_app/args/args.h"
 #include "dpdk_app/args/args_coalesce.h"
 #include "dpdk_app/args/args_cores.h"
+#include "dpdk_app/args/args_fault.h"
 #include "dpdk_app/args/args_value.h"
 #include "shared_defs/hw_cm.h"
 #include "tests/tmp.h"
@@ -451,6 +452,43 @@ static void values(void)
 	CU_ASSERT_FALSE(value_cpu_range("", &first, &last));
 }
 
+/* The loss of a NIC in the configuration in force. */
+static uint32_t loss_of(uint32_t index)
+{
+	struct hw_fault fault;
+
+	conf_fault_of(&conf, index, &fault);
+	return fault.chance.loss_ppm;
+}
+
+/* Faults that were given while weftd ran go with their NIC; those of the configuration stay. */
+static void faults_of_a_nic_that_goes(void)
+{
+	static struct conf configured;
+
+	CU_ASSERT_EQUAL(parse_file("nics = 3\nfault = loss 3%\nfault = weft1 loss 1%\n", ""),
+			ARGS_RUN);
+	configured = conf;
+	CU_ASSERT_TRUE(conf_fault_add(&conf, "weft1 loss 7%", error));
+	CU_ASSERT_TRUE(conf_fault_add(&conf, "weft2 loss 8%", error));
+	CU_ASSERT_EQUAL(loss_of(1), 70000);
+	conf_fault_return(&conf, &configured, 1);
+	CU_ASSERT_EQUAL(loss_of(0), 30000);
+	CU_ASSERT_EQUAL(loss_of(1), 10000);
+	CU_ASSERT_EQUAL(loss_of(2), 80000);
+	conf_fault_return(&conf, &configured, 2);
+	CU_ASSERT_EQUAL(loss_of(1), 10000);
+	CU_ASSERT_EQUAL(loss_of(2), 30000);
+	CU_ASSERT_EQUAL(conf.num_faults, 2);
+	/* A later line for all NICs replaced the configuration's. */
+	CU_ASSERT_TRUE(conf_fault_add(&conf, "loss 5%", error));
+	CU_ASSERT_TRUE(conf_fault_add(&conf, "weft1 loss 7%", error));
+	conf_fault_return(&conf, &configured, 1);
+	CU_ASSERT_EQUAL(loss_of(1), 50000);
+	CU_ASSERT_EQUAL(conf.num_faults, 1);
+}
+
 UT_MAIN("dpdk_app/args", UT(four_nics), UT(cards), UT(every_option), UT(ways_of_a_netdev),
 	UT(ports), UT(wrong_lines), UT(wrong_ports), UT(config_files), UT(wrong_config_files),
-	UT(config_naming_itself), UT(roles), UT(coalesce), UT(too_much_coalesce), UT(values))
+	UT(config_naming_itself), UT(roles), UT(coalesce), UT(too_much_coalesce), UT(values),
+	UT(faults_of_a_nic_that_goes))

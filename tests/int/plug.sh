@@ -104,7 +104,9 @@ gone()
 	"$WEFT_BIN/weftctl" nic add >"$WEFT_TMP/added" 2>&1
 }
 LIMIT=20 wait_until 'the NIC is gone' gone
-ctl fault weft2 off >/dev/null # of its number, whichever NIC has it
+# The next NIC of that name has the faults of the configuration, not those of the one that is gone.
+ctl fault weft2 >"$WEFT_TMP/list"
+! grep -q loss "$WEFT_TMP/list" || die "it has the faults of the NIC before: $(cat "$WEFT_TMP/list")"
 ctl nic remove weft2 >/dev/null
 
 # ---- the same slots again, several times
