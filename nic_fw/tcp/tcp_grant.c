@@ -21,11 +21,12 @@
 #include "nic_fw/tcp/tcp_flow.h"
 
 enum {
-	FREE_FLOWS = 4,      /* connections that begin with FIRST_BYTES each */
-	FIRST_BYTES = 16384, /* an initial congestion window, rounded up: RFC 6928 */
-	GROWTH = 2,          /* of the window of a peer that is alone, per byte received */
-	REMINDERS = 2,       /* before an unused window counts for nothing */
-	LINE_BYTES = 90,     /* length of a segment on the line, without its payload */
+	FREE_FLOWS = 4, /* connections that begin with FIRST_BYTES each */
+	FIRST_BYTES =
+	    16384,       /* an initial congestion window, rounded up, or two segments: RFC 6928 */
+	GROWTH = 2,      /* of the window of a peer that is alone, per byte received */
+	REMINDERS = 2,   /* before an unused window counts for nothing */
+	LINE_BYTES = 90, /* length of a segment on the line, without its payload */
 	/* Connections served at most because of one segment, and in one call of the timer. */
 	RUN_SEGMENT = 8,
 	RUN_TIMER = 32,
@@ -40,6 +41,12 @@ static uint32_t unit(const struct fw_nic *nic)
 	       (1u << TCP_RCV_WSCALE);
 }
 
+/* With less than two segments a sender begins with a part of one, and waits (tcp_tx.c). */
+static uint32_t first_bytes(const struct fw_nic *nic)
+{
+	return tcp_max(FIRST_BYTES, 2 * unit(nic));
+}
+
 uint32_t tcp_grant_first(const struct fw_nic *nic)
 {
 	uint64_t flows = nic->tcp.grants.open;
@@ -48,9 +55,9 @@ uint32_t tcp_grant_first(const struct fw_nic *nic)
 	if (nic->config.cc_off)
 		return UINT16_MAX;
 	if (flows <= FREE_FLOWS)
-		return FIRST_BYTES;
+		return first_bytes(nic);
 	/* The sum over any number of connections is little more than one segment of each. */
-	bytes = (uint32_t)(FIRST_BYTES * FREE_FLOWS * FREE_FLOWS / (flows * flows));
+	bytes = (uint32_t)(first_bytes(nic) * FREE_FLOWS * FREE_FLOWS / (flows * flows));
 	return tcp_max(bytes, unit(nic));
 }
 
@@ -146,11 +153,18 @@ static bool counts_acks(const struct tcp_flow *flow)
 	return !(flow->flags & TCP_F_SACK) && flow->num_blocks;
 }
 
+/* Returns the window that the peer knows of and has not used. */
+static uint32_t known_bytes(const struct tcp_flow *flow)
+{
+	uint32_t at = used_up_to(flow);
+
+	return seq_lt(at, flow->rcv_adv) ? flow->rcv_adv - at : 0;
+}
+
 /* Announces the right edge at once if the peer is about to reach the one that it knows. */
 static void tell_in_time(struct fw_nic *nic, struct tcp_flow *flow, uint32_t share)
 {
-	uint32_t at = used_up_to(flow);
-	uint32_t known = seq_lt(at, flow->rcv_adv) ? flow->rcv_adv - at : 0;
+	uint32_t known = known_bytes(flow);
 
 	if ((known <= share / 2 || known < unit(nic)) &&
 	    seq_leq(flow->rcv_adv + (1u << TCP_RCV_WSCALE), flow->rcv_nxt + tcp_rcv_window(flow)))
@@ -265,7 +279,8 @@ static void tcp_grant_measure(struct fw_nic *nic, struct tcp_flow *flow, uint32_
 static void tcp_grant_settle(struct fw_nic *nic, struct tcp_flow *flow, bool more)
 {
 	struct tcp_grants *g = &nic->tcp.grants;
-	uint32_t share;
+	bool begins = more && !flow->asks;
+	uint32_t share, known;
 	bool shared;
 
 	if (!more)
@@ -281,6 +296,13 @@ static void tcp_grant_settle(struct fw_nic *nic, struct tcp_flow *flow, bool mor
 		 !fw_list_linked(&flow->grant_node))
 		fw_list_add_tail(&g->turn, &flow->grant_node);
 	tell_in_time(nic, flow, share);
+	known = known_bytes(flow);
+	/*
+	 * With less than two segments it has sent a part of one and waits for the ACK (tcp_tx.c).
+	 * With less than one it has to wait for its turn, too.
+	 */
+	if (begins && known >= unit(nic) && known < 2 * unit(nic))
+		tell(nic, flow);
 	flow->reminders = 0;
 	tcp_grant_watch(nic, flow);
 	if (!fw_list_empty(&g->turn))
@@ -369,7 +391,7 @@ void tcp_grant_open(struct fw_nic *nic, struct tcp_flow *flow)
 	flow->granted = true;
 	fw_list_init(&flow->grant_node);
 	fw_list_init(&flow->held_node);
-	flow->rcv_alone = FIRST_BYTES;
+	flow->rcv_alone = first_bytes(nic);
 	flow->rcv_limit = tcp_grant_first(nic);
 }
 

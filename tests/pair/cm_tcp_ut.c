@@ -112,6 +112,35 @@ static void either_begins(void)
 	cp_end(&cp);
 }
 
+/*
+ * The first message of either end needs no timer, also if its segment is long beside the window
+ * that a connection begins with: with any number of other connections.
+ */
+static void long_segments(void)
+{
+	uint32_t others, e;
+
+	for (others = 0; others < 12; others++) {
+		begin();
+		for (e = 0; e < 2; e++) {
+			cp.rp.end[e].nic->config.mtu = HW_MAX_MTU;
+			cp.rp.end[e].nic->tcp.grants.open = others;
+		}
+		bring_to(3, 0, 0);
+		(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_ESTABLISHED);
+		for (e = 0; e < 2; e++) {
+			rp_recv(&cp.rp, e, e ? qb : qa, 5, 65536, 65536);
+			rp_send(&cp.rp, !e, e ? qa : qb, NULL, 6, 0, 8200);
+			run(1);
+			rp_expect_send(&cp.rp, !e, 6, HW_STATUS_SUCCESS);
+			CU_ASSERT_EQUAL(rp_expect_recv(&cp.rp, e, 5, HW_STATUS_SUCCESS).bytes,
+					8200);
+			cp.rp.end[e].nic->tcp.grants.open -= others;
+		}
+		cp_end(&cp);
+	}
+}
+
 /* The active end sends requests that were posted before the connection once it is connected. */
 static void posted_early(void)
 {
@@ -621,8 +650,8 @@ static void another_qp(void)
 	}
 }
 
-UT_MAIN("pair/cm_tcp", UT(every_way), UT(either_begins), UT(posted_early), UT(nobody), UT(rejected),
-	UT(qp_ends_it), UT(process_dies), UT(peer_is_gone), UT(peer_has_moved), UT(shares),
-	UT(share_outlives_process), UT(peer_restarts), UT(both_transports), UT(backlog),
-	UT(between_listeners), UT(one_shard_has_it), UT(somebody_else_has_it), UT(again),
-	UT(another_qp))
+UT_MAIN("pair/cm_tcp", UT(every_way), UT(either_begins), UT(long_segments), UT(posted_early),
+	UT(nobody), UT(rejected), UT(qp_ends_it), UT(process_dies), UT(peer_is_gone),
+	UT(peer_has_moved), UT(shares), UT(share_outlives_process), UT(peer_restarts),
+	UT(both_transports), UT(backlog), UT(between_listeners), UT(one_shard_has_it),
+	UT(somebody_else_has_it), UT(again), UT(another_qp))

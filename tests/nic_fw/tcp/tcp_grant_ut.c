@@ -100,6 +100,9 @@ static void first_windows(void)
 	tcp_grant_close(&nic, &peer[4]);
 	CU_ASSERT_EQUAL(nic.tcp.grants.open, 4);
 	CU_ASSERT_EQUAL(tcp_grant_first(&nic), 16384);
+	/* RFC 6928: two segments at least. */
+	nic.config.mtu = HW_MAX_MTU;
+	CU_ASSERT(tcp_grant_first(&nic) >= 2 * (HW_MAX_MTU - 52));
 	nic.config.cc_off = true;
 	CU_ASSERT_EQUAL(tcp_grant_first(&nic), UINT16_MAX);
 }
