@@ -30,11 +30,7 @@ enum {
 	IDLE_SHARE_HOLD_NS = 20000000, /* a core stays marked as shared for this time */
 	/* Sleeping and waking costs less than a yield of this length. */
 	IDLE_YIELD_LONG_NS = 200000,
-	/*
-	 * A single long yield may be chance. After a second one within this many times its length,
-	 * the core sleeps instead of yielding for this many times as long.
-	 */
-	IDLE_CROWD_WITHIN = 2,
+	/* After such a yield the core sleeps instead of yielding for this many times as long. */
 	IDLE_CROWD_TIMES = 100,
 	/*
 	 * Runners call the poller when they had the core for a quarter of the window, or in a crowd
@@ -123,9 +119,7 @@ static void yield_cpu(struct core *core)
 	if (took_ns < IDLE_YIELD_LONG_NS)
 		return;
 	core->stats.yields_long++;
-	if (begin_ns - core->yielded_long_ns < took_ns * IDLE_CROWD_WITHIN)
-		core->crowd_until_ns = begin_ns + took_ns + took_ns * IDLE_CROWD_TIMES;
-	core->yielded_long_ns = begin_ns + took_ns;
+	core->crowd_until_ns = begin_ns + took_ns + took_ns * IDLE_CROWD_TIMES;
 }
 
 static bool try_sleep(struct core *core)

@@ -107,12 +107,12 @@ static int create(struct core *core, int cpu)
 
 /*
  * An operator who names cores has others in mind for the other CPUs. Frames of a port come to the
- * core's own CPU: with a port, or room for one, the poller works alone.
+ * core's own CPU: with a port the poller works alone.
  */
 static bool wanted(const struct app *app)
 {
 	const struct conf *conf = &app->conf;
-	bool yes = app->all_cpus && conf->share != CONF_SHARE_NO && !conf->spare_nics;
+	bool yes = app->all_cpus && conf->share != CONF_SHARE_NO;
 
 	for (uint32_t i = 0; yes && i < conf->num_nics; i++)
 		yes = conf->nic[i].wire == CONF_WIRE_SWITCH;
