@@ -217,7 +217,9 @@ struct core {
 	uint64_t rung_ns;              /* time of the doorbell that ended it; 0: unknown */
 	uint64_t share_checked_ns;
 	uint64_t share_until_ns;
-	uint64_t crowd_until_ns; /* until then it sleeps instead of yielding (idle.c) */
+	uint64_t crowd_until_ns; /* until then it sleeps instead of yielding (idle.c), and */
+	uint64_t crowd_sleeps;   /* until it has slept so often */
+	uint64_t yield_turns;    /* its busy turns at its last long yield */
 	uint64_t run_ns;         /* runners: time that is counted in window_busy_ns */
 	uint64_t window_ns;      /* begin of the window in which it is counted */
 	uint64_t window_busy_ns;

@@ -30,8 +30,17 @@ enum {
 	IDLE_SHARE_HOLD_NS = 20000000, /* a core stays marked as shared for this time */
 	/* Sleeping and waking costs less than a yield of this length. */
 	IDLE_YIELD_LONG_NS = 200000,
-	/* After such a yield the core sleeps instead of yielding for this many times as long. */
+	/*
+	 * A message to a core that sleeps costs this more than one to a core that polls: the
+	 * doorbell and two switches of threads.
+	 */
+	IDLE_WAKE_NS = 5000,
+	/*
+	 * After a yield that took longer than such wake-ups would have, the core sleeps instead of
+	 * yielding, for this many times as long, and until its wake-ups cost so many times as much.
+	 */
 	IDLE_CROWD_TIMES = 100,
+	IDLE_CROWD_WAKES = 8,
 	/*
 	 * Runners call the poller when they had the core for a quarter of the window, or in a crowd
 	 * for three quarters.
@@ -56,13 +65,19 @@ static void share_check(struct core *core)
 	core->switches_seen = switches;
 }
 
+/* Returns true while sleeping is better than yielding. */
+static bool crowd(const struct core *core)
+{
+	return core->now_ns < core->crowd_until_ns && core->stats.sleeps < core->crowd_sleeps;
+}
+
 static bool shared(struct core *core)
 {
 	/*
 	 * A sleeping thread has no involuntary switches, so the result of earlier yields stays
 	 * valid.
 	 */
-	bool yes = core->now_ns < core->share_until_ns || core->now_ns < core->crowd_until_ns;
+	bool yes = core->now_ns < core->share_until_ns || crowd(core);
 
 	switch (core->app->conf.share) {
 	case CONF_SHARE_YES:
@@ -110,7 +125,7 @@ static void count_work(struct core *core)
 /* Yields the CPU and records the duration. */
 static void yield_cpu(struct core *core)
 {
-	uint64_t begin_ns = app_clock_ns(), took_ns;
+	uint64_t begin_ns = app_clock_ns(), took_ns, served;
 
 	core->stats.yields++;
 	turns_break(&core->turns);
@@ -119,7 +134,12 @@ static void yield_cpu(struct core *core)
 	if (took_ns < IDLE_YIELD_LONG_NS)
 		return;
 	core->stats.yields_long++;
+	served = core->stats.busy_turns - core->yield_turns;
+	core->yield_turns = core->stats.busy_turns;
+	if (took_ns < served * IDLE_WAKE_NS)
+		return;
 	core->crowd_until_ns = begin_ns + took_ns + took_ns * IDLE_CROWD_TIMES;
+	core->crowd_sleeps = core->stats.sleeps + took_ns / IDLE_WAKE_NS * IDLE_CROWD_WAKES;
 }
 
 static bool try_sleep(struct core *core)
@@ -143,8 +163,7 @@ void idle_turn(struct core *core, uint32_t work)
 	share = shared(core);
 	if (!patience_ns)
 		patience_ns = share ? IDLE_SHARED_NS : IDLE_NS;
-	if (core->now_ns - core->idle_since_ns >= patience_ns ||
-	    (share && core->now_ns < core->crowd_until_ns)) {
+	if (core->now_ns - core->idle_since_ns >= patience_ns || (share && crowd(core))) {
 		if (!try_sleep(core) && share)
 			yield_cpu(core);
 		return;
@@ -165,7 +184,7 @@ static bool calls_poller(struct core *core)
 {
 	uint64_t limit_ns = IDLE_WINDOW_NS / IDLE_POLL_PART;
 
-	if (core->now_ns < core->crowd_until_ns)
+	if (crowd(core))
 		limit_ns = IDLE_WINDOW_NS / 4 * IDLE_CROWD_QUARTERS;
 	if (core->now_ns - core->window_ns >= IDLE_WINDOW_NS) {
 		core->window_ns = core->now_ns;

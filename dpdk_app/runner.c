@@ -3,9 +3,8 @@
  * Threads that run the turns of a core on the CPU of the process that rang: see runner.h.
  *
  * A runner must have its CPU at once when it is woken: the process that woke it computes on, or
- * polls. It gets the highest weight of an ordinary thread and the shortest slice, so the kernel
- * lets it run in the place of the waker. sleep.c bounds the time that it may so take from others.
- * Without the right it takes its turn like any other thread.
+ * polls. It runs at the least real-time priority; idle.c bounds the time that it so takes from
+ * others. Without the right it asks for the shortest slice, and takes its turn like any thread.
  *
  * Calls lcore.c. sched(7), sched_setattr(2).
  */

@@ -20,10 +20,13 @@
 
 enum {
 	MANY_TURNS = 1000,
+	LONG_YIELD_US = 10000,   /* a crowd is then assumed for a second */
+	BUSY_TURNS = 1000000000, /* whose wake-ups would take longer than any yield */
 };
 
 static uint64_t timer_ns; /* of the firmware, from the begin of a turn */
 static uint64_t num_yields;
+static uint32_t yield_us; /* the time that a yield takes, at least */
 static uint32_t num_acks; /* of the firmware, which wait */
 static bool published;    /* the firmware was told to publish that it sleeps */
 static struct app app;
@@ -37,6 +40,8 @@ static struct rte_ring empty;
 int sched_yield(void)
 {
 	num_yields++;
+	if (yield_us)
+		usleep(yield_us);
 	return 0;
 }
 
@@ -95,6 +100,7 @@ static void begin_with(uint32_t runners, uint64_t ns)
 	core.now_ns = app_clock_ns();
 	timer_ns = ns;
 	num_yields = 0;
+	yield_us = 0;
 	num_acks = 0;
 	published = false;
 	CU_ASSERT_EQUAL_FATAL(sleep_init(&core), 0);
@@ -115,6 +121,7 @@ static void end(void)
 static void crowd(void)
 {
 	core.crowd_until_ns = core.now_ns + CROWD_NS;
+	core.crowd_sleeps = core.stats.sleeps + MANY_TURNS;
 }
 
 static void yields_to_pollers(void)
@@ -133,6 +140,60 @@ static void sleeps_in_a_crowd(void)
 	idle_turn(&core, 0);
 	CU_ASSERT_EQUAL(num_yields, 0);
 	CU_ASSERT_EQUAL(core.stats.sleeps, 1);
+	end();
+}
+
+/* A turn without work after one with work, so that the patience begins anew. */
+static void turn(void)
+{
+	core.now_ns = app_clock_ns();
+	idle_turn(&core, 1);
+	idle_turn(&core, 0);
+}
+
+/* A yield that took a time slice of a thread that computes: the core sleeps from then on. */
+static void learns_of_a_crowd(void)
+{
+	begin(FAR_NS);
+	yield_us = LONG_YIELD_US;
+	idle_turn(&core, 0);
+	CU_ASSERT_EQUAL(core.stats.yields_long, 1);
+	yield_us = 0;
+	turn();
+	CU_ASSERT_EQUAL(num_yields, 1);
+	CU_ASSERT_EQUAL(core.stats.sleeps, 1);
+	end();
+}
+
+/* One long yield among so many messages costs less than to be woken for each of them. */
+static void goes_on_among_many_messages(void)
+{
+	begin(FAR_NS);
+	yield_us = LONG_YIELD_US;
+	core.stats.busy_turns = BUSY_TURNS;
+	idle_turn(&core, 0);
+	CU_ASSERT_EQUAL(core.stats.yields_long, 1);
+	turn();
+	CU_ASSERT_EQUAL(num_yields, 2);
+	CU_ASSERT_EQUAL(core.stats.sleeps, 0);
+	/* Hardly one since: now it sleeps. */
+	turn();
+	CU_ASSERT_EQUAL(num_yields, 2);
+	CU_ASSERT_EQUAL(core.stats.sleeps, 1);
+	end();
+}
+
+/* When its wake-ups have cost more than the yield, it polls again. */
+static void polls_after_many_sleeps(void)
+{
+	begin(FAR_NS);
+	crowd();
+	core.stats.sleeps += MANY_TURNS - 1;
+	idle_turn(&core, 0);
+	CU_ASSERT_EQUAL(num_yields, 0);
+	turn();
+	CU_ASSERT_EQUAL(num_yields, 1);
+	CU_ASSERT_EQUAL(core.stats.sleeps, MANY_TURNS);
 	end();
 }
 
@@ -302,7 +363,8 @@ static void ends(void)
 	end();
 }
 
-UT_MAIN("dpdk_app/idle", UT(yields_to_pollers), UT(sleeps_in_a_crowd), UT(patience),
+UT_MAIN("dpdk_app/idle", UT(yields_to_pollers), UT(sleeps_in_a_crowd), UT(learns_of_a_crowd),
+	UT(goes_on_among_many_messages), UT(polls_after_many_sleeps), UT(patience),
 	UT(runner_gives_back), UT(runner_sends_acks), UT(runner_withdraws_the_sleep),
 	UT(runner_awaits_a_near_timer), UT(runner_is_woken_by_a_timer),
 	UT(poller_goes_on_with_much_work), UT(runner_suffices_for_little_work), UT(ends))
