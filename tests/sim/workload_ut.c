@@ -354,6 +354,58 @@ static void ud_lost(void)
 	sim_free(sim);
 }
 
+struct outage {
+	const struct sim *sim;
+	uint64_t until_ns;
+};
+
+/* Drops data, but no ARP, until a time. */
+static enum sim_verdict lose_until(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
+{
+	const struct wire_eth *eth = (const void *)frame;
+	const struct outage *outage = ctx;
+
+	(void)from;
+	(void)bytes;
+	if (be16_get(eth->type) != WIRE_ETHERTYPE_IPV4)
+		return SIM_PASS;
+	return sim_now_ns(outage->sim) < outage->until_ns ? SIM_DROP : SIM_PASS;
+}
+
+/*
+ * Runs a workload of one millisecond whose first data is lost. Returns true if it fails with this
+ * message, or, with "", if it passes.
+ */
+static bool fails_as(const char *workload, uint64_t outage_ns, const char *failure)
+{
+	struct sim *sim = sim_new(NULL, 7);
+	struct sim_run result;
+	struct outage outage = {.sim = sim};
+	bool same;
+
+	CU_ASSERT_FATAL(sim != NULL);
+	sim_nic_new(sim);
+	sim_nic_new(sim);
+	outage.until_ns = outage_ns == UINT64_MAX ? UINT64_MAX : sim_now_ns(sim) + outage_ns;
+	sim_set_filter(sim, lose_until, &outage);
+	(void)sim_workload_run(&result, sim, sim_workload_find(workload), FIX_MS, 20000 * FIX_MS);
+	same = failure[0] ? !strncmp(result.failure, failure, strlen(failure)) : !result.failure[0];
+	if (!same)
+		printf("%s: %s\n", workload, result.failure);
+	sim_free(sim);
+	return same;
+}
+
+/* Nothing need arrive in a short run whose network was cut, but something later. */
+static void ud_outage(void)
+{
+	CU_ASSERT(fails_as("ud_record", 10 * FIX_MS, ""));
+	CU_ASSERT(fails_as("ud_record", UINT64_MAX, "liveness: not one record"));
+	/* The filter's losses are counted nowhere. */
+	CU_ASSERT(fails_as("ud_send", 10 * FIX_MS, "conservation"));
+	CU_ASSERT(fails_as("ud_send", UINT64_MAX, "liveness: not one datagram"));
+}
+
 static void ud_faults(void)
 {
 	const struct job job = {.workload = "ud_send",
@@ -424,5 +476,5 @@ UT_MAIN("sim/workload", UT(deterministic), UT(rd_clean), UT(rd_faults), UT(rd_he
 	UT(rd_heavy_loss), UT(tags_clean), UT(tags_faults), UT(tcp_clean), UT(tcp_lost),
 	UT(tcp_faults), UT(tcp_deaths), UT(hostile_connections), UT(rd_no_congestion_control),
 	UT(rd_unmapped), UT(rd_sizes_of_mtu), UT(rd_shards), UT(rd_sends), UT(rd_psn_wrap),
-	UT(ud_clean), UT(ud_lost), UT(ud_faults), UT(ud_long_faults), UT(records), UT(other_kinds),
-	UT(verbs_clean), UT(verbs_faults))
+	UT(ud_clean), UT(ud_lost), UT(ud_outage), UT(ud_faults), UT(ud_long_faults), UT(records),
+	UT(other_kinds), UT(verbs_clean), UT(verbs_faults))
