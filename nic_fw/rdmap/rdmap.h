@@ -138,6 +138,12 @@ bool rdmap_rx_whole(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)
  */
 bool rdmap_rx_is_expected(const struct fw_qp *qp, const struct rdmap_seg *pkt);
 
+/*
+ * Returns true if this message follows the one that the QP delivered last. A connected peer that
+ * leaves a message out, or unfinished, would have receives complete out of their queue's order.
+ */
+bool rdmap_rx_is_due(const struct fw_qp *qp, uint32_t msn);
+
 /* Returns the QP that a packet is for, NULL if there is none. */
 struct fw_qp *rdmap_rx_qp(struct fw_nic *nic, const struct rdmap_seg *pkt);
 /*

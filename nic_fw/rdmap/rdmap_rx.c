@@ -64,6 +64,11 @@ bool rdmap_rx_is_expected(const struct fw_qp *qp, const struct rdmap_seg *pkt)
 	return (qp->type == HW_QPT_RC || (response && qp_is_rc(qp))) && is_connected(qp, pkt);
 }
 
+bool rdmap_rx_is_due(const struct fw_qp *qp, uint32_t msn)
+{
+	return qp->type != HW_QPT_RC || msn == qp->rx_msn_delivered + 1;
+}
+
 /*
  * Checks a request of the connected peer: the sending end of an extended connection accepts none,
  * the receiving end those that name an SRQ of its domain (IBA A14.3.2).
@@ -281,6 +286,8 @@ static enum rdmap_result rdmap_rx_finish_send(struct fw_nic *nic, struct fw_qp *
 	 */
 	if (!msg || msg->serial != pkt->recv_serial || msg->done != pkt->mo)
 		return RDMAP_REFUSE;
+	if (!rdmap_rx_is_due(qp, pkt->msn))
+		return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);
 	msg->done += pkt->data_bytes;
 	if (!pkt->last)
 		return RDMAP_OK;
@@ -314,6 +321,9 @@ static enum rdmap_result finish_write(struct fw_nic *nic, struct fw_qp *qp, stru
 	}
 	pkt->msn = qp->type == HW_QPT_RC ? qp->rx_msn_delivered + 1 : pkt->ssn;
 	msg = recv_find(nic, qp, pkt);
+	/* A connected peer that began a Send of this number and left it unfinished. */
+	if (msg && msg->begun && qp->type == HW_QPT_RC)
+		return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);
 	if (!msg) {
 		result = recv_begin(nic, qp, pkt, true, &msg);
 		if (result == RDMAP_ERROR)
@@ -378,7 +388,8 @@ static void fail_recv(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_s
 	struct recv_msg *msg = recv_find(nic, qp, pkt);
 	enum hw_status status = HW_STATUS_LOC_PROT_ERR;
 
-	if (!msg)
+	/* The QP's error ends earlier receives before this one. */
+	if (!msg || !rdmap_rx_is_due(qp, pkt->msn))
 		return;
 	if (msg->tag) {
 		recv_abort(nic, msg, status);

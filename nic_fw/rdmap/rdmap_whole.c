@@ -20,7 +20,7 @@ static bool is_whole_send(const struct fw_qp *qp, const struct rdmap_seg *pkt)
 static bool rdmap_whole_is_next(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)
 {
 	if (qp->type == HW_QPT_RC)
-		return pkt->msn == qp->rx_msn_taken + 1;
+		return pkt->msn == qp->rx_msn_taken + 1 && rdmap_rx_is_due(qp, pkt->msn);
 	if (qp->type != HW_QPT_RD)
 		return false;
 	/* It may have taken a receive in an earlier try. */

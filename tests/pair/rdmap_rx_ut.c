@@ -281,6 +281,78 @@ static void message_of_an_earlier_connection(void)
 	rp_end(&rp);
 }
 
+/* Numbers each message of the peer one higher. */
+static enum bench_verdict skip_one(struct rp *r, const struct rp_info *info)
+{
+	struct wire_ddp_untagged *ddp = (void *)info->ddp;
+
+	(void)r;
+	if (info->from == 0 && info->ddp && info->opcode == WIRE_RDMAP_SEND) {
+		ddp->msn = be32_put(be32_get(ddp->msn) + 1);
+		rp_reseal(info->frame);
+	}
+	return BENCH_PASS;
+}
+
+/*
+ * Lets the last packet of the first Send look like a response to a request that nobody made. It is
+ * void: its PSN counts as received, and nothing is delivered.
+ */
+static enum bench_verdict break_off(struct rp *r, const struct rp_info *info)
+{
+	bool *done = r->ctx;
+
+	if (info->from == 0 && info->ddp && info->opcode == WIRE_RDMAP_SEND && info->last &&
+	    !*done) {
+		*done = true;
+		info->dgram->flags |= WIRE_DGRAM_F_RESPONSE;
+		rp_reseal(info->frame);
+	}
+	return BENCH_PASS;
+}
+
+/* A connected peer that leaves a message out, or unfinished, and sends the next: RFC 5041 7.2. */
+static void message_out_of_turn(void)
+{
+	static const rp_filter lies[] = {skip_one, break_off};
+	struct rp_req send = {.opcode = HW_WQE_SEND, .wr_id = 1, .bytes = 3000};
+	struct rp_req imm = {.opcode = HW_WQE_WRITE_IMM, .wr_id = 2, .bytes = 8};
+	struct fw_qp *a, *b;
+	struct hw_cqe cqe;
+	uint32_t i;
+
+	for (i = 0; i < 4; i++) {
+		bool done = false;
+
+		begin();
+		rp_rc(&rp, &a, &b, NULL);
+		rp_recv(&rp, 1, b, 7, 65536, 4000);
+		rp_recv(&rp, 1, b, 8, 65536, 4000);
+		rp.filter = lies[i % 2];
+		rp.ctx = &done;
+		send.wr_id = 1;
+		send.bytes = 3000;
+		rp_req(&rp, 0, a, &send);
+		rp_quiet(&rp);
+		send.wr_id = 2;
+		send.bytes = 100; /* placed and delivered in one step, if it is due */
+		if (a->state == HW_QPS_RTS)
+			rp_req(&rp, 0, a, i < 2 ? &send : &imm);
+		rp_quiet(&rp);
+		/* In the order of the queue, and none of them successful. */
+		rp_expect_recv(&rp, 1, 7, HW_STATUS_WR_FLUSH_ERR);
+		rp_expect_recv(&rp, 1, 8, HW_STATUS_WR_FLUSH_ERR);
+		CU_ASSERT_EQUAL(b->state, HW_QPS_ERR);
+		CU_ASSERT_EQUAL(a->state, HW_QPS_ERR);
+		rp.filter = NULL;
+		while (rp_scqe(&rp, 0, &cqe))
+			CU_ASSERT(cqe.wr_id == 1 || cqe.status != HW_STATUS_SUCCESS);
+		rp_destroy_qp(&rp, 0, a);
+		rp_destroy_qp(&rp, 1, b);
+		rp_end(&rp);
+	}
+}
+
 /*
  * Write with immediate: the data may arrive before the receive is posted; the completion waits for
  * it.
@@ -353,5 +425,5 @@ static void receive_cq_full(void)
 }
 
 UT_MAIN("pair/rdmap_rx", UT(completions), UT(invalidate), UT(rights_of_the_qp), UT(opcodes),
-	UT(wrong_qp), UT(message_of_an_earlier_connection), UT(write_with_immediate_waits),
-	UT(target_faults), UT(receive_cq_full))
+	UT(wrong_qp), UT(message_of_an_earlier_connection), UT(message_out_of_turn),
+	UT(write_with_immediate_waits), UT(target_faults), UT(receive_cq_full))
