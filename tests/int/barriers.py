@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The named pairs of barriers between host and NIC (docs/host-interface.md) under Arm's memory model.
+"""The named pairs of barriers between host and NIC (docs/host-interface.md), and between threads of
+weftd (dpdk_app/README.md, "Idle"), under Arm's memory model.
 
 Each pair is a litmus test: two threads of loads, stores, exchanges and fences, and an outcome that
 must not happen. All candidate executions are enumerated and checked against the axioms of Armv8
@@ -148,6 +149,29 @@ PAIRS = [
          lambda r, m: r["w"] == 0 and r["c"] == 0,
          {"host: fence behind cons": True, "NIC: fence behind the entry": True},
          [(BARRIER, "weft_barrier_eq_cons", "__ATOMIC_SEQ_CST"), ("nic_fw/host/moder.c", "handler_takes", "__ATOMIC_SEQ_CST")]),
+    # Threads of weftd: the word that says which of them has a core (1: it, 0: none, 3: it is to look again).
+    Pair("O1", "what a core's owner wrote before it gave the core back",
+         [[store("state", 5), exchange("mine", "owner", 0, "giver: exchange of the owner")],
+          [exchange("old", "owner", 2, "taker: exchange of the owner"), when("old", 0, load("s", "state"))]],
+         lambda r, m: r["mine"] == 1 and r["old"] == 0 and r.get("s") == 0,
+         {"giver: exchange of the owner": True, "taker: exchange of the owner": True},
+         [("dpdk_app/runner.h", "", "&mine, RUNNER_NONE, memory_order_acq_rel"),
+          ("dpdk_app/runner.h", "runner_take", "memory_order_acq_rel")]),
+    Pair("O2", "that the owner finds the work of a thread that came while the core was taken",
+         [[store("work", 1), exchange("taken", "owner", 3, "comer: exchange of the owner")],
+          [load("look", "owner"), when("look", 3, exchange("kept", "owner", 1, "owner: exchange behind a failed give"),
+                                       load("w", "work"))]],
+         lambda r, m: r["taken"] == 1 and r.get("kept") == 3 and r.get("w") == 0,
+         {"comer: exchange of the owner": True, "owner: exchange behind a failed give": True},
+         [("dpdk_app/runner.h", "", "exchange_explicit(owner, number + 1, memory_order_acq_rel)"),
+          ("dpdk_app/runner.h", "runner_take", "old | RUNNER_LOOK")]),
+    Pair("O3", "that no core sleeps over what another put into its ring",
+         [[store("ring", 7, "rel"), fence("sender: fence before sleeping"), load("z", "sleeping")],
+          [store("sleeping", 1), fence("core: fence after sleeping"), load("e", "ring", "acq")]],
+         lambda r, m: r["z"] == 0 and r["e"] == 0,
+         {"sender: fence before sleeping": True, "core: fence after sleeping": True},
+         [("dpdk_app/core_wake.c", "core_wake", "atomic_thread_fence(memory_order_seq_cst)"),
+          ("dpdk_app/sleep.c", "publish", "atomic_thread_fence(memory_order_seq_cst)")]),
 ]
 
 
@@ -288,7 +312,7 @@ def weakened(ops, label):
 
 # ---- the pairs
 
-INIT = {"D2": {"rung": 1}, "D1 again": {"rung": 1, "entry": 7}}
+INIT = {"D2": {"rung": 1}, "D1 again": {"rung": 1, "entry": 7}, "O1": {"owner": 1}, "O2": {"owner": 1}}
 
 
 def happens(pair, threads):
