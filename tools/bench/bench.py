@@ -34,7 +34,7 @@ import tag_mpi  # noqa: E402
 import tune  # noqa: E402
 import verbs  # noqa: E402
 import veth  # noqa: E402
-from harness import BIN, BUILD, CLIENT_CPU, LAST_CPU, Env, Failed, in_turn, run, say
+from harness import BIN, BUILD, CLIENT_CPU, LAST_CPU, Env, Failed, in_turn, run, say, setup_of
 
 
 def udp(env, mode, spaces, *more, cpu=CLIENT_CPU):
@@ -165,15 +165,17 @@ def memory(env):
                                     ("idle_conn", 1536, ["--qp", "rc-tcp", "--qps", "1000", "--device", "weft0", "--device2", "weft1"])):
         got = env.bench("mem", "--pid", str(d.pid), *words)
         for suffix, key in (("_bytes", "all_bytes_each"), ("_weftd_bytes", "bytes_each")):
-            rows.append({"name": name + suffix, "value": got[key], "unit": "bytes", "baseline": goal_bytes,
-                         "ratio": got[key] / goal_bytes, "min": got[key] / goal_bytes, "max": got[key] / goal_bytes})
+            rows.append(dict({"name": name + suffix, "value": got[key], "unit": "bytes", "baseline": goal_bytes,
+                              "ratio": got[key] / goal_bytes, "min": got[key] / goal_bytes, "max": got[key] / goal_bytes},
+                             **env.setup))
     env.close()
     a, b = env.veth(1500)
     run("ip", "netns", "exec", a, "ethtool", "-K", "va", "tx", "off", cpu=None)
     here = os.path.dirname(os.path.abspath(__file__))
     env.spawn([sys.executable, here + "/peers.py", "vb", "10.90.0.0/16"], "ready", ns=b)
-    d = env.spawn(["env", BIN + "/weftd", "--run-dir", env.dir, "--cores", LAST_CPU, "--port", "va", "--ip",
-                   "10.90.0.1/16", "--netdev", "packet"], "ready", ns=a)
+    words = ["--cores", LAST_CPU, "--port", "va", "--ip", "10.90.0.1/16", "--netdev", "packet"]
+    env.setup = setup_of(words, env.crc, env.link_mtu)
+    d = env.spawn([BIN + "/weftd", "--run-dir", env.dir, *words], "ready", ns=a)
     peer = env.bench("mem", "--pid", str(d.pid), "--peers", "1000", "--peer-ip", "10.90.1.1", "--device",
                      "weft0")["bytes_each"]
     rows.append({"name": "idle_peer_bytes", "value": peer, "unit": "bytes", "baseline": 1024, "ratio": peer / 1024,
@@ -244,10 +246,10 @@ def measure(args, name, crc):
         # With stamps one word in 128 of a message above 1 KiB depends on the message; all bytes are compared.
         if env.stamps:
             r["pattern"] = "stamps"
-        if env.switched:
-            r["crc"] = crc
-            if crc == "off":
-                r["name"] += "_nocrc"
+        for key, value in env.setup.items():
+            r.setdefault(key, value)
+        if env.switched and crc == "off":
+            r["name"] += "_nocrc"
     return rows, env.switched
 
 

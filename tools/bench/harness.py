@@ -31,6 +31,23 @@ def run(*cmd, cpu=CLIENT_CPU, check=True, timeout=120):
     return p.stdout
 
 
+def setup_of(options, crc, link_mtu):
+    """What a row says of a weftd that is started with these options: its wire, the MTU, whether CRC32Cs are made and checked
+    between its NICs, the CPUs of the machine and weftd's. On a netdev they always are."""
+    def value(name, default):
+        given = [str(v) for n, v in zip(options, options[1:]) if n == name]
+        return given[-1] if given else default
+
+    switch = "--nics" in options
+    wire = "switch" if switch else "veth, " + value("--netdev", "auto")
+    cores = sorted({words.split(":")[0] for words in value("--cores", str(LAST_CPU)).split(",")})
+    setup = {"wire": wire, "mtu": int(value("--mtu", link_mtu)), "crc": crc if switch else "on", "cpus": os.cpu_count(),
+             "weftd_cpus": ",".join(cores)}
+    if "--mpa-crc" in options:
+        setup["mpa_crc"] = value("--mpa-crc", "on")
+    return setup
+
+
 class Env:
     """Environment of the rows: namespaces with a veth between them, and a weftd; all is removed at
     the end."""
@@ -38,6 +55,8 @@ class Env:
     def __init__(self, args, crc="on"):
         self.args = args
         self.crc = crc  # between NICs of one weftd: weftd --crc
+        self.setup = {}  # of the weftd that was started last: setup_of()
+        self.link_mtu = 1500  # of the last veth
         self.switched = False  # a weftd with NICs on the switch was started
         self.stamps = False  # messages of bandwidth were made with weft-bench --stamps
         self.dir = tempfile.mkdtemp(prefix="weft-bench-")
@@ -69,6 +88,7 @@ class Env:
 
     def veth(self, mtu, offloads=True, same=False):
         """Two namespaces with a veth and addresses 10.78.0.1 and .2, or one with both ends."""
+        self.link_mtu = mtu
         a = self.netns("a")
         b = a if same else self.netns("b")
         run("ip", "link", "add", "va", "netns", a, "mtu", mtu, "type", "veth", "peer", "name", "vb", "netns", b,
@@ -105,6 +125,7 @@ class Env:
             self.switched = True
             if self.crc == "on":
                 cmd += ["--crc", "on"]
+        self.setup = setup_of(cmd, self.crc, self.link_mtu)
         return self.spawn(cmd, "ready", ns=ns)
 
     def bench(self, *options, cpu=CLIENT_CPU):
@@ -135,4 +156,4 @@ def in_turn(env, name, unit, measure, baseline):
     for _ in range(env.args.windows):
         values.append(measure())
         bases.append(baseline())
-    return windows_row(name, unit, values, bases)
+    return windows_row(name, unit, values, bases, **env.setup)

@@ -23,15 +23,11 @@ def loop(env, what, *options):
     return r
 
 
-def row(env, mtu, *what):
-    return dict(in_turn(env, *what), mtu=mtu)
-
-
 def rtt(env):
     a, b = env.veth(1500)
     env.weftd("--nics", "2")
-    return [row(env, 1500, "rc_send_64_rtt_switch", "us", lambda: loop(env, "lat")["rtt_us"]["typical"],
-                lambda: float(run(BIN + "/udp_base", "tcp", a, "10.78.0.1", b, "10.78.0.2", env.seconds())))]
+    return [in_turn(env, "rc_send_64_rtt_switch", "us", lambda: loop(env, "lat")["rtt_us"]["typical"],
+                    lambda: float(run(BIN + "/udp_base", "tcp", a, "10.78.0.1", b, "10.78.0.2", env.seconds())))]
 
 
 def bandwidth(iperf):
@@ -41,9 +37,9 @@ def bandwidth(iperf):
             env.close()
             spaces = env.veth(mtu)
             env.weftd("--nics", "2", "--mtu", mtu, "--mpa-crc", "off")
-            rows.append(row(env, mtu, "rc_write_1m_bw_switch" + suffix, "Gb/s",
-                            lambda: loop(env, "bw", "--op", "write", "--size", "1M")["gbps"],
-                            lambda s=spaces: iperf(env, s)))
+            rows.append(in_turn(env, "rc_write_1m_bw_switch" + suffix, "Gb/s",
+                                lambda: loop(env, "bw", "--op", "write", "--size", "1M")["gbps"],
+                                lambda s=spaces: iperf(env, s)))
         return rows
     return measure
 
@@ -75,8 +71,8 @@ def bulk_rows(env, iperf, suffix, offloads):
     run("ip", "-n", ns, "addr", "add", "10.79.0.1/24", "dev", "la", cpu=None)
     env.weftd("--port", "wa", "--ip", "10.79.0.2/24", "--netdev", "xdp", "--mpa-crc", "off", ns=ns)
     num = max(10, int(600 * env.args.seconds))  # some as long as iperf3's window
-    return [row(env, 1500, "tcp_bulk_%s_linux%s" % (way, suffix), "Gb/s", lambda r=receiver: bulk_once(env, ns, num, r),
-                lambda: iperf(env, spaces)) for way, receiver in (("to", "passive"), ("from", "active"))]
+    return [in_turn(env, "tcp_bulk_%s_linux%s" % (way, suffix), "Gb/s", lambda r=receiver: bulk_once(env, ns, num, r),
+                    lambda: iperf(env, spaces)) for way, receiver in (("to", "passive"), ("from", "active"))]
 
 
 def bulk(iperf):

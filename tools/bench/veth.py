@@ -26,8 +26,8 @@ def bandwidth(iperf):
             for dev in ("wa", "wb"):
                 run("ip", "-n", ns, "link", "set", dev, "up", cpu=None)
             env.weftd("--port", "wa", "--ip", "10.79.0.1/24", "--port", "wb", "--ip", "10.79.0.2/24", "--mtu", mtu, ns=ns)
-            rows.append(dict(in_turn(env, "rd_write_64k_bw_veth%d" % mtu, "Gb/s", lambda: write(env),
-                                     lambda s=spaces: iperf(env, s)), mtu=mtu))
+            rows.append(in_turn(env, "rd_write_64k_bw_veth%d" % mtu, "Gb/s", lambda: write(env),
+                                lambda s=spaces: iperf(env, s)))
         return rows
     return measure
 
