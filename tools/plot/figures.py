@@ -2,13 +2,18 @@
 """Tables and pictures of figures that were measured: those beside it stand on it.
 
 A figure is a field NAME of a row with NAME_min and NAME_max beside it. Rows are kept in a file of tab-separated
-values, and from there alone drawn by gnuplot and put between marks of a Markdown file.
+values, and from there alone drawn by gnuplot and put between marks of a Markdown file. The file's second line names the
+machine and the date of what was measured; so does the page, above the table.
 """
 import math
+import os
+import platform
 import re
 import statistics
 import subprocess
 import sys
+import textwrap
+import time
 
 HEAD = """
 set terminal svg noenhanced size 960,500 dynamic font 'sans-serif,14' background rgb 'white'
@@ -39,9 +44,32 @@ def styles(count):
     return "".join("set style line %d lc rgb '%s' lw 2 pt %d ps 0.8\n" % (i + 1, COLOURS[i], MARKS[i]) for i in range(count))
 
 
-def write(path, rows):
+ON = "# measured on "
+
+
+def line_of(path, pattern):
+    """What a pattern finds in a file of the kernel; empty if nothing."""
+    try:
+        with open(path, encoding="utf8") as f:
+            found = re.search(pattern, f.read(), re.M)
+    except OSError:
+        return ""
+    return found.group(1).strip() if found else ""
+
+
+def machine(cpuinfo="/proc/cpuinfo", sources="/sys/devices/system/clocksource/clocksource0"):
+    """Processor, its clock, the kernel, the clock that it reads, and today's date."""
+    processor = line_of(cpuinfo, r"^model name\s*:\s*(.*)") or line_of(cpuinfo, r"^CPU part\s*:\s*(.*)") or platform.machine()
+    mhz = line_of(cpuinfo, r"^cpu MHz\s*:\s*([0-9]+)")
+    return ", ".join(["%d CPUs of %s" % (os.cpu_count(), processor)] + (["%s MHz" % mhz] if mhz else []) + [
+        "Linux " + platform.release(), "clock %s" % (line_of(sources + "/current_clocksource", r"(.+)") or "unknown"),
+        time.strftime("%Y-%m-%d", time.gmtime())])
+
+
+def write(path, rows, on=None):
+    """on: the machine and the date; None: this one, today."""
     with open(path, "w", encoding="utf8") as f:
-        f.write("#" + "\t".join(rows[0]) + "\n")
+        f.write("#" + "\t".join(rows[0]) + "\n" + ON + (on or machine()) + "\n")
         for r in rows:
             f.write("\t".join("%.4g" % v if isinstance(v, float) else str(v) for v in r.values()) + "\n")
 
@@ -56,7 +84,17 @@ def value(text):
 def read(path):
     with open(path, encoding="utf8") as f:
         keys = f.readline()[1:].rstrip("\n").split("\t")
-        return [dict(zip(keys, map(value, line.rstrip("\n").split("\t")))) for line in f]
+        return [dict(zip(keys, map(value, line.rstrip("\n").split("\t")))) for line in f if line[0] != "#"]
+
+
+def measured_on(path):
+    """The lines of a page above a table of a file: where and when it was measured."""
+    with open(path, encoding="utf8") as f:
+        f.readline()
+        second = f.readline()
+    if not second.startswith(ON):
+        sys.exit("figures.py: %s does not say what it was measured on" % path)
+    return textwrap.wrap("Measured on %s:" % second[len(ON):].rstrip("\n"), 100) + [""]
 
 
 def size(n):

@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 from harness import LAST_CPU, Env, run
 from nics import BIN, Nics, result
-from figures import bars, draw, draw_groups, number, ordered, pick, put, read, size, spread, summary, table, write
+from figures import bars, draw, draw_groups, measured_on, number, ordered, pick, put, read, size, spread, summary, table, write
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RANK = os.path.join(HERE, "..", "run", "mpi_rank.sh")
@@ -287,7 +287,7 @@ def main():
             write(path, measure(args.seconds))
         for make in tables:
             page = "iwarp.md" if make is memory_table else "iwarp-tables.md"
-            put("%s/%s" % (args.dir, page), make.__name__, make(read(path), folder))
+            put("%s/%s" % (args.dir, page), make.__name__, measured_on(path) + make(read(path), folder))
 
 
 if __name__ == "__main__":

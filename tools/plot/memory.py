@@ -12,7 +12,7 @@ Environment: WEFT_BIN (where the programs are). Exit status 0, 1 when a run fail
 import argparse
 
 from nics import Nics
-from figures import bars, draw, number, ordered, pick, put, read, size, spread, table, write
+from figures import bars, draw, measured_on, number, ordered, pick, put, read, size, spread, table, write
 
 PEERS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 
@@ -241,7 +241,8 @@ def main():
         with Nics(9000) as nics:
             measure(nics, parts, folder)
     for part in parts:
-        put(args.dir + "/memory.md", part, PARTS[part](read("%s/%s.tsv" % (folder, part)), folder))
+        path = "%s/%s.tsv" % (folder, part)
+        put(args.dir + "/memory.md", part, measured_on(path) + PARTS[part](read(path), folder))
 
 
 if __name__ == "__main__":

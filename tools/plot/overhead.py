@@ -19,7 +19,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
 
 from harness import BIN, CLIENT_CPU, Env, Failed, run, say
-from figures import number, pick, put, read, table, write
+from figures import measured_on, number, pick, put, read, table, write
 
 # Messages of the short and of the long run.
 COUNTS = {64: (2000, 22000), 65536: (500, 4500)}
@@ -159,14 +159,14 @@ def small(row, name):
                                    for s in ("", "_min", "_max"))
 
 
-def draw(rows, docs):
+def draw(rows, on, docs):
     head = ["bytes", "", "wake-ups", "switches", "network softirqs", "CPU of programs [us]", "NIC's core [us]",
             "woken to running p50 [us]", "p99 [us]"]
     for pattern in ("ping-pong", "stream"):
         body = [["%d" % r["size"], r["who"], small(r, "wakeups"), small(r, "switches"), small(r, "net_softirqs"),
                  small(r, "cpu_us"), small(r, "nic_us") if r["who"].startswith("weft") else "",
                  small(r, "wake_p50_us"), small(r, "wake_p99_us")] for r in pick(rows, pattern=pattern)]
-        put(docs + "/host-overhead.md", "overhead_" + pattern, table(head, body))
+        put(docs + "/host-overhead.md", "overhead_" + pattern, on + table(head, body))
 
 
 def main():
@@ -179,7 +179,7 @@ def main():
     try:
         if not args.draw_only:
             write(path, measure_all(args))
-        draw(read(path), args.dir)
+        draw(read(path), measured_on(path), args.dir)
     except Failed as e:
         sys.exit("overhead.py: %s" % e)
     except OSError as e:

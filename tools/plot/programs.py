@@ -13,18 +13,20 @@ import json
 import os
 import sys
 
-from figures import HEAD, gnuplot, number, put, read, styles, table, write
+from figures import HEAD, gnuplot, measured_on, number, put, read, styles, table, write
 
 BUILD = os.environ.get("WEFT_BUILD", "build")
 FIELDS = ("name", "value", "unit", "baseline", "ratio", "min", "max", "vader", "turns", "less_is_better")
 
 
 def measured(path):
-    """The rows of programs, of one set of fields."""
+    """The rows of programs, of one set of fields, and the machines and dates that they name."""
     with open(path, encoding="utf8") as f:
         rows = [r for r in json.load(f) if r["name"].startswith("app_")]
     rows.sort(key=lambda r: r["name"])
-    return [{k: r.get(k, "") if k != "less_is_better" else int(r[k]) for k in FIELDS} for r in rows]
+    on = [" and ".join(sorted({str(r[k])[:end] for r in rows if k in r})) for k, end in
+          (("processor", None), ("kernel", None), ("date", len("2026-11-28")))]
+    return [{k: r.get(k, "") if k != "less_is_better" else int(r[k]) for k in FIELDS} for r in rows], "%s, Linux %s, %s" % tuple(on)
 
 
 def speed(row, of="ratio"):
@@ -61,13 +63,13 @@ def main():
     args = p.parse_args()
     folder = args.docs + "/pictures"
     if not args.draw_only:
-        rows = measured(BUILD + "/bench.json")
+        rows, on = measured(BUILD + "/bench.json")
         if not rows:
             print("programs.py: %s/bench.json has no rows of programs: make apps" % BUILD, file=sys.stderr)
             return 1
-        write(folder + "/programs.tsv", rows)
+        write(folder + "/programs.tsv", rows, on)
     rows = read(folder + "/programs.tsv")
-    put(args.docs + "/programs.md", "programs",
+    put(args.docs + "/programs.md", "programs", measured_on(folder + "/programs.tsv") +
         table(["program", "", "weft", "kernel TCP", "shared memory", "speed, TCP = 1 (least to greatest)"], body(rows)))
     picture(folder, rows)
     return 0

@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
 
-from figures import put, read, write
+from figures import measured_on, put, read, write
 from harness import Env, Failed
 
 
@@ -39,4 +39,4 @@ def main(doc, page, prefix, parts, seconds):
                 env.close()
                 os.rmdir(env.dir)
             write(path, rows)
-        put("%s/%s" % (args.dir, page), part, make(read(path), args.dir + "/pictures"))
+        put("%s/%s" % (args.dir, page), part, measured_on(path) + make(read(path), args.dir + "/pictures"))
