@@ -679,7 +679,7 @@ _coverage: $(COV_SIM) $(call cov_bins,$(COV_NEAR) $(if $(FAR),$(COV_FAR)))
 	@tools/coverage.py --json $(B)/cov/coverage.json --page $(B)/cov/coverage.md $(B)/obj/cov
 
 test-clients:	## Debian's programs of libibverbs and librdmacm at length; T=name runs those whose path contains it; T=coll_suite: MPI programs of others with the NIC's collectives and without (an hour or more, SUITES=, SUITE_RANKS=)
-	@tools/deps.sh test mpi $(if $(findstring suite,$(T)),suites) $(if $(and $(T),$(if $(findstring slurm,$(T)),,no)),,slurm)
+	@tools/deps.sh test clients $(if $(findstring suite,$(T)),suites) $(if $(and $(T),$(if $(findstring slurm,$(T)),,no)),,slurm)
 	@+$(MAKE) _test-clients
 CLIENT_SCRIPTS := $(sort $(wildcard tests/clients/*.sh))
 _test-clients: all $(call products,san) $(VERBS_PROGS) $(B)/san/int/goal_prog

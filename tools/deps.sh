@@ -3,7 +3,7 @@
 #
 # Installs the missing Debian packages of a target.
 #
-#	tools/deps.sh [build|unit|run|test|fuzz|bench|apps|mpi|interop|lint|plot|cross|nodes|ops|deb|suites|slurm|all]...	(default: run)
+#	tools/deps.sh [build|unit|run|test|fuzz|bench|apps|mpi|interop|lint|plot|cross|nodes|ops|deb|clients|suites|slurm|all]...	(default: run)
 #
 # Prints nothing when nothing is missing, else one line. Package lists are refreshed only when
 # something is missing. Exit status 0, 1 when packages cannot be installed, 2 usage.
@@ -28,6 +28,7 @@ plot="$tune gnuplot-nox graphviz scour"
 cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross make"
 nodes="qemu-user-static qemu-system-x86 qemu-system-arm seabios xz-utils cpio kmod busybox-static binutils socat
 	rdmacm-utils ibverbs-utils perftest iperf3"
+clients="$mpi python3-pyverbs rdma-core"
 suites="$mpi quantum-espresso quantum-espresso-data scalapack-mpi-test python3-mpi4py"
 ops="prometheus fio qemu-system-x86 debootstrap podman"
 slurm="slurm-wlm munge"
@@ -52,11 +53,12 @@ for set_name in "$@"; do
 	nodes) want="$want $nodes" ;;
 	ops) want="$want $ops" ;;
 	deb) want="$want $deb" ;;
+	clients) want="$want $clients" ;;
 	suites) want="$want $suites" ;;
 	slurm) want="$want $slurm" ;;
-	all) want="$want $run $test $fuzz $apps $mpi $interop $lint $plot $cross $nodes $ops $deb $suites $slurm" ;;
+	all) want="$want $run $test $fuzz $apps $mpi $interop $lint $plot $cross $nodes $ops $deb $clients $suites $slurm" ;;
 	*)
-		echo "deps.sh: unknown set '$set_name'; give build, unit, run, test, fuzz, bench, apps, mpi, interop, lint, plot, cross, nodes, ops, deb, suites, slurm or all" >&2
+		echo "deps.sh: unknown set '$set_name'; give build, unit, run, test, fuzz, bench, apps, mpi, interop, lint, plot, cross, nodes, ops, deb, clients, suites, slurm or all" >&2
 		exit 2
 		;;
 	esac

@@ -6,7 +6,7 @@
 # shard sends on its own queue, what comes to another shard's is passed on, and sleeping cores wake.
 
 . tests/int/lib.sh
-[ -c /dev/net/tun ] || skip '/dev/net/tun: no such device'
+[ -c /dev/net/tun ] || skip 'no /dev/net/tun here'
 netns_add tap
 ns=$(unique tap)
 ip -n "$ns" link add name wbr type bridge && ip -n "$ns" link set wbr up || die "no bridge"

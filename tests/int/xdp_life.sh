@@ -82,7 +82,7 @@ knows()
 attach()
 {
 	# shellcheck disable=SC2086 # words
-	$in_ns python3 - "$1" <<'PY' || skip 'no libbpf for Python'
+	$in_ns python3 - "$1" <<'PY' || die 'the program is not attached'
 import ctypes, socket, sys
 bpf = ctypes.CDLL("libbpf.so.1")
 code = (ctypes.c_uint64 * 2)(2 << 32 | 0xb7, 0x95)  # r0 = XDP_PASS; exit
