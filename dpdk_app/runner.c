@@ -3,8 +3,9 @@
  * Threads that run the turns of a core on the CPU of the process that rang: see runner.h.
  *
  * A runner must have its CPU at once when it is woken: the process that woke it computes on, or
- * polls. It runs at the least real-time priority; idle.c bounds the time that it so takes from
- * others. Without the right it asks for the shortest slice, and takes its turn like any thread.
+ * polls. It gets the least real-time priority, so the kernel lets it run in the place of the waker.
+ * idle.c bounds the time that it may so take from others. Without the right it asks for the
+ * shortest slice, and takes its turn like any other thread.
  *
  * Calls lcore.c. sched(7), sched_setattr(2).
  */
@@ -34,7 +35,8 @@ enum {
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
-	bool refused; /* a thread may not raise its priority */
+	uint32_t tried; /* threads that have tried to raise their priority */
+	bool refused;   /* a thread may not */
 } gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
 
 /* struct sched_attr of sched_setattr(2): the kernel's header does not go with libc's. */
@@ -76,6 +78,8 @@ static void *runner_main(void *arg)
 	RTE_PER_LCORE(_lcore_id) = runner->core->lcore;
 	pthread_mutex_lock(&gate.lock);
 	gate.refused |= err != 0;
+	gate.tried++;
+	pthread_cond_broadcast(&gate.cond);
 	while (!runner->started)
 		pthread_cond_wait(&gate.cond, &gate.lock);
 	pthread_mutex_unlock(&gate.lock);
@@ -118,18 +122,31 @@ static bool wanted(const struct app *app)
 	return yes;
 }
 
+/* A thread that first runs after the rights are dropped could not raise its priority. */
+static void await(uint32_t threads)
+{
+	pthread_mutex_lock(&gate.lock);
+	while (gate.tried < threads)
+		pthread_cond_wait(&gate.cond, &gate.lock);
+	pthread_mutex_unlock(&gate.lock);
+}
+
 int runner_create(struct app *app)
 {
 	int cpu[RUNNER_CPUS + 1];
 	uint32_t n = wanted(app) ? eal_cpus(cpu, RUNNER_CPUS + 1) : 0;
+	uint32_t created = 0;
 	int err = 0;
 
 	if (n > RUNNER_CPUS)
 		return 0;
 	for (uint32_t c = 0; !err && c < app->num_cores; c++) {
-		for (uint32_t i = 0; !err && i < n; i++)
+		for (uint32_t i = 0; !err && i < n; i++) {
 			err = create(app->core[c], cpu[i]);
+			created += !err;
+		}
 	}
+	await(created);
 	return err;
 }
 

@@ -82,7 +82,8 @@ static inline bool runner_give(_Atomic(uint32_t) *owner, uint32_t number)
 
 /*
  * Creates the threads of all cores; they wait for runner_start(). Called while weftd still has the
- * right to raise their priority. Control thread. Returns 0 or -errno.
+ * right to raise their priority, and returns when each has used it. Control thread. Returns 0 or
+ * -errno.
  */
 int runner_create(struct app *app) __attribute__((warn_unused_result));
 
