@@ -116,8 +116,10 @@ struct core_stats {
 	uint64_t wakes_frame;
 	uint64_t wakes_message;
 	uint64_t wakes_timer;
-	uint64_t calls;  /* runners that left the core to its poller */
-	uint64_t shared; /* 1: another thread runs on this CPU */
+	uint64_t calls;      /* runners that left the core to its poller */
+	uint64_t runners;    /* threads on the CPUs of processes */
+	uint64_t runners_rt; /* of these, with a real-time priority */
+	uint64_t shared;     /* 1: another thread runs on this CPU */
 	uint64_t cpu;
 	uint64_t role; /* enum conf_role */
 	/* From the end of the sleep to the end of the first turn that did work. */

@@ -2,8 +2,8 @@
 /*
  * weftd --check; see check.h.
  *
- * Opens no port, claims nothing and creates no file. Calls lib/doctor.h, eal_cpus(), pci_card.c and
- * wire_netdev_query().
+ * Opens no port, claims nothing and creates no file. Calls lib/doctor.h, eal_cpus(), runner_cpus(),
+ * pci_card.c and wire_netdev_query().
  */
 #include "dpdk_app/check.h"
 
@@ -16,11 +16,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "dpdk_app/eal.h"
+#include "dpdk_app/runner.h"
 #include "dpdk_app/wire/pci_card.h"
 #include "dpdk_app/wire/wire.h"
 #include "lib/doctor.h"
@@ -40,7 +42,41 @@ static void nic_name(const struct conf *conf, uint32_t index, char name[16])
 	snprintf(name, 16, "%s%u", conf->name, (uint8_t)index);
 }
 
+static bool has_capability(int capability)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {{0}};
+
+	if (syscall(SYS_capget, &header, data))
+		return false;
+	return data[capability / 32].effective >> (capability % 32) & 1;
+}
+
 /* ---- CPUs */
+
+/* Threads that work in the place of processes (runner.h), where the configuration has them. */
+static void check_runners(struct check *c, int poller)
+{
+	int cpu[RUNNER_CPUS + 1];
+	uint32_t num = runner_cpus(c->conf, true, cpu);
+	struct rlimit limit = {0};
+
+	if (!num) {
+		doctor_add(&c->doctor, DOCTOR_OK, "cores", NULL,
+			   "none are named: weftd polls on CPU %d", poller);
+		return;
+	}
+	doctor_add(&c->doctor, DOCTOR_OK, "cores", NULL,
+		   "none are named: weftd works on the CPU of the program that rings, %u CPUs, and "
+		   "polls on CPU %d",
+		   num, poller);
+	if (!has_capability(CAP_SYS_NICE) &&
+	    (getrlimit(RLIMIT_RTPRIO, &limit) || limit.rlim_cur < 1))
+		doctor_add(&c->doctor, DOCTOR_NOTE, "priority",
+			   "start it as root, by weftd.service, or with ulimit -r 2",
+			   "weftd may not raise the priority of its threads: requests wait for "
+			   "programs that compute on all CPUs");
+}
 
 static void check_cores(struct check *c)
 {
@@ -63,8 +99,7 @@ static void check_cores(struct check *c)
 			doctor_cpu(&c->doctor, subject, (unsigned long)conf->core[i].cpu);
 	}
 	if (!conf->num_cores && num)
-		doctor_add(&c->doctor, DOCTOR_OK, "cores", NULL,
-			   "none are named: weftd polls on CPU %d", cpu[num - 1]);
+		check_runners(c, cpu[num - 1]);
 }
 
 /* ---- names, the user */
@@ -125,16 +160,6 @@ static void check_user(struct check *c)
 }
 
 /* ---- ports */
-
-static bool has_capability(int capability)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2] = {{0}};
-
-	if (syscall(SYS_capget, &header, data))
-		return false;
-	return data[capability / 32].effective >> (capability % 32) & 1;
-}
 
 static void check_netdev(struct check *c, const char *subject, const struct conf_nic *nic)
 {

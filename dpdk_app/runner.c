@@ -112,14 +112,15 @@ static int create(struct core *core, int cpu)
  * An operator who names cores has others in mind for the other CPUs. Frames of a port come to the
  * core's own CPU: with a port the poller works alone.
  */
-static bool wanted(const struct app *app)
+uint32_t runner_cpus(const struct conf *conf, bool all_cpus, int cpu[RUNNER_CPUS + 1])
 {
-	const struct conf *conf = &app->conf;
-	bool yes = app->all_cpus && conf->share != CONF_SHARE_NO;
+	uint32_t n = all_cpus && conf->share != CONF_SHARE_NO ? eal_cpus(cpu, RUNNER_CPUS + 1) : 0;
 
-	for (uint32_t i = 0; yes && i < conf->num_nics; i++)
-		yes = conf->nic[i].wire == CONF_WIRE_SWITCH;
-	return yes;
+	for (uint32_t i = 0; i < conf->num_nics; i++) {
+		if (conf->nic[i].wire != CONF_WIRE_SWITCH)
+			return 0;
+	}
+	return n > RUNNER_CPUS ? 0 : n;
 }
 
 /* A thread that first runs after the rights are dropped could not raise its priority. */
@@ -134,12 +135,10 @@ static void await(uint32_t threads)
 int runner_create(struct app *app)
 {
 	int cpu[RUNNER_CPUS + 1];
-	uint32_t n = wanted(app) ? eal_cpus(cpu, RUNNER_CPUS + 1) : 0;
+	uint32_t n = runner_cpus(&app->conf, app->all_cpus, cpu);
 	uint32_t created = 0;
 	int err = 0;
 
-	if (n > RUNNER_CPUS)
-		return 0;
 	for (uint32_t c = 0; !err && c < app->num_cores; c++) {
 		for (uint32_t i = 0; !err && i < n; i++) {
 			err = create(app->core[c], cpu[i]);
@@ -153,6 +152,8 @@ int runner_create(struct app *app)
 void runner_start(struct core *core)
 {
 	pthread_mutex_lock(&gate.lock);
+	core->stats.runners = core->num_runners - 1;
+	core->stats.runners_rt = gate.refused ? 0 : core->stats.runners;
 	if (gate.refused && core->number == 0 && core->num_runners > 1)
 		log_info("weftd may not raise the priority of its threads (CAP_SYS_NICE): requests "
 			 "wait for programs that compute on all CPUs");

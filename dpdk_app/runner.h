@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 struct app;
+struct conf;
 struct core;
 
 enum {
@@ -79,6 +80,12 @@ static inline bool runner_give(_Atomic(uint32_t) *owner, uint32_t number)
 	atomic_exchange_explicit(owner, number + 1, memory_order_acq_rel);
 	return false;
 }
+
+/*
+ * Finds the CPUs that a core has runners for: none where the operator names cores, has a port, or
+ * has more CPUs than RUNNER_CPUS. Returns their number.
+ */
+uint32_t runner_cpus(const struct conf *conf, bool all_cpus, int cpu[RUNNER_CPUS + 1]);
 
 /*
  * Creates the threads of all cores; they wait for runner_start(). Called while weftd still has the

@@ -148,6 +148,8 @@ static const struct stat_row rows[] = {
     COUNTER("core_wakes_message", "Ends of sleep by a message of weftd"),
     COUNTER("core_wakes_timer", "Ends of sleep by a timer"),
     COUNTER("core_calls", "Times that a thread of a CPU left the core to its poller"),
+    GAUGE("core_runners", "Threads that work for the core on the CPUs of processes"),
+    GAUGE("core_runners_rt", "Of these, threads with a real-time priority"),
     GAUGE("core_shared", "1 if another thread runs on the core's CPU"),
     GAUGE("core_cpu", "Number of the core's CPU"),
     GAUGE("core_role", "0: ports and shards for verbs, 1: shards for collectives, 2: control"),

@@ -78,6 +78,8 @@ static const struct stats_field core_fields[] = {
     CORE_FIELD(wakes_message),
     CORE_FIELD(wakes_timer),
     CORE_FIELD(calls),
+    CORE_FIELD(runners),
+    CORE_FIELD(runners_rt),
     CORE_FIELD(shared),
     CORE_FIELD(cpu),
     CORE_FIELD(role),

@@ -64,6 +64,23 @@ done
 ctl doctor --root "$ill" | head -n 2 | grep -q '^WARN' || die 'the worst does not come first'
 weftd_stop weftd
 
+# Threads that may not have a real-time priority, as in a container: said before the start, and of a
+# weftd that runs.
+cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+in_ns="setpriv --inh-caps=-sys_nice --bounding-set=-sys_nice prlimit --rtprio=0 taskset -c $cpu"
+refused='weftd may not raise the priority of its threads'
+# shellcheck disable=SC2086 # words
+$in_ns "$WEFT_BIN/weftd" --check --nics 2 >"$WEFT_TMP/text"
+grep -q "^note  priority: $refused" "$WEFT_TMP/text" || die "$(cat "$WEFT_TMP/text")"
+# shellcheck disable=SC2086
+! $in_ns "$WEFT_BIN/weftd" --check --nics 2 --own-core | grep -q "$refused" || die 'no thread has a priority there'
+weftd_start weftd --nics 2
+ctl doctor >"$WEFT_TMP/text"
+grep -q "^note  weft0 shard 0: $refused" "$WEFT_TMP/text" || die "$(cat "$WEFT_TMP/text")"
+grep -q "$refused" "$WEFT_TMP/weftd.err" || die 'weftd does not say so'
+weftd_stop weftd
+in_ns=
+
 # A port without a link fails; so does a machine without a weftd.
 in_ns="ip netns exec $a"
 weftd_start port --port vb --ip 10.9.0.10/24

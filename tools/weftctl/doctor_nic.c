@@ -13,7 +13,7 @@
 
 /* A shard's counters that say something about its health. */
 struct health {
-	uint64_t cpu, shared, turns_lost, turns, long_yields;
+	uint64_t cpu, shared, turns_lost, turns, long_yields, runners, runners_rt;
 	uint64_t generic, ports_lost, is_xdp;
 	uint64_t overruns, lost_events, refused_memory, capture_dropped;
 	uint64_t sent, again, bad_sums, received;
@@ -33,6 +33,8 @@ static const struct {
     FIELD("core_turns_lost", turns_lost),
     FIELD("core_turns", turns),
     FIELD("core_yields_long", long_yields),
+    FIELD("core_runners", runners),
+    FIELD("core_runners_rt", runners_rt),
     FIELD("xdp_generic", generic),
     FIELD("xdp_prog_id", is_xdp),
     FIELD("xdp_tcp_ports_lost", ports_lost),
@@ -92,6 +94,12 @@ static void look_at_core(struct doctor *d, const char *subject, const struct hea
 	else
 		doctor_add(d, DOCTOR_OK, subject, NULL, "CPU %lu is weftd's alone at present", cpu);
 	doctor_cpu(d, subject, cpu);
+	if (health->runners > health->runners_rt)
+		doctor_add(d, DOCTOR_NOTE, subject,
+			   "start weftd with CAP_SYS_NICE or LimitRTPRIO=2, a container with "
+			   "--cap-add SYS_NICE",
+			   "weftd may not raise the priority of its threads: requests wait for "
+			   "programs that compute on all CPUs");
 	if (health->turns_lost > 1000 && health->turns_lost > health->turns / 1000)
 		doctor_add(d, DOCTOR_NOTE, subject, "isolate its CPU",
 			   "the kernel took the CPU away in %" PRIu64 " turns", health->turns_lost);
