@@ -116,10 +116,12 @@ struct core_stats {
 	uint64_t wakes_frame;
 	uint64_t wakes_message;
 	uint64_t wakes_timer;
-	uint64_t calls;      /* runners that left the core to its poller */
-	uint64_t runners;    /* threads on the CPUs of processes */
-	uint64_t runners_rt; /* of these, with a real-time priority */
-	uint64_t shared;     /* 1: another thread runs on this CPU */
+	uint64_t power_pauses;   /* waits of the processor between two turns (power.c), */
+	uint64_t power_monitors; /* and those that a frame could end */
+	uint64_t calls;          /* runners that left the core to its poller */
+	uint64_t runners;        /* threads on the CPUs of processes */
+	uint64_t runners_rt;     /* of these, with a real-time priority */
+	uint64_t shared;         /* 1: another thread runs on this CPU */
 	uint64_t cpu;
 	uint64_t role; /* enum conf_role */
 	/* From the end of the sleep to the end of the first turn that did work. */
@@ -192,9 +194,12 @@ struct core {
 	struct app *app;
 	unsigned lcore; /* EAL's number */
 	int cpu;
-	enum conf_role role; /* io or coll */
-	bool crowded;        /* another core is a thread on the same CPU: always yields */
-	bool polls;          /* it had shards at the start, and may get more */
+	enum conf_role role;  /* io or coll */
+	bool crowded;         /* another core is a thread on the same CPU: always yields */
+	bool polls;           /* it had shards at the start, and may get more */
+	bool power_pauses;    /* power.c: the processor can wait with less power, */
+	bool power_monitors;  /* and until a line changes, */
+	uint64_t power_ticks; /* for so long */
 	uint32_t number;
 	struct shard *shard[APP_MAX_SHARDS];
 	uint32_t num_shards;

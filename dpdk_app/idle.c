@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Idle policy. A dedicated core spins with rte_pause. A shared core yields after every turn without
- * work. Unless the operator has set it, sharing is detected from this thread's involuntary context
- * switches. If the other threads poll, a yield returns soon. If they compute, it lasts for their
- * time slice, milliseconds, while frames and doorbells wait. The core then sleeps at once instead:
- * the next doorbell wakes a runner, like an interrupt (runner.h). After a period without work it
- * sleeps, too.
+ * Idle policy. A dedicated core polls, with the waits of power.c. A shared core yields after every
+ * turn without work. Unless the operator has set it, sharing is detected from this thread's
+ * involuntary context switches. If the other threads poll, a yield returns soon. If they compute,
+ * it lasts for their time slice, milliseconds, while frames and doorbells wait. The core then
+ * sleeps at once instead: the next doorbell wakes a runner, like an interrupt (runner.h). After a
+ * period without work it sleeps, too.
  *
  * A runner has a share of its CPU at high priority, like softirqs; what needs more goes on in the
  * poller, which competes as any thread does.
  *
- * Calls sleep.c.
+ * Calls power.c and sleep.c.
  */
 #include "dpdk_app/idle.h"
 
-#include <rte_pause.h>
 #include <sched.h>
 #include <sys/resource.h>
 
+#include "dpdk_app/power.h"
 #include "dpdk_app/sleep.h"
 
 enum {
-	IDLE_SPIN_PAUSES = 1,
 	IDLE_NS = 10000000,          /* spinning time of a dedicated core before it sleeps */
 	IDLE_SHARED_NS = 1000000,    /* yielding time of a shared core before it sleeps */
 	IDLE_NEAR_NS = 20000,        /* for a timer nearer than this the poller stays awake */
@@ -172,8 +171,7 @@ void idle_turn(struct core *core, uint32_t work)
 		yield_cpu(core);
 		return;
 	}
-	for (int i = 0; i < IDLE_SPIN_PAUSES; i++)
-		rte_pause();
+	power_wait(core);
 }
 
 /*

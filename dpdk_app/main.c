@@ -26,6 +26,7 @@
 #include "dpdk_app/eal.h"
 #include "dpdk_app/firmware.h"
 #include "dpdk_app/runner.h"
+#include "dpdk_app/power.h"
 #include "dpdk_app/sleep.h"
 #include "dpdk_app/lcore.h"
 #include "dpdk_app/log.h"
@@ -89,6 +90,7 @@ static int start_cores(struct app *app)
 
 		if (core->num_shards)
 			err = irq_init(&core->irqs);
+		power_init(core);
 		if (!err)
 			err = sleep_init(core);
 	}

@@ -147,6 +147,8 @@ static const struct stat_row rows[] = {
     COUNTER("core_wakes_frame", "Ends of sleep by a frame"),
     COUNTER("core_wakes_message", "Ends of sleep by a message of weftd"),
     COUNTER("core_wakes_timer", "Ends of sleep by a timer"),
+    COUNTER("core_power_pauses", "Waits between turns with less power than a loop"),
+    COUNTER("core_power_monitors", "Such waits that a frame of the card could end"),
     COUNTER("core_calls", "Times that a thread of a CPU left the core to its poller"),
     GAUGE("core_runners", "Threads that work for the core on the CPUs of processes"),
     GAUGE("core_runners_rt", "Of these, threads with a real-time priority"),

@@ -77,6 +77,8 @@ static const struct stats_field core_fields[] = {
     CORE_FIELD(wakes_frame),
     CORE_FIELD(wakes_message),
     CORE_FIELD(wakes_timer),
+    CORE_FIELD(power_pauses),
+    CORE_FIELD(power_monitors),
     CORE_FIELD(calls),
     CORE_FIELD(runners),
     CORE_FIELD(runners_rt),

@@ -8,7 +8,7 @@
  *
  * Calls rte_ethdev and rte_dev. DPDK programmer's guide, "Poll Mode Driver", "Interrupt mode".
  */
-#define ALLOW_EXPERIMENTAL_API /* rte_dev_event_callback_register() */
+#define ALLOW_EXPERIMENTAL_API /* rte_dev_event_callback_register(), rte_power_monitor() */
 
 #include "dpdk_app/wire/card.h"
 
@@ -18,6 +18,7 @@
 #include <rte_ethdev.h>
 #include <rte_log.h>
 #include <rte_mbuf.h>
+#include <rte_power_intrinsics.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -632,6 +633,17 @@ void card_disarm(struct wire *wire, uint16_t number)
 		(void)rte_eth_dev_rx_intr_disable(wire->port, number);
 	}
 	pthread_mutex_unlock(&card->admin);
+}
+
+bool card_monitor(struct wire *wire, uint16_t number, uint64_t until_ticks)
+{
+	struct rte_power_monitor_cond next;
+	const struct card *card = wire->card;
+
+	/* The control thread stops the card only when this core has left the turn. */
+	return card_state(card) == CARD_RUNS && !card->queue[number].num_early &&
+	       !rte_eth_get_monitor_addr(wire->port, number, &next) &&
+	       !rte_power_monitor(&next, until_ticks);
 }
 
 /* Counters are many, and a process may ask often: the device is read once per CARD_STATS_NS. */

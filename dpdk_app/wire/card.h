@@ -48,6 +48,13 @@ uint32_t card_early(struct wire *wire, uint16_t queue, struct rte_mbuf **frames,
 bool card_arm(struct wire *wire, uint16_t queue);
 void card_disarm(struct wire *wire, uint16_t queue);
 
+/*
+ * Waits until a frame comes to the queue, or until this time of the processor's clock. Returns
+ * false at once where the driver does not say which line to monitor. On the core that polls the
+ * queue.
+ */
+bool card_monitor(struct wire *wire, uint16_t queue, uint64_t until_ticks);
+
 /* Writes up to max counters of the driver, called "card_". On the owner's core. */
 uint32_t card_stats(const struct wire *wire, struct hw_stat *stat, uint32_t max);
 

@@ -6,18 +6,21 @@
  * Runs dpdk_app/wire/card.c over DPDK's net_ring and net_null; the core and the control thread are
  * this thread. tests/nodes/pci.sh runs it on emulated cards.
  */
-#define ALLOW_EXPERIMENTAL_API /* rte_dev_event_callback_process() */
+#define ALLOW_EXPERIMENTAL_API /* rte_dev_event_callback_process(), rte_power_monitor() */
 
 #include "dpdk_app/wire/card.h"
 
 #include <rte_dev.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
+#include <rte_cpuflags.h>
 #include <rte_mbuf.h>
+#include <rte_power_intrinsics.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "dpdk_app/power.h"
 #include "dpdk_app/wire/mac_filter.h"
 #include "dpdk_app/wire/wire.h"
 #include "shared_defs/hw_cmd.h"
@@ -39,6 +42,39 @@ static struct core core;
 static struct conf_nic conf;
 static struct wire wire;
 static struct nic *const nic = &app.nic[0];
+
+static bool has_line; /* the driver says which line the next frame changes */
+static uint32_t num_pauses, num_monitors;
+static uint64_t line;
+
+/* In the place of DPDK's. */
+void rte_cpu_get_intrinsics_support(struct rte_cpu_intrinsics *can)
+{
+	can->power_pause = can->power_monitor = 1;
+}
+
+int rte_eth_get_monitor_addr(uint16_t port, uint16_t queue, struct rte_power_monitor_cond *next)
+{
+	(void)port;
+	(void)queue;
+	*next = (struct rte_power_monitor_cond){.addr = &line, .size = sizeof(line)};
+	return has_line ? 0 : -ENOTSUP;
+}
+
+int rte_power_monitor(const struct rte_power_monitor_cond *next, const uint64_t until)
+{
+	CU_ASSERT_PTR_EQUAL(next->addr, &line);
+	CU_ASSERT_TRUE(until < rte_rdtsc() + rte_get_tsc_hz());
+	num_monitors++;
+	return 0;
+}
+
+int rte_power_pause(const uint64_t until)
+{
+	(void)until;
+	num_pauses++;
+	return 0;
+}
 
 static void eal(void)
 {
@@ -236,5 +272,40 @@ static void reset(void)
 	close_card(false);
 }
 
+/* A core with one queue awaits its next frame, others time alone. */
+static void monitors(void)
+{
+	open_card("net_null0", 2048, 1500);
+	card_serve_all(&app, 1);
+	num_pauses = num_monitors = 0;
+	core.shard[0] = &nic->shard[0];
+	core.num_shards = 1;
+	power_init(&core);
+	core.idle_since_ns = 1;
+	core.now_ns = 1 + POWER_AFTER_NS;
+	has_line = true;
+	power_wait(&core);
+	CU_ASSERT_EQUAL(num_monitors, 1);
+	CU_ASSERT_EQUAL(core.stats.power_monitors, 1);
+	has_line = false;
+	power_wait(&core);
+	has_line = true;
+	core.num_shards = 2;
+	power_wait(&core);
+	core.num_shards = 1;
+	wire.num_rx_queues = 2;
+	power_wait(&core);
+	wire.num_rx_queues = 1;
+	CU_ASSERT_EQUAL(num_pauses, 3);
+	CU_ASSERT_EQUAL(core.stats.power_pauses, 3);
+	/* The control thread is to close the card. */
+	rte_dev_event_callback_process("net_null0", RTE_DEV_EVENT_REMOVE);
+	card_serve_all(&app, 2);
+	power_wait(&core);
+	CU_ASSERT_EQUAL(num_monitors, 1);
+	CU_ASSERT_EQUAL(num_pauses, 4);
+	close_card(false);
+}
+
 UT_MAIN("dpdk_app/card", UT(offers_little), UT(scatters), UT(link_state), UT(groups), UT(removed),
-	UT(reset))
+	UT(reset), UT(monitors))

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * dpdk_app/idle.c and sleep.c: when a core without work yields its CPU, sleeps, or stays awake, and
- * when a runner gives it back. The firmware, its wire and sched_yield() are the test's.
+ * when a runner gives it back. The firmware, its wire, sched_yield() and the waits of the processor
+ * are the test's.
  */
+#define ALLOW_EXPERIMENTAL_API /* rte_power_pause() */
+
 #include "dpdk_app/idle.h"
 
+#include <rte_cpuflags.h>
+#include <rte_power_intrinsics.h>
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "dpdk_app/power.h"
 #include "dpdk_app/sleep.h"
 #include "dpdk_app/wire/wire.h"
 #include "tests/ut.h"
@@ -35,6 +41,22 @@ static struct shard shard;
 static struct nic nic;
 static struct wire wire;
 static struct rte_ring empty;
+
+static bool can_pause;
+static uint32_t num_pauses; /* of the processor */
+
+/* In the place of DPDK's. */
+void rte_cpu_get_intrinsics_support(struct rte_cpu_intrinsics *can)
+{
+	can->power_pause = can_pause;
+}
+
+int rte_power_pause(const uint64_t until)
+{
+	num_pauses++;
+	(void)until;
+	return 0;
+}
 
 /* In the place of libc's. */
 int sched_yield(void)
@@ -213,6 +235,39 @@ static void patience(void)
 	end();
 }
 
+/* A core of its own without work for so long, on a processor that can pause or not. */
+static void polls_alone(bool can, uint64_t idle_ns)
+{
+	begin(FAR_NS);
+	app.conf.share = CONF_SHARE_NO;
+	can_pause = can;
+	num_pauses = 0;
+	power_init(&core);
+	idle_turn(&core, 0);
+	core.now_ns += idle_ns;
+	idle_turn(&core, 0);
+}
+
+static void pauses_with_little_power(void)
+{
+	polls_alone(true, POWER_AFTER_NS);
+	CU_ASSERT_EQUAL(num_pauses, 1);
+	CU_ASSERT_EQUAL(core.stats.power_pauses, 1);
+	CU_ASSERT_EQUAL(core.stats.power_monitors, 0);
+	CU_ASSERT_EQUAL(core.stats.sleeps, 0);
+	idle_turn(&core, 1);
+	idle_turn(&core, 0);
+	CU_ASSERT_EQUAL(num_pauses, 1);
+	end();
+	polls_alone(true, POWER_AFTER_NS - 1);
+	CU_ASSERT_EQUAL(num_pauses, 0);
+	end();
+	polls_alone(false, POWER_AFTER_NS);
+	CU_ASSERT_EQUAL(num_pauses, 0);
+	CU_ASSERT_EQUAL(core.stats.power_pauses, 0);
+	end();
+}
+
 /* A core with a poller and a runner each for CPU 0 and 1, woken by a process on CPU 1. */
 static void woken(uint64_t ns)
 {
@@ -365,6 +420,7 @@ static void ends(void)
 
 UT_MAIN("dpdk_app/idle", UT(yields_to_pollers), UT(sleeps_in_a_crowd), UT(learns_of_a_crowd),
 	UT(goes_on_among_many_messages), UT(polls_after_many_sleeps), UT(patience),
-	UT(runner_gives_back), UT(runner_sends_acks), UT(runner_withdraws_the_sleep),
-	UT(runner_awaits_a_near_timer), UT(runner_is_woken_by_a_timer),
-	UT(poller_goes_on_with_much_work), UT(runner_suffices_for_little_work), UT(ends))
+	UT(pauses_with_little_power), UT(runner_gives_back), UT(runner_sends_acks),
+	UT(runner_withdraws_the_sleep), UT(runner_awaits_a_near_timer),
+	UT(runner_is_woken_by_a_timer), UT(poller_goes_on_with_much_work),
+	UT(runner_suffices_for_little_work), UT(ends))
