@@ -185,6 +185,9 @@ static const struct stat_row rows[] = {
     COUNTER("wire_rx_nombuf", "Frames not received for want of a buffer"),
     COUNTER("wire_drop_down", "Frames not sent because the link was down"),
     GAUGE("wire_link_up", "1 if the link is up"),
+    COUNTER("wire_rx_interrupts", "Receive interrupts of a card"),
+    GAUGE("wire_polled_idle", "1 if a card cannot be relied upon to wake the core"),
+    COUNTER("wire_drop_vlan", "Frames of a card that have not the tag of its NIC's VLAN"),
 
     COUNTER("gso_runs", "Runs of frames given to the kernel as one"),
     COUNTER("gso_frames", "Frames of those runs"),

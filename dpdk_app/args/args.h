@@ -62,6 +62,7 @@ struct conf_nic {
 	uint32_t ip;           /* network byte order */
 	uint32_t gateway;      /* network byte order; 0: none */
 	uint32_t mtu;          /* set while weftd runs; 0: conf.mtu */
+	uint16_t vlan;         /* of a card; 0: none */
 };
 
 enum conf_share {

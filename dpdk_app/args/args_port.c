@@ -2,7 +2,7 @@
 /*
  * --port NETDEV, memif:PATH, pci:ADDR or tap:NAME. See args_port.h.
  *
- * Calls args_memif.c and pci_card.c.
+ * Calls args_memif.c, args_value.c and pci_card.c.
  */
 #include "dpdk_app/args/args_port.h"
 
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "dpdk_app/args/args_memif.h"
+#include "dpdk_app/args/args_value.h"
 #include "dpdk_app/wire/pci_card.h"
 
 __attribute__((format(printf, 2, 3))) static bool port_wrong(char *error, const char *format, ...)
@@ -55,18 +56,43 @@ static bool port_kind(struct conf_nic *nic, const char **device, char *error)
 	return true;
 }
 
+enum {
+	PORT_VLAN_MAX = 4094,
+};
+
+/* Parses what follows the address of a card: nothing, or ",vlan=N". */
+static bool port_vlan(const char *words, struct conf_nic *nic)
+{
+	static const char name[] = ",vlan=";
+	uint64_t vlan;
+
+	if (!*words)
+		return true;
+	if (strncmp(words, name, sizeof(name) - 1) != 0 ||
+	    !value_u64(words + sizeof(name) - 1, 1, PORT_VLAN_MAX, &vlan))
+		return false;
+	nic->vlan = (uint16_t)vlan;
+	return true;
+}
+
 /* Stores the address of a card as DPDK writes it. */
 static bool port_card(const struct conf *conf, const char *text, struct conf_nic *nic,
 		      const char *device, char *error)
 {
-	char address[PCI_CARD_ADDRESS_CHARS];
+	char address[PCI_CARD_ADDRESS_CHARS], given[PCI_CARD_ADDRESS_CHARS];
+	size_t chars = strcspn(device, ",");
 
-	if (!pci_card_address(device, address))
+	snprintf(given, sizeof(given), "%.*s", (int)chars, device);
+	if (chars >= sizeof(given) || !pci_card_address(given, address))
 		return port_wrong(
 		    error,
 		    "--port %s: no address of a card, such as pci:0000:3b:00.1; weftd "
 		    "--list-ports shows those there are",
 		    text);
+	if (!port_vlan(device + chars, nic))
+		return port_wrong(error,
+				  "--port %s: behind its address a card takes vlan=N, 1 to %d",
+				  text, PORT_VLAN_MAX);
 	for (uint32_t i = 0; i < conf->num_nics; i++) {
 		if (conf->nic[i].wire == CONF_WIRE_PCI && !strcmp(conf->nic[i].device, address))
 			return port_wrong(error, "--port %s: that card has a NIC already", text);
@@ -83,6 +109,8 @@ bool port_parse(const struct conf *conf, const char *text, struct conf_nic *nic,
 	memset(nic, 0, sizeof(*nic));
 	if (!port_kind(nic, &device, error))
 		return false;
+	if (nic->wire == CONF_WIRE_PCI)
+		return port_card(conf, text, nic, device, error);
 	chars = strlen(device);
 	if (nic->wire == CONF_WIRE_MEMIF) {
 		const char *bad = memif_port_parse(device, nic, &chars);
@@ -96,8 +124,6 @@ bool port_parse(const struct conf *conf, const char *text, struct conf_nic *nic,
 				  "--port %s: no device named; use NETDEV, memif:PATH[,server], "
 				  "pci:ADDR or tap:NAME",
 				  text);
-	if (nic->wire == CONF_WIRE_PCI)
-		return port_card(conf, text, nic, device, error);
 	if ((nic->wire == CONF_WIRE_NETDEV || nic->wire == CONF_WIRE_TAP) && chars > 15)
 		return port_wrong(
 		    error, "--port %s: names of interfaces have at most 15 characters", text);

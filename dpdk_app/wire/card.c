@@ -27,8 +27,10 @@
 #include "dpdk_app/control/stats.h"
 #include "dpdk_app/lcore.h"
 #include "dpdk_app/log.h"
+#include "dpdk_app/wire/card_info.h"
 #include "dpdk_app/wire/mac_filter.h"
 #include "dpdk_app/wire/pci_card.h"
+#include "dpdk_app/wire/vlan.h"
 #include "dpdk_app/wire/wire.h"
 #include "shared_defs/wire_eth.h"
 
@@ -37,9 +39,8 @@ enum {
 	CARD_MACS_MAX = 128, /* of the list that is given to the driver */
 	CARD_LOOK_NS = 100000000,
 	CARD_STATS_NS = 1000000, /* counters are read from the device at most so often */
-	CARD_OWN_STATS = 2,
+	CARD_OWN_STATS = 3,
 	CARD_VLAN_BYTES = 8, /* two tags, which drivers leave room for */
-	CARD_DEFAULT_MBPS = 10000,
 };
 
 enum card_state {
@@ -61,6 +62,7 @@ struct card_queue {
 	uint32_t num_early;
 	bool armed;
 	uint64_t num_interrupts; /* that have come */
+	uint64_t num_other_vlan; /* frames without the NIC's tag, which were dropped */
 };
 
 struct card {
@@ -210,6 +212,7 @@ static int card_try(struct wire *wire, const struct rte_eth_dev_info *info, bool
 	eth.rxmode.offloads = rx;
 	eth.txmode.offloads = info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
 	wire->tx_csum = eth.txmode.offloads;
+	vlan_ask(wire, info, &eth);
 	wire->num_rx_queues = wire->num_tx_queues = 1;
 	wire->queue_each = false;
 	if (each)
@@ -219,7 +222,7 @@ static int card_try(struct wire *wire, const struct rte_eth_dev_info *info, bool
 		err = card_queues(wire);
 	if (!err)
 		err = rte_eth_dev_start(wire->port);
-	return err;
+	return err ? err : vlan_let_in(wire);
 }
 
 /* Interrupts by INTx are shared with the link's, and wait for a thread of DPDK's. */
@@ -240,46 +243,6 @@ static bool card_can_wake(struct wire *wire)
 		wire->fd_shard[q] = (uint8_t)q;
 	}
 	return true;
-}
-
-/* The greatest speed that the card has, for as long as its link is down. */
-static uint32_t card_most_mbps(const struct rte_eth_dev_info *info)
-{
-	static const struct {
-		uint32_t capa, mbps;
-	} speeds[] = {
-	    {RTE_ETH_LINK_SPEED_200G, 200000}, {RTE_ETH_LINK_SPEED_100G, 100000},
-	    {RTE_ETH_LINK_SPEED_56G, 56000},   {RTE_ETH_LINK_SPEED_50G, 50000},
-	    {RTE_ETH_LINK_SPEED_40G, 40000},   {RTE_ETH_LINK_SPEED_25G, 25000},
-	    {RTE_ETH_LINK_SPEED_20G, 20000},   {RTE_ETH_LINK_SPEED_10G, 10000},
-	    {RTE_ETH_LINK_SPEED_5G, 5000},     {RTE_ETH_LINK_SPEED_2_5G, 2500},
-	    {RTE_ETH_LINK_SPEED_1G, 1000},     {RTE_ETH_LINK_SPEED_100M, 100},
-	    {RTE_ETH_LINK_SPEED_10M, 10},
-	};
-
-	for (size_t i = 0; i < sizeof(speeds) / sizeof(speeds[0]); i++) {
-		if (info->speed_capa & speeds[i].capa)
-			return speeds[i].mbps;
-	}
-	return CARD_DEFAULT_MBPS;
-}
-
-/* Says what is used of the card, and what the driver does not offer. */
-static void card_say(const struct wire *wire, const struct rte_eth_dev_info *info)
-{
-	struct rte_eth_conf eth = {0};
-
-	(void)rte_eth_dev_conf_get(wire->port, &eth);
-	log_info("%s: card %s, driver %s: TCP checksums %s and %s, %s, %s", wire->nic->name,
-		 wire->nic->conf->device, info->driver_name,
-		 eth.rxmode.offloads & RTE_ETH_RX_OFFLOAD_TCP_CKSUM ? "checked by it"
-								    : "checked by weftd",
-		 wire->tx_csum ? "made by it" : "made by weftd",
-		 eth.rxmode.offloads & RTE_ETH_RX_OFFLOAD_SCATTER ? "large frames in pieces"
-								  : "frames in one piece",
-		 wire->card->interrupts
-		     ? "receive interrupts wake weftd once the first has come"
-		     : "no receive interrupts: an idle weftd looks every 1 to 3 ms");
 }
 
 /* Messages of drivers are of use with --verbose only: the caller reports a failure once. */
@@ -318,8 +281,8 @@ static int card_start(struct wire *wire)
 		wire_queues_steer(wire);
 	snprintf(wire->how, sizeof(wire->how), "PCI card %.12s by %.32s", wire->nic->conf->device,
 		 info.driver_name);
-	wire->nic->link_mbps = card_most_mbps(&info);
-	card_say(wire, &info);
+	wire->nic->link_mbps = card_info_mbps(&info);
+	card_info_say(wire, &info, card->interrupts);
 	return 0;
 }
 
@@ -518,6 +481,7 @@ int card_open(struct wire *wire)
 	if (!card)
 		return -ENOMEM;
 	wire->card = card;
+	wire->vlan = nic->conf->vlan;
 	card->wire = wire;
 	card->filters = true;
 	pthread_mutex_init(&card->admin, NULL);
@@ -572,18 +536,26 @@ void card_turn(struct wire *wire)
 	app_wake_control(wire->nic->app);
 }
 
-uint32_t card_early(struct wire *wire, uint16_t number, struct rte_mbuf **frames, uint32_t n)
+/* Frames that card_arm() found. */
+static uint32_t card_early(struct card_queue *queue, struct rte_mbuf **frames, uint32_t n)
 {
-	struct card_queue *queue = &wire->card->queue[number];
-
 	if (n > queue->num_early)
 		n = queue->num_early;
-	if (!n)
-		return 0;
 	memcpy(frames, queue->early, n * sizeof(*frames));
 	queue->num_early -= n;
 	memmove(queue->early, queue->early + n, queue->num_early * sizeof(*frames));
 	return n;
+}
+
+uint32_t card_rx(struct wire *wire, uint16_t number, struct rte_mbuf **frames, uint32_t n)
+{
+	struct card_queue *queue = &wire->card->queue[number];
+
+	if (__builtin_expect(queue->num_early, 0))
+		n = card_early(queue, frames, n);
+	else
+		n = rte_eth_rx_burst(wire->port, number, frames, (uint16_t)n);
+	return wire->vlan ? vlan_in(wire, frames, n, &queue->num_other_vlan) : n;
 }
 
 bool card_arm(struct wire *wire, uint16_t number)
@@ -674,15 +646,18 @@ void card_port_stats(const struct wire *wire, struct rte_eth_stats *stats)
 uint32_t card_stats(const struct wire *wire, struct hw_stat *stat, uint32_t max)
 {
 	const struct card *card = wire->card;
-	uint64_t interrupts = 0;
+	uint64_t interrupts = 0, others = 0;
 	uint32_t n = 0;
 
 	if (max < CARD_OWN_STATS)
 		return 0;
-	for (uint16_t q = 0; q < wire->num_rx_queues; q++)
+	for (uint16_t q = 0; q < wire->num_rx_queues; q++) {
 		interrupts += card->queue[q].num_interrupts;
+		others += card->queue[q].num_other_vlan;
+	}
 	stats_put(&stat[n++], "wire_", "rx_interrupts", interrupts);
 	stats_put(&stat[n++], "wire_", "polled_idle", wire->naps);
+	stats_put(&stat[n++], "wire_", "drop_vlan", others);
 	for (uint32_t i = 0; i < card->num_values && n < max; i++) {
 		if (card->value[i].id < card->num_xstats)
 			stats_put(&stat[n++], "card_", card->name[card->value[i].id].name,

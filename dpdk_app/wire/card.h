@@ -38,8 +38,8 @@ void card_filter_changed(struct wire *wire);
 /* Once per turn of the owner's core: takes over the state, leaves a card that goes. */
 void card_turn(struct wire *wire);
 
-/* Frames of a queue that card_arm() found. On the core that polls the queue. */
-uint32_t card_early(struct wire *wire, uint16_t queue, struct rte_mbuf **frames, uint32_t n);
+/* Receives up to n frames from a queue. On the core that polls it. */
+uint32_t card_rx(struct wire *wire, uint16_t queue, struct rte_mbuf **frames, uint32_t n);
 
 /*
  * Before the core that polls the queue sleeps: lets the card raise an interrupt for the next frame.

@@ -97,6 +97,8 @@ struct wire {
 	bool tx_csum;        /* the device computes the TCP checksum */
 	bool partial_csum;   /* kernels send frames without it: csum_is_partial() */
 	struct card *card;   /* NULL: not a card */
+	uint16_t vlan;       /* of a card's NIC (vlan.h); 0: its frames have no tag */
+	bool vlan_inserts;   /* the card puts the tag into frames that are sent */
 	struct memif *memif; /* NULL: not a memif */
 	struct xdp *xdp;     /* NULL: no XDP program */
 	struct gso *gso;     /* sends runs; NULL: frames are sent one by one */

@@ -26,6 +26,7 @@
 #include "dpdk_app/wire/large.h"
 #include "dpdk_app/wire/memif.h"
 #include "dpdk_app/port.h"
+#include "dpdk_app/wire/vlan.h"
 #include "dpdk_app/wire/wire_runs.h"
 #include "dpdk_app/wire/xdp.h"
 #include "dpdk_app/wire/xsk.h"
@@ -50,12 +51,8 @@ static uint32_t ethdev_rx_burst(struct wire *wire, uint16_t queue, struct rte_mb
 		return xsk_rx(wire->xsk, queue, frames, n);
 	if (wire->memif)
 		return wire_memif_rx(wire, frames, n);
-	if (wire->card) {
-		uint32_t early = card_early(wire, queue, frames, n);
-
-		if (early)
-			return early;
-	}
+	if (wire->card)
+		return card_rx(wire, queue, frames, n);
 	if (wire->large)
 		return ethdev_rx_large(wire, queue, frames, n);
 	return rte_eth_rx_burst(wire->port, queue, frames, (uint16_t)n);
@@ -70,6 +67,8 @@ static uint32_t ethdev_tx_burst(struct wire *wire, uint16_t queue, struct rte_mb
 		return xsk_tx(wire->xsk, frames, n);
 	if (wire->memif)
 		return wire_memif_tx(wire, frames, n);
+	if (wire->vlan)
+		n = vlan_out(wire, frames, n);
 	return rte_eth_tx_burst(wire->port, queue, frames, (uint16_t)n);
 }
 

@@ -57,8 +57,15 @@ static void cards(void)
 {
 	CU_ASSERT_EQUAL(parse("--port pci:3B:00.1 --ip 10.0.0.1/24"), ARGS_RUN);
 	CU_ASSERT_STRING_EQUAL(conf.nic[0].device, "0000:3b:00.1");
+	CU_ASSERT_EQUAL(conf.nic[0].vlan, 0);
+	CU_ASSERT_EQUAL(parse("--port pci:3B:00.1,vlan=4094 --ip 10.0.0.1/24"), ARGS_RUN);
+	CU_ASSERT_STRING_EQUAL(conf.nic[0].device, "0000:3b:00.1");
+	CU_ASSERT_EQUAL(conf.nic[0].vlan, 4094);
 	refuse("--port pci:eth0 --ip 10.0.0.1/24", "no address of a card");
-	refuse("--port pci:3b:00.1,x=y --ip 10.0.0.1/24", "--port");
+	refuse("--port pci:3b:00.1,x=y --ip 10.0.0.1/24", "takes vlan=N, 1 to 4094");
+	refuse("--port pci:3b:00.1,vlan=4095 --ip 10.0.0.1/24", "takes vlan=N, 1 to 4094");
+	refuse("--port pci:3b:00.1,vlan=0 --ip 10.0.0.1/24", "takes vlan=N, 1 to 4094");
+	refuse("--port pci:3b:00.1,vlan=5,vlan=6 --ip 10.0.0.1/24", "takes vlan=N, 1 to 4094");
 	refuse("--port pci:3b:00.1 --ip 10.0.0.1/24 --port pci:0000:3b:00.1 --ip 10.0.0.2/24",
 	       "that card has a NIC already");
 	CU_ASSERT_EQUAL(parse("--list-ports"), ARGS_RUN);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A card besides its frames: which offloads are asked for, its link, groups, counters, and the
- * steps in which the core leaves it when it is removed or reset.
+ * A card besides its frames: which offloads are asked for, its link, groups, counters, tags of its
+ * VLAN, and the steps in which the core leaves it when it is removed or reset.
  *
  * Runs dpdk_app/wire/card.c over DPDK's net_ring and net_null; the core and the control thread are
  * this thread. tests/nodes/pci.sh runs it on emulated cards.
@@ -22,7 +22,9 @@
 
 #include "dpdk_app/power.h"
 #include "dpdk_app/wire/mac_filter.h"
+#include "dpdk_app/wire/vlan.h"
 #include "dpdk_app/wire/wire.h"
+#include "lib/stat_rows.h"
 #include "shared_defs/hw_cmd.h"
 #include "tests/ut.h"
 
@@ -35,6 +37,8 @@ int rte_eth_dev_callback_process(struct rte_eth_dev *dev, enum rte_eth_event_typ
 enum {
 	STATS = 64,
 	MBUFS = 4095,
+	FRAME_BYTES = 100,
+	TYPE_AT = 12,
 };
 
 static struct app app;
@@ -272,6 +276,124 @@ static void reset(void)
 	close_card(false);
 }
 
+/* Sends a frame with its EtherType and a byte of payload, on the wire of a card that is up. */
+static struct rte_mbuf *frame_of(uint16_t type)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(nic->pool);
+	uint8_t *at = (uint8_t *)(m ? rte_pktmbuf_append(m, FRAME_BYTES) : NULL);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(at);
+	for (uint32_t i = 0; i < FRAME_BYTES; i++)
+		at[i] = (uint8_t)i;
+	at[TYPE_AT] = (uint8_t)(type >> 8);
+	at[TYPE_AT + 1] = (uint8_t)type;
+	return m;
+}
+
+/* Returns true if the frame is as frame_of(0x0800) made it, with so many bytes more at the type. */
+static bool frame_is_whole(const struct rte_mbuf *m, uint32_t more)
+{
+	const uint8_t *at = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	if (m->pkt_len != FRAME_BYTES + more || m->data_len != m->pkt_len)
+		return false;
+	for (uint32_t i = 0; i < FRAME_BYTES; i++) {
+		uint8_t is = at[i < TYPE_AT ? i : i + more];
+
+		if (i != TYPE_AT && i != TYPE_AT + 1 && is != (uint8_t)i)
+			return false;
+	}
+	return at[TYPE_AT + more] == 8 && at[TYPE_AT + more + 1] == 0;
+}
+
+static void open_vlan(void)
+{
+	conf.vlan = 5;
+	open_card("net_ring0", 2048, 1500);
+	conf.vlan = 0;
+	card_serve_all(&app, 1);
+	card_turn(&wire);
+	CU_ASSERT_TRUE(wire.settled);
+}
+
+/* net_ring gives back what it sends, and knows no tags: the core handles them. */
+static void tags_of_a_vlan(void)
+{
+	static const uint8_t tag[] = {0x81, 0, 0, 5};
+	struct rte_mbuf *m, *copy;
+
+	open_vlan();
+	m = frame_of(0x0800);
+	m->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_TCP_CKSUM;
+	m->l2_len = TYPE_AT + 2;
+	/* Frames for which there was no room come again. */
+	CU_ASSERT_EQUAL(vlan_out(&wire, &m, 1), 1);
+	CU_ASSERT_EQUAL(wire_ethdev_ops.tx(&nic->shard[0], &m, 1), 1);
+	CU_ASSERT_EQUAL_FATAL(rte_eth_rx_burst(wire.port, 0, &m, 1), 1);
+	CU_ASSERT_TRUE(frame_is_whole(m, sizeof(tag)));
+	CU_ASSERT_EQUAL(memcmp(rte_pktmbuf_mtod_offset(m, uint8_t *, TYPE_AT), tag, sizeof(tag)),
+			0);
+	CU_ASSERT_EQUAL(m->l2_len, TYPE_AT + 2 + sizeof(tag));
+	CU_ASSERT_EQUAL(rte_eth_tx_burst(wire.port, 0, &m, 1), 1);
+	CU_ASSERT_EQUAL_FATAL(wire_ethdev_ops.rx(&nic->shard[0], &m, 1), 1);
+	CU_ASSERT_TRUE(frame_is_whole(m, 0));
+	/* The NIC's own loop has the frame, too, and sees no tag. */
+	copy = m;
+	rte_mbuf_refcnt_update(m, 1);
+	CU_ASSERT_EQUAL(vlan_out(&wire, &copy, 1), 1);
+	CU_ASSERT_PTR_NOT_EQUAL(copy, m);
+	CU_ASSERT_TRUE(frame_is_whole(m, 0));
+	CU_ASSERT_TRUE(frame_is_whole(copy, sizeof(tag)));
+	CU_ASSERT_EQUAL(rte_mbuf_refcnt_read(m), 1);
+	rte_pktmbuf_free(copy);
+	rte_pktmbuf_free(m);
+	close_card(false);
+}
+
+static void frames_of_others(void)
+{
+	struct rte_mbuf *m[4], *got[4];
+
+	open_vlan();
+	m[0] = frame_of(0x0800);
+	m[1] = frame_of(0x8100);
+	rte_pktmbuf_mtod(m[1], uint8_t *)[TYPE_AT + 3] = 6;
+	m[2] = frame_of(0x8100);
+	rte_pktmbuf_trim(m[2], FRAME_BYTES - TYPE_AT - 2);
+	m[3] = frame_of(0x0800);
+	m[3]->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
+	m[3]->vlan_tci = 3 << 13 | 5; /* with a priority, as a card reports it */
+	CU_ASSERT_EQUAL(rte_eth_tx_burst(wire.port, 0, m, 4), 4);
+	CU_ASSERT_EQUAL_FATAL(wire_ethdev_ops.rx(&nic->shard[0], got, 4), 1);
+	CU_ASSERT_PTR_EQUAL(got[0], m[3]);
+	CU_ASSERT_EQUAL(stat_of("wire_drop_vlan"), 3);
+	/* A card that inserts tags itself. */
+	wire.vlan_inserts = true;
+	CU_ASSERT_EQUAL(vlan_out(&wire, got, 1), 1);
+	CU_ASSERT_NOT_EQUAL(got[0]->ol_flags & RTE_MBUF_F_TX_VLAN, 0);
+	CU_ASSERT_EQUAL(got[0]->vlan_tci, 5);
+	CU_ASSERT_TRUE(frame_is_whole(got[0], 0));
+	rte_pktmbuf_free(got[0]);
+	close_card(false);
+}
+
+/* weftctl and the metrics have a description of each. */
+static void described(void)
+{
+	struct hw_stat stat[STATS];
+	uint32_t n;
+
+	open_card("net_null0", 2048, 1500);
+	n = card_stats(&wire, stat, STATS);
+	CU_ASSERT_TRUE(n >= 3);
+	for (uint32_t i = 0; i < n; i++) {
+		struct stat_metric metric;
+
+		CU_ASSERT_TRUE(stat_metric_of(stat[i].name, &metric));
+	}
+	close_card(false);
+}
+
 /* A core with one queue awaits its next frame, others time alone. */
 static void monitors(void)
 {
@@ -308,4 +430,4 @@ static void monitors(void)
 }
 
 UT_MAIN("dpdk_app/card", UT(offers_little), UT(scatters), UT(link_state), UT(groups), UT(removed),
-	UT(reset), UT(monitors))
+	UT(reset), UT(monitors), UT(tags_of_a_vlan), UT(frames_of_others), UT(described))
