@@ -5,11 +5,12 @@
 # a hole after one RTT"), without a full stop, at most 75 characters. The verb comes first, so that
 # a log reads as a list of actions; the script knows common verbs.
 #
-#	tools/check_commit.sh [RANGE]		commits of RANGE (default: all of HEAD)
+#	tools/check_commit.sh [RANGE]		commits of RANGE (default: those of HEAD that its base lacks)
 #	tools/check_commit.sh --message FILE	a message not yet committed (a commit-msg hook)
 #
-# Exit status 0, 1 when a subject breaks a rule, 2 usage. Merges are left out. Commits up to $ruled
-# are published and cannot change: they are exempt from the rules on verbs and length.
+# The base is the revision WEFT_BASE, else the branch's upstream, else the default branch of origin,
+# else $landed: a commit that has landed cannot change any more. Merges are left out.
+# Exit status 0, 1 when a subject breaks a rule, 2 usage.
 
 set -u
 
@@ -19,7 +20,8 @@ usage()
 	exit 2
 }
 
-ruled=31af9cc776b8
+# For a repository that has no remote.
+landed=23b56653
 verbs='
 accept account acknowledge add adjust agree align allocate allow announce answer apply arm ask assert
 attach avoid backport base batch begin bind bound branch break bring build bump bundle cache call
@@ -61,23 +63,40 @@ commit_verb()
 }
 
 broken=0
-# check ID SUBJECT EXEMPT: EXEMPT is "old" for a commit that cannot change any more
+# check ID SUBJECT
 check()
 {
-	local id=$1 subject=$2 exempt=${3:-}
+	local id=$1 subject=$2
 	if ! grep -qE '^(Makefile|[a-z0-9_][a-z0-9_./-]*)(, [a-z0-9_][a-z0-9_./-]*)*: [^[:space:]]' <<<"$subject"; then
 		echo "$id '$subject': not 'area: verb object'"
 		broken=1
 	elif [ "${subject%.}" != "$subject" ]; then
 		echo "$id '$subject': ends with a full stop"
 		broken=1
-	elif [ "$exempt" != old ] && [ "${#subject}" -gt 75 ]; then
+	elif [ "${#subject}" -gt 75 ]; then
 		echo "$id '$subject': ${#subject} characters, at most 75"
 		broken=1
-	elif [ "$exempt" != old ] && ! commit_verb "$subject"; then
+	elif ! commit_verb "$subject"; then
 		echo "$id '$subject': no verb first after 'area: ' (tools/check_commit.sh lists them)"
 		broken=1
 	fi
+}
+
+# Prints the commits to check by default, as arguments of git log.
+unlanded()
+{
+	local base
+	if [ -n "${WEFT_BASE:-}" ]; then
+		echo "HEAD ^$WEFT_BASE"
+		return
+	fi
+	for base in '@{upstream}' refs/remotes/origin/HEAD "$landed"; do
+		if git rev-parse -q --verify "$base^{commit}" >/dev/null 2>&1; then
+			echo "HEAD ^$base"
+			return
+		fi
+	done
+	echo HEAD
 }
 
 case ${1:-} in
@@ -93,17 +112,11 @@ esac
 
 git rev-parse --git-dir >/dev/null 2>&1 || exit 0 # an unpacked archive has no history
 git rev-parse -q --verify HEAD >/dev/null || exit 0 # nothing is committed yet
-range=${1:-HEAD}
-if ! list=$(git log --no-merges --format='%h %s' "$range"); then
+read -ra range <<<"${1:-$(unlanded)}"
+if ! list=$(git log --no-merges --format='%h %s' "${range[@]}"); then
 	usage
 fi
-young=$list
-if git rev-parse -q --verify "$ruled^{commit}" >/dev/null; then
-	young=$(git log --no-merges --format='%h %s' "$range" "^$ruled")
-fi
 while read -r id subject; do
-	exempt=old
-	case $'\n'$young in *$'\n'"$id "*) exempt= ;; esac
-	[ -z "$id" ] || check "$id" "$subject" "$exempt"
+	[ -z "$id" ] || check "$id" "$subject"
 done <<<"$list"
 exit "$broken"

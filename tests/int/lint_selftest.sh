@@ -230,6 +230,16 @@ commit 'all: begin'
 "$tools/check_commit.sh" || say_wrong 'check_commit.sh complains about a good history'
 commit 'Oops'
 "$tools/check_commit.sh" >/dev/null && say_wrong 'check_commit.sh finds nothing in a bad history'
+# Commits that have landed are not looked at.
+git clone -q . ../clone && cd ../clone || exit 1
+"$tools/check_commit.sh" || say_wrong 'check_commit.sh complains about a commit that has landed'
+commit 'all: count'
+"$tools/check_commit.sh" || say_wrong 'check_commit.sh complains about a commit that its base has'
+commit 'Again'
+"$tools/check_commit.sh" | grep -q Again || say_wrong 'check_commit.sh misses a commit of a clone'
+git checkout -q -b own && WEFT_BASE=own "$tools/check_commit.sh" ||
+	say_wrong 'check_commit.sh looks at commits of WEFT_BASE'
+"$tools/check_commit.sh" | grep -q Again || say_wrong 'check_commit.sh misses a commit of a branch'
 
 archive()
 {
