@@ -27,6 +27,8 @@
 
 set -u
 cd "$(dirname "$0")/.." || exit 1
+# A test that calls make chooses its own goals and variables, not those of the make that runs it.
+unset MAKEFLAGS MFLAGS MAKELEVEL T
 build=$PWD/build
 export WEFT_BIN=${WEFT_BIN:-$build/san/bin}
 export WEFT_INT=${WEFT_INT:-$build/san/int}

@@ -7,8 +7,6 @@
 
 . tests/int/lib.sh
 
-# The make that runs the tests exports these variables, which the make under test must not inherit.
-unset MAKEFLAGS MFLAGS MAKELEVEL
 there=$(command -v pkg-config)
 cat >"$WEFT_TMP/pkg-config" <<EOF
 #!/bin/sh

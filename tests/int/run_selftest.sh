@@ -26,6 +26,7 @@ script absent_package.sh 'echo tshark is not installed; exit 77'
 script other.sh 'echo no such device here; exit 77'
 script hangs.sh $'# timeout: 1\nsleep 60'
 script leaves.sh 'sleep 61 & echo $! >"$WEFT_TMP/../left"; exit 0'
+script clear.sh 'env | grep -E "^(MAKEFLAGS|MAKELEVEL|MFLAGS|T)=" && exit 1; exit 0'
 script sees.sh '[ -d "$WEFT_TMP" ] && [ -n "$WEFT_BIN" ] && [ "$WEFT_RUN_DIR" = "$WEFT_TMP/run" ]'
 
 unit()
@@ -69,6 +70,9 @@ expect()
 expect 0 '1 passed, 0 failed, 0 skipped' 'PASS int/good.sh' ./good.sh
 expect 0 '1 passed, 0 failed, 0 skipped' 'PASS int/sees.sh' ./sees.sh
 expect 1 '0 passed, 1 failed, 0 skipped' 'the reason' ./bad.sh
+# A test that calls make does not get the goal's T=.
+printf 'all:\n\t@tests/run.sh ./clear.sh\n' >Makefile
+make T=clear >"$WEFT_TMP/clear" || { cat "$WEFT_TMP/clear"; wrong=1; }
 expect 0 '0 passed, 0 failed, 1 skipped' 'SKIP int/absent_tool.sh (no such device here)' ./absent_tool.sh
 expect 1 '0 passed, 1 failed, 0 skipped' 'not done in 1 s' ./hangs.sh
 expect 1 '0 passed, 1 failed, 0 skipped' 'not there' ./nothing.sh
