@@ -229,6 +229,13 @@ objects()
 	sed 's/}, {/}\n{/g' <<<"$1"
 }
 
+# on_nics US: the NICs' part of a collective. The NIC's clock stands still during a turn of its core,
+# so it is 0 where the last process's start and every end are in one turn.
+on_nics()
+{
+	awk -v us="$1" 'BEGIN { if (us < 0.05) print " (NICs: one turn)"; else printf " (NICs %.1f)\n", us }'
+}
+
 # collectives RANKS PLACE: barrier, broadcast and allreduce; as the programs see them, and on the NICs.
 collectives()
 {
@@ -243,7 +250,7 @@ collectives()
 	fi
 	while IFS= read -r line; do
 		# From the last start to the last end. A broadcast may be over before its last rank starts.
-		nics=$(printf ' (NICs %.1f)' "$(number "$line" nic_last_us)")
+		nics=$(on_nics "$(number "$line" nic_last_us)")
 		[ $i -ne 1 ] || nics=
 		result "${names[i]}, $1 processes $2" "$(printf '%8.1f us' "$(number "$line" us)")$nics" 0 '-'
 		i=$((i + 1))
