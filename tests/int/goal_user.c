@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "host_driver/goal/goal.h"
 #include "host_driver/goal/goal_coll.h"
+#include "lib/clock.h"
 #include "tests/int/goal_check.h"
 
 enum {
@@ -212,14 +212,6 @@ static void refusals(GOAL_Op sum)
 	check(GOAL_RegisterOpOn(GOAL_CommWorld(), object("sum"), "sum", args, 65) == GOAL_ERR_ARG);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* Median time of a run in ns, from its start to the return of the wait. */
 static uint64_t timed(GOAL_Op op, GOAL_DataType type, int width)
 {
@@ -234,10 +226,10 @@ static uint64_t timed(GOAL_Op op, GOAL_DataType type, int width)
 	check(GOAL_LocalOp(g, a, b, r, op, type, width, TIMED_BYTES * 8 / width) >= 0);
 	s = compiled(g);
 	for (i = 0; i < ROUNDS; i++) {
-		uint64_t took = now_ns();
+		uint64_t took = clock_now_ns();
 
 		check(GOAL_Wait(GOAL_Run(s)) == GOAL_SUCCESS);
-		took = now_ns() - took;
+		took = clock_now_ns() - took;
 		for (k = i; k > 0 && ns[k - 1] > took; k--)
 			ns[k] = ns[k - 1];
 		ns[k] = took;

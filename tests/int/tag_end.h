@@ -10,6 +10,7 @@
 #define WEFT_TESTS_TAG_END_H
 
 #include "host_driver/weft_tag.h"
+#include "lib/clock.h"
 #include "tests/int/host.h"
 
 enum {
@@ -69,14 +70,6 @@ static inline struct tag_peer tag_end_peer(struct tag_end *from, uint32_t ip, ui
 	return peer;
 }
 
-static inline double tag_end_now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* Polls one completion; false if there is none. */
 static inline bool tag_end_poll(struct weft_cq *cq, struct weft_wc *wc)
 {
@@ -88,11 +81,11 @@ static inline bool tag_end_poll(struct weft_cq *cq, struct weft_wc *wc)
 
 static inline struct weft_wc tag_end_wait(struct weft_cq *cq, const char *what)
 {
-	double end = tag_end_now_s() + TAG_END_LIMIT_S;
+	double end = clock_now_s() + TAG_END_LIMIT_S;
 	struct weft_wc wc;
 
 	while (!tag_end_poll(cq, &wc))
-		if (tag_end_now_s() > end)
+		if (clock_now_s() > end)
 			host_die("%s did not complete", what);
 	return wc;
 }
@@ -140,10 +133,10 @@ static inline void tag_end_send(struct tag_end *e, const struct tag_peer *to, si
 				      .dst_qpn = to->qpn,
 				      .tag = tag,
 				      .data = ~tag};
-	double end = tag_end_now_s() + TAG_END_LIMIT_S;
+	double end = clock_now_s() + TAG_END_LIMIT_S;
 	int rc;
 
-	while ((rc = weft_tag_send(e->ep, &wr)) == -ENOMEM && tag_end_now_s() < end)
+	while ((rc = weft_tag_send(e->ep, &wr)) == -ENOMEM && clock_now_s() < end)
 		;
 	if (rc)
 		host_die("posting a send: %s", strerror(-rc));
@@ -164,11 +157,11 @@ static inline uint32_t tag_end_recv(struct tag_end *e, const struct tag_peer *fr
 				      .tag = tag,
 				      .ignore = ignore,
 				      .min_free_bytes = 1000};
-	double end = tag_end_now_s() + TAG_END_LIMIT_S;
+	double end = clock_now_s() + TAG_END_LIMIT_S;
 	uint32_t number = 0;
 	int rc;
 
-	while ((rc = weft_tag_recv(e->ep, &wr, &number)) == -ENOMEM && tag_end_now_s() < end)
+	while ((rc = weft_tag_recv(e->ep, &wr, &number)) == -ENOMEM && clock_now_s() < end)
 		;
 	if (rc)
 		host_die("posting a receive: %s", strerror(-rc));
@@ -186,19 +179,19 @@ static inline struct weft_tag_stats tag_end_stats(const struct tag_end *e)
 /* Waits until the NIC has that many messages without a receive, or receives without a message. */
 static inline void tag_end_await_unexpected(const struct tag_end *e, uint32_t count)
 {
-	double end = tag_end_now_s() + TAG_END_LIMIT_S;
+	double end = clock_now_s() + TAG_END_LIMIT_S;
 
 	while (tag_end_stats(e).unexpected != count)
-		if (tag_end_now_s() > end)
+		if (clock_now_s() > end)
 			host_die("%u messages wait, not %u", tag_end_stats(e).unexpected, count);
 }
 
 static inline void tag_end_await_posted(const struct tag_end *e, uint32_t count)
 {
-	double end = tag_end_now_s() + TAG_END_LIMIT_S;
+	double end = clock_now_s() + TAG_END_LIMIT_S;
 
 	while (tag_end_stats(e).posted != count)
-		if (tag_end_now_s() > end)
+		if (clock_now_s() > end)
 			host_die("%u receives are posted, not %u", tag_end_stats(e).posted, count);
 }
 

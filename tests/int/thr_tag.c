@@ -162,9 +162,9 @@ static void run(void)
 	}
 	for (i = 0; i < 2 * POSTERS; i++)
 		pthread_join(poster[i], NULL);
-	end = tag_end_now_s() + TAG_END_LIMIT_S;
+	end = clock_now_s() + TAG_END_LIMIT_S;
 	while (!all_done()) {
-		if (tag_end_now_s() > end)
+		if (clock_now_s() > end)
 			host_die("%u of %u sends, %u of %u receives completed", t.num_sent,
 				 t.num_posted, t.num_received, t.num_recv_posted);
 		sched_yield();

@@ -12,12 +12,6 @@ enum {
 
 static struct rp rp;
 
-static enum bench_verdict drop_data(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_DROP : BENCH_PASS;
-}
-
 static struct rd_session *sender(void)
 {
 	return rp_session(&rp, 0);
@@ -44,7 +38,7 @@ static uint32_t post_lost(uint32_t n)
 {
 	uint32_t psn, i;
 
-	rp.filter = drop_data;
+	rp.filter = rp_drop_data;
 	psn = sender()->tx_psn;
 	for (i = 0; i < n; i++) {
 		struct rp_req req = {
@@ -314,12 +308,6 @@ static void stale(void)
 	rp_end(&rp);
 }
 
-static enum bench_verdict drop_acks(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 1 ? BENCH_DROP : BENCH_PASS;
-}
-
 /*
  * An old ACK reveals that forged ones moved the window if it echoes a timestamp sent since then. It
  * does not if it echoes a future one: the peer's clock has jumped while it held the timestamp. Nor
@@ -411,7 +399,7 @@ static void refusal_outlives_lost_acks(void)
 	s = sender();
 	s->cwnd_fp = WIRE_RD_WINDOW * 256;
 	s->cwnd = WIRE_RD_WINDOW;
-	rp.filter = drop_acks;
+	rp.filter = rp_drop_all_of_1;
 	rp_send(&rp, 0, rp.end[0].qp[0], rp.end[1].qp[0], 1, 0, 8);
 	rp_settle(&rp);
 	for (i = 1; i < WIRE_RD_WINDOW; i++) {

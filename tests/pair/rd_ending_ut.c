@@ -19,13 +19,6 @@ static struct rp rp;
 #define A (&rp.end[0])
 #define B (&rp.end[1])
 
-static enum bench_verdict drop_all(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	(void)info;
-	return BENCH_DROP;
-}
-
 static void write_to(const struct fw_qp *dst, uint32_t qp, uint64_t wr_id)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = wr_id, .bytes = 8, .dst = dst};
@@ -50,7 +43,7 @@ static void begin(void)
 	no_limit(1);
 	rp_open(&rp);
 	rp_session(&rp, 0)->cwnd = rp_session(&rp, 0)->cwnd_fp = 0xffff;
-	rp.filter = drop_all;
+	rp.filter = rp_drop_all;
 	for (i = 0; i < MANY; i++) {
 		write_to(B->qp[0], 0, i);
 		write_to(B->qp[1], 1, 1000 + i);
@@ -234,7 +227,7 @@ static void untouched_flows_stay(void)
 	no_limit(0);
 	no_limit(1);
 	rp_open(&rp);
-	rp.filter = drop_all;
+	rp.filter = rp_drop_all;
 	for (i = 0; i < MANY; i++)
 		write_to(B->qp[0], 0, i);
 	rp_settle(&rp);
@@ -281,7 +274,7 @@ static void many_flows(void)
 	rp_begin(&rp);
 	rp_open(&rp);
 	s = rp_session(&rp, 0);
-	rp.filter = drop_all;
+	rp.filter = rp_drop_all;
 	for (i = 0; i < FLOWS; i++)
 		cancel(s, i);
 	CU_ASSERT_EQUAL(A->nic->rd.flows.used, FLOWS);
@@ -316,7 +309,7 @@ static void many_limits(void)
 	rp_begin(&rp);
 	rp_open(&rp);
 	s = rp_session(&rp, 0);
-	rp.filter = drop_all;
+	rp.filter = rp_drop_all;
 	for (i = 0; i < 2 * FLOWS; i++)
 		cancel(s, i);
 	rp_poll(&rp, 0);

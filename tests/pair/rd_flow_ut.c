@@ -89,12 +89,6 @@ static void response_passes(void)
 	rp_end(&rp);
 }
 
-static enum bench_verdict drop_terminates(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->ddp && info->opcode == WIRE_RDMAP_TERMINATE ? BENCH_DROP : BENCH_PASS;
-}
-
 /*
  * The Terminate is lost for a while: the request is repeated now and then, and fails when the
  * Terminate arrives; later requests are carried out once.
@@ -106,7 +100,7 @@ static void late_terminate(void)
 
 	rp_begin(&rp);
 	rp_open(&rp);
-	rp.filter = drop_terminates;
+	rp.filter = rp_drop_terminates;
 	bad.dst = B->qp[0];
 	add.dst = B->qp[0];
 	rp_req(&rp, 0, A->qp[0], &bad);
@@ -157,7 +151,7 @@ static void nobody_explains(void)
 	rp_open(&rp);
 	rp_rc(&rp, &a, &b, NULL);
 	rp_destroy_qp(&rp, 1, b);
-	rp.filter = drop_terminates;
+	rp.filter = rp_drop_terminates;
 	rp_req(&rp, 0, a, &req);
 	rp_run(&rp, 5000000000);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_RETRY_EXC_ERR);
@@ -222,7 +216,7 @@ static void one_receive_fails(void)
 	rp_open(&rp);
 	for (i = 0; i < 5; i++)
 		rp_recv(&rp, 1, B->qp[0], i, 0, 8);
-	rp.filter = drop_terminates;
+	rp.filter = rp_drop_terminates;
 	rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 9);
 	rp_send(&rp, 0, A->qp[0], B->qp[0], 2, 0, 5000); /* two messages in a row */
 	rp_send(&rp, 0, A->qp[0], B->qp[0], 3, 0, 8);
@@ -321,12 +315,6 @@ static void heard_terminate(void)
 }
 
 /* The memory of an end is deregistered under a message whose packets are partly sent and lost. */
-static enum bench_verdict drop_data(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_DROP : BENCH_PASS;
-}
-
 static void source_gone(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 2, .bytes = 8000};
@@ -335,7 +323,7 @@ static void source_gone(void)
 	rp_begin(&rp);
 	rp_open(&rp);
 	stag = rp_reg(&rp, 0, A->mem, 8000, 0, true);
-	rp.filter = drop_data;
+	rp.filter = rp_drop_data;
 	write_to(0, B->qp[1], 1, 3000);
 	req.dst = B->qp[0];
 	req.lkey = stag;
@@ -392,7 +380,7 @@ static void forged_terminates(void)
 
 	rp_begin(&rp);
 	rp_open(&rp);
-	rp.filter = drop_data;
+	rp.filter = rp_drop_data;
 	write_to(0, B->qp[0], 1, 8);
 	write_to(0, B->qp[0], 2, 8);
 	rp_settle(&rp);
@@ -476,19 +464,12 @@ static void answer_of_a_process_that_leaves(void)
 	reader_hears_of_the_end();
 }
 
-static enum bench_verdict drop_answers(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 1 && info->opcode == WIRE_RDMAP_READ_RESPONSE ? BENCH_DROP
-									   : BENCH_PASS;
-}
-
 /* The same for a response that was lost and is sent again. */
 static void lost_answer_of_a_process_that_leaves(void)
 {
 	rp_begin(&rp);
 	rp_open(&rp);
-	rp.filter = drop_answers;
+	rp.filter = rp_drop_read_responses;
 	read_of_b();
 	rp.filter = NULL;
 	reader_hears_of_the_end();

@@ -10,12 +10,6 @@ static struct rp rp;
 #define A (&rp.end[0])
 #define B (&rp.end[1])
 
-static enum bench_verdict keep_hellos(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->type == WIRE_DGRAM_RD_HELLO ? BENCH_COPY : BENCH_PASS;
-}
-
 /* The HELLO with a cookie that opened the session. */
 static uint32_t kept_to(uint32_t to)
 {
@@ -63,7 +57,7 @@ static void unconfirmed(void)
 	uint32_t old, i;
 
 	rp_begin(&rp);
-	rp.filter = keep_hellos;
+	rp.filter = rp_copy_hellos;
 	rp_open(&rp);
 	rp.filter = NULL;
 	old = kept_to(1); /* from A, of its first life */
@@ -96,7 +90,7 @@ static void forgot_and_greeted_late(void)
 
 	for (busy = 0; busy < 2; busy++) {
 		rp_begin(&rp);
-		rp.filter = keep_hellos;
+		rp.filter = rp_copy_hellos;
 		rp_open(&rp);
 		rp.filter = NULL;
 		old = kept_to(1);
@@ -139,7 +133,7 @@ static void greeted_and_left_alone(void)
 	uint32_t old;
 
 	rp_begin(&rp);
-	rp.filter = keep_hellos;
+	rp.filter = rp_copy_hellos;
 	rp_open(&rp);
 	old = kept_to(1);
 	forget(1);
@@ -181,7 +175,7 @@ static void restarted_and_greeted_late(void)
 	uint32_t old;
 
 	rp_begin(&rp);
-	rp.filter = keep_hellos;
+	rp.filter = rp_copy_hellos;
 	rp_open(&rp);
 	rp.filter = NULL;
 	old = kept_to(1);

@@ -359,12 +359,6 @@ static void request_stolen(void)
 	rp_end(&rp);
 }
 
-static enum bench_verdict drop_answers(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 1 ? BENCH_DROP : BENCH_PASS;
-}
-
 /*
  * No result is known while the peer is silent: a request without a limit waits. After RD_STALE_NS
  * the peer no longer keeps its answer and reports that when it is received again.
@@ -380,7 +374,7 @@ static void peer_silent_for_long(void)
 		rp_open(&rp);
 		add_to_b(1);
 		rp_poll(&rp, 0);
-		rp.filter = drop_answers;
+		rp.filter = rp_drop_all_of_1;
 		rp_run(&rp, (longer ? UINT64_C(60) : UINT64_C(25)) * SECONDS);
 		rp_expect_none(&rp);
 		rp.filter = NULL;

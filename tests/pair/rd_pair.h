@@ -115,6 +115,22 @@ uint32_t rp_reg(struct rp *rp, uint32_t e, void *mem, uint64_t bytes, uint32_t a
 int rp_dereg(struct rp *rp, uint32_t e, uint32_t stag);
 int rp_cmd(struct rp *rp, uint32_t e, struct hw_cmd *cmd, struct hw_cmd_resp *resp);
 
+/* ---- filters of the wire (rd_filter.c) ------------------------------------------------- */
+
+/* Frames of type RD: data from end 0, answers from end 1. */
+enum bench_verdict rp_keep_data(struct rp *rp, const struct rp_info *info);
+enum bench_verdict rp_drop_data(struct rp *rp, const struct rp_info *info);
+enum bench_verdict rp_keep_answers(struct rp *rp, const struct rp_info *info);
+enum bench_verdict rp_drop_answers(struct rp *rp, const struct rp_info *info);
+/* Frames of either end. */
+enum bench_verdict rp_drop_read_responses(struct rp *rp, const struct rp_info *info);
+enum bench_verdict rp_drop_terminates(struct rp *rp, const struct rp_info *info);
+enum bench_verdict rp_copy_hellos(struct rp *rp, const struct rp_info *info);
+enum bench_verdict rp_drop_all_of_1(struct rp *rp, const struct rp_info *info);
+enum bench_verdict rp_drop_all(struct rp *rp, const struct rp_info *info);
+/* Ends the filter, delivers the frames that it kept and runs until all is quiet. */
+void rp_release(struct rp *rp);
+
 /* ---- posting (rd_post.c) --------------------------------------------------------------- */
 
 /* Posts a request of any kind: dst is NULL for RC. Fields that are 0 get defaults. */

@@ -13,18 +13,6 @@ enum {
 
 static struct rp rp;
 
-static enum bench_verdict keep_data(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_KEEP : BENCH_PASS;
-}
-
-static enum bench_verdict drop_data(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_DROP : BENCH_PASS;
-}
-
 static struct rp_info kept(uint32_t i)
 {
 	return rp_info_of(&rp.wire.kept[i], !rp.wire.kept[i].to);
@@ -54,7 +42,7 @@ static uint32_t keep_one_write(void)
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .dst = rp.end[1].qp[0], .bytes = 8};
 	uint32_t psn = rp_session(&rp, 0)->tx_psn;
 
-	rp.filter = keep_data;
+	rp.filter = rp_keep_data;
 	rp_req(&rp, 0, rp.end[0].qp[0], &req);
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, 1);
@@ -207,7 +195,7 @@ static void voids(void)
 	rp_open(&rp);
 	a = &rp.end[0];
 	b = &rp.end[1];
-	rp.filter = drop_data;
+	rp.filter = rp_drop_data;
 	for (i = 0; i < 5; i++) {
 		rp_send(&rp, 0, a->qp[0], b->qp[0], i, 0, 3000);
 		rp_settle(&rp);

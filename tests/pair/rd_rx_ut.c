@@ -7,12 +7,6 @@
 
 static struct rp rp;
 
-static enum bench_verdict keep_data(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_KEEP : BENCH_PASS;
-}
-
 static enum bench_verdict copy_data(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
@@ -80,7 +74,7 @@ static uint32_t post_five(void)
 	struct rp_end *a = &rp.end[0], *b = &rp.end[1];
 	uint32_t first = rp_session(&rp, 0)->tx_psn;
 
-	rp.filter = keep_data;
+	rp.filter = rp_keep_data;
 	rp_fill(a->mem + SRC, 4096, first);
 	rp_send(&rp, 0, a->qp[0], b->qp[0], 1, SRC, X1);
 	rp_send(&rp, 0, a->qp[0], b->qp[0], 2, SRC + 1, X2);
@@ -246,7 +240,7 @@ static void last_receive_is_the_first_messages(void)
 	do {
 		uint32_t first = rp_session(&rp, 0)->tx_psn, i;
 
-		rp.filter = keep_data;
+		rp.filter = rp_keep_data;
 		rp_fill(rp.end[0].mem, 4096, first);
 		rp_send(&rp, 0, rp.end[0].qp[0], rp.end[1].qp[0], 1, 0, X1);
 		rp_send(&rp, 0, rp.end[0].qp[0], rp.end[1].qp[0], 2, 1, X2);
@@ -287,7 +281,7 @@ static void held_then_refused(void)
 		uint32_t first = rp_session(&rp, 0)->tx_psn, i;
 		struct rp_req req = {.wr_id = 2, .dst = b->qp[0], .bytes = 8, .offset = 8192};
 
-		rp.filter = keep_data;
+		rp.filter = rp_keep_data;
 		rp_fill(a->mem, 64, first);
 		rp_send(&rp, 0, a->qp[0], b->qp[0], 1, 2, Y1);
 		req.opcode = HW_WQE_FETCH_ADD;

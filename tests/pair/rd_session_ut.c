@@ -46,18 +46,6 @@ static enum bench_verdict note_hellos(struct rp *r, const struct rp_info *info)
 	return BENCH_DROP;
 }
 
-static enum bench_verdict keep_hellos(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->type == WIRE_DGRAM_RD_HELLO ? BENCH_COPY : BENCH_PASS;
-}
-
-static enum bench_verdict drop_data(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_DROP : BENCH_PASS;
-}
-
 static void no_limit(void)
 {
 	struct hw_qp_attr attr = {0};
@@ -206,7 +194,7 @@ static void restart(void)
 	rp_begin(&rp);
 	rp_open(&rp);
 	old_epoch = rp_session(&rp, 0)->peer_epoch;
-	rp.filter = drop_data;
+	rp.filter = rp_drop_data;
 	for (i = 0; i < 5; i++)
 		add_one(i);
 	rp_settle(&rp);
@@ -247,7 +235,7 @@ static void restart_that_speaks_first(void)
 	CU_ASSERT_EQUAL_FATAL(A->port.inbox_count, 3);
 	bench_port_drop(&A->port, 2);
 	rp_poll(&rp, 0);
-	rp.filter = drop_data;
+	rp.filter = rp_drop_data;
 	write_one(1);
 	rp_settle(&rp);
 	rp.filter = NULL;
@@ -272,7 +260,7 @@ static void stale_hellos(void)
 	uint32_t epoch[2], i;
 
 	rp_begin(&rp);
-	rp.filter = keep_hellos;
+	rp.filter = rp_copy_hellos;
 	rp_open(&rp);
 	rp.filter = NULL;
 	CU_ASSERT_TRUE(rp.wire.num_kept >= 2);
@@ -339,7 +327,7 @@ static void forged_hellos(void)
 	uint32_t epoch, psn, i;
 
 	rp_begin(&rp);
-	rp.filter = keep_hellos;
+	rp.filter = rp_copy_hellos;
 	rp_open(&rp);
 	rp.filter = NULL;
 	s = rp_session(&rp, 0);
@@ -443,7 +431,7 @@ static void idle_restart(void)
 		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 2);
 	}
 	/* One QP had a request under way, the other begins after the restart. */
-	rp.filter = drop_data;
+	rp.filter = rp_drop_data;
 	add_one(7);
 	rp_settle(&rp);
 	rp_run(&rp, 100000);
@@ -471,10 +459,10 @@ static void reset_is_bounded(void)
 
 	rp_begin(&rp);
 	rp_open(&rp);
-	rp.filter = drop_data;
+	rp.filter = rp_drop_data;
 	write_one(1);
 	rp_settle(&rp);
-	rp.filter = keep_hellos;
+	rp.filter = rp_copy_hellos;
 	/* A wrong epoch from a known peer: one reset per 200 us. */
 	{
 		struct bench_frame frame;

@@ -22,13 +22,6 @@ static struct rp rp;
 #define A (&rp.end[0])
 #define B (&rp.end[1])
 
-static enum bench_verdict drop_all(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	(void)info;
-	return BENCH_DROP;
-}
-
 /* Makes a queue pair for so many requests. */
 static struct fw_qp *make_qp(uint32_t requests)
 {
@@ -64,7 +57,7 @@ static void flows_of_an_ended_queue_pair(void)
 	rp_begin(&rp);
 	rp_open(&rp);
 	qp = make_qp(2048);
-	rp.filter = drop_all;
+	rp.filter = rp_drop_all;
 	for (i = 0; i < FLOWS; i++) {
 		to.qpn = (B->qp[0]->qpn & ~0xffffu) | (1000 + i);
 		rp_send(&rp, 0, qp, &to, i, 0, 8);
@@ -104,7 +97,7 @@ static void flows_without_memory(void)
 
 	rp_begin(&rp);
 	rp_open(&rp);
-	rp.filter = drop_all;
+	rp.filter = rp_drop_all;
 	req.lkey = rp_reg(&rp, 0, A->mem, RP_MEM_BYTES, RP_ALL_ACCESS, true);
 	req.dst = B->qp[0];
 	for (i = 0; i < QPS; i++) {

@@ -26,20 +26,6 @@ static struct rp rp;
 #define A (&rp.end[0])
 #define B (&rp.end[1])
 
-static enum bench_verdict drop_terminates(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 1 && info->ddp && info->opcode == WIRE_RDMAP_TERMINATE ? BENCH_DROP
-										    : BENCH_PASS;
-}
-
-static enum bench_verdict drop_all(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	(void)info;
-	return BENCH_DROP;
-}
-
 /* A request of the peer for a queue pair that does not exist here, of a station by one of its
  * names. */
 static void refuse(uint32_t station, uint32_t name)
@@ -77,7 +63,7 @@ static void names_of_a_station(void)
 	rp_open(&rp);
 	max = B->nic->host.wqes.max;
 	B->nic->host.wqes.max = CONTEXTS;
-	rp.filter = drop_terminates;
+	rp.filter = rp_drop_terminates;
 	for (i = 0; i < NAMES; i++)
 		refuse(0, 1 + i);
 	CU_ASSERT(B->nic->host.wqes.used <= RD_ANSWERS);
@@ -103,7 +89,7 @@ static void names_of_a_silent_station(void)
 
 	rp_begin(&rp);
 	rp_open(&rp);
-	rp.filter = drop_all;
+	rp.filter = rp_drop_all;
 	for (i = 0; i < NAMES; i++)
 		refuse(0, 1 + i);
 	for (i = 0; i < 4000; i++) {
@@ -124,7 +110,7 @@ static void names_of_stations(void)
 
 	rp_begin(&rp);
 	rp_open(&rp);
-	rp.filter = drop_all;
+	rp.filter = rp_drop_all;
 	for (i = 0; i < STATIONS; i++)
 		for (k = 0; k < RD_ANSWERS; k++)
 			refuse(2 + i, 1 + k);

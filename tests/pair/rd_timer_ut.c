@@ -263,18 +263,6 @@ static void limit_of_an_absent_core(void)
 	end();
 }
 
-static enum bench_verdict drop_responses(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 1 && info->type == WIRE_DGRAM_RD ? BENCH_DROP : BENCH_PASS;
-}
-
-static enum bench_verdict drop_all_of_b(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 1 ? BENCH_DROP : BENCH_PASS;
-}
-
 /* The same while an answer is awaited. */
 static void answer_to_an_absent_core(void)
 {
@@ -282,12 +270,12 @@ static void answer_to_an_absent_core(void)
 	struct rd_session *s = begin(150000, 25000);
 
 	set_limit(0, 8, 2);
-	rp.filter = drop_responses;
+	rp.filter = rp_drop_answers;
 	req.dst = B->qp[0];
 	rp_req(&rp, 0, A->qp[0], &req);
 	/* The ACK went with the answer: the copy of the request has an ACK of its own. */
 	rp_run(&rp, 1000000);
-	rp.filter = drop_all_of_b;
+	rp.filter = rp_drop_all_of_1;
 	rp_run(&rp, RD_AWAIT_NS + 1000);
 	CU_ASSERT_NOT_EQUAL(s->probe.ns, 0);
 	rp.wire.now_ns += 1000000000;
@@ -297,11 +285,11 @@ static void answer_to_an_absent_core(void)
 	rp_run(&rp, 1000000000);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 	/* Silence that the core has observed ends it. */
-	rp.filter = drop_responses;
+	rp.filter = rp_drop_answers;
 	req.wr_id = 2;
 	rp_req(&rp, 0, A->qp[0], &req);
 	rp_run(&rp, 1000000);
-	rp.filter = drop_all_of_b;
+	rp.filter = rp_drop_all_of_1;
 	rp_run(&rp, 200000000);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_RETRY_EXC_ERR);
 	end();
@@ -384,7 +372,7 @@ static void death_of_a_responder(void)
 {
 	begin(150000, 25000);
 	set_limit(0, 14, 1); /* 134 ms */
-	rp.filter = drop_responses;
+	rp.filter = rp_drop_answers;
 	read_one(0, 1);
 	read_one(1, 2); /* no limit */
 	rp_run(&rp, 1000000);
@@ -410,7 +398,7 @@ static void slow_responder(void)
 {
 	begin(150000, 25000);
 	set_limit(0, 8, 0); /* 1 ms */
-	rp.filter = drop_responses;
+	rp.filter = rp_drop_answers;
 	B->mem[0] = 0x77;
 	read_one(0, 1);
 	rp_run(&rp, 5000000000);

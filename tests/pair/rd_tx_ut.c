@@ -10,32 +10,9 @@ static struct rp rp;
 #define A (&rp.end[0])
 #define B (&rp.end[1])
 
-static enum bench_verdict keep_data(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_KEEP : BENCH_PASS;
-}
-
-static enum bench_verdict drop_data(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_DROP : BENCH_PASS;
-}
-
 static struct rp_info kept(uint32_t k)
 {
 	return rp_info_of(&rp.wire.kept[k], !rp.wire.kept[k].to);
-}
-
-static void release(void)
-{
-	uint32_t i;
-
-	rp.filter = NULL;
-	for (i = 0; i < rp.wire.num_kept; i++)
-		bench_wire_deliver(&rp.wire, i);
-	bench_wire_forget(&rp.wire);
-	rp_quiet(&rp);
 }
 
 static void write_to(uint32_t q, const struct fw_qp *dst, uint64_t wr_id, uint32_t bytes)
@@ -59,7 +36,7 @@ static void headers(void)
 	rp_open(&rp);
 	s = rp_session(&rp, 0);
 	psn = s->tx_psn;
-	rp.filter = keep_data;
+	rp.filter = rp_keep_data;
 	req.dst = B->qp[0];
 	rp_req(&rp, 0, A->qp[0], &req);
 	write_to(0, B->qp[0], 1, 8);
@@ -96,7 +73,7 @@ static void headers(void)
 	}
 	CU_ASSERT_EQUAL(sum, 3000);
 	rp_recv(&rp, 1, B->qp[0], 9, 0, 3000);
-	release();
+	rp_release(&rp);
 	rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 	CU_ASSERT_EQUAL(rp_expect_recv(&rp, 1, 9, HW_STATUS_SUCCESS).imm_inv, 0x44332211);
@@ -111,7 +88,7 @@ static void distances(void)
 
 	rp_begin(&rp);
 	rp_open(&rp);
-	rp.filter = keep_data;
+	rp.filter = rp_keep_data;
 	for (i = 0; i < 12; i++) {
 		uint32_t q = (i * 7 / 3) % 2;
 		struct rp_info info;
@@ -124,18 +101,18 @@ static void distances(void)
 		last[q] = info.psn;
 		any[q] = true;
 	}
-	release();
+	rp_release(&rp);
 	for (i = 0; i < 12; i++) {
 		struct hw_cqe cqe;
 
 		CU_ASSERT_TRUE(rp_scqe(&rp, 0, &cqe));
 	}
 	/* All packets are acknowledged: the next one is the first. */
-	rp.filter = keep_data;
+	rp.filter = rp_keep_data;
 	write_to(0, B->qp[0], 1, 8);
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL(be16_get(kept(0).rd->flow_distance), 0);
-	release();
+	rp_release(&rp);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 	rp_end(&rp);
 }
@@ -171,7 +148,7 @@ static void flows_in_turn(void)
 
 	rp_begin(&rp);
 	rp_open(&rp);
-	rp.filter = keep_data;
+	rp.filter = rp_keep_data;
 	write_to(0, B->qp[0], 1, 100000);
 	write_to(1, B->qp[1], 2, 100000);
 	rp_settle(&rp);
@@ -187,7 +164,7 @@ static void flows_in_turn(void)
 				be32_get(kept(i).dgram->src_qpn);
 		CU_ASSERT_TRUE(same <= RD_FLOW_QUANTUM);
 	}
-	release();
+	rp_release(&rp);
 	rp_run(&rp, 1000000000);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
@@ -232,7 +209,7 @@ static void what_may_be_borrowed(void)
 
 	rp_begin(&rp);
 	rp_open(&rp);
-	rp.filter = keep_data;
+	rp.filter = rp_keep_data;
 	write_to(0, B->qp[0], 1, 1000);
 	rp_settle(&rp);
 	req.dst = B->qp[0];
@@ -246,7 +223,7 @@ static void what_may_be_borrowed(void)
 	CU_ASSERT_FATAL(rp.wire.num_kept >= 1);
 	CU_ASSERT_TRUE(kept(0).dgram->flags & WIRE_DGRAM_F_RETRANSMIT);
 	CU_ASSERT_FALSE(kept(0).frame->flags & FW_TX_F_BORROW);
-	release();
+	rp_release(&rp);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
 	rp_end(&rp);
@@ -260,17 +237,17 @@ static void gathered_anew(void)
 	rp_begin(&rp);
 	rp_open(&rp);
 	memset(A->mem, 1, 8);
-	rp.filter = drop_data;
+	rp.filter = rp_drop_data;
 	write_to(0, B->qp[0], 1, 8);
 	rp_settle(&rp);
 	memset(A->mem, 2, 8);
 	psn = rp_session(&rp, 0)->tx_una;
-	rp.filter = keep_data;
+	rp.filter = rp_keep_data;
 	rp_run(&rp, 300000);
 	CU_ASSERT_FATAL(rp.wire.num_kept >= 1);
 	CU_ASSERT_EQUAL(kept(0).psn, psn);
 	CU_ASSERT_TRUE(kept(0).dgram->flags & WIRE_DGRAM_F_RETRANSMIT);
-	release();
+	rp_release(&rp);
 	CU_ASSERT_EQUAL(B->mem[0], 2);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 	rp_end(&rp);
@@ -289,7 +266,7 @@ static void host_faults(void)
 		rp_open(&rp);
 		req.dst = B->qp[0];
 		req.lkey = rp_reg(&rp, 0, A->mem, 8192, 0, false);
-		rp.filter = drop_data;
+		rp.filter = rp_drop_data;
 		rp_host_fault(&rp, !again);
 		rp_req(&rp, 0, A->qp[0], &req);
 		rp_settle(&rp);
@@ -320,7 +297,7 @@ static void window_limit(void)
 	s = rp_session(&rp, 0);
 	A->nic->config.cc_off = true;
 	rd_cong_init(A->nic, s);
-	rp.filter = drop_data;
+	rp.filter = rp_drop_data;
 	write_to(0, B->qp[0], 1, 800000);
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL(s->tx_psn - s->tx_una, WIRE_RD_WINDOW);

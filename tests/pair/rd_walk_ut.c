@@ -101,14 +101,6 @@ static void a_flush_walks_no_messages(void)
 	rp_end(&rp);
 }
 
-static enum bench_verdict drop_answers(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 1 && info->ddp && info->opcode == WIRE_RDMAP_READ_RESPONSE
-		   ? BENCH_DROP
-		   : BENCH_PASS;
-}
-
 /*
  * A read whose answer does not come keeps MANY Sends behind it, which the peer has. Terminates for
  * them, and for numbers that never were, walk none of them.
@@ -121,7 +113,7 @@ static void a_terminate_walks_no_messages(void)
 
 	rp_begin(&rp);
 	rp_open(&rp);
-	rp.filter = drop_answers;
+	rp.filter = rp_drop_read_responses;
 	ssn = A->qp[0]->ssn;
 	rp_req(&rp, 0, A->qp[0], &read);
 	for (i = 0; i < MANY; i++) {
@@ -158,7 +150,7 @@ static void an_answer_completes_some_in_a_turn(void)
 
 	rp_begin(&rp);
 	rp_open(&rp);
-	rp.filter = drop_answers;
+	rp.filter = rp_drop_read_responses;
 	rp_req(&rp, 0, A->qp[0], &read);
 	for (i = 0; i < MANY; i++) {
 		rp_recv(&rp, 1, B->qp[0], i, 8192, 64);
@@ -214,13 +206,6 @@ static void a_failure_walks_no_messages(void)
 	rp_end(&rp);
 }
 
-static enum bench_verdict drop_terminates(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 1 && info->ddp && info->opcode == WIRE_RDMAP_TERMINATE ? BENCH_DROP
-										    : BENCH_PASS;
-}
-
 /* A peer that has errors reported without end, and takes no report. */
 static void many_terminates(void)
 {
@@ -231,7 +216,7 @@ static void many_terminates(void)
 
 	rp_begin(&rp);
 	rp_open(&rp);
-	rp.filter = drop_terminates;
+	rp.filter = rp_drop_terminates;
 	pkt = (struct rdmap_seg){
 	    .src_ip = A->nic->config.ip, .src_qpn = A->qp[0]->qpn, .dst_qpn = B->qp[0]->qpn};
 	for (i = 0; i < 2000; i++) {

@@ -15,33 +15,10 @@ enum {
 	SINK = 4096,
 };
 
-static enum bench_verdict keep_responses(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 1 && info->type == WIRE_DGRAM_RD ? BENCH_KEEP : BENCH_PASS;
-}
-
-static enum bench_verdict keep_requests(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_KEEP : BENCH_PASS;
-}
-
 static void begin(void)
 {
 	rp_begin(&rp);
 	rp_open(&rp);
-}
-
-static void release(void)
-{
-	uint32_t i;
-
-	rp.filter = NULL;
-	for (i = 0; i < rp.wire.num_kept; i++)
-		bench_wire_deliver(&rp.wire, i);
-	bench_wire_forget(&rp.wire);
-	rp_quiet(&rp);
 }
 
 static void post(uint8_t opcode, uint64_t wr_id, uint32_t bytes, uint32_t remote_offset)
@@ -91,7 +68,7 @@ static void forged_sinks(void)
 
 	begin();
 	memset(B->mem, 0xab, 4096);
-	rp.filter = keep_responses;
+	rp.filter = rp_keep_answers;
 	post(HW_WQE_READ, 1, 100, 0);
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, 1);
@@ -142,7 +119,7 @@ static void short_response(void)
 	struct wire_ddp_tagged *h;
 
 	begin();
-	rp.filter = keep_responses;
+	rp.filter = rp_keep_answers;
 	post(HW_WQE_READ, 1, 3000, 0);
 	post(HW_WQE_READ, 2, 8, 0);
 	rp_settle(&rp);
@@ -153,7 +130,7 @@ static void short_response(void)
 	h->ddp_ctrl |= WIRE_DDP_LAST;
 	dgram->msg_bytes = be32_put(rp.wire.kept[0].n - UDP_TX_HDR_BYTES - 4 - 28 - 24 - 14);
 	rp_reseal(&rp.wire.kept[0]);
-	release();
+	rp_release(&rp);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_BAD_RESP_ERR);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
 	CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_RTS);
@@ -169,7 +146,7 @@ static void failure_lets_others_go(void)
 	struct rp_info info;
 
 	begin();
-	rp.filter = keep_responses;
+	rp.filter = rp_keep_answers;
 	post(HW_WQE_READ, 1, 3000, 0);
 	post(HW_WQE_WRITE, 2, 8, 8192);
 	rp_settle(&rp);
@@ -220,7 +197,7 @@ static void scatter(void)
 						 (round * 37 + i * 61) % 997, A->stag};
 			at += sge[i].bytes;
 		}
-		rp.filter = keep_responses;
+		rp.filter = rp_keep_answers;
 		rp_write_sq(A->qp[0], &wqe, sge, sizeof(sge));
 		rp_ring(&rp, 0, A->qp[0]);
 		rp_settle(&rp);
@@ -249,14 +226,14 @@ static void sink_gone(void)
 	req.dst = B->qp[0];
 	stag = rp_reg(&rp, 0, A->mem + SINK, 8, HW_ACCESS_LOCAL_WRITE, true);
 	req.lkey = stag;
-	rp.filter = keep_responses;
+	rp.filter = rp_keep_answers;
 	rp_req(&rp, 0, A->qp[0], &req);
 	req.opcode = HW_WQE_FETCH_ADD;
 	req.wr_id = 2;
 	rp_req(&rp, 0, A->qp[0], &req);
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL(rp_dereg(&rp, 0, stag), 0);
-	release();
+	rp_release(&rp);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_LOC_PROT_ERR);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_WR_FLUSH_ERR);
 	CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_SQE);
@@ -375,13 +352,13 @@ static void responder_slots(void)
 	begin();
 	CU_ASSERT_EQUAL(rp_modify(&rp, 1, B->qp[0], HW_QPS_RTS, HW_QP_MAX_DEST_RD_ATOMIC, &attr),
 			0);
-	rp.filter = keep_responses;
+	rp.filter = rp_keep_answers;
 	for (i = 0; i < 6; i++)
 		post(i % 2 ? HW_WQE_FETCH_ADD : HW_WQE_READ, i, 8, 128);
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL(B->qp[0]->responder_slots, 2);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, reads_executed) + RP_CNT(&rp, 1, atomics_executed), 2);
-	release();
+	rp_release(&rp);
 	for (i = 0; i < 6; i++)
 		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 3);
@@ -441,7 +418,7 @@ static void atomics(void)
 		struct rp_info info;
 
 		*word = 7;
-		rp.filter = keep_requests;
+		rp.filter = rp_keep_data;
 		post(m < 2 ? HW_WQE_CMP_SWAP : HW_WQE_FETCH_ADD, m, 8, 256);
 		rp_settle(&rp);
 		info = rp_info_of(&rp.wire.kept[0], 0);
@@ -451,7 +428,7 @@ static void atomics(void)
 		else
 			wire->add_swap_mask = be64_put(m == 1 ? 0 : 0x80);
 		rp_reseal(&rp.wire.kept[0]);
-		release();
+		rp_release(&rp);
 		rp_expect_send(&rp, 0, m, HW_STATUS_REM_ACCESS_ERR);
 		CU_ASSERT_EQUAL(*word, 7);
 	}
@@ -481,7 +458,7 @@ static void responder_gone(void)
 	struct rp_req req = {.opcode = HW_WQE_READ, .wr_id = 2, .bytes = 8};
 
 	begin();
-	rp.filter = keep_responses;
+	rp.filter = rp_keep_answers;
 	post(HW_WQE_READ, 1, 8, 0);
 	rp_rc(&rp, &a, &b, NULL);
 	rp_req(&rp, 0, a, &req);
@@ -512,7 +489,7 @@ static void terminate_gone(void)
 	for (rc = 0; rc < 2; rc++) {
 		begin();
 		stag = rp_reg(&rp, 1, B->mem, 4096, RP_ALL_ACCESS, true);
-		rp.filter = keep_responses;
+		rp.filter = rp_keep_answers;
 		if (rc)
 			rp_rc(&rp, &a, &b, NULL);
 		else
@@ -543,7 +520,7 @@ static void responder_in_sqe(void)
 
 	begin();
 	memset(B->mem, 0x5a, 8);
-	rp.filter = keep_responses;
+	rp.filter = rp_keep_answers;
 	post(HW_WQE_READ, 1, 8, 0);
 	rp_settle(&rp);
 	bad.dst = A->qp[0];

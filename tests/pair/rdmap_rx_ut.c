@@ -10,27 +10,10 @@ static struct rp rp;
 #define A (&rp.end[0])
 #define B (&rp.end[1])
 
-static enum bench_verdict keep_data(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_KEEP : BENCH_PASS;
-}
-
 static void begin(void)
 {
 	rp_begin(&rp);
 	rp_open(&rp);
-}
-
-static void release(void)
-{
-	uint32_t i;
-
-	rp.filter = NULL;
-	for (i = 0; i < rp.wire.num_kept; i++)
-		bench_wire_deliver(&rp.wire, i);
-	bench_wire_forget(&rp.wire);
-	rp_quiet(&rp);
 }
 
 static void post(struct rp_req req)
@@ -173,7 +156,7 @@ static void opcodes(void)
 		struct rp_info info;
 		uint8_t old;
 
-		rp.filter = keep_data;
+		rp.filter = rp_keep_data;
 		rp_recv(&rp, 1, B->qp[0], i, 0, 64);
 		post(req);
 		rp_settle(&rp);
@@ -187,7 +170,7 @@ static void opcodes(void)
 		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, drop_ddp_malformed), dropped + drop);
 		info.ddp[1] = old;
 		rp_reseal(info.frame);
-		release();
+		rp_release(&rp);
 		if (drop) {
 			rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
 			rp_expect_recv(&rp, 1, i, HW_STATUS_SUCCESS);
@@ -257,7 +240,7 @@ static void message_of_an_earlier_connection(void)
 	begin();
 	rp_rc(&rp, &a, &b, NULL);
 	rp_recv(&rp, 1, b, 7, 65536, 4000);
-	rp.filter = keep_data;
+	rp.filter = rp_keep_data;
 	rp_req(&rp, 0, a, &send);
 	rp_settle(&rp);
 	CU_ASSERT_FATAL(rp.wire.num_kept > 1);

@@ -10,28 +10,11 @@ static struct rp rp;
 #define A (&rp.end[0])
 #define B (&rp.end[1])
 
-static enum bench_verdict keep_data(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_KEEP : BENCH_PASS;
-}
-
 static void post_rc(struct fw_qp *qp, uint8_t opcode, uint64_t wr_id, uint32_t bytes)
 {
 	struct rp_req req = {.opcode = opcode, .wr_id = wr_id, .bytes = bytes};
 
 	rp_req(&rp, 0, qp, &req);
-}
-
-static void release(void)
-{
-	uint32_t i;
-
-	rp.filter = NULL;
-	for (i = 0; i < rp.wire.num_kept; i++)
-		bench_wire_deliver(&rp.wire, i);
-	bench_wire_forget(&rp.wire);
-	rp_quiet(&rp);
 }
 
 /*
@@ -60,7 +43,7 @@ static void order_on_rc(void)
 				order[1] = b;
 				order[2] = c;
 				order[3] = d;
-				rp.filter = keep_data;
+				rp.filter = rp_keep_data;
 				for (i = 0; i < 4; i++) {
 					rp_recv(&rp, 1, peer, i, 4096 * i, 4096);
 					rp_fill(A->mem, 64, i);
@@ -78,7 +61,7 @@ static void order_on_rc(void)
 
 					CU_ASSERT_EQUAL(cqe.bytes, 10 + i);
 				}
-				release();
+				rp_release(&rp);
 				for (i = 0; i < 4; i++)
 					rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
 			}
@@ -95,7 +78,7 @@ static void placeholders(void)
 	rp_begin(&rp);
 	rp_open(&rp);
 	rp_rc(&rp, &qp, &peer, NULL);
-	rp.filter = keep_data;
+	rp.filter = rp_keep_data;
 	for (i = 0; i < 3; i++)
 		post_rc(qp, HW_WQE_SEND, i, 8);
 	rp_settle(&rp);
@@ -116,7 +99,7 @@ static void placeholders(void)
 	rp_expect_recv(&rp, 1, 0, HW_STATUS_SUCCESS);
 	rp_expect_recv(&rp, 1, 1, HW_STATUS_SUCCESS);
 	rp_recv(&rp, 1, peer, 2, 128, 64);
-	release();
+	rp_release(&rp);
 	rp_expect_recv(&rp, 1, 2, HW_STATUS_SUCCESS);
 	for (i = 0; i < 3; i++)
 		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
@@ -137,13 +120,13 @@ static void wild_msn(void)
 		rp_rc(&rp, &qp, &peer, NULL);
 		for (k = 0; k < 3; k++)
 			rp_recv(&rp, 1, peer, k, 0, 64);
-		rp.filter = keep_data;
+		rp.filter = rp_keep_data;
 		post_rc(qp, HW_WQE_SEND, 9, 8);
 		rp_settle(&rp);
 		ddp = (void *)rp_info_of(&rp.wire.kept[0], 0).ddp;
 		ddp->msn = be32_put(msns[i]);
 		rp_reseal(&rp.wire.kept[0]);
-		release();
+		rp_release(&rp);
 		rp_expect_send(&rp, 0, 9, HW_STATUS_REM_INV_REQ_ERR);
 		for (k = 0; k < 3; k++)
 			rp_expect_recv(&rp, 1, k, HW_STATUS_WR_FLUSH_ERR);
@@ -243,7 +226,7 @@ static void flush(void)
 
 		rp_begin(&rp);
 		rp_open(&rp);
-		rp.filter = keep_data;
+		rp.filter = rp_keep_data;
 		rp_recv(&rp, 1, B->qp[0], 1, 0, 4096);
 		rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 4000);
 		rp_settle(&rp);
@@ -266,12 +249,12 @@ static void flush(void)
 			B->qp[0]->record->rq_prod = B->qp[0]->rq_prod;
 			rp_rts(&rp, 1, B->qp[0]);
 			rp_recv(&rp, 1, B->qp[0], 2, 16384, 4096);
-			release();
+			rp_release(&rp);
 			rp_expect_recv(&rp, 1, 2, HW_STATUS_SUCCESS);
 			CU_ASSERT_TRUE(rp_filled(B->mem + 16384, 4000, 7));
 			rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 		} else {
-			release();
+			rp_release(&rp);
 			rp_expect_send(&rp, 0, 1, HW_STATUS_REM_OP_ERR);
 		}
 		rp_end(&rp);
@@ -283,7 +266,7 @@ static void peer_gone(void)
 {
 	rp_begin(&rp);
 	rp_open(&rp);
-	rp.filter = keep_data;
+	rp.filter = rp_keep_data;
 	rp_recv(&rp, 1, B->qp[0], 1, 0, 4096);
 	rp_recv(&rp, 1, B->qp[1], 2, 4096, 4096);
 	rp_recv(&rp, 1, B->qp[1], 3, 8192, 4096);
@@ -356,7 +339,7 @@ static void peer_gone_after_an_early_drop(void)
 
 	rp_begin(&rp);
 	rp_open(&rp);
-	rp.filter = keep_data;
+	rp.filter = rp_keep_data;
 	rp_recv(&rp, 1, B->qp[0], 1, 0, 4096);
 	rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 100);
 	rp_send(&rp, 0, A->qp[0], B->qp[0], 2, 0, 100);

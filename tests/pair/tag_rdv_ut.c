@@ -322,13 +322,6 @@ static void killed_amid(void)
 	}
 }
 
-static enum bench_verdict silence(struct rp *rp, const struct rp_info *info)
-{
-	(void)rp;
-	(void)info;
-	return BENCH_DROP;
-}
-
 /* A peer falls silent, or restarts, while it has sends that it has not matched. */
 static void peer_gone(void)
 {
@@ -341,7 +334,7 @@ static void peer_gone(void)
 		rp_run(&tp.rp, 10000000000);
 		rp_expect_none(&tp.rp);
 		if (i) {
-			tp.rp.filter = silence;
+			tp.rp.filter = rp_drop_all;
 			rp_run(&tp.rp, 40000000000);
 		} else {
 			rp_restart(&tp.rp, 1);

@@ -10,28 +10,11 @@ static struct rp rp;
 #define A (&rp.end[0])
 #define B (&rp.end[1])
 
-static enum bench_verdict keep_data(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_KEEP : BENCH_PASS;
-}
-
 static void begin(void)
 {
 	rp_begin(&rp);
 	rp_open(&rp);
-	rp.filter = keep_data;
-}
-
-static void release(void)
-{
-	uint32_t i;
-
-	rp.filter = NULL;
-	for (i = 0; i < rp.wire.num_kept; i++)
-		bench_wire_deliver(&rp.wire, i);
-	bench_wire_forget(&rp.wire);
-	rp_quiet(&rp);
+	rp.filter = rp_keep_data;
 }
 
 static void write_to(struct fw_qp *qp, const struct fw_qp *dst, uint64_t wr_id, uint32_t lkey)
@@ -58,7 +41,7 @@ static void failure_in_order(void)
 	CU_ASSERT_EQUAL(qp->state, HW_QPS_RTS);
 	CU_ASSERT_EQUAL(rp.wire.num_kept, 2);
 	CU_ASSERT_EQUAL(A->port.settles, 0);
-	release();
+	rp_release(&rp);
 	/* An acknowledgement shows that the memory was read; a failure does not. */
 	CU_ASSERT_TRUE(A->port.settles > 0);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
@@ -91,7 +74,7 @@ static void failure_on_rc(void)
 	write_to(a, NULL, 3, 0);
 	rp_settle(&rp);
 	rp_expect_none(&rp);
-	release();
+	rp_release(&rp);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_LOC_PROT_ERR);
 	rp_expect_send(&rp, 0, 3, HW_STATUS_WR_FLUSH_ERR);
@@ -113,7 +96,7 @@ static void unreachable_goes_on(void)
 	write_to(qp, B->qp[0], 1, 0);
 	write_to(qp, &nowhere, 2, 0);
 	write_to(qp, B->qp[0], 3, 0);
-	release();
+	rp_release(&rp);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 	CU_ASSERT_FATAL(rp_scqe(&rp, 0, &cqe));
 	CU_ASSERT_EQUAL(cqe.wr_id, 2);
@@ -149,7 +132,7 @@ static void slots_in_order(void)
 	rp_settle(&rp);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 	CU_ASSERT_EQUAL(qp->record->sq_cons, first + 6);
-	release();
+	rp_release(&rp);
 	rp_end(&rp);
 }
 
@@ -167,7 +150,7 @@ static void local_operations(void)
 	write_to(A->qp[0], B->qp[0], 3, 0);
 	rp_settle(&rp);
 	rp_expect_none(&rp);
-	release();
+	rp_release(&rp);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
@@ -192,7 +175,7 @@ static void flush(void)
 		enum hw_qp_state to = round % 2 ? HW_QPS_RESET : HW_QPS_ERR;
 		uint64_t i;
 
-		rp.filter = keep_data;
+		rp.filter = rp_keep_data;
 		rp_recv(&rp, 0, qp, 50, 0, 8);
 		write_to(qp, B->qp[0], 1, 0);
 		write_to(qp, B->qp[1], 2, 0);
@@ -218,7 +201,7 @@ static void flush(void)
 		rp_expect_none(&rp);
 		CU_ASSERT_TRUE(fw_list_empty(&qp->wqes) && fw_list_empty(&qp->flows));
 		/* Packets that were under way arrive without effect; a cancellation follows. */
-		release();
+		rp_release(&rp);
 		rp_expect_none(&rp);
 		CU_ASSERT_EQUAL(A->nic->host.wqes.used, 0);
 		qp->record->sq_prod = qp->sq_prod;

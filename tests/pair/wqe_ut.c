@@ -469,12 +469,6 @@ static void wraps(void)
 	rp_end(&rp);
 }
 
-static enum bench_verdict keep_responses(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 1 && info->type == WIRE_DGRAM_RD ? BENCH_KEEP : BENCH_PASS;
-}
-
 static void read_of(uint64_t wr_id, uint8_t flags)
 {
 	struct rp_req req = {.opcode = HW_WQE_READ,
@@ -504,7 +498,7 @@ static void fence(void)
 
 	begin();
 	req.dst = B->qp[0];
-	rp.filter = keep_responses;
+	rp.filter = rp_keep_answers;
 	A->mem[0] = 1;
 	read_of(1, 0);
 	req.wr_id = 2;
@@ -542,7 +536,7 @@ static void read_limit(void)
 
 	begin();
 	CU_ASSERT_EQUAL(rp_modify(&rp, 0, A->qp[0], HW_QPS_RTS, HW_QP_MAX_QP_RD_ATOMIC, &attr), 0);
-	rp.filter = keep_responses;
+	rp.filter = rp_keep_answers;
 	for (i = 0; i < left; i++)
 		read_of(i, 0);
 	rp_settle(&rp);
@@ -653,13 +647,6 @@ static void one_process_takes_not_all_contexts(void)
 	rp_end(&rp);
 }
 
-static enum bench_verdict drop_all(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	(void)info;
-	return BENCH_DROP;
-}
-
 /* The same for flows: one message to each of many queue pairs takes as many flows. */
 static void one_process_takes_not_all_flows(void)
 {
@@ -675,7 +662,7 @@ static void one_process_takes_not_all_flows(void)
 	max = pool->max;
 	CU_ASSERT_FATAL(pool->high <= 9);
 	pool->max = 9;
-	rp.filter = drop_all;
+	rp.filter = rp_drop_all;
 	for (i = 0; i < 9; i++) {
 		wqe.dst_qpn = B->qp[0]->qpn + i;
 		rp_write_sq(A->qp[0], &wqe, &sge, sizeof(sge));

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/stats.h"
 #include "tools/weft-coll-tune/tune.h"
 
 enum {
@@ -209,20 +210,12 @@ static double once(uint32_t coll, bool nonblocking, int bytes, double compute_s)
 	return MPI_Wtime() - begin;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static double median(double *times, uint32_t num)
 {
 	static double all[TUNE_ITERATIONS];
 
 	MPI_Allreduce(times, all, (int)num, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-	qsort(all, num, sizeof(*all), by_value);
-	return all[num / 2];
+	return stats_median(all, num);
 }
 
 static void choose(int value)
