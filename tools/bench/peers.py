@@ -11,6 +11,8 @@ import struct
 import sys
 
 PORT = 47810
+VERSION = 2
+CREDITS = 32
 MAC = bytes.fromhex("025747000001")
 
 
@@ -49,7 +51,7 @@ def udp_frame(dst_mac, src_ip, dst_ip, body):
 
 
 def dgram(kind, flags=0):
-    return bytes([0x10 | kind, flags]) + bytes(26)
+    return bytes([VERSION << 4 | kind, flags]) + bytes(26)
 
 
 def answer(frame, net):
@@ -64,17 +66,18 @@ def answer(frame, net):
         return None
     me, peer = frame[30:34], frame[26:30]
     body = frame[42:]
-    if body[0] == 0x13 and not body[28 + 14] & 1:  # HELLO
+    if body[0] == VERSION << 4 | 3 and not body[28 + 14] & 1:  # HELLO
         epoch, _, psn, mtu = struct.unpack("!IIIH", body[28:42])
         mine = struct.unpack("!I", me)[0]
         STATE[me] = [epoch, psn]
         return udp_frame(src, me, peer, dgram(3) + struct.pack("!IIIHBB16x", mine, epoch, 1, mtu, 1, 0))
-    if body[0] == 0x11 and me in STATE:  # RD
+    if body[0] == VERSION << 4 | 1 and me in STATE:  # RD
         psn, timestamp = struct.unpack("!I", body[32:36])[0], body[40:44]
         state = STATE[me]
         if psn == state[1]:
             state[1] = (psn + 1) & 0xFFFFFFFF
-        rd = struct.pack("!III4s4sHH", state[0], 1, state[1], bytes(4), timestamp, 0, 0)
+        # The limit: packets that the sender may send in total, modulo 256, as its count of them (used) is.
+        rd = struct.pack("!III4s4sHBB", state[0], 1, state[1], bytes(4), timestamp, 0, 0, (body[50] + CREDITS) & 0xFF)
         return udp_frame(src, me, peer, dgram(2, 0x10) + rd + bytes(56))
     return None
 
