@@ -178,7 +178,7 @@ const char *firmware_elf_load(const struct firmware_elf *elf, uint64_t *entry)
 {
 	uint64_t at = 0, bytes = 0;
 	Elf64_Ehdr header;
-	struct dynamic d;
+	struct dynamic d = {0};
 	const char *why;
 
 	if (elf->file_bytes < sizeof(header))

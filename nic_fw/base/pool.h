@@ -41,7 +41,7 @@ static inline uint32_t fw_pool_index(const struct fw_pool *pool, const void *ele
 {
 	size_t offset = (size_t)((const uint8_t *)elem - pool->base);
 
-	return (uint32_t)((__extension__(unsigned __int128) offset * pool->reciprocal) >> 64);
+	return (uint32_t)((unsigned __int128)offset * pool->reciprocal >> 64);
 }
 
 static inline void *fw_pool_at(const struct fw_pool *pool, uint32_t index)

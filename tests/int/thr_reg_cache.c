@@ -310,6 +310,7 @@ static void after_unmapped(void)
 	char *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct weft_mr_cache_stats stats;
 	struct weft_mr *mr;
+	void *again;
 
 	host_check(strict && p != MAP_FAILED);
 	mr = weft_reg_mr_cached(cache, p, BYTES, 0);
@@ -319,8 +320,9 @@ static void after_unmapped(void)
 	host_check(mr && !mr->mapped);
 	weft_release_mr(mr);
 	host_check(weft_query_mr_cache(strict, &stats) == 0 && stats.entries == 0);
-	host_check(mmap(p, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-			-1, 0) == p);
+	again =
+	    mmap(p, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	host_check(again == p);
 	mr = weft_reg_mr_cached(strict, p, BYTES, 0);
 	host_check(mr && mr->mapped);
 	weft_release_mr(mr);

@@ -113,7 +113,7 @@ static void spaces_do_not_mix(void)
 {
 	struct tag_want want = exact(1, 5);
 	const struct tag_key msg = {IP_A, 1, 99, true};
-	struct tag_msg *found;
+	struct tag_msg *found = NULL;
 
 	start(BUCKETS);
 	post(0, want);
@@ -248,7 +248,7 @@ static void announcements_see_receives_beyond_the_classes(void)
 
 static void first_arrived_is_found(void)
 {
-	struct tag_msg *found;
+	struct tag_msg *found = NULL;
 
 	start(BUCKETS);
 	arrive(0, 1, 5);
@@ -268,7 +268,7 @@ static void first_arrived_is_found(void)
 /* An index of 100 messages is built ten at a time, while messages come and go. */
 static void index_is_built_in_slices(void)
 {
-	struct tag_msg *found;
+	struct tag_msg *found = NULL;
 	uint32_t i;
 
 	start(16);
@@ -297,7 +297,7 @@ static void index_is_built_in_slices(void)
 /* The fifth shape is searched in the order of arrival; what is removed meanwhile is not missed. */
 static void fifth_shape_is_searched_in_slices(void)
 {
-	struct tag_msg *found;
+	struct tag_msg *found = NULL;
 	uint32_t i;
 
 	start(16);
@@ -346,7 +346,7 @@ static uint32_t longest_chain(void)
 /* Ten thousand receives of one key stand in one place; of distinct keys, in short chains. */
 static void many_receives_make_no_long_chains(void)
 {
-	struct tag_msg *found;
+	struct tag_msg *found = NULL;
 	uint32_t i;
 
 	start(BUCKETS);
@@ -545,7 +545,7 @@ static bool random_recv(void)
 {
 	struct tag_want want = random_want();
 	uint32_t i = draw(run.most);
-	struct tag_msg *found;
+	struct tag_msg *found = NULL;
 	enum tag_found result = random_search(&want, &found);
 	bool may;
 
