@@ -342,7 +342,8 @@ TOOL_LIBS_OF_weftctl := -lmicrohttpd -lncurses -ltinfo
 # Names the folder of a Debian package's libraries.
 $(B)/obj/release/tools/weftctl/cdi.o $(B)/obj/san/tools/weftctl/cdi.o: CFLAGS_tools += -DWEFT_MACHINE=\"$(MACHINE)\"
 $(B)/obj/aarch64/tools/weftctl/cdi.o: CFLAGS_tools_aarch64 += -DWEFT_MACHINE=\"aarch64-linux-gnu\"
-# Makes frames itself: CRC32C.
+# Makes frames itself.
+TOOL_SRCS_weft-bench := tests/bench/frame.c
 TOOL_ARCHIVES_weft-bench := goal weft nicfw
 # Compares files by their SHA-256.
 TOOL_LIBS_OF_weft-bench := -lmd

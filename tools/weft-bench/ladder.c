@@ -115,17 +115,24 @@ static int ask_nic(struct ladder *l)
 	return 0;
 }
 
+/* Takes the next frame from the interface, if there is one. */
+static bool next_frame(const struct ladder *l, struct frame *f)
+{
+	ssize_t n = recv(l->fd, f->b, sizeof(f->b), MSG_DONTWAIT);
+
+	f->n = n > 0 ? (uint32_t)n : 0;
+	return n > 0;
+}
+
 /* Reads the number of its queue pair; meanwhile answers its NIC's ARP. */
 static int await_host(struct ladder *l, int fd)
 {
 	struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = l->fd, .events = POLLIN}};
-	uint8_t frame[LADDER_FRAME_MAX], reply[LADDER_FRAME_MAX];
+	struct frame frame, reply;
 
 	while (poll(p, 2, -1) > 0) {
-		ssize_t n = recv(l->fd, frame, sizeof(frame), MSG_DONTWAIT);
-		uint32_t bytes = n > 0 ? ladder_arp(frame, (uint32_t)n, &l->ends, reply) : 0;
-
-		if (bytes && send(l->fd, reply, bytes, 0) < 0)
+		if (next_frame(l, &frame) && ladder_arp(&frame, &l->ends, &reply) &&
+		    send(l->fd, reply.b, reply.n, 0) < 0)
 			return fail("--netdev %s: %s", l->o->netdev, strerror(errno));
 		/* On failure it has printed the reason. */
 		if (p[0].revents)
@@ -158,44 +165,42 @@ static int start_host(struct ladder *l)
 
 /* ---- one round */
 
-static uint32_t build(struct ladder *l, enum rung_kind kind, uint8_t *frame)
+static void build(struct ladder *l, enum rung_kind kind, struct frame *frame)
 {
 	if (kind == RUNG_HOST)
-		return ladder_datagram(frame, &l->ends, l->qpn, BENCH_QKEY, l->round);
-	return ladder_echo(frame, &l->ends, l->rung[kind].port, l->round);
+		ladder_datagram(frame, &l->ends, l->qpn, BENCH_QKEY, l->round);
+	else
+		ladder_echo(frame, &l->ends, l->rung[kind].port, l->round);
 }
 
-static bool is_answer(const struct ladder *l, enum rung_kind kind, const uint8_t *frame,
-		      uint32_t bytes)
+static bool is_answer(const struct ladder *l, enum rung_kind kind, struct frame *frame)
 {
 	if (kind == RUNG_HOST)
-		return ladder_is_datagram(frame, bytes, l->round);
-	return ladder_is_echo_reply(frame, bytes, l->round);
+		return ladder_is_datagram(frame, l->round);
+	return ladder_is_echo_reply(frame, l->round);
 }
 
 /* Polls until the answer arrives, and answers ARP meanwhile. Returns the time; 0: no answer. */
 static uint64_t await(struct ladder *l, enum rung_kind kind, uint64_t from_ns)
 {
-	uint8_t frame[LADDER_FRAME_MAX], reply[LADDER_FRAME_MAX];
+	struct frame frame, reply;
 	uint64_t now;
 
 	do {
-		ssize_t n = recv(l->fd, frame, sizeof(frame), MSG_DONTWAIT);
-		uint32_t bytes;
+		bool came = next_frame(l, &frame);
 
 		now = clock_now_ns();
 		/* The process that answers may have no CPU but ours. */
-		if (n <= 0 && kind == RUNG_HOST)
+		if (!came && kind == RUNG_HOST)
 			sched_yield();
-		if (n <= 0)
+		if (!came)
 			continue;
 		/* Our own frames are captured here, too. */
-		if (!memcmp(frame + sizeof(l->ends.mac), l->ends.mac, sizeof(l->ends.mac)))
+		if (!memcmp(frame.b + sizeof(l->ends.mac), l->ends.mac, sizeof(l->ends.mac)))
 			continue;
-		if (is_answer(l, kind, frame, (uint32_t)n))
+		if (is_answer(l, kind, &frame))
 			return now;
-		bytes = ladder_arp(frame, (uint32_t)n, &l->ends, reply);
-		if (bytes && send(l->fd, reply, bytes, 0) < 0)
+		if (ladder_arp(&frame, &l->ends, &reply) && send(l->fd, reply.b, reply.n, 0) < 0)
 			return 0;
 	} while (now - from_ns < LADDER_PATIENCE_NS);
 	return 0;
@@ -204,16 +209,15 @@ static uint64_t await(struct ladder *l, enum rung_kind kind, uint64_t from_ns)
 static int one_round(struct ladder *l, enum rung_kind kind, bool counts)
 {
 	struct rung *rung = &l->rung[kind];
-	uint8_t frame[LADDER_FRAME_MAX];
+	struct frame frame;
 
 	for (int i = 0; i < LADDER_TRIES; i++) {
-		uint32_t bytes;
 		uint64_t from_ns, to_ns;
 
 		l->round++;
-		bytes = build(l, kind, frame);
+		build(l, kind, &frame);
 		from_ns = clock_now_ns();
-		if (send(l->fd, frame, bytes, 0) < 0)
+		if (send(l->fd, frame.b, frame.n, 0) < 0)
 			return fail("--netdev %s: %s", l->o->netdev, strerror(errno));
 		to_ns = await(l, kind, from_ns);
 		if (to_ns)

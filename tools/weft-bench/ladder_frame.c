@@ -1,49 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Frames of the ladder: EDP echoes (docs/wire-esp.md), UD datagrams (docs/wire-format.md), ARP (RFC
- * 826). Calls shared_defs and nic_fw/base/crc32c.c.
+ * 826). Calls the builder and the reader of tests/bench/frame.c.
  */
 #include "tools/weft-bench/ladder_frame.h"
 
 #include <string.h>
 
-#include "nic_fw/base/crc32c.h"
-#include "nic_fw/fw_port.h"
-#include "shared_defs/wire_dgram.h"
-#include "shared_defs/wire_esp.h"
-#include "shared_defs/wire_eth.h"
-#include "shared_defs/wire_ip.h"
-#include "shared_defs/wire_iwarp.h"
-
 enum {
-	ETH_BYTES = sizeof(struct wire_eth),
-	EDP_DATA = ETH_BYTES + sizeof(struct wire_edp),
-	UDP_AT = ETH_BYTES + sizeof(struct wire_ip),
-	DGRAM_AT = UDP_AT + sizeof(struct wire_udp),
-	DDP_AT = DGRAM_AT + sizeof(struct wire_dgram),
-	DGRAM_DATA = DDP_AT + sizeof(struct wire_ddp_untagged),
+	LEAST_BYTES = 60, /* of Ethernet, without the FCS */
+	ECHO_AT = FRAME_ESP_AT,
 	ARP_REQUEST = 1,
 	ARP_REPLY = 2,
 };
 
-static void put_eth(uint8_t *frame, const uint8_t *dst, const uint8_t *src, uint16_t type)
+static void add_round(struct frame *f, uint32_t round)
 {
-	struct wire_eth eth = {.type = be16_put(type)};
+	struct be32 number = be32_put(round);
 
-	memset(frame, 0, LADDER_FRAME_MAX);
-	memcpy(eth.dst, dst, sizeof(eth.dst));
-	memcpy(eth.src, src, sizeof(eth.src));
-	memcpy(frame, &eth, sizeof(eth));
+	frame_add(f, &number, sizeof(number));
 }
 
-/* Appends the CRC32C of the bytes from from on; pads to Ethernet's least length. */
-static uint32_t seal(uint8_t *frame, uint32_t from, uint32_t bytes)
+/* Seals the frame and pads it to Ethernet's least length. */
+static void end(struct frame *f)
 {
-	struct be32 crc = fw_crc32c_wire(fw_crc32c(FW_CRC32C_INIT, frame + from, bytes - from));
-
-	memcpy(frame + bytes, &crc, sizeof(crc));
-	bytes += (uint32_t)sizeof(crc);
-	return bytes < 60 ? 60 : bytes;
+	frame_end(f);
+	if (f->n < LEAST_BYTES)
+		frame_fill(f, 0, LEAST_BYTES - f->n);
 }
 
 static bool has_round(const uint8_t *at, uint32_t round)
@@ -54,126 +37,75 @@ static bool has_round(const uint8_t *at, uint32_t round)
 	return be32_get(number) == round;
 }
 
-static bool has_type(const uint8_t *frame, uint16_t type)
+void ladder_echo(struct frame *f, const struct ladder_ends *ends, uint16_t port, uint32_t round)
+{
+	frame_eth(f, ends->nic_mac, ends->mac, WIRE_ETHERTYPE_ESP);
+	frame_edp(f, WIRE_EDP_ECHO, LADDER_EDP_PORT, port);
+	add_round(f, round);
+	end(f);
+}
+
+bool ladder_is_echo_reply(struct frame *f, uint32_t round)
+{
+	const uint32_t bytes = ECHO_AT + LADDER_PAYLOAD + WIRE_EDP_CRC_BYTES;
+	const struct frame_view v = frame_read(f->b, f->n);
+	uint8_t crc[WIRE_EDP_CRC_BYTES];
+
+	if (f->n < bytes || !v.edp ||
+	    v.edp->ver_type != (WIRE_EDP_VERSION << 4 | WIRE_EDP_ECHO_REPLY) ||
+	    be16_get(v.edp->dst_port) != LADDER_EDP_PORT || !has_round(f->b + ECHO_AT, round))
+		return false;
+	memcpy(crc, f->b + bytes - sizeof(crc), sizeof(crc));
+	frame_seal(f->b, bytes, FRAME_KEEP_LENGTHS);
+	return !memcmp(f->b + bytes - sizeof(crc), crc, sizeof(crc));
+}
+
+void ladder_datagram(struct frame *f, const struct ladder_ends *ends, uint32_t qpn, uint32_t qkey,
+		     uint32_t round)
+{
+	struct wire_dgram *dgram;
+
+	frame_eth(f, ends->nic_mac, ends->mac, WIRE_ETHERTYPE_IPV4);
+	frame_ip(f, WIRE_IPPROTO_UDP, ends->ip, ends->nic_ip);
+	/* Bits 16 to 18 of a QPN are the shard, the port's distance from the first. */
+	frame_udp(f, WIRE_DGRAM_PORT, (uint16_t)(WIRE_DGRAM_PORT + (qpn >> 16 & 7)));
+	dgram = frame_dgram(f, WIRE_DGRAM_UD);
+	dgram->dst_qpn = be32_put(qpn);
+	dgram->src_qpn = be32_put(LADDER_QPN);
+	dgram->qkey = be32_put(qkey);
+	dgram->msg_bytes = be32_put(LADDER_PAYLOAD);
+	dgram->ssn = be32_put(round);
+	frame_untagged(f, WIRE_RDMAP_SEND, true, round, 0);
+	add_round(f, round);
+	end(f);
+}
+
+bool ladder_is_datagram(struct frame *f, uint32_t round)
+{
+	const struct frame_view v = frame_read(f->b, f->n);
+	const uint32_t at = FRAME_RD_AT + sizeof(struct wire_ddp_untagged);
+
+	return f->n >= at + LADDER_PAYLOAD && v.dgram &&
+	       v.dgram->ver_type == (WIRE_DGRAM_VERSION << 4 | WIRE_DGRAM_UD) &&
+	       be32_get(v.dgram->dst_qpn) == LADDER_QPN && has_round(f->b + at, round);
+}
+
+bool ladder_arp(const struct frame *f, const struct ladder_ends *ends, struct frame *reply)
 {
 	struct wire_eth eth;
+	struct wire_arp arp, *answer;
 
-	memcpy(&eth, frame, sizeof(eth));
-	return be16_get(eth.type) == type;
-}
-
-uint32_t ladder_echo(uint8_t *frame, const struct ladder_ends *ends, uint16_t port, uint32_t round)
-{
-	struct be32 number = be32_put(round);
-	struct wire_edp edp = {
-	    .ver_type = WIRE_EDP_VERSION << 4 | WIRE_EDP_ECHO,
-	    .bytes = be16_put(sizeof(edp) + LADDER_PAYLOAD),
-	    .dst_port = be16_put(port),
-	    .src_port = be16_put(LADDER_EDP_PORT),
-	};
-
-	put_eth(frame, ends->nic_mac, ends->mac, WIRE_ETHERTYPE_ESP);
-	memcpy(frame + ETH_BYTES, &edp, sizeof(edp));
-	memcpy(frame + EDP_DATA, &number, sizeof(number));
-	return seal(frame, ETH_BYTES, EDP_DATA + LADDER_PAYLOAD);
-}
-
-bool ladder_is_echo_reply(const uint8_t *frame, uint32_t bytes, uint32_t round)
-{
-	struct wire_edp edp;
-	struct be32 crc;
-
-	if (bytes < EDP_DATA + LADDER_PAYLOAD + WIRE_EDP_CRC_BYTES ||
-	    !has_type(frame, WIRE_ETHERTYPE_ESP))
+	if (f->n < sizeof(eth) + sizeof(arp))
 		return false;
-	memcpy(&edp, frame + ETH_BYTES, sizeof(edp));
-	crc = fw_crc32c_wire(
-	    fw_crc32c(FW_CRC32C_INIT, frame + ETH_BYTES, sizeof(edp) + LADDER_PAYLOAD));
-	return edp.ver_type == (WIRE_EDP_VERSION << 4 | WIRE_EDP_ECHO_REPLY) &&
-	       be16_get(edp.dst_port) == LADDER_EDP_PORT && has_round(frame + EDP_DATA, round) &&
-	       !memcmp(frame + EDP_DATA + LADDER_PAYLOAD, &crc, sizeof(crc));
-}
-
-static void put_ip(uint8_t *frame, const struct ladder_ends *ends, uint32_t bytes, uint16_t port)
-{
-	struct wire_ip ip = {
-	    .version_ihl = WIRE_IP_VERSION_IHL,
-	    .total_bytes = be16_put((uint16_t)(bytes - ETH_BYTES)),
-	    .frag = be16_put(WIRE_IP_DF),
-	    .ttl = 64,
-	    .proto = WIRE_IPPROTO_UDP,
-	};
-	struct wire_udp udp = {
-	    .src_port = be16_put(WIRE_DGRAM_PORT),
-	    .dst_port = be16_put(port),
-	    .bytes = be16_put((uint16_t)(bytes - UDP_AT)),
-	};
-
-	memcpy(&ip.src, &ends->ip, sizeof(ip.src));
-	memcpy(&ip.dst, &ends->nic_ip, sizeof(ip.dst));
-	ip.checksum = be16_put(wire_sum_fold(wire_sum_add(0, &ip, sizeof(ip))));
-	memcpy(frame + ETH_BYTES, &ip, sizeof(ip));
-	memcpy(frame + UDP_AT, &udp, sizeof(udp));
-}
-
-uint32_t ladder_datagram(uint8_t *frame, const struct ladder_ends *ends, uint32_t qpn,
-			 uint32_t qkey, uint32_t round)
-{
-	uint32_t bytes = DGRAM_DATA + LADDER_PAYLOAD;
-	struct be32 number = be32_put(round);
-	struct wire_dgram dgram = {
-	    .ver_type = WIRE_DGRAM_VERSION << 4 | WIRE_DGRAM_UD,
-	    .dst_qpn = be32_put(qpn),
-	    .src_qpn = be32_put(LADDER_QPN),
-	    .qkey = be32_put(qkey),
-	    .msg_bytes = be32_put(LADDER_PAYLOAD),
-	    .ssn = be32_put(round),
-	};
-	struct wire_ddp_untagged ddp = {
-	    .ddp_ctrl = WIRE_DDP_VERSION | WIRE_DDP_LAST,
-	    .rdmap_ctrl = WIRE_RDMAP_VERSION | WIRE_RDMAP_SEND,
-	    .qn = be32_put(WIRE_QN_SEND),
-	    .msn = be32_put(round),
-	};
-	/* Bits 16 to 18 of a QPN are the shard, the port's distance from the first. */
-	uint16_t port = (uint16_t)(WIRE_DGRAM_PORT + (qpn >> 16 & 7));
-
-	put_eth(frame, ends->nic_mac, ends->mac, WIRE_ETHERTYPE_IPV4);
-	put_ip(frame, ends, bytes + WIRE_DGRAM_CRC_BYTES, port);
-	memcpy(frame + DGRAM_AT, &dgram, sizeof(dgram));
-	memcpy(frame + DDP_AT, &ddp, sizeof(ddp));
-	memcpy(frame + DGRAM_DATA, &number, sizeof(number));
-	return seal(frame, UDP_AT, bytes);
-}
-
-bool ladder_is_datagram(const uint8_t *frame, uint32_t bytes, uint32_t round)
-{
-	struct wire_dgram dgram;
-
-	if (bytes < DGRAM_DATA + LADDER_PAYLOAD || !has_type(frame, WIRE_ETHERTYPE_IPV4) ||
-	    frame[ETH_BYTES + offsetof(struct wire_ip, proto)] != WIRE_IPPROTO_UDP)
+	memcpy(&eth, f->b, sizeof(eth));
+	memcpy(&arp, f->b + sizeof(eth), sizeof(arp));
+	if (be16_get(eth.type) != WIRE_ETHERTYPE_ARP || be16_get(arp.op) != ARP_REQUEST ||
+	    memcmp(&arp.target_ip, &ends->ip, sizeof(ends->ip)))
 		return false;
-	memcpy(&dgram, frame + DGRAM_AT, sizeof(dgram));
-	return dgram.ver_type == (WIRE_DGRAM_VERSION << 4 | WIRE_DGRAM_UD) &&
-	       be32_get(dgram.dst_qpn) == LADDER_QPN && has_round(frame + DGRAM_DATA, round);
-}
-
-uint32_t ladder_arp(const uint8_t *frame, uint32_t bytes, const struct ladder_ends *ends,
-		    uint8_t *reply)
-{
-	struct wire_arp arp;
-
-	if (bytes < ETH_BYTES + sizeof(arp) || !has_type(frame, WIRE_ETHERTYPE_ARP))
-		return 0;
-	memcpy(&arp, frame + ETH_BYTES, sizeof(arp));
-	if (be16_get(arp.op) != ARP_REQUEST || memcmp(&arp.target_ip, &ends->ip, sizeof(ends->ip)))
-		return 0;
-	put_eth(reply, arp.sender_mac, ends->mac, WIRE_ETHERTYPE_ARP);
-	arp.op = be16_put(ARP_REPLY);
-	memcpy(arp.target_mac, arp.sender_mac, sizeof(arp.target_mac));
-	arp.target_ip = arp.sender_ip;
-	memcpy(arp.sender_mac, ends->mac, sizeof(arp.sender_mac));
-	memcpy(&arp.sender_ip, &ends->ip, sizeof(arp.sender_ip));
-	memcpy(reply + ETH_BYTES, &arp, sizeof(arp));
-	return 60;
+	frame_eth(reply, arp.sender_mac, ends->mac, WIRE_ETHERTYPE_ARP);
+	answer = frame_arp(reply, ARP_REPLY, ends->mac, ends->ip, 0);
+	memcpy(answer->target_mac, arp.sender_mac, sizeof(answer->target_mac));
+	answer->target_ip = arp.sender_ip;
+	frame_fill(reply, 0, LEAST_BYTES - reply->n);
+	return true;
 }
