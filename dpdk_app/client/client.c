@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connections of processes: accepts them, reads commands, writes answers, ends them. A connection
- * ends when its socket closes, its pidfd reports the process's end, or its memory fails. Its shard
- * detaches it first; then its memory is unmapped and its descriptors are closed.
+ * Connections of processes: their list, their commands, their end. client_accept.c makes them. A
+ * connection ends when its socket closes, its pidfd reports the process's end, or its memory fails.
+ * Its shard detaches it first; then its memory is unmapped and its descriptors are closed.
  *
  * Calls client_cmd.c, client_mem.c, msg.c and hostmem.c. Control thread only.
  */
@@ -13,40 +13,26 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <rte_ring.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "dpdk_app/client/client_mem.h"
 #include "dpdk_app/client/extent.h"
-#include "dpdk_app/client/fds.h"
 #include "dpdk_app/client/fd_drop.h"
 #include "dpdk_app/client/hostmem.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/client/msg.h"
-#include "dpdk_app/port_right.h"
-
-#ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77
-#endif
 
 enum {
 	CLIENT_READS_PER_EVENT = 8, /* then other clients have their turn */
 	CLIENT_PACKET_FDS = 253,    /* SCM_MAX_FD */
-	CLIENT_UNATTACHED_MAX = 64, /* connections of a NIC in addition to those that can attach */
-	CLIENT_FULL_US = 1000,      /* pause when a connection cannot even be rejected */
-	CLIENT_FDS_FIRST = 3,       /* per connection: socket, process, memory */
 };
 
 static struct client *client_list;
 static uint32_t client_total;
-static int client_epoll_fd;
-static int client_spare_fd = -1; /* reserve for refuse_one() */
-static bool client_told_full;
 
 int client_take_fds(struct client *c, uint32_t n, struct hw_resp_quota *quota)
 {
@@ -73,11 +59,7 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-/*
- * Shuts the connection down before closing it later. Unread packets and the descriptors in them,
- * possibly lingering sockets, are discarded with it; the process sees the end at once.
- */
-static void drop_socket(int sock)
+void client_drop_socket(int sock)
 {
 	struct ucred cred = {.uid = (uid_t)-1};
 	socklen_t bytes = sizeof(cred);
@@ -89,22 +71,20 @@ static void drop_socket(int sock)
 	fd_drop_of(sock, cred.uid);
 }
 
-/* ---- new connections */
-
-/* Returns a descriptor for the process that connected; -1: the kernel provides none. */
-static int open_pidfd(int sock, pid_t pid)
+void client_enlist(struct client *c)
 {
-	socklen_t bytes = sizeof(int);
-	int fd;
+	c->next = client_list;
+	c->link = &client_list;
+	if (client_list)
+		client_list->link = &c->next;
+	client_list = c;
+	client_total++;
+	c->nic->num_clients++;
+}
 
-	if (!getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &fd, &bytes))
-		return fd;
-	/*
-	 * Kernels before 6.5 only know the pid, which may have been reused after the process ended.
-	 */
-	if (errno != ENOPROTOOPT || pid <= 0)
-		return -1;
-	return (int)syscall(SYS_pidfd_open, pid, 0);
+uint32_t client_count(void)
+{
+	return client_total;
 }
 
 static bool process_ended(int pid_fd)
@@ -151,202 +131,6 @@ void client_set_state(struct client *c, enum client_state state)
 		break;
 	}
 	c->state = state;
-}
-
-static int watch(int fd, uint32_t events, struct control_source *source)
-{
-	struct epoll_event ev = {.events = events, .data.ptr = source};
-
-	return epoll_ctl(client_epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
-}
-
-static struct client *client_new(struct nic *nic, int sock)
-{
-	struct client *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return NULL;
-	c->nic = nic;
-	c->state = CLIENT_CONNECTED;
-	c->connected_ns = app_clock_ns();
-	c->sock_fd = sock;
-	c->epoll_fd = client_epoll_fd;
-	c->pid_fd = c->mem_fd = c->bar_fd = -1;
-	for (uint32_t i = 0; i < HW_DOORBELLS_MAX; i++)
-		c->doorbell_fd[i] = -1;
-	for (uint32_t i = 0; i < HW_MAX_EQ_PER_CLIENT; i++)
-		c->eq_fd[i] = -1;
-	c->irqs.fd = c->eq_fd;
-	c->answers_tail = &c->answers;
-	c->socket_source = (struct control_source){CONTROL_SOCKET, c};
-	c->process_source = (struct control_source){CONTROL_PROCESS, c};
-	c->next = client_list;
-	c->link = &client_list;
-	if (client_list)
-		client_list->link = &c->next;
-	client_list = c;
-	client_total++;
-	nic->num_clients++;
-	return c;
-}
-
-static void tell_full(const struct nic *nic)
-{
-	if (!client_told_full)
-		log_error("%s: no descriptor is left for processes that attach; raise the limit "
-			  "of weftd (ulimit -n, LimitNOFILE=)",
-			  nic->name);
-	client_told_full = true;
-}
-
-/*
- * No descriptor is left. A connection that stayed in the queue would wake the control thread again
- * immediately. It is accepted with a reserve descriptor and closed.
- */
-static void refuse_one(const struct nic *nic)
-{
-	int sock;
-
-	tell_full(nic);
-	close_fd(&client_spare_fd);
-	sock = accept4(nic->listen_fd, NULL, NULL, SOCK_CLOEXEC);
-	/* The limit was lowered below the reserve's number: avoid using a whole CPU. */
-	if (sock < 0 && (errno == EMFILE || errno == ENFILE))
-		usleep(CLIENT_FULL_US);
-	/* Closed at once, not by a helper thread, because its number is needed again. */
-	close_fd(&sock);
-}
-
-static int accept_one(const struct nic *nic)
-{
-	const int bytes = CLIENT_SOCKET_BYTES;
-	int sock;
-
-	if (client_spare_fd < 0)
-		client_spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	sock = accept4(nic->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (sock < 0) {
-		if (errno == EMFILE || errno == ENFILE)
-			refuse_one(nic);
-		return -1;
-	}
-	sock = fds_take(sock, FDS_CLIENTS);
-	if (sock < 0)
-		tell_full(nic);
-	else
-		client_told_full = false;
-	/*
-	 * Limits the memory of weftd that unread answers use. If the call fails, the kernel's
-	 * default applies.
-	 */
-	if (sock >= 0)
-		(void)setsockopt(sock, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	return sock;
-}
-
-/*
- * Counts a connection in the shares of its process and user. Returns 0, or EDQUOT or ENOMEM without
- * a change.
- */
-static int take_shares(const struct nic *nic, struct user_process *account,
-		       struct hw_resp_quota *quota)
-{
-	uint32_t max = HW_MAX_CLIENTS * nic->num_shards + CLIENT_UNATTACHED_MAX;
-	int err;
-
-	if (client_total >= CLIENT_MAX_TOTAL || nic->num_clients >= max)
-		return ENOMEM;
-	err = user_may_connect(account, nic->index, max, quota);
-	if (!err)
-		err = user_take(account, HW_SHARE_CONNECTION, 1, quota);
-	if (err)
-		return err;
-	err = user_take(account, HW_SHARE_DESCRIPTOR, CLIENT_FDS_FIRST, quota);
-	if (!err) {
-		err = user_take(account, HW_SHARE_BYTES, CLIENT_OWN_BYTES, quota);
-		if (err)
-			user_give(account, HW_SHARE_DESCRIPTOR, CLIENT_FDS_FIRST);
-	}
-	if (err)
-		user_give(account, HW_SHARE_CONNECTION, 1);
-	return err;
-}
-
-static void give_shares(struct user_process *account)
-{
-	user_give(account, HW_SHARE_CONNECTION, 1);
-	user_give(account, HW_SHARE_DESCRIPTOR, CLIENT_FDS_FIRST);
-	user_give(account, HW_SHARE_BYTES, CLIENT_OWN_BYTES);
-}
-
-/*
- * Sends the reason before the connection ends: an answer to the ATTACH that the process is about to
- * send.
- */
-static void refuse(const struct nic *nic, int sock, struct user_process *account, int err,
-		   const struct hw_resp_quota *quota)
-{
-	struct hw_cmd_resp resp = {.op = HW_CMD_ATTACH, .status = err};
-
-	if (err == EDQUOT) {
-		resp.u.quota = *quota;
-		user_tell(account, nic->name, "connecting", quota);
-	} else {
-		log_verbose("%s: a connection was rejected: too many connections", nic->name);
-	}
-	(void)!send(sock, &resp, sizeof(resp), MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-/* Creates a client for an accepted connection; NULL: it was rejected. */
-static struct client *admit(struct nic *nic, int sock, const struct ucred *cred)
-{
-	struct user_process *account = user_join(cred->uid, cred->pid);
-	struct hw_resp_quota quota = {0};
-	struct client *c = NULL;
-	int err = account ? take_shares(nic, account, &quota) : ENOMEM;
-
-	if (err)
-		refuse(nic, sock, account, err, &quota);
-	else
-		c = client_new(nic, sock);
-	if (!c) {
-		if (!err)
-			give_shares(account);
-		user_leave(account);
-		return NULL;
-	}
-	user_on_nic(account, nic->index, 1);
-	c->account = account;
-	c->num_fds = CLIENT_FDS_FIRST;
-	c->pid = cred->pid;
-	c->uid = cred->uid;
-	return c;
-}
-
-void client_accept(struct nic *nic, int epoll_fd)
-{
-	int sock = accept_one(nic);
-	struct ucred cred;
-	socklen_t bytes = sizeof(cred);
-	struct client *c = NULL;
-	int err;
-
-	if (sock < 0)
-		return;
-	client_epoll_fd = epoll_fd;
-	if (!getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &bytes) && !fd_drop_owed(cred.uid))
-		c = admit(nic, sock, &cred);
-	if (!c) {
-		drop_socket(sock);
-		return;
-	}
-	c->pid_fd = open_pidfd(sock, cred.pid);
-	c->first_port = port_right_first(c->pid, c->uid, c->pid_fd);
-	err = watch(sock, EPOLLIN | EPOLLRDHUP, &c->socket_source);
-	if (!err && c->pid_fd >= 0)
-		err = watch(c->pid_fd, EPOLLIN, &c->process_source);
-	if (err)
-		client_doom(c);
 }
 
 /* ---- commands */
@@ -470,8 +254,8 @@ void client_doom(struct client *c)
 	atomic_store_explicit(&c->over, true, memory_order_relaxed);
 	/* Removed from epoll now; closed later. */
 	if (c->sock_fd >= 0)
-		epoll_ctl(client_epoll_fd, EPOLL_CTL_DEL, c->sock_fd, NULL);
-	drop_socket(c->sock_fd);
+		epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, c->sock_fd, NULL);
+	client_drop_socket(c->sock_fd);
 	c->sock_fd = -1;
 	close_fd(&c->pid_fd);
 	log_verbose("%s: process %d (%s) is gone", c->nic->name, (int)c->pid, c->name);
@@ -558,7 +342,7 @@ static void client_free(struct client *c)
 	}
 	if (!has_other_connection(c))
 		extent_forget_process(c->uid, c->pid);
-	drop_socket(c->sock_fd);
+	client_drop_socket(c->sock_fd);
 	close_fd(&c->pid_fd);
 	close_fd(&c->mem_fd);
 	for (uint32_t i = 0; i < HW_DOORBELLS_MAX; i++)

@@ -131,8 +131,14 @@ struct client {
 
 void client_set_state(struct client *c, enum client_state state);
 
-/* Accepts one pending connection of the NIC; closes it if there is no room. */
-void client_accept(struct nic *nic, int epoll_fd);
+/* Adds a new client, whose NIC is set, to the list of all. */
+void client_enlist(struct client *c);
+uint32_t client_count(void);
+/*
+ * Shuts a connection down, which is closed later. Unread packets and the descriptors in them,
+ * possibly lingering sockets, are discarded with it; the process sees the end at once.
+ */
+void client_drop_socket(int sock);
 
 /*
  * ATTACH of a process, in client_bar.c: counts its BAR and descriptors in its share, makes them,
@@ -178,6 +184,11 @@ void client_doom_all(const struct nic *nic, bool tools);
 void client_free_all(void);
 /* Unmaps the mappings that the shard has released. */
 void client_drain_unmap(struct shard *shard);
+
+/* ---- client_accept.c; control thread */
+
+/* Accepts one pending connection of the NIC; closes it if there is no room. */
+void client_accept(struct nic *nic, int epoll_fd);
 
 /* ---- client_hold.c; control thread */
 

@@ -2,7 +2,7 @@
 /*
  * Messages of processes: those accepted in each state, and those that never are.
  *
- * Runs client_check() of dpdk_app/client/client_cmd.c, and client_accept() of client.c.
+ * Runs client_check() of dpdk_app/client/client_cmd.c, and client_accept.c.
  */
 #include <errno.h>
 #include <poll.h>
