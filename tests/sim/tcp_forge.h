@@ -53,4 +53,12 @@ void forge(struct bad *t, struct forged f);
  */
 void forge_icmp(struct bad *t, uint8_t code, uint16_t mtu, uint32_t seq);
 
+/* Writes a number of an option. */
+static inline void put32(uint8_t *p, uint32_t x)
+{
+	struct be32 v = be32_put(x);
+
+	memcpy(p, &v, sizeof(v));
+}
+
 #endif /* WEFT_TESTS_TCP_FORGE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Return to a larger path MTU: after ten minutes one segment probes; the path takes it, drops it in
- * silence, or reports it. RFC 1191 6.3, RFC 4821 7. tcp_bad_ut.c tests smaller ones.
+ * silence, or reports it. RFC 1191 6.3, RFC 4821 7. tcp_forged_ut.c tests smaller ones.
  */
 #include "tests/sim/tcp_forge.h"
 
