@@ -467,4 +467,14 @@ WEFT_API uint32_t weft_ud_settle(struct weft_ctx *ctx, struct weft_qp_obj *qp);
 void weft_ud_mark(struct weft_ctx *ctx, struct weft_qp_obj *qp);
 bool weft_ud_is_unread(struct weft_ctx *ctx, const struct weft_qp_obj *qp);
 
+/* Tells the processor that this thread polls. */
+static inline void weft_pause_cpu(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
 #endif /* WEFT_PRIV_H */

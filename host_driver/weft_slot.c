@@ -45,22 +45,13 @@ static void slot_give(struct weft_ctx *ctx, int index)
 	(void)__atomic_fetch_and(&ctx->slots_used, ~(1u << index), __ATOMIC_RELEASE);
 }
 
-static void pause_cpu(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
 /* Lets others use the processor; tries counts the calls of one wait. */
 static void pause_between(uint32_t tries, uint64_t *begin_ns, long *sleep_ns)
 {
 	struct timespec pause = {0};
 
 	if (tries < SLOT_LOOKS) {
-		pause_cpu();
+		weft_pause_cpu();
 		return;
 	}
 	if (!*begin_ns)

@@ -7,7 +7,7 @@
  * (HW_DB_GOAL_RUN | record) and detects its end with one memory read (hw_goal_run.done). In between
  * the NIC needs no action of the host.
  *
- * host_driver/weft_goal.c and nic_fw/coll/goal_*.c use this header. docs/host-interface.md,
+ * host_driver/weft_goal_run.c and nic_fw/coll/goal_*.c use this header. docs/host-interface.md,
  * "Collectives".
  */
 #ifndef WEFT_HW_GOAL_H
