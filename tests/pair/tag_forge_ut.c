@@ -225,11 +225,12 @@ static struct {
 static enum bench_verdict alter(struct rp *rp, const struct rp_info *info)
 {
 	struct wire_ddp_untagged *ddp = (struct wire_ddp_untagged *)(void *)info->ddp;
-	struct wire_tag *env = (struct wire_tag *)(void *)(ddp + 1);
+	struct wire_tag *env;
 
 	(void)rp;
 	if (info->from || !ddp || info->opcode != WIRE_RDMAP_SEND || info->is_void)
 		return BENCH_PASS;
+	env = (struct wire_tag *)(void *)(ddp + 1);
 	if (!be32_get(ddp->mo) && change.first_is_dropped && !info->last)
 		return BENCH_DROP;
 	if (!be32_get(ddp->mo) && change.put_changes && env->kind == WIRE_TAG_PUT)

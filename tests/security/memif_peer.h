@@ -196,11 +196,11 @@ static inline int peer_connect(const char *path)
 static inline void peer_init(int sock, uint16_t version, uint8_t mode, const char *secret)
 {
 	struct memif_msg msg = {0};
+	size_t bytes = strlen(secret);
 
 	msg.u.init.version = version;
 	msg.u.init.mode = mode;
-	for (uint32_t i = 0; i < MEMIF_SECRET_BYTES && secret[i]; i++)
-		msg.u.init.secret[i] = secret[i];
+	memcpy(msg.u.init.secret, secret, bytes < MEMIF_SECRET_BYTES ? bytes : MEMIF_SECRET_BYTES);
 	peer_send(sock, &msg, MEMIF_MSG_INIT, -1);
 }
 

@@ -55,7 +55,7 @@ static GOAL_Schedule schedule(int rank)
 	for (i = 0; i < MESSAGES; i++) {
 		uint8_t *buffer = malloc(MESSAGE_BYTES);
 
-		check(buffer, "a buffer");
+		check(buffer != NULL, "a buffer");
 		memset(buffer, i + 1, MESSAGE_BYTES);
 		if (rank)
 			GOAL_Recv(graph, buffer, MESSAGE_BYTES, 0, i);

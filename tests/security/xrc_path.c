@@ -77,9 +77,9 @@ static void makes(const char *file)
 
 static void by_path(const char *file)
 {
-	int status;
+	int status, fd = open(file, O_RDONLY | O_CLOEXEC);
 
-	if (open(file, O_RDONLY | O_CLOEXEC) >= 0)
+	if (fd >= 0)
 		die("the file is open to all");
 	status = open_domain(file, O_PATH, 0);
 	if (status != EBADF)

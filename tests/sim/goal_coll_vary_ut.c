@@ -116,7 +116,7 @@ static void exchange(struct goal_fix *fix, uint64_t seed, GOAL_Algorithm alg)
 /* Sums of small whole numbers: element i of rank r is r + i. */
 static void reduce_scatter(struct goal_fix *fix, uint64_t seed, GOAL_Algorithm alg, bool in_place)
 {
-	int64_t counts[MAX_RANKS], start = 0;
+	int64_t counts[MAX_RANKS] = {0}, start = 0;
 	uint64_t sum = 0, i, total = 0;
 	uint32_t r, k;
 

@@ -83,13 +83,14 @@ static int print_markdown(json_t *rows)
 	    "pools, `NAME_used`, have their highest value so far as `NAME_used_max`.\n\n"
 	    "| counter | kind | unit | metric | meaning |\n"
 	    "|---|---|---|---|---|\n");
-	json_array_foreach (rows, i, row)
+	json_array_foreach (rows, i, row) {
 		printf("| `%s` | %s | %s | `%s` | %s |\n",
 		       json_string_value(json_object_get(row, "name")),
 		       json_string_value(json_object_get(row, "kind")),
 		       json_string_value(json_object_get(row, "unit")),
 		       json_string_value(json_object_get(row, "metric")),
 		       json_string_value(json_object_get(row, "help")));
+	}
 	json_decref(rows);
 	return CTL_OK;
 }

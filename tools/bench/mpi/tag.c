@@ -292,12 +292,10 @@ static int connect_ranks(struct tag_job *job)
 
 	if (fd < 0)
 		return -1;
-	if (!job->rank) {
-		if (!mkdtemp(at.sun_path))
-			return -1;
-		strcat(at.sun_path, "/socket");
-		if (bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, 1))
-			return -1;
+	if (!job->rank && (!mkdtemp(at.sun_path) || !strcat(at.sun_path, "/socket") ||
+			   bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, 1))) {
+		close(fd);
+		return -1;
 	}
 	MPI_Bcast(at.sun_path, sizeof(at.sun_path), MPI_CHAR, 0, MPI_COMM_WORLD);
 	if (job->rank)
