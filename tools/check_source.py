@@ -158,6 +158,28 @@ def check_page(name, text):
             )
 
 
+def check_places(name, text):
+    """Rows of a table that name files and functions: each file has a function, each function a file."""
+    for number, line in enumerate(text.split("\n"), 1):
+        files = re.findall(r"`([\w/.-]+\.[ch])`", line)
+        functions = re.findall(r"`(\w+)\(\)`", line)
+        if not line.startswith("|") or not files or not functions:
+            continue
+        bodies = []
+        for path in files:
+            if not os.path.isfile(path):
+                complain(name, number, "no such file: " + path)
+                continue
+            with open(path, encoding="utf-8", errors="replace") as stream:
+                bodies.append(stream.read())
+        defined = r"^(?![ \t#])[^;=\n]*\b%s\((?:[^;{}]*)\)\n\{"
+        found = [{f for f in functions if re.search(defined % f, body, re.M)} for body in bodies]
+        for function in set(functions).difference(*found):
+            complain(name, number, "%s() is in none of the row's files" % function)
+        if not all(found):
+            complain(name, number, "a file of the row has none of its functions")
+
+
 def check_functions(name, code):
     """Length of functions, by the braces that clang-format puts into the first column."""
     begin = None
@@ -263,6 +285,8 @@ def main():
         check_layout(name, text)
         if name.endswith(".md"):
             check_page(name, text)
+        if name == "CONTRIBUTING.md":
+            check_places(name, text)
         comments = []
         if name.endswith((".c", ".h")):
             comments = list(c_comments(text))

@@ -340,8 +340,8 @@ static void end_side(struct fw_nic *nic, struct esp_rdmap_side *side)
 }
 
 /* Fails the peer's request ssn: sends a Terminate, and closes the stream behind it. */
-static void terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn,
-		      const struct rdmap_error *error)
+static void esp_rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn,
+				const struct rdmap_error *error)
 {
 	struct esp_stream *stream = qp->esp.in.stream;
 	struct esp_rdmap_last *last;
@@ -389,7 +389,7 @@ static void run_response_fault(struct fw_nic *nic, struct fw_qp *qp)
 		end_side(nic, side);
 		return;
 	}
-	terminate(nic, qp, side->fault_ssn, &gone);
+	esp_rdmap_terminate(nic, qp, side->fault_ssn, &gone);
 }
 
 static void run_request_fault(struct fw_nic *nic, struct fw_qp *qp)
@@ -529,7 +529,7 @@ static void esp_rdmap_init_qp(struct fw_qp *qp)
 static void esp_rdmap_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			     const struct rdmap_error *error)
 {
-	terminate(nic, qp, pkt->ssn, error);
+	esp_rdmap_terminate(nic, qp, pkt->ssn, error);
 }
 
 const struct llp_ops esp_llp_ops = {

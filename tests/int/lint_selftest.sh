@@ -142,6 +142,11 @@ fails check_tidy.sh 'page.md:1: 143 columns'
 # ... but not in a table, nor where a line has no blank
 printf '| %s |\n%s\n' "$(yes 'a word' | head -n 20 | tr '\n' ' ')" "$(yes a | head -n 120 | tr -d '\n')" >page.md
 out=$("$tools/check_tidy.sh" "$tree" 2>&1) || say_wrong "check_tidy.sh complains: $out"
+source_file nic_fw/good.c $'static void flip(void)\n{\n}'
+echo '| Where does it flip? | `nic_fw/good.c` | `flip()` |' >CONTRIBUTING.md
+out=$("$tools/check_tidy.sh" "$tree" 2>&1) || say_wrong "check_tidy.sh complains: $out"
+echo '| Where does it flip? | `nic_fw/good.c` | `flop()` |' >CONTRIBUTING.md
+fails check_tidy.sh 'CONTRIBUTING.md:1: flop() is in none'
 rm nic_fw/README.md
 fails check_tidy.sh 'nic_fw/README.md: missing'
 mkdir left
