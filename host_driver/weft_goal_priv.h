@@ -20,7 +20,7 @@ struct weft_goal {
 	/* The waiter by descriptor (NULL: none), and how often it asked to be. */
 	const void *listener;
 	uint32_t listens;
-	int note_fd;    /* eventfd: the leader has taken events; -1: nobody has ever listened */
+	int note_fd;    /* eventfd: the leader has taken events; -1: not made yet */
 	uint32_t *free; /* unused records */
 	uint32_t num_free;
 	uint32_t serial;

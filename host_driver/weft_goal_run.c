@@ -262,7 +262,7 @@ void weft_goal_heard(struct weft_goal *goal)
 	pthread_mutex_lock(&goal->lock);
 	n = read(goal->note_fd, &count, sizeof(count));
 	(void)n; /* it may be empty */
-	/* A leader takes them, and tells. */
+	/* A leader takes them, and notifies the listener. */
 	if (!goal->leader)
 		(void)take_events(goal);
 	pthread_mutex_unlock(&goal->lock);

@@ -101,7 +101,7 @@ int weft_slot_command(struct weft_ctx *ctx, const struct hw_cmd *cmd, struct hw_
 		return -EIO;
 	*resp = slot->resp;
 	slot_give(ctx, index);
-	/* EDQUOT: weftd, which sees commands of the channel alone, tells the operator. */
+	/* EDQUOT: the caller repeats the command on the channel, where weftd logs the refusal. */
 	return resp->status == EAGAIN || resp->status == EOPNOTSUPP || resp->status == EDQUOT
 		   ? -EAGAIN
 		   : 0;

@@ -50,8 +50,8 @@ struct extent_region {
 	struct client *client;
 	uint32_t num_pieces;
 	struct hostmem *own;          /* NULL: it lies within the mapping of its only extent */
-	struct user_process *account; /* share of own, and the bytes counted: */
-	uint64_t own_charged_bytes;
+	struct user_process *account; /* its share pays for own */
+	uint64_t own_charged_bytes;   /* bytes counted there */
 	uint8_t *start;
 	bool is_there; /* its pages are already mapped and locked */
 	int *fd;       /* for its job */

@@ -31,7 +31,7 @@ static void wait_here(struct shard *shard, void *arg)
 	(void)shard;
 	atomic_fetch_add_explicit(&park->parked, 1, memory_order_release);
 	while (!atomic_load_explicit(&park->over, memory_order_acquire))
-		usleep(PARK_LOOK_US); /* a runner does not give its CPU away by a yield */
+		usleep(PARK_LOOK_US); /* sched_yield() would not release the CPU of a runner */
 }
 
 void park_run(struct app *app, void (*change)(void *arg), void *arg)

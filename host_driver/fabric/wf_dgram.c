@@ -66,7 +66,7 @@ ssize_t wf_dgram_send(struct wf_ep *ep, const struct wf_msg *msg, uint64_t flags
 
 	if (!qp->ud)
 		return -FI_EOPBADSTATE;
-	/* No peer tells whether it has received a datagram. */
+	/* No peer acknowledges a datagram. */
 	if (flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
 		return -FI_EBADFLAGS;
 	if (msg->count > WF_IOV || !find_way(qp, msg->addr, &wr))

@@ -56,8 +56,9 @@ static void widen(struct range *range, const struct fw_wqe *msg)
 
 /*
  * A flow may have thousands of messages that wait for the answer of an earlier one, and thousands
- * that were never sent. Those of which a peer may hold a receive have packets in flight, or were
- * begun and wait to be sent again. Messages in between that are whole lose nothing by it.
+ * that were never sent. A peer may hold a receive only for messages that have packets in flight,
+ * and for those that were begun and wait to be sent again. The range from the first of these to the
+ * last may contain messages that the peer has completed: a cancellation does not affect them.
  */
 void rd_cancel_flow(struct fw_nic *nic, const struct rd_flow *flow)
 {
@@ -80,7 +81,10 @@ void rd_cancel_flow(struct fw_nic *nic, const struct rd_flow *flow)
 		widen(&range, msg);
 		msg = next == &flow->msgs ? NULL : FW_CONTAINER(next, struct fw_wqe, flow_node);
 	}
-	/* Very many were terminated, or the first one was: all that the queue may have begun. */
+	/*
+	 * The walk reached its limit, or refused messages have left the list: the range covers all
+	 * messages that the queue may have begun.
+	 */
 	if (looks == RD_CANCEL_LOOKS || flow->refused_ended) {
 		range.of = FW_CONTAINER(flow->msgs.next, struct fw_wqe, flow_node);
 		if (fw_list_empty(&flow->msgs) || !range.of->begun_ns)

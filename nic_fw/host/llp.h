@@ -21,7 +21,7 @@
 struct rdmap_seg;
 struct rdmap_error;
 
-/* A request whose answer makes no progress in so many looks, while its peer is heard, fails. */
+/* A request fails when its answer makes no progress in so many looks at a live peer. */
 #define LLP_LOOK_NS UINT64_C(1000000000)
 enum {
 	LLP_ANSWER_LOOKS = 30,

@@ -33,7 +33,7 @@ enum {
 
 /* A request of a peer: its flow, and its number there. */
 struct slow_atomic_key {
-	struct fw_qp *qp; /* NULL: it has ended, and nobody waits for the result */
+	struct fw_qp *qp; /* NULL: it has ended, the result is dropped */
 	uint32_t src_ip;
 	uint32_t src_qpn;
 	uint32_t ssn;

@@ -85,7 +85,7 @@ enum {
 /* Gap between requests that verify the known address, and the wait for their answer. */
 #define NEIGH_CONFLICT_NS UINT64_C(1000000000)
 #define NEIGH_VERIFY_NS   UINT64_C(50000000)
-/* Gap between requests while the station is heard from. */
+/* Gap between requests while frames of the station arrive. */
 #define NEIGH_REASK_NS UINT64_C(1000000)
 #define NEIGH_RATE_NS  UINT64_C(1000000000)
 

@@ -197,7 +197,7 @@ void esp_unwatch(struct fw_nic *nic, struct esp_stream *stream);
 
 /* Closes after everything queued was acknowledged; ended(CLOSED) follows. */
 void esp_close(struct fw_nic *nic, struct esp_stream *stream);
-/* The same, for a peer that nobody waits for: after ns ended(LOST) comes, however alive it is. */
+/* The same without a waiting process: after ns the stream ends (LOST) even if the peer answers. */
 void esp_close_within(struct fw_nic *nic, struct esp_stream *stream, uint64_t ns);
 /* Ends the stream at once: RST to the peer, sent(false) for queued transfers, no ended(). */
 void esp_abort(struct fw_nic *nic, struct esp_stream *stream);

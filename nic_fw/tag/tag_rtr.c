@@ -472,7 +472,7 @@ void tag_rtr_write_ended(struct fw_nic *nic, const struct fw_wqe *write, enum hw
 {
 	struct fw_wqe *wqe = fw_pool_at(&nic->host.wqes, write->tag_handle - 1);
 
-	/* The PUT comes behind it in the flow, and tells the peer. */
+	/* The PUT follows it in the flow and notifies the peer. */
 	if (status != HW_STATUS_SUCCESS)
 		wqe->tag_status = (uint8_t)status;
 }

@@ -149,7 +149,7 @@ struct tcp_flow {
 	uint32_t snd_wl1; /* seq of the segment that last set it */
 	uint32_t rcv_nxt; /* acknowledged up to here */
 	uint32_t rcv_up;  /* taken by the layer above up to here */
-	uint32_t rcv_adv; /* furthest right edge of the window that the peer was told */
+	uint32_t rcv_adv; /* furthest right edge of the window that was advertised */
 	uint32_t ts_recent;
 	uint32_t cwnd, pipe; /* bytes */
 	uint16_t flags;      /* TCP_F_* */
@@ -540,7 +540,7 @@ void tcp_grant_fire(struct fw_nic *nic, struct fw_timer *timer);
 /* Returns the window of a new connection, at most 65,535 bytes. */
 uint32_t tcp_grant_first(const struct fw_nic *nic);
 void tcp_grant_open(struct fw_nic *nic, struct tcp_flow *flow);
-/* The peer's numbers are known, and so is the window that it was told. */
+/* The peer's numbers and the window advertised to it are known. */
 void tcp_grant_begin(struct tcp_flow *flow, uint32_t window);
 /* A segment with this right edge of the window is sent. */
 void tcp_grant_announce(struct fw_nic *nic, struct tcp_flow *flow, uint32_t edge);

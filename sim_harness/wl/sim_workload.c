@@ -108,7 +108,7 @@ static void work(struct sim_run *run, uint64_t duration_ns, uint64_t drain_ns)
 	run->stopping = true;
 	run->end_ns = sim_now_ns(sim);
 	sim_faults_off(sim);
-	/* Requests of many packets to pages that are slow for ever have no limit to end within. */
+	/* While pages stay slow, a request of many packets may take any time: they are fast now. */
 	sim_host_busy(sim, 0);
 	if (!sim_run_until(sim, over, run, drain_ns))
 		sim_run_fail(

@@ -103,7 +103,7 @@ static void arrive(void)
 	op = sim_tag_ref_arrive(h.ref, msg);
 	if (op && h.mistake == SECOND_POSTED) {
 		other = sim_tag_ref_arrive(h.ref, msg);
-		/* The one that was passed is posted no more: it never matches. */
+		/* The first receive is removed without a message, so it never completes. */
 		op = other ? other : op;
 	}
 	if (!op)
