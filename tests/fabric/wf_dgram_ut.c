@@ -10,14 +10,6 @@
 
 #define GROUP "239.1.2.3"
 
-static void fill(uint8_t *buf, size_t bytes, uint8_t seed)
-{
-	size_t i;
-
-	for (i = 0; i < bytes; i++)
-		buf[i] = (uint8_t)(seed + i * 7);
-}
-
 static void open_all(struct wff *f, struct fid_eq **eq)
 {
 	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_NONE};
@@ -43,7 +35,7 @@ static void sizes(void)
 		size_t n = bytes[i / 2];
 		void *d = i % 2 ? fi_mr_desc(f.b.mr) : NULL;
 
-		fill(f.a.buf, n, (uint8_t)i);
+		wff_fill(f.a.buf, n, (uint8_t)i);
 		memset(f.b.buf, 0, n + 1);
 		CU_ASSERT_EQUAL(fi_recv(f.b.ep, f.b.buf, n, d, FI_ADDR_UNSPEC, &entry), 0);
 		CU_ASSERT_EQUAL(fi_senddata(f.a.ep, f.a.buf, n, NULL, 0x89abcdef - i, f.a.peer, &f),
@@ -157,7 +149,7 @@ static void group(void)
 	iov = (struct iovec){f.a.buf, 100};
 	msg.msg_iov = &iov;
 	msg.addr = fi_mc_addr(sender);
-	fill(f.a.buf, 100, 3);
+	wff_fill(f.a.buf, 100, 3);
 	CU_ASSERT_EQUAL(fi_sendmsg(f.a.ep, &msg, FI_MULTICAST | FI_COMPLETION), 0);
 	(void)wff_good(&f, &f.a);
 	CU_ASSERT_EQUAL(wff_good(&f, &f.b).len, 100);

@@ -177,3 +177,11 @@ bool wff_silent(struct wff *f, struct wff_end *end)
 
 	return !sim_run_until(f->sim, got_one, &one, SILENT_NS);
 }
+
+void wff_fill(uint8_t *buf, size_t bytes, uint8_t seed)
+{
+	size_t i;
+
+	for (i = 0; i < bytes; i++)
+		buf[i] = (uint8_t)(seed + i * 7);
+}

@@ -57,4 +57,7 @@ struct fi_cq_err_entry wff_bad(struct wff *f, struct wff_end *end);
 /* True if nothing arrives within 10 ms. */
 bool wff_silent(struct wff *f, struct wff_end *end);
 
+/* Fills memory with the pattern of a seed. */
+void wff_fill(uint8_t *buf, size_t bytes, uint8_t seed);
+
 #endif /* WEFT_TESTS_WF_FIX_H */

@@ -10,14 +10,6 @@ static uint64_t key(const struct wff_end *e)
 	return fi_mr_key(e->mr);
 }
 
-static void fill(uint8_t *buf, size_t bytes, uint8_t seed)
-{
-	size_t i;
-
-	for (i = 0; i < bytes; i++)
-		buf[i] = (uint8_t)(seed + i * 7);
-}
-
 static void rdma(void)
 {
 	static const size_t sizes[] = {1, 8, 512, 513, 20000, 300000};
@@ -32,7 +24,7 @@ static void rdma(void)
 		bool desc = i % 2;
 		void *d = desc ? fi_mr_desc(f.a.mr) : NULL;
 
-		fill(f.a.buf, sizes[i], (uint8_t)i);
+		wff_fill(f.a.buf, sizes[i], (uint8_t)i);
 		memset(f.b.buf, 0, sizes[i] + 1);
 		CU_ASSERT_EQUAL(fi_write(f.a.ep, f.a.buf, sizes[i], d, f.a.peer, (uintptr_t)f.b.buf,
 					 key(&f.b), &context),
@@ -42,7 +34,7 @@ static void rdma(void)
 		CU_ASSERT_PTR_EQUAL(entry.op_context, &context);
 		CU_ASSERT_EQUAL(memcmp(f.a.buf, f.b.buf, sizes[i]), 0);
 		CU_ASSERT_EQUAL(f.b.buf[sizes[i]], 0);
-		fill(f.b.buf, sizes[i], (uint8_t)(i + 100));
+		wff_fill(f.b.buf, sizes[i], (uint8_t)(i + 100));
 		CU_ASSERT_EQUAL(fi_read(f.a.ep, f.a.buf, sizes[i], d, f.a.peer, (uintptr_t)f.b.buf,
 					key(&f.b), &context),
 				0);
@@ -66,8 +58,8 @@ static void reads(void)
 
 	wff_open(&f);
 	wff_endpoints(&f);
-	fill(f.a.buf, BYTES, 1);
-	fill(f.b.buf, BYTES, 2);
+	wff_fill(f.a.buf, BYTES, 1);
+	wff_fill(f.b.buf, BYTES, 2);
 	for (i = 0; i < MANY; i++) {
 		CU_ASSERT_EQUAL(fi_read(f.a.ep, f.a.buf + BYTES, BYTES, fi_mr_desc(f.a.mr),
 					f.a.peer, (uintptr_t)f.b.buf, key(&f.b), NULL),

@@ -5,14 +5,6 @@
  */
 #include "tests/fabric/wf_fix.h"
 
-static void fill(uint8_t *buf, size_t bytes, uint8_t seed)
-{
-	size_t i;
-
-	for (i = 0; i < bytes; i++)
-		buf[i] = (uint8_t)(seed + i * 7);
-}
-
 /* Eager and rendezvous, received before and after, with a descriptor and without. */
 static void sizes(void)
 {
@@ -28,7 +20,7 @@ static void sizes(void)
 		bool first = i % 2;
 		void *d = i % 4 > 1 ? fi_mr_desc(f.b.mr) : NULL;
 
-		fill(f.a.buf, n, (uint8_t)i);
+		wff_fill(f.a.buf, n, (uint8_t)i);
 		memset(f.b.buf, 0, n + 1);
 		if (first)
 			CU_ASSERT_EQUAL(fi_trecv(f.b.ep, f.b.buf, n, d, f.b.peer, i, 0, &entry), 0);
@@ -189,7 +181,7 @@ static void multi(void)
 	for (i = 0; i < 4; i++) {
 		uint8_t *at;
 
-		fill(f.a.buf, 240, (uint8_t)i);
+		wff_fill(f.a.buf, 240, (uint8_t)i);
 		CU_ASSERT_EQUAL(fi_inject(f.a.ep, f.a.buf, 240, f.a.peer), 0);
 		entry = wff_good(&f, &f.b);
 		at = entry.buf;

@@ -90,14 +90,6 @@ static struct mapping {
 } mappings[MSGS];
 static uint32_t num_mappings;
 
-static void check(int ok, const char *what)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "fuzz: %s\n", what);
-	abort();
-}
-
 /* ---- functions of weftd's other files ---- */
 
 uint64_t app_clock_ns(void)
@@ -115,7 +107,7 @@ struct msg *msg_new(enum msg_kind kind, struct shard *shard, struct client *clie
 {
 	struct msg *msg = calloc(1, sizeof(*msg));
 
-	check(msg != NULL, "no memory");
+	fuzz_check(msg != NULL, "no memory");
 	msg->kind = kind;
 	msg->shard = shard;
 	msg->client = client;
@@ -192,7 +184,8 @@ static void unmap_one(struct client *c, uint32_t skip)
 	for (i = 0; i < num_mappings; i++) {
 		if (mappings[i].c != c || (skip && skip--))
 			continue;
-		check(!rte_ring_mp_enqueue(c->shard->unmap, mappings[i].start), "the ring is full");
+		fuzz_check(!rte_ring_mp_enqueue(c->shard->unmap, mappings[i].start),
+			   "the ring is full");
 		mappings[i] = mappings[--num_mappings];
 		return;
 	}
@@ -208,8 +201,8 @@ static void command(struct msg *msg, uint32_t eq)
 		if (!msg->aux.mapping)
 			break;
 		/* Checks that its bytes can be read. */
-		check(((volatile uint8_t *)msg->aux.mapping)[msg->aux.map_bytes - 1] == 0,
-		      "mapping");
+		fuzz_check(((volatile uint8_t *)msg->aux.mapping)[msg->aux.map_bytes - 1] == 0,
+			   "mapping");
 		mappings[num_mappings++] = (struct mapping){c, msg->aux.handle};
 		break;
 	case HW_CMD_DEREG_MR:
@@ -299,7 +292,7 @@ static void step_connect(struct proc *p)
 	if (p->fd >= 0)
 		return;
 	*p = (struct proc){.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
-	check(p->fd >= 0, "no socket");
+	fuzz_check(p->fd >= 0, "no socket");
 	if (connect(p->fd, (struct sockaddr *)&address, address_bytes)) {
 		close(p->fd);
 		p->fd = -1;
@@ -431,14 +424,14 @@ static bool read_answer(struct proc *p)
 		p->left = true;
 		return false;
 	}
-	check(n == sizeof(resp) && !(mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)),
-	      "an answer's length");
+	fuzz_check(n == sizeof(resp) && !(mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)),
+		   "an answer's length");
 	p->answered++;
 	for (cm = CMSG_FIRSTHDR(&mh); cm; cm = CMSG_NXTHDR(&mh, cm)) {
 		size_t k, fds = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		int fd;
 
-		check(!resp.status, "descriptors beside a refusal");
+		fuzz_check(!resp.status, "descriptors beside a refusal");
 		for (k = 0; k < fds; k++) {
 			memcpy(&fd, CMSG_DATA(cm) + k * sizeof(fd), sizeof(fd));
 			if (resp.op == HW_CMD_ALLOC_MEM) {
@@ -516,7 +509,7 @@ static uint32_t open_files(void)
 	DIR *dir = opendir("/proc/self/fd");
 	uint32_t n = 0;
 
-	check(dir != NULL, "no /proc");
+	fuzz_check(dir != NULL, "no /proc");
 	while (readdir(dir))
 		n++;
 	closedir(dir);
@@ -541,7 +534,7 @@ static void settle(void)
 		if (!busy && !num_msgs && round > 2)
 			return;
 	}
-	check(0, "weftd comes to no end");
+	fuzz_check(0, "weftd comes to no end");
 }
 
 static void finish(void)
@@ -550,14 +543,14 @@ static void finish(void)
 
 	settle();
 	for (i = 0; i < PROCS; i++)
-		check(proc[i].fd < 0 || proc[i].left || proc[i].sent == proc[i].answered,
-		      "a command without an answer, or with two");
+		fuzz_check(proc[i].fd < 0 || proc[i].left || proc[i].sent == proc[i].answered,
+			   "a command without an answer, or with two");
 	for (i = 0; i < PROCS; i++)
 		step_close(&proc[i]);
 	settle();
-	check(!nic->num_clients, "a connection is left");
-	check(!num_mappings && !nic->shard[0].num_mappings && !nic->shard[1].num_mappings,
-	      "a mapping is left");
+	fuzz_check(!nic->num_clients, "a connection is left");
+	fuzz_check(!num_mappings && !nic->shard[0].num_mappings && !nic->shard[1].num_mappings,
+		   "a mapping is left");
 }
 
 static struct rte_ring *new_ring(void)
@@ -565,7 +558,7 @@ static struct rte_ring *new_ring(void)
 	size_t bytes = (sizeof(struct rte_ring) + RING * sizeof(void *) + 127) / 128 * 128;
 	struct rte_ring *ring = aligned_alloc(128, bytes);
 
-	check(ring != NULL, "no memory");
+	fuzz_check(ring != NULL, "no memory");
 	memset(ring, 0, bytes);
 	ring->size = RING;
 	ring->mask = RING - 1;
@@ -593,14 +586,14 @@ static void new_strangers(void)
 	send_fd[5] = again(send_fd[0], O_RDONLY);
 	send_fd[6] = again(send_fd[0], O_PATH);
 	send_fd[7] = memfd_create("not written", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	check(!ftruncate(send_fd[7], MEM_BYTES) &&
-		  !fcntl(send_fd[7], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE),
-	      "no seals");
-	check(!pipe2(ends, O_CLOEXEC | O_NONBLOCK), "no pipe");
+	fuzz_check(!ftruncate(send_fd[7], MEM_BYTES) &&
+		       !fcntl(send_fd[7], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE),
+		   "no seals");
+	fuzz_check(!pipe2(ends, O_CLOEXEC | O_NONBLOCK), "no pipe");
 	send_fd[8] = ends[0];
 	send_fd[9] = ends[1];
 	/* The other end stays open, too. */
-	check(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), "no sockets");
+	fuzz_check(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), "no sockets");
 	send_fd[10] = ends[0];
 	send_fd[11] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	send_fd[12] = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
@@ -612,8 +605,9 @@ static void new_strangers(void)
 	send_fd[18] = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	/* Sums of its length and an offset leave 63 bits. */
 	send_fd[19] = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	check(!ftruncate(send_fd[19], INT64_MAX) && !fcntl(send_fd[19], F_ADD_SEALS, F_SEAL_SHRINK),
-	      "no seals");
+	fuzz_check(!ftruncate(send_fd[19], INT64_MAX) &&
+		       !fcntl(send_fd[19], F_ADD_SEALS, F_SEAL_SHRINK),
+		   "no seals");
 }
 
 static void new_files(void)
@@ -627,15 +621,15 @@ static void new_files(void)
 	send_fd[3] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	send_fd[4] = memfd_create("empty", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	for (i = 0; i < 2; i++)
-		check(!ftruncate(send_fd[i], MEM_BYTES) &&
-			  pwrite(send_fd[i], zero, sizeof(zero), 0) > 0,
-		      "no memory");
-	check(!fcntl(send_fd[0], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) &&
-		  !fcntl(send_fd[4], F_ADD_SEALS, F_SEAL_SHRINK),
-	      "no seals");
+		fuzz_check(!ftruncate(send_fd[i], MEM_BYTES) &&
+			       pwrite(send_fd[i], zero, sizeof(zero), 0) > 0,
+			   "no memory");
+	fuzz_check(!fcntl(send_fd[0], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) &&
+		       !fcntl(send_fd[4], F_ADD_SEALS, F_SEAL_SHRINK),
+		   "no seals");
 	new_strangers();
 	for (i = 0; i < FDS; i++)
-		check(send_fd[i] >= 0, "no descriptor");
+		fuzz_check(send_fd[i] >= 0, "no descriptor");
 }
 
 void fuzz_control_begin(void)
@@ -671,11 +665,11 @@ void fuzz_control_begin(void)
 	user_init(&(struct hw_share_limits){0}, &tables);
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	listen_source = (struct control_source){CONTROL_LISTEN, nic};
-	check(nic->listen_fd >= 0 && epoll_fd >= 0 && !hostmem_init(epoll_fd) &&
-		  !bind(nic->listen_fd, (struct sockaddr *)&address, address_bytes) &&
-		  !listen(nic->listen_fd, 16) &&
-		  !epoll_ctl(epoll_fd, EPOLL_CTL_ADD, nic->listen_fd, &ev),
-	      "no socket");
+	fuzz_check(nic->listen_fd >= 0 && epoll_fd >= 0 && !hostmem_init(epoll_fd) &&
+		       !bind(nic->listen_fd, (struct sockaddr *)&address, address_bytes) &&
+		       !listen(nic->listen_fd, 16) &&
+		       !epoll_ctl(epoll_fd, EPOLL_CTL_ADD, nic->listen_fd, &ev),
+		   "no socket");
 	snprintf(nic->name, sizeof(nic->name), "weft0");
 	/* No other connection waits: weftd uses its reserved descriptor. */
 	client_accept(nic, epoll_fd);
@@ -694,7 +688,7 @@ void fuzz_control(const uint8_t *data, size_t bytes)
 	for (i = 0; i < n; i++)
 		i += run_step(&program[i], n - 1 - i);
 	finish();
-	check(open_files() == before, "a descriptor is left");
+	fuzz_check(open_files() == before, "a descriptor is left");
 }
 
 #endif /* DPDK */

@@ -26,20 +26,12 @@ enum {
 static int file_fd = -1;
 static char file_path[40];
 
-static void check(int ok, const char *what)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "fuzz: %s\n", what);
-	abort();
-}
-
 static char *written(const struct goal_set *set, size_t *bytes)
 {
 	char *text = NULL;
 	FILE *out = open_memstream(&text, bytes);
 
-	check(out && !goal_text_write(set, out) && !fclose(out) && text, "cannot be written");
+	fuzz_check(out && !goal_text_write(set, out) && !fclose(out) && text, "cannot be written");
 	return text;
 }
 
@@ -52,11 +44,11 @@ static void read_again(const struct goal_set *set)
 
 	if (goal_text_read(text, bytes, "again", &other, &err)) {
 		fprintf(stderr, "%s\n", err.text);
-		check(0, "what was written cannot be read");
+		fuzz_check(0, "what was written cannot be read");
 	}
 	other_text = written(&other, &other_bytes);
-	check(bytes == other_bytes && !memcmp(text, other_text, bytes),
-	      "what was written is read as something else");
+	fuzz_check(bytes == other_bytes && !memcmp(text, other_text, bytes),
+		   "what was written is read as something else");
 	free(text);
 	free(other_text);
 	goal_set_free(&other);
@@ -67,13 +59,13 @@ static void check_set(const struct goal_set *set)
 	uint32_t r, i;
 	int wait;
 
-	check(set->num_ranks && set->rank_first[set->num_ranks] == set->num_ops, "operations");
+	fuzz_check(set->num_ranks && set->rank_first[set->num_ranks] == set->num_ops, "operations");
 	for (r = 0; r < set->num_ranks; r++)
 		for (i = set->rank_first[r]; i < set->rank_first[r + 1]; i++)
-			check(set->ops[i].kind <= GOAL_OP_CALC, "an operation of no kind");
+			fuzz_check(set->ops[i].kind <= GOAL_OP_CALC, "an operation of no kind");
 	for (wait = 0; wait < GOAL_NUM_WAITS; wait++)
 		for (i = 0; i < set->edges[wait].first[set->num_ops]; i++)
-			check(set->edges[wait].target[i] < set->num_ops, "an edge to nowhere");
+			fuzz_check(set->edges[wait].target[i] < set->num_ops, "an edge to nowhere");
 }
 
 static void schedule(const char *data, size_t bytes, int binary)
@@ -83,10 +75,10 @@ static void schedule(const char *data, size_t bytes, int binary)
 	int rc = binary ? goal_bin_read(data, bytes, "x", &set, &err)
 			: goal_text_read(data, bytes, "x", &set, &err);
 
-	check(memchr(err.text, 0, sizeof(err.text)) != NULL, "a message without end");
+	fuzz_check(memchr(err.text, 0, sizeof(err.text)) != NULL, "a message without end");
 	if (rc) {
-		check(rc == -EINVAL || rc == -ENOMEM, "refused for no reason");
-		check(err.text[0] && strcmp(err.text, "x"), "refused without a word");
+		fuzz_check(rc == -EINVAL || rc == -ENOMEM, "refused for no reason");
+		fuzz_check(err.text[0] && strcmp(err.text, "x"), "refused without a word");
 		return;
 	}
 	check_set(&set);
@@ -115,15 +107,16 @@ static void compiled(uint8_t *data, size_t bytes, uint8_t right)
 		if (right & 1)
 			memcpy(data, &h, sizeof(h));
 	}
-	check(!ftruncate(file_fd, 0) && pwrite(file_fd, data, bytes, 0) == (ssize_t)bytes,
-	      "no file");
+	fuzz_check(!ftruncate(file_fd, 0) && pwrite(file_fd, data, bytes, 0) == (ssize_t)bytes,
+		   "no file");
 	rc = read_code(file_path, &code, &why);
-	check(!rc == !why, "refused without a word");
+	fuzz_check(!rc == !why, "refused without a word");
 	if (!rc) {
 		memcpy(&h, code.bytes, sizeof(h));
-		check(h.total_bytes == code.num_bytes &&
-			  h.slots_offset + h.num_slots * sizeof(struct goal_slot) <= code.num_bytes,
-		      "a file that is not whole was taken");
+		fuzz_check(h.total_bytes == code.num_bytes &&
+			       h.slots_offset + h.num_slots * sizeof(struct goal_slot) <=
+				   code.num_bytes,
+			   "a file that is not whole was taken");
 	}
 	free(code.bytes);
 }
@@ -134,14 +127,14 @@ static void object(const uint8_t *data, size_t bytes)
 	static struct goal_elf elf;
 	const char *why = goal_elf_find(data, bytes, "op", &elf);
 
-	check(why ? why[0] != 0 : elf.num_insns && elf.num_insns <= GOAL_OP_MAX_INSNS,
-	      "a program without instructions, or refused without a word");
+	fuzz_check(why ? why[0] != 0 : elf.num_insns && elf.num_insns <= GOAL_OP_MAX_INSNS,
+		   "a program without instructions, or refused without a word");
 }
 
 void fuzz_files_begin(void)
 {
 	file_fd = memfd_create("fuzz-file", 0);
-	check(file_fd >= 0, "no memory");
+	fuzz_check(file_fd >= 0, "no memory");
 	snprintf(file_path, sizeof(file_path), "/proc/self/fd/%d", file_fd);
 }
 
@@ -153,7 +146,7 @@ void fuzz_files(const uint8_t *data, size_t bytes)
 		return;
 	/* Aligned, and of its exact size. */
 	copy = malloc(bytes - 2 ? bytes - 2 : 1);
-	check(copy != NULL, "no memory");
+	fuzz_check(copy != NULL, "no memory");
 	memcpy(copy, data + 2, bytes - 2);
 	if (data[0] == OBJECT)
 		object(copy, bytes - 2);

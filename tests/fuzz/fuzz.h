@@ -11,6 +11,17 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A find, unless ok. */
+static inline void fuzz_check(int ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "fuzz: %s\n", what);
+	abort();
+}
 
 /* frames.c: frames into a NIC, programs of struct rec */
 void fuzz_frames_begin(void);

@@ -103,14 +103,6 @@ static struct sim *sim;
 static int config_fd = -1;
 static char config_path[40];
 
-static void check(int ok, const char *what)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "fuzz: %s\n", what);
-	abort();
-}
-
 static void check_coalesce(const struct conf *conf, uint32_t nic)
 {
 	struct hw_coalesce c[HW_NUM_VECTORS];
@@ -119,14 +111,14 @@ static void check_coalesce(const struct conf *conf, uint32_t nic)
 	coalesce_of_nic(conf, nic, c);
 	for (v = 0; v < HW_NUM_VECTORS; v++) {
 		for (i = 0; i < HW_COALESCE_NUM_PARAMS; i++)
-			check(c[v].param[i] <= coalesce_highest(i), "a limit");
-		check(c[v].mode < HW_COALESCE_MODES, "mode of moderation");
-		check(c[v].mode != HW_COALESCE_TARGET ||
-			  (c[v].target_ns >= HW_COALESCE_MIN_TARGET_NS &&
-			   c[v].target_ns <= HW_COALESCE_MAX_TARGET_NS &&
-			   c[v].target_percentile >= HW_COALESCE_MIN_PERCENTILE &&
-			   c[v].target_percentile <= HW_COALESCE_MAX_PERCENTILE),
-		      "target");
+			fuzz_check(c[v].param[i] <= coalesce_highest(i), "a limit");
+		fuzz_check(c[v].mode < HW_COALESCE_MODES, "mode of moderation");
+		fuzz_check(c[v].mode != HW_COALESCE_TARGET ||
+			       (c[v].target_ns >= HW_COALESCE_MIN_TARGET_NS &&
+				c[v].target_ns <= HW_COALESCE_MAX_TARGET_NS &&
+				c[v].target_percentile >= HW_COALESCE_MIN_PERCENTILE &&
+				c[v].target_percentile <= HW_COALESCE_MAX_PERCENTILE),
+			   "target");
 	}
 }
 
@@ -134,20 +126,21 @@ static void check_conf(const struct conf *conf)
 {
 	uint32_t i;
 
-	check(conf->num_nics >= 1 && conf->num_nics <= CONF_MAX_NICS, "number of NICs");
-	check(conf->num_cores <= CONF_MAX_CORES, "number of cores");
-	check(!conf->num_cores || cores_count(conf, CONF_ROLE_IO), "no core with the role io");
-	check(!conf->mtu || (conf->mtu >= 1280 && conf->mtu <= 9216), "MTU");
-	check(memchr(conf->name, 0, sizeof(conf->name)) != NULL, "name without end");
-	check(memchr(conf->run_dir, 0, sizeof(conf->run_dir)) != NULL, "folder without end");
-	check(conf->num_coalesce <= CONF_MAX_COALESCE, "number of settings");
+	fuzz_check(conf->num_nics >= 1 && conf->num_nics <= CONF_MAX_NICS, "number of NICs");
+	fuzz_check(conf->num_cores <= CONF_MAX_CORES, "number of cores");
+	fuzz_check(!conf->num_cores || cores_count(conf, CONF_ROLE_IO), "no core with the role io");
+	fuzz_check(!conf->mtu || (conf->mtu >= 1280 && conf->mtu <= 9216), "MTU");
+	fuzz_check(memchr(conf->name, 0, sizeof(conf->name)) != NULL, "name without end");
+	fuzz_check(memchr(conf->run_dir, 0, sizeof(conf->run_dir)) != NULL, "folder without end");
+	fuzz_check(conf->num_coalesce <= CONF_MAX_COALESCE, "number of settings");
 	for (i = 0; i < conf->num_nics; i++)
 		check_coalesce(conf, i);
 	for (i = 0; i < conf->num_nics; i++) {
 		const struct conf_nic *nic = &conf->nic[i];
 
-		check(nic->ip && nic->ip_prefix >= 1 && nic->ip_prefix <= 32, "address");
-		check(memchr(nic->device, 0, sizeof(nic->device)) != NULL, "device without end");
+		fuzz_check(nic->ip && nic->ip_prefix >= 1 && nic->ip_prefix <= 32, "address");
+		fuzz_check(memchr(nic->device, 0, sizeof(nic->device)) != NULL,
+			   "device without end");
 	}
 }
 
@@ -162,7 +155,7 @@ static void parse(int argc, char **argv)
 		check_conf(&conf);
 		break;
 	case ARGS_WRONG:
-		check(memchr(error, 0, sizeof(error)) && error[0], "refused without a word");
+		fuzz_check(memchr(error, 0, sizeof(error)) && error[0], "refused without a word");
 		break;
 	case ARGS_DONE:
 		break;
@@ -204,8 +197,8 @@ static void weftctl(char *text, size_t bytes)
 
 	reached = 0;
 	rc = weftctl_main(argc, argv);
-	check(rc == CTL_OK || rc == CTL_USAGE, "weftctl's exit status");
-	check(rc != CTL_USAGE || !reached, "refused and carried out");
+	fuzz_check(rc == CTL_OK || rc == CTL_USAGE, "weftctl's exit status");
+	fuzz_check(rc != CTL_USAGE || !reached, "refused and carried out");
 	unsetenv("WEFT_RUN_DIR");
 }
 
@@ -214,8 +207,8 @@ static void config_file(const char *text, size_t bytes)
 	char name[] = "weftd", option[] = "--config";
 	char *argv[] = {name, option, config_path, NULL};
 
-	check(!ftruncate(config_fd, 0) && pwrite(config_fd, text, bytes, 0) == (ssize_t)bytes,
-	      "no configuration file");
+	fuzz_check(!ftruncate(config_fd, 0) && pwrite(config_fd, text, bytes, 0) == (ssize_t)bytes,
+		   "no configuration file");
 	parse(3, argv);
 }
 
@@ -225,7 +218,8 @@ static void faults(const char *text)
 
 	memset(message, 'x', sizeof(message));
 	if (sim_faults_parse(sim, text, message, sizeof(message)))
-		check(memchr(message, 0, sizeof(message)) && message[0], "refused without a word");
+		fuzz_check(memchr(message, 0, sizeof(message)) && message[0],
+			   "refused without a word");
 	sim_faults_off(sim);
 }
 
@@ -235,7 +229,7 @@ void fuzz_options_begin(void)
 	sim = sim_new(NULL, 1);
 	config_fd = memfd_create("fuzz-config", 0);
 	quiet = fopen("/dev/null", "w");
-	check(sim && config_fd >= 0 && quiet, "no memory");
+	fuzz_check(sim && config_fd >= 0 && quiet, "no memory");
 	snprintf(config_path, sizeof(config_path), "/proc/self/fd/%d", config_fd);
 }
 

@@ -42,22 +42,6 @@ static void all_to_all(struct goal_fix *fix, uint64_t bytes)
 	}
 }
 
-/* Waits for the runs of all ranks but one; each must have that status. */
-static void all_have(struct goal_fix *fix, const uint32_t *run, uint32_t but,
-		     enum hw_goal_status status)
-{
-	uint32_t i;
-
-	for (i = 0; i < fix->num; i++) {
-		struct weft_goal_result result = {.status = HW_GOAL_STATUSES};
-
-		if (i == but)
-			continue;
-		FIX_CHECK(fix, goal_fix_wait(fix, i, run[i], &result));
-		FIX_CHECK(fix, result.status == status);
-	}
-}
-
 static void a_time_out_is_everybodys(void)
 {
 	struct weft_goal_result late;
@@ -114,7 +98,7 @@ static void a_message_too_long(void)
 			if (late)
 				sim_run_for(fix.sim, FIX_MS);
 			run[1] = goal_fix_start(&fix, 1, 0);
-			all_have(&fix, run, 2, HW_GOAL_TRUNCATED);
+			goal_fix_all_have(&fix, run, 2, HW_GOAL_TRUNCATED);
 			goal_fix_end(&fix);
 		}
 	}
@@ -140,8 +124,8 @@ static void a_rank_that_dies(void)
 			sim_proc_kill(fix.rank[2].proc);
 		else
 			sim_nic_kill(sim_nic_at(fix.sim, 2));
-		all_have(&fix, (uint32_t[]){run[0], run[1], 0, run[3], run[4]}, 2,
-			 HW_GOAL_PEER_LOST);
+		goal_fix_all_have(&fix, (uint32_t[]){run[0], run[1], 0, run[3], run[4]}, 2,
+				  HW_GOAL_PEER_LOST);
 		goal_fix_end(&fix);
 	}
 }
@@ -342,7 +326,7 @@ static void a_receiver_that_dies(void)
 			sim_nic_kill(sim_nic_at(fix.sim, 1));
 		else
 			sim_nic_restart(sim_nic_at(fix.sim, 1));
-		all_have(&fix, run, 1, HW_GOAL_PEER_LOST);
+		goal_fix_all_have(&fix, run, 1, HW_GOAL_PEER_LOST);
 		goal_fix_end(&fix);
 	}
 }
@@ -363,7 +347,7 @@ static void cancel(void)
 	}
 	sim_run_for(fix.sim, 5 * FIX_MS);
 	FIX_CHECK(&fix, weft_goal_cancel(fix.rank[1].goal, run[1]) == 0);
-	all_have(&fix, run, 3, HW_GOAL_CANCELED);
+	goal_fix_all_have(&fix, run, 3, HW_GOAL_CANCELED);
 	/* The run is over: nothing to cancel. */
 	ring(&fix, 10, 10);
 	FIX_CHECK(&fix, goal_fix_run(&fix, NULL) == HW_GOAL_OK);
@@ -391,7 +375,7 @@ static void division_by_zero(void)
 		goal_fix_load(&fix, i, g);
 		run[i] = goal_fix_start(&fix, i, 0);
 	}
-	all_have(&fix, run, 2, HW_GOAL_DIVIDE);
+	goal_fix_all_have(&fix, run, 2, HW_GOAL_DIVIDE);
 	goal_fix_end(&fix);
 }
 
@@ -406,7 +390,7 @@ static void memory_that_is_gone(void)
 	FIX_CHECK(&fix, weft_dereg_mr(fix.rank[1].mr) == 0);
 	run[0] = goal_fix_start(&fix, 0, 0);
 	run[1] = goal_fix_start(&fix, 1, 0);
-	all_have(&fix, run, 2, HW_GOAL_MEMORY);
+	goal_fix_all_have(&fix, run, 2, HW_GOAL_MEMORY);
 	goal_fix_end(&fix);
 }
 
@@ -431,7 +415,7 @@ static void the_pool_is_too_small(void)
 	goal_fix_load(&fix, 1, b);
 	run[0] = goal_fix_start(&fix, 0, 0);
 	run[1] = goal_fix_start(&fix, 1, 0);
-	all_have(&fix, run, 2, HW_GOAL_UNEXPECTED);
+	goal_fix_all_have(&fix, run, 2, HW_GOAL_UNEXPECTED);
 	goal_fix_end(&fix);
 }
 

@@ -199,3 +199,18 @@ enum hw_goal_status goal_fix_run(struct goal_fix *fix, struct weft_goal_result *
 	}
 	return status;
 }
+
+void goal_fix_all_have(struct goal_fix *fix, const uint32_t *run, uint32_t but,
+		       enum hw_goal_status status)
+{
+	uint32_t i;
+
+	for (i = 0; i < fix->num; i++) {
+		struct weft_goal_result result = {.status = HW_GOAL_STATUSES};
+
+		if (i == but)
+			continue;
+		FIX_CHECK(fix, goal_fix_wait(fix, i, run[i], &result));
+		FIX_CHECK(fix, result.status == status);
+	}
+}

@@ -72,4 +72,8 @@ uint32_t goal_fix_start(struct goal_fix *fix, uint32_t rank, uint64_t timeout_ns
 bool goal_fix_wait(struct goal_fix *fix, uint32_t rank, uint32_t run,
 		   struct weft_goal_result *result);
 
+/* Waits for the runs of all ranks but one; each must have that status. */
+void goal_fix_all_have(struct goal_fix *fix, const uint32_t *run, uint32_t but,
+		       enum hw_goal_status status);
+
 #endif /* WEFT_TESTS_GOAL_FIX_H */

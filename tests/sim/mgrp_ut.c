@@ -300,22 +300,6 @@ static void late_members(void)
 	}
 }
 
-/* Waits for the runs of all ranks but one; each must have that status. */
-static void all_have(struct goal_fix *fix, const uint32_t *run, uint32_t but,
-		     enum hw_goal_status status)
-{
-	uint32_t i;
-
-	for (i = 0; i < fix->num; i++) {
-		struct weft_goal_result result = {.status = HW_GOAL_STATUSES};
-
-		if (i == but)
-			continue;
-		FIX_CHECK(fix, goal_fix_wait(fix, i, run[i], &result));
-		FIX_CHECK(fix, result.status == status);
-	}
-}
-
 static void a_receive_too_short(void)
 {
 	static const uint64_t sizes[] = {5, 5000, 200000};
@@ -342,7 +326,7 @@ static void a_receive_too_short(void)
 					sim_run_for(fix.sim, FIX_MS);
 				run[i] = goal_fix_start(&fix, i, 0);
 			}
-			all_have(&fix, run, 4, HW_GOAL_TRUNCATED);
+			goal_fix_all_have(&fix, run, 4, HW_GOAL_TRUNCATED);
 			goal_fix_end(&fix);
 		}
 	}
@@ -371,11 +355,11 @@ static void a_rank_that_dies(void)
 			sim_nic_kill(sim_nic_at(fix.sim, victim));
 		else
 			sim_nic_restart(sim_nic_at(fix.sim, victim));
-		all_have(&fix, run, victim, HW_GOAL_PEER_LOST);
+		goal_fix_all_have(&fix, run, victim, HW_GOAL_PEER_LOST);
 		/* Later runs fail at once. */
 		for (i = 0; i < 7; i++)
 			run[i] = i == victim ? 0 : goal_fix_start(&fix, i, 0);
-		all_have(&fix, run, victim, HW_GOAL_PEER_LOST);
+		goal_fix_all_have(&fix, run, victim, HW_GOAL_PEER_LOST);
 		goal_fix_end(&fix);
 	}
 }
@@ -403,7 +387,7 @@ static void time_out_and_cancel(void)
 		if (!how)
 			FIX_CHECK(&fix, weft_goal_cancel(fix.rank[1].goal, run[1]) == 0);
 		run[4] = 0;
-		all_have(&fix, run, 4, how ? HW_GOAL_TIMEOUT : HW_GOAL_CANCELED);
+		goal_fix_all_have(&fix, run, 4, how ? HW_GOAL_TIMEOUT : HW_GOAL_CANCELED);
 		run[4] = goal_fix_start(&fix, 4, 0);
 		FIX_CHECK(&fix, goal_fix_wait(&fix, 4, run[4], &result));
 		FIX_CHECK(&fix, result.status == (how ? HW_GOAL_TIMEOUT : HW_GOAL_CANCELED));
