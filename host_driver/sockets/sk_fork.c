@@ -137,7 +137,7 @@ static void unseen_fork(void)
 	child();
 }
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void sk_fork_begin(void)
 {
 	/* Without the handler the kernel alone serves such a child. */
 	if (pthread_atfork(NULL, NULL, unseen_fork) != 0)

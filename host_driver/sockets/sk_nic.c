@@ -33,7 +33,7 @@ static struct {
 } nics = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The devices are opened by whichever call needs them first. */
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void sk_nic_begin(void)
 {
 	weft_dev_set_use(WEFT_USE_SOCKETS);
 }

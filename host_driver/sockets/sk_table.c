@@ -113,7 +113,7 @@ bool sk_table_mine(void)
 	return atomic_load(&owner) == getpid();
 }
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void sk_table_begin(void)
 {
 	atomic_store(&owner, getpid());
 }

@@ -7,14 +7,10 @@
 #include <netinet/in.h>
 #include <sys/wait.h>
 
-/* Two constructors of that name. */
-#define begin table_begin
-#include "host_driver/sockets/sk_table.c"
-#undef begin
-
 #include "host_driver/sockets/sk_exec.c"
 #include "host_driver/sockets/sk_fork.c"
 #include "host_driver/sockets/sk_pump.c"
+#include "host_driver/sockets/sk_table.c"
 #include "tests/sockets/sk_fake.h"
 #include "tests/ut.h"
 
