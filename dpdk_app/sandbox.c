@@ -54,7 +54,6 @@
 
 enum {
 	SANDBOX_INSNS = 512,
-	SANDBOX_LINE = 128,
 };
 
 struct filter {

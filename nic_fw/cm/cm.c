@@ -8,7 +8,6 @@
 #include "nic_fw/fw_nic.h"
 
 enum {
-	ID_PLACE_BITS = 16,
 	ID_PLACE_MASK = 0xffff,
 	CM_PLACES_PER_UNIT = 4, /* endpoints visited for one unit */
 };

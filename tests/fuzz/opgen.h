@@ -14,7 +14,6 @@
 
 enum {
 	OPGEN_HEAD = 4, /* bytes of an input before its instructions */
-	OPGEN_PROLOGUE = 13,
 };
 
 struct opgen {

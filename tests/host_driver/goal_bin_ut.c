@@ -22,7 +22,6 @@ enum {
 	AT_NODE00 = 58,
 	AT_NODE01 = 97,
 	AT_APPENDIX0 = 136,
-	AT_END0 = 140,
 	BYTES = 234,
 
 	NODE_TYPE = 4,

@@ -16,7 +16,6 @@
 enum {
 	MPA_TX_BYTES = 4 << 20,
 	MPA_RX_BYTES = 1 << 18,
-	MPA_MAX_ULPDU = 65535,
 };
 
 /* Content of a request or a reply, to send or received. */

@@ -12,7 +12,6 @@ enum {
 	KEYS = 100,
 	LONGEST = 5,
 	PORT = 4791,
-	STEPS_PER_OP = 8, /* at most, on average, for the keys of a schedule */
 };
 
 static struct fw_ut ut;

@@ -13,7 +13,6 @@
 enum {
 	EDP_AT = sizeof(struct wire_eth),
 	ESP_AT = EDP_AT + sizeof(struct wire_edp),
-	DATA_AT = ESP_AT + sizeof(struct wire_esp),
 	MAX_FRAME = 2048,
 };
 

@@ -18,7 +18,6 @@
 
 enum {
 	EP_XFERS = 128,
-	EP_FOREVER = 0x7fffffff,
 };
 #define EP_SERVICE    WIRE_ESP_RDMAP
 #define EP_LATENCY_NS UINT64_C(5000)

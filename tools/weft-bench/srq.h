@@ -27,7 +27,6 @@ enum {
 /* In the control page. */
 enum {
 	SRQ_CTL_CREDITS = 0, /* the sender's: how many the receiver has consumed */
-	SRQ_CTL_FROM = 64,   /* source of that word */
 	SRQ_CTL_PING = 256,  /* receives of the latency test, SRQ_CTL_STRIDE apart */
 	SRQ_CTL_STRIDE = 256,
 	SRQ_CTL_BYTES = 4096,
