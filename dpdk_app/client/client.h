@@ -279,6 +279,21 @@ int client_check(const struct hw_cmd *cmd, size_t bytes, uint32_t num_fds, enum 
 void client_run(struct client *c, const struct hw_cmd_pieces *packet, int fd);
 /* Sends the answer for a message that came back from a core. */
 void client_cmd_back(struct client *c, struct msg *msg);
+/* Answers a command with a status; with the exhausted share if that is the reason. */
+void client_answer_status(struct client *c, const struct hw_cmd *cmd, int status);
+void client_refuse(struct client *c, const struct hw_cmd *cmd, int status,
+		   const struct hw_resp_quota *quota);
+
+/* ---- client_attach.c; control thread */
+
+/* Execute ATTACH, which takes ownership of fd, and START. */
+void client_attach(struct client *c, const struct hw_cmd *cmd, int fd);
+void client_start(struct client *c, const struct hw_cmd *cmd);
+/*
+ * Has the pages of the message's mapping, if it has one, populated by a helper thread; then sends
+ * the message to the core.
+ */
+void client_prepare(struct client *c, struct msg *msg);
 /* Performs the next step of an attach, or ends it, after a core's answer. */
 void client_attach_back(struct client *c, struct msg *msg);
 
