@@ -14,14 +14,6 @@ enum {
 	TERM_LEAST = sizeof(struct wire_terminate),
 };
 
-static enum rdmap_result mpa_ddp_refuse(struct rdmap_error *error, uint8_t layer_etype,
-					uint8_t code)
-{
-	error->layer_etype = layer_etype;
-	error->code = code;
-	return RDMAP_ERROR;
-}
-
 /* ---- place ----------------------------------------------------------------------------------- */
 
 /* Checks the segment's place in its queue and in its message; TCP keeps the order. */
@@ -40,19 +32,19 @@ static enum rdmap_result check_place(struct fw_nic *nic, const struct mpa_conn *
 	if (pkt->tagged)
 		return RDMAP_OK;
 	if (pkt->msn != last_msn[pkt->qn] + 1)
-		return mpa_ddp_refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);
+		return rdmap_error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);
 	msg = pkt->qn == WIRE_QN_SEND ? recv_find(nic, conn->qp, pkt) : NULL;
 	if (pkt->mo != (msg ? msg->done : 0))
-		return mpa_ddp_refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_MO);
+		return rdmap_error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_MO);
 	if (!fixed && pkt->qn == WIRE_QN_SEND)
 		return (uint64_t)pkt->mo + pkt->data_bytes <= HW_MAX_MSG_BYTES
 			   ? RDMAP_OK
-			   : mpa_ddp_refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
+			   : rdmap_error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
 	/* The message is one segment of a known length. */
 	if (!pkt->last || (fixed && pkt->data_bytes > fixed))
-		return mpa_ddp_refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
+		return rdmap_error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
 	if (pkt->data_bytes < (fixed ? fixed : (uint32_t)TERM_LEAST))
-		return mpa_ddp_refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+		return rdmap_error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 	return RDMAP_OK;
 }
 
@@ -78,7 +70,7 @@ static enum rdmap_result mpa_ddp_rx_send(struct fw_nic *nic, struct fw_qp *qp,
 	result = place_and_finish(nic, qp, pkt, error);
 	/* TCP has no retry: a Send without a receive is an error (RFC 5040 7.2, RFC 5041 7.1). */
 	if (result == RDMAP_REFUSE)
-		return mpa_ddp_refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_NO_BUFFER);
+		return rdmap_error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_NO_BUFFER);
 	return result;
 }
 
@@ -98,7 +90,7 @@ static void tagged_error(struct rdmap_error *error)
 	if (error->layer_etype != RDMAP_PROTECTION || error->code == WIRE_TERM_PROT_ACCESS ||
 	    error->code >= sizeof(codes))
 		return;
-	(void)mpa_ddp_refuse(error, DDP_TAGGED, codes[error->code]);
+	(void)rdmap_error_of(error, DDP_TAGGED, codes[error->code]);
 }
 
 static enum rdmap_result mpa_ddp_rx_write(struct fw_nic *nic, struct mpa_conn *conn,
@@ -137,7 +129,7 @@ static enum rdmap_result rx_immediate(struct fw_nic *nic, struct mpa_conn *conn,
 		write.flags |= WIRE_DGRAM_F_SOLICITED;
 	result = rdmap_rx_finish(nic, conn->qp, &write, NULL, error);
 	if (result == RDMAP_REFUSE)
-		return mpa_ddp_refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_NO_BUFFER);
+		return rdmap_error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_NO_BUFFER);
 	if (result == RDMAP_OK)
 		conn->rx_write_bytes = 0;
 	return result;
@@ -153,7 +145,7 @@ static enum rdmap_result mpa_ddp_rx_request(struct fw_nic *nic, struct mpa_conn 
 	enum rdmap_result result;
 
 	if (conn->qp->responder_slots >= conn->qp->attr.max_dest_rd_atomic)
-		return mpa_ddp_refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_NO_BUFFER);
+		return rdmap_error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_NO_BUFFER);
 	result = rdmap_rx_finish(nic, conn->qp, pkt, NULL, error);
 	if (result == RDMAP_REFUSE)
 		return RDMAP_DROP; /* no context for the answer now */
@@ -177,9 +169,9 @@ static enum rdmap_result rx_read_response(struct fw_nic *nic, struct mpa_conn *c
 	}
 	if (!wqe || wqe->rdmap_opcode != WIRE_RDMAP_READ_REQUEST || wqe->state == FW_WQE_QUEUED ||
 	    pkt->stag != wqe_sink_stag(nic, wqe))
-		return mpa_ddp_refuse(error, DDP_TAGGED, WIRE_TERM_T_INVALID_STAG);
+		return rdmap_error_of(error, DDP_TAGGED, WIRE_TERM_T_INVALID_STAG);
 	if (pkt->to != wqe->read_bytes || pkt->data_bytes > wqe->bytes - pkt->to)
-		return mpa_ddp_refuse(error, DDP_TAGGED, WIRE_TERM_T_BASE_BOUNDS);
+		return rdmap_error_of(error, DDP_TAGGED, WIRE_TERM_T_BASE_BOUNDS);
 	pkt->ssn = wqe->ssn;
 	result = place_and_finish(nic, conn->qp, pkt, error);
 	return result;
@@ -197,7 +189,7 @@ static enum rdmap_result rx_atomic_response(struct fw_nic *nic, struct mpa_conn 
 	eth_cursor_copy(&cursor, &answer, sizeof(answer));
 	if (!wqe || wqe->rdmap_opcode != WIRE_RDMAP_ATOMIC_REQUEST || wqe->state == FW_WQE_QUEUED ||
 	    be32_get(answer.request_id) != wqe_sink_stag(nic, wqe))
-		return mpa_ddp_refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+		return rdmap_error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 	conn->rx_msn_atomic++;
 	pkt->ssn = wqe->ssn;
 	result = place_and_finish(nic, conn->qp, pkt, error);
@@ -245,7 +237,7 @@ static enum rdmap_result rx_opcode(struct fw_nic *nic, struct mpa_conn *conn, st
 	case WIRE_RDMAP_TERMINATE:
 		return mpa_ddp_rx_terminate(nic, conn, pkt);
 	}
-	return mpa_ddp_refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
+	return rdmap_error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
 }
 
 /* ---- the first frame of a peer-to-peer connection -------------------------------------------- */

@@ -40,14 +40,6 @@ uint32_t ddp_fixed_bytes(uint8_t opcode)
 	return opcodes[opcode].bytes;
 }
 
-static enum rdmap_result ddp_parse_refuse(struct rdmap_error *error, uint8_t layer_etype,
-					  uint8_t code)
-{
-	error->layer_etype = layer_etype;
-	error->code = code;
-	return RDMAP_ERROR;
-}
-
 /*
  * Checks a message of one segment. The segment of a Terminate may continue behind its control word.
  */
@@ -120,18 +112,18 @@ enum rdmap_result ddp_parse(struct rdmap_seg *pkt, enum ddp_form form, struct rd
 
 	if (frame->seg[0].bytes < pkt->data_offset ||
 	    !take_header(pkt, data, frame->seg[0].bytes - pkt->data_offset))
-		return ddp_parse_refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+		return rdmap_error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 	if ((data[0] & WIRE_DDP_VERSION_MASK) != WIRE_DDP_VERSION)
-		return pkt->tagged ? ddp_parse_refuse(error, DDP_TAGGED, WIRE_TERM_T_VERSION)
-				   : ddp_parse_refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_VERSION);
+		return pkt->tagged ? rdmap_error_of(error, DDP_TAGGED, WIRE_TERM_T_VERSION)
+				   : rdmap_error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_VERSION);
 	if (!pkt->tagged && pkt->qn >= DDP_QUEUES)
-		return ddp_parse_refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_QN);
+		return rdmap_error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_QN);
 	if ((data[1] & WIRE_RDMAP_VERSION_MASK) != WIRE_RDMAP_VERSION)
-		return ddp_parse_refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_VERSION);
+		return rdmap_error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_VERSION);
 	if (opcodes[pkt->opcode].qn != (pkt->tagged ? (uint32_t)QN_TAGGED : pkt->qn))
-		return ddp_parse_refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
+		return rdmap_error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
 	if (form == DDP_WEFT &&
 	    ((data[0] & WIRE_DDP_RESERVED) || (data[1] & WIRE_RDMAP_RESERVED) || !extent_ok(pkt)))
-		return ddp_parse_refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+		return rdmap_error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 	return RDMAP_OK;
 }

@@ -74,6 +74,14 @@ struct rdmap_error {
 	uint8_t code;
 };
 
+static inline enum rdmap_result rdmap_error_of(struct rdmap_error *error, uint8_t layer_etype,
+					       uint8_t code)
+{
+	error->layer_etype = layer_etype;
+	error->code = code;
+	return RDMAP_ERROR;
+}
+
 enum {
 	DDP_QUEUES = WIRE_QN_ATOMIC_RESPONSE + 1,
 };

@@ -9,18 +9,12 @@
  */
 #include "nic_fw/fw_nic.h"
 
-static enum rdmap_result error_of(struct rdmap_error *error, uint8_t layer_etype, uint8_t code)
-{
-	error->layer_etype = layer_etype;
-	error->code = code;
-	return RDMAP_ERROR;
-}
-
 /* A busy page counts as a lost packet; any other fault is the process's error. */
 static enum rdmap_result fault_of(const struct fw_nic *nic, struct rdmap_error *error)
 {
-	return nic->host.mem_busy ? RDMAP_DROP
-				  : error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+	return nic->host.mem_busy
+		   ? RDMAP_DROP
+		   : rdmap_error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 }
 
 /* Maps a failed check of ours to the protection error for the peer (RFC 5040 7.2). */
@@ -81,7 +75,7 @@ static enum rdmap_result check_xrc(struct fw_nic *nic, const struct fw_qp *qp,
 	if (qp->type == HW_QPT_XRC_RECV && xrc_srq(nic, qp, pkt->qkey))
 		return RDMAP_OK;
 	FW_COUNT(nic, drop_xrc_srq);
-	return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_QN);
+	return rdmap_error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_QN);
 }
 
 /* Checks that the QP accepts this packet at all. */
@@ -92,30 +86,30 @@ static enum rdmap_result check_qp(struct fw_nic *nic, const struct fw_qp *qp,
 
 	if (!qp || !qp_is_reliable(qp) || pkt->stream != llp_is_stream(qp)) {
 		FW_COUNT(nic, drop_no_qp);
-		return response
-			   ? RDMAP_VOID
-			   : error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_STREAM_CATASTROPHIC);
+		return response ? RDMAP_VOID
+				: rdmap_error_of(error, RDMAP_OPERATION,
+						 WIRE_TERM_OP_STREAM_CATASTROPHIC);
 	}
 	if (!qp_can_receive(qp)) {
 		FW_COUNT(nic, drop_qp_state);
 		if (response)
 			return RDMAP_VOID;
 		/* A QP in set-up is retried; a QP in error is dead. */
-		return qp->state == HW_QPS_ERR
-			   ? error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_STREAM_CATASTROPHIC)
-			   : RDMAP_REFUSE;
+		return qp->state == HW_QPS_ERR ? rdmap_error_of(error, RDMAP_OPERATION,
+								WIRE_TERM_OP_STREAM_CATASTROPHIC)
+					       : RDMAP_REFUSE;
 	}
 	if (qp_is_rc(qp)) {
 		if (is_connected(qp, pkt))
 			return response ? RDMAP_OK : check_xrc(nic, qp, pkt, error);
 		FW_COUNT(nic, drop_incarnation);
-		return response
-			   ? RDMAP_VOID
-			   : error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_STREAM_CATASTROPHIC);
+		return response ? RDMAP_VOID
+				: rdmap_error_of(error, RDMAP_OPERATION,
+						 WIRE_TERM_OP_STREAM_CATASTROPHIC);
 	}
 	if (!response && pkt->qkey != qp->qkey) {
 		FW_COUNT(nic, drop_qkey);
-		return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_QN);
+		return rdmap_error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_QN);
 	}
 	return RDMAP_OK;
 }
@@ -140,25 +134,25 @@ static enum rdmap_result place_send(struct fw_nic *nic, struct fw_qp *qp, struct
 		 * The message failed already, with the receive that it had, and gets no second one.
 		 */
 		if (llp_is_refused(nic, qp, pkt))
-			return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+			return rdmap_error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 		result = recv_begin(nic, qp, pkt, in_order, &msg);
 		if (result == RDMAP_ERROR)
-			return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);
+			return rdmap_error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);
 		if (result != RDMAP_OK)
 			return result;
 	}
 	/* All segments of a message are for one SRQ. */
 	if (msg->srq && msg->srq != xrc_srq(nic, qp, pkt->qkey))
-		return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_QN);
+		return rdmap_error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_QN);
 	pkt->recv_serial = msg->serial;
 	if (pkt->msg_bytes > msg->recv.bytes)
-		return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
+		return rdmap_error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
 	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
 	err = ddp_place_sges(nic, msg->recv.pd, msg->recv.sge, msg->recv.num_sge, pkt->mo, &cursor);
 	if (err == HW_VENDOR_ERR_HOST_FAULT)
 		return fault_of(nic, error);
 	if (err != HW_VENDOR_ERR_NONE)
-		return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+		return rdmap_error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 	return RDMAP_OK;
 }
 
@@ -172,13 +166,13 @@ static enum rdmap_result place_write(struct fw_nic *nic, struct fw_qp *qp, struc
 	if (qp->tag && pkt->stag & STAG_SINK_FLAG)
 		return rdmap_up.tag_write(nic, qp, pkt, in_order, error);
 	if (!(qp->access & HW_ACCESS_REMOTE_WRITE))
-		return error_of(error, RDMAP_PROTECTION, WIRE_TERM_PROT_ACCESS);
+		return rdmap_error_of(error, RDMAP_PROTECTION, WIRE_TERM_PROT_ACCESS);
 	if (mem_wraps(pkt->to, pkt->data_bytes))
-		return error_of(error, RDMAP_PROTECTION, WIRE_TERM_PROT_TO_WRAP);
+		return rdmap_error_of(error, RDMAP_PROTECTION, WIRE_TERM_PROT_TO_WRAP);
 	err = guess_mem_check(nic, qp, pkt, pkt->stag, pkt->to, pkt->data_bytes,
 			      HW_ACCESS_REMOTE_WRITE, &mem);
 	if (err != HW_VENDOR_ERR_NONE)
-		return error_of(error, RDMAP_PROTECTION, rdmap_protection_code(err));
+		return rdmap_error_of(error, RDMAP_PROTECTION, rdmap_protection_code(err));
 	if (!pkt->data_bytes)
 		return RDMAP_OK;
 	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
@@ -220,7 +214,7 @@ enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct rd
 	case WIRE_RDMAP_IMMEDIATE_SE:
 		break;
 	}
-	return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
+	return rdmap_error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
 }
 
 void rdmap_complete(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
@@ -287,14 +281,14 @@ static enum rdmap_result rdmap_rx_finish_send(struct fw_nic *nic, struct fw_qp *
 	if (!msg || msg->serial != pkt->recv_serial || msg->done != pkt->mo)
 		return RDMAP_REFUSE;
 	if (!rdmap_rx_is_due(qp, pkt->msn))
-		return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);
+		return rdmap_error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);
 	msg->done += pkt->data_bytes;
 	if (!pkt->last)
 		return RDMAP_OK;
 	if ((pkt->opcode == WIRE_RDMAP_SEND_INVALIDATE ||
 	     pkt->opcode == WIRE_RDMAP_SEND_SE_INVALIDATE) &&
 	    !guess_mem_invalidate(nic, qp, pkt, msg->recv.pd))
-		return error_of(error, RDMAP_PROTECTION, WIRE_TERM_PROT_CANT_INVALIDATE);
+		return rdmap_error_of(error, RDMAP_PROTECTION, WIRE_TERM_PROT_CANT_INVALIDATE);
 	qp->rx_msn_delivered = pkt->msn;
 	rdmap_complete_recv(nic, qp, pkt, msg, HW_CQE_RECV, HW_STATUS_SUCCESS);
 	return RDMAP_OK;
@@ -323,11 +317,11 @@ static enum rdmap_result finish_write(struct fw_nic *nic, struct fw_qp *qp, stru
 	msg = recv_find(nic, qp, pkt);
 	/* A connected peer that began a Send of this number and left it unfinished. */
 	if (msg && msg->begun && qp->type == HW_QPT_RC)
-		return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);
+		return rdmap_error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);
 	if (!msg) {
 		result = recv_begin(nic, qp, pkt, true, &msg);
 		if (result == RDMAP_ERROR)
-			return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);
+			return rdmap_error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);
 		if (result != RDMAP_OK)
 			return result;
 	}
@@ -378,7 +372,7 @@ enum rdmap_result rdmap_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct r
 	case WIRE_RDMAP_IMMEDIATE_SE:
 		break;
 	}
-	return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
+	return rdmap_error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
 }
 
 /* Completes the receive of a failed message with the reason. */
