@@ -12,9 +12,9 @@
  * 	GOAL_Wait(h);
  *
  * The functions have the names of the ESPGOAL paper, chapter 2. Additions of weft are marked
- * "extension". The header is for C11 and C++. Arguments for which the paper gives defaults may be
+ * "extension". The header is for C11 and C++. Arguments for which ESPGOAL gives defaults may be
  * omitted in both languages (tag 0, GOAL_USERSPACE). The tag precedes the memory type, as in the
- * paper's prototypes; some of the paper's examples differ.
+ * prototypes of ESPGOAL; some of its examples differ.
  *
  * Errors: a vertex is GOAL_INVALID_VERTEX, a pointer NULL, any other result a negative GOAL_ERR_*.
  * GOAL_LastError() returns the thread's last error and GOAL_StrError() its text.
@@ -274,7 +274,7 @@ GOAL_API int GOAL_IsScheduleValid(GOAL_Schedule sched);
  */
 GOAL_API void GOAL_MakeScheduleReusable(GOAL_Schedule sched);
 GOAL_API void GOAL_MakeScheduleReuseable(GOAL_Schedule sched);
-/* Frees a schedule. Unlike in the paper, a schedule in use is freed after its last run. */
+/* Frees a schedule. Unlike in ESPGOAL, a schedule in use is freed after its last run. */
 GOAL_API int GOAL_FreeSchedule(GOAL_Schedule sched);
 
 /*

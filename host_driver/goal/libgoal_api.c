@@ -179,7 +179,7 @@ static GOAL_Vertex vertex(int64_t rc, const char *what)
 }
 
 /*
- * Converts a list of pieces as the paper passes it. Returns NULL for exhausted memory or a negative
+ * Converts a list of pieces as ESPGOAL passes it. Returns NULL for exhausted memory or a negative
  * length.
  */
 static struct goal_mem *pieces(void *const *offsets, const int *lengths, int count,

@@ -107,7 +107,7 @@ class Files(unittest.TestCase):
             return f.read()
 
     def test_paper(self):
-        """The study of the paper in small: every part of the record, result and report is there."""
+        """The study of ESPGOAL in small: every part of the record, result and report is there."""
         plan = plan_of("halving", "latency", 500, paper=True, samples=60)
         entries = analysis_of(plan, Formula(), self.folder).entries
         self.assertLessEqual(len(entries), study.expected(plan))
@@ -134,7 +134,7 @@ class Files(unittest.TestCase):
             for part in parts:
                 self.assertIn(part, self.text(name))
         root = json.loads(self.text("result.json"))
-        # The random settings of the paper have no end, so nothing beside it.
+        # The random settings of ESPGOAL have no end, so nothing beside it.
         self.assertEqual([len(s.get("references", [])) for s in root["searches"]], [0] + [3] * 6)
         self.assertEqual(root["searches"][1]["references"][1]["reference"], "adaptive")
         self.assertIn("optima_side_by_side", root)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `weft-measure serve`, the other end of target netdev. Sends datagrams back, sends bulk on
- * request, and sets its own interface on request: the paper set both nodes.
+ * request, and sets its own interface on request: ESPGOAL set both nodes.
  *
  * One client at a time, in one thread. When the client has gone, in whatever way, and when this
  * program is stopped, the interface gets its initial settings back. Calls net_wire.c, net_host.c.

@@ -14,7 +14,7 @@
 #include "tools/weft-measure/load.h"
 #include "tools/weft-measure/tune.h"
 
-#define TUNE_MB     1e6 /* unit of MB/s: the paper's bulk of 1 MB and 10 MB */
+#define TUNE_MB     1e6 /* unit of MB/s: ESPGOAL's bulk of 1 MB and 10 MB */
 #define TUNE_BIT(m) (UINT32_C(1) << TUNE_##m)
 
 /* describe() of a device that was adaptive: a setting has limits alone, and cannot say that. */

@@ -2,7 +2,7 @@
 /*
  * Target device: two NICs of a running weftd, a blocking process on each (dev_end.c).
  *
- * Settings go to all vectors of both NICs, as the paper set both nodes. open() reads the initial
+ * Settings go to all vectors of both NICs, as ESPGOAL set both nodes. open() reads the initial
  * settings of each vector of each NIC, and restore() puts them back. The processes are made at the
  * first measurement, and again when one of them has died. Interrupts are those that the NICs
  * counted (HW_CMD_VECTOR). Processor time is that of the two processes, by the kernel's account or

@@ -4,7 +4,7 @@
  * other end, where `weft-measure serve` runs.
  *
  * Ping-pong is UDP's, with blocking sockets; bulk and stream are TCP's, received here. Both
- * interfaces are set, as the paper set both nodes, each as far as its driver goes, and put back
+ * interfaces are set, as ESPGOAL set both nodes, each as far as its driver goes, and put back
  * at the end. Frames are frames here. Interrupts are the kernel's count, NAN where an interface
  * has none (tap, veth); processor time is the whole machine's, in ticks of 10 ms, so it wants
  * quiet machines. Calls eth_coal.c, net_peer.c, net_host.c.

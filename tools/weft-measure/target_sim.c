@@ -78,7 +78,7 @@ static const struct profile profiles[] = {
     {
 	/*
 	 * ESPGOAL 6.1: Gigabit Ethernet without jumbo frames, a host of 2006, a protocol without
-	 * congestion control. What things cost there is not in the paper: these figures give the
+	 * congestion control. What things cost there is not in ESPGOAL: these figures give the
 	 * 22.9 us that it measured with the best of all settings.
 	 */
 	.name = "espgoal",

@@ -24,7 +24,7 @@ def size(budget):
 
 
 def fitness(search, cand):
-    """The paper's: the bandwidth, or the inverse of the latency. Several costs: few that are better."""
+    """ESPGOAL's: the bandwidth, or the inverse of the latency. Several costs: few that are better."""
     if search.objective == "pareto":
         return 1.0 / (1 + cand.dominated_by)
     value = cand.value(search.metric)

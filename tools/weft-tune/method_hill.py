@@ -3,9 +3,9 @@
 
 The first climb begins where the plan says (start.py), further ones at random. A neighbour differs in one parameter by a
 step. Neighbours are measured a few at a time, and the climb goes to the best of these few that is better by more than
-the noise. The step shrinks where none is; the climb ends when no neighbour is better at the least step, which is 1. The
-paper's climbs wandered in flat regions, where neighbours differ by the noise alone; here they stay, and climbs.py tells
-from the record how many places were flat.
+the noise. The step shrinks where none is; the climb ends when no neighbour is better at the least step, which is 1.
+ESPGOAL's climbs wandered in flat regions, where neighbours differ by the noise alone; here they stay, and climbs.py
+tells from the record how many places were flat.
 
 With noise a point is measured again beside each group of neighbours, and each several times, since the machine drifts. A
 target without noise measures everything once, with one seed: a repeat would be a copy, and a setting that is met again

@@ -6,7 +6,7 @@ import math
 from space import cost
 from stats import fit
 
-ALPHA = 0.001  # what is significant for a linear model's optimum, as in the paper's table
+ALPHA = 0.001  # what is significant for a linear model's optimum, as in ESPGOAL's table
 LINEAR_OPTIMA = 2  # settings that a model proposes
 
 

@@ -82,7 +82,7 @@ def scatter(analysis):
 
 
 def effects(analysis, model):
-    """Change of the metric over a parameter's whole range, with 99.9 %, and the paper's."""
+    """Change of the metric over a parameter's whole range, with 99.9 %, and ESPGOAL's."""
     paper, lines = PAPER.get(model.metric), []
     for i, param in enumerate(model.params, 1):
         reach, b = analysis.plan.space.highest[param], model.fit.b[i]

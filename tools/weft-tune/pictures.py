@@ -22,7 +22,7 @@ def coefficients(*values):
     return dict(zip(("constant", *PARAMS), values))
 
 
-# The paper's linear models of the latency of 0 B and the bandwidth of 1 MB.
+# ESPGOAL's linear models of the latency of 0 B and the bandwidth of 1 MB.
 PAPER = {
     "lat_us": Paper(coefficients(71.3273936, 0.9170643, 0.0148644, -0.1213577, -0.0057134, 0.0092267, -0.0138306,
                                  0.0003548, -0.0199030), 0.9109),

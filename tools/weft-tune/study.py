@@ -12,7 +12,7 @@ from search import Finals, Search
 from space import in_order
 
 SAMPLES = 250
-# A population of 50, or the paper's, 51 generations, and the end.
+# A population of 50, or ESPGOAL's, 51 generations, and the end.
 SMALL_GENETIC = 2550 + 90
 PAPER_GENETIC = 25500 + 90
 TENTH = 10  # of the genetic algorithm's measurements: what halving gets
@@ -29,7 +29,7 @@ class Step(NamedTuple):
 
 
 def default_budget(plan):
-    """The budget where none is given: 250 settings as in the paper, or 50 generations of 50 (paper: of 500)."""
+    """The budget where none is given: 250 settings as in ESPGOAL, or 50 generations of 50 (paper: of 500)."""
     if plan.paper:
         return PAPER_GENETIC
     if plan.method == "genetic":
@@ -57,7 +57,7 @@ def expected(plan):
 
 
 def optima(run, plan):
-    """The settings that the genetic searches came upon themselves, not the simplest of those like them, as in the paper."""
+    """The settings that the genetic searches came upon themselves, not the simplest of those like them, as in ESPGOAL."""
     analysis = Analysis(plan, run.record.entries[:run.record.replayed])
     own = {v.objective: v.choices[v.own].setting for v in analysis.verdicts if v.method == "genetic" and v.best()}
     return [own[o] for o in BOTH if o in own]

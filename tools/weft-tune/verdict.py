@@ -9,7 +9,7 @@ from choices import choices
 from space import OBJECTIVES, cost
 from stats import Differ, mann_whitney, median
 
-ALPHA = 0.001  # the paper's level
+ALPHA = 0.001  # ESPGOAL's level
 FRONT_NOISE = 0.02  # differences below this share are taken for noise when the front is made
 # Two settings are alike when the test sees nothing at this level, which is strict since the first of several is a lucky
 # one, and they lie within this share or twice the spread.

@@ -3,7 +3,7 @@
  * Barriers. A message of one byte says that its sender, and every rank it has received from, has
  * entered.
  *
- * The ESPGOAL paper, 5.1, 5.2 and 5.4. In the paper's recursive doubling, the ranks beyond the
+ * ESPGOAL 5.1, 5.2 and 5.4. In its recursive doubling, the ranks beyond the
  * power of two may leave before the others have entered, and the reverse. Here a rank beyond it
  * reports first and is released after the last round. Receives wait for nothing, so a message
  * always finds its receive. A send waits for all receives of earlier rounds, transitively through

@@ -70,7 +70,7 @@ struct rule {
 	GOAL_Algorithm alg;
 };
 
-/* num 0: the paper's rule applies. The last rule of a list always applies. */
+/* num 0: ESPGOAL's rule applies. The last rule of a list always applies. */
 struct rules {
 	uint32_t num;
 	struct rule rule[MAX_RULES];
