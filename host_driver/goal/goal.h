@@ -309,7 +309,11 @@ GOAL_API GOAL_Handle GOAL_Run(GOAL_Schedule sched);
  * Costs one memory read.
  */
 GOAL_API int GOAL_Test(GOAL_Handle handle);
-/* Blocks until the run has finished. Returns GOAL_SUCCESS or the run's error. */
+/*
+ * Blocks until the run has finished. Returns GOAL_SUCCESS or the run's error. The outcome of a run
+ * that nothing has waited for is kept while fewer than 64 later ones are (GOAL_ERR_STATE: no
+ * longer).
+ */
 GOAL_API int GOAL_Wait(GOAL_Handle handle);
 
 /*

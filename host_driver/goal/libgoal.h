@@ -33,6 +33,7 @@ enum {
 	LIBGOAL_TRACE_MAX = 1 << 24, /* trace points of one run */
 	LIBGOAL_SHADOW_SIZES = 15,   /* block sizes: 64 bytes to 1 MiB */
 	LIBGOAL_DETAIL = 1280,       /* bytes of an error's detail text */
+	LIBGOAL_KEPT = 64,           /* outcomes of runs whose records are in use again */
 };
 #define LIBGOAL_POOL_BYTES     (UINT64_C(1) << 20) /* initial pool of a communicator */
 #define LIBGOAL_POOL_MAX_BYTES (UINT64_C(256) << 20)
@@ -66,7 +67,15 @@ struct libgoal_slot {
 	struct libgoal_trace *trace; /* trace of that use while attached; NULL */
 	struct libgoal_bound bound;  /* of a schedule without buffers */
 	struct weft_goal_result result;
-	char *why; /* detail of a failed run, from libgoal_why(); NULL */
+	char *why;      /* detail of a failed run, from libgoal_why(); NULL */
+	bool unfetched; /* GOAL_Wait() has not returned the outcome */
+};
+
+/* Outcome of a run that nothing waited for before its record was used again. */
+struct libgoal_outcome {
+	uint32_t record, use;
+	struct weft_goal_result result;
+	char *why;
 };
 
 struct libgoal {
@@ -77,6 +86,8 @@ struct libgoal {
 	GOAL_Comm world;
 	pthread_mutex_t lock; /* protects slots, counts, pools of communicators, shadows */
 	struct libgoal_slot slots[LIBGOAL_RUNS];
+	struct libgoal_outcome kept_outcomes[LIBGOAL_KEPT];
+	uint32_t num_outcomes; /* kept so far; the latest ones are there */
 	uint32_t running;
 	uint64_t pool_bytes, pool_max_bytes; /* initial and maximum pool of a communicator */
 	struct weft_mr_cache *cache;  /* of schedules: a region ends with the last that names it */

@@ -82,6 +82,8 @@ void libgoal_detach(struct libgoal *lib)
 		libgoal_error(GOAL_ERR_STATE, "schedules still exist");
 	for (i = 0; i < LIBGOAL_RUNS; i++)
 		free(lib->slots[i].why);
+	for (i = 0; i < LIBGOAL_KEPT; i++)
+		free(lib->kept_outcomes[i].why);
 	pthread_mutex_destroy(&lib->lock);
 	free(lib);
 }

@@ -3,8 +3,9 @@
  * Runs: start by doorbell, completion detected with one memory read.
  *
  * A handle names a run record and the number of its use, so it may be tested again after the run
- * was reaped. The outcome is kept until the record is reused. Calls weft_goal.h. The ESPGOAL paper,
- * 2.2.7.
+ * was reaped: by GOAL_Test(), or by the next run of a collective. The outcome stays in the record's
+ * slot. When the record is used again and GOAL_Wait() has not returned the outcome, it moves to a
+ * ring of the latest such outcomes. Calls weft_goal.h. The ESPGOAL paper, 2.2.7.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -62,11 +63,63 @@ static void reap_gone(struct libgoal *lib, uint32_t record)
 	    .status = -GOAL_ERR_NIC_GONE, .rank = slot->sched->comm->rank, .op = UINT32_MAX};
 }
 
+/* Moves an outcome that GOAL_Wait() has not returned to the ring. Under the lock. */
+static void keep_outcome(struct libgoal *lib, uint32_t record)
+{
+	struct libgoal_slot *slot = &lib->slots[record];
+	struct libgoal_outcome *to = &lib->kept_outcomes[lib->num_outcomes % LIBGOAL_KEPT];
+
+	if (slot->unfetched) {
+		lib->num_outcomes++;
+		free(to->why);
+		*to = (struct libgoal_outcome){
+		    .record = record, .use = slot->use, .result = slot->result, .why = slot->why};
+	} else {
+		free(slot->why);
+	}
+	slot->why = NULL;
+}
+
+static const struct libgoal_outcome *kept_outcome(const struct libgoal *lib, uint32_t record,
+						  uint32_t use)
+{
+	uint32_t i;
+
+	for (i = 0; i < LIBGOAL_KEPT && i < lib->num_outcomes; i++)
+		if (lib->kept_outcomes[i].record == record && lib->kept_outcomes[i].use == use)
+			return &lib->kept_outcomes[i];
+	return NULL;
+}
+
+/* Copies the outcome of a use that is over; false: it is no longer kept. Under the lock. */
+static bool fetch(struct libgoal *lib, uint32_t record, uint32_t use,
+		  struct weft_goal_result *result, char why[LIBGOAL_DETAIL])
+{
+	struct libgoal_slot *slot = &lib->slots[record];
+	const struct libgoal_outcome *kept = NULL;
+	const char *text;
+
+	if (slot->use != use) {
+		kept = kept_outcome(lib, record, use);
+		if (!kept)
+			return false;
+	}
+	if (!result)
+		return true;
+	if (!kept)
+		slot->unfetched = false;
+	*result = kept ? kept->result : slot->result;
+	text = kept ? kept->why : slot->why;
+	if (text)
+		snprintf(why, LIBGOAL_DETAIL, "%s", text);
+	return true;
+}
+
 /*
- * Returns 1 when that use of the record is over (copying its outcome to result, if given), 0 while
- * it runs, or GOAL_ERR_STATE when the record was reused. The outcome is copied under the same lock
- * under which the record is released: another thread may reuse the record as soon as the lock is
- * released.
+ * Returns 1 when that use of the record is over (copying its outcome to result and why, if given),
+ * 0 while it runs, or GOAL_ERR_STATE when its outcome is no longer kept. The outcome is copied
+ * under the same lock under which the record is released: another thread may reuse the record as
+ * soon as the lock is released.
  */
 static int look(struct libgoal *lib, uint32_t record, uint32_t use, struct weft_goal_result *result,
 		char why[LIBGOAL_DETAIL])
@@ -91,12 +144,8 @@ static int look(struct libgoal *lib, uint32_t record, uint32_t use, struct weft_
 				reap_gone(lib, record);
 		}
 	}
-	if (slot->use != use)
+	if (over && !fetch(lib, record, use, result, why))
 		over = GOAL_ERR_STATE;
-	else if (over && result)
-		*result = slot->result;
-	if (over > 0 && why && slot->why)
-		snprintf(why, LIBGOAL_DETAIL, "%s", slot->why);
 	pthread_mutex_unlock(&lib->lock);
 	if (done)
 		libgoal_sched_put(done);
@@ -182,9 +231,9 @@ int libgoal_start(GOAL_Schedule sched, struct weft_goal_run_attr *attr,
 		attr->memory_gone = !libgoal_shadow_in(sched);
 	rc = weft_goal_start(lib->goal, attr, record);
 	if (rc == 0) {
+		keep_outcome(lib, *record);
 		slot = &lib->slots[*record];
-		free(slot->why);
-		slot->why = NULL;
+		slot->unfetched = true;
 		slot->sched = sched;
 		slot->use = (slot->use + 1) & 0x7fffffff;
 		slot->trace = NULL;
@@ -253,7 +302,6 @@ int GOAL_WaitResult(GOAL_Handle handle, GOAL_Result *result)
 	}
 	if (rc < 0)
 		return libgoal_error(libgoal_errno(rc), NULL);
-	/* The record was reused: the outcome is lost. */
 	if (over < 0)
 		return libgoal_error(over, "this run's outcome is no longer kept");
 	rc = -(int)outcome.status;

@@ -21,7 +21,7 @@ job()
 	done
 }
 
-for name in args compile_errors time_out truncated subsets forks unmapped several late multicast; do
+for name in args compile_errors time_out truncated subsets forks unmapped several outcomes late multicast; do
 	job $name $name
 	for ((i = 0; i < n; i++)); do
 		expect_ok $name.$i
