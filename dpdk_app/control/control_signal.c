@@ -37,11 +37,17 @@ static void signal_set(sigset_t *set)
 
 int control_signal_init(void)
 {
+	struct sigaction hup;
 	sigset_t set;
 	int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
 
-	/* Without a terminal, SIGHUP comes from a service manager or logrotate. */
-	signal_has_terminal = fd >= 0;
+	/*
+	 * Without a terminal, SIGHUP comes from a service manager or logrotate. nohup(1) makes its
+	 * programs ignore it, so that they outlive their terminal; signalfd() would still return
+	 * it, since the kernel keeps blocked signals that are ignored.
+	 */
+	signal_has_terminal =
+	    fd >= 0 && sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN;
 	if (fd >= 0)
 		close(fd);
 	signal_set(&set);

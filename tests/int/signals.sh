@@ -91,20 +91,35 @@ fi
 
 # ---- a terminal that goes away
 
+# terminal.py COMMAND: runs it with a terminal until it is ready, then closes the terminal. With
+# NOHUP in the environment it ignores SIGHUP, as nohup(1) does.
 cat >"$WEFT_TMP/terminal.py" <<'ENDOFPYTHON'
-import os, pty, sys
+import os, pty, signal, sys
 pid, fd = pty.fork()
 if not pid:
+    if os.environ.get("NOHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     os.execv(sys.argv[1], sys.argv[1:])
 said = b""
 while b"ready" not in said:
     said += os.read(fd, 4096)
+print(pid, flush=True)
 os.close(fd)  # the kernel sends SIGHUP to the leader of the session
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 ENDOFPYTHON
 tool 0 python3 "$WEFT_TMP/terminal.py" "$WEFT_BIN/weftd" --nics 1 --name tty --user root --log "$WEFT_TMP/tty.log"
 logged "$WEFT_TMP/tty.log" "$stamp SIGHUP: the terminal is gone: ending" || die "$(cat "$WEFT_TMP/tty.log")"
 [ ! -e "$WEFT_RUN_DIR/tty0" ] || die 'it left its socket'
+
+# Under nohup(1), weftd outlives its terminal and still reopens its log.
+spawn nohup env NOHUP=1 python3 "$WEFT_TMP/terminal.py" "$WEFT_BIN/weftd" --nics 1 --name hup --user root --log "$WEFT_TMP/hup.log"
+wait_until 'SIGHUP comes' logged "$WEFT_TMP/hup.log" "$stamp SIGHUP: "
+hup=$(cat "$WEFT_TMP/nohup.out")
+at_exit 'kill -TERM "$hup" 2>/dev/null || :' # it has a session of its own
+logged "$WEFT_TMP/hup.log" "$stamp SIGHUP: the log was reopened" || die "nohup: $(cat "$WEFT_TMP/hup.log")"
+tool 0 "$WEFT_BIN/weftctl" stats hup0
+kill -TERM "$hup"
+expect_ok nohup
 
 # ---- links
 
