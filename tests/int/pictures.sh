@@ -3,7 +3,9 @@
 #
 # The figures of docs/pictures and of docs/congestion.md match this tree: some points of each are
 # measured again in virtual time (make pictures-check: more of them). A figure that was changed by
-# hand is found.
+# hand is found. It computes for a minute, so a busy machine has time.
+#
+# timeout: 1200
 
 # shellcheck disable=SC2154 # lib.sh has out
 . tests/int/lib.sh
