@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,8 @@ enum {
 	WEFT_PATIENCE_MS = 2000,
 	/* A running weftd answers a tool within this time, or does not work. */
 	WEFT_TOOL_TIMEOUT_MS = 10000,
+	/* The same for a weftd that was found stopped before. */
+	WEFT_SILENT_MS = 50,
 };
 
 struct weft_sock_wait {
@@ -175,22 +178,31 @@ static bool readable_within(int fd, int timeout_ms)
 	return n == 1;
 }
 
+/* Returns the process at the other end; 0: unknown. */
+static pid_t peer_of(int fd)
+{
+	struct ucred peer = {0};
+	socklen_t bytes = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) || peer.pid <= 0 ? 0
+										       : peer.pid;
+}
+
 /*
  * Returns true if the peer's process is stopped (SIGSTOP, a debugger); false also if that cannot be
  * determined.
  */
 static bool peer_is_stopped(int fd)
 {
-	struct ucred peer = {0};
-	socklen_t bytes = sizeof(peer);
+	pid_t peer = peer_of(fd);
 	char path[32], text[512];
 	const char *state;
 	ssize_t n;
 	int stat_fd;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) || peer.pid <= 0)
+	if (!peer)
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)peer.pid);
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)peer);
 	stat_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (stat_fd < 0)
 		return false;
@@ -202,17 +214,30 @@ static bool peer_is_stopped(int fd)
 	return state && state[1] == ' ' && (state[2] == 'T' || state[2] == 't');
 }
 
+/* The last weftd that was found stopped or stuck: it has up to 32 NICs, and each has a socket. */
+static atomic_int silent_pid;
+
 /*
  * Waits until the socket is readable. Returns false if weftd is stopped or a tool's time limit has
  * passed.
  */
 static bool sock_await(const struct weft_sock *sock)
 {
-	for (int waited_ms = 0; !readable_within(sock->fd, WEFT_PATIENCE_MS);) {
-		waited_ms += WEFT_PATIENCE_MS;
-		if (peer_is_stopped(sock->fd) || (sock->tool && waited_ms >= WEFT_TOOL_TIMEOUT_MS))
+	pid_t peer = peer_of(sock->fd);
+	bool known = peer && peer == atomic_load(&silent_pid);
+	int patience_ms = known ? WEFT_SILENT_MS : WEFT_PATIENCE_MS;
+
+	for (int waited_ms = 0; !readable_within(sock->fd, patience_ms);) {
+		waited_ms += patience_ms;
+		if (peer_is_stopped(sock->fd) ||
+		    (sock->tool && waited_ms >= WEFT_TOOL_TIMEOUT_MS)) {
+			if (peer)
+				atomic_store(&silent_pid, peer);
 			return false;
+		}
 	}
+	if (known)
+		atomic_store(&silent_pid, 0);
 	return true;
 }
 

@@ -45,7 +45,7 @@ bench weft0 weft1 lat --iters 100
 
 weftd_start other --nics 1 --name other --user root
 kill -STOP "${pid[weftd]}"
-for words in 'list' 'stats' 'clients' 'users' 'coalesce' 'list --json'; do
+for words in 'list' 'stats' 'clients' 'users' 'coalesce' 'list --json' 'top -c 1 --json'; do
 	# shellcheck disable=SC2086 # words
 	tool 1 "$WEFT_BIN/weftctl" $words
 	grep -q '^weftctl: weft0: its weftd does not answer: it is stopped' "$err" || die "weftctl $words: $(cat "$err")"
@@ -91,8 +91,8 @@ fi
 
 # ---- a terminal that goes away
 
-# terminal.py COMMAND: runs it with a terminal until it is ready, then closes the terminal. With
-# NOHUP in the environment it ignores SIGHUP, as nohup(1) does.
+# A program that runs COMMAND with a terminal until it is ready, then closes the terminal. With NOHUP
+# in the environment it ignores SIGHUP, as nohup(1) does.
 cat >"$WEFT_TMP/terminal.py" <<'ENDOFPYTHON'
 import os, pty, signal, sys
 pid, fd = pty.fork()

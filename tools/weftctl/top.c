@@ -169,7 +169,8 @@ static int loop(const struct ctl *ctl, double every_s, bool screen)
 			break;
 		fflush(stdout);
 	}
-	if (!picture)
+	/* A script that asked for so many pictures learns that the last one is not whole. */
+	if (!picture || (ctl->count && past.missing))
 		rc = CTL_FAILED;
 	json_decref(picture);
 	json_decref(past.values);

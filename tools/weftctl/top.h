@@ -14,6 +14,7 @@
 struct top_past {
 	json_t *values; /* name: value */
 	double time_s;
+	bool missing; /* a NIC did not answer */
 };
 
 /*

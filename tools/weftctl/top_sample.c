@@ -361,7 +361,8 @@ json_t *top_sample(const struct ctl *ctl, struct top_past *past, const char *sor
 	json_object_set_new(s.picture, "time", json_real(s.now_s));
 	for (size_t i = 0; i < top_num_tables; i++)
 		json_object_set_new(s.picture, top_tables[i].key, json_array());
-	if (each_nic(ctl, add_nic, &s, &some) != CTL_OK && !some) {
+	past->missing = each_nic(ctl, add_nic, &s, &some) != CTL_OK;
+	if (past->missing && !some) {
 		json_decref(s.picture);
 		json_decref(s.values);
 		return NULL;
