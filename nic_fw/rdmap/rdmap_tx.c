@@ -2,6 +2,9 @@
 /*
  * RDMAP and DDP headers of outgoing segments, and Terminates.
  *
+ * Headers of every packet are made where they stay: a copy of fields that were just stored one by
+ * one waits until the processor has written them all back.
+ *
  * Calls wqe.h. RFC 5041 4.2, 4.3; RFC 5040 4.3-4.8; RFC 7306 5.2.
  */
 #include "nic_fw/fw_nic.h"
@@ -11,7 +14,9 @@ static uint32_t rdmap_tx_put_untagged(const struct fw_wqe *msg, uint32_t qn, uin
 {
 	bool invalidate = msg->rdmap_opcode == WIRE_RDMAP_SEND_INVALIDATE ||
 			  msg->rdmap_opcode == WIRE_RDMAP_SEND_SE_INVALIDATE;
-	struct wire_ddp_untagged h = {
+	struct wire_ddp_untagged *h = (void *)dst;
+
+	*h = (struct wire_ddp_untagged){
 	    .ddp_ctrl = (uint8_t)(WIRE_DDP_VERSION | (last ? WIRE_DDP_LAST : 0)),
 	    .rdmap_ctrl = (uint8_t)(WIRE_RDMAP_VERSION | msg->rdmap_opcode),
 	    .inv_stag = be32_put(invalidate ? msg->imm_inv : 0),
@@ -19,22 +24,20 @@ static uint32_t rdmap_tx_put_untagged(const struct fw_wqe *msg, uint32_t qn, uin
 	    .msn = be32_put(msn),
 	    .mo = be32_put(mo),
 	};
-
-	memcpy(dst, &h, sizeof(h));
-	return sizeof(h);
+	return sizeof(*h);
 }
 
 static uint32_t put_tagged(const struct fw_wqe *msg, uint32_t offset, bool last, uint8_t *dst)
 {
-	struct wire_ddp_tagged h = {
+	struct wire_ddp_tagged *h = (void *)dst;
+
+	*h = (struct wire_ddp_tagged){
 	    .ddp_ctrl = (uint8_t)(WIRE_DDP_TAGGED | WIRE_DDP_VERSION | (last ? WIRE_DDP_LAST : 0)),
 	    .rdmap_ctrl = (uint8_t)(WIRE_RDMAP_VERSION | msg->rdmap_opcode),
 	    .stag = be32_put(msg->rkey),
 	    .to = be64_put(msg->remote_addr + offset),
 	};
-
-	memcpy(dst, &h, sizeof(h));
-	return sizeof(h);
+	return sizeof(*h);
 }
 
 static uint32_t put_read_request(const struct fw_nic *nic, const struct fw_wqe *msg, uint8_t *dst)
@@ -72,7 +75,9 @@ static uint32_t put_atomic_request(const struct fw_nic *nic, const struct fw_wqe
 /* RFC 5040 has no envelope: to DDP it is the first part of the payload. */
 static uint32_t put_envelope(const struct fw_wqe *msg, uint8_t *dst)
 {
-	struct wire_tag tag = {
+	struct wire_tag *tag = (void *)dst;
+
+	*tag = (struct wire_tag){
 	    .kind = msg->tag_kind,
 	    .flags = msg->tag_flags,
 	    .status = msg->tag_status,
@@ -82,9 +87,7 @@ static uint32_t put_envelope(const struct fw_wqe *msg, uint8_t *dst)
 	    .stag = be32_put(msg->tag_stag),
 	    .handle = be32_put(msg->tag_handle),
 	};
-
-	memcpy(dst, &tag, sizeof(tag));
-	return sizeof(tag);
+	return sizeof(*tag);
 }
 
 uint32_t rdmap_tx_header(const struct fw_nic *nic, const struct fw_wqe *msg, uint32_t offset,

@@ -269,7 +269,6 @@ static void tag_arrival_finish(struct fw_nic *nic, struct tag_arrival *a, enum h
 	    .sq_index = (uint32_t)a->offset,
 	};
 	enum hw_status reply_status = status;
-	struct hw_cqe canceled = cqe;
 	bool was_canceled = posted->canceled, report;
 
 	tag_arrival_cqe(a, &cqe);
@@ -291,12 +290,17 @@ static void tag_arrival_finish(struct fw_nic *nic, struct tag_arrival *a, enum h
 		tag_arrival_free(nic, a);
 	if (was_canceled && cqe.flags & HW_CQE_F_RELEASED) {
 		/* The cancellation of a buffer that served messages is its last completion. */
+		struct hw_cqe canceled = {
+		    .wr_id = cqe.wr_id,
+		    .qpn = qp->qpn,
+		    .status = HW_STATUS_WR_FLUSH_ERR,
+		    .opcode = HW_CQE_TRECV,
+		    .vendor_err = HW_VENDOR_ERR_CANCELED,
+		    .sq_index = cqe.sq_index,
+		    .flags = HW_CQE_F_RELEASED,
+		};
+
 		cqe.flags &= (uint8_t)~HW_CQE_F_RELEASED;
-		canceled.bytes = 0;
-		canceled.qpn = qp->qpn;
-		canceled.status = HW_STATUS_WR_FLUSH_ERR;
-		canceled.vendor_err = HW_VENDOR_ERR_CANCELED;
-		canceled.flags = HW_CQE_F_RELEASED;
 		tag_ep_complete(nic, ep, &cqe);
 		tag_ep_complete(nic, ep, &canceled);
 		return;

@@ -11,6 +11,10 @@
 #include "nic_fw/base/keyed.h"
 #include "nic_fw/tag/tag_match.h"
 
+enum {
+	NUMBERS_IN_LINE = 8, /* a power of two */
+};
+
 /* The bits that a receive does not compare. */
 static uint64_t ignored_bits(const struct tag_want *want)
 {
@@ -42,6 +46,7 @@ void tag_class_set(struct tag_class *cls, const struct tag_want *want)
 	cls->any_src = want->any_src;
 	cls->msg = want->key.msg;
 	cls->in_use = true;
+	cls->hashed = false;
 }
 
 struct tag_class *tag_class_find(struct tag_class *classes, uint32_t num,
@@ -88,13 +93,27 @@ static bool hook_has(struct tag_hook *hook, const struct tag_key *key)
 	       (cls->any_src || (own->src_ip == key->src_ip && own->src_qpn == key->src_qpn));
 }
 
-static struct fw_multi **bucket_of(struct tag_table *table, const struct tag_class *cls,
+/*
+ * The hash of the last key is kept: messages of one kind follow each other, and so do numbers, of
+ * which a group of eight has buckets of one cache line.
+ */
+static struct fw_multi **bucket_of(struct tag_table *table, struct tag_class *cls,
 				   const struct tag_key *key)
 {
 	uint64_t src = cls->any_src ? 0 : (uint64_t)key->src_ip << 32 | key->src_qpn;
-	uint64_t hash = fw_siphash(table->secret, key->tag & ~cls->ignore, src, cls->salt);
+	uint64_t tag = key->tag & ~cls->ignore, within = 0;
 
-	return &table->bucket[hash & (table->buckets - 1)];
+	if (cls->kind == TAG_CLASS_NUMBER) {
+		within = tag & (NUMBERS_IN_LINE - 1);
+		tag -= within;
+	}
+	if (!cls->hashed || cls->hashed_tag != tag || cls->hashed_src != src) {
+		cls->hash = fw_siphash(table->secret, tag, src, cls->salt);
+		cls->hashed_tag = tag;
+		cls->hashed_src = src;
+		cls->hashed = true;
+	}
+	return &table->bucket[(cls->hash ^ within) & (table->buckets - 1)];
 }
 
 static struct tag_hook *find_in(struct fw_multi *chain, const struct tag_class *cls,

@@ -90,6 +90,10 @@ struct tag_class {
 	bool in_use;
 	bool any_src;
 	bool msg;
+	bool hashed; /* the three below are valid */
+	uint64_t hashed_tag;
+	uint64_t hashed_src;
+	uint64_t hash;
 	/*
 	 * INDEX: it has the messages up to this one, tag_match.arrived itself for none; NULL: it
 	 * has all.
