@@ -253,6 +253,8 @@ static void both(struct tag_job *job, const char *mode, size_t bytes)
 	size_t room = bytes * WINDOW;
 	double us[RUNS];
 
+	/* Rank 0 alone has counted the messages of overlap and progress. */
+	MPI_Bcast(&job->seq, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
 	if (once) {
 		p.count = BUFFERS;
 		p.step = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
