@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # weftd in an emulated arm64 machine (Cortex-A72) with virtio cards, bound to uio_pci_generic with
-# hugepages and to vfio-pci behind an SMMUv3: what pci.sh does on each card. Then an arm64 and an
+# hugepages and to vfio-pci behind an SMMUv3: what pci.sh does on each card. The acts of `make run` on
+# the built-in switch. Then an arm64 and an
 # x86-64 machine with a card each on a cable: RD, TCP and ESP with every byte looked at, either of
 # them active, rping, perftest and a GOAL program with a rank on each. Emulation does not show the
 # processor's weak ordering: tests/int/barriers.sh is for that.
@@ -23,6 +24,12 @@ virtio='virtio-net-pci,disable-legacy=on'
 card_case arm_uio uio "$virtio,packed=on" "$large"
 card_case arm_vfio vfio "$virtio,iommu_platform=on" stats,wire_rx_interrupts
 card_case arm_e1000e uio e1000e
+
+if wanted arm_switch; then
+	# shellcheck disable=SC2086 # words
+	guest_start arm_switch "$run_acts" $machine_uio
+	guest_end arm_switch
+fi
 
 # Two machines: a and b are the ends of their cable.
 if wanted mixed; then

@@ -7,6 +7,8 @@
 #	guest.sh why			exit status 0, or a line that says why no guest can run here
 #	guest.sh kernel			loads the kernel and its modules once (70 MB) into the cache; for arm64 Debian's
 #					libraries and programs, too
+#	guest.sh noiommu		makes vfio for it that works without an IOMMU, which Debian's does not (140 MB
+#					are loaded once), or ends with a line that says why not; x86-64 alone
 #	guest.sh image FILE		makes the initial file system: weft's programs of WEFT_BIN, DPDK's
 #					drivers for emulated cards, modules, acts
 #	guest.sh run IMAGE CONSOLE ACTS [QEMU-OPTION]...
@@ -25,9 +27,10 @@ cache=${WEFT_NODES_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/weft-nodes}
 tool=$here/../interop/guest_tool.py
 arch=${GUEST_ARCH:-x86_64}
 host_tools="python3 cpio xz depmod ldd busybox readelf"
-modules="virtio_pci virtio_net vfio_pci vfio_iommu_type1 uio_pci_generic e1000 e1000e vmxnet3"
+modules="virtio_pci virtio_net vfio_pci vfio_iommu_type1 uio_pci_generic e1000 e1000e vmxnet3 8021q
+	tun bridge sch_ingress sch_multiq cls_flower act_skbedit act_gact"
 pmd_dir=
-pmds="bus_pci bus_vdev mempool_ring net_virtio net_e1000 net_vmxnet3 net_ring"
+pmds="bus_pci bus_vdev mempool_ring net_virtio net_e1000 net_vmxnet3 net_tap net_ring"
 programs="rping iperf3 ibv_rc_pingpong ib_send_lat ib_write_lat ib_read_lat"
 test_programs="mcast_prog mpa_sock rc_peer verbs_data goal_prog"
 strip=strip qemu=qemu-system-x86_64
@@ -42,7 +45,7 @@ if [ "$arch" = arm64 ]; then
 		ibverbs-providers"
 	arm_root=$cache/root
 	strip=aarch64-linux-gnu-strip qemu=qemu-system-aarch64
-	modules="virtio_pci virtio_net vfio_pci vfio_iommu_type1 uio_pci_generic"
+	modules="virtio_pci virtio_net vfio_pci vfio_iommu_type1 uio_pci_generic 8021q"
 	host_tools="$host_tools $strip"
 fi
 host_tools="$host_tools $qemu"
@@ -76,13 +79,14 @@ kernel_take()
 	PATH=$PATH:/sbin:/usr/sbin depmod -b "$1" "$2" 2>/dev/null
 	# shellcheck disable=SC2086 # words
 	STRIP=$strip python3 "$tool" modules "$1/lib/modules/$2" "$cache/mods" $modules
-	echo "$2" >"$cache/ready"
+	echo "$modules" >"$cache/ready"
 }
 
 kernel()
 {
 	local package version
-	[ ! -e "$cache/ready" ] || return 0
+	[ "$(cat "$cache/ready" 2>/dev/null)" != "$modules" ] || return 0
+	rm -f "$cache/ready" "$cache/noiommu.ko"
 	why || exit 1
 	rm -rf "$cache/mods"
 	mkdir -p "$cache/mods"
@@ -103,6 +107,30 @@ kernel()
 	python3 "$tool" vmlinux "$cache/kernel/boot/vmlinuz-$version" "$cache/vmlinux"
 	kernel_take "$cache/kernel" "$version"
 	rm -rf "$cache/kernel" "$cache"/*.deb
+}
+
+# Debian's kernel has no VFIO_NOIOMMU: its source's vfio, built with that against the kernel's headers.
+noiommu()
+{
+	local version source=linux-source-6.1 src=$cache/vfio headers
+	[ "$arch" = x86_64 ] || { echo "vfio without an IOMMU is built for x86-64 alone"; return 1; }
+	[ ! -e "$cache/noiommu.ko" ] || return 0
+	version=$(kernel_package)
+	version=${version#linux-image-}
+	headers=/usr/src/linux-headers-$version
+	[ -e "$headers/Makefile" ] || { echo "$headers is not there (tools/deps.sh interop)"; return 1; }
+	(cd "$cache" && apt-get download "$source" >"$cache/download.log" 2>&1) || { echo "$source cannot be loaded"; return 1; }
+	rm -rf "$src" && mkdir -p "$src"
+	dpkg-deb --fsys-tarfile "$cache/$source"_*.deb | tar -xOf - "./usr/src/$source.tar.xz" | xz -dc -T0 |
+		tar -xf - -C "$src" --strip-components=3 "$source/drivers/vfio"
+	rm -f "$cache/$source"_*.deb
+	sed -i '/^obj-/d' "$src/Makefile"
+	echo 'obj-m += vfio.o' >>"$src/Makefile"
+	make -C "$headers" M="$src" KCFLAGS=-DCONFIG_VFIO_NOIOMMU=1 modules >"$cache/vfio.log" 2>&1 ||
+		{ echo "vfio cannot be built, see $cache/vfio.log"; return 1; }
+	strip -g "$src/vfio.ko"
+	mv "$src/vfio.ko" "$cache/noiommu.ko"
+	rm -rf "$src"
 }
 
 # libraries FILE: the libraries that it loads, as lines with their place here and in the guest
@@ -198,7 +226,7 @@ image()
 		[ ! -e "$WEFT_INT/$file" ] || install_file "$WEFT_INT/$file" "$tree" weft/bin
 	done
 	for pmd in $pmds; do
-		file=$(compgen -G "$pmds_here/librte_$pmd.so.*.*")
+		file=$(compgen -G "$pmds_here/librte_$pmd.so.*.*") || continue
 		install_file "$file" "$tree" "${pmd_dir#/}"
 		ln -s "${file##*/}" "$tree$pmd_dir/$(basename "${file%.*}")"
 	done
@@ -211,6 +239,7 @@ image()
 	fi
 	mkdir -p "$tree/mods"
 	cp "$cache"/mods/* "$tree/mods/"
+	[ ! -e "$cache/noiommu.ko" ] || cp "$cache/noiommu.ko" "$tree/mods/vfio.ko"
 	install -m 755 "$here/guest_init.sh" "$tree/init"
 	install -m 755 "$here/guest_acts.sh" "$tree/acts"
 	echo root:x:0:0:root:/tmp:/bin/sh >"$tree/etc/passwd"
@@ -240,13 +269,14 @@ run()
 case ${1:-} in
 why) why ;;
 kernel) kernel ;;
+noiommu) noiommu ;;
 image) image "$2" ;;
 run)
 	shift
 	run "$@"
 	;;
 *)
-	echo "usage: guest.sh why | kernel | image FILE | run IMAGE CONSOLE ACTS [QEMU-OPTION]..." >&2
+	echo "usage: guest.sh why | kernel | noiommu | image FILE | run IMAGE CONSOLE ACTS [QEMU-OPTION]..." >&2
 	exit 2
 	;;
 esac

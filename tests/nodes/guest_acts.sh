@@ -36,11 +36,13 @@ wait_for()
 	done
 }
 
-# card N: the address of card N, on the first bus or behind a port of its own
+# card N: the address of card N, on the first bus, behind a bridge, or behind a port of its own
 card()
 {
 	if [ -e "/sys/bus/pci/devices/0000:00:1$1.0" ]; then
 		echo "0000:00:1$1.0"
+	elif [ -e "/sys/bus/pci/devices/0000:01:0$(($1 + 1)).0" ]; then
+		echo "0000:01:0$(($1 + 1)).0"
 	else
 		echo "0000:0$(($1 + 1)):00.0"
 	fi
@@ -78,6 +80,13 @@ bind()
 	say "bind $driver $*"
 }
 
+# vfio takes cards that are behind no IOMMU
+noiommu()
+{
+	echo 1 >/sys/module/vfio/parameters/enable_unsafe_noiommu_mode || fail 'the vfio of this kernel needs an IOMMU'
+	say noiommu
+}
+
 # The kernel's interface on the wire of the cards is 0000:00:18.0.
 kernel_up()
 {
@@ -85,6 +94,17 @@ kernel_up()
 	ip addr add "$1" dev "$name"
 	ip link set "$name" up
 	say "kernel has $1 on $name"
+}
+
+# kernel_vlan,N,ADDRESS: the same on a VLAN
+kernel_vlan()
+{
+	name=$(ls /sys/bus/pci/devices/0000:00:18.0/virtio*/net)
+	ip link set "$name" up
+	ip link add link "$name" name vlan"$1" type vlan id "$1" || fail 'no interface on a VLAN'
+	ip addr add "$2" dev vlan"$1"
+	ip link set vlan"$1" up
+	say "kernel has $2 on vlan$1"
 }
 
 # first,N: the first card's address is 10.9.0.N
@@ -98,7 +118,14 @@ first()
 cores=1
 cores()
 {
-	cores=$1
+	cores=$(echo "$*" | tr ' ' ,)
+}
+
+# vlan,N: of the cards' NICs
+vlan=
+vlan()
+{
+	vlan=,vlan=$1
 }
 
 # weftd,OPTION...: a NIC on each card that is bound, .1 and .2; further options
@@ -109,16 +136,30 @@ weftd()
 		[ -e "/sys/bus/pci/devices/$(card $n)" ] || continue
 		driver=$(readlink "/sys/bus/pci/devices/$(card $n)/driver" | sed 's,.*/,,')
 		case $driver in
-		vfio-pci | uio_pci_generic) ports="$ports --port pci:$(card $n) --ip 10.9.0.$((n + first))/24" ;;
+		vfio-pci | uio_pci_generic) ports="$ports --port pci:$(card $n)$vlan --ip 10.9.0.$((n + first))/24" ;;
 		esac
 	done
 	# shellcheck disable=SC2086 # words
+	begin_weftd $ports --cores $cores "$@"
+	say "weftd $*"
+}
+
+begin_weftd()
+{
 	: >$log/weftd
-	/weft/bin/weftd $ports --cores $cores "$@" >$log/weftd 2>&1 &
+	/weft/bin/weftd "$@" >$log/weftd 2>&1 &
 	weftd=$!
 	wait_for 120 'weftd is ready' ready
 	grep -v '^weftd: ready' $log/weftd
-	say "weftd $*"
+}
+
+# switch,N,OPTION...: weftd with N NICs on the built-in switch, 10.9.0.1 and so on, by its own defaults
+switch()
+{
+	nics=$1
+	shift
+	begin_weftd --nics "$nics" --subnet 10.9.0.0/24 "$@"
+	say "switch with $nics NICs $*"
 }
 
 ready()
@@ -221,6 +262,25 @@ has()
 	command -v "$1" >/dev/null || { say "no $1"; return 1; }
 }
 
+# no_ping,ADDRESS: it does not answer the kernel's interface
+no_ping()
+{
+	busybox ping -c 2 -W 5 "$1" >$log/ping && fail "an answer from $1"
+	say "no_ping $1"
+}
+
+# mtu,N: of both NICs, while weftd runs; large pings show that it holds
+mtu()
+{
+	for n in 0 1; do
+		weftctl mtu weft$n "$1" >$log/mtu 2>&1 || fail "weftctl mtu weft$n $1 ended with $?"
+	done
+	weftctl list >/tmp/list
+	[ "$(grep -cw "$1" /tmp/list)" -ge 2 ] || fail "weftctl list shows no MTU of $1"
+	cat /tmp/list
+	say "mtu $1"
+}
+
 # Both directions: every byte of the pings is looked at (-V, -c); perftest does not look at its own.
 rping()
 {
@@ -270,6 +330,85 @@ goal()
 	done
 	rm -f $log/goal
 	say goal
+}
+
+# taps,OPTION...: weftd with a NIC on each of two taps that a bridge of the kernel joins
+taps()
+{
+	mkdir -p /dev/net
+	[ -e /dev/net/tun ] || mknod /dev/net/tun c 10 200
+	ip link add name wbr type bridge || fail 'no bridge'
+	ip link set wbr up
+	begin_weftd --port tap:wtap0 --ip 10.9.0.1/24 --port tap:wtap1 --ip 10.9.0.2/24 --cores $cores "$@"
+	for n in 0 1; do
+		brctl addif wbr wtap$n || fail "no bridge for wtap$n"
+		ip link set wtap$n up
+	done
+	say "taps $*"
+}
+
+# Prints what the device said to rules, and how many frames came to another shard.
+rules()
+{
+	grep -i 'rule' $log/weftd
+	weftctl stats weft0 --per-shard | grep -E 'port_rx_(frames|passed)'
+	say rules
+}
+
+# loop,WORD...: both ends in one process
+loop()
+{
+	timeout 400 weft-bench loop "$@" --timeout 120 --device weft0 --device2 weft1 >$log/loop 2>&1 ||
+		fail "weft-bench loop $* ended with $?"
+	say "loop $*"
+}
+
+# Three processes on other NICs add to one counter: no value comes twice.
+counter()
+{
+	: >$log/counter
+	timeout 400 weft-bench counter --clients 3 --timeout 120 --device weft0 --server --port 1200 >$log/counter 2>&1 &
+	server=$! clients=
+	wait_for 60 'weft-bench listens' grep -q 'listening on port' $log/counter
+	for n in 1 2 3; do
+		timeout 400 weft-bench counter --iters 100 --timeout 120 --device weft$n --connect 127.0.0.1 --port 1200 \
+			>$log/counter.$n 2>&1 &
+		clients="$clients $!"
+	done
+	for client in $clients; do
+		wait "$client" || fail "weft-bench counter ended with $?"
+	done
+	wait $server || fail "weft-bench counter --server ended with $?"
+	rm -f $log/counter*
+	say counter
+}
+
+# file,BYTES: moved from the first NIC to the second
+file()
+{
+	head -c "$1" /dev/urandom >/tmp/sent
+	: >$log/file.s
+	timeout 400 weft-bench file --timeout 120 --recv /tmp/received --device weft1 --server --port 1200 >$log/file.s 2>&1 &
+	server=$!
+	wait_for 60 'weft-bench listens' grep -q 'listening on port' $log/file.s
+	timeout 400 weft-bench file --timeout 120 --send /tmp/sent --device weft0 --connect 127.0.0.1 --port 1200 >$log/file.c 2>&1 ||
+		fail "weft-bench file ended with $?"
+	wait $server || fail "weft-bench file --server ended with $?"
+	cmp /tmp/sent /tmp/received || fail 'the file is not the one that was sent'
+	rm -f $log/file.*
+	say "file $1"
+}
+
+# collectives,RANKS: over four NICs, every byte looked at
+collectives()
+{
+	for words in barrier 'bcast --bytes 65536' 'allreduce --bytes 8' 'allreduce --bytes 65536'; do
+		# shellcheck disable=SC2086 # words
+		timeout 400 goal-run --coll $words --ranks "$1" --device weft0,weft1,weft2,weft3 --timeout 200000 >$log/coll 2>&1 ||
+			fail "goal-run --coll $words --ranks $1 ended with $?"
+	done
+	rm -f $log/coll
+	say "collectives $1"
 }
 
 # Five datagrams to a group: the second card has to let them in, as its filter is set.
@@ -435,6 +574,28 @@ unplugged()
 	wait_for 60 'weftctl list after the removal' weftctl list
 	wait_for 60 'weftctl stats after the removal' weftctl stats weft0 --nonzero
 	say "unplugged $1"
+}
+
+# link,N,up|down: the host plugs a cable in or out (it waits for the line "host: ..."), weftd sees it
+link()
+{
+	echo "host: link $1 $2"
+	wait_for 120 "the link of weft$1 is $2" link_is "$1" "$2"
+	say "link $1 $2"
+}
+
+link_is()
+{
+	weftctl list >/tmp/list && grep "^weft$1 " /tmp/list | grep -qw "$2"
+}
+
+# held,N: a program has the card's vfio group open
+held()
+{
+	group=$(readlink "/sys/bus/pci/devices/$(card "$1")/iommu_group" | sed 's,.*/,,')
+	# shellcheck disable=SC2094 # it only holds it
+	sleep 1000 <>"/dev/vfio/$group" &
+	say "held $1, group $group"
 }
 
 ports()

@@ -19,8 +19,16 @@ data='bench,bw,--qp,rd,--size,16K,--iters,20,--window,4 bench,lat,--qp,rd,--iter
 	bench,bw,--qp,rc-esp,--size,16K,--iters,10,--window,2 back,bw,--qp,rd,--size,16K,--iters,20,--window,4
 	back,bw,--qp,rc-tcp,--size,16K,--iters,20,--window,4 back,bw,--qp,rc-esp,--size,16K,--iters,10,--window,2
 	rping pingpong perftest verbs goal groups linux_tcp sockets sockets,-R'
+brief='bench,bw,--qp,rd,--size,16K,--iters,20,--window,4 bench,bw,--qp,rc-tcp,--size,16K,--iters,20,--window,4
+	back,bw,--qp,rd,--size,16K,--iters,20,--window,4 rping goal'
 large='stop hugepages,180 weftd,--mtu,9000 list bench,bw,--qp,rd,--size,64K,--iters,10,--window,2
-	bench,bw,--qp,rc-tcp,--size,64K,--iters,10,--window,2'
+	bench,bw,--qp,rc-tcp,--size,64K,--iters,10,--window,2 mtu,1400 bench,bw,--qp,rd,--size,64K,--iters,10,--window,2'
+# The acts of `make run`, on the built-in switch, with the runners of weftd's defaults.
+run_acts='switch,4 list loop,lat,--qp,rd,--iters,100 loop,lat,--qp,ud,--iters,100 loop,rate,--qp,rd,--iters,500
+	loop,rate,--qp,ud,--iters,500 bench,lat,--qp,rd,--iters,50,--warmup,5 bench,lat,--qp,ud,--iters,50,--warmup,5
+	bench,lat,--qp,rd,--op,read,--iters,50,--warmup,5 bench,bw,--qp,rd,--op,write,--size,1M,--iters,5,--window,2
+	bench,bw,--qp,rd,--op,read,--size,1M,--iters,5,--window,2 counter rping sockets sockets,-R
+	collectives,4 collectives,16 goal stop switch,2,--mtu,1500,--loss,1 file,2000000 stop'
 pings='kernel_up,10.9.0.9/24 ping,10.9.0.1 ping,10.9.0.2'
 virtio='virtio-net-pci'
 
@@ -55,7 +63,7 @@ guest_image()
 cards()
 {
 	printf '%s ' -netdev hubport,id=h0,hubid=0 -netdev hubport,id=h1,hubid=0 -netdev hubport,id=h2,hubid=0 \
-		-device "$1,netdev=h0,addr=10,romfile=" -device "$1,netdev=h1,addr=11,romfile=,mac=52:54:00:12:34:99" \
+		-device "$1,id=c0,netdev=h0,addr=10,romfile=" -device "$1,id=c1,netdev=h1,addr=11,romfile=,mac=52:54:00:12:34:99" \
 		-device "$virtio,netdev=h2,addr=18,romfile=,mac=52:54:00:12:34:77"
 }
 
@@ -77,6 +85,19 @@ guest_start()
 	: >"$WEFT_TMP/$name.console"
 	# shellcheck disable=SC2086 # words
 	spawn "$name" $guest_ns tests/nodes/guest.sh run "$WEFT_TMP/image.$GUEST_ARCH" "$WEFT_TMP/$name.console" "$(echo $acts)" "$@"
+}
+
+# host_does NAME LINE COMMAND: when the guest prints the line, QEMU gets the command (QMP at $WEFT_TMP/NAME.qmp)
+host_does()
+{
+	until dead "$1" || guest_said "$1" "^host: $2"; do sleep 0.5; done
+	dead "$1" || printf '{"execute": "qmp_capabilities"}\n%s\n' "$3" |
+		timeout 60 socat -t 5 - "UNIX-CONNECT:$WEFT_TMP/$1.qmp" >>"$WEFT_TMP/$1.qmp.out"
+}
+
+qmp()
+{
+	printf '%s ' -qmp "unix:$WEFT_TMP/$1.qmp,server=on,wait=off"
 }
 
 # guest_end NAME: waits while it goes on; all of its acts must have passed
@@ -115,7 +136,7 @@ wanted()
 	return 1
 }
 
-# card_case NAME uio|vfio DEVICE ACTS...: further acts behind those that every card has
+# card_case NAME uio|vfio|noiommu DEVICE ACTS...: further acts behind those that every card has
 card_case()
 {
 	local name=$1 how=$2 device=$3 bind
@@ -127,6 +148,7 @@ card_case()
 		set -- stats,wire_polled_idle "$@"
 		;;
 	vfio) bind='bind,vfio-pci,0,1' ;;
+	noiommu) bind='hugepages,100 noiommu bind,vfio-pci,0,1' how=uio ;;
 	esac
 	local machine=machine_$how
 	# shellcheck disable=SC2086,SC2046 # words

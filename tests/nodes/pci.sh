@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # weftd on PCI cards by DPDK's drivers, in an emulated machine (guest.sh): each kind of card that QEMU
-# has and DPDK drives, bound to uio_pci_generic (hugepages) and to vfio-pci behind an emulated IOMMU
-# (ordinary memory). Two cards and an interface of the kernel are on one Ethernet in there: pings of
+# has and DPDK drives, bound to uio_pci_generic (hugepages), to vfio-pci behind an emulated IOMMU
+# (ordinary memory) and to vfio-pci without one. Two cards and an interface of the kernel are on one Ethernet in there: pings of
 # the kernel, data over RD, TCP and ESP from card to card with every byte looked at, rping, pings of
 # libibverbs and perftest, iperf3 over sockets in both directions, a GOAL program, large packets,
 # counters of drivers, cards that cannot be used, and one that is taken out.
@@ -14,6 +14,10 @@
 
 . tests/int/lib.sh
 . tests/nodes/lib.sh
+without_iommu=
+if wanted virtio_noiommu || wanted e1000e_noiommu; then
+	without_iommu=$(tests/nodes/guest.sh kernel && tests/nodes/guest.sh noiommu) && without_iommu=
+fi
 guest_image x86_64
 guest_arch x86_64
 
@@ -30,7 +34,9 @@ virtio_iommu="$virtio,disable-legacy=on,iommu_platform=on"
 
 card_case virtio_split uio $virtio
 card_case virtio_packed uio "$virtio,packed=on,disable-legacy=on,mq=on,vectors=6" "$large"
+card_case virtio_legacy uio "$virtio,disable-modern=on"
 card_case e1000 uio e1000
+card_case e1000_82545em uio e1000-82545em
 card_case e1000e uio e1000e "$large"
 card_case vmxnet3 uio vmxnet3 "$large"
 # Receive interrupts come from virtio, so that an idle weftd need not look; e1000e's go astray.
@@ -38,6 +44,14 @@ card_case virtio_vfio vfio "$virtio_iommu" stats,wire_rx_interrupts
 card_case virtio_packed_vfio vfio "$virtio_iommu,packed=on" stats,wire_rx_interrupts "$large"
 card_case e1000e_vfio vfio e1000e stats,wire_polled_idle "$large"
 card_case vmxnet3_vfio vfio vmxnet3
+
+# vfio without an IOMMU: another way to the same cards.
+if [ -z "$without_iommu" ]; then
+	data=$brief card_case virtio_noiommu noiommu $virtio stats,wire_rx_interrupts
+	data=$brief card_case e1000e_noiommu noiommu e1000e
+else
+	say "left out: vfio without an IOMMU: $without_iommu"
+fi
 
 # Two queues for two shards: QEMU has several queues of taps alone, and spreads frames by the hash that
 # the driver sets (RSS).
@@ -61,6 +75,17 @@ if wanted virtio_queues; then
 	tr -d '\r' <"$WEFT_TMP/virtio_queues.console" | grep -E 'a queue for each|card_[rt]x_q._good_packets' | sort -u
 fi
 
+# Rules by which a device brings frames to the queue of their shard (rte_flow): no emulated card takes
+# any, DPDK's tap gives them to the kernel, which needs cls_flower: two for UDP ports, one for ESP.
+if wanted flows; then
+	guest_start flows "cores,0:io,1:coll taps,--verbose logged,for.each.of.2.shards..3.rules list
+		bench,bw,--qp,rd,--size,16K,--iters,20,--window,4 bench,bw,--qp,rd,--size,16K,--iters,20,--window,4
+		bench,bw,--qp,rc-tcp,--size,16K,--iters,20,--window,4 back,bw,--qp,rc-esp,--size,16K,--iters,10,--window,2
+		goal stats,port_rx_frames rules stop" $machine_uio
+	guest_end flows
+	tr -d '\r' <"$WEFT_TMP/flows.console" | grep -E 'a queue for each|rule' | sort -u
+fi
+
 if wanted refusals; then
 	# shellcheck disable=SC2086,SC2046 # words
 	guest_start refusals "ports
@@ -76,15 +101,83 @@ if wanted refusals; then
 	guest_end refusals
 fi
 
+# A card behind an IOMMU is kept from weftd by another program, and by another card of its group that
+# the kernel drives.
+if wanted refusals_vfio; then
+	# shellcheck disable=SC2086,SC2046 # words
+	guest_start refusals_vfio "bind,vfio-pci,0 ports
+		refused,IOMMU.group.*also.has,--port,pci:01:01.0,--ip,10.9.0.1/24
+		bind,vfio-pci,1 held,0
+		refused,another.program.has.it.open,--port,pci:01:01.0,--ip,10.9.0.1/24" \
+		$machine_vfio -netdev hubport,id=h0,hubid=0 -netdev hubport,id=h1,hubid=0 -device pcie-pci-bridge,id=b0,addr=1c \
+		-device e1000,netdev=h0,bus=b0,addr=1,romfile= -device e1000,netdev=h1,bus=b0,addr=2,romfile=,mac=52:54:00:12:34:99
+	guest_end refusals_vfio
+fi
+
+# The link of a card goes and comes, as weftd sees it; frames that were sent meanwhile are sent again.
+for device in e1000e vmxnet3 $virtio; do
+	name=link_${device%%-*}
+	wanted link || wanted "$name" || continue
+	# shellcheck disable=SC2086,SC2046 # words
+	guest_start "$name" "hugepages,100 bind,uio_pci_generic,0,1 weftd list kernel_up,10.9.0.9/24 ping,10.9.0.1 link,0,down
+		no_ping,10.9.0.1 ping,10.9.0.2 link,0,up ping,10.9.0.1 bench,bw,--qp,rd,--size,16K,--iters,20,--window,4 stop" \
+		$machine_uio $(cards "$device") $(qmp "$name")
+	host_does "$name" 'link 0 down' '{"execute": "set_link", "arguments": {"name": "c0", "up": false}}'
+	host_does "$name" 'link 0 up' '{"execute": "set_link", "arguments": {"name": "c0", "up": true}}'
+	guest_end "$name"
+done
+
+# NICs on a VLAN with the kernel's interface on it; those of another VLAN do not answer.
+for device in e1000e vmxnet3 $virtio; do
+	name=vlan_${device%%-*}
+	wanted vlan || wanted "$name" || continue
+	# shellcheck disable=SC2086,SC2046 # words
+	guest_start "$name" "hugepages,100 bind,uio_pci_generic,0,1 vlan,5 weftd list kernel_vlan,5,10.9.0.9/24 ping,10.9.0.1 ping,10.9.0.2
+		bench,bw,--qp,rd,--size,16K,--iters,20,--window,4 bench,bw,--qp,rc-tcp,--size,16K,--iters,20,--window,4
+		bench,bw,--qp,rc-esp,--size,16K,--iters,10,--window,2 back,bw,--qp,rc-tcp,--size,16K,--iters,20,--window,4
+		goal groups linux_tcp stop vlan,6 weftd list no_ping,10.9.0.1 bench,bw,--qp,rd,--size,16K,--iters,20,--window,4 stop" \
+		$machine_uio $(cards "$device")
+	guest_end "$name"
+	tr -d '\r' <"$WEFT_TMP/$name.console" | grep -E 'weft0: card'
+done
+
 if wanted unplug; then
 	# shellcheck disable=SC2086,SC2046 # words
 	guest_start unplug "bind,vfio-pci,0,1 weftd list unplugged,1 kernel_up,10.9.0.9/24 ping,10.9.0.1 stop" $machine_vfio $(cards_behind_ports e1000e) \
-		-qmp "unix:$WEFT_TMP/qmp,server=on,wait=off"
-	until dead unplug || guest_said unplug '^host: unplug 1'; do sleep 0.5; done
-	dead unplug || printf '{"execute": "qmp_capabilities"}\n{"execute": "device_del", "arguments": {"id": "c1"}}\n' |
-		timeout 60 socat -t 5 - "UNIX-CONNECT:$WEFT_TMP/qmp" >"$WEFT_TMP/qmp.out"
+		$(qmp unplug)
+	host_does unplug 'unplug 1' '{"execute": "device_del", "arguments": {"id": "c1"}}'
 	guest_end unplug
 fi
+
+# again COMMAND...: until the guest is there, too
+again()
+{
+	local left=60
+	until timeout 600 $guest_ns "$@" >"$WEFT_TMP/again.out" 2>&1; do
+		left=$((left - 1))
+		[ $left -gt 0 ] || { cat "$WEFT_TMP/again.out"; return 1; }
+		sleep 2
+	done
+	say "ok: host: $*"
+}
+
+# host_side NAME: what the host does with the guest, in the order of its acts
+host_side()
+{
+	again ping -c 3 10.9.0.1 || return
+	again "$WEFT_INT/mpa_sock" listen 10.9.0.9 7300 -s 5000 -n 30 -d both || return
+	again "$WEFT_INT/mpa_sock" connect 10.9.0.1 7301 -s 5000 -n 30 -d both || return
+	in_ns=$guest_ns weftd_start host --port wt --ip 10.9.0.3/24
+	for words in "$rd" "$tcp"; do
+		# shellcheck disable=SC2046 # words
+		again "$WEFT_BIN/weft-bench" $(echo "$words" | tr , ' ') --timeout 300 --device weft0 --connect 10.9.0.1 --port 1300 || return
+	done
+	for words in "$rd" "$tcp"; do
+		# shellcheck disable=SC2046 # words
+		again "$WEFT_BIN/weft-bench" $(echo "$words" | tr , ' ') --timeout 300 --device weft0 --server --port 1300 || return
+	done
+	weftd_stop host
+}
 
 # Linux's software iWARP in a guest of its own (tests/interop/guest.sh) as the peer of a card: rping,
 # perftest, and rc_peer, which looks at every byte; either of them active.
@@ -160,6 +253,29 @@ if wanted siw && reason=$($siw_guest why) && [ -x "$WEFT_INT/lossy_wire" ] && [ 
 	kill9 wire
 elif wanted siw; then
 	say "left out: siw as the peer: ${reason:-no programs of tests/interop}"
+fi
+
+# The host itself at the other end of a tap: its TCP (mpa_sock) with RC over TCP, and a weftd of its
+# own on the same interface by AF_XDP or AF_PACKET.
+if wanted host; then
+	netns_add host
+	ns=$(unique host)
+	guest_ns="ip netns exec $ns"
+	$guest_ns ip tuntap add dev wt mode tap && ip -n "$ns" addr add 10.9.0.9/24 dev wt && ip -n "$ns" link set wt up || die 'no tap'
+	rd=bw,--qp,rd,--size,16K,--iters,20,--window,4
+	tcp=bw,--qp,rc-tcp,--size,16K,--iters,20,--window,4
+	for device in e1000e vmxnet3 $virtio; do
+		name=host_${device%%-*}
+		# shellcheck disable=SC2086 # words
+		guest_start "$name" "hugepages,80 bind,uio_pci_generic,0 weftd list
+			there,rc_peer,connect,10.9.0.9,7300,-s,5000,-n,30,-d,both here,rc_peer,listen,10.9.0.1,7301,-s,5000,-n,30,-d,both
+			serve,$rd serve,$tcp client,10.9.0.3,$rd client,10.9.0.3,$tcp stop" $machine_uio \
+			-netdev tap,id=h0,ifname=wt,script=no,downscript=no,vhost=off,vnet_hdr=off -device "$device,netdev=h0,addr=10,romfile="
+		until dead "$name" || guest_said "$name" '^act: list'; do sleep 0.5; done
+		dead "$name" || { host_side "$name" || guest_failed "$name" 'the host fails'; }
+		guest_end "$name"
+	done
+	guest_ns=
 fi
 
 # Two machines with cards of different kinds: a and b are the ends of their cable.
