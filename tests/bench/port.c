@@ -12,6 +12,7 @@
 
 #include "nic_fw/base/crc32c.h"
 #include "nic_fw/fw_nic.h"
+#include "tests/bench/loan.h"
 
 void (*bench_on_fail)(void);
 
@@ -55,12 +56,14 @@ static void *copy_of(const void *data, uint32_t bytes)
 
 /* ---- frames for the NIC ------------------------------------------------------------------ */
 
-void bench_port_put(struct bench_port *port, const void *frame, uint32_t bytes, uint64_t due_ns)
+/* The copy of the frame in the inbox; NULL: it is lost. */
+static struct bench_frame *put(struct bench_port *port, const void *frame, uint32_t bytes,
+			       uint64_t due_ns)
 {
 	uint32_t i;
 
 	if (port->dead || (port->inbox_max && port->inbox_count >= port->inbox_max))
-		return;
+		return NULL;
 	if (port->inbox_count == port->inbox_size) {
 		port->inbox_size = port->inbox_size ? 2 * port->inbox_size : 64;
 		port->inbox = realloc(port->inbox, port->inbox_size * sizeof(port->inbox[0]));
@@ -74,6 +77,20 @@ void bench_port_put(struct bench_port *port, const void *frame, uint32_t bytes, 
 					      .flags = port->rx_flags,
 					      .piece = port->piece,
 					      .due_ns = due_ns};
+	return &port->inbox[i];
+}
+
+void bench_port_put(struct bench_port *port, const void *frame, uint32_t bytes, uint64_t due_ns)
+{
+	(void)put(port, frame, bytes, due_ns);
+}
+
+void bench_port_lend(struct bench_port *port, const struct bench_frame *frame, uint64_t due_ns)
+{
+	struct bench_frame *slot = put(port, frame->b, frame->n, due_ns);
+
+	if (slot)
+		slot->loan = frame->loan;
 }
 
 static void forget(struct bench_port *port, uint32_t n)
@@ -102,6 +119,15 @@ void bench_segment(const struct bench_frame *frame, struct fw_rx_frame *rx)
 	rx->bytes = frame->n;
 	rx->flags = frame->flags;
 	rx->cookie = held;
+	if (frame->loan.num) {
+		bench_loan_pieces(frame, rx);
+		/* The pieces are not this port's to free. */
+		held->seg[0] = (uint8_t *)(uintptr_t)rx->seg[0].data;
+		if (rx->num_seg > frame->loan.num + 1)
+			held->seg[1] = (uint8_t *)(uintptr_t)rx->seg[rx->num_seg - 1].data;
+		held->num = 2;
+		return;
+	}
 	do {
 		uint32_t n = frame->n - at;
 
@@ -140,6 +166,7 @@ static uint32_t rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 	for (i = 0; i < n && i < port->inbox_count; i++) {
 		if (port->now_ns && port->inbox[i].due_ns > *port->now_ns)
 			break;
+		bench_loan_spoil(&port->inbox[i]);
 		bench_segment(&port->inbox[i], &frames[i]);
 		free(port->inbox[i].b);
 	}
@@ -362,6 +389,8 @@ static int send_frame(struct bench_port *port, const struct fw_tx_frame *tx)
 	}
 	BENCH_CHECK((uint32_t)bytes == frame.n, "a frame of %d bytes says %u", bytes, frame.n);
 	port->frames_sent++;
+	if (port->lends)
+		bench_loan_take(port, tx, &frame);
 	if (port->sent)
 		port->sent(port, &frame);
 	else
@@ -390,6 +419,7 @@ static void tx_settle(void *ctx)
 
 	port->settles++;
 	port->settled = port->frames_sent;
+	bench_loan_settle(port);
 }
 
 static uint32_t tx_room(void *ctx)

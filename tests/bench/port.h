@@ -22,6 +22,7 @@ enum {
 	BENCH_CLIENTS = 16,      /* clients with an interrupt counter each */
 	BENCH_LATE_BYTES = 9216, /* of a write that is carried out later */
 	BENCH_UNMAPS = 16,
+	BENCH_CRCS = 8, /* of a frame whose CRC32Cs nobody needs */
 };
 
 /* fw_config.hash_secret: any, the same in each run. */
@@ -47,6 +48,14 @@ struct bench_frame {
 	uint32_t flags;  /* as sent, FW_TX_*; as received, FW_RX_* */
 	uint32_t piece;  /* bytes of each received segment after the headers; 0: one segment */
 	uint64_t due_ns; /* when it may be received */
+	/* Of ports that lend (tests/bench/loan.h). */
+	struct bench_loan {
+		struct bench_port *lender; /* NULL: the frame was put in, or its sums count */
+		uint16_t num_crcs, csum_at;
+		uint16_t crc_at[BENCH_CRCS];
+		uint32_t at, num; /* pieces in memory of processes, from byte `at` on; 0: none */
+		struct fw_rx_seg piece[FW_TX_SEGS_MAX];
+	} loan;
 };
 
 struct bench_wire;
@@ -60,6 +69,7 @@ struct bench_port {
 	uint32_t inbox_max;    /* frames beyond are lost; 0: it grows */
 	uint32_t piece;        /* of frames put into the inbox from now on */
 	uint32_t rx_flags;     /* likewise */
+	bool lends;            /* as a port of weftd's switch does: loan.h */
 	uint32_t tx_room;      /* frames that tx_burst() still takes; UINT32_MAX: no end */
 	uint32_t max_bytes;    /* of a frame; 0: any */
 	bool host_fault;       /* memory of processes does not exist */
@@ -121,6 +131,8 @@ void bench_port_free(struct bench_port *port);
 struct fw_port bench_port_table(struct bench_port *port);
 /* Copies a frame into the inbox, after those that are due before or at the same time. */
 void bench_port_put(struct bench_port *port, const void *frame, uint32_t bytes, uint64_t due_ns);
+/* Likewise, with the loan of a frame that a port sent. */
+void bench_port_lend(struct bench_port *port, const struct bench_frame *frame, uint64_t due_ns);
 /* Removes frame i of the inbox. */
 void bench_port_drop(struct bench_port *port, uint32_t i);
 

@@ -21,6 +21,7 @@ static void keep(struct bench_wire *wire, const struct bench_frame *frame)
 
 	BENCH_CHECK(wire->num_kept <= BENCH_KEPT, "more frames are kept than BENCH_KEPT");
 	*kept = *frame;
+	kept->loan = (struct bench_loan){0};
 	kept->b = malloc(frame->n);
 	BENCH_CHECK(kept->b, "no memory");
 	memcpy(kept->b, frame->b, frame->n);
@@ -50,7 +51,7 @@ static void carry(struct bench_wire *wire, uint32_t from, uint32_t to, struct be
 		keep(wire, frame);
 		/* fall through */
 	case BENCH_PASS:
-		bench_port_put(port, frame->b, frame->n, due_ns);
+		bench_port_lend(port, frame, due_ns);
 		break;
 	case BENCH_KEEP:
 		keep(wire, frame);

@@ -27,6 +27,7 @@ void ends_check_memory(void)
 	uint32_t e;
 
 	for (e = 0; e < 2; e++) {
+		world_open_memory(&w->proc[e]);
 		check(w->proc[e].mem, E_ALL_AT + E_ALL_BYTES, E_LOCAL_AT);
 		check(w->proc[e].mem, E_LOCAL_AT + E_LOCAL_BYTES, W_MEM_BYTES);
 	}

@@ -188,6 +188,7 @@ static void step_port(const struct rec *r)
 		break;
 	case 3:
 		w->nic[e].port.piece = r->c;
+		w->nic[e].port.lends = r->x & 1;
 		break;
 	default:
 		if (w->proc[e].attached)
@@ -431,6 +432,8 @@ void fuzz_frames(const uint8_t *data, size_t bytes)
 	memcpy(program, data, n * sizeof(program[0]));
 	ends = begun;
 	memset(&forged, 0, sizeof(forged));
+	/* Every second program begins with borrowed frames, so that all that is kept meets both. */
+	world_lend(n & 1);
 	for (i = 0; i < n; i++) {
 		i += run_step(&program[i], n - 1 - i);
 		ends_poll();

@@ -106,6 +106,7 @@ static void step_fault(uint32_t e, const struct rec *r)
 		break;
 	case 1:
 		w->nic[e].port.piece = r->c;
+		w->nic[e].port.lends = r->x & 1;
 		break;
 	default:
 		w->nic[e].port.tx_room = r->c;
@@ -298,6 +299,8 @@ void fuzz_host(const uint8_t *data, size_t bytes)
 	for (i = 0; i < n * sizeof(program[0]); i++)
 		secret = (secret ^ data[i]) * 16777619u;
 	good_start(secret);
+	/* Every second program begins with borrowed frames, so that all that is kept meets both. */
+	world_lend(n & 1);
 	for (i = 0; i < n; i++) {
 		i += run_step(&program[i], n - 1 - i);
 		good_poll();

@@ -23,6 +23,7 @@ void proc_attach(struct w_proc *p, uint32_t nic)
 
 	p->nic = nic;
 	world_fresh_bar(p);
+	world_open_memory(p);
 	W_CHECK(!fw_client_attach(fw_of(p), &params, &p->client, &attach), "attach failed");
 	p->attached = true;
 }
@@ -47,6 +48,7 @@ void proc_detach(struct w_proc *p)
 			fw_poll(w->nic[p->nic].fw, w->wire.now_ns, 0);
 	p->attached = false;
 	ASAN_POISON_MEMORY_REGION(p->bar, W_BAR_BYTES);
+	world_close_memory(p);
 }
 
 static bool answered(void)

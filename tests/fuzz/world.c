@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tests/fuzz/heap.h"
+#include "tests/bench/loan.h"
 #include "tests/bench/pool.h"
 
 enum {
@@ -171,6 +172,8 @@ static void mem_unmap(void *ctx, uint32_t client, void *mapping)
 
 	W_CHECK(p && mapping == p->mem, "a mapping was given back that nobody gave");
 	W_CHECK(nic->maps_given--, "a mapping was given back twice");
+	W_CHECK(!bench_loan_reaches(&nic->port, mapping, W_MEM_BYTES),
+		"a mapping was given back that a frame under way reads");
 }
 
 /* Bytes that the kept world has not touched are zero: cheaper than to write zeroes. */
@@ -306,6 +309,24 @@ void world_fresh_bar(struct w_proc *p)
 	memset(p->bar, 0, p->bar_kept);
 }
 
+void world_lend(bool lends)
+{
+	uint32_t i;
+
+	for (i = 0; i < W_NICS; i++)
+		w->nic[i].port.lends = lends;
+}
+
+void world_close_memory(struct w_proc *p)
+{
+	ASAN_POISON_MEMORY_REGION(p->mem, W_MEM_BYTES);
+}
+
+void world_open_memory(struct w_proc *p)
+{
+	ASAN_UNPOISON_MEMORY_REGION(p->mem, W_MEM_BYTES);
+}
+
 static void each_pool(void (*fn)(struct fw_pool *pool))
 {
 	uint32_t i;
@@ -377,8 +398,10 @@ void world_reset(void)
 	each_pool(bench_pool_unpoison);
 	for (i = 0; i < W_NICS; i++)
 		heap_open(w->nic[i].fw->goal.heap.base, w->nic[i].fw->goal.heap.buddy.high);
-	for (i = 0; i < W_PROCS; i++)
+	for (i = 0; i < W_PROCS; i++) {
 		ASAN_UNPOISON_MEMORY_REGION(w->proc[i].bar, W_BAR_BYTES);
+		world_open_memory(&w->proc[i]);
+	}
 	W_CHECK(!madvise(w, region_bytes, MADV_DONTNEED), "the region cannot be reset");
 	each_pool(poison_free);
 	for (i = 0; i < W_NICS; i++)

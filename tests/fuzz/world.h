@@ -103,6 +103,11 @@ uint32_t world_poll(uint32_t nic);
 void world_settle(void);
 /* Runs for this time, from event to event; stops early when done returns true. */
 void world_run(uint64_t ns, bool (*done)(void));
+/* Whether frames are sent as between NICs of weftd's switch: tests/bench/loan.h. */
+void world_lend(bool lends);
+/* The memory of a process that is gone may not be touched, until it is opened again. */
+void world_close_memory(struct w_proc *p);
+void world_open_memory(struct w_proc *p);
 /* Zeroes the BAR of a process that attaches again. */
 void world_fresh_bar(struct w_proc *p);
 /* Asserts that nothing is left in either NIC once streams have ended; all clients must be gone. */
