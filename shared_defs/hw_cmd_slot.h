@@ -6,9 +6,8 @@
  * serial and cmd and rings HW_DB_CMD | index; the NIC copies the command when it takes the
  * doorbell, and the slot is the NIC's until done equals serial. Slots are independent of each other
  * and of the channel. Only commands that need nothing of weftd are served: those that take or give
- * neither memory, descriptors nor room in the BAR. All others are answered EOPNOTSUPP. EAGAIN: this
- * command, now, has to go by the channel; nothing was done. docs/host-interface.md, "Command
- * slots".
+ * neither memory nor descriptors. All others are answered EOPNOTSUPP. EAGAIN: this command, now,
+ * has to go by the channel; nothing was done. docs/host-interface.md, "Command slots".
  */
 #ifndef WEFT_HW_CMD_SLOT_H
 #define WEFT_HW_CMD_SLOT_H
@@ -41,6 +40,12 @@ static_assert(HW_BAR_CMD_SLOTS + HW_CMD_SLOTS * sizeof(struct hw_cmd_slot) <= HW
 static inline bool hw_cmd_by_slot(uint32_t op)
 {
 	switch (op) {
+	case HW_CMD_CREATE_CQ:
+	case HW_CMD_DESTROY_CQ:
+	case HW_CMD_CREATE_SRQ:
+	case HW_CMD_DESTROY_SRQ:
+	case HW_CMD_CREATE_QP:
+	case HW_CMD_DESTROY_QP:
 	case HW_CMD_MODIFY_QP:
 	case HW_CMD_QUERY_QP:
 	case HW_CMD_CM_CREATE:

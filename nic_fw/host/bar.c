@@ -174,13 +174,23 @@ static int add_record_pages(struct fw_nic *nic, uint32_t client, uint32_t count)
 	return 0;
 }
 
+static bool needs_records(const struct fw_bar *bar)
+{
+	return bar->num_records_free < FW_BAR_RECORD_CHUNK * RECORDS_PER_PAGE / 2;
+}
+
+bool bar_is_quick(const struct fw_bar *bar, bool make)
+{
+	return bar->num_free <= FW_BAR_QUICK_EXTENTS && !(make && needs_records(bar));
+}
+
 void bar_records_ahead(struct fw_nic *nic, uint32_t client)
 {
 	struct fw_bar *bar = &nic->host.clients[client].bar;
 	bool met = nic->share.quota_met;
 
 	/* Failure is no error here: without pages ahead, each is added when it is needed. */
-	if (bar->num_records_free < FW_BAR_RECORD_CHUNK * RECORDS_PER_PAGE / 2)
+	if (needs_records(bar))
 		(void)add_record_pages(nic, client, FW_BAR_RECORD_CHUNK);
 	nic->share.quota_met = met;
 }

@@ -25,6 +25,8 @@ enum {
 	 * second of all existing queue pairs. A search takes some 10 us of a core.
 	 */
 	FW_BAR_EXTENTS = HW_MAX_QP / 2,
+	/* A search of so many takes no longer than a unit or two of bulk work (slice.h). */
+	FW_BAR_QUICK_EXTENTS = 256,
 	FW_BAR_RECORD_BYTES = 128,
 	/* Enough pages for the records of all objects that a client can have. */
 	FW_BAR_RECORD_PAGES = (HW_MAX_QP + HW_MAX_CQ + HW_MAX_SRQ + HW_MAX_EQ_PER_CLIENT) *
@@ -68,6 +70,11 @@ void bar_free(struct fw_nic *nic, uint32_t client, uint64_t offset, uint64_t byt
  * to them, which would otherwise cost it a page fault.
  */
 void bar_records_ahead(struct fw_nic *nic, uint32_t client);
+/*
+ * True if an object can be made or destroyed at once: among few free extents, and, if it is made,
+ * with a record of a page that is there.
+ */
+bool bar_is_quick(const struct fw_bar *bar, bool make);
 /* Allocates a zeroed record of FW_BAR_RECORD_BYTES, line-aligned. */
 int bar_record_alloc(struct fw_nic *nic, uint32_t client, uint64_t *offset);
 void bar_record_free(struct fw_nic *nic, uint32_t client, uint64_t offset);

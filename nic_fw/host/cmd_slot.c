@@ -32,15 +32,39 @@ void cmd_slot_init_client(struct fw_nic *nic, uint32_t client)
 
 /*
  * A copy to unmapped memory that was given up may still run after the QP has left its working
- * states. weftd knows when it is over, and holds the answer until then.
+ * states, or has gone. weftd knows when it is over, and holds the answer until then.
  */
 static bool waits_for_copies(const struct fw_client *client, const struct hw_cmd *cmd)
 {
 	const struct hw_cmd_modify_qp *modify = &cmd->u.modify_qp;
 
-	return client->has_unmapped && cmd->op == HW_CMD_MODIFY_QP && modify->mask & HW_QP_STATE &&
+	if (!client->has_unmapped)
+		return false;
+	if (cmd->op == HW_CMD_DESTROY_QP || cmd->op == HW_CMD_DESTROY_SRQ)
+		return true;
+	return cmd->op == HW_CMD_MODIFY_QP && modify->mask & HW_QP_STATE &&
 	       (modify->attr.state == HW_QPS_RESET || modify->attr.state == HW_QPS_SQE ||
 		modify->attr.state == HW_QPS_ERR);
+}
+
+/*
+ * Room in the BAR has to be looked for among many free parts, or its pages are not there yet: weftd
+ * makes them when the answer passes it.
+ */
+static bool is_slow(const struct fw_client *client, uint32_t op)
+{
+	switch (op) {
+	case HW_CMD_CREATE_CQ:
+	case HW_CMD_CREATE_SRQ:
+	case HW_CMD_CREATE_QP:
+		return !bar_is_quick(&client->bar, true);
+	case HW_CMD_DESTROY_CQ:
+	case HW_CMD_DESTROY_SRQ:
+	case HW_CMD_DESTROY_QP:
+		return !bar_is_quick(&client->bar, false);
+	default:
+		return false;
+	}
 }
 
 /* Returns true if *resp is the answer. */
@@ -52,7 +76,8 @@ static bool cmd_slot_carry_out(struct fw_nic *nic, uint32_t client, struct fw_cm
 
 	if (!hw_cmd_by_slot(slot->cmd.op))
 		err = FW_EOPNOTSUPP;
-	else if (waits_for_copies(&nic->host.clients[client], &slot->cmd))
+	else if (waits_for_copies(&nic->host.clients[client], &slot->cmd) ||
+		 is_slow(&nic->host.clients[client], slot->cmd.op))
 		err = FW_EAGAIN;
 	if (err) {
 		*resp =

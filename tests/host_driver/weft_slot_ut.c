@@ -140,7 +140,7 @@ static void which_way(void)
 	CU_ASSERT_EQUAL(send(HW_CMD_CM_EVENT, 6, &handle), 0);
 	CU_ASSERT_EQUAL(handle, 7);
 	CU_ASSERT(atomic_load(&nic.taken) == 1 && atomic_load(&nic.sent) == 0);
-	CU_ASSERT_EQUAL(send(HW_CMD_CREATE_QP, 7, &handle), 0);
+	CU_ASSERT_EQUAL(send(HW_CMD_REG_MR, 7, &handle), 0);
 	CU_ASSERT_EQUAL(handle, 8);
 	CU_ASSERT(atomic_load(&nic.taken) == 1 && atomic_load(&nic.sent) == 1);
 	/* The caller gets the errors of the NIC. */

@@ -96,8 +96,9 @@ static void refuses(void)
 					       HW_CMD_ATTACH,
 					       HW_CMD_ALLOC_PD,
 					       HW_CMD_REG_MR,
-					       HW_CMD_CREATE_QP,
-					       HW_CMD_DESTROY_QP,
+					       HW_CMD_RESIZE_CQ,
+					       HW_CMD_CREATE_AH,
+					       HW_CMD_OPEN_QP,
 					       HW_CMD_CREATE_EQ,
 					       HW_CMD_GOAL_OP,
 					       HW_CMD_OPS,
@@ -125,6 +126,113 @@ static void refuses(void)
 	fw_ut_poll(&ut, 1000);
 	CU_ASSERT_EQUAL(slot_at(&ut, 1, 0)->resp.status, FW_EINVAL);
 	CU_ASSERT_EQUAL(qp->state, HW_QPS_RESET);
+	fw_ut_end(&ut);
+}
+
+static struct hw_cmd make_cq(void)
+{
+	return (struct hw_cmd){
+	    .op = HW_CMD_CREATE_CQ, .tag = 6, .u.create_cq = {.entries = 32, .eq = HW_EQ_NONE}};
+}
+
+static struct hw_cmd of_object(enum hw_cmd_op op, uint32_t handle)
+{
+	return (struct hw_cmd){.op = op, .tag = 8, .u.obj.handle = handle};
+}
+
+/* Queues come and go by slots; those in use stay. */
+static void makes_queues(void)
+{
+	struct hw_cmd cmd = make_cq();
+	struct hw_cmd_resp cq, qp, srq;
+	uint64_t before;
+	struct fw_ut ut;
+	uint32_t pd;
+
+	fw_ut_begin(&ut);
+	pd = host_pd(ut.nic, 0);
+	before = ut.nic->host.clients[0].bar.high;
+	CU_ASSERT_EQUAL_FATAL(run(&ut, &cmd, &cq), 0);
+	CU_ASSERT_EQUAL(cq.u.create_cq.entries, 32);
+	cmd = (struct hw_cmd){.op = HW_CMD_CREATE_SRQ,
+			      .u.srq = {.pd = pd, .max_wr = 16, .max_sge = 2}};
+	CU_ASSERT_EQUAL_FATAL(run(&ut, &cmd, &srq), 0);
+	cmd = (struct hw_cmd){.op = HW_CMD_CREATE_QP,
+			      .u.create_qp = {.type = HW_QPT_RD,
+					      .pd = pd,
+					      .send_cq = cq.u.create_cq.cq,
+					      .recv_cq = cq.u.create_cq.cq,
+					      .srq = srq.u.srq.srq,
+					      .sq_slots = 16,
+					      .max_send_wr = 16,
+					      .max_send_sge = 1}};
+	CU_ASSERT_EQUAL_FATAL(run(&ut, &cmd, &qp), 0);
+	CU_ASSERT_PTR_NOT_NULL(qp_own(ut.nic, 0, qp.u.create_qp.qpn));
+	cmd = of_object(HW_CMD_DESTROY_CQ, cq.u.create_cq.cq);
+	CU_ASSERT_EQUAL(run(&ut, &cmd, NULL), FW_EBUSY);
+	cmd = of_object(HW_CMD_DESTROY_SRQ, srq.u.srq.srq);
+	CU_ASSERT_EQUAL(run(&ut, &cmd, NULL), FW_EBUSY);
+	cmd = of_object(HW_CMD_DESTROY_QP, qp.u.create_qp.qpn);
+	CU_ASSERT_EQUAL(run(&ut, &cmd, NULL), 0);
+	CU_ASSERT_EQUAL(run(&ut, &cmd, NULL), FW_EINVAL);
+	cmd = of_object(HW_CMD_DESTROY_SRQ, srq.u.srq.srq);
+	CU_ASSERT_EQUAL(run(&ut, &cmd, NULL), 0);
+	cmd = of_object(HW_CMD_DESTROY_CQ, cq.u.create_cq.cq);
+	CU_ASSERT_EQUAL(run(&ut, &cmd, NULL), 0);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[0].bar.high, before);
+	fw_ut_end(&ut);
+}
+
+/* Pages of records come by the channel, where weftd makes them before the core writes there. */
+static void records_by_the_channel(void)
+{
+	struct hw_cmd cmd = make_cq();
+	struct hw_cmd_resp resp;
+	uint32_t pages, made = 0;
+	struct fw_bar *bar;
+	struct fw_ut ut;
+
+	fw_ut_begin(&ut);
+	bar = &ut.nic->host.clients[0].bar;
+	pages = bar->num_record_pages;
+	while (!run(&ut, &cmd, NULL) && ++made < 1000)
+		;
+	CU_ASSERT(made > 0 && made < 1000);
+	CU_ASSERT_EQUAL(run(&ut, &cmd, NULL), FW_EAGAIN);
+	CU_ASSERT_EQUAL(bar->num_record_pages, pages);
+	CU_ASSERT_EQUAL(host_cmd(ut.nic, 0, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL(bar->num_record_pages, pages + FW_BAR_RECORD_CHUNK);
+	CU_ASSERT_EQUAL(run(&ut, &cmd, NULL), 0);
+	fw_ut_end(&ut);
+}
+
+/* A process with many holes in its BAR makes no turn long: its searches go by the channel. */
+static void holes_by_the_channel(void)
+{
+	enum {
+		NUM = 2 * FW_BAR_QUICK_EXTENTS + 4
+	};
+	static uint32_t cq[NUM];
+	struct hw_cmd cmd = make_cq(), end;
+	struct hw_cmd_resp resp;
+	struct fw_ut ut;
+	uint32_t i;
+
+	fw_ut_begin(&ut);
+	for (i = 0; i < NUM; i++) {
+		CU_ASSERT_EQUAL_FATAL(host_cmd(ut.nic, 0, &cmd, &resp), 0);
+		cq[i] = resp.u.create_cq.cq;
+	}
+	for (i = 0; i < NUM && ut.nic->host.clients[0].bar.num_free <= FW_BAR_QUICK_EXTENTS;
+	     i += 2) {
+		end = of_object(HW_CMD_DESTROY_CQ, cq[i]);
+		CU_ASSERT_EQUAL_FATAL(run(&ut, &end, NULL), 0);
+	}
+	CU_ASSERT_FATAL(i < NUM);
+	end = of_object(HW_CMD_DESTROY_CQ, cq[NUM - 1]);
+	CU_ASSERT_EQUAL(run(&ut, &end, NULL), FW_EAGAIN);
+	CU_ASSERT_EQUAL(run(&ut, &cmd, NULL), FW_EAGAIN);
+	CU_ASSERT_EQUAL(host_cmd(ut.nic, 0, &end, &resp), 0);
 	fw_ut_end(&ut);
 }
 
@@ -215,6 +323,12 @@ static void waits_with_unmapped_memory(void)
 	CU_ASSERT_EQUAL(qp->state, HW_QPS_RESET);
 	cmd = (struct hw_cmd){.op = HW_CMD_QUERY_QP, .tag = 1, .u.obj.handle = qp->qpn};
 	CU_ASSERT_EQUAL(run(&ut, &cmd, NULL), 0);
+	cmd.op = HW_CMD_DESTROY_QP;
+	CU_ASSERT_EQUAL(run(&ut, &cmd, NULL), FW_EAGAIN);
+	CU_ASSERT_PTR_NOT_NULL(qp_own(ut.nic, 0, qp->qpn));
+	cmd.op = HW_CMD_DESTROY_SRQ;
+	cmd.u.obj.handle = host_srq(ut.nic, 0, qp->pd, 16, 1)->index;
+	CU_ASSERT_EQUAL(run(&ut, &cmd, NULL), FW_EAGAIN);
 	fw_ut_end(&ut);
 }
 
@@ -327,6 +441,7 @@ static void shares_hold(void)
 	fw_ut_end(&ut);
 }
 
-UT_MAIN("host/cmd_slot", UT(answers_as_the_channel), UT(refuses), UT(copied_once), UT(turns),
+UT_MAIN("host/cmd_slot", UT(answers_as_the_channel), UT(refuses), UT(makes_queues),
+	UT(records_by_the_channel), UT(holes_by_the_channel), UT(copied_once), UT(turns),
 	UT(waits_with_unmapped_memory), UT(takes_many_turns), UT(ends_in_the_middle),
 	UT(shares_hold))
