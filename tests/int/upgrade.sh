@@ -52,6 +52,16 @@ head -c 200000 "$image" >"$WEFT_TMP/cut.so"
 cp "$image" "$WEFT_TMP/open.so" && chmod 666 "$WEFT_TMP/open.so"
 
 weftd_start weftd --nics 2
+finding()
+{
+	ctl doctor --firmware "$1" >"$WEFT_TMP/findings"
+	grep -A1 "weft0: .*firmware" "$WEFT_TMP/findings" | tr '\n' ' ' | tr -s ' ' >"$WEFT_TMP/finding"
+	grep -q "$2" "$WEFT_TMP/finding" || die "doctor does not say '$2': $(cat "$WEFT_TMP/finding")"
+	[ "$(grep -c 'weft[01]: .*firmware' "$WEFT_TMP/findings")" = 1 ] || die 'doctor asks a weftd more than once'
+}
+finding "$image" '^ok weft0: firmware [0-9.]* runs, as it is installed'
+finding "$WEFT_TMP/new.so" '^note weft0: firmware .* runs, and 9.9.9 is installed do: weftctl upgrade'
+finding "$WEFT_TMP/other.so" 'cannot go on with the firmware that is installed: its state has another layout'
 bench_start rd weft1 weft0 bw --size 100K --event --duration 2
 bench_start tcp weft1 weft0 rate --qp rc-tcp --duration 2
 bench_start esp weft1 weft0 lat --qp rc-esp --event --duration 2

@@ -114,6 +114,8 @@ int run_plug(const struct ctl *ctl);
 int run_reload(const struct ctl *ctl);
 int run_upgrade(const struct ctl *ctl);
 int run_cdi(const struct ctl *ctl);
+/* Opens the firmware of --firmware, or the one beside weftctl; *file names it. -1: errno. */
+int upgrade_open(const struct ctl *ctl, const char **file);
 /* Runs a listing every ctl->watch_s seconds, ctl->count times (0: until a signal). An exit code. */
 int top_watch(const struct ctl *ctl, int (*run)(const struct ctl *ctl));
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doctor's look at each NIC: its link, its core's CPU, its counters. See lib/doctor.h. Calls
- * libweft's tool functions.
+ * doctor's look at each NIC: its link, its firmware, its core's CPU, its counters. See
+ * lib/doctor.h. Calls libweft's tool functions and upgrade.c.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/weftctl/doctor_nic.h"
 
@@ -146,11 +147,48 @@ static void look_at_programs(struct doctor *d, const char *subject, const struct
 			   "a capture lost %" PRIu64 " frames", health->capture_dropped);
 }
 
+/* The NICs that are looked at, one after the other. */
+struct round {
+	struct doctor *doctor;
+	int firmware_fd; /* the image that is installed; -1: none can be read */
+	char asked[64];  /* the NIC whose weftd was asked last, without its number */
+};
+
+/* Asks each weftd once, by the first of its NICs. It answers root and its own user alone. */
+static void look_at_firmware(struct round *round, struct weft_context *context)
+{
+	struct weft_upgrade result;
+	size_t chars = strlen(context->name);
+	int rc;
+
+	while (chars && context->name[chars - 1] >= '0' && context->name[chars - 1] <= '9')
+		chars--;
+	if (round->firmware_fd < 0 ||
+	    (strlen(round->asked) == chars && !strncmp(round->asked, context->name, chars)))
+		return;
+	snprintf(round->asked, sizeof(round->asked), "%.*s", (int)chars, context->name);
+	rc = weft_upgrade(context, round->firmware_fd, true, &result);
+	if (rc == -ENOEXEC)
+		doctor_add(round->doctor, DOCTOR_NOTE, context->name,
+			   "systemctl restart weftd, when its programs may end",
+			   "weftd cannot go on with the firmware that is installed: %s",
+			   result.why);
+	else if (!rc && strcmp(result.version, result.version_new) != 0)
+		doctor_add(round->doctor, DOCTOR_NOTE, context->name,
+			   "weftctl upgrade: programs do not notice",
+			   "firmware %s runs, and %s is installed", result.version,
+			   result.version_new);
+	else if (!rc)
+		doctor_add(round->doctor, DOCTOR_OK, context->name, NULL,
+			   "firmware %s runs, as it is installed", result.version);
+}
+
 static int look_at_nic(struct weft_context *context, void *arg)
 {
 	struct weft_device_attr dev;
 	struct weft_port_attr port;
-	struct doctor *d = arg;
+	struct round *round = arg;
+	struct doctor *d = round->doctor;
 	int rc = weft_query_device(context, &dev);
 	char subject[64];
 
@@ -163,6 +201,8 @@ static int look_at_nic(struct weft_context *context, void *arg)
 		doctor_add(d, DOCTOR_FAIL, context->name,
 			   "ip link set DEVICE up, the cable, or the memif's other end",
 			   "the link is down");
+	if (!rc)
+		look_at_firmware(round, context);
 	for (uint32_t shard = 0; !rc && shard < dev.num_shards; shard++) {
 		struct health health = {0};
 
@@ -182,8 +222,15 @@ static int look_at_nic(struct weft_context *context, void *arg)
 
 int doctor_nics(struct doctor *d, const struct ctl *ctl)
 {
+	struct round round = {.doctor = d};
+	const char *file;
 	bool some;
-	int rc = each_nic(ctl, look_at_nic, d, &some);
+	int rc;
+
+	round.firmware_fd = upgrade_open(ctl, &file);
+	rc = each_nic(ctl, look_at_nic, &round, &some);
+	if (round.firmware_fd >= 0)
+		close(round.firmware_fd);
 
 	if (rc != CTL_OK)
 		doctor_add(d, DOCTOR_FAIL, "weftd", "systemctl status weftd",

@@ -95,6 +95,16 @@ static int one_nic(struct weft_context *context, void *arg)
 	return CTL_OK;
 }
 
+int upgrade_open(const struct ctl *ctl, const char **file)
+{
+	static char path[PATH_MAX];
+
+	*file = ctl->firmware;
+	if (!*file && own_file(path, sizeof(path)))
+		*file = path;
+	return *file ? open(*file, O_RDONLY | O_CLOEXEC) : -1;
+}
+
 int run_upgrade(const struct ctl *ctl)
 {
 	static const struct out_column columns[] = {{"pid", "PID"},
@@ -102,14 +112,11 @@ int run_upgrade(const struct ctl *ctl)
 						    {"to", "TO"},
 						    {"shards", "SHARDS"},
 						    {"longest_us", "LONGEST_US"}};
-	struct upgrade u = {.file = ctl->firmware, .check = true, .quiet = !ctl->check};
-	char path[PATH_MAX];
+	struct upgrade u = {.check = true, .quiet = !ctl->check};
 	bool some = false;
 	int rc;
 
-	if (!u.file && own_file(path, sizeof(path)))
-		u.file = path;
-	u.fd = u.file ? open(u.file, O_RDONLY | O_CLOEXEC) : -1;
+	u.fd = upgrade_open(ctl, &u.file);
 	if (u.fd < 0)
 		return fail("%s: %s; --firmware FILE names an image", u.file ? u.file : "firmware",
 			    strerror(errno));
