@@ -161,12 +161,19 @@ static void check_user(struct check *c)
 
 /* ---- ports */
 
+/* Compares the NUMA nodes of a port's device and of the CPUs that are named. */
+static void check_numa(struct check *c, const char *subject, const char *device)
+{
+	for (uint32_t i = 0; i < c->conf->num_cores; i++)
+		doctor_numa(&c->doctor, subject, device, (unsigned long)c->conf->core[i].cpu);
+}
+
 static void check_netdev(struct check *c, const char *subject, const struct conf_nic *nic)
 {
 	uint32_t want = c->conf->mtu, mtu = 0;
 	uint8_t mac[6];
 	int ifindex, err;
-	char state[32], cure[160];
+	char state[32], cure[160], device[64];
 
 	err = wire_netdev_query(nic->device, &mtu, mac, &ifindex);
 	if (err) {
@@ -183,6 +190,8 @@ static void check_netdev(struct check *c, const char *subject, const struct conf
 	else
 		doctor_add(&c->doctor, DOCTOR_OK, subject, NULL, "interface %s, MTU %u",
 			   nic->device, want ? want : mtu);
+	snprintf(device, sizeof(device), "/sys/class/net/%s/device", nic->device);
+	check_numa(c, subject, device);
 	snprintf(cure, sizeof(cure), "ip link set %s up; then the cable and the switch",
 		 nic->device);
 	if (doctor_line(&c->doctor, state, sizeof(state), "/sys/class/net/%s/operstate",
@@ -200,7 +209,10 @@ static void check_card(struct check *c, const char *subject, const struct conf_n
 {
 	char advice[PCI_CARD_ADVICE_CHARS] = "";
 	struct pci_card card;
+	char device[64];
 
+	snprintf(device, sizeof(device), "/sys/bus/pci/devices/%.32s", nic->device);
+	check_numa(c, subject, device);
 	if (pci_card_read(PCI_CARD_SYS, nic->device, &card))
 		doctor_add(&c->doctor, DOCTOR_FAIL, subject, "weftd --list-ports shows cards",
 			   "no network card has the address %s", nic->device);

@@ -57,6 +57,9 @@ bool doctor_in_list(const char *list, unsigned long number);
 /* Looks at kernel, limits, memory, group and firewall; adds at least one finding. */
 void doctor_machine(struct doctor *d);
 
+/* Compares the NUMA nodes of a device, by its folder in /sys, and of a CPU. */
+void doctor_numa(struct doctor *d, const char *subject, const char *device, unsigned long cpu);
+
 /* Looks at the frequency of a CPU on which weftd polls, or will. */
 void doctor_cpu(struct doctor *d, const char *subject, unsigned long cpu);
 

@@ -158,6 +158,23 @@ void doctor_cpu(struct doctor *d, const char *subject, unsigned long cpu)
 			   "CPU %lu changes its frequency (governor %s)", cpu, governor);
 }
 
+void doctor_numa(struct doctor *d, const char *subject, const char *device, unsigned long cpu)
+{
+	char text[256], cure[320];
+	long node;
+
+	if (!doctor_line(d, text, sizeof(text), "%s/numa_node", device))
+		return;
+	node = strtol(text, NULL, 10);
+	if (node < 0 ||
+	    !doctor_line(d, text, sizeof(text), "/sys/devices/system/node/node%ld/cpulist", node) ||
+	    doctor_in_list(text, cpu))
+		return;
+	snprintf(cure, sizeof(cure), "cores among %s, the CPUs of that node", text);
+	doctor_add(d, DOCTOR_NOTE, subject, cure,
+		   "its device is on NUMA node %ld, and CPU %lu is on another", node, cpu);
+}
+
 void doctor_machine(struct doctor *d)
 {
 	look_at_kernel(d);
