@@ -67,6 +67,13 @@ PY
 
 ctl list --watch 0.1 --count 3 >"$WEFT_TMP/watched"
 [ "$(grep -c '^weft0 ' "$WEFT_TMP/watched")" = 3 ] || die 'list was not repeated three times'
+for listing in clients users qps mrs cqs neigh peers groups stats doctor fault quota; do
+	spawn watched "$WEFT_BIN/weftctl" $listing --watch 0.1 --count 2
+	expect_ok watched
+	[ "$(grep -c "^weftctl $listing  [0-9][0-9]:" "$WEFT_TMP/watched.out")" = 2 ] || die "$listing was not repeated"
+done
+tool 2 "$WEFT_BIN/weftctl" fault weft0 loss 1% --watch 1
+grep -q "sets nothing.*'loss 1%'" "$err" || die "a setting is repeated: $(cat "$err")"
 spawn twice "$WEFT_BIN/weftctl" capture weft0 -w - --watch 1
 finish twice
 [ "$status" = 2 ] || die 'capture takes --watch'

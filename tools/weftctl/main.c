@@ -24,7 +24,7 @@ static bool take_vector(struct cli *cli, const char *text);
 
 #define FIELD(member) CLI_FIELD(struct ctl, member)
 /* Commands that --watch repeats. */
-#define WATCHED "list clients users qps mrs cqs neigh peers groups xdp stats top"
+#define WATCHED "list clients users qps mrs cqs neigh peers groups xdp stats top doctor fault quota"
 
 static const struct cli_option rows[] = {
     {.name = "json", .kind = CLI_FLAG, FIELD(json), .help = "JSON instead of tables"},
@@ -270,6 +270,8 @@ static int check_options(const struct ctl *ctl)
 	if (coalesce && ctl->setting.set && (ctl->stats || watch))
 		return usage("--stats and --watch show and set nothing: leave them out, or the "
 			     "setting");
+	if (watch && ctl->words[0])
+		return usage("--watch sets nothing: leave it out, or '%s'", ctl->words);
 	if (coalesce && !ctl->nic && (ctl->setting.set || watch))
 		return usage("coalesce which NIC? weftctl list names them");
 	if (capture && !ctl->nic)
