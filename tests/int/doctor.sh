@@ -79,6 +79,17 @@ ctl doctor >"$WEFT_TMP/text"
 grep -q "^note  weft0 shard 0: $refused" "$WEFT_TMP/text" || die "$(cat "$WEFT_TMP/text")"
 grep -q "$refused" "$WEFT_TMP/weftd.err" || die 'weftd does not say so'
 weftd_stop weftd
+# The unit's limit (LimitRTPRIO) is enough, where the machine has real-time priorities at all.
+in_ns=${in_ns/--rtprio=0/--rtprio=2}
+# shellcheck disable=SC2086
+if $in_ns chrt -f 1 true 2>/dev/null; then
+	weftd_start weftd --nics 2
+	ctl doctor >"$WEFT_TMP/text"
+	! grep -q "$refused" "$WEFT_TMP/text" || die "LimitRTPRIO=2 is not enough: $(cat "$WEFT_TMP/text")"
+	[ "$(counter weft0 core_runners_rt)" = "$(counter weft0 core_runners)" ] || die 'a thread without its priority'
+	[ "$(counter weft0 core_runners)" = 1 ] || die 'a CPU without a thread'
+	weftd_stop weftd
+fi
 in_ns=
 
 # A port without a link fails; so does a machine without a weftd.
