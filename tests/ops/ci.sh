@@ -23,20 +23,37 @@ as_user=(setpriv "--reuid=$user" "--regid=$user" --clear-groups env HOME="$home"
 spawn weftd "${as_user[@]}" "$home/bin/weftd" --nics 2 --run-dir "$home/run"
 says weftd '^weftd: ready'
 run=("${as_user[@]}" "$home/bin/weft-run")
+# value COUNTER: of weft1
+value()
+{
+	"${as_user[@]}" "$home/bin/weftctl" stats weft1 | awk -v name="$1:" '$1 == name { print $2 }'
+}
+listens()
+{
+	[ "$(value cm_listeners)" = 1 ]
+}
 
-spawn write.s "${run[@]}" --device weft1 fio --name=s --ioengine=rdma --rw=read --bs=64k --size=8m --port=18001
-sleep 1
-spawn write.c "${run[@]}" --device weft0 fio --name=c --ioengine=rdma --hostname=10.77.0.2 --port=18001 \
-	--verb=write --rw=write --bs=64k --size=8m --iodepth=8 --output-format=json
-expect_ok write.c
-python3 - "$WEFT_TMP/write.c.out" <<'PY' || die "fio: $(cat "$WEFT_TMP/write.c.out")"
+# fio's client says --rw=write whatever the verb is: to the engine --rw=read is the end that listens.
+port=18001
+for verb in write read; do
+	spawn $verb.s "${run[@]}" --device weft1 fio --name=s --ioengine=rdma --rw=read --bs=64k --size=8m --port=$port
+	wait_until 'fio listens' listens
+	spawn $verb.c "${run[@]}" --device weft0 fio --name=c --ioengine=rdma --hostname=10.77.0.2 --port=$port \
+		--verb=$verb --rw=write --bs=64k --size=8m --iodepth=8 --output-format=json
+	expect_ok $verb.c
+	python3 - "$WEFT_TMP/$verb.c.out" <<'PY' || die "fio: $(cat "$WEFT_TMP/$verb.c.out")"
 import json, sys
 text = open(sys.argv[1]).read()
 (job,) = json.loads(text[text.index("{"):])["jobs"]
-assert job["error"] == 0 and job["write"]["io_kbytes"] == 8192, job["write"]["io_kbytes"]
+assert job["error"] == 0, job["error"]
+assert job["write"]["io_kbytes"] + job["read"]["io_kbytes"] == 8192, job
 PY
-finish write.s
-say 'fio: 8 MiB by RDMA Writes'
+	finish $verb.s
+	say "fio: 8 MiB by RDMA ${verb^}s"
+	port=$((port + 1))
+	[ $verb = read ] || [ "$(value reads_executed)" = 0 ] || die 'fio reads in place of Writes'
+done
+[ "$(value reads_executed)" -ge 128 ] || die "fio read $(value reads_executed) times"
 
 # A guest without a disk counts on a serial line; it is moved while it counts.
 qemu=(qemu-system-x86_64 -accel tcg -M pc -m 32 -display none -nodefaults)
