@@ -63,8 +63,10 @@ void goal_slow_comm_fire(struct fw_nic *nic, struct fw_timer *timer)
 		return;
 	goal_stall_unblock_group(nic, comm);
 	own = mgrp_space_find(nic, comm, comm->rank);
-	if (own)
+	if (own) {
+		own->slow = false;
 		mgrp_ready(nic, own);
+	}
 }
 
 void goal_slow_comm_init(struct goal_comm *comm)

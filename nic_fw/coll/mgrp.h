@@ -88,6 +88,7 @@ struct mgrp_space {
 	uint32_t ring_bytes;    /* of the blocks in it */
 	uint32_t wanted;        /* slots whose wanted bits are set and that are here, an estimate */
 	bool blocked;           /* the layer above has no room for next */
+	bool slow;              /* the next packet waits for a page: goal_slow.c */
 	bool resume;            /* it may have room now */
 
 	/* Towards the parent. */

@@ -265,18 +265,22 @@ static bool make_packet(struct fw_nic *nic, struct mgrp_space *space, struct goa
 	if (goal_buf_read(nic, run, &send->cursor, slot->block + sizeof(*wire), bytes))
 		return true;
 	mgrp_free_block(nic, space, slot);
-	if (nic->host.mem_busy)
+	space->slow = nic->host.mem_busy;
+	if (space->slow)
 		goal_slow_comm(nic, run->comm, NULL);
 	else
 		goal_run_fault(nic, run, HW_GOAL_MEMORY, run->comm->rank, send->op);
 	return false;
 }
 
-/* True if the root has something to send, and the window has room for it. */
+/*
+ * True if the root has something to send, and the window has room for it. A packet whose page is
+ * slow is tried again when its time has come (goal_slow.c), and not in each turn.
+ */
 static bool has_next(const struct mgrp_space *space)
 {
 	return !fw_list_empty(&space->queue) && space->next - space->low < MGRP_WINDOW &&
-	       space->ring_bytes < MGRP_WINDOW_BYTES;
+	       space->ring_bytes < MGRP_WINDOW_BYTES && !space->slow;
 }
 
 /* Sends one packet, if there is one and the window has room. */

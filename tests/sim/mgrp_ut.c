@@ -3,6 +3,7 @@
  * Multicasts over reliable groups: every byte at every rank under all faults, and the cost.
  */
 #include "nic_fw/base/crc32c.h"
+#include "nic_fw/coll/goal_slow.h"
 #include "shared_defs/wire_esp.h"
 #include "shared_defs/wire_eth.h"
 #include "shared_defs/wire_mgrp.h"
@@ -560,6 +561,45 @@ static void forged_frames(void)
 	}
 }
 
+static uint64_t goal_slow_of(struct goal_fix *fix)
+{
+	return sim_nic_stat(sim_proc_nic(fix->rank[0].proc), "goal_slow");
+}
+
+/* Pages of the root that do not come: each access is tried again after a while, not in each turn.
+ */
+static void pages_that_do_not_come(void)
+{
+	enum {
+		BYTES_SLOW = 20000,
+		WAIT_NS = 20000000,
+	};
+	struct goal_fix_attr attr = {.bytes = BYTES, .unmapped = true};
+	struct weft_goal_result result;
+	uint32_t i, run[3];
+	struct goal_fix fix;
+	uint64_t slow;
+
+	goal_fix_begin(&fix, 1, 3, &attr);
+	broadcast(&fix, 0, BYTES_SLOW, 1);
+	put_pattern(fix.rank[0].buf, BYTES_SLOW, 7);
+	sim_host_busy(fix.sim, 1000000);
+	for (i = 0; i < 3; i++)
+		run[i] = goal_fix_start(&fix, i, 0);
+	slow = goal_slow_of(&fix);
+	sim_run_for(fix.sim, WAIT_NS);
+	slow = goal_slow_of(&fix) - slow;
+	FIX_CHECK(&fix, slow > WAIT_NS / GOAL_SLOW_NS / 2);
+	FIX_CHECK(&fix, slow <= WAIT_NS / GOAL_SLOW_NS);
+	sim_host_busy(fix.sim, 0);
+	for (i = 0; i < 3; i++) {
+		FIX_CHECK(&fix, goal_fix_wait(&fix, i, run[i], &result));
+		FIX_CHECK(&fix, result.status == HW_GOAL_OK);
+		FIX_CHECK(&fix, has_pattern(fix.rank[i].buf, BYTES_SLOW, 7));
+	}
+	goal_fix_end(&fix);
+}
+
 UT_MAIN("sim/mgrp", UT(sizes_and_roots), UT(what_loss_costs), UT(several_roots), UT(late_receivers),
 	UT(late_members), UT(a_receive_too_short), UT(a_rank_that_dies), UT(time_out_and_cancel),
-	UT(leaving_early), UT(forged_frames))
+	UT(leaving_early), UT(forged_frames), UT(pages_that_do_not_come))
