@@ -123,22 +123,6 @@ static struct sim_tag_msg *msg_by_tag(const struct wt_actor *a, const struct wef
 	return NULL;
 }
 
-/* The message that a completion reports; NULL: unknown. data: its first bytes; NULL: not known. */
-static struct sim_tag_msg *identify(struct wt_actor *a, const struct weft_wc *wc,
-				    const uint8_t *data)
-{
-	struct sim_tag_msg *msg;
-	uint64_t id;
-
-	if (wc->flags & WEFT_WC_WITH_DATA)
-		return msg_by_id(a->wt, wc->data);
-	msg = wc->tag & WT_TAG_ID_MASK ? msg_by_tag(a, wc) : NULL;
-	if (msg || !data || wc->bytes < sizeof(id))
-		return msg;
-	memcpy(&id, data, sizeof(id));
-	return msg_by_id(a->wt, id);
-}
-
 /* Source, tag, data and length are those of the message. */
 static bool envelope_ok(const struct weft_wc *wc, const struct sim_tag_msg *msg)
 {
@@ -147,6 +131,26 @@ static bool envelope_ok(const struct weft_wc *wc, const struct sim_tag_msg *msg)
 	return wc->src_ip == src->ip && wc->src_qpn == src->qpn && wc->msg_bytes == msg->bytes &&
 	       (msg->msg || wc->tag == msg->tag) &&
 	       !(wc->flags & WEFT_WC_WITH_DATA) == !msg->has_data;
+}
+
+/* The message that a completion reports; NULL: unknown. data: its first bytes; NULL: not known. */
+static struct sim_tag_msg *identify(struct wt_actor *a, const struct weft_wc *wc,
+				    const uint8_t *data)
+{
+	struct sim_tag_msg *msg, *named = NULL;
+	uint64_t id;
+
+	if (wc->flags & WEFT_WC_WITH_DATA)
+		return msg_by_id(a->wt, wc->data);
+	/* Messages to an endpoint that is gone may have the same envelope, and arrive here, too. */
+	if (data && wc->bytes >= sizeof(id)) {
+		memcpy(&id, data, sizeof(id));
+		named = msg_by_id(a->wt, id);
+	}
+	if (named && envelope_ok(wc, named))
+		return named;
+	msg = wc->tag & WT_TAG_ID_MASK ? msg_by_tag(a, wc) : NULL;
+	return msg ? msg : named;
 }
 
 /*
@@ -329,6 +333,14 @@ static void recv_failed(struct wt_actor *a, struct wt_recv *r, const struct weft
 	recv_free(a, (uint32_t)(r - a->recv));
 }
 
+/* True if neither data nor bytes name the message. */
+static bool is_nameless(const struct wt_recv *r, const struct weft_wc *wc)
+{
+	uint32_t bytes = wc->bytes < r->capacity ? wc->bytes : r->capacity;
+
+	return !(wc->flags & WEFT_WC_WITH_DATA) && bytes < sizeof(uint64_t);
+}
+
 static void recv_done(struct wt_actor *a, struct wt_recv *r, const struct weft_wc *wc)
 {
 	uint32_t slot = (uint32_t)(r - a->recv);
@@ -344,7 +356,7 @@ static void recv_done(struct wt_actor *a, struct wt_recv *r, const struct weft_w
 	msg = identify(a, wc, wt_recv_buf(a, slot) + (r->kind == WT_MULTI ? wc->offset : 0));
 	/* Its number in the tag may be all that names it, and counts as received since the claim.
 	 */
-	if (r->kind == WT_CLAIMED && (r->capacity == 0 || !msg))
+	if (r->kind == WT_CLAIMED && (!msg || is_nameless(r, wc)))
 		msg = r->claimed;
 	if (!msg || !envelope_ok(wc, msg) || (r->kind == WT_CLAIMED && msg != r->claimed)) {
 		complain(a, "a message that was not sent, or another one", wc);
