@@ -195,6 +195,7 @@ static bool calls_poller(struct core *core)
 
 bool idle_runner(struct core *core, struct runner *runner, uint32_t work)
 {
+	runner->worked |= work != 0;
 	if (core->quit || calls_poller(core)) {
 		core->window_busy_ns = 0;
 		sleep_call_poller(core, runner);

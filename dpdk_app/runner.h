@@ -42,6 +42,13 @@ struct runner {
 	int epoll_fd; /* these, doorbells, ports */
 	pthread_t thread;
 	bool started;
+	/* Its own thread's: rings of processes for which it found no work. */
+	bool rung;   /* nothing but rings ended its last wait */
+	bool worked; /* it has had work since */
+	uint64_t vain_since_ns;
+	uint64_t vain_ns; /* CPU time that they took since then */
+	uint64_t cpu_ns;  /* its CPU time after the last one, if it was the last; else 0 */
+	uint64_t rests;   /* times that it heard no more of them for a while */
 };
 
 /*

@@ -25,6 +25,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "dpdk_app/client/client.h"
@@ -32,6 +33,7 @@
 #include "dpdk_app/rings.h"
 #include "dpdk_app/wire/faults.h"
 #include "dpdk_app/wire/wire.h"
+#include "lib/clock.h"
 #include "shared_defs/hw_bar.h"
 
 enum {
@@ -41,6 +43,10 @@ enum {
 	/* A nap costs about 20 us of CPU time; after a second without work naps become longer. */
 	SLEEP_LONG_NAP_NS = 3000000,
 	SLEEP_LONG_NAP_AFTER_NS = 1000000000,
+	/* CPU time that a runner spends on rings without work in a window. */
+	SLEEP_VAIN_WINDOW_NS = 2000000,
+	SLEEP_VAIN_NS = SLEEP_VAIN_WINDOW_NS / 8,
+	SLEEP_VAIN_ONE_NS = 5000,
 };
 
 /* Kinds of epoll data; a doorbell's has its shard and client below. */
@@ -411,6 +417,50 @@ bool sleep_give(struct core *core, struct runner *me, uint64_t near_ns)
 	return false;
 }
 
+static void call_poller(const struct core *core)
+{
+	const uint64_t one = 1;
+
+	/* A saturated counter is readable, which suffices. */
+	(void)!write(core->runner[RUNNER_POLLER].wake_fd, &one, sizeof(one));
+}
+
+/* True if only processes rang. */
+static bool only_rung(const struct epoll_event *ev, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (ev[i].data.u64 >> SLEEP_DATA_SHIFT != SLEEP_DATA_DOORBELL)
+			return false;
+	return n > 0;
+}
+
+/*
+ * A process may ring on any CPU, as often as it can write, and the runner would take that CPU from
+ * others with its priority. One that has woken for nothing for so long hears no rings for the rest
+ * of the window; the poller works in its place.
+ */
+static void count_vain(const struct core *core, struct runner *me)
+{
+	uint64_t now_ns = app_clock_ns(), cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID), until_ns;
+	struct timespec until;
+
+	if (now_ns - me->vain_since_ns >= SLEEP_VAIN_WINDOW_NS) {
+		me->vain_since_ns = now_ns;
+		me->vain_ns = 0;
+	}
+	/* The time that the first of several in a row took is not known. */
+	me->vain_ns += me->cpu_ns ? cpu_ns - me->cpu_ns : SLEEP_VAIN_ONE_NS;
+	me->cpu_ns = cpu_ns;
+	if (me->vain_ns < SLEEP_VAIN_NS)
+		return;
+	me->rests++;
+	call_poller(core);
+	until_ns = me->vain_since_ns + SLEEP_VAIN_WINDOW_NS;
+	until = (struct timespec){.tv_sec = (time_t)(until_ns / 1000000000),
+				  .tv_nsec = (long)(until_ns % 1000000000)};
+	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
 bool sleep_wait(struct core *core, struct runner *me)
 {
 	struct epoll_event ev[SLEEP_EVENTS];
@@ -418,6 +468,11 @@ bool sleep_wait(struct core *core, struct runner *me)
 	int n;
 
 	for (;;) {
+		if (me->rung && !me->worked)
+			count_vain(core, me);
+		else
+			me->cpu_ns = 0;
+		me->rung = me->worked = false;
 		n = epoll_pwait2(me->epoll_fd, ev, SLEEP_EVENTS, NULL, NULL);
 		if (me->number != RUNNER_POLLER && core->quit)
 			return false;
@@ -426,6 +481,7 @@ bool sleep_wait(struct core *core, struct runner *me)
 			if (ev[i].data.u64 == SLEEP_DATA(SLEEP_DATA_WAKE, 0))
 				(void)!read(me->wake_fd, &ignored, sizeof(ignored));
 		}
+		me->rung = me->number != RUNNER_POLLER && only_rung(ev, n);
 		if (runner_take(&core->owner, me->number))
 			break;
 	}
@@ -439,12 +495,9 @@ bool sleep_wait(struct core *core, struct runner *me)
 
 void sleep_call_poller(struct core *core, struct runner *me)
 {
-	const uint64_t one = 1;
-
 	core->stats.calls++;
 	/* Another runner that came meanwhile needs no look of this one: the poller looks. */
 	while (!runner_give(&core->owner, me->number))
 		;
-	/* A saturated counter is readable, which suffices. */
-	(void)!write(core->runner[RUNNER_POLLER].wake_fd, &one, sizeof(one));
+	call_poller(core);
 }

@@ -8,10 +8,13 @@
 
 #include "dpdk_app/idle.h"
 
+#include <pthread.h>
 #include <rte_cpuflags.h>
 #include <rte_power_intrinsics.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "dpdk_app/power.h"
@@ -28,6 +31,7 @@ enum {
 	MANY_TURNS = 1000,
 	LONG_YIELD_US = 10000,   /* a crowd is then assumed for a second */
 	BUSY_TURNS = 1000000000, /* whose wake-ups would take longer than any yield */
+	MANY_RINGS = 100000000,
 };
 
 static uint64_t timer_ns; /* of the firmware, from the begin of a turn */
@@ -407,6 +411,48 @@ static void runner_suffices_for_little_work(void)
 	end();
 }
 
+static void *waits(void *arg)
+{
+	CU_ASSERT_TRUE(sleep_wait(&core, arg));
+	return NULL;
+}
+
+/*
+ * Rings on a CPU while another runner has the core, as often as a process can write: the runner of
+ * that CPU hears them no more for a while, and calls the poller. Later ones reach it again.
+ */
+static void vain_rings_leave_the_cpu_to_others(void)
+{
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLET, .data.u64 = UINT64_C(4) << 32};
+	struct runner *runner = &core.runner[2];
+	int ring = eventfd(0, EFD_NONBLOCK);
+	const uint64_t one = 1;
+	pthread_t thread;
+	uint64_t called;
+
+	begin_with(3, FAR_NS);
+	CU_ASSERT_TRUE(runner_take(&core.owner, 1));
+	CU_ASSERT_EQUAL_FATAL(epoll_ctl(runner->epoll_fd, EPOLL_CTL_ADD, ring, &ev), 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, waits, runner), 0);
+	for (uint32_t i = 0;
+	     i < MANY_RINGS && __atomic_load_n(&runner->rests, __ATOMIC_RELAXED) < 3; i++) {
+		CU_ASSERT_EQUAL(write(ring, &one, sizeof(one)), sizeof(one));
+		if (i % 64 == 63)
+			usleep(1);
+	}
+	CU_ASSERT_TRUE(__atomic_load_n(&runner->rests, __ATOMIC_RELAXED) >= 3);
+	CU_ASSERT_EQUAL(read(core.runner[RUNNER_POLLER].wake_fd, &called, sizeof(called)),
+			sizeof(called));
+	CU_ASSERT_TRUE(called >= 3);
+	while (!runner_give(&core.owner, 1))
+		;
+	CU_ASSERT_EQUAL(write(ring, &one, sizeof(one)), sizeof(one));
+	pthread_join(thread, NULL);
+	CU_ASSERT_EQUAL(atomic_load(&core.owner), 3);
+	close(ring);
+	end();
+}
+
 static void ends(void)
 {
 	woken(FAR_NS);
@@ -423,4 +469,4 @@ UT_MAIN("dpdk_app/idle", UT(yields_to_pollers), UT(sleeps_in_a_crowd), UT(learns
 	UT(pauses_with_little_power), UT(runner_gives_back), UT(runner_sends_acks),
 	UT(runner_withdraws_the_sleep), UT(runner_awaits_a_near_timer),
 	UT(runner_is_woken_by_a_timer), UT(poller_goes_on_with_much_work),
-	UT(runner_suffices_for_little_work), UT(ends))
+	UT(runner_suffices_for_little_work), UT(vain_rings_leave_the_cpu_to_others), UT(ends))
