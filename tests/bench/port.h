@@ -48,7 +48,7 @@ struct bench_frame {
 	uint32_t flags;  /* as sent, FW_TX_*; as received, FW_RX_* */
 	uint32_t piece;  /* bytes of each received segment after the headers; 0: one segment */
 	uint64_t due_ns; /* when it may be received */
-	/* Of ports that lend (tests/bench/loan.h). */
+	/* Ports that lend use it (tests/bench/loan.h). */
 	struct bench_loan {
 		struct bench_port *lender; /* NULL: the frame was put in, or its sums count */
 		uint16_t num_crcs, csum_at;

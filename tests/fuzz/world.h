@@ -103,7 +103,7 @@ uint32_t world_poll(uint32_t nic);
 void world_settle(void);
 /* Runs for this time, from event to event; stops early when done returns true. */
 void world_run(uint64_t ns, bool (*done)(void));
-/* Whether frames are sent as between NICs of weftd's switch: tests/bench/loan.h. */
+/* Selects if frames are sent as between NICs of weftd's switch: tests/bench/loan.h. */
 void world_lend(bool lends);
 /* The memory of a process that is gone may not be touched, until it is opened again. */
 void world_close_memory(struct w_proc *p);

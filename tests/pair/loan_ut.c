@@ -88,7 +88,7 @@ static void sums(void)
 	bench_wire_deliver(&rp.wire, 0);
 	over(OLD, 0);
 
-	/* Nobody vouches for a copy of a frame. */
+	/* A copy of a frame has no known checksums. */
 	fate = BENCH_KEEP;
 	write_one(true);
 	rp.wire.kept[0].b[rp.wire.kept[0].n - 1] ^= 1;
@@ -97,7 +97,7 @@ static void sums(void)
 	over(OLD, 1);
 }
 
-/* What the firmware gives up is copied first: the memory is the process's again. */
+/* Memory that the firmware returns to the process is copied first. */
 static void settled(void)
 {
 	uint32_t settles;

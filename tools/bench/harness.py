@@ -32,7 +32,7 @@ def run(*cmd, cpu=CLIENT_CPU, check=True, timeout=120):
 
 
 def setup_of(options, crc, link_mtu):
-    """What a row says of a weftd that is started with these options: its wire, the MTU, whether CRC32Cs are made and checked
+    """Describes in a row a weftd that is started with these options: its wire, the MTU, whether CRC32Cs are made and checked
     between its NICs, the CPUs of the machine and weftd's. On a netdev they always are."""
     def value(name, default):
         given = [str(v) for n, v in zip(options, options[1:]) if n == name]

@@ -48,7 +48,7 @@ ON = "# measured on "
 
 
 def line_of(path, pattern):
-    """What a pattern finds in a file of the kernel; empty if nothing."""
+    """The first match of a pattern in a file of the kernel; empty without one."""
     try:
         with open(path, encoding="utf8") as f:
             found = re.search(pattern, f.read(), re.M)
