@@ -166,17 +166,7 @@ host_side()
 {
 	again ping -c 3 10.9.0.1 || return
 	again "$WEFT_INT/mpa_sock" listen 10.9.0.9 7300 -s 5000 -n 30 -d both || return
-	again "$WEFT_INT/mpa_sock" connect 10.9.0.1 7301 -s 5000 -n 30 -d both || return
-	in_ns=$guest_ns weftd_start host --port wt --ip 10.9.0.3/24
-	for words in "$rd" "$tcp"; do
-		# shellcheck disable=SC2046 # words
-		again "$WEFT_BIN/weft-bench" $(echo "$words" | tr , ' ') --timeout 300 --device weft0 --connect 10.9.0.1 --port 1300 || return
-	done
-	for words in "$rd" "$tcp"; do
-		# shellcheck disable=SC2046 # words
-		again "$WEFT_BIN/weft-bench" $(echo "$words" | tr , ' ') --timeout 300 --device weft0 --server --port 1300 || return
-	done
-	weftd_stop host
+	again "$WEFT_INT/mpa_sock" connect 10.9.0.1 7301 -s 5000 -n 30 -d both
 }
 
 # Linux's software iWARP in a guest of its own (tests/interop/guest.sh) as the peer of a card: rping,
@@ -255,21 +245,17 @@ elif wanted siw; then
 	say "left out: siw as the peer: ${reason:-no programs of tests/interop}"
 fi
 
-# The host itself at the other end of a tap: its TCP (mpa_sock) with RC over TCP, and a weftd of its
-# own on the same interface by AF_XDP or AF_PACKET.
+# The host itself at the other end of a tap: its pings, and its TCP (mpa_sock) with RC over TCP.
 if wanted host; then
 	netns_add host
 	ns=$(unique host)
 	guest_ns="ip netns exec $ns"
 	$guest_ns ip tuntap add dev wt mode tap && ip -n "$ns" addr add 10.9.0.9/24 dev wt && ip -n "$ns" link set wt up || die 'no tap'
-	rd=bw,--qp,rd,--size,16K,--iters,20,--window,4
-	tcp=bw,--qp,rc-tcp,--size,16K,--iters,20,--window,4
 	for device in e1000e vmxnet3 $virtio; do
 		name=host_${device%%-*}
 		# shellcheck disable=SC2086 # words
 		guest_start "$name" "hugepages,80 bind,uio_pci_generic,0 weftd list
-			there,rc_peer,connect,10.9.0.9,7300,-s,5000,-n,30,-d,both here,rc_peer,listen,10.9.0.1,7301,-s,5000,-n,30,-d,both
-			serve,$rd serve,$tcp client,10.9.0.3,$rd client,10.9.0.3,$tcp stop" $machine_uio \
+			there,rc_peer,connect,10.9.0.9,7300,-s,5000,-n,30,-d,both here,rc_peer,listen,10.9.0.1,7301,-s,5000,-n,30,-d,both stop" $machine_uio \
 			-netdev tap,id=h0,ifname=wt,script=no,downscript=no,vhost=off,vnet_hdr=off -device "$device,netdev=h0,addr=10,romfile="
 		until dead "$name" || guest_said "$name" '^act: list'; do sleep 0.5; done
 		dead "$name" || { host_side "$name" || guest_failed "$name" 'the host fails'; }
