@@ -12,7 +12,7 @@
 . tests/nodes/lib.sh
 # Programs with sanitizers take minutes in there.
 WEFT_BIN=$PWD/build/bin
-[ -x "$WEFT_BIN/weftd" ] || skip 'no build/bin/weftd'
+[ -x "$WEFT_BIN/weftd" ] || die 'there is no build/bin/weftd: make all'
 reason=$(tests/nodes/guest.sh why) || skip "$reason"
 tests/nodes/guest.sh kernel || skip 'the kernel of the guest cannot be loaded'
 guest_image x86_64
