@@ -230,6 +230,7 @@ struct core {
 	uint64_t run_ns;         /* runners: time that is counted in window_busy_ns */
 	uint64_t window_ns;      /* begin of the window in which it is counted */
 	uint64_t window_busy_ns;
+	uint64_t window_sleeps; /* its sleeps that are counted in it */
 	uint64_t switches_seen;
 	uint64_t links_checked_ns;
 	bool asleep;            /* published to processes and to other cores */

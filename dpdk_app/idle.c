@@ -189,6 +189,9 @@ static bool calls_poller(struct core *core)
 		core->window_busy_ns = 0;
 	}
 	core->window_busy_ns += core->now_ns - core->run_ns;
+	/* Its wake-ups are part of what it takes from the program. */
+	core->window_busy_ns += (core->stats.sleeps - core->window_sleeps) * IDLE_WAKE_NS;
+	core->window_sleeps = core->stats.sleeps;
 	core->run_ns = core->now_ns;
 	return core->window_busy_ns > limit_ns;
 }

@@ -453,6 +453,28 @@ static void vain_rings_leave_the_cpu_to_others(void)
 	end();
 }
 
+/* Many short stretches of work: to be woken for each costs more than to poll. */
+static void poller_goes_on_with_many_wakes(void)
+{
+	const uint64_t one = 1;
+
+	woken(FAR_NS);
+	for (uint32_t i = 0; i < MANY_TURNS && !core.stats.calls; i++) {
+		bool on = idle_runner(&core, &core.runner[2], 1) &&
+			  idle_runner(&core, &core.runner[2], 0);
+
+		CU_ASSERT_FALSE_FATAL(on);
+		if (core.stats.calls)
+			break;
+		CU_ASSERT_EQUAL(write(core.runner[2].wake_fd, &one, sizeof(one)), sizeof(one));
+		CU_ASSERT_TRUE_FATAL(sleep_wait(&core, &core.runner[2]));
+		/* The work takes no time. */
+		core.run_ns = core.now_ns;
+	}
+	CU_ASSERT_EQUAL(core.stats.calls, 1);
+	end();
+}
+
 static void ends(void)
 {
 	woken(FAR_NS);
@@ -469,4 +491,5 @@ UT_MAIN("dpdk_app/idle", UT(yields_to_pollers), UT(sleeps_in_a_crowd), UT(learns
 	UT(pauses_with_little_power), UT(runner_gives_back), UT(runner_sends_acks),
 	UT(runner_withdraws_the_sleep), UT(runner_awaits_a_near_timer),
 	UT(runner_is_woken_by_a_timer), UT(poller_goes_on_with_much_work),
-	UT(runner_suffices_for_little_work), UT(vain_rings_leave_the_cpu_to_others), UT(ends))
+	UT(runner_suffices_for_little_work), UT(poller_goes_on_with_many_wakes),
+	UT(vain_rings_leave_the_cpu_to_others), UT(ends))
