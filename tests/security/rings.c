@@ -25,24 +25,6 @@ enum {
 static int fd[FDS_MAX];
 static int num_fds;
 
-static void find_eventfds(void)
-{
-	char path[64], name[64];
-
-	for (int i = 0; i < 64 && num_fds < FDS_MAX; i++) {
-		ssize_t n;
-
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", i);
-		n = readlink(path, name, sizeof(name) - 1);
-		if (n <= 0)
-			continue;
-		name[n] = '\0';
-		if (!strcmp(name, "anon_inode:[eventfd]"))
-			fd[num_fds++] = i;
-	}
-	host_check(num_fds > 0);
-}
-
 static void stay_on(int cpu)
 {
 	cpu_set_t set;
@@ -92,7 +74,7 @@ int main(int argc, char **argv)
 	ns = (uint64_t)atoi(argv[3]) * 1000000000;
 	host_check(turns != MAP_FAILED);
 	host_open(&end, argv[1], 4096);
-	find_eventfds();
+	num_fds = host_eventfds(fd, FDS_MAX);
 	waitpid(computes(cpu + 1, ns, turns), &status, 0);
 	alone = *turns;
 	pid = computes(cpu + 1, ns, turns);

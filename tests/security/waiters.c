@@ -27,20 +27,9 @@ static int num_fds;
 
 static void copy_eventfds(void)
 {
-	char path[64], name[64];
-
-	for (int i = 0; i < 64 && num_fds < FDS_MAX; i++) {
-		ssize_t n;
-
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", i);
-		n = readlink(path, name, sizeof(name) - 1);
-		if (n <= 0)
-			continue;
-		name[n] = '\0';
-		if (!strcmp(name, "anon_inode:[eventfd]"))
-			fd[num_fds++] = fcntl(i, F_DUPFD_CLOEXEC, 64);
-	}
-	host_check(num_fds > 0);
+	num_fds = host_eventfds(fd, FDS_MAX);
+	for (int i = 0; i < num_fds; i++)
+		fd[i] = fcntl(fd[i], F_DUPFD_CLOEXEC, 64);
 }
 
 static void wait_often(int ready)
