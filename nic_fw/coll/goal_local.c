@@ -86,6 +86,7 @@ static enum hw_goal_status keep_result(struct fw_nic *nic, struct goal_run *run,
 	run->kept = goal_heap_alloc(nic, run->client, bytes);
 	if (!run->kept)
 		return HW_GOAL_RESOURCES;
+	run->schedule->keeper = run;
 	memcpy(run->kept, side->ptr, bytes);
 	run->kept_bytes = bytes;
 	run->kept_at = *side->cursor;
@@ -93,14 +94,23 @@ static enum hw_goal_status keep_result(struct fw_nic *nic, struct goal_run *run,
 	return GOAL_NOT_NOW;
 }
 
+void goal_local_forget(struct fw_nic *nic, struct goal_run *run)
+{
+	if (!run->kept)
+		return;
+	run->schedule->keeper = NULL;
+	goal_heap_free(nic, run->client, run->kept);
+	run->kept = NULL;
+}
+
+/* Also waits while another run of the schedule has such a part. */
 static enum hw_goal_status write_kept(struct fw_nic *nic, struct goal_run *run)
 {
 	if (!run->kept)
-		return HW_GOAL_OK;
+		return run->schedule->keeper ? GOAL_NOT_NOW : HW_GOAL_OK;
 	if (!goal_buf_write(nic, run, &run->kept_at, run->kept, run->kept_bytes))
 		return goal_slow_status(nic);
-	goal_heap_free(nic, run->client, run->kept);
-	run->kept = NULL;
+	goal_local_forget(nic, run);
 	return HW_GOAL_OK;
 }
 

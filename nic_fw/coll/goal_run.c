@@ -162,7 +162,7 @@ void goal_run_drop(struct fw_nic *nic, struct goal_run *run)
 	fw_timer_cancel(&nic->timers, &run->timeout);
 	fw_timer_cancel(&nic->timers, &run->slow_timer);
 	goal_trace_give_up(nic, run);
-	goal_heap_free(nic, run->client, run->kept);
+	goal_local_forget(nic, run);
 	goal_stall_moved(comm);
 	goal_trace_end(run);
 	goal_msg_drop_run(nic, run);

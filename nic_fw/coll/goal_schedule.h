@@ -28,6 +28,11 @@ struct goal_schedule {
 	uint32_t comm;
 	uint32_t pd;
 	uint32_t refs; /* runs */
+	/*
+	 * The run that has computed and not yet written a part of a result (goal_local.c); NULL.
+	 * The others may read the same memory, and wait.
+	 */
+	const struct goal_run *keeper;
 	struct goal_header header;
 	uint8_t *code; /* heap: the whole schedule */
 	const struct goal_insn *ops;

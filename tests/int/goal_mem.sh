@@ -4,10 +4,6 @@
 # Schedules on buffers that the NIC cannot map: libgoal puts copies in their place
 # (libgoal_shadow.c), so that the NIC makes no system call to reach them, and every byte is in its
 # place.
-#
-# Beside other tests, runs in flight together can lose results in memory that is reached by system
-# calls: docs/defects.md, "Open".
-# alone
 
 . tests/int/lib.sh
 

@@ -194,6 +194,50 @@ static void sums_in_slow_pages(void)
 	}
 }
 
+/*
+ * Runs of one schedule in flight together that add in place: none reads what another has computed
+ * and not yet written.
+ */
+static void runs_in_slow_pages(void)
+{
+	enum {
+		RUNS = 40,
+	};
+	struct goal_fix_attr attr = {.bytes = 1 << 20, .unmapped = true};
+	uint32_t run[RUNS], seed, k;
+	uint64_t value[2] = {0, 1};
+	struct weft_goal_result result;
+	struct goal_fix fix;
+
+	for (seed = 1; seed <= 5; seed++) {
+		struct goal_graph *g = goal_graph_new(0, 2), *other = goal_graph_new(1, 2);
+		struct goal_mem sum, one;
+		const struct goal_mem *mems[3] = {&sum, &one, &sum};
+		const uint32_t nums[3] = {1, 1, 1};
+
+		goal_fix_begin(&fix, seed, 2, &attr);
+		sim_host_busy(fix.sim, 150000);
+		sum = goal_fix_mem(&fix, 0, 0, 8);
+		one = goal_fix_mem(&fix, 0, 8, 8);
+		FIX_REQUIRE(&fix, goal_graph_local(g, GOAL_LOCAL_ADD, GOAL_TYPE_UINT, 64, 1, mems,
+						   nums) >= 0);
+		(void)goal_graph_nop(other);
+		value[0] = 0;
+		memcpy(fix.rank[0].buf, value, sizeof(value));
+		goal_fix_load(&fix, 0, g);
+		goal_fix_load(&fix, 1, other);
+		for (k = 0; k < RUNS; k++)
+			run[k] = goal_fix_start(&fix, 0, 0);
+		for (k = 0; k < RUNS; k++)
+			FIX_CHECK(&fix, goal_fix_wait(&fix, 0, run[k], &result) &&
+					    result.status == HW_GOAL_OK);
+		memcpy(value, fix.rank[0].buf, 8);
+		FIX_CHECK(&fix, value[0] == RUNS);
+		FIX_CHECK(&fix, sim_nic_stat(sim_nic_at(fix.sim, 0), "goal_slow") > 0);
+		goal_fix_end(&fix);
+	}
+}
+
 /* A send of any length ends with its acknowledgement, and does not wait for a delayed one. */
 static void sends_end_soon(void)
 {
@@ -491,6 +535,6 @@ static void wildcards(void)
 
 UT_MAIN("sim/goal_run", UT(messages_without_faults), UT(messages_under_faults),
 	UT(messages_of_unmapped_memory), UT(messages_of_slow_pages), UT(copies_of_a_turn),
-	UT(sums_in_slow_pages), UT(messages_announced), UT(sends_end_soon), UT(chain_of_unexpected),
-	UT(barriers), UT(reduction), UT(calcs_and_start_edges), UT(messages_to_oneself),
-	UT(wildcards))
+	UT(sums_in_slow_pages), UT(runs_in_slow_pages), UT(messages_announced), UT(sends_end_soon),
+	UT(chain_of_unexpected), UT(barriers), UT(reduction), UT(calcs_and_start_edges),
+	UT(messages_to_oneself), UT(wildcards))
