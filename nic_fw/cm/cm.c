@@ -236,7 +236,6 @@ struct cm_ep *cm_new(struct fw_nic *nic, uint32_t client, uint32_t eq)
 	ep->transport = HW_CM_TRANSPORT_RD;
 	fw_timer_init(&ep->timer, FW_TIMER_CM);
 	fw_list_init(&ep->node);
-	fw_list_init(&ep->event_node);
 	fw_list_init(&ep->wait_node);
 	fw_list_add_tail(&owner->cms, &ep->node);
 	share_take(nic, client, HW_SHARE_CM, 1);
@@ -246,12 +245,10 @@ struct cm_ep *cm_new(struct fw_nic *nic, uint32_t client, uint32_t eq)
 }
 
 /* Writes an entry to the event queue, and no other until the process has found the queue empty. */
-static void cm_tell(struct fw_nic *nic, struct cm_ep *ep, struct fw_eq *queue)
+static void cm_tell(struct fw_nic *nic, struct fw_eq *queue)
 {
 	struct hw_eqe eqe = {.type = HW_EVENT_CM};
 
-	if (!fw_list_linked(&ep->event_node))
-		fw_list_add_tail(&queue->cm_events, &ep->event_node);
 	if (queue->cm_told)
 		return;
 	if (!eq_write(nic, queue, &eqe)) {
@@ -267,7 +264,9 @@ static void cm_tell(struct fw_nic *nic, struct cm_ep *ep, struct fw_eq *queue)
 
 void cm_event(struct fw_nic *nic, struct cm_ep *ep, enum hw_cm_event_type type, uint32_t status)
 {
-	uint32_t at;
+	struct cm_waiting_event *event;
+	struct fw_eq *queue;
+	uint8_t at;
 
 	if (ep->client == CM_NO_CLIENT)
 		return;
@@ -276,11 +275,14 @@ void cm_event(struct fw_nic *nic, struct cm_ep *ep, enum hw_cm_event_type type, 
 		FW_COUNT(nic, events_lost);
 		return;
 	}
-	at = (ep->ev_first + ep->ev_count) % CM_MAX_EVENTS;
-	ep->ev_type[at] = (uint8_t)type;
-	ep->ev_status[at] = (uint16_t)status;
-	ep->ev_count++;
-	cm_tell(nic, ep, eq_own(nic, ep->client, ep->eq));
+	at = (uint8_t)((ep->ev_first + ep->ev_count++) % CM_MAX_EVENTS);
+	event = &ep->events[at];
+	event->type = (uint8_t)type;
+	event->status = (uint16_t)status;
+	event->at = at;
+	queue = eq_own(nic, ep->client, ep->eq);
+	fw_list_add_tail(&queue->cm_events, &event->node);
+	cm_tell(nic, queue);
 }
 
 static bool carries_data(enum hw_cm_event_type type, const struct cm_ep *ep)
@@ -327,6 +329,7 @@ static void request_fetched(struct fw_nic *nic, struct cm_ep *ep)
 void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event *event)
 {
 	struct fw_list *node = fw_list_pop(&eq->cm_events);
+	struct cm_waiting_event *waiting;
 	struct cm_ep *ep;
 
 	memset(event, 0, sizeof(*event));
@@ -334,15 +337,13 @@ void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event
 	eq->cm_told = !fw_list_empty(&eq->cm_events);
 	if (!node)
 		return;
-	ep = FW_CONTAINER(node, struct cm_ep, event_node);
-	event->type = ep->ev_type[ep->ev_first];
-	event->status = ep->ev_status[ep->ev_first];
+	waiting = FW_CONTAINER(node, struct cm_waiting_event, node);
+	ep = FW_CONTAINER(waiting - waiting->at, struct cm_ep, events);
+	assert(waiting->at == ep->ev_first && ep->ev_count);
+	event->type = waiting->type;
+	event->status = waiting->status;
 	ep->ev_first = (uint8_t)((ep->ev_first + 1u) % CM_MAX_EVENTS);
 	ep->ev_count--;
-	if (ep->ev_count) {
-		fw_list_add_tail(&eq->cm_events, &ep->event_node);
-		eq->cm_told = true;
-	}
 	event->ep = ep->index;
 	event->listener = ep->listener;
 	event->more = !fw_list_empty(&eq->cm_events);
@@ -362,20 +363,26 @@ void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event
 /* True if the process has not fetched the endpoint's request. */
 static bool is_unseen(const struct cm_ep *ep)
 {
-	return ep->ev_count && ep->ev_type[ep->ev_first] == HW_CM_EVENT_REQUEST;
+	return ep->ev_count && ep->events[ep->ev_first].type == HW_CM_EVENT_REQUEST;
 }
 
 static void move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq)
 {
 	struct fw_eq *queue = eq_own(nic, ep->client, eq);
+	struct cm_waiting_event *event;
+	uint32_t i;
 
 	eq_own(nic, ep->client, ep->eq)->refs--;
 	queue->refs++;
 	ep->eq = eq;
 	if (!ep->ev_count)
 		return;
-	fw_list_del(&ep->event_node);
-	cm_tell(nic, ep, queue);
+	for (i = 0; i < ep->ev_count; i++) {
+		event = &ep->events[(ep->ev_first + i) % CM_MAX_EVENTS];
+		fw_list_del(&event->node);
+		fw_list_add_tail(&queue->cm_events, &event->node);
+	}
+	cm_tell(nic, queue);
 }
 
 /*
@@ -501,10 +508,10 @@ void cm_qp_down(struct fw_nic *nic, struct fw_qp *qp)
 static void leave_client(struct fw_nic *nic, struct cm_ep *ep)
 {
 	fw_list_del(&ep->wait_node);
-	fw_list_del(&ep->event_node);
 	if (is_unseen(ep))
 		request_fetched(nic, ep);
-	ep->ev_count = 0;
+	for (; ep->ev_count; ep->ev_count--, ep->ev_first = (ep->ev_first + 1) % CM_MAX_EVENTS)
+		fw_list_del(&ep->events[ep->ev_first].node);
 	rx_drop(nic, ep);
 	(void)untie(nic, ep);
 	eq_own(nic, ep->client, ep->eq)->refs--;

@@ -102,13 +102,23 @@ enum {
 #define CM_ALIVE_NS       UINT64_C(15000000000)
 #define CM_ALIVE_RETRY_NS UINT64_C(2000000000)
 
+/*
+ * An event that the process has not fetched. It is a node of its own, because a process fetches the
+ * events of all endpoints of a queue in the order in which they happened.
+ */
+struct cm_waiting_event {
+	struct fw_list node; /* in fw_eq.cm_events */
+	uint16_t status;
+	uint8_t type; /* hw_cm_event_type */
+	uint8_t at;   /* its place in cm_ep.events */
+};
+
 struct cm_ep {
 	uint64_t local_id; /* its name for peers; 16 bits are its place in nic->cm.eps */
 	uint64_t peer_id;  /* 0: not known yet */
 	struct fw_timer timer;
-	struct fw_list node;       /* of the client; of nic->cm.orphans */
-	struct fw_list event_node; /* in fw_eq.cm_events while events wait */
-	struct fw_list wait_node;  /* in nic->cm.listeners, nic->cm.resolving */
+	struct fw_list node;      /* of the client; of nic->cm.orphans */
+	struct fw_list wait_node; /* in nic->cm.listeners, nic->cm.resolving */
 	uint32_t index;
 	uint32_t eq;       /* number of the client's event queue */
 	uint32_t listener; /* place of the listener that received the request, FW_NONE */
@@ -127,9 +137,8 @@ struct cm_ep {
 	uint8_t state;
 	uint8_t tries;
 	uint8_t ev_first, ev_count;
-	uint8_t ev_type[CM_MAX_EVENTS];
-	uint16_t ev_status[CM_MAX_EVENTS];
-	uint16_t backlog; /* LISTEN */
+	struct cm_waiting_event events[CM_MAX_EVENTS]; /* a ring */
+	uint16_t backlog;                              /* LISTEN */
 	uint16_t waiting; /* requests that the process has not fetched */
 	bool passive;
 	bool datagram;
@@ -150,7 +159,7 @@ struct cm_ep {
 	uint8_t *tx_data; /* until no message needs to be repeated */
 	uint8_t *rx_data; /* until the process has fetched it, with its event or after it */
 };
-static_assert(sizeof(struct cm_ep) <= 288, "one for each connection: docs/connection-manager.md");
+static_assert(sizeof(struct cm_ep) <= 440, "one for each connection: docs/connection-manager.md");
 
 /* By hw_cm_transport: cm_cmd.c. */
 extern const struct cm_ops *const cm_transports[HW_CM_TRANSPORTS];

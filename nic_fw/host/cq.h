@@ -123,7 +123,7 @@ struct fw_eq {
 	uint64_t record_offset;
 	uint64_t ring_offset;
 	struct fw_list irq_node;  /* in nic->host.irq_list until the end of the turn */
-	struct fw_list cm_events; /* endpoints with events (cm_ep.event_node) */
+	struct fw_list cm_events; /* events of endpoints (cm_waiting_event), oldest first */
 	bool cm_told;             /* HW_EVENT_CM was written, and events wait since */
 };
 

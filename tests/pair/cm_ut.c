@@ -476,6 +476,39 @@ static void data_given_back(void)
 	cp_end(&cp);
 }
 
+/*
+ * Events wait: the process fetches them in the order in which they happened, also those of several
+ * endpoints.
+ */
+static void events_in_order(void)
+{
+	uint32_t second;
+
+	cp_begin(&cp);
+	(void)cp_listen(&cp, HW_CM_TCP, 0);
+	cp.a = cp_ask(&cp, HW_CM_TCP, 0);
+	rp_run(&cp.rp, CP_S);
+	cp.b = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+	CU_ASSERT_EQUAL(cp_accept(&cp, 1, cp.b, 0), 0);
+	rp_run(&cp.rp, CP_S);
+	(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_RESPONSE);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_ACCEPT, cp.a), 0);
+	rp_run(&cp.rp, CP_MS);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DISCONNECT, cp.a), 0);
+	rp_run(&cp.rp, CP_MS);
+	second = cp_ask(&cp, HW_CM_TCP, 0);
+	rp_run(&cp.rp, CP_S);
+	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_ESTABLISHED);
+	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_DISCONNECTED);
+	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_TIMEWAIT_EXIT);
+	(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_DISCONNECTED);
+	(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_TIMEWAIT_EXIT);
+	cp_expect_none(&cp);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DESTROY, second), 0);
+	cp_end(&cp);
+}
+
 UT_MAIN("pair/cm", UT(everything_is_told), UT(pairs_end_with_it), UT(lost_and_repeated), UT(late),
 	UT(forged), UT(malformed), UT(rejected), UT(answer_rejected), UT(datagrams),
-	UT(data_given_back), UT(low_ports))
+	UT(data_given_back), UT(low_ports), UT(events_in_order))
