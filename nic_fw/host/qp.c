@@ -17,6 +17,17 @@ struct fw_qp *qp_find(struct fw_nic *nic, uint32_t qpn)
 	return nic->host.qps[index].used ? &nic->host.qps[index] : NULL;
 }
 
+bool qp_has_just_ended(const struct fw_nic *nic, uint32_t qpn)
+{
+	uint32_t index = (qpn & FW_QPN_INDEX_MASK) - FW_QPN_FIRST;
+	uint64_t ended_ns;
+
+	if ((qpn & ~(uint32_t)FW_QPN_INDEX_MASK) != nic->qpn_base || index >= nic->host.qp_ids.high)
+		return false;
+	ended_ns = nic->host.qps[index].ended_ns;
+	return ended_ns && nic->now_ns - ended_ns < QP_GRACE_NS;
+}
+
 #define BIT(state) (1u << (state))
 #define ALWAYS     (BIT(HW_QPS_RESET) | BIT(HW_QPS_ERR))
 

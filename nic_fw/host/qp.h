@@ -133,12 +133,20 @@ struct fw_qp {
 	uint64_t rq_offset;
 	struct fw_list node;                           /* of the client */
 	uint64_t tx_msgs, rx_msgs, tx_bytes, rx_bytes; /* for weftctl */
+	uint64_t ended_ns; /* destruction of the last QP with this number; 0: there was none */
 	/*
 	 * moder_adapt.c, [receives, requests]: position of the queue at an interrupt, and its
 	 * serial
 	 */
 	uint32_t moder_at[2], moder_serial[2];
 };
+
+/*
+ * Peers of a QP that was destroyed learn of it only after this time. A program may end while
+ * requests of its peer are under way that the peer needs no answer to; an RNIC drops them, and the
+ * peer notices nothing until its retries are used up.
+ */
+#define QP_GRACE_NS UINT64_C(100000000)
 
 /* A QPN: nic_index in bits 19-23, shard in 16-18, below them the QP's place in nic->host.qps. */
 enum {
@@ -151,6 +159,8 @@ enum {
 
 /* Returns the QP that a QPN of this instance names, or NULL. */
 struct fw_qp *qp_find(struct fw_nic *nic, uint32_t qpn);
+/* True if a QP with this number was destroyed within the last QP_GRACE_NS. */
+bool qp_has_just_ended(const struct fw_nic *nic, uint32_t qpn);
 
 /* qp_attr.c: sets the attributes of RESET. */
 void qp_attr_reset(struct fw_qp *qp);

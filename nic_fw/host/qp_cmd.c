@@ -154,9 +154,11 @@ static void init_qp(struct fw_nic *nic, struct fw_qp *qp, uint32_t client,
 		    const struct hw_cmd_create_qp *create)
 {
 	uint32_t ssn = qp->ssn;
+	uint64_t ended_ns = qp->ended_ns;
 
 	memset(qp, 0, sizeof(*qp));
 	qp->ssn = ssn;
+	qp->ended_ns = ended_ns;
 	qp->qpn = nic->qpn_base | ((uint32_t)(qp - nic->host.qps) + FW_QPN_FIRST);
 	qp->pd = create->pd;
 	qp->client = (uint16_t)client;
@@ -289,6 +291,7 @@ static void destroy(struct fw_nic *nic, struct fw_qp *qp)
 	fw_list_del(&qp->node);
 	share_give(nic, qp->client, HW_SHARE_QP, 1);
 	qp->used = false;
+	qp->ended_ns = nic->now_ns;
 	fw_ids_put(&nic->host.qp_ids, (uint32_t)(qp - nic->host.qps));
 }
 

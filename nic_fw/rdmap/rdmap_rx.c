@@ -401,7 +401,12 @@ void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg
 		    const struct rdmap_error *error)
 {
 	struct rdmap_error no_qp = {RDMAP_OPERATION, WIRE_TERM_OP_STREAM_CATASTROPHIC};
+	bool connected = qp && qp_is_rc(qp) && is_connected(qp, pkt);
 
+	/* The peer repeats its datagram, and receives the Terminate then. */
+	if (!pkt->stream && (!qp || (qp_is_rc(qp) && !connected)) &&
+	    qp_has_just_ended(nic, pkt->dst_qpn))
+		return;
 	if (!qp || !qp_is_reliable(qp)) {
 		llp_refuse(nic, nic->host.null_qp, pkt, &no_qp);
 		return;
@@ -413,12 +418,12 @@ void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg
 	}
 	/* A datagram of an earlier connection may have the number of a message of this one. */
 	if (!pkt->tagged && pkt->qn == WIRE_QN_SEND && qp_can_receive(qp) &&
-	    (!qp_is_rc(qp) || is_connected(qp, pkt)))
+	    (!qp_is_rc(qp) || connected))
 		fail_recv(nic, qp, pkt, error);
 	/* Sent before the QP's error ends the stream. */
 	if (pkt->stream)
 		llp_refuse(nic, qp, pkt, error);
-	if (qp_is_rc(qp) && qp_can_receive(qp) && is_connected(qp, pkt))
+	if (connected && qp_can_receive(qp))
 		qp_error(nic, qp,
 			 error->layer_etype == RDMAP_PROTECTION ? HW_EVENT_QP_ACCESS_ERR
 								: HW_EVENT_QP_REQ_ERR);

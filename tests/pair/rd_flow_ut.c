@@ -134,7 +134,38 @@ static void rc_without_peer(void)
 		if (!(i & 1))
 			rp_destroy_qp(&rp, 1, b);
 		rp_req(&rp, 0, a, &req);
-		rp_run(&rp, 1000000);
+		rp_run(&rp, i & 1 ? 1000000 : 2 * QP_GRACE_NS);
+		rp_expect_send(&rp, 0, 1, HW_STATUS_REM_OP_ERR);
+		CU_ASSERT_EQUAL(a->state, HW_QPS_ERR);
+		rp_end(&rp);
+	}
+}
+
+/*
+ * A peer ends while requests are under way to it: they fail late, so that a program that needs no
+ * answer to them notices nothing. A new connection may use the QP's number by then.
+ */
+static void rc_peer_ends(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 1, .bytes = 8};
+	struct fw_qp *a, *b;
+	uint32_t i;
+
+	for (i = 0; i < 2; i++) {
+		rp_begin(&rp);
+		rp_open(&rp);
+		rp_rc(&rp, &a, &b, NULL);
+		if (i) {
+			b->ended_ns = rp.end[1].nic->now_ns;
+			b->incarnation_rx++;
+		} else {
+			rp_destroy_qp(&rp, 1, b);
+		}
+		rp_req(&rp, 0, a, &req);
+		rp_run(&rp, QP_GRACE_NS * 3 / 4);
+		rp_expect_none(&rp);
+		CU_ASSERT_EQUAL(a->state, HW_QPS_RTS);
+		rp_run(&rp, QP_GRACE_NS);
 		rp_expect_send(&rp, 0, 1, HW_STATUS_REM_OP_ERR);
 		CU_ASSERT_EQUAL(a->state, HW_QPS_ERR);
 		rp_end(&rp);
@@ -513,7 +544,7 @@ static void flows_of_a_queue_in_error(void)
 }
 
 UT_MAIN("pair/rd_flow", UT(rnr_limit), UT(response_passes), UT(late_terminate), UT(rc_without_peer),
-	UT(nobody_explains), UT(rnr_fails_alone), UT(rnr_of_rc), UT(one_receive_fails),
-	UT(late_second_try), UT(source_gone), UT(many_flows), UT(forged_terminates),
-	UT(heard_terminate), UT(answer_of_a_process_that_leaves),
+	UT(rc_peer_ends), UT(nobody_explains), UT(rnr_fails_alone), UT(rnr_of_rc),
+	UT(one_receive_fails), UT(late_second_try), UT(source_gone), UT(many_flows),
+	UT(forged_terminates), UT(heard_terminate), UT(answer_of_a_process_that_leaves),
 	UT(lost_answer_of_a_process_that_leaves), UT(flows_of_a_queue_in_error))

@@ -179,7 +179,7 @@ static void qp_not_ready(void)
 	rp_expect_recv(&rp, 1, 9, HW_STATUS_SUCCESS);
 	rp_send(&rp, 0, rp.end[0].qp[0], late, 2, 0, 10);
 	rp_destroy_qp(&rp, 1, late);
-	rp_quiet(&rp);
+	rp_run(&rp, 2 * QP_GRACE_NS);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_REM_OP_ERR);
 	CU_ASSERT_EQUAL(rp.end[0].qp[0]->state, HW_QPS_RTS);
 	rp_end(&rp);

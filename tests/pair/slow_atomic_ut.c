@@ -205,7 +205,7 @@ static void destroyed_meanwhile(void)
 	add(0, 1, 5);
 	rp_run(&rp, WAIT_NS);
 	rp_destroy_qp(&rp, 1, qp);
-	rp_quiet(&rp);
+	rp_run(&rp, 2 * QP_GRACE_NS);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_OP_ERR);
 	/* The port has it still, and nobody waits for it. */
 	CU_ASSERT_EQUAL(B->nic->host.slow_atomics.used, 1);
@@ -228,7 +228,7 @@ static void detached_meanwhile(void)
 	CU_ASSERT_EQUAL(B->nic->host.slow_atomics.used, 1);
 	rp_detach(&rp, 1);
 	CU_ASSERT_EQUAL(B->nic->host.slow_atomics.used, 0);
-	rp_quiet(&rp);
+	rp_run(&rp, 2 * QP_GRACE_NS);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_OP_ERR);
 	rp_detach(&rp, 0);
 	rp_free(&rp);
