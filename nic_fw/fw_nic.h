@@ -37,6 +37,7 @@
 #include "nic_fw/mpa/mpa_nic.h"
 #include "nic_fw/coll/goal.h"
 #include "nic_fw/coll/goal_ending.h"
+#include "nic_fw/coll/goal_local.h"
 #include "nic_fw/coll/goal_lost.h"
 #include "nic_fw/coll/goal_match.h"
 #include "nic_fw/coll/goal_slow.h"

@@ -419,10 +419,6 @@ void goal_run_fault(struct fw_nic *nic, struct goal_run *run, enum hw_goal_statu
 		    uint32_t rank, uint32_t op);
 /* Queues local work: a local operation, or a receive that copies from the rank itself. */
 void goal_run_add_local(struct fw_nic *nic, struct goal_run *run, uint32_t op);
-/* Does a part of a local operation (goal_local.c). True: it is finished, or the run has a fault. */
-bool goal_local_step(struct fw_nic *nic, struct goal_run *run, uint32_t op, uint32_t *cost);
-/* Drops a part of a result that has not been written: the run ends, or has written it. */
-void goal_local_forget(struct fw_nic *nic, struct goal_run *run);
 
 /* ---- PERFTRACE (goal_trace.c) ---------------------------------------------------------------- */
 

@@ -76,21 +76,20 @@ static enum hw_goal_status time_stamp(struct fw_nic *nic, struct goal_run *run,
 									    : goal_slow_status(nic);
 }
 
-/*
- * A part of the result cannot be written now: keeps it, because its operands may lie in the same
- * memory, where a write that was given up may still be carried out.
- */
-static enum hw_goal_status keep_result(struct fw_nic *nic, struct goal_run *run,
-				       const struct side *side, uint32_t bytes)
+/* It is kept because its operands may lie in the same memory, where a write that was given up may
+ * still be carried out. */
+enum hw_goal_status goal_local_keep(struct fw_nic *nic, struct goal_run *run,
+				    const struct goal_cursor *cursor, uint64_t offset,
+				    const uint8_t *part, uint32_t bytes)
 {
 	run->kept = goal_heap_alloc(nic, run->client, bytes);
 	if (!run->kept)
 		return HW_GOAL_RESOURCES;
 	run->schedule->keeper = run;
-	memcpy(run->kept, side->ptr, bytes);
+	memcpy(run->kept, part, bytes);
 	run->kept_bytes = bytes;
-	run->kept_at = *side->cursor;
-	goal_cursor_seek(run->schedule, &run->kept_at, side->cursor->offset - side->left);
+	run->kept_at = *cursor;
+	goal_cursor_seek(run->schedule, &run->kept_at, offset);
 	return GOAL_NOT_NOW;
 }
 
@@ -103,8 +102,7 @@ void goal_local_forget(struct fw_nic *nic, struct goal_run *run)
 	run->kept = NULL;
 }
 
-/* Also waits while another run of the schedule has such a part. */
-static enum hw_goal_status write_kept(struct fw_nic *nic, struct goal_run *run)
+enum hw_goal_status goal_local_write_kept(struct fw_nic *nic, struct goal_run *run)
 {
 	if (!run->kept)
 		return run->schedule->keeper ? GOAL_NOT_NOW : HW_GOAL_OK;
@@ -143,7 +141,9 @@ static uint64_t stretch(struct fw_nic *nic, struct goal_run *run, const struct g
 	if (is_bounced(&side[2]) && !mem_write(nic, &side[2].mem, at, side[2].ptr, (uint32_t)n)) {
 		*status = goal_slow_status(nic);
 		if (*status == GOAL_NOT_NOW)
-			*status = keep_result(nic, run, &side[2], (uint32_t)n);
+			*status = goal_local_keep(nic, run, side[2].cursor,
+						  side[2].cursor->offset - side[2].left,
+						  side[2].ptr, (uint32_t)n);
 		if (*status != GOAL_NOT_NOW)
 			return 0;
 	}
@@ -157,7 +157,7 @@ static uint64_t stretch(struct fw_nic *nic, struct goal_run *run, const struct g
 bool goal_local_step(struct fw_nic *nic, struct goal_run *run, uint32_t index, uint32_t *cost)
 {
 	const struct goal_insn *op = &run->schedule->ops[index];
-	enum hw_goal_status status = write_kept(nic, run);
+	enum hw_goal_status status = goal_local_write_kept(nic, run);
 	uint64_t total, budget = GOAL_LOCAL_QUANTUM_BYTES;
 	struct side side[3];
 	uint32_t i;

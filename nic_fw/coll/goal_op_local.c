@@ -111,29 +111,35 @@ static enum hw_goal_status run_on_copies(struct work *w)
 
 	for (i = 0; i < 3; i++)
 		if (!copy_in(w, i, bytes))
-			return HW_GOAL_MEMORY;
+			return goal_slow_status(w->nic);
 	w->call.view.count = bytes / w->op->prog.elem_bytes;
 	w->spent += COST_COPY;
 	status = call_program(w);
 	if (status != HW_GOAL_OK)
 		return status;
 	goal_cursor_seek(w->run->schedule, to, w->run->local_done);
-	if (!goal_buf_write(w->nic, w->run, to, copy_of(w, 2), bytes))
-		return HW_GOAL_MEMORY;
+	if (!goal_buf_write(w->nic, w->run, to, copy_of(w, 2), bytes)) {
+		status = goal_slow_status(w->nic);
+		if (status == GOAL_NOT_NOW)
+			status = goal_local_keep(w->nic, w->run, to, w->run->local_done,
+						 copy_of(w, 2), bytes);
+		if (status != GOAL_NOT_NOW)
+			return status;
+	}
 	w->run->local_done += bytes;
-	return HW_GOAL_OK;
+	return status;
 }
 
 static enum hw_goal_status run_part(struct work *w, uint32_t budget)
 {
-	enum hw_goal_status status = HW_GOAL_OK;
+	enum hw_goal_status status = goal_local_write_kept(w->nic, w->run);
 
 	while (status == HW_GOAL_OK && w->run->local_done < w->total && w->spent < budget) {
 		bool ok;
 		uint64_t blocks = blocks_in_place(w, &ok);
 
 		if (!ok)
-			return HW_GOAL_MEMORY;
+			return goal_slow_status(w->nic);
 		status = blocks ? run_in_place(w, blocks, budget) : run_on_copies(w);
 	}
 	return status;
@@ -162,6 +168,10 @@ bool goal_op_step(struct fw_nic *nic, struct goal_run *run, uint32_t index, uint
 		goal_cursor_init(&run->local_cursor[i], insn->buf[i]);
 	status = run_part(&w, budget);
 	*cost = 1 + (uint32_t)((uint64_t)w.spent * STEP_OPS / budget);
+	if (status == GOAL_NOT_NOW) {
+		goal_slow_run(nic, run);
+		return false;
+	}
 	if (status != HW_GOAL_OK)
 		goal_run_fault(nic, run, status, run->comm->rank, index);
 	else if (run->local_done < w.total)

@@ -69,8 +69,9 @@ static int add_op(struct goal_fix *fix, const struct goal_op_insn *insns, uint32
 	return weft_goal_op(fix->rank[0].goal, fix->rank[0].comm, &attr, number, why, &insn);
 }
 
-/* Loads a local operation of rank 0 on count elements; the result lies in pieces. */
-static void load(struct goal_fix *fix, uint32_t number, uint32_t count, uint32_t pieces)
+/* Loads a local operation of rank 0 on count elements; the result lies in pieces from result_at. */
+static void load_at(struct goal_fix *fix, uint32_t number, uint32_t count, uint32_t pieces,
+		    uint64_t result_at)
 {
 	struct goal_user_ops ops = {.num = 1};
 	struct goal_graph *g = goal_graph_new(0, 2), *other = goal_graph_new(1, 2);
@@ -84,7 +85,7 @@ static void load(struct goal_fix *fix, uint32_t number, uint32_t count, uint32_t
 	for (uint32_t i = 0; i < pieces; i++) {
 		uint64_t bytes = i + 1 < pieces ? each : (uint64_t)count * ELEM - at;
 
-		result[i] = goal_fix_mem(fix, 0, RESULT_AT + at, bytes);
+		result[i] = goal_fix_mem(fix, 0, result_at + at, bytes);
 		at += bytes;
 	}
 	ops.op[0].number = number;
@@ -96,6 +97,11 @@ static void load(struct goal_fix *fix, uint32_t number, uint32_t count, uint32_t
 	FIX_REQUIRE(fix, goal_graph_nop(other) >= 0);
 	goal_fix_load(fix, 0, g);
 	goal_fix_load(fix, 1, other);
+}
+
+static void load(struct goal_fix *fix, uint32_t number, uint32_t count, uint32_t pieces)
+{
+	load_at(fix, number, count, pieces, RESULT_AT);
 }
 
 static void fill_operands(struct goal_fix *fix, uint32_t count)
@@ -195,4 +201,43 @@ static void refusals(void)
 	goal_fix_end(&fix);
 }
 
-UT_MAIN("sim/goal_user", UT(in_place_and_by_copies), UT(programs_that_fail), UT(refusals))
+/*
+ * Runs in flight together that add in place, in memory whose pages come late: they wait for them,
+ * and each element is added once by each run.
+ */
+static void late_pages(void)
+{
+	enum {
+		COUNT = 5 * BLOCK + 1,
+		RUNS = 8,
+	};
+	const struct goal_fix_attr attr = {.bytes = BYTES, .unmapped = true};
+	struct weft_goal_result result;
+	char why[WEFT_GOAL_WHY_BYTES];
+	uint32_t run[RUNS], number, seed, k;
+	struct goal_fix fix;
+	uint64_t word;
+
+	for (seed = 1; seed <= 5; seed++) {
+		goal_fix_begin(&fix, seed, 2, &attr);
+		sim_host_busy(fix.sim, 150000);
+		FIX_REQUIRE(&fix,
+			    add_op(&fix, sums, sizeof(sums) / sizeof(sums[0]), &number, why) == 0);
+		load_at(&fix, number, COUNT, 1, A_AT);
+		fill_operands(&fix, COUNT);
+		for (k = 0; k < RUNS; k++)
+			run[k] = goal_fix_start(&fix, 0, 0);
+		for (k = 0; k < RUNS; k++)
+			FIX_CHECK(&fix, goal_fix_wait(&fix, 0, run[k], &result) &&
+					    result.status == HW_GOAL_OK);
+		for (uint64_t i = 0; i < COUNT; i++) {
+			memcpy(&word, fix.rank[0].buf + A_AT + i * ELEM, ELEM);
+			FIX_CHECK(&fix, word == i * 3 + 1 + RUNS * (i << 33));
+		}
+		FIX_CHECK(&fix, sim_nic_stat(sim_nic_at(fix.sim, 0), "goal_slow") > 0);
+		goal_fix_end(&fix);
+	}
+}
+
+UT_MAIN("sim/goal_user", UT(in_place_and_by_copies), UT(late_pages), UT(programs_that_fail),
+	UT(refusals))
