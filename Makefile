@@ -156,6 +156,8 @@ STRUCT_x86_64 = $(foreach f,memset memcpy,-m$f-strategy=vector_loop:512:noalign$
 STRUCTS = $(if $(findstring clang,$(CC)),,$(STRUCT_$(firstword $(subst -, ,$(MACHINE)))) -fno-tree-slp-vectorize)
 CFLAGS_nic_fw := -std=c11
 CFLAGS_nic_fw_release = $(CFLAGS_nic_fw) $(STRUCTS)
+# Variants that unit tests are linked with count steps along lists (nic_fw/base/walk.h).
+$(foreach v,san cov score,$(eval CFLAGS_nic_fw_$v = $(CFLAGS_nic_fw) -DFW_COUNT_WALKS))
 CFLAGS_lib := $(HOST)
 CFLAGS_host_driver := $(HOST) -fPIC -fvisibility=hidden $(PMIX_CFLAGS)
 CFLAGS_sim_harness := $(HOST)
@@ -711,7 +713,9 @@ _test-int: all $(call products,san) $(INT_BINS)
 	@tests/run.sh $(if $(T),$(foreach s,$(INT_SCRIPTS),$(if $(findstring $T,$s),$s)),$(INT_SCRIPTS))
 
 # The tests of the firmware for arm64: COV_NEAR's, and the simulator's, linked with the arm64 archives.
-ARM_UT := $(filter tests/nic_fw/% tests/pair/% tests/shared_defs/%,$(UT_SRCS))
+# Its firmware is weftd's, which counts no walks.
+ARM_UT := $(filter-out $(shell grep -ls fw_walk_steps tests/nic_fw/*/*_ut.c tests/pair/*_ut.c),\
+	$(filter tests/nic_fw/% tests/pair/% tests/shared_defs/%,$(UT_SRCS)))
 ARM_BINS := $(ARM_UT:tests/%.c=$(OUT_aarch64)/ut/%)
 CFLAGS_tests_aarch64 := $(CFLAGS_tests) $(SYSROOT_CFLAGS)
 $(eval $(call compile,aarch64,tests))
@@ -807,7 +811,7 @@ $(eval $(call link,score,$(B)/score/bin/weft-sim,$(B)/obj/san/sim_harness/sim_ma
 	$(call score_archives,$(foreach l,sim goal weft nicfw weftutil,$(B)/san/lib/lib$l.a),plain),-lm))
 score_test = $(CC_score) $(LD_score) -pthread $(LDFLAGS) OBJECT -Wl,--start-group $(filter-out %libnicfw.a,$(call ut_archives,$1)) VARIANT -lnicfw \
 	-Wl,--end-group -lcunit -ljansson -lm $(DIGEST_LIB)
-SCORE_ENV = SCORE_CC='$(CC_score) $(COMMON) $(CFLAGS_nic_fw) $(FLAGS_score) $(CFLAGS)' \
+SCORE_ENV = SCORE_CC='$(CC_score) $(COMMON) $(CFLAGS_nic_fw_score) $(FLAGS_score) $(CFLAGS)' \
 	SCORE_CC_PLAIN='$(CC_score) $(COMMON) $(CFLAGS_nic_fw) $(FLAGS_release) -g0 $(CFLAGS)' \
 	SCORE_CC_TEST='$(CC_san) $(COMMON) $(CFLAGS_tests) $(FLAGS_san) $(CFLAGS)' \
 	$(foreach v,plain pool tcp,SCORE_SO_$v='$(call SCORE_SO,$v) OBJECTS' SCORE_WRAP_$v='$(SCORE_WRAP_$v)') \

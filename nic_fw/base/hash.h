@@ -14,6 +14,8 @@
 #include <assert.h>
 #include <stdint.h>
 
+#include "nic_fw/base/walk.h"
+
 /* Mixes three numbers; whoever chooses them also chooses the result. */
 static inline uint32_t fw_hash(uint32_t a, uint32_t b, uint32_t c)
 {
@@ -56,7 +58,7 @@ static inline uint32_t fw_hash_keyed(const struct fw_hash_key *key, uint32_t a, 
 #define fw_chain_for_each(entry, head, table, next)                                                \
 	for (uint32_t chain_at = (head);                                                           \
 	     chain_at && ((entry) = (table), (entry) += chain_at - 1, 1);                          \
-	     chain_at = (entry)->next)
+	     chain_at = (entry)->next, FW_WALK_STEP())
 
 /* Puts an entry first; link: its own, number: its place in the table. */
 static inline void fw_chain_add(uint32_t *head, uint32_t *link, uint32_t number)
@@ -74,6 +76,7 @@ static inline void fw_chain_add(uint32_t *head, uint32_t *link, uint32_t number)
                                                                                                    \
 		while (*chain_link != chain_number) {                                              \
 			assert(*chain_link);                                                       \
+			FW_WALK_STEP();                                                            \
 			chain_link = &chain_table[*chain_link - 1].next;                           \
 		}                                                                                  \
 		*chain_link = (entry)->next;                                                       \

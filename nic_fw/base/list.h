@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "nic_fw/base/walk.h"
+
 struct fw_list {
 	struct fw_list *next;
 	struct fw_list *prev;
@@ -17,7 +19,8 @@ struct fw_list {
 
 #define FW_CONTAINER(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
 
-#define fw_list_for_each(pos, head)      for ((pos) = (head)->next; (pos) != (head); (pos) = (pos)->next)
+#define fw_list_for_each(pos, head)                                                                \
+	for ((pos) = (head)->next; (pos) != (head); (pos) = (pos)->next, FW_WALK_STEP())
 
 static inline void fw_list_init(struct fw_list *node)
 {
@@ -63,6 +66,7 @@ static inline struct fw_list *fw_list_pop(struct fw_list *head)
 
 	if (node == head)
 		return NULL;
+	FW_WALK_STEP();
 	fw_list_del(node);
 	return node;
 }

@@ -23,7 +23,7 @@ struct fw_multi {
 };
 
 /* Walks the first entries of a chain; the loop may not remove any. */
-#define fw_multi_for_each(at, head) for ((at) = (head); (at); (at) = (at)->next)
+#define fw_multi_for_each(at, head) for ((at) = (head); (at); (at) = (at)->next, FW_WALK_STEP())
 
 static inline bool fw_multi_is_first(const struct fw_multi *at)
 {

@@ -334,6 +334,7 @@ struct esp_xfer *esp_next_sent(const struct esp_stream *stream, const struct esp
 	struct fw_list *next = xfer ? xfer->node.next : stream->queue.next;
 	struct esp_xfer *found = FW_CONTAINER(next, struct esp_xfer, node);
 
+	FW_WALK_STEP();
 	return next == &stream->queue || !found->sent ? NULL : found;
 }
 

@@ -1,24 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Many requests of one queue pair over ESP: a doorbell, the opening of the stream, its end, a
- * Terminate and a flush each do a part of them in a turn. Steps of the lists of esp_rdmap.c,
- * esp_tx.c and requester.c are counted; nothing is timed. See docs/security.md "Stalls".
+ * Terminate and a flush each do a part of them in a turn. Steps along lists are counted
+ * (nic_fw/base/walk.h); nothing is timed. See docs/security.md "Stalls".
  */
 #include "tests/pair/rd_pair.h"
-
-static uint64_t steps;
-
-#undef fw_list_for_each
-#define fw_list_for_each(pos, head)                                                                \
-	for ((pos) = (head)->next; (pos) != (head); (pos) = (pos)->next, steps++)
-#define fw_list_pop(head)           (steps++, fw_list_pop(head))
-#define esp_next_sent(stream, xfer) (steps++, esp_next_sent(stream, xfer))
-
-#include "nic_fw/rdmap/esp_rdmap.c"
-#include "nic_fw/rdmap/requester.c"
-
-#undef esp_next_sent
-#include "nic_fw/stream/esp_tx.c"
 
 enum {
 	MANY = 60,
@@ -82,10 +68,10 @@ static uint64_t turns(uint32_t completions, enum hw_status first, enum hw_status
 	struct hw_cqe cqe;
 
 	for (n = 0; n < 100 * MANY && done < completions; n++) {
-		steps = 0;
+		fw_walk_steps = 0;
 		rp_poll(&rp, 0);
-		if (steps > most)
-			most = steps;
+		if (fw_walk_steps > most)
+			most = fw_walk_steps;
 		rp_poll(&rp, 1);
 		rp.wire.now_ns += US;
 		for (; rp_scqe(&rp, 0, &cqe); done++) {
@@ -136,9 +122,9 @@ static void ended_under_many(void)
 	uint64_t most;
 
 	on_their_way();
-	steps = 0;
+	fw_walk_steps = 0;
 	esp_end(A->nic, qa->esp.out.stream, ESP_END_RESET);
-	most = steps;
+	most = fw_walk_steps;
 	if (most > STEPS)
 		printf("\n    %llu steps at its end", (unsigned long long)most);
 	CU_ASSERT(most <= STEPS);
@@ -149,9 +135,9 @@ static void ended_under_many(void)
 static void flushed(void)
 {
 	on_their_way();
-	steps = 0;
+	fw_walk_steps = 0;
 	CU_ASSERT_EQUAL(rp_modify(&rp, 0, qa, HW_QPS_ERR, 0, NULL), 0);
-	CU_ASSERT(steps <= STEPS);
+	CU_ASSERT(fw_walk_steps <= STEPS);
 	CU_ASSERT(turns(MANY, HW_STATUS_WR_FLUSH_ERR, HW_STATUS_WR_FLUSH_ERR) <= STEPS);
 	over();
 }
@@ -160,9 +146,9 @@ static void flushed(void)
 static void terminated(void)
 {
 	on_their_way();
-	steps = 0;
+	fw_walk_steps = 0;
 	esp_llp_ops.terminated(A->nic, qa, NULL, qa->ssn - 1, HW_STATUS_REM_OP_ERR);
-	CU_ASSERT(steps <= STEPS);
+	CU_ASSERT(fw_walk_steps <= STEPS);
 	CU_ASSERT_EQUAL(qa->outstanding, MANY);
 	cut = false;
 	CU_ASSERT(turns(MANY, HW_STATUS_SUCCESS, HW_STATUS_SUCCESS) <= STEPS);

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Flows that send nothing, because their queue pair has ended or their memory is gone, beside a
- * session that may send: how many of them a turn looks at. Looks and completions are counted;
- * nothing is timed. docs/security.md "Stalls".
+ * session that may send: how many of them a turn looks at. Steps along lists (nic_fw/base/walk.h)
+ * and completions are counted; nothing is timed. docs/security.md "Stalls".
  */
 #include "tests/pair/rd_pair.h"
-
-static uint64_t seen;
-
-#define rd_flow_may_send(nic, flow) (seen++, rd_flow_may_send(nic, flow))
-#include "nic_fw/dgram/rd_tx.c"
-#undef rd_flow_may_send
 
 enum {
 	FLOWS = 1000, /* of one queue pair, each with a request that waits for the window */
@@ -72,10 +66,10 @@ static void flows_of_an_ended_queue_pair(void)
 	s->cwnd = WIRE_RD_WINDOW;
 	rd_session_ready(A->nic, s);
 	while (!fw_list_empty(&s->flows)) {
-		seen = 0;
+		fw_walk_steps = 0;
 		(void)rp_poll(&rp, 0);
-		most = seen > most ? seen : most;
-		all += seen;
+		most = fw_walk_steps > most ? fw_walk_steps : most;
+		all += fw_walk_steps;
 	}
 	CU_ASSERT(all > 0 && most <= 8 * RD_FLOW_LOOKS);
 	/* Another queue pair of the process sends. */
