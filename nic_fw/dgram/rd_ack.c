@@ -6,7 +6,7 @@
  * window and one behind, so that no loss of ACKs loses a refusal. Only PSNs between the oldest in
  * flight and the next to use are accepted; any other ACK is stale or forged and ignored. A hole is
  * lost when PSNs beyond the reorder threshold were acknowledged and it was last sent over one RTT
- * ago (as Falcon's specification has it). Calls rd_flow.c, rd_timer.c. RTT: RFC 6298 2.
+ * ago (as Falcon's specification has it). Calls rd_outcome.c, rd_timer.c. RTT: RFC 6298 2.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -194,9 +194,9 @@ static bool take_psn(struct fw_nic *nic, struct rd_session *s, uint32_t psn, boo
 		s->undo_cwnd_fp = 0;
 	}
 	if (refused)
-		rd_flow_refused(nic, slot, rnr_ns);
+		rd_outcome_refused(nic, slot, rnr_ns);
 	else
-		rd_flow_acked(nic, slot);
+		rd_outcome_acked(nic, slot);
 	return true;
 }
 

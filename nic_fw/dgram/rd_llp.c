@@ -2,14 +2,14 @@
 /*
  * RD as a transport of RDMAP: its llp_ops, which qp->llp points at.
  *
- * Calls rd_flow.c, rd_fail.c, rd_term.c. docs/wire-format.md.
+ * Calls rd_flow.c, rd_outcome.c, rd_fail.c, rd_term.c. docs/wire-format.md.
  */
 #include "nic_fw/fw_nic.h"
 
 static void rd_llp_terminated(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			      uint32_t ssn, enum hw_status status)
 {
-	rd_flow_terminated(nic, qp, pkt->src_ip, pkt->src_qpn, ssn, status);
+	rd_outcome_terminated(nic, qp, pkt->src_ip, pkt->src_qpn, ssn, status);
 }
 
 const struct llp_ops rd_llp_ops = {

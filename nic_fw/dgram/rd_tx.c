@@ -233,7 +233,7 @@ static void pace(struct fw_nic *nic, struct rd_session *s)
  * session: the window spans a limited number of PSNs, and the oldest missing one holds it. Such a
  * PSN is sent as a void packet from now on. The first of the two that arrives decides, and the ACK
  * reports it. Accepted: the payload has arrived. Refused: the flow continues from there under new
- * PSNs, one packet at a time until one gets through (rd_flow.c).
+ * PSNs, one packet at a time until one gets through (rd_outcome.c).
  */
 static bool withdraws(const struct rd_session *s, const struct rd_slot *slot)
 {

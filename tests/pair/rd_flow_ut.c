@@ -416,20 +416,20 @@ static void forged_terminates(void)
 	write_to(0, B->qp[0], 2, 8);
 	rp_settle(&rp);
 	ssn = A->qp[0]->ssn;
-	rd_flow_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[0]->qpn, ssn + 1,
-			   HW_STATUS_REM_OP_ERR);
-	rd_flow_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[1]->qpn, ssn,
-			   HW_STATUS_REM_OP_ERR);
-	rd_flow_terminated(A->nic, A->qp[0], B->nic->config.ip + 1, B->qp[0]->qpn, ssn,
-			   HW_STATUS_REM_OP_ERR);
-	rd_flow_terminated(A->nic, A->qp[1], B->nic->config.ip, B->qp[0]->qpn, ssn,
-			   HW_STATUS_REM_OP_ERR);
+	rd_outcome_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[0]->qpn, ssn + 1,
+			      HW_STATUS_REM_OP_ERR);
+	rd_outcome_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[1]->qpn, ssn,
+			      HW_STATUS_REM_OP_ERR);
+	rd_outcome_terminated(A->nic, A->qp[0], B->nic->config.ip + 1, B->qp[0]->qpn, ssn,
+			      HW_STATUS_REM_OP_ERR);
+	rd_outcome_terminated(A->nic, A->qp[1], B->nic->config.ip, B->qp[0]->qpn, ssn,
+			      HW_STATUS_REM_OP_ERR);
 	rp_expect_none(&rp);
 	/* The second one, out of order and twice: it waits for the first. */
-	rd_flow_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[0]->qpn, ssn,
-			   HW_STATUS_REM_OP_ERR);
-	rd_flow_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[0]->qpn, ssn,
-			   HW_STATUS_REM_ACCESS_ERR);
+	rd_outcome_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[0]->qpn, ssn,
+			      HW_STATUS_REM_OP_ERR);
+	rd_outcome_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[0]->qpn, ssn,
+			      HW_STATUS_REM_ACCESS_ERR);
 	rp_expect_none(&rp);
 	rp.filter = NULL;
 	rp_quiet(&rp);

@@ -121,13 +121,13 @@ static void a_terminate_walks_no_messages(void)
 		rp_expect_recv(&rp, 1, i, HW_STATUS_SUCCESS);
 	fw_walk_steps = 0;
 	for (i = 0; i < 2 * MANY; i++)
-		rd_flow_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[0]->qpn,
-				   ssn + MANY / 2 + i, HW_STATUS_REM_OP_ERR);
+		rd_outcome_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[0]->qpn,
+				      ssn + MANY / 2 + i, HW_STATUS_REM_OP_ERR);
 	CU_ASSERT(fw_walk_steps <= 4 * MANY);
 	rp_expect_none(&rp);
 	/* The read is found. */
-	rd_flow_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[0]->qpn, A->qp[0]->ssn - MANY,
-			   HW_STATUS_REM_OP_ERR);
+	rd_outcome_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[0]->qpn,
+			      A->qp[0]->ssn - MANY, HW_STATUS_REM_OP_ERR);
 	rp.filter = NULL;
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 1000, HW_STATUS_REM_OP_ERR);
