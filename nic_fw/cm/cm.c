@@ -245,11 +245,11 @@ struct cm_ep *cm_new(struct fw_nic *nic, uint32_t client, uint32_t eq)
 }
 
 /* Writes an entry to the event queue, and no other until the process has found the queue empty. */
-static void cm_tell(struct fw_nic *nic, struct fw_eq *queue)
+static void cm_notify(struct fw_nic *nic, struct fw_eq *queue)
 {
 	struct hw_eqe eqe = {.type = HW_EVENT_CM};
 
-	if (queue->cm_told)
+	if (queue->cm_notified)
 		return;
 	if (!eq_write(nic, queue, &eqe)) {
 		/*
@@ -258,7 +258,7 @@ static void cm_tell(struct fw_nic *nic, struct fw_eq *queue)
 		 */
 		FW_COUNT(nic, events_lost);
 	}
-	queue->cm_told = true;
+	queue->cm_notified = true;
 	moder_other(nic, queue);
 }
 
@@ -282,7 +282,7 @@ void cm_event(struct fw_nic *nic, struct cm_ep *ep, enum hw_cm_event_type type, 
 	event->at = at;
 	queue = eq_own(nic, ep->client, ep->eq);
 	fw_list_add_tail(&queue->cm_events, &event->node);
-	cm_tell(nic, queue);
+	cm_notify(nic, queue);
 }
 
 static bool carries_data(enum hw_cm_event_type type, const struct cm_ep *ep)
@@ -334,7 +334,7 @@ void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event
 
 	memset(event, 0, sizeof(*event));
 	/* With the last event taken, the next one must be notified again. */
-	eq->cm_told = !fw_list_empty(&eq->cm_events);
+	eq->cm_notified = !fw_list_empty(&eq->cm_events);
 	if (!node)
 		return;
 	waiting = FW_CONTAINER(node, struct cm_waiting_event, node);
@@ -382,7 +382,7 @@ static void move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq)
 		fw_list_del(&event->node);
 		fw_list_add_tail(&queue->cm_events, &event->node);
 	}
-	cm_tell(nic, queue);
+	cm_notify(nic, queue);
 }
 
 /*

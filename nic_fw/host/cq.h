@@ -124,7 +124,7 @@ struct fw_eq {
 	uint64_t ring_offset;
 	struct fw_list irq_node;  /* in nic->host.irq_list until the end of the turn */
 	struct fw_list cm_events; /* events of endpoints (cm_waiting_event), oldest first */
-	bool cm_told;             /* HW_EVENT_CM was written, and events wait since */
+	bool cm_notified;         /* HW_EVENT_CM was written, and events wait since */
 };
 
 /* Writes an event; the interrupt is raised at the end of the turn. Full: lost and counted. */
