@@ -76,7 +76,7 @@ static void cq_write_entry(const struct fw_nic *nic, struct fw_cq *cq, const str
 	slot->record_map = cqe->record_map;
 }
 
-bool cq_tell(struct fw_nic *nic, struct fw_cq *cq)
+bool cq_report(struct fw_nic *nic, struct fw_cq *cq)
 {
 	struct hw_eqe eqe = {
 	    .id = cq->index,
@@ -115,7 +115,7 @@ static void moderate(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *
  * Passes the entries after the index of arming to moderation. Of many entries a few represent their
  * neighbours. The ring is the process's; false content harms only its own moderation.
  */
-static void moderate_untold(struct fw_nic *nic, struct fw_cq *cq, enum hw_vector_counter cause)
+static void moderate_unreported(struct fw_nic *nic, struct fw_cq *cq, enum hw_vector_counter cause)
 {
 	uint32_t entries = cq_visible(cq) - cq->arm_index, i, from, to;
 	struct moder_news news = {.cause = cause};
@@ -194,7 +194,7 @@ static void cq_late_over(struct fw_nic *nic, struct fw_cq *cq)
 	if (!cq->event_queue)
 		return;
 	if (cq->armed && cq_is_due(cq))
-		moderate_untold(nic, cq, HW_VECTOR_by_error);
+		moderate_unreported(nic, cq, HW_VECTOR_by_error);
 	else if (cq->event_queue->moder.open)
 		moder_look(nic, cq->event_queue);
 }
@@ -293,10 +293,10 @@ void cq_arm(struct fw_nic *nic, struct fw_cq *cq)
 	if (cq->prod - cq->solicited_prod > cq->mask + 1)
 		cq->solicited_prod = cq->prod - (cq->mask + 1);
 	if (cq_is_due(cq))
-		moderate_untold(nic, cq,
-				(int32_t)(cq->solicited_prod - cq->arm_index) > 0
-				    ? HW_VECTOR_by_solicited
-				    : HW_VECTOR_by_event);
+		moderate_unreported(nic, cq,
+				    (int32_t)(cq->solicited_prod - cq->arm_index) > 0
+					? HW_VECTOR_by_solicited
+					: HW_VECTOR_by_event);
 	else
 		moder_unhide(nic, cq);
 	/* The handler has polled up to here: events hidden because of it become visible. */
@@ -312,7 +312,7 @@ bool cq_retry_events(struct fw_nic *nic, struct fw_eq *eq, uint32_t *at)
 		struct fw_cq *cq = &nic->host.cqs[*at];
 
 		if (cq->used && cq->event_queue == eq && cq->armed && cq_is_due(cq))
-			moderate_untold(nic, cq, HW_VECTOR_by_retry);
+			moderate_unreported(nic, cq, HW_VECTOR_by_retry);
 	}
 	return *at < nic->host.cq_ids.high;
 }

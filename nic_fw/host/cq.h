@@ -2,7 +2,7 @@
 /*
  * Completion queues (cq.c) and event queues (eq.c); between them is moderation (moder.h).
  *
- * A completion goes cq_post() -> moder_due() -> cq_tell() -> eq_raise() -> port->irq().
+ * A completion goes cq_post() -> moder_due() -> cq_report() -> eq_raise() -> port->irq().
  * docs/host-interface.md, pairs C1 (CQE phase), C2 (arm), E1 (EQE phase), E2 and E3 (consumer index
  * of an EQ).
  */
@@ -45,7 +45,7 @@ struct fw_cq {
 	uint64_t ring_offset;
 	uint32_t moder_count; /* MODIFY_CQ; both 0: the vector's setting */
 	uint32_t moder_period_us;
-	uint32_t told_serial;       /* fw_moder.serial when its event became visible last */
+	uint32_t reported_serial;   /* fw_moder.serial when its event became visible last */
 	struct fw_list hidden_node; /* in fw_moder.hidden_cqs: armed, due, not visible yet */
 	struct fw_list node;        /* of the client */
 	/*
@@ -106,7 +106,7 @@ void cq_late_fire(struct fw_nic *nic, struct fw_timer *timer);
 void cq_resize_show(struct fw_nic *nic, struct fw_cq *cq, uint32_t index);
 
 /* Writes the event of an armed CQ, which disarms it. False: the event queue is full. */
-bool cq_tell(struct fw_nic *nic, struct fw_cq *cq);
+bool cq_report(struct fw_nic *nic, struct fw_cq *cq);
 
 struct fw_eq {
 	struct hw_eqe *ring;

@@ -5,7 +5,7 @@
  * A completion that an armed CQ waits for is "due". While the vector is masked, or the handler of
  * the last interrupt runs, its event may be hidden until the limits "irq" are met. Otherwise the
  * event is written at once, and waits for its interrupt until a limit of its class is met. All
- * times are those of turns. Calls cq_tell(), eq_raise() and the modes.
+ * times are those of turns. Calls cq_report(), eq_raise() and the modes.
  *
  * Each wait has an end (fw_lost_interrupts() searches for one without):
  * 	hidden			the timer: each limit "irq" has a time
@@ -270,8 +270,8 @@ static void reveal(struct fw_nic *nic, struct fw_eq *eq)
 	while ((node = fw_list_pop(&m->hidden_cqs))) {
 		struct fw_cq *cq = FW_CONTAINER(node, struct fw_cq, hidden_node);
 
-		if (cq_tell(nic, cq))
-			cq->told_serial = m->serial;
+		if (cq_report(nic, cq))
+			cq->reported_serial = m->serial;
 		else
 			moder_starved(nic, eq);
 	}
@@ -365,8 +365,8 @@ void moder_due(struct fw_nic *nic, struct fw_cq *cq, const struct moder_news *ne
 	bool quiet = handler_runs(eq) || is_masked(eq);
 
 	fw_trace(nic, TRACE_MODER, 0, eq->number, m->wait[MODER_RX].frames);
-	if (!quiet && is_plain(m, cq, news) && cq_tell(nic, cq)) {
-		cq->told_serial = m->serial;
+	if (!quiet && is_plain(m, cq, news) && cq_report(nic, cq)) {
+		cq->reported_serial = m->serial;
 		m->open = true;
 		moder_age_add(m, news->at[0].ns, news->at[0].frames);
 		eq_raise(nic, eq, news->cause);
@@ -385,14 +385,14 @@ void moder_due(struct fw_nic *nic, struct fw_cq *cq, const struct moder_news *ne
 	if (m->open && !eq->irq_pending && all_taken(eq))
 		drop(m);
 	/* Its event may just have been written, with those that were hidden. */
-	if (cq->armed && !cq_tell(nic, cq)) {
+	if (cq->armed && !cq_report(nic, cq)) {
 		moder_starved(nic, eq);
 		set_timer(nic, eq);
 		return;
 	}
 	if (handler_takes(eq))
 		return;
-	cq->told_serial = m->serial;
+	cq->reported_serial = m->serial;
 	moder_await(nic, eq, cq, news);
 }
 
@@ -401,7 +401,7 @@ void moder_cqe(struct fw_nic *nic, struct fw_cq *cq, const struct moder_news *ne
 	struct fw_eq *eq = cq->event_queue;
 
 	/* For a CQ with an earlier event, the process polls the completion without a new event. */
-	if (cq->told_serial != eq->moder.serial)
+	if (cq->reported_serial != eq->moder.serial)
 		return;
 	if (eq->irq_pending)
 		moder_age_add(&eq->moder, news->at[0].ns, news->at[0].frames);
@@ -448,7 +448,7 @@ void moder_modified(struct fw_nic *nic, struct fw_cq *cq)
 	if (!cq->event_queue)
 		return;
 	m = &cq->event_queue->moder;
-	for (c = 0; c < MODER_CLASSES && cq->told_serial == m->serial; c++) {
+	for (c = 0; c < MODER_CLASSES && cq->reported_serial == m->serial; c++) {
 		struct moder_limits limits = moder_limits_of(cq->moder_period_us, cq->moder_count);
 		struct moder_wait *wait = &m->wait[c];
 		bool own = limits.frames, alone = cq->event_queue->refs == 1;
@@ -511,7 +511,7 @@ bool moder_raise(struct fw_nic *nic, struct fw_eq *eq)
 		set_timer(nic, eq);
 		return false;
 	}
-	moder_tell(nic, eq);
+	moder_report(nic, eq);
 	m->by_mask = m->at_once = false;
 	m->in_handler = true;
 	m->irq_prod = eq->prod;

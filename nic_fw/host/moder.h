@@ -3,7 +3,7 @@
  * Interrupt moderation: when a completion becomes an event, and an event an interrupt.
  *
  * 	moder.c		decides: visible now or later, interrupt now or later; masks
- * 	moder_tell.c	completions not yet reported by an interrupt, by age; counters of a vector
+ * 	moder_report.c	completions not yet reported by an interrupt, by age; counters of a vector
  * 	moder_cmd.c	settings: commands, checks, event queues of a vector
  * 	moder_adapt.c	mode ADAPTIVE
  * 	moder_target.c	mode TARGET
@@ -134,10 +134,10 @@ struct fw_moder {
 	uint8_t mode;      /* hw_coalesce_mode */
 	uint8_t cause;     /* hw_vector_counter of the interrupt at the end of this turn */
 	uint32_t irq_prod; /* producer index when the last interrupt was raised */
-	uint32_t serial;   /* of the interrupt to come; fw_cq.told_serial */
+	uint32_t serial;   /* of the interrupt to come; fw_cq.reported_serial */
 	uint32_t num_ages;
-	uint64_t completions;      /* ever, on CQs of the event queue */
-	uint64_t completions_told; /* of them, when the last interrupt was raised */
+	uint64_t completions;          /* ever, on CQs of the event queue */
+	uint64_t completions_reported; /* of them, when the last interrupt was raised */
 	struct moder_limits limits[MODER_CLASSES];
 	struct moder_limits irq[MODER_CLASSES]; /* of visibility */
 	struct moder_wait wait[MODER_CLASSES];  /* visible, no interrupt yet */
@@ -178,12 +178,13 @@ void moder_unmask(struct fw_nic *nic, struct fw_eq *eq);
 /* At the end of a turn. False: masked meanwhile, the interrupt waits for the doorbell. */
 bool moder_raise(struct fw_nic *nic, struct fw_eq *eq);
 
-/* ---- moder_tell.c ---------------------------------------------------------------------------- */
+/* ---- moder_report.c ----------------------------------------------------------------------------
+ */
 
 /* Notes completions that wait for an interrupt, since ns. */
 void moder_age_add(struct fw_moder *m, uint64_t ns, uint32_t frames);
 /* The interrupt is raised: counts it, by its cause, and the completions that it reports. */
-void moder_tell(struct fw_nic *nic, struct fw_eq *eq);
+void moder_report(struct fw_nic *nic, struct fw_eq *eq);
 /* The process has found the completions: they need no interrupt any more. */
 void moder_forget(struct fw_moder *m);
 /* Stores counter i of all vectors, "moder_..."; false past the last. */

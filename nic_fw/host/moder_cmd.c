@@ -118,7 +118,7 @@ void moder_leave(struct fw_nic *nic, struct fw_eq *eq)
 
 	vector->event_queues--;
 	vector->counter[HW_VECTOR_completions] += eq->moder.completions;
-	eq->moder.completions = eq->moder.completions_told = 0;
+	eq->moder.completions = eq->moder.completions_reported = 0;
 }
 
 static void set_vector(struct fw_nic *nic, uint32_t number, uint32_t set,

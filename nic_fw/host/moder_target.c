@@ -109,12 +109,12 @@ void moder_target_irq(struct fw_nic *nic, struct fw_eq *eq)
 	struct fw_moder *m = &eq->moder;
 	struct moder_target *t = &m->target;
 	uint64_t newest_ns = 0, oldest_ns = nic->now_ns;
-	uint32_t i, told = 0, late = 0;
+	uint32_t i, reported = 0, late = 0;
 
 	for (i = 0; i < m->num_ages; i++) {
 		const struct moder_age *age = &m->age[i];
 
-		told += age->frames;
+		reported += age->frames;
 		if (nic->now_ns > age->ns + c->target_ns)
 			late += age->frames;
 		if (age->ns > newest_ns)
@@ -122,9 +122,9 @@ void moder_target_irq(struct fw_nic *nic, struct fw_eq *eq)
 		if (age->ns < oldest_ns)
 			oldest_ns = age->ns;
 	}
-	if (!told)
+	if (!reported)
 		return;
-	t->credit += (int64_t)(WHOLE - c->target_percentile) * told - (int64_t)late * WHOLE;
+	t->credit += (int64_t)(WHOLE - c->target_percentile) * reported - (int64_t)late * WHOLE;
 	if (t->credit > MAX_CREDIT)
 		t->credit = MAX_CREDIT;
 	if (t->skip)

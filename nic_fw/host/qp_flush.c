@@ -120,7 +120,7 @@ static void flush_over(struct fw_nic *nic, struct fw_qp *qp)
  * entries that wait for a late copy (cq.h), and the flush with it. Receives of an XRC QP are in the
  * CQs of its SRQs, which its RESET leaves alone.
  */
-static bool waits_to_tell(struct fw_nic *nic, struct fw_qp *qp)
+static bool waits_to_report(struct fw_nic *nic, struct fw_qp *qp)
 {
 	if (!qp->last_wqe_due || qp->state != HW_QPS_ERR || !qp->recv_cq ||
 	    cq_settled(nic, qp->recv_cq))
@@ -138,7 +138,7 @@ void qp_flush_run(struct fw_nic *nic, struct fw_qp *qp)
 	if (qp->in_flush)
 		return;
 	qp->in_flush = true;
-	if (flush_step(nic, qp) && !waits_to_tell(nic, qp))
+	if (flush_step(nic, qp) && !waits_to_report(nic, qp))
 		flush_over(nic, qp);
 	qp->in_flush = false;
 }

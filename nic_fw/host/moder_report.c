@@ -37,11 +37,11 @@ void moder_forget(struct fw_moder *m)
 	m->num_ages = 0;
 }
 
-void moder_tell(struct fw_nic *nic, struct fw_eq *eq)
+void moder_report(struct fw_nic *nic, struct fw_eq *eq)
 {
 	struct moder_vector *vector = &nic->host.vectors[eq->vector];
 	struct fw_moder *m = &eq->moder;
-	uint64_t news = m->completions - m->completions_told + m->others;
+	uint64_t news = m->completions - m->completions_reported + m->others;
 	uint32_t i;
 
 	vector->counter[m->cause]++;
@@ -61,7 +61,7 @@ void moder_tell(struct fw_nic *nic, struct fw_eq *eq)
 		moder_adapt_irq(nic, eq);
 	else if (m->mode == HW_COALESCE_TARGET)
 		moder_target_irq(nic, eq);
-	m->completions_told = m->completions;
+	m->completions_reported = m->completions;
 	m->others = 0;
 	moder_forget(m);
 }
