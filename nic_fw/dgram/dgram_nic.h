@@ -27,7 +27,7 @@ struct rd_grants {
 	struct fw_list turn;
 	/* rd_session.held_node: sessions with unused credits, the longest silent first. */
 	struct fw_list held;
-	uint32_t askers;         /* sessions whose peers have more to send */
+	uint32_t num_backlogged; /* sessions whose peers have more to send */
 	uint32_t open;           /* sessions that are open */
 	uint64_t out_bytes;      /* of credits that were granted and not used */
 	struct line_window line; /* limit of out_bytes */

@@ -178,7 +178,7 @@ struct rd_session {
 	uint8_t credit_limit;     /* limit that the peer granted */
 	uint32_t heard_timestamp; /* of the latest header whose credits were accepted */
 	uint64_t heard_ns;        /* time of its arrival; long ago: none */
-	uint8_t credit_asks;      /* probes sent for lack of credits since the last grant */
+	uint8_t credit_probes;    /* probes sent for lack of credits since the last grant */
 	bool more;                /* other packets will follow the one being made */
 	uint32_t rx_used;         /* packets that the peer reports as sent, extended to 32 bits */
 	uint32_t rx_limit;        /* packets that it may send */
@@ -189,16 +189,16 @@ struct rd_session {
 	struct fw_list held_node;  /* rd_grants.held */
 	uint64_t held_ns;          /* time of its last grant, or packet */
 	struct fw_floor rx_path;   /* of the round trips of its packets */
-	uint32_t rx_told;          /* rx_limit in our last header */
+	uint32_t rx_announced;     /* rx_limit in our last header */
 	uint32_t rx_out_bytes;     /* its part of rd_grants.out_bytes */
 	uint32_t rx_pkt_bytes;     /* length of its packets on the line */
 	uint8_t reminders;         /* headers that repeated its grant since its last packet */
 	uint32_t rx_void_used;     /* rx_used at rx_void_ns */
 	uint64_t rx_void_ns;       /* time of the last check for packets that will not come */
 	uint8_t rx_here;           /* data packets being handled, which will count in rx_taken */
-	uint8_t rx_alone;          /* credits that it may have while no other session asks */
-	uint8_t rx_doubt;          /* packets of data until its unused credits count again */
-	bool asks;                 /* its last packet reported that it has more */
+	uint8_t rx_alone; /* credits that it may have while no other session is backlogged */
+	uint8_t rx_doubt; /* packets of data until its unused credits count again */
+	bool backlogged;  /* its last packet reported that it has more */
 	struct fw_list ack_node;
 	uint64_t ack_since_ns;    /* time when ack_due was set */
 	struct fw_moment rx_data; /* time of the last data packet */
@@ -325,7 +325,7 @@ void rd_session_reset(struct fw_nic *nic, struct rd_session *session, uint32_t e
 		      uint32_t quiet_us);
 /* Draws a new epoch, never 0. */
 uint32_t rd_session_new_epoch(struct fw_nic *nic);
-/* A HELLO alone has opened the session: asks the peer whether it is in that epoch. */
+/* A HELLO alone has opened the session: queries the peer for that epoch. */
 void rd_session_ask(struct fw_nic *nic, struct rd_session *session);
 /*
  * The peer used the epoch that was offered: the old session has ended. The peer had lost it at

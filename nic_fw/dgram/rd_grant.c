@@ -69,7 +69,7 @@ static uint64_t path_wait_ns(const struct rd_session *s)
 /* True if another peer has more to send. */
 static bool is_shared(const struct rd_grants *g, const struct rd_session *s)
 {
-	return g->askers > (s->asks ? 1u : 0u);
+	return g->num_backlogged > (s->backlogged ? 1u : 0u);
 }
 
 /*
@@ -81,7 +81,7 @@ static uint32_t rd_grant_share_of(const struct rd_grants *g, const struct rd_ses
 {
 	uint64_t bytes;
 
-	if (!s->asks) {
+	if (!s->backlogged) {
 		uint32_t stock = GRANT_STOCK / (g->open + 1);
 
 		if (stock > GRANT_STOCK_PKTS)
@@ -90,7 +90,7 @@ static uint32_t rd_grant_share_of(const struct rd_grants *g, const struct rd_ses
 	}
 	if (!is_shared(g, s))
 		return s->rx_alone;
-	bytes = line_window_part(&g->line, g->askers, fw_floor_ns(&s->rx_path));
+	bytes = line_window_part(&g->line, g->num_backlogged, fw_floor_ns(&s->rx_path));
 	return (uint32_t)least(2 + bytes / s->rx_pkt_bytes, RD_CREDIT_MAX);
 }
 
@@ -102,7 +102,7 @@ static void recount(struct rd_grants *g, struct rd_session *s, uint32_t share)
 {
 	uint32_t bytes = 0;
 
-	if (s->asks && is_shared(g, s) && !s->rx_doubt)
+	if (s->backlogged && is_shared(g, s) && !s->rx_doubt)
 		bytes = (left(s) < share ? left(s) : share) * s->rx_pkt_bytes;
 	g->out_bytes = g->out_bytes - s->rx_out_bytes + bytes;
 	s->rx_out_bytes = bytes;
@@ -117,15 +117,15 @@ static void watch_held(struct fw_nic *nic)
 }
 
 /*
- * Starts its time to use its credits. A peer that asks alone has unlimited time, until another
- * begins to ask, which may wait for those credits.
+ * Starts its time to use its credits. A peer that is backlogged alone has unlimited time, until
+ * another peer becomes backlogged, which may wait for those credits.
  */
 static void watch(struct fw_nic *nic, struct rd_session *s)
 {
 	struct rd_grants *g = &nic->rd.grants;
 
 	fw_list_del(&s->held_node);
-	if (!s->asks || (!left(s) && !missing(s)))
+	if (!s->backlogged || (!left(s) && !missing(s)))
 		return;
 	s->held_ns = nic->now_ns;
 	fw_list_add_tail(&g->held, &s->held_node);
@@ -140,9 +140,9 @@ static void turn_add(struct rd_grants *g, struct rd_session *s)
 }
 
 /* Announces its limit at once if it is about to run out; otherwise the next packet to it does. */
-static void rd_grant_tell(struct fw_nic *nic, struct rd_session *s, uint32_t share)
+static void rd_grant_announce(struct fw_nic *nic, struct rd_session *s, uint32_t share)
 {
-	if (s->rx_told - s->rx_used > share / 2)
+	if (s->rx_announced - s->rx_used > share / 2)
 		return;
 	s->grant_due = true;
 	rd_ack_due(nic, s);
@@ -153,7 +153,7 @@ static void rd_grant_give(struct fw_nic *nic, struct rd_session *s, uint32_t cre
 {
 	s->rx_limit += credits;
 	recount(&nic->rd.grants, s, share);
-	rd_grant_tell(nic, s, share);
+	rd_grant_announce(nic, s, share);
 }
 
 /* More is to be done than one turn may do: the next one continues. */
@@ -192,7 +192,7 @@ static void rd_grant_run(struct fw_nic *nic, uint32_t budget)
 		if (!credits)
 			credits = 1;
 		/* The stock of an idle session counts in no window, so it needs no turns. */
-		if (credits > share - left(s) || !is_shared(g, s) || !s->asks)
+		if (credits > share - left(s) || !is_shared(g, s) || !s->backlogged)
 			credits = share - left(s);
 		rd_grant_give(nic, s, credits, share);
 		watch(nic, s);
@@ -206,10 +206,10 @@ static void stop_asking(struct fw_nic *nic, struct rd_session *s)
 {
 	struct rd_grants *g = &nic->rd.grants;
 
-	if (!s->asks)
+	if (!s->backlogged)
 		return;
-	s->asks = false;
-	g->askers--;
+	s->backlogged = false;
+	g->num_backlogged--;
 	g->out_bytes -= s->rx_out_bytes;
 	s->rx_out_bytes = 0;
 	fw_list_del(&s->grant_node);
@@ -230,8 +230,8 @@ static void rd_grant_measure(struct fw_nic *nic, struct rd_session *s, uint32_t 
 					   .every = true};
 
 	fw_floor_add(&s->rx_path, nic->now_ns, rtt_ns);
-	if (s->asks && is_shared(g, s))
-		line_window_sample(&g->line, nic->now_ns, g->askers, &sample);
+	if (s->backlogged && is_shared(g, s))
+		line_window_sample(&g->line, nic->now_ns, g->num_backlogged, &sample);
 }
 
 /* Notes the length of a data packet, and its time. */
@@ -259,12 +259,12 @@ static void begin_asking(struct fw_nic *nic, struct rd_session *s)
 {
 	struct rd_grants *g = &nic->rd.grants;
 
-	s->asks = true;
+	s->backlogged = true;
 	if (nic->now_ns - s->rx_data.ns > GRANT_SILENT_NS)
 		s->rx_alone = GRANT_ALONE_PKTS;
-	if (++g->askers == 2) {
+	if (++g->num_backlogged == 2) {
 		watch_held(nic);
-		line_window_shared(&g->line, nic->now_ns, g->askers);
+		line_window_shared(&g->line, nic->now_ns, g->num_backlogged);
 	}
 	line_window_joined(&g->line);
 }
@@ -323,7 +323,7 @@ static void take_credits(struct fw_nic *nic, struct rd_session *s, const struct 
 	    (!first && !rd_credit_beyond(rd->limit, s->credit_limit)))
 		return;
 	s->credit_limit = rd->limit;
-	s->credit_asks = 0;
+	s->credit_probes = 0;
 	if (s->lost || !fw_list_empty(&s->flows))
 		rd_session_ready(nic, s);
 }
@@ -331,7 +331,7 @@ static void take_credits(struct fw_nic *nic, struct rd_session *s, const struct 
 /* True in the usual case: a peer that is alone, and has enough credits, needs no check. */
 static bool has_enough(const struct rd_grants *g, const struct rd_session *s, bool more)
 {
-	if (more != s->asks || is_shared(g, s))
+	if (more != s->backlogged || is_shared(g, s))
 		return false;
 	return more ? left(s) >= s->rx_alone - s->rx_alone / 4u && fw_list_linked(&s->held_node)
 		    : left(s) >= RD_CREDIT_IDLE;
@@ -345,7 +345,7 @@ static void rd_grant_settle(struct fw_nic *nic, struct rd_session *s, bool more,
 
 	if (!more)
 		stop_asking(nic, s);
-	else if (!s->asks)
+	else if (!s->backlogged)
 		begin_asking(nic, s);
 	share = rd_grant_share_of(g, s);
 	recount(g, s, share);
@@ -462,11 +462,11 @@ void rd_grant_open(struct fw_nic *nic, struct rd_session *s)
 	nic->rd.grants.open++;
 	s->credit_used = 0;
 	s->credit_limit = RD_CREDIT_FIRST;
-	s->credit_asks = 0;
+	s->credit_probes = 0;
 	s->heard_ns = nic->now_ns - GRANT_OLD_NS - 1;
 	s->rx_used = 0;
 	s->rx_limit = RD_CREDIT_FIRST;
-	s->rx_told = RD_CREDIT_FIRST;
+	s->rx_announced = RD_CREDIT_FIRST;
 	s->rx_taken = 0;
 	s->rx_void_used = 0;
 	s->rx_here = 0;
@@ -504,7 +504,7 @@ void rd_grant_first(struct fw_nic *nic, struct rd_session *s)
 	const struct rd_grants *g = &nic->rd.grants;
 	uint32_t credits = LINE_WINDOW_START_BYTES / nic->config.mtu;
 
-	credits /= nic->rd.num_half_open + g->askers + 1;
+	credits /= nic->rd.num_half_open + g->num_backlogged + 1;
 	credits = (uint32_t)least(credits, rd_grant_share_of(g, s));
 	if (credits > RD_CREDIT_IDLE)
 		credits = RD_CREDIT_IDLE;

@@ -11,9 +11,10 @@
 #include "nic_fw/fw_nic.h"
 
 enum {
-	ASK_SHIFT_MAX = 5, /* probes for credits: the wait doubles each time, 32 ms at most */
+	CREDIT_PROBE_SHIFT_MAX =
+	    5, /* probes for credits: the wait doubles each time, 32 ms at most */
 };
-#define ASK_NS UINT64_C(1000000)
+#define CREDIT_PROBE_NS UINT64_C(1000000)
 
 /*
  * Limits the back-off to the time-out of the QP whose packet is the oldest: its limit counts on
@@ -59,8 +60,8 @@ static uint64_t deadline_ns(const struct fw_nic *nic, const struct rd_session *s
 {
 	uint64_t ns = s->tlp_sent || s->backoff ? rd_timer_rto_ns(nic, s) : probe_ns(s);
 
-	if (s->credit_asks && ns < ASK_NS << s->credit_asks)
-		ns = ASK_NS << s->credit_asks;
+	if (s->credit_probes && ns < CREDIT_PROBE_NS << s->credit_probes)
+		ns = CREDIT_PROBE_NS << s->credit_probes;
 	ns += s->rto_base_ns;
 
 	return s->hole_ns && s->hole_ns < ns ? s->hole_ns : ns;
@@ -210,14 +211,14 @@ static void await_held(struct fw_nic *nic, struct rd_session *s)
  * Without credits: a probe reports that it has something to send. A peer that answers without a
  * grant is alive.
  */
-static void rd_timer_ask(struct fw_nic *nic, struct rd_session *s)
+static void rd_timer_probe_credit(struct fw_nic *nic, struct rd_session *s)
 {
 	if (s->ts_echo_ns < s->rto_base_ns && s->backoff < RD_MAX_BACKOFF)
 		s->backoff++;
 	if (s->backoff >= RD_DOUBT_BACKOFF && s->ts_echo_ns < s->rto_base_ns)
 		rd_session_doubt_mac(nic, s);
-	if (s->credit_asks < ASK_SHIFT_MAX)
-		s->credit_asks++;
+	if (s->credit_probes < CREDIT_PROBE_SHIFT_MAX)
+		s->credit_probes++;
 	s->rto_base_ns = nic->now_ns;
 	rd_tx_probe(nic, s);
 	rd_timer_arm(nic, s);
@@ -259,7 +260,7 @@ void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 		if (is_given_up(nic, s))
 			rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 		else
-			rd_timer_ask(nic, s);
+			rd_timer_probe_credit(nic, s);
 		return;
 	}
 	if (!s->sent && s->lost) {

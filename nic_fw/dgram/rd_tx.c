@@ -65,7 +65,7 @@ void rd_tx_headers(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame 
 	    .used = s->credit_used,
 	    .limit = (uint8_t)s->rx_limit,
 	};
-	s->rx_told = s->rx_limit;
+	s->rx_announced = s->rx_limit;
 	if (ack && type == WIRE_DGRAM_RD && s->rx_high == s->rx_psn && s->ack_due) {
 		/* This packet has all that an ACK would report. */
 		rd_ack_sent(s);

@@ -198,7 +198,7 @@ static void tcp_conn_give_back(struct fw_nic *nic, struct tcp_flow *flow, const 
 	}
 }
 
-static void tcp_conn_end(struct fw_nic *nic, struct tcp_flow *flow, bool tell, enum tcp_end why)
+static void tcp_conn_end(struct fw_nic *nic, struct tcp_flow *flow, bool notify, enum tcp_end why)
 {
 	const struct tcp_ops *ops = nic->tcp.ops[flow->user];
 
@@ -209,7 +209,7 @@ static void tcp_conn_end(struct fw_nic *nic, struct tcp_flow *flow, bool tell, e
 	tcp_set_state(nic, flow, TCP_CLOSED);
 	flow->user = TCP_USER_NONE;
 	tcp_conn_give_back(nic, flow, ops);
-	if (ops && tell)
+	if (ops && notify)
 		ops->ended(nic, flow, why);
 	(void)tcp_leave(nic, flow);
 }

@@ -238,8 +238,8 @@ struct tcp_flow {
 	uint32_t rcv_alone;       /* the window when no other peer sends */
 	struct fw_floor rcv_path; /* of the times from a grant to its data */
 	uint8_t reminders;
-	bool asks;    /* the peer has more to send */
-	bool granted; /* counts in tcp_grants.open */
+	bool backlogged; /* the peer has more to send */
+	bool granted;    /* counts in tcp_grants.open */
 	/* and as a sender: tcp_tx.c */
 	bool fresh;    /* nothing was waiting to be sent until now */
 	bool knocking; /* a part of a segment was sent, to get a window for the rest */

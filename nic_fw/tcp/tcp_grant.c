@@ -79,7 +79,7 @@ static bool tcp_grant_shared(const struct fw_nic *nic, const struct tcp_flow *fl
 {
 	const struct tcp_grants *g = &nic->tcp.grants;
 
-	return g->askers > (flow->asks ? 1u : 0u) ||
+	return g->num_backlogged > (flow->backlogged ? 1u : 0u) ||
 	       (g->line.shared_ns && nic->now_ns - g->line.shared_ns < SILENT_NS);
 }
 
@@ -89,14 +89,14 @@ static uint32_t tcp_grant_share(const struct fw_nic *nic, const struct tcp_flow 
 	const struct tcp_grants *g = &nic->tcp.grants;
 	uint64_t bytes, most = flow->flags & TCP_F_WSCALE ? TCP_RCV_WINDOW : UINT16_MAX;
 
-	if (!flow->asks && g->open > FREE_FLOWS)
+	if (!flow->backlogged && g->open > FREE_FLOWS)
 		bytes = tcp_grant_first(nic);
-	else if (!flow->asks || !tcp_grant_shared(nic, flow))
+	else if (!flow->backlogged || !tcp_grant_shared(nic, flow))
 		bytes = flow->rcv_alone;
 	else
 		/* Turns equalize the shares. The bound, in whole segments, would not: two more. */
 		bytes = 2 * unit(nic) +
-			line_window_part(&g->line, g->askers, fw_floor_ns(&flow->rcv_path));
+			line_window_part(&g->line, g->num_backlogged, fw_floor_ns(&flow->rcv_path));
 	return (uint32_t)(bytes < most ? bytes : most);
 }
 
@@ -109,7 +109,7 @@ static void tcp_grant_recount(struct fw_nic *nic, struct tcp_flow *flow, uint32_
 	struct tcp_grants *g = &nic->tcp.grants;
 	uint32_t bytes = 0;
 
-	if (flow->asks && tcp_grant_shared(nic, flow))
+	if (flow->backlogged && tcp_grant_shared(nic, flow))
 		bytes = tcp_min(tcp_grant_left(flow), share) / unit(nic) * unit(nic);
 	g->out_bytes = g->out_bytes - flow->rcv_out + bytes;
 	flow->rcv_out = bytes;
@@ -121,7 +121,7 @@ static void tcp_grant_watch(struct fw_nic *nic, struct tcp_flow *flow)
 	struct tcp_grants *g = &nic->tcp.grants;
 
 	fw_list_del(&flow->held_node);
-	if (!flow->asks || tcp_grant_left(flow) < unit(nic))
+	if (!flow->backlogged || tcp_grant_left(flow) < unit(nic))
 		return;
 	flow->held_ns = nic->now_ns;
 	fw_list_add_tail(&g->held, &flow->held_node);
@@ -134,14 +134,14 @@ void tcp_grant_announce(struct fw_nic *nic, struct tcp_flow *flow, uint32_t edge
 	/* The header rounds down: an edge below an earlier one takes back nothing. */
 	if (!seq_lt(flow->rcv_adv, edge))
 		return;
-	if (flow->asks && !flow->mark_ns && nic->tcp.grants.askers > 1) {
+	if (flow->backlogged && !flow->mark_ns && nic->tcp.grants.num_backlogged > 1) {
 		flow->mark_ns = nic->now_ns;
 		flow->mark = flow->rcv_adv;
 	}
 	flow->rcv_adv = edge;
 }
 
-static void tell(struct fw_nic *nic, struct tcp_flow *flow)
+static void announce_window(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	flow->flags |= TCP_F_ACK_NOW;
 	tcp_ack_soon(nic, flow);
@@ -168,7 +168,7 @@ static void tell_in_time(struct fw_nic *nic, struct tcp_flow *flow, uint32_t sha
 
 	if ((known <= share / 2 || known < unit(nic)) &&
 	    seq_leq(flow->rcv_adv + (1u << TCP_RCV_WSCALE), flow->rcv_nxt + tcp_rcv_window(flow)))
-		tell(nic, flow);
+		announce_window(nic, flow);
 }
 
 static void tcp_grant_give(struct fw_nic *nic, struct tcp_flow *flow, uint32_t limit,
@@ -225,12 +225,12 @@ static void begin_to_ask(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	struct tcp_grants *g = &nic->tcp.grants;
 
-	flow->asks = true;
-	if (++g->askers == 2) {
+	flow->backlogged = true;
+	if (++g->num_backlogged == 2) {
 		g->came_bytes = 0;
 		if (!fw_timer_is_set(&g->timer))
 			fw_timer_set(&nic->timers, &g->timer, nic->now_ns + SILENT_NS);
-		line_window_shared(&g->line, nic->now_ns, g->askers);
+		line_window_shared(&g->line, nic->now_ns, g->num_backlogged);
 	}
 	line_window_joined(&g->line);
 }
@@ -240,11 +240,11 @@ static void end_to_ask(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	struct tcp_grants *g = &nic->tcp.grants;
 
-	if (!flow->asks)
+	if (!flow->backlogged)
 		return;
-	flow->asks = false;
+	flow->backlogged = false;
 	flow->reminders = 0;
-	g->askers--;
+	g->num_backlogged--;
 	g->out_bytes -= flow->rcv_out;
 	flow->rcv_out = 0;
 	fw_list_del(&flow->grant_node);
@@ -265,13 +265,13 @@ static void tcp_grant_measure(struct fw_nic *nic, struct tcp_flow *flow, uint32_
 	if (bytes < unit(nic) / 4 * 3 || !sample.rtt_ns || sample.rtt_ns > UINT32_MAX)
 		return;
 	fw_floor_add(&flow->rcv_path, nic->now_ns, (uint32_t)sample.rtt_ns);
-	if (!flow->asks || g->askers < 2)
+	if (!flow->backlogged || g->num_backlogged < 2)
 		return;
 	/* Until then the peer's congestion window may be the smaller one. */
 	if (flow->rcv_high - flow->irs < tcp_grant_share(nic, flow))
 		line_window_path(&g->line, &sample);
 	else
-		line_window_sample(&g->line, nic->now_ns, g->askers, &sample);
+		line_window_sample(&g->line, nic->now_ns, g->num_backlogged, &sample);
 	g->came_bytes = 0;
 }
 
@@ -279,18 +279,18 @@ static void tcp_grant_measure(struct fw_nic *nic, struct tcp_flow *flow, uint32_
 static void tcp_grant_settle(struct fw_nic *nic, struct tcp_flow *flow, bool more)
 {
 	struct tcp_grants *g = &nic->tcp.grants;
-	bool begins = more && !flow->asks;
+	bool begins = more && !flow->backlogged;
 	uint32_t share, known;
 	bool shared;
 
 	if (!more)
 		end_to_ask(nic, flow);
-	else if (!flow->asks)
+	else if (!flow->backlogged)
 		begin_to_ask(nic, flow);
 	share = tcp_grant_share(nic, flow);
 	shared = tcp_grant_shared(nic, flow);
 	tcp_grant_recount(nic, flow, share);
-	if (!shared || !flow->asks)
+	if (!shared || !flow->backlogged)
 		give_alone(nic, flow, share);
 	else if (tcp_grant_left(flow) + unit(nic) <= share && !counts_acks(flow) &&
 		 !fw_list_linked(&flow->grant_node))
@@ -302,7 +302,7 @@ static void tcp_grant_settle(struct fw_nic *nic, struct tcp_flow *flow, bool mor
 	 * With less than one it has to wait for its turn, too.
 	 */
 	if (begins && known >= unit(nic) && known < 2 * unit(nic))
-		tell(nic, flow);
+		announce_window(nic, flow);
 	flow->reminders = 0;
 	tcp_grant_watch(nic, flow);
 	if (!fw_list_empty(&g->turn))
@@ -329,7 +329,7 @@ void tcp_grant_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in
 			flow->rcv_alone =
 			    tcp_min(flow->rcv_alone + GROWTH * in->bytes, TCP_RCV_WINDOW);
 		/* The usual case. */
-		if (more == flow->asks &&
+		if (more == flow->backlogged &&
 		    (left >= flow->rcv_alone / 4 * 3 ||
 		     left >= tcp_max(tcp_grant_share(nic, flow) / 4 * 3, unit(nic)))) {
 			flow->held_ns = nic->now_ns;
@@ -366,7 +366,7 @@ void tcp_grant_fire(struct fw_nic *nic, struct fw_timer *timer)
 		if (flow->reminders < REMINDERS && tcp_grant_shared(nic, flow)) {
 			/* The segment that announced it may be lost. */
 			flow->reminders++;
-			tell(nic, flow);
+			announce_window(nic, flow);
 			tcp_grant_watch(nic, flow);
 		} else {
 			end_to_ask(nic, flow);

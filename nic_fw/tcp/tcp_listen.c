@@ -413,7 +413,7 @@ static void open_flow(struct fw_nic *nic, struct tcp_listener *listener, const s
 static void rx_half_open(struct fw_nic *nic, struct tcp_listener *listener, struct tcp_syn *syn,
 			 struct tcp_in *in)
 {
-	bool asks = (in->flags & (WIRE_TCP_SYN | WIRE_TCP_ACK | WIRE_TCP_RST)) == WIRE_TCP_SYN;
+	bool is_syn = (in->flags & (WIRE_TCP_SYN | WIRE_TCP_ACK | WIRE_TCP_RST)) == WIRE_TCP_SYN;
 	struct tcp_syn copy;
 
 	/*
@@ -422,7 +422,7 @@ static void rx_half_open(struct fw_nic *nic, struct tcp_listener *listener, stru
 	 * goes to the source of this SYN. So the peer's SYN gets an acceptable answer in either
 	 * case.
 	 */
-	if (asks && in->seq != syn->irs) {
+	if (is_syn && in->seq != syn->irs) {
 		struct tcp_syn fresh = read_syn(nic, in);
 
 		send_cookie(nic, &fresh);
@@ -434,7 +434,7 @@ static void rx_half_open(struct fw_nic *nic, struct tcp_listener *listener, stru
 		return;
 	}
 	/* The SYN is repeated: so is the answer. */
-	if (asks) {
+	if (is_syn) {
 		if (in->opt.has_ts)
 			syn->ts_recent = in->opt.ts_val;
 		send_synack(nic, syn, tcp_ts_now(nic->now_ns) + syn->ts_offset);

@@ -31,9 +31,9 @@ struct tcp_grants {
 	struct fw_list turn; /* tcp_flow.grant_node: may get more, in the order of their turns */
 	struct fw_list held; /* tcp_flow.held_node: with unused window, the longest silent first */
 	uint32_t open;       /* connections that may receive */
-	uint32_t askers;     /* connections whose peers have more to send */
-	uint32_t came_bytes; /* of segments, since the last sample of line */
-	uint64_t out_bytes;  /* of window that was granted and not used */
+	uint32_t num_backlogged; /* connections whose peers have more to send */
+	uint32_t came_bytes;     /* of segments, since the last sample of line */
+	uint64_t out_bytes;      /* of window that was granted and not used */
 	struct line_window line; /* limit of out_bytes */
 	struct fw_timer timer;
 };

@@ -29,8 +29,8 @@ static enum bench_verdict lose(struct rp *r, const struct rp_info *info)
 
 static void others(int32_t n)
 {
-	A->nic->rd.grants.askers += (uint32_t)n;
-	B->nic->rd.grants.askers += (uint32_t)n;
+	A->nic->rd.grants.num_backlogged += (uint32_t)n;
+	B->nic->rd.grants.num_backlogged += (uint32_t)n;
 }
 
 /* Opens the session; each end has only so many credits. */
@@ -47,7 +47,7 @@ static void begin(uint32_t credits)
 		struct rd_session *peer = rp_session(&rp, !e);
 
 		peer->rx_limit = peer->rx_used + credits;
-		peer->rx_told = peer->rx_limit;
+		peer->rx_announced = peer->rx_limit;
 		s->credit_limit = (uint8_t)(s->credit_used + credits);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sessions that only a HELLO has opened, which may be a copy of an old one: nothing is sent to that
- * epoch before the peer has shown that it is in it. rd_timer.c, rd_timer_ask().
+ * epoch before the peer has shown that it is in it. rd_timer.c, rd_timer_probe_credit().
  */
 #include "tests/pair/rd_pair.h"
 

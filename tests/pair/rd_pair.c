@@ -244,7 +244,7 @@ void rp_open(struct rp *rp)
 		s->rto_base_ns = rp->wire.now_ns;
 		s->credit_limit = (uint8_t)(s->credit_used + RP_CREDITS);
 		rp_session(rp, !e)->rx_limit = rp_session(rp, !e)->rx_used + RP_CREDITS;
-		rp_session(rp, !e)->rx_told = rp_session(rp, !e)->rx_limit;
+		rp_session(rp, !e)->rx_announced = rp_session(rp, !e)->rx_limit;
 	}
 }
 

@@ -98,7 +98,7 @@ static void alone(void)
 	/* A peer without further data keeps credits for the next message. */
 	rx(1, 1, false, 10000);
 	CU_ASSERT_EQUAL(left(&peer[1]), GRANT_STOCK_PKTS);
-	CU_ASSERT_EQUAL(nic.rd.grants.askers, 1);
+	CU_ASSERT_EQUAL(nic.rd.grants.num_backlogged, 1);
 	CU_ASSERT_EQUAL(nic.rd.grants.out_bytes, 0);
 }
 
@@ -337,7 +337,7 @@ static void a_run(void)
 	for (uint32_t i = 0; i < 2; i++) {
 		rx(i, 1, true, 0);
 		rd_grant_taken(&peer[i], 1);
-		nic.rd.grants.askers = 1;
+		nic.rd.grants.num_backlogged = 1;
 	}
 	for (uint32_t used = 2; used <= 6; used++) {
 		rx(0, used, true, 0);
@@ -430,13 +430,13 @@ static void silent(void)
 	rx(0, 1, true, 10000);
 	rx(1, 1, true, 10000);
 	rx(0, 2, true, 10000);
-	CU_ASSERT_EQUAL(nic.rd.grants.askers, 2);
+	CU_ASSERT_EQUAL(nic.rd.grants.num_backlogged, 2);
 	for (i = 0; i < 200; i++) {
 		nic.now_ns += GRANT_SILENT_NS;
 		fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
 	}
 	/* The last one delays no other peer. */
-	CU_ASSERT_EQUAL(nic.rd.grants.askers, 1);
+	CU_ASSERT_EQUAL(nic.rd.grants.num_backlogged, 1);
 	CU_ASSERT_EQUAL(nic.rd.grants.out_bytes, 0);
 	CU_ASSERT_FALSE(fw_timer_is_set(&nic.rd.grants.timer));
 	CU_ASSERT_EQUAL(nic.counters.rd_grants_expired, 1);
@@ -460,15 +460,15 @@ static void silent_before(void)
 	rx(2, 1, true, 10000);
 	rx(0, 2, true, 10000);
 	rx(2, 2, false, 10000);
-	CU_ASSERT_EQUAL(nic.rd.grants.askers, 1);
+	CU_ASSERT_EQUAL(nic.rd.grants.num_backlogged, 1);
 	CU_ASSERT_TRUE(nic.rd.grants.out_bytes > 0);
 	nic.now_ns += LINE_WINDOW_ALONE_NS / 2;
 	fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
 	recount(&nic.rd.grants, &peer[0], 0);
 	/* The credits that it still has count when the next peer begins to request. */
-	nic.rd.grants.askers = 2;
+	nic.rd.grants.num_backlogged = 2;
 	recount(&nic.rd.grants, &peer[0], 8);
-	nic.rd.grants.askers = 1;
+	nic.rd.grants.num_backlogged = 1;
 	nic.rd.grants.line.drain = 0;
 	nic.rd.grants.line.bytes = nic.rd.grants.out_bytes;
 	rx(1, 2, true, 10000);
@@ -498,7 +498,7 @@ static void idle_and_closed(void)
 	rx(0, 2, true, 10000);
 	rd_grant_close(&nic, &peer[0]);
 	rd_grant_close(&nic, &peer[1]);
-	CU_ASSERT_EQUAL(nic.rd.grants.askers, 0);
+	CU_ASSERT_EQUAL(nic.rd.grants.num_backlogged, 0);
 	CU_ASSERT_EQUAL(nic.rd.grants.open, 0);
 	CU_ASSERT_EQUAL(nic.rd.grants.out_bytes, 0);
 	CU_ASSERT_TRUE(fw_list_empty(&nic.rd.grants.turn) && fw_list_empty(&nic.rd.grants.held));
