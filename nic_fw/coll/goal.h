@@ -354,9 +354,9 @@ struct goal_run {
 	uint32_t fail_op; /* then: the operation that failed here, FW_NONE */
 	/* And the operations under way, as in hw_goal_run. */
 	uint32_t num_waits, waits[HW_GOAL_WAITS];
-	uint32_t told_ranks; /* its process ends: ranks below this one were notified */
-	uint32_t hash_next;  /* in its chain of nic->goal.run_hash, index + 1 */
-	bool tracing;        /* PERFTRACE */
+	uint32_t notified_ranks; /* its process ends: ranks below this one were notified */
+	uint32_t hash_next;      /* in its chain of nic->goal.run_hash, index + 1 */
+	bool tracing;            /* PERFTRACE */
 	uint32_t trace_stag, trace_entries, traced, trace_lost;
 	uint64_t trace_addr;
 	struct goal_trace_late late; /* its points whose page has not come */

@@ -136,8 +136,8 @@ static bool is_peer(const struct goal_comm *comm, const struct goal_schedule *sc
 }
 
 /* Notifies a peer, unless the failure came from that rank. */
-static void tell_peer(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank,
-		      const struct goal_abort *abort)
+static void notify_peer(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank,
+			const struct goal_abort *abort)
 {
 	struct goal_link *link = goal_link_get(nic, comm, rank);
 
@@ -147,14 +147,14 @@ static void tell_peer(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank,
 	goal_msg_abort(nic, link, abort);
 }
 
-/* Notifies every rank that the schedule names, from *told_ranks on. False: units ran out. */
-static bool tell_peers(struct fw_nic *nic, struct goal_comm *comm,
-		       const struct goal_schedule *schedule, uint32_t *told_ranks,
-		       const struct goal_abort *abort)
+/* Notifies every rank that the schedule names, from *notified_ranks on. False: units ran out. */
+static bool notify_peers(struct fw_nic *nic, struct goal_comm *comm,
+			 const struct goal_schedule *schedule, uint32_t *notified_ranks,
+			 const struct goal_abort *abort)
 {
 	/* There may be very many ranks: notified ones are not visited again. */
-	for (; *told_ranks < comm->num_ranks; (*told_ranks)++) {
-		uint32_t rank = *told_ranks;
+	for (; *notified_ranks < comm->num_ranks; (*notified_ranks)++) {
+		uint32_t rank = *notified_ranks;
 
 		if (!(rank % 64) && !slice_take(nic, 1))
 			return false;
@@ -162,7 +162,7 @@ static bool tell_peers(struct fw_nic *nic, struct goal_comm *comm,
 			continue;
 		if (!slice_take(nic, FW_SLICE_GOAL_UNITS))
 			return false;
-		tell_peer(nic, comm, rank, abort);
+		notify_peer(nic, comm, rank, abort);
 	}
 	return true;
 }
@@ -172,7 +172,7 @@ bool goal_run_left(struct fw_nic *nic, struct goal_run *run)
 	const struct goal_abort abort = {
 	    .instance = run->instance, .status = HW_GOAL_PEER_LOST, .rank = run->comm->rank};
 
-	return tell_peers(nic, run->comm, run->schedule, &run->told_ranks, &abort);
+	return notify_peers(nic, run->comm, run->schedule, &run->notified_ranks, &abort);
 }
 
 /*
@@ -217,7 +217,7 @@ static bool goal_ending_step_one(struct fw_nic *nic, struct goal_comm *comm,
 {
 	struct goal_run *run = ending->run;
 
-	if (!tell_peers(nic, comm, ending->schedule, &ending->told_ranks, &ending->abort))
+	if (!notify_peers(nic, comm, ending->schedule, &ending->notified_ranks, &ending->abort))
 		return false;
 	if (run && (!goal_run_trim(nic, run) || !copies_are_over(nic, ending)))
 		return false;

@@ -28,7 +28,7 @@ struct goal_ending {
 	bool on;
 	uint16_t client, record;
 	uint32_t serial;
-	uint32_t told_ranks; /* ranks below this one were notified */
+	uint32_t notified_ranks; /* ranks below this one were notified */
 	uint64_t start_ns;
 	bool stopped;       /* its operations have ended, and late_copy is set */
 	uint64_t late_copy; /* of fw_port.host_late(): may still change its buffers; 0: none */

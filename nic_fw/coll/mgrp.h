@@ -83,7 +83,7 @@ struct mgrp_space {
 	uint32_t low;           /* everything before was acknowledged by the whole subtree */
 	uint32_t next;          /* the first that was not delivered, or not sent */
 	uint32_t high;          /* no packet from here on is known to exist */
-	uint32_t asked;         /* gaps before were requested */
+	uint32_t requested;     /* gaps before were requested */
 	struct mgrp_slot *ring; /* heap: MGRP_WINDOW, by number */
 	uint32_t ring_bytes;    /* of the blocks in it */
 	uint32_t wanted;        /* slots whose wanted bits are set and that are here, an estimate */
@@ -94,11 +94,11 @@ struct mgrp_space {
 	/* Towards the parent. */
 	uint32_t parent; /* rank; FW_NONE at the root */
 	bool parent_gone;
-	uint32_t told_own, told_ack; /* by the last STATUS */
-	uint64_t ask_ns;             /* time of the last request, or of a later repair */
-	uint8_t asks;                /* requests without an answer */
-	bool asking;                 /* no repair has come since */
-	struct fw_rtt ask_rtt;
+	uint32_t reported_own, reported_ack; /* by the last STATUS */
+	uint64_t request_ns;                 /* time of the last request, or of a later repair */
+	uint8_t retries;                     /* requests without an answer */
+	bool requesting;                     /* no repair has come since */
+	struct fw_rtt request_rtt;
 
 	/* Towards the children. */
 	struct mgrp_child child[MGRP_MAX_CHILDREN];

@@ -57,8 +57,8 @@ static bool mgrp_rx_store(struct fw_nic *nic, struct mgrp_space *space, const st
 /* The packet exists, but found no room: it is requested again after a while. */
 static void miss(struct fw_nic *nic, struct mgrp_space *space)
 {
-	space->asked = space->high;
-	space->ask_ns = nic->now_ns;
+	space->requested = space->high;
+	space->request_ns = nic->now_ns;
 	mgrp_timer_update(nic, space);
 }
 
@@ -71,11 +71,11 @@ static void know_of(struct mgrp_space *space, uint32_t end)
 /* A new gap is requested at the end of this turn. */
 static void look_for_gaps(struct fw_nic *nic, struct mgrp_space *space)
 {
-	if (seq_lt(space->asked, space->next))
-		space->asked = space->next;
-	while (seq_lt(space->asked, space->high) && mgrp_slot(space, space->asked)->block)
-		space->asked++;
-	if (seq_lt(space->asked, space->high))
+	if (seq_lt(space->requested, space->next))
+		space->requested = space->next;
+	while (seq_lt(space->requested, space->high) && mgrp_slot(space, space->requested)->block)
+		space->requested++;
+	if (seq_lt(space->requested, space->high))
 		mgrp_owe(nic, space, true);
 }
 
@@ -141,11 +141,11 @@ static bool mgrp_rx_take(struct fw_nic *nic, struct mgrp_space *space, const str
 /* A repair has come: others of the same request follow. */
 static void answered(const struct fw_nic *nic, struct mgrp_space *space)
 {
-	if (space->asking && !space->asks)
-		fw_rtt_sample(&space->ask_rtt, nic->now_ns - space->ask_ns);
-	space->asking = false;
-	space->asks = 0;
-	space->ask_ns = nic->now_ns;
+	if (space->requesting && !space->retries)
+		fw_rtt_sample(&space->request_rtt, nic->now_ns - space->request_ns);
+	space->requesting = false;
+	space->retries = 0;
+	space->request_ns = nic->now_ns;
 }
 
 static void mgrp_rx_packet(struct fw_nic *nic, struct mgrp_space *space, const struct group_in *in)

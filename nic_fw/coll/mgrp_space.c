@@ -115,8 +115,8 @@ static void begin_at(struct mgrp_space *space, uint32_t psn)
 {
 	uint32_t i;
 
-	space->low = space->next = space->high = space->asked = psn;
-	space->told_own = space->told_ack = psn;
+	space->low = space->next = space->high = space->requested = psn;
+	space->reported_own = space->reported_ack = psn;
 	for (i = 0; i < space->num_children; i++)
 		space->child[i].own = space->child[i].ack = psn;
 }
@@ -285,10 +285,10 @@ void mgrp_advance(struct fw_nic *nic, struct mgrp_space *space)
 		if (!fw_list_empty(&space->queue))
 			mgrp_ready(nic, space);
 	} else if (space->known &&
-		   (space->low != space->told_ack || space->next != space->told_own)) {
+		   (space->low != space->reported_ack || space->next != space->reported_own)) {
 		mgrp_owe(nic, space,
-			 space->low - space->told_ack >= MGRP_ACK_EVERY ||
-			     space->next - space->told_own >= MGRP_ACK_EVERY);
+			 space->low - space->reported_ack >= MGRP_ACK_EVERY ||
+			     space->next - space->reported_own >= MGRP_ACK_EVERY);
 	}
 	if (nic->goal.comms[space->comm].closing)
 		goal_comm_try_end(nic, &nic->goal.comms[space->comm]);

@@ -202,25 +202,25 @@ static bool send_status(struct fw_nic *nic, struct mgrp_space *space)
 
 	if (!frame)
 		return false;
-	if (seq_lt(space->asked, space->next))
-		space->asked = space->next;
+	if (seq_lt(space->requested, space->next))
+		space->requested = space->next;
 	/* Finds the first gap that was not requested; repairs of earlier gaps are in flight. */
-	while (seq_lt(space->asked, space->high) && mgrp_slot(space, space->asked)->block)
-		space->asked++;
-	wire->from = be32_put(space->asked);
-	space->asked = missing_from(space, space->asked, &missing);
-	while (seq_lt(space->asked, space->high) && mgrp_slot(space, space->asked)->block)
-		space->asked++;
+	while (seq_lt(space->requested, space->high) && mgrp_slot(space, space->requested)->block)
+		space->requested++;
+	wire->from = be32_put(space->requested);
+	space->requested = missing_from(space, space->requested, &missing);
+	while (seq_lt(space->requested, space->high) && mgrp_slot(space, space->requested)->block)
+		space->requested++;
 	wire->missing = be64_put(missing);
 	wire->psn = be32_put(space->low);
 	wire->own = be32_put(space->next);
 	wire->mtu = be16_put(subtree_mtu(nic, space));
 	edp_tx_end(nic, frame, true);
-	space->told_ack = space->low;
-	space->told_own = space->next;
+	space->reported_ack = space->low;
+	space->reported_own = space->next;
 	if (missing) {
-		space->ask_ns = nic->now_ns;
-		space->asking = true;
+		space->request_ns = nic->now_ns;
+		space->requesting = true;
 		FW_COUNT(nic, mgrp_tx_nacks);
 	}
 	FW_COUNT(nic, mgrp_tx_statuses);
@@ -304,7 +304,7 @@ static bool send_next(struct fw_nic *nic, struct mgrp_space *space)
 	if (space->to_loop)
 		(void)send_data(nic, space, space->next, true);
 	space->next++;
-	space->high = space->asked = space->next;
+	space->high = space->requested = space->next;
 	last = send->cursor.offset == send->bytes;
 	if (last) {
 		struct goal_run *run = send->run;
@@ -398,7 +398,7 @@ static void flush_statuses(struct fw_nic *nic)
 		if (!send_status(nic, space))
 			return;
 		/* There are more gaps than one STATUS names: send another. */
-		if (seq_lt(space->asked, space->high))
+		if (seq_lt(space->requested, space->high))
 			continue;
 		fw_list_del(&space->due_node);
 		fw_timer_cancel(&nic->timers, &space->ack_timer);
@@ -445,12 +445,12 @@ bool mgrp_pending(const struct fw_nic *nic)
 /* ---- timers --------------------------------------------------------------------------------- */
 
 /* Time to repeat the request for missing packets; UINT64_MAX: nothing requested is missing. */
-static uint64_t ask_due_ns(const struct mgrp_space *space)
+static uint64_t request_due_ns(const struct mgrp_space *space)
 {
 	if (!space->known || space->parent == FW_NONE || space->parent_gone ||
-	    !seq_lt(space->next, space->asked) || mgrp_slot(space, space->next)->block)
+	    !seq_lt(space->next, space->requested) || mgrp_slot(space, space->next)->block)
 		return UINT64_MAX;
-	return space->ask_ns + mgrp_tx_rto_ns(&space->ask_rtt, space->asks);
+	return space->request_ns + mgrp_tx_rto_ns(&space->request_rtt, space->retries);
 }
 
 static uint64_t probe_due_ns(const struct mgrp_space *space, const struct mgrp_child *child)
@@ -468,7 +468,7 @@ static uint64_t probe_due_ns(const struct mgrp_space *space, const struct mgrp_c
 /* Only moves the timer earlier; a wait that became longer is found when the timer fires. */
 void mgrp_timer_update(struct fw_nic *nic, struct mgrp_space *space)
 {
-	uint64_t due_ns = ask_due_ns(space);
+	uint64_t due_ns = request_due_ns(space);
 	uint32_t i;
 
 	for (i = 0; i < space->num_children; i++) {
@@ -488,11 +488,11 @@ void mgrp_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 	struct mgrp_space *space = FW_CONTAINER(timer, struct mgrp_space, timer);
 	uint32_t i;
 
-	if (ask_due_ns(space) <= nic->now_ns) {
-		if (space->asks < UINT8_MAX)
-			space->asks++;
-		space->asked = space->next;
-		space->ask_ns = nic->now_ns;
+	if (request_due_ns(space) <= nic->now_ns) {
+		if (space->retries < UINT8_MAX)
+			space->retries++;
+		space->requested = space->next;
+		space->request_ns = nic->now_ns;
 		mgrp_owe(nic, space, true);
 	}
 	for (i = 0; i < space->num_children; i++) {
