@@ -3,11 +3,11 @@
  * Detects cycles over several ranks. A rank whose pool is full asks the ranks that it waits for
  * whether they can proceed; each of them asks the ranks that it waits for in turn.
  *
- * Calls mgrp_tx.c. Questions bypass the streams, because the streams are stalled. Every rank is
- * asked twice. Ranks that give the same answer twice stood still when the first round ended, with
- * nothing in flight between any two, and no other rank can release them. A lost frame only means
- * that the question is repeated later. The idea is the diffusing computation of Chandy, Misra and
- * Haas (1983) for the OR model. docs/collectives.md "Full pools", docs/wire-group.md.
+ * Calls mgrp_tx.c. Questions bypass the streams, because the streams are stalled. Every rank gets
+ * the question twice. Ranks that give the same answer twice stood still when the first round ended,
+ * with nothing in flight between any two, and no other rank can release them. A lost frame only
+ * means that the question is repeated later. The idea is the diffusing computation of Chandy, Misra
+ * and Haas (1983) for the OR model. docs/collectives.md "Full pools", docs/wire-group.md.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -48,10 +48,10 @@ void goal_circle_ask(struct fw_nic *nic, struct goal_comm *comm)
 	circle->round = 1;
 	circle->question++;
 	circle->instance = comm->stall.victim;
-	circle->asked = own.ranks & ~bit_of(comm->rank);
+	circle->queried = own.ranks & ~bit_of(comm->rank);
 	circle->answered = 0;
 	circle->own_changes = comm->stall.changes;
-	goal_circle_ask_ranks(nic, comm, circle->asked);
+	goal_circle_ask_ranks(nic, comm, circle->queried);
 }
 
 /*
@@ -61,7 +61,7 @@ void goal_circle_ask(struct fw_nic *nic, struct goal_comm *comm)
 static bool agree(struct fw_nic *nic, struct goal_comm *comm)
 {
 	struct goal_circle *circle = &comm->circle;
-	uint64_t all = circle->asked | bit_of(comm->rank), ranks, held;
+	uint64_t all = circle->queried | bit_of(comm->rank), ranks, held;
 	struct mgrp_note own;
 
 	if (!goal_stall_is_still(nic, comm, &own) || own.ranks & ~all)
@@ -91,7 +91,7 @@ static void round_over(struct fw_nic *nic, struct goal_comm *comm)
 		circle->round = 2;
 		circle->question++;
 		circle->answered = 0;
-		goal_circle_ask_ranks(nic, comm, circle->asked);
+		goal_circle_ask_ranks(nic, comm, circle->queried);
 	} else {
 		goal_circle_give_up(circle);
 		if (!agree(nic, comm))
@@ -101,18 +101,18 @@ static void round_over(struct fw_nic *nic, struct goal_comm *comm)
 	}
 }
 
-static void goal_circle_told(struct fw_nic *nic, struct goal_comm *comm,
-			     const struct mgrp_note *note)
+static void goal_circle_answer_rx(struct fw_nic *nic, struct goal_comm *comm,
+				  const struct mgrp_note *note)
 {
 	struct goal_circle *circle = &comm->circle;
 	uint64_t from = bit_of(note->rank), more;
 
-	if (!circle->round || note->question != circle->question || !(circle->asked & from) ||
+	if (!circle->round || note->question != circle->question || !(circle->queried & from) ||
 	    circle->answered & from) {
 		FW_COUNT(nic, mgrp_statuses_stale);
 		return;
 	}
-	more = note->ranks & ~circle->asked & ~bit_of(comm->rank);
+	more = note->ranks & ~circle->queried & ~bit_of(comm->rank);
 	if (comm->num_ranks < GOAL_CIRCLE_RANKS)
 		more &= bit_of(comm->num_ranks) - 1;
 	if (note->moves ||
@@ -124,25 +124,26 @@ static void goal_circle_told(struct fw_nic *nic, struct goal_comm *comm,
 	circle->held[note->rank] = note->held;
 	circle->stops[note->rank] = note->stops;
 	circle->answered |= from;
-	circle->asked |= more;
+	circle->queried |= more;
 	if (more)
 		goal_circle_ask_ranks(nic, comm, more);
-	else if (circle->answered == circle->asked)
+	else if (circle->answered == circle->queried)
 		round_over(nic, comm);
 }
 
-/* A rank whose pool is full waits for this one, directly or not, in that run. */
-static void asked(struct fw_nic *nic, struct goal_comm *comm, const struct mgrp_note *question)
+/* Replies to a rank with a full pool that waits for this one, directly or not, in that run. */
+static void goal_circle_reply(struct fw_nic *nic, struct goal_comm *comm,
+			      const struct mgrp_note *question)
 {
 	struct goal_circle *circle = &comm->circle;
 	struct mgrp_note note = *question;
 
-	/* A look costs more than the question, so a peer that asks too often is ignored. */
-	if (nic->now_ns - circle->told_ns >= GOAL_CIRCLE_GAP_NS) {
-		circle->told_ns = nic->now_ns;
-		circle->told = 0;
+	/* A look costs more than the question, so questions beyond a rate are dropped. */
+	if (nic->now_ns - circle->replies_ns >= GOAL_CIRCLE_GAP_NS) {
+		circle->replies_ns = nic->now_ns;
+		circle->replies = 0;
 	}
-	if (++circle->told > GOAL_CIRCLE_TELLS)
+	if (++circle->replies > GOAL_CIRCLE_REPLIES)
 		return;
 	note.type = WIRE_MGRP_TELL;
 	note.moves = (int32_t)(comm->next_instance - question->instance) <= 0 ||
@@ -155,7 +156,7 @@ void goal_circle_rx(struct fw_nic *nic, struct goal_comm *comm, const struct mgr
 	if (comm->num_ranks > GOAL_CIRCLE_RANKS || comm->closing)
 		return;
 	if (note->type == WIRE_MGRP_ASK)
-		asked(nic, comm, note);
+		goal_circle_reply(nic, comm, note);
 	else
-		goal_circle_told(nic, comm, note);
+		goal_circle_answer_rx(nic, comm, note);
 }

@@ -59,8 +59,8 @@ struct goal_stall {
 };
 
 enum {
-	GOAL_CIRCLE_RANKS = 64, /* ranks of the largest communicator that exchanges questions */
-	GOAL_CIRCLE_TELLS = 16, /* answers in GOAL_CIRCLE_GAP_NS */
+	GOAL_CIRCLE_RANKS = 64,   /* ranks of the largest communicator that exchanges questions */
+	GOAL_CIRCLE_REPLIES = 16, /* answers in GOAL_CIRCLE_GAP_NS */
 };
 #define GOAL_CIRCLE_GAP_NS UINT64_C(100000)
 
@@ -68,7 +68,7 @@ enum {
 struct goal_circle {
 	uint32_t round; /* 0: there is none */
 	uint32_t question, instance;
-	uint64_t asked, answered; /* ranks, in this round */
+	uint64_t queried, answered; /* ranks, in this round */
 	uint64_t own_changes;
 	uint32_t changes[GOAL_CIRCLE_RANKS]; /* of each in the first round */
 	/*
@@ -76,8 +76,8 @@ struct goal_circle {
 	 * whose messages find no room there.
 	 */
 	uint64_t held[GOAL_CIRCLE_RANKS], stops[GOAL_CIRCLE_RANKS];
-	uint64_t told_ns; /* start of the interval in which answers are counted */
-	uint32_t told;
+	uint64_t replies_ns; /* start of the interval in which answers are counted */
+	uint32_t replies;
 };
 
 void goal_circle_ask(struct fw_nic *nic, struct goal_comm *comm);

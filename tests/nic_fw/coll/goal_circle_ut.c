@@ -441,15 +441,15 @@ static void who_asks_all_the_time_is_not_heard(void)
 	uint32_t i;
 
 	begin();
-	for (i = 0; i < 2 * GOAL_CIRCLE_TELLS; i++)
+	for (i = 0; i < 2 * GOAL_CIRCLE_REPLIES; i++)
 		question(INSTANCE);
-	CU_ASSERT_EQUAL(w.num_sent, GOAL_CIRCLE_TELLS);
+	CU_ASSERT_EQUAL(w.num_sent, GOAL_CIRCLE_REPLIES);
 	w.nic->now_ns += GOAL_CIRCLE_GAP_NS - 1;
 	question(INSTANCE);
-	CU_ASSERT_EQUAL(w.num_sent, GOAL_CIRCLE_TELLS);
+	CU_ASSERT_EQUAL(w.num_sent, GOAL_CIRCLE_REPLIES);
 	w.nic->now_ns++;
 	question(INSTANCE);
-	CU_ASSERT_EQUAL(w.num_sent, GOAL_CIRCLE_TELLS + 1);
+	CU_ASSERT_EQUAL(w.num_sent, GOAL_CIRCLE_REPLIES + 1);
 	end();
 }
 
