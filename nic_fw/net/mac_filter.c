@@ -37,7 +37,7 @@ static uint32_t *mac_filter_find(struct fw_nic *nic, const uint8_t *mac, uint32_
 	return link;
 }
 
-static uint32_t tell_port(struct fw_nic *nic, const uint8_t *mac, uint32_t ip, bool in)
+static uint32_t report_to_port(struct fw_nic *nic, const uint8_t *mac, uint32_t ip, bool in)
 {
 	return nic->port.mac_filter ? nic->port.mac_filter(nic->port.ctx, mac, ip, in) : 0;
 }
@@ -60,7 +60,7 @@ int mac_filter_add(struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES], uint32
 	filter->users = 1;
 	filter->hash_next = 0;
 	*link = fw_pool_index(&nic->net.mac_filters, filter) + 1;
-	(void)tell_port(nic, mac, ip, true);
+	(void)report_to_port(nic, mac, ip, true);
 	return 0;
 }
 
@@ -76,13 +76,13 @@ uint32_t mac_filter_del(struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES], u
 		return 0;
 	*link = filter->hash_next;
 	fw_pool_put(&nic->net.mac_filters, filter);
-	return tell_port(nic, mac, ip, false);
+	return report_to_port(nic, mac, ip, false);
 }
 
 uint32_t mac_filter_others(struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES], uint32_t ip)
 {
 	assert(!*mac_filter_find(nic, mac, ip));
-	return tell_port(nic, mac, ip, false);
+	return report_to_port(nic, mac, ip, false);
 }
 
 bool mac_filter_has(const struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES])

@@ -262,7 +262,7 @@ static void esp_rdmap_sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer,
 		if (!ok)
 			return;
 		/* The peer has the notice: packets that were not taken may be offered again. */
-		FW_CONTAINER(side, struct esp_rdmap_last, side)->told = true;
+		FW_CONTAINER(side, struct esp_rdmap_last, side)->delivered = true;
 		esp_resume(nic, side->stream);
 		return;
 	}

@@ -73,7 +73,7 @@ struct esp_rdmap_last {
 	struct esp_xfer xfer;
 	uint32_t ssn;
 	uint8_t layer_etype, code;
-	bool told; /* the peer has it */
+	bool delivered;
 };
 
 extern const struct esp_ops esp_rdmap_ops;

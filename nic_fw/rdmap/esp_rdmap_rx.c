@@ -82,13 +82,13 @@ void esp_rdmap_ready_fire(struct fw_nic *nic, struct fw_timer *timer)
 }
 
 /* Leaves the packet to the stream, which offers it again after the QP's RNR timer. */
-static enum esp_verdict not_ready(struct fw_nic *nic, struct fw_qp *qp, bool tell)
+static enum esp_verdict not_ready(struct fw_nic *nic, struct fw_qp *qp, bool notify)
 {
 	struct esp_rdmap *esp = &qp->esp;
-	uint64_t wait_ns = tell ? qp_rnr_timer_ns(qp->attr.min_rnr_timer) : NO_MEMORY_NS;
+	uint64_t wait_ns = notify ? qp_rnr_timer_ns(qp->attr.min_rnr_timer) : NO_MEMORY_NS;
 
 	fw_timer_set(&nic->timers, &esp->ready_timer, nic->now_ns + wait_ns);
-	if (tell && !esp->noticed) {
+	if (notify && !esp->noticed) {
 		FW_COUNT(nic, esp_rdmap_rnr_tx);
 		esp->noticed = true;
 		esp->notice.packets = 1;
@@ -131,7 +131,8 @@ enum esp_verdict esp_rdmap_receive(struct fw_nic *nic, void *ctx, const struct f
 	 * the acknowledgement would mean that they were carried out.
 	 */
 	if (!side->qp)
-		return FW_CONTAINER(side, struct esp_rdmap_last, side)->told ? ESP_TAKEN : ESP_FULL;
+		return FW_CONTAINER(side, struct esp_rdmap_last, side)->delivered ? ESP_TAKEN
+										  : ESP_FULL;
 	/*
 	 * Memory of an ending process is out of reach at once, while its queue pairs end in slices.
 	 * The peer must see the end of the stream, not an access error.

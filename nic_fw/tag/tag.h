@@ -225,7 +225,7 @@ struct tag_peer {
 struct tag_ep {
 	struct fw_qp *qp;
 	bool open;
-	bool low_told;       /* POOL_LOW was raised, and there was not more free since */
+	bool low_reported;   /* POOL_LOW was raised, and there was not more free since */
 	bool busy;           /* op is being carried out, or waits for the end of its search */
 	uint32_t open_flags; /* HW_TAG_OPEN_F_* */
 	uint32_t eager_bytes;

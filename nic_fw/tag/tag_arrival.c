@@ -168,7 +168,7 @@ static void free_block(struct tag_arrival *a)
 	a->block = BUDDY_NONE;
 	if (ep->pool.bytes - ep->pool.used >= ep->pool_low_bytes &&
 	    ep->pool.used <= ep->pool.bytes / 2)
-		ep->low_told = false;
+		ep->low_reported = false;
 }
 
 void tag_arrival_free(struct fw_nic *nic, struct tag_arrival *a)
@@ -189,11 +189,11 @@ void tag_arrival_free(struct fw_nic *nic, struct tag_arrival *a)
 	fw_pool_put(&nic->tag.arrivals, a);
 }
 
-static void tell_low(struct fw_nic *nic, struct tag_ep *ep)
+static void report_pool_low(struct fw_nic *nic, struct tag_ep *ep)
 {
-	if (ep->low_told || !ep->pool_low_bytes)
+	if (ep->low_reported || !ep->pool_low_bytes)
 		return;
-	ep->low_told = true;
+	ep->low_reported = true;
 	eq_async(nic, ep->qp->client, HW_EVENT_TAG_POOL_LOW, ep->qp->qpn);
 }
 
@@ -209,12 +209,12 @@ bool tag_arrival_store(struct fw_nic *nic, struct tag_arrival *a, uint32_t bytes
 	if (a->block == BUDDY_NONE) {
 		ep->pool_refused++;
 		FW_COUNT(nic, tag_pool_full);
-		tell_low(nic, ep);
+		report_pool_low(nic, ep);
 		return false;
 	}
 	tag_share_take(a->share, TAG_HELD_BYTES, buddy_block_bytes(&ep->pool, a->block));
 	if (ep->pool.bytes - ep->pool.used < ep->pool_low_bytes)
-		tell_low(nic, ep);
+		report_pool_low(nic, ep);
 	return true;
 }
 
