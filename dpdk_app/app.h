@@ -288,10 +288,10 @@ struct nic {
 	APP_PART(of_control);
 	/* Descriptors rejected because they were not the process's memory. */
 	_Atomic(uint64_t) memory_refused;
-	struct hw_fault fault; /* in force */
-	uint32_t ip_mtu;       /* the firmware's, mtu at most */
-	uint32_t default_mtu;  /* where the configuration names none */
-	bool link_told_down;   /* last link state that was logged */
+	struct hw_fault fault;   /* in force */
+	uint32_t ip_mtu;         /* the firmware's, mtu at most */
+	uint32_t default_mtu;    /* where the configuration names none */
+	bool link_reported_down; /* last link state that was logged */
 	struct log_limit link_said;
 	bool leaves;                     /* it is removed once no connection is left */
 	uint64_t leave_ns;               /* time when that began */
@@ -326,7 +326,7 @@ struct app {
 	/* Written by the control thread and by cores that answer its messages. */
 	APP_PART(of_messages);
 	/* Set when it was woken and has not looked yet: no further wake-up is needed. */
-	_Atomic bool control_told;
+	_Atomic bool control_notified;
 	/* Messages in progress on cores: incremented by msg_send(), decremented on their return. */
 	_Atomic uint32_t awaited;
 	/* Set while the control thread polls done: cores need not wake it. */

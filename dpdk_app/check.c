@@ -287,7 +287,7 @@ static void check_conf(struct check *c)
 		   c->conf->num_switch_nics);
 }
 
-bool check_asked(int argc, char **argv, struct conf *conf)
+bool check_requested(int argc, char **argv, struct conf *conf)
 {
 	for (int i = 1; i < argc; i++) {
 		conf->check |= !strcmp(argv[i], "--check");

@@ -14,7 +14,7 @@
  * After a wrong command line: returns true if --check stands anywhere in it, and takes --json,
  * since options behind the wrong one were not parsed.
  */
-bool check_asked(int argc, char **argv, struct conf *conf);
+bool check_requested(int argc, char **argv, struct conf *conf);
 
 /*
  * Prints findings, each with what to do, on standard output. error: what is wrong with the

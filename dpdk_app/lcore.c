@@ -100,7 +100,7 @@ static void load_turn(struct core *core, uint64_t ns)
 	}
 }
 
-static void load_tell(struct core *core, uint64_t now_ns)
+static void load_report(struct core *core, uint64_t now_ns)
 {
 	uint64_t took_ns = now_ns - core->load_ns;
 
@@ -142,7 +142,7 @@ static uint32_t core_turn(struct core *core)
 		load_turn(core, now_ns - core->now_ns);
 	}
 	if (now_ns - core->load_ns >= LOAD_PERIOD_NS)
-		load_tell(core, now_ns);
+		load_report(core, now_ns);
 	core->now_ns = now_ns;
 	work = msg_run(core);
 	for (uint32_t i = 0; i < core->num_wires; i++)

@@ -18,8 +18,8 @@ enum {
 };
 
 struct load {
-	uint64_t busy_ns; /* since the start */
-	uint64_t told_ns; /* busy_ns at the begin of the period */
+	uint64_t busy_ns;     /* since the start */
+	uint64_t reported_ns; /* busy_ns at the begin of the period */
 };
 
 /* Adds the shard's part of a turn: work of all the work that was done in it. */
@@ -31,9 +31,9 @@ static inline void load_add(struct load *load, uint64_t ns, uint32_t work, uint3
 /* Ends a period that took so long; returns the load in it, in parts of 1000. */
 static inline uint32_t load_period(struct load *load, uint64_t took_ns)
 {
-	uint64_t busy_ns = load->busy_ns - load->told_ns;
+	uint64_t busy_ns = load->busy_ns - load->reported_ns;
 
-	load->told_ns = load->busy_ns;
+	load->reported_ns = load->busy_ns;
 	/* The last turn of a period may have begun before it. */
 	return busy_ns >= took_ns ? 1000 : (uint32_t)(busy_ns * 1000 / took_ns);
 }

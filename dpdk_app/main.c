@@ -226,7 +226,7 @@ int main(int argc, char **argv)
 	case ARGS_DONE:
 		return EXIT_SUCCESS;
 	case ARGS_WRONG:
-		if (check_asked(argc, argv, &app.conf))
+		if (check_requested(argc, argv, &app.conf))
 			return check_run(&app.conf, error);
 		log_error("%s", error);
 		return EXIT_USAGE;

@@ -178,7 +178,7 @@ static void set_nic_ip(struct shard *shard, void *arg)
 }
 
 /* Peers that are given by QPN alone. */
-static void tell_others(struct app *app, uint32_t index, uint32_t ip)
+static void notify_others(struct app *app, uint32_t index, uint32_t ip)
 {
 	struct set_ip set = {index, ip};
 
@@ -272,13 +272,13 @@ int nic_slot_fill(struct app *app, uint32_t index, const struct conf_nic *conf, 
 		return err;
 	}
 	park_run(app, join, nic);
-	tell_others(app, index, conf->ip);
+	notify_others(app, index, conf->ip);
 	return 0;
 }
 
 void nic_slot_empty(struct nic *nic)
 {
 	park_run(nic->app, leave, nic);
-	tell_others(nic->app, nic->index, 0);
+	notify_others(nic->app, nic->index, 0);
 	free_slot(nic);
 }

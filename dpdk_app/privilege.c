@@ -260,7 +260,7 @@ static bool thread_is_bare(const char *tid)
 	return bare && nnp;
 }
 
-static void ask_thread(pid_t tid, int signo)
+static void signal_thread(pid_t tid, int signo)
 {
 	const struct timespec nap = {.tv_nsec = 1000000};
 	uint32_t before = atomic_load(&privilege_answers);
@@ -272,7 +272,7 @@ static void ask_thread(pid_t tid, int signo)
 }
 
 /* Signals every thread that has excess rights. Returns their number; -1: /proc is not readable. */
-static int ask_threads(int signo, char *last, size_t bytes)
+static int signal_threads(int signo, char *last, size_t bytes)
 {
 	DIR *dir = opendir("/proc/self/task");
 	struct dirent *entry;
@@ -288,7 +288,7 @@ static int ask_threads(int signo, char *last, size_t bytes)
 		snprintf(last, bytes, "%.16s", entry->d_name);
 		n++;
 		if (tid != gettid())
-			ask_thread(tid, signo);
+			signal_thread(tid, signo);
 	}
 	closedir(dir);
 	return n;
@@ -309,7 +309,7 @@ int privilege_drop(uint64_t keep)
 		return -errno;
 	drop_here();
 	for (int pass = 0; left && pass < PRIVILEGE_PASSES; pass++)
-		left = ask_threads(signo, last, sizeof(last));
+		left = signal_threads(signo, last, sizeof(last));
 	signal(signo, SIG_IGN);
 	if (!left)
 		return 0;

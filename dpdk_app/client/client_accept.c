@@ -30,7 +30,7 @@ enum {
 };
 
 static int spare_fd = -1; /* reserve for refuse_one() */
-static bool told_full;
+static bool full_reported;
 
 /* Returns a descriptor for the process that connected; -1: the kernel provides none. */
 static int open_pidfd(int sock, pid_t pid)
@@ -79,13 +79,13 @@ static struct client *new_client(struct nic *nic, int sock, int epoll_fd)
 	return c;
 }
 
-static void tell_full(const struct nic *nic)
+static void report_full(const struct nic *nic)
 {
-	if (!told_full)
+	if (!full_reported)
 		log_error("%s: no descriptor is left for processes that attach; raise the limit "
 			  "of weftd (ulimit -n, LimitNOFILE=)",
 			  nic->name);
-	told_full = true;
+	full_reported = true;
 }
 
 /*
@@ -96,7 +96,7 @@ static void refuse_one(const struct nic *nic)
 {
 	int sock;
 
-	tell_full(nic);
+	report_full(nic);
 	if (spare_fd >= 0)
 		close(spare_fd);
 	spare_fd = -1;
@@ -124,9 +124,9 @@ static int accept_one(const struct nic *nic)
 	}
 	sock = fds_take(sock, FDS_CLIENTS);
 	if (sock < 0)
-		tell_full(nic);
+		report_full(nic);
 	else
-		told_full = false;
+		full_reported = false;
 	/*
 	 * Limits the memory of weftd that unread answers use. If the call fails, the kernel's
 	 * default applies.
@@ -182,7 +182,7 @@ static void refuse(const struct nic *nic, int sock, struct user_process *account
 
 	if (err == EDQUOT) {
 		resp.u.quota = *quota;
-		user_tell(account, nic->name, "connecting", quota);
+		user_report(account, nic->name, "connecting", quota);
 	} else {
 		log_verbose("%s: a connection was rejected: too many connections", nic->name);
 	}

@@ -209,7 +209,7 @@ void client_attach_back(struct client *c, struct msg *msg)
 	msg->resp.status = err;
 	if (err) {
 		if (err == EDQUOT)
-			user_tell(c->account, c->nic->name, c->name, &msg->resp.u.quota);
+			user_report(c->account, c->nic->name, c->name, &msg->resp.u.quota);
 		client_answer(c, op, c->attach_tag, &msg->resp, NULL, 0);
 		client_doom(c);
 		return;

@@ -109,7 +109,7 @@ void client_refuse(struct client *c, const struct hw_cmd *cmd, int status,
 
 	if (status == EDQUOT) {
 		resp.u.quota = *quota;
-		user_tell(c->account, c->nic->name, c->name, quota);
+		user_report(c->account, c->nic->name, c->name, quota);
 	}
 	client_answer(c, cmd->op, cmd->tag, &resp, NULL, 0);
 }
@@ -411,7 +411,7 @@ void client_cmd_back(struct client *c, struct msg *msg)
 	bool made_eq = msg->cmd.op == HW_CMD_CREATE_EQ && !msg->resp.status;
 
 	if (msg->resp.status == EDQUOT)
-		user_tell(c->account, c->nic->name, c->name, &msg->resp.u.quota);
+		user_report(c->account, c->nic->name, c->name, &msg->resp.u.quota);
 	if (msg->resp.status)
 		unprepare(c, msg);
 	else if (msg->noted)

@@ -63,10 +63,10 @@ struct hostcopy {
 	_Atomic(uint32_t) state; /* enum hostcopy_state; both sides sleep on it */
 	_Atomic(bool) core_sleeps;
 	_Atomic(bool) ending;
-	_Atomic(bool) over;          /* set last by the worker */
-	_Atomic(bool) tell;          /* the control thread waits for the end of a copy */
-	_Atomic(uint64_t) num_asked; /* core */
-	_Atomic(uint64_t) num_done;  /* worker */
+	_Atomic(bool) over;              /* set last by the worker */
+	_Atomic(bool) notify;            /* the control thread waits for the end of a copy */
+	_Atomic(uint64_t) num_requested; /* core */
+	_Atomic(uint64_t) num_done;      /* worker */
 	int mem_fd;
 	int control_fd;
 	uint64_t free_ns;
@@ -152,7 +152,7 @@ static void work(struct hostcopy *copy)
 	atomic_store(&copy->state, HOSTCOPY_IDLE);
 	if (atomic_load(&copy->core_sleeps))
 		state_wake(copy);
-	if (atomic_exchange(&copy->tell, false) && write(copy->control_fd, &one, sizeof(one)) < 0)
+	if (atomic_exchange(&copy->notify, false) && write(copy->control_fd, &one, sizeof(one)) < 0)
 		return; /* saturated, so it is readable */
 }
 
@@ -324,14 +324,14 @@ uint64_t hostcopy_bytes(void)
 
 uint64_t hostcopy_mark(const struct hostcopy *copy)
 {
-	return atomic_load(&copy->num_asked);
+	return atomic_load(&copy->num_requested);
 }
 
 bool hostcopy_passed(struct hostcopy *copy, uint64_t mark)
 {
 	if (atomic_load(&copy->num_done) >= mark)
 		return true;
-	atomic_store(&copy->tell, true);
+	atomic_store(&copy->notify, true);
 	/* The copy may have finished just before. */
 	return atomic_load(&copy->num_done) >= mark;
 }
@@ -399,7 +399,7 @@ static bool take_slot(struct hostcopy *copy, struct hostcopy_stats *stats)
 static int make(struct hostcopy *copy, struct hostcopy_stats *stats)
 {
 	stats->copies++;
-	atomic_fetch_add(&copy->num_asked, 1);
+	atomic_fetch_add(&copy->num_requested, 1);
 	atomic_store(&copy->state, HOSTCOPY_ASKED);
 	state_wake(copy);
 	if (atomic_load(&copy->state) != HOSTCOPY_IDLE) {
@@ -496,5 +496,5 @@ uint64_t hostcopy_late(const struct hostcopy *copy, uint64_t since)
 		return atomic_load(&copy->num_done) < since ? since : 0;
 	if (copy->kind == HOSTCOPY_READ || atomic_load(&copy->state) == HOSTCOPY_IDLE)
 		return 0;
-	return atomic_load(&copy->num_asked);
+	return atomic_load(&copy->num_requested);
 }

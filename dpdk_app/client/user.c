@@ -22,7 +22,7 @@ enum {
 	USER_KINDS = HW_SHARES - HW_SHARES_SHARD,
 	USER_BUCKETS = 256,
 };
-#define USER_TELL_NS UINT64_C(10000000000)
+#define USER_REPORT_NS UINT64_C(10000000000)
 
 /* Index of a kind in counts. */
 static uint32_t index_of(enum hw_share kind)
@@ -41,8 +41,8 @@ struct user {
 	uid_t uid;
 	uint32_t refs; /* number of processes */
 	struct counts counts;
-	/* Time of the last log line of user_tell() per kind; 0: never. */
-	uint64_t told_ns[HW_SHARES];
+	/* Time of the last log line of user_report() per kind; 0: never. */
+	uint64_t reported_ns[HW_SHARES];
 };
 
 struct user_process {
@@ -67,7 +67,7 @@ static struct user *users[USER_BUCKETS];
 static struct user_process *processes[USER_BUCKETS];
 static struct hw_share_limits limits;
 static struct user_tables found_tables;
-static bool connections_asked; /* the operator has set a limit for users */
+static bool connections_set; /* the operator has set a limit for users */
 static uint64_t total_max[USER_KINDS];
 static _Atomic(uint64_t) total[USER_KINDS];
 
@@ -113,7 +113,7 @@ static void set_limits(const struct hw_share_limits *quota, const struct user_ta
 	/* Its pages are charged to the cgroups of the processes, which may permit more. */
 	total_max[index_of(HW_SHARE_MEMORY)] = largest(
 	    tables->memory, largest(quota->process[HW_SHARE_MEMORY], quota->user[HW_SHARE_MEMORY]));
-	connections_asked = quota->user[HW_SHARE_CONNECTION] != 0;
+	connections_set = quota->user[HW_SHARE_CONNECTION] != 0;
 	for (uint32_t kind = 0; kind < HW_SHARES; kind++) {
 		uint64_t table = table_of((enum hw_share)kind);
 		uint64_t process = quota->process[kind], user = quota->user[kind];
@@ -290,7 +290,7 @@ int user_may_connect(const struct user_process *process, uint32_t nic, uint32_t 
 {
 	uint64_t of_process = part(max, 1, 2), of_user = part(max, 3, 4);
 
-	if (connections_asked)
+	if (connections_set)
 		of_process = of_user = max;
 	if (process->counts.on_nic[nic] >= of_process) {
 		*quota =
@@ -312,18 +312,18 @@ void user_on_nic(struct user_process *process, uint32_t nic, int change)
 
 /* ---- reports */
 
-void user_tell(struct user_process *process, const char *nic, const char *program,
-	       const struct hw_resp_quota *quota)
+void user_report(struct user_process *process, const char *nic, const char *program,
+		 const struct hw_resp_quota *quota)
 {
 	bool of_user = quota->of == HW_SHARE_OF_USER;
-	uint64_t now_ns = app_clock_ns(), *told_ns;
+	uint64_t now_ns = app_clock_ns(), *reported_ns;
 
 	if (!process || quota->kind >= HW_SHARES)
 		return;
-	told_ns = &process->user->told_ns[quota->kind];
-	if (*told_ns && now_ns - *told_ns < USER_TELL_NS)
+	reported_ns = &process->user->reported_ns[quota->kind];
+	if (*reported_ns && now_ns - *reported_ns < USER_REPORT_NS)
 		return;
-	*told_ns = now_ns;
+	*reported_ns = now_ns;
 	log_error("%s: process %d (%s) of user %u is over quota: a %s may have %llu %s; weftd "
 		  "--quota %s%s=N sets another limit",
 		  nic, (int)process->pid, *program ? program : "?", (unsigned)process->user->uid,

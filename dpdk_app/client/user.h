@@ -77,8 +77,8 @@ void user_on_nic(struct user_process *process, uint32_t nic, int change);
  * Logs which share is exhausted, by whom, and how to raise it; the same line at most every ten
  * seconds.
  */
-void user_tell(struct user_process *process, const char *nic, const char *program,
-	       const struct hw_resp_quota *quota);
+void user_report(struct user_process *process, const char *nic, const char *program,
+		 const struct hw_resp_quota *quota);
 
 /* HW_LIST_USERS: fills the answer from the cursor on. */
 void user_list(uint32_t cursor, struct hw_resp_list *list);

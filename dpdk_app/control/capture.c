@@ -43,7 +43,7 @@ struct capture_ring {
 	uint8_t pad[APP_CACHE_LINE_BYTES - 8];
 	_Atomic(uint64_t) tail; /* bytes written by the core */
 	_Atomic(uint64_t) dropped;
-	uint64_t dropped_told; /* core: value in the last record */
+	uint64_t dropped_reported; /* core: value in the last record */
 	uint8_t *data;
 	uint8_t sealed[CAPTURE_FRAME_MAX]; /* core */
 };
@@ -128,8 +128,8 @@ static void capture_packet(struct capture *capture, const struct shard *shard, e
 		return;
 	}
 	record.time_ns = shard->core->now_ns + (uint64_t)capture->realtime_offset_ns;
-	record.dropped = dropped - ring->dropped_told;
-	ring->dropped_told = dropped;
+	record.dropped = dropped - ring->dropped_reported;
+	ring->dropped_reported = dropped;
 	ring_copy_in(ring, tail, &record, sizeof(record));
 	ring_put_frame(ring, at, m, bytes);
 	atomic_store_explicit(&ring->tail, tail + record_room(record.bytes), memory_order_release);

@@ -26,19 +26,19 @@ static char **change_argv;
  * As parsed at the start, with which what is read only then is compared; the faults of NICs as
  * parsed last.
  */
-static struct conf change_asked;
+static struct conf change_requested;
 
 void change_init(struct app *app, int argc, char **argv)
 {
 	change_app = app;
 	change_argc = argc;
 	change_argv = argv;
-	change_asked = app->conf;
+	change_requested = app->conf;
 }
 
 void change_forget(const struct nic *nic)
 {
-	conf_fault_return(&change_app->conf, &change_asked, nic->index);
+	conf_fault_return(&change_app->conf, &change_requested, nic->index);
 }
 
 bool change_has_file(void)
@@ -115,7 +115,7 @@ static int run_line(const char *line, struct change_report *report)
 
 static int reload(struct change_report *report)
 {
-	static struct conf conf, asked;
+	static struct conf conf, requested;
 	char error[CONF_ERROR_CHARS] = "";
 	int err, rc;
 
@@ -123,14 +123,14 @@ static int reload(struct change_report *report)
 		change_say(report, "%s: nothing was changed", error);
 		return EINVAL;
 	}
-	asked = conf;
+	requested = conf;
 	err = plug_reload(change_app, &conf, report);
 	rc = change_apply(change_app, &conf, report);
 	err = rc ? rc : err;
-	if (change_left(&change_asked, &asked, report) && !err)
+	if (change_left(&change_requested, &requested, report) && !err)
 		err = ENOTSUP;
-	memcpy(change_asked.faults, asked.faults, sizeof(asked.faults));
-	change_asked.num_faults = asked.num_faults;
+	memcpy(change_requested.faults, requested.faults, sizeof(requested.faults));
+	change_requested.num_faults = requested.num_faults;
 	if (!report->chars)
 		change_say(report, "nothing differs from the configuration");
 	return err;

@@ -232,12 +232,13 @@ static const struct {
 #undef FIXED
 };
 
-bool change_left(const struct conf *asked, const struct conf *conf, struct change_report *report)
+bool change_left(const struct conf *requested, const struct conf *conf,
+		 struct change_report *report)
 {
 	bool some = false;
 
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
-		if (!memcmp((const char *)asked + fixed[i].offset,
+		if (!memcmp((const char *)requested + fixed[i].offset,
 			    (const char *)conf + fixed[i].offset, fixed[i].bytes))
 			continue;
 		change_say(report, "%s: not while weftd runs: systemctl restart weftd",

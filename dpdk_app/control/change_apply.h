@@ -30,7 +30,8 @@ int change_apply(struct app *app, const struct conf *conf, struct change_report 
 bool change_handles(const char *line);
 
 /* Reports what differs and is read only at the start. Returns true if anything does. */
-bool change_left(const struct conf *asked, const struct conf *conf, struct change_report *report);
+bool change_left(const struct conf *requested, const struct conf *conf,
+		 struct change_report *report);
 
 /* Reports the limits that the configuration sets, as its lines. */
 void change_quota_show(const struct conf *conf, struct change_report *report);

@@ -50,7 +50,7 @@ void app_wake_control(struct app *app)
 	const uint64_t one = 1;
 
 	/* Pairs with control_woken(), which clears the flag before it checks everything. */
-	if (atomic_exchange(&app->control_told, true))
+	if (atomic_exchange(&app->control_notified, true))
 		return;
 	if (write(app->control_fd, &one, sizeof(one)) < 0)
 		return; /* saturated, so it is readable */
@@ -86,7 +86,7 @@ int control_add_nic(struct nic *nic)
 	if (err || !nic->wire->ifindex)
 		return err;
 	if (control->link_fd >= 0) {
-		link_ask(control->link_fd, nic->app);
+		link_request(control->link_fd, nic->app);
 		return 0;
 	}
 	control->link_fd = link_open(nic->app);
@@ -167,7 +167,7 @@ static void control_woken(struct app *app)
 
 	if (read(app->control_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		log_error("control eventfd: %s", strerror(errno));
-	atomic_exchange(&app->control_told, false);
+	atomic_exchange(&app->control_notified, false);
 	control_drain(app);
 }
 
@@ -205,11 +205,11 @@ static void control_event(struct control *control, const struct epoll_event *ev)
 		break;
 	case CONTROL_WAKE:
 		control_woken(control->app);
-		link_tell(control->app);
+		link_report(control->app);
 		break;
 	case CONTROL_LINK:
 		link_read(control->link_fd, control->app);
-		link_tell(control->app);
+		link_report(control->app);
 		break;
 	case CONTROL_LISTEN:
 		client_accept(source->object, control->epoll_fd);

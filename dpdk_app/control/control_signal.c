@@ -95,7 +95,7 @@ static void signal_log_stats(struct msg *msg, void *arg)
 	msg_free(msg);
 }
 
-static void signal_ask_stats(struct shard *shard)
+static void signal_request_stats(struct shard *shard)
 {
 	struct msg *msg = msg_new(MSG_STATS, shard, NULL);
 
@@ -117,7 +117,7 @@ static void signal_ask_stats(struct shard *shard)
 	signal_awaited++;
 }
 
-static void signal_ask_all(struct app *app)
+static void signal_request_all(struct app *app)
 {
 	/* Signals may arrive faster than lines are read, so only one is answered at a time. */
 	if (signal_awaited)
@@ -130,7 +130,7 @@ static void signal_ask_all(struct app *app)
 		log_info("%s: link %s, %s", nic->name, atomic_load(&nic->link_up) ? "up" : "down",
 			 nic->wire->how);
 		for (uint32_t s = 0; s < nic->num_shards; s++)
-			signal_ask_stats(&app->nic[i].shard[s]);
+			signal_request_stats(&app->nic[i].shard[s]);
 	}
 }
 
@@ -142,7 +142,7 @@ bool control_signal_take(int fd, struct app *app)
 		return false;
 	switch (info.ssi_signo) {
 	case SIGUSR1:
-		signal_ask_all(app);
+		signal_request_all(app);
 		return false;
 	case SIGHUP:
 		if (signal_has_terminal) {

@@ -109,7 +109,7 @@ static void set_nic_ip(struct shard *shard, void *arg)
 }
 
 /* Peers that are given by QPN alone. */
-static void tell_others(struct nic *nic)
+static void notify_others(struct nic *nic)
 {
 	struct app *app = nic->app;
 	struct renew_ip of = {nic->index, nic->conf->ip};
@@ -154,7 +154,7 @@ static int renew_all(struct nic *nic, const struct fw_net *net)
 	conf->ip = net->ip;
 	if (conf->wire == CONF_WIRE_NETDEV)
 		wire_netdev_readdress(nic->wire);
-	tell_others(nic);
+	notify_others(nic);
 	return 0;
 }
 

@@ -91,7 +91,7 @@ static struct telemetry_wait *ask(struct msg *msg)
 }
 
 /* Requests the counters of one shard. */
-static struct telemetry_wait *ask_stats(struct shard *shard)
+static struct telemetry_wait *request_stats(struct shard *shard)
 {
 	struct msg *msg = msg_new(MSG_STATS, shard, NULL);
 
@@ -180,7 +180,7 @@ static int answer_stats(const char *cmd, const char *params, struct rte_tel_data
 		return -EINVAL;
 	rte_tel_data_start_dict(data);
 	for (uint32_t s = 0; s < nic->num_shards; s++) {
-		struct telemetry_wait *wait = ask_stats(&nic->shard[s]);
+		struct telemetry_wait *wait = request_stats(&nic->shard[s]);
 
 		if (!wait)
 			continue;

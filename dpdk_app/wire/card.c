@@ -212,7 +212,7 @@ static int card_try(struct wire *wire, const struct rte_eth_dev_info *info, bool
 	eth.rxmode.offloads = rx;
 	eth.txmode.offloads = info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
 	wire->tx_csum = eth.txmode.offloads;
-	vlan_ask(wire, info, &eth);
+	vlan_request(wire, info, &eth);
 	wire->num_rx_queues = wire->num_tx_queues = 1;
 	wire->queue_each = false;
 	if (each)

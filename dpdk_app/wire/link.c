@@ -32,7 +32,7 @@ static bool link_wanted(const struct app *app)
 	return false;
 }
 
-static bool link_ask_all(int fd)
+static bool link_request_all(int fd)
 {
 	const struct {
 		struct nlmsghdr header;
@@ -63,7 +63,7 @@ int link_open(struct app *app)
 	if (!link_wanted(app))
 		return -1;
 	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
-	if (fd >= 0 && !bind(fd, (struct sockaddr *)&addr, sizeof(addr)) && link_ask_all(fd)) {
+	if (fd >= 0 && !bind(fd, (struct sockaddr *)&addr, sizeof(addr)) && link_request_all(fd)) {
 		link_addresses(app);
 		return fd;
 	}
@@ -132,10 +132,10 @@ static void link_message(struct app *app, const struct nlmsghdr *h, bool *addres
 	}
 }
 
-void link_ask(int fd, struct app *app)
+void link_request(int fd, struct app *app)
 {
-	if (fd >= 0 && !link_ask_all(fd))
-		log_error("link states cannot be asked for: %s", strerror(errno));
+	if (fd >= 0 && !link_request_all(fd))
+		log_error("cannot request link states: %s", strerror(errno));
 	link_addresses(app);
 }
 
@@ -155,22 +155,22 @@ void link_read(int fd, struct app *app)
 	/* Messages were lost: query the state again. */
 	if (n < 0 && errno == ENOBUFS) {
 		addresses = true;
-		(void)link_ask_all(fd);
+		(void)link_request_all(fd);
 	}
 	if (addresses)
 		link_addresses(app);
 }
 
-void link_tell(struct app *app)
+void link_report(struct app *app)
 {
 	for (uint32_t i = 0; i < app->num_nics; i++) {
 		struct nic *nic = &app->nic[i];
 		bool down = !atomic_load(&nic->link_up);
 
 		/* memif.c reports its peers itself, with reasons. */
-		if (!nic->wire || nic->wire->memif || down == nic->link_told_down)
+		if (!nic->wire || nic->wire->memif || down == nic->link_reported_down)
 			continue;
-		nic->link_told_down = down;
+		nic->link_reported_down = down;
 		log_limited(&nic->link_said, app_clock_ns(), "%s: link %s", nic->name,
 			    down ? "down" : "up");
 	}

@@ -14,12 +14,12 @@
 int link_open(struct app *app);
 
 /* Asks for the states of all links again, and reads the kernel's addresses: a NIC was added. */
-void link_ask(int fd, struct app *app);
+void link_request(int fd, struct app *app);
 
 /* Applies pending kernel messages to the NICs. */
 void link_read(int fd, struct app *app);
 
 /* Logs the NICs whose link state has changed since the last call. Control thread. */
-void link_tell(struct app *app);
+void link_report(struct app *app);
 
 #endif /* WEFT_APP_LINK_H */

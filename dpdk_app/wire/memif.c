@@ -108,7 +108,7 @@ static void offer(struct memif *m, struct memif_link *link)
 	struct core *core = m->nic->shard[0].core;
 
 	atomic_store_explicit(&m->offered, link, memory_order_relaxed);
-	atomic_fetch_add_explicit(&m->asked, 1, memory_order_release);
+	atomic_fetch_add_explicit(&m->offers, 1, memory_order_release);
 	core_wake(core);
 }
 
@@ -476,7 +476,7 @@ void memif_serve(struct memif *m)
 	if (m->state == MEMIF_UP && atomic_load_explicit(&m->broken, memory_order_acquire))
 		hang_up(m, "invalid heads or tails in its rings, or unmapped memory");
 	if (m->state == MEMIF_LEAVING && atomic_load_explicit(&m->taken, memory_order_acquire) ==
-					     atomic_load_explicit(&m->asked, memory_order_relaxed))
+					     atomic_load_explicit(&m->offers, memory_order_relaxed))
 		left(m);
 	if (timer)
 		on_timer(m);

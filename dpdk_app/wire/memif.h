@@ -75,7 +75,7 @@ struct memif {
 	struct log_limit link_said;
 
 	_Atomic(struct memif_link *) offered; /* control to core: connection to use from now on */
-	_Atomic(uint32_t) asked;              /* control to core: number of offers */
+	_Atomic(uint32_t) offers;             /* control to core: number of offers */
 	_Atomic(uint32_t) taken;              /* core to control: number of offers confirmed */
 	_Atomic(bool) broken;                 /* core to control: the peer violates the protocol */
 

@@ -36,7 +36,7 @@ struct tcp_ports {
 	pthread_mutex_t lock;
 	volatile uint8_t *map; /* nonzero: the NIC has the port and receives its frames */
 	uint32_t ip;           /* 0: not shared */
-	bool told;             /* a failed reservation was reported */
+	bool reported;         /* a failed reservation was reported */
 	struct tcp_ports_counts counts;
 	uint8_t held[PORTS]; /* the NIC has listeners or connections there */
 	int fd[PORTS];       /* socket that binds it, plus 1; 0: none */
@@ -111,14 +111,14 @@ static int reserve(struct tcp_ports *ports, uint16_t port)
 	}
 	if (fd != -EADDRINUSE) {
 		ports->counts.refused++;
-		if (!ports->told)
+		if (!ports->reported)
 			log_error("TCP port %u cannot be reserved in the kernel: %s; the NIC does "
 				  "not use it%s",
 				  port, strerror(-fd),
 				  fd == -EACCES ? ": weftd needs CAP_NET_BIND_SERVICE"
 						: ": raise the limit of weftd (ulimit -n, "
 						  "LimitNOFILE=)");
-		ports->told = true;
+		ports->reported = true;
 	}
 	return fd;
 }

@@ -23,7 +23,7 @@ enum {
 	VLAN_ID_MASK = 0xfff,
 };
 
-void vlan_ask(struct wire *wire, const struct rte_eth_dev_info *info, struct rte_eth_conf *eth)
+void vlan_request(struct wire *wire, const struct rte_eth_dev_info *info, struct rte_eth_conf *eth)
 {
 	wire->vlan_inserts = false;
 	if (!wire->vlan)

@@ -16,7 +16,7 @@ struct rte_mbuf;
 struct wire;
 
 /* Asks for what the card offers, before it is configured. */
-void vlan_ask(struct wire *wire, const struct rte_eth_dev_info *info, struct rte_eth_conf *eth);
+void vlan_request(struct wire *wire, const struct rte_eth_dev_info *info, struct rte_eth_conf *eth);
 
 /* Has a card that filters let the VLAN in, once it was started. Returns 0 or -errno. */
 int vlan_let_in(const struct wire *wire) __attribute__((warn_unused_result));

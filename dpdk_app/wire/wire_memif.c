@@ -64,7 +64,7 @@ bool wire_memif_waiting(const struct wire *wire)
 {
 	struct memif *m = wire->memif;
 
-	if (atomic_load_explicit(&m->asked, memory_order_acquire) != m->seen)
+	if (atomic_load_explicit(&m->offers, memory_order_acquire) != m->seen)
 		return true;
 	return m->now && memif_ring_waiting(m->now);
 }
@@ -73,13 +73,13 @@ bool wire_memif_turn(struct wire *wire)
 {
 	struct nic *nic = wire->nic;
 	struct memif *m = wire->memif;
-	uint32_t asked = atomic_load_explicit(&m->asked, memory_order_acquire);
+	uint32_t offers = atomic_load_explicit(&m->offers, memory_order_acquire);
 	struct memif_link *link;
 
-	if (asked == m->seen)
+	if (offers == m->seen)
 		return false;
 	link = atomic_load_explicit(&m->offered, memory_order_relaxed);
-	m->seen = asked;
+	m->seen = offers;
 	m->now = link;
 	wire->settled = link;
 	wire->naps = link && link->deaf;
@@ -87,7 +87,7 @@ bool wire_memif_turn(struct wire *wire)
 	for (uint32_t s = 0; s < nic->num_shards; s++)
 		core_wake(nic->shard[s].core);
 	/* From here on the control thread may free the previous connection. */
-	atomic_store_explicit(&m->taken, asked, memory_order_release);
+	atomic_store_explicit(&m->taken, offers, memory_order_release);
 	app_wake_control(nic->app);
 	return true;
 }

@@ -7,12 +7,12 @@
 #include <stdint.h>
 
 struct hostcopy;
-static uint64_t num_asked, num_done;
+static uint64_t num_requested, num_done;
 
 static uint64_t copies_mark(const struct hostcopy *copy)
 {
 	(void)copy;
-	return num_asked;
+	return num_requested;
 }
 
 static bool copies_passed(struct hostcopy *copy, uint64_t mark)
@@ -36,15 +36,15 @@ static bool held(struct hw_cmd cmd)
 	struct msg msg = {.kind = MSG_CMD, .cmd = cmd};
 	bool waits;
 
-	num_asked = num_done = 7;
+	num_requested = num_done = 7;
 	CU_ASSERT_FALSE(client_hold(&c, &msg));
 	msg.copy_mark = 0;
-	num_asked++;
+	num_requested++;
 	waits = client_hold(&c, &msg);
 	CU_ASSERT_PTR_EQUAL(c.held, waits ? &msg : NULL);
 	/* Later copies do not count. */
 	c.held = NULL;
-	num_asked++;
+	num_requested++;
 	num_done++;
 	CU_ASSERT_FALSE(client_hold(&c, &msg));
 	/* A process that ends does not wait. */
