@@ -562,13 +562,16 @@ ut_stubs = $(foreach n,$(UT_STUBS),$(if $(filter $1,$(STUBBED_$n)),$(B)/obj/san/
 # Poison in pools (tests/bench/pool.h).
 WRAP_POOL := -Wl,--wrap=fw_pool_get -Wl,--wrap=fw_pool_put
 # TCP and the set-up of MPA played by tests/pair/mpa_pair.c.
-WRAP_TCP := $(patsubst %,-Wl$(comma)--wrap=%,tcp_push tcp_close tcp_resume mpa_set_state mpa_disconnect mpa_abort mpa_rx_first mpa_ddp_rx)
+WRAP_TCP := $(patsubst %,-Wl$(comma)--wrap=%,tcp_push tcp_close tcp_resume mpa_set_state mpa_disconnect mpa_abort mpa_rx_first mpa_ddp_rx mpa_conn_fire)
 WRAPPED_TCP := $(shell grep -ls '"tests/pair/mpa_pair\.h"' tests/pair/*_ut.c)
 UT_FLAGS_pair := $(WRAP_POOL)
 UT_FLAGS_fuzz := $(WRAP_POOL)
-# A device that takes rules, played by the test.
-WRAP_FLOW := -Wl,--wrap=rte_flow_validate -Wl,--wrap=rte_flow_create
-ut_flags = $(if $(filter tests/dpdk_app/wire_queues_ut.c,$1),$(WRAP_FLOW)) $(UT_FLAGS_$(call ut_folder,$1)) $(if $(filter $1,$(WRAPPED_TCP)),$(WRAP_TCP)) $(if $(filter tests/dpdk_app/%,$1),$(WEFTD_LIBS)) \
+# Functions that a test plays, by the linker.
+WRAPS_dpdk_app/client_hold_ut := hostcopy_mark hostcopy_passed
+WRAPS_dpdk_app/unmap_ut := munmap
+WRAPS_dpdk_app/wire_queues_ut := rte_flow_validate rte_flow_create
+WRAPS_host_driver/weft_silent_ut := poll
+ut_flags = $(patsubst %,-Wl$(comma)--wrap=%,$(WRAPS_$(1:tests/%.c=%))) $(UT_FLAGS_$(call ut_folder,$1)) $(if $(filter $1,$(WRAPPED_TCP)),$(WRAP_TCP)) $(if $(filter tests/dpdk_app/%,$1),$(WEFTD_LIBS)) \
 	$(if $(filter tests/tools/%,$1),$(TOOL_LIBS_OF_weft-measure)) $(if $(filter tests/fabric/%,$1),-lfabric)
 
 $(foreach f,bench $(UT_FOLDERS),$(if $(call ut_helpers,$f),\

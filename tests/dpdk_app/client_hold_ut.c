@@ -3,30 +3,27 @@
  * After which commands a process waits for copies to its memory that the core has given up: after
  * those that give memory back to it. Copies are the test's.
  */
-#include <stdbool.h>
-#include <stdint.h>
+#include "dpdk_app/client/client.h"
+#include "dpdk_app/client/hostcopy.h"
+#include "dpdk_app/client/msg.h"
+#include "tests/ut.h"
 
-struct hostcopy;
+uint64_t __wrap_hostcopy_mark(const struct hostcopy *copy);
+bool __wrap_hostcopy_passed(struct hostcopy *copy, uint64_t mark);
+
 static uint64_t num_requested, num_done;
 
-static uint64_t copies_mark(const struct hostcopy *copy)
+uint64_t __wrap_hostcopy_mark(const struct hostcopy *copy)
 {
 	(void)copy;
 	return num_requested;
 }
 
-static bool copies_passed(struct hostcopy *copy, uint64_t mark)
+bool __wrap_hostcopy_passed(struct hostcopy *copy, uint64_t mark)
 {
 	(void)copy;
 	return num_done >= mark;
 }
-
-#define hostcopy_mark   copies_mark
-#define hostcopy_passed copies_passed
-#include "dpdk_app/client/client_hold.c"
-#undef hostcopy_mark
-#undef hostcopy_passed
-#include "tests/ut.h"
 
 /* True if the answer waits while a copy is in progress. It never waits when all have finished. */
 static bool held(struct hw_cmd cmd)

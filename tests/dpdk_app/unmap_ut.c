@@ -10,7 +10,10 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "dpdk_app/client/unmap.h"
 #include "tests/ut.h"
+
+int __wrap_munmap(void *base, size_t bytes);
 
 enum {
 	MIB = 1 << 20,
@@ -23,7 +26,7 @@ static _Atomic(uint32_t) by_caller, by_thread;
 static uintptr_t piece[MAX_CALLS];
 static _Atomic(size_t) largest;
 
-static int held_munmap(void *base, size_t bytes)
+int __wrap_munmap(void *base, size_t bytes)
 {
 	if (bytes > largest)
 		largest = bytes;
@@ -38,10 +41,6 @@ static int held_munmap(void *base, size_t bytes)
 	pthread_mutex_unlock(&gate);
 	return 0;
 }
-
-#define munmap held_munmap
-#include "dpdk_app/client/unmap.c"
-#undef munmap
 
 static void begin(void)
 {

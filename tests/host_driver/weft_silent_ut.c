@@ -3,18 +3,20 @@
  * host_driver/weft_cmd.c with a weftd that is stopped: how long each of its NICs is waited for. A
  * child process listens for it; poll(2) notes its limit and returns at once.
  */
-#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/wait.h>
 
+#include "host_driver/weft_cmd.c"
 #include "tests/tmp.h"
 #include "tests/ut.h"
+
+int __wrap_poll(struct pollfd *fds, nfds_t num, int limit_ms);
 
 static uint32_t num_polls;
 static int first_limit_ms, last_limit_ms;
 
-static int poll_now(struct pollfd *fds, nfds_t num, int limit_ms)
+int __wrap_poll(struct pollfd *fds, nfds_t num, int limit_ms)
 {
 	(void)fds;
 	(void)num;
@@ -23,10 +25,6 @@ static int poll_now(struct pollfd *fds, nfds_t num, int limit_ms)
 	last_limit_ms = limit_ms;
 	return 0;
 }
-
-#define poll poll_now
-#include "host_driver/weft_cmd.c"
-#undef poll
 
 static pid_t begin_stopped(const char *path)
 {

@@ -18,6 +18,8 @@ void __wrap_mpa_set_state(struct fw_nic *nic, struct mpa_conn *conn, enum mpa_st
 void __wrap_mpa_disconnect(struct fw_nic *nic, struct mpa_conn *conn);
 void __wrap_mpa_abort(struct fw_nic *nic, struct mpa_conn *conn);
 void __wrap_mpa_rx_first(struct fw_nic *nic, struct mpa_conn *conn);
+void __wrap_mpa_conn_fire(struct fw_nic *nic, struct fw_timer *timer);
+void __real_mpa_conn_fire(struct fw_nic *nic, struct fw_timer *timer);
 bool __real_mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
 		       uint32_t offset, uint32_t bytes);
 
@@ -84,6 +86,12 @@ void __wrap_mpa_rx_first(struct fw_nic *nic, struct mpa_conn *conn)
 	conn->state = MPA_FPDU;
 	side_of(conn->flow)->first = true;
 	__wrap_tcp_push(nic, conn->flow);
+}
+
+void __wrap_mpa_conn_fire(struct fw_nic *nic, struct fw_timer *timer)
+{
+	if (!mp.fire || !mp.fire(timer))
+		__real_mpa_conn_fire(nic, timer);
 }
 
 struct fw_nic *mp_nic(const struct mp_side *side)

@@ -43,6 +43,8 @@ struct mp {
 	void (*change)(struct mp_side *from, uint8_t *fpdu, uint32_t bytes);
 	/* Inspects each ULPDU. NULL, or a result of true: RDMAP gets it. */
 	bool (*see)(struct mpa_conn *conn, const uint8_t *ulpdu, uint32_t bytes);
+	/* Takes the timer of a connection. NULL, or a result of false: the firmware gets it. */
+	bool (*fire)(struct fw_timer *timer);
 };
 extern struct mp mp;
 

@@ -397,16 +397,13 @@ static struct mpa_conn holder[2];
 static uint32_t fired;
 
 /* Connections that do not exist: counts their timers. */
-static void fire(struct fw_nic *nic, struct fw_timer *timer)
+static bool fire(struct fw_timer *timer)
 {
-	if (timer == &holder[0].timer || timer == &holder[1].timer)
-		fired++;
-	else
-		mpa_conn_fire(nic, timer);
+	if (timer != &holder[0].timer && timer != &holder[1].timer)
+		return false;
+	fired++;
+	return true;
 }
-#define mpa_conn_fire fire
-#include "nic_fw/up/timer_fires.c"
-#undef mpa_conn_fire
 
 /*
  * An FPDU that was half sent long ago loses its buffer, and its connection, when another one needs
@@ -432,6 +429,7 @@ static void old_buffers_are_reclaimed(void)
 		fw_timer_init(&holder[i].timer, FW_TIMER_MPA);
 	}
 	fired = 0;
+	mp.fire = fire;
 	mp.cut = 50;
 	mp_req(0, HW_WQE_WRITE, 1, 100, 0);
 	mp_run();
