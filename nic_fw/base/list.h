@@ -7,6 +7,7 @@
 #ifndef WEFT_FW_LIST_H
 #define WEFT_FW_LIST_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -59,16 +60,21 @@ static inline void fw_list_del(struct fw_list *node)
 	fw_list_init(node);
 }
 
-/* Takes the first node out; NULL when the list is empty. */
-static inline struct fw_list *fw_list_pop(struct fw_list *head)
+/* Takes the first node out of a list that is not empty. */
+static inline struct fw_list *fw_list_take(struct fw_list *head)
 {
 	struct fw_list *node = head->next;
 
-	if (node == head)
-		return NULL;
+	assert(node != head);
 	FW_WALK_STEP();
 	fw_list_del(node);
 	return node;
+}
+
+/* Takes the first node out; NULL when the list is empty. */
+static inline struct fw_list *fw_list_pop(struct fw_list *head)
+{
+	return fw_list_empty(head) ? NULL : fw_list_take(head);
 }
 
 /* Moves every node of from to the tail of to. */

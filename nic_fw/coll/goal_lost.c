@@ -47,7 +47,7 @@ static void fail_run(struct fw_nic *nic, struct goal_run *run, const struct goal
 static void look_at_send(struct fw_nic *nic, struct goal_link *link)
 {
 	struct goal_send *send =
-	    FW_CONTAINER(fw_list_pop(&link->lost_sends), struct goal_send, link_node);
+	    FW_CONTAINER(fw_list_take(&link->lost_sends), struct goal_send, link_node);
 
 	fw_list_add_tail(&link->sends, &send->link_node);
 	fail_run(nic, send->run, link);
@@ -58,7 +58,7 @@ static void look_at_send(struct fw_nic *nic, struct goal_link *link)
 static void look_at_recv(struct fw_nic *nic, struct goal_link *link)
 {
 	struct goal_recv *recv =
-	    FW_CONTAINER(fw_list_pop(&link->lost_recvs), struct goal_recv, link_node);
+	    FW_CONTAINER(fw_list_take(&link->lost_recvs), struct goal_recv, link_node);
 
 	fw_list_add_tail(&link->recvs, &recv->link_node);
 	fail_run(nic, recv->run, link);

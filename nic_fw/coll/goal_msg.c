@@ -522,7 +522,8 @@ enum hw_goal_status goal_msg_send(struct fw_nic *nic, struct goal_run *run, uint
 /* Detaches the oldest send of a run. */
 static void drop_send(struct fw_nic *nic, struct goal_run *run)
 {
-	struct goal_send *send = FW_CONTAINER(fw_list_pop(&run->sends), struct goal_send, run_node);
+	struct goal_send *send =
+	    FW_CONTAINER(fw_list_take(&run->sends), struct goal_send, run_node);
 
 	/* The stream keeps queued packets, which are sent without payload. */
 	if (send->staging || send->kind == GOAL_SEND_WAITING || send->kind == GOAL_SEND_ANNOUNCED ||

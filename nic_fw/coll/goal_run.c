@@ -136,7 +136,8 @@ static void run_unhash(struct fw_nic *nic, struct goal_run *run)
 
 static void drop_calc(struct fw_nic *nic, struct goal_run *run)
 {
-	struct goal_calc *calc = FW_CONTAINER(fw_list_pop(&run->calcs), struct goal_calc, run_node);
+	struct goal_calc *calc =
+	    FW_CONTAINER(fw_list_take(&run->calcs), struct goal_calc, run_node);
 
 	fw_timer_cancel(&nic->timers, &calc->timer);
 	goal_give(nic, run->client, GOAL_TABLE_CALCS, calc);

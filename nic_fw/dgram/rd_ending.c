@@ -150,10 +150,10 @@ static bool fail_step(struct fw_nic *nic, struct rd_flow *flow)
 	if (!slice_take(nic, 1))
 		return false;
 	if (fw_list_empty(&flow->msgs)) {
-		let_go(FW_CONTAINER(fw_list_pop(&flow->behind), struct fw_wqe, flow_node));
+		let_go(FW_CONTAINER(fw_list_take(&flow->behind), struct fw_wqe, flow_node));
 		return true;
 	}
-	msg = FW_CONTAINER(fw_list_pop(&flow->msgs), struct fw_wqe, flow_node);
+	msg = FW_CONTAINER(fw_list_take(&flow->msgs), struct fw_wqe, flow_node);
 	msg->unacked = 0;
 	/*
 	 * A message that the peer has answered keeps its own status, unless the peer had still to

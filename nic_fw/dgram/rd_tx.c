@@ -475,7 +475,7 @@ static uint32_t rd_tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t
 			if (!s->tx)
 				break;
 		}
-		node = fw_list_pop(&s->flows);
+		node = fw_list_take(&s->flows);
 		flow = FW_CONTAINER(node, struct rd_flow, ready_node);
 		/* Thousands may be of queue pairs that have ended, or whose memory is gone. */
 		sent = rd_flow_may_send(nic, flow)

@@ -115,10 +115,10 @@ void cmd_slot_slice(struct fw_nic *nic)
 
 	while (!fw_list_empty(&nic->slices.slots) && slice_take(nic, FW_SLICE_SLOT_UNITS)) {
 		struct fw_client *client =
-		    FW_CONTAINER(fw_list_pop(&nic->slices.slots), struct fw_client, slots_node);
+		    FW_CONTAINER(fw_list_take(&nic->slices.slots), struct fw_client, slots_node);
 		uint32_t number = (uint32_t)(client - nic->host.clients);
 		struct fw_cmd_slot *slot =
-		    FW_CONTAINER(fw_list_pop(&client->slots), struct fw_cmd_slot, node);
+		    FW_CONTAINER(fw_list_take(&client->slots), struct fw_cmd_slot, node);
 
 		nic->slices.bulk |= FW_BULK_COMMAND;
 		if (cmd_slot_carry_out(nic, number, slot, &resp))

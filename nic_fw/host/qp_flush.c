@@ -18,7 +18,7 @@ static bool flush_msgs(struct fw_nic *nic, struct fw_qp *qp)
 
 		if (!slice_take(nic, 1))
 			return false;
-		msg = FW_CONTAINER(fw_list_pop(&qp->flush_msgs), struct fw_wqe, flow_node);
+		msg = FW_CONTAINER(fw_list_take(&qp->flush_msgs), struct fw_wqe, flow_node);
 		msg->flow = NULL;
 		msg->streamed = false;
 		msg->unacked = 0;

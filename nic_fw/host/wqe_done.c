@@ -322,7 +322,7 @@ void wqe_done_slice(struct fw_nic *nic)
 {
 	while (!fw_list_empty(&nic->slices.done) && slice_take(nic, 1)) {
 		struct fw_qp *qp =
-		    FW_CONTAINER(fw_list_pop(&nic->slices.done), struct fw_qp, done_node);
+		    FW_CONTAINER(fw_list_take(&nic->slices.done), struct fw_qp, done_node);
 
 		nic->slices.bulk |= FW_BULK_FLUSH;
 		/* A flush takes all that is left of the send queue. */

@@ -34,7 +34,7 @@ void neigh_wait_run(struct fw_nic *nic)
 				continue;
 			if (!slice_take(nic, 1))
 				return;
-			neigh_lookers[kind](nic, fw_list_pop(&nic->net.neigh_due[kind]));
+			neigh_lookers[kind](nic, fw_list_take(&nic->net.neigh_due[kind]));
 		}
 }
 

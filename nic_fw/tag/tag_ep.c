@@ -73,7 +73,7 @@ static struct tag_ep *next_in_turn(struct fw_nic *nic)
 	if (!node)
 		return NULL;
 	owner = FW_CONTAINER(node, struct fw_client, tag_node);
-	ep = FW_CONTAINER(fw_list_pop(&owner->tag_work), struct tag_ep, work_node);
+	ep = FW_CONTAINER(fw_list_take(&owner->tag_work), struct tag_ep, work_node);
 	if (!fw_list_empty(&owner->tag_work))
 		fw_list_add_tail(&nic->tag.work, &owner->tag_node);
 	return ep;

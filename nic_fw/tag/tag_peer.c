@@ -95,7 +95,7 @@ static bool forget_one(struct fw_nic *nic, struct tag_share *station)
 
 	for (n = 0; n < TAG_PEERS_LOOK && !fw_list_empty(&station->peers); n++) {
 		struct tag_peer *peer =
-		    FW_CONTAINER(fw_list_pop(&station->peers), struct tag_peer, station_node);
+		    FW_CONTAINER(fw_list_take(&station->peers), struct tag_peer, station_node);
 
 		fw_list_add_tail(&station->peers, &peer->station_node);
 		if (!peer->num_rtrs && !peer->num_announced && !peer->num_watched) {

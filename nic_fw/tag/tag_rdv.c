@@ -117,7 +117,7 @@ void tag_rdv_run(struct fw_nic *nic, struct tag_ep *ep)
 
 		if (!tag_ep_is_live(ep) || fw_list_empty(&ep->readers))
 			return;
-		share = FW_CONTAINER(fw_list_pop(&ep->readers), struct tag_share, reader);
+		share = FW_CONTAINER(fw_list_take(&ep->readers), struct tag_share, reader);
 		fw_list_add_tail(&ep->readers, &share->reader);
 		a = FW_CONTAINER(share->waiting.next, struct tag_arrival, node);
 		ep->readers_left--;
