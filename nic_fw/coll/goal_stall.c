@@ -333,8 +333,10 @@ static enum verdict goal_stall_look(struct fw_nic *nic, struct goal_comm *comm,
 	}
 	for (items = 0; stall->phase < end; items++) {
 		struct fw_list *list = goal_stall_list_of(comm);
-		struct fw_list *at = stall->at ? stall->at->next : list->next;
+		struct fw_list *at;
 
+		assert(list);
+		at = stall->at ? stall->at->next : list->next;
 		if (items == GOAL_STALL_ITEMS)
 			return STALL_MORE;
 		if (at == list) {

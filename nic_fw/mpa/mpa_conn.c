@@ -185,6 +185,8 @@ static void begin_again(struct fw_nic *nic, struct mpa_conn *conn)
 {
 	const struct cm_ep *ep = ep_of(nic, conn);
 
+	/* A connection that loses its endpoint ends at once. */
+	assert(ep);
 	if (!mpa_conn_begin(nic, conn, ep)) {
 		mpa_conn_finish(nic, conn, TCP_END_REFUSED);
 		return;
