@@ -7,6 +7,7 @@
 
 #include "dpdk_app/app.h"
 
+/* nic_plan.c */
 /*
  * Determines names, addresses, MTUs, shards and cores from the configuration. Does not use DPDK.
  * Returns 0 or -errno.
@@ -16,6 +17,10 @@ int nic_plan(struct app *app) __attribute__((warn_unused_result));
 /* One NIC: its MAC address, its MTU, its card. Returns 0 or -errno after a message. */
 int nic_plan_wire(struct nic *nic) __attribute__((warn_unused_result));
 
+/* Returns the cores that poll shards of this NIC, a bit each. */
+uint64_t nic_cores(const struct nic *nic);
+
+/* nic.c */
 /*
  * One NIC: pool, rings, wire and firmware. Returns 0 or -errno; nic_close() frees the parts
  * created, nic_free_pool() the pool of a port when nothing holds its frames.

@@ -3,8 +3,7 @@
  * PCI network cards as the kernel shows them in sysfs: who drives them, and what an operator has to
  * do before DPDK can. Nothing here needs DPDK, and nothing is changed.
  *
- * args.c, nic.c, wire_pci.c and list_ports.c call it. Linux,
- * Documentation/ABI/testing/sysfs-bus-pci and Documentation/driver-api/vfio.rst.
+ * Linux, Documentation/ABI/testing/sysfs-bus-pci and Documentation/driver-api/vfio.rst.
  */
 #ifndef WEFT_APP_PCI_CARD_H
 #define WEFT_APP_PCI_CARD_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A network card, or a virtual function, that DPDK drives itself. nic.c has looked whether it can
- * be used (pci_card.c) and has claimed it, eal.c has passed it to the EAL.
+ * A network card, or a virtual function, that DPDK drives itself. nic_plan.c has looked whether it
+ * can be used (pci_card.c) and has claimed it, eal.c has passed it to the EAL.
  *
  * Calls card.c, and rte_ethdev through wire_ethdev.c.
  */
