@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Endpoints of the connection manager: their states, their events, and their ends.
+ * Endpoints of the connection manager: their states, their private data, and their ends.
  *
- * Calls the transport of an endpoint (struct cm_ops), eq.c to notify the process, and qp.c to end
- * the endpoint's queue pair. docs/connection-manager.md.
+ * Calls the transport of an endpoint (struct cm_ops), cm_event.c to notify the process, and qp.c to
+ * end the endpoint's queue pair. docs/connection-manager.md.
  */
 #include "nic_fw/fw_nic.h"
 
 enum {
 	ID_PLACE_MASK = 0xffff,
-	CM_PLACES_PER_UNIT = 4, /* endpoints visited for one unit */
 };
 
 /* ---- private data --------------------------------------------------------------------------- */
@@ -33,7 +32,7 @@ void cm_tx_drop(struct fw_nic *nic, struct cm_ep *ep)
 	ep->tx_data = NULL;
 }
 
-static void rx_free(struct fw_nic *nic, struct cm_ep *ep)
+void cm_rx_free(struct fw_nic *nic, struct cm_ep *ep)
 {
 	ep->rx_bytes = 0;
 	ep->rest = false;
@@ -50,7 +49,7 @@ static void rx_drop(struct fw_nic *nic, struct cm_ep *ep)
 {
 	if (ep->rest)
 		FW_COUNT(nic, cm_data_unread);
-	rx_free(nic, ep);
+	cm_rx_free(nic, ep);
 }
 
 uint8_t *cm_rx_room(struct fw_nic *nic, struct cm_ep *ep, uint32_t bytes)
@@ -244,174 +243,6 @@ struct cm_ep *cm_new(struct fw_nic *nic, uint32_t client, uint32_t eq)
 	return ep;
 }
 
-/* Writes an entry to the event queue, and no other until the process has found the queue empty. */
-static void cm_notify(struct fw_nic *nic, struct fw_eq *queue)
-{
-	struct hw_eqe eqe = {.type = HW_EVENT_CM};
-
-	if (queue->cm_notified)
-		return;
-	if (!eq_write(nic, queue, &eqe)) {
-		/*
-		 * The queue holds entries that the process has not taken, so it will look for
-		 * events anyway.
-		 */
-		FW_COUNT(nic, events_lost);
-	}
-	queue->cm_notified = true;
-	moder_other(nic, queue);
-}
-
-void cm_event(struct fw_nic *nic, struct cm_ep *ep, enum hw_cm_event_type type, uint32_t status)
-{
-	struct cm_waiting_event *event;
-	struct fw_eq *queue;
-	uint8_t at;
-
-	if (ep->client == CM_NO_CLIENT)
-		return;
-	if (ep->ev_count == CM_MAX_EVENTS) {
-		/* The process creates events without fetching earlier ones. */
-		FW_COUNT(nic, events_lost);
-		return;
-	}
-	at = (uint8_t)((ep->ev_first + ep->ev_count++) % CM_MAX_EVENTS);
-	event = &ep->events[at];
-	event->type = (uint8_t)type;
-	event->status = (uint16_t)status;
-	event->at = at;
-	queue = eq_own(nic, ep->client, ep->eq);
-	fw_list_add_tail(&queue->cm_events, &event->node);
-	cm_notify(nic, queue);
-}
-
-static bool carries_data(enum hw_cm_event_type type, const struct cm_ep *ep)
-{
-	return type == HW_CM_EVENT_REQUEST || type == HW_CM_EVENT_RESPONSE ||
-	       type == HW_CM_EVENT_REJECTED || (type == HW_CM_EVENT_ESTABLISHED && ep->datagram);
-}
-
-/* Copies the data that fit; the rest waits for cm_rest_take(). */
-static void give_data(struct fw_nic *nic, struct cm_ep *ep, struct hw_resp_cm_event *event)
-{
-	uint32_t n = ep->rx_bytes < HW_CM_EVENT_BYTES ? ep->rx_bytes : HW_CM_EVENT_BYTES;
-
-	/* Data that wait belong to another event. */
-	if (ep->rest || !n)
-		return;
-	event->data_bytes = (uint16_t)n;
-	event->rest_bytes = ep->rx_bytes - n;
-	memcpy(event->data, ep->rx_data, n);
-	if (event->rest_bytes)
-		ep->rest = true;
-	else
-		rx_free(nic, ep);
-}
-
-int cm_rest_take(struct fw_nic *nic, struct cm_ep *ep, struct hw_resp_cm_rest *rest)
-{
-	if (!ep->rest)
-		return FW_ENOENT;
-	rest->bytes = ep->rx_bytes - (uint32_t)HW_CM_EVENT_BYTES;
-	memcpy(rest->data, ep->rx_data + HW_CM_EVENT_BYTES, rest->bytes);
-	rx_free(nic, ep);
-	return 0;
-}
-
-static void request_fetched(struct fw_nic *nic, struct cm_ep *ep)
-{
-	if (ep->listener != FW_NONE && nic->cm.eps[ep->listener].waiting)
-		nic->cm.eps[ep->listener].waiting--;
-	if (ep->mpa)
-		tcp_accept_done(nic, ep->mpa->flow);
-}
-
-void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event *event)
-{
-	struct fw_list *node = fw_list_pop(&eq->cm_events);
-	struct cm_waiting_event *waiting;
-	struct cm_ep *ep;
-
-	memset(event, 0, sizeof(*event));
-	/* With the last event taken, the next one must be notified again. */
-	eq->cm_notified = !fw_list_empty(&eq->cm_events);
-	if (!node)
-		return;
-	waiting = FW_CONTAINER(node, struct cm_waiting_event, node);
-	ep = FW_CONTAINER(waiting - waiting->at, struct cm_ep, events);
-	assert(waiting->at == ep->ev_first && ep->ev_count);
-	event->type = waiting->type;
-	event->status = waiting->status;
-	ep->ev_first = (uint8_t)((ep->ev_first + 1u) % CM_MAX_EVENTS);
-	ep->ev_count--;
-	event->ep = ep->index;
-	event->listener = ep->listener;
-	event->more = !fw_list_empty(&eq->cm_events);
-	event->peer_ip = ep->peer_ip;
-	event->peer_port = ep->peer_port;
-	event->local_port = ep->local_port;
-	event->local_psn = ep->param.psn;
-	event->space = ep->space;
-	event->transport = ep->transport;
-	event->param = ep->peer;
-	if (carries_data((enum hw_cm_event_type)event->type, ep))
-		give_data(nic, ep, event);
-	if (event->type == HW_CM_EVENT_REQUEST)
-		request_fetched(nic, ep);
-}
-
-/* True if the process has not fetched the endpoint's request. */
-static bool is_unseen(const struct cm_ep *ep)
-{
-	return ep->ev_count && ep->events[ep->ev_first].type == HW_CM_EVENT_REQUEST;
-}
-
-static void move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq)
-{
-	struct fw_eq *queue = eq_own(nic, ep->client, eq);
-	struct cm_waiting_event *event;
-	uint32_t i;
-
-	eq_own(nic, ep->client, ep->eq)->refs--;
-	queue->refs++;
-	ep->eq = eq;
-	if (!ep->ev_count)
-		return;
-	for (i = 0; i < ep->ev_count; i++) {
-		event = &ep->events[(ep->ev_first + i) % CM_MAX_EVENTS];
-		fw_list_del(&event->node);
-		fw_list_add_tail(&queue->cm_events, &event->node);
-	}
-	cm_notify(nic, queue);
-}
-
-/*
- * Requests that were not fetched are events of their listener, so they move with it, place by
- * place. Meanwhile new requests are reported to the new queue from the first on.
- */
-bool cm_move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq)
-{
-	uint32_t i;
-
-	if (ep->eq != eq)
-		move(nic, ep, eq);
-	if (ep->state != CM_LISTEN || !ep->waiting)
-		return true;
-	for (i = nic->slices.resume; i < nic->cm.ids.high; i++) {
-		struct cm_ep *asked = &nic->cm.eps[i];
-		bool its = asked->state != CM_FREE && asked->client == ep->client &&
-			   asked->listener == ep->index && asked->eq != eq && is_unseen(asked);
-
-		if ((its || i % CM_PLACES_PER_UNIT == 0) && !slice_take(nic, 1)) {
-			nic->slices.resume = i;
-			return false;
-		}
-		if (its)
-			move(nic, asked, eq);
-	}
-	return true;
-}
-
 static struct fw_list *listeners(struct fw_nic *nic, uint16_t space, uint16_t port)
 {
 	return &nic->cm.listeners[fw_hash_keyed(&nic->hash_key, space, port, 0) % CM_LISTEN_HASH];
@@ -508,8 +339,8 @@ void cm_qp_down(struct fw_nic *nic, struct fw_qp *qp)
 static void leave_client(struct fw_nic *nic, struct cm_ep *ep)
 {
 	fw_list_del(&ep->wait_node);
-	if (is_unseen(ep))
-		request_fetched(nic, ep);
+	if (cm_event_is_request(ep))
+		cm_event_fetched(nic, ep);
 	for (; ep->ev_count; ep->ev_count--, ep->ev_first = (ep->ev_first + 1) % CM_MAX_EVENTS)
 		fw_list_del(&ep->events[ep->ev_first].node);
 	rx_drop(nic, ep);
@@ -567,13 +398,13 @@ static bool end_listener(struct fw_nic *nic, struct cm_ep *listener)
 			   ep->listener == listener->index;
 
 		if ((its || i % CM_PLACES_PER_UNIT == 0) &&
-		    !slice_take(nic, its && is_unseen(ep) ? FW_SLICE_CM_UNITS : 1)) {
+		    !slice_take(nic, its && cm_event_is_request(ep) ? FW_SLICE_CM_UNITS : 1)) {
 			nic->slices.resume = i;
 			return false;
 		}
 		if (!its)
 			continue;
-		if (is_unseen(ep))
+		if (cm_event_is_request(ep))
 			end_unseen(nic, ep);
 		else
 			ep->listener = FW_NONE;
@@ -605,7 +436,7 @@ bool cm_client_leave(struct fw_nic *nic, uint32_t client)
 			return false;
 		/* The listener may be gone, and its place another's. */
 		ep->listener = FW_NONE;
-		if (ep->passive && is_unseen(ep))
+		if (ep->passive && cm_event_is_request(ep))
 			end_unseen(nic, ep);
 		else
 			(void)cm_destroy(nic, ep);

@@ -2,7 +2,8 @@
 /*
  * The connection manager: endpoints, and the interface to its transports.
  *
- *	cm.c		endpoints, states, events; the end of processes and of queue pairs
+ *	cm.c		endpoints, states; the end of processes and of queue pairs
+ *	cm_event.c	events that wait for the process
  *	cm_cmd.c	commands
  *	cm_rd.c		struct cm_ops over datagrams: sending and repeating messages
  *	cm_rd_rx.c	its incoming messages
@@ -82,6 +83,7 @@ enum {
 	CM_MAX_EVENTS = 8, /* waiting events of one endpoint */
 	CM_HASH_SIZE = 4096,
 	CM_NO_CLIENT = 0xffff,
+	CM_PLACES_PER_UNIT = 4, /* endpoints that a search visits for one unit */
 };
 
 #define CM_RETRY_NS     UINT64_C(50000000) /* first repetition; doubles */
@@ -181,8 +183,6 @@ enum {
 struct cm_ep *cm_own(struct fw_nic *nic, uint32_t client, uint32_t ep);
 /* Gives it a new name for peers, so that late messages of an earlier request do not match. */
 void cm_rename(struct fw_nic *nic, struct cm_ep *ep);
-/* Moves its events, waiting ones included, to another event queue of the client. */
-bool cm_move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq);
 /* Takes a free endpoint for a client, IDLE. NULL: quota or table are used up. */
 struct cm_ep *cm_new(struct fw_nic *nic, uint32_t client, uint32_t eq);
 /* Finds an endpoint by its name for peers. */
@@ -199,12 +199,8 @@ void cm_tx_drop(struct fw_nic *nic, struct cm_ep *ep);
  * are no data, or no process, or the buffer holds data of an unfetched event.
  */
 uint8_t *cm_rx_room(struct fw_nic *nic, struct cm_ep *ep, uint32_t bytes);
-/* Reports an event to the process, if there is one. */
-void cm_event(struct fw_nic *nic, struct cm_ep *ep, enum hw_cm_event_type type, uint32_t status);
-/* Takes the oldest event of a queue. */
-void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event *event);
-/* Takes the rest of its private data; 0, or ENOENT. */
-int cm_rest_take(struct fw_nic *nic, struct cm_ep *ep, struct hw_resp_cm_rest *rest);
+/* Frees the received private data. */
+void cm_rx_free(struct fw_nic *nic, struct cm_ep *ep);
 /* Makes it a listener; its port is its own (l4_port_listen()). */
 void cm_listen(struct fw_nic *nic, struct cm_ep *ep);
 /*
@@ -237,6 +233,23 @@ void cm_resolved(struct fw_nic *nic, struct cm_ep *ep, int err);
 void cm_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok);
 /* A waiting endpoint looks up its next hop (neigh_wait.c). */
 void cm_neigh_look(struct fw_nic *nic, struct fw_list *node);
+
+/* ---- cm_event.c */
+/* Reports an event to the process, if there is one. */
+void cm_event(struct fw_nic *nic, struct cm_ep *ep, enum hw_cm_event_type type, uint32_t status);
+/* Takes the oldest event of a queue. */
+void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event *event);
+/* Takes the rest of its private data; 0, or ENOENT. */
+int cm_event_rest(struct fw_nic *nic, struct cm_ep *ep, struct hw_resp_cm_rest *rest);
+/* True if the process has not fetched the endpoint's request. */
+bool cm_event_is_request(const struct cm_ep *ep);
+/* The endpoint's request waits at its listener no more. */
+void cm_event_fetched(struct fw_nic *nic, struct cm_ep *ep);
+/*
+ * Moves its events, waiting ones included, to another event queue of the client. False: the units
+ * ran out.
+ */
+bool cm_event_move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq);
 
 /* ---- cm_rd_rx.c: a datagram of type CM, its CRC32C checked */
 void cm_rd_rx(struct fw_nic *nic, const struct rdmap_seg *pkt);

@@ -301,7 +301,7 @@ int cmd_cm_move(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	(void)resp;
 	if (!ep || !cmd->u.cm.eq || !eq_own(nic, client, cmd->u.cm.eq))
 		return FW_EINVAL;
-	return cm_move(nic, ep, cmd->u.cm.eq) ? 0 : CMD_LATER;
+	return cm_event_move(nic, ep, cmd->u.cm.eq) ? 0 : CMD_LATER;
 }
 
 int cmd_cm_event(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
@@ -322,5 +322,5 @@ int cmd_cm_rest(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	struct cm_ep *ep = cm_own(nic, client, cmd->u.cm.ep);
 
 	(void)aux;
-	return ep ? cm_rest_take(nic, ep, &resp->u.cm_rest) : FW_EINVAL;
+	return ep ? cm_event_rest(nic, ep, &resp->u.cm_rest) : FW_EINVAL;
 }
