@@ -80,7 +80,7 @@ extern const struct cm_ops cm_rd_ops;
 extern const struct cm_ops cm_tcp_ops;
 
 enum {
-	CM_MAX_EVENTS = 8, /* waiting events of one endpoint */
+	CM_MAX_EVENTS = 5, /* waiting events of one endpoint; one that is fetched has four in its life */
 	CM_HASH_SIZE = 4096,
 	CM_NO_CLIENT = 0xffff,
 	CM_PLACES_PER_UNIT = 4, /* endpoints that a search visits for one unit */
@@ -161,7 +161,7 @@ struct cm_ep {
 	uint8_t *tx_data; /* until no message needs to be repeated */
 	uint8_t *rx_data; /* until the process has fetched it, with its event or after it */
 };
-static_assert(sizeof(struct cm_ep) <= 440, "one for each connection: docs/connection-manager.md");
+static_assert(sizeof(struct cm_ep) <= 352, "one for each connection: docs/connection-manager.md");
 
 /* By hw_cm_transport: cm_cmd.c. */
 extern const struct cm_ops *const cm_transports[HW_CM_TRANSPORTS];
