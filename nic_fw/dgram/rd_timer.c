@@ -17,9 +17,22 @@ enum {
 #define CREDIT_PROBE_NS UINT64_C(1000000)
 
 /*
- * Limits the back-off to the time-out of the QP whose packet is the oldest: its limit counts on
- * (retry_cnt + 1) of them. Else the tries are used up early in a congestion, and the limit runs out
- * between two of them.
+ * Returns the flow that waits for the oldest packet in flight: its own; where that has ended, the
+ * first of those that the packet holds up. NULL: none.
+ */
+static const struct rd_flow *flow_of_oldest(const struct rd_session *s)
+{
+	const struct rd_flow *flow = s->tx->slot[s->tx_una % WIRE_RD_WINDOW].flow;
+
+	if (flow || fw_list_empty(&s->all_flows))
+		return flow;
+	return FW_CONTAINER(s->all_flows.next, struct rd_flow, session_node);
+}
+
+/*
+ * Limits the back-off to the time-out of the QP that waits for the oldest packet: its limit counts
+ * on (retry_cnt + 1) of them. Else the tries are used up early in a congestion, and the limit runs
+ * out between two of them.
  */
 static uint64_t rd_timer_back_off_ns(const struct rd_session *s, uint64_t rto_ns)
 {
@@ -29,7 +42,7 @@ static uint64_t rd_timer_back_off_ns(const struct rd_session *s, uint64_t rto_ns
 	/* With nothing in flight the slots are those of earlier packets. */
 	if (!s->tx || s->tx_una == s->tx_psn)
 		return ns;
-	flow = s->tx->slot[s->tx_una % WIRE_RD_WINDOW].flow;
+	flow = flow_of_oldest(s);
 	if (!flow || !flow->qp->attr.timeout)
 		return ns;
 	most_ns = UINT64_C(4096) << (flow->qp->attr.timeout & 31);

@@ -224,6 +224,28 @@ static void tries_within_a_limit(void)
 	end();
 }
 
+/* Likewise where the oldest packet is void, as its QP was destroyed: another QP waits behind it. */
+static void tries_of_a_void(void)
+{
+	uint64_t timeout_ns = UINT64_C(4096) << 14, last_ns;
+	uint32_t i;
+
+	begin(20000000, 2000000);
+	write_one(1, 1);
+	rp_run(&rp, 1000000);
+	set_limit(0, 14, 7);
+	write_one(0, 2);
+	rp_destroy_qp(&rp, 0, A->qp[1]);
+	last_ns = rp.wire.now_ns;
+	rp_run(&rp, 6 * timeout_ns);
+	CU_ASSERT_TRUE(num_seen >= 6);
+	for (i = 0; i < num_seen; i++) {
+		CU_ASSERT_TRUE(seen[i].at_ns <= last_ns + timeout_ns);
+		last_ns = seen[i].at_ns;
+	}
+	end();
+}
+
 /* The core gets no processor for long: this does not count as silence of its peers. */
 static void limit_of_an_absent_core(void)
 {
@@ -424,6 +446,6 @@ static void rnr_codes(void)
 }
 
 UT_MAIN("pair/rd_timer", UT(probe_and_back_off), UT(floors), UT(progress), UT(limit_of_one),
-	UT(tries_within_a_limit), UT(limit_of_an_absent_core), UT(answer_to_an_absent_core),
-	UT(limit_of_one_never_sent), UT(limit_of_rc), UT(voids_end), UT(death_of_a_responder),
-	UT(slow_responder), UT(rnr_codes))
+	UT(tries_within_a_limit), UT(tries_of_a_void), UT(limit_of_an_absent_core),
+	UT(answer_to_an_absent_core), UT(limit_of_one_never_sent), UT(limit_of_rc), UT(voids_end),
+	UT(death_of_a_responder), UT(slow_responder), UT(rnr_codes))
