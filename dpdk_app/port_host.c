@@ -187,6 +187,17 @@ static uint64_t port_clock_ns(void *ctx)
 	return app_clock_ns();
 }
 
+/* The owner of the core, which calls. */
+static uint32_t port_poll_cpu(void *ctx)
+{
+	const struct shard *shard = ctx;
+	const struct core *core = shard->core;
+	uint32_t owner =
+	    atomic_load_explicit(&core->owner, memory_order_relaxed) & ~(uint32_t)RUNNER_LOOK;
+
+	return owner ? 1 + (uint32_t)core->runner[owner - 1].cpu : 0;
+}
+
 int port_init(struct shard *shard, struct fw_port *port)
 {
 	int err = random_init(&shard->random);
@@ -219,6 +230,7 @@ int port_init(struct shard *shard, struct fw_port *port)
 	    .bar_take = port_bar_take,
 	    .bar_ahead = port_bar_ahead,
 	    .clock_ns = port_clock_ns,
+	    .poll_cpu = port_poll_cpu,
 	    .random64 = port_random64,
 	    .crc32c = accel_crc32c,
 	    .copy_crc32c = accel_copy_crc32c,

@@ -346,6 +346,13 @@ static void set_alarm(struct core *core, const struct runner *runner, uint64_t u
 		core->alarm_ns = until_ns;
 }
 
+/* Notifies processes that a core polls, and where. The owner. */
+static void notify_awake(const struct core *core)
+{
+	for (uint32_t i = 0; i < core->num_shards; i++)
+		(void)core->shard[i]->ops->sleep(core->shard[i]->fw, false);
+}
+
 /* Withdraws the sleep. The owner. */
 static void awake(struct core *core)
 {
@@ -354,8 +361,7 @@ static void awake(struct core *core)
 		disarm_ports(core);
 		core->armed = false;
 	}
-	for (uint32_t i = 0; i < core->num_shards; i++)
-		(void)core->shard[i]->ops->sleep(core->shard[i]->fw, false);
+	notify_awake(core);
 	atomic_store_explicit(&core->sleeping, 0, memory_order_seq_cst);
 	core->asleep = false;
 }
@@ -489,6 +495,8 @@ bool sleep_wait(struct core *core, struct runner *me)
 	if (core->asleep) {
 		awake(core);
 		count_wake(core, ev, n);
+	} else {
+		notify_awake(core);
 	}
 	return true;
 }

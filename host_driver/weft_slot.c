@@ -2,7 +2,9 @@
 /*
  * Command slots: the host's side. The core that polls the NIC answers within a few turns, so the
  * thread looks for the answer, yields where it shares a processor with that core, and sleeps for
- * short times where the command takes long.
+ * short times where the command takes long. On another processor than the core's it never yields:
+ * a yield to a thread that computes lasts for its time slice, a thousand times as long as the
+ * command.
  *
  * Each slot has one thread at a time; a thread that finds none free uses the channel. Calls
  * weft_db.h. nic_fw/host/cmd_slot.c is the NIC's side; docs/host-interface.md, "Command slots".
@@ -19,7 +21,8 @@
 
 enum {
 	SLOT_LOOKS = 32,        /* before the first yield */
-	SLOT_YIELD_NS = 100000, /* from then on the thread sleeps */
+	SLOT_YIELD_NS = 100000, /* while the NIC needs this CPU; then the thread sleeps */
+	SLOT_SPIN_NS = 50000,   /* while it polls on another, or wakes there; then likewise */
 	SLOT_SLEEP_NS = 20000,  /* the first time, doubled each time */
 	SLOT_SLEEP_MAX_NS = 1000000,
 };
@@ -45,19 +48,39 @@ static void slot_give(struct weft_ctx *ctx, int index)
 	(void)__atomic_fetch_and(&ctx->slots_used, ~(1u << index), __ATOMIC_RELEASE);
 }
 
+/* Returns true if the NIC needs this CPU, or may need it, to answer. */
+static bool needs_this_cpu(const struct weft_ctx *ctx)
+{
+	const struct hw_bar_header *header = ctx->bar;
+	uint32_t cpu = __atomic_load_n(&header->poll_cpu, __ATOMIC_RELAXED);
+
+	if (!cpu || cpu == (uint32_t)sched_getcpu() + 1)
+		return true;
+	/* A NIC with a doorbell for each CPU wakes on that of the process that rings. */
+	return ctx->num_doorbells > 1 && __atomic_load_n(&header->sleeping, __ATOMIC_RELAXED);
+}
+
 /* Lets others use the processor; tries counts the calls of one wait. */
-static void pause_between(uint32_t tries, uint64_t *begin_ns, long *sleep_ns)
+static void pause_between(const struct weft_ctx *ctx, uint32_t tries, uint64_t *begin_ns,
+			  long *sleep_ns)
 {
 	struct timespec pause = {0};
+	uint64_t now_ns;
+	bool yields;
 
 	if (tries < SLOT_LOOKS) {
 		weft_pause_cpu();
 		return;
 	}
+	now_ns = clock_now_ns();
 	if (!*begin_ns)
-		*begin_ns = clock_now_ns();
-	if (clock_now_ns() - *begin_ns < SLOT_YIELD_NS) {
-		(void)sched_yield();
+		*begin_ns = now_ns;
+	yields = needs_this_cpu(ctx);
+	if (now_ns - *begin_ns < (yields ? SLOT_YIELD_NS : SLOT_SPIN_NS)) {
+		if (yields)
+			(void)sched_yield();
+		else
+			weft_pause_cpu();
 		return;
 	}
 	pause.tv_nsec = *sleep_ns;
@@ -78,7 +101,7 @@ static bool slot_await(struct weft_ctx *ctx, const struct hw_cmd_slot *slot, uin
 			if (weft_ctx_state(ctx) != WEFT_CTX_LIVE)
 				return weft_barrier_slot_done(slot, serial);
 		}
-		pause_between(tries, &begin_ns, &sleep_ns);
+		pause_between(ctx, tries, &begin_ns, &sleep_ns);
 	}
 	return true;
 }

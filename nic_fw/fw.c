@@ -424,11 +424,13 @@ bool fw_hurry(struct fw_nic *nic)
 
 bool fw_sleep(struct fw_nic *nic, bool sleep)
 {
+	uint32_t poll_cpu = fw_poll_cpu(nic);
 	struct fw_list *pos;
 
 	fw_list_for_each (pos, &nic->host.db_clients) {
 		struct fw_client *client = FW_CONTAINER(pos, struct fw_client, db_node);
 
+		__atomic_store_n(&client->header->poll_cpu, poll_cpu, __ATOMIC_RELAXED);
 		__atomic_store_n(&client->header->sleeping, sleep, __ATOMIC_RELAXED);
 	}
 	/*

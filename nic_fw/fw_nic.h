@@ -149,6 +149,12 @@ static inline uint64_t fw_clock_ns(const struct fw_nic *nic)
 	return ns > nic->now_ns ? ns : nic->now_ns;
 }
 
+/* hw_bar_header.poll_cpu */
+static inline uint32_t fw_poll_cpu(const struct fw_nic *nic)
+{
+	return nic->port.poll_cpu ? nic->port.poll_cpu(nic->port.ctx) : 0;
+}
+
 /* True if a QP is visible to others: its process is not leaving, or shares it (xrc.h). */
 static inline bool qp_is_live(const struct fw_nic *nic, const struct fw_qp *qp)
 {

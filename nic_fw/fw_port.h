@@ -307,6 +307,12 @@ struct fw_port {
 	uint64_t (*clock_ns)(void *ctx);
 
 	/*
+	 * 1 + the CPU of the thread that runs the turns, for processes that wait for the NIC: the
+	 * poll_cpu of hw_bar_header. NULL: unknown.
+	 */
+	uint32_t (*poll_cpu)(void *ctx);
+
+	/*
 	 * A number that cannot be predicted from others of them. The firmware makes names (STags,
 	 * epochs, keys) of the upper half and first sequence numbers of the lower.
 	 */

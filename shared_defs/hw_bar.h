@@ -53,7 +53,12 @@ struct hw_bar_header {
 	uint32_t nic_state; /* hw_nic_state */
 	uint32_t sleeping;  /* 1: the NIC does not poll doorbells until its eventfd is written */
 	uint32_t link_up;
-	uint32_t reserved1[13];
+	/*
+	 * 1 + the CPU of the thread that polls for the NIC, or polled before it slept; 0: unknown.
+	 * A process that waits for the NIC gives up its CPU only where the NIC needs it.
+	 */
+	uint32_t poll_cpu;
+	uint32_t reserved1[12];
 	/* line 2: written by the host: next free entry of the doorbell ring, free-running */
 	uint32_t db_tail;
 	uint32_t reserved2;
@@ -74,6 +79,7 @@ struct hw_bar_header {
 };
 static_assert(sizeof(struct hw_bar_header) == 256, "");
 static_assert(offsetof(struct hw_bar_header, nic_state) == 64, "");
+static_assert(offsetof(struct hw_bar_header, poll_cpu) == 76, "");
 static_assert(offsetof(struct hw_bar_header, db_tail) == 128, "");
 static_assert(offsetof(struct hw_bar_header, wake_ns) == 136, "");
 static_assert(offsetof(struct hw_bar_header, forged) == 144, "");

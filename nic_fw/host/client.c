@@ -67,6 +67,7 @@ static void init_header(const struct fw_nic *nic, struct fw_client *client, uint
 	header->bar_bytes = client->bar.bytes;
 	header->client = number;
 	header->sleeping = 0;
+	header->poll_cpu = fw_poll_cpu(nic);
 	header->link_up = nic->link_up;
 	header->clock_ns = nic->now_ns;
 	__atomic_store_n(&header->nic_state, HW_NIC_RUNNING, __ATOMIC_RELEASE);

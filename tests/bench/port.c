@@ -478,6 +478,13 @@ static uint64_t random64(void *ctx)
 	return n << 32 | n;
 }
 
+static uint32_t poll_cpu(void *ctx)
+{
+	const struct bench_port *port = ctx;
+
+	return port->poll_cpu;
+}
+
 /* ---- the table --------------------------------------------------------------------------- */
 
 void bench_port_init(struct bench_port *port)
@@ -521,6 +528,7 @@ struct fw_port bench_port_table(struct bench_port *port)
 	    .mem_unmap = mem_unmap,
 	    .mac_filter = mac_filter,
 	    .arena_release = arena_release,
+	    .poll_cpu = poll_cpu,
 	    .random64 = random64,
 	    .crc32c = fw_crc32c,
 	    .copy_crc32c = fw_copy_crc32c,

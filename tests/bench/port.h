@@ -79,6 +79,7 @@ struct bench_port {
 	uint64_t next_random;  /* its low half in both halves of the next number, then counted up */
 	uint64_t *shared_random; /* counted up in place of next_random, unless NULL */
 	const uint64_t *now_ns;  /* NULL: every frame is due */
+	uint32_t poll_cpu;       /* as the port reports it */
 	/* Takes a frame that the NIC sent, with its memory; NULL: it is freed. */
 	void (*sent)(struct bench_port *port, struct bench_frame *frame);
 	/* Memory of a process; NULL there: -EFAULT. NULL: the address itself. */

@@ -38,6 +38,7 @@ static uint64_t timer_ns; /* of the firmware, from the begin of a turn */
 static uint64_t num_yields;
 static uint32_t yield_us; /* the time that a yield takes, at least */
 static uint32_t num_acks; /* of the firmware, which wait */
+static uint32_t told;     /* the owner when the firmware was last told that it polls */
 static bool published;    /* the firmware was told to publish that it sleeps */
 static struct app app;
 static struct core core;
@@ -81,6 +82,8 @@ static bool may_sleep(struct fw_nic *fw, bool sleep)
 {
 	(void)fw;
 	published = sleep;
+	if (!sleep)
+		told = atomic_load(&core.owner);
 	return true;
 }
 
@@ -294,6 +297,7 @@ static bool goes_on(uint32_t work)
 static void runner_gives_back(void)
 {
 	woken(FAR_NS);
+	CU_ASSERT_EQUAL(told, 3);
 	CU_ASSERT_TRUE(goes_on(1));
 	CU_ASSERT_FALSE(published);
 	CU_ASSERT_FALSE(goes_on(0));
@@ -382,6 +386,8 @@ static void poller_goes_on_with_much_work(void)
 	CU_ASSERT_EQUAL(atomic_load(&core.sleeping), 0);
 	CU_ASSERT_TRUE(sleep_wait(&core, &core.runner[RUNNER_POLLER]));
 	CU_ASSERT_EQUAL(atomic_load(&core.owner), RUNNER_POLLER + 1);
+	/* Processes that wait learn that it polls on another CPU now. */
+	CU_ASSERT_EQUAL(told, RUNNER_POLLER + 1);
 	end();
 	/* In a crowd it would wait for its turn: the runner goes on for longer, but not for good.
 	 */

@@ -9,6 +9,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "host_driver/weft_priv.h"
@@ -31,8 +33,25 @@ static struct {
 	atomic_uint taken; /* commands by slots */
 	atomic_uint sent;  /* commands by the channel */
 	atomic_uint wakes;
+	atomic_bool waits; /* answers when a thread has yielded or slept, and not before */
+	atomic_uint yields, sleeps;
 	pthread_t thread;
 } nic;
+
+/* ---- instead of libc's ------------------------------------------------------------------------
+ */
+
+int sched_yield(void)
+{
+	atomic_fetch_add(&nic.yields, 1);
+	return (int)syscall(SYS_sched_yield);
+}
+
+int nanosleep(const struct timespec *ns, struct timespec *left)
+{
+	atomic_fetch_add(&nic.sleeps, 1);
+	return (int)syscall(SYS_nanosleep, ns, left);
+}
 
 /* ---- the NIC --------------------------------------------------------------------------------- */
 
@@ -53,6 +72,8 @@ static void serve(uint32_t index)
 	CU_ASSERT_NOT_EQUAL(serial, slot->done);
 	if (atomic_load(&nic.slow))
 		usleep(SLOW_US);
+	while (atomic_load(&nic.waits) && !atomic_load(&nic.yields) && !atomic_load(&nic.sleeps))
+		(void)syscall(SYS_sched_yield);
 	memset(&slot->resp, 0, sizeof(slot->resp));
 	slot->resp.op = slot->cmd.op;
 	slot->resp.status = nic.status;
@@ -69,7 +90,7 @@ static void *firmware(void *arg)
 		uint32_t entry = atomic_load(&nic.deaf) ? 0 : __atomic_load_n(at, __ATOMIC_ACQUIRE);
 
 		if (!entry) {
-			sched_yield();
+			(void)syscall(SYS_sched_yield);
 			continue;
 		}
 		__atomic_store_n(at, 0, __ATOMIC_RELEASE);
@@ -178,6 +199,63 @@ static void slow_and_asleep(void)
 	end();
 }
 
+/* Pins the calling thread to a CPU that it may use. Returns that CPU. */
+static int pin(void)
+{
+	int cpu = sched_getcpu();
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((unsigned)cpu, &set);
+	CU_ASSERT_EQUAL_FATAL(sched_setaffinity(0, sizeof(set), &set), 0);
+	CU_ASSERT_EQUAL_FATAL(sched_getcpu(), cpu);
+	return cpu;
+}
+
+/* One command to a NIC that answers only to a thread that has given up its CPU. */
+static void wait_for(uint32_t poll_cpu, uint32_t sleeping, uint32_t doorbells)
+{
+	uint32_t handle = 0;
+
+	atomic_store(&nic.yields, 0);
+	atomic_store(&nic.sleeps, 0);
+	header()->poll_cpu = poll_cpu;
+	header()->sleeping = sleeping;
+	nic.ctx.num_doorbells = doorbells;
+	CU_ASSERT_EQUAL(send(HW_CMD_CM_BIND, 1, &handle), 0);
+	CU_ASSERT_EQUAL(handle, 2);
+	nic.ctx.num_doorbells = 0;
+}
+
+/* A thread yields where the NIC may need its CPU; elsewhere others would have it in vain. */
+static void yields_where_needed(void)
+{
+	uint32_t here, elsewhere;
+	cpu_set_t all;
+
+	begin();
+	CU_ASSERT_EQUAL_FATAL(sched_getaffinity(0, sizeof(all), &all), 0);
+	here = (uint32_t)pin() + 1;
+	elsewhere = here + 1;
+	atomic_store(&nic.waits, true);
+	wait_for(here, 0, 1);
+	CU_ASSERT(atomic_load(&nic.yields) > 0);
+	wait_for(0, 0, 1);
+	CU_ASSERT(atomic_load(&nic.yields) > 0);
+	wait_for(elsewhere, 0, 1);
+	CU_ASSERT_EQUAL(atomic_load(&nic.yields), 0);
+	CU_ASSERT(atomic_load(&nic.sleeps) > 0);
+	/* It wakes where it polled, or on the CPU of the process that rings. */
+	wait_for(elsewhere, 1, 1);
+	CU_ASSERT_EQUAL(atomic_load(&nic.yields), 0);
+	wait_for(elsewhere, 1, 3);
+	CU_ASSERT(atomic_load(&nic.yields) > 0);
+	wait_for(elsewhere, 0, 3);
+	CU_ASSERT_EQUAL(atomic_load(&nic.yields), 0);
+	CU_ASSERT_EQUAL(sched_setaffinity(0, sizeof(all), &all), 0);
+	end();
+}
+
 static void *many(void *arg)
 {
 	uint32_t base = *(uint32_t *)arg, handle;
@@ -242,5 +320,5 @@ static void full_then_gone(void)
 	end();
 }
 
-UT_MAIN("host_driver/weft_slot", UT(which_way), UT(slow_and_asleep), UT(more_threads_than_slots),
-	UT(full_then_gone))
+UT_MAIN("host_driver/weft_slot", UT(which_way), UT(slow_and_asleep), UT(yields_where_needed),
+	UT(more_threads_than_slots), UT(full_then_gone))

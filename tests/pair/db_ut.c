@@ -100,6 +100,35 @@ static void quantum(void)
 	rp_end(&rp);
 }
 
+/* Processes see where the NIC polls: from the start, after each move, and while it sleeps. */
+static void where_it_polls(void)
+{
+	struct fw_client_params params = {
+	    .bar_bytes = RP_BAR_BYTES, .pid = 2, .uid = 2, .name = "other"};
+	struct hw_resp_attach attach;
+	const struct hw_bar_header *header, *others;
+	uint32_t other;
+
+	rp_begin(&rp);
+	header = (const void *)A->bar;
+	CU_ASSERT_EQUAL(header->poll_cpu, 0);
+	A->port.poll_cpu = 3;
+	params.bar = calloc(1, RP_BAR_BYTES);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(params.bar);
+	CU_ASSERT_EQUAL(fw_client_attach(A->nic, &params, &other, &attach), 0);
+	others = params.bar;
+	CU_ASSERT_EQUAL(others->poll_cpu, 3);
+	A->port.poll_cpu = 2;
+	CU_ASSERT_TRUE(fw_sleep(A->nic, true));
+	CU_ASSERT_TRUE(header->poll_cpu == 2 && others->poll_cpu == 2);
+	A->port.poll_cpu = 5;
+	fw_sleep(A->nic, false);
+	CU_ASSERT_TRUE(header->poll_cpu == 5 && others->poll_cpu == 5);
+	CU_ASSERT_EQUAL(fw_client_detach(A->nic, other), FW_DETACH_DONE);
+	free(params.bar);
+	rp_end(&rp);
+}
+
 /* The ring and its free-running index wrap; every entry counts once and is cleared. */
 static void wrap(void)
 {
@@ -154,4 +183,5 @@ static void before_rts(void)
 	rp_end(&rp);
 }
 
-UT_MAIN("pair/db", UT(garbage), UT(of_another_client), UT(quantum), UT(wrap), UT(before_rts))
+UT_MAIN("pair/db", UT(garbage), UT(of_another_client), UT(quantum), UT(where_it_polls), UT(wrap),
+	UT(before_rts))

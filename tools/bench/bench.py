@@ -184,13 +184,17 @@ def memory(env):
 
 
 def create(env):
-    """1,000 queue pairs with a completion queue each, against as many UDP sockets in one epoll."""
+    """1,000 queue pairs with a completion queue each, against as many UDP sockets in one epoll; then the same beside a process
+    that computes on the CPU of the program (rows *_busy_ms)."""
     env.weftd("--nics", "2")
     num, rows = 1000, []
-    for i, what in enumerate(("create", "destroy")):
-        rows.append(in_turn(env, what + "_1000_qps_ms", "ms", lambda w=what: env.bench(
-            "create", "--qps", num, "--device", "weft0")[w + "_ms"], lambda n=i: float(run(
-                BIN + "/socket_base", num).split()[n])))
+    for suffix in ("_ms", "_busy_ms"):
+        if suffix == "_busy_ms":
+            env.spawn([sys.executable, "-c", "print('ready', flush=True)\nwhile True:\n    pass"], "ready", cpu=CLIENT_CPU)
+        for i, what in enumerate(("create", "destroy")):
+            rows.append(in_turn(env, what + "_1000_qps" + suffix, "ms", lambda w=what: env.bench(
+                "create", "--qps", num, "--device", "weft0")[w + "_ms"], lambda n=i: float(run(
+                    BIN + "/socket_base", num).split()[n])))
     return rows
 
 
@@ -209,6 +213,8 @@ GROUPS = {"rtt": rtt, "rtt_2p": rtt_2p, "rtt_veth": rtt_veth, "rate": rates, "bw
 GOALS = {"rd_send_64_rtt": "<= 0.3", "rd_send_64_rtt_2p": "<= 0.7", "rd_send_64_rtt_veth": "<= 0.8",
          "ud_send_64_rate": ">= 8", "rd_send_64_rate": ">= 5", "rd_write_1m_bw": ">= 1.5", "rd_read_1m_bw": ">= 1.2",
          "rd_write_1m_bw_memcpy": ">= 0.4", "rd_goodput_loss_1pct": ">= 0.8", "idle_peer_bytes": "<= 1",
+         "create_1000_qps_ms": "value <= 15", "destroy_1000_qps_ms": "value <= 15",
+         "create_1000_qps_busy_ms": "value <= 15", "destroy_1000_qps_busy_ms": "value <= 15",
          "idle_qp_bytes": "<= 1", "idle_conn_bytes": "<= 1", **goal.GOALS, **verbs.GOALS, **mpi.GOALS, **iwarp.GOALS, **veth.GOALS, **tune.GOALS, **moderation.GOALS, **tag.GOALS,
          **tag_mpi.GOALS, **coll.GOALS}
 
