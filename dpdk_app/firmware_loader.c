@@ -3,7 +3,7 @@
  * The process that loads firmware images (helper.h).
  *
  * It takes a file from weftd's control thread and writes the image into the shared memory. It takes
- * only a file with a name, owned by root or by weftd's user, which nobody else can write: a weftd
+ * only a file with a name, owned by root or by weftd's user, which no other user can write: a weftd
  * that was taken over cannot have code of its own loaded, unless it can write such files.
  *
  * Calls firmware_elf.c and the kernel: recvmsg(2), pread(2).

@@ -11,7 +11,7 @@
 
 /* Reports information for the operator. Any thread. */
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Reports an error; the message also says how to fix it. Any thread. */
+/* Reports an error; the message also names the remedy. Any thread. */
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /*
  * Keeps this thread's next error in text, too, whose first character is 0 until then; NULL: no

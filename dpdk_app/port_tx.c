@@ -69,7 +69,7 @@ static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_m
 		shard->stats.tx_bytes += fw_tx_packet_bytes(frame);
 		return true;
 	}
-	/* port_tx_run() said that it could be borrowed: its sender repeats what is lost. */
+	/* port_tx_run() reported that it could be borrowed: its sender repeats what is lost. */
 	if (packets_of(frame) > 1) {
 		frame->status = -EFAULT;
 		shard->stats.tx_bad_frames++;

@@ -30,7 +30,7 @@ enum {
 	RUNNER_MAX = 1 + RUNNER_CPUS,
 
 	RUNNER_NONE = 0,
-	RUNNER_LOOK = 1u << 31, /* somebody came while the core was taken: look again */
+	RUNNER_LOOK = 1u << 31, /* a process rang while the core was taken: look again */
 };
 
 struct runner {
@@ -48,7 +48,7 @@ struct runner {
 	uint64_t vain_since_ns;
 	uint64_t vain_ns; /* CPU time that they took since then */
 	uint64_t cpu_ns;  /* its CPU time after the last one, if it was the last; else 0 */
-	uint64_t rests;   /* times that it heard no more of them for a while */
+	uint64_t rests;   /* times that it ignored them for a while */
 };
 
 /*
@@ -101,7 +101,7 @@ uint32_t runner_cpus(const struct conf *conf, bool all_cpus, int cpu[RUNNER_CPUS
  */
 int runner_create(struct app *app) __attribute__((warn_unused_result));
 
-/* Lets the threads of a core sleep until somebody rings. Control thread, after idle_init(). */
+/* Lets the threads of a core sleep until a process rings. Control thread, after idle_init(). */
 void runner_start(struct core *core);
 
 /* Ends them, and returns when they have ended. The poller, which owns the core. */

@@ -202,7 +202,7 @@ static uint64_t doorbell_time(const struct core *core, uint64_t who)
 
 /*
  * An interface that goes down leaves an error in its sockets (ENETDOWN), which wakes a watching
- * thread until the error is read. link.c learns the link state from the kernel.
+ * thread until the error is read. link.c reads the link state from the kernel.
  */
 static void clear_errors(const struct core *core)
 {

@@ -27,7 +27,7 @@ void sleep_close(struct core *core);
 bool sleep_give(struct core *core, struct runner *me, uint64_t near_ns);
 
 /*
- * Waits until somebody rings for this runner and it has the core, or until the core ends. The
+ * Waits until a process rings for this runner and it has the core, or until the core ends. The
  * runner, which does not own the core. Returns false at the end.
  */
 bool sleep_wait(struct core *core, struct runner *me);

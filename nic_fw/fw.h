@@ -39,7 +39,7 @@ struct fw_config {
 	uint8_t esp_burst, esp_initial_burst;
 	uint16_t mpa; /* HW_MPA_* (hw_cm.h); 0: HW_MPA_DEFAULT */
 	/*
-	 * Random, and known to nobody else: peers and processes that know it can make chains of
+	 * Random, and secret: peers and processes that have it can make chains of
 	 * hash tables long. Not zero.
 	 */
 	uint64_t hash_secret[2];
@@ -180,7 +180,7 @@ struct fw_cmd_aux {
 	void *handle;       /* argument of mem_unmap(); NULL: mapping */
 	uint64_t map_bytes; /* its length */
 	uint64_t offset;    /* of the region's first byte in it, page rounding for example */
-	const struct goal_op_insn *code; /* as many as the command says */
+	const struct goal_op_insn *code; /* as many as the command names */
 	/*
 	 * A compiled form of the same code, which takes a struct goal_op_call; NULL: it is
 	 * interpreted.
@@ -359,8 +359,8 @@ static inline uint16_t fw_tcp_port_bits(uint32_t num_shards)
 /*
  * Returns the shard of a NIC that a frame belongs to, from its bytes: by UDP port for weft's
  * datagrams, by the owner of the port for TCP (cm_ports: fw_port.cm_ports, or NULL), 0 for the
- * rest. Sets *all for frames that every shard wants (ARP replies, multicast). Reads only the first
- * bytes (at most FW_RX_HDR_BYTES). Pure; any core.
+ * rest. Sets *all for frames that every shard receives (ARP replies, multicast). Reads only the
+ * first bytes (at most FW_RX_HDR_BYTES). Pure; any core.
  */
 uint32_t fw_steer(const uint8_t *frame, uint32_t bytes, uint32_t num_shards,
 		  const uint32_t *cm_ports, bool *all);

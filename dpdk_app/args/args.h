@@ -133,7 +133,7 @@ enum args_result args_parse(int argc, char **argv, struct conf *conf, char *erro
 
 /*
  * Applies one line of a configuration file, no --port or --ip, to a complete configuration. False:
- * error says what is wrong. Not thread-safe.
+ * error has the reason. Not thread-safe.
  */
 bool args_line(const char *line, struct conf *conf, char *error)
     __attribute__((warn_unused_result));

@@ -34,7 +34,7 @@ static bool role_of(const char *text, enum conf_role *role)
 	return false;
 }
 
-/* A CPU has as many threads of a role as the largest number says, however often it is named. */
+/* A CPU has as many threads of a role as the largest number, however often it is named. */
 static bool add(struct conf *conf, int cpu, enum conf_role role, uint64_t threads)
 {
 	for (uint32_t i = 0; i < conf->num_cores; i++)

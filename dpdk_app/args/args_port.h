@@ -11,7 +11,7 @@
 
 /*
  * Parses NETDEV, memif:PATH, pci:ADDR or tap:NAME into *nic, without an address. conf has the NICs
- * that exist. False: error, of CONF_ERROR_CHARS, says what is wrong.
+ * that exist. False: error, of CONF_ERROR_CHARS, has the reason.
  */
 bool port_parse(const struct conf *conf, const char *text, struct conf_nic *nic, char *error)
     __attribute__((warn_unused_result));

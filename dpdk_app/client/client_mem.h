@@ -16,7 +16,7 @@
  * Checks that fd is /proc/<pid>/mem of this process, open for reading and writing. pid is a number
  * in weftd's /proc. A process in a container opened it through another procfs with other numbers;
  * the number must then be listed in the process's status (NSpid). Returns 0 or -EPERM. Never waits
- * for a file system. After the call the caller must check that the process still lives, because
+ * for a file system. After the call the caller must check that the process still exists, because
  * only then does the pid identify it. Any thread.
  */
 int client_mem_check(int fd, pid_t pid) __attribute__((warn_unused_result));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Closes descriptors sent by other processes, and the connections on which they arrived. close()
- * may take as long as the other process wants: it may flush a file system that the process serves
+ * may take as long as the other process chooses: it may flush a file system that the process serves
  * (FUSE), or wait for a lingering TCP socket, also one in an unread packet. A few threads per user
  * therefore do it.
  */

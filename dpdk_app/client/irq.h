@@ -64,7 +64,7 @@ struct irq_batch {
 
 /*
  * Returns 0, or -errno: weftd cannot run. If the kernel has no asynchronous I/O left or does not
- * support it, the log says so and how to fix it.
+ * support it, the log reports that and names the remedy.
  */
 int irq_init(struct irq_batch *batch) __attribute__((warn_unused_result));
 void irq_close(struct irq_batch *batch);

@@ -19,7 +19,7 @@ void change_init(struct app *app, int argc, char **argv);
 
 /*
  * HW_CMD_CHANGE of a tool that is connected to nic. *kept is the text of its last command, which
- * the caller frees at the end of the connection. owner: it may change what it asks for. Returns a
+ * the caller frees at the end of the connection. owner: it may change what it names. Returns a
  * status; 0: resp is filled.
  */
 int change_run(struct nic *nic, char **kept, bool owner, const struct hw_cmd *cmd,

@@ -4,7 +4,8 @@
  *
  * A NIC is removed in two steps. At once its name goes, and its processes get the fatal event that
  * the end of weftd gives; a moment later, when no connection is left and its firmware holds no
- * frame of the wire, its slot is emptied. The tool that asked may be connected to that NIC.
+ * frame of the wire, its slot is emptied. The tool that sent the request may be connected to that
+ * NIC.
  *
  * Calls nic_slot.c, client.c, control.c and the firmware by msg_call().
  */

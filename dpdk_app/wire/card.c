@@ -3,8 +3,8 @@
  * A card: see card.h.
  *
  * A card that goes, or is to be reset, is left in steps: the control thread sets CARD_STOPS, the
- * owner's core ceases to use it and says so, then the control thread closes it. vfio keeps a card
- * that is unplugged until its program has closed it, and reports that by DPDK's device events.
+ * owner's core ceases to use it and reports that, then the control thread closes it. vfio keeps a
+ * card that is unplugged until its program has closed it, and reports that by DPDK's device events.
  *
  * Calls rte_ethdev and rte_dev. DPDK programmer's guide, "Poll Mode Driver", "Interrupt mode".
  */
@@ -71,7 +71,7 @@ struct card {
 	_Atomic(uint32_t) wish;  /* enum card_wish: of DPDK's threads to the control thread */
 	bool filters;            /* control: groups are filtered by the card */
 	bool vfio;               /* bound to vfio-pci, which gives programs its interrupts */
-	bool interrupts;         /* its driver says that it can wake the core */
+	bool interrupts;         /* its driver reports that it can wake the core */
 	uint64_t look_ns;        /* control: when it is due */
 	pthread_mutex_t admin;   /* calls of the driver besides bursts; cores only try it */
 
@@ -354,7 +354,7 @@ static void card_remove(struct card *card)
 		  wire->nic->conf->device);
 }
 
-/* The driver wants to begin anew: the same queues, filters and link as at the start. */
+/* The driver needs a reset: the same queues, filters and link as at the start. */
 static void card_reset(struct card *card)
 {
 	struct wire *wire = card->wire;
@@ -618,7 +618,7 @@ bool card_monitor(struct wire *wire, uint16_t number, uint64_t until_ticks)
 	       !rte_power_monitor(&next, until_ticks);
 }
 
-/* Counters are many, and a process may ask often: the device is read once per CARD_STATS_NS. */
+/* Counters are many and may be requested often: the device is read once per CARD_STATS_NS. */
 static void card_read_stats(struct card *card)
 {
 	uint64_t now_ns = card->wire->nic->shard[0].core->now_ns;

@@ -28,7 +28,7 @@ int faults_set(struct nic *nic, const struct hw_fault *fault, bool running)
 /* Fetches up to n frames of the wire through the faults. On the shard's core, if it has any. */
 uint32_t faults_rx(struct shard *shard, struct rte_mbuf **frames, uint32_t n);
 
-/* Returns true for a frame that faults_rx() has damaged, whatever the wire says of it. */
+/* Returns true for a frame that faults_rx() has damaged, whatever the wire reports of it. */
 bool faults_damaged(const struct rte_mbuf *m);
 
 /* Returns the time at which a frame becomes due; UINT64_MAX: never. On the shard's core. */

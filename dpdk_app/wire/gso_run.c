@@ -110,7 +110,7 @@ static bool gso_alike(const struct gso_seg *a, const struct gso_seg *b)
 	       (!a->tcp || gso_alike_tcp(a, b));
 }
 
-/* Returns true if no frame of a run may follow this one, by what it says of itself. */
+/* Returns true if no frame of a run may follow this one, by its own headers. */
 static bool gso_ends_run(const struct gso_seg *seg, uint32_t each)
 {
 	/* The kernel sets PSH only on the last segment, and only the last may be shorter. */

@@ -5,9 +5,9 @@
  *
  * A flow begins with single frames, and returns to them for a while after each retransmission: a
  * receiver may accept no frames beyond the MTU (another AF_XDP program, a packet socket), or lose
- * long bursts. RD says which datagrams it repeats; a flow of it returns when they are half of those
- * in runs, so that a time-out of a crowded machine changes nothing. Datagrams of other kinds go
- * singly, since their sender does not learn of a loss.
+ * long bursts. RD marks the datagrams that it repeats; a flow of it returns when they are half of
+ * those in runs, so that a time-out of a crowded machine changes nothing. Datagrams of other kinds
+ * go singly, since their sender does not learn of a loss.
  *
  * Runs on the owner's core.
  */
@@ -70,7 +70,7 @@ bool gso_may_go_on(struct rte_mbuf *const *frames, uint32_t n, bool full);
  * Builds the frame for a run of n >= GSO_LEAST. Writes headers to hdr (GSO_HDR_MAX bytes) and
  * returns their length; payload[i] is the payload of frame i. *each: payload bytes per segment. The
  * length in a UDP header is that of one datagram, as in those that the kernel makes of the frame:
- * a receiver that gets it whole learns from it where to cut (gso_cut.h).
+ * a receiver that gets it whole finds in it where to cut (gso_cut.h).
  */
 uint32_t gso_join(struct rte_mbuf *const *frames, uint32_t n, uint8_t *hdr, struct iovec *payload,
 		  uint16_t *each);

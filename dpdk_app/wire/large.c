@@ -2,7 +2,7 @@
 /*
  * Large frames on an interface that AF_PACKET taps; see large.h.
  *
- * A stub says that a frame waits, and nothing else: the frame's own headers are read first
+ * A stub only reports that a frame waits: the frame's own headers are read first
  * (MSG_PEEK), so that a forged stub costs a system call and no frame. The socket is bound after the
  * driver's and thus gets a frame before the driver; if it was given less room, or the order is
  * another one, the stub is remembered for a while.
@@ -47,7 +47,7 @@ struct large {
 	struct large_stats stats;
 };
 
-/* Headers of a frame that waits, and what the kernel says of it. */
+/* Headers of a frame that waits, and its description by the kernel. */
 struct large_head {
 	struct virtio_net_hdr vnet;
 	uint8_t hdr[LARGE_HDR_MAX];

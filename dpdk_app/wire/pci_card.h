@@ -43,7 +43,7 @@ struct pci_card {
  */
 bool pci_card_address(const char *text, char address[PCI_CARD_ADDRESS_CHARS]);
 
-/* Reads what sysfs says of a card; sys is PCI_CARD_SYS. Returns 0, -ENOENT or -ENODEV. */
+/* Reads the attributes of a card in sysfs; sys is PCI_CARD_SYS. Returns 0, -ENOENT or -ENODEV. */
 int pci_card_read(const char *sys, const char *address, struct pci_card *card)
     __attribute__((warn_unused_result));
 
@@ -53,7 +53,7 @@ int pci_card_read(const char *sys, const char *address, struct pci_card *card)
  */
 bool pci_card_usable(const struct pci_card *card, char advice[PCI_CARD_ADVICE_CHARS]);
 
-/* Returns true if DMA of the card takes physical addresses, which DPDK knows of hugepages only. */
+/* Returns true if DMA of the card takes physical addresses, which DPDK has of hugepages only. */
 bool pci_card_physical(const struct pci_card *card);
 
 /*

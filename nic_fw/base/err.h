@@ -5,7 +5,7 @@
 #ifndef WEFT_FW_ERR_H
 #define WEFT_FW_ERR_H
 
-/* Errno values, as Linux on every architecture that weft knows has them (freestanding). */
+/* Errno values, as Linux has them on every architecture of weft (freestanding). */
 enum {
 	FW_EPERM = 1,
 	FW_ENOENT = 2,

@@ -2,7 +2,8 @@
 /*
  * The recent minimum of a value. Of round trips it is the time of the path without queues.
  *
- * RD and TCP use it to tell the delay of a queue from that of a path. Swift (docs/references.md).
+ * RD and TCP use it to distinguish the delay of a queue from that of a path. Swift
+ * (docs/references.md).
  */
 #ifndef WEFT_FW_FLOOR_H
 #define WEFT_FW_FLOOR_H

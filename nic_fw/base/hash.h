@@ -16,7 +16,7 @@
 
 #include "nic_fw/base/walk.h"
 
-/* Mixes three numbers; whoever chooses them also chooses the result. */
+/* Mixes three numbers, without a secret: a choice of numbers is a choice of the result. */
 static inline uint32_t fw_hash(uint32_t a, uint32_t b, uint32_t c)
 {
 	uint64_t h = (uint64_t)a * 0x9e3779b97f4a7c15u;

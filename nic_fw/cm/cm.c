@@ -186,8 +186,8 @@ void cm_orphan(struct fw_nic *nic, struct cm_ep *ep)
 
 /*
  * Gives up the oldest endpoint that is needed only to answer late messages. Without one, the oldest
- * that still waits for its peer to acknowledge the end: no share has it, and its peer learns of the
- * end when it asks.
+ * that still waits for its peer to acknowledge the end: no share has it, and its peer is
+ * notified of the end when it sends again.
  */
 static bool cm_reclaim(struct fw_nic *nic)
 {

@@ -252,8 +252,8 @@ bool goal_comm_leave(struct fw_nic *nic, struct goal_comm *comm);
 /* Schedules the end of a destroyed communicator that no rank needs any more. */
 void goal_comm_try_end(struct fw_nic *nic, struct goal_comm *comm);
 /*
- * Ends an empty communicator: gracefully (its process asked), or at once (its process is gone). The
- * timer does the rest when units run out.
+ * Ends an empty communicator: gracefully (its process requested it), or at once (its process is
+ * gone). The timer does the rest when units run out.
  */
 void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once);
 /* Detach: frees everything of the client. False: units ran out. */
@@ -406,7 +406,7 @@ void goal_run_init_lists(struct goal_run *run);
 struct goal_run *goal_run_find(struct fw_nic *nic, const struct goal_comm *comm, uint32_t instance);
 /* Stops the run: it takes no part in anything any more, but keeps all that it holds. */
 void goal_run_stop(struct fw_nic *nic, struct goal_run *run);
-/* Its process has ended: notifies the ranks that it talks to. False: units ran out. */
+/* Its process has ended: notifies the ranks of its messages. False: units ran out. */
 bool goal_run_left(struct fw_nic *nic, struct goal_run *run);
 /* Ends a run without notifying any rank: its process is gone, or has been notified. */
 void goal_run_drop(struct fw_nic *nic, struct goal_run *run);
@@ -424,7 +424,7 @@ void goal_run_add_local(struct fw_nic *nic, struct goal_run *run, uint32_t op);
 
 struct goal_send;
 
-/* Starts a run's trace as its record says. */
+/* Starts a run's trace if its record requests one. */
 void goal_trace_begin(struct goal_run *run, const struct hw_goal_run *line);
 /* No point is recorded from now on. */
 void goal_trace_end(struct goal_run *run);

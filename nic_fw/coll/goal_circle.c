@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Detects cycles over several ranks. A rank whose pool is full asks the ranks that it waits for
- * whether they can proceed; each of them asks the ranks that it waits for in turn.
+ * Detects cycles over several ranks. A rank whose pool is full queries the ranks that it waits for
+ * whether they can proceed; each reply names the ranks that its sender waits for.
  *
  * Calls mgrp_tx.c. Questions bypass the streams, because the streams are stalled. Every rank gets
  * the question twice. Ranks that give the same answer twice stood still when the first round ended,

@@ -95,7 +95,7 @@ struct goal_op_verdict {
 	bool uses_work;
 };
 
-/* Checks a program: true if it can do no harm. verdict->why says why not. */
+/* Checks a program: true if it can do no harm. verdict->why has the reason otherwise. */
 bool goal_op_verify(struct goal_op_check *check, const struct goal_op_prog *prog,
 		    struct goal_op_verdict *verdict);
 /* Runs a verified program on one block, and returns its result. */

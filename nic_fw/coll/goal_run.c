@@ -307,7 +307,7 @@ static enum hw_goal_status bind_buffers(struct fw_nic *nic, struct goal_run *run
 	return HW_GOAL_OK;
 }
 
-/* On failure *status says why. */
+/* On failure *status has the reason. */
 static struct goal_run *new_run(struct fw_nic *nic, struct goal_schedule *schedule,
 				const struct hw_goal_run *line, enum hw_goal_status *status)
 {

@@ -150,7 +150,7 @@ static bool is_behind(const struct goal_link *link)
 	return link && fw_list_linked(&link->blocked_node);
 }
 
-/* Only that rank can help. True: it cannot be asked, and may help. */
+/* Only that rank can help. True: it cannot be queried, and may help. */
 static bool may_help(struct goal_comm *comm, uint32_t rank)
 {
 	if (comm->num_ranks > GOAL_CIRCLE_RANKS)
@@ -225,7 +225,7 @@ static bool head_may_go(struct fw_nic *nic, struct goal_comm *comm, uint32_t ins
 
 /*
  * True: messages of this rank on a stream may be in flight. A stream that the peer holds has met a
- * full pool; only the peer knows whether that ends.
+ * full pool; only the peer can determine whether that ends.
  */
 static bool stream_may_move(struct goal_comm *comm, const struct goal_link *link)
 {

@@ -129,7 +129,7 @@ struct mgrp_note {
 	/* TELL; bits are ranks. */
 	uint32_t changes;
 	uint64_t ranks; /* ranks that it waits for */
-	uint64_t held;  /* ranks at which its messages find no room, as far as it knows */
+	uint64_t held;  /* ranks that have reported no room for its messages */
 	uint64_t stops; /* ranks whose messages find no room here */
 };
 

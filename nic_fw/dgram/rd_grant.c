@@ -26,7 +26,7 @@ enum {
 	GRANT_TURN = 8,                        /* credits at most in one turn, of small packets */
 	GRANT_STOCK = 256,                     /* credits of all idle sessions together */
 	GRANT_STOCK_PKTS = RD_CREDIT_IDLE + 2, /* and of one of them */
-	GRANT_ALONE_PKTS = 16, /* for a peer that begins to ask alone; each packet adds one */
+	GRANT_ALONE_PKTS = 16, /* for a peer that becomes backlogged alone; each packet adds one */
 	GRANT_SAMPLE = 4,      /* one of so many packets of a peer that is alone is measured */
 	GRANT_REMINDERS = 2,   /* before unused credits are taken back */
 	GRANT_HDR_BYTES = 126, /* length of a packet on the line, without its DDP segment */
@@ -304,7 +304,7 @@ static void take_used(struct rd_session *s, uint8_t ahead, bool first)
 		s->rx_taken = s->rx_used - RD_CREDIT_MAX;
 }
 
-/* Takes the credits of the latest header, whatever the earlier ones said. */
+/* Takes the credits of the latest header, whatever the earlier ones contained. */
 static void take_credits(struct fw_nic *nic, struct rd_session *s, const struct wire_rd *rd)
 {
 	uint32_t timestamp = be32_get(rd->timestamp);

@@ -79,7 +79,7 @@ static void mark_refused(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 	fw_trace(nic, TRACE_RD_REFUSE, 0, psn, 0);
 }
 
-/* The ACK carries the receiver's RNR timer; an error asks for none. */
+/* The ACK carries the receiver's RNR timer; an error has none. */
 static void rd_rx_refuse(struct fw_nic *nic, struct rd_session *s, uint32_t psn,
 			 const struct fw_qp *qp)
 {

@@ -198,7 +198,7 @@ static void send_first_hello(struct fw_nic *nic, struct rd_session *s)
  * A HELLO alone has opened the session, and it may be an echo of the past. The peer may still be in
  * its old session with us, where a packet of the new one could pass for an old one with the same
  * PSN. A probe is therefore sent first, and no data before the peer has used our epoch. A peer that
- * knows nothing of the session answers with a reset.
+ * has no record of the session answers with a reset.
  */
 void rd_session_ask(struct fw_nic *nic, struct rd_session *s)
 {

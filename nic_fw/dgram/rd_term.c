@@ -93,7 +93,7 @@ void rd_term_response_lost(struct fw_nic *nic, const struct fw_wqe *response)
 	uint8_t shard = (uint8_t)(response->dst_qpn >> 16 & (WIRE_DGRAM_SHARDS - 1));
 	const struct rd_session *session = rd_session_find(nic, response->dst_ip, shard);
 
-	/* It is sent anew when its owner learns of its end. */
+	/* It is sent anew when its owner is notified of its end. */
 	if (response->kind == FW_WQE_TAG_REPLY)
 		return;
 	/* The end of the session has notified the peer already. */

@@ -155,7 +155,7 @@ static bool is_given_up(const struct fw_nic *nic, const struct rd_session *s)
 
 /*
  * Everything sent is acknowledged, and responses, or the rest of a message, are awaited. Probes
- * check that the peer is alive and still knows the session. If it does not know it, it answers with
+ * check that the peer is alive and still has the session. If it does not have it, it answers with
  * a reset. If it is gone, the session is given up, so that nothing is held for ever.
  */
 static void rd_timer_await(struct fw_nic *nic, struct rd_session *s)

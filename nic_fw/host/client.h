@@ -43,7 +43,7 @@ struct fw_bar {
 	uint8_t *base;
 	uint64_t bytes;
 	uint64_t high;    /* everything from here on was never given out */
-	uint64_t charged; /* highest value of it, as the port knows */
+	uint64_t charged; /* highest value of it that was reported to the port */
 	uint32_t num_free;
 	uint32_t num_record_pages;
 	uint32_t record_free; /* first of the record pages with room, FW_NONE */

@@ -32,7 +32,7 @@ void cmd_slot_init_client(struct fw_nic *nic, uint32_t client)
 
 /*
  * A copy to unmapped memory that was given up may still run after the QP has left its working
- * states, or has gone. weftd knows when it is over, and holds the answer until then.
+ * states, or has gone. weftd detects its end, and holds the answer until then.
  */
 static bool waits_for_copies(const struct fw_client *client, const struct hw_cmd *cmd)
 {

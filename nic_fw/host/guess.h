@@ -6,7 +6,7 @@
  * one ends a connection, but a queue pair with many peers continues. There a peer with too many
  * failed tries is refused all access for a while, right or wrong, so that the answers do not reveal
  * a hit. Tries are counted for each pair of peer and queue pair: neither another peer of that queue
- * pair, nor another queue pair that the same NIC talks to, is affected.
+ * pair, nor another queue pair that the same NIC serves, is affected.
  */
 #ifndef WEFT_FW_GUESS_H
 #define WEFT_FW_GUESS_H

@@ -3,9 +3,9 @@
  * Records of atomics whose memory is slow. See slow_atomic.h.
  *
  * A flow has one request in its turn, so the next request of a flow ends the record of the one
- * before it, which its sender has given up, as it has one that it did not ask for during a minute.
+ * before it, which its sender has given up, as it has one that it did not request for a minute.
  * A process has few records: a station takes one while it holds less than twice as many as are
- * free, so that one that asks for no result leaves some to others. Calls mem.c, slice.c. RFC 7306
+ * free, so that one that requests no result leaves some to others. Calls mem.c, slice.c. RFC 7306
  * section 5.
  */
 #include "nic_fw/fw_nic.h"

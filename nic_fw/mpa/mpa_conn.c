@@ -376,7 +376,7 @@ void mpa_rx_first(struct fw_nic *nic, struct mpa_conn *conn)
 
 /*
  * RFC 5044 7.1.2 requires the active end to speak first. Programs of client and server do so.
- * Programs whose server speaks first (ucmatose) work with ends that do not enforce the rule. This
+ * Programs whose server sends first (ucmatose) work with ends that do not enforce the rule. This
  * end may therefore begin when the active end has had the reply for long and is still silent.
  */
 void mpa_conn_heard(struct fw_nic *nic, struct mpa_conn *conn)

@@ -214,7 +214,8 @@ static bool got_request(struct fw_nic *nic, struct mpa_conn *conn)
 	int err = mpa_frame_read(conn->setup->rx, false, &frame);
 
 	/*
-	 * A peer that knows only revision 1 closes; it is then asked with revision 1 (RFC 6581 6).
+	 * A peer that supports only revision 1 closes; the next request has revision 1 (RFC 6581
+	 * 6).
 	 */
 	if (err == FW_EOPNOTSUPP ||
 	    (frame.revision == WIRE_MPA_REVISION_2 && conn->options & HW_MPA_REVISION_1))

@@ -8,7 +8,7 @@
  * at which its report is due, and one function (run_due()) sends all due reports.
  *
  * Each instance (shard) of a NIC reports its own groups; the last instance that leaves a group
- * reports that. Where a querier speaks version 2 or 1, this host does so, too. RFC 3376 5 (hosts),
+ * reports that. Where a querier uses version 2 or 1, this host does so, too. RFC 3376 5 (hosts),
  * 7.2 (older versions), RFC 2236, RFC 1112 appendix I.
  */
 #include "nic_fw/fw_nic.h"
@@ -413,7 +413,7 @@ static bool has_router_alert(const struct wire_ip *ip)
 	return false;
 }
 
-/* A query of an older version: this host speaks it as long as such a querier may be there. */
+/* A query of an older version: this host uses it as long as such a querier may be there. */
 static void note_older(struct fw_nic *nic, uint64_t *until_ns, uint64_t response_ns)
 {
 	struct igmp *igmp = &nic->net.igmp;

@@ -3,8 +3,8 @@
  * Neighbours: the Ethernet address of the next hop, by ARP.
  *
  * neigh_resolved() reports the outcome of a request to its waiters. Every shard has a table; only
- * shard 0 answers requests. ARP proves nothing, so an address is believed only as the answer to a
- * request of this NIC. A request for us, or a packet that wants an answer, makes us request its
+ * shard 0 answers requests. ARP proves nothing, so an address is accepted only as the answer to a
+ * request of this NIC. A request for us, or a packet that needs an answer, makes us request its
  * sender's address. An announcement that differs from the known address makes us verify the known
  * one first. Requests for strangers are few at a time; they replace one another, never our own. RFC
  * 826, RFC 1122 2.3.2, RFC 5227; docs/security.md "RD sessions".
@@ -391,7 +391,7 @@ static void conflict(struct fw_nic *nic, struct neigh *neigh)
 	neigh->tries = 0;
 	neigh->doubted = true;
 	/*
-	 * The first request goes at once: the answer that was believed may have been damaged on its
+	 * The first request goes at once: the answer that was accepted may have been damaged on its
 	 * way, and until then packets of the true station do not count. A station that moves
 	 * announces it once: the next request is delayed, not dropped.
 	 */

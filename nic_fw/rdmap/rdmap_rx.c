@@ -36,7 +36,7 @@ struct fw_qp *rdmap_rx_qp(struct fw_nic *nic, const struct rdmap_seg *pkt)
 
 /*
  * True if an RC packet belongs to this QP's connection. Requests carry the sender's tag, responses
- * the tag of the request that they answer. A QP thus answers reads before it knows its own tag (in
+ * the tag of the request that they answer. A QP thus answers reads before it has its own tag (in
  * RTR). A NIC refuses the packet if the connected QP does not exist, or belongs to another
  * connection.
  */

@@ -4,7 +4,7 @@
  *
  * Calls esp_rx(), esp_rx_syn() and stream_up. Ports of a shard are its streams' and the master
  * port, where streams are opened. Unreachable answers are sent for packets of streams only, never
- * for another unreachable, and are believed only when they quote the incarnation of the stream.
+ * for another unreachable, and are accepted only when they quote the incarnation of the stream.
  * ESPGOAL 3; docs/wire-esp.md.
  */
 #include "nic_fw/stream/esp_stream.h"

@@ -80,7 +80,7 @@ struct esp_ops {
 	 * Writes packet number i of the transfer into a frame that has EDP and ESP headers: header
 	 * bytes by eth_tx_hdr(), payload as pieces, at most max bytes together. Called again for
 	 * each retransmission, with the same result. Returns the bytes, or a negative errno: the
-	 * memory is gone, and the stream carries the packet empty; -FW_EAGAIN: it asks the peer
+	 * memory is gone, and the stream carries the packet empty; -FW_EAGAIN: it queries the peer
 	 * first whether it has the packet (esp_may_have()).
 	 */
 	int (*fill)(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i, uint32_t max,

@@ -525,8 +525,8 @@ static uint64_t tail_due_ns(const struct esp_stream *s, uint32_t seq)
 
 /*
  * A small packet is repeated. A large one may only be queued in the network, where a copy would add
- * to the load. So the peer is asked instead, and it requests again all that it lacks of the packets
- * sent before the question.
+ * to the load. So the NIC queries the peer instead, which requests again all that it lacks of the
+ * packets sent before the question.
  */
 static void tail_repeat(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
 {

@@ -56,7 +56,7 @@ struct esp_slot {
 	uint32_t index;        /* packet of the transfer */
 	uint8_t flags;         /* WIRE_ESP_TXS, TXF, TXR, FIN */
 	uint8_t tries;         /* times sent */
-	uint8_t asks;          /* times that the peer was asked whether it has it */
+	uint8_t asks;          /* queries whether the peer has it */
 	bool acked;
 	bool large;       /* more than ESP_SMALL_BYTES */
 	uint64_t sent_ns; /* last time */
@@ -86,7 +86,7 @@ struct esp_stream {
 	uint64_t probe_ns;    /* the last probe */
 	uint64_t silence_ns;  /* least silence after which a peer is lost */
 	uint64_t open_ns;     /* how long a SYN is repeated */
-	uint64_t end_ns;      /* it has ended by then, whatever the peer says; 0: no such time */
+	uint64_t end_ns;      /* it has ended by then, whatever the peer reports; 0: no such time */
 	uint32_t watchers;
 	uint32_t hash_next; /* index + 1 */
 
@@ -97,7 +97,7 @@ struct esp_stream {
 	uint32_t txs_seq;    /* the last TXS */
 	bool tx_idle;        /* the last packet was TXF: the next one is TXS */
 	bool txs_unacked;
-	uint64_t asked_ns; /* last time that the peer was asked for the timer's packet */
+	uint64_t asked_ns; /* time of the last query for the timer's packet */
 	bool fin_queued;   /* FIN follows the queue */
 	bool fin_sent;
 	bool peer_fin;                         /* its FIN was taken while ours was on its way */
@@ -165,7 +165,7 @@ void esp_finish(struct fw_nic *nic, struct esp_stream *s);
 /* Sends a packet without number: ACK, RRQ, RST, SYN. False: no room in the port. */
 bool esp_tx_bare(struct fw_nic *nic, struct esp_stream *s, uint8_t flags, uint32_t rrq_count);
 /*
- * The same, after all data: a receiver of it that lacks an earlier packet knows that one is lost.
+ * The same, after all data: a receiver of it that lacks an earlier packet detects that one is lost.
  */
 bool esp_tx_behind(struct fw_nic *nic, struct esp_stream *s, uint8_t flags);
 /* The peer has acknowledged up to ack, and holds the packets whose bits are set. */
@@ -185,7 +185,7 @@ void esp_rx(struct fw_nic *nic, struct esp_stream *s, const struct wire_esp *esp
 /* Delivers held packets that are in order. */
 void esp_rx_deliver(struct fw_nic *nic, struct esp_stream *s);
 void esp_rx_drop(struct fw_nic *nic, struct esp_stream *s);
-/* On the timer: asks the peer how far it has sent, and requests holes. */
+/* On the timer: queries the last number that the peer has sent, and requests holes. */
 void esp_rx_request(struct fw_nic *nic, struct esp_stream *s);
 uint32_t esp_rx_window(const struct esp_stream *s);
 

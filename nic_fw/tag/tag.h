@@ -110,7 +110,7 @@ struct tag_posted {
 	struct tag_peer *peer;
 	struct fw_list peer_node; /* tag_peer.announced, tag_ep.given_back */
 	uint64_t since_ns;
-	struct tag_send *canceling; /* the peer was asked to give it back; NULL */
+	struct tag_send *canceling; /* the peer was requested to give it back; NULL */
 	bool canceled;              /* MULTI: its cancellation is reported with its last message */
 };
 
@@ -327,7 +327,7 @@ enum tag_rtr_cancel {
 };
 enum tag_rtr_cancel tag_rtr_cancel(struct fw_nic *nic, struct tag_ep *ep,
 				   struct tag_posted *posted);
-/* The peer that was asked is gone. */
+/* The peer that got a request is gone. */
 void tag_rtr_cancel_over(struct fw_nic *nic, struct tag_ep *ep, uint32_t handle);
 enum rdmap_result tag_rtr_put(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			      const struct wire_tag *env);
@@ -337,7 +337,7 @@ void tag_rtr_nack(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *
 enum rdmap_result tag_rtr_write(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 				bool in_order, struct rdmap_error *error);
 void tag_rtr_control_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status status);
-/* A peer announces a receive, or wants it back. */
+/* A peer announces a receive, or withdraws it. */
 enum rdmap_result tag_rtr_rx(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 			     const struct wire_tag *env);
 enum tag_rtr_use {

@@ -330,7 +330,8 @@ void tag_arrival_drop(struct fw_nic *nic, struct tag_arrival *a, enum hw_status 
 
 /*
  * The rest of the message will not come: its session has ended, its sender has cancelled it, or the
- * endpoint ends. The sender knows, or gets a Terminate.
+ * endpoint ends. The sender needs no notice, or gets a
+ * Terminate.
  */
 void tag_arrival_abort(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status)
 {

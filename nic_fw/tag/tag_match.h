@@ -39,7 +39,7 @@ struct tag_key {
 	bool msg; /* untagged: the tag is not compared */
 };
 
-/* The messages that a receive or a peek asks for. */
+/* The messages that a receive or a peek accepts. */
 struct tag_want {
 	struct tag_key key; /* the source counts unless any_src */
 	uint64_t ignore;    /* bits of the tag that are not compared */
@@ -189,9 +189,9 @@ struct tag_msg *tag_match_first_msg(struct tag_match *m);
 
 /* ---- tag_class.c */
 
-/* True if a message of this key is one that want asks for. */
+/* True if want accepts a message of this key. */
 bool tag_want_takes(const struct tag_want *want, const struct tag_key *key);
-/* True if a message exists that both ask for. */
+/* True if a message exists that both accept. */
 bool tag_wants_overlap(const struct tag_want *a, const struct tag_want *b);
 
 /* Gives a class the shape of want. It has no nodes. */

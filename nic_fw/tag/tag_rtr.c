@@ -181,7 +181,7 @@ enum rdmap_result tag_rtr_put(struct fw_nic *nic, struct fw_qp *qp, const struct
 
 	if (!posted) {
 		FW_COUNT(nic, tag_stale);
-		/* A sender that reports a failure knows of it. */
+		/* A sender that reports a failure needs no notice of it. */
 		return env->status ? RDMAP_OK : RDMAP_ERROR;
 	}
 	a = tag_arrival_new(nic, qp->tag);
@@ -328,7 +328,7 @@ void tag_rtr_control_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw
 		(void)tag_rdv_send_reply(nic, nic->host.null_qp, &like);
 		return;
 	}
-	/* The peer that was asked is gone, and will not use the receive. */
+	/* The peer that got the request is gone, and will not use the receive. */
 	if (status == HW_STATUS_SUCCESS || wqe->tag_kind != WIRE_TAG_RTR || !ep)
 		return;
 	posted = find(nic, ep, wqe->dst_ip, wqe->dst_qpn, wqe->tag_handle);

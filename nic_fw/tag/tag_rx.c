@@ -168,7 +168,7 @@ static enum rdmap_result place_eager(struct fw_nic *nic, struct fw_qp *qp, struc
 	a = msg->tag;
 	booked = a->share;
 	pkt->recv_serial = msg->serial;
-	/* All segments tell of the same message. */
+	/* All segments describe the same message. */
 	if (pkt->msg_bytes - ENVELOPE != a->bytes || bytes > a->bytes || offset > a->bytes - bytes)
 		return tag_rx_malformed(nic, error);
 	if (env && !a->enveloped)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tagged sends: their envelope, and open sends, which end when the peer says so.
+ * Tagged sends: their envelope, and open sends, which end when the peer reports it.
  *
  * A short message goes with its envelope and completes when it is acknowledged. A long one is an
  * RTS: the peer reads it when it has matched it (tag_source.c) and returns DONE. So does a
@@ -152,7 +152,7 @@ bool tag_send_fetched(struct fw_nic *nic, struct fw_wqe *wqe)
 	case TAG_RTR_NONE:
 		break;
 	case TAG_RTR_PUT:
-		/* Its acknowledgement says that it was matched. */
+		/* Its acknowledgement reports that it was matched. */
 		if (send)
 			tag_send_free(nic, send);
 		return true;

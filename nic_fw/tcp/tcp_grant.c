@@ -6,7 +6,7 @@
  * even one segment of each may be more than the queue holds, and a sender whose whole flight is
  * lost waits for a timeout. The receiver knows all its connections, so while several peers have
  * more to send, each window opens by a segment in turn, and what all of them may send is one window
- * of the receiver's, which keeps the last queue short (line_window.c). A segment without PSH says
+ * of the receiver's, which keeps the last queue short (line_window.c). A segment without PSH shows
  * that its sender has more.
  *
  * A window that was announced is never withdrawn (RFC 9293 3.8.6): the right edge only waits. A
@@ -153,7 +153,7 @@ static bool counts_acks(const struct tcp_flow *flow)
 	return !(flow->flags & TCP_F_SACK) && flow->num_blocks;
 }
 
-/* Returns the window that the peer knows of and has not used. */
+/* Returns the window that was announced and that the peer has not used. */
 static uint32_t known_bytes(const struct tcp_flow *flow)
 {
 	uint32_t at = used_up_to(flow);
@@ -161,7 +161,7 @@ static uint32_t known_bytes(const struct tcp_flow *flow)
 	return seq_lt(at, flow->rcv_adv) ? flow->rcv_adv - at : 0;
 }
 
-/* Announces the right edge at once if the peer is about to reach the one that it knows. */
+/* Announces the right edge at once if the peer is about to reach the one announced last. */
 static void tell_in_time(struct fw_nic *nic, struct tcp_flow *flow, uint32_t share)
 {
 	uint32_t known = known_bytes(flow);

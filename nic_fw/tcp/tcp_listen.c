@@ -234,7 +234,7 @@ static struct tcp_syn read_syn(struct fw_nic *nic, const struct tcp_in *in)
 	};
 
 	/*
-	 * The neighbour table decides the destination of answers, once it knows; data waits until
+	 * The neighbour table decides the destination of answers, once it has it; data waits until
 	 * then.
 	 */
 	neigh_answer(nic, syn.peer_ip, in->info->eth->src, syn.mac);
@@ -298,7 +298,7 @@ static bool cookie_ok(struct fw_nic *nic, const struct tcp_in *in, struct tcp_sy
 		return false;
 	*syn = read_syn(nic, in);
 	syn->irs = in->seq - 1;
-	/* The cookie does not tell what was announced. */
+	/* The cookie does not contain the announced window. */
 	syn->window = UINT16_MAX;
 	if (tcp_listen_cookie(nic, syn, period, mss_index) != iss &&
 	    (!period || tcp_listen_cookie(nic, syn, period - 1, mss_index) != iss))
