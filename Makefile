@@ -1043,6 +1043,18 @@ lint:	## include rules, formatting, cppcheck, shellcheck, commit subjects
 	@tools/deps.sh lint
 	@tools/lint.sh
 
+# gcc's analyzer, by folder; the parts of host_driver whose headers this machine has.
+ANALYZE_lib := $(SRC_weftutil)
+ANALYZE_nic_fw := $(SRC_nicfw)
+ANALYZE_host_driver = $(SRC_weft) $(SRC_goal) $(if $(HAVE_VERBS),$(SRC_verbs) $(SRC_preload)) \
+	$(if $(HAVE_RDMACM),$(SRC_rdmacm) $(SRC_sockets)) $(if $(HAVE_FABRIC),$(SRC_fabric))
+ANALYZE_dpdk_app := $(if $(HAVE_DPDK),$(SRC_weftd) dpdk_app/main.c)
+analyze: $(B)/gen/fw_layout.h $(if $(HAVE_DPDK),$(SKELS))	## gcc's -fanalyzer over lib, nic_fw, host_driver and dpdk_app (10 min); D=nic_fw one of them
+	@rc=0; $(foreach f,$(or $D,lib nic_fw host_driver dpdk_app),tools/analyze.sh \
+		'$(CC) $(COMMON) $(CFLAGS_$f) $(if $(filter nic_fw,$f),-include $(B)/gen/fw_layout.h) -O1 $(ARCH)' \
+		$(ANALYZE_$f) || rc=1;) exit $$rc
+.PHONY: analyze
+
 abi: $(STAND_INS)	## list the symbols of libibverbs and librdmacm: implemented or refusing
 	$(Q)tools/verbs_symbols.sh table $(SYSTEM_LIBS)/libibverbs.so.1 $(OBJ_ibverbs)
 	$(Q)$(if $(filter %/librdmacm.so.1,$(STAND_INS)),tools/verbs_symbols.sh table $(SYSTEM_LIBS)/librdmacm.so.1 $(OBJ_rdmacm))
