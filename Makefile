@@ -704,7 +704,7 @@ _test-long: all $(call products,san) $(INT_BINS)
 test-ops:	## what operators run beside weft: Debian's Prometheus, upgrades, packages, containers (25 min); T=name runs those whose path contains it
 	@tools/deps.sh test mpi ops deb
 	@+$(MAKE) _test-ops
-OPS_SCRIPTS := $(filter-out tests/ops/root.sh tests/ops/users.sh,$(sort $(wildcard tests/ops/*.sh)))
+OPS_SCRIPTS := $(filter-out tests/ops/root.sh tests/ops/users.sh tests/ops/upgrades.sh,$(sort $(wildcard tests/ops/*.sh)))
 _test-ops: all $(call products,san) $(INT_BINS)
 	@JOBS=1 tests/run.sh $(if $(T),$(foreach s,$(OPS_SCRIPTS),$(if $(findstring $T,$s),$s)),$(OPS_SCRIPTS))
 .PHONY: test-ops _test-ops
