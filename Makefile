@@ -709,6 +709,12 @@ _test-ops: all $(call products,san) $(INT_BINS)
 	@JOBS=1 tests/run.sh $(if $(T),$(foreach s,$(OPS_SCRIPTS),$(if $(findstring $T,$s),$s)),$(OPS_SCRIPTS))
 .PHONY: test-ops _test-ops
 
+# Preloaded in front of libweft.so by tests/ops/upgrade_programs.sh.
+$(B)/int/gaps.so: tests/ops/gaps.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(HOST) -O2 -g $(ARCH) $(WARN) -I. -shared -fPIC -o $@ $< -ldl
+
 test-int:	## the integration tests alone; T=name runs those whose path contains it
 	@tools/deps.sh test
 	@+$(MAKE) _test-int
@@ -1017,7 +1023,7 @@ _congestion-table: $(B)/bin/weft-sim
 	@tools/plot/congestion.py --draw docs
 
 # The programs of tests/mpi, once per MPI library. MPICH's MPI_STATUSES_IGNORE looks to the compiler like an array of one.
-MPI_PROGS := p2p types coll graph reduce rma threads
+MPI_PROGS := p2p types coll graph reduce rma threads steady
 MPI_LIBRARIES := $(foreach l,openmpi mpich,$(if $(shell command -v mpicc.$l),$l))
 MPI_BINS := $(foreach l,$(MPI_LIBRARIES),$(MPI_PROGS:%=$(B)/mpi/$l/%))
 define mpi_program
