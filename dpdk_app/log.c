@@ -3,7 +3,7 @@
  * Messages to the operator. Each is written with one write(), so lines of several threads do not
  * mix. They go to standard error, which a file may replace (--log).
  *
- * Calls only libc.
+ * Calls own_file.c and libc.
  */
 #include "dpdk_app/log.h"
 
@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "dpdk_app/own_file.h"
 
 enum {
 	LOG_MODE = 0640,
@@ -184,47 +186,18 @@ void log_limited(struct log_limit *limit, uint64_t now_ns, const char *format, .
 	va_end(args);
 }
 
-/*
- * Opens the file and makes it standard error. Its name may be in a folder that others can write: so
- * no link is followed, and neither a file of another user is used nor one with a second name.
- */
+/* Opens the file and makes it standard error. */
 static int log_take(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-		      LOG_MODE);
-	struct stat st;
+	int fd = own_file_open(path, O_APPEND, LOG_MODE);
 	int err = 0;
 
 	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st))
-		err = -errno;
-	else if (!S_ISREG(st.st_mode))
-		err = -EINVAL; /* a write could wait for its reader */
-	else if (st.st_nlink > 1)
-		err = -EMLINK;
-	else if (st.st_uid && st.st_uid != geteuid())
-		err = -EPERM;
-	else if (dup2(fd, STDERR_FILENO) < 0)
+		return fd;
+	if (dup2(fd, STDERR_FILENO) < 0)
 		err = -errno;
 	close(fd);
 	return err;
-}
-
-static const char *log_reason(int err)
-{
-	switch (err) {
-	case -EINVAL:
-		return "is not a regular file";
-	case -ELOOP:
-		return "is a symbolic link";
-	case -EMLINK:
-		return "has other names as well";
-	case -EPERM:
-		return "belongs to another user";
-	default:
-		return strerror(-err);
-	}
 }
 
 int log_open(const char *path)
@@ -233,7 +206,7 @@ int log_open(const char *path)
 
 	if (err) {
 		log_error("--log %s: %s; name a file in a directory that weftd may write to", path,
-			  log_reason(err));
+			  own_file_reason(err));
 		return err;
 	}
 	log_path = path;
@@ -251,6 +224,6 @@ bool log_reopen(void)
 	err = log_take(log_path);
 	if (err)
 		log_error("%s cannot be reopened: %s; weftd continues with the open file", log_path,
-			  log_reason(err));
+			  own_file_reason(err));
 	return true;
 }

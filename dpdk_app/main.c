@@ -21,6 +21,7 @@
 #include "dpdk_app/app.h"
 #include "dpdk_app/check.h"
 #include "dpdk_app/client/client.h"
+#include "dpdk_app/control/capture_conf.h"
 #include "dpdk_app/control/change.h"
 #include "dpdk_app/control/control.h"
 #include "dpdk_app/eal.h"
@@ -198,6 +199,7 @@ static int serve(struct app *app)
 		err = start_cores(app);
 	running = !err;
 	if (!err) {
+		capture_conf_begin(app);
 		say_ready(app);
 		err = control_run(app);
 		notify_send("STOPPING=1");

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dpdk_app/args/args_capture.h"
 #include "dpdk_app/args/args_coalesce.h"
 #include "dpdk_app/args/args_cores.h"
 #include "dpdk_app/args/args_fault.h"
@@ -125,6 +126,11 @@ static bool apply_rate(struct cli *cli, const char *text)
 static bool apply_fault(struct cli *cli, const char *text)
 {
 	return conf_fault_add(conf_of(cli), text, cli->error);
+}
+
+static bool apply_capture(struct cli *cli, const char *text)
+{
+	return conf_capture_add(conf_of(cli), text, cli->error);
 }
 
 static bool apply_cores(struct cli *cli, const char *text)
@@ -477,6 +483,11 @@ static const struct cli_option args_options[] = {
 	 "starting or slows it down, each with what to do, and end: 0, 1 if it would not start, "
 	 "2 if the configuration is wrong"},
     {.name = "json", .kind = CLI_FLAG, ARGS_FIELD(json), .help = "--check: findings as JSON"},
+    {.name = "capture",
+     .value = "WORDS",
+     .apply = apply_capture,
+     .help = "NIC FILE [BYTES]: write the frames of a NIC into a pcapng file, until it has BYTES "
+	     "(100M), as \"weft0 /var/log/weft/weft0.pcapng 1G\"; may be repeated"},
     {.name = "log",
      .value = "FILE",
      .apply = apply_log,
@@ -579,7 +590,8 @@ static bool finish(struct cli *cli)
 			    "two NICs have the same address: give each --port a different --ip");
 		}
 	}
-	return coalesce_check(conf, cli->error) && conf_fault_check(conf, cli->error);
+	return coalesce_check(conf, cli->error) && conf_fault_check(conf, cli->error) &&
+	       conf_capture_check(conf, cli->error);
 }
 
 static void defaults(struct conf *conf)

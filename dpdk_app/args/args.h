@@ -26,7 +26,8 @@ enum {
 	CONF_MAX_ESP_BURST = 63, /* limit of the firmware */
 	CONF_MAX_COALESCE = 64,
 	CONF_MAX_FAULTS = 64,
-	CONF_USER_CHARS = 33, /* limit of login(1) */
+	CONF_NIC_CHARS = CONF_NAME_CHARS + 3, /* a NIC's name: a number of at most three digits */
+	CONF_USER_CHARS = 33,                 /* limit of login(1) */
 };
 
 enum conf_wire {
@@ -65,6 +66,13 @@ struct conf_nic {
 	uint16_t vlan;         /* of a card; 0: none */
 };
 
+/* A file that a NIC's frames are captured into. */
+struct conf_capture {
+	char nic[CONF_NIC_CHARS];
+	char file[CONF_DEVICE_CHARS];
+	uint64_t limit_bytes; /* of the file */
+};
+
 enum conf_share {
 	CONF_SHARE_AUTO, /* determined at run time */
 	CONF_SHARE_YES,  /* clients run on our cores: yield at once */
@@ -92,6 +100,8 @@ struct conf {
 	/* Faults of NICs; later entries replace earlier ones. */
 	struct fault_line faults[CONF_MAX_FAULTS];
 	uint32_t num_faults;
+	struct conf_capture captures[CONF_MAX_NICS]; /* one of a NIC; in force: those that began */
+	uint32_t num_captures;
 	bool switch_crc; /* compute and check CRC32Cs also where frames stay in memory */
 	struct conf_core core[CONF_MAX_CORES]; /* one per thread; at least one has role io */
 	uint32_t num_cores;                    /* 0: automatic */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Capture: one byte ring per shard, written by its core and read by the capture's thread, which
- * converts frames to pcapng and writes the pipe. Frames of several shards are merged by time.
+ * converts frames to pcapng and writes the pipe or the file. Frames of several shards are merged by
+ * time. A file ends with a whole block, also when the disk is full.
  *
- * Calls pcapng.c.
+ * Calls pcapng.c, own_file.c.
  */
 #include "dpdk_app/control/capture.h"
 
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,12 +24,14 @@
 #include "dpdk_app/csum.h"
 #include "dpdk_app/lcore.h"
 #include "dpdk_app/log.h"
+#include "dpdk_app/own_file.h"
 #include "lib/clock.h"
 #include "lib/pcapng.h"
 
 enum {
 	CAPTURE_WAIT_MS = 2, /* interval between checks of the rings */
 	CAPTURE_FRAME_MAX = 16384,
+	CAPTURE_FILE_MODE = 0600, /* frames contain data of all processes */
 };
 
 /* Precedes each frame in the ring; records are multiples of 8 bytes. */
@@ -52,11 +56,13 @@ struct capture {
 	struct nic *nic;
 	struct capture_ring ring[CONF_MAX_SHARDS];
 	int64_t realtime_offset_ns; /* offset from the cores' clock to real time */
-	int pipe_fd;
+	int out_fd;                 /* the pipe or the file */
+	uint64_t limit_bytes;       /* of the file; 0: a pipe */
 	pthread_t thread;
 	_Atomic(bool) stop;
 	_Atomic(bool) finished;
 	/* thread: */
+	uint64_t written; /* bytes of whole blocks */
 	uint8_t frame[CAPTURE_FRAME_MAX];
 	uint8_t block[CAPTURE_FRAME_MAX + PCAPNG_PACKET_OVERHEAD + 4];
 };
@@ -158,14 +164,14 @@ bool capture_finished(const struct capture *capture)
 }
 
 /*
- * Writes all bytes, waiting for the reader. Returns false if the reader is gone, or does not read
- * at the end.
+ * Writes all bytes, waiting for the reader of a pipe. Returns false if the reader is gone, or does
+ * not read at the end, or after an error of the file, which errno has.
  */
-static bool capture_write(struct capture *capture, const uint8_t *data, uint32_t bytes)
+static bool write_all(struct capture *capture, const uint8_t *data, uint32_t bytes)
 {
 	while (bytes) {
-		struct pollfd wait = {.fd = capture->pipe_fd, .events = POLLOUT};
-		ssize_t n = write(capture->pipe_fd, data, bytes);
+		struct pollfd wait = {.fd = capture->out_fd, .events = POLLOUT};
+		ssize_t n = write(capture->out_fd, data, bytes);
 
 		if (n > 0) {
 			data += n;
@@ -178,6 +184,28 @@ static bool capture_write(struct capture *capture, const uint8_t *data, uint32_t
 			return false;
 		}
 	}
+	return true;
+}
+
+/* Writes whole blocks. Returns false if the capture ends before them. */
+static bool capture_write(struct capture *capture, const uint8_t *data, uint32_t bytes)
+{
+	const char *name = capture->nic->name;
+
+	if (capture->limit_bytes && capture->written + bytes > capture->limit_bytes) {
+		log_info("%s: the capture has its %llu bytes and ends", name,
+			 (unsigned long long)capture->limit_bytes);
+		return false;
+	}
+	if (!write_all(capture, data, bytes)) {
+		if (!capture->limit_bytes)
+			return false;
+		log_error("%s: the capture ends: %s", name, strerror(errno));
+		if (ftruncate(capture->out_fd, (off_t)capture->written))
+			log_error("%s: the last frame of the capture is cut off", name);
+		return false;
+	}
+	capture->written += bytes;
 	return true;
 }
 
@@ -230,7 +258,7 @@ static void *capture_main(void *arg)
 	bool open = capture_write(capture, capture->block, bytes);
 
 	while (open && !atomic_load(&capture->stop)) {
-		struct pollfd gone = {.fd = capture->pipe_fd};
+		struct pollfd gone = {.fd = capture->out_fd};
 
 		open = capture_drain(capture);
 		/* A pipe reports to its writer with POLLERR that the reader is gone. */
@@ -239,7 +267,7 @@ static void *capture_main(void *arg)
 	}
 	if (open)
 		capture_drain(capture);
-	close(capture->pipe_fd);
+	close(capture->out_fd);
 	atomic_store(&capture->finished, true);
 	app_wake_control(capture->nic->app);
 	return NULL;
@@ -275,36 +303,71 @@ static struct capture *capture_new(struct nic *nic)
 	return capture;
 }
 
+/* Takes out_fd over, also after an error. */
+static int begin(struct nic *nic, int out_fd, uint64_t limit_bytes)
+{
+	struct capture *capture = capture_new(nic);
+	int err;
+
+	if (!capture) {
+		close(out_fd);
+		return -ENOMEM;
+	}
+	capture->out_fd = out_fd;
+	capture->limit_bytes = limit_bytes;
+	err = pthread_create(&capture->thread, NULL, capture_main, capture);
+	if (err) {
+		close(out_fd);
+		capture_free(capture);
+		return -err;
+	}
+	atomic_store(&nic->capture, capture);
+	return 0;
+}
+
 int capture_start(struct nic *nic, int *read_fd)
 {
-	struct capture *capture;
 	int fds[2];
 	int err;
 
 	if (atomic_load(&nic->capture))
 		return -EBUSY;
-	capture = capture_new(nic);
-	if (!capture)
-		return -ENOMEM;
-	if (pipe2(fds, O_CLOEXEC)) {
-		err = -errno;
-		capture_free(capture);
-		return err;
-	}
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
 	/* Each end has its own flags: the reader's end blocks, as readers expect. */
 	fcntl(fds[1], F_SETFL, O_NONBLOCK);
 	fcntl(fds[1], F_SETPIPE_SZ, 1 << 20);
-	capture->pipe_fd = fds[1];
-	err = pthread_create(&capture->thread, NULL, capture_main, capture);
-	if (err) {
+	err = begin(nic, fds[1], 0);
+	if (err)
 		close(fds[0]);
-		close(fds[1]);
-		capture_free(capture);
-		return -err;
+	else
+		*read_fd = fds[0];
+	return err;
+}
+
+int capture_to_file(struct nic *nic, const char *path, uint64_t limit_bytes)
+{
+	int fd;
+
+	if (atomic_load(&nic->capture))
+		return -EBUSY;
+	fd = own_file_open(path, 0, CAPTURE_FILE_MODE);
+	if (fd < 0)
+		return fd;
+	if (fchmod(fd, CAPTURE_FILE_MODE) || ftruncate(fd, 0)) {
+		int err = -errno;
+
+		close(fd);
+		return err;
 	}
-	atomic_store(&nic->capture, capture);
-	*read_fd = fds[0];
-	return 0;
+	return begin(nic, fd, limit_bytes);
+}
+
+bool capture_has_file(const struct nic *nic)
+{
+	const struct capture *capture = atomic_load(&nic->capture);
+
+	return capture && capture->limit_bytes;
 }
 
 void capture_stop(struct nic *nic)

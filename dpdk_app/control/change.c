@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/args/args_fault.h"
+#include "dpdk_app/control/capture_conf.h"
 #include "dpdk_app/control/change_apply.h"
 #include "dpdk_app/control/plug.h"
 #include "dpdk_app/control/renew.h"
@@ -39,6 +40,7 @@ void change_init(struct app *app, int argc, char **argv)
 void change_forget(const struct nic *nic)
 {
 	conf_fault_return(&change_app->conf, &change_requested, nic->index);
+	capture_conf_forget(nic);
 }
 
 bool change_has_file(void)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The difference between two configurations, applied: faults, interrupt moderation, shares, the
- * level of the log, addresses and MTUs. See change_apply.h.
+ * level of the log, addresses and MTUs, captures. See change_apply.h.
  *
- * Control thread. Calls faults.c, user.c, log.c, renew.c, and the firmware by msg_call().
+ * Control thread. Calls faults.c, user.c, log.c, renew.c, capture_conf.c, and the firmware by
+ * msg_call().
  */
 #include "dpdk_app/control/change_apply.h"
 
@@ -16,6 +17,7 @@
 #include "dpdk_app/args/args_quota.h"
 #include "dpdk_app/client/msg.h"
 #include "dpdk_app/client/user.h"
+#include "dpdk_app/control/capture_conf.h"
 #include "dpdk_app/control/renew.h"
 #include "dpdk_app/wire/faults.h"
 #include "lib/fault.h"
@@ -175,7 +177,7 @@ int change_apply(struct app *app, const struct conf *conf, struct change_report 
 {
 	static int (*const apply[])(struct app * app, const struct conf *conf,
 				    struct change_report *report) = {
-	    apply_level, apply_faults, apply_coalesce, apply_quota, renew_apply,
+	    apply_level, apply_faults, apply_coalesce, apply_quota, renew_apply, capture_conf_apply,
 	};
 	int err = 0;
 

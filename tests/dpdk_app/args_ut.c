@@ -13,6 +13,7 @@
 #include "dpdk_app/args/args.h"
 #include "dpdk_app/args/args_coalesce.h"
 #include "dpdk_app/args/args_cores.h"
+#include "dpdk_app/args/args_capture.h"
 #include "dpdk_app/args/args_fault.h"
 #include "dpdk_app/args/args_value.h"
 #include "shared_defs/hw_cm.h"
@@ -495,7 +496,45 @@ static void faults_of_a_nic_that_goes(void)
 	CU_ASSERT_EQUAL(conf.num_faults, 1);
 }
 
-UT_MAIN("dpdk_app/args", UT(four_nics), UT(cards), UT(every_option), UT(ways_of_a_netdev),
-	UT(ports), UT(wrong_lines), UT(wrong_ports), UT(config_files), UT(wrong_config_files),
-	UT(config_naming_itself), UT(roles), UT(coalesce), UT(too_much_coalesce), UT(values),
-	UT(faults_of_a_nic_that_goes))
+/* A later line of a NIC replaces an earlier one; what is no line is refused. */
+static void captures(void)
+{
+	static const char *const wrong[] = {
+	    "capture = weft0",
+	    "capture = weft0 x.pcapng",
+	    "capture = weft3 /tmp/x",
+	    "capture = weft0 /tmp/x 63K",
+	    "capture = weft0 /tmp/x -1",
+	    "capture = weft0 /tmp/x 1T",
+	    "capture = weft0 /tmp/x 1MB",
+	    "capture = weft0 /tmp/x 99999999999G",
+	    "capture = weft0 /tmp/x 1M more",
+	    "capture = weft0weft0weft0weft0 /tmp/x",
+	    "capture = weft0 /tmp/x\ncapture = weft1 /tmp/x",
+	};
+	char text[256];
+
+	CU_ASSERT_EQUAL(parse_file("nics = 3\ncapture = weft1 /tmp/a\ncapture = weft0 /tmp/b 2G\n"
+				   "capture = weft1 /tmp/c 64K\n",
+				   ""),
+			ARGS_RUN);
+	CU_ASSERT_EQUAL(conf.num_captures, 2);
+	CU_ASSERT_STRING_EQUAL(conf_capture_of(&conf, 1)->file, "/tmp/c");
+	CU_ASSERT_EQUAL(conf_capture_of(&conf, 1)->limit_bytes, 64 << 10);
+	CU_ASSERT_EQUAL(conf_capture_of(&conf, 0)->limit_bytes, UINT64_C(2) << 30);
+	CU_ASSERT_PTR_NULL(conf_capture_of(&conf, 2));
+	conf_capture_remove(&conf, 1);
+	conf_capture_remove(&conf, 2);
+	CU_ASSERT_PTR_NULL(conf_capture_of(&conf, 1));
+	CU_ASSERT_EQUAL(conf.num_captures, 1);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		snprintf(text, sizeof(text), "nics = 3\n%s\n", wrong[i]);
+		CU_ASSERT_EQUAL(parse_file(text, ""), ARGS_WRONG);
+		CU_ASSERT_PTR_NOT_NULL(strstr(error, "--capture"));
+	}
+}
+
+UT_MAIN("dpdk_app/args", UT(captures), UT(four_nics), UT(cards), UT(every_option),
+	UT(ways_of_a_netdev), UT(ports), UT(wrong_lines), UT(wrong_ports), UT(config_files),
+	UT(wrong_config_files), UT(config_naming_itself), UT(roles), UT(coalesce),
+	UT(too_much_coalesce), UT(values), UT(faults_of_a_nic_that_goes))
