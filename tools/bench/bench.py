@@ -24,6 +24,7 @@ import time
 sys.dont_write_bytecode = True
 import coll  # noqa: E402
 import goal  # noqa: E402
+import grow  # noqa: E402
 import iwarp  # noqa: E402
 import ladder  # noqa: E402
 import moderation  # noqa: E402
@@ -209,14 +210,14 @@ def stages(env):
 
 GROUPS = {"rtt": rtt, "rtt_2p": rtt_2p, "rtt_veth": rtt_veth, "rate": rates, "bw": bandwidth, "loss": loss,
           "memory": memory, "create": create, "stages": stages, **ladder.GROUPS, **goal.GROUPS, **verbs.GROUPS, **mpi.GROUPS,
-          **iwarp.groups(iperf), **veth.groups(iperf), **tune.GROUPS, **moderation.GROUPS, **tag.GROUPS, **tag_mpi.GROUPS, **coll.GROUPS}
+          **iwarp.groups(iperf), **veth.groups(iperf), **tune.GROUPS, **moderation.GROUPS, **tag.GROUPS, **tag_mpi.GROUPS, **coll.GROUPS, **grow.GROUPS}
 GOALS = {"rd_send_64_rtt": "<= 0.3", "rd_send_64_rtt_2p": "<= 0.7", "rd_send_64_rtt_veth": "<= 0.8",
          "ud_send_64_rate": ">= 8", "rd_send_64_rate": ">= 5", "rd_write_1m_bw": ">= 1.5", "rd_read_1m_bw": ">= 1.2",
          "rd_write_1m_bw_memcpy": ">= 0.4", "rd_goodput_loss_1pct": ">= 0.8", "idle_peer_bytes": "<= 1",
          "create_1000_qps_ms": "value <= 15", "destroy_1000_qps_ms": "value <= 15",
          "create_1000_qps_busy_ms": "value <= 15", "destroy_1000_qps_busy_ms": "value <= 15",
          "idle_qp_bytes": "<= 1", "idle_conn_bytes": "<= 1", **goal.GOALS, **verbs.GOALS, **mpi.GOALS, **iwarp.GOALS, **veth.GOALS, **tune.GOALS, **moderation.GOALS, **tag.GOALS,
-         **tag_mpi.GOALS, **coll.GOALS}
+         **tag_mpi.GOALS, **coll.GOALS, **grow.GOALS}
 
 
 def verdict(row):

@@ -37,6 +37,7 @@ enum bench_mode {
 	BENCH_SRQ,
 	BENCH_MPI3,
 	BENCH_TAG,
+	BENCH_GROW,
 	BENCH_MODES
 };
 
@@ -99,7 +100,8 @@ struct opts {
 	uint32_t peers;     /* mem, srq */
 	uint32_t recvs;     /* srq: receives of each queue pair */
 	uint32_t list;      /* tag: receives, or messages, in the longest list */
-	const char *part;   /* reg, mpi3, tag; NULL: all */
+	uint32_t pace;      /* bw, rate: messages a second at most; 0: no limit */
+	const char *part;   /* reg, mpi3, tag, grow; NULL: all */
 	uint32_t peer_ip;   /* mem: the first peer's address; ladder: our own; host byte order */
 	const char *netdev; /* ladder: interface to send frames on */
 };
@@ -140,6 +142,7 @@ int reg_run(struct opts *o);
 int srq_run(struct opts *o);
 int mpi3_run(struct opts *o);
 int tag_run(struct opts *o);
+int grow_run(struct opts *o);
 
 struct flow;
 /* A stream between the ends of a pair that one thread drives; for stages. 0 or -1. */

@@ -57,6 +57,8 @@ static int run_mode(struct opts *o)
 		return mpi3_run(o);
 	case BENCH_TAG:
 		return tag_run(o);
+	case BENCH_GROW:
+		return grow_run(o);
 	case BENCH_MODES:
 		break;
 	}

@@ -140,15 +140,17 @@ static const struct cli_option rows[] = {
      .of = "mem ladder",
      .help = "mem: address of the first peer; ladder: our own address, in the NIC's subnet (one "
 	     "above the NIC's)"},
-    TEXT("part", "NAME", part, "reg mpi3 tag", "all", "only this part"),
+    NUMBER("pace", "N", pace, 1, 1000000000, "bw rate", "no limit",
+	   "at most N messages a second, at even distances where the sender keeps up"),
+    TEXT("part", "NAME", part, "reg mpi3 tag grow", "all", "only this part"),
     NUMBER("recvs", "N", recvs, 1, 1024, NULL, "32",
 	   "srq: receives of each queue pair without a shared queue"),
     NUMBER("list", "N", list, 10, 50000, "tag", "10000",
 	   "tag: receives, or messages, in the longest list of match"),
     NUMBER("pid", "PID", pid, 1, INT_MAX, "mem", NULL, "the weftd to measure"),
-    NUMBER("qps", "N", qps, 1, 1u << 20, "mem create", NULL,
+    NUMBER("qps", "N", qps, 1, 1u << 20, "mem create grow", NULL,
 	   "make N queue pairs, ready to send; --qp rc-tcp: N connections from --device to "
-	   "--device2, both of that weftd"),
+	   "--device2, both of that weftd; grow: no number beyond N"),
     NUMBER("peers", "N", peers, 1, 1u << 16, "mem srq", "srq 64",
 	   "srq: how many; mem: exchange one message with each of N peers, from --peer-ip upwards"),
 };
@@ -190,6 +192,9 @@ static const struct cli_command modes[] = {
      "messages with tags, matched by the NIC: latency, bandwidth and rate, latency behind long "
      "lists, overlap with computation, usage of announcements, small messages from memory "
      "that is not registered (parts lat, bw, rate, match, overlap, adapt, freq)"},
+    {"grow", NULL,
+     "rate of RD Sends of 64 bytes by the number of queue pairs, of peers (NICs of one weftd), of "
+     "processes, and of regions of memory (parts qps, peers, procs, memory)"},
 };
 
 static const struct cli_program program = {
@@ -204,7 +209,7 @@ static const struct cli_program program = {
 	     "weft-bench ladder --netdev IF [--device NIC] [--json]\n"
 	     "weft-bench mem --pid PID --qps N | --peers N --peer-ip A.B.C.D\n"
 	     "weft-bench create --qps N\n"
-	     "weft-bench reg|mpi3|tag [--part NAME] [--device NIC] [--device2 NIC] [--json]\n"
+	     "weft-bench reg|mpi3|tag|grow [--part NAME] [--device NIC] [--device2 NIC] [--json]\n"
 	     "weft-bench srq [--peers N] [--recvs N] [--device NIC] [--device2 NIC] [--json]",
     .about =
 	"Measures weft NICs and checks every byte. The two ends find each other over TCP "
@@ -256,7 +261,8 @@ static bool is_atomic(enum bench_op op)
 /* The modes of several processes, which use crew.c. */
 static bool is_crew(enum bench_mode mode)
 {
-	return mode == BENCH_REG || mode == BENCH_SRQ || mode == BENCH_MPI3 || mode == BENCH_TAG;
+	return mode == BENCH_REG || mode == BENCH_SRQ || mode == BENCH_MPI3 || mode == BENCH_TAG ||
+	       mode == BENCH_GROW;
 }
 
 static void set_crew_defaults(struct opts *o)
@@ -307,7 +313,11 @@ static bool is_part(const struct opts *o)
 					   "overlap", "progress", "sci",   NULL};
 	static const char *const tag[] = {"lat",   "bw",   "rate", "match", "overlap",
 					  "adapt", "freq", "ring", NULL};
-	const char *const *name = o->mode == BENCH_REG ? reg : o->mode == BENCH_TAG ? tag : mpi3;
+	static const char *const grow[] = {"qps", "procs", "memory", NULL};
+	const char *const *name = o->mode == BENCH_REG    ? reg
+				  : o->mode == BENCH_TAG  ? tag
+				  : o->mode == BENCH_GROW ? grow
+							  : mpi3;
 
 	while (*name && strcmp(*name, o->part))
 		name++;
@@ -402,7 +412,7 @@ static int take_mode(struct opts *o, struct cli *cli)
 	if (!word)
 		return usage(
 		    "a mode is missing: lat, bw, rate, loop, file, counter, mem, create, stages, "
-		    "ladder, reg, srq, mpi3 or tag");
+		    "ladder, reg, srq, mpi3, tag or grow");
 	o->loop = !strcmp(word, "loop");
 	if (o->loop && cli->num_words < 2)
 		return usage("loop needs lat, bw or rate");
@@ -412,7 +422,7 @@ static int take_mode(struct opts *o, struct cli *cli)
 	if (mode < 0 || (o->loop && mode > BENCH_RATE))
 		return usage(o->loop ? "loop has lat, bw and rate, not '%s'"
 				     : "modes are lat, bw, rate, loop, file, counter, mem, create, "
-				       "stages, ladder, reg, srq, mpi3 and tag, not '%s'",
+				       "stages, ladder, reg, srq, mpi3, tag and grow, not '%s'",
 			     word);
 	o->mode = (enum bench_mode)mode;
 	if (cli->num_words > words)

@@ -12,6 +12,8 @@ enum {
 	STREAM_COMPLAINTS = 5,
 	STREAM_AWAY = 64, /* windows from a message to another that may overwrite it */
 	STREAM_LOOKS = 4,
+	STREAM_SECOND_NS = 1000000000,
+	STREAM_LATE_NS = 20000,  /* --pace: a sender that was away for longer has lost its turns */
 	STREAM_CLOCK_TURNS = 32, /* turns of the sender between reads of the clock */
 };
 
@@ -43,6 +45,21 @@ static int send_one(struct stream_tx *tx)
 	return ep_queue(tx->ep, tx->seq++, (uint32_t)bytes);
 }
 
+/* The sender's pace allows one more message. One that was late does not hurry the others. */
+static bool is_due(struct stream_tx *tx)
+{
+	uint64_t gap_ns, now_ns;
+
+	if (!tx->ep->o->pace)
+		return true;
+	gap_ns = STREAM_SECOND_NS / tx->ep->o->pace;
+	now_ns = clock_now_ns();
+	if (now_ns < tx->due_ns)
+		return false;
+	tx->due_ns = (now_ns - tx->due_ns < STREAM_LATE_NS ? tx->due_ns : now_ns) + gap_ns;
+	return true;
+}
+
 int stream_send(struct stream_tx *tx)
 {
 	struct ep *ep = tx->ep;
@@ -54,7 +71,7 @@ int stream_send(struct stream_tx *tx)
 	    clock_now_ns() >= tx->end_ns)
 		tx->total = tx->seq;
 	while (sent < EP_BATCH && tx->seq < tx->total && tx->seq - tx->credit < window &&
-	       tx->seq - ep->done < window) {
+	       tx->seq - ep->done < window && is_due(tx)) {
 		if (send_one(tx))
 			return -1;
 		sent++;

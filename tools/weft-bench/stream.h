@@ -18,6 +18,7 @@ struct stream_tx {
 	struct ep *ep;
 	uint64_t total;   /* messages; lowered to seq when the time is over */
 	uint64_t end_ns;  /* 0: none */
+	uint64_t due_ns;  /* --pace: time of the next message; 0: at once */
 	uint64_t seq;     /* number of the next message */
 	uint64_t credit;  /* progress of the receiver */
 	uint32_t resumes; /* times since the last credit that lost messages were written off */

@@ -14,7 +14,7 @@ static const char *const mode_names[BENCH_MODES] = {
     [BENCH_FILE] = "file",     [BENCH_COUNTER] = "counter", [BENCH_MEM] = "mem",
     [BENCH_CREATE] = "create", [BENCH_STAGES] = "stages",   [BENCH_LADDER] = "ladder",
     [BENCH_REG] = "reg",       [BENCH_SRQ] = "srq",         [BENCH_MPI3] = "mpi3",
-    [BENCH_TAG] = "tag",
+    [BENCH_TAG] = "tag",       [BENCH_GROW] = "grow",
 };
 
 static const char *const op_names[BENCH_OPS] = {
