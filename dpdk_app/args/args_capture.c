@@ -40,7 +40,7 @@ static bool take_bytes(const char *text, uint64_t *bytes)
 			return false;
 		bits = (uint32_t)(unit - units + 1) * CAPTURE_UNIT_BITS;
 	}
-	if (*bytes > INT64_MAX >> bits)
+	if (*bytes > (uint64_t)INT64_MAX >> bits)
 		return false;
 	*bytes <<= bits;
 	return *bytes >= CAPTURE_LEAST_BYTES;

@@ -109,8 +109,7 @@ config "capture = weft1 $one"
 reload 0 "weft1: capture into $one"
 ctl nic remove weft1 >/dev/null
 [ "$(frames "$one")" -ge 0 ] || die 'the file of a NIC that went'
-ctl nic add >/dev/null
-ctl list >"$WEFT_TMP/list"
+ctl nic add ip 10.77.0.2/24 >/dev/null
 reload 0 "weft1: capture into $one"
 bench weft1 weft0 lat --size 1000 --iters 200
 weftd_stop weftd
