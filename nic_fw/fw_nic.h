@@ -65,6 +65,7 @@
 #include "nic_fw/base/slice.h"
 #include "nic_fw/host/slow_atomic.h"
 #include "nic_fw/base/stage.h"
+#include "nic_fw/base/station.h"
 #include "nic_fw/tcp/tcp_flow.h"
 #include "nic_fw/tag/tag.h"
 #include "nic_fw/base/timer.h"
@@ -112,6 +113,7 @@ struct fw_nic {
 
 	/* state of each floor */
 	struct share_nic share;
+	struct station_nic station;
 	struct net_nic net;
 	struct tcp_nic tcp;
 	struct esp_nic esp;

@@ -76,12 +76,17 @@ uint64_t fw_keyed(struct fw_nic *nic, uint64_t a, uint64_t b, uint64_t c)
 	return fw_siphash(nic->key.word, a, b, c);
 }
 
-uint32_t fw_keyed_mac(struct fw_nic *nic, const uint8_t *mac)
+uint64_t fw_mac_word(const uint8_t *mac)
 {
 	uint64_t word = 0;
 	uint32_t i;
 
 	for (i = 0; i < WIRE_MAC_BYTES; i++)
 		word = word << 8 | mac[i];
-	return (uint32_t)fw_keyed(nic, word, 0, 0);
+	return word;
+}
+
+uint32_t fw_keyed_mac(struct fw_nic *nic, const uint8_t *mac)
+{
+	return (uint32_t)fw_keyed(nic, fw_mac_word(mac), 0, 0);
 }

@@ -25,6 +25,8 @@ uint64_t fw_siphash(const uint64_t key[2], uint64_t a, uint64_t b, uint64_t c);
 uint64_t fw_keyed(struct fw_nic *nic, uint64_t a, uint64_t b, uint64_t c);
 /* Makes the key of hash tables (hash.h) of a secret. */
 void fw_hash_key_init(struct fw_hash_key *key, const uint64_t secret[2]);
+/* A station's MAC as a number, to be hashed. */
+uint64_t fw_mac_word(const uint8_t *mac);
 /* SipHash of a station's MAC. */
 uint32_t fw_keyed_mac(struct fw_nic *nic, const uint8_t *mac);
 

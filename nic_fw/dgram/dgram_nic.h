@@ -12,14 +12,11 @@
 #include "nic_fw/base/line_window.h"
 #include "nic_fw/base/list.h"
 #include "nic_fw/base/pool.h"
+#include "nic_fw/base/station.h"
 #include "nic_fw/base/timer.h"
 
 struct rd_flow;
 struct rd_session;
-
-enum {
-	RD_SHARES = 256, /* classes of stations, by MAC */
-};
 
 /* The receive line of a shard, shared among its senders: rd_grant.c. */
 struct rd_grants {
@@ -36,7 +33,7 @@ struct rd_grants {
 	struct fw_timer timer;
 };
 
-/* Sessions made by HELLOs of one class of stations: those whose MACs have the same hash. */
+/* Sessions made by HELLOs of one class of stations (station.h). */
 struct rd_share {
 	struct fw_list half_open; /* rd_session.wait_node, oldest first */
 	uint16_t num_half_open;
@@ -44,16 +41,16 @@ struct rd_share {
 };
 
 struct rd_nic {
-	struct fw_list ready;              /* sessions that may send */
-	struct fw_list acks;               /* sessions that owe an ACK */
-	uint64_t ack_prompt_ns;            /* until then ACKs wait for nothing */
-	struct rd_grants grants;           /* granted to senders */
-	struct rd_share shares[RD_SHARES]; /* by the stations whose HELLOs make sessions */
-	uint32_t num_half_open;            /* sessions of which only a HELLO was received */
-	uint32_t num_foreign;              /* sessions that no local process has used */
-	struct fw_list resolving;          /* sessions that wait for ARP */
-	struct fw_list ending;             /* rd_session.ending_node: sessions with ending flows */
-	struct fw_list stopped;            /* rd_flow.ready_node: flows that ended and were ready */
+	struct fw_list ready;             /* sessions that may send */
+	struct fw_list acks;              /* sessions that owe an ACK */
+	uint64_t ack_prompt_ns;           /* until then ACKs wait for nothing */
+	struct rd_grants grants;          /* granted to senders */
+	struct rd_share shares[STATIONS]; /* by the stations whose HELLOs make sessions */
+	uint32_t num_half_open;           /* sessions of which only a HELLO was received */
+	uint32_t num_foreign;             /* sessions that no local process has used */
+	struct fw_list resolving;         /* sessions that wait for ARP */
+	struct fw_list ending;            /* rd_session.ending_node: sessions with ending flows */
+	struct fw_list stopped;           /* rd_flow.ready_node: flows that ended and were ready */
 	struct fw_pool flows;
 	struct fw_pool tx_windows;
 	struct fw_pool rx_windows;

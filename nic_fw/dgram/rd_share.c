@@ -2,10 +2,8 @@
 /*
  * Limits of the sessions of RD that the stations of a link may make here by their HELLOs.
  *
- * One station may own many addresses, or answer for them: its sessions are charged to its MAC,
- * those of peers beyond a gateway to the gateway's. A keyed hash maps MACs to classes, so that no
- * station can choose its share. Sessions known by a HELLO alone give way first, in the class that
- * has most of them. No class fills more than half of the table, and HELLOs never fill a part of it.
+ * Sessions known by a HELLO alone give way first, in the class of stations (station.h) that has
+ * most of them. No class fills more than half of the table, and HELLOs never fill a part of it.
  * Calls rd_session.c. docs/security.md "RD sessions".
  */
 #include "nic_fw/fw_nic.h"
@@ -14,18 +12,13 @@ void rd_share_init(struct fw_nic *nic)
 {
 	uint32_t i;
 
-	for (i = 0; i < RD_SHARES; i++)
+	for (i = 0; i < STATIONS; i++)
 		fw_list_init(&nic->rd.shares[i].half_open);
-}
-
-static uint32_t rd_share_of(struct fw_nic *nic, const uint8_t *mac)
-{
-	return fw_keyed_mac(nic, mac) % RD_SHARES;
 }
 
 bool rd_share_room(struct fw_nic *nic, const uint8_t *mac)
 {
-	uint32_t share = rd_share_of(nic, mac);
+	uint32_t share = station_of(nic, mac);
 
 	if (nic->rd.num_foreign >= RD_FOREIGN_MAX ||
 	    (fw_ids_used(&nic->rd.session_ids) >= HW_MAX_PEERS / 2 &&
@@ -42,7 +35,7 @@ static void rd_share_make_room(struct fw_nic *nic)
 	struct rd_share *most = &nic->rd.shares[0];
 	uint32_t i;
 
-	for (i = 1; i < RD_SHARES; i++)
+	for (i = 1; i < STATIONS; i++)
 		if (nic->rd.shares[i].num_half_open > most->num_half_open)
 			most = &nic->rd.shares[i];
 	rd_session_release(nic, FW_CONTAINER(most->half_open.next, struct rd_session, wait_node));
@@ -54,7 +47,7 @@ void rd_share_take(struct fw_nic *nic, struct rd_session *s, const uint8_t *mac)
 
 	if (nic->rd.num_half_open == RD_HALF_OPEN)
 		rd_share_make_room(nic);
-	s->station = (uint8_t)rd_share_of(nic, mac);
+	s->station = station_of(nic, mac);
 	share = &nic->rd.shares[s->station];
 	s->foreign = true;
 	s->half_open = true;
