@@ -133,6 +133,7 @@ struct rd_tx_window {
 struct rd_held {
 	struct rdmap_seg pkt;           /* its frame and hdr are invalid */
 	uint8_t held[RDMAP_HELD_BYTES]; /* payload of read requests, atomics, terminates */
+	uint8_t station;                /* charged for it */
 };
 
 struct rd_rx_window {
@@ -263,7 +264,7 @@ struct rd_session {
 	struct fw_list wait_node; /* nic->rd.resolving in RD_RESOLVING; rd_share.half_open */
 	bool half_open;           /* made by a HELLO, without further packets */
 	bool foreign;             /* made by a HELLO, and no local process has used it */
-	uint8_t station;          /* then: the station's class, its place in nic->rd.shares */
+	uint8_t station;          /* its class: station.h */
 	struct share_owner share; /* owner of the request that made it */
 	uint64_t cookie;          /* the peer's, to return in our HELLO; 0: none */
 	uint64_t epoch_ns;        /* start of this epoch */
@@ -454,6 +455,7 @@ void rd_cancel_rx(struct fw_nic *nic, const struct rd_session *session,
 
 /* rd_rx.c */
 void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd);
+void rd_held_put(struct fw_nic *nic, struct rd_held *held);
 
 /* rd_grant.c */
 void rd_grant_init(struct fw_nic *nic);

@@ -129,11 +129,17 @@ static bool rd_rx_deliver(struct fw_nic *nic, struct rd_session *s, uint32_t psn
 	return true;
 }
 
+void rd_held_put(struct fw_nic *nic, struct rd_held *held)
+{
+	station_give(nic, held->station, STATION_RD_HELD);
+	fw_pool_put(&nic->rd.held, held);
+}
+
 static void drop_held(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 {
 	struct rd_held **slot = &s->rx->held[psn % WIRE_RD_WINDOW];
 
-	fw_pool_put(&nic->rd.held, *slot);
+	rd_held_put(nic, *slot);
 	*slot = NULL;
 	s->held_count--;
 }
@@ -183,10 +189,12 @@ static void settle_followers(struct fw_nic *nic, struct rd_session *s, uint32_t 
 	free_rx_window(nic, s);
 }
 
-/* Makes room for an early packet at its PSN; NULL: none. */
+/* Makes room for an early packet at its PSN; NULL: none for its station. */
 static struct rd_held *held_get(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 {
-	struct rd_held *held = fw_pool_get(&nic->rd.held);
+	struct rd_held *held = station_may(nic, s->station, STATION_RD_HELD, nic->rd.held.max)
+				   ? fw_pool_get(&nic->rd.held)
+				   : NULL;
 
 	if (held && !s->rx) {
 		s->rx = fw_pool_get(&nic->rd.rx_windows);
@@ -199,6 +207,8 @@ static struct rd_held *held_get(struct fw_nic *nic, struct rd_session *s, uint32
 		FW_DROP(nic, drop_rd_no_memory);
 		return NULL;
 	}
+	held->station = s->station;
+	station_take(nic, held->station, STATION_RD_HELD);
 	s->rx->held[psn % WIRE_RD_WINDOW] = held;
 	s->held_count++;
 	return held;

@@ -186,8 +186,16 @@ static uint64_t hello_delay_ns(const struct rd_session *s)
 	return ns < RD_MAX_RTO_NS ? ns : RD_MAX_RTO_NS;
 }
 
+/* A session that a HELLO made stays charged to the station that it was made by. */
+static void know_station(struct fw_nic *nic, struct rd_session *s)
+{
+	if (!s->foreign)
+		s->station = station_of(nic, s->peer_mac);
+}
+
 static void send_first_hello(struct fw_nic *nic, struct rd_session *s)
 {
+	know_station(nic, s);
 	set_state(nic, s, RD_HELLO_SENT);
 	s->hello_tries = 0;
 	rd_hello_tx(nic, s);
@@ -348,6 +356,7 @@ void rd_session_adopt(struct fw_nic *nic, struct rd_session *s, uint32_t peer_ep
 		s->tx_una = s->tx_psn;
 		s->first_psn = s->tx_psn;
 	}
+	know_station(nic, s);
 	s->peer_epoch = peer_epoch;
 	s->segment_bytes = (uint16_t)dgram_segment_bytes(mtu, true);
 	s->rx_psn = psn;
@@ -386,7 +395,7 @@ static void free_windows(struct fw_nic *nic, struct rd_session *s)
 	if (s->rx) {
 		for (i = 0; i < WIRE_RD_WINDOW; i++)
 			if (s->rx->held[i])
-				fw_pool_put(&nic->rd.held, s->rx->held[i]);
+				rd_held_put(nic, s->rx->held[i]);
 		fw_pool_put(&nic->rd.rx_windows, s->rx);
 	}
 	s->rx = NULL;
