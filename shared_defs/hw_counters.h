@@ -106,6 +106,8 @@
 	X(terminates_tx, "Terminate messages sent for datagrams")                                  \
 	X(terminates_held_back,                                                                    \
 	  "Requests without a Terminate because their peer has not taken earlier ones")            \
+	X(responses_held_back,                                                                     \
+	  "Reads and atomics refused because their station held its share of contexts")            \
 	X(terminates_rx, "Terminate messages received for datagrams")                              \
 	X(rd_cancels_tx, "Messages cancelled at the peer")                                         \
 	X(rd_cancels_rx, "Messages cancelled by the peer")                                         \

@@ -19,6 +19,7 @@ struct fw_nic;
 
 enum station_table {
 	STATION_RD_HELD, /* packets of RD before their turn */
+	STATION_RESPONSES, /* contexts of answers to its reads and atomics */
 	STATION_TABLES
 };
 

@@ -613,6 +613,7 @@ void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 		return;
 	}
 	pkt->peer = &s->recv;
+	pkt->station = s->station;
 	if (!check_epoch(nic, s, pkt, epoch))
 		return;
 	if (is_astray(nic, s, pkt, rd)) {

@@ -120,6 +120,7 @@ struct fw_wqe {
 	bool answered; /* read, atomic: the response has come; on a stream: or it has failed */
 	bool streamed; /* RC over ESP, TCP: the stream has it, or it waits for the stream */
 	bool wrote;    /* Write with immediate over TCP: segmented except for the immediate data */
+	uint8_t station;        /* charged for it: the peer's; of responses */
 	uint32_t segment_bytes; /* of a streamed message: payload of each packet */
 	uint16_t incarnation;   /* RC: the tag of its packets */
 	uint16_t sink_tag; /* read, atomic: drawn; differs from that of the context's last life */
@@ -174,6 +175,9 @@ uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget);
  * is used up.
  */
 struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind kind);
+/* The same for the response to a peer of that station (station.h), which is charged for it. */
+struct fw_wqe *wqe_alloc_response(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind kind,
+				  uint8_t station);
 void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe);
 /* Gives the context an extension, for so many SGEs. False: none is left. */
 bool wqe_extend(struct fw_nic *nic, struct fw_wqe *wqe, uint32_t num_sge);

@@ -9,10 +9,15 @@
  */
 #include "nic_fw/fw_nic.h"
 
-/* Peers cause the other kinds, and a QP's grants bound them. */
+/* Peers cause the other kinds: their stations are charged for responses (station.h). */
 static bool is_charged(const struct fw_nic *nic, const struct fw_qp *qp, uint8_t kind)
 {
 	return kind <= FW_WQE_LAST_REQUEST || (kind == FW_WQE_TAG_REPLY && qp != nic->host.null_qp);
+}
+
+static bool wqe_is_response(uint8_t kind)
+{
+	return kind == FW_WQE_READ_RESPONSE || kind == FW_WQE_ATOMIC_RESPONSE;
 }
 
 struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind kind)
@@ -50,6 +55,25 @@ struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind 
 	return wqe;
 }
 
+struct fw_wqe *wqe_alloc_response(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind kind,
+				  uint8_t station)
+{
+	uint32_t max = nic->host.wqes.max;
+	struct fw_wqe *wqe;
+
+	assert(wqe_is_response((uint8_t)kind));
+	if (!station_may(nic, station, STATION_RESPONSES, max - max / SHARE_POOL_PARTS)) {
+		FW_COUNT(nic, responses_held_back);
+		return NULL;
+	}
+	wqe = wqe_alloc(nic, qp, kind);
+	if (!wqe)
+		return NULL;
+	wqe->station = station;
+	station_take(nic, station, STATION_RESPONSES);
+	return wqe;
+}
+
 void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe)
 {
 	fw_list_del(&wqe->qp_node);
@@ -60,9 +84,10 @@ void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe)
 	if (is_charged(nic, wqe->qp, wqe->kind)) {
 		nic->host.clients[wqe->qp->client].wqes_held--;
 		nic->host.clients[wqe->qp->client].share->user->wqes--;
-	} else if ((wqe->kind == FW_WQE_READ_RESPONSE || wqe->kind == FW_WQE_ATOMIC_RESPONSE) &&
-		   !wqe->tag_handle && wqe->qp->responder_slots) {
-		wqe->qp->responder_slots--;
+	} else if (wqe_is_response(wqe->kind)) {
+		station_give(nic, wqe->station, STATION_RESPONSES);
+		if (!wqe->tag_handle && wqe->qp->responder_slots)
+			wqe->qp->responder_slots--;
 	}
 	if (__builtin_expect(wqe->kind == FW_WQE_TERMINATE, 0)) {
 		nic->rdmap.terminates--;

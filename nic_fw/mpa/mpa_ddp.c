@@ -274,7 +274,7 @@ static enum rdmap_result rx_rtr(struct fw_nic *nic, struct mpa_conn *conn,
 	eth_cursor_copy(&cursor, &req, sizeof(req));
 	if (be32_get(req.bytes))
 		return RDMAP_VOID; /* a Read like others */
-	msg = wqe_alloc(nic, qp, FW_WQE_READ_RESPONSE);
+	msg = wqe_alloc_response(nic, qp, FW_WQE_READ_RESPONSE, pkt->station);
 	if (!msg)
 		return RDMAP_DROP;
 	qp->responder_slots++;
@@ -303,12 +303,15 @@ static enum rdmap_result rx_first(struct fw_nic *nic, struct mpa_conn *conn, str
 }
 
 /* Describes a segment before any of its contents was read. */
-static struct rdmap_seg segment(const struct fw_qp *qp, const struct fw_rx_frame *frame,
+static struct rdmap_seg segment(const struct mpa_conn *conn, const struct fw_rx_frame *frame,
 				uint32_t offset, uint32_t bytes)
 {
+	const struct fw_qp *qp = conn->qp;
+
 	return (struct rdmap_seg){
 	    .frame = frame,
 	    .stream = true,
+	    .station = conn->flow ? conn->flow->station : (uint8_t)STATION_NONE,
 	    .src_ip = qp->dst_ip,
 	    .src_qpn = qp->dst_qpn,
 	    .dst_qpn = qp->qpn,
@@ -334,7 +337,7 @@ bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_fr
 	/* As with ESP: the peer must see the end of the connection, not an access error. */
 	if (!qp_is_live(nic, qp))
 		return false;
-	pkt = segment(qp, frame, offset, bytes);
+	pkt = segment(conn, frame, offset, bytes);
 	result = ddp_parse(&pkt, DDP_ANY, &error);
 	pkt.ssn = pkt.msn;
 	if (pkt.opcode == WIRE_RDMAP_READ_RESPONSE || pkt.opcode == WIRE_RDMAP_ATOMIC_RESPONSE) {
@@ -359,7 +362,7 @@ bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_fr
 void mpa_ddp_early(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
 		   uint32_t offset, uint32_t bytes)
 {
-	struct rdmap_seg pkt = segment(conn->qp, frame, offset, bytes);
+	struct rdmap_seg pkt = segment(conn, frame, offset, bytes);
 	struct rdmap_error error;
 
 	if (ddp_parse(&pkt, DDP_ANY, &error) != RDMAP_OK ||

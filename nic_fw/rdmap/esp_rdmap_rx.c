@@ -28,6 +28,7 @@ static bool esp_rdmap_rx_parse(const struct esp_rdmap_side *side, const struct f
 	*pkt = (struct rdmap_seg){
 	    .frame = frame,
 	    .stream = true,
+	    .station = esp_station(side->stream),
 	    .src_ip = qp->dst_ip,
 	    .src_qpn = qp->dst_qpn,
 	    .src_shard = (uint8_t)(qp->dst_qpn >> FW_QPN_SHARD_SHIFT & (WIRE_DGRAM_SHARDS - 1)),

@@ -25,7 +25,7 @@ static struct fw_wqe *new_response(struct fw_nic *nic, struct fw_qp *qp,
 
 	if (qp->responder_slots >= qp->attr.max_dest_rd_atomic)
 		return NULL;
-	msg = wqe_alloc(nic, qp, kind);
+	msg = wqe_alloc_response(nic, qp, kind, pkt->station);
 	if (!msg)
 		return NULL;
 	qp->responder_slots++;

@@ -44,6 +44,7 @@ struct rdmap_seg {
 	uint32_t src_ip;             /* network byte order */
 	uint8_t src_shard;
 	uint8_t flags;          /* WIRE_DGRAM_F_* */
+	uint8_t station;        /* class of the station that sent it; a stream's is its peer's */
 	struct recv_peer *peer; /* RD: peer whose session brought it; otherwise NULL */
 	bool stream;            /* arrived in order on a stream (esp_rdmap_rx.c, mpa_ddp.c) */
 	uint16_t incarnation;

@@ -171,6 +171,8 @@ bool esp_may_have(const struct esp_stream *stream, const struct esp_xfer *xfer, 
 /* Returns how long an awaited peer has been silent. */
 uint64_t esp_silent_ns(const struct fw_nic *nic, const struct esp_stream *stream);
 const uint8_t *esp_peer_mac(const struct esp_stream *stream);
+/* The class of its peer (station.h). */
+uint8_t esp_station(const struct esp_stream *stream);
 /* True if nothing is queued, and all that was sent is acknowledged. */
 bool esp_is_idle(const struct esp_stream *stream);
 /* True if the peer has no room: packets in flight wait there for the layer above. */

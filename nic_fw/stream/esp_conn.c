@@ -78,6 +78,7 @@ static struct esp_stream *new_stream(struct fw_nic *nic, const struct esp_key *k
 	memset(s, 0, sizeof(*s));
 	s->key = *key;
 	memcpy(s->peer_mac, mac, WIRE_MAC_BYTES);
+	s->station = station_of(nic, mac);
 	s->local_port = (uint16_t)(WIRE_EDP_PORT_BASE +
 				   (uint32_t)nic->config.shard * WIRE_EDP_PORT_SPAN + 1 + i);
 	s->src_inc = (uint32_t)(nic->port.random64(nic->port.ctx) >> 32) | 1;
@@ -269,6 +270,11 @@ bool esp_is_held(const struct esp_stream *s)
 const uint8_t *esp_peer_mac(const struct esp_stream *s)
 {
 	return s->peer_mac;
+}
+
+uint8_t esp_station(const struct esp_stream *s)
+{
+	return s->station;
 }
 
 void esp_close(struct fw_nic *nic, struct esp_stream *s)

@@ -74,9 +74,10 @@ struct esp_stream {
 	uint16_t local_port, remote_port;
 	uint8_t peer_mac[6];
 	uint8_t peer_shard;
-	uint8_t tries;  /* unanswered sends of the packet that the timer repeats */
-	uint8_t probes; /* since a packet was received */
-	bool watching;  /* an action of the peer is awaited: its silence counts */
+	uint8_t station; /* class of the peer: station.h */
+	uint8_t tries;   /* unanswered sends of the packet that the timer repeats */
+	uint8_t probes;  /* since a packet was received */
+	bool watching;   /* an action of the peer is awaited: its silence counts */
 	uint32_t src_inc, dst_inc;
 	uint32_t frame_bytes; /* largest Ethernet payload, the smaller one of both ends */
 	struct esp_key key;   /* its service is the layer above: esp_nic.ops */

@@ -81,7 +81,7 @@ enum rdmap_result tag_source_read(struct fw_nic *nic, struct fw_qp *qp, const st
 	/* Whole or from its beginning: a receive may be shorter. */
 	if (bytes > send->bytes)
 		return refuse(nic, error, WIRE_TERM_PROT_BASE_BOUNDS);
-	msg = wqe_alloc(nic, qp, FW_WQE_READ_RESPONSE);
+	msg = wqe_alloc_response(nic, qp, FW_WQE_READ_RESPONSE, pkt->station);
 	if (!msg)
 		return RDMAP_REFUSE;
 	/* No slot of the responder is taken: the open send itself bounds the responses. */

@@ -360,6 +360,8 @@ bool tcp_have_neigh(struct fw_nic *nic, struct tcp_flow *flow)
 	switch (neigh_lookup(nic, flow->peer_ip, mac)) {
 	case NEIGH_OK:
 		memcpy(flow->mac, mac, sizeof(mac));
+		if (!flow->neigh_ns)
+			flow->station = station_of(nic, mac);
 		flow->neigh_ns = nic->now_ns;
 		flow->neigh_change = nic->tcp.neigh_changes;
 		return true;

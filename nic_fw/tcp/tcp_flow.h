@@ -178,6 +178,7 @@ struct tcp_flow {
 	uint8_t mac[WIRE_MAC_BYTES];
 	uint8_t loss_timer;       /* tcp_loss_timer */
 	uint8_t backoff;          /* of RTO or persist timer */
+	uint8_t station;          /* class of the peer: station.h */
 	struct fw_list wait_node; /* tcp_nic.resolving, or time_wait */
 	uint32_t iss, irs;
 	uint32_t ts_offset;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One station's packets take a part of tables that all stations share, and leave the rest to
- * others: packets of RD before their turn. docs/security.md "Exhaustion by a neighbour".
+ * others: packets of RD before their turn, responses to reads. docs/security.md "Exhaustion by a
+ * neighbour".
  */
 #include "tests/pair/rd_pair.h"
 
 enum {
-	HELD = 30,  /* places, in this test */
-	SENDS = 28, /* behind one that is lost, within the first window */
+	HELD = 30,      /* places, in this test */
+	SENDS = 28,     /* behind one that is lost, within the first window */
+	CONTEXTS = 300, /* of the NIC's, in this test */
 };
 
 static struct rp rp;
@@ -69,4 +71,65 @@ static void early_packets(void)
 	rp_end(&rp);
 }
 
-UT_MAIN("pair/station", UT(early_packets))
+static enum bench_verdict drop_responses(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 1 && info->ddp && info->opcode == WIRE_RDMAP_READ_RESPONSE
+		   ? BENCH_DROP
+		   : BENCH_PASS;
+}
+
+/* A read of eight bytes by a queue pair of the peer that only its packets name. */
+static enum rdmap_result reads(uint32_t name, uint8_t station)
+{
+	const struct wire_read_request req = {.bytes = be32_put(8),
+					      .src_stag = be32_put(B->stag),
+					      .src_to = be64_put((uintptr_t)B->mem)};
+	const struct rdmap_seg pkt = {.src_ip = A->nic->config.ip,
+				      .src_qpn = (A->qp[0]->qpn & ~0xffffu) | name,
+				      .dst_qpn = B->qp[name % 2]->qpn,
+				      .station = station,
+				      .ssn = 1};
+	struct rdmap_error error;
+
+	/* The queue pair would answer only so many at a time; there may be thousands of them. */
+	B->qp[name % 2]->responder_slots = 0;
+	return rdmap_read_request(B->nic, B->qp[name % 2], &pkt, &req, &error);
+}
+
+/* Its reads leave contexts to the reads of others, and to processes here. */
+static void responses(void)
+{
+	uint32_t i, max, taken = 0, others = 0;
+	uint8_t station;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	max = B->nic->host.wqes.max;
+	B->nic->host.wqes.max = CONTEXTS;
+	station = rp_session(&rp, 1)->station;
+	rp.filter = drop_responses;
+	for (i = 0; i < 2 * CONTEXTS; i++)
+		taken += reads(1 + i, station) == RDMAP_OK;
+	CU_ASSERT_EQUAL(taken, CONTEXTS / 4 * 3 / 3 * 2);
+	for (i = 0; i < 2 * CONTEXTS; i++)
+		others += reads(10000 + i, station ^ 1) == RDMAP_OK;
+	CU_ASSERT(others > CONTEXTS / 8);
+	/* A process has a quarter in any case. */
+	for (i = 0; i < 2 * CONTEXTS; i++)
+		(void)reads(20000 + i, (uint8_t)i);
+	CU_ASSERT(B->nic->host.wqes.used <= CONTEXTS / 4 * 3);
+	CU_ASSERT_TRUE(RP_CNT(&rp, 1, responses_held_back) > 0);
+	rp_send(&rp, 1, B->qp[0], A->qp[0], 7, 0, 8);
+	rp_recv(&rp, 0, A->qp[0], 7, 0, 8);
+	rp_run(&rp, 10000000);
+	rp_expect_send(&rp, 1, 7, HW_STATUS_SUCCESS);
+	rp_expect_recv(&rp, 0, 7, HW_STATUS_SUCCESS);
+	B->nic->host.wqes.max = max;
+	rp.filter = NULL;
+	rp_run(&rp, 60000000000);
+	CU_ASSERT_EQUAL(B->nic->station.used[STATION_RESPONSES], 0);
+	rp_end(&rp);
+}
+
+UT_MAIN("pair/station", UT(early_packets), UT(responses))
