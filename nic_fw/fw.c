@@ -108,7 +108,7 @@ static void lay_out_datagrams(struct layout *l, struct fw_nic *nic)
 	nic->rd.sessions = carve(l, sizeof(*nic->rd.sessions), HW_MAX_PEERS);
 	carve_ids(l, &nic->rd.session_ids, HW_MAX_PEERS);
 	nic->rd.session_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
-	nic->rdmap.terminates_to = carve(l, sizeof(*nic->rdmap.terminates_to), HW_MAX_PEERS);
+	nic->rdmap.notices_to = carve(l, sizeof(*nic->rdmap.notices_to), HW_MAX_PEERS);
 	nic->rd.flow_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
 }
 

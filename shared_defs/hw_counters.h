@@ -132,6 +132,8 @@
 	  "Tagged sends that wait because a process or user held its share")                       \
 	X(tag_peers_share_refused,                                                                 \
 	  "Tagged peers refused because a process or user held its share")                         \
+	X(tag_notices_held_back,                                                                   \
+	  "Replies to tagged messages held back because their peer has not taken earlier ones")    \
 	X(tag_peer_held_back,                                                                      \
 	  "Tagged messages held back because their peer held its share of the pool")               \
 	X(esp_streams_opened, "ESP streams opened")                                                \

@@ -18,8 +18,9 @@
 struct fw_nic;
 
 enum station_table {
-	STATION_RD_HELD, /* packets of RD before their turn */
+	STATION_NOTICES,   /* Terminates, NACKs and DONEs that it has not acknowledged */
 	STATION_RESPONSES, /* contexts of answers to its reads and atomics */
+	STATION_RD_HELD,   /* packets of RD before their turn */
 	STATION_TABLES
 };
 

@@ -49,6 +49,7 @@ enum fw_timer_kind {
 	FW_TIMER_MPA_RETRY,
 	FW_TIMER_MPA,
 	FW_TIMER_CQ_LATE,
+	FW_TIMER_TAG_OWING,
 	FW_TIMER_KINDS
 };
 

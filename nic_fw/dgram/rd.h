@@ -48,9 +48,9 @@ enum {
 	RD_GIVE_UP_BACKOFF = 4, /* time-outs in a row after which a session may be given up */
 	/* Packets that a session may send before the next session's turn. */
 	RD_SESSION_QUANTUM = 16,
-	/* Answers and Terminates of one flow that wait; and Terminates of one session. */
+	/* Answers and Terminates of one flow that wait; and notices of one session. */
 	RD_ANSWERS = 2 * HW_MAX_RD_ATOMIC,
-	RD_TERMINATES = 1 << 14,              /* of all sessions, on request of peers */
+	RD_NOTICES = 1 << 14,                 /* of all sessions that peers may ask for */
 	RD_CANCEL_LOOKS = 2 * WIRE_RD_WINDOW, /* messages that rd_cancel_flow() looks at */
 	RD_FLOW_QUANTUM = 8,                  /* packets that a flow may send within it */
 	RD_FLOW_LOOKS = 16,                   /* flows that send nothing, likewise */

@@ -3,24 +3,9 @@
  * Terminates of RD, and of RC over it: messages of a response flow.
  *
  * A Terminate names the request that failed, and takes the place of its answer. Calls rd_flow.c,
- * rd_fail.c, rdmap_tx.c. RFC 5040 4.8; docs/terminate.md.
+ * rd_fail.c, rd_notice.c, rdmap_tx.c. RFC 5040 4.8; docs/terminate.md.
  */
 #include "nic_fw/fw_nic.h"
-
-/*
- * True if a peer may have one more Terminate for a request: a station can send requests in the
- * names of any number of queue pairs, and acknowledge nothing. Sessions share what there is for all
- * of them as processes share a pool.
- */
-static bool rd_term_may(struct fw_nic *nic, const struct rdmap_seg *pkt)
-{
-	uint8_t shard = (uint8_t)(pkt->src_qpn >> 16 & (WIRE_DGRAM_SHARDS - 1));
-	const struct rd_session *session = rd_session_find(nic, pkt->src_ip, shard);
-	uint32_t held = session ? nic->rdmap.terminates_to[session->index] : 0;
-
-	return held < RD_ANSWERS && nic->rdmap.terminates < RD_TERMINATES &&
-	       held / FW_HELD_PER_FREE < RD_TERMINATES - nic->rdmap.terminates;
-}
 
 /* Sends a Terminate that takes the place of a request, or of its answer. */
 static void rd_term_send(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
@@ -42,8 +27,7 @@ static void rd_term_send(struct fw_nic *nic, struct fw_qp *qp, const struct rdma
 		wqe_free(nic, msg);
 		return;
 	}
-	msg->term_session = (uint16_t)(msg->flow->session->index + 1);
-	nic->rdmap.terminates_to[msg->flow->session->index]++;
+	rd_notice_charge(nic, msg);
 	FW_COUNT(nic, terminates_tx);
 }
 
@@ -54,7 +38,7 @@ void rd_term_refuse(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg
 	if (rd_flow_is_terminating(nic, qp, pkt))
 		return;
 	/* Otherwise, and without a context, the peer repeats the request, and gets it then. */
-	if (rd_term_may(nic, pkt))
+	if (rd_notice_may(nic, pkt->src_ip, pkt->src_qpn))
 		rd_term_send(nic, qp, pkt, error);
 	else
 		FW_COUNT(nic, terminates_held_back);
@@ -94,7 +78,7 @@ void rd_term_response_lost(struct fw_nic *nic, const struct fw_wqe *response)
 	const struct rd_session *session = rd_session_find(nic, response->dst_ip, shard);
 
 	/* It is sent anew when its owner is notified of its end. */
-	if (response->kind == FW_WQE_TAG_REPLY)
+	if (response->kind == FW_WQE_TAG_REPLY || response->kind == FW_WQE_TAG_NOTICE)
 		return;
 	/* The end of the session has notified the peer already. */
 	if (!session || session->state != RD_OPEN)

@@ -30,12 +30,14 @@ enum fw_wqe_kind {
 	FW_WQE_TAG_READ, /* the NIC's own: reads a message that a receive has matched (tag_rdv.c) */
 	FW_WQE_TAG_WRITE, /* likewise: writes a message to a receive of its peer (tag_rtr.c) */
 	FW_WQE_TAG_SEND,  /* likewise: an envelope alone */
-	FW_WQE_LAST_REQUEST = FW_WQE_TAG_SEND,
+	FW_WQE_TAG_NACK,  /* likewise: a refusal of what the peer has announced */
+	FW_WQE_LAST_REQUEST = FW_WQE_TAG_NACK,
 	FW_WQE_READ_RESPONSE,
 	FW_WQE_ATOMIC_RESPONSE,
 	FW_WQE_TERMINATE,
-	FW_WQE_TAG_REPLY, /* the NIC's own: an envelope alone, in the class of responses */
-	FW_WQE_CANCEL,    /* of the null QP (rd_cancel.c) */
+	FW_WQE_TAG_REPLY,  /* the NIC's own: an envelope alone, in the class of responses */
+	FW_WQE_TAG_NOTICE, /* likewise: the peer's message is done with, or its RTR refused */
+	FW_WQE_CANCEL,     /* of the null QP (rd_cancel.c) */
 };
 
 enum fw_wqe_state {
@@ -106,8 +108,6 @@ struct fw_wqe {
 			uint64_t term_outlasts; /* 2^32 plus a PSN (rd_ack.c); 0: not known yet */
 			uint8_t term_layer_etype;
 			uint8_t term_code;
-			/* Its session's place in rdmap_nic.terminates_to + 1; 0: none. */
-			uint16_t term_session;
 		};
 		uint64_t original;  /* ATOMIC_RESPONSE: the value before the operation */
 		uint32_t mw_access; /* request: a bind of a window */
@@ -120,7 +120,8 @@ struct fw_wqe {
 	bool answered; /* read, atomic: the response has come; on a stream: or it has failed */
 	bool streamed; /* RC over ESP, TCP: the stream has it, or it waits for the stream */
 	bool wrote;    /* Write with immediate over TCP: segmented except for the immediate data */
-	uint8_t station;        /* charged for it: the peer's; of responses */
+	uint8_t station;        /* charged for it: the peer's; of responses and notices */
+	uint16_t notice_to;     /* place of its session in rdmap_nic.notices_to + 1; 0: no notice */
 	uint32_t segment_bytes; /* of a streamed message: payload of each packet */
 	uint16_t incarnation;   /* RC: the tag of its packets */
 	uint16_t sink_tag; /* read, atomic: drawn; differs from that of the context's last life */

@@ -9,10 +9,10 @@
  */
 #include "nic_fw/fw_nic.h"
 
-/* Peers cause the other kinds: their stations are charged for responses (station.h). */
-static bool is_charged(const struct fw_nic *nic, const struct fw_qp *qp, uint8_t kind)
+/* Peers cause the other kinds: their stations are charged for them (station.h). */
+static bool is_charged(uint8_t kind)
 {
-	return kind <= FW_WQE_LAST_REQUEST || (kind == FW_WQE_TAG_REPLY && qp != nic->host.null_qp);
+	return (kind <= FW_WQE_LAST_REQUEST && kind != FW_WQE_TAG_NACK) || kind == FW_WQE_TAG_REPLY;
 }
 
 static bool wqe_is_response(uint8_t kind)
@@ -26,7 +26,7 @@ struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind 
 	struct fw_wqe *wqe;
 	uint16_t sink_tag;
 
-	if (is_charged(nic, qp, (uint8_t)kind) &&
+	if (is_charged((uint8_t)kind) &&
 	    (!fw_pool_has_share(&nic->host.wqes, owner->wqes_held) ||
 	     !share_pool_may(&nic->host.wqes, owner->share->user->wqes))) {
 		FW_COUNT(nic, wqes_share_refused);
@@ -35,7 +35,7 @@ struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind 
 	wqe = fw_pool_get(&nic->host.wqes);
 	if (!wqe)
 		return NULL;
-	if (is_charged(nic, qp, (uint8_t)kind)) {
+	if (is_charged((uint8_t)kind)) {
 		owner->wqes_held++;
 		owner->share->user->wqes++;
 	}
@@ -74,6 +74,19 @@ struct fw_wqe *wqe_alloc_response(struct fw_nic *nic, struct fw_qp *qp, enum fw_
 	return wqe;
 }
 
+/* Takes it off what its peer's station is charged for. */
+static void discharge(struct fw_nic *nic, const struct fw_wqe *wqe)
+{
+	if (wqe_is_response(wqe->kind)) {
+		station_give(nic, wqe->station, STATION_RESPONSES);
+		if (!wqe->tag_handle && wqe->qp->responder_slots)
+			wqe->qp->responder_slots--;
+	} else if (wqe->notice_to) {
+		nic->rdmap.notices_to[wqe->notice_to - 1]--;
+		station_give(nic, wqe->station, STATION_NOTICES);
+	}
+}
+
 void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe)
 {
 	fw_list_del(&wqe->qp_node);
@@ -81,19 +94,13 @@ void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe)
 	fw_list_del(&wqe->read_node);
 	if (wqe->ext != FW_NONE)
 		fw_pool_put(&nic->host.wqe_exts, fw_pool_at(&nic->host.wqe_exts, wqe->ext));
-	if (is_charged(nic, wqe->qp, wqe->kind)) {
+	if (is_charged(wqe->kind)) {
 		nic->host.clients[wqe->qp->client].wqes_held--;
 		nic->host.clients[wqe->qp->client].share->user->wqes--;
-	} else if (wqe_is_response(wqe->kind)) {
-		station_give(nic, wqe->station, STATION_RESPONSES);
-		if (!wqe->tag_handle && wqe->qp->responder_slots)
-			wqe->qp->responder_slots--;
+	} else {
+		discharge(nic, wqe);
 	}
-	if (__builtin_expect(wqe->kind == FW_WQE_TERMINATE, 0)) {
-		nic->rdmap.terminates--;
-		if (wqe->term_session)
-			nic->rdmap.terminates_to[wqe->term_session - 1]--;
-	}
+	nic->rdmap.terminates -= wqe->kind == FW_WQE_TERMINATE;
 	fw_pool_put(&nic->host.wqes, wqe);
 }
 

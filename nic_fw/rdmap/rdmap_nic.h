@@ -12,7 +12,7 @@
 
 struct rdmap_nic {
 	uint32_t terminates;       /* Terminates that peers have not acknowledged */
-	uint16_t *terminates_to;   /* of those, by the place of a session of RD */
+	uint16_t *notices_to;      /* STATION_NOTICES by the place of a session of RD */
 	struct fw_pool esp_lasts;  /* Terminates whose QP has failed */
 	struct fw_list esp_faults; /* esp_rdmap.fault_node */
 };

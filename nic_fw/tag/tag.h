@@ -65,6 +65,16 @@ enum {
 	TAG_COPY_LEAST = 512,       /* that a copy counts as */
 };
 #define TAG_RECORDS_BYTES (UINT64_C(1) << 30)
+/* Until replies that were held back are tried again. */
+#define TAG_OWING_NS UINT64_C(100000)
+/* How long an endpoint that ends waits for peers that take no reply. */
+#define TAG_OWING_MAX_NS UINT64_C(1000000000)
+
+enum tag_reply {
+	TAG_REPLIED,
+	TAG_REPLY_NO_MEMORY,
+	TAG_REPLY_HELD_BACK, /* the peer has not taken earlier ones: rd_notice.c */
+};
 
 static_assert(TAG_MAX_POSTEDS == 1 << TAG_POSTED_BITS, "");
 static_assert(TAG_MAX_ARRIVALS <= 1 << TAG_CLAIM_BITS, "");
@@ -241,7 +251,9 @@ struct tag_ep {
 	uint32_t claims; /* serial of the last claim */
 	struct fw_list sends;
 	uint32_t num_sends;
-	struct fw_list work_node; /* fw_client.tag_work */
+	struct fw_list work_node;    /* fw_client.tag_work */
+	struct fw_timer owing_timer; /* replies were held back */
+	uint64_t held_back_ns;       /* ending: since when all are; 0: they are not */
 	/* pool */
 	struct buddy pool;
 	uint64_t records; /* place of its records in nic->tag.records, BUDDY_NONE */
@@ -408,10 +420,16 @@ void tag_rdv_read_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_st
 void tag_rdv_reply(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status);
 /* A reply was delivered, or its queue pair has ended. */
 void tag_rdv_reply_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status status);
-/* Sends an envelope in the class of responses. False: no memory now. */
-bool tag_rdv_send_reply(struct fw_nic *nic, struct fw_qp *from, const struct fw_wqe *like);
-/* Sends replies that waited. False: some are left. */
-bool tag_rdv_reply_run(struct fw_nic *nic, struct tag_ep *ep);
+/* Sends an envelope in the class of responses, of like's kind. */
+enum tag_reply tag_rdv_send_reply(struct fw_nic *nic, struct fw_qp *from,
+				  const struct fw_wqe *like);
+/* Sends replies that waited. TAG_REPLIED: none is left; else why none was sent. */
+enum tag_reply tag_rdv_reply_run(struct fw_nic *nic, struct tag_ep *ep);
+/* The same for an endpoint that ends: those that no peer takes go in the end. False: some are left.
+ */
+bool tag_rdv_reply_flush(struct fw_nic *nic, struct tag_ep *ep);
+/* Timer: up/timer_fires.c. */
+void tag_rdv_owing_fire(struct fw_nic *nic, struct fw_timer *timer);
 
 /* ---- tag_send.c */
 bool tag_send_fetched(struct fw_nic *nic, struct fw_wqe *wqe);

@@ -494,5 +494,5 @@ bool tag_arrival_flush(struct fw_nic *nic, struct tag_ep *ep)
 	while ((msg = tag_match_first_msg(&ep->match)))
 		if (!flush_one(nic, FW_CONTAINER(msg, struct tag_arrival, match)))
 			return false;
-	return tag_rdv_reply_run(nic, ep);
+	return tag_rdv_reply_flush(nic, ep);
 }

@@ -59,7 +59,8 @@ static uint32_t tag_ep_run(struct fw_nic *nic, struct tag_ep *ep)
 	tag_rtr_run(nic, ep);
 	tag_arrival_copy_run(nic, ep);
 	tag_rdv_run(nic, ep);
-	(void)tag_rdv_reply_run(nic, ep);
+	if (!fw_timer_is_set(&ep->owing_timer))
+		(void)tag_rdv_reply_run(nic, ep);
 	return 1 + tag_rq_run(nic, ep);
 }
 
@@ -223,6 +224,7 @@ int cmd_tag_open(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	fw_list_init(&ep->readers);
 	fw_list_init(&ep->given_back);
 	fw_list_init(&ep->work_node);
+	fw_timer_init(&ep->owing_timer, FW_TIMER_TAG_OWING);
 	qp->tag = ep;
 	return 0;
 }

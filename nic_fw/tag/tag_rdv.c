@@ -145,12 +145,18 @@ void tag_rdv_read_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_st
 
 /* ---- replies ------------------------------------------------------------------------------- */
 
-bool tag_rdv_send_reply(struct fw_nic *nic, struct fw_qp *from, const struct fw_wqe *like)
+enum tag_reply tag_rdv_send_reply(struct fw_nic *nic, struct fw_qp *from, const struct fw_wqe *like)
 {
-	struct fw_wqe *wqe = wqe_alloc(nic, from, FW_WQE_TAG_REPLY);
+	bool notice = like->kind == FW_WQE_TAG_NOTICE;
+	struct fw_wqe *wqe;
 
+	if (notice && !rd_notice_may(nic, like->dst_ip, like->dst_qpn)) {
+		FW_COUNT(nic, tag_notices_held_back);
+		return TAG_REPLY_HELD_BACK;
+	}
+	wqe = wqe_alloc(nic, from, (enum fw_wqe_kind)like->kind);
 	if (!wqe)
-		return false;
+		return TAG_REPLY_NO_MEMORY;
 	wqe->rdmap_opcode = WIRE_RDMAP_SEND;
 	wqe->src_qpn = like->src_qpn;
 	wqe->dst_ip = like->dst_ip;
@@ -167,16 +173,20 @@ bool tag_rdv_send_reply(struct fw_nic *nic, struct fw_qp *from, const struct fw_
 	wqe->tag_status = like->tag_status;
 	wqe->tag_bytes = like->tag_bytes;
 	wqe->tag_handle = like->tag_handle;
-	if (llp_send(nic, wqe))
-		return true;
-	wqe_free(nic, wqe);
-	return false;
+	if (!llp_send(nic, wqe)) {
+		wqe_free(nic, wqe);
+		return TAG_REPLY_NO_MEMORY;
+	}
+	if (notice)
+		rd_notice_charge(nic, wqe);
+	return TAG_REPLIED;
 }
 
-static bool reply(struct fw_nic *nic, const struct tag_arrival *a)
+static enum tag_reply reply(struct fw_nic *nic, const struct tag_arrival *a)
 {
 	struct fw_qp *qp = a->ep->qp;
 	struct fw_wqe like = {
+	    .kind = FW_WQE_TAG_NOTICE,
 	    .src_qpn = qp->qpn,
 	    .dst_ip = a->match.key.src_ip,
 	    .dst_qpn = a->match.key.src_qpn,
@@ -192,33 +202,80 @@ static bool reply(struct fw_nic *nic, const struct tag_arrival *a)
 	return tag_rdv_send_reply(nic, qp->flushing ? nic->host.null_qp : qp, &like);
 }
 
+/* Replies that memory was short for go in the next turn; a peer takes its earlier ones first. */
+static void reply_later(struct fw_nic *nic, struct tag_ep *ep, enum tag_reply why)
+{
+	if (why != TAG_REPLY_HELD_BACK)
+		tag_ep_work(nic, ep);
+	else if (!fw_timer_is_set(&ep->owing_timer))
+		fw_timer_set(&nic->timers, &ep->owing_timer, nic->now_ns + TAG_OWING_NS);
+}
+
 void tag_rdv_reply(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status)
 {
 	struct tag_ep *ep = a->ep;
+	enum tag_reply result;
 
 	a->status = (uint8_t)status;
-	if (reply(nic, a)) {
+	result = reply(nic, a);
+	if (result == TAG_REPLIED) {
 		tag_arrival_free(nic, a);
 		return;
 	}
 	tag_arrival_set_state(a, TAG_OWING);
-	tag_ep_work(nic, ep);
+	reply_later(nic, ep, result);
 }
 
-bool tag_rdv_reply_run(struct fw_nic *nic, struct tag_ep *ep)
+void tag_rdv_owing_fire(struct fw_nic *nic, struct fw_timer *timer)
+{
+	tag_ep_work(nic, FW_CONTAINER(timer, struct tag_ep, owing_timer));
+}
+
+/* The replies of one peer that takes none hold up no other's. */
+enum tag_reply tag_rdv_reply_run(struct fw_nic *nic, struct tag_ep *ep)
 {
 	struct fw_list *owing = &ep->in_state[TAG_OWING];
-	uint32_t n;
+	enum tag_reply result = TAG_REPLIED;
+	uint32_t n, sent = 0;
 
-	for (n = 0; !fw_list_empty(owing); n++) {
+	for (n = 0; n < TAG_OPS_QUANTUM && !fw_list_empty(owing); n++) {
 		struct tag_arrival *a = FW_CONTAINER(owing->next, struct tag_arrival, node);
 
-		if (n == TAG_OPS_QUANTUM || !reply(nic, a)) {
-			tag_ep_work(nic, ep);
-			return false;
+		result = reply(nic, a);
+		if (result == TAG_REPLIED) {
+			tag_arrival_free(nic, a);
+			sent++;
+			continue;
 		}
-		tag_arrival_free(nic, a);
+		if (result == TAG_REPLY_NO_MEMORY)
+			break;
+		fw_list_del(&a->node);
+		fw_list_add_tail(owing, &a->node);
 	}
+	if (fw_list_empty(owing))
+		return TAG_REPLIED;
+	if (sent && result == TAG_REPLY_HELD_BACK)
+		result = TAG_REPLIED;
+	reply_later(nic, ep, result);
+	return result == TAG_REPLY_HELD_BACK ? TAG_REPLY_HELD_BACK : TAG_REPLY_NO_MEMORY;
+}
+
+bool tag_rdv_reply_flush(struct fw_nic *nic, struct tag_ep *ep)
+{
+	struct fw_list *owing = &ep->in_state[TAG_OWING];
+	enum tag_reply result = tag_rdv_reply_run(nic, ep);
+
+	if (result != TAG_REPLY_HELD_BACK)
+		ep->held_back_ns = 0;
+	else if (!ep->held_back_ns)
+		ep->held_back_ns = nic->now_ns;
+	/* Peers that take nothing do not hold up the end of an endpoint. */
+	else if (nic->now_ns - ep->held_back_ns > TAG_OWING_MAX_NS)
+		while (!fw_list_empty(owing) && slice_take(nic, 1))
+			tag_arrival_free(nic, FW_CONTAINER(owing->next, struct tag_arrival, node));
+	if (!fw_list_empty(owing))
+		return false;
+	fw_timer_cancel(&nic->timers, &ep->owing_timer);
 	return true;
 }
 
@@ -228,7 +285,7 @@ void tag_rdv_reply_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_s
 	 * Flushed with its queue pair: its sender still waits. Without memory it waits until the
 	 * session ends.
 	 */
-	if (status == HW_STATUS_WR_FLUSH_ERR && wqe->tag_kind == WIRE_TAG_DONE &&
+	if (status == HW_STATUS_WR_FLUSH_ERR && wqe->kind == FW_WQE_TAG_NOTICE &&
 	    wqe->qp != nic->host.null_qp)
 		(void)tag_rdv_send_reply(nic, nic->host.null_qp, wqe);
 }

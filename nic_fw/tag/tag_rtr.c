@@ -91,7 +91,7 @@ void tag_rtr_post(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *post
 {
 	const struct tag_want *want = &posted->match.want;
 	struct tag_peer *peer;
-	struct fw_wqe like = {.tag_kind = WIRE_TAG_RTR};
+	struct fw_wqe like = {.kind = FW_WQE_TAG_REPLY, .tag_kind = WIRE_TAG_RTR};
 
 	if (want->any_src || posted->flags & HW_TAG_F_MULTI ||
 	    posted->recv.bytes <= ep->eager_bytes || ep->open_flags & HW_TAG_OPEN_F_NO_ANNOUNCE)
@@ -123,7 +123,7 @@ void tag_rtr_post(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *post
 							       : (uint32_t)HW_MAX_MSG_BYTES;
 	like.tag_stag = sink_of(nic, posted);
 	like.tag_handle = peer->taken_ssn;
-	if (!tag_rdv_send_reply(nic, ep->qp, &like))
+	if (tag_rdv_send_reply(nic, ep->qp, &like) != TAG_REPLIED)
 		return;
 	posted->announced = true;
 	posted->peer = peer;
@@ -246,12 +246,21 @@ enum rdmap_result tag_rtr_write(struct fw_nic *nic, struct fw_qp *qp, const stru
 
 /* ---- requests of the NIC's own: NACK, and an RTR that is withdrawn ------------------------- */
 
-/* Sends an envelope in the flow of requests. False: no memory. *ssn: its number. */
+/*
+ * Sends an envelope in the flow of requests. False: no memory, or the peer has taken too few NACKs.
+ * *ssn: its number.
+ */
 static bool tag_rtr_send_control(struct fw_nic *nic, struct fw_qp *qp, uint32_t ip, uint32_t qpn,
 				 uint8_t kind, uint8_t status, uint32_t handle, uint32_t *ssn)
 {
-	struct fw_wqe *wqe = wqe_alloc(nic, qp, FW_WQE_TAG_SEND);
+	bool nack = kind == WIRE_TAG_NACK;
+	struct fw_wqe *wqe;
 
+	if (nack && !rd_notice_may(nic, ip, qpn)) {
+		FW_COUNT(nic, tag_notices_held_back);
+		return false;
+	}
+	wqe = wqe_alloc(nic, qp, nack ? FW_WQE_TAG_NACK : FW_WQE_TAG_SEND);
 	if (!wqe)
 		return false;
 	wqe->rdmap_opcode = WIRE_RDMAP_SEND;
@@ -269,6 +278,8 @@ static bool tag_rtr_send_control(struct fw_nic *nic, struct fw_qp *qp, uint32_t 
 		wqe_free(nic, wqe);
 		return false;
 	}
+	if (nack)
+		rd_notice_charge(nic, wqe);
 	*ssn = ++qp->ssn;
 	return true;
 }
@@ -324,6 +335,7 @@ void tag_rtr_control_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw
 	if (wqe->tag_kind == WIRE_TAG_NACK && status == HW_STATUS_WR_FLUSH_ERR &&
 	    wqe->qp != nic->host.null_qp) {
 		like = *wqe;
+		like.kind = FW_WQE_TAG_NOTICE;
 		like.tag_handle = 0;
 		(void)tag_rdv_send_reply(nic, nic->host.null_qp, &like);
 		return;

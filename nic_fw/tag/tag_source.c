@@ -123,12 +123,14 @@ void tag_msg_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status 
 		tag_source_ended(nic, wqe, status);
 		break;
 	case FW_WQE_TAG_REPLY:
+	case FW_WQE_TAG_NOTICE:
 		tag_rdv_reply_ended(nic, wqe, status);
 		break;
 	case FW_WQE_TAG_WRITE:
 		tag_rtr_write_ended(nic, wqe, status);
 		break;
 	case FW_WQE_TAG_SEND:
+	case FW_WQE_TAG_NACK:
 		tag_rtr_control_ended(nic, wqe, status);
 		break;
 	case FW_WQE_REQUEST:

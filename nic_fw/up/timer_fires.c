@@ -37,4 +37,5 @@ const fw_timer_fn fw_timer_fires[FW_TIMER_KINDS] = {
     [FW_TIMER_MPA_RETRY] = mpa_rdmap_retry_fire,
     [FW_TIMER_MPA] = mpa_conn_fire,
     [FW_TIMER_CQ_LATE] = cq_late_fire,
+    [FW_TIMER_TAG_OWING] = tag_rdv_owing_fire,
 };

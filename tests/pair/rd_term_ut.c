@@ -10,7 +10,7 @@
 enum {
 	NAMES = 20000,   /* queue pairs that the station feigns */
 	CONTEXTS = 4000, /* of the NIC's, in this test */
-	STATIONS = 200,
+	FEIGNED = 200,
 };
 
 static struct rp rp;
@@ -103,12 +103,12 @@ static void names_of_stations(void)
 	rp_begin(&rp);
 	rp_open(&rp);
 	rp.filter = rp_drop_all;
-	for (i = 0; i < STATIONS; i++)
+	for (i = 0; i < FEIGNED; i++)
 		for (k = 0; k < RD_ANSWERS; k++)
 			refuse(2 + i, 1 + k);
-	CU_ASSERT(B->nic->rdmap.terminates > RD_TERMINATES / 2);
-	CU_ASSERT(B->nic->rdmap.terminates <= RD_TERMINATES);
-	CU_ASSERT(B->nic->rd.flows.used <= RD_TERMINATES);
+	CU_ASSERT(B->nic->rdmap.terminates > RD_NOTICES / 2);
+	CU_ASSERT(B->nic->rdmap.terminates <= RD_NOTICES);
+	CU_ASSERT(B->nic->rd.flows.used <= RD_NOTICES);
 	rp.filter = NULL;
 	rp_run(&rp, 30000000000);
 	CU_ASSERT_EQUAL(B->nic->rdmap.terminates, 0);
