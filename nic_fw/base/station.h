@@ -21,6 +21,7 @@ enum station_table {
 	STATION_NOTICES,   /* Terminates, NACKs and DONEs that it has not acknowledged */
 	STATION_RESPONSES, /* contexts of answers to its reads and atomics */
 	STATION_RD_HELD,   /* packets of RD before their turn */
+	STATION_ESP_HELD,  /* frames of ESP before their turn, or before there is room */
 	STATION_TABLES
 };
 

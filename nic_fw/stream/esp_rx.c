@@ -28,6 +28,7 @@ static void esp_rx_release(struct fw_nic *nic, struct esp_stream *s, uint32_t se
 
 	s->held[seq % WIRE_ESP_WINDOW] = NULL;
 	nic->port.rx_release(nic->port.ctx, held->frame.cookie);
+	station_give(nic, s->station, STATION_ESP_HELD);
 	fw_pool_put(&nic->esp.held, held);
 }
 
@@ -47,12 +48,15 @@ void esp_rx_drop(struct fw_nic *nic, struct esp_stream *s)
 static bool esp_rx_hold(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, uint8_t flags,
 			const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
 {
-	struct esp_held *held = fw_pool_get(&nic->esp.held);
+	struct esp_held *held = station_may(nic, s->station, STATION_ESP_HELD, nic->esp.held.max)
+				    ? fw_pool_get(&nic->esp.held)
+				    : NULL;
 
 	if (!held) {
 		FW_DROP(nic, drop_esp_no_memory);
 		return false;
 	}
+	station_take(nic, s->station, STATION_ESP_HELD);
 	held->frame = *frame;
 	held->offset = offset;
 	held->bytes = bytes;

@@ -197,6 +197,33 @@ static void too_many_are_held(void)
 	ep_end(&ep);
 }
 
+/* One station leaves frames to others, and has more when it has taken some. */
+static void held_by_stations(void)
+{
+	struct fw_pool *pool;
+	uint32_t i, max;
+
+	begin(apart, 0);
+	pool = &ep.end[1].nic->esp.held;
+	max = pool->max;
+	pool->max = 30;
+	for (i = 1; i < 40; i++)
+		arrive(i, 0, 20);
+	CU_ASSERT_EQUAL(pool->used, 20);
+	CU_ASSERT_EQUAL(EP_CNT(&ep, 1, drop_esp_no_memory), 19);
+	station_take(ep.end[1].nic, rx()->station ^ 1, STATION_ESP_HELD);
+	CU_ASSERT_TRUE(station_may(ep.end[1].nic, rx()->station ^ 1, STATION_ESP_HELD, pool->max));
+	station_give(ep.end[1].nic, rx()->station ^ 1, STATION_ESP_HELD);
+	arrive(0, TXS, 20);
+	CU_ASSERT_EQUAL(pool->used, 0);
+	CU_ASSERT_EQUAL(ep.end[1].read, 21);
+	arrive(22, 0, 20);
+	CU_ASSERT_EQUAL(pool->used, 1);
+	pool->max = max;
+	ep_abort(&ep, 0);
+	ep_end(&ep);
+}
+
 static void malformed(void)
 {
 	begin(apart, 0);
@@ -521,7 +548,7 @@ static void the_lost_news_of_room(void)
 }
 
 UT_MAIN("pair/esp_rx", UT(out_of_order), UT(every_order), UT(duplicates_and_strangers),
-	UT(too_many_are_held), UT(malformed), UT(an_ack_waits_for_a_ride), UT(an_ack_that_hurries),
-	UT(holes_are_asked_for), UT(silence_is_asked_about), UT(what_was_sent_before),
-	UT(losses_are_mended), UT(full_and_again_room), UT(resumed_for_nothing),
-	UT(a_slow_receiver), UT(the_lost_news_of_room))
+	UT(too_many_are_held), UT(held_by_stations), UT(malformed), UT(an_ack_waits_for_a_ride),
+	UT(an_ack_that_hurries), UT(holes_are_asked_for), UT(silence_is_asked_about),
+	UT(what_was_sent_before), UT(losses_are_mended), UT(full_and_again_room),
+	UT(resumed_for_nothing), UT(a_slow_receiver), UT(the_lost_news_of_room))
