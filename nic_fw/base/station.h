@@ -22,6 +22,7 @@ enum station_table {
 	STATION_RESPONSES, /* contexts of answers to its reads and atomics */
 	STATION_RD_HELD,   /* packets of RD before their turn */
 	STATION_ESP_HELD,  /* frames of ESP before their turn, or before there is room */
+	STATION_ESP_LASTS, /* Terminates of ESP whose queue pair has failed */
 	STATION_TABLES
 };
 

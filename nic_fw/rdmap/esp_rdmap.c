@@ -345,10 +345,14 @@ static void esp_rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t s
 {
 	struct esp_stream *stream = qp->esp.in.stream;
 	struct esp_rdmap_last *last;
+	uint8_t station;
 
 	if (!stream)
 		return;
-	last = fw_pool_get(&nic->rdmap.esp_lasts);
+	station = esp_station(stream);
+	last = station_may(nic, station, STATION_ESP_LASTS, nic->rdmap.esp_lasts.max)
+		   ? fw_pool_get(&nic->rdmap.esp_lasts)
+		   : NULL;
 	/*
 	 * Without memory for the Terminate an RST notifies the peer that its requests have failed.
 	 */
@@ -363,7 +367,9 @@ static void esp_rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t s
 	    .ssn = ssn,
 	    .layer_etype = error->layer_etype,
 	    .code = error->code,
+	    .station = station,
 	};
+	station_take(nic, station, STATION_ESP_LASTS);
 	fw_list_init(&last->xfer.node);
 	esp_cancel(nic, stream);
 	esp_rebind(stream, &last->side);
@@ -465,9 +471,12 @@ static void esp_rdmap_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 {
 	struct esp_rdmap_side *side = ctx;
 	struct fw_qp *qp = side->qp;
+	struct esp_rdmap_last *last;
 
 	if (!qp) {
-		fw_pool_put(&nic->rdmap.esp_lasts, FW_CONTAINER(side, struct esp_rdmap_last, side));
+		last = FW_CONTAINER(side, struct esp_rdmap_last, side);
+		station_give(nic, last->station, STATION_ESP_LASTS);
+		fw_pool_put(&nic->rdmap.esp_lasts, last);
 		return;
 	}
 	side->stream = NULL;

@@ -73,6 +73,7 @@ struct esp_rdmap_last {
 	struct esp_xfer xfer;
 	uint32_t ssn;
 	uint8_t layer_etype, code;
+	uint8_t station; /* charged for it: the peer's */
 	bool delivered;
 };
 

@@ -55,18 +55,18 @@ static void write_to(uint64_t wr_id, uint32_t rkey)
 	rp_req(&rp, 0, qa, &req);
 }
 
+static const struct hw_qp_attr esp_attr = {.timeout = 14,
+					   .retry_cnt = 2,
+					   .rnr_retry = 2,
+					   .min_rnr_timer = 1,
+					   .max_rd_atomic = 4,
+					   .max_dest_rd_atomic = 4,
+					   .transport = HW_QP_TRANSPORT_ESP};
+
 static void begin(void)
 {
-	const struct hw_qp_attr attr = {.timeout = 14,
-					.retry_cnt = 2,
-					.rnr_retry = 2,
-					.min_rnr_timer = 1,
-					.max_rd_atomic = 4,
-					.max_dest_rd_atomic = 4,
-					.transport = HW_QP_TRANSPORT_ESP};
-
 	rp_begin(&rp);
-	rp_rc(&rp, &qa, &qb, &attr);
+	rp_rc(&rp, &qa, &qb, &esp_attr);
 	cut_off = false;
 	rp.filter = repeat_alone;
 	write_to(1, 0);
@@ -121,4 +121,43 @@ static void is_away(void)
 	over();
 }
 
-UT_MAIN("pair/esp_refused", UT(talks_on), UT(is_away))
+/*
+ * A station that has its share of Terminates gets a reset in the place of one; others have theirs.
+ */
+static void station_has_its_share(void)
+{
+	struct hw_cqe cqe;
+	struct fw_nic *nic;
+	uint8_t station;
+	uint32_t n = 0;
+
+	rp_begin(&rp);
+	nic = B->nic;
+	rp_rc(&rp, &qa, &qb, &esp_attr);
+	cut_off = false;
+	rp.filter = NULL;
+	write_to(1, 0);
+	rp_run(&rp, 10 * MS);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	station = esp_station(qb->esp.in.stream);
+	while (station_may(nic, station, STATION_ESP_LASTS, nic->rdmap.esp_lasts.max)) {
+		station_take(nic, station, STATION_ESP_LASTS);
+		n++;
+	}
+	CU_ASSERT(n > ESP_RDMAP_MAX_LAST / 2 && n < ESP_RDMAP_MAX_LAST / 4 * 3);
+	CU_ASSERT_TRUE(station_may(nic, station ^ 1, STATION_ESP_LASTS, nic->rdmap.esp_lasts.max));
+	write_to(2, 0x777);
+	rp_run(&rp, 10 * MS);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, terminates_tx), 0);
+	CU_ASSERT_EQUAL(nic->rdmap.esp_lasts.used, 0);
+	while (n--)
+		station_give(nic, station, STATION_ESP_LASTS);
+	rp_run(&rp, UINT64_C(40000) * MS);
+	CU_ASSERT_TRUE(rp_scqe(&rp, 0, &cqe) && cqe.status != HW_STATUS_SUCCESS);
+	rp_destroy_qp(&rp, 0, qa);
+	rp_destroy_qp(&rp, 1, qb);
+	rp_run(&rp, UINT64_C(40000) * MS);
+	rp_end(&rp);
+}
+
+UT_MAIN("pair/esp_refused", UT(talks_on), UT(is_away), UT(station_has_its_share))
