@@ -92,6 +92,7 @@ struct mpa_partial {
 	uint32_t crc;    /* running */
 	bool trusted;    /* all of it came in frames with FW_RX_CRC_OK */
 	bool bad_marker;
+	uint8_t station; /* charged for it: the peer's */
 	uint8_t buf[MPA_PARTIAL_BYTES];
 };
 
@@ -296,6 +297,7 @@ int mpa_tx_fill(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg 
 		uint32_t bytes, struct fw_tx_frame *frame, uint32_t hdr_offset);
 void mpa_tx_acked(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *seg, bool ok);
 void mpa_tx_unreadable(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg);
+void mpa_rx_put(struct fw_nic *nic, struct mpa_partial *partial);
 uint32_t mpa_rx_receive(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_frame *frame,
 			uint32_t offset, uint32_t bytes);
 /* Active, peer-to-peer: sends the first FPDU, of the kind that param.rtr names. */

@@ -271,7 +271,7 @@ static void mpa_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
 	qp->responder_slots = 0;
 	if (conn->partial) {
 		fw_list_del(&conn->partial->node);
-		fw_pool_put(&nic->mpa.partials, conn->partial);
+		mpa_rx_put(nic, conn->partial);
 		conn->partial = NULL;
 	}
 	fw_timer_cancel(&nic->timers, &conn->retry_timer);

@@ -72,12 +72,24 @@ static bool rx_whole(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_
 
 /* ---- assembled ------------------------------------------------------------------------------ */
 
-static struct mpa_partial *mpa_rx_begin(struct fw_nic *nic, uint32_t at)
+static uint8_t station_of_conn(const struct mpa_conn *conn)
 {
-	struct mpa_partial *p = fw_pool_get(&nic->mpa.partials);
+	return conn->flow ? conn->flow->station : (uint8_t)STATION_NONE;
+}
 
+static struct mpa_partial *mpa_rx_begin(struct fw_nic *nic, const struct mpa_conn *conn,
+					uint32_t at)
+{
+	uint8_t station = station_of_conn(conn);
+	struct mpa_partial *p;
+
+	if (!station_may(nic, station, STATION_PARTIALS, nic->mpa.partials.max))
+		return NULL;
+	p = fw_pool_get(&nic->mpa.partials);
 	if (!p)
 		return NULL;
+	p->station = station;
+	station_take(nic, station, STATION_PARTIALS);
 	fw_list_init(&p->node);
 	p->began_ns = nic->now_ns;
 	p->at = at;
@@ -90,26 +102,38 @@ static struct mpa_partial *mpa_rx_begin(struct fw_nic *nic, uint32_t at)
 	return p;
 }
 
-/*
- * No buffer is left. An FPDU that has been incomplete for long loses its buffer with its
- * connection, so that one peer's incomplete FPDUs do not stop all others.
- */
-static void mpa_rx_reclaim(struct fw_nic *nic)
+void mpa_rx_put(struct fw_nic *nic, struct mpa_partial *p)
 {
-	struct mpa_partial *p;
+	station_give(nic, p->station, STATION_PARTIALS);
+	fw_pool_put(&nic->mpa.partials, p);
+}
 
-	if (fw_list_empty(&nic->mpa.held))
+/*
+ * No buffer is left, or none for this station. An FPDU, of the station if it has its share, that
+ * has been incomplete for long loses its buffer with its connection, so that one peer's incomplete
+ * FPDUs do not stop all others.
+ */
+static void mpa_rx_reclaim(struct fw_nic *nic, uint8_t station)
+{
+	bool full = nic->mpa.partials.used == nic->mpa.partials.max;
+	struct mpa_partial *p;
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &nic->mpa.held) {
+		p = FW_CONTAINER(pos, struct mpa_partial, node);
+		if (nic->now_ns - p->began_ns < HELD_NS)
+			return;
+		if (!full && p->station != station)
+			continue;
+		/* The next call selects another one. */
+		p->began_ns = nic->now_ns;
+		fw_list_del(&p->node);
+		fw_list_add_tail(&nic->mpa.held, &p->node);
+		FW_COUNT(nic, mpa_partials_reclaimed);
+		/* The timer runs it, because another connection is being handled now. */
+		fw_timer_set(&nic->timers, &p->conn->timer, nic->now_ns);
 		return;
-	p = FW_CONTAINER(nic->mpa.held.next, struct mpa_partial, node);
-	if (nic->now_ns - p->began_ns < HELD_NS)
-		return;
-	/* The next call selects another one. */
-	p->began_ns = nic->now_ns;
-	fw_list_del(&p->node);
-	fw_list_add_tail(&nic->mpa.held, &p->node);
-	FW_COUNT(nic, mpa_partials_reclaimed);
-	/* The timer runs it, because another connection is being handled now. */
-	fw_timer_set(&nic->timers, &p->conn->timer, nic->now_ns);
+	}
 }
 
 /* Keeps an FPDU that is still incomplete. */
@@ -247,12 +271,12 @@ static uint32_t collect(struct fw_nic *nic, struct mpa_conn *conn, const struct 
 			uint32_t offset, uint32_t bytes)
 {
 	struct mpa_partial *p =
-	    conn->partial ? conn->partial : mpa_rx_begin(nic, (uint32_t)conn->rx_bytes);
+	    conn->partial ? conn->partial : mpa_rx_begin(nic, conn, (uint32_t)conn->rx_bytes);
 	uint32_t taken, had_taken, had_filled, had_plain, had_crc;
 	bool had_trusted;
 
 	if (!p) {
-		mpa_rx_reclaim(nic);
+		mpa_rx_reclaim(nic, station_of_conn(conn));
 		return 0;
 	}
 	had_taken = p->taken;
@@ -269,7 +293,7 @@ static uint32_t collect(struct fw_nic *nic, struct mpa_conn *conn, const struct 
 	conn->partial = NULL;
 	fw_list_del(&p->node);
 	if (rx_collected(nic, conn, p)) {
-		fw_pool_put(&nic->mpa.partials, p);
+		mpa_rx_put(nic, p);
 		return taken;
 	}
 	/* This part counts as not received; the earlier parts were acknowledged. */
@@ -281,7 +305,7 @@ static uint32_t collect(struct fw_nic *nic, struct mpa_conn *conn, const struct 
 	if (had_taken)
 		mpa_rx_hold(nic, conn, p);
 	else
-		fw_pool_put(&nic->mpa.partials, p);
+		mpa_rx_put(nic, p);
 	return 0;
 }
 
@@ -356,7 +380,7 @@ void mpa_rx_early(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_
 	if (!conn->qp || conn->state != MPA_FPDU || !conn->param.rx_markers ||
 	    !find_fpdu(frame, offset, at, end, &start))
 		return;
-	while (start != end && conn->qp && (p = mpa_rx_begin(nic, start)) != NULL) {
+	while (start != end && conn->qp && (p = mpa_rx_begin(nic, conn, start)) != NULL) {
 		(void)take_frame(nic, conn, p, frame, offset + (start - at), end - start);
 		if (p->plain && p->filled == p->plain && !p->bad_marker &&
 		    collected_crc_ok(nic, conn, p)) {
@@ -366,6 +390,6 @@ void mpa_rx_early(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_
 		} else {
 			start = end;
 		}
-		fw_pool_put(&nic->mpa.partials, p);
+		mpa_rx_put(nic, p);
 	}
 }

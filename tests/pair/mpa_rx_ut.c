@@ -455,6 +455,36 @@ static void old_buffers_are_reclaimed(void)
 	mp_end();
 }
 
+/* One station leaves buffers to others, and its FPDUs wait for its own alone. */
+static void buffers_shared_by_stations(void)
+{
+	struct fw_nic *nic;
+	uint8_t station;
+	uint32_t n = 0;
+
+	mp_begin(&crc);
+	nic = rp.end[1].nic;
+	station = mp.side[1].flow.station;
+	while (station_may(nic, station, STATION_PARTIALS, nic->mpa.partials.max)) {
+		station_take(nic, station, STATION_PARTIALS);
+		n++;
+	}
+	CU_ASSERT(n > MPA_MAX_PARTIALS / 2 && n < MPA_MAX_PARTIALS / 4 * 3);
+	mp.cut = 50;
+	mp_req(0, HW_WQE_WRITE, 1, 100, 0);
+	mp_run();
+	rp_expect_none(&rp);
+	/* The same bytes from another station. */
+	mp.side[1].flow.station ^= 1;
+	rp_run(&rp, 200000);
+	mp_run();
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	while (n--)
+		station_give(nic, station, STATION_PARTIALS);
+	CU_ASSERT_EQUAL(nic->station.used[STATION_PARTIALS], 0);
+	mp_end();
+}
+
 /* Without memory for a receive the FPDU waits, whole or in parts. A receive of two SGEs needs some.
  */
 static void recv_msgs_used_up(void)
@@ -494,4 +524,4 @@ static void recv_msgs_used_up(void)
 
 UT_MAIN("pair/mpa_rx", UT(captures), UT(every_byte_wrong), UT(garbage), UT(empty_ulpdu),
 	UT(wrong_markers), UT(placed_early), UT(not_placed_early), UT(no_buffers),
-	UT(old_buffers_are_reclaimed), UT(recv_msgs_used_up))
+	UT(old_buffers_are_reclaimed), UT(buffers_shared_by_stations), UT(recv_msgs_used_up))
