@@ -23,6 +23,7 @@ enum station_table {
 	STATION_RD_HELD,   /* packets of RD before their turn */
 	STATION_ESP_HELD,  /* frames of ESP before their turn, or before there is room */
 	STATION_ESP_LASTS, /* Terminates of ESP whose queue pair has failed */
+	STATION_EARLY,     /* chunks of TCP before their turn, or before there is room */
 	STATION_PARTIALS,  /* FPDUs that have begun to arrive */
 	STATION_TABLES
 };

@@ -112,8 +112,8 @@ struct tcp_chunk {
 	struct fw_list node; /* tcp_flow.early, in order of seq, none overlap */
 	uint32_t seq;
 	uint32_t bytes;
-	uint32_t flags; /* of the frame: FW_RX_CRC_OK */
-	uint32_t reserved;
+	uint32_t flags;   /* of the frame: FW_RX_CRC_OK */
+	uint32_t station; /* charged for it: the peer's */
 	uint8_t data[TCP_CHUNK_DATA];
 };
 static_assert(sizeof(struct tcp_chunk) <= TCP_CHUNK_BYTES, "");

@@ -3,9 +3,9 @@
  * Bytes that arrived out of order, or that the layer above had no room for.
  *
  * Calls the layer above's receive() with bytes that are next. They are kept in chunks of a pool, at
- * most TCP_MAX_FLOW_CHUNKS for each connection; without a free chunk the bytes count as not
- * received. No two chunks overlap: bytes that arrive a second time are skipped. RFC 9293 3.10.7.4,
- * RFC 2018 4 (choice of blocks), RFC 2883.
+ * most TCP_MAX_FLOW_CHUNKS for each connection, and a part of all for each station; without a free
+ * chunk the bytes count as not received. No two chunks overlap: bytes that arrive a second time are
+ * skipped. RFC 9293 3.10.7.4, RFC 2018 4 (choice of blocks), RFC 2883.
  */
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp/tcp_flow.h"
@@ -24,7 +24,27 @@ static void tcp_ooo_put(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_ch
 {
 	fw_list_del(&chunk->node);
 	flow->early_chunks--;
+	station_give(nic, (uint8_t)chunk->station, STATION_EARLY);
 	fw_pool_put(&nic->tcp.chunks, chunk);
+}
+
+/* A chunk behind prev; NULL: the connection, or its station, has its share. */
+static struct tcp_chunk *tcp_ooo_get(struct fw_nic *nic, struct tcp_flow *flow,
+				     struct fw_list *prev)
+{
+	struct tcp_chunk *chunk;
+
+	if (flow->early_chunks >= TCP_MAX_FLOW_CHUNKS ||
+	    !station_may(nic, flow->station, STATION_EARLY, nic->tcp.chunks.max))
+		return NULL;
+	chunk = fw_pool_get(&nic->tcp.chunks);
+	if (!chunk)
+		return NULL;
+	flow->early_chunks++;
+	chunk->station = flow->station;
+	station_take(nic, flow->station, STATION_EARLY);
+	fw_list_add_head(prev, &chunk->node);
+	return chunk;
 }
 
 /* Stores bytes that no chunk holds, after prev (which may absorb them). Returns how many. */
@@ -40,17 +60,12 @@ static uint32_t tcp_ooo_store(struct fw_nic *nic, struct tcp_flow *flow, struct 
 
 		if (!chunk || chunk_end(chunk) != seq + done || chunk->flags != flags ||
 		    chunk->bytes == TCP_CHUNK_DATA) {
-			if (flow->early_chunks >= TCP_MAX_FLOW_CHUNKS)
-				break;
-			chunk = fw_pool_get(&nic->tcp.chunks);
+			chunk = tcp_ooo_get(nic, flow, prev);
 			if (!chunk)
 				break;
-			flow->early_chunks++;
 			chunk->seq = seq + done;
 			chunk->bytes = 0;
 			chunk->flags = flags;
-			/* Insert after prev. */
-			fw_list_add_head(prev, &chunk->node);
 			prev = &chunk->node;
 		}
 		n = tcp_min(bytes - done, TCP_CHUNK_DATA - chunk->bytes);

@@ -34,7 +34,7 @@ FLAGS = []  # of the compiler, beside those of the firmware
 os.environ.setdefault("WEFT_TAG_ALL", "5")  # more interleavings in sim/tag_order_ut
 
 # Areas that the soak does not reach: their mutants are caught by these unit tests.
-TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut", "sim/tcp_conn_ut", "sim/tcp_peer_ut", "sim/tcp_bad_ut",
+TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut", "sim/tcp_conn_ut", "sim/tcp_peer_ut", "sim/tcp_bad_ut", "sim/tcp_early_ut",
                  "sim/tcp_forged_ut", "sim/tcp_strange_ut", "sim/tcp_frto_ut", "sim/tcp_mtu_ut"],
          "MPA": ["sim/rc_tcp_ut"],
          "sleep": ["pair/db_ut"],
