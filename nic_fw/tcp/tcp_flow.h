@@ -31,6 +31,7 @@ enum {
 	TCP_CHUNK_DATA = TCP_CHUNK_BYTES - 40,
 	TCP_MAX_CHUNKS = 16384,     /* of an instance */
 	TCP_MAX_FLOW_CHUNKS = 1024, /* of a connection */
+	TCP_RANGES = 64,            /* of early bytes of a connection, with gaps between them */
 	TCP_RCV_WINDOW = 1 << 20,   /* bytes */
 	TCP_RCV_WSCALE = 6,
 	TCP_SACK_BLOCKS = 4, /* at most in a segment; 3 beside timestamps */
@@ -117,6 +118,12 @@ struct tcp_chunk {
 	uint8_t data[TCP_CHUNK_DATA];
 };
 static_assert(sizeof(struct tcp_chunk) <= TCP_CHUNK_BYTES, "");
+
+/* Early bytes without a gap between them. */
+struct tcp_range {
+	uint32_t from, to;
+	struct tcp_chunk *last; /* that holds the byte before to */
+};
 
 struct tcp_block {
 	uint32_t from, to;
@@ -223,6 +230,8 @@ struct tcp_flow {
 	/* early data: tcp_ooo.c */
 	struct fw_list early;
 	uint32_t early_chunks;
+	uint32_t num_ranges;
+	struct tcp_range *range; /* TCP_RANGES, in order of from, with gaps between them */
 	uint32_t num_blocks;
 	struct tcp_block block[TCP_SACK_BLOCKS]; /* the latest first */
 	struct tcp_block dsack;                  /* from == to: none */

@@ -57,7 +57,8 @@ struct tcp_nic {
 	uint32_t listen_serial;   /* of the latest listener */
 	struct fw_timer syn_timer;
 	struct fw_pool chunks;
-	uint64_t cookie_ns; /* the last SYN cookie; 0: none */
+	struct tcp_range *ranges; /* TCP_RANGES of each flow, by its place */
+	uint64_t cookie_ns;       /* the last SYN cookie; 0: none */
 	uint32_t neigh_changes;
 	struct tcp_bucket challenges, resets;
 	struct tcp_grants grants;

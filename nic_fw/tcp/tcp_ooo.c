@@ -5,7 +5,9 @@
  * Calls the layer above's receive() with bytes that are next. They are kept in chunks of a pool, at
  * most TCP_MAX_FLOW_CHUNKS for each connection, and a part of all for each station; without a free
  * chunk the bytes count as not received. No two chunks overlap: bytes that arrive a second time are
- * skipped. RFC 9293 3.10.7.4, RFC 2018 4 (choice of blocks), RFC 2883.
+ * skipped. A peer may send single bytes with gaps between them, in any order, so no segment walks
+ * over the chunks: a short table has the ranges without gaps, and what would begin another one when
+ * it is full counts as not received. RFC 9293 3.10.7.4, RFC 2018 4 (choice of blocks), RFC 2883.
  */
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp/tcp_flow.h"
@@ -47,26 +49,26 @@ static struct tcp_chunk *tcp_ooo_get(struct fw_nic *nic, struct tcp_flow *flow,
 	return chunk;
 }
 
-/* Stores bytes that no chunk holds, after prev (which may absorb them). Returns how many. */
-static uint32_t tcp_ooo_store(struct fw_nic *nic, struct tcp_flow *flow, struct fw_list *prev,
+/* Stores bytes that no chunk holds, behind prev (which may absorb them). Returns how many. */
+static uint32_t tcp_ooo_store(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_chunk **prev,
 			      struct eth_cursor *cursor, uint32_t seq, uint32_t bytes,
 			      uint32_t flags)
 {
+	struct tcp_chunk *chunk = *prev;
 	uint32_t done = 0;
 
 	while (done < bytes) {
-		struct tcp_chunk *chunk = prev != &flow->early ? chunk_of(prev) : NULL;
 		uint32_t n;
 
 		if (!chunk || chunk_end(chunk) != seq + done || chunk->flags != flags ||
 		    chunk->bytes == TCP_CHUNK_DATA) {
-			chunk = tcp_ooo_get(nic, flow, prev);
+			chunk = tcp_ooo_get(nic, flow, chunk ? &chunk->node : &flow->early);
 			if (!chunk)
 				break;
 			chunk->seq = seq + done;
 			chunk->bytes = 0;
 			chunk->flags = flags;
-			prev = &chunk->node;
+			*prev = chunk;
 		}
 		n = tcp_min(bytes - done, TCP_CHUNK_DATA - chunk->bytes);
 		eth_cursor_copy(cursor, chunk->data + chunk->bytes, n);
@@ -74,6 +76,70 @@ static uint32_t tcp_ooo_store(struct fw_nic *nic, struct tcp_flow *flow, struct 
 		done += n;
 	}
 	return done;
+}
+
+/* Returns how many ranges begin at or before seq. */
+static uint32_t ranges_before(const struct tcp_flow *flow, uint32_t seq)
+{
+	uint32_t low = 0, high = flow->num_ranges;
+
+	while (low < high) {
+		uint32_t mid = (low + high) / 2;
+
+		if (seq_lt(seq, flow->range[mid].from))
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low;
+}
+
+static void range_insert(struct tcp_flow *flow, uint32_t i, const struct tcp_range *range)
+{
+	memmove(&flow->range[i + 1], &flow->range[i],
+		(flow->num_ranges - i) * sizeof(flow->range[0]));
+	flow->range[i] = *range;
+	flow->num_ranges++;
+}
+
+static void range_remove(struct tcp_flow *flow, uint32_t i)
+{
+	flow->num_ranges--;
+	memmove(&flow->range[i], &flow->range[i + 1],
+		(flow->num_ranges - i) * sizeof(flow->range[0]));
+}
+
+/*
+ * Stores bytes of a gap; i ranges begin before them, and the last of these may end there. Returns
+ * how many.
+ */
+static uint32_t range_store(struct fw_nic *nic, struct tcp_flow *flow, uint32_t i,
+			    struct eth_cursor *cursor, uint32_t seq, uint32_t bytes, uint32_t flags)
+{
+	bool extends = i && flow->range[i - 1].to == seq;
+	struct tcp_range range = {seq, seq, i ? flow->range[i - 1].last : NULL};
+	uint32_t n;
+
+	if (!extends && flow->num_ranges == TCP_RANGES)
+		return 0;
+	n = tcp_ooo_store(nic, flow, &range.last, cursor, seq, bytes, flags);
+	if (!n)
+		return 0;
+	range.to = seq + n;
+	if (extends) {
+		i--;
+		range.from = flow->range[i].from;
+		flow->range[i] = range;
+	} else {
+		range_insert(flow, i, &range);
+	}
+	/* It may have filled the gap before the next one. */
+	if (i + 1 < flow->num_ranges && flow->range[i + 1].from == range.to) {
+		flow->range[i].to = flow->range[i + 1].to;
+		flow->range[i].last = flow->range[i + 1].last;
+		range_remove(flow, i + 1);
+	}
+	return n;
 }
 
 /* Moves the last block to the front, merged with the blocks that it touches. RFC 2018 4 */
@@ -126,8 +192,7 @@ void tcp_early_keep(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 		    uint32_t seq, uint32_t offset, uint32_t bytes)
 {
 	uint32_t flags = in->frame->flags & FW_RX_CRC_OK, end = seq + bytes, stored = 0;
-	uint32_t first = seq, last = seq;
-	struct fw_list *pos = flow->early.prev;
+	uint32_t first = seq;
 	struct eth_cursor cursor;
 
 	if (nic->tcp.ops[flow->user]->early && seq != flow->rcv_up) {
@@ -136,49 +201,34 @@ void tcp_early_keep(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 		if (flow->state == TCP_CLOSED)
 			return;
 	}
-	/*
-	 * Finds the last chunk that begins at or before the first byte: nearly always the last of
-	 * all.
-	 */
-	while (pos != &flow->early && seq_lt(seq, chunk_of(pos)->seq))
-		pos = pos->prev;
 	eth_cursor_init(&cursor, in->frame, offset, bytes);
 	while (seq_lt(seq, end)) {
-		uint32_t stop = end, n, skip;
+		uint32_t i = ranges_before(flow, seq), stop = end, n;
 
-		if (pos != &flow->early && seq_lt(seq, chunk_end(chunk_of(pos)))) {
+		if (i && seq_lt(seq, flow->range[i - 1].to)) {
 			/* These bytes are stored already. */
-			skip = tcp_min(chunk_end(chunk_of(pos)) - seq, end - seq);
-			eth_cursor_init(&cursor, in->frame, offset + skip, end - seq - skip);
-			offset += skip;
-			seq += skip;
-			last = seq;
+			n = tcp_min(flow->range[i - 1].to - seq, end - seq);
+			eth_cursor_init(&cursor, in->frame, offset + n, end - seq - n);
+			offset += n;
+			seq += n;
 			continue;
 		}
-		if (pos->next != &flow->early && seq_lt(chunk_of(pos->next)->seq, stop))
-			stop = chunk_of(pos->next)->seq;
-		if (stop == seq) {
-			pos = pos->next;
-			continue;
-		}
-		n = tcp_ooo_store(nic, flow, pos, &cursor, seq, stop - seq, flags);
+		if (i < flow->num_ranges && seq_lt(flow->range[i].from, stop))
+			stop = flow->range[i].from;
+		n = range_store(nic, flow, i, &cursor, seq, stop - seq, flags);
 		stored += n;
 		offset += n;
 		seq += n;
-		last = seq;
 		if (seq != stop) {
 			FW_COUNT(nic, tcp_early_full);
 			break;
 		}
-		/* Advance to the last chunk that was just stored. */
-		while (pos->next != &flow->early && seq_lt(chunk_of(pos->next)->seq, seq))
-			pos = pos->next;
 	}
-	if (first != last)
-		tcp_early_note(flow, first, last);
-	if (!stored && first != last) {
+	if (first != seq)
+		tcp_early_note(flow, first, seq);
+	if (!stored && first != seq) {
 		FW_COUNT(nic, tcp_rx_duplicates);
-		flow->dsack = (struct tcp_block){first, last};
+		flow->dsack = (struct tcp_block){first, seq};
 	}
 }
 
@@ -188,6 +238,8 @@ void tcp_early_keep(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
  */
 static void put_taken(struct fw_nic *nic, struct tcp_flow *flow)
 {
+	while (flow->num_ranges && !seq_lt(flow->rcv_up, flow->range[0].to))
+		range_remove(flow, 0);
 	while (!fw_list_empty(&flow->early)) {
 		struct tcp_chunk *chunk = chunk_of(flow->early.next);
 
@@ -225,17 +277,12 @@ static bool hand_up(struct fw_nic *nic, struct tcp_flow *flow)
 
 void tcp_early_deliver(struct fw_nic *nic, struct tcp_flow *flow)
 {
-	struct fw_list *pos;
+	const struct tcp_range *range = &flow->range[0];
 
 	put_taken(nic, flow);
-	fw_list_for_each (pos, &flow->early) {
-		struct tcp_chunk *chunk = chunk_of(pos);
-
-		if (seq_lt(flow->rcv_nxt, chunk->seq))
-			break;
-		if (seq_lt(flow->rcv_nxt, chunk_end(chunk)))
-			flow->rcv_nxt = chunk_end(chunk);
-	}
+	if (flow->num_ranges && !seq_lt(flow->rcv_nxt, range->from) &&
+	    seq_lt(flow->rcv_nxt, range->to))
+		flow->rcv_nxt = range->to;
 	forget_blocks(flow);
 	while (!(flow->flags & TCP_F_STALLED) && flow->rcv_up != flow->rcv_nxt) {
 		if (!hand_up(nic, flow)) {
@@ -250,5 +297,6 @@ void tcp_early_drop(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	while (!fw_list_empty(&flow->early))
 		tcp_ooo_put(nic, flow, chunk_of(flow->early.next));
+	flow->num_ranges = 0;
 	flow->num_blocks = 0;
 }

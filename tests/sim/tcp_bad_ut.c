@@ -258,37 +258,6 @@ static void malformed(void)
 	bad_close(&t);
 }
 
-/*
- * Bytes with gaps between them, without end: a bounded number of chunks is kept; the real bytes
- * still arrive.
- */
-static void early_flood(void)
-{
-	struct tcp_flow *flow;
-	struct bad t;
-	uint32_t i, early = 0;
-
-	bad_open(&t);
-	flow = t.a->flow;
-	t.w.forged = true;
-	for (i = 0; i < 3000; i++) {
-		struct forged f = {.flags = WIRE_TCP_ACK,
-				   .seq = flow->rcv_nxt + 2 + 2 * i,
-				   .ack = flow->snd_nxt,
-				   .window = 1000,
-				   .bytes = 1};
-
-		forge_inject(t.w.nic[0], flow, 0, &f);
-		if (i % 30 == 29)
-			sim_run_for(t.w.sim, FIX_MS / 10);
-		early = tcp_max(early, flow->early_chunks);
-	}
-	sim_run_for(t.w.sim, FIX_MS);
-	FIX_CHECK(&t.w, early == TCP_MAX_FLOW_CHUNKS);
-	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_early_full") > 0);
-	tcp_world_close(&t.w);
-}
-
 /* ---- between SYN and ACK --------------------------------------------------------------------- */
 
 /* NIC 1 has the SYN of a connection, and not yet the next segment of NIC 0. */
@@ -551,6 +520,6 @@ static void cookies(void)
 }
 
 UT_MAIN("sim/tcp_bad", UT(blind_resets), UT(blind_syns), UT(blind_acks), UT(hostile_sacks),
-	UT(old_timestamps), UT(outside_window), UT(old_numbers), UT(malformed), UT(early_flood),
-	UT(blind_half_open), UT(forgotten_half_open), UT(blind_beside_cookie), UT(stranger_first),
-	UT(syn_flood), UT(cookies))
+	UT(old_timestamps), UT(outside_window), UT(old_numbers), UT(malformed), UT(blind_half_open),
+	UT(forgotten_half_open), UT(blind_beside_cookie), UT(stranger_first), UT(syn_flood),
+	UT(cookies))

@@ -1,9 +1,65 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * TCP and a peer whose bytes come early, with gaps between them: whose share the memory is in that
- * is kept for them. nic_fw/tcp/tcp_ooo.c; docs/security.md "Exhaustion by a neighbour".
+ * TCP and a peer whose bytes come early, with gaps between them: memory that is kept for them,
+ * whose share it is in, and the cost of a further one. Instructions are counted; nothing is timed.
+ * nic_fw/tcp/tcp_ooo.c; docs/security.md "Exhaustion by a neighbour".
  */
 #include "tests/sim/tcp_forge.h"
+#include "tests/steps.h"
+
+static struct bad *stepped;
+
+/* A byte between the first two that were sent early. */
+static void one_more(void)
+{
+	const struct tcp_flow *flow = stepped->a->flow;
+	struct forged f = {.flags = WIRE_TCP_ACK,
+			   .seq = flow->rcv_nxt + 3,
+			   .ack = flow->snd_nxt,
+			   .window = 1000,
+			   .bytes = 1};
+
+	forge_inject(stepped->w.nic[0], flow, 0, &f);
+	sim_run_for(stepped->w.sim, FIX_MS / 100);
+}
+
+/* Instructions for such a byte behind so many others, each with a gap before it. */
+static uint64_t steps_behind(uint32_t others)
+{
+	struct bad t;
+	uint64_t steps;
+	uint32_t i;
+
+	bad_open(&t);
+	t.w.forged = true;
+	for (i = 0; i < others; i++) {
+		const struct tcp_flow *flow = t.a->flow;
+		struct forged f = {.flags = WIRE_TCP_ACK,
+				   .seq = flow->rcv_nxt + 1 + 4 * i,
+				   .ack = flow->snd_nxt,
+				   .window = 1000,
+				   .bytes = 1};
+
+		forge_inject(t.w.nic[0], flow, 0, &f);
+		if (i % 30 == 29)
+			sim_run_for(t.w.sim, FIX_MS / 10);
+	}
+	sim_run_for(t.w.sim, FIX_MS);
+	stepped = &t;
+	steps = steps_of(one_more);
+	tcp_world_close(&t.w);
+	return steps;
+}
+
+/* A segment that comes early costs the same, whatever came early before it. */
+static void early_bytes_are_not_walked_over(void)
+{
+	uint64_t few = steps_behind(4), many = steps_behind(1000);
+
+	CU_ASSERT(many <= few + few / 2);
+	printf("%llu instructions behind 4, %llu behind 1,000 ", (unsigned long long)few,
+	       (unsigned long long)many);
+}
 
 /* One station leaves chunks to others. */
 static void early_shared_by_stations(void)
@@ -39,4 +95,36 @@ static void early_shared_by_stations(void)
 	tcp_world_close(&t.w);
 }
 
-UT_MAIN("sim/tcp_early", UT(early_shared_by_stations))
+/*
+ * Bytes with gaps between them, without end: a bounded number of chunks is kept; the real bytes
+ * still arrive.
+ */
+static void early_flood(void)
+{
+	struct tcp_flow *flow;
+	struct bad t;
+	uint32_t i, early = 0;
+
+	bad_open(&t);
+	flow = t.a->flow;
+	t.w.forged = true;
+	for (i = 0; i < 3000; i++) {
+		struct forged f = {.flags = WIRE_TCP_ACK,
+				   .seq = flow->rcv_nxt + 2 + 2 * i,
+				   .ack = flow->snd_nxt,
+				   .window = 1000,
+				   .bytes = 1};
+
+		forge_inject(t.w.nic[0], flow, 0, &f);
+		if (i % 30 == 29)
+			sim_run_for(t.w.sim, FIX_MS / 10);
+		early = tcp_max(early, flow->early_chunks);
+	}
+	sim_run_for(t.w.sim, FIX_MS);
+	FIX_CHECK(&t.w, early == TCP_RANGES);
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_early_full") > 0);
+	tcp_world_close(&t.w);
+}
+
+UT_MAIN("sim/tcp_early", UT(early_bytes_are_not_walked_over), UT(early_shared_by_stations),
+	UT(early_flood))
