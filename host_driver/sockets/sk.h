@@ -52,6 +52,9 @@ struct sk {
 	bool own; /* bound to a NIC's address */
 	bool v6only;
 	int sndbuf, rcvbuf; /* set by the program; 0: not set */
+	/* SK_BOTH: the stack that is asked first; what the NIC's gave since the kernel's was. */
+	atomic_bool kernel_first;
+	atomic_uint nic_in_a_row;
 	/* Calls so far: an edge-triggered wait looks for new ones (sk_epoll.c). */
 	atomic_uint reads, writes;
 	struct sockaddr_storage local, peer; /* SK_PUMPED: addresses of both ends */

@@ -250,19 +250,38 @@ static int adopt(int family, int rfd, int flags)
 	return sk_fail(err);
 }
 
-/* Accepts without blocking; connections of the NIC come first. */
-static int accept_now(struct sk *sk, int fd, struct sockaddr *addr, socklen_t *bytes, int flags)
+static int accept_nic(struct sk *sk, struct sockaddr *addr, socklen_t *bytes, int flags)
 {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
 	int rfd = sk_accept_nic(sk, addr, bytes);
 
-	if (rfd >= 0)
-		return adopt(sk->family, rfd, flags);
-	if (errno != EAGAIN || sk->mode != SK_BOTH)
-		return -1;
+	return rfd < 0 ? -1 : adopt(sk->family, rfd, flags);
+}
+
+static int accept_kernel(int fd, struct sockaddr *addr, socklen_t *bytes, int flags)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
 	if (REAL->poll(&p, 1, 0) <= 0)
 		return sk_fail(EAGAIN);
 	return REAL->accept4(fd, addr, bytes, flags);
+}
+
+/* Accepts without blocking; the stacks take turns, so that a flood on one leaves the other half. */
+static int accept_now(struct sk *sk, int fd, struct sockaddr *addr, socklen_t *bytes, int flags)
+{
+	bool kernel = sk->mode == SK_BOTH && atomic_load(&sk->kernel_first);
+	int rc =
+	    kernel ? accept_kernel(fd, addr, bytes, flags) : accept_nic(sk, addr, bytes, flags);
+
+	if (rc < 0 && errno == EAGAIN && sk->mode == SK_BOTH) {
+		kernel = !kernel;
+		rc = kernel ? accept_kernel(fd, addr, bytes, flags)
+			    : accept_nic(sk, addr, bytes, flags);
+	}
+	/* A failure, as for want of descriptors, is no turn of the other one. */
+	if (rc >= 0)
+		atomic_store(&sk->kernel_first, !kernel);
+	return rc;
 }
 
 static int accept_waiting(struct sk *sk, int fd, struct sockaddr *addr, socklen_t *bytes, int flags)

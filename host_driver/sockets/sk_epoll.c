@@ -37,6 +37,7 @@ struct set {
 	struct set *next;
 	int epfd, wake_fd;
 	struct member *members;
+	bool kernels_turn; /* of a wait with one place */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -368,6 +369,19 @@ static int take_ready(int epfd, const struct pollfd *p, int n, struct epoll_even
 	return found;
 }
 
+/* A wait with one place gives it to the kernel's events and ours in turn. */
+static bool is_kernels_turn(int epfd)
+{
+	struct set *s;
+	bool yes;
+
+	pthread_mutex_lock(&lock);
+	s = set_of(epfd);
+	yes = s && (s->kernels_turn = !s->kernels_turn);
+	pthread_mutex_unlock(&lock);
+	return yes;
+}
+
 static void clear(int fd)
 {
 	uint64_t count;
@@ -382,7 +396,7 @@ static void clear(int fd)
 static int wait_once(int epfd, struct pollfd *p, int n, struct epoll_event *events, int max,
 		     const struct timespec *left, const sigset_t *mask)
 {
-	int rc, found, kernel = 0;
+	int rc, found, kernel = 0, room = max;
 
 	sk_enter();
 	rc = weft_rppoll(p, (nfds_t)n + 2, left, mask);
@@ -392,9 +406,13 @@ static int wait_once(int epfd, struct pollfd *p, int n, struct epoll_event *even
 	if (p[1].revents)
 		clear(p[1].fd);
 	/* Reserves at least one place for the kernel's events. */
-	found = take_ready(epfd, p + 2, n, events, p[0].revents && max > 1 ? max - 1 : max);
+	if (p[0].revents)
+		room = max > 1 ? max - 1 : !is_kernels_turn(epfd);
+	found = room ? take_ready(epfd, p + 2, n, events, room) : 0;
 	if (p[0].revents && found < max)
 		kernel = REAL->epoll_pwait(epfd, events + found, max - found, 0, NULL);
+	if (!room && kernel == 0)
+		found = take_ready(epfd, p + 2, n, events, max);
 	if (kernel < 0 && !found)
 		return -1;
 	return found + (kernel > 0 ? kernel : 0);

@@ -19,6 +19,11 @@
 
 #include "host_driver/sockets/sk.h"
 
+enum {
+	/* Datagrams of a NIC in a row, before the kernel is asked for one by a system call. */
+	NIC_IN_A_ROW = 16,
+};
+
 /* Ends the program on behalf of -D_FORTIFY_SOURCE; not declared in a portable header. */
 extern void __chk_fail(void) __attribute__((noreturn));
 
@@ -81,6 +86,22 @@ static ssize_t do_send(struct sk *sk, int fd, const struct msghdr *msg, int flag
 	return sk->mode == SK_NIC ? nic_send(sk, msg, flags) : REAL->sendmsg(fd, msg, flags);
 }
 
+/*
+ * A datagram was taken, or looked at: then the next call takes the same one. A flood on the NIC
+ * leaves the kernel's datagrams their part.
+ */
+static void took(struct sk *sk, bool kernel, int flags)
+{
+	bool next = kernel;
+
+	if (!(flags & MSG_PEEK)) {
+		next = !kernel && atomic_fetch_add(&sk->nic_in_a_row, 1) + 1 >= NIC_IN_A_ROW;
+		if (kernel || next)
+			atomic_store(&sk->nic_in_a_row, 0);
+	}
+	atomic_store(&sk->kernel_first, next);
+}
+
 /* Receives from the stack that has a datagram. */
 static ssize_t recv_both(struct sk *sk, int fd, struct msghdr *msg, int flags)
 {
@@ -90,12 +111,18 @@ static ssize_t recv_both(struct sk *sk, int fd, struct msghdr *msg, int flags)
 	ssize_t n;
 
 	for (;;) {
-		n = nic_recv(sk, msg, flags | MSG_DONTWAIT);
-		if (n >= 0 || errno != EAGAIN)
-			return n;
-		*msg = again;
-		n = REAL->recvmsg(fd, msg, flags | MSG_DONTWAIT);
-		if (n >= 0 || errno != EAGAIN || !block)
+		bool kernel = atomic_load(&sk->kernel_first);
+
+		for (int i = 0; i < 2; i++, kernel = !kernel) {
+			*msg = again;
+			n = kernel ? REAL->recvmsg(fd, msg, flags | MSG_DONTWAIT)
+				   : nic_recv(sk, msg, flags | MSG_DONTWAIT);
+			if (n >= 0)
+				took(sk, kernel, flags);
+			if (n >= 0 || errno != EAGAIN)
+				return n;
+		}
+		if (!block)
 			return n;
 		*msg = again;
 		rc = sk_wait(sk, fd, POLLIN, ms);
