@@ -126,5 +126,39 @@ static void early_flood(void)
 	tcp_world_close(&t.w);
 }
 
+/* A segment in its turn covers early bytes: their memory is free, and bytes behind it are kept. */
+static void covered(void)
+{
+	struct tcp_flow *flow;
+	struct fw_nic *fw;
+	struct bad t;
+
+	bad_open(&t);
+	t.w.forged = true;
+	fw = tcp_fw(&t.w, 0);
+	flow = t.a->flow;
+	forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
+				  .seq = flow->rcv_nxt + 2,
+				  .ack = flow->snd_nxt,
+				  .window = 1000,
+				  .bytes = 1});
+	CU_ASSERT_EQUAL(fw->tcp.chunks.used, 1);
+	forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
+				  .seq = flow->rcv_nxt,
+				  .ack = flow->snd_nxt,
+				  .window = 1000,
+				  .bytes = 10});
+	CU_ASSERT_EQUAL(fw->tcp.chunks.used, 0);
+	CU_ASSERT_EQUAL(flow->num_ranges, 0);
+	forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
+				  .seq = flow->rcv_nxt + 5,
+				  .ack = flow->snd_nxt,
+				  .window = 1000,
+				  .bytes = 1});
+	CU_ASSERT_EQUAL(fw->tcp.chunks.used, 1);
+	CU_ASSERT_EQUAL(flow->num_ranges, 1);
+	tcp_world_close(&t.w);
+}
+
 UT_MAIN("sim/tcp_early", UT(early_bytes_are_not_walked_over), UT(early_shared_by_stations),
-	UT(early_flood))
+	UT(early_flood), UT(covered))
