@@ -80,8 +80,7 @@ extern const struct cm_ops cm_rd_ops;
 extern const struct cm_ops cm_tcp_ops;
 
 enum {
-	CM_MAX_EVENTS =
-	    5, /* waiting events of one endpoint; one that is fetched has four in its life */
+	CM_MAX_EVENTS = 5, /* waiting events of one endpoint; it has four in its life */
 	CM_HASH_SIZE = 4096,
 	CM_NO_CLIENT = 0xffff,
 	CM_PLACES_PER_UNIT = 4, /* endpoints that a search visits for one unit */

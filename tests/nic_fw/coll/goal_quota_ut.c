@@ -41,8 +41,9 @@ static int create(uint32_t client, uint32_t pd, uint32_t stag, struct hw_cmd_res
 	static uint64_t key;
 	struct hw_cmd cmd = {.op = HW_CMD_GOAL_COMM_CREATE};
 
+	key++;
 	cmd.u.goal_comm = (struct hw_cmd_goal_comm){
-	    .key = ++key,
+	    .key = key,
 	    .key2 = key,
 	    .num_ranks = 1,
 	    .pd = pd,
