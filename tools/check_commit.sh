@@ -36,7 +36,7 @@ fence fetch fill filter find finish fit fix flatten flush fold follow forbid for
 forward free freeze fuzz gather generate get give go grant group grow guard halve handle harden hash
 have hide hold honour identify ignore implement import improve include increase index inform initialize
 inline insert inspect install interpret introduce invalidate isolate join judge keep kill label
-launch lay lead leave lengthen let lift limit link lint list listen load lock log look loop lower
+launch lay lead leave lend lengthen let lift limit link lint list listen load lock log look loop lower
 make map mark match measure merge mention mend migrate mirror modify monitor move multiply name
 narrow negotiate normalize note notify number offer omit open optimize order overlap pace pack pad
 parse part pass patch pause permit pick pin place plan play plot poison poll port post prefer
