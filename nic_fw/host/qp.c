@@ -7,24 +7,29 @@
  */
 #include "nic_fw/fw_nic.h"
 
-struct fw_qp *qp_find(struct fw_nic *nic, uint32_t qpn)
+/* Returns the place of a number that was given out here, FW_NONE of any other. */
+static uint32_t qp_place(const struct fw_nic *nic, uint32_t qpn)
 {
 	uint32_t index = (qpn & FW_QPN_INDEX_MASK) - FW_QPN_FIRST;
 
 	/* Numbers below FW_QPN_FIRST wrap to ones that are never given out. */
 	if ((qpn & ~(uint32_t)FW_QPN_INDEX_MASK) != nic->qpn_base || index >= nic->host.qp_ids.high)
-		return NULL;
-	return nic->host.qps[index].used ? &nic->host.qps[index] : NULL;
+		return FW_NONE;
+	return index;
+}
+
+struct fw_qp *qp_find(struct fw_nic *nic, uint32_t qpn)
+{
+	uint32_t index = qp_place(nic, qpn);
+
+	return index != FW_NONE && nic->host.qps[index].used ? &nic->host.qps[index] : NULL;
 }
 
 bool qp_has_just_ended(const struct fw_nic *nic, uint32_t qpn)
 {
-	uint32_t index = (qpn & FW_QPN_INDEX_MASK) - FW_QPN_FIRST;
-	uint64_t ended_ns;
+	uint32_t index = qp_place(nic, qpn);
+	uint64_t ended_ns = index != FW_NONE ? nic->host.qps[index].ended_ns : 0;
 
-	if ((qpn & ~(uint32_t)FW_QPN_INDEX_MASK) != nic->qpn_base || index >= nic->host.qp_ids.high)
-		return false;
-	ended_ns = nic->host.qps[index].ended_ns;
 	return ended_ns && nic->now_ns - ended_ns < QP_GRACE_NS;
 }
 

@@ -117,7 +117,7 @@ static void late_terminate(void)
 	rp_end(&rp);
 }
 
-/* RC whose peer's QP is gone, or belongs to another connection: an error is reported at once. */
+/* RC whose peer's QP is gone, or belongs to another connection: the request fails. */
 static void rc_without_peer(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 1, .bytes = 8};

@@ -9,15 +9,38 @@
 
 static struct bad *stepped;
 
+/* A byte that comes so many bytes before its turn. */
+static struct forged early_byte(const struct tcp_flow *flow, uint32_t ahead)
+{
+	return (struct forged){.flags = WIRE_TCP_ACK,
+			       .seq = flow->rcv_nxt + ahead,
+			       .ack = flow->snd_nxt,
+			       .window = 1000,
+			       .bytes = 1};
+}
+
+/* Sends so many of them, with a byte or more between two. */
+static void early_bytes(struct bad *t, uint32_t count, uint32_t first, uint32_t distance,
+			uint32_t *most)
+{
+	const struct tcp_flow *flow = t->a->flow;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct forged f = early_byte(flow, first + distance * i);
+
+		forge_inject(t->w.nic[0], flow, 0, &f);
+		if (i % 30 == 29)
+			sim_run_for(t->w.sim, FIX_MS / 10);
+		*most = tcp_max(*most, flow->early_chunks);
+	}
+	sim_run_for(t->w.sim, FIX_MS);
+}
+
 /* A byte between the first two that were sent early. */
 static void one_more(void)
 {
 	const struct tcp_flow *flow = stepped->a->flow;
-	struct forged f = {.flags = WIRE_TCP_ACK,
-			   .seq = flow->rcv_nxt + 3,
-			   .ack = flow->snd_nxt,
-			   .window = 1000,
-			   .bytes = 1};
+	struct forged f = early_byte(flow, 3);
 
 	forge_inject(stepped->w.nic[0], flow, 0, &f);
 	sim_run_for(stepped->w.sim, FIX_MS / 100);
@@ -27,24 +50,12 @@ static void one_more(void)
 static uint64_t steps_behind(uint32_t others)
 {
 	struct bad t;
+	uint32_t most = 0;
 	uint64_t steps;
-	uint32_t i;
 
 	bad_open(&t);
 	t.w.forged = true;
-	for (i = 0; i < others; i++) {
-		const struct tcp_flow *flow = t.a->flow;
-		struct forged f = {.flags = WIRE_TCP_ACK,
-				   .seq = flow->rcv_nxt + 1 + 4 * i,
-				   .ack = flow->snd_nxt,
-				   .window = 1000,
-				   .bytes = 1};
-
-		forge_inject(t.w.nic[0], flow, 0, &f);
-		if (i % 30 == 29)
-			sim_run_for(t.w.sim, FIX_MS / 10);
-	}
-	sim_run_for(t.w.sim, FIX_MS);
+	early_bytes(&t, others, 1, 4, &most);
 	stepped = &t;
 	steps = steps_of(one_more);
 	tcp_world_close(&t.w);
@@ -76,20 +87,12 @@ static void early_shared_by_stations(void)
 	max = fw->tcp.chunks.max;
 	fw->tcp.chunks.max = 30;
 	for (i = 0; i < 40; i++)
-		forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
-					  .seq = flow->rcv_nxt + 2 + 2 * i,
-					  .ack = flow->snd_nxt,
-					  .window = 1000,
-					  .bytes = 1});
+		forge(&t, early_byte(flow, 2 + 2 * i));
 	held = fw->tcp.chunks.used;
 	CU_ASSERT(held > 15 && held <= 20);
 	/* The next byte is another station's. */
 	flow->station ^= 1;
-	forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
-				  .seq = flow->rcv_nxt + 100,
-				  .ack = flow->snd_nxt,
-				  .window = 1000,
-				  .bytes = 1});
+	forge(&t, early_byte(flow, 100));
 	CU_ASSERT_EQUAL(fw->tcp.chunks.used, held + 1);
 	fw->tcp.chunks.max = max;
 	tcp_world_close(&t.w);
@@ -101,26 +104,12 @@ static void early_shared_by_stations(void)
  */
 static void early_flood(void)
 {
-	struct tcp_flow *flow;
+	uint32_t early = 0;
 	struct bad t;
-	uint32_t i, early = 0;
 
 	bad_open(&t);
-	flow = t.a->flow;
 	t.w.forged = true;
-	for (i = 0; i < 3000; i++) {
-		struct forged f = {.flags = WIRE_TCP_ACK,
-				   .seq = flow->rcv_nxt + 2 + 2 * i,
-				   .ack = flow->snd_nxt,
-				   .window = 1000,
-				   .bytes = 1};
-
-		forge_inject(t.w.nic[0], flow, 0, &f);
-		if (i % 30 == 29)
-			sim_run_for(t.w.sim, FIX_MS / 10);
-		early = tcp_max(early, flow->early_chunks);
-	}
-	sim_run_for(t.w.sim, FIX_MS);
+	early_bytes(&t, 3000, 2, 2, &early);
 	FIX_CHECK(&t.w, early == TCP_RANGES);
 	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_early_full") > 0);
 	tcp_world_close(&t.w);
@@ -137,11 +126,7 @@ static void covered(void)
 	t.w.forged = true;
 	fw = tcp_fw(&t.w, 0);
 	flow = t.a->flow;
-	forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
-				  .seq = flow->rcv_nxt + 2,
-				  .ack = flow->snd_nxt,
-				  .window = 1000,
-				  .bytes = 1});
+	forge(&t, early_byte(flow, 2));
 	CU_ASSERT_EQUAL(fw->tcp.chunks.used, 1);
 	forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
 				  .seq = flow->rcv_nxt,
@@ -150,11 +135,7 @@ static void covered(void)
 				  .bytes = 10});
 	CU_ASSERT_EQUAL(fw->tcp.chunks.used, 0);
 	CU_ASSERT_EQUAL(flow->num_ranges, 0);
-	forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
-				  .seq = flow->rcv_nxt + 5,
-				  .ack = flow->snd_nxt,
-				  .window = 1000,
-				  .bytes = 1});
+	forge(&t, early_byte(flow, 5));
 	CU_ASSERT_EQUAL(fw->tcp.chunks.used, 1);
 	CU_ASSERT_EQUAL(flow->num_ranges, 1);
 	tcp_world_close(&t.w);
