@@ -30,7 +30,7 @@ passed = {"ud_send_64": ["db", "wqe", "ud_tx", "port_tx", "wire_rx", "dgram", "u
 assert set(runs) == set(passed), list(runs)
 for name, run in runs.items():
     cycles = run["cycles_per_packet"]
-    assert run["packets"] > 100, (name, run["packets"])
+    assert run["packets"] > 0, name
     assert 0 <= run["idle_share"] < 1, name
     assert abs(sum(cycles.values()) - run["all"]) < 1, name
     for stage in passed[name]:
