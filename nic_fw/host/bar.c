@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The dynamic part of a client's BAR: whole pages for rings, records that share pages.
+ * The dynamic part of a client's BAR: rings, of which small ones share pages, and records, which
+ * have pages of their own.
  *
  * The list of free parts lies in the arena: the process can write to every byte of its BAR, so no
  * content of the BAR is trusted. Pages are not cleared when they are freed or given out again:
@@ -11,10 +12,17 @@
 
 enum {
 	PAGE = HW_BAR_PAGE_BYTES,
+	UNIT = FW_BAR_UNIT_BYTES,
 	RECORDS_PER_PAGE = HW_BAR_PAGE_BYTES / FW_BAR_RECORD_BYTES,
 };
 #define ALL_FREE UINT32_MAX
 static_assert(RECORDS_PER_PAGE == 32, "one bit of free_mask each");
+static_assert(PAGE % UNIT == 0 && UNIT % HW_CACHE_LINE_BYTES == 0, "no line is shared");
+
+static uint64_t round_up(uint64_t n, uint64_t to)
+{
+	return (n + to - 1) & ~(to - 1);
+}
 
 void bar_init(struct fw_bar *bar, void *base, uint64_t bytes)
 {
@@ -34,11 +42,20 @@ static void remove_extent(struct fw_bar *bar, uint32_t i)
 	memmove(&bar->free[i], &bar->free[i + 1], (bar->num_free - i) * sizeof(bar->free[0]));
 }
 
+static void put_extent(struct fw_bar *bar, uint32_t i, uint64_t offset, uint64_t bytes)
+{
+	memmove(&bar->free[i + 1], &bar->free[i], (bar->num_free - i) * sizeof(bar->free[0]));
+	bar->free[i].offset = offset;
+	bar->free[i].bytes = bytes;
+	bar->num_free++;
+}
+
 /* Charges the pages up to high to the process's share of memory; freed pages stay charged. */
 static bool charge(struct fw_nic *nic, uint32_t client, uint64_t high)
 {
 	struct fw_bar *bar = &nic->host.clients[client].bar;
 
+	high = round_up(high, PAGE);
 	if (high <= bar->charged)
 		return true;
 	if (nic->port.bar_take &&
@@ -48,31 +65,6 @@ static bool charge(struct fw_nic *nic, uint32_t client, uint64_t high)
 	}
 	bar->charged = high;
 	return true;
-}
-
-int bar_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes, uint64_t *offset)
-{
-	struct fw_bar *bar = &nic->host.clients[client].bar;
-	uint32_t i;
-
-	assert(bytes && bytes <= UINT64_MAX - PAGE);
-	bytes = (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-	for (i = 0; i < bar->num_free; i++) {
-		if (bar->free[i].bytes < bytes)
-			continue;
-		*offset = bar->free[i].offset;
-		bar->free[i].offset += bytes;
-		bar->free[i].bytes -= bytes;
-		if (!bar->free[i].bytes)
-			remove_extent(bar, i);
-		return 0;
-	}
-	if (bar->high > bar->bytes || bytes > bar->bytes - bar->high ||
-	    !charge(nic, client, bar->high + bytes))
-		return -FW_ENOMEM;
-	*offset = bar->high;
-	bar->high += bytes;
-	return 0;
 }
 
 /* Returns the first extent after offset. */
@@ -125,10 +117,55 @@ static void insert_extent(struct fw_bar *bar, uint64_t offset, uint64_t bytes)
 		forget_smallest(bar);
 		i = find_behind(bar, offset);
 	}
-	memmove(&bar->free[i + 1], &bar->free[i], (bar->num_free - i) * sizeof(bar->free[0]));
-	bar->free[i].offset = offset;
-	bar->free[i].bytes = bytes;
-	bar->num_free++;
+	put_extent(bar, i, offset, bytes);
+}
+
+/* Takes an aligned part of a free extent. Returns false if it does not fit. */
+static bool take_part(struct fw_bar *bar, uint32_t i, uint64_t bytes, uint64_t align,
+		      uint64_t *offset)
+{
+	struct fw_bar_extent *free = &bar->free[i];
+	uint64_t start = round_up(free->offset, align), end = free->offset + free->bytes;
+	uint64_t before = start - free->offset, behind;
+
+	if (end < start || end - start < bytes)
+		return false;
+	behind = end - start - bytes;
+	if (before && behind && bar->num_free == FW_BAR_EXTENTS)
+		return false;
+	*offset = start;
+	if (!before && !behind) {
+		remove_extent(bar, i);
+	} else if (!before) {
+		free->offset += bytes;
+		free->bytes = behind;
+	} else {
+		free->bytes = before;
+		if (behind)
+			put_extent(bar, i + 1, start + bytes, behind);
+	}
+	return true;
+}
+
+int bar_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes, uint64_t *offset)
+{
+	struct fw_bar *bar = &nic->host.clients[client].bar;
+	uint64_t align = bytes < PAGE ? UNIT : PAGE, high = bar->high, start;
+	uint32_t i;
+
+	assert(bytes && bytes <= UINT64_MAX - PAGE);
+	bytes = round_up(bytes, UNIT);
+	for (i = 0; i < bar->num_free; i++)
+		if (take_part(bar, i, bytes, align, offset))
+			return 0;
+	start = round_up(high, align);
+	if (start > bar->bytes || bytes > bar->bytes - start || !charge(nic, client, start + bytes))
+		return -FW_ENOMEM;
+	*offset = start;
+	bar->high = start + bytes;
+	if (start > high)
+		insert_extent(bar, high, start - high);
+	return 0;
 }
 
 void bar_free(struct fw_nic *nic, uint32_t client, uint64_t offset, uint64_t bytes)
@@ -137,8 +174,8 @@ void bar_free(struct fw_nic *nic, uint32_t client, uint64_t offset, uint64_t byt
 
 	if (owner->closing)
 		return;
-	bytes = (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-	assert(offset % PAGE == 0 && offset >= HW_BAR_DYNAMIC && bytes &&
+	bytes = round_up(bytes, UNIT);
+	assert(offset % UNIT == 0 && offset >= HW_BAR_DYNAMIC && bytes &&
 	       bytes <= owner->bar.high - offset);
 	insert_extent(&owner->bar, offset, bytes);
 }

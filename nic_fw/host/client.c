@@ -92,6 +92,7 @@ static int attach_bar(struct fw_nic *nic, uint32_t number, const struct fw_clien
 	init_header(nic, client, number);
 	fw_list_add_tail(&nic->host.db_clients, &client->db_node);
 	resp->bar_bytes = client->bar.bytes;
+	assert(eq0.record_offset % HW_BAR_PAGE_BYTES == 0);
 	resp->eq0_offset_pages = (uint32_t)(eq0.record_offset / HW_BAR_PAGE_BYTES);
 	resp->eq0_entries = eq0.entries;
 	return 0;

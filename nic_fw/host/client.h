@@ -28,6 +28,8 @@ enum {
 	/* A search of so many takes no longer than a unit or two of bulk work (slice.h). */
 	FW_BAR_QUICK_EXTENTS = 256,
 	FW_BAR_RECORD_BYTES = 128,
+	/* Rings take multiples of this, so that those of small queues share pages. */
+	FW_BAR_UNIT_BYTES = 512,
 	/* Enough pages for the records of all objects that a client can have. */
 	FW_BAR_RECORD_PAGES = (HW_MAX_QP + HW_MAX_CQ + HW_MAX_SRQ + HW_MAX_EQ_PER_CLIENT) *
 			      FW_BAR_RECORD_BYTES / HW_BAR_PAGE_BYTES,
@@ -36,8 +38,9 @@ enum {
 };
 
 /*
- * Allocator of a BAR's dynamic part. Rings take whole pages, first fit; records share pages. Its
- * own state lies in the arena: the NIC trusts no content of the BAR.
+ * Allocator of a BAR's dynamic part. Rings take units, first fit, from the beginning of a page if
+ * they have a page or more; records share pages of their own. The allocator's state lies in the
+ * arena: the NIC trusts no content of the BAR.
  */
 struct fw_bar {
 	uint8_t *base;
@@ -62,7 +65,10 @@ struct fw_bar {
 
 /* Forgets all allocations; the whole BAR is zero. Call bar_records_ahead() next. */
 void bar_init(struct fw_bar *bar, void *base, uint64_t bytes);
-/* Allocates whole pages. Returns 0 with *offset, or -ENOMEM. The memory keeps its old content. */
+/*
+ * Allocates units; a page or more begins at a page. Returns 0 with *offset, or -ENOMEM. The memory
+ * keeps its old content.
+ */
 int bar_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes, uint64_t *offset);
 void bar_free(struct fw_nic *nic, uint32_t client, uint64_t offset, uint64_t bytes);
 /*

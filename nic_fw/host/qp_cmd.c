@@ -107,10 +107,7 @@ static bool has_rq(const struct fw_qp *qp)
 	return qp->rq_stride_bytes != 0;
 }
 
-/*
- * Both rings, the receive queue right after the send queue: small ones share a page, and returning
- * pages, which costs a system call of the port, is done once.
- */
+/* Both rings, the receive queue right after the send queue: one piece of the BAR. */
 static uint64_t rings_bytes(const struct fw_qp *qp)
 {
 	return sq_bytes(qp) + (has_rq(qp) ? rq_bytes(qp) : 0);

@@ -6,20 +6,128 @@
 #include "tests/bench/host.h"
 
 #define PAGE HW_BAR_PAGE_BYTES
+#define UNIT FW_BAR_UNIT_BYTES
 
-static void pages_are_rounded_and_follow_each_other(void)
+/* A client without rings: all of its records' pages are there, and no hole. */
+static struct fw_bar *begin(struct fw_ut *ut)
 {
-	struct fw_ut ut;
-	uint64_t a, b, c;
+	struct fw_bar *bar;
+	uint64_t got;
 
-	fw_ut_begin(&ut);
+	fw_ut_begin(ut);
+	bar = &ut->nic->host.clients[0].bar;
+	while (bar->num_free)
+		CU_ASSERT_EQUAL_FATAL(bar_alloc(ut->nic, 0, UNIT, &got), 0);
+	return bar;
+}
+
+static void small_rings_share_pages(void)
+{
+	uint64_t a, b, c, d, e;
+	struct fw_bar *bar;
+	struct fw_ut ut;
+
+	bar = begin(&ut);
+	CU_ASSERT_EQUAL(bar->high % PAGE, 0);
 	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, 1, &a), 0);
-	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, PAGE + 1, &b), 0);
-	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, PAGE, &c), 0);
-	CU_ASSERT_EQUAL(a % PAGE, 0);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, UNIT + 1, &b), 0);
 	CU_ASSERT_TRUE(a >= HW_BAR_DYNAMIC);
-	CU_ASSERT_EQUAL(b, a + PAGE);
-	CU_ASSERT_EQUAL(c, b + 2 * PAGE);
+	CU_ASSERT_EQUAL(b, a + UNIT);
+	/* A page and more begins at a page. The rest of the page before is a hole, and used. */
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, PAGE + 1, &c), 0);
+	CU_ASSERT_EQUAL(c, a + PAGE);
+	CU_ASSERT_EQUAL(bar->num_free, 1);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, PAGE - 3 * UNIT, &d), 0);
+	CU_ASSERT_EQUAL(d, b + 2 * UNIT);
+	CU_ASSERT_EQUAL(bar->num_free, 0);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, UNIT, &e), 0);
+	CU_ASSERT_EQUAL(e, c + PAGE + UNIT);
+	/* All of it comes back. */
+	bar_free(ut.nic, 0, b, UNIT + 1);
+	bar_free(ut.nic, 0, e, UNIT);
+	bar_free(ut.nic, 0, d, PAGE - 3 * UNIT);
+	bar_free(ut.nic, 0, c, PAGE + 1);
+	CU_ASSERT_EQUAL(bar->high, b);
+	CU_ASSERT_EQUAL(bar->num_free, 0);
+	fw_ut_end(&ut);
+}
+
+/* A hole that has room only off a page is left to small rings, and both of its rests are kept. */
+static void holes_are_cut_at_pages(void)
+{
+	uint64_t small, hole, end, got;
+	struct fw_bar *bar;
+	struct fw_ut ut;
+
+	bar = begin(&ut);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, UNIT, &small), 0);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, PAGE - UNIT, &got), 0);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, 2 * PAGE, &hole), 0);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, UNIT, &end), 0);
+	/* From a unit of the first page to the end of the third. */
+	bar_free(ut.nic, 0, got, PAGE - UNIT);
+	bar_free(ut.nic, 0, hole, 2 * PAGE);
+	CU_ASSERT_EQUAL(bar->num_free, 1);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, PAGE + UNIT, &got), 0);
+	CU_ASSERT_EQUAL(got, hole);
+	CU_ASSERT_EQUAL_FATAL(bar->num_free, 2);
+	CU_ASSERT_EQUAL(bar->free[0].offset, small + UNIT);
+	CU_ASSERT_EQUAL(bar->free[0].bytes, PAGE - UNIT);
+	CU_ASSERT_EQUAL(bar->free[1].offset, hole + PAGE + UNIT);
+	CU_ASSERT_EQUAL(bar->free[1].bytes, PAGE - UNIT);
+	/* Neither has a page. */
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, PAGE, &got), 0);
+	CU_ASSERT_TRUE(got > end);
+	fw_ut_end(&ut);
+}
+
+/* Rings of all sizes, made and destroyed in any order: none shares a byte with another. */
+static void many_rings_never_overlap(void)
+{
+	enum {
+		RINGS = 300,
+		TURNS = 20000,
+	};
+	struct ring {
+		uint64_t offset, bytes;
+	} ring[RINGS] = {{0}};
+	static uint8_t owner[FW_UT_BAR_BYTES / UNIT];
+	uint64_t high, i, rng = 7;
+	struct fw_bar *bar;
+	struct fw_ut ut;
+
+	bar = begin(&ut);
+	high = bar->high;
+	memset(owner, 0, sizeof(owner));
+	for (uint32_t turn = 0; turn < TURNS; turn++) {
+		struct ring *r;
+
+		rng = rng * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		r = &ring[(rng >> 33) % RINGS];
+		if (r->bytes) {
+			for (i = 0; i < r->bytes; i += UNIT)
+				owner[(r->offset + i) / UNIT] = 0;
+			bar_free(ut.nic, 0, r->offset, r->bytes);
+			r->bytes = 0;
+			continue;
+		}
+		r->bytes = 1 + (rng >> 40) % (turn % 3 ? PAGE : 4 * PAGE);
+		if (bar_alloc(ut.nic, 0, r->bytes, &r->offset)) {
+			r->bytes = 0;
+			continue;
+		}
+		CU_ASSERT_EQUAL_FATAL(r->offset % (r->bytes < PAGE ? UNIT : PAGE), 0);
+		CU_ASSERT_TRUE_FATAL(r->offset >= high && r->offset + r->bytes <= bar->high);
+		for (i = 0; i < r->bytes; i += UNIT) {
+			CU_ASSERT_EQUAL_FATAL(owner[(r->offset + i) / UNIT], 0);
+			owner[(r->offset + i) / UNIT] = 1;
+		}
+	}
+	for (i = 0; i < RINGS; i++)
+		if (ring[i].bytes)
+			bar_free(ut.nic, 0, ring[i].offset, ring[i].bytes);
+	CU_ASSERT_EQUAL(bar->num_free, 0);
+	CU_ASSERT_EQUAL(bar->high, high);
 	fw_ut_end(&ut);
 }
 
@@ -30,8 +138,7 @@ static void holes_merge_and_are_used_first(void)
 	uint64_t at[5], got;
 	uint32_t i;
 
-	fw_ut_begin(&ut);
-	bar = &ut.nic->host.clients[0].bar;
+	bar = begin(&ut);
 	for (i = 0; i < 5; i++)
 		CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, PAGE, &at[i]), 0);
 	bar_free(ut.nic, 0, at[0], PAGE);
@@ -60,8 +167,7 @@ static void full_is_enomem_and_changes_nothing(void)
 	struct fw_ut ut;
 	uint64_t rest, got, high;
 
-	fw_ut_begin(&ut);
-	bar = &ut.nic->host.clients[0].bar;
+	bar = begin(&ut);
 	rest = bar->bytes - bar->high;
 	high = bar->high;
 	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, rest + 1, &got), -FW_ENOMEM);
@@ -216,8 +322,8 @@ static void records_run_out_with_the_bar(void)
 	fw_ut_end(&ut);
 }
 
-UT_MAIN("nic_fw/host/bar", UT(pages_are_rounded_and_follow_each_other),
-	UT(holes_merge_and_are_used_first), UT(full_is_enomem_and_changes_nothing),
-	UT(more_holes_than_are_remembered), UT(freed_pages_are_used_again),
-	UT(records_share_pages_and_are_zero), UT(pages_of_records_are_announced_in_time),
-	UT(records_run_out_with_the_bar))
+UT_MAIN("nic_fw/host/bar", UT(small_rings_share_pages), UT(holes_are_cut_at_pages),
+	UT(many_rings_never_overlap), UT(holes_merge_and_are_used_first),
+	UT(full_is_enomem_and_changes_nothing), UT(more_holes_than_are_remembered),
+	UT(freed_pages_are_used_again), UT(records_share_pages_and_are_zero),
+	UT(pages_of_records_are_announced_in_time), UT(records_run_out_with_the_bar))
