@@ -56,7 +56,7 @@ static void creation_says_what_was_made(void)
 	CU_ASSERT_EQUAL(made->rq_stride_bytes, 64);
 	CU_ASSERT_EQUAL(made->max_inline_bytes, 64);
 	CU_ASSERT_TRUE(made->record_offset >= HW_BAR_DYNAMIC);
-	CU_ASSERT_EQUAL(made->sq_offset % HW_BAR_PAGE_BYTES, 0);
+	CU_ASSERT_EQUAL(made->sq_offset % HW_CACHE_LINE_BYTES, 0);
 	CU_ASSERT_EQUAL(made->rq_offset % HW_CACHE_LINE_BYTES, 0);
 	CU_ASSERT_EQUAL(rig.cq->refs, 2);
 	CU_ASSERT_EQUAL(rig.ut.nic->host.pds[rig.pd].refs, 1);
@@ -122,7 +122,7 @@ static void a_full_bar_leaves_nothing_behind(void)
 	struct hw_cmd_resp resp;
 	struct fw_bar *bar;
 	struct hw_cmd cmd;
-	uint32_t client, made = 0;
+	uint32_t client, num_free, made = 0;
 	struct rig rig;
 	uint64_t high;
 
@@ -139,9 +139,10 @@ static void a_full_bar_leaves_nothing_behind(void)
 	CU_ASSERT_TRUE(made > 3);
 	CU_ASSERT_EQUAL(fw_ids_used(&rig.ut.nic->host.qp_ids), made);
 	high = bar->high;
+	num_free = bar->num_free;
 	CU_ASSERT_EQUAL(host_cmd(rig.ut.nic, client, &cmd, &resp), FW_ENOMEM);
 	CU_ASSERT_EQUAL(bar->high, high);
-	CU_ASSERT_EQUAL(bar->num_free, 0);
+	CU_ASSERT_EQUAL(bar->num_free, num_free);
 	fw_ut_end(&rig.ut);
 }
 
