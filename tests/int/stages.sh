@@ -15,9 +15,14 @@ weftd_start counting --nics 2 --mtu 9000 --stages
 spawn table "$WEFT_BIN/weft-bench" stages --device weft0 --device2 weft1 --duration 0.2
 expect_ok table
 grep -qE '^ rd_tx( +[0-9.]+){5}$' "$WEFT_TMP/table.out" || die 'no rd_tx in the table'
-spawn json "$WEFT_BIN/weft-bench" stages --device weft0 --device2 weft1 --duration 0.2 --json
-expect_ok json
-python3 - "$WEFT_TMP/json.out" <<'END' || die 'the JSON object is not what it should be'
+
+# The cost of reading the clock is subtracted: a stage that takes little may come out as nothing, and not in a later
+# run.
+every_stage_has_cycles()
+{
+	spawn json "$WEFT_BIN/weft-bench" stages --device weft0 --device2 weft1 --duration 0.2 --json
+	expect_ok json
+	python3 - "$WEFT_TMP/json.out" <<'END'
 import json
 import sys
 
@@ -33,6 +38,12 @@ for name, run in runs.items():
     assert run["packets"] > 0, name
     assert 0 <= run["idle_share"] < 1, name
     assert abs(sum(cycles.values()) - run["all"]) < 1, name
-    for stage in passed[name]:
-        assert cycles[stage] > 0, (name, stage)
+sys.exit(0 if all(runs[name]["cycles_per_packet"][stage] > 0 for name in passed for stage in passed[name]) else 3)
 END
+	case $? in
+	0) ;;
+	3) return 1 ;;
+	*) die 'the JSON object is not what it should be' ;;
+	esac
+}
+wait_until 'every stage has cycles' every_stage_has_cycles
