@@ -459,8 +459,8 @@ static void count_vain(const struct core *core, struct runner *me)
 	me->cpu_ns = cpu_ns;
 	if (me->vain_ns < SLEEP_VAIN_NS)
 		return;
-	me->rests++;
 	call_poller(core);
+	me->rests++;
 	until_ns = me->vain_since_ns + SLEEP_VAIN_WINDOW_NS;
 	until = (struct timespec){.tv_sec = (time_t)(until_ns / 1000000000),
 				  .tv_nsec = (long)(until_ns % 1000000000)};
