@@ -55,16 +55,23 @@ fail()
 unit_timeout=${WEFT_UNIT_TIMEOUT:-120}
 
 # run_limited SECONDS LOG COMMAND...: runs it in a process group of its own, which is killed when it
-# is over
+# is over. A TERM to the calling subshell, or several, end the command by TERM; it has the 5 s of
+# timeout -k to remove what it made.
 run_limited()
 {
-	local limit=$1 log=$2 pid rc
+	local limit=$1 log=$2 pid='' ended='' rc
 	shift 2
+	trap 'ended=1; [ -z "$pid" ] || kill -TERM "$pid" 2>/dev/null' TERM
 	timeout -k 5 "$limit" "$@" >"$log" 2>&1 </dev/null &
 	pid=$!
-	trap 'kill -TERM -- "-$pid" 2>/dev/null' TERM
+	[ -z "$ended" ] || kill -TERM "$pid" 2>/dev/null
 	wait "$pid"
 	rc=$?
+	while [ -n "$ended" ] && kill -0 "$pid" 2>/dev/null; do
+		wait "$pid" # a signal had interrupted the one before
+		rc=$?
+	done
+	trap '' TERM
 	kill -KILL -- "-$pid" 2>/dev/null
 	return "$rc"
 }

@@ -98,6 +98,32 @@ if [ -z "$left" ] || grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$left/s
 	echo "a process that a test left behind was not killed"
 	wrong=1
 fi
+
+# A TERM, also one that the whole process group gets, ends the tests under way: each removes what it
+# made, and none is left.
+script tidies.sh 'trap "sleep 0.5; touch \"$WEFT_TMP/../tidied\"; exit 1" TERM
+sleep 62 &
+echo $! >"$WEFT_TMP/../waits"
+wait'
+setsid tests/run.sh ./tidies.sh >"$WEFT_TMP/terminated" 2>&1 &
+runner=$!
+for ((i = 0; i < 600; i++)); do
+	[ -s build/test-tmp/waits ] && break
+	sleep 0.1
+done
+kill -TERM -- "-$runner"
+wait "$runner"
+rc=$?
+if [ "$rc" -ne 130 ] || [ -s "$WEFT_TMP/terminated" ]; then
+	echo "run.sh that gets a TERM: exit status $rc, not 130, or a message:"
+	cat "$WEFT_TMP/terminated"
+	wrong=1
+fi
+[ -e build/test-tmp/tidied ] || { echo 'a test had no time to remove what it made'; wrong=1; }
+if grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$(cat build/test-tmp/waits)/status"; then
+	echo "a process of a test that got a TERM was not killed"
+	wrong=1
+fi
 ut/sound b | grep -qE 'tests +1 +1 +1' || { echo 'a filter does not choose one case'; wrong=1; }
 ut/sound nosuch >/dev/null 2>&1
 [ $? -eq 2 ] || { echo 'a filter that matches nothing is no error'; wrong=1; }
