@@ -32,6 +32,7 @@ fi
 [ "${#files[@]}" -gt 0 ] || exit 0
 
 printf '%s\0' "${files[@]}" | "$here/check_source.py" || broken=1
+printf '%s\0' "${files[@]}" | "$here/check_docs.py" || broken=1
 
 # Every first-level folder has a README.md, so none is there by mistake, and so has every folder of
 # sources. Folders within one of tests mirror those of the tree, and stand-ins for missing headers

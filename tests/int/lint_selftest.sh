@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Tests the checks of tools/ on a small tree: the sound tree passes, and each broken rule is found.
-# Covers check_layers.sh, check_tidy.sh with check_source.py, check_commit.sh,
-# check_freestanding.sh.
+# Covers check_layers.sh, check_tidy.sh with check_source.py and check_docs.py,
+# check_commit.sh, check_freestanding.sh.
 
 set -u
 tools=$PWD/tools
@@ -147,6 +147,42 @@ echo '| Where does it flip? | `nic_fw/good.c` | `flip()` |' >CONTRIBUTING.md
 out=$("$tools/check_tidy.sh" "$tree" 2>&1) || say_wrong "check_tidy.sh complains: $out"
 echo '| Where does it flip? | `nic_fw/good.c` | `flop()` |' >CONTRIBUTING.md
 fails check_tidy.sh 'CONTRIBUTING.md:1: flop() is in none'
+
+# stale TEXT WHAT [LINE]: a page with this text names what does not exist; without WHAT it does not
+stale()
+{
+	local out rc
+	mkdir -p docs
+	printf '# Docs\n\n## A heading\n' >docs/README.md
+	printf '| `--nics` | `N` | weftd | NICs |\n| `--op` | `a\\|b` | weft-bench, weftctl | x |\n' >docs/options.md
+	printf '# SPDX-License-Identifier: BSD-3-Clause\nall test:\n' >Makefile
+	printf '# A page\n\n%s\n' "$1" >docs/page.md
+	out=$(find . -type f -printf '%P\0' | "$tools/check_docs.py" 2>&1)
+	rc=$?
+	if [ "$rc" -ne "$((${#2} > 0))" ] || [ "$out" != "${2:+docs/page.md:${3:-3}: $2}" ]; then
+		say_wrong "check_docs.py should say '${2:-}': status $rc, $out"
+	fi
+}
+stale 'see [this](gone.md)' 'link to no file: gone.md'
+stale 'see [this](README.md#no-heading)' 'link to no heading: README.md#no-heading'
+stale 'in `nic_fw/gone.c`' 'no such file: nic_fw/gone.c'
+stale 'in `nic_fw/{x,gone}.h`' 'no such file: nic_fw/gone.h'
+stale 'in `gone.c`' 'no such file: gone.c'
+stale 'by `gone_func()`' 'no source has a function gone_func()'
+stale '`WEFT_GONE=1`' 'no source has WEFT_GONE'
+stale '`make gone`' 'the Makefile has no target gone'
+stale '`weftd --gone 3`' 'weftd has no option --gone'
+stale '`--gone`' 'the tree has no option --gone'
+stale $'a block\n\n    make test && build/bin/weftd --op a' 'weftd has no option --op' 5
+stale $'```\nbuild/bin/weftctl gone\n```' 'weftctl has no command gone' 4
+# ... but not what is there, what stands for something, or is said of other programs
+stale $'[here](README.md#a-heading), `nic_fw/{x,fw}.h`, `y.c`, `NAME.c`, `tests/NAME/x.h`, `make test`,
+`weftd --nics 2`, `weft-bench --op a | cat`, `ls --gone`, `rdma_gone()`
+
+    make all           makes nothing --gone' ''
+echo '[here](gone.md)' >docs/page.md
+fails check_tidy.sh 'docs/page.md:1: link to no file: gone.md'
+
 rm nic_fw/README.md
 fails check_tidy.sh 'nic_fw/README.md: missing'
 mkdir left
