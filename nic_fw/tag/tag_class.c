@@ -3,12 +3,11 @@
  * Classes of receives of one shape, and their chains in the keyed table.
  *
  * Any number of equal keys costs one step (base/multi.h), and unequal keys share a chain by chance
- * alone: places come from SipHash (base/keyed.c) with a secret.
+ * alone: places come from a hash with a secret (base/hash.h).
  */
 #include <assert.h>
 #include <stddef.h>
 
-#include "nic_fw/base/keyed.h"
 #include "nic_fw/tag/tag_match.h"
 
 enum {
@@ -46,7 +45,6 @@ void tag_class_set(struct tag_class *cls, const struct tag_want *want)
 	cls->any_src = want->any_src;
 	cls->msg = want->key.msg;
 	cls->in_use = true;
-	cls->hashed = false;
 }
 
 struct tag_class *tag_class_find(struct tag_class *classes, uint32_t num,
@@ -93,27 +91,22 @@ static bool hook_has(struct tag_hook *hook, const struct tag_key *key)
 	       (cls->any_src || (own->src_ip == key->src_ip && own->src_qpn == key->src_qpn));
 }
 
-/*
- * The hash of the last key is kept: messages of one kind follow each other, and so do numbers, of
- * which a group of eight has buckets of one cache line.
- */
-static struct fw_multi **bucket_of(struct tag_table *table, struct tag_class *cls,
+/* Numbers follow each other: a group of eight has buckets of one cache line. */
+static struct fw_multi **bucket_of(struct tag_table *table, const struct tag_class *cls,
 				   const struct tag_key *key)
 {
-	uint64_t src = cls->any_src ? 0 : (uint64_t)key->src_ip << 32 | key->src_qpn;
-	uint64_t tag = key->tag & ~cls->ignore, within = 0;
+	uint32_t ip = cls->any_src ? 0 : key->src_ip, qpn = cls->any_src ? 0 : key->src_qpn;
+	uint64_t tag = key->tag & ~cls->ignore;
+	uint32_t within = 0;
 
 	if (cls->kind == TAG_CLASS_NUMBER) {
-		within = tag & (NUMBERS_IN_LINE - 1);
+		within = (uint32_t)tag & (NUMBERS_IN_LINE - 1);
 		tag -= within;
 	}
-	if (!cls->hashed || cls->hashed_tag != tag || cls->hashed_src != src) {
-		cls->hash = fw_siphash(table->secret, tag, src, cls->salt);
-		cls->hashed_tag = tag;
-		cls->hashed_src = src;
-		cls->hashed = true;
-	}
-	return &table->bucket[(cls->hash ^ within) & (table->buckets - 1)];
+	return &table->bucket[(fw_hash_keyed5(&table->key, (uint32_t)tag, (uint32_t)(tag >> 32), ip,
+					      qpn, cls->salt) ^
+			       within) &
+			      (table->buckets - 1)];
 }
 
 static struct tag_hook *find_in(struct fw_multi *chain, const struct tag_class *cls,

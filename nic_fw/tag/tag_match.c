@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "nic_fw/base/keyed.h"
 #include "nic_fw/tag/tag_match.h"
 
 enum {
@@ -23,8 +24,7 @@ void tag_table_init(struct tag_table *table, struct fw_multi **bucket, uint32_t 
 	assert(buckets > 0 && (buckets & (buckets - 1)) == 0);
 	table->bucket = bucket;
 	table->buckets = buckets;
-	table->secret[0] = secret[0];
-	table->secret[1] = secret[1];
+	fw_hash_key_init(&table->key, secret);
 }
 
 static void class_init(struct tag_class *cls, enum tag_class_kind kind, uint32_t owner,

@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "nic_fw/base/hash.h"
 #include "nic_fw/base/list.h"
 #include "nic_fw/base/multi.h"
 
@@ -90,10 +91,6 @@ struct tag_class {
 	bool in_use;
 	bool any_src;
 	bool msg;
-	bool hashed; /* the three below are valid */
-	uint64_t hashed_tag;
-	uint64_t hashed_src;
-	uint64_t hash;
 	/*
 	 * INDEX: it has the messages up to this one, tag_match.arrived itself for none; NULL: it
 	 * has all.
@@ -105,7 +102,7 @@ struct tag_class {
 struct tag_table {
 	struct fw_multi **bucket;
 	uint32_t buckets; /* power of two */
-	uint64_t secret[2];
+	struct fw_hash_key key;
 };
 
 /* Matching of one endpoint. */

@@ -7,7 +7,7 @@
  * of its station together, then for it within the part of its station. So one alone gets most, and
  * one that takes all it can leaves something to every other, on its own station and elsewhere. A
  * share exists while its peer holds anything: none of a table's places depends on how many peers
- * there are. Calls pool.c, keyed.c. docs/tagged.md, "Shares of peers".
+ * there are. Calls pool.c. docs/tagged.md, "Shares of peers".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -18,9 +18,7 @@ enum {
 static uint32_t *tag_share_chain(struct fw_nic *nic, const struct tag_ep *ep, uint32_t ip,
 				 uint32_t qpn)
 {
-	uint64_t peer = (uint64_t)ip << 32 | qpn;
-
-	return &nic->tag.share_hash[fw_siphash(nic->tag.table.secret, peer, ep->qp->qpn, 0) %
+	return &nic->tag.share_hash[fw_hash_keyed(&nic->hash_key, ip, qpn, ep->qp->qpn) %
 				    TAG_SHARE_HASH];
 }
 
