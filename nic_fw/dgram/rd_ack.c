@@ -164,7 +164,10 @@ static bool must_outlast(const struct rd_session *s, struct fw_wqe *msg)
 {
 	if (!msg || msg->kind != FW_WQE_TERMINATE)
 		return false;
-	/* The PSN that it must outlast, known once the peer has it. Any number may occur, 0 too. */
+	/*
+	 * The PSN that it must outlast, known once it is settled: a peer that holds the Terminate
+	 * for its turn still repeats the request. Any number may occur, 0 too.
+	 */
 	if (!msg->term_outlasts)
 		msg->term_outlasts = UINT64_C(1) << 32 | s->peer_next;
 	return seq_lt(s->rx_psn, (uint32_t)msg->term_outlasts);
@@ -175,7 +178,7 @@ static bool take_psn(struct fw_nic *nic, struct rd_session *s, uint32_t psn, boo
 		     uint32_t rnr_ns)
 {
 	struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
-	bool settled = !must_outlast(s, slot->msg) && is_settled(s, psn, slot);
+	bool settled = is_settled(s, psn, slot) && !must_outlast(s, slot->msg);
 
 	if (slot->state == RD_SLOT_ACKED || (slot->state == RD_SLOT_HELD && !settled))
 		return false;

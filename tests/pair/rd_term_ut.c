@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Terminates for requests of a hostile station, which takes none: how many contexts they hold, and
- * what a session walks because of them. docs/security.md "Exhaustion by a neighbour".
+ * what a session walks because of them. docs/security.md "Exhaustion by a neighbour". And one that
+ * its peer holds for its turn.
  */
 #include <arpa/inet.h>
 
@@ -115,5 +116,70 @@ static void names_of_stations(void)
 	rp_end(&rp);
 }
 
+static bool answered; /* the read response may pass */
+static uint32_t tries;
+
+/* The answers of end 1 come out of order, and the second try of the Send stays on the way. */
+static enum bench_verdict out_of_order(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	if (info->from == 1)
+		return info->ddp && info->opcode == WIRE_RDMAP_READ_RESPONSE && !answered
+			   ? BENCH_DROP
+			   : BENCH_PASS;
+	if (info->type != WIRE_DGRAM_RD)
+		return BENCH_PASS;
+	if (info->is_void || info->opcode != WIRE_RDMAP_SEND)
+		return tries ? BENCH_DROP : BENCH_PASS;
+	switch (++tries) {
+	case 1:
+		return BENCH_PASS;
+	case 2:
+		return BENCH_KEEP;
+	default:
+		return BENCH_DROP;
+	}
+}
+
+/*
+ * A peer that holds a Terminate for its turn has acknowledged its arrival, and still repeats the
+ * request. The Send fails there, so its second try, which arrives last, takes no receive.
+ */
+static void held_by_the_peer(void)
+{
+	struct rp_req read = {.opcode = HW_WQE_READ, .wr_id = 1, .bytes = 8};
+	uint32_t i;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	answered = false;
+	tries = 0;
+	rp.filter = out_of_order;
+	rp_recv(&rp, 1, B->qp[0], 11, 0, 8);
+	rp_recv(&rp, 1, B->qp[0], 12, 0, 64);
+	read.dst = B->qp[0];
+	rp_req(&rp, 0, A->qp[0], &read);
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 2, 0, 64);
+	for (i = 0; i < 2000 && tries < 2; i++)
+		rp_run(&rp, 10000);
+	CU_ASSERT_EQUAL_FATAL(tries, 2);
+	rp_expect_recv(&rp, 1, 11, HW_STATUS_LOC_LEN_ERR);
+	rp_expect_none(&rp);
+	answered = true;
+	for (i = 0; i < 2000 && !RP_CNT(&rp, 0, terminates_rx); i++)
+		rp_run(&rp, 10000);
+	rp_run(&rp, 100000);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_REM_INV_REQ_ERR);
+	rp_release(&rp);
+	rp_run(&rp, 10000000);
+	rp_expect_none(&rp);
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 3, 0, 16);
+	rp_run(&rp, 10000000);
+	rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
+	rp_expect_recv(&rp, 1, 12, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
 UT_MAIN("pair/rd_term", UT(names_of_a_station), UT(names_of_a_silent_station),
-	UT(names_of_stations))
+	UT(names_of_stations), UT(held_by_the_peer))
