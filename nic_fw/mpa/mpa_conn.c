@@ -170,6 +170,9 @@ static bool may_fall_back(const struct mpa_conn *conn)
 
 void mpa_conn_fall_back(struct fw_nic *nic, struct mpa_conn *conn)
 {
+	/* Bytes, SYN and FIN. */
+	uint64_t sent = conn->setup->tx_bytes + 2u;
+
 	FW_COUNT(nic, mpa_fallbacks);
 	reset(nic, conn);
 	conn->fallback = true;
@@ -177,8 +180,12 @@ void mpa_conn_fall_back(struct fw_nic *nic, struct mpa_conn *conn)
 	eth_tx_forget_mem(nic, conn->setup, sizeof(*conn->setup));
 	memset(conn->setup, 0, sizeof(*conn->setup));
 	mpa_set_state(nic, conn, MPA_CONNECTING);
-	/* The timer runs it, because TCP may be working on the earlier connection. */
-	fw_timer_set(&nic->timers, &conn->timer, nic->now_ns);
+	/*
+	 * The next connection has the same ports. It begins when its first sequence number is
+	 * beyond what this one has sent, of which segments may still be on the way. RFC 9293
+	 * 3.4.2.
+	 */
+	fw_timer_set(&nic->timers, &conn->timer, nic->now_ns + sent * TCP_ISN_TICK_NS);
 }
 
 static void begin_again(struct fw_nic *nic, struct mpa_conn *conn)

@@ -90,6 +90,10 @@ struct tcp_seg {
 
 /* Results of tcp_ops.fill() besides 0 and an error. */
 enum {
+	TCP_ISN_TICK_NS = 4000, /* initial sequence numbers advance by one: RFC 9293 3.4.1 */
+};
+
+enum {
 	TCP_FILL_NOW = 1, /* a piece lies in memory that the next fill() overwrites */
 };
 

@@ -11,7 +11,6 @@
 enum {
 	KIND_ISN = 1,
 	KIND_TS = 2,
-	ISN_TICK_NS = 4000, /* RFC 9293 3.4.1 */
 };
 
 uint64_t tcp_keyed(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port, uint16_t local_port,
@@ -24,7 +23,7 @@ uint64_t tcp_keyed(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port, uin
 uint32_t tcp_isn(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port, uint16_t local_port)
 {
 	return (uint32_t)tcp_keyed(nic, peer_ip, peer_port, local_port, KIND_ISN) +
-	       (uint32_t)(nic->now_ns / ISN_TICK_NS);
+	       (uint32_t)(nic->now_ns / TCP_ISN_TICK_NS);
 }
 
 uint32_t tcp_ts_offset(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,

@@ -212,6 +212,7 @@ static void active_is_rejected(void)
 /* After a close, a reset or a reject with revision 1 the NIC requests once more with revision 1. */
 static void active_falls_back(void)
 {
+	uint64_t ended_ns;
 	uint32_t how;
 
 	for (how = 0; how < 3; how++) {
@@ -220,6 +221,7 @@ static void active_falls_back(void)
 		(void)connect_out(0, TP_MSS);
 		CU_ASSERT_EQUAL(tp.rx[17], 2);
 		tp.rx_bytes = 0;
+		ended_ns = tp.cp.rp.end[1].nic->now_ns;
 		if (how == 0)
 			tcp_peer_fin(&tp);
 		else if (how == 1)
@@ -229,6 +231,8 @@ static void active_falls_back(void)
 		rp_run(&tp.cp.rp, 10 * CP_MS);
 		CU_ASSERT_EQUAL(tp.syns, 2);
 		CU_ASSERT_EQUAL(CP_CNT(&tp.cp, 1, mpa_fallbacks), 1);
+		/* Sequence numbers that the first connection has used pass first. */
+		CU_ASSERT_TRUE(tp.syn_ns - ended_ns >= 29 * TCP_ISN_TICK_NS);
 		CU_ASSERT_EQUAL(memcmp(tp.rx, REQ "\x40\x01\0\5hello", 25), 0);
 		cp_expect_none(&tp.cp);
 		SEND(REP "\x40\x01\0\0", 0);

@@ -36,6 +36,8 @@ static void segment(struct tcp_peer *tp, uint8_t flags, const void *data, uint32
 
 static void got_syn(struct tcp_peer *tp, const struct wire_tcp *tcp)
 {
+	if (!(tcp->flags & WIRE_TCP_ACK) && tp->syns)
+		CU_ASSERT_FALSE(seq_lt(be32_get(tcp->seq), tp->rcv));
 	tp->rcv = be32_get(tcp->seq) + 1;
 	tp->open = true;
 	if (tcp->flags & WIRE_TCP_ACK) {
@@ -43,6 +45,7 @@ static void got_syn(struct tcp_peer *tp, const struct wire_tcp *tcp)
 		return;
 	}
 	tp->syns++;
+	tp->syn_ns = tp->cp.rp.end[1].nic->now_ns;
 	tp->nic_port = be16_get(tcp->src_port);
 	tp->peer_port = be16_get(tcp->dst_port);
 	segment(tp, WIRE_TCP_SYN | WIRE_TCP_ACK, NULL, 0);

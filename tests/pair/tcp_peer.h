@@ -23,6 +23,7 @@ struct tcp_peer {
 	bool open;                   /* the handshake is complete */
 	bool refused, reset, closed; /* RST to SYN; RST; FIN received */
 	uint32_t syns;               /* that the NIC sent */
+	uint64_t syn_ns;             /* time of the last */
 	bool deaf;                   /* accepts only RST, acknowledges nothing */
 	bool full;                   /* its window is 0 */
 	uint8_t rx[TP_BYTES];        /* bytes that the NIC sent */
