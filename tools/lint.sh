@@ -27,13 +27,14 @@ check()
 run_cppcheck()
 {
 	local dirs=()
-	local d
+	local bpf d
 	for d in lib shared_defs nic_fw host_driver sim_harness dpdk_app tools tests; do
 		[ -z "$(find "$d" -name '*.c' 2>/dev/null | head -n 1)" ] || dirs+=("$d")
 	done
 	[ "${#dirs[@]}" -gt 0 ] || return 0
+	mapfile -t bpf < <(find "${dirs[@]}" -name '*.bpf.c' -printf '-i%p\n')
 	cppcheck -q -j 2 --std=c11 --language=c --library=posix --platform=unix64 -I. \
-		--cppcheck-build-dir=build/cppcheck --inline-suppr -i dpdk_app/xdp -i tools/weft-irqs/weft_irqs.bpf.c -i tools/run/lossy.bpf.c \
+		--cppcheck-build-dir=build/cppcheck --inline-suppr "${bpf[@]}" \
 		--suppressions-list=tools/cppcheck.supp --enable=warning,performance,portability \
 		--error-exitcode=1 --template='{file}:{line}: {severity} {id}: {message}' "${dirs[@]}"
 }

@@ -22,7 +22,7 @@ static int answer(struct hw_cmd_resp *resp, const struct goal_op_verdict *verdic
 	resp->status = FW_EINVAL;
 	resp->u.goal_op.op = FW_NONE;
 	resp->u.goal_op.insn = verdict->insn;
-	for (i = 0; verdict->why[i] && i < sizeof(resp->u.goal_op.why) - 1; i++)
+	for (i = 0; i < sizeof(resp->u.goal_op.why) - 1 && verdict->why[i]; i++)
 		resp->u.goal_op.why[i] = verdict->why[i];
 	resp->u.goal_op.why[i] = '\0';
 	return CMD_REFUSED;

@@ -244,6 +244,7 @@ int bar_record_alloc(struct fw_nic *nic, uint32_t client, uint64_t *offset)
 		err = add_record_pages(nic, client, 1);
 		if (err)
 			return err;
+		assert(bar->record_free != FW_NONE);
 	}
 	page = &bar->record_page[bar->record_free];
 	bit = (uint32_t)__builtin_ctz(page->free_mask);

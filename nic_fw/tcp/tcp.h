@@ -88,11 +88,11 @@ struct tcp_seg {
 	uint8_t tries;
 };
 
-/* Results of tcp_ops.fill() besides 0 and an error. */
 enum {
 	TCP_ISN_TICK_NS = 4000, /* initial sequence numbers advance by one: RFC 9293 3.4.1 */
 };
 
+/* Results of tcp_ops.fill() besides 0 and an error. */
 enum {
 	TCP_FILL_NOW = 1, /* a piece lies in memory that the next fill() overwrites */
 };

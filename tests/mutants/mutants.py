@@ -31,6 +31,7 @@ HANG_SECONDS = 10  # seconds after which an endless run ends
 TEST_SECONDS = 60  # and seconds of processor time of a test
 WALL_FACTOR = 10  # limit of wall-clock time, for a test that waits for ever
 FLAGS = []  # of the compiler, beside those of the firmware
+LINK_FLAGS = []
 os.environ.setdefault("WEFT_TAG_ALL", "5")  # more interleavings in sim/tag_order_ut
 
 # Areas that the soak does not reach: their mutants are caught by these unit tests.
@@ -155,7 +156,7 @@ class Mutant:
             if "/libut_" in word and not os.path.exists(word):
                 continue  # a folder without helpers
             words += self.objects if word == "OBJECT" else [word]
-        return self.run(words + ["-o", program])
+        return self.run(words + LINK_FLAGS + ["-o", program])
 
     def link_test(self, name):
         """Builds a unit test with the mutant: the program, or None."""
@@ -299,6 +300,7 @@ def main():
     mutants = [m for m in mutants if not args.names or m.name in args.names]
     if args.check:
         FLAGS.extend(["-O0", "-g0"])  # nothing is run
+        LINK_FLAGS.append("-Wl,-s")
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             built = list(pool.map(Mutant.build, mutants))
         broken = [m for m, right in zip(mutants, built) if not right]
