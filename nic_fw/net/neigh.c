@@ -350,14 +350,16 @@ static void take_turn(struct fw_nic *nic, struct neigh *neigh)
 
 /*
  * A station with an unknown address will want an answer: one request is broadcast. silent: shard 0
- * sends it, and this shard receives the answer as well.
+ * sends it unless it knows the address, and this shard receives the answer as well. A packet that
+ * needs the address does not wait for that: its sender may request ours before each packet.
  */
 static void ask_for_stranger(struct fw_nic *nic, uint32_t ip, const uint8_t *from_mac, bool silent)
 {
 	struct neigh *neigh = neigh_find(nic, ip);
 
 	/* A sender that repeats may cause a repeated request: a frame was lost. */
-	if (neigh && is_asked(neigh) && nic->now_ns - neigh->confirmed_ns < NEIGH_REASK_NS)
+	if (neigh && is_asked(neigh) && (silent || neigh->tries) &&
+	    nic->now_ns - neigh->confirmed_ns < NEIGH_REASK_NS)
 		return;
 	if (neigh && is_asked(neigh) && !neigh->stranger) {
 		ask_again(nic, neigh, from_mac);

@@ -140,6 +140,58 @@ static void answers_requests(void)
 	net_end();
 }
 
+/*
+ * Shard 0 knows the station and requests nothing. The station asks for our address before each
+ * packet, and another shard has to know the sender of that packet: it requests the address itself.
+ */
+static void shard_0_knows_it(void)
+{
+	uint32_t i;
+
+	net_init(4);
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, net_peer_mac, NET_IP);
+	CU_ASSERT_EQUAL(CNT(arp_tx), 0);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
+	net_flush();
+	CU_ASSERT_EQUAL_FATAL(net.num_sent, 1);
+	check_request(&net.sent[0], NET_PEER_IP, net_broadcast);
+	/* That is enough for the packets that follow, and for the station's next question. */
+	for (i = 0; i < 3; i++)
+		(void)neigh_source(net.nic, NET_PEER_IP, net_peer_mac);
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, net_peer_mac, NET_IP);
+	(void)neigh_source(net.nic, NET_PEER_IP, net_peer_mac);
+	CU_ASSERT_EQUAL(CNT(arp_tx), 1);
+	/* It was lost: the station's next packet causes another one. */
+	net_advance(NEIGH_RETRY_NS);
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, net_peer_mac, NET_IP);
+	(void)neigh_source(net.nic, NET_PEER_IP, net_peer_mac);
+	CU_ASSERT_EQUAL(CNT(arp_tx), 2);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_RIGHT);
+	net_end();
+}
+
+/* A flood of such pairs causes no more requests than a flood of packets. */
+static void flood_of_questions(void)
+{
+	uint8_t from[6] = {0x02, 0, 0, 0, 9, 9};
+	uint32_t i;
+
+	net_init(4);
+	net.nic->config.ip_prefix = 8;
+	for (i = 0; i < 5000; i++) {
+		uint32_t ip = net_ip(10, 80, i >> 8, 1 + (i & 127));
+
+		rx_arp(WIRE_ARP_REQUEST, ip, from, NET_IP);
+		(void)neigh_source(net.nic, ip, from);
+		net_flush();
+		net.num_sent = 0;
+	}
+	CU_ASSERT_TRUE(CNT(arp_tx) > 0);
+	CU_ASSERT_TRUE(CNT(arp_tx) <= 64);
+	net_end();
+}
+
 /* Unrequested ARP teaches nothing, neither before an address is known nor after. */
 static void unasked_words_teach_nothing(void)
 {
@@ -559,7 +611,8 @@ static void table_full_of_waits(void)
 }
 
 UT_MAIN("nic_fw/net/neigh", UT(asks_and_learns), UT(gives_up_and_tries_anew_later),
-	UT(answers_requests), UT(unasked_words_teach_nothing), UT(moved), UT(damaged_answer),
-	UT(lost_question), UT(doubt_does_not_wait), UT(sources), UT(strangers_question),
-	UT(flood_of_sources), UT(routes), UT(confirms_while_in_use), UT(malformed),
-	UT(full_table_gives_up_the_unused), UT(full_table_in_use), UT(table_full_of_waits))
+	UT(answers_requests), UT(shard_0_knows_it), UT(flood_of_questions),
+	UT(unasked_words_teach_nothing), UT(moved), UT(damaged_answer), UT(lost_question),
+	UT(doubt_does_not_wait), UT(sources), UT(strangers_question), UT(flood_of_sources),
+	UT(routes), UT(confirms_while_in_use), UT(malformed), UT(full_table_gives_up_the_unused),
+	UT(full_table_in_use), UT(table_full_of_waits))
