@@ -398,7 +398,8 @@ static bool resume(struct fw_nic *nic, struct fw_qp *qp)
 	if (!llp_of(qp)->resume || fw_list_empty(&qp->wqes))
 		return true;
 	wqe = FW_CONTAINER(qp->wqes.prev, struct fw_wqe, qp_node);
-	if (wqe->state != FW_WQE_QUEUED)
+	/* A request that this end carried out, or refused, waits for those before it. */
+	if (wqe->state != FW_WQE_QUEUED || wqe->answered)
 		return true;
 	return llp_of(qp)->resume(nic, wqe);
 }

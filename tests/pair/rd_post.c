@@ -70,6 +70,7 @@ static void connect(struct rp *rp, uint32_t e, const struct fw_qp *qp, const str
 		    const struct hw_qp_attr *given, enum hw_qp_state state)
 {
 	struct hw_qp_attr attr = *given;
+	bool reliable = qp->type == HW_QPT_RC;
 
 	attr.port = 1;
 	attr.access = RP_ALL_ACCESS;
@@ -82,18 +83,21 @@ static void connect(struct rp *rp, uint32_t e, const struct fw_qp *qp, const str
 					    (attr.transport ? HW_QP_TRANSPORT : 0),
 					&attr),
 			      0);
-	CU_ASSERT_EQUAL_FATAL(rp_modify(rp, e, qp, HW_QPS_RTR,
-					HW_QP_AV | HW_QP_PATH_MTU | HW_QP_DEST_QPN | HW_QP_RQ_PSN |
-					    HW_QP_MAX_DEST_RD_ATOMIC | HW_QP_MIN_RNR_TIMER,
-					&attr),
-			      0);
+	CU_ASSERT_EQUAL_FATAL(
+	    rp_modify(rp, e, qp, HW_QPS_RTR,
+		      HW_QP_AV | HW_QP_PATH_MTU | HW_QP_DEST_QPN | HW_QP_RQ_PSN |
+			  (reliable ? HW_QP_MAX_DEST_RD_ATOMIC | HW_QP_MIN_RNR_TIMER : 0),
+		      &attr),
+	    0);
 	if (state == HW_QPS_RTR)
 		return;
-	CU_ASSERT_EQUAL_FATAL(rp_modify(rp, e, qp, HW_QPS_RTS,
-					HW_QP_SQ_PSN | HW_QP_TIMEOUT | HW_QP_RETRY_CNT |
-					    HW_QP_RNR_RETRY | HW_QP_MAX_QP_RD_ATOMIC,
-					&attr),
-			      0);
+	CU_ASSERT_EQUAL_FATAL(
+	    rp_modify(rp, e, qp, HW_QPS_RTS,
+		      HW_QP_SQ_PSN | (reliable ? HW_QP_TIMEOUT | HW_QP_RETRY_CNT | HW_QP_RNR_RETRY |
+						     HW_QP_MAX_QP_RD_ATOMIC
+					       : 0),
+		      &attr),
+	    0);
 }
 
 void rp_rc_state(struct rp *rp, struct fw_qp **a, struct fw_qp **b, const struct hw_qp_attr *attr,
@@ -117,6 +121,16 @@ void rp_rc_state(struct rp *rp, struct fw_qp **a, struct fw_qp **b, const struct
 void rp_rc(struct rp *rp, struct fw_qp **a, struct fw_qp **b, const struct hw_qp_attr *attr)
 {
 	rp_rc_state(rp, a, b, attr, HW_QPS_RTS);
+}
+
+void rp_uc(struct rp *rp, struct fw_qp **a, struct fw_qp **b)
+{
+	static const struct hw_qp_attr none;
+
+	*a = rp_qp(rp, 0, HW_QPT_UC, 4);
+	*b = rp_qp(rp, 1, HW_QPT_UC, 4);
+	connect(rp, 0, *a, *b, &none, HW_QPS_RTS);
+	connect(rp, 1, *b, *a, &none, HW_QPS_RTS);
 }
 
 /* ---- requests ---------------------------------------------------------------------------- */

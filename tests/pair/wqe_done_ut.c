@@ -163,6 +163,66 @@ static void local_operations(void)
 }
 
 /*
+ * Requests of UC that a turn has sent complete together; one that is carried out here, and was
+ * posted between them, keeps its place.
+ */
+static void local_operation_among_sent(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_LOCAL_INV, .wr_id = 3};
+	struct fw_qp *a, *b, *other_a, *other_b;
+	uint64_t i, frames;
+
+	begin();
+	rp_uc(&rp, &a, &b);
+	rp_uc(&rp, &other_a, &other_b);
+	/* The next hop is known from here on. */
+	write_to(a, NULL, 9, 0);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 9, HW_STATUS_SUCCESS);
+	req.imm = rp_reg(&rp, 0, A->mem, 4096, RP_ALL_ACCESS, true);
+	write_to(a, NULL, 1, 0);
+	write_to(a, NULL, 2, 0);
+	rp_req(&rp, 0, a, &req);
+	write_to(a, NULL, 4, 0);
+	write_to(other_a, NULL, 5, 0);
+	write_to(other_a, NULL, 6, 0);
+	frames = RP_CNT(&rp, 0, tx_frames);
+	rp_poll(&rp, 0);
+	/* It is no message: nothing is sent for it, nor is a next hop looked for. */
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, tx_frames), frames + 5);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, drop_neigh_unresolved), 0);
+	for (i = 1; i <= 6; i++)
+		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(a->record->sq_cons, a->record->sq_prod);
+	CU_ASSERT_EQUAL(other_a->record->sq_cons, other_a->record->sq_prod);
+	rp_end(&rp);
+}
+
+/* The same for a Send of UD whose address names no NIC: it is not sent, and not reported as sent.
+ */
+static void unreachable_among_sent(void)
+{
+	struct fw_qp nowhere = {.qpn = 7u << 19 | 5};
+	struct fw_qp *a, *b;
+
+	begin();
+	a = rp_qp(&rp, 0, HW_QPT_UD, 1);
+	b = rp_qp(&rp, 1, HW_QPT_UD, 1);
+	rp_rts(&rp, 0, a);
+	rp_rts(&rp, 1, b);
+	rp_send(&rp, 0, a, b, 1, 0, 8);
+	rp_send(&rp, 0, a, &nowhere, 2, 0, 8);
+	rp_send(&rp, 0, a, b, 3, 0, 8);
+	rp_poll(&rp, 0);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_RETRY_EXC_ERR);
+	rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, drop_neigh_unresolved), 0);
+	CU_ASSERT_EQUAL(a->state, HW_QPS_RTS);
+	rp_end(&rp);
+}
+
+/*
  * ERR flushes both queues with completions, RESET without, both also while packets are in flight.
  */
 static void flush(void)
@@ -281,4 +341,5 @@ static void statuses(void)
 }
 
 UT_MAIN("pair/wqe_done", UT(failure_in_order), UT(failure_on_rc), UT(unreachable_goes_on),
-	UT(slots_in_order), UT(local_operations), UT(flush), UT(signals), UT(overrun), UT(statuses))
+	UT(slots_in_order), UT(local_operations), UT(local_operation_among_sent),
+	UT(unreachable_among_sent), UT(flush), UT(signals), UT(overrun), UT(statuses))
