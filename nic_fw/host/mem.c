@@ -18,10 +18,11 @@ static inline struct fw_mr *mem_find(struct fw_nic *nic, uint32_t stag)
 	struct fw_mr *mr;
 
 	/* Higher numbers were never given out: their pages stay untouched. */
-	if (stag & STAG_SINK_FLAG || index >= nic->host.mr_ids.high)
+	if (index >= nic->host.mr_ids.high)
 		return NULL;
 	mr = &nic->host.mrs[index];
-	if ((mr->kind != FW_MR_REGION && mr->kind != FW_MR_WINDOW) || mr->key != stag_key(stag))
+	/* An object that was never taken is all zero, and so is STag 0. */
+	if (mr->stag != stag || mr->kind == FW_MR_FREE)
 		return NULL;
 	/* Objects of a leaving process are invisible at once, though they are freed in slices. */
 	if (nic->host.clients[mr->client].closing)
@@ -58,9 +59,9 @@ enum hw_vendor_err mem_check(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint
 		if (err != HW_VENDOR_ERR_NONE)
 			return err;
 	}
-	/* A TO below iova wraps to an offset beyond any region. */
+	/* A TO below iova wraps to an offset beyond any region, since none wraps itself. */
 	offset = to - mr->iova;
-	if (to < mr->iova || offset > mr->bytes || bytes > mr->bytes - offset)
+	if (offset > mr->bytes || bytes > mr->bytes - offset)
 		return HW_VENDOR_ERR_BOUNDS;
 	if ((mr->access & need) != need)
 		return HW_VENDOR_ERR_ACCESS;
@@ -244,6 +245,7 @@ bool mem_invalidate(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint32_t stag
 		return false;
 	eth_tx_settle(nic);
 	mr->kind = FW_MR_DEAD;
+	mr->stag = mem_stag_void(stag_index(stag));
 	return true;
 }
 
@@ -314,5 +316,6 @@ enum hw_vendor_err mem_bind(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint3
 		mw->qpn = qpn;
 		fw_list_add_tail(&qp_find(nic, qpn)->windows, &mw->qp_node);
 	}
+	mw->stag = stag_make(index, mw->key);
 	return HW_VENDOR_ERR_NONE;
 }

@@ -12,6 +12,7 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "nic_fw/base/list.h"
@@ -43,16 +44,17 @@ struct fw_mr {
 	uint64_t bytes;
 	uint32_t pd;
 	uint32_t access; /* HW_ACCESS_* */
+	uint32_t stag;   /* that accesses name it by; mem_stag_void(): none may */
 	uint16_t client;
-	uint8_t kind;     /* fw_mr_kind */
-	uint8_t mw_type;  /* window: 1 or 2 */
-	uint16_t key;     /* as in stag_key() */
+	uint8_t kind;    /* fw_mr_kind */
+	uint8_t mw_type; /* window: 1 or 2 */
+	uint16_t key;    /* as in stag_key() */
+	bool bound;
+	uint8_t reserved;
 	uint32_t qpn;     /* window of type 2: the QP it is bound to; else 0 */
 	uint32_t parent;  /* window: index of its region */
 	uint32_t windows; /* region: windows bound to it */
-	bool bound;
-	uint8_t reserved;
-	void *map_base; /* argument of mem_unmap() */
+	void *map_base;   /* argument of mem_unmap() */
 	struct fw_list node;
 	struct fw_list qp_node; /* window of type 2: in qp->windows while bound */
 };
@@ -64,6 +66,7 @@ enum {
 };
 
 static_assert(HW_MAX_MR <= 1 << 16, "stag_index()");
+static_assert(offsetof(struct fw_mr, map_base) == 64, "an access reads the first 64 bytes");
 
 #define STAG_SINK_FLAG 0x80000000u /* the STag names a read's sink, not a region */
 
@@ -81,6 +84,12 @@ static inline uint32_t stag_index(uint32_t stag)
 static inline uint16_t stag_key(uint32_t stag)
 {
 	return (uint16_t)((stag >> 16 & 0x7f00) | (stag & 0xff));
+}
+
+/* The STag of an object that no access may name: its index is another than the object's own. */
+static inline uint32_t mem_stag_void(uint32_t index)
+{
+	return stag_make(index ^ 1, 0);
 }
 
 /* Memory that passed all checks. Valid until the region is deregistered: use at once. */

@@ -98,6 +98,7 @@ static struct fw_mr *mr_take(struct fw_nic *nic, uint32_t client, uint32_t pd, e
 	key = draw_key(nic, mr->key);
 	memset(mr, 0, sizeof(*mr));
 	mr->key = key;
+	mr->stag = stag_make(*index, key);
 	mr->pd = pd;
 	mr->client = (uint16_t)client;
 	mr->kind = (uint8_t)kind;
@@ -126,6 +127,7 @@ void mr_destroy(struct fw_nic *nic, uint32_t index)
 		eth_tx_forget(nic, mr->client);
 	}
 	mr->kind = FW_MR_FREE;
+	mr->stag = mem_stag_void(index);
 	mr->mapping = NULL;
 	mr->map_base = NULL;
 	fw_list_del(&mr->node);

@@ -61,6 +61,29 @@ static void bounds_are_exact(void)
 	fw_ut_end(&ut);
 }
 
+/* A region at the end of the address space: the TO after its last byte is 0. */
+static void the_end_of_all_addresses_is_a_bound(void)
+{
+	struct fw_cmd_aux aux = {.mapping = words, .map_bytes = sizeof(words)};
+	struct hw_cmd_resp resp;
+	struct fw_ut ut;
+	uint32_t pd, stag;
+
+	fw_ut_begin(&ut);
+	pd = host_pd(ut.nic, 0);
+	CU_ASSERT_EQUAL(reg(&ut, pd, (uintptr_t)words, 8, UINT64_MAX - 7, 0, &aux, &resp), 0);
+	stag = resp.u.mr.stag;
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, UINT64_MAX - 7, 8, 0), HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, UINT64_MAX, 1, 0), HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, UINT64_MAX, 2, 0), HW_VENDOR_ERR_BOUNDS);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, UINT64_MAX, UINT64_MAX, 0), HW_VENDOR_ERR_BOUNDS);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, 0, 1, 0), HW_VENDOR_ERR_BOUNDS);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, 1, UINT64_MAX, 0), HW_VENDOR_ERR_BOUNDS);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, UINT64_MAX - 8, 1, 0), HW_VENDOR_ERR_BOUNDS);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, UINT64_MAX - 8, 2, 0), HW_VENDOR_ERR_BOUNDS);
+	fw_ut_end(&ut);
+}
+
 static void no_bytes_pass_with_any_stag(void)
 {
 	struct fw_ut ut;
@@ -627,9 +650,10 @@ static void modified_regions(void)
 	fw_ut_end(&ut);
 }
 
-UT_MAIN("nic_fw/host/mem", UT(bounds_are_exact), UT(no_bytes_pass_with_any_stag),
-	UT(keys_and_domains_must_match), UT(an_old_key_is_dead_when_the_number_is_reused),
-	UT(stags_cannot_be_foreseen), UT(rights_must_all_be_granted), UT(registration_is_checked),
+UT_MAIN("nic_fw/host/mem", UT(bounds_are_exact), UT(the_end_of_all_addresses_is_a_bound),
+	UT(no_bytes_pass_with_any_stag), UT(keys_and_domains_must_match),
+	UT(an_old_key_is_dead_when_the_number_is_reused), UT(stags_cannot_be_foreseen),
+	UT(rights_must_all_be_granted), UT(registration_is_checked),
 	UT(mapping_offset_iova_and_unmap), UT(unmapped_memory_goes_through_the_port),
 	UT(long_writes_in_pieces), UT(atomics_mapped_unaligned_and_unmapped), UT(windows_of_type_1),
 	UT(windows_of_type_2_belong_to_a_qp), UT(detach_with_bound_windows),
