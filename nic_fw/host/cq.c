@@ -46,6 +46,10 @@ static uint32_t cq_word_of(const struct hw_cqe *cqe)
 	return (uint32_t)cqe->status | (uint32_t)cqe->opcode << 8 | (uint32_t)cqe->flags << 16;
 }
 
+/* The bits of a failed or a solicited entry. */
+#define WORD_URGENT (UINT32_C(0xff) | (uint32_t)HW_CQE_F_SOLICITED << 16)
+static_assert(HW_STATUS_SUCCESS == 0, "WORD_URGENT");
+
 static void cq_show(struct fw_cq *cq, uint32_t index, uint32_t word)
 {
 	struct hw_cqe *slot = &cq->ring[index & cq->mask];
@@ -169,10 +173,10 @@ static bool waits_for_copy(struct fw_nic *nic, struct fw_cq *cq, const struct hw
 
 /* Enters an entry that waits. The process polls in order and does not see those behind the first.
  */
-static void post_late(struct fw_cq *cq, const struct hw_cqe *cqe, bool urgent)
+static void post_late(struct fw_cq *cq, uint32_t word, bool urgent)
 {
 	if (cq->prod != cq->late.at)
-		cq_show(cq, cq->prod, cq_word_of(cqe));
+		cq_show(cq, cq->prod, word);
 	cq->prod++;
 	if (urgent)
 		cq->late.solicited_prod = cq->prod;
@@ -225,36 +229,44 @@ void cq_late_fire(struct fw_nic *nic, struct fw_timer *timer)
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-static bool post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
+/* Reports a visible entry to the event queue. */
+static void cq_notify(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe, bool urgent)
 {
-	bool urgent = cqe->flags & HW_CQE_F_SOLICITED || cqe->status != HW_STATUS_SUCCESS;
+	cq->event_queue->moder.completions++;
+	if (cq->armed && (urgent || !cq->armed_solicited))
+		moderate(nic, cq, cqe, true);
+	else if (cq->event_queue->moder.open)
+		moderate(nic, cq, cqe, false);
+}
+
+static inline bool post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
+{
+	const struct fw_client *owner = &nic->host.clients[cq->client];
+	uint32_t word = cq_word_of(cqe);
+	bool urgent = word & WORD_URGENT;
 
 	if (__builtin_expect(cq->overrun, 0))
 		return overrun(nic, cq);
-	if (nic->host.clients[cq->client].closing)
+	if (owner->closing)
 		return true; /* no reader */
 	if (cq->prod - cq->cons > cq->mask && !cq_make_room(cq))
 		return overrun(nic, cq);
 	cq_write_entry(nic, cq, cqe);
 	FW_COUNT(nic, cqes);
-	if (cq->event_queue)
-		cq->event_queue->moder.completions++;
-	if (__builtin_expect(nic->host.clients[cq->client].may_be_late || cq->has_late, 0) &&
+	if (__builtin_expect(owner->may_be_late || cq->has_late, 0) &&
 	    waits_for_copy(nic, cq, cqe)) {
-		post_late(cq, cqe, urgent);
+		if (cq->event_queue)
+			cq->event_queue->moder.completions++;
+		post_late(cq, word, urgent);
 		return true;
 	}
-	cq_show(cq, cq->prod, cq_word_of(cqe));
+	cq_show(cq, cq->prod, word);
 	cq->prod++;
 	__atomic_store_n(&cq->record->prod, cq->prod, __ATOMIC_RELAXED);
 	if (urgent)
 		cq->solicited_prod = cq->prod;
-	if (!cq->event_queue)
-		return true;
-	if (cq->armed && (urgent || !cq->armed_solicited))
-		moderate(nic, cq, cqe, true);
-	else if (cq->event_queue->moder.open)
-		moderate(nic, cq, cqe, false);
+	if (cq->event_queue)
+		cq_notify(nic, cq, cqe, urgent);
 	return true;
 }
 

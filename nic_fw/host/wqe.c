@@ -87,30 +87,48 @@ static const void *sq_slot(const struct fw_qp *qp, uint32_t slot)
 	return qp->sq_ring + (size_t)(slot & qp->sq_mask) * HW_SQ_SLOT_BYTES;
 }
 
-struct wqe_copy {
-	struct hw_sq_wqe ctrl;
-	struct hw_sge sge[HW_MAX_SGE];
-};
-
-/* Copies SGEs in the slots after the control slot; they may wrap. */
-static void copy_sges(const struct fw_qp *qp, uint32_t slot, struct wqe_copy *copy)
+/* Copies SGEs [from, from + n) of the slots after the control slot; they may wrap. */
+static inline void copy_sges(const struct fw_qp *qp, uint32_t slot, uint32_t from, uint32_t n,
+			     struct hw_sge *sge)
 {
 	const uint32_t per_slot = HW_SQ_SLOT_BYTES / sizeof(struct hw_sge);
-	const struct hw_sge *from;
 	uint32_t i;
 
 	/* One by one: a copy of a fixed length needs no call. */
-	for (i = 0; i < copy->ctrl.num_sge; i++) {
-		from = sq_slot(qp, slot + 1 + i / per_slot);
-		fw_copy_once(&copy->sge[i], &from[i % per_slot], sizeof(copy->sge[i]));
+	for (i = from; i < from + n; i++) {
+		const struct hw_sge *ring = sq_slot(qp, slot + 1 + i / per_slot);
+
+		fw_copy_once(sge++, &ring[i % per_slot], sizeof(*sge));
 	}
+}
+
+/*
+ * Copies all SGEs into the context. False: it needs an extension, and none is left, which does not
+ * happen while there are as many as contexts.
+ */
+static bool wqe_take_sges(struct fw_nic *nic, const struct fw_qp *qp, uint32_t slot,
+			  uint32_t num_sge, struct fw_wqe *wqe)
+{
+	struct fw_wqe_ext *ext;
+
+	wqe->num_sge = (uint8_t)num_sge;
+	if (__builtin_expect(num_sge <= FW_WQE_SGES, 1)) {
+		copy_sges(qp, slot, 0, num_sge, wqe->sge);
+		return true;
+	}
+	if (!wqe_extend(nic, wqe, num_sge))
+		return false;
+	ext = fw_pool_at(&nic->host.wqe_exts, wqe->ext);
+	copy_sges(qp, slot, 0, FW_WQE_SGES, wqe->sge);
+	copy_sges(qp, slot, FW_WQE_SGES, num_sge - FW_WQE_SGES, ext->sge);
+	return true;
 }
 
 /* Checks sums, limits and local keys of a request's data. */
 static enum hw_vendor_err check_data(struct fw_nic *nic, const struct fw_qp *qp,
-				     const struct wqe_copy *copy, uint64_t *total)
+				     const struct hw_sq_wqe *w, const struct fw_wqe *wqe,
+				     uint64_t *total)
 {
-	const struct hw_sq_wqe *w = &copy->ctrl;
 	uint32_t need = wqe_is_read_or_atomic(w->opcode) ? HW_ACCESS_LOCAL_WRITE : 0;
 	uint64_t sum = 0;
 	uint32_t i;
@@ -128,14 +146,14 @@ static enum hw_vendor_err check_data(struct fw_nic *nic, const struct fw_qp *qp,
 	if (hw_sq_slots(w->num_sge * (uint32_t)sizeof(struct hw_sge)) != w->slots)
 		return HW_VENDOR_ERR_SLOTS;
 	for (i = 0; i < w->num_sge; i++) {
+		const struct hw_sge *sge = wqe_sge(nic, wqe, i);
 		struct fw_mem mem;
 		enum hw_vendor_err err;
 
-		sum += copy->sge[i].bytes;
+		sum += sge->bytes;
 		if (is_local(w->opcode))
 			continue;
-		err = mem_check(nic, qp->pd, 0, copy->sge[i].lkey, copy->sge[i].addr,
-				copy->sge[i].bytes, need, &mem);
+		err = mem_check(nic, qp->pd, 0, sge->lkey, sge->addr, sge->bytes, need, &mem);
 		if (err != HW_VENDOR_ERR_NONE)
 			return err;
 	}
@@ -154,9 +172,9 @@ static uint64_t max_message_bytes(const struct fw_nic *nic, const struct fw_qp *
 
 /* Checks a copied request except for its destination; the peer checks the remote address. */
 static enum hw_vendor_err check_request(struct fw_nic *nic, const struct fw_qp *qp,
-					const struct wqe_copy *copy, uint64_t *total)
+					const struct hw_sq_wqe *w, const struct fw_wqe *wqe,
+					uint64_t *total)
 {
-	const struct hw_sq_wqe *w = &copy->ctrl;
 	enum hw_vendor_err err;
 
 	if (!opcode_allowed(qp, w->opcode))
@@ -165,7 +183,7 @@ static enum hw_vendor_err check_request(struct fw_nic *nic, const struct fw_qp *
 		return HW_VENDOR_ERR_FLAGS;
 	if (w->num_sge > qp->max_send_sge)
 		return HW_VENDOR_ERR_NUM_SGE;
-	err = check_data(nic, qp, copy, total);
+	err = check_data(nic, qp, w, wqe, total);
 	if (err != HW_VENDOR_ERR_NONE)
 		return err;
 	if (*total > max_message_bytes(nic, qp, w->opcode))
@@ -215,12 +233,9 @@ static enum hw_vendor_err set_destination(struct fw_nic *nic, const struct fw_qp
 	return wqe->dst_ip ? HW_VENDOR_ERR_NONE : HW_VENDOR_ERR_UNREACHABLE;
 }
 
-static void wqe_fill(struct fw_nic *nic, struct fw_qp *qp, const struct wqe_copy *copy,
-		     struct fw_wqe *wqe, uint64_t total)
+static void wqe_fill(struct fw_qp *qp, const struct hw_sq_wqe *w, struct fw_wqe *wqe,
+		     uint64_t total)
 {
-	const struct hw_sq_wqe *w = &copy->ctrl;
-	uint32_t i;
-
 	wqe->opcode = w->opcode;
 	wqe->rdmap_opcode = rdmap_opcode_of(w->opcode, w->flags);
 	wqe->flags = w->flags;
@@ -235,15 +250,6 @@ static void wqe_fill(struct fw_nic *nic, struct fw_qp *qp, const struct wqe_copy
 		wqe->mw_access = w->mw_access;
 	else if (w->opcode == HW_WQE_TSEND)
 		wqe->tag_flags = (uint8_t)w->mw_access;
-	wqe->num_sge = w->flags & HW_WQE_F_INLINE ? 0 : w->num_sge;
-	for (i = 0; i < wqe->num_sge && i < FW_WQE_SGES; i++)
-		wqe->sge[i] = copy->sge[i];
-	if (wqe->num_sge > FW_WQE_SGES) {
-		struct fw_wqe_ext *ext = fw_pool_at(&nic->host.wqe_exts, wqe->ext);
-
-		memcpy(ext->sge, &copy->sge[FW_WQE_SGES],
-		       (wqe->num_sge - FW_WQE_SGES) * sizeof(struct hw_sge));
-	}
 	if (!is_local(w->opcode)) {
 		wqe->ssn = ++qp->ssn;
 		wqe->msn = wqe->ssn;
@@ -327,7 +333,7 @@ enum fetch_result {
 
 static enum fetch_result fetch_one(struct fw_nic *nic, struct fw_qp *qp)
 {
-	struct wqe_copy copy;
+	struct hw_sq_wqe w;
 	struct fw_wqe *wqe;
 	uint64_t total = 0;
 	enum hw_vendor_err err;
@@ -336,48 +342,41 @@ static enum fetch_result fetch_one(struct fw_nic *nic, struct fw_qp *qp)
 	uint32_t msn = qp->msn;
 	bool sane;
 
-	fw_copy_once(&copy.ctrl, sq_slot(qp, slot), sizeof(copy.ctrl));
-	sane = copy.ctrl.slots >= 1 && copy.ctrl.slots <= HW_SQ_MAX_SLOTS &&
-	       copy.ctrl.slots <= qp->sq_prod - slot && copy.ctrl.num_sge <= HW_MAX_SGE &&
-	       1 + copy.ctrl.num_sge * sizeof(struct hw_sge) / HW_SQ_SLOT_BYTES <= copy.ctrl.slots;
-	if (sane && !wqe_may_start(nic, qp, &copy.ctrl))
+	fw_copy_once(&w, sq_slot(qp, slot), sizeof(w));
+	sane = w.slots >= 1 && w.slots <= HW_SQ_MAX_SLOTS && w.slots <= qp->sq_prod - slot &&
+	       w.num_sge <= HW_MAX_SGE &&
+	       1 + w.num_sge * sizeof(struct hw_sge) / HW_SQ_SLOT_BYTES <= w.slots;
+	if (sane && !wqe_may_start(nic, qp, &w))
 		return FETCH_LATER;
 	wqe = wqe_alloc(nic, qp, FW_WQE_REQUEST);
 	if (!wqe)
 		return FETCH_LATER;
 	if (sane) {
-		copy_sges(qp, slot, &copy);
-		err = check_request(nic, qp, &copy, &total);
-	} else {
-		err = HW_VENDOR_ERR_SLOTS;
-		copy.ctrl.num_sge = 0;
-		copy.ctrl.slots = 1;
-	}
-	if (err == HW_VENDOR_ERR_NONE && copy.ctrl.num_sge > FW_WQE_SGES) {
-		struct fw_wqe_ext *ext = fw_pool_get(&nic->host.wqe_exts);
-
-		if (!ext) {
+		if (!wqe_take_sges(nic, qp, slot, w.num_sge, wqe)) {
 			wqe_free(nic, wqe);
 			return FETCH_LATER;
 		}
-		wqe->ext = fw_pool_index(&nic->host.wqe_exts, ext);
+		err = check_request(nic, qp, &w, wqe, &total);
+	} else {
+		err = HW_VENDOR_ERR_SLOTS;
+		w.slots = 1;
 	}
-	if (err == HW_VENDOR_ERR_NONE && !is_local(copy.ctrl.opcode))
-		err = set_destination(nic, qp, &copy.ctrl, wqe);
+	if (err == HW_VENDOR_ERR_NONE && !is_local(w.opcode))
+		err = set_destination(nic, qp, &w, wqe);
 	wqe->sq_slot = slot;
-	wqe->sq_end = slot + copy.ctrl.slots;
+	wqe->sq_end = slot + w.slots;
 	FW_COUNT(nic, wqes);
 	fw_list_add_tail(&qp->wqes, &wqe->qp_node);
 	qp->outstanding++;
 	qp->sq_next = wqe->sq_end;
 	if (err != HW_VENDOR_ERR_NONE) {
 		FW_COUNT(nic, wqes_bad);
-		wqe->opcode = copy.ctrl.opcode;
-		wqe->wr_id = copy.ctrl.wr_id;
+		wqe->opcode = w.opcode;
+		wqe->wr_id = w.wr_id;
 		wqe_complete_in_order(nic, wqe, wqe_status_of(err), err);
 		return FETCHED;
 	}
-	wqe_fill(nic, qp, &copy, wqe, total);
+	wqe_fill(qp, &w, wqe, total);
 	if (!wqe_dispatch(nic, qp, wqe)) {
 		fw_list_del(&wqe->qp_node);
 		qp->outstanding--;

@@ -162,8 +162,15 @@ static inline bool wqe_has_answer(const struct fw_wqe *wqe)
 	       wqe->rdmap_opcode == WIRE_RDMAP_ATOMIC_REQUEST;
 }
 
+/* Returns the i-th SGE of those in an extension. */
+const struct hw_sge *wqe_sge_ext(const struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t i);
+
 /* Returns the i-th SGE, in the context or its extension. */
-const struct hw_sge *wqe_sge(const struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t i);
+static inline const struct hw_sge *wqe_sge(const struct fw_nic *nic, const struct fw_wqe *wqe,
+					   uint32_t i)
+{
+	return __builtin_expect(i < FW_WQE_SGES, 1) ? &wqe->sge[i] : wqe_sge_ext(nic, wqe, i);
+}
 
 /*
  * Fetches up to budget requests of the QP and hands each to its transport. Returns how many;

@@ -40,7 +40,8 @@ struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind 
 		owner->share->user->wqes++;
 	}
 	sink_tag = wqe->sink_tag;
-	memset(wqe, 0, sizeof(*wqe));
+	/* The SGEs are set before num_sge counts them. */
+	memset(wqe, 0, offsetof(struct fw_wqe, sge));
 	wqe->sink_tag = sink_tag;
 	fw_list_init(&wqe->qp_node);
 	fw_list_init(&wqe->flow_node);
@@ -90,8 +91,10 @@ static void discharge(struct fw_nic *nic, const struct fw_wqe *wqe)
 void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe)
 {
 	fw_list_del(&wqe->qp_node);
-	fw_list_del(&wqe->flow_node);
-	fw_list_del(&wqe->read_node);
+	if (fw_list_linked(&wqe->flow_node))
+		fw_list_del(&wqe->flow_node);
+	if (fw_list_linked(&wqe->read_node))
+		fw_list_del(&wqe->read_node);
 	if (wqe->ext != FW_NONE)
 		fw_pool_put(&nic->host.wqe_exts, fw_pool_at(&nic->host.wqe_exts, wqe->ext));
 	if (is_charged(wqe->kind)) {
@@ -207,8 +210,9 @@ static uint8_t cqe_opcode_of(uint8_t opcode)
 }
 
 /* Returns false when the CQ could not take it. */
-static bool write_cqe(struct fw_nic *nic, struct fw_qp *qp, uint64_t wr_id, uint8_t opcode,
-		      uint32_t bytes, uint32_t sq_end, enum hw_status status, uint32_t vendor_err)
+static inline bool write_cqe(struct fw_nic *nic, struct fw_qp *qp, uint64_t wr_id, uint8_t opcode,
+			     uint32_t bytes, uint32_t sq_end, enum hw_status status,
+			     uint32_t vendor_err)
 {
 	struct hw_cqe cqe = {
 	    .wr_id = wr_id,
@@ -250,10 +254,12 @@ void wqe_done_later(struct fw_nic *nic, struct fw_qp *qp)
 	slice_wait(&nic->slices, SLICE_DONE);
 }
 
-/* Frees finished requests at the head of the send queue and publishes the index to the host. */
-static void retire(struct fw_nic *nic, struct fw_qp *qp)
+/*
+ * Frees finished requests at the head of the send queue and publishes the index to the host. Takes
+ * no unit of the turn for so many looks at first.
+ */
+static void retire(struct fw_nic *nic, struct fw_qp *qp, uint32_t looks)
 {
-	uint32_t looks = 1;
 	bool moved = false;
 
 	while (!fw_list_empty(&qp->wqes)) {
@@ -300,11 +306,11 @@ static void stop_queue(struct fw_nic *nic, struct fw_qp *qp, enum hw_status stat
 		qp_sq_error(nic, qp);
 }
 
-static void wqe_done_finish(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
-			    enum hw_vendor_err vendor_err)
+/* Ends a request but for its slots. False: its CQ could not take the completion. */
+static bool wqe_done_end(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
+			 enum hw_vendor_err vendor_err)
 {
 	struct fw_qp *qp = wqe->qp;
-	bool ok;
 
 	assert(wqe->kind == FW_WQE_REQUEST && wqe->state != FW_WQE_DONE);
 	/* The request was not acknowledged: its frames may still be under way. */
@@ -322,13 +328,29 @@ static void wqe_done_finish(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_stat
 	}
 	wqe->flow = NULL;
 	wqe->streamed = false;
-	ok = wqe_done_report(nic, wqe, status, vendor_err);
-	retire(nic, qp);
-	stop_queue(nic, qp, status);
+	return wqe_done_report(nic, wqe, status, vendor_err);
+}
+
+/* Requests of the queue have ended, the last one with this status; ok: as wqe_done_end() says. */
+static void wqe_done_advance(struct fw_nic *nic, struct fw_qp *qp, uint32_t ended,
+			     enum hw_status status, bool ok)
+{
+	retire(nic, qp, ended);
+	if (status != HW_STATUS_SUCCESS)
+		stop_queue(nic, qp, status);
 	if (!ok && qp->state != HW_QPS_ERR && qp->state != HW_QPS_RESET)
 		qp_error(nic, qp, HW_EVENT_QP_FATAL);
 	else
 		qp_unblock(nic, qp);
+}
+
+static void wqe_done_finish(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
+			    enum hw_vendor_err vendor_err)
+{
+	struct fw_qp *qp = wqe->qp;
+	bool ok = wqe_done_end(nic, wqe, status, vendor_err);
+
+	wqe_done_advance(nic, qp, 1, status, ok);
 }
 
 /* Completes requests that waited for earlier ones of their queue and are now the oldest. */
@@ -359,7 +381,7 @@ void wqe_done_slice(struct fw_nic *nic)
 		nic->slices.bulk |= FW_BULK_FLUSH;
 		/* A flush takes all that is left of the send queue. */
 		if (!qp->flushing) {
-			retire(nic, qp);
+			retire(nic, qp, 1);
 			complete_waiting(nic, qp);
 		}
 		if (llp_of(qp)->complete)
@@ -450,18 +472,33 @@ void wqe_complete_in_order(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_statu
 	complete_waiting(nic, qp);
 }
 
+/*
+ * Returns the sent request that follows another in its queue; NULL: that one is the last, or one
+ * follows that was not sent, and completes in between.
+ */
+static struct fw_wqe *wqe_sent_next(struct fw_nic *nic, const struct fw_wqe *wqe)
+{
+	struct fw_wqe *next = FW_CONTAINER(nic->ud.sent.next, struct fw_wqe, flow_node);
+
+	return !fw_list_empty(&nic->ud.sent) && wqe->qp_node.next == &next->qp_node ? next : NULL;
+}
+
 void wqe_complete_sent(struct fw_nic *nic)
 {
-	struct fw_list *node;
-
-	while (!nic->net.tx_count && (node = fw_list_pop(&nic->ud.sent))) {
-		struct fw_wqe *wqe = FW_CONTAINER(node, struct fw_wqe, flow_node);
+	while (!nic->net.tx_count && !fw_list_empty(&nic->ud.sent)) {
+		struct fw_wqe *wqe = FW_CONTAINER(nic->ud.sent.next, struct fw_wqe, flow_node);
 		struct fw_qp *qp = wqe->qp;
+		uint32_t ended = 0;
+		bool ok = true;
 
 		/* No request after a flushed one succeeds. */
-		if (qp->flushing)
+		if (qp->flushing) {
+			fw_list_del(&wqe->flow_node);
 			continue;
-		wqe_done_finish(nic, wqe, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
+		}
+		for (; ok && wqe; wqe = wqe_sent_next(nic, wqe), ended++)
+			ok = wqe_done_end(nic, wqe, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
+		wqe_done_advance(nic, qp, ended, HW_STATUS_SUCCESS, ok);
 		complete_waiting(nic, qp);
 	}
 }

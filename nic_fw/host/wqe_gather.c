@@ -7,13 +7,10 @@
  */
 #include "nic_fw/fw_nic.h"
 
-const struct hw_sge *wqe_sge(const struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t i)
+const struct hw_sge *wqe_sge_ext(const struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t i)
 {
-	const struct fw_wqe_ext *ext;
+	const struct fw_wqe_ext *ext = fw_pool_at(&nic->host.wqe_exts, wqe->ext);
 
-	if (i < FW_WQE_SGES)
-		return &wqe->sge[i];
-	ext = fw_pool_at(&nic->host.wqe_exts, wqe->ext);
 	return &ext->sge[i - FW_WQE_SGES];
 }
 

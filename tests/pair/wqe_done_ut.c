@@ -222,6 +222,35 @@ static void unreachable_among_sent(void)
 	rp_end(&rp);
 }
 
+/* A CQ that has no room for one of the requests that a turn has sent: those behind it are flushed.
+ */
+static void overrun_among_sent(void)
+{
+	struct fw_qp *a, *b;
+	struct fw_cq *cq;
+	uint64_t i;
+
+	begin();
+	rp_uc(&rp, &a, &b);
+	write_to(a, NULL, 9, 0);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 9, HW_STATUS_SUCCESS);
+	/* All entries but two are full. */
+	cq = A->scq;
+	cq->record->cons = cq->prod - cq->mask + 1;
+	cq->cons = cq->record->cons;
+	for (i = 1; i <= 4; i++)
+		write_to(a, NULL, i, 0);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL(a->state, HW_QPS_ERR);
+	CU_ASSERT_TRUE(cq->overrun);
+	CU_ASSERT_EQUAL(A->nic->host.wqes.used, 0);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp_expect_none(&rp);
+	rp_end(&rp);
+}
+
 /*
  * ERR flushes both queues with completions, RESET without, both also while packets are in flight.
  */
@@ -342,4 +371,5 @@ static void statuses(void)
 
 UT_MAIN("pair/wqe_done", UT(failure_in_order), UT(failure_on_rc), UT(unreachable_goes_on),
 	UT(slots_in_order), UT(local_operations), UT(local_operation_among_sent),
-	UT(unreachable_among_sent), UT(flush), UT(signals), UT(overrun), UT(statuses))
+	UT(unreachable_among_sent), UT(overrun_among_sent), UT(flush), UT(signals), UT(overrun),
+	UT(statuses))

@@ -128,6 +128,43 @@ static void no_context(void)
 	rp_end(&rp);
 }
 
+/*
+ * So does a request that will be refused: its SGEs are copied once, into the context, before they
+ * are checked. It keeps no extension.
+ */
+static void no_extension_for_a_wrong_key(void)
+{
+	struct fw_pool *exts;
+	struct hw_sq_wqe wqe;
+	struct hw_sge sge[6];
+	struct hw_cqe cqe;
+	uint32_t max, i;
+
+	begin();
+	exts = &A->nic->host.wqe_exts;
+	max = exts->max;
+	for (i = 0; i < 6; i++)
+		sge[i] = good_sge();
+	sge[5].lkey ^= 2;
+	wqe = good_send();
+	wqe.num_sge = 6;
+	wqe.slots = 3;
+	exts->max = exts->high;
+	rp_write_sq(A->qp[0], &wqe, sge, sizeof(sge));
+	rp_ring(&rp, 0, A->qp[0]);
+	rp_poll(&rp, 0);
+	rp_expect_none(&rp);
+	exts->max = max;
+	rp_quiet(&rp);
+	CU_ASSERT_FATAL(rp_scqe(&rp, 0, &cqe));
+	CU_ASSERT_EQUAL(cqe.wr_id, 77);
+	CU_ASSERT_EQUAL(cqe.status, HW_STATUS_LOC_PROT_ERR);
+	CU_ASSERT_EQUAL(cqe.vendor_err, HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(exts->used, 0);
+	CU_ASSERT_EQUAL(A->nic->host.wqes.used, 0);
+	rp_end(&rp);
+}
+
 /* Takes all that a second process of this user gets of the rest. */
 static uint32_t second_process_gets(struct fw_account *user)
 {
@@ -216,4 +253,5 @@ static void one_process_takes_not_all_flows(void)
 }
 
 UT_MAIN("pair/wqe_limit", UT(fence), UT(read_limit), UT(no_context),
-	UT(one_process_takes_not_all_contexts), UT(one_process_takes_not_all_flows))
+	UT(no_extension_for_a_wrong_key), UT(one_process_takes_not_all_contexts),
+	UT(one_process_takes_not_all_flows))
