@@ -144,6 +144,16 @@ static inline void fw_trace(const struct fw_nic *nic, enum trace_event event, ui
 		nic->trace(nic->trace_ctx, nic->now_ns, event, qpn, arg0, arg1);
 }
 
+/* The present, as the beginning of a wait (fw_waited()). */
+static inline struct fw_moment fw_moment_now(const struct fw_nic *nic)
+{
+	return (struct fw_moment){
+	    .ns = nic->now_ns,
+	    .away = (uint32_t)(nic->away_ns / FW_AWAY_UNIT_NS),
+	    .absences = nic->absences,
+	};
+}
+
 /* The time within a turn if the port has a clock, else that of the turn. */
 static inline uint64_t fw_clock_ns(const struct fw_nic *nic)
 {
@@ -194,5 +204,8 @@ static inline void fw_copy_once(void *dst, const void *src, size_t bytes)
 	memcpy(dst, src, bytes);
 	__asm__ volatile("" : : "r"(dst) : "memory");
 }
+
+#include "nic_fw/dgram/rd_find.h"
+#include "nic_fw/net/eth_stage.h"
 
 #endif /* WEFT_FW_NIC_H */

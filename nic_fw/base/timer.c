@@ -107,15 +107,6 @@ uint64_t fw_count_absence(struct fw_nic *nic, uint64_t now_ns)
 	return late_ns;
 }
 
-struct fw_moment fw_moment_now(const struct fw_nic *nic)
-{
-	return (struct fw_moment){
-	    .ns = nic->now_ns,
-	    .away = (uint32_t)(nic->away_ns / FW_AWAY_UNIT_NS),
-	    .absences = nic->absences,
-	};
-}
-
 bool fw_waited(const struct fw_nic *nic, const struct fw_moment *since, uint64_t limit_ns)
 {
 	uint64_t waited_ns = nic->now_ns - since->ns;

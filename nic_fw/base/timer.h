@@ -93,7 +93,6 @@ enum {
 
 /* At the beginning of a turn: returns how late it is, and counts an absence of the core. */
 uint64_t fw_count_absence(struct fw_nic *nic, uint64_t now_ns);
-struct fw_moment fw_moment_now(const struct fw_nic *nic);
 /*
  * True if a peer has been silent for more than limit_ns (UINT64_MAX: never) since the moment. A
  * core without a processor cannot receive, so the wait is over only when the core was present for

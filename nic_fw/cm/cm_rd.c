@@ -33,9 +33,8 @@ static void cm_rd_transmit(struct fw_nic *nic, uint32_t ip, uint8_t shard, const
 	udp_tx_header_not_ect(nic, frame, ip, mac, shard, MSG_BYTES + bytes + WIRE_DGRAM_CRC_BYTES);
 	memcpy(frame->hdr + UDP_TX_HDR_BYTES, &dgram, sizeof(dgram));
 	memcpy(frame->hdr + UDP_TX_HDR_BYTES + sizeof(dgram), msg, sizeof(*msg));
-	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
-	eth_tx_hdr(frame, IP_TX_HDR_BYTES, sizeof(struct wire_udp) + MSG_BYTES,
-		   FW_TX_F_CRC_BEGIN | (bytes ? 0 : FW_TX_F_CRC_END));
+	eth_tx_headers(frame, IP_TX_HDR_BYTES, sizeof(struct wire_udp) + MSG_BYTES,
+		       FW_TX_F_CRC_BEGIN | (bytes ? 0 : FW_TX_F_CRC_END));
 	if (bytes)
 		frame->seg[frame->num_seg++] = (struct fw_tx_seg){
 		    .mem = data, .bytes = bytes, .kind = FW_TX_MEM, .flags = FW_TX_F_CRC_END};

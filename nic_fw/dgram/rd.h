@@ -307,7 +307,8 @@ static inline void rd_slot_landed(struct rd_session *session, const struct rd_sl
 }
 
 /* rd_session.c */
-struct rd_session *rd_session_find(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard);
+/* Looks into the table; rd_session_find() in rd_find.h tries the session found last first. */
+struct rd_session *rd_session_look_up(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard);
 /* Finds or makes a session; NULL when the table is full and no session is idle. */
 struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard);
 /*

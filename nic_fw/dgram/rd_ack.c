@@ -42,9 +42,8 @@ static void tx_ack(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame 
 
 	rd_tx_headers(nic, s, frame, WIRE_DGRAM_RD_ACK, s->tx_psn, 0, sizeof(ack));
 	memcpy(frame->hdr + hdr, &ack, sizeof(ack));
-	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
-	eth_tx_hdr(frame, IP_TX_HDR_BYTES, hdr - IP_TX_HDR_BYTES + (uint32_t)sizeof(ack),
-		   FW_TX_F_CRC_BEGIN | FW_TX_F_CRC_END);
+	eth_tx_headers(frame, IP_TX_HDR_BYTES, hdr - IP_TX_HDR_BYTES + (uint32_t)sizeof(ack),
+		       FW_TX_F_CRC_BEGIN | FW_TX_F_CRC_END);
 	frame->flags |= FW_TX_F_CONTROL;
 	fw_trace(nic, TRACE_RD_ACK_TX, 0, s->rx_psn, received[0]);
 	FW_COUNT(nic, rd_acks_tx);

@@ -175,9 +175,7 @@ bool rd_flow_may_resend(const struct fw_nic *nic, const struct rd_flow *flow)
 
 bool rd_flow_may_send(const struct fw_nic *nic, const struct rd_flow *flow)
 {
-	/* A flow whose packets did not get through sends one packet at a time. */
-	return flow->next && !flow->refused && !flow->backing_off &&
-	       !(flow->withdrawals && flow->outstanding) && !is_stopped(nic, flow);
+	return rd_flow_has_next(flow) && !is_stopped(nic, flow);
 }
 
 bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg)

@@ -112,6 +112,15 @@ struct rd_flow *rd_flow_find(struct fw_nic *nic, const struct fw_qp *qp,
 void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg);
 /* Lists it with its session if it may send. */
 void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow);
+/*
+ * True if it has something to send that the peer's answers allow. A flow whose packets did not get
+ * through sends one packet at a time.
+ */
+static inline bool rd_flow_has_next(const struct rd_flow *flow)
+{
+	return flow->next && !flow->refused && !flow->backing_off &&
+	       !(flow->withdrawals && flow->outstanding);
+}
 /* True if it has something to send and may send. */
 bool rd_flow_may_send(const struct fw_nic *nic, const struct rd_flow *flow);
 /* True if its packets may be sent again: its QP is not being destroyed. */

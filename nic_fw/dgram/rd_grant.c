@@ -235,19 +235,20 @@ static void rd_grant_measure(struct fw_nic *nic, struct rd_session *s, uint32_t 
 }
 
 /* Notes the length of a data packet, and its time. */
-static void rd_grant_data(struct fw_nic *nic, struct rd_session *s, uint32_t bytes, uint32_t echo)
+static void rd_grant_data(struct fw_nic *nic, struct rd_session *s, bool shared, uint32_t bytes,
+			  uint32_t echo)
 {
 	uint32_t rtt_ns;
 
 	if (bytes > s->rx_pkt_bytes)
 		s->rx_pkt_bytes = bytes;
-	else
+	else if (bytes < s->rx_pkt_bytes)
 		s->rx_pkt_bytes -= (s->rx_pkt_bytes - bytes) / GRANT_LENGTHS;
 	/* A shorter packet is faster, which carries no information about the queue. */
 	if (bytes < s->rx_pkt_bytes / 4 * 3)
 		return;
 	/* Some packets suffice to measure the path: a run may have one that is not its last. */
-	if (!is_shared(&nic->rd.grants, s) && s->rx_used % GRANT_SAMPLE >= s->rx_here)
+	if (!shared && s->rx_used % GRANT_SAMPLE >= s->rx_here)
 		return;
 	rtt_ns = rd_ack_rtt_ns(nic, echo);
 	if (rtt_ns)
@@ -329,9 +330,9 @@ static void take_credits(struct fw_nic *nic, struct rd_session *s, const struct 
 }
 
 /* True in the usual case: a peer that is alone, and has enough credits, needs no check. */
-static bool has_enough(const struct rd_grants *g, const struct rd_session *s, bool more)
+static bool has_enough(const struct rd_session *s, bool more)
 {
-	if (more != s->backlogged || is_shared(g, s))
+	if (more != s->backlogged)
 		return false;
 	return more ? left(s) >= s->rx_alone - s->rx_alone / 4u && fw_list_linked(&s->held_node)
 		    : left(s) >= RD_CREDIT_IDLE;
@@ -367,27 +368,27 @@ static void rd_grant_settle(struct fw_nic *nic, struct rd_session *s, bool more,
 void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct rdmap_seg *pkt,
 		 const struct wire_rd *rd)
 {
-	bool more = pkt->flags & WIRE_DGRAM_F_MORE;
+	bool more = pkt->flags & WIRE_DGRAM_F_MORE, shared = is_shared(&nic->rd.grants, s);
 	uint32_t used = s->rx_used;
 
 	/* Losses of a peer that is alone delay no other. */
-	if (is_shared(&nic->rd.grants, s))
+	if (shared)
 		void_missing(nic, s);
 	if (pkt->hdr->type == WIRE_DGRAM_RD)
 		s->rx_here = pkt->frame->run > 1 ? (uint8_t)pkt->frame->run : 1;
 	take_credits(nic, s, rd);
 	if (s->rx_here)
-		rd_grant_data(nic, s, pkt->data_bytes + GRANT_HDR_BYTES,
+		rd_grant_data(nic, s, shared, pkt->data_bytes + GRANT_HDR_BYTES,
 			      be32_get(rd->timestamp_echo));
 	if (nic->config.cc_off) {
 		s->rx_limit = s->rx_used + RD_CREDIT_MAX;
 	} else {
 		used = s->rx_used - used;
 		/* One for each packet that has come. */
-		if (used && s->rx_alone < RD_CREDIT_MAX && !is_shared(&nic->rd.grants, s))
+		if (used && s->rx_alone < RD_CREDIT_MAX && !shared)
 			s->rx_alone = (uint8_t)least(s->rx_alone + (s->rx_here ? s->rx_here : 1u),
 						     RD_CREDIT_MAX);
-		if (!has_enough(&nic->rd.grants, s, more))
+		if (shared || !has_enough(s, more))
 			rd_grant_settle(nic, s, more, used);
 	}
 	s->rx_here = 0;

@@ -39,9 +39,8 @@ static void rd_hello_transmit(struct fw_nic *nic, uint32_t ip, uint8_t shard, co
 	udp_tx_header(nic, frame, ip, mac, shard, bytes + WIRE_DGRAM_CRC_BYTES);
 	memcpy(frame->hdr + UDP_TX_HDR_BYTES, &dgram, sizeof(dgram));
 	memcpy(frame->hdr + UDP_TX_HDR_BYTES + sizeof(dgram), hello, sizeof(*hello));
-	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
-	eth_tx_hdr(frame, IP_TX_HDR_BYTES, sizeof(struct wire_udp) + bytes,
-		   FW_TX_F_CRC_BEGIN | FW_TX_F_CRC_END);
+	eth_tx_headers(frame, IP_TX_HDR_BYTES, sizeof(struct wire_udp) + bytes,
+		       FW_TX_F_CRC_BEGIN | FW_TX_F_CRC_END);
 	frame->flags |= FW_TX_F_CONTROL;
 	eth_tx_commit(nic, frame);
 }

@@ -25,7 +25,7 @@ static enum order order_of(const struct rd_session *s, uint32_t psn, uint16_t di
 
 	if (!distance)
 		return ORDER_READY;
-	if (rd_bit(&s->refused, before))
+	if (s->any_refused && rd_bit(&s->refused, before))
 		return ORDER_REFUSED;
 	if (seq_lt(before, s->rx_psn) || rd_bit(&s->delivered, before))
 		return ORDER_READY;
@@ -44,13 +44,14 @@ RD_RX_INLINE void accept(struct rd_session *s, uint32_t psn)
 	rd_bit_set(&s->received, psn);
 	if (seq_lt(s->rx_high, psn + 1))
 		s->rx_high = psn + 1;
-	while (rd_bit(&s->received, s->rx_psn)) {
+	while (s->rx_psn != s->rx_high && rd_bit(&s->received, s->rx_psn)) {
 		/* The PSN that enters the window uses the place of one far behind it. */
-		uint32_t enters = s->rx_psn + WIRE_RD_WINDOW;
+		uint32_t enters = s->rx_psn + WIRE_RD_WINDOW, word = enters / 64 % 4;
+		uint64_t keep = ~(UINT64_C(1) << enters % 64);
 
-		rd_bit_clear(&s->received, enters);
-		rd_bit_clear(&s->delivered, enters);
-		rd_bit_clear(&s->refused, enters);
+		s->received.word[word] &= keep;
+		s->delivered.word[word] &= keep;
+		s->refused.word[word] &= keep;
 		s->rx_psn++;
 	}
 	if (s->any_refused && !any_bit(&s->refused)) {
@@ -375,8 +376,9 @@ RD_RX_INLINE void rd_rx_packet(struct fw_nic *nic, struct rd_session *s, struct 
 	uint32_t old_psn = s->rx_psn;
 
 	note_data(nic, s, pkt, psn, 1);
-	if (seq_lt(psn, s->rx_psn) ||
-	    (psn - s->rx_psn < WIRE_RD_WINDOW && rd_bit(&s->received, psn))) {
+	/* The next one in order is new, and in the window. */
+	if (psn != s->rx_psn && (seq_lt(psn, s->rx_psn) ||
+				 (psn - s->rx_psn < WIRE_RD_WINDOW && rd_bit(&s->received, psn)))) {
 		/* The peer did not receive the ACK: it is sent at once. */
 		s->answers = false;
 		FW_COUNT(nic, rd_rx_duplicates);

@@ -49,12 +49,10 @@ static uint32_t *rd_session_bucket(struct fw_nic *nic, uint32_t ip, uint8_t shar
 	return &nic->rd.session_hash[fw_hash_keyed(&nic->hash_key, ip, shard, 0) % FW_HASH_SIZE];
 }
 
-struct rd_session *rd_session_find(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard)
+struct rd_session *rd_session_look_up(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard)
 {
-	struct rd_session *s = nic->rd.session_found;
+	struct rd_session *s;
 
-	if (s && s->peer_ip == peer_ip && s->peer_shard == peer_shard)
-		return s;
 	fw_chain_for_each (s, *rd_session_bucket(nic, peer_ip, peer_shard), nic->rd.sessions,
 			   hash_next)
 		if (s->peer_ip == peer_ip && s->peer_shard == peer_shard) {

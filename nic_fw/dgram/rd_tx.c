@@ -47,11 +47,8 @@ void rd_tx_headers(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame 
 			  WIRE_DGRAM_CRC_BYTES);
 	memset(dgram, 0, sizeof(*dgram));
 	dgram->ver_type = (uint8_t)(WIRE_DGRAM_VERSION << 4 | type);
-	if (ack)
-		dgram->flags |= WIRE_DGRAM_F_ACK;
-	if (more)
-		dgram->flags |= WIRE_DGRAM_F_MORE;
-	if (s->ece) {
+	dgram->flags = (uint8_t)((ack ? WIRE_DGRAM_F_ACK : 0) | (more ? WIRE_DGRAM_F_MORE : 0));
+	if (__builtin_expect(s->ece, 0)) {
 		dgram->flags |= WIRE_DGRAM_F_ECE;
 		s->ece = false;
 	}
@@ -158,8 +155,7 @@ static enum hw_vendor_err tx_slot(struct fw_nic *nic, struct rd_session *s,
 		      ddp + (run > 1 ? slot->bytes : data));
 	if (msg->kind != FW_WQE_CANCEL)
 		fill_dgram(frame, msg, last, slot->tries > 0);
-	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
-	eth_tx_hdr(frame, IP_TX_HDR_BYTES, RD_HDR_BYTES - IP_TX_HDR_BYTES + ddp, 0);
+	eth_tx_headers(frame, IP_TX_HDR_BYTES, RD_HDR_BYTES - IP_TX_HDR_BYTES + ddp, 0);
 	if (run > 1) {
 		rd_run_seal(frame, num_seg, run, slot->bytes);
 		s->credit_used += (uint8_t)(run - 1);
@@ -196,8 +192,7 @@ static void tx_void(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 	rd_tx_headers(nic, s, frame, WIRE_DGRAM_RD, psn, 0, 0);
 	dgram = (void *)(frame->hdr + UDP_TX_HDR_BYTES);
 	dgram->flags |= WIRE_DGRAM_F_RETRANSMIT;
-	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
-	eth_tx_hdr(frame, IP_TX_HDR_BYTES, RD_HDR_BYTES - IP_TX_HDR_BYTES, 0);
+	eth_tx_headers(frame, IP_TX_HDR_BYTES, RD_HDR_BYTES - IP_TX_HDR_BYTES, 0);
 	seal(frame);
 	FW_COUNT(nic, rd_tx_voids);
 	eth_tx_commit(nic, frame);
@@ -222,7 +217,7 @@ void rd_tx_paced(struct fw_nic *nic, struct fw_timer *timer)
 /* A window below one packet: the next packet waits for its time. */
 static void pace(struct fw_nic *nic, struct rd_session *s)
 {
-	uint64_t at_ns = rd_cong_pace_ns(nic, s);
+	uint64_t at_ns = s->cwnd > 1 ? 0 : rd_cong_pace_ns(nic, s);
 
 	if (at_ns)
 		fw_timer_set(&nic->timers, &s->pace_timer, at_ns);
@@ -369,7 +364,8 @@ static uint32_t tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow 
 	struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
 	uint32_t left = msg->bytes - msg->sent_bytes;
 	uint32_t run = 1;
-	bool more = !fw_list_empty(&s->flows) || msg->flow_node.next != &flow->msgs;
+	bool more_msgs = msg->flow_node.next != &flow->msgs;
+	bool more = more_msgs || !fw_list_empty(&s->flows);
 	enum hw_vendor_err err = HW_VENDOR_ERR_HOST_FAULT;
 	uint32_t bytes, i;
 
@@ -427,25 +423,25 @@ static uint32_t tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow 
 	msg->sent_bytes += bytes;
 	if (msg->sent_bytes == msg->bytes) {
 		msg->state = FW_WQE_SENT;
-		flow->next = rd_flow_next(flow, msg);
+		flow->next = more_msgs ? rd_flow_next(flow, msg) : NULL;
 	}
 	return run;
 }
 
-/* Sends packets of one flow, which goes to the end of the queue if it has more. */
+/* Sends packets of one flow that may send; it goes to the end of the queue if it has more. */
 static uint32_t tx_flow(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flow,
 			uint32_t budget)
 {
 	uint32_t done = 0, sent;
 
-	while (done < budget && rd_flow_may_send(nic, flow) && window_open(s) &&
-	       eth_tx_room(nic) >= 2) {
+	/* A flow that may send is not stopped while its packets leave. */
+	while (done < budget && rd_flow_has_next(flow) && window_open(s) && eth_tx_room(nic) >= 2) {
 		sent = tx_new(nic, s, flow, budget - done);
 		if (!sent)
 			return done; /* the flow may be gone */
 		done += sent;
 	}
-	if (rd_flow_may_send(nic, flow) && !fw_list_linked(&flow->ready_node))
+	if (rd_flow_has_next(flow) && !fw_list_linked(&flow->ready_node))
 		fw_list_add_tail(&s->flows, &flow->ready_node);
 	return done;
 }
@@ -534,8 +530,7 @@ void rd_tx_probe(struct fw_nic *nic, struct rd_session *s)
 	if (!frame)
 		return;
 	rd_tx_headers(nic, s, frame, WIRE_DGRAM_RD_PROBE, s->tx_psn, 0, 0);
-	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
-	eth_tx_hdr(frame, IP_TX_HDR_BYTES, RD_HDR_BYTES - IP_TX_HDR_BYTES, 0);
+	eth_tx_headers(frame, IP_TX_HDR_BYTES, RD_HDR_BYTES - IP_TX_HDR_BYTES, 0);
 	seal(frame);
 	frame->flags |= FW_TX_F_CONTROL;
 	FW_COUNT(nic, rd_tx_probes);

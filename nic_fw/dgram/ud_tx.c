@@ -40,15 +40,15 @@ static uint32_t segment_bytes(const struct fw_nic *nic, const struct fw_wqe *wqe
 	uint32_t one_frame = nic->config.mtu - (uint32_t)DGRAM_UD_OVERHEAD -
 			     (uint32_t)sizeof(struct wire_ddp_untagged);
 	uint32_t left = wqe->bytes - offset;
-	uint32_t max = dgram_segment_bytes(nic->config.mtu, false);
+	bool uc = wqe->qp->type == HW_QPT_UC;
+	uint32_t max;
 
-	if (wqe->qp->type == HW_QPT_UC) {
-		/* The maximum that both ends agreed on, limited by this end's frames. */
-		if (max > wqe->qp->attr.path_mtu)
-			max = wqe->qp->attr.path_mtu;
-	} else if (wqe->bytes <= one_frame) {
+	if (!uc && wqe->bytes <= one_frame)
 		return left;
-	}
+	max = dgram_segment_bytes(nic->config.mtu, false);
+	/* The maximum that both ends agreed on, limited by this end's frames. */
+	if (uc && max > wqe->qp->attr.path_mtu)
+		max = wqe->qp->attr.path_mtu;
 	return left < max ? left : max;
 }
 
@@ -104,9 +104,8 @@ static enum send_result send_segment(struct fw_nic *nic, const struct fw_wqe *wq
 				  WIRE_DGRAM_CRC_BYTES);
 	if (wqe->hop_limit)
 		set_group(nic, wqe, frame);
-	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
-	eth_tx_hdr(frame, IP_TX_HDR_BYTES, UD_HDR_BYTES - IP_TX_HDR_BYTES + ddp_bytes,
-		   FW_TX_F_CRC_BEGIN);
+	eth_tx_headers(frame, IP_TX_HDR_BYTES, UD_HDR_BYTES - IP_TX_HDR_BYTES + ddp_bytes,
+		       FW_TX_F_CRC_BEGIN);
 	if (bytes) {
 		*err = wqe_gather(nic, wqe, offset, bytes, frame, &host);
 		if (*err != HW_VENDOR_ERR_NONE)
@@ -258,9 +257,8 @@ void ud_tx_error(struct fw_nic *nic, const struct fw_qp *qp, const struct rdmap_
 	memcpy(at, &hdr, sizeof(hdr));
 	memcpy(at + sizeof(hdr), &ddp, sizeof(ddp));
 	memcpy(at + sizeof(hdr) + sizeof(ddp), &term, sizeof(term));
-	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
-	eth_tx_hdr(frame, IP_TX_HDR_BYTES, (uint32_t)sizeof(struct wire_udp) + bytes,
-		   FW_TX_F_CRC_BEGIN | FW_TX_F_CRC_END);
+	eth_tx_headers(frame, IP_TX_HDR_BYTES, (uint32_t)sizeof(struct wire_udp) + bytes,
+		       FW_TX_F_CRC_BEGIN | FW_TX_F_CRC_END);
 	eth_tx_commit(nic, frame);
 	FW_COUNT(nic, ud_errors_tx);
 }

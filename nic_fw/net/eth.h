@@ -2,9 +2,9 @@
 /*
  * Ethernet: frames in (eth_rx.c), frames out (eth_tx.c).
  *
- * Out: a stage takes a frame with eth_tx_begin(), writes headers into it, adds pieces, and
- * commits it. Frames are staged and go to the port in bursts, at the latest at the end of the turn.
- * In: eth_rx_poll() takes a burst and hands each frame to ARP or IPv4.
+ * Out: a stage takes a frame with eth_tx_begin() (eth_stage.h), writes headers into it, adds
+ * pieces, and commits it. Frames are staged and go to the port in bursts, at the latest at the end
+ * of the turn. In: eth_rx_poll() takes a burst and hands each frame to ARP or IPv4.
  */
 #ifndef WEFT_FW_ETH_H
 #define WEFT_FW_ETH_H
@@ -79,16 +79,6 @@ uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget);
 /* Takes a frame, which is not needed any more when it returns. */
 void eth_rx_frame(struct fw_nic *nic, const struct fw_rx_frame *frame);
 
-/* Returns a cleared frame (no segments, hdr undefined); NULL: no room until the next turn. */
-struct fw_tx_frame *eth_tx_begin(struct fw_nic *nic);
-/* Number of data frames that may be staged now: limited by the stage and by the port. */
-uint32_t eth_tx_room(struct fw_nic *nic);
-/*
- * The part of a turn's budget that the frames staged since the last call take: a unit for each
- * ETH_TX_UNIT_BYTES or part of a frame, so that turns with long frames are not longer than others.
- * At least 1: a caller's loop always comes to its end.
- */
-uint32_t eth_tx_cost(struct fw_nic *nic);
 /* Adds a piece of hdr[offset, offset + bytes). */
 static inline void eth_tx_hdr(struct fw_tx_frame *frame, uint32_t offset, uint32_t bytes,
 			      uint8_t flags)
@@ -100,6 +90,16 @@ static inline void eth_tx_hdr(struct fw_tx_frame *frame, uint32_t offset, uint32
 	seg = &frame->seg[frame->num_seg++];
 	*seg =
 	    (struct fw_tx_seg){.addr = offset, .bytes = bytes, .kind = FW_TX_HDR, .flags = flags};
+}
+/* Adds the two pieces that begin a frame: hdr[0, first), and the bytes behind it with the flags. */
+static inline void eth_tx_headers(struct fw_tx_frame *frame, uint32_t first, uint32_t bytes,
+				  uint8_t flags)
+{
+	assert(!frame->num_seg && first + bytes <= FW_TX_HDR_BYTES);
+	frame->seg[0] = (struct fw_tx_seg){.bytes = first, .kind = FW_TX_HDR};
+	frame->seg[1] =
+	    (struct fw_tx_seg){.addr = first, .bytes = bytes, .kind = FW_TX_HDR, .flags = flags};
+	frame->num_seg = 2;
 }
 /* Takes the frame of eth_tx_begin(), which is now complete. */
 void eth_tx_commit(struct fw_nic *nic, struct fw_tx_frame *frame);

@@ -77,43 +77,6 @@ void eth_tx_flush(struct fw_nic *nic)
 	burst(nic, NULL);
 }
 
-uint32_t eth_tx_room(struct fw_nic *nic)
-{
-	uint32_t room;
-
-	if (nic->net.tx_count == FW_TX_STAGE)
-		eth_tx_flush(nic);
-	room = FW_TX_STAGE - nic->net.tx_count;
-	return room < nic->net.tx_allow ? room : nic->net.tx_allow;
-}
-
-uint32_t eth_tx_cost(struct fw_nic *nic)
-{
-	uint32_t cost = nic->net.tx_cost;
-
-	nic->net.tx_cost = 0;
-	return cost ? cost : 1;
-}
-
-struct fw_tx_frame *eth_tx_begin(struct fw_nic *nic)
-{
-	struct fw_tx_frame *frame;
-
-	if (nic->net.tx_count == FW_TX_STAGE)
-		eth_tx_flush(nic);
-	if (nic->net.tx_count == FW_TX_STAGE)
-		return NULL;
-	frame = &nic->net.tx[nic->net.tx_count];
-	frame->num_seg = 0;
-	frame->bytes = 0;
-	frame->flags = 0;
-	frame->csum_start = 0;
-	frame->run = 1;
-	frame->status = 0;
-	frame->cookie = 0;
-	return frame;
-}
-
 /* Counts the packets of a run beyond the first, for which its sender has found room. */
 static void commit_run(struct fw_nic *nic, struct fw_tx_frame *frame)
 {
@@ -127,19 +90,20 @@ static void commit_run(struct fw_nic *nic, struct fw_tx_frame *frame)
 
 void eth_tx_commit(struct fw_nic *nic, struct fw_tx_frame *frame)
 {
-	uint32_t bytes = 0, i;
+	const struct fw_tx_seg *seg = frame->seg, *end = seg + frame->num_seg;
+	uint32_t bytes = 0, crcs = 0;
 
 	assert(frame == &nic->net.tx[nic->net.tx_count] && nic->net.tx_count < FW_TX_STAGE);
 	assert(frame->num_seg && frame->num_seg <= FW_TX_SEGS_MAX);
-	for (i = 0; i < frame->num_seg; i++) {
-		bytes += frame->seg[i].bytes;
-		if (frame->seg[i].flags & FW_TX_F_CRC_END)
-			bytes += WIRE_DGRAM_CRC_BYTES;
-		if (frame->seg[i].kind == FW_TX_HOST) {
+	do {
+		bytes += seg->bytes;
+		crcs += seg->flags & FW_TX_F_CRC_END;
+		if (__builtin_expect(seg->kind == FW_TX_HOST, 0)) {
 			FW_COUNT(nic, host_reads);
-			FW_ADD(nic, host_read_bytes, frame->seg[i].bytes);
+			FW_ADD(nic, host_read_bytes, seg->bytes);
 		}
-	}
+	} while (++seg != end);
+	bytes += crcs / FW_TX_F_CRC_END * WIRE_DGRAM_CRC_BYTES;
 	frame->bytes = bytes;
 	nic->net.tx_count++;
 	nic->net.tx_cost += bytes / ETH_TX_UNIT_BYTES + 1;

@@ -8,6 +8,7 @@
  * 6864.
  */
 #include "nic_fw/fw_nic.h"
+#include "nic_fw/net/ip_put.h"
 
 static uint32_t sum_swap(uint32_t sum)
 {
@@ -48,9 +49,10 @@ static bool is_bad_source(uint32_t ip_host_order, uint8_t proto)
 {
 	uint32_t net = ip_host_order >> 24;
 
-	if (!ip_host_order && proto == WIRE_IPPROTO_IGMP)
+	/* 0 wraps to the last one. */
+	if (__builtin_expect(net - 1 < 223 && net != 127, 1))
 		return false;
-	return net == 0 || net == 127 || net >= 224;
+	return ip_host_order || proto != WIRE_IPPROTO_IGMP;
 }
 
 static bool ip_checksum_ok(const struct wire_ip *ip, uint32_t head_bytes)
@@ -163,10 +165,11 @@ void ip_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 	info.payload_offset = sizeof(struct wire_eth) + ihl_bytes;
 	info.payload_bytes = be16_get(info.ip->total_bytes) - ihl_bytes;
 	info.ce = (info.ip->tos & WIRE_IP_ECN_MASK) == WIRE_IP_CE;
-	switch (info.ip->proto) {
-	case WIRE_IPPROTO_UDP:
+	if (__builtin_expect(info.ip->proto == WIRE_IPPROTO_UDP, 1)) {
 		udp_rx(nic, frame, &info);
-		break;
+		return;
+	}
+	switch (info.ip->proto) {
 	case WIRE_IPPROTO_TCP:
 		before = fw_stage_enter(nic, FW_STAGE_TCP);
 		net_up.tcp(nic, frame, &info);
@@ -187,35 +190,7 @@ void ip_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 void ip_tx_header(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t dst_ip,
 		  const uint8_t *dst_mac, uint8_t proto, uint8_t tos, uint32_t payload_bytes)
 {
-	struct wire_eth *eth = (struct wire_eth *)frame->hdr;
-	struct wire_ip *ip = (struct wire_ip *)(frame->hdr + sizeof(*eth));
-	uint16_t total = (uint16_t)(sizeof(*ip) + payload_bytes);
-	/*
-	 * Atomic packets need no id (RFC 6864 4.1); a running one makes them distinct in a capture.
-	 */
-	uint16_t id = (uint16_t)(nic->counters.tx_frames + nic->net.tx_count + nic->net.tx_more);
-	uint64_t first, second;
-	struct be32 src, dst;
-	struct be64 word;
-
-	assert(payload_bytes + sizeof(*ip) <= nic->config.mtu);
-	memcpy(eth->dst, dst_mac, WIRE_MAC_BYTES);
-	memcpy(eth->src, nic->config.mac, WIRE_MAC_BYTES);
-	eth->type = be16_put(WIRE_ETHERTYPE_IPV4);
-	memcpy(&src, &nic->config.ip, sizeof(src));
-	memcpy(&dst, &dst_ip, sizeof(dst));
-	/* In words, whose sum needs no look at the stored fields: version to frag, ttl to src. */
-	first = (uint64_t)WIRE_IP_VERSION_IHL << 56 | (uint64_t)tos << 48 | (uint64_t)total << 32 |
-		(uint64_t)id << 16 | WIRE_IP_DF;
-	second = (uint64_t)WIRE_IP_TTL << 56 | (uint64_t)proto << 48 | be32_get(src);
-	second |= (uint64_t)wire_sum_ip(first, second, be32_get(dst)) << 32;
-	word = be64_put(first);
-	memcpy(ip, &word, sizeof(word));
-	word = be64_put(second);
-	memcpy(&ip->ttl, &word, sizeof(word));
-	ip->dst = dst;
-	if (dst_ip == nic->config.ip)
-		frame->flags |= FW_TX_LOOP;
+	ip_put_header(nic, frame, dst_ip, dst_mac, proto, tos, payload_bytes);
 }
 
 void ip_tx_ttl(struct fw_tx_frame *frame, uint8_t ttl)

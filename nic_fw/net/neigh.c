@@ -243,18 +243,12 @@ void neigh_fire(struct fw_nic *nic, struct fw_timer *timer)
 	neigh_resolved(nic, neigh->ip, false);
 }
 
-enum neigh_result neigh_lookup(struct fw_nic *nic, uint32_t dst_ip, uint8_t mac[WIRE_MAC_BYTES])
+static enum neigh_result neigh_look_up(struct fw_nic *nic, uint32_t dst_ip,
+				       uint8_t mac[WIRE_MAC_BYTES])
 {
-	struct neigh *neigh = nic->net.neigh_found;
+	struct neigh *neigh;
 	uint32_t hop;
 
-	/* The requests of a queue often go to one station of the link. */
-	if (neigh && neigh->ip == dst_ip && neigh->state == NEIGH_REACHABLE &&
-	    nic->now_ns - neigh->confirmed_ns < NEIGH_CONFIRM_NS) {
-		neigh->used_ns = nic->now_ns;
-		memcpy(mac, neigh->mac, WIRE_MAC_BYTES);
-		return NEIGH_OK;
-	}
 	if (dst_ip == nic->config.ip) {
 		memcpy(mac, nic->config.mac, WIRE_MAC_BYTES);
 		return NEIGH_OK;
@@ -302,6 +296,19 @@ enum neigh_result neigh_lookup(struct fw_nic *nic, uint32_t dst_ip, uint8_t mac[
 	neigh->tries = 0;
 	neigh_ask(nic, neigh);
 	return NEIGH_WAIT;
+}
+
+enum neigh_result neigh_lookup(struct fw_nic *nic, uint32_t dst_ip, uint8_t mac[WIRE_MAC_BYTES])
+{
+	struct neigh *neigh = nic->net.neigh_found;
+
+	/* The requests of a queue often go to one station of the link. */
+	if (!neigh || neigh->ip != dst_ip || neigh->state != NEIGH_REACHABLE ||
+	    nic->now_ns - neigh->confirmed_ns >= NEIGH_CONFIRM_NS)
+		return neigh_look_up(nic, dst_ip, mac);
+	neigh->used_ns = nic->now_ns;
+	memcpy(mac, neigh->mac, WIRE_MAC_BYTES);
+	return NEIGH_OK;
 }
 
 void neigh_doubt(struct fw_nic *nic, uint32_t dst_ip)

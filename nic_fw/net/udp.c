@@ -6,6 +6,7 @@
  * sets one gets it verified. RFC 768.
  */
 #include "nic_fw/fw_nic.h"
+#include "nic_fw/net/ip_put.h"
 
 static bool udp_checksum_ok(const struct fw_rx_frame *frame, const struct ip_rx_info *info,
 			    uint32_t udp_bytes)
@@ -55,16 +56,16 @@ void udp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip
 	(void)fw_stage_enter(nic, stage);
 }
 
-static void tx_header(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t dst_ip,
-		      const uint8_t *dst_mac, uint8_t dst_shard, uint8_t tos,
-		      uint32_t payload_bytes)
+static inline void tx_header(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t dst_ip,
+			     const uint8_t *dst_mac, uint8_t dst_shard, uint8_t tos,
+			     uint32_t payload_bytes)
 {
 	struct wire_udp *udp = (struct wire_udp *)(frame->hdr + IP_TX_HDR_BYTES);
 	uint32_t bytes = (uint32_t)sizeof(*udp) + payload_bytes;
 	struct be64 word;
 
 	assert(dst_shard < WIRE_DGRAM_SHARDS);
-	ip_tx_header(nic, frame, dst_ip, dst_mac, WIRE_IPPROTO_UDP, tos, bytes);
+	ip_put_header(nic, frame, dst_ip, dst_mac, WIRE_IPPROTO_UDP, tos, bytes);
 	word = be64_put((uint64_t)(WIRE_DGRAM_PORT + nic->config.shard) << 48 |
 			(uint64_t)(WIRE_DGRAM_PORT + dst_shard) << 32 | (uint64_t)bytes << 16);
 	memcpy(udp, &word, sizeof(*udp));
