@@ -360,7 +360,7 @@ void fw_now(struct fw_nic *nic, uint64_t now_ns)
 	ALSO(db_poll(nic))                                                                         \
 	STAGE(ETH_RX, eth_rx_poll(nic, budget))                                                    \
 	STAGE(TIMER, fw_timers_run(nic, &nic->timers, now_ns, budget))                             \
-	STAGE(GOAL, goal_run_poll(nic, budget))                                                    \
+	STAGE(GOAL, goal_step_poll(nic, budget))                                                   \
 	STAGE(SCHED, sched_run(nic, budget))                                                       \
 	ALSO(tag_run(nic))                                                                         \
 	STAGE(RD_TX, rd_tx_run(nic, budget))                                                       \
@@ -409,7 +409,7 @@ uint64_t fw_next_timer_ns(const struct fw_nic *nic)
 	if (slice_pending(nic) || !fw_list_empty(&nic->host.sched_qps) ||
 	    !fw_list_empty(&nic->rd.ready) || !fw_list_empty(&nic->esp.ready) ||
 	    !fw_list_empty(&nic->tcp.ready) || !fw_list_empty(&nic->tcp.acks) ||
-	    mgrp_pending(nic) || goal_run_pending(nic) || tag_pending(nic))
+	    mgrp_pending(nic) || goal_step_pending(nic) || tag_pending(nic))
 		return nic->now_ns + FW_SOON_NS;
 	ack_ns = rd_ack_next_ns(nic);
 	if (esp_ack_next_ns(nic) < ack_ns)

@@ -10,7 +10,8 @@
  *	goal_circle.c	cycles over several ranks
  *	goal_orphan.c	messages of an ended process that its peers still need
  *	goal_load.c	copies a compiled schedule in and verifies it, once
- *	goal_run.c	the interpreter: ready queues, dependencies
+ *	goal_run.c	runs: begin, memory, end
+ *	goal_step.c	the interpreter: ready queues, dependencies
  *	goal_ending.c	the end of a run: its record, notification of ranks about a failure
  *	goal_lost.c	ranks that are lost: the runs that need them fail
  *	goal_slow.c	operations and packets that wait for pages of the process
@@ -387,12 +388,6 @@ struct goal_calc {
 void goal_run_doorbell(struct fw_nic *nic, uint32_t client, uint32_t record);
 /* Marks the run as able to proceed. */
 void goal_run_wake(struct fw_nic *nic, struct goal_run *run);
-/* One turn of the interpreter: at most about budget operations. Returns how many. */
-uint32_t goal_run_poll(struct fw_nic *nic, uint32_t budget);
-/* True while some run can proceed without an event from outside. */
-bool goal_run_pending(const struct fw_nic *nic);
-/* Finishes a started operation: its dependents are released. */
-void goal_run_finish_op(struct fw_nic *nic, struct goal_run *run, uint32_t op);
 /*
  * Fails the run here: status and rank at fault go to all its peers and into its record, in slices.
  * op: the operation at fault, FW_NONE. For callers the run is gone on return.
@@ -412,13 +407,24 @@ bool goal_run_left(struct fw_nic *nic, struct goal_run *run);
 void goal_run_drop(struct fw_nic *nic, struct goal_run *run);
 /* Frees the large parts of a run in slices, before the run is dropped. False: units ran out. */
 bool goal_run_trim(struct fw_nic *nic, struct goal_run *run);
+/* All its operations are over: reports that, once its trace is written. */
+void goal_run_complete(struct fw_nic *nic, struct goal_run *run);
 /* A complete run's trace is written: the run ends. */
 void goal_run_over(struct fw_nic *nic, struct goal_run *run);
 /* Makes the run fail in its next step, for callers that still need it. The first fault counts. */
 void goal_run_fault(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status status,
 		    uint32_t rank, uint32_t op);
+
+/* ---- the interpreter (goal_step.c) ----------------------------------------------------------- */
+
+/* One turn of the interpreter: at most about budget operations. Returns how many. */
+uint32_t goal_step_poll(struct fw_nic *nic, uint32_t budget);
+/* True while some run can proceed without an event from outside. */
+bool goal_step_pending(const struct fw_nic *nic);
+/* Finishes a started operation: its dependents are released. */
+void goal_step_finish_op(struct fw_nic *nic, struct goal_run *run, uint32_t op);
 /* Queues local work: a local operation, or a receive that copies from the rank itself. */
-void goal_run_add_local(struct fw_nic *nic, struct goal_run *run, uint32_t op);
+void goal_step_add_local(struct fw_nic *nic, struct goal_run *run, uint32_t op);
 
 /* ---- PERFTRACE (goal_trace.c) ---------------------------------------------------------------- */
 

@@ -31,7 +31,7 @@ enum hw_goal_status goal_group_send(struct fw_nic *nic, struct goal_run *run, ui
 	if (!run->again)
 		FW_COUNT(nic, goal_msgs_tx);
 	if (run->comm->num_ranks == 1) {
-		goal_run_finish_op(nic, run, index);
+		goal_step_finish_op(nic, run, index);
 		return HW_GOAL_OK;
 	}
 	space = mgrp_space_get(nic, run->comm, run->comm->rank);

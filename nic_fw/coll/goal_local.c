@@ -198,7 +198,7 @@ bool goal_local_step(struct fw_nic *nic, struct goal_run *run, uint32_t index, u
 	} else if (run->local_done < total) {
 		return false;
 	} else {
-		goal_run_finish_op(nic, run, index);
+		goal_step_finish_op(nic, run, index);
 	}
 	run->local_done = 0;
 	return true;

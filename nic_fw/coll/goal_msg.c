@@ -200,7 +200,7 @@ static void goal_msg_sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, 
 	assert(ok);
 	goal_send_free(nic, send);
 	if (run)
-		goal_run_finish_op(nic, run, op);
+		goal_step_finish_op(nic, run, op);
 }
 
 void goal_send_lost(struct fw_nic *nic, struct goal_send *send)
@@ -366,7 +366,7 @@ static void submit(struct fw_nic *nic, struct goal_run *run, struct goal_send *s
 	goal_msg_queue(nic, send);
 	goal_run_trace(nic, run, HW_GOAL_POINT_MSG_SENT, index);
 	if (over)
-		goal_run_finish_op(nic, run, index);
+		goal_step_finish_op(nic, run, index);
 }
 
 static bool send_header(struct fw_nic *nic, struct goal_send *send)

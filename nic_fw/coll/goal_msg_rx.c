@@ -5,7 +5,7 @@
  * esp_rx.c delivers each packet of a stream in order. Payload goes straight into the receive's
  * buffer, or into the pool while no receive waits for it. Nothing from a peer is trusted: lengths,
  * offsets and sinks are compared with the receive's own. Calls goal_match.c, goal_buf.c and
- * goal_run.c. ESPGOAL 4.2.2; docs/collectives.md "Messages".
+ * goal_step.c. ESPGOAL 4.2.2; docs/collectives.md "Messages".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -128,7 +128,7 @@ static void goal_msg_rx_finish(struct fw_nic *nic, struct goal_recv *recv)
 
 	goal_recv_free(nic, recv);
 	FW_COUNT(nic, goal_msgs_rx);
-	goal_run_finish_op(nic, run, op);
+	goal_step_finish_op(nic, run, op);
 }
 
 /* ---- packets -------------------------------------------------------------------------------- */

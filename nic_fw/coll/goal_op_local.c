@@ -177,7 +177,7 @@ bool goal_op_step(struct fw_nic *nic, struct goal_run *run, uint32_t index, uint
 	else if (run->local_done < w.total)
 		return false;
 	else
-		goal_run_finish_op(nic, run, index);
+		goal_step_finish_op(nic, run, index);
 	run->local_done = 0;
 	return true;
 }

@@ -2,7 +2,7 @@
 /*
  * Messages of a rank to itself: a copy, with the order and the limits of any other message.
  *
- * goal_run.c's queue of local work continues the copy of a large message. Up to the eager limit a
+ * goal_step.c's queue of local work continues the copy of a large message. Up to the eager limit a
  * send is finished at once, and its bytes wait in the pool. A longer send, or one that finds the
  * pool full, waits for its receive. Calls goal_match.c and goal_buf.c.
  */
@@ -56,8 +56,8 @@ static enum hw_goal_status goal_self_deliver(struct fw_nic *nic, struct goal_run
 		return goal_slow_status(nic);
 	assert(copied == op->amount);
 	goal_recv_free(nic, recv);
-	goal_run_finish_op(nic, run, recv_op);
-	goal_run_finish_op(nic, run, index);
+	goal_step_finish_op(nic, run, recv_op);
+	goal_step_finish_op(nic, run, index);
 	return HW_GOAL_OK;
 }
 
@@ -92,7 +92,7 @@ static enum hw_goal_status keep(struct fw_nic *nic, struct goal_run *run, uint32
 		}
 	}
 	unexp->received = op->amount;
-	goal_run_finish_op(nic, run, index);
+	goal_step_finish_op(nic, run, index);
 	return HW_GOAL_OK;
 }
 
@@ -157,7 +157,7 @@ static void join(struct fw_nic *nic, struct goal_recv *recv, struct goal_send *s
 	goal_recv_matched(nic, recv, NULL, send->bytes);
 	recv->self = send;
 	fw_list_add_tail(&recv->run->copies, &recv->copy_node);
-	goal_run_add_local(nic, recv->run, recv->op);
+	goal_step_add_local(nic, recv->run, recv->op);
 }
 
 enum hw_goal_status goal_msg_self(struct fw_nic *nic, struct goal_run *run, uint32_t index,
@@ -260,9 +260,9 @@ bool goal_self_step(struct fw_nic *nic, struct goal_run *run, uint32_t index)
 	}
 	if (recv->received < recv->bytes)
 		return false;
-	goal_run_finish_op(nic, run, send->op);
+	goal_step_finish_op(nic, run, send->op);
 	goal_send_free(nic, send);
 	goal_recv_free(nic, recv);
-	goal_run_finish_op(nic, run, index);
+	goal_step_finish_op(nic, run, index);
 	return true;
 }

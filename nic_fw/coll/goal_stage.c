@@ -6,7 +6,7 @@
  * A message may have 256 MiB; a step copies STEP_BYTES of one. Eager messages keep
  * their order: while one is being copied, the next messages of its run wait behind it, whatever
  * their length (run->staging). Announced messages have a receive of their own and need no order
- * (run->bulk). goal_msg.c adds messages, goal_run.c makes the steps. Calls goal_buf.c and
+ * (run->bulk). goal_msg.c adds messages, goal_step.c makes the steps. Calls goal_buf.c and
  * goal_msg_staged(). docs/collectives.md "Messages".
  */
 #include "nic_fw/fw_nic.h"

@@ -11,7 +11,7 @@ struct fw_timer;
 void goal_trace_fire(struct fw_nic *nic, struct fw_timer *timer);
 void goal_orphan_fire(struct fw_nic *nic, struct fw_timer *timer);
 void goal_run_fire(struct fw_nic *nic, struct fw_timer *timer);
-void goal_run_calc_fire(struct fw_nic *nic, struct fw_timer *timer);
+void goal_step_calc_fire(struct fw_nic *nic, struct fw_timer *timer);
 void goal_comm_any_fire(struct fw_nic *nic, struct fw_timer *timer);
 void goal_comm_end_fire(struct fw_nic *nic, struct fw_timer *timer);
 

@@ -312,7 +312,7 @@ static bool send_next(struct fw_nic *nic, struct mgrp_space *space)
 
 		goal_send_free(nic, send);
 		goal_run_trace(nic, run, HW_GOAL_POINT_MSG_SENT, op);
-		goal_run_finish_op(nic, run, op);
+		goal_step_finish_op(nic, run, op);
 	}
 	mgrp_taken(nic, space);
 	mgrp_advance(nic, space);

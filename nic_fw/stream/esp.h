@@ -3,11 +3,11 @@
  * EDP and ESP (the Ethernet Stream Protocol, not IPsec): datagram ports and reliable streams of
  * packets over raw Ethernet.
  *
- * edp.c: ports, echo, unreachable. esp_conn.c: set-up, close, failure. esp_tx.c: transfers out,
- * esp_rx.c: packets in, re-requests. Above: goal_msg.c (messages between ranks) and rdmap over ESP;
- * below: eth_tx.c, eth_rx.c. A stream carries packets in order, each at most esp_payload_bytes()
- * long; the layer above segments transfers itself in its fill(). Source: ESPGOAL chapter 3;
- * docs/wire-esp.md.
+ * edp.c: ports, echo, unreachable. esp_conn.c: set-up, close, failure. esp_timer.c: time-outs.
+ * esp_tx.c: transfers out, esp_rx.c: packets in, re-requests. Above: goal_msg.c (messages between
+ * ranks) and rdmap over ESP; below: eth_tx.c, eth_rx.c. A stream carries packets in order, each at
+ * most esp_payload_bytes() long; the layer above segments transfers itself in its fill(). Source:
+ * ESPGOAL chapter 3; docs/wire-esp.md.
  */
 #ifndef WEFT_FW_ESP_H
 #define WEFT_FW_ESP_H

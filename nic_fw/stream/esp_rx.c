@@ -232,7 +232,7 @@ static void ask_early(struct fw_nic *nic, struct esp_stream *s)
 {
 	if (s->blocked || __builtin_popcountll(s->received) < ESP_REORDER)
 		return;
-	if (s->rrq_hole == s->rcv_next && nic->now_ns - s->rrq_ns < esp_rto_ns(s, 0) / 2)
+	if (s->rrq_hole == s->rcv_next && nic->now_ns - s->rrq_ns < esp_timer_rto_ns(s, 0) / 2)
 		return;
 	s->rrq_hole = s->rcv_next;
 	s->rrq_ns = nic->now_ns;
@@ -268,7 +268,7 @@ static void look_for_tail(struct fw_nic *nic, struct esp_stream *s, uint32_t nex
 	 * speed.
 	 */
 	if (s->tail_hole == s->rcv_next && s->tail_next == next &&
-	    nic->now_ns - s->tail_ns < esp_rto_ns(s, 0) / 2)
+	    nic->now_ns - s->tail_ns < esp_timer_rto_ns(s, 0) / 2)
 		return;
 	s->tail_hole = s->rcv_next;
 	s->tail_next = next;

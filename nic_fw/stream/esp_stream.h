@@ -2,8 +2,8 @@
 /*
  * The private header of ESP: the stream and its windows.
  *
- * edp.c, esp_conn.c, esp_tx.c, esp_rx.c and their tests include it; the layers above see esp.h
- * alone. docs/wire-esp.md has the rules that these fields carry out.
+ * edp.c, esp_conn.c, esp_timer.c, esp_tx.c, esp_rx.c and their tests include it; the layers above
+ * see esp.h alone. docs/wire-esp.md has the rules that these fields carry out.
  */
 #ifndef WEFT_FW_ESP_STREAM_H
 #define WEFT_FW_ESP_STREAM_H
@@ -141,6 +141,12 @@ void esp_set_state(struct fw_nic *nic, struct esp_stream *s, enum esp_state stat
 struct esp_stream *esp_by_port(struct fw_nic *nic, uint16_t port);
 /* Notifies the layer above of the end; the stream is free on return. */
 void esp_end(struct fw_nic *nic, struct esp_stream *s, enum esp_end why);
+/*
+ * The peer is gone. If both ends had closed and all was acknowledged, only its last ACK is missing.
+ */
+void esp_end_without_peer(struct fw_nic *nic, struct esp_stream *s, enum esp_end why);
+/* Sends the packet of the set-up that the state asks for. */
+void esp_send_handshake(struct fw_nic *nic, struct esp_stream *s);
 void esp_rx_syn(struct fw_nic *nic, const uint8_t *mac, const struct wire_edp *edp,
 		const struct wire_esp *esp, const struct fw_rx_frame *frame, uint32_t offset,
 		uint32_t bytes);
@@ -153,14 +159,17 @@ void esp_rx_unreachable(struct fw_nic *nic, const uint8_t *mac, const struct wir
 uint16_t esp_remote_port(const struct esp_stream *s);
 /* The handshake is complete. False: the layer above refused the stream, which is gone. */
 bool esp_opened(struct fw_nic *nic, struct esp_stream *s);
-/* Sets the one timer to the earliest deadline of the stream. */
-void esp_timer_update(struct fw_nic *nic, struct esp_stream *s);
-uint64_t esp_rto_ns(const struct esp_stream *s, uint32_t tries);
 /*
  * Our FIN was acknowledged and the peer's taken: CLOSED, except for the last ACK, which may be
  * lost.
  */
 void esp_finish(struct fw_nic *nic, struct esp_stream *s);
+
+/* esp_timer.c */
+/* Sets the one timer to the earliest deadline of the stream. */
+void esp_timer_update(struct fw_nic *nic, struct esp_stream *s);
+/* Returns the time-out of the try after so many. */
+uint64_t esp_timer_rto_ns(const struct esp_stream *s, uint32_t tries);
 
 /* esp_tx.c */
 /* Sends a packet without number: ACK, RRQ, RST, SYN. False: no room in the port. */
@@ -204,6 +213,6 @@ struct fw_tx_frame *edp_tx_begin(struct fw_nic *nic, const uint8_t *mac, uint16_
 bool edp_tx_end(struct fw_nic *nic, struct fw_tx_frame *frame, bool control);
 
 /* Timers: up/timer_fires.c. */
-void esp_conn_fire(struct fw_nic *nic, struct fw_timer *timer);
+void esp_timer_fire(struct fw_nic *nic, struct fw_timer *timer);
 
 #endif /* WEFT_FW_ESP_STREAM_H */

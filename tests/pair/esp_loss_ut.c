@@ -282,7 +282,7 @@ static void the_lost_ack_of_txf(void)
 	ep_send(&ep, 0, 1);
 	ep_run(&ep, EP_MS);
 	CU_ASSERT_EQUAL(ep.end[0].sent_ok, 1);
-	rto_ns = esp_rto_ns(ep.end[0].stream, 0);
+	rto_ns = esp_timer_rto_ns(ep.end[0].stream, 0);
 	/* A burst is acknowledged with its TXS; then all answers to the second one are lost. */
 	ep_send(&ep, 0, 2 * BURST);
 	ep_run(&ep, 2 * EP_LATENCY_NS);

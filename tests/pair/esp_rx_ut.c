@@ -303,7 +303,7 @@ static void holes_are_asked_for(void)
 	uint32_t i;
 
 	begin(apart, 0);
-	wait_ns = esp_rto_ns(rx(), 0) / 2;
+	wait_ns = esp_timer_rto_ns(rx(), 0) / 2;
 	arrive(1, 0, 300);
 	arrive(2, 0, 300);
 	CU_ASSERT_EQUAL(said, 0);
@@ -341,7 +341,7 @@ static void silence_is_asked_about(void)
 	uint32_t i;
 
 	begin(apart, 0);
-	rto_ns = esp_rto_ns(rx(), 0);
+	rto_ns = esp_timer_rto_ns(rx(), 0);
 	arrive(0, TXS, 300);
 	said = 0;
 	at_ns = ep.wire.now_ns;

@@ -340,7 +340,7 @@ static void txs_is_repeated(void)
 	begin(4, 16);
 	ep.payload_bytes = ESP_SMALL_BYTES;
 	ep_mark(&ep, nothing, 0);
-	rto_ns = esp_rto_ns(tx(), 0);
+	rto_ns = esp_timer_rto_ns(tx(), 0);
 	CU_ASSERT_EQUAL(rto_ns, ESP_FIRST_RTO_NS);
 	ep_send(&ep, 0, 30);
 	ep_run(&ep, 200 * EP_MS);
@@ -388,7 +388,7 @@ static void a_large_txs_is_asked_about(void)
 	memset(&questions, 0, sizeof(questions));
 	questions.hold = true;
 	ep_mark(&ep, note_questions, 0);
-	rto_ns = esp_rto_ns(tx(), 0);
+	rto_ns = esp_timer_rto_ns(tx(), 0);
 	ep_send(&ep, 0, 3);
 	ep_run(&ep, 18 * EP_MS);
 	CU_ASSERT_EQUAL_FATAL(questions.num, 4);
