@@ -76,7 +76,9 @@ run_limited()
 	return "$rc"
 }
 declare -A running=() # process of run_limited for each started test
-trap 'kill -TERM "${running[@]}" 2>/dev/null; wait; exit 130' INT TERM
+# Not all of "running": the number of one that is over may be another's.
+# shellcheck disable=SC2046 # numbers
+trap 'kill -TERM $(jobs -rp) 2>/dev/null; wait; exit 130' INT TERM
 
 is_script()
 {
@@ -134,11 +136,10 @@ alone()
 	is_script "$1" && sed -n 1,40p "$1" | grep -qx '# alone'
 }
 
-# start TEST: writes its seconds beside its log
+# start TEST LOG: writes its seconds, then its exit status, beside its log
 start()
 {
-	local begin=$SECONDS log rc
-	log=$(log_of "$1")
+	local begin=$SECONDS log=$2 rc
 	if is_script "$1"; then
 		WEFT_TMP=$(tmp_of "$1")
 		export WEFT_TMP WEFT_RUN_DIR=$WEFT_TMP/run
@@ -152,7 +153,7 @@ start()
 	fi
 	rc=$?
 	echo "$((SECONDS - begin))" >"$log.seconds"
-	return "$rc"
+	echo "$rc" >"$log.status"
 }
 
 # Keeps $jobs of the tests from a place of the list on running.
@@ -160,7 +161,7 @@ jobs=${JOBS:-$(($(nproc) + 2))}
 tests=("$@")
 start_ahead()
 {
-	local i t busy
+	local i t log busy
 	mapfile -t busy < <(jobs -rp)
 	for ((i = $1; i < ${#tests[@]} && ${#busy[@]} < jobs; i++)); do
 		t=${tests[i]}
@@ -170,7 +171,9 @@ start_ahead()
 		if alone "$t" && [ "${#busy[@]}" -gt 0 ]; then
 			break
 		fi
-		start "$t" &
+		log=$(log_of "$t")
+		rm -f "$log.status"
+		start "$t" "$log" &
 		running[$t]=$!
 		busy+=("$!")
 		if alone "$t"; then
@@ -179,17 +182,19 @@ start_ahead()
 	done
 }
 
-# Waits until the test in this place is done, while others go on. Returns its exit status.
+# Waits until the test in this place is done, while others go on. Returns its exit status. The shell
+# forgets the status of a process whose number comes again, so it is read from the file.
 await()
 {
-	local pid
+	local pid status
 	start_ahead "$1"
 	pid=${running[${tests[$1]}]}
-	while jobs -rp | grep -qx "$pid"; do
+	status=$(log_of "${tests[$1]}").status
+	while [ ! -s "$status" ] && jobs -rp | grep -qx "$pid"; do
 		wait -n
 		alone "${tests[$1]}" || start_ahead "$1"
 	done
-	wait "$pid"
+	return "$(cat "$status" 2>/dev/null || echo 127)"
 }
 
 unit()

@@ -53,12 +53,16 @@ unit waits '#include <unistd.h>
 static void a(void) { CU_ASSERT_EQUAL(sleep(2), 0); }
 UT_MAIN("waits", UT(a))'
 
-# expect STATUS LAST-LINE TEXT TEST...
+# expect STATUS LAST-LINE TEXT [unshare] TEST...	unshare: with numbers of processes of its own
 expect()
 {
-	local status=$1 last=$2 text=$3 out rc
+	local status=$1 last=$2 text=$3 run=(tests/run.sh) out rc
 	shift 3
-	out=$(tests/run.sh "$@" 2>&1)
+	if [ "${1:-}" = unshare ]; then
+		run=(unshare --pid --fork --mount-proc tests/run.sh)
+		shift
+	fi
+	out=$("${run[@]}" "$@" 2>&1)
 	rc=$?
 	if [ "$rc" -ne "$status" ] || [ "$(tail -n 1 <<<"$out")" != "$last" ] ||
 		! grep -qF -- "$text" <<<"$out"; then
@@ -123,6 +127,23 @@ fi
 if grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$(cat build/test-tmp/waits)/status"; then
 	echo "a process of a test that got a TERM was not killed"
 	wrong=1
+fi
+# The kernel gives the number of a test's process again while an earlier test of the list still runs.
+script quick.sh 'awk "{ print \$4 }" /proc/$PPID/stat >"$WEFT_TMP/../quick_pid"; exit 0'
+script slow.sh 'for ((i = 0; i < 2000; i++)); do
+	quick=$(cat "$WEFT_TMP/../quick_pid" 2>/dev/null) && echo "$((quick - 1))" >/proc/sys/kernel/ns_last_pid
+	[ -e "$WEFT_TMP/../last" ] && exit 0
+	sleep 0.005
+done
+exit 1'
+for ((i = 0; i < 12; i++)); do
+	script "again$i.sh" 'sleep 0.1; exit 0'
+done
+script last.sh 'touch "$WEFT_TMP/../last"; exit 0'
+if unshare --pid --fork --mount-proc true 2>/dev/null; then
+	JOBS=2 expect 0 '15 passed, 0 failed, 0 skipped' 'PASS int/quick.sh' unshare ./slow.sh ./quick.sh ./again*.sh ./last.sh
+else
+	echo 'no namespaces of processes here: a number that comes again is not tested'
 fi
 ut/sound b | grep -qE 'tests +1 +1 +1' || { echo 'a filter does not choose one case'; wrong=1; }
 ut/sound nosuch >/dev/null 2>&1
