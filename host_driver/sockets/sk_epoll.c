@@ -35,8 +35,10 @@ struct member {
 
 struct set {
 	struct set *next;
+	uint64_t number; /* no other set has it */
 	int epfd, wake_fd;
 	struct member *members;
+	int waits;         /* calls that wait for the list as it was */
 	bool kernels_turn; /* of a wait with one place */
 };
 
@@ -57,6 +59,7 @@ static struct set *set_of(int epfd)
 
 static struct set *set_make(int epfd)
 {
+	static uint64_t made;
 	struct set *s = set_of(epfd);
 
 	if (s)
@@ -64,6 +67,7 @@ static struct set *set_make(int epfd)
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
+	s->number = ++made;
 	s->epfd = epfd;
 	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->wake_fd < 0) {
@@ -76,10 +80,13 @@ static struct set *set_make(int epfd)
 	return s;
 }
 
+/* A thread that does not wait sees the list in its next call. */
 static void wake(const struct set *s)
 {
 	uint64_t one = 1;
 
+	if (!s->waits)
+		return;
 	/* The counter overflows only if no thread has read it since. */
 	if (REAL->write(s->wake_fd, &one, sizeof(one)) < 0)
 		errno = 0;
@@ -303,28 +310,49 @@ int sk_epoll_members(int epfd, struct pollfd *fds, int n)
 	return found;
 }
 
-/*
- * Copies the list if the set has sockets of ours, with room for the kernel's set and the waker;
- * otherwise NULL.
- */
-static struct pollfd *snapshot(int epfd, int *n)
+/* One call's copy of the list: the kernel's set and the waker precede the n rsockets. */
+struct wait {
+	int epfd;
+	uint64_t number; /* of the set */
+	struct pollfd *p;
+	int n;
+};
+
+/* Returns false if the set has no sockets of ours, or no memory is left. */
+static bool wait_begin(struct wait *w)
 {
-	struct pollfd *p = NULL;
+	struct set *s;
+
+	w->p = NULL;
+	pthread_mutex_lock(&lock);
+	s = set_of(w->epfd);
+	if (s && s->members) {
+		w->n = members(s, NULL, 0);
+		w->p = calloc((size_t)w->n + 2, sizeof(*w->p));
+	}
+	if (w->p) {
+		w->n = members(s, w->p + 2, w->n);
+		w->p[0] = (struct pollfd){.fd = w->epfd, .events = POLLIN};
+		w->p[1] = (struct pollfd){.fd = s->wake_fd, .events = POLLIN};
+		w->number = s->number;
+		s->waits++;
+	}
+	pthread_mutex_unlock(&lock);
+	return w->p != NULL;
+}
+
+/* The set may be closed meanwhile. Also a cancelled thread's cleanup handler. */
+static void wait_end(void *arg)
+{
+	struct wait *w = arg;
 	struct set *s;
 
 	pthread_mutex_lock(&lock);
-	s = set_of(epfd);
-	if (s && s->members) {
-		*n = members(s, NULL, 0);
-		p = calloc((size_t)*n + 2, sizeof(*p));
-		if (p) {
-			*n = members(s, p + 2, *n);
-			p[0] = (struct pollfd){.fd = epfd, .events = POLLIN};
-			p[1] = (struct pollfd){.fd = s->wake_fd, .events = POLLIN};
-		}
-	}
+	s = set_of(w->epfd);
+	if (s && s->number == w->number)
+		s->waits--;
 	pthread_mutex_unlock(&lock);
-	return p;
+	free(w->p);
 }
 
 /* Fills in the event of one member, as the kernel would. */
@@ -339,17 +367,18 @@ static void tell(struct member *m, uint32_t now, struct epoll_event *event)
 }
 
 /* Reports the ready sockets that are still members. */
-static int take_ready(int epfd, const struct pollfd *p, int n, struct epoll_event *events, int max)
+static int take_ready(const struct wait *w, struct epoll_event *events, int max)
 {
+	const struct pollfd *p = w->p + 2;
 	struct set *s;
 	int found = 0;
 
 	pthread_mutex_lock(&lock);
-	s = set_of(epfd);
+	s = set_of(w->epfd);
 	for (struct member *m = s ? s->members : NULL; m && found < max; m = m->next) {
 		uint32_t now = 0, want = wanted(m);
 
-		for (int i = 0; i < n && want; i++)
+		for (int i = 0; i < w->n && want; i++)
 			if (p[i].fd == m->sk->rfd)
 				now |= (uint32_t)(unsigned short)p[i].revents & want;
 		if (now)
@@ -393,37 +422,49 @@ static void clear(int fd)
 /*
  * Waits once. Returns the number of events, 0 if there is none for the program, or -1 with errno.
  */
-static int wait_once(int epfd, struct pollfd *p, int n, struct epoll_event *events, int max,
+static int wait_once(struct wait *w, struct epoll_event *events, int max,
 		     const struct timespec *left, const sigset_t *mask)
 {
 	int rc, found, kernel = 0, room = max;
 
 	sk_enter();
-	rc = weft_rppoll(p, (nfds_t)n + 2, left, mask);
+	rc = weft_rppoll(w->p, (nfds_t)w->n + 2, left, mask);
 	sk_leave();
 	if (rc <= 0)
 		return rc;
-	if (p[1].revents)
-		clear(p[1].fd);
+	if (w->p[1].revents)
+		clear(w->p[1].fd);
 	/* Reserves at least one place for the kernel's events. */
-	if (p[0].revents)
-		room = max > 1 ? max - 1 : !is_kernels_turn(epfd);
-	found = room ? take_ready(epfd, p + 2, n, events, room) : 0;
-	if (p[0].revents && found < max)
-		kernel = REAL->epoll_pwait(epfd, events + found, max - found, 0, NULL);
+	if (w->p[0].revents)
+		room = max > 1 ? max - 1 : !is_kernels_turn(w->epfd);
+	found = room ? take_ready(w, events, room) : 0;
+	if (w->p[0].revents && found < max)
+		kernel = REAL->epoll_pwait(w->epfd, events + found, max - found, 0, NULL);
 	if (!room && kernel == 0)
-		found = take_ready(epfd, p + 2, n, events, max);
+		found = take_ready(w, events, max);
 	if (kernel < 0 && !found)
 		return -1;
 	return found + (kernel > 0 ? kernel : 0);
+}
+
+/* A thread that is cancelled in it leaves nothing behind. */
+static int wait_whole(struct wait *w, struct epoll_event *events, int max,
+		      const struct timespec *left, const sigset_t *mask)
+{
+	int rc;
+
+	pthread_cleanup_push(wait_end, w);
+	rc = wait_once(w, events, max, left, mask);
+	pthread_cleanup_pop(1);
+	return rc;
 }
 
 static int do_wait(int epfd, struct epoll_event *events, int max, const struct timespec *timeout,
 		   const sigset_t *mask)
 {
 	struct timespec now, end, left, *limit = NULL;
-	struct pollfd *p;
-	int n = 0, rc = 0;
+	struct wait w = {.epfd = epfd};
+	int rc = 0;
 
 	if (max <= 0)
 		return sk_fail(EINVAL);
@@ -434,8 +475,7 @@ static int do_wait(int epfd, struct epoll_event *events, int max, const struct t
 		limit = &left;
 	}
 	for (;;) {
-		p = snapshot(epfd, &n);
-		if (!p)
+		if (!wait_begin(&w))
 			return sk_fail(ENOMEM);
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		left.tv_sec = end.tv_sec - now.tv_sec - (end.tv_nsec < now.tv_nsec);
@@ -443,8 +483,7 @@ static int do_wait(int epfd, struct epoll_event *events, int max, const struct t
 		    end.tv_nsec - now.tv_nsec + (end.tv_nsec < now.tv_nsec ? 1000000000 : 0);
 		if (left.tv_sec < 0)
 			left = (struct timespec){0};
-		rc = wait_once(epfd, p, n, events, max, limit, mask);
-		free(p);
+		rc = wait_whole(&w, events, max, limit, mask);
 		if (rc != 0 || (limit && !left.tv_sec && !left.tv_nsec))
 			return rc;
 	}

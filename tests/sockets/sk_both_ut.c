@@ -118,9 +118,20 @@ int sk_wait(struct sk *sk, int fd, short events, int timeout_ms)
 	return REAL->poll(p, 2, timeout_ms);
 }
 
+/* Another thread's work while one waits; once. */
+static void (*meanwhile)(void);
+
 int weft_rppoll(struct pollfd *fds, nfds_t nfds, const struct timespec *timeout,
 		const sigset_t *mask)
 {
+	void (*work)(void) = meanwhile;
+
+	meanwhile = NULL;
+	if (work) {
+		sk_leave();
+		work();
+		sk_enter();
+	}
 	return REAL->ppoll(fds, nfds, timeout, mask);
 }
 
@@ -351,5 +362,76 @@ static void one_place_in_a_wait(void)
 	(void)REAL->close(epfd);
 }
 
+static int waited_epfd, waited_fd;
+
+static void wait_for_room(void)
+{
+	struct epoll_event event = {.events = EPOLLOUT};
+
+	CU_ASSERT_EQUAL(epoll_ctl(waited_epfd, EPOLL_CTL_MOD, waited_fd, &event), 0);
+}
+
+static void another_set(void)
+{
+	struct epoll_event event = {.events = EPOLLOUT};
+
+	sk_epoll_closed(waited_epfd);
+	CU_ASSERT_EQUAL(epoll_ctl(waited_epfd, EPOLL_CTL_ADD, waited_fd, &event), 0);
+}
+
+/* Adds a socket of the NIC, without datagrams, to an empty set. */
+static void begin_wait(void)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	struct sk *sk;
+
+	waited_fd = datagrams();
+	waited_epfd = REAL->epoll_create1(EPOLL_CLOEXEC);
+	sk = sk_get(waited_fd);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(sk);
+	sk->mode = SK_NIC;
+	sk_put(sk);
+	CU_ASSERT_EQUAL(epoll_ctl(waited_epfd, EPOLL_CTL_ADD, waited_fd, &event), 0);
+}
+
+static void end_wait(void)
+{
+	(void)REAL->close(peer_of_rsocket);
+	end(waited_fd);
+	sk_epoll_closed(waited_epfd);
+	(void)REAL->close(waited_epfd);
+}
+
+/* A change wakes the thread that waits for the set as it was, and costs nothing without one. */
+static void a_change_wakes_who_waits(void)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	struct pollfd woken = {.events = POLLIN};
+
+	begin_wait();
+	woken.fd = set_of(waited_epfd)->wake_fd;
+	CU_ASSERT_EQUAL(epoll_ctl(waited_epfd, EPOLL_CTL_MOD, waited_fd, &event), 0);
+	CU_ASSERT_EQUAL(REAL->poll(&woken, 1, 0), 0);
+	meanwhile = wait_for_room;
+	CU_ASSERT_EQUAL(epoll_wait(waited_epfd, &event, 1, 10000), 1);
+	CU_ASSERT_EQUAL(event.events, EPOLLOUT);
+	CU_ASSERT_EQUAL(REAL->poll(&woken, 1, 0), 0);
+	CU_ASSERT_EQUAL(set_of(waited_epfd)->waits, 0);
+	end_wait();
+}
+
+/* The wait of a set that is closed meanwhile ends in no other set of that number. */
+static void a_set_closed_in_a_wait(void)
+{
+	struct epoll_event event;
+
+	begin_wait();
+	meanwhile = another_set;
+	CU_ASSERT_EQUAL(epoll_wait(waited_epfd, &event, 1, 0), 0);
+	CU_ASSERT_EQUAL(set_of(waited_epfd)->waits, 0);
+	end_wait();
+}
+
 UT_MAIN("sockets/sk_both", UT(a_flood_of_datagrams), UT(looked_at), UT(datagrams_of_one),
-	UT(a_flood_of_connections), UT(one_place_in_a_wait))
+	UT(a_flood_of_connections), UT(one_place_in_a_wait), UT(a_change_wakes_who_waits),
+	UT(a_set_closed_in_a_wait))
