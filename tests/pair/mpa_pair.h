@@ -38,6 +38,7 @@ struct mp {
 	uint32_t mss;
 	uint32_t cut;   /* receives pieces of so many bytes; 0: as they were sent */
 	uint32_t frame; /* pieces of a received frame; 0: one */
+	uint32_t head;  /* its first piece, more than MP_HDRS; 0: FW_RX_HDR_BYTES */
 	uint32_t rx_flags;
 	uint32_t random;
 	void (*change)(struct mp_side *from, uint8_t *fpdu, uint32_t bytes);

@@ -206,6 +206,41 @@ static void garbage(void)
 	}
 }
 
+/* The first piece of a frame ends after each byte of three FPDUs: none of it is read beyond. */
+static void cut_anywhere(void)
+{
+	static const struct mpa_params *const modes[] = {&crc, &plain, &marked};
+	uint32_t mode, i, bytes;
+
+	for (mode = 0; mode < sizeof(modes) / sizeof(modes[0]); mode++) {
+		mp_begin(modes[mode]);
+		mp.frame = 2048;
+		for (i = 0, bytes = 1; i < bytes; i++) {
+			struct mp_side *from = &mp.side[0];
+			uint32_t k;
+
+			mp.head = MP_HDRS + 1 + i;
+			for (k = 0; k < 3; k++) {
+				rp_recv(&rp, 1, mp.side[1].qp, k, 8192 + k * 64, 64);
+				mp_req(0, k == 1 ? HW_WQE_WRITE_IMM : HW_WQE_SEND, k, 24, 0);
+			}
+			while (rp_poll(&rp, 0) | mp_make(from))
+				;
+			bytes = from->wrote - from->read;
+			CU_ASSERT_EQUAL_FATAL(
+			    mp_receive(&mp.side[1], from->wire + from->read, bytes), bytes);
+			from->read = from->wrote;
+			mp_run();
+			for (k = 0; k < 3; k++) {
+				rp_expect_send(&rp, 0, k, HW_STATUS_SUCCESS);
+				(void)rp_expect_recv(&rp, 1, k, HW_STATUS_SUCCESS);
+			}
+		}
+		CU_ASSERT_TRUE(i > 100);
+		mp_end();
+	}
+}
+
 /* A length of zero is an FPDU without a payload, which DDP does not define. */
 static void empty_ulpdu(void)
 {
@@ -522,6 +557,6 @@ static void recv_msgs_used_up(void)
 	}
 }
 
-UT_MAIN("pair/mpa_rx", UT(captures), UT(every_byte_wrong), UT(garbage), UT(empty_ulpdu),
-	UT(wrong_markers), UT(placed_early), UT(not_placed_early), UT(no_buffers),
+UT_MAIN("pair/mpa_rx", UT(captures), UT(every_byte_wrong), UT(garbage), UT(cut_anywhere),
+	UT(empty_ulpdu), UT(wrong_markers), UT(placed_early), UT(not_placed_early), UT(no_buffers),
 	UT(old_buffers_are_reclaimed), UT(buffers_shared_by_stations), UT(recv_msgs_used_up))

@@ -173,6 +173,19 @@ static struct fw_wqe *from_sink(struct fw_qp *qp, uint32_t stag, uint32_t ssn)
 	return wqe_from_sink(A->nic, qp, &pkt, stag);
 }
 
+/* Its queue pair is being flushed, or no context has had its number yet. */
+static void sink_is_gone(uint32_t stag, uint32_t ssn)
+{
+	uint32_t high = A->nic->host.wqes.high;
+
+	A->qp[0]->flushing = true;
+	CU_ASSERT_PTR_NULL(from_sink(A->qp[0], stag, ssn));
+	A->qp[0]->flushing = false;
+	A->nic->host.wqes.high = fw_pool_index(&A->nic->host.wqes, wqe);
+	CU_ASSERT_PTR_NULL(from_sink(A->qp[0], stag, ssn));
+	A->nic->host.wqes.high = high;
+}
+
 /* The name of a sink is valid for its request alone, while that waits. */
 static void sinks(void)
 {
@@ -209,6 +222,8 @@ static void sinks(void)
 		pkt.src_qpn++;
 		CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], &pkt, stag));
 	}
+	sink_is_gone(stag, ssn);
+	CU_ASSERT_PTR_EQUAL(from_sink(A->qp[0], stag, ssn), wqe);
 	wqe->answered = true;
 	CU_ASSERT_PTR_NULL(from_sink(A->qp[0], stag, ssn));
 	wqe->answered = false;

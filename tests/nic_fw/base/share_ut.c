@@ -97,6 +97,27 @@ static void one_process_with_many_clients(void)
 	fw_ut_end(&ut);
 }
 
+/* Without limits a process has all of each kind, but of the memory for GOAL its default. */
+static void limits_by_default(void)
+{
+	struct fw_client_params params = {.bar_bytes = FW_UT_BAR_BYTES, .pid = 9, .uid = UID_A};
+	const struct fw_account *process, *user;
+	uint32_t client, kind;
+
+	fw_ut_begin(&ut);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &params, &client), 0);
+	process = ut.nic->share.holders[client].process;
+	user = ut.nic->share.holders[client].user;
+	for (kind = 0; kind < HW_SHARES_SHARD; kind++) {
+		CU_ASSERT_EQUAL(user->limit[kind], share_max[kind]);
+		CU_ASSERT_EQUAL(process->limit[kind], share_process_default[kind]
+							  ? share_process_default[kind]
+							  : share_max[kind]);
+	}
+	CU_ASSERT_TRUE(process->limit[HW_SHARE_GOAL] < user->limit[HW_SHARE_GOAL]);
+	fw_ut_end(&ut);
+}
+
 static void attachments(void)
 {
 	uint32_t client[USER_MAX + 2], i;
@@ -354,5 +375,6 @@ static void memory_of_queues(void)
 }
 
 UT_MAIN("nic_fw/base/share", UT(process_then_user), UT(one_process_with_many_clients),
-	UT(attachments), UT(goal_memory), UT(contexts_of_a_user), UT(waits_for_addresses),
-	UT(messages_under_way), UT(sessions), UT(users_that_have_gone), UT(memory_of_queues))
+	UT(limits_by_default), UT(attachments), UT(goal_memory), UT(contexts_of_a_user),
+	UT(waits_for_addresses), UT(messages_under_way), UT(sessions), UT(users_that_have_gone),
+	UT(memory_of_queues))

@@ -171,6 +171,27 @@ static void lies_and_echoes(void)
 }
 
 /*
+ * Headers of one turn have one timestamp, and may overtake one another: the largest counts. The
+ * next turn's may correct it, and leaves no more credits than any peer may have.
+ */
+static void headers_of_a_turn(void)
+{
+	begin(1);
+	rx(0, 1, true, 10000);
+	peer[0].rx_used = peer[0].rx_taken = 200;
+	peer[0].rx_limit = 200 + RD_CREDIT_MAX;
+	rx(0, 206, true, 10000);
+	told[0]--;
+	rx(0, 204, true, 10000);
+	CU_ASSERT_EQUAL(peer[0].rx_used, 206);
+	rx(0, 204, true, 10000);
+	CU_ASSERT_EQUAL(peer[0].rx_used, 204);
+	rx(0, 150, true, 10000);
+	CU_ASSERT_EQUAL(peer[0].rx_used, 150);
+	CU_ASSERT_EQUAL(left(&peer[0]), RD_CREDIT_MAX);
+}
+
+/*
  * Credits that a peer claims to have used, without a packet, may be used later only up to a bound.
  */
 static void claims(void)
@@ -570,7 +591,7 @@ static void many_silent(void)
 }
 
 UT_MAIN("nic_fw/dgram/rd_grant", UT(alone), UT(idle_stock), UT(in_turn), UT(window),
-	UT(lies_and_echoes), UT(claims), UT(claims_beside_others), UT(keepers), UT(feigned_path),
-	UT(feigned_path_at_start), UT(comers_and_goers), UT(a_run), UT(runs_show_the_path),
-	UT(runs_fill_the_line), UT(lengths), UT(silent), UT(silent_before), UT(idle_and_closed),
-	UT(many_wait), UT(many_silent))
+	UT(lies_and_echoes), UT(headers_of_a_turn), UT(claims), UT(claims_beside_others),
+	UT(keepers), UT(feigned_path), UT(feigned_path_at_start), UT(comers_and_goers), UT(a_run),
+	UT(runs_show_the_path), UT(runs_fill_the_line), UT(lengths), UT(silent), UT(silent_before),
+	UT(idle_and_closed), UT(many_wait), UT(many_silent))

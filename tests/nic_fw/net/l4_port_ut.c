@@ -68,4 +68,31 @@ static void other_ports_come_last(void)
 	shard_end();
 }
 
-UT_MAIN("nic_fw/net/l4_port", UT(bits_name_the_shard), UT(other_ports_come_last))
+/* A port belongs to the shard that holds it, until that has dropped it as often as it held it. */
+static void one_shard_holds_a_port(void)
+{
+	const uint16_t port = 0x1234;
+	uint32_t shard, other;
+
+	shard_begin(0, 8);
+	for (shard = 0; shard < 8; shard++) {
+		net.nic->config.shard = (uint8_t)shard;
+		CU_ASSERT_EQUAL_FATAL(l4_port_hold(net.nic, port), 0);
+		CU_ASSERT_EQUAL(l4_port_hold(net.nic, port), 0);
+		l4_port_drop(net.nic, port);
+		CU_ASSERT_EQUAL(l4_port_owner(net.nic->net.l4_ports, port), shard);
+		for (other = 0; other < 8; other++) {
+			if (other == shard)
+				continue;
+			net.nic->config.shard = (uint8_t)other;
+			CU_ASSERT_EQUAL(l4_port_hold(net.nic, port), FW_EADDRINUSE);
+			CU_ASSERT_EQUAL(l4_port_owner(net.nic->net.l4_ports, port), shard);
+		}
+		net.nic->config.shard = (uint8_t)shard;
+		l4_port_drop(net.nic, port);
+	}
+	shard_end();
+}
+
+UT_MAIN("nic_fw/net/l4_port", UT(bits_name_the_shard), UT(other_ports_come_last),
+	UT(one_shard_holds_a_port))
