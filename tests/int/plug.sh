@@ -47,7 +47,7 @@ silent()
 
 # ---- the switch, beside a program that goes on
 
-bench_start beside weft1 weft0 lat --duration 100
+bench_start beside weft1 weft0 lat --duration 600
 in_traffic weft1
 [ "$(ctl nic add)" = 'weft2: added, 10.77.0.3/24 on built-in switch' ] || die 'no third NIC'
 ctl nic add ip 10.77.0.9/24 >/dev/null
@@ -74,7 +74,7 @@ refused 'port add memif:x.sock ip 10.9.0.1/24' 'are opened when weftd starts'
 ctl nic remove weft2 >/dev/null
 nics weft0 weft1 weft3
 bench weft3 weft0 lat --iters 30 --event
-bench_start held weft3 weft0 lat --duration 100
+bench_start held weft3 weft0 lat --duration 600
 in_traffic weft3
 refused 'nic remove weft3' "process ${pid[held.s]} (weft-bench) is attached"
 ctl nic remove weft3 force >/dev/null
@@ -86,7 +86,7 @@ grep -hqiE 'gone|fatal|ended|Input/output' "$WEFT_TMP"/held.?.err || die "$(cat 
 # ---- a peer that leaves a hole: what has come behind it waits without end, and the NIC goes all the same
 
 ctl nic add >/dev/null
-bench_start hole weft2 weft0 bw --size 100000 --window 8 --duration 100
+bench_start hole weft2 weft0 bw --size 100000 --window 8 --duration 600
 # A try begins without loss: long loss leaves a window of one packet, and nothing comes behind a hole.
 lose_all()
 {

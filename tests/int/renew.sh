@@ -74,7 +74,7 @@ expect_objects weft0 '0 0 0 0'
 
 # ---- what is refused
 
-bench_start held weft1 weft0 lat --duration 100
+bench_start held weft1 weft0 lat --duration 600
 in_traffic weft1
 for words in 'mtu weft0 2000' 'ip weft0 10.77.0.8/24' 'gw weft0 10.77.0.7'; do
 	# shellcheck disable=SC2086 # words
