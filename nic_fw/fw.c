@@ -89,7 +89,7 @@ static void lay_out_objects(struct layout *l, struct fw_nic *nic)
 static void lay_out_datagrams(struct layout *l, struct fw_nic *nic)
 {
 	nic->net.neigh = carve(l, sizeof(*nic->net.neigh), HW_MAX_NEIGH);
-	nic->net.neigh_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
+	nic->net.neigh_hash = carve(l, sizeof(uint32_t), HW_MAX_NEIGH);
 	carve_pool(l, &nic->net.mcast_group_pool, sizeof(struct mcast_group), HW_MAX_MCAST_GRP);
 	carve_pool(l, &nic->net.mcast_members, sizeof(struct mcast_member), HW_MAX_TOTAL_MCAST);
 	carve_pool(l, &nic->net.mac_filters, sizeof(struct mac_filter), MAC_FILTER_MAX);
@@ -107,7 +107,7 @@ static void lay_out_datagrams(struct layout *l, struct fw_nic *nic)
 	nic->ud.hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
 	nic->rd.sessions = carve(l, sizeof(*nic->rd.sessions), HW_MAX_PEERS);
 	carve_ids(l, &nic->rd.session_ids, HW_MAX_PEERS);
-	nic->rd.session_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
+	nic->rd.session_hash = carve(l, sizeof(uint32_t), HW_MAX_PEERS);
 	nic->rdmap.notices_to = carve(l, sizeof(*nic->rdmap.notices_to), HW_MAX_PEERS);
 	nic->rd.flow_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
 }

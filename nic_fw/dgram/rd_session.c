@@ -46,7 +46,7 @@ uint32_t rd_session_new_epoch(struct fw_nic *nic)
 
 static uint32_t *rd_session_bucket(struct fw_nic *nic, uint32_t ip, uint8_t shard)
 {
-	return &nic->rd.session_hash[fw_hash_keyed(&nic->hash_key, ip, shard, 0) % FW_HASH_SIZE];
+	return &nic->rd.session_hash[fw_hash_keyed(&nic->hash_key, ip, shard, 0) % HW_MAX_PEERS];
 }
 
 struct rd_session *rd_session_look_up(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard)

@@ -68,7 +68,7 @@ uint32_t neigh_next_hop(const struct fw_nic *nic, uint32_t dst_ip)
 
 static uint32_t *neigh_chain_head(struct fw_nic *nic, uint32_t ip)
 {
-	return &nic->net.neigh_hash[fw_hash_keyed(&nic->hash_key, ip, 0, 0) % FW_HASH_SIZE];
+	return &nic->net.neigh_hash[fw_hash_keyed(&nic->hash_key, ip, 0, 0) % HW_MAX_NEIGH];
 }
 
 static struct neigh *neigh_find(struct fw_nic *nic, uint32_t ip)

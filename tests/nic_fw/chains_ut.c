@@ -43,12 +43,12 @@ static void sessions(void)
 
 	fw_ut_begin(&ut);
 	for (ip = 0x0a000001; n < KEYS; ip++) {
-		if (chain_of(htonl(ip), 0, 1, FW_HASH_SIZE))
+		if (chain_of(htonl(ip), 0, 1, HW_MAX_PEERS))
 			continue;
 		CU_ASSERT_PTR_NOT_NULL_FATAL(rd_session_get(ut.nic, htonl(ip), 0));
 		n++;
 	}
-	CU_ASSERT(LONGEST_CHAIN(ut.nic->rd.session_hash, FW_HASH_SIZE, ut.nic->rd.sessions,
+	CU_ASSERT(LONGEST_CHAIN(ut.nic->rd.session_hash, HW_MAX_PEERS, ut.nic->rd.sessions,
 				struct rd_session) <= LONGEST);
 	for (ip = 0; ip < ut.nic->rd.session_ids.high; ip++)
 		rd_session_release(ut.nic, &ut.nic->rd.sessions[ip]);
@@ -136,12 +136,12 @@ static void neighbours(void)
 	fw_ut_begin(&ut);
 	ut.nic->config.ip_prefix = 8;
 	for (ip = 0x0a000001; n < KEYS; ip++) {
-		if (chain_of(htonl(ip), 0, 0, FW_HASH_SIZE))
+		if (chain_of(htonl(ip), 0, 0, HW_MAX_NEIGH))
 			continue;
 		CU_ASSERT_EQUAL(neigh_lookup(ut.nic, htonl(ip), mac), NEIGH_WAIT);
 		n++;
 	}
-	CU_ASSERT(LONGEST_CHAIN(ut.nic->net.neigh_hash, FW_HASH_SIZE, ut.nic->net.neigh,
+	CU_ASSERT(LONGEST_CHAIN(ut.nic->net.neigh_hash, HW_MAX_NEIGH, ut.nic->net.neigh,
 				struct neigh) <= LONGEST);
 	fw_ut_end(&ut);
 }

@@ -394,7 +394,7 @@ void net_init(uint8_t shard)
 	nic->net.rx = net_alloc(FW_BURST * sizeof(*nic->net.rx));
 	nic->scratch = net_alloc(FW_SCRATCH_BYTES);
 	nic->net.neigh = net_alloc(HW_MAX_NEIGH * sizeof(*nic->net.neigh));
-	nic->net.neigh_hash = net_alloc(FW_HASH_SIZE * sizeof(uint32_t));
+	nic->net.neigh_hash = net_alloc(HW_MAX_NEIGH * sizeof(uint32_t));
 	nic->ud.hash = net_alloc(FW_HASH_SIZE * sizeof(uint32_t));
 	fw_timers_init(&nic->timers, net_alloc(NET_TIMERS * sizeof(struct fw_timer *)), NET_TIMERS);
 	fw_list_init(&nic->net.mcast_groups);
