@@ -105,7 +105,8 @@ static void lay_out_datagrams(struct layout *l, struct fw_nic *nic)
 	carve_pool(l, &nic->ud.reasms, sizeof(struct ud_reasm), UD_REASM_MAX);
 	carve_pool(l, &nic->ud.buffers, HW_MAX_UD_MSG_BYTES, UD_REASM_MAX);
 	nic->ud.hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
-	nic->rd.sessions = carve(l, sizeof(*nic->rd.sessions), HW_MAX_PEERS);
+	nic->rd.peers = carve(l, sizeof(*nic->rd.peers), HW_MAX_PEERS);
+	carve_pool(l, &nic->rd.awake, sizeof(struct rd_session), HW_MAX_PEERS);
 	carve_ids(l, &nic->rd.session_ids, HW_MAX_PEERS);
 	nic->rd.session_hash = carve(l, sizeof(uint32_t), HW_MAX_PEERS);
 	nic->rdmap.notices_to = carve(l, sizeof(*nic->rdmap.notices_to), HW_MAX_PEERS);
@@ -310,6 +311,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	tag_init(nic);
 	fw_list_init(&nic->rd.ready);
 	fw_list_init(&nic->rd.acks);
+	fw_list_init(&nic->rd.awake_list);
 	rd_grant_init(nic);
 	fw_list_init(&nic->rd.resolving);
 	fw_list_init(&nic->rd.ending);
@@ -372,6 +374,7 @@ void fw_now(struct fw_nic *nic, uint64_t now_ns)
 	ALSO((mpa_run(nic), 0u))                                                                   \
 	ALSO((tcp_ack_flush(nic), 0u))                                                             \
 	STAGE(RD_ACK, (rd_ack_flush(nic), 0u))                                                     \
+	ALSO((rd_rest_run(nic), 0u))                                                               \
 	STAGE(TURN, (end_turn(nic), 0u))
 
 uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)

@@ -19,6 +19,10 @@
 
 struct fw_nic;
 
+enum {
+	FW_RD_AWAKE = 16, /* fw_config.rd_awake of a NIC; with 0 idle sessions rest at once */
+};
+
 struct fw_config {
 	char name[16]; /* "weft0" */
 	uint8_t mac[6];
@@ -32,6 +36,7 @@ struct fw_config {
 	uint32_t gateway;        /* network byte order; 0: only the subnet is reachable */
 	uint32_t link_mbps;      /* for query-device */
 	bool cc_off;             /* RD: no congestion control, the window alone */
+	uint32_t rd_awake; /* sessions of RD that need not rest while they are idle (rd_rest.c) */
 	/*
 	 * ESP: packets in flight on a stream, and those of a transmission whose beginning the peer
 	 * has not acknowledged. 1..63; 0: the default, 32 and 16.

@@ -16,6 +16,7 @@
 #include "nic_fw/base/timer.h"
 
 struct rd_flow;
+struct rd_peer;
 struct rd_session;
 
 /* The receive line of a shard, shared among its senders: rd_grant.c. */
@@ -55,9 +56,12 @@ struct rd_nic {
 	struct fw_pool tx_windows;
 	struct fw_pool rx_windows;
 	struct fw_pool held;
-	struct rd_session *sessions;
-	struct fw_ids session_ids;
-	uint32_t session_hand; /* clock hand that searches for an idle session to evict */
+	struct rd_peer *peers;
+	struct fw_ids session_ids; /* numbers of peers */
+	struct fw_pool awake;      /* sessions that are not idle */
+	struct fw_list awake_list; /* rd_session.awake_node: the one looked at longest ago first */
+	uint32_t rest_looks;       /* sessions that rd_rest_look() is to look at */
+	uint32_t session_hand;     /* clock hand that searches for an idle session to evict */
 	uint32_t *session_hash;
 	uint32_t *flow_hash;
 	/* Found last: packets of a burst, and the requests of a queue, often go the same way. */

@@ -2,7 +2,8 @@
 /*
  * Reliable datagrams: sessions between shards, the window of PSNs. rd_flow.h has the flows of QPs.
  *
- *	rd_session.c	the table, epochs, restart of a peer, idle sessions
+ *	rd_session.c	the table, epochs, restart of a peer, eviction
+ *	rd_rest.c	idle sessions
  *	rd_hello.c	HELLO and its answers, cookies
  *	rd_share.c	limits of the sessions that stations of a link may make
  *	rd_tx.c		outgoing packets; the send window; retransmission
@@ -14,14 +15,15 @@
  *	rd_rx.c		incoming packets: window, duplicates, order of delivery within a flow
  *	rd_timer.c	tail probe, RTO, retry exhaustion
  *
- * ARCHITECTURE.md "RD in one page" has the rules, docs/wire-format.md the packets. A session is 128
- * hot bytes and the rest of struct rd_session while idle; windows are taken from pools while
- * packets are in flight.
+ * ARCHITECTURE.md "RD in one page" has the rules, docs/wire-format.md the packets. An idle
+ * session is a struct rd_peer; struct rd_session, and windows while packets are in flight, are
+ * taken from pools.
  */
 #ifndef WEFT_FW_RD_H
 #define WEFT_FW_RD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "nic_fw/base/floor.h"
@@ -147,129 +149,149 @@ struct rd_bits {
 	uint64_t word[2 * WIRE_RD_WINDOW / 64];
 };
 
+/*
+ * A session in use. An idle one keeps no more than its part from tx_psn to the last member before
+ * peer_ip (rd_rest.c); all others have their first values then.
+ */
 struct rd_session {
-	/* Hot: sending. */
+	/* Hot. */
+	struct rd_tx_window *tx;   /* NULL: nothing in flight */
+	struct rd_rx_window *rx;   /* NULL: no holes */
+	struct fw_list ready_node; /* in nic->rd.ready while it may send */
+	struct fw_list ack_node;
+	uint32_t lost;    /* slots in RD_SLOT_LOST */
+	uint32_t sent;    /* slots in RD_SLOT_SENT: in flight for congestion control */
+	uint32_t resent;  /* of those, repeated ones */
+	bool ack_due;     /* in nic->rd.acks */
+	bool any_refused; /* some bit of refused is set */
+	bool more;        /* other packets will follow the one being made */
+	uint8_t rx_here;  /* data packets being handled, which will count in rx_taken */
+	uint32_t tx_una;  /* oldest not acknowledged */
+	uint32_t rx_high; /* one past the highest accepted */
+	/* Kept while idle. Hot: sending and receiving. */
 	uint32_t tx_psn;     /* next to use */
-	uint32_t tx_una;     /* oldest not acknowledged */
 	uint32_t peer_epoch; /* in packets to the peer */
-	uint32_t lost;       /* slots in RD_SLOT_LOST */
-	uint32_t sent;       /* slots in RD_SLOT_SENT: in flight for congestion control */
-	uint32_t resent;     /* of those, repeated ones */
 	uint32_t cwnd;       /* packets that may be in flight */
 	uint16_t segment_bytes;
 	uint8_t state; /* rd_state; rd_set_state() only */
 	uint8_t backoff;
-	struct fw_rtt rtt;
-	struct rd_tx_window *tx;   /* NULL: nothing in flight */
-	struct fw_list ready_node; /* in nic->rd.ready while it may send */
-	/* Hot: receiving. */
-	uint32_t rx_psn;         /* next expected: all before were accepted */
-	uint32_t rx_high;        /* one past the highest accepted */
-	uint32_t epoch;          /* required in packets of the peer */
-	uint32_t ts_echo;        /* last timestamp received */
-	uint64_t ts_echo_ns;     /* time of its arrival */
-	struct rd_rx_window *rx; /* NULL: no holes */
-	uint8_t peer_mac[WIRE_MAC_BYTES];
-	bool ack_due; /* in nic->rd.acks */
-	bool answers; /* data were sent soon after data came: an ACK may wait to be piggybacked */
-	uint8_t ack_packets;      /* data packets since the last ACK */
-	bool any_refused;         /* some bit of refused is set */
-	bool grant_due;           /* the peer must receive its limit now */
-	uint8_t credit_used;      /* as in our headers: packets of data sent, modulo 256 */
-	uint8_t credit_limit;     /* limit that the peer granted */
-	uint32_t heard_timestamp; /* of the latest header whose credits were accepted */
-	uint64_t heard_ns;        /* time of its arrival; long ago: none */
-	uint8_t credit_probes;    /* probes sent for lack of credits since the last grant */
-	bool more;                /* other packets will follow the one being made */
-	uint32_t rx_used;         /* packets that the peer reports as sent, extended to 32 bits */
-	uint32_t rx_limit;        /* packets that it may send */
-	uint32_t rx_taken;        /* accepted packets */
+	uint32_t rx_psn;       /* next expected: all before were accepted */
+	uint32_t epoch;        /* required in packets of the peer */
+	uint32_t ts_echo;      /* last timestamp received */
+	uint8_t credit_used;   /* as in our headers: packets of data sent, modulo 256 */
+	uint8_t credit_limit;  /* limit that the peer granted */
+	uint8_t credit_probes; /* probes sent for lack of credits since the last grant */
 	bool confirmed; /* the peer has used our epoch, so its HELLO was no echo of the past */
-	/* Cold. */
-	struct fw_list grant_node; /* rd_grants.turn */
-	struct fw_list held_node;  /* rd_grants.held */
-	uint64_t held_ns;          /* time of its last grant, or packet */
-	struct fw_floor rx_path;   /* of the round trips of its packets */
-	uint32_t rx_announced;     /* rx_limit in our last header */
-	uint32_t rx_out_bytes;     /* its part of rd_grants.out_bytes */
-	uint32_t rx_pkt_bytes;     /* length of its packets on the line */
-	uint8_t reminders;         /* headers that repeated its grant since its last packet */
-	uint32_t rx_void_used;     /* rx_used at rx_void_ns */
-	uint64_t rx_void_ns;       /* time of the last check for packets that will not come */
-	uint8_t rx_here;           /* data packets being handled, which will count in rx_taken */
-	uint8_t rx_alone; /* credits that it may have while no other session is backlogged */
-	uint8_t rx_doubt; /* packets of data until its unused credits count again */
-	bool backlogged;  /* its last packet reported that it has more */
-	struct fw_list ack_node;
-	uint64_t ack_since_ns;    /* time when ack_due was set */
+	uint32_t heard_timestamp; /* of the latest header whose credits were accepted */
+	uint8_t peer_mac[WIRE_MAC_BYTES];
+	bool answers; /* data were sent soon after data came: an ACK may wait to be piggybacked */
+	uint8_t ack_packets; /* data packets since the last ACK */
+	uint32_t rx_used;    /* packets that the peer reports as sent, extended to 32 bits */
+	uint32_t rx_limit;   /* packets that it may send */
+	uint32_t rx_taken;   /* accepted packets */
+	struct fw_rtt rtt;
+	uint64_t ts_echo_ns;      /* time of its arrival */
+	uint64_t heard_ns;        /* time of its arrival; long ago: none */
+	uint32_t rx_announced;    /* rx_limit in our last header */
+	uint32_t rx_pkt_bytes;    /* length of its packets on the line */
 	struct fw_moment rx_data; /* time of the last data packet */
-	struct fw_list flows;     /* flows with something to send: rd_flow.ready_node */
-	struct fw_list all_flows; /* rd_flow.session_node */
-	struct fw_list tag_sends; /* tag_send.peer_node: tagged sends that the peer has not ended */
-	struct fw_list ended;     /* rd_flow.session_node: flows of earlier lives, not looked at */
-	struct fw_list failing;   /* rd_flow.session_node: flows whose messages complete */
-	struct fw_list ending_node; /* in nic->rd.ending while ended or failing may have flows */
-	uint64_t end_since_ns;      /* of ended: rd_ending_session() */
-	uint8_t end_status;         /* hw_status */
-	uint8_t end_vendor_err;     /* hw_vendor_err */
-	/* Checks of its flows in slices, rd_fail.c: those under way, and those to follow. */
-	uint8_t look_for, look_next;
-	bool look_left;           /* a flow looked at awaits responses */
-	bool awaits;              /* the last whole check found such a flow */
-	uint32_t look_serial;     /* of the check; rd_flow.look_serial: looked at */
-	struct recv_peer recv;    /* receives that its messages have taken; its life */
-	struct rd_bits received;  /* within the window */
-	struct rd_bits delivered; /* within the window and one behind */
-	struct rd_bits refused;
-	uint32_t peer_ip; /* network byte order */
-	uint32_t index;
-	uint32_t hash_next;
-	uint8_t peer_shard;
-	uint8_t hello_tries;
-	bool tlp_sent; /* the timer's next expiry is an RTO */
-	bool pend;     /* a new epoch was offered and not yet used by the peer */
-	bool ece;      /* the peer must be notified of congestion */
-	bool astray;   /* it acknowledged PSNs that were never sent: packets are forged */
-	uint16_t held_count;
-	uint16_t cancels;    /* held cancellations that wait for earlier PSNs */
-	uint32_t pend_epoch; /* ours, of the next session */
-	uint32_t pend_peer_epoch;
-	uint32_t pend_psn;
-	uint32_t pend_tx_psn; /* ours */
-	uint32_t first_psn;   /* ours, as in this session's HELLO */
-	uint16_t pend_mtu;
-	uint32_t rnr_timer_ns; /* largest requested of the peer since the last ACK */
+	uint64_t used_ns;
+	struct fw_floor rx_path; /* of the round trips of its packets */
+	uint32_t peer_next;      /* PSNs of the peer before this one were sent before its ACK */
+	uint32_t neigh_seen;     /* nic->net.neigh_changes at the last look-up of peer_mac */
+	/* Last progress: time of new acknowledged data, or of the first packet in flight. */
+	uint64_t rto_base_ns;
+	uint64_t una_ns;       /* time when tx_una last moved, or when the session opened */
 	uint32_t cwnd_fp;      /* the window in 1/256 packets, rd_cong.c */
-	uint32_t undo_cwnd_fp; /* its value before the first of several time-outs; 0: none */
+	uint32_t rtt_ns;       /* the last sample */
+	uint8_t rx_alone;      /* credits that it may have while no other session is backlogged */
+	uint8_t rx_doubt;      /* packets of data until its unused credits count again */
+	uint8_t reminders;     /* headers that repeated its grant since its last packet */
+	bool grant_due;        /* the peer must receive its limit now */
+	bool slow_start;       /* no sign of congestion yet: the window doubles */
+	bool tlp_sent;         /* the timer's next expiry is an RTO */
+	bool ece;              /* the peer must be notified of congestion */
+	bool astray;           /* it acknowledged PSNs that were never sent: packets are forged */
 	uint64_t cut_ns;       /* time of its last decrease */
 	uint64_t pace_ns;      /* below one packet: time of the next packet; 0: never paced */
-	uint32_t rtt_ns;       /* the last sample */
+	uint64_t looked_ns;    /* time of the last rd_flow_check_answers() */
+	uint64_t rx_void_ns;   /* time of the last check for packets that will not come */
+	uint32_t rx_void_used; /* rx_used at rx_void_ns */
+	uint32_t undo_cwnd_fp; /* its value before the first of several time-outs; 0: none */
 	uint32_t path_ns;      /* time of the path, if it is longer than queues should be */
 	uint32_t path_from_fp; /* the window when counting of samples for path_ns began */
 	uint16_t path_above;   /* samples above the target */
 	uint16_t path_below;
-	uint64_t hello_ns; /* time of our last HELLO */
-	bool slow_start;   /* no sign of congestion yet: the window doubles */
-	struct fw_timer pace_timer;
-	/* Last progress: time of new acknowledged data, or of the first packet in flight. */
-	uint64_t rto_base_ns;
-	uint64_t una_ns;        /* time when tx_una last moved, or when the session opened */
-	uint64_t hole_ns;       /* time when the oldest hole counts as lost; 0: none */
-	struct fw_moment probe; /* time of the oldest unanswered probe */
-	uint64_t used_ns;
+	uint32_t first_psn; /* ours, as in this session's HELLO */
 	uint64_t reset_sent_ns;
-	uint64_t looked_ns;       /* time of the last rd_flow_check_answers() */
-	uint32_t peer_next;       /* PSNs of the peer before this one were sent before its ACK */
-	uint32_t neigh_seen;      /* nic->net.neigh_changes at the last look-up of peer_mac */
-	struct fw_list wait_node; /* nic->rd.resolving in RD_RESOLVING; rd_share.half_open */
-	bool half_open;           /* made by a HELLO, without further packets */
-	bool foreign;             /* made by a HELLO, and no local process has used it */
-	uint8_t station;          /* its class: station.h */
-	struct share_owner share; /* owner of the request that made it */
-	uint64_t cookie;          /* the peer's, to return in our HELLO; 0: none */
 	uint64_t epoch_ns;        /* start of this epoch */
-	uint64_t pend_ns;         /* arrival of the HELLO that pend answers */
+	struct share_owner share; /* owner of the request that made it */
+	uint8_t hello_tries;
+	bool foreign;    /* made by a HELLO, and no local process has used it */
+	uint8_t station; /* its class: station.h */
+	/* Not kept from here on. */
+	uint32_t peer_ip; /* network byte order */
+	uint32_t index;
+	uint8_t peer_shard;
+	bool half_open;  /* made by a HELLO, without further packets */
+	bool pend;       /* a new epoch was offered and not yet used by the peer */
+	bool backlogged; /* its last packet reported that it has more */
+	uint16_t held_count;
+	uint16_t cancels;         /* held cancellations that wait for earlier PSNs */
+	struct fw_list flows;     /* flows with something to send: rd_flow.ready_node */
+	struct fw_list all_flows; /* rd_flow.session_node */
+	struct rd_bits received;  /* within the window */
+	struct rd_bits delivered; /* within the window and one behind */
+	struct rd_bits refused;
+	struct recv_peer recv;     /* receives that its messages have taken; its life */
+	struct fw_list grant_node; /* rd_grants.turn */
+	struct fw_list held_node;  /* rd_grants.held */
+	uint64_t held_ns;          /* time of its last grant, or packet */
+	uint64_t ack_since_ns;     /* time when ack_due was set */
+	uint64_t hole_ns;          /* time when the oldest hole counts as lost; 0: none */
+	struct fw_list tag_sends; /* tag_send.peer_node: tagged sends that the peer has not ended */
 	struct fw_timer timer;
+	struct fw_timer pace_timer;
+	struct fw_moment probe; /* time of the oldest unanswered probe */
+	struct fw_list ended;   /* rd_flow.session_node: flows of earlier lives, not looked at */
+	struct fw_list failing; /* rd_flow.session_node: flows whose messages complete */
+	struct fw_list ending_node; /* in nic->rd.ending while ended or failing may have flows */
+	uint64_t end_since_ns;      /* of ended: rd_ending_session() */
+	uint32_t rx_out_bytes;      /* its part of rd_grants.out_bytes */
+	uint8_t end_status;         /* hw_status */
+	uint8_t end_vendor_err;     /* hw_vendor_err */
+	/* Checks of its flows in slices, rd_fail.c: those under way, and those to follow. */
+	uint8_t look_for, look_next;
+	uint32_t look_serial; /* of the check; rd_flow.look_serial: looked at */
+	bool look_left;       /* a flow looked at awaits responses */
+	bool awaits;          /* the last whole check found such a flow */
+	uint32_t pend_epoch;  /* ours, of the next session */
+	uint32_t pend_peer_epoch;
+	uint32_t pend_psn;
+	uint32_t pend_tx_psn;  /* ours */
+	uint64_t pend_ns;      /* arrival of the HELLO that pend answers */
+	uint64_t hello_ns;     /* time of our last HELLO */
+	uint64_t cookie;       /* the peer's, to return in our HELLO; 0: none */
+	uint32_t rnr_timer_ns; /* largest requested of the peer since the last ACK */
+	uint16_t pend_mtu;
+	struct fw_list wait_node;  /* nic->rd.resolving in RD_RESOLVING; rd_share.half_open */
+	struct fw_list awake_node; /* in nic->rd.awake_list */
+};
+
+enum {
+	RD_KEPT_AT = offsetof(struct rd_session, tx_psn),
+	RD_KEPT_BYTES = offsetof(struct rd_session, peer_ip) - RD_KEPT_AT,
+};
+
+/* A shard of a peer, known by its number: rd_session.index. */
+struct rd_peer {
+	uint32_t ip; /* network byte order */
+	uint32_t hash_next;
+	uint32_t awake; /* number of its session in nic->rd.awake; FW_NONE: idle */
+	uint32_t life;  /* recv_peer.life, while idle */
+	uint8_t shard;
+	bool used;
+	uint8_t kept[RD_KEPT_BYTES]; /* of its session, while idle */
 };
 
 static inline bool rd_bit(const struct rd_bits *bits, uint32_t psn)
@@ -305,6 +327,19 @@ static inline void rd_slot_landed(struct rd_session *session, const struct rd_sl
 	if (slot->tries)
 		session->resent--;
 }
+
+/* rd_rest.c */
+/* Makes the session of a peer that has none yet, in its first state. */
+struct rd_session *rd_rest_new(struct fw_nic *nic, uint32_t index, uint32_t ip, uint8_t shard);
+/* Returns the session of a peer, which is in use from here on. */
+struct rd_session *rd_rest_wake(struct fw_nic *nic, struct rd_peer *peer);
+/* The same as it is, also of an idle peer: *copy is used for it. */
+const struct rd_session *rd_rest_view(const struct fw_nic *nic, const struct rd_peer *peer,
+				      struct rd_session *copy);
+/* The session ends: its peer is not known any more. */
+void rd_rest_end(struct fw_nic *nic, struct rd_session *session);
+/* Looks at some sessions, and lets those rest that are idle. */
+void rd_rest_look(struct fw_nic *nic);
 
 /* rd_session.c */
 /* Looks into the table; rd_session_find() in rd_find.h tries the session found last first. */

@@ -17,4 +17,14 @@ static inline struct rd_session *rd_session_find(struct fw_nic *nic, uint32_t pe
 	return rd_session_look_up(nic, peer_ip, peer_shard);
 }
 
+/*
+ * Lets idle sessions rest, after others were woken. Runs between the stages of a turn, when nobody
+ * has a pointer to one.
+ */
+static inline void rd_rest_run(struct fw_nic *nic)
+{
+	if (__builtin_expect(nic->rd.rest_looks, 0))
+		rd_rest_look(nic);
+}
+
 #endif /* WEFT_FW_RD_FIND_H */

@@ -51,13 +51,13 @@ static uint32_t *rd_session_bucket(struct fw_nic *nic, uint32_t ip, uint8_t shar
 
 struct rd_session *rd_session_look_up(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard)
 {
-	struct rd_session *s;
+	struct rd_peer *peer;
 
-	fw_chain_for_each (s, *rd_session_bucket(nic, peer_ip, peer_shard), nic->rd.sessions,
+	fw_chain_for_each (peer, *rd_session_bucket(nic, peer_ip, peer_shard), nic->rd.peers,
 			   hash_next)
-		if (s->peer_ip == peer_ip && s->peer_shard == peer_shard) {
-			nic->rd.session_found = s;
-			return s;
+		if (peer->ip == peer_ip && peer->shard == peer_shard) {
+			nic->rd.session_found = rd_rest_wake(nic, peer);
+			return nic->rd.session_found;
 		}
 	return NULL;
 }
@@ -85,10 +85,8 @@ void rd_session_release(struct fw_nic *nic, struct rd_session *s)
 	assert(fw_list_empty(&s->all_flows) && fw_list_empty(&s->ended) &&
 	       fw_list_empty(&s->failing));
 	fw_list_del(&s->ending_node);
-	fw_chain_del(rd_session_bucket(nic, s->peer_ip, s->peer_shard), s, nic->rd.sessions,
-		     hash_next);
-	if (nic->rd.session_found == s)
-		nic->rd.session_found = NULL;
+	fw_chain_del(rd_session_bucket(nic, s->peer_ip, s->peer_shard), &nic->rd.peers[s->index],
+		     nic->rd.peers, hash_next);
 	fw_timer_cancel(&nic->timers, &s->timer);
 	fw_timer_cancel(&nic->timers, &s->pace_timer);
 	fw_list_del(&s->ready_node);
@@ -102,20 +100,26 @@ void rd_session_release(struct fw_nic *nic, struct rd_session *s)
 	set_state(nic, s, RD_FREE);
 	share_disown(nic, HW_SHARE_SESSION, &s->share);
 	fw_ids_put(&nic->rd.session_ids, s->index);
+	rd_rest_end(nic, s);
 }
 
 bool rd_session_evict(struct fw_nic *nic, uint32_t user, uint32_t station)
 {
+	struct rd_session copy;
 	uint32_t i;
 
 	for (i = 0; i < 64 && nic->rd.session_ids.high; i++) {
-		struct rd_session *s =
-		    &nic->rd.sessions[nic->rd.session_hand++ % nic->rd.session_ids.high];
+		struct rd_peer *peer =
+		    &nic->rd.peers[nic->rd.session_hand++ % nic->rd.session_ids.high];
+		const struct rd_session *s;
 
-		if (s->state != RD_FREE && (!user || s->share.user == user) &&
+		if (!peer->used)
+			continue;
+		s = rd_rest_view(nic, peer, &copy);
+		if ((!user || s->share.user == user) &&
 		    (station == FW_NONE || (s->foreign && s->station == station)) &&
 		    is_idle(nic, s)) {
-			rd_session_release(nic, s);
+			rd_session_release(nic, rd_rest_wake(nic, peer));
 			return true;
 		}
 	}
@@ -138,7 +142,6 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 {
 	struct rd_session *s = rd_session_find(nic, peer_ip, peer_shard);
 	uint32_t *head;
-	uint32_t life;
 	uint32_t i;
 
 	if (s)
@@ -148,32 +151,12 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 		i = fw_ids_get(&nic->rd.session_ids);
 	if (i == FW_NONE)
 		return NULL;
-	s = &nic->rd.sessions[i];
-	life = s->recv.life; /* receives of the earlier session may still be completing */
-	memset(s, 0, sizeof(*s));
-	s->recv = (struct recv_peer){.life = life, .ip = peer_ip, .shard = peer_shard};
-	s->index = i;
-	s->peer_ip = peer_ip;
-	s->peer_shard = peer_shard;
+	s = rd_rest_new(nic, i, peer_ip, peer_shard);
 	new_session_epoch(nic, s);
 	s->neigh_seen = nic->net.neigh_changes;
-	fw_list_init(&s->ready_node);
-	fw_list_init(&s->ack_node);
-	fw_list_init(&s->grant_node);
-	fw_list_init(&s->held_node);
-	fw_list_init(&s->wait_node);
-	fw_list_init(&s->flows);
-	fw_list_init(&s->all_flows);
-	fw_list_init(&s->ended);
-	fw_list_init(&s->failing);
-	fw_list_init(&s->ending_node);
-	fw_list_init(&s->recv.recvs);
-	fw_list_init(&s->tag_sends);
-	fw_timer_init(&s->timer, FW_TIMER_RD_SESSION);
-	fw_timer_init(&s->pace_timer, FW_TIMER_RD_PACE);
 	set_state(nic, s, RD_CLOSED);
 	head = rd_session_bucket(nic, peer_ip, peer_shard);
-	fw_chain_add(head, &s->hash_next, i);
+	fw_chain_add(head, &nic->rd.peers[i].hash_next, i);
 	return s;
 }
 

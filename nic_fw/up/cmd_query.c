@@ -201,11 +201,14 @@ static bool list_neighbour(struct fw_nic *nic, uint32_t client, uint32_t place,
 static bool list_peer(struct fw_nic *nic, uint32_t client, uint32_t place,
 		      struct hw_list_item *item)
 {
-	const struct rd_session *session = &nic->rd.sessions[place];
+	const struct rd_peer *peer = &nic->rd.peers[place];
+	const struct rd_session *session;
+	struct rd_session copy;
 
 	(void)client;
-	if (session->state == RD_FREE)
+	if (!peer->used)
 		return false;
+	session = rd_rest_view(nic, peer, &copy);
 	item->id = session->peer_ip;
 	item->state = session->state;
 	item->type = session->peer_shard;

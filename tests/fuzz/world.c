@@ -45,8 +45,12 @@ static void show_nic(uint32_t i)
 		w->nic[i].port.inbox_count, !fw_list_empty(&nic->host.sched_qps),
 		!fw_list_empty(&nic->rd.ready), w->nic[i].port.tx_room);
 	for (k = 0; k < nic->rd.session_ids.high; k++) {
-		const struct rd_session *s = &nic->rd.sessions[k];
+		struct rd_session copy;
+		const struct rd_session *s;
 
+		if (!nic->rd.peers[k].used)
+			continue;
+		s = rd_rest_view(nic, &nic->rd.peers[k], &copy);
 		fprintf(stderr,
 			"  session %08x state %u tx %x..%x lost %u sent %u cwnd %u rx %x..%x ack "
 			"due %d flows %d to send %d\n",
@@ -343,6 +347,7 @@ static void each_pool(void (*fn)(struct fw_pool *pool))
 		fn(&nic->rd.flows);
 		fn(&nic->rd.tx_windows);
 		fn(&nic->rd.rx_windows);
+		fn(&nic->rd.awake);
 		fn(&nic->rd.held);
 		fn(&nic->host.recv_msgs);
 		fn(&nic->host.slow_atomics);
@@ -465,13 +470,16 @@ void world_check_empty(void)
 		struct fw_nic *fw = n->fw;
 
 		for (k = 0; k < fw->rd.session_ids.high; k++)
-			if (fw->rd.sessions[k].state != RD_FREE)
-				rd_session_fail(fw, &fw->rd.sessions[k], HW_STATUS_SUCCESS,
-						HW_VENDOR_ERR_NONE);
+			if (fw->rd.peers[k].used)
+				rd_session_fail(fw, rd_rest_wake(fw, &fw->rd.peers[k]),
+						HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
 		while (rd_ending_pending(fw)) {
 			slice_allow(fw);
 			rd_ending_run(fw);
 		}
+		for (k = 0; k < fw->rd.session_ids.high; k++)
+			if (fw->rd.peers[k].used)
+				rd_session_release(fw, rd_rest_wake(fw, &fw->rd.peers[k]));
 		W_CHECK(!n->port.rx_out, "%u frames were not given back", n->port.rx_out);
 		W_CHECK(!n->maps_given, "%u mappings were not given back", n->maps_given);
 		W_CHECK(!fw_ids_used(&fw->host.pd_ids) && !fw_ids_used(&fw->host.mr_ids) &&

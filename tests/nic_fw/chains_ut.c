@@ -48,10 +48,10 @@ static void sessions(void)
 		CU_ASSERT_PTR_NOT_NULL_FATAL(rd_session_get(ut.nic, htonl(ip), 0));
 		n++;
 	}
-	CU_ASSERT(LONGEST_CHAIN(ut.nic->rd.session_hash, HW_MAX_PEERS, ut.nic->rd.sessions,
-				struct rd_session) <= LONGEST);
+	CU_ASSERT(LONGEST_CHAIN(ut.nic->rd.session_hash, HW_MAX_PEERS, ut.nic->rd.peers,
+				struct rd_peer) <= LONGEST);
 	for (ip = 0; ip < ut.nic->rd.session_ids.high; ip++)
-		rd_session_release(ut.nic, &ut.nic->rd.sessions[ip]);
+		rd_session_release(ut.nic, rd_rest_wake(ut.nic, &ut.nic->rd.peers[ip]));
 	fw_ut_end(&ut);
 }
 

@@ -224,9 +224,9 @@ static void finish(void)
 		fw_now(nic, rp.wire.now_ns);
 		rp_detach(&rp, e);
 		for (i = 0; i < nic->rd.session_ids.high; i++)
-			if (nic->rd.sessions[i].state != RD_FREE)
-				rd_session_fail(nic, &nic->rd.sessions[i], HW_STATUS_SUCCESS,
-						HW_VENDOR_ERR_NONE);
+			if (nic->rd.peers[i].used)
+				rd_session_fail(nic, rd_rest_wake(nic, &nic->rd.peers[i]),
+						HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
 		while (rd_ending_pending(nic)) {
 			slice_allow(nic);
 			rd_ending_run(nic);

@@ -151,6 +151,7 @@ static void free_nic(struct rp_end *end)
 	bench_pool_unpoison(&nic->rd.tx_windows);
 	bench_pool_unpoison(&nic->rd.rx_windows);
 	bench_pool_unpoison(&nic->rd.held);
+	bench_pool_unpoison(&nic->rd.awake);
 	bench_pool_unpoison(&nic->host.recv_msgs);
 	bench_pool_unpoison(&nic->host.slow_atomics);
 	bench_pool_unpoison(&nic->ud.reasms);

@@ -179,8 +179,8 @@ def memory(env):
     d = env.spawn([BIN + "/weftd", "--run-dir", env.dir, *words], "ready", ns=a)
     peer = env.bench("mem", "--pid", str(d.pid), "--peers", "1000", "--peer-ip", "10.90.1.1", "--device",
                      "weft0")["bytes_each"]
-    rows.append({"name": "idle_peer_bytes", "value": peer, "unit": "bytes", "baseline": 1024, "ratio": peer / 1024,
-                 "min": peer / 1024, "max": peer / 1024})
+    rows.append({"name": "idle_peer_bytes", "value": peer, "unit": "bytes", "baseline": 512, "ratio": peer / 512,
+                 "min": peer / 512, "max": peer / 512})
     return rows
 
 
