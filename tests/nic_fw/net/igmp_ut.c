@@ -73,19 +73,17 @@ static void leave(struct mcast_group *group)
 	igmp_changed(net.nic, group);
 }
 
-/* A query with the router alert option; sources follow where there are any. */
-static void query_bytes(const void *message, uint32_t bytes, uint32_t dst, bool alert)
+/* A message with options of IPv4, whole words of them. */
+static void query_options(const void *message, uint32_t bytes, uint32_t dst, const uint8_t *option,
+			  uint32_t option_bytes)
 {
-	static const uint8_t option[OPTION] = {148, 4, 0, 0};
 	struct wire_igmp head;
 	struct frame f;
 	uint32_t at;
 
 	net_put_ip(&f, WIRE_IPPROTO_IGMP);
-	if (alert) {
-		frame_add(&f, option, sizeof(option));
-		net_iph(&f)->version_ihl++;
-	}
+	frame_add(&f, option, option_bytes);
+	net_iph(&f)->version_ihl += (uint8_t)(option_bytes / 4);
 	net_iph(&f)->ttl = 1;
 	memcpy(&net_iph(&f)->dst, &dst, 4);
 	wire_group_mac(dst, net_eth(&f)->dst);
@@ -96,6 +94,14 @@ static void query_bytes(const void *message, uint32_t bytes, uint32_t dst, bool 
 	memcpy(f.b + at, &head, sizeof(head));
 	frame_seal_ip(&f);
 	net_rx(&f);
+}
+
+/* A query with the router alert option; sources follow where there are any. */
+static void query_bytes(const void *message, uint32_t bytes, uint32_t dst, bool alert)
+{
+	static const uint8_t option[OPTION] = {148, 4, 0, 0};
+
+	query_options(message, bytes, dst, option, alert ? sizeof(option) : 0);
 }
 
 static void query_v3(uint8_t code, uint32_t group, uint8_t qrv, uint8_t qqic,
@@ -523,6 +529,43 @@ static void what_is_no_query(void)
 	net_end();
 }
 
+/* The router alert may stand behind other options, each of which gives its length. */
+static void options_before_the_alert(void)
+{
+	static const struct {
+		uint8_t option[12];
+		uint32_t bytes;
+		bool alert;
+	} list[] = {
+	    {{148, 4, 0, 0}, 4, true},
+	    {{1, 1, 1, 1, 148, 4, 0, 0}, 8, true},
+	    {{7, 3, 4, 1, 148, 4, 0, 0}, 8, true},
+	    {{7, 7, 4, 0, 0, 0, 0, 1, 148, 4, 0, 0}, 12, true},
+	    {{1, 148, 4, 0, 0, 0, 0, 0}, 8, true},
+	    {{1, 148, 4, 0}, 4, false},               /* cut short */
+	    {{1, 1, 1, 148}, 4, false},               /* without its length */
+	    {{148, 3, 0, 0}, 4, false},               /* of another length */
+	    {{0, 0, 0, 0, 148, 4, 0, 0}, 8, false},   /* behind the end of the options */
+	    {{7, 0, 0, 0, 148, 4, 0, 0}, 8, false},   /* behind one of no length */
+	    {{7, 200, 0, 0, 148, 4, 0, 0}, 8, false}, /* behind one that is longer than all */
+	    {{7, 8, 148, 4, 0, 0, 0, 0}, 8, false},   /* within another */
+	};
+	const struct wire_igmp_query good = {
+	    .head = {.type = WIRE_IGMP_QUERY, .max_resp_code = 100}};
+	uint32_t i, drops = 0;
+
+	begin();
+	(void)join(net_ip(239, 1, 1, 1));
+	pass(2000);
+	for (i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+		query_options(&good, sizeof(good), net_ip(224, 0, 0, 1), list[i].option,
+			      list[i].bytes);
+		drops += !list[i].alert;
+		CU_ASSERT_EQUAL(CNT(drop_igmp), drops);
+	}
+	net_end();
+}
+
 static void what_ip_lets_through(void)
 {
 	struct frame f;
@@ -593,5 +636,5 @@ static void queries_do_not_walk(void)
 UT_MAIN("nic_fw/net/igmp", UT(joining_and_leaving_are_told_twice), UT(changes_are_put_together),
 	UT(a_general_query_is_answered_once), UT(the_longest_delay),
 	UT(queries_of_a_group_and_sources), UT(older_queriers), UT(the_last_shard_tells),
-	UT(a_link_that_comes_up), UT(no_room), UT(what_is_no_query), UT(what_ip_lets_through),
-	UT(queries_do_not_walk))
+	UT(a_link_that_comes_up), UT(no_room), UT(what_is_no_query), UT(options_before_the_alert),
+	UT(what_ip_lets_through), UT(queries_do_not_walk))
