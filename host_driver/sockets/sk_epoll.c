@@ -318,15 +318,18 @@ struct wait {
 	int n;
 };
 
-/* Returns false if the set has no sockets of ours, or no memory is left. */
-static bool wait_begin(struct wait *w)
+/*
+ * Another thread may have removed the last socket of ours since the call began: the waker tells of
+ * the next one. Returns 0, EBADF (it has closed the set) or ENOMEM.
+ */
+static int wait_begin(struct wait *w)
 {
 	struct set *s;
 
 	w->p = NULL;
 	pthread_mutex_lock(&lock);
 	s = set_of(w->epfd);
-	if (s && s->members) {
+	if (s) {
 		w->n = members(s, NULL, 0);
 		w->p = calloc((size_t)w->n + 2, sizeof(*w->p));
 	}
@@ -338,7 +341,9 @@ static bool wait_begin(struct wait *w)
 		s->waits++;
 	}
 	pthread_mutex_unlock(&lock);
-	return w->p != NULL;
+	if (!s)
+		return EBADF;
+	return w->p ? 0 : ENOMEM;
 }
 
 /* The set may be closed meanwhile. Also a cancelled thread's cleanup handler. */
@@ -464,7 +469,7 @@ static int do_wait(int epfd, struct epoll_event *events, int max, const struct t
 {
 	struct timespec now, end, left, *limit = NULL;
 	struct wait w = {.epfd = epfd};
-	int rc = 0;
+	int rc = 0, err;
 
 	if (max <= 0)
 		return sk_fail(EINVAL);
@@ -475,8 +480,9 @@ static int do_wait(int epfd, struct epoll_event *events, int max, const struct t
 		limit = &left;
 	}
 	for (;;) {
-		if (!wait_begin(&w))
-			return sk_fail(ENOMEM);
+		err = wait_begin(&w);
+		if (err)
+			return sk_fail(err);
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		left.tv_sec = end.tv_sec - now.tv_sec - (end.tv_nsec < now.tv_nsec);
 		left.tv_nsec =

@@ -432,6 +432,46 @@ static void a_set_closed_in_a_wait(void)
 	end_wait();
 }
 
+static int rung_fd;
+
+static void ring(void)
+{
+	CU_ASSERT_EQUAL(eventfd_write(rung_fd, 1), 0);
+}
+
+static void remove_the_last(void)
+{
+	CU_ASSERT_EQUAL(epoll_ctl(waited_epfd, EPOLL_CTL_DEL, waited_fd, NULL), 0);
+	meanwhile = ring;
+}
+
+static void remove_and_close(void)
+{
+	remove_the_last();
+	meanwhile = NULL;
+	sk_epoll_closed(waited_epfd);
+}
+
+/* The last socket of the NIC leaves in a wait, which goes on for those of the kernel. */
+static void the_last_leaves_in_a_wait(void)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	begin_wait();
+	rung_fd = eventfd(0, EFD_CLOEXEC);
+	CU_ASSERT_EQUAL(epoll_ctl(waited_epfd, EPOLL_CTL_ADD, rung_fd, &event), 0);
+	meanwhile = remove_the_last;
+	CU_ASSERT_EQUAL(epoll_wait(waited_epfd, &event, 1, 10000), 1);
+	CU_ASSERT_EQUAL(event.events, EPOLLIN);
+	(void)REAL->close(rung_fd);
+	event.events = EPOLLIN;
+	CU_ASSERT_EQUAL(epoll_ctl(waited_epfd, EPOLL_CTL_ADD, waited_fd, &event), 0);
+	meanwhile = remove_and_close;
+	CU_ASSERT_EQUAL(epoll_wait(waited_epfd, &event, 1, 10000), -1);
+	CU_ASSERT_EQUAL(errno, EBADF);
+	end_wait();
+}
+
 UT_MAIN("sockets/sk_both", UT(a_flood_of_datagrams), UT(looked_at), UT(datagrams_of_one),
 	UT(a_flood_of_connections), UT(one_place_in_a_wait), UT(a_change_wakes_who_waits),
-	UT(a_set_closed_in_a_wait))
+	UT(a_set_closed_in_a_wait), UT(the_last_leaves_in_a_wait))
