@@ -20,6 +20,7 @@
 enum {
 	OUR_EVENTS = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLRDNORM | EPOLLWRNORM,
 	ALWAYS = EPOLLERR | EPOLLHUP,
+	MARK_ALONE = -2, /* no number of events, and no error */
 };
 
 struct member {
@@ -37,6 +38,7 @@ struct set {
 	struct set *next;
 	uint64_t number; /* no other set has it */
 	int epfd, wake_fd;
+	int mark_fd; /* -1: nobody waited, or a wait has seen it */
 	struct member *members;
 	int waits;         /* calls that wait for the list as it was */
 	bool kernels_turn; /* of a wait with one place */
@@ -45,6 +47,7 @@ struct set {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct set *sets;
 static atomic_bool any_sets;
+static atomic_int kernel_waits; /* calls that wait in the kernel, or are about to */
 
 /* ---- the list, under the lock ---------------------------------------------------------------- */
 
@@ -57,10 +60,41 @@ static struct set *set_of(int epfd)
 	return s;
 }
 
+/* Its address is the data of the mark's event, which no program has. */
+static const char mark;
+
+/*
+ * A thread may wait in the kernel for a set that had no socket of ours: a descriptor that is ready
+ * ends its wait. Without one the program's poll() of the set sees no such descriptor.
+ */
+static void mark_set(struct set *s)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = (void *)(uintptr_t)&mark};
+
+	/* Sequentially consistent: it sees the wait, or the wait sees the set. */
+	if (!atomic_load(&kernel_waits))
+		return;
+	s->mark_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->mark_fd >= 0)
+		(void)REAL->epoll_ctl(s->epfd, EPOLL_CTL_ADD, s->mark_fd, &event);
+}
+
+/* A child of fork() may have the descriptor, too: closing it is not enough. */
+static void mark_end(struct set *s)
+{
+	if (s->mark_fd < 0)
+		return;
+	(void)REAL->epoll_ctl(s->epfd, EPOLL_CTL_DEL, s->mark_fd, NULL);
+	(void)REAL->close(s->mark_fd);
+	s->mark_fd = -1;
+}
+
+/* Returns NULL with errno. */
 static struct set *set_make(int epfd)
 {
 	static uint64_t made;
 	struct set *s = set_of(epfd);
+	int err;
 
 	if (s)
 		return s;
@@ -69,14 +103,22 @@ static struct set *set_make(int epfd)
 		return NULL;
 	s->number = ++made;
 	s->epfd = epfd;
+	s->mark_fd = -1;
 	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->wake_fd < 0) {
+	/* The kernel says whether it is a set. */
+	if (s->wake_fd < 0 ||
+	    (REAL->epoll_ctl(epfd, EPOLL_CTL_DEL, s->wake_fd, NULL) < 0 && errno != ENOENT)) {
+		err = errno;
+		if (s->wake_fd >= 0)
+			(void)REAL->close(s->wake_fd);
 		free(s);
+		errno = err;
 		return NULL;
 	}
 	s->next = sets;
 	sets = s;
 	atomic_store(&any_sets, true);
+	mark_set(s);
 	return s;
 }
 
@@ -169,7 +211,7 @@ SK_API int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	pthread_mutex_lock(&lock);
 	s = op == EPOLL_CTL_ADD ? set_make(epfd) : set_of(epfd);
 	if (!s) {
-		rc = sk_fail(op == EPOLL_CTL_ADD ? ENOMEM : ENOENT);
+		rc = op == EPOLL_CTL_ADD ? -1 : sk_fail(ENOENT);
 	} else {
 		rc = ctl(s, sk, op, fd, event);
 		wake(s);
@@ -232,6 +274,7 @@ void sk_epoll_closed(int epfd)
 	s = *at;
 	if (s) {
 		*at = s->next;
+		mark_end(s);
 		(void)REAL->close(s->wake_fd);
 		while (s->members) {
 			struct member *m = s->members;
@@ -424,6 +467,33 @@ static void clear(int fd)
 		errno = 0;
 }
 
+/* Takes the mark out of the kernel's events. Returns how many are left. */
+static int drop_mark(int epfd, struct epoll_event *events, int n)
+{
+	struct set *s;
+	int i = 0;
+
+	while (i < n && events[i].data.ptr != &mark)
+		i++;
+	if (i >= n)
+		return n;
+	memmove(&events[i], &events[i + 1], (size_t)(n - i - 1) * sizeof(*events));
+	pthread_mutex_lock(&lock);
+	s = set_of(epfd);
+	if (s)
+		mark_end(s);
+	pthread_mutex_unlock(&lock);
+	return n - 1;
+}
+
+/* The mark takes no place of another event. */
+static int kernels_events(int epfd, struct epoll_event *events, int max)
+{
+	int n = REAL->epoll_pwait(epfd, events, max, 0, NULL), left = drop_mark(epfd, events, n);
+
+	return left == n || left > 0 ? left : REAL->epoll_pwait(epfd, events, max, 0, NULL);
+}
+
 /*
  * Waits once. Returns the number of events, 0 if there is none for the program, or -1 with errno.
  */
@@ -444,7 +514,7 @@ static int wait_once(struct wait *w, struct epoll_event *events, int max,
 		room = max > 1 ? max - 1 : !is_kernels_turn(w->epfd);
 	found = room ? take_ready(w, events, room) : 0;
 	if (w->p[0].revents && found < max)
-		kernel = REAL->epoll_pwait(w->epfd, events + found, max - found, 0, NULL);
+		kernel = kernels_events(w->epfd, events + found, max - found);
 	if (!room && kernel == 0)
 		found = take_ready(w, events, max);
 	if (kernel < 0 && !found)
@@ -464,33 +534,44 @@ static int wait_whole(struct wait *w, struct epoll_event *events, int max,
 	return rc;
 }
 
-static int do_wait(int epfd, struct epoll_event *events, int max, const struct timespec *timeout,
+static struct timespec end_after(const struct timespec *timeout)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += timeout->tv_sec + (end.tv_nsec + timeout->tv_nsec) / 1000000000;
+	end.tv_nsec = (end.tv_nsec + timeout->tv_nsec) % 1000000000;
+	return end;
+}
+
+static struct timespec left_until(const struct timespec *end)
+{
+	struct timespec now, left;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	left.tv_sec = end->tv_sec - now.tv_sec - (end->tv_nsec < now.tv_nsec);
+	left.tv_nsec = end->tv_nsec - now.tv_nsec + (end->tv_nsec < now.tv_nsec ? 1000000000 : 0);
+	return left.tv_sec < 0 ? (struct timespec){0} : left;
+}
+
+/* end: of CLOCK_MONOTONIC; NULL: none. */
+static int do_wait(int epfd, struct epoll_event *events, int max, const struct timespec *end,
 		   const sigset_t *mask)
 {
-	struct timespec now, end, left, *limit = NULL;
+	struct timespec left = {0};
 	struct wait w = {.epfd = epfd};
 	int rc = 0, err;
 
 	if (max <= 0)
 		return sk_fail(EINVAL);
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	if (timeout) {
-		end.tv_sec += timeout->tv_sec + (end.tv_nsec + timeout->tv_nsec) / 1000000000;
-		end.tv_nsec = (end.tv_nsec + timeout->tv_nsec) % 1000000000;
-		limit = &left;
-	}
 	for (;;) {
 		err = wait_begin(&w);
 		if (err)
 			return sk_fail(err);
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		left.tv_sec = end.tv_sec - now.tv_sec - (end.tv_nsec < now.tv_nsec);
-		left.tv_nsec =
-		    end.tv_nsec - now.tv_nsec + (end.tv_nsec < now.tv_nsec ? 1000000000 : 0);
-		if (left.tv_sec < 0)
-			left = (struct timespec){0};
-		rc = wait_whole(&w, events, max, limit, mask);
-		if (rc != 0 || (limit && !left.tv_sec && !left.tv_nsec))
+		if (end)
+			left = left_until(end);
+		rc = wait_whole(&w, events, max, end ? &left : NULL, mask);
+		if (rc != 0 || (end && !left.tv_sec && !left.tv_nsec))
 			return rc;
 	}
 }
@@ -509,13 +590,53 @@ static bool is_ours(int epfd)
 	return yes;
 }
 
+static void kernel_wait_end(void *arg)
+{
+	(void)arg;
+	atomic_fetch_sub(&kernel_waits, 1);
+}
+
+/* timeout: exact, for epoll_pwait2(); NULL: ms. MARK_ALONE: the set is one of ours. */
+static int wait_in_kernel(int epfd, struct epoll_event *events, int max, int ms,
+			  const struct timespec *timeout, const sigset_t *mask)
+{
+	struct pollfd p = {.fd = epfd, .events = POLLIN};
+
+	if (is_ours(epfd))
+		return MARK_ALONE;
+	if (!timeout)
+		return REAL->epoll_pwait(epfd, events, max, ms, mask);
+	if (REAL->ppoll(&p, 1, timeout, mask) < 0)
+		return -1;
+	return REAL->epoll_pwait(epfd, events, max, 0, NULL);
+}
+
+/*
+ * Waits in the kernel if no socket of ours is in the set. Returns the number of events, -1 with
+ * errno, or MARK_ALONE: such a socket is in it, or came.
+ */
+static int wait_counted(int epfd, struct epoll_event *events, int max, int ms,
+			const struct timespec *timeout, const sigset_t *mask)
+{
+	int rc, left;
+
+	atomic_fetch_add(&kernel_waits, 1);
+	pthread_cleanup_push(kernel_wait_end, NULL);
+	rc = wait_in_kernel(epfd, events, max, ms, timeout, mask);
+	pthread_cleanup_pop(1);
+	left = drop_mark(epfd, events, rc);
+	return left == rc || left > 0 || !is_ours(epfd) ? left : MARK_ALONE;
+}
+
 SK_API int epoll_pwait(int epfd, struct epoll_event *events, int max, int ms, const sigset_t *mask)
 {
 	struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+	int rc;
 
-	if (!is_ours(epfd))
-		return REAL->epoll_pwait(epfd, events, max, ms, mask);
-	return do_wait(epfd, events, max, ms < 0 ? NULL : &ts, mask);
+	if (ms >= 0)
+		ts = end_after(&ts);
+	rc = wait_counted(epfd, events, max, ms, NULL, mask);
+	return rc == MARK_ALONE ? do_wait(epfd, events, max, ms < 0 ? NULL : &ts, mask) : rc;
 }
 
 SK_API int epoll_wait(int epfd, struct epoll_event *events, int max, int ms)
@@ -526,11 +647,8 @@ SK_API int epoll_wait(int epfd, struct epoll_event *events, int max, int ms)
 SK_API int epoll_pwait2(int epfd, struct epoll_event *events, int max,
 			const struct timespec *timeout, const sigset_t *mask)
 {
-	struct pollfd p = {.fd = epfd, .events = POLLIN};
+	struct timespec end = timeout ? end_after(timeout) : (struct timespec){0};
+	int rc = wait_counted(epfd, events, max, -1, timeout, mask);
 
-	if (is_ours(epfd))
-		return do_wait(epfd, events, max, timeout, mask);
-	if (REAL->ppoll(&p, 1, timeout, mask) < 0)
-		return -1;
-	return REAL->epoll_pwait(epfd, events, max, 0, NULL);
+	return rc == MARK_ALONE ? do_wait(epfd, events, max, timeout ? &end : NULL, mask) : rc;
 }

@@ -472,6 +472,63 @@ static void the_last_leaves_in_a_wait(void)
 	end_wait();
 }
 
+static int (*kernels_wait)(int, struct epoll_event *, int, int, const sigset_t *);
+
+/* The kernel's wait; another thread works just before it. */
+static int late_wait(int epfd, struct epoll_event *events, int max, int ms, const sigset_t *mask)
+{
+	void (*work)(void) = meanwhile;
+
+	meanwhile = NULL;
+	if (work)
+		work();
+	return kernels_wait(epfd, events, max, ms, mask);
+}
+
+static void add_the_first(void)
+{
+	struct epoll_event event = {.events = EPOLLOUT, .data.u32 = 7};
+
+	CU_ASSERT_EQUAL(epoll_ctl(waited_epfd, EPOLL_CTL_ADD, waited_fd, &event), 0);
+}
+
+/* A thread that waits in the kernel sees the set's first socket of the NIC. */
+static void the_first_comes_in_a_wait(void)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = 5}, events[2];
+	struct pollfd set = {.events = POLLIN};
+	uint64_t count;
+
+	begin_wait();
+	set.fd = waited_epfd;
+	sk_epoll_closed(waited_epfd);
+	rung_fd = eventfd(0, EFD_CLOEXEC);
+	CU_ASSERT_EQUAL(epoll_ctl(waited_epfd, EPOLL_CTL_ADD, rung_fd, &event), 0);
+	kernels_wait = real.epoll_pwait;
+	real.epoll_pwait = late_wait;
+	meanwhile = add_the_first;
+	CU_ASSERT_EQUAL(epoll_wait(waited_epfd, events, 2, 10000), 1);
+	CU_ASSERT_EQUAL(events[0].data.u32, 7);
+	/* It comes beside an event of the kernel: the program sees no mark. */
+	sk_epoll_closed(waited_epfd);
+	ring();
+	meanwhile = add_the_first;
+	CU_ASSERT_EQUAL(epoll_wait(waited_epfd, events, 2, 10000), 1);
+	CU_ASSERT_EQUAL(events[0].data.u32, 5);
+	CU_ASSERT_EQUAL(REAL->read(rung_fd, &count, sizeof(count)), (ssize_t)sizeof(count));
+	CU_ASSERT_EQUAL(set_of(waited_epfd)->mark_fd, -1);
+	/* Without such a wait the set is not ready. */
+	sk_epoll_closed(waited_epfd);
+	add_the_first();
+	CU_ASSERT_EQUAL(REAL->poll(&set, 1, 0), 0);
+	CU_ASSERT_EQUAL(atomic_load(&kernel_waits), 0);
+	real.epoll_pwait = kernels_wait;
+	(void)REAL->close(rung_fd);
+	CU_ASSERT_EQUAL(epoll_ctl(1 << 20, EPOLL_CTL_ADD, waited_fd, &event), -1);
+	CU_ASSERT_EQUAL(errno, EBADF);
+	end_wait();
+}
+
 UT_MAIN("sockets/sk_both", UT(a_flood_of_datagrams), UT(looked_at), UT(datagrams_of_one),
 	UT(a_flood_of_connections), UT(one_place_in_a_wait), UT(a_change_wakes_who_waits),
-	UT(a_set_closed_in_a_wait), UT(the_last_leaves_in_a_wait))
+	UT(a_set_closed_in_a_wait), UT(the_last_leaves_in_a_wait), UT(the_first_comes_in_a_wait))
