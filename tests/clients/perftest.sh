@@ -39,7 +39,7 @@ pair()
 		port=$((port + 1))
 		verbs "s$runs" "$1" -d "$right" -p "$port" "${@:2}"
 		wait_until "$* listens" tcp_listens "$ns" "$port" "s$runs"
-		verbs "c$runs" "$1" -d "$left" -p "$port" "${@:2}" localhost
+		verbs "c$runs" "$1" -d "$left" -p "$port" "${@:2}" 127.0.0.1
 		finish "c$runs"
 		[ "$status" -ne 0 ] || break
 		# perftest fails where a busy machine disturbs its measurement of the processor's

@@ -29,7 +29,7 @@ wait_until 'qperf listens' tcp_listens "$ns" 19765 server
 # qperf_run TEST OPTION...: it must succeed and print a figure other than 0
 qperf_run()
 {
-	verbs client qperf -t 1 -li weft0:1 -ri weft1:1 "${@:2}" localhost "$1"
+	verbs client qperf -t 1 -li weft0:1 -ri weft1:1 "${@:2}" 127.0.0.1 "$1"
 	finish client
 	[ "$status" -eq 0 ] || die "qperf $*: exit status $status"
 	grep -qE '= +[0-9.]*[1-9]' "$WEFT_TMP/client.out" || die "qperf $*: no figure"
@@ -49,7 +49,7 @@ qperf_run rc_rdma_write_bw -m 1 -ar1
 qperf_run rc_lat -m 4K -mt 512
 qperf_run rc_rdma_read_bw -nr 1
 qperf_run rc_bi_bw -m 100 -cp1
-verbs quit qperf localhost quit
+verbs quit qperf 127.0.0.1 quit
 expect_ok quit
 finish server
 say 'qperf: all of them'

@@ -32,7 +32,7 @@ round()
 	done
 	spawn "s$turn" ip netns exec "$ns" "$run" --transport ib ib_send_lat -d weft1 -p $port -s 64 -n "$3"
 	wait_until 'ib_send_lat listens' tcp_listens "$ns" "$port" "s$turn"
-	spawn "c$turn" ip netns exec "$ns" "$run" --transport ib ib_send_lat -d weft0 -p $port -s 64 -n "$3" localhost
+	spawn "c$turn" ip netns exec "$ns" "$run" --transport ib ib_send_lat -d weft0 -p $port -s 64 -n "$3" 127.0.0.1
 	expect_ok "c$turn" "s$turn"
 	for ((i = 0; i < $2; i++)); do
 		kill -TERM "${pid[spin$turn.$i]}"

@@ -57,8 +57,9 @@ round()
 	in_traffic "$n0"
 	in_shard weft-bench "$n0" 0 || die "a client of verbs is in shard $(shards_of weft-bench "$n0")"
 	before=$(shard_counter "$n0" 1 port_rx_ring)
-	ranks "goal$name" "$n0" "$n1" /1 -n 40 -b 6000 -a -d 5
+	ranks "goal$name" "$n0" "$n1" /1 -n 40 -b 6000 -a -d 5 -u "$WEFT_TMP/seen.$name"
 	wait_until 'ranks are in the shard for collectives' in_shard goal_prog "$n0" 1
+	touch "$WEFT_TMP/seen.$name"
 	expect_ok "goal$name".{0,1,2,3}
 	for nic in "$n0" "$n1"; do
 		[ "$(shard_counter "$nic" 1 goal_runs_done)" -eq 240 ] || die "$nic: not all runs in shard 1"

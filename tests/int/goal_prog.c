@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "host_driver/goal/goal.h"
 #include "host_driver/goal/goal_coll.h"
@@ -82,7 +83,7 @@ struct work {
 	int rank, size, rounds, bytes, delay_ms;
 	bool verbose, reduce;
 	uint32_t *own, *sum;
-	const char *trace;
+	const char *trace, *until;
 	GOAL_Schedule bar, ring, all;
 	uint64_t best_ns;
 };
@@ -201,6 +202,12 @@ static const struct cli_option rows[] = {
      .help = "trace the last ring into this file",
      .kind = CLI_TEXT,
      CLI_FIELD(struct work, trace)},
+    {.name = "until",
+     .letter = 'u',
+     .value = "FILE",
+     .help = "stay attached until this file is there",
+     .kind = CLI_TEXT,
+     CLI_FIELD(struct work, until)},
     {.name = "verbose",
      .letter = 'v',
      .help = "print a line when the last ring has been started",
@@ -229,6 +236,8 @@ int main(int argc, char **argv)
 	w.own = malloc((size_t)w.bytes);
 	w.sum = malloc((size_t)w.bytes);
 	rc = work(&w);
+	while (!rc && w.until && access(w.until, F_OK) != 0)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	if (GOAL_Finalize() != GOAL_SUCCESS)
 		rc = fail("GOAL_Finalize");
 	free(w.own);

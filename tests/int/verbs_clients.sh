@@ -43,7 +43,7 @@ pair()
 	port=$((port + 1))
 	verbs "$name.s" "$transport" "$program" -d weft1 -p "$port" "$@"
 	wait_until "$program listens" tcp_listens "$ns" "$port" "$name.s"
-	verbs "$name.c" "$transport" "$program" -d weft0 -p "$port" "$@" localhost
+	verbs "$name.c" "$transport" "$program" -d weft0 -p "$port" "$@" 127.0.0.1
 	expect_ok "$name.c" "$name.s"
 }
 
@@ -63,7 +63,7 @@ port=$((port + 1))
 verbs xsrq_many.s iwarp ibv_xsrq_pingpong -d weft1 -p "$port" -c 3 -n 50
 wait_until 'ibv_xsrq_pingpong listens' tcp_listens "$ns" "$port" xsrq_many.s
 for i in 1 2 3; do
-	verbs "xsrq_many.$i" iwarp ibv_xsrq_pingpong -d weft0 -p "$port" -n 50 localhost
+	verbs "xsrq_many.$i" iwarp ibv_xsrq_pingpong -d weft0 -p "$port" -n 50 127.0.0.1
 done
 expect_ok xsrq_many.1 xsrq_many.2 xsrq_many.3 xsrq_many.s
 

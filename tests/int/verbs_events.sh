@@ -76,7 +76,7 @@ while read -r -a words; do
 	tcp=$((tcp + 1))
 	verbs "${words[0]}.$tcp.s" "${words[@]}" -d weft1 -p $tcp
 	wait_until "${words[0]} listens" tcp_listens "$a" "$tcp" "${words[0]}.$tcp.s"
-	verbs "${words[0]}.$tcp.c" "${words[@]}" -d weft0 -p $tcp localhost
+	verbs "${words[0]}.$tcp.c" "${words[@]}" -d weft0 -p $tcp 127.0.0.1
 	clients+=("${words[0]}.$tcp.s" "${words[0]}.$tcp.c")
 done <<'PROGRAMS'
 ibv_rc_pingpong -n 1000000000
