@@ -21,7 +21,7 @@ usage()
 }
 
 # For a repository that has no remote.
-landed=23b56653
+landed=e60e5fae
 verbs='
 accept account acknowledge add adjust agree align allocate allow announce answer apply arm ask assert
 attach avoid backport base batch begin bind bound branch break bring build bump bundle cache call
@@ -33,7 +33,7 @@ distribute divide document do double downgrade drain draw drive drop dump echo e
 enable encode end enforce enlarge ensure enter enumerate erase escape estimate evict examine
 exchange exclude execute exit expand expect explain export expose extend extract fail fall feed
 fence fetch fill filter find finish fit fix flatten flush fold follow forbid force forge format
-forward free freeze fuzz gather generate get give go grant group grow guard halve handle harden hash
+forward free freeze fuzz gather generate get give go grant group grow guard halve hand handle harden hash
 have hide hold honour identify ignore implement import improve include increase index inform initialize
 inline insert inspect install interpret introduce invalidate isolate join judge keep kill label
 launch lay lead leave lend lengthen let lift limit link lint list listen load lock log look loop lower
