@@ -229,6 +229,8 @@ void sk_epoll_closed(int epfd);
 void sk_epoll_lock(void);
 void sk_epoll_unlock(void);
 void sk_epoll_reset(void);
+/* In a child of fork(): the threads that wait are the parent's. */
+void sk_epoll_forked(void);
 /* Returns the number of rsockets in the epoll set epfd; stores at most n of them. */
 int sk_epoll_members(int epfd, struct pollfd *fds, int n);
 

@@ -72,7 +72,7 @@ static void mark_set(struct set *s)
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = (void *)(uintptr_t)&mark};
 
 	/* Sequentially consistent: it sees the wait, or the wait sees the set. */
-	if (!atomic_load(&kernel_waits))
+	if (s->mark_fd >= 0 || !atomic_load(&kernel_waits))
 		return;
 	s->mark_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->mark_fd >= 0)
@@ -118,7 +118,6 @@ static struct set *set_make(int epfd)
 	s->next = sets;
 	sets = s;
 	atomic_store(&any_sets, true);
-	mark_set(s);
 	return s;
 }
 
@@ -213,7 +212,11 @@ SK_API int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	if (!s) {
 		rc = op == EPOLL_CTL_ADD ? -1 : sk_fail(ENOENT);
 	} else {
+		bool first = !s->members;
+
 		rc = ctl(s, sk, op, fd, event);
+		if (first && s->members)
+			mark_set(s);
 		wake(s);
 	}
 	pthread_mutex_unlock(&lock);
@@ -300,6 +303,13 @@ void sk_epoll_unlock(void)
 void sk_epoll_reset(void)
 {
 	pthread_mutex_init(&lock, NULL);
+}
+
+void sk_epoll_forked(void)
+{
+	atomic_store(&kernel_waits, 0);
+	for (struct set *s = sets; s; s = s->next)
+		s->waits = 0;
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */

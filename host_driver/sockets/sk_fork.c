@@ -118,6 +118,7 @@ static void forget(void)
 static void child(void)
 {
 	sk_table_forked();
+	sk_epoll_forked();
 	sk_pumps_forked();
 	forget();
 }

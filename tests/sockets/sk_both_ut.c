@@ -509,6 +509,11 @@ static void the_first_comes_in_a_wait(void)
 	meanwhile = add_the_first;
 	CU_ASSERT_EQUAL(epoll_wait(waited_epfd, events, 2, 10000), 1);
 	CU_ASSERT_EQUAL(events[0].data.u32, 7);
+	/* The set had one before, and has none. */
+	CU_ASSERT_EQUAL(epoll_ctl(waited_epfd, EPOLL_CTL_DEL, waited_fd, NULL), 0);
+	meanwhile = add_the_first;
+	CU_ASSERT_EQUAL(epoll_wait(waited_epfd, events, 2, 10000), 1);
+	CU_ASSERT_EQUAL(events[0].data.u32, 7);
 	/* It comes beside an event of the kernel: the program sees no mark. */
 	sk_epoll_closed(waited_epfd);
 	ring();
@@ -522,6 +527,11 @@ static void the_first_comes_in_a_wait(void)
 	add_the_first();
 	CU_ASSERT_EQUAL(REAL->poll(&set, 1, 0), 0);
 	CU_ASSERT_EQUAL(atomic_load(&kernel_waits), 0);
+	/* A child of fork() has none of the waits of its parent. */
+	set_of(waited_epfd)->waits = 1;
+	atomic_store(&kernel_waits, 1);
+	sk_epoll_forked();
+	CU_ASSERT_EQUAL(set_of(waited_epfd)->waits + atomic_load(&kernel_waits), 0);
 	real.epoll_pwait = kernels_wait;
 	(void)REAL->close(rung_fd);
 	CU_ASSERT_EQUAL(epoll_ctl(1 << 20, EPOLL_CTL_ADD, waited_fd, &event), -1);
