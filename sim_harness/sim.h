@@ -159,6 +159,8 @@ struct sim *sim_nic_sim(const struct sim_nic *nic);
 uint64_t sim_nic_clock_ns(const struct sim_nic *nic); /* the NIC's own clock */
 struct sim_link *sim_nic_link(struct sim_nic *nic);   /* may be changed at any time */
 struct fw_nic *sim_nic_fw(struct sim_nic *nic, uint32_t shard);
+/* Returns true if an instance had a turn or a command since the last call: it may have changed. */
+bool sim_nic_ran(struct sim_nic *nic, uint32_t shard);
 
 /* Returns a counter of the firmware, summed over all shards. Asserts that the name exists. */
 uint64_t sim_nic_stat(const struct sim_nic *nic, const char *name);

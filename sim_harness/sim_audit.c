@@ -149,8 +149,10 @@ static void watch(struct sim *sim, void *ctx, uint64_t arg)
 	for (i = 0; i < sim_nic_count(sim); i++) {
 		struct sim_nic *nic = sim_nic_at(sim, i);
 
-		for (s = 0; sim_nic_fw(nic, s); s++)
-			check_limits(run, nic, s);
+		for (s = 0; sim_nic_fw(nic, s); s++) {
+			if (sim_nic_ran(nic, s))
+				check_limits(run, nic, s);
+		}
 	}
 	sim_at(sim, sim_now_ns(sim) + WATCH_NS, watch, run, 0);
 }

@@ -153,6 +153,7 @@ struct sim_shard {
 	bool asleep;
 	bool drowsy; /* its last turn found no work; when it ends, the core sleeps */
 	bool in_poll;
+	bool ran;            /* since sim_nic_ran() */
 	uint64_t poll_at_ns; /* time of its next poll; UINT64_MAX: none */
 	uint64_t busy_until_ns;
 	uint64_t tx_at_ns; /* time when frames of the current turn leave */

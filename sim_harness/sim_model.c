@@ -49,6 +49,7 @@ static enum weft_wc_opcode wc_opcode(enum weft_wr_opcode opcode)
 static void inbound_add(struct sim_model_send *send)
 {
 	struct sim_model_qp *dst = send->dst;
+	struct sim_model_like *like = &dst->like[send->bytes % SIM_MODEL_LENGTHS];
 
 	send->inbound = true;
 	send->in_next = NULL;
@@ -59,15 +60,32 @@ static void inbound_add(struct sim_model_send *send)
 		dst->in_first = send;
 	dst->in_last = send;
 	dst->in_count++;
+	send->like_next = NULL;
+	send->like_prev = like->last;
+	if (like->last)
+		like->last->like_next = send;
+	else
+		like->first = send;
+	like->last = send;
 }
 
 void sim_model_forget(struct sim_model_send *send)
 {
 	struct sim_model_qp *dst = send->dst;
+	struct sim_model_like *like;
 
 	if (!send->inbound)
 		return;
 	send->inbound = false;
+	like = &dst->like[send->bytes % SIM_MODEL_LENGTHS];
+	if (send->like_prev)
+		send->like_prev->like_next = send->like_next;
+	else
+		like->first = send->like_next;
+	if (send->like_next)
+		send->like_next->like_prev = send->like_prev;
+	else
+		like->last = send->like_prev;
 	if (send->in_prev)
 		send->in_prev->in_next = send->in_next;
 	else

@@ -26,6 +26,7 @@ enum {
 	SIM_ANY_VENDOR = -1,
 	SIM_MODEL_WHY_BYTES = 240,
 	SIM_MODEL_UD_KEPT = 4096, /* datagrams to a QP that may still arrive or be polled */
+	SIM_MODEL_LENGTHS = 64,   /* lists of messages by length, modulo this */
 };
 
 struct sim_model_qp;
@@ -66,6 +67,7 @@ struct sim_model_send {
 	struct sim_model_qp *qp;
 	struct sim_model_send *next, *prev;       /* list of the send queue */
 	struct sim_model_send *in_next, *in_prev; /* list of messages that dst may still receive */
+	struct sim_model_send *like_next, *like_prev; /* those of them with a length alike */
 	bool inbound;
 	bool done;
 	bool dropped;   /* the QP was reset or destroyed: no completion follows */
@@ -86,6 +88,10 @@ struct sim_model_qp {
 	struct sim_model_send *first, *last;
 	uint32_t outstanding;
 	struct sim_model_send *in_first, *in_last;
+	/* The same messages by length: the list may have thousands. */
+	struct sim_model_like {
+		struct sim_model_send *first, *last;
+	} like[SIM_MODEL_LENGTHS];
 	uint32_t in_count;
 	uint32_t incarnation; /* number of resets */
 	bool failed;          /* only flush completions can follow */

@@ -87,7 +87,7 @@ static struct sim_model_send *find(const struct sim_model_qp *qp, const struct w
 {
 	struct sim_model_send *send, *second = NULL;
 
-	for (send = qp->in_first; send; send = send->in_next) {
+	for (send = qp->like[bytes % SIM_MODEL_LENGTHS].first; send; send = send->like_next) {
 		if (!is_from(send, wc, qp) || !describes(send, wc, data, bytes))
 			continue;
 		if (!send->received && !send->skipped)

@@ -142,6 +142,7 @@ static void turn(struct sim_shard *shard)
 	}
 	shard->tx_at_ns = sim->now_ns + config->poll_ns;
 	shard->in_poll = true;
+	shard->ran = true;
 	work = fw_poll(shard->fw, sim_nic_clock_ns(nic), config->poll_budget);
 	shard->in_poll = false;
 	assert(!shard->in_burst || !"fw_poll() returned without rx_free()");
@@ -193,6 +194,7 @@ void sim_shard_enter(struct sim_shard *shard)
 {
 	struct sim *sim = shard->nic->sim;
 
+	shard->ran = true;
 	if (sim->now_ns < shard->nic->paused_until_ns)
 		sim_run_for(sim, shard->nic->paused_until_ns - sim->now_ns);
 	assert(!shard->in_poll);
@@ -282,6 +284,7 @@ static void shard_start(struct sim_shard *shard)
 	assert(shard->arena != MAP_FAILED);
 	shard->asleep = false;
 	shard->drowsy = false;
+	shard->ran = true;
 	shard->poll_at_ns = UINT64_MAX;
 	shard->busy_until_ns = 0;
 	shard->tx_at_ns = 0;
@@ -456,6 +459,14 @@ struct sim_link *sim_nic_link(struct sim_nic *nic)
 struct fw_nic *sim_nic_fw(struct sim_nic *nic, uint32_t shard)
 {
 	return shard < nic->num_shards ? nic->shard[shard].fw : NULL;
+}
+
+bool sim_nic_ran(struct sim_nic *nic, uint32_t shard)
+{
+	bool ran = nic->shard[shard].ran;
+
+	nic->shard[shard].ran = false;
+	return ran;
 }
 
 const struct sim_nic_counts *sim_nic_counts(const struct sim_nic *nic)

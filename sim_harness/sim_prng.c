@@ -39,17 +39,20 @@ bool sim_prng_chance(struct sim_prng *prng, uint32_t ppm)
 
 void sim_prng_fill(struct sim_prng *prng, void *dst, size_t bytes)
 {
+	/* A copy, since dst may be anywhere: the compiler would store the state for each word. */
+	struct xoshiro state = prng->x;
 	uint8_t *p = dst;
 	uint64_t x;
 
 	while (bytes >= sizeof(x)) {
-		x = sim_prng_next(prng);
+		x = xoshiro_next(&state);
 		memcpy(p, &x, sizeof(x));
 		p += sizeof(x);
 		bytes -= sizeof(x);
 	}
 	if (bytes) {
-		x = sim_prng_next(prng);
+		x = xoshiro_next(&state);
 		memcpy(p, &x, bytes);
 	}
+	prng->x = state;
 }

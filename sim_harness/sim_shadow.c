@@ -2,8 +2,9 @@
 /*
  * Shadow memory; see sim_shadow.h.
  *
- * Each shadow has one list of holds, with a few dozen entries. A full check sorts the holds that
- * permit a difference and compares the memory between them at memcmp's speed.
+ * Each shadow has one array of held ranges, up to some hundred, in no order: each use of a range
+ * reads all of them. A full check sorts the holds that permit a difference and compares the memory
+ * between them at memcmp's speed.
  */
 #include "sim_harness/sim_shadow.h"
 
@@ -21,8 +22,11 @@ struct sim_shadow {
 	size_t bytes;
 	bool dead;
 	bool wears;
-	struct sim_hold holds; /* list head */
-	uint32_t num_holds;
+	struct held {
+		size_t offset, end;
+		struct sim_hold *hold;
+	} * held;
+	uint32_t num_held, max_held;
 };
 
 struct sim_shadow *sim_shadow_new(uint8_t *mem, size_t bytes)
@@ -39,7 +43,6 @@ struct sim_shadow *sim_shadow_new(uint8_t *mem, size_t bytes)
 	memcpy(shadow->copy, mem, bytes);
 	shadow->mem = mem;
 	shadow->bytes = bytes;
-	shadow->holds.next = shadow->holds.prev = &shadow->holds;
 	return shadow;
 }
 
@@ -48,8 +51,9 @@ void sim_shadow_free(struct sim_shadow *shadow)
 	if (!shadow)
 		return;
 	shadow->wears = false;
-	while (shadow->holds.next != &shadow->holds)
-		sim_shadow_release(shadow->holds.next);
+	while (shadow->num_held)
+		sim_shadow_release(shadow->held[0].hold);
+	free(shadow->held);
 	free(shadow->copy);
 	free(shadow);
 }
@@ -74,12 +78,12 @@ const uint8_t *sim_shadow_at(const struct sim_shadow *shadow, size_t offset)
 static const struct sim_hold *conflict(const struct sim_shadow *shadow, size_t offset, size_t bytes,
 				       bool write)
 {
-	const struct sim_hold *hold;
+	const struct held *held = shadow->held, *end = held + shadow->num_held;
 
-	for (hold = shadow->holds.next; bytes && hold != &shadow->holds; hold = hold->next) {
-		if (offset < hold->offset + hold->bytes && hold->offset < offset + bytes &&
-		    (write || hold->kind != SIM_HOLD_READ))
-			return hold;
+	for (; bytes && held < end; held++) {
+		if (offset < held->end && held->offset < offset + bytes &&
+		    (write || held->hold->kind != SIM_HOLD_READ))
+			return held->hold;
 	}
 	return NULL;
 }
@@ -103,6 +107,27 @@ size_t sim_shadow_find(const struct sim_shadow *shadow, size_t low, size_t high,
 	return high;
 }
 
+static void add(struct sim_shadow *shadow, struct sim_hold *hold)
+{
+	if (shadow->num_held == shadow->max_held) {
+		shadow->max_held = shadow->max_held ? 2 * shadow->max_held : 16;
+		shadow->held = realloc(shadow->held, shadow->max_held * sizeof(*shadow->held));
+		assert(shadow->held);
+	}
+	hold->place = shadow->num_held;
+	shadow->held[shadow->num_held++] =
+	    (struct held){hold->offset, hold->offset + hold->bytes, hold};
+}
+
+/* The last one takes its place. */
+static void take_out(struct sim_shadow *shadow, const struct sim_hold *hold)
+{
+	struct held *held = &shadow->held[hold->place];
+
+	*held = shadow->held[--shadow->num_held];
+	held->hold->place = hold->place;
+}
+
 struct sim_hold *sim_shadow_hold(struct sim_shadow *shadow, size_t offset, size_t bytes,
 				 enum sim_hold_kind kind, const uint8_t *fresh)
 {
@@ -120,10 +145,7 @@ struct sim_hold *sim_shadow_hold(struct sim_shadow *shadow, size_t offset, size_
 	hold->bytes = bytes;
 	hold->kind = kind;
 	hold->fresh = fresh;
-	hold->next = &shadow->holds;
-	hold->prev = shadow->holds.prev;
-	hold->prev->next = hold->next->prev = hold;
-	shadow->num_holds++;
+	add(shadow, hold);
 	return hold;
 }
 
@@ -150,9 +172,7 @@ void sim_shadow_release(struct sim_hold *hold)
 	offset = hold->offset;
 	bytes = hold->bytes;
 	worn = hold->kind == SIM_HOLD_READ && shadow->wears && !shadow->dead;
-	hold->prev->next = hold->next;
-	hold->next->prev = hold->prev;
-	shadow->num_holds--;
+	take_out(shadow, hold);
 	free(hold);
 	if (worn && sim_shadow_free_range(shadow, offset, bytes, true))
 		change(shadow, offset, bytes);
@@ -263,16 +283,17 @@ static int by_offset(const void *a, const void *b)
 bool sim_shadow_check(struct sim_shadow *shadow, struct sim_shadow_diff *diff)
 {
 	const struct sim_hold **list;
-	const struct sim_hold *hold;
 	size_t at = 0;
 	uint32_t n = 0, i;
 	bool right = true;
 
 	if (shadow->dead)
 		return true;
-	list = malloc((shadow->num_holds + 1) * sizeof(struct sim_hold *));
+	list = malloc((shadow->num_held + 1) * sizeof(struct sim_hold *));
 	assert(list);
-	for (hold = shadow->holds.next; hold != &shadow->holds; hold = hold->next) {
+	for (i = 0; i < shadow->num_held; i++) {
+		const struct sim_hold *hold = shadow->held[i].hold;
+
 		if (hold->kind == SIM_HOLD_WRITE || hold->kind == SIM_HOLD_ANY)
 			list[n++] = hold;
 	}

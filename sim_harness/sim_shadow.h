@@ -27,8 +27,8 @@ struct sim_shadow;
 
 /* A range that an operation uses. */
 struct sim_hold {
-	struct sim_hold *next, *prev; /* list of the shadow */
 	struct sim_shadow *shadow;
+	uint32_t place; /* in the shadow's array */
 	size_t offset, bytes;
 	enum sim_hold_kind kind;
 	const uint8_t *fresh; /* WRITE: the new bytes; must stay valid until the hold ends */

@@ -266,6 +266,25 @@ static void datagrams(void)
 	CU_ASSERT(sent(0, WEFT_WC_SUCCESS) && sim_model_message_ok(&model, &send[0]));
 }
 
+/* Messages of one list by length: others of it and of their own length were forgotten. */
+static void lengths_alike(void)
+{
+	uint32_t i;
+
+	setup(WEFT_QPT_UD, WEFT_SEND_SIGNALED);
+	for (i = 0; i < SENDS; i++)
+		sim_model_forget(&send[i]);
+	for (i = 0; i < SENDS; i++) {
+		send[i].bytes = i % 2 ? SIM_MODEL_LENGTHS : 0;
+		sim_model_post_send(&a, &send[i]);
+	}
+	CU_ASSERT(got(2, 0, 0, 0) == false); /* the earlier one is meant */
+	CU_ASSERT(b.in_count == SENDS);
+	for (i = 0; i < SENDS - 1; i++)
+		sim_model_forget(&send[i]);
+	CU_ASSERT(b.in_count == 1 && b.like[0].first == &send[3] && b.like[0].last == &send[3]);
+}
+
 static void resets(void)
 {
 	setup(WEFT_QPT_RD, WEFT_SEND_SIGNALED);
@@ -280,4 +299,5 @@ static void resets(void)
 UT_MAIN("sim/model", UT(what_is_right), UT(once_and_in_order),
 	UT(destinations_have_orders_of_their_own), UT(unsignalled_ones_end_with_a_later_one),
 	UT(statuses), UT(vendor_and_opcode), UT(what_a_receive_holds), UT(receives_that_fail),
-	UT(receives_whose_message_goes_with_its_queue), UT(datagrams), UT(resets))
+	UT(receives_whose_message_goes_with_its_queue), UT(datagrams), UT(lengths_alike),
+	UT(resets))

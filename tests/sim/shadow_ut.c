@@ -101,7 +101,10 @@ static void holds_exclude_each_other(void)
 	CU_ASSERT(sim_shadow_find(shadow, 0, 35, 11, true) == 35);
 	CU_ASSERT(sim_shadow_hold(shadow, 12, 0, SIM_HOLD_ANY, NULL) == NULL);
 	sim_shadow_release(a);
+	CU_ASSERT(sim_shadow_free_range(shadow, 10, 5, true));
+	CU_ASSERT(!sim_shadow_free_range(shadow, 19, 1, true));
 	sim_shadow_release(b);
+	CU_ASSERT(sim_shadow_free_range(shadow, 0, BYTES, true));
 	a = sim_shadow_hold(shadow, 10, 10, SIM_HOLD_KEEP, NULL);
 	CU_ASSERT(!sim_shadow_free_range(shadow, 12, 1, false));
 	mem[12] ^= 1;
