@@ -270,7 +270,7 @@ struct rd_session {
 	uint32_t pend_psn;
 	uint32_t pend_tx_psn;  /* ours */
 	uint64_t pend_ns;      /* arrival of the HELLO that pend answers */
-	uint64_t hello_ns;     /* time of our last HELLO */
+	uint64_t hello_ns;     /* time of our HELLO, when it was not a repeated one */
 	uint64_t cookie;       /* the peer's, to return in our HELLO; 0: none */
 	uint32_t rnr_timer_ns; /* largest requested of the peer since the last ACK */
 	uint16_t pend_mtu;
@@ -397,6 +397,8 @@ void rd_hello_rx(struct fw_nic *nic, const struct rdmap_seg *pkt,
 uint64_t rd_hello_cookie(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard, uint32_t epoch);
 /* Sends the session's own HELLO, which opens it. */
 void rd_hello_tx(struct fw_nic *nic, struct rd_session *session);
+/* Sends it once more: the answer may be one to the first. */
+void rd_hello_repeat(struct fw_nic *nic, struct rd_session *session);
 /* Notifies a peer that its session is unknown; does nothing if the peer's MAC is unknown. */
 void rd_hello_tx_reset(struct fw_nic *nic, const struct rdmap_seg *pkt, uint32_t epoch);
 

@@ -61,10 +61,15 @@ static void rd_hello_tx_session(struct fw_nic *nic, struct rd_session *s, uint32
 	rd_hello_transmit(nic, s->peer_ip, s->peer_shard, s->peer_mac, &hello);
 }
 
+void rd_hello_repeat(struct fw_nic *nic, struct rd_session *s)
+{
+	rd_hello_tx_session(nic, s, s->epoch, 0, s->tx_psn, 0);
+}
+
 void rd_hello_tx(struct fw_nic *nic, struct rd_session *s)
 {
 	s->hello_ns = nic->now_ns;
-	rd_hello_tx_session(nic, s, s->epoch, 0, s->tx_psn, 0);
+	rd_hello_repeat(nic, s);
 }
 
 /* ---- its sender ----------------------------------------------------------------------------- */
@@ -177,7 +182,11 @@ static void rd_hello_rx_reply(struct fw_nic *nic, struct rd_session *s,
 	if (s->state == RD_HELLO_SENT) {
 		rd_session_adopt(nic, s, be32_get(hello->epoch), be32_get(hello->first_psn),
 				 be16_get(hello->mtu));
-		/* This round trip included no queue of this end's own. */
+		/*
+		 * This round trip included no queue of this end's own. Where the HELLO was
+		 * repeated it is the longest that may be, since the first may have been lost, and
+		 * samples correct it.
+		 */
 		s->path_ns = (uint32_t)(nic->now_ns - s->hello_ns);
 	}
 	/*

@@ -322,7 +322,7 @@ static void hello_timer(struct fw_nic *nic, struct rd_session *s)
 		if (s->state == RD_OPEN)
 			rd_tx_probe(nic, s);
 		else
-			rd_hello_tx(nic, s);
+			rd_hello_repeat(nic, s);
 	}
 	fw_timer_set(&nic->timers, &s->timer, nic->now_ns + hello_delay_ns(s));
 }
