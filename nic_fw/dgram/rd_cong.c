@@ -173,6 +173,12 @@ void rd_cong_sample(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns, u
 	uint64_t target;
 	uint64_t by;
 
+	/*
+	 * The first flight was permitted before its receiver knew who else sends: its delay says
+	 * how many began at once, which grants answer, and no cut.
+	 */
+	if (!s->rtt_ns)
+		s->cut_ns = nic->now_ns;
 	s->rtt_ns = rtt_ns;
 	if (rtt_ns < s->path_ns)
 		s->path_ns -= (s->path_ns - rtt_ns) / 8;

@@ -16,6 +16,7 @@ static void begin(uint32_t cwnd_fp)
 	nic.now_ns = 1000000000;
 	rd_cong_init(&nic, &s);
 	s.slow_start = false;
+	s.rtt_ns = 10000;
 	set_cwnd(&nic, &s, cwnd_fp);
 	forget_path(&s);
 	s.credit_limit = 100;
@@ -50,6 +51,29 @@ static void start_and_doubling(void)
 	sample(50000, 1);
 	CU_ASSERT_FALSE(s.slow_start);
 	CU_ASSERT_TRUE(s.cwnd_fp < CWND_MAX_FP);
+}
+
+/* The delay of packets that left before the first answer is no reason to shrink. */
+static void first_flight(void)
+{
+	uint32_t i;
+
+	begin(256);
+	rd_cong_init(&nic, &s);
+	nic.now_ns += 200000;
+	for (i = 0; i < 8; i++) {
+		sample(200000 + 3000 * i, 1);
+		CU_ASSERT_EQUAL(s.cwnd_fp, CWND_START_FP);
+		nic.now_ns += 3000;
+	}
+	/* Losses of that time neither, while the delay shows a queue. */
+	rd_cong_loss(&nic, &s);
+	CU_ASSERT_EQUAL(s.cwnd_fp, CWND_START_FP);
+	CU_ASSERT_TRUE(s.slow_start);
+	nic.now_ns += 200000;
+	sample(200000, 1);
+	CU_ASSERT_TRUE(s.cwnd_fp < CWND_START_FP);
+	CU_ASSERT_FALSE(s.slow_start);
 }
 
 /* Growth of one packet per RTT in large windows, of an eighth in small ones. */
@@ -275,5 +299,6 @@ static void limited_by_grants(void)
 	CU_ASSERT_EQUAL(s.cwnd_fp, 8 * 256);
 }
 
-UT_MAIN("pair/rd_cong", UT(start_and_doubling), UT(growth), UT(targets), UT(decrease), UT(marks),
-	UT(losses), UT(timeouts), UT(off), UT(pace), UT(idle), UT(long_path), UT(limited_by_grants))
+UT_MAIN("pair/rd_cong", UT(start_and_doubling), UT(first_flight), UT(growth), UT(targets),
+	UT(decrease), UT(marks), UT(losses), UT(timeouts), UT(off), UT(pace), UT(idle),
+	UT(long_path), UT(limited_by_grants))
