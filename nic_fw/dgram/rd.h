@@ -229,10 +229,12 @@ struct rd_session {
 	uint8_t hello_tries;
 	bool foreign;    /* made by a HELLO, and no local process has used it */
 	uint8_t station; /* its class: station.h */
+	uint8_t rx_void; /* packets reported until rx_void_ns that have not come: void soon */
 	/* Not kept from here on. */
 	uint32_t peer_ip; /* network byte order */
 	uint32_t index;
 	uint8_t peer_shard;
+	uint8_t rx_late; /* of the data packets being handled: how many count in rx_void */
 	bool half_open;  /* made by a HELLO, without further packets */
 	bool pend;       /* a new epoch was offered and not yet used by the peer */
 	bool backlogged; /* its last packet reported that it has more */

@@ -40,7 +40,7 @@ enum {
 #define GRANT_OLD_NS    UINT64_C(1000000000) /* age up to which timestamps of 32 bits are ordered */
 #define GRANT_FIRST_NS  UINT64_C(10000000)
 #define GRANT_SILENT_NS UINT64_C(1000000)
-#define GRANT_VOID_NS   UINT64_C(200000)   /* and four paths: no packet comes later than this */
+#define GRANT_VOID_NS   UINT64_C(200000)   /* and a round trip: no packet comes later than this */
 #define GRANT_PATH_NS   UINT64_C(10000000) /* addition of a path at most */
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -64,6 +64,11 @@ static uint32_t missing(const struct rd_session *s)
 static uint64_t path_wait_ns(const struct rd_session *s)
 {
 	return least(4 * fw_floor_ns(&s->rx_path), GRANT_PATH_NS);
+}
+
+static uint64_t void_wait_ns(const struct rd_session *s)
+{
+	return GRANT_VOID_NS + least(fw_floor_ns(&s->rx_path), GRANT_PATH_NS);
 }
 
 /* True if another peer has more to send. */
@@ -270,25 +275,43 @@ static void begin_asking(struct fw_nic *nic, struct rd_session *s)
 	line_window_joined(&g->line);
 }
 
+/* The credits that were reported as used and whose packets have not come will be void. */
+static void note_missing(struct fw_nic *nic, struct rd_session *s)
+{
+	s->rx_void = (uint8_t)missing(s);
+	s->rx_void_used = s->rx_used - s->rx_here;
+	s->rx_void_ns = nic->now_ns;
+}
+
 /*
- * A packet that has not come within one to two waits after it was reported as sent is void, and may
- * not be sent later. Runs before the credits of a new header are taken, because a header may
- * overtake data.
+ * A packet that has not come a while after a header reported it as sent is void, and may not be
+ * sent later. Runs before the credits of a new header are taken, because a header may overtake
+ * data.
  */
 static void void_missing(struct fw_nic *nic, struct rd_session *s)
 {
 	uint64_t age_ns = nic->now_ns - s->rx_void_ns;
-	uint64_t wait_ns = GRANT_VOID_NS + path_wait_ns(s);
+	uint64_t wait_ns = void_wait_ns(s);
 
-	if (age_ns < wait_ns)
+	if (!s->rx_void && !missing(s))
 		return;
-	/* No packet came since then, so this report is old as well. */
-	if (age_ns >= 2 * wait_ns)
-		s->rx_void_used = s->rx_used;
-	if (seq_lt(s->rx_taken, s->rx_void_used))
-		s->rx_taken = s->rx_void_used;
-	s->rx_void_used = s->rx_used;
-	s->rx_void_ns = nic->now_ns;
+	if (s->rx_void && age_ns < wait_ns)
+		return;
+	/* No header came for a wait, so all reports are old. */
+	s->rx_taken +=
+	    s->rx_void && age_ns >= 2 * wait_ns ? missing(s) : least(s->rx_void, missing(s));
+	note_missing(nic, s);
+}
+
+/*
+ * Returns how many of the packets being handled are among the credits that will be void. The first
+ * one's number is in its header, modulo 256.
+ */
+static uint8_t are_late(const struct rd_session *s, uint8_t used)
+{
+	uint32_t late = (uint8_t)(s->rx_void_used + 1 - used);
+
+	return late > RD_CREDIT_MAX ? 0 : (uint8_t)least(late, s->rx_here);
 }
 
 /* Takes the number of used credits, modulo 256: the largest of one turn's headers. */
@@ -365,6 +388,23 @@ static void rd_grant_settle(struct fw_nic *nic, struct rd_session *s, bool more,
 		rd_grant_run(nic, GRANT_RUN_HEADER);
 }
 
+/*
+ * After a silence no packet is under way: credits that the first one reports as used were given up
+ * by an idle peer, which kept RD_CREDIT_IDLE (rd_grant_idle()). Packets that left with it, and that
+ * it has overtaken, used some of those.
+ */
+static void void_given_up(struct fw_nic *nic, struct rd_session *s)
+{
+	uint32_t kept = left(s) + s->rx_here, taken = s->rx_used - s->rx_here;
+
+	if (kept < RD_CREDIT_IDLE)
+		taken -= RD_CREDIT_IDLE - kept;
+	if (!seq_lt(s->rx_taken, taken))
+		return;
+	s->rx_taken = taken;
+	note_missing(nic, s);
+}
+
 void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct rdmap_seg *pkt,
 		 const struct wire_rd *rd)
 {
@@ -377,6 +417,9 @@ void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct rdmap_se
 	if (pkt->hdr->type == WIRE_DGRAM_RD)
 		s->rx_here = pkt->frame->run > 1 ? (uint8_t)pkt->frame->run : 1;
 	take_credits(nic, s, rd);
+	if (s->rx_here && missing(s) && nic->now_ns - s->rx_data.ns >= void_wait_ns(s))
+		void_given_up(nic, s);
+	s->rx_late = s->rx_void ? are_late(s, rd->used) : 0;
 	if (s->rx_here)
 		rd_grant_data(nic, s, shared, pkt->data_bytes + GRANT_HDR_BYTES,
 			      be32_get(rd->timestamp_echo));
@@ -397,6 +440,7 @@ void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct rdmap_se
 void rd_grant_taken(struct rd_session *s, uint32_t packets)
 {
 	s->rx_taken += packets;
+	s->rx_void -= (uint8_t)least(s->rx_void, least(s->rx_late, packets));
 	s->rx_doubt -= (uint8_t)least(s->rx_doubt, packets);
 }
 
@@ -470,7 +514,9 @@ void rd_grant_open(struct fw_nic *nic, struct rd_session *s)
 	s->rx_announced = RD_CREDIT_FIRST;
 	s->rx_taken = 0;
 	s->rx_void_used = 0;
+	s->rx_void = 0;
 	s->rx_here = 0;
+	s->rx_late = 0;
 	s->rx_void_ns = nic->now_ns;
 	s->rx_pkt_bytes = GRANT_HDR_BYTES;
 	memset(&s->rx_path, 0, sizeof(s->rx_path));
