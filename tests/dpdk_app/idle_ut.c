@@ -31,7 +31,7 @@ enum {
 	MANY_TURNS = 1000,
 	LONG_YIELD_US = 10000,   /* a crowd is then assumed for a second */
 	BUSY_TURNS = 1000000000, /* whose wake-ups would take longer than any yield */
-	MANY_RINGS = 100000000,
+	MANY_RINGS = 5000000,
 };
 
 static uint64_t timer_ns; /* of the firmware, from the begin of a turn */
