@@ -51,6 +51,10 @@ RD = (
     + [("incast", n, 128, 2, LATE, 20000) for n in (8, 32, 128)]
     + [("incast", n, 128, 2, IDLE, 1020000) for n in (8, 32, 128)]
     + [("incast", n, 128, 2, FAR, 0) for n in (16, 32, 128)]
+    + [("incast", n, 64, us, "", 0) for us in (10, 50) for n in (8, 16, 32)]
+    + [("incast", n, 64, 50, LATE, 20000) for n in (2, 8, 32, 128)]
+    + [("incast", n, kib, 50, IDLE, 1020000) for kib in (64, 128, 1024) for n in (2, 4, 8, 32, 128)]
+    + [("incast", n, kib, 50, FAR, 0) for kib in (64, 1024) for n in (16, 32, 128)]
     + [("outcast", n, 128, us, "", 0) for us in (2, 50) for n in (2, 8, 32, 128)]
 )
 TCP = (
