@@ -13,6 +13,7 @@
  *	rd_grant.c	credits of each sender to this NIC
  *	rd_cancel.c	messages that end in the middle: their receives are given back
  *	rd_rx.c		incoming packets: window, duplicates, order of delivery within a flow
+ *	rd_held.c	packets that came before their turn
  *	rd_timer.c	tail probe, RTO, retry exhaustion
  *
  * ARCHITECTURE.md "RD in one page" has the rules, docs/wire-format.md the packets. An idle
@@ -495,6 +496,28 @@ void rd_cancel_rx(struct fw_nic *nic, const struct rd_session *session,
 
 /* rd_rx.c */
 void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd);
+/*
+ * Delivers a packet in its turn; marks it delivered or refused. False: it counts as lost. An atomic
+ * whose page is not there is not refused, because that would use up its sender's RNR tries.
+ */
+bool rd_rx_deliver(struct fw_nic *nic, struct rd_session *session, uint32_t psn, struct fw_qp *qp,
+		   struct rdmap_seg *pkt, const uint8_t *held);
+void rd_rx_mark_refused(struct fw_nic *nic, struct rd_session *session, uint32_t psn);
+
+/* rd_held.c */
+/* Holds an early packet. False: it cannot be held, and counts as lost. */
+bool rd_held_add(struct fw_nic *nic, struct rd_session *session, uint32_t psn, uint16_t distance,
+		 const struct rdmap_seg *pkt);
+/* Follows the chain of packets that waited for psn; iterative, at most a window long. */
+void rd_held_follow(struct fw_nic *nic, struct rd_session *session, uint32_t psn);
+/*
+ * Takes a cancellation, which belongs to no flow. It is carried out when all earlier PSNs have
+ * come, because packets of the messages that it ends may be among them. False: it cannot be held.
+ */
+bool rd_held_cancel(struct fw_nic *nic, struct rd_session *session, const struct rdmap_seg *pkt,
+		    uint32_t psn);
+/* The window has moved over PSNs from psn on: carries out the cancellations among them. */
+void rd_held_run_cancels(struct fw_nic *nic, struct rd_session *session, uint32_t psn);
 void rd_held_put(struct fw_nic *nic, struct rd_held *held);
 
 /* rd_grant.c */

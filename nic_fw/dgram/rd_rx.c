@@ -3,10 +3,9 @@
  * RD, receiving: window, duplicates, and the order of delivery within each flow.
  *
  * A packet is accepted once. Its payload is placed when it arrives; it is delivered after its
- * predecessor in the flow (flow_distance names it). An early packet is held: only its header and
- * the payload of a request, since other payload is in place already. A packet that cannot be
- * carried out now is refused, and so are all behind it in the flow. Calls rdmap_rx.c, rd_ack.c,
- * rd_session.c. ARCHITECTURE.md "RD in one page".
+ * predecessor in the flow (flow_distance names it). An early packet is held (rd_held.c). A packet
+ * that cannot be carried out now is refused, and so are all behind it in the flow. Calls
+ * rdmap_rx.c, rd_held.c, rd_ack.c, rd_session.c. ARCHITECTURE.md "RD in one page".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -72,7 +71,7 @@ static void accept_run(struct rd_session *s, uint32_t psn, uint32_t run)
 	s->rx_psn = s->rx_high = psn + run;
 }
 
-static void mark_refused(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
+void rd_rx_mark_refused(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 {
 	rd_bit_set(&s->refused, psn);
 	s->any_refused = true;
@@ -86,7 +85,7 @@ static void rd_rx_refuse(struct fw_nic *nic, struct rd_session *s, uint32_t psn,
 {
 	uint64_t ns = qp_rnr_timer_ns(qp ? qp->attr.min_rnr_timer : QP_DEFAULT_MIN_RNR_TIMER);
 
-	mark_refused(nic, s, psn);
+	rd_rx_mark_refused(nic, s, psn);
 	if (ns > s->rnr_timer_ns)
 		s->rnr_timer_ns = (uint32_t)ns;
 }
@@ -95,16 +94,12 @@ static void rd_rx_refuse(struct fw_nic *nic, struct rd_session *s, uint32_t psn,
 static void rd_rx_fail(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct fw_qp *qp,
 		       struct rdmap_seg *pkt, const struct rdmap_error *error)
 {
-	mark_refused(nic, s, psn);
+	rd_rx_mark_refused(nic, s, psn);
 	rdmap_rx_error(nic, qp, pkt, error);
 }
 
-/*
- * Delivers a packet in its turn; marks it delivered or refused. False: it counts as lost. An atomic
- * whose page is not there is not refused, because that would use up its sender's RNR tries.
- */
-static bool rd_rx_deliver(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct fw_qp *qp,
-			  struct rdmap_seg *pkt, const uint8_t *held)
+bool rd_rx_deliver(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct fw_qp *qp,
+		   struct rdmap_seg *pkt, const uint8_t *held)
 {
 	uint8_t stage = fw_stage_enter(nic, FW_STAGE_RDMAP_RX);
 	struct rdmap_error error = {0};
@@ -130,124 +125,6 @@ static bool rd_rx_deliver(struct fw_nic *nic, struct rd_session *s, uint32_t psn
 	return true;
 }
 
-void rd_held_put(struct fw_nic *nic, struct rd_held *held)
-{
-	station_give(nic, held->station, STATION_RD_HELD);
-	fw_pool_put(&nic->rd.held, held);
-}
-
-static void drop_held(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
-{
-	struct rd_held **slot = &s->rx->held[psn % WIRE_RD_WINDOW];
-
-	rd_held_put(nic, *slot);
-	*slot = NULL;
-	s->held_count--;
-}
-
-static void free_rx_window(struct fw_nic *nic, struct rd_session *s)
-{
-	if (!s->rx || s->held_count)
-		return;
-	fw_pool_put(&nic->rd.rx_windows, s->rx);
-	s->rx = NULL;
-}
-
-/* Handles one held packet whose predecessor was delivered or refused. */
-static void rd_rx_settle(struct fw_nic *nic, struct rd_session *s, uint32_t psn, bool refused)
-{
-	struct rd_held *held = s->rx->held[psn % WIRE_RD_WINDOW];
-	struct rdmap_seg pkt = held->pkt;
-	uint8_t data[RDMAP_HELD_BYTES];
-
-	memcpy(data, held->held, sizeof(data));
-	drop_held(nic, s, psn);
-	if (refused)
-		mark_refused(nic, s, psn);
-	else
-		(void)rd_rx_deliver(nic, s, psn, rdmap_rx_qp(nic, &pkt), &pkt, data);
-}
-
-/* Follows the chain of packets that waited for psn; iterative, at most a window long. */
-static void settle_followers(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
-{
-	uint32_t epoch = s->epoch;
-
-	while (s->rx) {
-		uint8_t *next = &s->rx->next[psn % (2 * WIRE_RD_WINDOW)];
-		bool refused = rd_bit(&s->refused, psn);
-		uint8_t distance = *next;
-
-		*next = 0;
-		if (!distance || !s->rx->held[(psn + distance) % WIRE_RD_WINDOW])
-			break;
-		psn += distance;
-		rd_rx_settle(nic, s, psn, refused);
-		/* The delivered packet may have ended the session (a peer's restart). */
-		if (s->epoch != epoch)
-			return;
-	}
-	free_rx_window(nic, s);
-}
-
-/* Makes room for an early packet at its PSN; NULL: none for its station. */
-static struct rd_held *held_get(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
-{
-	struct rd_held *held = station_may(nic, s->station, STATION_RD_HELD, nic->rd.held.max)
-				   ? fw_pool_get(&nic->rd.held)
-				   : NULL;
-
-	if (held && !s->rx) {
-		s->rx = fw_pool_get(&nic->rd.rx_windows);
-		if (s->rx)
-			memset(s->rx, 0, sizeof(*s->rx));
-	}
-	if (!held || !s->rx) {
-		if (held)
-			fw_pool_put(&nic->rd.held, held);
-		FW_DROP(nic, drop_rd_no_memory);
-		return NULL;
-	}
-	held->station = s->station;
-	station_take(nic, held->station, STATION_RD_HELD);
-	s->rx->held[psn % WIRE_RD_WINDOW] = held;
-	s->held_count++;
-	return held;
-}
-
-/* Holds an early packet. False: it cannot be held, and counts as lost. */
-static bool rd_rx_hold(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint16_t distance,
-		       const struct rdmap_seg *pkt)
-{
-	uint32_t before = (psn - distance) % (2 * WIRE_RD_WINDOW);
-	uint32_t bytes = pkt->data_bytes < RDMAP_HELD_BYTES ? pkt->data_bytes : RDMAP_HELD_BYTES;
-	struct rd_held *held;
-	struct eth_cursor cursor;
-
-	if (s->rx && s->rx->next[before]) {
-		/* A packet has one successor: a second one would never be found again. */
-		FW_DROP(nic, drop_rd_malformed);
-		return false;
-	}
-	held = held_get(nic, s, psn);
-	if (!held)
-		return false;
-	held->pkt = *pkt;
-	held->pkt.frame = NULL;
-	held->pkt.hdr = NULL;
-	memset(held->held, 0, sizeof(held->held));
-	/* Short Sends, too: they may be envelopes of tagged endpoints, which are used in their
-	 * turn. */
-	if (rdmap_tx_is_self_contained(pkt->opcode) ||
-	    (!pkt->tagged && pkt->data_bytes <= RDMAP_HELD_BYTES)) {
-		eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, bytes);
-		eth_cursor_copy(&cursor, held->held, bytes);
-	}
-	s->rx->next[before] = (uint8_t)distance;
-	FW_COUNT(nic, rd_rx_out_of_order);
-	return true;
-}
-
 /* True if the PSN was accepted (delivered, held or refused). */
 RD_RX_INLINE bool rd_rx_data(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg *pkt,
 			     uint32_t psn, uint16_t distance)
@@ -258,7 +135,7 @@ RD_RX_INLINE bool rd_rx_data(struct fw_nic *nic, struct rd_session *s, struct rd
 	struct fw_qp *qp;
 
 	if (order == ORDER_REFUSED) {
-		mark_refused(nic, s, psn);
+		rd_rx_mark_refused(nic, s, psn);
 		return true;
 	}
 	qp = rdmap_rx_qp(nic, pkt);
@@ -270,7 +147,7 @@ RD_RX_INLINE bool rd_rx_data(struct fw_nic *nic, struct rd_session *s, struct rd
 	switch (result) {
 	case RDMAP_OK:
 		if (order == ORDER_EARLY)
-			return rd_rx_hold(nic, s, psn, distance, pkt);
+			return rd_held_add(nic, s, psn, distance, pkt);
 		if (rd_rx_deliver(nic, s, psn, qp, pkt, NULL))
 			return true;
 		break;
@@ -308,51 +185,6 @@ static bool class_fits(const struct rdmap_seg *pkt)
 			pkt->opcode == WIRE_RDMAP_TERMINATE;
 
 	return pkt->opcode == WIRE_RDMAP_SEND || response == !!(pkt->flags & WIRE_DGRAM_F_RESPONSE);
-}
-
-/*
- * Takes a cancellation, which belongs to no flow. It is carried out when all earlier PSNs have
- * come, because packets of the messages that it ends may be among them. False: it cannot be held.
- */
-static bool rx_cancel(struct fw_nic *nic, struct rd_session *s, const struct rdmap_seg *pkt,
-		      uint32_t psn)
-{
-	struct eth_cursor cursor;
-	struct rd_held *held;
-
-	if (pkt->data_bytes != sizeof(struct wire_rd_cancel)) {
-		FW_DROP(nic, drop_rd_malformed);
-		return false;
-	}
-	held = held_get(nic, s, psn);
-	if (!held)
-		return false;
-	held->pkt = *pkt;
-	held->pkt.frame = NULL;
-	held->pkt.hdr = NULL;
-	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
-	eth_cursor_copy(&cursor, held->held, sizeof(struct wire_rd_cancel));
-	s->cancels++;
-	rd_bit_set(&s->delivered, psn);
-	return true;
-}
-
-/* The window has moved over PSNs from here on: carries out the cancellations among them. */
-static void run_cancels(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
-{
-	struct wire_rd_cancel cancel;
-
-	for (; s->cancels && psn != s->rx_psn; psn++) {
-		const struct rd_held *held = s->rx->held[psn % WIRE_RD_WINDOW];
-
-		if (!held || held->pkt.dst_qpn)
-			continue;
-		memcpy(&cancel, held->held, sizeof(cancel));
-		drop_held(nic, s, psn);
-		s->cancels--;
-		rd_cancel_rx(nic, s, &cancel);
-	}
-	free_rx_window(nic, s);
 }
 
 /* Notes that packets of data have come, from psn on: their ACK is due. */
@@ -398,7 +230,7 @@ RD_RX_INLINE void rd_rx_packet(struct fw_nic *nic, struct rd_session *s, struct 
 		return;
 	}
 	if (!pkt->dst_qpn && pkt->data_bytes) {
-		if (!rx_cancel(nic, s, pkt, psn))
+		if (!rd_held_cancel(nic, s, pkt, psn))
 			return;
 	} else if (!pkt->dst_qpn) {
 		/* Void: its message is gone, and no packet of its flow may overtake it. */
@@ -423,16 +255,16 @@ RD_RX_INLINE void rd_rx_packet(struct fw_nic *nic, struct rd_session *s, struct 
 		rd_timer_watch(nic, s);
 	/* A held packet settles no other: its followers wait with it. */
 	if (s->rx && (rd_bit(&s->delivered, psn) || rd_bit(&s->refused, psn)))
-		settle_followers(nic, s, psn);
+		rd_held_follow(nic, s, psn);
 	if (s->cancels && s->epoch == epoch)
-		run_cancels(nic, s, old_psn);
+		rd_held_run_cancels(nic, s, old_psn);
 }
 
 /* The first of n packets of a flow was refused: so are those behind it. */
 static void refuse_run(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++)
-		mark_refused(nic, s, psn + i);
+		rd_rx_mark_refused(nic, s, psn + i);
 }
 
 /*
