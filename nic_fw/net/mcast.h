@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * IPv4 groups: the QPs attached to each (mcast.c), and the reports to routers (igmp.c).
+ * IPv4 groups: the QPs attached to each (mcast.c), and the reports to routers (igmp.c,
+ * igmp_rx.c).
  *
  * A group exists from the first attachment on until its leaving has been reported as often as IGMP
  * wants. A datagram to a group arrives once and is handed to each attached QP (ud_rx.c). IBA
@@ -44,7 +45,7 @@ struct mcast_group {
 	/* igmp.c: reports left of a change, and the time of the next */
 	uint32_t changes_left;
 	uint64_t change_ns;
-	/* igmp.c: time at which a query is to be answered, 0: none; for these sources, 0: all */
+	/* igmp_rx.c: time at which a query is to be answered, 0: none; for these sources, 0: all */
 	uint64_t query_ns;
 	uint32_t num_sources;
 	uint32_t source[IGMP_MAX_SOURCES]; /* network byte order */
@@ -92,6 +93,20 @@ void igmp_init(struct fw_nic *nic);
 void igmp_changed(struct fw_nic *nic, struct mcast_group *group);
 /* The link is up again: the network may have lost its state, or be another one. */
 void igmp_link_up(struct fw_nic *nic);
+/* Returns the version to speak: that of the oldest recent querier (RFC 3376 7.2.1). */
+uint32_t igmp_version(struct fw_nic *nic);
+/* Returns a random time within (0, max]. */
+uint64_t igmp_delay_ns(struct fw_nic *nic, uint64_t max_ns);
+/* Every host is in 224.0.0.1, and none reports it (RFC 3376 5). */
+bool igmp_is_reported(const struct mcast_group *group);
+/*
+ * Notes that a report of a group is due at a time. A timer that fires too early does no harm: it
+ * scans all groups, at most once in IGMP_GAP_NS. A process or a stranger's query cannot cause more
+ * scans.
+ */
+void igmp_due_at(struct fw_nic *nic, uint64_t at_ns);
+
+/* igmp_rx.c */
 void igmp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip_rx_info *info);
 
 /* Timers: up/timer_fires.c. */
