@@ -240,12 +240,10 @@ int bar_record_alloc(struct fw_nic *nic, uint32_t client, uint64_t *offset)
 	int err;
 
 	bar_records_ahead(nic, client);
-	if (bar->record_free == FW_NONE) {
-		err = add_record_pages(nic, client, 1);
-		if (err)
-			return err;
-		assert(bar->record_free != FW_NONE);
-	}
+	err = bar->record_free == FW_NONE ? add_record_pages(nic, client, 1) : 0;
+	if (err)
+		return err;
+	assert(bar->record_free < FW_BAR_RECORD_PAGES);
 	page = &bar->record_page[bar->record_free];
 	bit = (uint32_t)__builtin_ctz(page->free_mask);
 	page->free_mask &= page->free_mask - 1;
