@@ -6,7 +6,8 @@
  * owner's core ceases to use it and reports that, then the control thread closes it. vfio keeps a
  * card that is unplugged until its program has closed it, and reports that by DPDK's device events.
  *
- * Calls rte_ethdev and rte_dev. DPDK programmer's guide, "Poll Mode Driver", "Interrupt mode".
+ * Calls rte_ethdev, rte_dev and card_start.c. DPDK programmer's guide, "Poll Mode Driver",
+ * "Interrupt mode".
  */
 #define ALLOW_EXPERIMENTAL_API /* rte_dev_event_callback_register(), rte_power_monitor() */
 
@@ -16,7 +17,6 @@
 #include <pthread.h>
 #include <rte_dev.h>
 #include <rte_ethdev.h>
-#include <rte_log.h>
 #include <rte_mbuf.h>
 #include <rte_power_intrinsics.h>
 #include <stdio.h>
@@ -27,20 +27,17 @@
 #include "dpdk_app/control/stats.h"
 #include "dpdk_app/lcore.h"
 #include "dpdk_app/log.h"
-#include "dpdk_app/wire/card_info.h"
+#include "dpdk_app/wire/card_start.h"
 #include "dpdk_app/wire/mac_filter.h"
 #include "dpdk_app/wire/pci_card.h"
 #include "dpdk_app/wire/vlan.h"
 #include "dpdk_app/wire/wire.h"
-#include "shared_defs/wire_eth.h"
 
 enum {
-	CARD_DESCS = 1024,
 	CARD_MACS_MAX = 128, /* of the list that is given to the driver */
 	CARD_LOOK_NS = 100000000,
 	CARD_STATS_NS = 1000000, /* counters are read from the device at most so often */
 	CARD_OWN_STATS = 3,
-	CARD_VLAN_BYTES = 8, /* two tags, which drivers leave room for */
 };
 
 enum card_state {
@@ -150,142 +147,6 @@ static void card_deafen(struct card *card)
 	(void)rte_dev_event_callback_unregister(card->wire->nic->conf->device, card_event, card);
 }
 
-/* ---- what it offers and what is used */
-
-/* Drivers may use of a buffer the largest power of two alone. */
-static uint32_t card_buffer_used(const struct rte_mempool *pool)
-{
-	uint32_t room = rte_pktmbuf_data_room_size((struct rte_mempool *)(uintptr_t)pool) -
-			RTE_PKTMBUF_HEADROOM;
-
-	return 1u << (31 - __builtin_clz(room));
-}
-
-static bool card_needs_scatter(const struct nic *nic)
-{
-	return nic->mtu + sizeof(struct wire_eth) + CARD_VLAN_BYTES > card_buffer_used(nic->pool);
-}
-
-static int card_fit_mtu(struct nic *nic, const struct rte_eth_dev_info *info)
-{
-	uint32_t most = info->max_mtu;
-
-	if (nic->mtu <= most)
-		return 0;
-	if (!nic->app->conf.mtu && most >= HW_MIN_MTU) {
-		nic->mtu = most;
-		return 0;
-	}
-	log_error("pci %s: the card takes packets of %u bytes at most: --mtu %u", nic->conf->device,
-		  most, most < HW_MIN_MTU ? HW_MIN_MTU : most);
-	return -EINVAL;
-}
-
-static int card_queues(struct wire *wire)
-{
-	uint16_t rx_descs = CARD_DESCS, tx_descs = CARD_DESCS;
-	int node = rte_eth_dev_socket_id(wire->port);
-	unsigned socket = node < 0 ? 0 : (unsigned)node;
-	int err;
-
-	err = rte_eth_dev_adjust_nb_rx_tx_desc(wire->port, &rx_descs, &tx_descs);
-	for (uint16_t q = 0; !err && q < wire->num_rx_queues; q++)
-		err =
-		    rte_eth_rx_queue_setup(wire->port, q, rx_descs, socket, NULL, wire->nic->pool);
-	for (uint16_t q = 0; !err && q < wire->num_tx_queues; q++)
-		err = rte_eth_tx_queue_setup(wire->port, q, tx_descs, socket, NULL);
-	return err;
-}
-
-/* Configures and starts it: with receive interrupts or without, with a queue for each shard or not.
- */
-static int card_try(struct wire *wire, const struct rte_eth_dev_info *info, bool interrupts,
-		    bool each)
-{
-	uint64_t rx = info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
-	struct rte_eth_conf eth = {.intr_conf.rxq = interrupts};
-	int err;
-
-	if (card_needs_scatter(wire->nic))
-		rx |= info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
-	eth.rxmode.mtu = wire->nic->mtu;
-	eth.rxmode.offloads = rx;
-	eth.txmode.offloads = info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
-	wire->tx_csum = eth.txmode.offloads;
-	vlan_request(wire, info, &eth);
-	wire->num_rx_queues = wire->num_tx_queues = 1;
-	wire->queue_each = false;
-	if (each)
-		wire_queues_plan(wire, info, &eth);
-	err = rte_eth_dev_configure(wire->port, wire->num_rx_queues, wire->num_tx_queues, &eth);
-	if (!err)
-		err = card_queues(wire);
-	if (!err)
-		err = rte_eth_dev_start(wire->port);
-	return err ? err : vlan_let_in(wire);
-}
-
-/* Interrupts by INTx are shared with the link's, and wait for a thread of DPDK's. */
-static bool card_can_wake(struct wire *wire)
-{
-	if (!pci_card_has_msi(PCI_CARD_SYS, wire->nic->conf->device))
-		return false;
-	for (uint16_t q = 0; q < wire->num_rx_queues; q++) {
-		int fd;
-
-		if (rte_eth_dev_rx_intr_enable(wire->port, q) ||
-		    rte_eth_dev_rx_intr_disable(wire->port, q))
-			return false;
-		fd = rte_eth_dev_rx_intr_ctl_q_get_fd(wire->port, q);
-		if (fd < 0)
-			return false;
-		wire->fd[q] = fd;
-		wire->fd_shard[q] = (uint8_t)q;
-	}
-	return true;
-}
-
-/* Messages of drivers are of use with --verbose only: the caller reports a failure once. */
-static int card_start(struct wire *wire)
-{
-	struct card *card = wire->card;
-	bool may = card->vfio;
-	struct rte_eth_dev_info info;
-	int err = rte_eth_dev_info_get(wire->port, &info);
-
-	if (!err)
-		err = card_fit_mtu(wire->nic, &info);
-	if (err)
-		return err;
-	card->interrupts = false;
-	if (may && !wire->nic->app->conf.verbose)
-		(void)rte_log_set_level_pattern("pmd.net.*", RTE_LOG_CRIT);
-	if (may && !card_try(wire, &info, true, true)) {
-		card->interrupts = card_can_wake(wire);
-		if (!card->interrupts)
-			err = rte_eth_dev_stop(wire->port);
-	}
-	if (may && !wire->nic->app->conf.verbose)
-		(void)rte_log_set_level_pattern("pmd.net.*", RTE_LOG_ERR);
-	if (!err && !card->interrupts)
-		err = card_try(wire, &info, false, true);
-	/* Some drivers offer more queues than their device has. */
-	if (err && wire->queue_each)
-		err = card_try(wire, &info, false, false);
-	wire->num_fds = card->interrupts ? wire->num_rx_queues : 0;
-	wire->naps = true;
-	if (err)
-		return err;
-	wire->num_flows = 0;
-	if (wire->queue_each)
-		wire_queues_steer(wire);
-	snprintf(wire->how, sizeof(wire->how), "PCI card %.12s by %.32s", wire->nic->conf->device,
-		 info.driver_name);
-	wire->nic->link_mbps = card_info_mbps(&info);
-	card_info_say(wire, &info, card->interrupts);
-	return 0;
-}
-
 /* ---- the control thread */
 
 /* Reads the link; returns true if it has changed. */
@@ -364,7 +225,7 @@ static void card_reset(struct card *card)
 	err = rte_eth_dev_reset(wire->port);
 	/* Some drivers begin anew whenever they are started. */
 	if (!err || err == -ENOTSUP)
-		err = card_start(wire);
+		err = card_start(wire, card->vfio, &card->interrupts);
 	if (err) {
 		log_error("%s: the card %s could not be reset: %s; restart weftd", wire->nic->name,
 			  wire->nic->conf->device, strerror(-err));
@@ -487,7 +348,7 @@ int card_open(struct wire *wire)
 	pthread_mutex_init(&card->admin, NULL);
 	card->vfio =
 	    !pci_card_read(PCI_CARD_SYS, nic->conf->device, &seen) && strstr(seen.driver, "vfio");
-	err = card_start(wire);
+	err = card_start(wire, card->vfio, &card->interrupts);
 	if (!err)
 		err = rte_eth_macaddr_get(wire->port, &mac);
 	if (err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A PCI card that DPDK drives: what it offers and what of it is used, its link, filters,
- * interrupts, counters, and its end when it is unplugged.
+ * A PCI card that DPDK drives: its link, filters, interrupts, counters, and its end when it is
+ * unplugged.
  *
  * The owner's core receives and sends; everything else that a driver does (link, filters, reset,
  * removal) is done on the control thread, since drivers wait for their devices there. wire_pci.c

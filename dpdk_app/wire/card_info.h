@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Facts about a card for the operator: its speed, and what is used of it. card.c calls it.
+ * Facts about a card for the operator: its speed, and what is used of it. card_start.c calls it.
  */
 #ifndef WEFT_APP_CARD_INFO_H
 #define WEFT_APP_CARD_INFO_H
