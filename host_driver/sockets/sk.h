@@ -55,7 +55,7 @@ struct sk {
 	/* SK_BOTH: the stack that is asked first; what the NIC's gave since the kernel's was. */
 	atomic_bool kernel_first;
 	atomic_uint nic_in_a_row;
-	/* Calls so far: an edge-triggered wait looks for new ones (sk_epoll.c). */
+	/* Calls so far: an edge-triggered wait looks for new ones (sk_epoll_wait.c). */
 	atomic_uint reads, writes;
 	struct sockaddr_storage local, peer; /* SK_PUMPED: addresses of both ends */
 };
@@ -218,7 +218,7 @@ int sk_timeout_ms(int fd, int name);
 /* Waits up to timeout_ms for one of these events on one socket; returns as poll(2). */
 int sk_wait(struct sk *sk, int fd, short events, int timeout_ms);
 
-/* ---- sk_epoll.c ------------------------------------------------------------------------------ */
+/* ---- sk_epoll.c, sk_epoll_wait.c ------------------------------------------------------------- */
 
 /* The socket's mode or descriptor has changed. */
 void sk_epoll_moved(struct sk *sk);

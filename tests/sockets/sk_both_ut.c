@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/sockets/sk_conn.c, sk_epoll.c, sk_io.c: sockets of both stacks. A peer that floods
- * one of them leaves the other its part. The kernel's Unix sockets are rsockets here, as many
- * messages and connections as a flood has wait in them, and one of the kernel's waits beside.
+ * host_driver/sockets/sk_conn.c, sk_epoll.c, sk_epoll_wait.c, sk_io.c: sockets of both stacks. A
+ * peer that floods one of them leaves the other its part. The kernel's Unix sockets are rsockets
+ * here, as many messages and connections as a flood has wait in them, and one of the kernel's waits
+ * beside.
  */
 #include <netinet/in.h>
 #include <sys/un.h>
 
 #include "host_driver/sockets/sk_conn.c"
 #include "host_driver/sockets/sk_epoll.c"
+#include "host_driver/sockets/sk_epoll_wait.c"
 #include "host_driver/sockets/sk_io.c"
 #include "host_driver/sockets/sk_table.c"
 #include "tests/sockets/sk_fake.h"
@@ -409,14 +411,14 @@ static void a_change_wakes_who_waits(void)
 	struct pollfd woken = {.events = POLLIN};
 
 	begin_wait();
-	woken.fd = set_of(waited_epfd)->wake_fd;
+	woken.fd = sk_epoll_set(waited_epfd)->wake_fd;
 	CU_ASSERT_EQUAL(epoll_ctl(waited_epfd, EPOLL_CTL_MOD, waited_fd, &event), 0);
 	CU_ASSERT_EQUAL(REAL->poll(&woken, 1, 0), 0);
 	meanwhile = wait_for_room;
 	CU_ASSERT_EQUAL(epoll_wait(waited_epfd, &event, 1, 10000), 1);
 	CU_ASSERT_EQUAL(event.events, EPOLLOUT);
 	CU_ASSERT_EQUAL(REAL->poll(&woken, 1, 0), 0);
-	CU_ASSERT_EQUAL(set_of(waited_epfd)->waits, 0);
+	CU_ASSERT_EQUAL(sk_epoll_set(waited_epfd)->waits, 0);
 	end_wait();
 }
 
@@ -428,7 +430,7 @@ static void a_set_closed_in_a_wait(void)
 	begin_wait();
 	meanwhile = another_set;
 	CU_ASSERT_EQUAL(epoll_wait(waited_epfd, &event, 1, 0), 0);
-	CU_ASSERT_EQUAL(set_of(waited_epfd)->waits, 0);
+	CU_ASSERT_EQUAL(sk_epoll_set(waited_epfd)->waits, 0);
 	end_wait();
 }
 
@@ -521,17 +523,17 @@ static void the_first_comes_in_a_wait(void)
 	CU_ASSERT_EQUAL(epoll_wait(waited_epfd, events, 2, 10000), 1);
 	CU_ASSERT_EQUAL(events[0].data.u32, 5);
 	CU_ASSERT_EQUAL(REAL->read(rung_fd, &count, sizeof(count)), (ssize_t)sizeof(count));
-	CU_ASSERT_EQUAL(set_of(waited_epfd)->mark_fd, -1);
+	CU_ASSERT_EQUAL(sk_epoll_set(waited_epfd)->mark_fd, -1);
 	/* Without such a wait the set is not ready. */
 	sk_epoll_closed(waited_epfd);
 	add_the_first();
 	CU_ASSERT_EQUAL(REAL->poll(&set, 1, 0), 0);
-	CU_ASSERT_EQUAL(atomic_load(&kernel_waits), 0);
+	CU_ASSERT_EQUAL(atomic_load(&sk_epoll_kernel_waits), 0);
 	/* A child of fork() has none of the waits of its parent. */
-	set_of(waited_epfd)->waits = 1;
-	atomic_store(&kernel_waits, 1);
+	sk_epoll_set(waited_epfd)->waits = 1;
+	atomic_store(&sk_epoll_kernel_waits, 1);
 	sk_epoll_forked();
-	CU_ASSERT_EQUAL(set_of(waited_epfd)->waits + atomic_load(&kernel_waits), 0);
+	CU_ASSERT_EQUAL(sk_epoll_set(waited_epfd)->waits + atomic_load(&sk_epoll_kernel_waits), 0);
 	real.epoll_pwait = kernels_wait;
 	(void)REAL->close(rung_fd);
 	CU_ASSERT_EQUAL(epoll_ctl(1 << 20, EPOLL_CTL_ADD, waited_fd, &event), -1);
