@@ -5,8 +5,10 @@
  * 	sim_wl_verbs.c		  start, steps, end
  * 	sim_wl_verbs_proc.c	  creation and destruction of processes and their objects
  * 	sim_wl_verbs_mem.c	  memory ranges, words of atomics, full checks
- * 	sim_wl_verbs_send.c	  requests: their effects and possible results
+ * 	sim_wl_verbs_draft.c	  requests under construction: their memory and effects
+ * 	sim_wl_verbs_send.c	  requests: their possible results, posting
  * 	sim_wl_verbs_key.c	  windows, and keys that end while in use
+ * 	sim_wl_verbs_mr.c	  regions that end while in use
  * 	sim_wl_verbs_misuse.c  requests that must fail
  * 	sim_wl_verbs_recv.c	  receives
  * 	sim_wl_verbs_done.c	  completions, passed to the model; effects on memory
@@ -42,6 +44,7 @@ enum {
 	WV_INLINE_BYTES = 200,
 	WV_MAX_WR = 64,
 	WV_GRH_BYTES = 40,
+	WV_REMOTE_ACCESS = WEFT_ACCESS_REMOTE_WRITE | WEFT_ACCESS_REMOTE_READ,
 };
 
 struct wv;
@@ -205,6 +208,13 @@ struct wv_op {
 	bool expects_rem_abort;
 };
 
+/* A request under construction. */
+struct wv_draft {
+	struct wv_op *op;
+	struct weft_send_wr wr;
+	struct weft_sge sge[WV_SGES + 1];
+};
+
 struct wv_proc {
 	struct wv *wv;
 	struct sim_nic *nic;
@@ -329,6 +339,12 @@ void wv_word_done(struct wv_op *op, bool success);
 void wv_counter_done(struct wv_op *op, bool success);
 void wv_check_counters(struct wv *wv);
 
+/* sim_wl_verbs_draft.c */
+/* Drafts one request; before: the one before it in the batch. False: no memory for it now. */
+bool wv_draft(struct wv_qp *qp, struct wv_qp *dst, struct wv_draft *draft, struct wv_draft *before);
+/* Releases the resources of an abandoned draft. */
+void wv_draft_undo(struct wv_op *op);
+
 /* sim_wl_verbs_send.c */
 /* Returns the generation of the second QP's NIC known to the session of two QPs. */
 uint32_t *wv_known_generation(const struct wv_qp *qp, const struct wv_qp *dst);
@@ -372,6 +388,19 @@ void wv_key_qp_gone(struct wv_qp *qp);
 bool wv_has_windows(const struct wv_mr *mr);
 /* Replaces invalidated keys. */
 void wv_keys_step(struct wv_proc *proc);
+/* The request may fail from now on because a key of its peer ends. */
+void wv_may_be_refused(struct wv_op *op);
+/* The request can no longer change memory. */
+void wv_freeze_remote(struct wv_op *op);
+void wv_call_failed(struct wv_proc *proc, const char *what, int rc);
+
+/* sim_wl_verbs_mr.c */
+/* Returns the key of a region that a request on qp may invalidate, and begins that; 0: none. */
+uint32_t wv_mr_draw_inv(struct wv_qp *qp, struct wv_op *op);
+/* The invalidation has completed. */
+void wv_mr_ended(struct wv *wv, struct wv_mr *mr);
+/* Registers an invalidated region again. */
+void wv_mr_renew(struct wv_mr *mr);
 void wv_dereg_in_use(struct wv_proc *proc);
 
 /* sim_wl_verbs_misuse.c */

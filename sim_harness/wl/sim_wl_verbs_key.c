@@ -3,10 +3,10 @@
  * Workload "verbs": keys that end while in use.
  *
  * Memory windows of both types are bound, used, bound again, invalidated by their owner (LOCAL_INV)
- * and by peers (Send with Invalidate), and freed; regions are invalidated and deregistered. Once
- * that request is posted, requests that use the key may fail, all others must not. After its
- * completion no byte changes through the key, and requests that name it fail. IBA 10.6.7, RFC 5040
- * 5.3. Calls libweft, sim_shadow.c and sim_wl_verbs_mem.c.
+ * and by peers (Send with Invalidate), and freed; sim_wl_verbs_mr.c ends regions. Once that request
+ * is posted, requests that use the key may fail, all others must not. After its completion no byte
+ * changes through the key, and requests that name it fail. IBA 10.6.7, RFC 5040 5.3. Calls libweft,
+ * sim_shadow.c, sim_wl_verbs_mem.c and sim_wl_verbs_mr.c.
  */
 #include "sim_harness/wl/sim_wl_verbs.h"
 
@@ -16,12 +16,11 @@
 #include <string.h>
 
 enum {
-	REMOTE_MASK = WEFT_ACCESS_REMOTE_WRITE | WEFT_ACCESS_REMOTE_READ,
 	WINDOW_BYTES = 40000,
 	KEY_MASK = 0xff,
 };
 
-static void failed(struct wv_proc *proc, const char *what, int rc)
+void wv_call_failed(struct wv_proc *proc, const char *what, int rc)
 {
 	wv_fail(proc->wv, "call: weft%u process %u: %s: %s", sim_nic_index(proc->nic), proc->slot,
 		what, strerror(-rc));
@@ -90,16 +89,14 @@ struct wv_mw *wv_mw_pick(struct wv_qp *dst, uint32_t bytes, uint32_t access, boo
 	return sim_shadow_free_range(w->bound.mr->area->shadow, *offset, bytes, write) ? w : NULL;
 }
 
-/* The request may fail from now on because a key of its peer ends. */
-static void may_be_refused(struct wv_op *op)
+void wv_may_be_refused(struct wv_op *op)
 {
 	op->m.allowed |= SIM_MAY(REM_ACCESS_ERR) | SIM_MAY(REM_OP_ERR);
 	if (op->qp->model.type == WEFT_QPT_RC)
 		wv_rc_broken(op->qp);
 }
 
-/* The request can no longer change memory. */
-static void freeze_remote(struct wv_op *op)
+void wv_freeze_remote(struct wv_op *op)
 {
 	struct sim_hold *hold = op->remote;
 
@@ -126,7 +123,7 @@ static void mw_ending(struct wv_mw *w, const struct wv_op *by)
 
 	for (op = w->users; op; op = op->via_next) {
 		if (!is_before(op, by))
-			may_be_refused(op);
+			wv_may_be_refused(op);
 	}
 }
 
@@ -148,7 +145,7 @@ static void mw_ended(struct wv_mw *w, const struct wv_op *by)
 			if (op->reader)
 				op->reader->writer_failed = true;
 		}
-		freeze_remote(op);
+		wv_freeze_remote(op);
 	}
 }
 
@@ -226,7 +223,7 @@ bool wv_draft_bind(struct wv_qp *qp, struct wv_op *op, struct weft_send_wr *wr,
 	if (!wv_below(wv, 3))
 		wr->mw_access |= WEFT_ACCESS_ZERO_BASED;
 	op->bind = (struct wv_binding){
-	    .mr = mr, .offset = offset, .bytes = bytes, .access = wr->mw_access & REMOTE_MASK};
+	    .mr = mr, .offset = offset, .bytes = bytes, .access = wr->mw_access & WV_REMOTE_ACCESS};
 	op->bind.base = wr->mw_access & WEFT_ACCESS_ZERO_BASED ? 0 : wv_addr(mr, offset);
 	return true;
 }
@@ -251,101 +248,6 @@ bool wv_draft_unbind(struct wv_qp *qp, struct wv_op *op, struct weft_send_wr *wr
 	return false;
 }
 
-static bool is_in(const struct wv_mr *mr, const struct sim_hold *hold)
-{
-	return hold && hold->shadow == mr->area->shadow && hold->offset >= mr->offset &&
-	       hold->offset < mr->offset + mr->bytes;
-}
-
-static bool uses_here(const struct wv_mr *mr, const struct wv_op *op)
-{
-	uint32_t i;
-
-	for (i = 0; i < op->num_local; i++) {
-		if (is_in(mr, op->local[i]))
-			return true;
-	}
-	return false;
-}
-
-static bool uses_there(const struct wv_mr *mr, const struct wv_op *op)
-{
-	return op->dst && op->dst->proc == mr->area->proc && op->rkey == mr->mr->rkey;
-}
-
-/* Returns true if nothing but Reads of peers uses the region. */
-static bool is_only_read_from_afar(struct wv *wv, const struct wv_mr *mr)
-{
-	uint32_t i;
-
-	if (!sim_shadow_free_range(mr->area->shadow, mr->offset, mr->bytes, false))
-		return false;
-	for (i = 0; i < wv->num_ids; i++) {
-		struct wv_op *op = wv->is_recv[i] ? NULL : wv->ids[i];
-
-		if (op && !op->m.done && uses_here(mr, op))
-			return false;
-	}
-	return true;
-}
-
-/*
- * Returns an unused region whose end affects nothing else; NULL: none found. Where frames borrow
- * memory, peers may read from it: what they were sent before is as it was.
- */
-static struct wv_mr *draw_idle_mr(struct wv_proc *proc, uint32_t pd)
-{
-	struct wv_mr *mr = &proc->mr[wv_range(proc->wv, 1, WV_MRS - 1)];
-
-	if (!mr->mr || mr->ending || mr->pd != pd || !(mr->access & REMOTE_MASK) ||
-	    wv_has_windows(mr))
-		return NULL;
-	if (!sim_shadow_free_range(mr->area->shadow, mr->offset, mr->bytes, true) &&
-	    (!sim_get_config(proc->wv->sim)->borrow || !is_only_read_from_afar(proc->wv, mr)))
-		return NULL;
-	return mr;
-}
-
-/* The invalidation of a region has started: requests that read from it may be refused. */
-static void mr_ending(struct wv *wv, const struct wv_mr *mr)
-{
-	uint32_t i;
-
-	for (i = 0; i < wv->num_ids && sim_get_config(wv->sim)->borrow; i++) {
-		struct wv_op *op = wv->is_recv[i] ? NULL : wv->ids[i];
-
-		if (op && !op->m.done && uses_there(mr, op))
-			may_be_refused(op);
-	}
-}
-
-/* It has ended. */
-static void mr_ended(struct wv *wv, struct wv_mr *mr)
-{
-	uint32_t i;
-
-	mr->dead = true;
-	for (i = 0; i < wv->num_ids; i++) {
-		struct wv_op *op = wv->is_recv[i] ? NULL : wv->ids[i];
-
-		if (op && !op->m.done && uses_there(mr, op) && is_in(mr, op->remote))
-			freeze_remote(op);
-	}
-}
-
-/* Requests that were to fail for another reason name the region and may fail because of its end. */
-static void blur(struct wv *wv, const struct wv_proc *proc)
-{
-	uint32_t i;
-
-	for (i = 0; i < wv->num_ids; i++) {
-		struct wv_op *op = wv->is_recv[i] ? NULL : wv->ids[i];
-
-		if (op && !op->m.done && op->proc == proc)
-			op->m.vendor = SIM_ANY_VENDOR;
-	}
-}
-
 /*
  * Returns a key of proc that a request on qp (its own, or a peer's to it) may invalidate; 0: none.
  */
@@ -353,23 +255,14 @@ static uint32_t draw_inv(struct wv_qp *qp, struct wv_op *op)
 {
 	struct wv *wv = qp->proc->wv;
 	struct wv_mw *w = NULL;
-	struct wv_mr *mr;
 	uint32_t i;
 
 	for (i = 0; i < WV_MWS; i++) {
 		if (qp->proc->mw[i].qp == qp && qp->proc->mw[i].type == 2)
 			w = &qp->proc->mw[i];
 	}
-	if (!wv_below(wv, 8)) {
-		mr = draw_idle_mr(qp->proc, qp->pd);
-		if (!mr)
-			return 0;
-		mr->ending = op;
-		op->ends_mr = mr;
-		blur(wv, qp->proc);
-		mr_ending(wv, mr);
-		return mr->mr->rkey;
-	}
+	if (!wv_below(wv, 8))
+		return wv_mr_draw_inv(qp, op);
 	if (!w || w->state != WV_MW_BOUND || w->op)
 		return 0;
 	if (w->users && wv_below(wv, 2))
@@ -431,7 +324,7 @@ void wv_key_invalidated(struct wv_op *op)
 	if (op->changes && op->changes->op == op)
 		change_done(op->changes, op);
 	if (op->ends_mr && op->ends_mr->ending == op && !op->ends_mr->dead)
-		mr_ended(op->proc->wv, op->ends_mr);
+		wv_mr_ended(op->proc->wv, op->ends_mr);
 }
 
 void wv_key_ended(struct wv_op *op, bool success)
@@ -480,24 +373,7 @@ static void renew_mw(struct wv_mw *w)
 		rc = mw_new(w);
 	}
 	if (rc)
-		failed(w->proc, "another window for one that is bound, or may be", rc);
-}
-
-static void renew_mr(struct wv_mr *mr)
-{
-	struct wv_proc *proc = mr->area->proc;
-	int rc = weft_dereg_mr(mr->mr);
-
-	mr->mr = NULL;
-	if (!rc) {
-		mr->mr = weft_reg_mr_iova(proc->pd[mr->pd], mr->area->mem + mr->offset, mr->bytes,
-					  mr->iova, (int)mr->access);
-		rc = mr->mr ? 0 : -errno;
-	}
-	mr->ending = NULL;
-	mr->dead = false;
-	if (rc)
-		failed(proc, "another registration of a region that was invalidated", rc);
+		wv_call_failed(w->proc, "another window for one that is bound, or may be", rc);
 }
 
 void wv_keys_step(struct wv_proc *proc)
@@ -516,128 +392,6 @@ void wv_keys_step(struct wv_proc *proc)
 	}
 	for (i = 0; i < WV_MRS && !wv_failed(wv); i++) {
 		if (proc->mr[i].dead)
-			renew_mr(&proc->mr[i]);
+			wv_mr_renew(&proc->mr[i]);
 	}
-}
-
-/* ---- deregistration in use ------------------------------------------------------------------ */
-
-/* Messages to a queue of which a receive may fail. */
-static void blur_messages(struct wv *wv, const struct wv_rq *rq)
-{
-	uint32_t i;
-
-	for (i = 0; i < wv->num_ids; i++) {
-		struct wv_op *op = wv->is_recv[i] ? NULL : wv->ids[i];
-
-		if (!op || op->m.done || !op->dst || op->dst->rq != rq ||
-		    !sim_model_two_sided(op->m.opcode) || op->qp->model.type == WEFT_QPT_UD)
-			continue;
-		op->m.allowed |= SIM_MAY(REM_INV_REQ_ERR) | SIM_MAY(REM_OP_ERR);
-		if (op->qp->model.type == WEFT_QPT_RC)
-			wv_rc_broken(op->qp);
-	}
-}
-
-static void dereg_begins(struct wv *wv, struct wv_mr *mr)
-{
-	uint32_t i, n;
-
-	blur(wv, mr->area->proc);
-	for (i = 0; i < wv->num_ids; i++) {
-		struct wv_op *op = wv->is_recv[i] ? NULL : wv->ids[i];
-		struct wv_recv *recv = wv->is_recv[i] ? wv->ids[i] : NULL;
-
-		if (op && !op->m.done && uses_here(mr, op)) {
-			op->m.allowed |= SIM_MAY(LOC_PROT_ERR);
-			op->m.withdrawn = true;
-			if (op->qp->model.type == WEFT_QPT_RC)
-				wv_rc_broken(op->qp);
-		}
-		if (op && !op->m.done && uses_there(mr, op))
-			may_be_refused(op);
-		for (n = 0; recv && !recv->model.done && n < recv->num_sge; n++) {
-			if (!is_in(mr, recv->hold[n]) || recv->model.spoilt)
-				continue;
-			recv->model.spoilt = true;
-			recv->rq->spoilt++;
-			blur_messages(wv, recv->rq);
-		}
-	}
-}
-
-static void dereg_done(struct wv *wv, struct wv_mr *mr)
-{
-	uint32_t i, n;
-
-	for (i = 0; i < wv->num_ids; i++) {
-		struct wv_op *op = wv->is_recv[i] ? NULL : wv->ids[i];
-		struct wv_recv *recv = wv->is_recv[i] ? wv->ids[i] : NULL;
-
-		for (n = 0; op && n < op->num_local; n++) {
-			if (!is_in(mr, op->local[n]))
-				continue;
-			if (op->counter)
-				memcpy(op->data + op->local_at[n],
-				       wv_memory(op->proc, op->local[n]), op->local[n]->bytes);
-			if (op->local[n]->kind == SIM_HOLD_READ)
-				sim_shadow_release(op->local[n]);
-			else
-				wv_adopt(wv, op->local[n], "a sink that was deregistered", op);
-			op->local[n] = NULL;
-		}
-		if (op && op->remote && is_in(mr, op->remote))
-			freeze_remote(op);
-		for (n = 0; recv && !recv->model.done && n < recv->num_sge; n++) {
-			if (!is_in(mr, recv->hold[n]))
-				continue;
-			recv->was[n] = malloc(recv->hold[n]->bytes);
-			assert(recv->was[n]);
-			memcpy(recv->was[n], wv_memory(recv->proc, recv->hold[n]),
-			       recv->hold[n]->bytes);
-			wv_adopt(wv, recv->hold[n], "a receive that was deregistered", NULL);
-			recv->hold[n] = NULL;
-		}
-	}
-}
-
-static bool is_reserve(const struct wv_proc *proc, const struct wv_mr *mr)
-{
-	uint32_t i;
-
-	for (i = 0; i < proc->num_qp; i++) {
-		if (proc->qp[i]->own_rq.reserve_mr == mr)
-			return true;
-	}
-	return proc->has_srq && proc->srq[0].reserve_mr == mr;
-}
-
-void wv_dereg_in_use(struct wv_proc *proc)
-{
-	struct wv *wv = proc->wv;
-	struct wv_mr *mr = &proc->mr[wv_range(wv, 1, WV_MRS - 1)];
-	uint32_t i;
-	int rc;
-
-	for (i = 0; i < WV_MWS && mr->mr; i++) {
-		if (proc->mw[i].state != WV_MW_BOUND || proc->mw[i].bound.mr != mr)
-			continue;
-		rc = weft_dereg_mr(mr->mr);
-		if (rc != -EBUSY)
-			failed(proc, "deregistration of a region with a window", rc);
-		return;
-	}
-	if (!mr->mr || mr->ending || wv_has_windows(mr) || is_reserve(proc, mr))
-		return;
-	dereg_begins(wv, mr);
-	rc = weft_dereg_mr(mr->mr);
-	mr->mr = NULL;
-	if (!rc) {
-		dereg_done(wv, mr);
-		mr->mr = weft_reg_mr_iova(proc->pd[mr->pd], mr->area->mem + mr->offset, mr->bytes,
-					  mr->iova, (int)mr->access);
-		rc = mr->mr ? 0 : -errno;
-	}
-	if (rc)
-		failed(proc, "deregistration of a region in use", rc);
 }
