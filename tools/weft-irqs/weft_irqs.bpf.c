@@ -4,62 +4,16 @@
  * output per event. Every tracepoint has two programs with one body: tp_btf where the kernel takes
  * it, else a raw tracepoint.
  *
- * Loaded by irqs.c, which names the processes; read by irqs_read.c. The kernel's structures are
- * declared here as far as they are needed and relocated when loaded (CO-RE), so that the same file
- * runs on kernels other than the one it was built on. Tracepoints:
- * include/trace/events/{sched,irq,napi,timer}.h.
+ * Loaded by irqs.c, which names the processes; read by irqs_read.c. irqs_kernel.h declares the
+ * kernel's structures. Tracepoints: include/trace/events/{sched,irq,napi,timer}.h.
  */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "tools/weft-irqs/irqs_kernel.h"
 #include "tools/weft-irqs/irqs_shared.h"
-
-#define KERNEL __attribute__((preserve_access_index))
-
-struct sched_entity {
-	unsigned char sched_delayed;
-} KERNEL;
-
-struct task_struct {
-	int on_cpu;
-	int on_rq;
-	struct sched_entity se;
-	unsigned int __state;
-	int pid;
-	int tgid;
-	struct task_struct *group_leader;
-	__u64 start_time;
-	char comm[IRQS_NAME];
-} KERNEL;
-
-/* Before 5.14. */
-struct task_struct___old {
-	long state;
-} KERNEL;
-
-struct ns_common {
-	unsigned int inum;
-} KERNEL;
-
-struct net {
-	struct ns_common ns;
-} KERNEL;
-
-typedef struct {
-	struct net *net;
-} KERNEL possible_net_t;
-
-struct net_device {
-	char name[IRQS_NAME];
-	int ifindex;
-	possible_net_t nd_net;
-} KERNEL;
-
-struct napi_struct {
-	struct net_device *dev;
-} KERNEL;
 
 /* State of a processor. */
 struct cpu_state {
