@@ -772,14 +772,14 @@ _soak: $(B)/san/bin/weft-sim
 MUTANT_ENV = $(foreach f,nic_fw dpdk_app,MUTANT_CC_$f='$(CC_release) $(COMMON) $(CFLAGS_$f) $(FLAGS_release) $(CFLAGS)') \
 	MUTANT_LINK='$(CC_release) -pthread $(LDFLAGS) $(B)/obj/release/sim_harness/sim_main.o OBJECT \
 	$(B)/lib/libsim.a $(B)/lib/libgoal.a $(B)/lib/libweft.a $(B)/lib/libnicfw.a $(B)/lib/libweftutil.a -lm $(DIGEST_LIB)' MUTANT_SIM=$(B)/bin/weft-sim \
-	MUTANT_STUBS_neigh_ut=$(call ut_stubs,tests/nic_fw/net/neigh_ut.c) MUTANT_TEST='$(CC_san) $(LD_san) -pthread $(LDFLAGS) $(B)/obj/san/tests/TEST.o OBJECT -Wl,--start-group \
+	$(foreach t,neigh neigh_full,MUTANT_STUBS_$t_ut=$(call ut_stubs,tests/nic_fw/net/$t_ut.c)) MUTANT_TEST='$(CC_san) $(LD_san) -pthread $(LDFLAGS) $(B)/obj/san/tests/TEST.o OBJECT -Wl,--start-group \
 	$(B)/san/lib/libut_FOLDER.a $(foreach l,ut_bench sim goal weft nicfw weftutil,$(B)/san/lib/lib$l.a) -Wl,--end-group -lcunit -ljansson -lm $(DIGEST_LIB)' \
 	MUTANT_FLAGS_pair='$(UT_FLAGS_pair)' MUTANT_TEST_dpdk_app='$(CC_san) $(LD_san) -pthread $(LDFLAGS) $(B)/obj/san/tests/TEST.o OBJECT \
 	$(call ut_archives,dpdk_app) $(WEFTD_LIBS) -lcunit -ljansson -lm'
 # Tests of what the soak does not reach: TESTS in mutants.py.
 MUTANT_TESTS := $(filter $(B)/san/ut/sim/tcp_% $(B)/san/ut/sim/rc_tcp_% $(B)/san/ut/nic_fw/tcp/% \
 	$(B)/san/ut/sim/moder_% $(B)/san/ut/nic_fw/host/moder_% $(B)/san/ut/host_driver/weft_eq_% \
-	$(foreach t,db share rd_hello slice neigh rd_withdraw rd_flow rd_grant_loss esp_rdmap esp_answer goal_circle goal_still goal_op memif_check memif_ring hostcopy tag_match tag_order tag_rtr tag_share tag_eager tag_forge borrow cq cmd mem guess chains walks recv_many goal_heap client_mem \
+	$(foreach t,db share rd_hello slice neigh neigh_full rd_withdraw rd_flow rd_grant_loss esp_rdmap esp_rdmap_gone esp_answer goal_circle goal_still goal_op memif_check memif_ring hostcopy tag_match tag_match_random tag_order tag_rtr tag_share tag_eager tag_forge borrow cq_late cmd mem mem_window guess chains walks recv_many goal_heap client_mem \
 	port_right random slow_atomic esp_refused fw_renew station esp_rx rd_term rd_stopped tag_turns cm_end tag_notice mgrp idle,\
 		%/$t_ut),$(UT_BINS))
 
@@ -810,7 +810,7 @@ $(B)/score/lib/$1/libnicfw.so: $(SCORE_OBJS) Makefile
 	$$(Q)$(call SCORE_SO,$1) -o $$@ $(SCORE_OBJS)
 endef
 $(foreach v,plain pool tcp,$(eval $(call score_library,$v)))
-SCORE_SIM := igmp mcast srq moder xrc rd_errors rd_ops rd_fair rc_esp rc_tcp ud uc cm mgrp $(patsubst %,goal_%,run fail lost stall coll_move coll_reduce)
+SCORE_SIM := igmp mcast srq moder xrc rd_errors rd_ops rd_fair rc_esp rc_tcp ud uc cm mgrp mgrp_forged $(patsubst %,goal_%,run fail lost stall coll_move coll_reduce)
 SCORE_UT := $(filter tests/nic_fw/% tests/pair/% tests/sim/tcp_% $(SCORE_SIM:%=tests/sim/%_ut.c),$(UT_SRCS))
 score_variant = $(if $(filter $1,$(WRAPPED_TCP)),tcp,$(if $(filter tests/pair/%,$1),pool,plain))
 score_archives = $(patsubst $(B)/san/lib/libnicfw.a,$(B)/score/lib/$2/libnicfw.so,$1)

@@ -4,19 +4,12 @@
  * NICs, the same session, the same memory and completions. Each row of the tables changes one run,
  * or what it meets, once with runs left whole and once with all of them cut into their packets.
  * Credits are granted for each frame, so sessions may have more or fewer of them.
- *
- * A desk between port and firmware of the receiver copies the frames of each burst, changes them,
- * cuts them or not, and hands them on: the firmware gets the same packets in the same turns.
+ * rd_run_desk.c changes and cuts them.
  */
 #include <string.h>
 
-#include "host_driver/weft.h"
-#include "nic_fw/base/crc32c.h"
 #include "nic_fw/fw_nic.h"
-#include "shared_defs/wire_dgram.h"
-#include "shared_defs/wire_eth.h"
-#include "shared_defs/wire_ip.h"
-#include "tests/sim/sim_fix.h"
+#include "tests/sim/rd_run_desk.h"
 #include "tests/ut.h"
 
 enum {
@@ -24,37 +17,10 @@ enum {
 	SINK = 100000,
 	SHORT = 20000, /* of a receive, or memory, that ends within a run */
 	MTU = 1500,
-	DESK_BYTES = 1 << 20,
-	DESK_QUEUE = 64,
 	STATS = 600,
-	IP_AT = sizeof(struct wire_eth),
-	UDP_AT = IP_AT + sizeof(struct wire_ip),
-	DGRAM_AT = UDP_AT + sizeof(struct wire_udp),
+	DGRAM_AT = DESK_UDP_AT + sizeof(struct wire_udp),
 	RD_AT = DGRAM_AT + sizeof(struct wire_dgram),
 	DDP_AT = RD_AT + sizeof(struct wire_rd),
-};
-
-/* A frame in the desk's memory: headers, payload, CRC32Cs. */
-struct item {
-	uint8_t *hdr, *payload, *crcs;
-	uint32_t hdr_bytes, flags;
-	struct fw_run run;
-	bool other; /* no run, no packet of one: passed on as it is, its bytes behind hdr */
-};
-
-struct scene;
-
-struct row {
-	const char *name;
-	enum weft_wr_opcode opcode;
-	uint32_t bad;                      /* packets with a wrong CRC32C, a bit each */
-	void (*change)(struct item *item); /* of the headers; the CRC32Cs fit them */
-	void (*before)(struct scene *scene);
-	bool twice; /* the run comes again */
-	bool late;  /* it comes behind the next one */
-	bool lost;
-	bool endless; /* the request does not end */
-	enum weft_wc_status status;
 };
 
 /* The state when all is over. */
@@ -69,240 +35,13 @@ struct outcome {
 
 struct scene {
 	struct pair p;
-	const struct row *row;
+	const struct desk_row *row;
 	struct post request;
 	struct weft_recv_wr recv;
 	struct weft_sge sge[2];
 	struct weft_mr *mr;
 	bool no_receive;
 };
-
-static struct desk {
-	struct sim_nic *nic;
-	struct fw_port port; /* the original one */
-	const struct row *row;
-	bool cut;
-	uint32_t seen; /* runs */
-	uint32_t shown;
-	struct item queue[DESK_QUEUE];
-	uint32_t num_queue;
-	struct item held;
-	bool holds;
-	uint8_t memory[DESK_BYTES];
-	uint32_t used;
-} desk;
-
-static uint8_t *take(uint32_t bytes)
-{
-	uint8_t *memory = desk.memory + desk.used;
-
-	CU_ASSERT_FATAL(bytes <= DESK_BYTES - desk.used);
-	desk.used += bytes;
-	return memory;
-}
-
-static void copy_in(const struct fw_rx_frame *frame, struct item *item)
-{
-	struct eth_cursor cursor;
-	uint32_t crc_bytes = frame->run * WIRE_DGRAM_CRC_BYTES;
-
-	*item = (struct item){.hdr = take(frame->bytes), .flags = frame->flags};
-	eth_cursor_init(&cursor, frame, 0, frame->bytes);
-	eth_cursor_copy(&cursor, item->hdr, frame->bytes);
-	item->hdr_bytes = frame->bytes;
-	item->other = frame->run <= 1;
-	if (item->other)
-		return;
-	item->hdr_bytes = frame->seg[0].bytes;
-	item->payload = item->hdr + item->hdr_bytes;
-	item->run = (struct fw_run){.packets = frame->run,
-				    .segment_bytes = frame->run_bytes,
-				    .bytes = frame->bytes - item->hdr_bytes - crc_bytes};
-	item->crcs = item->payload + item->run.bytes;
-}
-
-static uint32_t part_bytes(const struct item *item, uint32_t i)
-{
-	uint32_t at = i * item->run.segment_bytes;
-
-	return i + 1 < item->run.packets ? item->run.segment_bytes : item->run.bytes - at;
-}
-
-/* Makes the headers of a packet of a run. */
-static void part_hdr(const struct item *item, uint32_t i, uint8_t *hdr)
-{
-	memcpy(hdr, item->hdr, item->hdr_bytes);
-	fw_run_hdr(hdr, i, &item->run);
-}
-
-static void seal_packets(struct item *item)
-{
-	for (uint32_t i = 0; i < item->run.packets; i++) {
-		uint8_t hdr[FW_TX_HDR_BYTES];
-		struct be32 wire;
-		uint32_t crc;
-
-		part_hdr(item, i, hdr);
-		crc = fw_crc32c(FW_CRC32C_INIT, hdr + UDP_AT, item->hdr_bytes - UDP_AT);
-		crc = fw_crc32c(crc, item->payload + (size_t)i * item->run.segment_bytes,
-				part_bytes(item, i));
-		wire = fw_crc32c_wire(crc);
-		memcpy(item->crcs + (size_t)i * sizeof(wire), &wire, sizeof(wire));
-	}
-}
-
-static void seal_ip(struct item *item)
-{
-	struct wire_ip *ip = (void *)(item->hdr + IP_AT);
-
-	ip->checksum = be16_put(0);
-	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
-}
-
-static void push(const struct item *item)
-{
-	CU_ASSERT_FATAL(desk.num_queue < DESK_QUEUE);
-	desk.queue[desk.num_queue++] = *item;
-}
-
-/* A run has come: the second one meets what its row says. */
-static void put_run(struct item *item)
-{
-	const struct row *row = desk.row;
-
-	if (++desk.seen == 2) {
-		if (row->change) {
-			row->change(item);
-			seal_ip(item);
-			seal_packets(item);
-		}
-		for (uint32_t i = 0; i < item->run.packets; i++)
-			if ((row->bad >> i) & 1)
-				item->crcs[i * WIRE_DGRAM_CRC_BYTES] ^= 0x10;
-		if (row->late) {
-			desk.held = *item;
-			desk.holds = true;
-		}
-		if (row->late || row->lost)
-			return;
-		if (row->twice)
-			push(item);
-	}
-	push(item);
-	if (desk.holds && desk.seen > 2) {
-		push(&desk.held);
-		desk.holds = false;
-	}
-}
-
-static void show_whole(const struct item *item, struct fw_rx_frame *frame)
-{
-	uint32_t crc_bytes = item->run.packets * WIRE_DGRAM_CRC_BYTES;
-
-	*frame = (struct fw_rx_frame){.num_seg = 1, .run = 1, .flags = item->flags};
-	frame->seg[0] = (struct fw_rx_seg){item->hdr, item->hdr_bytes};
-	frame->bytes = item->hdr_bytes;
-	if (item->other)
-		return;
-	frame->seg[1] = (struct fw_rx_seg){item->payload, item->run.bytes};
-	frame->seg[2] = (struct fw_rx_seg){item->crcs, crc_bytes};
-	frame->num_seg = 3;
-	frame->bytes += item->run.bytes + crc_bytes;
-	frame->run = (uint16_t)item->run.packets;
-	frame->run_bytes = (uint16_t)item->run.segment_bytes;
-	desk.shown++;
-}
-
-static void show_part(const struct item *item, uint32_t i, struct fw_rx_frame *frame)
-{
-	uint8_t *hdr = take(item->hdr_bytes);
-	const uint8_t *payload = item->payload + (size_t)i * item->run.segment_bytes;
-
-	part_hdr(item, i, hdr);
-	*frame = (struct fw_rx_frame){.num_seg = 3, .run = 1, .flags = item->flags};
-	frame->seg[0] = (struct fw_rx_seg){hdr, item->hdr_bytes};
-	frame->seg[1] = (struct fw_rx_seg){payload, part_bytes(item, i)};
-	frame->seg[2] =
-	    (struct fw_rx_seg){item->crcs + (size_t)i * WIRE_DGRAM_CRC_BYTES, WIRE_DGRAM_CRC_BYTES};
-	frame->bytes = item->hdr_bytes + part_bytes(item, i) + WIRE_DGRAM_CRC_BYTES;
-}
-
-static void take_burst(uint32_t n)
-{
-	struct fw_rx_frame got[FW_BURST];
-	uint32_t count = desk.port.rx_burst(desk.port.ctx, got, n);
-
-	for (uint32_t i = 0; i < count; i++) {
-		struct item item;
-
-		copy_in(&got[i], &item);
-		if (item.other)
-			push(&item);
-		else
-			put_run(&item);
-	}
-	desk.port.rx_free(desk.port.ctx, got, count);
-}
-
-static uint32_t desk_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
-{
-	uint32_t packets = 0, count = 0, i;
-
-	(void)ctx;
-	if (!desk.num_queue) {
-		/* Frames shown before are read no more, but for a run that is held back. */
-		if (!desk.holds)
-			desk.used = 0;
-		take_burst(n);
-	}
-	for (i = 0; i < desk.num_queue; i++) {
-		const struct item *item = &desk.queue[i];
-		uint32_t more = item->other ? 1 : item->run.packets;
-
-		if (packets + more > n)
-			break;
-		packets += more;
-		if (item->other || !desk.cut) {
-			show_whole(item, &frames[count++]);
-			continue;
-		}
-		for (uint32_t k = 0; k < more; k++)
-			show_part(item, k, &frames[count++]);
-	}
-	desk.num_queue -= i;
-	memmove(desk.queue, desk.queue + i, desk.num_queue * sizeof(desk.queue[0]));
-	if (desk.num_queue)
-		sim_nic_wake(desk.nic);
-	return count;
-}
-
-static void desk_free(void *ctx, struct fw_rx_frame *frames, uint32_t n)
-{
-	(void)ctx, (void)frames, (void)n;
-}
-
-static void desk_open(struct scene *scene, bool cut)
-{
-	struct sim_nic *nic = scene->request.opcode == WEFT_WR_READ ? scene->p.na : scene->p.nb;
-	struct fw_nic *fw = sim_nic_fw(nic, 0);
-
-	memset(&desk, 0, sizeof(desk));
-	desk.nic = nic;
-	desk.port = fw->port;
-	desk.row = scene->row;
-	desk.cut = cut;
-	fw->port.rx_burst = desk_burst;
-	fw->port.rx_free = desk_free;
-}
-
-static void desk_close(void)
-{
-	struct fw_nic *fw = sim_nic_fw(desk.nic, 0);
-
-	CU_ASSERT(!desk.num_queue);
-	fw->port.rx_burst = desk.port.rx_burst;
-	fw->port.rx_free = desk.port.rx_free;
-}
 
 static void note_stats(struct pair *p, struct outcome *out)
 {
@@ -317,10 +56,10 @@ static void note_stats(struct pair *p, struct outcome *out)
 	}
 }
 
-static void note_session(struct pair *p, struct outcome *out)
+static void note_session(struct pair *p, struct sim_nic *receiver, struct outcome *out)
 {
-	struct sim_nic *peer = desk.nic == p->nb ? p->na : p->nb;
-	const struct rd_session *s = rd_session_find(sim_nic_fw(desk.nic, 0), sim_nic_ip(peer), 0);
+	struct sim_nic *peer = receiver == p->nb ? p->na : p->nb;
+	const struct rd_session *s = rd_session_find(sim_nic_fw(receiver, 0), sim_nic_ip(peer), 0);
 
 	if (!s)
 		return;
@@ -330,16 +69,18 @@ static void note_session(struct pair *p, struct outcome *out)
 	out->rx_used = s->rx_used;
 }
 
-static void play(const struct row *row, bool cut, struct outcome *out)
+static void play(const struct desk_row *row, bool cut, struct outcome *out)
 {
 	static const struct pair_attr attr = {.borrow = true, .mtu = MTU};
 	const struct post first = {.opcode = WEFT_WR_WRITE, .wr_id = 99, .bytes = 20000};
 	struct scene scene = {.row = row};
 	struct pair *p = &scene.p;
+	struct sim_nic *receiver;
 	const uint8_t *sink;
 
 	memset(out, 0, sizeof(*out));
 	pair_open(p, 1, &attr);
+	receiver = row->opcode == WEFT_WR_READ ? p->na : p->nb;
 	FIX_REQUIRE(p, post(&p->a, p->ab, &p->b, &first) == 0);
 	expect(p, &p->a, 99, WEFT_WC_SUCCESS);
 	fill(p, 7, p->a.buf, BYTES);
@@ -358,11 +99,11 @@ static void play(const struct row *row, bool cut, struct outcome *out)
 		row->before(&scene);
 	if (!scene.no_receive)
 		FIX_REQUIRE(p, weft_post_recv(p->b.qp, &scene.recv, NULL) == 0);
-	desk_open(&scene, cut);
+	desk_open(receiver, row, cut);
 	FIX_REQUIRE(p, post(&p->a, p->ab, &p->b, &scene.request) == 0);
 	for (uint32_t i = 0; i < 50; i++) {
 		sim_run_for(p->sim, 2000);
-		sim_nic_pause(desk.nic, FIX_MS / 50);
+		sim_nic_pause(receiver, FIX_MS / 50);
 		sim_run_for(p->sim, FIX_MS / 50);
 	}
 	out->num_wc[0] = sim_end_wait(&p->a, out->wc, 1, 200 * FIX_MS);
@@ -371,9 +112,8 @@ static void play(const struct row *row, bool cut, struct outcome *out)
 	sink = row->opcode == WEFT_WR_READ ? p->a.buf : p->b.buf;
 	memcpy(out->memory, sink + SINK, BYTES);
 	note_stats(p, out);
-	note_session(p, out);
-	out->runs = desk.shown;
-	desk_close();
+	note_session(p, receiver, out);
+	out->runs = desk_close();
 	if (scene.mr)
 		FIX_CHECK(p, weft_dereg_mr(scene.mr) == 0);
 	pair_close(p);
@@ -383,7 +123,7 @@ static void play(const struct row *row, bool cut, struct outcome *out)
  * Names the counters that differ. Left out are accesses to memory that is not mapped: one for a run
  * that is taken whole.
  */
-static bool same_stats(const struct row *row, const struct outcome *whole,
+static bool same_stats(const struct desk_row *row, const struct outcome *whole,
 		       const struct outcome *cut)
 {
 	struct sim *sim = sim_new(NULL, 1);
@@ -406,7 +146,7 @@ static bool same_stats(const struct row *row, const struct outcome *whole,
 	return same;
 }
 
-static void compare(const struct row *row)
+static void compare(const struct desk_row *row)
 {
 	static struct outcome whole, cut;
 
@@ -429,112 +169,112 @@ static void compare(const struct row *row)
 	}
 }
 
-static struct wire_dgram *dgram_of(struct item *item)
+static struct wire_dgram *dgram_of(struct desk_item *item)
 {
 	return (void *)(item->hdr + DGRAM_AT);
 }
 
-static struct wire_rd *rd_of(struct item *item)
+static struct wire_rd *rd_of(struct desk_item *item)
 {
 	return (void *)(item->hdr + RD_AT);
 }
 
-static void other_qp(struct item *item)
+static void other_qp(struct desk_item *item)
 {
 	dgram_of(item)->dst_qpn = be32_put(0x123456);
 }
 
-static void other_qkey(struct item *item)
+static void other_qkey(struct desk_item *item)
 {
 	dgram_of(item)->qkey = be32_put(0x7654321);
 }
 
-static void other_version(struct item *item)
+static void other_version(struct desk_item *item)
 {
 	dgram_of(item)->ver_type ^= 0x80;
 }
 
-static void no_qp(struct item *item)
+static void no_qp(struct desk_item *item)
 {
 	dgram_of(item)->dst_qpn = be32_put(0);
 }
 
-static void other_epoch(struct item *item)
+static void other_epoch(struct desk_item *item)
 {
 	rd_of(item)->epoch = be32_put(be32_get(rd_of(item)->epoch) + 1);
 }
 
-static void beyond_window(struct item *item)
+static void beyond_window(struct desk_item *item)
 {
 	rd_of(item)->psn = be32_put(be32_get(rd_of(item)->psn) + WIRE_RD_WINDOW - 5);
 }
 
-static void behind_window(struct item *item)
+static void behind_window(struct desk_item *item)
 {
 	rd_of(item)->psn = be32_put(be32_get(rd_of(item)->psn) - 5);
 }
 
-static void far_back(struct item *item)
+static void far_back(struct desk_item *item)
 {
 	rd_of(item)->flow_distance = be16_put(WIRE_RD_WINDOW);
 }
 
-static void at_nothing(struct item *item)
+static void at_nothing(struct desk_item *item)
 {
 	rd_of(item)->flow_distance = be16_put(WIRE_RD_WINDOW - 1);
 }
 
-static void other_ack(struct item *item)
+static void other_ack(struct desk_item *item)
 {
 	rd_of(item)->ack = be32_put(be32_get(rd_of(item)->ack) + 1000);
 }
 
-static void other_mac(struct item *item)
+static void other_mac(struct desk_item *item)
 {
 	item->hdr[5] ^= 0x7;
 }
 
-static void other_type(struct item *item)
+static void other_type(struct desk_item *item)
 {
 	item->hdr[12] ^= 0x70;
 }
 
-static void other_source(struct item *item)
+static void other_source(struct desk_item *item)
 {
-	item->hdr[IP_AT + 15] ^= 0x20;
+	item->hdr[DESK_IP_AT + 15] ^= 0x20;
 }
 
-static void other_target(struct item *item)
+static void other_target(struct desk_item *item)
 {
-	item->hdr[IP_AT + 19] ^= 0x20;
+	item->hdr[DESK_IP_AT + 19] ^= 0x20;
 }
 
-static void a_fragment(struct item *item)
+static void a_fragment(struct desk_item *item)
 {
-	item->hdr[IP_AT + 6] |= 0x20;
+	item->hdr[DESK_IP_AT + 6] |= 0x20;
 }
 
-static void congested(struct item *item)
+static void congested(struct desk_item *item)
 {
-	item->hdr[IP_AT + 1] |= WIRE_IP_CE;
+	item->hdr[DESK_IP_AT + 1] |= WIRE_IP_CE;
 }
 
-static void other_port(struct item *item)
+static void other_port(struct desk_item *item)
 {
-	item->hdr[UDP_AT + 3] ^= 0x10;
+	item->hdr[DESK_UDP_AT + 3] ^= 0x10;
 }
 
-static void other_stag(struct item *item)
+static void other_stag(struct desk_item *item)
 {
 	item->hdr[DDP_AT + 4] ^= 0x10;
 }
 
-static void other_ddp(struct item *item)
+static void other_ddp(struct desk_item *item)
 {
 	item->hdr[DDP_AT] ^= 0x03;
 }
 
-static void response(struct item *item)
+static void response(struct desk_item *item)
 {
 	dgram_of(item)->flags ^= WIRE_DGRAM_F_RESPONSE;
 }
@@ -590,14 +330,14 @@ static void qp_in_error(struct scene *scene)
 #define SEND  .opcode = WEFT_WR_SEND
 #define READ  .opcode = WEFT_WR_READ
 
-static const struct row nothing[] = {
+static const struct desk_row nothing[] = {
     {"Write", WRITE},
     {"Write with immediate", IMM},
     {"Send", SEND},
     {"Read", READ},
 };
 
-static const struct row wrong_crcs[] = {
+static const struct desk_row wrong_crcs[] = {
     {"first wrong", WRITE, .bad = 0x1},
     {"second wrong", SEND, .bad = 0x2},
     {"two wrong", IMM, .bad = 0x60},
@@ -609,7 +349,7 @@ static const struct row wrong_crcs[] = {
     {"all wrong", WRITE, .bad = 0xffff},
 };
 
-static const struct row orders[] = {
+static const struct desk_row orders[] = {
     {"twice", WRITE, .twice = true},
     {"twice, Send", SEND, .twice = true},
     {"late", WRITE, .late = true},
@@ -621,7 +361,7 @@ static const struct row orders[] = {
     {"twice wrong", READ, .twice = true, .bad = 0x11},
 };
 
-static const struct row headers[] = {
+static const struct desk_row headers[] = {
     {"QP that is not there", WRITE, .change = other_qp},
     {"Send to such a QP", SEND, .change = other_qp},
     {"response to such a QP", READ, .change = other_qp, .status = WEFT_WC_BAD_RESP_ERR},
@@ -646,7 +386,7 @@ static const struct row headers[] = {
     {"class", WRITE, .change = response},
 };
 
-static const struct row places[] = {
+static const struct desk_row places[] = {
     {"no receive", SEND, .before = no_receive, .endless = true},
     {"short receive", SEND, .before = short_receive, .status = WEFT_WC_REM_INV_REQ_ERR},
     {"short memory", WRITE, .before = short_memory, .status = WEFT_WC_REM_ACCESS_ERR},

@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Neighbours: requests, learning, failure, re-confirmation, routes, a full table.
+ * Neighbours: requests, learning, failure, re-confirmation, routes.
  */
 #include "tests/bench/stubs/net.h"
-
-static const uint8_t other_mac[6] = {0x02, 0, 0, 0, 0, 0x77};
-static uint8_t mac[6];
+#include "tests/nic_fw/net/neigh_fix.h"
 
 static struct wire_arp *arp_of(struct frame *f)
 {
 	return (struct wire_arp *)(f->b + sizeof(struct wire_eth));
-}
-
-static void rx_arp(uint16_t op, uint32_t sender_ip, const uint8_t *sender_mac, uint32_t target_ip)
-{
-	struct frame f;
-
-	net_put_arp(&f, op, sender_ip, sender_mac, target_ip);
-	net_rx(&f);
 }
 
 static void check_request(struct frame *f, uint32_t ip, const uint8_t *dst_mac)
@@ -520,99 +510,8 @@ static void malformed(void)
 	net_end();
 }
 
-/* A stranger's address becomes known: it requests ours, receives a request, and replies. */
-static void stranger(uint32_t ip, const uint8_t *from)
-{
-	net.nic->now_ns += NEIGH_RATE_NS / 32;
-	rx_arp(WIRE_ARP_REQUEST, ip, from, NET_IP);
-	rx_arp(WIRE_ARP_REPLY, ip, from, NET_IP);
-	net_flush();
-	net.num_sent = 0;
-}
-
-static void full_table_gives_up_the_unused(void)
-{
-	uint32_t i;
-
-	net_init(1); /* answers none of the requests */
-	net.nic->config.ip_prefix = 8;
-	net_learn_peer();
-	for (i = 1; i < HW_MAX_NEIGH + 9; i++)
-		stranger(net_ip(10, 78, i >> 7, 1 + (i & 127)), other_mac);
-	CU_ASSERT_EQUAL(net.nic->net.neigh_count, HW_MAX_NEIGH);
-	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
-	net_learn_peer(); /* confirmed in either case */
-	/* Strangers displace one another, but never a peer of ours. */
-	for (i = 0; i < 2000; i++) {
-		stranger(net_ip(10, 80, i >> 7, 1 + (i & 127)), other_mac);
-		CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
-		CU_ASSERT_EQUAL(memcmp(mac, net_peer_mac, 6), 0);
-		if (fw_timers_next_ns(&net.nic->timers) != UINT64_MAX)
-			net_learn_peer();
-	}
-	CU_ASSERT_EQUAL(net.nic->net.neigh_count, HW_MAX_NEIGH);
-	net_end();
-}
-
-/* All entries are peers of ours: a stranger gets no entry, a need of our own does. */
-static void full_table_in_use(void)
-{
-	uint32_t i;
-
-	net_init(1);
-	net.nic->config.ip_prefix = 8;
-	for (i = 0; i < HW_MAX_NEIGH; i++) {
-		uint32_t ip = net_ip(10, 78, i >> 7, 1 + (i & 127));
-
-		CU_ASSERT_EQUAL(neigh_lookup(net.nic, ip, mac), NEIGH_WAIT);
-		rx_arp(WIRE_ARP_REPLY, ip, other_mac, NET_IP);
-		net_flush();
-		net.num_sent = 0;
-	}
-	for (i = 0; i < 400; i++)
-		stranger(net_ip(10, 80, i >> 7, 1 + (i & 127)), net_peer_mac);
-	for (i = 0; i < HW_MAX_NEIGH; i++)
-		CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 78, i >> 7, 1 + (i & 127)), mac),
-				NEIGH_OK);
-	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
-	net_learn_peer();
-	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
-	/* Entries that are unused for long enough are replaced. */
-	net.nic->now_ns += NEIGH_CONFIRM_NS;
-	stranger(net_ip(10, 80, 0, 1), net_peer_mac);
-	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 80, 0, 1), mac), NEIGH_OK);
-	net_end();
-}
-
-/* Every entry has a pending request: none is dropped, the new address waits. */
-static void table_full_of_waits(void)
-{
-	uint32_t i;
-
-	net_init(0);
-	net.nic->config.ip_prefix = 8;
-	for (i = 0; i < HW_MAX_NEIGH; i++) {
-		CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 78, i >> 7, 1 + (i & 127)), mac),
-				NEIGH_WAIT);
-		net.num_sent = 0;
-	}
-	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
-	CU_ASSERT_EQUAL(net.nic->net.neigh_count, HW_MAX_NEIGH);
-	for (i = 0; i < NEIGH_TRIES; i++) {
-		net.nic->now_ns += NEIGH_RETRY_NS;
-		while (fw_timers_run(net.nic, &net.nic->timers, net.nic->now_ns, 100))
-			net.num_sent = 0;
-	}
-	CU_ASSERT_EQUAL(net.ah_done.calls, HW_MAX_NEIGH);
-	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
-	net_learn_peer();
-	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
-	net_end();
-}
-
 UT_MAIN("nic_fw/net/neigh", UT(asks_and_learns), UT(gives_up_and_tries_anew_later),
 	UT(answers_requests), UT(shard_0_knows_it), UT(flood_of_questions),
 	UT(unasked_words_teach_nothing), UT(moved), UT(damaged_answer), UT(lost_question),
 	UT(doubt_does_not_wait), UT(sources), UT(strangers_question), UT(flood_of_sources),
-	UT(routes), UT(confirms_while_in_use), UT(malformed), UT(full_table_gives_up_the_unused),
-	UT(full_table_in_use), UT(table_full_of_waits))
+	UT(routes), UT(confirms_while_in_use), UT(malformed))
