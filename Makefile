@@ -598,7 +598,7 @@ $(call link,$1,$(OUT_$1)/int/mpa_sock,$(patsubst %,$(B)/obj/$1/tests/interop/%.o
 	$(OUT_$1)/lib/libnicfw.a $(OUT_$1)/lib/libweftutil.a)
 $(call link,$1,$(OUT_$1)/int/rc_peer,$(patsubst %,$(B)/obj/$1/tests/interop/%.o,rc_peer peer),\
 	$(OUT_$1)/lib/libweftutil.a,$2)
-$(call link,$1,$(OUT_$1)/int/verbs_data,$(patsubst %,$(B)/obj/$1/tests/clients/%.o,verbs_data verbs_ends),\
+$(call link,$1,$(OUT_$1)/int/verbs_data,$(patsubst %,$(B)/obj/$1/tests/clients/%.o,verbs_data verbs_post verbs_ends),\
 	$(OUT_$1)/lib/libweftutil.a,$2)
 endef
 $(eval $(call peers,release,-lrdmacm -libverbs))

@@ -302,8 +302,7 @@ void esp_abort(struct fw_nic *nic, struct esp_stream *s)
 	free_stream(nic, s);
 }
 
-/* ---- set-up
- * ---------------------------------------------------------------------------------------- */
+/* ---- set-up */
 
 /* Adopts the fields of the peer's handshake packet. */
 static void adopt(struct fw_nic *nic, struct esp_stream *s, const struct wire_edp *edp,

@@ -222,6 +222,29 @@ static void post_receive(struct member *m, uintptr_t slot)
 	CHECK(rdma_post_recv(m->id, wr_context(slot), mem, sizeof(m->mem[0]), m->mr) == 0);
 }
 
+bool is_pattern(const void *data, size_t bytes, uint8_t first)
+{
+	const uint8_t *p = data;
+
+	for (size_t i = 0; i < bytes; i++)
+		if (p[i] != (uint8_t)(first + i))
+			return false;
+	return true;
+}
+
+void *pattern(uint8_t *data, size_t bytes, uint8_t first)
+{
+	for (size_t i = 0; i < bytes; i++)
+		data[i] = (uint8_t)(first + i);
+	return data;
+}
+
+void check_data(const struct rdma_cm_event *event, size_t bytes, uint8_t first)
+{
+	CHECK(event->param.conn.private_data_len == bytes);
+	CHECK(is_pattern(event->param.conn.private_data, bytes, first));
+}
+
 void member_new(struct member *m, struct in_addr addr)
 {
 	struct sockaddr_in on = at(addr, 0);

@@ -16,7 +16,8 @@
 #include <stdint.h>
 
 enum {
-	LIMIT_S = 60, /* seconds until a missing event is a failure */
+	LIMIT_S = 60,  /* seconds until a missing event is a failure */
+	LONGEST = 255, /* bytes of private data */
 };
 
 #define CHECK(cond)                                                                                \
@@ -24,6 +25,8 @@ enum {
 		if (!(cond))                                                                       \
 			die("%s:%d: %s: %m", __FILE__, __LINE__, #cond);                           \
 	} while (0)
+
+#define FAILS(call, err) CHECK((errno = 0, (call)) == -1 && errno == (err))
 
 void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
@@ -79,14 +82,19 @@ void wait_wc(struct ibv_cq *cq, struct ibv_wc *wc);
 /* addr: of the active end, of the listener. */
 void ends_new(struct ends *e, const struct in_addr addr[2], enum rdma_port_space ps);
 void ends_resolve(struct ends *e);
-/* Waits until the request has arrived; either end has a queue pair. */
 /* True if the connection is MPA's: an iWARP device without datagrams. */
 bool ends_over_tcp(const struct ends *e);
+/* Waits until the request has arrived; either end has a queue pair. */
 void ends_request(struct ends *e, struct rdma_conn_param *param);
 void ends_connect(struct ends *e, struct rdma_conn_param *param);
 void ends_drop_peer(struct ends *e);
 /* Checks that no event of either channel is left. */
 void ends_free(struct ends *e);
+
+/* Private data: bytes that count up from first. */
+void *pattern(uint8_t *data, size_t bytes, uint8_t first);
+bool is_pattern(const void *data, size_t bytes, uint8_t first);
+void check_data(const struct rdma_cm_event *event, size_t bytes, uint8_t first);
 
 void member_new(struct member *m, struct in_addr addr);
 void member_free(struct member *m);

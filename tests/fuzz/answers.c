@@ -13,18 +13,15 @@
 #include <stdlib.h>
 
 #include "host_driver/weft.h"
-#include "host_driver/weft_chan.h"
 #include "host_driver/weft_cm.h"
 #include "host_driver/weft_coalesce.h"
 #include "host_driver/weft_eq.h"
 #include "host_driver/weft_priv.h"
 #include "host_driver/weft_tag.h"
+#include "tests/fuzz/answers_nic.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/fuzz/take.h"
 
 enum {
-	BAR_BYTES = 512 << 10,
-	BAR_MAX = 4 << 20,
 	SLOTS = 4, /* objects of each kind */
 	STEPS = 300,
 	SGES = 80,
@@ -32,13 +29,6 @@ enum {
 	POLL = 8,
 };
 
-static struct take in;
-static struct {
-	uint8_t *bar;
-	uint64_t bar_bytes, next;
-	uint32_t number; /* of the next object */
-	bool gone;
-} nic;
 static struct {
 	struct weft_context *context;
 	struct weft_pd *pd;
@@ -52,220 +42,18 @@ static struct {
 	uint8_t *mem;
 } prog;
 
-/* ---- the NIC --------------------------------------------------------------------------------- */
-
-static uint64_t room(uint64_t bytes)
-{
-	uint64_t at = nic.next;
-
-	nic.next += (bytes + 63) & ~UINT64_C(63);
-	return at;
-}
-
-static uint32_t pow2(uint32_t n)
-{
-	uint32_t p = 1;
-
-	while (p < n && p < 4096)
-		p <<= 1;
-	return p;
-}
-
-static void answer_qp(const struct hw_cmd_create_qp *c, struct hw_resp_create_qp *r)
-{
-	*r = (struct hw_resp_create_qp){
-	    .qpn = 0x1100 + nic.number++,
-	    .sq_slots = c->sq_slots,
-	    .max_send_wr = c->max_send_wr,
-	    .max_recv_wr = c->max_recv_wr,
-	    .max_send_sge = c->max_send_sge,
-	    .max_recv_sge = c->max_recv_sge,
-	    .max_inline_bytes = c->max_inline_bytes,
-	    .rq_entries = c->max_recv_wr ? pow2(c->max_recv_wr) : 0,
-	    .rq_stride_bytes = c->flags & HW_QP_F_TAGGED ? hw_tag_stride_bytes(c->max_recv_sge)
-							 : hw_rq_stride_bytes(c->max_recv_sge),
-	    .record_offset = room(sizeof(struct hw_qp_record)),
-	};
-	r->sq_offset = room((uint64_t)r->sq_slots * HW_SQ_SLOT_BYTES);
-	r->rq_offset = room((uint64_t)r->rq_entries * r->rq_stride_bytes);
-}
-
-static void answer_cq(uint32_t number, uint32_t entries, struct hw_resp_create_cq *r)
-{
-	*r = (struct hw_resp_create_cq){.cq = number,
-					.entries = pow2(entries),
-					.record_offset = room(sizeof(struct hw_cq_record))};
-	r->ring_offset = room((uint64_t)r->entries * sizeof(struct hw_cqe));
-}
-
-static void answer_srq(const struct hw_cmd *cmd, struct hw_resp_srq *r)
-{
-	*r = (struct hw_resp_srq){.srq = nic.number++,
-				  .max_wr = cmd->u.srq.max_wr,
-				  .max_sge = cmd->u.srq.max_sge,
-				  .entries = pow2(cmd->u.srq.max_wr),
-				  .stride_bytes = hw_rq_stride_bytes(cmd->u.srq.max_sge),
-				  .record_offset = room(sizeof(struct hw_srq_record))};
-	r->ring_offset = room((uint64_t)r->entries * r->stride_bytes);
-}
-
-static void answer_right(const struct hw_cmd *cmd, struct hw_cmd_resp *resp)
-{
-	struct hw_resp_device *d = &resp->u.device;
-
-	switch (cmd->op) {
-	case HW_CMD_ATTACH:
-	case HW_CMD_START:
-		resp->u.attach =
-		    (struct hw_resp_attach){.bar_bytes = BAR_BYTES,
-					    .num_shards = 1,
-					    .eq0_offset_pages = HW_BAR_DYNAMIC / HW_BAR_PAGE_BYTES,
-					    .eq0_entries = 16};
-		break;
-	case HW_CMD_QUERY_DEVICE:
-		memcpy(d->name, "evil0", 6);
-		d->max_wr = 1024;
-		d->max_sge = HW_MAX_SGE;
-		d->max_inline_bytes = HW_MAX_INLINE_BYTES;
-		break;
-	case HW_CMD_CREATE_EQ:
-		resp->u.create_eq = (struct hw_resp_create_eq){
-		    .eq = 1 + nic.number++ % 8, .entries = 16, .record_offset = room(64)};
-		resp->u.create_eq.ring_offset = room(16 * sizeof(struct hw_eqe));
-		break;
-	case HW_CMD_CREATE_CQ:
-		answer_cq(nic.number++, cmd->u.create_cq.entries, &resp->u.create_cq);
-		break;
-	case HW_CMD_RESIZE_CQ:
-		answer_cq(cmd->u.cq.cq, cmd->u.cq.entries, &resp->u.create_cq);
-		break;
-	case HW_CMD_CREATE_SRQ:
-		answer_srq(cmd, &resp->u.srq);
-		break;
-	case HW_CMD_CREATE_QP:
-		answer_qp(&cmd->u.create_qp, &resp->u.create_qp);
-		break;
-	case HW_CMD_OPEN_QP:
-		resp->u.create_qp.qpn = cmd->u.open_qp.qpn;
-		break;
-	case HW_CMD_MODIFY_QP:
-		resp->u.qp_attr = cmd->u.modify_qp.attr;
-		break;
-	default:
-		resp->u.handle = nic.number++;
-	}
-}
-
-static int command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd_resp *resp,
-		   int fds_out[WEFT_CHAN_FDS])
-{
-	uint8_t how = take_u8(&in), n;
-
-	(void)chan;
-	(void)fd_in;
-	for (int i = 0; i < WEFT_CHAN_FDS; i++)
-		fds_out[i] = -1;
-	if (nic.gone || how == 0xff)
-		return -EIO;
-	/* Memory that a NIC does not let go is kept for good. */
-	if (cmd->op == HW_CMD_DEREG_MR)
-		how = 0;
-	memset(resp, 0, sizeof(*resp));
-	answer_right(cmd, resp);
-	/* Words of the answer, most of which lie at its beginning. */
-	for (n = how & 0x80 ? how & 7 : 0; n; n--) {
-		uint8_t at = take_u8(&in);
-		uint32_t word = take_u32(&in);
-
-		if (at & 0x80)
-			word = (uint32_t)(int32_t)(int8_t)word;
-		memcpy(resp->u.bytes + at % 32 * 4, &word, sizeof(word));
-	}
-	if ((how & 0xf8) == 0x70)
-		resp->status = how & 4 ? (int32_t)take_u32(&in) : (how & 3) * 6 + 1;
-	return 0;
-}
-
-static void wake(void *chan)
-{
-	(void)chan;
-}
-
-static int wait_for(void *chan, uint32_t eq, int fd, int timeout_ms)
-{
-	(void)chan;
-	(void)eq;
-	(void)fd;
-	(void)timeout_ms;
-	return -EINTR;
-}
-
-static bool is_gone(void *chan)
-{
-	(void)chan;
-	return nic.gone;
-}
-
-static void *map_bar(void *chan, int fd, uint64_t bytes)
-{
-	struct hw_bar_header *header;
-
-	(void)chan;
-	(void)fd;
-	/* A second answer may name another size; mapping one fails at some size. */
-	if (bytes > BAR_MAX || nic.bar) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	nic.bar_bytes = bytes;
-	nic.bar = aligned_alloc(HW_BAR_PAGE_BYTES, bytes);
-	take_check(nic.bar != NULL, "no memory");
-	memset(nic.bar, 0, bytes);
-	header = (void *)nic.bar;
-	header->magic = HW_BAR_MAGIC;
-	header->version = HW_BAR_VERSION;
-	header->nic_state = HW_NIC_RUNNING;
-	return nic.bar;
-}
-
-static bool vouches(void *chan, uint64_t addr, uint64_t bytes)
-{
-	(void)chan;
-	(void)addr;
-	(void)bytes;
-	return true;
-}
-
-static void close_chan(void *chan)
-{
-	(void)chan;
-	free(nic.bar);
-	nic.bar = NULL;
-}
-
-static const struct weft_chan_ops ops = {
-    .flags = WEFT_CHAN_F_NO_MEMFD,
-    .command = command,
-    .wake = wake,
-    .wait = wait_for,
-    .gone = is_gone,
-    .map_bar = map_bar,
-    .vouches = vouches,
-    .close = close_chan,
-};
-
 /* ---- what the NIC writes --------------------------------------------------------------------- */
 
 /* A completion in the next place of a queue; numbers of objects are often right. */
 static void complete(void)
 {
-	struct weft_cq *pub = prog.cq[take_u8(&in) % SLOTS];
+	struct weft_cq *pub = prog.cq[take_u8(&answers_nic.in) % SLOTS];
 	struct weft_cq_obj *cq;
 	struct hw_cqe cqe, *at;
-	uint8_t which = take_u8(&in);
+	uint8_t which = take_u8(&answers_nic.in);
 	uint32_t index;
 
-	take_bytes(&in, &cqe, sizeof(cqe));
+	take_bytes(&answers_nic.in, &cqe, sizeof(cqe));
 	if (!pub)
 		return;
 	cq = weft_container_of(pub, struct weft_cq_obj, pub);
@@ -285,10 +73,11 @@ static void complete(void)
 
 static void raise_event(void)
 {
-	uint8_t which = take_u8(&in), target = take_u8(&in);
+	uint8_t which = take_u8(&answers_nic.in), target = take_u8(&answers_nic.in);
 	struct weft_ctx *ctx = weft_ctx_of(prog.context);
 	struct weft_eq *eq = &ctx->async_eq;
-	struct hw_eqe eqe = {.type = take_u8(&in) % (HW_EVENTS + 2), .id = take_u8(&in)};
+	struct hw_eqe eqe = {.type = take_u8(&answers_nic.in) % (HW_EVENTS + 2),
+			     .id = take_u8(&answers_nic.in)};
 	struct hw_eqe *at;
 
 	if (which & 1 && prog.channel[which >> 1 & 3])
@@ -309,12 +98,13 @@ static void raise_event(void)
 
 static void scribble(void)
 {
-	uint64_t at = take_u32(&in), n = take_u8(&in) % 64;
+	uint64_t at = take_u32(&answers_nic.in), n = take_u8(&answers_nic.in) % 64;
 
 	if (at & 1)
 		at = HW_BAR_DYNAMIC + at % 65536;
-	at %= nic.bar_bytes;
-	take_bytes(&in, nic.bar + at, n < nic.bar_bytes - at ? n : nic.bar_bytes - at);
+	at %= answers_nic.bar_bytes;
+	take_bytes(&answers_nic.in, answers_nic.bar + at,
+		   n < answers_nic.bar_bytes - at ? n : answers_nic.bar_bytes - at);
 }
 
 /* ---- the program ----------------------------------------------------------------------------- */
@@ -322,10 +112,10 @@ static void scribble(void)
 static void make_cq(uint32_t i)
 {
 	if (!prog.cq[i])
-		prog.cq[i] = weft_create_cq(prog.context, 1 + take_u8(&in) % 64,
-					    prog.channel[take_u8(&in) % SLOTS], NULL);
-	else if (take_u8(&in) & 1)
-		(void)!weft_resize_cq(prog.cq[i], 1 + take_u8(&in));
+		prog.cq[i] = weft_create_cq(prog.context, 1 + take_u8(&answers_nic.in) % 64,
+					    prog.channel[take_u8(&answers_nic.in) % SLOTS], NULL);
+	else if (take_u8(&answers_nic.in) & 1)
+		(void)!weft_resize_cq(prog.cq[i], 1 + take_u8(&answers_nic.in));
 	else if (!weft_destroy_cq(prog.cq[i]))
 		prog.cq[i] = NULL;
 }
@@ -335,14 +125,15 @@ static void make_qp(uint32_t i)
 	static const enum weft_qp_type types[] = {WEFT_QPT_UD,       WEFT_QPT_RD,
 						  WEFT_QPT_RC,       WEFT_QPT_UC,
 						  WEFT_QPT_XRC_SEND, WEFT_QPT_XRC_RECV};
-	uint8_t what = take_u8(&in);
+	uint8_t what = take_u8(&answers_nic.in);
 	struct weft_qp_init_attr init = {
 	    .type = types[what % 6],
-	    .send_cq = prog.cq[take_u8(&in) % SLOTS],
-	    .recv_cq = prog.cq[take_u8(&in) % SLOTS],
+	    .send_cq = prog.cq[take_u8(&answers_nic.in) % SLOTS],
+	    .recv_cq = prog.cq[take_u8(&answers_nic.in) % SLOTS],
 	    .srq = what & 0x80 ? prog.srq[what >> 4 & 3] : NULL,
-	    .cap = {take_u8(&in), take_u8(&in), take_u8(&in) % 20, take_u8(&in) % 20,
-		    take_u8(&in) * 4u},
+	    .cap = {take_u8(&answers_nic.in), take_u8(&answers_nic.in),
+		    take_u8(&answers_nic.in) % 20, take_u8(&answers_nic.in) % 20,
+		    take_u8(&answers_nic.in) * 4u},
 	    .xrcd = prog.xrcd,
 	};
 
@@ -352,20 +143,21 @@ static void make_qp(uint32_t i)
 		return;
 	}
 	if (init.type == WEFT_QPT_XRC_RECV && what & 0x40 && prog.xrcd)
-		prog.qp[i] = weft_open_qp(prog.xrcd, 0x1100 + take_u8(&in), NULL);
+		prog.qp[i] = weft_open_qp(prog.xrcd, 0x1100 + take_u8(&answers_nic.in), NULL);
 	else
 		prog.qp[i] = weft_create_qp(init.type == WEFT_QPT_XRC_RECV ? NULL : prog.pd, &init);
 }
 
 static void make_srq(uint32_t i)
 {
-	struct weft_srq_attr attr = {.max_wr = take_u8(&in), .max_sge = take_u8(&in) % 20};
-	struct weft_cq *cq = prog.cq[take_u8(&in) % SLOTS];
+	struct weft_srq_attr attr = {.max_wr = take_u8(&answers_nic.in),
+				     .max_sge = take_u8(&answers_nic.in) % 20};
+	struct weft_cq *cq = prog.cq[take_u8(&answers_nic.in) % SLOTS];
 
 	if (prog.srq[i] && !weft_destroy_srq(prog.srq[i]))
 		prog.srq[i] = NULL;
 	else if (!prog.srq[i] && prog.pd)
-		prog.srq[i] = take_u8(&in) & 1 && prog.xrcd && cq
+		prog.srq[i] = take_u8(&answers_nic.in) & 1 && prog.xrcd && cq
 				  ? weft_create_xrc_srq(prog.pd, prog.xrcd, cq, &attr)
 				  : weft_create_srq(prog.pd, &attr);
 }
@@ -381,8 +173,8 @@ static void make_channel(uint32_t i)
 static void make_tag(uint32_t i)
 {
 	struct weft_tag_attr attr = {
-	    .send_cq = prog.cq[take_u8(&in) % SLOTS],
-	    .recv_cq = prog.cq[take_u8(&in) % SLOTS],
+	    .send_cq = prog.cq[take_u8(&answers_nic.in) % SLOTS],
+	    .recv_cq = prog.cq[take_u8(&answers_nic.in) % SLOTS],
 	    .cap = {8, 8, 2, 2, 64},
 	    .pool_bytes = 4096,
 	};
@@ -397,29 +189,29 @@ static void make_tag(uint32_t i)
 
 static uint32_t sges(struct weft_sge *sge)
 {
-	uint32_t n = take_u8(&in) % SGES, i;
+	uint32_t n = take_u8(&answers_nic.in) % SGES, i;
 
 	for (i = 0; i < n; i++)
 		sge[i] = (struct weft_sge){.addr = (uintptr_t)prog.mem,
-					   .bytes = i ? 1 : take_u16(&in) % MEM_BYTES};
+					   .bytes = i ? 1 : take_u16(&answers_nic.in) % MEM_BYTES};
 	return n;
 }
 
 static void post(uint32_t i)
 {
 	struct weft_sge sge[SGES];
-	uint8_t what = take_u8(&in);
+	uint8_t what = take_u8(&answers_nic.in);
 	struct weft_send_wr wr = {.wr_id = what,
 				  .sg_list = sge,
 				  .num_sge = sges(sge),
-				  .opcode = (enum weft_wr_opcode)(take_u8(&in) % 14),
+				  .opcode = (enum weft_wr_opcode)(take_u8(&answers_nic.in) % 14),
 				  .flags = what & 15,
 				  .ah = prog.ah};
 	struct weft_recv_wr recv = {.wr_id = what, .sg_list = sge, .num_sge = wr.num_sge};
 	struct weft_tag_send_wr tsend = {.wr_id = what,
 					 .sg_list = sge,
 					 .num_sge = wr.num_sge,
-					 .flags = take_u8(&in) & 31,
+					 .flags = take_u8(&answers_nic.in) & 31,
 					 .ah = prog.ah};
 	struct weft_tag_recv_wr trecv = {.wr_id = what,
 					 .sg_list = sge,
@@ -457,12 +249,12 @@ static void post(uint32_t i)
 
 static void modify(uint32_t i)
 {
-	struct weft_qp_attr attr = {.state = (enum weft_qp_state)(take_u8(&in) % 7)};
+	struct weft_qp_attr attr = {.state = (enum weft_qp_state)(take_u8(&answers_nic.in) % 7)};
 	struct weft_qp_cap cap;
 
 	if (!prog.qp[i])
 		return;
-	if (take_u8(&in) & 1)
+	if (take_u8(&answers_nic.in) & 1)
 		(void)!weft_query_qp(prog.qp[i], &attr, &cap);
 	else
 		(void)!weft_modify_qp(prog.qp[i], &attr, WEFT_QP_STATE);
@@ -485,7 +277,7 @@ static void events(uint32_t i)
 	struct weft_cq *cq;
 	void *user;
 
-	if (take_u8(&in) & 1) {
+	if (take_u8(&answers_nic.in) & 1) {
 		if (!weft_get_async_event(prog.context, &event))
 			weft_ack_async_event(&event);
 		return;
@@ -515,7 +307,7 @@ static void query(uint32_t i)
 	uint32_t cursor = 0;
 	char text[300];
 
-	switch (take_u8(&in) % 9) {
+	switch (take_u8(&answers_nic.in) % 9) {
 	case 0:
 		(void)!weft_query_device(prog.context, &device);
 		break;
@@ -550,7 +342,7 @@ static void query(uint32_t i)
 
 static void step(void)
 {
-	uint8_t what = take_u8(&in);
+	uint8_t what = take_u8(&answers_nic.in);
 	uint32_t i = what >> 4 & 3;
 
 	switch (what & 15) {
@@ -596,7 +388,7 @@ static void step(void)
 		scribble();
 		break;
 	default:
-		nic.gone = nic.gone || what == 0xff;
+		answers_nic.gone = answers_nic.gone || what == 0xff;
 	}
 }
 
@@ -624,16 +416,15 @@ void fuzz_answers(const uint8_t *data, size_t bytes)
 {
 	uint32_t steps = 0;
 
-	in = (struct take){data, bytes};
-	memset(&nic, 0, sizeof(nic));
+	answers_nic = (struct answers_nic){.in = {data, bytes}};
 	memset(&prog, 0, sizeof(prog));
-	nic.next = HW_BAR_DYNAMIC + HW_BAR_PAGE_BYTES;
+	answers_nic.next = HW_BAR_DYNAMIC + HW_BAR_PAGE_BYTES;
 	prog.mem = malloc(MEM_BYTES);
 	take_check(prog.mem != NULL, "no memory");
-	prog.context = weft_open_channel(&ops, NULL, "evil", 0);
+	prog.context = weft_open_channel(&answers_nic_ops, NULL, "evil", 0);
 	if (prog.context) {
 		open_all();
-		while (in.left && steps++ < STEPS)
+		while (answers_nic.in.left && steps++ < STEPS)
 			step();
 		weft_close_device(prog.context);
 	}

@@ -38,7 +38,7 @@ static uint8_t *out, *in; /* BIG bytes, and twice as many */
 /* A run of another communicator that is in flight meanwhile. */
 static GOAL_Comm other;
 static GOAL_Schedule witness;
-static uint32_t *witness_in, *witness_out;
+static uint32_t witness_in[1000], witness_out[1000];
 
 /* Checks that compilation fails, and that the error text says why. */
 static void refused(GOAL_Graph g, int error)
@@ -114,11 +114,6 @@ static void peer(void)
 	no_vertex(GOAL_Send(g, out, -1, next));
 	no_vertex(GOAL_Send(g, out, 4, next, -1));
 	refused(g, GOAL_ERR_ARG);
-}
-
-static void *at(uintptr_t offset)
-{
-	return (void *)offset;
 }
 
 static void scratchpad(void)
@@ -540,7 +535,7 @@ static void one(const struct bad_case *c)
 
 	if (!c->last) {
 		check(barrier);
-		memset(witness_in, 0, 4000);
+		memset(witness_in, 0, sizeof(witness_in));
 		for (i = 0; i < 1000; i++)
 			witness_out[i] = (uint32_t)(i + me);
 		/* Rank 0 joins when it has finished the case. */
@@ -585,9 +580,7 @@ int main(int argc, char **argv)
 	before = (me + size - 1) % size;
 	out = calloc(1, BIG);
 	in = calloc(2, BIG);
-	witness_out = calloc(1000, 4);
-	witness_in = calloc(1000, 4);
-	check(out && in && witness_out && witness_in && size >= 3 && size <= 64);
+	check(out && in && size >= 3 && size <= 64);
 	make_witness();
 	for (int i = 1; i < argc; i++) {
 		const struct bad_case *c = find(argv[i]);
@@ -600,8 +593,6 @@ int main(int argc, char **argv)
 	check(GOAL_Finalize() == GOAL_SUCCESS);
 	free(out);
 	free(in);
-	free(witness_out);
-	free(witness_in);
 	printf("all right\n");
 	return 0;
 }

@@ -19,13 +19,6 @@ enum {
 
 static int next, before;
 
-/* Runs the schedule to success and frees it. */
-static void run_free(GOAL_Schedule s)
-{
-	check(s && GOAL_Wait(GOAL_Run(s)) == GOAL_SUCCESS);
-	check(GOAL_FreeSchedule(s) == GOAL_SUCCESS);
-}
-
 /* Element i of rank r's send. */
 static int element(int r, int i)
 {

@@ -7,6 +7,7 @@
 #ifndef WEFT_TESTS_GOAL_CHECK_H
 #define WEFT_TESTS_GOAL_CHECK_H
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -33,6 +34,19 @@ static inline GOAL_Schedule compiled(GOAL_Graph g)
 	check(s && GOAL_IsScheduleValid(s) == 1);
 	check(GOAL_FreeGraph(g) == GOAL_SUCCESS);
 	return s;
+}
+
+/* Runs the schedule to success and frees it. */
+static inline void run_free(GOAL_Schedule s)
+{
+	check(s && GOAL_Wait(GOAL_Run(s)) == GOAL_SUCCESS);
+	check(GOAL_FreeSchedule(s) == GOAL_SUCCESS);
+}
+
+/* An offset in the scratchpad. */
+static inline void *at(uintptr_t offset)
+{
+	return (void *)offset;
 }
 
 #endif /* WEFT_TESTS_GOAL_CHECK_H */

@@ -34,19 +34,6 @@ enum {
 static int next, before;
 static const char *folder;
 
-/* An offset in the scratchpad. */
-static void *at(uintptr_t offset)
-{
-	return (void *)offset;
-}
-
-/* Runs the schedule to success and frees it. */
-static void run_free(GOAL_Schedule s)
-{
-	check(s && GOAL_Wait(GOAL_Run(s)) == GOAL_SUCCESS);
-	check(GOAL_FreeSchedule(s) == GOAL_SUCCESS);
-}
-
 /* ---- before GOAL_Init() ---------------------------------------------------------------------- */
 
 static void uninitialised(void)

@@ -10,7 +10,7 @@
 
 run=build/bin/weft-run
 [ -e build/lib/verbs/librdmacm.so.1 ] || skip 'librdmacm-dev is not installed'
-gcc -std=gnu11 -O1 -g -Wall -Wextra -Werror -I. tests/clients/cm_calls.c tests/clients/cm_ends.c -pthread \
+gcc -std=gnu11 -O1 -g -Wall -Wextra -Werror -I. tests/clients/cm_{calls,calls_ep,ends}.c -pthread \
 	-o "$WEFT_TMP/cm_calls" -lrdmacm -libverbs || die 'cm_calls does not compile'
 
 weftd_start weftd --nics 2 --quota cm=20
