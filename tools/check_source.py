@@ -15,7 +15,14 @@ import os
 import re
 import sys
 
-MAX_FILE_LINES = 700
+MAX_FILE_LINES = 600
+# Files that are longer, and why.
+LONG_FILES = {
+    "tests/fuzz/control.c": "what it plays of weftd has to stand in the object of the target",
+    "tests/int/goal_every.c": "one source, which a C++ compiler builds alone with installed headers",
+    "tests/nodes/guest_acts.sh": "one program of a guest, whose disk has no other files of the tree",
+}
+MAX_LONG_FILE_LINES = 700
 MAX_FUNCTION_LINES = 70
 MAX_PAGE_COLUMNS = 100
 
@@ -137,12 +144,11 @@ def check_layout(name, text):
             complain(name, number, "path of one machine: " + line)
     if name.endswith((".c", ".h") + SCRIPTS):
         length = len(lines) - 1
-        if length > MAX_FILE_LINES:
-            complain(
-                name,
-                length,
-                "more than %d lines: one stage or object each?" % MAX_FILE_LINES,
-            )
+        limit = MAX_LONG_FILE_LINES if name in LONG_FILES else MAX_FILE_LINES
+        if length > limit:
+            complain(name, length, "more than %d lines: one stage or object each?" % limit)
+        elif name in LONG_FILES and length <= MAX_FILE_LINES:
+            complain(name, length, "no long file any more: check_source.py lists it as one")
 
 
 def check_page(name, text):
