@@ -3,7 +3,8 @@
 #
 # Checks what the pages of the tree named on standard input (separated by NUL) say by name, in the
 # current folder: links and their headings, files, options, commands, targets of make, functions and
-# variables of the environment. tools/check_tidy.sh runs it.
+# variables of the environment. The README.md of a folder names each of its sources if it has a table
+# of files. tools/check_tidy.sh runs it.
 #
 #	git ls-files -z | tools/check_docs.py
 #
@@ -52,6 +53,11 @@ VARIABLE = re.compile(r"\bWEFT_[A-Z0-9_]+\b")
 FILE = re.compile(r"[\w*-][\w*.-]*\.(?:c|h|py|sh|md|lua|conf|service|svg|tsv|mk)$")
 PLACEHOLDER = re.compile(r"[<>$]|\.\.\.|\bNAME\b|\bFILE\b|\bDIR\b|[A-Z]{3,}")
 
+# The first cell of a README's table of files, and sources that it names. Headers go with the source
+# of the same name; folders of headers alone name them.
+TABLE_OF_FILES = re.compile(r"^\| (?:files?|scripts?) \|", re.M)
+SOURCES = (".c", ".sh", ".py", ".lua")
+
 broken = 0
 
 
@@ -82,6 +88,7 @@ class Page:
 
     def __init__(self, name, text):
         self.name = name
+        self.text = text
         self.anchors = set()
         self.prose = []  # (line number, text)
         self.code = []  # (line number, code): a span, or a line of a block
@@ -187,6 +194,27 @@ def check_links(page, pages, tree):
                 complain(page.name, number, "link to no heading: " + target)
 
 
+def check_listed(name, text, tree):
+    """Sources of the folder that its README.md leaves out."""
+    match = TABLE_OF_FILES.search(text)
+    if os.path.basename(name) != "README.md" or not match:
+        return
+    folder = os.path.dirname(name)
+    here = [path for path in tree.files if os.path.dirname(path) == folder]
+    sources = SOURCES if any(path.endswith(".c") for path in here) else SOURCES + (".h",)
+    # The first cell of a row may leave out the ending.
+    cells = re.findall(r"^\| ([^|]*) \|", text, re.M)
+    words = {word for piece in " ".join(cells).split() for word in braces(piece.strip("`,"))}
+    words.update(word for piece in text.split() for word in braces(piece.strip("`,;:()|.")) if "." in word)
+    words = {word for word in words if re.match(r"\w|\*\w", word)}
+    for path in sorted(here):
+        base = os.path.basename(path)
+        if not path.endswith(sources) or base.split(".")[0] in words:
+            continue
+        if not any(glob.fnmatch.fnmatch(base, word) for word in words):
+            complain(name, text.count("\n", 0, match.start()) + 1, "the table of files lacks " + base)
+
+
 def check_words(page, number, code, tree):
     """Files, functions and variables that code names."""
     whole = (word for piece in code.split() for word in braces(piece))
@@ -279,6 +307,7 @@ def main():
                 pages[name] = Page(name, stream.read())
     for name, page in pages.items():
         check_links(page, pages, tree)
+        check_listed(name, page.text, tree)
         if name == HISTORY:
             continue
         for number, code in page.code:

@@ -198,6 +198,17 @@ stale $'[here](README.md#a-heading), `nic_fw/{x,fw}.h`, `y.c`, `NAME.c`, `tests/
 echo '[here](gone.md)' >docs/page.md
 fails check_tidy.sh 'docs/page.md:1: link to no file: gone.md'
 
+# A README.md with a table of files has all sources of its folder.
+printf '# nic_fw\n\n| file | subject |\n| --- | --- |\n| `y.c`, `z*.c` | words |\n| `stem` | words |\n' >nic_fw/README.md
+for name in z_1.c stem.c of_y.h; do
+	source_file "nic_fw/$name" 'extern int x;'
+done
+out=$("$tools/check_tidy.sh" "$tree" 2>&1) || say_wrong "check_tidy.sh complains: $out"
+source_file nic_fw/words.c 'extern int x;'
+fails check_tidy.sh 'nic_fw/README.md:3: the table of files lacks words.c'
+printf '# shared\n\n| file | subject |\n| --- | --- |\n| others | words |\n' >shared_defs/README.md
+fails check_tidy.sh 'shared_defs/README.md:3: the table of files lacks x.h'
+
 rm nic_fw/README.md
 fails check_tidy.sh 'nic_fw/README.md: missing'
 mkdir left
