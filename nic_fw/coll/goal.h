@@ -570,6 +570,8 @@ bool goal_self_step(struct fw_nic *nic, struct goal_run *run, uint32_t op);
 struct goal_send *goal_send_new(struct fw_nic *nic, uint32_t client, struct goal_link *link,
 				enum goal_send_kind kind, uint8_t type,
 				const struct goal_key4 *key);
+/* Makes it the send of an operation. */
+void goal_send_tie(struct goal_run *run, uint32_t op, struct goal_send *send);
 void goal_send_free(struct fw_nic *nic, struct goal_send *send);
 /* Its stream has ended: frees it, or leaves it to the end of its run. */
 void goal_send_lost(struct fw_nic *nic, struct goal_send *send);

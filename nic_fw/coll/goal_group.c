@@ -42,11 +42,9 @@ enum hw_goal_status goal_group_send(struct fw_nic *nic, struct goal_run *run, ui
 	send = goal_send_new(nic, run->client, NULL, GOAL_SEND_GROUP, WIRE_GOAL_EAGER, &key);
 	if (!send)
 		return HW_GOAL_RESOURCES;
-	send->run = run;
-	send->op = index;
 	send->bytes = op->amount;
 	goal_cursor_init(&send->cursor, op->buf[0]);
-	fw_list_add_tail(&run->sends, &send->run_node);
+	goal_send_tie(run, index, send);
 	fw_list_add_tail(&space->queue, &send->link_node);
 	mgrp_ready(nic, space);
 	return HW_GOAL_OK;

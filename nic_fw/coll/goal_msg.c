@@ -384,7 +384,7 @@ void goal_msg_staged(struct fw_nic *nic, struct goal_run *run, struct goal_send 
 		goal_run_fault(nic, run, HW_GOAL_RESOURCES, run->comm->rank, send->op);
 }
 
-static void tie_to_run(struct goal_run *run, uint32_t index, struct goal_send *send)
+void goal_send_tie(struct goal_run *run, uint32_t index, struct goal_send *send)
 {
 	send->run = run;
 	send->op = index;
@@ -398,7 +398,7 @@ static enum hw_goal_status send_from_memory(struct fw_nic *nic, struct goal_run 
 
 	if (status != HW_GOAL_OK)
 		return status;
-	tie_to_run(run, index, send);
+	goal_send_tie(run, index, send);
 	if (send->staged || (send->kind == GOAL_SEND_EAGER && goal_stage_line(run)))
 		goal_stage_add(nic, run, send);
 	else
@@ -421,7 +421,7 @@ static enum hw_goal_status send_small(struct fw_nic *nic, struct goal_run *run, 
 		send->kind = GOAL_SEND_EAGER;
 		return send_from_memory(nic, run, index, send);
 	}
-	tie_to_run(run, index, send);
+	goal_send_tie(run, index, send);
 	if (goal_stage_line(run))
 		goal_stage_add(nic, run, send);
 	else
@@ -471,7 +471,7 @@ static enum hw_goal_status send_large(struct fw_nic *nic, struct goal_run *run, 
 	if (!send)
 		return HW_GOAL_RESOURCES;
 	send->bytes = op->amount;
-	tie_to_run(run, index, send);
+	goal_send_tie(run, index, send);
 	goal_send_hash(nic, send);
 	goal_link_await(nic, link, true);
 	send->awaited = true;

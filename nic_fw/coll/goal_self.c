@@ -182,11 +182,9 @@ enum hw_goal_status goal_msg_self(struct fw_nic *nic, struct goal_run *run, uint
 	send = goal_send_new(nic, run->client, NULL, GOAL_SEND_SELF, WIRE_GOAL_DATA, key);
 	if (!send)
 		return HW_GOAL_RESOURCES;
-	send->run = run;
-	send->op = index;
 	send->bytes = op->amount;
 	goal_cursor_init(&send->cursor, op->buf[0]);
-	fw_list_add_tail(&run->sends, &send->run_node);
+	goal_send_tie(run, index, send);
 	if (recv)
 		join(nic, recv, send);
 	else

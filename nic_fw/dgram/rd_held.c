@@ -68,12 +68,14 @@ void rd_held_follow(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 	free_rx_window(nic, s);
 }
 
-/* Makes room for an early packet at its PSN; NULL: none for its station. */
-static struct rd_held *held_get(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
+/* Holds a packet at its PSN, with that much of its payload. False: its station has no room. */
+static bool held_get(struct fw_nic *nic, struct rd_session *s, uint32_t psn,
+		     const struct rdmap_seg *pkt, uint32_t bytes)
 {
 	struct rd_held *held = station_may(nic, s->station, STATION_RD_HELD, nic->rd.held.max)
 				   ? fw_pool_get(&nic->rd.held)
 				   : NULL;
+	struct eth_cursor cursor;
 
 	if (held && !s->rx) {
 		s->rx = fw_pool_get(&nic->rd.rx_windows);
@@ -84,42 +86,40 @@ static struct rd_held *held_get(struct fw_nic *nic, struct rd_session *s, uint32
 		if (held)
 			fw_pool_put(&nic->rd.held, held);
 		FW_DROP(nic, drop_rd_no_memory);
-		return NULL;
+		return false;
 	}
 	held->station = s->station;
 	station_take(nic, held->station, STATION_RD_HELD);
 	s->rx->held[psn % WIRE_RD_WINDOW] = held;
 	s->held_count++;
-	return held;
+	held->pkt = *pkt;
+	held->pkt.frame = NULL;
+	held->pkt.hdr = NULL;
+	memset(held->held, 0, sizeof(held->held));
+	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, bytes);
+	eth_cursor_copy(&cursor, held->held, bytes);
+	return true;
 }
 
 bool rd_held_add(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint16_t distance,
 		 const struct rdmap_seg *pkt)
 {
-	uint32_t before = (psn - distance) % (2 * WIRE_RD_WINDOW);
-	uint32_t bytes = pkt->data_bytes < RDMAP_HELD_BYTES ? pkt->data_bytes : RDMAP_HELD_BYTES;
-	struct rd_held *held;
-	struct eth_cursor cursor;
+	uint32_t before = (psn - distance) % (2 * WIRE_RD_WINDOW), bytes = 0;
 
 	if (s->rx && s->rx->next[before]) {
 		/* A packet has one successor: a second one would never be found again. */
 		FW_DROP(nic, drop_rd_malformed);
 		return false;
 	}
-	held = held_get(nic, s, psn);
-	if (!held)
-		return false;
-	held->pkt = *pkt;
-	held->pkt.frame = NULL;
-	held->pkt.hdr = NULL;
-	memset(held->held, 0, sizeof(held->held));
-	/* Short Sends, too: they may be envelopes of tagged endpoints, which are used in their
-	 * turn. */
+	/*
+	 * Payload of requests, and of short Sends, which may be envelopes of tagged endpoints: it
+	 * is used in the packet's turn.
+	 */
 	if (rdmap_tx_is_self_contained(pkt->opcode) ||
-	    (!pkt->tagged && pkt->data_bytes <= RDMAP_HELD_BYTES)) {
-		eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, bytes);
-		eth_cursor_copy(&cursor, held->held, bytes);
-	}
+	    (!pkt->tagged && pkt->data_bytes <= RDMAP_HELD_BYTES))
+		bytes = pkt->data_bytes < RDMAP_HELD_BYTES ? pkt->data_bytes : RDMAP_HELD_BYTES;
+	if (!held_get(nic, s, psn, pkt, bytes))
+		return false;
 	s->rx->next[before] = (uint8_t)distance;
 	FW_COUNT(nic, rd_rx_out_of_order);
 	return true;
@@ -128,21 +128,12 @@ bool rd_held_add(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint16_
 bool rd_held_cancel(struct fw_nic *nic, struct rd_session *s, const struct rdmap_seg *pkt,
 		    uint32_t psn)
 {
-	struct eth_cursor cursor;
-	struct rd_held *held;
-
 	if (pkt->data_bytes != sizeof(struct wire_rd_cancel)) {
 		FW_DROP(nic, drop_rd_malformed);
 		return false;
 	}
-	held = held_get(nic, s, psn);
-	if (!held)
+	if (!held_get(nic, s, psn, pkt, pkt->data_bytes))
 		return false;
-	held->pkt = *pkt;
-	held->pkt.frame = NULL;
-	held->pkt.hdr = NULL;
-	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
-	eth_cursor_copy(&cursor, held->held, sizeof(struct wire_rd_cancel));
 	s->cancels++;
 	rd_bit_set(&s->delivered, psn);
 	return true;

@@ -17,24 +17,15 @@ static uint32_t *mac_filter_chain_head(struct fw_nic *nic, const uint8_t *mac)
 					 MAC_FILTER_HASH_SIZE];
 }
 
-static struct mac_filter *filter_at(const struct fw_nic *nic, uint32_t index)
+static struct mac_filter *mac_filter_find(struct fw_nic *nic, const uint8_t *mac, uint32_t ip)
 {
-	return fw_pool_at(&nic->net.mac_filters, index);
-}
+	struct mac_filter *filter;
 
-/* Returns the link that names the entry, or the end of its chain. */
-static uint32_t *mac_filter_find(struct fw_nic *nic, const uint8_t *mac, uint32_t ip)
-{
-	uint32_t *link = mac_filter_chain_head(nic, mac);
-
-	while (*link) {
-		struct mac_filter *filter = filter_at(nic, *link - 1);
-
+	fw_chain_for_each (filter, *mac_filter_chain_head(nic, mac),
+			   fw_pool_table(&nic->net.mac_filters), hash_next)
 		if (filter->ip == ip && memcmp(filter->mac, mac, WIRE_MAC_BYTES) == 0)
-			break;
-		link = &filter->hash_next;
-	}
-	return link;
+			return filter;
+	return NULL;
 }
 
 static uint32_t report_to_port(struct fw_nic *nic, const uint8_t *mac, uint32_t ip, bool in)
@@ -44,12 +35,11 @@ static uint32_t report_to_port(struct fw_nic *nic, const uint8_t *mac, uint32_t 
 
 int mac_filter_add(struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES], uint32_t ip)
 {
-	uint32_t *link = mac_filter_find(nic, mac, ip);
-	struct mac_filter *filter;
+	struct mac_filter *filter = mac_filter_find(nic, mac, ip);
 
 	assert(mac[0] & 1);
-	if (*link) {
-		filter_at(nic, *link - 1)->users++;
+	if (filter) {
+		filter->users++;
 		return 0;
 	}
 	filter = fw_pool_get(&nic->net.mac_filters);
@@ -58,30 +48,28 @@ int mac_filter_add(struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES], uint32
 	memcpy(filter->mac, mac, WIRE_MAC_BYTES);
 	filter->ip = ip;
 	filter->users = 1;
-	filter->hash_next = 0;
-	*link = fw_pool_index(&nic->net.mac_filters, filter) + 1;
+	fw_chain_add(mac_filter_chain_head(nic, mac), &filter->hash_next,
+		     fw_pool_index(&nic->net.mac_filters, filter));
 	(void)report_to_port(nic, mac, ip, true);
 	return 0;
 }
 
 uint32_t mac_filter_del(struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES], uint32_t ip)
 {
-	uint32_t *link = mac_filter_find(nic, mac, ip);
-	struct mac_filter *filter;
+	struct mac_filter *filter = mac_filter_find(nic, mac, ip);
 
-	assert(*link || !"mac_filter_del() of what was not added");
-	filter = filter_at(nic, *link - 1);
-	assert(filter->users);
+	assert(filter && filter->users);
 	if (--filter->users)
 		return 0;
-	*link = filter->hash_next;
+	fw_chain_del(mac_filter_chain_head(nic, mac), filter, fw_pool_table(&nic->net.mac_filters),
+		     hash_next);
 	fw_pool_put(&nic->net.mac_filters, filter);
 	return report_to_port(nic, mac, ip, false);
 }
 
 uint32_t mac_filter_others(struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES], uint32_t ip)
 {
-	assert(!*mac_filter_find(nic, mac, ip));
+	assert(!mac_filter_find(nic, mac, ip));
 	return report_to_port(nic, mac, ip, false);
 }
 

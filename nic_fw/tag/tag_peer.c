@@ -16,11 +16,6 @@ static uint32_t *tag_peer_chain(struct fw_nic *nic, const struct tag_ep *ep, uin
 		    .peer_hash[fw_hash_keyed(&nic->hash_key, ip, qpn, ep->qp->qpn) % FW_HASH_SIZE];
 }
 
-static struct tag_peer *at(struct fw_nic *nic, uint32_t number)
-{
-	return number ? fw_pool_at(&nic->tag.peers, number - 1) : NULL;
-}
-
 static struct tag_peer *tag_peer_look_up(struct fw_nic *nic, struct tag_ep *ep, uint32_t ip,
 					 uint32_t qpn)
 {
@@ -28,12 +23,13 @@ static struct tag_peer *tag_peer_look_up(struct fw_nic *nic, struct tag_ep *ep, 
 
 	if (peer && peer->ip == ip && peer->qpn == qpn)
 		return peer;
-	peer = at(nic, *tag_peer_chain(nic, ep, ip, qpn));
-	while (peer && !(peer->ep == ep && peer->ip == ip && peer->qpn == qpn))
-		peer = at(nic, peer->hash_next);
-	if (peer)
-		ep->last_peer = peer;
-	return peer;
+	fw_chain_for_each (peer, *tag_peer_chain(nic, ep, ip, qpn), fw_pool_table(&nic->tag.peers),
+			   hash_next)
+		if (peer->ep == ep && peer->ip == ip && peer->qpn == qpn) {
+			ep->last_peer = peer;
+			return peer;
+		}
+	return NULL;
 }
 
 static struct rd_session *session_of(struct fw_nic *nic, uint32_t ip, uint32_t qpn)
@@ -71,12 +67,9 @@ static void tag_peer_free(struct fw_nic *nic, struct tag_peer *peer)
 {
 	struct tag_ep *ep = peer->ep;
 	struct fw_client *owner = &nic->host.clients[ep->qp->client];
-	uint32_t *link = tag_peer_chain(nic, ep, peer->ip, peer->qpn);
-	struct tag_peer *other;
 
-	while ((other = at(nic, *link)) != peer)
-		link = &other->hash_next;
-	*link = peer->hash_next;
+	fw_chain_del(tag_peer_chain(nic, ep, peer->ip, peer->qpn), peer,
+		     fw_pool_table(&nic->tag.peers), hash_next);
 	if (ep->last_peer == peer)
 		ep->last_peer = NULL;
 	fw_list_del(&peer->ep_node);
@@ -127,7 +120,6 @@ struct tag_peer *tag_peer_get(struct fw_nic *nic, struct tag_ep *ep, uint32_t ip
 	struct tag_peer *peer = tag_peer_find(nic, ep, ip, qpn);
 	const struct rd_session *session;
 	struct tag_share *share;
-	uint32_t *head;
 
 	if (peer)
 		return peer;
@@ -153,9 +145,8 @@ struct tag_peer *tag_peer_get(struct fw_nic *nic, struct tag_ep *ep, uint32_t ip
 	fw_list_init(&peer->announced);
 	renew(nic, peer, session);
 	fw_list_add_tail(&ep->peers, &peer->ep_node);
-	head = tag_peer_chain(nic, ep, ip, qpn);
-	peer->hash_next = *head;
-	*head = fw_pool_index(&nic->tag.peers, peer) + 1;
+	fw_chain_add(tag_peer_chain(nic, ep, ip, qpn), &peer->hash_next,
+		     fw_pool_index(&nic->tag.peers, peer));
 	owner->tag_peers_held++;
 	owner->share->user->tag_peers++;
 	ep->last_peer = peer;
