@@ -76,8 +76,8 @@ while IFS= read -r line; do
 done < <(includes host_driver | grep -E '^host_driver/[^/]*:[0-9]*:"host_driver/goal/')
 # The provider of libfabric stands on libweft and libgoal, and no other folder knows it.
 if [ -d host_driver/fabric ]; then
-	allow host_driver/fabric '<.*>|"(shared_defs|host_driver/fabric)/.*"|"host_driver/(weft|weft_tag|goal/goal|goal/goal_coll)\.h"' \
-		'libc, libfabric, and libweft and libgoal by their public headers'
+	allow host_driver/fabric "<.*>|\"(shared_defs|host_driver/fabric)/.*\"|\"host_driver/(weft|weft_tag|goal/goal|goal/goal_coll)\.h\"|$inline_lib" \
+		'libc, libfabric, libweft and libgoal by their public headers, and what of lib/ is inline'
 fi
 while IFS= read -r line; do
 	complain "${line%:*}: ${line##*:} is not for other folders: the provider is called by libfabric alone"

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "lib/clock.h"
 
 enum {
 	SPINS = 1000,   /* looks before a waiting thread sleeps */
@@ -153,19 +154,11 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 	return wf_cntr_wake(cntr);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {
 	struct wf_cntr *cntr = container_of(fid, struct wf_cntr, fid);
 	uint64_t errors = atomic_load(&cntr->errors);
-	int64_t end_ms = now_ms() + timeout;
+	int64_t end_ms = (int64_t)clock_now_ms() + timeout;
 	int spins = 0;
 
 	if (cntr->fd < 0 || cntr->wait_set)
@@ -179,7 +172,7 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 		if (atomic_load(&cntr->errors) != errors)
 			return -FI_EAVAIL;
 		if (timeout >= 0) {
-			int64_t left_ms = end_ms - now_ms();
+			int64_t left_ms = end_ms - (int64_t)clock_now_ms();
 
 			if (left_ms <= 0)
 				return -FI_ETIMEDOUT;

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "lib/clock.h"
 
 enum {
 	RECENT_MS = 1000
@@ -270,12 +271,9 @@ static size_t nics_now(struct wf_nic **out)
 	static struct wf_nic *nics;
 	static size_t count;
 	static int64_t until_ms;
-	struct timespec now;
-	int64_t now_ms;
+	int64_t now_ms = (int64_t)clock_now_ms();
 	size_t n;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 	pthread_mutex_lock(&lock);
 	if (now_ms >= until_ms || !count) {
 		free(nics);
