@@ -232,21 +232,13 @@ done
 weftd_stop weftd
 
 left=left0 right=right0 right_ip=10.9.0.2
-sock=$WEFT_RUN_DIR/memif.sock
-weftd_start mleft --port "memif:$sock,server" --ip 10.9.0.1/24 --mtu 9000 --name left
-weftd_start mright --port "memif:$sock" --ip 10.9.0.2/24 --mtu 9000 --name right
+two_weftd memif --mtu 9000
 wire memif
-weftd_stop mright
-weftd_stop mleft
+weftd_stop right
+weftd_stop left
 
-veth_add a b
-a=$(unique a) b=$(unique b)
-in_ns="ip netns exec $a"
-weftd_start vleft --port va --ip 10.9.0.1/24 --name left
-in_ns="ip netns exec $b"
-weftd_start vright --port vb --ip 10.9.0.2/24 --name right
-in_ns=
+two_weftd veth
 wire veth
-weftd_stop vright
-weftd_stop vleft
+weftd_stop right
+weftd_stop left
 say "$runs runs of Debian's programs"

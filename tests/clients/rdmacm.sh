@@ -128,8 +128,7 @@ finish "c$runs"
 finish "s$runs"
 say 'a weftd was killed'
 
-weftd_start left --port "memif:$WEFT_RUN_DIR/m.sock,server" --ip 10.9.0.1/24 --name left
-weftd_start right --port "memif:$WEFT_RUN_DIR/m.sock" --ip 10.9.0.2/24 --name right
+two_weftd memif
 round memif left0 right0 iwarp ib
 # The other end's weftd dies: the client is notified.
 server rping -s -a 10.9.0.2 -S 1000
@@ -143,13 +142,7 @@ finish "s$runs"
 weftd_stop left
 
 # The same programs over another wire below the NICs.
-veth_add a b
-a=$(unique a) b=$(unique b)
-in_ns="ip netns exec $a"
-weftd_start vleft --port va --ip 10.9.0.1/24 --name left
-in_ns="ip netns exec $b"
-weftd_start vright --port vb --ip 10.9.0.2/24 --name right
-in_ns=
+two_weftd veth
 round veth left0 right0 iwarp
-weftd_stop vright
-weftd_stop vleft
+weftd_stop right
+weftd_stop left

@@ -82,9 +82,7 @@ spawn dies "$run" --device weft1 "$WEFT_TMP/rs_data" 10.77.0.2 dies
 says dies up
 kill9 weftd
 expect_ok dies
-sock=$WEFT_RUN_DIR/memif.sock
-weftd_start left --port "memif:$sock,server" --ip 10.9.0.1/24 --mtu 9000 --name left
-weftd_start right --port "memif:$sock" --ip 10.9.0.2/24 --mtu 9000 --name right
+two_weftd memif --mtu 9000
 all memif left0 right0 10.9.0.2
 weftd_stop right
 weftd_stop left

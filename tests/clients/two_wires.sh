@@ -86,13 +86,7 @@ both()
 	say "ok: $wire"
 }
 
-weftd_start left --port "memif:$WEFT_RUN_DIR/m.sock,server" --ip 10.9.0.1/24 --name left --mtu 4200
-weftd_start right --port "memif:$WEFT_RUN_DIR/m.sock" --ip 10.9.0.2/24 --name right --mtu 4200
+two_weftd memif --mtu 4200
 both memif
-veth_add x y
-in_ns="ip netns exec $(unique x)"
-weftd_start left --port vx --ip 10.9.0.1/24 --name left
-in_ns="ip netns exec $(unique y)"
-weftd_start right --port vy --ip 10.9.0.2/24 --name right
-in_ns=
+two_weftd veth
 both veth

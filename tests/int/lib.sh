@@ -435,6 +435,25 @@ veth_add()
 	done
 }
 
+# two_weftd memif|veth [OPTION...]: starts weftd left and weftd right, with NIC left0 at 10.9.0.1 and
+# right0 at 10.9.0.2, joined by a memif, or by a veth between the namespaces a and b
+two_weftd()
+{
+	local wire=$1
+	shift
+	if [ "$wire" = memif ]; then
+		weftd_start left --port "memif:$WEFT_RUN_DIR/m.sock,server" --ip 10.9.0.1/24 --name left "$@"
+		weftd_start right --port "memif:$WEFT_RUN_DIR/m.sock" --ip 10.9.0.2/24 --name right "$@"
+		return
+	fi
+	veth_add a b
+	in_ns="ip netns exec $(unique a)"
+	weftd_start left --port va --ip 10.9.0.1/24 --name left "$@"
+	in_ns="ip netns exec $(unique b)"
+	weftd_start right --port vb --ip 10.9.0.2/24 --name right "$@"
+	in_ns=
+}
+
 # tcp_listens NAMESPACE PORT NAME: true if process NAME listens there, or has ended
 tcp_listens()
 {

@@ -149,24 +149,18 @@ on_default()
 # Two daemons, both upgraded.
 on_veth()
 {
-	veth_add a b
-	in_ns="ip netns exec $(unique a)"
-	weftd_start left.veth --port va --ip 10.9.0.1/24 --name left
-	in_ns="ip netns exec $(unique b)"
-	weftd_start right.veth --port vb --ip 10.9.0.2/24 --name right
-	in_ns=
+	two_weftd veth
 	under_streams veth right0 left0 20
-	weftd_stop left.veth
-	weftd_stop right.veth
+	weftd_stop left
+	weftd_stop right
 }
 
 on_memif()
 {
-	weftd_start left.memif --port "memif:$WEFT_RUN_DIR/m.sock,server" --ip 10.9.0.1/24 --mtu 9000 --name left
-	weftd_start right.memif --port "memif:$WEFT_RUN_DIR/m.sock" --ip 10.9.0.2/24 --mtu 9000 --name right
+	two_weftd memif --mtu 9000
 	under_streams memif right0 left0 20
-	weftd_stop left.memif
-	weftd_stop right.memif
+	weftd_stop left
+	weftd_stop right
 }
 
 for wire in ${UPGRADE_WIRES:-switch default veth memif}; do

@@ -140,18 +140,8 @@ for w in ${UPGRADE_WIRES:-switch default memif veth}; do
 		weftd_stop weftd
 		continue
 		;;
-	memif)
-		weftd_start left --port "memif:$WEFT_RUN_DIR/m.sock,server" --ip 10.9.0.1/24 --mtu 9000 --name left
-		weftd_start right --port "memif:$WEFT_RUN_DIR/m.sock" --ip 10.9.0.2/24 --mtu 9000 --name right
-		;;
-	veth)
-		veth_add a b
-		in_ns="ip netns exec $(unique a)"
-		weftd_start left --port va --ip 10.9.0.1/24 --name left
-		in_ns="ip netns exec $(unique b)"
-		weftd_start right --port vb --ip 10.9.0.2/24 --name right
-		in_ns=
-		;;
+	memif) two_weftd memif --mtu 9000 ;;
+	veth) two_weftd veth ;;
 	*) die "UPGRADE_WIRES: $w" ;;
 	esac
 	wait_until 'both links are up' links_up left0 right0
