@@ -2,12 +2,12 @@
 /*
  * A model of verbs: the legal completions, their order and their content.
  *
- * The poster of a request tells the model its possible results (struct sim_model_send). Each polled
- * completion is then checked: it must belong to a posted, incomplete request whose turn it is, with
- * correct status, opcode, length, immediate data, source and flags. Messages are followed to their
- * receives: each arrives once, in the order of its flow, with its bytes. Rules: IBA 9.5, 10.8.5,
- * 10.10.2, 11.6.2; ARCHITECTURE.md, "RD in one page", for RD, where completions are in order per
- * destination, and local failures in the order of the queue.
+ * The poster of a request passes its possible results to the model (struct sim_model_send). Each
+ * polled completion is then checked: it must belong to a posted, incomplete request whose turn it
+ * is, with correct status, opcode, length, immediate data, source and flags. Messages are followed
+ * to their receives: each arrives once, in the order of its flow, with its bytes. Rules:
+ * IBA 9.5, 10.8.5, 10.10.2, 11.6.2; ARCHITECTURE.md, "RD in one page", for RD, where completions
+ * are in order per destination, and local failures in the order of the queue.
  *
  * The model is independent of the simulator and of memory.
  */

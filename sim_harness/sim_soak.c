@@ -32,8 +32,8 @@ enum {
 	SAID_BYTES = 16384, /* kept from the start of a child's output */
 	WALL_FACTOR = 4,    /* limit of its other time, as a multiple of the processor time */
 	PROGRESS_MS = 500,  /* interval of progress lines on a terminal */
-	LOOK_S = 1,         /* two looks at a run that are farther apart: nobody could look */
-	SHOWN_LINES = 12,   /* of the output of a run that died */
+	LOOK_S = 1, /* two looks that are farther apart: this process did not run in between */
+	SHOWN_LINES = 12, /* of the output of a run that died */
 	MESSAGE_BYTES = 320,
 	ORACLE_BYTES = 24,
 };

@@ -2,8 +2,8 @@
 /*
  * A model of tagged messages: which receive may take which message.
  *
- * The poster tells the model each send and each operation of a receive queue, and then what the
- * completions say. The order in which messages of different senders arrive is free, so the model
+ * The poster passes each send and each operation of a receive queue to the model, and then the
+ * completions. The order in which messages of different senders arrive is free, so the model
  * does not predict: it derives from each match what it says of the order of arrival, and reports
  * matches that no order explains. For a receive r1, an operation r2 behind it in the same queue,
  * and messages a1, a2 that they took:

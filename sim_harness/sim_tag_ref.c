@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The sequential matcher: two lists, searched from their beginnings. It is told the order of
- * arrival, and says what takes what. MPI 4.1, section 3.5.
+ * The sequential matcher: two lists, searched from their beginnings. It receives the order of
+ * arrival, and returns which receive takes which message. MPI 4.1, section 3.5.
  */
 #include "sim_harness/sim_tag_model.h"
 

@@ -117,7 +117,7 @@ struct mc_run {
 	bool waiting; /* for a free run record */
 	/* The MPI side can end its request before over() is called (mc_run_start()). */
 	bool may_end_early;
-	bool early; /* it has been told to */
+	bool early; /* it was requested to */
 	int error;  /* GOAL_SUCCESS, or why the run was started to fail; at the end the outcome */
 	/*
 	 * The run is over, with GOAL_SUCCESS or an error. Called once for each start, without any

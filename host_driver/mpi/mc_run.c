@@ -29,7 +29,7 @@ enum {
 	/*
 	 * Where ranks share a CPU, the last one to start finds its run over when it looks a moment
 	 * longer, and two changes from rank to rank later if it gives the CPU up before. The NIC's
-	 * time for the last run tells which one this rank is: the others' lasts until the last
+	 * time for the last run shows which one this rank is: the others' lasts until the last
 	 * start.
 	 */
 	SOON_NS = 2000,

@@ -364,7 +364,9 @@ static bool release_links(struct fw_nic *nic, struct goal_comm *comm, bool at_on
 	while (!fw_list_empty(&comm->all_links)) {
 		struct goal_link *link = FW_CONTAINER(comm->all_links.next, struct goal_link, node);
 
-		/* The link's own units come last: a caller's and these would leave a message none.
+		/*
+		 * The link's own units come last: taken before those of its messages, they would
+		 * leave these none.
 		 */
 		if (!empty_link(nic, comm, link, at_once) || !slice_take(nic, FW_SLICE_GOAL_UNITS))
 			return false;

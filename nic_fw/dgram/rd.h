@@ -336,7 +336,7 @@ static inline void rd_slot_landed(struct rd_session *session, const struct rd_sl
 struct rd_session *rd_rest_new(struct fw_nic *nic, uint32_t index, uint32_t ip, uint8_t shard);
 /* Returns the session of a peer, which is in use from here on. */
 struct rd_session *rd_rest_wake(struct fw_nic *nic, struct rd_peer *peer);
-/* The same as it is, also of an idle peer: *copy is used for it. */
+/* Returns the session without waking it: that of an idle peer is made in *copy. */
 const struct rd_session *rd_rest_view(const struct fw_nic *nic, const struct rd_peer *peer,
 				      struct rd_session *copy);
 /* The session ends: its peer is not known any more. */

@@ -18,8 +18,8 @@ static inline struct rd_session *rd_session_find(struct fw_nic *nic, uint32_t pe
 }
 
 /*
- * Lets idle sessions rest, after others were woken. Runs between the stages of a turn, when nobody
- * has a pointer to one.
+ * Lets idle sessions rest, after others were woken. Runs between the stages of a turn, when no
+ * function holds a pointer to one.
  */
 static inline void rd_rest_run(struct fw_nic *nic)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Notices: short messages of the NIC's own that packets of a peer cause.
+ * Notices: short messages that the NIC itself sends because of a peer's packets.
  *
- * They are Terminates, and of tagged endpoints NACKs and DONEs. A peer can cause any number of them
- * in the names of any number of queue pairs, and acknowledge none, so they are charged to its
- * session and its station, and to no process here. A session has twice as many as its window lets
- * on their way at a time. A request that is refused for that counts as not received, or is sent
- * later. Calls station.c.
+ * They are Terminates, and the NACKs and DONEs of tagged endpoints. A peer can cause any number of
+ * them in the names of any number of queue pairs, and acknowledge none, so they are charged to its
+ * session and its station, and to no process here. The limit of a session is twice the number of
+ * packets that its window admits. A request whose notice is beyond the limit counts as not
+ * received, or the notice is sent later. Calls station.c.
  */
 #include "nic_fw/fw_nic.h"
 

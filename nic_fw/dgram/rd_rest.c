@@ -2,13 +2,13 @@
 /*
  * Idle sessions of RD.
  *
- * A process may talk to thousands of peers, and few at a time. A session without messages, packets
- * in flight, holes, refusals or timers is put to rest: what it must know when it goes on (PSNs,
- * epochs, credits, RTT, window) is copied into struct rd_peer as it is, and its struct rd_session
- * goes back to the pool. It is woken when somebody looks it up. The pool has one for each peer, so
- * none ever waits.
+ * A process may talk to thousands of peers, but to few at a time. A session without messages,
+ * packets in flight, holes, refusals or timers is put to rest: what it must know when it goes on
+ * (PSNs, epochs, credits, RTT, window) is copied into struct rd_peer as it is, and its struct
+ * rd_session goes back to the pool. A look-up of the peer wakes it. The pool has one for each peer,
+ * so none ever waits.
  *
- * Memory that was touched stays the process's, so what counts is how many are awake at a time: each
+ * Memory that was touched once stays in use, so the number of sessions awake at a time counts: each
  * one that is woken lets this file look at two others, at the end of the turn. Calls no other file.
  */
 #include "nic_fw/fw_nic.h"

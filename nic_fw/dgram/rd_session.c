@@ -167,7 +167,7 @@ static uint64_t hello_delay_ns(const struct rd_session *s)
 	return ns < RD_MAX_RTO_NS ? ns : RD_MAX_RTO_NS;
 }
 
-/* A session that a HELLO made stays charged to the station that it was made by. */
+/* A session that a HELLO made stays charged to the station of that HELLO. */
 static void know_station(struct fw_nic *nic, struct rd_session *s)
 {
 	if (!s->foreign)

@@ -75,7 +75,7 @@ struct fw_wqe *wqe_alloc_response(struct fw_nic *nic, struct fw_qp *qp, enum fw_
 	return wqe;
 }
 
-/* Takes it off what its peer's station is charged for. */
+/* Ends the charge to its peer's station. */
 static void discharge(struct fw_nic *nic, const struct fw_wqe *wqe)
 {
 	if (wqe_is_response(wqe->kind)) {
@@ -255,8 +255,8 @@ void wqe_done_later(struct fw_nic *nic, struct fw_qp *qp)
 }
 
 /*
- * Frees finished requests at the head of the send queue and publishes the index to the host. Takes
- * no unit of the turn for so many looks at first.
+ * Frees finished requests at the head of the send queue and publishes the index to the host. looks:
+ * the number of requests that take no unit of the turn.
  */
 static void retire(struct fw_nic *nic, struct fw_qp *qp, uint32_t looks)
 {

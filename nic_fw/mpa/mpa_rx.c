@@ -109,9 +109,9 @@ void mpa_rx_put(struct fw_nic *nic, struct mpa_partial *p)
 }
 
 /*
- * No buffer is left, or none for this station. An FPDU, of the station if it has its share, that
- * has been incomplete for long loses its buffer with its connection, so that one peer's incomplete
- * FPDUs do not stop all others.
+ * Ends the connection whose FPDU has been incomplete for longest, if that is too long: it gives its
+ * buffer back. Where buffers are left, but this station has its share of them, it is a connection
+ * of the station. So one peer's incomplete FPDUs do not stop all others.
  */
 static void mpa_rx_reclaim(struct fw_nic *nic, uint8_t station)
 {

@@ -7,7 +7,7 @@
  * destroys queue pairs, or dies. It performs the expected action often enough that connections are
  * established and that forged segments (sim_forge_tcp.c) hit some. A call may fail in any way, but
  * must return. The following must hold: requests of a queue pair end once and in order, and all of
- * them after it has failed; a receive holds a message that somebody sent; memory without access
+ * them after it has failed; a receive holds a message that a process sent; memory without access
  * rights does not change; at the end nothing is left (sim_audit.c). Calls libweft and
  * sim_wl_hostile_qp.c.
  */

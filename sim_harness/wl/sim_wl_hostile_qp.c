@@ -5,7 +5,7 @@
  * A request is identified by the generation of its queue pair, its queue and its number. Each ends
  * once, in the order of its queue, until the queue pair is reset or destroyed. Each Send carries
  * who sent it and its serial number, in a form that chance does not make, and a pattern of both:
- * what a receive gets is a message that somebody sent, whole, once, on the connection of which the
+ * a receive gets a message that a process sent, whole, once, on the connection of which the
  * receiving queue pair is an end. A forger on the network may alter what is on its way, but does
  * not invent a sender. Calls libweft.
  */
@@ -137,7 +137,7 @@ static bool is_forged(const struct rogue *r)
 	return forged;
 }
 
-/* Returns the reason why nobody can have sent q these bytes; NULL: somebody has. */
+/* Returns why no process can have sent these bytes to q; NULL: one has. */
 static const char *unsent(struct rogue *r, const struct rogue_qp *q, const uint8_t *data,
 			  uint32_t bytes)
 {

@@ -154,7 +154,7 @@ static struct sim_tag_msg *identify(struct wt_actor *a, const struct weft_wc *wc
 }
 
 /*
- * Tells the model of a match. A message to an endpoint that is gone may reach the one that has its
+ * Passes a match to the model. A message to an endpoint that is gone may reach the one that has its
  * address now, which says nothing of the order.
  */
 static void matched(struct wt_actor *a, struct sim_tag_op *op, struct sim_tag_msg *msg,

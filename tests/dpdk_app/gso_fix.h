@@ -139,6 +139,4 @@ static inline struct rte_mbuf *rejoined(void)
 	return joined(large, &bytes);
 }
 
-/* Flags that only one segment has: CWR the first, FIN and PSH the last. */
-
 #endif /* WEFT_TESTS_DPDK_APP_GSO_FIX_H */

@@ -366,8 +366,8 @@ static const struct job_ops ops = {
 
 /*
  * The set with its messages matched as on NICs: where a rank has no wildcards the n-th receive of a
- * source and tag takes the n-th message, whichever is ready first. A tag for each pair tells that
- * to a matcher by arrival. NULL: no memory; else only the operations are to be freed.
+ * source and tag takes the n-th message, whichever is ready first. A tag for each pair makes a
+ * matcher by arrival do so. NULL: no memory; else only the operations are to be freed.
  */
 static struct goal_op *paired(const struct file_job *j)
 {

@@ -125,9 +125,9 @@ static void note_block(struct load *load)
 }
 
 /*
- * The time of a whole message from that of the part which was sent. Blocks come in bursts, as
- * interrupts tell of them: the time between two of them says little, the line through all of them
- * what a frame takes.
+ * The time of a whole message from that of the part which was sent. Interrupts report blocks in
+ * bursts, so the time between two of them says little; the line through all of them gives the time
+ * of a frame.
  */
 static double whole_ns(const struct load *load)
 {

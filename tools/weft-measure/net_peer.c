@@ -291,7 +291,7 @@ int net_peer_ping(struct net_peer *peer, double *ns, const volatile bool *stop, 
 	while (clock_now_ns() - begin_ns < (uint64_t)SILENT_MS * 1000000) {
 		peer->ping++;
 		sent_ns = clock_now_ns();
-		/* An error of one before, or none: the answer tells. */
+		/* The error may be an earlier datagram's: the answer decides. */
 		(void)send(peer->udp, &peer->ping, sizeof(peer->ping), MSG_NOSIGNAL);
 		do {
 			n = recv(peer->udp, &got, sizeof(got), 0);

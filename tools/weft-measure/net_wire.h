@@ -9,7 +9,7 @@
  *	set W0 W1 ... W7	ok | error TEXT		values by enum hw_coalesce_param
  *	set W0 ... W7 adaptive	ok | error TEXT		the driver chooses, where it can
  *	restore			ok | error TEXT
- *	host			host IRQS BUSY IDLE	IRQS -1: cannot be told; seconds
+ *	host			host IRQS BUSY IDLE	IRQS -1: not known; seconds
  *	send BYTES					so many, on the second connection
  *
  * net_peer.c sends the requests of the left column, serve.c the answers.

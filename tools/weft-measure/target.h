@@ -49,7 +49,7 @@ struct tune_outcome {
 	double wakeups, switches, softirqs; /* of end A's process; NAN: not counted */
 };
 
-/* Puts into the result what a run of this work tells. The others are left as they are. */
+/* Puts the figures of a run of this work into the result, and leaves the others as they are. */
 void tune_work_result(enum tune_work work, const struct tune_outcome *run,
 		      struct tune_result *result);
 

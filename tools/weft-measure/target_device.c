@@ -30,7 +30,7 @@
 enum {
 	ENDS = 2,
 	PING_REPEATS = 1000,
-	PING_LEAST = 50, /* which also tell how long one takes */
+	PING_LEAST = 50, /* which also show how long one takes */
 	PING_WARMUP = 20,
 	PING_MS = 400, /* for all of them, where messages wait long */
 	BULK_1_REPEATS = 20,

@@ -3,8 +3,8 @@
  * Format of a trace file: this header, then entries (hw_goal_trace), then the compiled schedule
  * (goal_format.h) whose run was traced; all in host byte order.
  *
- * GOAL_SaveTrace() and goal-run --trace write it, goal-dump reads it. The schedule tells the reader
- * what each vertex does and which message belongs to which receive of another rank.
+ * GOAL_SaveTrace() and goal-run --trace write it, goal-dump reads it. The schedule shows what each
+ * vertex does and which message belongs to which receive of another rank.
  */
 #ifndef WEFT_GOAL_TRACE_FILE_H
 #define WEFT_GOAL_TRACE_FILE_H

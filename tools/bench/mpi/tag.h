@@ -14,7 +14,7 @@
 
 /* How rank 1 waits for its part of a message while rank 0 computes. */
 enum tag_partner {
-	TAG_SLEEP, /* until rank 0 has finished: the NIC needs nobody */
+	TAG_SLEEP, /* until rank 0 has finished: the NIC needs no process */
 	TAG_NAP,   /* in naps, with a call of MPI after each: the library needs it to go on */
 	TAG_WAIT,  /* in MPI_Wait(): it has a processor of its own */
 };
