@@ -154,6 +154,19 @@ void host_recv(struct fw_qp *qp, uint64_t wr_id, const struct hw_sge *sge, uint3
 	__atomic_store_n(&qp->record->rq_prod, qp->record->rq_prod + 1, __ATOMIC_RELEASE);
 }
 
+struct goal_comm *host_comm(struct fw_nic *nic, uint32_t ranks, uint32_t next_instance)
+{
+	struct goal_comm *comm = &nic->goal.comms[0];
+
+	goal_comm_init(comm);
+	fw_list_init(&comm->group.all);
+	fw_list_init(&comm->group.blocked);
+	fw_list_init(&comm->group.resuming);
+	comm->num_ranks = ranks;
+	comm->next_instance = next_instance;
+	return comm;
+}
+
 /* ---- a NIC alone ------------------------------------------------------------------------- */
 
 static uint64_t always_the_same(void *ctx)

@@ -47,6 +47,12 @@ bool host_next_cqe(struct fw_cq *cq, uint32_t *cons, struct hw_cqe *cqe);
 /* Posts a receive to the QP's own queue. */
 void host_recv(struct fw_qp *qp, uint64_t wr_id, const struct hw_sge *sge, uint32_t num_sge);
 
+/*
+ * Makes the NIC's first communicator, of so many ranks, without links or groups; the next run of it
+ * has this instance.
+ */
+struct goal_comm *host_comm(struct fw_nic *nic, uint32_t ranks, uint32_t next_instance);
+
 /* ---- a NIC alone ------------------------------------------------------------------------- */
 
 struct fw_ut_client {

@@ -6,7 +6,7 @@
  * Runs lib/coalesce_words.c.
  */
 #include "lib/coalesce_words.h"
-#include "tests/ut.h"
+#include "tests/lib/words_refuse.h"
 
 static struct hw_cmd_coalesce cmd;
 static char error[COALESCE_ERROR_CHARS];
@@ -20,11 +20,7 @@ static bool parse(const char *text)
 
 static void refuse(const char *text, const char *part)
 {
-	CU_ASSERT_FALSE(parse(text));
-	CU_ASSERT_PTR_NULL(strchr(error, '\n'));
-	CU_ASSERT_PTR_NOT_NULL(strstr(error, part));
-	if (!strstr(error, part))
-		fprintf(stderr, "\"%s\": \"%s\" has no \"%s\"\n", text, error, part);
+	words_refuse(parse(text), text, error, part);
 }
 
 static void every_parameter(void)

@@ -23,14 +23,8 @@ static void begin(void)
 	uint32_t i;
 
 	fw_ut_begin(&ut);
-	comm = &ut.nic->goal.comms[0];
+	comm = host_comm(ut.nic, RANKS, INSTANCE + 1);
 	run = fw_pool_get(&ut.nic->goal.runs);
-	goal_comm_init(comm);
-	fw_list_init(&comm->group.all);
-	fw_list_init(&comm->group.blocked);
-	fw_list_init(&comm->group.resuming);
-	comm->num_ranks = RANKS;
-	comm->next_instance = INSTANCE + 1;
 	memset(run, 0, sizeof(*run));
 	run->comm = comm;
 	run->instance = INSTANCE;

@@ -19,13 +19,7 @@ static struct goal_comm *comm;
 static void begin(void)
 {
 	fw_ut_begin(&ut);
-	comm = &ut.nic->goal.comms[0];
-	goal_comm_init(comm);
-	fw_list_init(&comm->group.all);
-	fw_list_init(&comm->group.blocked);
-	fw_list_init(&comm->group.resuming);
-	comm->num_ranks = 2;
-	comm->next_instance = NEXT_INSTANCE;
+	comm = host_comm(ut.nic, 2, NEXT_INSTANCE);
 }
 
 static struct goal_unexp *message(uint32_t instance, uint32_t tag)

@@ -27,13 +27,7 @@ static struct goal_run *run;
 static void begin(bool wildcards)
 {
 	fw_ut_begin(&ut);
-	comm = &ut.nic->goal.comms[0];
-	goal_comm_init(comm);
-	fw_list_init(&comm->group.all);
-	fw_list_init(&comm->group.blocked);
-	fw_list_init(&comm->group.resuming);
-	comm->num_ranks = RANKS;
-	comm->next_instance = INSTANCE + 1;
+	comm = host_comm(ut.nic, RANKS, INSTANCE + 1);
 	memset(&schedule, 0, sizeof(schedule));
 	memset(insns, 0, sizeof(insns));
 	schedule.ops = insns;
