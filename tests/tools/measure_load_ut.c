@@ -303,7 +303,7 @@ static void results(void)
 	CU_ASSERT(fabs(r.value[TUNE_wakeups_per_msg] - 2) < 1e-9);
 	CU_ASSERT(fabs(r.value[TUNE_switches_per_msg] - 3) < 1e-9);
 	CU_ASSERT(isnan(r.value[TUNE_softirqs_per_msg]));
-	CU_ASSERT(tune_ranges(highest) == 0xff && highest[HW_COALESCE_rx_usecs] == 1023 &&
+	CU_ASSERT(tune_nic_params(NULL, highest) == 0xff && highest[HW_COALESCE_rx_usecs] == 1023 &&
 		  highest[HW_COALESCE_tx_frames_irq] == 255);
 	CU_ASSERT(tune_repeats(1000, 0.25, 50) == 250 && tune_repeats(1000, 0.001, 50) == 50);
 	CU_ASSERT(tune_error(error, -ENODEV, "%s", "x") == -ENODEV && !strcmp(error, "x"));

@@ -24,7 +24,7 @@ uint32_t tune_work_metrics(enum tune_work work)
 	return metrics[work];
 }
 
-uint32_t tune_ranges(uint32_t highest[HW_COALESCE_NUM_PARAMS])
+uint32_t tune_nic_params(const struct tune_target *target, uint32_t highest[HW_COALESCE_NUM_PARAMS])
 {
 	static const uint32_t ranges[] = {
 #define X(field, word, highest_value) highest_value,
@@ -32,8 +32,15 @@ uint32_t tune_ranges(uint32_t highest[HW_COALESCE_NUM_PARAMS])
 #undef X
 	};
 
+	(void)target;
 	memcpy(highest, ranges, sizeof(ranges));
 	return HW_COALESCE_SET_PARAMS;
+}
+
+uint32_t tune_nic_modes(const struct tune_target *target)
+{
+	(void)target;
+	return (1u << TUNE_MODES) - 1;
 }
 
 void tune_coalesce(const struct tune_setting *setting, struct weft_coalesce *coalesce)

@@ -65,8 +65,13 @@ int tune_measure_works(struct tune_target *target, tune_work_fn fn,
 		       const struct tune_effort *effort, struct tune_result *result,
 		       const volatile bool *stop, char *error);
 
-/* All parameters, and the highest value of each, as hw_coalesce.h has them; by bit. */
-uint32_t tune_ranges(uint32_t highest[HW_COALESCE_NUM_PARAMS]);
+/*
+ * For targets that are NICs of weft: all parameters, by bit, with the highest value of each, as
+ * hw_coalesce.h has them; all modes.
+ */
+uint32_t tune_nic_params(const struct tune_target *target,
+			 uint32_t highest[HW_COALESCE_NUM_PARAMS]);
+uint32_t tune_nic_modes(const struct tune_target *target);
 
 /* A setting as weft_set_coalesce() takes it. */
 struct weft_coalesce;

@@ -491,19 +491,6 @@ static struct tune_target *device_open(const char *name, char *error)
 	return target;
 }
 
-static uint32_t device_params(const struct tune_target *target,
-			      uint32_t highest[HW_COALESCE_NUM_PARAMS])
-{
-	(void)target;
-	return tune_ranges(highest);
-}
-
-static uint32_t device_modes(const struct tune_target *target)
-{
-	(void)target;
-	return (1u << TUNE_MODES) - 1;
-}
-
 static int device_apply(struct tune_target *target, const struct tune_setting *setting, char *error)
 {
 	struct weft_coalesce coalesce;
@@ -543,8 +530,8 @@ const struct tune_target_ops tune_target_device = {
     .name = "device",
     .metrics = TUNE_ALL_METRICS,
     .open = device_open,
-    .params = device_params,
-    .modes = device_modes,
+    .params = tune_nic_params,
+    .modes = tune_nic_modes,
     .apply = device_apply,
     .measure = device_measure,
     .initial = device_initial,

@@ -388,24 +388,11 @@ static struct tune_target *sim_open_target(const char *name, char *error)
 	return target;
 }
 
-static uint32_t sim_params(const struct tune_target *target,
-			   uint32_t highest[HW_COALESCE_NUM_PARAMS])
-{
-	(void)target;
-	return tune_ranges(highest);
-}
-
-static uint32_t sim_modes(const struct tune_target *target)
-{
-	(void)target;
-	return (1u << TUNE_MODES) - 1;
-}
-
 static int sim_apply(struct tune_target *target, const struct tune_setting *setting, char *error)
 {
 	uint32_t highest[HW_COALESCE_NUM_PARAMS], i;
 
-	sim_params(target, highest);
+	tune_nic_params(target, highest);
 	for (i = 0; i < HW_COALESCE_NUM_PARAMS; i++) {
 		if (setting->param[i] > highest[i])
 			return tune_error(error, -EINVAL, "a value of %u: the range is 0 to %u",
@@ -442,8 +429,8 @@ const struct tune_target_ops tune_target_sim = {
     .metrics = TUNE_ALL_METRICS & ~TUNE_HOST_METRICS,
     .noise_free = true,
     .open = sim_open_target,
-    .params = sim_params,
-    .modes = sim_modes,
+    .params = tune_nic_params,
+    .modes = tune_nic_modes,
     .apply = sim_apply,
     .measure = sim_measure,
     .initial = sim_initial,
