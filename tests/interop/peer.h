@@ -113,7 +113,6 @@ void peer_die(const char *what) __attribute__((noreturn));
 	     .value = "BYTES",                                                                     \
 	     .help = "bytes of a message",                                                         \
 	     .kind = CLI_NUMBER,                                                                   \
-	     .low = 1,                                                                             \
 	     .high = PEER_MAX_BYTES,                                                               \
 	     .initial = "64",                                                                      \
 	     CLI_FIELD(type, p.bytes)},                                                            \
