@@ -217,39 +217,17 @@ static void take(struct end *e, const uint8_t *ulpdu, uint32_t bytes)
 
 static void meet(struct end *e, const struct mpa_setup *setup)
 {
-	struct peer_hello hello;
-
 	errno = 0;
 	CHECK(!setup->reject, "rejected");
 	CHECK(!setup->markers, "the peer wants markers");
-	CHECK(setup->data_bytes >= sizeof(hello), "no private data of a peer");
-	memcpy(&hello, setup->data, sizeof(hello));
-	CHECK(be32_get(hello.magic) == PEER_MAGIC, "private data of a stranger");
-	e->p.peer_addr = be64_get(hello.addr);
-	e->p.peer_stag = be32_get(hello.stag);
-	if (!e->p.passive)
-		return;
-	e->p.op = be32_get(hello.op);
-	e->p.flags = be32_get(hello.flags);
-	e->p.count = be32_get(hello.count);
-	e->p.seed = be32_get(hello.seed);
-	CHECK(e->p.op < PEER_OPS && be32_get(hello.bytes) == e->p.bytes,
-	      "the peer has another size");
+	peer_meet(&e->p, setup->data, setup->data_bytes);
 }
 
 static struct mpa_setup my_setup(const struct end *e)
 {
 	bool read = e->p.op == PEER_READ;
-	struct peer_hello hello = {
-	    .magic = be32_put(PEER_MAGIC),
-	    .stag = be32_put(read ? STAG_SOURCE : STAG_SINK),
-	    .addr = be64_put(read ? TO_SOURCE : TO_SINK),
-	    .op = be32_put(e->p.op),
-	    .flags = be32_put(e->p.flags),
-	    .bytes = be32_put(e->p.bytes),
-	    .count = be32_put(e->p.count),
-	    .seed = be32_put(e->p.seed),
-	};
+	struct peer_hello hello =
+	    peer_hello(&e->p, read ? STAG_SOURCE : STAG_SINK, read ? TO_SOURCE : TO_SINK);
 	struct mpa_setup setup = {.revision = e->revision,
 				  .crc = e->crc,
 				  .peer_to_peer = e->peer_to_peer,

@@ -119,6 +119,40 @@ void peer_check_data(struct peer *p, const uint8_t *data, uint32_t bytes, uint32
 	p->received++;
 }
 
+/* ---- private data ---------------------------------------------------------------------------- */
+
+struct peer_hello peer_hello(const struct peer *p, uint32_t stag, uint64_t addr)
+{
+	return (struct peer_hello){
+	    .magic = be32_put(PEER_MAGIC),
+	    .stag = be32_put(stag),
+	    .addr = be64_put(addr),
+	    .op = be32_put(p->op),
+	    .flags = be32_put(p->flags),
+	    .bytes = be32_put(p->bytes),
+	    .count = be32_put(p->count),
+	    .seed = be32_put(p->seed),
+	};
+}
+
+void peer_meet(struct peer *p, const void *data, uint32_t bytes)
+{
+	struct peer_hello hello;
+
+	CHECK(bytes >= sizeof(hello), "no private data of a peer");
+	memcpy(&hello, data, sizeof(hello));
+	CHECK(be32_get(hello.magic) == PEER_MAGIC, "private data of a stranger");
+	p->peer_addr = be64_get(hello.addr);
+	p->peer_stag = be32_get(hello.stag);
+	if (!p->passive)
+		return;
+	p->op = be32_get(hello.op);
+	p->flags = be32_get(hello.flags);
+	p->count = be32_get(hello.count);
+	p->seed = be32_get(hello.seed);
+	CHECK(p->op < PEER_OPS && be32_get(hello.bytes) == p->bytes, "the peer has another size");
+}
+
 /* ---- notes ----------------------------------------------------------------------------------- */
 
 struct peer_note peer_note(enum peer_kind kind, uint32_t number)

@@ -190,6 +190,13 @@ static inline bool peer_due(const struct peer *p)
 	       (p->received - p->told >= PEER_ACK_EVERY || p->received == p->count);
 }
 
+/* Private data of this end, which has this buffer for the other one's Writes or Reads. */
+struct peer_hello peer_hello(const struct peer *p, uint32_t stag, uint64_t addr);
+/*
+ * Takes the other end's private data, and the task from them if this end is passive; ends the
+ * program if they are not a peer's.
+ */
+void peer_meet(struct peer *p, const void *data, uint32_t bytes);
 /* Makes message number of the source; peer_check_data() checks it. */
 void peer_fill(const struct peer *p, uint8_t *to, uint32_t number);
 struct peer_note peer_note(enum peer_kind kind, uint32_t number);

@@ -230,25 +230,10 @@ static void make_qp(struct rc *rc)
 		peer_fill(&rc->p, rc->p.source + (size_t)i * rc->p.stride, i);
 }
 
-/* Content of the peer's private data. */
 static void meet(struct rc *rc, const struct rdma_conn_param *param)
 {
-	struct peer_hello hello;
-
 	errno = 0;
-	CHECK(param->private_data_len >= sizeof(hello), "no private data of a peer");
-	memcpy(&hello, param->private_data, sizeof(hello));
-	CHECK(be32_get(hello.magic) == PEER_MAGIC, "private data of a stranger");
-	rc->p.peer_addr = be64_get(hello.addr);
-	rc->p.peer_stag = be32_get(hello.stag);
-	if (!rc->p.passive)
-		return;
-	rc->p.op = be32_get(hello.op);
-	rc->p.flags = be32_get(hello.flags);
-	rc->p.count = be32_get(hello.count);
-	rc->p.seed = be32_get(hello.seed);
-	CHECK(rc->p.op < PEER_OPS && be32_get(hello.bytes) == rc->p.bytes,
-	      "the peer has another size");
+	peer_meet(&rc->p, param->private_data, param->private_data_len);
 }
 
 static struct rdma_conn_param my_param(struct rc *rc)
@@ -256,16 +241,7 @@ static struct rdma_conn_param my_param(struct rc *rc)
 	/* Reads are from the source's buffer, Writes to the sink's. */
 	uint8_t *buffer = rc->p.op == PEER_READ ? rc->p.source : rc->p.sink;
 
-	rc->hello = (struct peer_hello){
-	    .magic = be32_put(PEER_MAGIC),
-	    .stag = be32_put(rc->mr->rkey),
-	    .addr = be64_put((uintptr_t)buffer),
-	    .op = be32_put(rc->p.op),
-	    .flags = be32_put(rc->p.flags),
-	    .bytes = be32_put(rc->p.bytes),
-	    .count = be32_put(rc->p.count),
-	    .seed = be32_put(rc->p.seed),
-	};
+	rc->hello = peer_hello(&rc->p, rc->mr->rkey, (uintptr_t)buffer);
 	return (struct rdma_conn_param){.private_data = &rc->hello,
 					.private_data_len = sizeof(rc->hello),
 					.responder_resources = READS,
