@@ -216,30 +216,12 @@ static void nobody_there(void)
 /* A region is deregistered while packets are made from it, or responses. */
 static void memory_goes(void)
 {
-	struct post put = {.opcode = WEFT_WR_WRITE, .wr_id = 1, .bytes = 400000};
-	struct post get = {.opcode = WEFT_WR_READ, .wr_id = 2, .bytes = 400000};
 	struct pair p;
 	uint32_t i;
 
 	for (i = 0; i < 2; i++) {
-		struct weft_mr *mr;
-		struct weft_sge sge;
-
 		open_rc(&p, 1 + i);
-		mr = weft_reg_mr(i ? p.b.pd : p.a.pd, i ? p.b.buf : p.a.buf, 400000,
-				 WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_READ);
-		FIX_REQUIRE(&p, mr != NULL);
-		sge = (struct weft_sge){(uintptr_t)p.a.buf, 400000, mr->lkey};
-		if (i) {
-			get.rkey = mr->rkey;
-			FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &get) == 0);
-		} else {
-			put.sge = &sge;
-			put.num_sge = 1;
-			FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &put) == 0);
-		}
-		FIX_CHECK(&p, silent(&p, &p.a, 20000));
-		FIX_REQUIRE(&p, weft_dereg_mr(mr) == 0);
+		withdraw(&p, i);
 		expect(&p, &p.a, i ? 2 : 1, i ? WEFT_WC_REM_ACCESS_ERR : WEFT_WC_LOC_PROT_ERR);
 		pair_close(&p);
 	}

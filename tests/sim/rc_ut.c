@@ -299,6 +299,33 @@ static void operations(void)
 }
 
 #ifdef RC_STREAM
+/*
+ * Deregisters a region while packets of a Write are made from it, or responses to a Read: number 1
+ * or 2.
+ */
+static void withdraw(struct pair *p, bool read)
+{
+	struct post put = {.opcode = WEFT_WR_WRITE, .wr_id = 1, .bytes = 400000};
+	struct post get = {.opcode = WEFT_WR_READ, .wr_id = 2, .bytes = 400000};
+	struct sim_end *from = read ? &p->b : &p->a;
+	struct weft_mr *mr = weft_reg_mr(from->pd, from->buf, 400000,
+					 WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_READ);
+	struct weft_sge sge;
+
+	FIX_REQUIRE(p, mr != NULL);
+	sge = (struct weft_sge){(uintptr_t)p->a.buf, 400000, mr->lkey};
+	if (read) {
+		get.rkey = mr->rkey;
+		FIX_REQUIRE(p, post(&p->a, NULL, &p->b, &get) == 0);
+	} else {
+		put.sge = &sge;
+		put.num_sge = 1;
+		FIX_REQUIRE(p, post(&p->a, NULL, &p->b, &put) == 0);
+	}
+	FIX_CHECK(p, silent(p, &p->a, 20000));
+	FIX_REQUIRE(p, weft_dereg_mr(mr) == 0);
+}
+
 /* Both ends send all kinds of requests at once, more than the queues hold at a time. */
 static void both_ways(void)
 {
