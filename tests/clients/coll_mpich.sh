@@ -8,6 +8,7 @@
 
 # shellcheck disable=SC2154 # lib.sh has out and err
 . tests/int/lib.sh
+. tests/mpi/user_ops.sh
 
 need mpiexec.mpich mpicc.mpich mpif90.mpich
 preload=$PWD/build/lib/mpich/libweft-mpich.so
@@ -82,26 +83,7 @@ for i in 0 1 2; do expect_objects weft$i '0 0 0 0'; done
 spawn freed "${with[@]}" -n 3 "$WEFT_TMP/coll_requests" free
 expect_ok freed
 
-# Operations of the program's own: the NIC's results are the function's; ranks that name different programs, none,
-# or one that is no program, all get an error.
-command -v clang >/dev/null || skip "clang is missing, which compiles programs for BPF"
-mpicc.mpich -O1 -w -o "$WEFT_TMP/coll_user" tests/mpi/coll_user.c || die 'coll_user does not compile'
-mpicc.mpich -O1 -o "$WEFT_TMP/mersenne_mpi" docs/examples/user-ops/mersenne_mpi.c || die 'the example does not compile'
-for n in mersenne sum; do
-	clang -target bpf -O2 -mcpu=v2 -I. -c docs/examples/user-ops/$n.bpf.c -o "$WEFT_TMP/$n.o" || die "$n cannot be compiled"
-done
-for ranks in 2 3; do
-	spawn user$ranks "${with[@]}" -n $ranks "$WEFT_TMP/coll_user" same "$WEFT_TMP/mersenne.o:mersenne"
-	expect_ok user$ranks
-done
-for other in "$WEFT_TMP/sum.o:sum" - "$WEFT_TMP/none.o:mersenne" "$WEFT_TMP/mersenne.o"; do
-	spawn differ.user "${with[@]}" -n 2 "$WEFT_TMP/coll_user" differ "$WEFT_TMP/mersenne.o:mersenne" "$other"
-	expect_ok differ.user
-	[ "$(grep -c 'info key weft=' "$WEFT_TMP/differ.user.err")" -eq 2 ] || die "not both ranks say that programs differ: $other"
-done
-spawn example "${with[@]}" -n 3 "$WEFT_TMP/mersenne_mpi" "$WEFT_TMP/mersenne.o"
-expect_ok example
-grep -q '^2305843009213693936 .* by the NIC$' "$WEFT_TMP/example.out" || die "the example: $(cat "$WEFT_TMP/example.out")"
+user_ops mpicc.mpich "${with[@]}"
 
 # Rules turn it round: the blocking forms run on the NIC, also behind messages of MPICH.
 # A file for Open MPI's component, which takes more collectives, serves as well.

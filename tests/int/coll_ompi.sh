@@ -8,6 +8,7 @@
 # timeout: 300
 
 . tests/int/lib.sh
+. tests/mpi/user_ops.sh
 
 need mpirun.openmpi mpicc.openmpi
 component=$PWD/build/lib/openmpi
@@ -47,26 +48,7 @@ mpicc.openmpi -O1 -o "$WEFT_TMP/coll_requests" tests/mpi/coll_requests.c || die 
 spawn requests "${mpi[@]}" -n 2 "$WEFT_TMP/coll_requests" free
 expect_ok requests
 
-# Operations of the program's own: the NIC's results are the function's; ranks that name different programs, none,
-# or one that is no program, all get an error.
-command -v clang >/dev/null || skip "clang is missing, which compiles programs for BPF"
-mpicc.openmpi -O1 -w -o "$WEFT_TMP/coll_user" tests/mpi/coll_user.c || die 'coll_user does not compile'
-mpicc.openmpi -O1 -o "$WEFT_TMP/mersenne_mpi" docs/examples/user-ops/mersenne_mpi.c || die 'the example does not compile'
-for n in mersenne sum; do
-	clang -target bpf -O2 -mcpu=v2 -I. -c docs/examples/user-ops/$n.bpf.c -o "$WEFT_TMP/$n.o" || die "$n cannot be compiled"
-done
-for ranks in 2 3; do
-	spawn user$ranks "${mpi[@]}" -n $ranks "$WEFT_TMP/coll_user" same "$WEFT_TMP/mersenne.o:mersenne"
-	expect_ok user$ranks
-done
-for other in "$WEFT_TMP/sum.o:sum" - "$WEFT_TMP/none.o:mersenne" "$WEFT_TMP/mersenne.o"; do
-	spawn differ.user "${mpi[@]}" -n 2 "$WEFT_TMP/coll_user" differ "$WEFT_TMP/mersenne.o:mersenne" "$other"
-	expect_ok differ.user
-	[ "$(grep -c 'info key weft=' "$WEFT_TMP/differ.user.err")" -eq 2 ] || die "not both ranks say that programs differ: $other"
-done
-spawn example "${mpi[@]}" -n 3 "$WEFT_TMP/mersenne_mpi" "$WEFT_TMP/mersenne.o"
-expect_ok example
-grep -q '^2305843009213693936 .* by the NIC$' "$WEFT_TMP/example.out" || die "the example: $(cat "$WEFT_TMP/example.out")"
+user_ops mpicc.openmpi "${mpi[@]}"
 
 # With threads Open MPI waits in another way.
 spawn threads "${mpi[@]}" -n 3 "$WEFT_TMP/coll_same" "$seed" 10 2000 threads
