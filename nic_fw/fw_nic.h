@@ -111,6 +111,7 @@ struct fw_nic {
 	struct fw_slices slices;
 	struct fw_timers timers;
 	uint8_t *scratch; /* FW_SCRATCH_BYTES: for memory that is not mapped */
+	uint32_t dear;    /* dear.h: units charged to this stage */
 
 	/* state of each floor */
 	struct share_nic share;
@@ -205,6 +206,7 @@ static inline void fw_copy_once(void *dst, const void *src, size_t bytes)
 	__asm__ volatile("" : : "r"(dst) : "memory");
 }
 
+#include "nic_fw/base/dear.h"
 #include "nic_fw/dgram/rd_find.h"
 #include "nic_fw/net/eth_stage.h"
 

@@ -20,6 +20,7 @@
  *	goal_buf.c	(slot, offset) and lists of pieces to memory
  *	goal_msg.c	outgoing messages; announcements, aborts
  *	goal_msg_rx.c	incoming messages
+ *	goal_take.c	messages of the pool, into it and out of it, in slices
  *	goal_trace.c	PERFTRACE
  *	goal_match.c	receives that wait, messages without a receive: goal_match.h
  *	goal_wild.c	the same for schedules with wildcards
@@ -348,8 +349,11 @@ struct goal_run {
 	bool slow;     /* memory is not available: slow_timer runs */
 	bool again;    /* the operation to be started was started before (goal_slow.c) */
 	uint8_t *kept; /* heap: a part of a local operation's result, not yet written; NULL */
-	uint32_t kept_bytes;
+	uint32_t kept_bytes, kept_done;
 	struct goal_cursor kept_at;
+	/* A block of a user's operation that is being copied: heap, NULL; bytes so far. */
+	uint8_t *op_copies;
+	uint32_t op_copied;
 	struct fw_timer slow_timer;
 	bool ending;      /* it has failed: in comm->endings */
 	uint32_t fail_op; /* then: the operation that failed here, FW_NONE */
@@ -365,13 +369,14 @@ struct goal_run {
 	uint64_t finish_ns;          /* then */
 	struct fw_list traced_sends; /* goal_send.trace_node */
 	struct fw_timer timeout;
-	struct fw_list sends;       /* goal_send.run_node */
-	struct fw_list staging;     /* goal_send.stage_node: in order */
-	struct fw_list bulk;        /* likewise, announced messages */
-	struct fw_list recvs;       /* goal_recv.run_node */
-	struct fw_list copies;      /* goal_recv.copy_node: in the order of locals */
-	struct fw_list self_sends;  /* goal_send.self_node: no receive has taken them */
-	struct fw_list calcs;       /* goal_calc.run_node */
+	struct fw_list sends;      /* goal_send.run_node */
+	struct fw_list staging;    /* goal_send.stage_node: in order */
+	struct fw_list bulk;       /* likewise, announced messages */
+	struct fw_list recvs;      /* goal_recv.run_node */
+	struct fw_list copies;     /* goal_recv.copy_node: in the order of locals */
+	struct fw_list keeps;      /* goal_send.stage_node: likewise, messages of the rank itself */
+	struct fw_list self_sends; /* goal_send.self_node: no receive has taken them */
+	struct fw_list calcs;      /* goal_calc.run_node */
 	struct fw_list client_node; /* in client->goal_ready while it can proceed */
 	struct fw_list comm_node;
 };
@@ -423,7 +428,7 @@ uint32_t goal_step_poll(struct fw_nic *nic, uint32_t budget);
 bool goal_step_pending(const struct fw_nic *nic);
 /* Finishes a started operation: its dependents are released. */
 void goal_step_finish_op(struct fw_nic *nic, struct goal_run *run, uint32_t op);
-/* Queues local work: a local operation, or a receive that copies from the rank itself. */
+/* Queues local work: a local operation, a receive that copies, or a send into the pool. */
 void goal_step_add_local(struct fw_nic *nic, struct goal_run *run, uint32_t op);
 
 /* ---- PERFTRACE (goal_trace.c) ---------------------------------------------------------------- */
@@ -499,7 +504,8 @@ struct goal_send {
 	struct goal_run *trace_run; /* traced run that has not ended; NULL */
 	uint32_t trace_op;
 	struct fw_list run_node, link_node, trace_node;
-	struct fw_list stage_node; /* staging: in run->staging or bulk */
+	struct fw_list stage_node; /* staging: in run->staging or bulk; in run->keeps */
+	struct goal_unexp *unexp;  /* then: its place in the pool */
 	struct fw_list self_node;  /* SELF: in run->self_sends while it waits for a receive */
 	struct fw_multi self_at;   /* then: in nic->goal.self_hash */
 	uint8_t small[GOAL_SMALL_BYTES];
@@ -565,6 +571,24 @@ bool goal_self_recv(struct fw_nic *nic, struct goal_recv *recv);
 void goal_self_taken(struct goal_send *send);
 /* Copies a part. True: finished, or the run has a fault. op: the receive. */
 bool goal_self_step(struct fw_nic *nic, struct goal_run *run, uint32_t op);
+
+/*
+ * Messages of the pool (goal_take.c): short ones at once, others as local work: begin, then step
+ * until it returns true: finished, or the run has a fault. bytes: to be copied.
+ */
+bool goal_take_is_short(struct fw_nic *nic, const struct goal_run *run, uint32_t op,
+			struct goal_unexp *unexp, uint64_t bytes);
+/* Into the receive's buffer. False: memory is not there, or (nic->host.mem_busy) not now. */
+bool goal_take_at_once(struct fw_nic *nic, struct goal_recv *recv, struct goal_unexp *unexp);
+void goal_take_begin(struct fw_nic *nic, struct goal_recv *recv, struct goal_unexp *unexp);
+bool goal_take_step(struct fw_nic *nic, struct goal_run *run, struct goal_recv *recv);
+/* A message of this rank into the pool; its send ends with the last byte. */
+enum hw_goal_status goal_keep_at_once(struct fw_nic *nic, struct goal_run *run, uint32_t op,
+				      struct goal_unexp *unexp);
+void goal_keep_begin(struct fw_nic *nic, struct goal_send *send, struct goal_unexp *unexp);
+bool goal_keep_step(struct fw_nic *nic, struct goal_run *run, uint32_t op);
+/* The last byte of a message has arrived: the receive is finished. */
+void goal_msg_rx_finish(struct fw_nic *nic, struct goal_recv *recv);
 
 /* Contexts of outgoing messages; found by key while WAITING or ANNOUNCED. */
 struct goal_send *goal_send_new(struct fw_nic *nic, uint32_t client, struct goal_link *link,

@@ -359,8 +359,9 @@ static bool check_op(struct goal_load *load, const struct goal_insn *op)
 
 static bool step_copy(struct fw_nic *nic, struct goal_load *load, const struct fw_mem *source)
 {
+	uint32_t most = source->ptr ? GOAL_LOAD_COPY_BYTES : FW_DEAR_COPY_BYTES;
 	uint64_t left = load->bytes - load->at;
-	uint32_t bytes = left < GOAL_LOAD_COPY_BYTES ? (uint32_t)left : GOAL_LOAD_COPY_BYTES;
+	uint32_t bytes = left < most ? (uint32_t)left : most;
 
 	if (!mem_read(nic, source, load->at, load->schedule->code + load->at, bytes))
 		return nic->host.mem_busy || goal_load_fail(load, FW_EFAULT, UINT32_MAX,

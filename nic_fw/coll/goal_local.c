@@ -9,7 +9,7 @@
 #include "nic_fw/fw_nic.h"
 
 enum {
-	BOUNCE_BYTES = FW_SCRATCH_BYTES / 4,
+	BOUNCE_BYTES = FW_DEAR_COPY_BYTES,
 	BYTES_PER_COST = 4096, /* of result, counted as one operation's work */
 };
 
@@ -76,6 +76,29 @@ static enum hw_goal_status time_stamp(struct fw_nic *nic, struct goal_run *run,
 									    : goal_slow_status(nic);
 }
 
+bool goal_local_write_some(struct fw_nic *nic, struct goal_run *run, struct goal_cursor *cursor,
+			   const uint8_t *part, uint32_t bytes, uint32_t *done)
+{
+	struct goal_span span;
+	uint32_t n;
+
+	for (n = 1; *done < bytes && !(n > 1 && fw_dear_spent(nic)); n++) {
+		uint64_t offset = cursor->offset;
+
+		if (!goal_cursor_next(nic, run, cursor, bytes - *done, HW_ACCESS_LOCAL_WRITE,
+				      &span))
+			return false;
+		if (!mem_write(nic, &span.mem, 0, part + *done, (uint32_t)span.bytes)) {
+			goal_cursor_seek(run->schedule, cursor, offset);
+			return false;
+		}
+		*done += (uint32_t)span.bytes;
+		if (n % FW_DEAR_STRETCHES == 0)
+			fw_dear_add(nic, 1);
+	}
+	return true;
+}
+
 /* It is kept because its operands may lie in the same memory, where a write that was given up may
  * still be carried out. */
 enum hw_goal_status goal_local_keep(struct fw_nic *nic, struct goal_run *run,
@@ -88,6 +111,7 @@ enum hw_goal_status goal_local_keep(struct fw_nic *nic, struct goal_run *run,
 	run->schedule->keeper = run;
 	memcpy(run->kept, part, bytes);
 	run->kept_bytes = bytes;
+	run->kept_done = 0;
 	run->kept_at = *cursor;
 	goal_cursor_seek(run->schedule, &run->kept_at, offset);
 	return GOAL_NOT_NOW;
@@ -95,20 +119,27 @@ enum hw_goal_status goal_local_keep(struct fw_nic *nic, struct goal_run *run,
 
 void goal_local_forget(struct fw_nic *nic, struct goal_run *run)
 {
-	if (!run->kept)
-		return;
-	run->schedule->keeper = NULL;
-	goal_heap_free(nic, run->client, run->kept);
+	if (run->op_copies)
+		goal_heap_free(nic, run->client, run->op_copies);
+	run->op_copies = NULL;
+	run->op_copied = 0;
+	if (run->kept)
+		goal_heap_free(nic, run->client, run->kept);
 	run->kept = NULL;
+	if (run->schedule->keeper == run)
+		run->schedule->keeper = NULL;
 }
 
 enum hw_goal_status goal_local_write_kept(struct fw_nic *nic, struct goal_run *run)
 {
 	if (!run->kept)
-		return run->schedule->keeper ? GOAL_NOT_NOW : HW_GOAL_OK;
-	if (!goal_buf_write(nic, run, &run->kept_at, run->kept, run->kept_bytes))
+		return run->schedule->keeper && run->schedule->keeper != run ? GOAL_NOT_NOW
+									     : HW_GOAL_OK;
+	if (!goal_local_write_some(nic, run, &run->kept_at, run->kept, run->kept_bytes,
+				   &run->kept_done))
 		return goal_slow_status(nic);
-	goal_local_forget(nic, run);
+	if (run->kept_done == run->kept_bytes)
+		goal_local_forget(nic, run);
 	return HW_GOAL_OK;
 }
 
@@ -177,7 +208,8 @@ bool goal_local_step(struct fw_nic *nic, struct goal_run *run, uint32_t index, u
 		    .need = i == 2 ? HW_ACCESS_LOCAL_WRITE : 0,
 		};
 	}
-	while (status == HW_GOAL_OK && run->local_done < total && budget) {
+	while (status == HW_GOAL_OK && !run->kept && run->local_done < total && budget &&
+	       !fw_dear_spent(nic)) {
 		uint64_t left = total - run->local_done;
 		uint64_t n = stretch(nic, run, op, side, left < budget ? left : budget, &status);
 		uint64_t used = n < GOAL_STRETCH_LEAST_BYTES ? GOAL_STRETCH_LEAST_BYTES : n;
@@ -195,7 +227,7 @@ bool goal_local_step(struct fw_nic *nic, struct goal_run *run, uint32_t index, u
 	}
 	if (status != HW_GOAL_OK) {
 		goal_run_fault(nic, run, status, run->comm->rank, index);
-	} else if (run->local_done < total) {
+	} else if (run->local_done < total || run->kept) {
 		return false;
 	} else {
 		goal_step_finish_op(nic, run, index);

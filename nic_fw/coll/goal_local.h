@@ -24,9 +24,15 @@ enum hw_goal_status goal_local_keep(struct fw_nic *nic, struct goal_run *run,
 				    const uint8_t *part, uint32_t bytes);
 /*
  * Writes that part. GOAL_NOT_NOW: still not, or another run of the schedule has such a part.
- * HW_GOAL_OK: the operation may go on.
+ * HW_GOAL_OK: the operation may go on, in a later turn if run->kept is still there.
  */
 enum hw_goal_status goal_local_write_kept(struct fw_nic *nic, struct goal_run *run);
+/*
+ * Writes bytes of part at the cursor, from *done on, as many as the turn has room for. False:
+ * memory is not there, or not now.
+ */
+bool goal_local_write_some(struct fw_nic *nic, struct goal_run *run, struct goal_cursor *cursor,
+			   const uint8_t *part, uint32_t bytes, uint32_t *done);
 /* Drops a part of a result that has not been written: the run ends, or has written it. */
 void goal_local_forget(struct fw_nic *nic, struct goal_run *run);
 

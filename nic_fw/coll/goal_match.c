@@ -108,6 +108,8 @@ void goal_recv_free(struct fw_nic *nic, struct goal_recv *recv)
 
 	if (recv->hashed)
 		goal_match_unhash(nic, recv);
+	if (recv->source)
+		goal_unexp_free(nic, recv->source);
 	goal_wild_forget(recv);
 	not_any(nic, recv);
 	if (recv->link)
@@ -178,6 +180,8 @@ struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,
 	unexp->comm = (uint32_t)(comm - nic->goal.comms);
 	unexp->key = *key;
 	unexp->header = header;
+	unexp->keeping = false;
+	unexp->taken = false;
 	unexp->bytes = bytes;
 	unexp->received = 0;
 	unexp->region = FW_NONE;
@@ -195,7 +199,8 @@ struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,
 	return unexp;
 }
 
-void goal_unexp_free(struct fw_nic *nic, struct goal_unexp *unexp)
+/* No receive finds it any more. */
+static void unexp_hide(struct fw_nic *nic, struct goal_unexp *unexp)
 {
 	struct goal_comm *comm = &nic->goal.comms[unexp->comm];
 
@@ -204,6 +209,21 @@ void goal_unexp_free(struct fw_nic *nic, struct goal_unexp *unexp)
 	goal_sweep_forget(comm, &unexp->comm_node);
 	goal_wild_remove(comm, unexp);
 	fw_list_del(&unexp->comm_node);
+}
+
+void goal_unexp_take(struct fw_nic *nic, struct goal_unexp *unexp, struct goal_recv *recv)
+{
+	unexp_hide(nic, unexp);
+	unexp->taken = true;
+	recv->source = unexp;
+}
+
+void goal_unexp_free(struct fw_nic *nic, struct goal_unexp *unexp)
+{
+	struct goal_comm *comm = &nic->goal.comms[unexp->comm];
+
+	if (!unexp->taken)
+		unexp_hide(nic, unexp);
 	if (unexp->region != FW_NONE)
 		goal_pool_free(comm, unexp->region, unexp->offset);
 	goal_give(nic, comm->client, GOAL_TABLE_UNEXPS, unexp);

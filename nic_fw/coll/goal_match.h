@@ -30,11 +30,14 @@ struct goal_recv {
 	uint8_t generation;     /* of the sink that identifies it */
 	struct goal_link *link; /* link that it waits for; NULL: any, or this rank */
 	struct goal_send *self; /* message of this rank that is being copied */
-	uint64_t bytes;         /* of the message once matched */
+	/* The message that came before it and is being copied, which is this receive's alone. */
+	struct goal_unexp *source;
+	bool partial;   /* a part of the next packet was placed */
+	uint64_t bytes; /* of the message once matched */
 	uint64_t received;
 	struct goal_cursor cursor;
 	struct fw_list run_node, link_node;
-	struct fw_list copy_node; /* in run->copies while self is set */
+	struct fw_list copy_node; /* in run->copies while self or source is set */
 	bool waits;               /* counted in run->wild_recvs, and in nic->goal.wild_recvs */
 	uint32_t serial;          /* then: its place among those of the run */
 	struct fw_multi wild_at;
@@ -45,7 +48,9 @@ static_assert(offsetof(struct goal_recv, run) >= sizeof(uint32_t), "fw_pool's li
 struct goal_unexp {
 	uint32_t comm;
 	struct goal_key4 key;
-	bool header; /* WIRE_GOAL_HEADER: no data */
+	bool header;  /* WIRE_GOAL_HEADER: no data */
+	bool keeping; /* a message of this rank that is being copied into the pool */
+	bool taken;   /* by a receive (source): no other finds it */
 	uint64_t bytes, received;
 	uint32_t region; /* of the pool; FW_NONE: the data lie in small */
 	uint64_t offset;
@@ -80,6 +85,8 @@ void goal_recv_await_any(struct fw_nic *nic, struct goal_recv *recv);
 struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,
 				  const struct goal_key4 *key, uint64_t bytes, bool header);
 void goal_unexp_free(struct fw_nic *nic, struct goal_unexp *unexp);
+/* A receive takes the message, and frees it once it was copied, or with itself. */
+void goal_unexp_take(struct fw_nic *nic, struct goal_unexp *unexp, struct goal_recv *recv);
 
 /* ---- goal_wild.c: schedules with wildcards */
 

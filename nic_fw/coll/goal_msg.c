@@ -412,6 +412,9 @@ static enum hw_goal_status send_small(struct fw_nic *nic, struct goal_run *run, 
 	const struct goal_insn *op = &run->schedule->ops[index];
 	struct goal_cursor cursor;
 
+	/* It may be in as many pieces as it has bytes: they are copied in slices. */
+	if (run->unmapped && GOAL_REF_SLOT(op->buf[0]) == GOAL_SLOT_PIECES)
+		return send_from_memory(nic, run, index, send);
 	send->kind = GOAL_SEND_SMALL;
 	goal_cursor_init(&cursor, op->buf[0]);
 	if (!goal_buf_read(nic, run, &cursor, send->small, op->amount)) {

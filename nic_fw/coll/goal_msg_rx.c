@@ -19,6 +19,7 @@ struct msg_in {
 	uint32_t sink;
 	uint32_t piece_bytes;
 	struct eth_cursor payload;
+	bool later; /* the turn has done enough */
 };
 
 /*
@@ -43,22 +44,58 @@ void *goal_msg_accept(struct fw_nic *nic, const struct esp_key *key, struct esp_
 
 /* ---- placement ------------------------------------------------------------------------------- */
 
-/* False: the memory is not there, or not now: then nothing of the packet counts. */
-static bool goal_msg_rx_place(struct fw_nic *nic, struct goal_recv *recv, struct msg_in *in)
+/* True if writes to the receive's buffer may be dear: not mapped, or in pieces. */
+static bool goal_msg_rx_is_dear(const struct goal_recv *recv)
 {
-	const uint64_t received = recv->received, start = recv->cursor.offset;
+	return recv->run->unmapped ||
+	       GOAL_REF_SLOT(recv->run->schedule->ops[recv->op].buf[0]) == GOAL_SLOT_PIECES;
+}
 
-	while (in->payload.left) {
-		uint32_t n;
-		const uint8_t *data = eth_cursor_next(&in->payload, UINT32_MAX, &n);
+/* Writes n bytes at the receive's cursor, or the first of them. False: as below. */
+static bool place_some(struct fw_nic *nic, struct goal_recv *recv, struct msg_in *in,
+		       const uint8_t *data, uint32_t n, uint32_t *stretches)
+{
+	bool dear = goal_msg_rx_is_dear(recv);
+	struct goal_span span;
 
-		if (!goal_buf_write(nic, recv->run, &recv->cursor, data, n)) {
-			goal_cursor_seek(recv->run->schedule, &recv->cursor, start);
-			recv->received = received;
+	for (; n; data += span.bytes, n -= (uint32_t)span.bytes) {
+		uint64_t offset = recv->cursor.offset;
+
+		in->later = dear && fw_dear_spent(nic);
+		if (in->later || !goal_cursor_next(nic, recv->run, &recv->cursor, n,
+						   HW_ACCESS_LOCAL_WRITE, &span))
+			return false;
+		if (!mem_write(nic, &span.mem, 0, data, (uint32_t)span.bytes)) {
+			goal_cursor_seek(recv->run->schedule, &recv->cursor, offset);
 			return false;
 		}
-		recv->received += n;
+		recv->received += span.bytes;
+		recv->partial = true;
+		if (++*stretches % FW_DEAR_STRETCHES == 0)
+			fw_dear_add(nic, 1);
 	}
+	return true;
+}
+
+/*
+ * Places the packet, or what is left of it. False: the memory is not there, or not now, or the turn
+ * has done enough (in->later); what was placed stays (recv->partial).
+ */
+static bool goal_msg_rx_place(struct fw_nic *nic, struct goal_recv *recv, struct msg_in *in)
+{
+	uint64_t skip = recv->received - in->offset;
+	uint32_t stretches = 0;
+
+	while (in->payload.left) {
+		uint32_t n, old;
+		const uint8_t *data = eth_cursor_next(&in->payload, UINT32_MAX, &n);
+
+		old = skip < n ? (uint32_t)skip : n;
+		skip -= old;
+		if (!place_some(nic, recv, in, data + old, n - old, &stretches))
+			return false;
+	}
+	recv->partial = false;
 	return true;
 }
 
@@ -83,6 +120,9 @@ static bool goal_msg_rx_store(struct fw_nic *nic, struct goal_unexp *unexp, stru
 	else if (in->payload.left &&
 		 !goal_unexp_mem(nic, unexp, unexp->received, in->payload.left, &mem))
 		return false;
+	in->later = !mem.ptr && in->payload.left && fw_dear_spent(nic);
+	if (in->later)
+		return false;
 	while (in->payload.left) {
 		uint32_t n;
 		const uint8_t *data = eth_cursor_next(&in->payload, UINT32_MAX, &n);
@@ -95,33 +135,7 @@ static bool goal_msg_rx_store(struct fw_nic *nic, struct goal_unexp *unexp, stru
 	return true;
 }
 
-/* Moves the data that arrived so far from the pool into the receive's buffer. */
-static bool goal_msg_rx_take_over(struct fw_nic *nic, struct goal_recv *recv,
-				  const struct goal_unexp *unexp)
-{
-	struct fw_mem mem;
-	uint64_t at, n;
-
-	if (unexp->region == FW_NONE)
-		return goal_buf_write(nic, recv->run, &recv->cursor, unexp->small, unexp->received);
-	if (!unexp->received)
-		return true;
-	if (!goal_unexp_mem(nic, unexp, 0, unexp->received, &mem))
-		return false;
-	if (mem.ptr)
-		return goal_buf_write(nic, recv->run, &recv->cursor, mem.ptr, unexp->received);
-	for (at = 0; at < unexp->received; at += n) {
-		n = unexp->received - at < FW_SCRATCH_BYTES ? unexp->received - at
-							    : FW_SCRATCH_BYTES;
-		if (!mem_read(nic, &mem, at, nic->scratch, (uint32_t)n) ||
-		    !goal_buf_write(nic, recv->run, &recv->cursor, nic->scratch, n))
-			return false;
-	}
-	return true;
-}
-
-/* The last byte has arrived: the operation is finished. */
-static void goal_msg_rx_finish(struct fw_nic *nic, struct goal_recv *recv)
+void goal_msg_rx_finish(struct fw_nic *nic, struct goal_recv *recv)
 {
 	struct goal_run *run = recv->run;
 	uint32_t op = recv->op;
@@ -170,15 +184,36 @@ static enum esp_verdict slow(struct fw_nic *nic, const struct msg_in *in)
 	return ESP_FULL;
 }
 
+/* The turn has done enough: the stream, or the group, goes on in a later one. */
+static enum esp_verdict later(struct fw_nic *nic, const struct msg_in *in)
+{
+	if (!in->link) {
+		mgrp_space_find(nic, in->comm, in->key.rank)->blocked_instance = in->key.instance;
+		goal_slow_group(nic, in->comm);
+	}
+	return ESP_FULL;
+}
+
+/* True if the piece follows what was received, or is the one of which a part was placed. */
+static bool follows(const struct goal_recv *recv, const struct msg_in *in)
+{
+	uint64_t old = recv->received - in->offset;
+
+	return in->bytes == recv->bytes && in->offset <= recv->received &&
+	       (!old || (recv->partial && old < in->piece_bytes)) &&
+	       in->piece_bytes <= recv->bytes - in->offset;
+}
+
 /* Handles a further piece for a matched receive. */
 static enum esp_verdict piece(struct fw_nic *nic, struct goal_recv *recv, struct msg_in *in)
 {
 	struct goal_run *run = recv->run;
 
-	if (in->bytes != recv->bytes || in->offset != recv->received ||
-	    in->piece_bytes > recv->bytes - recv->received)
+	if (!follows(recv, in))
 		return malformed(nic);
 	if (!goal_msg_rx_place(nic, recv, in)) {
+		if (in->later)
+			return later(nic, in);
 		if (nic->host.mem_busy)
 			return slow(nic, in);
 		goal_run_fail(nic, run, HW_GOAL_MEMORY, run->comm->rank, recv->op);
@@ -250,9 +285,10 @@ static enum esp_verdict eager(struct fw_nic *nic, struct msg_in *in)
 			goal_run_trace(nic, recv->run, HW_GOAL_POINT_MSG_ARRIVED, recv->op);
 		if (!recv->matched && !match(nic, recv, in))
 			return ESP_TAKEN;
-		return piece(nic, recv, in);
+		if (!recv->source)
+			return piece(nic, recv, in);
 	}
-	unexp = goal_unexp_find(nic, in->comm, &in->key);
+	unexp = recv ? recv->source : goal_unexp_find(nic, in->comm, &in->key);
 	if (!unexp) {
 		if (in->offset || in->piece_bytes > in->bytes)
 			return malformed(nic);
@@ -272,6 +308,8 @@ static enum esp_verdict eager(struct fw_nic *nic, struct msg_in *in)
 		return malformed(nic);
 	if (goal_msg_rx_store(nic, unexp, in))
 		return ESP_TAKEN;
+	if (in->later)
+		return later(nic, in);
 	if (nic->host.mem_busy)
 		return slow(nic, in);
 	pool_fault(nic, in);
@@ -471,13 +509,16 @@ enum hw_goal_status goal_recv_unexpected(struct fw_nic *nic, struct goal_run *ru
 		goal_unexp_free(nic, unexp);
 		return goal_msg_announce(nic, recv, link) ? HW_GOAL_OK : HW_GOAL_RESOURCES;
 	}
-	ok = goal_msg_rx_take_over(nic, recv, unexp);
+	if (unexp->keeping || !goal_take_is_short(nic, run, index, unexp, unexp->received)) {
+		goal_take_begin(nic, recv, unexp);
+		return HW_GOAL_OK;
+	}
+	ok = goal_take_at_once(nic, recv, unexp);
 	if (!ok && nic->host.mem_busy) {
 		/* The message stays where it is until the receive is started again. */
 		goal_recv_free(nic, recv);
 		return GOAL_NOT_NOW;
 	}
-	recv->received = unexp->received;
 	goal_unexp_free(nic, unexp);
 	if (!ok)
 		return HW_GOAL_MEMORY;

@@ -217,6 +217,7 @@ void goal_run_init_lists(struct goal_run *run)
 	fw_list_init(&run->bulk);
 	fw_list_init(&run->recvs);
 	fw_list_init(&run->copies);
+	fw_list_init(&run->keeps);
 	fw_list_init(&run->self_sends);
 	fw_list_init(&run->calcs);
 	fw_list_init(&run->traced_sends);

@@ -3,8 +3,8 @@
  * Messages of a rank to itself: a copy, with the order and the limits of any other message.
  *
  * goal_step.c's queue of local work continues the copy of a large message. Up to the eager limit a
- * send is finished at once, and its bytes wait in the pool. A longer send, or one that finds the
- * pool full, waits for its receive. Calls goal_match.c and goal_buf.c.
+ * send does not wait for its receive: its bytes are copied into the pool (goal_take.c). A longer
+ * send, or one that finds the pool full, waits for its receive. Calls goal_match.c and goal_buf.c.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -15,20 +15,24 @@ enum {
 
 /*
  * Copies bytes from one buffer of a run to another; false: memory not there, or not now. *copied:
- * bytes copied, all or as many as a step's stretches held; the cursors stand behind them.
+ * bytes copied, all or as many as a step may; the cursors stand behind them.
  */
 static bool copy(struct fw_nic *nic, const struct goal_run *run, struct goal_cursor *to,
 		 struct goal_cursor *from, uint64_t bytes, uint64_t *copied)
 {
-	uint32_t stretches = GOAL_LOCAL_QUANTUM_BYTES / GOAL_STRETCH_LEAST_BYTES;
+	uint32_t stretches = GOAL_LOCAL_QUANTUM_BYTES / GOAL_STRETCH_LEAST_BYTES, n;
+	uint64_t most = run->unmapped ? FW_DEAR_COPY_BYTES : FW_SCRATCH_BYTES;
 	struct goal_span span;
 
 	*copied = 0;
-	for (; bytes && stretches; bytes -= span.bytes, *copied += span.bytes, stretches--) {
-		uint64_t max = bytes < FW_SCRATCH_BYTES ? bytes : FW_SCRATCH_BYTES;
+	for (n = 0; bytes && n < stretches; bytes -= span.bytes, *copied += span.bytes, n++) {
+		uint64_t max = bytes < most ? bytes : most;
 		uint64_t start = from->offset;
 		bool ok;
 
+		/* Memory is dear where it is not mapped only, and then no copy must end at once. */
+		if (run->unmapped && fw_dear_spent(nic))
+			break;
 		if (!goal_cursor_next(nic, run, from, max, 0, &span))
 			return false;
 		ok =
@@ -39,6 +43,7 @@ static bool copy(struct fw_nic *nic, const struct goal_run *run, struct goal_cur
 			return false;
 		}
 	}
+	fw_dear_add(nic, n / FW_DEAR_STRETCHES + (uint32_t)(*copied / FW_DEAR_MAPPED_BYTES));
 	return true;
 }
 
@@ -61,44 +66,12 @@ static enum hw_goal_status goal_self_deliver(struct fw_nic *nic, struct goal_run
 	return HW_GOAL_OK;
 }
 
-/* Copies a short message into the pool, because its receive has not started yet. */
-static enum hw_goal_status keep(struct fw_nic *nic, struct goal_run *run, uint32_t index,
-				struct goal_unexp *unexp)
-{
-	const struct goal_insn *op = &run->schedule->ops[index];
-	struct goal_cursor from;
-	struct fw_mem mem = {.ptr = NULL};
-	enum hw_goal_status status;
-	struct goal_span span;
-	uint64_t at;
-
-	mem.ptr = unexp->small;
-	if (unexp->region != FW_NONE && !goal_unexp_mem(nic, unexp, 0, op->amount, &mem)) {
-		goal_unexp_free(nic, unexp);
-		return HW_GOAL_MEMORY;
-	}
-	goal_cursor_init(&from, op->buf[0]);
-	for (at = 0; at < op->amount; at += span.bytes) {
-		uint64_t left = op->amount - at;
-
-		if (!goal_cursor_next(nic, run, &from,
-				      left < FW_SCRATCH_BYTES ? left : FW_SCRATCH_BYTES, 0,
-				      &span) ||
-		    !mem_read(nic, &span.mem, 0, nic->scratch, (uint32_t)span.bytes) ||
-		    !mem_write(nic, &mem, at, nic->scratch, (uint32_t)span.bytes)) {
-			status = goal_slow_status(nic);
-			goal_unexp_free(nic, unexp);
-			return status;
-		}
-	}
-	unexp->received = op->amount;
-	goal_step_finish_op(nic, run, index);
-	return HW_GOAL_OK;
-}
-
 /* Returns the bytes of a message between two buffers that a step may copy. */
-static uint64_t at_once_bytes(const struct goal_insn *from, const struct goal_insn *to)
+static uint64_t at_once_bytes(const struct goal_run *run, const struct goal_insn *from,
+			      const struct goal_insn *to)
 {
+	if (run->unmapped)
+		return 0;
 	return GOAL_REF_SLOT(from->buf[0]) == GOAL_SLOT_PIECES ||
 		       GOAL_REF_SLOT(to->buf[0]) == GOAL_SLOT_PIECES
 		   ? SMALL_BYTES
@@ -165,28 +138,34 @@ enum hw_goal_status goal_msg_self(struct fw_nic *nic, struct goal_run *run, uint
 {
 	const struct goal_insn *op = &run->schedule->ops[index];
 	struct goal_recv *recv = goal_match_arrival(nic, run->comm, key);
-	struct goal_unexp *unexp;
+	struct goal_unexp *unexp = NULL;
 	struct goal_send *send;
 
 	if (recv && op->amount > run->schedule->ops[recv->op].amount)
 		return goal_run_truncated(run, recv->op, op->amount);
 	if (op->amount <= run->comm->eager_bytes && !recv) {
 		unexp = goal_unexp_new(nic, run->comm, key, op->amount, false);
-		if (unexp)
-			return keep(nic, run, index, unexp);
+		if (unexp && goal_take_is_short(nic, run, index, unexp, op->amount))
+			return goal_keep_at_once(nic, run, index, unexp);
 		/* It waits in its buffer, as a large message does. */
-		goal_stall_self(nic, run->comm);
+		if (!unexp)
+			goal_stall_self(nic, run->comm);
 	}
-	if (recv && op->amount <= at_once_bytes(op, &run->schedule->ops[recv->op]))
+	if (recv && op->amount <= at_once_bytes(run, op, &run->schedule->ops[recv->op]))
 		return goal_self_deliver(nic, run, index, recv);
 	send = goal_send_new(nic, run->client, NULL, GOAL_SEND_SELF, WIRE_GOAL_DATA, key);
-	if (!send)
+	if (!send) {
+		if (unexp)
+			goal_unexp_free(nic, unexp);
 		return HW_GOAL_RESOURCES;
+	}
 	send->bytes = op->amount;
 	goal_cursor_init(&send->cursor, op->buf[0]);
 	goal_send_tie(run, index, send);
 	if (recv)
 		join(nic, recv, send);
+	else if (unexp)
+		goal_keep_begin(nic, send, unexp);
 	else
 		self_await(nic, send);
 	return HW_GOAL_OK;
@@ -201,7 +180,12 @@ bool goal_self_keep(struct fw_nic *nic, struct goal_send *send)
 
 	if (!unexp)
 		return false;
-	status = keep(nic, run, index, unexp);
+	if (!goal_take_is_short(nic, run, index, unexp, send->bytes)) {
+		goal_self_taken(send);
+		goal_keep_begin(nic, send, unexp);
+		return true;
+	}
+	status = goal_keep_at_once(nic, run, index, unexp);
 	if (status == GOAL_NOT_NOW)
 		return false;
 	goal_send_free(nic, send);
@@ -243,7 +227,9 @@ bool goal_self_step(struct fw_nic *nic, struct goal_run *run, uint32_t index)
 	uint64_t left, bytes;
 	bool ok;
 
-	assert(!fw_list_empty(&run->copies) && recv->op == index && send);
+	assert(!fw_list_empty(&run->copies) && recv->op == index && (send || recv->source));
+	if (recv->source)
+		return goal_take_step(nic, run, recv);
 	left = recv->bytes - recv->received;
 	bytes = left < GOAL_LOCAL_QUANTUM_BYTES ? left : GOAL_LOCAL_QUANTUM_BYTES;
 	ok = copy(nic, run, &recv->cursor, &send->cursor, bytes, &bytes);

@@ -85,6 +85,12 @@ void goal_slow_comm(struct fw_nic *nic, struct goal_comm *comm, struct goal_link
 		fw_timer_set(&nic->timers, &comm->slow_timer, nic->now_ns + GOAL_SLOW_NS);
 }
 
+void goal_slow_group(struct fw_nic *nic, struct goal_comm *comm)
+{
+	goal_stall_moved(comm);
+	fw_timer_set(&nic->timers, &comm->slow_timer, nic->now_ns + FW_SOON_NS);
+}
+
 bool goal_slow_waits(const struct goal_comm *comm)
 {
 	return fw_timer_is_set(&comm->slow_timer);

@@ -33,6 +33,8 @@ void goal_slow_comm_init(struct goal_comm *comm);
  * multicasts again.
  */
 void goal_slow_comm(struct fw_nic *nic, struct goal_comm *comm, struct goal_link *link);
+/* Goes on with the communicator's group in a later turn, as this one has done enough. */
+void goal_slow_group(struct fw_nic *nic, struct goal_comm *comm);
 /* True while packets of the communicator wait for memory. */
 bool goal_slow_waits(const struct goal_comm *comm);
 

@@ -13,10 +13,7 @@
 
 enum {
 	STEP_BYTES = 16 * 1024,
-	/* Bytes that count as one operation's work. The port copies unmapped memory by threads. */
-	MAPPED_BYTES_PER_COST = 4096,
-	UNMAPPED_BYTES_PER_COST = 512,
-	UNMAPPED_LEAST_BYTES = 4096,
+	BYTES_PER_COST = 4096, /* counted as one operation's work */
 };
 
 void goal_stage_add(struct fw_nic *nic, struct goal_run *run, struct goal_send *send)
@@ -38,9 +35,7 @@ bool goal_stage_line(const struct goal_run *run)
 /* Bytes whose copy takes as long: that of a short piece has a cost of its own. */
 static uint64_t span_bytes(const struct goal_span *span)
 {
-	uint64_t least = span->mem.ptr ? GOAL_STRETCH_LEAST_BYTES : UNMAPPED_LEAST_BYTES;
-
-	return span->bytes < least ? least : span->bytes;
+	return span->bytes < GOAL_STRETCH_LEAST_BYTES ? GOAL_STRETCH_LEAST_BYTES : span->bytes;
 }
 
 /* Copies a part of the rest. False: the process's memory is not there, or not now. */
@@ -49,11 +44,14 @@ static bool copy_some(struct fw_nic *nic, struct goal_send *send, uint32_t *cost
 	uint64_t quantum = STEP_BYTES, used;
 	struct goal_span span;
 
-	for (; send->staged_bytes < send->bytes && quantum; quantum -= used) {
+	for (; send->staged_bytes < send->bytes && quantum && !fw_dear_spent(nic);
+	     quantum -= used) {
 		uint64_t left = send->bytes - send->staged_bytes;
+		uint64_t max = send->run->unmapped ? FW_DEAR_COPY_BYTES : STEP_BYTES;
 
-		if (!goal_cursor_next(nic, send->run, &send->cursor,
-				      left < quantum ? left : quantum, 0, &span))
+		max = max < quantum ? max : quantum;
+		if (!goal_cursor_next(nic, send->run, &send->cursor, left < max ? left : max, 0,
+				      &span))
 			return false;
 		if (!mem_read(nic, &span.mem, 0, send->staged + send->staged_bytes,
 			      (uint32_t)span.bytes)) {
@@ -62,8 +60,7 @@ static bool copy_some(struct fw_nic *nic, struct goal_send *send, uint32_t *cost
 		}
 		send->staged_bytes += span.bytes;
 		used = span_bytes(&span);
-		*cost += (uint32_t)(used / (span.mem.ptr ? MAPPED_BYTES_PER_COST
-							 : UNMAPPED_BYTES_PER_COST));
+		*cost += (uint32_t)(used / BYTES_PER_COST);
 		if (used > quantum)
 			used = quantum;
 	}

@@ -165,6 +165,9 @@ static bool send_may_end(struct fw_nic *nic, struct goal_stall *stall, struct go
 	struct goal_run *run = send->run;
 
 	if (send->kind == GOAL_SEND_SELF) {
+		/* On its way into the pool. */
+		if (send->unexp)
+			return true;
 		if (send->bytes > run->comm->eager_bytes)
 			return false;
 		if (!send->awaited && goal_self_keep(nic, send))

@@ -166,11 +166,14 @@ static uint32_t local_step(struct fw_nic *nic, struct goal_run *run)
 {
 	uint32_t slots = run->schedule->header.num_ops;
 	uint32_t op = run->locals[run->local_head];
+	uint8_t kind = run->schedule->ops[op].kind;
 	uint32_t cost = 1;
 	bool over;
 
-	if (run->schedule->ops[op].kind == GOAL_INSN_RECV)
+	if (kind == GOAL_INSN_RECV || kind == GOAL_INSN_MCAST_RECV)
 		over = goal_self_step(nic, run, op);
+	else if (kind == GOAL_INSN_SEND)
+		over = goal_keep_step(nic, run, op);
 	else if (run->schedule->ops[op].sub == GOAL_LOCAL_USER)
 		over = goal_op_step(nic, run, op, &cost);
 	else
@@ -260,6 +263,7 @@ static uint32_t goal_step_run(struct fw_nic *nic, struct goal_run *run, uint32_t
 		} else {
 			done += work_step(nic, run);
 		}
+		done += fw_dear_take(nic);
 	}
 	*over = !has_work(run);
 	return done;
@@ -267,7 +271,10 @@ static uint32_t goal_step_run(struct fw_nic *nic, struct goal_run *run, uint32_t
 
 uint32_t goal_step_poll(struct fw_nic *nic, uint32_t budget)
 {
-	uint32_t done = goal_load_poll(nic);
+	uint32_t done;
+
+	(void)fw_dear_take(nic);
+	done = goal_load_poll(nic) + fw_dear_take(nic);
 
 	while (done < budget && !fw_list_empty(&nic->goal.clients)) {
 		struct fw_client *owner =

@@ -229,6 +229,31 @@ static bool send_status(struct fw_nic *nic, struct mgrp_space *space)
 
 /* ---- packets of the root -------------------------------------------------------------------- */
 
+/*
+ * Reads up to bytes of the message: fewer where its buffer is in so many pieces that their copies
+ * would take more than a turn. Returns their number; 0: memory is not there, or not now.
+ */
+static uint32_t read_some(struct fw_nic *nic, struct goal_send *send, uint8_t *dst, uint32_t bytes)
+{
+	struct goal_cursor *cursor = &send->cursor;
+	uint64_t start = cursor->offset;
+	uint32_t done = 0, n = 0;
+
+	while (done < bytes && !(n && fw_dear_spent(nic))) {
+		struct goal_span span;
+
+		if (!goal_cursor_next(nic, send->run, cursor, bytes - done, 0, &span) ||
+		    !mem_read(nic, &span.mem, 0, dst + done, (uint32_t)span.bytes)) {
+			goal_cursor_seek(send->run->schedule, cursor, start);
+			return 0;
+		}
+		done += (uint32_t)span.bytes;
+		if (++n % FW_DEAR_STRETCHES == 0)
+			fw_dear_add(nic, 1);
+	}
+	return done;
+}
+
 /* Copies the next packet of the first message into the ring. False: not now, or not at all. */
 static bool make_packet(struct fw_nic *nic, struct mgrp_space *space, struct goal_send *send)
 {
@@ -238,7 +263,7 @@ static bool make_packet(struct fw_nic *nic, struct mgrp_space *space, struct goa
 	uint32_t room =
 	    space->frame_bytes - (uint32_t)(sizeof(struct wire_edp) + sizeof(struct wire_mgrp) +
 					    sizeof(struct wire_goal) + WIRE_EDP_CRC_BYTES);
-	uint32_t bytes = left < room ? (uint32_t)left : room;
+	uint32_t bytes = left < room ? (uint32_t)left : room, got;
 	struct wire_goal *wire;
 
 	slot->block = goal_heap_alloc(nic, run->client, sizeof(*wire) + bytes);
@@ -248,8 +273,6 @@ static bool make_packet(struct fw_nic *nic, struct mgrp_space *space, struct goa
 			goal_run_fault(nic, run, HW_GOAL_RESOURCES, run->comm->rank, send->op);
 		return false;
 	}
-	slot->bytes = (uint32_t)sizeof(*wire) + bytes;
-	space->ring_bytes += slot->bytes;
 	slot->wanted = 0;
 	slot->repaired = false;
 	slot->sent_ns = nic->now_ns;
@@ -261,8 +284,11 @@ static bool make_packet(struct fw_nic *nic, struct mgrp_space *space, struct goa
 	wire->count = be32_put(send->key.count);
 	wire->bytes = be64_put(send->bytes);
 	wire->offset = be64_put(offset);
-	wire->piece_bytes = be32_put(bytes);
-	if (goal_buf_read(nic, run, &send->cursor, slot->block + sizeof(*wire), bytes))
+	got = bytes ? read_some(nic, send, slot->block + sizeof(*wire), bytes) : 0;
+	wire->piece_bytes = be32_put(got);
+	slot->bytes = (uint32_t)sizeof(*wire) + got;
+	space->ring_bytes += slot->bytes;
+	if (got || !bytes)
 		return true;
 	mgrp_free_block(nic, space, slot);
 	space->slow = nic->host.mem_busy;
@@ -376,14 +402,16 @@ static bool mgrp_tx_may_send(const struct mgrp_space *space)
 
 static uint32_t run_space(struct fw_nic *nic, struct mgrp_space *space)
 {
-	uint32_t sent;
+	uint32_t sent = 0;
 
+	(void)fw_dear_take(nic);
 	if (space->resume) {
 		space->resume = false;
 		mgrp_deliver(nic, space);
+		sent = fw_dear_take(nic);
 	}
 	(void)eth_tx_cost(nic);
-	sent = repair(nic, space, MGRP_TX_QUANTUM);
+	sent += repair(nic, space, MGRP_TX_QUANTUM);
 	while (sent < MGRP_TX_QUANTUM && send_next(nic, space))
 		sent += eth_tx_cost(nic);
 	return sent;

@@ -289,7 +289,7 @@ static uint32_t retransmit(struct fw_nic *nic, struct rd_session *s, uint32_t bu
 		s->sent++;
 		s->resent++;
 		pace(nic, s);
-		done++;
+		done += 1 + fw_dear_take(nic);
 		FW_COUNT(nic, rd_tx_retransmits);
 		fw_trace(nic, TRACE_RD_RETRANSMIT, 0, psn, slot->tries);
 	}
@@ -439,7 +439,7 @@ static uint32_t tx_flow(struct fw_nic *nic, struct rd_session *s, struct rd_flow
 		sent = tx_new(nic, s, flow, budget - done);
 		if (!sent)
 			return done; /* the flow may be gone */
-		done += sent;
+		done += sent + fw_dear_take(nic);
 	}
 	if (rd_flow_has_next(flow) && !fw_list_linked(&flow->ready_node))
 		fw_list_add_tail(&s->flows, &flow->ready_node);
@@ -499,6 +499,7 @@ uint32_t rd_tx_run(struct fw_nic *nic, uint32_t budget)
 
 	if (fw_list_empty(&nic->rd.ready))
 		return 0;
+	(void)fw_dear_take(nic);
 	fw_list_init(&turn);
 	fw_list_splice_tail(&turn, &nic->rd.ready);
 	while (done < budget && idle < budget && eth_tx_room(nic) >= 2 &&

@@ -95,6 +95,7 @@ bool mem_read(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, voi
 	}
 	FW_COUNT(nic, host_reads);
 	FW_ADD(nic, host_read_bytes, bytes);
+	fw_dear_copy(nic, bytes);
 	return reached(
 	    nic, nic->port.host_read(nic->port.ctx, mem->client, dst, mem->addr + offset, bytes));
 }
@@ -111,6 +112,7 @@ static bool write_host(struct fw_nic *nic, const struct fw_mem *mem, uint64_t ad
 
 	FW_COUNT(nic, host_writes);
 	FW_ADD(nic, host_write_bytes, bytes);
+	fw_dear_copy(nic, bytes);
 	while (bytes) {
 		uint32_t n = bytes < FW_SCRATCH_BYTES ? bytes : FW_SCRATCH_BYTES;
 
@@ -173,6 +175,7 @@ int mem_atomic_host(struct fw_nic *nic, const struct fw_mem *mem, const struct f
 	FW_COUNT(nic, host_writes);
 	FW_ADD(nic, host_read_bytes, sizeof(*original));
 	FW_ADD(nic, host_write_bytes, sizeof(*original));
+	fw_dear_copy(nic, sizeof(*original));
 	err = nic->port.host_atomic(nic->port.ctx, mem->client, mem->addr, op, original);
 	(void)reached(nic, err == -FW_EINPROGRESS ? -FW_EBUSY : err);
 	nic->host.clients[mem->client].may_be_late |= err == -FW_EINPROGRESS;

@@ -121,12 +121,35 @@ void eth_rx_frame(struct fw_nic *nic, const struct fw_rx_frame *frame)
 	}
 }
 
+static uint32_t rx_most(const struct fw_nic *nic)
+{
+	return nic->net.rx_most ? nic->net.rx_most : FW_BURST;
+}
+
+/*
+ * Frames whose payload goes to memory that is not mapped take the budget of many, and those that
+ * were taken must be handled: the next burst has as many as the budget is for. Streams that put
+ * frames off stay near the budget by themselves, and others' frames overtake theirs.
+ */
+static void set_burst(struct fw_nic *nic, uint32_t got, uint32_t dear)
+{
+	uint32_t most = rx_most(nic);
+
+	if (dear > 2 * FW_DEAR_TURN)
+		most = 1 + (got - 1) * FW_DEAR_TURN / dear;
+	else if (dear <= FW_DEAR_TURN / 2)
+		most = 2 * most < FW_BURST ? 2 * most : FW_BURST;
+	nic->net.rx_most = most;
+}
+
 uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget)
 {
 	uint32_t done = 0;
 
+	(void)fw_dear_take(nic);
 	while (done < budget) {
-		uint32_t want = budget - done < FW_BURST ? budget - done : FW_BURST;
+		uint32_t most = rx_most(nic), dear;
+		uint32_t want = budget - done < most ? budget - done : most;
 		uint8_t stage = fw_stage_enter(nic, FW_STAGE_PORT_RX);
 		uint32_t got = nic->port.rx_burst(nic->port.ctx, nic->net.rx, want);
 		uint32_t packets, i;
@@ -155,7 +178,9 @@ uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget)
 		(void)fw_stage_enter(nic, FW_STAGE_PORT_RX);
 		nic->port.rx_free(nic->port.ctx, nic->net.rx, got);
 		(void)fw_stage_enter(nic, stage);
-		done += packets;
+		dear = fw_dear_take(nic);
+		set_burst(nic, got, dear);
+		done += packets + dear;
 		if (packets < want)
 			break;
 	}

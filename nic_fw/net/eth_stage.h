@@ -20,12 +20,12 @@ static inline uint32_t eth_tx_room(struct fw_nic *nic)
 
 /*
  * The part of a turn's budget that the frames staged since the last call take: a unit for each
- * ETH_TX_UNIT_BYTES or part of a frame, so that turns with long frames are not longer than others.
- * At least 1: a caller's loop always comes to its end.
+ * ETH_TX_UNIT_BYTES or part of a frame, so that turns with long frames are not longer than others,
+ * and those of dear work. At least 1: a caller's loop always comes to its end.
  */
 static inline uint32_t eth_tx_cost(struct fw_nic *nic)
 {
-	uint32_t cost = nic->net.tx_cost;
+	uint32_t cost = nic->net.tx_cost + fw_dear_take(nic);
 
 	nic->net.tx_cost = 0;
 	return cost ? cost : 1;

@@ -101,6 +101,7 @@ void eth_tx_commit(struct fw_nic *nic, struct fw_tx_frame *frame)
 		if (__builtin_expect(seg->kind == FW_TX_HOST, 0)) {
 			FW_COUNT(nic, host_reads);
 			FW_ADD(nic, host_read_bytes, seg->bytes);
+			fw_dear_copy(nic, seg->bytes);
 		}
 	} while (++seg != end);
 	bytes += crcs / FW_TX_F_CRC_END * WIRE_DGRAM_CRC_BYTES;

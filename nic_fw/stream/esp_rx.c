@@ -16,7 +16,7 @@ enum {
 
 uint32_t esp_rx_window(const struct esp_stream *s)
 {
-	return s->blocked ? 0 : ESP_MAX_BURST;
+	return s->blocked && !s->put_off ? 0 : ESP_MAX_BURST;
 }
 
 /* ---- held frames ------------------------------------------------------------------------------
@@ -139,16 +139,41 @@ static void esp_rx_peer_closed(struct fw_nic *nic, struct esp_stream *s)
 	ops->ended(nic, ctx, ESP_END_CLOSED);
 }
 
+/* The packet, and those behind it, wait for a later turn. */
+static void esp_rx_put_off(struct fw_nic *nic, struct esp_stream *s)
+{
+	s->blocked = true;
+	s->put_off = true;
+	esp_resume(nic, s);
+}
+
+/*
+ * True if the next packet shall wait for a later turn: frames of others behind it need not wait for
+ * its copies. Where frames that came early have need of the places it does not wait.
+ */
+static bool shall_wait(const struct fw_nic *nic, const struct esp_stream *s)
+{
+	return __builtin_expect(s->dear, 0) && fw_dear_spent(nic) &&
+	       nic->esp.held.used < nic->esp.held.max / 2 &&
+	       station_may(nic, s->station, STATION_ESP_HELD, nic->esp.held.max);
+}
+
 /* Delivers packet rcv_next. False: the layer above has no room, or the stream has ended. */
 static bool esp_rx_take(struct fw_nic *nic, struct esp_stream *s, uint8_t flags,
 			const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
 {
 	enum esp_verdict verdict = ESP_TAKEN;
+	uint32_t dear = nic->dear;
 
 	if (!(flags & WIRE_ESP_FIN) && s->ctx)
 		verdict = nic->esp.ops[s->key.service]->receive(nic, s->ctx, frame, offset, bytes);
 	if (s->state == ESP_FREE)
 		return false;
+	s->dear = nic->dear != dear;
+	if (verdict == ESP_FULL && fw_dear_spent(nic)) {
+		esp_rx_put_off(nic, s);
+		return false;
+	}
 	if (verdict == ESP_FULL) {
 		s->blocked = true;
 		if (nic->esp.ops[s->key.service]->full)
@@ -185,11 +210,16 @@ void esp_rx_deliver(struct fw_nic *nic, struct esp_stream *s)
 	bool was_blocked = s->blocked;
 
 	s->blocked = false;
+	s->put_off = false;
 	while (s->received & 1) {
 		uint32_t seq = s->rcv_next;
 		struct esp_held *held = s->held[seq % WIRE_ESP_WINDOW];
 		bool fin = held->flags & WIRE_ESP_FIN;
 
+		if (fw_dear_spent(nic)) {
+			esp_rx_put_off(nic, s);
+			break;
+		}
 		if (fin) {
 			/* The stream may be gone after it. */
 			struct esp_held last = *held;
@@ -290,6 +320,8 @@ static void numbered(struct fw_nic *nic, struct esp_stream *s, const struct wire
 		esp_rx_owe_ack(nic, s, true);
 		return;
 	}
+	if (!ahead && !s->blocked && shall_wait(nic, s))
+		esp_rx_put_off(nic, s);
 	if (!ahead && !s->blocked) {
 		if (esp_rx_take(nic, s, esp->flags, frame, offset, bytes)) {
 			esp_rx_deliver(nic, s);

@@ -112,7 +112,9 @@ struct esp_stream {
 	uint64_t received; /* bit i: rcv_next + i is held; bit 0 too while blocked */
 	struct esp_held *held[WIRE_ESP_WINDOW];
 	bool rx_open; /* TXS was taken and TXF was not: we drive */
-	bool blocked; /* receive() returned ESP_FULL */
+	bool blocked; /* receive() returned ESP_FULL, or the turn has done enough */
+	bool put_off; /* blocked for the latter reason: it goes on in a later turn */
+	bool dear;    /* the last packet took dear work */
 	bool resumed;
 	bool ack_now, ack_due;
 	bool rrq_due;

@@ -273,8 +273,11 @@ uint32_t esp_tx_run(struct fw_nic *nic, uint32_t budget)
 		if (s->resumed) {
 			s->resumed = false;
 			esp_rx_deliver(nic, s);
-			if (s->state == ESP_FREE)
+			sent = fw_dear_take(nic);
+			if (s->state == ESP_FREE) {
+				done += sent;
 				continue;
+			}
 		}
 		while (sent < ESP_TX_QUANTUM && may_go(nic, s) && eth_tx_room(nic)) {
 			uint32_t seq = s->snd_next;

@@ -142,7 +142,8 @@ static enum esp_verdict receive(struct fw_nic *nic, void *ctx, const struct fw_r
 	struct eth_cursor cursor;
 	struct be32 number;
 
-	(void)nic;
+	if (end->copy_bytes)
+		fw_dear_copy(nic, end->copy_bytes);
 	if (!bytes) {
 		end->empty++;
 		end->read++;

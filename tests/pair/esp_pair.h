@@ -53,6 +53,7 @@ struct ep_end {
 	bool refuses;              /* accepts no stream */
 	bool refuses_late;         /* accepts a SYN, and has no context later */
 	uint32_t room;             /* packets until receive() returns ESP_FULL */
+	uint32_t copy_bytes;       /* of each packet to memory that is not mapped; 0: none */
 	uint32_t wrote, read;      /* next numbers */
 	uint32_t sent_ok, sent_not;
 	uint32_t empty; /* packets without payload */

@@ -43,7 +43,7 @@ sys.dont_write_bytecode = True
 from harness import BIN, BUILD, CLIENT_CPU, LAST_CPU, Env, Failed, say  # noqa: E402
 
 ATTACKS = ["slow_page:3000", "punch", "long_turns"]
-EVERY = ["slow_page:3000", "slow_page:3000:atomic", "punch", "stage"] + \
+EVERY = ["slow_page:3000", "slow_page:3000:atomic", "punch", "stage:mapped", "stage"] + \
     ["long_turns:" + kind for kind in ("regions", "qps", "flush", "resize", "attach", "stats")] + ["long_turns"]
 ALONE, COMPUTES = "(alone)", "(computes)"
 READY_S = 10

@@ -119,8 +119,16 @@ bool mgrp_wants(struct fw_nic *nic, const struct fw_rx_frame *frame)
 	return false;
 }
 
+/* A frame of EDP may be one whose payload goes to memory that is not mapped. */
+static void take_edp(struct fw_nic *nic, const struct fw_rx_frame *frame)
+{
+	if (net.edp_copy_bytes)
+		fw_dear_copy(nic, net.edp_copy_bytes);
+	edp_rx(nic, frame);
+}
+
 const struct net_up net_up = {
-    .edp = edp_rx,
+    .edp = take_edp,
     .tcp = tcp_rx,
     .tcp_icmp = tcp_rx_icmp,
     .dgram = dgram_rx,

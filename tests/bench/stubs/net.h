@@ -66,6 +66,7 @@ struct net {
 	bool mem_fault;
 	uint8_t payload[NET_BUF_BYTES]; /* of requests to send */
 	bool payload_host;
+	uint32_t edp_copy_bytes; /* by each frame of EDP; 0: none */
 	enum hw_vendor_err gather_err;
 	uint32_t completed;
 	enum hw_status status;

@@ -78,6 +78,41 @@ static void bursts_keep_to_the_budget(void)
 	net_end();
 }
 
+/* So many frames as a budget of 32 is for: copies take the time of many frames. */
+static void few_frames_that_are_copied(void)
+{
+	enum {
+		BUDGET = 32,
+		WAITING = 200,
+		COPY_BYTES = 1400,
+	};
+	struct frame f;
+	uint32_t turns, i;
+	uint64_t before;
+
+	net_init(0);
+	net_put_eth(&f, net_mac, WIRE_ETHERTYPE_ESP);
+	f.n = 60;
+	for (i = 0; i < WAITING; i++)
+		net_queue(&f, 0);
+	net.edp_copy_bytes = COPY_BYTES;
+	/* Nothing is known of the first ones. */
+	CU_ASSERT(eth_rx_poll(net.nic, BUDGET) > BUDGET);
+	for (turns = 0; net.port.rx_freed < WAITING / 2; turns++) {
+		before = net.port.rx_freed;
+		CU_ASSERT(eth_rx_poll(net.nic, BUDGET) > 0);
+		CU_ASSERT(net.port.rx_freed - before <= 3);
+		CU_ASSERT_FATAL(net.port.rx_freed > before);
+	}
+	CU_ASSERT(turns > 10);
+	/* Others come in bursts again. */
+	net.edp_copy_bytes = 0;
+	CU_ASSERT_EQUAL(eth_rx_poll(net.nic, BUDGET), BUDGET);
+	CU_ASSERT_EQUAL(eth_rx_poll(net.nic, BUDGET), BUDGET);
+	CU_ASSERT_EQUAL(net.nic->net.rx_most, FW_BURST);
+	net_end();
+}
+
 static void cursor_walks_segments(void)
 {
 	static const uint8_t a[] = {0, 1, 2}, b[] = {3}, c[] = {4, 5, 6, 7, 8};
@@ -113,4 +148,4 @@ static void cursor_walks_segments(void)
 }
 
 UT_MAIN("nic_fw/net/eth_rx", UT(short_frames), UT(only_our_mac_and_broadcast), UT(demultiplexes),
-	UT(bursts_keep_to_the_budget), UT(cursor_walks_segments))
+	UT(bursts_keep_to_the_budget), UT(few_frames_that_are_copied), UT(cursor_walks_segments))

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Dear work: what takes far longer than its frame or operation would.
+ *
+ * A copy of memory that is not mapped takes two context switches, in which the turn stands still;
+ * so a process could make turns long with few frames. Who copies charges the account, and each
+ * stage of a turn takes what was charged into its budget. Work that can be put off stops when the
+ * account has reached FW_DEAR_TURN, and goes on in a later turn. fw_nic.h includes it behind the
+ * instance.
+ */
+#ifndef WEFT_FW_DEAR_H
+#define WEFT_FW_DEAR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	/* Units are those of a stage's budget, less than half a microsecond each. */
+	FW_DEAR_COPY_UNITS = 16,     /* a copy of memory that is not mapped, */
+	FW_DEAR_UNIT_BYTES = 256,    /* and so many of its bytes one more */
+	FW_DEAR_COPY_BYTES = 4096,   /* of one copy where the caller chooses */
+	FW_DEAR_MAPPED_BYTES = 4096, /* bytes that are copied within mapped memory: a unit */
+	FW_DEAR_STRETCHES = 16,      /* stretches of a buffer in pieces: a unit */
+	FW_DEAR_TURN = 32,           /* units of a stage in a turn */
+};
+
+static inline void fw_dear_add(struct fw_nic *nic, uint32_t units)
+{
+	nic->dear += units;
+}
+
+/* A copy of memory that is not mapped. */
+static inline void fw_dear_copy(struct fw_nic *nic, uint32_t bytes)
+{
+	nic->dear += FW_DEAR_COPY_UNITS + bytes / FW_DEAR_UNIT_BYTES;
+}
+
+/* Returns what was charged since the last call. */
+static inline uint32_t fw_dear_take(struct fw_nic *nic)
+{
+	uint32_t units = nic->dear;
+
+	nic->dear = 0;
+	return units;
+}
+
+/* True if the stage has done enough for this turn. */
+static inline bool fw_dear_spent(const struct fw_nic *nic)
+{
+	return nic->dear >= FW_DEAR_TURN;
+}
+
+#endif /* WEFT_FW_DEAR_H */
