@@ -151,7 +151,7 @@ void cmd_slot_doorbell(struct fw_nic *nic, uint32_t client, uint32_t index)
 	}
 	slot->serial = __atomic_load_n(&record->serial, __ATOMIC_RELAXED);
 	slot->resume = 0;
-	slot->cmd = record->cmd;
+	fw_copy_once(&slot->cmd, &record->cmd, sizeof(slot->cmd));
 	FW_COUNT(nic, commands);
 	FW_COUNT(nic, commands_slot);
 	fw_list_add_tail(&owner->slots, &slot->node);
