@@ -428,7 +428,7 @@ static bool copy_now(struct fw_nic *nic, struct tag_arrival *a)
 	uint32_t cost = a->room < TAG_COPY_LEAST ? TAG_COPY_LEAST : a->room;
 	enum hw_vendor_err err = HW_VENDOR_ERR_NONE;
 
-	if (!nic->tag.copy_left)
+	if (!nic->tag.copy_left || fw_dear_spent(nic))
 		return false;
 	nic->tag.copy_left -= cost < nic->tag.copy_left ? cost : nic->tag.copy_left;
 	if (a->room && !tag_arrival_copy_out(nic, a, &err))

@@ -86,6 +86,7 @@ uint32_t tag_run(struct fw_nic *nic)
 	uint32_t done = 0, n = 0, i;
 
 	begin_turn(nic);
+	(void)fw_dear_take(nic);
 	if (__builtin_expect(fw_list_empty(&nic->tag.work), 1))
 		return 0;
 	while (n < TAG_EPS_QUANTUM && (turn[n] = next_in_turn(nic)))

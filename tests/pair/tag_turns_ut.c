@@ -167,4 +167,49 @@ static void small_copies(void)
 	tp_end(&tp);
 }
 
-UT_MAIN("pair/tag_turns", UT(many_endpoints), UT(many_looks), UT(small_copies))
+/*
+ * Copies of a byte to memory that is not mapped, which waited for a page: each takes microseconds
+ * of the turn.
+ */
+static void unmapped_copies(void)
+{
+	enum {
+		COPIES = 400,
+		TURN = 4, /* copies of a turn */
+	};
+	struct tp_op op = {.flags = HW_TAG_F_ANY_SRC, .ignore = UINT64_MAX, .bytes = 1};
+	uint32_t i, k, left, now, most = 0;
+	struct hw_cqe cqe;
+
+	tp_begin(&tp);
+	op.lkey = rp_reg(&tp.rp, 1, tp.rp.end[1].mem, RP_MEM_BYTES, RP_ALL_ACCESS, false);
+	for (i = 0; i < COPIES; i++) {
+		tp_send(&tp, 0, i, i, 0, 1);
+		rp_quiet(&tp.rp);
+		CU_ASSERT_TRUE(rp_scqe(&tp.rp, 0, &cqe));
+	}
+	tp.rp.end[1].port.host_busy = true;
+	for (i = 0; i < COPIES; i++) {
+		tp_op(&tp, 1, &op);
+		for (k = 0; i % 32 == 31 && k < 4; k++)
+			(void)rp_poll(&tp.rp, 1);
+	}
+	for (k = 0; k < 8; k++)
+		(void)rp_poll(&tp.rp, 1);
+	left = tp_query(&tp, 1).pool_used_bytes / 512;
+	CU_ASSERT_EQUAL(left, COPIES);
+	tp.rp.end[1].port.host_busy = false;
+	while (left) {
+		(void)rp_poll(&tp.rp, 1);
+		now = tp_query(&tp, 1).pool_used_bytes / 512;
+		CU_ASSERT_TRUE_FATAL(now < left);
+		most = left - now > most ? left - now : most;
+		left = now;
+	}
+	CU_ASSERT(most <= TURN);
+	for (i = 0; i < COPIES; i++)
+		CU_ASSERT_TRUE(rp_rcqe(&tp.rp, 1, &cqe));
+	tp_end(&tp);
+}
+
+UT_MAIN("pair/tag_turns", UT(many_endpoints), UT(many_looks), UT(small_copies), UT(unmapped_copies))
