@@ -251,6 +251,13 @@ void goal_link_free(struct fw_nic *nic, struct goal_link *link);
 bool goal_comm_empty(struct fw_nic *nic, struct goal_comm *comm, bool left);
 /* Its process has ended: fails runs in flight and notifies their ranks. False: units ran out. */
 bool goal_comm_leave(struct fw_nic *nic, struct goal_comm *comm);
+/*
+ * The list of a new communicator's ranks (goal_list.c). Reads a part, or the rest: 0: it is there;
+ * CMD_LATER; a status. Gives it to its communicator. Frees that of the command, or any.
+ */
+int goal_list_read(struct fw_nic *nic, uint32_t client, const struct hw_cmd_goal_comm *arg);
+void goal_list_give(struct fw_nic *nic, uint32_t client, struct goal_comm *comm);
+void goal_list_forget(struct fw_nic *nic, uint32_t client, bool any);
 /* Schedules the end of a destroyed communicator that no rank needs any more. */
 void goal_comm_try_end(struct fw_nic *nic, struct goal_comm *comm);
 /*

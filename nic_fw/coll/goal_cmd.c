@@ -123,36 +123,13 @@ static int not_read(const struct fw_nic *nic)
 	return nic->host.mem_busy ? CMD_LATER : FW_EFAULT;
 }
 
-static int fill_comm(struct fw_nic *nic, struct goal_comm *comm, const struct hw_cmd_goal_comm *arg)
+static int create_comm(struct fw_nic *nic, uint32_t client, const struct hw_cmd_goal_comm *arg,
+		       struct hw_cmd_resp *resp)
 {
-	uint32_t i;
-
-	comm->peers =
-	    goal_heap_alloc(nic, comm->client, (uint64_t)arg->num_ranks * sizeof(*comm->peers));
-	comm->links =
-	    goal_heap_alloc(nic, comm->client, (uint64_t)arg->num_ranks * sizeof(*comm->links));
-	if (!comm->peers || !comm->links)
-		return FW_ENOSPC;
-	if (!read_arg(nic, arg->pd, arg->peers_stag, arg->peers_addr, comm->peers,
-		      arg->num_ranks * (uint32_t)sizeof(*comm->peers)))
-		return not_read(nic);
-	for (i = 0; i < arg->num_ranks; i++) {
-		if (comm->peers[i].shard >= WIRE_EDP_SHARDS || comm->peers[i].reserved)
-			return FW_EINVAL;
-		comm->links[i] = FW_NONE;
-	}
-	return 0;
-}
-
-int cmd_goal_comm_create(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
-			 const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
-{
-	const struct hw_cmd_goal_comm *arg = &cmd->u.goal_comm;
 	struct goal_comm *comm;
 	uint32_t handle;
 	int status;
 
-	(void)aux;
 	if (!nic->host.clients[client].goal_num_runs || !pd_own(nic, client, arg->pd) ||
 	    !arg->num_ranks || arg->num_ranks > HW_MAX_GOAL_RANKS || arg->rank >= arg->num_ranks ||
 	    arg->reserved || arg->comm || arg->pool_bytes ||
@@ -170,6 +147,9 @@ int cmd_goal_comm_create(struct fw_nic *nic, uint32_t client, const struct hw_cm
 	}
 	if (!share_may(nic, client, HW_SHARE_COMM, 1))
 		return FW_EDQUOT;
+	status = goal_list_read(nic, client, arg);
+	if (status)
+		return status;
 	handle = fw_ids_get(&nic->goal.comm_ids);
 	if (handle == FW_NONE)
 		return FW_ENOMEM;
@@ -182,9 +162,8 @@ int cmd_goal_comm_create(struct fw_nic *nic, uint32_t client, const struct hw_cm
 	comm->rank = arg->rank;
 	comm->num_ranks = arg->num_ranks;
 	comm->eager_bytes = arg->eager_bytes ? arg->eager_bytes : GOAL_EAGER_BYTES;
-	status = fill_comm(nic, comm, arg);
-	if (!status)
-		status = mgrp_join(nic, comm);
+	goal_list_give(nic, client, comm);
+	status = mgrp_join(nic, comm);
 	if (status) {
 		goal_heap_free(nic, client, comm->peers);
 		goal_heap_free(nic, client, comm->links);
@@ -197,6 +176,17 @@ int cmd_goal_comm_create(struct fw_nic *nic, uint32_t client, const struct hw_cm
 	fw_list_add_tail(&nic->host.clients[client].goal_comms, &comm->node);
 	resp->u.handle = handle;
 	return 0;
+}
+
+int cmd_goal_comm_create(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+			 const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	int status = create_comm(nic, client, &cmd->u.goal_comm, resp);
+
+	(void)aux;
+	if (status != CMD_LATER)
+		goal_list_forget(nic, client, false);
+	return status;
 }
 
 int cmd_goal_comm_destroy(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,

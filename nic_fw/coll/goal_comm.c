@@ -511,6 +511,7 @@ bool goal_client_leave(struct fw_nic *nic, uint32_t client)
 	uint32_t table;
 
 	goal_load_forget_client(nic, client);
+	goal_list_forget(nic, client, true);
 	if (!goal_orphan_take(nic, owner))
 		return false;
 	goal_heap_free(nic, client, owner->goal_active);

@@ -132,6 +132,13 @@ struct fw_client {
 	uint32_t goal_eq;                       /* HW_EQ_NONE */
 	uint32_t *goal_active;            /* heap: for each record, its run's number + 1; 0: none */
 	struct goal_ending *goal_endings; /* heap: for each record; notified while node is linked */
+	struct goal_list {
+		struct hw_goal_peer *peers; /* heap; NULL: none is made */
+		uint32_t *links;
+		uint32_t num, done;
+		uint32_t serial; /* fw_slices.resume of the command that makes it */
+		uint64_t tried_ns;
+	} goal_list; /* goal_list.c */
 	struct fw_list goal_comms;
 	struct fw_list goal_links; /* of communicators that it destroyed, draining */
 	struct fw_list goal_ready; /* runs that can go on */

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The list of ranks of a new communicator: short ones are read with the command, long ones in
+ * parts, one list of a process at a time; one that is wrong, or whose process leaves, is freed.
+ */
+#include "tests/bench/host.h"
+
+enum {
+	PART_BYTES = 4096,
+	FIRST_BYTES = 5 * PART_BYTES, /* with the command */
+	SHORT_RANKS = 1024,
+	TURNS = 400,
+};
+
+static struct fw_ut ut;
+static struct hw_goal_peer peers[HW_MAX_GOAL_RANKS];
+static uint32_t client, pd, stag;
+
+static void begin(void)
+{
+	struct fw_client_params params = {.bar_bytes = FW_UT_BAR_BYTES, .pid = 1, .uid = 1};
+	struct hw_cmd cmd = {.op = HW_CMD_GOAL_OPEN, .u.goal_open = {.runs = 2, .eq = HW_EQ_NONE}};
+	struct hw_cmd_resp resp;
+
+	for (uint32_t kind = 0; kind < HW_SHARES_SHARD; kind++)
+		params.limits.process[kind] = params.limits.user[kind] = 64;
+	params.limits.process[HW_SHARE_GOAL] = params.limits.user[HW_SHARE_GOAL] = 16 << 20;
+	memset(peers, 0, sizeof(peers));
+	fw_ut_begin(&ut);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &params, &client), 0);
+	CU_ASSERT_EQUAL_FATAL(host_cmd(ut.nic, client, &cmd, &resp), 0);
+	pd = host_pd(ut.nic, client);
+	stag = host_reg(ut.nic, client, pd, peers, sizeof(peers), 0, false);
+}
+
+static enum fw_cmd_result create(uint64_t key, uint32_t ranks, struct hw_cmd_resp *resp)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_GOAL_COMM_CREATE, .tag = (uint32_t)key};
+
+	cmd.u.goal_comm = (struct hw_cmd_goal_comm){
+	    .key = key,
+	    .key2 = key,
+	    .num_ranks = ranks,
+	    .pd = pd,
+	    .peers_stag = stag,
+	    .peers_addr = (uintptr_t)peers,
+	};
+	return fw_cmd(ut.nic, client, &cmd, NULL, resp);
+}
+
+/* Polls until so many communicators are there. Returns the most bytes that a turn has read. */
+static uint64_t until(uint32_t comms)
+{
+	uint64_t before, most = 0;
+	uint32_t turns;
+
+	for (turns = 0; fw_ids_used(&ut.nic->goal.comm_ids) < comms; turns++) {
+		before = ut.nic->counters.host_read_bytes;
+		fw_ut_poll(&ut, 1000);
+		before = ut.nic->counters.host_read_bytes - before;
+		most = before > most ? before : most;
+		CU_ASSERT_FATAL(turns < 2 * TURNS);
+	}
+	return most;
+}
+
+static void short_ones_at_once(void)
+{
+	struct hw_cmd_resp resp;
+
+	begin();
+	CU_ASSERT_EQUAL(create(1, SHORT_RANKS, &resp), FW_CMD_DONE);
+	CU_ASSERT_EQUAL(resp.status, 0);
+	fw_ut_detach(&ut, client);
+	fw_ut_end(&ut);
+}
+
+static void long_ones_in_parts(void)
+{
+	uint64_t before;
+	struct hw_cmd_resp resp;
+
+	begin();
+	before = ut.nic->counters.host_read_bytes;
+	CU_ASSERT_EQUAL(create(1, HW_MAX_GOAL_RANKS, &resp), FW_CMD_PENDING);
+	CU_ASSERT_TRUE(ut.nic->counters.host_read_bytes - before <= FIRST_BYTES);
+	/* The second one waits for the first. */
+	CU_ASSERT_EQUAL(create(2, HW_MAX_GOAL_RANKS, &resp), FW_CMD_PENDING);
+	CU_ASSERT_TRUE(until(2) <= PART_BYTES);
+	CU_ASSERT_EQUAL(ut.nic->counters.host_read_bytes - before, 2 * sizeof(peers));
+	CU_ASSERT_PTR_NULL(ut.nic->host.clients[client].goal_list.peers);
+	fw_ut_detach(&ut, client);
+	fw_ut_end(&ut);
+}
+
+static void wrong_ones_are_freed(void)
+{
+	struct hw_cmd_resp resp;
+	uint64_t bytes;
+	uint32_t i;
+
+	begin();
+	bytes = ut.nic->host.clients[client].goal_bytes;
+	peers[HW_MAX_GOAL_RANKS - 1].reserved = 1;
+	CU_ASSERT_EQUAL(create(1, HW_MAX_GOAL_RANKS, &resp), FW_CMD_PENDING);
+	for (i = 0; i < TURNS; i++)
+		fw_ut_poll(&ut, 1000);
+	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->goal.comm_ids), 0);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[client].goal_bytes, bytes);
+	/* The process leaves while a list is read. */
+	CU_ASSERT_EQUAL(create(2, HW_MAX_GOAL_RANKS, &resp), FW_CMD_PENDING);
+	fw_ut_detach(&ut, client);
+	fw_ut_end(&ut);
+}
+
+UT_MAIN("nic_fw/coll/goal_list", UT(short_ones_at_once), UT(long_ones_in_parts),
+	UT(wrong_ones_are_freed))
