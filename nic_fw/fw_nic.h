@@ -41,6 +41,7 @@
 #include "nic_fw/coll/goal_lost.h"
 #include "nic_fw/coll/goal_match.h"
 #include "nic_fw/coll/goal_slow.h"
+#include "nic_fw/coll/goal_take.h"
 #include "nic_fw/coll/goal_timers.h"
 #include "nic_fw/host/guess.h"
 #include "nic_fw/net/ip.h"
