@@ -102,6 +102,15 @@ static void not_any(struct fw_nic *nic, struct goal_recv *recv)
 	goal_comm_await_any(nic, recv->run->comm, false);
 }
 
+void goal_recv_await_over(struct fw_nic *nic, struct goal_recv *recv)
+{
+	if (!recv->link)
+		return;
+	goal_link_await(nic, recv->link, false);
+	fw_list_del(&recv->link_node);
+	recv->link = NULL;
+}
+
 void goal_recv_free(struct fw_nic *nic, struct goal_recv *recv)
 {
 	uint32_t client;
@@ -112,9 +121,7 @@ void goal_recv_free(struct fw_nic *nic, struct goal_recv *recv)
 		goal_unexp_free(nic, recv->source);
 	goal_wild_forget(recv);
 	not_any(nic, recv);
-	if (recv->link)
-		goal_link_await(nic, recv->link, false);
-	fw_list_del(&recv->link_node);
+	goal_recv_await_over(nic, recv);
 	fw_list_del(&recv->copy_node);
 	fw_list_del(&recv->run_node);
 	client = recv->run->client;

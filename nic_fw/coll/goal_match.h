@@ -82,6 +82,8 @@ void goal_recv_free(struct fw_nic *nic, struct goal_recv *recv);
 /* The receive waits for the rank of a link; for any rank. */
 void goal_recv_await(struct fw_nic *nic, struct goal_recv *recv, struct goal_link *link);
 void goal_recv_await_any(struct fw_nic *nic, struct goal_recv *recv);
+/* It needs nothing more of the rank that it awaited, if any, which may be lost from now on. */
+void goal_recv_await_over(struct fw_nic *nic, struct goal_recv *recv);
 struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,
 				  const struct goal_key4 *key, uint64_t bytes, bool header);
 void goal_unexp_free(struct fw_nic *nic, struct goal_unexp *unexp);

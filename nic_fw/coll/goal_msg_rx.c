@@ -306,8 +306,12 @@ static enum esp_verdict eager(struct fw_nic *nic, struct msg_in *in)
 	if (unexp->header || in->bytes != unexp->bytes || in->offset != unexp->received ||
 	    in->piece_bytes > unexp->bytes - unexp->received)
 		return malformed(nic);
-	if (goal_msg_rx_store(nic, unexp, in))
+	if (goal_msg_rx_store(nic, unexp, in)) {
+		/* Its rank may close now: all is here, though not yet at its place. */
+		if (recv && unexp->received == unexp->bytes)
+			goal_recv_await_over(nic, recv);
 		return ESP_TAKEN;
+	}
 	if (in->later)
 		return later(nic, in);
 	if (nic->host.mem_busy)

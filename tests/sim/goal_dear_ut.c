@@ -176,6 +176,41 @@ static void bytes_of_the_pool(void)
 	received_in_bytes(true, 64, GOAL_INSN_RECV);
 }
 
+/*
+ * The receive starts when a part of its message is in the pool, and is still being copied when the
+ * sender has ended and left: it has all bytes, and needs nobody.
+ */
+static void sender_leaves(void)
+{
+	const struct goal_fix_attr attr = {.bytes = 65536, .unmapped = true};
+	struct weft_goal_result result;
+
+	for (uint64_t late_ns = 0; late_ns < 20000; late_ns += 200) {
+		struct goal_graph *a = goal_graph_new(0, NICS), *b = goal_graph_new(1, NICS);
+		struct goal_fix fix;
+		uint32_t run[NICS];
+		int64_t recv;
+
+		goal_fix_begin(&fix, 3, NICS, &attr);
+		memset(fix.rank[0].buf, 7, PIECES);
+		goal_fix_send(a, goal_fix_mem(&fix, 0, 0, PIECES), 1, 5);
+		recv =
+		    goal_graph_msg(b, GOAL_INSN_RECV, backwards(&fix, 1, 0, PIECES), PIECES, 0, 5);
+		FIX_REQUIRE(&fix, recv >= 0);
+		goal_fix_after(b, (uint32_t)goal_graph_calc(b, late_ns, 0), (uint32_t)recv);
+		load(&fix, a, b);
+		for (uint32_t i = 0; i < NICS; i++)
+			run[i] = goal_fix_start(&fix, i, 0);
+		FIX_REQUIRE(&fix, goal_fix_wait(&fix, 0, run[0], &result));
+		FIX_CHECK(&fix, result.status == HW_GOAL_OK);
+		FIX_CHECK(&fix, weft_goal_comm_destroy(fix.rank[0].goal, fix.rank[0].comm) == 0);
+		FIX_REQUIRE(&fix, goal_fix_wait(&fix, 1, run[1], &result));
+		FIX_CHECK(&fix, result.status == HW_GOAL_OK);
+		FIX_CHECK(&fix, is_reversed(fix.rank[1].buf, fix.rank[0].buf, PIECES));
+		goal_fix_end(&fix);
+	}
+}
+
 static void sent_in_bytes(uint32_t num)
 {
 	struct goal_graph *a = goal_graph_new(0, NICS), *b = goal_graph_new(1, NICS);
@@ -302,5 +337,5 @@ static void users_operation(void)
 	goal_fix_end(&fix);
 }
 
-UT_MAIN("sim/goal_dear", UT(bulk), UT(bytes_of_a_packet), UT(bytes_of_the_pool), UT(sends_of_bytes),
-	UT(messages_to_oneself), UT(sums), UT(users_operation))
+UT_MAIN("sim/goal_dear", UT(bulk), UT(bytes_of_a_packet), UT(bytes_of_the_pool), UT(sender_leaves),
+	UT(sends_of_bytes), UT(messages_to_oneself), UT(sums), UT(users_operation))
