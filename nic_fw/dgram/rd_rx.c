@@ -404,13 +404,17 @@ static bool check_epoch(struct fw_nic *nic, struct rd_session *s, const struct r
 
 /*
  * A packet without data names the PSN that its peer will use next. If later PSNs have come, and so
- * long ago that they cannot have overtaken this packet, they were not the peer's.
+ * long ago that they cannot have overtaken this packet, they were not the peer's. If a PSN is
+ * missing, and the peer has not repeated it for far longer than any time-out, then a forged ACK has
+ * told the peer that it came: it never will.
  */
 static bool is_astray(const struct fw_nic *nic, const struct rd_session *s,
 		      const struct rdmap_seg *pkt, const struct wire_rd *rd)
 {
-	return pkt->hdr->type != WIRE_DGRAM_RD && seq_lt(be32_get(rd->psn), s->rx_high) &&
-	       fw_waited(nic, &s->rx_data, RD_ASTRAY_NS);
+	if (pkt->hdr->type == WIRE_DGRAM_RD || !fw_waited(nic, &s->rx_data, RD_ASTRAY_NS))
+		return false;
+	return seq_lt(be32_get(rd->psn), s->rx_high) ||
+	       (s->rx_psn != s->rx_high && fw_waited(nic, &s->rx_data, RD_STALE_NS));
 }
 
 /*

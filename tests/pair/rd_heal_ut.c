@@ -207,6 +207,44 @@ static void forged_behind_a_hole(void)
 	rp_end(&rp);
 }
 
+/* Times that B echoes prove nothing: A cannot tell its ACKs from old ones. */
+static enum bench_verdict without_echo(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	if (info->from && info->rd) {
+		info->rd->timestamp_echo = be32_put(0);
+		rp_reseal(info->frame);
+	}
+	return BENCH_PASS;
+}
+
+/* A forged ACK told A that a packet came which B misses: A answers B's probes, and never sends it.
+ */
+static void acked_by_a_forger(void)
+{
+	struct wire_rd rd = {.ack = be32_put(0)};
+	struct wire_rd_ack map;
+
+	begin_with_held();
+	memset(&map, 0, sizeof(map));
+	rd.ack = be32_put(rp_session(&rp, 0)->tx_psn);
+	fw_now(A->nic, rp.wire.now_ns);
+	rd_ack_rx(A->nic, rp_session(&rp, 0), &rd, &map, false);
+	rp.filter = without_echo;
+	rp_settle(&rp);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_run(&rp, UINT64_C(20) * SECONDS);
+	CU_ASSERT_TRUE(B->nic->rd.held.used > 0);
+	rp_run(&rp, UINT64_C(15) * SECONDS);
+	CU_ASSERT_EQUAL(B->nic->rd.held.used, 0);
+	CU_ASSERT_EQUAL(B->nic->rd.rx_windows.used, 0);
+	rp.filter = NULL;
+	write_to_b(2, 8);
+	rp_run(&rp, SECONDS);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
 static enum bench_verdict keep_first_ack_of_a(struct rp *r, const struct rp_info *info)
 {
 	return !info->from && info->type == WIRE_DGRAM_RD_ACK && !r->wire.num_kept ? BENCH_KEEP
@@ -387,4 +425,4 @@ static void peer_silent_for_long(void)
 
 UT_MAIN("pair/rd_heal", UT(request_stolen), UT(peer_silent_for_long), UT(sender_gave_up),
 	UT(sender_died), UT(half_a_send), UT(psns_used_up), UT(forged_behind_a_hole),
-	UT(late_behind_a_stop), UT(answer_lost_often), UT(answer_to_nobody))
+	UT(acked_by_a_forger), UT(late_behind_a_stop), UT(answer_lost_often), UT(answer_to_nobody))
