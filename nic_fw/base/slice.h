@@ -85,7 +85,7 @@ enum slice_kind {
 	SLICE_RUNS,  /* GOAL runs that failed */
 	SLICE_SWEEP, /* messages that arrived for ended runs */
 	SLICE_HEAP,  /* pages of free blocks */
-	SLICE_TAG,   /* tagged sends to peers whose session has ended */
+	SLICE_TAG,   /* tagged sends and receives of peers whose session has ended */
 	SLICE_FLOWS, /* flows of RD that end */
 	SLICE_SYNS,  /* half-open connections of listeners that ended */
 	SLICE_LOST,  /* ranks of GOAL that are lost */

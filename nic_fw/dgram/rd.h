@@ -253,6 +253,7 @@ struct rd_session {
 	uint64_t ack_since_ns;     /* time when ack_due was set */
 	uint64_t hole_ns;          /* time when the oldest hole counts as lost; 0: none */
 	struct fw_list tag_sends; /* tag_send.peer_node: tagged sends that the peer has not ended */
+	struct fw_list tag_written; /* tag_posted.written: receives that the peer has begun to fill */
 	struct fw_timer timer;
 	struct fw_timer pace_timer;
 	struct fw_moment probe; /* time of the oldest unanswered probe */
@@ -547,12 +548,13 @@ static inline bool rd_has_credit(const struct rd_session *s)
 
 /*
  * True if packets are held whose predecessors have not come, or receives of incomplete messages, or
- * if the peer has not matched tagged sends. rd_timer_watch() is due then: without it nothing would
+ * if the peer has not matched tagged sends, or has filled a tagged receive in part. rd_timer_watch() is due then: without it nothing would
  * notice that the peer is gone.
  */
 static inline bool rd_is_amid(const struct rd_session *s)
 {
-	return s->rx || recv_is_open(&s->recv) || !fw_list_empty(&s->tag_sends);
+	return s->rx || recv_is_open(&s->recv) || !fw_list_empty(&s->tag_sends) ||
+	       !fw_list_empty(&s->tag_written);
 }
 
 /* True if it has packets to send and no credits. */

@@ -42,6 +42,7 @@ static void rd_rest_init(struct rd_session *s, uint32_t index, const struct rd_p
 	fw_list_init(&s->ending_node);
 	fw_list_init(&s->recv.recvs);
 	fw_list_init(&s->tag_sends);
+	fw_list_init(&s->tag_written);
 	fw_timer_init(&s->timer, FW_TIMER_RD_SESSION);
 	fw_timer_init(&s->pace_timer, FW_TIMER_RD_PACE);
 }

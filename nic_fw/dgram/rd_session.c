@@ -94,8 +94,8 @@ void rd_session_release(struct fw_nic *nic, struct rd_session *s)
 	if (s->state != RD_CLOSED)
 		set_state(nic, s, RD_CLOSED);
 	recv_abort_peer(nic, &s->recv);
-	if (!fw_list_empty(&s->tag_sends))
-		host_up.tag_peer_down(nic, &s->tag_sends);
+	if (!fw_list_empty(&s->tag_sends) || !fw_list_empty(&s->tag_written))
+		host_up.tag_peer_down(nic, &s->tag_sends, &s->tag_written);
 	rd_share_leave(nic, s);
 	set_state(nic, s, RD_FREE);
 	share_disown(nic, HW_SHARE_SESSION, &s->share);
@@ -404,8 +404,8 @@ static void close_session(struct fw_nic *nic, struct rd_session *s, enum hw_stat
 	new_session_epoch(nic, s);
 	rd_ending_session(nic, s, status, vendor_err, since_ns);
 	recv_abort_peer(nic, &s->recv);
-	if (!fw_list_empty(&s->tag_sends))
-		host_up.tag_peer_down(nic, &s->tag_sends);
+	if (!fw_list_empty(&s->tag_sends) || !fw_list_empty(&s->tag_written))
+		host_up.tag_peer_down(nic, &s->tag_sends, &s->tag_written);
 }
 
 /*

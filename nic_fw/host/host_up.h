@@ -50,8 +50,8 @@ struct host_up {
 	/* A message of the NIC's own with a handle has ended; wqe is a copy. */
 	void (*tag_ended)(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_status status,
 			  enum hw_vendor_err vendor_err);
-	/* The session with a peer has ended: sends that the peer has, end. */
-	void (*tag_peer_down)(struct fw_nic *nic, struct fw_list *sends);
+	/* The session with a peer has ended: its sends, and receives that it was filling, end. */
+	void (*tag_peer_down)(struct fw_nic *nic, struct fw_list *sends, struct fw_list *written);
 	/* Ends all that a tagged endpoint holds, in units: true once nothing is left. */
 	bool (*tag_flush)(struct fw_nic *nic, struct fw_qp *qp);
 	/* Frees the endpoint of a QP in RESET, in units: true once it is done. */

@@ -117,8 +117,11 @@ struct tag_posted {
 	uint8_t flags;           /* HW_TAG_F_* */
 	bool open;               /* it takes messages */
 	bool posted;             /* it is in the matcher */
+	struct tag_ep *ep;
 	struct tag_peer *peer;
 	struct fw_list peer_node; /* tag_peer.announced, tag_ep.given_back */
+	/* Its peer has begun to write to it: only a PUT completes it. rd_session.tag_written, lost. */
+	struct fw_list written;
 	uint64_t since_ns;
 	struct tag_send *canceling; /* the peer was requested to give it back; NULL */
 	bool canceled;              /* MULTI: its cancellation is reported with its last message */
@@ -266,7 +269,7 @@ struct tag_ep {
 	uint64_t announced, announced_used;
 	struct fw_list peers;
 	struct tag_peer *last_peer; /* looked up; NULL */
-	struct fw_list given_back;  /* receives to be cancelled, whose peer is gone */
+	struct fw_list given_back;  /* receives to be ended, whose peer is gone */
 	/* The request in this slot has had its part in announcements, and is fetched again. */
 	bool settled;
 	uint32_t settled_slot;
@@ -324,6 +327,10 @@ struct tag_peer *tag_peer_get(struct fw_nic *nic, struct tag_ep *ep, uint32_t ip
 /* A message of a peer has come in its turn. */
 void tag_peer_took(struct fw_nic *nic, struct tag_ep *ep, const struct rdmap_seg *pkt);
 bool tag_peer_flush(struct fw_nic *nic, struct tag_ep *ep);
+/* host_up.tag_peer_down */
+void tag_peer_down(struct fw_nic *nic, struct fw_list *sends, struct fw_list *written);
+bool tag_peer_slice_pending(const struct fw_nic *nic);
+void tag_peer_slice(struct fw_nic *nic);
 
 /* ---- tag_rtr.c */
 /* Announces a receive that was just posted, if it is worth it; may: no earlier one forbids it. */
@@ -367,6 +374,16 @@ void tag_rtr_write_ended(struct fw_nic *nic, const struct fw_wqe *write, enum hw
 void tag_rtr_forget(struct fw_nic *nic, struct tag_peer *peer);
 /* Ends them. */
 void tag_rtr_run(struct fw_nic *nic, struct tag_ep *ep);
+/* True if a peer has begun to write to the receive. */
+bool tag_rtr_is_written(const struct tag_posted *posted);
+/*
+ * A message meets a receive that tag_rtr_is_written(): its writer is gone. The receive takes no
+ * message any more, and ends in a later turn (REM_ABORT_ERR).
+ */
+void tag_rtr_lose(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted);
+/* The session of these receives has ended: each ends, in units. */
+void tag_rtr_peer_down(struct fw_nic *nic, struct fw_list *written);
+void tag_rtr_slice(struct fw_nic *nic);
 
 /* ---- tag_share.c */
 /* Returns the peer's share, with a reference that tag_share_put() ends. NULL: no memory. */
@@ -442,9 +459,9 @@ bool tag_send_refused(struct fw_nic *nic, struct rd_flow *flow, struct fw_wqe *w
 /* The peer reports the end of a send. */
 void tag_send_done(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 		   const struct wire_tag *env);
+/* The session of these sends has ended: each ends, in units. */
 void tag_send_peer_down(struct fw_nic *nic, struct fw_list *sends);
 void tag_send_slice(struct fw_nic *nic);
-bool tag_send_slice_pending(const struct fw_nic *nic);
 bool tag_send_flush(struct fw_nic *nic, struct tag_ep *ep);
 /* Returns the open send that a handle names; NULL: none of this peer. */
 struct tag_send *tag_send_find(struct fw_nic *nic, const struct fw_qp *qp, uint32_t src_ip,

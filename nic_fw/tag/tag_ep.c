@@ -19,6 +19,7 @@ void tag_init(struct fw_nic *nic)
 {
 	fw_list_init(&nic->tag.work);
 	fw_list_init(&nic->tag.downs);
+	fw_list_init(&nic->tag.lost);
 	begin_turn(nic);
 }
 

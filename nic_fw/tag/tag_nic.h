@@ -29,6 +29,7 @@ struct tag_nic {
 	uint32_t *peer_hash;  /* FW_HASH_SIZE: tag_peer by its endpoint, IP and QPN */
 	struct fw_list work;  /* fw_client.tag_node: processes with work for a later turn */
 	struct fw_list downs; /* tag_send.peer_node: their peer's session has ended */
+	struct fw_list lost;  /* tag_posted.written, likewise */
 	/* Memory of the records of pools (struct buddy_block), TAG_RECORDS_BYTES. */
 	struct buddy records;
 	uint8_t *records_base;

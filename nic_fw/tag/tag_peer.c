@@ -5,7 +5,7 @@
  * A peer is known from the first message on, and forgets all when its session has ended. Without
  * memory for it nothing is announced. A station that has as many as it may gets a new one for one
  * with which nothing is announced: the end that forgets, announces and keeps nothing until the next
- * message. Calls tag_rtr.c, tag_share.c. docs/tagged.md, "Order of announcements".
+ * message. Calls tag_rtr.c, tag_send.c, tag_share.c. docs/tagged.md, "Order of announcements".
  */
 #include "nic_fw/fw_nic.h"
 
@@ -174,4 +174,23 @@ void tag_peer_took(struct fw_nic *nic, struct tag_ep *ep, const struct rdmap_seg
 		return;
 	peer->taken = true;
 	peer->taken_ssn = pkt->ssn;
+}
+
+void tag_peer_down(struct fw_nic *nic, struct fw_list *sends, struct fw_list *written)
+{
+	tag_send_peer_down(nic, sends);
+	tag_rtr_peer_down(nic, written);
+	slice_wait(&nic->slices, SLICE_TAG);
+	tag_peer_slice(nic);
+}
+
+bool tag_peer_slice_pending(const struct fw_nic *nic)
+{
+	return !fw_list_empty(&nic->tag.downs) || !fw_list_empty(&nic->tag.lost);
+}
+
+void tag_peer_slice(struct fw_nic *nic)
+{
+	tag_send_slice(nic);
+	tag_rtr_slice(nic);
 }

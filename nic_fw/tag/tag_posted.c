@@ -32,9 +32,11 @@ struct tag_posted *tag_posted_new(struct fw_nic *nic, struct tag_ep *ep, const s
 	memcpy(posted->recv.sge, op->recv.sge, op->recv.num_sge * sizeof(op->recv.sge[0]));
 	posted->announced = false;
 	posted->watched = false;
+	posted->ep = ep;
 	posted->peer = NULL;
 	posted->canceling = NULL;
 	fw_list_init(&posted->peer_node);
+	fw_list_init(&posted->written);
 	posted->used = 0;
 	posted->min_free_bytes = op->min_free_bytes;
 	posted->refs = 0;
@@ -101,6 +103,14 @@ bool tag_posted_flush(struct fw_nic *nic, struct tag_ep *ep)
 		if (!slice_take(nic, 1))
 			return false;
 		tag_posted_withdraw(nic, ep, FW_CONTAINER(recv, struct tag_posted, match),
+				    HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_NONE);
+	}
+	/* The rest of them stands in no matcher any more. */
+	while (!fw_list_empty(&ep->given_back)) {
+		if (!slice_take(nic, 1))
+			return false;
+		tag_posted_withdraw(nic, ep,
+				    FW_CONTAINER(ep->given_back.next, struct tag_posted, peer_node),
 				    HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_NONE);
 	}
 	return true;

@@ -20,6 +20,11 @@ enum {
 
 /* ---- the receiver ------------------------------------------------------------------------ */
 
+static struct rd_session *tag_rtr_session(struct fw_nic *nic, uint32_t ip, uint32_t qpn)
+{
+	return rd_session_find(nic, ip, (uint8_t)(qpn >> 16 & (WIRE_DGRAM_SHARDS - 1)));
+}
+
 static uint32_t sink_of(const struct fw_nic *nic, const struct tag_posted *posted)
 {
 	return STAG_SINK_FLAG | (uint32_t)posted->generation << TAG_POSTED_BITS |
@@ -75,16 +80,30 @@ static void unwatch(struct tag_posted *posted)
 	posted->peer->num_watched--;
 }
 
+bool tag_rtr_is_written(const struct tag_posted *posted)
+{
+	return fw_list_linked(&posted->written);
+}
+
+/* The receive ends: nobody will complete what was written to it, or it was cancelled. */
+static void end(struct fw_nic *nic, struct tag_posted *posted)
+{
+	if (tag_rtr_is_written(posted))
+		tag_posted_withdraw(nic, posted->ep, posted, HW_STATUS_REM_ABORT_ERR,
+				    HW_VENDOR_ERR_NONE);
+	else
+		tag_posted_withdraw(nic, posted->ep, posted, HW_STATUS_WR_FLUSH_ERR,
+				    HW_VENDOR_ERR_CANCELED);
+}
+
 /* The peer will not use the receive: it stays as an ordinary one, or ends if that is wanted. */
 static void give_back(struct fw_nic *nic, struct tag_posted *posted)
 {
-	struct tag_ep *ep = posted->peer->ep;
 	bool canceling = posted->canceling != NULL;
 
 	withdraw(nic, posted);
-	if (canceling)
-		tag_posted_withdraw(nic, ep, posted, HW_STATUS_WR_FLUSH_ERR,
-				    HW_VENDOR_ERR_CANCELED);
+	if (canceling || tag_rtr_is_written(posted))
+		end(nic, posted);
 }
 
 void tag_rtr_post(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted, bool may)
@@ -139,6 +158,7 @@ void tag_rtr_matched(struct fw_nic *nic, const struct tag_arrival *a, struct tag
 	const struct rd_session *session;
 	struct tag_peer *peer = posted->peer;
 
+	fw_list_del(&posted->written);
 	if (posted->announced) {
 		bool used = a->kind == WIRE_TAG_PUT;
 
@@ -152,8 +172,7 @@ void tag_rtr_matched(struct fw_nic *nic, const struct tag_arrival *a, struct tag
 		}
 	} else if (posted->watched) {
 		/* An RTR would have met the sender before this message if there was time for it. */
-		session = rd_session_find(nic, peer->ip,
-					  (uint8_t)(peer->qpn >> 16 & (WIRE_DGRAM_SHARDS - 1)));
+		session = tag_rtr_session(nic, peer->ip, peer->qpn);
 		judge(peer, a->kind == WIRE_TAG_RTS && session &&
 				nic->now_ns - posted->since_ns >= session->rtt.srtt_ns);
 		unwatch(posted);
@@ -164,6 +183,7 @@ void tag_rtr_matched(struct fw_nic *nic, const struct tag_arrival *a, struct tag
 
 void tag_rtr_unpost(struct fw_nic *nic, struct tag_posted *posted)
 {
+	fw_list_del(&posted->written);
 	if (posted->announced)
 		withdraw(nic, posted);
 	else if (posted->watched)
@@ -213,6 +233,18 @@ void tag_rtr_nack(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *
 	give_back(nic, posted);
 }
 
+/* The peer begins to write to the receive: from now on the end of its session ends it. */
+static void tag_rtr_begin(struct fw_nic *nic, struct tag_posted *posted,
+			  const struct rdmap_seg *pkt)
+{
+	struct rd_session *session = tag_rtr_session(nic, pkt->src_ip, pkt->src_qpn);
+
+	if (!session)
+		return;
+	fw_list_add_tail(&session->tag_written, &posted->written);
+	rd_timer_watch(nic, session);
+}
+
 enum rdmap_result tag_rtr_write(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt,
 				bool in_order, struct rdmap_error *error)
 {
@@ -230,6 +262,8 @@ enum rdmap_result tag_rtr_write(struct fw_nic *nic, struct fw_qp *qp, const stru
 		error->code = WIRE_TERM_PROT_BASE_BOUNDS;
 		return RDMAP_ERROR;
 	}
+	if (!tag_rtr_is_written(posted))
+		tag_rtr_begin(nic, posted, pkt);
 	nic->host.mem_busy = false;
 	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
 	err = ddp_place_sges(nic, posted->recv.pd, posted->recv.sge, posted->recv.num_sge, pkt->to,
@@ -293,11 +327,10 @@ enum tag_rtr_cancel tag_rtr_cancel(struct fw_nic *nic, struct tag_ep *ep, struct
 	/* It may have been announced in an earlier life of the session. */
 	if (!posted->announced || !tag_peer_find(nic, ep, posted->peer->ip, posted->peer->qpn) ||
 	    !posted->announced)
-		return TAG_RTR_FREE;
+		return tag_rtr_is_written(posted) ? TAG_RTR_ASKED : TAG_RTR_FREE;
 	if (posted->canceling)
 		return TAG_RTR_ASKED;
-	session = rd_session_find(nic, posted->peer->ip,
-				  (uint8_t)(posted->peer->qpn >> 16 & (WIRE_DGRAM_SHARDS - 1)));
+	session = tag_rtr_session(nic, posted->peer->ip, posted->peer->qpn);
 	send = tag_send_new(nic, ep);
 	if (!send)
 		return TAG_RTR_RETRY;
@@ -510,7 +543,30 @@ void tag_rtr_forget(struct fw_nic *nic, struct tag_peer *peer)
 void tag_rtr_run(struct fw_nic *nic, struct tag_ep *ep)
 {
 	while (tag_ep_is_live(ep) && !fw_list_empty(&ep->given_back))
-		tag_posted_withdraw(nic, ep,
-				    FW_CONTAINER(ep->given_back.next, struct tag_posted, peer_node),
-				    HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_CANCELED);
+		end(nic, FW_CONTAINER(ep->given_back.next, struct tag_posted, peer_node));
+}
+
+void tag_rtr_lose(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted)
+{
+	if (posted->announced)
+		withdraw(nic, posted);
+	tag_match_unpost(&ep->match, &posted->match);
+	posted->posted = false;
+	/* Not now: the caller may not bear the end of the endpoint. */
+	fw_list_del(&posted->peer_node);
+	fw_list_add_tail(&ep->given_back, &posted->peer_node);
+	tag_ep_work(nic, ep);
+}
+
+void tag_rtr_peer_down(struct fw_nic *nic, struct fw_list *written)
+{
+	fw_list_splice_tail(&nic->tag.lost, written);
+}
+
+void tag_rtr_slice(struct fw_nic *nic)
+{
+	while (!fw_list_empty(&nic->tag.lost) && slice_take(nic, 1)) {
+		nic->slices.bulk |= FW_BULK_FLUSH;
+		end(nic, FW_CONTAINER(nic->tag.lost.next, struct tag_posted, written));
+	}
 }

@@ -62,6 +62,18 @@ static bool is_sound(const struct rdmap_seg *pkt, const struct wire_tag *env)
 	}
 }
 
+/* A receive to which an earlier endpoint has begun to write takes no message of the next one. */
+static struct tag_recv *tag_rx_find(struct fw_nic *nic, struct tag_ep *ep,
+				    const struct tag_key *key)
+{
+	struct tag_recv *recv;
+
+	while ((recv = tag_match_find_recv(&ep->match, key)) &&
+	       tag_rtr_is_written(FW_CONTAINER(recv, struct tag_posted, match)))
+		tag_rtr_lose(nic, ep, FW_CONTAINER(recv, struct tag_posted, match));
+	return recv;
+}
+
 /*
  * The message's turn has come: takes the first receive that fits, or enters the message as
  * unexpected. False: it needs a place, or memory of the pool, and there is none for its peer.
@@ -69,7 +81,7 @@ static bool is_sound(const struct rdmap_seg *pkt, const struct wire_tag *env)
 static bool tag_rx_match(struct fw_nic *nic, struct tag_ep *ep, struct tag_arrival *a,
 			 const struct rdmap_seg *pkt)
 {
-	struct tag_recv *recv = tag_match_find_recv(&ep->match, &a->match.key);
+	struct tag_recv *recv = tag_rx_find(nic, ep, &a->match.key);
 
 	if (recv) {
 		tag_peer_took(nic, ep, pkt);

@@ -342,13 +342,6 @@ void tag_source_ended(struct fw_nic *nic, const struct fw_wqe *wqe, enum hw_stat
 void tag_send_peer_down(struct fw_nic *nic, struct fw_list *sends)
 {
 	fw_list_splice_tail(&nic->tag.downs, sends);
-	slice_wait(&nic->slices, SLICE_TAG);
-	tag_send_slice(nic);
-}
-
-bool tag_send_slice_pending(const struct fw_nic *nic)
-{
-	return !fw_list_empty(&nic->tag.downs);
 }
 
 void tag_send_slice(struct fw_nic *nic)

@@ -267,7 +267,7 @@ static void forged_put(void)
 	tp.rp.filter = NULL;
 	tp_op(&tp, 1, &cancel);
 	rp_quiet(&tp.rp);
-	tp_expect(&tp, 1, 1, HW_STATUS_WR_FLUSH_ERR);
+	tp_expect(&tp, 1, 1, HW_STATUS_REM_ABORT_ERR);
 	tp_end(&tp);
 }
 

@@ -376,5 +376,112 @@ static void loss(void)
 	}
 }
 
+static enum bench_verdict begin_of_write(struct rp *rp, const struct rp_info *info)
+{
+	(void)rp;
+	return info->from || !info->ddp || packets++ < 3 ? BENCH_PASS : BENCH_DROP;
+}
+
+/* End 1 has two announced receives, and end 0 has written to the first one in part. */
+static void write_in_part(void)
+{
+	begin();
+	tp_recv(&tp, 1, 1, 1, SINK, LONG);
+	tp_recv(&tp, 1, 2, 1, SINK + LONG, LONG);
+	rp_quiet(&tp.rp);
+	CU_ASSERT_EQUAL(tp_query(&tp, 1).announced, 2);
+	packets = 0;
+	tp.rp.filter = begin_of_write;
+	tp_send(&tp, 0, 3, 1, 0, LONG);
+	rp_run(&tp.rp, 1000);
+	CU_ASSERT(packets > 3);
+	CU_ASSERT_FALSE(fw_list_empty(&rp_session(&tp.rp, 1)->tag_written));
+	tp.rp.filter = NULL;
+}
+
+static void end_writer(void)
+{
+	CU_ASSERT_EQUAL(rp_modify(&tp.rp, 0, tp.qp[0], HW_QPS_ERR, 0, NULL), 0);
+	rp_quiet(&tp.rp);
+	tp_expect_sent(&tp, 0, 3, HW_STATUS_WR_FLUSH_ERR);
+}
+
+/* The writer's NIC is gone: the receive ends, and the one to which nothing was written stays. */
+static void writer_restarts(void)
+{
+	struct hw_cqe cqe;
+
+	write_in_part();
+	rp_restart(&tp.rp, 0);
+	rp_run(&tp.rp, 20000000000);
+	tp_expect(&tp, 1, 1, HW_STATUS_REM_ABORT_ERR);
+	CU_ASSERT_FALSE(rp_rcqe(&tp.rp, 1, &cqe));
+	tp_check(&tp, 1, 1, 0, 0);
+	CU_ASSERT_EQUAL(rp_modify(&tp.rp, 1, tp.qp[1], HW_QPS_ERR, 0, NULL), 0);
+	rp_quiet(&tp.rp);
+	tp_expect(&tp, 1, 2, HW_STATUS_WR_FLUSH_ERR);
+	tp_end(&tp);
+}
+
+/* The writer has ended, and its NIC has not: a cancellation finds that out. */
+static void writer_ends(void)
+{
+	struct tp_op op = {.op = HW_TAG_CANCEL};
+
+	write_in_part();
+	end_writer();
+	op.number = 0;
+	tp_op(&tp, 1, &op);
+	op.number = 1;
+	tp_op(&tp, 1, &op);
+	op.number = 2;
+	tp_op(&tp, 1, &op);
+	rp_run(&tp.rp, 2000000000);
+	tp_expect(&tp, 1, 1, HW_STATUS_REM_ABORT_ERR);
+	CU_ASSERT_EQUAL(tp_expect(&tp, 1, 2, HW_STATUS_WR_FLUSH_ERR).vendor_err,
+			HW_VENDOR_ERR_CANCELED);
+	tp_end(&tp);
+}
+
+/*
+ * The next endpoint of the same number sends: its message takes the receive to which nothing was
+ * written, and the other one ends.
+ */
+static void writer_returns(void)
+{
+	write_in_part();
+	end_writer();
+	CU_ASSERT_EQUAL(rp_modify(&tp.rp, 0, tp.qp[0], HW_QPS_RESET, 0, NULL), 0);
+	rp_quiet(&tp.rp);
+	rp_rts(&tp.rp, 0, tp.qp[0]);
+	tp_send(&tp, 0, 4, 1, 50000, 100);
+	rp_quiet(&tp.rp);
+	tp_expect_sent(&tp, 0, 4, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(tp_expect(&tp, 1, 2, HW_STATUS_SUCCESS).bytes, 100);
+	CU_ASSERT_EQUAL(memcmp(MEM(1) + SINK + LONG, MEM(0) + 50000, 100), 0);
+	tp_expect(&tp, 1, 1, HW_STATUS_REM_ABORT_ERR);
+	tp_end(&tp);
+}
+
+/* The endpoint ends with such a receive, before the turn in which that would have ended. */
+static void lost_and_flushed(void)
+{
+	struct tag_ep *ep;
+
+	write_in_part();
+	ep = &NIC(1)->tag.eps[tp.qp[1] - NIC(1)->host.qps];
+	tag_rtr_lose(
+	    NIC(1), ep,
+	    FW_CONTAINER(rp_session(&tp.rp, 1)->tag_written.next, struct tag_posted, written));
+	CU_ASSERT_EQUAL(ep->match.num_posted, 1);
+	CU_ASSERT_EQUAL(rp_modify(&tp.rp, 1, tp.qp[1], HW_QPS_ERR, 0, NULL), 0);
+	rp_run(&tp.rp, 2000000000);
+	tp_expect(&tp, 1, 2, HW_STATUS_WR_FLUSH_ERR);
+	tp_expect(&tp, 1, 1, HW_STATUS_WR_FLUSH_ERR);
+	tp_expect_sent(&tp, 0, 3, HW_STATUS_REM_OP_ERR);
+	tp_end(&tp);
+}
+
 UT_MAIN("pair/tag_rtr", UT(announced), UT(mispredicted), UT(crossing), UT(any_source), UT(cancel),
-	UT(cancel_in_a_new_session), UT(refused), UT(adaptation), UT(settings), UT(dereg), UT(loss))
+	UT(cancel_in_a_new_session), UT(refused), UT(adaptation), UT(settings), UT(dereg), UT(loss),
+	UT(writer_restarts), UT(writer_ends), UT(writer_returns), UT(lost_and_flushed))
