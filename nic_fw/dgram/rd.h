@@ -253,7 +253,8 @@ struct rd_session {
 	uint64_t ack_since_ns;     /* time when ack_due was set */
 	uint64_t hole_ns;          /* time when the oldest hole counts as lost; 0: none */
 	struct fw_list tag_sends; /* tag_send.peer_node: tagged sends that the peer has not ended */
-	struct fw_list tag_written; /* tag_posted.written: receives that the peer has begun to fill */
+	struct fw_list
+	    tag_written; /* tag_posted.written: receives that the peer has begun to fill */
 	struct fw_timer timer;
 	struct fw_timer pace_timer;
 	struct fw_moment probe; /* time of the oldest unanswered probe */
@@ -548,8 +549,8 @@ static inline bool rd_has_credit(const struct rd_session *s)
 
 /*
  * True if packets are held whose predecessors have not come, or receives of incomplete messages, or
- * if the peer has not matched tagged sends, or has filled a tagged receive in part. rd_timer_watch() is due then: without it nothing would
- * notice that the peer is gone.
+ * if the peer has not matched tagged sends, or has filled a tagged receive in part.
+ * rd_timer_watch() is due then: without it nothing would notice that the peer is gone.
  */
 static inline bool rd_is_amid(const struct rd_session *s)
 {

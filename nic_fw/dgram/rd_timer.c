@@ -144,13 +144,16 @@ static bool all_void(const struct fw_nic *nic, const struct rd_session *s)
 }
 
 /*
- * True if no local request waits for an answer, and the peer is silent. A live peer may wait for
- * our Terminates: its requests must not fail because of some losses.
+ * True if no local request waits for an answer, and the peer is silent and has acknowledged nothing
+ * for so long that it would send a new HELLO. A live peer may wait for our Terminates, and its
+ * requests end with the session: they must not fail earlier than by their own limit.
  */
 static bool is_given_up(const struct fw_nic *nic, const struct rd_session *s)
 {
+	const struct rd_slot *oldest = &s->tx->slot[s->tx_una % WIRE_RD_WINDOW];
+
 	return s->backoff >= RD_GIVE_UP_BACKOFF && nic->now_ns - s->ts_echo_ns >= RD_SILENT_NS &&
-	       all_void(nic, s);
+	       fw_waited(nic, &oldest->first_sent, RD_STALE_NS) && all_void(nic, s);
 }
 
 /*

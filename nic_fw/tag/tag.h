@@ -120,7 +120,8 @@ struct tag_posted {
 	struct tag_ep *ep;
 	struct tag_peer *peer;
 	struct fw_list peer_node; /* tag_peer.announced, tag_ep.given_back */
-	/* Its peer has begun to write to it: only a PUT completes it. rd_session.tag_written, lost. */
+	/* Its peer has begun to write to it: only a PUT completes it. rd_session.tag_written, lost.
+	 */
 	struct fw_list written;
 	uint64_t since_ns;
 	struct tag_send *canceling; /* the peer was requested to give it back; NULL */
@@ -328,7 +329,7 @@ struct tag_peer *tag_peer_get(struct fw_nic *nic, struct tag_ep *ep, uint32_t ip
 void tag_peer_took(struct fw_nic *nic, struct tag_ep *ep, const struct rdmap_seg *pkt);
 bool tag_peer_flush(struct fw_nic *nic, struct tag_ep *ep);
 /* host_up.tag_peer_down */
-void tag_peer_down(struct fw_nic *nic, struct fw_list *sends, struct fw_list *written);
+void tag_peer_gone(struct fw_nic *nic, struct fw_list *sends, struct fw_list *written);
 bool tag_peer_slice_pending(const struct fw_nic *nic);
 void tag_peer_slice(struct fw_nic *nic);
 

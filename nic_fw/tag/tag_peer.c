@@ -176,7 +176,7 @@ void tag_peer_took(struct fw_nic *nic, struct tag_ep *ep, const struct rdmap_seg
 	peer->taken_ssn = pkt->ssn;
 }
 
-void tag_peer_down(struct fw_nic *nic, struct fw_list *sends, struct fw_list *written)
+void tag_peer_gone(struct fw_nic *nic, struct fw_list *sends, struct fw_list *written)
 {
 	tag_send_peer_down(nic, sends);
 	tag_rtr_peer_down(nic, written);

@@ -16,7 +16,7 @@ const struct host_up host_up = {
     .tag_gather = tag_source_gather,
     .tag_refused = tag_send_refused,
     .tag_ended = tag_msg_ended,
-    .tag_peer_down = tag_peer_down,
+    .tag_peer_down = tag_peer_gone,
     .tag_flush = tag_ep_flush,
     .tag_close = tag_ep_close,
 };

@@ -317,32 +317,36 @@ static void answer_lost_often(void)
 	rp_end(&rp);
 }
 
-/* The peer is gone: B gives up the session with the response that it held for the peer. */
+/*
+ * The peer is gone: B gives up the session with the response that it held for the peer. A peer that
+ * was only away receives the result of its request: for some seconds, as it is.
+ */
 static void answer_to_nobody(void)
 {
 	struct fw_qp nobody;
 	struct rp_req req = {
 	    .opcode = HW_WQE_WRITE, .dst = &nobody, .wr_id = 1, .bytes = 8, .remote_offset = DST};
-	uint32_t left = UINT32_MAX;
+	uint32_t left = UINT32_MAX, longer;
 
-	rp_begin(&rp);
-	rp_open(&rp);
-	nobody = *B->qp[0];
-	nobody.qpn |= 0xfff0;
-	rp.ctx = &left;
-	rp.filter = drop_terminates;
-	rp_req(&rp, 0, A->qp[0], &req);
-	rp_settle(&rp);
-	A->port.dead = true;
-	rp_run(&rp, UINT64_C(2) * SECONDS);
-	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_sessions_failed), 1);
-	CU_ASSERT_EQUAL(B->nic->rdmap.terminates, 0);
-	/* A peer that was only away receives the result of its request. */
-	A->port.dead = false;
-	rp.filter = NULL;
-	rp_run(&rp, UINT64_C(2) * SECONDS);
-	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ABORT_ERR);
-	rp_end(&rp);
+	for (longer = 0; longer < 2; longer++) {
+		rp_begin(&rp);
+		rp_open(&rp);
+		nobody = *B->qp[0];
+		nobody.qpn |= 0xfff0;
+		rp.ctx = &left;
+		rp.filter = drop_terminates;
+		rp_req(&rp, 0, A->qp[0], &req);
+		rp_settle(&rp);
+		A->port.dead = true;
+		rp_run(&rp, (longer ? UINT64_C(33) : UINT64_C(9)) * SECONDS);
+		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_sessions_failed), longer);
+		CU_ASSERT_EQUAL(B->nic->rdmap.terminates, !longer);
+		A->port.dead = false;
+		rp.filter = NULL;
+		rp_run(&rp, UINT64_C(2) * SECONDS);
+		rp_expect_send(&rp, 0, 1, longer ? HW_STATUS_REM_ABORT_ERR : HW_STATUS_REM_OP_ERR);
+		rp_end(&rp);
+	}
 }
 
 /*
