@@ -224,6 +224,8 @@ struct core {
 	uint64_t rung_ns;              /* time of the doorbell that ended it; 0: unknown */
 	uint64_t share_checked_ns;
 	uint64_t share_until_ns;
+	uint64_t met_ns;         /* when it last found that another thread had used its CPU */
+	uint64_t looked_ns;      /* its last yield to look for one */
 	uint64_t crowd_until_ns; /* until then it sleeps instead of yielding (idle.c), and */
 	uint64_t crowd_sleeps;   /* until it has slept so often */
 	uint64_t yield_turns;    /* its busy turns at its last long yield */

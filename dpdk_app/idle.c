@@ -2,10 +2,10 @@
 /*
  * Idle policy. A dedicated core polls, with the waits of power.c. A shared core yields after every
  * turn without work. Unless the operator has set it, sharing is detected from this thread's
- * involuntary context switches. If the other threads poll, a yield returns soon. If they compute,
- * it lasts for their time slice, milliseconds, while frames and doorbells wait. The core then
- * sleeps at once instead: the next doorbell wakes a runner, like an interrupt (runner.h). After a
- * period without work it sleeps, too.
+ * involuntary context switches, and by a yield now and then. If the other threads poll, a yield
+ * returns soon. If they compute, it lasts for their time slice, milliseconds, while frames and
+ * doorbells wait. The core then sleeps at once instead: the next doorbell wakes a runner, like an
+ * interrupt (runner.h). After a period without work it sleeps, too.
  *
  * A runner has a share of its CPU at high priority, like softirqs; what needs more goes on in the
  * poller, which competes as any thread does.
@@ -27,6 +27,13 @@ enum {
 	IDLE_RUNNER_NEAR_NS = 10001, /* work that waits for room makes timers of 10 us */
 	IDLE_SHARE_CHECK_NS = 5000000,
 	IDLE_SHARE_HOLD_NS = 20000000, /* a core stays marked as shared for this time */
+	/*
+	 * A core that polls alone looks for threads that wait for its CPU: after a 64th of the time
+	 * since it met the last one, within these bounds. The greater one is a tick of the kernel.
+	 */
+	IDLE_LOOK_PART = 64,
+	IDLE_LOOK_MIN_NS = 50000,
+	IDLE_LOOK_MAX_NS = 4000000,
 	/* Sleeping and waking costs less than a yield of this length. */
 	IDLE_YIELD_LONG_NS = 200000,
 	/*
@@ -59,8 +66,10 @@ static void share_check(struct core *core)
 	if (getrusage(RUSAGE_THREAD, &usage))
 		return;
 	switches = (uint64_t)usage.ru_nivcsw;
-	if (switches != core->switches_seen)
+	if (switches != core->switches_seen) {
 		core->share_until_ns = core->now_ns + IDLE_SHARE_HOLD_NS;
+		core->met_ns = core->now_ns;
+	}
 	core->switches_seen = switches;
 }
 
@@ -141,6 +150,25 @@ static void yield_cpu(struct core *core)
 	core->crowd_sleeps = core->stats.sleeps + took_ns / IDLE_WAKE_NS * IDLE_CROWD_WAKES;
 }
 
+/* Yields so that a thread that became ready here need not wait for the kernel's next tick. */
+static bool idle_look(struct core *core)
+{
+	uint64_t wait_ns = (core->now_ns - core->met_ns) / IDLE_LOOK_PART;
+
+	if (core->app->conf.share != CONF_SHARE_AUTO)
+		return false;
+	if (wait_ns < IDLE_LOOK_MIN_NS)
+		wait_ns = IDLE_LOOK_MIN_NS;
+	if (wait_ns > IDLE_LOOK_MAX_NS)
+		wait_ns = IDLE_LOOK_MAX_NS;
+	if (core->now_ns - core->looked_ns < wait_ns)
+		return false;
+	core->looked_ns = core->now_ns;
+	yield_cpu(core);
+	share_check(core);
+	return true;
+}
+
 static bool try_sleep(struct core *core)
 {
 	struct runner *me = &core->runner[RUNNER_POLLER];
@@ -171,7 +199,8 @@ void idle_turn(struct core *core, uint32_t work)
 		yield_cpu(core);
 		return;
 	}
-	power_wait(core);
+	if (!idle_look(core))
+		power_wait(core);
 }
 
 /*

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "dpdk_app/power.h"
@@ -26,6 +27,7 @@
 #define FAR_NS   UINT64_C(2000000)
 #define CROWD_NS UINT64_C(1000000000)
 #define TURN_NS  UINT64_C(10000)
+#define TICK_NS  UINT64_C(4000000) /* of the kernel */
 
 enum {
 	MANY_TURNS = 1000,
@@ -36,6 +38,7 @@ enum {
 
 static uint64_t timer_ns; /* of the firmware, from the begin of a turn */
 static uint64_t num_yields;
+static long num_switches; /* that the thread did not want */
 static uint32_t yield_us; /* the time that a yield takes, at least */
 static uint32_t num_acks; /* of the firmware, which wait */
 static uint32_t told;     /* the owner when the firmware was last told that it polls */
@@ -69,6 +72,15 @@ int sched_yield(void)
 	num_yields++;
 	if (yield_us)
 		usleep(yield_us);
+	return 0;
+}
+
+/* In the place of libc's: of this thread alone. */
+int getrusage(__rusage_who_t who, struct rusage *usage)
+{
+	(void)who;
+	memset(usage, 0, sizeof(*usage));
+	usage->ru_nivcsw = num_switches;
 	return 0;
 }
 
@@ -239,6 +251,39 @@ static void patience(void)
 	idle_turn(&core, 0);
 	CU_ASSERT_EQUAL(num_yields, 2);
 	CU_ASSERT_EQUAL(core.stats.sleeps, 1);
+	end();
+}
+
+/* Turns without work for so long; each is taken for the first one. */
+static void idle_for(uint64_t ns)
+{
+	for (; ns; ns -= TURN_NS) {
+		core.now_ns += TURN_NS;
+		idle_turn(&core, 1);
+		idle_turn(&core, 0);
+	}
+}
+
+/* Another thread waits for the poller's CPU at most as long as it takes the poller to look. */
+static void looks_for_others(void)
+{
+	begin(FAR_NS);
+	app.conf.share = CONF_SHARE_AUTO;
+	idle_for(40 * TICK_NS);
+	CU_ASSERT(num_yields >= 39 && num_yields <= 41);
+	/* The next yield lets one run: it is shared for 20 ms, and looks often for a while. */
+	num_switches++;
+	idle_for(TICK_NS);
+	CU_ASSERT_TRUE(core.stats.shared);
+	idle_for(5 * TICK_NS);
+	CU_ASSERT_FALSE(core.stats.shared);
+	num_yields = 0;
+	idle_for(TICK_NS);
+	CU_ASSERT(num_yields >= 8);
+	idle_for(100 * TICK_NS);
+	num_yields = 0;
+	idle_for(40 * TICK_NS);
+	CU_ASSERT(num_yields >= 39 && num_yields <= 41);
 	end();
 }
 
@@ -492,9 +537,9 @@ static void ends(void)
 	end();
 }
 
-UT_MAIN("dpdk_app/idle", UT(yields_to_pollers), UT(sleeps_in_a_crowd), UT(learns_of_a_crowd),
-	UT(goes_on_among_many_messages), UT(polls_after_many_sleeps), UT(patience),
-	UT(pauses_with_little_power), UT(runner_gives_back), UT(runner_sends_acks),
+UT_MAIN("dpdk_app/idle", UT(yields_to_pollers), UT(looks_for_others), UT(sleeps_in_a_crowd),
+	UT(learns_of_a_crowd), UT(goes_on_among_many_messages), UT(polls_after_many_sleeps),
+	UT(patience), UT(pauses_with_little_power), UT(runner_gives_back), UT(runner_sends_acks),
 	UT(runner_withdraws_the_sleep), UT(runner_awaits_a_near_timer),
 	UT(runner_is_woken_by_a_timer), UT(poller_goes_on_with_much_work),
 	UT(runner_suffices_for_little_work), UT(poller_goes_on_with_many_wakes),
