@@ -18,6 +18,7 @@
 	X(tx_bytes, "Bytes of the frames sent")                                                    \
 	X(tx_dropped,                                                                              \
 	  "Frames lost because the port refused them within the room that it had reported")        \
+	X(tx_busy, "Frames lost because memory of a process answered too slowly")                  \
 	X(tx_backpressure, "Bursts of frames of which the port did not take all at once")          \
 	X(doorbells, "Doorbells read")                                                             \
 	X(doorbells_bad, "Doorbells ignored because their value was impossible")                   \
@@ -275,11 +276,13 @@
 	X(drop_ud_too_long, "UD messages longer than their receive")                               \
 	X(drop_ud_reassembly_full, "UD packets without room for another reassembly")               \
 	X(drop_ud_protection, "UD packets that may not access the memory they name")               \
+	X(drop_ud_busy, "UD packets whose memory in a process answered too slowly")                \
 	X(drop_uc_stray, "UC packets that are not from the connected peer")                        \
 	X(drop_uc_order, "UC packets out of order")                                                \
 	X(drop_uc_no_receive, "UC messages without a posted receive")                              \
 	X(drop_uc_too_long, "UC messages longer than their receive")                               \
 	X(drop_uc_protection, "UC packets that may not access the memory they name")               \
+	X(drop_uc_busy, "UC packets whose memory in a process answered too slowly")                \
 	X(drop_rd_no_session, "RD packets without a session")                                      \
 	X(drop_rd_epoch, "RD packets of another session of their peer")                            \
 	X(drop_rd_window, "RD packets outside the window")                                         \

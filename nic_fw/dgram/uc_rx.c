@@ -132,8 +132,10 @@ static bool uc_rx_send(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_
 	 * The page is not available now: the message is lost, and its receive waits for the next
 	 * one.
 	 */
-	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->host.mem_busy)
+	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->host.mem_busy) {
+		FW_DROP(nic, drop_uc_busy);
 		return false;
+	}
 	if (err != HW_VENDOR_ERR_NONE) {
 		fail_local(nic, qp, pkt, msg);
 		return false;
@@ -165,8 +167,10 @@ static bool uc_rx_write(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap
 		if (!ddp_place_mem(nic, &mem, 0, &cursor))
 			err = HW_VENDOR_ERR_HOST_FAULT;
 	}
-	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->host.mem_busy)
+	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->host.mem_busy) {
+		FW_DROP(nic, drop_uc_busy);
 		return false;
+	}
 	if (err != HW_VENDOR_ERR_NONE) {
 		FW_DROP(nic, drop_uc_protection);
 		return false;

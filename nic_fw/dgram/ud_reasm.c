@@ -276,8 +276,10 @@ static bool ud_reasm_place(struct fw_nic *nic, struct fw_qp *qp, const struct ud
 		return false;
 	if (pkt->data_bytes && !ddp_place_mem(nic, &mem, 0, &cursor)) {
 		/* The page is not available now: the segment is lost. */
-		if (nic->host.mem_busy)
+		if (nic->host.mem_busy) {
+			FW_DROP(nic, drop_ud_busy);
 			return false;
+		}
 		FW_DROP(nic, drop_ud_protection);
 		ud_tx_error(nic, qp, pkt, TERM_RDMAP_PROTECTION, WIRE_TERM_PROT_BASE_BOUNDS);
 		return false;

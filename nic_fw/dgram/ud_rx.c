@@ -286,8 +286,10 @@ void ud_deliver(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pk
 	/*
 	 * The page is not available now: the datagram is lost, and the receive serves the next one.
 	 */
-	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->host.mem_busy)
+	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->host.mem_busy) {
+		FW_DROP(nic, drop_ud_busy);
 		return;
+	}
 	rq_taken(nic, qp);
 	if (err != HW_VENDOR_ERR_NONE) {
 		FW_DROP(nic, drop_ud_protection);

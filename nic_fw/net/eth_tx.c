@@ -45,10 +45,12 @@ static uint32_t burst(struct fw_nic *nic, int32_t *status)
 			 * A frame whose memory is busy is lost, as on a wire: its sender sends it
 			 * again.
 			 */
-			if (nic->net.tx[i].status == -FW_EBUSY)
+			if (nic->net.tx[i].status == -FW_EBUSY) {
 				FW_COUNT(nic, host_busy);
-			else
+				FW_ADD(nic, tx_busy, nic->net.tx[i].run);
+			} else {
 				FW_COUNT(nic, host_faults);
+			}
 			continue;
 		}
 		bytes += fw_tx_packet_bytes(&nic->net.tx[i]);

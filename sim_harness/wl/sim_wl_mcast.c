@@ -301,9 +301,10 @@ static int64_t unaccounted(struct sim_run *run)
 	for (i = 0; i < st->num; i++) {
 		struct sim_nic *nic = sim_nic_at(run->sim, i);
 
-		known += sim_nic_stat(nic, "drop_ud_no_receive") + QPS * wl_actor_lost(nic) +
+		known += sim_nic_stat(nic, "drop_ud_no_receive") +
+			 sim_nic_stat(nic, "drop_ud_busy") + QPS * wl_actor_lost(nic) +
 			 (uint64_t)QPS * st->num *
-			     (sim_nic_stat(nic, "tx_dropped") + sim_nic_stat(nic, "host_busy"));
+			     (sim_nic_stat(nic, "tx_dropped") + sim_nic_stat(nic, "tx_busy"));
 	}
 	return (int64_t)(st->due - known);
 }

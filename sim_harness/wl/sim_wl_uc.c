@@ -340,7 +340,8 @@ static int64_t unaccounted(struct sim_run *run)
 
 		known += sim_nic_stat(nic, "uc_rx_msgs") + sim_nic_stat(nic, "drop_uc_order") +
 			 sim_nic_stat(nic, "drop_uc_no_receive") + sim_nic_stat(nic, "tx_dropped") +
-			 sim_nic_stat(nic, "host_busy") + wl_actor_lost(nic);
+			 sim_nic_stat(nic, "tx_busy") + sim_nic_stat(nic, "drop_uc_busy") +
+			 wl_actor_lost(nic);
 	}
 	return (int64_t)(sent(run) - known);
 }

@@ -292,7 +292,7 @@ static int64_t unaccounted(struct sim_run *run)
 			 sim_nic_stat(nic, "tx_dropped") + sim_nic_stat(nic, "drop_ud_no_receive") +
 			 sim_nic_stat(nic, "drop_ud_reassembly_full") +
 			 sim_nic_stat(nic, "ud_reassembly_timeouts") +
-			 sim_nic_stat(nic, "host_busy");
+			 sim_nic_stat(nic, "tx_busy") + sim_nic_stat(nic, "drop_ud_busy");
 	}
 	return (int64_t)(sent(run) - known);
 }

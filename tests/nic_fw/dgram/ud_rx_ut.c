@@ -279,6 +279,7 @@ static void a_slow_page(void)
 	net.nic->host.mem_busy = true;
 	rx_send(8);
 	CU_ASSERT_EQUAL(net.recvs_taken, 0);
+	CU_ASSERT_EQUAL(CNT(drop_ud_busy), 1);
 	net.place_err = HW_VENDOR_ERR_NONE;
 	rx_send(8);
 	CU_ASSERT_EQUAL(net.recvs_taken, 1);
