@@ -157,7 +157,9 @@ class Tree:
             for name, text in self.texts.items():
                 if name == source or name.startswith(source + "/"):
                     self.program_options[program].update(OPTION.findall(text))
-        makefile = self.texts.get("Makefile", "")
+        makefile = "\n".join(
+            text for name, text in self.texts.items() if name == "Makefile" or name.endswith(".mk")
+        )
         self.targets = set(re.findall(r"^([\w.-]+):(?!=)", makefile, re.M))
         for line in re.findall(r"^([\w. -]+):(?!=)", makefile, re.M):
             self.targets.update(line.split())
