@@ -10,6 +10,8 @@
 #include "host_driver/rdmacm/rs_spin.c"
 #include "tests/ut.h"
 
+#define LONG_NS UINT64_C(3000000)
+
 static uint64_t fake_ns = 1000000000;
 static uint64_t yield_ns;
 static uint32_t yields, least_us;
@@ -99,16 +101,29 @@ static void *crowd(void *arg)
 	(void)look_us();
 	sleep_us(100);
 	CU_ASSERT_EQUAL(look_us(), 20);
-	yield_ns = 3000000;
-	CU_ASSERT_EQUAL(look_us(), 3000);
-	until_ns = fake_ns + 100 * yield_ns;
-	yield_ns = 1000;
-	while (fake_ns + 150000 < until_ns) {
-		CU_ASSERT_EQUAL(look_us(), 0);
-		sleep_us(100);
+	/* One long yield changes nothing, nor does another one much later. */
+	for (uint32_t i = 0; i < 2; i++) {
+		yield_ns = LONG_NS;
+		CU_ASSERT_EQUAL(look_us(), LONG_NS / 1000);
+		yield_ns = 1000;
+		CU_ASSERT_EQUAL(look_us(), 20);
+		fake_ns += 16 * LONG_NS;
 	}
-	fake_ns = until_ns;
-	CU_ASSERT_EQUAL(look_us(), 10);
+	/* Two in a row do, and then each that follows an end of it. */
+	yield_ns = LONG_NS;
+	(void)look_us();
+	for (uint32_t i = 0; i < 2; i++) {
+		yield_ns = LONG_NS;
+		CU_ASSERT_EQUAL(look_us(), LONG_NS / 1000);
+		until_ns = fake_ns + 100 * LONG_NS;
+		yield_ns = 1000;
+		while (fake_ns + 150000 < until_ns) {
+			CU_ASSERT_EQUAL(look_us(), 0);
+			sleep_us(100);
+		}
+		fake_ns = until_ns;
+		CU_ASSERT_EQUAL(look_us(), 10);
+	}
 	sleep_us(150);
 	CU_ASSERT_EQUAL(look_us(), 20);
 	return arg;

@@ -248,7 +248,7 @@ def redis(ways, way, _):
     here, _ = ways.end(way, 0)
     with Server(there + ["redis-server", "--port", "7379", "--bind", address, "--save", "", "--protected-mode", "no",
                          "--dir", ways.env.dir]):
-        out = client(here + ["redis-benchmark", "-h", address, "-p", "7379", "-t", "set,get", "-n", "30000", "-c", "16", "--csv"])
+        out = client(here + ["redis-benchmark", "-h", address, "-p", "7379", "-t", "set,get", "-n", "300000", "-c", "16", "--csv"])
     rows = {}
     for line in out.splitlines()[1:]:
         words = [w.strip('"') for w in line.split(",")]
