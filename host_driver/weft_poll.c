@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,6 +32,10 @@ enum {
 	WEFT_YIELD_POLLS_MAX = 256,
 	WEFT_YIELD_SHORT_NS = 1500,
 	WEFT_FEW_CPUS = 2,
+	/* Empty rounds after which the yields of the program are counted, and what is many of them.
+	 */
+	WEFT_COUNT_ROUNDS = 64,
+	WEFT_COUNT_MANY = 16,
 	/*
 	 * Threads that share a CQ poll it under a lock of their program, and some programs (UCX)
 	 * use spin locks. If the lock's holder yields, the others spin for their whole time slices.
@@ -63,8 +68,37 @@ struct weft_idle {
 	enum weft_yield_mode mode;
 	uint32_t since_yield;
 	int64_t rest_until_ns; /* no yield before this time */
+	uint32_t rounds;       /* since the switches of the thread were counted */
+	uint32_t yields;       /* of ours, since then */
+	long switches;         /* that it had then, and did not want */
+	bool program_yields;   /* between its polls */
 };
 static __thread struct weft_idle idle __attribute__((tls_model("initial-exec")));
+
+/* A yield that lets another thread run counts as a switch that the thread did not want. */
+static long switches_now(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nivcsw;
+}
+
+/*
+ * Detects a program that yields between its polls, as Open MPI does with more ranks than slots: a
+ * yield of ours would let all threads of this CPU run twice for each of its polls.
+ */
+static void note_round(void)
+{
+	long switches;
+
+	if (++idle.rounds < WEFT_COUNT_ROUNDS)
+		return;
+	switches = switches_now();
+	idle.program_yields = switches - idle.switches - (long)idle.yields >= WEFT_COUNT_MANY;
+	idle.switches = switches;
+	idle.rounds = 0;
+	idle.yields = 0;
+}
 
 static void idle_init(void)
 {
@@ -87,6 +121,7 @@ static void idle_init(void)
 	if (idle.mode == WEFT_YIELD_AUTO && sched_getaffinity(0, sizeof(cpus), &cpus) == 0 &&
 	    CPU_COUNT(&cpus) > WEFT_FEW_CPUS)
 		idle.after = WEFT_YIELD_POLLS_MAX;
+	idle.switches = switches_now();
 }
 
 /*
@@ -135,6 +170,7 @@ static void yield(struct weft_cq_obj *cq)
 	start_ns = (int64_t)clock_now_ns();
 	if (cq && start_ns < idle.rest_until_ns)
 		return;
+	idle.yields++;
 	sched_yield();
 	took_ns = (int64_t)clock_now_ns() - start_ns;
 	if (cq && took_ns > WEFT_YIELD_LONG_NS && is_shared(cq))
@@ -182,6 +218,11 @@ static __attribute__((noinline)) void weft_poll_empty(struct weft_ctx *ctx, stru
 		return;
 	idle.first = cq;
 	idle.others = 0;
+	if (idle.mode == WEFT_YIELD_AUTO) {
+		note_round();
+		if (idle.program_yields)
+			return;
+	}
 	if (idle.mode != WEFT_YIELD_NEVER && ++idle.since_yield >= idle.after)
 		yield(cq);
 }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "tests/host_driver/fake_nic.h"
@@ -16,10 +17,20 @@ static uint64_t fake_ns = 1000000000;
 static uint64_t yield_ns; /* duration of the next ones */
 static uint32_t yields;
 static int num_cpus;
+static long switches; /* of the thread, which it did not want */
+static long switches_a_yield;
+
+int getrusage(__rusage_who_t who, struct rusage *usage)
+{
+	(void)who;
+	*usage = (struct rusage){.ru_nivcsw = switches};
+	return 0;
+}
 
 int sched_yield(void)
 {
 	yields++;
+	switches += switches_a_yield;
 	fake_ns += yield_ns;
 	return 0;
 }
@@ -163,6 +174,43 @@ static void several_threads(void)
 	in_thread(in_turns, 2, NULL);
 }
 
+/* Polls n times, with so many yields of the program's own; returns the number of ours. */
+static uint32_t poll_and_yield(uint32_t n, uint32_t part)
+{
+	uint32_t ours = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		ours += poll_in_vain(1);
+		switches += i % part == 0;
+	}
+	return ours;
+}
+
+/*
+ * Threads compute or poll on this CPU. While the program itself yields at least at each fourth
+ * poll, no poll does; our own yields are not taken for the program's.
+ */
+static void *program_yields(void *arg)
+{
+	yield_ns = 100000;
+	switches_a_yield = 1;
+	CU_ASSERT_EQUAL(poll_in_vain(640), 640);
+	CU_ASSERT_EQUAL(poll_and_yield(64, 1), 63);
+	CU_ASSERT_EQUAL(poll_and_yield(640, 1), 0);
+	CU_ASSERT_EQUAL(poll_and_yield(640, 4), 0);
+	CU_ASSERT_EQUAL(poll_and_yield(64, 8), 1);
+	CU_ASSERT_EQUAL(poll_and_yield(640, 8), 640);
+	CU_ASSERT_EQUAL(poll_in_vain(640), 640);
+	return arg;
+}
+
+static void program_that_yields(void)
+{
+	switches = 1000000;
+	in_thread(program_yields, 2, NULL);
+	switches_a_yield = 0;
+}
+
 static void *never(void *arg)
 {
 	CU_ASSERT_EQUAL(poll_in_vain(5000), 0);
@@ -248,4 +296,4 @@ static void without_polls(void)
 }
 
 UT_MAIN("host_driver/weft_yield", UT(few_processors), UT(many_processors), UT(several_threads),
-	UT(as_told), UT(several_queues), UT(without_polls))
+	UT(as_told), UT(several_queues), UT(without_polls), UT(program_that_yields))

@@ -112,7 +112,7 @@ class Ways:
         p = subprocess.run(words + command, capture_output=True, text=True, timeout=LIMIT_S, env=vars_, cwd=folder)
         took = time.monotonic() - begin
         if p.returncode:
-            raise Failed("%s over %s: exit %d: %s" % (command[0], way, p.returncode, (p.stdout + p.stderr)[-400:]))
+            raise Failed("%s over %s: exit %d: %s" % (command[0], way, p.returncode, (p.stdout + p.stderr)[-4000:]))
         return p.stdout, took
 
     def end(self, way, which):
