@@ -258,6 +258,8 @@ static inline bool qp_is_reliable(const struct fw_qp *qp)
  */
 void sched_qp_remove(struct fw_nic *nic, struct fw_qp *qp); /* sched.c: off the ready list */
 bool wqe_flush_step(struct fw_nic *nic, struct fw_qp *qp);  /* fetched and posted sends */
+/* True if the process has posted sends that are not fetched; it may not have rung yet. */
+bool wqe_is_posted(const struct fw_qp *qp);
 bool recv_flush_step(struct fw_nic *nic, struct fw_qp *qp); /* recv.c: open messages */
 
 #endif /* WEFT_FW_QP_H */

@@ -567,6 +567,11 @@ static uint32_t posted_until(const struct fw_qp *qp)
 	return prod - qp->sq_cons > qp->sq_mask + 1 ? qp->sq_next : prod;
 }
 
+bool wqe_is_posted(const struct fw_qp *qp)
+{
+	return posted_until(qp) != qp->sq_next;
+}
+
 bool wqe_flush_step(struct fw_nic *nic, struct fw_qp *qp)
 {
 	bool complete = qp->state == HW_QPS_ERR || qp->state == HW_QPS_SQE;

@@ -352,6 +352,42 @@ static void wild_producer(void)
 }
 
 /*
+ * A queue in SQE returns to work before the doorbell of a further request is read: it is flushed,
+ * and the next one is carried out.
+ */
+static void posted_before_it_works_again(void)
+{
+	struct hw_sq_wqe wqe;
+	struct hw_sge data;
+	struct fw_qp *qp;
+
+	begin();
+	qp = A->qp[0];
+	data = good_sge();
+	wqe = good_send();
+	wqe.opcode = 200;
+	rp_write_sq(qp, &wqe, &data, sizeof(data));
+	rp_ring(&rp, 0, qp);
+	rp_settle(&rp);
+	rp_expect_send(&rp, 0, wqe.wr_id, HW_STATUS_LOC_QP_OP_ERR);
+	CU_ASSERT_EQUAL(qp->state, HW_QPS_SQE);
+	wqe = good_send();
+	wqe.wr_id = 78;
+	rp_write_sq(qp, &wqe, &data, sizeof(data));
+	CU_ASSERT_EQUAL(rp_modify(&rp, 0, qp, HW_QPS_RTS, 0, NULL), 0);
+	rp_expect_send(&rp, 0, 78, HW_STATUS_WR_FLUSH_ERR);
+	rp_ring(&rp, 0, qp);
+	rp_recv(&rp, 1, B->qp[0], 1, 0, RP_MEM_BYTES);
+	wqe.wr_id = 79;
+	rp_write_sq(qp, &wqe, &data, sizeof(data));
+	rp_ring(&rp, 0, qp);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 79, HW_STATUS_SUCCESS);
+	rp_expect_recv(&rp, 1, 1, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/*
  * An index that moves back among fetched requests that wait: they are flushed, and nothing is read
  * again.
  */
@@ -436,5 +472,5 @@ static void wraps(void)
 
 UT_MAIN("pair/wqe", UT(opcodes_and_flags), UT(slots_and_sges), UT(sges_of_the_qp), UT(inline_data),
 	UT(keys_and_bounds), UT(remote_side), UT(sends_have_no_remote_side),
-	UT(atomics_and_handles), UT(sums_in_64_bits), UT(wild_producer), UT(producer_goes_back),
-	UT(wraps))
+	UT(atomics_and_handles), UT(sums_in_64_bits), UT(wild_producer),
+	UT(posted_before_it_works_again), UT(producer_goes_back), UT(wraps))
