@@ -41,16 +41,19 @@ static void frame_error(struct fw_nic *nic, struct mpa_conn *conn, uint8_t code)
 static uint32_t whole_bytes(const struct mpa_conn *conn, const struct fw_rx_frame *frame,
 			    uint32_t offset, uint32_t bytes, uint32_t *ulpdu)
 {
-	uint32_t plain, hdr = sizeof(struct wire_ddp_untagged);
 	const uint8_t *data = frame->seg[0].data + offset;
+	uint32_t plain, hdr;
 	struct be16 length;
 
+	/* Every FPDU has a byte behind its length field: the CRC, if not DDP's control byte. */
 	if (conn->param.rx_markers || bytes < MPA_LENGTH_BYTES ||
-	    frame->seg[0].bytes < offset + MPA_LENGTH_BYTES)
+	    frame->seg[0].bytes < offset + MPA_LENGTH_BYTES + 1)
 		return 0;
 	memcpy(&length, data, sizeof(length));
 	*ulpdu = be16_get(length);
 	plain = mpa_plain_bytes(*ulpdu);
+	hdr = data[MPA_LENGTH_BYTES] & WIRE_DDP_TAGGED ? sizeof(struct wire_ddp_tagged)
+						       : sizeof(struct wire_ddp_untagged);
 	if (hdr > *ulpdu)
 		hdr = *ulpdu;
 	if (plain > bytes || frame->seg[0].bytes < offset + MPA_LENGTH_BYTES + hdr)

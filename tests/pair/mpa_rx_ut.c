@@ -241,6 +241,43 @@ static void cut_anywhere(void)
 	}
 }
 
+/*
+ * A port may put headers into one piece and memory of the sender's process into the next: as soon
+ * as the first piece holds the segment's headers, the FPDU is placed from the frame.
+ */
+static void headers_in_one_piece(void)
+{
+	static const struct {
+		uint8_t opcode;
+		uint32_t to, hdr;
+	} list[] = {
+	    {HW_WQE_SEND, 1, sizeof(struct wire_ddp_untagged)},
+	    {HW_WQE_WRITE, 1, sizeof(struct wire_ddp_tagged)},
+	    {HW_WQE_READ, 0, sizeof(struct wire_ddp_tagged)},
+	};
+	uint32_t i, lack;
+
+	for (i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+		for (lack = 0; lack < 2; lack++) {
+			const struct fw_pool *pool;
+
+			mp_begin(&crc);
+			pool = &rp.end[list[i].to].nic->mpa.partials;
+			mp.frame = 2048;
+			mp.head = MP_HDRS + MPA_LENGTH_BYTES + list[i].hdr - lack;
+			if (list[i].opcode == HW_WQE_SEND)
+				rp_recv(&rp, 1, mp.side[1].qp, 1, MP_DST, 1000);
+			mp_req(0, list[i].opcode, 1, 1000, 0);
+			mp_run();
+			rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+			if (list[i].opcode == HW_WQE_SEND)
+				(void)rp_expect_recv(&rp, 1, 1, HW_STATUS_SUCCESS);
+			CU_ASSERT_EQUAL(pool->used_max, lack);
+			mp_end();
+		}
+	}
+}
+
 /* A length of zero is an FPDU without a payload, which DDP does not define. */
 static void empty_ulpdu(void)
 {
@@ -558,5 +595,6 @@ static void recv_msgs_used_up(void)
 }
 
 UT_MAIN("pair/mpa_rx", UT(captures), UT(every_byte_wrong), UT(garbage), UT(cut_anywhere),
-	UT(empty_ulpdu), UT(wrong_markers), UT(placed_early), UT(not_placed_early), UT(no_buffers),
-	UT(old_buffers_are_reclaimed), UT(buffers_shared_by_stations), UT(recv_msgs_used_up))
+	UT(headers_in_one_piece), UT(empty_ulpdu), UT(wrong_markers), UT(placed_early),
+	UT(not_placed_early), UT(no_buffers), UT(old_buffers_are_reclaimed),
+	UT(buffers_shared_by_stations), UT(recv_msgs_used_up))
