@@ -302,13 +302,16 @@ static enum rdmap_result rx_first(struct fw_nic *nic, struct mpa_conn *conn, str
 	return rx_opcode(nic, conn, pkt, error);
 }
 
-/* Describes a segment before any of its contents was read. */
-static struct rdmap_seg segment(const struct mpa_conn *conn, const struct fw_rx_frame *frame,
-				uint32_t offset, uint32_t bytes)
+/*
+ * Describes a segment before any of its contents was read. It is made where it stays: a copy of
+ * fields that were just stored one by one waits until the processor has written them all back.
+ */
+static void describe(const struct mpa_conn *conn, const struct fw_rx_frame *frame, uint32_t offset,
+		     uint32_t bytes, struct rdmap_seg *pkt)
 {
 	const struct fw_qp *qp = conn->qp;
 
-	return (struct rdmap_seg){
+	*pkt = (struct rdmap_seg){
 	    .frame = frame,
 	    .stream = true,
 	    .station = conn->flow ? conn->flow->station : (uint8_t)STATION_NONE,
@@ -337,7 +340,7 @@ bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_fr
 	/* As with ESP: the peer must see the end of the connection, not an access error. */
 	if (!qp_is_live(nic, qp))
 		return false;
-	pkt = segment(conn, frame, offset, bytes);
+	describe(conn, frame, offset, bytes, &pkt);
 	result = ddp_parse(&pkt, DDP_ANY, &error);
 	pkt.ssn = pkt.msn;
 	if (pkt.opcode == WIRE_RDMAP_READ_RESPONSE || pkt.opcode == WIRE_RDMAP_ATOMIC_RESPONSE) {
@@ -362,9 +365,10 @@ bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_fr
 void mpa_ddp_early(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
 		   uint32_t offset, uint32_t bytes)
 {
-	struct rdmap_seg pkt = segment(conn, frame, offset, bytes);
 	struct rdmap_error error;
+	struct rdmap_seg pkt;
 
+	describe(conn, frame, offset, bytes, &pkt);
 	if (ddp_parse(&pkt, DDP_ANY, &error) != RDMAP_OK ||
 	    (!pkt.tagged && pkt.qn != WIRE_QN_SEND) || ddp_fixed_bytes(pkt.opcode) ||
 	    pkt.opcode == WIRE_RDMAP_READ_RESPONSE)
