@@ -22,7 +22,7 @@ struct lat_state {
 	struct opts *o;
 	struct pair *pair;
 	struct rounds rounds;
-	uint64_t rung_ns; /* just before the doorbell of the message in flight */
+	uint64_t rung_ns; /* just after the doorbell of the message in flight */
 };
 
 /* Results of a wait for a message. */
@@ -56,8 +56,11 @@ static int lat_post(struct lat_state *s, struct ep *ep, uint64_t seq)
 	pattern_fill(ep_tx(ep, (uint32_t)(seq % o->window)), o->size, seq, o->window);
 	if (ep_queue(ep, seq, o->size))
 		return -1;
+	if (ep_flush(ep))
+		return -1;
+	/* Before the doorbell, the time to read the clock would be a part of the round trip. */
 	s->rung_ns = clock_now_ns();
-	return ep_flush(ep) ? -1 : 0;
+	return 0;
 }
 
 /* Compares, then posts the receive again. *seq becomes the number in the message. */
