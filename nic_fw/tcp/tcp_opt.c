@@ -8,6 +8,11 @@
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp/tcp_flow.h"
 
+enum {
+	TS_ALIGNED = WIRE_TCP_OPT_NOP << 24 | WIRE_TCP_OPT_NOP << 16 | WIRE_TCP_OPT_TS << 8 |
+		     WIRE_TCP_TS_BYTES,
+};
+
 static uint32_t word(const uint8_t *p)
 {
 	struct be32 v;
@@ -76,6 +81,13 @@ bool tcp_opt_parse(const uint8_t *data, uint32_t bytes, struct tcp_options *opt)
 	uint32_t at = 0;
 
 	memset(opt, 0, sizeof(*opt));
+	/* The usual options: time stamps alone, aligned as RFC 7323 appendix A recommends. */
+	if (bytes == WIRE_TCP_TS_PADDED_BYTES && word(data) == TS_ALIGNED) {
+		opt->has_ts = true;
+		opt->ts_val = word(data + 4);
+		opt->ts_ecr = word(data + 8);
+		return true;
+	}
 	while (at < bytes) {
 		uint32_t n;
 

@@ -69,6 +69,32 @@ static void sack_golden(void)
 	CU_ASSERT_EQUAL(opt.ts_ecr, 0x55667788);
 }
 
+/*
+ * Time stamps as almost every segment has them. A list that differs from that in one bit has none:
+ * its first bytes are the end of the list, an option of another kind, or one of another length.
+ */
+static void aligned_time_stamps(void)
+{
+	uint8_t opts[WIRE_TCP_OPT_MAX_BYTES];
+	struct tcp_options opt;
+	uint32_t bytes, i;
+
+	bytes = tcp_opt_ts(opts, 0x81223344, 0xf5667788);
+	CU_ASSERT_EQUAL_FATAL(bytes, WIRE_TCP_TS_PADDED_BYTES);
+	memset(&opt, 0xff, sizeof(opt));
+	CU_ASSERT(parse(opts, bytes, &opt));
+	CU_ASSERT(opt.has_ts && !opt.has_wscale && !opt.sack_ok);
+	CU_ASSERT_EQUAL(opt.ts_val, 0x81223344);
+	CU_ASSERT_EQUAL(opt.ts_ecr, 0xf5667788);
+	CU_ASSERT_EQUAL(opt.mss, 0);
+	CU_ASSERT_EQUAL(opt.num_sack, 0);
+	for (i = 0; i < 32; i++) {
+		opts[i / 8] ^= (uint8_t)(1 << i % 8);
+		CU_ASSERT_FALSE(parse(opts, bytes, &opt) && opt.has_ts);
+		opts[i / 8] ^= (uint8_t)(1 << i % 8);
+	}
+}
+
 /* Each set of options that a SYN can have, written and read. */
 static void every_syn(void)
 {
@@ -166,5 +192,5 @@ static void random_bytes(void)
 	}
 }
 
-UT_MAIN("nic_fw/tcp/tcp_opt", UT(syn_golden), UT(sack_golden), UT(every_syn), UT(lengths),
-	UT(values), UT(random_bytes))
+UT_MAIN("nic_fw/tcp/tcp_opt", UT(syn_golden), UT(sack_golden), UT(aligned_time_stamps),
+	UT(every_syn), UT(lengths), UT(values), UT(random_bytes))
