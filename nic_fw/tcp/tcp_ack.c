@@ -170,7 +170,8 @@ bool tcp_ack_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *
 		after(nic, flow, in, &acked, dup);
 	if (acked.bytes || acked.sacked_new)
 		tcp_loss_rearm(nic, flow);
-	else if (flow->loss_timer == TCP_LOSS_PERSIST || flow->loss_timer == TCP_LOSS_NONE)
+	else if (flow->loss_timer == TCP_LOSS_PERSIST ||
+		 (flow->loss_timer == TCP_LOSS_NONE && !fw_list_empty(&flow->segs)))
 		tcp_loss_rearm(nic, flow);
 	/* The window may allow more. */
 	if (!fw_list_empty(&flow->segs) || flow->flags & TCP_F_MORE)

@@ -449,9 +449,6 @@ static bool send_new(struct fw_nic *nic, struct tcp_flow *flow)
 		flow->fresh = false;
 	tcp_tx_sent(nic, flow, seg, done - from);
 	flow->flags &= (uint16_t)~TCP_F_PROBE;
-	if (flow->loss_timer == TCP_LOSS_NONE || flow->loss_timer == TCP_LOSS_PERSIST ||
-	    flow->loss_timer == TCP_LOSS_TLP)
-		tcp_loss_rearm(nic, flow);
 	return done == from + n;
 }
 
@@ -508,10 +505,10 @@ static bool send_one(struct fw_nic *nic, struct tcp_flow *flow)
 	return send_new(nic, flow);
 }
 
-/* Sends a flow's burst; returns its cost. */
+/* Sends a flow's burst; returns its cost. New segments of one burst set the loss timer once. */
 static uint32_t output(struct fw_nic *nic, struct tcp_flow *flow)
 {
-	uint32_t count = 0;
+	uint32_t count = 0, before = flow->snd_nxt;
 
 	(void)eth_tx_cost(nic);
 	if (!tcp_have_neigh(nic, flow))
@@ -522,6 +519,10 @@ static uint32_t output(struct fw_nic *nic, struct tcp_flow *flow)
 		count += eth_tx_cost(nic);
 	if (flow->state == TCP_CLOSED)
 		return count;
+	if (flow->snd_nxt != before &&
+	    (flow->loss_timer == TCP_LOSS_NONE || flow->loss_timer == TCP_LOSS_PERSIST ||
+	     flow->loss_timer == TCP_LOSS_TLP))
+		tcp_loss_rearm(nic, flow);
 	/*
 	 * Its quantum, or the port's room, is used up; else it waits for an ACK, a timer or a push.
 	 */
