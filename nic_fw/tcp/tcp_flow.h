@@ -338,6 +338,21 @@ static inline uint32_t tcp_seg_end(const struct tcp_seg *seg)
 	return seg->seq + seg->bytes;
 }
 
+/* Returns the window from rcv_nxt on that a segment may announce, and that one received may use. */
+static inline uint32_t tcp_rcv_window(const struct tcp_flow *flow)
+{
+	uint32_t edge = flow->rcv_up + TCP_RCV_WINDOW;
+
+	if (!(flow->flags & TCP_F_WSCALE) && seq_lt(flow->rcv_nxt + UINT16_MAX, edge))
+		edge = flow->rcv_nxt + UINT16_MAX;
+	if (seq_lt(flow->rcv_limit, edge))
+		edge = flow->rcv_limit;
+	/* An announced window is not withdrawn: RFC 9293 3.8.6. */
+	if (seq_lt(edge, flow->rcv_adv))
+		edge = flow->rcv_adv;
+	return edge - flow->rcv_nxt;
+}
+
 static inline bool tcp_synchronized(const struct tcp_flow *flow)
 {
 	return flow->state >= TCP_ESTABLISHED;
@@ -445,7 +460,6 @@ bool tcp_may_answer(struct fw_nic *nic, struct tcp_flow *flow);
  * retries.
  */
 bool tcp_tx_bare(struct fw_nic *nic, struct tcp_flow *flow, uint32_t seq, uint8_t flags);
-uint32_t tcp_rcv_window(const struct tcp_flow *flow);
 /* RFC 5961: sends an ACK with our state, rate-limited. */
 void tcp_challenge(struct fw_nic *nic, struct tcp_flow *flow);
 /* Bytes of the segment that were sent and are not acknowledged. */

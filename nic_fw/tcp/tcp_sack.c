@@ -38,10 +38,14 @@ static bool tcp_sack_waits(const struct tcp_seg *seg)
 
 void tcp_seg_mark(struct tcp_flow *flow, struct tcp_seg *seg, uint8_t set, uint8_t clear)
 {
+	uint8_t flags = (uint8_t)((seg->flags & ~clear) | set);
+
+	if (seg->flags == flags)
+		return;
 	flow->pipe -= tcp_seg_pipe(flow, seg);
 	flow->lost -= tcp_sack_waits(seg);
 	flow->sacked -= !!(seg->flags & TCP_SEG_SACKED);
-	seg->flags = (uint8_t)((seg->flags & ~clear) | set);
+	seg->flags = flags;
 	flow->sacked += !!(seg->flags & TCP_SEG_SACKED);
 	flow->lost += tcp_sack_waits(seg);
 	flow->pipe += tcp_seg_pipe(flow, seg);

@@ -39,20 +39,6 @@ void tcp_ack_soon(struct fw_nic *nic, struct tcp_flow *flow)
 		fw_list_add_tail(&nic->tcp.acks, &flow->ack_node);
 }
 
-uint32_t tcp_rcv_window(const struct tcp_flow *flow)
-{
-	uint32_t edge = flow->rcv_up + TCP_RCV_WINDOW;
-
-	if (!(flow->flags & TCP_F_WSCALE) && seq_lt(flow->rcv_nxt + UINT16_MAX, edge))
-		edge = flow->rcv_nxt + UINT16_MAX;
-	if (seq_lt(flow->rcv_limit, edge))
-		edge = flow->rcv_limit;
-	/* An announced window is not withdrawn: RFC 9293 3.8.6. */
-	if (seq_lt(edge, flow->rcv_adv))
-		edge = flow->rcv_adv;
-	return edge - flow->rcv_nxt;
-}
-
 /* A segment with an ACK was sent. sack: with all SACK blocks. */
 static void said(struct tcp_flow *flow, bool sack)
 {
