@@ -342,7 +342,8 @@ static void end_turn(struct fw_nic *nic)
 	}
 	wqe_complete_sent(nic);
 	(void)fw_stage_enter(nic, FW_STAGE_EQ);
-	eq_flush_irqs(nic);
+	if (!fw_list_empty(&nic->host.irq_list))
+		eq_flush_irqs(nic);
 }
 
 void fw_now(struct fw_nic *nic, uint64_t now_ns)
@@ -353,29 +354,33 @@ void fw_now(struct fw_nic *nic, uint64_t now_ns)
 }
 
 /*
- * The stages of a turn in their order: the stage that accounts for the time, and the call, which
- * returns the work done. Input comes before timers: after a gap between turns an ACK must not lose
- * to its own timeout. ARCHITECTURE.md, "One turn", has the same list (tools/check_floors.py).
+ * The stages of a turn in their order: the stage that accounts for the time, the call, which
+ * returns the work done, and when it has something to do: most turns are idle, and beginning and
+ * ending a function costs them more than looking at its list. Input comes before timers: after a
+ * gap between turns an ACK must not lose to its own timeout. ARCHITECTURE.md, "One turn", has the
+ * same list (tools/check_floors.py).
  */
+#define LISTED(list) (!fw_list_empty(&nic->list))
 #define FW_TURN(STAGE, ALSO)                                                                       \
-	STAGE(DB, slice_run(nic))                                                                  \
-	ALSO(db_poll(nic))                                                                         \
-	STAGE(ETH_RX, eth_rx_poll(nic, budget))                                                    \
-	STAGE(TIMER, fw_timers_run(nic, &nic->timers, now_ns, budget))                             \
-	STAGE(GOAL, goal_step_poll(nic, budget))                                                   \
-	STAGE(SCHED, sched_run(nic, budget))                                                       \
-	ALSO(tag_run(nic))                                                                         \
-	STAGE(RD_TX, rd_tx_run(nic, budget))                                                       \
-	STAGE(ESP, mgrp_run(nic, budget))                                                          \
-	ALSO(esp_tx_run(nic, budget))                                                              \
-	ALSO((esp_rdmap_run(nic), 0u))                                                             \
-	ALSO((esp_ack_flush(nic), 0u))                                                             \
-	STAGE(TCP, tcp_tx_run(nic, budget))                                                        \
-	ALSO((mpa_run(nic), 0u))                                                                   \
-	ALSO((tcp_ack_flush(nic), 0u))                                                             \
-	STAGE(RD_ACK, (rd_ack_flush(nic), 0u))                                                     \
-	ALSO((rd_rest_run(nic), 0u))                                                               \
-	STAGE(TURN, (end_turn(nic), 0u))
+	STAGE(DB, slice_run(nic), true)                                                            \
+	ALSO(db_poll(nic), true)                                                                   \
+	STAGE(ETH_RX, eth_rx_poll(nic, budget), true)                                              \
+	STAGE(TIMER, fw_timers_run(nic, &nic->timers, now_ns, budget),                             \
+	      fw_timers_next_ns(&nic->timers) <= now_ns)                                           \
+	STAGE(GOAL, goal_step_poll(nic, budget), true)                                             \
+	STAGE(SCHED, sched_run(nic, budget), LISTED(host.sched_qps))                               \
+	ALSO(tag_run(nic), true)                                                                   \
+	STAGE(RD_TX, rd_tx_run(nic, budget), LISTED(rd.ready))                                     \
+	STAGE(ESP, mgrp_run(nic, budget), LISTED(mgrp.ready) || LISTED(mgrp.due))                  \
+	ALSO(esp_tx_run(nic, budget), true)                                                        \
+	ALSO((esp_rdmap_run(nic), 0u), LISTED(rdmap.esp_faults))                                   \
+	ALSO((esp_ack_flush(nic), 0u), LISTED(esp.acks))                                           \
+	STAGE(TCP, tcp_tx_run(nic, budget), LISTED(tcp.ready))                                     \
+	ALSO((mpa_run(nic), 0u), LISTED(mpa.faults))                                               \
+	ALSO((tcp_ack_flush(nic), 0u), LISTED(tcp.acks))                                           \
+	STAGE(RD_ACK, (rd_ack_flush(nic), 0u), LISTED(rd.acks))                                    \
+	ALSO((rd_rest_run(nic), 0u), true)                                                         \
+	STAGE(TURN, (end_turn(nic), 0u), true)
 
 uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
 {
@@ -391,10 +396,12 @@ uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
 	if (!nic->start_ns)
 		nic->start_ns = now_ns;
 	nic->net.tx_allow = nic->port.tx_room ? nic->port.tx_room(nic->port.ctx) : UINT32_MAX;
-#define RUN(stage, call)                                                                           \
+#define RUN(stage, call, when)                                                                     \
 	(void)fw_stage_enter(nic, FW_STAGE_##stage);                                               \
-	done += call;
-#define ALSO(call) done += call;
+	ALSO(call, when)
+#define ALSO(call, when)                                                                           \
+	if (when)                                                                                  \
+		done += call;
 	FW_TURN(RUN, ALSO)
 #undef ALSO
 #undef RUN
