@@ -112,6 +112,8 @@ static const struct cost_path cost_rd_write = {WEFT_QPT_RD, false, open_dgram, p
 					       1,           0,     NULL,       NULL};
 static const struct cost_path cost_tcp_send = {WEFT_QPT_RC, true, cost_tcp_open, post_sends,
 					       1,           1,    NULL,          NULL};
+static const struct cost_path cost_tcp_write = {WEFT_QPT_RC, true, cost_tcp_open, post_writes,
+						1,           0,    NULL,          NULL};
 
 static const struct cost_path *const paths[COST_OPS] = {
     [COST_UD] = &cost_ud,
@@ -121,6 +123,7 @@ static const struct cost_path *const paths[COST_OPS] = {
     [COST_TAGGED] = &cost_tagged,
     [COST_GOAL_MSG] = &cost_goal_msg,
     [COST_GOAL_LOCAL] = &cost_goal_local,
+    [COST_TCP_WRITE] = &cost_tcp_write,
 };
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
@@ -268,7 +271,7 @@ static void stop(struct sim_run *run)
 static const struct sim_param params[] = {
     [P_OP] = {"op",
 	      "0 UD Send, 1 RD Send, 2 RD Write, 3 Send over TCP, 4 tagged, 5 GOAL message, 6 GOAL "
-	      "operation",
+	      "operation, 7 Write over TCP",
 	      COST_RD_SEND, 0, COST_OPS - 1},
     [P_BYTES] = {"bytes", "of a message", 64, 1, 1 << 20},
     [P_TURN] = {"turn", "messages at a time", 32, 1, COST_TURN_MAX},

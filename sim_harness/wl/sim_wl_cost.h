@@ -20,6 +20,7 @@ enum cost_op {
 	COST_TAGGED,
 	COST_GOAL_MSG,
 	COST_GOAL_LOCAL,
+	COST_TCP_WRITE,
 	COST_OPS
 };
 

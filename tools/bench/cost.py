@@ -54,6 +54,9 @@ PATHS = [Path("%s_%d" % (name, turn), text, op, size, turn, (1, 2) if turn > 1 e
 PATHS.append(Path("rd_write_1m_packet", "RD Write, 1 MiB at MTU 1500, per packet", 2, 1 << 20, 1, (2, 6), 1500, "frames"))
 PATHS.append(Path("rd_write_1m_switch", "the same by the built-in switch, in runs", 2, 1 << 20, 1, (2, 6), 1500, "frames",
                   options=("--borrow", "--no-crc")))
+PATHS += [Path("tcp_%s_1m_switch" % name, "RC %s over TCP, 1 MiB at MTU 1500, by the switch, per packet" % name.capitalize(),
+               op, 1 << 20, 1, (1, 3), 1500, "frames", options=("--borrow", "--no-crc"))
+          for name, op in (("send", 3), ("write", 7))]
 # Measured by name only: runs whose CRC32Cs the receiver checks (--crc on); the CRC32Cs of payload are the port's.
 PATHS.append(Path("rd_write_1m_crc", "the same, with --crc on", 2, 1 << 20, 1, (2, 6), 1500, "frames", paged=False,
                   options=("--borrow",)))
