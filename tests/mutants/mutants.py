@@ -64,6 +64,8 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "operations on late pages": ["sim/goal_user_ut"],
          "packets put off": ["pair/esp_rx_ut"],
          "vain rings": ["dpdk_app/idle_ut"],
+         "requests": ["pair/wqe_ut"],
+         "silent sessions": ["pair/rd_timer_ut"],
          "half-open": ["nic_fw/tcp/tcp_listen_ut"],
          "open receives": ["nic_fw/rdmap/recv_many_ut"],
          "large blocks": ["nic_fw/coll/goal_heap_ut"],
@@ -92,6 +94,7 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
 
 # Areas that one workload reaches: the soak draws this one alone.
 WORKLOADS = {"UD": "ud_long",
+             "UD datagrams": "ud_send",
              "UD groups": "ud_mcast",
              "UC": "uc",
              "XRC": "xrc",
