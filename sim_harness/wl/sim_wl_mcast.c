@@ -142,7 +142,7 @@ static void received(struct mc_actor *a, const struct weft_wc *wc)
 		memcpy(&head, at, sizeof(head));
 	i = wl_actor_changed(at, bytes, SLOT_BYTES - GRH_BYTES, BEFORE);
 	/* A datagram whose page was slow is lost, and its receive serves the next one. */
-	if (sim_nic_stat(sim_proc_nic(a->end.proc), "host_busy"))
+	if (sim_nic_stat(sim_proc_nic(a->end.proc), "drop_ud_busy"))
 		i = SLOT_BYTES - GRH_BYTES;
 	if (head.src >= st->num || head.group >= GROUPS || head.seq >= st->actors[head.src].seq ||
 	    !(a->member[qp] >> head.group & 1))

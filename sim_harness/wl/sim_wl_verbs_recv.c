@@ -219,10 +219,11 @@ static void gather(const struct wv_recv *recv, uint8_t *to)
 static void settle(struct wv_qp *qp, struct wv_recv *recv, const uint8_t *data, uint32_t bytes)
 {
 	struct wv *wv = qp->proc->wv;
-	bool lossy = qp->model.type == WEFT_QPT_UD || qp->model.type == WEFT_QPT_UC;
+	const struct sim_nic *nic = qp->proc->nic;
 	/* A datagram that met a slow page was lost, and placed in part; its receive stayed. */
-	bool exact =
-	    qp->model.type != WEFT_QPT_RD && !(lossy && sim_nic_stat(qp->proc->nic, "host_busy"));
+	bool lost = (qp->model.type == WEFT_QPT_UD && sim_nic_stat(nic, "drop_ud_busy")) ||
+		    (qp->model.type == WEFT_QPT_UC && sim_nic_stat(nic, "drop_uc_busy"));
+	bool exact = qp->model.type != WEFT_QPT_RD && !lost;
 	uint32_t i, at = 0;
 
 	for (i = 0; i < recv->num_sge; i++) {
