@@ -218,8 +218,7 @@ static enum bench_verdict without_echo(struct rp *r, const struct rp_info *info)
 	return BENCH_PASS;
 }
 
-/* A forged ACK told A that a packet came which B misses: A answers B's probes, and never sends it.
- */
+/* A forged ACK acknowledged a packet that B misses: A answers B's probes, and never sends it. */
 static void acked_by_a_forger(void)
 {
 	struct wire_rd rd = {.ack = be32_put(0)};
@@ -292,24 +291,30 @@ static enum bench_verdict drop_terminates(struct rp *r, const struct rp_info *in
 	return BENCH_DROP;
 }
 
+/* A writes to a QP that B does not have; B's answers to it are lost, *left of them. */
+static void ask_nobody(uint32_t *left)
+{
+	struct fw_qp nobody = *B->qp[0];
+	struct rp_req req = {
+	    .opcode = HW_WQE_WRITE, .dst = &nobody, .wr_id = 1, .bytes = 8, .remote_offset = DST};
+
+	nobody.qpn |= 0xfff0;
+	rp.ctx = left;
+	rp.filter = drop_terminates;
+	rp_req(&rp, 0, A->qp[0], &req);
+}
+
 /*
  * A sends to a QP that B does not have, and B's answer is lost repeatedly. Nothing at B waits for
  * it, but A does, and is received: the session stays, and the request ends with B's answer.
  */
 static void answer_lost_often(void)
 {
-	struct fw_qp nobody;
-	struct rp_req req = {
-	    .opcode = HW_WQE_WRITE, .dst = &nobody, .wr_id = 1, .bytes = 8, .remote_offset = DST};
 	uint32_t left = RD_GIVE_UP_BACKOFF + 4;
 
 	rp_begin(&rp);
 	rp_open(&rp);
-	nobody = *B->qp[0];
-	nobody.qpn |= 0xfff0;
-	rp.ctx = &left;
-	rp.filter = drop_terminates;
-	rp_req(&rp, 0, A->qp[0], &req);
+	ask_nobody(&left);
 	rp_run(&rp, UINT64_C(2) * SECONDS);
 	CU_ASSERT_EQUAL(left, 0);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_sessions_failed), 0);
@@ -323,19 +328,12 @@ static void answer_lost_often(void)
  */
 static void answer_to_nobody(void)
 {
-	struct fw_qp nobody;
-	struct rp_req req = {
-	    .opcode = HW_WQE_WRITE, .dst = &nobody, .wr_id = 1, .bytes = 8, .remote_offset = DST};
 	uint32_t left = UINT32_MAX, longer;
 
 	for (longer = 0; longer < 2; longer++) {
 		rp_begin(&rp);
 		rp_open(&rp);
-		nobody = *B->qp[0];
-		nobody.qpn |= 0xfff0;
-		rp.ctx = &left;
-		rp.filter = drop_terminates;
-		rp_req(&rp, 0, A->qp[0], &req);
+		ask_nobody(&left);
 		rp_settle(&rp);
 		A->port.dead = true;
 		rp_run(&rp, (longer ? UINT64_C(33) : UINT64_C(9)) * SECONDS);
