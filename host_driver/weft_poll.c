@@ -32,8 +32,7 @@ enum {
 	WEFT_YIELD_POLLS_MAX = 256,
 	WEFT_YIELD_SHORT_NS = 1500,
 	WEFT_FEW_CPUS = 2,
-	/* Empty rounds after which the yields of the program are counted, and what is many of them.
-	 */
+	/* Empty rounds after which the program's yields are counted, and how many are many. */
 	WEFT_COUNT_ROUNDS = 64,
 	WEFT_COUNT_MANY = 16,
 	/*

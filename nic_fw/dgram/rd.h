@@ -253,8 +253,7 @@ struct rd_session {
 	uint64_t ack_since_ns;     /* time when ack_due was set */
 	uint64_t hole_ns;          /* time when the oldest hole counts as lost; 0: none */
 	struct fw_list tag_sends; /* tag_send.peer_node: tagged sends that the peer has not ended */
-	struct fw_list
-	    tag_written; /* tag_posted.written: receives that the peer has begun to fill */
+	struct fw_list tag_written; /* tag_posted.written: receives that the peer began to fill */
 	struct fw_timer timer;
 	struct fw_timer pace_timer;
 	struct fw_moment probe; /* time of the oldest unanswered probe */

@@ -364,8 +364,7 @@ int cmd_modify_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	/* It has no memory for messages yet. */
 	if (to == HW_QPS_RTR && qp->flags & HW_QP_F_TAGGED && !qp->tag)
 		return FW_EINVAL;
-	/* Requests that were posted in SQE are flushed, though their doorbell is still to be read.
-	 */
+	/* Requests posted in SQE are flushed, though their doorbell is still to be read. */
 	if (from == HW_QPS_SQE && to == HW_QPS_RTS && !qp->flushing && wqe_is_posted(qp)) {
 		qp_flush(nic, qp);
 		/* A full CQ ends it. */

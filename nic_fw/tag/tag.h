@@ -120,8 +120,7 @@ struct tag_posted {
 	struct tag_ep *ep;
 	struct tag_peer *peer;
 	struct fw_list peer_node; /* tag_peer.announced, tag_ep.given_back */
-	/* Its peer has begun to write to it: only a PUT completes it. rd_session.tag_written, lost.
-	 */
+	/* In rd_session.tag_written or lost: its peer began to write, only a PUT completes it. */
 	struct fw_list written;
 	uint64_t since_ns;
 	struct tag_send *canceling; /* the peer was requested to give it back; NULL */
