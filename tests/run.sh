@@ -29,6 +29,8 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 # A test that calls make chooses its own goals and variables, not those of the make that runs it.
 unset MAKEFLAGS MFLAGS MAKELEVEL T
+# Tests leave nothing in the tree; Python would keep its modules' bytecode beside them.
+export PYTHONDONTWRITEBYTECODE=1
 build=$PWD/build
 export WEFT_BIN=${WEFT_BIN:-$build/san/bin}
 export WEFT_INT=${WEFT_INT:-$build/san/int}
