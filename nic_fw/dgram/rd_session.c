@@ -214,9 +214,12 @@ void rd_session_start(struct fw_nic *nic, struct rd_session *s)
 	if (s->state == RD_OPEN && !s->tx && !rd_is_amid(s) && fw_list_empty(&s->all_flows) &&
 	    nic->now_ns - s->used_ns > RD_STALE_NS) {
 		/* The peer may have evicted its session meanwhile: send a new HELLO before data. */
+		if (s->pend) {
+			rd_session_commit(nic, s, nic->now_ns);
+			return;
+		}
 		set_state(nic, s, RD_CLOSED);
 		new_session_epoch(nic, s);
-		s->pend = false;
 	}
 	if (s->state == RD_OPEN && !s->confirmed)
 		rd_session_ask(nic, s);
@@ -420,19 +423,18 @@ void rd_session_reset(struct fw_nic *nic, struct rd_session *s, uint32_t epoch, 
 	if (s->state != RD_OPEN || epoch != s->peer_epoch)
 		return;
 	FW_COUNT(nic, rd_peer_restarts);
-	if (!s->confirmed) {
-		/* The HELLO that opened it was an echo of the past: no data were sent yet. */
-		close_session(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART, 0);
-		rd_ending_run(nic);
-		return;
-	}
 	quiet_ns -= quiet_ns / 1024;
 	since_ns = quiet_ns < nic->now_ns ? nic->now_ns - quiet_ns : 0;
+	/* The HELLO that opened it was an echo of the past: no data were sent yet. */
+	if (!s->confirmed)
+		since_ns = 0;
+	/* The peer may use what it was offered already. */
 	if (s->pend) {
 		rd_session_commit(nic, s, since_ns < s->pend_ns ? since_ns : s->pend_ns);
 		return;
 	}
-	FW_COUNT(nic, rd_sessions_failed);
+	if (s->confirmed)
+		FW_COUNT(nic, rd_sessions_failed);
 	close_session(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART, since_ns);
 	rd_ending_run(nic);
 }
@@ -449,7 +451,10 @@ void rd_session_fail(struct fw_nic *nic, struct rd_session *s, enum hw_status st
 void rd_session_renew(struct fw_nic *nic, struct rd_session *s)
 {
 	FW_COUNT(nic, rd_sessions_failed);
-	s->pend = false;
+	if (s->pend) {
+		rd_session_commit(nic, s, nic->now_ns);
+		return;
+	}
 	close_session(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART, nic->now_ns);
 	rd_ending_run(nic);
 }

@@ -403,6 +403,83 @@ static void peer_forgot(void)
 	rp_end(&rp);
 }
 
+static enum bench_verdict drop_replies(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->type == WIRE_DGRAM_RD_HELLO && info->hello->flags & WIRE_RD_HELLO_REPLY
+		   ? BENCH_DROP
+		   : BENCH_PASS;
+}
+
+static enum bench_verdict only_hellos_of_0(struct rp *r, const struct rp_info *info)
+{
+	bool rd = info->type == WIRE_DGRAM_RD || info->type == WIRE_DGRAM_RD_ACK ||
+		  info->type == WIRE_DGRAM_RD_PROBE;
+
+	(void)r;
+	return !info->from && rd ? BENCH_DROP : BENCH_PASS;
+}
+
+/*
+ * The reply to the peer's HELLO was lost, and the peer begins anew with another epoch. Its first
+ * data are lost, so it resets the first session before it uses the second: the second one stays.
+ */
+static void reset_of_the_first(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 5};
+
+	rp_begin(&rp);
+	rp.filter = drop_replies;
+	write_one(1);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL_FATAL(rp_session(&rp, 1)->state, RD_OPEN);
+	CU_ASSERT_FALSE(rp_session(&rp, 1)->confirmed);
+	rp_restart(&rp, 0);
+	rp.filter = only_hellos_of_0;
+	/* The first session asks whether it is still there. */
+	req.dst = A->qp[0];
+	rp_req(&rp, 1, B->qp[0], &req);
+	add_one(2);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL_FATAL(rp_session(&rp, 0)->state, RD_OPEN);
+	CU_ASSERT_TRUE(rp_session(&rp, 1)->pend);
+	rp_run(&rp, 3000000);
+	CU_ASSERT_TRUE(RP_CNT(&rp, 1, rd_peer_restarts) >= 1);
+	rp.filter = NULL;
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 1);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_peer_restarts), 0);
+	rp_expect_send(&rp, 1, 5, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/* The same where this end begins anew, because it has not heard of the peer for long. */
+static void renewal_of_the_first(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 5};
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp_run(&rp, RD_STALE_NS + 1);
+	rp_restart(&rp, 0);
+	rp.filter = only_hellos_of_0;
+	add_one(2);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL_FATAL(rp_session(&rp, 0)->state, RD_OPEN);
+	CU_ASSERT_TRUE(rp_session(&rp, 1)->pend);
+	req.dst = A->qp[0];
+	rp_req(&rp, 1, B->qp[0], &req);
+	rp_settle(&rp);
+	CU_ASSERT_FALSE(rp_session(&rp, 1)->pend);
+	rp.filter = NULL;
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 1, 5, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 1);
+	rp_end(&rp);
+}
+
 /*
  * The peer restarts while the session is idle. The next request, of a QP that was used before and
  * of a new one, opens a new session and succeeds. Only requests sent before the restart fail.
@@ -494,4 +571,4 @@ static void reset_is_bounded(void)
 UT_MAIN("pair/rd_session", UT(hello_times), UT(limit_while_opening), UT(any_frame_lost),
 	UT(both_at_once), UT(unreachable), UT(restart), UT(restart_that_speaks_first),
 	UT(stale_hellos), UT(forged_hellos), UT(stale_session), UT(peer_forgot), UT(idle_restart),
-	UT(reset_is_bounded))
+	UT(reset_is_bounded), UT(reset_of_the_first), UT(renewal_of_the_first))
