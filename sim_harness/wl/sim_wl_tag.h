@@ -26,7 +26,7 @@ enum {
 	WT_MAX_BYTES = 70000,
 	WT_INLINE_BYTES = 192,
 	WT_MASKS = 12,
-	/* Tags with a number of the message have this bit and 15 bits of it above TAG_ID_SHIFT. */
+	/* Tags with a number of the message have this bit and 15 bits of it above WT_ID_SHIFT. */
 	WT_ID_SHIFT = 48,
 	WT_ID_MARK = 0x8000,
 };
@@ -111,6 +111,7 @@ struct wt {
 	bool sparse;
 	uint32_t masks;     /* of the list of masks */
 	uint32_t tags;      /* small tags */
+	uint32_t tag_ids;   /* messages so far whose tag has a number */
 	uint32_t max_recvs; /* of WT_RECVS */
 	uint32_t long_one_in;
 	uint32_t chaos_ppm, death_ppm;

@@ -140,8 +140,9 @@ static void draw_envelope(struct wt_actor *a, struct wt_actor *peer, struct sim_
 	if (wt->sparse && msg->bytes >= 8 && !(msg->tag & WT_TAG_ID_MASK) && wt_one_in(wt, 2))
 		return;
 	if (!msg->msg && !(~free_bits & WT_TAG_ID_MASK) && wt_one_in(wt, 2)) {
+		/* No other has it: endpoints that are gone may have had the same addresses. */
 		msg->tag = (msg->tag & ~WT_TAG_ID_MASK) |
-			   (uint64_t)(msg->number % WT_ID_MARK | WT_ID_MARK) << WT_ID_SHIFT;
+			   (uint64_t)(wt->tag_ids++ % WT_ID_MARK | WT_ID_MARK) << WT_ID_SHIFT;
 		if (wt_one_in(wt, 2))
 			return;
 	}
