@@ -241,9 +241,11 @@ struct tcp_flow {
 	struct fw_list held_node;  /* tcp_grants.held */
 	uint64_t held_ns;          /* time of the last grant or data */
 	uint64_t mark_ns;          /* time of the grant beyond mark that is measured; 0: none */
+	uint64_t came_ns;          /* time of the last data */
 	uint32_t mark;
 	uint32_t rcv_limit;       /* right edge that may be announced */
 	uint32_t rcv_high;        /* end of the furthest data */
+	uint32_t rcv_begun;       /* rcv_high when the peer began, or began again */
 	uint32_t rcv_out;         /* its part of tcp_grants.out_bytes */
 	uint32_t rcv_alone;       /* the window when no other peer sends */
 	struct fw_floor rcv_path; /* of the times from a grant to its data */
@@ -251,7 +253,7 @@ struct tcp_flow {
 	bool backlogged; /* the peer has more to send */
 	bool granted;    /* counts in tcp_grants.open */
 	/* and as a sender: tcp_tx.c */
-	bool fresh;    /* nothing was waiting to be sent until now */
+	bool fresh;    /* nothing was sent since it began, or began again: tcp_cong_restart() */
 	bool knocking; /* a part of a segment was sent, to get a window for the rest */
 
 	struct tcp_listener *listener; /* counts against its backlog */

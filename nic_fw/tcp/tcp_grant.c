@@ -7,7 +7,8 @@
  * lost waits for a timeout. The receiver knows all its connections, so while several peers have
  * more to send, each window opens by a segment in turn, and what all of them may send is one window
  * of the receiver's, which keeps the last queue short (line_window.c). A segment without PSH shows
- * that its sender has more.
+ * that its sender has more. One with PSH may only end a message before the next: while others have
+ * more to send, it opens no more than a first window.
  *
  * A window that was announced is never withdrawn (RFC 9293 3.8.6): the right edge only waits. A
  * peer that is alone gets a window that grows twice as fast as a congestion window can. Connections
@@ -33,6 +34,8 @@ enum {
 };
 #define SILENT_NS UINT64_C(1000000)
 #define PATH_NS   UINT64_C(10000000) /* addition of a path at most */
+/* After such a silence a peer may begin again with an initial congestion window: RFC 5681 4.1. */
+#define BEGIN_NS LINE_WINDOW_ALONE_NS
 
 /* Returns the bytes of a turn: the longest segment, and what the scale of the window rounds off. */
 static uint32_t unit(const struct fw_nic *nic)
@@ -88,10 +91,11 @@ static uint32_t tcp_grant_share(const struct fw_nic *nic, const struct tcp_flow 
 {
 	const struct tcp_grants *g = &nic->tcp.grants;
 	uint64_t bytes, most = flow->flags & TCP_F_WSCALE ? TCP_RCV_WINDOW : UINT16_MAX;
+	bool shared = tcp_grant_shared(nic, flow);
 
-	if (!flow->backlogged && g->open > FREE_FLOWS)
+	if (!flow->backlogged && (shared || g->open > FREE_FLOWS))
 		bytes = tcp_grant_first(nic);
-	else if (!flow->backlogged || !tcp_grant_shared(nic, flow))
+	else if (!shared)
 		bytes = flow->rcv_alone;
 	else
 		/* Turns equalize the shares. The bound, in whole segments, would not: two more. */
@@ -268,7 +272,7 @@ static void tcp_grant_measure(struct fw_nic *nic, struct tcp_flow *flow, uint32_
 	if (!flow->backlogged || g->num_backlogged < 2)
 		return;
 	/* Until then the peer's congestion window may be the smaller one. */
-	if (flow->rcv_high - flow->irs < tcp_grant_share(nic, flow))
+	if (flow->rcv_high - flow->rcv_begun < tcp_grant_share(nic, flow))
 		line_window_path(&g->line, &sample);
 	else
 		line_window_sample(&g->line, nic->now_ns, g->num_backlogged, &sample);
@@ -309,11 +313,22 @@ static void tcp_grant_settle(struct fw_nic *nic, struct tcp_flow *flow, bool mor
 		tcp_grant_run(nic, RUN_SEGMENT);
 }
 
+/* A silence ends what was measured: the peer did not wait for a window. */
+static void note_silence(const struct fw_nic *nic, struct tcp_flow *flow)
+{
+	if (nic->now_ns - flow->came_ns > BEGIN_NS) {
+		flow->rcv_begun = flow->rcv_high;
+		flow->mark_ns = 0;
+	}
+	flow->came_ns = nic->now_ns;
+}
+
 void tcp_grant_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
 {
 	bool more = !(in->flags & WIRE_TCP_PSH) || flow->num_blocks;
 	uint32_t end = in->seq + in->bytes;
 
+	note_silence(nic, flow);
 	/* Bytes beyond the window were not taken. */
 	if (seq_lt(flow->rcv_high, end) && seq_leq(end, flow->rcv_limit))
 		flow->rcv_high = end;
@@ -398,6 +413,7 @@ void tcp_grant_open(struct fw_nic *nic, struct tcp_flow *flow)
 void tcp_grant_begin(struct tcp_flow *flow, uint32_t window)
 {
 	flow->rcv_high = flow->rcv_nxt;
+	flow->rcv_begun = flow->rcv_nxt;
 	flow->rcv_limit = flow->rcv_nxt + window;
 }
 

@@ -169,6 +169,10 @@ static void tcp(void)
 	    {"incast:senders=64,tcp=1", "", 20, 80, 0.95, 0, 0},
 	    {"incast:senders=8,tcp=1", "", 10, 85, 0.95, 50000, 0},
 	    {"outcast:receivers=8,tcp=1", "", 21, 90, 0.99, 0, 0},
+	    /* The second begins beside messages of the first, which had the line to itself. */
+	    {"incast:senders=2,buffer=1048576,tcp=1,late=50,warm_us=20000", "", 28, 90, 0.95, 0, 0},
+	    /* All begin again with an initial congestion window. */
+	    {"incast:senders=8,tcp=1,warm_us=20000,idle_us=1000000", "", 1041, 90, 0.97, 50000, 0},
 	};
 
 	MEASURE(list);

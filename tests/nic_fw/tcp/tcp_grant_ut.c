@@ -256,5 +256,76 @@ static void rounded_edge(void)
 	CU_ASSERT_EQUAL(f->rcv_adv, edge + BYTES);
 }
 
+/* A peer that sends messages back to back beside another gets no more by the end of each. */
+static void end_of_a_message(void)
+{
+	uint32_t i;
+
+	begin(2);
+	while (peer[0].rcv_alone < TCP_RCV_WINDOW) {
+		nic.now_ns += 3000;
+		rx(0, BYTES, true);
+		flush(2);
+	}
+	rx(1, BYTES, true);
+	/* Both send: what peer 0 has left shrinks, although each eighth segment ends a message. */
+	for (i = 1; known(0) > TCP_RCV_WINDOW / 16; i++) {
+		CU_ASSERT_FATAL(i < 2 * TCP_RCV_WINDOW / BYTES);
+		nic.now_ns += 3000;
+		rx(0, BYTES, i % 8 != 0);
+		if (known(1) >= BYTES)
+			rx(1, BYTES, true);
+		flush(2);
+	}
+	/* A peer that ends a message when it is alone may send as much as before. */
+	rx(1, BYTES, false);
+	nic.now_ns += 2 * SILENT_NS;
+	rx(0, BYTES, false);
+	CU_ASSERT_EQUAL(peer[0].rcv_limit - peer[0].rcv_nxt, TCP_RCV_WINDOW);
+}
+
+/*
+ * After a silence peers wait for their congestion windows, not for the receiver's: that is no
+ * queue.
+ */
+static void slow_start_after_a_silence(void)
+{
+	struct line_window *line = &nic.tcp.grants.line;
+	uint32_t i, round;
+
+	begin(8);
+	/* A round trip of 100 us, until all paths are known. */
+	for (round = 0; round < 200; round++) {
+		for (i = 0; i < 8; i++)
+			if (known(i) >= BYTES)
+				rx(i, BYTES, round < 190);
+		nic.now_ns += 100000;
+		flush(8);
+	}
+	for (i = 0; i < 8; i++)
+		CU_ASSERT_FATAL(fw_floor_ns(&peer[i].rcv_path) > 0);
+	nic.now_ns += 1000000000;
+	rx(0, BYTES, true);
+	rx(1, BYTES, true);
+	line->drain = 0; /* samples count, if they are taken */
+	for (i = 0; i < 8; i++)
+		rx(i, BYTES, true);
+	flush(8);
+	nic.now_ns += 300000;
+	for (i = 0; i < 8; i++)
+		rx(i, BYTES, true);
+	CU_ASSERT_EQUAL(line->round_pkts, 0);
+	/* Later on windows are what they wait for. */
+	for (round = 0; round < 3; round++) {
+		flush(8);
+		nic.now_ns += 100000;
+		for (i = 0; i < 8; i++)
+			if (known(i) >= BYTES)
+				rx(i, BYTES, true);
+	}
+	CU_ASSERT(line->round_pkts > 0 || line->changed_ns > 2000000000);
+}
+
 UT_MAIN("nic_fw/tcp/tcp_grant", UT(first_windows), UT(alone), UT(in_turn), UT(keepers),
-	UT(many_wait), UT(gap_without_sack), UT(rounded_edge))
+	UT(many_wait), UT(gap_without_sack), UT(rounded_edge), UT(end_of_a_message),
+	UT(slow_start_after_a_silence))
