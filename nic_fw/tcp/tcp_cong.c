@@ -44,6 +44,7 @@ void tcp_cong_restart(struct fw_nic *nic, struct tcp_flow *flow)
 	tcp_cong_open(flow);
 	flow->cwnd = tcp_min(flow->cwnd, cwnd);
 	flow->cubic.epoch_ns = 0;
+	flow->fresh = true;
 }
 
 /* ---- CUBIC ----------------------------------------------------------------------------------- */

@@ -345,7 +345,6 @@ static struct tcp_seg *unsent(struct fw_nic *nic, struct tcp_flow *flow)
 		return NULL;
 	if (!seg) {
 		flow->flags &= (uint16_t)~TCP_F_MORE;
-		flow->fresh = true;
 		if (!(flow->flags & TCP_F_CLOSE))
 			return NULL;
 		queue_fin(nic, flow);
@@ -367,7 +366,8 @@ static struct tcp_seg *unsent(struct fw_nic *nic, struct tcp_flow *flow)
 /*
  * True if only a part of the first segment is sent. A receiver with many connections leaves each a
  * window of little more than a segment (tcp_grant.c); whole segments of all of them at one moment
- * may be more than a switch can hold.
+ * may be more than a switch can hold. It costs a round trip, so messages that follow each other
+ * within an RTO go at once, as cwnd lets them.
  */
 static bool knocks(const struct tcp_flow *flow, uint32_t room, uint32_t want)
 {

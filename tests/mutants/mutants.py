@@ -47,6 +47,8 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "withdrawal": ["pair/rd_withdraw_ut"],
          "grants": ["pair/rd_grant_loss_ut"],
          "lost credits": ["sim/congestion_ut"],
+         "TCP windows": ["sim/congestion_ut"],
+         "offers": ["pair/rd_session_ut"],
          "RC over ESP": ["pair/esp_rdmap_ut", "pair/esp_rdmap_gone_ut", "pair/esp_answer_ut"],
          "late copies": ["nic_fw/host/cq_late_ut"],
          "commands": ["nic_fw/host/cmd_ut"],

@@ -447,7 +447,47 @@ static void one_of_many(void)
 	tcp_world_close(&w);
 }
 
+/* Sends 2 KiB more and returns the number of segments that carried them. */
+static uint64_t segments_of_2k(struct tcp_world *w, struct tcp_side *a, struct tcp_side *b)
+{
+	uint64_t before = tcp_stat(w, 0, "tcp_tx_segments"), bytes = b->received + 2 * KIB;
+
+	tcp_side_send(a, 2 * KIB, false);
+	FIX_CHECK(w, tcp_side_received(b, bytes, FIX_MS));
+	return tcp_stat(w, 0, "tcp_tx_segments") - before;
+}
+
+/* Short messages to such a receiver: only the first one, and one after an RTO, go in two parts. */
+static void messages_of_one_of_many(void)
+{
+	struct tcp_world w;
+	struct tcp_side *a, *b;
+	uint32_t i;
+
+	tcp_world_open(&w, 1, NULL, NULL);
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 2);
+	tcp_fw(&w, 1)->tcp.grants.open += OTHERS;
+	a = tcp_world_connect(&w, 0, 1, LOCAL, 0, false);
+	sim_run_for(w.sim, FIX_MS);
+	b = tcp_world_accepted(&w, 0);
+	FIX_REQUIRE(&w, b != NULL);
+	FIX_CHECK(&w, segments_of_2k(&w, a, b) == 2);
+	/* The window that its turn has left is used up after some of them. */
+	for (i = 0; i < 10; i++) {
+		sim_run_for(w.sim, 5 * FIX_MS);
+		FIX_CHECK(&w, segments_of_2k(&w, a, b) == 1);
+	}
+	FIX_CHECK(&w, a->flow->snd_wnd < 2u * a->flow->mss);
+	sim_run_for(w.sim, 2 * a->flow->rto_ns);
+	FIX_CHECK(&w, segments_of_2k(&w, a, b) == 2);
+	tcp_side_close(a);
+	tcp_side_close(b);
+	sim_run_for(w.sim, FIX_MS);
+	tcp_fw(&w, 1)->tcp.grants.open -= OTHERS;
+	tcp_world_close(&w);
+}
+
 UT_MAIN("sim/tcp_conn", UT(simultaneous_open), UT(simultaneous_close), UT(half_closed),
 	UT(never_closes), UT(resets), UT(abort_within_receive), UT(nobody_there), UT(peer_gone),
 	UT(restart), UT(keep_alive), UT(window_closes), UT(port_reused), UT(loop), UT(backlog),
-	UT(table_full), UT(wrap), UT(one_of_many))
+	UT(table_full), UT(wrap), UT(one_of_many), UT(messages_of_one_of_many))
