@@ -206,6 +206,15 @@ void rd_session_confirm(struct fw_nic *nic, struct rd_session *s)
 		rd_session_ready(nic, s);
 }
 
+/*
+ * True if the peer was offered another session and may use it. An older one is as stale as a
+ * session: the peer sends a new HELLO before data.
+ */
+static bool offer_is_recent(const struct fw_nic *nic, const struct rd_session *s)
+{
+	return s->pend && nic->now_ns - s->pend_ns <= RD_STALE_NS;
+}
+
 void rd_session_start(struct fw_nic *nic, struct rd_session *s)
 {
 	/* A local process has something to send to that peer. */
@@ -213,13 +222,14 @@ void rd_session_start(struct fw_nic *nic, struct rd_session *s)
 		rd_share_heard(nic, s);
 	if (s->state == RD_OPEN && !s->tx && !rd_is_amid(s) && fw_list_empty(&s->all_flows) &&
 	    nic->now_ns - s->used_ns > RD_STALE_NS) {
-		/* The peer may have evicted its session meanwhile: send a new HELLO before data. */
-		if (s->pend) {
+		if (offer_is_recent(nic, s)) {
 			rd_session_commit(nic, s, nic->now_ns);
 			return;
 		}
+		/* The peer may have evicted its session meanwhile: send a new HELLO before data. */
 		set_state(nic, s, RD_CLOSED);
 		new_session_epoch(nic, s);
+		s->pend = false;
 	}
 	if (s->state == RD_OPEN && !s->confirmed)
 		rd_session_ask(nic, s);
@@ -451,10 +461,7 @@ void rd_session_fail(struct fw_nic *nic, struct rd_session *s, enum hw_status st
 void rd_session_renew(struct fw_nic *nic, struct rd_session *s)
 {
 	FW_COUNT(nic, rd_sessions_failed);
-	if (s->pend) {
-		rd_session_commit(nic, s, nic->now_ns);
-		return;
-	}
+	s->pend = false;
 	close_session(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART, nic->now_ns);
 	rd_ending_run(nic);
 }

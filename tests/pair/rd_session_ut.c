@@ -37,6 +37,14 @@ static void add_one(uint64_t wr_id)
 	rp_req(&rp, 0, A->qp[0], &req);
 }
 
+/* B writes to A. */
+static void write_back(uint64_t wr_id)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = wr_id, .dst = A->qp[0]};
+
+	rp_req(&rp, 1, B->qp[0], &req);
+}
+
 static enum bench_verdict note_hellos(struct rp *r, const struct rp_info *info)
 {
 	if (info->type != WIRE_DGRAM_RD_HELLO)
@@ -223,7 +231,6 @@ static void restart(void)
 /* The peer restarts and sends first: its offer is accepted when it uses it. */
 static void restart_that_speaks_first(void)
 {
-	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 5};
 	uint32_t epoch;
 
 	rp_begin(&rp);
@@ -241,8 +248,7 @@ static void restart_that_speaks_first(void)
 	rp.filter = NULL;
 	epoch = rp_session(&rp, 0)->epoch;
 	rp_restart(&rp, 1);
-	req.dst = A->qp[0];
-	rp_req(&rp, 1, B->qp[0], &req);
+	write_back(5);
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 1, 5, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ABORT_ERR);
@@ -426,8 +432,6 @@ static enum bench_verdict only_hellos_of_0(struct rp *r, const struct rp_info *i
  */
 static void reset_of_the_first(void)
 {
-	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 5};
-
 	rp_begin(&rp);
 	rp.filter = drop_replies;
 	write_one(1);
@@ -437,8 +441,7 @@ static void reset_of_the_first(void)
 	rp_restart(&rp, 0);
 	rp.filter = only_hellos_of_0;
 	/* The first session asks whether it is still there. */
-	req.dst = A->qp[0];
-	rp_req(&rp, 1, B->qp[0], &req);
+	write_back(5);
 	add_one(2);
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL_FATAL(rp_session(&rp, 0)->state, RD_OPEN);
@@ -454,11 +457,9 @@ static void reset_of_the_first(void)
 	rp_end(&rp);
 }
 
-/* The same where this end begins anew, because it has not heard of the peer for long. */
-static void renewal_of_the_first(void)
+/* B's session is old, and A, which began anew, was offered another; its data were lost. */
+static void offer_beside_an_old_session(void)
 {
-	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 5};
-
 	rp_begin(&rp);
 	rp_open(&rp);
 	rp_run(&rp, RD_STALE_NS + 1);
@@ -468,8 +469,13 @@ static void renewal_of_the_first(void)
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL_FATAL(rp_session(&rp, 0)->state, RD_OPEN);
 	CU_ASSERT_TRUE(rp_session(&rp, 1)->pend);
-	req.dst = A->qp[0];
-	rp_req(&rp, 1, B->qp[0], &req);
+}
+
+/* The same where this end begins anew, because it has not heard of the peer for long. */
+static void start_beside_an_offer(void)
+{
+	offer_beside_an_old_session();
+	write_back(5);
 	rp_settle(&rp);
 	CU_ASSERT_FALSE(rp_session(&rp, 1)->pend);
 	rp.filter = NULL;
@@ -477,6 +483,25 @@ static void renewal_of_the_first(void)
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 1, 5, HW_STATUS_SUCCESS);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 1);
+	rp_end(&rp);
+}
+
+/* An offer that is as old as a stale session is not used: a HELLO goes first. */
+static void start_beside_an_old_offer(void)
+{
+	struct hw_cqe cqe;
+
+	offer_beside_an_old_session();
+	rp_session(&rp, 1)->pend_ns -= RD_STALE_NS + 1;
+	write_back(5);
+	rp_poll(&rp, 1);
+	CU_ASSERT_EQUAL(rp_session(&rp, 1)->state, RD_HELLO_SENT);
+	CU_ASSERT_FALSE(rp_session(&rp, 1)->pend);
+	rp.filter = NULL;
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 1, 5, HW_STATUS_SUCCESS);
+	/* The request by the old offer has ended, in whatever way. */
+	CU_ASSERT_TRUE(rp_scqe(&rp, 0, &cqe));
 	rp_end(&rp);
 }
 
@@ -571,4 +596,5 @@ static void reset_is_bounded(void)
 UT_MAIN("pair/rd_session", UT(hello_times), UT(limit_while_opening), UT(any_frame_lost),
 	UT(both_at_once), UT(unreachable), UT(restart), UT(restart_that_speaks_first),
 	UT(stale_hellos), UT(forged_hellos), UT(stale_session), UT(peer_forgot), UT(idle_restart),
-	UT(reset_is_bounded), UT(reset_of_the_first), UT(renewal_of_the_first))
+	UT(reset_is_bounded), UT(reset_of_the_first), UT(start_beside_an_offer),
+	UT(start_beside_an_old_offer))
