@@ -35,6 +35,7 @@
 #include "dpdk_app/runner.h"
 #include "dpdk_app/turns.h"
 #include "nic_fw/fw.h"
+#include "nic_fw/fw_pace.h"
 #include "shared_defs/hw_limits.h"
 
 struct rte_mbuf;
@@ -213,6 +214,7 @@ struct core {
 	APP_PART(of_core);
 	uint64_t now_ns;
 	struct turns turns;
+	struct fw_pace pace;
 	struct irq_batch irqs;
 	struct core_stats stats;
 	uint32_t work[APP_MAX_SHARDS]; /* of the turn, by place in shard[] */

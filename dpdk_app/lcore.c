@@ -24,8 +24,6 @@
 #include "lib/clock.h"
 
 enum {
-	/* Frames and requests of one shard per turn: small enough to stay in the cache. */
-	LCORE_BUDGET = 32,
 	LCORE_LINK_CHECK_NS = 10000000,
 	LCORE_TAKE_US = 20,
 	LCORE_QUIET_TURNS = 4, /* after fw_shutdown(): sends the remaining frames */
@@ -36,26 +34,32 @@ uint64_t app_clock_ns(void)
 	return clock_now_ns();
 }
 
-/* Records work that was divided into slices to bound the length of a turn. */
-static void note_slices(struct core *core, const struct shard *shard)
+/*
+ * Records work that was divided into slices to bound the length of a turn, and what decides how
+ * long the next ones are.
+ */
+static void note_work(struct core *core, const struct shard *shard)
 {
 	static const struct {
-		uint32_t bulk;
+		uint32_t did;
 		enum turn_kind kind;
 	} kinds[] = {
-	    {FW_BULK_FLUSH, TURN_FLUSH},
-	    {FW_BULK_LEAVE, TURN_LEAVE},
-	    {FW_BULK_COMMAND, TURN_LATER},
+	    {FW_DID_FLUSH, TURN_FLUSH},
+	    {FW_DID_LEAVE, TURN_LEAVE},
+	    {FW_DID_COMMAND, TURN_LATER},
 	};
-	uint32_t bulk = shard->ops->bulk(shard->fw);
+	uint32_t did = shard->ops->did(shard->fw);
 
-	for (uint32_t i = 0; bulk && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (bulk & kinds[i].bulk)
+	if (!did)
+		return;
+	fw_pace_note(&core->pace, did, core->now_ns);
+	for (uint32_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (did & kinds[i].did)
 			turns_note(&core->turns, kinds[i].kind);
 	}
 }
 
-static uint32_t shard_turn(struct shard *shard, uint64_t now_ns)
+static uint32_t shard_turn(struct shard *shard, uint64_t now_ns, uint32_t budget)
 {
 	bool up = atomic_load_explicit(&shard->nic->link_up, memory_order_acquire);
 	uint32_t work = 0;
@@ -67,8 +71,8 @@ static uint32_t shard_turn(struct shard *shard, uint64_t now_ns)
 		work++;
 	}
 	work += port_tx_flush(shard);
-	work += shard->ops->poll(shard->fw, now_ns, LCORE_BUDGET);
-	note_slices(shard->core, shard);
+	work += shard->ops->poll(shard->fw, now_ns, budget);
+	note_work(shard->core, shard);
 	return work;
 }
 
@@ -116,10 +120,10 @@ static void load_report(struct core *core, uint64_t now_ns)
 /* Frames, requests and timers of the core's shards; pumped: frames of its ports. */
 static uint32_t shard_turns(struct core *core, uint32_t pumped)
 {
-	uint32_t all = 0;
+	uint32_t budget = fw_pace_budget(&core->pace, core->now_ns), all = 0;
 
 	for (uint32_t i = 0; i < core->num_shards; i++) {
-		core->work[i] = shard_turn(core->shard[i], core->now_ns);
+		core->work[i] = shard_turn(core->shard[i], core->now_ns, budget);
 		/* A port's frames count for the first shard, whatever NIC they belong to. */
 		if (!i)
 			core->work[0] += pumped;

@@ -9,6 +9,11 @@
 
 enum {
 	ARENA_ALIGN = 4096,
+	/*
+	 * A short turn receives so many times what it sends: otherwise frames of several senders
+	 * would wait in the port's queue, where those of others cannot overtake them.
+	 */
+	RX_TIMES = 4,
 };
 
 /* Hands out the arena front to back; with base NULL it only adds up. */
@@ -257,6 +262,19 @@ void fw_adopt(struct fw_nic *nic)
 	tcp_serve(nic, TCP_USER_MPA, &mpa_tcp_ops);
 }
 
+/* Begins a turn, which is short if its budget is. */
+static void set_length(struct fw_nic *nic, uint32_t budget)
+{
+	bool is_short = budget < FW_TURN_LONG;
+
+	nic->turn_did = 0;
+	nic->turns++;
+	nic->dear_most = is_short ? FW_DEAR_SHORT : FW_DEAR_LONG;
+	/* NICs of a core that began together copy in different turns of it. */
+	nic->dear_rests =
+	    is_short && (nic->turns + FW_DEAR_APART * nic->config.nic_index) % FW_DEAR_EVERY;
+}
+
 struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *port, void *arena,
 		       size_t arena_bytes)
 {
@@ -322,10 +340,9 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	fw_list_init(&nic->host.late_cqs);
 	fw_timer_init(&nic->host.late_timer, FW_TIMER_CQ_LATE);
 	fw_list_init(&nic->ud.sent);
-	for (i = 0; i < FW_AH_WAITERS; i++)
-		nic->host.ah_waiters[i].used = false;
 	for (i = 0; i < HW_NUM_VECTORS; i++)
 		nic->host.vectors[i].coalesce = nic->host.vectors[i].now = config->coalesce[i];
+	set_length(nic, FW_TURN_LONG);
 	init_null_qp(nic);
 	igmp_init(nic);
 	fw_adopt(nic);
@@ -353,6 +370,11 @@ void fw_now(struct fw_nic *nic, uint64_t now_ns)
 		nic->start_ns = now_ns;
 }
 
+static uint32_t rx_budget(uint32_t budget)
+{
+	return budget < FW_TURN_LONG ? RX_TIMES * budget : budget;
+}
+
 /*
  * The stages of a turn in their order: the stage that accounts for the time, the call, which
  * returns the work done, and when it has something to do: most turns are idle, and beginning and
@@ -364,7 +386,7 @@ void fw_now(struct fw_nic *nic, uint64_t now_ns)
 #define FW_TURN(STAGE, ALSO)                                                                       \
 	STAGE(DB, slice_run(nic), true)                                                            \
 	ALSO(db_poll(nic), true)                                                                   \
-	STAGE(ETH_RX, eth_rx_poll(nic, budget), true)                                              \
+	STAGE(ETH_RX, eth_rx_poll(nic, rx_budget(budget)), true)                                   \
 	STAGE(TIMER, fw_timers_run(nic, &nic->timers, now_ns, budget),                             \
 	      fw_timers_next_ns(&nic->timers) <= now_ns)                                           \
 	STAGE(GOAL, goal_step_poll(nic, budget), true)                                             \
@@ -382,6 +404,11 @@ void fw_now(struct fw_nic *nic, uint64_t now_ns)
 	ALSO((rd_rest_run(nic), 0u), true)                                                         \
 	STAGE(TURN, (end_turn(nic), 0u), true)
 
+uint32_t fw_did(const struct fw_nic *nic)
+{
+	return nic->turn_did;
+}
+
 uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
 {
 	uint64_t sent = nic->counters.tx_frames, late_ns;
@@ -392,9 +419,8 @@ uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
 	late_ns = fw_count_absence(nic, now_ns);
 	nic->gap_ns = nic->turn_ns ? now_ns - nic->turn_ns : late_ns;
 	nic->turn_ns = now_ns;
-	nic->now_ns = now_ns;
-	if (!nic->start_ns)
-		nic->start_ns = now_ns;
+	fw_now(nic, now_ns);
+	set_length(nic, budget);
 	nic->net.tx_allow = nic->port.tx_room ? nic->port.tx_room(nic->port.ctx) : UINT32_MAX;
 #define RUN(stage, call, when)                                                                     \
 	(void)fw_stage_enter(nic, FW_STAGE_##stage);                                               \

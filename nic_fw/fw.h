@@ -93,17 +93,35 @@ void fw_set_nic_ip(struct fw_nic *nic, uint32_t index, uint32_t ip);
 /*
  * One turn: doorbells, received frames, timers, transmission, events. now_ns never goes back.
  * Handles at most about budget frames and requests; a frame of UD, ESP, TCP and groups counts
- * once for each 2 KiB or part (eth_tx_cost()). Returns the work done; 0: idle.
+ * once for each 4 KiB or part (eth_tx_cost()). Below FW_TURN_LONG the turn is short: in one of
+ * eight such turns a stage makes one copy of memory that is not mapped, not two (dear.h). Returns
+ * the work done; 0: idle.
  */
 uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget);
 
-/* Work in slices (slice.h) that the last fw_poll() did; fw_bulk(). */
+/* Budgets: fw_pace.h chooses. */
 enum {
-	FW_BULK_FLUSH = 0x01,   /* of queue pairs */
-	FW_BULK_LEAVE = 0x02,   /* of objects that processes left */
-	FW_BULK_COMMAND = 0x04, /* commands that took longer than a turn */
+	FW_TURN_LONG = 32, /* small enough to stay in the cache */
+	FW_TURN_SHORT = 8,
 };
-uint32_t fw_bulk(const struct fw_nic *nic);
+
+/* Kinds of work that the last fw_poll() did; fw_did(). */
+enum {
+	/* In slices (slice.h): */
+	FW_DID_FLUSH = 0x01,   /* queue pairs */
+	FW_DID_LEAVE = 0x02,   /* objects that processes left */
+	FW_DID_COMMAND = 0x04, /* commands that took longer than a turn */
+	/*
+	 * A lone request: FW_LONE_BYTES at most, the last of its queue, behind less than
+	 * FW_LONE_REQUESTS that are not complete.
+	 */
+	FW_DID_LONE = 0x08,
+};
+enum {
+	FW_LONE_BYTES = 4096,
+	FW_LONE_REQUESTS = 4,
+};
+uint32_t fw_did(const struct fw_nic *nic);
 
 /*
  * Sets the time without a turn: before fw_client_attach(), fw_client_detach(), fw_cmd() and
@@ -299,7 +317,7 @@ struct fw_ops {
 	/* Takes over an instance of equal layout that another firmware has run until now. */
 	void (*adopt)(struct fw_nic *nic);
 	uint32_t (*poll)(struct fw_nic *nic, uint64_t now_ns, uint32_t budget);
-	uint32_t (*bulk)(const struct fw_nic *nic);
+	uint32_t (*did)(const struct fw_nic *nic);
 	void (*now)(struct fw_nic *nic, uint64_t now_ns);
 	uint64_t (*next_timer_ns)(const struct fw_nic *nic);
 	bool (*sleep)(struct fw_nic *nic, bool sleep);

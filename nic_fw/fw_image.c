@@ -16,7 +16,7 @@ const struct fw_image weft_firmware = {
 	{
 	    .adopt = fw_adopt,
 	    .poll = fw_poll,
-	    .bulk = fw_bulk,
+	    .did = fw_did,
 	    .now = fw_now,
 	    .next_timer_ns = fw_next_timer_ns,
 	    .sleep = fw_sleep,

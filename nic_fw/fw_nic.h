@@ -111,8 +111,12 @@ struct fw_nic {
 	uint64_t start_ns; /* of the first turn */
 	struct fw_slices slices;
 	struct fw_timers timers;
-	uint8_t *scratch; /* FW_SCRATCH_BYTES: for memory that is not mapped */
-	uint32_t dear;    /* dear.h: units charged to this stage */
+	uint8_t *scratch;   /* FW_SCRATCH_BYTES: for memory that is not mapped */
+	uint32_t dear;      /* dear.h: units charged to this stage */
+	uint32_t dear_most; /* of a stage in this turn */
+	bool dear_rests;    /* no copies of unmapped memory in this turn that can wait */
+	uint32_t turns;     /* modulo 2^32 */
+	uint32_t turn_did;  /* FW_DID_* */
 
 	/* state of each floor */
 	struct share_nic share;

@@ -46,7 +46,7 @@ forbid()
 }
 
 plain='<(assert|errno|limits|stdalign|stdatomic|stdbool|stddef|stdint|string)\.h>'
-fw_face='"nic_fw/(fw|fw_port|base/crc32c|coll/goal_op)\.h"'
+fw_face='"nic_fw/(fw|fw_port|fw_pace|base/crc32c|coll/goal_op)\.h"'
 
 # The headers of lib/ that have no source: they add no symbol to a library that is installed.
 inline_lib='"lib/(clock|crc32c|heap|prng)\.h"'
@@ -83,9 +83,9 @@ while IFS= read -r line; do
 	complain "${line%:*}: ${line##*:} is not for other folders: the provider is called by libfabric alone"
 done < <(includes host_driver | grep -E '"host_driver/fabric/' | grep -v '^host_driver/fabric/')
 allow dpdk_app "<.*>|\"(lib|shared_defs|dpdk_app)/.*\"|$fw_face|\"[a-z0-9_]*\.skel\.h\"" \
-	'of the firmware it sees fw.h, fw_port.h, crc32c.h and goal_op.h'
+	'of the firmware it sees fw.h, fw_port.h, fw_pace.h, crc32c.h and goal_op.h'
 allow sim_harness "<.*>|\"(lib|shared_defs|host_driver|sim_harness)/.*\"|$fw_face" \
-	'of the firmware it sees fw.h, fw_port.h, crc32c.h and goal_op.h'
+	'of the firmware it sees fw.h, fw_port.h, fw_pace.h, crc32c.h and goal_op.h'
 forbid sim_harness '<(rte_|bpf/|xdp/).*>' 'the simulator builds without DPDK'
 for d in tests tools; do
 	allow "$d" '<.*>|"(lib|shared_defs|nic_fw|host_driver|dpdk_app|sim_harness|tests|tools)/.*"|"[a-z0-9_]*\.skel\.h"' \

@@ -110,7 +110,6 @@ uint32_t slice_run(struct fw_nic *nic)
 	if (s->taken > s->most)
 		s->most = s->taken;
 	s->taken = 0;
-	s->bulk = 0;
 	s->done_left = FW_SLICE_DONE;
 	s->left = FW_SLICE_UNITS;
 	forget_idle(nic);
@@ -128,11 +127,6 @@ uint32_t slice_run(struct fw_nic *nic)
 		slice_jobs[kind].run(nic);
 	}
 	return s->taken;
-}
-
-uint32_t fw_bulk(const struct fw_nic *nic)
-{
-	return nic->slices.bulk;
 }
 
 bool slice_pending(const struct fw_nic *nic)

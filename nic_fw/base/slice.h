@@ -52,7 +52,6 @@ struct fw_slices {
 	uint32_t done_left;      /* of FW_SLICE_DONE in this turn */
 	uint32_t next_kind;      /* slice_kind to serve next */
 	uint32_t most;           /* highest use in one turn: a gauge */
-	uint32_t bulk;           /* FW_BULK_*: kinds of the work done */
 	uint32_t waiting;        /* bit of each slice_kind that may have work: slice_wait() */
 	struct fw_list flushes;  /* fw_qp.flush_node */
 	struct fw_list leaving;  /* fw_client.leave_node */

@@ -255,7 +255,7 @@ void goal_ending_run(struct fw_nic *nic)
 	 * The communicator goes to the end of the list, and leaves it when all its runs have ended.
 	 */
 	fw_list_add_tail(&nic->slices.endings, node);
-	nic->slices.bulk |= FW_BULK_LEAVE;
+	nic->turn_did |= FW_DID_LEAVE;
 	(void)goal_ending_step(nic, FW_CONTAINER(node, struct goal_comm, ending_node));
 }
 

@@ -73,7 +73,7 @@ static void goal_heap_give_back(struct fw_nic *nic, uint64_t offset)
 void goal_heap_slice(struct fw_nic *nic)
 {
 	if (goal_heap_pending(nic))
-		nic->slices.bulk |= FW_BULK_LEAVE;
+		nic->turn_did |= FW_DID_LEAVE;
 	goal_heap_run(nic);
 }
 

@@ -172,7 +172,7 @@ void goal_lost_slice(struct fw_nic *nic)
 
 	if (!goal_lost_pending(nic) && !node)
 		return;
-	nic->slices.bulk |= FW_BULK_LEAVE;
+	nic->turn_did |= FW_DID_LEAVE;
 	if (node)
 		goal_lost_free(nic, FW_CONTAINER(node, struct goal_link, lost_node));
 	node = fw_list_pop(&nic->goal.lost);

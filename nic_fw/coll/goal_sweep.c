@@ -89,7 +89,7 @@ void goal_sweep_run(struct fw_nic *nic)
 	if (!node)
 		return;
 	comm = FW_CONTAINER(node, struct goal_comm, sweep_node);
-	nic->slices.bulk |= FW_BULK_LEAVE;
+	nic->turn_did |= FW_DID_LEAVE;
 	if (!goal_sweep_step(nic, comm))
 		fw_list_add_tail(&nic->slices.sweeps, &comm->sweep_node);
 }

@@ -254,6 +254,6 @@ void rd_ending_slice(struct fw_nic *nic)
 {
 	if (!rd_ending_pending(nic))
 		return;
-	nic->slices.bulk |= FW_BULK_FLUSH;
+	nic->turn_did |= FW_DID_FLUSH;
 	rd_ending_run(nic);
 }

@@ -246,7 +246,7 @@ void client_leave_slice(struct fw_nic *nic)
 	if (!node)
 		return;
 	fw_list_add_tail(&nic->slices.leaving, node);
-	nic->slices.bulk |= FW_BULK_LEAVE;
+	nic->turn_did |= FW_DID_LEAVE;
 	client_leave_run(nic, FW_CONTAINER(node, struct fw_client, leave_node));
 }
 

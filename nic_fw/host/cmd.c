@@ -104,7 +104,7 @@ void cmd_slice(struct fw_nic *nic)
 	if (!node)
 		return;
 	kept = FW_CONTAINER(node, struct slice_command, node);
-	nic->slices.bulk |= FW_BULK_COMMAND;
+	nic->turn_did |= FW_DID_COMMAND;
 	/* It is checked in full again: the objects that it names may have gone meanwhile. */
 	(void)slice_take(nic, 1);
 	nic->slices.resume = kept->resume;

@@ -120,7 +120,7 @@ void cmd_slot_slice(struct fw_nic *nic)
 		struct fw_cmd_slot *slot =
 		    FW_CONTAINER(fw_list_take(&client->slots), struct fw_cmd_slot, node);
 
-		nic->slices.bulk |= FW_BULK_COMMAND;
+		nic->turn_did |= FW_DID_COMMAND;
 		if (cmd_slot_carry_out(nic, number, slot, &resp))
 			cmd_slot_answer(nic, number, (uint32_t)(slot - slots_of(nic, number)),
 					slot->serial, &resp);

@@ -161,6 +161,6 @@ void qp_flush_slice(struct fw_nic *nic)
 		return;
 	/* It goes to the end of the list, and leaves it when its flush is finished. */
 	fw_list_add_tail(&nic->slices.flushes, node);
-	nic->slices.bulk |= FW_BULK_FLUSH;
+	nic->turn_did |= FW_DID_FLUSH;
 	qp_flush_run(nic, FW_CONTAINER(node, struct fw_qp, flush_node));
 }

@@ -403,6 +403,18 @@ static bool resume(struct fw_nic *nic, struct fw_qp *qp)
 	return llp_of(qp)->resume(nic, wqe);
 }
 
+/* The queue is empty: its last request is a lone one if its sender seems to wait for it. */
+static void note_lone(struct fw_nic *nic, const struct fw_qp *qp)
+{
+	const struct fw_wqe *last;
+
+	if (qp->outstanding > FW_LONE_REQUESTS || fw_list_empty(&qp->wqes))
+		return;
+	last = FW_CONTAINER(qp->wqes.prev, struct fw_wqe, qp_node);
+	if (last->bytes <= FW_LONE_BYTES && last->tag_bytes <= FW_LONE_BYTES)
+		nic->turn_did |= FW_DID_LONE;
+}
+
 uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget)
 {
 	uint32_t done = 0;
@@ -423,6 +435,8 @@ uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget)
 			/* Pair D2: entries written before this index are visible now. */
 			qp->sq_prod = __atomic_load_n(&qp->record->sq_prod, __ATOMIC_ACQUIRE);
 			if (qp->sq_next == qp->sq_prod) {
+				if (done)
+					note_lone(nic, qp);
 				sched_qp_remove(nic, qp);
 				break;
 			}

@@ -378,7 +378,7 @@ void wqe_done_slice(struct fw_nic *nic)
 		struct fw_qp *qp =
 		    FW_CONTAINER(fw_list_take(&nic->slices.done), struct fw_qp, done_node);
 
-		nic->slices.bulk |= FW_BULK_FLUSH;
+		nic->turn_did |= FW_DID_FLUSH;
 		/* A flush takes all that is left of the send queue. */
 		if (!qp->flushing) {
 			retire(nic, qp, 1);

@@ -135,9 +135,9 @@ static void set_burst(struct fw_nic *nic, uint32_t got, uint32_t dear)
 {
 	uint32_t most = rx_most(nic);
 
-	if (dear > 2 * FW_DEAR_TURN)
-		most = 1 + (got - 1) * FW_DEAR_TURN / dear;
-	else if (dear <= FW_DEAR_TURN / 2)
+	if (dear > 2 * FW_DEAR_LONG)
+		most = 1 + (got - 1) * FW_DEAR_LONG / dear;
+	else if (dear <= FW_DEAR_LONG / 2)
 		most = 2 * most < FW_BURST ? 2 * most : FW_BURST;
 	nic->net.rx_most = most;
 }

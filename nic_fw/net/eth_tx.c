@@ -9,7 +9,7 @@
 #include "nic_fw/fw_nic.h"
 
 enum {
-	ETH_TX_UNIT_BYTES = 2048, /* a frame of the common MTU is one unit */
+	ETH_TX_UNIT_BYTES = 4096,
 };
 
 /* So many frames remain staged: counts their packets anew. */

@@ -296,7 +296,7 @@ void recv_abort_slice(struct fw_nic *nic)
 {
 	if (fw_list_empty(&nic->slices.aborted))
 		return;
-	nic->slices.bulk |= FW_BULK_FLUSH;
+	nic->turn_did |= FW_DID_FLUSH;
 	recv_abort_run(nic);
 }
 

@@ -566,7 +566,7 @@ void tag_rtr_peer_down(struct fw_nic *nic, struct fw_list *written)
 void tag_rtr_slice(struct fw_nic *nic)
 {
 	while (!fw_list_empty(&nic->tag.lost) && slice_take(nic, 1)) {
-		nic->slices.bulk |= FW_BULK_FLUSH;
+		nic->turn_did |= FW_DID_FLUSH;
 		end(nic, FW_CONTAINER(nic->tag.lost.next, struct tag_posted, written));
 	}
 }

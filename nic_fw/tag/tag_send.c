@@ -350,7 +350,7 @@ void tag_send_slice(struct fw_nic *nic)
 		struct tag_send *send =
 		    FW_CONTAINER(nic->tag.downs.next, struct tag_send, peer_node);
 
-		nic->slices.bulk |= FW_BULK_FLUSH;
+		nic->turn_did |= FW_DID_FLUSH;
 		if (send->done)
 			end_or_fail(nic, send, (enum hw_status)send->status, HW_VENDOR_ERR_NONE);
 		else

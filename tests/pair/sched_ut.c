@@ -91,6 +91,41 @@ static void budget(void)
 	end(40);
 }
 
+/* True if the last of n requests, of bytes each, was a lone one. */
+static bool is_lone(uint32_t n, uint32_t bytes)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .dst = B->qp[0], .bytes = bytes};
+
+	for (uint32_t i = 0; i < n; i++)
+		rp_req(&rp, 0, A->qp[0], &req);
+	A->nic->turn_did = 0;
+	(void)db_poll(A->nic);
+	CU_ASSERT_EQUAL(sched_run(A->nic, 32), n);
+	return fw_did(A->nic) & FW_DID_LONE;
+}
+
+/* A lone request is short, the last of its queue, and has few before it that are not complete. */
+static void lone(void)
+{
+	begin();
+	CU_ASSERT_TRUE(is_lone(1, 0));
+	CU_ASSERT_FALSE(is_lone(1, FW_LONE_BYTES + 1));
+	CU_ASSERT_TRUE(is_lone(1, FW_LONE_BYTES));
+	CU_ASSERT_TRUE(is_lone(1, 1));
+	CU_ASSERT_FALSE(is_lone(1, 1));
+	end(5);
+	begin();
+	CU_ASSERT_FALSE(is_lone(FW_LONE_REQUESTS + 1, 64));
+	CU_ASSERT_FALSE(is_lone(1, 64));
+	rp_quiet(&rp);
+	CU_ASSERT_TRUE(is_lone(FW_LONE_REQUESTS, 64));
+	/* A doorbell without a request has none. */
+	rp_quiet(&rp);
+	rp_ring(&rp, 0, A->qp[0]);
+	CU_ASSERT_FALSE(is_lone(0, 0));
+	end(2 * FW_LONE_REQUESTS + 2);
+}
+
 /* A queue is in the list at most once, and never when it is blocked or not in RTS. */
 static void membership(void)
 {
@@ -121,4 +156,4 @@ static void membership(void)
 	end(1);
 }
 
-UT_MAIN("pair/sched", UT(quanta), UT(budget), UT(membership))
+UT_MAIN("pair/sched", UT(quanta), UT(budget), UT(lone), UT(membership))

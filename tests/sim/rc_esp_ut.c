@@ -171,28 +171,40 @@ static bool longest_is_over(void *arg)
 	return weft_poll_cq(l->p->a.cq, 1, &wc) == 1;
 }
 
-/* Long frames make no longer turns than short ones: others wait for as many bytes. */
-static void bytes_of_a_turn(void)
+/* The most bytes that a turn sends. */
+static uint64_t most_bytes(uint32_t budget)
 {
-	enum {
-		BYTES = 500000,
-		TURN_BYTES = 80 << 10, /* 32 units of 2 KiB, and the rest of the last stream's */
-	};
-	struct post put = {.opcode = WEFT_WR_WRITE, .bytes = BYTES, .remote_offset = SINK};
+	struct post put = {.opcode = WEFT_WR_WRITE, .bytes = 500000, .remote_offset = SINK};
 	struct pair_attr attr = rc;
 	struct pair p;
 	struct longest longest = {.p = &p};
 
 	attr.faults = NULL;
 	attr.mtu = 9000;
+	attr.budget = budget;
 	pair_open(&p, 1, &attr);
 	connect_end(&p, &p.a, &p.b, p.nb, 1, 2);
 	connect_end(&p, &p.b, &p.a, p.na, 2, 1);
 	longest.sent_bytes = sim_nic_stat(p.na, "tx_bytes");
 	FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &put) == 0);
 	FIX_REQUIRE(&p, sim_run_until(p.sim, longest_is_over, &longest, FIX_LIMIT_NS));
-	FIX_CHECK(&p, longest.most_bytes > 9000 && longest.most_bytes <= TURN_BYTES);
 	pair_close(&p);
+	return longest.most_bytes;
+}
+
+/* Long frames make no longer turns than short ones: others wait for as many bytes. */
+static void bytes_of_a_turn(void)
+{
+	enum {
+		/* Units of 4 KiB, and the rest of the last stream's. */
+		LONG_BYTES = (FW_TURN_LONG * 4 + 16) << 10,
+		SHORT_BYTES = FW_TURN_SHORT * 4 << 10,
+	};
+	uint64_t bytes = most_bytes(FW_TURN_LONG);
+
+	CU_ASSERT_TRUE(bytes > SHORT_BYTES && bytes <= LONG_BYTES);
+	bytes = most_bytes(FW_TURN_SHORT);
+	CU_ASSERT_TRUE(bytes > 9000 && bytes <= SHORT_BYTES);
 }
 
 /* No QP accepts the stream (other PSNs, another transport, not in RTR): retries are used up. */

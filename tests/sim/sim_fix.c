@@ -35,6 +35,8 @@ void pair_open(struct pair *p, uint64_t seed, const struct pair_attr *attr)
 	config.no_host_map = fix_no_host_map;
 	if (attr->mtu)
 		config.mtu = attr->mtu;
+	if (attr->budget)
+		config.poll_budget = attr->budget;
 	if (attr->shards)
 		config.num_shards = attr->shards;
 	p->sim = sim_new(&config, seed);

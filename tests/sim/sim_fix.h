@@ -64,6 +64,7 @@ struct pair_attr {
 	bool cc_off;
 	bool borrow, no_crc; /* of sim_config */
 	uint32_t mtu;
+	uint32_t budget; /* of a turn; 0: the default */
 	uint32_t shards;
 };
 
