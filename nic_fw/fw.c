@@ -262,6 +262,18 @@ void fw_adopt(struct fw_nic *nic)
 	tcp_serve(nic, TCP_USER_MPA, &mpa_tcp_ops);
 }
 
+/*
+ * True if unmapped memory is copied in this short turn: in one of each FW_DEAR_EVERY, drawn, since
+ * queues that are served in turn would always meet the same one. NICs of a core that began together
+ * copy in different turns.
+ */
+static bool copies_now(const struct fw_nic *nic)
+{
+	uint32_t drawn = nic->turns / FW_DEAR_EVERY * UINT32_C(2654435761) >> 16;
+
+	return (nic->turns + drawn + FW_DEAR_APART * nic->config.nic_index) % FW_DEAR_EVERY == 0;
+}
+
 /* Begins a turn, which is short if its budget is. */
 static void set_length(struct fw_nic *nic, uint32_t budget)
 {
@@ -270,9 +282,7 @@ static void set_length(struct fw_nic *nic, uint32_t budget)
 	nic->turn_did = 0;
 	nic->turns++;
 	nic->dear_most = is_short ? FW_DEAR_SHORT : FW_DEAR_LONG;
-	/* NICs of a core that began together copy in different turns of it. */
-	nic->dear_rests =
-	    is_short && (nic->turns + FW_DEAR_APART * nic->config.nic_index) % FW_DEAR_EVERY;
+	nic->dear_rests = is_short && !copies_now(nic);
 }
 
 struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *port, void *arena,

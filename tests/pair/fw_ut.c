@@ -277,5 +277,37 @@ static void counters(void)
 	rp_end(&rp);
 }
 
+/*
+ * Of eight short turns one copies unmapped memory, which differs between NICs. No queue of those
+ * that are served in turn waits for it for ever, however many there are.
+ */
+static void turns_with_copies(void)
+{
+	enum {
+		TURNS = 4096,
+		QUEUES = 32,
+	};
+	uint32_t copies = 0, both = 0, of[QUEUES + 1][QUEUES] = {{0}};
+
+	rp_begin(&rp);
+	for (uint32_t t = 0; t < TURNS; t++) {
+		(void)fw_poll(A->nic, rp.wire.now_ns, FW_TURN_SHORT);
+		(void)fw_poll(B->nic, rp.wire.now_ns, FW_TURN_SHORT);
+		copies += !A->nic->dear_rests;
+		both += !A->nic->dear_rests && !B->nic->dear_rests;
+		for (uint32_t queues = 1; queues <= QUEUES; queues++)
+			of[queues][t % queues] += !A->nic->dear_rests;
+	}
+	CU_ASSERT_TRUE(copies + 1 >= TURNS / FW_DEAR_EVERY && copies <= TURNS / FW_DEAR_EVERY + 1);
+	CU_ASSERT_EQUAL(both, 0);
+	for (uint32_t queues = 1; queues <= QUEUES; queues++)
+		for (uint32_t i = 0; i < queues; i++)
+			CU_ASSERT_TRUE(of[queues][i] > TURNS / FW_DEAR_EVERY / queues / 3);
+	(void)fw_poll(A->nic, rp.wire.now_ns, FW_TURN_LONG);
+	CU_ASSERT_FALSE(A->nic->dear_rests);
+	rp_end(&rp);
+}
+
 UT_MAIN("pair/fw", UT(configurations), UT(input_before_timers), UT(budgets), UT(next_timer),
-	UT(frames_beyond_room), UT(idle), UT(link_and_shutdown), UT(the_walk), UT(counters))
+	UT(frames_beyond_room), UT(idle), UT(link_and_shutdown), UT(the_walk), UT(counters),
+	UT(turns_with_copies))
