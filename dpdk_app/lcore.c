@@ -62,7 +62,7 @@ static void note_work(struct core *core, const struct shard *shard)
 static uint32_t shard_turn(struct shard *shard, uint64_t now_ns, uint32_t budget)
 {
 	bool up = atomic_load_explicit(&shard->nic->link_up, memory_order_acquire);
-	uint32_t work = 0;
+	uint32_t work = 0, done;
 
 	if (up != shard->link_up) {
 		shard->link_up = up;
@@ -71,9 +71,10 @@ static uint32_t shard_turn(struct shard *shard, uint64_t now_ns, uint32_t budget
 		work++;
 	}
 	work += port_tx_flush(shard);
-	work += shard->ops->poll(shard->fw, now_ns, budget);
-	note_work(shard->core, shard);
-	return work;
+	done = shard->ops->poll(shard->fw, now_ns, budget);
+	if (done)
+		note_work(shard->core, shard);
+	return work + done;
 }
 
 static uint32_t check_links(struct core *core)

@@ -21,7 +21,7 @@ enum {
 /* Finds out whether the processor can. Before the core runs. */
 void power_init(struct core *core);
 
-/* Waits for POWER_WAIT_NS at most; as long as a pause takes where there has just been work. */
+/* Waits for POWER_WAIT_NS at most; not at all where there has just been work. */
 void power_wait(struct core *core);
 
 #endif /* WEFT_APP_POWER_H */

@@ -278,7 +278,7 @@ static void counters(void)
 }
 
 /*
- * Of eight short turns one copies unmapped memory, which differs between NICs. No queue of those
+ * One short turn of eight copies unmapped memory, which differs between NICs. No queue of those
  * that are served in turn waits for it for ever, however many there are.
  */
 static void turns_with_copies(void)
