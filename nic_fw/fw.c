@@ -399,7 +399,7 @@ static uint32_t rx_budget(uint32_t budget)
 	STAGE(ETH_RX, eth_rx_poll(nic, rx_budget(budget)), true)                                   \
 	STAGE(TIMER, fw_timers_run(nic, &nic->timers, now_ns, budget),                             \
 	      fw_timers_next_ns(&nic->timers) <= now_ns)                                           \
-	STAGE(GOAL, goal_step_poll(nic, budget), true)                                             \
+	STAGE(GOAL, goal_step_poll(nic, budget), LISTED(goal.clients) || nic->goal.loads_active)   \
 	STAGE(SCHED, sched_run(nic, budget), LISTED(host.sched_qps))                               \
 	ALSO(tag_run(nic), true)                                                                   \
 	STAGE(RD_TX, rd_tx_run(nic, budget), LISTED(rd.ready))                                     \
