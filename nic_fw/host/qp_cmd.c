@@ -371,8 +371,10 @@ int cmd_modify_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		if (qp->state != from)
 			return FW_EINVAL;
 	}
-	/* Completions flushed by the old state come first. */
+	/* Completions flushed by the old state come first, and those that wait for a late copy. */
 	if (qp->flushing && to != HW_QPS_ERR && to != HW_QPS_RESET)
+		return CMD_LATER;
+	if (from == HW_QPS_SQE && to == HW_QPS_RTS && !cq_settled(nic, qp->send_cq))
 		return CMD_LATER;
 	qp_attr_apply(nic, qp, &modify->attr, modify->mask);
 	if (to != from || (to == HW_QPS_RESET && !qp->flushing))

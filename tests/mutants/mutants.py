@@ -64,6 +64,7 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "slow multicasts": ["sim/mgrp_ut"],
          "dear copies": ["sim/goal_dear_ut"],
          "operations on late pages": ["sim/goal_user_ut"],
+         "late completions": ["pair/late_copy_ut"],
          "packets put off": ["pair/esp_room_ut"],
          "length of turns": ["nic_fw/base/pace_ut", "pair/sched_ut", "pair/esp_room_ut", "pair/fw_ut"],
          "vain rings": ["dpdk_app/idle_ut"],

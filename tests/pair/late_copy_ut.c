@@ -129,6 +129,47 @@ static void received(void)
 	rp_end(&rp);
 }
 
+/*
+ * A request that was posted in SQE is flushed behind a late copy: its queue pair works again when
+ * that completion is there. One that has none by then has succeeded.
+ */
+static void works_again(void)
+{
+	const struct rp_req bad = {
+	    .opcode = HW_WQE_SEND, .wr_id = 1, .dst = B->qp[0], .bytes = 8, .lkey = 1};
+	struct rp_req next = bad;
+	static uint8_t memory[8];
+	const struct fw_mem mem = {.addr = (uintptr_t)memory};
+	struct hw_cqe cqe;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp_req(&rp, 0, A->qp[0], &bad);
+	rp_run(&rp, WAIT_NS);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_LOC_PROT_ERR);
+	CU_ASSERT_EQUAL_FATAL(A->qp[0]->state, HW_QPS_SQE);
+	A->port.host_writes_late = true;
+	CU_ASSERT_FALSE(mem_write(A->nic, &mem, 0, &(uint8_t){1}, 1));
+	next.wr_id = 2;
+	next.lkey = 0;
+	rp_req(&rp, 0, A->qp[0], &next);
+	rp_run(&rp, WAIT_NS);
+	CU_ASSERT_FALSE(rp_scqe(&rp, 0, &cqe));
+	(void)rp_modify(&rp, 0, A->qp[0], HW_QPS_RTS, 0, NULL);
+	/* The command is tried again in each turn, so the NICs do not come to rest. */
+	for (uint32_t turn = 0; turn < 8; turn++)
+		(void)fw_poll(A->nic, rp.wire.now_ns, FW_TURN_LONG);
+	CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_SQE);
+	A->port.host_writes_late = false;
+	rp_run(&rp, WAIT_NS);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_WR_FLUSH_ERR);
+	CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_RTS);
+	/* The command was answered. */
+	CU_ASSERT_EQUAL(A->port.num_done, 1);
+	A->port.num_done = 0;
+	rp_end(&rp);
+}
+
 /* Its process ends while completions wait: they wait for nothing any more. */
 static void process_ends(void)
 {
@@ -143,4 +184,5 @@ static void process_ends(void)
 	rp_free(&rp);
 }
 
-UT_MAIN("pair/late_copy", UT(receive_flushed), UT(read_flushed), UT(received), UT(process_ends))
+UT_MAIN("pair/late_copy", UT(receive_flushed), UT(read_flushed), UT(received), UT(works_again),
+	UT(process_ends))
