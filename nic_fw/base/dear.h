@@ -53,10 +53,10 @@ static inline bool fw_dear_spent(const struct fw_nic *nic)
 	return nic->dear >= nic->dear_most;
 }
 
-/* True if a copy of memory that is not mapped shall wait for a later turn. */
-static inline bool fw_dear_waits(const struct fw_nic *nic)
+/* True if a copy shall wait for a later turn; unmapped: it is one of memory that is not mapped. */
+static inline bool fw_dear_waits(const struct fw_nic *nic, bool unmapped)
 {
-	return nic->dear_rests || fw_dear_spent(nic);
+	return (unmapped && nic->dear_rests) || fw_dear_spent(nic);
 }
 
 #endif /* WEFT_FW_DEAR_H */

@@ -209,7 +209,7 @@ bool goal_local_step(struct fw_nic *nic, struct goal_run *run, uint32_t index, u
 		};
 	}
 	while (status == HW_GOAL_OK && !run->kept && run->local_done < total && budget &&
-	       !(run->unmapped ? fw_dear_waits(nic) : fw_dear_spent(nic))) {
+	       !fw_dear_waits(nic, run->unmapped)) {
 		uint64_t left = total - run->local_done;
 		uint64_t n = stretch(nic, run, op, side, left < budget ? left : budget, &status);
 		uint64_t used = n < GOAL_STRETCH_LEAST_BYTES ? GOAL_STRETCH_LEAST_BYTES : n;

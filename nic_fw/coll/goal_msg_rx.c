@@ -61,7 +61,7 @@ static bool place_some(struct fw_nic *nic, struct goal_recv *recv, struct msg_in
 	for (; n; data += span.bytes, n -= (uint32_t)span.bytes) {
 		uint64_t offset = recv->cursor.offset;
 
-		in->later = dear && (recv->run->unmapped ? fw_dear_waits(nic) : fw_dear_spent(nic));
+		in->later = dear && fw_dear_waits(nic, recv->run->unmapped);
 		if (in->later || !goal_cursor_next(nic, recv->run, &recv->cursor, n,
 						   HW_ACCESS_LOCAL_WRITE, &span))
 			return false;
@@ -120,7 +120,7 @@ static bool goal_msg_rx_store(struct fw_nic *nic, struct goal_unexp *unexp, stru
 	else if (in->payload.left &&
 		 !goal_unexp_mem(nic, unexp, unexp->received, in->payload.left, &mem))
 		return false;
-	in->later = !mem.ptr && in->payload.left && fw_dear_waits(nic);
+	in->later = !mem.ptr && in->payload.left && fw_dear_waits(nic, true);
 	if (in->later)
 		return false;
 	while (in->payload.left) {

@@ -31,7 +31,7 @@ static bool copy(struct fw_nic *nic, const struct goal_run *run, struct goal_cur
 		bool ok;
 
 		/* Memory is dear where it is not mapped only, and then no copy must end at once. */
-		if (run->unmapped && fw_dear_waits(nic))
+		if (run->unmapped && fw_dear_waits(nic, true))
 			break;
 		if (!goal_cursor_next(nic, run, from, max, 0, &span))
 			return false;

@@ -45,7 +45,7 @@ static bool copy_some(struct fw_nic *nic, struct goal_send *send, uint32_t *cost
 	struct goal_span span;
 
 	for (; send->staged_bytes < send->bytes && quantum &&
-	       !(send->run->unmapped ? fw_dear_waits(nic) : fw_dear_spent(nic));
+	       !fw_dear_waits(nic, send->run->unmapped);
 	     quantum -= used) {
 		uint64_t left = send->bytes - send->staged_bytes;
 		uint64_t max = send->run->unmapped ? FW_DEAR_COPY_BYTES : STEP_BYTES;

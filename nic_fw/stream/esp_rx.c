@@ -153,7 +153,7 @@ static void esp_rx_put_off(struct fw_nic *nic, struct esp_stream *s)
  */
 static bool shall_wait(const struct fw_nic *nic, const struct esp_stream *s)
 {
-	return __builtin_expect(s->dear, 0) && fw_dear_waits(nic) &&
+	return __builtin_expect(s->dear, 0) && fw_dear_waits(nic, true) &&
 	       nic->esp.held.used < nic->esp.held.max / 2 &&
 	       station_may(nic, s->station, STATION_ESP_HELD, nic->esp.held.max);
 }
@@ -170,7 +170,7 @@ static bool esp_rx_take(struct fw_nic *nic, struct esp_stream *s, uint8_t flags,
 	if (s->state == ESP_FREE)
 		return false;
 	s->dear = nic->dear != dear;
-	if (verdict == ESP_FULL && fw_dear_waits(nic)) {
+	if (verdict == ESP_FULL && fw_dear_waits(nic, true)) {
 		esp_rx_put_off(nic, s);
 		return false;
 	}
@@ -216,7 +216,7 @@ void esp_rx_deliver(struct fw_nic *nic, struct esp_stream *s)
 		struct esp_held *held = s->held[seq % WIRE_ESP_WINDOW];
 		bool fin = held->flags & WIRE_ESP_FIN;
 
-		if (fw_dear_spent(nic) || (s->dear && nic->dear_rests)) {
+		if (fw_dear_waits(nic, s->dear)) {
 			esp_rx_put_off(nic, s);
 			break;
 		}

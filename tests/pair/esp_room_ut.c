@@ -51,6 +51,16 @@ static void full_and_again_room(void)
 	ep_end(&ep);
 }
 
+/* So many packets that are copied wait for a turn, but for the first, which shows what they are. */
+static void begin_copied(uint32_t packets)
+{
+	begin(apart, 0);
+	ep.end[1].copy_bytes = 1400;
+	arrive(0, TXS, 300);
+	for (uint32_t i = 1; i < packets; i++)
+		queue_up(i);
+}
+
 /*
  * Packets that are copied to memory that is not mapped: a turn takes a few and holds those that
  * came with them, so that frames of others need not wait for their copies. The window stays open.
@@ -61,14 +71,9 @@ static void put_off(void)
 		PACKETS = 20,
 		PART = 4 /* of a turn: two in each of two stages */
 	};
-	uint32_t i, before;
+	uint32_t before;
 
-	begin(apart, 0);
-	ep.end[1].copy_bytes = 1400;
-	/* The first one shows what they are. */
-	arrive(0, TXS, 300);
-	for (i = 1; i < PACKETS; i++)
-		queue_up(i);
+	begin_copied(PACKETS);
 	while (ep.end[1].read < PACKETS) {
 		before = ep.end[1].read;
 		CU_ASSERT_TRUE(fw_poll(ep.end[1].nic, ep.wire.now_ns, FW_TURN_LONG) > 0);
@@ -89,13 +94,9 @@ static void put_off_in_short_turns(void)
 		PACKETS = 12,
 		PART = 2, /* of a turn, in two stages */
 	};
-	uint32_t turns = 0, copied = 0, i;
+	uint32_t turns = 0, copied = 0;
 
-	begin(apart, 0);
-	ep.end[1].copy_bytes = 1400;
-	arrive(0, TXS, 300);
-	for (i = 1; i < PACKETS; i++)
-		queue_up(i);
+	begin_copied(PACKETS);
 	while (ep.end[1].read < PACKETS) {
 		uint32_t before = ep.end[1].read;
 
