@@ -71,6 +71,8 @@ struct weft_idle {
 	uint32_t yields;       /* of ours, since then */
 	long switches;         /* that it had then, and did not want */
 	bool program_yields;   /* between its polls */
+	bool found;            /* the last poll of this thread had completions */
+	int64_t spin_until_ns; /* no yield before this time; 0: it has passed */
 };
 static __thread struct weft_idle idle __attribute__((tls_model("initial-exec")));
 
@@ -203,6 +205,28 @@ void weft_poll_yield(void)
 }
 
 /*
+ * Returns true if the wait has just begun, and the NIC has a core of its own. Programs poll until
+ * nothing is left, and then handle what they found; and such a NIC answers most requests within a
+ * microsecond or two, which is less than two switches of threads take. Another NIC needs this CPU
+ * itself.
+ */
+static bool spins(const struct weft_ctx *ctx)
+{
+	bool first = idle.found;
+	int64_t now_ns;
+
+	idle.found = false;
+	if (ctx->num_doorbells > 1 || (!first && !idle.spin_until_ns))
+		return false;
+	now_ns = (int64_t)clock_now_ns();
+	if (first)
+		idle.spin_until_ns = now_ns + WEFT_YIELD_SHORT_NS;
+	else if (now_ns >= idle.spin_until_ns)
+		idle.spin_until_ns = 0;
+	return idle.spin_until_ns;
+}
+
+/*
  * Runs after a poll that found cq empty: yields the processor if cores are scarce. The caller holds
  * no lock of ours. Out of line, so that polls which find completions do not pay for it.
  */
@@ -213,6 +237,8 @@ static __attribute__((noinline)) void weft_poll_empty(struct weft_ctx *ctx, stru
 	if (++idle.empty % WEFT_LOOK_POLLS == 0)
 		weft_ctx_look(ctx, false);
 	note_poller(cq);
+	if (idle.mode == WEFT_YIELD_AUTO && spins(ctx))
+		return;
 	if (cq != idle.first && idle.first && ++idle.others < WEFT_OTHERS_MAX)
 		return;
 	idle.first = cq;
@@ -516,9 +542,11 @@ int weft_poll_cq(struct weft_cq *pub, int max, struct weft_wc *wc)
 			n = flush(ctx, cq, max, wc);
 	}
 	pthread_mutex_unlock(&cq->lock);
-	if (n <= 0 && max > 0)
+	if (n <= 0 && max > 0) {
 		weft_poll_empty(ctx, cq);
-	else
+	} else {
 		idle.since_yield = 0;
+		idle.found = true;
+	}
 	return n;
 }

@@ -211,6 +211,50 @@ static void program_that_yields(void)
 	switches_a_yield = 0;
 }
 
+/* A completion ends the wait: no yield until the next one has lasted for 1.5 us. */
+static void *after_a_completion(void *arg)
+{
+	struct weft_wc wc;
+
+	yield_ns = 100000;
+	CU_ASSERT_EQUAL(poll_in_vain(10), 10);
+	fake_cqe(rig.nic, rig.cq,
+		 (struct hw_cqe){.qpn = rig.qp->qpn, .opcode = HW_CQE_RECV_WRITE_RECORD});
+	CU_ASSERT_EQUAL(weft_poll_cq(rig.cq, 1, &wc), 1);
+	/* The program has handled it when the wait begins. */
+	fake_ns += 5000;
+	CU_ASSERT_EQUAL(poll_in_vain(1), 0);
+	fake_ns += 1499;
+	CU_ASSERT_EQUAL(poll_in_vain(5), 0);
+	fake_ns++;
+	CU_ASSERT_EQUAL(poll_in_vain(5), 5);
+	return arg;
+}
+
+/* A NIC that works on the CPUs of programs needs this one. */
+static void *after_one_of_a_shared_core(void *arg)
+{
+	struct weft_ctx *ctx = weft_ctx_of(rig.context);
+	uint32_t num = ctx->num_doorbells;
+	struct weft_wc wc;
+
+	ctx->num_doorbells = 2;
+	yield_ns = 100000;
+	CU_ASSERT_EQUAL(poll_in_vain(10), 10);
+	fake_cqe(rig.nic, rig.cq,
+		 (struct hw_cqe){.qpn = rig.qp->qpn, .opcode = HW_CQE_RECV_WRITE_RECORD});
+	CU_ASSERT_EQUAL(weft_poll_cq(rig.cq, 1, &wc), 1);
+	CU_ASSERT_EQUAL(poll_in_vain(5), 5);
+	ctx->num_doorbells = num;
+	return arg;
+}
+
+static void begin_of_a_wait(void)
+{
+	in_thread(after_a_completion, 1, NULL);
+	in_thread(after_one_of_a_shared_core, 1, NULL);
+}
+
 static void *never(void *arg)
 {
 	CU_ASSERT_EQUAL(poll_in_vain(5000), 0);
@@ -296,4 +340,5 @@ static void without_polls(void)
 }
 
 UT_MAIN("host_driver/weft_yield", UT(few_processors), UT(many_processors), UT(several_threads),
-	UT(as_told), UT(several_queues), UT(without_polls), UT(program_that_yields))
+	UT(as_told), UT(several_queues), UT(without_polls), UT(program_that_yields),
+	UT(begin_of_a_wait))
