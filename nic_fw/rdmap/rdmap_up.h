@@ -9,6 +9,8 @@
 #include "nic_fw/rdmap/rdmap.h"
 
 struct rdmap_up {
+	/* As rdmap_rx_whole(). */
+	bool (*tag_whole)(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt);
 	/* As rdmap_rx_place() and rdmap_rx_finish(), for Sends. */
 	enum rdmap_result (*tag_place)(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				       bool in_order, struct rdmap_error *error);

@@ -5,15 +5,16 @@
  * Nothing of such a message is left when it has been delivered, so it needs no context (recv.c).
  * rdmap_rx_whole() takes the usual case alone: a receive is posted, and its first SGE has room in
  * mapped memory. It declines every other case before it has changed anything; rdmap_rx.c then
- * carries the segment out, or finds its error. Calls rq.c, mem.c, ddp_rx.c. RFC 5040 5, RFC 5041 5.
+ * carries the segment out, or finds its error. Calls rq.c, mem.c,
+ * ddp_rx.c; tag_whole.c for tagged endpoints. RFC 5040 5, RFC 5041 5.
  */
 #include "nic_fw/fw_nic.h"
 
 /* True if the segment is the whole of a Send that has only to be delivered. */
-static bool is_whole_send(const struct fw_qp *qp, const struct rdmap_seg *pkt)
+static bool is_whole_send(const struct rdmap_seg *pkt)
 {
 	return (pkt->opcode == WIRE_RDMAP_SEND || pkt->opcode == WIRE_RDMAP_SEND_SE) && pkt->last &&
-	       !pkt->mo && !(pkt->flags & WIRE_DGRAM_F_RESPONSE) && !qp->tag;
+	       !pkt->mo && !(pkt->flags & WIRE_DGRAM_F_RESPONSE);
 }
 
 /* True if the QP's next receive is for this message. */
@@ -34,9 +35,12 @@ bool rdmap_rx_whole(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)
 	struct fw_recv recv;
 	struct fw_mem mem;
 
-	if (!qp || !is_whole_send(qp, pkt) || !rdmap_rx_is_expected(qp, pkt) ||
-	    !rdmap_whole_is_next(nic, qp, pkt) || llp_is_refused(nic, qp, pkt) ||
-	    rq_look(nic, qp, &recv) != RQ_OK || pkt->msg_bytes > recv.bytes)
+	if (!qp || !is_whole_send(pkt) || !rdmap_rx_is_expected(qp, pkt) ||
+	    !rdmap_whole_is_next(nic, qp, pkt) || llp_is_refused(nic, qp, pkt))
+		return false;
+	if (qp->tag)
+		return rdmap_up.tag_whole(nic, qp, pkt);
+	if (rq_look(nic, qp, &recv) != RQ_OK || pkt->msg_bytes > recv.bytes)
 		return false;
 	if (pkt->data_bytes &&
 	    (pkt->data_bytes > recv.sge[0].bytes ||

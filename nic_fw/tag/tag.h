@@ -6,6 +6,7 @@
  *	tag_rq.c	operations of the receive queue: receive, peek, claimed, cancel
  *	tag_posted.c	posted receives: made, withdrawn
  *	tag_rx.c	arriving Sends: matching, placement
+ *	tag_whole.c	the usual case of that: a message of one packet meets its receive
  *	tag_arrival.c	messages at the receiver: their states, pool, completion
  *	tag_share.c	shares of peers in the pool, the tables, the reads of an endpoint
  *	tag_rdv.c	rendezvous at the receiver: reads, replies
@@ -299,6 +300,17 @@ bool tag_rq_flush(struct fw_nic *nic, struct tag_ep *ep);
 struct tag_posted *tag_posted_new(struct fw_nic *nic, struct tag_ep *ep, const struct tag_op *op);
 /* Frees a receive that has no message and is not posted. */
 void tag_posted_free(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted);
+/*
+ * Gives a message of so many bytes the next part of the receive, from used on, and withdraws it
+ * from the matcher if it takes no more. Returns the bytes that it has for the message.
+ */
+uint32_t tag_posted_reserve(struct tag_ep *ep, struct tag_posted *posted, uint32_t bytes);
+/*
+ * Takes a message off its receive, which ends with the last one. True: the completion is to be
+ * written. A buffer of many messages goes back with the last of them.
+ */
+bool tag_posted_release(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted,
+			struct hw_cqe *cqe);
 /* Withdraws a receive: it completes now, or behind its messages. */
 void tag_posted_withdraw(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted,
 			 enum hw_status status, enum hw_vendor_err vendor_err);
@@ -315,6 +327,9 @@ enum rdmap_result tag_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct rdma
 			       bool in_order, struct rdmap_error *error);
 enum rdmap_result tag_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				const uint8_t *held, struct rdmap_error *error);
+
+/* rdmap_up.tag_whole */
+bool tag_whole_rx(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt);
 
 void tag_arrival_set_envelope(struct tag_arrival *a, const struct rdmap_seg *pkt,
 			      const struct wire_tag *env);

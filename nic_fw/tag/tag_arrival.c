@@ -233,26 +233,6 @@ void tag_arrival_cqe(const struct tag_arrival *a, struct hw_cqe *cqe)
 	}
 }
 
-/*
- * Takes the message off its receive. True: the completion is to be written. A buffer of many
- * messages goes back with the last of them.
- */
-static bool release(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted,
-		    struct hw_cqe *cqe)
-{
-	bool report = !(posted->flags & HW_TAG_F_UNSIGNALED) || cqe->status != HW_STATUS_SUCCESS;
-
-	posted->refs--;
-	if (posted->open || posted->refs)
-		return report;
-	if (posted->flags & HW_TAG_F_MULTI) {
-		cqe->flags |= HW_CQE_F_RELEASED;
-		report = true;
-	}
-	tag_posted_free(nic, ep, posted);
-	return report;
-}
-
 /* The completion comes last: a full CQ ends the endpoint and all its messages. */
 static void tag_arrival_finish(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status,
 			       enum hw_vendor_err vendor_err, bool reply)
@@ -282,7 +262,7 @@ static void tag_arrival_finish(struct fw_nic *nic, struct tag_arrival *a, enum h
 	} else {
 		reply_status = HW_STATUS_REM_OP_ERR;
 	}
-	report = release(nic, ep, posted, &cqe);
+	report = tag_posted_release(nic, ep, posted, &cqe);
 	a->recv = NULL;
 	if (reply && a->handle)
 		tag_rdv_reply(nic, a, reply_status);
@@ -344,28 +324,14 @@ void tag_arrival_abort(struct fw_nic *nic, struct tag_arrival *a, enum hw_status
 
 /* ---- receives ---------------------------------------------------------------------------- */
 
-/* Reserves the message's part of the receive, which may be shorter. */
+/* Gives the message its part of the receive, which may be shorter. */
 static void reserve(struct fw_nic *nic, struct tag_arrival *a, struct tag_posted *posted)
 {
-	struct tag_ep *ep = a->ep;
-	uint64_t left = posted->recv.bytes - posted->used;
-
 	if (posted->peer)
 		tag_rtr_matched(nic, a, posted);
 	a->recv = posted;
-	posted->refs++;
 	a->offset = posted->used;
-	a->room = a->bytes < left ? a->bytes : (uint32_t)left;
-	if (posted->flags & HW_TAG_F_MULTI) {
-		posted->used += a->room;
-		if (posted->recv.bytes - posted->used >= posted->min_free_bytes &&
-		    posted->recv.bytes != posted->used)
-			return;
-	}
-	if (posted->posted)
-		tag_match_unpost(&ep->match, &posted->match);
-	posted->posted = false;
-	posted->open = false;
+	a->room = tag_posted_reserve(a->ep, posted, a->bytes);
 }
 
 bool tag_arrival_take(struct fw_nic *nic, struct tag_arrival *a, struct tag_posted *posted)

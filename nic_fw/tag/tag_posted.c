@@ -59,6 +59,41 @@ void tag_posted_free(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *p
 	fw_pool_put(&nic->tag.posteds, posted);
 }
 
+uint32_t tag_posted_reserve(struct tag_ep *ep, struct tag_posted *posted, uint32_t bytes)
+{
+	uint64_t left = posted->recv.bytes - posted->used;
+	uint32_t room = bytes < left ? bytes : (uint32_t)left;
+
+	posted->refs++;
+	if (posted->flags & HW_TAG_F_MULTI) {
+		posted->used += room;
+		if (posted->recv.bytes - posted->used >= posted->min_free_bytes &&
+		    posted->recv.bytes != posted->used)
+			return room;
+	}
+	if (posted->posted)
+		tag_match_unpost(&ep->match, &posted->match);
+	posted->posted = false;
+	posted->open = false;
+	return room;
+}
+
+bool tag_posted_release(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted,
+			struct hw_cqe *cqe)
+{
+	bool report = !(posted->flags & HW_TAG_F_UNSIGNALED) || cqe->status != HW_STATUS_SUCCESS;
+
+	posted->refs--;
+	if (posted->open || posted->refs)
+		return report;
+	if (posted->flags & HW_TAG_F_MULTI) {
+		cqe->flags |= HW_CQE_F_RELEASED;
+		report = true;
+	}
+	tag_posted_free(nic, ep, posted);
+	return report;
+}
+
 void tag_ep_complete(struct fw_nic *nic, struct tag_ep *ep, const struct hw_cqe *cqe)
 {
 	struct fw_qp *qp = ep->qp;

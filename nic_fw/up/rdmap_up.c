@@ -5,6 +5,7 @@
 #include "nic_fw/fw_nic.h"
 
 const struct rdmap_up rdmap_up = {
+    .tag_whole = tag_whole_rx,
     .tag_place = tag_rx_place,
     .tag_finish = tag_rx_finish,
     .tag_abort = tag_arrival_abort,
