@@ -192,6 +192,7 @@ enum weft_list_kind {
 	WEFT_LIST_GROUPS = 6,
 	WEFT_LIST_SHARES = 7, /* shares of users and processes in a shard's tables */
 	WEFT_LIST_USERS = 8,  /* their shares in the whole weftd; shard 0 */
+	WEFT_LIST_COLLS = 9,  /* collectives of MPI libraries, by process */
 };
 
 /* docs/host-interface.md, "Lists", describes the fields for each kind. */
@@ -203,7 +204,10 @@ struct weft_list_item {
 	uint64_t a, b;
 	uint8_t mac[6];
 	uint16_t forged; /* client: rsocket datagrams it dropped as forged, see weft_cm.h */
-	char name[24];
+	union {
+		char name[24];
+		uint64_t more[2]; /* colls */
+	};
 };
 
 /*

@@ -117,6 +117,16 @@ void weft_goal_self(const struct weft_goal *goal, struct weft_goal_peer *self)
 	self->client = header->client;
 }
 
+void weft_goal_count(const struct weft_goal *goal, bool on_nic, uint64_t bytes)
+{
+	struct hw_bar_header *header = goal->ctx->bar;
+
+	__atomic_fetch_add(on_nic ? &header->coll_nic_calls : &header->coll_left_calls, 1,
+			   __ATOMIC_RELAXED);
+	__atomic_fetch_add(on_nic ? &header->coll_nic_bytes : &header->coll_left_bytes, bytes,
+			   __ATOMIC_RELAXED);
+}
+
 /* ---- communicators -------------------------------------------------------------------------- */
 
 int weft_goal_comm_create(struct weft_goal *goal, const struct weft_goal_comm_attr *attr,

@@ -36,6 +36,12 @@ struct weft_goal_peer {
 	uint32_t client; /* number of the process at its NIC */
 };
 
+/*
+ * Counts a collective of an MPI library of this process, for `weftctl colls`: it ran on the NIC, or
+ * the library carried it out itself. Any thread.
+ */
+WEFT_API void weft_goal_count(const struct weft_goal *goal, bool on_nic, uint64_t bytes);
+
 WEFT_API void weft_goal_self(const struct weft_goal *goal, struct weft_goal_peer *self);
 
 struct weft_goal_comm_attr {

@@ -55,6 +55,8 @@ static void fill_item(struct weft_list_item *item, const struct hw_list_item *hw
 	item->b = hw->b;
 	memcpy(item->mac, hw->mac, sizeof(item->mac));
 	item->forged = hw->forged;
+	/* Also hw->more, which is shorter. */
+	_Static_assert(sizeof(item->more) < sizeof(item->name), "");
 	memcpy(item->name, hw->name, sizeof(item->name));
 	item->name[sizeof(item->name) - 1] = '\0';
 }

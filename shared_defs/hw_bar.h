@@ -76,14 +76,25 @@ struct hw_bar_header {
 	/* line 3: the NIC's clock at the time of attach, in ns */
 	uint64_t clock_ns;
 	uint32_t reserved3[14];
+	/*
+	 * line 4: written by the host: collectives of an MPI library that ran on the NIC, and those
+	 * that the library carried out itself. Statistics only.
+	 */
+	uint64_t coll_nic_calls;
+	uint64_t coll_nic_bytes;
+	uint64_t coll_left_calls;
+	uint64_t coll_left_bytes;
+	uint32_t reserved5[8];
 };
-static_assert(sizeof(struct hw_bar_header) == 256, "");
+static_assert(sizeof(struct hw_bar_header) == 320, "");
 static_assert(offsetof(struct hw_bar_header, nic_state) == 64, "");
 static_assert(offsetof(struct hw_bar_header, poll_cpu) == 76, "");
 static_assert(offsetof(struct hw_bar_header, db_tail) == 128, "");
 static_assert(offsetof(struct hw_bar_header, wake_ns) == 136, "");
 static_assert(offsetof(struct hw_bar_header, forged) == 144, "");
 static_assert(offsetof(struct hw_bar_header, clock_ns) == 192, "");
+static_assert(offsetof(struct hw_bar_header, coll_nic_calls) == 256, "");
+static_assert(sizeof(struct hw_bar_header) <= HW_BAR_PAGE_BYTES, "");
 
 /* Entry of the doorbell ring: kind in the top byte, object number below; 0: empty. */
 enum hw_db_kind {

@@ -304,6 +304,7 @@ enum hw_list_kind {
 	HW_LIST_GROUPS = 6,
 	HW_LIST_SHARES = 7, /* shares of each user and process in the shard's tables */
 	HW_LIST_USERS = 8,  /* shares of each user and process in the whole weftd; shard 0 */
+	HW_LIST_COLLS = 9,  /* clients with collectives of an MPI library, and their counts */
 	HW_LIST_KINDS
 };
 
@@ -522,20 +523,24 @@ struct hw_list_item {
 	uint32_t id; /* QPN, STag, CQ, client number; neighbour and peer: IP, network order */
 	uint32_t client;
 	/*
-	 * QP: hw_qp_state; neighbour: 0 incomplete 1 reachable; peer: rd state; client: uid;
+	 * QP: hw_qp_state; neighbour: 0 incomplete 1 reachable; peer: rd state; client, colls: uid;
 	 * share: hw_share
 	 */
 	uint32_t state;
 	/* QP: hw_qp_type; MR: access; peer: shard; share: hw_share_of; client: HW_CLIENT_* */
 	uint32_t type;
 	/*
-	 * MR: addr, bytes; QP: dst_qpn, bytes sent; client: pid, objects; share: held, limit. For a
-	 * share, id is the uid and client the pid; pid 0: the user's total.
+	 * MR: addr, bytes; QP: dst_qpn, bytes sent; client: pid, objects; share: held, limit;
+	 * colls: calls and bytes on the NIC. For a share, id is the uid and client the pid; pid 0:
+	 * the user's total. For colls, client is the pid.
 	 */
 	uint64_t a, b;
 	uint8_t mac[6];
 	uint16_t forged; /* client: hw_bar_header.forged, at most 65535 */
-	char name[24];   /* client: program; MR: "mapped", "process_vm" */
+	union {
+		char name[24];    /* client: program; MR: "mapped", "process_vm" */
+		uint64_t more[2]; /* colls: calls and bytes that the MPI library carried out */
+	};
 };
 static_assert(sizeof(struct hw_list_item) == 64, "");
 enum {

@@ -313,6 +313,15 @@ GOAL_API GOAL_Schedule GOAL_ExchangeSchedule(GOAL_Comm comm, const void *send,
 					     const GOAL_Block *recvs, int num_recvs,
 					     GOAL_Algorithm alg);
 
+/* ---- counts --------------------------------------------------------------------------------- */
+
+/*
+ * Counts a collective of a library above libgoal, such as MPI, for `weftctl colls`: it ran on the
+ * NIC (on_nic not 0), or the library carried it out itself. Costs two additions in memory. Any
+ * communicator of the process's NIC; any thread.
+ */
+GOAL_API void GOAL_CountCollective(GOAL_Comm comm, int on_nic, uint64_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

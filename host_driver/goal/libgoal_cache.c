@@ -43,6 +43,11 @@ struct key {
 	size_t bytes; /* of all lists */
 };
 
+void GOAL_CountCollective(GOAL_Comm comm, int on_nic, uint64_t bytes)
+{
+	weft_goal_count(comm->lib->goal, on_nic, bytes);
+}
+
 GOAL_Cache GOAL_CacheCreate(GOAL_Comm comm)
 {
 	GOAL_Cache cache = comm ? calloc(1, sizeof(*cache)) : NULL;

@@ -124,6 +124,39 @@ static bool list_client(struct fw_nic *nic, uint32_t client, uint32_t place,
 	return true;
 }
 
+/* Returns a count that a process keeps in its BAR, and may set to anything. */
+static uint64_t count_of(const uint64_t *count)
+{
+	uint64_t value = __atomic_load_n(count, __ATOMIC_RELAXED);
+
+	return value < INT64_MAX ? value : INT64_MAX;
+}
+
+static bool list_coll(struct fw_nic *nic, uint32_t client, uint32_t place,
+		      struct hw_list_item *item)
+{
+	const struct fw_client *c = &nic->host.clients[place];
+	const struct hw_bar_header *header;
+	uint64_t on_nic, left;
+
+	(void)client;
+	if (!c->used || !c->bar.base)
+		return false;
+	header = (const struct hw_bar_header *)c->bar.base;
+	on_nic = count_of(&header->coll_nic_calls);
+	left = count_of(&header->coll_left_calls);
+	if (!on_nic && !left)
+		return false;
+	item->id = place;
+	item->client = c->pid;
+	item->state = c->share->user->uid;
+	item->a = on_nic;
+	item->b = count_of(&header->coll_nic_bytes);
+	item->more[0] = left;
+	item->more[1] = count_of(&header->coll_left_bytes);
+	return true;
+}
+
 static bool list_qp(struct fw_nic *nic, uint32_t client, uint32_t place, struct hw_list_item *item)
 {
 	const struct fw_qp *qp = &nic->host.qps[place];
@@ -284,6 +317,9 @@ static list_fn cmd_query_list_of(const struct fw_nic *nic, uint32_t kind, uint32
 	case HW_LIST_SHARES:
 		*places = (SHARE_USERS + SHARE_PROCESSES) * HW_SHARES_SHARD;
 		return list_share;
+	case HW_LIST_COLLS:
+		*places = nic->host.client_ids.high;
+		return list_coll;
 	case HW_LIST_USERS: /* weftd's own */
 	case HW_LIST_KINDS:
 		break;

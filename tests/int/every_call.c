@@ -441,7 +441,7 @@ static void tools(void)
 		;
 	host_check(n == 0);
 	weft_cm_count_forged(a.ctx);
-	for (int kind = WEFT_LIST_CLIENTS; kind <= WEFT_LIST_PEERS; kind++) {
+	for (int kind = WEFT_LIST_CLIENTS; kind <= WEFT_LIST_COLLS; kind++) {
 		cursor = 0;
 		while ((n = weft_list(tool, (enum weft_list_kind)kind, 0, &cursor, items,
 				      WEFT_LIST_MIN)) > 0) {

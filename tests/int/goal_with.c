@@ -422,6 +422,29 @@ static void errors(GOAL_Comm comm)
 	GOAL_FreeSchedule(bound);
 }
 
+/* Counts are in the NIC's list of processes with collectives. */
+static void counts(GOAL_Comm comm)
+{
+	struct weft_context *tool = weft_open_tool(getenv("WEFT_DEVICE"));
+	struct weft_list_item items[WEFT_LIST_MIN];
+	struct weft_device_attr device;
+	uint32_t cursor = 0;
+	int n, i, found = 0;
+
+	check(tool && weft_query_device(comm->lib->context, &device) == 0);
+	GOAL_CountCollective(comm, 1, 100);
+	GOAL_CountCollective(comm, 0, 7);
+	GOAL_CountCollective(comm, 0, 8);
+	while ((n = weft_list(tool, WEFT_LIST_COLLS, device.shard, &cursor, items, WEFT_LIST_MIN)) >
+	       0)
+		for (i = 0; i < n; i++)
+			found += items[i].client == (uint32_t)getpid() && items[i].a == 1 &&
+				 items[i].b == 100 && items[i].more[0] == 2 &&
+				 items[i].more[1] == 15;
+	check(n == 0 && found == 1);
+	weft_close_device(tool);
+}
+
 static void world_works(void)
 {
 	uint64_t one = 1, sum = 0;
@@ -459,6 +482,7 @@ int main(int argc, char **argv)
 	flight(comm);
 	local(comm);
 	caches(comm);
+	counts(comm);
 	errors(comm);
 	if (join_first) {
 		check(GOAL_Finalize() == GOAL_SUCCESS && !GOAL_CommWorld());

@@ -93,7 +93,7 @@ static void records(void)
 {
 	const size_t line = HW_CACHE_LINE_BYTES;
 
-	CU_ASSERT_EQUAL(sizeof(struct hw_bar_header), 256);
+	CU_ASSERT_EQUAL(sizeof(struct hw_bar_header), 320);
 	CU_ASSERT_EQUAL(offsetof(struct hw_bar_header, magic), 0);
 	CU_ASSERT_EQUAL(offsetof(struct hw_bar_header, bar_bytes), 8);
 	CU_ASSERT_EQUAL(offsetof(struct hw_bar_header, client), 16);
@@ -102,6 +102,8 @@ static void records(void)
 	CU_ASSERT_EQUAL(offsetof(struct hw_bar_header, link_up), 72);
 	CU_ASSERT_EQUAL(offsetof(struct hw_bar_header, db_tail), 128);
 	CU_ASSERT_EQUAL(offsetof(struct hw_bar_header, clock_ns), 192);
+	CU_ASSERT_EQUAL(offsetof(struct hw_bar_header, coll_nic_calls), 256);
+	CU_ASSERT_EQUAL(offsetof(struct hw_bar_header, coll_left_bytes), 280);
 	CU_ASSERT_EQUAL(sizeof(struct hw_qp_record), 2 * line);
 	CU_ASSERT_EQUAL(offsetof(struct hw_qp_record, rq_prod), 4);
 	CU_ASSERT_EQUAL(offsetof(struct hw_qp_record, rung), 8);

@@ -359,12 +359,43 @@ static uint32_t list(struct fw_ut *ut, uint32_t client, uint32_t kind, struct hw
 	}
 }
 
+/* Counts in the BAR are the process's own; it may set them to anything. */
+static void counts(struct fw_ut *ut, uint32_t client)
+{
+	struct hw_bar_header *header = (void *)ut->nic->host.clients[client].bar.base;
+	struct hw_list_item item;
+
+	header->forged = 3;
+	CU_ASSERT_EQUAL(list(ut, 0, HW_LIST_CLIENTS, &item), 2);
+	CU_ASSERT_EQUAL(item.forged, 3);
+	header->forged = UINT32_MAX;
+	CU_ASSERT_EQUAL(list(ut, 0, HW_LIST_CLIENTS, &item), 2);
+	CU_ASSERT_EQUAL(item.forged, UINT16_MAX);
+	CU_ASSERT_EQUAL(list(ut, 0, HW_LIST_COLLS, &item), 0);
+	header->coll_left_calls = 2;
+	header->coll_left_bytes = 30;
+	CU_ASSERT_EQUAL(list(ut, 0, HW_LIST_COLLS, &item), 1);
+	CU_ASSERT_EQUAL(item.id, client);
+	CU_ASSERT_EQUAL(item.client, 43);
+	CU_ASSERT_EQUAL(item.state, ut->nic->host.clients[client].share->user->uid);
+	CU_ASSERT_EQUAL(item.a, 0);
+	CU_ASSERT_EQUAL(item.more[0], 2);
+	CU_ASSERT_EQUAL(item.more[1], 30);
+	header->coll_nic_calls = 5;
+	header->coll_nic_bytes = UINT64_MAX;
+	header->coll_left_calls = UINT64_C(1) << 63;
+	CU_ASSERT_EQUAL(list(ut, 0, HW_LIST_COLLS, &item), 1);
+	CU_ASSERT_EQUAL(item.a, 5);
+	CU_ASSERT_EQUAL(item.b, INT64_MAX);
+	CU_ASSERT_EQUAL(item.more[0], INT64_MAX);
+	CU_ASSERT_EQUAL(item.more[1], 30);
+}
+
 static void lists_of_objects(void)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_LIST, .u.list.kind = HW_LIST_KINDS};
 	struct hw_cmd ah = {.op = HW_CMD_CREATE_AH,
 			    .u.create_ah.av = {.dst_ip = htonl(0x0a4d0009), .flags = HW_AV_F_GRH}};
-	struct hw_bar_header *header;
 	struct hw_list_item item;
 	struct hw_cmd_resp resp;
 	struct fw_client_params same_user = {.bar_bytes = FW_UT_BAR_BYTES, .pid = 7, .uid = 42};
@@ -390,13 +421,7 @@ static void lists_of_objects(void)
 	CU_ASSERT_STRING_EQUAL(item.name, "ut");
 	CU_ASSERT_EQUAL(item.a, 43);
 	CU_ASSERT_EQUAL(item.forged, 0);
-	header = (struct hw_bar_header *)ut.nic->host.clients[client2].bar.base;
-	header->forged = 3;
-	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_CLIENTS, &item), 2);
-	CU_ASSERT_EQUAL(item.forged, 3);
-	header->forged = UINT32_MAX;
-	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_CLIENTS, &item), 2);
-	CU_ASSERT_EQUAL(item.forged, UINT16_MAX);
+	counts(&ut, client2);
 	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_MRS, &item), 1);
 	CU_ASSERT_EQUAL(item.id, stag);
 	CU_ASSERT_EQUAL(item.b, 99);
