@@ -3,7 +3,7 @@
  * Common to the files of weftctl.
  *
  * main.c parses the command line and calls one command: lists.c (list, clients, qps, mrs, cqs,
- * neigh, peers, groups), shares.c (users), xdp.c, stats.c, counters.c, metrics.c,
+ * neigh, peers, groups), shares.c (users), colls.c, xdp.c, stats.c, counters.c, metrics.c,
  * top.c, doctor.c, cdi.c, upgrade.c, coalesce.c, change.c (fault, log, quota, reload) or capture.c.
  * They query weftd through weft_open_tool() and print through out.c.
  */
@@ -100,6 +100,7 @@ int run_capture(const struct ctl *ctl);
 int run_xdp(const struct ctl *ctl);
 int run_coalesce(const struct ctl *ctl);
 int run_users(const struct ctl *ctl);
+int run_colls(const struct ctl *ctl);
 int run_metrics(const struct ctl *ctl);
 int run_counters(const struct ctl *ctl);
 int run_doctor(const struct ctl *ctl);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weftctl: shows the state of the NICs of a weftd. Calls lists.c, stats.c, counters.c, metrics.c,
- * xdp.c, upgrade.c, capture.c, coalesce.c, change.c.
- * xdp.c, capture.c, coalesce.c, change.c, cdi.c.
+ * weftctl: shows the state of the NICs of a weftd. Calls lists.c, colls.c, stats.c, counters.c,
+ * metrics.c, xdp.c, upgrade.c, capture.c, coalesce.c, change.c, cdi.c.
  */
 #include "lib/cli.h"
 #include "lib/coalesce_words.h"
@@ -24,7 +23,8 @@ static bool take_vector(struct cli *cli, const char *text);
 
 #define FIELD(member) CLI_FIELD(struct ctl, member)
 /* Commands that --watch repeats. */
-#define WATCHED "list clients users qps mrs cqs neigh peers groups xdp stats top doctor fault quota"
+#define WATCHED                                                                                    \
+	"list clients users colls qps mrs cqs neigh peers groups xdp stats top doctor fault quota"
 
 static const struct cli_option rows[] = {
     {.name = "json", .kind = CLI_FLAG, FIELD(json), .help = "JSON instead of tables"},
@@ -155,6 +155,8 @@ static const struct cli_command command_rows[] = {
     {"list", NULL, "the NICs: addresses, MTU, link, shards and the load of each"},
     {"clients", "[NIC]", "attached processes, with the share of each that is most used"},
     {"users", "[NIC]", "resources that each user has and may have, all processes together"},
+    {"colls", "[NIC]",
+     "MPI programs: collectives that ran on the NIC, and those that the MPI library carried out"},
     {"qps", "[NIC]", "queue pairs of all processes"},
     {"mrs", "[NIC]", "memory regions"},
     {"cqs", "[NIC]", "completion queues"},
@@ -401,7 +403,7 @@ static int take_plug(struct ctl *ctl, char **word, int num)
 }
 
 static const char command_names[] =
-    "list, clients, users, qps, mrs, cqs, neigh, peers, groups, top, doctor, upgrade, xdp, "
+    "list, clients, users, colls, qps, mrs, cqs, neigh, peers, groups, top, doctor, upgrade, xdp, "
     "stats, counters, metrics, cdi, coalesce, fault, log, quota, mtu, ip, gw, nic, port, "
     "reload or capture";
 
@@ -422,7 +424,7 @@ static int (*find_command(const char *name))(const struct ctl *ctl)
 	    {"upgrade", run_upgrade}, {"cdi", run_cdi},
 	    {"mtu", run_mtu},         {"ip", run_ip},
 	    {"gw", run_gw},           {"nic", run_plug},
-	    {"port", run_plug},
+	    {"port", run_plug},       {"colls", run_colls},
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
