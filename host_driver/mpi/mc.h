@@ -55,13 +55,29 @@ enum mc_form {
 	MC_FORMS
 };
 
-/* Why the MPI library itself carries out a call. */
+/* The same by the names of MPI's functions, for macros that define one of them. */
+enum {
+#define X(name, id, goal) MC_OF_##name = MC_##id,
+	MC_COLLECTIVES(X)
+#undef X
+};
+
+/*
+ * Why the MPI library itself carries out a call: by what is called, then by the communicator. The
+ * last ones do not occur with every MPI library (mc_settings.num_reasons).
+ */
 #define MC_REASONS(X)                                                                              \
 	X(RULE, "rule")                                                                            \
 	X(SIZE, "size")                                                                            \
 	X(OP, "operation")                                                                         \
 	X(TYPE, "type")                                                                            \
-	X(ARGUMENT, "argument")
+	X(INTER, "inter")                                                                          \
+	X(SINGLE, "single")                                                                        \
+	X(JOB, "job")                                                                              \
+	X(ROOM, "room")                                                                            \
+	X(ARGUMENT, "argument")                                                                    \
+	X(IDUP, "idup")                                                                            \
+	X(LARGE, "large")
 
 enum mc_reason {
 #define X(name, text) MC_REASON_##name,
@@ -100,6 +116,7 @@ struct mc_comm {
 	GOAL_Cache cache;      /* schedules of calls, without buffers */
 	GOAL_Schedule barrier; /* always there: also the run that fails when no other can start */
 	struct mc_comm *job;   /* outlives this one; NULL: goal is the job's, of GOAL_Join() */
+	enum mc_reason left;   /* MC_TAKEN; else the NIC serves no call of it, and goal is NULL */
 	struct mc_user user;
 	uint32_t refs;    /* atomic */
 	uint64_t last_ns; /* atomic; NIC's time for this rank's part of the last run */
@@ -128,15 +145,15 @@ struct mc_run {
 
 /* Settings of the process. The MPI side sets them before mc_rules_load(). */
 struct mc_settings {
-	const char *who;     /* begins messages */
-	const char *library; /* carries out what the NIC does not take, in messages */
-	const char *left;    /* "left to the library by": begins the reasons in counts */
-	bool has_argument;   /* MC_REASON_ARGUMENT is one of them */
-	int verbose;         /* 1: rank 0 prints counts at the end; 2: every rank, by collective */
-	char *rules;         /* file; NULL: built-in rules */
-	size_t max_bytes;    /* larger buffers stay with the MPI library */
-	int force;           /* 1: all to the NIC, 2: all to the library; 0: by rules. May change */
-	uint64_t config;     /* hash of what decides where a call goes: equal at all ranks */
+	const char *who;      /* begins messages */
+	const char *library;  /* carries out what the NIC does not take, in messages */
+	const char *left;     /* "left to the library by": begins the reasons in counts */
+	uint32_t num_reasons; /* of MC_REASONS: so many occur */
+	int verbose;          /* 1: rank 0 prints counts at the end; 2: every rank, by collective */
+	char *rules;          /* file; NULL: built-in rules */
+	size_t max_bytes;     /* larger buffers stay with the MPI library */
+	int force;       /* 1: all to the NIC, 2: all to the library; 0: by rules. May change */
+	uint64_t config; /* hash of what decides where a call goes: equal at all ranks */
 };
 extern struct mc_settings mc_settings;
 
@@ -145,7 +162,7 @@ extern struct mc_settings mc_settings;
 /* Fills what all collectives share; alg AUTO, width 8. */
 void mc_call_init(struct mc_call *call, enum mc_coll coll, uint64_t count, int root);
 /* Decides, and counts the decision. True: the NIC takes the call. */
-bool mc_call_taken(struct mc_call *call, enum mc_form form, uint32_t ranks);
+bool mc_call_taken(struct mc_call *call, enum mc_form form, const struct mc_comm *comm);
 
 /* ---- buffers, lists of blocks (mc_list.c) ---------------------------------------------------- */
 
@@ -186,10 +203,10 @@ struct mc_lists {
 };
 
 /*
- * True if the rules leave the call to the MPI library whatever its sizes, which is its reason then:
- * it need not be described.
+ * True if the communicator or the rules leave the call to the MPI library whatever its sizes, which
+ * is its reason then: it need not be described.
  */
-bool mc_lists_left(struct mc_call *call, enum mc_form form, uint32_t ranks);
+bool mc_lists_left(struct mc_call *call, enum mc_form form, const struct mc_comm *comm);
 /* Begins with empty entries. False: no memory; the call is broken. */
 bool mc_lists_begin(struct mc_call *call, struct mc_lists *lists, uint32_t num_sends,
 		    uint32_t num_recvs);
@@ -223,6 +240,19 @@ void *mc_lists_end(struct mc_call *call, struct mc_lists *lists, uint32_t rank,
  * communicator, nothing is left of goal.
  */
 struct mc_comm *mc_comm_new(GOAL_Comm goal, struct mc_comm *job);
+/*
+ * A communicator whose calls all stay with the MPI library, and are counted with that reason. NULL:
+ * no memory.
+ */
+struct mc_comm *mc_comm_new_left(enum mc_reason left, uint32_t ranks, uint32_t rank);
+/*
+ * True if calls are to be counted without a description, and without bytes: on an intercommunicator
+ * a rank may leave most arguments undefined.
+ */
+static inline bool mc_comm_is_opaque(const struct mc_comm *comm)
+{
+	return comm->left == MC_REASON_INTER;
+}
 void mc_comm_get(struct mc_comm *comm);
 /* The last reference frees libgoal's communicator; with the last one of a job its rank leaves. */
 void mc_comm_put(struct mc_comm *comm);
@@ -285,6 +315,8 @@ bool mc_rules_load(void);
 /* True: the NIC takes collectives of that form, number of ranks and block. */
 bool mc_rules_take(enum mc_coll coll, enum mc_form form, uint32_t ranks, uint64_t bytes);
 
+/* From now on counts go to `weftctl colls`, too; NULL: no more. */
+void mc_count_show(GOAL_Comm goal);
 void mc_count(const struct mc_call *call, enum mc_form form, enum mc_reason reason);
 /* Prints the lines at the end, as mc_settings.verbose says. */
 void mc_count_report(int rank);

@@ -27,16 +27,18 @@ void mc_call_init(struct mc_call *call, enum mc_coll coll, uint64_t count, int r
 	call->goal.root = root;
 }
 
-bool mc_call_taken(struct mc_call *call, enum mc_form form, uint32_t ranks)
+bool mc_call_taken(struct mc_call *call, enum mc_form form, const struct mc_comm *comm)
 {
 	uint64_t bytes = call->unequal ? UINT64_MAX : call->block_bytes;
 
 	/* Handed on it would be carried out: the MPI side reports the error. */
 	if (call->refused)
 		return true;
+	if (comm->left != MC_TAKEN)
+		call->reason = comm->left;
 	if (call->reason == MC_TAKEN && !call->unequal && call->large_bytes > mc_settings.max_bytes)
 		call->reason = MC_REASON_SIZE;
-	if (call->reason == MC_TAKEN && !mc_rules_take(call->coll, form, ranks, bytes))
+	if (call->reason == MC_TAKEN && !mc_rules_take(call->coll, form, comm->ranks, bytes))
 		call->reason = MC_REASON_RULE;
 	mc_count(call, form, call->reason);
 	return call->reason == MC_TAKEN;

@@ -31,16 +31,33 @@ struct mc_comm *mc_comm_new(GOAL_Comm goal, struct mc_comm *job)
 	comm->refs = 1;
 	comm->goal = goal;
 	comm->job = job;
+	comm->left = MC_TAKEN;
 	if (job)
 		mc_comm_get(job);
 	comm->ranks = (uint32_t)GOAL_CommSize(goal);
 	comm->rank = (uint32_t)GOAL_CommRank(goal);
 	comm->cache = GOAL_CacheCreate(goal);
 	comm->barrier = GOAL_UnboundSchedule(goal, &barrier);
-	if (comm->cache && comm->barrier)
+	if (comm->cache && comm->barrier) {
+		if (!job)
+			mc_count_show(goal);
 		return comm;
+	}
 	mc_comm_put(comm);
 	return NULL;
+}
+
+struct mc_comm *mc_comm_new_left(enum mc_reason left, uint32_t ranks, uint32_t rank)
+{
+	struct mc_comm *comm = calloc(1, sizeof(*comm));
+
+	if (!comm)
+		return NULL;
+	comm->refs = 1;
+	comm->left = left;
+	comm->ranks = ranks;
+	comm->rank = rank;
+	return comm;
 }
 
 void mc_comm_get(struct mc_comm *comm)
@@ -55,7 +72,10 @@ void mc_comm_put(struct mc_comm *comm)
 	GOAL_CacheFree(comm->cache);
 	if (comm->barrier)
 		(void)GOAL_FreeSchedule(comm->barrier);
-	free_goal(comm->goal, comm->job);
+	if (comm->goal && !comm->job)
+		mc_count_show(NULL);
+	if (comm->goal)
+		free_goal(comm->goal, comm->job);
 	if (comm->job)
 		mc_comm_put(comm->job);
 	free(comm);

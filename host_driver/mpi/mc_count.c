@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Counts of calls by collective, form and outcome, and the line at the end of the program.
+ * Counts of calls by collective, form and outcome, and the line at the end of the program. The NIC
+ * gets sums, which weftctl shows while the program runs (GOAL_CountCollective()).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,8 +20,20 @@ static const char *const reasons[MC_REASON_COUNT] = {
 #undef X
 };
 
+/* The communicator of the job, on whose NIC the process is seen; NULL: there is none. */
+static GOAL_Comm shown;
+
+void mc_count_show(GOAL_Comm goal)
+{
+	__atomic_store_n(&shown, goal, __ATOMIC_RELEASE);
+}
+
 void mc_count(const struct mc_call *call, enum mc_form form, enum mc_reason reason)
 {
+	GOAL_Comm job = __atomic_load_n(&shown, __ATOMIC_ACQUIRE);
+
+	if (job)
+		GOAL_CountCollective(job, reason == MC_TAKEN, call->large_bytes);
 	__atomic_add_fetch(&counts[call->coll][form][reason].calls, 1, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&counts[call->coll][form][reason].bytes, call->large_bytes,
 			   __ATOMIC_RELAXED);
@@ -57,9 +70,8 @@ static void print(int rank, const char *form, const char *name, const struct sum
 	       mc_settings.who, rank, form, name, sum->calls[MC_TAKEN], sum->all_calls,
 	       percent(sum->calls[MC_TAKEN], sum->all_calls), sum->bytes[MC_TAKEN], sum->all_bytes,
 	       percent(sum->bytes[MC_TAKEN], sum->all_bytes), mc_settings.left);
-	for (i = 0; i < MC_REASON_COUNT; i++)
-		if (i != MC_REASON_ARGUMENT || mc_settings.has_argument)
-			printf("%s %s %" PRIu64, i ? "," : "", reasons[i], sum->calls[i]);
+	for (i = 0; i < mc_settings.num_reasons; i++)
+		printf("%s %s %" PRIu64, i ? "," : "", reasons[i], sum->calls[i]);
 	printf("\n");
 }
 

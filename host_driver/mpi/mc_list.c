@@ -11,12 +11,13 @@
 
 #include "host_driver/mpi/mc.h"
 
-bool mc_lists_left(struct mc_call *call, enum mc_form form, uint32_t ranks)
+bool mc_lists_left(struct mc_call *call, enum mc_form form, const struct mc_comm *comm)
 {
-	if (mc_rules_take(call->coll, form, ranks, UINT64_MAX))
-		return false;
-	call->reason = MC_REASON_RULE;
-	return true;
+	if (comm->left != MC_TAKEN)
+		call->reason = comm->left;
+	else if (!mc_rules_take(call->coll, form, comm->ranks, UINT64_MAX))
+		call->reason = MC_REASON_RULE;
+	return call->reason != MC_TAKEN;
 }
 
 bool mc_lists_begin(struct mc_call *call, struct mc_lists *lists, uint32_t num_sends,

@@ -33,6 +33,8 @@ struct mw_call {
 void mw_call_init(struct mw_call *call, enum mc_coll coll, uint64_t count, int root);
 /* Decides, and counts the decision. True: the NIC takes the call. False: it is dropped. */
 bool mw_call_taken(const struct mc_comm *mc, struct mw_call *call);
+/* Counts a call with large counts, which MPICH carries out. */
+void mw_call_count(MPI_Comm comm, enum mc_coll coll, enum mc_form form);
 
 /* ---- communicators (mw_comm.c) -------------------------------------------------------------- */
 
@@ -40,7 +42,7 @@ bool mw_call_taken(const struct mc_comm *mc, struct mw_call *call);
 void mw_comm_join(void);
 /* Before MPI_Finalize. */
 void mw_comm_leave(void);
-/* The NIC's side of a communicator; NULL: MPICH carries its collectives out. */
+/* The NIC's side of a communicator. NULL: the NIC is not used, or there is no memory. */
 struct mc_comm *mw_comm_of(MPI_Comm comm);
 
 /* ---- types and operations (mw_type.c) ------------------------------------------------------- */
@@ -97,6 +99,15 @@ void mw_req_turn(uint32_t turn);
 
 #define MW_ARGS(...) __VA_ARGS__
 
+/* Describes a call, unless it is only counted. */
+#define MW_DESCRIBE(name, ...)                                                                     \
+	do {                                                                                       \
+		if (mc_comm_is_opaque(mc))                                                         \
+			mw_call_init(&call, (enum mc_coll)MC_OF_##name, 0, 0);                     \
+		else                                                                               \
+			describe_##name(&call, mc, __VA_ARGS__);                                   \
+	} while (0)
+
 /*
  * Defines MPI_NAME, MPI_INAME and MPI_NAME_init from describe_NAME(call, comm, arguments), which
  * describes the call.
@@ -108,7 +119,7 @@ void mw_req_turn(uint32_t turn);
 		struct mw_call call = {.form = MC_BLOCKING, .comm = comm};                         \
                                                                                                    \
 		if (mc) {                                                                          \
-			describe_##name(&call, mc, MW_ARGS args);                                  \
+			MW_DESCRIBE(name, MW_ARGS args);                                           \
 			if (mw_call_taken(mc, &call))                                              \
 				return mw_call_run(mc, &call, comm);                               \
 		}                                                                                  \
@@ -120,7 +131,7 @@ void mw_req_turn(uint32_t turn);
 		struct mw_call call = {.form = MC_NONBLOCKING, .comm = comm};                      \
                                                                                                    \
 		if (mc && request) {                                                               \
-			describe_##name(&call, mc, MW_ARGS args);                                  \
+			MW_DESCRIBE(name, MW_ARGS args);                                           \
 			if (mw_call_taken(mc, &call))                                              \
 				return mw_call_start(mc, &call, comm, request);                    \
 		}                                                                                  \
@@ -132,7 +143,7 @@ void mw_req_turn(uint32_t turn);
 		struct mw_call call = {.form = MC_NONBLOCKING, .comm = comm};                      \
                                                                                                    \
 		if (mc && request) {                                                               \
-			describe_##name(&call, mc, MW_ARGS args);                                  \
+			MW_DESCRIBE(name, MW_ARGS args);                                           \
 			if (mw_call_taken(mc, &call))                                              \
 				return mw_call_keep(mc, &call, request);                           \
 		}                                                                                  \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A call: whether the NIC takes it. Calls mc_call.c.
+ * A call: whether the NIC takes it. Calls mc_call.c, mc_count.c.
  */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ void mw_call_init(struct mw_call *call, enum mc_coll coll, uint64_t count, int r
 
 bool mw_call_taken(const struct mc_comm *mc, struct mw_call *call)
 {
-	bool taken = mc_call_taken(&call->mc, call->form, mc->ranks);
+	bool taken = mc_call_taken(&call->mc, call->form, mc);
 
 	if (taken && !call->mc.refused)
 		return true;
@@ -23,4 +23,15 @@ bool mw_call_taken(const struct mc_comm *mc, struct mw_call *call)
 	free(call->recv.parts);
 	call->list = NULL;
 	return taken;
+}
+
+void mw_call_count(MPI_Comm comm, enum mc_coll coll, enum mc_form form)
+{
+	const struct mc_comm *mc = mw_comm_of(comm);
+	struct mc_call call;
+
+	if (!mc)
+		return;
+	mc_call_init(&call, coll, 0, 0);
+	mc_count(&call, form, mc->left != MC_TAKEN ? mc->left : MC_REASON_LARGE);
 }

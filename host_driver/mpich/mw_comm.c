@@ -5,7 +5,8 @@
  * All ranks of a communicator must decide alike. MPI_COMM_WORLD joins libgoal (GOAL_Join(), all or
  * none). Another communicator gets one of libgoal without communication when it is made, then its
  * ranks agree; where MPI makes one without blocking (MPI_Comm_idup) it stays with MPICH. The NIC's
- * side is an attribute, which goes with the communicator. Calls mc_comm.c.
+ * side is an attribute, which goes with the communicator. One that the NIC does not serve gets one,
+ * too, at its first collective, which says why and only counts. Calls mc_comm.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,18 +15,8 @@
 #include "host_driver/mpich/mw.h"
 
 static int keyval = MPI_KEYVAL_INVALID;
-static struct mc_comm *world; /* of MPI_COMM_WORLD; NULL: the NIC is not used */
-
-struct mc_comm *mw_comm_of(MPI_Comm comm)
-{
-	void *value = NULL;
-	int flag = 0;
-
-	if (!world || comm == MPI_COMM_NULL ||
-	    PMPI_Comm_get_attr(comm, keyval, &value, &flag) != MPI_SUCCESS || !flag)
-		return NULL;
-	return value;
-}
+/* The side of MPI_COMM_WORLD; NULL: the NIC is not used. With one rank it is left. */
+static struct mc_comm *world;
 
 static int delete_attr(MPI_Comm comm, int key, void *value, void *extra)
 {
@@ -61,6 +52,76 @@ static bool attach(MPI_Comm comm, struct mc_comm *mc, bool *keyed)
 	else if (mc)
 		mc_comm_put(mc);
 	return false;
+}
+
+/* ---- communicators that stay with MPICH ----------------------------------------------------- */
+
+/* Calls on the communicator are only counted. NULL: no memory. */
+static struct mc_comm *attach_left(MPI_Comm comm, enum mc_reason left)
+{
+	struct mc_comm *mc;
+	int rank, size;
+
+	if (PMPI_Comm_rank(comm, &rank) || PMPI_Comm_size(comm, &size))
+		return NULL;
+	mc = mc_comm_new_left(left, (uint32_t)size, (uint32_t)rank);
+	if (!mc || PMPI_Comm_set_attr(comm, keyval, mc) == MPI_SUCCESS)
+		return mc;
+	mc_comm_put(mc);
+	return NULL;
+}
+
+/*
+ * Lists the ranks of MPI_COMM_WORLD, own being room for as many; false: one is of another job,
+ * which all ranks see.
+ */
+static bool list_ranks(MPI_Comm comm, int *own, int *ranks, int size)
+{
+	MPI_Group group, all;
+	bool near;
+
+	if (PMPI_Comm_group(comm, &group) != MPI_SUCCESS)
+		return false;
+	(void)PMPI_Comm_group(MPI_COMM_WORLD, &all);
+	for (int i = 0; i < size; i++)
+		own[i] = i;
+	near = PMPI_Group_translate_ranks(group, size, own, all, ranks) == MPI_SUCCESS;
+	for (int i = 0; i < size; i++)
+		near = near && ranks[i] != MPI_UNDEFINED;
+	(void)PMPI_Group_free(&group);
+	(void)PMPI_Group_free(&all);
+	return near;
+}
+
+/* Finds out why the NIC does not serve a communicator without an attribute. */
+static struct mc_comm *find_left(MPI_Comm comm)
+{
+	int inter, size, *ranks;
+	bool near;
+
+	if (PMPI_Comm_test_inter(comm, &inter) || PMPI_Comm_size(comm, &size))
+		return NULL;
+	if (inter)
+		return attach_left(comm, MC_REASON_INTER);
+	if (size < 2)
+		return attach_left(comm, MC_REASON_SINGLE);
+	ranks = calloc((size_t)size * 2, sizeof(*ranks));
+	if (!ranks)
+		return NULL;
+	near = list_ranks(comm, ranks + size, ranks, size);
+	free(ranks);
+	return attach_left(comm, near ? MC_REASON_IDUP : MC_REASON_JOB);
+}
+
+struct mc_comm *mw_comm_of(MPI_Comm comm)
+{
+	void *value = NULL;
+	int flag = 0;
+
+	if (!world || comm == MPI_COMM_NULL ||
+	    PMPI_Comm_get_attr(comm, keyval, &value, &flag) != MPI_SUCCESS)
+		return NULL;
+	return flag ? value : find_left(comm);
 }
 
 /* ---- the job -------------------------------------------------------------------------------- */
@@ -101,6 +162,22 @@ static uint64_t number_of(const char *name, uint64_t otherwise)
 	return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
+static bool make_keyval(void)
+{
+	return !PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_attr, &keyval, NULL);
+}
+
+static void set_up(void)
+{
+	mc_settings.who = "weft-mpich";
+	mc_settings.library = "the MPI library";
+	mc_settings.left = "left to the library by";
+	mc_settings.num_reasons = MC_REASON_COUNT;
+	mc_settings.verbose = (int)number_of("WEFT_MPI_VERBOSE", 0);
+	mc_settings.rules = getenv("WEFT_MPI_RULES");
+	mc_settings.max_bytes = number_of("WEFT_MPI_MAX_BYTES", 16 << 20);
+}
+
 void mw_comm_join(void)
 {
 	GOAL_Group group = {.allgather = gather};
@@ -108,21 +185,15 @@ void mw_comm_join(void)
 	struct mc_comm *mc;
 	GOAL_Comm joined;
 
-	mc_settings.who = "weft-mpich";
-	mc_settings.library = "the MPI library";
-	mc_settings.left = "left to the library by";
-	mc_settings.has_argument = true;
-	mc_settings.verbose = (int)number_of("WEFT_MPI_VERBOSE", 0);
-	mc_settings.rules = getenv("WEFT_MPI_RULES");
-	mc_settings.max_bytes = number_of("WEFT_MPI_MAX_BYTES", 16 << 20);
+	set_up();
 	(void)PMPI_Comm_rank(MPI_COMM_WORLD, &group.rank);
 	(void)PMPI_Comm_size(MPI_COMM_WORLD, &group.size);
-	if (group.size < 2)
+	if (group.size < 2) {
+		if (make_keyval())
+			world = attach_left(MPI_COMM_WORLD, MC_REASON_SINGLE);
 		return;
-	if (!agree(MPI_COMM_WORLD,
-		   mc_rules_load() && mw_persist_begin() &&
-		       !PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_attr, &keyval, NULL),
-		   &any))
+	}
+	if (!agree(MPI_COMM_WORLD, mc_rules_load() && mw_persist_begin() && make_keyval(), &any))
 		return;
 	group.local_rank = local_rank(group.rank, group.size);
 	if (group.local_rank < 0)
@@ -154,25 +225,6 @@ void mw_comm_leave(void)
 
 /* ---- other communicators -------------------------------------------------------------------- */
 
-/* Lists the ranks of MPI_COMM_WORLD; false: one is of another job, which all ranks see. */
-static bool list_ranks(MPI_Comm comm, int *own, int *ranks, int size)
-{
-	MPI_Group group, all;
-	bool near;
-
-	if (PMPI_Comm_group(comm, &group) != MPI_SUCCESS)
-		return false;
-	(void)PMPI_Comm_group(MPI_COMM_WORLD, &all);
-	for (int i = 0; i < size; i++)
-		own[i] = i;
-	near = PMPI_Group_translate_ranks(group, size, own, all, ranks) == MPI_SUCCESS;
-	for (int i = 0; i < size; i++)
-		near = near && ranks[i] != MPI_UNDEFINED;
-	(void)PMPI_Group_free(&group);
-	(void)PMPI_Group_free(&all);
-	return near;
-}
-
 /* A communicator was made; rc is the outcome of that, and stays it. info may be MPI_INFO_NULL. */
 static int made_with(int rc, const MPI_Comm *comm, MPI_Info info)
 {
@@ -182,7 +234,7 @@ static int made_with(int rc, const MPI_Comm *comm, MPI_Info info)
 	struct mc_comm *mc;
 	bool near, keyed;
 
-	if (!world || rc != MPI_SUCCESS || *comm == MPI_COMM_NULL ||
+	if (!world || world->left != MC_TAKEN || rc != MPI_SUCCESS || *comm == MPI_COMM_NULL ||
 	    PMPI_Comm_test_inter(*comm, &inter) || inter || PMPI_Comm_size(*comm, &size) ||
 	    size < 2)
 		return rc;
@@ -200,7 +252,9 @@ static int made_with(int rc, const MPI_Comm *comm, MPI_Info info)
 		(void)PMPI_Info_get(info, MC_USER_KEY, sizeof(value) - 1, value, &mine);
 	keyed = mine;
 	mc = mc_comm_new(goal, world);
-	if (attach(*comm, mc, &keyed) && keyed)
+	if (!attach(*comm, mc, &keyed))
+		(void)attach_left(*comm, MC_REASON_ROOM);
+	else if (keyed)
 		mc_user_register(mc, mine ? value : NULL);
 	return rc;
 }

@@ -67,7 +67,7 @@ static bool begin(struct mw_call *call, const struct mc_comm *mc, enum mc_coll c
 
 	mw_call_init(call, coll, 0, 0);
 	call->mc.unequal = true;
-	if (mc_lists_left(&call->mc, call->form, mc->ranks))
+	if (mc_lists_left(&call->mc, call->form, mc))
 		return false;
 	if (PMPI_Topo_test(call->comm, &kind) || kind == MPI_UNDEFINED) {
 		call->mc.reason = MC_REASON_ARGUMENT;

@@ -35,7 +35,7 @@ static bool begin(struct mw_call *call, const struct mc_comm *mc, enum mc_coll c
 		  struct mc_lists *l, uint32_t sends, uint32_t recvs)
 {
 	mw_call_init(call, coll, 0, 0);
-	if (mc_lists_left(&call->mc, call->form, mc->ranks))
+	if (mc_lists_left(&call->mc, call->form, mc))
 		return false;
 	if (root < 0 || (uint32_t)root >= mc->ranks) {
 		call->mc.reason = MC_REASON_ARGUMENT;
@@ -101,7 +101,8 @@ static void describe_allgatherv(struct mw_call *call, const struct mc_comm *mc, 
 	for (i = 0; i < ranks; i++)
 		bytes += mw_type_bytes(call, rcounts[i], rtype);
 	if (call->mc.reason == MC_TAKEN &&
-	    !mc_rules_take(MC_ALLGATHERV, call->form, ranks, bytes / ranks))
+	    (mc->left != MC_TAKEN ||
+	     !mc_rules_take(MC_ALLGATHERV, call->form, ranks, bytes / ranks)))
 		call->mc.reason = MC_REASON_RULE;
 	if (call->mc.reason == MC_TAKEN && mc_lists_begin(&call->mc, &l, ranks, ranks)) {
 		l.one_send = l.rounds = true;

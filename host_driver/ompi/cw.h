@@ -5,8 +5,9 @@
  * A module stands before those that Open MPI selected for a communicator. It describes a call as a
  * collective of libgoal (cw_move.c, cw_reduce.c, cw_vary.c, cw_neighbor.c), asks the rules whether
  * the NIC takes it (mc_rules.c), and starts a run (mc_run.c) as a request (cw_req.c). Everything
- * else goes to the module before it, and is counted by reason (mc_count.c). A decision uses only
- * what is equal at all ranks: signatures, counts, operations, not the layout of derived types.
+ * else goes to the module before it, and is counted by reason (mc_count.c), also on communicators
+ * that the NIC does not serve. A decision uses only what is equal at all ranks: signatures, counts,
+ * operations, not the layout of derived types.
  * docs/openmpi.md.
  */
 #ifndef WEFT_CW_H
@@ -53,7 +54,7 @@ struct cw_module {
 	mca_coll_base_module_t super;
 	ompi_communicator_t *comm; /* once it is enabled */
 	int rank;
-	struct mc_comm *mc;
+	struct mc_comm *mc; /* once it is enabled; mc->left: its calls are only counted */
 	mca_coll_base_comm_coll_t prev; /* functions and modules before this one */
 	bool retains;                   /* the modules of prev */
 };
@@ -76,8 +77,9 @@ OBJ_CLASS_DECLARATION(cw_req);
 struct cw_component {
 	mca_coll_base_component_t super;
 	int priority;
-	int joined;            /* 1: the ranks of MPI_COMM_WORLD use the NIC */
-	struct mc_comm *world; /* of MPI_COMM_WORLD's module; NULL: the NIC is not used */
+	int joined; /* 1: the ranks of MPI_COMM_WORLD use the NIC */
+	/* The side of MPI_COMM_WORLD; NULL: the NIC is not used. With one rank it is left. */
+	struct mc_comm *world;
 };
 /* The symbol that Open MPI looks up. */
 extern GOAL_API struct cw_component mca_coll_weft_component;
@@ -153,6 +155,15 @@ void cw_neighbor_install(struct cw_module *module);
 
 #define CW_ARGS(...) __VA_ARGS__
 
+/* Describes a call, unless it is only counted. */
+#define CW_DESCRIBE(name, ...)                                                                     \
+	do {                                                                                       \
+		if (mc_comm_is_opaque(m->mc))                                                      \
+			cw_call_init(&call, (enum mc_coll)MC_OF_##name, 0, 0);                     \
+		else                                                                               \
+			describe_##name(&call, m, __VA_ARGS__);                                    \
+	} while (0)
+
 /*
  * Defines the three functions of a collective, cw_NAME, cw_iNAME and cw_NAME_init, from
  * describe_NAME(call, module, arguments), which describes the call.
@@ -164,7 +175,7 @@ void cw_neighbor_install(struct cw_module *module);
 		struct cw_module *m = (struct cw_module *)module;                                  \
 		struct cw_call call = {.form = MC_BLOCKING};                                       \
                                                                                                    \
-		describe_##name(&call, m, CW_ARGS args);                                           \
+		CW_DESCRIBE(name, CW_ARGS args);                                                   \
 		if (cw_call_taken(m, &call))                                                       \
 			return cw_call_run(m, &call);                                              \
 		return m->prev.coll_##name(CW_ARGS args, comm, m->prev.coll_##name##_module);      \
@@ -175,7 +186,7 @@ void cw_neighbor_install(struct cw_module *module);
 		struct cw_module *m = (struct cw_module *)module;                                  \
 		struct cw_call call = {.form = MC_NONBLOCKING};                                    \
                                                                                                    \
-		describe_##name(&call, m, CW_ARGS args);                                           \
+		CW_DESCRIBE(name, CW_ARGS args);                                                   \
 		if (cw_call_taken(m, &call))                                                       \
 			return cw_call_start(m, &call, request);                                   \
 		return m->prev.coll_i##name(CW_ARGS args, comm, request,                           \
@@ -188,7 +199,7 @@ void cw_neighbor_install(struct cw_module *module);
 		struct cw_module *m = (struct cw_module *)module;                                  \
 		struct cw_call call = {.form = MC_NONBLOCKING};                                    \
                                                                                                    \
-		describe_##name(&call, m, CW_ARGS args);                                           \
+		CW_DESCRIBE(name, CW_ARGS args);                                                   \
 		if (cw_call_taken(m, &call))                                                       \
 			return cw_call_prepare(m, &call, request);                                 \
 		return m->prev.coll_##name##_init(CW_ARGS args, comm, info, request,               \

@@ -25,7 +25,7 @@ void cw_call_drop(struct cw_call *call)
 
 bool cw_call_taken(const struct cw_module *module, struct cw_call *call)
 {
-	bool taken = mc_call_taken(&call->mc, call->form, module->mc->ranks);
+	bool taken = mc_call_taken(&call->mc, call->form, module->mc);
 
 	if (!taken)
 		cw_call_drop(call);

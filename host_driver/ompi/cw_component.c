@@ -55,6 +55,7 @@ static int start(void)
 	mc_settings.who = "coll_weft";
 	mc_settings.library = "Open MPI";
 	mc_settings.left = "handed on by";
+	mc_settings.num_reasons = MC_REASON_ARGUMENT;
 	/* Larger buffers cannot be packed (cw_type.c), so that all ranks see the same limit. */
 	if (mc_settings.max_bytes > INT_MAX)
 		mc_settings.max_bytes = INT_MAX;

@@ -9,7 +9,7 @@
 bool cw_lists_begin(struct cw_call *call, const struct cw_module *module, struct mc_lists *lists,
 		    uint32_t num_sends, uint32_t num_recvs)
 {
-	return !mc_lists_left(&call->mc, call->form, module->mc->ranks) &&
+	return !mc_lists_left(&call->mc, call->form, module->mc) &&
 	       mc_lists_begin(&call->mc, lists, num_sends, num_recvs);
 }
 

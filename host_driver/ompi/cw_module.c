@@ -4,7 +4,8 @@
  *
  * All ranks of a communicator must decide alike. MPI_COMM_WORLD joins libgoal by the allgather of
  * the module before (GOAL_Join(), all or none). Another communicator gets one of libgoal without
- * communication, then its ranks agree (agree()). Calls the files of the collectives.
+ * communication, then its ranks agree (agree()). One that the NIC cannot serve gets a module that
+ * only counts. Calls the files of the collectives.
  */
 #include "host_driver/ompi/cw.h"
 
@@ -127,12 +128,27 @@ static bool list_ranks(ompi_communicator_t *comm, int *ranks)
 	return true;
 }
 
+/* Calls on the communicator are only counted. */
+static int enable_left(struct cw_module *m, ompi_communicator_t *comm, enum mc_reason left)
+{
+	m->mc =
+	    mc_comm_new_left(left, (uint32_t)ompi_comm_size(comm), (uint32_t)ompi_comm_rank(comm));
+	return m->mc ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+}
+
 static int enable_world(struct cw_module *m, ompi_communicator_t *comm)
 {
 	struct cw_component *c = &mca_coll_weft_component;
-	GOAL_Comm joined = join(m, comm);
-	bool keyed = false;
+	bool keyed = false, single = ompi_comm_size(comm) < 2;
+	GOAL_Comm joined;
 
+	if (single) {
+		int rc = enable_left(m, comm, MC_REASON_SINGLE);
+
+		c->world = m->mc;
+		return rc;
+	}
+	joined = join(m, comm);
 	if (!joined)
 		return OMPI_ERR_NOT_AVAILABLE;
 	m->mc = mc_comm_new(joined, NULL);
@@ -159,18 +175,32 @@ static int enable_other(struct cw_module *m, ompi_communicator_t *comm)
 	/* Without memory for the list this rank cannot tell whether the others ask. */
 	if (ranks && !near) {
 		free(ranks);
-		return OMPI_ERR_NOT_AVAILABLE;
+		return enable_left(m, comm, MC_REASON_JOB);
 	}
 	free(ranks);
 	if (comm->super.s_info)
 		(void)opal_info_get(comm->super.s_info, MC_USER_KEY, sizeof(value) - 1, value,
 				    &mine);
 	keyed = mine;
-	if (!agree(comm, m->mc, &keyed))
-		return OMPI_ERR_NOT_AVAILABLE;
+	if (!agree(comm, m->mc, &keyed)) {
+		if (m->mc)
+			mc_comm_put(m->mc);
+		return enable_left(m, comm, MC_REASON_ROOM);
+	}
 	if (keyed)
 		mc_user_register(m->mc, mine ? value : NULL);
 	return OMPI_SUCCESS;
+}
+
+static int enable_any(struct cw_module *m, ompi_communicator_t *comm)
+{
+	if (comm == &ompi_mpi_comm_world.comm)
+		return enable_world(m, comm);
+	if (OMPI_COMM_IS_INTER(comm))
+		return enable_left(m, comm, MC_REASON_INTER);
+	if (ompi_comm_size(comm) < 2)
+		return enable_left(m, comm, MC_REASON_SINGLE);
+	return enable_other(m, comm);
 }
 
 /* ---- Open MPI's side ------------------------------------------------------------------------ */
@@ -207,7 +237,7 @@ static int enable(mca_coll_base_module_t *module, ompi_communicator_t *comm)
 	m->prev = *comm->c_coll;
 	if (!m->prev.coll_allgather)
 		return OMPI_ERR_NOT_AVAILABLE;
-	rc = comm == &ompi_mpi_comm_world.comm ? enable_world(m, comm) : enable_other(m, comm);
+	rc = enable_any(m, comm);
 	if (rc != OMPI_SUCCESS)
 		return rc;
 	m->comm = comm;
@@ -246,8 +276,7 @@ mca_coll_base_module_t *cw_module_query(ompi_communicator_t *comm, int *priority
 	struct cw_module *m;
 
 	*priority = mca_coll_weft_component.priority;
-	if (*priority <= 0 || OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2 ||
-	    (comm != &ompi_mpi_comm_world.comm && !mca_coll_weft_component.world))
+	if (*priority <= 0 || (comm != &ompi_mpi_comm_world.comm && !mca_coll_weft_component.world))
 		return NULL;
 	m = OBJ_NEW(cw_module);
 	if (!m)

@@ -73,7 +73,7 @@ static bool begin(struct cw_call *call, const struct cw_module *m, enum mc_coll 
 
 	cw_call_init(call, coll, 0, 0);
 	call->mc.unequal = true;
-	if (mc_lists_left(&call->mc, call->form, m->mc->ranks))
+	if (mc_lists_left(&call->mc, call->form, m->mc))
 		return false;
 	call->mc.broken = !find(m, &n);
 	begun = !call->mc.broken && mc_lists_begin_near(&call->mc, l, &n);

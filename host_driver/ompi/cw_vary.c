@@ -78,7 +78,8 @@ static void describe_allgatherv(struct cw_call *call, const struct cw_module *m,
 	cw_call_init(call, MC_ALLGATHERV, 0, 0);
 	for (i = 0; i < ranks; i++)
 		bytes += cw_type_bytes(rtype, rcounts[i]);
-	if (!mc_rules_take(MC_ALLGATHERV, call->form, ranks, bytes / ranks)) {
+	if (m->mc->left != MC_TAKEN ||
+	    !mc_rules_take(MC_ALLGATHERV, call->form, ranks, bytes / ranks)) {
 		call->mc.reason = MC_REASON_RULE;
 	} else if (mc_lists_begin(&call->mc, &l, ranks, ranks)) {
 		l.one_send = l.rounds = true;

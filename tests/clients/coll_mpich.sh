@@ -85,6 +85,27 @@ expect_ok freed
 
 user_ops mpicc.mpich "${with[@]}"
 
+# Communicators that the NIC does not serve: their calls are counted by reason.
+mpicc.mpich -O1 -w -o "$WEFT_TMP/coll_comms" tests/mpi/coll_comms.c || die 'coll_comms does not compile'
+for ranks in 2 4; do
+	spawn left$ranks "${with[@]}" -n $ranks "$WEFT_TMP/coll_comms" left
+	expect_ok left$ranks
+	grep -qx 'called: inter 6, single 14, idup 7, large 3' "$WEFT_TMP/left$ranks.out" || die 'coll_comms calls other collectives'
+	grep -q '^weft-mpich: rank 0: all.* inter 6, single 14, job 0, room 0, argument 0, idup 7, large 3$' "$WEFT_TMP/left$ranks.out" ||
+		die "not all calls are counted by their communicator: $(grep ^weft-mpich "$WEFT_TMP/left$ranks.out")"
+done
+spawn alone "${with[@]}" -n 1 "$WEFT_TMP/coll_random" 1 3 100
+expect_ok alone
+grep -qE '^weft-mpich: rank 0: all collectives: 0 of [1-9].* single [1-9]' "$WEFT_TMP/alone.out" || die 'the calls of a job of one rank are not counted'
+[ "$(ctl colls | wc -l)" -eq 1 ] || die 'weftctl colls lists processes that have ended'
+spawn held "${with[@]}" -n 3 "$WEFT_TMP/coll_comms" hold "$WEFT_TMP/go"
+says held '^called: own 7$'
+ctl colls >"$WEFT_TMP/colls"
+# NIC_CALLS and LEFT_CALLS: four are non-blocking, three are not.
+[ "$(awk '$NF == "coll_comms" && $5 == 4 && $6 == 3 { n++ } END { print n }' "$WEFT_TMP/colls")" -eq 3 ] || die "weftctl colls: $(cat "$WEFT_TMP/colls")"
+touch "$WEFT_TMP/go"
+expect_ok held
+
 # Rules turn it round: the blocking forms run on the NIC, also behind messages of MPICH.
 # A file for Open MPI's component, which takes more collectives, serves as well.
 for c in barrier bcast {,all}gather{,v} scatter{,v} alltoall{,v,w} {,all}reduce reduce_scatter{,_block} \
