@@ -21,6 +21,14 @@ for f in sbin/weftd bin/weftctl bin/weft-bench bin/goal-run bin/goal-dump bin/go
 	share/bash-completion/completions/goal-run; do
 	[ -e "$p/$f" ] || { echo "not installed: $f"; exit 1; }
 done
+# The component of Open MPI, beside weft's libraries for weft-run, and where Open MPI looks for it.
+system_components=/usr/lib/$(gcc -dumpmachine)/openmpi/lib/openmpi3
+if [ -e build/lib/openmpi/mca_coll_weft.so ]; then
+	for f in "$p/lib/weft/openmpi" "$stage$system_components"; do
+		[ -e "$f/mca_coll_weft.so" ] || { echo "not installed: $f/mca_coll_weft.so"; exit 1; }
+	done
+fi
+[ ! -e build/lib/mpich/libweft-mpich.so ] || [ -e "$p/lib/weft/mpich/libweft-mpich.so" ] || { echo 'not installed: libweft-mpich.so'; exit 1; }
 if grep -rn '@[A-Z]*@' "$p/lib/pkgconfig" "$p/lib/systemd" "$p/etc"; then
 	echo 'a place holder was left'
 	exit 1
@@ -96,6 +104,26 @@ spawn rank0 env WEFT_RANK=0 WEFT_DEVICE=weft0 ./allreduce
 spawn rank1 env WEFT_RANK=1 WEFT_DEVICE=weft1 ./allreduce
 expect_ok rank0 rank1
 grep -qx 'rank 1 of 2, round 3: 9' rank1.out || die "allreduce says: $(cat rank1.out)"
+
+# Open MPI finds the installed component in its own folder, and by the installed weft-run. The folder is one
+# of links to the system's components, and has the staged one.
+if [ -e "$stage$system_components/mca_coll_weft.so" ] && command -v mpicc.openmpi >/dev/null; then
+	mpicc.openmpi -O1 -o coll_comms "$root/tests/mpi/coll_comms.c"
+	mkdir -p components home
+	ln -s "$system_components"/* components
+	ln -sf "$stage$system_components/mca_coll_weft.so" components
+	touch go
+	mpi=(mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ob1 --mca btl 'self,vader' --mca coll_weft_verbose 1 -n 2)
+	spawn component env HOME="$PWD/home" OPAL_PKGLIBDIR="$PWD/components" "${mpi[@]}" ./coll_comms hold "$PWD/go"
+	expect_ok component
+	grep -q '^coll_weft: rank 0: all collectives: 4 of' component.out || die 'Open MPI does not find the component in its folder'
+	if [ -x "$p/bin/weft-run" ]; then
+		# Without the path to weft's libraries, and for messages as above.
+		spawn by_run env -u LD_LIBRARY_PATH HOME="$PWD/home" "$p/bin/weft-run" "${mpi[@]}" ./coll_comms hold "$PWD/go"
+		expect_ok by_run
+		grep -q '^coll_weft: rank 0: all collectives: 4 of' by_run.out || die 'weft-run does not name the component to Open MPI'
+	fi
+fi
 weftd_stop weftd
 
 # links of the pages, to files that are installed too
