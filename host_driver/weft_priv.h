@@ -242,6 +242,7 @@ struct weft_rq {
 	uint32_t head;   /* requests posted, free-running */
 	uint32_t tail;   /* requests completed; atomic, written under the receive CQ's lock */
 	uint64_t *wr_id; /* of the requests between tail and head, in any order */
+	uint32_t taken;  /* tagged endpoint: rq_cons when it was read last, as the NIC writes it */
 };
 
 struct weft_qp_obj {

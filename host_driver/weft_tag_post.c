@@ -120,9 +120,13 @@ static int put_op(struct weft_qp_obj *qp, const struct hw_tag_rq_wqe *op,
 	struct weft_rq *rq = &qp->rq;
 	uint8_t *at = rq->ring + (size_t)(rq->head & (rq->entries - 1)) * rq->stride_bytes;
 
-	/* R2: the NIC has copied the operations before rq_cons. */
-	if (rq->head - weft_barrier_rq_cons(&qp->record->rq_cons) >= qp->pub.cap.max_recv_wr)
-		return -ENOMEM;
+	/* The NIC writes rq_cons with each doorbell: the line is read only where it counts. */
+	if (rq->head - rq->taken >= qp->pub.cap.max_recv_wr) {
+		/* R2: the NIC has copied the operations before rq_cons. */
+		rq->taken = weft_barrier_rq_cons(&qp->record->rq_cons);
+		if (rq->head - rq->taken >= qp->pub.cap.max_recv_wr)
+			return -ENOMEM;
+	}
 	memcpy(at, op, sizeof(*op));
 	if (op->num_sge)
 		memcpy(at + sizeof(*op), sg_list, op->num_sge * sizeof(*sg_list));
