@@ -27,7 +27,7 @@ subst_dirs = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@BINDIR@|$(BINDIR)|g' -e 's|@
 	-e 's|@MODULES@|$(TUNE_FROM_BIN)|g' -e 's|@PLOT@|$(TUNE_FROM_BIN)|g' -e 's|@CACHE@||g' \
 	-e 's|@LIBS@|$(LIBS_FROM_BIN)|g'
 D = $(DESTDIR)
-PUBLIC_HEADERS := weft.h weft_device.h weft_mr.h weft_cq.h weft_qp.h weft_coalesce.h weft_tag.h
+PUBLIC_HEADERS := weft.h weft_device.h weft_mr.h weft_cq.h weft_qp.h weft_atomic.h weft_coalesce.h weft_tag.h
 GOAL_HEADERS := goal/goal.h goal/goal_coll.h goal/goal_bpf.h
 # Every page, and what pages show: their links lead from one to the other as they do here.
 DOCS = $(sort $(filter-out $(B)/%,$(wildcard *.md LICENSE docs/*.md docs/pictures/*.svg docs/examples/*.c docs/examples/*/*.c \

@@ -69,7 +69,7 @@ static int port_host_atomic(void *ctx, uint32_t client, uint64_t addr, const str
 			    uint64_t *original)
 {
 	struct shard *shard = ctx;
-	struct hostcopy *copy = host_copy(shard, client, addr, sizeof(*original));
+	struct hostcopy *copy = host_copy(shard, client, addr, hw_atomic_bytes(op->type));
 	int err = copy ? hostcopy_atomic(copy, addr, op, original, &shard->stats.host) : -EFAULT;
 
 	shard->stats.host_atomics++;

@@ -2,7 +2,7 @@
 /*
  * libweft: the public interface of the weft NIC. An application includes only this header, which
  * has requests, events and tools, and includes the rest: weft_device.h, weft_mr.h, weft_cq.h,
- * weft_qp.h, weft_coalesce.h.
+ * weft_qp.h, weft_atomic.h, weft_coalesce.h.
  *
  * The interface follows verbs: device, protection domain, memory region, completion queue, queue
  * pair, work request, completion. A context is one attachment of the process to one NIC
@@ -41,6 +41,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host_driver/weft_atomic.h"
 #include "host_driver/weft_cq.h"
 #include "host_driver/weft_device.h"
 #include "host_driver/weft_mr.h"
@@ -70,6 +71,11 @@ enum weft_wr_opcode {
 	WEFT_WR_LOCAL_INV = 8,
 	WEFT_WR_BIND_MW = 9,
 	WEFT_WR_WRITE_RECORD = 10, /* UD only */
+	/*
+	 * RD only: atomic_op on an element of atomic_type, aligned to its size; the SGEs have its
+	 * bytes and receive the old value.
+	 */
+	WEFT_WR_ATOMIC = 12,
 };
 
 /* weft_send_wr.flags */
@@ -91,12 +97,14 @@ struct weft_send_wr {
 	uint32_t inv_stag;    /* SEND_INV: the peer's STag; LOCAL_INV: a local one */
 	uint32_t rkey;        /* WRITE*, READ, atomics: the peer's; BIND_MW: the window's */
 	uint64_t remote_addr; /* WRITE*, READ, atomics */
-	uint64_t compare_add; /* CMP_SWAP: value to compare; FETCH_ADD: value to add */
-	uint64_t swap;        /* CMP_SWAP: value to store */
+	uint64_t compare_add; /* CMP_SWAP, ATOMIC: value to compare; FETCH_ADD: value to add */
+	uint64_t swap;        /* CMP_SWAP: value to store; ATOMIC: operand */
 	uint32_t mw_access;   /* BIND_MW: enum weft_access; sg_list[0] gives range and region */
 	struct weft_ah *ah;   /* UD, RD */
 	uint32_t dst_qpn;     /* UD, RD */
 	uint32_t qkey; /* UD, RD; high bit set: the QP's own Q_Key is used. XRC: the peer's srqn */
+	enum weft_atomic_op atomic_op;     /* ATOMIC */
+	enum weft_atomic_type atomic_type; /* ATOMIC */
 };
 
 struct weft_recv_wr {

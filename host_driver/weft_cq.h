@@ -106,6 +106,7 @@ enum weft_wc_opcode {
 	WEFT_WC_FETCH_ADD = 4,
 	WEFT_WC_BIND_MW = 5,
 	WEFT_WC_LOCAL_INV = 6,
+	WEFT_WC_ATOMIC = 64, /* WEFT_WR_ATOMIC */
 	WEFT_WC_RECV = 128,
 	WEFT_WC_RECV_WRITE_IMM = 129,
 	WEFT_WC_RECV_WRITE_RECORD = 192, /* a peer's Write-Record; consumes no receive */

@@ -399,6 +399,8 @@ static enum weft_wc_opcode wc_opcode(uint8_t wqe_opcode)
 		return WEFT_WC_FETCH_ADD;
 	case HW_WQE_CMP_SWAP:
 		return WEFT_WC_CMP_SWAP;
+	case HW_WQE_ATOMIC:
+		return WEFT_WC_ATOMIC;
 	case HW_WQE_LOCAL_INV:
 		return WEFT_WC_LOCAL_INV;
 	case HW_WQE_BIND_MW:

@@ -12,12 +12,19 @@
 
 #include "host_driver/weft_db.h"
 #include "host_driver/weft_post.h"
+#include "shared_defs/hw_atomic.h"
 
 _Static_assert(sizeof(struct weft_sge) == sizeof(struct hw_sge), "copied as a whole");
 _Static_assert(offsetof(struct weft_sge, bytes) == offsetof(struct hw_sge, bytes), "");
 _Static_assert(offsetof(struct weft_sge, lkey) == offsetof(struct hw_sge, lkey), "");
+_Static_assert((int)WEFT_ATOMIC_MSWAP == (int)HW_ATOMIC_OPS - 1 &&
+		   (int)WEFT_ATOMIC_DOUBLE == (int)HW_ATOMIC_TYPES - 1,
+	       "the same numbers");
 
 #define OP(op) (1u << WEFT_WR_##op)
+#define RELIABLE                                                                                   \
+	(OP(WRITE) | OP(WRITE_IMM) | OP(READ) | OP(FETCH_ADD) | OP(CMP_SWAP) | OP(LOCAL_INV) |     \
+	 OP(BIND_MW))
 
 /* Opcodes that are valid for a QP; the NIC reports those that it does not support. */
 static uint32_t legal_opcodes(const struct weft_qp *qp)
@@ -34,9 +41,9 @@ static uint32_t legal_opcodes(const struct weft_qp *qp)
 		return sends | OP(WRITE) | OP(WRITE_IMM) | OP(LOCAL_INV) | OP(BIND_MW);
 	case WEFT_QPT_RC:
 	case WEFT_QPT_XRC_SEND:
+		return sends | RELIABLE;
 	case WEFT_QPT_RD:
-		return sends | OP(WRITE) | OP(WRITE_IMM) | OP(READ) | OP(FETCH_ADD) | OP(CMP_SWAP) |
-		       OP(LOCAL_INV) | OP(BIND_MW);
+		return sends | RELIABLE | OP(ATOMIC);
 	case WEFT_QPT_XRC_RECV:
 		break;
 	}
@@ -57,10 +64,13 @@ static int check_send(const struct weft_qp *qp, const struct weft_send_wr *wr)
 	    WEFT_SEND_SIGNALED | WEFT_SEND_SOLICITED | WEFT_SEND_FENCE | WEFT_SEND_INLINE;
 	bool local = wr->opcode == WEFT_WR_LOCAL_INV || wr->opcode == WEFT_WR_BIND_MW;
 
-	if ((uint32_t)wr->opcode > WEFT_WR_WRITE_RECORD || !(legal_opcodes(qp) >> wr->opcode & 1) ||
+	if ((uint32_t)wr->opcode > WEFT_WR_ATOMIC || !(legal_opcodes(qp) >> wr->opcode & 1) ||
 	    wr->flags & ~flags)
 		return -EINVAL;
 	if (!local && (qp->type == WEFT_QPT_UD || qp->type == WEFT_QPT_RD) && !wr->ah)
+		return -EINVAL;
+	if (wr->opcode == WEFT_WR_ATOMIC &&
+	    !hw_atomic_is_valid(HW_ATOMIC_CODE(wr->atomic_op, wr->atomic_type)))
 		return -EINVAL;
 	if (wr->flags & WEFT_SEND_INLINE)
 		return may_inline(wr->opcode) ? 0 : -EINVAL;
@@ -135,7 +145,8 @@ static int build_send(union weft_sq_build *build, const struct weft_qp *qp,
 	w->qkey = wr->qkey;
 	w->remote_addr = wr->remote_addr;
 	w->rkey = wr->rkey;
-	w->mw_access = wr->mw_access;
+	w->mw_access = wr->opcode == WEFT_WR_ATOMIC ? HW_ATOMIC_CODE(wr->atomic_op, wr->atomic_type)
+						    : wr->mw_access;
 	w->compare_add = wr->compare_add;
 	w->swap = wr->swap;
 	return slots;

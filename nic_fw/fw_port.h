@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shared_defs/hw_atomic.h"
+
 struct hw_cmd_resp;
 struct hw_resp_quota;
 
@@ -151,19 +153,22 @@ static inline uint32_t fw_rx_packet_bytes(const struct fw_rx_frame *frame)
 	return frame->bytes + more * frame->seg[0].bytes;
 }
 
-/* An atomic operation on 8 bytes, little-endian in memory. */
+/*
+ * An atomic operation on an element of hw_atomic_bytes(type), little-endian in memory. Values are
+ * in the low bytes; the bytes above are ignored.
+ */
 struct fw_atomic {
-	bool cmp_swap;    /* else: fetch and add */
-	uint64_t compare; /* cmp_swap: the value that must be there */
-	uint64_t value;   /* swapped in, or added */
+	uint8_t op;       /* hw_atomic_op, valid with the type */
+	uint8_t type;     /* hw_atomic_type */
+	uint64_t compare; /* comparand, or mask */
+	uint64_t value;   /* operand */
 };
 
-static inline uint64_t fw_atomic_result(const struct fw_atomic *op, uint64_t original)
-{
-	if (!op->cmp_swap)
-		return original + op->value;
-	return original == op->compare ? op->value : original;
-}
+/*
+ * Computes what an operation makes of an element. True: *result is to be stored; false: the element
+ * stays as it is, and nothing is written. Ports call it, too (nic_fw/base/atomic_op.c).
+ */
+bool fw_atomic_result(const struct fw_atomic *op, uint64_t original, uint64_t *result);
 
 /*
  * The environment. ctx is the first argument of every call.
@@ -218,13 +223,14 @@ struct fw_port {
 			  uint32_t bytes);
 
 	/*
-	 * Carries out an atomic at an aligned address of memory of a client that is not mapped. No
-	 * other call of this table accesses the client's memory between its read and its write.
-	 * Returns 0 with *original; -EFAULT: nothing was written; -EBUSY: not begun; -EINPROGRESS:
-	 * it is carried out once, but not within the time that a core waits. Until then accesses to
-	 * the client's memory return -EBUSY. host_atomic_over() then has the result, once, and it
-	 * must be taken before the client's next atomic: it returns 0 with *original or -EFAULT, as
-	 * above, or -EBUSY: not yet.
+	 * Carries out an atomic on memory of a client that is not mapped, at an address that is a
+	 * multiple of the element's size. No other call of this table accesses the client's memory
+	 * between its read and its write. Returns 0 with *original, which has zeros above the
+	 * element; -EFAULT: nothing was written; -EBUSY: not begun; -EINPROGRESS: it is carried out
+	 * once, but not within the time that a core waits. Until then accesses to the client's
+	 * memory return -EBUSY. host_atomic_over() then has the result, once, and it must be taken
+	 * before the client's next atomic: it returns 0 with *original or -EFAULT, as above, or
+	 * -EBUSY: not yet.
 	 */
 	int (*host_atomic)(void *ctx, uint32_t client, uint64_t addr, const struct fw_atomic *op,
 			   uint64_t *original);

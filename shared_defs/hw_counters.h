@@ -113,6 +113,8 @@
 	X(rd_cancels_tx, "Messages cancelled at the peer")                                         \
 	X(rd_cancels_rx, "Messages cancelled by the peer")                                         \
 	X(atomics_executed, "Atomic operations carried out for peers")                             \
+	X(atomics_contended,                                                                       \
+	  "Atomic operations put off because a process kept changing their memory")                \
 	X(reads_executed, "RDMA Reads carried out for peers")                                      \
 	X(tag_matched_posted, "Tagged messages that met a posted receive on arrival")              \
 	X(tag_matched_unexpected, "Tagged receives that met a message that had arrived")           \

@@ -27,6 +27,7 @@ enum hw_cqe_opcode {
 	HW_CQE_FETCH_ADD = 4,
 	HW_CQE_BIND_MW = 5,
 	HW_CQE_LOCAL_INV = 6,
+	HW_CQE_ATOMIC = 64, /* specific to weft: HW_WQE_ATOMIC */
 	HW_CQE_RECV = 128,
 	HW_CQE_RECV_WRITE_IMM = 129,
 	/* Specific to weft: a logged UD Write, consumes no receive. */
@@ -86,7 +87,7 @@ enum hw_vendor_err {
 	HW_VENDOR_ERR_BOUNDS = 7,
 	HW_VENDOR_ERR_ACCESS = 8,
 	HW_VENDOR_ERR_TOO_LONG = 9,
-	HW_VENDOR_ERR_ALIGN = 10, /* atomic address not a multiple of 8 */
+	HW_VENDOR_ERR_ALIGN = 10, /* an atomic's address is no multiple of its size */
 	HW_VENDOR_ERR_QUEUE = 11, /* producer index exceeds the ring */
 	HW_VENDOR_ERR_PEER_RESTART = 12,
 	HW_VENDOR_ERR_HOST_FAULT = 13,  /* access to the process's memory failed */

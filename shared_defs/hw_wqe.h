@@ -32,6 +32,7 @@ enum hw_wqe_opcode {
 	HW_WQE_BIND_MW = 9,
 	HW_WQE_WRITE_RECORD = 10, /* UD only: Write-Record */
 	HW_WQE_TSEND = 11,        /* tagged endpoints only (hw_tag.h) */
+	HW_WQE_ATOMIC = 12,       /* RD only: an operation of hw_atomic.h */
 	HW_WQE_OPCODES
 };
 
@@ -65,9 +66,13 @@ struct hw_sq_wqe {
 	uint32_t inline_bytes;
 	uint64_t remote_addr; /* Write, Read, atomics */
 	uint32_t rkey;
-	uint32_t mw_access;   /* BIND_MW: access rights; sge[0] is the range to bind */
-	uint64_t compare_add; /* CMP_SWAP: compare; FETCH_ADD: addend */
-	uint64_t swap;
+	/*
+	 * BIND_MW: access rights; sge[0] is the range to bind. TSEND: HW_TSEND_F_*. ATOMIC:
+	 * HW_ATOMIC_CODE(); the SGEs have the bytes of one element, the operands their low ones.
+	 */
+	uint32_t mw_access;
+	uint64_t compare_add; /* CMP_SWAP, ATOMIC: compare; FETCH_ADD: addend */
+	uint64_t swap;        /* CMP_SWAP: new value; ATOMIC: operand */
 };
 static_assert(sizeof(struct hw_sq_wqe) == HW_SQ_SLOT_BYTES, "one slot");
 static_assert(offsetof(struct hw_sq_wqe, imm_inv) == 4, "");

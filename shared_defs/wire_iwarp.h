@@ -96,6 +96,12 @@ enum wire_atomic_opcode {
 	WIRE_ATOMIC_FETCH_ADD = 0,
 	WIRE_ATOMIC_SWAP = 1, /* defined by RFC 7306 5.1.2; weft rejects it */
 	WIRE_ATOMIC_CMP_SWAP = 2,
+	/*
+	 * weft's own, over RD between NICs of weft: an operation of hw_atomic.h on one element.
+	 * add_swap_mask is HW_ATOMIC_CODE(), compare_mask 0; operands and the response's original
+	 * are in the low bytes.
+	 */
+	WIRE_ATOMIC_TYPED = 0x0f,
 	WIRE_ATOMIC_OPCODE_MASK = 0x0f,
 };
 

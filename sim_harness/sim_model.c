@@ -34,6 +34,8 @@ static enum weft_wc_opcode wc_opcode(enum weft_wr_opcode opcode)
 		return WEFT_WC_FETCH_ADD;
 	case WEFT_WR_CMP_SWAP:
 		return WEFT_WC_CMP_SWAP;
+	case WEFT_WR_ATOMIC:
+		return WEFT_WC_ATOMIC;
 	case WEFT_WR_LOCAL_INV:
 		return WEFT_WC_LOCAL_INV;
 	case WEFT_WR_BIND_MW:
@@ -297,7 +299,7 @@ bool sim_model_send_wc(struct sim_model *model, struct sim_model_qp *qp,
 		       struct sim_model_send *send, const struct weft_wc *wc)
 {
 	bool brings = send->opcode == WEFT_WR_READ || send->opcode == WEFT_WR_FETCH_ADD ||
-		      send->opcode == WEFT_WR_CMP_SWAP;
+		      send->opcode == WEFT_WR_CMP_SWAP || send->opcode == WEFT_WR_ATOMIC;
 
 	if (send->done || send->qp != qp || wc->qpn != qp->qpn)
 		return WRONG(model, "completion: QP 0x%x: request %" PRIu64 " of QP 0x%x %s (%s)",

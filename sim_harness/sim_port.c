@@ -143,13 +143,15 @@ static void rx_release(void *ctx, void *cookie)
 static int carry_out(struct sim_proc *proc, uint64_t addr, const struct fw_atomic *op,
 		     uint64_t *original)
 {
+	uint32_t bytes = hw_atomic_bytes(op->type);
 	uint64_t value;
 
-	if (proc->dead || !sim_mem_reach(proc, addr, sizeof(value)))
+	if (proc->dead || !sim_mem_reach(proc, addr, bytes))
 		return -EFAULT;
-	memcpy(original, (const void *)(uintptr_t)addr, sizeof(*original));
-	value = fw_atomic_result(op, *original);
-	memcpy((void *)(uintptr_t)addr, &value, sizeof(value));
+	*original = 0;
+	memcpy(original, (const void *)(uintptr_t)addr, bytes);
+	if (fw_atomic_result(op, *original, &value))
+		memcpy((void *)(uintptr_t)addr, &value, bytes);
 	return 0;
 }
 
@@ -261,11 +263,11 @@ static int host_atomic(void *ctx, uint32_t client, uint64_t addr, const struct f
 	struct sim_shard *shard = ctx;
 	struct sim_proc *proc = sim_shard_proc(shard, client);
 
-	if (!proc || proc->dead || !sim_mem_reach(proc, addr, sizeof(*original))) {
+	if (!proc || proc->dead || !sim_mem_reach(proc, addr, hw_atomic_bytes(op->type))) {
 		shard->nic->counts.host_faults++;
 		return -EFAULT;
 	}
-	assert(!(addr % sizeof(*original)));
+	assert(!(addr % hw_atomic_bytes(op->type)));
 	assert(!proc->late.open || !"the result of the atomic before was not taken");
 	if (!host_is_busy(shard, proc))
 		return carry_out(proc, addr, op, original);

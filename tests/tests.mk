@@ -44,6 +44,7 @@ WRAPS_dpdk_app/client_hold_ut := hostcopy_mark hostcopy_passed
 WRAPS_dpdk_app/unmap_ut := munmap
 WRAPS_dpdk_app/wire_queues_ut := rte_flow_validate rte_flow_create
 WRAPS_host_driver/weft_silent_ut := poll
+WRAPS_pair/atomic_ut := mem_atomic
 ut_flags = $(patsubst %,-Wl$(comma)--wrap=%,$(WRAPS_$(1:tests/%.c=%))) $(UT_FLAGS_$(call ut_folder,$1)) $(if $(filter $1,$(WRAPPED_TCP)),$(WRAP_TCP)) $(if $(filter tests/dpdk_app/%,$1),$(WEFTD_LIBS)) \
 	$(if $(filter tests/tools/%,$1),$(TOOL_LIBS_OF_weft-measure)) $(if $(filter tests/fabric/%,$1),-lfabric)
 
@@ -208,6 +209,7 @@ soak:	## runs of the simulator, kept seeds and then random ones, with sanitizers
 	@+$(MAKE) _soak
 _soak: $(B)/san/bin/weft-sim
 	@WEFT_SEEDS_STEP=1 WEFT_SEEDS_SIM=$< tests/run.sh tests/int/sim_seeds.sh
+	@$< --soak --workload rd_mix:typed=60 --seconds $$(( $(or $(SECONDS),60) / 10 + 1 )) --jobs $(or $(JOBS),1)
 	@$< --soak --seconds $(or $(SECONDS),60) --jobs $(or $(JOBS),1) --json $(B)/soak.json \
 		--record $(B)/soak.record
 

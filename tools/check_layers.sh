@@ -93,12 +93,12 @@ for d in tests tools; do
 done
 
 # The installed headers include each other and no other header of weft.
-for f in host_driver/weft{,_device,_mr,_cq,_qp,_coalesce,_tag}.h; do
+for f in host_driver/weft{,_device,_mr,_cq,_qp,_atomic,_coalesce,_tag}.h; do
 	[ -f "$f" ] || continue
 	while IFS= read -r line; do
 		complain "$f:${line%%:*}: the public header includes libc's headers only"
 	done < <(grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "$f" |
-		grep -vE '"host_driver/weft(_device|_mr|_cq|_qp|_coalesce|_tag)?\.h"')
+		grep -vE '"host_driver/weft(_device|_mr|_cq|_qp|_atomic|_coalesce|_tag)?\.h"')
 done
 
 # Functions that firmware must not call, whatever it includes. Comments may mention them.

@@ -128,16 +128,17 @@ static int copy_all(const struct hostcopy *copy, bool out, void *data, uint32_t 
 /* Aligned, it lies in one page: a write that fails has written nothing. */
 static int carry_out(struct hostcopy *copy)
 {
-	int err = copy_all(copy, false, &copy->original, sizeof(copy->original));
 	uint64_t value;
+	int err;
 
+	copy->original = 0;
+	err = copy_all(copy, false, &copy->original, copy->bytes);
 	if (err)
 		return err;
-	value = fw_atomic_result(&copy->atomic, copy->original);
 	/* A comparison that fails writes nothing: the page may be for reading only. */
-	if (copy->atomic.cmp_swap && copy->original != copy->atomic.compare)
+	if (!fw_atomic_result(&copy->atomic, copy->original, &value))
 		return 0;
-	return copy_all(copy, true, &value, sizeof(value));
+	return copy_all(copy, true, &value, copy->bytes);
 }
 
 static void work(struct hostcopy *copy)
@@ -468,7 +469,7 @@ int hostcopy_atomic(struct hostcopy *copy, uint64_t addr, const struct fw_atomic
 		return -EBUSY;
 	copy->kind = HOSTCOPY_ATOMIC;
 	copy->addr = addr;
-	copy->bytes = sizeof(*original);
+	copy->bytes = hw_atomic_bytes(op->type);
 	copy->atomic = *op;
 	err = make(copy, stats);
 	if (err == -EBUSY) {

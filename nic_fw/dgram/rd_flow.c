@@ -208,6 +208,17 @@ bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg)
 	return true;
 }
 
+void rd_flow_unsend(struct fw_nic *nic, struct fw_wqe *msg)
+{
+	struct rd_flow *flow = msg->flow;
+
+	assert(flow->response && msg->state == FW_WQE_QUEUED && !msg->begun_ns && !msg->unacked);
+	rd_flow_remove(nic, msg);
+	wqe_free(nic, msg);
+	if (rd_flow_is_empty(flow) && !flow->outstanding)
+		rd_flow_free(nic, flow);
+}
+
 void rd_flow_complete_front(struct fw_nic *nic, struct rd_flow *flow)
 {
 	struct fw_qp *qp = flow->qp;

@@ -92,6 +92,8 @@ static inline bool rd_flow_front_waits(const struct rd_flow *flow)
  * destination is ending; try again later.
  */
 bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg);
+/* Takes back a response that was queued in this turn, and frees it. */
+void rd_flow_unsend(struct fw_nic *nic, struct fw_wqe *msg);
 /* Reports that a read or atomic response arrived in full. */
 void rd_flow_response(struct fw_nic *nic, struct fw_wqe *msg);
 /*

@@ -15,6 +15,7 @@ static void rd_llp_terminated(struct fw_nic *nic, struct fw_qp *qp, const struct
 const struct llp_ops rd_llp_ops = {
     .send_imm = true,
     .send = rd_flow_send,
+    .unsend = rd_flow_unsend,
     .answered = rd_flow_response,
     .complete = rd_flow_complete,
     .terminated = rd_llp_terminated,

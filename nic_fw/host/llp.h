@@ -37,6 +37,8 @@ struct llp_ops {
 	bool (*is_ready)(const struct fw_qp *qp);
 	/* See llp_send(). */
 	bool (*send)(struct fw_nic *nic, struct fw_wqe *msg);
+	/* See llp_unsend(). NULL: the transport never needs it. */
+	void (*unsend)(struct fw_nic *nic, struct fw_wqe *msg);
 	/* Continues a request that send() left unfinished. False: not finished yet. NULL: none. */
 	bool (*resume)(struct fw_nic *nic, struct fw_wqe *msg);
 
@@ -117,6 +119,15 @@ static inline bool llp_is_ready(const struct fw_qp *qp)
 static inline bool llp_send(struct fw_nic *nic, struct fw_wqe *msg)
 {
 	return llp_of(msg->qp)->send(nic, msg);
+}
+
+/*
+ * Takes back a response of RD that llp_send() has queued in this turn, before anything of it was
+ * sent, and frees it.
+ */
+static inline void llp_unsend(struct fw_nic *nic, struct fw_wqe *msg)
+{
+	llp_of(msg->qp)->unsend(nic, msg);
 }
 
 /* The response to a read or an atomic has arrived in full. */

@@ -142,40 +142,17 @@ bool mem_write(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, co
 	return write_host(nic, mem, mem->addr + offset, src, bytes);
 }
 
-/*
- * An aligned TO may still be an unaligned address, if the region starts at one. Then the operation
- * is atomic against this shard alone.
- */
-uint64_t mem_atomic(const struct fw_mem *mem, const struct fw_atomic *op)
-{
-	uint64_t *word = (uint64_t *)(void *)mem->ptr;
-	uint64_t value = op->compare;
-
-	if ((uintptr_t)mem->ptr % sizeof(value)) {
-		uint64_t result;
-
-		memcpy(&value, mem->ptr, sizeof(value));
-		result = fw_atomic_result(op, value);
-		memcpy(mem->ptr, &result, sizeof(result));
-		return value;
-	}
-	if (!op->cmp_swap)
-		return __atomic_fetch_add(word, op->value, __ATOMIC_SEQ_CST);
-	__atomic_compare_exchange_n(word, &value, op->value, false, __ATOMIC_SEQ_CST,
-				    __ATOMIC_SEQ_CST);
-	return value;
-}
-
 int mem_atomic_host(struct fw_nic *nic, const struct fw_mem *mem, const struct fw_atomic *op,
 		    uint64_t *original)
 {
+	uint32_t element = hw_atomic_bytes(op->type);
 	int err;
 
 	FW_COUNT(nic, host_reads);
 	FW_COUNT(nic, host_writes);
-	FW_ADD(nic, host_read_bytes, sizeof(*original));
-	FW_ADD(nic, host_write_bytes, sizeof(*original));
-	fw_dear_copy(nic, sizeof(*original));
+	FW_ADD(nic, host_read_bytes, element);
+	FW_ADD(nic, host_write_bytes, element);
+	fw_dear_copy(nic, element);
 	err = nic->port.host_atomic(nic->port.ctx, mem->client, mem->addr, op, original);
 	(void)reached(nic, err == -FW_EINPROGRESS ? -FW_EBUSY : err);
 	nic->host.clients[mem->client].may_be_late |= err == -FW_EINPROGRESS;

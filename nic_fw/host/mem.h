@@ -59,6 +59,10 @@ struct fw_mr {
 	struct fw_list qp_node; /* window of type 2: in qp->windows while bound */
 };
 
+enum {
+	MEM_ATOMIC_TRIES = 64,
+};
+
 /* The next number is drawn among MR_SPREAD free ones, or all that are left. */
 enum {
 	MR_SPREAD = 4096,
@@ -124,10 +128,13 @@ bool mem_write(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, co
 	       uint32_t bytes);
 
 /*
- * Fetch-and-add or compare-and-swap on checked, mapped memory at an 8-aligned TO. Atomic against
- * this shard and, at an aligned address, against CPUs and other shards. Returns the original value.
+ * Carries out an atomic on checked, mapped memory (mem_atomic.c). Atomic against this shard and, at
+ * an address that is a multiple of the element's size, against CPUs and other shards. False:
+ * nothing was written, since the memory changed under each of MEM_ATOMIC_TRIES tries: processes
+ * that write there all the time do not keep a core. Sums and CSWAP of UINT64 take one instruction,
+ * and succeed.
  */
-uint64_t mem_atomic(const struct fw_mem *mem, const struct fw_atomic *op);
+bool mem_atomic(const struct fw_mem *mem, const struct fw_atomic *op, uint64_t *original);
 /*
  * The same on memory that is not mapped, atomic against the process's other atomics there: the
  * results of fw_port.host_atomic() and host_atomic_over(), counted. slow_atomic.c calls it.

@@ -29,6 +29,8 @@ static bool opcode_allowed(const struct fw_qp *qp, uint8_t opcode)
 	case HW_WQE_FETCH_ADD:
 	case HW_WQE_CMP_SWAP:
 		return qp_is_reliable(qp);
+	case HW_WQE_ATOMIC:
+		return qp->type == HW_QPT_RD;
 	case HW_WQE_WRITE_RECORD:
 		return qp->type == HW_QPT_UD;
 	case HW_WQE_TSEND:
@@ -37,11 +39,6 @@ static bool opcode_allowed(const struct fw_qp *qp, uint8_t opcode)
 		break;
 	}
 	return false;
-}
-
-static bool wqe_is_read_or_atomic(uint8_t opcode)
-{
-	return opcode == HW_WQE_READ || opcode == HW_WQE_FETCH_ADD || opcode == HW_WQE_CMP_SWAP;
 }
 
 static bool is_local(uint8_t opcode)
@@ -70,6 +67,7 @@ static uint8_t rdmap_opcode_of(uint8_t opcode, uint8_t flags)
 		return WIRE_RDMAP_READ_REQUEST;
 	case HW_WQE_FETCH_ADD:
 	case HW_WQE_CMP_SWAP:
+	case HW_WQE_ATOMIC:
 		return WIRE_RDMAP_ATOMIC_REQUEST;
 	case HW_WQE_WRITE:
 	case HW_WQE_WRITE_IMM:
@@ -170,6 +168,20 @@ static uint64_t max_message_bytes(const struct fw_nic *nic, const struct fw_qp *
 	return nic->config.mtu - DGRAM_UD_OVERHEAD - sizeof(struct wire_ddp_untagged);
 }
 
+static enum hw_vendor_err check_atomic(const struct hw_sq_wqe *w, uint64_t total)
+{
+	uint32_t bytes = sizeof(uint64_t);
+
+	if (w->opcode == HW_WQE_ATOMIC) {
+		if (!hw_atomic_is_valid(w->mw_access))
+			return HW_VENDOR_ERR_OPCODE;
+		bytes = hw_atomic_bytes(HW_ATOMIC_TYPE_OF(w->mw_access));
+	}
+	if (total != bytes)
+		return HW_VENDOR_ERR_BOUNDS;
+	return w->remote_addr % bytes ? HW_VENDOR_ERR_ALIGN : HW_VENDOR_ERR_NONE;
+}
+
 /* Checks a copied request except for its destination; the peer checks the remote address. */
 static enum hw_vendor_err check_request(struct fw_nic *nic, const struct fw_qp *qp,
 					const struct hw_sq_wqe *w, const struct fw_wqe *wqe,
@@ -190,12 +202,8 @@ static enum hw_vendor_err check_request(struct fw_nic *nic, const struct fw_qp *
 		return HW_VENDOR_ERR_TOO_LONG;
 	if (wqe_is_read_or_atomic(w->opcode) && !qp->attr.max_rd_atomic)
 		return HW_VENDOR_ERR_RD_ATOMIC;
-	if (w->opcode == HW_WQE_FETCH_ADD || w->opcode == HW_WQE_CMP_SWAP) {
-		if (*total != sizeof(uint64_t))
-			return HW_VENDOR_ERR_BOUNDS;
-		if (w->remote_addr % sizeof(uint64_t))
-			return HW_VENDOR_ERR_ALIGN;
-	}
+	if (wqe_is_atomic(w->opcode))
+		return check_atomic(w, *total);
 	if (w->opcode == HW_WQE_BIND_MW && w->num_sge != 1)
 		return HW_VENDOR_ERR_NUM_SGE;
 	if (w->opcode == HW_WQE_TSEND && w->mw_access & ~(uint32_t)HW_TSEND_F_ALL)
@@ -250,6 +258,8 @@ static void wqe_fill(struct fw_qp *qp, const struct hw_sq_wqe *w, struct fw_wqe 
 		wqe->mw_access = w->mw_access;
 	else if (w->opcode == HW_WQE_TSEND)
 		wqe->tag_flags = (uint8_t)w->mw_access;
+	else if (w->opcode == HW_WQE_ATOMIC)
+		wqe->atomic = w->mw_access;
 	if (!is_local(w->opcode)) {
 		wqe->ssn = ++qp->ssn;
 		wqe->msn = wqe->ssn;

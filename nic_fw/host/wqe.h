@@ -74,7 +74,10 @@ struct fw_wqe {
 	uint8_t num_sge;
 	uint8_t status; /* hw_status once done */
 	uint8_t rdmap_opcode;
-	uint32_t imm_inv;
+	union {
+		uint32_t imm_inv;
+		uint32_t atomic; /* ATOMIC: HW_ATOMIC_CODE() */
+	};
 	uint32_t ssn;
 	union {
 		uint32_t msn;              /* untagged messages */
@@ -170,6 +173,16 @@ static inline const struct hw_sge *wqe_sge(const struct fw_nic *nic, const struc
 					   uint32_t i)
 {
 	return __builtin_expect(i < FW_WQE_SGES, 1) ? &wqe->sge[i] : wqe_sge_ext(nic, wqe, i);
+}
+
+static inline bool wqe_is_atomic(uint8_t opcode)
+{
+	return opcode == HW_WQE_FETCH_ADD || opcode == HW_WQE_CMP_SWAP || opcode == HW_WQE_ATOMIC;
+}
+
+static inline bool wqe_is_read_or_atomic(uint8_t opcode)
+{
+	return opcode == HW_WQE_READ || wqe_is_atomic(opcode);
 }
 
 /*

@@ -194,6 +194,8 @@ static uint8_t cqe_opcode_of(uint8_t opcode)
 		return HW_CQE_FETCH_ADD;
 	case HW_WQE_CMP_SWAP:
 		return HW_CQE_CMP_SWAP;
+	case HW_WQE_ATOMIC:
+		return HW_CQE_ATOMIC;
 	case HW_WQE_LOCAL_INV:
 		return HW_CQE_LOCAL_INV;
 	case HW_WQE_BIND_MW:
@@ -320,9 +322,7 @@ static bool wqe_done_end(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status 
 	wqe->state = FW_WQE_DONE;
 	wqe->status = (uint8_t)status;
 	qp->outstanding--;
-	if (wqe_is_under_way(wqe) &&
-	    (wqe->opcode == HW_WQE_READ || wqe->opcode == HW_WQE_FETCH_ADD ||
-	     wqe->opcode == HW_WQE_CMP_SWAP)) {
+	if (wqe_is_under_way(wqe) && wqe_is_read_or_atomic(wqe->opcode)) {
 		qp->rd_atomics--;
 		fw_list_del(&wqe->read_node);
 	}
@@ -456,9 +456,7 @@ void wqe_complete_in_order(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_statu
 		leave_to_flush(wqe);
 		return;
 	}
-	if (wqe_is_under_way(wqe) &&
-	    (wqe->opcode == HW_WQE_READ || wqe->opcode == HW_WQE_FETCH_ADD ||
-	     wqe->opcode == HW_WQE_CMP_SWAP)) {
+	if (wqe_is_under_way(wqe) && wqe_is_read_or_atomic(wqe->opcode)) {
 		qp->rd_atomics--;
 		fw_list_del(&wqe->read_node);
 	}

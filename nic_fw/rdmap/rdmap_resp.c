@@ -75,22 +75,34 @@ enum rdmap_result rdmap_read_request(struct fw_nic *nic, struct fw_qp *qp,
 	return RDMAP_OK;
 }
 
-/* True for an add of one field and a swap of all bits; other masks are not supported. */
-static bool is_supported(uint32_t opcode, const struct wire_atomic_request *req)
+/*
+ * Takes the operation out of a request. False: it is not supported. RFC 7306 lets masks choose
+ * fields; an add of one field and a swap of all bits are supported.
+ */
+static bool take_operation(const struct fw_qp *qp, const struct wire_atomic_request *req,
+			   struct fw_atomic *op)
 {
-	uint64_t mask = be64_get(req->add_swap_mask);
+	uint64_t mask = be64_get(req->add_swap_mask), compare_mask = be64_get(req->compare_mask);
 
-	if (opcode == WIRE_ATOMIC_FETCH_ADD)
+	*op = (struct fw_atomic){.type = HW_ATOMIC_UINT64,
+				 .compare = be64_get(req->compare),
+				 .value = be64_get(req->add_swap)};
+	switch (be32_get(req->opcode) & WIRE_ATOMIC_OPCODE_MASK) {
+	case WIRE_ATOMIC_FETCH_ADD:
+		op->op = HW_ATOMIC_SUM;
 		return !(mask << 1); /* the top bit is a field's boundary anyway */
-	return opcode == WIRE_ATOMIC_CMP_SWAP && mask == UINT64_MAX &&
-	       be64_get(req->compare_mask) == UINT64_MAX;
-}
-
-static struct fw_atomic operation_of(uint32_t opcode, const struct wire_atomic_request *req)
-{
-	return (struct fw_atomic){.cmp_swap = opcode == WIRE_ATOMIC_CMP_SWAP,
-				  .compare = be64_get(req->compare),
-				  .value = be64_get(req->add_swap)};
+	case WIRE_ATOMIC_CMP_SWAP:
+		op->op = HW_ATOMIC_CSWAP;
+		return mask == UINT64_MAX && compare_mask == UINT64_MAX;
+	case WIRE_ATOMIC_TYPED:
+		if (qp->type != HW_QPT_RD || compare_mask || !hw_atomic_is_valid(mask))
+			return false;
+		op->op = HW_ATOMIC_OP_OF(mask);
+		op->type = HW_ATOMIC_TYPE_OF(mask);
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* Queues the answer, which lacks the original value. RDMAP_REFUSE: no slot or context now. */
@@ -109,9 +121,17 @@ static enum rdmap_result queue_answer(struct fw_nic *nic, struct fw_qp *qp,
 		wqe_free(nic, msg);
 		return RDMAP_REFUSE;
 	}
+	*answer = msg;
+	return RDMAP_OK;
+}
+
+/* The operation was carried out, and the answer is queued. */
+static enum rdmap_result answer_with(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *answer,
+				     uint64_t original)
+{
+	answer->original = original;
 	FW_COUNT(nic, atomics_executed);
 	qp->rx_msgs++;
-	*answer = msg;
 	return RDMAP_OK;
 }
 
@@ -136,9 +156,33 @@ static enum rdmap_result take_result(struct fw_nic *nic, struct fw_qp *qp,
 	result = queue_answer(nic, qp, pkt, req, &msg);
 	if (result != RDMAP_OK)
 		return result;
-	msg->original = atomic->original;
+	result = answer_with(nic, qp, msg, atomic->original);
 	slow_atomic_free(nic, atomic);
-	return RDMAP_OK;
+	return result;
+}
+
+/*
+ * Queues the answer before the operation is carried out, so that nothing can fail after it. An
+ * operation that processes keep from succeeding counts as lost: its answer is taken back before any
+ * of it is sent, and the peer repeats the request.
+ */
+static enum rdmap_result rdmap_resp_carry_out(struct fw_nic *nic, struct fw_qp *qp,
+					      const struct rdmap_seg *pkt,
+					      const struct wire_atomic_request *req,
+					      const struct fw_mem *mem, const struct fw_atomic *op)
+{
+	struct fw_wqe *msg;
+	enum rdmap_result result = queue_answer(nic, qp, pkt, req, &msg);
+	uint64_t original;
+
+	if (result != RDMAP_OK)
+		return result;
+	if (!mem_atomic(mem, op, &original)) {
+		FW_COUNT(nic, atomics_contended);
+		llp_unsend(nic, msg);
+		return RDMAP_DROP;
+	}
+	return answer_with(nic, qp, msg, original);
 }
 
 enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
@@ -148,39 +192,30 @@ enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
 {
 	const struct slow_atomic_key key = {qp, pkt->src_ip, pkt->src_qpn, pkt->ssn,
 					    pkt->peer ? pkt->peer->life : 0};
-	uint32_t opcode = be32_get(req->opcode) & WIRE_ATOMIC_OPCODE_MASK;
-	const struct fw_atomic op = operation_of(opcode, req);
 	uint64_t to = be64_get(req->to);
 	struct slow_atomic *atomic;
-	enum rdmap_result result;
 	enum hw_vendor_err err;
-	struct fw_wqe *msg;
+	struct fw_atomic op;
 	struct fw_mem mem;
 
-	if (!(qp->access & HW_ACCESS_REMOTE_ATOMIC) || !is_supported(opcode, req))
+	if (!(qp->access & HW_ACCESS_REMOTE_ATOMIC) || !take_operation(qp, req, &op))
 		return refuse_access(error, WIRE_TERM_PROT_ACCESS);
 	/* It was begun under rights that may have been taken back meanwhile. */
 	atomic = slow_atomic_find(nic, xrc_pd(nic, qp, pkt->qkey), &key);
 	if (atomic)
 		return take_result(nic, qp, pkt, req, atomic, error);
-	err = guess_mem_check(nic, qp, pkt, be32_get(req->stag), to, sizeof(msg->original),
+	err = guess_mem_check(nic, qp, pkt, be32_get(req->stag), to, hw_atomic_bytes(op.type),
 			      HW_ACCESS_REMOTE_ATOMIC, &mem);
 	if (err != HW_VENDOR_ERR_NONE)
 		return refuse_access(error, rdmap_protection_code(err));
-	if (mem.addr % sizeof(msg->original))
+	if (mem.addr % hw_atomic_bytes(op.type))
 		return refuse_access(error, WIRE_TERM_PROT_UNSPECIFIED);
-	if (!mem.ptr) {
-		/* It failed, and its sender does not know yet. */
-		if (llp_is_refused(nic, qp, pkt))
-			return refuse_access(error, WIRE_TERM_PROT_UNSPECIFIED);
-		return take_result(nic, qp, pkt, req, slow_atomic_begin(nic, &key, &mem, &op),
-				   error);
-	}
-	/* Queued before it is carried out, so that nothing between the two can fail. */
-	result = queue_answer(nic, qp, pkt, req, &msg);
-	if (result == RDMAP_OK)
-		msg->original = mem_atomic(&mem, &op);
-	return result;
+	if (mem.ptr)
+		return rdmap_resp_carry_out(nic, qp, pkt, req, &mem, &op);
+	/* It failed, and its sender does not know yet. */
+	if (llp_is_refused(nic, qp, pkt))
+		return refuse_access(error, WIRE_TERM_PROT_UNSPECIFIED);
+	return take_result(nic, qp, pkt, req, slow_atomic_begin(nic, &key, &mem, &op), error);
 }
 
 enum rdmap_result rdmap_place_atomic_request(struct fw_nic *nic, const struct fw_qp *qp,
@@ -188,12 +223,14 @@ enum rdmap_result rdmap_place_atomic_request(struct fw_nic *nic, const struct fw
 {
 	struct wire_atomic_request req;
 	struct eth_cursor cursor;
+	struct fw_atomic op;
 	struct fw_mem mem;
 
 	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, sizeof(req));
 	eth_cursor_copy(&cursor, &req, sizeof(req));
-	if (mem_check(nic, xrc_pd(nic, qp, pkt->qkey), qp->qpn, be32_get(req.stag),
-		      be64_get(req.to), sizeof(uint64_t), HW_ACCESS_REMOTE_ATOMIC,
+	if (take_operation(qp, &req, &op) &&
+	    mem_check(nic, xrc_pd(nic, qp, pkt->qkey), qp->qpn, be32_get(req.stag),
+		      be64_get(req.to), hw_atomic_bytes(op.type), HW_ACCESS_REMOTE_ATOMIC,
 		      &mem) == HW_VENDOR_ERR_NONE &&
 	    !mem.ptr)
 		return RDMAP_DROP;
@@ -260,13 +297,13 @@ static struct fw_wqe *atomic_of(struct fw_nic *nic, const struct fw_qp *qp,
 {
 	struct fw_wqe *wqe = wqe_from_sink(nic, qp, pkt, be32_get(rsp->request_id));
 
-	if (!wqe || (wqe->opcode != HW_WQE_FETCH_ADD && wqe->opcode != HW_WQE_CMP_SWAP) ||
-	    wqe->dst_qpn != pkt->src_qpn || wqe->dst_ip != pkt->src_ip)
+	if (!wqe || !wqe_is_atomic(wqe->opcode) || wqe->dst_qpn != pkt->src_qpn ||
+	    wqe->dst_ip != pkt->src_ip)
 		return NULL;
 	return wqe;
 }
 
-/* Writes eight bytes over the SGE list, which may divide them anywhere. */
+/* Writes the element over the SGE list, which has its size and may divide it anywhere. */
 static enum hw_vendor_err place_original(struct fw_nic *nic, uint32_t pd, const struct fw_wqe *wqe,
 					 const uint8_t *from)
 {

@@ -55,19 +55,26 @@ static uint32_t put_read_request(const struct fw_nic *nic, const struct fw_wqe *
 
 static uint32_t put_atomic_request(const struct fw_nic *nic, const struct fw_wqe *msg, uint8_t *dst)
 {
-	bool swap = msg->opcode == HW_WQE_CMP_SWAP;
 	struct wire_atomic_request r = {
-	    .opcode = be32_put(swap ? WIRE_ATOMIC_CMP_SWAP : WIRE_ATOMIC_FETCH_ADD),
 	    .request_id = be32_put(wqe_sink_stag(nic, msg)),
 	    .stag = be32_put(msg->rkey),
 	    .to = be64_put(msg->remote_addr),
-	    .add_swap = be64_put(swap ? msg->swap : msg->compare_add),
-	    /* All bits take part in a swap; an add's mask marks no field boundary. */
-	    .add_swap_mask = be64_put(swap ? UINT64_MAX : 0),
-	    .compare = be64_put(swap ? msg->compare_add : 0),
-	    .compare_mask = be64_put(swap ? UINT64_MAX : 0),
 	};
 
+	if (msg->opcode == HW_WQE_FETCH_ADD) {
+		/* The mask marks no field boundary. */
+		r.opcode = be32_put(WIRE_ATOMIC_FETCH_ADD);
+		r.add_swap = be64_put(msg->compare_add);
+	} else {
+		/* All bits take part in a swap. */
+		bool typed = msg->opcode == HW_WQE_ATOMIC;
+
+		r.opcode = be32_put(typed ? WIRE_ATOMIC_TYPED : WIRE_ATOMIC_CMP_SWAP);
+		r.add_swap = be64_put(msg->swap);
+		r.add_swap_mask = be64_put(typed ? msg->atomic : UINT64_MAX);
+		r.compare = be64_put(msg->compare_add);
+		r.compare_mask = be64_put(typed ? 0 : UINT64_MAX);
+	}
 	memcpy(dst, &r, sizeof(r));
 	return sizeof(r);
 }

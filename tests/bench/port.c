@@ -278,14 +278,16 @@ static int host_write(void *ctx, uint32_t client, uint64_t addr, const void *src
 static int carry_out(struct bench_port *port, uint32_t client, uint64_t addr,
 		     const struct fw_atomic *op, uint64_t *original)
 {
-	void *mem = mem_of(port, client, addr, sizeof(*original));
+	uint32_t bytes = hw_atomic_bytes(op->type);
+	void *mem = mem_of(port, client, addr, bytes);
 	uint64_t value;
 
 	if (!mem)
 		return -FW_EFAULT;
-	memcpy(original, mem, sizeof(*original));
-	value = fw_atomic_result(op, *original);
-	memcpy(mem, &value, sizeof(value));
+	*original = 0;
+	memcpy(original, mem, bytes);
+	if (fw_atomic_result(op, *original, &value))
+		memcpy(mem, &value, bytes);
 	port->host_atomics++;
 	return 0;
 }
@@ -297,7 +299,7 @@ static int host_atomic(void *ctx, uint32_t client, uint64_t addr, const struct f
 
 	port->host_calls++;
 	BENCH_CHECK(!port->late[client].open, "an atomic before the result of the last");
-	BENCH_CHECK(!(addr % sizeof(*original)), "an atomic at an unaligned address");
+	BENCH_CHECK(!(addr % hw_atomic_bytes(op->type)), "an atomic at an unaligned address");
 	if (port->host_busy)
 		return -FW_EBUSY;
 	if (!port->host_late)

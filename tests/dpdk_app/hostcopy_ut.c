@@ -118,19 +118,25 @@ static void what_is_not_there(void)
 
 static void atomics(void)
 {
-	const struct fw_atomic add = {.value = 5}, hit = {true, 12, 40}, miss = {true, 12, 50};
+	/* The last two are on the first bytes of the word. */
+	static const struct fw_atomic ops[] = {
+	    {HW_ATOMIC_SUM, HW_ATOMIC_UINT64, 0, 5},
+	    {HW_ATOMIC_CSWAP, HW_ATOMIC_UINT64, 12, 0x5500000040},
+	    {HW_ATOMIC_CSWAP, HW_ATOMIC_UINT64, 12, 50},
+	    {HW_ATOMIC_MAX, HW_ATOMIC_INT8, 0, 0x77},
+	    {HW_ATOMIC_READ, HW_ATOMIC_UINT16, 0, 1},
+	};
 	struct hostcopy *copy = begin();
-	const struct fw_atomic *ops[] = {&add, &hit, &miss};
-	static const uint64_t before[] = {7, 12, 40};
+	static const uint64_t before[] = {7, 12, 0x5500000040, 0x40, 0x77};
 	uint64_t word = 7, original;
 	uint8_t *gone = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	for (uint32_t i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < 5; i++) {
 		int err;
 
 		do {
 			original = 0;
-			err = hostcopy_atomic(copy, (uintptr_t)&word, ops[i], &original, &stats);
+			err = hostcopy_atomic(copy, (uintptr_t)&word, &ops[i], &original, &stats);
 			while (err == -EINPROGRESS &&
 			       (err = hostcopy_atomic_over(copy, &original)) == -EBUSY &&
 			       !usleep(1000))
@@ -139,7 +145,7 @@ static void atomics(void)
 		CU_ASSERT_EQUAL(err, 0);
 		CU_ASSERT_EQUAL(original, before[i]);
 	}
-	CU_ASSERT_EQUAL(word, 40);
+	CU_ASSERT_EQUAL(word, 0x5500000077);
 	CU_ASSERT_FATAL(gone != MAP_FAILED && !munmap(gone, 4096));
 	CU_ASSERT_EQUAL(hostcopy_atomic_over(copy, &original), -EFAULT);
 	end(copy);
@@ -180,7 +186,7 @@ static bool let_go(int listener)
  */
 static int slow_atomic(struct hostcopy *copy, int listener)
 {
-	static const struct fw_atomic add = {.value = 5};
+	static const struct fw_atomic add = {HW_ATOMIC_SUM, HW_ATOMIC_UINT64, 0, 5};
 	static uint64_t word = 7, other;
 	uint64_t original = 0, mark, late;
 

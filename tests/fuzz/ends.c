@@ -260,6 +260,15 @@ void ends_post(uint32_t e, const struct rec *r)
 	}
 	if (wqe.opcode == HW_WQE_FETCH_ADD || wqe.opcode == HW_WQE_CMP_SWAP)
 		sge[0].bytes = 8;
+	if (wqe.opcode == HW_WQE_ATOMIC) {
+		/* One in eight has any code and the length drawn. */
+		wqe.mw_access = HW_ATOMIC_CODE((r->z >> 8 & 0xff) % HW_ATOMIC_OPS,
+					       (r->z >> 16 & 0xff) % HW_ATOMIC_TYPES);
+		if (r->z >> 29)
+			sge[0].bytes = hw_atomic_bytes(HW_ATOMIC_TYPE_OF(wqe.mw_access));
+		else
+			wqe.mw_access = r->z;
+	}
 	if (wqe.opcode == HW_WQE_BIND_MW) {
 		wqe.rkey = end->window + (r->z & 1);
 		wqe.mw_access = W_ALL_ACCESS & ~HW_ACCESS_MW_BIND & ~HW_ACCESS_LOCAL_WRITE;
@@ -270,7 +279,8 @@ void ends_post(uint32_t e, const struct rec *r)
 	job = ends_job(e, i, false, sge[0].bytes, &wqe.wr_id);
 	if (!job)
 		return;
-	job->responded = wqe.opcode >= HW_WQE_READ && wqe.opcode <= HW_WQE_CMP_SWAP;
+	job->responded = (wqe.opcode >= HW_WQE_READ && wqe.opcode <= HW_WQE_CMP_SWAP) ||
+			 wqe.opcode == HW_WQE_ATOMIC;
 	proc_wqe(&w->proc[e], qp, &wqe, wqe.flags & HW_WQE_F_INLINE ? (const void *)inl : sge,
 		 data_bytes, true);
 	proc_ring_sq(&w->proc[e], qp);

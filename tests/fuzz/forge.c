@@ -61,14 +61,15 @@ void forge_ddp(struct frame *f, const struct rec *r, uint32_t stag, uint64_t to)
 
 		frame_add(f, &req, sizeof(req));
 	} else if (opcode == WIRE_RDMAP_ATOMIC_REQUEST) {
+		bool typed = (r->z & WIRE_ATOMIC_OPCODE_MASK) == WIRE_ATOMIC_TYPED;
 		struct wire_atomic_request req = {
 		    .opcode = be32_put(r->z & WIRE_ATOMIC_OPCODE_MASK),
 		    .request_id = be32_put(r->z),
 		    .stag = be32_put(stag),
 		    .to = be64_put(to & ~UINT64_C(7)),
 		    .add_swap = be64_put(r->z),
-		    .add_swap_mask = be64_put(UINT64_MAX),
-		    .compare_mask = be64_put(UINT64_MAX),
+		    .add_swap_mask = be64_put(typed ? r->z >> 4 & 0x1f0f : UINT64_MAX),
+		    .compare_mask = be64_put(typed ? 0 : UINT64_MAX),
 		};
 
 		frame_add(f, &req, sizeof(req));

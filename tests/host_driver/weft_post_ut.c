@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shared_defs/hw_atomic.h"
 #include "tests/host_driver/fake_nic.h"
 #include "tests/ut.h"
 
@@ -69,6 +70,48 @@ static void post_fields(void)
 	CU_ASSERT_EQUAL(w->compare_add, 5);
 	CU_ASSERT_EQUAL(w->swap, 6);
 	CU_ASSERT_EQUAL(memcmp(fake_slot(s.hw, 1), sge, sizeof(sge)), 0);
+	fake_teardown(&s);
+}
+
+/* Operations and types of an atomic; other queue pairs do not have it. */
+static void post_atomic(void)
+{
+	struct weft_sge sge = {0x1000, 2, 7};
+	struct weft_send_wr wr = {
+	    .sg_list = &sge,
+	    .num_sge = 1,
+	    .opcode = WEFT_WR_ATOMIC,
+	    .remote_addr = 0xdeadbeef02,
+	    .mw_access = 0xffffffff,
+	    .compare_add = 5,
+	    .swap = 6,
+	    .atomic_op = WEFT_ATOMIC_MSWAP,
+	    .atomic_type = WEFT_ATOMIC_INT16,
+	};
+	const struct hw_sq_wqe *w;
+	struct fake_setup s;
+
+	fake_setup(&s, WEFT_QPT_RD, &small, 16);
+	CU_ASSERT_EQUAL(weft_post_send(s.qp, &wr, NULL), -EINVAL);
+	wr.ah = s.ah;
+	CU_ASSERT_EQUAL(weft_post_send(s.qp, &wr, NULL), 0);
+	w = fake_slot(s.hw, 0);
+	CU_ASSERT_EQUAL(w->opcode, HW_WQE_ATOMIC);
+	CU_ASSERT_EQUAL(w->mw_access, HW_ATOMIC_CODE(HW_ATOMIC_MSWAP, HW_ATOMIC_INT16));
+	CU_ASSERT_EQUAL(w->compare_add, 5);
+	CU_ASSERT_EQUAL(w->swap, 6);
+	wr.atomic_type = WEFT_ATOMIC_FLOAT;
+	CU_ASSERT_EQUAL(weft_post_send(s.qp, &wr, NULL), -EINVAL);
+	wr.atomic_op = (enum weft_atomic_op)HW_ATOMIC_OPS;
+	wr.atomic_type = WEFT_ATOMIC_INT16;
+	CU_ASSERT_EQUAL(weft_post_send(s.qp, &wr, NULL), -EINVAL);
+	wr.atomic_op = WEFT_ATOMIC_SUM;
+	wr.flags = WEFT_SEND_INLINE;
+	CU_ASSERT_EQUAL(weft_post_send(s.qp, &wr, NULL), -EINVAL);
+	fake_teardown(&s);
+	fake_setup(&s, WEFT_QPT_RC, &small, 16);
+	wr.flags = 0;
+	CU_ASSERT_EQUAL(weft_post_send(s.qp, &wr, NULL), -EINVAL);
 	fake_teardown(&s);
 }
 
@@ -509,8 +552,8 @@ static void datagrams_are_read_first(void)
 	fake_teardown(&s);
 }
 
-UT_MAIN("host_driver/weft_post", UT(post_fields), UT(post_imm_and_inv), UT(one_doorbell_per_batch),
-	UT(wakes_a_sleeper), UT(ring_wraps), UT(full_until_polled), UT(unsignalled_by_sq_cons),
-	UT(completions_out_of_order), UT(stale_completion), UT(inline_data), UT(bad_requests),
-	UT(state_is_minded), UT(reset_goes_on), UT(limits_of_create_qp),
-	UT(doorbells_of_many_threads), UT(datagrams_are_read_first))
+UT_MAIN("host_driver/weft_post", UT(post_fields), UT(post_atomic), UT(post_imm_and_inv),
+	UT(one_doorbell_per_batch), UT(wakes_a_sleeper), UT(ring_wraps), UT(full_until_polled),
+	UT(unsignalled_by_sq_cons), UT(completions_out_of_order), UT(stale_completion),
+	UT(inline_data), UT(bad_requests), UT(state_is_minded), UT(reset_goes_on),
+	UT(limits_of_create_qp), UT(doorbells_of_many_threads), UT(datagrams_are_read_first))

@@ -14,7 +14,7 @@ stage=$WEFT_TMP/stage
 make -s install DESTDIR="$stage" PREFIX=/opt/weft >"$WEFT_TMP/log" 2>&1 || { cat "$WEFT_TMP/log"; exit 1; }
 p=$stage/opt/weft
 for f in sbin/weftd bin/weftctl bin/weft-bench bin/goal-run bin/goal-dump bin/goal-bench bin/weft-run lib/weft/verbs/libibverbs.so.1 lib/weft/firmware.so lib/libfabric/libweft-fi.so lib/libweft.so.0 lib/libweft.so lib/libweft.a \
-	lib/pkgconfig/weft.pc lib/pkgconfig/goal.pc include/weft.h include/weft_device.h include/weft_mr.h include/weft_cq.h include/weft_qp.h include/weft_coalesce.h include/weft_tag.h lib/systemd/system/weftd.service \
+	lib/pkgconfig/weft.pc lib/pkgconfig/goal.pc include/weft.h include/weft_device.h include/weft_mr.h include/weft_cq.h include/weft_qp.h include/weft_atomic.h include/weft_coalesce.h include/weft_tag.h lib/systemd/system/weftd.service \
 	lib/sysusers.d/weft.conf etc/weft/weftd.conf share/weft/weft.lua share/weft/weft_esp.lua share/weft/weftd.conf.example \
 	bin/weft-tune bin/weft-measure share/weft/weft-tune/main.py share/doc/weft/docs/operating.md share/man/man8/weftd.8 share/man/man8/weftctl.8 \
 	share/man/man1/weft-bench.1 share/man/man1/weft-sim.1 share/man/man1/weft-run.1 share/man/man1/weft-tune.1 share/man/man3/weft_poll_cq.3 share/man/man3/goal.3 share/bash-completion/completions/weftd \

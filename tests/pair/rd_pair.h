@@ -148,6 +148,7 @@ struct rp_req {
 	uint32_t rkey;          /* 0: the region of the other end */
 	uint32_t lkey;          /* 0: the end's own region */
 	uint32_t imm;
+	uint32_t atomic; /* HW_WQE_ATOMIC: HW_ATOMIC_CODE() */
 	uint64_t compare_add, swap;
 };
 

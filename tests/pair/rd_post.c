@@ -193,6 +193,7 @@ void rp_req(struct rp *rp, uint32_t e, struct fw_qp *qp, const struct rp_req *re
 	    .inline_bytes = inlined ? req->bytes : 0,
 	    .remote_addr = (uintptr_t)peer->mem + req->remote_offset,
 	    .rkey = req->rkey ? req->rkey : peer->stag,
+	    .mw_access = req->atomic,
 	    .compare_add = req->compare_add,
 	    .swap = req->swap,
 	};

@@ -150,6 +150,16 @@ static void requests(void)
 	CU_ASSERT_EQUAL(memcmp(got + 18 + 28, "\0\0\0\0\0\0\0\0", 8), 0);
 	memset(got + 18 + 28, 0xff, 8);
 	same(n, "fetch_add", 18);
+	wqe->opcode = HW_WQE_ATOMIC;
+	wqe->bytes = 2;
+	wqe->remote_addr = UINT64_C(0x00007f001234567a);
+	wqe->atomic = HW_ATOMIC_CODE(HW_ATOMIC_MSWAP, HW_ATOMIC_INT16);
+	wqe->swap = 0x1234;
+	wqe->compare_add = 0xff00;
+	n = make(wqe, 0, 0);
+	CU_ASSERT_EQUAL(memcmp(got + 18 + 4, &stag, 4), 0);
+	memcpy(got + 18 + 4, "\x01\x02\x03\x06", 4);
+	same(n, "typed_atomic", 18);
 	wqe_free(rp.end[0].nic, wqe);
 	rp_end(&rp);
 }

@@ -344,7 +344,7 @@ static void overtaking(void)
 static void bounded(void)
 {
 	struct slow_atomic_key key;
-	const struct fw_atomic op = {.value = 1};
+	const struct fw_atomic op = {HW_ATOMIC_SUM, HW_ATOMIC_UINT64, 0, 1};
 	struct slow_atomic *last = NULL, *next;
 	struct fw_mem mem;
 	uint32_t i;
@@ -399,7 +399,7 @@ static void bounded(void)
 static uint32_t hoard(const struct fw_mem *mem, uint32_t ip)
 {
 	struct slow_atomic_key key = {.qp = B->qp[0], .src_ip = ip, .ssn = 1};
-	const struct fw_atomic op = {.value = 1};
+	const struct fw_atomic op = {HW_ATOMIC_SUM, HW_ATOMIC_UINT64, 0, 1};
 	struct slow_atomic *atomic;
 
 	for (key.src_qpn = 0; key.src_qpn <= SLOW_ATOMICS_PER_CLIENT; key.src_qpn++) {

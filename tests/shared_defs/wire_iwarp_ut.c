@@ -3,6 +3,7 @@
  * DDP and RDMAP headers (shared_defs/wire_iwarp.h) against FPDUs of Linux siw and, for those that
  * siw does not send, bytes computed from the RFCs. RFC 5041 4, RFC 5040 4, RFC 7306 5.
  */
+#include "shared_defs/hw_atomic.h"
 #include "shared_defs/wire_iwarp.h"
 
 #include "tests/golden.h"
@@ -142,15 +143,25 @@ static void atomics(void)
 		    .add_swap = be64_put(5),
 		    .add_swap_mask = be64_put(UINT64_MAX),
 		},
-	    swap = {
-		.opcode = be32_put(WIRE_ATOMIC_CMP_SWAP),
-		.request_id = be32_put(0x01020305),
+	    swap =
+		{
+		    .opcode = be32_put(WIRE_ATOMIC_CMP_SWAP),
+		    .request_id = be32_put(0x01020305),
+		    .stag = be32_put(0x11223344),
+		    .to = be64_put(0x00007f0012345680),
+		    .add_swap = be64_put(0x0a0b0c0d0e0f1011),
+		    .add_swap_mask = be64_put(UINT64_MAX),
+		    .compare = be64_put(0x8000000000000001),
+		    .compare_mask = be64_put(UINT64_MAX),
+		},
+	    typed = {
+		.opcode = be32_put(WIRE_ATOMIC_TYPED),
+		.request_id = be32_put(0x01020306),
 		.stag = be32_put(0x11223344),
-		.to = be64_put(0x00007f0012345680),
-		.add_swap = be64_put(0x0a0b0c0d0e0f1011),
-		.add_swap_mask = be64_put(UINT64_MAX),
-		.compare = be64_put(0x8000000000000001),
-		.compare_mask = be64_put(UINT64_MAX),
+		.to = be64_put(0x00007f001234567a),
+		.add_swap = be64_put(0x1234),
+		.add_swap_mask = be64_put(HW_ATOMIC_CODE(HW_ATOMIC_MSWAP, HW_ATOMIC_INT16)),
+		.compare = be64_put(0xff00),
 	    };
 	struct wire_atomic_response r;
 
@@ -160,6 +171,8 @@ static void atomics(void)
 	LOAD("cmp_swap", g);
 	CU_ASSERT_EQUAL(memcmp(&g, &swap, sizeof(g)), 0);
 	CU_ASSERT_EQUAL(be64_get(g.compare), 0x8000000000000001);
+	LOAD("typed_atomic", g);
+	CU_ASSERT_EQUAL(memcmp(&g, &typed, sizeof(g)), 0);
 	LOAD("atomic_response", r);
 	CU_ASSERT_EQUAL(be32_get(r.request_id), 0x01020305);
 	CU_ASSERT_EQUAL(be64_get(r.original), 0x8000000000000001);

@@ -329,13 +329,17 @@ static void long_writes_in_pieces(void)
 	fw_ut_end(&ut);
 }
 
+#define ADD(v)     ((struct fw_atomic){HW_ATOMIC_SUM, HW_ATOMIC_UINT64, 0, v})
+#define SWAP(c, v) ((struct fw_atomic){HW_ATOMIC_CSWAP, HW_ATOMIC_UINT64, c, v})
+
 static uint64_t atomic(struct fw_ut *ut, const struct fw_mem *mem, struct fw_atomic op)
 {
 	uint64_t original = 0;
 
 	if (mem->ptr)
-		return mem_atomic(mem, &op);
-	CU_ASSERT_EQUAL(mem_atomic_host(ut->nic, mem, &op, &original), 0);
+		CU_ASSERT_TRUE(mem_atomic(mem, &op, &original))
+	else
+		CU_ASSERT_EQUAL(mem_atomic_host(ut->nic, mem, &op, &original), 0);
 	return original;
 }
 
@@ -344,13 +348,13 @@ static void try_atomics(struct fw_ut *ut, const struct fw_mem *mem, void *at)
 	uint64_t value = UINT64_MAX - 1;
 
 	memcpy(at, &value, sizeof(value));
-	CU_ASSERT_EQUAL(atomic(ut, mem, (struct fw_atomic){.value = 3}), UINT64_MAX - 1);
+	CU_ASSERT_EQUAL(atomic(ut, mem, ADD(3)), UINT64_MAX - 1);
 	memcpy(&value, at, sizeof(value));
 	CU_ASSERT_EQUAL(value, 1);
-	CU_ASSERT_EQUAL(atomic(ut, mem, (struct fw_atomic){true, 2, 99}), 1);
+	CU_ASSERT_EQUAL(atomic(ut, mem, SWAP(2, 99)), 1);
 	memcpy(&value, at, sizeof(value));
 	CU_ASSERT_EQUAL(value, 1);
-	CU_ASSERT_EQUAL(atomic(ut, mem, (struct fw_atomic){true, 1, 99}), 1);
+	CU_ASSERT_EQUAL(atomic(ut, mem, SWAP(1, 99)), 1);
 	memcpy(&value, at, sizeof(value));
 	CU_ASSERT_EQUAL(value, 99);
 }
@@ -358,7 +362,7 @@ static void try_atomics(struct fw_ut *ut, const struct fw_mem *mem, void *at)
 static void atomics_mapped_unaligned_and_unmapped(void)
 {
 	struct fw_cmd_aux aux = {.mapping = words, .map_bytes = 64, .offset = 3};
-	const struct fw_atomic op = {.value = 1};
+	const struct fw_atomic op = ADD(1);
 	struct hw_cmd_resp resp;
 	struct fw_mem mem;
 	struct fw_ut ut;
