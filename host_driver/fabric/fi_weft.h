@@ -7,8 +7,7 @@
  * functions here translate requests and completions. The manual pages of libfabric 1.17 (fi_*(3))
  * have the semantics, host_driver/weft_tag.h the layer below, README.md the choices made.
  *
- * Locks, in this order: wf_cntr.lock, wf_work.lock, wf_cq.lock, wf_qp.lock, wf_av.lock or
- * wf_domain.lock.
+ * Locks, in this order: wf_cntr.lock, wf_work.lock, wf_cq.lock, wf_qp.lock, wf_av.lock.
  */
 #ifndef WEFT_FI_WEFT_H
 #define WEFT_FI_WEFT_H
@@ -47,7 +46,7 @@ enum {
 	WF_NOTES = 64,          /* receives for data that comes with an RDMA Write */
 	WF_MIN_MULTI_RECV = 64, /* FI_OPT_MIN_MULTI_RECV, bytes, by default */
 	WF_EAGER_BYTES_MAX = 65536,
-	WF_SCRATCH_BYTES = 4096, /* registered words of a domain */
+	WF_SCRATCH_BYTES = 4096, /* registered memory of a domain */
 	WF_QKEY = 0x77656674,
 };
 
@@ -176,12 +175,9 @@ struct wf_domain {
 	enum fi_av_type av_type;
 	struct wf_eq *mr_eq; /* of fi_domain_bind(), for FI_REG_MR */
 	atomic_int refs;
-	bool manual; /* FI_PROGRESS_MANUAL: atomics of several steps (wf_cas.c) */
-	/* Words for atomics: the first takes results that were not requested. */
+	/* A word that takes results of atomics that were not requested. */
 	uint64_t *scratch;
 	struct weft_mr *scratch_mr;
-	pthread_mutex_t lock; /* of the next two */
-	struct wf_cas *cas, *cas_free;
 };
 
 int wf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
@@ -332,7 +328,6 @@ struct wf_op {
 	bool note;       /* a receive of the provider: data of a peer's RDMA Write */
 	bool multi;
 	int err, prov_errno;  /* of a part */
-	struct wf_cas *cas;   /* an atomic of several steps */
 	struct wf_join *join; /* a message of the provider */
 	struct wf_hold hold;
 };
@@ -510,15 +505,6 @@ static inline ssize_t wf_post_result(int rc)
 }
 
 /* --------------------------------------------------------------------- wf_atomic.c */
-
-/*
- * wf_cas.c. A step has completed: true if it was the last, else the next one is begun. The queue's
- * lock is held, as for the next two: post steps that waited; drop those of an endpoint.
- */
-bool wf_cas_step(struct wf_cq *cq, struct wf_cas *cas);
-void wf_cas_retry(struct wf_cq *cq);
-void wf_cas_forget(struct wf_cq *cq, const struct wf_qp *qp);
-void wf_cas_put(struct wf_domain *domain, struct wf_cas *cas);
 
 int wf_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
 		    struct fi_atomic_attr *attr, uint64_t flags);

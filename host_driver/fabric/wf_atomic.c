@@ -1,50 +1,125 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Atomics of one element. The NIC carries out sums, reads and compare-and-swap of 64-bit integers;
- * wf_cas.c does the others by these. fi_atomic(3).
+ * Atomics of one element, which the peer's NIC carries out: sums and compare-and-swap of 64-bit
+ * integers as every RDMA NIC has them, the others by WEFT_WR_ATOMIC. fi_atomic(3).
  */
-#include "host_driver/fabric/wf_atomic.h"
+#include "host_driver/fabric/fi_weft.h"
 
-/* Operations of the NIC. */
-static bool is_native(enum wf_atomic_kind kind, enum fi_datatype type, enum fi_op op)
+/* The three groups of calls, which differ in the operations they have. */
+enum wf_atomic_kind {
+	WF_ATOMIC_PLAIN,
+	WF_ATOMIC_FETCH,
+	WF_ATOMIC_COMPARE
+};
+
+/* The parameters of a call. */
+struct wf_atomic {
+	const void *operand, *compare;
+	void *result, *result_desc;
+	fi_addr_t addr;
+	uint64_t remote, key;
+	enum fi_datatype type;
+	enum fi_op op;
+	enum wf_atomic_kind kind;
+	void *context;
+};
+
+#define SAME(op) _Static_assert((int)WEFT_ATOMIC_##op == (int)FI_##op, "the same numbers")
+SAME(MIN);
+SAME(MAX);
+SAME(SUM);
+SAME(PROD);
+SAME(LOR);
+SAME(LAND);
+SAME(BOR);
+SAME(BAND);
+SAME(LXOR);
+SAME(BXOR);
+SAME(CSWAP);
+SAME(CSWAP_NE);
+SAME(CSWAP_LE);
+SAME(CSWAP_LT);
+SAME(CSWAP_GE);
+SAME(CSWAP_GT);
+SAME(MSWAP);
+SAME(INT8);
+SAME(UINT8);
+SAME(INT16);
+SAME(UINT16);
+SAME(INT32);
+SAME(UINT32);
+SAME(INT64);
+SAME(UINT64);
+SAME(FLOAT);
+SAME(DOUBLE);
+_Static_assert((int)WEFT_ATOMIC_READ == (int)FI_ATOMIC_READ, "the same numbers");
+_Static_assert((int)WEFT_ATOMIC_WRITE == (int)FI_ATOMIC_WRITE, "the same numbers");
+
+/* Bytes of an element; 0: a type that atomics do not have. */
+static size_t element_bytes(enum fi_datatype type)
 {
-	if (type != FI_INT64 && type != FI_UINT64)
-		return false;
-	switch (kind) {
-	case WF_ATOMIC_PLAIN:
-		return op == FI_SUM;
-	case WF_ATOMIC_FETCH:
-		return op == FI_SUM || op == FI_ATOMIC_READ;
-	case WF_ATOMIC_COMPARE:
-		return op == FI_CSWAP;
+	switch (type) {
+	case FI_INT8:
+	case FI_UINT8:
+		return 1;
+	case FI_INT16:
+	case FI_UINT16:
+		return 2;
+	case FI_INT32:
+	case FI_UINT32:
+	case FI_FLOAT:
+		return 4;
+	case FI_INT64:
+	case FI_UINT64:
+	case FI_DOUBLE:
+		return 8;
+	case FI_FLOAT_COMPLEX:
+	case FI_DOUBLE_COMPLEX:
+	case FI_LONG_DOUBLE:
+	case FI_LONG_DOUBLE_COMPLEX:
+	case FI_INT128: /* the same number as FI_DATATYPE_LAST */
+	case FI_UINT128:
+	case FI_VOID:
+		break;
 	}
-	return false;
+	return 0;
 }
 
-static bool is_supported(const struct wf_domain *domain, enum wf_atomic_kind kind,
-			 enum fi_datatype type, enum fi_op op)
+static bool is_supported(enum wf_atomic_kind kind, enum fi_datatype type, enum fi_op op)
 {
-	return is_native(kind, type, op) || (domain->manual && wf_cas_supports(kind, type, op));
-}
+	bool real = type == FI_FLOAT || type == FI_DOUBLE;
 
-static uint64_t load(const void *from)
-{
-	uint64_t value;
-
-	__builtin_memcpy(&value, from, sizeof(value));
-	return value;
+	if (!element_bytes(type))
+		return false;
+	if (kind == WF_ATOMIC_COMPARE ? op < FI_CSWAP || op > FI_MSWAP : op > FI_ATOMIC_WRITE)
+		return false;
+	if (kind == WF_ATOMIC_PLAIN && op == FI_ATOMIC_READ)
+		return false;
+	return !real || (op != FI_BOR && op != FI_BAND && op != FI_BXOR && op != FI_MSWAP);
 }
 
 /* Fills in the operation and its operands. */
 static void fill_operands(const struct wf_atomic *a, struct weft_send_wr *wr)
 {
-	if (a->kind == WF_ATOMIC_COMPARE) {
+	bool word = a->type == FI_INT64 || a->type == FI_UINT64;
+	size_t bytes = element_bytes(a->type);
+	uint64_t operand = 0, compare = 0;
+
+	if (a->op != FI_ATOMIC_READ)
+		memcpy(&operand, a->operand, bytes);
+	if (a->kind == WF_ATOMIC_COMPARE)
+		memcpy(&compare, a->compare, bytes);
+	wr->opcode = WEFT_WR_ATOMIC;
+	wr->compare_add = compare;
+	wr->swap = operand;
+	if (word && a->op == FI_CSWAP) {
 		wr->opcode = WEFT_WR_CMP_SWAP;
-		wr->compare_add = load(a->compare);
-		wr->swap = load(a->operand);
-	} else {
+	} else if (word && a->op == FI_SUM) {
 		wr->opcode = WEFT_WR_FETCH_ADD;
-		wr->compare_add = a->op == FI_SUM ? load(a->operand) : 0;
+		wr->compare_add = operand;
+	} else {
+		wr->atomic_op = (enum weft_atomic_op)a->op;
+		wr->atomic_type = (enum weft_atomic_type)a->type;
 	}
 }
 
@@ -52,14 +127,15 @@ static ssize_t post(struct wf_ep *ep, const struct wf_atomic *a, uint64_t flags)
 {
 	struct wf_qp *qp = ep->qp;
 	enum wf_count count = a->kind == WF_ATOMIC_PLAIN ? WF_WRITES : WF_READS;
-	struct weft_sge sge = {(uintptr_t)qp->domain->scratch, sizeof(uint64_t),
+	size_t bytes = element_bytes(a->type);
+	struct weft_sge sge = {(uintptr_t)qp->domain->scratch, (uint32_t)bytes,
 			       qp->domain->scratch_mr->lkey};
 	struct weft_send_wr wr = {.sg_list = &sge,
 				  .num_sge = 1,
 				  .rkey = (uint32_t)a->key,
 				  .remote_addr = a->remote,
 				  .qkey = UINT32_C(1) << 31};
-	struct iovec result = {a->result, sizeof(uint64_t)};
+	struct iovec result = {a->result, bytes};
 	void *desc = a->result_desc;
 	struct wf_hold hold = {.count = 0};
 	const struct wf_peer *peer;
@@ -68,15 +144,15 @@ static ssize_t post(struct wf_ep *ep, const struct wf_atomic *a, uint64_t flags)
 
 	if (!qp->ep)
 		return wf_not_open(qp);
-	if (!is_supported(qp->domain, a->kind, a->type, a->op))
+	if (!is_supported(a->kind, a->type, a->op))
 		return -FI_EOPNOTSUPP;
+	if (a->remote % bytes)
+		return -FI_EINVAL;
 	peer = wf_av_peer(qp->av, a->addr);
 	if (!peer)
 		return -FI_EINVAL;
 	if (a->key > UINT32_MAX)
 		return -FI_EKEYREJECTED;
-	if (!is_native(a->kind, a->type, a->op))
-		return wf_cas_post(ep, a, peer, flags);
 	if (a->kind != WF_ATOMIC_PLAIN) {
 		rc = wf_mr_sges(qp->domain, &result, &desc, 1, WF_USE_RECV, &sge, &hold);
 		if (rc < 0)
@@ -296,10 +372,9 @@ static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomi
 	return post(ep, &a, wf_ep_tx_msg_flags(ep, flags));
 }
 
-static int valid(const struct wf_domain *domain, enum wf_atomic_kind kind,
-		 enum fi_datatype datatype, enum fi_op op, size_t *count)
+static int valid(enum wf_atomic_kind kind, enum fi_datatype datatype, enum fi_op op, size_t *count)
 {
-	if (!is_supported(domain, kind, datatype, op))
+	if (!is_supported(kind, datatype, op))
 		return -FI_EOPNOTSUPP;
 	*count = 1;
 	return 0;
@@ -308,25 +383,22 @@ static int valid(const struct wf_domain *domain, enum wf_atomic_kind kind,
 static int atomic_writevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
 			     size_t *count)
 {
-	const struct wf_qp *qp = container_of(fid, struct wf_ep, fid)->qp;
-
-	return valid(qp->domain, WF_ATOMIC_PLAIN, datatype, op, count);
+	(void)fid;
+	return valid(WF_ATOMIC_PLAIN, datatype, op, count);
 }
 
 static int atomic_readwritevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
 				 size_t *count)
 {
-	const struct wf_qp *qp = container_of(fid, struct wf_ep, fid)->qp;
-
-	return valid(qp->domain, WF_ATOMIC_FETCH, datatype, op, count);
+	(void)fid;
+	return valid(WF_ATOMIC_FETCH, datatype, op, count);
 }
 
 static int atomic_compwritevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
 				 size_t *count)
 {
-	const struct wf_qp *qp = container_of(fid, struct wf_ep, fid)->qp;
-
-	return valid(qp->domain, WF_ATOMIC_COMPARE, datatype, op, count);
+	(void)fid;
+	return valid(WF_ATOMIC_COMPARE, datatype, op, count);
 }
 
 int wf_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
@@ -344,8 +416,9 @@ int wf_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum f
 		kind = WF_ATOMIC_FETCH;
 	else if (flags & FI_COMPARE_ATOMIC)
 		kind = WF_ATOMIC_COMPARE;
-	attr->size = wf_cas_bytes(datatype);
-	return valid(container_of(domain, struct wf_domain, fid), kind, datatype, op, &attr->count);
+	(void)domain;
+	attr->size = element_bytes(datatype);
+	return valid(kind, datatype, op, &attr->count);
 }
 
 struct fi_ops_atomic wf_atomic_ops = {

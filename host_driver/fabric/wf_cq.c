@@ -110,8 +110,6 @@ static int poll_once(struct wf_cq *cq, int max)
 	struct wf_entry entry;
 	int i, n;
 
-	if (cq->cas_waiting)
-		wf_cas_retry(cq);
 	n = weft_poll_cq(cq->cq, max, wc);
 	if (n < 0) {
 		cq->gone = true;

@@ -41,8 +41,6 @@ static int domain_close(struct fid *fid)
 	if (domain->scratch)
 		weft_free(domain->scratch, WF_SCRATCH_BYTES);
 	weft_close_device(domain->context);
-	free(domain->cas);
-	pthread_mutex_destroy(&domain->lock);
 	atomic_fetch_sub(&domain->fabric->refs, 1);
 	free(domain);
 	return 0;
@@ -167,8 +165,6 @@ int wf_domain_new(struct wf_fabric *fabric, const struct fi_info *info,
 	if (d->mr_mode == FI_MR_BASIC)
 		d->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	d->av_type = info->domain_attr->av_type;
-	d->manual = info->domain_attr->data_progress == FI_PROGRESS_MANUAL;
-	pthread_mutex_init(&d->lock, NULL);
 	atomic_fetch_add(&fabric->refs, 1);
 	rc = open_objects(d);
 	if (rc) {

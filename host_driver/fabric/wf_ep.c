@@ -104,7 +104,10 @@ static uint32_t peers_access(uint64_t caps)
 
 static void close_nic_ep(struct wf_qp *qp)
 {
-	/* An atomic posts its next step under this lock. */
+	/*
+	 * A thread that polls handles completions under the queue's lock, and a failed datagram
+	 * resumes its queue pair there.
+	 */
 	pthread_mutex_lock(&qp->tx_cq->lock);
 	if (qp->dgram)
 		wf_dgram_close(qp);
@@ -113,9 +116,6 @@ static void close_nic_ep(struct wf_qp *qp)
 	qp->ep = NULL;
 	pthread_mutex_unlock(&qp->tx_cq->lock);
 	/* A thread that polled completions before has handled them after this. */
-	pthread_mutex_lock(&qp->tx_cq->lock);
-	wf_cas_forget(qp->tx_cq, qp);
-	pthread_mutex_unlock(&qp->tx_cq->lock);
 	pthread_mutex_lock(&qp->rx_cq->lock);
 	pthread_mutex_unlock(&qp->rx_cq->lock);
 }

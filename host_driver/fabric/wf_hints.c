@@ -195,7 +195,7 @@ static int apply_mr(struct fi_info *info, uint32_t version, const struct fi_info
 	return 0;
 }
 
-static int apply_domain(struct fi_info *info, const struct fi_domain_attr *hint, uint64_t caps)
+static int apply_domain(struct fi_info *info, const struct fi_domain_attr *hint)
 {
 	struct fi_domain_attr *domain = info->domain_attr;
 
@@ -223,9 +223,6 @@ static int apply_domain(struct fi_info *info, const struct fi_domain_attr *hint,
 		domain->control_progress = hint->control_progress;
 	if (hint->data_progress != FI_PROGRESS_UNSPEC)
 		domain->data_progress = hint->data_progress;
-	/* The host takes part in atomics that the NIC does not have. */
-	else if (caps & FI_ATOMIC)
-		domain->data_progress = FI_PROGRESS_MANUAL;
 	if (hint->threading != FI_THREAD_UNSPEC)
 		domain->threading = hint->threading;
 	return 0;
@@ -257,7 +254,7 @@ int wf_hints_apply(struct fi_info *info, uint32_t version, const struct fi_info 
 	rc = rc ? rc : apply_ep(info, hints->ep_attr);
 	rc = rc ? rc : apply_tx(info, hints->tx_attr);
 	rc = rc ? rc : apply_rx(info, hints->rx_attr);
-	rc = rc ? rc : apply_domain(info, hints->domain_attr, hints->caps);
+	rc = rc ? rc : apply_domain(info, hints->domain_attr);
 	rc = rc ? rc : apply_mr(info, version, hints);
 	rc = rc ? rc : apply_tag(info, hints->ep_attr);
 	if (!rc)

@@ -64,22 +64,12 @@ static int weft_access(uint64_t access)
  */
 static struct weft_mr *make_region(struct wf_mr *mr, void *addr, size_t len, int access)
 {
-	uint64_t iova = mr->iova;
-	struct weft_mr *region;
+	struct weft_mr *region =
+	    weft_reg_mr_iova(mr->domain->pd, addr, len, mr->iova, access | WEFT_ACCESS_LOCAL_WRITE);
 
-	/* Atomics of several steps are on whole words (wf_cas.c). */
-	if (mr->domain->manual && (access & WEFT_ACCESS_REMOTE_ATOMIC) && iova) {
-		size_t before = iova % sizeof(uint64_t);
-
-		addr = (char *)addr - before;
-		iova -= before;
-		len = (len + before + sizeof(uint64_t) - 1) & ~(sizeof(uint64_t) - 1);
-	}
-	region =
-	    weft_reg_mr_iova(mr->domain->pd, addr, len, iova, access | WEFT_ACCESS_LOCAL_WRITE);
 	mr->local_write = region != NULL;
 	if (!region && errno == EFAULT && !(access & WEFT_ACCESS_LOCAL_WRITE))
-		region = weft_reg_mr_iova(mr->domain->pd, addr, len, iova, access);
+		region = weft_reg_mr_iova(mr->domain->pd, addr, len, mr->iova, access);
 	return region;
 }
 

@@ -52,7 +52,6 @@ static struct wf_op *take(struct wf_qp *qp)
 	qp->free = op->next;
 	op->silent = op->posted = op->claims = op->note = op->multi = false;
 	op->err = 0;
-	op->cas = NULL;
 	op->join = NULL;
 	op->hold.count = 0;
 	return op;
@@ -63,9 +62,6 @@ static void give(struct wf_op *op)
 {
 	struct wf_qp *qp = op->qp;
 
-	if (op->cas)
-		wf_cas_put(qp->domain, op->cas);
-	op->cas = NULL;
 	if (op->posted) {
 		op->prev->next = op->next;
 		op->next->prev = op->prev;
@@ -120,8 +116,6 @@ void wf_op_fini(struct wf_qp *qp)
 			struct wf_op *op = &chunk->op[i];
 
 			wf_mr_release(qp->domain, &op->hold, 0);
-			if (op->cas && op->parts)
-				wf_cas_put(qp->domain, op->cas);
 			if (op->join && op->parts)
 				wf_join_done(op->join, op->flags & FI_RECV, false);
 			for (; op->parts; op->parts--)
@@ -323,8 +317,6 @@ static size_t written(const struct wf_op *op, const struct weft_wc *wc)
 {
 	if (op->err && op->err != FI_ETRUNC)
 		return 0;
-	if (op->flags & FI_ATOMIC)
-		return sizeof(uint64_t);
 	return op->flags & (FI_RECV | FI_READ) && wc->opcode != WEFT_WC_TPEEK ? wc->bytes : 0;
 }
 
@@ -364,11 +356,6 @@ bool wf_op_done(const struct weft_wc *wc, struct wf_entry *entry)
 	}
 	if (op->parts > 1) {
 		op->parts--;
-		return false;
-	}
-	if (op->cas && !op->err && !wf_cas_step(op->cq, op->cas)) {
-		/* It keeps its place: the caller gives one back. */
-		(void)atomic_fetch_sub(&op->cq->room, 1);
 		return false;
 	}
 	if (op->claims && !op->err)

@@ -17,7 +17,6 @@
 struct weft_comp_channel;
 struct weft_cq;
 struct weft_wc;
-struct wf_cas;
 struct wf_domain;
 struct wf_fabric;
 
@@ -66,7 +65,6 @@ struct wf_cq {
 	int signal_fd;        /* eventfd: signaled, or wf_cq_push() */
 	int fd; /* epoll of signal_fd, the channel, events of groups; -1: no wait object */
 	struct fid_wait *wait_set;
-	struct wf_cas *cas_waiting; /* atomics whose next step found the send queue full */
 };
 
 int wf_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,

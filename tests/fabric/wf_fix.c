@@ -9,7 +9,7 @@
 #define LIMIT_NS  (UINT64_C(60) * 1000000000)
 #define SILENT_NS UINT64_C(10000000)
 
-static void end_open(struct wff *f, struct wff_end *e, const char *name, bool manual)
+static void end_open(struct wff *f, struct wff_end *e, const char *name)
 {
 	struct fi_av_attr av = {.type = FI_AV_TABLE};
 	struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_TAGGED};
@@ -27,8 +27,6 @@ static void end_open(struct wff *f, struct wff_end *e, const char *name, bool ma
 	e->info = wf_info_base(&e->nic);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(e->info);
 	CU_ASSERT_EQUAL_FATAL(wf_hints_apply(e->info, FI_VERSION(1, 17), NULL), 0);
-	if (manual)
-		e->info->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	CU_ASSERT_EQUAL_FATAL(wf_domain_new(container_of(f->fabric, struct wf_fabric, fid), e->info,
 					    weft, &e->domain, e),
 			      0);
@@ -54,24 +52,14 @@ static void end_close(struct wff_end *e)
 	fi_freeinfo(e->info);
 }
 
-static void both_open(struct wff *f, bool manual)
+void wff_open(struct wff *f)
 {
 	memset(f, 0, sizeof(*f));
 	f->sim = sim_new(NULL, 1);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f->sim);
 	CU_ASSERT_EQUAL_FATAL(wf_fabric(NULL, &f->fabric, NULL), 0);
-	end_open(f, &f->a, "a", manual);
-	end_open(f, &f->b, "b", manual);
-}
-
-void wff_open(struct wff *f)
-{
-	both_open(f, false);
-}
-
-void wff_open_manual(struct wff *f)
-{
-	both_open(f, true);
+	end_open(f, &f->a, "a");
+	end_open(f, &f->b, "b");
 }
 
 void wff_close(struct wff *f)

@@ -40,8 +40,6 @@ struct wff {
 
 /* Opens both domains with all capabilities, an AV and a CQ each. */
 void wff_open(struct wff *f);
-/* Likewise, with FI_PROGRESS_MANUAL. */
-void wff_open_manual(struct wff *f);
 void wff_close(struct wff *f);
 /* Makes the endpoints to come datagram endpoints; eq: bound to them, or NULL. */
 void wff_dgram(struct wff *f, struct fid_eq *eq);

@@ -79,6 +79,23 @@ static void tagged_only(void)
 	fi_freeinfo(hints);
 }
 
+/* The NIC carries atomics out: no thread of the program has to. */
+static void progress(void)
+{
+	struct fi_info *hints = hints_new(FI_ATOMIC), *info;
+
+	CU_ASSERT_EQUAL_FATAL(apply(hints, &info), 0);
+	CU_ASSERT_EQUAL(info->domain_attr->data_progress, FI_PROGRESS_AUTO);
+	fi_freeinfo(info);
+	hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
+	hints->domain_attr->control_progress = FI_PROGRESS_AUTO;
+	CU_ASSERT_EQUAL_FATAL(apply(hints, &info), 0);
+	CU_ASSERT_EQUAL(info->caps & FI_ATOMIC, FI_ATOMIC);
+	CU_ASSERT_EQUAL(info->domain_attr->data_progress, FI_PROGRESS_AUTO);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
 static void registration(void)
 {
 	struct fi_info *hints = hints_new(FI_RMA), *info;
@@ -188,5 +205,5 @@ static void names(void)
 	fi_freeinfo(hints);
 }
 
-UT_MAIN("fabric/wf_hints", UT(all), UT(tagged_only), UT(registration), UT(refused), UT(datagrams),
-	UT(names))
+UT_MAIN("fabric/wf_hints", UT(all), UT(tagged_only), UT(progress), UT(registration), UT(refused),
+	UT(datagrams), UT(names))

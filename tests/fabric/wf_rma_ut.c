@@ -143,9 +143,9 @@ static void atomics(void)
 	CU_ASSERT_EQUAL(result, 77);
 	/* what the NIC does not have is refused, not done some other way */
 	CU_ASSERT_EQUAL(fi_atomic(f.a.ep, &add, 1, NULL, f.a.peer, (uintptr_t)target, key(&f.b),
-				  FI_UINT64, FI_BXOR, NULL),
+				  FI_LONG_DOUBLE, FI_SUM, NULL),
 			-FI_EOPNOTSUPP);
-	CU_ASSERT_EQUAL(fi_atomicvalid(f.a.ep, FI_DOUBLE, FI_SUM, &count), -FI_EOPNOTSUPP);
+	CU_ASSERT_EQUAL(fi_atomicvalid(f.a.ep, FI_FLOAT_COMPLEX, FI_SUM, &count), -FI_EOPNOTSUPP);
 	CU_ASSERT_EQUAL(fi_atomicvalid(f.a.ep, FI_UINT64, FI_SUM, &count), 0);
 	CU_ASSERT_EQUAL(count, 1);
 	CU_ASSERT_EQUAL(fi_query_atomic(f.a.domain, FI_INT64, FI_CSWAP, &attr, FI_COMPARE_ATOMIC),
