@@ -33,6 +33,7 @@ enum sim_stream {
 	SIM_STREAM_DRAW = 8,    /* configuration of a random run, sim_draw.c */
 	SIM_STREAM_CLIENT = 9,  /* jitter of a host, sim_client.c */
 	SIM_STREAM_SECRET = 10, /* fw_config.hash_secret of a shard */
+	SIM_STREAM_ATOMIC = 11, /* operations of rd_mix:typed */
 };
 
 /* Starts the stream (kind, index) of a seed. */

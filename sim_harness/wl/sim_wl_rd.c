@@ -112,6 +112,7 @@ static int start_actor(struct sim_run *run, struct rd_actor *a, uint32_t i)
 	a->trusts_events = i % 4 == 1;
 	a->num_targets = st->num - 1 < RD_PEERS ? st->num - 1 : RD_PEERS;
 	sim_prng_for(run->sim, &a->prng, SIM_STREAM_WORKLOAD, i);
+	sim_prng_for(run->sim, &a->atomics, SIM_STREAM_ATOMIC, i);
 	rc = sim_end_open(&a->end, sim_nic_at(run->sim, i), &attr);
 	if (rc)
 		return rc;
@@ -236,6 +237,11 @@ static void stop(struct sim_run *run)
 	free(st);
 }
 
+static const struct sim_param mix_params[] = {
+    {"typed", "percent of the atomics that are operations on elements of all types", 0, 0, 100},
+    {NULL, NULL, 0, 0, 0},
+};
+
 const struct sim_workload sim_wl_rd_mix = {
     .name = "rd_mix",
     .help = "all operations of reliable datagrams against a shadow of every byte",
@@ -246,6 +252,7 @@ const struct sim_workload sim_wl_rd_mix = {
     .stop = stop,
     .bears_busy = true,
     .weight = 3,
+    .params = mix_params,
 };
 
 const struct sim_workload sim_wl_rd_send = {

@@ -12,6 +12,7 @@
 #include "sim_harness/wl/sim_wl_actor.h"
 
 enum {
+	RD_PARAM_TYPED = 0,
 	RD_PEERS = 4, /* number of processes to which each one writes */
 	RD_SLOTS = 4, /* per window; one operation at a time in each */
 	RD_SLOT_BYTES = 24576,
@@ -27,6 +28,8 @@ struct rd_op {
 	uint32_t bytes;
 	uint32_t at; /* offset in the slot */
 	uint64_t add, compare, swap;
+	bool typed; /* an atomic of WEFT_WR_ATOMIC: */
+	uint8_t atomic_op, atomic_type;
 };
 
 /* State of an initiator for one peer. */
@@ -49,6 +52,7 @@ struct rd_actor {
 	struct rd_target target[RD_PEERS];
 	uint32_t expect[RD_PEERS]; /* next number from the d-th initiator */
 	struct sim_prng prng;
+	struct sim_prng atomics; /* operations, types and operands of typed atomics */
 	uint32_t under_way;
 };
 

@@ -5,6 +5,7 @@
  * Compares what an operation brought, and what a peer sent, with the shadow and the pattern of the
  * message. Calls libweft, sim_wl_actor.c and sim_end.c.
  */
+#include "sim_harness/sim_atomic.h"
 #include "sim_harness/wl/sim_wl_rd.h"
 
 #include <inttypes.h>
@@ -14,6 +15,14 @@ enum {
 	RD_LATER = RD_SLOTS + 1, /* messages of a flow that may be under way */
 	RD_STALE = 0xdd,         /* what was sent is overwritten: a NIC must not read it again */
 };
+
+/* True if the bytes behind the old value of an atomic are as they were, up to eight in all. */
+static bool is_before(const uint8_t *stage, uint32_t bytes)
+{
+	while (bytes < sizeof(uint64_t) && stage[bytes] == RD_BEFORE)
+		bytes++;
+	return bytes == sizeof(uint64_t);
+}
 
 /* Checks the result of a completed operation against the shadow. */
 static void op_done(struct rd_actor *a, uint32_t ti, uint32_t slot)
@@ -36,7 +45,12 @@ static void op_done(struct rd_actor *a, uint32_t ti, uint32_t slot)
 		break;
 	case SIM_OP_FETCH_ADD:
 	case SIM_OP_CMP_SWAP:
-		right = !memcmp(shadow, stage, 8);
+		right = !memcmp(shadow, stage, op->bytes) && is_before(stage, op->bytes);
+		if (op->typed) {
+			(void)sim_atomic_expect(op->atomic_op, op->atomic_type, shadow, op->swap,
+						op->compare);
+			break;
+		}
 		memcpy(&old, shadow, 8);
 		if (op->kind == SIM_OP_FETCH_ADD)
 			value = old + op->add;

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shared_defs/hw_atomic.h"
+
 enum {
 	RD_SGES = 16,
 	RD_INLINE_BYTES = 256,
@@ -88,6 +90,33 @@ static void fill_atomic(struct rd_actor *a, struct rd_target *t, struct rd_op *o
 	post->wr.swap = op->swap;
 }
 
+/* Draws an operation of any type; half of the comparands are what is there. */
+static void fill_typed(struct rd_actor *a, struct rd_target *t, struct rd_op *op, uint32_t slot,
+		       struct rd_request *post)
+{
+	uint8_t *shadow = t->shadow + slot * RD_SLOT_BYTES;
+
+	do {
+		op->atomic_op = (uint8_t)sim_prng_below(&a->atomics, HW_ATOMIC_OPS);
+		op->atomic_type = (uint8_t)sim_prng_below(&a->atomics, HW_ATOMIC_TYPES);
+	} while (!hw_atomic_is_valid(HW_ATOMIC_CODE(op->atomic_op, op->atomic_type)));
+	op->bytes = hw_atomic_bytes(op->atomic_type);
+	op->at = (uint32_t)sim_prng_below(&a->atomics, RD_SLOT_BYTES / op->bytes) * op->bytes;
+	op->swap = sim_prng_next(&a->atomics);
+	op->compare = sim_prng_next(&a->atomics);
+	if (sim_prng_below(&a->atomics, 2))
+		memcpy(&op->compare, shadow + op->at, op->bytes);
+	post->wr.atomic_op = (enum weft_atomic_op)op->atomic_op;
+	post->wr.atomic_type = (enum weft_atomic_type)op->atomic_type;
+	post->wr.compare_add = op->compare;
+	post->wr.swap = op->swap;
+}
+
+static bool is_atomic(const struct rd_op *op)
+{
+	return op->kind == SIM_OP_FETCH_ADD || op->kind == SIM_OP_CMP_SWAP;
+}
+
 void wl_rd_post(struct rd_actor *a, uint32_t ti, uint32_t slot)
 {
 	static const enum weft_wr_opcode opcodes[SIM_OPS] = {
@@ -107,18 +136,24 @@ void wl_rd_post(struct rd_actor *a, uint32_t ti, uint32_t slot)
 	op->kind = draw_kind(a);
 	op->bytes = draw_bytes(a);
 	op->at = (uint32_t)sim_prng_below(&a->prng, RD_SLOT_BYTES - op->bytes + 1);
-	if (op->kind == SIM_OP_FETCH_ADD || op->kind == SIM_OP_CMP_SWAP)
+	op->typed =
+	    is_atomic(op) && sim_prng_below(&a->atomics, 100) < a->run->param[RD_PARAM_TYPED];
+	if (op->typed)
+		fill_typed(a, t, op, slot, &post);
+	else if (is_atomic(op))
 		fill_atomic(a, t, op, slot, &post);
 	else if (op->kind == SIM_OP_WRITE)
 		sim_prng_fill(&a->prng, stage, op->bytes);
 	else if (op->kind != SIM_OP_READ)
 		fill_two_sided(a, t, op, &post, stage);
-	if (op->kind == SIM_OP_READ || op->kind == SIM_OP_FETCH_ADD || op->kind == SIM_OP_CMP_SWAP)
+	if (op->kind == SIM_OP_READ)
 		memset(stage, 0xee, op->bytes);
+	else if (is_atomic(op))
+		memset(stage, RD_BEFORE, sizeof(uint64_t));
 	make_sges(a, &post, rd_stage_offset(ti, slot), op->bytes);
-	if (op->kind == SIM_OP_FETCH_ADD || op->kind == SIM_OP_CMP_SWAP) {
+	if (is_atomic(op)) {
 		post.wr.num_sge = 1;
-		post.sge[0] = sim_end_sge(&a->end, rd_stage_offset(ti, slot), 8);
+		post.sge[0] = sim_end_sge(&a->end, rd_stage_offset(ti, slot), op->bytes);
 	} else if (op->kind != SIM_OP_READ && op->bytes <= RD_INLINE_BYTES &&
 		   sim_prng_below(&a->prng, 2)) {
 		post.wr.flags |= WEFT_SEND_INLINE;
@@ -127,7 +162,7 @@ void wl_rd_post(struct rd_actor *a, uint32_t ti, uint32_t slot)
 		post.wr.flags |= WEFT_SEND_FENCE;
 	if (!sim_prng_below(&a->prng, 4))
 		post.wr.flags |= WEFT_SEND_SOLICITED;
-	post.wr.opcode = opcodes[op->kind];
+	post.wr.opcode = op->typed ? WEFT_WR_ATOMIC : opcodes[op->kind];
 	post.wr.wr_id = ti * RD_SLOTS + slot;
 	post.wr.ah = t->ah;
 	post.wr.dst_qpn = peer->end.qp->qpn;

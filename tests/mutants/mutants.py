@@ -106,6 +106,7 @@ WORKLOADS = {"UD": "ud_long",
              "latency": "calm",
              "tables of peers": "rd_send",
              "RC over TCP": "rc_tcp",
+             "atomics": "rd_mix:typed=100",
              "data of hostile queue pairs": "hostile"}
 
 

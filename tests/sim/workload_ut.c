@@ -19,6 +19,8 @@ struct job {
 	uint32_t nics, shards, mtu;
 	uint64_t duration_ns;
 	bool wrap_soon, cc_off, no_host_map;
+	uint32_t host_busy_ppm;
+	uint64_t param; /* the workload's first; 0: all have their defaults */
 	sim_filter filter;
 	void *filter_ctx;
 };
@@ -27,6 +29,7 @@ struct job {
 static uint64_t run(const struct job *job, uint64_t seed)
 {
 	struct sim_config config;
+	uint64_t param[SIM_PARAMS_MAX];
 	struct sim_run result;
 	char message[160];
 	struct sim *sim;
@@ -40,14 +43,18 @@ static uint64_t run(const struct job *job, uint64_t seed)
 	config.wrap_soon = job->wrap_soon;
 	config.cc_off = job->cc_off;
 	config.no_host_map = job->no_host_map;
+	config.host_busy_ppm = job->host_busy_ppm;
 	sim = sim_new(&config, seed);
 	CU_ASSERT_FATAL(sim != NULL);
 	for (i = 0; i < job->nics; i++)
 		sim_nic_new(sim);
 	CU_ASSERT_FATAL(!sim_faults_parse(sim, job->faults, message, sizeof(message)));
 	sim_set_filter(sim, job->filter, job->filter_ctx);
-	rc = sim_workload_run(&result, sim, sim_workload_find(job->workload), job->duration_ns,
-			      20000 * FIX_MS);
+	sim_params_default(sim_workload_find(job->workload), param);
+	if (job->param)
+		param[0] = job->param;
+	rc = sim_workload_run_with(&result, sim, sim_workload_find(job->workload), param,
+				   job->duration_ns, 20000 * FIX_MS);
 	if (rc)
 		printf("\n    %s\n    weft-sim --seed %llu --nics %u --shards %u --workload %s "
 		       "--mtu %u --duration-ms %llu --faults '%s'",
@@ -110,6 +117,21 @@ static void rd_heavy_faults(void)
 	    .workload = "rd_mix", .faults = ALL_FAULTS, .nics = 4, .duration_ns = 5 * FIX_MS};
 
 	run_seeds(&job, 20, 8);
+}
+
+/* Atomics of every operation and type, on memory that is mapped, and on pages that come late. */
+static void rd_typed_atomics(void)
+{
+	struct job job = {.workload = "rd_mix",
+			  .param = 100,
+			  .faults = FIX_FAULTS,
+			  .nics = 3,
+			  .duration_ns = 3 * FIX_MS};
+
+	run_seeds(&job, 40, 4);
+	job.no_host_map = true;
+	job.host_busy_ppm = 30000;
+	run_seeds(&job, 50, 4);
 }
 
 static void tags_clean(void)
@@ -473,8 +495,8 @@ static void verbs_faults(void)
 }
 
 UT_MAIN("sim/workload", UT(deterministic), UT(rd_clean), UT(rd_faults), UT(rd_heavy_faults),
-	UT(rd_heavy_loss), UT(tags_clean), UT(tags_faults), UT(tcp_clean), UT(tcp_lost),
-	UT(tcp_faults), UT(tcp_deaths), UT(hostile_connections), UT(rd_no_congestion_control),
-	UT(rd_unmapped), UT(rd_sizes_of_mtu), UT(rd_shards), UT(rd_sends), UT(rd_psn_wrap),
-	UT(ud_clean), UT(ud_lost), UT(ud_outage), UT(ud_faults), UT(ud_long_faults), UT(records),
-	UT(other_kinds), UT(verbs_clean), UT(verbs_faults))
+	UT(rd_typed_atomics), UT(rd_heavy_loss), UT(tags_clean), UT(tags_faults), UT(tcp_clean),
+	UT(tcp_lost), UT(tcp_faults), UT(tcp_deaths), UT(hostile_connections),
+	UT(rd_no_congestion_control), UT(rd_unmapped), UT(rd_sizes_of_mtu), UT(rd_shards),
+	UT(rd_sends), UT(rd_psn_wrap), UT(ud_clean), UT(ud_lost), UT(ud_outage), UT(ud_faults),
+	UT(ud_long_faults), UT(records), UT(other_kinds), UT(verbs_clean), UT(verbs_faults))
