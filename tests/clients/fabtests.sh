@@ -206,8 +206,21 @@ messages='FT_FUNC_SEND, FT_FUNC_SENDV, FT_FUNC_SENDMSG, FT_FUNC_SENDDATA, FT_FUN
 rma='FT_FUNC_WRITE, FT_FUNC_WRITEV, FT_FUNC_WRITEMSG, FT_FUNC_INJECT_WRITE, FT_FUNC_WRITEDATA, FT_FUNC_INJECT_WRITEDATA,
 	FT_FUNC_READ, FT_FUNC_READV, FT_FUNC_READMSG,'
 mr='mr_mode: [ FI_MR_VIRT_ADDR, FI_MR_ALLOCATED, FI_MR_PROV_KEY, ],'
-int64='datatype: [ FI_INT64, FI_UINT64, ],'
-# Every call of messages, RDMA and the atomics that the NIC has.
+integers='FI_INT8, FI_UINT8, FI_INT16, FI_UINT16, FI_INT32, FI_UINT32, FI_INT64, FI_UINT64,'
+reals='FI_FLOAT, FI_DOUBLE,'
+fetching='FT_FUNC_FETCH_ATOMIC, FT_FUNC_FETCH_ATOMICV, FT_FUNC_FETCH_ATOMICMSG,'
+comparing='FT_FUNC_COMPARE_ATOMIC, FT_FUNC_COMPARE_ATOMICV, FT_FUNC_COMPARE_ATOMICMSG,'
+# atomics_of FUNCTIONS OPERATION...: a set for each operation. Reals have none on bits.
+atomics_of()
+{
+	local op types
+	for op in "${@:2}"; do
+		types="$integers $reals"
+		[[ $op =~ ^FI_(BOR|BAND|BXOR|MSWAP)$ ]] && types=$integers
+		test_of 'FT_CAP_ATOMIC,' "$1" 'FT_COMP_QUEUE,' "op: [ $op, ], datatype: [ $types ], $mr"
+	done
+}
+# Every call of messages, RDMA and atomics; every operation of atomics on every type.
 own_list()
 {
 	test_of 'FT_CAP_MSG, FT_CAP_TAGGED,' "$messages" 'FT_COMP_QUEUE, FT_COMP_CNTR,' 'av_type: [ FI_AV_TABLE, FI_AV_MAP, ],'
@@ -216,9 +229,13 @@ own_list()
 		'tx_cq_bind_flags: [ FI_SELECTIVE_COMPLETION, ], msg_flags: [ FI_COMPLETION, ],'
 	test_of 'FT_CAP_RMA,' "$rma" 'FT_COMP_QUEUE,' "$mr"
 	sed -i 's/FT_TEST_UNIT, //' "$list"
-	test_of 'FT_CAP_ATOMIC,' 'FT_FUNC_ATOMIC, FT_FUNC_FETCH_ATOMIC, FT_FUNC_FETCH_ATOMICV, FT_FUNC_FETCH_ATOMICMSG,' 'FT_COMP_QUEUE,' \
-		"op: [ FI_SUM, FI_ATOMIC_READ, ], $int64 $mr"
-	test_of 'FT_CAP_ATOMIC,' 'FT_FUNC_COMPARE_ATOMIC,' 'FT_COMP_QUEUE,' "op: [ FI_CSWAP, ], $int64 $mr"
+	atomics_of "FT_FUNC_ATOMIC, FT_FUNC_INJECT_ATOMIC, $fetching" FI_SUM
+	atomics_of "$fetching" FI_ATOMIC_READ
+	atomics_of "$comparing" FI_CSWAP
+	atomics_of 'FT_FUNC_FETCH_ATOMIC,' FI_{MIN,MAX,PROD,LOR,LAND,BOR,BAND,LXOR,BXOR,ATOMIC_WRITE}
+	atomics_of 'FT_FUNC_COMPARE_ATOMIC,' FI_CSWAP_{NE,LE,LT,GE,GT} FI_MSWAP
+	# After the first of these sets, latency is enough.
+	sed -i '/FT_CAP_ATOMIC/,$ s/FT_TEST_BANDWIDTH, //' "$list"
 }
 
 # Lists of other providers, with the modes of memory that weft has. It has no FI_EP_MSG.
