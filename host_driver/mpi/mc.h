@@ -118,8 +118,12 @@ struct mc_comm {
 	struct mc_comm *job;   /* outlives this one; NULL: goal is the job's, of GOAL_Join() */
 	enum mc_reason left;   /* MC_TAKEN; else the NIC serves no call of it, and goal is NULL */
 	struct mc_user user;
-	uint32_t refs;    /* atomic */
-	uint64_t last_ns; /* atomic; NIC's time for this rank's part of the last run */
+	/* A persistent request has a communicator of its own, whose job this one is. */
+	bool is_alone;
+	uint32_t num_alone; /* atomic; of this communicator's requests */
+	bool alone_off;     /* a rank failed to make one: at all ranks */
+	uint32_t refs;      /* atomic */
+	uint64_t last_ns;   /* atomic; NIC's time for this rank's part of the last run */
 	uint32_t ranks, rank;
 };
 
@@ -163,6 +167,8 @@ extern struct mc_settings mc_settings;
 void mc_call_init(struct mc_call *call, enum mc_coll coll, uint64_t count, int root);
 /* Decides, and counts the decision. True: the NIC takes the call. */
 bool mc_call_taken(struct mc_call *call, enum mc_form form, const struct mc_comm *comm);
+/* The same, but a call that the NIC can take is not counted yet (mc_comm_alone()). */
+bool mc_call_fits(struct mc_call *call, enum mc_form form, const struct mc_comm *comm);
 
 /* ---- buffers, lists of blocks (mc_list.c) ---------------------------------------------------- */
 
@@ -253,6 +259,15 @@ static inline bool mc_comm_is_opaque(const struct mc_comm *comm)
 {
 	return comm->left == MC_REASON_INTER;
 }
+/*
+ * Makes the communicator of one persistent request. Ranks may start persistent requests in any
+ * order (MPI 4.0, 6.13), but the runs of one communicator in one order only. All ranks call it,
+ * when they make the request. agree: true if all ranks say mine; *any becomes true if some rank has
+ * set it. Counts the call, which fits. NULL, at all ranks: there is no room, and the reason of the
+ * call says so.
+ */
+struct mc_comm *mc_comm_alone(struct mc_comm *comm, struct mc_call *call, enum mc_form form,
+			      bool (*agree)(void *arg, bool mine, bool *any), void *arg);
 void mc_comm_get(struct mc_comm *comm);
 /* The last reference frees libgoal's communicator; with the last one of a job its rank leaves. */
 void mc_comm_put(struct mc_comm *comm);

@@ -27,7 +27,7 @@ void mc_call_init(struct mc_call *call, enum mc_coll coll, uint64_t count, int r
 	call->goal.root = root;
 }
 
-bool mc_call_taken(struct mc_call *call, enum mc_form form, const struct mc_comm *comm)
+bool mc_call_fits(struct mc_call *call, enum mc_form form, const struct mc_comm *comm)
 {
 	uint64_t bytes = call->unequal ? UINT64_MAX : call->block_bytes;
 
@@ -40,6 +40,17 @@ bool mc_call_taken(struct mc_call *call, enum mc_form form, const struct mc_comm
 		call->reason = MC_REASON_SIZE;
 	if (call->reason == MC_TAKEN && !mc_rules_take(call->coll, form, comm->ranks, bytes))
 		call->reason = MC_REASON_RULE;
+	if (call->reason == MC_TAKEN)
+		return true;
 	mc_count(call, form, call->reason);
-	return call->reason == MC_TAKEN;
+	return false;
+}
+
+bool mc_call_taken(struct mc_call *call, enum mc_form form, const struct mc_comm *comm)
+{
+	if (!mc_call_fits(call, form, comm))
+		return false;
+	if (!call->refused)
+		mc_count(call, form, MC_TAKEN);
+	return true;
 }

@@ -25,6 +25,7 @@ struct mw_call {
 	MPI_Comm comm;     /* likewise */
 	void *list;        /* memory of goal's lists, until there is a run */
 	struct mc_side send, recv;
+	struct mc_comm *alone; /* of a persistent request, until there is one */
 };
 
 /* ---- calls (mw_call.c) ---------------------------------------------------------------------- */
@@ -35,6 +36,8 @@ void mw_call_init(struct mw_call *call, enum mc_coll coll, uint64_t count, int r
 bool mw_call_taken(const struct mc_comm *mc, struct mw_call *call);
 /* Counts a call with large counts, which MPICH carries out. */
 void mw_call_count(MPI_Comm comm, enum mc_coll coll, enum mc_form form);
+/* Frees the lists of a call that no request took over. */
+void mw_call_drop(struct mw_call *call);
 
 /* ---- communicators (mw_comm.c) -------------------------------------------------------------- */
 
@@ -44,6 +47,11 @@ void mw_comm_join(void);
 void mw_comm_leave(void);
 /* The NIC's side of a communicator. NULL: the NIC is not used, or there is no memory. */
 struct mc_comm *mw_comm_of(MPI_Comm comm);
+/*
+ * Decides about a persistent request, and makes its communicator (mc_comm_alone()). All ranks call
+ * it. True: the NIC takes the call. False, at all ranks: the call is dropped.
+ */
+bool mw_comm_alone(struct mc_comm *mc, struct mw_call *call);
 
 /* ---- types and operations (mw_type.c) ------------------------------------------------------- */
 
@@ -82,7 +90,7 @@ void mw_op_set(struct mw_call *call, const struct mc_comm *mc, MPI_Op op, MPI_Da
 /* The three forms of a call that is taken, and taken over; MPI error codes. */
 int mw_call_run(struct mc_comm *mc, struct mw_call *call, MPI_Comm comm);
 int mw_call_start(struct mc_comm *mc, struct mw_call *call, MPI_Comm comm, MPI_Request *request);
-int mw_call_keep(struct mc_comm *mc, struct mw_call *call, MPI_Request *request);
+int mw_call_keep(struct mw_call *call, MPI_Request *request);
 /* Refuses a call whose operation is a program that is not there. */
 int mw_call_refuse(MPI_Comm comm);
 /* Before any persistent request, and behind the last; false: MPICH has no room. */
@@ -144,8 +152,8 @@ void mw_req_turn(uint32_t turn);
                                                                                                    \
 		if (mc && request) {                                                               \
 			MW_DESCRIBE(name, MW_ARGS args);                                           \
-			if (mw_call_taken(mc, &call))                                              \
-				return mw_call_keep(mc, &call, request);                           \
+			if (mw_comm_alone(mc, &call))                                              \
+				return mw_call_keep(&call, request);                               \
 		}                                                                                  \
 		return PMPI_##Name##_init(MW_ARGS args, comm, info, request);                      \
 	}

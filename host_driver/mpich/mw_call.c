@@ -16,13 +16,18 @@ bool mw_call_taken(const struct mc_comm *mc, struct mw_call *call)
 {
 	bool taken = mc_call_taken(&call->mc, call->form, mc);
 
-	if (taken && !call->mc.refused)
-		return true;
+	if (!taken || call->mc.refused)
+		mw_call_drop(call);
+	return taken;
+}
+
+void mw_call_drop(struct mw_call *call)
+{
 	free(call->list);
 	free(call->send.parts);
 	free(call->recv.parts);
 	call->list = NULL;
-	return taken;
+	call->send.parts = call->recv.parts = NULL;
 }
 
 void mw_call_count(MPI_Comm comm, enum mc_coll coll, enum mc_form form)

@@ -54,6 +54,27 @@ static bool attach(MPI_Comm comm, struct mc_comm *mc, bool *keyed)
 	return false;
 }
 
+static bool agree_on(void *arg, bool mine, bool *any)
+{
+	return agree(*(MPI_Comm *)arg, mine, any);
+}
+
+bool mw_comm_alone(struct mc_comm *mc, struct mw_call *call)
+{
+	if (!mc_call_fits(&call->mc, call->form, mc)) {
+		mw_call_drop(call);
+		return false;
+	}
+	if (call->mc.refused) {
+		mw_call_drop(call);
+		return true;
+	}
+	call->alone = mc_comm_alone(mc, &call->mc, call->form, agree_on, &call->comm);
+	if (!call->alone)
+		mw_call_drop(call);
+	return call->alone;
+}
+
 /* ---- communicators that stay with MPICH ----------------------------------------------------- */
 
 /* Calls on the communicator are only counted. NULL: no memory. */

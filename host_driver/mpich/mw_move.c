@@ -139,8 +139,8 @@ int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
 
 	if (mc && request) {
 		begin(&call, mc, MC_BARRIER, 0);
-		if (mw_call_taken(mc, &call))
-			return mw_call_keep(mc, &call, request);
+		if (mw_comm_alone(mc, &call))
+			return mw_call_keep(&call, request);
 	}
 	return PMPI_Barrier_init(comm, info, request);
 }

@@ -125,24 +125,38 @@ static void persist_over(struct mc_run *run, int error)
 	put(p);
 }
 
-int mw_call_keep(struct mc_comm *mc, struct mw_call *call, MPI_Request *request)
+/* Makes the request of MPICH; an error of MPI: there is none. */
+static int make(struct mw_persist **out)
 {
-	struct mw_persist *p = call->mc.refused ? NULL : calloc(1, sizeof(*p));
+	struct mw_persist *p = calloc(1, sizeof(*p));
 	int rc;
 
-	if (call->mc.refused)
-		return mw_call_refuse(call->comm);
 	if (!p)
 		return MPI_ERR_NO_MEM;
 	p->tag = take_tag();
 	rc = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, p->tag, self, &p->handle);
-	if (rc != MPI_SUCCESS) {
+	if (rc != MPI_SUCCESS)
 		free(p);
+	else
+		*out = p;
+	return rc;
+}
+
+int mw_call_keep(struct mw_call *call, MPI_Request *request)
+{
+	struct mw_persist *p = NULL;
+	int rc = call->mc.refused ? mw_call_refuse(call->comm) : make(&p);
+
+	if (!p) {
+		if (call->alone)
+			mc_comm_put(call->alone);
+		mw_call_drop(call);
 		return rc;
 	}
 	p->refs = 1;
 	p->run.over = persist_over;
-	mc_run_init(&p->run, mc, &call->mc);
+	mc_run_init(&p->run, call->alone, &call->mc);
+	mc_comm_put(call->alone);
 	free(call->list);
 	mw_sides_take(&p->sides, call);
 	link_in(p);

@@ -47,6 +47,7 @@ struct cw_call {
 	void *list;        /* memory of goal's lists, until there is a request */
 	enum cw_pair pair;
 	struct mc_side send, recv;
+	struct mc_comm *alone; /* of a persistent request, until there is one */
 };
 
 /* A module of coll/weft on one communicator. */
@@ -88,6 +89,11 @@ extern GOAL_API struct cw_component mca_coll_weft_component;
 
 /* comm_query of the component. */
 mca_coll_base_module_t *cw_module_query(ompi_communicator_t *comm, int *priority);
+/*
+ * Decides about a persistent request, and makes its communicator (mc_comm_alone()). All ranks call
+ * it. True: the NIC takes the call. False, at all ranks: the call is dropped.
+ */
+bool cw_module_alone(const struct cw_module *module, struct cw_call *call);
 
 /* ---- calls (cw_call.c) ---------------------------------------------------------------------- */
 
@@ -200,7 +206,7 @@ void cw_neighbor_install(struct cw_module *module);
 		struct cw_call call = {.form = MC_NONBLOCKING};                                    \
                                                                                                    \
 		CW_DESCRIBE(name, CW_ARGS args);                                                   \
-		if (cw_call_taken(m, &call))                                                       \
+		if (cw_module_alone(m, &call))                                                     \
 			return cw_call_prepare(m, &call, request);                                 \
 		return m->prev.coll_##name##_init(CW_ARGS args, comm, info, request,               \
 						  m->prev.coll_##name##_init_module);              \

@@ -19,7 +19,10 @@ void cw_call_drop(struct cw_call *call)
 	free(call->list);
 	free(call->send.parts);
 	free(call->recv.parts);
+	if (call->alone)
+		mc_comm_put(call->alone);
 	call->list = NULL;
+	call->alone = NULL;
 	call->send.parts = call->recv.parts = NULL;
 }
 

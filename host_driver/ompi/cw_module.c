@@ -192,6 +192,25 @@ static int enable_other(struct cw_module *m, ompi_communicator_t *comm)
 	return OMPI_SUCCESS;
 }
 
+static bool agree_on(void *arg, bool mine, bool *any)
+{
+	return agree(arg, mine, any);
+}
+
+bool cw_module_alone(const struct cw_module *m, struct cw_call *call)
+{
+	if (!mc_call_fits(&call->mc, call->form, m->mc)) {
+		cw_call_drop(call);
+		return false;
+	}
+	if (call->mc.refused)
+		return true;
+	call->alone = mc_comm_alone(m->mc, &call->mc, call->form, agree_on, m->comm);
+	if (!call->alone)
+		cw_call_drop(call);
+	return call->alone;
+}
+
 static int enable_any(struct cw_module *m, ompi_communicator_t *comm)
 {
 	if (comm == &ompi_mpi_comm_world.comm)

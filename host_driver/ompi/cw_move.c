@@ -141,7 +141,7 @@ static int cw_barrier_init(ompi_communicator_t *comm, struct ompi_info_t *info,
 	struct cw_call call = {.form = MC_NONBLOCKING};
 
 	describe_barrier(&call, m);
-	if (cw_call_taken(m, &call))
+	if (cw_module_alone(m, &call))
 		return cw_call_prepare(m, &call, request);
 	return m->prev.coll_barrier_init(comm, info, request, m->prev.coll_barrier_init_module);
 }

@@ -69,6 +69,14 @@ for ranks in 2 4 ${WEFT_LONG:+3 8}; do
 	[ $sound -gt 0 ] || die "MPICH itself fails with all seeds from $seed on"
 done
 
+# Each rank starts its requests in another order.
+mpicc.mpich -O1 -w -o "$WEFT_TMP/coll_order" tests/mpi/coll_order.c || die 'coll_order does not compile'
+for ranks in 2 4; do
+	spawn order$ranks "${with[@]}" -n $ranks "$WEFT_TMP/coll_order" 7
+	expect_ok order$ranks
+	[ "$(share order$ranks)" = '39 39' ] || die "not all persistent requests ran on the NIC: $(share order$ranks)"
+done
+
 # Neighbourhoods, against what MPI says: MPICH's own are wrong.
 mpicc.mpich -O1 -o "$WEFT_TMP/coll_near" tests/mpi/coll_near.c || die 'coll_near does not compile'
 for ranks in 2 3 4; do

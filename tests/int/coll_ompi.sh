@@ -48,6 +48,17 @@ mpicc.openmpi -O1 -o "$WEFT_TMP/coll_requests" tests/mpi/coll_requests.c || die 
 spawn requests "${mpi[@]}" -n 2 "$WEFT_TMP/coll_requests" free
 expect_ok requests
 
+# Persistent requests that each rank starts in another order; more than a communicator has room for.
+mpicc.openmpi -O1 -o "$WEFT_TMP/coll_order" tests/mpi/coll_order.c || die 'coll_order does not compile'
+for ranks in 2 4 ${WEFT_LONG:+8}; do
+	spawn order$ranks "${mpi[@]}" -n $ranks "$WEFT_TMP/coll_order" 7
+	expect_ok order$ranks
+	[ "$(share order$ranks)" = '39 39' ] || die "not all persistent requests ran on the NIC: $(share order$ranks)"
+done
+spawn order_many "${mpi[@]}" -n 2 "$WEFT_TMP/coll_order" 40
+expect_ok order_many
+grep -q '^coll_weft: rank 0: all.*room 24,' "$WEFT_TMP/order_many.out" || die 'no 8 of 40 requests, three times, are handed on'
+
 user_ops mpicc.openmpi "${mpi[@]}"
 
 # With threads Open MPI waits in another way.
