@@ -29,7 +29,7 @@ cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross make"
 nodes="qemu-user-static qemu-system-x86 qemu-system-arm seabios xz-utils cpio kmod busybox-static binutils socat
 	rdmacm-utils ibverbs-utils perftest iperf3"
 clients="$mpi python3-pyverbs rdma-core"
-suites="$mpi quantum-espresso quantum-espresso-data scalapack-mpi-test python3-mpi4py"
+suites="$mpi hpcc lammps quantum-espresso quantum-espresso-data scalapack-mpi-test python3-mpi4py"
 ops="prometheus fio qemu-system-x86 debootstrap podman"
 slurm="slurm-wlm munge"
 deb="debhelper devscripts lintian fakeroot python3"

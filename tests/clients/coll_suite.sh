@@ -1,15 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Programs and test suites of others, each with MPI's own collectives and with those of the NIC,
-# blocking ones too: what passes without weft passes with it. Prints what differs, what was left out
-# and why, and the share of calls and bytes that ran on the NIC.
+# Programs and test suites of others, each with MPI's own collectives and with those of the NIC: what
+# passes without weft passes with it, and results are the same. Prints what differs, what was left
+# out and why, and the share of calls and bytes that ran on the NIC.
 #
-#	SUITES		of: openmpi mpich mpi4py espresso scalapack (default: all)
-#	SUITE_RANKS	most ranks of a test of MPICH's suite (4: more spin for hours on few CPUs; its
-#			list has up to 10)
-#	SUITE_TESTS	names of tests of MPICH's suite (default: all of its folder coll), of mpi4py and ScaLAPACK
-#	SUITE_LIMIT	seconds of one run (60)
+#	SUITES		of: openmpi mpich mpi4py espresso scalapack hpcc lammps npb (default: all)
+#	SUITE_WAY	force: every call that the NIC supports runs there, blocking ones, too (default);
+#			default: those of the built-in rules
+#	SUITE_RANKS	most ranks of a test: of MPICH's suite 10 with Open MPI, 4 with MPICH, whose ranks
+#			spin (its list has up to 10); of a program 8 (it runs on 2, 4 and 8)
+#	SUITE_TESTS	names of tests (default: all): allred2, test_cco_buf4, xdlu, hpcc2, melt8, ft4
+#	SUITE_LIMIT	seconds of one run (60; programs: 300)
+#	APPS_NPB	folder of NPB programs for Open MPI, called as its makefiles do (ft.W.4), or ft.W.x for all
+#			numbers of ranks; APPS_NPB_MPICH: the same for MPICH
 #
 # Sources are loaded by `apt-get source` into a folder of the cache, programs are Debian's packages
 # (tools/deps.sh suites).
@@ -17,7 +21,7 @@
 
 . tests/int/lib.sh
 LIMIT=${SUITE_LIMIT:-60}
-most=${SUITE_RANKS:-4}
+way=${SUITE_WAY:-force}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/weft-suites
 mkdir -p "$cache"
 component=$PWD/build/lib/openmpi
@@ -77,13 +81,14 @@ run()
 	local lib=$1 how=$2 ranks=$3 set=()
 	shift 3
 	if [ "$lib" = openmpi ]; then
-		[ "$how" = plain ] || set=(env "OMPI_MCA_mca_base_component_path=$component:SYSTEM_DEFAULT" OMPI_MCA_coll_weft_verbose=1
-			OMPI_MCA_coll_weft_force=1)
+		[ "$how" = plain ] || set=(env "OMPI_MCA_mca_base_component_path=$component:SYSTEM_DEFAULT" OMPI_MCA_coll_weft_verbose=1)
+		[ "$how$way" != weftforce ] || set+=(OMPI_MCA_coll_weft_force=1)
 		set+=(mpirun.openmpi --oversubscribe --mca pml ob1 --mca btl 'self,vader' --mca btl_vader_single_copy_mechanism none
 			--mca op ^avx --mca mpi_yield_when_idle 1)
 	else
 		set=(mpiexec.mpich)
-		[ "$how" = plain ] || set+=(-genv LD_PRELOAD "$preload" -genv WEFT_MPI_VERBOSE 1 -genv WEFT_MPI_RULES "$WEFT_TMP/rules")
+		[ "$how" = plain ] || set+=(-genv LD_PRELOAD "$preload" -genv WEFT_MPI_VERBOSE 1)
+		[ "$how$way" != weftforce ] || set+=(-genv WEFT_MPI_RULES "$WEFT_TMP/rules")
 	fi
 	timeout -k 5 "$LIMIT" "${set[@]}" -n "$ranks" "$@" >"$WEFT_TMP/run.out" 2>&1 </dev/null
 }
@@ -104,34 +109,65 @@ share()
 			suite, a, b, b ? 100 * a / b : 0, c, d, d ? 100 * c / d : 0 }' "$WEFT_TMP/$1.share"
 }
 
+# why_not STATUS: in a few words, why the last run failed
+why_not()
+{
+	[ "$1" != 124 ] || { say "not over within $LIMIT s"; return; }
+	grep -m1 -oiE 'signal: .*|.*(error|abort|fault|mismatch|failed|need|must).*' "$WEFT_TMP/run.out" | cut -c1-160 | grep . ||
+		say "exit status $1"
+}
+
+# ranks_upto: of 2, 4 and 8 those that are wanted
+ranks_upto()
+{
+	local n
+	for n in 2 4 8; do [ "$n" -gt "${SUITE_RANKS:-8}" ] || say "$n"; done
+}
+
+# same_numbers NAME HOW: keeps the numbers at its input; those of the run with weft must be the same
+# as without, but for the last digits, which are those of another order of sums
+same_numbers()
+{
+	grep -oE '[-+]?[0-9]+(\.[0-9]*)?([eED][-+]?[0-9]+)?' >"$WEFT_TMP/$1.$2.numbers"
+	[ -s "$WEFT_TMP/$1.$2.numbers" ] || { echo 'error: the results are missing' >>"$WEFT_TMP/run.out"; return 1; }
+	[ "$2" = plain ] || paste "$WEFT_TMP/$1.plain.numbers" "$WEFT_TMP/$1.$2.numbers" | tr D e |
+		awk 'function abs(x) { return x < 0 ? -x : x }
+			NF != 2 || abs($1 - $2) > 1e-6 * abs($1) { print "error: a result is " $2 ", without weft " $1; bad = 1 }
+			END { exit bad }' >>"$WEFT_TMP/run.out"
+}
+
 # compare SUITE LIB RANKS GOOD NAME COMMAND...: passes if it exits with 0 and GOOD, a command, likes its output
 passed=0 differ=0 neither=0
 compare()
 {
-	local suite=$1 lib=$2 ranks=$3 good=$4 name=$5 try how plain weft
+	local suite=$1 lib=$2 ranks=$3 good=$4 name=$5 try how plain weft why status
 	shift 5
+	why=
 	for try in 1 2; do
 		for how in plain weft; do
-			if run "$lib" $how "$ranks" "$@" && $good "$WEFT_TMP/run.out" "$how"; then
+			run "$lib" $how "$ranks" "$@"
+			status=$?
+			if [ $status = 0 ] && $good "$WEFT_TMP/run.out" "$how" "$name"; then
 				declare $how=pass
 			else
 				declare $how=fail
+				why=$(why_not $status)
 				cp "$WEFT_TMP/run.out" "$WEFT_TMP/$suite.$name.$how.out"
 			fi
 		done
 		add_share "$suite"
 		[ "$plain$weft" = passfail ] || break
-		say "$suite: $name, $ranks ranks: fails with weft alone, try $try: $(tail -n 3 "$WEFT_TMP/run.out" | tr '\n' ' ' | cut -c1-300)"
+		say "$suite: $name, $ranks ranks: fails with weft alone, try $try: $why"
 	done
 	case $plain$weft in
 	passpass) passed=$((passed + 1)) ;;
 	failfail)
 		neither=$((neither + 1))
-		say "$suite: $name, $ranks ranks: fails without weft, too"
+		say "$suite: $name, $ranks ranks: fails without weft, too: $why"
 		;;
 	failpass)
 		neither=$((neither + 1))
-		say "$suite: $name, $ranks ranks: fails without weft alone"
+		say "$suite: $name, $ranks ranks: fails without weft alone: $why"
 		;;
 	passfail) differ=$((differ + 1)) ;;
 	esac
@@ -160,14 +196,24 @@ no_errors()
 
 mpich_suite()
 {
-	local lib=$1 at=$cache/mpich/tree/test/mpi b=$WEFT_TMP/suite-$1 name ranks rest words w file
+	local lib=$1 at=$cache/mpich/tree/test/mpi b=$WEFT_TMP/suite-$1 most=${SUITE_RANKS:-} name ranks rest words w file from
+	local flags=(-O1 -w "-I$b" "-I$at/include" "-I$at/dtpools/include")
+	: "${most:=$([ "$lib" = mpich ] && say 4 || say 10)}"
+	# Open MPI 4.1 has MPI 4's persistent collectives under names of its own.
+	[ "$lib" = mpich ] || {
+		flags+=(-include mpi.h -include mpi-ext.h)
+		for w in Barrier Bcast Gather{,v} Allgather{,v} Scatter{,v} Alltoall{,v,w} Reduce Allreduce Reduce_scatter{,_block} Scan Exscan \
+			Neighbor_{allgather{,v},alltoall{,v,w}}; do
+			flags+=("-DMPI_${w}_init=MPIX_${w}_init")
+		done
+	}
 	mkdir -p "$b"
 	# Its configure would find these out.
 	printf '#define %s 1\n' STDC_HEADERS HAVE_{STDLIB,STRING,STDINT,UNISTD,STDARG,INTTYPES,SYS_TIME,PTHREAD}_H HAVE_LONG_LONG \
 		HAVE_LONG_DOUBLE HAVE_USLEEP HAVE_LONG_DOUBLE__COMPLEX HAVE_{FLOAT,DOUBLE}__COMPLEX HAVE__BOOL HAVE_MPI_WIN_CREATE >"$b/mpitestconf.h"
 	echo '#define THREAD_PACKAGE_NAME THREAD_PACKAGE_POSIX' >>"$b/mpitestconf.h"
 	for file in mtest mtest_common mtest_thread dtypes; do
-		mpicc."$lib" -O1 -w -I"$b" -I"$at/include" -c "$at/util/$file.c" -o "$b/$file.o" >"$b/log" 2>&1 ||
+		mpicc."$lib" "${flags[@]}" -c "$at/util/$file.c" -o "$b/$file.o" >"$b/log" 2>&1 ||
 			{ left_out "MPICH's suite with $lib: $(head -n 2 "$b/log")"; return; }
 	done
 	while read -r name ranks rest; do
@@ -176,12 +222,13 @@ mpich_suite()
 		[ "$ranks" -le "$most" ] || ranks=$most
 		[ ! -e "$b/done.$name.$ranks.${rest//[^a-z0-9=]/_}" ] || continue
 		touch "$b/done.$name.$ranks.${rest//[^a-z0-9=]/_}"
-		if [ ! -e "$b/$name" ] && [ -e "$at/coll/$name.c" ] && ! mpicc."$lib" -O1 -w -I"$b" -I"$at/include" -I"$at/dtpools/include" \
-			-o "$b/$name" "$at/coll/$name.c" "$b"/*.o -lpthread -lm >"$b/log" 2>&1; then
+		# nbX is X with non-blocking collectives in place of the blocking ones.
+		from=$at/coll/$name.c w=
+		[ -e "$from" ] || from=$at/coll/${name#nb}.c w=-DUSE_MTEST_NBC
+		if [ ! -e "$b/$name" ] && ! mpicc."$lib" "${flags[@]}" ${w:+"$w"} -o "$b/$name" "$from" "$b"/*.o -lpthread -lm >"$b/log" 2>&1; then
 			say "$lib: $name is not compiled: $(grep -m1 -oE "undefined reference to .*|error: .*" "$b/log")"
 			continue
 		fi
-		[ -x "$b/$name" ] || continue
 		words=()
 		for w in $rest; do [[ $w != arg=* ]] || words+=("${w#arg=}"); done
 		compare "$lib" "$lib" "$ranks" no_errors "$name" "$b/$name" "${words[@]}"
@@ -212,11 +259,14 @@ if wanted mpi4py; then
 	elif ! source_of mpi4py; then
 		left_out "mpi4py: its source package, which has the tests, cannot be loaded: $(grep -m1 -E '^E:' "$cache/mpi4py.log")"
 	else
-		LIMIT=${SUITE_LIMIT:-600}
+		LIMIT=${SUITE_LIMIT:-300}
 		for file in "$cache"/mpi4py/tree/test/test_cco_*.py; do
 			name=$(basename "$file" .py)
-			chosen "$name" || continue
-			compare mpi4py openmpi 2 any_output "$name" env PYTHONPATH="$cache/mpi4py/tree/test" /usr/bin/python3 -m unittest -q "$name"
+			for ranks in $(ranks_upto); do
+				chosen "$name$ranks" || continue
+				compare mpi4py openmpi "$ranks" any_output "$name$ranks" env PYTHONPATH="$cache/mpi4py/tree/test" \
+					/usr/bin/python3 -m unittest -q "$name"
+			done
 		done
 		verdict mpi4py
 		LIMIT=${SUITE_LIMIT:-60}
@@ -264,9 +314,10 @@ if wanted espresso; then
 			K_POINTS automatic
 			2 2 2 1 1 1
 		END
-		LIMIT=${SUITE_LIMIT:-600}
-		for ranks in 2 4; do
-			compare espresso openmpi $ranks energies "si$ranks" pw.x -in "$WEFT_TMP/si/si.in"
+		LIMIT=${SUITE_LIMIT:-300}
+		for ranks in $(ranks_upto); do
+			chosen "si$ranks" || continue
+			compare espresso openmpi "$ranks" energies "si$ranks" pw.x -in "$WEFT_TMP/si/si.in"
 		done
 		verdict espresso
 		LIMIT=${SUITE_LIMIT:-60}
@@ -294,6 +345,108 @@ if wanted scalapack; then
 			compare "scalapack-$lib" $lib 4 residuals "${program##*/}" env -C "${program%/*}" "$program"
 		done
 		verdict "scalapack-$lib"
+	done
+fi
+
+# ---- HPC Challenge: its own checks, and its results that are no times
+
+# RandomAccess may lose up to 1 % of its updates, and does, without weft, too: it takes them in any
+# order from several receives, and cancels these at the last rank's word that it has finished.
+hpcc_right()
+{
+	local out=$WEFT_TMP/hpcc/hpccoutf.txt
+	grep -q '^Success=1' "$out" && ! grep -E '[1-9][0-9]* tests completed and failed|\.\.\. FAILED|locations \(failed' "$out" >>"$1" &&
+		grep -E '^(HPL_(Anorm1|AnormI|Xnorm1|XnormI|BnormI|N|nprow|npcol)|PTRANS_(residual|n)|MPI(FFT|RandomAccess)(_LCG)?_N)=' "$out" |
+		sed 's/.*=//' | same_numbers "$3" "$2"
+}
+
+if wanted hpcc; then
+	if [ ! -e /usr/share/doc/hpcc/examples/_hpccinf.txt ]; then
+		left_out 'HPCC: hpcc is not installed'
+	else
+		LIMIT=${SUITE_LIMIT:-300}
+		mkdir -p "$WEFT_TMP/hpcc"
+		for ranks in $(ranks_upto); do
+			chosen "hpcc$ranks" || continue
+			rows=$((ranks > 2 ? 2 : 1))
+			sed -E "s/^[0-9]+( +Ps)\$/$rows\1/; s/^[0-9]+( +Qs)\$/$((ranks / rows))\1/" /usr/share/doc/hpcc/examples/_hpccinf.txt \
+				>"$WEFT_TMP/hpcc/hpccinf.txt"
+			# It appends to the results of an earlier run.
+			compare hpcc openmpi "$ranks" hpcc_right "hpcc$ranks" env -C "$WEFT_TMP/hpcc" sh -c 'rm -f hpccoutf.txt; exec hpcc'
+		done
+		verdict hpcc
+	fi
+fi
+
+# ---- LAMMPS: a Lennard-Jones melt, its energies and pressure
+
+thermo()
+{
+	sed -nE '/^ *Step/,/^Loop time/ { /^ *[0-9]+ +/p }' "$1" | same_numbers "$3" "$2"
+}
+
+if wanted lammps; then
+	if ! command -v lmp >/dev/null; then
+		left_out 'LAMMPS: lammps is not installed'
+	else
+		LIMIT=${SUITE_LIMIT:-300}
+		cat >"$WEFT_TMP/melt" <<-END
+			units lj
+			lattice fcc 0.8442
+			region box block 0 10 0 10 0 10
+			create_box 1 box
+			create_atoms 1 box
+			mass 1 1.0
+			velocity all create 3.0 87287
+			pair_style lj/cut 2.5
+			pair_coeff 1 1 1.0 1.0 2.5
+			neighbor 0.3 bin
+			neigh_modify every 20 delay 0 check no
+			fix 1 all nve
+			thermo 10
+			run 100
+		END
+		for ranks in $(ranks_upto); do
+			chosen "melt$ranks" || continue
+			compare lammps openmpi "$ranks" thermo "melt$ranks" lmp -in "$WEFT_TMP/melt" -log none
+		done
+		verdict lammps
+	fi
+fi
+
+# ---- FT and CG of the NAS Parallel Benchmarks, in Fortran: their own verification, and its values
+
+verified()
+{
+	grep -q 'Verification *= *SUCCESSFUL' "$1" && grep -E 'Checksum =|Zeta is' "$1" | same_numbers "$3" "$2"
+}
+
+# npb LIB FOLDER
+npb()
+{
+	local kernel ranks program
+	for kernel in cg ft; do
+		for ranks in $(ranks_upto); do
+			chosen "$kernel$ranks" || continue
+			for program in "$2/$kernel.W.$ranks" "$2/$kernel.W.x"; do
+				[ -x "$program" ] && break
+			done
+			[ -x "$program" ] || { say "npb-$1: no $kernel.W.$ranks"; continue; }
+			compare "npb-$1" "$1" "$ranks" verified "$kernel$ranks" "$program"
+		done
+	done
+	verdict "npb-$1"
+}
+
+if wanted npb; then
+	LIMIT=${SUITE_LIMIT:-300}
+	for lib in openmpi mpich; do
+		[ $lib = openmpi ] && from=${APPS_NPB:-} || from=${APPS_NPB_MPICH:-}
+		if [ -d "$from" ]; then
+			npb $lib "$from"
+		else
+			left_out "NPB with $lib: no folder of its programs (APPS_NPB, APPS_NPB_MPICH)"
+		fi
 	done
 fi
 
