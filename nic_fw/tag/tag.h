@@ -298,8 +298,6 @@ bool tag_rq_flush(struct fw_nic *nic, struct tag_ep *ep);
 /* ---- tag_posted.c */
 /* Makes a receive of an operation; NULL: no context, or the share is used up. */
 struct tag_posted *tag_posted_new(struct fw_nic *nic, struct tag_ep *ep, const struct tag_op *op);
-/* Frees a receive that has no message and is not posted. */
-void tag_posted_free(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted);
 /*
  * Gives a message of so many bytes the next part of the receive, from used on, and withdraws it
  * from the matcher if it takes no more. Returns the bytes that it has for the message.

@@ -49,7 +49,8 @@ struct tag_posted *tag_posted_new(struct fw_nic *nic, struct tag_ep *ep, const s
 	return posted;
 }
 
-void tag_posted_free(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted)
+/* Frees a receive that has no message and is not posted. */
+static void tag_posted_free(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted)
 {
 	struct fw_client *owner = &nic->host.clients[ep->qp->client];
 

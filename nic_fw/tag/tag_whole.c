@@ -15,7 +15,7 @@ enum {
 };
 
 /* True if the envelope is right, and of a message that is over when its receive is. */
-static bool is_plain(const struct rdmap_seg *pkt, const struct wire_tag *env)
+static bool whole_is_plain(const struct rdmap_seg *pkt, const struct wire_tag *env)
 {
 	return env->kind == WIRE_TAG_EAGER && !env->reserved &&
 	       !(env->flags & ~(WIRE_TAG_F_MSG | WIRE_TAG_F_DATA)) && !be32_get(env->handle) &&
@@ -101,7 +101,7 @@ bool tag_whole_rx(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)
 		return false;
 	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
 	eth_cursor_copy(&cursor, &env, ENVELOPE);
-	posted = is_plain(pkt, &env) ? whole_recv(qp->tag, pkt, &env) : NULL;
+	posted = whole_is_plain(pkt, &env) ? whole_recv(qp->tag, pkt, &env) : NULL;
 	if (!posted)
 		return false;
 	left = posted->recv.bytes - posted->used;

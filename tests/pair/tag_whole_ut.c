@@ -144,5 +144,5 @@ static void no_access(void)
 	tp_end(&tp);
 }
 
-UT_MAIN("pair/tag_whole", UT(without_context), UT(empty_receive), UT(several_sges), UT(synchronous), UT(many_in_one),
-	UT(no_access))
+UT_MAIN("pair/tag_whole", UT(without_context), UT(empty_receive), UT(several_sges), UT(synchronous),
+	UT(many_in_one), UT(no_access))
