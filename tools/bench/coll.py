@@ -6,7 +6,7 @@ mpi_coll, with results checked: over weft's NICs with coll/weft; over the same N
 tuned, for blocking ones); over Open MPI's tcp BTL on a veth. Overlap by OSU's formula: every rank computes for
 as long as the collective takes alone, without calls of MPI. Two ranks: over the NICs they share the CPUs that
 weftd leaves, over tcp they have all. The matrix multiplication of ESPGOAL 6.6 with MPI_Ibarrier is that of
-mpi_base, eight ranks, as in goal.py.
+mpi_base, eight ranks, as in goal.py; they have all CPUs, so weftd has no core of its own then.
 """
 import functools
 import os
@@ -74,7 +74,7 @@ def multiply(env, options, pre=()):
 
 def matmul(env):
     """The time with MPI_Ibarrier in flight against the same without: the NIC's, and libnbc's; with calls of MPI_Test, too."""
-    env.weftd("--nics", str(goal.RANKS))
+    env.weftd("--nics", str(goal.RANKS), own=False)
     on = ["env", "OMPI_MCA_mca_base_component_path=" + COMPONENTS, "WEFT_RUN_DIR=" + env.dir]
     got, nbc = in_windows(env, "coll_matmul", min(2, env.args.windows), lambda: multiply(env, [], on), lambda: multiply(env, NONE))
     rows = []

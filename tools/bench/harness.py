@@ -114,8 +114,9 @@ class Env:
                 return p
         raise Failed("%s did not start: %s" % (cmd[0], "".join(seen)[-500:]))
 
-    def weftd(self, *options, ns=None):
-        cmd = [BIN + "/weftd", "--run-dir", self.dir, "--cores", LAST_CPU, "--own-core"] + list(options)
+    def weftd(self, *options, ns=None, own=True):
+        """own: on the last CPU, which the programs leave to it; else as by default, where they have all CPUs."""
+        cmd = [BIN + "/weftd", "--run-dir", self.dir] + (["--cores", LAST_CPU, "--own-core"] if own else []) + list(options)
         # The veth in the comparison has MTU 1500, and the switch 9216 by default; rows of another
         # MTU name it.
         if "--nics" in options and "--mtu" not in options:
