@@ -48,6 +48,7 @@ int weftctl_main(int argc, char **argv);
 #define run_coalesce reach
 #define run_xdp      reach
 #define run_users    reach
+#define run_colls    reach
 #define run_metrics  reach
 #define run_counters reach
 #define run_top      reach
