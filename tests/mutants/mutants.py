@@ -90,6 +90,7 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "tags between NICs": ["pair/tag_rtr_ut", "sim/tag_order_ut"],
          "shares of peers": ["pair/tag_share_ut"],
          "buffers of many messages": ["pair/tag_eager_ut"],
+         "messages of one packet": ["pair/tag_whole_ut", "pair/tag_rtr_ut"],
          "forged tags": ["pair/tag_forge_ut"],
          "borrowed frames": ["sim/borrow_ut"],
          "MODER": ["nic_fw/host/moder_limits_ut", "nic_fw/host/moder_irq_ut", "nic_fw/host/moder_ut", "nic_fw/host/moder_cmd_ut", "nic_fw/host/moder_target_ut",
