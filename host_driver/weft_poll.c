@@ -204,11 +204,22 @@ void weft_poll_yield(void)
 		yield(NULL);
 }
 
+bool weft_poll_needs_cpu(const struct weft_ctx *ctx)
+{
+	const struct hw_bar_header *header = ctx->bar;
+	uint32_t cpu = __atomic_load_n(&header->poll_cpu, __ATOMIC_RELAXED);
+
+	if (!cpu || cpu == (uint32_t)sched_getcpu() + 1)
+		return true;
+	/* A NIC with a doorbell for each CPU wakes on that of the process that rings. */
+	return ctx->num_doorbells > 1 && __atomic_load_n(&header->sleeping, __ATOMIC_RELAXED);
+}
+
 /*
- * Returns true if the wait has just begun, and the NIC has a core of its own. Programs poll until
+ * Returns true if the wait has just begun, and the NIC polls on another CPU. Programs poll until
  * nothing is left, and then handle what they found; and such a NIC answers most requests within a
- * microsecond or two, which is less than two switches of threads take. Another NIC needs this CPU
- * itself.
+ * microsecond or two, which is less than two switches of threads take. A NIC that works on the CPUs
+ * of the programs that ring needs this one sooner or later.
  */
 static bool spins(const struct weft_ctx *ctx)
 {
@@ -216,8 +227,12 @@ static bool spins(const struct weft_ctx *ctx)
 	int64_t now_ns;
 
 	idle.found = false;
-	if (ctx->num_doorbells > 1 || (!first && !idle.spin_until_ns))
+	if (!first && !idle.spin_until_ns)
 		return false;
+	if (ctx->num_doorbells > 1 || weft_poll_needs_cpu(ctx)) {
+		idle.spin_until_ns = 0;
+		return false;
+	}
 	now_ns = (int64_t)clock_now_ns();
 	if (first)
 		idle.spin_until_ns = now_ns + WEFT_YIELD_SHORT_NS;
@@ -548,7 +563,7 @@ int weft_poll_cq(struct weft_cq *pub, int max, struct weft_wc *wc)
 		weft_poll_empty(ctx, cq);
 	} else {
 		idle.since_yield = 0;
-		idle.found = true;
+		idle.found = n > 0;
 	}
 	return n;
 }

@@ -433,6 +433,8 @@ bool weft_qp_leave(struct weft_ctx *ctx, struct weft_qp_obj *qp);
 uint32_t weft_poll_spins(bool first);
 /* Yields the CPU, unless WEFT_YIELD forbids it. */
 void weft_poll_yield(void);
+/* Returns true if the NIC needs the CPU of this thread, or may need it, to answer. */
+bool weft_poll_needs_cpu(const struct weft_ctx *ctx);
 /* Fills in the completion of a request that the NIC, which is gone, will not complete. */
 void weft_fill_flush(struct weft_wc *wc, const struct weft_qp_obj *qp, uint64_t wr_id,
 		     enum weft_wc_opcode opcode);

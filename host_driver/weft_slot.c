@@ -48,18 +48,6 @@ static void slot_give(struct weft_ctx *ctx, int index)
 	(void)__atomic_fetch_and(&ctx->slots_used, ~(1u << index), __ATOMIC_RELEASE);
 }
 
-/* Returns true if the NIC needs this CPU, or may need it, to answer. */
-static bool needs_this_cpu(const struct weft_ctx *ctx)
-{
-	const struct hw_bar_header *header = ctx->bar;
-	uint32_t cpu = __atomic_load_n(&header->poll_cpu, __ATOMIC_RELAXED);
-
-	if (!cpu || cpu == (uint32_t)sched_getcpu() + 1)
-		return true;
-	/* A NIC with a doorbell for each CPU wakes on that of the process that rings. */
-	return ctx->num_doorbells > 1 && __atomic_load_n(&header->sleeping, __ATOMIC_RELAXED);
-}
-
 /* Lets others use the processor; tries counts the calls of one wait. */
 static void pause_between(const struct weft_ctx *ctx, uint32_t tries, uint64_t *begin_ns,
 			  long *sleep_ns)
@@ -75,7 +63,7 @@ static void pause_between(const struct weft_ctx *ctx, uint32_t tries, uint64_t *
 	now_ns = clock_now_ns();
 	if (!*begin_ns)
 		*begin_ns = now_ns;
-	yields = needs_this_cpu(ctx);
+	yields = weft_poll_needs_cpu(ctx);
 	if (now_ns - *begin_ns < (yields ? SLOT_YIELD_NS : SLOT_SPIN_NS)) {
 		if (yields)
 			(void)sched_yield();

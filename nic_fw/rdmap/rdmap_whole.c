@@ -5,8 +5,8 @@
  * Nothing of such a message is left when it has been delivered, so it needs no context (recv.c).
  * rdmap_rx_whole() takes the usual case alone: a receive is posted, and its first SGE has room in
  * mapped memory. It declines every other case before it has changed anything; rdmap_rx.c then
- * carries the segment out, or finds its error. Calls rq.c, mem.c,
- * ddp_rx.c; tag_whole.c for tagged endpoints. RFC 5040 5, RFC 5041 5.
+ * carries the segment out, or finds its error. Calls rq.c, mem.c, ddp_rx.c;
+ * tag_whole.c for tagged endpoints. RFC 5040 5, RFC 5041 5.
  */
 #include "nic_fw/fw_nic.h"
 

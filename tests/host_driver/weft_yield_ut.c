@@ -44,6 +44,11 @@ int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *cpus)
 	return 0;
 }
 
+int sched_getcpu(void)
+{
+	return 0;
+}
+
 int clock_gettime(clockid_t id, struct timespec *ts)
 {
 	(void)id;
@@ -211,11 +216,20 @@ static void program_that_yields(void)
 	switches_a_yield = 0;
 }
 
+/* The NIC polls on this CPU, or on the next one. */
+static void poll_on(bool here)
+{
+	struct hw_bar_header *header = weft_ctx_of(rig.context)->bar;
+
+	header->poll_cpu = here ? 1 : 2;
+}
+
 /* A completion ends the wait: no yield until the next one has lasted for 1.5 us. */
 static void *after_a_completion(void *arg)
 {
 	struct weft_wc wc;
 
+	poll_on(false);
 	yield_ns = 100000;
 	CU_ASSERT_EQUAL(poll_in_vain(10), 10);
 	fake_cqe(rig.nic, rig.cq,
@@ -231,20 +245,30 @@ static void *after_a_completion(void *arg)
 	return arg;
 }
 
-/* A NIC that works on the CPUs of programs needs this one. */
-static void *after_one_of_a_shared_core(void *arg)
+/* Asserts that empty polls yield right after a completion. */
+static void yields_at_once(void)
 {
-	struct weft_ctx *ctx = weft_ctx_of(rig.context);
-	uint32_t num = ctx->num_doorbells;
 	struct weft_wc wc;
 
-	ctx->num_doorbells = 2;
-	yield_ns = 100000;
-	CU_ASSERT_EQUAL(poll_in_vain(10), 10);
 	fake_cqe(rig.nic, rig.cq,
 		 (struct hw_cqe){.qpn = rig.qp->qpn, .opcode = HW_CQE_RECV_WRITE_RECORD});
 	CU_ASSERT_EQUAL(weft_poll_cq(rig.cq, 1, &wc), 1);
 	CU_ASSERT_EQUAL(poll_in_vain(5), 5);
+}
+
+/* A NIC that polls on this CPU, or works on the CPUs of programs, needs this one. */
+static void *where_the_nic_needs_it(void *arg)
+{
+	struct weft_ctx *ctx = weft_ctx_of(rig.context);
+	uint32_t num = ctx->num_doorbells;
+
+	yield_ns = 100000;
+	CU_ASSERT_EQUAL(poll_in_vain(10), 10);
+	poll_on(true);
+	yields_at_once();
+	poll_on(false);
+	ctx->num_doorbells = 2;
+	yields_at_once();
 	ctx->num_doorbells = num;
 	return arg;
 }
@@ -252,7 +276,7 @@ static void *after_one_of_a_shared_core(void *arg)
 static void begin_of_a_wait(void)
 {
 	in_thread(after_a_completion, 1, NULL);
-	in_thread(after_one_of_a_shared_core, 1, NULL);
+	in_thread(where_the_nic_needs_it, 1, NULL);
 }
 
 static void *never(void *arg)

@@ -62,7 +62,7 @@ static void without_context(void)
 	tp_end(&tp);
 }
 
-/* A receive of no bytes, and one without SGEs for an empty message. */
+/* A receive of no bytes, for a message and for an empty one. */
 static void empty_receive(void)
 {
 	tp_begin(&tp);
