@@ -404,25 +404,9 @@ if wanted lammps; then
 		left_out 'LAMMPS: lammps is not installed'
 	else
 		LIMIT=${SUITE_LIMIT:-300}
-		cat >"$WEFT_TMP/melt" <<-END
-			units lj
-			lattice fcc 0.8442
-			region box block 0 10 0 10 0 10
-			create_box 1 box
-			create_atoms 1 box
-			mass 1 1.0
-			velocity all create 3.0 87287
-			pair_style lj/cut 2.5
-			pair_coeff 1 1 1.0 1.0 2.5
-			neighbor 0.3 bin
-			neigh_modify every 20 delay 0 check no
-			fix 1 all nve
-			thermo 10
-			run 100
-		END
 		for ranks in $(ranks_upto); do
 			chosen "melt$ranks" || continue
-			compare lammps openmpi "$ranks" thermo "melt$ranks" lmp -in "$WEFT_TMP/melt" -log none
+			compare lammps openmpi "$ranks" thermo "melt$ranks" lmp -in tools/bench/melt.in -var n 10 -var every 10 -log none
 		done
 		verdict lammps
 	fi

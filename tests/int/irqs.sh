@@ -99,7 +99,7 @@ within("switches of the machine", sum(x["voluntary"] + x["involuntary"] for x in
        change(outer, "ctxt"))
 # The kernel runs no program of a tracepoint where it has interrupted another one.
 for v in r["rest"]["softirqs"]:
-    within("softirqs " + v, sum(x["softirqs"][v] for x in rows), change(load["inner"], "softirqs", v) * 0.97 - 5, change(outer, "softirqs", v))
+    within("softirqs " + v, sum(x["softirqs"][v] for x in rows), change(load["inner"], "softirqs", v) - 2, change(outer, "softirqs", v))
 within("switches not told of", r["lost"].pop("switches"), 0, 0.03 * change(outer, "ctxt") + 5)
 within("lost", sum(r["lost"].values()), 0, 0)
 sys.exit("not as the kernel has it: " + ", ".join(bad) if bad else 0)

@@ -44,22 +44,7 @@ SOURCES = "/usr/share/doc/hpcc/examples/_hpccinf.txt"
 NPB = ["is", "cg", "mg", "ft", "lu", "bt", "sp"]
 SQUARES = ("bt", "sp")  # these want a square number of ranks
 
-MELT = """units lj
-atom_style atomic
-lattice fcc 0.8442
-region box block 0 20 0 20 0 20
-create_box 1 box
-create_atoms 1 box
-mass 1 1.0
-velocity all create 3.0 87287
-pair_style lj/cut 2.5
-pair_coeff 1 1 1.0 1.0 2.5
-neighbor 0.3 bin
-neigh_modify every 20 delay 0 check no
-fix 1 all nve
-thermo 50
-run 100
-"""
+MELT = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "melt.in"), encoding="ascii").read()
 # Nickel under strain: atoms of an embedded-atom potential, few on each rank, so that messages are
 # small.
 SHEAR = """units metal
