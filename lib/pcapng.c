@@ -110,3 +110,39 @@ uint32_t pcapng_packet(uint8_t *dst, uint32_t interface, uint64_t time_ns, uint3
 	block_end(&w, begin);
 	return w.used;
 }
+
+enum {
+	EPB_FRAME_AT = 28,    /* bytes of the block before the frame */
+	EPB_CAPTURED_AT = 20, /* of its captured length */
+	OPTION_HDR_BYTES = 4,
+	BLOCK_END_BYTES = 4, /* the block's length, once more */
+};
+
+static uint64_t round_up_4(uint64_t bytes)
+{
+	return (bytes + 3) & ~UINT64_C(3);
+}
+
+uint64_t pcapng_dropped(const uint8_t *block, uint32_t bytes)
+{
+	uint64_t at, dropped;
+	uint32_t captured;
+	uint16_t code, length;
+
+	if (bytes < EPB_FRAME_AT + BLOCK_END_BYTES)
+		return 0;
+	memcpy(&captured, block + EPB_CAPTURED_AT, sizeof(captured));
+	at = EPB_FRAME_AT + round_up_4(captured);
+	while (at + OPTION_HDR_BYTES + BLOCK_END_BYTES <= bytes) {
+		memcpy(&code, block + at, sizeof(code));
+		memcpy(&length, block + at + 2, sizeof(length));
+		at += OPTION_HDR_BYTES;
+		if (code == PCAPNG_OPT_EPB_DROPCOUNT && length == sizeof(dropped) &&
+		    at + length + BLOCK_END_BYTES <= bytes) {
+			memcpy(&dropped, block + at, sizeof(dropped));
+			return dropped;
+		}
+		at += round_up_4(length);
+	}
+	return 0;
+}

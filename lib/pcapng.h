@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * pcapng blocks, as the IETF draft "PCAP Next Generation Dump File Format" has them, little-endian.
- * Each function writes a whole block to dst and returns its bytes. Calls string.h; thread-safe.
+ * Most functions write a whole block to dst and return its bytes. Calls string.h; thread-safe.
  */
 #ifndef WEFT_LIB_PCAPNG_H
 #define WEFT_LIB_PCAPNG_H
@@ -36,5 +36,11 @@ uint32_t pcapng_interface(uint8_t *dst, const char *name);
  */
 uint32_t pcapng_packet(uint8_t *dst, uint32_t interface, uint64_t time_ns, uint32_t direction,
 		       uint64_t dropped, const void *frame, uint32_t bytes);
+
+/*
+ * Returns how many frames an enhanced packet block says were lost before its own; 0 if it does not
+ * say so, or is malformed. bytes: of the whole block.
+ */
+uint64_t pcapng_dropped(const uint8_t *block, uint32_t bytes);
 
 #endif /* WEFT_LIB_PCAPNG_H */

@@ -23,10 +23,11 @@ hashes()
 		die "tshark: $(cat "$WEFT_TMP/tshark.err")"
 }
 
+# Less than the rings of a capture hold (4 MiB of a NIC), so that a slow reader loses nothing.
 traffic()
 {
-	bench weft1 weft0 bw --op write --size 50000 --iters 20
-	bench weft1 weft0 bw --op send --size 50000 --iters 20
+	bench weft1 weft0 bw --op write --size 50000 --iters 20 --window 8
+	bench weft1 weft0 bw --op send --size 50000 --iters 20 --window 8
 }
 
 # counts: frames of the sender that were borrowed, and copied after all
@@ -55,6 +56,7 @@ for nic in weft0 weft1; do
 	kill -INT "${pid[capture.$nic]}"
 	finish "capture.$nic"
 	[ "$status" -eq 0 ] || [ "$status" -eq 130 ] || die "weftctl capture ended with $status"
+	! grep missing "$WEFT_TMP/capture.$nic.err" || die 'the capture lost frames'
 done
 hashes weft0 2 >"$WEFT_TMP/sent"
 hashes weft1 1 >"$WEFT_TMP/received"

@@ -5,6 +5,8 @@
  * Runs lib/pcapng.c.
  */
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "lib/pcapng.h"
 #include "tests/ut.h"
@@ -58,6 +60,18 @@ static void drops_are_told(void)
 	CU_ASSERT_EQUAL(out[28 + 64 + 8], 4); /* epb_dropcount */
 	memcpy(&dropped, out + 28 + 64 + 8 + 4, sizeof(dropped));
 	CU_ASSERT_EQUAL(dropped, 7);
+	CU_ASSERT_EQUAL(pcapng_dropped(out, bytes), 7);
+	CU_ASSERT_EQUAL(pcapng_dropped(packet, sizeof(packet)), 0);
+	/* A block that is cut, or that names more bytes than it has. */
+	for (uint32_t n = 0; n < 28 + 64 + 8 + 12 + 4; n++) {
+		uint8_t *cut = malloc(n ? n : 1);
+
+		memcpy(cut, out, n);
+		CU_ASSERT_EQUAL(pcapng_dropped(cut, n), 0);
+		free(cut);
+	}
+	memset(out + 20, 0xff, 4);
+	CU_ASSERT_EQUAL(pcapng_dropped(out, bytes), 0);
 }
 
 UT_MAIN("lib/pcapng", UT(header_and_interface), UT(one_packet), UT(drops_are_told))

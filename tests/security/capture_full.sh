@@ -40,7 +40,7 @@ finish full
 out_has full 'exit status 1' || die "weftctl on a full disk: $(cat "$WEFT_TMP"/full.*)"
 [ "$(grep -c 'No space left on device; the capture ends here' "$WEFT_TMP/full.err")" -eq 1 ] ||
 	die "weftctl does not report the full disk once: $(cat "$WEFT_TMP/full.err")"
-counted=$(sed -n 's/^\([0-9]* frames, [0-9]* bytes\)$/\1/p' "$WEFT_TMP/full.err")
+counted=$(sed -n 's/^\([0-9]* frames, [0-9]* bytes\).*/\1/p' "$WEFT_TMP/full.err")
 [ -n "$counted" ] || die "weftctl counts nothing: $(cat "$WEFT_TMP/full.err")"
 out_has full "the file has $counted" || die "the file has not '$counted': $(cat "$WEFT_TMP"/full.*)"
 
@@ -57,7 +57,18 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
 done
 counter_above weft0 capture_dropped 0 || die 'a stopped reader loses no frames'
 bench weft1 weft0 lat --iters 100
-kill9 stopped
+# A frame that comes later says how many were lost before it.
+kill -CONT "${pid[stopped]}"
+later_frame()
+{
+	bench weft1 weft0 lat --iters 10
+	[ "$(counter weft0 capture_dropped)" -eq "$dropped" ] || { dropped=$(counter weft0 capture_dropped); return 1; }
+}
+dropped=0
+wait_until 'no frame is lost any more' later_frame
+kill -INT "${pid[stopped]}"
+finish stopped
+grep -q ' bytes; [1-9][0-9]* frames are missing' "$WEFT_TMP/stopped.err" || die "weftctl does not count what is missing: $(cat "$WEFT_TMP/stopped.err")"
 next_capture()
 {
 	"$WEFT_BIN/weftctl" capture weft0 -w "$WEFT_TMP/next" --seconds 0.2 2>"$WEFT_TMP/next.err"

@@ -6,6 +6,7 @@
  * the enhanced packet blocks among them (draft-ietf-opsawg-pcapng section 4.3).
  */
 #include "lib/clock.h"
+#include "lib/pcapng.h"
 #include "tools/weftctl/ctl.h"
 
 #include <errno.h>
@@ -32,6 +33,7 @@ struct capture {
 	uint8_t *buf;
 	size_t have;
 	uint64_t frames;
+	uint64_t lost;  /* frames that weftd had no room for, since this end was too slow */
 	uint64_t bytes; /* of whole blocks written */
 };
 
@@ -62,14 +64,16 @@ static size_t write_all(struct capture *c, size_t bytes)
 
 /*
  * Finds the whole blocks among the first bytes of the buffer, up to as many frames as were asked
- * for. Returns their bytes. *bad: what follows them is no block.
+ * for. Returns their bytes. *lost: frames lost before those. *bad: what follows them is no block.
  */
-static size_t count_blocks(struct capture *c, size_t bytes, uint64_t *frames, bool *bad)
+static size_t count_blocks(struct capture *c, size_t bytes, uint64_t *frames, uint64_t *lost,
+			   bool *bad)
 {
 	uint32_t type, length;
 	size_t at = 0;
 
 	*frames = 0;
+	*lost = 0;
 	*bad = false;
 	while (bytes - at >= PCAPNG_MIN_BLOCK &&
 	       !(c->ctl->count && c->frames + *frames == c->ctl->count)) {
@@ -78,8 +82,11 @@ static size_t count_blocks(struct capture *c, size_t bytes, uint64_t *frames, bo
 		*bad = length < PCAPNG_MIN_BLOCK || length % 4 || length > CAPTURE_BUFFER;
 		if (*bad || length > bytes - at)
 			break;
+		if (type == PCAPNG_ENHANCED_PACKET) {
+			*lost += pcapng_dropped(c->buf + at, length);
+			++*frames;
+		}
 		at += length;
-		*frames += type == PCAPNG_ENHANCED_PACKET;
 	}
 	return at;
 }
@@ -89,11 +96,12 @@ static int give_up(struct capture *c, size_t written)
 {
 	int err = errno;
 	struct stat st;
-	uint64_t frames;
+	uint64_t frames, lost;
 	bool bad;
 
-	c->bytes += count_blocks(c, written, &frames, &bad);
+	c->bytes += count_blocks(c, written, &frames, &lost, &bad);
 	c->frames += frames;
+	c->lost += lost;
 	if (c->out != STDOUT_FILENO && !fstat(c->out, &st) && S_ISREG(st.st_mode) &&
 	    ftruncate(c->out, (off_t)c->bytes))
 		(void)fail("%s: its last frame is cut off: %s", c->ctl->file, strerror(errno));
@@ -103,11 +111,11 @@ static int give_up(struct capture *c, size_t written)
 /* Writes the whole blocks of the buffer. Sets stop after enough frames. */
 static int write_blocks(struct capture *c)
 {
-	uint64_t frames;
+	uint64_t frames, lost;
 	size_t at, done;
 	bool bad;
 
-	at = count_blocks(c, c->have, &frames, &bad);
+	at = count_blocks(c, c->have, &frames, &lost, &bad);
 	if (bad)
 		return fail("weftd sent data that is not pcapng");
 	done = write_all(c, at);
@@ -115,6 +123,7 @@ static int write_blocks(struct capture *c)
 		return give_up(c, done);
 	c->bytes += at;
 	c->frames += frames;
+	c->lost += lost;
 	if (c->ctl->count && c->frames == c->ctl->count)
 		stop = 1;
 	memmove(c->buf, c->buf + at, c->have - at);
@@ -199,9 +208,15 @@ static int capture_nic(struct weft_context *context, void *arg)
 	if (!to_stdout && close(c->out) && rc == CTL_OK)
 		rc = fail("%s: %s", c->ctl->file, strerror(errno));
 	if (c->ctl->json)
-		said = out_json(json_pack("{s:s, s:s, s:I, s:I}", "nic", context->name, "file",
-					  c->ctl->file, "frames", (json_int_t)c->frames, "bytes",
-					  (json_int_t)c->bytes));
+		said = out_json(json_pack("{s:s, s:s, s:I, s:I, s:I}", "nic", context->name, "file",
+					  c->ctl->file, "frames", (json_int_t)c->frames, "lost",
+					  (json_int_t)c->lost, "bytes", (json_int_t)c->bytes));
+	else if (c->lost)
+		fprintf(stderr,
+			"%llu frames, %llu bytes; %llu frames are missing, which came faster than "
+			"they could be written\n",
+			(unsigned long long)c->frames, (unsigned long long)c->bytes,
+			(unsigned long long)c->lost);
 	else
 		fprintf(stderr, "%llu frames, %llu bytes\n", (unsigned long long)c->frames,
 			(unsigned long long)c->bytes);
