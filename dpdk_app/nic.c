@@ -230,6 +230,7 @@ static int shard_firmware(struct shard *shard)
 	    .gateway = nic->conf->gateway,
 	    .link_mbps = nic->link_mbps,
 	    .cc_off = app->conf.no_cc,
+	    .bundle = !app->conf.no_bundle,
 	    .rd_awake = FW_RD_AWAKE,
 	    .esp_burst = app->conf.esp_burst,
 	    .esp_initial_burst = app->conf.esp_initial_burst,

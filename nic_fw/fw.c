@@ -116,6 +116,8 @@ static void lay_out_datagrams(struct layout *l, struct fw_nic *nic)
 	nic->rd.session_hash = carve(l, sizeof(uint32_t), HW_MAX_PEERS);
 	nic->rdmap.notices_to = carve(l, sizeof(*nic->rdmap.notices_to), HW_MAX_PEERS);
 	nic->rd.flow_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
+	nic->rd.bundles = carve(l, RD_BUNDLE_ROOM, FW_TX_STAGE);
+	nic->rd.flat_bundle = carve(l, 1, RD_BUNDLE_FLAT);
 }
 
 static void lay_out_streams(struct layout *l, struct fw_nic *nic)

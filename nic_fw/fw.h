@@ -36,6 +36,7 @@ struct fw_config {
 	uint32_t gateway;        /* network byte order; 0: only the subnet is reachable */
 	uint32_t link_mbps;      /* for query-device */
 	bool cc_off;             /* RD: no congestion control, the window alone */
+	bool bundle;             /* RD: short messages share frames with peers that take them */
 	uint32_t rd_awake; /* sessions of RD that need not rest while they are idle (rd_rest.c) */
 	/*
 	 * ESP: packets in flight on a stream, and those of a transmission whose beginning the peer

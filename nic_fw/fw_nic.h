@@ -56,6 +56,7 @@
 #include "nic_fw/base/pool.h"
 #include "nic_fw/host/qp.h"
 #include "nic_fw/dgram/rd.h"
+#include "nic_fw/dgram/rd_bundle.h"
 #include "nic_fw/dgram/rd_flow.h"
 #include "nic_fw/dgram/rd_notice.h"
 #include "nic_fw/rdmap/rdmap.h"

@@ -78,10 +78,12 @@
 	X(uc_rx_msgs, "UC messages received")                                                      \
 	X(uc_rx_msgs_lost, "UC messages lost in whole or in part")                                 \
 	X(rd_tx_packets, "RD packets sent, without retransmissions")                               \
+	X(rd_tx_bundles, "Frames sent that carry several RD packets with a message each")          \
 	X(rd_tx_retransmits, "RD packets sent again")                                              \
 	X(rd_tx_probes, "RD probes sent to peers that were silent")                                \
 	X(rd_tx_voids, "Empty RD packets sent in place of payload that is no longer needed")       \
 	X(rd_rx_packets, "RD packets received")                                                    \
+	X(rd_rx_bundles, "Frames received that carry several RD packets with a message each")      \
 	X(rd_rx_duplicates, "RD packets received more than once")                                  \
 	X(rd_rx_out_of_order, "RD packets received before an earlier one")                         \
 	X(rd_rx_refused, "RD packets whose receiver was not ready")                                \

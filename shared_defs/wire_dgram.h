@@ -38,6 +38,11 @@ enum wire_dgram_type {
 	WIRE_DGRAM_CM = 5,       /* wire_dgram, wire_cm (wire_cm.h), private data */
 	/* wire_dgram, DDP segment; qkey is the segment's offset in the message. */
 	WIRE_DGRAM_UC = 6,
+	/*
+	 * wire_dgram, wire_rd, then wire_rd_part and DDP segment of each message: several messages
+	 * of one QP to another. msg_bytes is their number.
+	 */
+	WIRE_DGRAM_RD_BUNDLE = 7,
 	WIRE_DGRAM_TYPES
 };
 
@@ -121,7 +126,28 @@ static_assert(offsetof(struct wire_rd, limit) == 23, "");
 enum {
 	/* Packets in flight per direction of a session. */
 	WIRE_RD_WINDOW = 128,
+	/* Messages of a bundle, each a PSN from wire_rd.psn on, and each whole. */
+	WIRE_RD_BUNDLE_LEAST = 2,
+	WIRE_RD_BUNDLE_MAX = 16,
 };
+
+/*
+ * A message of a bundle: its DDP segment follows without padding. What all of them have in common,
+ * and what is of the session, is in the headers before them.
+ */
+struct wire_rd_part {
+	struct be16 bytes; /* of the DDP segment: its headers and payload */
+	uint8_t flags;     /* WIRE_DGRAM_F_IMM, WIRE_DGRAM_F_SOLICITED */
+	uint8_t reserved;
+	struct be32 imm; /* as in wire_dgram, and so on */
+	struct be32 msg_bytes;
+	struct be32 ssn;
+};
+static_assert(sizeof(struct wire_rd_part) == 16, "docs/wire-format.md, bundles");
+static_assert(offsetof(struct wire_rd_part, flags) == 2, "");
+static_assert(offsetof(struct wire_rd_part, imm) == 4, "");
+static_assert(offsetof(struct wire_rd_part, msg_bytes) == 8, "");
+static_assert(offsetof(struct wire_rd_part, ssn) == 12, "");
 
 /*
  * Acknowledgement. Bit i of received (word i / 64, bit i % 64) stands for PSN ack + i. Bit i of
@@ -157,7 +183,8 @@ static_assert(offsetof(struct wire_rd_cancel, last_ssn) == 12, "");
 enum {
 	WIRE_RD_HELLO_REPLY = 0x01,     /* answer to a HELLO; requests no answer */
 	WIRE_RD_HELLO_CHALLENGE = 0x02, /* answer to a HELLO: repeat it with this cookie */
-	WIRE_RD_HELLO_ALL = 0x03,
+	WIRE_RD_HELLO_BUNDLE = 0x04,    /* its sender takes bundles in this session */
+	WIRE_RD_HELLO_ALL = 0x07,
 };
 
 enum {

@@ -170,4 +170,5 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, const struct sim_worklo
 	/* The ports of the built-in switch, with --crc on or off. */
 	plan->borrow = one_in(&prng, 2);
 	plan->no_crc = plan->borrow && one_in(&prng, 2);
+	plan->no_bundle = one_in(&prng, 4);
 }

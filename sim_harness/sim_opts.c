@@ -74,6 +74,7 @@ static const struct cli_option sim_rows[] = {
 	   "per mille of accesses to unmapped memory that meet a slow page"),
     NUMBER("split", "PERCENT", split, 0, 100, "20", "share of frames delivered in pieces"),
     SWITCH("cc-off", cc_off, "reliable datagrams without congestion control"),
+    SWITCH("no-bundle", no_bundle, "each message of a reliable datagram in a frame of its own"),
     SWITCH("wrap-soon", wrap_soon, "numbers that wrap start just below 2^32"),
     SWITCH("tx-room", tx_room, "the port reports its free room to the NICs"),
     SWITCH("unmapped", no_host_map, "the NICs map no process memory"),

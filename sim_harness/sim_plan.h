@@ -42,6 +42,7 @@ struct sim_plan {
 	uint64_t param[SIM_PARAMS_MAX]; /* parameters of the workload */
 	char faults[SIM_PLAN_FAULTS_BYTES];
 	bool cc_off;
+	bool no_bundle;
 	bool wrap_soon;
 	bool no_host_map;
 	bool tx_room;

@@ -30,6 +30,7 @@ static struct sim *make(const struct sim_plan *plan)
 	config.poll_budget = (uint32_t)plan->budget;
 	config.rx_split_ppm = (uint32_t)plan->split * 10000;
 	config.cc_off = plan->cc_off;
+	config.no_bundle = plan->no_bundle;
 	config.wrap_soon = plan->wrap_soon;
 	config.no_host_map = plan->no_host_map;
 	config.host_busy_ppm = (uint32_t)plan->host_busy * 1000;

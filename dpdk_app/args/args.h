@@ -110,6 +110,7 @@ struct conf {
 	uint64_t idle_ns;             /* idle time before sleeping; 0: automatic */
 	struct hw_share_limits quota; /* 0: the default, user.h */
 	bool no_cc;
+	bool no_bundle;
 	uint8_t esp_burst, esp_initial_burst; /* packets; 0: the firmware's defaults */
 	uint16_t mpa;                         /* HW_MPA_*; 0: HW_MPA_DEFAULT */
 	/* Initial interrupt moderation; later entries override earlier ones. */

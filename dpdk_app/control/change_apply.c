@@ -219,6 +219,7 @@ static const struct {
     FIXED("netdev", netdev),
     FIXED("idle-us", idle_ns),
     FIXED("no-cc", no_cc),
+    FIXED("no-bundle", no_bundle),
     FIXED("esp-burst", esp_burst),
     FIXED("esp-initial-burst", esp_initial_burst),
     FIXED("mpa-crc, mpa-markers, mpa-revision, mpa-rtr", mpa),

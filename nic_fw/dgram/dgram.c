@@ -30,6 +30,9 @@ static const struct type_bytes type_bytes[WIRE_DGRAM_TYPES] = {
     [WIRE_DGRAM_CM] = {sizeof(struct wire_dgram) + sizeof(struct wire_cm), false, 0},
     [WIRE_DGRAM_UC] = {sizeof(struct wire_dgram) + 2, false,
 		       WIRE_DGRAM_F_IMM | WIRE_DGRAM_F_SOLICITED},
+    [WIRE_DGRAM_RD_BUNDLE] = {sizeof(struct wire_dgram) + sizeof(struct wire_rd), false,
+			      WIRE_DGRAM_F_RESPONSE | WIRE_DGRAM_F_ACK | WIRE_DGRAM_F_ECE |
+				  WIRE_DGRAM_F_MORE},
 };
 
 static void parse_header(const struct wire_dgram *hdr, struct rdmap_seg *pkt)
@@ -206,6 +209,7 @@ void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct 
 	case WIRE_DGRAM_RD:
 	case WIRE_DGRAM_RD_ACK:
 	case WIRE_DGRAM_RD_PROBE:
+	case WIRE_DGRAM_RD_BUNDLE:
 		dispatch_rd(nic, &pkt, (const uint8_t *)(hdr + 1));
 		break;
 	case WIRE_DGRAM_RD_HELLO:

@@ -64,6 +64,9 @@ struct rd_nic {
 	uint32_t session_hand;     /* clock hand that searches for an idle session to evict */
 	uint32_t *session_hash;
 	uint32_t *flow_hash;
+	uint8_t *bundles;     /* messages of frames that are staged, RD_BUNDLE_ROOM each */
+	uint32_t next_bundle; /* the one to be used next: of FW_TX_STAGE, in turn */
+	uint8_t *flat_bundle; /* one received, contiguous */
 	/* Found last: packets of a burst, and the requests of a queue, often go the same way. */
 	struct rd_session *session_found; /* NULL: none */
 	struct rd_flow *flow_found;       /* NULL: none */

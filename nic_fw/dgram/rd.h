@@ -7,7 +7,7 @@
  *	rd_hello.c	HELLO and its answers, cookies
  *	rd_share.c	limits of the sessions that stations of a link may make
  *	rd_tx.c		outgoing packets; the send window; retransmission
- *	rd_run.c	packets of a message that leave, and come, as one frame
+ *	rd_run.c	packets of a message in one frame; rd_bundle.h: short messages
  *	rd_ack.c	acknowledgements out and in; RTT; loss detection
  *	rd_cong.c	the congestion window
  *	rd_grant.c	credits of each sender to this NIC
@@ -228,6 +228,7 @@ struct rd_session {
 	uint64_t epoch_ns;        /* start of this epoch */
 	struct share_owner share; /* owner of the request that made it */
 	uint8_t hello_tries;
+	bool bundle;     /* the peer takes bundles */
 	bool foreign;    /* made by a HELLO, and no local process has used it */
 	uint8_t station; /* its class: station.h */
 	uint8_t rx_void; /* packets reported until rx_void_ns that have not come: void soon */
@@ -278,6 +279,7 @@ struct rd_session {
 	uint64_t cookie;       /* the peer's, to return in our HELLO; 0: none */
 	uint32_t rnr_timer_ns; /* largest requested of the peer since the last ACK */
 	uint16_t pend_mtu;
+	bool pend_bundle;
 	struct fw_list wait_node;  /* nic->rd.resolving in RD_RESOLVING; rd_share.half_open */
 	struct fw_list awake_node; /* in nic->rd.awake_list */
 };
@@ -358,9 +360,9 @@ bool rd_session_evict(struct fw_nic *nic, uint32_t user, uint32_t station);
 void rd_session_start(struct fw_nic *nic, struct rd_session *session);
 /* Frees a session that nothing waits for. */
 void rd_session_release(struct fw_nic *nic, struct rd_session *session);
-/* Takes the values of the peer's HELLO: the session is OPEN. */
+/* Takes the values of the peer's HELLO: the session is OPEN. bundle: the peer takes bundles. */
 void rd_session_adopt(struct fw_nic *nic, struct rd_session *session, uint32_t peer_epoch,
-		      uint32_t psn, uint16_t peer_mtu);
+		      uint32_t psn, uint16_t peer_mtu, bool bundle);
 /* The peer does not know this epoch, and has carried out nothing of it for quiet_us. */
 void rd_session_reset(struct fw_nic *nic, struct rd_session *session, uint32_t epoch,
 		      uint32_t quiet_us);
@@ -527,9 +529,9 @@ void rd_grant_open(struct fw_nic *nic, struct rd_session *session);
 /* Gives a session that a HELLO has just made more credits if few begin. */
 void rd_grant_first(struct fw_nic *nic, struct rd_session *session);
 void rd_grant_close(struct fw_nic *nic, struct rd_session *session);
-/* Handles the credits in a packet's header: those that the peer used, and those that it grants. */
+/* Handles the credits in the header of a frame, which has so many packets of data. */
 void rd_grant_rx(struct fw_nic *nic, struct rd_session *session, const struct rdmap_seg *pkt,
-		 const struct wire_rd *rd);
+		 const struct wire_rd *rd, uint32_t packets);
 /* Counts an accepted packet of data. */
 void rd_grant_taken(struct rd_session *session, uint32_t packets);
 /* A packet is about to leave after an idle time: discards old credits. */

@@ -406,22 +406,23 @@ static void void_given_up(struct fw_nic *nic, struct rd_session *s)
 }
 
 void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct rdmap_seg *pkt,
-		 const struct wire_rd *rd)
+		 const struct wire_rd *rd, uint32_t packets)
 {
+	bool bundle = pkt->hdr->type == WIRE_DGRAM_RD_BUNDLE;
+	uint32_t bytes = pkt->data_bytes + GRANT_HDR_BYTES;
 	bool more = pkt->flags & WIRE_DGRAM_F_MORE, shared = is_shared(&nic->rd.grants, s);
 	uint32_t used = s->rx_used;
 
 	/* Losses of a peer that is alone delay no other. */
 	if (shared)
 		void_missing(nic, s);
-	if (pkt->hdr->type == WIRE_DGRAM_RD)
-		s->rx_here = pkt->frame->run > 1 ? (uint8_t)pkt->frame->run : 1;
+	s->rx_here = (uint8_t)packets;
 	take_credits(nic, s, rd);
 	if (s->rx_here && missing(s) && nic->now_ns - s->rx_data.ns >= void_wait_ns(s))
 		void_given_up(nic, s);
 	s->rx_late = s->rx_void ? are_late(s, rd->used) : 0;
 	if (s->rx_here)
-		rd_grant_data(nic, s, shared, pkt->data_bytes + GRANT_HDR_BYTES,
+		rd_grant_data(nic, s, shared, bundle ? bytes / packets : bytes,
 			      be32_get(rd->timestamp_echo));
 	if (nic->config.cc_off) {
 		s->rx_limit = s->rx_used + RD_CREDIT_MAX;

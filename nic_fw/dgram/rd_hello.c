@@ -13,7 +13,9 @@
  * answer goes to that MAC. The effect of a HELLO, a new session or an offer on an open one, waits
  * for the cookie, which proves that its sender receives at its address. A HELLO with a new epoch on
  * an open session is answered with a new epoch of ours, and takes effect only when the peer uses
- * that. Calls rd_session.c, rd_share.c, neigh.c, udp.c. docs/wire-format.md "Opening a session";
+ * that. HELLOs say whether their senders take bundles; an answer says it to peers that did. A peer
+ * that does not know the flag drops the HELLO, so every second try has none. Calls rd_session.c,
+ * rd_share.c, neigh.c, udp.c. docs/wire-format.md "Opening a session";
  * RFC 4987 3.6, RFC 9147 5.1 (the same by other names).
  */
 #include "nic_fw/fw_nic.h"
@@ -63,7 +65,20 @@ static void rd_hello_tx_session(struct fw_nic *nic, struct rd_session *s, uint32
 
 void rd_hello_repeat(struct fw_nic *nic, struct rd_session *s)
 {
-	rd_hello_tx_session(nic, s, s->epoch, 0, s->tx_psn, 0);
+	bool bundle = nic->config.bundle && s->hello_tries % 2 == 0;
+
+	rd_hello_tx_session(nic, s, s->epoch, 0, s->tx_psn, bundle ? WIRE_RD_HELLO_BUNDLE : 0);
+}
+
+/* Returns the flags of an answer; bundle: one of the peer's HELLOs had that flag. */
+static uint8_t reply_flags(bool bundle)
+{
+	return WIRE_RD_HELLO_REPLY | (bundle ? WIRE_RD_HELLO_BUNDLE : 0);
+}
+
+static bool takes_bundles(const struct fw_nic *nic, const struct wire_rd_hello *hello)
+{
+	return nic->config.bundle && hello->flags & WIRE_RD_HELLO_BUNDLE;
 }
 
 void rd_hello_tx(struct fw_nic *nic, struct rd_session *s)
@@ -181,7 +196,7 @@ static void rd_hello_rx_reply(struct fw_nic *nic, struct rd_session *s,
 		return;
 	if (s->state == RD_HELLO_SENT) {
 		rd_session_adopt(nic, s, be32_get(hello->epoch), be32_get(hello->first_psn),
-				 be16_get(hello->mtu));
+				 be16_get(hello->mtu), takes_bundles(nic, hello));
 		/*
 		 * This round trip included no queue of this end's own. Where the HELLO was
 		 * repeated it is the longest that may be, since the first may have been lost, and
@@ -208,9 +223,12 @@ static void offer(struct fw_nic *nic, struct rd_session *s, const struct wire_rd
 		s->pend_psn = be32_get(hello->first_psn);
 		s->pend_ns = nic->now_ns;
 		s->pend_mtu = be16_get(hello->mtu);
+		s->pend_bundle = false;
 		s->pend_tx_psn = (uint32_t)nic->port.random64(nic->port.ctx);
 	}
-	rd_hello_tx_session(nic, s, s->pend_epoch, peer_epoch, s->pend_tx_psn, WIRE_RD_HELLO_REPLY);
+	s->pend_bundle |= takes_bundles(nic, hello);
+	rd_hello_tx_session(nic, s, s->pend_epoch, peer_epoch, s->pend_tx_psn,
+			    reply_flags(s->pend_bundle));
 }
 
 /* Makes or opens the session of a HELLO with a cookie. NULL: there is no room for one. */
@@ -232,7 +250,7 @@ static struct rd_session *open_session(struct fw_nic *nic, const struct rdmap_se
 	}
 	memcpy(s->peer_mac, src_mac(pkt), WIRE_MAC_BYTES);
 	rd_session_adopt(nic, s, be32_get(hello->epoch), be32_get(hello->first_psn),
-			 be16_get(hello->mtu));
+			 be16_get(hello->mtu), takes_bundles(nic, hello));
 	if (fresh)
 		rd_share_take(nic, s, src_mac(pkt));
 	if (!fw_list_empty(&s->all_flows))
@@ -260,7 +278,8 @@ static void rx_open(struct fw_nic *nic, const struct rdmap_seg *pkt, struct rd_s
 		s = open_session(nic, pkt, s, hello);
 	if (!s)
 		return;
-	rd_hello_tx_session(nic, s, s->epoch, s->peer_epoch, s->first_psn, WIRE_RD_HELLO_REPLY);
+	s->bundle |= takes_bundles(nic, hello);
+	rd_hello_tx_session(nic, s, s->epoch, s->peer_epoch, s->first_psn, reply_flags(s->bundle));
 	if (fresh)
 		rd_grant_first(nic, s);
 }

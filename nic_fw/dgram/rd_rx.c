@@ -293,15 +293,21 @@ static bool deliver_run(struct fw_nic *nic, struct rd_session *s, uint32_t psn, 
 }
 
 /*
- * True if a run needs no look at each packet: all are new and granted, nothing waits for them or
- * they for anything, and their QP takes them.
+ * True if packets of one flow need no look at each: all are new and granted, and nothing waits for
+ * them or they for anything.
  */
+static bool is_front(const struct rd_session *s, uint32_t psn, uint16_t distance, uint32_t packets)
+{
+	return psn == s->rx_psn && s->rx_high == psn && !s->rx && !s->any_refused && !s->cancels &&
+	       seq_lt(s->rx_taken + packets - 1, s->rx_limit) && distance < WIRE_RD_WINDOW &&
+	       order_of(s, psn, distance) == ORDER_READY;
+}
+
+/* True if a run needs no look at each packet, and its QP takes them. */
 static bool is_smooth(const struct rd_session *s, const struct fw_qp *qp,
 		      const struct rdmap_seg *pkt, uint32_t psn, uint16_t distance, uint32_t run)
 {
-	return psn == s->rx_psn && s->rx_high == psn && !s->rx && !s->any_refused && !s->cancels &&
-	       seq_lt(s->rx_taken + run - 1, s->rx_limit) && distance < WIRE_RD_WINDOW &&
-	       order_of(s, psn, distance) == ORDER_READY && qp && (pkt->tagged || !qp->tag) &&
+	return is_front(s, psn, distance, run) && qp && (pkt->tagged || !qp->tag) &&
 	       rdmap_rx_is_expected(qp, pkt);
 }
 
@@ -379,6 +385,53 @@ static void rd_rx_run(struct fw_nic *nic, struct rd_session *s, struct rdmap_seg
 	nic->net.run_taken = i;
 }
 
+/*
+ * Delivers messages of a bundle as long as each is the usual case of a Send: those need no look at
+ * order and window. Returns their number; *at: the offset of the part behind them.
+ */
+static uint32_t deliver_parts(struct fw_nic *nic, struct rd_session *s, const struct rdmap_seg *pkt,
+			      uint32_t psn, uint32_t n, uint32_t *at)
+{
+	struct fw_qp *qp = rdmap_rx_qp(nic, pkt);
+	uint32_t epoch = s->epoch, next, i;
+	struct rdmap_seg part;
+
+	for (i = 0; i < n; i++) {
+		next = rd_bundle_part(pkt, *at, &part);
+		if (!dgram_parse_ddp(&part) || !rdmap_rx_whole(nic, qp, &part))
+			break;
+		/* A completion that its queue had no room for may have ended all sessions. */
+		if (s->epoch != epoch)
+			return n;
+		*at = next;
+	}
+	if (!i)
+		return 0;
+	note_data(nic, s, pkt, psn, i);
+	rd_bits_put(&s->delivered, psn, i, true);
+	accept_run(s, psn, i);
+	if (rd_is_amid(s))
+		rd_timer_watch(nic, s);
+	return i;
+}
+
+/* Takes the n messages of a bundle. */
+static void rd_rx_bundle(struct fw_nic *nic, struct rd_session *s, const struct rdmap_seg *pkt,
+			 const struct wire_rd *rd, uint32_t n)
+{
+	uint32_t psn = be32_get(rd->psn), at = pkt->data_offset, epoch = s->epoch, i = 0;
+	uint16_t distance = be16_get(rd->flow_distance);
+	struct rdmap_seg part;
+
+	FW_COUNT(nic, rd_rx_bundles);
+	if (is_front(s, psn, distance, n))
+		i = deliver_parts(nic, s, pkt, psn, n, &at);
+	for (; i < n && s->epoch == epoch && s->state == RD_OPEN; i++) {
+		at = rd_bundle_part(pkt, at, &part);
+		rd_rx_packet(nic, s, &part, psn + i, i ? 1 : distance, false);
+	}
+}
+
 /* True if the packet belongs to the session, or to the session that was offered. */
 static bool check_epoch(struct fw_nic *nic, struct rd_session *s, const struct rdmap_seg *pkt,
 			uint32_t epoch)
@@ -411,7 +464,8 @@ static bool check_epoch(struct fw_nic *nic, struct rd_session *s, const struct r
 static bool is_astray(const struct fw_nic *nic, const struct rd_session *s,
 		      const struct rdmap_seg *pkt, const struct wire_rd *rd)
 {
-	if (pkt->hdr->type == WIRE_DGRAM_RD || !fw_waited(nic, &s->rx_data, RD_ASTRAY_NS))
+	if (pkt->hdr->type == WIRE_DGRAM_RD || pkt->hdr->type == WIRE_DGRAM_RD_BUNDLE ||
+	    !fw_waited(nic, &s->rx_data, RD_ASTRAY_NS))
 		return false;
 	return seq_lt(be32_get(rd->psn), s->rx_high) ||
 	       (s->rx_psn != s->rx_high && fw_waited(nic, &s->rx_data, RD_STALE_NS));
@@ -439,10 +493,37 @@ static uint64_t absence_ns(const struct fw_nic *nic)
 	return nic->gap_ns < RD_ECHO_GAP_NS ? nic->gap_ns : RD_ECHO_GAP_NS;
 }
 
+/*
+ * Counts the packets of data that the frame of a session has, and makes *run of a run, *flat of a
+ * bundle. UINT32_MAX: nothing is done with it any more.
+ */
+static inline uint32_t count_packets(struct fw_nic *nic, const struct rd_session *s,
+				     struct rdmap_seg *pkt, const struct wire_rd *rd,
+				     struct rdmap_seg *run, struct fw_rx_frame *flat)
+{
+	uint32_t packets = pkt->frame->run;
+
+	if (__builtin_expect(packets > 1, 0)) {
+		*run = *pkt;
+		if (parse_run(s, run, rd))
+			return packets;
+		rd_run_decline(nic);
+		return UINT32_MAX;
+	}
+	if (pkt->hdr->type != WIRE_DGRAM_RD_BUNDLE)
+		return pkt->hdr->type == WIRE_DGRAM_RD;
+	packets = rd_bundle_open(nic, pkt, flat);
+	if (packets)
+		return packets;
+	FW_DROP(nic, drop_rd_malformed);
+	return UINT32_MAX;
+}
+
 void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 {
 	struct rd_session *s = rd_session_find(nic, pkt->src_ip, pkt->src_shard);
-	uint32_t epoch = be32_get(rd->epoch), packets = pkt->frame->run;
+	uint32_t epoch = be32_get(rd->epoch), packets;
+	struct fw_rx_frame flat;
 	struct rdmap_seg run;
 
 	if (!s) {
@@ -458,13 +539,9 @@ void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 		rd_session_renew(nic, s);
 		return;
 	}
-	if (__builtin_expect(packets > 1, 0)) {
-		run = *pkt;
-		if (!parse_run(s, &run, rd)) {
-			rd_run_decline(nic);
-			return;
-		}
-	}
+	packets = count_packets(nic, s, pkt, rd, &run, &flat);
+	if (packets == UINT32_MAX)
+		return;
 	s->used_ns = nic->now_ns;
 	if (!s->confirmed)
 		rd_session_confirm(nic, s);
@@ -479,9 +556,10 @@ void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 	 * not the network's, and must not look like congestion to the peer.
 	 */
 	s->ts_echo_ns = nic->now_ns - absence_ns(nic);
-	rd_grant_rx(nic, s, pkt, rd);
+	rd_grant_rx(nic, s, pkt, rd, packets);
 	switch ((enum wire_dgram_type)pkt->hdr->type) {
 	case WIRE_DGRAM_RD:
+	case WIRE_DGRAM_RD_BUNDLE:
 	case WIRE_DGRAM_RD_PROBE:
 		if (pkt->flags & WIRE_DGRAM_F_ACK)
 			rd_ack_cumulative(nic, s, be32_get(rd->ack), be32_get(rd->timestamp_echo),
@@ -490,6 +568,8 @@ void rd_rx(struct fw_nic *nic, struct rdmap_seg *pkt, const struct wire_rd *rd)
 			return;
 		if (pkt->hdr->type == WIRE_DGRAM_RD_PROBE)
 			probed(nic, s);
+		else if (pkt->hdr->type == WIRE_DGRAM_RD_BUNDLE)
+			rd_rx_bundle(nic, s, pkt, rd, packets);
 		else if (packets > 1)
 			rd_rx_run(nic, s, &run, be32_get(rd->psn), be16_get(rd->flow_distance));
 		else

@@ -341,7 +341,7 @@ static void hello_timer(struct fw_nic *nic, struct rd_session *s)
 }
 
 void rd_session_adopt(struct fw_nic *nic, struct rd_session *s, uint32_t peer_epoch, uint32_t psn,
-		      uint16_t peer_mtu)
+		      uint16_t peer_mtu, bool bundle)
 {
 	uint32_t mtu = peer_mtu < nic->config.mtu ? peer_mtu : nic->config.mtu;
 
@@ -353,6 +353,7 @@ void rd_session_adopt(struct fw_nic *nic, struct rd_session *s, uint32_t peer_ep
 	know_station(nic, s);
 	s->peer_epoch = peer_epoch;
 	s->segment_bytes = (uint16_t)dgram_segment_bytes(mtu, true);
+	s->bundle = bundle;
 	s->rx_psn = psn;
 	s->rx_high = psn;
 	memset(&s->received, 0, sizeof(s->received));
@@ -473,12 +474,13 @@ void rd_session_commit(struct fw_nic *nic, struct rd_session *s, uint64_t since_
 	uint32_t psn = s->pend_psn;
 	uint32_t tx_psn = s->pend_tx_psn;
 	uint16_t mtu = s->pend_mtu;
+	bool bundle = s->pend_bundle;
 
 	s->pend = false;
 	FW_COUNT(nic, rd_peer_restarts);
 	close_session(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART, since_ns);
 	s->epoch = epoch;
-	rd_session_adopt(nic, s, peer_epoch, psn, mtu);
+	rd_session_adopt(nic, s, peer_epoch, psn, mtu, bundle);
 	s->tx_psn = tx_psn;
 	s->tx_una = tx_psn;
 	s->first_psn = tx_psn;

@@ -7,6 +7,7 @@
  * Payload is gathered anew for each transmission; only headers are made here. Calls rdmap_tx.c,
  * wqe_gather.c, udp.c, eth_tx.c. ARCHITECTURE.md "RD in one page".
  */
+#include "nic_fw/dgram/rd_tx.h"
 #include "nic_fw/fw_nic.h"
 
 void rd_session_ready(struct fw_nic *nic, struct rd_session *s)
@@ -36,9 +37,10 @@ void rd_tx_headers(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame 
 	struct wire_dgram *dgram = (void *)(frame->hdr + UDP_TX_HDR_BYTES);
 	struct wire_rd *rd = (void *)(dgram + 1);
 	bool ack = type == WIRE_DGRAM_RD_ACK || !s->any_refused;
+	bool data = type == WIRE_DGRAM_RD || type == WIRE_DGRAM_RD_BUNDLE;
 	bool more = s->more;
 
-	if (type == WIRE_DGRAM_RD)
+	if (data)
 		s->credit_used++;
 	else
 		more = s->lost || !fw_list_empty(&s->flows);
@@ -63,25 +65,13 @@ void rd_tx_headers(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame 
 	    .limit = (uint8_t)s->rx_limit,
 	};
 	s->rx_announced = s->rx_limit;
-	if (ack && type == WIRE_DGRAM_RD && s->rx_high == s->rx_psn && s->ack_due) {
+	if (ack && data && s->rx_high == s->rx_psn && s->ack_due) {
 		/* This packet has all that an ACK would report. */
 		rd_ack_sent(s);
 	}
-	if (type == WIRE_DGRAM_RD && nic->now_ns - s->rx_data.ns < RD_ACK_DELAY_NS)
+	if (data && nic->now_ns - s->rx_data.ns < RD_ACK_DELAY_NS)
 		s->answers = true;
 	s->used_ns = nic->now_ns;
-}
-
-enum {
-	RD_HDR_BYTES = UDP_TX_HDR_BYTES + sizeof(struct wire_dgram) + sizeof(struct wire_rd),
-};
-static_assert(RD_HDR_BYTES + RDMAP_HDR_MAX <= FW_TX_HDR_BYTES, "headers fit the frame");
-
-/* The CRC32C covers all pieces from the UDP header, the second one, to the last. */
-static void seal(struct fw_tx_frame *frame)
-{
-	frame->seg[1].flags |= FW_TX_F_CRC_BEGIN;
-	frame->seg[frame->num_seg - 1].flags |= FW_TX_F_CRC_END;
 }
 
 static void fill_dgram(struct fw_tx_frame *frame, const struct fw_wqe *msg, bool last,
@@ -89,25 +79,12 @@ static void fill_dgram(struct fw_tx_frame *frame, const struct fw_wqe *msg, bool
 {
 	struct wire_dgram *dgram = (void *)(frame->hdr + UDP_TX_HDR_BYTES);
 
-	dgram->dst_qpn = be32_put(msg->dst_qpn);
-	dgram->src_qpn = be32_put(msg->src_qpn);
-	dgram->qkey = be32_put(msg->qkey);
+	rd_tx_common(dgram, msg);
 	dgram->msg_bytes = be32_put(msg->bytes);
 	dgram->ssn = be32_put(msg->ssn);
-	dgram->incarnation = be16_put(msg->incarnation);
-	if (!wqe_is_request(msg))
-		dgram->flags |= WIRE_DGRAM_F_RESPONSE;
 	if (retransmit)
 		dgram->flags |= WIRE_DGRAM_F_RETRANSMIT;
-	if (msg->kind == FW_WQE_TERMINATE) {
-		memcpy(&dgram->imm, &msg->imm_inv, sizeof(dgram->imm));
-	} else if (last && msg->kind == FW_WQE_REQUEST &&
-		   (msg->opcode == HW_WQE_SEND_IMM || msg->opcode == HW_WQE_WRITE_IMM)) {
-		dgram->flags |= WIRE_DGRAM_F_IMM;
-		memcpy(&dgram->imm, &msg->imm_inv, sizeof(dgram->imm));
-		if (msg->flags & HW_WQE_F_SOLICITED)
-			dgram->flags |= WIRE_DGRAM_F_SOLICITED;
-	}
+	dgram->flags |= rd_tx_imm(msg, last, &dgram->imm);
 }
 
 /*
@@ -167,7 +144,7 @@ static enum hw_vendor_err tx_slot(struct fw_nic *nic, struct rd_session *s,
 			return err;
 		}
 	}
-	seal(frame);
+	rd_tx_seal(frame);
 	if (!slot->tries && may_borrow(msg))
 		frame->flags |= FW_TX_F_BORROW;
 	fw_trace(nic, TRACE_RD_TX, msg->src_qpn, msg->wr_id, psn);
@@ -193,7 +170,7 @@ static void tx_void(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 	dgram = (void *)(frame->hdr + UDP_TX_HDR_BYTES);
 	dgram->flags |= WIRE_DGRAM_F_RETRANSMIT;
 	eth_tx_headers(frame, IP_TX_HDR_BYTES, RD_HDR_BYTES - IP_TX_HDR_BYTES, 0);
-	seal(frame);
+	rd_tx_seal(frame);
 	FW_COUNT(nic, rd_tx_voids);
 	eth_tx_commit(nic, frame);
 }
@@ -308,18 +285,13 @@ static bool window_open(const struct rd_session *s)
 static uint32_t run_length(struct fw_nic *nic, const struct rd_session *s, const struct fw_wqe *msg,
 			   uint32_t left, uint32_t budget)
 {
-	uint32_t segment = s->segment_bytes, n = budget, room;
+	uint32_t segment = s->segment_bytes, n, room;
 
 	if (rdmap_tx_is_self_contained(msg->rdmap_opcode) ||
 	    wqe_envelope_bytes(msg, msg->sent_bytes) || !may_borrow(msg) || msg->flow->withdrawals)
 		return 1;
+	n = rd_tx_most(s, budget);
 	room = FW_RUN_BYTES / segment;
-	n = n < room ? n : room;
-	room = WIRE_RD_WINDOW - (s->tx_psn - s->tx_una);
-	n = n < room ? n : room;
-	room = s->cwnd - s->sent;
-	n = n < room ? n : room;
-	room = (uint8_t)(s->credit_limit - s->credit_used);
 	n = n < room ? n : room;
 	n = n < nic->net.tx_allow ? n : nic->net.tx_allow;
 	if (n < 2)
@@ -329,27 +301,6 @@ static uint32_t run_length(struct fw_nic *nic, const struct rd_session *s, const
 	room = (left - 1) / segment + 1;
 	n = n < room ? n : room;
 	return n ? n : 1;
-}
-
-/* Fills the slot of a new packet, which has the payload from offset on. */
-static inline void fill_slot(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flow,
-			     uint32_t psn, uint32_t offset, uint16_t distance)
-{
-	struct fw_wqe *msg = flow->next;
-	uint32_t left = msg->bytes - offset;
-
-	s->tx->slot[psn % WIRE_RD_WINDOW] = (struct rd_slot){
-	    .sent_ns = nic->now_ns,
-	    .first_sent = fw_moment_now(nic),
-	    .msg = msg,
-	    .flow = flow,
-	    .offset = offset,
-	    .bytes = rdmap_tx_is_self_contained(msg->rdmap_opcode) ? left
-		     : left < s->segment_bytes                     ? left
-								   : s->segment_bytes,
-	    .flow_distance = distance,
-	    .state = RD_SLOT_SENT,
-	};
 }
 
 /*
@@ -369,13 +320,10 @@ static uint32_t tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow 
 	enum hw_vendor_err err = HW_VENDOR_ERR_HOST_FAULT;
 	uint32_t bytes, i;
 
-	/* Before the length of a run: an idle session begins a new window, with fewer credits. */
-	if (s->tx_psn == s->tx_una)
-		rd_cong_start(nic, s);
 	if (nic->port.tx_run && left > s->segment_bytes)
 		run = run_length(nic, s, msg, left, budget);
-	fill_slot(nic, s, flow, psn, msg->sent_bytes,
-		  (uint16_t)(flow->outstanding ? psn - flow->last_psn : 0));
+	rd_tx_fill_slot(nic, s, msg, psn, msg->sent_bytes,
+			(uint16_t)(flow->outstanding ? psn - flow->last_psn : 0));
 	bytes = slot->bytes;
 	if (run > 1) {
 		bytes = run * bytes < left ? run * bytes : left;
@@ -404,27 +352,11 @@ static uint32_t tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow 
 		next->flow_distance = 1;
 		fw_trace(nic, TRACE_RD_TX, msg->src_qpn, msg->wr_id, psn + i);
 	}
-	if (s->tx_psn == s->tx_una) {
-		s->rto_base_ns = nic->now_ns;
-		s->tlp_sent = false;
-	}
-	s->tx_psn += run;
-	s->sent += run;
+	rd_tx_advance(nic, s, flow, run);
 	pace(nic, s);
-	flow->outstanding += run;
-	flow->last_psn = psn + run - 1;
-	msg->unacked += run;
-	if (!msg->begun_ns) {
-		msg->begun_ns = nic->now_ns;
-		if (msg->kind == FW_WQE_REQUEST)
-			flow->begun_ssn = msg->ssn;
-	}
-	msg->refused = false;
-	msg->sent_bytes += bytes;
-	if (msg->sent_bytes == msg->bytes) {
-		msg->state = FW_WQE_SENT;
+	rd_tx_note(nic, flow, msg, run, bytes);
+	if (msg->state == FW_WQE_SENT)
 		flow->next = more_msgs ? rd_flow_next(flow, msg) : NULL;
-	}
 	return run;
 }
 
@@ -436,7 +368,12 @@ static uint32_t tx_flow(struct fw_nic *nic, struct rd_session *s, struct rd_flow
 
 	/* A flow that may send is not stopped while its packets leave. */
 	while (done < budget && rd_flow_has_next(flow) && window_open(s) && eth_tx_room(nic) >= 2) {
-		sent = tx_new(nic, s, flow, budget - done);
+		/* An idle session begins a new window, with fewer credits. */
+		if (s->tx_psn == s->tx_una)
+			rd_cong_start(nic, s);
+		sent = s->bundle ? rd_bundle_tx(nic, s, flow, budget - done) : 0;
+		if (!sent)
+			sent = tx_new(nic, s, flow, budget - done);
 		if (!sent)
 			return done; /* the flow may be gone */
 		done += sent + fw_dear_take(nic);
@@ -532,7 +469,7 @@ void rd_tx_probe(struct fw_nic *nic, struct rd_session *s)
 		return;
 	rd_tx_headers(nic, s, frame, WIRE_DGRAM_RD_PROBE, s->tx_psn, 0, 0);
 	eth_tx_headers(frame, IP_TX_HDR_BYTES, RD_HDR_BYTES - IP_TX_HDR_BYTES, 0);
-	seal(frame);
+	rd_tx_seal(frame);
 	frame->flags |= FW_TX_F_CONTROL;
 	FW_COUNT(nic, rd_tx_probes);
 	eth_tx_commit(nic, frame);

@@ -24,7 +24,7 @@ uint32_t sched_run(struct fw_nic *nic, uint32_t budget)
 {
 	struct fw_list turn;
 	struct fw_list *node;
-	uint32_t done = 0;
+	uint32_t done = 0, most;
 	uint8_t stage;
 
 	if (fw_list_empty(&nic->host.sched_qps))
@@ -32,10 +32,11 @@ uint32_t sched_run(struct fw_nic *nic, uint32_t budget)
 	/* One turn serves each QP at most once, so that a waiting one cannot spin here. */
 	fw_list_init(&turn);
 	fw_list_splice_tail(&turn, &nic->host.sched_qps);
+	most = turn.next == turn.prev ? SCHED_QP_ALONE : SCHED_QP_QUANTUM;
 	while (done < budget && (node = fw_list_pop(&turn))) {
 		struct fw_qp *qp = FW_CONTAINER(node, struct fw_qp, sched_node);
 		/* The last one of a turn gets no less than others, behind whom it goes. */
-		uint32_t quantum = budget < SCHED_QP_QUANTUM ? budget : SCHED_QP_QUANTUM;
+		uint32_t quantum = budget < most ? budget : most;
 
 		fw_trace(nic, TRACE_SCHED, qp->qpn, qp->outstanding, quantum);
 		/* In the list beforehand: fetching unlinks it when no request is left. */

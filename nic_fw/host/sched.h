@@ -17,6 +17,7 @@ struct fw_qp;
 
 enum {
 	SCHED_QP_QUANTUM = 8,   /* requests one QP may fetch in a turn */
+	SCHED_QP_ALONE = 16,    /* the same where no other has any: a bundle's (rd_bundle.c) */
 	DB_CLIENT_QUANTUM = 64, /* doorbells one client may ring in a turn */
 };
 

@@ -252,6 +252,12 @@ enum hw_status wqe_status_of(enum hw_vendor_err err);
 enum hw_vendor_err wqe_gather(struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t offset,
 			      uint32_t bytes, struct fw_tx_frame *frame, bool *host);
 
+/*
+ * Returns the data of a message that are sent whole, without the envelope, if they lie in one piece
+ * that the NIC has mapped and may read; NULL: wqe_gather() has them, or the reason.
+ */
+const uint8_t *wqe_data(struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t bytes);
+
 /* Draws the sink STag of a read or atomic. */
 void wqe_sink_draw(const struct fw_nic *nic, struct fw_wqe *wqe);
 /*

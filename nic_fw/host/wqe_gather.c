@@ -40,6 +40,19 @@ static void gather_inline(const struct fw_wqe *wqe, uint32_t offset, uint32_t by
 	}
 }
 
+const uint8_t *wqe_data(struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t bytes)
+{
+	const struct hw_sge *sge = &wqe->sge[0];
+	struct fw_mem mem;
+
+	if (wqe->flags & HW_WQE_F_INLINE || wqe->num_sge != 1 || bytes > sge->bytes ||
+	    wqe->kind == FW_WQE_READ_RESPONSE ||
+	    mem_check(nic, xrc_pd(nic, wqe->qp, wqe->qkey), wqe->qp->qpn, sge->lkey, sge->addr,
+		      bytes, 0, &mem) != HW_VENDOR_ERR_NONE)
+		return NULL;
+	return mem.ptr;
+}
+
 enum hw_vendor_err wqe_gather(struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t offset,
 			      uint32_t bytes, struct fw_tx_frame *frame, bool *host)
 {

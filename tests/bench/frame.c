@@ -286,7 +286,7 @@ static void read_dgram(struct frame_view *v, uint8_t *b, uint32_t n)
 	else if (v->type == WIRE_DGRAM_UD)
 		v->ddp = at;
 	else if ((v->type == WIRE_DGRAM_RD || v->type == WIRE_DGRAM_RD_ACK ||
-		  v->type == WIRE_DGRAM_RD_PROBE) &&
+		  v->type == WIRE_DGRAM_RD_PROBE || v->type == WIRE_DGRAM_RD_BUNDLE) &&
 		 n >= sizeof(*v->rd))
 		v->rd = (void *)at;
 	if (v->rd && v->type == WIRE_DGRAM_RD_ACK && n >= sizeof(*v->rd) + sizeof(*v->ack))

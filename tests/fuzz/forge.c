@@ -120,6 +120,22 @@ void forge_add_dgram(struct frame *f, const struct wire_dgram *dgram, uint8_t pe
 	frame_add(f, dgram, sizeof(*dgram));
 }
 
+/* A message of a bundle. */
+static void add_part(struct frame *f, const struct rec *r, uint32_t i, uint32_t stag, uint64_t to)
+{
+	struct wire_rd_part part = {
+	    .flags = (uint8_t)(r->z >> 2 & 3),
+	    .msg_bytes = be32_put(r->x >> 14),
+	    .ssn = be32_put((r->y & 0xffff) + i),
+	};
+	uint32_t at = f->n;
+
+	frame_add(f, &part, sizeof(part));
+	forge_ddp(f, r, stag, to);
+	part.bytes = be16_put((uint16_t)(f->n - at - sizeof(part)));
+	memcpy(f->b + at, &part, sizeof(part));
+}
+
 void forge_dgram(struct frame *f, const struct rec *r, const struct fw_qp *dst,
 		 const struct fw_qp *src, uint32_t stag, uint64_t to)
 {
@@ -129,6 +145,8 @@ void forge_dgram(struct frame *f, const struct rec *r, const struct fw_qp *dst,
 	bool response = opcode == WIRE_RDMAP_READ_RESPONSE ||
 			opcode == WIRE_RDMAP_ATOMIC_RESPONSE || opcode == WIRE_RDMAP_TERMINATE;
 	struct wire_dgram dgram = {.ver_type = (uint8_t)(WIRE_DGRAM_VERSION << 4 | type)};
+	/* Mostly as many as its header says. */
+	uint32_t parts = type == WIRE_DGRAM_RD && (r->b & 0xc0) == 0x40 ? 2 + r->z % 3 : 0;
 	uint32_t crc = 0;
 
 	if (data && dst) {
@@ -145,12 +163,19 @@ void forge_dgram(struct frame *f, const struct rec *r, const struct fw_qp *dst,
 			dgram.imm = be32_put(r->y >> 16);
 		}
 	}
+	if (parts) {
+		dgram.ver_type = WIRE_DGRAM_VERSION << 4 | WIRE_DGRAM_RD_BUNDLE;
+		dgram.msg_bytes = be32_put(parts + (r->z >> 4) % 16 / 15);
+		dgram.ssn = be32_put(0);
+	}
 	forge_add_dgram(f, &dgram, r->b & 0x80 ? (uint8_t)(3 + (r->b >> 3 & 15)) : 0);
 	if (type == WIRE_DGRAM_RD_HELLO)
 		add_hello(f, r);
 	else if (type != WIRE_DGRAM_UD)
 		add_rd(f, type);
-	if (data && dst)
+	for (uint32_t i = 0; i < parts && dst; i++)
+		add_part(f, r, i, stag, to);
+	if (data && dst && !parts)
 		forge_ddp(f, r, stag, to);
 	frame_add(f, &crc, sizeof(crc));
 	forge_fit(f, FORGE_EPOCH | FORGE_PSN | FORGE_ACK | FORGE_ECHO, 0);
@@ -299,7 +324,8 @@ void forge_fit(struct frame *f, uint32_t what, int32_t psn_delta)
 	if (what & FORGE_PSN)
 		rd->psn =
 		    be32_put((what & FORGE_PSN_LOW ? s->rx_psn : s->rx_high) + (uint32_t)psn_delta);
-	if (what & FORGE_PSN && type_of(f) == WIRE_DGRAM_RD) {
+	if (what & FORGE_PSN &&
+	    (type_of(f) == WIRE_DGRAM_RD || type_of(f) == WIRE_DGRAM_RD_BUNDLE)) {
 		/* One of its granted credits. */
 		rd->timestamp = be32_put(s->heard_timestamp);
 		rd->used = (uint8_t)(s->rx_used + 1);

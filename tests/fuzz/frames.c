@@ -98,7 +98,8 @@ static void step_make(const struct rec *r)
 			    (uintptr_t)w->proc[to].mem + at[k] + (r->y >> 16));
 		return;
 	}
-	if ((r->b & 7) >= WIRE_DGRAM_TYPES) {
+	/* forge_dgram() makes bundles of type RD. */
+	if ((r->b & 7) == WIRE_DGRAM_RD_BUNDLE) {
 		forge_edp(&forged, r, ends.coll.key);
 		return;
 	}

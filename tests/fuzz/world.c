@@ -215,6 +215,7 @@ static void make_nic(uint32_t i)
 	    .gateway = htonl(0x0a4d00fe),
 	    .nic_ip = {htonl(0x0a4d0001), htonl(0x0a4d0002), htonl(0x0a4d0063)},
 	    .hash_secret = BENCH_HASH_SECRET,
+	    .bundle = true,
 	};
 	struct w_nic *nic = &w->nic[i];
 	struct fw_port port = bench_port_table(&nic->port);

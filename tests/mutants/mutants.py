@@ -41,6 +41,7 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "sleep": ["pair/db_ut"],
          "shares": ["nic_fw/base/share_ut"],
          "HELLOs": ["pair/rd_hello_ut"],
+         "bundles": ["pair/rd_bundle_ut"],
          "slices": ["nic_fw/base/slice_ut"],
          "ways out": ["pair/rd_flow_ut"],
          "neighbours": ["nic_fw/net/neigh_ut", "nic_fw/net/neigh_full_ut"],

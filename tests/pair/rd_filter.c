@@ -8,7 +8,9 @@
 static enum bench_verdict if_rd(const struct rp_info *info, uint32_t from,
 				enum bench_verdict verdict)
 {
-	return info->from == from && info->type == WIRE_DGRAM_RD ? verdict : BENCH_PASS;
+	bool data = info->type == WIRE_DGRAM_RD || info->type == WIRE_DGRAM_RD_BUNDLE;
+
+	return info->from == from && data ? verdict : BENCH_PASS;
 }
 
 static enum bench_verdict drop_opcode(const struct rp_info *info, uint8_t opcode)
@@ -26,6 +28,12 @@ enum bench_verdict rp_drop_data(struct rp *rp, const struct rp_info *info)
 {
 	(void)rp;
 	return if_rd(info, 0, BENCH_DROP);
+}
+
+enum bench_verdict rp_copy_bundles(struct rp *rp, const struct rp_info *info)
+{
+	(void)rp;
+	return info->from == 0 && info->type == WIRE_DGRAM_RD_BUNDLE ? BENCH_COPY : BENCH_PASS;
 }
 
 enum bench_verdict rp_keep_answers(struct rp *rp, const struct rp_info *info)

@@ -73,6 +73,7 @@ static void init_nic(struct rp *rp, uint32_t e)
 	    .ip = htonl(0x0a4d0001 + e),
 	    .nic_ip = {htonl(0x0a4d0001), htonl(0x0a4d0002), htonl(0x0a4d0063)},
 	    .hash_secret = BENCH_HASH_SECRET,
+	    .bundle = rp->bundle[e],
 	};
 	struct rp_end *end = &rp->end[e];
 	struct fw_port port;
@@ -125,9 +126,16 @@ static void init_end(struct rp *rp, uint32_t e)
 
 void rp_begin(struct rp *rp)
 {
+	rp_begin_bundling(rp, false, false);
+}
+
+void rp_begin_bundling(struct rp *rp, bool a, bool b)
+{
 	uint32_t e;
 
 	memset(rp, 0, sizeof(*rp));
+	rp->bundle[0] = a;
+	rp->bundle[1] = b;
 	bench_wire_init(&rp->wire);
 	rp->wire.now_ns = 1000000000;
 	rp->wire.filter = on_wire;

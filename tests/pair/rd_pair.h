@@ -63,12 +63,15 @@ struct rp {
 	struct bench_wire wire;
 	struct rp_end end[2];
 	uint64_t next_random; /* of both ends */
+	bool bundle[2];       /* fw_config.bundle of each end */
 	rp_filter filter;
 	void *ctx; /* the filter's */
 };
 
 /* Makes two ends with two RD QPs each; no session yet. */
 void rp_begin(struct rp *rp);
+/* The same; a, b: the ends make and take bundles (rd_bundle.c), which rp_begin()'s do not. */
+void rp_begin_bundling(struct rp *rp, bool a, bool b);
 /* Completes pending work, asserts that nothing is left, frees all. */
 void rp_end(struct rp *rp);
 /* Detaches the process of an end, in as many turns as that needs. */
@@ -124,6 +127,7 @@ enum bench_verdict rp_keep_data(struct rp *rp, const struct rp_info *info);
 enum bench_verdict rp_drop_data(struct rp *rp, const struct rp_info *info);
 enum bench_verdict rp_keep_answers(struct rp *rp, const struct rp_info *info);
 enum bench_verdict rp_drop_answers(struct rp *rp, const struct rp_info *info);
+enum bench_verdict rp_copy_bundles(struct rp *rp, const struct rp_info *info);
 /* Frames of either end. */
 enum bench_verdict rp_drop_read_responses(struct rp *rp, const struct rp_info *info);
 enum bench_verdict rp_drop_terminates(struct rp *rp, const struct rp_info *info);

@@ -143,14 +143,17 @@ static void executed_once(void)
 	begin();
 	add.dst = read.dst = B->qp[0];
 	cut_acks = true;
+	/* The last two are never carried out before, so that the window has a hole. */
 	for (i = 0; i < 5; i++) {
+		if (i == 4) {
+			rp_poll(&rp, 0);
+			cut = true; /* also the responses and all further copies */
+		}
 		add.wr_id = 2 * i;
 		rp_req(&rp, 0, A->qp[0], &add);
 		read.wr_id = 2 * i + 1;
 		rp_req(&rp, 0, A->qp[0], &read);
 	}
-	rp_poll(&rp, 0);
-	cut = true; /* also the responses and all further copies */
 	rp_run(&rp, 10000000);
 	CU_ASSERT_TRUE(RP_CNT(&rp, 0, rd_tx_voids) > 0);
 	cut_acks = false;

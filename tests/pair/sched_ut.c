@@ -63,6 +63,9 @@ static void quanta(void)
 	CU_ASSERT_EQUAL(sched_run(A->nic, 1000), 2 * SCHED_QP_QUANTUM);
 	CU_ASSERT_EQUAL(sched_run(A->nic, 1000), SCHED_QP_QUANTUM + 4);
 	CU_ASSERT_FALSE(fw_list_linked(&A->qp[2]->sched_node));
+	/* A queue that is alone has more, within the budget. */
+	CU_ASSERT_EQUAL(sched_run(A->nic, 1000), SCHED_QP_ALONE);
+	CU_ASSERT_EQUAL(sched_run(A->nic, 5), 5);
 	end(123);
 }
 

@@ -196,5 +196,21 @@ static void incarnation(void)
 	CU_ASSERT_EQUAL(wire_dgram_incarnation(0xffffff), 0x009f);
 }
 
+static void bundle_part(void)
+{
+	struct wire_rd_part g, w = {
+				   .bytes = be16_put(22),
+				   .flags = WIRE_DGRAM_F_IMM | WIRE_DGRAM_F_SOLICITED,
+				   .imm = be32_put(0xdeadbeef),
+				   .msg_bytes = be32_put(4),
+				   .ssn = be32_put(7),
+			       };
+
+	LOAD("rd_part", g);
+	CU_ASSERT_EQUAL(be32_get(g.ssn), 7);
+	CU_ASSERT_EQUAL(memcmp(&g, &w, sizeof(g)), 0);
+}
+
 UT_MAIN("shared_defs/wire_dgram", UT(common), UT(session), UT(acknowledgement), UT(cancellation),
-	UT(hello), UT(challenge), UT(connection_manager), UT(whole_datagram), UT(incarnation))
+	UT(bundle_part), UT(hello), UT(challenge), UT(connection_manager), UT(whole_datagram),
+	UT(incarnation))

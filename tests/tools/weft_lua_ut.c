@@ -252,5 +252,33 @@ static void malformed(void)
 	expect(&f, "weft.crc.status _ws.lua.error", "good|");
 }
 
-UT_MAIN("tools/weft_lua", UT(rd_write), UT(connection_manager), UT(rd_ack), UT(rd_cancel),
-	UT(rd_hello), UT(ud_send), UT(malformed))
+/* Two Sends in one datagram, with their own headers and PSNs. */
+static void rd_bundle(void)
+{
+	static const uint8_t send[] = {0x41, 0x43, 0, 0, 0, 0, 0, 0,   0,   0,   0,
+				       0,    0,    1, 0, 0, 0, 0, 'w', 'e', 'f', 't'};
+	struct frame f;
+
+	begin(&f, 7);
+	memset(f.bytes + f.length - 8, 0, 7);
+	f.bytes[f.length - 5] = 2; /* messages */
+	add(&f, "wire_dgram.hex", "rd");
+	for (uint8_t i = 0; i < 2; i++) {
+		add(&f, "wire_dgram.hex", "rd_part");
+		f.bytes[f.length - 1] = (uint8_t)(7 + i);
+		memcpy(f.bytes + f.length, send, sizeof(send));
+		f.length += sizeof(send);
+	}
+	finish(&f);
+	expect(&f, "weft.type weft.bundle.messages weft.rd.psn weft.crc.status _ws.expert",
+	       "7|2|4294967295|good|");
+	expect(&f,
+	       "weft.part.psn weft.part.bytes weft.part.flags weft.part.reserved weft.part.imm "
+	       "weft.part.msg_bytes weft.part.ssn",
+	       "4294967295,0|22,22|0x03,0x03|0x00,0x00|0xdeadbeef,0xdeadbeef|4,4|7,8");
+	/* Wireshark's dissector shows the data of the first Send of a frame alone. */
+	expect(&f, "iwarp_rdma.opcode weft_payload.data", "0x03,0x03|77656674");
+}
+
+UT_MAIN("tools/weft_lua", UT(rd_bundle), UT(rd_write), UT(connection_manager), UT(rd_ack),
+	UT(rd_cancel), UT(rd_hello), UT(ud_send), UT(malformed))

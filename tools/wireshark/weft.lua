@@ -5,7 +5,7 @@
 --	tshark -X lua_script:weft.lua -r FILE		or copy it to Wireshark's plugin folder
 --
 -- UDP ports 47810 to 47817. Decodes the common header, RD's session header, acknowledgements (the
--- PSNs behind each bitmap), HELLO and PROBE, the connection manager's messages
+-- PSNs behind each bitmap), bundles of messages, HELLO and PROBE, the connection manager's messages
 -- (docs/connection-manager.md), checks the CRC32C, and hands the DDP segment on to
 -- Wireshark's own dissector of DDP and RDMAP, "iwarp_ddp_rdmap".
 --
@@ -16,10 +16,10 @@ local weft = Proto("weft", "weft datagram-iWARP")
 local PORT_FIRST, PORTS = 47810, 8
 local VERSION = 2
 local DGRAM_BYTES, RD_BYTES, ACK_BYTES, HELLO_BYTES, CRC_BYTES = 28, 24, 56, 32, 4
-local CANCEL_BYTES, CM_BYTES = 16, 48
+local CANCEL_BYTES, CM_BYTES, PART_BYTES = 16, 48, 16
 local WINDOW = 128 -- PSNs that may be on the way
 
-local UD, RD, RD_ACK, RD_HELLO, RD_PROBE, CM, UC = 0, 1, 2, 3, 4, 5, 6
+local UD, RD, RD_ACK, RD_HELLO, RD_PROBE, CM, UC, RD_BUNDLE = 0, 1, 2, 3, 4, 5, 6, 7
 local types = {
 	[UD] = "UD",
 	[RD] = "RD data",
@@ -28,6 +28,7 @@ local types = {
 	[RD_PROBE] = "RD probe",
 	[CM] = "CM",
 	[UC] = "UC",
+	[RD_BUNDLE] = "RD bundle",
 }
 
 local f = weft.fields
@@ -100,6 +101,14 @@ f.refused_psn = ProtoField.uint32("weft.ack.refused_psn", "Refused PSN", base.DE
 f.rnr = ProtoField.uint32("weft.ack.rnr_timer_ns", "RNR timer (ns)", base.DEC)
 f.ack_reserved = ProtoField.uint32("weft.ack.reserved", "Reserved", base.HEX)
 
+f.bundle_messages = ProtoField.uint32("weft.bundle.messages", "Messages", base.DEC)
+f.part_psn = ProtoField.uint32("weft.part.psn", "PSN", base.DEC)
+f.part_bytes = ProtoField.uint16("weft.part.bytes", "Bytes of the segment", base.DEC)
+f.part_flags = ProtoField.uint8("weft.part.flags", "Flags", base.HEX)
+f.part_reserved = ProtoField.uint8("weft.part.reserved", "Reserved", base.HEX)
+f.part_imm = ProtoField.uint32("weft.part.imm", "Immediate data", base.HEX)
+f.part_msg_bytes = ProtoField.uint32("weft.part.msg_bytes", "Bytes of the message", base.DEC)
+f.part_ssn = ProtoField.uint32("weft.part.ssn", "Message", base.DEC)
 f.cancel_dst_qpn = ProtoField.uint32("weft.cancel.dst_qpn", "Receiving QP", base.HEX)
 f.cancel_src_qpn = ProtoField.uint32("weft.cancel.src_qpn", "Sending QP", base.HEX)
 f.cancel_first = ProtoField.uint32("weft.cancel.first_ssn", "First message", base.DEC)
@@ -204,9 +213,10 @@ local function add_dgram(tvb, tree)
 	t:add(f.dst_qpn, tvb(4, 4))
 	t:add(f.src_qpn, tvb(8, 4))
 	local kind = band(tvb(0, 1):uint(), 0x0f)
-	t:add(kind == RD and f.qkey_or_srq or kind == UC and f.uc_offset or f.qkey, tvb(12, 4))
+	local qkey_or_srq = kind == RD or kind == RD_BUNDLE
+	t:add(qkey_or_srq and f.qkey_or_srq or kind == UC and f.uc_offset or f.qkey, tvb(12, 4))
 	t:add(f.imm, tvb(16, 4))
-	t:add(f.msg_bytes, tvb(20, 4))
+	t:add(kind == RD_BUNDLE and f.bundle_messages or f.msg_bytes, tvb(20, 4))
 	t:add(f.ssn, tvb(24, 4))
 end
 
@@ -329,6 +339,7 @@ local header_bytes = {
 	[RD_PROBE] = RD_BYTES,
 	[CM] = CM_BYTES,
 	[UC] = 0,
+	[RD_BUNDLE] = RD_BYTES + PART_BYTES,
 }
 
 local ddp = Dissector.get("iwarp_ddp_rdmap")
@@ -362,10 +373,36 @@ local function call_ddp(tvb, pinfo, root)
 	in_weft = false
 end
 
+-- The messages of a bundle from at on, up to stop; each has its own DDP segment.
+local function add_parts(tvb, at, stop, pinfo, tree, root)
+	local psn = tvb(DGRAM_BYTES + 4, 4):uint()
+	while at < stop do
+		local bytes = stop - at >= PART_BYTES and tvb(at, 2):uint() or stop
+		if at + PART_BYTES + bytes > stop then
+			tree:add_proto_expert_info(e_short)
+			return
+		end
+		local t = tree:add(weft, tvb(at, PART_BYTES), string.format("Message %d", tvb(at + 12, 4):uint()))
+		t:add(f.part_psn, tvb(DGRAM_BYTES + 4, 4), psn):set_generated()
+		t:add(f.part_bytes, tvb(at, 2))
+		t:add(f.part_flags, tvb(at + 2, 1)):append_text(" (" .. flags_text(tvb(at + 2, 1):uint()) .. ")")
+		t:add(f.part_reserved, tvb(at + 3, 1))
+		t:add(f.part_imm, tvb(at + 4, 4))
+		t:add(f.part_msg_bytes, tvb(at + 8, 4))
+		t:add(f.part_ssn, tvb(at + 12, 4))
+		at = at + PART_BYTES
+		call_ddp(tvb(at, bytes):tvb(), pinfo, root)
+		at = at + bytes
+		psn = (psn + 1) % 4294967296
+	end
+end
+
 -- Text of the session's part for the packet list.
 local function session_text(tvb, kind)
 	if kind == RD then
 		return string.format(" PSN %d", tvb(DGRAM_BYTES + 4, 4):uint())
+	elseif kind == RD_BUNDLE then
+		return string.format(" PSN %d, %d messages", tvb(DGRAM_BYTES + 4, 4):uint(), tvb(20, 4):uint())
 	elseif kind == RD_ACK then
 		return string.format(" before PSN %d", tvb(DGRAM_BYTES + 8, 4):uint())
 	elseif kind == RD_PROBE then
@@ -423,11 +460,13 @@ function weft.dissector(tvb, pinfo, root)
 	elseif kind == UD or kind == RD or kind == UC then
 		info = string.format("%s, QPN 0x%x to 0x%x, message %d", info, tvb(8, 4):uint(),
 			tvb(4, 4):uint(), tvb(24, 4):uint())
+	elseif kind == RD_BUNDLE then
+		info = string.format("%s, QPN 0x%x to 0x%x", info, tvb(8, 4):uint(), tvb(4, 4):uint())
 	end
 	tree:append_text(", " .. info)
 	add_dgram(tvb, tree)
 	local at = DGRAM_BYTES
-	if kind == RD or kind == RD_ACK or kind == RD_PROBE then
+	if kind == RD or kind == RD_ACK or kind == RD_PROBE or kind == RD_BUNDLE then
 		add_rd(tvb, at, tree)
 		at = at + RD_BYTES
 	end
@@ -445,10 +484,14 @@ function weft.dissector(tvb, pinfo, root)
 
 	pinfo.cols.info = info
 	local end_of_ddp = tvb:len() - CRC_BYTES
-	if (kind == UD or kind == RD) and not bare and end_of_ddp > at then
+	if (kind == UD or kind == RD or kind == RD_BUNDLE) and not bare and end_of_ddp > at then
 		pinfo.cols.info:append(" | ")
 		pinfo.cols.info:fence()
-		call_ddp(tvb(at, end_of_ddp - at):tvb(), pinfo, root)
+		if kind == RD_BUNDLE then
+			add_parts(tvb, at, end_of_ddp, pinfo, tree, root)
+		else
+			call_ddp(tvb(at, end_of_ddp - at):tvb(), pinfo, root)
+		end
 		pinfo.cols.protocol = "weft"
 	end
 	return tvb:len()

@@ -157,9 +157,10 @@ static void lengths_by_type(void)
 		uint8_t type;
 		uint32_t bytes;
 		bool exact;
-	} types[] = {{WIRE_DGRAM_UD, 2, false},       {WIRE_DGRAM_RD, 24, false},
-		     {WIRE_DGRAM_RD_ACK, 80, true},   {WIRE_DGRAM_RD_HELLO, 32, true},
-		     {WIRE_DGRAM_RD_PROBE, 24, true}, {WIRE_DGRAM_CM, 48, false}};
+	} types[] = {{WIRE_DGRAM_UD, 2, false},        {WIRE_DGRAM_RD, 24, false},
+		     {WIRE_DGRAM_RD_ACK, 80, true},    {WIRE_DGRAM_RD_HELLO, 32, true},
+		     {WIRE_DGRAM_RD_PROBE, 24, true},  {WIRE_DGRAM_CM, 48, false},
+		     {WIRE_DGRAM_RD_BUNDLE, 24, false}};
 	struct frame f;
 	uint64_t want = 0;
 	uint32_t i, n;
@@ -320,9 +321,12 @@ static void headers_out_of_range(void)
 	REFUSED(put_ack(&f), net_dgramh(&f)->dst_qpn = be32_put(1));
 	REFUSED(put_hello(&f), net_dgramh(&f)->flags = WIRE_DGRAM_F_ACK);
 	REFUSED(put_hello(&f), net_dgramh(&f)->src_qpn = be32_put(1));
-	CU_ASSERT_EQUAL(CNT(drop_dgram_type), 9);
+	/* Flags of a message are in its part. */
+	REFUSED(put_rd(&f, WIRE_DGRAM_RD_BUNDLE), net_dgramh(&f)->flags = WIRE_DGRAM_F_IMM);
+	REFUSED(put_rd(&f, WIRE_DGRAM_RD_BUNDLE), net_dgramh(&f)->flags = WIRE_DGRAM_F_RETRANSMIT);
+	CU_ASSERT_EQUAL(CNT(drop_dgram_type), 11);
 	REFUSED(put_hello(&f), hello_of(&f)->reserved = 1);
-	REFUSED(put_hello(&f), hello_of(&f)->flags = 4);
+	REFUSED(put_hello(&f), hello_of(&f)->flags = 8);
 	REFUSED(put_hello(&f), hello_of(&f)->reserved2 = be32_put(1));
 	REFUSED(put_ack(&f), f.b[f.n - 1] = 1);
 	CU_ASSERT_EQUAL(CNT(drop_rd_malformed), 4);

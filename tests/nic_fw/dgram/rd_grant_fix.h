@@ -60,7 +60,7 @@ static inline void rx(uint32_t i, uint32_t used, bool more, uint32_t rtt_ns)
 				   .used = (uint8_t)used,
 				   .limit = 2};
 
-	rd_grant_rx(&nic, &peer[i], &pkt, &rd);
+	rd_grant_rx(&nic, &peer[i], &pkt, &rd, 1);
 	peer[i].rx_data.ns = nic.now_ns;
 }
 

@@ -292,7 +292,7 @@ static void a_run(void)
 	}
 	rd.used = 2;
 	rd.timestamp = be32_put(++told[1]);
-	rd_grant_rx(&nic, &peer[1], &pkt, &rd);
+	rd_grant_rx(&nic, &peer[1], &pkt, &rd, frame.run);
 	for (uint32_t i = 0; i < 5; i++)
 		rd_grant_taken(&peer[1], 1);
 	CU_ASSERT_EQUAL(peer[1].rx_used, 6);
@@ -312,7 +312,7 @@ static void rx_run(uint32_t i, uint16_t packets, uint32_t rtt_ns)
 				   .used = (uint8_t)(peer[i].rx_used + 1),
 				   .limit = 2};
 
-	rd_grant_rx(&nic, &peer[i], &pkt, &rd);
+	rd_grant_rx(&nic, &peer[i], &pkt, &rd, frame.run);
 	while (packets--)
 		rd_grant_taken(&peer[i], 1);
 }
@@ -363,7 +363,7 @@ static void lengths(void)
 	for (i = 0; i < 16; i++) {
 		rd.timestamp = be32_put(++told[0]);
 		rd.used = (uint8_t)(peer[0].rx_used + 1);
-		rd_grant_rx(&nic, &peer[0], &pkt, &rd);
+		rd_grant_rx(&nic, &peer[0], &pkt, &rd, 1);
 	}
 	CU_ASSERT_EQUAL(nic.config.mtu / peer[0].rx_pkt_bytes, 1);
 }
