@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The NICs: opened on first use and kept while the library is loaded, as librdmacm keeps its
- * devices.
+ * devices. When weftd has ended, the next call that needs a NIC looks for the NICs of a weftd that
+ * was started since.
  *
  * They are the devices that ibv_get_device_list() returns; WEFT_VERBS_DEVICE restricts them to one.
  * WEFT_LLP selects the lower layer of RDMA_PS_TCP connections. Calls libibverbs.
@@ -18,8 +19,18 @@
 pthread_mutex_t cm_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct cm_device **devices;
-static int num_devices;
+
+/*
+ * The NICs of a time. Earlier lists stay, and so do NICs that are gone: other threads walk them,
+ * and programs have their contexts and identifiers.
+ */
+struct cm_list {
+	struct cm_list *before;
+	int count;
+	struct cm_device *dev[];
+};
+static struct cm_list *devices; /* the present one; NULL: no NIC was opened yet */
+static int most_devices;        /* that there were at a time */
 
 /* WEFT_LLP is tcp or rd. By default an iWARP device uses TCP and a RoCE device uses datagrams. */
 static bool wants_tcp(const struct cm_device *dev)
@@ -63,26 +74,61 @@ fail:
 	return NULL;
 }
 
-/* Caller holds devices_lock. */
-static void open_all(void)
+static bool is_gone(const struct cm_device *dev)
 {
-	int n, count = 0;
-	struct ibv_device **list = ibv_get_device_list(&n);
-	struct cm_device **all = list ? calloc((size_t)n + 1, sizeof(struct cm_device *)) : NULL;
+	struct weft_device_attr attr;
 
-	for (int i = 0; all && i < n; i++) {
-		all[count] = device_open(list[i]);
-		if (all[count])
-			count++;
+	return dev->is_dead || weft_query_device(dev->weft, &attr) < 0;
+}
+
+static bool has_name(const struct cm_list *list, const char *name)
+{
+	for (int i = 0; i < list->count; i++)
+		if (!strcmp(ibv_get_device_name(list->dev[i]->verbs->device), name))
+			return true;
+	return false;
+}
+
+/* Another look may find more than the list has. Caller holds devices_lock. */
+static bool is_stale(void)
+{
+	if (!devices || devices->count < most_devices)
+		return true;
+	for (int i = 0; i < devices->count; i++)
+		if (is_gone(devices->dev[i]))
+			return true;
+	return false;
+}
+
+/* The NICs that are left, and those that have come. Caller holds devices_lock. */
+static void look(void)
+{
+	int n = 0, left, old = devices ? devices->count : 0;
+	struct ibv_device **there = ibv_get_device_list(&n);
+	size_t bytes = sizeof(struct cm_list) + (size_t)(old + n) * sizeof(struct cm_device *);
+	struct cm_list *next = calloc(1, bytes);
+
+	for (int i = 0; next && i < old; i++)
+		if (!is_gone(devices->dev[i]))
+			next->dev[next->count++] = devices->dev[i];
+	left = next ? next->count : 0;
+	for (int i = 0; next && there && i < n; i++) {
+		struct cm_device *dev =
+		    has_name(next, ibv_get_device_name(there[i])) ? NULL : device_open(there[i]);
+
+		if (dev)
+			next->dev[next->count++] = dev;
 	}
-	if (list)
-		ibv_free_device_list(list);
-	if (!count) {
-		free(all);
+	if (there)
+		ibv_free_device_list(there);
+	if (!next || (left == old && next->count == old)) {
+		free(next);
 		return;
 	}
-	devices = all;
-	num_devices = count;
+	next->before = devices;
+	devices = next;
+	if (most_devices < next->count)
+		most_devices = next->count;
 }
 
 /* The NICs belong to the parent. A child opens them again on first use. */
@@ -91,7 +137,7 @@ static void forked(void)
 	pthread_mutex_init(&cm_lock, NULL);
 	pthread_mutex_init(&devices_lock, NULL);
 	devices = NULL;
-	num_devices = 0;
+	most_devices = 0;
 }
 
 static void watch_forks(void)
@@ -104,16 +150,26 @@ static void watch_forks(void)
 struct cm_device *const *cm_devices(int *count)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const struct cm_list *list;
 
 	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&devices_lock);
-	if (!devices)
-		open_all();
-	*count = num_devices;
+	if (is_stale())
+		look();
+	list = devices;
 	pthread_mutex_unlock(&devices_lock);
+	*count = list ? list->count : 0;
 	if (!*count)
 		errno = ENODEV;
-	return devices;
+	return list ? list->dev : NULL;
+}
+
+static struct cm_device *find_ip(struct cm_device *const *all, int n, uint32_t ip)
+{
+	for (int i = 0; i < n; i++)
+		if (all[i]->ip == ip)
+			return all[i];
+	return NULL;
 }
 
 struct cm_device *cm_device_by_ip(uint32_t ip)
@@ -121,10 +177,7 @@ struct cm_device *cm_device_by_ip(uint32_t ip)
 	int n;
 	struct cm_device *const *all = cm_devices(&n);
 
-	for (int i = 0; i < n; i++)
-		if (all[i]->ip == ip)
-			return all[i];
-	return NULL;
+	return find_ip(all, n, ip);
 }
 
 static bool on_link(const struct cm_device *dev, uint32_t ip)
@@ -142,7 +195,7 @@ struct cm_device *cm_device_towards(uint32_t ip)
 {
 	int n;
 	struct cm_device *const *all = cm_devices(&n);
-	struct cm_device *best = cm_device_by_ip(ip);
+	struct cm_device *best = find_ip(all, n, ip);
 
 	if (best || !n)
 		return best;

@@ -165,6 +165,31 @@ static void gear_free(struct rs_gear *g)
 	*g = (struct rs_gear){0};
 }
 
+/*
+ * Frees gear of NICs that are gone, which no connection will take: it would fill the pool. That of
+ * the NIC that is in use is left out.
+ */
+static void pool_clear(const struct ibv_context *verbs)
+{
+	struct rs_gear gone[POOL_GEAR];
+	struct ibv_port_attr port;
+	uint32_t num = 0, kept = 0;
+
+	pthread_mutex_lock(&pool.lock);
+	for (uint32_t i = 0; i < pool.count; i++) {
+		struct ibv_context *of = pool.gear[i].qp->context;
+
+		if (of != verbs && ibv_query_port(of, 1, &port))
+			gone[num++] = pool.gear[i];
+		else
+			pool.gear[kept++] = pool.gear[i];
+	}
+	pool.count = kept;
+	pthread_mutex_unlock(&pool.lock);
+	while (num)
+		gear_free(&gone[--num]);
+}
+
 /* ---- use ------------------------------------------------------------------------------------- */
 
 /* The id connects this QP, as if rdma_create_qp() had made it. */
@@ -187,8 +212,10 @@ int rs_gear_get(struct rdma_cm_id *id, const struct rs_opts *opts, struct rs_gea
 	int rc = 0;
 
 	*g = wanted_by(opts);
-	if (!pool_find(id->verbs, g))
+	if (!pool_find(id->verbs, g)) {
+		pool_clear(id->verbs);
 		rc = make(id, g);
+	}
 	if (rc == 0)
 		rc = to_init(id, g->qp);
 	if (rc < 0)

@@ -117,7 +117,8 @@ static int bind_own(struct sk *sk, int fd, const struct sockaddr *addr, socklen_
 	sk_leave();
 	if (rc < 0) {
 		sk_unmake(sk);
-		return rc;
+		/* The NIC of that address is gone, and may come back. */
+		return errno == ENODEV ? sk_fail(EADDRNOTAVAIL) : rc;
 	}
 	sk->own = true;
 	sk_set_mode(sk, SK_NIC);
@@ -361,7 +362,7 @@ static int connect_nic(struct sk *sk, int fd, const struct sockaddr *addr, sockl
 	sk_leave();
 	if (rc < 0 && errno == EINTR && sk_restart())
 		rc = connect_rest(sk, fd);
-	return rc;
+	return rc < 0 && errno == ENODEV ? sk_fail(ENETUNREACH) : rc;
 }
 
 static bool is_connected(struct sk *sk)

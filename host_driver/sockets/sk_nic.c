@@ -2,9 +2,9 @@
 /*
  * Addresses of the NICs, and creation of a socket's rsocket.
  *
- * The NICs are those of rdma_get_devices(), queried once, when the program first binds or connects
- * a socket. Calls librdmacm, libibverbs and its private functions (weft_query_port()), always
- * inside (sk_enter()).
+ * The NICs are those of rdma_get_devices(), queried when the program binds or connects a socket,
+ * until there are some. Calls librdmacm, libibverbs and its private functions (weft_query_port()),
+ * always inside (sk_enter()).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -45,7 +45,6 @@ static void ask_nics(void)
 	struct weft_port_attr port;
 	int n;
 
-	nics.known = true;
 	sk_enter();
 	list = rdma_get_devices(&n);
 	for (int i = 0; list && i < n && nics.n < NICS_MAX; i++) {
@@ -56,6 +55,7 @@ static void ask_nics(void)
 		    port.ip_prefix ? htonl(UINT32_MAX << (32 - port.ip_prefix)) : UINT32_MAX;
 		nics.n++;
 	}
+	nics.known = nics.n > 0;
 	if (list)
 		rdma_free_devices(list);
 	sk_leave();

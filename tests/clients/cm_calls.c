@@ -4,7 +4,8 @@
  *
  *	calls A B	everything below, one after the other
  *	quota A N	binds identifiers until there are no more: N
- *	dies A B	waits for the end of weftd: every identifier gets an event, once
+ *	dies A B	waits for the end of weftd: every identifier gets an event, once; then for
+ *			the next weftd, and connects on its NICs
  *
  * A and B are the NICs' addresses. Built with Debian's headers and library by
  * tests/int/rdmacm_calls.sh, run with weft-run. Ends with status 1 at the first deviation from
@@ -395,6 +396,26 @@ static void quota(int most)
 	puts("done");
 }
 
+/* The process goes on with the NICs of the next weftd, which have the same addresses. */
+static void connects_again(struct rdma_event_channel *channel, const struct ibv_context *old)
+{
+	struct rdma_conn_param param = {.rnr_retry_count = 7};
+	struct sockaddr_in on = at(addr[0], 0);
+	struct rdma_cm_id *id = id_new(channel, RDMA_PS_TCP);
+	struct ends e;
+
+	FAILS(rdma_bind_addr(id, sa(&on)), EADDRNOTAVAIL);
+	puts("gone");
+	fflush(stdout);
+	while (rdma_bind_addr(id, sa(&on)) < 0)
+		usleep(10000);
+	CHECK(id->verbs && id->verbs != old);
+	rdma_destroy_id(id);
+	ready(&e, RDMA_PS_TCP);
+	ends_connect(&e, &param);
+	ends_free(&e);
+}
+
 static void dies(void)
 {
 	struct rdma_conn_param param = {.rnr_retry_count = 7};
@@ -424,7 +445,7 @@ static void dies(void)
 	CHECK(sync->event && sync->event->event == RDMA_CM_EVENT_DEVICE_REMOVAL);
 	no_event(e.client);
 	no_event(e.server);
-	FAILS(rdma_bind_addr(id_new(e.client, RDMA_PS_TCP), sa(&on)), EIO);
+	connects_again(e.client, e.id->verbs);
 	CHECK(ibv_poll_cq(e.id->send_cq, 1, &wc) == 0);
 	rdma_destroy_ep(sync);
 	ends_free(&e);

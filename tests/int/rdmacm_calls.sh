@@ -4,7 +4,7 @@
 # rdma_cm call by call, between two NICs, as iWARP and as RoCE devices: wrong calls and their errno,
 # private data of every length, flushes at the end of a connection, rdma_migrate_id() with events
 # waiting, rdma_create_ep() and rdma_getaddrinfo(), groups; quotas; and the death of weftd, which
-# every identifier reports.
+# every identifier reports, and after which the process connects on the NICs of the next one.
 
 . tests/int/lib.sh
 
@@ -22,4 +22,7 @@ expect_ok calls.iwarp calls.ib quota
 spawn dies "$run" "$WEFT_TMP/cm_calls" dies 10.77.0.1 10.77.0.2
 says dies waiting
 kill9 weftd
+says dies gone
+weftd_start next --nics 2
 expect_ok dies
+weftd_stop next

@@ -26,6 +26,7 @@ static int held, made;
 static int fail_after = -1;
 static bool gone;
 static struct ibv_context nic[2];
+static const struct ibv_context *gone_nic; /* one of them, or NULL */
 
 static const struct rs_opts usual = {.rcvbuf = RING, .sndbuf = BUF, .sqsize = 4, .rqsize = 8};
 
@@ -138,8 +139,9 @@ int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask
 
 int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
-	(void)context;
 	(void)port;
+	if (context == gone_nic)
+		return EIO;
 	((struct ibv_port_attr *)(void *)attr)->active_mtu = IBV_MTU_1024;
 	return 0;
 }
@@ -297,4 +299,32 @@ static void nic_gone(void)
 	empty_pool();
 }
 
-UT_MAIN("rdmacm/rs_pool", UT(used_again), UT(bounded), UT(failures), UT(nic_gone))
+/* weftd was started anew: the pool, full of gear of the old NIC, serves the new one. */
+static void another_nic(void)
+{
+	static struct rs_gear g[POOL_GEAR];
+	struct rdma_cm_id id = {.verbs = &nic[0]};
+	struct ibv_qp *qp;
+	int each;
+
+	made = 0;
+	for (uint32_t i = 0; i < POOL_GEAR; i++)
+		CU_ASSERT_EQUAL(rs_gear_get(&id, &usual, &g[i]), 0);
+	each = made / POOL_GEAR;
+	for (uint32_t i = 0; i < POOL_GEAR; i++)
+		rs_gear_put(&id, &g[i]);
+	CU_ASSERT_EQUAL(pool.count, POOL_GEAR);
+	gone_nic = &nic[0];
+	id.verbs = &nic[1];
+	CU_ASSERT_EQUAL(rs_gear_get(&id, &usual, &g[0]), 0);
+	qp = g[0].qp;
+	CU_ASSERT_EQUAL(held, each);
+	rs_gear_put(&id, &g[0]);
+	CU_ASSERT_EQUAL(rs_gear_get(&id, &usual, &g[0]), 0);
+	CU_ASSERT_PTR_EQUAL(g[0].qp, qp);
+	rs_gear_put(&id, &g[0]);
+	gone_nic = NULL;
+	empty_pool();
+}
+
+UT_MAIN("rdmacm/rs_pool", UT(used_again), UT(bounded), UT(failures), UT(nic_gone), UT(another_nic))
