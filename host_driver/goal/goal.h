@@ -133,8 +133,9 @@ GOAL_API const char *GOAL_LastErrorDetail(void);
 /* ---- initialisation (2.2.1) ----------------------------------------------------------------- */
 
 /*
- * Opens a NIC and connects to the other ranks. May be called once per process. Returns GOAL_SUCCESS
- * or an error.
+ * Opens a NIC and connects to the other ranks. Returns GOAL_SUCCESS or an error; GOAL_ERR_STATE
+ * between a call that succeeded and GOAL_Finalize(). All ranks may call it again after
+ * GOAL_Finalize(), as after the end of weftd: nothing of the time before is left.
  */
 GOAL_API int GOAL_Init(void);
 GOAL_API int GOAL_IsInitialized(void);

@@ -18,6 +18,7 @@ enum {
 	STATE_NEW = 0,
 	STATE_READY = 1,
 	STATE_OVER = 2,
+	STATE_BUSY = 3, /* in GOAL_Init() */
 };
 
 static int state; /* of GOAL_Init() */
@@ -194,9 +195,10 @@ int GOAL_Init(void)
 {
 	struct libgoal_launch launch = {.shard = -1};
 	const struct libgoal_launcher *launcher = &launch_alone;
-	int expected = STATE_NEW, rc;
+	int before = __atomic_load_n(&state, __ATOMIC_ACQUIRE), rc;
 
-	if (!__atomic_compare_exchange_n(&state, &expected, STATE_OVER, false, __ATOMIC_ACQ_REL,
+	if (before == STATE_READY || before == STATE_BUSY || libgoal_is_forked() ||
+	    !__atomic_compare_exchange_n(&state, &before, STATE_BUSY, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return libgoal_error(GOAL_ERR_STATE, "GOAL_Init() was already called");
 	if (secure_getenv("WEFT_PEERS"))
@@ -204,10 +206,11 @@ int GOAL_Init(void)
 	else if (libgoal_pmix_there())
 		launcher = &libgoal_pmix;
 	rc = start(launcher, &launch);
-	if (rc != GOAL_SUCCESS)
+	/* A program that waits for weftd tries again, with the connection to its launcher. */
+	if (rc != GOAL_SUCCESS && rc != GOAL_ERR_NO_DEVICE && rc != GOAL_ERR_NIC_GONE)
 		libgoal_pmix_end();
 	free(launch.peers);
-	__atomic_store_n(&state, rc == GOAL_SUCCESS ? STATE_READY : STATE_NEW, __ATOMIC_RELEASE);
+	__atomic_store_n(&state, rc == GOAL_SUCCESS ? STATE_READY : before, __ATOMIC_RELEASE);
 	return rc;
 }
 

@@ -48,8 +48,8 @@ int libgoal_key_given(uint64_t key[2]);
 bool libgoal_pmix_there(void);
 extern const struct libgoal_launcher libgoal_pmix;
 /*
- * Disconnects from the launcher if it was used. Not called in GOAL_Finalize(): after the last
- * PMIx_Finalize(), other PMIx users in the process (MPI) fail.
+ * Disconnects from the launcher if it was used, so that another PMIx user in the process (MPI) may
+ * begin and end before or after.
  */
 void libgoal_pmix_end(void);
 /* In a child of fork: the connection to the launcher stays the parent's. */

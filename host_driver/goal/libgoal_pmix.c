@@ -17,8 +17,13 @@
 #include "host_driver/goal/libgoal_launch.h"
 #include "shared_defs/hw_goal.h"
 
-#define KEY_PEER "weft.goal.peer"
-#define KEY_JOB  "weft.goal.key"
+/* %u: which exchange of this job it is, since a key that was read once keeps its value. */
+#define KEY_PEER "weft.goal.peer.%u"
+#define KEY_JOB  "weft.goal.key.%u"
+
+enum {
+	KEY_CHARS = 32,
+};
 
 static struct {
 	void *handle;
@@ -123,9 +128,9 @@ static int begin(struct libgoal_launch *launch)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pmix_status_t rc;
 
-	if (!load())
+	if (!pmix.held && !load())
 		return libgoal_error(GOAL_ERR_LAUNCH, "libpmix.so.2 cannot be loaded");
-	rc = pmix.init(&pmix.self, NULL, 0);
+	rc = pmix.held ? PMIX_SUCCESS : pmix.init(&pmix.self, NULL, 0);
 	if (rc != PMIX_SUCCESS)
 		return unreached(rc);
 	pmix.held = true;
@@ -175,20 +180,24 @@ static pmix_status_t get(uint32_t rank, const char *key, void *bytes, size_t cou
 
 static int exchange(struct libgoal_launch *launch, const struct weft_goal_peer *self)
 {
+	static uint32_t exchanges;
+	char key_peer[KEY_CHARS], key_job[KEY_CHARS];
 	pmix_proc_t all = pmix.self;
 	pmix_info_t collect;
 	pmix_status_t rc;
 	uint32_t i;
 
+	snprintf(key_peer, sizeof(key_peer), KEY_PEER, exchanges);
+	snprintf(key_job, sizeof(key_job), KEY_JOB, exchanges++);
 	launch->peers = calloc(launch->size, sizeof(*launch->peers));
 	if (!launch->peers)
 		return libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
 	if (launch->rank == 0 &&
 	    getrandom(launch->key, sizeof(launch->key), 0) != sizeof(launch->key))
 		return libgoal_error(GOAL_ERR_LAUNCH, "no random numbers");
-	rc = put(KEY_PEER, self, sizeof(*self));
+	rc = put(key_peer, self, sizeof(*self));
 	if (rc == PMIX_SUCCESS && launch->rank == 0)
-		rc = put(KEY_JOB, launch->key, sizeof(launch->key));
+		rc = put(key_job, launch->key, sizeof(launch->key));
 	if (rc == PMIX_SUCCESS)
 		rc = pmix.commit();
 	all.rank = PMIX_RANK_WILDCARD;
@@ -199,9 +208,9 @@ static int exchange(struct libgoal_launch *launch, const struct weft_goal_peer *
 	if (rc == PMIX_SUCCESS)
 		rc = pmix.fence(&all, 1, &collect, 1);
 	for (i = 0; i < launch->size && rc == PMIX_SUCCESS; i++)
-		rc = get(i, KEY_PEER, &launch->peers[i], sizeof(launch->peers[i]));
+		rc = get(i, key_peer, &launch->peers[i], sizeof(launch->peers[i]));
 	if (rc == PMIX_SUCCESS)
-		rc = get(0, KEY_JOB, launch->key, sizeof(launch->key));
+		rc = get(0, key_job, launch->key, sizeof(launch->key));
 	return rc == PMIX_SUCCESS ? GOAL_SUCCESS : failed(rc);
 }
 
