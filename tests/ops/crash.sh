@@ -3,12 +3,14 @@
 #
 # weftd crashes in the middle of traffic, by SIGKILL and by SIGSEGV, and is started again at once, as
 # the unit does (Restart=on-failure): attached programs get their error at once, and programs that
-# connect anew find the same NICs: weft-bench, GOAL runs, rping. The table has the times.
+# connect anew find the same NICs: weft-bench, GOAL runs, rping. Programs that are not started again
+# connect by themselves: one of TCP sockets (reconnect.py), GOAL ranks of a static list and of mpirun
+# (tests/int/goal_again.c). The table has the times.
 #
-# timeout: 300
+# timeout: 600
 
 . tests/int/lib.sh
-need rping
+need rping python3 mpirun.openmpi
 
 WEFT_BIN=$PWD/build/bin
 most_ms=1000 # until the service is back
@@ -41,10 +43,46 @@ is_back()
 	[ "$(cat "$WEFT_TMP/pid")" != "$1" ] && "$WEFT_BIN/weftctl" list >"$WEFT_TMP/list" 2>&1
 }
 
-# crash SIGNAL
+# ---- programs that stay -----------------------------------------------------------------------
+
+peers_of()
+{
+	"$WEFT_BIN/weftctl" list --json | python3 -c 'import json, sys; print(",".join(n["mac"] for n in json.load(sys.stdin)))'
+}
+
+LIVES=3
+lasting='tcp.s tcp.c rank.0 rank.1 mpi'
+lasting_start()
+{
+	local i peers
+	peers=$(peers_of)
+	spawn tcp.s build/bin/weft-run --device weft1 --sockets python3 tests/ops/reconnect.py server 10.77.0.2 7100 "$WEFT_TMP/last"
+	spawn tcp.c build/bin/weft-run --device weft0 --sockets python3 tests/ops/reconnect.py client 10.77.0.2 7100 "$WEFT_TMP/last"
+	for i in 0 1; do
+		spawn rank.$i env WEFT_PEERS="$peers" WEFT_RANK=$i WEFT_DEVICE="weft$i" "$WEFT_INT/goal_again" $LIVES 100
+	done
+	# libpmix forgets memory of a PMIx_Init() when the next one comes.
+	spawn mpi env ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 "$WEFT_INT/goal_again" $LIVES 100
+}
+
+# lasting_live N: each of them is in its life N
+lasting_live()
+{
+	says tcp.s "^connection $1\$"
+	says tcp.c "^connection $1\$"
+	says rank.0 "^life $1\$"
+	says rank.1 "^life $1\$"
+	wait_until 'the ranks of mpirun live' ranks_live "$1"
+}
+ranks_live()
+{
+	dead mpi || [ "$(grep -c "^life $1\$" "$WEFT_TMP/mpi.out")" -eq 2 ]
+}
+
+# crash SIGNAL LIFE
 crash()
 {
-	local old begin ended back kind
+	local old begin ended back kind again listeners
 	bench_start "lat$1" weft1 weft0 lat --duration 600
 	bench_start "event$1" weft1 weft0 bw --op write --event --duration 600
 	bench_start "tcp$1" weft1 weft0 rate --qp rc-tcp --event --duration 600
@@ -66,12 +104,15 @@ crash()
 		finish "$kind$1.s"
 		[ "$status" -ne 0 ] || die "a server did not notice the crash"
 	done
-	table+=("$(printf '%-8s %10s %10s' "$1" $((ended - begin)) $((back - begin)))")
+	lasting_live "$2"
+	again=$(now_ms)
+	table+=("$(printf '%-8s %10s %10s %10s' "$1" $((ended - begin)) $((back - begin)) $((again - begin)))")
 	[ $((back - begin)) -le "$((most_ms * ${CRASH_SLACK:-1}))" ] || late=1
 	bench weft1 weft0 lat --iters 200
 	tool 0 "$WEFT_BIN/goal-bench" coll allreduce:4096 --iters 20
+	listeners=$(counter weft1 cm_listeners)
 	spawn "rping$1.s" build/bin/weft-run --device weft1 rping -s -C 20 -a 10.77.0.2
-	wait_until 'rping listens' counter_is weft1 cm_listeners 1
+	wait_until 'rping listens' counter_above weft1 cm_listeners "$listeners"
 	spawn "rping$1.c" build/bin/weft-run --device weft0 rping -c -C 20 -V -a 10.77.0.2
 	expect_ok "rping$1.c"
 	finish "rping$1.s"
@@ -81,10 +122,17 @@ table=()
 late=
 spawn service "$WEFT_TMP/service"
 says service '^weftd: ready'
-crash KILL
-crash SEGV
+lasting_start
+lasting_live 1
+crash KILL 2
+touch "$WEFT_TMP/last"
+crash SEGV 3
+for name in $lasting; do
+	expect_ok "$name"
+	out_has "$name" '^right$' || die "$name ends otherwise"
+done
 kill -TERM "${pid[service]}"
 finish service
-say 'signal    error_ms    back_ms'
+say 'signal     error_ms    back_ms   again_ms'
 printf '%s\n' "${table[@]}"
 [ -z "$late" ] || die "the service was not back within $most_ms ms"
