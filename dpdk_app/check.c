@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <linux/capability.h>
+#include <linux/ethtool.h>
 #include <net/if.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -168,6 +169,15 @@ static void check_numa(struct check *c, const char *subject, const char *device)
 		doctor_numa(&c->doctor, subject, device, (unsigned long)c->conf->core[i].cpu);
 }
 
+static void check_offloads(struct check *c, const char *subject, const char *device)
+{
+	uint32_t flags = wire_netdev_flags(device);
+
+	doctor_offloads(&c->doctor, subject, device,
+			(flags & ETH_FLAG_LRO ? DOCTOR_OFFLOAD_LRO : 0) |
+			    (flags & ETH_FLAG_RXVLAN ? DOCTOR_OFFLOAD_RX_VLAN : 0));
+}
+
 static void check_netdev(struct check *c, const char *subject, const struct conf_nic *nic)
 {
 	uint32_t want = c->conf->mtu, mtu = 0;
@@ -192,6 +202,7 @@ static void check_netdev(struct check *c, const char *subject, const struct conf
 			   nic->device, want ? want : mtu);
 	snprintf(device, sizeof(device), "/sys/class/net/%s/device", nic->device);
 	check_numa(c, subject, device);
+	check_offloads(c, subject, nic->device);
 	snprintf(cure, sizeof(cure), "ip link set %s up; then the cable and the switch",
 		 nic->device);
 	if (doctor_line(&c->doctor, state, sizeof(state), "/sys/class/net/%s/operstate",

@@ -214,7 +214,7 @@ struct weft_list_item {
 	uint16_t forged; /* client: rsocket datagrams it dropped as forged, see weft_cm.h */
 	union {
 		char name[24];
-		uint64_t more[2]; /* colls */
+		uint64_t more[2]; /* colls, peers */
 	};
 };
 

@@ -60,6 +60,13 @@ void doctor_machine(struct doctor *d);
 /* Compares the NUMA nodes of a device, by its folder in /sys, and of a CPU. */
 void doctor_numa(struct doctor *d, const char *subject, const char *device, unsigned long cpu);
 
+/* Offloads of an interface that are on, and that weft's frames may suffer from. */
+enum {
+	DOCTOR_OFFLOAD_LRO = 1,     /* received segments are joined */
+	DOCTOR_OFFLOAD_RX_VLAN = 2, /* tags of received frames are taken off */
+};
+void doctor_offloads(struct doctor *d, const char *subject, const char *device, uint32_t offloads);
+
 /* Looks at the frequency of a CPU on which weftd polls, or will. */
 void doctor_cpu(struct doctor *d, const char *subject, unsigned long cpu);
 

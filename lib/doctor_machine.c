@@ -112,6 +112,23 @@ static void look_at_swap(struct doctor *d)
 			   (total - left) >> 10);
 }
 
+/* Ordinary memory serves as well but for TLB misses; cards without an IOMMU need them. */
+static void look_at_hugepages(struct doctor *d)
+{
+	static const char dir[] = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+	char all[32], unused[32];
+
+	if (!doctor_line(d, all, sizeof(all), "%s/nr_hugepages", dir) ||
+	    !doctor_line(d, unused, sizeof(unused), "%s/free_hugepages", dir))
+		return;
+	if (strtoul(all, NULL, 10) == 0)
+		doctor_add(d, DOCTOR_OK, "hugepages", NULL,
+			   "there are none: weftd uses ordinary memory");
+	else
+		doctor_add(d, DOCTOR_OK, "hugepages", NULL, "%s of %s of 2 MiB are free", unused,
+			   all);
+}
+
 static void look_at_group(struct doctor *d)
 {
 	const struct group *weft = getgrnam("weft");
@@ -175,6 +192,43 @@ void doctor_numa(struct doctor *d, const char *subject, const char *device, unsi
 		   "its device is on NUMA node %ld, and CPU %lu is on another", node, cpu);
 }
 
+/* Finds a VLAN on the interface in lines of "eth1.5 | 5 | eth1". */
+static bool has_vlan(const struct doctor *d, const char *device, char *name, size_t bytes)
+{
+	char path[512], line[256], vlan[64], under[64];
+	bool found = false;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/proc/net/vlan/config", d->root);
+	file = fopen(path, "re");
+	while (file && !found && fgets(line, sizeof(line), file)) {
+		found =
+		    sscanf(line, "%63s | %*u | %63s", vlan, under) == 2 && !strcmp(under, device);
+		if (found)
+			snprintf(name, bytes, "%s", vlan);
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+void doctor_offloads(struct doctor *d, const char *subject, const char *device, uint32_t offloads)
+{
+	char cure[160], vlan[64];
+
+	snprintf(cure, sizeof(cure), "ethtool -K %s lro off", device);
+	if (offloads & DOCTOR_OFFLOAD_LRO)
+		doctor_add(d, DOCTOR_WARN, subject, cure,
+			   "%s joins received segments (LRO): its driver takes no XDP program, and "
+			   "AF_PACKET loses the joined ones",
+			   device);
+	snprintf(cure, sizeof(cure), "ethtool -K %s rxvlan off", device);
+	if (offloads & DOCTOR_OFFLOAD_RX_VLAN && has_vlan(d, device, vlan, sizeof(vlan)))
+		doctor_add(d, DOCTOR_NOTE, subject, cure,
+			   "%s takes off the tags of %s, whose frames look like frames of the NIC",
+			   device, vlan);
+}
+
 void doctor_machine(struct doctor *d)
 {
 	look_at_kernel(d);
@@ -182,6 +236,7 @@ void doctor_machine(struct doctor *d)
 	look_at_limits(d);
 	look_at_aio(d);
 	look_at_swap(d);
+	look_at_hugepages(d);
 	look_at_group(d);
 	look_at_firewall(d);
 }

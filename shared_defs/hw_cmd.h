@@ -539,7 +539,7 @@ struct hw_list_item {
 	uint16_t forged; /* client: hw_bar_header.forged, at most 65535 */
 	union {
 		char name[24];    /* client: program; MR: "mapped", "process_vm" */
-		uint64_t more[2]; /* colls: calls and bytes that the MPI library carried out */
+		uint64_t more[2]; /* colls: what the MPI library did; peer: packet bytes */
 	};
 };
 static_assert(sizeof(struct hw_list_item) == 64, "");

@@ -202,6 +202,8 @@ int wire_pci_open(struct nic *nic) __attribute__((warn_unused_result));
  * -errno.
  */
 int wire_netdev_query(const char *device, uint32_t *mtu, uint8_t mac[6], int *ifindex);
+/* Returns the interface's ETH_FLAG_* (linux/ethtool.h): offloads that are on. */
+uint32_t wire_netdev_flags(const char *device);
 enum {
 	/* A chunk of AF_XDP's memory is a page; headroom and mbuf headers are part of it. */
 	WIRE_XDP_MAX_MTU = 3072,

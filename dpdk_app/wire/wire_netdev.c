@@ -79,6 +79,14 @@ int wire_netdev_query(const char *device, uint32_t *mtu, uint8_t mac[6], int *if
 	return err;
 }
 
+uint32_t wire_netdev_flags(const char *device)
+{
+	struct ethtool_value flags = {.cmd = ETHTOOL_GFLAGS};
+	struct ifreq ifr = {.ifr_data = (void *)&flags};
+
+	return netdev_ioctl(device, SIOCETHTOOL, &ifr) ? 0 : flags.data;
+}
+
 /* Returns the current number of receive queues of the interface. */
 static uint32_t netdev_rx_queues(const char *device)
 {

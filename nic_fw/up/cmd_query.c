@@ -248,6 +248,9 @@ static bool list_peer(struct fw_nic *nic, uint32_t client, uint32_t place,
 	item->a = session->rtt.srtt_ns;
 	item->b = session->tx_psn - session->tx_una;
 	memcpy(item->mac, session->peer_mac, sizeof(item->mac));
+	if (session->segment_bytes)
+		item->more[0] = session->segment_bytes + (uint64_t)DGRAM_RD_OVERHEAD +
+				sizeof(struct wire_ddp_untagged);
 	return true;
 }
 

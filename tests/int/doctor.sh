@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # weftctl doctor: a healthy weftd, machines that are not (made-up /proc and /sys), a link that is
-# down, programs' queues and packets with wrong checksums by their counters, no weftd. weftd --check:
-# right and wrong configurations, ports that are missing or too small, names that are taken.
+# down, a peer with a smaller MTU, no weftd. weftd --check: right and wrong configurations, offloads of
+# an interface, ports that are missing or too small, names that are taken.
 
 . tests/int/lib.sh
-need python3
+need python3 ethtool
 
 netns_add a
 a=$(unique a)
@@ -106,6 +106,18 @@ spawn none "$WEFT_BIN/weftctl" doctor
 expect_fail none 'no NIC in'
 grep -q '^FAIL  weftd: no NIC answers$' "$WEFT_TMP/none.out" || die "$(cat "$WEFT_TMP/none.out")"
 
+# The peer's MTU is smaller: the NIC that has the larger one says so.
+weftd_start large --port "memif:$WEFT_RUN_DIR/m.sock,server" --ip 10.9.0.1/24 --mtu 4000 --name large
+weftd_start small --port "memif:$WEFT_RUN_DIR/m.sock" --ip 10.9.0.2/24 --mtu 1500 --name small
+bench large0 small0 lat --iters 100
+ctl doctor --root "$well" >"$WEFT_TMP/text"
+grep -qE '^note  large0: the MTU is 4000, and 1 peers have a smaller one: packets to 10.9.0.2 have (149[3-9]|1500) bytes$' "$WEFT_TMP/text" ||
+	die "$(cat "$WEFT_TMP/text")"
+! grep -q '^note  small0: the MTU' "$WEFT_TMP/text" || die "$(cat "$WEFT_TMP/text")"
+ctl peers large0 --json | grep -qE '"packet_bytes": (149[3-9]|1500)' || die "$(ctl peers large0 --json)"
+weftd_stop small
+weftd_stop large
+
 # ---- weftd --check: of a configuration, without starting anything
 
 # check STATUS OPTION...: its findings are in $WEFT_TMP/lines
@@ -131,6 +143,14 @@ check 0 --config "$WEFT_TMP/good.conf"
 has 'ok configuration: 3 NICs, 2 of them on the switch'
 has 'ok weft2: interface vb, MTU 1500'
 [ "$(ls "$WEFT_RUN_DIR")" = "$before" ] || die '--check leaves files'
+if ip -n "$a" link add link vb name vb.5 type vlan id 5 2>/dev/null; then
+	check 0 --config "$WEFT_TMP/good.conf"
+	has 'note weft2: vb takes off the tags of vb.5'
+	ip netns exec "$a" ethtool -K vb rxvlan off
+	check 0 --config "$WEFT_TMP/good.conf"
+	! grep -q 'takes off the tags' "$WEFT_TMP/lines" || die "$(cat "$WEFT_TMP/lines")"
+	ip -n "$a" link del vb.5
+fi
 check 1 --config "$WEFT_TMP/good.conf" --mtu 9000
 has 'FAIL weft2: the MTU of vb is 1500, and mtu = 9000 is configured'
 check 1 --port nosuch --ip 10.9.0.10/24 --cores 1023

@@ -75,4 +75,65 @@ static void nodes_of_a_card(void)
 	CU_ASSERT_EQUAL(nftw(root, drop, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-UT_MAIN("lib/doctor", UT(numbers_of_a_list), UT(nodes_of_a_card))
+/* Offloads that are on matter with an XDP program, and with VLANs of that interface alone. */
+static void offloads_of_an_interface(void)
+{
+	struct doctor d = {.root = root};
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(tmp_folder(root));
+	doctor_offloads(&d, "weft0", "eth1", 0);
+	doctor_offloads(&d, "weft0", "eth1", DOCTOR_OFFLOAD_RX_VLAN);
+	put("/proc/net/vlan/config",
+	    "VLAN Dev name\t | VLAN ID\nName-Type: VLAN_NAME_TYPE_RAW_PLUS_VID_NO_PAD\n"
+	    "eth2.7          | 7  | eth2");
+	doctor_offloads(&d, "weft0", "eth1", DOCTOR_OFFLOAD_RX_VLAN);
+	doctor_offloads(&d, "weft0", "eth2", 0);
+	CU_ASSERT_EQUAL(d.num_findings, 0);
+	doctor_offloads(&d, "weft1", "eth2", DOCTOR_OFFLOAD_RX_VLAN);
+	CU_ASSERT_EQUAL_FATAL(d.num_findings, 1);
+	CU_ASSERT_EQUAL(d.worst, DOCTOR_NOTE);
+	CU_ASSERT_STRING_EQUAL(
+	    d.findings[0].finding,
+	    "eth2 takes off the tags of eth2.7, whose frames look like frames of the NIC");
+	CU_ASSERT_STRING_EQUAL(d.findings[0].cure, "ethtool -K eth2 rxvlan off");
+	doctor_offloads(&d, "weft0", "eth1", DOCTOR_OFFLOAD_LRO);
+	CU_ASSERT_EQUAL_FATAL(d.num_findings, 2);
+	CU_ASSERT_EQUAL(d.worst, DOCTOR_WARN);
+	CU_ASSERT_STRING_EQUAL(d.findings[1].cure, "ethtool -K eth1 lro off");
+	doctor_free(&d);
+	CU_ASSERT_EQUAL(nftw(root, drop, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* Returns the finding of the subject, or "". */
+static const char *finding_of(const struct doctor *d, const char *subject)
+{
+	for (uint32_t i = 0; i < d->num_findings; i++)
+		if (!strcmp(d->findings[i].subject, subject))
+			return d->findings[i].finding;
+	return "";
+}
+
+static void hugepages_of_a_machine(void)
+{
+	struct doctor d = {.root = root};
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(tmp_folder(root));
+	doctor_machine(&d);
+	CU_ASSERT_STRING_EQUAL(finding_of(&d, "hugepages"), "");
+	doctor_free(&d);
+	put("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "0");
+	put("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "0");
+	doctor_machine(&d);
+	CU_ASSERT_STRING_EQUAL(finding_of(&d, "hugepages"),
+			       "there are none: weftd uses ordinary memory");
+	doctor_free(&d);
+	put("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "512");
+	put("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "100");
+	doctor_machine(&d);
+	CU_ASSERT_STRING_EQUAL(finding_of(&d, "hugepages"), "100 of 512 of 2 MiB are free");
+	doctor_free(&d);
+	CU_ASSERT_EQUAL(nftw(root, drop, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+UT_MAIN("lib/doctor", UT(offloads_of_an_interface), UT(hugepages_of_a_machine),
+	UT(numbers_of_a_list), UT(nodes_of_a_card))

@@ -184,6 +184,8 @@ static void listed_and_evicted(void)
 	CU_ASSERT_EQUAL(resp.u.list.item[0].id, B->nic->config.ip);
 	CU_ASSERT_EQUAL(resp.u.list.item[0].state, RD_OPEN);
 	CU_ASSERT_EQUAL(resp.u.list.item[0].a, srtt_ns);
+	CU_ASSERT_TRUE(resp.u.list.item[0].more[0] <= B->nic->config.mtu);
+	CU_ASSERT_TRUE(resp.u.list.item[0].more[0] + 8 > B->nic->config.mtu);
 	CU_ASSERT_TRUE(rests(0));
 	CU_ASSERT_FALSE(rd_session_evict(A->nic, 0, FW_NONE));
 	fw_now(A->nic, rp.wire.now_ns + RD_EVICT_IDLE_NS + 1000000000);

@@ -3,6 +3,7 @@
  * doctor's look at each NIC: its link, its firmware, its core's CPU, its counters. See
  * lib/doctor.h. Calls libweft's tool functions and upgrade.c.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -183,6 +184,36 @@ static void look_at_firmware(struct round *round, struct weft_context *context)
 			   "firmware %s runs, as it is installed", result.version);
 }
 
+/* Peers to which packets are smaller than this NIC's: at least by what a segment is rounded to. */
+static int look_at_peers(struct doctor *d, struct weft_context *context, uint32_t shard,
+			 uint32_t mtu)
+{
+	struct weft_list_item items[CTL_BATCH], least = {.more = {mtu}};
+	uint32_t cursor = 0, smaller = 0;
+	char ip[INET_ADDRSTRLEN] = "";
+	int n;
+
+	while ((n = weft_list(context, WEFT_LIST_PEERS, shard, &cursor, items, CTL_BATCH)) > 0) {
+		for (int i = 0; i < n; i++) {
+			uint64_t packet = items[i].more[0];
+
+			smaller += packet && packet + 8 <= mtu;
+			if (packet && packet + 8 <= least.more[0])
+				least = items[i];
+		}
+	}
+	if (!smaller)
+		return n;
+	(void)inet_ntop(AF_INET, &least.id, ip, sizeof(ip));
+	doctor_add(d, DOCTOR_NOTE, context->name,
+		   "one MTU for both machines and the switches between: ip link set DEVICE mtu, "
+		   "then mtu in weftd.conf",
+		   "the MTU is %u, and %u peers have a smaller one: packets to %s have %" PRIu64
+		   " bytes",
+		   mtu, smaller, ip, least.more[0]);
+	return n;
+}
+
 static int look_at_nic(struct weft_context *context, void *arg)
 {
 	struct weft_device_attr dev;
@@ -213,6 +244,7 @@ static int look_at_nic(struct weft_context *context, void *arg)
 		look_at_core(d, subject, &health);
 		look_at_wire(d, subject, &health);
 		look_at_programs(d, subject, &health);
+		rc = look_at_peers(d, context, shard, port.mtu_bytes);
 	}
 	if (rc)
 		doctor_add(d, DOCTOR_FAIL, context->name, "journalctl -u weftd", "%s",

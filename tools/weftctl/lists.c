@@ -233,10 +233,11 @@ static json_t *peer_row(const struct weft_list_item *item)
 	static const char *const states[] = {
 	    [1] = "closed", [2] = "resolving", [3] = "hello sent", [4] = "open"};
 
-	return json_pack(
-	    "{s:o, s:I, s:s, s:f, s:I, s:o}", "ip", out_ip(item->id), "peer_shard",
-	    (json_int_t)item->type, "state", name_of(states, COUNT(states), item->state), "srtt_us",
-	    (double)item->a * 1e-3, "in_flight", (json_int_t)item->b, "mac", out_mac(item->mac));
+	return json_pack("{s:o, s:I, s:s, s:f, s:I, s:I, s:o}", "ip", out_ip(item->id),
+			 "peer_shard", (json_int_t)item->type, "state",
+			 name_of(states, COUNT(states), item->state), "srtt_us",
+			 (double)item->a * 1e-3, "in_flight", (json_int_t)item->b, "packet_bytes",
+			 (json_int_t)item->more[0], "mac", out_mac(item->mac));
 }
 
 static json_t *group_row(const struct weft_list_item *item)
@@ -321,6 +322,7 @@ static const struct objects all_objects[] = {
       {"state", "STATE"},
       {"srtt_us", "SRTT_US"},
       {"in_flight", "IN_FLIGHT"},
+      {"packet_bytes", "PACKET"},
       {"mac", "MAC"}}},
     {"groups",
      WEFT_LIST_GROUPS,
