@@ -43,17 +43,15 @@ done
 
 # The lower version: the same packages by another number, with another configuration file.
 mkdir -p "$WEFT_TMP/old" "$WEFT_TMP/new"
+changed_conf()
+{
+	echo '# of the lower version' >>etc/weft/weftd.conf
+}
 for p in $all; do
-	deb=$(echo build/deb/"${p}_${version}"_*.deb)
-	cp "$deb" "$WEFT_TMP/new/"
-	dpkg-deb -R "$deb" "$WEFT_TMP/pack"
-	sed -i "/^Version:/s/$version/$older/; /^Depends:/s/= $version)/= $older)/g" "$WEFT_TMP/pack/DEBIAN/control"
-	if [ "$p" = weft ]; then
-		echo '# of the lower version' >>"$WEFT_TMP/pack/etc/weft/weftd.conf"
-		(cd "$WEFT_TMP/pack" && find . -type f ! -path './DEBIAN/*' -printf '%P\0' | xargs -0 md5sum >DEBIAN/md5sums)
-	fi
-	dpkg-deb --root-owner-group -b "$WEFT_TMP/pack" "$WEFT_TMP/old/$p.deb" >/dev/null || die "$p at the lower version"
-	rm -rf "$WEFT_TMP/pack"
+	cp build/deb/"${p}_${version}"_*.deb "$WEFT_TMP/new/"
+	edit=()
+	[ "$p" != weft ] || edit=(changed_conf)
+	deb_repack "$p" "$version" "$older" "$WEFT_TMP/old/$p.deb" ${edit[@]+"${edit[@]}"}
 done
 
 root_make "$root"

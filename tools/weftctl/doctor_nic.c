@@ -155,10 +155,29 @@ struct round {
 	char asked[64];  /* the NIC whose weftd was asked last, without its number */
 };
 
+/* A program that was replaced while it runs has no name any more. Its link is for root and its own
+ * user. */
+static void look_at_program(struct doctor *d, const char *subject, uint32_t pid)
+{
+	static const char deleted[] = " (deleted)";
+	char path[64], exe[512];
+	ssize_t n;
+
+	if (!pid)
+		return;
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	n = readlink(path, exe, sizeof(exe));
+	if (n < (ssize_t)sizeof(deleted) ||
+	    memcmp(exe + n - (sizeof(deleted) - 1), deleted, sizeof(deleted) - 1) != 0)
+		return;
+	doctor_add(d, DOCTOR_NOTE, subject, "systemctl restart weftd, when its programs may end",
+		   "weftd itself was replaced since it was started, and runs as before");
+}
+
 /* Asks each weftd once, by the first of its NICs. It answers root and its own user alone. */
 static void look_at_firmware(struct round *round, struct weft_context *context)
 {
-	struct weft_upgrade result;
+	struct weft_upgrade result = {0};
 	size_t chars = strlen(context->name);
 	int rc;
 
@@ -182,6 +201,7 @@ static void look_at_firmware(struct round *round, struct weft_context *context)
 	else if (!rc)
 		doctor_add(round->doctor, DOCTOR_OK, context->name, NULL,
 			   "firmware %s runs, as it is installed", result.version);
+	look_at_program(round->doctor, context->name, result.pid);
 }
 
 /* Peers to which packets are smaller than this NIC's: at least by what a segment is rounded to. */
