@@ -120,20 +120,29 @@ static bool own(const struct wire *wire, struct rte_mbuf **frame)
 	return true;
 }
 
-uint32_t vlan_out(const struct wire *wire, struct rte_mbuf **frames, uint32_t n)
+/*
+ * Leaves the tag to the card. Some drivers, as net_virtio, insert it themselves when they are asked
+ * to prepare the frame. Returns false if the driver refuses.
+ */
+static bool leave(const struct wire *wire, uint16_t queue, struct rte_mbuf **frame)
+{
+	(*frame)->ol_flags |= RTE_MBUF_F_TX_VLAN;
+	(*frame)->vlan_tci = wire->vlan;
+	if (rte_eth_tx_prepare(wire->port, queue, frame, 1))
+		return true;
+	(*frame)->ol_flags &= ~RTE_MBUF_F_TX_VLAN;
+	return false;
+}
+
+uint32_t vlan_out(const struct wire *wire, uint16_t queue, struct rte_mbuf **frames, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		if (wire->vlan_inserts ? frames[i]->ol_flags & RTE_MBUF_F_TX_VLAN
-				       : tagged(frames[i]))
+		if (frames[i]->ol_flags & RTE_MBUF_F_TX_VLAN || tagged(frames[i]))
 			continue;
 		if (!own(wire, &frames[i]))
 			return i;
-		if (wire->vlan_inserts) {
-			frames[i]->ol_flags |= RTE_MBUF_F_TX_VLAN;
-			frames[i]->vlan_tci = wire->vlan;
-		} else {
+		if (!wire->vlan_inserts || !leave(wire, queue, &frames[i]))
 			insert(frames[i], wire->vlan);
-		}
 	}
 	return n;
 }

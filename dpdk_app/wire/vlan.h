@@ -28,10 +28,10 @@ int vlan_let_in(const struct wire *wire) __attribute__((warn_unused_result));
 uint32_t vlan_in(const struct wire *wire, struct rte_mbuf **frames, uint32_t n, uint64_t *others);
 
 /*
- * Frames that are to be sent: gives each the tag, also if it was called for them before. A frame
- * that has another reference is replaced by a copy. Returns the number of the first ones that may
- * be sent: less than n if there is no buffer for a copy.
+ * Frames that are to be sent on this queue: gives each the tag, also if it was called for them
+ * before. A frame that has another reference is replaced by a copy. Returns the number of the first
+ * ones that may be sent: less than n if there is no buffer for a copy.
  */
-uint32_t vlan_out(const struct wire *wire, struct rte_mbuf **frames, uint32_t n);
+uint32_t vlan_out(const struct wire *wire, uint16_t queue, struct rte_mbuf **frames, uint32_t n);
 
 #endif /* WEFT_APP_VLAN_H */

@@ -68,7 +68,7 @@ static uint32_t ethdev_tx_burst(struct wire *wire, uint16_t queue, struct rte_mb
 	if (wire->memif)
 		return wire_memif_tx(wire, frames, n);
 	if (wire->vlan)
-		n = vlan_out(wire, frames, n);
+		n = vlan_out(wire, queue, frames, n);
 	return rte_eth_tx_burst(wire->port, queue, frames, (uint16_t)n);
 }
 

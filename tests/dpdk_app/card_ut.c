@@ -327,7 +327,7 @@ static void tags_of_a_vlan(void)
 	m->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_TCP_CKSUM;
 	m->l2_len = TYPE_AT + 2;
 	/* Frames for which there was no room come again. */
-	CU_ASSERT_EQUAL(vlan_out(&wire, &m, 1), 1);
+	CU_ASSERT_EQUAL(vlan_out(&wire, 0, &m, 1), 1);
 	CU_ASSERT_EQUAL(wire_ethdev_ops.tx(&nic->shard[0], &m, 1), 1);
 	CU_ASSERT_EQUAL_FATAL(rte_eth_rx_burst(wire.port, 0, &m, 1), 1);
 	CU_ASSERT_TRUE(frame_is_whole(m, sizeof(tag)));
@@ -340,7 +340,7 @@ static void tags_of_a_vlan(void)
 	/* The NIC's own loop has the frame, too, and sees no tag. */
 	copy = m;
 	rte_mbuf_refcnt_update(m, 1);
-	CU_ASSERT_EQUAL(vlan_out(&wire, &copy, 1), 1);
+	CU_ASSERT_EQUAL(vlan_out(&wire, 0, &copy, 1), 1);
 	CU_ASSERT_PTR_NOT_EQUAL(copy, m);
 	CU_ASSERT_TRUE(frame_is_whole(m, 0));
 	CU_ASSERT_TRUE(frame_is_whole(copy, sizeof(tag)));
@@ -369,12 +369,57 @@ static void frames_of_others(void)
 	CU_ASSERT_EQUAL(stat_of("wire_drop_vlan"), 3);
 	/* A card that inserts tags itself. */
 	wire.vlan_inserts = true;
-	CU_ASSERT_EQUAL(vlan_out(&wire, got, 1), 1);
+	CU_ASSERT_EQUAL(vlan_out(&wire, 0, got, 1), 1);
 	CU_ASSERT_NOT_EQUAL(got[0]->ol_flags & RTE_MBUF_F_TX_VLAN, 0);
 	CU_ASSERT_EQUAL(got[0]->vlan_tci, 5);
 	CU_ASSERT_TRUE(frame_is_whole(got[0], 0));
 	rte_pktmbuf_free(got[0]);
 	close_card(false);
+}
+
+/* Inserts the tags that a frame asks for, as net_virtio does. */
+static uint16_t prepare(void *queue, struct rte_mbuf **frames, uint16_t n)
+{
+	(void)queue;
+	for (uint16_t i = 0; i < n; i++) {
+		if (frames[i]->ol_flags & RTE_MBUF_F_TX_VLAN)
+			CU_ASSERT_EQUAL(rte_vlan_insert(&frames[i]), 0);
+	}
+	return n;
+}
+
+static uint16_t prepare_none(void *queue, struct rte_mbuf **frames, uint16_t n)
+{
+	(void)queue;
+	(void)frames;
+	(void)n;
+	return 0;
+}
+
+/* Each frame that leaves has one tag, whoever inserts it. */
+static void tags_by_the_driver(void)
+{
+	static const eth_tx_prep_t by[] = {prepare, prepare_none};
+	static const uint8_t tag[] = {0x81, 0, 0, 5};
+	struct rte_mbuf *m;
+
+	for (size_t i = 0; i < 2; i++) {
+		open_vlan();
+		wire.vlan_inserts = true;
+		rte_eth_fp_ops[wire.port].tx_pkt_prepare = by[i];
+		m = frame_of(0x0800);
+		/* Frames for which there was no room come again. */
+		CU_ASSERT_EQUAL(vlan_out(&wire, 0, &m, 1), 1);
+		CU_ASSERT_EQUAL(wire_ethdev_ops.tx(&nic->shard[0], &m, 1), 1);
+		CU_ASSERT_EQUAL_FATAL(rte_eth_rx_burst(wire.port, 0, &m, 1), 1);
+		CU_ASSERT_TRUE(frame_is_whole(m, sizeof(tag)));
+		CU_ASSERT_EQUAL(
+		    memcmp(rte_pktmbuf_mtod_offset(m, uint8_t *, TYPE_AT), tag, sizeof(tag)), 0);
+		CU_ASSERT_EQUAL(m->ol_flags & RTE_MBUF_F_TX_VLAN, 0);
+		rte_pktmbuf_free(m);
+		rte_eth_fp_ops[wire.port].tx_pkt_prepare = NULL;
+		close_card(false);
+	}
 }
 
 /* weftctl and the metrics have a description of each. */
@@ -430,4 +475,5 @@ static void monitors(void)
 }
 
 UT_MAIN("dpdk_app/card", UT(offers_little), UT(scatters), UT(link_state), UT(groups), UT(removed),
-	UT(reset), UT(monitors), UT(tags_of_a_vlan), UT(frames_of_others), UT(described))
+	UT(reset), UT(monitors), UT(tags_of_a_vlan), UT(frames_of_others), UT(tags_by_the_driver),
+	UT(described))
