@@ -165,18 +165,19 @@ test-int:	## the integration tests alone; T=name runs those whose path contains 
 _test-int: all $(call products,san) $(INT_BINS)
 	@tests/run.sh $(if $(T),$(foreach s,$(INT_SCRIPTS),$(if $(findstring $T,$s),$s)),$(INT_SCRIPTS))
 
-# The tests of the firmware for arm64: COV_NEAR's, and the simulator's, linked with the arm64 archives.
-# Its firmware is weftd's, which counts no walks.
+# Tests for arm64, linked with the arm64 archives: those of the firmware, which is weftd's and counts no walks, of what
+# other folders need, and of CRC32C by the processor's instructions.
 ARM_UT := $(filter-out $(shell grep -ls fw_walk_steps tests/nic_fw/*/*_ut.c tests/pair/*_ut.c),\
-	$(filter tests/nic_fw/% tests/pair/% tests/shared_defs/%,$(UT_SRCS)))
+	$(filter tests/nic_fw/% tests/pair/% tests/shared_defs/% tests/lib/% tests/dpdk_app/accel_ut.c,$(UT_SRCS)))
 ARM_BINS := $(ARM_UT:tests/%.c=$(OUT_aarch64)/ut/%)
 CFLAGS_tests_aarch64 := $(CFLAGS_tests) $(SYSROOT_CFLAGS)
 $(eval $(call compile,aarch64,tests))
-$(foreach f,bench pair nic_fw,$(if $(call ut_helpers,$f),$(eval $(call archive,aarch64,ut_$f,$(call ut_helpers,$f)))))
+$(B)/obj/aarch64/tests/dpdk_app/%.o: CFLAGS_tests_aarch64 = $(CFLAGS_dpdk_app_aarch64)
+$(foreach f,bench pair nic_fw dpdk_app,$(if $(call ut_helpers,$f),$(eval $(call archive,aarch64,ut_$f,$(call ut_helpers,$f)))))
 $(foreach s,$(ARM_UT),$(eval $(call link,aarch64,$(s:tests/%.c=$(OUT_aarch64)/ut/%),\
 	$(patsubst $(B)/obj/san/%,$(B)/obj/aarch64/%,$(s:%.c=$(B)/obj/aarch64/%.o) $(call ut_stubs,$s)),\
 	$(patsubst $(B)/san/%,$(OUT_aarch64)/%,$(call ut_archives,$(call ut_folder,$s))),\
-	$(call ut_flags,$s) -lcunit -ljansson -lm)))
+	$(filter-out -lbsd,$(call ut_flags,$s)) -lcunit -ljansson -lm)))
 test-nodes:	## the firmware's tests and the simulator's kept runs on Arm, weftd on PCI cards and on Arm, emulated (an hour); T=name, SEEDS=20 of each workload
 	@tools/deps.sh test cross nodes interop
 	@tools/cross_sysroot.sh $(SYSROOT)

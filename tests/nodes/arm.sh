@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The firmware on arm64, by user-mode emulation: its unit tests pass, and the simulator's runs of each
-# workload and of each kept line (tools/digests.sh) have the digests that they have on this machine,
-# so that every frame has the same bytes at the same virtual time. Emulation does not show the
-# processor's weak ordering.
+# The firmware on arm64, by user-mode emulation: its unit tests pass, as do those of lib and of CRC32C
+# by the processor's instructions, and the simulator's runs of each workload and of each kept line
+# (tools/digests.sh) have the digests that they have on this machine, so that every frame has the same
+# bytes at the same virtual time. Emulation does not show the processor's weak ordering.
 # `make test-nodes` builds the programs and sets
 #
 #	ARM_SIM		weft-sim for arm64

@@ -39,11 +39,11 @@ card_case e1000 uio e1000
 card_case e1000_82545em uio e1000-82545em
 card_case e1000e uio e1000e "$large"
 card_case vmxnet3 uio vmxnet3 "$large"
-# Receive interrupts come from virtio, so that an idle weftd need not look; e1000e's go astray.
+# Receive interrupts come from virtio and vmxnet3, so that an idle weftd need not look; those of e1000e go astray.
 card_case virtio_vfio vfio "$virtio_iommu" stats,wire_rx_interrupts
 card_case virtio_packed_vfio vfio "$virtio_iommu,packed=on" stats,wire_rx_interrupts "$large"
 card_case e1000e_vfio vfio e1000e stats,wire_polled_idle "$large"
-card_case vmxnet3_vfio vfio vmxnet3
+card_case vmxnet3_vfio vfio vmxnet3 stats,wire_rx_interrupts
 
 # vfio without an IOMMU: another way to the same cards.
 if [ -z "$without_iommu" ]; then
@@ -264,16 +264,21 @@ if wanted host; then
 	guest_ns=
 fi
 
-# Two machines with cards of different kinds: a and b are the ends of their cable.
+# Two machines with cards of different kinds: a and b are the ends of their cable, either of them active.
 if wanted two; then
+	macs=52:54:00:12:35:01,52:54:00:12:35:02
 	rd=bw,--qp,rd,--size,16K,--iters,20,--window,4
 	tcp=bw,--qp,rc-tcp,--size,16K,--iters,20,--window,4
+	esp=bw,--qp,rc-esp,--size,16K,--iters,10,--window,2
 	# shellcheck disable=SC2086,SC2046 # words
-	guest_start two_a "hugepages,80 bind,uio_pci_generic,0 weftd kernel_up,10.8.0.1/24 serve,$rd serve,$tcp stop" \
+	guest_start two_a "hugepages,80 bind,uio_pci_generic,0 weftd kernel_up,10.8.0.1/24 serve,$rd serve,$tcp serve,$esp
+		client,10.8.0.2,$rd client,10.8.0.2,$tcp client,10.8.0.2,$esp
+		here,rping,-s,-a,10.9.0.1,-C,5,-V there,rping,-c,-a,10.9.0.2,-C,5,-V rank,0,$macs stop" \
 		$machine_uio $(one_card e1000e,mac=52:54:00:12:35:01 "$WEFT_TMP/a" "$WEFT_TMP/b" 71)
 	# shellcheck disable=SC2086,SC2046 # words
 	guest_start two_b "hugepages,80 bind,uio_pci_generic,0 first,2 weftd kernel_up,10.8.0.2/24 client,10.8.0.1,$rd
-		client,10.8.0.1,$tcp stop" \
+		client,10.8.0.1,$tcp client,10.8.0.1,$esp serve,$rd serve,$tcp serve,$esp
+		there,rping,-c,-a,10.9.0.1,-C,5,-V here,rping,-s,-a,10.9.0.2,-C,5,-V rank,1,$macs stop" \
 		$machine_uio $(one_card vmxnet3,mac=52:54:00:12:35:02 "$WEFT_TMP/b" "$WEFT_TMP/a" 72)
 	guest_end two_b
 	guest_end two_a
