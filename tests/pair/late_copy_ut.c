@@ -135,21 +135,21 @@ static void received(void)
  */
 static void works_again(void)
 {
-	const struct rp_req bad = {
-	    .opcode = HW_WQE_SEND, .wr_id = 1, .dst = B->qp[0], .bytes = 8, .lkey = 1};
-	struct rp_req next = bad;
+	struct rp_req bad = {.opcode = HW_WQE_SEND, .wr_id = 1, .bytes = 8, .lkey = 1}, next;
 	static uint8_t memory[8];
 	const struct fw_mem mem = {.addr = (uintptr_t)memory};
 	struct hw_cqe cqe;
 
 	rp_begin(&rp);
 	rp_open(&rp);
+	bad.dst = B->qp[0];
 	rp_req(&rp, 0, A->qp[0], &bad);
 	rp_run(&rp, WAIT_NS);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_LOC_PROT_ERR);
 	CU_ASSERT_EQUAL_FATAL(A->qp[0]->state, HW_QPS_SQE);
 	A->port.host_writes_late = true;
 	CU_ASSERT_FALSE(mem_write(A->nic, &mem, 0, &(uint8_t){1}, 1));
+	next = bad;
 	next.wr_id = 2;
 	next.lkey = 0;
 	rp_req(&rp, 0, A->qp[0], &next);

@@ -120,7 +120,7 @@ uint32_t tp_op(struct tp *tp, uint32_t e, const struct tp_op *op)
 	    .flags = op->flags,
 	    .num_sge = op->bytes ? (uint8_t)parts : 0,
 	    .src_ip = tp->rp.end[!e].nic->config.ip,
-	    .src_qpn = tp->qp[!e]->qpn,
+	    .src_qpn = tp->qp[!e] ? tp->qp[!e]->qpn : 0,
 	    .number = op->number,
 	    .wr_id = op->wr_id,
 	    .tag = op->tag,

@@ -14,7 +14,7 @@ enum {
 
 struct tp {
 	struct rp rp;
-	struct fw_qp *qp[2];
+	struct fw_qp *qp[2]; /* NULL: the end was started again, without an endpoint */
 	uint8_t *pool[2];
 	uint32_t pool_stag[2];
 };

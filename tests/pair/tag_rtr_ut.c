@@ -150,8 +150,10 @@ static void cancel(void)
 			tp_send(&tp, 0, 2, 1, 0, LONG);
 		if (i == 2)
 			CU_ASSERT_EQUAL(rp_modify(&tp.rp, 0, tp.qp[0], HW_QPS_ERR, 0, NULL), 0);
-		if (i == 3)
+		if (i == 3) {
 			rp_restart(&tp.rp, 0);
+			tp.qp[0] = NULL;
+		}
 		tp_op(&tp, 1, &op);
 		tp_op(&tp, 1, &op);
 		rp_run(&tp.rp, 2000000000);
