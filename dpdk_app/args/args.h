@@ -64,6 +64,7 @@ struct conf_nic {
 	uint32_t gateway;      /* network byte order; 0: none */
 	uint32_t mtu;          /* set while weftd runs; 0: conf.mtu */
 	uint16_t vlan;         /* of a card; 0: none */
+	bool no_tso;           /* a card is given single frames alone */
 };
 
 /* A file that a NIC's frames are captured into. */

@@ -58,20 +58,39 @@ static bool port_kind(struct conf_nic *nic, const char **device, char *error)
 
 enum {
 	PORT_VLAN_MAX = 4094,
+	PORT_WORD_CHARS = 16,
 };
 
-/* Parses what follows the address of a card: nothing, or ",vlan=N". */
-static bool port_vlan(const char *words, struct conf_nic *nic)
+/* Parses a word of a card; none may come twice. */
+static bool port_card_word(const char *word, struct conf_nic *nic)
 {
-	static const char name[] = ",vlan=";
+	static const char vlan_is[] = "vlan=";
 	uint64_t vlan;
 
-	if (!*words)
+	if (!strcmp(word, "tso=off") && !nic->no_tso) {
+		nic->no_tso = true;
 		return true;
-	if (strncmp(words, name, sizeof(name) - 1) != 0 ||
-	    !value_u64(words + sizeof(name) - 1, 1, PORT_VLAN_MAX, &vlan))
+	}
+	if (nic->vlan || strncmp(word, vlan_is, sizeof(vlan_is) - 1) != 0 ||
+	    !value_u64(word + sizeof(vlan_is) - 1, 1, PORT_VLAN_MAX, &vlan))
 		return false;
 	nic->vlan = (uint16_t)vlan;
+	return true;
+}
+
+/* Parses what follows the address of a card: words, each behind a comma. */
+static bool port_card_words(const char *words, struct conf_nic *nic)
+{
+	char word[PORT_WORD_CHARS];
+
+	while (*words) {
+		size_t chars = strcspn(++words, ",");
+
+		snprintf(word, sizeof(word), "%.*s", (int)chars, words);
+		if (chars >= sizeof(word) || !port_card_word(word, nic))
+			return false;
+		words += chars;
+	}
 	return true;
 }
 
@@ -89,9 +108,10 @@ static bool port_card(const struct conf *conf, const char *text, struct conf_nic
 		    "--port %s: no address of a card, such as pci:0000:3b:00.1; weftd "
 		    "--list-ports shows those there are",
 		    text);
-	if (!port_vlan(device + chars, nic))
+	if (!port_card_words(device + chars, nic))
 		return port_wrong(error,
-				  "--port %s: behind its address a card takes vlan=N, 1 to %d",
+				  "--port %s: behind its address a card takes vlan=N, 1 to %d, "
+				  "and tso=off",
 				  text, PORT_VLAN_MAX);
 	for (uint32_t i = 0; i < conf->num_nics; i++) {
 		if (conf->nic[i].wire == CONF_WIRE_PCI && !strcmp(conf->nic[i].device, address))

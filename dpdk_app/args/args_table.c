@@ -249,7 +249,7 @@ static const struct cli_option args_options[] = {
      .value = "PORT",
      .apply = apply_port,
      .help = "add a NIC on a wire: NETDEV (an interface of the kernel: AF_XDP, else AF_PACKET), "
-	     "memif:PATH[,server][,uid=N], pci:ADDR[,vlan=N], tap:NAME; once per NIC"},
+	     "memif:PATH[,server][,uid=N], pci:ADDR[,vlan=N][,tso=off], tap:NAME; once per NIC"},
     {.name = "list-ports",
      .kind = CLI_FLAG,
      ARGS_FIELD(list_ports),

@@ -30,6 +30,7 @@
 #include "dpdk_app/wire/card_start.h"
 #include "dpdk_app/wire/mac_filter.h"
 #include "dpdk_app/wire/pci_card.h"
+#include "dpdk_app/wire/tso.h"
 #include "dpdk_app/wire/vlan.h"
 #include "dpdk_app/wire/wire.h"
 
@@ -374,6 +375,7 @@ void card_close(struct wire *wire)
 		(void)rte_eth_dev_close(wire->port);
 	}
 	pthread_mutex_destroy(&card->admin);
+	tso_free(wire);
 	free(card->name);
 	free(card->value);
 	free(card);

@@ -15,6 +15,7 @@
 enum {
 	CARD_INFO_DEFAULT_MBPS = 10000,
 	CARD_INFO_VLAN_CHARS = 80,
+	CARD_INFO_TSO_CHARS = 48,
 };
 
 uint32_t card_info_mbps(const struct rte_eth_dev_info *info)
@@ -50,18 +51,28 @@ static void vlan_words(const struct wire *wire, const struct rte_eth_conf *eth, 
 		 eth->rxmode.offloads & RTE_ETH_RX_OFFLOAD_VLAN_FILTER ? ", filtered by it" : "");
 }
 
+/* How long runs of TCP segments may be that the card divides; "": it divides none. */
+static void tso_words(const struct wire *wire, char *text)
+{
+	*text = '\0';
+	if (wire->tso_frames)
+		snprintf(text, CARD_INFO_TSO_CHARS, ", runs of %u TCP segments divided by it",
+			 wire->tso_frames);
+}
+
 void card_info_say(const struct wire *wire, const struct rte_eth_dev_info *info, bool interrupts)
 {
 	struct rte_eth_conf eth = {0};
-	char vlan[CARD_INFO_VLAN_CHARS];
+	char vlan[CARD_INFO_VLAN_CHARS], tso[CARD_INFO_TSO_CHARS];
 
 	(void)rte_eth_dev_conf_get(wire->port, &eth);
 	vlan_words(wire, &eth, vlan);
-	log_info("%s: card %s, driver %s: TCP checksums %s and %s, %s%s, %s", wire->nic->name,
+	tso_words(wire, tso);
+	log_info("%s: card %s, driver %s: TCP checksums %s and %s%s, %s%s, %s", wire->nic->name,
 		 wire->nic->conf->device, info->driver_name,
 		 eth.rxmode.offloads & RTE_ETH_RX_OFFLOAD_TCP_CKSUM ? "checked by it"
 								    : "checked by weftd",
-		 wire->tx_csum ? "made by it" : "made by weftd",
+		 wire->tx_csum ? "made by it" : "made by weftd", tso,
 		 eth.rxmode.offloads & RTE_ETH_RX_OFFLOAD_SCATTER ? "large frames in pieces"
 								  : "frames in one piece",
 		 vlan,

@@ -3,7 +3,7 @@
  * Configures and starts a card: see card_start.h.
  *
  * Drivers differ in what they refuse, so a card is tried with receive interrupts and a queue for
- * each shard first, then without. Calls rte_ethdev, wire_queues.c, vlan.c and card_info.c.
+ * each shard first, then without. Calls rte_ethdev, wire_queues.c, tso.c, vlan.c and card_info.c.
  */
 #include "dpdk_app/wire/card_start.h"
 
@@ -17,6 +17,7 @@
 #include "dpdk_app/log.h"
 #include "dpdk_app/wire/card_info.h"
 #include "dpdk_app/wire/pci_card.h"
+#include "dpdk_app/wire/tso.h"
 #include "dpdk_app/wire/vlan.h"
 #include "dpdk_app/wire/wire.h"
 #include "shared_defs/wire_eth.h"
@@ -85,6 +86,7 @@ static int card_try(struct wire *wire, const struct rte_eth_dev_info *info, bool
 	eth.rxmode.offloads = rx;
 	eth.txmode.offloads = info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
 	wire->tx_csum = eth.txmode.offloads;
+	tso_request(wire, info, &eth);
 	vlan_request(wire, info, &eth);
 	wire->num_rx_queues = wire->num_tx_queues = 1;
 	wire->queue_each = false;

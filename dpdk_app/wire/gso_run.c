@@ -76,7 +76,7 @@ static bool gso_parse(const struct rte_mbuf *m, struct gso_seg *seg)
 	uint32_t total;
 
 	if (m->data_len < (tcp ? (uint32_t)GSO_HDR_MAX : GSO_L4_AT + GSO_UDP_LEAST) ||
-	    (tcp && m->l3_len != sizeof(struct wire_ip)))
+	    (tcp && (m->l2_len != sizeof(struct wire_eth) || m->l3_len != sizeof(struct wire_ip))))
 		return false;
 	*seg = (struct gso_seg){.eth = rte_pktmbuf_mtod(m, const struct wire_eth *)};
 	seg->ip = (const struct wire_ip *)(seg->eth + 1);

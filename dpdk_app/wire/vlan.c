@@ -122,13 +122,15 @@ static bool own(const struct wire *wire, struct rte_mbuf **frame)
 
 /*
  * Leaves the tag to the card. Some drivers, as net_virtio, insert it themselves when they are asked
- * to prepare the frame. Returns false if the driver refuses.
+ * to prepare the frame. A run is prepared where it is made (tso.c). Returns false if the driver
+ * refuses.
  */
 static bool leave(const struct wire *wire, uint16_t queue, struct rte_mbuf **frame)
 {
 	(*frame)->ol_flags |= RTE_MBUF_F_TX_VLAN;
 	(*frame)->vlan_tci = wire->vlan;
-	if (rte_eth_tx_prepare(wire->port, queue, frame, 1))
+	if ((*frame)->ol_flags & RTE_MBUF_F_TX_TCP_SEG ||
+	    rte_eth_tx_prepare(wire->port, queue, frame, 1))
 		return true;
 	(*frame)->ol_flags &= ~RTE_MBUF_F_TX_VLAN;
 	return false;

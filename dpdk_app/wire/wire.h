@@ -22,6 +22,7 @@ struct rte_eth_dev_info;
 struct gso;
 struct large;
 struct memif;
+struct tso;
 struct xdp;
 struct xsk;
 
@@ -99,6 +100,8 @@ struct wire {
 	struct card *card;   /* NULL: not a card */
 	uint16_t vlan;       /* of a card's NIC (vlan.h); 0: its frames have no tag */
 	bool vlan_inserts;   /* the card puts the tag into frames that are sent */
+	struct tso *tso;     /* runs that a card divides (tso.h), */
+	uint32_t tso_frames; /* of so many frames at most; 0: they go singly */
 	struct memif *memif; /* NULL: not a memif */
 	struct xdp *xdp;     /* NULL: no XDP program */
 	struct gso *gso;     /* sends runs; NULL: frames are sent one by one */

@@ -26,6 +26,7 @@
 #include "dpdk_app/wire/large.h"
 #include "dpdk_app/wire/memif.h"
 #include "dpdk_app/port.h"
+#include "dpdk_app/wire/tso.h"
 #include "dpdk_app/wire/vlan.h"
 #include "dpdk_app/wire/wire_runs.h"
 #include "dpdk_app/wire/xdp.h"
@@ -67,6 +68,8 @@ static uint32_t ethdev_tx_burst(struct wire *wire, uint16_t queue, struct rte_mb
 		return xsk_tx(wire->xsk, frames, n);
 	if (wire->memif)
 		return wire_memif_tx(wire, frames, n);
+	if (wire->tso_frames)
+		return tso_tx(wire, queue, frames, n);
 	if (wire->vlan)
 		n = vlan_out(wire, queue, frames, n);
 	return rte_eth_tx_burst(wire->port, queue, frames, (uint16_t)n);

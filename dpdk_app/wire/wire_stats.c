@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Counters of a port: those common to all wires, those of each AF_XDP socket (like ethtool -S per
- * queue), of frames sent as runs (gso.h) and received so (large.h), of the XDP program, of a memif,
- * and of a card's driver.
+ * queue), of frames sent as runs (gso.h, tso.h) and received so (large.h), of the XDP program, of a
+ * memif, and of a card's driver.
  *
- * Runs on the owner's core; calls xsk.c, gso.c, large.c, xdp.c and rte_ethdev.
+ * Runs on the owner's core; calls xsk.c, gso.c, tso.c, large.c, xdp.c and rte_ethdev.
  */
 #include <rte_ethdev.h>
 #include <stdio.h>
@@ -14,6 +14,7 @@
 #include "dpdk_app/wire/large.h"
 #include "dpdk_app/wire/memif.h"
 #include "dpdk_app/control/stats.h"
+#include "dpdk_app/wire/tso.h"
 #include "dpdk_app/wire/wire.h"
 #include "dpdk_app/wire/xdp.h"
 #include "dpdk_app/wire/xsk.h"
@@ -23,6 +24,7 @@ enum {
 	QUEUE_STATS = 12,
 	GSO_STATS = 3,
 	LARGE_STATS = 4,
+	TSO_STATS = 3,
 };
 
 static uint32_t put_port(const struct wire *wire, const struct rte_eth_stats *s,
@@ -94,6 +96,16 @@ static uint32_t put_gso(const struct gso_stats *g, struct hw_stat *stat)
 	return n;
 }
 
+static uint32_t put_tso(struct tso_stats t, struct hw_stat *stat)
+{
+	uint32_t n = 0;
+
+	stats_put(&stat[n++], "tso_", "runs", t.runs);
+	stats_put(&stat[n++], "tso_", "frames", t.frames);
+	stats_put(&stat[n++], "tso_", "refused", t.refused);
+	return n;
+}
+
 static uint32_t put_large(const struct large_stats *l, struct hw_stat *stat)
 {
 	uint32_t n = 0;
@@ -138,6 +150,8 @@ uint32_t wire_ethdev_stats(const struct wire *wire, struct hw_stat *stat, uint32
 		n += put_gso(gso_stats(wire->gso), stat + n);
 	if (wire->large && max - n >= LARGE_STATS)
 		n += put_large(large_stats(wire->large), stat + n);
+	if (wire->tso && max - n >= TSO_STATS)
+		n += put_tso(tso_stats(wire->tso), stat + n);
 	if (wire->xdp)
 		n += xdp_stats(wire->xdp, stat + n, max - n);
 	return n;

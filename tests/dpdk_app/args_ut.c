@@ -59,6 +59,7 @@ static void cards(void)
 	CU_ASSERT_EQUAL(parse("--port pci:3B:00.1 --ip 10.0.0.1/24"), ARGS_RUN);
 	CU_ASSERT_STRING_EQUAL(conf.nic[0].device, "0000:3b:00.1");
 	CU_ASSERT_EQUAL(conf.nic[0].vlan, 0);
+	CU_ASSERT_FALSE(conf.nic[0].no_tso);
 	CU_ASSERT_EQUAL(parse("--port pci:3B:00.1,vlan=4094 --ip 10.0.0.1/24"), ARGS_RUN);
 	CU_ASSERT_STRING_EQUAL(conf.nic[0].device, "0000:3b:00.1");
 	CU_ASSERT_EQUAL(conf.nic[0].vlan, 4094);
@@ -67,6 +68,13 @@ static void cards(void)
 	refuse("--port pci:3b:00.1,vlan=4095 --ip 10.0.0.1/24", "takes vlan=N, 1 to 4094");
 	refuse("--port pci:3b:00.1,vlan=0 --ip 10.0.0.1/24", "takes vlan=N, 1 to 4094");
 	refuse("--port pci:3b:00.1,vlan=5,vlan=6 --ip 10.0.0.1/24", "takes vlan=N, 1 to 4094");
+	refuse("--port pci:3b:00.1,vlan=5, --ip 10.0.0.1/24", "takes vlan=N, 1 to 4094");
+	refuse("--port pci:3b:00.1,vlan=0000000000000000005 --ip 10.0.0.1/24", "takes vlan=N");
+	refuse("--port pci:3b:00.1,tso=on --ip 10.0.0.1/24", "and tso=off");
+	refuse("--port pci:3b:00.1,tso=off,tso=off --ip 10.0.0.1/24", "and tso=off");
+	CU_ASSERT_EQUAL(parse("--port pci:3b:00.1,tso=off,vlan=7 --ip 10.0.0.1/24"), ARGS_RUN);
+	CU_ASSERT_TRUE(conf.nic[0].no_tso);
+	CU_ASSERT_EQUAL(conf.nic[0].vlan, 7);
 	refuse("--port pci:3b:00.1 --ip 10.0.0.1/24 --port pci:0000:3b:00.1 --ip 10.0.0.2/24",
 	       "that card has a NIC already");
 	CU_ASSERT_EQUAL(parse("--list-ports"), ARGS_RUN);

@@ -128,6 +128,13 @@ vlan()
 	vlan=,vlan=$1
 }
 
+# tso,off: no card is given runs of TCP segments
+tso=
+tso()
+{
+	tso=,tso=$1
+}
+
 # weftd,OPTION...: a NIC on each card that is bound, .1 and .2; further options
 weftd()
 {
@@ -136,7 +143,7 @@ weftd()
 		[ -e "/sys/bus/pci/devices/$(card $n)" ] || continue
 		driver=$(readlink "/sys/bus/pci/devices/$(card $n)/driver" | sed 's,.*/,,')
 		case $driver in
-		vfio-pci | uio_pci_generic) ports="$ports --port pci:$(card $n)$vlan --ip 10.9.0.$((n + first))/24" ;;
+		vfio-pci | uio_pci_generic) ports="$ports --port pci:$(card $n)$vlan$tso --ip 10.9.0.$((n + first))/24" ;;
 		esac
 	done
 	# shellcheck disable=SC2086 # words

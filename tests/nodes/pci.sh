@@ -39,6 +39,13 @@ card_case e1000 uio e1000
 card_case e1000_82545em uio e1000-82545em
 card_case e1000e uio e1000e "$large"
 card_case vmxnet3 uio vmxnet3 "$large"
+# Runs of which QEMU makes fragments of IP packets, which weft drops: connections go back to single frames.
+if wanted vmxnet3_lost_runs; then
+	# shellcheck disable=SC2086,SC2046 # words
+	guest_start vmxnet3_lost_runs "hugepages,100 bind,uio_pci_generic,0,1 weftd list bench,bw,--qp,rc-tcp,--size,64K,--iters,20,--window,4
+		back,bw,--qp,rc-tcp,--size,64K,--iters,20,--window,4 sockets stats,tso_runs,tcp_tx_retransmits stop" $machine_uio $(cards vmxnet3)
+	guest_end vmxnet3_lost_runs
+fi
 # Receive interrupts come from virtio and vmxnet3, so that an idle weftd need not look; those of e1000e go astray.
 card_case virtio_vfio vfio "$virtio_iommu" stats,wire_rx_interrupts
 card_case virtio_packed_vfio vfio "$virtio_iommu,packed=on" stats,wire_rx_interrupts "$large"
@@ -69,10 +76,10 @@ if wanted virtio_queues; then
 	guest_start virtio_queues "hugepages,100 bind,uio_pci_generic,0,1 cores,1*4 weftd,--verbose logged,a.queue.for.each.of.2.shards list
 		bench,bw,--qp,rd,--size,16K,--iters,20,--window,4 bench,bw,--qp,rd,--size,16K,--iters,20,--window,4
 		bench,bw,--qp,rc-tcp,--size,16K,--iters,20,--window,4 bench,bw,--qp,rc-esp,--size,16K,--iters,10,--window,2
-		stats,card_tx_q0,card_tx_q1,card_rx_q stop" $machine_uio $cards
+		stats,card_tx_q0,card_tx_q1,card_rx_q,tso_runs stop" $machine_uio $cards
 	guest_end virtio_queues
 	guest_ns=
-	tr -d '\r' <"$WEFT_TMP/virtio_queues.console" | grep -E 'a queue for each|card_[rt]x_q._good_packets' | sort -u
+	tr -d '\r' <"$WEFT_TMP/virtio_queues.console" | grep -E 'a queue for each|card_[rt]x_q._good_packets|tso_' | sort -u
 fi
 
 # Rules by which a device brings frames to the queue of their shard (rte_flow): no emulated card takes
@@ -119,7 +126,7 @@ for device in e1000e vmxnet3 $virtio; do
 	name=link_${device%%-*}
 	wanted link || wanted "$name" || continue
 	# shellcheck disable=SC2086,SC2046 # words
-	guest_start "$name" "hugepages,100 bind,uio_pci_generic,0,1 weftd list kernel_up,10.9.0.9/24 ping,10.9.0.1 link,0,down
+	guest_start "$name" "hugepages,100 bind,uio_pci_generic,0,1 $(singly "$device") weftd list kernel_up,10.9.0.9/24 ping,10.9.0.1 link,0,down
 		no_ping,10.9.0.1 ping,10.9.0.2 link,0,up ping,10.9.0.1 bench,bw,--qp,rd,--size,16K,--iters,20,--window,4 stop" \
 		$machine_uio $(cards "$device") $(qmp "$name")
 	host_does "$name" 'link 0 down' '{"execute": "set_link", "arguments": {"name": "c0", "up": false}}'
@@ -132,7 +139,7 @@ for device in e1000e vmxnet3 $virtio; do
 	name=vlan_${device%%-*}
 	wanted vlan || wanted "$name" || continue
 	# shellcheck disable=SC2086,SC2046 # words
-	guest_start "$name" "hugepages,100 bind,uio_pci_generic,0,1 vlan,5 weftd list kernel_vlan,5,10.9.0.9/24 ping,10.9.0.1 ping,10.9.0.2
+	guest_start "$name" "hugepages,100 bind,uio_pci_generic,0,1 $(singly "$device") vlan,5 weftd list kernel_vlan,5,10.9.0.9/24 ping,10.9.0.1 ping,10.9.0.2
 		bench,bw,--qp,rd,--size,16K,--iters,20,--window,4 bench,bw,--qp,rc-tcp,--size,16K,--iters,20,--window,4
 		bench,bw,--qp,rc-esp,--size,16K,--iters,10,--window,2 back,bw,--qp,rc-tcp,--size,16K,--iters,20,--window,4
 		goal groups linux_tcp stop vlan,6 weftd list no_ping,10.9.0.1 bench,bw,--qp,rd,--size,16K,--iters,20,--window,4 stop" \
@@ -161,12 +168,30 @@ again()
 	say "ok: host: $*"
 }
 
-# host_side NAME: what the host does with the guest, in the order of its acts
+# host_side NAME BYTES: what the host does with the guest, in the order of its acts
 host_side()
 {
 	again ping -c 3 10.9.0.1 || return
-	again "$WEFT_INT/mpa_sock" listen 10.9.0.9 7300 -s 5000 -n 30 -d both || return
-	again "$WEFT_INT/mpa_sock" connect 10.9.0.1 7301 -s 5000 -n 30 -d both
+	again "$WEFT_INT/mpa_sock" listen 10.9.0.9 7300 -s "$2" -n 30 -d both || return
+	again "$WEFT_INT/mpa_sock" connect 10.9.0.1 7301 -s "$2" -n 30 -d both
+}
+
+# host_case NAME DEVICE VNET-HDR BYTES ACT...: a card on the host's tap, and messages of so many bytes
+host_case()
+{
+	local name=$1 device=$2 header=$3 bytes=$4 alone
+	shift 4
+	wanted host || wanted "$name" || return 0
+	[ "$header" = on ] && alone='' || alone=$(singly "$device")
+	# shellcheck disable=SC2086 # words
+	guest_start "$name" "hugepages,80 bind,uio_pci_generic,0 $alone weftd list
+		there,rc_peer,connect,10.9.0.9,7300,-s,$bytes,-n,30,-d,both here,rc_peer,listen,10.9.0.1,7301,-s,$bytes,-n,30,-d,both $* stop" \
+		$machine_uio -netdev "tap,id=h0,ifname=wt,script=no,downscript=no,vhost=off,vnet_hdr=$header" \
+		-device "$device,netdev=h0,addr=10,romfile="
+	until dead "$name" || guest_said "$name" '^act: list'; do sleep 0.5; done
+	dead "$name" || { host_side "$name" "$bytes" || guest_failed "$name" 'the host fails'; }
+	guest_end "$name"
+	tr -d '\r' <"$WEFT_TMP/$name.console" | grep -E 'weft0: card|tso_'
 }
 
 # Linux's software iWARP in a guest of its own (tests/interop/guest.sh) as the peer of a card: rping,
@@ -219,7 +244,7 @@ siw_case()
 	acts="$acts there,rping,-c,-a,10.9.0.3,-C,10,-V here,rping,-s,-a,10.9.0.1,-C,10,-V"
 	acts="$acts there,ib_write_lat,-F,-R,-n,20,-s,4096,10.9.0.3 here,ib_write_lat,-F,-R,-n,20,-s,4096"
 	# shellcheck disable=SC2086 # words
-	guest_start "$siw_card" "hugepages,80 bind,uio_pci_generic,0 weftd list $acts stop" $machine_uio \
+	guest_start "$siw_card" "hugepages,80 bind,uio_pci_generic,0 $(singly "$1") weftd list $acts stop" $machine_uio \
 		-netdev tap,id=h0,ifname=wt,script=no,downscript=no,vhost=off,vnet_hdr=off -device "$1,netdev=h0,addr=10,romfile="
 	until dead "$siw_card" || guest_said "$siw_card" '^act: list'; do sleep 0.5; done
 	for op in $ops; do
@@ -245,22 +270,18 @@ elif wanted siw; then
 	say "left out: siw as the peer: ${reason:-no programs of tests/interop}"
 fi
 
-# The host itself at the other end of a tap: its pings, and its TCP (mpa_sock) with RC over TCP.
-if wanted host; then
+# The host itself at the other end of a tap: its pings, and its TCP (mpa_sock) with RC over TCP. A tap
+# that takes frames with a header (vnet_hdr) divides runs: long messages come in such.
+if wanted host || wanted host_e1000e || wanted host_vmxnet3 || wanted host_virtio || wanted host_vmxnet3_tso || wanted host_virtio_tso; then
 	netns_add host
 	ns=$(unique host)
 	guest_ns="ip netns exec $ns"
 	$guest_ns ip tuntap add dev wt mode tap && ip -n "$ns" addr add 10.9.0.9/24 dev wt && ip -n "$ns" link set wt up || die 'no tap'
-	for device in e1000e vmxnet3 $virtio; do
-		name=host_${device%%-*}
-		# shellcheck disable=SC2086 # words
-		guest_start "$name" "hugepages,80 bind,uio_pci_generic,0 weftd list
-			there,rc_peer,connect,10.9.0.9,7300,-s,5000,-n,30,-d,both here,rc_peer,listen,10.9.0.1,7301,-s,5000,-n,30,-d,both stop" $machine_uio \
-			-netdev tap,id=h0,ifname=wt,script=no,downscript=no,vhost=off,vnet_hdr=off -device "$device,netdev=h0,addr=10,romfile="
-		until dead "$name" || guest_said "$name" '^act: list'; do sleep 0.5; done
-		dead "$name" || { host_side "$name" || guest_failed "$name" 'the host fails'; }
-		guest_end "$name"
-	done
+	host_case host_e1000e e1000e off 5000
+	host_case host_vmxnet3 vmxnet3 off 5000
+	host_case host_virtio $virtio off 5000
+	host_case host_vmxnet3_tso vmxnet3 on 20000 stats,tso_runs,tso_frames
+	host_case host_virtio_tso $virtio on 20000 stats,tso_runs,tso_frames
 	guest_ns=
 fi
 
@@ -276,7 +297,7 @@ if wanted two; then
 		here,rping,-s,-a,10.9.0.1,-C,5,-V there,rping,-c,-a,10.9.0.2,-C,5,-V rank,0,$macs stop" \
 		$machine_uio $(one_card e1000e,mac=52:54:00:12:35:01 "$WEFT_TMP/a" "$WEFT_TMP/b" 71)
 	# shellcheck disable=SC2086,SC2046 # words
-	guest_start two_b "hugepages,80 bind,uio_pci_generic,0 first,2 weftd kernel_up,10.8.0.2/24 client,10.8.0.1,$rd
+	guest_start two_b "hugepages,80 bind,uio_pci_generic,0 first,2 tso,off weftd kernel_up,10.8.0.2/24 client,10.8.0.1,$rd
 		client,10.8.0.1,$tcp client,10.8.0.1,$esp serve,$rd serve,$tcp serve,$esp
 		there,rping,-c,-a,10.9.0.1,-C,5,-V here,rping,-s,-a,10.9.0.2,-C,5,-V rank,1,$macs stop" \
 		$machine_uio $(one_card vmxnet3,mac=52:54:00:12:35:02 "$WEFT_TMP/b" "$WEFT_TMP/a" 72)
