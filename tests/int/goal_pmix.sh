@@ -44,7 +44,8 @@ pmix_status_t PMIx_Finalize(const pmix_info_t info[], size_t n)
 
 static int place(const char *key)
 {
-	return !strcmp(key, "weft.goal.peer") ? 0 : !strcmp(key, "weft.goal.key") ? 1 : 2;
+	/* The number of the exchange follows. */
+	return !strcmp(key, "weft.goal.peer.0") ? 0 : !strcmp(key, "weft.goal.key.0") ? 1 : 2;
 }
 
 pmix_status_t PMIx_Put(pmix_scope_t scope, const pmix_key_t key, pmix_value_t *value)
