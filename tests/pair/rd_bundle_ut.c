@@ -241,6 +241,35 @@ static void overtaken(void)
 	rp_end(&rp);
 }
 
+/* The same without a connection: receives are taken as messages come, and complete in order. */
+static void overtaken_datagrams(void)
+{
+	static const uint32_t bytes[] = {24};
+	struct hw_cqe cqe;
+	uint32_t i;
+
+	begin();
+	rp.filter = rp_keep_data;
+	post(AT_ONCE, bytes, 1);
+	rp_settle(&rp);
+	post_from(AT_ONCE, 2 * AT_ONCE, bytes, 1);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, 2);
+	rp.filter = NULL;
+	bench_wire_deliver(&rp.wire, 1);
+	rp_settle(&rp);
+	rp_expect_none(&rp);
+	bench_wire_deliver(&rp.wire, 0);
+	rp_run(&rp, 100000000);
+	for (i = 0; i < 2 * AT_ONCE; i++) {
+		CU_ASSERT_TRUE_FATAL(rp_rcqe(&rp, 1, &cqe));
+		CU_ASSERT_EQUAL(cqe.status, HW_STATUS_SUCCESS);
+		CU_ASSERT_TRUE(rp_filled(B->mem + (size_t)(cqe.wr_id - 100) * SLOT_BYTES, 24, i));
+		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
+	}
+	rp_end(&rp);
+}
+
 /* Two receives for eight messages: two are delivered, the others refused, and come later. */
 static void refused(void)
 {
@@ -445,16 +474,12 @@ static void spoil(const struct rp_info *info, uint32_t how)
 		info->dgram->msg_bytes = be32_put(0);
 		break;
 	case 1:
-		info->dgram->msg_bytes = be32_put(1);
+	case 3: /* fewer, and more than there are */
+	case 4:
+		info->dgram->msg_bytes = be32_put(how == 1 ? 1 : how == 3 ? 7 : 9);
 		break;
 	case 2:
 		info->dgram->msg_bytes = be32_put(WIRE_RD_BUNDLE_MAX + 1);
-		break;
-	case 3: /* fewer, and more than there are */
-		info->dgram->msg_bytes = be32_put(7);
-		break;
-	case 4:
-		info->dgram->msg_bytes = be32_put(9);
 		break;
 	case 5:
 		second->bytes = be16_put((uint16_t)(be16_get(second->bytes) + 1));
@@ -567,6 +592,6 @@ static void in_pieces(void)
 }
 
 UT_MAIN("pair/rd_bundle", UT(lengths), UT(fills_frames), UT(kinds), UT(lost), UT(doubled),
-	UT(overtaken), UT(refused), UT(one_is_wrong), UT(apart), UT(other_q_key), UT(unmapped),
-	UT(peers_without), UT(lost_reply), UT(restarted_without), UT(malformed), UT(cut_part),
-	UT(in_pieces))
+	UT(overtaken), UT(overtaken_datagrams), UT(refused), UT(one_is_wrong), UT(apart),
+	UT(other_q_key), UT(unmapped), UT(peers_without), UT(lost_reply), UT(restarted_without),
+	UT(malformed), UT(cut_part), UT(in_pieces))
