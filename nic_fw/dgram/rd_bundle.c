@@ -128,13 +128,15 @@ static void make_frame(struct fw_nic *nic, struct rd_session *s, const struct rd
 uint32_t rd_bundle_tx(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flow,
 		      uint32_t budget)
 {
-	uint32_t most = rd_tx_most(s, budget), psn = s->tx_psn, n, bytes, i;
+	uint32_t psn = s->tx_psn, most, n, bytes, i;
 	struct fw_wqe *msg = flow->next;
 	struct fw_tx_frame *frame;
 	uint8_t *body;
 
-	if (most < WIRE_RD_BUNDLE_LEAST || flow->withdrawals || !is_short(msg) ||
-	    !rd_bundle_next(flow, msg))
+	if (!is_short(msg) || !rd_bundle_next(flow, msg) || flow->withdrawals)
+		return 0;
+	most = rd_tx_most(s, budget);
+	if (most < WIRE_RD_BUNDLE_LEAST)
 		return 0;
 	most = most < WIRE_RD_BUNDLE_MAX ? most : WIRE_RD_BUNDLE_MAX;
 	frame = eth_tx_begin(nic);
