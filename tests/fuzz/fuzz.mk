@@ -33,10 +33,8 @@ $(eval $(call archive,fuzz,nicfw,$(SRC_nicfw)))
 $(eval $(call archive,fuzz,weft,$(SRC_weft)))
 $(eval $(call archive,fuzz,goal,$(SRC_goal)))
 $(eval $(call archive,fuzz,sim,$(SRC_sim)))
-# The files of weftd that need none of DPDK's libraries.
-$(eval $(call archive,fuzz,weftd,$(wildcard dpdk_app/args/*.c) $(patsubst %,dpdk_app/%.c, \
-	$(addprefix client/,client client_accept client_answer client_attach client_bar client_change client_cmd client_coalesce client_copy client_hold client_mem client_xrc extent fd_drop \
-	fds hostcopy hostmem populate unmap user user_tables) wire/impair wire/pci_card log native port_right)))
+# Whole, as for the unit tests: the linker takes the files that need none of DPDK's libraries.
+$(eval $(call archive,fuzz,weftd,$(SRC_weftd)))
 $(foreach v,fuzz san,$(foreach t,control gso,$(B)/obj/$v/tests/fuzz/$t.o)): \
 	CFLAGS_tests = $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
 $(foreach v,fuzz san,$(B)/obj/$v/tests/fuzz/pmix.o): CFLAGS_tests = $(HOST) $(PMIX_CFLAGS)

@@ -6,9 +6,10 @@
 #
 #	tests/fuzz/run/fuzz.sh BUILD TARGET...	BUILD: build/fuzz
 #
-# Environment: FUZZ_SECONDS (60) in all, shared by the targets; JOBS (1) targets run at the same
-# time; the line of each has its processor time; FUZZ_MERGE=1: new inputs are added to
-# tests/fuzz/corpus afterwards, minimized. New inputs are kept in BUILD/corpus/TARGET, where the
+# Environment: FUZZ_SECONDS (60) in all, shared by the targets; FUZZ_CPU_SECONDS instead: each target
+# runs until it has used that much processor time, however long a busy machine takes; JOBS (1)
+# targets run at the same time; the line of each has its processor time; FUZZ_MERGE=1: new inputs are
+# added to tests/fuzz/corpus afterwards, minimized. New inputs are kept in BUILD/corpus/TARGET, where the
 # next run continues; finds are in BUILD/finds. Exit status 0, 1 when there was a find.
 
 set -u
@@ -19,23 +20,53 @@ seconds=${FUZZ_SECONDS:-60}
 jobs=${JOBS:-1}
 share=$((seconds * jobs / $#))
 [ "$share" -ge 1 ] || share=1
+cpu_seconds=${FUZZ_CPU_SECONDS:-}
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:allocator_may_return_null=1:strict_string_checks=1:handle_abort=0}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 mkdir -p "$build/finds" "$build/log"
 
+# until_cpu PID SECONDS: waits until the process has used SECONDS of processor time, then asks it to
+# end as libFuzzer does by itself. Returns when the process has ended.
+until_cpu()
+{
+	local pid=$1 limit=$(($2 * $(getconf CLK_TCK))) stat fields
+	while read -r stat <"/proc/$pid/stat"; do
+		read -ra fields <<<"${stat##*) }"
+		[ "${fields[0]}" != Z ] || return
+		if [ $((fields[11] + fields[12])) -ge "$limit" ]; then
+			kill -USR1 "$pid"
+			return
+		fi
+		sleep 2
+	done 2>/dev/null
+}
+
+# fuzz_one TARGET: the status of its run is in log/TARGET.rc, its processor time in log/TARGET.cpu.
 fuzz_one()
 {
-	local t=$1 log=$build/log/$1.log
-	local run=("$build/bin/fuzz_$t" "$share")
+	local t=$1 log=$build/log/$1.log seconds=${cpu_seconds:-$share} rc pid
+	local run=("$build/bin/fuzz_$t" "$seconds")
 	local TIMEFORMAT='%U %S'
 	mkdir -p "$build/corpus/$t"
 	if [ "$t" != scribble ]; then
-		run=("$build/bin/fuzz_$t" -max_total_time="$share" -max_len=3072 -timeout=30
+		# Without a limit of real time (0) until_cpu() ends the run.
+		[ -z "$cpu_seconds" ] || seconds=0
+		run=("$build/bin/fuzz_$t" -max_total_time="$seconds" -max_len=3072 -timeout=30
 			-print_final_stats=1 -artifact_prefix="$build/finds/$t-"
 			"$build/corpus/$t" "tests/fuzz/corpus/$t")
 	fi
-	{ time "${run[@]}" >"$log" 2>&1; } 2>"$build/log/$t.cpu"
-	echo "$?" >"$build/log/$t.rc"
+	{
+		time {
+			"${run[@]}" >"$log" 2>&1 &
+			pid=$!
+			if [ "$t" != scribble ] && [ -n "$cpu_seconds" ]; then
+				until_cpu "$pid" "$cpu_seconds"
+			fi
+			wait "$pid"
+			rc=$?
+		}
+	} 2>"$build/log/$t.cpu"
+	echo "$rc" >"$build/log/$t.rc"
 }
 
 report()
