@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages to the operator. Each is written with one write(), so lines of several threads do not
- * mix. They go to standard error, which a file may replace (--log).
+ * mix. They go to standard error, which a file may replace (--log), or with fields to the journal.
  *
- * Calls own_file.c and libc.
+ * Calls log_journal.c, own_file.c and libc.
  */
 #include "dpdk_app/log.h"
 
@@ -18,9 +18,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dpdk_app/log_journal.h"
 #include "dpdk_app/own_file.h"
 
 enum {
+	LOG_CHARS = 1000,
+	LOG_NIC_CHARS = 32,
 	LOG_MODE = 0640,
 	LOG_LIMIT_LINES = 10, /* burst limit */
 };
@@ -30,7 +33,8 @@ static atomic_int log_level_now = LOG_LEVEL_INFO;
 static const char *log_path;           /* NULL: the inherited standard error */
 static _Thread_local char *log_caught; /* the first error of this thread; NULL: not wanted */
 static _Thread_local size_t log_caught_chars;
-static bool log_journal;     /* standard error is the journal's, which reads a line's priority */
+static bool log_prefixed;    /* standard error is the journal's, which reads a line's priority */
+static bool log_fields;      /* messages go to the journal's socket, with fields */
 static atomic_uint log_lost; /* lines that could not be written */
 
 void log_set_level(enum log_level level)
@@ -54,76 +58,86 @@ static size_t log_time(char *line, size_t bytes)
 }
 
 /* Priorities of syslog(3), which journalctl -p selects by. */
-static const char *const log_priorities[] = {
+static const char log_priorities[][4] = {
     [LOG_LEVEL_ERROR] = "<3>",
     [LOG_LEVEL_INFO] = "<6>",
     [LOG_LEVEL_DEBUG] = "<7>",
 };
 
 /* Returns false if the line, or its end, could not be written: the disk is full. */
-static bool log_write(enum log_level level, const char *format, va_list args)
+static bool log_write(enum log_level level, const char *text)
 {
-	char line[1024];
+	char line[LOG_CHARS + 64];
 	size_t used = log_time(line, sizeof(line));
 	int n;
 
-	if (log_journal && !log_path) {
-		memcpy(line, log_priorities[level], 3);
-		used = 3;
-	}
-	memcpy(line + used, "weftd: ", 7);
-	used += 7;
-	n = vsnprintf(line + used, sizeof(line) - used - 1, format, args);
-	if (n < 0)
-		return true;
+	n = snprintf(line + used, sizeof(line) - used, "%sweftd: %s\n",
+		     log_prefixed && !log_path ? log_priorities[level] : "", text);
 	used += (size_t)n;
-	if (used > sizeof(line) - 2)
-		used = sizeof(line) - 2;
-	line[used++] = '\n';
 	return write(STDERR_FILENO, line, used) == (ssize_t)used;
 }
 
-__attribute__((format(printf, 1, 2))) static bool log_note(const char *format, ...)
-{
-	va_list args;
-	bool ok;
-
-	va_start(args, format);
-	ok = log_write(LOG_LEVEL_ERROR, format, args);
-	va_end(args);
-	return ok;
-}
-
-/* Lines that cannot be written are counted; the first one that can is preceded by their number. */
-static void log_line(enum log_level level, const char *format, va_list args)
+static void log_lost_lines(void)
 {
 	unsigned int lost = atomic_exchange(&log_lost, 0);
+	char text[80];
 
-	if (lost && !log_note("%u lines before this one could not be written", lost))
-		atomic_fetch_add(&log_lost, lost + 1);
-	else if (!log_write(level, format, args))
+	if (!lost)
+		return;
+	snprintf(text, sizeof(text), "%u lines before this one could not be written", lost);
+	if (!log_write(LOG_LEVEL_ERROR, text))
+		atomic_fetch_add(&log_lost, lost);
+}
+
+/*
+ * Lines that cannot be written are counted; the first one that can is preceded by their number. A
+ * message that the journal's socket does not take, since the journal restarts or is full, is a line
+ * of standard error.
+ */
+static void log_line(enum log_level level, struct log_place place,
+		     const struct log_subject *subject, const char *format, va_list args)
+{
+	char text[LOG_CHARS];
+	size_t used = 0;
+
+	if (subject && subject->nic)
+		used = (size_t)snprintf(text, sizeof(text), "%.*s: ", LOG_NIC_CHARS, subject->nic);
+	(void)vsnprintf(text + used, sizeof(text) - used, format, args);
+	if (log_fields && !log_path &&
+	    log_journal_send(log_priorities[level][1], place, subject, text))
+		return;
+	log_lost_lines();
+	if (atomic_load(&log_lost) || !log_write(level, text))
 		atomic_fetch_add(&log_lost, 1);
 }
 
-void log_find_journal(void)
+static bool log_is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
 	unsigned long long device, inode;
 	struct stat st;
 
-	log_journal = stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
-		      !fstat(STDERR_FILENO, &st) && st.st_dev == device && st.st_ino == inode;
+	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+	       !fstat(STDERR_FILENO, &st) && st.st_dev == device && st.st_ino == inode;
 }
 
-void log_info(const char *format, ...)
+int log_set_format(enum log_format format)
 {
-	va_list args;
+	int err;
 
-	if (log_get_level() < LOG_LEVEL_INFO)
-		return;
-	va_start(args, format);
-	log_line(LOG_LEVEL_INFO, format, args);
-	va_end(args);
+	log_prefixed = log_is_journal();
+	log_fields = false;
+	if (format == LOG_FORMAT_PLAIN || (format == LOG_FORMAT_AUTO && !log_prefixed))
+		return 0;
+	err = log_journal_open();
+	if (err && format == LOG_FORMAT_JOURNAL) {
+		log_error("--log-format journal: " LOG_JOURNAL_SOCKET ": %s; is there a "
+			  "systemd-journald?",
+			  strerror(-err));
+		return err;
+	}
+	log_fields = !err;
+	return 0;
 }
 
 void log_catch(char *text, size_t chars)
@@ -132,32 +146,31 @@ void log_catch(char *text, size_t chars)
 	log_caught_chars = chars;
 }
 
-void log_error(const char *format, ...)
+void log_at(enum log_level level, struct log_place place, const struct log_subject *subject,
+	    const char *format, ...)
 {
 	va_list args;
 
-	if (log_caught && !*log_caught) {
+	if (level == LOG_LEVEL_ERROR && log_caught && !*log_caught) {
+		int used = subject && subject->nic
+			       ? snprintf(log_caught, log_caught_chars, "%s: ", subject->nic)
+			       : 0;
+
 		va_start(args, format);
-		(void)vsnprintf(log_caught, log_caught_chars, format, args);
+		if ((size_t)used < log_caught_chars)
+			(void)vsnprintf(log_caught + used, log_caught_chars - (size_t)used, format,
+					args);
 		va_end(args);
 	}
-	va_start(args, format);
-	log_line(LOG_LEVEL_ERROR, format, args);
-	va_end(args);
-}
-
-void log_verbose(const char *format, ...)
-{
-	va_list args;
-
-	if (log_get_level() < LOG_LEVEL_DEBUG)
+	if (log_get_level() < level)
 		return;
 	va_start(args, format);
-	log_line(LOG_LEVEL_DEBUG, format, args);
+	log_line(level, place, subject, format, args);
 	va_end(args);
 }
 
-void log_limited(struct log_limit *limit, uint64_t now_ns, const char *format, ...)
+void log_limit_at(struct log_limit *limit, uint64_t now_ns, struct log_place place,
+		  const struct log_subject *subject, const char *format, ...)
 {
 	uint64_t earned = (now_ns - limit->since_ns) / LOG_LIMIT_NS;
 	va_list args;
@@ -179,10 +192,11 @@ void log_limited(struct log_limit *limit, uint64_t now_ns, const char *format, .
 	if (limit->lines < LOG_LIMIT_LINES)
 		limit->lines++;
 	if (limit->left_out)
-		log_info("%u lines like the next one were omitted", limit->left_out);
+		log_at(LOG_LEVEL_INFO, place, NULL, "%u lines like the next one were omitted",
+		       limit->left_out);
 	limit->left_out = 0;
 	va_start(args, format);
-	log_line(LOG_LEVEL_INFO, format, args);
+	log_line(LOG_LEVEL_INFO, place, subject, format, args);
 	va_end(args);
 }
 

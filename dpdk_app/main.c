@@ -124,13 +124,13 @@ static void say_ready(const struct app *app)
 		char ip[INET_ADDRSTRLEN], cpus[128];
 
 		inet_ntop(AF_INET, &nic->conf->ip, ip, sizeof(ip));
-		log_verbose("%s: %s/%u, MTU %u, %u shard%s on CPU%s %s, %s", nic->name, ip,
-			    nic->conf->ip_prefix, nic->mtu, nic->num_shards,
-			    nic->num_shards == 1 ? "" : "s", nic->num_shards == 1 ? "" : "s",
-			    shard_cpus(nic, cpus, sizeof(cpus)), nic->wire->how);
+		log_nic_verbose(nic->name, "%s/%u, MTU %u, %u shard%s on CPU%s %s, %s", ip,
+				nic->conf->ip_prefix, nic->mtu, nic->num_shards,
+				nic->num_shards == 1 ? "" : "s", nic->num_shards == 1 ? "" : "s",
+				shard_cpus(nic, cpus, sizeof(cpus)), nic->wire->how);
 		if (nic->conf->wire != CONF_WIRE_SWITCH && !app->conf.verbose)
-			log_info("%s: %s/%u on %s", nic->name, ip, nic->conf->ip_prefix,
-				 nic->wire->how);
+			log_nic_info(nic->name, "%s/%u on %s", ip, nic->conf->ip_prefix,
+				     nic->wire->how);
 	}
 	log_verbose("CRC32C by %s, %s", accel_name(),
 		    app->hugepages ? "hugepages" : "ordinary memory");
@@ -240,7 +240,8 @@ int main(int argc, char **argv)
 	if (app.conf.list_ports)
 		return list_ports(stdout, PCI_CARD_SYS, PCI_CARD_DEV) ? EXIT_FAILURE : EXIT_SUCCESS;
 	log_set_level(app.conf.verbose ? LOG_LEVEL_DEBUG : (enum log_level)app.conf.log_level);
-	log_find_journal();
+	if (log_set_format((enum log_format)app.conf.log_format))
+		return EXIT_FAILURE;
 	change_init(&app, argc, argv);
 	app.run_fd = -1;
 	accel_init();

@@ -292,17 +292,18 @@ static struct rte_mempool *nic_pool(struct nic *nic)
 	if (on_switch && kept && rte_pktmbuf_data_room_size(kept) >= nic_buffer_bytes(nic))
 		return kept;
 	if (on_switch && kept) {
-		log_error("%s: frames of this NIC's number were made for a smaller MTU: systemctl "
-			  "restart weftd",
-			  nic->name);
+		log_nic_error(nic->name,
+			      "frames of this NIC's number were made for a smaller MTU: systemctl "
+			      "restart weftd");
 		return NULL;
 	}
 	snprintf(name, sizeof(name), "%s_%s", on_switch ? "pool" : "port", nic->name);
 	kept = frame_pool_new(name, nic_pool_frames(nic), TSAN_POOL_CACHE(NIC_POOL_CACHE),
 			      (uint16_t)nic_buffer_bytes(nic));
 	if (!kept)
-		log_error("%s: no memory for %u frames; free some, or use a smaller --mtu",
-			  nic->name, nic_pool_frames(nic));
+		log_nic_error(nic->name,
+			      "no memory for %u frames; free some, or use a smaller --mtu",
+			      nic_pool_frames(nic));
 	if (on_switch)
 		nic->switch_pool = kept;
 	return kept;

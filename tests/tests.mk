@@ -41,6 +41,7 @@ UT_FLAGS_pair := $(WRAP_POOL)
 UT_FLAGS_fuzz := $(WRAP_POOL)
 # Functions that a test plays, by the linker.
 WRAPS_dpdk_app/client_hold_ut := hostcopy_mark hostcopy_passed
+WRAPS_dpdk_app/log_journal_ut := sendto connect
 WRAPS_dpdk_app/unmap_ut := munmap
 WRAPS_dpdk_app/wire_queues_ut := rte_flow_validate rte_flow_create
 WRAPS_host_driver/weft_silent_ut := poll

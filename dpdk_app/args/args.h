@@ -117,13 +117,14 @@ struct conf {
 	/* Initial interrupt moderation; later entries override earlier ones. */
 	struct coalesce_line coalesce[CONF_MAX_COALESCE];
 	uint32_t num_coalesce;
-	bool list_ports;    /* print them and end */
-	bool check;         /* look whether it would start, and end */
-	bool json;          /* what check prints */
-	bool no_unmapped;   /* reject registration of unmapped memory */
-	bool stages;        /* count cycles per stage */
-	bool port_echo;     /* the port answers EDP echoes to WIRE_EDP_PORT_ECHO */
-	uint32_t log_level; /* enum log_level; verbose: the highest */
+	bool list_ports;     /* print them and end */
+	bool check;          /* look whether it would start, and end */
+	bool json;           /* what check prints */
+	bool no_unmapped;    /* reject registration of unmapped memory */
+	bool stages;         /* count cycles per stage */
+	bool port_echo;      /* the port answers EDP echoes to WIRE_EDP_PORT_ECHO */
+	uint32_t log_level;  /* enum log_level; verbose: the highest */
+	uint32_t log_format; /* enum log_format */
 	bool verbose;
 	bool no_seccomp;             /* system calls are not filtered */
 	bool no_native_ops;          /* users' operations are interpreted */

@@ -496,6 +496,15 @@ static const struct cli_option args_options[] = {
      .choices = "error|info|debug",
      .initial = "info",
      .help = "which messages are printed; weftctl log changes it while weftd runs"},
+    {.name = "log-format",
+     .value = "FORMAT",
+     .kind = CLI_CHOICE,
+     ARGS_FIELD(log_format),
+     .choices = "auto|plain|journal",
+     .initial = "auto",
+     .help = "form of messages: lines of text, or records of systemd's journal with fields "
+	     "(WEFT_NIC, WEFT_PID, CODE_FUNC, ...); auto: records if standard error is the "
+	     "journal's"},
     {.name = "verbose",
      .kind = CLI_FLAG,
      ARGS_FIELD(verbose),

@@ -103,9 +103,9 @@ int client_take_memory(struct client *c, int fd)
 		err = -EPERM;
 	if (err) {
 		atomic_fetch_add_explicit(&c->nic->memory_refused, 1, memory_order_relaxed);
-		log_verbose(
-		    "%s: process %d sent a descriptor that does not refer to its own memory",
-		    c->nic->name, (int)c->pid);
+		log_at(LOG_LEVEL_DEBUG, LOG_HERE, CLIENT_SUBJECT(c),
+		       "process %d sent a descriptor that does not refer to its own memory",
+		       (int)c->pid);
 		return err;
 	}
 	close_fd(&c->mem_fd);
@@ -258,7 +258,8 @@ void client_doom(struct client *c)
 	client_drop_socket(c->sock_fd);
 	c->sock_fd = -1;
 	close_fd(&c->pid_fd);
-	log_verbose("%s: process %d (%s) is gone", c->nic->name, (int)c->pid, c->name);
+	log_at(LOG_LEVEL_DEBUG, LOG_HERE, CLIENT_SUBJECT(c), "process %d (%s) is gone", (int)c->pid,
+	       c->name);
 	detach_next(c);
 }
 
@@ -399,8 +400,9 @@ bool client_sweep(uint64_t now_ns)
 	find_failed();
 	for (struct client *c = client_list; c; c = c->next) {
 		if (atomic_load_explicit(&c->dead, memory_order_relaxed) && !c->doomed) {
-			log_error("%s: memory of process %d (%s) failed: it is detached",
-				  c->nic->name, (int)c->pid, c->name);
+			log_at(LOG_LEVEL_ERROR, LOG_HERE, CLIENT_SUBJECT(c),
+			       "memory of process %d (%s) failed: it is detached", (int)c->pid,
+			       c->name);
 			client_doom(c);
 		}
 		if ((c->state == CLIENT_CONNECTED || c->state == CLIENT_OFFERED) && !c->doomed) {

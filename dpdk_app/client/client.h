@@ -129,6 +129,11 @@ struct client {
 
 /* ---- client.c; control thread */
 
+/* Subject of messages about the process c. */
+#define CLIENT_SUBJECT(c)                                                                          \
+	(&(struct log_subject){                                                                    \
+	    .nic = (c)->nic->name, .program = (c)->name, .pid = (c)->pid, .uid = (c)->uid})
+
 void client_set_state(struct client *c, enum client_state state);
 
 /* Adds a new client, whose NIC is set, to the list of all. */

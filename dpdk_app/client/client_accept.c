@@ -82,9 +82,9 @@ static struct client *new_client(struct nic *nic, int sock, int epoll_fd)
 static void report_full(const struct nic *nic)
 {
 	if (!full_reported)
-		log_error("%s: no descriptor is left for processes that attach; raise the limit "
-			  "of weftd (ulimit -n, LimitNOFILE=)",
-			  nic->name);
+		log_nic_error(nic->name,
+			      "no descriptor is left for processes that attach; raise the limit "
+			      "of weftd (ulimit -n, LimitNOFILE=)");
 	full_reported = true;
 }
 
@@ -184,7 +184,7 @@ static void refuse(const struct nic *nic, int sock, struct user_process *account
 		resp.u.quota = *quota;
 		user_report(account, nic->name, "connecting", quota);
 	} else {
-		log_verbose("%s: a connection was rejected: too many connections", nic->name);
+		log_nic_verbose(nic->name, "a connection was rejected: too many connections");
 	}
 	(void)!send(sock, &resp, sizeof(resp), MSG_DONTWAIT | MSG_NOSIGNAL);
 }

@@ -222,5 +222,6 @@ void client_attach_back(struct client *c, struct msg *msg)
 		client_give_fds(c, 1);
 	}
 	c->bar_fd = -1;
-	log_verbose("%s: process %d (%s) attached", c->nic->name, (int)c->pid, c->name);
+	log_at(LOG_LEVEL_DEBUG, LOG_HERE, CLIENT_SUBJECT(c), "process %d (%s) attached",
+	       (int)c->pid, c->name);
 }

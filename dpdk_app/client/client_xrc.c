@@ -32,11 +32,12 @@ int client_xrcd_open(const struct client *c, const struct hw_cmd_open_xrcd *open
 		if (xrcd->dev != open->file_dev || xrcd->ino != open->file_ino ||
 		    xrcd->client->shard == c->shard)
 			continue;
-		log_verbose("%s: process %d (%s) is in shard %u but opens the XRC domain of a file "
-			    "that process %d (%s) has in shard %u: start both with WEFT_SHARD=%u",
-			    c->nic->name, (int)c->pid, c->name, c->shard->number,
-			    (int)xrcd->client->pid, xrcd->client->name, xrcd->client->shard->number,
-			    xrcd->client->shard->number);
+		log_at(LOG_LEVEL_DEBUG, LOG_HERE, CLIENT_SUBJECT(c),
+		       "process %d (%s) is in shard %u but opens the XRC domain of a file "
+		       "that process %d (%s) has in shard %u: start both with WEFT_SHARD=%u",
+		       (int)c->pid, c->name, c->shard->number, (int)xrcd->client->pid,
+		       xrcd->client->name, xrcd->client->shard->number,
+		       xrcd->client->shard->number);
 		return EXDEV;
 	}
 	xrcd = malloc(sizeof(*xrcd));

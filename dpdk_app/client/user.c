@@ -324,11 +324,14 @@ void user_report(struct user_process *process, const char *nic, const char *prog
 	if (*reported_ns && now_ns - *reported_ns < USER_REPORT_NS)
 		return;
 	*reported_ns = now_ns;
-	log_error("%s: process %d (%s) of user %u is over quota: a %s may have %llu %s; weftd "
-		  "--quota %s%s=N sets another limit",
-		  nic, (int)process->pid, *program ? program : "?", (unsigned)process->user->uid,
-		  of_user ? "user" : "process", (unsigned long long)quota->limit,
-		  kinds[quota->kind].name, of_user ? "user:" : "", kinds[quota->kind].word);
+	log_at(LOG_LEVEL_ERROR, LOG_HERE,
+	       &(struct log_subject){
+		   .nic = nic, .program = program, .pid = process->pid, .uid = process->user->uid},
+	       "process %d (%s) of user %u is over quota: a %s may have %llu %s; weftd "
+	       "--quota %s%s=N sets another limit",
+	       (int)process->pid, *program ? program : "?", (unsigned)process->user->uid,
+	       of_user ? "user" : "process", (unsigned long long)quota->limit,
+	       kinds[quota->kind].name, of_user ? "user:" : "", kinds[quota->kind].word);
 }
 
 static bool fill(struct hw_list_item *item, uid_t uid, pid_t pid, const struct counts *counts,

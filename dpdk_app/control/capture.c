@@ -193,16 +193,16 @@ static bool capture_write(struct capture *capture, const uint8_t *data, uint32_t
 	const char *name = capture->nic->name;
 
 	if (capture->limit_bytes && capture->written + bytes > capture->limit_bytes) {
-		log_info("%s: the capture has its %llu bytes and ends", name,
-			 (unsigned long long)capture->limit_bytes);
+		log_nic_info(name, "the capture has its %llu bytes and ends",
+			     (unsigned long long)capture->limit_bytes);
 		return false;
 	}
 	if (!write_all(capture, data, bytes)) {
 		if (!capture->limit_bytes)
 			return false;
-		log_error("%s: the capture ends: %s", name, strerror(errno));
+		log_nic_error(name, "the capture ends: %s", strerror(errno));
 		if (ftruncate(capture->out_fd, (off_t)capture->written))
-			log_error("%s: the last frame of the capture is cut off", name);
+			log_nic_error(name, "the last frame of the capture is cut off");
 		return false;
 	}
 	capture->written += bytes;

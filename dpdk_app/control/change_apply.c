@@ -230,6 +230,7 @@ static const struct {
     FIXED("native-ops", no_native_ops),
     FIXED("user", user),
     FIXED("log", log),
+    FIXED("log-format", log_format),
     FIXED("run-dir", run_dir),
     FIXED("name", name),
 #undef FIXED

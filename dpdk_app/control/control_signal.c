@@ -109,8 +109,8 @@ static void signal_request_stats(struct shard *shard)
 	msg->stats->max = STATS_MAX;
 	msg->answered = signal_log_stats;
 	if (msg_send(msg)) {
-		log_error("%s: shard %u is too busy to report its counters", shard->nic->name,
-			  (uint32_t)(shard - shard->nic->shard));
+		log_nic_error(shard->nic->name, "shard %u is too busy to report its counters",
+			      (uint32_t)(shard - shard->nic->shard));
 		msg_free(msg);
 		return;
 	}
@@ -127,8 +127,8 @@ static void signal_request_all(struct app *app)
 
 		if (!nic->wire)
 			continue;
-		log_info("%s: link %s, %s", nic->name, atomic_load(&nic->link_up) ? "up" : "down",
-			 nic->wire->how);
+		log_nic_info(nic->name, "link %s, %s", atomic_load(&nic->link_up) ? "up" : "down",
+			     nic->wire->how);
 		for (uint32_t s = 0; s < nic->num_shards; s++)
 			signal_request_stats(&app->nic[i].shard[s]);
 	}

@@ -186,7 +186,7 @@ static void card_filter(struct card *card)
 	if (!rte_eth_allmulticast_enable(wire->port) || !rte_eth_promiscuous_enable(wire->port))
 		card->filters = false;
 	else
-		log_error("%s: %s lets no frames to groups in", wire->nic->name, wire->how);
+		log_nic_error(wire->nic->name, "%s lets no frames to groups in", wire->how);
 }
 
 static void card_begin_stop(struct card *card)
@@ -212,8 +212,8 @@ static void card_remove(struct card *card)
 	wire->num_fds = 0;
 	atomic_store(&wire->gone, true);
 	card_set_state(card, CARD_GONE);
-	log_error("%s: the card %s is gone; restart weftd once it is back", wire->nic->name,
-		  wire->nic->conf->device);
+	log_nic_error(wire->nic->name, "the card %s is gone; restart weftd once it is back",
+		      wire->nic->conf->device);
 }
 
 /* The driver needs a reset: the same queues, filters and link as at the start. */
@@ -228,15 +228,15 @@ static void card_reset(struct card *card)
 	if (!err || err == -ENOTSUP)
 		err = card_start(wire, card->vfio, &card->interrupts);
 	if (err) {
-		log_error("%s: the card %s could not be reset: %s; restart weftd", wire->nic->name,
-			  wire->nic->conf->device, strerror(-err));
+		log_nic_error(wire->nic->name, "the card %s could not be reset: %s; restart weftd",
+			      wire->nic->conf->device, strerror(-err));
 		card_deafen(card);
 		(void)rte_eth_dev_close(wire->port);
 		atomic_store(&wire->gone, true);
 		card_set_state(card, CARD_GONE);
 		return;
 	}
-	log_info("%s: the card %s was reset", wire->nic->name, wire->nic->conf->device);
+	log_nic_info(wire->nic->name, "the card %s was reset", wire->nic->conf->device);
 	card->filters = true;
 	atomic_store(&wire->macs_changed, true);
 	card_set_state(card, CARD_RUNS);

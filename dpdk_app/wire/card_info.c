@@ -68,14 +68,14 @@ void card_info_say(const struct wire *wire, const struct rte_eth_dev_info *info,
 	(void)rte_eth_dev_conf_get(wire->port, &eth);
 	vlan_words(wire, &eth, vlan);
 	tso_words(wire, tso);
-	log_info("%s: card %s, driver %s: TCP checksums %s and %s%s, %s%s, %s", wire->nic->name,
-		 wire->nic->conf->device, info->driver_name,
-		 eth.rxmode.offloads & RTE_ETH_RX_OFFLOAD_TCP_CKSUM ? "checked by it"
-								    : "checked by weftd",
-		 wire->tx_csum ? "made by it" : "made by weftd", tso,
-		 eth.rxmode.offloads & RTE_ETH_RX_OFFLOAD_SCATTER ? "large frames in pieces"
-								  : "frames in one piece",
-		 vlan,
-		 interrupts ? "receive interrupts wake weftd once the first has come"
-			    : "no receive interrupts: an idle weftd looks every 1 to 3 ms");
+	log_nic_info(wire->nic->name, "card %s, driver %s: TCP checksums %s and %s%s, %s%s, %s",
+		     wire->nic->conf->device, info->driver_name,
+		     eth.rxmode.offloads & RTE_ETH_RX_OFFLOAD_TCP_CKSUM ? "checked by it"
+									: "checked by weftd",
+		     wire->tx_csum ? "made by it" : "made by weftd", tso,
+		     eth.rxmode.offloads & RTE_ETH_RX_OFFLOAD_SCATTER ? "large frames in pieces"
+								      : "frames in one piece",
+		     vlan,
+		     interrupts ? "receive interrupts wake weftd once the first has come"
+				: "no receive interrupts: an idle weftd looks every 1 to 3 ms");
 }

@@ -102,9 +102,10 @@ static void link_gone(struct app *app, int ifindex)
 
 		if (!wire || wire->ifindex != ifindex || atomic_exchange(&wire->gone, true))
 			continue;
-		log_error("%s: the interface %s is gone from this namespace; restart weftd once it "
-			  "is back",
-			  app->nic[i].name, app->nic[i].conf->device);
+		log_nic_error(app->nic[i].name,
+			      "the interface %s is gone from this namespace; restart weftd once it "
+			      "is back",
+			      app->nic[i].conf->device);
 		core_wake(app->nic[i].shard[0].core);
 	}
 }
@@ -171,7 +172,7 @@ void link_report(struct app *app)
 		if (!nic->wire || nic->wire->memif || down == nic->link_reported_down)
 			continue;
 		nic->link_reported_down = down;
-		log_limited(&nic->link_said, app_clock_ns(), "%s: link %s", nic->name,
-			    down ? "down" : "up");
+		log_nic_limited(&nic->link_said, app_clock_ns(), nic->name, "link %s",
+				down ? "down" : "up");
 	}
 }

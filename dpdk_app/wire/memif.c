@@ -43,8 +43,8 @@ static void complain(struct memif *m, const char *what)
 	if (m->said_ns && now_ns - m->said_ns < MEMIF_SAY_NS)
 		return;
 	m->said_ns = now_ns;
-	log_info("%s: memif at %s: %s; weftctl stats %s counts memif_*", m->nic->name, m->conf.path,
-		 what, m->nic->name);
+	log_nic_info(m->nic->name, "memif at %s: %s; weftctl stats %s counts memif_*", m->conf.path,
+		     what, m->nic->name);
 }
 
 static void timer_set(struct memif *m, uint32_t ns)
@@ -53,7 +53,7 @@ static void timer_set(struct memif *m, uint32_t ns)
 	    .it_value = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}};
 
 	if (timerfd_settime(m->timer_fd, 0, &when, NULL))
-		log_error("%s: timer: %s", m->nic->name, strerror(errno));
+		log_nic_error(m->nic->name, "timer: %s", strerror(errno));
 }
 
 static void set_state(struct memif *m, enum memif_state state)
@@ -145,8 +145,9 @@ static void hang_up(struct memif *m, const char *why)
 	m->region_fd = -1;
 	if (m->state == MEMIF_UP) {
 		count(&m->events.disconnected);
-		log_limited(&m->link_said, app_clock_ns(), "%s: memif at %s: link down: %s",
-			    m->nic->name, m->conf.path, why ? why : "the peer has gone");
+		log_nic_limited(&m->link_said, app_clock_ns(), m->nic->name,
+				"memif at %s: link down: %s", m->conf.path,
+				why ? why : "the peer has gone");
 		set_state(m, MEMIF_LEAVING);
 		offer(m, NULL);
 		return;
@@ -163,12 +164,12 @@ static void go_up(struct memif *m)
 
 	if (err) {
 		m->link->deaf = true;
-		log_verbose("%s: frames on its memif cannot wake the core: %s", m->nic->name,
-			    strerror(-err));
+		log_nic_verbose(m->nic->name, "frames on its memif cannot wake the core: %s",
+				strerror(-err));
 	}
 	count(&m->events.connected);
-	log_limited(&m->link_said, app_clock_ns(), "%s: memif at %s: link up: the peer is there",
-		    m->nic->name, m->conf.path);
+	log_nic_limited(&m->link_said, app_clock_ns(), m->nic->name,
+			"memif at %s: link up: the peer is there", m->conf.path);
 	atomic_store(&m->broken, false);
 	set_state(m, MEMIF_UP);
 	offer(m, m->link);
@@ -353,7 +354,7 @@ static void say_disconnect(const struct memif *m, const struct memif_disconnect 
 		text[i] = disconnect->reason[i] >= ' ' && disconnect->reason[i] < 127
 			      ? disconnect->reason[i]
 			      : '?';
-	log_verbose("%s: memif at %s: the peer disconnects: %s", m->nic->name, m->conf.path, text);
+	log_nic_verbose(m->nic->name, "memif at %s: the peer disconnects: %s", m->conf.path, text);
 }
 
 static void on_socket(struct memif *m)

@@ -78,7 +78,7 @@ void tso_request(struct wire *wire, const struct rte_eth_dev_info *info, struct 
 	if (!wire->tso)
 		wire->tso = app_alloc_apart(sizeof(*wire->tso));
 	if (!wire->tso) {
-		log_error("%s: no memory for runs of TCP segments", wire->nic->name);
+		log_nic_error(wire->nic->name, "no memory for runs of TCP segments");
 		return;
 	}
 	wire->tso_frames = most < FW_BURST ? most : FW_BURST;

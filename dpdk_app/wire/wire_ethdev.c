@@ -294,7 +294,7 @@ int wire_vdev_make(struct wire *wire, const char *vdev, const char *args)
 	int level = rte_log_get_level(RTE_LOGTYPE_EAL);
 	int err;
 
-	log_verbose("%s: device %s %s", wire->nic->name, vdev, args);
+	log_nic_verbose(wire->nic->name, "device %s %s", vdev, args);
 	/* The caller reports a failure once, in terms of weftd's options. */
 	if (!wire->nic->app->conf.verbose) {
 		rte_log_set_level(RTE_LOGTYPE_EAL, RTE_LOG_CRIT);

@@ -197,9 +197,10 @@ static int netdev_claim(struct wire *wire, int ifindex)
 		return -errno;
 	if (claimed_by_weftd(&addr, bytes))
 		return -EADDRINUSE;
-	log_error("%s: a process of another user holds the name by which weftds mark %s as in use; "
-		  "it is ignored",
-		  wire->nic->name, wire->nic->conf->device);
+	log_nic_error(wire->nic->name,
+		      "a process of another user holds the name by which weftds mark %s as in use; "
+		      "it is ignored",
+		      wire->nic->conf->device);
 	return 0;
 }
 
@@ -277,13 +278,13 @@ void wire_netdev_addresses(struct wire *wire)
 	wire->shared = shared;
 	if (wire->xdp) {
 		xdp_share(wire->xdp, shared);
-		log_info("%s: its address is %s", wire->nic->name,
-			 shared ? "the kernel's too: it takes the TCP ports that it uses"
-				: "its own: all of TCP is taken");
+		log_nic_info(wire->nic->name, "its address is %s",
+			     shared ? "the kernel's too: it takes the TCP ports that it uses"
+				    : "its own: all of TCP is taken");
 	} else if (shared) {
-		log_error("%s: its address is the kernel's too, which resets the NIC's TCP "
-			  "connections; give the NIC another address, or use AF_XDP",
-			  wire->nic->name);
+		log_nic_error(wire->nic->name,
+			      "its address is the kernel's too, which resets the NIC's TCP "
+			      "connections; give the NIC another address, or use AF_XDP");
 	}
 }
 
@@ -299,8 +300,9 @@ static struct xdp *netdev_xdp_open(const struct wire *wire)
 	if (how != CONF_NETDEV_GENERIC && !netdev_is_veth(device)) {
 		xdp = xdp_open(wire->ifindex, false);
 		if (!xdp)
-			log_info("%s: no XDP in the driver of %s: %s; generic XDP instead",
-				 wire->nic->name, device, strerror(errno));
+			log_nic_info(wire->nic->name,
+				     "no XDP in the driver of %s: %s; generic XDP instead", device,
+				     strerror(errno));
 	}
 	return xdp ? xdp : xdp_open(wire->ifindex, true);
 }
@@ -326,8 +328,8 @@ static int netdev_xdp_start(struct wire *wire, uint32_t queues)
 		wire->gso = gso_open(wire->ifindex);
 		wire->tx_csum = wire->gso;
 		if (!wire->gso)
-			log_verbose("%s: frames are sent one by one: %s", nic->name,
-				    strerror(errno));
+			log_nic_verbose(nic->name, "frames are sent one by one: %s",
+					strerror(errno));
 	}
 	wire->num_rx_queues = (uint16_t)queues;
 	wire->num_fds = 0;
@@ -440,8 +442,8 @@ static bool netdev_filter(const struct wire *wire)
 		if (setsockopt(wire->fd[i], SOL_PACKET, PACKET_IGNORE_OUTGOING, &one,
 			       sizeof(one)) ||
 		    setsockopt(wire->fd[i], SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog))) {
-			log_verbose("%s: no filter on AF_PACKET: %s", wire->nic->name,
-				    strerror(errno));
+			log_nic_verbose(wire->nic->name, "no filter on AF_PACKET: %s",
+					strerror(errno));
 			filtered = false;
 		}
 	}
@@ -458,7 +460,7 @@ static void netdev_large(struct wire *wire)
 
 	wire->large = large_open(wire->ifindex, nic->conf->ip, nic->mtu, nic->pool);
 	if (!wire->large)
-		log_verbose("%s: frames beyond the MTU are lost: %s", nic->name, strerror(errno));
+		log_nic_verbose(nic->name, "frames beyond the MTU are lost: %s", strerror(errno));
 	if (!netdev_filter(wire) && wire->large) {
 		large_close(wire->large);
 		wire->large = NULL;
@@ -466,7 +468,7 @@ static void netdev_large(struct wire *wire)
 	wire->gso = gso_open(wire->ifindex);
 	wire->tx_csum = wire->gso;
 	if (!wire->gso)
-		log_verbose("%s: frames are sent one by one: %s", nic->name, strerror(errno));
+		log_nic_verbose(nic->name, "frames are sent one by one: %s", strerror(errno));
 }
 
 void wire_netdev_readdress(struct wire *wire)
@@ -482,11 +484,11 @@ void wire_netdev_readdress(struct wire *wire)
 	if (wire->large)
 		err = large_readdress(wire->large, nic->conf->ip);
 	if (err)
-		log_error("%s: no filter on the socket for frames beyond the MTU: %s", nic->name,
-			  strerror(-err));
+		log_nic_error(nic->name, "no filter on the socket for frames beyond the MTU: %s",
+			      strerror(-err));
 	err = wire_netdev_group_readdress(wire);
 	if (err)
-		log_error("%s: no filter on the socket for groups: %s", nic->name, strerror(-err));
+		log_nic_error(nic->name, "no filter on the socket for groups: %s", strerror(-err));
 }
 
 static int netdev_packet(struct wire *wire)
@@ -566,7 +568,7 @@ int wire_netdev_open(struct nic *nic)
 			  device, why_not);
 		return -ENOTSUP;
 	}
-	log_info("%s: AF_PACKET instead of AF_XDP on %s: %s", nic->name, device, why_not);
+	log_nic_info(nic->name, "AF_PACKET instead of AF_XDP on %s: %s", device, why_not);
 	err = netdev_packet(wire);
 	if (err)
 		log_error("--port %s: AF_PACKET: %s; weftd needs CAP_NET_RAW and CAP_NET_ADMIN",

@@ -113,8 +113,8 @@ void wire_netdev_group(struct wire *wire, const uint8_t mac[6], uint32_t ip, boo
 	memcpy(mreq.mr_address, mac, WIRE_MAC_BYTES);
 	if (setsockopt(wire->group_fd, SOL_PACKET,
 		       in ? PACKET_ADD_MEMBERSHIP : PACKET_DROP_MEMBERSHIP, &mreq, sizeof(mreq)))
-		log_error("%s: %s %s a group: %s", wire->nic->name, wire->how,
-			  in ? "cannot join" : "cannot leave", strerror(errno));
+		log_nic_error(wire->nic->name, "%s %s a group: %s", wire->how,
+			      in ? "cannot join" : "cannot leave", strerror(errno));
 	if (wire->xdp && ip)
 		xdp_group(wire->xdp, ip, in);
 }

@@ -37,9 +37,10 @@ void wire_queues_plan(struct wire *wire, const struct rte_eth_dev_info *info,
 	if (nic->num_shards == 1)
 		return;
 	if (info->max_rx_queues < nic->num_shards || info->max_tx_queues < nic->num_shards) {
-		log_verbose("%s: the port has %u queues to receive and %u to send, %u shards share "
-			    "one of each",
-			    nic->name, info->max_rx_queues, info->max_tx_queues, nic->num_shards);
+		log_nic_verbose(nic->name,
+				"the port has %u queues to receive and %u to send, %u shards share "
+				"one of each",
+				info->max_rx_queues, info->max_tx_queues, nic->num_shards);
 		return;
 	}
 	wire->queue_each = true;
@@ -64,8 +65,8 @@ static bool queues_rule(struct wire *wire, const struct rte_flow_item *pattern, 
 		wire->num_flows++;
 		return true;
 	}
-	log_verbose("%s: the device takes no rule for queue %u: %s", wire->nic->name, queue,
-		    error.message ? error.message : "no reason given");
+	log_nic_verbose(wire->nic->name, "the device takes no rule for queue %u: %s", queue,
+			error.message ? error.message : "no reason given");
 	return false;
 }
 
@@ -122,6 +123,6 @@ void wire_queues_steer(struct wire *wire)
 		bits = queues_rule_tcp(wire, fw_tcp_port_bits(nic->num_shards), (uint16_t)s);
 	if (all && nic->num_coll == 1)
 		(void)queues_rule_type(wire, WIRE_ETHERTYPE_ESP, (uint16_t)(nic->num_shards - 1));
-	log_verbose("%s: a queue for each of %u shards, %u rules steer frames to them", nic->name,
-		    nic->num_shards, wire->num_flows);
+	log_nic_verbose(nic->name, "a queue for each of %u shards, %u rules steer frames to them",
+			nic->num_shards, wire->num_flows);
 }

@@ -19,7 +19,7 @@
 
 static char text[16384];
 
-/* Calls log_limited() num times, step_ns apart; its output goes into text. Returns the lines. */
+/* Calls log_limit_at() num times, step_ns apart; its output goes into text. Returns the lines. */
 static uint32_t lines_of(struct log_limit *limit, uint64_t *now_ns, uint32_t num, uint64_t step_ns)
 {
 	int fd = memfd_create("log", MFD_CLOEXEC), old = dup(STDERR_FILENO);
@@ -29,7 +29,7 @@ static uint32_t lines_of(struct log_limit *limit, uint64_t *now_ns, uint32_t num
 	CU_ASSERT_FATAL(fd >= 0 && old >= 0);
 	dup2(fd, STDERR_FILENO);
 	for (uint32_t i = 0; i < num; i++, *now_ns += step_ns)
-		log_limited(limit, *now_ns, "link %u", i);
+		log_limit_at(limit, *now_ns, LOG_HERE, NULL, "link %u", i);
 	dup2(old, STDERR_FILENO);
 	n = pread(fd, text, sizeof(text) - 1, 0);
 	text[n > 0 ? n : 0] = '\0';
@@ -107,15 +107,15 @@ static const char *each_kind(enum log_level level, bool journal)
 		 (unsigned long long)st.st_ino + !journal);
 	setenv("JOURNAL_STREAM", stream, 1);
 	dup2(fd, STDERR_FILENO);
-	log_find_journal();
+	CU_ASSERT_EQUAL(log_set_format(LOG_FORMAT_PLAIN), 0);
 	log_set_level(level);
-	log_error("e");
+	log_nic_error("weft7", "e");
 	log_info("i");
 	log_verbose("d");
 	log_set_level(LOG_LEVEL_INFO);
 	dup2(old, STDERR_FILENO);
 	unsetenv("JOURNAL_STREAM");
-	log_find_journal();
+	CU_ASSERT_EQUAL(log_set_format(LOG_FORMAT_AUTO), 0);
 	n = pread(fd, text, sizeof(text) - 1, 0);
 	text[n > 0 ? n : 0] = '\0';
 	close(fd);
@@ -125,16 +125,17 @@ static const char *each_kind(enum log_level level, bool journal)
 
 static void levels(void)
 {
-	CU_ASSERT_STRING_EQUAL(each_kind(LOG_LEVEL_ERROR, false), "weftd: e\n");
-	CU_ASSERT_STRING_EQUAL(each_kind(LOG_LEVEL_INFO, false), "weftd: e\nweftd: i\n");
-	CU_ASSERT_STRING_EQUAL(each_kind(LOG_LEVEL_DEBUG, false), "weftd: e\nweftd: i\nweftd: d\n");
+	CU_ASSERT_STRING_EQUAL(each_kind(LOG_LEVEL_ERROR, false), "weftd: weft7: e\n");
+	CU_ASSERT_STRING_EQUAL(each_kind(LOG_LEVEL_INFO, false), "weftd: weft7: e\nweftd: i\n");
+	CU_ASSERT_STRING_EQUAL(each_kind(LOG_LEVEL_DEBUG, false),
+			       "weftd: weft7: e\nweftd: i\nweftd: d\n");
 }
 
 /* The journal takes priorities from the lines; others are not bothered with them. */
 static void priorities(void)
 {
 	CU_ASSERT_STRING_EQUAL(each_kind(LOG_LEVEL_DEBUG, true),
-			       "<3>weftd: e\n<6>weftd: i\n<7>weftd: d\n");
+			       "<3>weftd: weft7: e\n<6>weftd: i\n<7>weftd: d\n");
 }
 
 UT_MAIN("dpdk_app/log", UT(a_burst), UT(now_and_then), UT(everything), UT(a_full_disk), UT(levels),

@@ -119,6 +119,28 @@ root_in journalctl -u weftd --no-pager >"$WEFT_TMP/journal"
 grep -q 'firmware .* goes on in place of' "$WEFT_TMP/journal" || die "no line of the new firmware: $(cat "$WEFT_TMP/journal")"
 doctor_says "$replaced" || die "$(cat "$WEFT_TMP/doctor")"
 
+say 'the journal has fields'
+# of_journal FIELD=VALUE...: the records of weftd with these fields, as JSON
+of_journal()
+{
+	root_in journalctl -u weftd --no-pager -o json "$@"
+}
+of_journal WEFT_NIC=weft1 >"$WEFT_TMP/fields"
+python3 - "$WEFT_TMP/fields" <<'PY'
+import json, sys
+records = [json.loads(line) for line in open(sys.argv[1])]
+assert records, "no record of weft1"
+for r in records:
+    assert r["SYSLOG_IDENTIFIER"] == "weftd" and r["_SYSTEMD_UNIT"] == "weftd.service", r
+    assert r["MESSAGE"].startswith("weft1: ") and r["CODE_FILE"].startswith("dpdk_app/"), r
+    assert r["CODE_FUNC"] and int(r["CODE_LINE"]) > 0 and r["PRIORITY"] in "36", r
+PY
+root_in weftctl log debug
+root_in timeout -s INT 2 weft-bench bw --device weft0 --server --port 7009 >/dev/null 2>&1
+root_in weftctl log info
+of_journal WEFT_NIC=weft0 WEFT_PROGRAM=weft-bench WEFT_UID=0 | grep -q 'weft0: process .* attached' ||
+	die "no record of the process: $(root_in journalctl -u weftd --no-pager -n 20 -o json)"
+
 say 'one that does not fit restarts weftd'
 install_from odd
 grep -q 'weft: weftd cannot go on with this firmware and is restarted' "$WEFT_TMP/dpkg.out" || die "$(cat "$WEFT_TMP/dpkg.out")"
