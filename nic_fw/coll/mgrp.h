@@ -67,6 +67,7 @@ struct mgrp_child {
 	bool gone;    /* lost, or closed: nothing is awaited of it */
 	bool awaiting;
 	uint8_t probes;   /* since its last packet */
+	uint8_t answers;  /* to probes since it told something new */
 	uint64_t from_ns; /* since when it is silent */
 };
 

@@ -204,11 +204,26 @@ static void asked_for(struct fw_nic *nic, struct mgrp_space *space, uint32_t chi
 	}
 }
 
+/*
+ * A child that is held back, by a program that computes, answers each probe and has nothing new. It
+ * reports by itself when it goes on, so it is asked ever more rarely: if that report is lost, the
+ * wait at most doubles.
+ */
+static void count_answer(struct mgrp_child *child, const struct group_in *in)
+{
+	if (seq_lt(child->own, in->own) || seq_lt(child->ack, in->psn) || in->missing)
+		child->answers = 0;
+	else if (child->probes && child->answers < UINT8_MAX)
+		child->answers++;
+	child->probes = 0;
+}
+
 static void rx_status(struct fw_nic *nic, struct mgrp_space *space, const struct group_in *in)
 {
 	bool is_root = space->parent == FW_NONE;
 	struct mgrp_child *child = space->child;
 	uint32_t limit = is_root ? space->next - space->low : MGRP_WINDOW;
+	bool probed;
 
 	while (child < space->child + space->num_children && child->rank != in->src)
 		child++;
@@ -221,17 +236,18 @@ static void rx_status(struct fw_nic *nic, struct mgrp_space *space, const struct
 	FW_COUNT(nic, mgrp_rx_statuses);
 	if (in->mtu)
 		child->mtu = in->mtu;
+	probed = child->probes;
+	count_answer(child, in);
 	if (seq_lt(child->own, in->own)) {
 		const struct mgrp_slot *slot = mgrp_slot(space, in->own - 1);
 
 		child->own = in->own;
-		if (slot->block && !slot->repaired && !child->probes)
+		if (slot->block && !slot->repaired && !probed)
 			fw_rtt_sample(&space->rtt, nic->now_ns - slot->sent_ns);
 		know_of(space, in->own);
 	}
 	if (seq_lt(child->ack, in->psn))
 		child->ack = in->psn;
-	child->probes = 0;
 	child->from_ns = nic->now_ns;
 	if (in->missing)
 		asked_for(nic, space, (uint32_t)(child - space->child), in);

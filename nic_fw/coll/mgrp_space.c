@@ -230,6 +230,7 @@ static void await_child(struct fw_nic *nic, struct mgrp_space *space, struct mgr
 		return;
 	child->awaiting = on;
 	child->probes = 0;
+	child->answers = 0;
 	child->from_ns = nic->now_ns;
 	goal_link_await(nic, fw_pool_at(&nic->goal.links, comm->links[child->rank]), on);
 }

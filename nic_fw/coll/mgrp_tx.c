@@ -483,7 +483,7 @@ static uint64_t request_due_ns(const struct mgrp_space *space)
 
 static uint64_t probe_due_ns(const struct mgrp_space *space, const struct mgrp_child *child)
 {
-	uint64_t wait_ns = mgrp_tx_rto_ns(&space->rtt, child->probes);
+	uint64_t wait_ns = mgrp_tx_rto_ns(&space->rtt, child->probes + child->answers);
 
 	if (child->gone || !child->awaiting)
 		return UINT64_MAX;
@@ -555,6 +555,7 @@ void mgrp_link_opened(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
 			    !child->awaiting)
 				continue;
 			child->probes = 1;
+			child->answers = 0;
 			child->from_ns = nic->now_ns;
 			(void)mgrp_tx_send_probe(nic, space, child);
 			mgrp_timer_update(nic, space);
