@@ -50,7 +50,8 @@ done
 ctl fault weft1 off
 lost=$(counter weft1 fault_lost)
 bench weft1 weft0 bw --size 8192 --iters 100 --event
-[ "$(counter weft1 fault_lost)" -eq "$lost" ] || die 'faults go on'
+now=$(counter weft1 fault_lost)
+[ "$now" -eq "$lost" ] || die "faults go on: $lost frames were lost before, $now afterwards"
 [ "$(counter weft1 fault_queued)" -eq 0 ] || die 'frames are left behind'
 [ "$(counter weft0 port_tx_borrowed)" -gt "$borrowed" ] || die 'frames are copied although the faults are gone'
 

@@ -216,3 +216,22 @@ unset WEFT_MEM
 expect_objects weft0 '0 0 0 0'
 "${engine[@]}" stop -t 20 inner >/dev/null 2>&1
 finish inner
+
+say 'weftd in a user namespace: its user, one who is not mapped there, and a stranger'
+export WEFT_RUN_DIR=$WEFT_TMP/user.run
+mkdir "$WEFT_RUN_DIR"
+chown ann:ann "$WEFT_RUN_DIR"
+spawn mapped_root setpriv --reuid ann --regid ann --clear-groups unshare --user --map-root-user "$release/weftd" --nics 2 --run-dir "$WEFT_RUN_DIR"
+says mapped_root '^weftd: ready'
+for user in ann root; do
+	run=(setpriv --reuid "$user" --regid ann --clear-groups "$release/weft-run")
+	ping "mapped_$user"
+	expect_ok "mapped_$user.c" "mapped_$user.s"
+	export WEFT_MEM=process_vm
+	ping "copied_$user"
+	expect_ok "copied_$user.c" "copied_$user.s"
+	unset WEFT_MEM
+done
+tool 1 setpriv --reuid bob --regid bob --clear-groups "$release/weft-run" --device weft0 rping -c -a 10.77.0.2 -C 1
+expect_objects weft0 '0 0 0 0'
+weftd_stop mapped_root
