@@ -23,6 +23,7 @@
 #ifndef WEFT_FW_RD_H
 #define WEFT_FW_RD_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -127,6 +128,7 @@ struct rd_slot {
 	uint8_t tries;
 	bool withdrawn; /* a void packet was sent for it: its payload is sent under another PSN */
 };
+static_assert(sizeof(struct rd_slot) <= 64, "one cache line for each packet in flight");
 
 struct rd_tx_window {
 	struct rd_slot slot[WIRE_RD_WINDOW]; /* by psn % WIRE_RD_WINDOW */

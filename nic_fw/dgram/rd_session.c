@@ -8,7 +8,13 @@
  * opened sends data only after the peer has used its epoch. Calls rd_hello.c, rd_flow.c and
  * neigh.c. ARCHITECTURE.md "RD in one page"; docs/wire-format.md "Opening a session".
  */
+#include <assert.h>
+#include <stddef.h>
+
 #include "nic_fw/fw_nic.h"
+
+static_assert(offsetof(struct rd_session, rx_data) <= 192, "a packet touches three cache lines");
+static_assert(sizeof(struct rd_session) <= 832, "thirteen cache lines");
 
 static void set_state(struct fw_nic *nic, struct rd_session *s, enum rd_state state)
 {

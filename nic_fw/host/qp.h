@@ -9,7 +9,9 @@
 #ifndef WEFT_FW_QP_H
 #define WEFT_FW_QP_H
 
+#include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "nic_fw/rdmap/esp_rdmap.h"
@@ -140,6 +142,8 @@ struct fw_qp {
 	 */
 	uint32_t moder_at[2], moder_serial[2];
 };
+static_assert(offsetof(struct fw_qp, qkey) <= 192, "posts and receives touch three cache lines");
+static_assert(sizeof(struct fw_qp) <= 896, "fourteen cache lines");
 
 /*
  * Peers of a QP that was destroyed learn of it only after this time. A program may end while

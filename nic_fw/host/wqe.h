@@ -10,7 +10,9 @@
 #ifndef WEFT_FW_WQE_H
 #define WEFT_FW_WQE_H
 
+#include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "nic_fw/stream/esp.h"
@@ -138,6 +140,8 @@ struct fw_wqe {
 	uint32_t tag_handle; /* of the envelope, or of the object that waits for its end; 0: none */
 	struct hw_sge sge[FW_WQE_SGES];
 };
+static_assert(offsetof(struct fw_wqe, tag_kind) <= 224, "what all requests use lies together");
+static_assert(sizeof(struct fw_wqe) <= 320, "five cache lines");
 
 /* True if a transport has it. */
 static inline bool wqe_is_under_way(const struct fw_wqe *wqe)

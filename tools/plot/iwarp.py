@@ -35,13 +35,14 @@ KERNELS = ("cg", "mg", "lu", "radix", "smg")
 PEERS = (1, 4, 16, 64, 256, 1024)
 
 # Options of weftd, and the traffic of each.
-PLAIN, CRC, BOTH = (("--crc", "on", "--mpa-crc", crc, "--mpa-markers", markers) for crc, markers in
-                    (("off", "off"), ("on", "off"), ("on", "on")))
+PLAIN, CRC, BOTH, MARKERS = (("--crc", "on", "--mpa-crc", crc, "--mpa-markers", markers) for crc, markers in
+                             (("off", "off"), ("on", "off"), ("on", "on"), ("off", "on")))
 VERBS = (("UD", "ud"), ("RD", "rd"), ("RC over TCP", "rc-tcp", "crc"), ("TCP, no CRC", "rc-tcp", "none"),
          ("TCP, markers", "rc-tcp", "crc,markers"), ("TCP, markers, no CRC", "rc-tcp", "markers"))
 # By UCX, which connects by itself, and by libfabric, which leaves it to rdma_cm, over either transport.
 MPI = (("UD, UCX", "ud", "ib", CRC), ("RD, UCX", "ucx", "ib", CRC), ("RD", "ofi", "rd", CRC), ("RC over TCP", "ofi", "tcp", CRC),
-       ("TCP, no CRC", "ofi", "tcp", PLAIN), ("TCP, markers", "ofi", "tcp", BOTH))
+       ("TCP, no CRC", "ofi", "tcp", PLAIN), ("TCP, markers", "ofi", "tcp", BOTH),
+       ("TCP, markers, no CRC", "ofi", "tcp", MARKERS))
 ADDRESSES = ("10.77.0.1/24", "10.77.0.2/24")
 
 
