@@ -32,7 +32,7 @@ clients="$mpi python3-pyverbs rdma-core"
 suites="$mpi hpcc lammps quantum-espresso quantum-espresso-data scalapack-mpi-test python3-mpi4py"
 ops="prometheus fio qemu-system-x86 debootstrap podman"
 slurm="slurm-wlm munge"
-deb="debhelper devscripts lintian fakeroot python3"
+deb="build-essential debhelper devscripts lintian fakeroot python3"
 
 [ $# -gt 0 ] || set -- run
 want=
