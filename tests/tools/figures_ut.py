@@ -58,7 +58,7 @@ for path in sorted(glob.glob(ROOT + "/docs/pictures/*.tsv")):
     if os.path.basename(path)[:-4] not in VIRTUAL:
         figures.measured_on(path)
 tables = 0
-for page in ("coll-tables", "host-overhead", "iwarp-tables", "iwarp", "memory", "programs", "tagged-tables"):
+for page in ("coll-tables", "copies", "host-overhead", "iwarp-tables", "iwarp", "memory", "programs", "tagged-tables"):
     with open("%s/docs/%s.md" % (ROOT, page), encoding="utf8") as f:
         for name, begin in re.findall(r"^<!-- table (\S+) -->\n(.*)$", f.read(), re.M):
             tables += 1

@@ -95,6 +95,14 @@ _memory-tables: all
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/memory.py $(patsubst %,--part %,$(subst $(comma), ,$(PART))) docs
 .PHONY: memory-tables _memory-tables
 
+copies-tables:	## measure what copies of MPI messages cost, IS, memory by ranks (10 min), redraw docs/copies.md; PART=sort for one, WINDOWS=1
+	@tools/deps.sh run plot mpi bench
+	@+$(MAKE) _copies-tables
+_copies-tables: all $(B)/bin/mpi_kern $(B)/bin/memcpy_base
+	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/copies.py $(if $(WINDOWS),--windows $(WINDOWS)) \
+		$(patsubst %,--part %,$(subst $(comma), ,$(PART))) docs
+.PHONY: copies-tables _copies-tables
+
 tagged-tables:	## measure tagged messages of MPI (overlap, progress, announcements, frequent buffers; 15 min), redraw docs/tagged-tables.md; PART=overlap for one, WINDOWS=1
 	@tools/deps.sh run plot mpi bench
 	@+$(MAKE) _tagged-tables

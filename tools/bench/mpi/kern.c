@@ -2,13 +2,13 @@
 /*
  * Runs the kernels of kern.h: time in MPI calls and total time, and a check of the result.
  *
- *	kern SECONDS NAME...		(cg, mg, lu, radix, smg)
- *	kern SECONDS pingpong:BYTES|both:BYTES...	(two ranks)
+ *	kern SECONDS NAME...		(cg, mg, lu, radix, smg, is_w, is_a)
+ *	kern SECONDS pingpong|both|persistent|fresh:BYTES...	(two ranks)
  *
  * tools/plot/iwarp.py starts it with mpirun on a power of two of ranks; it is built with mpicc
  * where there is one. Rank 0 prints a JSON array with the median of RUNS runs of each, and the
- * extremes: for kernels us of one step, in MPI calls (comm) and in all (run). Exit status 1 when a
- * result is wrong.
+ * extremes: for kernels us of one step, in MPI calls (comm) and in all (run), and the memory of the
+ * largest rank. Exit status 1 when a result is wrong.
  */
 #include "tools/bench/mpi/kern.h"
 
@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "lib/stats.h"
 
@@ -28,7 +29,8 @@ enum {
 	MAX_BYTES = 64 << 20,
 };
 
-static const struct kern *const kernels[] = {&kern_cg, &kern_mg, &kern_lu, &kern_radix, &kern_smg};
+static const struct kern *const kernels[] = {&kern_cg,  &kern_mg,   &kern_lu,  &kern_radix,
+					     &kern_smg, &kern_is_w, &kern_is_a};
 enum {
 	KERNELS = sizeof(kernels) / sizeof(kernels[0]),
 };
@@ -70,19 +72,21 @@ double kern_total(struct kern_team *team, uint64_t sum)
 
 /* All ranks wait for each other before and after; the slowest rank's time counts. */
 static void measure(const struct kern *k, struct kern_team *team, int steps, double *comm_us,
-		    double *run_us)
+		    double *part_us, double *run_us)
 {
-	double mine[2], most[2], begun;
+	double mine[3], most[3], begun;
 
-	team->comm_s = 0;
+	team->comm_s = team->part_s = 0;
 	MPI_Barrier(team->comm);
 	begun = MPI_Wtime();
 	(void)k->run(team, steps);
 	mine[0] = MPI_Wtime() - begun;
 	mine[1] = team->comm_s;
-	MPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, team->comm);
+	mine[2] = team->part_s;
+	MPI_Allreduce(mine, most, 3, MPI_DOUBLE, MPI_MAX, team->comm);
 	*run_us = most[0] * 1e6 / steps;
 	*comm_us = most[1] * 1e6 / steps;
+	*part_us = most[2] * 1e6 / steps;
 }
 
 static void check(const struct kern *k, struct kern_team *team)
@@ -115,49 +119,77 @@ static void begin_row(const char *name, const struct kern_team *team)
 	begun = true;
 }
 
+/* The most memory that a rank has had, of all ranks. */
+static long most_rss_kib(const struct kern_team *team)
+{
+	struct rusage usage;
+	long most;
+
+	getrusage(RUSAGE_SELF, &usage);
+	MPI_Allreduce(&usage.ru_maxrss, &most, 1, MPI_LONG, MPI_MAX, team->comm);
+	return most;
+}
+
 static void one(const struct kern *k, struct kern_team *team, double seconds)
 {
-	double comm[RUNS], run[RUNS];
+	double comm[RUNS], part[RUNS], run[RUNS];
 	int steps = MIN_STEPS;
+	long rss_kib;
 
 	check(k, team);
-	measure(k, team, steps, &comm[0], &run[0]);
+	measure(k, team, steps, &comm[0], &part[0], &run[0]);
 	if (run[0] > 0 && seconds * 1e6 / RUNS / run[0] > steps)
 		steps = (int)fmin(seconds * 1e6 / RUNS / run[0], MAX_STEPS);
 	MPI_Bcast(&steps, 1, MPI_INT, 0, team->comm);
 	for (int i = 0; i < RUNS; i++)
-		measure(k, team, steps, &comm[i], &run[i]);
+		measure(k, team, steps, &comm[i], &part[i], &run[i]);
+	rss_kib = most_rss_kib(team);
 	if (team->rank)
 		return;
 	begin_row(k->name, team);
 	figure("comm_us", comm);
 	figure("run_us", run);
+	if (k->part)
+		figure(k->part, part);
+	printf(", \"rss_kib\": %ld", rss_kib);
 	printf("}");
 }
 
-static void messages(struct kern_team *team, bool both, int bytes, double seconds)
+static const char *const kinds[] = {
+    [KERN_PING] = "pingpong",
+    [KERN_BOTH] = "both",
+    [KERN_PERSISTENT] = "persistent",
+    [KERN_FRESH] = "fresh",
+};
+
+static void messages(struct kern_team *team, enum kern_messages kind, int bytes, double seconds)
 {
 	double values[RUNS];
 
-	if (!kern_p2p(team, both, bytes, seconds, values, RUNS))
+	if (!kern_p2p(team, kind, bytes, seconds, values, RUNS))
 		die("wrong bytes came");
 	if (team->rank)
 		return;
-	begin_row(both ? "both" : "pingpong", team);
+	begin_row(kinds[kind], team);
 	printf(", \"bytes\": %d", bytes);
-	figure(both ? "mib_s" : "us", values);
+	figure(kind == KERN_PING ? "us" : "mib_s", values);
 	printf("}");
 }
 
 /* False: unknown name. */
 static bool measure_one(struct kern_team *team, const char *what, double seconds)
 {
-	int bytes;
+	const char *colon = strchr(what, ':');
 
-	if (sscanf(what, "pingpong:%d", &bytes) == 1 || sscanf(what, "both:%d", &bytes) == 1) {
+	for (unsigned int i = 0; colon && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		int bytes = atoi(colon + 1);
+
+		if (strlen(kinds[i]) != (size_t)(colon - what) ||
+		    strncmp(kinds[i], what, (size_t)(colon - what)) != 0)
+			continue;
 		if (team->ranks != 2 || bytes < 1 || bytes > MAX_BYTES)
 			return false;
-		messages(team, what[0] == 'b', bytes, seconds);
+		messages(team, (enum kern_messages)i, bytes, seconds);
 		return true;
 	}
 	for (int i = 0; i < KERNELS; i++)
@@ -172,8 +204,8 @@ static int usage(const struct kern_team *team)
 {
 	if (!team->rank)
 		fprintf(stderr,
-			"usage: mpirun -n 2|4|...|%d kern SECONDS cg|mg|lu|radix|smg...\n"
-			"       mpirun -n 2 kern SECONDS pingpong:BYTES|both:BYTES...\n",
+			"usage: mpirun -n 2|4|...|%d kern SECONDS cg|mg|lu|radix|smg|is_w|is_a...\n"
+			"       mpirun -n 2 kern SECONDS pingpong|both|persistent|fresh:BYTES...\n",
 			MAX_RANKS);
 	MPI_Finalize();
 	return 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Small kernels with the communication of CG, MG, LU (NPB), RADIX and SMG2000, and messages between
- * two ranks, for the comparison of transports in docs/iwarp.md (Rashti's thesis, figures 6.4 to
- * 6.7).
+ * Small kernels with the communication of CG, MG, LU, IS (NPB), RADIX and SMG2000, and messages
+ * between two ranks, for the comparison of transports in docs/iwarp.md (Rashti's thesis, figures
+ * 6.4 to 6.7) and of copies in docs/memory.md (SCI-MPICH).
  *
  * kern.c runs them; kern_*.c implement them. Each computes a real result that does not depend on
  * the number of ranks, so that it is compared with that of one rank. MPI calls are wrapped in
@@ -22,6 +22,7 @@ struct kern_team {
 	int rank;
 	int ranks; /* a power of two, to 64 */
 	double comm_s;
+	double part_s; /* of it: in the call that kern.part names */
 };
 
 #define COMM(team, call)                                                                           \
@@ -39,16 +40,25 @@ struct kern {
 	const char *name;
 	bool exact;
 	double (*run)(struct kern_team *team, int steps);
+	const char *part; /* an MPI call that has a time of its own (team.part_s), or NULL */
 };
 
-extern const struct kern kern_cg, kern_mg, kern_lu, kern_radix, kern_smg;
+extern const struct kern kern_cg, kern_mg, kern_lu, kern_radix, kern_smg, kern_is_w, kern_is_a;
 
 /*
- * kern_p2p.c: count measurements between ranks 0 and 1, of both directions (MiB/s) or of half a
- * round trip (us). False: a wrong byte.
+ * kern_p2p.c: messages between ranks 0 and 1: half a round trip (us), or a window of messages each
+ * way (MiB/s): of MPI_Isend() and MPI_Irecv(), of persistent requests that are started again, or of
+ * buffers that are allocated for each window and freed after it.
  */
-bool kern_p2p(struct kern_team *team, bool both, int bytes, double seconds, double *values,
-	      int count);
+enum kern_messages {
+	KERN_PING,
+	KERN_BOTH,
+	KERN_PERSISTENT,
+	KERN_FRESH
+};
+/* Takes count measurements. False: a wrong byte. */
+bool kern_p2p(struct kern_team *team, enum kern_messages kind, int bytes, double seconds,
+	      double *values, int count);
 
 /* kern.c: zeroed memory; ends the program when there is none. */
 void *kern_room(size_t count, size_t bytes);

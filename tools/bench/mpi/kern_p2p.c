@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "tools/bench/mpi/kern.h"
 
@@ -41,22 +42,92 @@ static double rounds_of_ping(const struct p2p *p, int rounds)
 	return (MPI_Wtime() - begun) * 1e6 / 2 / rounds;
 }
 
+/* Memory of its own mapping, which goes back to the kernel. */
+static uint8_t *fresh_room(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED) {
+		fprintf(stderr, "kern: out of memory\n");
+		MPI_Abort(MPI_COMM_WORLD, 1);
+		exit(1);
+	}
+	return p;
+}
+
+static double p2p_mib_s(const struct p2p *p, int rounds, double begun)
+{
+	return 2.0 * WINDOW * rounds * p->bytes / (1 << 20) / (MPI_Wtime() - begun);
+}
+
+/* A window each way out of one buffer into another one. */
+static void one_window(const struct p2p *p, uint8_t *out, uint8_t *in)
+{
+	MPI_Request req[2 * WINDOW];
+
+	for (int k = 0; k < WINDOW; k++)
+		MPI_Irecv(in + (size_t)k * (size_t)p->bytes, p->bytes, MPI_BYTE, p->partner, 2,
+			  p->team->comm, &req[k]);
+	for (int k = 0; k < WINDOW; k++)
+		MPI_Isend(out + (size_t)k * (size_t)p->bytes, p->bytes, MPI_BYTE, p->partner, 2,
+			  p->team->comm, &req[WINDOW + k]);
+	MPI_Waitall(2 * WINDOW, req, MPI_STATUSES_IGNORE);
+}
+
 /* Both post receives, then send: MiB/s, sum of both directions. */
 static double rounds_of_both(const struct p2p *p, int rounds)
 {
-	MPI_Request req[2 * WINDOW];
 	double begun = MPI_Wtime();
 
+	for (int i = 0; i < rounds; i++)
+		one_window(p, p->out, p->in);
+	return p2p_mib_s(p, rounds, begun);
+}
+
+/* The same by requests that are made once (SCI-MPICH, III.C). */
+static double rounds_of_persistent(const struct p2p *p, int rounds)
+{
+	MPI_Request req[2 * WINDOW];
+	double begun, mib_s;
+
+	for (int k = 0; k < WINDOW; k++) {
+		MPI_Recv_init(p->in + (size_t)k * (size_t)p->bytes, p->bytes, MPI_BYTE, p->partner,
+			      2, p->team->comm, &req[k]);
+		MPI_Send_init(p->out + (size_t)k * (size_t)p->bytes, p->bytes, MPI_BYTE, p->partner,
+			      2, p->team->comm, &req[WINDOW + k]);
+	}
+	begun = MPI_Wtime();
 	for (int i = 0; i < rounds; i++) {
-		for (int k = 0; k < WINDOW; k++)
-			MPI_Irecv(p->in + (size_t)k * (size_t)p->bytes, p->bytes, MPI_BYTE,
-				  p->partner, 2, p->team->comm, &req[k]);
-		for (int k = 0; k < WINDOW; k++)
-			MPI_Isend(p->out + (size_t)k * (size_t)p->bytes, p->bytes, MPI_BYTE,
-				  p->partner, 2, p->team->comm, &req[WINDOW + k]);
+		MPI_Startall(2 * WINDOW, req);
 		MPI_Waitall(2 * WINDOW, req, MPI_STATUSES_IGNORE);
 	}
-	return 2.0 * WINDOW * rounds * p->bytes / (1 << 20) / (MPI_Wtime() - begun);
+	mib_s = p2p_mib_s(p, rounds, begun);
+	for (int k = 0; k < 2 * WINDOW; k++)
+		MPI_Request_free(&req[k]);
+	return mib_s;
+}
+
+/* The same from memory that no message was in before: nothing that was registered can be used
+ * again. */
+static double rounds_of_fresh(const struct p2p *p, int rounds)
+{
+	size_t all = (size_t)p->bytes * WINDOW;
+	double begun = MPI_Wtime(), away_s = 0;
+
+	for (int i = 0; i < rounds; i++) {
+		double at = MPI_Wtime();
+		uint8_t *out = fresh_room(2 * all), *in = out + all;
+
+		memcpy(out, p->out, all);
+		memset(in, 0, all);
+		away_s += MPI_Wtime() - at;
+		one_window(p, out, in);
+		at = MPI_Wtime();
+		memcpy(p->in, in, all);
+		munmap(out, 2 * all);
+		away_s += MPI_Wtime() - at;
+	}
+	return p2p_mib_s(p, rounds, begun + away_s);
 }
 
 static bool is_right(const struct p2p *p, int messages)
@@ -72,10 +143,16 @@ static bool is_right(const struct p2p *p, int messages)
 	return right;
 }
 
-bool kern_p2p(struct kern_team *team, bool both, int bytes, double seconds, double *values,
-	      int count)
+bool kern_p2p(struct kern_team *team, enum kern_messages kind, int bytes, double seconds,
+	      double *values, int count)
 {
-	double (*const run)(const struct p2p *, int) = both ? rounds_of_both : rounds_of_ping;
+	static double (*const kinds[])(const struct p2p *, int) = {
+	    [KERN_PING] = rounds_of_ping,
+	    [KERN_BOTH] = rounds_of_both,
+	    [KERN_PERSISTENT] = rounds_of_persistent,
+	    [KERN_FRESH] = rounds_of_fresh,
+	};
+	double (*const run)(const struct p2p *, int) = kinds[kind];
 	struct p2p p = {.team = team, .bytes = bytes, .partner = !team->rank};
 	size_t all = (size_t)bytes * WINDOW;
 	double begun;
@@ -96,7 +173,7 @@ bool kern_p2p(struct kern_team *team, bool both, int bytes, double seconds, doub
 		MPI_Barrier(team->comm);
 		values[i] = run(&p, rounds);
 	}
-	right = is_right(&p, both ? WINDOW : 1);
+	right = is_right(&p, kind == KERN_PING ? 1 : WINDOW);
 	free(p.out);
 	return right;
 }
