@@ -229,6 +229,17 @@ static bool apply_log(struct cli *cli, const char *text)
 	return true;
 }
 
+/* An action instead of a setting: in a file it would end a weftd, or all NICs at a reload. */
+static bool apply_action(struct cli *cli, const char *text)
+{
+	(void)text;
+	if (cli->depth)
+		return cli_wrong(cli, "--%s belongs on the command line, not into a file",
+				 cli->row->name);
+	*(bool *)((char *)cli->values + cli->row->offset) = true;
+	return true;
+}
+
 #define ARGS_FIELD(member) CLI_FIELD(struct conf, member)
 
 static const struct cli_option args_options[] = {
@@ -252,6 +263,7 @@ static const struct cli_option args_options[] = {
 	     "memif:PATH[,server][,uid=N], pci:ADDR[,vlan=N][,tso=off], tap:NAME; once per NIC"},
     {.name = "list-ports",
      .kind = CLI_FLAG,
+     .apply = apply_action,
      ARGS_FIELD(list_ports),
      .help =
 	 "print the interfaces and PCI cards of this machine that --port takes, and what has to "
@@ -473,6 +485,7 @@ static const struct cli_option args_options[] = {
     {CLI_CONFIG, .apply = cli_config},
     {.name = "check",
      .kind = CLI_FLAG,
+     .apply = apply_action,
      ARGS_FIELD(check),
      .help =
 	 "start nothing: print what of the configuration and of this machine keeps weftd from "

@@ -323,6 +323,11 @@ static void wrong_config_files(void)
 	CU_ASSERT_EQUAL(parse_file("nics = 99\n", ""), ARGS_WRONG);
 	CU_ASSERT_PTR_NOT_NULL(strstr(error, ":1: --nics takes"));
 	CU_ASSERT_PTR_NULL(strchr(error, '\n'));
+	/* At a reload it would leave a weftd without NICs. */
+	CU_ASSERT_EQUAL(parse_file("nics = 2\nlist-ports\n", ""), ARGS_WRONG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(error, "not into a file"));
+	CU_ASSERT_EQUAL(parse_file("check\nnics = 2\n", ""), ARGS_WRONG);
+	CU_ASSERT_EQUAL(parse_file("nics = 2\n", "--check"), ARGS_RUN);
 }
 
 static void config_naming_itself(void)

@@ -127,6 +127,8 @@ static void check_conf(const struct conf *conf)
 {
 	uint32_t i;
 
+	if (conf->list_ports)
+		return;
 	fuzz_check(conf->num_nics >= 1 && conf->num_nics <= CONF_MAX_NICS, "number of NICs");
 	fuzz_check(conf->num_cores <= CONF_MAX_CORES, "number of cores");
 	fuzz_check(!conf->num_cores || cores_count(conf, CONF_ROLE_IO), "no core with the role io");
