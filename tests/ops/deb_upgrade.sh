@@ -107,7 +107,10 @@ doctor_says()
 replaced='^note  weft0: weftd itself was replaced'
 
 say 'an upgrade hands over'
+start=$((${EPOCHREALTIME/./} / 1000))
 root_in systemctl start weftd.service || die "$(root_in journalctl -u weftd --no-pager)"
+wait_until 'weftd answers' answers
+start=$((${EPOCHREALTIME/./} / 1000 - start))
 before=$(main_pid)
 ! doctor_says "$replaced" || die 'replaced, before anything was'
 traffic a
@@ -125,21 +128,22 @@ of_journal()
 {
 	root_in journalctl -u weftd --no-pager -o json "$@"
 }
-of_journal WEFT_NIC=weft1 >"$WEFT_TMP/fields"
-python3 - "$WEFT_TMP/fields" <<'PY'
-import json, sys
-records = [json.loads(line) for line in open(sys.argv[1])]
-assert records, "no record of weft1"
-for r in records:
-    assert r["SYSLOG_IDENTIFIER"] == "weftd" and r["_SYSTEMD_UNIT"] == "weftd.service", r
-    assert r["MESSAGE"].startswith("weft1: ") and r["CODE_FILE"].startswith("dpdk_app/"), r
-    assert r["CODE_FUNC"] and int(r["CODE_LINE"]) > 0 and r["PRIORITY"] in "36", r
-PY
 root_in weftctl log debug
 root_in timeout -s INT 2 weft-bench bw --device weft0 --server --port 7009 >/dev/null 2>&1
 root_in weftctl log info
-of_journal WEFT_NIC=weft0 WEFT_PROGRAM=weft-bench WEFT_UID=0 | grep -q 'weft0: process .* attached' ||
-	die "no record of the process: $(root_in journalctl -u weftd --no-pager -n 20 -o json)"
+recorded()
+{
+	of_journal WEFT_NIC=weft0 WEFT_PROGRAM=weft-bench WEFT_UID=0 >"$WEFT_TMP/fields"
+	grep -q 'weft0: process .* attached' "$WEFT_TMP/fields"
+}
+wait_until 'the journal has a record of the process' recorded
+python3 - "$WEFT_TMP/fields" <<'PY' || die "wrong fields: $(cat "$WEFT_TMP/fields")"
+import json, sys
+for r in map(json.loads, open(sys.argv[1])):
+    assert r["SYSLOG_IDENTIFIER"] == "weftd" and r["_SYSTEMD_UNIT"] == "weftd.service", r
+    assert r["MESSAGE"].startswith("weft0: process " + r["WEFT_PID"]) and r["PRIORITY"] == "7", r
+    assert r["CODE_FILE"].startswith("dpdk_app/client/") and r["CODE_FUNC"] and int(r["CODE_LINE"]) > 0, r
+PY
 
 say 'one that does not fit restarts weftd'
 install_from odd
@@ -159,8 +163,9 @@ for signal in SEGV KILL; do
 		sleep 0.01
 	done
 	back=$((${EPOCHREALTIME/./} / 1000 - begin))
-	say "SIG$signal: back after $back ms"
-	[ "$back" -le $((1000 * ${CRASH_SLACK:-1})) ] || die 'the service was not back within a second'
+	say "SIG$signal: back after $back ms; the first start took $start ms"
+	# A loaded machine starts it more slowly: 100 ms of the unit, and twice the time of its first start.
+	[ "$back" -le 1000 ] || [ "$back" -le $((100 + 2 * start)) ] || die 'the service was not back within a second'
 	[ $signal = KILL ] || { notices b; traffic c; }
 done
 notices c
