@@ -78,6 +78,20 @@ static bool place_some(struct fw_nic *nic, struct goal_recv *recv, struct msg_in
 }
 
 /*
+ * Returns the next bytes of the packet that are together. Memory that is not mapped takes a copy
+ * for each stretch, not for each piece of the frame: these are joined.
+ */
+static const uint8_t *goal_msg_rx_next(struct fw_nic *nic, const struct goal_recv *recv,
+				       struct eth_cursor *payload, uint32_t *n)
+{
+	if (!recv->run->unmapped || payload->frame->num_seg == 1)
+		return eth_cursor_next(payload, UINT32_MAX, n);
+	*n = payload->left < FW_SCRATCH_BYTES ? payload->left : FW_SCRATCH_BYTES;
+	eth_cursor_copy(payload, nic->scratch, *n);
+	return nic->scratch;
+}
+
+/*
  * Places the packet, or what is left of it. False: the memory is not there, or not now, or the turn
  * has done enough (in->later); what was placed stays (recv->partial).
  */
@@ -88,7 +102,7 @@ static bool goal_msg_rx_place(struct fw_nic *nic, struct goal_recv *recv, struct
 
 	while (in->payload.left) {
 		uint32_t n, old;
-		const uint8_t *data = eth_cursor_next(&in->payload, UINT32_MAX, &n);
+		const uint8_t *data = goal_msg_rx_next(nic, recv, &in->payload, &n);
 
 		old = skip < n ? (uint32_t)skip : n;
 		skip -= old;
@@ -113,25 +127,16 @@ bool goal_unexp_mem(struct fw_nic *nic, const struct goal_unexp *unexp, uint64_t
 static bool goal_msg_rx_store(struct fw_nic *nic, struct goal_unexp *unexp, struct msg_in *in)
 {
 	struct fw_mem mem = {.ptr = NULL};
-	uint64_t at = 0;
+	uint32_t bytes = in->payload.left;
 
 	if (unexp->region == FW_NONE)
 		mem.ptr = unexp->small + unexp->received;
-	else if (in->payload.left &&
-		 !goal_unexp_mem(nic, unexp, unexp->received, in->payload.left, &mem))
+	else if (bytes && !goal_unexp_mem(nic, unexp, unexp->received, bytes, &mem))
 		return false;
-	in->later = !mem.ptr && in->payload.left && fw_dear_waits(nic, true);
-	if (in->later)
+	in->later = !mem.ptr && bytes && fw_dear_waits(nic, true);
+	if (in->later || !mem_write_frame(nic, &mem, 0, &in->payload, bytes))
 		return false;
-	while (in->payload.left) {
-		uint32_t n;
-		const uint8_t *data = eth_cursor_next(&in->payload, UINT32_MAX, &n);
-
-		if (!mem_write(nic, &mem, at, data, n))
-			return false;
-		at += n;
-	}
-	unexp->received += at;
+	unexp->received += bytes;
 	return true;
 }
 

@@ -100,38 +100,26 @@ bool mem_read(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, voi
 	    nic, nic->port.host_read(nic->port.ctx, mem->client, dst, mem->addr + offset, bytes));
 }
 
-/*
- * The source may lie in the memory of the sending process (FW_RX_CRC_OK). If that cannot be read,
- * the sender is at fault; passed to the port, the failure would look like one of the receiver. So
- * the source is copied here first.
- */
-static bool write_host(struct fw_nic *nic, const struct fw_mem *mem, uint64_t addr, const void *src,
-		       uint32_t bytes)
+/* Hands the first bytes of the scratch to the port: one copy. */
+static bool write_scratch(struct fw_nic *nic, const struct fw_mem *mem, uint64_t addr,
+			  uint32_t bytes)
 {
-	const uint8_t *from = src;
-
 	FW_COUNT(nic, host_writes);
 	FW_ADD(nic, host_write_bytes, bytes);
 	fw_dear_copy(nic, bytes);
-	while (bytes) {
-		uint32_t n = bytes < FW_SCRATCH_BYTES ? bytes : FW_SCRATCH_BYTES;
-
-		memcpy(nic->scratch, from, n);
-		if (!reached(nic, nic->port.host_write(nic->port.ctx, mem->client, addr,
-						       nic->scratch, n))) {
-			nic->host.clients[mem->client].may_be_late |= nic->host.mem_busy;
-			return false;
-		}
-		addr += n;
-		from += n;
-		bytes -= n;
-	}
-	return true;
+	if (reached(nic,
+		    nic->port.host_write(nic->port.ctx, mem->client, addr, nic->scratch, bytes)))
+		return true;
+	nic->host.clients[mem->client].may_be_late |= nic->host.mem_busy;
+	return false;
 }
 
 bool mem_write(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, const void *src,
 	       uint32_t bytes)
 {
+	const uint8_t *from = src;
+	uint32_t n;
+
 	if (!bytes)
 		return true;
 	if (mem->ptr) {
@@ -139,7 +127,38 @@ bool mem_write(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, co
 		memmove(mem->ptr + offset, src, bytes);
 		return true;
 	}
-	return write_host(nic, mem, mem->addr + offset, src, bytes);
+	for (; bytes; offset += n, from += n, bytes -= n) {
+		n = bytes < FW_SCRATCH_BYTES ? bytes : FW_SCRATCH_BYTES;
+		/* The source may lie in the scratch itself. */
+		memmove(nic->scratch, from, n);
+		if (!write_scratch(nic, mem, mem->addr + offset, n))
+			return false;
+	}
+	return true;
+}
+
+bool mem_write_frame(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
+		     struct eth_cursor *cursor, uint32_t bytes)
+{
+	uint32_t n;
+
+	if (__builtin_expect(mem->ptr != NULL, 1)) {
+		uint8_t *to = mem->ptr + offset;
+
+		for (; bytes; to += n, bytes -= n) {
+			const uint8_t *piece = eth_cursor_next(cursor, bytes, &n);
+
+			memmove(to, piece, n);
+		}
+		return true;
+	}
+	for (; bytes; offset += n, bytes -= n) {
+		n = bytes < FW_SCRATCH_BYTES ? bytes : FW_SCRATCH_BYTES;
+		eth_cursor_copy(cursor, nic->scratch, n);
+		if (!write_scratch(nic, mem, mem->addr + offset, n))
+			return false;
+	}
+	return true;
 }
 
 int mem_atomic_host(struct fw_nic *nic, const struct fw_mem *mem, const struct fw_atomic *op,

@@ -19,6 +19,7 @@
 #include "shared_defs/hw_cqe.h"
 #include "shared_defs/hw_limits.h"
 
+struct eth_cursor;
 struct fw_atomic;
 struct fw_nic;
 struct fw_qp;
@@ -126,6 +127,14 @@ bool mem_read(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, voi
 	      uint32_t bytes);
 bool mem_write(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, const void *src,
 	       uint32_t bytes);
+/*
+ * mem_write() of the next bytes of a frame, which must be there. Memory that is not mapped takes
+ * one copy for all pieces of the frame: a copy costs as much as thousands of bytes. The pieces are
+ * joined here also because they may lie in the memory of the sending process (FW_RX_CRC_OK): the
+ * sender is at fault if they cannot be read, while the port's failure is one of the receiver.
+ */
+bool mem_write_frame(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
+		     struct eth_cursor *cursor, uint32_t bytes);
 
 /*
  * Carries out an atomic on checked, mapped memory (mem_atomic.c). Atomic against this shard and, at

@@ -2,38 +2,15 @@
 /*
  * DDP placement: a segment's payload from the frame into the process's memory.
  *
- * Mapped memory takes one copy, straight from the frame; the rest goes through process_vm in pieces
- * of the scratch buffer. The frame's CRC was checked before. Calls mem.c. RFC 5041 5.1-5.3.
+ * The frame's CRC was checked before. Calls mem.c. RFC 5041 5.1-5.3.
  */
 #include "nic_fw/fw_nic.h"
-
-static bool place_mem(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
-		      struct eth_cursor *cursor)
-{
-	uint32_t bytes;
-	const uint8_t *piece;
-
-	if (__builtin_expect(mem->ptr != NULL, 1)) {
-		uint8_t *to = mem->ptr + offset;
-
-		/* The source may be memory of the same process and may overlap. */
-		for (; (piece = eth_cursor_next(cursor, cursor->left, &bytes)); to += bytes)
-			memmove(to, piece, bytes);
-		return true;
-	}
-	while ((piece = eth_cursor_next(cursor, FW_SCRATCH_BYTES, &bytes))) {
-		if (!mem_write(nic, mem, offset, piece, bytes))
-			return false;
-		offset += bytes;
-	}
-	return true;
-}
 
 bool ddp_place_mem(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
 		   struct eth_cursor *cursor)
 {
 	uint8_t stage = fw_stage_enter(nic, FW_STAGE_DDP_RX);
-	bool ok = place_mem(nic, mem, offset, cursor);
+	bool ok = mem_write_frame(nic, mem, offset, cursor, cursor->left);
 
 	(void)fw_stage_enter(nic, stage);
 	return ok;
@@ -61,16 +38,8 @@ static enum hw_vendor_err place_sges(struct fw_nic *nic, uint32_t pd, const stru
 		if (err != HW_VENDOR_ERR_NONE)
 			return err;
 		offset = 0;
-		while (todo) {
-			uint32_t bytes;
-			const uint8_t *piece = eth_cursor_next(cursor, todo, &bytes);
-
-			if (!mem_write(nic, &mem, offset, piece, bytes))
-				return HW_VENDOR_ERR_HOST_FAULT;
-			offset += bytes;
-			todo -= bytes;
-		}
-		offset = 0;
+		if (!mem_write_frame(nic, &mem, 0, cursor, todo))
+			return HW_VENDOR_ERR_HOST_FAULT;
 	}
 	return cursor->left ? HW_VENDOR_ERR_BOUNDS : HW_VENDOR_ERR_NONE;
 }

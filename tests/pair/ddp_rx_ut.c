@@ -189,4 +189,74 @@ static void one_piece(void)
 	rp_end(&rp);
 }
 
-UT_MAIN("pair/ddp_rx", UT(scatter), UT(too_long), UT(keys), UT(one_piece))
+/* A copy of memory that is not mapped takes two switches of a core: the pieces of a frame are one.
+ */
+static void one_copy_of_all_pieces(void)
+{
+	struct eth_cursor cursor;
+	struct hw_sge sge[3];
+	struct fw_mem mem;
+	uint64_t before, bytes;
+	uint32_t stag;
+
+	begin();
+	mem = (struct fw_mem){.addr = (uintptr_t)A->mem, .client = A->client};
+	stag = rp_reg(&rp, 0, A->mem, 4096, HW_ACCESS_LOCAL_WRITE, false);
+	memset(A->mem, 0, 300);
+	before = RP_CNT(&rp, 0, host_writes);
+	bytes = RP_CNT(&rp, 0, host_write_bytes);
+	make_frame(200, 11);
+	CU_ASSERT_EQUAL(frame.num_seg, 19);
+	eth_cursor_init(&cursor, &frame, 5, 190);
+	CU_ASSERT_TRUE(ddp_place_mem(A->nic, &mem, 3, &cursor));
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, host_writes), before + 1);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, host_write_bytes), bytes + 190);
+	CU_ASSERT_EQUAL(memcmp(A->mem + 3, data + 5, 190), 0);
+
+	/* A buffer of a list is a copy, one without bytes is none. */
+	sge[0] = (struct hw_sge){(uintptr_t)A->mem, 100, stag};
+	sge[1] = (struct hw_sge){(uintptr_t)A->mem + 500, 0, stag};
+	sge[2] = (struct hw_sge){(uintptr_t)A->mem + 1000, 100, stag};
+	eth_cursor_init(&cursor, &frame, 0, 200);
+	CU_ASSERT_EQUAL(ddp_place_sges(A->nic, A->pd, sge, 3, 0, &cursor), HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, host_writes), before + 3);
+	CU_ASSERT_EQUAL(memcmp(A->mem, data, 100), 0);
+	CU_ASSERT_EQUAL(memcmp(A->mem + 1000, data + 100, 100), 0);
+	eth_cursor_init(&cursor, &frame, 0, 0);
+	CU_ASSERT_TRUE(ddp_place_mem(A->nic, &mem, 0, &cursor));
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, host_writes), before + 3);
+	rp_end(&rp);
+}
+
+/* More than the scratch holds, as a run of packets has. */
+static void longer_than_the_scratch(void)
+{
+	enum {
+		BYTES = FW_SCRATCH_BYTES + 100,
+		PIECE = 30000,
+	};
+	static uint8_t from[BYTES], to[BYTES + 1];
+	struct fw_mem own = {.addr = (uintptr_t)to};
+	struct eth_cursor cursor;
+	uint64_t before;
+	uint32_t at;
+
+	begin();
+	own.client = A->client;
+	rp_fill(from, BYTES, 4);
+	memset(&frame, 0, sizeof(frame));
+	frame.bytes = BYTES;
+	for (at = 0; at < BYTES; at += PIECE)
+		frame.seg[frame.num_seg++] = (struct fw_rx_seg){
+		    from + at, BYTES - at < PIECE ? BYTES - at : (uint32_t)PIECE};
+	before = RP_CNT(&rp, 0, host_writes);
+	eth_cursor_init(&cursor, &frame, 0, BYTES);
+	CU_ASSERT_TRUE(ddp_place_mem(A->nic, &own, 1, &cursor));
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, host_writes), before + 2);
+	CU_ASSERT_EQUAL(to[0], 0);
+	CU_ASSERT_EQUAL(memcmp(to + 1, from, BYTES), 0);
+	rp_end(&rp);
+}
+
+UT_MAIN("pair/ddp_rx", UT(scatter), UT(too_long), UT(keys), UT(one_piece),
+	UT(one_copy_of_all_pieces), UT(longer_than_the_scratch))

@@ -176,6 +176,47 @@ static void bytes_of_the_pool(void)
 	received_in_bytes(true, 64, GOAL_INSN_RECV);
 }
 
+/* The pieces of a frame are one copy, into the buffer of a receive and into the pool. */
+static void frames_in_pieces(void)
+{
+	enum {
+		BYTES = 1000, /* a packet */
+	};
+	const struct goal_fix_attr attr = {.bytes = 65536, .unmapped = true, .in_pieces = true};
+	const struct sim_nic *nic;
+	struct weft_goal_result result;
+
+	for (int late = 0; late < 2; late++) {
+		struct goal_graph *a = goal_graph_new(0, NICS), *b = goal_graph_new(1, NICS);
+		uint64_t writes, bytes;
+		struct goal_fix fix;
+		uint32_t run[NICS];
+		uint32_t recv;
+
+		goal_fix_begin(&fix, 6, NICS, &attr);
+		for (uint32_t i = 0; i < BYTES; i++)
+			fix.rank[0].buf[i] = (uint8_t)(i * 7 + i / 256);
+		goal_fix_send(a, goal_fix_mem(&fix, 0, 0, BYTES), 1, 5);
+		recv = goal_fix_recv(b, goal_fix_mem(&fix, 1, 0, BYTES), 0, 5);
+		if (late)
+			goal_fix_after(b, (uint32_t)goal_graph_calc(b, 3000000, 0), recv);
+		load(&fix, a, b);
+		nic = sim_proc_nic(fix.rank[1].proc);
+		writes = sim_nic_stat(nic, "host_writes");
+		bytes = sim_nic_stat(nic, "host_write_bytes");
+		for (uint32_t i = 0; i < NICS; i++)
+			run[i] = goal_fix_start(&fix, i, 0);
+		FIX_REQUIRE(&fix, goal_fix_wait(&fix, 1, run[1], &result));
+		FIX_CHECK(&fix, result.status == HW_GOAL_OK);
+		FIX_CHECK(&fix, !memcmp(fix.rank[1].buf, fix.rank[0].buf, BYTES));
+		/* From the pool, a late receive takes it with one more. */
+		FIX_CHECK(&fix, sim_nic_stat(nic, "host_writes") == writes + 1 + (uint32_t)late);
+		FIX_CHECK(&fix, sim_nic_stat(nic, "host_write_bytes") ==
+				    bytes + BYTES * (1 + (uint32_t)late));
+		goal_fix_end(&fix);
+	}
+}
+
 /*
  * The receive starts when a part of its message is in the pool, and is still being copied when the
  * sender has ended and left: it has all bytes, and needs nobody.
@@ -337,5 +378,6 @@ static void users_operation(void)
 	goal_fix_end(&fix);
 }
 
-UT_MAIN("sim/goal_dear", UT(bulk), UT(bytes_of_a_packet), UT(bytes_of_the_pool), UT(sender_leaves),
-	UT(sends_of_bytes), UT(messages_to_oneself), UT(sums), UT(users_operation))
+UT_MAIN("sim/goal_dear", UT(bulk), UT(bytes_of_a_packet), UT(bytes_of_the_pool),
+	UT(frames_in_pieces), UT(sender_leaves), UT(sends_of_bytes), UT(messages_to_oneself),
+	UT(sums), UT(users_operation))

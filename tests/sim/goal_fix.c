@@ -57,6 +57,8 @@ void goal_fix_begin(struct goal_fix *fix, uint64_t seed, uint32_t ranks,
 	sim_config_default(&config);
 	config.num_shards = attr->num_shards ? attr->num_shards : 1;
 	config.wrap_soon = attr->wrap_soon;
+	if (attr->in_pieces)
+		config.rx_split_ppm = 1000000;
 	fix->sim = sim_new(&config, seed);
 	fix->num = ranks;
 	fix->bytes = attr->bytes ? attr->bytes : 65536;

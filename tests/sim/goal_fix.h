@@ -45,6 +45,7 @@ struct goal_fix_attr {
 	uint32_t eager_bytes;   /* default */
 	uint32_t num_shards;    /* 1 */
 	bool unmapped;
+	bool in_pieces; /* every frame is received in several segments; else some are */
 	bool wrap_soon; /* sequence numbers begin shortly before they wrap */
 };
 
