@@ -100,6 +100,12 @@ void fw_set_nic_ip(struct fw_nic *nic, uint32_t index, uint32_t ip);
  */
 uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget);
 
+/* Work that fw_poll() counts for a copy of memory that is not mapped (dear.h). */
+enum {
+	FW_DEAR_COPY_UNITS = 16,  /* each copy, */
+	FW_DEAR_UNIT_BYTES = 256, /* and so many of its bytes one more */
+};
+
 /* Budgets: fw_pace.h chooses. */
 enum {
 	FW_TURN_LONG = 32, /* small enough to stay in the cache */

@@ -15,9 +15,7 @@
 #include <stdint.h>
 
 enum {
-	/* Units are those of a stage's budget, less than half a microsecond each. */
-	FW_DEAR_COPY_UNITS = 16,     /* a copy of memory that is not mapped, */
-	FW_DEAR_UNIT_BYTES = 256,    /* and so many of its bytes one more */
+	/* Units are those of a stage's budget, less than half a microsecond each; also fw.h. */
 	FW_DEAR_COPY_BYTES = 4096,   /* of one copy where the caller chooses */
 	FW_DEAR_MAPPED_BYTES = 4096, /* bytes that are copied within mapped memory: a unit */
 	FW_DEAR_STRETCHES = 16,      /* stretches of a buffer in pieces: a unit */
