@@ -70,6 +70,11 @@ void fuzz_pmix(const uint8_t *data, size_t bytes);
 /* xdp.c: the XDP program beside the firmware */
 void fuzz_xdp_begin(void);
 void fuzz_xdp(const uint8_t *data, size_t bytes);
+/*
+ * How often the verdict was this one of enum weft_xdp_count, of all inputs: each frame has one at
+ * an address of the NIC's own and one at a shared one.
+ */
+uint64_t fuzz_xdp_verdicts(uint32_t what);
 
 /*
  * Changes a program of struct rec: libFuzzer's custom mutator of both. Returns the new length, at

@@ -46,6 +46,7 @@ enum {
 
 static struct weft_xdp_counts counts;
 static uint32_t num_counted;
+static uint64_t verdicts[WEFT_XDP_COUNTS];
 static uint8_t *page_end; /* of a page below 4 GiB: struct xdp_md has 32 bits */
 
 static void *bpf_map_lookup_elem(const void *map, const void *key)
@@ -93,6 +94,7 @@ static enum weft_xdp_count verdict(const uint8_t *frame, uint32_t bytes, bool sh
 			      : what < WEFT_XDP_DROPPED_FIRST ? XDP_PASS
 							      : XDP_DROP),
 		   "an action that is not the reason's");
+	verdicts[what]++;
 	return (enum weft_xdp_count)what;
 }
 
@@ -101,13 +103,19 @@ static enum weft_xdp_count verdict(const uint8_t *frame, uint32_t bytes, bool sh
 struct drops {
 	uint64_t all;
 	uint64_t foreign; /* for reasons that say: not the NIC's */
+	uint64_t port;    /* for a port of UDP that this shard does not have */
+	uint64_t dgram;   /* by the layers above UDP and TCP: of frames that are the NIC's */
 };
 
 static struct drops drops(void)
 {
 	const struct fw_counters *c = &w->nic[0].fw->counters;
-	struct drops d = {0, c->drop_ethertype + c->drop_not_our_ip + c->drop_ip_fragment +
-				 c->drop_ip_protocol + c->drop_mcast_no_group};
+	struct drops d = {0,
+			  c->drop_ethertype + c->drop_not_our_ip + c->drop_ip_fragment +
+			      c->drop_ip_protocol + c->drop_mcast_no_group,
+			  c->drop_udp_port,
+			  c->drop_dgram_short + c->drop_dgram_version + c->drop_dgram_type +
+			      c->drop_dgram_crc + c->drop_tcp_no_flow};
 
 #define X(name, text)                                                                              \
 	if (!strncmp(#name, "drop_", 5))                                                           \
@@ -151,6 +159,24 @@ void fuzz_xdp_begin(void)
 	weft_conf.ip = w->nic[0].fw->config.ip;
 }
 
+/* A port about those of the NIC's shards, or a ping or an ICMP error that is right. */
+static void mend_payload(uint8_t *at, uint32_t bytes, uint32_t right, uint8_t proto)
+{
+	struct wire_udp *udp = (void *)at;
+	struct wire_icmp_echo *icmp = (void *)at;
+
+	if (proto == WIRE_IPPROTO_UDP && bytes >= sizeof(*udp)) {
+		udp->src_port = be16_put(WIRE_DGRAM_PORT);
+		udp->dst_port = be16_put((uint16_t)(WIRE_DGRAM_PORT - 4 + (right >> 18 & 15)));
+		udp->bytes = be16_put((uint16_t)bytes);
+	} else if (proto == WIRE_IPPROTO_ICMP && bytes >= sizeof(*icmp)) {
+		icmp->type = right >> 18 & 1 ? WIRE_ICMP_ECHO : WIRE_ICMP_UNREACHABLE;
+		icmp->code = 0;
+		icmp->checksum = be16_put(0);
+		icmp->checksum = be16_put(wire_sum_fold(wire_sum_add(0, at, bytes)));
+	}
+}
+
 /* Corrects parts of a frame, so that more than the first comparison is reached. */
 static void mend(uint8_t *frame, uint32_t bytes, uint32_t right)
 {
@@ -191,6 +217,9 @@ static void mend(uint8_t *frame, uint32_t bytes, uint32_t right)
 	if (ip_bytes && right & 16384)
 		((struct wire_udp *)(void *)((uint8_t *)ip + ip_bytes))->dst_port =
 		    be16_put((uint16_t)(WIRE_DGRAM_PORT + (right >> 15 & 1)));
+	if (ip_bytes && right & 1u << 17)
+		mend_payload((uint8_t *)ip + ip_bytes, bytes - (uint32_t)sizeof(*eth) - ip_bytes,
+			     right, ip->proto);
 	if (ip_bytes && right & 1u << 16) {
 		ip->checksum = be16_put(0);
 		ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, ip_bytes)));
@@ -214,6 +243,17 @@ static bool copied(const uint8_t *frame, uint32_t bytes)
 	return be16_get(eth->type) == WIRE_ETHERTYPE_ARP && bytes >= sizeof(*eth) + sizeof(*arp) &&
 	       (!memcmp(&arp->sender_ip, &arp->target_ip, sizeof(arp->sender_ip)) ||
 		!memcmp(&arp->target_ip, &w->nic[0].fw->config.ip, sizeof(arp->target_ip)));
+}
+
+/* The NIC has a shard behind each of these ports, or may get one when it starts again. */
+static bool is_of_a_shard(const uint8_t *frame)
+{
+	const struct wire_ip *ip = (const void *)(frame + sizeof(struct wire_eth));
+	const struct wire_udp *udp =
+	    (const void *)((const uint8_t *)ip + (ip->version_ihl & 15u) * 4u);
+	uint32_t port = be16_get(udp->dst_port);
+
+	return port - WIRE_DGRAM_PORT < WIRE_DGRAM_SHARDS;
 }
 
 static bool taken(enum weft_xdp_count what)
@@ -242,13 +282,22 @@ static void both_say(const uint8_t *frame, uint32_t bytes)
 	if (taken(own)) {
 		take_check(after.foreign == before.foreign,
 			   "XDP takes a frame that is not the NIC's");
+		take_check(after.port == before.port || is_of_a_shard(frame),
+			   "XDP takes a datagram to a port that is not the NIC's");
 		return;
 	}
+	take_check(after.dgram == before.dgram,
+		   "XDP leaves a frame to the kernel that the NIC's datagrams or TCP look at");
 	if (copied(frame, bytes))
 		return;
 	/* Stations learn from each other's ARP; none is answered but the one that is taken. */
 	take_check(arp ? w->history == sent : after.all > before.all,
 		   "XDP leaves a frame to the kernel that the NIC serves");
+}
+
+uint64_t fuzz_xdp_verdicts(uint32_t what)
+{
+	return verdicts[what];
 }
 
 void fuzz_xdp(const uint8_t *data, size_t bytes)
