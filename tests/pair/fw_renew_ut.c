@@ -97,6 +97,42 @@ static void what_is_refused(void)
 	fw_ut_end(&ut);
 }
 
+/* One of each in turn is left. */
+static void beside_one_of_each(struct fw_ut *ut)
+{
+	struct fw_nic *nic = ut->nic;
+	uint32_t *const used[] = {
+	    &nic->host.qp_ids.high,       &nic->host.cq_ids.high,
+	    &nic->host.srq_ids.high,      &nic->host.mr_ids.high,
+	    &nic->host.pd_ids.high,       &nic->host.ah_ids.high,
+	    &nic->host.xrcd_ids.high,     &nic->cm.ids.high,
+	    &nic->esp.ids.high,           &nic->goal.comm_ids.high,
+	    &nic->goal.schedule_ids.high, &nic->host.wqes.used,
+	    &nic->host.recv_msgs.used,    &nic->esp.held.used,
+	    &nic->tcp.syns.used,          &nic->goal.links.used,
+	    &nic->goal.runs.used,         &nic->mgrp.spaces.used,
+	    &nic->tag.arrivals.used,      &nic->net.tx_count,
+	};
+
+	for (uint32_t i = 0; i < sizeof(used) / sizeof(used[0]); i++) {
+		++*used[i];
+		CU_ASSERT_PTR_NULL(renew(ut, &other));
+		--*used[i];
+	}
+}
+
+/* Any object, and any work, that is left of a process or a peer. */
+static void each_that_is_left(void)
+{
+	struct fw_ut ut;
+
+	fw_ut_begin(&ut);
+	fw_ut_detach(&ut, 0);
+	beside_one_of_each(&ut);
+	CU_ASSERT_PTR_NOT_NULL(renew(&ut, &other));
+	fw_ut_end(&ut);
+}
+
 static bool has_lost;
 static uint32_t lost_psn;
 
@@ -145,4 +181,5 @@ static void peer_with_a_hole(void)
 	rp_free(&rp);
 }
 
-UT_MAIN("pair/fw_renew", UT(what_stays), UT(what_is_refused), UT(peer_with_a_hole))
+UT_MAIN("pair/fw_renew", UT(what_stays), UT(what_is_refused), UT(each_that_is_left),
+	UT(peer_with_a_hole))
