@@ -386,5 +386,41 @@ static void operations(void)
 	end();
 }
 
+/* Schedules name an operation by its number, its mark and the bytes of an element. */
+static void operations_of_schedules(void)
+{
+	static const struct goal_op_insn code[] = {{.code = 0xb7}, {.code = 0x95}};
+	struct goal_insn *insn = &memory.code.ops[2];
+	const struct hw_cmd_goal_op arg = {.num_insns = 2, .elem_bytes = 4, .block = 4, .mark = 7};
+	struct hw_cmd_resp resp;
+
+	begin();
+	insn->sub = GOAL_LOCAL_USER;
+	insn->width = 4;
+	insn->tag = 7;
+	refused_load(&load_arg, FW_EINVAL,
+		     "an operation that is not registered on the communicator");
+	for (uint32_t i = 0; i < 2; i++) {
+		struct hw_cmd_goal_op with = arg;
+
+		with.comm = comm_arg.comm;
+		with.mark += i;
+		CU_ASSERT_EQUAL(op(client, &with, code, &resp), 0);
+	}
+	insn->peer = 2;
+	refused_load(&load_arg, FW_EINVAL,
+		     "an operation that is not registered on the communicator");
+	insn->peer = 1;
+	refused_load(&load_arg, FW_EINVAL, "another operation is registered under this number");
+	insn->peer = 0;
+	insn->width = 2;
+	refused_load(&load_arg, FW_EINVAL,
+		     "elements are not of the bytes that the operation was registered with");
+	insn->width = 4;
+	CU_ASSERT_EQUAL(loaded(client, &load_arg, &resp), 0);
+	end();
+}
+
 UT_MAIN("nic_fw/coll/goal_cmd", UT(runs_are_opened_once), UT(communicators), UT(pools), UT(loads),
-	UT(memory_that_is_not_mapped), UT(loads_under_way), UT(cancels), UT(operations))
+	UT(memory_that_is_not_mapped), UT(loads_under_way), UT(cancels), UT(operations),
+	UT(operations_of_schedules))
