@@ -232,5 +232,99 @@ static void probes(void)
 	end();
 }
 
+static struct tcp_seg segs[5];
+
+/* Puts n segments of these lengths under way, one behind the other; the last was not sent yet. */
+static void under_way(const uint32_t *bytes, uint32_t n)
+{
+	uint32_t seq = flow->snd_una, i;
+
+	for (i = 0; i < n; i++) {
+		segs[i] = (struct tcp_seg){.seq = seq, .bytes = bytes[i]};
+		fw_list_add_tail(&flow->segs, &segs[i].node);
+		flow->snd_nxt = seq;
+		seq += bytes[i];
+	}
+}
+
+static void forget(void)
+{
+	fw_list_init(&flow->segs);
+	flow->lost = flow->sacked = flow->pipe = 0;
+}
+
+/* Longer ones are lost, but for what has come, and are sent again. */
+static void segments_that_were_too_long(void)
+{
+	uint32_t fits;
+
+	begin(TCP_ESTABLISHED);
+	fits = tcp_mss_for(flow, 1000);
+	under_way((const uint32_t[]){400, fits + 1, fits, fits + 1, fits + 1}, 5);
+	flow->pipe = 3 * fits + 402;
+	tcp_seg_mark(flow, &segs[1], TCP_SEG_RETRANS | TCP_SEG_LOST, 0);
+	tcp_seg_mark(flow, &segs[3], TCP_SEG_SACKED, 0);
+	CU_ASSERT_FALSE(fw_list_linked(&flow->ready_node));
+	too_big(1000, 1000, 1);
+	CU_ASSERT_EQUAL(flow->mss, fits);
+	CU_ASSERT_EQUAL(segs[0].flags, 0);
+	CU_ASSERT_EQUAL(segs[1].flags, TCP_SEG_LOST);
+	CU_ASSERT_EQUAL(segs[2].flags, 0);
+	CU_ASSERT_EQUAL(segs[3].flags, TCP_SEG_SACKED);
+	CU_ASSERT_EQUAL(segs[4].flags, 0);
+	CU_ASSERT_EQUAL(flow->lost, 1);
+	CU_ASSERT_TRUE(fw_list_linked(&flow->ready_node));
+	forget();
+	end();
+}
+
+/* A probe that came through makes packets longer; one that was sent twice says nothing. */
+static void ends_of_probes(void)
+{
+	static const uint8_t unsure[] = {TCP_SEG_EVER, TCP_SEG_LOST};
+	uint64_t grown;
+	uint32_t longest;
+
+	begin(TCP_ESTABLISHED);
+	longest = flow->mss;
+	too_big(1000, 1000, 1);
+	grown = ut.nic->counters.tcp_mtu_grown;
+	under_way((const uint32_t[]){100, longest, 100}, 3);
+	for (int i = 0; i < 2; i++) {
+		flow->probing = TCP_PROBE_OUT;
+		flow->probe_ns = 0;
+		segs[1].flags = unsure[i];
+		tcp_probe_done(ut.nic, flow, &segs[1]);
+		CU_ASSERT_EQUAL(flow->probing, TCP_PROBE_WANTED);
+		CU_ASSERT_EQUAL(flow->probe_ns, ut.nic->now_ns + TCP_MTU_AGE_NS);
+		CU_ASSERT_EQUAL(flow->path_mtu, 1000);
+	}
+	segs[1].flags = 0;
+
+	/* It alone is lost: that is no congestion. */
+	flow->probing = TCP_PROBE_OUT;
+	flow->probe_end = tcp_seg_end(&segs[1]);
+	CU_ASSERT_FALSE(tcp_probe_lost(flow));
+	tcp_seg_mark(flow, &segs[1], TCP_SEG_LOST, 0);
+	CU_ASSERT_TRUE(tcp_probe_lost(flow));
+	tcp_seg_mark(flow, &segs[2], TCP_SEG_LOST, 0);
+	CU_ASSERT_FALSE(tcp_probe_lost(flow));
+	tcp_seg_mark(flow, &segs[1], 0, TCP_SEG_LOST);
+	CU_ASSERT_FALSE(tcp_probe_lost(flow));
+	tcp_seg_mark(flow, &segs[0], TCP_SEG_LOST, 0);
+	tcp_seg_mark(flow, &segs[1], TCP_SEG_LOST, 0);
+	CU_ASSERT_FALSE(tcp_probe_lost(flow));
+	tcp_seg_mark(flow, &segs[1], 0, TCP_SEG_LOST);
+
+	CU_ASSERT_EQUAL(ut.nic->counters.tcp_mtu_grown, grown);
+	tcp_probe_done(ut.nic, flow, &segs[1]);
+	CU_ASSERT_EQUAL(ut.nic->counters.tcp_mtu_grown, grown + 1);
+	CU_ASSERT_EQUAL(flow->probing, TCP_PROBE_NONE);
+	CU_ASSERT_EQUAL(flow->path_mtu, 1500);
+	CU_ASSERT_EQUAL(flow->mss, longest);
+	forget();
+	end();
+}
+
 UT_MAIN("nic_fw/tcp/tcp_icmp", UT(about_others), UT(numbers), UT(connecting), UT(path_mtu),
-	UT(probes))
+	UT(probes), UT(segments_that_were_too_long), UT(ends_of_probes))
