@@ -136,7 +136,7 @@ static void runs_are_opened_once(void)
 static void communicators(void)
 {
 	struct hw_cmd_goal_comm good;
-	uint32_t closed;
+	uint32_t closed, second;
 
 	begin();
 	good = comm_arg;
@@ -158,6 +158,12 @@ static void communicators(void)
 	CU_ASSERT_EQUAL(comm(closed, HW_CMD_GOAL_COMM_CREATE, &good, NULL), FW_EINVAL);
 	fw_ut_detach(&ut, closed);
 
+	/* Each has a number of its own. */
+	CU_ASSERT_EQUAL(comm(client, HW_CMD_GOAL_COMM_CREATE, &good, &second), 0);
+	CU_ASSERT_NOT_EQUAL(second, comm_arg.comm);
+	good = comm_arg;
+	good.comm = second;
+	CU_ASSERT_EQUAL(comm(client, HW_CMD_GOAL_COMM_DESTROY, &good, NULL), 0);
 	good = comm_arg;
 	REFUSED(client, HW_CMD_GOAL_COMM_DESTROY, comm, comm_arg.comm + 1, FW_EINVAL);
 	REFUSED(other, HW_CMD_GOAL_COMM_DESTROY, comm, comm_arg.comm, FW_EINVAL);
@@ -254,6 +260,40 @@ static void loads(void)
 #undef BAD
 	CU_ASSERT_EQUAL(loaded(client, &load_arg, &resp), 0);
 	CU_ASSERT_FALSE(ut.nic->goal.schedules[resp.u.goal_load.schedule].unmapped);
+	CU_ASSERT_FALSE(ut.nic->goal.schedules[resp.u.goal_load.schedule].unbound);
+	/* A run that writes is refused when it begins: the buffer may be for reading alone. */
+	memory.binds[0].stag = host_reg(ut.nic, client, pd, memory.slot[0], SLOT_BYTES, 0, true);
+	CU_ASSERT_EQUAL(loaded(client, &load_arg, &resp), 0);
+	/* Without a table each run names its buffers. */
+	load_arg.binds_addr = load_arg.binds_stag = 0;
+	CU_ASSERT_EQUAL(loaded(client, &load_arg, &resp), 0);
+	CU_ASSERT_TRUE(ut.nic->goal.schedules[resp.u.goal_load.schedule].unbound);
+	end();
+}
+
+/* The table of buffers comes late: nothing is held meanwhile. */
+static void table_comes_late(void)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_GOAL_LOAD};
+	struct hw_cmd_resp resp;
+	const uint64_t *held;
+
+	begin();
+	held = &ut.nic->host.clients[client].share->process->held[HW_SHARE_SCHEDULE];
+	load_arg.binds_stag = unmapped;
+	cmd.u.goal_load = load_arg;
+	ut.port.host_busy = true;
+	CU_ASSERT_EQUAL(host_cmd(ut.nic, client, &cmd, &resp), -1);
+	CU_ASSERT_EQUAL(*held, 0);
+	for (int i = 0; i < 10; i++)
+		fw_ut_poll(&ut, 1000);
+	CU_ASSERT_EQUAL(*held, 0);
+	CU_ASSERT_EQUAL(ut.port.num_done, 0);
+	ut.port.host_busy = false;
+	for (int i = 0; i < 1000 && !ut.port.num_done; i++)
+		fw_ut_poll(&ut, 1000);
+	CU_ASSERT_EQUAL(ut.port.done.status, 0);
+	CU_ASSERT_EQUAL(*held, 1);
 	end();
 }
 
@@ -323,7 +363,7 @@ static void loads_under_way(void)
 	for (i = 0; i < GOAL_MAX_LOADS; i++)
 		if (host_cmd(ut.nic, client, &cmd, &resp) >= 0)
 			break;
-	CU_ASSERT_TRUE(i > 0 && i < GOAL_MAX_LOADS);
+	CU_ASSERT_EQUAL(i, GOAL_MAX_LOADS - GOAL_MAX_LOADS / SHARE_POOL_PARTS);
 	CU_ASSERT_EQUAL(resp.status, FW_EAGAIN);
 	CU_ASSERT_EQUAL(ut.nic->goal.loads_active, i);
 	fw_ut_detach(&ut, client);
@@ -422,5 +462,5 @@ static void operations_of_schedules(void)
 }
 
 UT_MAIN("nic_fw/coll/goal_cmd", UT(runs_are_opened_once), UT(communicators), UT(pools), UT(loads),
-	UT(memory_that_is_not_mapped), UT(loads_under_way), UT(cancels), UT(operations),
-	UT(operations_of_schedules))
+	UT(table_comes_late), UT(memory_that_is_not_mapped), UT(loads_under_way), UT(cancels),
+	UT(operations), UT(operations_of_schedules))

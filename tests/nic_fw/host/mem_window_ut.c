@@ -36,6 +36,8 @@ static void windows_of_type_1(void)
 			HW_VENDOR_ERR_BOUNDS);
 	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw, mr, base - 1, 8, 0),
 			HW_VENDOR_ERR_BOUNDS);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw, mr, base + 257, 8, 0),
+			HW_VENDOR_ERR_BOUNDS);
 	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw, mr, base, 8, HW_ACCESS_LOCAL_WRITE),
 			HW_VENDOR_ERR_ACCESS);
 	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw + 1, mr, base, 8, 0), HW_VENDOR_ERR_LKEY);
