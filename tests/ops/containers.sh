@@ -232,6 +232,7 @@ for user in ann root; do
 	expect_ok "copied_$user.c" "copied_$user.s"
 	unset WEFT_MEM
 done
-tool 1 setpriv --reuid bob --regid bob --clear-groups "$release/weft-run" --device weft0 rping -c -a 10.77.0.2 -C 1
+! setpriv --reuid bob --regid bob --clear-groups "$release/weft-run" --device weft0 rping -c -a 10.77.0.2 -C 1 >"$out" 2>"$err" ||
+	die 'a stranger reaches the NICs'
 expect_objects weft0 '0 0 0 0'
 weftd_stop mapped_root
