@@ -111,13 +111,24 @@ enum {
  * finds nothing with GENERAL_ERR and HW_VENDOR_ERR_NO_MESSAGE; a cancelled receive with
  * WR_FLUSH_ERR and HW_VENDOR_ERR_CANCELED. HW_CQE_F_RELEASED: the buffer of a MULTI receive
  * belongs to the host again. Sends complete in any order.
+ *
+ * A context's receive completes in the receive CQ of the endpoint that took the message. What ends
+ * without a message (a failed, cancelled or flushed operation, a peek that finds nothing) completes
+ * at the endpoint that was opened first of those that live, without any at the context. Completions
+ * of a MULTI buffer may stand in several CQs, so its last one is apart: RELEASED, no bytes, and in
+ * imm_inv the number of the others.
  */
 
-/* hw_cmd_tag_open.flags: when receives are announced; neither: as their usage says. */
+/*
+ * hw_cmd_tag_open.flags. When receives are announced; neither: as their usage says. Whose receives
+ * the endpoint takes; neither: its own.
+ */
 enum {
 	HW_TAG_OPEN_F_NO_ANNOUNCE = 0x01,
 	HW_TAG_OPEN_F_ANNOUNCE_ALWAYS = 0x02,
-	HW_TAG_OPEN_F_ALL = 0x03,
+	HW_TAG_OPEN_F_CONTEXT = 0x04, /* others may take its receives, which are not announced */
+	HW_TAG_OPEN_F_MEMBER = 0x08,  /* those of context_qpn */
+	HW_TAG_OPEN_F_ALL = 0x0f,
 };
 
 /* HW_CMD_TAG_OPEN: gives an endpoint in INIT its memory and limits. */
@@ -130,8 +141,10 @@ struct hw_cmd_tag_open {
 	uint64_t pool_low_bytes;
 	uint32_t eager_bytes; /* longer messages are sent by rendezvous */
 	uint32_t flags;       /* HW_TAG_OPEN_F_* */
+	uint32_t context_qpn; /* MEMBER: a context of the same process and PD; else 0 */
+	uint32_t reserved;    /* 0 */
 };
-static_assert(sizeof(struct hw_cmd_tag_open) == 40, "");
+static_assert(sizeof(struct hw_cmd_tag_open) == 48, "");
 
 /* HW_CMD_TAG_QUERY. Counts since TAG_OPEN. */
 struct hw_resp_tag_query {

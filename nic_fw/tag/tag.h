@@ -3,6 +3,7 @@
  * Tagged endpoints: messages that the NIC matches with receives. docs/tagged.md.
  *
  *	tag_ep.c	endpoints: open, query, close, flush; their turn
+ *	tag_context.c	contexts: endpoints whose receives others take
  *	tag_rq.c	operations of the receive queue: receive, peek, claimed, cancel
  *	tag_posted.c	posted receives: made, withdrawn
  *	tag_rx.c	arriving Sends: matching, placement
@@ -115,6 +116,7 @@ struct tag_posted {
 	uint64_t used;           /* MULTI: bytes given to messages */
 	uint32_t min_free_bytes; /* MULTI */
 	uint32_t refs;           /* messages that have it */
+	uint32_t reported;       /* MULTI: completions of its messages */
 	uint8_t flags;           /* HW_TAG_F_* */
 	bool open;               /* it takes messages */
 	bool posted;             /* it is in the matcher */
@@ -145,7 +147,7 @@ struct tag_arrival {
 	uint32_t pool_link; /* the pool's, while it is free */
 	uint32_t claim;     /* number while it is claimed; 0: it is not, or it is free */
 	struct tag_msg match;
-	/* tag_ep.in_state[state], except UNEXPECTED and WAITING: share->waiting */
+	/* tag_ep.in_state[state], except WAITING: share->waiting */
 	struct fw_list node;
 	struct tag_ep *ep;
 	struct tag_share *share;   /* in which it is booked; NULL: it has met its receive at once */
@@ -243,7 +245,12 @@ struct tag_ep {
 	bool busy;           /* op is being carried out, or waits for the end of its search */
 	uint32_t open_flags; /* HW_TAG_OPEN_F_* */
 	uint32_t eager_bytes;
-	struct tag_match match;
+	/* The endpoint whose receives it takes: itself, or a context as long as it has messages. */
+	struct tag_ep *rx;
+	struct fw_list members;     /* a context's: tag_ep.member_node, those that live */
+	struct fw_list member_node; /* in the order in which they were opened */
+	uint32_t num_members;       /* endpoints that have it as rx, besides itself */
+	struct tag_match match;     /* a member's is not used */
 	struct tag_op op;
 	struct fw_list in_state[TAG_ARRIVAL_STATES];
 	uint32_t num_arrivals;
@@ -288,6 +295,21 @@ bool tag_ep_close(struct fw_nic *nic, struct fw_qp *qp);
 /* True while its operations and messages go on. */
 bool tag_ep_is_live(const struct tag_ep *ep);
 
+/* ---- tag_context.c */
+static inline bool tag_ep_is_context(const struct tag_ep *ep)
+{
+	return ep->open_flags & HW_TAG_OPEN_F_CONTEXT;
+}
+/* The context that a command names for a new endpoint; NULL: it may not take part. */
+struct tag_ep *tag_context_find(struct fw_nic *nic, const struct fw_qp *qp, uint32_t context_qpn);
+void tag_context_join(struct tag_ep *context, struct tag_ep *ep);
+/* The endpoint has ended, and has no message any more: it takes its own receives from now on. */
+void tag_context_leave(struct tag_ep *ep);
+/* Where operations without a message complete: the endpoint itself, or a member of the context. */
+struct tag_ep *tag_context_home(struct tag_ep *ep);
+/* The context ends: all members end. False: units ran out, or they have messages. */
+bool tag_context_flush(struct fw_nic *nic, struct tag_ep *context);
+
 /* ---- tag_rq.c */
 void tag_rq_doorbell(struct fw_nic *nic, struct fw_qp *qp);
 /* Carries out operations within the limits of a turn. Returns how many; work is left if need be. */
@@ -302,13 +324,23 @@ struct tag_posted *tag_posted_new(struct fw_nic *nic, struct tag_ep *ep, const s
  * Gives a message of so many bytes the next part of the receive, from used on, and withdraws it
  * from the matcher if it takes no more. Returns the bytes that it has for the message.
  */
-uint32_t tag_posted_reserve(struct tag_ep *ep, struct tag_posted *posted, uint32_t bytes);
+uint32_t tag_posted_reserve(struct tag_posted *posted, uint32_t bytes);
+/* Completions that are due when a message has left its receive. */
+struct tag_report {
+	bool due;          /* its completion */
+	bool apart;        /* another one behind it, which releases the buffer */
+	bool canceled;     /* that one says that the receive was cancelled */
+	uint32_t reported; /* and how many there were before, of a context */
+};
 /*
- * Takes a message off its receive, which ends with the last one. True: the completion is to be
- * written. A buffer of many messages goes back with the last of them.
+ * Takes a message off its receive, which ends with the last one. A buffer of many messages goes
+ * back with the last of them.
  */
-bool tag_posted_release(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted,
-			struct hw_cqe *cqe);
+struct tag_report tag_posted_release(struct fw_nic *nic, struct tag_posted *posted,
+				     struct hw_cqe *cqe);
+/* Writes it, for a message of this endpoint. Comes last. */
+void tag_posted_report(struct fw_nic *nic, struct tag_ep *ep, struct hw_cqe *cqe,
+		       const struct tag_report *report);
 /* Withdraws a receive: it completes now, or behind its messages. */
 void tag_posted_withdraw(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted,
 			 enum hw_status status, enum hw_vendor_err vendor_err);

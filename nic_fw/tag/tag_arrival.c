@@ -98,8 +98,8 @@ static void leave_state(struct tag_ep *ep, struct tag_arrival *a)
 {
 	switch ((enum tag_arrival_state)a->state) {
 	case TAG_UNEXPECTED:
-		tag_match_remove_msg(&ep->match, &a->match);
-		return;
+		tag_match_remove_msg(&ep->rx->match, &a->match);
+		break;
 	case TAG_CLAIMED:
 		ep->num_claimed--;
 		break;
@@ -133,7 +133,8 @@ void tag_arrival_set_state(struct tag_arrival *a, enum tag_arrival_state state)
 	a->state = (uint8_t)state;
 	switch (state) {
 	case TAG_UNEXPECTED:
-		tag_match_add_msg(&ep->match, &a->match);
+		tag_match_add_msg(&ep->rx->match, &a->match);
+		fw_list_add_tail(&ep->in_state[state], &a->node);
 		break;
 	case TAG_CLAIMED:
 		ep->num_claimed++;
@@ -249,7 +250,7 @@ static void tag_arrival_finish(struct fw_nic *nic, struct tag_arrival *a, enum h
 	    .sq_index = (uint32_t)a->offset,
 	};
 	enum hw_status reply_status = status;
-	bool was_canceled = posted->canceled, report;
+	struct tag_report report;
 
 	tag_arrival_cqe(a, &cqe);
 	if (a->solicited)
@@ -262,31 +263,13 @@ static void tag_arrival_finish(struct fw_nic *nic, struct tag_arrival *a, enum h
 	} else {
 		reply_status = HW_STATUS_REM_OP_ERR;
 	}
-	report = tag_posted_release(nic, ep, posted, &cqe);
+	report = tag_posted_release(nic, posted, &cqe);
 	a->recv = NULL;
 	if (reply && a->handle)
 		tag_rdv_reply(nic, a, reply_status);
 	else
 		tag_arrival_free(nic, a);
-	if (was_canceled && cqe.flags & HW_CQE_F_RELEASED) {
-		/* The cancellation of a buffer that served messages is its last completion. */
-		struct hw_cqe canceled = {
-		    .wr_id = cqe.wr_id,
-		    .qpn = qp->qpn,
-		    .status = HW_STATUS_WR_FLUSH_ERR,
-		    .opcode = HW_CQE_TRECV,
-		    .vendor_err = HW_VENDOR_ERR_CANCELED,
-		    .sq_index = cqe.sq_index,
-		    .flags = HW_CQE_F_RELEASED,
-		};
-
-		cqe.flags &= (uint8_t)~HW_CQE_F_RELEASED;
-		tag_ep_complete(nic, ep, &cqe);
-		tag_ep_complete(nic, ep, &canceled);
-		return;
-	}
-	if (report)
-		tag_ep_complete(nic, ep, &cqe);
+	tag_posted_report(nic, ep, &cqe, &report);
 }
 
 void tag_arrival_complete(struct fw_nic *nic, struct tag_arrival *a, enum hw_status status,
@@ -331,7 +314,7 @@ static void reserve(struct fw_nic *nic, struct tag_arrival *a, struct tag_posted
 		tag_rtr_matched(nic, a, posted);
 	a->recv = posted;
 	a->offset = posted->used;
-	a->room = tag_posted_reserve(a->ep, posted, a->bytes);
+	a->room = tag_posted_reserve(posted, a->bytes);
 }
 
 bool tag_arrival_take(struct fw_nic *nic, struct tag_arrival *a, struct tag_posted *posted)
@@ -442,8 +425,7 @@ static bool flush_one(struct fw_nic *nic, struct tag_arrival *a)
 /* Messages that are still arriving ended with their recv_msg, and reads with their request. */
 bool tag_arrival_flush(struct fw_nic *nic, struct tag_ep *ep)
 {
-	static const uint8_t states[] = {TAG_CLAIMED, TAG_COPYING};
-	struct tag_msg *msg;
+	static const uint8_t states[] = {TAG_CLAIMED, TAG_COPYING, TAG_UNEXPECTED};
 	uint32_t i;
 
 	for (i = 0; i < sizeof(states); i++)
@@ -457,8 +439,5 @@ bool tag_arrival_flush(struct fw_nic *nic, struct tag_ep *ep)
 		if (!flush_one(nic, FW_CONTAINER(share->waiting.next, struct tag_arrival, node)))
 			return false;
 	}
-	while ((msg = tag_match_first_msg(&ep->match)))
-		if (!flush_one(nic, FW_CONTAINER(msg, struct tag_arrival, match)))
-			return false;
 	return tag_rdv_reply_flush(nic, ep);
 }

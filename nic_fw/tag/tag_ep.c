@@ -102,8 +102,11 @@ bool tag_ep_flush(struct fw_nic *nic, struct fw_qp *qp)
 	struct tag_ep *ep = qp->tag;
 
 	ep->settled = false;
-	return tag_rq_flush(nic, ep) && tag_posted_flush(nic, ep) && tag_arrival_flush(nic, ep) &&
-	       tag_send_flush(nic, ep) && tag_peer_flush(nic, ep);
+	if (!tag_rq_flush(nic, ep) || !tag_posted_flush(nic, ep) || !tag_context_flush(nic, ep) ||
+	    !tag_arrival_flush(nic, ep) || !tag_send_flush(nic, ep) || !tag_peer_flush(nic, ep))
+		return false;
+	tag_context_leave(ep);
+	return true;
 }
 
 /* The records lie in memory that the next endpoint gets, which must be zero. */
@@ -133,9 +136,10 @@ bool tag_ep_close(struct fw_nic *nic, struct fw_qp *qp)
 	uint32_t i;
 
 	for (i = 0; i < TAG_ARRIVAL_STATES; i++)
-		assert(i == TAG_UNEXPECTED || fw_list_empty(&ep->in_state[i]));
+		assert(fw_list_empty(&ep->in_state[i]));
 	assert(!ep->num_arrivals && !ep->num_sends && !ep->match.num_posted);
 	assert(fw_list_empty(&ep->readers) && fw_list_empty(&ep->given_back));
+	assert(!ep->num_members && ep->rx == ep);
 	if (ep->records != BUDDY_NONE) {
 		if (!clear_records(nic, ep))
 			return false;
@@ -186,21 +190,54 @@ static int open_pool(struct fw_nic *nic, struct tag_ep *ep, const struct hw_cmd_
 	return 0;
 }
 
+/* Flags that exclude each other. */
+static bool are_both(uint32_t flags, uint32_t both)
+{
+	return (flags & both) == both;
+}
+
+static bool is_open_sound(const struct hw_cmd_tag_open *arg)
+{
+	return !(arg->flags & ~(uint32_t)HW_TAG_OPEN_F_ALL) && !arg->reserved &&
+	       !are_both(arg->flags, HW_TAG_OPEN_F_NO_ANNOUNCE | HW_TAG_OPEN_F_ANNOUNCE_ALWAYS) &&
+	       !are_both(arg->flags, HW_TAG_OPEN_F_CONTEXT | HW_TAG_OPEN_F_MEMBER) &&
+	       (arg->flags & HW_TAG_OPEN_F_MEMBER || !arg->context_qpn) &&
+	       arg->eager_bytes <= HW_TAG_MAX_EAGER_BYTES;
+}
+
+static void init_lists(struct tag_ep *ep)
+{
+	uint32_t i;
+
+	for (i = 0; i < TAG_ARRIVAL_STATES; i++)
+		fw_list_init(&ep->in_state[i]);
+	fw_list_init(&ep->sends);
+	fw_list_init(&ep->peers);
+	fw_list_init(&ep->readers);
+	fw_list_init(&ep->given_back);
+	fw_list_init(&ep->work_node);
+	fw_list_init(&ep->members);
+	fw_list_init(&ep->member_node);
+}
+
 int cmd_tag_open(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		 const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	const struct hw_cmd_tag_open *arg = &cmd->u.tag_open;
 	struct fw_qp *qp = qp_own(nic, client, arg->qpn);
-	struct tag_ep *ep;
-	uint32_t i;
+	struct tag_ep *ep, *context = NULL;
 	int err;
 
 	(void)aux;
 	(void)resp;
 	if (!qp || !(qp->flags & HW_QP_F_TAGGED) || qp->tag || qp->state != HW_QPS_INIT ||
-	    arg->flags & ~(uint32_t)HW_TAG_OPEN_F_ALL || arg->flags == HW_TAG_OPEN_F_ALL ||
-	    arg->eager_bytes > HW_TAG_MAX_EAGER_BYTES)
+	    !is_open_sound(arg))
 		return FW_EINVAL;
+	if (arg->flags & HW_TAG_OPEN_F_MEMBER) {
+		context = tag_context_find(nic, qp, arg->context_qpn);
+		if (!context)
+			return FW_EINVAL;
+	}
 	if (!nic->tag.table.buckets) {
 		uint64_t secret[2] = {nic->port.random64(nic->port.ctx),
 				      nic->port.random64(nic->port.ctx)};
@@ -219,13 +256,10 @@ int cmd_tag_open(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	ep->eager_bytes = arg->eager_bytes;
 	ep->pool_low_bytes = arg->pool_low_bytes;
 	tag_match_init(&ep->match, &nic->tag.table, qp->qpn & FW_QPN_INDEX_MASK);
-	for (i = 0; i < TAG_ARRIVAL_STATES; i++)
-		fw_list_init(&ep->in_state[i]);
-	fw_list_init(&ep->sends);
-	fw_list_init(&ep->peers);
-	fw_list_init(&ep->readers);
-	fw_list_init(&ep->given_back);
-	fw_list_init(&ep->work_node);
+	init_lists(ep);
+	ep->rx = ep;
+	if (context)
+		tag_context_join(context, ep);
 	fw_timer_init(&ep->owing_timer, FW_TIMER_TAG_OWING);
 	qp->tag = ep;
 	return 0;
@@ -242,8 +276,8 @@ int cmd_tag_query(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		return FW_EINVAL;
 	ep = qp->tag;
 	resp->u.tag_query = (struct hw_resp_tag_query){
-	    .posted = ep->match.num_posted,
-	    .unexpected = ep->match.num_arrived,
+	    .posted = ep->rx->match.num_posted,
+	    .unexpected = ep->rx->match.num_arrived,
 	    .open_sends = ep->num_sends,
 	    .claimed = ep->num_claimed,
 	    .pool_bytes = ep->pool.bytes,

@@ -40,6 +40,7 @@ struct tag_posted *tag_posted_new(struct fw_nic *nic, struct tag_ep *ep, const s
 	posted->used = 0;
 	posted->min_free_bytes = op->min_free_bytes;
 	posted->refs = 0;
+	posted->reported = 0;
 	posted->flags = op->flags;
 	posted->open = true;
 	posted->posted = false;
@@ -60,7 +61,7 @@ static void tag_posted_free(struct fw_nic *nic, struct tag_ep *ep, struct tag_po
 	fw_pool_put(&nic->tag.posteds, posted);
 }
 
-uint32_t tag_posted_reserve(struct tag_ep *ep, struct tag_posted *posted, uint32_t bytes)
+uint32_t tag_posted_reserve(struct tag_posted *posted, uint32_t bytes)
 {
 	uint64_t left = posted->recv.bytes - posted->used;
 	uint32_t room = bytes < left ? bytes : (uint32_t)left;
@@ -73,23 +74,33 @@ uint32_t tag_posted_reserve(struct tag_ep *ep, struct tag_posted *posted, uint32
 			return room;
 	}
 	if (posted->posted)
-		tag_match_unpost(&ep->match, &posted->match);
+		tag_match_unpost(&posted->ep->match, &posted->match);
 	posted->posted = false;
 	posted->open = false;
 	return room;
 }
 
-bool tag_posted_release(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted,
-			struct hw_cqe *cqe)
+struct tag_report tag_posted_release(struct fw_nic *nic, struct tag_posted *posted,
+				     struct hw_cqe *cqe)
 {
-	bool report = !(posted->flags & HW_TAG_F_UNSIGNALED) || cqe->status != HW_STATUS_SUCCESS;
+	struct tag_report report = {
+	    .due = !(posted->flags & HW_TAG_F_UNSIGNALED) || cqe->status != HW_STATUS_SUCCESS,
+	};
+	struct tag_ep *ep = posted->ep;
 
 	posted->refs--;
+	posted->reported += report.due;
 	if (posted->open || posted->refs)
 		return report;
 	if (posted->flags & HW_TAG_F_MULTI) {
 		cqe->flags |= HW_CQE_F_RELEASED;
-		report = true;
+		report.canceled = posted->canceled;
+		report.apart = report.canceled;
+		if (tag_ep_is_context(ep)) {
+			report.apart = true;
+			report.reported = posted->reported + !report.due;
+		}
+		report.due = true;
 	}
 	tag_posted_free(nic, ep, posted);
 	return report;
@@ -106,12 +117,53 @@ void tag_ep_complete(struct fw_nic *nic, struct tag_ep *ep, const struct hw_cqe 
 		qp_error(nic, qp, HW_EVENT_QP_FATAL);
 }
 
+void tag_posted_report(struct fw_nic *nic, struct tag_ep *ep, struct hw_cqe *cqe,
+		       const struct tag_report *report)
+{
+	struct hw_cqe last;
+
+	if (!report->due)
+		return;
+	/* An endpoint that is closed has no completions, but the receive was not its own. */
+	if (ep->rx != ep && ep->qp->state == HW_QPS_RESET)
+		ep = tag_context_home(ep->rx);
+	cqe->qpn = ep->qp->qpn;
+	if (!report->apart) {
+		tag_ep_complete(nic, ep, cqe);
+		return;
+	}
+	last = (struct hw_cqe){
+	    .wr_id = cqe->wr_id,
+	    .imm_inv = report->reported,
+	    .qpn = cqe->qpn,
+	    .status = report->canceled ? HW_STATUS_WR_FLUSH_ERR : HW_STATUS_SUCCESS,
+	    .opcode = HW_CQE_TRECV,
+	    .vendor_err = report->canceled ? HW_VENDOR_ERR_CANCELED : HW_VENDOR_ERR_NONE,
+	    .sq_index = cqe->sq_index,
+	    .flags = HW_CQE_F_RELEASED,
+	};
+	cqe->flags &= (uint8_t)~HW_CQE_F_RELEASED;
+	tag_ep_complete(nic, ep, cqe);
+	tag_ep_complete(nic, ep, &last);
+}
+
+/* Completes what no message has ended. Comes last. */
+static void complete_alone(struct fw_nic *nic, struct tag_ep *ep, struct hw_cqe *cqe)
+{
+	/* The process drops all of a context that it closes. */
+	if (ep->qp->state == HW_QPS_RESET)
+		return;
+	ep = tag_context_home(ep);
+	cqe->qpn = ep->qp->qpn;
+	tag_ep_complete(nic, ep, cqe);
+}
+
 void tag_posted_withdraw(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *posted,
 			 enum hw_status status, enum hw_vendor_err vendor_err)
 {
 	struct hw_cqe cqe = {
 	    .wr_id = posted->recv.wr_id,
-	    .qpn = ep->qp->qpn,
+	    .imm_inv = tag_ep_is_context(ep) ? posted->reported : 0,
 	    .status = (uint8_t)status,
 	    .opcode = HW_CQE_TRECV,
 	    .vendor_err = vendor_err,
@@ -128,7 +180,7 @@ void tag_posted_withdraw(struct fw_nic *nic, struct tag_ep *ep, struct tag_poste
 		return;
 	}
 	tag_posted_free(nic, ep, posted);
-	tag_ep_complete(nic, ep, &cqe);
+	complete_alone(nic, ep, &cqe);
 }
 
 bool tag_posted_flush(struct fw_nic *nic, struct tag_ep *ep)
@@ -157,7 +209,6 @@ void tag_op_fail(struct fw_nic *nic, struct tag_ep *ep, const struct tag_op *op,
 {
 	struct hw_cqe cqe = {
 	    .wr_id = op->recv.wr_id,
-	    .qpn = ep->qp->qpn,
 	    .status = (uint8_t)status,
 	    .opcode = op->op == HW_TAG_PEEK ? HW_CQE_TPEEK : HW_CQE_TRECV,
 	    .vendor_err = vendor_err,
@@ -166,5 +217,5 @@ void tag_op_fail(struct fw_nic *nic, struct tag_ep *ep, const struct tag_op *op,
 
 	/* A cancellation has no completion of its own. */
 	if (op->op != HW_TAG_CANCEL)
-		tag_ep_complete(nic, ep, &cqe);
+		complete_alone(nic, ep, &cqe);
 }

@@ -84,12 +84,34 @@ static bool may_announce(struct tag_ep *ep, const struct tag_op *op, uint32_t *u
 	return tag_match_may_announce(&ep->match, &op->want);
 }
 
+/*
+ * Looks for the first message that fits. Those of a context's member that has ended are dropped on
+ * the way.
+ */
+static enum tag_found tag_rq_find(struct fw_nic *nic, struct tag_ep *ep, uint32_t *units,
+				  struct tag_arrival **a)
+{
+	enum tag_found found;
+	struct tag_msg *msg;
+
+	while ((found = tag_match_find_msg(&ep->match, &ep->op.want, units, &msg)) == TAG_FOUND) {
+		*a = FW_CONTAINER(msg, struct tag_arrival, match);
+		if (tag_ep_is_live((*a)->ep))
+			break;
+		tag_arrival_drop(nic, *a, HW_STATUS_REM_ABORT_ERR);
+		if (!*units)
+			return TAG_MORE;
+		(*units)--;
+	}
+	return found;
+}
+
 /* Takes unexpected messages, then posts the receive. False: the search continues later. */
 static bool tag_rq_receive(struct fw_nic *nic, struct tag_ep *ep, uint32_t *units)
 {
 	struct tag_op *op = &ep->op;
 	struct tag_posted *posted;
-	struct tag_msg *msg;
+	struct tag_arrival *a;
 	bool more = true, may;
 
 	if (!op->posted) {
@@ -100,7 +122,7 @@ static bool tag_rq_receive(struct fw_nic *nic, struct tag_ep *ep, uint32_t *unit
 		}
 	}
 	while (more) {
-		switch (tag_match_find_msg(&ep->match, &op->want, units, &msg)) {
+		switch (tag_rq_find(nic, ep, units, &a)) {
 		case TAG_MORE:
 			return false;
 		case TAG_FOUND:
@@ -111,8 +133,7 @@ static bool tag_rq_receive(struct fw_nic *nic, struct tag_ep *ep, uint32_t *unit
 			/* If it takes no more, it may be gone when this returns. */
 			if (!more)
 				op->posted = NULL;
-			more &= tag_arrival_take(nic, FW_CONTAINER(msg, struct tag_arrival, match),
-						 posted);
+			more &= tag_arrival_take(nic, a, posted);
 			/* A full CQ has ended the endpoint, and this operation with it. */
 			if (!ep->busy)
 				return true;
@@ -142,6 +163,7 @@ static void peeked(struct fw_nic *nic, struct tag_ep *ep, const struct tag_op *o
 	    .opcode = HW_CQE_TPEEK,
 	    .bytes = a->bytes,
 	};
+	struct tag_ep *at = a->ep;
 
 	tag_arrival_cqe(a, &cqe);
 	if (op->flags & HW_TAG_F_CLAIM) {
@@ -154,19 +176,19 @@ static void peeked(struct fw_nic *nic, struct tag_ep *ep, const struct tag_op *o
 	} else if (op->flags & HW_TAG_F_DISCARD) {
 		tag_arrival_drop(nic, a, HW_STATUS_SUCCESS);
 	}
-	tag_ep_complete(nic, ep, &cqe);
+	tag_ep_complete(nic, at, &cqe);
 }
 
 static bool peek(struct fw_nic *nic, struct tag_ep *ep, uint32_t *units)
 {
 	const struct tag_op *op = &ep->op;
-	struct tag_msg *msg;
+	struct tag_arrival *a;
 
-	switch (tag_match_find_msg(&ep->match, &op->want, units, &msg)) {
+	switch (tag_rq_find(nic, ep, units, &a)) {
 	case TAG_MORE:
 		return false;
 	case TAG_FOUND:
-		peeked(nic, ep, op, FW_CONTAINER(msg, struct tag_arrival, match));
+		peeked(nic, ep, op, a);
 		break;
 	case TAG_NONE:
 		tag_op_fail(nic, ep, op, HW_STATUS_GENERAL_ERR, HW_VENDOR_ERR_NO_MESSAGE);
@@ -180,7 +202,8 @@ static struct tag_arrival *find_claim(struct fw_nic *nic, const struct tag_ep *e
 	uint32_t index = claim & ((1u << TAG_CLAIM_BITS) - 1);
 	struct tag_arrival *a = fw_pool_at(&nic->tag.arrivals, index);
 
-	if (!claim || index >= nic->tag.arrivals.high || a->claim != claim || a->ep != ep)
+	if (!claim || index >= nic->tag.arrivals.high || a->claim != claim || a->ep->rx != ep ||
+	    !tag_ep_is_live(a->ep))
 		return NULL;
 	return a;
 }
@@ -197,10 +220,12 @@ static void claimed(struct fw_nic *nic, struct tag_ep *ep)
 		return;
 	}
 	if (op->flags & HW_TAG_F_DISCARD) {
+		struct tag_ep *at = a->ep;
+
 		tag_arrival_cqe(a, &cqe);
 		tag_arrival_drop(nic, a, HW_STATUS_SUCCESS);
 		if (!(op->flags & HW_TAG_F_UNSIGNALED))
-			tag_ep_complete(nic, ep, &cqe);
+			tag_ep_complete(nic, at, &cqe);
 		return;
 	}
 	posted = tag_posted_new(nic, ep, op);
@@ -280,6 +305,9 @@ uint32_t tag_rq_run(struct fw_nic *nic, struct tag_ep *ep)
 		if (!ep->busy) {
 			left--;
 			err = copy_op(qp, qp->rq_cons++, &ep->op);
+			/* A member takes the receives of its context alone. */
+			if (err == HW_VENDOR_ERR_NONE && ep->rx != ep)
+				err = HW_VENDOR_ERR_OPCODE;
 			if (err != HW_VENDOR_ERR_NONE) {
 				FW_COUNT(nic, wqes_bad);
 				tag_op_fail(nic, ep, &ep->op, HW_STATUS_LOC_QP_OP_ERR, err);

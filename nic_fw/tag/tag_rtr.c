@@ -113,7 +113,8 @@ void tag_rtr_post(struct fw_nic *nic, struct tag_ep *ep, struct tag_posted *post
 	struct fw_wqe like = {.kind = FW_WQE_TAG_REPLY, .tag_kind = WIRE_TAG_RTR};
 
 	if (want->any_src || posted->flags & HW_TAG_F_MULTI ||
-	    posted->recv.bytes <= ep->eager_bytes || ep->open_flags & HW_TAG_OPEN_F_NO_ANNOUNCE)
+	    posted->recv.bytes <= ep->eager_bytes || ep->open_flags & HW_TAG_OPEN_F_NO_ANNOUNCE ||
+	    tag_ep_is_context(ep))
 		return;
 	peer = tag_peer_find(nic, ep, want->key.src_ip, want->key.src_qpn);
 	if (!peer || !peer->taken)

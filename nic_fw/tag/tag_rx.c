@@ -68,7 +68,7 @@ static struct tag_recv *tag_rx_find(struct fw_nic *nic, struct tag_ep *ep,
 {
 	struct tag_recv *recv;
 
-	while ((recv = tag_match_find_recv(&ep->match, key)) &&
+	while ((recv = tag_match_find_recv(&ep->rx->match, key)) &&
 	       tag_rtr_is_written(FW_CONTAINER(recv, struct tag_posted, match)))
 		tag_rtr_lose(nic, ep, FW_CONTAINER(recv, struct tag_posted, match));
 	return recv;

@@ -33,7 +33,7 @@ static struct tag_posted *whole_recv(struct tag_ep *ep, const struct rdmap_seg *
 	    .tag = env->flags & WIRE_TAG_F_MSG ? 0 : be64_get(env->tag),
 	    .msg = env->flags & WIRE_TAG_F_MSG,
 	};
-	struct tag_recv *recv = tag_match_find_recv(&ep->match, &key);
+	struct tag_recv *recv = tag_match_find_recv(&ep->rx->match, &key);
 	struct tag_posted *posted = recv ? FW_CONTAINER(recv, struct tag_posted, match) : NULL;
 
 	return posted && !posted->peer && !tag_rtr_is_written(posted) ? posted : NULL;
@@ -60,6 +60,7 @@ static void deliver(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg
 {
 	uint32_t bytes = pkt->msg_bytes - ENVELOPE;
 	struct tag_ep *ep = qp->tag;
+	struct tag_report report;
 	struct hw_cqe cqe = {
 	    .wr_id = posted->recv.wr_id,
 	    .qpn = qp->qpn,
@@ -79,13 +80,13 @@ static void deliver(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg
 	tag_peer_took(nic, ep, pkt);
 	ep->matched_posted++;
 	FW_COUNT(nic, tag_matched_posted);
-	cqe.bytes = tag_posted_reserve(ep, posted, bytes);
+	cqe.bytes = tag_posted_reserve(posted, bytes);
 	qp->rx_msgs++;
 	qp->rx_bytes += cqe.bytes;
 	if (cqe.bytes < bytes)
 		cqe.status = HW_STATUS_LOC_LEN_ERR;
-	if (tag_posted_release(nic, ep, posted, &cqe))
-		tag_ep_complete(nic, ep, &cqe);
+	report = tag_posted_release(nic, posted, &cqe);
+	tag_posted_report(nic, ep, &cqe, &report);
 }
 
 bool tag_whole_rx(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)

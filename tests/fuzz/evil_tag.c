@@ -27,6 +27,8 @@ void evil_tag_sane_open(uint32_t e, struct hw_cmd_tag_open *open, const struct r
 	    .eager_bytes = 1u << (r->x >> 24 & 15),
 	    .flags = r->x >> 28 & HW_TAG_OPEN_F_ALL,
 	};
+	if (open->flags & HW_TAG_OPEN_F_MEMBER)
+		open->context_qpn = handle(e, EVIL_TAG, r->y);
 }
 
 void evil_tag_sane_qp(struct hw_cmd_create_qp *create)

@@ -274,9 +274,9 @@ static void adaptation(void)
 static void settings(void)
 {
 	struct hw_cmd_tag_open open = {.pool_bytes = TP_POOL_BYTES, .eager_bytes = TP_EAGER_BYTES};
-	uint64_t seen[HW_TAG_OPEN_F_ALL], dropped = 0;
+	uint64_t seen[HW_TAG_OPEN_F_ANNOUNCE_ALWAYS + 1], dropped = 0;
 
-	for (open.flags = 0; open.flags < HW_TAG_OPEN_F_ALL; open.flags++) {
+	for (open.flags = 0; open.flags <= HW_TAG_OPEN_F_ANNOUNCE_ALWAYS; open.flags++) {
 		begin_with(&open);
 		for (uint32_t i = 0; i < 40; i++) {
 			tp_recv(&tp, 1, i, 1, SINK, LONG);
