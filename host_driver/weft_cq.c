@@ -10,6 +10,7 @@
 
 #include "host_driver/weft_barrier.h"
 #include "host_driver/weft_eq.h"
+#include "host_driver/weft_tag_priv.h"
 
 /*
  * Invalidates all entries of a new ring, whose memory may have been used by another ring. This also
@@ -252,8 +253,21 @@ static bool weft_cq_is_of_srq(const struct hw_cqe *cqe, const void *srq)
 	return cqe->flags & HW_CQE_F_XRC && cqe->sq_index == *(const uint32_t *)srq;
 }
 
-void weft_cq_purge(struct weft_cq_obj *cq, const struct weft_qp_obj *qp)
+/* Receives of a context are not lost with the endpoint at which they have completed. */
+static void keep_orphans(struct weft_cq_obj *cq, struct weft_qp_obj *qp)
 {
+	const struct hw_cqe *cqe;
+	uint32_t i;
+
+	for (i = cq->cons; i - cq->cons <= cq->mask && (cqe = weft_cq_peek(cq, i)); i++)
+		if (weft_cq_is_of_qp(cqe, &qp->pub.qpn) && cqe->opcode > HW_CQE_TSEND)
+			weft_tag_orphan(qp, cqe);
+}
+
+void weft_cq_purge(struct weft_cq_obj *cq, struct weft_qp_obj *qp)
+{
+	if (qp->tag && qp->tag->shared && !qp->tag->context)
+		keep_orphans(cq, qp);
 	weft_cq_sweep(cq, weft_cq_is_of_qp, &qp->pub.qpn);
 	if (cq->last_qp == qp)
 		cq->last_qp = NULL;

@@ -386,7 +386,7 @@ static int reap(struct weft_ctx *ctx, struct weft_cq_obj *cq, int max, struct we
 			if (!qp)
 				continue;
 			if (qp->tag && cqe->opcode >= HW_CQE_TSEND) {
-				weft_tag_take(qp, cqe, &wc[n++]);
+				n += weft_tag_take(qp, cqe, &wc[n]);
 				continue;
 			}
 			retire(qp, cqe);

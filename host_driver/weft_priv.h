@@ -386,7 +386,7 @@ void weft_xrcd_free(struct weft_xrcd_obj *xrcd);
 void weft_cq_lock_pair(struct weft_cq_obj *a, struct weft_cq_obj *b);
 void weft_cq_unlock_pair(struct weft_cq_obj *a, struct weft_cq_obj *b);
 /* Removes the pending completions of a QP from a CQ and frees their slots. Under cq->lock. */
-void weft_cq_purge(struct weft_cq_obj *cq, const struct weft_qp_obj *qp);
+void weft_cq_purge(struct weft_cq_obj *cq, struct weft_qp_obj *qp);
 /* Likewise for those of an XRC SRQ. */
 void weft_cq_purge_srq(struct weft_cq_obj *cq, uint32_t srq);
 

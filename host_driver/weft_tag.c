@@ -68,13 +68,19 @@ static int command_open(const struct weft_tag *tag, const struct weft_tag_attr *
 
 	cmd.u.tag_open = (struct hw_cmd_tag_open){
 	    .qpn = tag->pub.qp->qpn,
-	    .pool_stag = tag->pool_mr->lkey,
+	    .pool_stag = tag->pool_mr ? tag->pool_mr->lkey : 0,
 	    .pool_addr = (uintptr_t)tag->pool,
 	    .pool_bytes = tag->pub.pool_bytes,
 	    .pool_low_bytes = attr->pool_low_bytes,
 	    .eager_bytes = tag->pub.eager_bytes,
 	    .flags = flags[attr->announce],
 	};
+	if (attr->context)
+		cmd.u.tag_open.flags |= HW_TAG_OPEN_F_CONTEXT;
+	if (attr->receives_of) {
+		cmd.u.tag_open.flags |= HW_TAG_OPEN_F_MEMBER;
+		cmd.u.tag_open.context_qpn = attr->receives_of->qp->qpn;
+	}
 	return weft_ctx_command(weft_ctx_of(tag->pub.qp->context), &cmd, -1, &resp, NULL);
 }
 
@@ -91,7 +97,8 @@ static int open_qp(struct weft_tag *tag, struct weft_pd *pd, struct weft_tag_att
 	rc = weft_qp_to_init(tag->pub.qp, attr->qkey, attr->access);
 	if (rc == 0)
 		rc = command_open(tag, attr);
-	return rc < 0 ? rc : weft_qp_to_rts(tag->pub.qp);
+	/* No peer reaches a context in INIT. */
+	return rc < 0 || attr->context ? rc : weft_qp_to_rts(tag->pub.qp);
 }
 
 /* A weftd without tagged endpoints knows neither the flag (EINVAL) nor the command. */
@@ -119,10 +126,10 @@ struct weft_tag_ep *weft_open_tag_ep(struct weft_pd *pd, struct weft_tag_attr *a
 				 HW_TAG_MAX_OPEN_SENDS +
 				     or_default(attr->cap.max_send_wr, DEFAULT_SEND_WR));
 	if (rc == 0)
-		rc = weft_tag_slots_init(&tag->recvs,
-					 HW_TAG_MAX_POSTED +
-					     or_default(attr->cap.max_recv_wr, DEFAULT_RECV_WR));
-	if (rc == 0)
+		rc = weft_tag_shared_init(tag, attr,
+					  HW_TAG_MAX_POSTED +
+					      or_default(attr->cap.max_recv_wr, DEFAULT_RECV_WR));
+	if (rc == 0 && !attr->context)
 		rc = make_pool(tag, pd, attr->pool_bytes ? attr->pool_bytes : DEFAULT_POOL_BYTES);
 	if (rc == 0)
 		rc = open_qp(tag, pd, attr);
@@ -141,6 +148,7 @@ static void free_parts(struct weft_tag *tag)
 	weft_free(tag->pool, tag->pub.pool_bytes);
 	weft_tag_slots_free(&tag->sends);
 	weft_tag_slots_free(&tag->recvs);
+	weft_tag_shared_put(tag);
 	free(tag);
 }
 

@@ -41,6 +41,13 @@ struct weft_tag_attr {
 	uint64_t pool_low_bytes;
 	void *user;
 	enum weft_tag_announce announce;
+	/*
+	 * The endpoint is a context: it is not sent to, and sends nothing; others that are opened
+	 * with it as receives_of take the receives, peeks and cancellations that are posted to it.
+	 */
+	bool context;
+	/* A context of the same PD, whose receives it takes; it has none of its own. NULL: none. */
+	struct weft_tag_ep *receives_of;
 };
 
 struct weft_tag_ep {
@@ -61,6 +68,20 @@ WEFT_API struct weft_tag_ep *weft_open_tag_ep(struct weft_pd *pd, struct weft_ta
  * their peers. Always succeeds.
  */
 WEFT_API void weft_close_tag_ep(struct weft_tag_ep *ep);
+
+/*
+ * Contexts. A receive of a context completes in the receive CQ of the endpoint that took the
+ * message (weft_wc.qpn names it), with the wr_id that it was posted with. What ends without a
+ * message completes at the endpoint opened first of those that live, without any in the receive CQ
+ * of the context. A buffer of many messages (WEFT_TAG_MULTI) is released by the completion that is
+ * polled last of all CQs: a message, or one with src_qpn 0 that brings no message. Receives of a
+ * context are not announced.
+ *
+ * The end of a context ends its endpoints (WEFT_EVENT_QP_FATAL). Completions of its receives that
+ * were not polled when their endpoint was closed are kept: this call takes up to max of them, and
+ * returns their number.
+ */
+WEFT_API int weft_take_tag_orphans(struct weft_tag_ep *context, int max, struct weft_wc *wc);
 
 enum weft_tag_flags {
 	WEFT_TAG_MSG = 0x01,        /* untagged message: a space of its own, tags are ignored */

@@ -58,8 +58,10 @@ void weft_tag_slot_take(struct weft_tag_slots *slots, uint64_t token, uint64_t w
 	else
 		slots->taken++;
 	slot->wr_id = wr_id;
-	slot->opcode = (uint32_t)opcode;
-	__atomic_store_n(&slot->state, multi ? WEFT_TAG_USED_MULTI : WEFT_TAG_USED,
+	slot->opcode = (uint8_t)opcode;
+	slot->released = false;
+	slot->seen = 0;
+	__atomic_store_n(&slot->state, (uint8_t)(multi ? WEFT_TAG_USED_MULTI : WEFT_TAG_USED),
 			 __ATOMIC_RELEASE);
 }
 
@@ -67,7 +69,7 @@ static void slot_give(struct weft_tag_slots *slots, uint32_t number)
 {
 	uint32_t given = slots->given;
 
-	__atomic_store_n(&slots->slot[number].state, WEFT_TAG_FREE, __ATOMIC_RELAXED);
+	__atomic_store_n(&slots->slot[number].state, (uint8_t)WEFT_TAG_FREE, __ATOMIC_RELAXED);
 	__atomic_store_n(&slots->freed[given & slots->mask], number, __ATOMIC_RELAXED);
 	__atomic_store_n(&slots->given, given + 1, __ATOMIC_RELEASE);
 }
@@ -94,12 +96,50 @@ static uint64_t wr_id_of(struct weft_tag_slots *slots, const struct hw_cqe *cqe)
 	return wr_id;
 }
 
-void weft_tag_take(struct weft_qp_obj *qp, const struct hw_cqe *cqe, struct weft_wc *wc)
+/*
+ * The same of a context. Its completions wait in several CQs: the one that is taken last of all
+ * releases a buffer of many messages. False: that was not known when the NIC released it, and
+ * nothing else is to be said. Under shared->lock.
+ */
+static bool settle_shared(struct weft_tag_slots *slots, const struct hw_cqe *cqe,
+			  struct weft_wc *wc)
+{
+	uint32_t number = (uint32_t)cqe->wr_id;
+	struct weft_tag_slot *slot;
+	uint32_t state;
+
+	wc->wr_id = cqe->wr_id;
+	if (!weft_tag_is_token(cqe->wr_id) || number > slots->mask)
+		return true;
+	slot = &slots->slot[number];
+	state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
+	wc->wr_id = slot->wr_id;
+	if (state != WEFT_TAG_USED_MULTI) {
+		if (state == WEFT_TAG_USED)
+			slot_give(slots, number);
+		return true;
+	}
+	if (cqe->flags & HW_CQE_F_RELEASED) {
+		slot->released = true;
+		slot->seen -= cqe->imm_inv;
+		wc->msg_bytes = 0;
+	} else {
+		slot->seen++;
+	}
+	if (slot->released && !slot->seen) {
+		wc->flags |= WEFT_WC_RELEASED;
+		slot_give(slots, number);
+		return true;
+	}
+	wc->flags &= ~(uint32_t)WEFT_WC_RELEASED;
+	return !(cqe->flags & HW_CQE_F_RELEASED) || cqe->status != HW_STATUS_SUCCESS;
+}
+
+bool weft_tag_fill(struct weft_qp_obj *qp, const struct hw_cqe *cqe, struct weft_wc *wc)
 {
 	struct weft_tag *tag = qp->tag;
-	bool send = cqe->opcode == HW_CQE_TSEND;
+	bool send = cqe->opcode == HW_CQE_TSEND, report = true;
 
-	wc->wr_id = wr_id_of(send ? &tag->sends : &tag->recvs, cqe);
 	wc->timestamp_ns = cqe->timestamp_ns;
 	wc->status = (enum weft_wc_status)cqe->status;
 	wc->opcode = (enum weft_wc_opcode)cqe->opcode;
@@ -115,8 +155,21 @@ void weft_tag_take(struct weft_qp_obj *qp, const struct hw_cqe *cqe, struct weft
 	wc->msg_bytes = cqe->imm_inv;
 	wc->tag = cqe->record_to;
 	wc->data = cqe->record_map;
+	if (!send && tag->shared) {
+		pthread_mutex_lock(&tag->shared->lock);
+		report = settle_shared(&tag->shared->recvs, cqe, wc);
+		pthread_mutex_unlock(&tag->shared->lock);
+	} else {
+		wc->wr_id = wr_id_of(send ? &tag->sends : &tag->recvs, cqe);
+	}
+	return report;
+}
+
+bool weft_tag_take(struct weft_qp_obj *qp, const struct hw_cqe *cqe, struct weft_wc *wc)
+{
 	if (cqe->status == HW_STATUS_WR_FLUSH_ERR && cqe->vendor_err != HW_VENDOR_ERR_CANCELED)
 		weft_qp_saw_error(qp);
+	return weft_tag_fill(qp, cqe, wc);
 }
 
 /* Under the locks of CQ and queue. */
@@ -150,7 +203,11 @@ int weft_tag_flush(struct weft_qp_obj *qp, const struct weft_cq *cq, int max, st
 	}
 	if (qp->pub.recv_cq == cq) {
 		pthread_mutex_lock(&qp->rq.lock);
-		n += flush(qp, &tag->recvs, max - n, wc + n);
+		if (tag->context)
+			pthread_mutex_lock(&tag->shared->lock);
+		n += flush(qp, tag->context ? &tag->shared->recvs : &tag->recvs, max - n, wc + n);
+		if (tag->context)
+			pthread_mutex_unlock(&tag->shared->lock);
 		pthread_mutex_unlock(&qp->rq.lock);
 	}
 	return n;

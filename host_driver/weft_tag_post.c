@@ -141,7 +141,7 @@ static int put_op(struct weft_qp_obj *qp, const struct hw_tag_rq_wqe *op,
 static int post_op(struct weft_tag_ep *ep, struct hw_tag_rq_wqe *op, const struct weft_sge *sg_list,
 		   enum weft_wc_opcode opcode, uint32_t *number)
 {
-	struct weft_tag_slots *slots = &tag_of(ep)->recvs;
+	struct weft_tag_slots *slots = weft_tag_recvs(tag_of(ep));
 	struct weft_qp_obj *qp = qp_of(ep);
 	struct weft_ctx *ctx = weft_ctx_of(ep->qp->context);
 	bool tracked = opcode != WEFT_WC_TSEND && !(op->flags & HW_TAG_F_UNSIGNALED);
@@ -150,6 +150,9 @@ static int post_op(struct weft_tag_ep *ep, struct hw_tag_rq_wqe *op, const struc
 
 	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
 		return -EIO;
+	/* It takes those of its context. */
+	if (tag_of(ep)->shared && !tag_of(ep)->context)
+		return -EINVAL;
 	pthread_mutex_lock(&qp->rq.lock);
 	if (weft_ctx_state(ctx) != WEFT_CTX_LIVE)
 		rc = -EIO;

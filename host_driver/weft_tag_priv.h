@@ -35,13 +35,21 @@ enum {
 
 struct weft_tag_slot {
 	uint64_t wr_id;
-	uint32_t state;  /* atomic: the release of a slot's content, to the thread that polls */
-	uint32_t opcode; /* enum weft_wc_opcode */
+	uint8_t state;  /* atomic: the release of a slot's content, to the thread that polls */
+	uint8_t opcode; /* enum weft_wc_opcode */
+	/*
+	 * A context's buffer of many messages. seen: completions of its messages that were
+	 * taken, less those that there were, once released says that this is known.
+	 */
+	bool released;
+	uint32_t seen;
 };
+static_assert(sizeof(struct weft_tag_slot) == 16, "an endpoint has many of them");
 
 /*
  * Slots are taken under the lock of the queue and given back under the lock of its CQ. The ring of
  * freed slots is the only thing that both change. Memory is committed as slots are first used.
+ * Those of a context are given back under shared->lock, since its receives complete in several CQs.
  */
 struct weft_tag_slots {
 	struct weft_tag_slot *slot;
@@ -54,18 +62,48 @@ struct weft_tag_slots {
 	uint32_t flushed; /* slots below this one were flushed */
 };
 
+/* The part that a context and the endpoints that take its receives have in common. */
+struct weft_tag_shared {
+	uint32_t refs; /* atomic */
+	pthread_mutex_t lock;
+	struct weft_tag_slots recvs;
+	struct weft_wc *orphans; /* weft_take_tag_orphans() */
+	uint32_t num_orphans, max_orphans;
+};
+
 struct weft_tag {
 	struct weft_tag_ep pub;
 	struct weft_mr *pool_mr;
 	void *pool;
 	struct weft_tag_slots sends;
-	struct weft_tag_slots recvs; /* receives, peeks and receives of claimed messages */
+	/* Receives, peeks and receives of claimed messages; not used beside shared. */
+	struct weft_tag_slots recvs;
+	struct weft_tag_shared *shared; /* NULL: the endpoint has to do with no context */
+	bool context;
 };
+
+/* The table of what is posted to it. */
+static inline struct weft_tag_slots *weft_tag_recvs(struct weft_tag *tag)
+{
+	return tag->shared ? &tag->shared->recvs : &tag->recvs;
+}
 
 /* ---- weft_tag.c */
 
 /* Frees an endpoint whose QP is being freed, and its memory, without notifying the NIC. */
 void weft_tag_free(struct weft_tag *tag);
+
+/* ---- weft_tag_context.c */
+
+/* Makes what a context shares, or takes part in it. 0 or -ENOMEM, -EINVAL. */
+int weft_tag_shared_init(struct weft_tag *tag, const struct weft_tag_attr *attr,
+			 uint32_t max_recvs);
+void weft_tag_shared_put(struct weft_tag *tag);
+/*
+ * Keeps a completion of a receive of the context for weft_take_tag_orphans(): the endpoint at which
+ * it came is closed. Under the CQ's lock.
+ */
+void weft_tag_orphan(struct weft_qp_obj *qp, const struct hw_cqe *cqe);
 
 /* ---- weft_tag_done.c */
 
@@ -79,8 +117,13 @@ void weft_tag_slots_free(struct weft_tag_slots *slots);
 bool weft_tag_slot_next(const struct weft_tag_slots *slots, uint64_t *token);
 void weft_tag_slot_take(struct weft_tag_slots *slots, uint64_t token, uint64_t wr_id,
 			enum weft_wc_opcode opcode, bool multi);
-/* Converts a completion of a tagged endpoint and gives its slot back. Under the CQ's lock. */
-void weft_tag_take(struct weft_qp_obj *qp, const struct hw_cqe *cqe, struct weft_wc *wc);
+/*
+ * Converts a completion of a tagged endpoint and gives its slot back. False: there is nothing to
+ * report. Under the CQ's lock.
+ */
+bool weft_tag_fill(struct weft_qp_obj *qp, const struct hw_cqe *cqe, struct weft_wc *wc);
+/* The same, and takes note of an error of the endpoint. */
+bool weft_tag_take(struct weft_qp_obj *qp, const struct hw_cqe *cqe, struct weft_wc *wc);
 /*
  * The NIC is gone: completes up to max of the requests in the tables whose completions go to cq.
  * Returns their number. Under cq->lock.

@@ -352,6 +352,38 @@ static void tagged(void)
 	weft_close_tag_ep(ep);
 }
 
+/* An endpoint that takes the receives of a context, and is closed before its completion is polled.
+ */
+static void shared(void)
+{
+	struct weft_cq *cq = weft_create_cq(a.ctx, 16, NULL, NULL);
+	struct weft_tag_attr attr = {
+	    .send_cq = cq_a, .recv_cq = cq_a, .qkey = HOST_QKEY, .context = true};
+	struct weft_tag_recv_wr recv = {.wr_id = 5, .tag = 1};
+	struct weft_tag_send_wr send = {.wr_id = 6, .ah = a.ah, .tag = 1};
+	struct weft_tag_ep *context = weft_open_tag_ep(a.pd, &attr), *ep;
+	struct weft_wc wc;
+
+	attr.context = false;
+	attr.receives_of = context;
+	attr.recv_cq = cq;
+	ep = weft_open_tag_ep(a.pd, &attr);
+	host_check(cq && context && ep);
+	host_check(weft_tag_recv(context, &recv, NULL) == 0);
+	host_check(weft_tag_recv(ep, &recv, NULL) == -EINVAL);
+	send.dst_qpn = ep->qp->qpn;
+	host_check(weft_tag_send(context, &send) == -EINVAL);
+	host_check(weft_tag_send(ep, &send) == 0);
+	host_check(await(cq_a, WEFT_WC_SUCCESS).wr_id == 6);
+	host_check(weft_take_tag_orphans(ep, 1, &wc) == 0);
+	weft_close_tag_ep(ep);
+	host_check(weft_take_tag_orphans(context, 1, &wc) == 1 && wc.wr_id == 5);
+	host_check(wc.status == WEFT_WC_SUCCESS);
+	host_check(weft_take_tag_orphans(context, 1, &wc) == 0);
+	weft_close_tag_ep(context);
+	host_check(weft_destroy_cq(cq) == 0);
+}
+
 static void states(void)
 {
 	struct weft_qp *qp = host_qp(&b, WEFT_QPT_RD, cq_b, NULL, 8);
@@ -519,6 +551,7 @@ int main(void)
 	extended();
 	datagrams();
 	tagged();
+	shared();
 	states();
 	tools();
 	left_behind();
