@@ -174,6 +174,7 @@ struct wf_domain {
 	int mr_mode;
 	enum fi_av_type av_type;
 	struct wf_eq *mr_eq; /* of fi_domain_bind(), for FI_REG_MR */
+	uint64_t caps;
 	atomic_int refs;
 	/* A word that takes results of atomics that were not requested. */
 	uint64_t *scratch;
@@ -333,6 +334,8 @@ struct wf_op {
 };
 
 struct wf_mc;
+struct wf_srx;
+struct wf_stx;
 
 /* The endpoint that wf_ep and its aliases share: ep or ud, by its type. */
 struct wf_qp {
@@ -342,8 +345,18 @@ struct wf_qp {
 	struct wf_cq *own_cq;        /* in place of a queue that is not bound */
 	struct wf_eq *eq;
 	struct wf_cntr *cntr[WF_COUNTS];
-	struct weft_tag_ep *ep; /* NULL: not enabled, or a datagram endpoint */
-	struct weft_qp *ud;     /* of a datagram endpoint that is enabled */
+	/* NULL: not enabled, a datagram endpoint, or a shared receive context. */
+	struct weft_tag_ep *ep;
+	/* Where receives are posted: ep, or the context's; NULL: another context has them. */
+	struct weft_tag_ep *rx_ep;
+	struct weft_qp *ud; /* of a datagram endpoint that is enabled */
+	/* wf_srx.h: of the context itself, or the one that is bound; NULL. */
+	struct wf_srx *srx;
+	struct wf_stx *stx;
+	struct wf_qp *next_member; /* wf_srx.members */
+	uint32_t joined_qpn;
+	bool is_context; /* a shared receive context */
+	bool shares_rx, shares_tx, joined_srx;
 	bool dgram;
 	struct wf_mc *groups; /* that the endpoint has joined; under lock */
 	atomic_int joined;    /* groups that stand on it: it is closed after them */
@@ -373,6 +386,10 @@ struct wf_ep {
 };
 
 int wf_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+/* Makes and frees what a shared receive context has of an endpoint. 0 or a negative errno. */
+int wf_ep_new_context(struct wf_domain *domain, const struct fi_rx_attr *attr, struct wf_srx *srx,
+		      void *context, struct wf_ep **ep);
+void wf_ep_free_context(struct wf_ep *ep);
 
 static inline bool wf_qp_is_open(const struct wf_qp *qp)
 {
@@ -417,8 +434,13 @@ int wf_op_cancel(struct wf_qp *qp, const void *context);
  * nothing to report. The queue's lock is held.
  */
 bool wf_op_done(const struct weft_wc *wc, struct wf_entry *entry);
+/* Fills in a completion of op at this endpoint (NULL: none): err and all that it brings. */
+void wf_op_fill(struct wf_entry *entry, const struct wf_op *op, const struct weft_wc *wc,
+		const struct wf_qp *at);
 /* Posts the first receives for data that comes with RDMA Writes. 0 or a negative errno. */
 int wf_op_post_notes(struct wf_qp *qp);
+/* Posts one of them again. */
+int wf_op_post_note(struct wf_op *op);
 
 /* Flags of a request made by a function without flags, and by one with. */
 static inline uint64_t wf_ep_tx_flags(const struct wf_ep *ep)

@@ -4,7 +4,7 @@
  * cache for buffers that come without a descriptor. Its objects are in wf_av.c, wf_cq.c, wf_cntr.c,
  * wf_ep.c and wf_mr.c. fi_domain(3).
  */
-#include "host_driver/fabric/fi_weft.h"
+#include "host_driver/fabric/wf_srx.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,26 +73,6 @@ static int no_scalable_ep(struct fid_domain *domain, struct fi_info *info, struc
 	return -FI_ENOSYS;
 }
 
-static int no_stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
-		      void *context)
-{
-	(void)domain;
-	(void)attr;
-	(void)stx;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
-static int no_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
-		      void *context)
-{
-	(void)domain;
-	(void)attr;
-	(void)rx_ep;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
 static struct fi_ops domain_fi_ops = {
     .size = sizeof(struct fi_ops),
     .close = domain_close,
@@ -109,8 +89,8 @@ static struct fi_ops_domain domain_ops = {
     .scalable_ep = no_scalable_ep,
     .cntr_open = wf_cntr_open,
     .poll_open = wf_poll_open,
-    .stx_ctx = no_stx_ctx,
-    .srx_ctx = no_srx_ctx,
+    .stx_ctx = wf_stx_open,
+    .srx_ctx = wf_srx_open,
     .query_atomic = wf_query_atomic,
     .query_collective = wf_query_collective,
 };
@@ -165,6 +145,7 @@ int wf_domain_new(struct wf_fabric *fabric, const struct fi_info *info,
 	if (d->mr_mode == FI_MR_BASIC)
 		d->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	d->av_type = info->domain_attr->av_type;
+	d->caps = info->caps;
 	atomic_fetch_add(&fabric->refs, 1);
 	rc = open_objects(d);
 	if (rc) {

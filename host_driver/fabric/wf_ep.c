@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "host_driver/fabric/wf_coll.h"
+#include "host_driver/fabric/wf_srx.h"
 
 /* A place in a queue for each request that completes only if it fails. */
 static int reserve_errors(struct wf_qp *qp)
@@ -114,10 +115,12 @@ static void close_nic_ep(struct wf_qp *qp)
 	else
 		weft_close_tag_ep(qp->ep);
 	qp->ep = NULL;
+	qp->rx_ep = NULL;
 	pthread_mutex_unlock(&qp->tx_cq->lock);
 	/* A thread that polled completions before has handled them after this. */
 	pthread_mutex_lock(&qp->rx_cq->lock);
 	pthread_mutex_unlock(&qp->rx_cq->lock);
+	wf_srx_leave(qp);
 }
 
 static int open_nic_ep(struct wf_qp *qp)
@@ -131,9 +134,12 @@ static int open_nic_ep(struct wf_qp *qp)
 	attr.announce = wf_param_announce();
 	attr.eager_bytes = wf_param_eager_bytes();
 	attr.cap = (struct weft_qp_cap){qp->tx_size, qp->rx_size, WF_IOV, WF_IOV, WF_INJECT_BYTES};
+	if (qp->srx)
+		return wf_srx_join(qp, &attr);
 	qp->ep = weft_open_tag_ep(qp->domain->pd, &attr);
 	if (!qp->ep)
 		return -errno;
+	qp->rx_ep = qp->ep;
 	return (qp->caps & FI_RMA) && (qp->caps & FI_REMOTE_WRITE) ? wf_op_post_notes(qp) : 0;
 }
 
@@ -142,7 +148,7 @@ static int enable(struct wf_qp *qp)
 	uint32_t i;
 	int rc;
 
-	if (wf_qp_is_open(qp))
+	if (wf_qp_is_open(qp) || (qp->shares_rx && !qp->srx) || (qp->shares_tx && !qp->stx))
 		return -FI_EOPBADSTATE;
 	rc = bind_all(qp);
 	if (rc) {
@@ -190,6 +196,8 @@ static void release(struct wf_qp *qp)
 		atomic_fetch_sub(&qp->av->refs, 1);
 	if (qp->eq)
 		wf_eq_ref(qp->eq, -1);
+	wf_srx_unbind(qp);
+	wf_stx_unbind(qp);
 	atomic_fetch_sub(&qp->domain->refs, 1);
 	free(qp);
 }
@@ -280,6 +288,10 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		qp->av = av;
 		atomic_fetch_add(&av->refs, 1);
 		return 0;
+	case FI_CLASS_SRX_CTX:
+		return wf_srx_bind(qp, bfid);
+	case FI_CLASS_STX_CTX:
+		return wf_stx_bind(qp, bfid);
 	case FI_CLASS_EQ:
 		if (qp->eq)
 			return -FI_EINVAL;
@@ -352,7 +364,7 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	struct wf_ep *ep = container_of(fid, struct wf_ep, fid.fid);
 
 	/* The NIC does not withdraw a datagram's receive. */
-	return ep->qp->ep ? wf_op_cancel(ep->qp, context) : wf_not_open(ep->qp);
+	return ep->qp->rx_ep ? wf_op_cancel(ep->qp, context) : wf_not_open(ep->qp);
 }
 
 static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
@@ -475,7 +487,12 @@ int wf_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **
 	}
 	qp->domain = d;
 	qp->dgram = info->ep_attr->type == FI_EP_DGRAM;
+	qp->shares_tx = info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT;
+	qp->shares_rx = info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
 	qp->caps = info->caps;
+	/* Joins receive from one endpoint of a process. */
+	if (qp->shares_rx)
+		qp->caps &= ~(uint64_t)FI_COLLECTIVE;
 	qp->max_msg_bytes = info->ep_attr->max_msg_size;
 	qp->tx_size = info->tx_attr->size ? (uint32_t)info->tx_attr->size : WF_TX_SIZE;
 	qp->rx_size = info->rx_attr->size ? (uint32_t)info->rx_attr->size : WF_RX_SIZE;
@@ -488,5 +505,64 @@ int wf_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **
 	e->rx_flags = info->rx_attr->op_flags;
 	atomic_fetch_add(&d->refs, 1);
 	*ep = &e->fid;
+	return 0;
+}
+
+/* ---- the part of a shared receive context (wf_srx.c) */
+
+void wf_ep_free_context(struct wf_ep *ep)
+{
+	struct wf_qp *qp = ep->qp;
+
+	if (qp->rx_ep)
+		weft_close_tag_ep(qp->rx_ep);
+	/* Its requests have no places in queues of endpoints, since there are none. */
+	wf_op_fini(qp);
+	unbind_all(qp);
+	atomic_fetch_sub(&qp->domain->refs, 1);
+	free(qp);
+	free(ep);
+}
+
+int wf_ep_new_context(struct wf_domain *domain, const struct fi_rx_attr *attr, struct wf_srx *srx,
+		      void *context, struct wf_ep **out)
+{
+	uint64_t caps = attr && attr->caps ? attr->caps : domain->caps;
+	struct weft_tag_attr tag = {.qkey = WF_QKEY, .context = true};
+	struct wf_qp *qp = calloc(1, sizeof(*qp));
+	struct wf_ep *ep = qp ? ep_new(qp, context) : NULL;
+	int rc;
+
+	if (!ep) {
+		free(qp);
+		return -FI_ENOMEM;
+	}
+	srx->qp = qp;
+	qp->srx = srx;
+	qp->is_context = true;
+	qp->domain = domain;
+	qp->rx_size = attr && attr->size ? (uint32_t)attr->size : WF_RX_SIZE;
+	qp->directed = caps & FI_DIRECTED_RECV;
+	qp->tag_mask = domain->caps & WF_OWN_TAGS ? ~WF_NOTE_TAG : ~UINT64_C(0);
+	qp->min_multi_recv_bytes = WF_MIN_MULTI_RECV;
+	/* Endpoints say whether receives without FI_COMPLETION are reported. */
+	qp->rx_selective = true;
+	wf_op_init(qp);
+	ep->rx_flags = attr ? attr->op_flags : 0;
+	atomic_fetch_add(&domain->refs, 1);
+	rc = make_own_cq(qp);
+	if (!rc) {
+		tag.send_cq = tag.recv_cq = qp->own_cq->cq;
+		tag.user = qp;
+		tag.cap = (struct weft_qp_cap){1, qp->rx_size, WF_IOV, WF_IOV, 0};
+		qp->rx_ep = weft_open_tag_ep(domain->pd, &tag);
+		rc = qp->rx_ep ? 0 : -errno;
+	}
+	if (rc) {
+		WF_WARN(FI_LOG_EP_CTRL, "shared receive context: %s\n", strerror(-rc));
+		wf_ep_free_context(ep);
+		return rc;
+	}
+	*out = ep;
 	return 0;
 }

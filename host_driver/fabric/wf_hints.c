@@ -48,6 +48,28 @@ static int apply_caps(struct fi_info *info, const struct fi_info *hints)
 	return 0;
 }
 
+/* One context, or one that endpoints share. False: more, or datagram endpoints, which share none.
+ */
+static bool apply_count(const struct fi_info *info, size_t hint, size_t *count)
+{
+	if (hint == FI_SHARED_CONTEXT && info->ep_attr->type == FI_EP_RDM)
+		*count = FI_SHARED_CONTEXT;
+	else if (hint > *count)
+		return false;
+	return true;
+}
+
+/* Joins receive from one endpoint of a process, so a shared context does not go with them. */
+static int apply_shared(struct fi_info *info, const struct fi_info *hints)
+{
+	if (info->ep_attr->rx_ctx_cnt != FI_SHARED_CONTEXT)
+		return 0;
+	if (hints->caps & FI_COLLECTIVE)
+		REFUSE("endpoints of a shared receive context have no collectives\n");
+	info->caps &= ~(uint64_t)FI_COLLECTIVE;
+	return 0;
+}
+
 static int apply_ep(struct fi_info *info, const struct fi_ep_attr *hint)
 {
 	struct fi_ep_attr *ep = info->ep_attr;
@@ -64,9 +86,9 @@ static int apply_ep(struct fi_info *info, const struct fi_ep_attr *hint)
 		REFUSE("messages have no prefix\n");
 	if (hint->max_order_raw_size || hint->max_order_war_size || hint->max_order_waw_size)
 		REFUSE("RDMA has no order of data\n");
-	/* FI_SHARED_CONTEXT is larger than these, too. */
-	if (hint->tx_ctx_cnt > ep->tx_ctx_cnt || hint->rx_ctx_cnt > ep->rx_ctx_cnt)
-		REFUSE("an endpoint has one transmit and one receive context of its own\n");
+	if (!apply_count(info, hint->tx_ctx_cnt, &ep->tx_ctx_cnt) ||
+	    !apply_count(info, hint->rx_ctx_cnt, &ep->rx_ctx_cnt))
+		REFUSE("an endpoint has one transmit and one receive context\n");
 	if (hint->auth_key_size)
 		REFUSE("there are no authorization keys\n");
 	return 0;
@@ -212,8 +234,9 @@ static int apply_domain(struct fi_info *info, const struct fi_domain_attr *hint)
 		       (unsigned long long)hint->caps);
 	if (hint->auth_key_size)
 		REFUSE("there are no authorization keys\n");
-	if (hint->max_ep_stx_ctx || hint->max_ep_srx_ctx)
-		REFUSE("there are no shared contexts\n");
+	if (hint->max_ep_stx_ctx > domain->max_ep_stx_ctx ||
+	    hint->max_ep_srx_ctx > domain->max_ep_srx_ctx)
+		REFUSE("at most %zu endpoints share a context\n", domain->max_ep_srx_ctx);
 	if (hint->max_ep_tx_ctx > 1 || hint->max_ep_rx_ctx > 1)
 		REFUSE("there are no scalable endpoints\n");
 	if (hint->av_type != FI_AV_UNSPEC)
@@ -252,6 +275,7 @@ int wf_hints_apply(struct fi_info *info, uint32_t version, const struct fi_info 
 	rc = apply_fabric(info, hints->fabric_attr);
 	rc = rc ? rc : apply_caps(info, hints);
 	rc = rc ? rc : apply_ep(info, hints->ep_attr);
+	rc = rc ? rc : apply_shared(info, hints);
 	rc = rc ? rc : apply_tx(info, hints->tx_attr);
 	rc = rc ? rc : apply_rx(info, hints->rx_attr);
 	rc = rc ? rc : apply_domain(info, hints->domain_attr);

@@ -88,6 +88,8 @@ static void fill_domain(struct fi_domain_attr *domain, const struct weft_device_
 	domain->rx_ctx_cnt = device->max_qp;
 	domain->max_ep_tx_ctx = 1;
 	domain->max_ep_rx_ctx = 1;
+	domain->max_ep_stx_ctx = device->max_qp;
+	domain->max_ep_srx_ctx = device->max_qp - 1; /* the context is one */
 	domain->cntr_cnt = SIZE_MAX;
 	domain->mr_iov_limit = 1;
 	domain->mr_cnt = device->max_mr;
@@ -147,6 +149,8 @@ struct fi_info *wf_info_dgram(const struct wf_nic *nic)
 	info->rx_attr->caps = WF_DGRAM_RX_CAPS;
 	info->rx_attr->msg_order = FI_ORDER_NONE;
 	info->domain_attr->cq_data_size = sizeof(uint32_t);
+	info->domain_attr->max_ep_stx_ctx = 0;
+	info->domain_attr->max_ep_srx_ctx = 0;
 	return info;
 }
 

@@ -7,7 +7,7 @@
  * with the tag WF_NOTE_TAG and the Write's length; the endpoint keeps WF_NOTES receives for such
  * notes.
  */
-#include "host_driver/fabric/fi_weft.h"
+#include "host_driver/fabric/wf_srx.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +98,8 @@ void wf_op_drop(struct wf_op *op)
 	struct wf_qp *qp = op->qp;
 	uint8_t i;
 
+	if (qp->is_context)
+		wf_srx_give(qp->srx);
 	for (i = 0; i < op->parts; i++)
 		wf_cq_unreserve(op->cq);
 	wf_mr_release(qp->domain, &op->hold, 0);
@@ -131,7 +133,7 @@ void wf_op_fini(struct wf_qp *qp)
 static int post_recv_locked(struct wf_op *op, const struct weft_tag_recv_wr *wr)
 {
 	struct wf_qp *qp = op->qp;
-	int rc = weft_tag_recv(qp->ep, wr, &op->number);
+	int rc = weft_tag_recv(qp->rx_ep, wr, &op->number);
 
 	if (!rc && !op->note) {
 		op->posted = true;
@@ -162,7 +164,7 @@ int wf_op_cancel(struct wf_qp *qp, const void *context)
 	for (op = qp->posted.next; op != &qp->posted; op = op->next) {
 		if (op->context != context)
 			continue;
-		rc = weft_tag_cancel(qp->ep, op->number);
+		rc = weft_tag_cancel(qp->rx_ep, op->number);
 		break;
 	}
 	pthread_mutex_unlock(&qp->lock);
@@ -176,7 +178,7 @@ void wf_op_cancel_join(struct wf_qp *qp, const struct wf_join *join)
 	pthread_mutex_lock(&qp->lock);
 	for (op = qp->posted.next; op != &qp->posted; op = op->next)
 		/* A receive that cannot be withdrawn ends with the endpoint. */
-		if (op->join == join && weft_tag_cancel(qp->ep, op->number) != 0)
+		if (op->join == join && weft_tag_cancel(qp->rx_ep, op->number) != 0)
 			WF_INFO(FI_LOG_EP_CTRL, "a receive of a join stays posted\n");
 	pthread_mutex_unlock(&qp->lock);
 }
@@ -192,12 +194,24 @@ static int post_note_locked(struct wf_op *op)
 	return post_recv_locked(op, &wr);
 }
 
+int wf_op_post_note(struct wf_op *op)
+{
+	struct wf_qp *qp = op->qp;
+	int rc;
+
+	pthread_mutex_lock(&qp->lock);
+	rc = post_note_locked(op);
+	pthread_mutex_unlock(&qp->lock);
+	return rc;
+}
+
 int wf_op_post_notes(struct wf_qp *qp)
 {
 	int i, rc;
 
 	for (i = 0; i < WF_NOTES; i++) {
-		struct wf_op *op = wf_op_get(qp, qp->rx_cq, 1);
+		struct wf_op *op =
+		    qp->is_context ? wf_srx_get(qp->srx, false) : wf_op_get(qp, qp->rx_cq, 1);
 
 		if (!op)
 			return -FI_ENOMEM;
@@ -206,9 +220,7 @@ int wf_op_post_notes(struct wf_qp *qp)
 		op->flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
 		op->context = NULL;
 		op->buf = NULL;
-		pthread_mutex_lock(&qp->lock);
-		rc = post_note_locked(op);
-		pthread_mutex_unlock(&qp->lock);
+		rc = wf_op_post_note(op);
 		if (rc) {
 			wf_op_drop(op);
 			return rc;
@@ -230,15 +242,10 @@ static void fill_dgram(struct wf_entry *entry, const struct wf_op *op, const str
 		entry->source = wf_av_find(op->qp->av, (struct wf_addr){wc->src_ip, wc->src_qpn});
 }
 
-/* Fills in what success and failure have in common. */
-static void fill(struct wf_entry *entry, const struct wf_op *op, const struct weft_wc *wc)
+/* Fills in what success and failure have in common; err is set. */
+static void fill_at(struct wf_entry *entry, const struct wf_op *op, const struct weft_wc *wc,
+		    const struct wf_qp *at)
 {
-	memset(entry, 0, sizeof(*entry));
-	entry->e.op_context = op->context;
-	entry->e.flags = op->flags;
-	entry->source = FI_ADDR_NOTAVAIL;
-	entry->err = op->err;
-	entry->prov_errno = op->prov_errno;
 	if (!(op->flags & FI_RECV))
 		return;
 	entry->e.buf = op->buf;
@@ -248,18 +255,49 @@ static void fill(struct wf_entry *entry, const struct wf_op *op, const struct we
 		return;
 	}
 	entry->e.tag = wc->tag;
-	if (op->err && op->err != FI_ETRUNC)
+	if (entry->err && entry->err != FI_ETRUNC)
 		return;
 	if (wc->opcode == WEFT_WC_TPEEK)
 		entry->e.len = wc->msg_bytes;
-	if (op->err)
+	if (entry->err)
 		entry->olen = wc->msg_bytes - wc->bytes;
 	if (wc->flags & WEFT_WC_WITH_DATA) {
 		entry->e.flags |= FI_REMOTE_CQ_DATA;
 		entry->e.data = wc->data;
 	}
-	if (op->qp->source && wc->status == WEFT_WC_SUCCESS)
-		entry->source = wf_av_find(op->qp->av, (struct wf_addr){wc->src_ip, wc->src_qpn});
+	if (at && at->source && wc->status == WEFT_WC_SUCCESS && wc->src_qpn)
+		entry->source = wf_av_find(at->av, (struct wf_addr){wc->src_ip, wc->src_qpn});
+}
+
+static void fill_start(struct wf_entry *entry, const struct wf_op *op, int err, int prov_errno)
+{
+	memset(entry, 0, sizeof(*entry));
+	entry->e.op_context = op->context;
+	entry->e.flags = op->flags;
+	entry->source = FI_ADDR_NOTAVAIL;
+	entry->err = err;
+	entry->prov_errno = prov_errno;
+}
+
+static void fill(struct wf_entry *entry, const struct wf_op *op, const struct weft_wc *wc)
+{
+	fill_start(entry, op, op->err, op->prov_errno);
+	fill_at(entry, op, wc, op->qp);
+}
+
+/* The NIC's words, for the program to print. */
+static int prov_errno_of(const struct weft_wc *wc)
+{
+	return (int)((uint32_t)wc->status | wc->vendor_err << 16);
+}
+
+void wf_op_fill(struct wf_entry *entry, const struct wf_op *op, const struct weft_wc *wc,
+		const struct wf_qp *at)
+{
+	bool ok = wc->status == WEFT_WC_SUCCESS;
+
+	fill_start(entry, op, ok ? 0 : wf_cq_errno(wc), ok ? 0 : prov_errno_of(wc));
+	fill_at(entry, op, wc, at);
 }
 
 /* A note has arrived: reports the data and posts its receive again. */
@@ -308,7 +346,7 @@ static bool done_silent(const struct wf_op *op, const struct weft_wc *wc, struct
 	entry->e.flags = FI_SEND;
 	entry->source = FI_ADDR_NOTAVAIL;
 	entry->err = wf_cq_errno(wc);
-	entry->prov_errno = (int)((uint32_t)wc->status | wc->vendor_err << 16);
+	entry->prov_errno = prov_errno_of(wc);
 	return true;
 }
 
@@ -344,6 +382,8 @@ bool wf_op_done(const struct weft_wc *wc, struct wf_entry *entry)
 		wf_dgram_resume(qp);
 	if (op == &qp->silent)
 		return done_silent(op, wc, entry);
+	if (qp->is_context)
+		return wf_srx_done(op, wc, entry);
 	if (op->note)
 		return done_note(op, wc, entry);
 	if (op->join) {
@@ -352,7 +392,7 @@ bool wf_op_done(const struct weft_wc *wc, struct wf_entry *entry)
 	}
 	if (wc->status != WEFT_WC_SUCCESS && !op->err) {
 		op->err = wf_cq_errno(wc);
-		op->prov_errno = (int)((uint32_t)wc->status | wc->vendor_err << 16);
+		op->prov_errno = prov_errno_of(wc);
 	}
 	if (op->parts > 1) {
 		op->parts--;

@@ -4,7 +4,7 @@
  * which post operations of the tagged endpoint. wf_dgram.c shares what comes before the posting.
  * fi_msg(3), fi_tagged(3).
  */
-#include "host_driver/fabric/fi_weft.h"
+#include "host_driver/fabric/wf_srx.h"
 
 /* Adds up the pieces. */
 static size_t total_bytes(const struct iovec *iov, size_t count)
@@ -122,7 +122,9 @@ static int recv_match(struct wf_qp *qp, const struct wf_msg *msg, struct weft_ta
 	wr->src_qpn = WEFT_TAG_ANY_QPN;
 	if (!qp->directed || msg->addr == FI_ADDR_UNSPEC)
 		return 0;
-	peer = wf_av_peer(qp->av, msg->addr);
+	if (qp->is_context && !qp->srx->av)
+		return -FI_ENOAV;
+	peer = wf_av_peer(qp->is_context ? qp->srx->av : qp->av, msg->addr);
 	if (!peer)
 		return -FI_EINVAL;
 	wr->src_ip = peer->addr.ip;
@@ -140,7 +142,7 @@ static int peek(struct wf_op *op, struct weft_tag_recv_wr *wr, uint64_t flags)
 	if (flags & FI_DISCARD)
 		wr->flags |= WEFT_TAG_DISCARD;
 	op->count = WF_COUNTS;
-	return weft_tag_peek(op->qp->ep, wr);
+	return weft_tag_peek(op->qp->rx_ep, wr);
 }
 
 /* Receives or drops the message that a peek with the same context has claimed. */
@@ -150,7 +152,7 @@ static int recv_claimed(struct wf_op *op, struct weft_tag_recv_wr *wr, uint64_t 
 
 	if (flags & FI_DISCARD)
 		wr->flags |= WEFT_TAG_DISCARD;
-	return weft_tag_recv_claimed(op->qp->ep, (uint32_t)(uintptr_t)context->internal[0], wr);
+	return weft_tag_recv_claimed(op->qp->rx_ep, (uint32_t)(uintptr_t)context->internal[0], wr);
 }
 
 /* Posts what the flags ask for. 0 or a negative errno. */
@@ -172,7 +174,8 @@ static int recv_post(struct wf_op *op, struct weft_tag_recv_wr *wr, uint64_t fla
 int wf_recv_prepare(struct wf_qp *qp, const struct wf_msg *msg, uint64_t flags, enum wf_use use,
 		    struct weft_sge *sge, uint32_t *num_sge, struct wf_op **out)
 {
-	struct wf_op *op = wf_op_get(qp, qp->rx_cq, 1);
+	struct wf_op *op = qp->is_context ? wf_srx_get(qp->srx, flags & FI_MULTI_RECV)
+					  : wf_op_get(qp, qp->rx_cq, 1);
 	int rc = 0;
 
 	if (!op)
@@ -193,16 +196,13 @@ int wf_recv_prepare(struct wf_qp *qp, const struct wf_msg *msg, uint64_t flags, 
 	return 0;
 }
 
-ssize_t wf_recv(struct wf_ep *ep, const struct wf_msg *msg, uint64_t flags)
+static ssize_t recv_one(struct wf_qp *qp, const struct wf_msg *msg, uint64_t flags)
 {
-	struct wf_qp *qp = ep->qp;
 	struct weft_sge sge[WF_IOV];
 	struct weft_tag_recv_wr wr = {.sg_list = sge};
 	struct wf_op *op;
 	int rc;
 
-	if (!qp->ep)
-		return wf_not_open(qp);
 	if ((flags & FI_CLAIM) && !msg->context)
 		return -FI_EINVAL;
 	if ((flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)) && !msg->tagged)
@@ -219,4 +219,20 @@ ssize_t wf_recv(struct wf_ep *ep, const struct wf_msg *msg, uint64_t flags)
 	if (rc)
 		wf_op_drop(op);
 	return wf_post_result(rc);
+}
+
+ssize_t wf_recv(struct wf_ep *ep, const struct wf_msg *msg, uint64_t flags)
+{
+	struct wf_qp *qp = ep->qp;
+	ssize_t rc;
+
+	if (!qp->rx_ep)
+		return wf_not_open(qp);
+	if (!qp->is_context)
+		return recv_one(qp, msg, flags);
+	/* Endpoints, and with them queues and addresses, come and go. */
+	pthread_mutex_lock(&qp->srx->posting);
+	rc = recv_one(qp, msg, flags);
+	pthread_mutex_unlock(&qp->srx->posting);
+	return rc;
 }

@@ -138,9 +138,10 @@ static void refused(void)
 	REFUSED(ep_attr->type, FI_EP_DGRAM);
 	REFUSED(ep_attr->protocol, FI_PROTO_RXM);
 	REFUSED(ep_attr->max_msg_size, nic.device.max_msg_bytes + 1);
-	REFUSED(ep_attr->tx_ctx_cnt, FI_SHARED_CONTEXT);
-	REFUSED(ep_attr->rx_ctx_cnt, FI_SHARED_CONTEXT);
+	REFUSED(ep_attr->tx_ctx_cnt, 2);
 	REFUSED(ep_attr->rx_ctx_cnt, 2);
+	REFUSED(domain_attr->max_ep_stx_ctx, nic.device.max_qp + 1);
+	REFUSED(domain_attr->max_ep_srx_ctx, nic.device.max_qp);
 	REFUSED(tx_attr->msg_order, FI_ORDER_WAW);
 	REFUSED(tx_attr->comp_order, FI_ORDER_STRICT);
 	REFUSED(tx_attr->inject_size, 513);
