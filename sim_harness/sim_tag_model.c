@@ -88,6 +88,7 @@ struct sim_tag_end *sim_tag_end_new(struct sim_tag_model *model, uint32_t ip, ui
 	end->index = model->num_ends;
 	end->ip = ip;
 	end->qpn = qpn;
+	end->rx = end;
 	model->ends = grow(model->ends, model->num_ends, sizeof(model->ends[0]));
 	model->ends[model->num_ends++] = end;
 	return end;
@@ -96,20 +97,21 @@ struct sim_tag_end *sim_tag_end_new(struct sim_tag_model *model, uint32_t ip, ui
 struct sim_tag_pair *sim_tag_pair_get(struct sim_tag_model *model, struct sim_tag_end *src,
 				      struct sim_tag_end *dst)
 {
+	struct sim_tag_end *rx = dst->rx;
 	struct sim_tag_pair *pair;
 	uint32_t i;
 
-	for (i = 0; i < dst->num_from; i++)
-		if (dst->from[i]->src == src)
-			return dst->from[i];
+	for (i = 0; i < rx->num_from; i++)
+		if (rx->from[i]->src == src && rx->from[i]->dst == dst)
+			return rx->from[i];
 	pair = zeroed(sizeof(*pair));
 	pair->index = model->num_pairs;
 	pair->src = src;
 	pair->dst = dst;
 	model->pairs = grow(model->pairs, model->num_pairs, sizeof(model->pairs[0]));
 	model->pairs[model->num_pairs++] = pair;
-	dst->from = grow(dst->from, dst->num_from, sizeof(dst->from[0]));
-	dst->from[dst->num_from++] = pair;
+	rx->from = grow(rx->from, rx->num_from, sizeof(rx->from[0]));
+	rx->from[rx->num_from++] = pair;
 	return pair;
 }
 
@@ -292,7 +294,7 @@ static bool may_take(struct sim_tag_model *model, const struct sim_tag_op *op,
 	if (op->done)
 		return complain(model, "completion: operation %u of endpoint %u completed twice",
 				op->index, op->end->index);
-	if (!sim_tag_op_takes(op, msg) || msg->pair->dst != op->end)
+	if (!sim_tag_op_takes(op, msg) || msg->pair->dst->rx != op->end)
 		return complain(model,
 				"match: operation %u of endpoint %u does not ask for message %u of "
 				"endpoint %u",

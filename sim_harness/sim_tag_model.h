@@ -36,6 +36,8 @@ struct sim_tag_end {
 	uint32_t ip, qpn;
 	bool gone;   /* closed, killed or in error */
 	bool unsure; /* requests to it and from it may fail */
+	/* The one whose receives it takes: itself, or a context, which holds what follows. */
+	struct sim_tag_end *rx;
 	/* private to the model */
 	struct sim_tag_op **ops; /* in posting order */
 	uint32_t num_ops, max_ops;
@@ -131,7 +133,7 @@ struct sim_tag_pair *sim_tag_pair_get(struct sim_tag_model *model, struct sim_ta
 /* True if messages of the pair may fail. */
 static inline bool sim_tag_pair_unsure(const struct sim_tag_pair *pair)
 {
-	return pair->src->gone || pair->dst->gone || pair->src->unsure || pair->dst->unsure;
+	return pair->src->gone || pair->dst->gone || pair->src->rx->unsure || pair->dst->rx->unsure;
 }
 
 /* Returns a new message, zeroed, that is to be filled in and posted; or taken back. */

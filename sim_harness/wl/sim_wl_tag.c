@@ -37,6 +37,35 @@ static const struct sim_param params[] = {
 
 /* ---- endpoints */
 
+/* Opens an endpoint that takes the receives of the process's context. */
+static int open_way(struct wt_actor *a, uint32_t i, const struct weft_tag_attr *like)
+{
+	struct weft_tag_attr attr = *like;
+	struct wt_way *way = &a->ways[i];
+
+	attr.context = false;
+	attr.receives_of = a->ep;
+	way->ep = weft_open_tag_ep(a->pd, &attr);
+	if (!way->ep)
+		return -errno;
+	way->end = sim_tag_end_new(&a->wt->model, sim_nic_ip(a->nic), way->ep->qp->qpn);
+	way->end->rx = a->end;
+	return 0;
+}
+
+static int open_ways(struct wt_actor *a, const struct weft_tag_attr *like)
+{
+	uint32_t n = 1 + wt_below(a->wt, WT_WAYS), i;
+	int rc = 0;
+
+	a->like = *like;
+	for (i = 0; i < n && !rc; i++)
+		rc = open_way(a, i, like);
+	if (!rc)
+		a->num_ways = n;
+	return rc;
+}
+
 static int open_ep(struct wt_actor *a)
 {
 	static const uint32_t limits[] = {0, 64, 256, 1024, 4096, 16384, 65536};
@@ -54,31 +83,61 @@ static int open_ep(struct wt_actor *a)
 	    .pool_bytes = UINT64_C(4096) << wt_below(wt, 12),
 	};
 
+	attr.context = wt->contexts && wt_one_in(wt, 2);
 	a->ep = weft_open_tag_ep(a->pd, &attr);
 	if (!a->ep)
 		return -errno;
 	a->end = sim_tag_end_new(&wt->model, sim_nic_ip(a->nic), a->ep->qp->qpn);
 	a->end->unsure = a->unsure;
 	a->failed = false;
-	return 0;
+	a->num_ways = 1;
+	a->ways[0] = (struct wt_way){a->ep, a->end};
+	return attr.context ? open_ways(a, &attr) : 0;
 }
 
-/* The endpoint is no more: what it had posted is not judged any more. */
-static void forget_end(struct wt_actor *a)
+/* These endpoints are no more: what they had posted is not judged any more. */
+static void forget_ends(struct wt_actor *a, const struct sim_tag_end *only)
 {
 	struct sim_tag_model *model = &a->wt->model;
 	uint32_t i, k;
 
-	a->end->gone = true;
 	for (i = 0; i < model->num_pairs; i++) {
 		struct sim_tag_pair *pair = model->pairs[i];
 
-		if (pair->src != a->end && pair->dst != a->end)
+		if (only ? pair->src != only && pair->dst != only
+			 : pair->src->rx != a->end && pair->dst->rx != a->end)
 			continue;
 		for (k = pair->open; k < pair->num_msgs; k++)
 			if (!pair->msgs[k]->settled)
 				sim_tag_msg_lost(model, pair->msgs[k]);
 	}
+}
+
+static void forget_end(struct wt_actor *a)
+{
+	uint32_t i;
+
+	a->end->gone = true;
+	for (i = 0; i < a->num_ways; i++)
+		a->ways[i].end->gone = true;
+	forget_ends(a, NULL);
+}
+
+/* Closes an endpoint of a context, and opens another one. */
+static void renew_way(struct wt_actor *a)
+{
+	uint32_t i = wt_below(a->wt, a->num_ways);
+	struct wt_way old = a->ways[i];
+	int rc;
+
+	wt_reap(a);
+	old.end->gone = true;
+	weft_close_tag_ep(old.ep);
+	wt_way_closed(a, old.ep);
+	forget_ends(a, old.end);
+	rc = open_way(a, i, &a->like);
+	if (rc)
+		sim_run_fail(a->wt->run, "call: weft_open_tag_ep(): %s", strerror(-rc));
 }
 
 /* Moves an endpoint to ERR: all that is posted must be flushed. */
@@ -192,8 +251,12 @@ static void on_fault(void *ctx, enum sim_fault_event event, struct sim_nic *nic)
 /* All was flushed: the process opens another endpoint. */
 static void reopen(struct wt_actor *a)
 {
+	uint32_t i;
 	int rc;
 
+	for (i = 0; i < a->num_ways; i++)
+		if (a->ways[i].ep != a->ep)
+			weft_close_tag_ep(a->ways[i].ep);
 	weft_close_tag_ep(a->ep);
 	rc = open_ep(a);
 	if (rc)
@@ -240,6 +303,8 @@ static void step_actor(struct wt_actor *a)
 		wt_cancel(a, wt_below(wt, wt->max_recvs));
 	if (a->frail && wt_one_in(wt, 64))
 		wt_deregister(a);
+	if (wt->chaos_ppm && a->ways[0].ep != a->ep && wt_one_in(wt, 256))
+		renew_way(a);
 	if (sim_prng_chance(&wt->prng, wt->chaos_ppm))
 		fail_ep(a);
 	else if (sim_prng_chance(&wt->prng, wt->death_ppm))
@@ -324,6 +389,7 @@ static void draw(struct wt *wt)
 	wt->tags = wt_one_in(wt, 4) ? 1 : 2 + wt_below(wt, 12);
 	wt->max_recvs = 1 + wt_below(wt, WT_RECVS);
 	wt->long_one_in = param[PARAM_LONG] ? (uint32_t)param[PARAM_LONG] : 2u << wt_below(wt, 6);
+	wt->contexts = wt_one_in(wt, 3);
 	if (param[PARAM_CHAOS] && wt_one_in(wt, 3))
 		wt->chaos_ppm = 100 + wt_below(wt, 3000);
 	if (param[PARAM_DEATH] && wt_one_in(wt, 4))

@@ -26,6 +26,7 @@ enum {
 	WT_MAX_BYTES = 70000,
 	WT_INLINE_BYTES = 192,
 	WT_MASKS = 12,
+	WT_WAYS = 3, /* endpoints of a process that take the receives of one context */
 	/* Tags with a number of the message have this bit and 15 bits of it above WT_ID_SHIFT. */
 	WT_ID_SHIFT = 48,
 	WT_ID_MARK = 0x8000,
@@ -37,8 +38,15 @@ enum {
 #define WT_ID_OF(msg)  ((uint64_t)(msg)->pair->index << 32 | (msg)->number)
 #define WT_TAG_ID_MASK (UINT64_C(0xffff) << WT_ID_SHIFT)
 
+/* An endpoint that messages go to and come from. */
+struct wt_way {
+	struct weft_tag_ep *ep;
+	struct sim_tag_end *end;
+};
+
 struct wt_send {
 	bool busy;
+	struct weft_tag_ep *ep;
 	struct sim_tag_msg *msg;
 	struct weft_mr *mr; /* its own, which may be deregistered in use; NULL */
 };
@@ -77,7 +85,7 @@ struct wt_recv {
 	struct wt_piece piece[WT_PIECES]; /* that it does not know of yet */
 };
 
-/* A process with one endpoint. */
+/* A process with one endpoint, or a context and endpoints that take its receives. */
 struct wt_actor {
 	struct wt *wt;
 	uint32_t index;
@@ -89,12 +97,16 @@ struct wt_actor {
 	struct weft_ah *ah;
 	struct weft_mr *mr;
 	uint8_t *buf;
+	/* Where receives are posted. */
 	struct weft_tag_ep *ep;
 	struct sim_tag_end *end;
-	bool failed;   /* the endpoint is in ERR */
-	bool unmapped; /* its memory is not mapped */
-	bool frail;    /* deregisters memory in use */
-	bool unsure;   /* its NIC has started anew */
+	uint32_t num_ways;
+	struct wt_way ways[WT_WAYS]; /* the same, or the context's endpoints */
+	struct weft_tag_attr like;   /* of these */
+	bool failed;                 /* the endpoint is in ERR */
+	bool unmapped;               /* its memory is not mapped */
+	bool frail;                  /* deregisters memory in use */
+	bool unsure;                 /* its NIC has started anew */
 	uint32_t sends_busy, recvs_busy;
 	struct wt_send send[WT_SENDS];
 	struct wt_recv recv[WT_RECV_SLOTS];
@@ -114,6 +126,7 @@ struct wt {
 	uint32_t tag_ids;   /* messages so far whose tag has a number */
 	uint32_t max_recvs; /* of WT_RECVS */
 	uint32_t long_one_in;
+	bool contexts; /* some processes have one */
 	uint32_t chaos_ppm, death_ppm;
 	bool fault_due, restart_due;
 	uint32_t fault_nic;
@@ -135,6 +148,11 @@ static inline bool wt_one_in(struct wt *wt, uint32_t n)
 static inline bool wt_failed(const struct wt *wt)
 {
 	return wt->run->failure[0];
+}
+
+static inline const struct wt_way *wt_draw_way(struct wt_actor *a)
+{
+	return &a->ways[a->num_ways > 1 ? wt_below(a->wt, a->num_ways) : 0];
 }
 
 static inline uint8_t *wt_send_buf(struct wt_actor *a, uint32_t slot)
@@ -169,5 +187,7 @@ bool wt_content_ok(struct wt *wt, const struct sim_tag_msg *msg, const uint8_t *
 
 /* Takes all completions. */
 void wt_reap(struct wt_actor *a);
+/* An endpoint of the context was closed: takes what it had not polled, and forgets its sends. */
+void wt_way_closed(struct wt_actor *a, const struct weft_tag_ep *ep);
 
 #endif /* WEFT_SIM_WL_TAG_H */

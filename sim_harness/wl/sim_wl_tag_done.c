@@ -113,7 +113,7 @@ static struct sim_tag_msg *msg_by_tag(const struct wt_actor *a, const struct wef
 		const struct sim_tag_pair *pair = model->pairs[i];
 
 		if (!has_address(pair->src, wc->src_ip, wc->src_qpn) ||
-		    !has_address(pair->dst, a->end->ip, a->end->qpn))
+		    !has_address(pair->dst, a->end->ip, wc->qpn))
 			continue;
 		for (k = sim_tag_pair_unsure(pair) ? 0 : pair->open; k < pair->num_msgs; k++)
 			if (!pair->msgs[k]->matched && !pair->msgs[k]->has_data &&
@@ -128,8 +128,9 @@ static bool envelope_ok(const struct weft_wc *wc, const struct sim_tag_msg *msg)
 {
 	const struct sim_tag_end *src = msg->pair->src;
 
-	return wc->src_ip == src->ip && wc->src_qpn == src->qpn && wc->msg_bytes == msg->bytes &&
-	       (msg->msg || wc->tag == msg->tag) &&
+	/* It is reported by the endpoint that it was sent to. */
+	return wc->src_ip == src->ip && wc->src_qpn == src->qpn && wc->qpn == msg->pair->dst->qpn &&
+	       wc->msg_bytes == msg->bytes && (msg->msg || wc->tag == msg->tag) &&
 	       !(wc->flags & WEFT_WC_WITH_DATA) == !msg->has_data;
 }
 
@@ -153,6 +154,17 @@ static struct sim_tag_msg *identify(struct wt_actor *a, const struct weft_wc *wc
 	return msg ? msg : named;
 }
 
+/* An endpoint of this process has the address that dst had. */
+static bool is_address_of(const struct wt_actor *a, const struct sim_tag_end *dst)
+{
+	uint32_t i;
+
+	for (i = 0; i < a->num_ways; i++)
+		if (has_address(dst, a->end->ip, a->ways[i].end->qpn))
+			return true;
+	return false;
+}
+
 /*
  * Passes a match to the model. A message to an endpoint that is gone may reach the one that has its
  * address now, which says nothing of the order.
@@ -162,9 +174,9 @@ static void matched(struct wt_actor *a, struct sim_tag_op *op, struct sim_tag_ms
 {
 	const struct sim_tag_end *dst = msg->pair->dst;
 
-	if (dst == a->end) {
+	if (dst->rx == a->end) {
 		judge(a, sim_tag_op_matched(&a->wt->model, op, msg, ordered));
-	} else if (dst->gone && has_address(dst, a->end->ip, a->end->qpn) && !msg->matched) {
+	} else if (dst->gone && is_address_of(a, dst) && !msg->matched) {
 		msg->matched = true;
 		sim_tag_msg_lost(&a->wt->model, msg);
 		sim_tag_op_failed(&a->wt->model, op);
@@ -323,7 +335,7 @@ static void recv_failed(struct wt_actor *a, struct wt_recv *r, const struct weft
 	}
 	if (!recv_may_fail(a, r) && !r->torn)
 		complain(a, "a receive failed", wc);
-	if (msg && !msg->matched && msg->pair->dst == a->end)
+	if (msg && !msg->matched && msg->pair->dst->rx == a->end)
 		sim_tag_msg_lost(model, msg);
 	if (r->kind == WT_MULTI) {
 		multi_failed(a, r, wc);
@@ -349,6 +361,12 @@ static void recv_done(struct wt_actor *a, struct wt_recv *r, const struct weft_w
 
 	if (wc->status != WEFT_WC_SUCCESS && wc->status != WEFT_WC_LOC_LEN_ERR) {
 		recv_failed(a, r, wc);
+		return;
+	}
+	/* A context releases a buffer apart. */
+	if (r->kind == WT_MULTI && a->ways[0].ep != a->ep && !wc->src_qpn &&
+	    wc->flags & WEFT_WC_RELEASED) {
+		multi_released(a, r, wc);
 		return;
 	}
 	if (r->kind == WT_MULTI && wc->offset <= room)
@@ -407,7 +425,7 @@ static void peek_done(struct wt_actor *a, struct wt_recv *r, const struct weft_w
 	if (!envelope_ok(wc, msg))
 		complain(a, "a peek at a message that was not sent", wc);
 	if (kind == WT_PEEK) {
-		if (msg->pair->dst == a->end)
+		if (msg->pair->dst->rx == a->end)
 			judge(a, sim_tag_op_saw(model, op, msg));
 		else
 			sim_tag_op_failed(model, op);
@@ -452,4 +470,16 @@ void wt_reap(struct wt_actor *a)
 		for (i = 0; i < n && !wt_failed(a->wt); i++)
 			handle(a, &wc[i]);
 	} while (n > 0 && !wt_failed(a->wt));
+}
+
+void wt_way_closed(struct wt_actor *a, const struct weft_tag_ep *ep)
+{
+	struct weft_wc wc;
+	uint32_t i;
+
+	while (!wt_failed(a->wt) && weft_take_tag_orphans(a->ep, 1, &wc) == 1)
+		handle(a, &wc);
+	for (i = 0; i < WT_SENDS; i++)
+		if (a->send[i].busy && a->send[i].ep == ep)
+			send_free(a, i);
 }

@@ -109,7 +109,8 @@ static struct weft_mr *draw_mr(struct wt_actor *a, uint8_t *at, struct weft_mr *
 }
 
 /* A receive of the peer that waits, and takes messages of this end; NULL. */
-static const struct sim_tag_op *waiting_op(struct wt_actor *a, struct wt_actor *peer)
+static const struct sim_tag_op *waiting_op(struct wt_actor *a, const struct sim_tag_end *src,
+					   const struct wt_actor *peer)
 {
 	uint32_t i = wt_below(a->wt, WT_RECVS), n;
 
@@ -117,8 +118,7 @@ static const struct sim_tag_op *waiting_op(struct wt_actor *a, struct wt_actor *
 		const struct wt_recv *r = &peer->recv[i];
 
 		if (r->busy && (r->kind == WT_RECV || r->kind == WT_MULTI) &&
-		    (r->op->any_src ||
-		     (r->op->src_ip == a->end->ip && r->op->src_qpn == a->end->qpn)))
+		    (r->op->any_src || (r->op->src_ip == src->ip && r->op->src_qpn == src->qpn)))
 			return r->op;
 	}
 	return NULL;
@@ -128,7 +128,7 @@ static const struct sim_tag_op *waiting_op(struct wt_actor *a, struct wt_actor *
 static void draw_envelope(struct wt_actor *a, struct wt_actor *peer, struct sim_tag_msg *msg)
 {
 	struct wt *wt = a->wt;
-	const struct sim_tag_op *op = wt_one_in(wt, 2) ? waiting_op(a, peer) : NULL;
+	const struct sim_tag_op *op = wt_one_in(wt, 2) ? waiting_op(a, msg->pair->src, peer) : NULL;
 	uint64_t free_bits = op ? op->ignore : UINT64_MAX;
 
 	msg->msg = op ? op->msg : wt_one_in(wt, 8);
@@ -155,9 +155,10 @@ void wt_post_send(struct wt_actor *a, struct wt_actor *peer)
 {
 	struct wt *wt = a->wt;
 	uint32_t slot = wt_below(wt, WT_SENDS);
+	const struct wt_way *from = wt_draw_way(a), *to = wt_draw_way(peer);
 	struct wt_send *s = &a->send[slot];
 	uint8_t *at = wt_send_buf(a, slot);
-	struct weft_tag_send_wr wr = {.wr_id = slot, .ah = a->ah, .dst_qpn = peer->end->qpn};
+	struct weft_tag_send_wr wr = {.wr_id = slot, .ah = a->ah, .dst_qpn = to->end->qpn};
 	struct weft_sge sge[WT_SGES];
 	struct sim_tag_msg *msg;
 	struct weft_mr *mr;
@@ -165,7 +166,7 @@ void wt_post_send(struct wt_actor *a, struct wt_actor *peer)
 
 	if (s->busy)
 		return;
-	msg = sim_tag_msg_post(&wt->model, sim_tag_pair_get(&wt->model, a->end, peer->end));
+	msg = sim_tag_msg_post(&wt->model, sim_tag_pair_get(&wt->model, from->end, to->end));
 	msg->bytes = draw_bytes(a);
 	draw_envelope(a, peer, msg);
 	msg->sync = wt_one_in(wt, 8);
@@ -186,7 +187,7 @@ void wt_post_send(struct wt_actor *a, struct wt_actor *peer)
 	wr.sg_list = sge;
 	mr = draw_mr(a, at, &s->mr);
 	wr.num_sge = make_sges(wt, sge, mr, at, msg->bytes);
-	rc = weft_tag_send(a->ep, &wr);
+	rc = weft_tag_send(from->ep, &wr);
 	if (rc) {
 		sim_tag_msg_unpost(msg);
 		if (s->mr && weft_dereg_mr(s->mr))
@@ -202,6 +203,7 @@ void wt_post_send(struct wt_actor *a, struct wt_actor *peer)
 	if (wr.flags & WEFT_TAG_UNSIGNALED)
 		return;
 	s->busy = true;
+	s->ep = from->ep;
 	s->msg = msg;
 	a->sends_busy++;
 }
@@ -219,6 +221,12 @@ static const struct sim_tag_msg *coming_msg(struct wt_actor *a)
 	return i < pair->num_msgs && !pair->msgs[i]->settled ? pair->msgs[i] : NULL;
 }
 
+/* An endpoint of any process. */
+static const struct sim_tag_end *draw_end(struct wt *wt)
+{
+	return wt_draw_way(&wt->actors[wt_below(wt, wt->num_actors)])->end;
+}
+
 /* Source, tag, mask and space. */
 static void draw_want(struct wt_actor *a, struct sim_tag_op *op, const struct sim_tag_msg *msg)
 {
@@ -229,7 +237,7 @@ static void draw_want(struct wt_actor *a, struct sim_tag_op *op, const struct si
 	op->any_src = wt_one_in(wt, 3);
 	op->tag = msg ? msg->tag : draw_tag(wt);
 	op->msg = msg ? msg->msg : wt_one_in(wt, 8);
-	src = msg ? msg->pair->src : wt->actors[wt_below(wt, wt->num_actors)].end;
+	src = msg ? msg->pair->src : draw_end(wt);
 	op->src_ip = src->ip;
 	op->src_qpn = src->qpn;
 }
