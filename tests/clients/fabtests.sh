@@ -10,7 +10,7 @@
 #	-e msg, fi_msg*, fi_cm_data				no connected endpoints (fi_msg_inject has others, and runs)
 #	-k							no prefix (FI_MSG_PREFIX): buffers need none
 #	fi_rdm_rma_trigger, fi_rdm_deferred_wq			no FI_TRIGGER
-#	fi_scalable_ep, fi_shared_ctx				no scalable endpoints, no shared contexts
+#	fi_scalable_ep, fi_shared_ctx -e dgram			no scalable endpoints, no shared contexts of datagrams
 #	fi_multi_mr, fi_rdm_rma_event, fi_rdm_multi_domain	FI_RMA_EVENT: the NIC does not tell a host of peers' RDMA
 #	fi_dgram_waitset					no exchange out of band: its first datagram may come before the receive
 #	fi_av_test over memif and a veth			resolves six addresses in a row, which two NICs do not have
@@ -69,7 +69,7 @@ programs()
 	[ "$which" = short ] || [ "$which" = standard ]
 }
 programs && for name in av_xfer cq_data rdm rdm_tagged_peek multi_ep recv_cancel unexpected_msg bw rdm_multi_client rdm_atomic \
-	multi_recv dgram mcast msg_inject poll rdm_shared_av; do
+	multi_recv dgram mcast msg_inject poll rdm_shared_av shared_ctx; do
 	compile "$bin/fi_$name" "$WEFT_FABTESTS/functional/$name.c" "$bin"/*.c.o "${libs[@]}"
 done
 programs && for name in getinfo_test av_test dom_test eq_test cq_test mr_test cntr_test; do
@@ -142,11 +142,12 @@ refused()
 	passed=$((passed + 1))
 }
 
-# number_of NIC: sets number, the first endpoint of the only program there
+# number_of NIC: sets number, the first endpoint of the only program there. A shared receive context takes no messages
+# (INIT).
 number_of()
 {
 	ctl qps "$1" >"$WEFT_TMP/list"
-	number=$(awk 'NR == 2 { print $3 }' "$WEFT_TMP/list")
+	number=$(awk '$5 == "RTS" { print $3; exit }' "$WEFT_TMP/list")
 	[ -n "$number" ]
 }
 
@@ -203,6 +204,10 @@ unit_and_functional()
 	by_number fi_poll -t queue
 	by_number fi_poll -t counter
 	by_number fi_rdm_shared_av
+	by_number fi_shared_ctx -e rdm
+	by_number fi_shared_ctx -e rdm --ep-count 16
+	by_number fi_shared_ctx -e rdm --no-tx-shared-ctx
+	by_number fi_shared_ctx -e rdm --no-rx-shared-ctx
 }
 
 short_or_standard()
