@@ -476,8 +476,14 @@ static void rx_synchronized(struct fw_nic *nic, struct tcp_flow *flow, struct tc
 			return;
 		opened = true;
 	}
-	flow->heard_ns = nic->now_ns;
-	flow->keep_tries = 0;
+	/*
+	 * A segment that counts for its ACK alone is no sign of life: the ACKs of a peer that has
+	 * lost synchronization, as by forged data, would have a closed window probed for ever.
+	 */
+	if (acceptable(flow, in)) {
+		flow->heard_ns = nic->now_ns;
+		flow->keep_tries = 0;
+	}
 	note_timestamp(nic, flow, in);
 	note_ecn(flow, in);
 	if (!tcp_ack_rx(nic, flow, in))

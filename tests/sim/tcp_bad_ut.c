@@ -519,7 +519,29 @@ static void cookies(void)
 	tcp_world_close(&w);
 }
 
+/*
+ * Forged data with a closed window were taken: all ACKs of the peer lie before what was received,
+ * so they open no window. The connection ends by its time-out instead of probing for ever.
+ */
+static void lost_synchronization(void)
+{
+	struct tcp_flow *flow;
+	struct bad t;
+
+	bad_open(&t);
+	flow = t.a->flow;
+	flow->rcv_nxt += 78;
+	flow->snd_wl1 = flow->rcv_nxt;
+	flow->snd_wnd = 0;
+	tcp_side_send(t.a, 1000, false);
+	sim_run_for(t.w.sim, 90 * SECOND);
+	FIX_CHECK(&t.w, !t.a->ended && tcp_stat(&t.w, 0, "tcp_window_probes") > 0);
+	sim_run_for(t.w.sim, 200 * SECOND);
+	FIX_CHECK(&t.w, t.a->ended == 1 && t.a->why == TCP_END_TIMEOUT);
+	tcp_world_close(&t.w);
+}
+
 UT_MAIN("sim/tcp_bad", UT(blind_resets), UT(blind_syns), UT(blind_acks), UT(hostile_sacks),
 	UT(old_timestamps), UT(outside_window), UT(old_numbers), UT(malformed), UT(blind_half_open),
 	UT(forgotten_half_open), UT(blind_beside_cookie), UT(stranger_first), UT(syn_flood),
-	UT(cookies))
+	UT(cookies), UT(lost_synchronization))
