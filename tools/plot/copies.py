@@ -30,10 +30,10 @@ COPIES = dict(UCX, UCX_RNDV_THRESH="inf", UCX_ZCOPY_THRESH="inf")
 NONE = dict(UCX, UCX_RNDV_THRESH="1024")
 WEFT = {"WEFT_MPI_OVER": "ofi", "FI_PROVIDER_PATH": tag_mpi.LIBFABRIC}
 # Title: environment of the ranks, options of mpirun, kind of messages.
-WAYS = {"two copies": (COPIES, mpi.UCX, "both"), "none, buffers used again": (NONE, mpi.UCX, "both"),
-        "none, persistent requests": (NONE, mpi.UCX, "persistent"), "none, new buffers": (NONE, mpi.UCX, "fresh"),
-        "provider weft, used again": (WEFT, tag_mpi.WEFT, "both"), "provider weft, persistent": (WEFT, tag_mpi.WEFT, "persistent"),
-        "provider weft, new buffers": (WEFT, tag_mpi.WEFT, "fresh")}
+WAYS = {"two copies": (COPIES, mpi.UCX, "both"), "none, used again": (NONE, mpi.UCX, "both"),
+        "none, persistent": (NONE, mpi.UCX, "persistent"), "none, new": (NONE, mpi.UCX, "fresh"),
+        "weft, used again": (WEFT, tag_mpi.WEFT, "both"), "weft, persistent": (WEFT, tag_mpi.WEFT, "persistent"),
+        "weft, new": (WEFT, tag_mpi.WEFT, "fresh")}
 STACKS = {"two copies": (COPIES, mpi.UCX), "none, UCX": (NONE, mpi.UCX), "provider weft": (WEFT, tag_mpi.WEFT)}
 MEMORY = {"UD, UCX": (dict(UCX, WEFT_MPI_OVER="ud"), mpi.UCX), "RC, UCX": (UCX, mpi.UCX), "provider weft": (WEFT, tag_mpi.WEFT)}
 SIZES = [4 ** i for i in range(5, 12)]
@@ -117,8 +117,8 @@ def bandwidth_table(rows, folder):
          "set ylabel 'MiB/s, both ways'\nset title 'MPI by copies of a message (SCI-MPICH, figure 6)'\n",
          [(w, bars(pick(rows, way=w), "bytes", "mib_s")) for w in ways])
     copy = statistics.median(r["mib_s"] for r in rows if r["way"] == "memcpy, one core")
-    peaks = [50 * i for i in range(1, 6)] + [300 * i for i in range(1, 67)]
-    draw(folder, "copies_model", "set logscale x 10\nset xlabel 'bandwidth of the wire, MiB/s'\nset ylabel 'efficiency'\nset yrange [0:1.05]\n"
+    peaks = [50 * 2 ** (i / 2) for i in range(18)]
+    draw(folder, "copies_model", "set logscale x 2\nset xrange [50:20000]\nset xlabel 'bandwidth of the wire, MiB/s'\nset ylabel 'efficiency'\nset yrange [0:1.05]\n"
          "set title 'n copies of %.0f MiB/s each (SCI-MPICH, figure 1)'\n" % copy,
          [("%d copies" % n if n != 1 else "1 copy", [(p,) + (efficiency(p, copy, n),) * 3 for p in peaks]) for n in range(3)])
     cells = [[size(n)] + [spread(pick(rows, way=w, bytes=n)[0], "mib_s") for w in ways] for n in ordered(rows, "bytes")]
