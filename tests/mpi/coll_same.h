@@ -101,6 +101,8 @@ uint32_t next(uint64_t *state);
 void make_comms(int libnbc);
 void free_comms(void);
 /* Draws a collective of up to max elements, and fills its buffers. */
+/* New values in the buffer that is read and written; recv2 is its copy. */
+void choose_again(struct coll *c);
 void choose(struct coll *c, int max);
 void drop(struct coll *c);
 

@@ -418,6 +418,12 @@ static void make_buffers(struct coll *c)
 	memcpy(c->recv2, c->recv, c->recv_bytes);
 }
 
+void choose_again(struct coll *c)
+{
+	fill(c->recv, c->recv_bytes / (size_t)c->kind.bytes, c->kind);
+	memcpy(c->recv2, c->recv, c->recv_bytes);
+}
+
 void choose(struct coll *c, int max)
 {
 	memset(c, 0, sizeof(*c));
