@@ -77,16 +77,19 @@ static bool log_write(enum log_level level, const char *text)
 	return write(STDERR_FILENO, line, used) == (ssize_t)used;
 }
 
-static void log_lost_lines(void)
+/* Reports lines that were lost. False: they and the next one cannot be written either. */
+static bool log_lost_lines(void)
 {
 	unsigned int lost = atomic_exchange(&log_lost, 0);
 	char text[80];
 
 	if (!lost)
-		return;
+		return true;
 	snprintf(text, sizeof(text), "%u lines before this one could not be written", lost);
-	if (!log_write(LOG_LEVEL_ERROR, text))
-		atomic_fetch_add(&log_lost, lost);
+	if (log_write(LOG_LEVEL_ERROR, text))
+		return true;
+	atomic_fetch_add(&log_lost, lost);
+	return false;
 }
 
 /*
@@ -102,12 +105,12 @@ static void log_line(enum log_level level, struct log_place place,
 
 	if (subject && subject->nic)
 		used = (size_t)snprintf(text, sizeof(text), "%.*s: ", LOG_NIC_CHARS, subject->nic);
-	(void)vsnprintf(text + used, sizeof(text) - used, format, args);
+	if (vsnprintf(text + used, sizeof(text) - used, format, args) < 0)
+		text[used] = '\0';
 	if (log_fields && !log_path &&
 	    log_journal_send(log_priorities[level][1], place, subject, text))
 		return;
-	log_lost_lines();
-	if (atomic_load(&log_lost) || !log_write(level, text))
+	if (!log_lost_lines() || !log_write(level, text))
 		atomic_fetch_add(&log_lost, 1);
 }
 

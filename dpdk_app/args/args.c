@@ -17,6 +17,7 @@
 #include "dpdk_app/args/args_coalesce.h"
 #include "dpdk_app/args/args_fault.h"
 #include "dpdk_app/args/args_table.h"
+#include "dpdk_app/log.h"
 #include "lib/cli.h"
 #include "lib/fault.h"
 #include "shared_defs/hw_cmd.h"
@@ -36,6 +37,8 @@ static bool finish(struct cli *cli)
 
 	if (conf->list_ports)
 		return true;
+	if (*conf->log && conf->log_format == LOG_FORMAT_JOURNAL)
+		return cli_wrong(cli, "a file has no records: give --log or --log-format journal");
 	if (!n && !conf->num_nics)
 		return cli_wrong(cli,
 				 "nothing to run: give --nics N or --port PORT --ip A.B.C.D/LEN");

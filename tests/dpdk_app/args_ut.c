@@ -323,6 +323,7 @@ static void wrong_config_files(void)
 	CU_ASSERT_EQUAL(parse_file("nics = 99\n", ""), ARGS_WRONG);
 	CU_ASSERT_PTR_NOT_NULL(strstr(error, ":1: --nics takes"));
 	CU_ASSERT_PTR_NULL(strchr(error, '\n'));
+	refuse("--nics 2 --log /tmp/x --log-format journal", "a file has no records");
 	/* At a reload it would leave a weftd without NICs. */
 	CU_ASSERT_EQUAL(parse_file("nics = 2\nlist-ports\n", ""), ARGS_WRONG);
 	CU_ASSERT_PTR_NOT_NULL(strstr(error, "not into a file"));

@@ -7,16 +7,13 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
-#include "tests/ut.h"
+#include "tests/dpdk_app/log_fix.h"
 
 ssize_t __wrap_sendto(int fd, const void *bytes, size_t num, int flags, const struct sockaddr *addr,
 		      socklen_t addr_bytes);
@@ -77,22 +74,14 @@ static const char *field(const char *name)
 	return "";
 }
 
-/* Calls call() with standard error in a file; returns its text. */
+/* Calls call(); returns what it wrote to standard error. */
 static const char *stderr_of(void (*call)(void))
 {
-	static char text[4096];
-	int fd = memfd_create("log", MFD_CLOEXEC), old = dup(STDERR_FILENO);
-	ssize_t n;
+	static struct log_fix fix;
 
-	CU_ASSERT_FATAL(fd >= 0 && old >= 0);
-	dup2(fd, STDERR_FILENO);
+	log_fix_begin(&fix);
 	call();
-	dup2(old, STDERR_FILENO);
-	n = pread(fd, text, sizeof(text) - 1, 0);
-	text[n > 0 ? n : 0] = '\0';
-	close(fd);
-	close(old);
-	return text;
+	return log_fix_end(&fix);
 }
 
 static void link_goes_down(void)

@@ -9,34 +9,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/ut.h"
+#include "tests/dpdk_app/log_fix.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
-static char text[16384];
+static struct log_fix fix;
 
 /* Calls log_limit_at() num times, step_ns apart; its output goes into text. Returns the lines. */
 static uint32_t lines_of(struct log_limit *limit, uint64_t *now_ns, uint32_t num, uint64_t step_ns)
 {
-	int fd = memfd_create("log", MFD_CLOEXEC), old = dup(STDERR_FILENO);
 	uint32_t lines = 0;
-	ssize_t n;
 
-	CU_ASSERT_FATAL(fd >= 0 && old >= 0);
-	dup2(fd, STDERR_FILENO);
+	log_fix_begin(&fix);
 	for (uint32_t i = 0; i < num; i++, *now_ns += step_ns)
 		log_limit_at(limit, *now_ns, LOG_HERE, NULL, "link %u", i);
-	dup2(old, STDERR_FILENO);
-	n = pread(fd, text, sizeof(text) - 1, 0);
-	text[n > 0 ? n : 0] = '\0';
-	for (const char *at = text; (at = strchr(at, '\n')); at++)
+	for (const char *at = log_fix_end(&fix); (at = strchr(at, '\n')); at++)
 		lines++;
-	close(fd);
-	close(old);
 	return lines;
 }
 
@@ -46,12 +37,12 @@ static void a_burst(void)
 	uint64_t now_ns = 5 * SECOND_NS;
 
 	CU_ASSERT_EQUAL(lines_of(&limit, &now_ns, 1000, 1), 10);
-	CU_ASSERT_PTR_NOT_NULL(strstr(text, "weftd: link 9\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(fix.text, "weftd: link 9\n"));
 	/* The next line says how many were left out. */
 	now_ns += 6 * SECOND_NS;
 	CU_ASSERT_EQUAL(lines_of(&limit, &now_ns, 5, 1), 2);
-	CU_ASSERT_STRING_EQUAL(text, "weftd: 990 lines like the next one were omitted\n"
-				     "weftd: link 0\n");
+	CU_ASSERT_STRING_EQUAL(fix.text, "weftd: 990 lines like the next one were omitted\n"
+					 "weftd: link 0\n");
 	/* After a quiet minute there are ten again. */
 	now_ns += 60 * SECOND_NS;
 	CU_ASSERT_EQUAL(lines_of(&limit, &now_ns, 20, 1), 11);
@@ -88,8 +79,8 @@ static void a_full_disk(void)
 		log_info("line %u", i);
 	dup2(old, STDERR_FILENO);
 	CU_ASSERT_EQUAL(lines_of(&limit, &now_ns, 2, 1), 3);
-	CU_ASSERT_STRING_EQUAL(text, "weftd: 7 lines before this one could not be written\n"
-				     "weftd: link 0\nweftd: link 1\n");
+	CU_ASSERT_STRING_EQUAL(fix.text, "weftd: 7 lines before this one could not be written\n"
+					 "weftd: link 0\nweftd: link 1\n");
 	close(full);
 	close(old);
 }
@@ -97,30 +88,24 @@ static void a_full_disk(void)
 /* Writes a line of each kind; returns what came out. */
 static const char *each_kind(enum log_level level, bool journal)
 {
-	int fd = memfd_create("log", MFD_CLOEXEC), old = dup(STDERR_FILENO);
 	char stream[64];
 	struct stat st;
-	ssize_t n;
 
-	CU_ASSERT_FATAL(fd >= 0 && old >= 0 && !fstat(fd, &st));
+	log_fix_begin(&fix);
+	CU_ASSERT_EQUAL_FATAL(fstat(fix.fd, &st), 0);
 	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
 		 (unsigned long long)st.st_ino + !journal);
 	setenv("JOURNAL_STREAM", stream, 1);
-	dup2(fd, STDERR_FILENO);
 	CU_ASSERT_EQUAL(log_set_format(LOG_FORMAT_PLAIN), 0);
 	log_set_level(level);
 	log_nic_error("weft7", "e");
 	log_info("i");
 	log_verbose("d");
 	log_set_level(LOG_LEVEL_INFO);
-	dup2(old, STDERR_FILENO);
+	(void)log_fix_end(&fix);
 	unsetenv("JOURNAL_STREAM");
 	CU_ASSERT_EQUAL(log_set_format(LOG_FORMAT_AUTO), 0);
-	n = pread(fd, text, sizeof(text) - 1, 0);
-	text[n > 0 ? n : 0] = '\0';
-	close(fd);
-	close(old);
-	return text;
+	return fix.text;
 }
 
 static void levels(void)
