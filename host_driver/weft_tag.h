@@ -79,7 +79,8 @@ WEFT_API void weft_close_tag_ep(struct weft_tag_ep *ep);
  *
  * The end of a context ends its endpoints (WEFT_EVENT_QP_FATAL). Completions of its receives that
  * were not polled when their endpoint was closed are kept: this call takes up to max of them, and
- * returns their number.
+ * returns their number. -EINVAL: it is no context, max is negative; -ENOMEM, once, behind all that
+ * are kept: there was no memory for some. Any thread.
  */
 WEFT_API int weft_take_tag_orphans(struct weft_tag_ep *context, int max, struct weft_wc *wc);
 

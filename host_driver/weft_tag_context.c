@@ -76,6 +76,8 @@ void weft_tag_orphan(struct weft_qp_obj *qp, const struct hw_cqe *cqe)
 	}
 	if (shared->num_orphans < shared->max_orphans)
 		shared->orphans[shared->num_orphans++] = wc;
+	else
+		shared->orphans_lost = true;
 	pthread_mutex_unlock(&shared->lock);
 }
 
@@ -83,6 +85,7 @@ int weft_take_tag_orphans(struct weft_tag_ep *context, int max, struct weft_wc *
 {
 	struct weft_tag_shared *shared = weft_container_of(context, struct weft_tag, pub)->shared;
 	uint32_t n;
+	int rc;
 
 	if (!shared || max < 0)
 		return -EINVAL;
@@ -93,6 +96,9 @@ int weft_take_tag_orphans(struct weft_tag_ep *context, int max, struct weft_wc *
 		shared->num_orphans -= n;
 		memmove(shared->orphans, shared->orphans + n, shared->num_orphans * sizeof(*wc));
 	}
+	rc = !n && shared->orphans_lost ? -ENOMEM : (int)n;
+	if (rc == -ENOMEM)
+		shared->orphans_lost = false;
 	pthread_mutex_unlock(&shared->lock);
-	return (int)n;
+	return rc;
 }

@@ -49,7 +49,7 @@ static_assert(sizeof(struct weft_tag_slot) == 16, "an endpoint has many of them"
 /*
  * Slots are taken under the lock of the queue and given back under the lock of its CQ. The ring of
  * freed slots is the only thing that both change. Memory is committed as slots are first used.
- * Those of a context are given back under shared->lock, since its receives complete in several CQs.
+ * A context gives its own back under shared->lock, since its receives complete in several CQs.
  */
 struct weft_tag_slots {
 	struct weft_tag_slot *slot;
@@ -69,6 +69,7 @@ struct weft_tag_shared {
 	struct weft_tag_slots recvs;
 	struct weft_wc *orphans; /* weft_take_tag_orphans() */
 	uint32_t num_orphans, max_orphans;
+	bool orphans_lost; /* there was no memory for one */
 };
 
 struct weft_tag {

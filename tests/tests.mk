@@ -45,6 +45,7 @@ WRAPS_dpdk_app/log_journal_ut := sendto connect
 WRAPS_dpdk_app/unmap_ut := munmap
 WRAPS_dpdk_app/wire_queues_ut := rte_flow_validate rte_flow_create
 WRAPS_host_driver/weft_silent_ut := poll
+WRAPS_host_driver/weft_tag_context_ut := realloc
 WRAPS_pair/atomic_ut := mem_atomic
 ut_flags = $(patsubst %,-Wl$(comma)--wrap=%,$(WRAPS_$(1:tests/%.c=%))) $(UT_FLAGS_$(call ut_folder,$1)) $(if $(filter $1,$(WRAPPED_TCP)),$(WRAP_TCP)) $(if $(filter tests/dpdk_app/%,$1),$(WEFTD_LIBS)) \
 	$(if $(filter tests/tools/%,$1),$(TOOL_LIBS_OF_weft-measure)) $(if $(filter tests/fabric/%,$1),-lfabric)

@@ -144,6 +144,33 @@ static void ends(void)
 	end();
 }
 
+static bool no_memory;
+void *__real_realloc(void *p, size_t bytes);
+void *__wrap_realloc(void *p, size_t bytes);
+
+void *__wrap_realloc(void *p, size_t bytes)
+{
+	return no_memory ? NULL : __real_realloc(p, bytes);
+}
+
+/* A completion for which there was no memory is reported, once. */
+static void lost(void)
+{
+	struct weft_wc wc[2];
+
+	begin();
+	CU_ASSERT_EQUAL(receive(&f, 7, 0, NULL), 0);
+	take_all(&f);
+	complete_at(0, 0, (struct hw_cqe){.bytes = 5, .src_qpn = 9});
+	no_memory = true;
+	weft_close_tag_ep(member[0]);
+	no_memory = false;
+	member[0] = NULL;
+	CU_ASSERT_EQUAL(weft_take_tag_orphans(f.ep, 2, wc), -ENOMEM);
+	CU_ASSERT_EQUAL(weft_take_tag_orphans(f.ep, 2, wc), 0);
+	end();
+}
+
 static void refused(void)
 {
 	struct weft_tag_attr attr;
@@ -159,4 +186,4 @@ static void refused(void)
 	teardown(&f);
 }
 
-UT_MAIN("host_driver/weft_tag_context", UT(single), UT(release), UT(ends), UT(refused))
+UT_MAIN("host_driver/weft_tag_context", UT(single), UT(release), UT(ends), UT(lost), UT(refused))
