@@ -85,8 +85,8 @@ static bool may_announce(struct tag_ep *ep, const struct tag_op *op, uint32_t *u
 }
 
 /*
- * Looks for the first message that fits. Those of a context's member that has ended are dropped on
- * the way.
+ * Looks for the first message that fits. Messages of a context's member that has ended are dropped
+ * on the way.
  */
 static enum tag_found tag_rq_find(struct fw_nic *nic, struct tag_ep *ep, uint32_t *units,
 				  struct tag_arrival **a)

@@ -21,6 +21,7 @@ import json
 import os
 import resource
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -147,6 +148,8 @@ class Mutant:
         folder = os.path.join(BUILD, self.name)
         # A copy of a header is found before the tree's own, by the same #include.
         copy = os.path.join(folder, self.path)
+        # A header that an earlier form of this mutant changed must not be found.
+        shutil.rmtree(os.path.join(folder, self.path.split("/")[0]), ignore_errors=True)
         os.makedirs(os.path.dirname(copy), exist_ok=True)
         with open(copy, "w", encoding="utf-8") as f:
             f.write(text)
