@@ -117,6 +117,8 @@ struct msg *msg_new(enum msg_kind kind, struct shard *shard, struct client *clie
 
 void msg_free(struct msg *msg)
 {
+	if (msg)
+		free(msg->code);
 	free(msg);
 }
 

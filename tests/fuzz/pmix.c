@@ -92,11 +92,20 @@ static void fill_number(pmix_value_t *value, uint8_t what)
 		value->data.uint32 = number;
 	if (!(what & 0x70))
 		value->type = take_u8(&in);
+	/* A blob has memory of its own or none: a server does not pass a pointer of any value. */
+	if (value->type == PMIX_BYTE_OBJECT)
+		memset(&value->data, 0, sizeof(value->data));
+}
+
+/* Keys end with the number of the exchange, which their formats have as "%u". */
+static bool key_is(const char *key, const char *format)
+{
+	return !strncmp(key, format, strlen(format) - strlen("%u"));
 }
 
 static void fill_blob(pmix_value_t *value, const char *key, uint8_t what)
 {
-	size_t right = strcmp(key, KEY_JOB) ? sizeof(struct weft_goal_peer) : 2 * sizeof(uint64_t);
+	size_t right = key_is(key, KEY_JOB) ? 2 * sizeof(uint64_t) : sizeof(struct weft_goal_peer);
 	size_t bytes = what & 0x70 ? right : take_u8(&in) % BLOB_MAX;
 
 	value->type = what & 15 ? PMIX_BYTE_OBJECT : take_u8(&in);
@@ -121,7 +130,7 @@ static pmix_status_t play_get(const pmix_proc_t *proc, const pmix_key_t key,
 	if (what == 0xff)
 		return PMIX_ERR_NOT_FOUND;
 	*val = value_new();
-	if (!strcmp(key, KEY_PEER) || !strcmp(key, KEY_JOB))
+	if (key_is(key, KEY_PEER) || key_is(key, KEY_JOB))
 		fill_blob(*val, key, what);
 	else
 		fill_number(*val, what);
