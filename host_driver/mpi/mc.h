@@ -157,12 +157,31 @@ struct mc_settings {
 	char *rules;          /* file; NULL: built-in rules */
 	size_t max_bytes;     /* larger buffers stay with the MPI library */
 	int force;       /* 1: all to the NIC, 2: all to the library; 0: by rules. May change */
+	bool threads;    /* several threads of the program may call at a time */
 	uint64_t config; /* hash of what decides where a call goes: equal at all ranks */
+	/* The rules leave all calls, whatever their sizes. Set by mc_rules_load(). */
+	bool leaves[MC_COLLS][MC_FORMS];
 };
 extern struct mc_settings mc_settings;
 
 /* ---- calls (mc_call.c) ---------------------------------------------------------------------- */
 
+/*
+ * Why such calls stay with the MPI library whatever is in them. MC_TAKEN: that depends on the call.
+ * A blocking call on the host takes 3 us, so this looks at nothing else.
+ */
+static inline enum mc_reason mc_call_left(enum mc_coll coll, enum mc_form form,
+					  const struct mc_comm *comm)
+{
+	if (comm->left != MC_TAKEN)
+		return comm->left;
+	/* Operations of the program's own are errors, which no rule hands on. */
+	if (comm->user.state == MC_USER_FAILED)
+		return MC_TAKEN;
+	if (mc_settings.force ? mc_settings.force != 1 : mc_settings.leaves[coll][form])
+		return MC_REASON_RULE;
+	return MC_TAKEN;
+}
 /* Fills what all collectives share; alg AUTO, width 8. */
 void mc_call_init(struct mc_call *call, enum mc_coll coll, uint64_t count, int root);
 /* Decides, and counts the decision. True: the NIC takes the call. */
@@ -332,7 +351,8 @@ bool mc_rules_take(enum mc_coll coll, enum mc_form form, uint32_t ranks, uint64_
 
 /* From now on counts go to `weftctl colls`, too; NULL: no more. */
 void mc_count_show(GOAL_Comm goal);
-void mc_count(const struct mc_call *call, enum mc_form form, enum mc_reason reason);
+/* bytes: of the largest buffer of any rank. Any thread, where mc_settings.threads says so. */
+void mc_count(enum mc_coll coll, enum mc_form form, enum mc_reason reason, uint64_t bytes);
 /* Prints the lines at the end, as mc_settings.verbose says. */
 void mc_count_report(int rank);
 

@@ -42,7 +42,7 @@ bool mc_call_fits(struct mc_call *call, enum mc_form form, const struct mc_comm 
 		call->reason = MC_REASON_RULE;
 	if (call->reason == MC_TAKEN)
 		return true;
-	mc_count(call, form, call->reason);
+	mc_count(call->coll, form, call->reason, call->large_bytes);
 	return false;
 }
 
@@ -51,6 +51,6 @@ bool mc_call_taken(struct mc_call *call, enum mc_form form, const struct mc_comm
 	if (!mc_call_fits(call, form, comm))
 		return false;
 	if (!call->refused)
-		mc_count(call, form, MC_TAKEN);
+		mc_count(call->coll, form, MC_TAKEN, call->large_bytes);
 	return true;
 }

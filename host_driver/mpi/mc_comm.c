@@ -121,7 +121,7 @@ struct mc_comm *mc_comm_alone(struct mc_comm *comm, struct mc_call *call, enum m
 		if (agree(arg, has_room, &failed)) {
 			alone->is_alone = true;
 			__atomic_add_fetch(&comm->num_alone, 1, __ATOMIC_RELAXED);
-			mc_count(call, form, MC_TAKEN);
+			mc_count(call->coll, form, MC_TAKEN, call->large_bytes);
 			return alone;
 		}
 		comm->alone_off = failed;
@@ -129,6 +129,6 @@ struct mc_comm *mc_comm_alone(struct mc_comm *comm, struct mc_call *call, enum m
 			mc_comm_put(alone);
 	}
 	call->reason = is_users ? MC_REASON_OP : MC_REASON_ROOM;
-	mc_count(call, form, call->reason);
+	mc_count(call->coll, form, call->reason, call->large_bytes);
 	return NULL;
 }

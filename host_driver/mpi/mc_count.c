@@ -8,8 +8,7 @@
 
 #include "host_driver/mpi/mc.h"
 
-/* [MC_TAKEN]: ran on the NIC; the others: reasons for which the MPI library carried a call out.
- * Atomic. */
+/* [MC_TAKEN]: ran on the NIC; the others: reasons for which the MPI library carried a call out. */
 static struct {
 	uint64_t calls, bytes;
 } counts[MC_COLLS][MC_FORMS][MC_REASON_COUNT + 1];
@@ -28,15 +27,23 @@ void mc_count_show(GOAL_Comm goal)
 	__atomic_store_n(&shown, goal, __ATOMIC_RELEASE);
 }
 
-void mc_count(const struct mc_call *call, enum mc_form form, enum mc_reason reason)
+/* An atomic addition takes 6 ns; a call that the host carries out takes 3 us. */
+static void increase(uint64_t *count, uint64_t by)
+{
+	if (mc_settings.threads)
+		__atomic_add_fetch(count, by, __ATOMIC_RELAXED);
+	else
+		*count += by;
+}
+
+void mc_count(enum mc_coll coll, enum mc_form form, enum mc_reason reason, uint64_t bytes)
 {
 	GOAL_Comm job = __atomic_load_n(&shown, __ATOMIC_ACQUIRE);
 
 	if (job)
-		GOAL_CountCollective(job, reason == MC_TAKEN, call->large_bytes);
-	__atomic_add_fetch(&counts[call->coll][form][reason].calls, 1, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&counts[call->coll][form][reason].bytes, call->large_bytes,
-			   __ATOMIC_RELAXED);
+		GOAL_CountCollective(job, reason == MC_TAKEN, bytes);
+	increase(&counts[coll][form][reason].calls, 1);
+	increase(&counts[coll][form][reason].bytes, bytes);
 }
 
 struct sum {

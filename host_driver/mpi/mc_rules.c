@@ -174,11 +174,21 @@ static bool read_file(const char *path, uint64_t *hash)
 	return ok;
 }
 
+static bool leaves_all(const struct list *list)
+{
+	uint32_t i;
+
+	for (i = 0; i < list->num; i++)
+		if (list->rules[i].take)
+			return false;
+	return true;
+}
+
 bool mc_rules_load(void)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ mc_settings.max_bytes ^
 			(uint64_t)(unsigned int)mc_settings.force << 40;
-	int coll;
+	int coll, form;
 
 	/*
 	 * Without rules the NIC takes what overlaps with computation. A blocking collective ends
@@ -192,6 +202,9 @@ bool mc_rules_load(void)
 	if (mc_settings.rules && *mc_settings.rules && !read_file(mc_settings.rules, &hash))
 		return false;
 	mc_settings.config = hash;
+	for (coll = 0; coll < MC_COLLS; coll++)
+		for (form = 0; form < MC_FORMS; form++)
+			mc_settings.leaves[coll][form] = leaves_all(&lists[coll][form]);
 	return true;
 }
 

@@ -33,10 +33,7 @@ void mw_call_drop(struct mw_call *call)
 void mw_call_count(MPI_Comm comm, enum mc_coll coll, enum mc_form form)
 {
 	const struct mc_comm *mc = mw_comm_of(comm);
-	struct mc_call call;
 
-	if (!mc)
-		return;
-	mc_call_init(&call, coll, 0, 0);
-	mc_count(&call, form, mc->left != MC_TAKEN ? mc->left : MC_REASON_LARGE);
+	if (mc)
+		mc_count(coll, form, mc->left != MC_TAKEN ? mc->left : MC_REASON_LARGE, 0);
 }

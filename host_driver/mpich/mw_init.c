@@ -31,8 +31,10 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
 	int rc = PMPI_Init_thread(argc, argv, required, provided);
 
-	if (rc == MPI_SUCCESS)
+	if (rc == MPI_SUCCESS) {
+		mc_settings.threads = *provided == MPI_THREAD_MULTIPLE;
 		mw_comm_join();
+	}
 	return rc;
 }
 

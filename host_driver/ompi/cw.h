@@ -138,9 +138,7 @@ struct cw_req *cw_req_new(struct cw_module *module, struct cw_call *call, bool p
 /* Starts it. A failure is the outcome of the request. */
 void cw_req_start(struct cw_req *req);
 int cw_req_free(ompi_request_t **request);
-/* Looks at the runs under way; the callback of opal_progress(). Returns how many are over. */
-int cw_req_progress(void);
-/* Frees unused requests. */
+/* Frees unused requests, and ends the looks at runs. No run is under way. */
 void cw_req_end(void);
 
 /* ---- lists of blocks (cw_list.c) ------------------------------------------------------------ */
@@ -161,40 +159,48 @@ void cw_neighbor_install(struct cw_module *module);
 
 #define CW_ARGS(...) __VA_ARGS__
 
-/* Describes a call, unless it is only counted. */
-#define CW_DESCRIBE(name, ...)                                                                     \
-	do {                                                                                       \
-		if (mc_comm_is_opaque(m->mc))                                                      \
-			cw_call_init(&call, (enum mc_coll)MC_OF_##name, 0, 0);                     \
-		else                                                                               \
-			describe_##name(&call, m, __VA_ARGS__);                                    \
-	} while (0)
+/*
+ * True: such calls go on, whatever is in them; this one was counted. bytes is evaluated only then,
+ * and not for an intercommunicator, on which a rank may leave arguments undefined.
+ */
+#define CW_LEFT(coll, form, bytes)                                                                 \
+	(mc_call_left(coll, form, m->mc) != MC_TAKEN &&                                            \
+	 (mc_count(coll, form, mc_call_left(coll, form, m->mc),                                    \
+		   mc_comm_is_opaque(m->mc) ? 0 : (bytes)),                                        \
+	  true))
 
 /*
  * Defines the three functions of a collective, cw_NAME, cw_iNAME and cw_NAME_init, from
- * describe_NAME(call, module, arguments), which describes the call.
+ * describe_NAME(call, module, arguments), which describes the call. bytes: an expression of module
+ * m and the parameters, the largest buffer of any rank as far as this rank knows it.
  */
-#define CW_DEFINE(name, params, args)                                                              \
+#define CW_DEFINE(name, params, args, bytes)                                                       \
 	static int cw_##name(CW_ARGS params, ompi_communicator_t *comm,                            \
 			     mca_coll_base_module_t *module)                                       \
 	{                                                                                          \
 		struct cw_module *m = (struct cw_module *)module;                                  \
-		struct cw_call call = {.form = MC_BLOCKING};                                       \
+		struct cw_call call;                                                               \
                                                                                                    \
-		CW_DESCRIBE(name, CW_ARGS args);                                                   \
-		if (cw_call_taken(m, &call))                                                       \
-			return cw_call_run(m, &call);                                              \
+		call.form = MC_BLOCKING;                                                           \
+		if (!CW_LEFT((enum mc_coll)MC_OF_##name, MC_BLOCKING, bytes)) {                    \
+			describe_##name(&call, m, CW_ARGS args);                                   \
+			if (cw_call_taken(m, &call))                                               \
+				return cw_call_run(m, &call);                                      \
+		}                                                                                  \
 		return m->prev.coll_##name(CW_ARGS args, comm, m->prev.coll_##name##_module);      \
 	}                                                                                          \
 	static int cw_i##name(CW_ARGS params, ompi_communicator_t *comm, ompi_request_t **request, \
 			      mca_coll_base_module_t *module)                                      \
 	{                                                                                          \
 		struct cw_module *m = (struct cw_module *)module;                                  \
-		struct cw_call call = {.form = MC_NONBLOCKING};                                    \
+		struct cw_call call;                                                               \
                                                                                                    \
-		CW_DESCRIBE(name, CW_ARGS args);                                                   \
-		if (cw_call_taken(m, &call))                                                       \
-			return cw_call_start(m, &call, request);                                   \
+		call.form = MC_NONBLOCKING;                                                        \
+		if (!CW_LEFT((enum mc_coll)MC_OF_##name, MC_NONBLOCKING, bytes)) {                 \
+			describe_##name(&call, m, CW_ARGS args);                                   \
+			if (cw_call_taken(m, &call))                                               \
+				return cw_call_start(m, &call, request);                           \
+		}                                                                                  \
 		return m->prev.coll_i##name(CW_ARGS args, comm, request,                           \
 					    m->prev.coll_i##name##_module);                        \
 	}                                                                                          \
@@ -203,11 +209,14 @@ void cw_neighbor_install(struct cw_module *module);
 				    mca_coll_base_module_t *module)                                \
 	{                                                                                          \
 		struct cw_module *m = (struct cw_module *)module;                                  \
-		struct cw_call call = {.form = MC_NONBLOCKING};                                    \
+		struct cw_call call;                                                               \
                                                                                                    \
-		CW_DESCRIBE(name, CW_ARGS args);                                                   \
-		if (cw_module_alone(m, &call))                                                     \
-			return cw_call_prepare(m, &call, request);                                 \
+		call.form = MC_NONBLOCKING;                                                        \
+		if (!CW_LEFT((enum mc_coll)MC_OF_##name, MC_NONBLOCKING, bytes)) {                 \
+			describe_##name(&call, m, CW_ARGS args);                                   \
+			if (cw_module_alone(m, &call))                                             \
+				return cw_call_prepare(m, &call, request);                         \
+		}                                                                                  \
 		return m->prev.coll_##name##_init(CW_ARGS args, comm, info, request,               \
 						  m->prev.coll_##name##_init_module);              \
 	}

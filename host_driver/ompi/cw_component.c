@@ -7,7 +7,6 @@
 #include "host_driver/ompi/cw.h"
 
 #include <limits.h>
-#include <opal/runtime/opal_progress.h>
 
 static int register_vars(void)
 {
@@ -71,8 +70,8 @@ static int end(void)
 static int init_query(bool progress_threads, bool mpi_threads)
 {
 	(void)progress_threads;
-	(void)mpi_threads;
-	return opal_progress_register(cw_req_progress);
+	mc_settings.threads = mpi_threads;
+	return OMPI_SUCCESS;
 }
 
 struct cw_component mca_coll_weft_component = {

@@ -92,33 +92,45 @@ static void describe_alltoall(struct cw_call *call, const struct cw_module *m, c
 		set_side(call, &call->send, sbuf, (int64_t)scount * m->mc->ranks, stype);
 }
 
-CW_DEFINE(bcast, (void *buf, int count, ompi_datatype_t *type, int root), (buf, count, type, root))
+/* A block for each rank. */
+static uint64_t blocks_bytes(const struct cw_module *m, const ompi_datatype_t *type, int count)
+{
+	return cw_type_bytes(type, count) * m->mc->ranks;
+}
+
+CW_DEFINE(bcast, (void *buf, int count, ompi_datatype_t *type, int root), (buf, count, type, root),
+	  cw_type_bytes(type, count))
 CW_DEFINE(gather,
 	  (const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
 	   ompi_datatype_t *rtype, int root),
-	  (sbuf, scount, stype, rbuf, rcount, rtype, root))
+	  (sbuf, scount, stype, rbuf, rcount, rtype, root),
+	  blocks_bytes(m, m->rank == root ? rtype : stype, m->rank == root ? rcount : scount))
 CW_DEFINE(scatter,
 	  (const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
 	   ompi_datatype_t *rtype, int root),
-	  (sbuf, scount, stype, rbuf, rcount, rtype, root))
+	  (sbuf, scount, stype, rbuf, rcount, rtype, root),
+	  blocks_bytes(m, m->rank == root ? stype : rtype, m->rank == root ? scount : rcount))
 CW_DEFINE(allgather,
 	  (const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
 	   ompi_datatype_t *rtype),
-	  (sbuf, scount, stype, rbuf, rcount, rtype))
+	  (sbuf, scount, stype, rbuf, rcount, rtype), blocks_bytes(m, rtype, rcount))
 CW_DEFINE(alltoall,
 	  (const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
 	   ompi_datatype_t *rtype),
-	  (sbuf, scount, stype, rbuf, rcount, rtype))
+	  (sbuf, scount, stype, rbuf, rcount, rtype), blocks_bytes(m, rtype, rcount))
 
 /* A barrier has no arguments. */
 static int cw_barrier(ompi_communicator_t *comm, mca_coll_base_module_t *module)
 {
 	struct cw_module *m = (struct cw_module *)module;
-	struct cw_call call = {.form = MC_BLOCKING};
+	struct cw_call call;
 
-	describe_barrier(&call, m);
-	if (cw_call_taken(m, &call))
-		return cw_call_run(m, &call);
+	call.form = MC_BLOCKING;
+	if (!CW_LEFT(MC_BARRIER, MC_BLOCKING, 0)) {
+		describe_barrier(&call, m);
+		if (cw_call_taken(m, &call))
+			return cw_call_run(m, &call);
+	}
 	return m->prev.coll_barrier(comm, m->prev.coll_barrier_module);
 }
 
@@ -126,11 +138,14 @@ static int cw_ibarrier(ompi_communicator_t *comm, ompi_request_t **request,
 		       mca_coll_base_module_t *module)
 {
 	struct cw_module *m = (struct cw_module *)module;
-	struct cw_call call = {.form = MC_NONBLOCKING};
+	struct cw_call call;
 
-	describe_barrier(&call, m);
-	if (cw_call_taken(m, &call))
-		return cw_call_start(m, &call, request);
+	call.form = MC_NONBLOCKING;
+	if (!CW_LEFT(MC_BARRIER, MC_NONBLOCKING, 0)) {
+		describe_barrier(&call, m);
+		if (cw_call_taken(m, &call))
+			return cw_call_start(m, &call, request);
+	}
 	return m->prev.coll_ibarrier(comm, request, m->prev.coll_ibarrier_module);
 }
 
@@ -138,11 +153,14 @@ static int cw_barrier_init(ompi_communicator_t *comm, struct ompi_info_t *info,
 			   ompi_request_t **request, mca_coll_base_module_t *module)
 {
 	struct cw_module *m = (struct cw_module *)module;
-	struct cw_call call = {.form = MC_NONBLOCKING};
+	struct cw_call call;
 
-	describe_barrier(&call, m);
-	if (cw_module_alone(m, &call))
-		return cw_call_prepare(m, &call, request);
+	call.form = MC_NONBLOCKING;
+	if (!CW_LEFT(MC_BARRIER, MC_NONBLOCKING, 0)) {
+		describe_barrier(&call, m);
+		if (cw_module_alone(m, &call))
+			return cw_call_prepare(m, &call, request);
+	}
 	return m->prev.coll_barrier_init(comm, info, request, m->prev.coll_barrier_init_module);
 }
 

@@ -180,24 +180,24 @@ static void describe_neighbor_alltoallw(struct cw_call *call, const struct cw_mo
 CW_DEFINE(neighbor_allgather,
 	  (const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
 	   ompi_datatype_t *rtype),
-	  (sbuf, scount, stype, rbuf, rcount, rtype))
+	  (sbuf, scount, stype, rbuf, rcount, rtype), 0)
 CW_DEFINE(neighbor_allgatherv,
 	  (const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, const int *rcounts,
 	   const int *displs, ompi_datatype_t *rtype),
-	  (sbuf, scount, stype, rbuf, rcounts, displs, rtype))
+	  (sbuf, scount, stype, rbuf, rcounts, displs, rtype), 0)
 CW_DEFINE(neighbor_alltoall,
 	  (const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
 	   ompi_datatype_t *rtype),
-	  (sbuf, scount, stype, rbuf, rcount, rtype))
+	  (sbuf, scount, stype, rbuf, rcount, rtype), 0)
 CW_DEFINE(neighbor_alltoallv,
 	  (const void *sbuf, const int *scounts, const int *sdispls, ompi_datatype_t *stype,
 	   void *rbuf, const int *rcounts, const int *rdispls, ompi_datatype_t *rtype),
-	  (sbuf, scounts, sdispls, stype, rbuf, rcounts, rdispls, rtype))
+	  (sbuf, scounts, sdispls, stype, rbuf, rcounts, rdispls, rtype), 0)
 CW_DEFINE(neighbor_alltoallw,
 	  (const void *sbuf, const int *scounts, const MPI_Aint *sdispls,
 	   ompi_datatype_t *const *stypes, void *rbuf, const int *rcounts, const MPI_Aint *rdispls,
 	   ompi_datatype_t *const *rtypes),
-	  (sbuf, scounts, sdispls, stypes, rbuf, rcounts, rdispls, rtypes))
+	  (sbuf, scounts, sdispls, stypes, rbuf, rcounts, rdispls, rtypes), 0)
 
 void cw_neighbor_install(struct cw_module *module)
 {

@@ -69,20 +69,27 @@ static void describe_reduce_scatter_block(struct cw_call *call, const struct cw_
 	set_sides(call, sbuf, whole, rbuf, sbuf == MPI_IN_PLACE ? whole : count, type);
 }
 
+static int64_t sum(const struct cw_module *m, const int *counts)
+{
+	int64_t whole = 0;
+	uint32_t i;
+
+	for (i = 0; i < m->mc->ranks; i++)
+		whole += counts[i];
+	return whole;
+}
+
 /* The rules go by the average block. */
 static void describe_reduce_scatter(struct cw_call *call, const struct cw_module *m,
 				    const void *sbuf, void *rbuf, const int *counts,
 				    ompi_datatype_t *type, ompi_op_t *op)
 {
-	int64_t *list = calloc(m->mc->ranks, sizeof(*list)), whole = 0;
+	int64_t *list = calloc(m->mc->ranks, sizeof(*list)), whole = sum(m, counts);
 	uint32_t i;
 
 	describe(call, m, MC_REDUCE_SCATTER, 0, 1, type, op, 0);
-	for (i = 0; i < m->mc->ranks; i++) {
-		whole += counts[i];
-		if (list)
-			list[i] = counts[i];
-	}
+	for (i = 0; list && i < m->mc->ranks; i++)
+		list[i] = counts[i];
 	call->list = list;
 	call->mc.goal.counts = list;
 	call->mc.broken = !list;
@@ -101,20 +108,20 @@ static void describe_exscan(struct cw_call *call, const struct cw_module *m, con
 
 CW_DEFINE(reduce,
 	  (const void *sbuf, void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op, int root),
-	  (sbuf, rbuf, count, type, op, root))
+	  (sbuf, rbuf, count, type, op, root), cw_type_bytes(type, count))
 CW_DEFINE(allreduce,
 	  (const void *sbuf, void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op),
-	  (sbuf, rbuf, count, type, op))
+	  (sbuf, rbuf, count, type, op), cw_type_bytes(type, count))
 CW_DEFINE(scan, (const void *sbuf, void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op),
-	  (sbuf, rbuf, count, type, op))
+	  (sbuf, rbuf, count, type, op), cw_type_bytes(type, count))
 CW_DEFINE(exscan, (const void *sbuf, void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op),
-	  (sbuf, rbuf, count, type, op))
+	  (sbuf, rbuf, count, type, op), cw_type_bytes(type, count))
 CW_DEFINE(reduce_scatter,
 	  (const void *sbuf, void *rbuf, const int *counts, ompi_datatype_t *type, ompi_op_t *op),
-	  (sbuf, rbuf, counts, type, op))
+	  (sbuf, rbuf, counts, type, op), cw_type_bytes(type, 1) * (uint64_t)sum(m, counts))
 CW_DEFINE(reduce_scatter_block,
 	  (const void *sbuf, void *rbuf, int count, ompi_datatype_t *type, ompi_op_t *op),
-	  (sbuf, rbuf, count, type, op))
+	  (sbuf, rbuf, count, type, op), cw_type_bytes(type, count) * m->mc->ranks)
 
 void cw_reduce_install(struct cw_module *module)
 {

@@ -2,15 +2,17 @@
 /*
  * Requests of Open MPI for runs on the NIC.
  *
- * opal_progress() calls cw_req_progress(), which reads the record of each run under way; nothing
- * else of the host is needed for a collective to proceed. Calls mc_run.c, cw_type.c.
+ * opal_progress() calls progress(), which reads the record of each run under way; nothing else of
+ * the host is needed for a collective to proceed. Calls mc_run.c, cw_type.c.
  */
-#include <stdlib.h>
-
 #include "host_driver/ompi/cw.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
+#include <opal/runtime/opal_progress.h>
+#include <stdlib.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list, and of looks */
 static struct cw_req *unused;
+static bool looks; /* opal_progress() calls progress() */
 
 static void construct(struct cw_req *req)
 {
@@ -91,11 +93,11 @@ static void run_over(struct mc_run *run, int error)
 	put(req);
 }
 
-int cw_req_progress(void)
+/* A callback of opal_progress(), which each look of every other call makes, too. */
+static int progress(void)
 {
 	int over;
 
-	/* Open MPI calls this in each look of every other call, too. */
 	if (!mc_run_any())
 		return 0;
 	over = mc_run_progress();
@@ -105,17 +107,30 @@ int cw_req_progress(void)
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-struct cw_req *cw_req_new(struct cw_module *module, struct cw_call *call, bool persistent)
+/*
+ * Takes an unused request, or makes one. The first has Open MPI look at runs from then on: a
+ * program whose collectives all stay on the host pays for no look.
+ */
+static struct cw_req *take(void)
 {
 	struct cw_req *req;
+	bool ready;
 
 	pthread_mutex_lock(&lock);
-	req = unused;
+	if (!looks)
+		looks = opal_progress_register(progress) == OPAL_SUCCESS;
+	ready = looks;
+	req = ready ? unused : NULL;
 	if (req)
 		unused = req->next;
 	pthread_mutex_unlock(&lock);
-	if (!req)
-		req = OBJ_NEW(cw_req);
+	return req || !ready ? req : OBJ_NEW(cw_req);
+}
+
+struct cw_req *cw_req_new(struct cw_module *module, struct cw_call *call, bool persistent)
+{
+	struct cw_req *req = take();
+
 	if (!req) {
 		cw_call_drop(call);
 		return NULL;
@@ -159,6 +174,9 @@ void cw_req_end(void)
 {
 	struct cw_req *req;
 
+	if (looks)
+		(void)opal_progress_unregister(progress);
+	looks = false;
 	while ((req = unused)) {
 		unused = req->next;
 		OBJ_RELEASE(req);

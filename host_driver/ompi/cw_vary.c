@@ -65,6 +65,16 @@ static void describe_scatterv(struct cw_call *call, const struct cw_module *m, c
 	cw_lists_end(call, &l, (uint32_t)m->rank);
 }
 
+static uint64_t all_bytes(const struct cw_module *m, const ompi_datatype_t *type, const int *counts)
+{
+	uint64_t bytes = 0;
+	uint32_t i;
+
+	for (i = 0; i < m->mc->ranks; i++)
+		bytes += cw_type_bytes(type, counts[i]);
+	return bytes;
+}
+
 /* All ranks know all counts: the rules go by the average block. */
 static void describe_allgatherv(struct cw_call *call, const struct cw_module *m, const void *sbuf,
 				int scount, ompi_datatype_t *stype, void *rbuf, const int *rcounts,
@@ -72,14 +82,11 @@ static void describe_allgatherv(struct cw_call *call, const struct cw_module *m,
 {
 	uint32_t ranks = m->mc->ranks, i;
 	struct mc_entry own;
-	uint64_t bytes = 0;
+	uint64_t bytes = all_bytes(m, rtype, rcounts);
 	struct mc_lists l;
 
 	cw_call_init(call, MC_ALLGATHERV, 0, 0);
-	for (i = 0; i < ranks; i++)
-		bytes += cw_type_bytes(rtype, rcounts[i]);
-	if (m->mc->left != MC_TAKEN ||
-	    !mc_rules_take(MC_ALLGATHERV, call->form, ranks, bytes / ranks)) {
+	if (!mc_rules_take(MC_ALLGATHERV, call->form, ranks, bytes / ranks)) {
 		call->mc.reason = MC_REASON_RULE;
 	} else if (mc_lists_begin(&call->mc, &l, ranks, ranks)) {
 		l.one_send = l.rounds = true;
@@ -160,23 +167,23 @@ static void describe_alltoallw(struct cw_call *call, const struct cw_module *m, 
 CW_DEFINE(gatherv,
 	  (const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, const int *rcounts,
 	   const int *displs, ompi_datatype_t *rtype, int root),
-	  (sbuf, scount, stype, rbuf, rcounts, displs, rtype, root))
+	  (sbuf, scount, stype, rbuf, rcounts, displs, rtype, root), 0)
 CW_DEFINE(scatterv,
 	  (const void *sbuf, const int *scounts, const int *displs, ompi_datatype_t *stype,
 	   void *rbuf, int rcount, ompi_datatype_t *rtype, int root),
-	  (sbuf, scounts, displs, stype, rbuf, rcount, rtype, root))
+	  (sbuf, scounts, displs, stype, rbuf, rcount, rtype, root), 0)
 CW_DEFINE(allgatherv,
 	  (const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, const int *rcounts,
 	   const int *displs, ompi_datatype_t *rtype),
-	  (sbuf, scount, stype, rbuf, rcounts, displs, rtype))
+	  (sbuf, scount, stype, rbuf, rcounts, displs, rtype), all_bytes(m, rtype, rcounts))
 CW_DEFINE(alltoallv,
 	  (const void *sbuf, const int *scounts, const int *sdispls, ompi_datatype_t *stype,
 	   void *rbuf, const int *rcounts, const int *rdispls, ompi_datatype_t *rtype),
-	  (sbuf, scounts, sdispls, stype, rbuf, rcounts, rdispls, rtype))
+	  (sbuf, scounts, sdispls, stype, rbuf, rcounts, rdispls, rtype), 0)
 CW_DEFINE(alltoallw,
 	  (const void *sbuf, const int *scounts, const int *sdispls, ompi_datatype_t *const *stypes,
 	   void *rbuf, const int *rcounts, const int *rdispls, ompi_datatype_t *const *rtypes),
-	  (sbuf, scounts, sdispls, stypes, rbuf, rcounts, rdispls, rtypes))
+	  (sbuf, scounts, sdispls, stypes, rbuf, rcounts, rdispls, rtypes), 0)
 
 void cw_vary_install(struct cw_module *module)
 {
