@@ -19,6 +19,7 @@ int port_init(struct shard *shard, struct fw_port *port) __attribute__((warn_unu
 uint32_t port_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n);
 void port_rx_free(void *ctx, struct fw_rx_frame *frames, uint32_t n);
 void port_rx_release(void *ctx, void *cookie);
+bool port_rx_copy(void *ctx, const struct fw_rx_frame *frame, struct fw_rx_frame *copy);
 
 /* port_tx.c */
 uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n);

@@ -37,7 +37,7 @@ static bool rx_fill(struct shard *shard, struct rte_mbuf *m, uint32_t flags,
 		frame->run_bytes = (uint16_t)segment_bytes;
 		frame->num_seg = borrow_pieces(m, frame->seg);
 		frame->bytes = m->pkt_len;
-		frame->flags = flags;
+		frame->flags = flags | FW_RX_LENT;
 		frame->cookie = m;
 		return true;
 	}
@@ -182,6 +182,32 @@ void port_rx_release(void *ctx, void *cookie)
 {
 	(void)ctx;
 	rte_pktmbuf_free(cookie);
+}
+
+bool port_rx_copy(void *ctx, const struct fw_rx_frame *frame, struct fw_rx_frame *copy)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(((struct rte_mbuf *)frame->cookie)->pool);
+	uint8_t *to;
+
+	(void)ctx;
+	if (!m || frame->bytes > rte_pktmbuf_tailroom(m)) {
+		rte_pktmbuf_free(m);
+		return false;
+	}
+	to = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)frame->bytes);
+	*copy = (struct fw_rx_frame){
+	    .seg = {{to, frame->bytes}},
+	    .num_seg = 1,
+	    .bytes = frame->bytes,
+	    .flags = frame->flags & ~(uint32_t)FW_RX_LENT,
+	    .run = 1,
+	    .cookie = m,
+	};
+	for (uint32_t i = 0; i < frame->num_seg; i++) {
+		memcpy(to, frame->seg[i].data, frame->seg[i].bytes);
+		to += frame->seg[i].bytes;
+	}
+	return true;
 }
 
 /*

@@ -403,7 +403,7 @@ struct fw_run {
 };
 
 /*
- * Turns the headers of a run, from Ethernet's to DDP's, into those of packet i, counted from 0.
+ * Turns the headers of a run, from Ethernet's on, into those of packet i, counted from 0.
  * Pure; any core.
  */
 void fw_run_hdr(uint8_t *hdr, uint32_t i, const struct fw_run *run);
@@ -413,8 +413,10 @@ void fw_run_hdr(uint8_t *hdr, uint32_t i, const struct fw_run *run);
  * last differ in few numbers, so their headers are made once, and so is the CRC32C of what they
  * have in common.
  */
+struct eth_run_kind;
 struct fw_run_crc {
 	struct fw_run run;
+	const struct eth_run_kind *kind;
 	const uint8_t *of_run; /* headers as they lie in the frame */
 	uint32_t bytes;        /* of the headers */
 	uint32_t packets;      /* done */
@@ -423,7 +425,7 @@ struct fw_run_crc {
 	uint32_t (*crc32c)(uint32_t crc, const void *data, size_t bytes); /* as in struct fw_port */
 };
 
-/* hdr: bytes of headers, from Ethernet's to DDP's, up to FW_TX_HDR_BYTES, which must remain. */
+/* hdr: bytes of headers, from Ethernet's on, up to FW_TX_HDR_BYTES, which must remain. */
 void fw_run_crc_begin(struct fw_run_crc *crc, const struct fw_run *run, const uint8_t *hdr,
 		      uint32_t bytes,
 		      uint32_t (*crc32c)(uint32_t crc, const void *data, size_t bytes));

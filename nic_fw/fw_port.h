@@ -55,6 +55,8 @@ enum {
 	 * Set by the port: the checksum of TCP or UDP is known to be right, or was never computed.
 	 */
 	FW_RX_CSUM_OK = 0x08,
+	/* Set by the port: payload lies in its sender's memory, until rx_free() at most. */
+	FW_RX_LENT = 0x10,
 };
 
 /* A received frame, from the Ethernet header on, without the FCS. Read only. */
@@ -122,7 +124,7 @@ struct fw_tx_frame {
 	 */
 	uint16_t csum_start, csum_at;
 	/*
-	 * A run: several packets of one message of RD in one frame, which the port passes on whole;
+	 * A run: several packets of one message in one frame, which the port passes on whole;
 	 * tx_run() has allowed it. Each packet has run_bytes of payload, the last one the rest. The
 	 * headers are those of the first packet but for what belongs to the end of the message,
 	 * which is the last packet's; fw_run_hdr() makes those of each. At the end are the CRC32Cs
@@ -184,6 +186,12 @@ struct fw_port {
 	uint32_t (*rx_burst)(void *ctx, struct fw_rx_frame *frames, uint32_t n);
 	void (*rx_free)(void *ctx, struct fw_rx_frame *frames, uint32_t n);
 	void (*rx_release)(void *ctx, void *cookie);
+	/*
+	 * Makes *copy a frame of one piece with the same bytes, which rx_release() frees: for a
+	 * frame with FW_RX_LENT that is to be held, or a packet of a run. False: no memory. NULL:
+	 * no frame has that flag.
+	 */
+	bool (*rx_copy)(void *ctx, const struct fw_rx_frame *frame, struct fw_rx_frame *copy);
 
 	/*
 	 * Sends frames in order and sets their status. Returns how many it took: all, if no more

@@ -98,11 +98,14 @@ static uint32_t rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 			frames[i].flags |= FW_RX_CRC_OK | FW_RX_CSUM_OK;
 		sim_pkt_spoil(pkt);
 		frames[i].cookie = pkt;
-		if (pkt->loan)
+		if (pkt->loan) {
 			frames[i].num_seg = sim_loan_pieces(pkt, frames[i].seg);
-		else if (pkt->bytes > SIM_RX_SPLIT_MIN &&
-			 sim_prng_chance(&shard->poll_prng, shard->nic->sim->config.rx_split_ppm))
+			frames[i].flags |= FW_RX_LENT;
+		} else if (pkt->bytes > SIM_RX_SPLIT_MIN &&
+			   sim_prng_chance(&shard->poll_prng,
+					   shard->nic->sim->config.rx_split_ppm)) {
 			split(shard, pkt);
+		}
 		for (seg = pkt->loan ? NULL : pkt; seg; seg = seg->more)
 			frames[i].seg[frames[i].num_seg++] =
 			    (struct fw_rx_seg){seg->data, seg->bytes};
@@ -138,6 +141,28 @@ static void rx_release(void *ctx, void *cookie)
 
 	take_back(shard, cookie);
 	shard->nic->counts.frames_held--;
+}
+
+static bool rx_copy(void *ctx, const struct fw_rx_frame *frame, struct fw_rx_frame *copy)
+{
+	struct sim_shard *shard = ctx;
+	struct sim_pkt *pkt = sim_pkt_new(shard->nic->sim, NULL, frame->bytes);
+	uint32_t at = 0, i;
+
+	for (i = 0; i < frame->num_seg; at += frame->seg[i++].bytes)
+		memcpy(pkt->data + at, frame->seg[i].data, frame->seg[i].bytes);
+	assert(at == frame->bytes);
+	lend(shard, pkt);
+	shard->nic->counts.frames_held++;
+	*copy = (struct fw_rx_frame){
+	    .seg = {{pkt->data, pkt->bytes}},
+	    .num_seg = 1,
+	    .bytes = pkt->bytes,
+	    .flags = frame->flags & ~(uint32_t)FW_RX_LENT,
+	    .run = 1,
+	    .cookie = pkt,
+	};
+	return true;
 }
 
 static int carry_out(struct sim_proc *proc, uint64_t addr, const struct fw_atomic *op,
@@ -518,6 +543,7 @@ void sim_port_fill(struct sim_shard *shard, struct fw_port *port)
 	    .rx_burst = rx_burst,
 	    .rx_free = rx_free,
 	    .rx_release = rx_release,
+	    .rx_copy = rx_copy,
 	    .tx_burst = tx_burst,
 	    .tx_settle = shard->nic->sim->config.borrow ? sim_loan_settle : NULL,
 	    .tx_run = shard->nic->sim->config.borrow ? sim_run_limit : NULL,

@@ -15,12 +15,14 @@
 #include <string.h>
 
 #include "shared_defs/wire_dgram.h"
+#include "shared_defs/wire_esp.h"
 #include "shared_defs/wire_eth.h"
 #include "shared_defs/wire_ip.h"
 #include "shared_defs/wire_iwarp.h"
 
 enum {
 	RUN_DGRAM_AT = sizeof(struct wire_eth) + sizeof(struct wire_ip) + sizeof(struct wire_udp),
+	RUN_ESP_AT = sizeof(struct wire_eth) + sizeof(struct wire_edp),
 	RUN_DDP_AT = RUN_DGRAM_AT + sizeof(struct wire_dgram) + sizeof(struct wire_rd),
 	RUN_LAST_FLAGS = WIRE_DGRAM_F_IMM | WIRE_DGRAM_F_SOLICITED | WIRE_DGRAM_F_MORE,
 	RUN_HDR_PIECES = 2,
@@ -96,12 +98,25 @@ static bool joins(const struct sim_pkt *first, const struct sim_pkt *next, uint3
 	       next->run_at == first->run_at + packets;
 }
 
+static void join_esp(struct sim_pkt *first, const struct sim_pkt *last)
+{
+	const struct wire_esp *from = (const void *)(last->data + RUN_ESP_AT);
+	struct wire_esp *to = (void *)(first->data + RUN_ESP_AT);
+
+	to->flags |= from->flags & (WIRE_ESP_TXR | WIRE_ESP_TXF);
+}
+
 /* The last packet alone has the end of the message. */
 static void join_hdr(struct sim_pkt *first, const struct sim_pkt *last)
 {
+	const struct wire_eth *eth = (const void *)first->data;
 	const struct wire_dgram *from = (const void *)(last->data + RUN_DGRAM_AT);
 	struct wire_dgram *to = (void *)(first->data + RUN_DGRAM_AT);
 
+	if (be16_get(eth->type) == WIRE_ETHERTYPE_ESP) {
+		join_esp(first, last);
+		return;
+	}
 	to->flags &= (uint8_t)~RUN_LAST_FLAGS;
 	to->flags |= from->flags & RUN_LAST_FLAGS;
 	to->imm = from->imm;

@@ -511,6 +511,11 @@ struct goal_send {
 	uint8_t small[GOAL_SMALL_BYTES];
 };
 
+static inline struct goal_send *goal_send_of(struct esp_xfer *xfer)
+{
+	return FW_CONTAINER(xfer, struct goal_send, xfer);
+}
+
 extern const struct esp_ops goal_msg_ops;
 /* Starts a SEND or RECV. 0: under way or finished; otherwise the status that the run fails with. */
 enum hw_goal_status goal_msg_send(struct fw_nic *nic, struct goal_run *run, uint32_t op);

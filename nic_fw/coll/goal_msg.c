@@ -12,11 +12,6 @@ enum {
 	PACKET_PIECES = FW_TX_SEGS_MAX - 4,
 };
 
-static struct goal_send *send_of(struct esp_xfer *xfer)
-{
-	return FW_CONTAINER(xfer, struct goal_send, xfer);
-}
-
 static uint32_t send_bucket(struct fw_nic *nic, const struct goal_link *link,
 			    const struct goal_key4 *key)
 {
@@ -119,79 +114,10 @@ static void goal_msg_queue(struct fw_nic *nic, struct goal_send *send)
 	esp_send(nic, stream, &send->xfer);
 }
 
-static void add_mem(struct fw_tx_frame *frame, const uint8_t *mem, uint32_t bytes, uint32_t client)
-{
-	frame->seg[frame->num_seg++] = (struct fw_tx_seg){
-	    .mem = mem,
-	    .bytes = bytes,
-	    .client = (uint16_t)client,
-	    .kind = FW_TX_MEM,
-	};
-}
-
-/* Adds payload [offset, offset + bytes) of a message, as pieces of memory. False: it is gone. */
-static bool add_payload(struct fw_nic *nic, struct goal_send *send, uint64_t offset, uint32_t bytes,
-			struct fw_tx_frame *frame)
-{
-	struct goal_span span;
-
-	if (!bytes)
-		return true;
-	if (send->kind == GOAL_SEND_SMALL) {
-		add_mem(frame, send->small + offset, bytes, send->client);
-		return true;
-	}
-	if (!send->run)
-		return false;
-	if (send->staged) {
-		add_mem(frame, send->staged + offset, bytes, send->client);
-		return true;
-	}
-	goal_cursor_seek(send->run->schedule, &send->cursor, offset);
-	for (; bytes; bytes -= (uint32_t)span.bytes) {
-		if (!goal_cursor_next(nic, send->run, &send->cursor, bytes, 0, &span) ||
-		    !span.mem.ptr || frame->num_seg >= FW_TX_SEGS_MAX - 1)
-			return false;
-		add_mem(frame, span.mem.ptr, (uint32_t)span.bytes, send->run->client);
-	}
-	return true;
-}
-
-static int goal_msg_fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i,
-			 uint32_t max, struct fw_tx_frame *frame, uint32_t hdr_offset)
-{
-	struct goal_send *send = send_of(xfer);
-	struct wire_goal *wire = (struct wire_goal *)(void *)(frame->hdr + hdr_offset);
-	bool carries = send->type == WIRE_GOAL_EAGER || send->type == WIRE_GOAL_DATA;
-	uint64_t offset = carries ? (uint64_t)i * send->piece_bytes : 0;
-	uint64_t left = carries ? send->bytes - offset : 0;
-	uint32_t bytes = left < send->piece_bytes ? (uint32_t)left : send->piece_bytes;
-
-	(void)ctx;
-	assert(sizeof(*wire) + bytes <= max);
-	memset(wire, 0, sizeof(*wire));
-	wire->type = send->type;
-	wire->instance = be32_put(send->key.instance);
-	wire->tag = be32_put(send->key.tag);
-	wire->count = be32_put(send->key.count);
-	wire->bytes = be64_put(send->bytes);
-	wire->offset = be64_put(send->type == WIRE_GOAL_ABORT ? send->room_bytes : offset);
-	wire->sink = be32_put(send->sink);
-	wire->piece_bytes = be32_put(bytes);
-	eth_tx_hdr(frame, hdr_offset, sizeof(*wire), 0);
-	if (!add_payload(nic, send, offset, bytes, frame)) {
-		if (send->run)
-			goal_run_fault(nic, send->run, HW_GOAL_MEMORY, send->run->comm->rank,
-				       send->op);
-		return -FW_EFAULT;
-	}
-	return (int)(sizeof(*wire) + bytes);
-}
-
 /* The transfer is acknowledged. Those of a stream that ends are goal_lost.c's. */
 static void goal_msg_sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok)
 {
-	struct goal_send *send = send_of(xfer);
+	struct goal_send *send = goal_send_of(xfer);
 	struct goal_run *run = send->run;
 	uint32_t op = send->op;
 
@@ -210,6 +136,9 @@ void goal_send_lost(struct fw_nic *nic, struct goal_send *send)
 	fw_list_del(&send->xfer.node);
 	if (send->kind == GOAL_SEND_SMALL)
 		eth_tx_forget_mem(nic, send->small, sizeof(send->small));
+	/* Frames under way are not awaited any more. */
+	if (goal_msg_lends(send))
+		eth_tx_settle(nic);
 	/* The run drops it when it ends. */
 	if (send->run)
 		send->kind = GOAL_SEND_WAITING;
@@ -219,7 +148,7 @@ void goal_send_lost(struct fw_nic *nic, struct goal_send *send)
 
 static void passed(struct fw_nic *nic, struct esp_xfer *xfer, enum esp_point point)
 {
-	goal_trace_passed(nic, send_of(xfer), point);
+	goal_trace_passed(nic, goal_send_of(xfer), point);
 }
 
 /* ---- control --------------------------------------------------------------------------------- */
@@ -530,10 +459,14 @@ static void drop_send(struct fw_nic *nic, struct goal_run *run)
 
 	/* The stream keeps queued packets, which are sent without payload. */
 	if (send->staging || send->kind == GOAL_SEND_WAITING || send->kind == GOAL_SEND_ANNOUNCED ||
-	    send->kind == GOAL_SEND_SELF || send->kind == GOAL_SEND_GROUP)
+	    send->kind == GOAL_SEND_SELF || send->kind == GOAL_SEND_GROUP) {
 		goal_send_free(nic, send);
-	else
+	} else {
+		/* Frames under way read memory that the run gives back. */
+		if (goal_msg_lends(send))
+			eth_tx_settle(nic);
 		send->run = NULL;
+	}
 }
 
 bool goal_msg_trim_run(struct fw_nic *nic, struct goal_run *run)
@@ -571,6 +504,7 @@ const struct esp_ops goal_msg_ops = {
     .accept = goal_msg_accept,
     .receive = goal_msg_receive,
     .fill = goal_msg_fill,
+    .fill_run = goal_msg_fill_run,
     .opened = goal_msg_opened,
     .sent = goal_msg_sent,
     .passed = passed,

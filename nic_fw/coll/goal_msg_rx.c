@@ -171,6 +171,9 @@ static bool goal_msg_rx_parse(const struct fw_rx_frame *frame, uint32_t offset, 
 	in->sink = be32_get(wire.sink);
 	in->piece_bytes = be32_get(wire.piece_bytes);
 	in->payload = cursor;
+	/* A run is one long piece. */
+	if (frame->run > 1 && in->piece_bytes == frame->run_bytes)
+		in->piece_bytes = cursor.left;
 	return in->piece_bytes == cursor.left;
 }
 

@@ -131,9 +131,9 @@ static bool dgram_check_crc(struct fw_nic *nic, const struct fw_rx_frame *frame,
 			    uint32_t bytes)
 {
 	if (__builtin_expect(frame->run > 1, 0)) {
-		if (rd_run_crc_ok(nic, frame))
+		if (eth_run_crc_ok(nic, frame))
 			return true;
-		rd_run_decline(nic);
+		eth_run_decline(nic);
 		return false;
 	}
 	if (dgram_crc_ok(nic, frame, offset, bytes))
@@ -169,7 +169,7 @@ void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct 
 		return;
 	}
 	if (__builtin_expect(frame->run > 1, 0) && (hdr->ver_type & 0x0f) != WIRE_DGRAM_RD) {
-		rd_run_decline(nic);
+		eth_run_decline(nic);
 		return;
 	}
 	prefetch_receive(nic, be32_get(hdr->dst_qpn));

@@ -454,15 +454,7 @@ enum hw_vendor_err rd_run_gather(struct fw_nic *nic, const struct fw_wqe *msg, u
 				 uint32_t bytes, struct fw_tx_frame *frame, uint32_t *num_seg);
 /* The headers are there: makes the frame that of n packets, with all its pieces. */
 void rd_run_seal(struct fw_tx_frame *frame, uint32_t num_seg, uint32_t n, uint32_t segment_bytes);
-/*
- * Takes a frame of several packets (net_up.run): as one where rd_rx() takes it so. Of any other the
- * packets that are left take the way of single frames, each on its own, with the counts of those.
- */
-void rd_run_rx(struct fw_nic *nic, const struct fw_rx_frame *frame);
-/* The frame is looked at no further: none of its packets is done with, nothing was counted. */
-void rd_run_decline(struct fw_nic *nic);
-/* True if the CRC32C of each packet is right; it counts them then, and only then. */
-bool rd_run_crc_ok(struct fw_nic *nic, const struct fw_rx_frame *frame);
+extern const struct eth_run_kind rd_run_kind;
 /* Makes a packet of a run, of which all is parsed, that from byte at on with bytes of payload. */
 void rd_run_part(const struct rdmap_seg *run, uint32_t at, uint32_t bytes, struct rdmap_seg *part);
 

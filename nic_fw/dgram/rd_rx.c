@@ -507,7 +507,7 @@ static inline uint32_t count_packets(struct fw_nic *nic, const struct rd_session
 		*run = *pkt;
 		if (parse_run(s, run, rd))
 			return packets;
-		rd_run_decline(nic);
+		eth_run_decline(nic);
 		return UINT32_MAX;
 	}
 	if (pkt->hdr->type != WIRE_DGRAM_RD_BUNDLE)

@@ -91,6 +91,15 @@ static inline void eth_tx_hdr(struct fw_tx_frame *frame, uint32_t offset, uint32
 	*seg =
 	    (struct fw_tx_seg){.addr = offset, .bytes = bytes, .kind = FW_TX_HDR, .flags = flags};
 }
+/* Adds the bytes of hdr behind the last piece to it. */
+static inline void eth_tx_hdr_more(struct fw_tx_frame *frame, uint32_t bytes)
+{
+	struct fw_tx_seg *seg = &frame->seg[frame->num_seg - 1];
+
+	assert(frame->num_seg && seg->kind == FW_TX_HDR &&
+	       seg->addr + seg->bytes + bytes <= FW_TX_HDR_BYTES);
+	seg->bytes += bytes;
+}
 /* Adds the two pieces that begin a frame: hdr[0, first), and the bytes behind it with the flags. */
 static inline void eth_tx_headers(struct fw_tx_frame *frame, uint32_t first, uint32_t bytes,
 				  uint8_t flags)

@@ -171,7 +171,7 @@ uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget)
 		fw_trace(nic, TRACE_ETH_RX, 0, bytes, packets);
 		for (i = 0; i < got; i++) {
 			if (__builtin_expect(nic->net.rx[i].run > 1, 0))
-				net_up.run(nic, &nic->net.rx[i]);
+				eth_run_rx(nic, &nic->net.rx[i]);
 			else
 				eth_rx_frame(nic, &nic->net.rx[i]);
 		}

@@ -7,6 +7,10 @@
 #ifndef WEFT_FW_ETH_STAGE_H
 #define WEFT_FW_ETH_STAGE_H
 
+enum {
+	ETH_TX_UNIT_BYTES = 4096,
+};
+
 /* Number of data frames that may be staged now: limited by the stage and by the port. */
 static inline uint32_t eth_tx_room(struct fw_nic *nic)
 {

@@ -8,10 +8,6 @@
  */
 #include "nic_fw/fw_nic.h"
 
-enum {
-	ETH_TX_UNIT_BYTES = 4096,
-};
-
 /* So many frames remain staged: counts their packets anew. */
 static void keep_staged(struct fw_nic *nic, uint32_t count)
 {

@@ -26,7 +26,7 @@ struct net_nic {
 	uint32_t tx_cost;       /* of the frames staged since eth_tx_cost() */
 	struct fw_rx_frame *rx; /* FW_BURST */
 	uint32_t rx_most;       /* frames of the next burst; 0: FW_BURST */
-	/* The run in hand (net_up.run): packets done with, and whether its CRC32Cs are right. */
+	/* The run in hand (eth_run_rx()): packets done with, and whether its CRC32Cs are right. */
 	uint32_t run_taken;
 	bool run_checked;
 

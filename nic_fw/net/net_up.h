@@ -10,11 +10,12 @@
 #include <stdint.h>
 
 #include "nic_fw/fw_port.h"
+#include "nic_fw/net/eth_run.h"
 #include "nic_fw/net/ip.h"
 
 struct net_up {
-	/* A frame of several packets (fw_rx_frame.run): eth_rx_frame() gets it, or each of them. */
-	void (*run)(struct fw_nic *nic, const struct fw_rx_frame *frame);
+	/* Headers of frames of several packets (fw_rx_frame.run). */
+	const struct eth_run_kind *run_ip, *run_esp;
 	/* EtherType WIRE_ETHERTYPE_ESP: the frame from its Ethernet header on. */
 	void (*edp)(struct fw_nic *nic, const struct fw_rx_frame *frame);
 	void (*tcp)(struct fw_nic *nic, const struct fw_rx_frame *frame,

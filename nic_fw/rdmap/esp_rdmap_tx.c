@@ -162,6 +162,8 @@ int esp_rdmap_fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_
 	n = put_segment(nic, msg, offset, data, frame, hdr_offset);
 	assert(n + data <= max);
 	err = data ? wqe_gather(nic, msg, offset, data, frame, &host) : HW_VENDOR_ERR_NONE;
+	if (data && !(msg->flags & HW_WQE_F_INLINE))
+		frame->flags |= FW_TX_F_BORROW;
 	if (err == HW_VENDOR_ERR_NONE)
 		return (int)(n + data);
 	return ask_or_fault(nic, side, xfer, i, msg, err);

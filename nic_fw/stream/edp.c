@@ -71,6 +71,9 @@ bool edp_tx_end(struct fw_nic *nic, struct fw_tx_frame *frame, bool control)
 		bytes += frame->seg[i].bytes;
 		host |= frame->seg[i].kind == FW_TX_HOST;
 	}
+	/* The length is that of the first packet of a run. */
+	if (frame->run > 1)
+		bytes = frame->seg[1].bytes + frame->run_bytes;
 	edp->bytes = be16_put((uint16_t)bytes);
 	frame->seg[1].flags |= FW_TX_F_CRC_BEGIN;
 	frame->seg[frame->num_seg - 1].flags |= FW_TX_F_CRC_END;
@@ -192,6 +195,21 @@ static void rx_esp(struct fw_nic *nic, const struct fw_rx_frame *frame, const st
 	esp_rx(nic, s, esp, frame, DATA_OFFSET, bytes);
 }
 
+/* True if the packet, or each one of the run, is right; else it is dropped, or declined. */
+static bool edp_crc_ok(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t bytes)
+{
+	if (__builtin_expect(frame->run > 1, 0)) {
+		if (eth_run_crc_ok(nic, frame))
+			return true;
+		eth_run_decline(nic);
+		return false;
+	}
+	if (eth_crc32c_ok(nic, frame, EDP_OFFSET, bytes + WIRE_EDP_CRC_BYTES))
+		return true;
+	FW_DROP(nic, drop_esp_crc);
+	return false;
+}
+
 void edp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 {
 	const struct wire_eth *eth = (const struct wire_eth *)frame->seg[0].data;
@@ -204,17 +222,16 @@ void edp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 	}
 	edp = (const struct wire_edp *)(frame->seg[0].data + EDP_OFFSET);
 	bytes = be16_get(edp->bytes);
+	if (__builtin_expect(frame->run > 1, 0))
+		bytes = frame->bytes - EDP_OFFSET - frame->run * WIRE_EDP_CRC_BYTES;
 	if (edp->ver_type >> 4 != WIRE_EDP_VERSION || edp->reserved || bytes < sizeof(*edp) ||
 	    !is_addressed(nic, frame, eth, edp->ver_type & 0x0f) ||
 	    frame->bytes < EDP_OFFSET + bytes + WIRE_EDP_CRC_BYTES) {
 		FW_DROP(nic, drop_esp_malformed);
 		return;
 	}
-	if (!(frame->flags & FW_RX_CRC_OK) &&
-	    !eth_crc32c_ok(nic, frame, EDP_OFFSET, bytes + WIRE_EDP_CRC_BYTES)) {
-		FW_DROP(nic, drop_esp_crc);
+	if (!(frame->flags & FW_RX_CRC_OK) && !edp_crc_ok(nic, frame, bytes))
 		return;
-	}
 	switch ((enum wire_edp_type)(edp->ver_type & 0x0f)) {
 	case WIRE_EDP_ESP:
 		rx_esp(nic, frame, eth, edp, bytes);

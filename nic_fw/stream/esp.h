@@ -79,12 +79,22 @@ struct esp_ops {
 	/*
 	 * Writes packet number i of the transfer into a frame that has EDP and ESP headers: header
 	 * bytes by eth_tx_hdr(), payload as pieces, at most max bytes together. Called again for
-	 * each retransmission, with the same result. Returns the bytes, or a negative errno: the
+	 * each retransmission, with the same result. It may set FW_TX_F_BORROW if the memory stays
+	 * as it is until the transfer is acknowledged, or the layer calls eth_tx_settle(): a packet
+	 * that is acknowledged by number was read. Returns the bytes, or a negative errno: the
 	 * memory is gone, and the stream carries the packet empty; -FW_EAGAIN: it queries the peer
 	 * first whether it has the packet (esp_may_have()).
 	 */
 	int (*fill)(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i, uint32_t max,
 		    struct fw_tx_frame *frame, uint32_t hdr_offset);
+	/*
+	 * The same for several packets that were not sent before, as a run (fw_port.h, struct
+	 * fw_tx_frame): adds its header bytes to the piece that ends with EDP and ESP headers by
+	 * eth_tx_hdr_more(), the payload of all, FW_TX_F_BORROW, and sets run_bytes. False: they go
+	 * one by one. NULL: they always do.
+	 */
+	bool (*fill_run)(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i,
+			 uint32_t packets, struct fw_tx_frame *frame, uint32_t hdr_offset);
 	/* The stream that esp_open() made is established: esp_payload_bytes() is final. May be
 	 * NULL.
 	 */

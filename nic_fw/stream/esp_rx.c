@@ -43,6 +43,21 @@ void esp_rx_drop(struct fw_nic *nic, struct esp_stream *s)
 }
 
 /*
+ * Makes held keep a frame beyond this turn: a copy, where the frame's bytes are its sender's or
+ * those of a run. False: no memory.
+ */
+static bool esp_rx_keep(struct fw_nic *nic, const struct fw_rx_frame *frame, struct esp_held *held)
+{
+	if (frame->flags & FW_RX_LENT)
+		return nic->port.rx_copy(nic->port.ctx, frame, &held->frame);
+	held->frame = *frame;
+	/* The frame is in the array that the port reads when the burst is over. */
+	assert(frame >= nic->net.rx && frame < nic->net.rx + FW_BURST);
+	nic->net.rx[frame - nic->net.rx].flags |= FW_RX_HELD;
+	return true;
+}
+
+/*
  * Holds the frame beyond this turn. False: too many are held; the packet will be requested again.
  */
 static bool esp_rx_hold(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, uint8_t flags,
@@ -52,20 +67,18 @@ static bool esp_rx_hold(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, 
 				    ? fw_pool_get(&nic->esp.held)
 				    : NULL;
 
-	if (!held) {
+	if (!held || !esp_rx_keep(nic, frame, held)) {
+		if (held)
+			fw_pool_put(&nic->esp.held, held);
 		FW_DROP(nic, drop_esp_no_memory);
 		return false;
 	}
 	station_take(nic, s->station, STATION_ESP_HELD);
-	held->frame = *frame;
 	held->offset = offset;
 	held->bytes = bytes;
 	held->flags = flags;
 	s->held[seq % WIRE_ESP_WINDOW] = held;
 	s->received |= UINT64_C(1) << (seq - s->rcv_next);
-	/* The frame is in the array that the port reads when the burst is over. */
-	assert(frame >= nic->net.rx && frame < nic->net.rx + FW_BURST);
-	nic->net.rx[frame - nic->net.rx].flags |= FW_RX_HELD;
 	return true;
 }
 
@@ -158,18 +171,25 @@ static bool shall_wait(const struct fw_nic *nic, const struct esp_stream *s)
 	       station_may(nic, s->station, STATION_ESP_HELD, nic->esp.held.max);
 }
 
-/* Delivers packet rcv_next. False: the layer above has no room, or the stream has ended. */
+/*
+ * Delivers packet rcv_next, or a run from it on. False: the layer above has no room, or the stream
+ * has ended. A run for which there is no room is declined: its packets come one by one.
+ */
 static bool esp_rx_take(struct fw_nic *nic, struct esp_stream *s, uint8_t flags,
 			const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
 {
 	enum esp_verdict verdict = ESP_TAKEN;
-	uint32_t dear = nic->dear;
+	uint32_t dear = nic->dear, packets = frame && frame->run > 1 ? frame->run : 1;
 
 	if (!(flags & WIRE_ESP_FIN) && s->ctx)
 		verdict = nic->esp.ops[s->key.service]->receive(nic, s->ctx, frame, offset, bytes);
 	if (s->state == ESP_FREE)
 		return false;
 	s->dear = nic->dear != dear;
+	if (verdict == ESP_FULL && packets > 1) {
+		eth_run_decline(nic);
+		return false;
+	}
 	if (verdict == ESP_FULL && fw_dear_waits(nic, true)) {
 		esp_rx_put_off(nic, s);
 		return false;
@@ -180,9 +200,9 @@ static bool esp_rx_take(struct fw_nic *nic, struct esp_stream *s, uint8_t flags,
 			nic->esp.ops[s->key.service]->full(nic, s->ctx);
 		return false;
 	}
-	FW_COUNT(nic, esp_rx_packets);
-	s->rcv_next++;
-	s->received >>= 1;
+	FW_ADD(nic, esp_rx_packets, packets);
+	s->rcv_next += packets;
+	s->received >>= packets;
 	s->rrq_tries = 0;
 	s->rrq_ns = nic->now_ns;
 	if (flags & WIRE_ESP_TXS)
@@ -195,7 +215,7 @@ static bool esp_rx_take(struct fw_nic *nic, struct esp_stream *s, uint8_t flags,
 	esp_rx_owe_ack(nic, s,
 		       (flags & WIRE_ESP_TXS && bytes > ESP_SMALL_BYTES) ||
 			   (flags & WIRE_ESP_TXF && s->rx_large) || flags & WIRE_ESP_FIN ||
-			   ++s->rx_unacked >= ACK_EVERY);
+			   (s->rx_unacked += packets) >= ACK_EVERY);
 	if (flags & WIRE_ESP_TXF)
 		s->rx_large = false;
 	if (flags & WIRE_ESP_FIN) {
@@ -309,6 +329,19 @@ static void look_for_tail(struct fw_nic *nic, struct esp_stream *s, uint32_t nex
 	(void)esp_tx_bare(nic, s, WIRE_ESP_RRQ, ahead - end);
 }
 
+/* Takes a run that is next, and for which nothing waits; its packets come one by one otherwise. */
+static void run(struct fw_nic *nic, struct esp_stream *s, const struct wire_esp *esp,
+		const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
+{
+	if (be32_get(esp->seq) != s->rcv_next || s->received || s->blocked || !s->ctx ||
+	    !nic->esp.ops[s->key.service]->fill_run || shall_wait(nic, s)) {
+		eth_run_decline(nic);
+		return;
+	}
+	nic->net.run_taken = frame->run;
+	(void)esp_rx_take(nic, s, esp->flags, frame, offset, bytes);
+}
+
 static void numbered(struct fw_nic *nic, struct esp_stream *s, const struct wire_esp *esp,
 		     const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
 {
@@ -369,7 +402,9 @@ void esp_rx(struct fw_nic *nic, struct esp_stream *s, const struct wire_esp *esp
 		if (be32_get(esp->ack) == s->snd_una)
 			esp_tx_requested(nic, s, be64_get(esp->received), be32_get(esp->rrq_count));
 	}
-	if (esp->numbered == 1)
+	if (__builtin_expect(frame->run > 1, 0))
+		run(nic, s, esp, frame, offset, bytes);
+	else if (esp->numbered == 1)
 		numbered(nic, s, esp, frame, offset, bytes);
 	else if (esp->numbered == WIRE_ESP_BEHIND)
 		look_for_tail(nic, s, be32_get(esp->seq));

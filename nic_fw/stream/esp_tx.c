@@ -163,6 +163,9 @@ static bool send_as(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, bool
 		if (bytes < 0)
 			frame->num_seg = segs;
 		slot->large = bytes > ESP_SMALL_BYTES;
+		/* An ACK may be for the packet that was sent before, while this one is read. */
+		if (slot->tries)
+			frame->flags &= ~(uint32_t)FW_TX_F_BORROW;
 	}
 	if (!edp_tx_end(nic, frame, slot->flags & WIRE_ESP_STATE_FLAGS)) {
 		if (tell_unreadable(nic, s, slot) != -FW_EAGAIN)
@@ -178,6 +181,73 @@ static bool send_as(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, bool
 		FW_COUNT(nic, esp_tx_retransmits);
 	if (__builtin_expect(slot->xfer && slot->xfer->traced, 0))
 		esp_tx_tell(nic, s, slot);
+	return true;
+}
+
+/*
+ * Returns how many packets of data may follow those that were sent: a burst of unacknowledged ones;
+ * before TXS is acknowledged, the initial one.
+ */
+static uint32_t esp_tx_window(const struct fw_nic *nic, const struct esp_stream *s)
+{
+	uint32_t in_flight = s->snd_next - s->snd_una, limit = nic->config.esp_burst, begun;
+
+	if (s->snd_window < limit)
+		limit = s->snd_window;
+	limit = limit > in_flight ? limit - in_flight : 0;
+	if (!s->txs_unacked && !s->tx_idle)
+		return limit;
+	begun = s->tx_idle && !s->txs_unacked ? 0 : s->snd_next - s->txs_seq;
+	begun = begun < nic->config.esp_initial_burst ? nic->config.esp_initial_burst - begun : 0;
+	return limit < begun ? limit : begun;
+}
+
+/* Returns how many of the next packets may leave as a run, up to units of work; 1: none. */
+static uint32_t esp_tx_run_length(struct fw_nic *nic, const struct esp_stream *s, uint32_t units)
+{
+	const struct esp_xfer *xfer = s->next_xfer;
+	uint32_t payload = esp_payload_bytes(s), n, room;
+
+	if (!nic->port.tx_run || !xfer || xfer->traced || xfer->packets - xfer->sent < 2 ||
+	    !nic->esp.ops[s->key.service]->fill_run)
+		return 1;
+	n = esp_tx_window(nic, s);
+	room = FW_RUN_BYTES / payload;
+	n = n < room ? n : room;
+	room = units * ETH_TX_UNIT_BYTES / payload;
+	n = n < room ? n : room;
+	n = n < nic->net.tx_allow ? n : nic->net.tx_allow;
+	room = xfer->packets - xfer->sent;
+	n = n < room ? n : room;
+	if (n < 2)
+		return 1;
+	room = nic->port.tx_run(nic->port.ctx, s->peer_mac);
+	return n < room ? n : room;
+}
+
+/* Sends n packets that have numbers, from seq on, as a run. False: they go one by one. */
+static bool send_run(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, uint32_t n)
+{
+	struct esp_slot *slot = slot_of(s, seq);
+	struct fw_tx_frame *frame =
+	    edp_tx_begin(nic, s->peer_mac, s->remote_port, s->local_port, WIRE_EDP_ESP);
+	uint32_t i;
+
+	if (!frame)
+		return false;
+	esp_tx_put_header(s, frame, seq, 1, slot->flags | slot_of(s, seq + n - 1)->flags, 0);
+	if (!nic->esp.ops[s->key.service]->fill_run(nic, s->ctx, slot->xfer, slot->index, n, frame,
+						    ESP_HDR_BYTES))
+		return false;
+	frame->run = (uint16_t)n;
+	(void)edp_tx_end(nic, frame, false);
+	for (i = 0; i < n; i++) {
+		slot = slot_of(s, seq + i);
+		slot->large = true;
+		slot->sent_ns = nic->now_ns;
+		slot->tries = 1;
+	}
+	FW_ADD(nic, esp_tx_packets, n);
 	return true;
 }
 
@@ -230,18 +300,11 @@ static void number(struct esp_stream *s)
 
 static bool esp_tx_may_send(const struct fw_nic *nic, const struct esp_stream *s)
 {
-	uint32_t in_flight = s->snd_next - s->snd_una, limit = nic->config.esp_burst;
-
 	if (s->state != ESP_OPEN && s->state != ESP_CLOSING && s->state != ESP_DRAINING)
 		return false;
 	if (!s->next_xfer)
-		return s->fin_queued && !s->fin_sent && in_flight < WIRE_ESP_WINDOW;
-	/* A burst of unacknowledged packets; before TXS is acknowledged, the initial one. */
-	if (s->snd_window < limit)
-		limit = s->snd_window;
-	if (s->txs_unacked && s->snd_next - s->txs_seq >= nic->config.esp_initial_burst)
-		return false;
-	return in_flight < limit;
+		return s->fin_queued && !s->fin_sent && s->snd_next - s->snd_una < WIRE_ESP_WINDOW;
+	return esp_tx_window(nic, s) > 0;
 }
 
 /*
@@ -256,6 +319,21 @@ static bool esp_tx_may_start(const struct esp_stream *s)
 static bool may_go(const struct fw_nic *nic, const struct esp_stream *s)
 {
 	return esp_tx_may_send(nic, s) || esp_tx_may_start(s);
+}
+
+/* Sends the next packet, or several as a run, up to units of work. False: no room. */
+static bool esp_tx_next(struct fw_nic *nic, struct esp_stream *s, uint32_t units)
+{
+	uint32_t seq = s->snd_next, n = esp_tx_run_length(nic, s, units), i;
+
+	for (i = 0; i < n; i++)
+		number(s);
+	if (n > 1 && send_run(nic, s, seq, n))
+		return true;
+	for (i = 0; i < n; i++)
+		if (!send_packet(nic, s, seq + i))
+			return false;
+	return true;
 }
 
 uint32_t esp_tx_run(struct fw_nic *nic, uint32_t budget)
@@ -280,10 +358,7 @@ uint32_t esp_tx_run(struct fw_nic *nic, uint32_t budget)
 			}
 		}
 		while (sent < ESP_TX_QUANTUM && may_go(nic, s) && eth_tx_room(nic)) {
-			uint32_t seq = s->snd_next;
-
-			number(s);
-			if (!send_packet(nic, s, seq))
+			if (!esp_tx_next(nic, s, ESP_TX_QUANTUM - sent))
 				break;
 			sent += eth_tx_cost(nic);
 		}

@@ -5,7 +5,8 @@
 #include "nic_fw/fw_nic.h"
 
 const struct net_up net_up = {
-    .run = rd_run_rx,
+    .run_ip = &rd_run_kind,
+    .run_esp = &goal_msg_run_kind,
     .edp = edp_rx,
     .tcp = tcp_rx,
     .tcp_icmp = tcp_rx_icmp,

@@ -95,7 +95,7 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "buffers of many messages": ["pair/tag_eager_ut"],
          "messages of one packet": ["pair/tag_whole_ut", "pair/tag_rtr_ut"],
          "forged tags": ["pair/tag_forge_ut"],
-         "borrowed frames": ["sim/borrow_ut"],
+         "borrowed frames": ["sim/borrow_ut", "sim/goal_borrow_ut"], "runs of GOAL": ["sim/goal_borrow_ut", "nic_fw/coll/goal_msg_tx_ut"],
          "MODER": ["nic_fw/host/moder_limits_ut", "nic_fw/host/moder_irq_ut", "nic_fw/host/moder_ut", "nic_fw/host/moder_cmd_ut", "nic_fw/host/moder_target_ut",
                    "sim/moder_ut", "host_driver/weft_eq_race_ut"]}
 

@@ -57,6 +57,7 @@ void goal_fix_begin(struct goal_fix *fix, uint64_t seed, uint32_t ranks,
 	sim_config_default(&config);
 	config.num_shards = attr->num_shards ? attr->num_shards : 1;
 	config.wrap_soon = attr->wrap_soon;
+	config.borrow = attr->borrow;
 	if (attr->in_pieces)
 		config.rx_split_ppm = 1000000;
 	fix->sim = sim_new(&config, seed);

@@ -46,6 +46,7 @@ struct goal_fix_attr {
 	uint32_t num_shards;    /* 1 */
 	bool unmapped;
 	bool in_pieces; /* every frame is received in several segments; else some are */
+	bool borrow;    /* payload from 1 KiB on stays in the sender's memory under way */
 	bool wrap_soon; /* sequence numbers begin shortly before they wrap */
 };
 
