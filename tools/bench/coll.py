@@ -9,6 +9,7 @@ weftd leaves, over tcp they have all. The matrix multiplication of ESPGOAL 6.6 w
 mpi_base, eight ranks, as in goal.py; they have all CPUs, so weftd has no core of its own then.
 """
 import functools
+import json
 import os
 import statistics
 
@@ -28,25 +29,21 @@ def component(env, **more):
     return mpi.before(env, None, OMPI_MCA_mca_base_component_path=COMPONENTS, **more)
 
 
-def over_weft(env, *what, **more):
-    return mpi.launch(goal.ALL_BUT_LAST, component(env, **more), mpi.UCX, mpi.RANK, "mpi_coll", goal.length(env), *what)
-
-
-def over_ucx(env, *what):
-    return mpi.launch(goal.ALL_BUT_LAST, mpi.before(env), mpi.UCX + NONE, mpi.RANK, "mpi_coll", goal.length(env), *what)
-
-
-def over_tcp(env, veth, *what):
-    return mpi.launch(None, veth.before(), mpi.TCP + NONE, veth.wrapper, "mpi_coll", goal.length(env), *what)
+def programs(env, *more):
+    """A weftd, and for each stack the function that runs a program of two ranks so, with more options of mpirun, and
+    returns what it prints."""
+    veth = mpi.Veth(env, env.veth(1500))
+    env.weftd("--nics", "2")
+    over = {"weft": (goal.ALL_BUT_LAST, component(env), mpi.UCX, mpi.RANK),
+            "ucx": (goal.ALL_BUT_LAST, mpi.before(env), mpi.UCX + NONE, mpi.RANK),
+            "tcp": (None, veth.before(), mpi.TCP + NONE, veth.wrapper)}
+    return {s: functools.partial(mpi.printed, cpu, pre, options + list(more), rank) for s, (cpu, pre, options, rank) in over.items()}
 
 
 def stacks(env, *names):
-    """A weftd, and for each name the function that runs mpi_coll so."""
-    veth = mpi.Veth(env, env.veth(1500))
-    env.weftd("--nics", "2")
-    every = {"weft": functools.partial(over_weft, env), "ucx": functools.partial(over_ucx, env),
-             "tcp": functools.partial(over_tcp, env, veth)}
-    return [every[n] for n in names]
+    """A weftd, and for each name the function that runs mpi_coll so and returns its rows."""
+    run = programs(env)
+    return [lambda *what, s=s: json.loads(run[s](BIN + "/mpi_coll", goal.length(env), *what)) for s in names]
 
 
 def overlap(env):

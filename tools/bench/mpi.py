@@ -25,11 +25,16 @@ TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_i
 BYTES = 1 << 20
 
 
-def launch(cpu, pre, options, wrapper, program, *words):
-    """The rows that a program of two ranks prints."""
-    if not shutil.which("mpirun") or not os.path.exists(BIN + "/" + program):
+def printed(cpu, pre, options, wrapper, path, *words):
+    """The text that a program of two ranks prints."""
+    if not shutil.which("mpirun") or not os.path.exists(path):
         raise Failed("no Open MPI: install openmpi-bin and libopenmpi-dev, then make bench again")
-    return json.loads(run(*pre, *goal.MPIRUN, *options, "-n", 2, wrapper, BIN + "/" + program, *words, cpu=cpu))
+    return run(*pre, *goal.MPIRUN, *options, "-n", 2, wrapper, path, *words, cpu=cpu)
+
+
+def launch(cpu, pre, options, wrapper, program, *words):
+    """The rows that a program of ours prints."""
+    return json.loads(printed(cpu, pre, options, wrapper, BIN + "/" + program, *words))
 
 
 def before(env, ns=None, **more):

@@ -16,6 +16,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
 
 import coll
+import collectives_osu
 import tables
 from figures import bars, draw, number, ordered, pick, size, spread, summary, table
 
@@ -84,7 +85,7 @@ def blocking_table(rows, _folder):
     return table(["collective", "bytes"] + [BLOCKING[s] + ", us" for s in BLOCKING] + ["of tuned over UCX"], body)
 
 
-PARTS = {"overlap": (nonblocking, nonblocking_table), "blocking": (blocking, blocking_table)}
+PARTS = {"overlap": (nonblocking, nonblocking_table), "blocking": (blocking, blocking_table), **collectives_osu.PARTS}
 
 
 if __name__ == "__main__":
