@@ -17,6 +17,8 @@
 
 enum {
 	COPY_BYTES = 2048, /* up to here a copy is cheaper than a look into the cache */
+	/* A run that only sends copies is over for its program when it is started (is_copied()). */
+	COPY_SENDS_BYTES = 8192,
 };
 
 #define SEND_WINDOW ((void *)(UINT64_C(1) << GOAL_WINDOW_SHIFT))
@@ -135,12 +137,26 @@ static bool is_private(const struct libgoal_bound_buf *buf)
 	       weft_goal_private(buf->user, buf->bytes);
 }
 
-/* Makes one buffer accessible to the NIC. False: the run cannot have it. */
-static bool take(struct libgoal *lib, struct libgoal_bound_buf *buf, struct weft_goal_bind *bind)
+static bool only_sends(const struct GOAL_Schedule_s *sched)
+{
+	uint32_t i;
+
+	for (i = 0; i < sched->code.num_ranges; i++)
+		if (sched->code.ranges[i].access & GOAL_SLOT_WRITE)
+			return false;
+	return true;
+}
+
+/*
+ * Makes one buffer accessible to the NIC: a copy of up to copy_bytes, or where it is. False: the
+ * run cannot have it.
+ */
+static bool take(struct libgoal *lib, uint32_t copy_bytes, struct libgoal_bound_buf *buf,
+		 struct weft_goal_bind *bind)
 {
 	int access = buf->write ? WEFT_ACCESS_LOCAL_WRITE : 0;
 
-	if (buf->bytes <= COPY_BYTES && copy_in(lib, buf, bind))
+	if (buf->bytes <= copy_bytes && copy_in(lib, buf, bind))
 		return true;
 	buf->mr = weft_reg_mr_cached(lib->kept, buf->user, buf->bytes, access);
 	if (!buf->mr)
@@ -202,7 +218,7 @@ GOAL_Handle GOAL_RunWith(GOAL_Schedule sched, const void *send, void *recv)
 	struct weft_goal_bind binds[WEFT_GOAL_RUN_BINDS] = {{0}};
 	struct weft_goal_run_attr attr = {.binds = binds};
 	struct libgoal_bound bound = {0};
-	uint32_t record, use, i;
+	uint32_t record, use, copy_bytes, i;
 	struct libgoal *lib;
 	int rc;
 
@@ -217,11 +233,12 @@ GOAL_Handle GOAL_RunWith(GOAL_Schedule sched, const void *send, void *recv)
 		if (!bound.buf[i].user || bound.buf[i].user == GOAL_IN_PLACE)
 			return libgoal_error(GOAL_ERR_ARG, "GOAL_RunWith: a buffer is missing");
 	}
+	copy_bytes = only_sends(sched) ? COPY_SENDS_BYTES : COPY_BYTES;
 	/* Other ranks wait for this one: a run that cannot have its buffers fails at all of them.
 	 */
 	pthread_mutex_lock(&lib->lock);
 	for (i = 0; i < sched->code.num_ranges && !attr.memory_gone; i++) {
-		attr.memory_gone = !take(lib, &bound.buf[i], &binds[i]);
+		attr.memory_gone = !take(lib, copy_bytes, &bound.buf[i], &binds[i]);
 		bound.num += !attr.memory_gone;
 	}
 	pthread_mutex_unlock(&lib->lock);
