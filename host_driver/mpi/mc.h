@@ -134,6 +134,12 @@ struct mc_run {
 	GOAL_Schedule sched; /* of the cache; NULL: it could not be loaded */
 	enum mc_coll coll;
 	void *send, *recv; /* contiguous; NULL: this rank has none */
+	/* A block of this rank to itself, which the host copies; bytes 0: none. */
+	struct {
+		void *to;
+		const void *from;
+		size_t bytes;
+	} own;
 	GOAL_Handle handle;
 	bool waiting; /* for a free run record */
 	/* The MPI side can end its request before over() is called (mc_run_start()). */
@@ -312,8 +318,13 @@ void mc_user_set(struct mc_call *call, const struct mc_comm *comm, bool commutes
 
 /* ---- runs (mc_run.c) ------------------------------------------------------------------------ */
 
-/* Gets the call's schedule, and a reference to the communicator, for any number of starts. */
-void mc_run_init(struct mc_run *run, struct mc_comm *comm, const struct mc_call *call);
+/*
+ * Gets the call's schedule, and a reference to the communicator, for any number of starts. The host
+ * copies a small block of this rank to itself at each start: then the call becomes one in place,
+ * and the side that the NIC does not need is empty.
+ */
+void mc_run_init(struct mc_run *run, struct mc_comm *comm, struct mc_call *call,
+		 struct mc_side *send, struct mc_side *recv);
 /* Gives both back; the run is not under way. */
 void mc_run_end(struct mc_run *run);
 /*

@@ -155,7 +155,7 @@ int mw_call_keep(struct mw_call *call, MPI_Request *request)
 	}
 	p->refs = 1;
 	p->run.over = persist_over;
-	mc_run_init(&p->run, call->alone, &call->mc);
+	mc_run_init(&p->run, call->alone, &call->mc, &call->send, &call->recv);
 	mc_comm_put(call->alone);
 	free(call->list);
 	mw_sides_take(&p->sides, call);

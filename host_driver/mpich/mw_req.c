@@ -72,7 +72,7 @@ int mw_call_run(struct mc_comm *mc, struct mw_call *call, MPI_Comm comm)
 
 	if (call->mc.refused)
 		return mw_call_refuse(comm);
-	mc_run_init(&wait.run, mc, &call->mc);
+	mc_run_init(&wait.run, mc, &call->mc, &call->send, &call->recv);
 	free(call->list);
 	mw_sides_take(&sides, call);
 	mc_run_start(&wait.run, mw_sides_begin(&sides, &wait.run));
@@ -201,7 +201,7 @@ int mw_call_start(struct mc_comm *mc, struct mw_call *call, MPI_Comm comm, MPI_R
 	}
 	*request = req->handle;
 	req->run.over = request_over;
-	mc_run_init(&req->run, mc, &call->mc);
+	mc_run_init(&req->run, mc, &call->mc, &call->send, &call->recv);
 	free(call->list);
 	mw_sides_take(&req->sides, call);
 	link_in(req);

@@ -150,7 +150,8 @@ struct cw_req *cw_req_new(struct cw_module *module, struct cw_call *call, bool p
 	req->run.may_end_early = !persistent;
 	cw_side_retain(&req->call.send);
 	cw_side_retain(&req->call.recv);
-	mc_run_init(&req->run, call->alone ? call->alone : module->mc, &call->mc);
+	mc_run_init(&req->run, call->alone ? call->alone : module->mc, &req->call.mc,
+		    &req->call.send, &req->call.recv);
 	if (call->alone)
 		mc_comm_put(call->alone);
 	req->call.alone = NULL;
