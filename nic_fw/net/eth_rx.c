@@ -8,6 +8,7 @@
  */
 #include "nic_fw/base/crc32c.h"
 #include "nic_fw/fw_nic.h"
+#include "nic_fw/net/known_rx.h"
 
 const uint8_t *eth_cursor_advance(struct eth_cursor *cursor, uint32_t max, uint32_t *bytes)
 {
@@ -98,6 +99,8 @@ void eth_rx_frame(struct fw_nic *nic, const struct fw_rx_frame *frame)
 		FW_DROP(nic, drop_too_short);
 		return;
 	}
+	if (known_rx(nic, frame))
+		return;
 	eth = (const struct wire_eth *)frame->seg[0].data;
 	if (!is_for_us(nic, eth->dst)) {
 		FW_DROP(nic, drop_not_our_mac);

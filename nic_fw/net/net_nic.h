@@ -11,6 +11,7 @@
 #include "nic_fw/base/list.h"
 #include "nic_fw/base/pool.h"
 #include "nic_fw/net/ip.h"
+#include "nic_fw/net/known.h"
 #include "nic_fw/net/mac_filter.h"
 #include "nic_fw/net/mcast.h"
 
@@ -29,6 +30,7 @@ struct net_nic {
 	/* The run in hand (eth_run_rx()): packets done with, and whether its CRC32Cs are right. */
 	uint32_t run_taken;
 	bool run_checked;
+	struct known_flow known[KNOWN_FLOWS];
 
 	struct neigh *neigh;
 	uint32_t *neigh_hash;

@@ -50,6 +50,7 @@ void udp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip
 		FW_DROP(nic, drop_udp_checksum);
 		return;
 	}
+	known_learn(nic, frame, info, (uint8_t)src_shard);
 	stage = fw_stage_enter(nic, FW_STAGE_DGRAM);
 	net_up.dgram(nic, frame, info, (uint8_t)src_shard,
 		     info->payload_offset + (uint32_t)sizeof(*udp), bytes - (uint32_t)sizeof(*udp));
