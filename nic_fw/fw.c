@@ -99,6 +99,7 @@ static void lay_out_datagrams(struct layout *l, struct fw_nic *nic)
 	carve_pool(l, &nic->net.mcast_members, sizeof(struct mcast_member), HW_MAX_TOTAL_MCAST);
 	carve_pool(l, &nic->net.mac_filters, sizeof(struct mac_filter), MAC_FILTER_MAX);
 	carve_pool(l, &nic->host.wqes, sizeof(struct fw_wqe), FW_MAX_WQES);
+	nic->host.wqe_now = carve(l, sizeof(*nic->host.wqe_now), 1);
 	carve_pool(l, &nic->host.wqe_exts, sizeof(struct fw_wqe_ext), FW_MAX_WQES);
 	carve_pool(l, &nic->rd.flows, sizeof(struct rd_flow), FW_MAX_FLOWS);
 	carve_pool(l, &nic->rd.tx_windows, sizeof(struct rd_tx_window), FW_MAX_WINDOWS);

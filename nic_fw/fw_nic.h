@@ -214,6 +214,10 @@ static inline void fw_copy_once(void *dst, const void *src, size_t bytes)
 	__asm__ volatile("" : : "r"(dst) : "memory");
 }
 
+/* A step of each packet or request, where a call would cost as much; and one of few of them. */
+#define FW_INLINE static inline __attribute__((always_inline))
+#define FW_APART  static __attribute__((noinline))
+
 #include "nic_fw/base/dear.h"
 #include "nic_fw/dgram/rd_find.h"
 #include "nic_fw/net/eth_stage.h"

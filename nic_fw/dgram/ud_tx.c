@@ -85,18 +85,13 @@ enum send_result {
 	SEND_FAILED, /* *err has the reason */
 };
 
-/* Sends one frame: the segment [offset, offset + bytes) of the message. */
-static enum send_result send_segment(struct fw_nic *nic, const struct fw_wqe *wqe,
-				     const uint8_t *mac, uint32_t offset, uint32_t bytes,
-				     enum hw_vendor_err *err)
+/* Writes the headers of a segment. Returns their bytes after UDP and weft's. */
+FW_INLINE uint32_t write_headers(struct fw_nic *nic, const struct fw_wqe *wqe, const uint8_t *mac,
+				 uint32_t offset, uint32_t bytes, struct fw_tx_frame *frame)
 {
-	struct fw_tx_frame *frame = eth_tx_begin(nic);
-	bool last = offset + bytes == wqe->bytes, host = false;
+	bool last = offset + bytes == wqe->bytes;
 	uint32_t ddp_bytes;
-	int status;
 
-	if (!frame || !eth_tx_room(nic))
-		return SEND_LATER;
 	write_dgram(wqe, offset, last, (struct wire_dgram *)(frame->hdr + UDP_TX_HDR_BYTES));
 	ddp_bytes = rdmap_tx_header(nic, wqe, offset, bytes, frame->hdr + UD_HDR_BYTES);
 	udp_tx_header_not_ect(nic, frame, wqe->dst_ip, mac, dst_shard(wqe),
@@ -104,6 +99,22 @@ static enum send_result send_segment(struct fw_nic *nic, const struct fw_wqe *wq
 				  WIRE_DGRAM_CRC_BYTES);
 	if (wqe->hop_limit)
 		set_group(nic, wqe, frame);
+	return ddp_bytes;
+}
+
+/* Sends one frame: the segment [offset, offset + bytes) of the message. */
+static enum send_result send_segment(struct fw_nic *nic, const struct fw_wqe *wqe,
+				     const uint8_t *mac, uint32_t offset, uint32_t bytes,
+				     enum hw_vendor_err *err)
+{
+	struct fw_tx_frame *frame = eth_tx_begin(nic);
+	bool host = false;
+	uint32_t ddp_bytes;
+	int status;
+
+	if (!frame || !eth_tx_room(nic))
+		return SEND_LATER;
+	ddp_bytes = write_headers(nic, wqe, mac, offset, bytes, frame);
 	eth_tx_headers(frame, IP_TX_HDR_BYTES, UD_HDR_BYTES - IP_TX_HDR_BYTES + ddp_bytes,
 		       FW_TX_F_CRC_BEGIN);
 	if (bytes) {
@@ -125,6 +136,18 @@ static enum send_result send_segment(struct fw_nic *nic, const struct fw_wqe *wq
 		return SENT;
 	*err = HW_VENDOR_ERR_HOST_FAULT;
 	return SEND_FAILED;
+}
+
+/* Counts a message of which all was sent. */
+static inline void ud_tx_count(struct fw_nic *nic, const struct fw_wqe *wqe)
+{
+	if (wqe->qp->type == HW_QPT_UC)
+		FW_COUNT(nic, uc_tx_msgs);
+	else
+		FW_COUNT(nic, ud_tx_msgs);
+	if (wqe->hop_limit)
+		FW_COUNT(nic, mcast_tx_msgs);
+	fw_trace(nic, TRACE_UD_TX, wqe->qp->qpn, wqe->wr_id, wqe->ssn);
 }
 
 static bool ud_tx_send_message(struct fw_nic *nic, struct fw_wqe *wqe)
@@ -159,13 +182,7 @@ static bool ud_tx_send_message(struct fw_nic *nic, struct fw_wqe *wqe)
 		}
 		wqe->sent_bytes += bytes;
 	} while (wqe->sent_bytes < wqe->bytes);
-	if (wqe->qp->type == HW_QPT_UC)
-		FW_COUNT(nic, uc_tx_msgs);
-	else
-		FW_COUNT(nic, ud_tx_msgs);
-	if (wqe->hop_limit)
-		FW_COUNT(nic, mcast_tx_msgs);
-	fw_trace(nic, TRACE_UD_TX, wqe->qp->qpn, wqe->wr_id, wqe->ssn);
+	ud_tx_count(nic, wqe);
 	wqe_complete(nic, wqe, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
 	return true;
 }
@@ -186,9 +203,42 @@ static bool ud_tx_send(struct fw_nic *nic, struct fw_wqe *wqe)
 	return true;
 }
 
+static_assert(UD_HDR_BYTES + sizeof(struct wire_ddp_untagged) + LLP_NOW_BYTES <= FW_TX_HDR_BYTES &&
+		  LLP_NOW_BYTES + sizeof(struct wire_ddp_untagged) + DGRAM_UD_OVERHEAD <=
+		      HW_MIN_MTU,
+	      "data fit behind the headers, and into each frame");
+static_assert(sizeof(struct wire_ddp_tagged) <= sizeof(struct wire_ddp_untagged), "likewise");
+
+/* The data are copied behind the headers: the frame needs no memory of the process. */
+static bool ud_tx_now(struct fw_nic *nic, const struct fw_wqe *wqe, const uint8_t *data)
+{
+	uint8_t stage = fw_stage_enter(nic, FW_STAGE_UD_TX);
+	uint8_t mac[WIRE_MAC_BYTES];
+	struct fw_tx_frame *frame = NULL;
+	uint32_t ddp_bytes;
+
+	if (neigh_lookup(nic, wqe->dst_ip, mac) == NEIGH_OK)
+		frame = eth_tx_begin(nic);
+	if (frame && eth_tx_room(nic)) {
+		ddp_bytes = write_headers(nic, wqe, mac, 0, wqe->bytes, frame);
+		if (wqe->bytes)
+			memcpy(frame->hdr + UD_HDR_BYTES + ddp_bytes, data, wqe->bytes);
+		eth_tx_headers(frame, IP_TX_HDR_BYTES,
+			       UD_HDR_BYTES - IP_TX_HDR_BYTES + ddp_bytes + wqe->bytes,
+			       FW_TX_F_CRC_BEGIN | FW_TX_F_CRC_END);
+		eth_tx_commit_hdr(nic, frame, WIRE_DGRAM_CRC_BYTES);
+		ud_tx_count(nic, wqe);
+	} else {
+		frame = NULL;
+	}
+	(void)fw_stage_enter(nic, stage);
+	return frame;
+}
+
 const struct llp_ops ud_llp_ops = {
     .send_imm = true,
     .send = ud_tx_send,
+    .send_now = ud_tx_now,
     .resume = ud_tx,
     .flush_receives = ud_flush_step,
 };
@@ -196,6 +246,7 @@ const struct llp_ops ud_llp_ops = {
 const struct llp_ops uc_llp_ops = {
     .send_imm = true,
     .send = ud_tx_send,
+    .send_now = ud_tx_now,
     .resume = ud_tx,
 };
 

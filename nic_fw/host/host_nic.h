@@ -94,6 +94,7 @@ struct host_nic {
 	uint32_t ah_waiting;
 
 	struct fw_pool wqes;
+	struct fw_wqe *wqe_now; /* the request that fetch_now() has in hand */
 	struct fw_pool wqe_exts;
 	struct fw_pool recv_msgs;
 	struct fw_pool slow_atomics;

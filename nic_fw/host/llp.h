@@ -25,6 +25,7 @@ struct rdmap_error;
 #define LLP_LOOK_NS UINT64_C(1000000000)
 enum {
 	LLP_ANSWER_LOOKS = 30,
+	LLP_NOW_BYTES = 96, /* of data that send_now() takes: they fit behind the headers */
 };
 
 struct llp_ops {
@@ -37,6 +38,11 @@ struct llp_ops {
 	bool (*is_ready)(const struct fw_qp *qp);
 	/* See llp_send(). */
 	bool (*send)(struct fw_nic *nic, struct fw_wqe *msg);
+	/*
+	 * Sends a short request, and is done with it: its data are copied. False: nothing was sent;
+	 * send() may. NULL: the transport needs all its requests for longer.
+	 */
+	bool (*send_now)(struct fw_nic *nic, const struct fw_wqe *msg, const uint8_t *data);
 	/* See llp_unsend(). NULL: the transport never needs it. */
 	void (*unsend)(struct fw_nic *nic, struct fw_wqe *msg);
 	/* Continues a request that send() left unfinished. False: not finished yet. NULL: none. */

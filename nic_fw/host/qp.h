@@ -227,6 +227,12 @@ void qp_reset_over(struct fw_qp *qp); /* the state from before RESET is all rele
 /* Wakes a send queue that waited for a context, a fence or a read slot. */
 void qp_unblock(struct fw_nic *nic, struct fw_qp *qp);
 
+/* Types of queue pairs, as bits. */
+#define QP_TYPE(name)      (UINT32_C(1) << HW_QPT_##name)
+#define QP_TYPES_RC        (QP_TYPE(RC) | QP_TYPE(XRC_SEND) | QP_TYPE(XRC_RECV))
+#define QP_TYPES_CONNECTED (QP_TYPES_RC | QP_TYPE(UC))
+#define QP_TYPES_RELIABLE  (QP_TYPES_RC | QP_TYPE(RD))
+
 static inline bool qp_can_receive(const struct fw_qp *qp)
 {
 	return qp->state == HW_QPS_RTR || qp->state == HW_QPS_RTS || qp->state == HW_QPS_SQD ||
@@ -236,13 +242,13 @@ static inline bool qp_can_receive(const struct fw_qp *qp)
 /* A reliable connection, or one end of an extended one. */
 static inline bool qp_is_rc(const struct fw_qp *qp)
 {
-	return qp->type == HW_QPT_RC || qp->type == HW_QPT_XRC_SEND || qp->type == HW_QPT_XRC_RECV;
+	return QP_TYPES_RC >> qp->type & 1;
 }
 
 /* True if it has one peer, which modify_qp named. */
 static inline bool qp_is_connected(const struct fw_qp *qp)
 {
-	return qp_is_rc(qp) || qp->type == HW_QPT_UC;
+	return QP_TYPES_CONNECTED >> qp->type & 1;
 }
 
 /* True if it sends each message once. */
@@ -253,7 +259,7 @@ static inline bool qp_is_unreliable(const struct fw_qp *qp)
 
 static inline bool qp_is_reliable(const struct fw_qp *qp)
 {
-	return qp->type == HW_QPT_RD || qp_is_rc(qp);
+	return QP_TYPES_RELIABLE >> qp->type & 1;
 }
 
 /*

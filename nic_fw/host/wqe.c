@@ -3,82 +3,84 @@
  * Send requests: from the host's ring to a context, and back to a completion.
  *
  * Each slot is copied once; only the copy is checked and used. wqe_fetch() hands the request to its
- * transport (llp.h), or carries it out here when it is local. Gathering of payload is in
+ * transport (llp.h), or carries it out here when it is local. A short request that its transport is
+ * done with at once takes no context. Gathering of payload is in
  * wqe_gather.c, completion in wqe_done.c. Legality of a request: IBA 10.8.2, 11.4.1; STag checks:
  * RFC 5040 7.2.
  */
 #include "nic_fw/fw_nic.h"
 
-/* True for opcodes that a QP type may send. */
-static bool opcode_allowed(const struct fw_qp *qp, uint8_t opcode)
+/* Kinds of requests, as bits. */
+enum {
+	RULE_SEND = 0x01,   /* the receiver chooses the place of its data */
+	RULE_IMM = 0x02,    /* of those: with immediate data, which RFC 7306 has without a Send */
+	RULE_LOCAL = 0x04,  /* carried out here */
+	RULE_ANSWER = 0x08, /* wqe_is_read_or_atomic() */
+	RULE_ATOMIC = 0x10, /* wqe_is_atomic() */
+	RULE_BIND = 0x20,
+	RULE_TAGGED = 0x40, /* of tagged endpoints */
+};
+
+#define TYPES_NOT_UD (QP_TYPES_RELIABLE | QP_TYPE(UC))
+#define TYPES_ALL    (TYPES_NOT_UD | QP_TYPE(UD))
+
+static const struct rule {
+	uint32_t types;   /* of queue pairs that may send it */
+	uint8_t kinds;    /* RULE_* */
+	uint8_t rdmap[2]; /* wire_rdmap_opcode; of a solicited one */
+} rules[HW_WQE_OPCODES] = {
+    [HW_WQE_SEND] = {TYPES_ALL, RULE_SEND, {WIRE_RDMAP_SEND, WIRE_RDMAP_SEND_SE}},
+    [HW_WQE_SEND_IMM] = {TYPES_ALL, RULE_SEND | RULE_IMM, {WIRE_RDMAP_SEND, WIRE_RDMAP_SEND_SE}},
+    [HW_WQE_SEND_INV] = {TYPES_NOT_UD,
+			 RULE_SEND,
+			 {WIRE_RDMAP_SEND_INVALIDATE, WIRE_RDMAP_SEND_SE_INVALIDATE}},
+    [HW_WQE_WRITE] = {TYPES_NOT_UD, 0, {WIRE_RDMAP_WRITE, WIRE_RDMAP_WRITE}},
+    [HW_WQE_WRITE_IMM] = {TYPES_NOT_UD, 0, {WIRE_RDMAP_WRITE, WIRE_RDMAP_WRITE}},
+    [HW_WQE_READ] = {QP_TYPES_RELIABLE,
+		     RULE_ANSWER,
+		     {WIRE_RDMAP_READ_REQUEST, WIRE_RDMAP_READ_REQUEST}},
+    [HW_WQE_FETCH_ADD] = {QP_TYPES_RELIABLE,
+			  RULE_ANSWER | RULE_ATOMIC,
+			  {WIRE_RDMAP_ATOMIC_REQUEST, WIRE_RDMAP_ATOMIC_REQUEST}},
+    [HW_WQE_CMP_SWAP] = {QP_TYPES_RELIABLE,
+			 RULE_ANSWER | RULE_ATOMIC,
+			 {WIRE_RDMAP_ATOMIC_REQUEST, WIRE_RDMAP_ATOMIC_REQUEST}},
+    [HW_WQE_LOCAL_INV] = {TYPES_NOT_UD, RULE_LOCAL, {WIRE_RDMAP_WRITE, WIRE_RDMAP_WRITE}},
+    [HW_WQE_BIND_MW] = {TYPES_NOT_UD, RULE_LOCAL | RULE_BIND, {WIRE_RDMAP_WRITE, WIRE_RDMAP_WRITE}},
+    [HW_WQE_WRITE_RECORD] = {QP_TYPE(UD), 0, {WIRE_RDMAP_WRITE, WIRE_RDMAP_WRITE}},
+    [HW_WQE_TSEND] = {TYPES_ALL, RULE_TAGGED, {WIRE_RDMAP_SEND, WIRE_RDMAP_SEND_SE}},
+    [HW_WQE_ATOMIC] = {QP_TYPE(RD),
+		       RULE_ANSWER | RULE_ATOMIC,
+		       {WIRE_RDMAP_ATOMIC_REQUEST, WIRE_RDMAP_ATOMIC_REQUEST}},
+};
+
+/* Returns what a QP may send with this opcode, NULL: it may not. */
+static inline const struct rule *rule_of(const struct fw_qp *qp, uint8_t opcode)
 {
-	switch ((enum hw_wqe_opcode)opcode) {
-	case HW_WQE_SEND:
-		return !(qp->flags & HW_QP_F_TAGGED);
-	case HW_WQE_SEND_IMM:
-		/* RFC 7306 has immediate data, but no Send with it. */
-		return llp_of(qp)->send_imm && !(qp->flags & HW_QP_F_TAGGED);
-	case HW_WQE_SEND_INV:
-		return qp->type != HW_QPT_UD && !(qp->flags & HW_QP_F_TAGGED);
-	case HW_WQE_WRITE:
-	case HW_WQE_WRITE_IMM:
-	case HW_WQE_LOCAL_INV:
-	case HW_WQE_BIND_MW:
-		return qp->type != HW_QPT_UD;
-	case HW_WQE_READ:
-	case HW_WQE_FETCH_ADD:
-	case HW_WQE_CMP_SWAP:
-		return qp_is_reliable(qp);
-	case HW_WQE_ATOMIC:
-		return qp->type == HW_QPT_RD;
-	case HW_WQE_WRITE_RECORD:
-		return qp->type == HW_QPT_UD;
-	case HW_WQE_TSEND:
-		return qp->tag != NULL;
-	case HW_WQE_OPCODES:
-		break;
-	}
-	return false;
+	const struct rule *rule;
+
+	if (opcode >= HW_WQE_OPCODES)
+		return NULL;
+	rule = &rules[opcode];
+	if (!(rule->types >> qp->type & 1))
+		return NULL;
+	if (rule->kinds & RULE_SEND && qp->flags & HW_QP_F_TAGGED)
+		return NULL;
+	if (rule->kinds & RULE_IMM && !llp_of(qp)->send_imm)
+		return NULL;
+	if (rule->kinds & RULE_TAGGED && !qp->tag)
+		return NULL;
+	return rule;
 }
 
-static bool is_local(uint8_t opcode)
-{
-	return opcode == HW_WQE_LOCAL_INV || opcode == HW_WQE_BIND_MW;
-}
-
-/* Sends: the receiver chooses the place of their data. */
-static bool is_untagged(uint8_t opcode)
-{
-	return opcode == HW_WQE_SEND || opcode == HW_WQE_SEND_IMM || opcode == HW_WQE_SEND_INV;
-}
-
-static uint8_t rdmap_opcode_of(uint8_t opcode, uint8_t flags)
-{
-	bool se = flags & HW_WQE_F_SOLICITED;
-
-	switch ((enum hw_wqe_opcode)opcode) {
-	case HW_WQE_SEND:
-	case HW_WQE_SEND_IMM:
-	case HW_WQE_TSEND:
-		return se ? WIRE_RDMAP_SEND_SE : WIRE_RDMAP_SEND;
-	case HW_WQE_SEND_INV:
-		return se ? WIRE_RDMAP_SEND_SE_INVALIDATE : WIRE_RDMAP_SEND_INVALIDATE;
-	case HW_WQE_READ:
-		return WIRE_RDMAP_READ_REQUEST;
-	case HW_WQE_FETCH_ADD:
-	case HW_WQE_CMP_SWAP:
-	case HW_WQE_ATOMIC:
-		return WIRE_RDMAP_ATOMIC_REQUEST;
-	case HW_WQE_WRITE:
-	case HW_WQE_WRITE_IMM:
-	case HW_WQE_WRITE_RECORD:
-	case HW_WQE_LOCAL_INV:
-	case HW_WQE_BIND_MW:
-	case HW_WQE_OPCODES:
-		break;
-	}
-	return WIRE_RDMAP_WRITE;
-}
+/* A request as it was copied, and what its checks have found out. */
+struct fetched {
+	struct hw_sq_wqe w;
+	uint32_t slot;           /* its first one */
+	const struct rule *rule; /* once checked */
+	uint64_t bytes;          /* likewise, of its data */
+	struct fw_mem mem;       /* likewise, of its last SGE */
+};
 
 static const void *sq_slot(const struct fw_qp *qp, uint32_t slot)
 {
@@ -123,40 +125,36 @@ static bool wqe_take_sges(struct fw_nic *nic, const struct fw_qp *qp, uint32_t s
 }
 
 /* Checks sums, limits and local keys of a request's data. */
-static enum hw_vendor_err check_data(struct fw_nic *nic, const struct fw_qp *qp,
-				     const struct hw_sq_wqe *w, const struct fw_wqe *wqe,
-				     uint64_t *total)
+static inline enum hw_vendor_err check_data(struct fw_nic *nic, const struct fw_qp *qp,
+					    struct fetched *f, const struct fw_wqe *wqe)
 {
-	uint32_t need = wqe_is_read_or_atomic(w->opcode) ? HW_ACCESS_LOCAL_WRITE : 0;
-	uint64_t sum = 0;
-	uint32_t i;
+	const struct hw_sq_wqe *w = &f->w;
+	uint8_t kinds = f->rule->kinds;
+	uint32_t need = kinds & RULE_ANSWER ? HW_ACCESS_LOCAL_WRITE : 0, i;
+	enum hw_vendor_err err = HW_VENDOR_ERR_NONE;
 
+	f->bytes = 0;
 	if (w->flags & HW_WQE_F_INLINE) {
-		if (w->num_sge || wqe_is_read_or_atomic(w->opcode) || w->opcode == HW_WQE_BIND_MW)
+		if (w->num_sge || kinds & (RULE_ANSWER | RULE_BIND))
 			return HW_VENDOR_ERR_FLAGS;
 		if (w->inline_bytes > qp->max_inline_bytes)
 			return HW_VENDOR_ERR_TOO_LONG;
 		if (hw_sq_slots(w->inline_bytes) != w->slots)
 			return HW_VENDOR_ERR_SLOTS;
-		*total = w->inline_bytes;
+		f->bytes = w->inline_bytes;
 		return HW_VENDOR_ERR_NONE;
 	}
 	if (hw_sq_slots(w->num_sge * (uint32_t)sizeof(struct hw_sge)) != w->slots)
 		return HW_VENDOR_ERR_SLOTS;
-	for (i = 0; i < w->num_sge; i++) {
+	for (i = 0; i < w->num_sge && err == HW_VENDOR_ERR_NONE; i++) {
 		const struct hw_sge *sge = wqe_sge(nic, wqe, i);
-		struct fw_mem mem;
-		enum hw_vendor_err err;
 
-		sum += sge->bytes;
-		if (is_local(w->opcode))
-			continue;
-		err = mem_check(nic, qp->pd, 0, sge->lkey, sge->addr, sge->bytes, need, &mem);
-		if (err != HW_VENDOR_ERR_NONE)
-			return err;
+		f->bytes += sge->bytes;
+		if (!(kinds & RULE_LOCAL))
+			err = mem_check(nic, qp->pd, 0, sge->lkey, sge->addr, sge->bytes, need,
+					&f->mem);
 	}
-	*total = sum;
-	return HW_VENDOR_ERR_NONE;
+	return err;
 }
 
 static uint64_t max_message_bytes(const struct fw_nic *nic, const struct fw_qp *qp, uint8_t opcode)
@@ -182,38 +180,46 @@ static enum hw_vendor_err check_atomic(const struct hw_sq_wqe *w, uint64_t total
 	return w->remote_addr % bytes ? HW_VENDOR_ERR_ALIGN : HW_VENDOR_ERR_NONE;
 }
 
-/* Checks a copied request except for its destination; the peer checks the remote address. */
-static enum hw_vendor_err check_request(struct fw_nic *nic, const struct fw_qp *qp,
-					const struct hw_sq_wqe *w, const struct fw_wqe *wqe,
-					uint64_t *total)
+/* Checks for requests of some kinds. */
+static enum hw_vendor_err check_kind(const struct fw_qp *qp, const struct fetched *f)
 {
-	enum hw_vendor_err err;
-
-	if (!opcode_allowed(qp, w->opcode))
-		return HW_VENDOR_ERR_OPCODE;
-	if (w->flags & ~HW_WQE_F_ALL)
-		return HW_VENDOR_ERR_FLAGS;
-	if (w->num_sge > qp->max_send_sge)
-		return HW_VENDOR_ERR_NUM_SGE;
-	err = check_data(nic, qp, w, wqe, total);
-	if (err != HW_VENDOR_ERR_NONE)
-		return err;
-	if (*total > max_message_bytes(nic, qp, w->opcode))
-		return HW_VENDOR_ERR_TOO_LONG;
-	if (wqe_is_read_or_atomic(w->opcode) && !qp->attr.max_rd_atomic)
+	if (f->rule->kinds & RULE_ANSWER && !qp->attr.max_rd_atomic)
 		return HW_VENDOR_ERR_RD_ATOMIC;
-	if (wqe_is_atomic(w->opcode))
-		return check_atomic(w, *total);
-	if (w->opcode == HW_WQE_BIND_MW && w->num_sge != 1)
+	if (f->rule->kinds & RULE_ATOMIC)
+		return check_atomic(&f->w, f->bytes);
+	if (f->rule->kinds & RULE_BIND && f->w.num_sge != 1)
 		return HW_VENDOR_ERR_NUM_SGE;
-	if (w->opcode == HW_WQE_TSEND && w->mw_access & ~(uint32_t)HW_TSEND_F_ALL)
+	if (f->rule->kinds & RULE_TAGGED && f->w.mw_access & ~(uint32_t)HW_TSEND_F_ALL)
 		return HW_VENDOR_ERR_FLAGS;
 	return HW_VENDOR_ERR_NONE;
 }
 
+/* Checks a copied request except for its destination; the peer checks the remote address. */
+FW_INLINE enum hw_vendor_err check_request(struct fw_nic *nic, const struct fw_qp *qp,
+					   struct fetched *f, const struct fw_wqe *wqe)
+{
+	enum hw_vendor_err err;
+
+	f->rule = rule_of(qp, f->w.opcode);
+	if (!f->rule)
+		return HW_VENDOR_ERR_OPCODE;
+	if (f->w.flags & ~HW_WQE_F_ALL)
+		return HW_VENDOR_ERR_FLAGS;
+	if (f->w.num_sge > qp->max_send_sge)
+		return HW_VENDOR_ERR_NUM_SGE;
+	err = check_data(nic, qp, f, wqe);
+	if (err != HW_VENDOR_ERR_NONE)
+		return err;
+	if (f->bytes > max_message_bytes(nic, qp, f->w.opcode))
+		return HW_VENDOR_ERR_TOO_LONG;
+	if (__builtin_expect(f->rule->kinds & ~(RULE_SEND | RULE_IMM), 0))
+		return check_kind(qp, f);
+	return HW_VENDOR_ERR_NONE;
+}
+
 /* Sets the destination and the Q_Key (IBA 10.2.5: the high bit selects the QP's own). */
-static enum hw_vendor_err set_destination(struct fw_nic *nic, const struct fw_qp *qp,
-					  const struct hw_sq_wqe *w, struct fw_wqe *wqe)
+static inline enum hw_vendor_err set_destination(struct fw_nic *nic, const struct fw_qp *qp,
+						 const struct hw_sq_wqe *w, struct fw_wqe *wqe)
 {
 	bool found;
 
@@ -231,7 +237,7 @@ static enum hw_vendor_err set_destination(struct fw_nic *nic, const struct fw_qp
 	if (qp->type == HW_QPT_RD && !wqe->dst_qpn)
 		return HW_VENDOR_ERR_AH;
 	wqe->qkey = w->qkey & 0x80000000u ? qp->qkey : w->qkey;
-	if (wire_is_group(wqe->dst_ip)) {
+	if (__builtin_expect(wire_is_group(wqe->dst_ip), 0)) {
 		/* Only unreliable Sends to the group QPN (IBA 10.5.2.1, 11.4.1.1). */
 		if (qp->type != HW_QPT_UD || w->opcode == HW_WQE_WRITE_RECORD ||
 		    wqe->dst_qpn != WIRE_DGRAM_GROUP_QPN)
@@ -241,36 +247,60 @@ static enum hw_vendor_err set_destination(struct fw_nic *nic, const struct fw_qp
 	return wqe->dst_ip ? HW_VENDOR_ERR_NONE : HW_VENDOR_ERR_UNREACHABLE;
 }
 
-static void wqe_fill(struct fw_qp *qp, const struct hw_sq_wqe *w, struct fw_wqe *wqe,
-		     uint64_t total)
+/* Gives a request its number. */
+static inline void wqe_number(struct fw_qp *qp, uint8_t kinds, struct fw_wqe *wqe)
 {
+	wqe->ssn = ++qp->ssn;
+	wqe->msn = wqe->ssn;
+	/* RC numbers the messages that take a receive, so that the peer can keep their order. */
+	if (qp->type == HW_QPT_RC && (kinds & RULE_SEND || wqe->opcode == HW_WQE_WRITE_IMM))
+		wqe->msn = ++qp->msn;
+}
+
+static inline void wqe_fill(struct fw_qp *qp, const struct fetched *f, struct fw_wqe *wqe)
+{
+	const struct hw_sq_wqe *w = &f->w;
+
 	wqe->opcode = w->opcode;
-	wqe->rdmap_opcode = rdmap_opcode_of(w->opcode, w->flags);
+	wqe->rdmap_opcode = f->rule->rdmap[w->flags & HW_WQE_F_SOLICITED ? 1 : 0];
 	wqe->flags = w->flags;
 	wqe->wr_id = w->wr_id;
 	wqe->imm_inv = w->imm_inv;
-	wqe->bytes = (uint32_t)total;
+	wqe->bytes = (uint32_t)f->bytes;
+	wqe->sq_slot = f->slot;
+	wqe->sq_end = f->slot + w->slots;
+	if (f->rule->kinds & RULE_SEND) {
+		wqe_number(qp, f->rule->kinds, wqe);
+		return;
+	}
 	wqe->remote_addr = w->remote_addr;
 	wqe->rkey = w->rkey;
 	wqe->compare_add = w->compare_add;
 	wqe->swap = w->swap;
-	if (w->opcode == HW_WQE_BIND_MW)
+	if (f->rule->kinds & RULE_BIND)
 		wqe->mw_access = w->mw_access;
-	else if (w->opcode == HW_WQE_TSEND)
+	else if (f->rule->kinds & RULE_TAGGED)
 		wqe->tag_flags = (uint8_t)w->mw_access;
 	else if (w->opcode == HW_WQE_ATOMIC)
 		wqe->atomic = w->mw_access;
-	if (!is_local(w->opcode)) {
-		wqe->ssn = ++qp->ssn;
-		wqe->msn = wqe->ssn;
-		/*
-		 * RC numbers the messages that take a receive, so that the peer can keep their
-		 * order.
-		 */
-		if (qp->type == HW_QPT_RC &&
-		    (is_untagged(w->opcode) || w->opcode == HW_WQE_WRITE_IMM))
-			wqe->msn = ++qp->msn;
-	}
+	if (!(f->rule->kinds & RULE_LOCAL))
+		wqe_number(qp, f->rule->kinds, wqe);
+}
+
+/*
+ * Checks a copied request, and makes a message of it: the queue has sent one more. Otherwise only
+ * fields of the message may have changed.
+ */
+FW_INLINE enum hw_vendor_err wqe_prepare(struct fw_nic *nic, struct fw_qp *qp, struct fetched *f,
+					 struct fw_wqe *wqe)
+{
+	enum hw_vendor_err err = check_request(nic, qp, f, wqe);
+
+	if (err == HW_VENDOR_ERR_NONE && !(f->rule->kinds & RULE_LOCAL))
+		err = set_destination(nic, qp, &f->w, wqe);
+	if (err == HW_VENDOR_ERR_NONE)
+		wqe_fill(qp, f, wqe);
+	return err;
 }
 
 static void run_local(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wqe)
@@ -311,7 +341,7 @@ static bool wqe_may_start(struct fw_nic *nic, struct fw_qp *qp, const struct hw_
 static bool wqe_dispatch(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wqe)
 {
 	fw_trace(nic, TRACE_WQE, qp->qpn, wqe->wr_id, wqe->opcode);
-	if (is_local(wqe->opcode)) {
+	if (rules[wqe->opcode].kinds & RULE_LOCAL) {
 		run_local(nic, qp, wqe);
 		return true;
 	}
@@ -338,59 +368,118 @@ static bool wqe_dispatch(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wq
 
 enum fetch_result {
 	FETCHED,
+	FETCHED_NOW, /* and complete */
 	FETCH_LATER, /* blocked, or out of contexts */
 };
 
+/* True for a request that its transport may be done with at once, all before it being complete. */
+static inline bool may_send_now(const struct fw_qp *qp, const struct hw_sq_wqe *w)
+{
+	return llp_of(qp)->send_now && fw_list_empty(&qp->wqes) && w->num_sge <= 1 &&
+	       w->inline_bytes <= LLP_NOW_BYTES;
+}
+
+/*
+ * Returns the data of a checked request, as far as they can be copied from one piece of memory;
+ * NULL: they cannot.
+ */
+static const uint8_t *data_now(const struct fw_qp *qp, const struct fetched *f)
+{
+	if (!(f->w.flags & HW_WQE_F_INLINE))
+		return f->mem.ptr;
+	/* If they wrap, they lie at both ends of the ring. */
+	return ((f->slot + 1) & qp->sq_mask) + f->w.slots - 1u <= qp->sq_mask + 1
+		   ? sq_slot(qp, f->slot + 1)
+		   : NULL;
+}
+
+/*
+ * Carries a short request out without a context of its own. False: nothing was done, and
+ * fetch_one() does it, or finds its fault.
+ */
+static bool fetch_now(struct fw_nic *nic, struct fw_qp *qp, struct fetched *f)
+{
+	struct fw_wqe *wqe = nic->host.wqe_now;
+	const uint8_t *data;
+
+	copy_sges(qp, f->slot, 0, f->w.num_sge, wqe->sge);
+	if (f->w.num_sge && wqe->sge[0].bytes > LLP_NOW_BYTES)
+		return false;
+	wqe->qp = qp;
+	wqe->src_qpn = qp->qpn;
+	wqe->incarnation = qp_is_connected(qp) ? qp->incarnation_tx : 0;
+	wqe->hop_limit = 0;
+	if (wqe_prepare(nic, qp, f, wqe) != HW_VENDOR_ERR_NONE)
+		return false;
+	data = data_now(qp, f);
+	if (f->rule->kinds & (RULE_LOCAL | RULE_TAGGED) || (f->bytes && !data) ||
+	    !llp_of(qp)->send_now(nic, wqe, data))
+		return false;
+	fw_trace(nic, TRACE_WQE, qp->qpn, wqe->wr_id, wqe->opcode);
+	FW_COUNT(nic, wqes);
+	qp->tx_msgs++;
+	qp->tx_bytes += f->bytes;
+	wqe_done_now(nic, wqe);
+	return true;
+}
+
+static bool is_sane(const struct fw_qp *qp, const struct fetched *f)
+{
+	const struct hw_sq_wqe *w = &f->w;
+
+	return w->slots >= 1 && w->slots <= HW_SQ_MAX_SLOTS && w->slots <= qp->sq_prod - f->slot &&
+	       w->num_sge <= HW_MAX_SGE &&
+	       1 + w->num_sge * sizeof(struct hw_sge) / HW_SQ_SLOT_BYTES <= w->slots;
+}
+
 static enum fetch_result fetch_one(struct fw_nic *nic, struct fw_qp *qp)
 {
-	struct hw_sq_wqe w;
+	struct fetched f;
 	struct fw_wqe *wqe;
-	uint64_t total = 0;
-	enum hw_vendor_err err;
-	uint32_t slot = qp->sq_next;
+	enum hw_vendor_err err = HW_VENDOR_ERR_SLOTS;
 	uint32_t ssn = qp->ssn;
 	uint32_t msn = qp->msn;
 	bool sane;
 
-	fw_copy_once(&w, sq_slot(qp, slot), sizeof(w));
-	sane = w.slots >= 1 && w.slots <= HW_SQ_MAX_SLOTS && w.slots <= qp->sq_prod - slot &&
-	       w.num_sge <= HW_MAX_SGE &&
-	       1 + w.num_sge * sizeof(struct hw_sge) / HW_SQ_SLOT_BYTES <= w.slots;
-	if (sane && !wqe_may_start(nic, qp, &w))
+	f.slot = qp->sq_next;
+	fw_copy_once(&f.w, sq_slot(qp, f.slot), sizeof(f.w));
+	sane = is_sane(qp, &f);
+	if (sane && !wqe_may_start(nic, qp, &f.w))
 		return FETCH_LATER;
+	if (sane && may_send_now(qp, &f.w)) {
+		if (fetch_now(nic, qp, &f))
+			return FETCHED_NOW;
+		/* Its SGE is copied again below, and that copy is checked. */
+		qp->ssn = ssn;
+	}
 	wqe = wqe_alloc(nic, qp, FW_WQE_REQUEST);
 	if (!wqe)
 		return FETCH_LATER;
-	if (sane) {
-		if (!wqe_take_sges(nic, qp, slot, w.num_sge, wqe)) {
-			wqe_free(nic, wqe);
-			return FETCH_LATER;
-		}
-		err = check_request(nic, qp, &w, wqe, &total);
+	if (!sane) {
+		f.w.slots = 1;
+	} else if (wqe_take_sges(nic, qp, f.slot, f.w.num_sge, wqe)) {
+		err = wqe_prepare(nic, qp, &f, wqe);
 	} else {
-		err = HW_VENDOR_ERR_SLOTS;
-		w.slots = 1;
+		wqe_free(nic, wqe);
+		return FETCH_LATER;
 	}
-	if (err == HW_VENDOR_ERR_NONE && !is_local(w.opcode))
-		err = set_destination(nic, qp, &w, wqe);
-	wqe->sq_slot = slot;
-	wqe->sq_end = slot + w.slots;
+	wqe->sq_slot = f.slot;
+	wqe->sq_end = f.slot + f.w.slots;
 	FW_COUNT(nic, wqes);
 	fw_list_add_tail(&qp->wqes, &wqe->qp_node);
 	qp->outstanding++;
 	qp->sq_next = wqe->sq_end;
 	if (err != HW_VENDOR_ERR_NONE) {
 		FW_COUNT(nic, wqes_bad);
-		wqe->opcode = w.opcode;
-		wqe->wr_id = w.wr_id;
+		wqe->opcode = f.w.opcode;
+		wqe->wr_id = f.w.wr_id;
 		wqe_complete_in_order(nic, wqe, wqe_status_of(err), err);
 		return FETCHED;
 	}
-	wqe_fill(qp, &w, wqe, total);
 	if (!wqe_dispatch(nic, qp, wqe)) {
 		fw_list_del(&wqe->qp_node);
 		qp->outstanding--;
-		qp->sq_next = slot;
+		qp->sq_next = f.slot;
 		qp->ssn = ssn;
 		qp->msn = msn;
 		wqe_free(nic, wqe);
@@ -413,13 +502,21 @@ static bool resume(struct fw_nic *nic, struct fw_qp *qp)
 	return llp_of(qp)->resume(nic, wqe);
 }
 
-/* The queue is empty: its last request is a lone one if its sender seems to wait for it. */
-static void note_lone(struct fw_nic *nic, const struct fw_qp *qp)
+/*
+ * The queue is empty: its last request is a lone one if its sender seems to wait for it. now: so
+ * many were carried out at once.
+ */
+static_assert((int)LLP_NOW_BYTES <= (int)FW_LONE_BYTES, "such a request may be a lone one");
+static void note_lone(struct fw_nic *nic, const struct fw_qp *qp, uint32_t now)
 {
 	const struct fw_wqe *last;
 
-	if (qp->outstanding > FW_LONE_REQUESTS || fw_list_empty(&qp->wqes))
+	if (qp->outstanding + now > FW_LONE_REQUESTS)
 		return;
+	if (fw_list_empty(&qp->wqes)) {
+		nic->turn_did |= now ? FW_DID_LONE : 0;
+		return;
+	}
 	last = FW_CONTAINER(qp->wqes.prev, struct fw_wqe, qp_node);
 	if (last->bytes <= FW_LONE_BYTES && last->tag_bytes <= FW_LONE_BYTES)
 		nic->turn_did |= FW_DID_LONE;
@@ -427,7 +524,8 @@ static void note_lone(struct fw_nic *nic, const struct fw_qp *qp)
 
 uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget)
 {
-	uint32_t done = 0;
+	uint32_t done = 0, now = 0;
+	enum fetch_result result;
 
 	if (nic->host.clients[qp->client].closing) {
 		sched_qp_remove(nic, qp);
@@ -441,12 +539,15 @@ uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget)
 		}
 		if (!resume(nic, qp))
 			return done;
+		/* It may have failed: those behind it are flushed. */
+		if (qp->state != HW_QPS_RTS)
+			return done + 1;
 		if (qp->sq_next == qp->sq_prod) {
 			/* Pair D2: entries written before this index are visible now. */
 			qp->sq_prod = __atomic_load_n(&qp->record->sq_prod, __ATOMIC_ACQUIRE);
 			if (qp->sq_next == qp->sq_prod) {
 				if (done)
-					note_lone(nic, qp);
+					note_lone(nic, qp, now);
 				sched_qp_remove(nic, qp);
 				break;
 			}
@@ -462,8 +563,10 @@ uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget)
 				return done;
 			}
 		}
-		if (fetch_one(nic, qp) == FETCH_LATER)
+		result = fetch_one(nic, qp);
+		if (result == FETCH_LATER)
 			return done;
+		now += result == FETCHED_NOW;
 		done += eth_tx_cost(nic);
 	}
 	return done;

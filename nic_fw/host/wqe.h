@@ -242,6 +242,12 @@ void wqe_done_slice(struct fw_nic *nic);
  */
 bool wqe_settle(struct fw_qp *qp, struct fw_wqe *wqe);
 
+/*
+ * As wqe_complete() with success, for a request in no context: one of fetch_now(), all before it
+ * are complete.
+ */
+void wqe_done_now(struct fw_nic *nic, const struct fw_wqe *wqe);
+
 /* After the staged frames went to the port: completes the UD requests they carried. */
 void wqe_complete_sent(struct fw_nic *nic);
 

@@ -181,35 +181,14 @@ enum hw_status wqe_status_of(enum hw_vendor_err err)
 	return HW_STATUS_LOC_QP_OP_ERR;
 }
 
-static uint8_t cqe_opcode_of(uint8_t opcode)
-{
-	switch ((enum hw_wqe_opcode)opcode) {
-	case HW_WQE_WRITE:
-	case HW_WQE_WRITE_IMM:
-	case HW_WQE_WRITE_RECORD:
-		return HW_CQE_WRITE;
-	case HW_WQE_READ:
-		return HW_CQE_READ;
-	case HW_WQE_FETCH_ADD:
-		return HW_CQE_FETCH_ADD;
-	case HW_WQE_CMP_SWAP:
-		return HW_CQE_CMP_SWAP;
-	case HW_WQE_ATOMIC:
-		return HW_CQE_ATOMIC;
-	case HW_WQE_LOCAL_INV:
-		return HW_CQE_LOCAL_INV;
-	case HW_WQE_BIND_MW:
-		return HW_CQE_BIND_MW;
-	case HW_WQE_TSEND:
-		return HW_CQE_TSEND;
-	case HW_WQE_SEND:
-	case HW_WQE_SEND_IMM:
-	case HW_WQE_SEND_INV:
-	case HW_WQE_OPCODES:
-		break;
-	}
-	return HW_CQE_SEND;
-}
+/* By enum hw_wqe_opcode; all others have HW_CQE_SEND, which is 0. */
+static const uint8_t cqe_opcodes[HW_WQE_OPCODES] = {
+    [HW_WQE_WRITE] = HW_CQE_WRITE,       [HW_WQE_WRITE_IMM] = HW_CQE_WRITE,
+    [HW_WQE_READ] = HW_CQE_READ,         [HW_WQE_FETCH_ADD] = HW_CQE_FETCH_ADD,
+    [HW_WQE_CMP_SWAP] = HW_CQE_CMP_SWAP, [HW_WQE_LOCAL_INV] = HW_CQE_LOCAL_INV,
+    [HW_WQE_BIND_MW] = HW_CQE_BIND_MW,   [HW_WQE_WRITE_RECORD] = HW_CQE_WRITE,
+    [HW_WQE_TSEND] = HW_CQE_TSEND,       [HW_WQE_ATOMIC] = HW_CQE_ATOMIC,
+};
 
 /* Returns false when the CQ could not take it. */
 static inline bool write_cqe(struct fw_nic *nic, struct fw_qp *qp, uint64_t wr_id, uint8_t opcode,
@@ -221,13 +200,19 @@ static inline bool write_cqe(struct fw_nic *nic, struct fw_qp *qp, uint64_t wr_i
 	    .bytes = bytes,
 	    .qpn = qp->qpn,
 	    .status = (uint8_t)status,
-	    .opcode = cqe_opcode_of(opcode),
+	    .opcode = opcode < HW_WQE_OPCODES ? cqe_opcodes[opcode] : (uint8_t)HW_CQE_SEND,
 	    .vendor_err = vendor_err,
 	    .sq_index = sq_end,
 	};
 
 	fw_trace(nic, TRACE_CQE, qp->qpn, wr_id, status);
 	return cq_post(nic, qp->send_cq, &cqe);
+}
+
+/* True if a request has a completion although it succeeds. */
+static inline bool wants_completion(const struct fw_wqe *wqe)
+{
+	return wqe->flags & HW_WQE_F_SIGNALED || wqe->qp->flags & HW_QP_F_SQ_SIG_ALL;
 }
 
 /* Completes a request; the completion of an open send comes later, unless it failed. */
@@ -242,8 +227,7 @@ static bool wqe_done_report(struct fw_nic *nic, const struct fw_wqe *wqe, enum h
 	/* Its data could not be written to the receive that it was for. */
 	if (status == HW_STATUS_SUCCESS && wqe->tag_status)
 		status = (enum hw_status)wqe->tag_status;
-	if (status == HW_STATUS_SUCCESS && !(wqe->flags & HW_WQE_F_SIGNALED) &&
-	    !(qp->flags & HW_QP_F_SQ_SIG_ALL))
+	if (status == HW_STATUS_SUCCESS && !wants_completion(wqe))
 		return true;
 	return write_cqe(nic, qp, wqe->wr_id, wqe->opcode, tagged ? wqe->tag_bytes : wqe->bytes,
 			 wqe->sq_end, status, vendor_err);
@@ -468,6 +452,21 @@ void wqe_complete_in_order(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_statu
 	if (stops_queue(qp, status))
 		qp->sq_failing = true;
 	complete_waiting(nic, qp);
+}
+
+void wqe_done_now(struct fw_nic *nic, const struct fw_wqe *wqe)
+{
+	struct fw_qp *qp = wqe->qp;
+
+	assert(!wqe->tag_handle && !wqe->tag_status);
+	qp->sq_next = wqe->sq_end;
+	qp->sq_cons = wqe->sq_end;
+	__atomic_store_n(&qp->record->sq_cons, qp->sq_cons, __ATOMIC_RELEASE);
+	if (!wants_completion(wqe))
+		return;
+	if (!write_cqe(nic, qp, wqe->wr_id, wqe->opcode, wqe->bytes, wqe->sq_end, HW_STATUS_SUCCESS,
+		       HW_VENDOR_ERR_NONE))
+		qp_error(nic, qp, HW_EVENT_QP_FATAL);
 }
 
 /*

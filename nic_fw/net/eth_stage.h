@@ -56,4 +56,21 @@ static inline struct fw_tx_frame *eth_tx_begin(struct fw_nic *nic)
 	return frame;
 }
 
+/* The frame of eth_tx_begin(), of so many bytes with its CRC32Cs, is staged. */
+static inline void eth_tx_staged(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t bytes)
+{
+	frame->bytes = bytes;
+	nic->net.tx_count++;
+	nic->net.tx_cost += bytes / ETH_TX_UNIT_BYTES + 1;
+	if (nic->net.tx_allow && !(frame->flags & FW_TX_F_CONTROL))
+		nic->net.tx_allow--;
+}
+
+/* eth_tx_commit() of a frame of one packet that has two pieces, all of them in its hdr. */
+static inline void eth_tx_commit_hdr(struct fw_nic *nic, struct fw_tx_frame *frame,
+				     uint32_t crc_bytes)
+{
+	eth_tx_staged(nic, frame, frame->seg[0].bytes + frame->seg[1].bytes + crc_bytes);
+}
+
 #endif /* WEFT_FW_ETH_STAGE_H */

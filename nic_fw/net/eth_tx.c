@@ -103,11 +103,7 @@ void eth_tx_commit(struct fw_nic *nic, struct fw_tx_frame *frame)
 		}
 	} while (++seg != end);
 	bytes += crcs / FW_TX_F_CRC_END * WIRE_DGRAM_CRC_BYTES;
-	frame->bytes = bytes;
-	nic->net.tx_count++;
-	nic->net.tx_cost += bytes / ETH_TX_UNIT_BYTES + 1;
-	if (nic->net.tx_allow && !(frame->flags & FW_TX_F_CONTROL))
-		nic->net.tx_allow--;
+	eth_tx_staged(nic, frame, bytes);
 	if (__builtin_expect(frame->run > 1, 0))
 		commit_run(nic, frame);
 }
