@@ -142,15 +142,6 @@ static bool dgram_check_crc(struct fw_nic *nic, const struct fw_rx_frame *frame,
 	return false;
 }
 
-/* The CRC32C has not been checked yet, so the number only selects a prefetch. */
-static void prefetch_receive(struct fw_nic *nic, uint32_t qpn)
-{
-	const struct fw_qp *qp = qp_find(nic, qpn);
-
-	if (qp)
-		rq_prefetch(nic, qp);
-}
-
 void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip_rx_info *info,
 	      uint8_t src_shard, uint32_t offset, uint32_t bytes)
 {
@@ -172,7 +163,10 @@ void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct 
 		eth_run_decline(nic);
 		return;
 	}
-	prefetch_receive(nic, be32_get(hdr->dst_qpn));
+	/* The CRC32C has not been checked yet, so the number only selects a prefetch. */
+	own.qp = qp_find(nic, be32_get(hdr->dst_qpn));
+	if (own.qp)
+		rq_prefetch(nic, own.qp);
 	if (!(frame->flags & FW_RX_CRC_OK) && !dgram_check_crc(nic, frame, offset, bytes))
 		return;
 	bytes -= WIRE_DGRAM_CRC_BYTES;

@@ -16,6 +16,7 @@
 #include "shared_defs/wire_dgram.h"
 
 struct fw_nic;
+struct fw_qp;
 struct mcast_group;
 struct rdmap_seg;
 
@@ -23,6 +24,7 @@ struct rdmap_seg;
 struct dgram_hdr {
 	const struct wire_ip *ip;
 	struct mcast_group *group; /* destination group, NULL: this NIC */
+	struct fw_qp *qp;          /* of dst_qpn; NULL: none */
 	uint8_t type;              /* wire_dgram_type */
 	bool ce;
 };

@@ -155,18 +155,14 @@ static bool uc_rx_send(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_
 static bool uc_rx_write(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg *pkt)
 {
 	enum hw_vendor_err err = HW_VENDOR_ERR_ACCESS;
-	struct eth_cursor cursor;
 	struct recv_msg *msg;
 	struct fw_mem mem;
 
 	if (qp->access & HW_ACCESS_REMOTE_WRITE)
 		err = guess_mem_check(nic, qp, pkt, pkt->stag, pkt->to, pkt->data_bytes,
 				      HW_ACCESS_REMOTE_WRITE, &mem);
-	if (err == HW_VENDOR_ERR_NONE && pkt->data_bytes) {
-		eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
-		if (!ddp_place_mem(nic, &mem, 0, &cursor))
-			err = HW_VENDOR_ERR_HOST_FAULT;
-	}
+	if (err == HW_VENDOR_ERR_NONE && pkt->data_bytes && !ddp_place_segment(nic, &mem, 0, pkt))
+		err = HW_VENDOR_ERR_HOST_FAULT;
 	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->host.mem_busy) {
 		FW_DROP(nic, drop_uc_busy);
 		return false;

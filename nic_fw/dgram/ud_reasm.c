@@ -265,16 +265,16 @@ static bool ud_reasm_place(struct fw_nic *nic, struct fw_qp *qp, const struct ud
 	struct eth_cursor cursor;
 	struct fw_mem mem;
 
-	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
 	if (!r->record) {
 		uint8_t *buffer = fw_pool_at(&nic->ud.buffers, r->buffer);
 
+		eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
 		eth_cursor_copy(&cursor, buffer + pkt->mo, pkt->data_bytes);
 		return true;
 	}
 	if (!check_record(nic, qp, pkt, &mem))
 		return false;
-	if (pkt->data_bytes && !ddp_place_mem(nic, &mem, 0, &cursor)) {
+	if (pkt->data_bytes && !ddp_place_segment(nic, &mem, 0, pkt)) {
 		/* The page is not available now: the segment is lost. */
 		if (nic->host.mem_busy) {
 			FW_DROP(nic, drop_ud_busy);

@@ -14,7 +14,8 @@
 #define TERM_DDP_UNTAGGED    (WIRE_TERM_LAYER_DDP << 4 | WIRE_TERM_DDP_UNTAGGED)
 
 /* True if the packet may reach the QP; otherwise counts the reason. */
-static bool may_reach(struct fw_nic *nic, const struct fw_qp *qp, const struct rdmap_seg *pkt)
+static inline bool may_reach(struct fw_nic *nic, const struct fw_qp *qp,
+			     const struct rdmap_seg *pkt)
 {
 	if (!qp_can_receive(qp)) {
 		FW_DROP(nic, drop_qp_state);
@@ -29,11 +30,11 @@ static bool may_reach(struct fw_nic *nic, const struct fw_qp *qp, const struct r
 }
 
 /* Returns the QP that the packet names, if the packet may reach it. */
-static struct fw_qp *ud_rx_find_qp(struct fw_nic *nic, const struct rdmap_seg *pkt)
+static inline struct fw_qp *ud_rx_find_qp(struct fw_nic *nic, const struct rdmap_seg *pkt)
 {
-	struct fw_qp *qp = qp_find_live(nic, pkt->dst_qpn);
+	struct fw_qp *qp = pkt->hdr->qp;
 
-	if (!qp) {
+	if (!qp || !qp_is_live(nic, qp)) {
 		FW_DROP(nic, drop_no_qp);
 		return NULL;
 	}
@@ -72,7 +73,7 @@ static void ud_rx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct r
 	eq_post(nic, qp->client, 0, &eqe);
 }
 
-static void ud_rx_send(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)
+static inline void ud_rx_send(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)
 {
 	if (pkt->mo == 0 && pkt->last) {
 		ud_deliver(nic, qp, pkt, NULL);
@@ -183,7 +184,7 @@ static enum hw_vendor_err place_piece(struct fw_nic *nic, const struct fw_recv *
  * Makes the 40 bytes before the data, as RoCEv2 over IPv4 has them: 20 unused, then the IPv4
  * header. Options are left out, and the header is corrected for that.
  */
-static void ud_rx_grh(const struct rdmap_seg *pkt, uint8_t grh[HW_GRH_BYTES])
+static inline void ud_rx_grh(const struct rdmap_seg *pkt, uint8_t grh[HW_GRH_BYTES])
 {
 	const size_t unused = HW_GRH_BYTES - sizeof(struct wire_ip);
 	struct wire_ip ip;
@@ -207,7 +208,6 @@ static bool ud_rx_place_one(struct fw_nic *nic, const struct fw_recv *recv,
 			    const struct rdmap_seg *pkt, uint32_t grh_bytes)
 {
 	uint32_t bytes = grh_bytes + pkt->data_bytes;
-	struct eth_cursor cursor;
 	struct fw_mem mem;
 
 	if (!bytes || !recv->num_sge || bytes > recv->sge[0].bytes ||
@@ -217,8 +217,7 @@ static bool ud_rx_place_one(struct fw_nic *nic, const struct fw_recv *recv,
 		return false;
 	if (grh_bytes)
 		ud_rx_grh(pkt, mem.ptr);
-	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
-	return ddp_place_mem(nic, &mem, grh_bytes, &cursor);
+	return ddp_place_segment(nic, &mem, grh_bytes, pkt);
 }
 
 static enum hw_vendor_err ud_rx_place(struct fw_nic *nic, const struct fw_recv *recv,

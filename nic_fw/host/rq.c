@@ -9,7 +9,8 @@
 #include "nic_fw/fw_nic.h"
 
 /* Copies the entry, then checks the copy. The SGEs' keys are checked when data is placed. */
-static enum rq_result copy_entry(const uint8_t *entry, uint32_t max_sge, struct fw_recv *recv)
+static inline enum rq_result copy_entry(const uint8_t *entry, uint32_t max_sge,
+					struct fw_recv *recv)
 {
 	const struct hw_sge *from = (const void *)(entry + sizeof(struct hw_rq_wqe));
 	struct hw_rq_wqe wqe;

@@ -50,29 +50,37 @@ void eth_cursor_copy(struct eth_cursor *cursor, void *dst, uint32_t bytes)
 	}
 }
 
-bool eth_crc32c_ok_from(struct fw_nic *nic, uint32_t crc, const struct fw_rx_frame *frame,
-			uint32_t offset, uint32_t bytes)
+/* eth_crc32c_ok_from() of bytes in several pieces. */
+FW_APART bool crc_of_pieces(struct fw_nic *nic, uint32_t crc, const struct fw_rx_frame *frame,
+			    uint32_t offset, uint32_t bytes)
 {
 	struct eth_cursor cursor;
 	uint32_t n;
 	const uint8_t *data;
 	struct be32 want, got;
 
-	FW_COUNT(nic, rx_crc_checked);
-	if (offset + bytes <= frame->seg[0].bytes) {
-		data = frame->seg[0].data + offset;
-		crc = nic->port.crc32c(crc, data, bytes - (uint32_t)sizeof(got));
-		memcpy(&got, data + bytes - sizeof(got), sizeof(got));
-	} else {
-		eth_cursor_init(&cursor, frame, offset, bytes);
-		while (cursor.left > sizeof(got)) {
-			data = eth_cursor_next(&cursor, cursor.left - (uint32_t)sizeof(got), &n);
-			crc = nic->port.crc32c(crc, data, n);
-		}
-		eth_cursor_copy(&cursor, &got, sizeof(got));
+	eth_cursor_init(&cursor, frame, offset, bytes);
+	while (cursor.left > sizeof(got)) {
+		data = eth_cursor_next(&cursor, cursor.left - (uint32_t)sizeof(got), &n);
+		crc = nic->port.crc32c(crc, data, n);
 	}
+	eth_cursor_copy(&cursor, &got, sizeof(got));
 	want = fw_crc32c_wire(crc);
 	return memcmp(&want, &got, sizeof(got)) == 0;
+}
+
+bool eth_crc32c_ok_from(struct fw_nic *nic, uint32_t crc, const struct fw_rx_frame *frame,
+			uint32_t offset, uint32_t bytes)
+{
+	const uint8_t *data = frame->seg[0].data + offset;
+	struct be32 want;
+
+	FW_COUNT(nic, rx_crc_checked);
+	if (__builtin_expect(offset + bytes > frame->seg[0].bytes, 0))
+		return crc_of_pieces(nic, crc, frame, offset, bytes);
+	bytes -= (uint32_t)sizeof(want);
+	want = fw_crc32c_wire(nic->port.crc32c(crc, data, bytes));
+	return memcmp(&want, data + bytes, sizeof(want)) == 0;
 }
 
 bool eth_crc32c_ok(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t offset,

@@ -105,11 +105,44 @@ static bool take_header(struct rdmap_seg *pkt, const uint8_t *data, uint32_t con
 	return true;
 }
 
+/*
+ * Parses the segment of a Send that is whole, and right: of most messages. False: it is another,
+ * and nothing was changed.
+ */
+static inline bool parse_whole_send(struct rdmap_seg *pkt, const uint8_t *data,
+				    uint32_t contiguous_bytes)
+{
+	const struct wire_ddp_untagged *h = (const struct wire_ddp_untagged *)data;
+	const uint32_t hdr = sizeof(*h);
+	struct be32 qn = be32_put(WIRE_QN_SEND), mo = be32_put(0);
+
+	if (pkt->data_bytes < hdr || contiguous_bytes < hdr ||
+	    pkt->data_bytes - hdr != pkt->msg_bytes ||
+	    h->ddp_ctrl != (WIRE_DDP_LAST | WIRE_DDP_VERSION) ||
+	    h->rdmap_ctrl != (WIRE_RDMAP_VERSION | WIRE_RDMAP_SEND) ||
+	    memcmp(&h->qn, &qn, sizeof(qn)) != 0 || memcmp(&h->mo, &mo, sizeof(mo)) != 0)
+		return false;
+	pkt->tagged = false;
+	pkt->last = true;
+	pkt->opcode = WIRE_RDMAP_SEND;
+	pkt->data_offset += hdr;
+	pkt->data_bytes -= hdr;
+	pkt->stag = be32_get(h->inv_stag);
+	pkt->to = 0;
+	pkt->qn = WIRE_QN_SEND;
+	pkt->msn = be32_get(h->msn);
+	pkt->mo = 0;
+	return true;
+}
+
 enum rdmap_result ddp_parse(struct rdmap_seg *pkt, enum ddp_form form, struct rdmap_error *error)
 {
 	const struct fw_rx_frame *frame = pkt->frame;
 	const uint8_t *data = frame->seg[0].data + pkt->data_offset;
 
+	if (form == DDP_WEFT && frame->seg[0].bytes >= pkt->data_offset &&
+	    parse_whole_send(pkt, data, frame->seg[0].bytes - pkt->data_offset))
+		return RDMAP_OK;
 	if (frame->seg[0].bytes < pkt->data_offset ||
 	    !take_header(pkt, data, frame->seg[0].bytes - pkt->data_offset))
 		return rdmap_error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);

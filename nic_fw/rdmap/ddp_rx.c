@@ -16,6 +16,25 @@ bool ddp_place_mem(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset
 	return ok;
 }
 
+bool ddp_place_segment(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
+		       const struct rdmap_seg *pkt)
+{
+	const struct fw_rx_seg *seg = pkt->frame->seg, *last = seg + pkt->frame->num_seg - 1;
+	uint32_t at = pkt->data_offset;
+	struct eth_cursor cursor;
+
+	while (seg != last && at >= seg->bytes)
+		at -= seg++->bytes;
+	if (__builtin_expect(mem->ptr && !nic->stages.clock, 1) &&
+	    (uint64_t)at + pkt->data_bytes <= seg->bytes) {
+		/* In one piece. The frame may be memory of the same process and may overlap. */
+		memmove(mem->ptr + offset, seg->data + at, pkt->data_bytes);
+		return true;
+	}
+	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
+	return ddp_place_mem(nic, mem, offset, &cursor);
+}
+
 static enum hw_vendor_err place_sges(struct fw_nic *nic, uint32_t pd, const struct hw_sge *sge,
 				     uint32_t num_sge, uint64_t offset, struct eth_cursor *cursor)
 {

@@ -164,6 +164,9 @@ void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct rdmap_seg
 /* ddp_rx.c: scatters the payload. False: memory of the process was not there. */
 bool ddp_place_mem(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
 		   struct eth_cursor *cursor);
+/* The same with all payload of a segment. */
+bool ddp_place_segment(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
+		       const struct rdmap_seg *pkt);
 /*
  * Scatters over an SGE list at offset; checks each SGE that is touched. HW_VENDOR_ERR_NONE,
  * or LKEY, BOUNDS, ACCESS, HOST_FAULT.

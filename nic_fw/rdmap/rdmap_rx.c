@@ -159,7 +159,6 @@ static enum rdmap_result place_send(struct fw_nic *nic, struct fw_qp *qp, struct
 static enum rdmap_result place_write(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				     bool in_order, struct rdmap_error *error)
 {
-	struct eth_cursor cursor;
 	enum hw_vendor_err err;
 	struct fw_mem mem;
 
@@ -175,8 +174,7 @@ static enum rdmap_result place_write(struct fw_nic *nic, struct fw_qp *qp, struc
 		return rdmap_error_of(error, RDMAP_PROTECTION, rdmap_protection_code(err));
 	if (!pkt->data_bytes)
 		return RDMAP_OK;
-	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
-	if (!ddp_place_mem(nic, &mem, 0, &cursor))
+	if (!ddp_place_segment(nic, &mem, 0, pkt))
 		return fault_of(nic, error);
 	return RDMAP_OK;
 }

@@ -97,10 +97,9 @@ static uint32_t put_envelope(const struct fw_wqe *msg, uint8_t *dst)
 	return sizeof(*tag);
 }
 
-uint32_t rdmap_tx_header(const struct fw_nic *nic, const struct fw_wqe *msg, uint32_t offset,
-			 uint32_t bytes, uint8_t *dst)
+FW_APART uint32_t put_header(const struct fw_nic *nic, const struct fw_wqe *msg, uint32_t offset,
+			     bool last, uint8_t *dst)
 {
-	bool last = offset + bytes == msg->bytes;
 	struct wire_atomic_response response;
 	struct wire_terminate terminate;
 	uint32_t n;
@@ -142,6 +141,17 @@ uint32_t rdmap_tx_header(const struct fw_nic *nic, const struct fw_wqe *msg, uin
 	}
 	assert(!"an opcode that weft does not send");
 	return 0;
+}
+
+uint32_t rdmap_tx_header(const struct fw_nic *nic, const struct fw_wqe *msg, uint32_t offset,
+			 uint32_t bytes, uint8_t *dst)
+{
+	bool last = offset + bytes == msg->bytes;
+
+	/* Most messages are plain Sends. */
+	if (msg->rdmap_opcode != WIRE_RDMAP_SEND || msg->tag_kind || nic->trace)
+		return put_header(nic, msg, offset, last, dst);
+	return rdmap_tx_put_untagged(msg, WIRE_QN_SEND, msg->msn, offset, last, dst);
 }
 
 void rdmap_tx_make_terminate(struct fw_wqe *msg, uint32_t ssn, const struct rdmap_error *error)

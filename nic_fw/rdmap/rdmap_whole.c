@@ -31,7 +31,6 @@ static bool rdmap_whole_is_next(struct fw_nic *nic, struct fw_qp *qp, struct rdm
 
 bool rdmap_rx_whole(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)
 {
-	struct eth_cursor cursor;
 	struct fw_recv recv;
 	struct fw_mem mem;
 
@@ -54,10 +53,8 @@ bool rdmap_rx_whole(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)
 	}
 	fw_trace(nic, TRACE_DDP_RX, qp->qpn, pkt->msn, pkt->mo);
 	rq_taken(nic, qp);
-	if (pkt->data_bytes) {
-		eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
-		(void)ddp_place_mem(nic, &mem, 0, &cursor);
-	}
+	if (pkt->data_bytes)
+		(void)ddp_place_segment(nic, &mem, 0, pkt);
 	fw_trace(nic, TRACE_RDMAP_RX, qp->qpn, pkt->opcode, pkt->data_bytes);
 	qp->rx_msn_delivered = pkt->msn;
 	rdmap_complete(nic, qp, pkt, recv.wr_id, NULL, HW_CQE_RECV, HW_STATUS_SUCCESS);

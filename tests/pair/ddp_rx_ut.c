@@ -189,6 +189,41 @@ static void one_piece(void)
 	rp_end(&rp);
 }
 
+/* The payload of a segment, in one piece of its frame or in several, at each place. */
+static void segments(void)
+{
+	struct rdmap_seg pkt = {.frame = &frame};
+	struct fw_mem mem = {0};
+	uint32_t piece, mapped;
+
+	begin();
+	mem.addr = (uintptr_t)A->mem;
+	mem.client = A->client;
+	for (piece = 0; piece < 24; piece++) {
+		make_frame(64, piece ? 3 + piece : 0);
+		for (pkt.data_offset = 0; pkt.data_offset <= 64; pkt.data_offset++) {
+			for (pkt.data_bytes = 0; pkt.data_bytes <= 64 - pkt.data_offset;
+			     pkt.data_bytes++) {
+				mapped = (pkt.data_offset + pkt.data_bytes) % 8 != 0;
+				mem.ptr = mapped ? A->mem : NULL;
+				memset(A->mem, 0, 80);
+				CU_ASSERT_TRUE_FATAL(ddp_place_segment(A->nic, &mem, 3, &pkt));
+				CU_ASSERT_TRUE_FATAL(
+				    rp_all(A->mem, 3, 0) &&
+				    !memcmp(A->mem + 3, data + pkt.data_offset, pkt.data_bytes) &&
+				    rp_all(A->mem + 3 + pkt.data_bytes, 8, 0));
+			}
+		}
+	}
+	rp_host_fault(&rp, true);
+	pkt.data_offset = 0;
+	pkt.data_bytes = 8;
+	mem.ptr = NULL;
+	CU_ASSERT_FALSE(ddp_place_segment(A->nic, &mem, 0, &pkt));
+	rp_host_fault(&rp, false);
+	rp_end(&rp);
+}
+
 /* A copy of memory that is not mapped takes two switches of a core: the pieces of a frame are one.
  */
 static void one_copy_of_all_pieces(void)
@@ -258,5 +293,5 @@ static void longer_than_the_scratch(void)
 	rp_end(&rp);
 }
 
-UT_MAIN("pair/ddp_rx", UT(scatter), UT(too_long), UT(keys), UT(one_piece),
+UT_MAIN("pair/ddp_rx", UT(scatter), UT(too_long), UT(keys), UT(one_piece), UT(segments),
 	UT(one_copy_of_all_pieces), UT(longer_than_the_scratch))

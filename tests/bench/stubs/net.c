@@ -252,6 +252,15 @@ bool ddp_place_mem(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset
 	return true;
 }
 
+bool ddp_place_segment(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
+		       const struct rdmap_seg *pkt)
+{
+	struct eth_cursor cursor;
+
+	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
+	return ddp_place_mem(nic, mem, offset, &cursor);
+}
+
 bool cq_post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
 {
 	(void)nic;
