@@ -50,19 +50,23 @@ static uint32_t cq_word_of(const struct hw_cqe *cqe)
 #define WORD_URGENT (UINT32_C(0xff) | (uint32_t)HW_CQE_F_SOLICITED << 16)
 static_assert(HW_STATUS_SUCCESS == 0, "WORD_URGENT");
 
-static void cq_show(struct fw_cq *cq, uint32_t index, uint32_t word)
+static inline void cq_show_slot(const struct fw_cq *cq, struct hw_cqe *slot, uint32_t index,
+				uint32_t word)
 {
-	struct hw_cqe *slot = &cq->ring[index & cq->mask];
 	uint32_t phase = !(index & (cq->mask + 1));
 
 	__atomic_store_n((uint32_t *)(void *)&slot->status, word | phase << 24, __ATOMIC_RELEASE);
 }
 
-/* Pair C1: the word with the phase is stored last, by cq_show(). */
-static void cq_write_entry(const struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
+static void cq_show(struct fw_cq *cq, uint32_t index, uint32_t word)
 {
-	struct hw_cqe *slot = &cq->ring[cq->prod & cq->mask];
+	cq_show_slot(cq, &cq->ring[index & cq->mask], index, word);
+}
 
+/* Pair C1: the word with the phase is stored last, by cq_show(). */
+static inline void cq_write_entry(const struct fw_nic *nic, struct hw_cqe *slot,
+				  const struct hw_cqe *cqe)
+{
 	/*
 	 * Field by field: the caller has just stored them one by one. A wider load of recent
 	 * narrower stores stalls until they have drained.
@@ -230,53 +234,91 @@ void cq_late_fire(struct fw_nic *nic, struct fw_timer *timer)
 /* ---- entries --------------------------------------------------------------------------------- */
 
 /* Reports a visible entry to the event queue. */
-static void cq_notify(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe, bool urgent)
+FW_APART bool cq_notify(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe, bool urgent)
 {
 	cq->event_queue->moder.completions++;
 	if (cq->armed && (urgent || !cq->armed_solicited))
 		moderate(nic, cq, cqe, true);
 	else if (cq->event_queue->moder.open)
 		moderate(nic, cq, cqe, false);
+	return true;
 }
 
-static inline bool post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
+/* The entry was written; it becomes visible. */
+static inline bool enter_visible(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe,
+				 struct hw_cqe *slot)
 {
-	const struct fw_client *owner = &nic->host.clients[cq->client];
+	const uint32_t prod = cq->prod;
 	uint32_t word = cq_word_of(cqe);
 	bool urgent = word & WORD_URGENT;
 
-	if (__builtin_expect(cq->overrun, 0))
+	cq_show_slot(cq, slot, prod, word);
+	cq->prod = prod + 1;
+	__atomic_store_n(&cq->record->prod, prod + 1, __ATOMIC_RELAXED);
+	if (urgent)
+		cq->solicited_prod = prod + 1;
+	return cq->event_queue ? cq_notify(nic, cq, cqe, urgent) : true;
+}
+
+/* Likewise, unless it waits for a copy. */
+FW_APART bool enter_late(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe,
+			 struct hw_cqe *slot)
+{
+	uint32_t word = cq_word_of(cqe);
+
+	if (!waits_for_copy(nic, cq, cqe))
+		return enter_visible(nic, cq, cqe, slot);
+	if (cq->event_queue)
+		cq->event_queue->moder.completions++;
+	post_late(cq, word, word & WORD_URGENT);
+	return true;
+}
+
+/* Writes an entry, for which there is room. */
+static inline bool enter(struct fw_nic *nic, struct fw_cq *cq, const struct fw_client *owner,
+			 const struct hw_cqe *cqe)
+{
+	struct hw_cqe *slot = &cq->ring[cq->prod & cq->mask];
+
+	cq_write_entry(nic, slot, cqe);
+	FW_COUNT(nic, cqes);
+	if (__builtin_expect(owner->may_be_late || cq->has_late, 0))
+		return enter_late(nic, cq, cqe, slot);
+	return enter_visible(nic, cq, cqe, slot);
+}
+
+static bool post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
+{
+	const struct fw_client *owner = &nic->host.clients[cq->client];
+
+	if (cq->overrun)
 		return overrun(nic, cq);
 	if (owner->closing)
 		return true; /* no reader */
 	if (cq->prod - cq->cons > cq->mask && !cq_make_room(cq))
 		return overrun(nic, cq);
-	cq_write_entry(nic, cq, cqe);
-	FW_COUNT(nic, cqes);
-	if (__builtin_expect(owner->may_be_late || cq->has_late, 0) &&
-	    waits_for_copy(nic, cq, cqe)) {
-		if (cq->event_queue)
-			cq->event_queue->moder.completions++;
-		post_late(cq, word, urgent);
-		return true;
-	}
-	cq_show(cq, cq->prod, word);
-	cq->prod++;
-	__atomic_store_n(&cq->record->prod, cq->prod, __ATOMIC_RELAXED);
-	if (urgent)
-		cq->solicited_prod = cq->prod;
-	if (cq->event_queue)
-		cq_notify(nic, cq, cqe, urgent);
-	return true;
+	return enter(nic, cq, owner, cqe);
 }
 
-bool cq_post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
+FW_APART bool post_staged(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
 {
 	uint8_t stage = fw_stage_enter(nic, FW_STAGE_CQ);
 	bool ok = post(nic, cq, cqe);
 
 	(void)fw_stage_enter(nic, stage);
 	return ok;
+}
+
+bool cq_post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
+{
+	const struct fw_client *owner = &nic->host.clients[cq->client];
+
+	/* Most entries find nothing to look at. */
+	if (__builtin_expect(nic->stages.clock || cq->overrun || owner->closing ||
+				 cq->prod - cq->cons > cq->mask,
+			     0))
+		return post_staged(nic, cq, cqe);
+	return enter(nic, cq, owner, cqe);
 }
 
 /*
