@@ -274,15 +274,19 @@ SCORE_ENV = SCORE_CC='$(CC_score) $(COMMON) $(CFLAGS_nic_fw_score) $(FLAGS_score
 	$(foreach v,plain pool tcp,SCORE_SO_$v='$(call SCORE_SO,$v) OBJECTS' SCORE_WRAP_$v='$(SCORE_WRAP_$v)') \
 	$(foreach f,nic_fw pair,SCORE_TEST_$f='$(call score_test,$f)')
 .PHONY: score _score
-score:	## the share of drawn changes of nic_fw that tests catch; SEED=1, COUNT=300, SECONDS=20 of each soak, PART=1/2 for one of two at a time
+# Changes of one FILE meet TESTS alone, or the test that has the file's name.
+SCORE_OF := $(if $(FILE),$(filter $(subst *,%,$(foreach t,$(or $(TESTS),$(FILE:%.c=%_ut)),tests/$t.c)),$(SCORE_UT)),$(SCORE_UT))
+score:	## the share of drawn changes of nic_fw that tests catch; SEED=1, COUNT=300, SECONDS=20 of each soak, PART=1/2 for one of two at a time; FILE=nic_fw/coll/goal_match.c one file against TESTS="...", or its own unit test
 	@tools/deps.sh unit
 	@+$(MAKE) _score
-_score: $(SCORE_UT:tests/%.c=$(B)/score/ut/%) $(B)/score/bin/weft-sim
+_score: $(SCORE_OF:tests/%.c=$(B)/score/ut/%) $(if $(FILE),,$(B)/score/bin/weft-sim)
+	@[ -n '$(SCORE_OF)' ] || { echo 'score: no unit test has this name' >&2; exit 2; }
 	@echo $(SCORE_OBJS) > $(B)/score/objects
-	@printf '%s %s\n' $(foreach s,$(SCORE_UT),$(s:tests/%.c=%) $(call score_variant,$s)) > $(B)/score/tests
+	@printf '%s %s\n' $(foreach s,$(SCORE_OF),$(s:tests/%.c=%) $(call score_variant,$s)) > $(B)/score/tests
 	@$(SCORE_ENV) tests/mutants/score.py --seed $(or $(SEED),1) --count $(or $(COUNT),300) --seconds $(or $(SECONDS),20) \
-		--part $(or $(PART),1/1) $(if $(LAZY),--lazy) $(if $(NEAR),--near)
-	@tests/mutants/score.py --report
+		--part $(or $(PART),1/1) $(if $(LAZY),--lazy) $(if $(NEAR),--near) \
+		$(if $(FILE),--file $(FILE) --tests $(SCORE_OF:tests/%.c=%))
+	@$(if $(FILE),:,tests/mutants/score.py --report)
 
 .PHONY: tsan valgrind test-kill _tsan _valgrind _test-kill
 tsan:	## ThreadSanitizer: libweft with threads, longer than in make test, ROUNDS=n; weftd with SHARDS="2 4" shards, T=name for some tests

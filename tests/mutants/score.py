@@ -5,6 +5,7 @@
 # nic_fw by seed, builds each, and runs the unit tests of the file's floor and then a short soak.
 #
 #	score.py [--seed N] [--count N] [--seconds S] [--part I/N] [--state FILE]
+#	score.py --file FILE.c --tests NAME...	changes of one file, against these unit tests alone
 #	score.py --report [--state FILE]...	the score, and the list of what survived
 #	score.py --show KEY...			the change with this key, as a diff
 #
@@ -34,6 +35,7 @@ EQUIVALENT = os.path.join(HERE, "equivalent.txt")
 BUILD = os.path.join("build", "score")
 VARIANTS = ("plain", "pool", "tcp")  # of the library: what its calls are wrapped for
 HANG_FACTOR, HANG_SECONDS = 10, 20  # limit of a test: so many times its own time, and seconds of processor more
+FILE_HANG_SECONDS = 2  # likewise, for tests of one file
 SOAK_HANG = 20
 UNKNOWN_SECONDS = 5  # of a test whose time is not known yet, for the order
 
@@ -166,12 +168,14 @@ class Bed:
         with open(os.path.join(BUILD, "tests"), encoding="utf-8") as f:
             self.tests = dict(line.split() for line in f)  # name: variant
         self.times = {}
+        self.hang_seconds = HANG_SECONDS
         self.sound_tests = {}
         self.objects_were = {}
+        self.variants = [v for v in VARIANTS if v in self.tests.values()]
 
     def library(self, replaced, obj):
-        """Links the library of each variant with one object replaced; returns an error or None."""
-        for variant in VARIANTS:
+        """Links the library of each variant that a test needs with one object replaced; returns an error or None."""
+        for variant in self.variants:
             os.makedirs(os.path.join(self.folder, variant), exist_ok=True)
             objects = [obj if o == replaced else o for o in self.objects]
             done = run(words("SCORE_SO_" + variant, OBJECTS=objects) +
@@ -224,7 +228,7 @@ class Bed:
             program = self.rebuilt(name, change)
             if not program:
                 return 0.0, "the test with the change in it does not build"
-        limit = int(self.times.get(name, 0) * HANG_FACTOR) + HANG_SECONDS
+        limit = int(self.times.get(name, 0) * HANG_FACTOR) + self.hang_seconds
 
         def limits():
             resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
@@ -315,7 +319,7 @@ class Bed:
         if why:
             return dict(row, result=why)
         seconds = 0.0
-        for name in self.tests_of(change.floor, args.near):
+        for name in args.tests or self.tests_of(change.floor, args.near):
             spent, said = self.test(name, change)
             seconds += spent
             if said and self.is_sound(name):
@@ -424,13 +428,20 @@ def main():
     parser.add_argument("--state", action="append", metavar="FILE", help="rows (build/score/state-SEED-I.jsonl)")
     parser.add_argument("--near", action="store_true", help="tests of nic_fw and pair alone, no soak: a run without it looks at what survived")
     parser.add_argument("--lazy", action="store_true", help="try the unchanged firmware where a test fails, not all tests first")
+    parser.add_argument("--file", metavar="FILE.c", help="changes of this file alone, without a soak, from the beginning each time")
+    parser.add_argument("--tests", nargs="+", metavar="NAME", help="with --file: the unit tests to run, such as nic_fw/coll/goal_cmd_ut")
     parser.add_argument("--report", action="store_true", help="the score of the state files alone")
     parser.add_argument("--show", nargs="+", metavar="KEY", help="print these changes")
     args = parser.parse_args()
+    if bool(args.file) != bool(args.tests) or (args.file and args.part != "1/1"):
+        parser.error("--file and --tests belong together, without --part")
+    if args.file and not args.state:
+        args.state = [os.path.join(BUILD, f"file-{args.file.replace('/', '-')}-{args.seed}.jsonl")]
+    args.near = args.near or bool(args.file)
     if args.report:
         report(args.state or sorted(glob.glob(os.path.join(BUILD, "state-*.jsonl"))))
         return 0
-    changes = all_changes()
+    changes = list(changes_of(args.file)) if args.file else all_changes()
     if args.show:
         for c in changes:
             if c.key in args.show:
@@ -444,11 +455,16 @@ def main():
     state = (args.state or [os.path.join(BUILD, f"state-{args.seed}-{part}.jsonl")])[0]
     bed = Bed(f"bed-{part}")
     wrong = bed.baseline(args.lazy)
+    if args.file:
+        bed.hang_seconds = FILE_HANG_SECONDS
     if wrong:
         print("\n".join(["score.py: the unchanged firmware fails:"] + wrong), file=sys.stderr)
         return 1
     print(f"{len(changes)} changes to draw from, {len(bed.tests)} tests"
           f"{'' if args.lazy else f', which the unchanged firmware passes in {sum(bed.times.values()):.0f} s'}", flush=True)
+    # A row of a run with other tests says nothing of these.
+    if args.file and os.path.exists(state):
+        os.remove(state)
     rows = read_state(state)
     drawn = sorted(changes, key=lambda c: c.rank(args.seed))[part - 1::parts]
     done, begun = 0, time.monotonic()
@@ -464,6 +480,8 @@ def main():
             print(f"{time.monotonic() - begun:6.0f} {row['result']:9} {row.get('by', ''):24} {change.path}:{change.number} "
                   f"{row['was']} -> {row['is']}", flush=True)
         done += row["result"] in COUNTED
+    if args.file:
+        report([state])
     return 0
 
 
