@@ -167,6 +167,43 @@ struct goal_comm *host_comm(struct fw_nic *nic, uint32_t ranks, uint32_t next_in
 	return comm;
 }
 
+static uint32_t *run_chain(struct fw_nic *nic, const struct goal_comm *comm, uint32_t instance)
+{
+	uint32_t comm_index = (uint32_t)(comm - nic->goal.comms);
+
+	return &nic->goal.run_hash[fw_hash_keyed(&nic->hash_key, instance, comm_index, 0) %
+				   GOAL_MAX_RUNS];
+}
+
+struct goal_run *host_run(struct fw_nic *nic, struct goal_comm *comm,
+			  struct goal_schedule *schedule, uint32_t instance)
+{
+	struct goal_run *run = goal_take(nic, comm->client, GOAL_TABLE_RUNS);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(run);
+	memset(run, 0, sizeof(*run));
+	goal_run_init_lists(run);
+	run->client = comm->client;
+	run->comm = comm;
+	run->schedule = schedule;
+	run->instance = instance;
+	fw_chain_add(run_chain(nic, comm, instance), &run->hash_next,
+		     fw_pool_index(&nic->goal.runs, run));
+	fw_list_add_tail(&comm->runs, &run->comm_node);
+	CU_ASSERT_PTR_EQUAL_FATAL(goal_run_find(nic, comm, instance), run);
+	return run;
+}
+
+void host_run_end(struct fw_nic *nic, struct goal_run *run)
+{
+	goal_msg_drop_run(nic, run);
+	fw_chain_del(run_chain(nic, run->comm, run->instance), run, fw_pool_table(&nic->goal.runs),
+		     hash_next);
+	fw_list_del(&run->client_node);
+	fw_list_del(&run->comm_node);
+	goal_give(nic, run->client, GOAL_TABLE_RUNS, run);
+}
+
 /* ---- a NIC alone ------------------------------------------------------------------------- */
 
 static uint64_t always_the_same(void *ctx)

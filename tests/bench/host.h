@@ -52,6 +52,10 @@ void host_recv(struct fw_qp *qp, uint64_t wr_id, const struct hw_sge *sge, uint3
  * has this instance.
  */
 struct goal_comm *host_comm(struct fw_nic *nic, uint32_t ranks, uint32_t next_instance);
+/* Makes an active run of it, without memory of its own for operations; and ends it. */
+struct goal_run *host_run(struct fw_nic *nic, struct goal_comm *comm,
+			  struct goal_schedule *schedule, uint32_t instance);
+void host_run_end(struct fw_nic *nic, struct goal_run *run);
 
 /* ---- a NIC alone ------------------------------------------------------------------------- */
 

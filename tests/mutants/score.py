@@ -453,7 +453,7 @@ def main():
         print("score.py: --part is I/N with I from 1 to N", file=sys.stderr)
         return 2
     state = (args.state or [os.path.join(BUILD, f"state-{args.seed}-{part}.jsonl")])[0]
-    bed = Bed(f"bed-{part}")
+    bed = Bed(f"bed-{args.file.replace('/', '-') if args.file else part}")
     wrong = bed.baseline(args.lazy)
     if args.file:
         bed.hang_seconds = FILE_HANG_SECONDS

@@ -33,23 +33,12 @@ static void begin(bool wildcards)
 	schedule.ops = insns;
 	schedule.wildcards = wildcards;
 	schedule.header.num_ops = MANY + 1;
-	run = goal_take(ut.nic, 0, GOAL_TABLE_RUNS);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(run);
-	memset(run, 0, sizeof(*run));
-	goal_run_init_lists(run);
-	run->comm = comm;
-	run->schedule = &schedule;
-	run->instance = INSTANCE;
+	run = host_run(ut.nic, comm, &schedule, INSTANCE);
 	run->locals = locals;
 	run->finished = finished;
-	fw_chain_add(&ut.nic->goal.run_hash[fw_hash_keyed(&ut.nic->hash_key, INSTANCE, 0, 0) %
-					    GOAL_MAX_RUNS],
-		     &run->hash_next, fw_pool_index(&ut.nic->goal.runs, run));
-	fw_list_add_tail(&comm->runs, &run->comm_node);
 	if (wildcards)
 		while (!goal_wild_index(ut.nic, comm))
 			;
-	CU_ASSERT_PTR_EQUAL_FATAL(goal_run_find(ut.nic, comm, INSTANCE), run);
 }
 
 static void end(void)
@@ -57,10 +46,7 @@ static void end(void)
 	while (!fw_list_empty(&comm->unexps))
 		goal_unexp_free(ut.nic,
 				FW_CONTAINER(comm->unexps.next, struct goal_unexp, comm_node));
-	goal_msg_drop_run(ut.nic, run);
-	ut.nic->goal.run_hash[fw_hash_keyed(&ut.nic->hash_key, INSTANCE, 0, 0) % GOAL_MAX_RUNS] = 0;
-	fw_list_del(&run->client_node);
-	goal_give(ut.nic, 0, GOAL_TABLE_RUNS, run);
+	host_run_end(ut.nic, run);
 	fw_ut_end(&ut);
 }
 
