@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Full pools: whether a rank is blocked, and its reports of that to others.
+ * Full pools: whether a rank is blocked, its reports of that to others, and what is resumed once
+ * there is room. Single operations, looks and cycles: goal_stall_ut.
  */
 #include "nic_fw/stream/esp_stream.h"
 #include "tests/bench/host.h"
@@ -9,6 +10,8 @@ enum {
 	RANKS = 3,
 	INSTANCE = 7,
 	PEER = 1,
+	SOME = 10,    /* streams, and multicasts */
+	AT_ONCE = 16, /* of both */
 };
 
 static struct fw_ut ut;
@@ -54,7 +57,7 @@ static void end(void)
 
 static bool is_still(void)
 {
-	memset(&note, 0, sizeof(note));
+	memset(&note, 0xff, sizeof(note));
 	return goal_stall_is_still(ut.nic, comm, &note);
 }
 
@@ -153,6 +156,38 @@ static void whose_messages_find_no_room_here(void)
 	end();
 }
 
+/* Streams come before multicasts; some are resumed in a turn, the others soon. */
+static void those_that_wait_are_resumed_in_steps(void)
+{
+	static struct goal_link streams[SOME];
+	static struct mgrp_space casts[SOME];
+	uint64_t changes;
+	uint32_t i, left = 0;
+
+	begin();
+	memset(streams, 0, sizeof(streams));
+	memset(casts, 0, sizeof(casts));
+	for (i = 0; i < SOME; i++) {
+		fw_list_add_tail(&comm->blocked, &streams[i].blocked_node);
+		fw_list_add_tail(&comm->group.blocked, &casts[i].blocked_node);
+	}
+	goal_comm_unblock(ut.nic, comm);
+	for (i = 0; i < SOME; i++) {
+		CU_ASSERT_FALSE(fw_list_linked(&streams[i].blocked_node));
+		left += fw_list_linked(&casts[i].blocked_node);
+	}
+	CU_ASSERT_EQUAL(left, 2 * SOME - AT_ONCE);
+	CU_ASSERT_FATAL(fw_timer_is_set(&comm->resume_timer));
+	CU_ASSERT_EQUAL(comm->resume_timer.deadline_ns, ut.nic->now_ns + FW_SOON_NS);
+	fw_timer_cancel(&ut.nic->timers, &comm->resume_timer);
+	changes = comm->stall.changes;
+	goal_stall_resume_fire(ut.nic, &comm->resume_timer);
+	CU_ASSERT(comm->stall.changes > changes);
+	CU_ASSERT_TRUE(fw_list_empty(&comm->group.resuming));
+	CU_ASSERT_FALSE(fw_timer_is_set(&comm->resume_timer));
+	end();
+}
+
 UT_MAIN("nic_fw/coll/goal_still", UT(whoever_waits_and_has_sent_all), UT(what_is_under_way_moves),
 	UT(a_multicast_under_way_moves), UT(a_run_that_has_work_moves),
-	UT(whose_messages_find_no_room_here))
+	UT(whose_messages_find_no_room_here), UT(those_that_wait_are_resumed_in_steps))
