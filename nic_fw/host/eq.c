@@ -77,7 +77,8 @@ void eq_post(struct fw_nic *nic, uint32_t client, uint32_t eq, const struct hw_e
 	if (index == FW_NONE)
 		return;
 	queue = &nic->host.eqs[index];
-	if (!eq_write_entry(nic, queue, eqe, is_peers_doing(eqe->type) ? queue->mask / 2 : 0)) {
+	if (!eq_write_entry(nic, queue, eqe,
+			    is_peers_doing(eqe->type) ? (queue->mask + 1) / 2 : 0)) {
 		FW_COUNT(nic, events_lost);
 		return;
 	}
