@@ -391,6 +391,48 @@ static void ranks_that_there_are_not(void)
 	end();
 }
 
+/* Rank 0 is asked like others. */
+static void a_rank_in_the_middle_asks(void)
+{
+	begin();
+	w.comm->rank = PEER;
+	w.own.ranks = bit(0) | bit(THIRD);
+	ask();
+	CU_ASSERT_EQUAL(asks(0, NULL), 1);
+	CU_ASSERT_EQUAL(asks(THIRD, NULL), 1);
+	CU_ASSERT_EQUAL(w.num_sent, 2);
+	w.num_sent = 0;
+	w.own.ranks = bit(THIRD);
+	w.said[THIRD].ranks = bit(0);
+	ask();
+	CU_ASSERT_EQUAL(asks(0, NULL), 0);
+	tell(THIRD);
+	CU_ASSERT_EQUAL(asks(0, NULL), 1);
+	end();
+}
+
+/* An answer to an earlier round is none to a later one. */
+static void each_round_has_a_number_of_its_own(void)
+{
+	uint32_t number[3][2], i, k;
+
+	begin();
+	for (i = 0; i < 3; i++) {
+		ask();
+		(void)asks(PEER, &number[i][0]);
+		round_of_two();
+		(void)asks(PEER, &number[i][1]);
+		CU_ASSERT_NOT_EQUAL(number[i][0], number[i][1]);
+		for (k = 0; k < i; k++) {
+			CU_ASSERT_NOT_EQUAL(number[i][0], number[k][0]);
+			CU_ASSERT_NOT_EQUAL(number[i][0], number[k][1]);
+			CU_ASSERT_NOT_EQUAL(number[i][1], number[k][0]);
+			CU_ASSERT_NOT_EQUAL(number[i][1], number[k][1]);
+		}
+	}
+	end();
+}
+
 static void question(uint32_t instance)
 {
 	struct mgrp_note note = {
@@ -470,5 +512,6 @@ UT_MAIN("nic_fw/coll/goal_circle", UT(who_says_the_same_twice_is_in_a_circle),
 	UT(who_can_move_is_not), UT(who_asks_and_can_move_is_not),
 	UT(who_waits_for_another_one_meanwhile_is_not), UT(a_message_that_nobody_stops_may_go),
 	UT(room_that_came_between_the_rounds), UT(answers_that_nobody_asked_for),
-	UT(ranks_that_there_are_not), UT(what_a_rank_tells), UT(who_asks_all_the_time_is_not_heard),
-	UT(who_takes_no_part))
+	UT(ranks_that_there_are_not), UT(a_rank_in_the_middle_asks),
+	UT(each_round_has_a_number_of_its_own), UT(what_a_rank_tells),
+	UT(who_asks_all_the_time_is_not_heard), UT(who_takes_no_part))
