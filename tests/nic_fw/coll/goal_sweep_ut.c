@@ -133,4 +133,116 @@ static void while_it_changes(void)
 	end();
 }
 
-UT_MAIN("nic_fw/coll/goal_sweep", UT(in_turns), UT(once_more), UT(while_it_changes))
+/* ---- announcements that came before their sends */
+
+static struct goal_link link;
+
+static void announcement(uint32_t instance, uint32_t tag)
+{
+	const struct goal_key4 key = {.instance = instance, .rank = 1, .tag = tag};
+	struct goal_send *send =
+	    goal_send_new(ut.nic, 0, &link, GOAL_SEND_ANNOUNCED, WIRE_GOAL_DATA, &key);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(send);
+	link.announced++;
+	fw_list_add_tail(&comm->announced, &send->run_node);
+}
+
+static void announcements(void)
+{
+	uint32_t i;
+
+	begin();
+	memset(&link, 0, sizeof(link));
+	fw_list_init(&link.sends);
+	for (i = 0; i < MESSAGES; i++)
+		announcement(i % EVERY ? NEXT_INSTANCE + i : NEXT_INSTANCE - 1, i);
+}
+
+static struct goal_send *send_at(struct fw_list *node)
+{
+	return FW_CONTAINER(node, struct goal_send, run_node);
+}
+
+static void end_announcements(uint32_t left)
+{
+	CU_ASSERT_EQUAL(link.announced, left);
+	CU_ASSERT_EQUAL(ut.nic->goal.sends.used, left);
+	while (!fw_list_empty(&comm->announced)) {
+		CU_ASSERT_TRUE(send_at(comm->announced.next)->key.instance >= NEXT_INSTANCE);
+		goal_send_free(ut.nic, send_at(comm->announced.next));
+	}
+	CU_ASSERT_EQUAL(link.announced, 0);
+	CU_ASSERT_TRUE(fw_list_empty(&link.sends));
+	end();
+}
+
+static void announcements_in_turns(void)
+{
+	uint32_t turns, was, left = MESSAGES;
+
+	announcements();
+	goal_sweep(ut.nic, comm);
+	for (turns = 0; slice_pending(ut.nic) && turns < MESSAGES; turns++) {
+		was = left;
+		fw_ut_poll(&ut, 1000);
+		CU_ASSERT_TRUE(ut.nic->turn_did & FW_DID_LEAVE);
+		left = link.announced;
+		CU_ASSERT(was - left <= LOOKS_PER_TURN);
+	}
+	CU_ASSERT(turns > 5);
+	end_announcements(MESSAGES - MESSAGES / EVERY);
+}
+
+/* The send at the position of the walk comes. */
+static void announcements_while_they_change(void)
+{
+	uint32_t turns, taken = 0, current = 0;
+
+	announcements();
+	goal_sweep(ut.nic, comm);
+	for (turns = 0; slice_pending(ut.nic) && turns < MESSAGES; turns++) {
+		if (comm->sweep_announced != &comm->announced) {
+			current += send_at(comm->sweep_announced)->key.instance >= NEXT_INSTANCE;
+			goal_send_free(ut.nic, send_at(comm->sweep_announced));
+			taken++;
+		}
+		fw_ut_poll(&ut, 1000);
+	}
+	CU_ASSERT_NOT_EQUAL(taken, 0);
+	end_announcements(MESSAGES - MESSAGES / EVERY - current);
+}
+
+/* Its send comes, which becomes one of a run. */
+static void an_announcement_that_is_none_any_more(void)
+{
+	struct goal_send *send;
+
+	begin();
+	memset(&link, 0, sizeof(link));
+	fw_list_init(&link.sends);
+	announcement(NEXT_INSTANCE, 0);
+	send = send_at(comm->announced.next);
+	goal_send_unannounce(ut.nic, send);
+	CU_ASSERT_EQUAL(link.announced, 0);
+	CU_ASSERT_TRUE(fw_list_empty(&comm->announced));
+	CU_ASSERT_FALSE(fw_list_linked(&send->run_node));
+	send->kind = GOAL_SEND_DATA;
+	goal_send_free(ut.nic, send);
+	end_announcements(0);
+}
+
+/* Its communicator is gone: there is no walk. */
+static void announcements_of_no_communicator(void)
+{
+	begin();
+	memset(&link, 0, sizeof(link));
+	fw_list_init(&link.sends);
+	announcement(NEXT_INSTANCE, 0);
+	link.comm = FW_NONE;
+	end_announcements(1);
+}
+
+UT_MAIN("nic_fw/coll/goal_sweep", UT(in_turns), UT(once_more), UT(while_it_changes),
+	UT(announcements_in_turns), UT(announcements_while_they_change),
+	UT(an_announcement_that_is_none_any_more), UT(announcements_of_no_communicator))
