@@ -82,8 +82,8 @@ static bool look_at_runs(struct fw_nic *nic, struct goal_comm *comm, const struc
 	return true;
 }
 
-/* Continues with the communicator's links. False: units ran out. */
-static bool goal_lost_step(struct fw_nic *nic, struct goal_comm *comm)
+/* Continues with the communicator's links, until units run out. */
+static void goal_lost_step(struct fw_nic *nic, struct goal_comm *comm)
 {
 	uint32_t looks = 0;
 
@@ -92,16 +92,15 @@ static bool goal_lost_step(struct fw_nic *nic, struct goal_comm *comm)
 
 		for (; !fw_list_empty(&link->lost_sends); look_at_send(nic, link))
 			if (!slice_look(nic, &looks))
-				return false;
+				return;
 		for (; !fw_list_empty(&link->lost_recvs); look_at_recv(nic, link))
 			if (!slice_look(nic, &looks))
-				return false;
+				return;
 		if (!look_at_runs(nic, comm, link, &looks))
-			return false;
+			return;
 		goal_lost_cancel(comm, link);
 	}
 	fw_list_del(&comm->lost_node);
-	return true;
 }
 
 void goal_lost_cancel(struct goal_comm *comm, struct goal_link *link)
@@ -129,7 +128,7 @@ void goal_lost_begin(struct fw_nic *nic, struct goal_comm *comm, struct goal_lin
 	if (!fw_list_linked(&comm->lost_node))
 		fw_list_add_tail(&nic->goal.lost, &comm->lost_node);
 	slice_wait(&nic->slices, SLICE_LOST);
-	(void)goal_lost_step(nic, comm);
+	goal_lost_step(nic, comm);
 }
 
 void goal_lost_forget_run(struct goal_comm *comm, const struct goal_run *run)
@@ -180,7 +179,7 @@ void goal_lost_slice(struct fw_nic *nic)
 		return;
 	/* The communicator goes to the end of the list, and leaves it when all is done. */
 	fw_list_add_tail(&nic->goal.lost, node);
-	(void)goal_lost_step(nic, FW_CONTAINER(node, struct goal_comm, lost_node));
+	goal_lost_step(nic, FW_CONTAINER(node, struct goal_comm, lost_node));
 }
 
 void goal_lost_init(struct fw_nic *nic)
