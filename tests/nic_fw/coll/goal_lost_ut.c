@@ -47,8 +47,12 @@ static void begin(void)
 
 static void turn(void)
 {
+	bool pending = goal_lost_pending(ut.nic);
+
 	ut.nic->now_ns += 1000;
+	ut.nic->turn_did = 0;
 	(void)slice_run(ut.nic);
+	CU_ASSERT_EQUAL(ut.nic->turn_did & FW_DID_LEAVE, pending ? FW_DID_LEAVE : 0);
 }
 
 /* Each run waits for a message of the rank (exact), or of any. */
@@ -126,6 +130,8 @@ static void runs_that_wait_for_a_lost_rank(void)
 	start_runs(true);
 	turn();
 	esp_end(ut.nic, link->stream, ESP_END_LOST);
+	/* The first ones at once. */
+	CU_ASSERT_NOT_EQUAL(faults(), 0);
 	until(RUNS);
 	end_runs();
 }
@@ -136,6 +142,8 @@ static void runs_that_may_need_it(void)
 	start_runs(false);
 	turn();
 	esp_end(ut.nic, link->stream, ESP_END_LOST);
+	/* The first ones at once. */
+	CU_ASSERT_NOT_EQUAL(faults(), 0);
 	until(RUNS);
 	end_runs();
 }
@@ -199,6 +207,72 @@ static void runs_that_end_meanwhile(void)
 	end_runs();
 }
 
+enum {
+	WAITS,     /* for a message of the rank */
+	ANY,       /* of any rank */
+	NEIGHBOUR, /* multicasts may need the rank */
+	BESIDE,    /* multicasts, but not in its part of the tree */
+	PLAIN,     /* neither */
+	NEEDS
+};
+
+/* Runs of each kind beside a stream that ends so: which of them fail, with which status. */
+static void check_needs(enum esp_end why, bool left, const enum hw_goal_status *want)
+{
+	static uint64_t with[1] = {UINT64_C(1) << 1}, without[1] = {~(UINT64_C(1) << 1)};
+	static struct goal_schedule schedules[NEEDS];
+	struct goal_run *run[NEEDS];
+	uint32_t i;
+
+	begin();
+	for (i = 0; i < NEEDS; i++) {
+		schedules[i] = schedule;
+		schedules[i].groups = i == NEIGHBOUR || i == BESIDE;
+		schedules[i].neighbours = i == NEIGHBOUR ? with : without;
+		run[i] = host_run(ut.nic, comm, &schedules[i], i);
+	}
+	goal_recv_await(ut.nic, goal_recv_new(ut.nic, run[WAITS], 0), link);
+	run[ANY]->any_recvs = 1;
+	if (left)
+		goal_link_left(ut.nic, link, NEIGHBOUR);
+	esp_end(ut.nic, link->stream, why);
+	for (i = 0; i < 100 && goal_lost_pending(ut.nic); i++)
+		turn();
+	CU_ASSERT_FALSE(goal_lost_pending(ut.nic));
+	for (i = 0; i < NEEDS; i++) {
+		CU_ASSERT_EQUAL(run[i]->fault, want[i]);
+		if (want[i] != HW_GOAL_OK)
+			CU_ASSERT_EQUAL(run[i]->fault_rank, 1);
+		run[i]->any_recvs = 0;
+		host_run_end(ut.nic, run[i]);
+	}
+	CU_ASSERT_TRUE(fw_list_empty(&link->recvs));
+	fw_list_del(&ut.nic->host.clients[0].goal_node);
+	goal_link_free(ut.nic, link);
+	fw_timer_cancel(&ut.nic->timers, &comm->any_timer);
+	fw_ut_end(&ut);
+}
+
+static void which_runs_need_a_rank(void)
+{
+	static const enum hw_goal_status
+	    lost[NEEDS] = {[WAITS] = HW_GOAL_PEER_LOST,
+			   [ANY] = HW_GOAL_PEER_LOST,
+			   [NEIGHBOUR] = HW_GOAL_PEER_LOST},
+	    unreachable[NEEDS] = {[WAITS] = HW_GOAL_UNREACHABLE,
+				  [ANY] = HW_GOAL_UNREACHABLE,
+				  [NEIGHBOUR] = HW_GOAL_UNREACHABLE},
+	    closed[NEEDS] = {[WAITS] = HW_GOAL_PEER_LOST},
+	    later[NEEDS] = {[WAITS] = HW_GOAL_PEER_LOST, [NEIGHBOUR] = HW_GOAL_PEER_LOST};
+
+	check_needs(ESP_END_LOST, false, lost);
+	check_needs(ESP_END_UNREACHABLE, false, unreachable);
+	/* It closed the communicator: it has sent all that runs may still need. */
+	check_needs(ESP_END_CLOSED, false, closed);
+	/* Its process had ended before: it takes no part in runs from then on. */
+	check_needs(ESP_END_CLOSED, true, later);
+}
+
 static void queue_messages(void)
 {
 	uint32_t i;
@@ -258,6 +332,7 @@ static void messages_of_a_process_that_ends(void)
 		CU_ASSERT(was - *moved <= AT_ONCE);
 	}
 	CU_ASSERT_EQUAL(*moved, 0);
+	CU_ASSERT_EQUAL(ut.nic->goal.links.used, 0);
 	munmap(ut.client[0].bar, ut.client[0].bar_bytes);
 	ut.client[0].bar = NULL;
 	fw_ut_end(&ut);
@@ -302,5 +377,5 @@ static void streams_that_may_find_room(void)
 
 UT_MAIN("nic_fw/coll/goal_lost", UT(streams_that_may_find_room), UT(runs_that_wait_for_a_lost_rank),
 	UT(runs_that_may_need_it), UT(a_rank_that_leaves), UT(only_later_runs),
-	UT(runs_that_end_meanwhile), UT(messages_on_a_stream_that_ends),
+	UT(which_runs_need_a_rank), UT(runs_that_end_meanwhile), UT(messages_on_a_stream_that_ends),
 	UT(messages_of_a_process_that_ends))
