@@ -16,7 +16,7 @@ static struct fw_ut ut;
 static struct hw_goal_peer peers[HW_MAX_GOAL_RANKS];
 static uint32_t client, pd, stag;
 
-static void begin(void)
+static void begin_with(uint64_t share_bytes)
 {
 	struct fw_client_params params = {.bar_bytes = FW_UT_BAR_BYTES, .pid = 1, .uid = 1};
 	struct hw_cmd cmd = {.op = HW_CMD_GOAL_OPEN, .u.goal_open = {.runs = 2, .eq = HW_EQ_NONE}};
@@ -24,13 +24,18 @@ static void begin(void)
 
 	for (uint32_t kind = 0; kind < HW_SHARES_SHARD; kind++)
 		params.limits.process[kind] = params.limits.user[kind] = 64;
-	params.limits.process[HW_SHARE_GOAL] = params.limits.user[HW_SHARE_GOAL] = 16 << 20;
+	params.limits.process[HW_SHARE_GOAL] = params.limits.user[HW_SHARE_GOAL] = share_bytes;
 	memset(peers, 0, sizeof(peers));
 	fw_ut_begin(&ut);
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &params, &client), 0);
 	CU_ASSERT_EQUAL_FATAL(host_cmd(ut.nic, client, &cmd, &resp), 0);
 	pd = host_pd(ut.nic, client);
 	stag = host_reg(ut.nic, client, pd, peers, sizeof(peers), 0, false);
+}
+
+static void begin(void)
+{
+	begin_with(16 << 20);
 }
 
 static enum fw_cmd_result create(uint64_t key, uint32_t ranks, struct hw_cmd_resp *resp)
@@ -93,6 +98,52 @@ static void long_ones_in_parts(void)
 	fw_ut_end(&ut);
 }
 
+/* Short and long, and one whose last part is a single rank. */
+static void all_of_it_is_read(void)
+{
+	static const uint32_t sizes[] = {3, SHORT_RANKS, SHORT_RANKS + 1, 5 * SHORT_RANKS + 1};
+	const struct goal_comm *comm;
+	struct hw_cmd_resp resp;
+	uint32_t i, k, linked;
+
+	begin();
+	for (k = 0; k < sizeof(peers) / sizeof(peers[0]); k++)
+		memcpy(peers[k].mac, &k, sizeof(k));
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		(void)create(i + 1, sizes[i], &resp);
+		(void)until(i + 1);
+		comm = goal_comm_find(ut.nic, i + 1, i + 1, 0);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(comm);
+		CU_ASSERT_EQUAL(comm->num_ranks, sizes[i]);
+		CU_ASSERT_EQUAL(memcmp(comm->peers, peers, sizes[i] * sizeof(peers[0])), 0);
+		for (k = linked = 0; k < sizes[i]; k++)
+			linked += comm->links[k] != FW_NONE;
+		CU_ASSERT_EQUAL(linked, 0);
+	}
+	fw_ut_detach(&ut, client);
+	fw_ut_end(&ut);
+}
+
+/* There is room for the peers, but not for their links as well. */
+static void half_of_it_finds_no_memory(void)
+{
+	const uint64_t bytes = HW_MAX_GOAL_RANKS * sizeof(peers[0]);
+	struct hw_cmd_resp resp;
+	uint64_t before;
+
+	begin_with(bytes + bytes / 8);
+	before = ut.nic->host.clients[client].goal_bytes;
+	CU_ASSERT_EQUAL(create(1, HW_MAX_GOAL_RANKS, &resp), FW_CMD_DONE);
+	/* It is its share that is at an end. */
+	CU_ASSERT_EQUAL(resp.status, FW_EDQUOT);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[client].goal_bytes, before);
+	CU_ASSERT_PTR_NULL(ut.nic->host.clients[client].goal_list.peers);
+	CU_ASSERT_EQUAL(create(2, SHORT_RANKS / 8, &resp), FW_CMD_DONE);
+	CU_ASSERT_EQUAL(resp.status, 0);
+	fw_ut_detach(&ut, client);
+	fw_ut_end(&ut);
+}
+
 static void wrong_ones_are_freed(void)
 {
 	struct hw_cmd_resp resp;
@@ -114,4 +165,4 @@ static void wrong_ones_are_freed(void)
 }
 
 UT_MAIN("nic_fw/coll/goal_list", UT(short_ones_at_once), UT(long_ones_in_parts),
-	UT(wrong_ones_are_freed))
+	UT(all_of_it_is_read), UT(half_of_it_finds_no_memory), UT(wrong_ones_are_freed))
