@@ -248,6 +248,7 @@ static struct weft_ctx *ctx_new(const struct weft_chan_ops *ops, void *chan, con
 	ctx->async_eq.event_fd = -1;
 	ctx->async_eq.wait_fd = -1;
 	weft_mutex_init(&ctx->lock);
+	weft_ring_init(ctx);
 	pthread_mutex_init(&ctx->ack_lock, NULL);
 	pthread_cond_init(&ctx->ack_cond, NULL);
 	weft_link_init(&ctx->pd_list);
@@ -419,6 +420,7 @@ static void ctx_release(struct weft_ctx *ctx)
 	if (ctx->bar && !ctx->ops->map_bar)
 		munmap(ctx->bar, ctx->bar_bytes);
 	weft_ctx_close_doorbells(ctx);
+	weft_ring_end(ctx);
 	weft_table_free(&ctx->qps);
 	weft_table_free(&ctx->cqs);
 	weft_table_free(&ctx->srqs);

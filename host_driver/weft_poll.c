@@ -287,12 +287,15 @@ struct hw_cqe *weft_cq_peek(const struct weft_cq_obj *cq, uint32_t index)
 static void sq_done(struct weft_qp_obj *qp, uint32_t sq_index)
 {
 	struct weft_sq *sq = &qp->sq;
-	struct weft_sq_wr *wr;
+	struct weft_sq_wr *wr = __atomic_load_n(&sq->wr, __ATOMIC_ACQUIRE);
 	uint32_t number;
 
+	/* A failed unsignalled request: the queue was empty since, and gave up its ring. */
+	if (!wr)
+		return;
 	number =
 	    __atomic_load_n(&sq->wr_of_slot[(sq_index - 1) & (sq->slots - 1)], __ATOMIC_RELAXED);
-	wr = &sq->wr[number & sq->wr_mask];
+	wr += number & sq->wr_mask;
 	/*
 	 * A failed unsignalled request may be retired already and its slot reused; then end differs
 	 * from done, and this store has no effect.
@@ -307,15 +310,18 @@ static void sq_done(struct weft_qp_obj *qp, uint32_t sq_index)
 static void rq_done(struct weft_qp_obj *qp, uint64_t wr_id)
 {
 	struct weft_rq *rq = &qp->rq;
+	uint64_t *of = __atomic_load_n(&rq->wr_id, __ATOMIC_ACQUIRE);
 	uint32_t head = __atomic_load_n(&rq->head, __ATOMIC_ACQUIRE);
 	uint32_t mask = rq->entries - 1;
 	uint32_t i;
 
-	for (i = rq->tail; i != head && rq->wr_id[i & mask] != wr_id; i++)
+	if (!of)
+		return;
+	for (i = rq->tail; i != head && of[i & mask] != wr_id; i++)
 		;
 	if (i == head)
 		return;
-	rq->wr_id[i & mask] = rq->wr_id[rq->tail & mask];
+	of[i & mask] = of[rq->tail & mask];
 	__atomic_store_n(&rq->tail, rq->tail + 1, __ATOMIC_RELEASE);
 }
 
@@ -340,7 +346,7 @@ static void retire(struct weft_qp_obj *qp, const struct hw_cqe *cqe)
 
 	if (cqe->opcode < HW_CQE_RECV)
 		sq_done(qp, cqe->sq_index);
-	else if (takes_receive && qp->rq.wr_id)
+	else if (takes_receive)
 		rq_done(qp, cqe->wr_id);
 	/* A failed UD receive (LOC_LEN_ERR) does not affect its QP. */
 	if (cqe->status != HW_STATUS_SUCCESS &&

@@ -204,6 +204,8 @@ int weft_sq_put(struct weft_qp_obj *qp, const union weft_sq_build *build, bool s
 		if (!has_room(qp, slots))
 			return -ENOMEM;
 	}
+	if (!sq->ring)
+		weft_ring_take_sq(qp);
 	copy_slots(sq, build, slots);
 	sq->head += slots;
 	entry = &sq->wr[sq->wr_head & sq->wr_mask];
@@ -309,6 +311,8 @@ static int post_recv_one(struct weft_qp_obj *qp, const struct weft_recv_wr *wr)
 		return -EINVAL;
 	if (rq->head - tail >= qp->pub.cap.max_recv_wr)
 		return -ENOMEM;
+	if (!rq->ring)
+		weft_ring_take_rq(qp);
 	build_recv(rq->ring + (size_t)slot * rq->stride_bytes, wr);
 	rq->wr_id[slot] = wr->wr_id;
 	__atomic_store_n(&rq->head, rq->head + 1, __ATOMIC_RELEASE);

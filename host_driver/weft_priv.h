@@ -13,6 +13,7 @@
  * 	channel->eq.lock	the event queue of one completion channel
  * 	ctx->lock		lists and tables of objects of a context
  * 	qp->sq.lock, qp->rq.lock, srq->lock
+ * 	ctx->rings.lock		rings in stock; queues and CQs that have one are only tried under it
  * 	ctx->async_eq.lock	the queue of asynchronous events
  * 	weft_watch_lock()	registration caches; nothing is allocated or freed under it
  * 	ctx->ack_lock		counts of events delivered and acknowledged
@@ -30,6 +31,7 @@
 #include "host_driver/weft.h"
 #include "host_driver/weft_cancel.h"
 #include "host_driver/weft_chan.h"
+#include "host_driver/weft_ring.h"
 #include "shared_defs/hw_bar.h"
 #include "shared_defs/hw_cmd.h"
 #include "shared_defs/hw_cqe.h"
@@ -124,6 +126,7 @@ struct weft_ctx {
 	struct weft_link pd_list, mr_list, mw_list, ah_list, cache_list, xrcd_list;
 	struct weft_link channel_list, cq_list, srq_list, qp_list;
 	bool ud_stuck; /* the last weft_ud_settle() timed out; atomic */
+	struct weft_ring_stock rings;
 
 	pthread_mutex_t ack_lock;
 	pthread_cond_t ack_cond;
@@ -223,32 +226,35 @@ struct weft_sq_wr {
 
 struct weft_sq {
 	pthread_mutex_t lock;
-	uint8_t *ring;
-	uint32_t slots;   /* a power of two */
-	uint32_t head;    /* slots posted, free-running */
-	uint32_t tail;    /* slots retired */
-	uint32_t wr_mask; /* size of wr (a power of two) minus 1 */
-	uint32_t wr_head; /* requests posted, free-running */
-	uint32_t wr_tail; /* requests retired */
-	struct weft_sq_wr *wr;
-	uint32_t *wr_of_slot; /* number of the request that ends in this slot; atomic */
+	uint8_t *ring;         /* lent: NULL while it has none; then the queue is empty */
+	uint32_t slots;        /* a power of two */
+	uint32_t head;         /* slots posted, free-running */
+	uint32_t tail;         /* slots retired */
+	uint32_t wr_mask;      /* size of wr (a power of two) minus 1 */
+	uint32_t wr_head;      /* requests posted, free-running */
+	uint32_t wr_tail;      /* requests retired */
+	struct weft_sq_wr *wr; /* lent: NULL with the ring; atomic */
+	uint32_t *wr_of_slot;  /* number of the request that ends in this slot; atomic */
 };
 
 struct weft_rq {
 	pthread_mutex_t lock;
-	uint8_t *ring;
+	uint8_t *ring;    /* as weft_sq.ring */
 	uint32_t entries; /* a power of two */
 	uint32_t stride_bytes;
-	uint32_t head;   /* requests posted, free-running */
-	uint32_t tail;   /* requests completed; atomic, written under the receive CQ's lock */
-	uint64_t *wr_id; /* of the requests between tail and head, in any order */
-	uint32_t taken;  /* tagged endpoint: rq_cons when it was read last, as the NIC writes it */
+	uint32_t head; /* requests posted, free-running */
+	uint32_t tail; /* requests completed; atomic, written under the receive CQ's lock */
+	/* wr_id of requests between tail and head, in any order; lent: NULL with the ring; atomic
+	 */
+	uint64_t *wr_id;
+	uint32_t taken; /* tagged endpoint: rq_cons when it was read last, as the NIC writes it */
 };
 
 struct weft_qp_obj {
 	struct weft_qp pub;
 	uint32_t state; /* enum weft_qp_state as known to the host; atomic */
 	bool in_error;  /* a failure was seen: receives need a doorbell to be flushed; atomic */
+	bool lent;      /* its rings are of the context's stock (weft_ring.h) */
 	struct hw_qp_record *record; /* NULL: XRC_RECV */
 	struct weft_sq sq;
 	struct weft_rq rq;

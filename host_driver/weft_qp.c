@@ -90,6 +90,28 @@ static bool is_sound(const struct weft_qp_obj *qp, const struct hw_resp_create_q
 	       (!r->rq_entries || r->max_recv_wr <= r->rq_entries);
 }
 
+static bool is_as_promised(const struct weft_qp_obj *qp, const struct hw_resp_create_qp *r)
+{
+	return r->sq_slots == qp->sq.slots && r->rq_entries == qp->rq.entries &&
+	       (!r->rq_entries || r->rq_stride_bytes == qp->rq.stride_bytes);
+}
+
+/* Promises it rings of the context's stock, if their sizes are known and small enough. */
+static void lend(struct weft_ctx *ctx, struct weft_qp_obj *qp, struct hw_cmd_create_qp *c)
+{
+	uint32_t entries = c->max_recv_wr ? round_up_pow2(c->max_recv_wr) : 0;
+	uint32_t stride_bytes = hw_rq_stride_bytes(c->max_recv_sge);
+
+	if (qp->tag || c->type == WEFT_QPT_XRC_RECV ||
+	    !weft_ring_promise(ctx, c->sq_slots * HW_SQ_SLOT_BYTES, entries * stride_bytes))
+		return;
+	c->flags |= HW_QP_F_LENT;
+	qp->lent = true;
+	qp->sq.slots = c->sq_slots;
+	qp->rq.entries = entries;
+	qp->rq.stride_bytes = stride_bytes;
+}
+
 /*
  * Maps the rings and allocates their host-side records. Returns 0 or a negative errno; frees
  * nothing on failure.
@@ -106,11 +128,15 @@ static int map_queues(struct weft_ctx *ctx, struct weft_qp_obj *qp,
 	if (!is_sound(qp, r))
 		return -EPROTO;
 	qp->record = weft_ctx_bar(ctx, r->record_offset, sizeof(*qp->record));
-	sq->slots = r->sq_slots;
-	sq->ring = weft_ctx_bar(ctx, r->sq_offset, (uint64_t)sq->slots * HW_SQ_SLOT_BYTES);
-	if (!qp->record || !sq->ring)
+	if (!qp->record)
 		return -EPROTO;
 	sq->wr_mask = round_up_pow2(r->max_send_wr ? r->max_send_wr : 1) - 1;
+	if (qp->lent)
+		return is_as_promised(qp, r) ? 0 : -EPROTO;
+	sq->slots = r->sq_slots;
+	sq->ring = weft_ctx_bar(ctx, r->sq_offset, (uint64_t)sq->slots * HW_SQ_SLOT_BYTES);
+	if (!sq->ring)
+		return -EPROTO;
 	sq->wr = calloc((size_t)sq->wr_mask + 1, sizeof(*sq->wr));
 	sq->wr_of_slot = calloc(sq->slots, sizeof(*sq->wr_of_slot));
 	if (!sq->wr || !sq->wr_of_slot)
@@ -205,6 +231,7 @@ struct weft_qp *weft_qp_create(struct weft_pd *pd, struct weft_qp_init_attr *att
 		return NULL;
 	qp->tag = tag;
 	fill_create(&cmd.u.create_qp, pd, attr, tag);
+	lend(ctx, qp, &cmd.u.create_qp);
 	rc = weft_ctx_command(ctx, &cmd, -1, &resp, NULL);
 	if (rc == 0) {
 		const struct hw_resp_create_qp *r = &resp.u.create_qp;
@@ -238,9 +265,13 @@ void weft_qp_free(struct weft_qp_obj *qp)
 		weft_tag_free(qp->tag);
 	pthread_mutex_destroy(&qp->sq.lock);
 	pthread_mutex_destroy(&qp->rq.lock);
-	free(qp->sq.wr);
-	free(qp->sq.wr_of_slot);
-	free(qp->rq.wr_id);
+	if (qp->lent) {
+		weft_ring_leave(qp);
+	} else {
+		free(qp->sq.wr);
+		free(qp->sq.wr_of_slot);
+		free(qp->rq.wr_id);
+	}
 	free(qp);
 }
 

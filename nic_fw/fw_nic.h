@@ -57,6 +57,7 @@
 #include "nic_fw/mpa/mpa.h"
 #include "nic_fw/base/pool.h"
 #include "nic_fw/host/qp.h"
+#include "nic_fw/host/lent.h"
 #include "nic_fw/dgram/rd.h"
 #include "nic_fw/dgram/rd_bundle.h"
 #include "nic_fw/dgram/rd_flow.h"

@@ -115,12 +115,17 @@ struct hw_qp_record {
 	uint32_t rq_prod; /* requests posted, free-running */
 	uint32_t rung;    /* 1 while the doorbell ring holds an HW_DB_SQ entry of this QP */
 	uint32_t rq_rung; /* likewise for HW_DB_RQ */
-	uint32_t reserved0[12];
+	/* HW_QP_F_LENT: places of the rings, in units of HW_RING_PLACE_BYTES from the BAR's start
+	 */
+	uint32_t sq_place;
+	uint32_t rq_place;
+	uint32_t reserved0[10];
 	uint32_t sq_cons; /* slots the NIC has finished, in order */
 	uint32_t rq_cons; /* requests the NIC has taken */
 	uint32_t reserved1[14];
 };
 static_assert(sizeof(struct hw_qp_record) == 128, "");
+static_assert(offsetof(struct hw_qp_record, sq_place) == 16, "");
 static_assert(offsetof(struct hw_qp_record, sq_cons) == 64, "");
 
 /*

@@ -31,6 +31,7 @@
 #include "shared_defs/hw_coalesce.h"
 #include "shared_defs/hw_goal.h"
 #include "shared_defs/hw_qp_attr.h"
+#include "shared_defs/hw_ring.h"
 #include "shared_defs/hw_share.h"
 #include "shared_defs/hw_tag.h"
 #include "shared_defs/hw_upgrade.h"
@@ -103,18 +104,10 @@ enum hw_cmd_op {
 	HW_CMD_FREE_MEM = 59, /* release memory of ALLOC_MEM */
 	HW_CMD_TAG_OPEN = 60, /* tagged endpoints: hw_tag.h */
 	HW_CMD_TAG_QUERY = 61,
-	HW_CMD_GOAL_OP = 62, /* a user's operation: hw_goal.h; packet: hw_cmd_pieces */
-	HW_CMD_UPGRADE = 63, /* for tools of root: hw_upgrade.h */
+	HW_CMD_GOAL_OP = 62,     /* a user's operation: hw_goal.h; packet: hw_cmd_pieces */
+	HW_CMD_UPGRADE = 63,     /* for tools of root: hw_upgrade.h */
+	HW_CMD_ALLOC_RINGS = 64, /* room in the BAR for rings of QPs with HW_QP_F_LENT */
 	HW_CMD_OPS
-};
-
-/* hw_cmd_create_qp.flags */
-enum {
-	HW_QP_F_SQ_SIG_ALL = 0x01,
-	HW_QP_F_UD_LONG = 0x02, /* UD: libweft's extension to 64 KiB; no GRH in the buffer */
-	HW_QP_F_BLOCK_SELF_MCAST_LB = 0x04, /* UD: do not receive own messages to a group */
-	HW_QP_F_NO_PEER_ERROR = 0x08,       /* UD: errors reported by peers raise no event */
-	HW_QP_F_TAGGED = 0x10,              /* RD: a tagged endpoint (hw_tag.h) */
 };
 
 struct hw_cmd_attach {
@@ -345,6 +338,7 @@ struct hw_cmd {
 		struct hw_cmd_cq cq;
 		struct hw_cmd_srq srq;
 		struct hw_cmd_create_qp create_qp;
+		struct hw_cmd_alloc_rings alloc_rings;
 		struct hw_cmd_modify_qp modify_qp;
 		struct hw_cmd_create_ah create_ah;
 		struct hw_cmd_modify_mr modify_mr;
@@ -485,7 +479,7 @@ struct hw_resp_create_qp {
 	uint32_t rq_stride_bytes;
 	uint32_t reserved;
 	uint64_t record_offset;
-	uint64_t sq_offset;
+	uint64_t sq_offset; /* 0 with HW_QP_F_LENT, and so the next one */
 	uint64_t rq_offset;
 };
 
@@ -571,6 +565,7 @@ struct hw_cmd_resp {
 		struct hw_resp_create_cq create_cq;
 		struct hw_resp_srq srq;
 		struct hw_resp_create_qp create_qp;
+		struct hw_resp_rings rings;
 		struct hw_resp_query_qp query_qp;
 		struct hw_resp_mr mr;
 		struct hw_resp_alloc_mem alloc_mem;

@@ -48,6 +48,7 @@ static inline bool hw_cmd_by_slot(uint32_t op)
 	case HW_CMD_DESTROY_QP:
 	case HW_CMD_MODIFY_QP:
 	case HW_CMD_QUERY_QP:
+	case HW_CMD_ALLOC_RINGS:
 	case HW_CMD_CM_CREATE:
 	case HW_CMD_CM_DESTROY:
 	case HW_CMD_CM_BIND:

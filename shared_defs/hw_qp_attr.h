@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Attributes of queue pairs, in commands and answers: types, states, rights, the mask of MODIFY_QP.
+ * Attributes of queue pairs, in commands and answers: types, flags, states, rights, the
+ * mask of MODIFY_QP.
  *
  * Values are those of ibverbs, so that a stand-in for it copies them. hw_cmd.h has the commands.
  * Little-endian, except as stated; docs/host-interface.md, "Commands".
@@ -19,6 +20,16 @@ enum hw_qp_type {
 	HW_QPT_XRC_SEND = 9,
 	HW_QPT_XRC_RECV = 10,
 	HW_QPT_RD = 16,
+};
+
+/* hw_cmd_create_qp.flags */
+enum {
+	HW_QP_F_SQ_SIG_ALL = 0x01,
+	HW_QP_F_UD_LONG = 0x02, /* UD: libweft's extension to 64 KiB; no GRH in the buffer */
+	HW_QP_F_BLOCK_SELF_MCAST_LB = 0x04, /* UD: do not receive own messages to a group */
+	HW_QP_F_NO_PEER_ERROR = 0x08,       /* UD: errors reported by peers raise no event */
+	HW_QP_F_TAGGED = 0x10,              /* RD: a tagged endpoint (hw_tag.h) */
+	HW_QP_F_LENT = 0x20, /* the process lends it rings (hw_ring.h); not with TAGGED */
 };
 
 /* The values of enum ibv_qp_state. */

@@ -86,6 +86,7 @@ CMD_DECLARE(cmd_create_qp);
 CMD_DECLARE(cmd_destroy_qp);
 CMD_DECLARE(cmd_modify_qp);
 CMD_DECLARE(cmd_query_qp);
+CMD_DECLARE(cmd_alloc_rings);
 CMD_DECLARE(cmd_open_xrcd);
 CMD_DECLARE(cmd_close_xrcd);
 CMD_DECLARE(cmd_open_qp);

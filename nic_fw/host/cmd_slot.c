@@ -57,6 +57,7 @@ static bool is_slow(const struct fw_client *client, uint32_t op)
 	case HW_CMD_CREATE_CQ:
 	case HW_CMD_CREATE_SRQ:
 	case HW_CMD_CREATE_QP:
+	case HW_CMD_ALLOC_RINGS:
 		return !bar_is_quick(&client->bar, true);
 	case HW_CMD_DESTROY_CQ:
 	case HW_CMD_DESTROY_SRQ:

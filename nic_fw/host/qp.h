@@ -77,7 +77,9 @@ struct fw_qp {
 	uint32_t msn;         /* RC: MSN of the last untagged message on QN 0 */
 	uint32_t rd_atomics;  /* reads and atomics in flight */
 	uint32_t outstanding; /* requests fetched and not completed */
-	struct fw_list wqes;  /* fetched requests in order (fw_wqe.qp_node) */
+	/* HW_QP_F_LENT: places that sq_ring and rq_ring are at (lent.h); else 0 */
+	uint32_t sq_place, rq_place;
+	struct fw_list wqes; /* fetched requests in order (fw_wqe.qp_node) */
 	/* The peer went past all requests before this one, which it could not carry out; or NULL.
 	 */
 	const struct fw_wqe *sq_refused;

@@ -32,10 +32,11 @@ static int qp_cmd_check_type(const struct hw_cmd_create_qp *create)
 	    create->type != HW_QPT_UC && create->type != HW_QPT_XRC_SEND &&
 	    create->type != HW_QPT_XRC_RECV)
 		return FW_EINVAL;
-	if (create->flags & ~(uint32_t)(HW_QP_F_SQ_SIG_ALL | HW_QP_F_TAGGED | of_ud))
+	if (create->flags & ~(uint32_t)(HW_QP_F_SQ_SIG_ALL | HW_QP_F_TAGGED | HW_QP_F_LENT | of_ud))
 		return FW_EINVAL;
 	if (create->flags & HW_QP_F_TAGGED &&
-	    (create->type != HW_QPT_RD || create->srq != HW_SRQ_NONE || !create->max_recv_wr))
+	    (create->type != HW_QPT_RD || create->srq != HW_SRQ_NONE || !create->max_recv_wr ||
+	     create->flags & HW_QP_F_LENT))
 		return FW_EINVAL;
 	if (create->flags & of_ud && create->type != HW_QPT_UD)
 		return FW_EINVAL;
@@ -49,6 +50,14 @@ static bool is_bare(const struct hw_cmd_create_qp *create)
 	       !create->sq_slots && !create->max_send_wr && !create->max_recv_wr &&
 	       !create->max_send_sge && !create->max_recv_sge && !create->max_inline_bytes &&
 	       !create->flags;
+}
+
+static bool may_be_lent(const struct hw_cmd_create_qp *create)
+{
+	return create->sq_slots <= HW_RING_MAX_BYTES / HW_SQ_SLOT_BYTES &&
+	       (uint64_t)fw_pow2_at_least(create->max_recv_wr) *
+		       hw_rq_stride_bytes(create->max_recv_sge) <=
+		   HW_RING_MAX_BYTES;
 }
 
 static int check_sizes(const struct hw_cmd_create_qp *create)
@@ -69,7 +78,7 @@ static int check_sizes(const struct hw_cmd_create_qp *create)
 	if (!create->sq_slots || create->sq_slots > HW_MAX_SQ_SLOTS ||
 	    create->sq_slots & (create->sq_slots - 1) || create->sq_slots < create->max_send_wr)
 		return FW_EINVAL;
-	return 0;
+	return create->flags & HW_QP_F_LENT && !may_be_lent(create) ? FW_EINVAL : 0;
 }
 
 static int find_parts(struct fw_nic *nic, uint32_t client, const struct hw_cmd_create_qp *create,
@@ -117,7 +126,8 @@ static void free_memory(struct fw_nic *nic, const struct fw_qp *qp)
 {
 	if (qp->type == HW_QPT_XRC_RECV)
 		return;
-	bar_free(nic, qp->client, qp->sq_offset, rings_bytes(qp));
+	if (!(qp->flags & HW_QP_F_LENT))
+		bar_free(nic, qp->client, qp->sq_offset, rings_bytes(qp));
 	bar_record_free(nic, qp->client, qp->record_offset);
 }
 
@@ -132,12 +142,16 @@ static int qp_cmd_alloc_memory(struct fw_nic *nic, struct fw_qp *qp)
 	}
 	if (bar_record_alloc(nic, qp->client, &qp->record_offset))
 		return FW_ENOMEM;
+	qp->record = client_bar(owner, qp->record_offset);
+	if (qp->flags & HW_QP_F_LENT) {
+		lent_begin(nic, qp);
+		return 0;
+	}
 	if (bar_alloc(nic, qp->client, rings_bytes(qp), &qp->sq_offset)) {
 		bar_record_free(nic, qp->client, qp->record_offset);
 		return FW_ENOMEM;
 	}
 	qp->rq_offset = has_rq(qp) ? qp->sq_offset + sq_bytes(qp) : 0;
-	qp->record = client_bar(owner, qp->record_offset);
 	qp->sq_ring = client_bar(owner, qp->sq_offset);
 	qp->rq_ring = has_rq(qp) ? client_bar(owner, qp->rq_offset) : NULL;
 	return 0;

@@ -38,8 +38,8 @@ static uint32_t own_available(struct fw_nic *nic, struct fw_qp *qp)
 		return 0;
 	/* Pair R1. */
 	prod = __atomic_load_n(&qp->record->rq_prod, __ATOMIC_ACQUIRE);
-	if (prod - qp->rq_cons > qp->rq_mask + 1) {
-		/* More than the ring holds: no entry is trusted. */
+	if (prod - qp->rq_cons > qp->rq_mask + 1 || !lent_rq(nic, qp)) {
+		/* More than the ring holds, or no ring: no entry is trusted. */
 		FW_COUNT(nic, wqes_bad);
 		qp->rq_prod = qp->rq_cons;
 		return 0;

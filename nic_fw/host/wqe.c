@@ -552,10 +552,11 @@ uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget)
 				break;
 			}
 			if (qp->sq_prod - qp->sq_next >
-			    qp->sq_mask + 1 - (qp->sq_next - qp->sq_cons)) {
+				qp->sq_mask + 1 - (qp->sq_next - qp->sq_cons) ||
+			    !lent_sq(nic, qp)) {
 				/*
-				 * Beyond the ring, or before the fetched entries: no entry is
-				 * trusted.
+				 * Beyond the ring, or before the fetched entries, or no ring: no
+				 * entry is trusted.
 				 */
 				FW_COUNT(nic, wqes_bad);
 				qp->sq_prod = qp->sq_next;

@@ -583,6 +583,8 @@ bool wqe_flush_step(struct fw_nic *nic, struct fw_qp *qp)
 	/* In RESET they are dropped as a whole. */
 	if (over && complete) {
 		prod = posted_until(qp);
+		if (!lent_sq(nic, qp))
+			prod = qp->sq_next;
 		while (over && qp->sq_next != prod) {
 			over = slice_take(nic, 1);
 			if (over)

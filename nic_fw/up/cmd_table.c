@@ -27,6 +27,7 @@ const struct cmd_entry cmd_table[HW_CMD_OPS] = {
     [HW_CMD_DESTROY_QP] = {cmd_destroy_qp, ARG(obj), false},
     [HW_CMD_MODIFY_QP] = {cmd_modify_qp, ARG(modify_qp), false},
     [HW_CMD_QUERY_QP] = {cmd_query_qp, ARG(obj), false},
+    [HW_CMD_ALLOC_RINGS] = {cmd_alloc_rings, ARG(alloc_rings), false},
     [HW_CMD_OPEN_XRCD] = {cmd_open_xrcd, ARG(open_xrcd), false},
     [HW_CMD_CLOSE_XRCD] = {cmd_close_xrcd, ARG(obj), false},
     [HW_CMD_OPEN_QP] = {cmd_open_qp, ARG(open_qp), false},

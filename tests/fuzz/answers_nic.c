@@ -50,6 +50,8 @@ static void answer_qp(const struct hw_cmd_create_qp *c, struct hw_resp_create_qp
 							 : hw_rq_stride_bytes(c->max_recv_sge),
 	    .record_offset = room(sizeof(struct hw_qp_record)),
 	};
+	if (c->flags & HW_QP_F_LENT)
+		return;
 	r->sq_offset = room((uint64_t)r->sq_slots * HW_SQ_SLOT_BYTES);
 	r->rq_offset = room((uint64_t)r->rq_entries * r->rq_stride_bytes);
 }
@@ -111,6 +113,10 @@ static void answer_right(const struct hw_cmd *cmd, struct hw_cmd_resp *resp)
 		break;
 	case HW_CMD_OPEN_QP:
 		resp->u.create_qp.qpn = cmd->u.open_qp.qpn;
+		break;
+	case HW_CMD_ALLOC_RINGS:
+		resp->u.rings.offset =
+		    room((uint64_t)cmd->u.alloc_rings.count * cmd->u.alloc_rings.bytes);
 		break;
 	case HW_CMD_MODIFY_QP:
 		resp->u.qp_attr = cmd->u.modify_qp.attr;

@@ -143,11 +143,14 @@ static void create_qp(struct fake_nic *nic, const struct hw_cmd *cmd, struct hw_
 	qp->rq_stride_bytes = c->flags & HW_QP_F_TAGGED ? hw_tag_stride_bytes(c->max_recv_sge)
 							: hw_rq_stride_bytes(c->max_recv_sge);
 	r->record_offset = bar_alloc(nic, sizeof(*qp->record));
-	r->sq_offset = bar_alloc(nic, (uint64_t)qp->sq_slots * HW_SQ_SLOT_BYTES);
-	r->rq_offset = bar_alloc(nic, (uint64_t)qp->rq_entries * qp->rq_stride_bytes);
 	qp->record = (void *)(nic->bar + r->record_offset);
-	qp->sq = nic->bar + r->sq_offset;
-	qp->rq = nic->bar + r->rq_offset;
+	qp->lent = c->flags & HW_QP_F_LENT;
+	if (!qp->lent) {
+		r->sq_offset = bar_alloc(nic, (uint64_t)qp->sq_slots * HW_SQ_SLOT_BYTES);
+		r->rq_offset = bar_alloc(nic, (uint64_t)qp->rq_entries * qp->rq_stride_bytes);
+		qp->sq = nic->bar + r->sq_offset;
+		qp->rq = nic->bar + r->rq_offset;
+	}
 	r->qpn = FAKE_QPN_BASE + nic->num_qp++;
 	r->sq_slots = qp->sq_slots;
 	r->max_send_wr = c->max_send_wr;
@@ -373,6 +376,12 @@ static int carry_out(struct fake_nic *nic, const struct hw_cmd *cmd, struct hw_c
 	case HW_CMD_TAG_QUERY:
 		resp->u.tag_query = nic->tag_stats;
 		return nic->no_tags ? EOPNOTSUPP : 0;
+	case HW_CMD_ALLOC_RINGS:
+		if (!nic->lends)
+			return EOPNOTSUPP;
+		resp->u.rings.offset =
+		    bar_alloc(nic, (uint64_t)cmd->u.alloc_rings.count * cmd->u.alloc_rings.bytes);
+		return 0;
 	case HW_CMD_COALESCE:
 		resp->u.coalesce.coalesce = cmd->u.coalesce.coalesce;
 		return 0;
@@ -528,6 +537,13 @@ void fake_eqe(struct fake_nic *nic, uint32_t number, struct hw_eqe eqe, bool irq
 struct fake_qp *fake_qp(struct fake_nic *nic, const struct weft_qp *qp)
 {
 	return &nic->qp[qp->qpn - FAKE_QPN_BASE];
+}
+
+void fake_rings(struct fake_nic *nic, struct fake_qp *qp)
+{
+	must(qp->lent, "rings that move");
+	qp->sq = nic->bar + (uint64_t)qp->record->sq_place * HW_RING_PLACE_BYTES;
+	qp->rq = nic->bar + (uint64_t)qp->record->rq_place * HW_RING_PLACE_BYTES;
 }
 
 const struct hw_sq_wqe *fake_slot(const struct fake_qp *qp, uint32_t index)

@@ -49,6 +49,7 @@ struct fake_qp {
 	uint32_t rq_entries;
 	uint32_t rq_stride_bytes;
 	uint32_t state;
+	bool lent; /* sq and rq lie where its record says: fake_rings() */
 };
 
 struct fake_mr {
@@ -88,6 +89,7 @@ struct fake_nic {
 	uint32_t max_wr;
 	bool refuse_memfd;
 	bool seals;   /* as in weftd: memory is sealed once a region is in it */
+	bool lends;   /* knows ALLOC_RINGS and HW_QP_F_LENT */
 	bool no_tags; /* an older NIC: TAG_QUERY is an unknown command */
 	bool closed;
 };
@@ -110,6 +112,8 @@ void fake_eqe(struct fake_nic *nic, uint32_t eq, struct hw_eqe eqe, bool irq);
 
 struct fake_qp *fake_qp(struct fake_nic *nic, const struct weft_qp *qp);
 /* Returns the control slot at a slot index. */
+/* Looks where the rings of a lent QP are now. */
+void fake_rings(struct fake_nic *nic, struct fake_qp *qp);
 const struct hw_sq_wqe *fake_slot(const struct fake_qp *qp, uint32_t index);
 
 /* Makes a PD, a CQ and a QP in RTS, with libweft. */

@@ -98,8 +98,8 @@ static void make_cm_sane(struct fw_ut *ut, struct hw_cmd *cmd, uint64_t *state)
 }
 
 /*
- * Makes a command of XRC plausible: few files, and now and then QPs and SRQs of the domain that was
- * opened last.
+ * Makes a command of lent rings or XRC plausible: few files, and now and then QPs and SRQs of the
+ * domain that was opened last.
  */
 static void make_xrc_sane(struct hw_cmd *cmd, uint64_t *state)
 {
@@ -129,6 +129,10 @@ static void make_xrc_sane(struct hw_cmd *cmd, uint64_t *state)
 						      .srq = HW_SRQ_NONE,
 						      .xrcd = known[HW_CMD_OPEN_XRCD]};
 		break;
+	case HW_CMD_ALLOC_RINGS:
+		cmd->u.alloc_rings.bytes = HW_RING_MIN_BYTES << next_random(state) % 4;
+		cmd->u.alloc_rings.count %= 4;
+		break;
 	case HW_CMD_OPEN_QP:
 		cmd->u.open_qp.xrcd = known[HW_CMD_OPEN_XRCD];
 		cmd->u.open_qp.qpn = known[HW_CMD_CREATE_QP];
@@ -155,7 +159,7 @@ static void make_sane(struct fw_ut *ut, struct hw_cmd *cmd, uint64_t *state)
 		cmd->u.create_qp.max_send_sge %= 4;
 		cmd->u.create_qp.max_recv_sge %= 4;
 		cmd->u.create_qp.max_inline_bytes %= 100;
-		cmd->u.create_qp.flags = 0;
+		cmd->u.create_qp.flags = next_random(state) % 2 ? HW_QP_F_LENT : 0;
 		cmd->u.create_qp.srq = second ? HW_SRQ_NONE : known[HW_CMD_CREATE_SRQ];
 		break;
 	case HW_CMD_CREATE_CQ:
@@ -265,6 +269,7 @@ static void random_commands_and_a_scribbled_bar(void)
 	struct hw_cqe cqe = {.wr_id = 7}, got;
 	uint32_t good, bad = 0, life, i, made_qps = 0, moved_qps = 0;
 	uint32_t made_cms = 0, asked_cms = 0, made_recvs = 0, made_xrc_srqs = 0;
+	uint32_t lent_qps = 0, made_rings = 0;
 	struct hw_cmd_resp resp;
 	struct fw_cq *good_cq;
 	struct fw_qp *good_qp;
@@ -287,6 +292,9 @@ static void random_commands_and_a_scribbled_bar(void)
 				made_recvs += cmd.op == HW_CMD_CREATE_QP &&
 					      cmd.u.create_qp.type == HW_QPT_XRC_RECV;
 				made_xrc_srqs += cmd.op == HW_CMD_CREATE_SRQ && resp.u.srq.srqn;
+				lent_qps += cmd.op == HW_CMD_CREATE_QP &&
+					    cmd.u.create_qp.flags & HW_QP_F_LENT;
+				made_rings += cmd.op == HW_CMD_ALLOC_RINGS;
 				moved_qps += cmd.op == HW_CMD_MODIFY_QP;
 				made_cms += cmd.op == HW_CMD_CM_CREATE;
 				asked_cms += cmd.op == HW_CMD_CM_CONNECT;
@@ -309,6 +317,7 @@ static void random_commands_and_a_scribbled_bar(void)
 	}
 	CU_ASSERT_TRUE(made_qps > 500 && moved_qps > 200);
 	CU_ASSERT_TRUE(made_cms > 100 && asked_cms > 20);
+	CU_ASSERT_TRUE(lent_qps > 100 && made_rings > 20);
 	CU_ASSERT_TRUE(made_recvs > 20 && made_xrc_srqs > 20);
 	CU_ASSERT_EQUAL(good_qp->state, HW_QPS_RTS);
 	CU_ASSERT_TRUE(cq_post(ut.nic, good_cq, &cqe));

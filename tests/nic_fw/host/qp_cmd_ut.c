@@ -94,7 +94,8 @@ static void creation_refuses(void)
 	REFUSED(flags, HW_QP_F_UD_LONG, FW_EINVAL); /* of RD */
 	REFUSED(flags, HW_QP_F_BLOCK_SELF_MCAST_LB, FW_EINVAL);
 	REFUSED(flags, HW_QP_F_NO_PEER_ERROR, FW_EINVAL);
-	REFUSED(flags, 0x20, FW_EINVAL);
+	REFUSED(flags, 0x40, FW_EINVAL);
+	REFUSED(flags, HW_QP_F_LENT | HW_QP_F_TAGGED, FW_EINVAL);
 	REFUSED(pd, pd2, FW_EINVAL);
 	REFUSED(pd, UINT32_MAX, FW_EINVAL);
 	REFUSED(send_cq, cq2, FW_EINVAL);
