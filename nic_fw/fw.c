@@ -82,6 +82,7 @@ static void lay_out_objects(struct layout *l, struct fw_nic *nic)
 	carve_pool(l, &nic->host.qp_opens, sizeof(struct fw_qp_open), HW_MAX_QP_OPENS);
 	nic->host.null_record = carve(l, sizeof(*nic->host.null_record), 1);
 	nic->host.qps = carve(l, sizeof(*nic->host.qps), HW_MAX_QP);
+	nic->host.esps = carve(l, sizeof(*nic->host.esps), HW_MAX_QP);
 	carve_ids(l, &nic->host.qp_ids, HW_MAX_QP);
 	nic->host.null_qp = carve(l, sizeof(*nic->host.null_qp), 1);
 	carve_pool(l, &nic->slices.command_pool, sizeof(struct slice_command), FW_SLICE_COMMANDS);

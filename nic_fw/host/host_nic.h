@@ -87,6 +87,7 @@ struct host_nic {
 	struct hw_qp_record *null_record;
 	struct fw_qp *null_qp; /* answers requests for QPNs that do not exist */
 	struct fw_qp *qps;
+	struct esp_rdmap *esps; /* by the place of a QP: fw_qp.esp */
 	struct fw_ids qp_ids;
 	struct fw_ah *ahs;
 	struct fw_ids ah_ids;

@@ -6,19 +6,22 @@
  */
 #include "nic_fw/fw_nic.h"
 
-void llp_init_qp(struct fw_qp *qp)
+static enum llp_kind llp_kind_of(const struct fw_qp *qp)
 {
-	for (uint32_t i = 0; i < LLP_KINDS; i++)
-		if (llp_table[i]->init_qp)
-			llp_table[i]->init_qp(qp);
+	if (qp->type == HW_QPT_UD)
+		return LLP_UD;
+	if (qp->type == HW_QPT_UC)
+		return LLP_UC;
+	return (enum llp_kind)qp->attr.transport;
 }
 
 void llp_choose(struct fw_qp *qp)
 {
-	if (qp->type == HW_QPT_UD)
-		qp->llp = LLP_UD;
-	else if (qp->type == HW_QPT_UC)
-		qp->llp = LLP_UC;
-	else
-		qp->llp = (uint8_t)qp->attr.transport;
+	enum llp_kind kind = llp_kind_of(qp);
+
+	if (qp->llp == kind)
+		return;
+	qp->llp = (uint8_t)kind;
+	if (llp_of(qp)->init_qp)
+		llp_of(qp)->init_qp(qp);
 }

@@ -32,7 +32,7 @@ struct llp_ops {
 	bool stream;   /* messages arrive in order, on a connection that belongs to the QP alone */
 	bool send_imm; /* a Send may carry immediate data (RFC 5040 has none) */
 
-	/* Prepares the transport's state in a new QP; NULL: none. */
+	/* The QP, which is idle, gets this transport: prepares its state. NULL: none. */
 	void (*init_qp)(struct fw_qp *qp);
 	/* True if requests may be fetched now; NULL: always. */
 	bool (*is_ready)(const struct fw_qp *qp);
@@ -106,8 +106,6 @@ static inline const struct llp_ops *llp_of(const struct fw_qp *qp)
 	return llp_table[qp->llp];
 }
 
-/* Lets every transport prepare its part of a new QP. */
-void llp_init_qp(struct fw_qp *qp);
 /* Sets qp->llp by the QP's type and attributes. */
 void llp_choose(struct fw_qp *qp);
 

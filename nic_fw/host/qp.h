@@ -116,7 +116,7 @@ struct fw_qp {
 	struct fw_list flows;    /* rd flows of this QP */
 	struct fw_list mcasts;   /* UD: groups that it is attached to (mcast_member.qp_node) */
 	struct fw_list opens;    /* XRC_RECV: other processes that have it (fw_qp_open.qp_node) */
-	struct esp_rdmap esp;    /* RC over ESP: its streams */
+	struct esp_rdmap *esp;   /* RC over ESP: its streams; without memory in all others */
 	struct mpa_conn *mpa;    /* RC over TCP: its connection; NULL: none, or ended */
 	uint32_t cm;             /* place + 1 of its endpoint; 0: none (cm.c) */
 
@@ -145,7 +145,7 @@ struct fw_qp {
 	uint32_t moder_at[2], moder_serial[2];
 };
 static_assert(offsetof(struct fw_qp, qkey) <= 192, "posts and receives touch three cache lines");
-static_assert(sizeof(struct fw_qp) <= 896, "fourteen cache lines");
+static_assert(sizeof(struct fw_qp) <= 640, "ten cache lines");
 
 /*
  * Peers of a QP that was destroyed learn of it only after this time. A program may end while

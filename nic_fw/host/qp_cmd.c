@@ -202,7 +202,7 @@ static void init_qp(struct fw_nic *nic, struct fw_qp *qp, uint32_t client,
 	fw_list_init(&qp->done_flows);
 	fw_list_init(&qp->flush_node);
 	fw_list_init(&qp->flush_msgs);
-	llp_init_qp(qp);
+	qp->esp = &nic->host.esps[qp - nic->host.qps];
 	fw_list_init(&qp->node);
 	qp_attr_reset(qp);
 }

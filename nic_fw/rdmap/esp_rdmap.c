@@ -29,7 +29,7 @@ static struct esp_rdmap *of_notice(struct esp_xfer *xfer)
 /* While answers are awaited the stream is watched, so that a dead peer is detected. */
 static void update_watch(struct fw_nic *nic, struct fw_qp *qp)
 {
-	struct esp_rdmap *esp = &qp->esp;
+	struct esp_rdmap *esp = qp->esp;
 	bool wanted = esp->open && qp->rd_atomics;
 
 	if (wanted == esp->watched)
@@ -127,7 +127,7 @@ static struct esp_key key_of(const struct fw_qp *qp, bool requester, uint32_t ow
 
 static bool gives_up(const struct fw_nic *nic, const struct fw_qp *qp)
 {
-	return fw_waited(nic, &qp->esp.since, qp_limit_ns(qp));
+	return fw_waited(nic, &qp->esp->since, qp_limit_ns(qp));
 }
 
 static void open_failed(struct fw_nic *nic, struct fw_qp *qp, uint64_t retry_ns)
@@ -141,12 +141,12 @@ static void open_failed(struct fw_nic *nic, struct fw_qp *qp, uint64_t retry_ns)
 		requester_fail(nic, msg, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 		return;
 	}
-	fw_timer_set(&nic->timers, &qp->esp.open_timer, nic->now_ns + retry_ns);
+	fw_timer_set(&nic->timers, &qp->esp->open_timer, nic->now_ns + retry_ns);
 }
 
 static void try_open(struct fw_nic *nic, struct fw_qp *qp)
 {
-	struct esp_rdmap *esp = &qp->esp;
+	struct esp_rdmap *esp = qp->esp;
 	struct esp_key key = key_of(qp, true, nic->config.ip);
 	uint8_t shard = (uint8_t)(qp->dst_qpn >> FW_QPN_SHARD_SHIFT & (WIRE_EDP_SHARDS - 1));
 	uint8_t mac[WIRE_MAC_BYTES];
@@ -195,7 +195,7 @@ void esp_rdmap_open_fire(struct fw_nic *nic, struct fw_timer *timer)
 static void esp_rdmap_opened(struct fw_nic *nic, void *ctx)
 {
 	struct esp_rdmap_side *side = ctx;
-	struct esp_rdmap *esp = &side->qp->esp;
+	struct esp_rdmap *esp = side->qp->esp;
 
 	esp->open = true;
 	queue_waiting(nic, esp);
@@ -222,7 +222,7 @@ static bool esp_rdmap_is_ready(const struct fw_qp *qp)
 
 static bool esp_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
 {
-	struct esp_rdmap *esp = &msg->qp->esp;
+	struct esp_rdmap *esp = msg->qp->esp;
 
 	msg->state = FW_WQE_QUEUED;
 	if (msg->kind != FW_WQE_REQUEST) {
@@ -277,7 +277,7 @@ static void esp_rdmap_sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer,
 	}
 	if (!ok)
 		return; /* the end of the stream determines its status */
-	side->qp->esp.rnr_tries = 0;
+	side->qp->esp->rnr_tries = 0;
 	requester_acked(nic, msg);
 }
 
@@ -289,13 +289,13 @@ static void esp_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_s
 		return;
 	}
 	/* The response was queued just now. */
-	esp_withdraw(nic, msg->qp->esp.in.stream, &msg->xfer);
+	esp_withdraw(nic, msg->qp->esp->in.stream, &msg->xfer);
 	wqe_free(nic, msg);
 }
 
 struct fw_wqe *esp_rdmap_unacked(const struct fw_qp *qp)
 {
-	const struct esp_rdmap *esp = &qp->esp;
+	const struct esp_rdmap *esp = qp->esp;
 	struct esp_xfer *xfer = esp->open ? esp_next_sent(esp->out.stream, NULL) : NULL;
 
 	return xfer ? esp_rdmap_msg_of(xfer) : NULL;
@@ -310,9 +310,9 @@ static struct fw_wqe *esp_rdmap_find(struct fw_qp *qp, uint32_t ssn)
 	struct fw_wqe *msg = requester_find_read(qp, ssn);
 	struct esp_xfer *xfer = NULL;
 
-	if (msg || !qp->esp.open)
+	if (msg || !qp->esp->open)
 		return msg;
-	while ((xfer = esp_next_sent(qp->esp.out.stream, xfer))) {
+	while ((xfer = esp_next_sent(qp->esp->out.stream, xfer))) {
 		msg = esp_rdmap_msg_of(xfer);
 		if (msg->ssn == ssn && !msg->answered)
 			return msg;
@@ -343,7 +343,7 @@ static void end_side(struct fw_nic *nic, struct esp_rdmap_side *side)
 static void esp_rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn,
 				const struct rdmap_error *error)
 {
-	struct esp_stream *stream = qp->esp.in.stream;
+	struct esp_stream *stream = qp->esp->in.stream;
 	struct esp_rdmap_last *last;
 	uint8_t station;
 
@@ -356,7 +356,7 @@ static void esp_rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t s
 	/*
 	 * Without memory for the Terminate an RST notifies the peer that its requests have failed.
 	 */
-	qp->esp.in.stream = NULL;
+	qp->esp->in.stream = NULL;
 	if (!last) {
 		esp_abort(nic, stream);
 		return;
@@ -385,13 +385,13 @@ static void run_response_fault(struct fw_nic *nic, struct fw_qp *qp)
 	    WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION,
 	    WIRE_TERM_PROT_INVALID_STAG,
 	};
-	struct esp_rdmap_side *side = &qp->esp.in;
+	struct esp_rdmap_side *side = &qp->esp->in;
 
 	side->fault_due = false;
 	side->faulty = false;
 	/* All memory of an ending process is gone; the peer made no error. */
 	if (!qp_is_live(nic, qp)) {
-		fw_timer_cancel(&nic->timers, &qp->esp.ready_timer);
+		fw_timer_cancel(&nic->timers, &qp->esp->ready_timer);
 		end_side(nic, side);
 		return;
 	}
@@ -400,7 +400,7 @@ static void run_response_fault(struct fw_nic *nic, struct fw_qp *qp)
 
 static void run_request_fault(struct fw_nic *nic, struct fw_qp *qp)
 {
-	struct esp_rdmap_side *side = &qp->esp.out;
+	struct esp_rdmap_side *side = &qp->esp->out;
 	enum hw_vendor_err err = (enum hw_vendor_err)side->fault_err;
 	struct fw_wqe *msg = esp_rdmap_find(qp, side->fault_ssn);
 
@@ -435,7 +435,7 @@ static bool expects(struct fw_nic *nic, const struct esp_key *key, const uint8_t
 	struct esp_key want;
 
 	if (!qp || qp->type != HW_QPT_RC || qp->llp != LLP_ESP || !qp_can_receive(qp) ||
-	    qp->esp.in.stream)
+	    qp->esp->in.stream)
 		return false;
 	want = key_of(qp, false, nic->config.ip);
 	/* In RTR the PSN that we shall send with is unknown. */
@@ -461,10 +461,10 @@ static void *accept_stream(struct fw_nic *nic, const struct esp_key *key, struct
 	/* The QP may have changed since the SYN. */
 	if (!qp || !expects(nic, key, esp_peer_mac(stream)) || !esp_own(nic, stream, qp->client))
 		return NULL;
-	qp->esp.in.stream = stream;
-	qp->esp.in.hollow = qp->esp.in.faulty = qp->esp.in.fault_due = false;
+	qp->esp->in.stream = stream;
+	qp->esp->in.hollow = qp->esp->in.faulty = qp->esp->in.fault_due = false;
 	esp_set_patience(nic, stream, ANSWER_NS);
-	return &qp->esp.in;
+	return &qp->esp->in;
 }
 
 static void esp_rdmap_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
@@ -483,9 +483,9 @@ static void esp_rdmap_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 	/* An answer on the other stream may wait for a page, so the timer goes on. */
 	if (!side->requester)
 		return;
-	qp->esp.open = false;
-	qp->esp.watched = false;
-	fw_timer_cancel(&nic->timers, &qp->esp.open_timer);
+	qp->esp->open = false;
+	qp->esp->watched = false;
+	fw_timer_cancel(&nic->timers, &qp->esp->open_timer);
 	/* The oldest request fails, and the QP with it. */
 	requester_lost(nic, qp,
 		       why == ESP_END_LOST || why == ESP_END_UNREACHABLE ? HW_STATUS_RETRY_EXC_ERR
@@ -502,7 +502,7 @@ static void end_requests(struct fw_nic *nic, struct esp_rdmap *esp)
 
 static void esp_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
 {
-	struct esp_rdmap *esp = &qp->esp;
+	struct esp_rdmap *esp = qp->esp;
 
 	fw_timer_cancel(&nic->timers, &esp->open_timer);
 	fw_timer_cancel(&nic->timers, &esp->look_timer);
@@ -522,7 +522,7 @@ static void esp_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
 
 static void esp_rdmap_init_qp(struct fw_qp *qp)
 {
-	struct esp_rdmap *esp = &qp->esp;
+	struct esp_rdmap *esp = qp->esp;
 
 	memset(esp, 0, sizeof(*esp));
 	esp->out = (struct esp_rdmap_side){.qp = qp, .requester = true};

@@ -63,8 +63,8 @@ static void rx_not_ready(struct fw_nic *nic, struct fw_qp *qp)
 	struct fw_wqe *msg;
 
 	FW_COUNT(nic, esp_rdmap_rnr_rx);
-	qp->esp.look_rnr = true;
-	if (qp->attr.rnr_retry == 7 || qp->esp.rnr_tries++ < qp->attr.rnr_retry)
+	qp->esp->look_rnr = true;
+	if (qp->attr.rnr_retry == 7 || qp->esp->rnr_tries++ < qp->attr.rnr_retry)
 		return;
 	msg = esp_rdmap_unacked(qp);
 	if (msg && !msg->answered)
@@ -85,7 +85,7 @@ void esp_rdmap_ready_fire(struct fw_nic *nic, struct fw_timer *timer)
 /* Leaves the packet to the stream, which offers it again after the QP's RNR timer. */
 static enum esp_verdict not_ready(struct fw_nic *nic, struct fw_qp *qp, bool notify)
 {
-	struct esp_rdmap *esp = &qp->esp;
+	struct esp_rdmap *esp = qp->esp;
 	uint64_t wait_ns = notify ? qp_rnr_timer_ns(qp->attr.min_rnr_timer) : NO_MEMORY_NS;
 
 	fw_timer_set(&nic->timers, &esp->ready_timer, nic->now_ns + wait_ns);

@@ -14,7 +14,7 @@ static_assert((int)ESP_HDR_BYTES + (int)sizeof(struct wire_esp_rdmap) + (int)RDM
 
 bool esp_rdmap_is_notice(const struct esp_rdmap_side *side, const struct esp_xfer *xfer)
 {
-	return side->qp && xfer == &side->qp->esp.notice;
+	return side->qp && xfer == &side->qp->esp->notice;
 }
 
 struct fw_wqe *esp_rdmap_msg_of(struct esp_xfer *xfer)
@@ -35,7 +35,7 @@ static bool is_spoilt(const struct esp_rdmap_side *side, const struct fw_wqe *ms
 static int fault(struct fw_nic *nic, struct esp_rdmap_side *side, const struct fw_wqe *msg,
 		 enum hw_vendor_err err)
 {
-	struct esp_rdmap *esp = &side->qp->esp;
+	struct esp_rdmap *esp = side->qp->esp;
 
 	if (is_spoilt(side, msg))
 		return -FW_EFAULT;

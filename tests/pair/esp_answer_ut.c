@@ -146,7 +146,7 @@ static void request_behind_a_faulty_answer(void)
 	for (enum gone gone = 0; gone < WAYS; gone++) {
 		read_whose_memory_goes(gone, true);
 		deaf = false;
-		while (qb->esp.in.stream)
+		while (qb->esp->in.stream)
 			rp_run(&rp, 1000);
 		request(HW_WQE_WRITE, 2, 0);
 		rp_run(&rp, 10 * MS);

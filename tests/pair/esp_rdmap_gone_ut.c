@@ -48,7 +48,7 @@ static void writes_whose_memory_goes(uint32_t gone, uint32_t losses)
 		rp_req(&rp, 0, qa, &put);
 	}
 	rp_run(&rp, 20000);
-	CU_ASSERT_FALSE(fw_list_empty(&qa->esp.waiting));
+	CU_ASSERT_FALSE(fw_list_empty(&qa->esp->waiting));
 	for (uint32_t i = 0; i < 3; i++)
 		if (gone & 1u << i)
 			CU_ASSERT_EQUAL(rp_dereg(&rp, 0, stag[i]), 0);
@@ -114,7 +114,7 @@ static void earlier_fault_later(void)
 	rp_run(&rp, 20000);
 	CU_ASSERT_EQUAL(rp_dereg(&rp, 0, second), 0);
 	connects = true;
-	while (lose || !qa->esp.out.faulty)
+	while (lose || !qa->esp->out.faulty)
 		rp_run(&rp, 1000);
 	CU_ASSERT_EQUAL(rp_dereg(&rp, 0, first), 0);
 	rp_run(&rp, UINT64_C(1000) * MS);

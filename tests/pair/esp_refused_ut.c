@@ -139,7 +139,7 @@ static void station_has_its_share(void)
 	write_to(1, 0);
 	rp_run(&rp, 10 * MS);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
-	station = esp_station(qb->esp.in.stream);
+	station = esp_station(qb->esp->in.stream);
 	while (station_may(nic, station, STATION_ESP_LASTS, nic->rdmap.esp_lasts.max)) {
 		station_take(nic, station, STATION_ESP_LASTS);
 		n++;

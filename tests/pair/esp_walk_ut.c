@@ -123,7 +123,7 @@ static void ended_under_many(void)
 
 	on_their_way();
 	fw_walk_steps = 0;
-	esp_end(A->nic, qa->esp.out.stream, ESP_END_RESET);
+	esp_end(A->nic, qa->esp->out.stream, ESP_END_RESET);
 	most = fw_walk_steps;
 	if (most > STEPS)
 		printf("\n    %llu steps at its end", (unsigned long long)most);
