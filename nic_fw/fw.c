@@ -132,6 +132,7 @@ static void lay_out_streams(struct layout *l, struct fw_nic *nic)
 	nic->cm.eps = carve(l, sizeof(*nic->cm.eps), HW_MAX_CM);
 	carve_ids(l, &nic->cm.ids, HW_MAX_CM);
 	carve_pool(l, &nic->cm.data, CM_DATA_BYTES, CM_DATA_MAX);
+	carve_pool(l, &nic->cm.waiting, sizeof(struct cm_waiting), HW_MAX_CM);
 	nic->cm.hash = carve(l, sizeof(uint32_t), CM_HASH_SIZE);
 	nic->net.l4_ports = carve(l, sizeof(uint32_t), FW_CM_PORT_WORDS);
 	carve_pool(l, &nic->mpa.conns, sizeof(struct mpa_conn), MPA_MAX_CONNS);

@@ -341,8 +341,7 @@ static void leave_client(struct fw_nic *nic, struct cm_ep *ep)
 	fw_list_del(&ep->wait_node);
 	if (cm_event_is_request(ep))
 		cm_event_fetched(nic, ep);
-	for (; ep->ev_count; ep->ev_count--, ep->ev_first = (ep->ev_first + 1) % CM_MAX_EVENTS)
-		fw_list_del(&ep->events[ep->ev_first].node);
+	cm_event_drop(nic, ep);
 	rx_drop(nic, ep);
 	(void)untie(nic, ep);
 	eq_own(nic, ep->client, ep->eq)->refs--;

@@ -112,7 +112,13 @@ struct cm_waiting_event {
 	struct fw_list node; /* in fw_eq.cm_events */
 	uint16_t status;
 	uint8_t type; /* hw_cm_event_type */
-	uint8_t at;   /* its place in cm_ep.events */
+	uint8_t at;   /* its place in cm_waiting.events */
+};
+
+/* The events of an endpoint that has any: of nic->cm.waiting, one for each. */
+struct cm_waiting {
+	struct cm_waiting_event events[CM_MAX_EVENTS]; /* a ring */
+	uint32_t ep;                                   /* its index */
 };
 
 struct cm_ep {
@@ -130,6 +136,7 @@ struct cm_ep {
 	uint16_t mpa_options;     /* HW_MPA_*; 0: the NIC's setting */
 	struct share_owner share; /* of a listener for TCP */
 	struct mpa_conn *mpa;     /* its connection over TCP, NULL */
+	struct cm_waiting *queue; /* its events, NULL without any */
 	uint16_t client;          /* CM_NO_CLIENT: the process is gone or has given it up */
 	uint16_t space;           /* 0: not bound */
 	uint16_t local_port;
@@ -139,8 +146,7 @@ struct cm_ep {
 	uint8_t state;
 	uint8_t tries;
 	uint8_t ev_first, ev_count;
-	struct cm_waiting_event events[CM_MAX_EVENTS]; /* a ring */
-	uint16_t backlog;                              /* LISTEN */
+	uint16_t backlog; /* LISTEN */
 	uint16_t waiting; /* requests that the process has not fetched */
 	bool passive;
 	bool datagram;
@@ -161,7 +167,7 @@ struct cm_ep {
 	uint8_t *tx_data; /* until no message needs to be repeated */
 	uint8_t *rx_data; /* until the process has fetched it, with its event or after it */
 };
-static_assert(sizeof(struct cm_ep) <= 352, "one for each connection: docs/connection-manager.md");
+static_assert(sizeof(struct cm_ep) <= 240, "one for each connection: docs/connection-manager.md");
 
 /* By hw_cm_transport: cm_cmd.c. */
 extern const struct cm_ops *const cm_transports[HW_CM_TRANSPORTS];
@@ -243,6 +249,8 @@ void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event
 int cm_event_rest(struct fw_nic *nic, struct cm_ep *ep, struct hw_resp_cm_rest *rest);
 /* True if the process has not fetched the endpoint's request. */
 bool cm_event_is_request(const struct cm_ep *ep);
+/* The process will fetch none of its events. */
+void cm_event_drop(struct fw_nic *nic, struct cm_ep *ep);
 /* The endpoint's request waits at its listener no more. */
 void cm_event_fetched(struct fw_nic *nic, struct cm_ep *ep);
 /*

@@ -39,8 +39,12 @@ void cm_event(struct fw_nic *nic, struct cm_ep *ep, enum hw_cm_event_type type, 
 		FW_COUNT(nic, events_lost);
 		return;
 	}
+	if (!ep->ev_count) {
+		ep->queue = fw_pool_get(&nic->cm.waiting);
+		ep->queue->ep = ep->index;
+	}
 	at = (uint8_t)((ep->ev_first + ep->ev_count++) % CM_MAX_EVENTS);
-	event = &ep->events[at];
+	event = &ep->queue->events[at];
 	event->type = (uint8_t)type;
 	event->status = (uint16_t)status;
 	event->at = at;
@@ -82,6 +86,24 @@ int cm_event_rest(struct fw_nic *nic, struct cm_ep *ep, struct hw_resp_cm_rest *
 	return 0;
 }
 
+/* The first event is taken, or never will be. */
+static void cm_event_over(struct fw_nic *nic, struct cm_ep *ep)
+{
+	ep->ev_first = (uint8_t)((ep->ev_first + 1u) % CM_MAX_EVENTS);
+	if (--ep->ev_count)
+		return;
+	fw_pool_put(&nic->cm.waiting, ep->queue);
+	ep->queue = NULL;
+}
+
+void cm_event_drop(struct fw_nic *nic, struct cm_ep *ep)
+{
+	while (ep->ev_count) {
+		fw_list_del(&ep->queue->events[ep->ev_first].node);
+		cm_event_over(nic, ep);
+	}
+}
+
 void cm_event_fetched(struct fw_nic *nic, struct cm_ep *ep)
 {
 	if (ep->listener != FW_NONE && nic->cm.eps[ep->listener].waiting)
@@ -102,12 +124,11 @@ void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event
 	if (!node)
 		return;
 	waiting = FW_CONTAINER(node, struct cm_waiting_event, node);
-	ep = FW_CONTAINER(waiting - waiting->at, struct cm_ep, events);
+	ep = &nic->cm.eps[FW_CONTAINER(waiting - waiting->at, struct cm_waiting, events)->ep];
 	assert(waiting->at == ep->ev_first && ep->ev_count);
 	event->type = waiting->type;
 	event->status = waiting->status;
-	ep->ev_first = (uint8_t)((ep->ev_first + 1u) % CM_MAX_EVENTS);
-	ep->ev_count--;
+	cm_event_over(nic, ep);
 	event->ep = ep->index;
 	event->listener = ep->listener;
 	event->more = !fw_list_empty(&eq->cm_events);
@@ -126,7 +147,7 @@ void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event
 
 bool cm_event_is_request(const struct cm_ep *ep)
 {
-	return ep->ev_count && ep->events[ep->ev_first].type == HW_CM_EVENT_REQUEST;
+	return ep->ev_count && ep->queue->events[ep->ev_first].type == HW_CM_EVENT_REQUEST;
 }
 
 static void move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq)
@@ -141,7 +162,7 @@ static void move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq)
 	if (!ep->ev_count)
 		return;
 	for (i = 0; i < ep->ev_count; i++) {
-		event = &ep->events[(ep->ev_first + i) % CM_MAX_EVENTS];
+		event = &ep->queue->events[(ep->ev_first + i) % CM_MAX_EVENTS];
 		fw_list_del(&event->node);
 		fw_list_add_tail(&queue->cm_events, &event->node);
 	}

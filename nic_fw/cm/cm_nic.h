@@ -20,6 +20,7 @@ struct cm_nic {
 	struct cm_ep *eps; /* HW_MAX_CM */
 	struct fw_ids ids;
 	struct fw_pool data;                      /* private data, CM_DATA_BYTES each */
+	struct fw_pool waiting;                   /* struct cm_waiting */
 	uint32_t *hash;                           /* CM_HASH_SIZE: passive ones by peer */
 	struct fw_list listeners[CM_LISTEN_HASH]; /* by space, port; cm_ep.wait_node */
 	uint32_t num_listeners;
