@@ -151,8 +151,7 @@ struct mpa_conn {
 	uint32_t tx_unacked; /* segments of it */
 	bool rtr_due;        /* the first frame is due */
 	bool term_due;       /* a Terminate is due */
-	uint8_t term_bytes;
-	uint8_t term[MPA_TERM_MAX];
+	uint8_t term_bytes;  /* of mpa_term() */
 
 	/* Receiving, by mpa_rx.c. */
 	uint64_t rx_bytes;           /* likewise, taken */
@@ -314,6 +313,9 @@ static inline struct mpa_seg *mpa_seg_of(struct tcp_seg *seg)
 {
 	return FW_CONTAINER(seg, struct mpa_seg, seg);
 }
+
+/* Returns our Terminate's content; memory that only connections which sent one have touched. */
+uint8_t *mpa_term(const struct fw_nic *nic, const struct mpa_conn *conn);
 
 /* ---- mpa_ddp.c */
 

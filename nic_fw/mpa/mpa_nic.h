@@ -13,6 +13,7 @@ struct mpa_nic {
 	struct fw_pool setups; /* struct mpa_setup */
 	struct fw_pool segs;
 	struct fw_pool partials;
+	uint8_t *terms;        /* mpa_term(): MPA_TERM_MAX bytes of each connection, by its place */
 	struct fw_list faults; /* mpa_conn.fault_node */
 	struct fw_list held;   /* mpa_partial.node, oldest first */
 };

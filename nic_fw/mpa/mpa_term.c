@@ -29,13 +29,19 @@ static uint32_t rdmap_header_bytes(uint8_t opcode)
 	return 0;
 }
 
+uint8_t *mpa_term(const struct fw_nic *nic, const struct mpa_conn *conn)
+{
+	return nic->mpa.terms + (size_t)fw_pool_index(&nic->mpa.conns, conn) * MPA_TERM_MAX;
+}
+
 /*
  * Quotes the faulty segment: its length and headers. Errors of MPA and our own errors quote none.
  */
-static void quote(struct mpa_conn *conn, struct wire_terminate *term, const struct rdmap_seg *pkt)
+static void quote(const struct fw_nic *nic, struct mpa_conn *conn, struct wire_terminate *term,
+		  const struct rdmap_seg *pkt)
 {
 	struct be16 length = be16_put(pkt->ulpdu_bytes);
-	uint8_t *dst = conn->term + sizeof(*term);
+	uint8_t *dst = mpa_term(nic, conn) + sizeof(*term);
 	struct eth_cursor cursor;
 	uint32_t hdr, more;
 
@@ -58,7 +64,7 @@ static void quote(struct mpa_conn *conn, struct wire_terminate *term, const stru
 		eth_cursor_copy(&cursor, dst, more);
 		dst += more;
 	}
-	conn->term_bytes = (uint8_t)(dst - conn->term);
+	conn->term_bytes = (uint8_t)(dst - mpa_term(nic, conn));
 }
 
 static enum hw_event_type event_of(const struct rdmap_error *error)
@@ -84,8 +90,8 @@ void mpa_terminate(struct fw_nic *nic, struct mpa_conn *conn, const struct rdmap
 		return;
 	conn->term_bytes = sizeof(term);
 	if (pkt)
-		quote(conn, &term, pkt);
-	memcpy(conn->term, &term, sizeof(term));
+		quote(nic, conn, &term, pkt);
+	memcpy(mpa_term(nic, conn), &term, sizeof(term));
 	conn->term_due = true;
 	FW_COUNT(nic, mpa_terminates_tx);
 	mpa_set_state(nic, conn, MPA_TERM_SENT);

@@ -82,11 +82,11 @@ static uint32_t put_rtr(const struct mpa_conn *conn, uint8_t *dst)
 }
 
 /* Writes the Terminate's DDP header and control word; the connection holds the quoted headers. */
-static uint32_t put_term(const struct mpa_conn *conn, uint8_t *dst)
+static uint32_t put_term(const struct fw_nic *nic, const struct mpa_conn *conn, uint8_t *dst)
 {
 	uint32_t n = mpa_tx_put_untagged(dst, WIRE_RDMAP_TERMINATE, WIRE_QN_TERMINATE, 1);
 
-	memcpy(dst + n, conn->term, conn->term_bytes);
+	memcpy(dst + n, mpa_term(nic, conn), conn->term_bytes);
 	return n + conn->term_bytes;
 }
 
@@ -102,7 +102,7 @@ static uint32_t mpa_tx_put_header(const struct fw_nic *nic, const struct mpa_con
 	case MPA_SEG_RTR:
 		return put_rtr(conn, dst);
 	case MPA_SEG_TERM:
-		return put_term(conn, dst);
+		return put_term(nic, conn, dst);
 	}
 	return 0;
 }

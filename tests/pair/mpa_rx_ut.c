@@ -329,9 +329,9 @@ static void wrong_markers(void)
 		if (list[i].ok) {
 			rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 		} else {
-			CU_ASSERT_EQUAL(mp.side[1].conn->term[0], 0x20);
-			CU_ASSERT_EQUAL(mp.side[1].conn->term[1], 0x03);
-			CU_ASSERT_EQUAL(mp.side[1].conn->term[2], 0);
+			CU_ASSERT_EQUAL(mpa_term(mp_nic(&mp.side[1]), mp.side[1].conn)[0], 0x20);
+			CU_ASSERT_EQUAL(mpa_term(mp_nic(&mp.side[1]), mp.side[1].conn)[1], 0x03);
+			CU_ASSERT_EQUAL(mpa_term(mp_nic(&mp.side[1]), mp.side[1].conn)[2], 0);
 			CU_ASSERT_EQUAL(RP_CNT(&rp, 1, drop_mpa_marker), 1);
 			while (rp_scqe(&rp, 0, &cqe))
 				;

@@ -95,9 +95,9 @@ static void no_right(void)
 	mp.side[0].hold_acks = true;
 	mp_req(0, HW_WQE_WRITE, 1, 100, 0);
 	mp_run();
-	CU_ASSERT_EQUAL(mp.side[1].conn->term[0], 0x01);
-	CU_ASSERT_EQUAL(mp.side[1].conn->term[1], 0x02);
-	CU_ASSERT_EQUAL(mp.side[1].conn->term[2], 0xc0);
+	CU_ASSERT_EQUAL(mpa_term(mp_nic(&mp.side[1]), mp.side[1].conn)[0], 0x01);
+	CU_ASSERT_EQUAL(mpa_term(mp_nic(&mp.side[1]), mp.side[1].conn)[1], 0x02);
+	CU_ASSERT_EQUAL(mpa_term(mp_nic(&mp.side[1]), mp.side[1].conn)[2], 0xc0);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ACCESS_ERR);
 	drain();
 	mp_end();
