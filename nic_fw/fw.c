@@ -146,7 +146,7 @@ static void lay_out_streams(struct layout *l, struct fw_nic *nic)
 	carve_pool(l, &nic->tcp.syns, sizeof(struct tcp_syn), TCP_MAX_SYNS);
 	nic->tcp.syn_hash = carve(l, sizeof(uint32_t), TCP_SYN_HASH_SIZE);
 	carve_pool(l, &nic->tcp.chunks, TCP_CHUNK_BYTES, TCP_MAX_CHUNKS);
-	nic->tcp.ranges = carve(l, sizeof(*nic->tcp.ranges) * TCP_RANGES, TCP_MAX_FLOWS);
+	nic->tcp.asides = carve(l, sizeof(*nic->tcp.asides), TCP_MAX_FLOWS);
 }
 
 static void lay_out_collectives(struct layout *l, struct fw_nic *nic)

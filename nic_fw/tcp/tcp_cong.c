@@ -144,8 +144,8 @@ static void tcp_cong_cut(struct tcp_flow *flow)
 	uint32_t flight = tcp_min(flow->snd_nxt - flow->snd_una, flow->cwnd);
 
 	flow->cut_cwnd = flow->cwnd;
-	flow->cut_ssthresh = flow->ssthresh;
-	flow->cut_cubic = *c;
+	flow->aside->cut_ssthresh = flow->ssthresh;
+	flow->aside->cut_cubic = *c;
 	flow->undo_retrans = 0;
 	c->prior = flow->cwnd;
 	c->w_max = flow->cwnd < c->w_max
@@ -233,9 +233,9 @@ void tcp_cong_undo(struct fw_nic *nic, struct tcp_flow *flow)
 		return;
 	FW_COUNT(nic, tcp_undone);
 	flow->cwnd = tcp_max(flow->cwnd, flow->cut_cwnd);
-	flow->ssthresh = tcp_max(flow->ssthresh, flow->cut_ssthresh);
+	flow->ssthresh = tcp_max(flow->ssthresh, flow->aside->cut_ssthresh);
 	/* RFC 9438 4.9 */
-	flow->cubic = flow->cut_cubic;
+	flow->cubic = flow->aside->cut_cubic;
 	flow->cut_cwnd = 0;
 	flow->undo_retrans = 0;
 	if (flow->flags & TCP_F_LOSS)

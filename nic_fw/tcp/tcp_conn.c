@@ -109,7 +109,7 @@ struct tcp_flow *tcp_flow_new(struct fw_nic *nic, uint32_t peer_ip, uint16_t pee
 	fw_list_init(&flow->wait_node);
 	fw_list_init(&flow->pending_node);
 	fw_list_init(&flow->early);
-	flow->range = nic->tcp.ranges + (size_t)fw_pool_index(&nic->tcp.flows, flow) * TCP_RANGES;
+	flow->aside = &nic->tcp.asides[fw_pool_index(&nic->tcp.flows, flow)];
 	fw_list_init(&flow->ctl.node);
 	fw_timer_init(&flow->timer, FW_TIMER_TCP);
 	flow->rto_ns = TCP_INITIAL_RTO_NS;

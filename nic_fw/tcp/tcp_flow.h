@@ -141,6 +141,14 @@ struct tcp_cubic {
 	uint32_t prior;     /* cwnd before the last reduction */
 };
 
+/* Only for data that is lost or out of order: untouched before. */
+struct tcp_aside {
+	struct tcp_range range[TCP_RANGES];      /* in order of from, with gaps between them */
+	struct tcp_block block[TCP_SACK_BLOCKS]; /* the latest first */
+	struct tcp_cubic cut_cubic;              /* with tcp_flow.cut_cwnd */
+	uint32_t cut_ssthresh;
+};
+
 struct tcp_listener;
 
 struct tcp_flow {
@@ -220,21 +228,20 @@ struct tcp_flow {
 	/* congestion: tcp_cong.c */
 	uint32_t ssthresh;
 	uint32_t prr_flight, prr_delivered, prr_out;
-	uint32_t cwr_end;                /* no further cut for ECN before this is acknowledged */
-	uint32_t cut_cwnd, cut_ssthresh; /* before the last cut: a spurious one is undone */
-	uint32_t undo_retrans;           /* retransmissions not yet reported needless by DSACK */
-	uint32_t rto_ts;                 /* our clock of timestamps at the timeout: frto */
-	uint8_t frto;                    /* tcp_frto */
-	struct tcp_cubic cubic, cut_cubic;
+	uint32_t cwr_end;      /* no further cut for ECN before this is acknowledged */
+	uint32_t cut_cwnd;     /* before the last cut: a spurious one is undone */
+	uint32_t undo_retrans; /* retransmissions not yet reported needless by DSACK */
+	uint32_t rto_ts;       /* our clock of timestamps at the timeout: frto */
+	uint8_t frto;          /* tcp_frto */
+	struct tcp_cubic cubic;
 
 	/* early data: tcp_ooo.c */
 	struct fw_list early;
 	uint32_t early_chunks;
 	uint32_t num_ranges;
-	struct tcp_range *range; /* TCP_RANGES, in order of from, with gaps between them */
 	uint32_t num_blocks;
-	struct tcp_block block[TCP_SACK_BLOCKS]; /* the latest first */
-	struct tcp_block dsack;                  /* from == to: none */
+	struct tcp_block dsack; /* from == to: none */
+	struct tcp_aside *aside;
 
 	/* the receive window as a grant: tcp_grant.c */
 	struct fw_list grant_node; /* tcp_grants.turn */
@@ -260,7 +267,7 @@ struct tcp_flow {
 	struct fw_list pending_node;   /* tcp_listener.flows */
 };
 static_assert(offsetof(struct tcp_flow, hash_next) <= 128, "two cache lines of hot state");
-static_assert(sizeof(struct tcp_flow) <= 896, "an idle connection is small");
+static_assert(sizeof(struct tcp_flow) <= 704, "an idle connection is small");
 
 struct tcp_listener {
 	void *ctx;

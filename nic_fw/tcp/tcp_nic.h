@@ -57,7 +57,7 @@ struct tcp_nic {
 	uint32_t listen_serial;   /* of the latest listener */
 	struct fw_timer syn_timer;
 	struct fw_pool chunks;
-	struct tcp_range *ranges; /* TCP_RANGES of each flow, by its place */
+	struct tcp_aside *asides; /* of each flow, by its place */
 	uint64_t cookie_ns;       /* the last SYN cookie; 0: none */
 	uint32_t neigh_changes;
 	struct tcp_bucket challenges, resets;

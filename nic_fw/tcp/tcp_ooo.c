@@ -86,7 +86,7 @@ static uint32_t ranges_before(const struct tcp_flow *flow, uint32_t seq)
 	while (low < high) {
 		uint32_t mid = (low + high) / 2;
 
-		if (seq_lt(seq, flow->range[mid].from))
+		if (seq_lt(seq, flow->aside->range[mid].from))
 			high = mid;
 		else
 			low = mid + 1;
@@ -96,17 +96,17 @@ static uint32_t ranges_before(const struct tcp_flow *flow, uint32_t seq)
 
 static void range_insert(struct tcp_flow *flow, uint32_t i, const struct tcp_range *range)
 {
-	memmove(&flow->range[i + 1], &flow->range[i],
-		(flow->num_ranges - i) * sizeof(flow->range[0]));
-	flow->range[i] = *range;
+	memmove(&flow->aside->range[i + 1], &flow->aside->range[i],
+		(flow->num_ranges - i) * sizeof(flow->aside->range[0]));
+	flow->aside->range[i] = *range;
 	flow->num_ranges++;
 }
 
 static void range_remove(struct tcp_flow *flow, uint32_t i)
 {
 	flow->num_ranges--;
-	memmove(&flow->range[i], &flow->range[i + 1],
-		(flow->num_ranges - i) * sizeof(flow->range[0]));
+	memmove(&flow->aside->range[i], &flow->aside->range[i + 1],
+		(flow->num_ranges - i) * sizeof(flow->aside->range[0]));
 }
 
 /*
@@ -116,8 +116,8 @@ static void range_remove(struct tcp_flow *flow, uint32_t i)
 static uint32_t range_store(struct fw_nic *nic, struct tcp_flow *flow, uint32_t i,
 			    struct eth_cursor *cursor, uint32_t seq, uint32_t bytes, uint32_t flags)
 {
-	bool extends = i && flow->range[i - 1].to == seq;
-	struct tcp_range range = {seq, seq, i ? flow->range[i - 1].last : NULL};
+	bool extends = i && flow->aside->range[i - 1].to == seq;
+	struct tcp_range range = {seq, seq, i ? flow->aside->range[i - 1].last : NULL};
 	uint32_t n;
 
 	if (!extends && flow->num_ranges == TCP_RANGES)
@@ -128,15 +128,15 @@ static uint32_t range_store(struct fw_nic *nic, struct tcp_flow *flow, uint32_t 
 	range.to = seq + n;
 	if (extends) {
 		i--;
-		range.from = flow->range[i].from;
-		flow->range[i] = range;
+		range.from = flow->aside->range[i].from;
+		flow->aside->range[i] = range;
 	} else {
 		range_insert(flow, i, &range);
 	}
 	/* It may have filled the gap before the next one. */
-	if (i + 1 < flow->num_ranges && flow->range[i + 1].from == range.to) {
-		flow->range[i].to = flow->range[i + 1].to;
-		flow->range[i].last = flow->range[i + 1].last;
+	if (i + 1 < flow->num_ranges && flow->aside->range[i + 1].from == range.to) {
+		flow->aside->range[i].to = flow->aside->range[i + 1].to;
+		flow->aside->range[i].last = flow->aside->range[i + 1].last;
 		range_remove(flow, i + 1);
 	}
 	return n;
@@ -149,7 +149,7 @@ void tcp_early_note(struct tcp_flow *flow, uint32_t from, uint32_t to)
 	uint32_t i, kept = 0;
 
 	for (i = 0; i < flow->num_blocks; i++) {
-		struct tcp_block old = flow->block[i];
+		struct tcp_block old = flow->aside->block[i];
 
 		if (seq_leq(old.from, block.to) && seq_leq(block.from, old.to)) {
 			if (seq_lt(old.from, block.from))
@@ -158,12 +158,13 @@ void tcp_early_note(struct tcp_flow *flow, uint32_t from, uint32_t to)
 				block.to = old.to;
 			continue;
 		}
-		flow->block[kept++] = old;
+		flow->aside->block[kept++] = old;
 	}
 	if (kept == TCP_SACK_BLOCKS)
 		kept--;
-	memmove(&flow->block[1], &flow->block[0], kept * sizeof(flow->block[0]));
-	flow->block[0] = block;
+	memmove(&flow->aside->block[1], &flow->aside->block[0],
+		kept * sizeof(flow->aside->block[0]));
+	flow->aside->block[0] = block;
 	flow->num_blocks = kept + 1;
 }
 
@@ -172,8 +173,8 @@ static void forget_blocks(struct tcp_flow *flow)
 	uint32_t i, kept = 0;
 
 	for (i = 0; i < flow->num_blocks; i++)
-		if (seq_lt(flow->rcv_nxt, flow->block[i].from))
-			flow->block[kept++] = flow->block[i];
+		if (seq_lt(flow->rcv_nxt, flow->aside->block[i].from))
+			flow->aside->block[kept++] = flow->aside->block[i];
 	flow->num_blocks = kept;
 }
 
@@ -184,7 +185,7 @@ uint32_t tcp_early_blocks(const struct tcp_flow *flow, struct tcp_block *blocks,
 	if (flow->dsack.from != flow->dsack.to)
 		blocks[n++] = flow->dsack;
 	for (i = 0; i < flow->num_blocks && n < max; i++)
-		blocks[n++] = flow->block[i];
+		blocks[n++] = flow->aside->block[i];
 	return n;
 }
 
@@ -205,16 +206,16 @@ void tcp_early_keep(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 	while (seq_lt(seq, end)) {
 		uint32_t i = ranges_before(flow, seq), stop = end, n;
 
-		if (i && seq_lt(seq, flow->range[i - 1].to)) {
+		if (i && seq_lt(seq, flow->aside->range[i - 1].to)) {
 			/* These bytes are stored already. */
-			n = tcp_min(flow->range[i - 1].to - seq, end - seq);
+			n = tcp_min(flow->aside->range[i - 1].to - seq, end - seq);
 			eth_cursor_init(&cursor, in->frame, offset + n, end - seq - n);
 			offset += n;
 			seq += n;
 			continue;
 		}
-		if (i < flow->num_ranges && seq_lt(flow->range[i].from, stop))
-			stop = flow->range[i].from;
+		if (i < flow->num_ranges && seq_lt(flow->aside->range[i].from, stop))
+			stop = flow->aside->range[i].from;
 		n = range_store(nic, flow, i, &cursor, seq, stop - seq, flags);
 		stored += n;
 		offset += n;
@@ -238,7 +239,7 @@ void tcp_early_keep(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
  */
 static void put_taken(struct fw_nic *nic, struct tcp_flow *flow)
 {
-	while (flow->num_ranges && !seq_lt(flow->rcv_up, flow->range[0].to))
+	while (flow->num_ranges && !seq_lt(flow->rcv_up, flow->aside->range[0].to))
 		range_remove(flow, 0);
 	while (!fw_list_empty(&flow->early)) {
 		struct tcp_chunk *chunk = chunk_of(flow->early.next);
@@ -277,7 +278,7 @@ static bool hand_up(struct fw_nic *nic, struct tcp_flow *flow)
 
 void tcp_early_deliver(struct fw_nic *nic, struct tcp_flow *flow)
 {
-	const struct tcp_range *range = &flow->range[0];
+	const struct tcp_range *range = &flow->aside->range[0];
 
 	put_taken(nic, flow);
 	if (flow->num_ranges && !seq_lt(flow->rcv_nxt, range->from) &&

@@ -18,6 +18,7 @@ enum {
 struct one {
 	struct fw_nic *nic;
 	struct tcp_flow flow;
+	struct tcp_aside aside;
 };
 
 /* A flow in congestion avoidance whose last reduction was from prior. */
@@ -27,6 +28,7 @@ static void one_open(struct one *o, uint32_t cwnd, uint32_t prior)
 	o->nic = calloc(1, sizeof(*o->nic));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(o->nic);
 	o->nic->now_ns = SECOND_NS;
+	o->flow.aside = &o->aside;
 	o->flow.mss = MSS;
 	o->flow.state = TCP_ESTABLISHED;
 	o->flow.rtt.srtt_ns = RTT_NS;

@@ -25,6 +25,7 @@ struct byte {
 struct board {
 	struct fw_nic *nic;
 	struct tcp_flow flow;
+	struct tcp_aside aside;
 	struct tcp_seg seg[SEGS];
 	struct byte byte[STREAM];
 	uint32_t iss, num, random;
@@ -45,6 +46,7 @@ static void open_board(struct board *b, uint32_t seed)
 	b->random = seed;
 	/* Most streams pass 2^32. */
 	b->iss = 0u - draw(b, STREAM);
+	b->flow.aside = &b->aside;
 	fw_list_init(&b->flow.segs);
 	tcp_number_from(&b->flow, b->iss, 0);
 	b->flow.flags = TCP_F_SACK;
