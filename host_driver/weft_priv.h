@@ -235,6 +235,7 @@ struct weft_sq {
 	uint32_t wr_tail;      /* requests retired */
 	struct weft_sq_wr *wr; /* lent: NULL with the ring; atomic */
 	uint32_t *wr_of_slot;  /* number of the request that ends in this slot; atomic */
+	uint32_t gave_us;      /* lent: when it gave its ring to another queue (weft_ring.c) */
 };
 
 struct weft_rq {
@@ -247,7 +248,8 @@ struct weft_rq {
 	/* wr_id of requests between tail and head, in any order; lent: NULL with the ring; atomic
 	 */
 	uint64_t *wr_id;
-	uint32_t taken; /* tagged endpoint: rq_cons when it was read last, as the NIC writes it */
+	uint32_t taken;   /* tagged endpoint: rq_cons when it was read last, as the NIC writes it */
+	uint32_t gave_us; /* as weft_sq.gave_us */
 };
 
 struct weft_qp_obj {

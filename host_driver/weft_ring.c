@@ -14,8 +14,14 @@
 #include <sys/mman.h>
 
 #include "host_driver/weft_priv.h"
+#include "lib/clock.h"
 
 enum {
+	/*
+	 * A queue that needs a ring so soon after it gave its own is busy: another ring is used,
+	 * not that of a queue that may be as busy.
+	 */
+	RING_SOON_US = 10000,
 	/* Used rings of a size that stay with their queues: a few busy ones never pay for this. */
 	RING_AWAKE = 32,
 	RING_LOOKS = 2, /* at queues that may give theirs, for each that is taken */
@@ -193,7 +199,7 @@ static void remove_ring(struct weft_rings *rings, struct weft_ring *ring)
  * Takes the ring of a send queue that is empty. The lock of the CQ keeps out a thread that has
  * taken a completion and is still to note it (weft_poll.c).
  */
-static bool give_sq(struct weft_qp_obj *qp)
+static bool give_sq(struct weft_qp_obj *qp, uint32_t now_us)
 {
 	struct weft_cq_obj *cq = weft_container_of(qp->pub.send_cq, struct weft_cq_obj, pub);
 	struct weft_sq *sq = &qp->sq;
@@ -207,6 +213,7 @@ static bool give_sq(struct weft_qp_obj *qp)
 		if (empty) {
 			__atomic_store_n(&sq->wr, NULL, __ATOMIC_RELAXED);
 			sq->ring = NULL;
+			sq->gave_us = now_us;
 		}
 		pthread_mutex_unlock(&cq->lock);
 	}
@@ -214,7 +221,7 @@ static bool give_sq(struct weft_qp_obj *qp)
 	return empty;
 }
 
-static bool give_rq(struct weft_qp_obj *qp)
+static bool give_rq(struct weft_qp_obj *qp, uint32_t now_us)
 {
 	struct weft_cq_obj *cq = weft_container_of(qp->pub.recv_cq, struct weft_cq_obj, pub);
 	struct weft_rq *rq = &qp->rq;
@@ -227,6 +234,7 @@ static bool give_rq(struct weft_qp_obj *qp)
 		if (empty) {
 			__atomic_store_n(&rq->wr_id, NULL, __ATOMIC_RELAXED);
 			rq->ring = NULL;
+			rq->gave_us = now_us;
 		}
 		pthread_mutex_unlock(&cq->lock);
 	}
@@ -235,13 +243,13 @@ static bool give_rq(struct weft_qp_obj *qp)
 }
 
 /* Takes the ring of a queue that has had it for long and is empty; NULL: a few have requests. */
-static struct weft_ring *take_idle(struct weft_rings *rings)
+static struct weft_ring *take_idle(struct weft_rings *rings, uint32_t now_us)
 {
 	for (int looks = 0; looks < RING_LOOKS && rings->first; looks++) {
 		struct weft_ring *ring = rings->first;
 
 		remove_ring(rings, ring);
-		if (ring->sends ? give_sq(ring->qp) : give_rq(ring->qp))
+		if (ring->sends ? give_sq(ring->qp, now_us) : give_rq(ring->qp, now_us))
 			return ring;
 		add_last(rings, ring);
 	}
@@ -264,11 +272,23 @@ static struct weft_ring *take_fresh(struct weft_rings *rings, uint32_t size)
 	return ring;
 }
 
+/* Never 0, which says of a queue that it gave none. */
+static uint32_t clock_us(void)
+{
+	return (uint32_t)(clock_now_ns() / 1000) | 1;
+}
+
+static bool is_busy(uint32_t gave_us, uint32_t now_us)
+{
+	return gave_us && (int32_t)(now_us - gave_us) < RING_SOON_US;
+}
+
 /* There is one: promises cover the queues that have rings, and this one. */
 static struct weft_ring *take(struct weft_ctx *ctx, struct weft_qp_obj *qp, uint32_t bytes,
 			      bool sends)
 {
-	uint32_t size = size_of(bytes);
+	uint32_t gave_us = sends ? qp->sq.gave_us : qp->rq.gave_us;
+	uint32_t size = size_of(bytes), now_us = clock_us();
 	struct weft_rings *rings = &ctx->rings.size[size];
 	struct weft_ring *ring;
 
@@ -276,8 +296,8 @@ static struct weft_ring *take(struct weft_ctx *ctx, struct weft_qp_obj *qp, uint
 	ring = rings->free;
 	if (ring)
 		rings->free = ring->next;
-	else if (rings->used >= RING_AWAKE)
-		ring = take_idle(rings);
+	else if (rings->used >= RING_AWAKE && !is_busy(gave_us, now_us))
+		ring = take_idle(rings, now_us);
 	if (!ring)
 		ring = take_fresh(rings, size);
 	ring->qp = qp;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "tests/host_driver/fake_nic.h"
 #include "tests/ut.h"
 
@@ -136,6 +137,24 @@ static void a_ring_comes_with_the_first_request(void)
 	end(&r);
 }
 
+/* A message of each queue pair; soon: those that gave their rings did so just now. */
+static void use_all(struct rig *r, uint32_t turn, bool soon)
+{
+	for (uint32_t i = 0; i < QPS; i++) {
+		struct fake_qp *hw = fake_qp(r->nic, r->qp[i]);
+		struct weft_sq *sq = &obj(r->qp[i])->sq;
+		uint32_t now_us = (uint32_t)(clock_now_ns() / 1000);
+		bool signaled = (i + turn) % 2;
+
+		if (sq->gave_us)
+			sq->gave_us = (soon ? now_us + 1000000 : now_us - 1000000) | 1;
+		CU_ASSERT_EQUAL(send(r->qp[i], i, signaled), 0);
+		fake_rings(r->nic, hw);
+		CU_ASSERT_EQUAL(fake_slot(hw, turn * 2)->wr_id, i);
+		done(r, r->qp[i], i, signaled);
+	}
+}
+
 /* Many queue pairs, used one after the other: no more rings than stay awake. */
 static void idle_queues_give_theirs(void)
 {
@@ -143,20 +162,28 @@ static void idle_queues_give_theirs(void)
 	struct rig r;
 
 	begin(&r, QPS, true);
-	for (uint32_t turn = 0; turn < 3; turn++) {
-		for (uint32_t i = 0; i < QPS; i++) {
-			bool signaled = (i + turn) % 2;
-
-			CU_ASSERT_EQUAL(send(r.qp[i], i, signaled), 0);
-			fake_rings(r.nic, fake_qp(r.nic, r.qp[i]));
-			CU_ASSERT_EQUAL(fake_slot(fake_qp(r.nic, r.qp[i]), turn * 2)->wr_id, i);
-			done(&r, r.qp[i], i, signaled);
-		}
-	}
+	for (uint32_t turn = 0; turn < 3; turn++)
+		use_all(&r, turn, false);
 	CU_ASSERT_EQUAL(rings_of(&r, 1)->used, AWAKE);
 	first = obj(r.qp[0]);
 	CU_ASSERT_PTR_NULL(first->sq.ring);
 	CU_ASSERT_EQUAL(first->sq.head - first->sq.tail, 0);
+	end(&r);
+}
+
+/* Queues that need one again at once get others, and give none any more. */
+static void queues_that_come_back_soon(void)
+{
+	struct rig r;
+
+	begin(&r, QPS, true);
+	use_all(&r, 0, false);
+	CU_ASSERT_EQUAL(rings_of(&r, 1)->used, AWAKE);
+	for (uint32_t turn = 1; turn < 4; turn++)
+		use_all(&r, turn, true);
+	CU_ASSERT_EQUAL(rings_of(&r, 1)->used, QPS);
+	for (uint32_t i = 0; i < QPS; i++)
+		CU_ASSERT_PTR_NOT_NULL(obj(r.qp[i])->sq.ring);
 	end(&r);
 }
 
@@ -365,6 +392,6 @@ static void many_threads(void)
 }
 
 UT_MAIN("host_driver/weft_ring", UT(a_nic_that_lends_none), UT(a_ring_comes_with_the_first_request),
-	UT(idle_queues_give_theirs), UT(busy_queues_keep_theirs), UT(notes_of_another_queue),
-	UT(a_late_failure), UT(rings_of_queue_pairs_that_are_gone), UT(sizes),
-	UT(flushed_when_the_nic_is_gone), UT(many_threads))
+	UT(idle_queues_give_theirs), UT(queues_that_come_back_soon), UT(busy_queues_keep_theirs),
+	UT(notes_of_another_queue), UT(a_late_failure), UT(rings_of_queue_pairs_that_are_gone),
+	UT(sizes), UT(flushed_when_the_nic_is_gone), UT(many_threads))
