@@ -4,7 +4,8 @@
  * after N queue pairs were made, N connections over TCP (both ends of each), or one message was
  * exchanged with each of N peers. A message passes each queue pair and connection: its queues have
  * been used once. All in all is the sum of weftd's and this process's proportional sets, in which
- * a page that both have counts once.
+ * a page that both have counts once. Pages of files are left out of it: how many others have
+ * those of libc changes meanwhile.
  *
  * A few objects are made before the first measurement, so that pages which the first one commits
  * for all are not charged to it. Peers must exist and answer (tools/bench/peers.py plays any number
@@ -40,7 +41,7 @@ struct use {
 /* Returns 0, or -1 after an error message. */
 static int read_use(pid_t pid, struct use *use)
 {
-	long long rss = -1, pss = -1;
+	long long rss = -1, pss = -1, anon = -1, shmem = -1;
 	char path[64], line[256];
 	FILE *f;
 
@@ -50,10 +51,15 @@ static int read_use(pid_t pid, struct use *use)
 		return fail("%s: %s; --pid takes the pid of a running weftd", path,
 			    strerror(errno));
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "Rss: %lld kB", &rss) != 1)
-			(void)sscanf(line, "Pss: %lld kB", &pss);
+		if (sscanf(line, "Rss: %lld kB", &rss) != 1 &&
+		    sscanf(line, "Pss: %lld kB", &pss) != 1 &&
+		    sscanf(line, "Pss_Anon: %lld kB", &anon) != 1)
+			(void)sscanf(line, "Pss_Shmem: %lld kB", &shmem);
 	}
 	fclose(f);
+	/* An old kernel has the whole alone. */
+	if (anon >= 0 && shmem >= 0)
+		pss = anon + shmem;
 	*use = (struct use){rss * 1024, pss * 1024};
 	return rss < 0 || pss < 0 ? fail("%s: no Rss or Pss in it", path) : 0;
 }
