@@ -19,7 +19,7 @@ enum {
 
 static struct fw_ut ut;
 static struct tcp_flow flow;
-static struct tcp_range ranges[TCP_RANGES];
+static struct tcp_aside aside;
 static struct {
 	uint32_t iss, random;
 	uint32_t up;           /* bytes that receive() took */
@@ -95,7 +95,8 @@ static void begin(uint32_t seed)
 	ut.nic->tcp.ops[TCP_USER_MPA] = &ops;
 	flow.user = TCP_USER_MPA;
 	flow.state = TCP_ESTABLISHED;
-	flow.range = ranges;
+	memset(&aside, 0, sizeof(aside));
+	flow.aside = &aside;
 	flow.rcv_nxt = flow.rcv_up = w.iss;
 	fw_list_init(&flow.early);
 }
@@ -343,8 +344,8 @@ static void a_connection_has_its_share_of_chunks(void)
 	ut.nic->tcp.chunks.max = ut.nic->tcp.chunks.used;
 	segment(30, 3000, true);
 	CU_ASSERT_EQUAL(full(), 2);
-	CU_ASSERT_EQUAL(flow.range[0].to, w.iss + 10 + TCP_CHUNK_DATA);
-	CU_ASSERT_EQUAL(flow.block[0].to, w.iss + 10 + TCP_CHUNK_DATA);
+	CU_ASSERT_EQUAL(flow.aside->range[0].to, w.iss + 10 + TCP_CHUNK_DATA);
+	CU_ASSERT_EQUAL(flow.aside->block[0].to, w.iss + 10 + TCP_CHUNK_DATA);
 	memset(&w.held[10 + TCP_CHUNK_DATA], 0, 3000);
 	ut.nic->tcp.chunks.max = max;
 	segment(0, 10, true);
@@ -356,8 +357,8 @@ static void a_connection_has_its_share_of_chunks(void)
 
 static void check_block(uint32_t i, uint32_t from, uint32_t to)
 {
-	CU_ASSERT_EQUAL(flow.block[i].from, w.iss + from);
-	CU_ASSERT_EQUAL(flow.block[i].to, w.iss + to);
+	CU_ASSERT_EQUAL(flow.aside->block[i].from, w.iss + from);
+	CU_ASSERT_EQUAL(flow.aside->block[i].to, w.iss + to);
 }
 
 static void note(uint32_t from, uint32_t to)
@@ -382,7 +383,7 @@ static void the_latest_block_comes_first(void)
 	check_block(0, 900, 910);
 	check_block(TCP_SACK_BLOCKS - 1, 200, 210);
 	CU_ASSERT_EQUAL(tcp_early_blocks(&flow, block, 3), 3);
-	CU_ASSERT_EQUAL(memcmp(block, flow.block, 3 * sizeof(block[0])), 0);
+	CU_ASSERT_EQUAL(memcmp(block, flow.aside->block, 3 * sizeof(block[0])), 0);
 	/* Blocks that it touches become one with it, and only these. */
 	note(210, 300);
 	CU_ASSERT_EQUAL(flow.num_blocks, 3);
