@@ -78,6 +78,18 @@ static enum rdmap_result check_xrc(struct fw_nic *nic, const struct fw_qp *qp,
 	return rdmap_error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_QN);
 }
 
+/* The QP cannot receive: it is retried while it is in set-up; a QP in error is dead. */
+static enum rdmap_result check_state(struct fw_nic *nic, const struct fw_qp *qp,
+				     const struct rdmap_seg *pkt, struct rdmap_error *error)
+{
+	FW_COUNT(nic, drop_qp_state);
+	if (pkt->flags & WIRE_DGRAM_F_RESPONSE)
+		return RDMAP_VOID;
+	if (qp->state != HW_QPS_ERR && !rdmap_up.tag_is_late(qp, pkt))
+		return RDMAP_REFUSE;
+	return rdmap_error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_STREAM_CATASTROPHIC);
+}
+
 /* Checks that the QP accepts this packet at all. */
 static enum rdmap_result check_qp(struct fw_nic *nic, const struct fw_qp *qp,
 				  const struct rdmap_seg *pkt, struct rdmap_error *error)
@@ -90,15 +102,8 @@ static enum rdmap_result check_qp(struct fw_nic *nic, const struct fw_qp *qp,
 				: rdmap_error_of(error, RDMAP_OPERATION,
 						 WIRE_TERM_OP_STREAM_CATASTROPHIC);
 	}
-	if (!qp_can_receive(qp)) {
-		FW_COUNT(nic, drop_qp_state);
-		if (response)
-			return RDMAP_VOID;
-		/* A QP in set-up is retried; a QP in error is dead. */
-		return qp->state == HW_QPS_ERR ? rdmap_error_of(error, RDMAP_OPERATION,
-								WIRE_TERM_OP_STREAM_CATASTROPHIC)
-					       : RDMAP_REFUSE;
-	}
+	if (!qp_can_receive(qp))
+		return check_state(nic, qp, pkt, error);
 	if (qp_is_rc(qp)) {
 		if (is_connected(qp, pkt))
 			return response ? RDMAP_OK : check_xrc(nic, qp, pkt, error);

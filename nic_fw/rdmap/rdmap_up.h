@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The calls that rdmap/ makes to floors above it: Sends to tagged endpoints, and reads of their
- * open sends. up/rdmap_up.c fills it in.
+ * The calls that rdmap/ makes to floors above it: Sends to tagged endpoints, reads of their open
+ * sends, and requests that come too late. up/rdmap_up.c fills it in.
  */
 #ifndef WEFT_FW_RDMAP_UP_H
 #define WEFT_FW_RDMAP_UP_H
@@ -9,6 +9,11 @@
 #include "nic_fw/rdmap/rdmap.h"
 
 struct rdmap_up {
+	/*
+	 * A QP in RESET or INIT got a request. True: no tagged endpoint that will be set up with
+	 * this number can carry it out.
+	 */
+	bool (*tag_is_late)(const struct fw_qp *qp, const struct rdmap_seg *pkt);
 	/* As rdmap_rx_whole(). */
 	bool (*tag_whole)(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt);
 	/* As rdmap_rx_place() and rdmap_rx_finish(), for Sends. */

@@ -8,6 +8,7 @@
  *	tag_posted.c	posted receives: made, withdrawn
  *	tag_rx.c	arriving Sends: matching, placement
  *	tag_whole.c	the usual case of that: a message of one packet meets its receive
+ *	tag_late.c	requests to an endpoint that is not set up, for an earlier one
  *	tag_arrival.c	messages at the receiver: their states, pool, completion
  *	tag_share.c	shares of peers in the pool, the tables, the reads of an endpoint
  *	tag_rdv.c	rendezvous at the receiver: reads, replies
@@ -357,6 +358,10 @@ enum rdmap_result tag_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct rdma
 			       bool in_order, struct rdmap_error *error);
 enum rdmap_result tag_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt,
 				const uint8_t *held, struct rdmap_error *error);
+
+/* ---- tag_late.c */
+/* rdmap_up.tag_is_late */
+bool tag_late_is(const struct fw_qp *qp, const struct rdmap_seg *pkt);
 
 /* rdmap_up.tag_whole */
 bool tag_whole_rx(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt);

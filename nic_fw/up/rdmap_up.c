@@ -5,6 +5,7 @@
 #include "nic_fw/fw_nic.h"
 
 const struct rdmap_up rdmap_up = {
+    .tag_is_late = tag_late_is,
     .tag_whole = tag_whole_rx,
     .tag_place = tag_rx_place,
     .tag_finish = tag_rx_finish,

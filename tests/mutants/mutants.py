@@ -63,6 +63,7 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "Terminates": ["pair/rd_term_ut"],
          "notices": ["pair/tag_notice_ut"],
          "contexts": ["pair/tag_context_ut"],
+         "tags for endpoints in set-up": ["pair/tag_setup_ut"],
          "stations": ["nic_fw/base/station_ut", "pair/station_ut", "pair/esp_rx_ut"],
          "slow multicasts": ["sim/mgrp_ut"],
          "dear copies": ["sim/goal_dear_ut"],
