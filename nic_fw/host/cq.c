@@ -63,7 +63,7 @@ static void cq_show(struct fw_cq *cq, uint32_t index, uint32_t word)
 	cq_show_slot(cq, &cq->ring[index & cq->mask], index, word);
 }
 
-/* Pair C1: the word with the phase is stored last, by cq_show(). */
+/* Pair C1: the word with the phase is stored last, by cq_show_slot(). */
 static inline void cq_write_entry(const struct fw_nic *nic, struct hw_cqe *slot,
 				  const struct hw_cqe *cqe)
 {
