@@ -71,11 +71,13 @@ static bool has_own_block(const struct mc_comm *comm, const struct mc_call *call
 			  const struct mc_side *send, const struct mc_side *recv)
 {
 	bool rooted = call->coll == MC_GATHER || call->coll == MC_SCATTER;
+	const struct mc_side *own = call->coll == MC_SCATTER ? recv : send;
 
+	/* Sides that do not agree are an error of the program: the NIC reports it. */
 	return (call->coll == MC_ALLGATHER ||
 		(rooted && comm->rank == (uint32_t)call->goal.root)) &&
 	       !call->goal.in_place && call->block_bytes && call->block_bytes <= OWN_BYTES &&
-	       send->addr && recv->addr;
+	       send->addr && recv->addr && own->bytes == call->block_bytes;
 }
 
 /* The NIC would copy it as an operation of the run, which ends later for it. */
