@@ -121,6 +121,7 @@ void bench_segment(const struct bench_frame *frame, struct fw_rx_frame *rx)
 	rx->cookie = held;
 	if (frame->loan.num) {
 		bench_loan_pieces(frame, rx);
+		rx->flags |= FW_RX_LENT;
 		/* The pieces are not this port's to free. */
 		held->seg[0] = (uint8_t *)(uintptr_t)rx->seg[0].data;
 		if (rx->num_seg > frame->loan.num + 1)
@@ -189,6 +190,31 @@ static void rx_free(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 	while (n--)
 		if (!(frames[n].flags & FW_RX_HELD))
 			rx_release(ctx, frames[n].cookie);
+}
+
+static bool rx_copy(void *ctx, const struct fw_rx_frame *frame, struct fw_rx_frame *copy)
+{
+	struct bench_port *port = ctx;
+	struct segments *held = calloc(1, sizeof(*held));
+	uint32_t at = 0, i;
+
+	BENCH_CHECK(held, "no memory");
+	BENCH_CHECK(frame->flags & FW_RX_LENT, "a frame is copied that could be held");
+	held->seg[held->num++] = malloc(frame->bytes);
+	BENCH_CHECK(held->seg[0], "no memory");
+	for (i = 0; i < frame->num_seg; at += frame->seg[i++].bytes)
+		memcpy(held->seg[0] + at, frame->seg[i].data, frame->seg[i].bytes);
+	BENCH_CHECK(at == frame->bytes, "a frame of %u bytes has %u", frame->bytes, at);
+	*copy = (struct fw_rx_frame){
+	    .seg = {{held->seg[0], frame->bytes}},
+	    .num_seg = 1,
+	    .bytes = frame->bytes,
+	    .flags = frame->flags & ~(uint32_t)FW_RX_LENT,
+	    .run = 1,
+	    .cookie = held,
+	};
+	port->rx_out++;
+	return true;
 }
 
 /* ---- memory of processes ----------------------------------------------------------------- */
@@ -516,6 +542,7 @@ struct fw_port bench_port_table(struct bench_port *port)
 	    .rx_burst = rx_burst,
 	    .rx_free = rx_free,
 	    .rx_release = rx_release,
+	    .rx_copy = rx_copy,
 	    .tx_burst = tx_burst,
 	    .tx_settle = tx_settle,
 	    .tx_room = tx_room,
