@@ -250,6 +250,8 @@ $(eval $(call compile,score,nic_fw))
 SCORE_OBJS := $(SRC_nicfw:%.c=$(B)/obj/score/%.o)
 SCORE_WRAP_pool := $(WRAP_POOL)
 SCORE_WRAP_tcp := $(WRAP_POOL) $(WRAP_TCP)
+SCORE_WRAP_atomic := $(WRAP_POOL) $(WRAPS_pair/atomic_ut:%=-Wl$(comma)--wrap=%)
+SCORE_VARIANTS := plain pool tcp atomic
 SCORE_SO = $(CC_score) $(LD_score) -shared -Wl,-soname,libnicfw.so $(SCORE_WRAP_$1)
 define score_library
 $(B)/score/lib/$1/libnicfw.so: $(SCORE_OBJS) Makefile tests/tests.mk
@@ -257,10 +259,10 @@ $(B)/score/lib/$1/libnicfw.so: $(SCORE_OBJS) Makefile tests/tests.mk
 	$$(call say,LD,$$@)
 	$$(Q)$(call SCORE_SO,$1) -o $$@ $(SCORE_OBJS)
 endef
-$(foreach v,plain pool tcp,$(eval $(call score_library,$v)))
+$(foreach v,$(SCORE_VARIANTS),$(eval $(call score_library,$v)))
 SCORE_SIM := igmp mcast srq moder xrc rd_errors rd_ops rd_fair rc_esp rc_tcp ud uc cm mgrp mgrp_forged $(patsubst %,goal_%,run fail lost stall coll_move coll_reduce)
 SCORE_UT := $(filter tests/nic_fw/% tests/pair/% tests/sim/tcp_% $(SCORE_SIM:%=tests/sim/%_ut.c),$(UT_SRCS))
-score_variant = $(if $(filter $1,$(WRAPPED_TCP)),tcp,$(if $(filter tests/pair/%,$1),pool,plain))
+score_variant = $(if $(filter $1,$(WRAPPED_TCP)),tcp,$(if $(filter tests/pair/atomic_ut.c,$1),atomic,$(if $(filter tests/pair/%,$1),pool,plain)))
 score_archives = $(patsubst $(B)/san/lib/libnicfw.a,$(B)/score/lib/$2/libnicfw.so,$1)
 $(foreach s,$(SCORE_UT),$(eval $(call link,score,$(s:tests/%.c=$(B)/score/ut/%),$(s:%.c=$(B)/obj/san/%.o) $(call ut_stubs,$s),\
 	$(call score_archives,$(call ut_archives,$(call ut_folder,$s)),$(call score_variant,$s)),$(call ut_flags,$s) -lcunit -ljansson -lm)))
@@ -271,7 +273,7 @@ score_test = $(CC_score) $(LD_score) -pthread $(LDFLAGS) OBJECT -Wl,--start-grou
 SCORE_ENV = SCORE_CC='$(CC_score) $(COMMON) $(CFLAGS_nic_fw_score) $(FLAGS_score) $(CFLAGS)' \
 	SCORE_CC_PLAIN='$(CC_score) $(COMMON) $(CFLAGS_nic_fw) $(FLAGS_release) -g0 $(CFLAGS)' \
 	SCORE_CC_TEST='$(CC_san) $(COMMON) $(CFLAGS_tests) $(FLAGS_san) $(CFLAGS)' \
-	$(foreach v,plain pool tcp,SCORE_SO_$v='$(call SCORE_SO,$v) OBJECTS' SCORE_WRAP_$v='$(SCORE_WRAP_$v)') \
+	$(foreach v,$(SCORE_VARIANTS),SCORE_SO_$v='$(call SCORE_SO,$v) OBJECTS' SCORE_WRAP_$v='$(SCORE_WRAP_$v)') \
 	$(foreach f,nic_fw pair,SCORE_TEST_$f='$(call score_test,$f)')
 .PHONY: score _score
 # Changes of one FILE meet TESTS alone, or the test that has the file's name.

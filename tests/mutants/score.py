@@ -33,7 +33,6 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 EQUIVALENT = os.path.join(HERE, "equivalent.txt")
 BUILD = os.path.join("build", "score")
-VARIANTS = ("plain", "pool", "tcp")  # of the library: what its calls are wrapped for
 HANG_FACTOR, HANG_SECONDS = 10, 20  # limit of a test: so many times its own time, and seconds of processor more
 FILE_HANG_SECONDS = 2  # likewise, for tests of one file
 SOAK_HANG = 20
@@ -157,6 +156,10 @@ def words(name, **parts):
     return out
 
 
+class DoesNotLink(Exception):
+    """A change without which the library cannot be linked."""
+
+
 class Bed:
     """The folder in which one process of this program builds and runs."""
 
@@ -171,21 +174,23 @@ class Bed:
         self.hang_seconds = HANG_SECONDS
         self.sound_tests = {}
         self.objects_were = {}
-        self.variants = [v for v in VARIANTS if v in self.tests.values()]
+        self.replaced = None
+        self.linked = set()
 
-    def library(self, replaced, obj):
-        """Links the library of each variant that a test needs with one object replaced; returns an error or None."""
-        for variant in self.variants:
-            os.makedirs(os.path.join(self.folder, variant), exist_ok=True)
-            objects = [obj if o == replaced else o for o in self.objects]
-            done = run(words("SCORE_SO_" + variant, OBJECTS=objects) +
-                       ["-o", os.path.join(self.folder, variant, "libnicfw.so")])
+    def library(self, variant):
+        """The folder of the changed library, linked when a test first needs this variant: what its calls are wrapped for."""
+        folder = os.path.join(self.folder, variant)
+        if variant not in self.linked:
+            os.makedirs(folder, exist_ok=True)
+            objects = [os.path.join(self.folder, "changed.o") if o == self.replaced else o for o in self.objects]
+            done = run(words("SCORE_SO_" + variant, OBJECTS=objects) + ["-o", os.path.join(folder, "libnicfw.so")])
             if done.returncode:
-                return done.stderr
-        return None
+                raise DoesNotLink(done.stderr)
+            self.linked.add(variant)
+        return folder
 
     def build(self, change):
-        """Compiles and links a change: None, or why it does not count."""
+        """Compiles a change: None, or why it does not count."""
         copy = os.path.join(self.folder, "src", change.path)
         os.makedirs(os.path.dirname(copy), exist_ok=True)
         with open(change.path, encoding="utf-8") as f:
@@ -200,8 +205,9 @@ class Bed:
             return "does not compile"
         if self.plain(copy, "src", change.path) == self.plain(change.path, ".", change.path):
             return "same code"
-        error = self.library(os.path.join("build/obj/score", change.path[:-1] + "o"), obj)
-        return "does not link: " + error[:200] if error else None
+        self.replaced = os.path.join("build/obj/score", change.path[:-1] + "o")
+        self.linked = set()
+        return None
 
     def plain(self, source, place, path):
         """The object of a source without sanitizers, which know the columns of operators."""
@@ -217,8 +223,8 @@ class Bed:
         return code
 
     def environment(self, variant, changed=True):
-        folder = self.folder if changed else os.path.join(BUILD, "lib")
-        return dict(os.environ, LD_LIBRARY_PATH=os.path.join(folder, variant),
+        folder = self.library(variant) if changed else os.path.join(BUILD, "lib", variant)
+        return dict(os.environ, LD_LIBRARY_PATH=folder,
                     ASAN_OPTIONS="detect_leaks=0:detect_odr_violation=0", TMPDIR=self.folder)
 
     def test(self, name, change):
@@ -474,11 +480,14 @@ def main():
         row = rows.get(change.key)
         # A short look is followed by a long one.
         if not row or (row["result"] == "survived" and not args.near and row["soak"] < args.seconds):
-            row = bed.hunt(change, args)
+            try:
+                row = bed.hunt(change, args)
+            except DoesNotLink as e:
+                row = {"key": change.key, "path": change.path, "line": change.number, "result": f"does not link: {e}"[:200]}
             with open(state, "a", encoding="utf-8") as f:
                 f.write(json.dumps(row) + "\n")
             print(f"{time.monotonic() - begun:6.0f} {row['result']:9} {row.get('by', ''):24} {change.path}:{change.number} "
-                  f"{row['was']} -> {row['is']}", flush=True)
+                  f"{change.line.strip()} -> {change.new.strip()}", flush=True)
         done += row["result"] in COUNTED
     if args.file:
         report([state])
