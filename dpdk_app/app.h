@@ -323,6 +323,7 @@ struct app {
 	uint32_t num_io_cores;
 	bool hugepages;
 	bool all_cpus;         /* the operator has named no cores */
+	uint8_t switch_id;     /* of the built-in switch, random; 0: not drawn yet */
 	int run_fd;            /* the run directory; -1: none */
 	int control_fd;        /* eventfd: wakes the control thread */
 	struct rte_ring *done; /* core to control: finished messages */

@@ -229,6 +229,7 @@ static int shard_firmware(struct shard *shard)
 	    .ip = nic->conf->ip,
 	    .gateway = nic->conf->gateway,
 	    .link_mbps = nic->link_mbps,
+	    .switch_id = nic->wire->switch_id,
 	    .cc_off = app->conf.no_cc,
 	    .bundle = !app->conf.no_bundle,
 	    .rd_awake = FW_RD_AWAKE,

@@ -113,6 +113,7 @@ void weft_goal_self(const struct weft_goal *goal, struct weft_goal_peer *self)
 	memset(self, 0, sizeof(*self));
 	memcpy(self->mac, goal->ctx->device.mac, sizeof(self->mac));
 	self->shard = (uint8_t)goal->ctx->device.shard;
+	self->switch_id = goal->ctx->device.switch_id;
 	self->ip = goal->ctx->device.ip;
 	self->client = header->client;
 }

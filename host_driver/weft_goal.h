@@ -31,9 +31,9 @@ WEFT_API void weft_goal_close(struct weft_goal *goal);
 struct weft_goal_peer {
 	uint8_t mac[6];
 	uint8_t shard;
-	uint8_t reserved;
-	uint32_t ip;     /* network byte order */
-	uint32_t client; /* number of the process at its NIC */
+	uint8_t switch_id; /* of the built-in switch of its weftd; 0: a wire, or not known */
+	uint32_t ip;       /* network byte order */
+	uint32_t client;   /* number of the process at its NIC */
 };
 
 /*

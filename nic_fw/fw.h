@@ -35,6 +35,7 @@ struct fw_config {
 	uint32_t ip;             /* network byte order */
 	uint32_t gateway;        /* network byte order; 0: only the subnet is reachable */
 	uint32_t link_mbps;      /* for query-device */
+	uint8_t switch_id;       /* likewise; 0: the NIC is on a wire */
 	bool cc_off;             /* RD: no congestion control, the window alone */
 	bool bundle;             /* RD: short messages share frames with peers that take them */
 	uint32_t rd_awake; /* sessions of RD that need not rest while they are idle (rd_rest.c) */

@@ -434,7 +434,8 @@ struct hw_resp_device {
 	uint32_t max_mcast_grp;
 	uint32_t max_mcast_qp_attach;       /* QPs per group */
 	uint32_t max_total_mcast_qp_attach; /* QPs in all groups */
-	uint32_t reserved;
+	uint8_t switch_id; /* random, the same for NICs of one built-in switch; 0: on a wire */
+	uint8_t reserved[3];
 };
 static_assert(sizeof(struct hw_resp_device) == 152, "");
 

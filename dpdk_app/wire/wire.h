@@ -95,6 +95,7 @@ struct wire {
 	uint8_t fd_shard[APP_PORT_FDS]; /* whose core it wakes */
 	uint32_t num_fds;
 	bool trusted;        /* frames come from this weftd's memory, with correct CRC32Cs */
+	uint8_t switch_id;   /* the built-in switch's number; 0: frames cross a wire */
 	bool tx_csum;        /* the device computes the TCP checksum */
 	bool partial_csum;   /* kernels send frames without it: csum_is_partial() */
 	struct card *card;   /* NULL: not a card */

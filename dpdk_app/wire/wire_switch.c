@@ -23,6 +23,7 @@
 #include "dpdk_app/borrow.h"
 #include "dpdk_app/wire/mac_filter.h"
 #include "dpdk_app/port.h"
+#include "dpdk_app/random.h"
 #include "dpdk_app/wire/switch_hold.h"
 #include "shared_defs/wire_eth.h"
 
@@ -207,13 +208,33 @@ struct wire *wire_new(struct nic *nic, const struct wire_ops *ops)
 	return wire;
 }
 
+/* Ranks of two weftds that draw the same number choose an algorithm for one switch, no more. */
+static int switch_number(struct app *app)
+{
+	struct random random;
+	int err;
+
+	if (app->switch_id)
+		return 0;
+	err = random_init(&random);
+	if (!err)
+		app->switch_id = (uint8_t)(1 + random_next(&random) % UINT8_MAX);
+	return err;
+}
+
 int wire_switch_open(struct nic *nic)
 {
 	uint64_t rate_bps = nic->app->conf.fault.rate_bps;
-	struct wire *wire = wire_new(nic, &switch_ops);
+	struct wire *wire;
+	int err = switch_number(nic->app);
 
+	if (err)
+		return err;
+	wire = wire_new(nic, &switch_ops);
 	if (!wire)
 		return -ENOMEM;
+	/* A limit of the rate stands for a wire. */
+	wire->switch_id = rate_bps ? 0 : nic->app->switch_id;
 	strcpy(wire->how, "built-in switch");
 	for (uint32_t i = 0; i < nic->num_shards; i++) {
 		nic->shard[i].holds = app_alloc_apart(sizeof(*nic->shard[i].holds));

@@ -117,6 +117,7 @@ struct GOAL_Comm_s {
 	uint32_t refs;                 /* number of schedules */
 	struct goal_user_ops user_ops; /* added by the thread that registers */
 	bool joined;                   /* made by GOAL_Join(), or of such a one */
+	bool near;                     /* all ranks share a built-in switch */
 	struct weft_goal_peer *peers;
 	uint64_t eager_bytes;
 	uint64_t pool_bytes;
@@ -167,6 +168,11 @@ void libgoal_detach(struct libgoal *lib);
  */
 int libgoal_world(struct libgoal *lib, uint32_t rank, uint32_t size,
 		  const struct weft_goal_peer *peers, const uint64_t key[2]);
+/*
+ * Returns true if these ranks share a built-in switch. All ranks come to the same answer, since
+ * each said of itself where it is.
+ */
+bool libgoal_are_near(const struct weft_goal_peer *peers, uint32_t size);
 /* Creates a communicator of these ranks and copies peers. */
 int libgoal_comm_new(struct libgoal *lib, uint32_t rank, uint32_t size,
 		     const struct weft_goal_peer *peers, const uint64_t key[2], GOAL_Comm *out);

@@ -137,8 +137,10 @@ GOAL_Graph GOAL_CreateGraphOn(GOAL_Comm comm)
 	if (g) {
 		g->comm = comm;
 		g->graph = goal_graph_new(comm->rank, comm->size);
-		if (g->graph)
+		if (g->graph) {
 			g->graph->user_ops = &comm->user_ops;
+			g->graph->near = comm->near;
+		}
 	}
 	if (!g || !g->graph) {
 		free(g);

@@ -159,6 +159,14 @@ static void comm_free(GOAL_Comm comm)
 	free(comm);
 }
 
+bool libgoal_are_near(const struct weft_goal_peer *peers, uint32_t size)
+{
+	for (uint32_t i = 0; i < size; i++)
+		if (!peers[i].switch_id || peers[i].switch_id != peers[0].switch_id)
+			return false;
+	return true;
+}
+
 int libgoal_comm_new(struct libgoal *lib, uint32_t rank, uint32_t size,
 		     const struct weft_goal_peer *peers, const uint64_t key[2], GOAL_Comm *out)
 {
@@ -185,6 +193,7 @@ int libgoal_comm_new(struct libgoal *lib, uint32_t rank, uint32_t size,
 		return libgoal_error(libgoal_errno(rc), "the NIC made no communicator");
 	}
 	memcpy(comm->peers, peers, size * sizeof(*peers));
+	comm->near = libgoal_are_near(peers, size);
 	rc = libgoal_pool_grow(comm, lib->pool_bytes);
 	if (rc < 0) {
 		rc = weft_goal_comm_destroy(lib->goal, comm->handle) < 0 ? -EIO : rc;

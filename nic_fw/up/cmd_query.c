@@ -58,6 +58,7 @@ int cmd_query_device(struct fw_nic *nic, uint32_t client, const struct hw_cmd *c
 	device->max_mcast_qp_attach = HW_MAX_MCAST_QP_ATTACH;
 	device->max_total_mcast_qp_attach = HW_MAX_TOTAL_MCAST;
 	device->num_coll_shards = config->num_coll_shards;
+	device->switch_id = config->switch_id;
 	device->max_msg_bytes = HW_MAX_MSG_BYTES;
 	device->max_mr_bytes = HW_MAX_MR_BYTES;
 	device->node_guid = node_guid(config->mac);

@@ -68,6 +68,23 @@ static void allreduce_rules(void)
 	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 48, 262145) == GOAL_ALG_RING);
 }
 
+/* Ranks that share a switch: other rules for a broadcast, unless the user has some. */
+static void rules_near(void)
+{
+	CU_ASSERT(goal_coll_choose(GOAL_COLL_BCAST, 2, 1, true) == GOAL_ALG_BINOMIAL);
+	CU_ASSERT(goal_coll_choose(GOAL_COLL_BCAST, 3, 16384, true) == GOAL_ALG_MULTICAST);
+	CU_ASSERT(goal_coll_choose(GOAL_COLL_BCAST, 8, 16385, true) == GOAL_ALG_BINOMIAL);
+	CU_ASSERT(goal_coll_choose(GOAL_COLL_BCAST, 8, 524289, true) == GOAL_ALG_SCATTER_ALLGATHER);
+	CU_ASSERT(goal_coll_choose(GOAL_COLL_BCAST, 8, 16385, false) == GOAL_ALG_MULTICAST);
+	CU_ASSERT(goal_coll_choose(GOAL_COLL_ALLREDUCE, 12, 32769, true) == GOAL_ALG_RING);
+	CU_ASSERT(goal_coll_choose(GOAL_COLL_BARRIER, 6, 0, true) == GOAL_ALG_BRUCK);
+	CU_ASSERT(GOAL_SetCollectiveRules("bcast:65536=chain,multicast") == 0);
+	CU_ASSERT(goal_coll_choose(GOAL_COLL_BCAST, 8, 65536, true) == GOAL_ALG_CHAIN);
+	CU_ASSERT(goal_coll_choose(GOAL_COLL_BCAST, 8, 65537, true) == GOAL_ALG_MULTICAST);
+	CU_ASSERT(GOAL_SetCollectiveRules(NULL) == 0);
+	CU_ASSERT(goal_coll_choose(GOAL_COLL_BCAST, 8, 65536, true) == GOAL_ALG_BINOMIAL);
+}
+
 /* Rules are read at the first use, so this test comes first. */
 static void wrong_variable(void)
 {
@@ -314,6 +331,6 @@ static void one_range_for_one_buffer(void)
 	goal_graph_free(graph);
 }
 
-UT_MAIN("host_driver/goal_coll", UT(wrong_variable), UT(papers_rules), UT(rules_in_words),
-	UT(names), UT(choices_exist), UT(wrong_arguments), UT(order_of_uses),
+UT_MAIN("host_driver/goal_coll", UT(wrong_variable), UT(papers_rules), UT(rules_near),
+	UT(rules_in_words), UT(names), UT(choices_exist), UT(wrong_arguments), UT(order_of_uses),
 	UT(one_range_for_one_buffer))

@@ -185,6 +185,7 @@ static void commands(void)
 	CU_ASSERT_EQUAL(sizeof(struct hw_cmd_attach), 32);
 	CU_ASSERT_EQUAL(sizeof(struct hw_resp_device), 152);
 	CU_ASSERT_EQUAL(offsetof(struct hw_resp_device, num_coll_shards), 132);
+	CU_ASSERT_EQUAL(offsetof(struct hw_resp_device, switch_id), 148);
 	CU_ASSERT_EQUAL(offsetof(struct hw_resp_device, max_msg_bytes) % 8, 0);
 }
 

@@ -34,7 +34,7 @@ static uint64_t time_ns(struct goal_fix *fix, GOAL_Collective coll, GOAL_Algorit
 
 static void compare(struct goal_fix *fix, GOAL_Collective coll, uint64_t bytes)
 {
-	GOAL_Algorithm chosen = goal_coll_choose(coll, fix->num, bytes);
+	GOAL_Algorithm chosen = goal_coll_choose(coll, fix->num, bytes, false);
 	uint64_t best = UINT64_MAX, ours = 0, ns;
 	int alg;
 

@@ -247,7 +247,7 @@ static int set_up(struct goal_coll *c)
 		return rc;
 	c->alg = call->alg;
 	if (c->alg == GOAL_ALG_AUTO)
-		c->alg = goal_coll_choose(call->coll, c->size, c->bytes);
+		c->alg = goal_coll_choose(call->coll, c->size, c->bytes, c->graph->near);
 	if (!GOAL_HasAlgorithm(call->coll, c->alg))
 		return -EINVAL;
 	return set_buffers(c);

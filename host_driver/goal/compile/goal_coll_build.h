@@ -138,9 +138,10 @@ uint32_t goal_coll_lowest(const struct goal_coll *c, uint32_t v);
 uint32_t goal_coll_subtree(const struct goal_coll *c, uint32_t v, uint32_t mask);
 
 /*
- * Resolves GOAL_ALG_AUTO (goal_coll_choose.c). Returns AUTO itself when WEFT_GOAL_COLL is invalid.
+ * Resolves GOAL_ALG_AUTO (goal_coll_choose.c); near: all ranks share a built-in switch. Returns
+ * AUTO itself when WEFT_GOAL_COLL is invalid. Any thread.
  */
-GOAL_Algorithm goal_coll_choose(GOAL_Collective coll, uint32_t ranks, uint64_t bytes);
+GOAL_Algorithm goal_coll_choose(GOAL_Collective coll, uint32_t ranks, uint64_t bytes, bool near);
 
 void goal_coll_barrier(struct goal_coll *c);
 void goal_coll_bcast(struct goal_coll *c);

@@ -3,7 +3,8 @@
  * Names of collectives and algorithms, and the rules by which GOAL_ALG_AUTO selects an algorithm.
  *
  * The rules of barrier and gather are those of the ESPGOAL paper, 5.4 and 5.5. The others are
- * described in docs/collectives.md, "Algorithms".
+ * described in docs/collectives.md, "Algorithms". Ranks that share a built-in switch have rules of
+ * their own where a copy of a frame costs as much there as another frame.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -112,9 +113,21 @@ static const struct rules first_rules[GOAL_COLLECTIVES] = {
     [GOAL_COLL_EXCHANGE] = {1, {ALWAYS(GOAL_ALG_LINEAR)}},
 };
 
+/* Where all ranks share a switch. */
+static const struct rules near_bcast = {4,
+					{{false, 2, ANY_BYTES, GOAL_ALG_BINOMIAL},
+					 {false, ANY_RANKS, 16384, GOAL_ALG_MULTICAST},
+					 {false, ANY_RANKS, 524288, GOAL_ALG_BINOMIAL},
+					 ALWAYS(GOAL_ALG_SCATTER_ALLGATHER)}};
+
+/* For ranks that share a switch, and for others. A user's list is in both. */
+struct rule_set {
+	struct rules near[GOAL_COLLECTIVES], far[GOAL_COLLECTIVES];
+};
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct rules rules[GOAL_COLLECTIVES]; /* under lock */
-static bool ready;                           /* under lock: rules are filled */
+static struct rule_set rules; /* under lock */
+static bool ready;            /* under lock: rules are filled */
 static bool broken; /* under lock: WEFT_GOAL_COLL is invalid and no other rules were set */
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -224,7 +237,7 @@ static bool read_rule(const char **text, int coll, struct rule *rule)
 }
 
 /* Parses the rules of one collective, up to the end of its list. */
-static bool read_list(const char **text, struct rules *all)
+static bool read_list(const char **text, struct rule_set *all)
 {
 	size_t length = strcspn(*text, ":");
 	int coll = find(collective_names, GOAL_COLLECTIVES, *text, length);
@@ -242,11 +255,11 @@ static bool read_list(const char **text, struct rules *all)
 	last = &list.rule[list.num - 1];
 	if (last->max_ranks != ANY_RANKS || last->max_bytes != ANY_BYTES || last->pow2)
 		return false;
-	all[coll] = list;
+	all->near[coll] = all->far[coll] = list;
 	return true;
 }
 
-static bool read_rules(const char *text, struct rules *all)
+static bool read_rules(const char *text, struct rule_set *all)
 {
 	while (*text) {
 		if (!read_list(&text, all))
@@ -257,32 +270,41 @@ static bool read_rules(const char *text, struct rules *all)
 	return true;
 }
 
+static void first_set(struct rule_set *all)
+{
+	memcpy(all->far, first_rules, sizeof(all->far));
+	memcpy(all->near, first_rules, sizeof(all->near));
+	all->near[GOAL_COLL_BCAST] = near_bcast;
+}
+
 /* Caller holds lock. */
 static void fill_rules(void)
 {
 	const char *text = secure_getenv("WEFT_GOAL_COLL");
-	struct rules all[GOAL_COLLECTIVES];
 
 	if (ready)
 		return;
-	memcpy(all, first_rules, sizeof(all));
-	broken = text && !read_rules(text, all);
-	memcpy(rules, broken ? first_rules : all, sizeof(rules));
+	first_set(&rules);
+	broken = text && !read_rules(text, &rules);
+	if (broken)
+		first_set(&rules);
 	ready = true;
 }
 
 int GOAL_SetCollectiveRules(const char *text)
 {
-	struct rules all[GOAL_COLLECTIVES];
+	struct rule_set all;
 	bool ok = true;
 
 	pthread_mutex_lock(&lock);
 	fill_rules();
-	memcpy(all, text ? rules : first_rules, sizeof(all));
-	if (text)
-		ok = read_rules(text, all);
+	first_set(&all);
+	if (text) {
+		all = rules;
+		ok = read_rules(text, &all);
+	}
 	if (ok)
-		memcpy(rules, all, sizeof(rules));
+		rules = all;
 	broken = broken && !ok;
 	pthread_mutex_unlock(&lock);
 	return ok ? GOAL_SUCCESS
@@ -310,10 +332,10 @@ static bool holds(const struct rule *rule, uint32_t ranks, uint64_t bytes)
 	       !(rule->pow2 && ranks & (ranks - 1));
 }
 
-GOAL_Algorithm goal_coll_choose(GOAL_Collective coll, uint32_t ranks, uint64_t bytes)
+GOAL_Algorithm goal_coll_choose(GOAL_Collective coll, uint32_t ranks, uint64_t bytes, bool near)
 {
 	GOAL_Algorithm alg = GOAL_ALG_AUTO;
-	const struct rules *list = &rules[coll];
+	const struct rules *list = near ? &rules.near[coll] : &rules.far[coll];
 	bool refuse;
 	uint32_t i;
 
@@ -335,7 +357,7 @@ int GOAL_AutoAlgorithm(GOAL_Collective coll, int ranks, int64_t bytes)
 
 	if ((unsigned int)coll >= GOAL_COLLECTIVES || ranks < 1 || bytes < 0)
 		return libgoal_error(GOAL_ERR_ARG, "invalid collective, or a negative number");
-	alg = goal_coll_choose(coll, (uint32_t)ranks, (uint64_t)bytes);
+	alg = goal_coll_choose(coll, (uint32_t)ranks, (uint64_t)bytes, false);
 	if (alg == GOAL_ALG_AUTO)
 		return libgoal_error(
 		    GOAL_ERR_ARG,

@@ -76,6 +76,7 @@ struct goal_graph {
 	const struct goal_user_ops *user_ops; /* that vertices may name; NULL: none */
 	uint64_t scratch_bytes;
 	uint32_t num_cpus;
+	bool near; /* all ranks share a built-in switch; for the choice of an algorithm alone */
 	/* Each window of 2^GOAL_WINDOW_SHIFT addresses is one buffer, and becomes one slot. */
 	bool windows;
 	bool failed; /* out of memory or a limit was exceeded: the graph can only be freed */

@@ -297,6 +297,10 @@ static void query_device_names_every_limit(void)
 	CU_ASSERT_EQUAL(device->max_peers, HW_MAX_PEERS);
 	/* 1500 less IPv4 20, UDP 8, ours 28, DDP/RDMAP 18, CRC 4. */
 	CU_ASSERT_EQUAL(device->max_ud_payload_bytes, 1422);
+	CU_ASSERT_EQUAL(device->switch_id, 0);
+	ut.nic->config.switch_id = 255;
+	CU_ASSERT_EQUAL(host_cmd(ut.nic, 0, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL(device->switch_id, 255);
 	fw_ut_end(&ut);
 }
 
