@@ -178,6 +178,8 @@ static bool take_psn(struct fw_nic *nic, struct rd_session *s, uint32_t psn, boo
 {
 	struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
 	bool settled = is_settled(s, psn, slot) && !must_outlast(s, slot->msg);
+	struct rd_flow *flow;
+	struct fw_wqe *msg;
 
 	if (slot->state == RD_SLOT_ACKED || (slot->state == RD_SLOT_HELD && !settled))
 		return false;
@@ -195,11 +197,52 @@ static bool take_psn(struct fw_nic *nic, struct rd_session *s, uint32_t psn, boo
 		rd_cong_restore(nic, s, s->undo_cwnd_fp);
 		s->undo_cwnd_fp = 0;
 	}
-	if (refused)
+	if (refused) {
 		rd_outcome_refused(nic, slot, rnr_ns);
-	else
-		rd_outcome_acked(nic, slot);
+		return true;
+	}
+	flow = slot->flow;
+	msg = slot->msg;
+	slot->flow = NULL;
+	slot->msg = NULL;
+	if (flow)
+		rd_outcome_acked(nic, flow, msg, 1);
 	return true;
+}
+
+/* True if a packet of this message is in flight for the first time. */
+static bool sent_once(const struct rd_slot *slot, const struct rd_flow *flow,
+		      const struct fw_wqe *msg)
+{
+	return slot->state == RD_SLOT_SENT && !slot->tries && !slot->withdrawn &&
+	       slot->flow == flow && slot->msg == msg;
+}
+
+/*
+ * Marks packets of one message from psn to end acknowledged, as long as each was sent once and they
+ * follow each other, as take_psn() does one by one. Returns their number.
+ */
+static uint32_t take_row(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint32_t end)
+{
+	struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+	struct rd_flow *flow = slot->flow;
+	struct fw_wqe *msg = slot->msg;
+	uint32_t n = 0;
+
+	if (!msg || msg->kind == FW_WQE_TERMINATE || !sent_once(slot, flow, msg) ||
+	    !is_settled(s, psn, slot))
+		return 0;
+	do {
+		slot->state = RD_SLOT_ACKED;
+		slot->flow = NULL;
+		slot->msg = NULL;
+		n++;
+		slot = &s->tx->slot[(psn + n) % WIRE_RD_WINDOW];
+	} while (psn + n != end && slot->flow_distance == 1 && sent_once(slot, flow, msg));
+	s->sent -= n;
+	flow->heard_ns = nic->now_ns;
+	rd_outcome_acked(nic, flow, msg, n);
+	return n;
 }
 
 /* Progress: the window moves, timers restart, waiting flows continue. */
@@ -233,6 +276,20 @@ static bool gone(const struct rd_session *s)
 	return s->state != RD_OPEN || !s->tx;
 }
 
+/* Marks all PSNs in flight before ack acknowledged. True: news. */
+static bool take_until(struct fw_nic *nic, struct rd_session *s, uint32_t ack)
+{
+	uint32_t psn = s->tx_una, n;
+	bool news = false;
+
+	while (psn != ack && !gone(s)) {
+		n = take_row(nic, s, psn, ack);
+		news |= n || take_psn(nic, s, psn, false, 0);
+		psn += n ? n : 1;
+	}
+	return news;
+}
+
 bool rd_ack_fits(const struct rd_session *s, uint32_t ack)
 {
 	return ack - s->tx_una <= s->tx_psn - s->tx_una;
@@ -263,9 +320,8 @@ void rd_ack_cumulative(struct fw_nic *nic, struct rd_session *s, uint32_t ack, u
 		       bool ece)
 {
 	uint32_t sent = s->sent;
-	bool news = false;
 	uint32_t rtt_ns;
-	uint32_t psn;
+	bool news;
 
 	if (!rd_ack_fits(s, ack)) {
 		disbelieve(nic, s, ack, echo);
@@ -274,8 +330,7 @@ void rd_ack_cumulative(struct fw_nic *nic, struct rd_session *s, uint32_t ack, u
 	rtt_ns = rtt_sample(nic, s, echo);
 	if (!s->tx)
 		return;
-	for (psn = s->tx_una; psn != ack && !gone(s); psn++)
-		news |= take_psn(nic, s, psn, false, 0);
+	news = take_until(nic, s, ack);
 	if (gone(s))
 		return;
 	if (rtt_ns)
@@ -394,7 +449,12 @@ void rd_ack_rx(struct fw_nic *nic, struct rd_session *s, const struct wire_rd *r
 	rtt_ns = rtt_sample(nic, s, be32_get(rd->timestamp_echo));
 	if (!s->tx)
 		return;
-	for (psn = s->tx_una; psn != (beyond ? s->tx_psn : ack) && !gone(s); psn++) {
+	psn = s->tx_una;
+	if (!any_refused) {
+		news = take_until(nic, s, ack);
+		psn = ack;
+	}
+	for (; !gone(s) && psn != (beyond ? s->tx_psn : ack); psn++) {
 		uint32_t i = psn - ack; /* wraps for PSNs before the ACK */
 		bool refused = any_refused &&
 			       bit_at(map->refused, (i + WIRE_RD_WINDOW) % (2 * WIRE_RD_WINDOW));

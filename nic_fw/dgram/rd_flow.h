@@ -149,8 +149,12 @@ bool rd_flush_flow(struct fw_nic *nic, struct fw_qp *qp);
 void rd_flow_rnr_fire(struct fw_nic *nic, struct fw_timer *timer); /* the RNR timer */
 
 /* rd_outcome.c */
-/* Reports that the packet of this slot was accepted, or refused. The flow may be freed by it. */
-void rd_outcome_acked(struct fw_nic *nic, struct rd_slot *slot);
+/*
+ * Reports that packets of one message (NULL: it is gone) were accepted, which no slot names any
+ * more, or that the packet of this slot was refused. The flow may be freed by it.
+ */
+void rd_outcome_acked(struct fw_nic *nic, struct rd_flow *flow, struct fw_wqe *msg,
+		      uint32_t packets);
 void rd_outcome_refused(struct fw_nic *nic, struct rd_slot *slot, uint32_t rnr_ns);
 /* Reports the message that the peer could not carry out. */
 void rd_outcome_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, uint32_t src_qpn,

@@ -201,16 +201,10 @@ static void account(struct fw_nic *nic, struct rd_flow *flow)
 		rd_flow_complete_front(nic, flow);
 }
 
-void rd_outcome_acked(struct fw_nic *nic, struct rd_slot *slot)
+void rd_outcome_acked(struct fw_nic *nic, struct rd_flow *flow, struct fw_wqe *msg,
+		      uint32_t packets)
 {
-	struct rd_flow *flow = slot->flow;
-	struct fw_wqe *msg = slot->msg;
-
-	slot->flow = NULL;
-	slot->msg = NULL;
-	if (!flow)
-		return;
-	flow->outstanding--;
+	flow->outstanding -= packets;
 	/*
 	 * A cancellation is accepted in any order, also behind a refusal, so it proves nothing for
 	 * the rest.
@@ -222,7 +216,7 @@ void rd_outcome_acked(struct fw_nic *nic, struct rd_slot *slot)
 		rd_flow_ready(nic, flow);
 	}
 	if (msg) {
-		msg->unacked--;
+		msg->unacked -= packets;
 		if (msg->state == FW_WQE_SENT && !msg->unacked && !msg->refused) {
 			msg->state = FW_WQE_RESPONSE;
 			if (!wqe_is_request(msg) || !wqe_has_answer(msg))

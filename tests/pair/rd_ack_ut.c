@@ -404,6 +404,89 @@ static void holes(void)
 	rp_end(&rp);
 }
 
+/* Posts a Write of six packets, which are lost; returns its first PSN. */
+static uint32_t post_long(uint64_t wr_id)
+{
+	struct rp_req req = {
+	    .opcode = HW_WQE_WRITE, .dst = rp.end[1].qp[0], .bytes = 8000, .wr_id = wr_id};
+	uint32_t psn = sender()->tx_psn;
+
+	rp.filter = rp_drop_data;
+	rp_req(&rp, 0, rp.end[0].qp[0], &req);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL_FATAL(sender()->tx_psn, psn + 6);
+	return psn;
+}
+
+static struct rd_flow *the_flow(void)
+{
+	return FW_CONTAINER(sender()->all_flows.next, struct rd_flow, session_node);
+}
+
+/* Packets of messages that an ACK takes together: up to each place, and over both messages. */
+static void rows(void)
+{
+	uint32_t psn, i;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	for (i = 1; i < 12; i++) {
+		psn = post_long(1);
+		CU_ASSERT_EQUAL(post_long(2), psn + 6);
+		rp.wire.now_ns += 1000;
+		hear(psn + i, 0, NULL, 0);
+		CU_ASSERT_EQUAL(sender()->tx_una, psn + i);
+		CU_ASSERT_EQUAL(sender()->sent, 12 - i);
+		CU_ASSERT_EQUAL(the_flow()->outstanding, 12 - i);
+		CU_ASSERT_EQUAL(the_flow()->heard_ns, rp.wire.now_ns);
+		if (i >= 6)
+			rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+		rp_expect_none(&rp);
+		hear(psn + 12, 0, NULL, 0);
+		if (i < 6)
+			rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+		rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+		rp_expect_none(&rp);
+		CU_ASSERT_EQUAL(sender()->sent, 0);
+		CU_ASSERT_PTR_NULL(sender()->tx);
+		start_over();
+	}
+	rp_end(&rp);
+}
+
+/* A packet that was sent again, and one that waits for that, in the midst of a message. */
+static void rows_with_repetitions(void)
+{
+	struct rd_session *s;
+	uint32_t psn, turn;
+
+	for (turn = 0; turn < 2; turn++) {
+		rp_begin(&rp);
+		rp_open(&rp);
+		psn = post_long(1);
+		s = sender();
+		s->rtt.srtt_ns = 100000;
+		hear(psn + 1, 0x1c, NULL, 0); /* PSN 1 and 2 are missing, 3 to 5 are there */
+		rp.wire.now_ns += 125000;
+		hear(psn + 1, 0x1c, NULL, 0);
+		CU_ASSERT_EQUAL(s->lost, 2);
+		if (turn) {
+			rp_poll(&rp, 0);
+			CU_ASSERT_EQUAL(s->lost, 0);
+			CU_ASSERT_EQUAL(s->resent, 2);
+		}
+		rp_expect_none(&rp);
+		hear(psn + 6, 0, NULL, 0);
+		rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+		rp_expect_none(&rp);
+		CU_ASSERT_EQUAL(s->lost + s->sent + s->resent, 0);
+		CU_ASSERT_PTR_NULL(s->tx);
+		rp.filter = NULL;
+		start_over();
+		rp_end(&rp);
+	}
+}
+
 /* The RNR timer of the receiver's QP is sent and waited for, to the nanosecond. */
 static void rnr_timer(void)
 {
@@ -443,5 +526,5 @@ static void rnr_timer(void)
 }
 
 UT_MAIN("pair/rd_ack", UT(every_pattern), UT(every_pair), UT(forged), UT(stale),
-	UT(echo_of_the_future), UT(refusal_outlives_lost_acks), UT(holes),
-	UT(delayed_after_an_absence), UT(rnr_timer))
+	UT(echo_of_the_future), UT(refusal_outlives_lost_acks), UT(holes), UT(rows),
+	UT(rows_with_repetitions), UT(delayed_after_an_absence), UT(rnr_timer))
