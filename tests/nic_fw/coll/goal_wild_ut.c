@@ -43,9 +43,15 @@ static void begin(bool wildcards)
 
 static void end(void)
 {
+	uint32_t shape;
+
 	while (!fw_list_empty(&comm->unexps))
 		goal_unexp_free(ut.nic,
 				FW_CONTAINER(comm->unexps.next, struct goal_unexp, comm_node));
+	while (!fw_list_empty(&run->recvs))
+		goal_recv_free(ut.nic, FW_CONTAINER(run->recvs.next, struct goal_recv, run_node));
+	for (shape = 0; shape < GOAL_WILD_SHAPES; shape++)
+		CU_ASSERT_EQUAL(run->wild_recvs[shape], 0);
 	host_run_end(ut.nic, run);
 	fw_ut_end(&ut);
 }
@@ -156,6 +162,103 @@ static void a_receive_walks_no_messages(void)
 	end();
 }
 
+/* Receives of one tag of very many ranks, and messages of one rank and tag of many instances. */
+static void ranks_and_instances_make_no_long_chain(void)
+{
+	struct goal_unexp *unexp;
+	struct goal_recv *recv;
+	struct goal_key4 key;
+	uint32_t i;
+
+	begin(true);
+	for (i = 0; i < MANY; i++)
+		receive(i, i, 5);
+	for (i = 0; i < 100; i++) {
+		key = key_of(i, 5, 0);
+		fw_walk_steps = 0;
+		recv = goal_match_arrival(ut.nic, comm, &key);
+		CU_ASSERT(fw_walk_steps <= FEW_STEPS);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(recv);
+		CU_ASSERT_EQUAL(recv->op, i);
+	}
+	for (i = 0; i < MANY; i++) {
+		key = (struct goal_key4){INSTANCE + 1 + i, 1, 6, 0, false};
+		CU_ASSERT_PTR_NOT_NULL_FATAL(goal_unexp_new(ut.nic, comm, &key, 8, false));
+	}
+	for (i = 0; i < 100; i++) {
+		key = (struct goal_key4){INSTANCE + 1 + i, 1, 6, 0, false};
+		fw_walk_steps = 0;
+		unexp = goal_match_recv(ut.nic, comm, &schedule, &key);
+		CU_ASSERT(fw_walk_steps <= FEW_STEPS);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(unexp);
+		CU_ASSERT_EQUAL(unexp->key.instance, INSTANCE + 1 + i);
+	}
+	end();
+}
+
+/* A receive that has its message is counted no more, however often it is forgotten. */
+static void a_matched_receive_is_forgotten_once(void)
+{
+	struct goal_recv *recv, *other;
+	struct goal_key4 key;
+
+	begin(true);
+	recv = receive(0, GOAL_RANK_ANY, 5);
+	other = receive(1, GOAL_RANK_ANY, 6);
+	CU_ASSERT_EQUAL(run->wild_recvs[1], 2);
+	key = key_of(3, 5, 0);
+	CU_ASSERT_PTR_EQUAL(goal_match_arrival(ut.nic, comm, &key), recv);
+	goal_recv_matched(ut.nic, recv, NULL, 8);
+	goal_wild_forget(recv);
+	CU_ASSERT_EQUAL(run->wild_recvs[1], 1);
+	goal_recv_free(ut.nic, recv);
+	CU_ASSERT_EQUAL(run->wild_recvs[1], 1);
+	key = key_of(3, 6, 0);
+	CU_ASSERT_PTR_EQUAL(goal_match_arrival(ut.nic, comm, &key), other);
+	end();
+}
+
+static bool is_filled(const struct goal_unexp *unexp)
+{
+	uint32_t i;
+
+	for (i = 0; i < sizeof(unexp->small) && unexp->small[i] == 0xa5; i++)
+		;
+	return i == sizeof(unexp->small);
+}
+
+/* A message enters the index once: when it comes, or when the index is made. Its data stay. */
+static void a_message_is_indexed_once(void)
+{
+	struct goal_key4 any = key_of(GOAL_RANK_ANY, GOAL_TAG_ANY, 0), multicast = key_of(1, 5, 0);
+	struct goal_unexp *unexp[2];
+	uint32_t i, round;
+
+	begin(false);
+	for (round = 0; round < 3; round++) {
+		unexp[0] = message(1, 5, round);
+		unexp[1] = message(1, 5, 10 + round);
+		CU_ASSERT_EQUAL(unexp[0]->indexed, round > 0);
+		for (i = 0; i < 2; i++)
+			memset(unexp[i]->small, 0xa5, sizeof(unexp[i]->small));
+		schedule.wildcards = true;
+		while (!goal_wild_index(ut.nic, comm))
+			;
+		for (i = 0; i < 2; i++) {
+			CU_ASSERT_TRUE(unexp[i]->indexed && is_filled(unexp[i]));
+			CU_ASSERT_PTR_EQUAL(goal_match_recv(ut.nic, comm, &schedule, &any),
+					    unexp[i]);
+			goal_unexp_free(ut.nic, unexp[i]);
+		}
+		CU_ASSERT_PTR_NULL(goal_match_recv(ut.nic, comm, &schedule, &any));
+	}
+	multicast.group = true;
+	CU_ASSERT_FALSE(goal_unexp_new(ut.nic, comm, &multicast, 8, false)->indexed);
+	CU_ASSERT_PTR_NULL(goal_match_recv(ut.nic, comm, &schedule, &any));
+	CU_ASSERT_PTR_NOT_NULL(goal_match_recv(ut.nic, comm, &schedule, &multicast));
+	end();
+}
+
 /* Messages that came before the first schedule with wildcards are indexed in turns. */
 static void earlier_messages_are_indexed_in_turns(void)
 {
@@ -173,7 +276,7 @@ static void earlier_messages_are_indexed_in_turns(void)
 			goal_unexp_free(
 			    ut.nic, FW_CONTAINER(comm->wild_built, struct goal_unexp, comm_node));
 		if (turns == 5)
-			(void)message(2, 999, 0);
+			CU_ASSERT_FALSE(message(2, 999, 0)->indexed);
 		CU_ASSERT(++turns < MANY);
 	}
 	CU_ASSERT(turns > 10);
@@ -363,5 +466,6 @@ static void as_lists_in_order(void)
 
 UT_MAIN("nic_fw/coll/goal_wild", UT(an_arrival_walks_no_receives),
 	UT(equal_receives_stand_in_one_place), UT(a_receive_walks_no_messages),
-	UT(earlier_messages_are_indexed_in_turns), UT(waiting_for_oneself),
-	UT(chosen_tags_make_no_long_chain), UT(as_lists_in_order))
+	UT(ranks_and_instances_make_no_long_chain), UT(a_matched_receive_is_forgotten_once),
+	UT(a_message_is_indexed_once), UT(earlier_messages_are_indexed_in_turns),
+	UT(waiting_for_oneself), UT(chosen_tags_make_no_long_chain), UT(as_lists_in_order))
