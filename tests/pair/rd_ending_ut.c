@@ -254,6 +254,127 @@ static void untouched_flows_stay(void)
 	rp_end(&rp);
 }
 
+/* A flow that returns to its session begins anew in all that it knew of the packets before. */
+static void flow_that_stays_begins_anew(void)
+{
+	uint64_t next[2] = {0, 1000};
+	struct rd_session *s;
+	struct rd_flow *flow;
+	struct fw_wqe *msg;
+	struct fw_list *pos;
+
+	begin();
+	s = rp_session(&rp, 0);
+	flow = FW_CONTAINER(s->all_flows.next, struct rd_flow, session_node);
+	msg = FW_CONTAINER(flow->msgs.next, struct fw_wqe, flow_node);
+	CU_ASSERT(msg->begun_ns && flow->outstanding);
+	flow->refused = flow->backing_off = flow->withdrew = flow->refused_ended = true;
+	flow->withdrawals = 3;
+	flow->first_refused = flow->resume_msg = msg;
+	flow->stuck.ns = 5;
+	flow->since.ns = 5;
+	msg->refused = true;
+	msg->state = FW_WQE_SENT;
+	fw_timer_set(&A->nic->timers, &flow->rnr_timer, A->nic->now_ns + 1000000);
+	rd_ending_session(A->nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART,
+			  msg->begun_ns - 1);
+	CU_ASSERT_TRUE(rd_ending_pending(A->nic));
+	s->recv.life++;
+	CU_ASSERT_TRUE(rd_ending_stays(A->nic, flow));
+	CU_ASSERT_EQUAL(flow->life, s->recv.life);
+	CU_ASSERT_EQUAL(flow->outstanding, 0);
+	CU_ASSERT_EQUAL(flow->withdrawals, 0);
+	CU_ASSERT_FALSE(flow->refused || flow->backing_off || flow->withdrew);
+	CU_ASSERT_FALSE(flow->refused_ended || flow->first_refused || flow->resume_msg);
+	CU_ASSERT_EQUAL(flow->stuck.ns, 0);
+	CU_ASSERT_EQUAL(flow->since.ns, A->nic->now_ns);
+	CU_ASSERT_FALSE(fw_timer_is_set(&flow->rnr_timer));
+	CU_ASSERT_PTR_EQUAL(flow->next, msg);
+	CU_ASSERT_TRUE(fw_list_linked(&flow->ready_node));
+	fw_list_for_each (pos, &flow->msgs) {
+		msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
+		CU_ASSERT_EQUAL(msg->sent_bytes, 0);
+		CU_ASSERT_EQUAL(msg->unacked, 0);
+		CU_ASSERT_EQUAL(msg->begun_ns, 0);
+		CU_ASSERT_EQUAL(msg->state, FW_WQE_QUEUED);
+		CU_ASSERT_FALSE(msg->refused);
+	}
+	rd_session_fail(A->nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+	in_turns(next, take(next, HW_STATUS_RETRY_EXC_ERR), 2 * MANY, HW_STATUS_RETRY_EXC_ERR);
+	rp.filter = NULL;
+	rp_end(&rp);
+}
+
+/* A flow stays if its peer cannot have carried out any of it, and nothing else ends it. */
+static void flows_that_do_not_stay(void)
+{
+	uint64_t next[2] = {0, 1000};
+	struct rd_session *s;
+	struct rd_flow *flow;
+	struct fw_wqe *msg;
+	uint64_t since_ns;
+
+	begin();
+	s = rp_session(&rp, 0);
+	flow = FW_CONTAINER(s->all_flows.next, struct rd_flow, session_node);
+	msg = FW_CONTAINER(flow->msgs.next, struct fw_wqe, flow_node);
+	since_ns = msg->begun_ns;
+	s->end_since_ns = since_ns;
+	CU_ASSERT_FALSE(rd_ending_stays(A->nic, flow));
+	s->end_since_ns = UINT64_MAX;
+	CU_ASSERT_FALSE(rd_ending_stays(A->nic, flow));
+	s->end_since_ns = since_ns - 1;
+	flow->response = true;
+	CU_ASSERT_FALSE(rd_ending_stays(A->nic, flow));
+	flow->response = false;
+	flow->failing = true;
+	CU_ASSERT_FALSE(rd_ending_stays(A->nic, flow));
+	flow->failing = false;
+	fw_list_add_tail(&s->failing, &flow->done_node);
+	CU_ASSERT_FALSE(rd_ending_stays(A->nic, flow));
+	fw_list_del(&flow->done_node);
+	msg->state = FW_WQE_RESPONSE;
+	CU_ASSERT_FALSE(rd_ending_stays(A->nic, flow));
+	msg->state = FW_WQE_SENT;
+	/* A later one that has begun decides, too. */
+	msg = FW_CONTAINER(flow->msgs.next->next, struct fw_wqe, flow_node);
+	CU_ASSERT_TRUE_FATAL(msg->begun_ns > 0);
+	msg->begun_ns = since_ns - 1;
+	CU_ASSERT_FALSE(rd_ending_stays(A->nic, flow));
+	msg->begun_ns = since_ns;
+	CU_ASSERT_TRUE(rd_ending_stays(A->nic, flow));
+	rd_session_fail(A->nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+	in_turns(next, take(next, HW_STATUS_RETRY_EXC_ERR), 2 * MANY, HW_STATUS_RETRY_EXC_ERR);
+	rp.filter = NULL;
+	rp_end(&rp);
+}
+
+/* An earlier end of flows that wait still has the later of both times. */
+static void ends_of_two_times(void)
+{
+	uint64_t next[2] = {0, 1000};
+	struct rd_session *s;
+
+	begin();
+	s = rp_session(&rp, 0);
+	s->end_since_ns = 77;
+	rd_ending_session(A->nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE, 50);
+	CU_ASSERT_EQUAL(s->end_since_ns, 50);
+	CU_ASSERT(fw_list_empty(&s->all_flows) && !fw_list_empty(&s->ended));
+	/* Without a flow nothing is noted. */
+	rd_ending_session(A->nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_NONE, 90);
+	CU_ASSERT_EQUAL(s->end_since_ns, 50);
+	CU_ASSERT_EQUAL(s->end_status, HW_STATUS_RETRY_EXC_ERR);
+	fw_list_splice_tail(&s->all_flows, &s->ended);
+	rd_ending_session(A->nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE, 60);
+	CU_ASSERT_EQUAL(s->end_since_ns, 60);
+	fw_list_splice_tail(&s->all_flows, &s->ended);
+	rd_session_fail(A->nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+	in_turns(next, take(next, HW_STATUS_RETRY_EXC_ERR), 2 * MANY, HW_STATUS_RETRY_EXC_ERR);
+	rp.filter = NULL;
+	rp_end(&rp);
+}
+
 /* Queues a message to a QP of its own: a flow. */
 static void cancel(const struct rd_session *s, uint32_t i)
 {
@@ -396,5 +517,6 @@ static void one_flow_in_turns(void)
 
 UT_MAIN("pair/rd_ending", UT(fails_in_turns), UT(new_requests_meanwhile),
 	UT(qp_is_destroyed_meanwhile), UT(qp_in_error_meanwhile), UT(process_leaves_meanwhile),
-	UT(session_stays_meanwhile), UT(untouched_flows_stay), UT(many_flows), UT(many_limits),
+	UT(session_stays_meanwhile), UT(untouched_flows_stay), UT(flow_that_stays_begins_anew),
+	UT(flows_that_do_not_stay), UT(ends_of_two_times), UT(many_flows), UT(many_limits),
 	UT(ends_again_meanwhile), UT(one_flow_in_turns))

@@ -34,18 +34,6 @@ static struct goal_recv *waiting(uint32_t from, uint32_t tag)
 	return goal_recv_find(ut.nic, comm, &key);
 }
 
-/* Sends of that type that stand in the link's list. */
-static uint32_t queued(uint32_t rank, uint8_t type)
-{
-	const struct goal_link *link = link_to(rank);
-	const struct fw_list *at;
-	uint32_t found = 0;
-
-	for (at = link->sends.next; at != &link->sends; at = at->next)
-		found += FW_CONTAINER(at, struct goal_send, link_node)->type == type;
-	return found;
-}
-
 /* A short one is kept with its description, a longer one in the pool; the run takes both. */
 static void whole_messages(void)
 {
@@ -189,6 +177,7 @@ static void pool_is_gone(void)
 	CU_ASSERT_EQUAL(record->done, serial);
 	CU_ASSERT_EQUAL(record->status, HW_GOAL_MEMORY);
 	CU_ASSERT_EQUAL(record->rank, RANK);
+	CU_ASSERT(!record->message_bytes && !record->room_bytes);
 	/* The run that is active fails at once. */
 	(void)start();
 	p = piece_of(WIRE_GOAL_EAGER, 0, 20, 1500, 0, 1000);
@@ -229,7 +218,9 @@ static void headers(void)
 	CU_ASSERT_EQUAL(queued(0, WIRE_GOAL_ANNOUNCE), 0);
 	(void)start();
 	turns(2);
-	/* LARGE is announced in any case. */
+	/* The receive takes its header; that of no receive stays. LARGE is announced in any case.
+	 */
+	CU_ASSERT_PTR_EQUAL(comm->unexps.next, comm->unexps.prev);
 	CU_ASSERT_EQUAL(queued(0, WIRE_GOAL_ANNOUNCE), 2);
 	recv = waiting(0, 8);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(recv);
@@ -276,14 +267,11 @@ static void announcements_come_first(void)
 	CU_ASSERT_EQUAL(link_to(2)->announced, 1);
 	CU_ASSERT_EQUAL(queued(2, WIRE_GOAL_HEADER), 0);
 	CU_ASSERT_EQUAL(queued(2, WIRE_GOAL_DATA), 2);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(sent_by(SEND));
+	CU_ASSERT_EQUAL(sent_by(SEND)->kind, GOAL_SEND_DATA);
+	CU_ASSERT_EQUAL(sent_by(SEND)->sink, 0x12345678);
+	CU_ASSERT_EQUAL(sent_by(SEND)->bytes, LARGE_BYTES);
 	end();
-}
-
-static struct goal_send *send_of(uint32_t to, uint32_t tag)
-{
-	const struct goal_key4 key = {comm->next_instance - 1, to, tag, 0, false};
-
-	return goal_send_find(ut.nic, link_to(to), &key);
 }
 
 /* A send that waits begins with the announcement, if the receive has room. */
@@ -303,8 +291,14 @@ static void announcements_of_sends_that_wait(void)
 	CU_ASSERT_EQUAL(link_to(2)->announced, 0);
 	p.bytes++;
 	CU_ASSERT_EQUAL(arrives(&p), ESP_TAKEN);
+	CU_ASSERT_PTR_NULL(send_of(2, 5));
 	CU_ASSERT_EQUAL(queued(2, WIRE_GOAL_DATA), 1);
+	CU_ASSERT_EQUAL(sent_by(SEND)->kind, GOAL_SEND_DATA);
+	CU_ASSERT_EQUAL(sent_by(SEND)->sink, 0x12345678);
 	CU_ASSERT_EQUAL(link_to(2)->announced, 0);
+	/* It begins once. */
+	CU_ASSERT_EQUAL(arrives(&p), ESP_TAKEN);
+	CU_ASSERT_EQUAL(link_to(2)->announced, 1);
 	end();
 }
 

@@ -96,8 +96,11 @@ static void segments_and_pieces(void)
 	p = piece_of(WIRE_GOAL_EAGER, 0, 8, 1401, 0, 1401);
 	p.segs = SEGS;
 	dear = ut.nic->dear;
+	memset(ut.nic->scratch, 0, 1401);
 	CU_ASSERT_EQUAL(arrives(&p), ESP_TAKEN);
 	CU_ASSERT(has(memory.slot, 0, 1401));
+	/* Nothing is copied twice. */
+	CU_ASSERT(is_empty(ut.nic->scratch, 1401));
 	CU_ASSERT_EQUAL(ut.nic->dear, dear);
 	p = piece_of(WIRE_GOAL_EAGER, 2, 9, PIECES * PIECE_BYTES, 0, PIECES * PIECE_BYTES);
 	CU_ASSERT_EQUAL(arrives(&p), ESP_TAKEN);
@@ -176,7 +179,8 @@ static void memory_that_is_not_mapped(void)
 	struct packet p;
 	uint32_t i;
 
-	begin_with(false);
+	prepare(false);
+	load(true);
 	CU_ASSERT_TRUE(start()->unmapped);
 	p = piece_of(WIRE_GOAL_EAGER, 0, 8, 1400, 0, 1400);
 	p.segs = SEGS;
@@ -281,6 +285,8 @@ static void truncated(uint8_t type, uint32_t tag, uint64_t bytes, uint32_t piece
 	(void)start();
 	p = piece_of(type, 0, tag, bytes, 0, piece_bytes);
 	CU_ASSERT_EQUAL(arrives(&p), ESP_TAKEN);
+	CU_ASSERT_EQUAL(ut.nic->counters.goal_malformed, 0);
+	CU_ASSERT_EQUAL(queued(0, WIRE_GOAL_ANNOUNCE), 1);
 	ends_with(HW_GOAL_TRUNCATED, RANK, op);
 	CU_ASSERT_EQUAL(record->message_bytes, bytes);
 	CU_ASSERT_EQUAL(record->room_bytes, room);
@@ -307,6 +313,9 @@ static void aborts(void)
 	CU_ASSERT_EQUAL(arrives(&p), ESP_TAKEN);
 	CU_ASSERT_EQUAL(link_to(2)->abort_mark, comm->next_instance);
 	ends_with(HW_GOAL_DIVIDE, 3, FW_NONE);
+	/* The other ranks of its messages are told, and not the one that said it. */
+	CU_ASSERT_EQUAL(queued(0, WIRE_GOAL_ABORT), 1);
+	CU_ASSERT_EQUAL(queued(2, WIRE_GOAL_ABORT), 0);
 	/* The next ones name no status, or none that exists. */
 	(void)start();
 	p = piece_of(WIRE_GOAL_ABORT, 2, HW_GOAL_STATUSES, 0, 0, 0);
@@ -430,7 +439,12 @@ static void traces(void)
 	struct goal_key4 key;
 
 	begin();
+	p = piece_of(WIRE_GOAL_EAGER, 0, 7, SHORT_BYTES, 0, 40);
+	p.instance++;
+	(void)arrives(&p);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(start_in(0, true));
+	CU_ASSERT_EQUAL(points(HW_GOAL_POINT_MSG_ARRIVED, SHORT), 0);
+	CU_ASSERT_EQUAL(points(HW_GOAL_POINT_MSG_MATCHED, SHORT), 1);
 	p = piece_of(WIRE_GOAL_EAGER, 0, 8, 1500, 0, 1000);
 	(void)arrives(&p);
 	CU_ASSERT_EQUAL(points(HW_GOAL_POINT_MSG_ARRIVED, EAGER), 1);

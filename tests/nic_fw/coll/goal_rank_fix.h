@@ -55,7 +55,8 @@ static struct memory {
 static struct fw_ut ut;
 static struct goal_comm *comm;
 static struct hw_goal_run *record;
-static uint32_t client, pd, stag, schedule, serial;
+static uint32_t client, pd, schedule, serial;
+static uint32_t stag, loose;         /* of all memory, mapped and not */
 static uint8_t bytes_of[SLOT_BYTES]; /* payload: each place has a byte of its own */
 
 static inline struct goal_insn receive(uint32_t peer, uint32_t tag, uint32_t bytes, uint64_t buf)
@@ -111,11 +112,9 @@ static inline void turns(uint32_t n)
 		fw_ut_poll(&ut, 1000);
 }
 
-static inline void load(bool mapped)
+static inline void load(bool unmapped)
 {
-	uint32_t reg = mapped ? stag
-			      : host_reg(ut.nic, client, pd, &memory, sizeof(memory),
-					 HW_ACCESS_LOCAL_WRITE, false);
+	uint32_t reg = unmapped ? loose : stag;
 	struct hw_cmd cmd = {.op = HW_CMD_GOAL_LOAD,
 			     .u.goal_load = {.addr = (uintptr_t)&memory.code,
 					     .bytes = sizeof(memory.code),
@@ -135,8 +134,8 @@ static inline void load(bool mapped)
 	schedule = resp.u.goal_load.schedule;
 }
 
-/* A communicator with a pool, and a schedule, of which no run has begun. */
-static inline void begin_with(bool mapped)
+/* A communicator with a pool; the test may change memory.code before load(). */
+static inline void prepare(bool pool_unmapped)
 {
 	struct fw_client_params params = {.bar_bytes = FW_UT_BAR_BYTES, .pid = 1, .uid = 1};
 	struct hw_cmd open = {.op = HW_CMD_GOAL_OPEN,
@@ -157,6 +156,7 @@ static inline void begin_with(bool mapped)
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &params, &client), 0);
 	pd = host_pd(ut.nic, client);
 	stag = host_reg(ut.nic, client, pd, &memory, sizeof(memory), HW_ACCESS_LOCAL_WRITE, true);
+	loose = host_reg(ut.nic, client, pd, &memory, sizeof(memory), HW_ACCESS_LOCAL_WRITE, false);
 	CU_ASSERT_EQUAL_FATAL(host_cmd(ut.nic, client, &open, &resp), 0);
 	record =
 	    (struct hw_goal_run *)(void *)(ut.client[client].bar + resp.u.goal_open.runs_offset);
@@ -172,17 +172,18 @@ static inline void begin_with(bool mapped)
 	comm = &ut.nic->goal.comms[resp.u.handle];
 	cmd = (struct hw_cmd){.op = HW_CMD_GOAL_POOL,
 			      .u.goal_comm = {.comm = resp.u.handle,
-					      .pool_stag = stag,
+					      .pool_stag = pool_unmapped ? loose : stag,
 					      .pool_addr = (uintptr_t)memory.pool,
 					      .pool_bytes = POOL_BYTES}};
 	CU_ASSERT_EQUAL_FATAL(host_cmd(ut.nic, client, &cmd, &resp), 0);
 	serial = 0;
-	load(mapped);
 }
 
+/* All memory is mapped, and no run has begun. */
 static inline void begin(void)
 {
-	begin_with(true);
+	prepare(false);
+	load(false);
 }
 
 static inline void end(void)
@@ -289,6 +290,40 @@ static inline bool is_malformed(const struct packet *p)
 	uint64_t before = ut.nic->counters.goal_malformed;
 
 	return arrives(p) == ESP_TAKEN && ut.nic->counters.goal_malformed == before + 1;
+}
+
+/* ---- what this rank sends ------------------------------------------------------------------- */
+
+/* Returns how many messages of that type the link has. */
+static inline uint32_t queued(uint32_t rank, uint8_t type)
+{
+	const struct goal_link *link = link_to(rank);
+	const struct fw_list *at;
+	uint32_t found = 0;
+
+	for (at = link->sends.next; at != &link->sends; at = at->next)
+		found += FW_CONTAINER(at, struct goal_send, link_node)->type == type;
+	return found;
+}
+
+/* The large message to that rank that waits to be announced; NULL: there is none. */
+static inline struct goal_send *send_of(uint32_t to, uint32_t tag)
+{
+	const struct goal_key4 key = {comm->next_instance - 1, to, tag, 0, false};
+
+	return goal_send_find(ut.nic, link_to(to), &key);
+}
+
+/* The message of an operation of the run that began last; NULL: there is none. */
+static inline struct goal_send *sent_by(uint32_t op)
+{
+	const struct goal_run *run = goal_run_find(ut.nic, comm, comm->next_instance - 1);
+	const struct fw_list *at;
+
+	for (at = run->sends.next; at != &run->sends; at = at->next)
+		if (FW_CONTAINER(at, struct goal_send, run_node)->op == op)
+			return FW_CONTAINER(at, struct goal_send, run_node);
+	return NULL;
 }
 
 #endif /* WEFT_TESTS_GOAL_RANK_FIX_H */
