@@ -265,17 +265,6 @@ static void announced_data(void)
 	end();
 }
 
-/* Waits for the end of the run of the first record, with that outcome. */
-static void ends_with(enum hw_goal_status status, uint32_t rank, uint32_t op)
-{
-	for (uint32_t i = 0; i < 100 && record->done != serial; i++)
-		turns(1);
-	CU_ASSERT_EQUAL(record->done, serial);
-	CU_ASSERT_EQUAL(record->status, status);
-	CU_ASSERT_EQUAL(record->rank, rank);
-	CU_ASSERT_EQUAL(record->op, op);
-}
-
 static void truncated(uint8_t type, uint32_t tag, uint64_t bytes, uint32_t piece_bytes, uint32_t op,
 		      uint64_t room)
 {

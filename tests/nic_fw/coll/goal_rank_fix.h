@@ -2,8 +2,8 @@
 /*
  * Fixture of tests of one rank: its run is real, and the test makes the packets of the other ranks.
  *
- * Included by goal_msg_rx*_ut.c. The streams to the other ranks never open: what this rank sends
- * stays with them.
+ * Included by goal_msg*_ut.c, goal_run_ut.c and goal_comm_ut.c. The streams to the other ranks
+ * never open: what this rank sends stays with them.
  */
 #ifndef WEFT_TESTS_GOAL_RANK_FIX_H
 #define WEFT_TESTS_GOAL_RANK_FIX_H
@@ -12,7 +12,7 @@
 
 enum {
 	RANK = 1,
-	RANKS = 4,
+	RANKS = 100, /* two words of a set of ranks, and two steps of a look at all */
 	RUNS = 4,
 	SLOT_BYTES = 8192,
 	SHORT_BYTES = 64,
@@ -56,6 +56,7 @@ static struct fw_ut ut;
 static struct goal_comm *comm;
 static struct hw_goal_run *record;
 static uint32_t client, pd, schedule, serial;
+static uint32_t eq;                  /* of runs with an event */
 static uint32_t stag, loose;         /* of all memory, mapped and not */
 static uint8_t bytes_of[SLOT_BYTES]; /* payload: each place has a byte of its own */
 
@@ -138,8 +139,7 @@ static inline void load(bool unmapped)
 static inline void prepare(bool pool_unmapped)
 {
 	struct fw_client_params params = {.bar_bytes = FW_UT_BAR_BYTES, .pid = 1, .uid = 1};
-	struct hw_cmd open = {.op = HW_CMD_GOAL_OPEN,
-			      .u.goal_open = {.runs = RUNS, .eq = HW_EQ_NONE}};
+	struct hw_cmd open = {.op = HW_CMD_GOAL_OPEN, .u.goal_open = {.runs = RUNS}};
 	struct hw_cmd cmd = {.op = HW_CMD_GOAL_COMM_CREATE};
 	struct hw_cmd_resp resp;
 
@@ -157,6 +157,8 @@ static inline void prepare(bool pool_unmapped)
 	pd = host_pd(ut.nic, client);
 	stag = host_reg(ut.nic, client, pd, &memory, sizeof(memory), HW_ACCESS_LOCAL_WRITE, true);
 	loose = host_reg(ut.nic, client, pd, &memory, sizeof(memory), HW_ACCESS_LOCAL_WRITE, false);
+	eq = fw_ut_eq(&ut, client, 16);
+	open.u.goal_open.eq = eq;
 	CU_ASSERT_EQUAL_FATAL(host_cmd(ut.nic, client, &open, &resp), 0);
 	record =
 	    (struct hw_goal_run *)(void *)(ut.client[client].bar + resp.u.goal_open.runs_offset);
@@ -215,6 +217,17 @@ static inline struct goal_run *start(void)
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(run);
 	return run;
+}
+
+/* Waits for the end of the run of the first record, with that outcome. */
+static inline void ends_with(enum hw_goal_status status, uint32_t rank, uint32_t op)
+{
+	for (uint32_t i = 0; i < 100 && record->done != serial; i++)
+		turns(1);
+	CU_ASSERT_EQUAL(record->done, serial);
+	CU_ASSERT_EQUAL(record->status, status);
+	CU_ASSERT_EQUAL(record->rank, rank);
+	CU_ASSERT_EQUAL(record->op, op);
 }
 
 /* ---- packets of another rank ---------------------------------------------------------------- */
