@@ -151,7 +151,7 @@ static inline void prepare(bool pool_unmapped)
 		bytes_of[i] = (uint8_t)(i * 7 + i / 256 + 1);
 	fw_ut_begin(&ut);
 	for (uint32_t kind = 0; kind < HW_SHARES_SHARD; kind++)
-		params.limits.process[kind] = params.limits.user[kind] = 64;
+		params.limits.process[kind] = params.limits.user[kind] = 256;
 	params.limits.process[HW_SHARE_GOAL] = params.limits.user[HW_SHARE_GOAL] = HEAP_BYTES;
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &params, &client), 0);
 	pd = host_pd(ut.nic, client);
@@ -286,6 +286,15 @@ static inline struct goal_link *link_to(uint32_t rank)
 	struct goal_link *link = goal_link_get(ut.nic, comm, rank);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(link);
+	return link;
+}
+
+/* The stream to a rank ends; its link stays. Returns it. */
+static inline struct goal_link *lose(uint32_t rank, enum esp_end why)
+{
+	struct goal_link *link = link_to(rank);
+
+	esp_end(ut.nic, link->stream, why);
 	return link;
 }
 
