@@ -426,7 +426,7 @@ static void announcements_that_do_not_count(void)
 	end();
 }
 
-/* What the packets of the other messages have; those without a stream are lost. */
+/* Fields of messages without payload; without a stream such a message is lost. */
 static void control_messages(void)
 {
 	struct goal_abort abort = {7, HW_GOAL_TRUNCATED, 9, {100, 50}};
