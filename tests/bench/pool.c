@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The wrapped functions of pool.h. Calls those of nic_fw/base/pool.c.
+ * The wrapped functions of pool.h, and pools that are short. Calls those of nic_fw/base/pool.c.
  */
 #include "tests/bench/pool.h"
 
@@ -57,4 +57,30 @@ void __wrap_fw_pool_put(struct fw_pool *pool, void *elem)
 void bench_pool_unpoison(struct fw_pool *pool)
 {
 	ASAN_UNPOISON_MEMORY_REGION(pool->base, (size_t)pool->high * pool->elem_bytes);
+}
+
+void bench_pool_hold(struct fw_pool *pool, struct fw_pool *saved)
+{
+	*saved = *pool;
+	pool->high = pool->max;
+	pool->used = pool->max;
+	pool->free = FW_NONE;
+}
+
+void bench_pool_release(struct fw_pool *pool, const struct fw_pool *saved)
+{
+	uint32_t put = pool->max - pool->used, at = pool->free, next = at;
+
+	/* The elements that were put meanwhile come before those that were free. */
+	while (next != FW_NONE) {
+		at = next;
+		memcpy(&next, fw_pool_at(pool, at), sizeof(next));
+	}
+	if (at == FW_NONE)
+		pool->free = saved->free;
+	else
+		memcpy(fw_pool_at(pool, at), &saved->free, sizeof(saved->free));
+	pool->high = saved->high;
+	pool->used = saved->used - put;
+	pool->used_max = saved->used_max;
 }

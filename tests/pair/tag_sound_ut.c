@@ -192,4 +192,24 @@ static void finished_without_a_message(void)
 	tp_end(&tp);
 }
 
-UT_MAIN("pair/tag_sound", UT(any_kind), UT(each_kind), UT(eager), UT(finished_without_a_message))
+/* A message that has begun to arrive cannot become one that is read. */
+static void another_kind_amid(void)
+{
+	struct rdmap_error error = {0};
+
+	tp_begin(&tp);
+	good(WIRE_TAG_EAGER);
+	pkt.data_bytes -= 50;
+	pkt.last = false;
+	memcpy(data, &env, ENVELOPE);
+	CU_ASSERT_EQUAL(tag_rx_place(NIC, tp.qp[1], &pkt, true, &error), RDMAP_OK);
+	tp_check(&tp, 1, 0, 1, 0);
+	good(WIRE_TAG_RTS);
+	memcpy(data, &env, ENVELOPE);
+	bad_when_finished();
+	CU_ASSERT_EQUAL(rp_modify(&tp.rp, 1, tp.qp[1], HW_QPS_ERR, 0, NULL), 0);
+	tp_end(&tp);
+}
+
+UT_MAIN("pair/tag_sound", UT(any_kind), UT(each_kind), UT(eager), UT(finished_without_a_message),
+	UT(another_kind_amid))
