@@ -208,6 +208,34 @@ static void both_orders(void)
 	}
 }
 
+/* Every layer, type and code: those that the RFCs define, and no other. */
+static void defined_codes(void)
+{
+	static const struct {
+		uint8_t layer_etype, num;
+		uint8_t code[8];
+	} defined[] = {
+	    {0x00, 1, {0}},
+	    {0x01, 7, {0, 1, 2, 3, 4, 9, 0xff}},
+	    {0x02, 6, {5, 6, 7, 8, 9, 0xff}},
+	    {0x10, 1, {0}},
+	    {0x11, 5, {0, 1, 2, 3, 4}},
+	    {0x12, 6, {1, 2, 3, 4, 5, 6}},
+	    {0x20, 4, {1, 2, 3, 4}},
+	};
+	uint32_t layer_etype, code, i;
+
+	for (layer_etype = 0; layer_etype < 256; layer_etype++)
+		for (code = 0; code < 256; code++) {
+			bool want = false;
+
+			for (i = 0; i < sizeof(defined) / sizeof(defined[0]); i++)
+				if (defined[i].layer_etype == layer_etype)
+					want = memchr(defined[i].code, (int)code, defined[i].num);
+			CU_ASSERT_EQUAL(is_known((uint8_t)layer_etype, (uint8_t)code), want);
+		}
+}
+
 static uint32_t terminates;
 
 static bool see_terminate(struct mpa_conn *conn, const uint8_t *ulpdu, uint32_t bytes)
@@ -360,5 +388,5 @@ static void without_request(void)
 }
 
 UT_MAIN("pair/mpa_term", UT(bad_write), UT(bad_read), UT(no_right), UT(answer_gone),
-	UT(answerer_leaves), UT(only_once), UT(both_orders), UT(siws), UT(which_request),
-	UT(read_of_siw), UT(without_request))
+	UT(answerer_leaves), UT(only_once), UT(both_orders), UT(defined_codes), UT(siws),
+	UT(which_request), UT(read_of_siw), UT(without_request))
