@@ -374,7 +374,43 @@ static void memory_of_queues(void)
 	fw_ut_end(&ut);
 }
 
+/* The operator changes the limits of processes that run; 0 is the default again. */
+static void limits_that_change(void)
+{
+	struct hw_share_limits limits = {0};
+	struct hw_cmd cmd = {.op = HW_CMD_ALLOC_PD};
+	struct hw_cmd_resp resp;
+	struct hw_resp_quota quota;
+	uint32_t a, b;
+
+	fw_ut_begin(&ut);
+	a = joined(1, UID_A);
+	b = joined(2, UID_A);
+	CU_ASSERT_EQUAL(all_pds(a, &quota), PROCESS_MAX);
+	limits.process[HW_SHARE_PD] = PROCESS_MAX + 2;
+	limits.user[HW_SHARE_PD] = PROCESS_MAX + 1;
+	fw_set_limits(ut.nic, &limits);
+	CU_ASSERT_EQUAL(all_pds(a, &quota), 1);
+	CU_ASSERT_EQUAL(quota.of, HW_SHARE_OF_USER);
+	CU_ASSERT_EQUAL(quota.limit, PROCESS_MAX + 1);
+	/* Less than is held: nothing is taken away, and nothing is added. */
+	limits.process[HW_SHARE_PD] = 1;
+	limits.user[HW_SHARE_PD] = UINT64_MAX;
+	fw_set_limits(ut.nic, &limits);
+	CU_ASSERT_EQUAL(all_pds(a, &quota), 0);
+	CU_ASSERT_EQUAL(quota.of, HW_SHARE_OF_PROCESS);
+	CU_ASSERT_EQUAL(quota.limit, 1);
+	CU_ASSERT_EQUAL(all_pds(b, &quota), 1);
+	limits.process[HW_SHARE_PD] = 0;
+	fw_set_limits(ut.nic, &limits);
+	CU_ASSERT_EQUAL(host_cmd(ut.nic, a, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL(host_cmd(ut.nic, b, &cmd, &resp), 0);
+	fw_ut_detach(&ut, a);
+	fw_ut_detach(&ut, b);
+	fw_ut_end(&ut);
+}
+
 UT_MAIN("nic_fw/base/share", UT(process_then_user), UT(one_process_with_many_clients),
 	UT(limits_by_default), UT(attachments), UT(goal_memory), UT(contexts_of_a_user),
 	UT(waits_for_addresses), UT(messages_under_way), UT(sessions), UT(users_that_have_gone),
-	UT(memory_of_queues))
+	UT(memory_of_queues), UT(limits_that_change))
