@@ -130,6 +130,15 @@ static void unused_fields(void)
 	REFUSED(0, "refers to something", INSN(0x18, 0, 1, 0, 1), INSN(0, 0, 0, 0, 0), EXIT);
 	REFUSED(0, "half of", INSN(0x18, 0, 0, 0, 1), MOVI(0, 1), EXIT);
 	REFUSED(0, "half of", INSN(0x18, 0, 0, 0, 1));
+	REFUSED(0, "half of", INSN(0x18, 0, 0, 0, 1), INSN(0, 1, 0, 0, 0), EXIT);
+	REFUSED(0, "half of", INSN(0x18, 0, 0, 0, 1), INSN(0, 0, 0, 1, 0), EXIT);
+	REFUSED(0, "refers to something", INSN(0x18, 0, 0, 1, 1), INSN(0, 0, 0, 0, 0), EXIT);
+	REFUSED(1, "unused", MOVI(0, 1), INSN(0xd4, 0, 0, 1, 16), EXIT);
+	REFUSED(0, "unused", INSN(0x85, 0, 0, 1, 0), RETURN_OK);
+	REFUSED(1, "unused", MOVI(0, 1), INSN(0x95, 1, 0, 0, 0));
+	REFUSED(1, "unused", MOVI(0, 1), INSN(0x95, 0, 0, 1, 0));
+	REFUSED(1, "unused", MOVI(0, 1), INSN(0x05, 1, 0, 0, 0), EXIT);
+	REFUSED(0, "used as a number", JI(GOAL_BPF_JEQ, 10, 0, 0), RETURN_OK);
 }
 
 static void flow(void)
@@ -167,6 +176,20 @@ static void registers(void)
 
 #define BUFFERS                                                                                    \
 	MOV(6, 1), CALL(1), MOV(7, 0), MOV(1, 6), CALL(2), MOV(8, 0), MOV(1, 6), CALL(3), MOV(9, 0)
+
+/* Pointers move by numbers that are known and that a pointer's offset has room for. */
+static void moved_pointers(void)
+{
+	const uint64_t far = UINT64_C(1) << 40;
+
+	REFUSED(3, "not constant", IMM64(3, far), MOV(2, 10), ALU(GOAL_BPF_ADD, 2, 3), RETURN_OK);
+	REFUSED(3, "not constant", IMM64(3, -far), MOV(2, 10), ALU(GOAL_BPF_ADD, 2, 3), RETURN_OK);
+	REFUSED(4, "too far", MOVI(3, INT32_MIN), MOV(2, 10), ALU(GOAL_BPF_ADD, 2, 3),
+		ALU(GOAL_BPF_SUB, 2, 3), ALU(GOAL_BPF_SUB, 2, 3), RETURN_OK);
+	REFUSED(3, "too far", MOVI(3, INT32_MIN), MOV(2, 10), ALU(GOAL_BPF_ADD, 2, 3),
+		ALU(GOAL_BPF_ADD, 2, 3), RETURN_OK);
+	ACCEPTED(MOVI(3, -8), MOV(2, 10), ALU(GOAL_BPF_ADD, 2, 3), STX(2, 0, 3), RETURN_OK);
+}
 
 static void memory(void)
 {
@@ -556,4 +579,5 @@ static void floats(void)
 
 UT_MAIN("nic_fw/coll/goal_op", UT(sizes), UT(codes), UT(unused_fields), UT(flow), UT(registers),
 	UT(memory), UT(the_stack), UT(pointers), UT(spilled_pointers), UT(helpers), UT(divisions),
-	UT(costs), UT(float_arguments), UT(arithmetic), UT(comparisons), UT(blocks), UT(floats))
+	UT(moved_pointers), UT(costs), UT(float_arguments), UT(arithmetic), UT(comparisons),
+	UT(blocks), UT(floats))
