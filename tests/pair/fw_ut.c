@@ -43,6 +43,10 @@ static void configurations(void)
 	REFUSED(num_shards, 0);
 	REFUSED(num_shards, WIRE_DGRAM_SHARDS + 1);
 	REFUSED(shard, 1);
+	REFUSED(num_coll_shards, 1);
+	REFUSED(esp_burst, ESP_MAX_BURST + 1);
+	REFUSED(esp_initial_burst, ESP_MAX_BURST + 1);
+	REFUSED(mpa, HW_MPA_ALL + 1);
 	REFUSED(ip, 0);
 	REFUSED(hash_secret[0], 0);
 	REFUSED(hash_secret[1], 0);

@@ -115,6 +115,45 @@ static void windows_of_type_2_belong_to_a_qp(void)
 	fw_ut_end(&ut);
 }
 
+/* No right of a window goes beyond its region's, and no window is bound to what is no region. */
+static void rights_of_the_region(void)
+{
+	uint64_t base = (uintptr_t)words;
+	uint32_t pd, other, mr, of_other, mw, again, gone;
+	struct fw_qp *qp;
+	struct fw_ut ut;
+
+	fw_ut_begin(&ut);
+	pd = host_pd(ut.nic, 0);
+	other = host_pd(ut.nic, 0);
+	qp = host_qp(ut.nic, 0, HW_QPT_RD, pd, host_cq(ut.nic, 0, 16, HW_EQ_NONE), HW_SRQ_NONE);
+	mr = host_reg(ut.nic, 0, pd, words, 256, HW_ACCESS_REMOTE_READ | HW_ACCESS_MW_BIND, true);
+	of_other = host_reg(ut.nic, 0, other, words, 256, ALL_REMOTE | HW_ACCESS_MW_BIND, true);
+	gone = host_reg(ut.nic, 0, pd, words, 256, ALL_REMOTE | HW_ACCESS_MW_BIND, true);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DEREG_MR, gone, NULL), 0);
+	mw = alloc_mw(&ut, pd, 1);
+	again = alloc_mw(&ut, pd, 1);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw, mr, base, 8, HW_ACCESS_REMOTE_WRITE),
+			HW_VENDOR_ERR_ACCESS);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw, mr, base, 8, HW_ACCESS_REMOTE_ATOMIC),
+			HW_VENDOR_ERR_ACCESS);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw, of_other, base, 8, HW_ACCESS_REMOTE_READ),
+			HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw, gone, base, 8, HW_ACCESS_REMOTE_READ),
+			HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw, again, base, 8, HW_ACCESS_REMOTE_READ),
+			HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(
+	    mem_bind(ut.nic, pd, qp->qpn ^ 0xffff, mw, mr, base, 8, HW_ACCESS_REMOTE_READ),
+	    HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(
+	    mem_bind(ut.nic, pd, qp->qpn, 0x7fffff00, mr, base, 8, HW_ACCESS_REMOTE_READ),
+	    HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw, mr, base, 8, HW_ACCESS_REMOTE_READ),
+			HW_VENDOR_ERR_NONE);
+	fw_ut_end(&ut);
+}
+
 static void detach_with_bound_windows(void)
 {
 	uint32_t pd, mr, mw1, mw2;
@@ -247,5 +286,5 @@ static void modified_regions(void)
 }
 
 UT_MAIN("nic_fw/host/mem_window", UT(windows_of_type_1), UT(windows_of_type_2_belong_to_a_qp),
-	UT(detach_with_bound_windows), UT(invalidation_of_regions), UT(closing_settles_frames),
-	UT(modified_regions))
+	UT(rights_of_the_region), UT(detach_with_bound_windows), UT(invalidation_of_regions),
+	UT(closing_settles_frames), UT(modified_regions))

@@ -130,7 +130,13 @@ static void test_bare_qp(void)
 #define WITH(field, value) (qp = good, qp.xrcd = xrcd, qp.field = value, create_recv(0, qp, &qpn))
 	CU_ASSERT_EQUAL(WITH(xrcd, foreign), FW_EINVAL);
 	CU_ASSERT_EQUAL(WITH(sq_slots, 4), FW_EINVAL);
+	CU_ASSERT_EQUAL(WITH(send_cq, 1), FW_EINVAL);
+	CU_ASSERT_EQUAL(WITH(recv_cq, 1), FW_EINVAL);
+	CU_ASSERT_EQUAL(WITH(max_send_wr, 1), FW_EINVAL);
 	CU_ASSERT_EQUAL(WITH(max_recv_wr, 1), FW_EINVAL);
+	CU_ASSERT_EQUAL(WITH(max_send_sge, 1), FW_EINVAL);
+	CU_ASSERT_EQUAL(WITH(max_recv_sge, 1), FW_EINVAL);
+	CU_ASSERT_EQUAL(WITH(max_inline_bytes, 1), FW_EINVAL);
 	CU_ASSERT_EQUAL(WITH(flags, HW_QP_F_SQ_SIG_ALL), FW_EINVAL);
 	CU_ASSERT_EQUAL(WITH(srq, 0), FW_EINVAL);
 	CU_ASSERT_EQUAL(WITH(pd, pd + 1), FW_EINVAL);
@@ -140,6 +146,31 @@ static void test_bare_qp(void)
 	CU_ASSERT_EQUAL(host_obj(ut.nic, other, HW_CMD_DESTROY_QP, qpn, NULL), FW_EINVAL);
 	CU_ASSERT_EQUAL(open_qp(other, foreign, qpn), FW_EINVAL);
 	CU_ASSERT_EQUAL(open_qp(other, xrcd, qpn), FW_EINVAL);
+	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DESTROY_QP, qpn, NULL), 0);
+	fw_ut_end(&ut);
+}
+
+/* The queue pair that sends receives nothing. */
+static void test_sending_qp(void)
+{
+	const struct hw_cmd_create_qp good = {
+	    .type = HW_QPT_XRC_SEND, .srq = HW_SRQ_NONE, .sq_slots = 4, .max_send_wr = 4};
+	const struct fw_cq *cq;
+	struct hw_cmd_create_qp qp;
+	uint32_t qpn, pd;
+
+	fw_ut_begin(&ut);
+	pd = host_pd(ut.nic, 0);
+	cq = host_cq(ut.nic, 0, 16, HW_EQ_NONE);
+#undef WITH
+#define WITH(field, value)                                                                         \
+	(qp = good, qp.pd = pd, qp.send_cq = qp.recv_cq = cq->index, qp.field = value,             \
+	 create_recv(0, qp, &qpn))
+	CU_ASSERT_EQUAL(WITH(max_recv_wr, 1), FW_EINVAL);
+	CU_ASSERT_EQUAL(WITH(max_recv_sge, 1), FW_EINVAL);
+	CU_ASSERT_EQUAL(WITH(srq, 0), FW_EINVAL);
+	CU_ASSERT_EQUAL(WITH(xrcd, 1), FW_EINVAL);
+	CU_ASSERT_EQUAL(WITH(max_send_sge, 1), 0);
 	CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DESTROY_QP, qpn, NULL), 0);
 	fw_ut_end(&ut);
 }
@@ -188,4 +219,5 @@ static void test_ends(void)
 	}
 }
 
-UT_MAIN("nic_fw/host/xrc", UT(test_domains), UT(test_srqs), UT(test_bare_qp), UT(test_ends))
+UT_MAIN("nic_fw/host/xrc", UT(test_domains), UT(test_srqs), UT(test_bare_qp), UT(test_sending_qp),
+	UT(test_ends))
