@@ -305,12 +305,12 @@ static void solicited(void)
 		uint32_t sync = i == 1 ? HW_TSEND_F_SYNC : 0;
 
 		if (i % 2)
-			tp_recv(&tp, 1, i, i, SINK, LONG);
+			tp_recv(&tp, 1, i, i, SINK, bytes);
 		rp_quiet(&tp.rp);
 		tp_send_flags(&tp, 0, i, i, 0, bytes, sync, flags);
 		rp_quiet(&tp.rp);
 		if (!(i % 2))
-			tp_recv(&tp, 1, i, i, SINK, LONG);
+			tp_recv(&tp, 1, i, i, SINK, bytes);
 		rp_quiet(&tp.rp);
 		tp_expect_sent(&tp, 0, i, HW_STATUS_SUCCESS);
 		CU_ASSERT_TRUE(tp_expect(&tp, 1, i, HW_STATUS_SUCCESS).flags & HW_CQE_F_SOLICITED);
