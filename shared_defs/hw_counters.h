@@ -14,6 +14,7 @@
 	X(rx_frames, "Frames received")                                                            \
 	X(rx_bytes, "Bytes of the frames received")                                                \
 	X(rx_crc_checked, "Frames received whose CRC32C was computed and compared")                \
+	X(rx_joined, "Packets that were taken as a run although they came one by one")             \
 	X(tx_frames, "Frames sent")                                                                \
 	X(tx_bytes, "Bytes of the frames sent")                                                    \
 	X(tx_dropped,                                                                              \

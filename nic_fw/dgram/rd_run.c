@@ -3,13 +3,15 @@
  * Runs of RD (net/eth_run.c): packets of one message. Each packet keeps its PSN, and every rule of
  * RD holds for it.
  *
- * rd_tx.c sends runs and rd_rx.c takes them whole. Calls wqe_gather.c. fw_port.h, struct
- * fw_tx_frame.
+ * rd_tx.c sends runs and rd_rx.c takes them whole, also of packets that arrive one by one
+ * (net/eth_join.c). Calls wqe_gather.c. fw_port.h, struct fw_tx_frame.
  */
 #include "nic_fw/fw_nic.h"
 
 enum {
 	RUN_HDR_PIECES = 2,
+	/* In the last packet of a message alone. */
+	RUN_LAST_FLAGS = WIRE_DGRAM_F_IMM | WIRE_DGRAM_F_SOLICITED,
 };
 
 enum hw_vendor_err rd_run_gather(struct fw_nic *nic, const struct fw_wqe *msg, uint32_t offset,
@@ -110,6 +112,72 @@ static void rd_run_step(uint8_t *hdr, uint32_t segment_bytes)
 		h->ddp.untagged.mo = be32_put(be32_get(h->ddp.untagged.mo) + segment_bytes);
 }
 
+/* ---- packets that arrive one by one -----------------------------------------------------------
+ */
+
+static uint32_t rd_run_begins(const uint8_t *hdr)
+{
+	const struct run_hdr *h = (const void *)hdr;
+
+	if (be16_get(h->eth.type) != WIRE_ETHERTYPE_IPV4 ||
+	    h->ip.version_ihl != WIRE_IP_VERSION_IHL || h->ip.proto != WIRE_IPPROTO_UDP ||
+	    be16_get(h->udp.checksum) ||
+	    h->dgram.ver_type != (WIRE_DGRAM_VERSION << 4 | WIRE_DGRAM_RD) ||
+	    (h->dgram.flags & (WIRE_DGRAM_F_MORE | RUN_LAST_FLAGS | WIRE_DGRAM_F_RECORD)) !=
+		WIRE_DGRAM_F_MORE ||
+	    be32_get(h->dgram.imm) || h->ddp.tagged.ddp_ctrl & WIRE_DDP_LAST)
+		return 0;
+	return (uint32_t)offsetof(struct run_hdr, ddp) + (h->ddp.tagged.ddp_ctrl & WIRE_DDP_TAGGED
+							      ? (uint32_t)sizeof(h->ddp.tagged)
+							      : (uint32_t)sizeof(h->ddp.untagged));
+}
+
+/* True if the DDP header is that of the same message, at bytes behind. */
+static bool ddp_goes_on(const struct run_hdr *first, const struct run_hdr *h, uint32_t at)
+{
+	if ((first->ddp.tagged.ddp_ctrl ^ h->ddp.tagged.ddp_ctrl) & (uint8_t)~WIRE_DDP_LAST ||
+	    first->ddp.tagged.rdmap_ctrl != h->ddp.tagged.rdmap_ctrl)
+		return false;
+	if (h->ddp.tagged.ddp_ctrl & WIRE_DDP_TAGGED)
+		return be32_get(first->ddp.tagged.stag) == be32_get(h->ddp.tagged.stag) &&
+		       be64_get(first->ddp.tagged.to) + at == be64_get(h->ddp.tagged.to);
+	return be32_get(first->ddp.untagged.msn) == be32_get(h->ddp.untagged.msn) &&
+	       be32_get(first->ddp.untagged.mo) + at == be32_get(h->ddp.untagged.mo);
+}
+
+static bool rd_run_goes_on(const uint8_t *first, const uint8_t *hdr, uint32_t i,
+			   uint32_t segment_bytes, bool *ends)
+{
+	const struct run_hdr *f = (const void *)first, *h = (const void *)hdr;
+	uint8_t flags = h->dgram.flags;
+
+	/* A packet that ends a message, or the sender's turn, is the last of its run. */
+	*ends = (flags & (WIRE_DGRAM_F_MORE | RUN_LAST_FLAGS)) != WIRE_DGRAM_F_MORE ||
+		h->ddp.tagged.ddp_ctrl & WIRE_DDP_LAST;
+	return h->dgram.ver_type == f->dgram.ver_type &&
+	       !((flags ^ f->dgram.flags) &
+		 (uint8_t) ~(WIRE_DGRAM_F_MORE | WIRE_DGRAM_F_ECE | RUN_LAST_FLAGS)) &&
+	       be32_get(h->dgram.dst_qpn) == be32_get(f->dgram.dst_qpn) &&
+	       be32_get(h->dgram.src_qpn) == be32_get(f->dgram.src_qpn) &&
+	       be32_get(h->dgram.ssn) == be32_get(f->dgram.ssn) &&
+	       be32_get(h->rd.psn) == be32_get(f->rd.psn) + i &&
+	       be32_get(h->rd.ack) == be32_get(f->rd.ack) &&
+	       be32_get(h->rd.timestamp) == be32_get(f->rd.timestamp) &&
+	       h->rd.used == (uint8_t)(f->rd.used + i) && h->rd.limit == f->rd.limit &&
+	       be16_get(h->rd.flow_distance) == 1 && ddp_goes_on(f, h, i * segment_bytes);
+}
+
+static void rd_run_end(uint8_t *hdr, const uint8_t *last)
+{
+	const struct run_hdr *l = (const void *)last;
+	struct run_hdr *h = (void *)hdr;
+
+	h->dgram.flags = (uint8_t)((h->dgram.flags & WIRE_DGRAM_F_ECE) |
+				   (l->dgram.flags & (uint8_t)~WIRE_DGRAM_F_ECE));
+	h->dgram.imm = l->dgram.imm;
+	h->ddp.tagged.ddp_ctrl = l->ddp.tagged.ddp_ctrl;
+}
+
 const struct eth_run_kind rd_run_kind = {
     .least_bytes = offsetof(struct run_hdr, ddp) + sizeof(struct wire_ddp_tagged),
     .front_at = offsetof(struct run_hdr, udp),
@@ -117,4 +185,7 @@ const struct eth_run_kind rd_run_kind = {
     .outer = rd_run_outer,
     .packet = rd_run_packet,
     .step = rd_run_step,
+    .begins = rd_run_begins,
+    .goes_on = rd_run_goes_on,
+    .end = rd_run_end,
 };

@@ -159,6 +159,14 @@ void eth_run_decline(struct fw_nic *nic)
 	nic->net.run_taken = 0;
 }
 
+void eth_run_take(struct fw_nic *nic, const struct fw_rx_frame *frame)
+{
+	/* A drop on the way is that of the first packet. */
+	nic->net.run_taken = 1;
+	nic->net.run_checked = false;
+	eth_rx_frame(nic, frame);
+}
+
 void eth_run_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 {
 	uint8_t hdr[FW_RX_HDR_BYTES];
@@ -170,10 +178,7 @@ void eth_run_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 		FW_DROP(nic, drop_too_short);
 		return;
 	}
-	/* A drop on the way is that of the first packet. */
-	nic->net.run_taken = 1;
-	nic->net.run_checked = false;
-	eth_rx_frame(nic, frame);
+	eth_run_take(nic, frame);
 	if (__builtin_expect(nic->net.run_taken == frame->run, 1))
 		return;
 	run = run_of(frame);

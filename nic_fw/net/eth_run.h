@@ -28,6 +28,16 @@ struct eth_run_kind {
 	void (*packet)(uint8_t *hdr, uint32_t i, const struct fw_run *run);
 	/* Turns the headers of a packet between the first and the last into those of the next. */
 	void (*step)(uint8_t *hdr, uint32_t segment_bytes);
+	/*
+	 * Of frames that arrive one by one (eth_join.c); NULL: they are not joined. begins()
+	 * returns the length of the headers of the first packet of a message that has more, else 0.
+	 * goes_on() is true if hdr can be packet i of first's run, *ends: it is the last. end()
+	 * puts what belongs to the end of the message into the headers of the run.
+	 */
+	uint32_t (*begins)(const uint8_t *hdr);
+	bool (*goes_on)(const uint8_t *first, const uint8_t *hdr, uint32_t i,
+			uint32_t segment_bytes, bool *ends);
+	void (*end)(uint8_t *hdr, const uint8_t *last);
 };
 
 /* Bytes that packet i is shorter than the first. */
@@ -38,6 +48,9 @@ uint32_t eth_run_less_bytes(uint32_t i, const struct fw_run *run);
  * that are left take the way of single frames, each on its own, with the counts of those.
  */
 void eth_run_rx(struct fw_nic *nic, const struct fw_rx_frame *frame);
+/* Hands a run up: nic->net.run_taken of its packets are done with, run_checked says of their CRCs.
+ */
+void eth_run_take(struct fw_nic *nic, const struct fw_rx_frame *frame);
 /* The frame is looked at no further: none of its packets is done with, nothing was counted. */
 void eth_run_decline(struct fw_nic *nic);
 /* True if the CRC32C of each packet is right; it counts them then, and only then. */

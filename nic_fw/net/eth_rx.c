@@ -8,6 +8,7 @@
  */
 #include "nic_fw/base/crc32c.h"
 #include "nic_fw/fw_nic.h"
+#include "nic_fw/net/eth_join.h"
 #include "nic_fw/net/known_rx.h"
 
 const uint8_t *eth_cursor_advance(struct eth_cursor *cursor, uint32_t max, uint32_t *bytes)
@@ -153,6 +154,24 @@ static void set_burst(struct fw_nic *nic, uint32_t got, uint32_t dear)
 	nic->net.rx_most = most;
 }
 
+/* Handles the first of n frames, and others with it that belong to its run. Returns how many. */
+static uint32_t rx_next(struct fw_nic *nic, struct fw_rx_frame *frames, uint32_t n)
+{
+	uint32_t joined;
+
+	if (__builtin_expect(frames->run > 1, 0)) {
+		eth_run_rx(nic, frames);
+		return 1;
+	}
+	if (n > 1 && frames->bytes >= ETH_JOIN_LEAST) {
+		joined = eth_join_rx(nic, frames, n);
+		if (joined)
+			return joined;
+	}
+	eth_rx_frame(nic, frames);
+	return 1;
+}
+
 uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget)
 {
 	uint32_t done = 0;
@@ -180,12 +199,8 @@ uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget)
 		FW_ADD(nic, rx_frames, packets);
 		FW_ADD(nic, rx_bytes, bytes);
 		fw_trace(nic, TRACE_ETH_RX, 0, bytes, packets);
-		for (i = 0; i < got; i++) {
-			if (__builtin_expect(nic->net.rx[i].run > 1, 0))
-				eth_run_rx(nic, &nic->net.rx[i]);
-			else
-				eth_rx_frame(nic, &nic->net.rx[i]);
-		}
+		for (i = 0; i < got;)
+			i += rx_next(nic, &nic->net.rx[i], got - i);
 		(void)fw_stage_enter(nic, FW_STAGE_PORT_RX);
 		nic->port.rx_free(nic->port.ctx, nic->net.rx, got);
 		(void)fw_stage_enter(nic, stage);
