@@ -29,7 +29,7 @@ struct eth_run_kind {
 	/* Turns the headers of a packet between the first and the last into those of the next. */
 	void (*step)(uint8_t *hdr, uint32_t segment_bytes);
 	/*
-	 * Of frames that arrive one by one (eth_join.c); NULL: they are not joined. begins()
+	 * For frames that arrive one by one (eth_join.c); NULL: they are not joined. begins()
 	 * returns the length of the headers of the first packet of a message that has more, else 0.
 	 * goes_on() is true if hdr can be packet i of first's run, *ends: it is the last. end()
 	 * puts what belongs to the end of the message into the headers of the run.
