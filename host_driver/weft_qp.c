@@ -190,9 +190,12 @@ struct weft_qp_obj *weft_qp_new(struct weft_context *context, struct weft_pd *pd
 		return NULL;
 	qp->pub.context = context;
 	qp->pub.pd = pd;
-	qp->pub.send_cq = attr->send_cq;
-	qp->pub.recv_cq = attr->recv_cq;
-	qp->pub.srq = attr->srq;
+	/* An XRC_RECV queue pair has no queues, whatever the program names. */
+	if (attr->type != WEFT_QPT_XRC_RECV) {
+		qp->pub.send_cq = attr->send_cq;
+		qp->pub.recv_cq = attr->recv_cq;
+		qp->pub.srq = attr->srq;
+	}
 	qp->pub.type = attr->type;
 	qp->pub.flags = attr->flags;
 	qp->pub.user = attr->user;

@@ -254,8 +254,10 @@ static void extended(void)
 	host_check(xa && xb && xc && file >= 0);
 	srq = weft_create_xrc_srq(b.pd, xb, cq_b, &attr);
 	init.xrcd = xb;
+	/* It has no queues, and is not looked for behind the CQs that are named. */
+	init.send_cq = init.recv_cq = cq_b;
 	recv = weft_create_qp(NULL, &init);
-	host_check(srq && srq->srqn && recv);
+	host_check(srq && srq->srqn && recv && !recv->send_cq && !recv->recv_cq);
 	/* handles of another NIC, and a second handle in this process */
 	host_check(!weft_open_qp(xa, recv->qpn, NULL) && errno == EINVAL);
 	again = weft_open_qp(xc, recv->qpn, NULL);
