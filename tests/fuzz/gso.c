@@ -468,7 +468,9 @@ static void runs(void)
 			(void)wire_runs_pump(&wire);
 		take_check(held.num < GSO_RUN_MAX, "a run that is held is too long");
 	}
-	while ((num_kept || wire_runs_held(&wire)) && turns++ < 1000) {
+	/* As long as there is input, it may refuse every frame. */
+	while ((num_kept || wire_runs_held(&wire)) && turns < 1000) {
+		turns += !in.left;
 		took = wire_runs_tx(&wire, kept, num_kept);
 		num_kept -= took;
 		memmove(kept, kept + took, num_kept * sizeof(kept[0]));
