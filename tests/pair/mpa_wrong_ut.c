@@ -6,6 +6,8 @@
  */
 #include "tests/pair/mpa_pair.h"
 
+#include "tests/golden.h"
+
 static const struct mpa_params crc = {.crc = true};
 
 enum {
@@ -239,4 +241,34 @@ static void too_long(void)
 	mp_end();
 }
 
-UT_MAIN("pair/mpa_wrong", UT(lies), UT(no_receive), UT(too_many_reads), UT(too_long))
+/* A wrong CRC of an FPDU that came in two frames, or byte for byte; likewise a right one. */
+static void wrong_crc_of_a_collected_fpdu(void)
+{
+	uint8_t fpdu[256];
+	uint32_t bytes = (uint32_t)golden_load("mpa_fpdu.hex", "write", fpdu, sizeof(fpdu)), at,
+		 cut;
+
+	for (cut = 1; cut < bytes; cut += cut < 3 ? 1 : bytes - 4) {
+		for (uint32_t wrong = 0; wrong < 2; wrong++) {
+			uint32_t n;
+
+			mp_begin(&crc);
+			fpdu[bytes / 2] ^= wrong;
+			for (at = 0; at < bytes; at += n) {
+				n = cut == 1 || !at ? cut : bytes - at;
+				CU_ASSERT_EQUAL_FATAL(mp_receive(&mp.side[1], fpdu + at, n), n);
+			}
+			fpdu[bytes / 2] ^= wrong;
+			CU_ASSERT_EQUAL(RP_CNT(&rp, 1, drop_mpa_crc), wrong);
+			CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rx_crc_checked), 1);
+			CU_ASSERT_EQUAL(mp.side[1].conn->state, MPA_TERM_SENT);
+			(void)mp_make(&mp.side[1]);
+			if (wrong)
+				mp_expect_terminate(&mp.side[1], 0x20, 0x02, 0, NULL);
+			mp_end();
+		}
+	}
+}
+
+UT_MAIN("pair/mpa_wrong", UT(wrong_crc_of_a_collected_fpdu), UT(lies), UT(no_receive),
+	UT(too_many_reads), UT(too_long))

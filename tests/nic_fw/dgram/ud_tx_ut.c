@@ -84,6 +84,33 @@ static void one_frame(void)
 	net_end();
 }
 
+/* Data that the caller has are copied behind the headers, of each length that may be. */
+static void data_behind_the_headers(void)
+{
+	const uint8_t *ddp;
+	uint32_t bytes;
+
+	init();
+	for (bytes = 0; bytes <= LLP_NOW_BYTES; bytes += bytes < 4 ? 1 : 23) {
+		net.num_sent = 0;
+		request(HW_WQE_SEND, bytes);
+		CU_ASSERT_TRUE(ud_llp_ops.send_now(net.nic, &wqe, net.payload));
+		net_flush();
+		CU_ASSERT_EQUAL_FATAL(net.num_sent, 1);
+		ddp = check_frame(&net.sent[0], 0);
+		CU_ASSERT_EQUAL(ddp[0], WIRE_DDP_LAST | WIRE_DDP_VERSION);
+		CU_ASSERT_EQUAL(memcmp(ddp + 18, net.payload, bytes), 0);
+		CU_ASSERT_EQUAL(net.sent[0].n, 42 + 28 + 18 + bytes + 4);
+	}
+	CU_ASSERT_EQUAL(CNT(ud_tx_msgs), 9);
+	/* Without the next hop nothing is sent. */
+	net.num_sent = 0;
+	wqe.dst_ip ^= 0x55000000;
+	CU_ASSERT_FALSE(ud_llp_ops.send_now(net.nic, &wqe, net.payload));
+	CU_ASSERT_EQUAL(CNT(ud_tx_msgs), 9);
+	net_end();
+}
+
 /* The largest payload of one frame is not cut, though it is no multiple of 8. */
 static void largest_frame_and_one_more(void)
 {
@@ -376,9 +403,9 @@ static void rate_of_errors(void)
 	CU_ASSERT_FALSE(ud_rate_limit(now, &last, &spent));
 }
 
-UT_MAIN("nic_fw/dgram/ud_tx", UT(one_frame), UT(largest_frame_and_one_more),
-	UT(immediate_on_the_last_segment), UT(long_message_is_cut), UT(records),
-	UT(goes_on_when_there_is_room), UT(stops_at_the_allowance_of_the_turn),
+UT_MAIN("nic_fw/dgram/ud_tx", UT(one_frame), UT(data_behind_the_headers),
+	UT(largest_frame_and_one_more), UT(immediate_on_the_last_segment), UT(long_message_is_cut),
+	UT(records), UT(goes_on_when_there_is_room), UT(stops_at_the_allowance_of_the_turn),
 	UT(memory_of_the_process), UT(bad_key_sends_nothing),
 	UT(waits_for_the_next_hop_but_not_for_ever), UT(to_our_own_address), UT(golden_datagram),
 	UT(error_message), UT(rate_of_errors))

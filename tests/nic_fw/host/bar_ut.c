@@ -216,6 +216,43 @@ static void more_holes_than_are_remembered(void)
 	fw_ut_end(&ut);
 }
 
+/* Where the table of holes is full, the smallest of them is lost, wherever it lies. */
+static void smallest_hole_is_forgotten(void)
+{
+	enum {
+		HOLES = FW_BAR_EXTENTS + 1
+	};
+	static const uint32_t places[] = {0, 1, 77, FW_BAR_EXTENTS - 1};
+	static uint64_t at[HOLES], wall;
+	struct fw_client_params params = {.bar_bytes = HW_BAR_DYNAMIC + (3 * HOLES + 256) * PAGE};
+	struct fw_bar *bar;
+	struct fw_ut ut;
+	uint32_t client, i, k;
+
+	for (k = 0; k < sizeof(places) / sizeof(places[0]); k++) {
+		uint32_t small = places[k];
+
+		fw_ut_begin(&ut);
+		CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &params, &client), 0);
+		bar = &ut.nic->host.clients[client].bar;
+		while (bar->num_free)
+			CU_ASSERT_EQUAL_FATAL(bar_alloc(ut.nic, client, UNIT, &wall), 0);
+		for (i = 0; i < HOLES; i++) {
+			CU_ASSERT_EQUAL_FATAL(
+			    bar_alloc(ut.nic, client, i == small ? PAGE : 2 * PAGE, &at[i]), 0);
+			CU_ASSERT_EQUAL_FATAL(bar_alloc(ut.nic, client, PAGE, &wall), 0);
+		}
+		for (i = 0; i < HOLES; i++)
+			bar_free(ut.nic, client, at[i], i == small ? PAGE : 2 * PAGE);
+		CU_ASSERT_EQUAL(bar->num_free, FW_BAR_EXTENTS);
+		for (i = 0; i < bar->num_free; i++) {
+			CU_ASSERT_EQUAL(bar->free[i].bytes, 2 * PAGE);
+			CU_ASSERT_EQUAL(bar->free[i].offset, at[i < small ? i : i + 1]);
+		}
+		fw_ut_end(&ut);
+	}
+}
+
 /* A core does not spend its time on clearing: the process clears where it needs zeroes. */
 static void freed_pages_are_used_again(void)
 {
@@ -325,5 +362,6 @@ static void records_run_out_with_the_bar(void)
 UT_MAIN("nic_fw/host/bar", UT(small_rings_share_pages), UT(holes_are_cut_at_pages),
 	UT(many_rings_never_overlap), UT(holes_merge_and_are_used_first),
 	UT(full_is_enomem_and_changes_nothing), UT(more_holes_than_are_remembered),
-	UT(freed_pages_are_used_again), UT(records_share_pages_and_are_zero),
-	UT(pages_of_records_are_announced_in_time), UT(records_run_out_with_the_bar))
+	UT(smallest_hole_is_forgotten), UT(freed_pages_are_used_again),
+	UT(records_share_pages_and_are_zero), UT(pages_of_records_are_announced_in_time),
+	UT(records_run_out_with_the_bar))
