@@ -309,7 +309,7 @@ static void segments_of_no_connection(void)
 	CU_ASSERT_EQUAL(out.flags, WIRE_TCP_RST);
 	CU_ASSERT_EQUAL(out.seq, 1234);
 	CU_ASSERT_EQUAL(out.window, 0);
-	/* Nobody listens there: the reset acknowledges what it has, with data, SYN and FIN. */
+	/* A port without a listener: the reset acknowledges what it has, with data, SYN and FIN. */
 	s = syn_of(0, 0);
 	s.flags |= WIRE_TCP_FIN;
 	s.data = "abc";
