@@ -349,7 +349,7 @@ static void incarnations(void)
 	end();
 }
 
-/* What a child lacks is sent to it: now, or when it comes. */
+/* A child gets the packets that it lacks: now, or when they come. */
 static void repairs(void)
 {
 	const struct sent *r;
@@ -379,7 +379,7 @@ static void repairs(void)
 	CU_ASSERT_TRUE(mgrp_slot(s, BASE + 1)->repaired);
 	CU_ASSERT_FALSE(mgrp_slot(s, BASE)->repaired);
 	CU_ASSERT_EQUAL(mgrp_slot(s, BASE + 1)->wanted, 0);
-	/* One that is not here is asked for in turn, and passed on when it comes. */
+	/* A packet that is not here is asked for in turn, and passed on when it comes. */
 	g.from = BASE + 2;
 	g.missing = 0x4;
 	group_arrives(&g);
@@ -395,7 +395,7 @@ static void repairs(void)
 	r = last_sent(WIRE_MGRP_REPAIR);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(r);
 	CU_ASSERT_EQUAL(be32_get(r->wire.psn), BASE + 4);
-	/* What it has, and what is beyond the window, is none of its wants. */
+	/* Packets that it has, or beyond the window, are none of its wants. */
 	g.own = BASE + 2;
 	g.from = BASE + 1;
 	g.missing = 0x1;

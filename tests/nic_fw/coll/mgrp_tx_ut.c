@@ -115,7 +115,7 @@ static void packets(void)
 	CU_ASSERT_EQUAL(s->ring_bytes, 0);
 	CU_ASSERT_FALSE(s->child[0].awaiting);
 	CU_ASSERT_TRUE(mgrp_drained(comm));
-	/* Nobody can have a packet that was not sent. */
+	/* A packet that was not sent is with no child. */
 	child_reports(0, base + 5, base + 4, 0);
 	CU_ASSERT_EQUAL(ut.nic->counters.mgrp_statuses_stale, 1);
 	end();
