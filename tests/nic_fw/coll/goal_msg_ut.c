@@ -1,53 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * nic_fw/coll/goal_msg.c, goal_msg_tx.c, goal_stage.c: messages that a rank sends: where their
- * bytes lie, when an operation is over, what each packet has, and what becomes of those of a lost
- * rank.
+ * bytes lie, when an operation is over, and what each packet has. goal_msg_lost_ut.c has those
+ * of lost ranks and of runs that end.
  */
-#include "tests/nic_fw/coll/goal_rank_fix.h"
+#include "tests/nic_fw/coll/goal_send_fix.h"
 
 #include "nic_fw/coll/goal_msg_tx.h"
-
-enum {
-	TO = 3,
-	TAG = 50,
-};
-
-/* Makes an operation of the schedule a send to rank 3. */
-static void make_send(uint32_t op, uint32_t bytes, uint64_t buf)
-{
-	memory.code.ops[op] = receive(TO, TAG + op, bytes, buf);
-	memory.code.ops[op].kind = GOAL_INSN_SEND;
-	if (op == SHORT) {
-		memory.code.ops[op].first_edge = 0;
-		memory.code.ops[op].num_edges = 1;
-	}
-	if (op == THEN)
-		memory.code.ops[op].deps = 1;
-}
-
-static void fill_memory(void)
-{
-	memcpy(memory.slot, bytes_of, SLOT_BYTES);
-	memcpy(memory.brief, bytes_of + 77, 2 * SHORT_BYTES);
-}
-
-/* The message of the link to rank 3 that an operation has sent, over or not; NULL: none. */
-static struct goal_send *message_of(uint32_t op)
-{
-	const struct goal_link *link = link_to(TO);
-	const struct fw_list *at;
-
-	for (at = link->sends.next; at != &link->sends; at = at->next)
-		if (FW_CONTAINER(at, struct goal_send, link_node)->key.tag == TAG + op)
-			return FW_CONTAINER(at, struct goal_send, link_node);
-	return NULL;
-}
-
-static uint32_t payload_most(void)
-{
-	return esp_payload_bytes(link_to(TO)->stream) - (uint32_t)sizeof(struct wire_goal);
-}
 
 static struct fw_tx_frame frame;
 
@@ -205,6 +164,26 @@ static void packets_of_a_message(void)
 	CU_ASSERT_EQUAL(packet_of(send, 0), -FW_EFAULT);
 	CU_ASSERT_FALSE(goal_msg_lends(send));
 	end();
+}
+
+/* Whole packets, one byte less and one more. */
+static void numbers_of_packets(void)
+{
+	static const int32_t more[] = {-1, 0, 1};
+
+	for (uint32_t i = 0; i < 6; i++) {
+		uint32_t most, packets = 1 + i / 3;
+
+		prepare(false);
+		comm->eager_bytes = SLOT_BYTES;
+		most = payload_most();
+		make_send(EAGER, packets * most + (uint32_t)more[i % 3], GOAL_REF(0, 0));
+		load(false);
+		(void)start();
+		CU_ASSERT_EQUAL(message_of(EAGER)->xfer.packets, packets + (more[i % 3] > 0));
+		CU_ASSERT_EQUAL(message_of(EAGER)->kind, GOAL_SEND_EAGER);
+		end();
+	}
 }
 
 /* Few pieces are sent where they are; many short ones are copied first, in steps of the run. */
@@ -476,37 +455,6 @@ static void control_messages(void)
 	end();
 }
 
-/* A rank is lost: its messages that are over are freed, the others end their runs. */
-static void messages_of_a_lost_rank(void)
-{
-	uint32_t used;
-
-	prepare(false);
-	make_send(EAGER, 10, GOAL_REF(0, 0));
-	load(false);
-	used = ut.nic->goal.sends.used;
-	(void)start();
-	CU_ASSERT_EQUAL(ut.nic->goal.sends.used,
-			used + 4); /* and SEND, its header, an announcement */
-	(void)lose(TO, ESP_END_LOST);
-	turns(10);
-	CU_ASSERT_EQUAL(ut.nic->goal.sends.used, used + 3);
-	CU_ASSERT_NOT_EQUAL(record->done, serial);
-	(void)lose(2, ESP_END_UNREACHABLE);
-	ends_with(HW_GOAL_UNREACHABLE, 2, FW_NONE);
-	end();
-	prepare(false);
-	make_send(EAGER, 700, GOAL_REF(0, 0));
-	load(false);
-	(void)start();
-	(void)lose(TO, ESP_END_LOST);
-	ends_with(HW_GOAL_PEER_LOST, TO, FW_NONE);
-	/* And a send that begins finds the rank lost. */
-	(void)start_in(0, false);
-	ends_with(HW_GOAL_PEER_LOST, TO, EAGER);
-	end();
-}
-
 static uint32_t points(enum hw_goal_point point, uint32_t op)
 {
 	uint32_t found = 0;
@@ -536,7 +484,6 @@ static void traces(void)
 }
 
 UT_MAIN("nic_fw/coll/goal_msg", UT(small_messages), UT(many_messages_ahead),
-	UT(packets_of_a_message), UT(pieces_of_memory), UT(limits_of_pieces),
-	UT(copies_and_their_order), UT(copy_fails), UT(acknowledgements), UT(large_messages),
-	UT(announcements_that_do_not_count), UT(control_messages), UT(messages_of_a_lost_rank),
-	UT(traces))
+	UT(packets_of_a_message), UT(numbers_of_packets), UT(pieces_of_memory),
+	UT(limits_of_pieces), UT(copies_and_their_order), UT(copy_fails), UT(acknowledgements),
+	UT(large_messages), UT(announcements_that_do_not_count), UT(control_messages), UT(traces))
