@@ -44,7 +44,7 @@ TESTS = {
     "net": ["sim/igmp", "sim/mcast", "pair/fw"],
     "tcp": ["sim/tcp*", "pair/mpa_slow"],
     "stream": ["pair/edp", "pair/esp_*"],
-    "host": ["pair/wqe*", "pair/sched", "pair/db", "sim/srq", "sim/moder", "sim/xrc", "pair/recv"],
+    "host": ["nic_fw/net/mcast", "pair/wqe*", "pair/sched", "pair/db", "sim/srq", "sim/moder", "sim/xrc", "pair/recv"],
     "rdmap": ["pair/rdmap_*", "pair/ddp_rx", "pair/recv", "pair/esp_rdmap", "sim/rd_errors", "sim/rc_esp"],
     "dgram": ["pair/rd_*", "sim/ud", "sim/uc", "sim/rd_fair"],
     "tag": ["pair/tag_*"],
@@ -52,7 +52,7 @@ TESTS = {
     "cm": ["pair/cm*", "sim/cm"],
     "coll": ["sim/goal_run", "sim/goal_fail", "sim/goal_lost", "sim/goal_stall", "sim/goal_coll_move",
              "sim/goal_coll_reduce", "sim/mgrp"],
-    "up": ["pair/fw", "sim/rc_esp", "sim/rc_tcp"],
+    "up": ["nic_fw/base/*", "nic_fw/host/*", "nic_fw/net/mcast", "pair/fw", "sim/rc_esp", "sim/rc_tcp"],
     ".": ["pair/fw", "sim/rd_ops"],
 }
 # Tests that take many seconds: they come last, and not in a short look.

@@ -45,6 +45,38 @@ static void links(void)
 	end();
 }
 
+/* A stream that a rank has opened becomes its link, charged to the process, if that may have it. */
+static void accepted_streams(void)
+{
+	static struct esp_stream stream;
+	struct fw_client *owner;
+	struct goal_link *link;
+	uint64_t *limit, *held;
+
+	begin();
+	memset(&stream, 0, sizeof(stream));
+	owner = &ut.nic->host.clients[client];
+	limit = &owner->share->process->limit[HW_SHARE_STREAM];
+	held = &owner->share->process->held[HW_SHARE_STREAM];
+	*limit = 0;
+	CU_ASSERT_PTR_NULL(goal_link_accept(ut.nic, comm, 7, &stream));
+	CU_ASSERT_EQUAL(comm->links[7], FW_NONE);
+	CU_ASSERT_EQUAL(ut.nic->goal.links.used, 0);
+	CU_ASSERT_EQUAL(ut.nic->counters.esp_share_refused, 1);
+	*limit = 1;
+	link = goal_link_accept(ut.nic, comm, 7, &stream);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(link);
+	CU_ASSERT_PTR_EQUAL(link->stream, &stream);
+	CU_ASSERT_EQUAL(link->rank, 7);
+	CU_ASSERT_PTR_EQUAL(goal_link_get(ut.nic, comm, 7), link);
+	CU_ASSERT_EQUAL(*held, 1);
+	CU_ASSERT_PTR_NULL(goal_link_accept(ut.nic, comm, 7, &stream));
+	share_disown(ut.nic, HW_SHARE_STREAM, &stream.share);
+	CU_ASSERT_EQUAL(*held, 0);
+	link->stream = NULL;
+	end();
+}
+
 /* A stream without a share of its owner's leaves no link. */
 static void streams_without_a_share(void)
 {
@@ -409,6 +441,6 @@ static void process_ends(void)
 	fw_ut_end(&ut);
 }
 
-UT_MAIN("nic_fw/coll/goal_comm", UT(links), UT(streams_without_a_share), UT(ended_streams),
-	UT(runs_of_a_lost_rank), UT(any_rank), UT(any_rank_that_is_lost),
+UT_MAIN("nic_fw/coll/goal_comm", UT(links), UT(accepted_streams), UT(streams_without_a_share),
+	UT(ended_streams), UT(runs_of_a_lost_rank), UT(any_rank), UT(any_rank_that_is_lost),
 	UT(aborts_of_runs_to_come), UT(regions), UT(destroyed), UT(process_ends))

@@ -104,6 +104,33 @@ static void runs_that_end(void)
 	end();
 }
 
+/* Messages that wait are freed with their run, in slices. */
+static void messages_that_wait(void)
+{
+	struct goal_run *run;
+	uint32_t used;
+
+	prepare(false);
+	load(false);
+	used = ut.nic->goal.sends.used;
+	run = start();
+	/* SEND, its header, and the announcement of LARGE. */
+	CU_ASSERT_EQUAL(ut.nic->goal.sends.used, used + 3);
+	ut.nic->slices.left = 0;
+	CU_ASSERT_FALSE(goal_msg_trim_run(ut.nic, run));
+	CU_ASSERT_FALSE(fw_list_empty(&run->sends));
+	ut.nic->slices.left = 1;
+	CU_ASSERT_FALSE(goal_msg_trim_run(ut.nic, run));
+	CU_ASSERT_TRUE(fw_list_empty(&run->sends));
+	CU_ASSERT_EQUAL(ut.nic->goal.sends.used, used + 2);
+	CU_ASSERT_FALSE(fw_list_empty(&run->recvs));
+	ut.nic->slices.left = 4;
+	CU_ASSERT_TRUE(goal_msg_trim_run(ut.nic, run));
+	CU_ASSERT_TRUE(fw_list_empty(&run->recvs));
+	CU_ASSERT_EQUAL(ut.nic->goal.recvs.used, 0);
+	end();
+}
+
 /* A copy that is made for a rank that is lost by then ends the run. */
 static void copy_for_a_lost_rank(void)
 {
@@ -131,4 +158,4 @@ static void copy_for_a_lost_rank(void)
 }
 
 UT_MAIN("nic_fw/coll/goal_msg_lost", UT(messages_of_a_lost_rank), UT(messages_of_an_ended_stream),
-	UT(runs_that_end), UT(copy_for_a_lost_rank))
+	UT(runs_that_end), UT(messages_that_wait), UT(copy_for_a_lost_rank))

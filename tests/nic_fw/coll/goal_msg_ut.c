@@ -299,6 +299,30 @@ static void copies_and_their_order(void)
 	end();
 }
 
+/* A short message behind a copy keeps its place, too, though its bytes are with the NIC. */
+static void short_ones_behind_a_copy(void)
+{
+	const struct fw_list *at;
+	struct goal_send *first, *second;
+
+	prepare(false);
+	make_send(SHORT, PIECES * PIECE_BYTES, GOAL_REF_PIECES(0, PIECES));
+	make_send(EAGER, 10, GOAL_REF(0, 0));
+	load(false);
+	(void)start();
+	first = message_of(SHORT);
+	second = message_of(EAGER);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(first);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(second);
+	CU_ASSERT_PTR_NOT_NULL(first->staged);
+	CU_ASSERT_EQUAL(second->kind, GOAL_SEND_SMALL);
+	CU_ASSERT_FALSE(first->staging || second->staging);
+	at = link_to(TO)->stream->queue.next;
+	CU_ASSERT_PTR_EQUAL(at, &first->xfer.node);
+	CU_ASSERT_PTR_EQUAL(at->next, &second->xfer.node);
+	end();
+}
+
 /* The memory of a copy is gone: the run fails with the operation. */
 static void copy_fails(void)
 {
@@ -485,5 +509,6 @@ static void traces(void)
 
 UT_MAIN("nic_fw/coll/goal_msg", UT(small_messages), UT(many_messages_ahead),
 	UT(packets_of_a_message), UT(numbers_of_packets), UT(pieces_of_memory),
-	UT(limits_of_pieces), UT(copies_and_their_order), UT(copy_fails), UT(acknowledgements),
-	UT(large_messages), UT(announcements_that_do_not_count), UT(control_messages), UT(traces))
+	UT(limits_of_pieces), UT(copies_and_their_order), UT(short_ones_behind_a_copy),
+	UT(copy_fails), UT(acknowledgements), UT(large_messages),
+	UT(announcements_that_do_not_count), UT(control_messages), UT(traces))

@@ -304,6 +304,47 @@ static void resizing_is_refused(void)
 	fw_ut_end(&ut);
 }
 
+/* A resize under way that another one, or the end of the queue, replaces gives its ring back once.
+ */
+static void a_resize_is_replaced(void)
+{
+	const struct fw_bar *bar;
+	struct hw_cmd_resp resp;
+	struct fw_ut ut;
+	struct fw_cq *cq;
+	uint64_t high, place;
+	uint32_t i;
+
+	for (uint32_t how = 0; how < 3; how++) {
+		fw_ut_begin(&ut);
+		bar = &ut.nic->host.clients[0].bar;
+		cq = host_cq(ut.nic, 0, 8, HW_EQ_NONE);
+		for (i = 0; i < 5; i++)
+			CU_ASSERT_TRUE(post(&ut, cq, i));
+		high = bar->high;
+		CU_ASSERT_EQUAL(resize(&ut, cq, HW_MAX_CQE / 2, &resp), -1);
+		CU_ASSERT_NOT_EQUAL(cq->resize.serial, 0);
+		CU_ASSERT(bar->high > high);
+		if (how) {
+			/* A new command begins, and is refused. */
+			ut.nic->slices.resume = 0;
+			CU_ASSERT_EQUAL(resize(&ut, cq, 4, &resp), FW_EBUSY);
+			CU_ASSERT_EQUAL(cq->resize.serial, 0);
+			CU_ASSERT_EQUAL(bar->high, high);
+			/* Its place is another's now. */
+			CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, HW_BAR_PAGE_BYTES, &place), 0);
+			high = bar->high;
+		}
+		if (how == 2) {
+			CU_ASSERT_EQUAL(resize(&ut, cq, 4, &resp), FW_EBUSY);
+			CU_ASSERT_EQUAL(bar->high, high);
+		}
+		CU_ASSERT_EQUAL(host_obj(ut.nic, 0, HW_CMD_DESTROY_CQ, cq->index, NULL), 0);
+		CU_ASSERT(bar->high <= high && (!how || bar->high >= place + HW_BAR_PAGE_BYTES));
+		fw_ut_end(&ut);
+	}
+}
+
 static void a_full_event_queue_loses_no_completion(void)
 {
 	struct fw_cq *cq[6];
@@ -408,5 +449,6 @@ UT_MAIN("nic_fw/host/cq", UT(phases_flip_every_turn), UT(every_field_arrives),
 	UT(a_wild_consumer_index_makes_no_room), UT(arm_then_entry_and_entry_then_arm),
 	UT(arming_for_solicited_entries), UT(solicited_long_ago_is_not_now),
 	UT(garbage_in_the_arm_word), UT(resizing_keeps_what_waits), UT(resizing_is_refused),
-	UT(a_new_ring_is_empty), UT(a_full_event_queue_loses_no_completion),
-	UT(peers_cannot_fill_the_asynchronous_queue), UT(one_interrupt_a_turn))
+	UT(a_resize_is_replaced), UT(a_new_ring_is_empty),
+	UT(a_full_event_queue_loses_no_completion), UT(peers_cannot_fill_the_asynchronous_queue),
+	UT(one_interrupt_a_turn))

@@ -54,7 +54,10 @@ static void creation_says_what_was_made(void)
 	CU_ASSERT_EQUAL(made->max_recv_wr, 16);
 	CU_ASSERT_EQUAL(made->rq_entries, 16);
 	CU_ASSERT_EQUAL(made->rq_stride_bytes, 64);
+	CU_ASSERT_EQUAL(made->max_send_sge, 3);
+	CU_ASSERT_EQUAL(made->max_recv_sge, 3);
 	CU_ASSERT_EQUAL(made->max_inline_bytes, 64);
+	CU_ASSERT_PTR_NOT_NULL(qp_find(rig.ut.nic, made->qpn));
 	CU_ASSERT_TRUE(made->record_offset >= HW_BAR_DYNAMIC);
 	CU_ASSERT_EQUAL(made->sq_offset % HW_CACHE_LINE_BYTES, 0);
 	CU_ASSERT_EQUAL(made->rq_offset % HW_CACHE_LINE_BYTES, 0);

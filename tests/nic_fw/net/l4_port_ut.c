@@ -94,5 +94,50 @@ static void one_shard_holds_a_port(void)
 	shard_end();
 }
 
-UT_MAIN("nic_fw/net/l4_port", UT(bits_name_the_shard), UT(other_ports_come_last),
-	UT(one_shard_holds_a_port))
+static struct {
+	uint32_t calls, on;
+	uint16_t port;
+	int status;
+} asked;
+
+static int ask_port(void *ctx, uint16_t port, bool on)
+{
+	(void)ctx;
+	asked.calls++;
+	asked.on += on;
+	asked.port = port;
+	return asked.status;
+}
+
+/* The port of the NIC hears of the first that holds a port and of the last that drops it. */
+static void the_port_is_told(void)
+{
+	const uint16_t port = 0x4321;
+
+	shard_begin(0, 2);
+	memset(&asked, 0, sizeof(asked));
+	net.nic->port.tcp_port = ask_port;
+	CU_ASSERT_EQUAL(l4_port_hold(net.nic, port), 0);
+	CU_ASSERT(asked.calls == 1 && asked.on == 1 && asked.port == port);
+	CU_ASSERT_EQUAL(l4_port_hold(net.nic, port), 0);
+	CU_ASSERT_EQUAL(asked.calls, 1);
+	l4_port_drop(net.nic, port);
+	CU_ASSERT_EQUAL(asked.calls, 1);
+	l4_port_drop(net.nic, port);
+	CU_ASSERT(asked.calls == 2 && asked.on == 1 && asked.port == port);
+	/* It refuses: nobody holds the port, and another shard may. */
+	asked.status = FW_EADDRINUSE;
+	CU_ASSERT_EQUAL(l4_port_hold(net.nic, port), FW_EADDRINUSE);
+	CU_ASSERT_EQUAL(CNT(cm_port_refused), 1);
+	CU_ASSERT_EQUAL(asked.calls, 3);
+	asked.status = 0;
+	net.nic->config.shard = 1;
+	CU_ASSERT_EQUAL(l4_port_hold(net.nic, port), 0);
+	CU_ASSERT_EQUAL(CNT(cm_port_refused), 1);
+	l4_port_drop(net.nic, port);
+	CU_ASSERT_EQUAL(asked.calls, 5);
+	shard_end();
+}
+
+UT_MAIN("nic_fw/net/l4_port", UT(the_port_is_told), UT(bits_name_the_shard),
+	UT(other_ports_come_last), UT(one_shard_holds_a_port))

@@ -191,6 +191,33 @@ static void quota(void)
 	fw_ut_end(&r.ut);
 }
 
+/* A group counts once, for its first member: others may come when the share is used up. */
+static void quota_of_groups(void)
+{
+	struct fw_client_params params = {.bar_bytes = FW_UT_BAR_BYTES, .pid = 900, .uid = 900};
+	uint32_t client, pd;
+	struct fw_qp *qp[2];
+	struct fw_cq *cq;
+	struct rig r;
+
+	begin(&r);
+	for (uint32_t kind = 0; kind < HW_SHARES_SHARD; kind++)
+		params.limits.process[kind] = params.limits.user[kind] = 64;
+	params.limits.process[HW_SHARE_GROUP] = params.limits.user[HW_SHARE_GROUP] = 1;
+	params.limits.process[HW_SHARE_GOAL] = params.limits.user[HW_SHARE_GOAL] = 1 << 20;
+	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&r.ut, &params, &client), 0);
+	pd = host_pd(r.ut.nic, client);
+	cq = host_cq(r.ut.nic, client, 16, HW_EQ_NONE);
+	for (uint32_t i = 0; i < 2; i++)
+		qp[i] = host_qp(r.ut.nic, client, HW_QPT_UD, pd, cq, HW_SRQ_NONE);
+	CU_ASSERT_EQUAL(attach(&r.ut, qp[0], group_ip(1)), 0);
+	CU_ASSERT_EQUAL(attach(&r.ut, qp[1], group_ip(1)), 0);
+	CU_ASSERT_EQUAL(attach(&r.ut, qp[1], group_ip(2)), FW_EDQUOT);
+	CU_ASSERT_PTR_NULL(mcast_find(r.ut.nic, group_ip(2)));
+	CU_ASSERT_EQUAL(detach(&r.ut, qp[1], group_ip(2)), FW_EINVAL);
+	fw_ut_end(&r.ut);
+}
+
 static void lists_and_limits_are_told(void)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_LIST, .u.list.kind = HW_LIST_GROUPS};
@@ -266,4 +293,4 @@ static void other_types(void)
 }
 
 UT_MAIN("nic_fw/net/mcast", UT(attaching), UT(what_is_refused), UT(limits), UT(quota),
-	UT(lists_and_limits_are_told), UT(other_types))
+	UT(quota_of_groups), UT(lists_and_limits_are_told), UT(other_types))
