@@ -395,6 +395,40 @@ static void notes(void)
 	end();
 }
 
+/* A communicator whose members lack packets stays for so long, or until they have them. */
+static void ends_when_drained(void)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_GOAL_COMM_DESTROY};
+	struct hw_cmd unload = {.op = HW_CMD_GOAL_UNLOAD};
+	struct hw_cmd_resp resp;
+	uint64_t begun_ns;
+
+	for (uint32_t drained = 0; drained < 2; drained++) {
+		goal_run_fail(ut.nic, multicast(10), HW_GOAL_CANCELED, RANK, FW_NONE);
+		turns(100);
+		unload.u.goal_load.schedule = schedule;
+		CU_ASSERT_EQUAL(host_cmd(ut.nic, client, &unload, &resp), 0);
+		cmd.u.goal_comm.comm = (uint32_t)(comm - ut.nic->goal.comms);
+		CU_ASSERT_EQUAL(host_cmd(ut.nic, client, &cmd, &resp), 0);
+		begun_ns = ut.nic->now_ns;
+		CU_ASSERT_TRUE(comm->used && comm->closing);
+		CU_ASSERT_FALSE(mgrp_drained(comm));
+		CU_ASSERT_EQUAL(comm->end_timer.deadline_ns, begun_ns + MGRP_DRAIN_NS);
+		/* The process has nothing of it any more. */
+		CU_ASSERT_EQUAL(host_cmd(ut.nic, client, &cmd, &resp), FW_EINVAL);
+		if (drained)
+			all_report(space(RANK)->next, 0);
+		else
+			fw_ut_poll(&ut, begun_ns + MGRP_DRAIN_NS - ut.now_ns - 1);
+		for (uint32_t i = 0; i < 100 && comm->used; i++)
+			fw_ut_poll(&ut, FW_SOON_NS);
+		CU_ASSERT_FALSE(comm->used);
+		CU_ASSERT_EQUAL(ut.nic->mgrp.spaces.used, 0);
+		CU_ASSERT_EQUAL(drained, ut.now_ns < begun_ns + MGRP_DRAIN_NS);
+		end();
+	}
+}
+
 /* The memory of a packet is not there now, or gone. */
 static void memory_of_a_packet(void)
 {
@@ -430,4 +464,4 @@ static void memory_of_a_packet(void)
 
 UT_MAIN("nic_fw/coll/mgrp_tx", UT(packets), UT(an_empty_message), UT(frame_lengths), UT(window),
 	UT(silent_children), UT(links_that_open), UT(neighbours_are_gone), UT(requests), UT(notes),
-	UT(memory_of_a_packet))
+	UT(ends_when_drained), UT(memory_of_a_packet))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fixture of the tests of handshakes: one NIC with a listener, a peer whose segments the test
- * makes, and the last frame that the NIC sent. Included by tcp_handshake_*_ut.c.
+ * makes, and the last frame that the NIC sent. Included by tcp_handshake_ut.c,
+ * tcp_cookie_ut.c, tcp_active_ut.c and tcp_close_ut.c.
  */
 #ifndef WEFT_TESTS_TCP_HANDSHAKE_FIX_H
 #define WEFT_TESTS_TCP_HANDSHAKE_FIX_H
@@ -32,7 +33,7 @@ static const uint8_t peer_mac[6] = {0x02, 0x77, 0, 0, 1, 1};
 static struct fw_ut ut;
 static struct tcp_flow *flow; /* that was accepted, or that the test began */
 static bool refuses;
-static uint32_t opened, ended;
+static uint32_t opened, closed, ended;
 static enum tcp_end end_why;
 static uint8_t came[256]; /* bytes of the stream */
 static uint32_t came_bytes;
@@ -81,6 +82,13 @@ static inline struct tcp_seg *nothing(struct fw_nic *nic, struct tcp_flow *of, u
 	return NULL;
 }
 
+static inline void note_closed(struct fw_nic *nic, struct tcp_flow *of)
+{
+	(void)nic;
+	(void)of;
+	closed++;
+}
+
 static inline void note_end(struct fw_nic *nic, struct tcp_flow *of, enum tcp_end why)
 {
 	(void)nic;
@@ -93,6 +101,7 @@ static const struct tcp_ops ops = {.accepted = note_accepted,
 				   .opened = note_opened,
 				   .receive = take,
 				   .next = nothing,
+				   .peer_closed = note_closed,
 				   .ended = note_end};
 
 static inline void keep(struct bench_port *port, struct bench_frame *frame)
@@ -125,7 +134,7 @@ static inline void begin(void)
 	memset(&out, 0, sizeof(out));
 	flow = NULL;
 	refuses = false;
-	opened = ended = came_bytes = 0;
+	opened = closed = ended = came_bytes = 0;
 	tcp_serve(ut.nic, TCP_USER_MPA, &ops);
 	CU_ASSERT_EQUAL_FATAL(tcp_listen(ut.nic, PORT, 2, TCP_USER_MPA, &ut), 0);
 	fw_ut_poll(&ut, 1000);
@@ -140,6 +149,7 @@ static inline void end(void)
 {
 	if (flow && !ended)
 		tcp_abort(ut.nic, flow);
+	tcp_drop_time_wait(ut.nic);
 	tcp_unlisten(ut.nic, PORT);
 	while (tcp_syn_pending(ut.nic))
 		fw_ut_poll(&ut, 1000);
