@@ -30,9 +30,9 @@ struct tag_arrival *tag_arrival_new(struct fw_nic *nic, struct tag_ep *ep)
 		FW_COUNT(nic, tag_arrivals_share_refused);
 		return NULL;
 	}
+	/* Where no place is free there is no room, either. */
 	a = fw_pool_get(&nic->tag.arrivals);
-	if (!a)
-		return NULL;
+	assert(a);
 	memset(a, 0, sizeof(*a));
 	a->ep = ep;
 	a->block = BUDDY_NONE;

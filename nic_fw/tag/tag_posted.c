@@ -19,9 +19,9 @@ struct tag_posted *tag_posted_new(struct fw_nic *nic, struct tag_ep *ep, const s
 		FW_COUNT(nic, tag_posteds_share_refused);
 		return NULL;
 	}
+	/* Where no place is free nobody has a share, either. */
 	posted = fw_pool_get(&nic->tag.posteds);
-	if (!posted)
-		return NULL;
+	assert(posted);
 	memset(&posted->match, 0, sizeof(posted->match));
 	posted->match.want = op->want;
 	posted->match.number = op->place;

@@ -401,9 +401,9 @@ static bool tag_rtr_keep(struct fw_nic *nic, struct tag_peer *peer, const struct
 	    peer->num_rtrs >= TAG_RTRS ||
 	    !tag_share_may(peer->share, TAG_HELD_RTRS, 1, nic->tag.rtrs.max - nic->tag.rtrs.used))
 		return false;
+	/* Where no place is free no peer has a share, either. */
 	rtr = fw_pool_get(&nic->tag.rtrs);
-	if (!rtr)
-		return false;
+	assert(rtr);
 	*rtr = (struct tag_rtr){
 	    .tag = be64_get(env->tag),
 	    .ignore = be64_get(env->data),

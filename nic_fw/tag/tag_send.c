@@ -37,7 +37,7 @@ struct tag_send *tag_send_find(struct fw_nic *nic, const struct fw_qp *qp, uint3
 	return send;
 }
 
-/* NULL: no context, or the share of the process is used up. */
+/* NULL: the share of the process is used up. */
 struct tag_send *tag_send_new(struct fw_nic *nic, struct tag_ep *ep)
 {
 	struct fw_client *owner = &nic->host.clients[ep->qp->client];
@@ -52,9 +52,9 @@ struct tag_send *tag_send_new(struct fw_nic *nic, struct tag_ep *ep)
 		FW_COUNT(nic, tag_sends_share_refused);
 		return NULL;
 	}
+	/* Where no place is free nobody has a share, either. */
 	send = fw_pool_get(&nic->tag.sends);
-	if (!send)
-		return NULL;
+	assert(send);
 	generation = send->generation;
 	memset(send, 0, sizeof(*send));
 	send->generation =
@@ -147,18 +147,16 @@ bool tag_send_fetched(struct fw_nic *nic, struct fw_wqe *wqe)
 		wqe->tag_value = 0;
 	if (!(wanted & HW_TSEND_F_DATA))
 		wqe->tag_data = 0;
-	/* After all that can fail: it may take an announced receive, once. */
+	/* After all that can fail: it may take an announced receive, once, if it is long. */
 	switch (announced(nic, ep, wqe, !eager)) {
 	case TAG_RTR_NONE:
 		break;
 	case TAG_RTR_PUT:
 		/* Its acknowledgement reports that it was matched. */
-		if (send)
-			tag_send_free(nic, send);
+		tag_send_free(nic, send);
 		return true;
 	case TAG_RTR_LATER:
-		if (send)
-			tag_send_free(nic, send);
+		tag_send_free(nic, send);
 		wqe->tag_handle = 0;
 		return false;
 	}
