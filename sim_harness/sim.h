@@ -97,6 +97,11 @@ struct sim_config {
 	uint32_t host_busy_ppm; /* accesses to it that return "not now", as for a slow page */
 	bool borrow;            /* payload from 1 KiB on stays in the sender's memory under way */
 	bool no_crc; /* frames arrive as known to be right, without CRC32C and checksum */
+	/*
+	 * sim_digest() knows no frames. With no_crc their CRC32Cs are not computed either. Neither
+	 * changes what happens, or when.
+	 */
+	bool no_digest;
 };
 
 /* Sets the defaults: 25 Gb/s, 2 us, MTU 4096, 1 shard, no faults. */

@@ -329,8 +329,10 @@ void sim_link_tx(struct sim_nic *from, struct sim_pkt *pkt, uint64_t when_ns, bo
 	int copies;
 
 	from->counts.tx_frames++;
-	sim_digest_add(sim, &when_ns, sizeof(when_ns));
-	sim_digest_add(sim, pkt->data, pkt->bytes);
+	if (!sim->config.no_digest) {
+		sim_digest_add(sim, &when_ns, sizeof(when_ns));
+		sim_digest_add(sim, pkt->data, pkt->bytes);
+	}
 	sim_pcap_frame(from, pkt, when_ns, true);
 	if (sim->filter)
 		verdict = filtered(sim, from, pkt);

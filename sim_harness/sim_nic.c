@@ -209,6 +209,26 @@ void sim_nic_wake(struct sim_nic *nic)
 		sim_shard_wake(&nic->shard[s], nic->sim->now_ns);
 }
 
+/* Puts a frame into the queue of a shard, which has room or drops it. Takes ownership of pkt. */
+static void take_frame(struct sim_shard *shard, struct sim_pkt *pkt)
+{
+	struct sim *sim = shard->nic->sim;
+
+	if (shard->rx_frames >= sim->config.rx_queue_frames) {
+		shard->nic->counts.drop_rx_queue++;
+		sim_pkt_free(sim, pkt);
+		return;
+	}
+	pkt->next = NULL;
+	if (shard->rx_tail)
+		shard->rx_tail->next = pkt;
+	else
+		shard->rx_head = pkt;
+	shard->rx_tail = pkt;
+	shard->rx_frames++;
+	sim_shard_wake(shard, sim->now_ns);
+}
+
 void sim_nic_rx(struct sim_nic *nic, struct sim_pkt *pkt)
 {
 	struct sim *sim = nic->sim;
@@ -223,25 +243,12 @@ void sim_nic_rx(struct sim_nic *nic, struct sim_pkt *pkt)
 	sim_pcap_frame(nic, pkt, sim->now_ns, false);
 	first = fw_steer(pkt->data, pkt->bytes, nic->num_shards, nic->cm_ports, &all);
 	assert(first < nic->num_shards);
-	for (s = 0; s < nic->num_shards; s++) {
-		struct sim_shard *shard = &nic->shard[s];
-		struct sim_pkt *copy;
-
-		if (s != first && !all)
-			continue;
-		if (shard->rx_frames >= sim->config.rx_queue_frames) {
-			nic->counts.drop_rx_queue++;
-			continue;
-		}
-		copy = sim_pkt_same(sim, pkt);
-		if (shard->rx_tail)
-			shard->rx_tail->next = copy;
-		else
-			shard->rx_head = copy;
-		shard->rx_tail = copy;
-		shard->rx_frames++;
-		sim_shard_wake(shard, sim->now_ns);
+	if (!all) {
+		take_frame(&nic->shard[first], pkt);
+		return;
 	}
+	for (s = 0; s < nic->num_shards; s++)
+		take_frame(&nic->shard[s], sim_pkt_same(sim, pkt));
 	sim_pkt_free(sim, pkt);
 }
 

@@ -32,6 +32,7 @@ void pair_open(struct pair *p, uint64_t seed, const struct pair_attr *attr)
 	config.cc_off = attr->cc_off;
 	config.borrow = attr->borrow;
 	config.no_crc = attr->no_crc;
+	config.no_digest = attr->no_digest;
 	config.no_host_map = fix_no_host_map;
 	if (attr->mtu)
 		config.mtu = attr->mtu;

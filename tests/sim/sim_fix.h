@@ -62,7 +62,7 @@ struct pair_attr {
 	bool same; /* b is made as a is */
 	bool wrap_soon;
 	bool cc_off;
-	bool borrow, no_crc; /* of sim_config */
+	bool borrow, no_crc, no_digest; /* of sim_config */
 	uint32_t mtu;
 	uint32_t budget; /* of a turn; 0: the default */
 	uint32_t shards;
