@@ -116,7 +116,11 @@ done
 weftd_start weftd --nics 2 --cores "$(python3 -c 'import os; print(max(os.sched_getaffinity(0)))')"
 bench_server server weft1 lat --size 64 --event
 tool 0 "$irqs" --json -o "$WEFT_TMP/bench.json" --waker weftd --pid "${pid[server]}" -- \
-	"$WEFT_BIN/weft-bench" lat --size 64 --event --iters 500 --device weft0 --connect 127.0.0.1 --port "$port"
+	"$WEFT_BIN/weft-bench" lat --size 64 --event --iters 500 --wakes "$WEFT_TMP/wakes" \
+	--device weft0 --connect 127.0.0.1 --port "$port"
+# Each from the NIC's completion to the end of poll(): some were asleep when it came.
+awk '$1 !~ /^[0-9]+$/ || $1 > 3e10 { exit 1 } END { exit NR < 50 || NR > 1000 }' "$WEFT_TMP/wakes" ||
+	die "wake-ups by weft-bench: $(wc -l <"$WEFT_TMP/wakes")"
 expect_ok server
 signals=$(($(counter weft0 port_irqs) + $(counter weft1 port_irqs)))
 python3 - "$WEFT_TMP/bench.json" "$signals" <<'EOF' || die 'wake-ups by weftd'

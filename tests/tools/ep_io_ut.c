@@ -40,6 +40,7 @@ static int weft_poll_cq(struct weft_cq *cq, int max, struct weft_wc *wc)
 		    .imm = htonl(reported),
 		    .bytes = SIZE,
 		    .record_to = (uintptr_t)ep_rx(&ep, reported % opts.window),
+		    .timestamp_ns = 1000 + reported,
 		};
 	return n;
 }
@@ -102,4 +103,19 @@ static void a_full_ring(void)
 	free(ep.msgs);
 }
 
-UT_MAIN("tools/ep_io", UT(more_than_the_window), UT(a_full_ring))
+/* The first completion of a poll says when what ended a sleep came; none leaves that alone. */
+static void first_of_a_poll(void)
+{
+	begin(WINDOW_MAX);
+	pending = 3;
+	CU_ASSERT_EQUAL(ep_poll(&ep), 3);
+	CU_ASSERT_EQUAL(ep.first_ns, 1000);
+	CU_ASSERT_EQUAL(ep_poll(&ep), 0);
+	CU_ASSERT_EQUAL(ep.first_ns, 1000);
+	pending = 1;
+	CU_ASSERT_EQUAL(ep_poll(&ep), 1);
+	CU_ASSERT_EQUAL(ep.first_ns, 1003);
+	free(ep.msgs);
+}
+
+UT_MAIN("tools/ep_io", UT(more_than_the_window), UT(a_full_ring), UT(first_of_a_poll))

@@ -59,6 +59,8 @@ static void numbers(void)
 	CU_ASSERT_EQUAL(parse(&o, "bw --server --port 0"), -1);
 	CU_ASSERT_EQUAL(parse(&o, "mem --pid 12 --peers 3 --peer-ip 10.1.2.3"), -1);
 	CU_ASSERT_EQUAL(o.peer_ip, 0x0a010203);
+	CU_ASSERT_EQUAL(parse(&o, "lat --connect h --event --wakes f"), -1);
+	CU_ASSERT_STRING_EQUAL(o.wakes_file, "f");
 	CU_ASSERT_EQUAL(parse(&o, "stages --device a --device2 b --duration 0.1 --json"), -1);
 	CU_ASSERT_EQUAL(o.mode, BENCH_STAGES);
 	CU_ASSERT_EQUAL(parse(&o, "ladder --netdev e0 --device weft0 --peer-ip 10.1.2.3"), -1);
@@ -89,6 +91,10 @@ static const char *const wrong[] = {
     "lat --server --bogus",
     "lat --server --json=1",
     "lat --server --device2 weft1",
+    "lat --server --event --wakes f",
+    "lat --connect h --wakes f",
+    "loop lat --event --wakes f",
+    "bw --connect h --event --wakes f",
     "loop lat --server",
     "lat --server --qp uc",
     "lat --server --op swap",

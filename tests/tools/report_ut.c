@@ -6,6 +6,9 @@
 #include "tools/weft-bench/oob.c"
 #include "tools/weft-bench/util.c"
 
+#include <unistd.h>
+
+#include "tests/tmp.h"
 #include "tests/ut.h"
 
 static void one_to_a_thousand(void)
@@ -81,6 +84,27 @@ static void account_travels(void)
 	json_decref(j);
 }
 
+/* Samples of a file, one a line; a folder that is not there. */
+static void saved(void)
+{
+	struct samples s = {0};
+	char path[TMP_PATH_BYTES], text[32] = "";
+	FILE *f;
+
+	close(tmp_file(path));
+	CU_ASSERT(!samples_add(&s, 5200) && !samples_add(&s, 0));
+	CU_ASSERT_EQUAL(samples_save(&s, path), 0);
+	f = fopen(path, "r");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_EQUAL(fread(text, 1, sizeof(text) - 1, f), 7);
+	CU_ASSERT_STRING_EQUAL(text, "5200\n0\n");
+	fclose(f);
+	unlink(path);
+	CU_ASSERT_EQUAL(samples_save(&s, "/nowhere/samples"), -1);
+	CU_ASSERT_EQUAL(samples_save(&s, "/dev/full"), -1);
+	samples_free(&s);
+}
+
 /* The one-way time by the NIC's clock is printed where it is known, and only there. */
 static void way_by_the_nics_clock(void)
 {
@@ -106,5 +130,5 @@ static void way_by_the_nics_clock(void)
 	rounds_free(&r);
 }
 
-UT_MAIN("tools/report", UT(way_by_the_nics_clock), UT(one_to_a_thousand), UT(none_and_one),
-	UT(grows), UT(account_travels))
+UT_MAIN("tools/report", UT(saved), UT(way_by_the_nics_clock), UT(one_to_a_thousand),
+	UT(none_and_one), UT(grows), UT(account_travels))

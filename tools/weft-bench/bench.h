@@ -88,8 +88,9 @@ struct opts {
 	const char *connect; /* the server's TCP address */
 	uint16_t port;
 	bool json;
-	bool event;  /* block instead of polling */
-	bool stamps; /* pattern.h */
+	bool event;             /* block instead of polling */
+	const char *wakes_file; /* lat: times of wake-ups */
+	bool stamps;            /* pattern.h */
 	bool no_inline;
 	double timeout_s; /* failure after this time without progress */
 	const char *send_file;

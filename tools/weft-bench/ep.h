@@ -76,6 +76,7 @@ struct ep {
 	uint64_t done;     /* number of them completed */
 	uint64_t extra;    /* credits in flight */
 	uint64_t last_seq; /* number of the message received last */
+	uint64_t first_ns; /* when the NIC wrote the first completion of the last poll */
 
 	/* Ring of received messages. */
 	uint32_t msg_head, msg_tail, msg_mask;
@@ -168,6 +169,8 @@ struct ep_idle {
 	int fd;
 	bool fd_ready;    /* set when fd can be read */
 	uint64_t idle_ns; /* time since the last message; 0: it just came */
+	/* The last sleep in poll(), on the clock of clock_now_ns(); 0: none. */
+	uint64_t slept_ns, woken_ns;
 	uint32_t turns;
 };
 

@@ -239,6 +239,8 @@ int ep_poll(struct ep *ep)
 	n = weft_poll_cq(ep->end.cq, room < EP_POLL_MAX ? room : EP_POLL_MAX, wc);
 	if (n < 0)
 		return fail("polling: %s", strerror(-n));
+	if (n)
+		ep->first_ns = wc[0].timestamp_ns;
 	for (i = 0; i < n; i++) {
 		if (wc[i].status != WEFT_WC_SUCCESS)
 			return fail("a request of %s failed: %s (%s)", ep->end.context->name,
@@ -282,7 +284,10 @@ static int sleep_on(struct ep_idle *idle)
 	}
 	if (idle->fd >= 0)
 		p[n++] = (struct pollfd){.fd = idle->fd, .events = POLLIN};
-	if (poll(p, n, EP_SLEEP_MS) < 0 && errno != EINTR)
+	idle->slept_ns = clock_now_ns();
+	rc = poll(p, n, EP_SLEEP_MS);
+	idle->woken_ns = clock_now_ns();
+	if (rc < 0 && errno != EINTR)
 		return fail("poll: %s", strerror(errno));
 	for (i = 0; i < 2 && idle->ep[i]; i++) {
 		if (!p[i].revents)

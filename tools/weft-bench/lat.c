@@ -23,6 +23,7 @@ struct lat_state {
 	struct pair *pair;
 	struct rounds rounds;
 	uint64_t rung_ns; /* just after the doorbell of the message in flight */
+	bool measures;    /* the warm-up is over */
 };
 
 /* Results of a wait for a message. */
@@ -99,6 +100,20 @@ static int note_nic(struct lat_state *s, const struct ep_msg *msg)
 }
 
 /*
+ * Takes down how long the wake-up took, after the first poll behind a sleep. The first completion
+ * ended the sleep, unless it was there before that began.
+ */
+static int note_wake(struct lat_state *s, struct ep_idle *idle, uint64_t first_ns)
+{
+	uint64_t woken_ns = idle->woken_ns;
+
+	idle->woken_ns = 0;
+	if (!s->o->wakes_file || !s->measures || first_ns < idle->slept_ns || first_ns > woken_ns)
+		return 0;
+	return samples_add(&s->rounds.wake, woken_ns - first_ns);
+}
+
+/*
  * Waits at ep for message want. other: loop's second end, whose completions are polled too. A
  * repeated message sets *again.
  */
@@ -114,6 +129,8 @@ static enum lat_got await(struct lat_state *s, struct ep *ep, struct ep *other, 
 	for (;;) {
 		n = ep_poll(ep);
 		if (n < 0 || (!n && other && ep_poll(other) < 0))
+			return LAT_FAILED;
+		if (n && note_wake(s, &idle, ep->first_ns))
 			return LAT_FAILED;
 		if (ep_next(ep, &msg)) {
 			if (check_msg(s, ep, &msg, want, again))
@@ -181,6 +198,7 @@ static int drive(struct lat_state *s)
 		if (round_trip(s, i))
 			return -1;
 	s->rounds.nic.count = 0;
+	s->measures = true;
 	t0 = clock_now_ns();
 	if (o->duration_s > 0)
 		end = t0 + (uint64_t)(o->duration_s * 1e9);
@@ -254,6 +272,8 @@ int lat_run(struct pair *p)
 		rc = pair_sync(p);
 	if (!rc)
 		rc = o->server ? answer(&s) : drive(&s);
+	if (!rc && o->wakes_file)
+		rc = samples_save(&s.rounds.wake, o->wakes_file);
 	if (!rc && !o->server)
 		report_lat(o, p->a.end.context->name, &s.rounds);
 	if (!rc && o->server && !o->json)

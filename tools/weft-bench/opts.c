@@ -100,6 +100,9 @@ static const struct cli_option rows[] = {
      .help = "agreement of the ends of rc-tcp"},
     FLAG("no-inline", no_inline, "never copy small messages into the request"),
     FLAG("event", event, "block for completions instead of polling"),
+    TEXT("wakes", "FILE", wakes_file, "lat", NULL,
+	 "lat --event: write how long each wake-up took, from the NIC's completion to the end of "
+	 "poll(): ns, one a line"),
     FLAG("stamps", stamps,
 	 "messages above 1 KiB differ from earlier ones in a word of each KiB, and receivers wipe "
 	 "nothing: for figures of bandwidth; at both ends"),
@@ -354,6 +357,8 @@ static int check_mode(const struct opts *o)
 	if (o->device2 && !o->loop && o->mode != BENCH_STAGES && o->mode != BENCH_MEM &&
 	    !is_crew(o->mode))
 		return usage("--device2 is for loop; give --device to each end");
+	if (o->wakes_file && (!o->event || !o->connect))
+		return usage("--wakes is for lat --event --connect");
 	if (o->mode == BENCH_FILE && (!o->send_file == !o->recv_file))
 		return usage("file needs --send FILE or --recv FILE");
 	if (o->mode == BENCH_FILE && !o->recv_file != !o->server)

@@ -4,9 +4,11 @@
  */
 #include "tools/weft-bench/report.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "lib/stats.h"
@@ -37,6 +39,20 @@ void rounds_free(struct rounds *r)
 {
 	samples_free(&r->rtt);
 	samples_free(&r->nic);
+	samples_free(&r->wake);
+}
+
+int samples_save(const struct samples *s, const char *path)
+{
+	FILE *f = fopen(path, "w");
+	bool ok = f;
+	size_t i;
+
+	for (i = 0; ok && i < s->count; i++)
+		ok = fprintf(f, "%u\n", s->ns[i]) > 0;
+	if (f && fclose(f))
+		ok = false;
+	return ok ? 0 : fail("%s: %s", path, strerror(errno));
 }
 
 /* Microseconds. */

@@ -44,9 +44,14 @@ struct rounds {
 	 * have no common clock.
 	 */
 	struct samples nic;
+	/* lat --wakes: from the completion to the end of the poll() that it ended. */
+	struct samples wake;
 	uint64_t errors; /* messages with a wrong byte */
 	uint64_t resent; /* UD: messages sent again after a loss */
 };
+
+/* Writes them to a file, one a line. -1 after an error message. */
+int samples_save(const struct samples *s, const char *path);
 
 void report_lat(const struct opts *o, const char *device, struct rounds *r);
 void rounds_free(struct rounds *r);
