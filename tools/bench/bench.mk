@@ -119,6 +119,13 @@ _coll-tables: all $(B)/bin/mpi_coll
 		$(if $(WINDOWS),--windows $(WINDOWS)) $(patsubst %,--part %,$(subst $(comma), ,$(PART))) docs
 .PHONY: coll-tables _coll-tables
 
+barrier-table:	## measure Bruck's barrier over 2 to 16 ranks beside the simulator and Open MPI (ESPGOAL 6.10; 4 min), redraw it in docs/collectives.md; WINDOWS=1
+	@tools/deps.sh run plot mpi bench
+	@+$(MAKE) _barrier-table
+_barrier-table: all $(B)/bin/mpi_base
+	@WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_BUILD=$(CURDIR)/$(B) tools/plot/barrier.py $(if $(WINDOWS),--windows $(WINDOWS)) docs
+.PHONY: barrier-table _barrier-table
+
 iwarp-tables:	## measure datagrams beside RC over TCP (verbs, MPI, kernels, memory), redraw docs/iwarp.md; PART=verbs for one
 	@tools/deps.sh run plot mpi
 	@+$(MAKE) _iwarp-tables
