@@ -164,6 +164,14 @@ static void run(struct sim *sim, void *ctx, uint64_t due_ns)
 	}
 }
 
+static uint64_t wake_ns(struct sim_client *c)
+{
+	const struct sim_client_cost *cost = &c->cost;
+
+	return cost->wake_spread ? sim_spread_draw(cost->wake_spread, &c->prng, cost->wake_ns)
+				 : cost->wake_ns;
+}
+
 /* Interrupt: its service takes the processor at once, even from the process. */
 static void on_irq(void *ctx, struct sim_proc *proc, uint32_t eq)
 {
@@ -183,8 +191,7 @@ static void on_irq(void *ctx, struct sim_proc *proc, uint32_t eq)
 	c->state = SIM_CLIENT_WAKING;
 	c->counts.wakes++;
 	c->counts.busy_ns += c->cost.switch_ns;
-	finish_at(c, c->busy_until_ns + c->cost.wake_ns +
-			 sim_prng_below(&c->prng, c->cost.jitter_ns + 1));
+	finish_at(c, c->busy_until_ns + wake_ns(c));
 }
 
 int sim_client_open(struct sim_client *c, struct sim_nic *nic, const struct sim_client_attr *attr)

@@ -24,19 +24,21 @@
 #define WEFT_SIM_CLIENT_H
 
 #include "sim_harness/sim_end.h"
+#include "sim_harness/sim_spread.h"
 
 /* Costs of a host's work. */
 struct sim_client_cost {
 	uint64_t irq_ns;  /* service of an interrupt, during which nothing else runs */
-	uint64_t wake_ns; /* from its end until the sleeping process runs */
+	uint64_t wake_ns; /* from its end until the sleeping process runs: the median */
 	/* Part of wake_ns, at its end, that occupies the processor: the context switch. */
 	uint64_t switch_ns;
 	uint64_t event_ns; /* taking an event, or finding none */
 	uint64_t poll_ns;  /* taking a completion, or finding none */
 	uint64_t post_ns;  /* posting a request or a receive */
 	uint64_t arm_ns;
-	uint64_t byte_ps;   /* copy per received byte; 0: data arrives in place */
-	uint64_t jitter_ns; /* maximum random addition to a wake-up */
+	uint64_t byte_ps; /* copy per received byte; 0: data arrives in place */
+	/* How wake-ups differ from wake_ns; NULL: none does. Stays while clients use it. */
+	const struct sim_spread *wake_spread;
 };
 
 struct sim_client_counts {
@@ -57,7 +59,7 @@ typedef void (*sim_client_fn)(void *ctx, struct sim_client *client, const struct
 struct sim_client_attr {
 	struct sim_end_attr end; /* events is implied */
 	struct sim_client_cost cost;
-	uint64_t seed; /* of its jitter */
+	uint64_t seed; /* of its wake-ups */
 	sim_client_fn completion;
 	void *ctx;
 };

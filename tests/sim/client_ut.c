@@ -276,34 +276,62 @@ static void copies(void)
 	two_close(t);
 }
 
-/* Wake-ups spread within the jitter, by the seed alone. */
-static void jitter(void)
+/* Wake-ups as the histogram has them: 1,000 to 1,099 ns or 3,000 to 3,999, of a median of 2,000. */
+static const struct sim_spread_bin late_bins[] = {{1000, 1100, 3}, {3000, 4000, 6}};
+static const struct sim_spread late_ones = {.bin = late_bins, .num_bins = 2, .median_ns = 2000};
+
+/* Wake-ups spread as was measured, scaled by their median, by the seed alone. */
+static void spread(void)
 {
 	enum {
-		SEEDS = 16,
-		SPREAD = 900
+		SEEDS = 32,
 	};
 	struct sim_client_cost uneven = cost;
-	uint64_t least = UINT64_MAX, most = 0, late[SEEDS] = {0};
-	uint32_t i, run;
+	uint64_t took[SEEDS] = {0};
+	uint32_t i, run, quick = 0;
 
-	uneven.jitter_ns = SPREAD;
+	uneven.wake_spread = &late_ones;
 	for (run = 0; run < 2; run++) {
 		for (i = 0; i < SEEDS; i++) {
 			struct two *t = two_open(&uneven, 100 + i);
 			uint64_t irq_ns = message_to_b(t), ns;
 
 			settle(t);
-			ns = t->b.at_ns[0] - (irq_ns + IRQ_NS + WAKE_NS + EVENT_NS + POLL_NS);
-			CU_ASSERT(ns <= SPREAD);
-			CU_ASSERT(!run || ns == late[i]);
-			late[i] = ns;
-			least = ns < least ? ns : least;
-			most = ns > most ? ns : most;
+			ns = t->b.at_ns[0] - (irq_ns + IRQ_NS + EVENT_NS + POLL_NS);
+			/* WAKE_NS is twice the histogram's median. */
+			CU_ASSERT((ns >= 2000 && ns < 2200) || (ns >= 6000 && ns < 8000));
+			CU_ASSERT(!run || ns == took[i]);
+			took[i] = ns;
+			quick += ns < 2200;
 			two_close(t);
 		}
 	}
-	CU_ASSERT(most - least > SPREAD / 2);
+	CU_ASSERT(quick > SEEDS / 2 && quick < 2 * SEEDS - SEEDS / 2);
+}
+
+/* Each bin is drawn as often as it has samples, its ends too; a histogram of one time is that. */
+static void drawn_by_samples(void)
+{
+	static const struct sim_spread_bin bins[] = {{10, 12, 1}, {50, 51, 4}, {51, 52, 10}};
+	static const struct sim_spread_bin single[] = {{7, 8, 1}};
+	const struct sim_spread spread = {.bin = bins, .num_bins = 3, .median_ns = 51},
+				one = {.bin = single, .num_bins = 1, .median_ns = 7};
+	uint32_t seen[64] = {0}, i;
+	struct sim_prng prng;
+
+	sim_prng_init(&prng, 1, SIM_STREAM_CLIENT, 0);
+	for (i = 0; i < 100000; i++) {
+		uint64_t ns = sim_spread_draw(&spread, &prng, 51);
+
+		CU_ASSERT_FATAL(ns < 64);
+		seen[ns]++;
+	}
+	CU_ASSERT(seen[10] > 4500 && seen[10] < 5500);
+	CU_ASSERT(seen[11] > 4500 && seen[11] < 5500);
+	CU_ASSERT(seen[50] > 29000 && seen[50] < 31000);
+	CU_ASSERT(seen[51] > 59000 && seen[51] < 61000);
+	CU_ASSERT(seen[10] + seen[11] + seen[50] + seen[51] == 100000);
+	CU_ASSERT(sim_spread_draw(&one, &prng, 7000) == 7000);
 }
 
 /*
@@ -326,4 +354,5 @@ static void bursts(void)
 }
 
 UT_MAIN("sim/client", UT(wakes_up), UT(posts_in_turn), UT(nothing_there),
-	UT(interrupt_stops_process), UT(interrupt_in_service), UT(copies), UT(jitter), UT(bursts))
+	UT(interrupt_stops_process), UT(interrupt_in_service), UT(copies), UT(spread),
+	UT(drawn_by_samples), UT(bursts))

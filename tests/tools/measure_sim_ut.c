@@ -162,11 +162,14 @@ static void depends_on_the_seed_alone(void)
 	ops->close(t);
 }
 
-/* Less effort is a shorter look at the same thing. */
+/*
+ * Less effort is a shorter look at the same thing. rx-frames is beyond what is under way: below it
+ * a late wake-up may move the blocks against the count, and the bandwidth to another level.
+ */
 static void short_and_full(void)
 {
 	struct tune_target *t = open_profile("weft");
-	const struct tune_setting s = {.param = {200, 40}};
+	const struct tune_setting s = {.param = {200, 100}};
 	const uint32_t some = TUNE_BIT(lat_us) | TUNE_BIT(bw_1m) | TUNE_BIT(bw_10m);
 	struct tune_result brief = measure(t, &s, some, SHORT, 1),
 			   full = measure(t, &s, some, 1, 1);

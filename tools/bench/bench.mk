@@ -140,6 +140,13 @@ _tuning-tables: all
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/tuning.py docs
 .PHONY: tuning-tables _tuning-tables
 
+wake-times:	## measure how long wake-ups take (10 s of both CPUs, as root), for the simulated hosts of weft-tune: tools/weft-measure/wake_times.h, a table of docs/tuning.md
+	@tools/deps.sh run
+	@+$(MAKE) _wake-times
+_wake-times: $(B)/bin/weftd $(B)/bin/weft-bench
+	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/wakes.py
+.PHONY: wake-times _wake-times
+
 overhead-table:	## count wake-ups, switches, softirqs and CPU time per message beside the kernel's UDP and TCP (1 min), as root; redraw docs/host-overhead.md
 	@tools/deps.sh run plot
 	@+$(MAKE) _overhead-table

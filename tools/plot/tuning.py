@@ -6,7 +6,7 @@ On simulated machines as ESPGOAL's (random settings, hill climbing, the genetic 
 by side; hill climbing alone with ten seeds), and random settings on two NICs of a weftd. The records of weft-tune stay
 in FOLDER/sim, FOLDER/hill-OBJECTIVE-SEED and FOLDER/device; a record that is whole is not measured again.
 
-usage: tuning.py [--work FOLDER] [--budget N] [DIR]     DIR: the docs folder (docs)
+usage: tuning.py [--simulated] [--work FOLDER] [--budget N] [DIR]     DIR: the docs folder (docs)
 Environment: WEFT_BIN (where the programs are). Exit status 0, 1 when a run failed, 2 usage.
 """
 import argparse
@@ -105,9 +105,21 @@ def coefficient(fit, name):
 
 
 def models(columns, paper):
+    """columns: (title, model), or (title, cells by name)."""
     names = ("constant", *PARAMS, "adjusted R2")
     return table(["", "ESPGOAL"] + [title for title, _ in columns],
-                 [[n, "%.4g" % PAPER[paper][n]] + [coefficient(fit, n) for _, fit in columns] for n in names])
+                 [[n, "%.4g" % PAPER[paper][n]] + [fit[n] if n in fit else coefficient(fit, n) for _, fit in columns]
+                  for n in names])
+
+
+def kept(page, name):
+    """The columns of a table of the page by title, each a dict by the words of the first column."""
+    with open(page, encoding="utf8") as f:
+        text = f.read()
+    text = text[text.index("<!-- table %s -->\n" % name):]
+    head, _, *body = [[c.strip() for c in line.split("|")[1:-1]] for line in text.split("\n") if line.startswith("|")]
+    body = body[:len(PARAMS) + 2]
+    return {title: {r[0]: r[i] for r in body} for i, title in enumerate(head)}
 
 
 def words(setting):
@@ -160,21 +172,35 @@ def optima(result):
     return table(["median of 250 (its interval of 95 %)", "optimum for latency", "optimum for bandwidth", "difference"], body)
 
 
+NICS = ("two NICs of a weftd",), ("two NICs of a weftd, 1 MB", "the same, 10 MB")  # titles of columns
+
+
+def of_nics(device):
+    """The columns of the NICs in both tables of models, measured."""
+    return [[(title, model(device, m)) for title, m in zip(titles, metrics)]
+            for titles, metrics in zip(NICS, (("lat_us",), ("bw_1m", "bw_10m")))]
+
+
+def on_page(page):
+    """The same as they are on the page."""
+    return [[(title, kept(page, name)[title]) for title in titles]
+            for titles, name in zip(NICS, ("tuning_latency", "tuning_bandwidth"))]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--work", default="build/tuning", help="what weft-tune measured (build/tuning)")
     parser.add_argument("--budget", type=int, default=3000, help="of each genetic search; ESPGOAL's is 25542")
+    parser.add_argument("--simulated", action="store_true", help="leave out the NICs: their columns stay as they are")
     parser.add_argument("docs", nargs="?", default="docs")
     args = parser.parse_args()
     os.makedirs(args.work, exist_ok=True)
     sim = tune(args.work + "/sim", "--sim=espgoal", "--paper", "--budget", str(args.budget), "--seed", "1")
-    device = on_nics(args.work + "/device")
     page = args.docs + "/tuning.md"
-    put(page, "tuning_latency", models([("simulated, as there", model(sim, "lat_us")),
-                                        ("two NICs of a weftd", model(device, "lat_us"))], "lat_us"))
+    latency, bandwidth = on_page(page) if args.simulated else of_nics(on_nics(args.work + "/device"))
+    put(page, "tuning_latency", models([("simulated, as there", model(sim, "lat_us")), *latency], "lat_us"))
     put(page, "tuning_bandwidth", models([("simulated, 1 MB", model(sim, "bw_1m")), ("simulated, 10 MB", model(sim, "bw_10m")),
-                                          ("two NICs of a weftd, 1 MB", model(device, "bw_1m")),
-                                          ("the same, 10 MB", model(device, "bw_10m"))], "bw_1m"))
+                                          *bandwidth], "bw_1m"))
     put(page, "tuning_searches", searches(sim))
     put(page, "tuning_hill", climbs(climb(args.work)))
     put(page, "tuning_optima", optima(sim))

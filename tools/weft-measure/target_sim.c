@@ -6,8 +6,8 @@
  * (sim_harness/sim_client.h), from figures of the table below. Each run of a load has a simulation
  * of its own, which takes less than a millisecond to make: so what is measured depends on setting,
  * effort and seed alone, not on what was measured before, and a study that is resumed goes on as if
- * it had not been stopped. The seed moves the wake-ups' jitter, the clocks and the polls of the
- * NICs.
+ * it had not been stopped. The seed moves the wake-ups, which are drawn from measured ones
+ * (wake_times.h), the clocks and the polls of the NICs.
  *
  * Calls sim_harness, libweft and load.c.
  */
@@ -19,6 +19,7 @@
 
 #include "sim_harness/sim_client.h"
 #include "tools/weft-measure/target.h"
+#include "tools/weft-measure/wake_times.h"
 
 enum {
 	PING_REPEATS = 1000,
@@ -67,13 +68,13 @@ static const struct profile profiles[] = {
 	.block = 32,
 	.nic = {.rx_ns = 120, .tx_ns = 120, .byte_ps = 60},
 	.host = {.irq_ns = 1000,
-		 .wake_ns = 4600,
+		 .wake_ns = 4850,
 		 .switch_ns = 1000,
 		 .event_ns = 500,
 		 .poll_ns = 60,
 		 .post_ns = 60,
 		 .arm_ns = 60,
-		 .jitter_ns = 500},
+		 .wake_spread = &wake_times},
     },
     {
 	/*
@@ -91,14 +92,14 @@ static const struct profile profiles[] = {
 	.cc_off = true,
 	.nic = {.rx_ns = 300, .tx_ns = 300, .byte_ps = 250},
 	.host = {.irq_ns = 4000,
-		 .wake_ns = 6500,
+		 .wake_ns = 7000,
 		 .switch_ns = 1500,
 		 .event_ns = 800,
 		 .poll_ns = 200,
 		 .post_ns = 700,
 		 .arm_ns = 200,
 		 .byte_ps = 500,
-		 .jitter_ns = 1000},
+		 .wake_spread = &wake_times},
 	/* Linux's driver of the Tigon3 starts it so. */
 	.initial = {.param = {20, 5, 72, 53, 25, 5, 25, 5}},
     },
