@@ -133,12 +133,19 @@ _iwarp-tables: all $(B)/bin/mpi_kern
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/iwarp.py $(patsubst %,--part %,$(subst $(comma), ,$(PART))) docs
 .PHONY: iwarp-tables _iwarp-tables
 
-tuning-tables:	## the study of ESPGOAL 6.2 by weft-tune, simulated (5 min) and on NICs (5 min); redraw docs/tuning.md
+tuning-tables:	## the study of ESPGOAL 6.2 by weft-tune, simulated (5 min) and on NICs (5 min); redraw docs/tuning.md; SIMULATED=1 leaves the NICs out
 	@tools/deps.sh run plot
 	@+$(MAKE) _tuning-tables
 _tuning-tables: all
-	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/tuning.py docs
+	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/tuning.py $(if $(SIMULATED),--simulated) docs
 .PHONY: tuning-tables _tuning-tables
+
+tuning-genetic:	## the genetic searches of that study with ESPGOAL's population of 500 (17 min of one CPU, goes on where it was stopped), behind tuning-tables; redraw docs/tuning.md
+	@tools/deps.sh run plot
+	@+$(MAKE) _tuning-genetic
+_tuning-genetic: $(B)/bin/weft-measure $(B)/bin/weft-tune
+	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/genetic.py docs
+.PHONY: tuning-genetic _tuning-genetic
 
 wake-times:	## measure how long wake-ups take (10 s of both CPUs, as root), for the simulated hosts of weft-tune: tools/weft-measure/wake_times.h, a table of docs/tuning.md
 	@tools/deps.sh run

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A weftd of two NICs at the built-in switch, and programs beside it: memory.py, iwarp.py and tuning.py measure with it.
+"""A weftd of two NICs at the built-in switch, and programs beside it: memory.py, iwarp.py, tuning.py and
+wakes.py measure with it.
 
 Environment: WEFT_BIN (where the programs are).
 """

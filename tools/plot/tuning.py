@@ -32,6 +32,7 @@ PAPER = {
               "tx-frames-irq": -0.0006843, "adjusted R2": 0.7019},
 }
 HILL_SEEDS = range(1, 11)
+BUDGET = 3000  # of each genetic search: a population of 57
 PICTURES = ("scatter", "generations-latency", "generations-bandwidth", "progress", "optima", "coefficients")
 
 
@@ -47,6 +48,11 @@ def tune(folder, *options, run=subprocess.run):
             sys.exit("tuning.py: %s failed" % " ".join(words))
     with open(path, encoding="utf8") as f:
         return json.load(f)
+
+
+def study(work, budget=BUDGET):
+    """The whole study, simulated."""
+    return tune(work + "/sim", "--sim=espgoal", "--paper", "--budget", str(budget), "--seed", "1")
 
 
 def on_nics(folder):
@@ -190,12 +196,12 @@ def on_page(page):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--work", default="build/tuning", help="what weft-tune measured (build/tuning)")
-    parser.add_argument("--budget", type=int, default=3000, help="of each genetic search; ESPGOAL's is 25542")
+    parser.add_argument("--budget", type=int, default=BUDGET, help="of each genetic search; make tuning-genetic has ESPGOAL's")
     parser.add_argument("--simulated", action="store_true", help="leave out the NICs: their columns stay as they are")
     parser.add_argument("docs", nargs="?", default="docs")
     args = parser.parse_args()
     os.makedirs(args.work, exist_ok=True)
-    sim = tune(args.work + "/sim", "--sim=espgoal", "--paper", "--budget", str(args.budget), "--seed", "1")
+    sim = study(args.work, args.budget)
     page = args.docs + "/tuning.md"
     latency, bandwidth = on_page(page) if args.simulated else of_nics(on_nics(args.work + "/device"))
     put(page, "tuning_latency", models([("simulated, as there", model(sim, "lat_us")), *latency], "lat_us"))
