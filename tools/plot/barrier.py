@@ -15,6 +15,7 @@ import json
 import math
 import os
 import sys
+import textwrap
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
 
@@ -28,7 +29,7 @@ BARRIER = "barrier:0:bruck"
 # Open MPI's own rules would take it for other numbers than powers of two alone.
 BRUCK = ["--mca", "coll_tuned_use_dynamic_rules", "1", "--mca", "coll_tuned_barrier_algorithm", "4"]
 SEED = 1
-QUIET = 1.5  # load to which a measurement counts as one of a quiet machine
+QUIET = 1.5  # load, before it begins, to which a measurement counts as one of a quiet machine
 # The switch inside a weftd has no wire: only the work of its core takes time.
 NO_WIRE = ("--link", "0,-,0,0,-,131072")
 FIGURES = ("us", "nic_us", "nic_last_us", "turns_us", "tcp_us", "vader_us")
@@ -76,14 +77,14 @@ def picture(rows, folder):
 
 
 def loaded(rows):
-    """Says so where others used the machine."""
-    most = max(r["load"] for r in rows)
-    if most <= QUIET:
+    """Says so where others used the machine: later loads are also those of our own ranks."""
+    before = rows[0]["load"]
+    if before <= QUIET:
         return []
-    return ["**Preliminary.** Other programs used the machine meanwhile (load %.1f to %.1f)%s. Times of processes are too long by an "
+    text = ("**Preliminary.** Other programs used the machine (load %.1f when it began)%s. Times of processes are too long by an "
             "unknown part; those of the simulator are right." % (
-                min(r["load"] for r in rows), most,
-                ", so all that is measured ran as realtime processes" if all(r["realtime"] for r in rows) else ""), ""]
+                before, ", so all that is measured ran as realtime processes" if all(r["realtime"] for r in rows) else ""))
+    return textwrap.wrap(text, 100) + [""]
 
 
 def bruck(rows, folder):
