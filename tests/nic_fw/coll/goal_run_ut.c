@@ -417,6 +417,127 @@ static void after_a_failure(void)
 	end();
 }
 
-UT_MAIN("nic_fw/coll/goal_run", UT(record_of_a_complete_run), UT(two_runs),
-	UT(doorbells_that_begin_nothing), UT(buffers_of_a_run), UT(time_limits), UT(events),
-	UT(ranks_are_told), UT(operations_under_way), UT(faults), UT(after_a_failure))
+/* A schedule whose memory is not mapped: what the run names is. */
+static void mapped_buffers_of_a_run(void)
+{
+	struct hw_goal_run *line;
+	uint32_t reg;
+
+	prepare(false);
+	load(true);
+	reg = host_reg(ut.nic, client, pd, other, sizeof(other), HW_ACCESS_LOCAL_WRITE, true);
+	CU_ASSERT_TRUE(start()->unmapped);
+	line = fill(1);
+	line->flags = HW_GOAL_RUN_F_BUFFERS;
+	for (uint32_t i = 0; i < 2; i++) {
+		line->buf_addr[i] = (uintptr_t)other[i];
+		line->buf_stag[i] = reg;
+	}
+	ring(1);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(goal_run_find(ut.nic, comm, 1));
+	CU_ASSERT_FALSE(goal_run_find(ut.nic, comm, 1)->unmapped);
+	end();
+}
+
+/* A trace begins with the run and ends with it, with the number of its operations. */
+static void traces(void)
+{
+	uint32_t n;
+
+	begin_short();
+	CU_ASSERT_PTR_NOT_NULL_FATAL(start_in(0, true));
+	CU_ASSERT_EQUAL(memory.trace[0].point, HW_GOAL_POINT_RUN_START);
+	CU_ASSERT_EQUAL(memory.trace[0].op, OPS);
+	short_arrives();
+	n = record->traced;
+	CU_ASSERT(n > 2 && n < TRACE_ENTRIES);
+	CU_ASSERT_EQUAL(record->trace_lost, 0);
+	CU_ASSERT_EQUAL(memory.trace[n - 1].point, HW_GOAL_POINT_RUN_FINISH);
+	CU_ASSERT_EQUAL(memory.trace[n - 1].op, OPS);
+	CU_ASSERT_EQUAL(memory.trace[n].ns, 0);
+	CU_ASSERT_EQUAL(record->status, HW_GOAL_OK);
+	/* Points without room are counted. */
+	memset(memory.trace, 0, sizeof(memory.trace));
+	*fill(1) = (struct hw_goal_run){.serial = serial,
+					.schedule = schedule,
+					.trace_addr = (uintptr_t)memory.trace,
+					.trace_stag = stag,
+					.trace_entries = 2};
+	ring(1);
+	short_arrives();
+	CU_ASSERT_EQUAL(record[1].done, serial);
+	CU_ASSERT_EQUAL(record[1].traced, 2);
+	CU_ASSERT_EQUAL(record[1].trace_lost, n - 2);
+	CU_ASSERT_EQUAL(memory.trace[2].ns, 0);
+	end();
+}
+
+/* A run is canceled by its record and serial, and no other is. */
+static void cancels(void)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_GOAL_CANCEL};
+	struct hw_cmd_resp resp;
+
+	begin();
+	CU_ASSERT_PTR_NOT_NULL(start_in(1, false));
+	CU_ASSERT_PTR_NOT_NULL(start_in(2, false));
+	CU_ASSERT_PTR_NOT_NULL(start_in(3, false));
+	cmd.u.goal_load.run = 2;
+	cmd.u.goal_load.serial = serial; /* the third one's */
+	CU_ASSERT_EQUAL(host_cmd(ut.nic, client, &cmd, &resp), 0);
+	turns(20);
+	CU_ASSERT_EQUAL(ut.nic->counters.goal_runs_failed, 0);
+	cmd.u.goal_load.serial = serial - 1;
+	CU_ASSERT(host_cmd(ut.nic, client, &cmd, &resp) <= 0);
+	turns(100);
+	CU_ASSERT_EQUAL(record[2].done, serial - 1);
+	CU_ASSERT_EQUAL(record[2].status, HW_GOAL_CANCELED);
+	CU_ASSERT_EQUAL(record[2].rank, RANK);
+	CU_ASSERT_EQUAL(ut.nic->counters.goal_runs_failed, 1);
+	CU_ASSERT_PTR_NOT_NULL(goal_run_find(ut.nic, comm, 0));
+	CU_ASSERT_PTR_NULL(goal_run_find(ut.nic, comm, 1));
+	CU_ASSERT_PTR_NOT_NULL(goal_run_find(ut.nic, comm, 2));
+	end();
+}
+
+/* Timers of operations end with the run, in slices, or with their time. */
+static void timers(void)
+{
+	struct goal_run *run;
+
+	prepare(false);
+	for (uint32_t op = EAGER; op <= SCATTER; op++)
+		memory.code.ops[op] = (struct goal_insn){
+		    .kind = GOAL_INSN_CALC, .first_edge = 1, .amount = 1000000 * op};
+	load(false);
+	run = start();
+	CU_ASSERT_EQUAL(ut.nic->goal.calcs.used, 2);
+	/* They follow each other on one processor. */
+	fw_ut_poll(&ut, run->start_ns + 1000000 - 1 - ut.now_ns);
+	CU_ASSERT_EQUAL(ut.nic->goal.calcs.used, 2);
+	fw_ut_poll(&ut, 10000);
+	turns(2);
+	CU_ASSERT_EQUAL(ut.nic->goal.calcs.used, 1);
+	CU_ASSERT_EQUAL(run->remaining, OPS - 1);
+	fw_ut_poll(&ut, run->start_ns + 3000000 - 1 - ut.now_ns);
+	CU_ASSERT_EQUAL(ut.nic->goal.calcs.used, 1);
+	fw_ut_poll(&ut, 20000);
+	turns(2);
+	CU_ASSERT_EQUAL(ut.nic->goal.calcs.used, 0);
+	CU_ASSERT_EQUAL(run->remaining, OPS - 2);
+	run = start_in(1, false);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(run);
+	ut.nic->slices.left = 1;
+	CU_ASSERT_FALSE(goal_run_trim(ut.nic, run));
+	CU_ASSERT_EQUAL(ut.nic->goal.calcs.used, 1);
+	goal_run_fail(ut.nic, run, HW_GOAL_CANCELED, RANK, FW_NONE);
+	turns(100);
+	CU_ASSERT_EQUAL(ut.nic->goal.calcs.used, 0);
+	CU_ASSERT_EQUAL(record[1].done, serial);
+	end();
+}
+
+UT_MAIN("nic_fw/coll/goal_run", UT(mapped_buffers_of_a_run), UT(traces), UT(cancels), UT(timers),
+	UT(record_of_a_complete_run), UT(two_runs), UT(doorbells_that_begin_nothing),
+	UT(buffers_of_a_run), UT(time_limits), UT(events), UT(ranks_are_told),
+	UT(operations_under_way), UT(faults), UT(after_a_failure))

@@ -88,6 +88,8 @@ static void any_order(void)
 		CU_ASSERT_EQUAL(net.cqe[0].status, HW_STATUS_SUCCESS);
 		CU_ASSERT_EQUAL(net.cqe[0].bytes, MSG);
 		CU_ASSERT_EQUAL(memcmp(net.recv_buf, data, MSG), 0);
+		CU_ASSERT_EQUAL(net.qp.rx_msgs, round + 1);
+		CU_ASSERT_EQUAL(net.qp.rx_bytes, (round + 1) * MSG);
 		check_empty();
 	}
 	CU_ASSERT_EQUAL(net_drops(), 0);
@@ -416,6 +418,8 @@ static void record_in_any_order(void)
 		CU_ASSERT_EQUAL_FATAL(net.num_cqe, 1);
 		check_record(&net.cqe[0], MSG, 0x3f, 0);
 		CU_ASSERT_EQUAL(net.cqe[0].vendor_err, S);
+		CU_ASSERT_EQUAL(net.qp.rx_msgs, round + 1);
+		CU_ASSERT_EQUAL(net.qp.rx_bytes, (round + 1) * MSG);
 		check_empty();
 	}
 	CU_ASSERT_EQUAL(net.recvs_taken, 0);
