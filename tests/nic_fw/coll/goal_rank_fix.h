@@ -131,6 +131,8 @@ static inline void load(bool unmapped)
 		turns(100);
 		resp = ut.port.done;
 	}
+	if (resp.status)
+		printf("\n    load: %s", resp.u.goal_load.why);
 	CU_ASSERT_EQUAL_FATAL(resp.status, 0);
 	schedule = resp.u.goal_load.schedule;
 }
