@@ -100,6 +100,8 @@ static void in_order(void)
 	CU_ASSERT_TRUE(mgrp_drained(comm));
 	CU_ASSERT_EQUAL(ut.nic->counters.mgrp_rx_statuses, 4);
 	CU_ASSERT_EQUAL(ut.nic->counters.mgrp_statuses_stale, 0);
+	CU_ASSERT_EQUAL(ut.nic->counters.drop_mgrp_no_member, 0);
+	CU_ASSERT_EQUAL(ut.nic->counters.drop_mgrp_epoch, 0);
 	end();
 }
 
@@ -248,11 +250,15 @@ static void window(void)
 	CU_ASSERT_PTR_NOT_NULL(mgrp_slot(s, BASE + MGRP_WINDOW - 1)->block);
 	data(BASE + MGRP_WINDOW - 1);
 	CU_ASSERT_EQUAL(ut.nic->counters.mgrp_rx_duplicates, 1);
-	/* It moves with the packets that all below have. */
+	/* It moves with the packets that all below have; a place has nothing of the packet before.
+	 */
+	mgrp_slot(s, BASE)->repaired = true;
 	status(LEFT_CHILD, BASE + 1, BASE + 1);
 	status(RIGHT_CHILD, BASE + 1, BASE + 1);
 	data(BASE + MGRP_WINDOW);
 	CU_ASSERT_EQUAL(s->high, BASE + MGRP_WINDOW + 1);
+	CU_ASSERT_PTR_EQUAL(mgrp_slot(s, BASE + MGRP_WINDOW), mgrp_slot(s, BASE));
+	CU_ASSERT_FALSE(mgrp_slot(s, BASE)->repaired);
 	end();
 }
 
@@ -317,6 +323,34 @@ static void senders(void)
 	g.root = 95;
 	group_arrives(&g);
 	CU_ASSERT_PTR_NULL(mgrp_space_find(ut.nic, comm, 95));
+	end();
+}
+
+/* A question goes from one rank to another, which both of them name. */
+static void questions(void)
+{
+	struct note g;
+
+	begin_group();
+	for (uint8_t type = WIRE_MGRP_ASK; type <= WIRE_MGRP_TELL; type++) {
+		g = note_of(type, STRANGER, 0);
+		g.root = STRANGER;
+		REFUSED(drop_mgrp_no_member, dst, RANK + 1);
+		REFUSED(drop_mgrp_no_member, root, ROOT);
+		REFUSED(drop_mgrp_no_member, src, ROOT);
+		REFUSED(drop_mgrp_no_member, mac, memory.peers[ROOT].mac);
+		REFUSED(drop_esp_malformed, more, 1);
+		/* A rank asks itself nothing. */
+		g.root = RANK;
+		REFUSED(drop_mgrp_no_member, src, RANK);
+		g.root = STRANGER;
+		CU_ASSERT_EQUAL(ut.nic->counters.drop_mgrp_no_member,
+				5u * (type - WIRE_MGRP_ASK + 1u));
+		group_arrives(&g);
+		CU_ASSERT_EQUAL(ut.nic->counters.drop_mgrp_no_member,
+				5u * (type - WIRE_MGRP_ASK + 1u));
+		CU_ASSERT_PTR_NULL(mgrp_space_find(ut.nic, comm, STRANGER));
+	}
 	end();
 }
 
@@ -440,4 +474,4 @@ static void probes(void)
 }
 
 UT_MAIN("nic_fw/coll/mgrp_rx", UT(tree), UT(in_order), UT(reports), UT(gaps), UT(many_gaps),
-	UT(window), UT(senders), UT(incarnations), UT(repairs), UT(probes))
+	UT(window), UT(senders), UT(questions), UT(incarnations), UT(repairs), UT(probes))
