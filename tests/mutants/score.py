@@ -19,6 +19,7 @@
 # unchanged firmware fails a test; 2: wrong usage.
 
 import argparse
+import fcntl
 import glob
 import hashlib
 import json
@@ -166,6 +167,13 @@ class Bed:
     def __init__(self, name):
         self.folder = os.path.join(BUILD, name)
         os.makedirs(self.folder, exist_ok=True)
+        # Two runs in one folder would replace each other's library.
+        self.lock = open(os.path.join(self.folder, "lock"), "w", encoding="utf-8")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            print(f"score.py: another run is at work in {self.folder}", file=sys.stderr)
+            sys.exit(2)
         with open(os.path.join(BUILD, "objects"), encoding="utf-8") as f:
             self.objects = f.read().split()
         with open(os.path.join(BUILD, "tests"), encoding="utf-8") as f:
