@@ -3,33 +3,29 @@
 """
 Lines and branches of the firmware that tests ran, per floor, out of gcov's counts.
 
-    tools/coverage.py [--json FILE] [--page FILE] [--missed] [--floor NAME] DIR
+    tools/coverage.py [--json FILE] [--page FILE] [--missed | --open] [--floor NAME] DIR
 
 DIR holds .gcno and .gcda files (build/obj/cov). A source that several objects have, as a header
 or by #include, counts once: a line or a branch is covered when any of them ran it. --missed lists
-the lines that none ran. --page writes the table, and each line with a branch that none took, with its kind:
-KINDS below, by the text of the line. The sources must be those that were compiled.
+the lines that none ran. --page writes the table, and each branch that none took with its reason:
+by a rule (coverage_reasons.py), out of the lists tests/coverage/*.txt, or "open". --open prints
+open branches as entries of such a list. The sources must be those that were compiled.
 `make coverage` runs it; it runs gcov. Exit status 0, 2 on wrong usage.
 """
 
 import argparse
 import collections
+import glob
 import json
 import os
-import re
 import subprocess
 import sys
 
-# Kinds of branches, by the first pattern that their line has.
-KINDS = [
-    (r"\bassert\(|\babort\(", "assertion: the other way ends the program"),
-    (r"mem_busy|HOST_FAULT|RDMAP_DROP|NOT_NOW", "memory that is slow or gone at that moment"),
-    (r"eth_tx_begin|!frame\b|tx_room|TX_FULL", "the port has no room at that moment"),
-    (r"fw_pool_get|fw_ids_get|\bfull\b", "a pool or a table is full"),
-    (r"FW_DROP|drop_|malformed", "input that the wire's rules refuse"),
-    (r"return FW_E|FW_E[A-Z]+", "a command that is refused"),
-]
-OTHER = "no test reaches it"
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import coverage_reasons as reasons  # noqa: E402
+
+LISTS = "tests/coverage/*.txt"
 
 
 def read_counts(folder):
@@ -47,8 +43,9 @@ def read_counts(folder):
 
 
 def merge(records):
-    """Counts of lines and branches by source file below nic_fw/."""
+    """Counts of lines and branches by source file below nic_fw/, and the functions of lines."""
     lines = collections.defaultdict(collections.Counter)
+    functions = {}
     branches = collections.defaultdict(collections.Counter)
     for record in records:
         name = record["file"]
@@ -56,48 +53,57 @@ def merge(records):
             continue
         for line in record["lines"]:
             number = line["line_number"]
+            functions[name, number] = line.get("function_name", "")
             lines[name][number] += line["count"]
             for i, branch in enumerate(line["branches"]):
                 branches[name][number, i] += branch["count"]
-    return lines, branches
+    return lines, branches, functions
 
 
-def kind_of(text):
-    return next((kind for pattern, kind in KINDS if re.search(pattern, text)), OTHER)
+def kinds_of(rows):
+    """Numbers of branches by the kind of their reason."""
+    rules = (reasons.ASSERTION, reasons.IMPLIED, reasons.FOLLOWS, reasons.OPEN)
+    return collections.Counter(row.reason if row.reason in rules else "a reason of its own, below"
+                               for row in rows).most_common()
 
 
-def missed_branches(branches):
-    """Branches that none took: (file, line, number of branches, text, kind)."""
-    rows = []
-    for name in sorted(branches):
-        with open(name, encoding="utf-8") as f:
-            text = f.read().splitlines()
-        count = collections.Counter(line for (line, _), n in branches[name].items() if not n)
-        for line in sorted(count):
-            here = text[line - 1].strip() if line <= len(text) else ""
-            rows.append((name, line, count[line], here, kind_of(here)))
-    return rows
-
-
-def write_page(path, table, branches):
-    """The table by folder, the kinds, and each line with a branch that none took."""
-    rows = missed_branches(branches)
-    kinds = collections.Counter()
-    for row in rows:
-        kinds[row[4]] += row[2]
+def write_page(path, table, rows, stale):
+    """The table by folder, the kinds of reasons, and each branch that none took."""
     with open(path, "w", encoding="utf-8") as out:
         out.write("# Coverage of nic_fw\n\nUnit tests and a soak together, by gcov: `make coverage`.\n\n"
                   "| folder | lines | | branches | |\n| --- | --- | --- | --- | --- |\n")
         for key, (ran, total, taken, ways) in sorted(table.items(), key=lambda row: row[0] == "all"):
             out.write(f"| `{key}` | {ran} of {total} | {100 * ran / total:.1f} % "
                       f"| {taken} of {ways} | {100 * taken / max(ways, 1):.1f} % |\n")
-        out.write("\n## Branches that were not taken, by the kind of their line\n\n| kind | branches |\n| --- | --- |\n")
-        for kind, count in kinds.most_common():
+        out.write("\n## Branches that were not taken\n\n| reason | branches |\n| --- | --- |\n")
+        for kind, count in kinds_of(rows):
             out.write(f"| {kind} | {count} |\n")
-        out.write("\n## Each\n\n| file | line | branches | text | kind |\n| --- | --- | --- | --- | --- |\n")
-        for name, line, count, text, kind in rows:
+        out.write("\n## Each\n\nBranches of a line are numbered as by `gcov -b`.\n\n"
+                  "| file | line | branches | text | reason |\n| --- | --- | --- | --- | --- |\n")
+        for (name, line, _, text, reason), numbers in by_entry(rows).items():
             text = text.replace("|", "\\|")
-            out.write(f"| {name} | {line} | {count} | `{text}` | {kind} |\n")
+            out.write(f"| {name} | {line} | {numbers} | `{text}` | {reason} |\n")
+        if stale:
+            out.write("\n## Stale entries of the lists: all of their branches are taken, or their line is no more\n\n")
+            for name, function, text in stale:
+                out.write(f"- {name}: {function}: `{text}`\n")
+
+
+def by_entry(rows):
+    """Numbers of branches by what else an entry of a list and a line of the page have."""
+    found = collections.defaultdict(list)
+    for row in rows:
+        found[row.file, row.line, row.function, row.text, row.reason].append(str(row.branch))
+    return {key: ",".join(numbers) for key, numbers in found.items()}
+
+
+def print_open(rows):
+    name = None
+    for (file, _, function, text, _), numbers in by_entry(r for r in rows if r.reason == reasons.OPEN).items():
+        if name != file:
+            print(file)
+            name = file
+        print(f"{function} {numbers}: {text}")
 
 
 def floor_of(name):
@@ -110,10 +116,17 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="write the table there, too")
     parser.add_argument("--page", metavar="FILE", help="write a page in Markdown there")
     parser.add_argument("--missed", action="store_true", help="list the lines that none ran")
+    parser.add_argument("--open", action="store_true", help="list open branches as entries")
     parser.add_argument("--floor", metavar="NAME", help="this folder of nic_fw alone")
     parser.add_argument("dir")
     args = parser.parse_args()
-    lines, branches = merge(read_counts(args.dir))
+    lines, branches, functions = merge(read_counts(args.dir))
+    listed = reasons.Listed(sorted(glob.glob(LISTS)))
+    rows = [row for row in reasons.missed_branches(lines, branches, functions, listed)
+            if not args.floor or floor_of(row.file) == args.floor]
+    if args.open:
+        print_open(rows)
+        return
     table = collections.defaultdict(lambda: [0, 0, 0, 0])
     for name in sorted(lines):
         if args.floor and floor_of(name) != args.floor:
@@ -129,8 +142,13 @@ def main():
     for key, (ran, total, taken, ways) in sorted(table.items(), key=lambda row: row[0] == "all"):
         print(f"{key:8} {ran:6} of {total:5} {100 * ran / total:5.1f}% "
               f"{taken:6} of {ways:5} {100 * taken / max(ways, 1):5.1f}%")
+    for kind, count in kinds_of(rows):
+        print(f"{count:6} {kind}")
+    stale = listed.stale() if not args.floor else []
+    for name, function, text in stale:
+        print(f"coverage: stale: {name}: {function}: {text}")
     if args.page:
-        write_page(args.page, table, branches)
+        write_page(args.page, table, rows, stale)
     if args.json:
         with open(args.json, "w", encoding="utf-8") as out:
             json.dump(table, out, indent=1, sort_keys=True)
