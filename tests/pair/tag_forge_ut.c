@@ -216,6 +216,7 @@ static void successor(void)
 /* Changes to packets of end 0. */
 static struct {
 	uint8_t put_changes;   /* handle of a PUT: bits of its generation */
+	bool put_fails;        /* a PUT says that its sender failed */
 	uint32_t msg_bytes;    /* added to that of second segments */
 	uint32_t mo;           /* and to their place */
 	bool first_is_dropped; /* of each message of several segments */
@@ -236,6 +237,8 @@ static enum bench_verdict alter(struct rp *rp, const struct rp_info *info)
 	if (!be32_get(ddp->mo) && change.put_changes && env->kind == WIRE_TAG_PUT)
 		env->stag =
 		    be32_put(be32_get(env->stag) ^ (uint32_t)change.put_changes << TAG_POSTED_BITS);
+	else if (!be32_get(ddp->mo) && change.put_fails && env->kind == WIRE_TAG_PUT)
+		env->status = HW_STATUS_LOC_PROT_ERR;
 	else if (be32_get(ddp->mo) && !info->last && change.msg_bytes)
 		ddp->mo = be32_put(be32_get(ddp->mo) + change.mo);
 	else
@@ -268,6 +271,24 @@ static void forged_put(void)
 	tp_op(&tp, 1, &cancel);
 	rp_quiet(&tp.rp);
 	tp_expect(&tp, 1, 1, HW_STATUS_REM_ABORT_ERR);
+	tp_end(&tp);
+}
+
+/* A PUT whose sender failed ends the receive with an error, once. */
+static void failed_put(void)
+{
+	begin();
+	(void)announce(1);
+	memset(&change, 0, sizeof(change));
+	change.put_fails = true;
+	tp.rp.filter = alter;
+	tp_send(&tp, 0, 2, 1, 0, LONG);
+	rp_quiet(&tp.rp);
+	CU_ASSERT_EQUAL(change.changed, 1);
+	tp_expect_sent(&tp, 0, 2, HW_STATUS_SUCCESS);
+	tp_expect(&tp, 1, 1, HW_STATUS_REM_OP_ERR);
+	tp_check(&tp, 1, 0, 0, 0);
+	rp_expect_none(&tp.rp);
 	tp_end(&tp);
 }
 
@@ -396,4 +417,4 @@ static void claims(void)
 }
 
 UT_MAIN("pair/tag_forge", UT(written_beyond), UT(other_handles), UT(old_send), UT(successor),
-	UT(forged_put), UT(forged_segment), UT(claims))
+	UT(forged_put), UT(failed_put), UT(forged_segment), UT(claims))
