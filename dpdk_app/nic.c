@@ -233,6 +233,7 @@ static int shard_firmware(struct shard *shard)
 	    .cc_off = app->conf.no_cc,
 	    .bundle = !app->conf.no_bundle,
 	    .rd_awake = FW_RD_AWAKE,
+	    .tcp_awake = FW_TCP_AWAKE,
 	    .esp_burst = app->conf.esp_burst,
 	    .esp_initial_burst = app->conf.esp_initial_burst,
 	    .mpa = app->conf.mpa,

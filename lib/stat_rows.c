@@ -65,6 +65,7 @@ static const struct stat_row rows[] = {
     IN_USE("cm_data", "Buffers of private data"),
     GAUGE("cm_listeners", "Listeners of the connection manager"),
     IN_USE("tcp_flows", "TCP connections"),
+    IN_USE("tcp_rests", "Records of TCP connections at rest"),
     IN_USE("tcp_half_open", "Half-open TCP connections"),
     IN_USE("tcp_chunks", "Chunks of early TCP data"),
     GAUGE("tcp_listeners", "TCP listeners"),

@@ -141,6 +141,8 @@ static void lay_out_streams(struct layout *l, struct fw_nic *nic)
 	carve_pool(l, &nic->mpa.partials, sizeof(struct mpa_partial), MPA_MAX_PARTIALS);
 	carve_pool(l, &nic->mpa.setups, sizeof(struct mpa_setup), MPA_MAX_CONNS);
 	carve_pool(l, &nic->tcp.flows, sizeof(struct tcp_flow), TCP_MAX_FLOWS);
+	carve_pool(l, &nic->tcp.rests, sizeof(struct tcp_rest), TCP_MAX_FLOWS);
+	nic->tcp.rest_hash = carve(l, sizeof(uint32_t), TCP_HASH_SIZE);
 	nic->tcp.hash = carve(l, sizeof(uint32_t), TCP_HASH_SIZE);
 	nic->tcp.listeners = carve(l, sizeof(*nic->tcp.listeners), TCP_MAX_LISTENERS);
 	carve_pool(l, &nic->tcp.syns, sizeof(struct tcp_syn), TCP_MAX_SYNS);
@@ -418,6 +420,7 @@ static uint32_t rx_budget(uint32_t budget)
 	ALSO((tcp_ack_flush(nic), 0u), LISTED(tcp.acks))                                           \
 	STAGE(RD_ACK, (rd_ack_flush(nic), 0u), LISTED(rd.acks))                                    \
 	ALSO((rd_rest_run(nic), 0u), true)                                                         \
+	ALSO((tcp_rest_look(nic), 0u), nic->tcp.rest_looks)                                        \
 	STAGE(TURN, (end_turn(nic), 0u), true)
 
 uint32_t fw_did(const struct fw_nic *nic)

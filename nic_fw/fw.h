@@ -20,7 +20,8 @@
 struct fw_nic;
 
 enum {
-	FW_RD_AWAKE = 16, /* fw_config.rd_awake of a NIC; with 0 idle sessions rest at once */
+	FW_RD_AWAKE = 16,  /* fw_config.rd_awake of a NIC; with 0 idle sessions rest at once */
+	FW_TCP_AWAKE = 16, /* fw_config.tcp_awake of a NIC; with 0 connections rest at once */
 };
 
 struct fw_config {
@@ -38,7 +39,8 @@ struct fw_config {
 	uint8_t switch_id;       /* likewise; 0: the NIC is on a wire */
 	bool cc_off;             /* RD: no congestion control, the window alone */
 	bool bundle;             /* RD: short messages share frames with peers that take them */
-	uint32_t rd_awake; /* sessions of RD that need not rest while they are idle (rd_rest.c) */
+	uint32_t rd_awake;  /* sessions of RD that need not rest while they are idle (rd_rest.c) */
+	uint32_t tcp_awake; /* connections of TCP, likewise (tcp_rest.c) */
 	/*
 	 * ESP: packets in flight on a stream, and those of a transmission whose beginning the peer
 	 * has not acknowledged. 1..63; 0: the default, 32 and 16.

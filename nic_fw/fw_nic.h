@@ -73,6 +73,7 @@
 #include "nic_fw/base/stage.h"
 #include "nic_fw/base/station.h"
 #include "nic_fw/tcp/tcp_flow.h"
+#include "nic_fw/tcp/tcp_rest.h"
 #include "nic_fw/tag/tag.h"
 #include "nic_fw/base/timer.h"
 #include "nic_fw/dgram/ud.h"

@@ -90,6 +90,7 @@ struct sim_config {
 	uint64_t block_ns;     /* maximum time for which a process's blocking call runs the clock */
 	bool cc_off;           /* RD without congestion control */
 	bool no_bundle;        /* RD: each message in a frame of its own */
+	uint32_t tcp_awake;    /* of fw_config: with 0 connections of TCP rest whenever they may */
 	bool arp_direct;       /* the switch delivers ARP requests only to their target */
 	bool wrap_soon;        /* random numbers just below 2^32: PSNs wrap soon */
 	bool tx_room;          /* the port reports its free room; otherwise some frames are lost */

@@ -270,7 +270,8 @@ static void shard_start(struct sim_shard *shard)
 				   .ip = nic->ip,
 				   .link_mbps = 25000,
 				   .cc_off = sim->config.cc_off,
-				   .bundle = !sim->config.no_bundle};
+				   .bundle = !sim->config.no_bundle,
+				   .tcp_awake = sim->config.tcp_awake};
 	uint64_t shard_number = (uint64_t)nic->incarnation << 32 | nic->index << 8 | shard->index;
 	struct sim_prng secret;
 	struct fw_port port;

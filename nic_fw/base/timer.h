@@ -18,6 +18,7 @@ struct fw_timer;
 /* The timers of all floors: a number, since addresses of code change with an upgrade. */
 enum fw_timer_kind {
 	FW_TIMER_TCP,
+	FW_TIMER_TCP_REST,
 	FW_TIMER_TCP_SYN,
 	FW_TIMER_TCP_GRANT,
 	FW_TIMER_NEIGH,

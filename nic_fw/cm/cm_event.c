@@ -108,7 +108,8 @@ void cm_event_fetched(struct fw_nic *nic, struct cm_ep *ep)
 {
 	if (ep->listener != FW_NONE && nic->cm.eps[ep->listener].waiting)
 		nic->cm.eps[ep->listener].waiting--;
-	if (ep->mpa)
+	/* A connection at rest was accepted. */
+	if (ep->mpa && ep->mpa->flow)
 		tcp_accept_done(nic, ep->mpa->flow);
 }
 

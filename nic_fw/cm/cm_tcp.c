@@ -268,7 +268,7 @@ static void tcp_ep_disconnect(struct fw_nic *nic, struct cm_ep *ep)
 		return;
 	}
 	/* Its end is already being reported. */
-	if (!conn->flow)
+	if (!mpa_flow(nic, conn))
 		return;
 	ep->opened = true;
 	cm_set_state(nic, ep, CM_DREQ_SENT);

@@ -130,9 +130,10 @@ struct mpa_params {
 };
 
 struct mpa_conn {
-	struct tcp_flow *flow; /* NULL: ended */
+	struct tcp_flow *flow; /* NULL: ended, or at rest: mpa_flow() */
 	struct fw_qp *qp;      /* NULL: not attached, or gone */
 	uint32_t ep;           /* number of the endpoint; FW_NONE: gone */
+	uint32_t rest;         /* its name while it rests, else 0 */
 	uint8_t state;         /* mpa_state; changed by mpa_set_state() only */
 	struct mpa_params param;
 	struct fw_list node;     /* passive, its request incomplete: in tcp_listener.asking */
@@ -309,6 +310,14 @@ static inline struct mpa_conn *mpa_of(const struct tcp_flow *flow)
 	return flow->ctx;
 }
 
+/* Returns the flow, which is awake; NULL: ended. */
+static inline struct tcp_flow *mpa_flow(struct fw_nic *nic, const struct mpa_conn *conn)
+{
+	if (__builtin_expect(conn->rest, 0))
+		return tcp_wake(nic, conn->rest);
+	return conn->flow;
+}
+
 static inline struct mpa_seg *mpa_seg_of(struct tcp_seg *seg)
 {
 	return FW_CONTAINER(seg, struct mpa_seg, seg);
@@ -354,6 +363,9 @@ void mpa_rdmap_fault(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *m
 void mpa_rdmap_broken(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *msg);
 /* Data were not taken, or no segment was made, for lack of memory: schedules a retry. */
 void mpa_rdmap_starved(struct fw_nic *nic, struct mpa_conn *conn);
+/* tcp_ops.rest: true with nothing under way, in a state without a time limit; tcp_ops.woken. */
+bool mpa_rdmap_rest(struct fw_nic *nic, struct tcp_flow *flow, uint32_t number);
+void mpa_rdmap_woken(struct fw_nic *nic, struct tcp_flow *flow);
 /* Handles faults found while segments were made; runs in each turn after tcp_tx_run(). */
 void mpa_run(struct fw_nic *nic);
 

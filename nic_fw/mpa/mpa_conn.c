@@ -95,7 +95,7 @@ static struct mpa_conn *conn_new(struct fw_nic *nic, const struct cm_ep *ep, enu
 
 static void conn_free(struct fw_nic *nic, struct mpa_conn *conn)
 {
-	assert(!conn->flow && !conn->qp);
+	assert(!conn->flow && !conn->rest && !conn->qp);
 	mpa_set_state(nic, conn, MPA_FREE);
 	fw_list_del(&conn->node);
 	mpa_setup_free(nic, conn);
@@ -109,7 +109,7 @@ static void mpa_conn_finish(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_
 {
 	struct cm_ep *ep;
 
-	assert(!conn->flow);
+	assert(!conn->flow && !conn->rest);
 	if (conn->qp)
 		mpa_rdmap_ended(nic, conn, why);
 	assert(!conn->qp);
@@ -121,7 +121,7 @@ static void mpa_conn_finish(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_
 
 static void reset(struct fw_nic *nic, struct mpa_conn *conn)
 {
-	if (conn->flow)
+	if (mpa_flow(nic, conn))
 		tcp_abort(nic, conn->flow);
 	conn->flow = NULL;
 }
@@ -404,7 +404,7 @@ void mpa_reject(struct fw_nic *nic, struct mpa_conn *conn)
 
 void mpa_disconnect(struct fw_nic *nic, struct mpa_conn *conn)
 {
-	if (!conn->flow || conn->state == MPA_CLOSING || conn->state == MPA_TERM_SENT)
+	if (!mpa_flow(nic, conn) || conn->state == MPA_CLOSING || conn->state == MPA_TERM_SENT)
 		return;
 	/* The listener's peer sent no valid request, so no endpoint waits for the connection. */
 	if (conn->asked) {
@@ -586,4 +586,6 @@ const struct tcp_ops mpa_tcp_ops = {
     .acked = acked,
     .peer_closed = mpa_conn_peer_closed,
     .ended = mpa_conn_ended,
+    .rest = mpa_rdmap_rest,
+    .woken = mpa_rdmap_woken,
 };

@@ -70,6 +70,7 @@ void mpa_rdmap_terminated(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status
 bool mpa_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
 {
 	struct mpa_conn *conn = msg->qp->mpa;
+	struct tcp_flow *flow;
 
 	/* Without a connection no requests are fetched (wqe.c), and its end ends the QP. */
 	if (!conn)
@@ -83,8 +84,9 @@ bool mpa_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
 		msg->msn = ++conn->tx_msn_atomic;
 	fw_list_add_tail(&conn->out, &msg->flow_node);
 	fw_trace(nic, TRACE_RDMAP_TX, msg->src_qpn, msg->wr_id, msg->bytes);
-	if (conn->flow)
-		tcp_push(nic, conn->flow);
+	flow = mpa_flow(nic, conn);
+	if (flow)
+		tcp_push(nic, flow);
 	return true;
 }
 
@@ -170,7 +172,7 @@ static void run_fault(struct fw_nic *nic, struct mpa_conn *conn)
 			requester_fail(nic, msg, wqe_status_of(err), err);
 		if (conn->qp)
 			qp_error(nic, conn->qp, HW_EVENT_QP_FATAL);
-		if (conn->flow)
+		if (mpa_flow(nic, conn))
 			mpa_abort(nic, conn);
 		return;
 	}
@@ -206,7 +208,7 @@ void mpa_rdmap_retry_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct mpa_conn *conn = FW_CONTAINER(timer, struct mpa_conn, retry_timer);
 
-	if (!conn->flow)
+	if (!mpa_flow(nic, conn))
 		return;
 	tcp_push(nic, conn->flow);
 	/* Must be the last step: data that the stream held back may end the connection. */
@@ -275,7 +277,8 @@ static void mpa_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
 		conn->partial = NULL;
 	}
 	fw_timer_cancel(&nic->timers, &conn->retry_timer);
-	if (!conn->flow || conn->broken || (conn->state != MPA_FPDU && conn->state != MPA_RTR_WAIT))
+	if (!mpa_flow(nic, conn) || conn->broken ||
+	    (conn->state != MPA_FPDU && conn->state != MPA_RTR_WAIT))
 		return;
 	if (conn->local_error)
 		mpa_terminate(nic, conn, NULL, &local);
@@ -323,4 +326,30 @@ void mpa_rdmap_ended(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_end why
 	 * The process did not request the end, so an event reports it. A FIN is the peer's right.
 	 */
 	qp_error(nic, qp, why == TCP_END_CLOSED ? HW_EVENT_NONE : HW_EVENT_QP_FATAL);
+}
+
+/* ---- rest ------------------------------------------------------------------------------------ */
+
+bool mpa_rdmap_rest(struct fw_nic *nic, struct tcp_flow *flow, uint32_t number)
+{
+	struct mpa_conn *conn = flow->ctx;
+
+	(void)nic;
+	if (conn->state != MPA_FPDU || conn->setup || !fw_list_empty(&conn->out) ||
+	    !fw_list_empty(&conn->segs) || conn->partial || conn->rtr_due ||
+	    fw_list_linked(&conn->fault_node) || fw_timer_is_set(&conn->retry_timer) ||
+	    fw_timer_is_set(&conn->timer))
+		return false;
+	conn->flow = NULL;
+	conn->rest = number;
+	return true;
+}
+
+void mpa_rdmap_woken(struct fw_nic *nic, struct tcp_flow *flow)
+{
+	struct mpa_conn *conn = flow->ctx;
+
+	(void)nic;
+	conn->flow = flow;
+	conn->rest = 0;
 }

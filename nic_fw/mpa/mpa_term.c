@@ -86,7 +86,7 @@ void mpa_terminate(struct fw_nic *nic, struct mpa_conn *conn, const struct rdmap
 	struct wire_terminate term = {.layer_etype = error->layer_etype, .code = error->code};
 	struct fw_qp *qp = conn->qp;
 
-	if (!conn->flow || (conn->state != MPA_FPDU && conn->state != MPA_RTR_WAIT))
+	if (!mpa_flow(nic, conn) || (conn->state != MPA_FPDU && conn->state != MPA_RTR_WAIT))
 		return;
 	conn->term_bytes = sizeof(term);
 	if (pkt)

@@ -3,6 +3,7 @@
  * TCP: connections, and the seam to the layer above.
  *
  * tcp_conn.c	connections: states, opening, closing, the table by four-tuple, TIME-WAIT
+ * tcp_rest.c	idle connections: their small form
  * tcp_listen.c	listeners, the queue of SYNs, SYN cookies
  * tcp_rx.c	segments in: acceptability, data in order, FIN, RST
  * tcp_ack.c	acknowledgements from the peer
@@ -162,6 +163,14 @@ struct tcp_ops {
 	 * return.
 	 */
 	void (*ended)(struct fw_nic *nic, struct tcp_flow *flow, enum tcp_end why);
+	/*
+	 * The connection is idle and may rest: the flow becomes invalid, and number, not 0, is the
+	 * connection's name until woken(). False: the layer above has work for it soon. NULL: its
+	 * connections never rest.
+	 */
+	bool (*rest)(struct fw_nic *nic, struct tcp_flow *flow, uint32_t number);
+	/* It goes on, as this flow; for whatever reason, also within a call of tcp_wake(). */
+	void (*woken)(struct fw_nic *nic, struct tcp_flow *flow);
 };
 
 /* Sets the functions of a layer above. */
@@ -182,6 +191,8 @@ void tcp_unlisten(struct fw_nic *nic, uint16_t port);
 /* The flow, of a listener, no longer counts against its backlog. */
 void tcp_accept_done(struct fw_nic *nic, struct tcp_flow *flow);
 
+/* Wakes a connection that rests. */
+struct tcp_flow *tcp_wake(struct fw_nic *nic, uint32_t number);
 /* Notifies TCP that tcp_ops.next() has a segment. */
 void tcp_push(struct fw_nic *nic, struct tcp_flow *flow);
 /*

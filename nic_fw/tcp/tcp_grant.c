@@ -358,6 +358,22 @@ void tcp_grant_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in
 	tcp_grant_settle(nic, flow, more);
 }
 
+/* Returns the time until which a peer may be silent without giving up its window. */
+static uint64_t due_ns(const struct tcp_flow *flow)
+{
+	uint64_t path_ns = 4 * fw_floor_ns(&flow->rcv_path);
+
+	return flow->held_ns + SILENT_NS + (path_ns < PATH_NS ? path_ns : PATH_NS);
+}
+
+bool tcp_grant_over(struct fw_nic *nic, struct tcp_flow *flow)
+{
+	if (flow->backlogged && nic->now_ns < due_ns(flow))
+		return false;
+	end_to_ask(nic, flow);
+	return true;
+}
+
 /* Handles connections whose window was opened and whose peers have been silent since. */
 void tcp_grant_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
@@ -366,12 +382,9 @@ void tcp_grant_fire(struct fw_nic *nic, struct fw_timer *timer)
 
 	for (; !fw_list_empty(&g->held); budget--) {
 		struct tcp_flow *flow = FW_CONTAINER(g->held.next, struct tcp_flow, held_node);
-		uint64_t path_ns = 4 * fw_floor_ns(&flow->rcv_path);
-		uint64_t due_ns =
-		    flow->held_ns + SILENT_NS + (path_ns < PATH_NS ? path_ns : PATH_NS);
 
-		if (nic->now_ns < due_ns) {
-			fw_timer_set(&nic->timers, timer, due_ns);
+		if (nic->now_ns < due_ns(flow)) {
+			fw_timer_set(&nic->timers, timer, due_ns(flow));
 			break;
 		}
 		if (!budget) {
@@ -404,8 +417,6 @@ void tcp_grant_open(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	nic->tcp.grants.open++;
 	flow->granted = true;
-	fw_list_init(&flow->grant_node);
-	fw_list_init(&flow->held_node);
 	flow->rcv_alone = first_bytes(nic);
 	flow->rcv_limit = tcp_grant_first(nic);
 }

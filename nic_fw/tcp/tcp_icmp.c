@@ -99,6 +99,7 @@ void tcp_rx_icmp(struct fw_nic *nic, const struct ip_rx_info *info, uint8_t type
 	tcp = (const struct wire_tcp *)(original + head);
 	memcpy(&peer_ip, &ip->dst, sizeof(peer_ip));
 	seq = be32_get(tcp->seq);
+	/* A connection that rests has nothing in flight. */
 	flow = tcp_find(nic, peer_ip, be16_get(tcp->dst_port), be16_get(tcp->src_port));
 	if (!flow || flow->snd_nxt == flow->snd_una ||
 	    seq - flow->snd_una >= flow->snd_nxt - flow->snd_una) {

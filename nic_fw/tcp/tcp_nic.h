@@ -40,8 +40,14 @@ struct tcp_grants {
 
 struct tcp_nic {
 	const struct tcp_ops *ops[TCP_USERS];
-	struct fw_pool flows;
-	uint32_t *hash; /* TCP_HASH_SIZE */
+	struct fw_pool flows; /* of connections that do not rest */
+	struct fw_pool rests; /* struct tcp_rest: of those that do */
+	uint32_t *rest_hash;  /* TCP_HASH_SIZE: of rests */
+	uint32_t num_flows;   /* of both pools */
+	uint32_t num_flows_max;
+	uint32_t rest_looks;  /* connections that tcp_rest_look() is to look at */
+	struct fw_list awake; /* tcp_flow.awake_node: those that are not in TIME-WAIT */
+	uint32_t *hash;       /* TCP_HASH_SIZE */
 	struct fw_list ready;
 	struct fw_list acks;
 	struct fw_list resolving; /* tcp_flow.wait_node: next hop not known yet */

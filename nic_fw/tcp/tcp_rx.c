@@ -87,7 +87,7 @@ void tcp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip
 		return;
 	FW_COUNT(nic, tcp_rx_segments);
 	fw_trace(nic, TRACE_TCP_RX, in.dst_port, in.seq, in.bytes);
-	flow = tcp_find(nic, info->src_ip, in.src_port, in.dst_port);
+	flow = tcp_look_up(nic, info->src_ip, in.src_port, in.dst_port);
 	if (flow) {
 		tcp_flow_rx(nic, flow, &in);
 	} else if (!tcp_listen_rx(nic, &in)) {

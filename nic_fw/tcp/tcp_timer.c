@@ -217,6 +217,7 @@ static void fire_keep(struct fw_nic *nic, struct tcp_flow *flow)
 	}
 	flow->keep_tries++;
 	FW_COUNT(nic, tcp_keepalives);
+	tcp_rest_ask(nic);
 	if (tcp_have_neigh(nic, flow))
 		(void)tcp_tx_bare(nic, flow, flow->snd_una - 1, WIRE_TCP_ACK);
 }

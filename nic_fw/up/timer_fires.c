@@ -6,6 +6,7 @@
 
 const fw_timer_fn fw_timer_fires[FW_TIMER_KINDS] = {
     [FW_TIMER_TCP] = tcp_timer_fire,
+    [FW_TIMER_TCP_REST] = tcp_rest_fire,
     [FW_TIMER_TCP_SYN] = tcp_syn_fire,
     [FW_TIMER_TCP_GRANT] = tcp_grant_fire,
     [FW_TIMER_NEIGH] = neigh_fire,

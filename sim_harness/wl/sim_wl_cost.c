@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nic_fw/fw.h"
+
 enum {
 	P_OP,
 	P_BYTES,
@@ -190,6 +192,8 @@ static void config(const uint64_t *param, struct sim_config *config)
 	config->link.gap_ns = 0;
 	config->link.gap_ps_per_byte = 0;
 	config->link.latency_ns = LATENCY_NS;
+	/* As of a NIC of weftd. */
+	config->tcp_awake = FW_TCP_AWAKE;
 }
 
 static uint32_t nics(const uint64_t *param)

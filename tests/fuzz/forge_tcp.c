@@ -5,7 +5,7 @@
  * NIC.
  */
 #include "nic_fw/base/crc32c.h"
-#include "nic_fw/tcp/tcp_flow.h"
+#include "nic_fw/tcp/tcp_rest.h"
 #include "tests/fuzz/cm.h"
 #include "tests/fuzz/forge.h"
 
@@ -25,7 +25,31 @@ enum what {
 	AN_URGENT,
 };
 
-/* The i-th connection of the table, NULL: there is none. */
+/* All that a forger knows of a connection that rests, NULL: there is none. */
+static const struct tcp_flow *resting_one(const struct fw_nic *nic)
+{
+	static struct tcp_flow copy;
+
+	for (uint32_t k = 0; k < TCP_HASH_SIZE; k++) {
+		const struct tcp_rest *rest;
+
+		if (!nic->tcp.rest_hash[k])
+			continue;
+		rest = fw_pool_at(&nic->tcp.rests, nic->tcp.rest_hash[k] - 1);
+		copy = (struct tcp_flow){.peer_ip = rest->peer_ip,
+					 .peer_port = rest->peer_port,
+					 .local_port = rest->local_port,
+					 .rcv_nxt = rest->rcv_nxt,
+					 .snd_una = rest->snd_nxt,
+					 .snd_nxt = rest->snd_nxt,
+					 .ts_recent = rest->ts_recent,
+					 .flags = rest->flags};
+		return &copy;
+	}
+	return NULL;
+}
+
+/* The i-th connection of the table, or one that rests; NULL: there is none. */
 static const struct tcp_flow *flow_of(const struct fw_nic *nic, uint32_t i)
 {
 	const struct tcp_flow *found = NULL;
@@ -37,7 +61,7 @@ static const struct tcp_flow *flow_of(const struct fw_nic *nic, uint32_t i)
 				return found;
 			at = found->hash_next;
 		}
-	return found;
+	return found ? found : resting_one(nic);
 }
 
 /* Offset from the right number: mostly 0. */

@@ -358,6 +358,7 @@ static void each_pool(void (*fn)(struct fw_pool *pool))
 		fn(&nic->rdmap.esp_lasts);
 		fn(&nic->cm.data);
 		fn(&nic->tcp.flows);
+		fn(&nic->tcp.rests);
 		fn(&nic->tcp.syns);
 		fn(&nic->tcp.chunks);
 		fn(&nic->mpa.conns);
@@ -458,7 +459,7 @@ static bool no_streams(void)
 
 	for (i = 0; i < W_NICS; i++)
 		n += fw_ids_used(&w->nic[i].fw->esp.ids) + fw_ids_used(&w->nic[i].fw->cm.ids) +
-		     w->nic[i].fw->tcp.flows.used + w->nic[i].fw->tcp.syns.used +
+		     w->nic[i].fw->tcp.num_flows + w->nic[i].fw->tcp.syns.used +
 		     fw_ids_used(&w->nic[i].fw->goal.comm_ids);
 	return !n;
 }

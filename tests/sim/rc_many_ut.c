@@ -8,7 +8,7 @@
 #include "host_driver/weft_priv.h"
 #include "nic_fw/cm/cm.h"
 #include "nic_fw/mpa/mpa.h"
-#include "nic_fw/tcp/tcp_flow.h"
+#include "nic_fw/tcp/tcp_rest.h"
 #include "tests/sim/sim_fix.h"
 
 enum {
@@ -16,7 +16,8 @@ enum {
 	AT_ONCE = 64, /* set up at a time */
 	PORT = 900,
 	WORD = sizeof(uint32_t),
-	IDLE_BYTES = 1536, /* bytes that a connection may cost the NIC */
+	IDLE_BYTES = 704, /* bytes that an end at rest may cost the NIC, without its QP */
+	AWAKE = 256,      /* ends that may have kept their flow: the last ones that were used */
 };
 static_assert((int)CONNS == (int)TCP_MAX_FLOWS && (int)CONNS == (int)MPA_MAX_CONNS,
 	      "all that there is room for");
@@ -227,7 +228,7 @@ static void idle_price(struct pair *p)
 	static const char *const shared[] = {"mpa_setups_used",   "mpa_segs_used",
 					     "mpa_partials_used", "tcp_chunks_used",
 					     "wqes_used",         "cm_data_used"};
-	size_t bytes = sizeof(struct tcp_flow) + sizeof(struct mpa_conn) + sizeof(struct cm_ep);
+	size_t bytes = sizeof(struct tcp_rest) + sizeof(struct mpa_conn) + sizeof(struct cm_ep);
 	uint32_t i;
 
 	sim_run_for(p->sim, 1000 * FIX_MS);
@@ -239,6 +240,8 @@ static void idle_price(struct pair *p)
 	}
 	FIX_CHECK(p, sim_nic_stat(p->na, "tcp_flows_used") == CONNS);
 	FIX_CHECK(p, sim_nic_stat(p->nb, "mpa_conns_used") == CONNS);
+	FIX_CHECK(p, sim_nic_stat(p->na, "tcp_rests_used") >= CONNS - AWAKE);
+	FIX_CHECK(p, sim_nic_stat(p->nb, "tcp_rests_used") >= CONNS - AWAKE);
 	FIX_CHECK(p, bytes <= IDLE_BYTES);
 }
 

@@ -448,7 +448,125 @@ static void slow_for_long(void)
 	fix_no_host_map = false;
 }
 
+/* ---- connections at rest --------------------------------------------------------------------- */
+
+static bool both_rest(struct pair *p)
+{
+	return sim_nic_stat(p->na, "tcp_rests_used") == 1 &&
+	       sim_nic_stat(p->nb, "tcp_rests_used") == 1;
+}
+
+/* Opens a connection that was used and rests at both ends. */
+static void open_idle(struct pair *p)
+{
+	struct pair_attr quiet = rc;
+	struct post send = {.wr_id = 1, .bytes = 3000};
+
+	quiet.faults = NULL;
+	open_rc_attr(p, 1, &quiet);
+	FIX_REQUIRE(p, sim_end_recv(&p->b, 2, SINK, 3000) == 0);
+	FIX_REQUIRE(p, post(&p->a, NULL, &p->b, &send) == 0);
+	expect(p, &p->b, 2, WEFT_WC_SUCCESS);
+	expect(p, &p->a, 1, WEFT_WC_SUCCESS);
+	sim_run_for(p->sim, 2000 * FIX_MS);
+	FIX_REQUIRE(p, both_rest(p));
+}
+
+/* A request of either end goes as ever, of each kind. */
+static void requests_after_rest(void)
+{
+	static const enum weft_wr_opcode kinds[] = {WEFT_WR_SEND, WEFT_WR_WRITE, WEFT_WR_READ,
+						    WEFT_WR_FETCH_ADD};
+	struct pair p;
+	uint32_t i;
+
+	open_idle(&p);
+	for (i = 0; i < 2 * sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct sim_end *from = i % 2 ? &p.b : &p.a, *to = i % 2 ? &p.a : &p.b;
+		struct post request = {.opcode = kinds[i / 2],
+				       .wr_id = 10 + i,
+				       .bytes = kinds[i / 2] == WEFT_WR_FETCH_ADD ? 8 : 20000,
+				       .offset = kinds[i / 2] == WEFT_WR_READ ? SINK : 0,
+				       .remote_offset = kinds[i / 2] == WEFT_WR_READ ? 0 : SINK};
+		bool read = request.opcode == WEFT_WR_READ;
+
+		fill(&p, i, read ? to->buf : from->buf, 20000);
+		if (request.opcode == WEFT_WR_SEND)
+			FIX_REQUIRE(&p, sim_end_recv(to, 2, SINK, 20000) == 0);
+		FIX_REQUIRE(&p, post(from, NULL, to, &request) == 0);
+		expect(&p, from, 10 + i, WEFT_WC_SUCCESS);
+		if (request.opcode == WEFT_WR_SEND)
+			expect(&p, to, 2, WEFT_WC_SUCCESS);
+		if (request.opcode != WEFT_WR_FETCH_ADD)
+			FIX_CHECK(&p, filled(&p, i, (read ? from : to)->buf + SINK, 20000));
+		sim_run_for(p.sim, 2000 * FIX_MS);
+		FIX_CHECK(&p, both_rest(&p));
+	}
+	FIX_CHECK(&p, sim_nic_stat(p.na, "tcp_tx_retransmits") == 0);
+	close_rc(&p);
+}
+
+/* Each way in which a connection may end finds one that rests. */
+static void ends_after_rest(void)
+{
+	enum {
+		DISCONNECTED,
+		ENDPOINT_DESTROYED,
+		QP_IN_ERROR,
+		QP_RESET,
+		QP_DESTROYED,
+		PROCESS_KILLED,
+		CAUSES
+	};
+	struct pair p;
+	uint32_t i;
+
+	for (i = 0; i < 2 * CAUSES; i++) {
+		struct tcp_end *from, *to;
+
+		open_idle(&p);
+		from = i % 2 ? &passive : &active;
+		to = i % 2 ? &active : &passive;
+		if (i / 2 == DISCONNECTED)
+			FIX_CHECK(&p, weft_cm_disconnect(from->end->context, from->ep) == 0);
+		else if (i / 2 == ENDPOINT_DESTROYED)
+			FIX_CHECK(&p, weft_cm_destroy(from->end->context, from->ep) == 0);
+		else if (i / 2 == QP_IN_ERROR || i / 2 == QP_RESET)
+			set_state(&p, from->end->qp,
+				  i / 2 == QP_RESET ? WEFT_QPS_RESET : WEFT_QPS_ERR);
+		else if (i / 2 == PROCESS_KILLED)
+			sim_proc_kill(from->end->proc);
+		else
+			FIX_CHECK(&p, weft_destroy_qp(from->end->qp) == 0);
+		if (i / 2 == QP_DESTROYED)
+			from->end->qp = NULL;
+		(void)told(&p, to, HW_CM_EVENT_DISCONNECTED);
+		FIX_CHECK(&p, state_of(&p, to->end->qp) == WEFT_QPS_ERR);
+		FIX_CHECK(&p, sim_nic_stat(p.na, "tcp_rests_used") == 0);
+		FIX_CHECK(&p, sim_nic_stat(p.nb, "tcp_rests_used") == 0);
+		close_rc(&p);
+	}
+}
+
+/* Keep-alive keeps it while the peer lives, and ends it when the peer's NIC is gone. */
+static void silence_after_rest(void)
+{
+	struct pair p;
+
+	open_idle(&p);
+	sim_run_for(p.sim, 100000 * FIX_MS);
+	FIX_CHECK(&p, both_rest(&p));
+	FIX_CHECK(&p, sim_nic_stat(p.na, "tcp_keepalives") >= 6);
+	FIX_CHECK(&p, state_of(&p, p.a.qp) == WEFT_QPS_RTS);
+	sim_partition(p.sim, 1);
+	sim_run_for(p.sim, 60000 * FIX_MS);
+	(void)told(&p, &active, HW_CM_EVENT_DISCONNECTED);
+	(void)told(&p, &passive, HW_CM_EVENT_DISCONNECTED);
+	FIX_CHECK(&p, state_of(&p, p.a.qp) == WEFT_QPS_ERR);
+	close_rc(&p);
+}
+
 UT_MAIN("sim/rc_tcp", UT(order_of_receives), UT(operations), UT(slow_pages), UT(slow_answers),
 	UT(slow_for_long), UT(every_mode), UT(early_with_markers), UT(error_ends_it), UT(both_ways),
 	UT(peer_ends), UT(killed_process), UT(connected_anew), UT(unmapped), UT(memory_goes),
-	UT(peer_lost))
+	UT(peer_lost), UT(requests_after_rest), UT(ends_after_rest), UT(silence_after_rest))

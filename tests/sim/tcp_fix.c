@@ -55,6 +55,7 @@ static bool on_accepted(struct fw_nic *nic, void *listener_ctx, struct tcp_flow 
 	side->record_bytes = w->accept.record_bytes;
 	side->stall_at = w->accept.stall_at;
 	side->abort_at = w->accept.abort_at;
+	side->may_rest = w->accept.may_rest;
 	side->flow = flow;
 	side->accepted = 1;
 	flow->ctx = side;
@@ -199,6 +200,31 @@ static void on_ended(struct fw_nic *nic, struct tcp_flow *flow, enum tcp_end why
 	side->why = why;
 }
 
+static bool on_rest(struct fw_nic *nic, struct tcp_flow *flow, uint32_t number)
+{
+	struct tcp_side *side = side_of(flow);
+
+	(void)nic;
+	FIX_CHECK(side->world, side->flow == flow && !side->segs_out && number);
+	if (!side->may_rest)
+		return false;
+	side->flow = NULL;
+	side->rest = number;
+	side->rested++;
+	return true;
+}
+
+static void on_woken(struct fw_nic *nic, struct tcp_flow *flow)
+{
+	struct tcp_side *side = side_of(flow);
+
+	(void)nic;
+	FIX_CHECK(side->world, side->rest && !side->flow);
+	side->rest = 0;
+	side->flow = flow;
+	side->woken++;
+}
+
 static const struct tcp_ops ops = {
     .accepted = on_accepted,
     .opened = on_opened,
@@ -209,6 +235,8 @@ static const struct tcp_ops ops = {
     .acked = on_acked,
     .peer_closed = on_peer_closed,
     .ended = on_ended,
+    .rest = on_rest,
+    .woken = on_woken,
 };
 
 /* ---- worlds ---------------------------------------------------------------------------------- */
@@ -239,7 +267,9 @@ static void check_empty(struct tcp_world *w, uint32_t i)
 {
 	struct fw_nic *fw = tcp_fw(w, i);
 
-	FIX_CHECK(w, fw->tcp.flows.used == 0);
+	FIX_CHECK(w, fw->tcp.num_flows == 0);
+	FIX_CHECK(w, fw->tcp.flows.used == 0 && fw->tcp.rests.used == 0);
+	FIX_CHECK(w, fw_list_empty(&fw->tcp.awake));
 	FIX_CHECK(w, fw->tcp.syns.used == 0);
 	FIX_CHECK(w, fw->tcp.chunks.used == 0);
 	FIX_CHECK(w, fw_list_empty(&fw->tcp.ready) && fw_list_empty(&fw->tcp.acks));
@@ -253,7 +283,7 @@ void tcp_world_close(struct tcp_world *w)
 
 	sim_faults_off(w->sim);
 	for (i = 0; i < w->num_sides; i++)
-		if (w->side[i].flow && !sim_nic_dead(w->side[i].nic))
+		if ((w->side[i].flow || w->side[i].rest) && !sim_nic_dead(w->side[i].nic))
 			tcp_side_abort(&w->side[i]);
 	sim_run_for(w->sim, 2 * TCP_TIME_WAIT_NS);
 	for (i = 0; i < 2; i++)
@@ -312,12 +342,17 @@ struct tcp_side *tcp_world_accepted(struct tcp_world *w, uint32_t n)
 	return NULL;
 }
 
+struct tcp_flow *tcp_side_flow(struct tcp_side *side)
+{
+	return side->rest ? tcp_wake(sim_nic_fw(side->nic, 0), side->rest) : side->flow;
+}
+
 void tcp_side_send(struct tcp_side *side, uint64_t bytes, bool close_after)
 {
 	enter(side->world, side->nic);
 	side->want_tx += bytes;
 	side->close_after = close_after;
-	if (side->flow)
+	if (tcp_side_flow(side))
 		tcp_push(sim_nic_fw(side->nic, 0), side->flow);
 	sim_nic_wake(side->nic);
 }
@@ -325,16 +360,17 @@ void tcp_side_send(struct tcp_side *side, uint64_t bytes, bool close_after)
 void tcp_side_close(struct tcp_side *side)
 {
 	enter(side->world, side->nic);
-	if (side->flow)
+	if (tcp_side_flow(side))
 		tcp_close(sim_nic_fw(side->nic, 0), side->flow);
 	sim_nic_wake(side->nic);
 }
 
 void tcp_side_abort(struct tcp_side *side)
 {
-	struct tcp_flow *flow = side->flow;
+	struct tcp_flow *flow;
 
 	enter(side->world, side->nic);
+	flow = tcp_side_flow(side);
 	side->flow = NULL;
 	if (flow)
 		tcp_abort(sim_nic_fw(side->nic, 0), flow);
@@ -345,7 +381,7 @@ void tcp_side_resume(struct tcp_side *side, uint64_t stall_at)
 {
 	enter(side->world, side->nic);
 	side->stall_at = stall_at;
-	if (side->flow)
+	if (tcp_side_flow(side))
 		tcp_resume(sim_nic_fw(side->nic, 0), side->flow);
 	sim_nic_wake(side->nic);
 }
@@ -356,7 +392,7 @@ static bool all_over(void *ctx)
 	uint32_t i;
 
 	for (i = 0; i < w->num_sides; i++)
-		if (w->side[i].flow)
+		if (w->side[i].flow || w->side[i].rest)
 			return false;
 	return true;
 }

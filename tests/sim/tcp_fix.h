@@ -31,17 +31,19 @@ struct tcp_fix_seg {
 struct tcp_side {
 	struct tcp_world *world;
 	struct sim_nic *nic;
-	struct tcp_flow *flow; /* NULL: closed */
+	struct tcp_flow *flow; /* NULL: closed, or at rest */
+	uint32_t rest;         /* the connection's name while it rests, else 0 */
 	/* its task */
-	uint64_t want_tx;      /* bytes to send */
-	bool close_after;      /* when they are sent */
-	bool close_on_fin;     /* closes when the peer has closed */
+	uint64_t want_tx;  /* bytes to send */
+	bool close_after;  /* when they are sent */
+	bool close_on_fin; /* closes when the peer has closed */
+	bool may_rest;
 	uint32_t record_bytes; /* longest segment it makes; 0: as long as TCP allows */
 	uint64_t stall_at;     /* receives no further, until it is raised; 0: no limit */
 	uint64_t abort_at;     /* resets when it has received this much; 0: never */
 	/* its results */
 	uint64_t sent, acked, received, early_bytes;
-	uint32_t opened, accepted, peer_closed, ended;
+	uint32_t opened, accepted, peer_closed, ended, rested, woken;
 	enum tcp_end why; /* with ended */
 	uint32_t segs_out;
 	uint32_t hand; /* start of the search for a free segment */
@@ -78,6 +80,8 @@ struct tcp_side *tcp_world_connect_to(struct tcp_world *w, uint32_t i, uint32_t 
 struct tcp_side *tcp_world_accepted(struct tcp_world *w, uint32_t n);
 /* Gives the side more to send. */
 void tcp_side_send(struct tcp_side *side, uint64_t bytes, bool close_after);
+/* Returns its flow, which is awake; NULL: closed. */
+struct tcp_flow *tcp_side_flow(struct tcp_side *side);
 void tcp_side_close(struct tcp_side *side);
 void tcp_side_abort(struct tcp_side *side);
 /* Raises the receive limit, and receives waiting bytes at once. */

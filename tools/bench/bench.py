@@ -176,6 +176,11 @@ def memory(env):
             rows.append(dict({"name": name + suffix, "value": got[key], "unit": "bytes", "baseline": goal_bytes,
                               "ratio": got[key] / goal_bytes, "min": got[key] / goal_bytes, "max": got[key] / goal_bytes},
                              **env.setup))
+        if name == "idle_conn":
+            # One of the two ends, beside the goal of idle_peer_bytes, which is one end, too.
+            end = got["end_bytes_each"]
+            rows.append(dict({"name": "idle_conn_end_bytes", "value": end, "unit": "bytes", "baseline": 512, "ratio": end / 512,
+                              "min": end / 512, "max": end / 512}, **env.setup))
     env.close()
     a, b = env.veth(1500)
     run("ip", "netns", "exec", a, "ethtool", "-K", "va", "tx", "off", cpu=None)

@@ -210,6 +210,8 @@ static void report(const struct ep *ep, uint32_t num, const struct use *weftd,
 {
 	int64_t weftd_bytes = weftd->rss, own_bytes = own->rss, all_bytes = weftd->pss + own->pss;
 	const char *what = ep_is_tcp(ep->o) ? "connection" : ep->o->qps ? "queue pair" : "peer";
+	/* Both ends of a connection are on NICs of this weftd. */
+	const uint32_t ends = ep_is_tcp(ep->o) ? 2 : 1;
 	json_t *more;
 
 	if (!ep->o->json) {
@@ -218,12 +220,15 @@ static void report(const struct ep *ep, uint32_t num, const struct use *weftd,
 		       (long long)weftd_bytes / 1024);
 		printf(" and %.1f bytes of this process each; all in all %.1f\n",
 		       (double)own_bytes / num, (double)all_bytes / num);
+		if (ends > 1)
+			printf(" of it %.1f for each end\n", (double)all_bytes / num / ends);
 		return;
 	}
-	more = json_pack("{s:s, s:I, s:I, s:f, s:f, s:f}", "what", what, "count", (json_int_t)num,
-			 "rss_difference", (json_int_t)weftd_bytes, "bytes_each",
+	more = json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:f}", "what", what, "count",
+			 (json_int_t)num, "rss_difference", (json_int_t)weftd_bytes, "bytes_each",
 			 (double)weftd_bytes / num, "own_bytes_each", (double)own_bytes / num,
-			 "all_bytes_each", (double)all_bytes / num);
+			 "all_bytes_each", (double)all_bytes / num, "end_bytes_each",
+			 (double)all_bytes / num / ends);
 	report_more(ep->o, ep->end.context->name, more);
 }
 

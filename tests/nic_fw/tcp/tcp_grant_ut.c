@@ -34,6 +34,8 @@ static void begin(uint32_t n)
 
 		fw_list_init(&f->ack_node);
 		fw_list_init(&f->early);
+		fw_list_init(&f->grant_node);
+		fw_list_init(&f->held_node);
 		f->state = TCP_ESTABLISHED;
 		f->flags = TCP_F_SACK | TCP_F_TS | TCP_F_WSCALE;
 		f->rcv_nxt = f->rcv_up = f->rcv_adv = (uint32_t)-20000; /* numbers wrap */
