@@ -137,6 +137,7 @@ static void lay_out_streams(struct layout *l, struct fw_nic *nic)
 	nic->net.l4_ports = carve(l, sizeof(uint32_t), FW_CM_PORT_WORDS);
 	carve_pool(l, &nic->mpa.conns, sizeof(struct mpa_conn), MPA_MAX_CONNS);
 	nic->mpa.terms = carve(l, MPA_TERM_MAX, MPA_MAX_CONNS);
+	nic->mpa.retries = carve(l, sizeof(*nic->mpa.retries), MPA_MAX_CONNS);
 	carve_pool(l, &nic->mpa.segs, sizeof(struct mpa_seg), MPA_MAX_SEGS);
 	carve_pool(l, &nic->mpa.partials, sizeof(struct mpa_partial), MPA_MAX_PARTIALS);
 	carve_pool(l, &nic->mpa.setups, sizeof(struct mpa_setup), MPA_MAX_CONNS);

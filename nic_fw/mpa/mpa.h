@@ -19,6 +19,7 @@
 #ifndef WEFT_FW_MPA_H
 #define WEFT_FW_MPA_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -134,46 +135,49 @@ struct mpa_conn {
 	struct fw_qp *qp;      /* NULL: not attached, or gone */
 	uint32_t ep;           /* number of the endpoint; FW_NONE: gone */
 	uint32_t rest;         /* its name while it rests, else 0 */
-	uint8_t state;         /* mpa_state; changed by mpa_set_state() only */
-	struct mpa_params param;
-	struct fw_list node;     /* passive, its request incomplete: in tcp_listener.asking */
+	/*
+	 * Passive, its request incomplete: in tcp_listener.asking. Later, with an error that
+	 * mpa_run() handles at the end of the turn: in nic->mpa.faults.
+	 */
+	struct fw_list node;
 	struct mpa_setup *setup; /* NULL: finished */
-	uint16_t options;        /* HW_MPA_* of this end */
-	uint16_t port;           /* local port, held in the table of ports */
 	struct share_owner share;
-	bool asked;    /* passive, without a request: ep is the listener's */
-	bool fallback; /* active: a request of revision 2 stayed without an answer */
-	bool faulty;   /* memory under an FPDU was gone: only a Terminate is sent any more */
+	struct mpa_params param;
+	uint16_t options;     /* HW_MPA_* of this end */
+	uint16_t port;        /* local port, held in the table of ports */
+	uint8_t state;        /* mpa_state; changed by mpa_set_state() only */
+	uint8_t asked : 1;    /* passive, without a request: ep is the listener's */
+	uint8_t fallback : 1; /* active: a request of revision 2 stayed without an answer */
+	bool faulty;          /* memory under an FPDU was gone: only a Terminate is sent any more */
+	bool retry_due;       /* its timer in nic->mpa.retries is set */
+	uint8_t fault_err;    /* hw_vendor_err */
 
 	/* Sending, by mpa_tx.c. */
+	bool rtr_due;        /* the first frame is due */
+	bool term_due;       /* a Terminate is due */
+	uint8_t term_bytes;  /* of mpa_term() */
 	struct fw_list out;  /* fw_wqe.flow_node: messages to cut, in order */
 	struct fw_list segs; /* mpa_seg.node: not acknowledged, in order */
 	uint64_t tx_bytes;   /* of the stream in FPDU mode, markers counted */
 	uint32_t tx_unacked; /* segments of it */
-	bool rtr_due;        /* the first frame is due */
-	bool term_due;       /* a Terminate is due */
-	uint8_t term_bytes;  /* of mpa_term() */
 
 	/* Receiving, by mpa_rx.c. */
+	uint32_t rx_msn_read;        /* last MSN on QN 1, 2, 3 */
 	uint64_t rx_bytes;           /* likewise, taken */
 	struct mpa_partial *partial; /* an incomplete FPDU, NULL */
-	uint32_t rx_msn_read;        /* last MSN on QN 1, 2, 3 */
 	uint32_t rx_msn_term, rx_msn_atomic;
 	uint32_t tx_msn_read, tx_msn_atomic;
 	uint32_t rx_write_bytes; /* bytes of the latest Write */
 	bool rx_write_done;      /* the latest Write is complete */
 	bool rtr_answer;         /* the answer to our first frame, a Read, is awaited */
 
-	/* Errors that mpa_run() handles at the end of the turn. */
 	bool broken;      /* a segment cannot be written: the stream ends here */
 	bool local_error; /* our memory, our request: the peer is notified that the fault is ours */
-	uint8_t fault_err;           /* hw_vendor_err */
-	struct fw_wqe *fault_msg;    /* message whose memory is gone, NULL */
-	struct fw_list fault_node;   /* in nic->mpa.faults */
-	struct fw_timer retry_timer; /* delay after a lack of memory */
+	struct fw_wqe *fault_msg; /* message whose memory is gone, NULL */
 
 	struct fw_timer timer; /* set-up; the end */
 };
+static_assert(sizeof(struct mpa_conn) <= 200, "one for each connection: docs/scaling.md");
 
 /* A set-up frame as it is read, or to be written. */
 struct mpa_frame {

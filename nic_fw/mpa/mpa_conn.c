@@ -86,7 +86,6 @@ static struct mpa_conn *conn_new(struct fw_nic *nic, const struct cm_ep *ep, enu
 	conn->options = ep->mpa_options ? ep->mpa_options : nic->config.mpa;
 	conn->param.revision =
 	    conn->options & HW_MPA_REVISION_1 ? WIRE_MPA_REVISION_1 : WIRE_MPA_REVISION_2;
-	fw_list_init(&conn->node);
 	fw_timer_init(&conn->timer, FW_TIMER_MPA);
 	mpa_rdmap_init_conn(conn);
 	mpa_set_state(nic, conn, state);

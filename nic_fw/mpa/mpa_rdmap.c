@@ -93,8 +93,8 @@ bool mpa_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
 static void add_fault(struct fw_nic *nic, struct mpa_conn *conn)
 {
 	conn->faulty = true;
-	if (!fw_list_linked(&conn->fault_node))
-		fw_list_add_tail(&nic->mpa.faults, &conn->fault_node);
+	if (!fw_list_linked(&conn->node))
+		fw_list_add_tail(&nic->mpa.faults, &conn->node);
 }
 
 void mpa_rdmap_fault(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *msg,
@@ -199,15 +199,29 @@ void mpa_run(struct fw_nic *nic)
 	struct fw_list *node;
 
 	while ((node = fw_list_pop(&nic->mpa.faults)))
-		run_fault(nic, FW_CONTAINER(node, struct mpa_conn, fault_node));
+		run_fault(nic, FW_CONTAINER(node, struct mpa_conn, node));
 }
 
 /* ---- the connection's beginning and end ----------------------------------------------------- */
 
+/* Memory that only connections which lacked some have touched. */
+static struct fw_timer *retry_timer(const struct fw_nic *nic, const struct mpa_conn *conn)
+{
+	return &nic->mpa.retries[fw_pool_index(&nic->mpa.conns, conn)];
+}
+
+static void cancel_retry(struct fw_nic *nic, struct mpa_conn *conn)
+{
+	if (conn->retry_due)
+		fw_timer_cancel(&nic->timers, retry_timer(nic, conn));
+	conn->retry_due = false;
+}
+
 void mpa_rdmap_retry_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
-	struct mpa_conn *conn = FW_CONTAINER(timer, struct mpa_conn, retry_timer);
+	struct mpa_conn *conn = fw_pool_at(&nic->mpa.conns, (uint32_t)(timer - nic->mpa.retries));
 
+	conn->retry_due = false;
 	if (!mpa_flow(nic, conn))
 		return;
 	tcp_push(nic, conn->flow);
@@ -217,17 +231,21 @@ void mpa_rdmap_retry_fire(struct fw_nic *nic, struct fw_timer *timer)
 
 void mpa_rdmap_starved(struct fw_nic *nic, struct mpa_conn *conn)
 {
+	struct fw_timer *timer = retry_timer(nic, conn);
+
 	FW_COUNT(nic, mpa_no_memory);
-	if (!fw_timer_is_set(&conn->retry_timer))
-		fw_timer_set(&nic->timers, &conn->retry_timer, nic->now_ns + RETRY_NS);
+	if (conn->retry_due)
+		return;
+	conn->retry_due = true;
+	fw_timer_init(timer, FW_TIMER_MPA_RETRY);
+	fw_timer_set(&nic->timers, timer, nic->now_ns + RETRY_NS);
 }
 
 void mpa_rdmap_init_conn(struct mpa_conn *conn)
 {
 	fw_list_init(&conn->out);
 	fw_list_init(&conn->segs);
-	fw_list_init(&conn->fault_node);
-	fw_timer_init(&conn->retry_timer, FW_TIMER_MPA_RETRY);
+	fw_list_init(&conn->node);
 }
 
 void mpa_rdmap_attached(struct fw_nic *nic, struct mpa_conn *conn)
@@ -276,7 +294,7 @@ static void mpa_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
 		mpa_rx_put(nic, conn->partial);
 		conn->partial = NULL;
 	}
-	fw_timer_cancel(&nic->timers, &conn->retry_timer);
+	cancel_retry(nic, conn);
 	if (!mpa_flow(nic, conn) || conn->broken ||
 	    (conn->state != MPA_FPDU && conn->state != MPA_RTR_WAIT))
 		return;
@@ -314,8 +332,8 @@ void mpa_rdmap_ended(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_end why
 {
 	struct fw_qp *qp = conn->qp;
 
-	fw_list_del(&conn->fault_node);
-	fw_timer_cancel(&nic->timers, &conn->retry_timer);
+	fw_list_del(&conn->node);
+	cancel_retry(nic, conn);
 	if (!qp)
 		return;
 	if ((why == TCP_END_TIMEOUT || why == TCP_END_UNREACHABLE) && requester_oldest(qp)) {
@@ -337,8 +355,7 @@ bool mpa_rdmap_rest(struct fw_nic *nic, struct tcp_flow *flow, uint32_t number)
 	(void)nic;
 	if (conn->state != MPA_FPDU || conn->setup || !fw_list_empty(&conn->out) ||
 	    !fw_list_empty(&conn->segs) || conn->partial || conn->rtr_due ||
-	    fw_list_linked(&conn->fault_node) || fw_timer_is_set(&conn->retry_timer) ||
-	    fw_timer_is_set(&conn->timer))
+	    fw_list_linked(&conn->node) || conn->retry_due || fw_timer_is_set(&conn->timer))
 		return false;
 	conn->flow = NULL;
 	conn->rest = number;

@@ -164,6 +164,16 @@ static void free_nic(struct rp_end *end)
 	bench_pool_unpoison(&nic->host.slow_atomics);
 	bench_pool_unpoison(&nic->ud.reasms);
 	bench_pool_unpoison(&nic->ud.buffers);
+	bench_pool_unpoison(&nic->mpa.conns);
+	bench_pool_unpoison(&nic->mpa.setups);
+	bench_pool_unpoison(&nic->mpa.segs);
+	bench_pool_unpoison(&nic->mpa.partials);
+	bench_pool_unpoison(&nic->tcp.flows);
+	bench_pool_unpoison(&nic->tcp.rests);
+	bench_pool_unpoison(&nic->tcp.syns);
+	bench_pool_unpoison(&nic->tcp.chunks);
+	bench_pool_unpoison(&nic->cm.data);
+	bench_pool_unpoison(&nic->cm.waiting);
 	munmap(end->arena, fw_arena_bytes());
 	munmap(end->bar, RP_BAR_BYTES);
 	bench_port_free(&end->port);
