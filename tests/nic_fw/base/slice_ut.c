@@ -400,7 +400,43 @@ static void all_get_on(void)
 	fw_ut_end(&ut);
 }
 
-UT_MAIN("nic_fw/base/slice", UT(flush_of_full_queues), UT(doorbell_of_a_dead_queue),
+/* Units of a turn, one by one: completions and looks have units of their own. */
+static void units(void)
+{
+	struct fw_nic *nic;
+	uint32_t looks = 0, taken;
+
+	begin();
+	nic = ut.nic;
+	nic->slices.left = 3;
+	nic->slices.done_left = 1;
+	taken = nic->slices.taken;
+	CU_ASSERT_TRUE(slice_take_done(nic));
+	CU_ASSERT_EQUAL(nic->slices.done_left, 0);
+	CU_ASSERT_EQUAL(nic->slices.left, 3);
+	CU_ASSERT_TRUE(slice_take_done(nic));
+	CU_ASSERT_EQUAL(nic->slices.left, 2);
+	CU_ASSERT_EQUAL(nic->slices.taken, taken + 1);
+	/* Looks are many to a unit. */
+	CU_ASSERT_TRUE(slice_look(nic, &looks));
+	CU_ASSERT_EQUAL(nic->slices.left, 1);
+	CU_ASSERT_EQUAL(looks, FW_SLICE_LOOKS - 1);
+	while (looks)
+		CU_ASSERT_TRUE(slice_look(nic, &looks));
+	CU_ASSERT_EQUAL(nic->slices.left, 1);
+	/* The last unit allows a job of several. */
+	CU_ASSERT_TRUE(slice_take(nic, 5));
+	CU_ASSERT_EQUAL(nic->slices.left, 0);
+	CU_ASSERT_EQUAL(nic->slices.taken, taken + 7);
+	CU_ASSERT_FALSE(slice_take(nic, 1));
+	CU_ASSERT_FALSE(slice_take_done(nic));
+	CU_ASSERT_FALSE(slice_look(nic, &looks));
+	CU_ASSERT_EQUAL(looks, 0);
+	CU_ASSERT_EQUAL(nic->slices.taken, taken + 7);
+	fw_ut_end(&ut);
+}
+
+UT_MAIN("nic_fw/base/slice", UT(units), UT(flush_of_full_queues), UT(doorbell_of_a_dead_queue),
 	UT(send_queue_error_flushes_requests_alone), UT(reset_and_destroy_in_a_flush),
 	UT(destroy_with_requests_under_way), UT(death_of_a_rich_process),
 	UT(list_of_an_empty_table), UT(small_one_is_gone_at_once), UT(all_get_on))
