@@ -9,12 +9,25 @@
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp/tcp_flow.h"
 
-/* RFC 9293 3.10.7.4: only newer segments set the window. */
+/*
+ * True if the peer, as far as this ACK says, has sent nothing after what was received: it sends
+ * ACKs without text from its next byte.
+ */
+static bool has_sent_no_more(const struct tcp_flow *flow, const struct tcp_in *in)
+{
+	return in->seq == flow->rcv_nxt && !in->bytes;
+}
+
+/*
+ * RFC 9293 3.10.7.4: only newer segments set the window. A forged one beyond a gap that the peer
+ * never fills would stay the newest, and a window of 0 in it would be probed for ever: the next ACK
+ * from before the gap counts as newer.
+ */
 static void update_window(struct tcp_flow *flow, const struct tcp_in *in)
 {
 	uint32_t window = in->window << (in->flags & WIRE_TCP_SYN ? 0 : flow->snd_wscale);
 
-	if (seq_lt(in->seq, flow->snd_wl1) ||
+	if ((seq_lt(in->seq, flow->snd_wl1) && !has_sent_no_more(flow, in)) ||
 	    (in->seq == flow->snd_wl1 && seq_lt(in->ack, flow->snd_una)))
 		return;
 	flow->snd_wl1 = in->seq;

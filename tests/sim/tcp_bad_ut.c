@@ -541,7 +541,28 @@ static void lost_synchronization(void)
 	tcp_world_close(&t.w);
 }
 
+/*
+ * A forged segment beyond a gap closed the window, and the peer has nothing to send: its answer to
+ * the first probe opens the window again.
+ */
+static void closed_beyond_a_gap(void)
+{
+	struct tcp_flow *flow;
+	struct bad t;
+
+	bad_open(&t);
+	flow = t.a->flow;
+	flow->snd_wl1 = flow->rcv_nxt + 1;
+	flow->snd_wnd = 0;
+	tcp_side_send(t.a, 1000, false);
+	sim_run_for(t.w.sim, 2 * SECOND);
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_window_probes") == 1 && !t.a->ended);
+	FIX_CHECK(&t.w, flow->snd_wnd && flow->snd_una == flow->snd_nxt);
+	FIX_CHECK(&t.w, fw_list_empty(&flow->segs));
+	tcp_world_close(&t.w);
+}
+
 UT_MAIN("sim/tcp_bad", UT(blind_resets), UT(blind_syns), UT(blind_acks), UT(hostile_sacks),
 	UT(old_timestamps), UT(outside_window), UT(old_numbers), UT(malformed), UT(blind_half_open),
 	UT(forgotten_half_open), UT(blind_beside_cookie), UT(stranger_first), UT(syn_flood),
-	UT(cookies), UT(lost_synchronization))
+	UT(cookies), UT(lost_synchronization), UT(closed_beyond_a_gap))

@@ -204,6 +204,43 @@ static bool is_ready(void)
 	return ready;
 }
 
+/* A stranger's segment beyond a gap would have all windows of the peer ignored. */
+static void a_segment_beyond_a_gap_sets_the_window_until_the_next_ack(void)
+{
+	struct tcp_in in;
+
+	begin(0);
+	flow->rcv_nxt = PEER_SEQ;
+	in = ack_of(0);
+	in.seq = PEER_SEQ + 1;
+	in.window = 0;
+	in.bytes = 40;
+	CU_ASSERT_TRUE(comes(&in));
+	CU_ASSERT_EQUAL(flow->snd_wnd, 0);
+	/* Text fills the gap, or a part of it: older than what is beyond. */
+	in = ack_of(0);
+	in.bytes = 1;
+	CU_ASSERT_TRUE(comes(&in));
+	CU_ASSERT_EQUAL(flow->snd_wnd, 0);
+	/* So is an ACK from before what is expected. */
+	in = ack_of(0);
+	in.seq--;
+	CU_ASSERT_TRUE(comes(&in));
+	CU_ASSERT_EQUAL(flow->snd_wnd, 0);
+	/* An ACK from where the gap begins: the peer has sent nothing in it, nor beyond. */
+	ack(0);
+	CU_ASSERT_EQUAL(flow->snd_wnd, WINDOW);
+	CU_ASSERT_EQUAL(flow->snd_wl1, PEER_SEQ);
+	/* A window that is too large is corrected, too. */
+	in.seq = PEER_SEQ + 1;
+	in.window = 2 * WINDOW;
+	CU_ASSERT_TRUE(comes(&in));
+	CU_ASSERT_EQUAL(flow->snd_wnd, 2 * WINDOW);
+	ack(0);
+	CU_ASSERT_EQUAL(flow->snd_wnd, WINDOW);
+	end();
+}
+
 static void a_window_that_opens_lets_data_go(void)
 {
 	struct tcp_in in;
@@ -412,7 +449,8 @@ UT_MAIN("nic_fw/tcp/tcp_ack", UT(segments_go_back_when_they_are_whole), UT(marke
 	UT(a_fin_is_acknowledged), UT(bytes_that_left_the_network),
 	UT(losses_are_repaired_with_each_ack), UT(a_copy_that_a_block_reports),
 	UT(the_layer_above_ends_the_connection), UT(numbers_that_cannot_be),
-	UT(only_newer_segments_set_the_window), UT(a_window_that_opens_lets_data_go),
-	UT(three_duplicates_show_a_loss), UT(new_data_begin_the_count_anew),
-	UT(repeats_that_are_no_duplicates), UT(a_block_behind_a_gap), UT(answers_to_a_tail_probe),
-	UT(marks_of_congestion))
+	UT(only_newer_segments_set_the_window),
+	UT(a_segment_beyond_a_gap_sets_the_window_until_the_next_ack),
+	UT(a_window_that_opens_lets_data_go), UT(three_duplicates_show_a_loss),
+	UT(new_data_begin_the_count_anew), UT(repeats_that_are_no_duplicates),
+	UT(a_block_behind_a_gap), UT(answers_to_a_tail_probe), UT(marks_of_congestion))
