@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "nic_fw/tcp/tcp_flow.h"
 #include "tests/fuzz/heap.h"
 #include "tests/bench/loan.h"
 #include "tests/bench/pool.h"
@@ -71,12 +72,31 @@ static void show_nic(uint32_t i)
 	}
 }
 
+static void show_flows(const struct fw_nic *nic)
+{
+	const struct tcp_flow *f;
+	uint32_t k, at;
+
+	for (k = 0; k < TCP_HASH_SIZE; k++)
+		for (at = nic->tcp.hash[k]; at; at = f->hash_next) {
+			f = fw_pool_at(&nic->tcp.flows, at - 1);
+			fprintf(stderr,
+				"  tcp %u-%u state %u flags %x snd %x..%x wnd %u wl1 %x rcv %x..%x "
+				"limit %x timer %u heard %llu\n",
+				f->local_port, f->peer_port, f->state, f->flags, f->snd_una,
+				f->snd_nxt, f->snd_wnd, f->snd_wl1, f->rcv_nxt, f->rcv_up,
+				f->rcv_limit, f->loss_timer, (unsigned long long)f->heard_ns);
+		}
+}
+
 static void show(void)
 {
 	uint32_t i;
 
-	for (i = 0; i < W_NICS && w && w->nic[i].fw; i++)
+	for (i = 0; i < W_NICS && w && w->nic[i].fw; i++) {
 		show_nic(i);
+		show_flows(w->nic[i].fw);
+	}
 }
 
 /* ---- frames ------------------------------------------------------------------------------ */
