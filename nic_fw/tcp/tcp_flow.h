@@ -583,8 +583,6 @@ void tcp_grant_begin(struct tcp_flow *flow, uint32_t window);
 void tcp_grant_announce(struct fw_nic *nic, struct tcp_flow *flow, uint32_t edge);
 /* Data was received, and was handled. */
 void tcp_grant_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in);
-/* True if the peer has no more to send; one that was silent for long counts as such. */
-bool tcp_grant_over(struct fw_nic *nic, struct tcp_flow *flow);
 /* The connection receives no more data. May be called again. */
 void tcp_grant_close(struct fw_nic *nic, struct tcp_flow *flow);
 

@@ -366,12 +366,16 @@ static uint64_t due_ns(const struct tcp_flow *flow)
 	return flow->held_ns + SILENT_NS + (path_ns < PATH_NS ? path_ns : PATH_NS);
 }
 
-bool tcp_grant_over(struct fw_nic *nic, struct tcp_flow *flow)
+bool tcp_grant_over(const struct fw_nic *nic, const struct tcp_flow *flow)
 {
-	if (flow->backlogged && nic->now_ns < due_ns(flow))
-		return false;
+	if (!flow->backlogged)
+		return !fw_list_linked(&flow->grant_node) && !fw_list_linked(&flow->held_node);
+	return !tcp_grant_shared(nic, flow) && nic->now_ns >= due_ns(flow);
+}
+
+void tcp_grant_rest(struct fw_nic *nic, struct tcp_flow *flow)
+{
 	end_to_ask(nic, flow);
-	return true;
 }
 
 /* Handles connections whose window was opened and whose peers have been silent since. */
@@ -398,6 +402,7 @@ void tcp_grant_fire(struct fw_nic *nic, struct fw_timer *timer)
 			tcp_grant_watch(nic, flow);
 		} else {
 			end_to_ask(nic, flow);
+			tcp_rest_ask(nic);
 		}
 	}
 	tcp_grant_run(nic, budget);

@@ -104,12 +104,11 @@ static bool is_calm(const struct tcp_flow *flow)
 static bool is_listed(const struct tcp_flow *flow)
 {
 	return flow->listener || fw_list_linked(&flow->ready_node) ||
-	       fw_list_linked(&flow->ack_node) || fw_list_linked(&flow->wait_node) ||
-	       fw_list_linked(&flow->grant_node) || fw_list_linked(&flow->held_node);
+	       fw_list_linked(&flow->ack_node) || fw_list_linked(&flow->wait_node);
 }
 
 /* True if all members that are not kept have the values of a new connection, or will get them. */
-static bool tcp_may_rest(struct fw_nic *nic, struct tcp_flow *flow)
+static bool tcp_may_rest(const struct fw_nic *nic, const struct tcp_flow *flow)
 {
 	return flow->state == TCP_ESTABLISHED && !(flow->flags & UNDER_WAY) &&
 	       is_silent(nic, flow) && is_even(flow) && is_calm(flow) &&
@@ -170,6 +169,7 @@ static void rest_begin(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_res
 	uint32_t *head = rest_head(nic, flow->peer_ip, flow->peer_port, flow->local_port);
 
 	assert(!flow->busy);
+	tcp_grant_rest(nic, flow);
 	rest_keep(rest, flow);
 	fw_timer_init(&rest->timer, FW_TIMER_TCP_REST);
 	fw_chain_add(head, &rest->hash_next, fw_pool_index(&nic->tcp.rests, rest));

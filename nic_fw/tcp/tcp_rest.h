@@ -57,4 +57,10 @@ void tcp_rest_look(struct fw_nic *nic);
 /* The keep-alive of a connection is due. */
 void tcp_rest_fire(struct fw_nic *nic, struct fw_timer *timer);
 
+/* tcp_grant.c */
+/* True if the peer has no more to send; or is alone, and was silent for long. */
+bool tcp_grant_over(const struct fw_nic *nic, const struct tcp_flow *flow);
+/* The connection rests: its window counts for nothing until data comes. */
+void tcp_grant_rest(struct fw_nic *nic, struct tcp_flow *flow);
+
 #endif /* WEFT_FW_TCP_REST_H */

@@ -338,6 +338,13 @@ static void more_may_follow(void)
 		CU_ASSERT_EQUAL(number, 0);
 		CU_ASSERT_EQUAL(g->num_backlogged, 1);
 		ut.nic->now_ns++;
+		/* While others ask, too, the timer of the grants ends its window, and reminds it
+		 * first. */
+		g->num_backlogged = 2;
+		look();
+		CU_ASSERT_EQUAL(number, 0);
+		CU_ASSERT_TRUE(flow->backlogged && fw_list_linked(&flow->held_node));
+		g->num_backlogged = 1;
 		look();
 		CU_ASSERT_TRUE(number);
 		CU_ASSERT_EQUAL(g->num_backlogged, 0);
