@@ -136,8 +136,9 @@ int weft_goal_comm_create(struct weft_goal *goal, const struct weft_goal_comm_at
 	struct hw_cmd cmd = {.op = HW_CMD_GOAL_COMM_CREATE};
 	struct hw_cmd_resp resp;
 	struct weft_mr *mr;
+	struct hw_goal_peer *table;
 	size_t bytes;
-	void *table;
+	uint32_t i;
 	int rc;
 
 	_Static_assert(sizeof(struct weft_goal_peer) == sizeof(struct hw_goal_peer), "");
@@ -148,6 +149,9 @@ int weft_goal_comm_create(struct weft_goal *goal, const struct weft_goal_comm_at
 	if (!table)
 		return -ENOMEM;
 	memcpy(table, attr->peers, bytes);
+	/* The switches of ranks are for their processes alone. */
+	for (i = 0; i < attr->num_ranks; i++)
+		table[i].reserved = 0;
 	mr = weft_reg_mr(attr->pd, table, bytes, 0);
 	if (!mr) {
 		rc = -errno;
