@@ -114,11 +114,10 @@ static const struct rules first_rules[GOAL_COLLECTIVES] = {
 };
 
 /* Where all ranks share a switch. */
-static const struct rules near_bcast = {4,
+static const struct rules near_bcast = {3,
 					{{false, 2, ANY_BYTES, GOAL_ALG_BINOMIAL},
-					 {false, ANY_RANKS, 16384, GOAL_ALG_MULTICAST},
-					 {false, ANY_RANKS, 524288, GOAL_ALG_BINOMIAL},
-					 ALWAYS(GOAL_ALG_SCATTER_ALLGATHER)}};
+					 {false, ANY_RANKS, 32768, GOAL_ALG_MULTICAST},
+					 ALWAYS(GOAL_ALG_BINOMIAL)}};
 
 /* For ranks that share a switch, and for others. A user's list is in both. */
 struct rule_set {
