@@ -220,6 +220,9 @@ static int next_event(struct weft_comp_channel *channel, struct hw_resp_cm_event
 	if (rc < 0)
 		return rc;
 	*event = resp.u.cm_event;
+	if (event->data_bytes > HW_CM_EVENT_BYTES ||
+	    event->rest_bytes > HW_CM_MAX_DATA - HW_CM_EVENT_BYTES)
+		return -EPROTO;
 	c->cm_idle = 0;
 	c->cm_due = (event->type != HW_CM_EVENT_NONE && event->more) || weft_eq_take(&c->eq, &eqe);
 	if (c->cm_due)

@@ -78,7 +78,7 @@ WEFT_API WEFT_CHECK_RET int weft_cm_disconnect(struct weft_context *context, uin
 WEFT_API WEFT_CHECK_RET int weft_cm_move(struct weft_comp_channel *channel, uint32_t ep);
 /*
  * Takes the next event. Does not block: -EAGAIN, usually without a system call; -EIO: the NIC is
- * gone. channel->fd can be polled.
+ * gone; -EPROTO: it answers with more private data than fit. channel->fd can be polled.
  */
 WEFT_API WEFT_CHECK_RET int weft_cm_get_event(struct weft_comp_channel *channel,
 					      struct hw_resp_cm_event *event);
