@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A GOAL program for the integration tests: a barrier, a ring and a sum, made with goal.h alone,
- * and an allreduce of goal_coll.h.
+ * and an allreduce and a broadcast of goal_coll.h.
  *
  * Run by tests/int/goal_*.sh, by hand or with mpirun. Prints one line for each rank and exits with
  * 0 when every byte was right. --help lists its options.
@@ -81,10 +81,10 @@ static GOAL_Schedule sum_ring(int rank, int size, uint32_t *own, uint32_t *sum, 
 
 struct work {
 	int rank, size, rounds, bytes, delay_ms;
-	bool verbose, reduce;
+	bool verbose, reduce, spread;
 	uint32_t *own, *sum;
 	const char *trace, *until;
-	GOAL_Schedule bar, ring, all;
+	GOAL_Schedule bar, ring, all, cast;
 	uint64_t best_ns;
 };
 
@@ -103,7 +103,28 @@ static int check_sum(const struct work *w, int i)
 	return 0;
 }
 
-/* Runs one barrier, one ring and one allreduce; 0 when they succeeded and the sums are right. */
+/* Runs one broadcast of the last rank's. */
+static int broadcast(struct work *w, int i)
+{
+	int k;
+
+	memset(w->sum, 0xff, (size_t)w->bytes);
+	for (k = 0; w->rank == w->size - 1 && k < w->bytes / 4; k++)
+		w->sum[k] = (uint32_t)(k * 7 + i);
+	if (GOAL_Wait(GOAL_Run(w->cast)) != GOAL_SUCCESS)
+		return fail("broadcast");
+	for (k = 0; k < w->bytes / 4; k++) {
+		if (w->sum[k] != (uint32_t)(k * 7 + i)) {
+			fprintf(stderr, "round %d: word %d of the broadcast is %u\n", i, k,
+				w->sum[k]);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* Runs one barrier, one ring, and one allreduce and broadcast if they are asked for; 0: all is
+ * right. */
 static int round_trip(struct work *w, int i)
 {
 	GOAL_Result result;
@@ -131,6 +152,8 @@ static int round_trip(struct work *w, int i)
 		return fail("trace");
 	if (w->rank == 0 && w->size > 1 && check_sum(w, i))
 		return 1;
+	if (w->spread && broadcast(w, i))
+		return 1;
 	if (!w->reduce)
 		return 0;
 	memset(w->sum, 0xff, (size_t)w->bytes);
@@ -152,7 +175,10 @@ static int work(struct work *w)
 	if (w->reduce)
 		w->all = GOAL_AllreduceSchedule(GOAL_CommWorld(), w->own, w->sum, w->bytes / 4,
 						GOAL_ADD, GOAL_UINT, 32, GOAL_ALG_AUTO);
-	if (!w->bar || !w->ring || (w->reduce && !w->all))
+	if (w->spread)
+		w->cast = GOAL_BcastSchedule(GOAL_CommWorld(), w->sum, w->bytes / 4 * 4,
+					     w->size - 1, GOAL_ALG_AUTO);
+	if (!w->bar || !w->ring || (w->reduce && !w->all) || (w->spread && !w->cast))
 		return fail("GOAL_Compile");
 	for (i = 0; i < w->rounds && !rc; i++)
 		rc = round_trip(w, i);
@@ -162,6 +188,8 @@ static int work(struct work *w)
 	GOAL_FreeSchedule(w->bar);
 	if (w->all)
 		GOAL_FreeSchedule(w->all);
+	if (w->cast)
+		GOAL_FreeSchedule(w->cast);
 	if (w->ring != w->bar)
 		GOAL_FreeSchedule(w->ring);
 	return rc;
@@ -196,6 +224,11 @@ static const struct cli_option rows[] = {
      .help = "an allreduce of as many bytes in each round, too",
      .kind = CLI_FLAG,
      CLI_FIELD(struct work, reduce)},
+    {.name = "broadcast",
+     .letter = 'c',
+     .help = "a broadcast of as many bytes in each round, too",
+     .kind = CLI_FLAG,
+     CLI_FIELD(struct work, spread)},
     {.name = "trace",
      .letter = 't',
      .value = "FILE",

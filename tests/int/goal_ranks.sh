@@ -46,6 +46,17 @@ for f in short points; do
 	"$WEFT_BIN/goal-dump" --trace "$WEFT_TMP/$f" >"$WEFT_TMP/no" 2>&1 && die "goal-dump takes $f for a trace"
 done
 
+# Long broadcasts: a static list says nothing of switches, so its ranks use multicast.
+multicasts()
+{
+	local i sum=0
+	for i in 0 1 2 3; do sum=$((sum + $(counter weft$i mgrp_tx_data))); done
+	echo $sum
+}
+ranks cast 4 -n 3 -b 100000 -c
+expect_ok cast.0 cast.1 cast.2 cast.3
+[ "$(multicasts)" -gt 0 ] || die 'ranks of a static list broadcast without multicast'
+
 # The NICs need no process: all are stopped after the start of a run that takes some time.
 all_started()
 {
@@ -105,6 +116,16 @@ if command -v mpirun >/dev/null; then
 		"$WEFT_INT/goal_prog" -n 20 -b 5000
 	expect_ok mpi
 	[ "$(grep -c 'rank . of 4' "$WEFT_TMP/mpi.out")" -eq 4 ] || die 'not four ranks'
+	# Ranks that told each other of their switch send long broadcasts to one rank each, short ones to all.
+	sent=$(multicasts)
+	spawn long env ASAN_OPTIONS=detect_leaks=0 mpirun --allow-run-as-root --oversubscribe -n 4 \
+		"$WEFT_INT/goal_prog" -n 3 -b 100000 -c
+	expect_ok long
+	[ "$(multicasts)" -eq "$sent" ] || die 'ranks of one switch use multicast for 100,000 bytes'
+	spawn short env ASAN_OPTIONS=detect_leaks=0 mpirun --allow-run-as-root --oversubscribe -n 4 \
+		"$WEFT_INT/goal_prog" -n 3 -b 5000 -c
+	expect_ok short
+	[ "$(multicasts)" -gt "$sent" ] || die 'ranks of one switch use no multicast for 5,000 bytes'
 else
 	say 'mpirun is not installed: PMIx not tried'
 fi
