@@ -223,7 +223,7 @@ static void rx_status(struct fw_nic *nic, struct mgrp_space *space, const struct
 	bool is_root = space->parent == FW_NONE;
 	struct mgrp_child *child = space->child;
 	uint32_t limit = is_root ? space->next - space->low : MGRP_WINDOW;
-	bool probed;
+	bool probed, waited;
 
 	while (child < space->child + space->num_children && child->rank != in->src)
 		child++;
@@ -237,6 +237,7 @@ static void rx_status(struct fw_nic *nic, struct mgrp_space *space, const struct
 	if (in->mtu)
 		child->mtu = in->mtu;
 	probed = child->probes;
+	waited = child->probes || child->answers;
 	count_answer(child, in);
 	if (seq_lt(child->own, in->own)) {
 		const struct mgrp_slot *slot = mgrp_slot(space, in->own - 1);
@@ -249,6 +250,9 @@ static void rx_status(struct fw_nic *nic, struct mgrp_space *space, const struct
 	if (seq_lt(child->ack, in->psn))
 		child->ack = in->psn;
 	child->from_ns = nic->now_ns;
+	/* Its wait is a short one again; the timer may be set to the end of a long one. */
+	if (waited)
+		mgrp_timer_update(nic, space);
 	if (in->missing)
 		asked_for(nic, space, (uint32_t)(child - space->child), in);
 	if (!is_root)

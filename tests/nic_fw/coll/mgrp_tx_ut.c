@@ -244,6 +244,38 @@ static void silent_children(void)
 	end();
 }
 
+/* A child that was silent for long, or computed, has the packet: the next probe follows soon. */
+static void an_answer_shortens_the_wait(void)
+{
+	struct mgrp_space *s;
+	uint32_t answers, i;
+
+	for (answers = 0; answers < 2; answers++) {
+		(void)multicast(10);
+		s = space(RANK);
+		for (i = 1; i < CHILDREN; i++)
+			child_reports(i, s->next, s->next, 0);
+		s->rtt = (struct fw_rtt){0};
+		/* Otherwise a report that no probe asked for would be measured. */
+		mgrp_slot(s, s->base)->repaired = true;
+		while (s->child[0].probes < 8)
+			fw_ut_poll(&ut, MGRP_MAX_RTO_NS);
+		if (answers) {
+			child_reports(0, s->base, s->base, 0);
+			s->child[0].answers = 8;
+			fw_ut_poll(&ut, 3 * MGRP_FIRST_RTO_NS);
+		}
+		child_reports(0, s->next, s->base, 0);
+		CU_ASSERT_EQUAL(s->child[0].answers, 0);
+		num_sent = 0;
+		fw_ut_poll(&ut, 4 * MGRP_FIRST_RTO_NS - 1);
+		CU_ASSERT_EQUAL(sent_of(WIRE_MGRP_PROBE), 0);
+		fw_ut_poll(&ut, 1);
+		CU_ASSERT_EQUAL(sent_of(WIRE_MGRP_PROBE), 1);
+		end();
+	}
+}
+
 /* A link that opens late: its child is asked at once. */
 static void links_that_open(void)
 {
@@ -463,5 +495,6 @@ static void memory_of_a_packet(void)
 }
 
 UT_MAIN("nic_fw/coll/mgrp_tx", UT(packets), UT(an_empty_message), UT(frame_lengths), UT(window),
-	UT(silent_children), UT(links_that_open), UT(neighbours_are_gone), UT(requests), UT(notes),
-	UT(ends_when_drained), UT(memory_of_a_packet))
+	UT(silent_children), UT(an_answer_shortens_the_wait), UT(links_that_open),
+	UT(neighbours_are_gone), UT(requests), UT(notes), UT(ends_when_drained),
+	UT(memory_of_a_packet))
