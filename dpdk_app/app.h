@@ -31,6 +31,7 @@
 #include "dpdk_app/line.h"
 #include "dpdk_app/load.h"
 #include "dpdk_app/log.h"
+#include "dpdk_app/place.h"
 #include "dpdk_app/random.h"
 #include "dpdk_app/runner.h"
 #include "dpdk_app/turns.h"
@@ -86,6 +87,8 @@ struct port_stats {
 	uint64_t drop_loop_full;
 	uint64_t tx_borrowed; /* frames passed on with their payload in the process's memory */
 	uint64_t tx_settled;  /* of those, copied after all because the memory was to be released */
+	uint64_t placed_bytes;   /* long payload, copied into mapped memory of processes */
+	uint64_t streamed_bytes; /* of those, past the caches: place.h */
 	uint64_t host_reads;
 	uint64_t host_writes;
 	uint64_t host_atomics;
@@ -171,6 +174,7 @@ struct shard {
 	uint32_t num_pending;
 	struct port_stats stats;
 	struct random random;
+	struct place place; /* the way of long payload into memory of processes */
 	/* Frames of the firmware for which the wire had no room. */
 	struct rte_mbuf *backlog[FW_BURST];
 	uint32_t num_backlog;

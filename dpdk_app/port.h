@@ -20,6 +20,7 @@ uint32_t port_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n);
 void port_rx_free(void *ctx, struct fw_rx_frame *frames, uint32_t n);
 void port_rx_release(void *ctx, void *cookie);
 bool port_rx_copy(void *ctx, const struct fw_rx_frame *frame, struct fw_rx_frame *copy);
+void port_place(void *ctx, void *dst, const struct fw_rx_seg *seg, uint32_t num_seg);
 
 /* port_tx.c */
 uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n);

@@ -210,6 +210,7 @@ int port_init(struct shard *shard, struct fw_port *port)
 	    .rx_free = port_rx_free,
 	    .rx_release = port_rx_release,
 	    .rx_copy = port_rx_copy,
+	    .place = port_place,
 	    .tx_burst = port_tx_burst,
 	    .tx_settle = port_tx_settle,
 	    .tx_run = port_tx_run,

@@ -8,6 +8,7 @@
  */
 #include "dpdk_app/port.h"
 
+#include <rte_cycles.h>
 #include <rte_mbuf.h>
 #include <string.h>
 
@@ -269,4 +270,16 @@ uint32_t port_steer(struct nic *nic, struct shard *from, bool loop, struct rte_m
 		i = run;
 	}
 	return n;
+}
+
+void port_place(void *ctx, void *dst, const struct fw_rx_seg *seg, uint32_t num_seg)
+{
+	struct shard *shard = ctx;
+	enum place_way way = place_next(&shard->place);
+	uint64_t from = rte_rdtsc(), bytes = place_copy(way, dst, seg, num_seg);
+
+	place_note(&shard->place, way, bytes, rte_rdtsc() - from);
+	shard->stats.placed_bytes += bytes;
+	if (way == PLACE_STREAMED)
+		shard->stats.streamed_bytes += bytes;
 }

@@ -119,6 +119,8 @@ static const struct stat_row rows[] = {
     COUNTER("port_tx_loop_frames", "Frames to the NIC's own address"),
     COUNTER("port_tx_borrowed", "Frames passed on with their payload in the process's memory"),
     COUNTER("port_tx_settled", "Borrowed frames copied because their memory was to be released"),
+    COUNTER("port_placed_bytes", "Bytes of long payload copied into mapped memory of processes"),
+    COUNTER("port_streamed_bytes", "Of those, bytes that were stored past the caches"),
     COUNTER("port_host_reads", "Reads of memory of processes by the port"),
     COUNTER("port_host_writes", "Writes to memory of processes by the port"),
     COUNTER("port_host_atomics", "Atomic operations on memory of processes by the port"),

@@ -32,6 +32,8 @@ enum {
 	/* Packets of a run, and their payload together: struct fw_tx_frame. */
 	FW_RUN_MAX = 16,
 	FW_RUN_BYTES = 24576,
+	/* Payload of so many bytes and more may be placed by fw_port.place(). */
+	FW_PLACE_BYTES = 4096,
 	FW_CM_PORT_WORDS = 5 * 65536,
 };
 
@@ -192,6 +194,12 @@ struct fw_port {
 	 * no frame has that flag.
 	 */
 	bool (*rx_copy)(void *ctx, const struct fw_rx_frame *frame, struct fw_rx_frame *copy);
+	/*
+	 * Copies payload of pieces, at least FW_PLACE_BYTES in all, to mapped memory of a process,
+	 * which reads them next; the firmware does not. A piece may overlap the target. NULL:
+	 * the firmware copies.
+	 */
+	void (*place)(void *ctx, void *dst, const struct fw_rx_seg *seg, uint32_t num_seg);
 
 	/*
 	 * Sends frames in order and sets their status. Returns how many it took: all, if no more

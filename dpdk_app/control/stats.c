@@ -40,6 +40,8 @@ static const struct stats_field port_fields[] = {
     PORT_FIELD(drop_loop_full),
     PORT_FIELD(tx_borrowed),
     PORT_FIELD(tx_settled),
+    PORT_FIELD(placed_bytes),
+    PORT_FIELD(streamed_bytes),
     PORT_FIELD(host_reads),
     PORT_FIELD(host_writes),
     PORT_FIELD(host_atomics),

@@ -161,6 +161,26 @@ bool mem_write_frame(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offs
 	return true;
 }
 
+bool mem_place_frame(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
+		     struct eth_cursor *cursor, uint32_t bytes)
+{
+	struct fw_rx_seg piece[FW_RUN_MAX];
+	uint32_t i, n, sum;
+	uint8_t *to;
+
+	if (!mem->ptr || bytes < FW_PLACE_BYTES || !nic->port.place)
+		return mem_write_frame(nic, mem, offset, cursor, bytes);
+	for (to = mem->ptr + offset; bytes; to += sum, bytes -= sum) {
+		sum = 0;
+		for (i = 0; i < FW_RUN_MAX && sum < bytes; i++, sum += n) {
+			piece[i].data = eth_cursor_next(cursor, bytes - sum, &n);
+			piece[i].bytes = n;
+		}
+		nic->port.place(nic->port.ctx, to, piece, i);
+	}
+	return true;
+}
+
 int mem_atomic_host(struct fw_nic *nic, const struct fw_mem *mem, const struct fw_atomic *op,
 		    uint64_t *original)
 {

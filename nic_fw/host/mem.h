@@ -135,6 +135,10 @@ bool mem_write(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, co
  */
 bool mem_write_frame(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
 		     struct eth_cursor *cursor, uint32_t bytes);
+/* Likewise, for payload that the firmware does not read again: the port may place it past the
+ * caches. */
+bool mem_place_frame(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
+		     struct eth_cursor *cursor, uint32_t bytes);
 
 /*
  * Carries out an atomic on checked, mapped memory (mem_atomic.c). Atomic against this shard and, at

@@ -10,7 +10,7 @@ bool ddp_place_mem(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset
 		   struct eth_cursor *cursor)
 {
 	uint8_t stage = fw_stage_enter(nic, FW_STAGE_DDP_RX);
-	bool ok = mem_write_frame(nic, mem, offset, cursor, cursor->left);
+	bool ok = mem_place_frame(nic, mem, offset, cursor, cursor->left);
 
 	(void)fw_stage_enter(nic, stage);
 	return ok;
@@ -26,6 +26,7 @@ bool ddp_place_segment(struct fw_nic *nic, const struct fw_mem *mem, uint64_t of
 	while (seg != last && at >= seg->bytes)
 		at -= seg++->bytes;
 	if (__builtin_expect(mem->ptr && !nic->stages.clock, 1) &&
+	    (pkt->data_bytes < FW_PLACE_BYTES || !nic->port.place) &&
 	    (uint64_t)at + pkt->data_bytes <= seg->bytes) {
 		/* In one piece. The frame may be memory of the same process and may overlap. */
 		memmove(mem->ptr + offset, seg->data + at, pkt->data_bytes);
@@ -57,7 +58,7 @@ static enum hw_vendor_err place_sges(struct fw_nic *nic, uint32_t pd, const stru
 		if (err != HW_VENDOR_ERR_NONE)
 			return err;
 		offset = 0;
-		if (!mem_write_frame(nic, &mem, 0, cursor, todo))
+		if (!mem_place_frame(nic, &mem, 0, cursor, todo))
 			return HW_VENDOR_ERR_HOST_FAULT;
 	}
 	return cursor->left ? HW_VENDOR_ERR_BOUNDS : HW_VENDOR_ERR_NONE;

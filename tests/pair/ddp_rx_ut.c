@@ -293,5 +293,52 @@ static void longer_than_the_scratch(void)
 	rp_end(&rp);
 }
 
-UT_MAIN("pair/ddp_rx", UT(scatter), UT(too_long), UT(keys), UT(one_piece), UT(segments),
-	UT(one_copy_of_all_pieces), UT(longer_than_the_scratch))
+/* ---- long payload --------------------------------------------------------------------------- */
+
+static uint32_t placed_calls, placed_pieces;
+
+static void place(void *ctx, void *dst, const struct fw_rx_seg *seg, uint32_t num_seg)
+{
+	uint8_t *to = dst;
+
+	(void)ctx;
+	placed_calls++;
+	placed_pieces += num_seg;
+	for (uint32_t i = 0; i < num_seg; to += seg[i].bytes, i++)
+		memcpy(to, seg[i].data, seg[i].bytes);
+}
+
+/* Payload of FW_PLACE_BYTES and more is the port's to place, in any pieces. */
+static void long_payload(void)
+{
+	static uint8_t bytes[FW_PLACE_BYTES + 100];
+	static const uint32_t sizes[] = {FW_PLACE_BYTES - 1, FW_PLACE_BYTES, FW_PLACE_BYTES + 77};
+
+	begin();
+	rp_fill(bytes, sizeof(bytes), 5);
+	A->nic->port.place = place;
+	for (uint32_t i = 0; i < 3; i++)
+		for (uint32_t cut = 0; cut < 2; cut++) {
+			struct rdmap_seg seg = {
+			    .frame = &frame, .data_offset = 7, .data_bytes = sizes[i]};
+			struct fw_mem mem = {.ptr = A->mem, .addr = (uintptr_t)A->mem};
+
+			memset(&frame, 0, sizeof(frame));
+			frame.bytes = sizes[i] + 7;
+			frame.num_seg = 1 + cut;
+			frame.seg[0] = (struct fw_rx_seg){bytes, cut ? 1000 : frame.bytes};
+			frame.seg[1] = (struct fw_rx_seg){bytes + 1000, frame.bytes - 1000};
+			placed_calls = placed_pieces = 0;
+			memset(A->mem, 0xee, 8192);
+			CU_ASSERT_TRUE(ddp_place_segment(A->nic, &mem, 33, &seg));
+			CU_ASSERT(memcmp(A->mem + 33, bytes + 7, sizes[i]) == 0);
+			CU_ASSERT(A->mem[32] == 0xee && A->mem[33 + sizes[i]] == 0xee);
+			CU_ASSERT_EQUAL(placed_calls, sizes[i] >= FW_PLACE_BYTES);
+			CU_ASSERT_EQUAL(placed_pieces, placed_calls * (1 + cut));
+		}
+	A->nic->port.place = NULL;
+	rp_end(&rp);
+}
+
+UT_MAIN("pair/ddp_rx", UT(long_payload), UT(scatter), UT(too_long), UT(keys), UT(one_piece),
+	UT(segments), UT(one_copy_of_all_pieces), UT(longer_than_the_scratch))
