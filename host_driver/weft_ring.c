@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "host_driver/weft_priv.h"
@@ -38,12 +39,15 @@ struct weft_ring {
 	uint64_t notes[];
 };
 
-/* Room for several rings, of which the first fresh ones were never taken. */
+/*
+ * Room for several rings, of which the last fresh ones were never taken. The rings lie apart: most
+ * rooms have none that was taken, and then no memory for them.
+ */
 struct weft_ring_room {
 	struct weft_ring_room *next;
 	uint64_t offset; /* in the BAR */
 	uint32_t num, fresh;
-	uint64_t rings[]; /* struct weft_ring, and its notes */
+	char *rings; /* struct weft_ring, and its notes */
 };
 
 _Static_assert(sizeof(struct weft_sq_wr) + sizeof(uint32_t) == HW_SQ_SLOT_BYTES / RING_NOTES_PART,
@@ -82,7 +86,7 @@ static size_t stride_of(uint32_t size)
 
 static size_t room_bytes(uint32_t size, uint32_t num)
 {
-	return sizeof(struct weft_ring_room) + num * stride_of(size);
+	return num * stride_of(size);
 }
 
 void weft_ring_init(struct weft_ctx *ctx)
@@ -99,7 +103,8 @@ void weft_ring_end(struct weft_ctx *ctx)
 			struct weft_ring_room *room = rings->rooms;
 
 			rings->rooms = room->next;
-			(void)munmap(room, room_bytes(size, room->num));
+			(void)munmap(room->rings, room_bytes(size, room->num));
+			free(room);
 		}
 	}
 	pthread_mutex_destroy(&ctx->rings.lock);
@@ -122,10 +127,15 @@ static bool add_room(struct weft_ctx *ctx, uint32_t size, uint32_t num)
 	if (rc < 0 || resp.u.rings.offset % HW_RING_PLACE_BYTES ||
 	    !weft_ctx_bar(ctx, resp.u.rings.offset, (uint64_t)num * ring_bytes(size)))
 		return false;
-	room = mmap(NULL, room_bytes(size, num), PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (room == MAP_FAILED)
+	room = malloc(sizeof(*room));
+	if (!room)
 		return false;
+	room->rings = mmap(NULL, room_bytes(size, num), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (room->rings == MAP_FAILED) {
+		free(room);
+		return false;
+	}
 	room->offset = resp.u.rings.offset;
 	room->num = num;
 	room->fresh = num;
@@ -265,7 +275,7 @@ static struct weft_ring *take_fresh(struct weft_rings *rings, uint32_t size)
 	while (!room->fresh)
 		room = room->next;
 	at = room->num - room->fresh--;
-	ring = (struct weft_ring *)(void *)((char *)room->rings + at * stride_of(size));
+	ring = (struct weft_ring *)(void *)(room->rings + at * stride_of(size));
 	ring->place =
 	    (uint32_t)((room->offset + (uint64_t)at * ring_bytes(size)) / HW_RING_PLACE_BYTES);
 	rings->used++;

@@ -2,10 +2,12 @@
 /*
  * host_driver/weft_ring.c: rings that queues have while they have requests.
  */
+#include "host_driver/weft_ring.c"
+
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "lib/clock.h"
 #include "tests/host_driver/fake_nic.h"
 #include "tests/ut.h"
 
@@ -134,6 +136,41 @@ static void a_ring_comes_with_the_first_request(void)
 	CU_ASSERT_EQUAL(rings_of(&r, 1)->used, 1);
 	CU_ASSERT_EQUAL(rings_of(&r, 0)->used, 1);
 	CU_ASSERT_PTR_NULL(obj(r.qp[0])->sq.ring);
+	end(&r);
+}
+
+/* Returns the pages that have memory, of the rooms of all sizes. */
+static uint32_t pages_of_rooms(struct rig *r)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	unsigned char has[64];
+	uint32_t num = 0;
+
+	for (uint32_t size = 0; size < WEFT_RING_SIZES; size++) {
+		const struct weft_ring_room *room = rings_of(r, size)->rooms;
+
+		for (; room; room = room->next) {
+			size_t bytes = room_bytes(size, room->num);
+
+			CU_ASSERT_FATAL(bytes <= sizeof(has) * page_bytes);
+			CU_ASSERT_EQUAL(mincore(room->rings, bytes, has), 0);
+			for (size_t i = 0; i < (bytes + page_bytes - 1) / page_bytes; i++)
+				num += has[i] & 1;
+		}
+	}
+	return num;
+}
+
+/* Room has no memory until one of its rings is taken. */
+static void room_without_rings(void)
+{
+	struct rig r;
+
+	begin(&r, QPS, true);
+	CU_ASSERT_TRUE(rings_of(&r, 1)->num >= QPS);
+	CU_ASSERT_EQUAL(pages_of_rooms(&r), 0);
+	CU_ASSERT_EQUAL(send(r.qp[0], 1, true), 0);
+	CU_ASSERT_EQUAL(pages_of_rooms(&r), 1);
 	end(&r);
 }
 
@@ -392,6 +429,7 @@ static void many_threads(void)
 }
 
 UT_MAIN("host_driver/weft_ring", UT(a_nic_that_lends_none), UT(a_ring_comes_with_the_first_request),
-	UT(idle_queues_give_theirs), UT(queues_that_come_back_soon), UT(busy_queues_keep_theirs),
-	UT(notes_of_another_queue), UT(a_late_failure), UT(rings_of_queue_pairs_that_are_gone),
-	UT(sizes), UT(flushed_when_the_nic_is_gone), UT(many_threads))
+	UT(room_without_rings), UT(idle_queues_give_theirs), UT(queues_that_come_back_soon),
+	UT(busy_queues_keep_theirs), UT(notes_of_another_queue), UT(a_late_failure),
+	UT(rings_of_queue_pairs_that_are_gone), UT(sizes), UT(flushed_when_the_nic_is_gone),
+	UT(many_threads))
