@@ -456,7 +456,7 @@ static int flush_sq(struct weft_qp_obj *qp, int max, struct weft_wc *wc)
 	uint32_t i, cons, start;
 	int n = 0;
 
-	pthread_mutex_lock(&sq->lock);
+	weft_lock_take(&sq->lock);
 	weft_sq_retire(qp);
 	cons = weft_barrier_sq_cons(qp->record);
 	for (i = sq->wr_tail; i != sq->wr_head && n < max; i++) {
@@ -474,7 +474,7 @@ static int flush_sq(struct weft_qp_obj *qp, int max, struct weft_wc *wc)
 		wr->done = wr->end;
 	}
 	weft_sq_retire(qp);
-	pthread_mutex_unlock(&sq->lock);
+	weft_lock_give(&sq->lock);
 	return n;
 }
 
@@ -485,13 +485,13 @@ static int flush_rq(struct weft_qp_obj *qp, int max, struct weft_wc *wc)
 
 	if (!rq->entries || qp->tag)
 		return 0;
-	pthread_mutex_lock(&rq->lock);
+	weft_lock_take(&rq->lock);
 	while (n < max && rq->tail != rq->head) {
 		weft_fill_flush(&wc[n++], qp, rq->wr_id[rq->tail & (rq->entries - 1)],
 				WEFT_WC_RECV);
 		__atomic_store_n(&rq->tail, rq->tail + 1, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&rq->lock);
+	weft_lock_give(&rq->lock);
 	return n;
 }
 

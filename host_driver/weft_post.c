@@ -252,7 +252,7 @@ static int post_list(struct weft_qp *pub, const struct weft_send_wr *wr, bool wh
 	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED) {
 		rc = -EIO;
 	} else {
-		pthread_mutex_lock(&sq->lock);
+		weft_lock_take(&sq->lock);
 		before = sq->head;
 		wr_before = sq->wr_head;
 		if (weft_ctx_state(ctx) != WEFT_CTX_LIVE)
@@ -273,7 +273,7 @@ static int post_list(struct weft_qp *pub, const struct weft_send_wr *wr, bool wh
 			weft_barrier_sq_publish(qp->record, sq->head);
 			weft_db_ring(ctx, &qp->record->rung, HW_DB_ENTRY(HW_DB_SQ, pub->qpn));
 		}
-		pthread_mutex_unlock(&sq->lock);
+		weft_lock_give(&sq->lock);
 	}
 	if (rc < 0 && bad_wr)
 		*bad_wr = wr;
@@ -331,7 +331,7 @@ int weft_post_recv(struct weft_qp *pub, const struct weft_recv_wr *wr,
 	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED) {
 		rc = -EIO;
 	} else {
-		pthread_mutex_lock(&rq->lock);
+		weft_lock_take(&rq->lock);
 		before = rq->head;
 		if (weft_ctx_state(ctx) != WEFT_CTX_LIVE)
 			rc = -EIO;
@@ -351,7 +351,7 @@ int weft_post_recv(struct weft_qp *pub, const struct weft_recv_wr *wr,
 			if (__atomic_load_n(&qp->in_error, __ATOMIC_ACQUIRE))
 				weft_qp_ring(qp);
 		}
-		pthread_mutex_unlock(&rq->lock);
+		weft_lock_give(&rq->lock);
 	}
 	if (rc < 0 && bad_wr)
 		*bad_wr = wr;

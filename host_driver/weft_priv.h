@@ -24,6 +24,7 @@
 #ifndef WEFT_PRIV_H
 #define WEFT_PRIV_H
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,6 +32,7 @@
 #include "host_driver/weft.h"
 #include "host_driver/weft_cancel.h"
 #include "host_driver/weft_chan.h"
+#include "host_driver/weft_lock.h"
 #include "host_driver/weft_ring.h"
 #include "shared_defs/hw_bar.h"
 #include "shared_defs/hw_cmd.h"
@@ -225,7 +227,8 @@ struct weft_sq_wr {
 };
 
 struct weft_sq {
-	pthread_mutex_t lock;
+	struct weft_lock lock;
+	uint32_t gave_us;      /* lent: when it gave its ring to another queue (weft_ring.c) */
 	uint8_t *ring;         /* lent: NULL while it has none; then the queue is empty */
 	uint32_t slots;        /* a power of two */
 	uint32_t head;         /* slots posted, free-running */
@@ -235,11 +238,11 @@ struct weft_sq {
 	uint32_t wr_tail;      /* requests retired */
 	struct weft_sq_wr *wr; /* lent: NULL with the ring; atomic */
 	uint32_t *wr_of_slot;  /* number of the request that ends in this slot; atomic */
-	uint32_t gave_us;      /* lent: when it gave its ring to another queue (weft_ring.c) */
 };
 
 struct weft_rq {
-	pthread_mutex_t lock;
+	struct weft_lock lock;
+	uint32_t gave_us; /* as weft_sq.gave_us */
 	uint8_t *ring;    /* as weft_sq.ring */
 	uint32_t entries; /* a power of two */
 	uint32_t stride_bytes;
@@ -248,8 +251,6 @@ struct weft_rq {
 	/* wr_id of requests between tail and head, in any order; lent: NULL with the ring; atomic
 	 */
 	uint64_t *wr_id;
-	uint32_t taken;   /* tagged endpoint: rq_cons when it was read last, as the NIC writes it */
-	uint32_t gave_us; /* as weft_sq.gave_us */
 };
 
 struct weft_qp_obj {
@@ -257,20 +258,23 @@ struct weft_qp_obj {
 	uint32_t state; /* enum weft_qp_state as known to the host; atomic */
 	bool in_error;  /* a failure was seen: receives need a doorbell to be flushed; atomic */
 	bool lent;      /* its rings are of the context's stock (weft_ring.h) */
+	bool joined;    /* counted in its domain's refs */
 	struct hw_qp_record *record; /* NULL: XRC_RECV */
 	struct weft_sq sq;
 	struct weft_rq rq;
+	uint32_t
+	    rq_taken;     /* tagged endpoint: rq_cons when it was read last, as the NIC writes it */
+	uint32_t ud_mark; /* sq_prod when weft_ud_mark() was called; under ctx->lock */
 	struct weft_acks async_acks;
 	/*
 	 * XRC_RECV: next handle of this process for the same QP; the first one is in ctx->qps. The
 	 * NIC counts all of them as one. Under ctx->lock and async_eq.lock.
 	 */
 	struct weft_qp_obj *same;
-	bool joined;          /* counted in its domain's refs */
-	uint32_t ud_mark;     /* sq_prod when weft_ud_mark() was called; under ctx->lock */
 	struct weft_tag *tag; /* a tagged endpoint (weft_tag_priv.h), or NULL */
 	struct weft_link node;
 };
+static_assert(sizeof(struct weft_qp_obj) <= 248, "one for each connection: docs/scaling.md");
 
 struct weft_srq_obj {
 	struct weft_srq pub;

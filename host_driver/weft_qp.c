@@ -201,8 +201,6 @@ struct weft_qp_obj *weft_qp_new(struct weft_context *context, struct weft_pd *pd
 	qp->pub.user = attr->user;
 	qp->pub.xrcd = attr->xrcd;
 	qp->state = WEFT_QPS_RESET;
-	weft_mutex_init(&qp->sq.lock);
-	weft_mutex_init(&qp->rq.lock);
 	weft_link_init(&qp->node);
 	return qp;
 }
@@ -266,8 +264,6 @@ void weft_qp_free(struct weft_qp_obj *qp)
 	weft_link_del(&qp->node);
 	if (qp->tag)
 		weft_tag_free(qp->tag);
-	pthread_mutex_destroy(&qp->sq.lock);
-	pthread_mutex_destroy(&qp->rq.lock);
 	if (qp->lent) {
 		weft_ring_leave(qp);
 	} else {
@@ -305,8 +301,8 @@ static int modify_to_reset(struct weft_qp_obj *qp, struct hw_cmd *cmd)
 	int rc;
 
 	weft_cq_lock_pair(send_cq, recv_cq);
-	pthread_mutex_lock(&qp->sq.lock);
-	pthread_mutex_lock(&qp->rq.lock);
+	weft_lock_take(&qp->sq.lock);
+	weft_lock_take(&qp->rq.lock);
 	rc = weft_ctx_command(weft_ctx_of(qp->pub.context), cmd, -1, &resp, NULL);
 	if (rc == 0) {
 		weft_cq_purge(send_cq, qp);
@@ -318,8 +314,8 @@ static int modify_to_reset(struct weft_qp_obj *qp, struct hw_cmd *cmd)
 		__atomic_store_n(&qp->in_error, false, __ATOMIC_RELEASE);
 		__atomic_store_n(&qp->state, WEFT_QPS_RESET, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&qp->rq.lock);
-	pthread_mutex_unlock(&qp->sq.lock);
+	weft_lock_give(&qp->rq.lock);
+	weft_lock_give(&qp->sq.lock);
 	weft_cq_unlock_pair(send_cq, recv_cq);
 	return rc;
 }

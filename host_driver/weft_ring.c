@@ -215,7 +215,7 @@ static bool give_sq(struct weft_qp_obj *qp, uint32_t now_us)
 	struct weft_sq *sq = &qp->sq;
 	bool empty = false;
 
-	if (pthread_mutex_trylock(&sq->lock))
+	if (!weft_lock_try(&sq->lock))
 		return false;
 	if (pthread_mutex_trylock(&cq->lock) == 0) {
 		weft_sq_retire(qp);
@@ -227,7 +227,7 @@ static bool give_sq(struct weft_qp_obj *qp, uint32_t now_us)
 		}
 		pthread_mutex_unlock(&cq->lock);
 	}
-	pthread_mutex_unlock(&sq->lock);
+	weft_lock_give(&sq->lock);
 	return empty;
 }
 
@@ -237,7 +237,7 @@ static bool give_rq(struct weft_qp_obj *qp, uint32_t now_us)
 	struct weft_rq *rq = &qp->rq;
 	bool empty = false;
 
-	if (pthread_mutex_trylock(&rq->lock))
+	if (!weft_lock_try(&rq->lock))
 		return false;
 	if (pthread_mutex_trylock(&cq->lock) == 0) {
 		empty = rq->tail == rq->head;
@@ -248,7 +248,7 @@ static bool give_rq(struct weft_qp_obj *qp, uint32_t now_us)
 		}
 		pthread_mutex_unlock(&cq->lock);
 	}
-	pthread_mutex_unlock(&rq->lock);
+	weft_lock_give(&rq->lock);
 	return empty;
 }
 

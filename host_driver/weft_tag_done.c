@@ -197,18 +197,18 @@ int weft_tag_flush(struct weft_qp_obj *qp, const struct weft_cq *cq, int max, st
 	int n = 0;
 
 	if (qp->pub.send_cq == cq) {
-		pthread_mutex_lock(&qp->sq.lock);
+		weft_lock_take(&qp->sq.lock);
 		n += flush(qp, &tag->sends, max, wc);
-		pthread_mutex_unlock(&qp->sq.lock);
+		weft_lock_give(&qp->sq.lock);
 	}
 	if (qp->pub.recv_cq == cq) {
-		pthread_mutex_lock(&qp->rq.lock);
+		weft_lock_take(&qp->rq.lock);
 		if (tag->context)
 			pthread_mutex_lock(&tag->shared->lock);
 		n += flush(qp, tag->context ? &tag->shared->recvs : &tag->recvs, max - n, wc + n);
 		if (tag->context)
 			pthread_mutex_unlock(&tag->shared->lock);
-		pthread_mutex_unlock(&qp->rq.lock);
+		weft_lock_give(&qp->rq.lock);
 	}
 	return n;
 }

@@ -98,7 +98,7 @@ int weft_tag_send(struct weft_tag_ep *ep, const struct weft_tag_send_wr *wr)
 	if (rc < 0)
 		return rc;
 	fill_send(&build.ctrl, wr);
-	pthread_mutex_lock(&qp->sq.lock);
+	weft_lock_take(&qp->sq.lock);
 	if (weft_ctx_state(ctx) != WEFT_CTX_LIVE)
 		rc = -EIO;
 	else if (!weft_sq_may_send(__atomic_load_n(&qp->state, __ATOMIC_ACQUIRE)))
@@ -109,7 +109,7 @@ int weft_tag_send(struct weft_tag_ep *ep, const struct weft_tag_send_wr *wr)
 		weft_barrier_sq_publish(qp->record, qp->sq.head);
 		weft_db_ring(ctx, &qp->record->rung, HW_DB_ENTRY(HW_DB_SQ, ep->qp->qpn));
 	}
-	pthread_mutex_unlock(&qp->sq.lock);
+	weft_lock_give(&qp->sq.lock);
 	return rc;
 }
 
@@ -121,10 +121,10 @@ static int put_op(struct weft_qp_obj *qp, const struct hw_tag_rq_wqe *op,
 	uint8_t *at = rq->ring + (size_t)(rq->head & (rq->entries - 1)) * rq->stride_bytes;
 
 	/* The NIC writes rq_cons with each doorbell: the line is read only where it counts. */
-	if (rq->head - rq->taken >= qp->pub.cap.max_recv_wr) {
+	if (rq->head - qp->rq_taken >= qp->pub.cap.max_recv_wr) {
 		/* R2: the NIC has copied the operations before rq_cons. */
-		rq->taken = weft_barrier_rq_cons(&qp->record->rq_cons);
-		if (rq->head - rq->taken >= qp->pub.cap.max_recv_wr)
+		qp->rq_taken = weft_barrier_rq_cons(&qp->record->rq_cons);
+		if (rq->head - qp->rq_taken >= qp->pub.cap.max_recv_wr)
 			return -ENOMEM;
 	}
 	memcpy(at, op, sizeof(*op));
@@ -153,7 +153,7 @@ static int post_op(struct weft_tag_ep *ep, struct hw_tag_rq_wqe *op, const struc
 	/* It takes those of its context. */
 	if (tag_of(ep)->shared && !tag_of(ep)->context)
 		return -EINVAL;
-	pthread_mutex_lock(&qp->rq.lock);
+	weft_lock_take(&qp->rq.lock);
 	if (weft_ctx_state(ctx) != WEFT_CTX_LIVE)
 		rc = -EIO;
 	else if (tracked && !weft_tag_slot_next(slots, &op->wr_id))
@@ -168,7 +168,7 @@ static int post_op(struct weft_tag_ep *ep, struct hw_tag_rq_wqe *op, const struc
 		weft_barrier_rq_publish(&qp->record->rq_prod, qp->rq.head);
 		weft_db_ring(ctx, &qp->record->rq_rung, HW_DB_ENTRY(HW_DB_RQ, ep->qp->qpn));
 	}
-	pthread_mutex_unlock(&qp->rq.lock);
+	weft_lock_give(&qp->rq.lock);
 	return rc;
 }
 

@@ -299,9 +299,9 @@ static void stale_completion(void)
 	fake_cqe(s.nic, s.cq, cqe);
 	CU_ASSERT_EQUAL(weft_poll_cq(s.cq, 1, &wc), 1);
 	CU_ASSERT_EQUAL(wc.status, WEFT_WC_LOC_PROT_ERR);
-	pthread_mutex_lock(&obj(&s)->sq.lock);
+	weft_lock_take(&obj(&s)->sq.lock);
 	weft_sq_retire(obj(&s));
-	pthread_mutex_unlock(&obj(&s)->sq.lock);
+	weft_lock_give(&obj(&s)->sq.lock);
 	CU_ASSERT_EQUAL(obj(&s)->sq.wr_head - obj(&s)->sq.wr_tail, 1);
 	fake_teardown(&s);
 }
