@@ -54,9 +54,10 @@ struct fw_account {
 
 /* The accounts that an object is booked in; they may have ended since. Zeroed: none. */
 struct share_owner {
-	uint32_t process, user; /* slot + 1; 0: no owner */
+	uint16_t process, user; /* slot + 1; 0: no owner */
 	uint32_t process_serial, user_serial;
 };
+static_assert((int)SHARE_USERS < UINT16_MAX && (int)SHARE_PROCESSES < UINT16_MAX, "slots");
 
 /* A client's part: holders[] by the client's number. */
 struct share_holder {

@@ -18,8 +18,8 @@ bool share_own(struct fw_nic *nic, uint32_t client, enum hw_share kind, struct s
 	if (!share_may(nic, client, kind, 1))
 		return false;
 	*owner = (struct share_owner){
-	    (uint32_t)(process - nic->share.processes) + 1,
-	    (uint32_t)(user - nic->share.users) + 1,
+	    (uint16_t)(process - nic->share.processes + 1),
+	    (uint16_t)(user - nic->share.users + 1),
 	    process->serial,
 	    user->serial,
 	};

@@ -235,7 +235,6 @@ struct cm_ep *cm_new(struct fw_nic *nic, uint32_t client, uint32_t eq)
 	ep->transport = HW_CM_TRANSPORT_RD;
 	fw_timer_init(&ep->timer, FW_TIMER_CM);
 	fw_list_init(&ep->node);
-	fw_list_init(&ep->wait_node);
 	fw_list_add_tail(&owner->cms, &ep->node);
 	share_take(nic, client, HW_SHARE_CM, 1);
 	queue->refs++;
@@ -335,10 +334,19 @@ void cm_qp_down(struct fw_nic *nic, struct fw_qp *qp)
 	}
 }
 
+/* It waits no longer, and goes on with no parameters. */
+static void wait_end(struct cm_ep *ep)
+{
+	fw_list_del(&ep->wait_node);
+	ep->param = (struct hw_cm_param){0};
+}
+
 /* From now on no process is notified of it. */
 static void leave_client(struct fw_nic *nic, struct cm_ep *ep)
 {
-	fw_list_del(&ep->wait_node);
+	/* It stays in its state, so a second end of the wait must find a list. */
+	if (cm_waits(ep))
+		fw_list_del(&ep->wait_node);
 	if (cm_event_is_request(ep))
 		cm_event_fetched(nic, ep);
 	cm_event_drop(nic, ep);
@@ -470,7 +478,7 @@ void cm_neigh_look(struct fw_nic *nic, struct fw_list *node)
 
 void cm_resolved(struct fw_nic *nic, struct cm_ep *ep, int err)
 {
-	fw_list_del(&ep->wait_node);
+	wait_end(ep);
 	fw_timer_cancel(&nic->timers, &ep->timer);
 	cm_set_state(nic, ep, CM_IDLE);
 	cm_event(nic, ep, HW_CM_EVENT_RESOLVED, (uint32_t)err);

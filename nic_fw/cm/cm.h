@@ -125,52 +125,63 @@ struct cm_ep {
 	uint64_t local_id; /* its name for peers; 16 bits are its place in nic->cm.eps */
 	uint64_t peer_id;  /* 0: not known yet */
 	struct fw_timer timer;
-	struct fw_list node;      /* of the client; of nic->cm.orphans */
-	struct fw_list wait_node; /* in nic->cm.listeners, nic->cm.resolving */
+	struct fw_list node; /* of the client; of nic->cm.orphans */
+	union {
+		/* RESOLVING, LISTEN: in nic->cm.resolving, nic->cm.listeners; cm_waits() */
+		struct fw_list wait_node;
+		struct hw_cm_param param; /* all other states: ours */
+	};
+	union {
+		struct share_owner share; /* LISTEN, over TCP */
+		struct hw_cm_param peer;  /* all other states: the peer's */
+	};
+	struct mpa_conn *mpa;     /* its connection over TCP, NULL */
+	struct cm_waiting *queue; /* its events, NULL without any */
+	uint64_t patience_ns;     /* end of the peer's patience */
+	/* Private data, of nic->cm.data; NULL: none. */
+	uint8_t *tx_data; /* until no message needs to be repeated */
+	uint8_t *rx_data; /* until the process has fetched it, with its event or after it */
 	uint32_t index;
 	uint32_t eq;       /* number of the client's event queue */
 	uint32_t listener; /* place of the listener that received the request, FW_NONE */
 	uint32_t peer_ip;  /* network byte order */
 	uint32_t qpn;      /* the client's QP that is tied to it; 0: none */
 	uint32_t hash_next;
-	uint16_t mpa_options;     /* HW_MPA_*; 0: the NIC's setting */
-	struct share_owner share; /* of a listener for TCP */
-	struct mpa_conn *mpa;     /* its connection over TCP, NULL */
-	struct cm_waiting *queue; /* its events, NULL without any */
-	uint16_t client;          /* CM_NO_CLIENT: the process is gone or has given it up */
-	uint16_t space;           /* 0: not bound */
+	uint16_t mpa_options; /* HW_MPA_*; 0: the NIC's setting */
+	uint16_t client;      /* CM_NO_CLIENT: the process is gone or has given it up */
+	uint16_t space;       /* 0: not bound */
 	uint16_t local_port;
 	uint16_t peer_port;
+	uint16_t backlog; /* LISTEN */
+	uint16_t waiting; /* requests that the process has not fetched */
+	uint16_t reason;
+	uint16_t tx_bytes, rx_bytes;
 	uint8_t peer_shard;
 	uint8_t transport; /* hw_cm_transport: cm_ops_of() */
 	uint8_t state;
 	uint8_t tries;
 	uint8_t ev_first, ev_count;
-	uint16_t backlog; /* LISTEN */
-	uint16_t waiting; /* requests that the process has not fetched */
-	bool passive;
-	bool datagram;
-	bool reuse;
-	bool hashed;
-	bool patient;  /* the peer has reported that its process needs more time */
-	bool rejected; /* LINGER: answers repeated requests with its REJ */
-	bool over;     /* it was connected, and the end was reported to the process */
-	bool opened;   /* it was established, or may have been: TIMEWAIT_EXIT is due */
-	bool ending;   /* a listener that is being destroyed: accepts no more requests */
-	bool rest;     /* rx_data is the unfetched rest of an event's data */
-	uint16_t reason;
-	uint64_t patience_ns;     /* end of the peer's patience */
-	struct hw_cm_param param; /* ours */
-	struct hw_cm_param peer;
-	uint16_t tx_bytes, rx_bytes;
-	/* Private data, of nic->cm.data; NULL: none. */
-	uint8_t *tx_data; /* until no message needs to be repeated */
-	uint8_t *rx_data; /* until the process has fetched it, with its event or after it */
+	bool passive : 1;
+	bool datagram : 1;
+	bool reuse : 1;
+	bool hashed : 1;
+	bool patient : 1;  /* the peer has reported that its process needs more time */
+	bool rejected : 1; /* LINGER: answers repeated requests with its REJ */
+	bool over : 1;     /* it was connected, and the end was reported to the process */
+	bool opened : 1;   /* it was established, or may have been: TIMEWAIT_EXIT is due */
+	bool ending : 1;   /* a listener that is being destroyed: accepts no more requests */
+	bool rest : 1;     /* rx_data is the unfetched rest of an event's data */
 };
-static_assert(sizeof(struct cm_ep) <= 240, "one for each connection: docs/connection-manager.md");
+static_assert(sizeof(struct cm_ep) <= 192, "one for each connection: docs/connection-manager.md");
 
 /* By hw_cm_transport: cm_cmd.c. */
 extern const struct cm_ops *const cm_transports[HW_CM_TRANSPORTS];
+
+/* True in the states in which wait_node is valid. */
+static inline bool cm_waits(const struct cm_ep *ep)
+{
+	return ep->state == CM_RESOLVING || ep->state == CM_LISTEN;
+}
 
 static inline const struct cm_ops *cm_ops_of(const struct cm_ep *ep)
 {

@@ -136,10 +136,13 @@ void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event
 	event->peer_ip = ep->peer_ip;
 	event->peer_port = ep->peer_port;
 	event->local_port = ep->local_port;
-	event->local_psn = ep->param.psn;
+	/* It may wait again by now, and then has no parameters. */
+	if (!cm_waits(ep)) {
+		event->local_psn = ep->param.psn;
+		event->param = ep->peer;
+	}
 	event->space = ep->space;
 	event->transport = ep->transport;
-	event->param = ep->peer;
 	if (carries_data((enum hw_cm_event_type)event->type, ep))
 		give_data(nic, ep, event);
 	if (event->type == HW_CM_EVENT_REQUEST)

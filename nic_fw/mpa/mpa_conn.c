@@ -204,6 +204,8 @@ int mpa_listen(struct fw_nic *nic, struct cm_ep *ep)
 {
 	int err;
 
+	/* In its place were parameters of a peer. */
+	ep->share = (struct share_owner){0};
 	if (!share_own(nic, ep->client, HW_SHARE_LISTENER, &ep->share))
 		return FW_EDQUOT;
 	err = l4_port_hold(nic, ep->local_port);

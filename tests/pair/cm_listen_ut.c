@@ -291,5 +291,40 @@ static void another_qp(void)
 	}
 }
 
+/* An endpoint listens after requests of its own: parameters of peers have the place of its share.
+ */
+static void after_requests(void)
+{
+	struct fw_nic *nic;
+	struct hw_resp_cm_event ev;
+	uint32_t held;
+
+	begin();
+	nic = cp.rp.end[0].nic;
+	bring_to(2, 0, 0);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_REJECT, cp.a), 0);
+	run(100);
+	held = (uint32_t)nic->share.holders[0].process->held[HW_SHARE_LISTENER];
+	{
+		struct hw_cmd_cm cm = {.ep = cp.a, .transport = HW_CM_TRANSPORT_TCP, .arg = 1};
+		struct hw_cmd_cm ask = {.ep = cp.a, .ip = cp.rp.end[1].nic->config.ip, .arg = 1000};
+
+		/* The event of the address waits while the endpoint listens. */
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_RESOLVE, &ask, NULL), 0);
+		CU_ASSERT_EQUAL(nic->cm.eps[cp.a].param.qpn, 0);
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_LISTEN, &cm, NULL), 0);
+	}
+	CU_ASSERT_EQUAL(nic->cm.eps[cp.a].state, CM_LISTEN);
+	CU_ASSERT_EQUAL(nic->share.holders[0].process->held[HW_SHARE_LISTENER], held + 1);
+	ev = cp_expect(&cp, 0, cp.a, HW_CM_EVENT_RESOLVED);
+	CU_ASSERT_EQUAL(ev.local_psn, 0);
+	for (uint32_t i = 0; i < sizeof(ev.param); i++)
+		CU_ASSERT_EQUAL(((const uint8_t *)&ev.param)[i], 0);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DESTROY, cp.a), 0);
+	CU_ASSERT_EQUAL(nic->share.holders[0].process->held[HW_SHARE_LISTENER], held);
+	cp_end(&cp);
+}
+
 UT_MAIN("pair/cm_listen", UT(nobody), UT(both_transports), UT(backlog), UT(between_listeners),
-	UT(one_shard_has_it), UT(somebody_else_has_it), UT(again), UT(another_qp))
+	UT(one_shard_has_it), UT(somebody_else_has_it), UT(again), UT(another_qp),
+	UT(after_requests))
