@@ -27,6 +27,7 @@
 #include "nic_fw/base/share.h"
 #include "nic_fw/tcp/tcp.h"
 #include "nic_fw/tcp/tcp_flow.h"
+#include "nic_fw/tcp/tcp_rest.h"
 #include "nic_fw/base/timer.h"
 #include "shared_defs/hw_cm.h"
 #include "shared_defs/hw_cqe.h"
@@ -119,12 +120,12 @@ struct mpa_setup {
 
 /* Parameters that the two ends agreed on. RFC 5044 7.1, RFC 6581 9. */
 struct mpa_params {
-	uint8_t revision;
-	bool crc;
-	bool tx_markers; /* the peer requires markers */
-	bool rx_markers; /* this end requires markers */
-	bool enhanced;   /* IRD and ORD were exchanged */
-	bool peer_to_peer;
+	uint8_t revision : 2;
+	bool crc : 1;
+	bool tx_markers : 1; /* the peer requires markers */
+	bool rx_markers : 1; /* this end requires markers */
+	bool enhanced : 1;   /* IRD and ORD were exchanged */
+	bool peer_to_peer : 1;
 	uint8_t rtr;  /* WIRE_MPA_RTR_* that the first frame may be, or is */
 	uint16_t ird; /* reads of the peer that this end answers at a time */
 	uint16_t ord; /* reads that this end may have under way */
@@ -133,51 +134,56 @@ struct mpa_params {
 struct mpa_conn {
 	struct tcp_flow *flow; /* NULL: ended, or at rest: mpa_flow() */
 	struct fw_qp *qp;      /* NULL: not attached, or gone */
-	uint32_t ep;           /* number of the endpoint; FW_NONE: gone */
 	uint32_t rest;         /* its name while it rests, else 0 */
-	/*
-	 * Passive, its request incomplete: in tcp_listener.asking. Later, with an error that
-	 * mpa_run() handles at the end of the turn: in nic->mpa.faults.
-	 */
-	struct fw_list node;
-	struct mpa_setup *setup; /* NULL: finished */
-	struct share_owner share;
+	uint32_t ep;           /* number of the endpoint; FW_NONE: gone */
 	struct mpa_params param;
-	uint16_t options;     /* HW_MPA_* of this end */
-	uint16_t port;        /* local port, held in the table of ports */
-	uint8_t state;        /* mpa_state; changed by mpa_set_state() only */
-	uint8_t asked : 1;    /* passive, without a request: ep is the listener's */
-	uint8_t fallback : 1; /* active: a request of revision 2 stayed without an answer */
-	bool faulty;          /* memory under an FPDU was gone: only a Terminate is sent any more */
-	bool retry_due;       /* its timer in nic->mpa.retries is set */
-	uint8_t fault_err;    /* hw_vendor_err */
+	uint8_t state;     /* mpa_state; changed by mpa_set_state() only */
+	uint8_t fault_err; /* hw_vendor_err */
 
 	/* Sending, by mpa_tx.c. */
-	bool rtr_due;        /* the first frame is due */
-	bool term_due;       /* a Terminate is due */
-	uint8_t term_bytes;  /* of mpa_term() */
-	struct fw_list out;  /* fw_wqe.flow_node: messages to cut, in order */
-	struct fw_list segs; /* mpa_seg.node: not acknowledged, in order */
-	uint64_t tx_bytes;   /* of the stream in FPDU mode, markers counted */
-	uint32_t tx_unacked; /* segments of it */
-
+	bool rtr_due : 1;     /* the first frame is due */
+	bool term_due : 1;    /* a Terminate is due */
+	bool faulty : 1;      /* memory under an FPDU was gone: only a Terminate is sent any more */
+	bool broken : 1;      /* a segment cannot be written: the stream ends here */
+	bool local_error : 1; /* of our own request: the peer is notified of that */
+	bool retry_due : 1;   /* its timer in nic->mpa.retries is set */
 	/* Receiving, by mpa_rx.c. */
-	uint32_t rx_msn_read;        /* last MSN on QN 1, 2, 3 */
-	uint64_t rx_bytes;           /* likewise, taken */
-	struct mpa_partial *partial; /* an incomplete FPDU, NULL */
-	uint32_t rx_msn_term, rx_msn_atomic;
+	bool rtr_answer : 1; /* the answer to our first frame, a Read, is awaited */
+	/* Set-up. */
+	bool asked : 1;    /* passive, without a request: ep is the listener's */
+	bool fallback : 1; /* active: a request of revision 2 stayed without an answer */
+
+	uint16_t options;   /* HW_MPA_* of this end */
+	uint16_t port;      /* local port, held in the table of ports */
+	uint8_t term_bytes; /* of mpa_term() */
+	bool rx_write_done; /* the latest Write is complete; no bit, each segment sets it */
+
+	uint32_t tx_bytes;   /* of the stream in FPDU mode, markers counted; modulo 2^32 */
+	uint32_t tx_unacked; /* segments of it */
+	uint32_t rx_bytes;   /* likewise, taken */
+	uint32_t rx_msn_read, rx_msn_term, rx_msn_atomic; /* last MSN on QN 1, 2, 3 */
 	uint32_t tx_msn_read, tx_msn_atomic;
 	uint32_t rx_write_bytes; /* bytes of the latest Write */
-	bool rx_write_done;      /* the latest Write is complete */
-	bool rtr_answer;         /* the answer to our first frame, a Read, is awaited */
-
-	bool broken;      /* a segment cannot be written: the stream ends here */
-	bool local_error; /* our memory, our request: the peer is notified that the fault is ours */
-	struct fw_wqe *fault_msg; /* message whose memory is gone, NULL */
-
-	struct fw_timer timer; /* set-up; the end */
+	struct share_owner share;
+	union {
+		/* While it is awake: mpa_rdmap_init_conn(). */
+		struct {
+			struct fw_list out;          /* fw_wqe.flow_node: messages to cut */
+			struct fw_list segs;         /* mpa_seg.node: not acknowledged, in order */
+			struct mpa_partial *partial; /* an incomplete FPDU, NULL */
+			struct mpa_setup *setup;     /* NULL: finished */
+			struct fw_wqe *fault_msg;    /* message whose memory is gone, NULL */
+			/*
+			 * Passive, its request incomplete: in tcp_listener.asking. Later, with an
+			 * error that mpa_run() handles at the end of the turn: in nic->mpa.faults.
+			 */
+			struct fw_list node;
+			struct fw_timer timer; /* set-up; the end */
+		};
+		struct tcp_rest_lent lent; /* while it rests */
+	};
 };
-static_assert(sizeof(struct mpa_conn) <= 200, "one for each connection: docs/scaling.md");
+static_assert(sizeof(struct mpa_conn) <= 176, "one for each connection: docs/scaling.md");
 
 /* A set-up frame as it is read, or to be written. */
 struct mpa_frame {
@@ -345,7 +351,7 @@ void mpa_ddp_early(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx
 
 /* ---- mpa_rdmap.c: mpa_llp_ops, and the queue pair's end of a connection */
 
-/* Initializes the lists of a new, zeroed connection. */
+/* Initializes what a connection has while it is awake. */
 void mpa_rdmap_init_conn(struct mpa_conn *conn);
 /* The queue pair has its connection: sends queued messages. */
 void mpa_rdmap_attached(struct fw_nic *nic, struct mpa_conn *conn);
@@ -367,9 +373,9 @@ void mpa_rdmap_fault(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *m
 void mpa_rdmap_broken(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *msg);
 /* Data were not taken, or no segment was made, for lack of memory: schedules a retry. */
 void mpa_rdmap_starved(struct fw_nic *nic, struct mpa_conn *conn);
-/* tcp_ops.rest: true with nothing under way, in a state without a time limit; tcp_ops.woken. */
-bool mpa_rdmap_rest(struct fw_nic *nic, struct tcp_flow *flow, uint32_t number);
-void mpa_rdmap_woken(struct fw_nic *nic, struct tcp_flow *flow);
+/* tcp_ops.rest: not NULL with nothing under way, in a state without a time limit; tcp_ops.woken. */
+struct tcp_rest_lent *mpa_rdmap_rest(struct fw_nic *nic, struct tcp_flow *flow, uint32_t number);
+void mpa_rdmap_woken(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_rest_lent *lent);
 /* Handles faults found while segments were made; runs in each turn after tcp_tx_run(). */
 void mpa_run(struct fw_nic *nic);
 

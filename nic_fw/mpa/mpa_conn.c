@@ -79,6 +79,7 @@ static struct mpa_conn *conn_new(struct fw_nic *nic, const struct cm_ep *ep, enu
 	assert(setup);
 	memset(conn, 0, sizeof(*conn));
 	memset(setup, 0, sizeof(*setup));
+	mpa_rdmap_init_conn(conn);
 	conn->share = share;
 	conn->setup = setup;
 	conn->ep = ep->index;
@@ -86,8 +87,6 @@ static struct mpa_conn *conn_new(struct fw_nic *nic, const struct cm_ep *ep, enu
 	conn->options = ep->mpa_options ? ep->mpa_options : nic->config.mpa;
 	conn->param.revision =
 	    conn->options & HW_MPA_REVISION_1 ? WIRE_MPA_REVISION_1 : WIRE_MPA_REVISION_2;
-	fw_timer_init(&conn->timer, FW_TIMER_MPA);
-	mpa_rdmap_init_conn(conn);
 	mpa_set_state(nic, conn, state);
 	return conn;
 }

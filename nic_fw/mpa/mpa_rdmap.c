@@ -24,6 +24,9 @@ static void mpa_rdmap_let_go(struct fw_wqe *msg)
 
 	if (!conn || (!msg->unacked && msg->status == HW_STATUS_SUCCESS))
 		return;
+	/* It has no segments then, and no faults. */
+	if (conn->rest)
+		return;
 	if (conn->fault_msg == msg)
 		conn->fault_msg = NULL;
 	if (!msg->unacked)
@@ -75,6 +78,7 @@ bool mpa_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
 	/* Without a connection no requests are fetched (wqe.c), and its end ends the QP. */
 	if (!conn)
 		return false;
+	flow = mpa_flow(nic, conn);
 	msg->state = FW_WQE_QUEUED;
 	msg->streamed = true;
 	/* Each queue has its own MSN (RFC 5041 5.3); QN 0 was counted where the WQE was made. */
@@ -84,7 +88,6 @@ bool mpa_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
 		msg->msn = ++conn->tx_msn_atomic;
 	fw_list_add_tail(&conn->out, &msg->flow_node);
 	fw_trace(nic, TRACE_RDMAP_TX, msg->src_qpn, msg->wr_id, msg->bytes);
-	flow = mpa_flow(nic, conn);
 	if (flow)
 		tcp_push(nic, flow);
 	return true;
@@ -246,6 +249,10 @@ void mpa_rdmap_init_conn(struct mpa_conn *conn)
 	fw_list_init(&conn->out);
 	fw_list_init(&conn->segs);
 	fw_list_init(&conn->node);
+	conn->partial = NULL;
+	conn->setup = NULL;
+	conn->fault_msg = NULL;
+	fw_timer_init(&conn->timer, FW_TIMER_MPA);
 }
 
 void mpa_rdmap_attached(struct fw_nic *nic, struct mpa_conn *conn)
@@ -285,6 +292,7 @@ static void mpa_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
 
 	if (!conn)
 		return;
+	(void)mpa_flow(nic, conn);
 	forget_messages(nic, conn);
 	qp->mpa = NULL;
 	conn->qp = NULL;
@@ -295,8 +303,7 @@ static void mpa_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
 		conn->partial = NULL;
 	}
 	cancel_retry(nic, conn);
-	if (!mpa_flow(nic, conn) || conn->broken ||
-	    (conn->state != MPA_FPDU && conn->state != MPA_RTR_WAIT))
+	if (!conn->flow || conn->broken || (conn->state != MPA_FPDU && conn->state != MPA_RTR_WAIT))
 		return;
 	if (conn->local_error)
 		mpa_terminate(nic, conn, NULL, &local);
@@ -348,25 +355,28 @@ void mpa_rdmap_ended(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_end why
 
 /* ---- rest ------------------------------------------------------------------------------------ */
 
-bool mpa_rdmap_rest(struct fw_nic *nic, struct tcp_flow *flow, uint32_t number)
+struct tcp_rest_lent *mpa_rdmap_rest(struct fw_nic *nic, struct tcp_flow *flow, uint32_t number)
 {
 	struct mpa_conn *conn = flow->ctx;
 
 	(void)nic;
 	if (conn->state != MPA_FPDU || conn->setup || !fw_list_empty(&conn->out) ||
 	    !fw_list_empty(&conn->segs) || conn->partial || conn->rtr_due ||
-	    fw_list_linked(&conn->node) || conn->retry_due || fw_timer_is_set(&conn->timer))
-		return false;
+	    fw_list_linked(&conn->node) || conn->retry_due || conn->fault_msg ||
+	    fw_timer_is_set(&conn->timer))
+		return NULL;
 	conn->flow = NULL;
 	conn->rest = number;
-	return true;
+	return &conn->lent;
 }
 
-void mpa_rdmap_woken(struct fw_nic *nic, struct tcp_flow *flow)
+void mpa_rdmap_woken(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_rest_lent *lent)
 {
-	struct mpa_conn *conn = flow->ctx;
+	struct mpa_conn *conn = FW_CONTAINER(lent, struct mpa_conn, lent);
 
 	(void)nic;
+	mpa_rdmap_init_conn(conn);
 	conn->flow = flow;
 	conn->rest = 0;
+	flow->ctx = conn;
 }

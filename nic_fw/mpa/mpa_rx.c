@@ -274,7 +274,7 @@ static uint32_t collect(struct fw_nic *nic, struct mpa_conn *conn, const struct 
 			uint32_t offset, uint32_t bytes)
 {
 	struct mpa_partial *p =
-	    conn->partial ? conn->partial : mpa_rx_begin(nic, conn, (uint32_t)conn->rx_bytes);
+	    conn->partial ? conn->partial : mpa_rx_begin(nic, conn, conn->rx_bytes);
 	uint32_t taken, had_taken, had_filled, had_plain, had_crc;
 	bool had_trusted;
 
@@ -375,7 +375,7 @@ void mpa_rx_early(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_
 		  uint32_t offset, uint32_t bytes, uint32_t ahead)
 {
 	struct mpa_conn *conn = mpa_of(flow);
-	uint32_t at = (uint32_t)conn->rx_bytes + ahead, end = at + bytes, start;
+	uint32_t at = conn->rx_bytes + ahead, end = at + bytes, start;
 	struct fw_rx_frame view;
 	struct mpa_partial *p;
 	uint32_t ulpdu;

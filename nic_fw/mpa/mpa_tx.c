@@ -161,7 +161,7 @@ static struct tcp_seg *make_seg(struct fw_nic *nic, struct mpa_conn *conn, struc
 	memset(seg, 0, sizeof(*seg));
 	fw_list_init(&seg->seg.node);
 	seg->msg = msg;
-	seg->at = (uint32_t)conn->tx_bytes;
+	seg->at = conn->tx_bytes;
 	seg->kind = (uint8_t)kind;
 	seg->ulpdu_bytes = (uint16_t)ulpdu_bytes;
 	seg->seg.bytes = mpa_stream_bytes(conn->tx_bytes, plain, conn->param.tx_markers);
@@ -200,7 +200,7 @@ static uint32_t mpa_tx_cut(const struct mpa_conn *conn, uint32_t hdr, uint32_t l
 	 * Wireshark's dissector (4.0) attributes a marker that follows an FPDU to that FPDU, and
 	 * then fails to decode it. If possible, no FPDU ends there.
 	 */
-	end = (uint32_t)conn->tx_bytes + mpa_stream_bytes(conn->tx_bytes, room, true);
+	end = conn->tx_bytes + mpa_stream_bytes(conn->tx_bytes, room, true);
 	if (conn->param.tx_markers && !(end % WIRE_MPA_MARKER_DISTANCE) && data > 4)
 		data -= 4;
 	return data;

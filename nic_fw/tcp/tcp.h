@@ -165,12 +165,16 @@ struct tcp_ops {
 	void (*ended)(struct fw_nic *nic, struct tcp_flow *flow, enum tcp_end why);
 	/*
 	 * The connection is idle and may rest: the flow becomes invalid, and number, not 0, is the
-	 * connection's name until woken(). False: the layer above has work for it soon. NULL: its
-	 * connections never rest.
+	 * connection's name until woken(). Returns memory that the layer above lends for as long:
+	 * what it needs of a connection only while that is awake. NULL: it has work for the
+	 * connection soon. Without this function its connections never rest.
 	 */
-	bool (*rest)(struct fw_nic *nic, struct tcp_flow *flow, uint32_t number);
-	/* It goes on, as this flow; for whatever reason, also within a call of tcp_wake(). */
-	void (*woken)(struct fw_nic *nic, struct tcp_flow *flow);
+	struct tcp_rest_lent *(*rest)(struct fw_nic *nic, struct tcp_flow *flow, uint32_t number);
+	/*
+	 * It goes on, as this flow, whose ctx the layer above sets; for whatever reason, also
+	 * within a call of tcp_wake(). The memory is the layer's again.
+	 */
+	void (*woken)(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_rest_lent *lent);
 };
 
 /* Sets the functions of a layer above. */

@@ -117,10 +117,10 @@ static bool tcp_may_rest(const struct fw_nic *nic, const struct tcp_flow *flow)
 	       flow->min_rtt_ns <= UINT32_MAX;
 }
 
-static void rest_keep(struct tcp_rest *rest, const struct tcp_flow *flow)
+static void rest_keep(struct tcp_rest *rest, struct tcp_rest_lent *lent,
+		      const struct tcp_flow *flow)
 {
-	*rest = (struct tcp_rest){
-	    .ctx = flow->ctx,
+	*lent = (struct tcp_rest_lent){
 	    .rto_ns = flow->rto_ns,
 	    .heard_ns = flow->heard_ns,
 	    .sent_ns = flow->sent_ns,
@@ -128,19 +128,22 @@ static void rest_keep(struct tcp_rest *rest, const struct tcp_flow *flow)
 	    .answered_ns = flow->answered_ns,
 	    .keep_ns = flow->keep_ns,
 	    .probe_ns = flow->probing == TCP_PROBE_NONE ? 0 : flow->probe_ns,
-	    .peer_ip = flow->peer_ip,
-	    .peer_port = flow->peer_port,
-	    .local_port = flow->local_port,
-	    .snd_nxt = flow->snd_nxt,
 	    .snd_wnd = flow->snd_wnd,
 	    .snd_wl1 = flow->snd_wl1,
 	    .snd_wnd_max = flow->snd_wnd_max,
-	    .rcv_nxt = flow->rcv_nxt,
 	    .rcv_adv = flow->rcv_adv,
 	    .rcv_limit = flow->rcv_limit,
 	    .rcv_high = flow->rcv_high,
 	    .rcv_alone = flow->rcv_alone,
 	    .rcv_path_ns = (uint32_t)fw_floor_ns(&flow->rcv_path),
+	};
+	*rest = (struct tcp_rest){
+	    .lent = lent,
+	    .peer_ip = flow->peer_ip,
+	    .peer_port = flow->peer_port,
+	    .local_port = flow->local_port,
+	    .snd_nxt = flow->snd_nxt,
+	    .rcv_nxt = flow->rcv_nxt,
 	    .ts_recent = flow->ts_recent,
 	    .cwnd = flow->cwnd,
 	    .ssthresh = flow->ssthresh,
@@ -164,19 +167,20 @@ static void rest_keep(struct tcp_rest *rest, const struct tcp_flow *flow)
 	memcpy(rest->mac, flow->mac, sizeof(rest->mac));
 }
 
-static void rest_begin(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_rest *rest)
+static void rest_begin(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_rest *rest,
+		       struct tcp_rest_lent *lent)
 {
 	uint32_t *head = rest_head(nic, flow->peer_ip, flow->peer_port, flow->local_port);
 
 	assert(!flow->busy);
 	tcp_grant_rest(nic, flow);
-	rest_keep(rest, flow);
+	rest_keep(rest, lent, flow);
 	fw_timer_init(&rest->timer, FW_TIMER_TCP_REST);
 	fw_chain_add(head, &rest->hash_next, fw_pool_index(&nic->tcp.rests, rest));
 	tcp_conn_unhash(nic, flow);
 	fw_timer_cancel(&nic->timers, &flow->timer);
-	if (rest->keep_ns)
-		fw_timer_set(&nic->timers, &rest->timer, rest->heard_ns + rest->keep_ns);
+	if (lent->keep_ns)
+		fw_timer_set(&nic->timers, &rest->timer, lent->heard_ns + lent->keep_ns);
 	fw_list_del(&flow->awake_node);
 	fw_pool_put(&nic->tcp.flows, flow);
 }
@@ -185,14 +189,16 @@ static void rest_begin(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_res
 static void rest_try(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	const struct tcp_ops *ops = nic->tcp.ops[flow->user];
+	struct tcp_rest_lent *lent;
 	struct tcp_rest *rest;
 
 	if (!ops || !ops->rest || !tcp_may_rest(nic, flow))
 		return;
 	rest = fw_pool_get(&nic->tcp.rests);
 	assert(rest);
-	if (ops->rest(nic, flow, fw_pool_index(&nic->tcp.rests, rest) + 1))
-		rest_begin(nic, flow, rest);
+	lent = ops->rest(nic, flow, fw_pool_index(&nic->tcp.rests, rest) + 1);
+	if (lent)
+		rest_begin(nic, flow, rest, lent);
 	else
 		fw_pool_put(&nic->tcp.rests, rest);
 }
@@ -215,28 +221,29 @@ void tcp_rest_look(struct fw_nic *nic)
 
 static void rest_restore(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_rest *rest)
 {
+	const struct tcp_rest_lent *lent = rest->lent;
+
 	tcp_number_from(flow, rest->snd_nxt, 0);
-	flow->ctx = rest->ctx;
-	flow->rto_ns = rest->rto_ns;
-	flow->heard_ns = rest->heard_ns;
-	flow->sent_ns = rest->sent_ns;
-	flow->ts_recent_ns = rest->ts_recent_ns;
-	flow->answered_ns = rest->answered_ns;
-	flow->keep_ns = rest->keep_ns;
-	flow->probe_ns = rest->probe_ns;
-	flow->probing = rest->probe_ns ? TCP_PROBE_WANTED : TCP_PROBE_NONE;
-	flow->snd_wnd = rest->snd_wnd;
-	flow->snd_wl1 = rest->snd_wl1;
-	flow->snd_wnd_max = rest->snd_wnd_max;
+	flow->rto_ns = lent->rto_ns;
+	flow->heard_ns = lent->heard_ns;
+	flow->sent_ns = lent->sent_ns;
+	flow->ts_recent_ns = lent->ts_recent_ns;
+	flow->answered_ns = lent->answered_ns;
+	flow->keep_ns = lent->keep_ns;
+	flow->probe_ns = lent->probe_ns;
+	flow->probing = lent->probe_ns ? TCP_PROBE_WANTED : TCP_PROBE_NONE;
+	flow->snd_wnd = lent->snd_wnd;
+	flow->snd_wl1 = lent->snd_wl1;
+	flow->snd_wnd_max = lent->snd_wnd_max;
 	flow->rcv_nxt = rest->rcv_nxt;
 	flow->rcv_up = rest->rcv_nxt;
 	flow->last_ack = rest->rcv_nxt;
-	flow->rcv_adv = rest->rcv_adv;
-	flow->rcv_limit = rest->rcv_limit;
-	flow->rcv_high = rest->rcv_high;
-	flow->rcv_begun = rest->rcv_high;
-	flow->rcv_alone = rest->rcv_alone;
-	flow->rcv_path = (struct fw_floor){.at_ns = nic->now_ns, .ns = rest->rcv_path_ns};
+	flow->rcv_adv = lent->rcv_adv;
+	flow->rcv_limit = lent->rcv_limit;
+	flow->rcv_high = lent->rcv_high;
+	flow->rcv_begun = lent->rcv_high;
+	flow->rcv_alone = lent->rcv_alone;
+	flow->rcv_path = (struct fw_floor){.at_ns = nic->now_ns, .ns = lent->rcv_path_ns};
 	flow->ts_recent = rest->ts_recent;
 	flow->cwnd = rest->cwnd;
 	flow->ssthresh = rest->ssthresh;
@@ -266,6 +273,7 @@ struct tcp_flow *tcp_wake(struct fw_nic *nic, uint32_t number)
 {
 	struct tcp_rest *rest = fw_pool_at(&nic->tcp.rests, number - 1);
 	struct tcp_flow *flow = fw_pool_get(&nic->tcp.flows);
+	struct tcp_rest_lent *lent = rest->lent;
 
 	assert(flow);
 	fw_timer_cancel(&nic->timers, &rest->timer);
@@ -276,9 +284,9 @@ struct tcp_flow *tcp_wake(struct fw_nic *nic, uint32_t number)
 	flow->state = TCP_ESTABLISHED;
 	rest_restore(nic, flow, rest);
 	fw_pool_put(&nic->tcp.rests, rest);
+	nic->tcp.ops[flow->user]->woken(nic, flow, lent);
 	tcp_rest_awake(nic, flow);
 	tcp_timer_update(nic, flow);
-	nic->tcp.ops[flow->user]->woken(nic, flow);
 	return flow;
 }
 

@@ -14,20 +14,26 @@
 
 /*
  * All that a connection must know when it goes on. Of struct tcp_flow all other members have the
- * values of a new one while nothing is under way, or follow from these.
+ * values of a new one while nothing is under way, or follow from these. One part lies in memory
+ * that the layer above needs only for a connection that is awake (tcp_ops.rest).
  */
-struct tcp_rest {
-	void *ctx;
-	struct fw_timer timer; /* keep-alive */
+struct tcp_rest_lent {
 	uint64_t rto_ns;
 	uint64_t heard_ns, sent_ns, ts_recent_ns, answered_ns;
 	uint64_t keep_ns;
 	uint64_t probe_ns; /* 0: TCP_PROBE_NONE, else TCP_PROBE_WANTED */
+	uint32_t snd_wnd, snd_wl1, snd_wnd_max;
+	uint32_t rcv_adv, rcv_limit, rcv_high, rcv_alone, rcv_path_ns;
+};
+static_assert(sizeof(struct tcp_rest_lent) <= 88, "it fits into struct mpa_conn");
+
+struct tcp_rest {
+	struct tcp_rest_lent *lent;
+	struct fw_timer timer; /* keep-alive */
 	uint32_t hash_next;
 	uint32_t peer_ip;
 	uint16_t peer_port, local_port;
-	uint32_t snd_nxt, snd_wnd, snd_wl1, snd_wnd_max;
-	uint32_t rcv_nxt, rcv_adv, rcv_limit, rcv_high, rcv_alone, rcv_path_ns;
+	uint32_t snd_nxt, rcv_nxt;
 	uint32_t ts_recent;
 	uint32_t cwnd, ssthresh, cubic_max, cubic_prior;
 	uint32_t srtt_ns, rtt_var_ns, min_rtt_ns;
@@ -38,7 +44,7 @@ struct tcp_rest {
 	uint8_t reo_mult, reo_persist;
 	bool reordering, fresh;
 };
-static_assert(sizeof(struct tcp_rest) <= 184, "an idle connection is small");
+static_assert(sizeof(struct tcp_rest) <= 96, "an idle connection is small");
 
 /* Finds a connection, and wakes it if it rests. NULL: there is none. */
 struct tcp_flow *tcp_look_up(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,

@@ -16,7 +16,7 @@ enum {
 	AT_ONCE = 64, /* set up at a time */
 	PORT = 900,
 	WORD = sizeof(uint32_t),
-	IDLE_BYTES = 640, /* bytes that an end at rest may cost the NIC, without its QP */
+	IDLE_BYTES = 464, /* bytes that an end at rest may cost the NIC, without its QP */
 	AWAKE = 256,      /* ends that may have kept their flow: the last ones that were used */
 };
 static_assert((int)CONNS == (int)TCP_MAX_FLOWS && (int)CONNS == (int)MPA_MAX_CONNS,

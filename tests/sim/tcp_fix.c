@@ -200,25 +200,26 @@ static void on_ended(struct fw_nic *nic, struct tcp_flow *flow, enum tcp_end why
 	side->why = why;
 }
 
-static bool on_rest(struct fw_nic *nic, struct tcp_flow *flow, uint32_t number)
+static struct tcp_rest_lent *on_rest(struct fw_nic *nic, struct tcp_flow *flow, uint32_t number)
 {
 	struct tcp_side *side = side_of(flow);
 
 	(void)nic;
 	FIX_CHECK(side->world, side->flow == flow && !side->segs_out && number);
 	if (!side->may_rest)
-		return false;
+		return NULL;
 	side->flow = NULL;
 	side->rest = number;
 	side->rested++;
-	return true;
+	return &side->lent;
 }
 
-static void on_woken(struct fw_nic *nic, struct tcp_flow *flow)
+static void on_woken(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_rest_lent *lent)
 {
-	struct tcp_side *side = side_of(flow);
+	struct tcp_side *side = FW_CONTAINER(lent, struct tcp_side, lent);
 
 	(void)nic;
+	flow->ctx = side;
 	FIX_CHECK(side->world, side->rest && !side->flow);
 	side->rest = 0;
 	side->flow = flow;

@@ -33,6 +33,7 @@ struct tcp_side {
 	struct sim_nic *nic;
 	struct tcp_flow *flow; /* NULL: closed, or at rest */
 	uint32_t rest;         /* the connection's name while it rests, else 0 */
+	struct tcp_rest_lent lent;
 	/* its task */
 	uint64_t want_tx;  /* bytes to send */
 	bool close_after;  /* when they are sent */

@@ -18,22 +18,27 @@ static struct fw_ut ut;
 static struct tcp_flow *flow;
 static uint32_t number; /* while it rests, else 0 */
 static bool allowed;
+static struct tcp_rest_lent lent;
 static uint32_t ends;
 
-static bool rest(struct fw_nic *nic, struct tcp_flow *f, uint32_t n)
+static struct tcp_rest_lent *rest(struct fw_nic *nic, struct tcp_flow *f, uint32_t n)
 {
 	(void)nic;
 	CU_ASSERT_PTR_EQUAL(f, flow);
 	CU_ASSERT_TRUE(n && !number);
-	if (allowed)
-		number = n;
-	return allowed;
+	if (!allowed)
+		return NULL;
+	number = n;
+	return &lent;
 }
 
-static void woken(struct fw_nic *nic, struct tcp_flow *f)
+static void woken(struct fw_nic *nic, struct tcp_flow *f, struct tcp_rest_lent *l)
 {
 	(void)nic;
-	CU_ASSERT_PTR_EQUAL(f->ctx, &ut);
+	CU_ASSERT_PTR_EQUAL(l, &lent);
+	/* TCP has taken all that it keeps there. */
+	memset(l, 0xee, sizeof(*l));
+	f->ctx = &ut;
 	flow = f;
 	number = 0;
 }
