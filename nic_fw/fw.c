@@ -249,8 +249,6 @@ static void init_null_qp(struct fw_nic *nic)
 	fw_list_init(&qp->flows);
 	fw_list_init(&qp->recv_msgs);
 	fw_list_init(&qp->atomics);
-	fw_list_init(&qp->mcasts);
-	fw_list_init(&qp->opens);
 	fw_list_init(&qp->sched_node);
 	fw_list_init(&qp->node);
 	fw_list_init(&qp->windows);

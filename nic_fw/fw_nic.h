@@ -182,7 +182,8 @@ static inline uint32_t fw_poll_cpu(const struct fw_nic *nic)
 /* True if a QP is visible to others: its process is not leaving, or shares it (xrc.h). */
 static inline bool qp_is_live(const struct fw_nic *nic, const struct fw_qp *qp)
 {
-	return !nic->host.clients[qp->client].closing || !fw_list_empty(&qp->opens);
+	return !nic->host.clients[qp->client].closing ||
+	       (qp->type == HW_QPT_XRC_RECV && !fw_list_empty(&qp->opens));
 }
 
 /* As qp_find(), for requests from outside: hides QPs of a process that is leaving. */

@@ -94,9 +94,9 @@ struct fw_qp {
 	uint32_t rq_stride_bytes;
 	uint32_t rq_prod;
 	uint32_t rq_cons;
-	uint32_t srq;    /* HW_SRQ_NONE */
-	uint64_t domain; /* XRC_RECV: whose SRQs it may use (xrc.h); else 0 */
+	uint32_t srq; /* HW_SRQ_NONE */
 	uint32_t qkey;
+	uint64_t domain;           /* XRC_RECV: whose SRQs it may use (xrc.h); else 0 */
 	uint32_t access;           /* HW_ACCESS_REMOTE_* that this QP grants */
 	uint32_t responder_slots;  /* reads and atomics of peers being answered */
 	struct fw_list windows;    /* of type 2, bound to it (fw_mr.qp_node) */
@@ -104,6 +104,7 @@ struct fw_qp {
 	uint32_t msgs_open;        /* receive messages partly arrived (recv.c, ud_reasm.c) */
 	uint32_t rx_msn_taken;     /* RC: MSNs up to here have a receive */
 	uint32_t rx_msn_delivered; /* RC: and up to here were delivered */
+	uint32_t xrcd;             /* XRC_RECV: place of its domain */
 	struct fw_list recv_msgs;  /* those messages; UC: a receive that waits for one, or none */
 	struct fw_list atomics;    /* of peers, on slow memory (slow_atomic.qp_node) */
 	struct fw_uc_rx uc;        /* UC: the message that is arriving */
@@ -113,14 +114,17 @@ struct fw_qp {
 	uint32_t dst_ip;         /* likewise, network byte order */
 	uint16_t incarnation_tx; /* likewise: tag in packets of this end */
 	uint16_t incarnation_rx; /* likewise: tag that received packets must have */
-	struct fw_list flows;    /* rd flows of this QP */
-	struct fw_list mcasts;   /* UD: groups that it is attached to (mcast_member.qp_node) */
-	struct fw_list opens;    /* XRC_RECV: other processes that have it (fw_qp_open.qp_node) */
-	struct esp_rdmap *esp;   /* RC over ESP: its streams; without memory in all others */
-	struct mpa_conn *mpa;    /* RC over TCP: its connection; NULL: none, or ended */
 	uint32_t cm;             /* place + 1 of its endpoint; 0: none (cm.c) */
-
-	struct tag_ep *tag; /* a tagged endpoint that was opened (HW_CMD_TAG_OPEN), NULL */
+	struct fw_list flows;    /* rd flows of this QP */
+	union {
+		/* UD: groups that it is attached to (mcast_member.qp_node) */
+		struct fw_list mcasts;
+		/* XRC_RECV: other processes that have it (fw_qp_open.qp_node) */
+		struct fw_list opens;
+	};
+	struct esp_rdmap *esp; /* RC over ESP: its streams; without memory in all others */
+	struct mpa_conn *mpa;  /* RC over TCP: its connection; NULL: none, or ended */
+	struct tag_ep *tag;    /* a tagged endpoint that was opened (HW_CMD_TAG_OPEN), NULL */
 
 	struct fw_list done_node;  /* in nic->slices.done */
 	struct fw_list done_flows; /* RD: rd_flow.done_node */
@@ -129,23 +133,24 @@ struct fw_qp {
 
 	/* commands only */
 	struct hw_qp_attr attr;
-	uint32_t xrcd; /* XRC_RECV */
-	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_bytes;
+	uint16_t max_send_wr, max_recv_wr, max_inline_bytes;
+	uint8_t max_send_sge, max_recv_sge;
 	uint32_t attr_mask; /* HW_QP_* ever set since RESET */
-	uint64_t record_offset;
-	uint64_t sq_offset;
-	uint64_t rq_offset;
-	struct fw_list node;                           /* of the client */
-	uint64_t tx_msgs, rx_msgs, tx_bytes, rx_bytes; /* for weftctl */
-	uint64_t ended_ns; /* destruction of the last QP with this number; 0: there was none */
 	/*
 	 * moder_adapt.c, [receives, requests]: position of the queue at an interrupt, and its
 	 * serial
 	 */
 	uint32_t moder_at[2], moder_serial[2];
+	uint64_t sq_offset;                            /* of both rings; 0: lent */
+	struct fw_list node;                           /* of the client */
+	uint64_t tx_msgs, rx_msgs, tx_bytes, rx_bytes; /* for weftctl */
+	uint64_t ended_ns; /* destruction of the last QP with this number; 0: there was none */
 };
 static_assert(offsetof(struct fw_qp, qkey) <= 192, "posts and receives touch three cache lines");
-static_assert(sizeof(struct fw_qp) <= 640, "ten cache lines");
+static_assert(sizeof(struct fw_qp) == 576, "nine cache lines, so that each QP begins with one");
+static_assert((int)HW_MAX_WR <= UINT16_MAX && (int)HW_MAX_INLINE_BYTES <= UINT16_MAX &&
+		  (int)HW_MAX_SGE <= UINT8_MAX,
+	      "limits of queues");
 
 /*
  * Peers of a QP that was destroyed learn of it only after this time. A program may end while

@@ -122,38 +122,45 @@ static uint64_t rings_bytes(const struct fw_qp *qp)
 	return sq_bytes(qp) + (has_rq(qp) ? rq_bytes(qp) : 0);
 }
 
+static uint64_t record_offset(const struct fw_nic *nic, const struct fw_qp *qp)
+{
+	if (qp->type == HW_QPT_XRC_RECV)
+		return 0;
+	return (uint64_t)((uint8_t *)qp->record - nic->host.clients[qp->client].bar.base);
+}
+
 static void free_memory(struct fw_nic *nic, const struct fw_qp *qp)
 {
 	if (qp->type == HW_QPT_XRC_RECV)
 		return;
 	if (!(qp->flags & HW_QP_F_LENT))
 		bar_free(nic, qp->client, qp->sq_offset, rings_bytes(qp));
-	bar_record_free(nic, qp->client, qp->record_offset);
+	bar_record_free(nic, qp->client, record_offset(nic, qp));
 }
 
 static int qp_cmd_alloc_memory(struct fw_nic *nic, struct fw_qp *qp)
 {
 	struct fw_client *owner = &nic->host.clients[qp->client];
+	uint64_t record;
 
 	/* It may outlive the process that made it, and that process's BAR. */
 	if (qp->type == HW_QPT_XRC_RECV) {
 		qp->record = nic->host.null_record;
 		return 0;
 	}
-	if (bar_record_alloc(nic, qp->client, &qp->record_offset))
+	if (bar_record_alloc(nic, qp->client, &record))
 		return FW_ENOMEM;
-	qp->record = client_bar(owner, qp->record_offset);
+	qp->record = (void *)client_bar(owner, record);
 	if (qp->flags & HW_QP_F_LENT) {
 		lent_begin(nic, qp);
 		return 0;
 	}
 	if (bar_alloc(nic, qp->client, rings_bytes(qp), &qp->sq_offset)) {
-		bar_record_free(nic, qp->client, qp->record_offset);
+		bar_record_free(nic, qp->client, record);
 		return FW_ENOMEM;
 	}
-	qp->rq_offset = has_rq(qp) ? qp->sq_offset + sq_bytes(qp) : 0;
 	qp->sq_ring = client_bar(owner, qp->sq_offset);
-	qp->rq_ring = has_rq(qp) ? client_bar(owner, qp->rq_offset) : NULL;
+	qp->rq_ring = has_rq(qp) ? client_bar(owner, qp->sq_offset + sq_bytes(qp)) : NULL;
 	return 0;
 }
 
@@ -178,13 +185,13 @@ static void init_qp(struct fw_nic *nic, struct fw_qp *qp, uint32_t client,
 	qp->flags = (uint8_t)create->flags;
 	qp->srq = create->srq;
 	qp->sq_mask = create->sq_slots ? create->sq_slots - 1 : 0;
-	qp->max_send_wr = create->max_send_wr;
-	qp->max_send_sge = create->max_send_sge;
-	qp->max_inline_bytes = create->max_inline_bytes;
+	qp->max_send_wr = (uint16_t)create->max_send_wr;
+	qp->max_send_sge = (uint8_t)create->max_send_sge;
+	qp->max_inline_bytes = (uint16_t)create->max_inline_bytes;
 	if (create->srq == HW_SRQ_NONE && create->max_recv_wr) {
 		qp->rq_mask = fw_pow2_at_least(create->max_recv_wr) - 1;
-		qp->max_recv_wr = qp->rq_mask + 1;
-		qp->max_recv_sge = create->max_recv_sge;
+		qp->max_recv_wr = (uint16_t)(qp->rq_mask + 1);
+		qp->max_recv_sge = (uint8_t)create->max_recv_sge;
 		qp->rq_stride_bytes = create->flags & HW_QP_F_TAGGED
 					  ? hw_tag_stride_bytes(create->max_recv_sge)
 					  : hw_rq_stride_bytes(create->max_recv_sge);
@@ -195,8 +202,7 @@ static void init_qp(struct fw_nic *nic, struct fw_qp *qp, uint32_t client,
 	fw_list_init(&qp->recv_msgs);
 	fw_list_init(&qp->atomics);
 	fw_list_init(&qp->flows);
-	fw_list_init(&qp->mcasts);
-	fw_list_init(&qp->opens);
+	fw_list_init(&qp->mcasts); /* and opens, which has its place */
 	fw_list_init(&qp->windows);
 	fw_list_init(&qp->done_node);
 	fw_list_init(&qp->done_flows);
@@ -230,7 +236,8 @@ static void tie(struct fw_nic *nic, struct fw_qp *qp, const struct parts *parts)
 	qp->used = true;
 }
 
-static void qp_cmd_fill_resp(const struct fw_qp *qp, struct hw_resp_create_qp *resp)
+static void qp_cmd_fill_resp(const struct fw_nic *nic, const struct fw_qp *qp,
+			     struct hw_resp_create_qp *resp)
 {
 	resp->qpn = qp->qpn;
 	resp->sq_slots = qp->sq_ring ? qp->sq_mask + 1 : 0;
@@ -239,12 +246,12 @@ static void qp_cmd_fill_resp(const struct fw_qp *qp, struct hw_resp_create_qp *r
 	resp->max_send_sge = qp->max_send_sge;
 	resp->max_recv_sge = qp->max_recv_sge;
 	resp->max_inline_bytes = qp->max_inline_bytes;
-	resp->record_offset = qp->record_offset;
+	resp->record_offset = record_offset(nic, qp);
 	resp->sq_offset = qp->sq_offset;
 	if (has_rq(qp)) {
 		resp->rq_entries = qp->rq_mask + 1;
 		resp->rq_stride_bytes = qp->rq_stride_bytes;
-		resp->rq_offset = qp->rq_offset;
+		resp->rq_offset = qp->sq_offset ? qp->sq_offset + sq_bytes(qp) : 0;
 	}
 }
 
@@ -277,7 +284,7 @@ int cmd_create_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		return FW_ENOMEM;
 	}
 	tie(nic, qp, &parts);
-	qp_cmd_fill_resp(qp, &resp->u.create_qp);
+	qp_cmd_fill_resp(nic, qp, &resp->u.create_qp);
 	return 0;
 }
 
@@ -311,7 +318,7 @@ bool qp_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client)
 	assert(qp->used);
 	if (xrc_let_go(nic, qp, client))
 		return true;
-	while (!fw_list_empty(&qp->mcasts)) {
+	while (qp->type == HW_QPT_UD && !fw_list_empty(&qp->mcasts)) {
 		if (!slice_take(nic, FW_SLICE_MCAST_UNITS))
 			return false;
 		mcast_detach(nic, FW_CONTAINER(qp->mcasts.next, struct mcast_member, qp_node));

@@ -143,6 +143,8 @@ static struct fw_qp_open *find_open(const struct fw_qp *qp, uint32_t client)
 {
 	struct fw_list *pos;
 
+	if (qp->type != HW_QPT_XRC_RECV)
+		return NULL;
 	fw_list_for_each (pos, &qp->opens) {
 		struct fw_qp_open *open = FW_CONTAINER(pos, struct fw_qp_open, qp_node);
 
@@ -194,7 +196,7 @@ bool xrc_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client)
 	if (open) {
 		share_give(nic, client, HW_SHARE_QP, 1);
 		nic->host.xrcds[open->xrcd].refs--;
-	} else if (!fw_list_empty(&qp->opens)) {
+	} else if (qp->type == HW_QPT_XRC_RECV && !fw_list_empty(&qp->opens)) {
 		/* Its maker leaves: the next process takes over the QP's resources. */
 		open = FW_CONTAINER(qp->opens.next, struct fw_qp_open, qp_node);
 		share_give(nic, qp->client, HW_SHARE_QP, 1);
@@ -217,6 +219,8 @@ void xrc_event(struct fw_nic *nic, const struct fw_qp *qp, enum hw_event_type ty
 	const struct fw_list *pos;
 
 	eq_async(nic, qp->client, type, qp->qpn);
+	if (qp->type != HW_QPT_XRC_RECV)
+		return;
 	fw_list_for_each (pos, &qp->opens)
 		eq_async(nic, FW_CONTAINER(pos, struct fw_qp_open, qp_node)->client, type, qp->qpn);
 }

@@ -70,6 +70,8 @@ struct mcast_member *mcast_member_of(const struct fw_qp *qp, uint32_t ip)
 {
 	struct fw_list *pos;
 
+	if (qp->type != HW_QPT_UD)
+		return NULL;
 	fw_list_for_each (pos, &qp->mcasts) {
 		struct mcast_member *member = FW_CONTAINER(pos, struct mcast_member, qp_node);
 

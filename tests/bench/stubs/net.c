@@ -366,7 +366,6 @@ void net_fill(uint8_t *p, uint32_t bytes, uint32_t seed)
 static void init_qp(void)
 {
 	fw_list_init(&net.qp.recv_msgs);
-	fw_list_init(&net.qp.opens);
 	fw_list_init(&net.qp.mcasts);
 	net.qp.used = true;
 	net.qp.qpn = NET_QPN;
