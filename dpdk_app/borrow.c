@@ -32,12 +32,12 @@ struct borrow_note {
 	uint16_t run, run_bytes; /* packets, and payload of each but the last; 1: no run */
 	/* Padding and CRC32C; the latter is zero where it is left out (--crc off). */
 	uint8_t tail[BORROW_TAIL_BYTES + FW_RUN_MAX * BORROW_CRC_BYTES];
-	struct fw_rx_seg piece[FW_TX_SEGS_MAX];
+	struct fw_rx_seg piece[FW_RX_SEGS_MAX - 2];
 };
 static_assert((int)FW_TX_HDR_BYTES <= (int)BORROW_NOTE_AT, "the note lies behind the headers");
 static_assert(BORROW_NOTE_AT + sizeof(struct borrow_note) <= BORROW_LEAST_BYTES,
 	      "the note lies within the frame's own bytes");
-static_assert((int)FW_RX_SEGS_MAX >= (int)FW_TX_SEGS_MAX, "headers, pieces and CRC fit");
+static_assert((int)FW_RX_SEGS_MAX - 2 >= (int)FW_TX_SEGS_MAX, "headers, pieces and CRC fit");
 
 static uint64_t borrow_flag;
 

@@ -23,15 +23,16 @@ struct hw_cmd_resp;
 struct hw_resp_quota;
 
 enum {
-	FW_RX_SEGS_MAX = 20,
 	FW_TX_SEGS_MAX = 20, /* headers, 16 SGEs, room for a second header and CRCs */
 	FW_TX_HDR_BYTES = 192,
 	/* Headers lie contiguous in seg[0] of a received frame up to this many bytes. */
 	FW_RX_HDR_BYTES = 192,
 	FW_BURST = 32, /* frames moved by one call in either direction */
 	/* Packets of a run, and their payload together: struct fw_tx_frame. */
-	FW_RUN_MAX = 16,
-	FW_RUN_BYTES = 24576,
+	FW_RUN_MAX = 32,
+	FW_RUN_BYTES = 49152,
+	/* Each packet of a run may have a piece, beside headers and CRC32Cs. */
+	FW_RX_SEGS_MAX = FW_RUN_MAX + 2,
 	/* Payload of so many bytes and more may be placed by fw_port.place(). */
 	FW_PLACE_BYTES = 4096,
 	FW_CM_PORT_WORDS = 5 * 65536,

@@ -52,6 +52,8 @@ enum {
 	RD_GIVE_UP_BACKOFF = 4, /* time-outs in a row after which a session may be given up */
 	/* Packets that a session may send before the next session's turn. */
 	RD_SESSION_QUANTUM = 16,
+	/* Payload up to which a session that is alone may go on with them. */
+	RD_SESSION_ALONE_BYTES = 65536,
 	/* Answers and Terminates of one flow that wait; and notices of one session. */
 	RD_ANSWERS = 2 * HW_MAX_RD_ATOMIC,
 	RD_NOTICES = 1 << 14,                 /* of all sessions that peers may ask for */

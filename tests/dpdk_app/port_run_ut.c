@@ -272,7 +272,7 @@ static void faults_on_the_way(void)
 /* The memory is given back while runs are left for the next turn: these have copies. */
 static void settled_at_rest(void)
 {
-	const uint32_t left = 4;
+	const uint32_t left = 6 - FW_BURST / FW_RUN_MAX;
 	uint32_t frames, packets = 0;
 
 	begin();

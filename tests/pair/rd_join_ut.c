@@ -80,24 +80,24 @@ static void over(uint32_t bytes, bool receives)
 	rp_end(&rp);
 }
 
-/* A packet that is alone behind a full run, or before a short one, is none. */
+/* A packet that is alone before a short one is none. */
 static uint32_t in_runs(uint32_t packets)
 {
-	return packets % FW_RUN_MAX == 1 ? packets - 1 : packets;
+	return packets == 1 ? 0 : packets;
 }
 
-/* Messages of each number of packets, the last one of several lengths, over more than one run. */
+/* Messages of each number of packets, the last one of several lengths, up to a whole run. */
 static void every_length(void)
 {
 	static const uint32_t last[] = {1, 300, 512, 1000, SEGMENT - 1, SEGMENT};
 	uint32_t n, i;
 
-	for (n = 2; n <= 20; n++) {
+	for (n = 2; n <= FW_RUN_MAX; n++) {
 		for (i = 0; i < sizeof(last) / sizeof(last[0]); i++) {
 			uint32_t bytes = (n - 1) * SEGMENT + last[i];
 			struct rp_req req = {.opcode = HW_WQE_WRITE, .bytes = bytes, .wr_id = 1};
 			bool is_short = last[i] < 400; /* with its headers below the least */
-			uint8_t order[20];
+			uint8_t order[FW_RUN_MAX];
 
 			for (uint32_t k = 0; k < n; k++)
 				order[k] = (uint8_t)k;
