@@ -62,6 +62,7 @@
 #include "nic_fw/dgram/rd_bundle.h"
 #include "nic_fw/dgram/rd_flow.h"
 #include "nic_fw/dgram/rd_notice.h"
+#include "nic_fw/dgram/rd_slot.h"
 #include "nic_fw/rdmap/rdmap.h"
 #include "nic_fw/rdmap/rdmap_up.h"
 #include "nic_fw/rdmap/requester.h"

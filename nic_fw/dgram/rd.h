@@ -129,11 +129,18 @@ struct rd_slot {
 	uint8_t state;
 	uint8_t tries;
 	bool withdrawn; /* a void packet was sent for it: its payload is sent under another PSN */
+	/*
+	 * Packets of a run that it stands for, from this PSN on, none of which has met with
+	 * anything yet: the slots of the others have no values (rd_slot.c). Mostly 1.
+	 */
+	uint8_t row;
+	uint16_t row_end_bytes; /* of the last one of several; the others have bytes */
 };
 static_assert(sizeof(struct rd_slot) <= 64, "one cache line for each packet in flight");
 
 struct rd_tx_window {
-	struct rd_slot slot[WIRE_RD_WINDOW]; /* by psn % WIRE_RD_WINDOW */
+	struct rd_slot slot[WIRE_RD_WINDOW]; /* by psn % WIRE_RD_WINDOW; rd_slot_at() */
+	bool rows;                           /* a slot may stand for several packets */
 };
 
 /* A packet that was accepted before its predecessor in the flow was delivered. */
@@ -328,14 +335,6 @@ static inline void rd_bits_put(struct rd_bits *bits, uint32_t psn, uint32_t n, b
 
 	*low = (*low & ~(mask << psn % 64)) | (value ? mask << psn % 64 : 0);
 	*high = (*high & ~over) | (value ? over : 0);
-}
-
-/* A packet leaves the network: lost or acknowledged. */
-static inline void rd_slot_landed(struct rd_session *session, const struct rd_slot *slot)
-{
-	session->sent--;
-	if (slot->tries)
-		session->resent--;
 }
 
 /* rd_rest.c */

@@ -150,7 +150,7 @@ static bool is_settled(const struct rd_session *s, uint32_t psn, const struct rd
 	uint32_t before = psn - slot->flow_distance;
 
 	return !slot->flow_distance || before - s->tx_una >= s->tx_psn - s->tx_una ||
-	       s->tx->slot[before % WIRE_RD_WINDOW].state == RD_SLOT_ACKED;
+	       rd_slot_at(s, before)->state == RD_SLOT_ACKED;
 }
 
 /*
@@ -176,7 +176,7 @@ static bool must_outlast(const struct rd_session *s, struct fw_wqe *msg)
 static bool take_psn(struct fw_nic *nic, struct rd_session *s, uint32_t psn, bool refused,
 		     uint32_t rnr_ns)
 {
-	struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+	struct rd_slot *slot = rd_slot_at(s, psn);
 	bool settled = is_settled(s, psn, slot) && !must_outlast(s, slot->msg);
 	struct rd_flow *flow;
 	struct fw_wqe *msg;
@@ -219,26 +219,27 @@ static bool sent_once(const struct rd_slot *slot, const struct rd_flow *flow,
 }
 
 /*
- * Marks packets of one message from psn to end acknowledged, as long as each was sent once and they
- * follow each other, as take_psn() does one by one. Returns their number.
+ * Takes packets of one message out of the front of the window, as far as end, as long as each was
+ * sent once and they follow each other: as take_psn() acknowledges them one by one, and progress()
+ * moves the window. A packet in front is always settled. Returns their number.
  */
-static uint32_t take_row(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint32_t end)
+static uint32_t take_front(struct fw_nic *nic, struct rd_session *s, uint32_t end)
 {
-	struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+	const struct rd_slot *slot = rd_slot_oldest(s);
 	struct rd_flow *flow = slot->flow;
 	struct fw_wqe *msg = slot->msg;
-	uint32_t n = 0;
+	uint32_t n = 0, most;
 
-	if (!msg || msg->kind == FW_WQE_TERMINATE || !sent_once(slot, flow, msg) ||
-	    !is_settled(s, psn, slot))
+	if (!msg || msg->kind == FW_WQE_TERMINATE || !sent_once(slot, flow, msg))
 		return 0;
 	do {
-		slot->state = RD_SLOT_ACKED;
-		slot->flow = NULL;
-		slot->msg = NULL;
-		n++;
-		slot = &s->tx->slot[(psn + n) % WIRE_RD_WINDOW];
-	} while (psn + n != end && slot->flow_distance == 1 && sent_once(slot, flow, msg));
+		most = end - s->tx_una;
+		n += slot->row < most ? slot->row : most;
+		if (slot->row > most)
+			rd_slot_cut(s, s->tx_una, most);
+		s->tx_una += slot->row < most ? slot->row : most;
+		slot = rd_slot_oldest(s);
+	} while (s->tx_una != end && slot->flow_distance == 1 && sent_once(slot, flow, msg));
 	s->sent -= n;
 	flow->heard_ns = nic->now_ns;
 	rd_outcome_acked(nic, flow, msg, n);
@@ -254,8 +255,7 @@ static void progress(struct fw_nic *nic, struct rd_session *s)
 	s->tlp_sent = false;
 	s->rto_base_ns = nic->now_ns;
 	s->una_ns = nic->now_ns;
-	while (s->tx_una != s->tx_psn &&
-	       s->tx->slot[s->tx_una % WIRE_RD_WINDOW].state == RD_SLOT_ACKED)
+	while (s->tx_una != s->tx_psn && rd_slot_oldest(s)->state == RD_SLOT_ACKED)
 		s->tx_una++;
 	if (s->tx_una == s->tx_psn) {
 		fw_pool_put(&nic->rd.tx_windows, s->tx);
@@ -283,7 +283,7 @@ static bool take_until(struct fw_nic *nic, struct rd_session *s, uint32_t ack)
 	bool news = false;
 
 	while (psn != ack && !gone(s)) {
-		n = take_row(nic, s, psn, ack);
+		n = psn == s->tx_una ? take_front(nic, s, ack) : 0;
 		news |= n || take_psn(nic, s, psn, false, 0);
 		psn += n ? n : 1;
 	}
@@ -348,7 +348,7 @@ static void detect_loss(struct fw_nic *nic, struct rd_session *s, uint32_t high)
 
 	s->hole_ns = 0;
 	for (psn = s->tx_una; seq_lt(psn + RD_REORDER_THRESHOLD, high); psn++) {
-		struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+		struct rd_slot *slot = rd_slot_at(s, psn);
 		/* Each repetition waits longer, because the peer may just be slow. */
 		uint64_t due_ns = slot->sent_ns + (age_ns << (slot->tries < 8 ? slot->tries : 8));
 
@@ -383,8 +383,9 @@ void rd_ack_holes(struct fw_nic *nic, struct rd_session *s)
 	uint32_t high = s->tx_una;
 	uint32_t psn;
 
-	for (psn = s->tx_una; psn != s->tx_psn; psn++)
-		if (s->tx->slot[psn % WIRE_RD_WINDOW].state >= RD_SLOT_HELD)
+	/* Mostly the peer has named none beyond the front. */
+	for (psn = s->tx_una; s->sent + s->lost != s->tx_psn - s->tx_una && psn != s->tx_psn; psn++)
+		if (rd_slot_at(s, psn)->state >= RD_SLOT_HELD)
 			high = psn + 1;
 	detect_loss(nic, s, high);
 }

@@ -70,7 +70,7 @@ void rd_cancel_flow(struct fw_nic *nic, const struct rd_flow *flow)
 	if (flow->response)
 		return;
 	for (psn = s->tx_una; s->tx && psn != s->tx_psn; psn++) {
-		const struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+		const struct rd_slot *slot = rd_slot_at(s, psn);
 
 		if (slot->flow == flow && slot->msg)
 			widen(&range, slot->msg);

@@ -79,7 +79,7 @@ static const struct fw_moment *blocked_since(const struct rd_session *session,
 	if (!session->tx || session->tx_una == session->tx_psn || !flow->next ||
 	    flow->outstanding || flow->refused || flow->backing_off)
 		return NULL;
-	oldest = &session->tx->slot[session->tx_una % WIRE_RD_WINDOW];
+	oldest = rd_slot_oldest(session);
 	if (oldest->msg)
 		return NULL;
 	return oldest->first_sent.ns > flow->since.ns ? &oldest->first_sent : &flow->since;
@@ -244,7 +244,7 @@ void rd_flow_check_limits(struct fw_nic *nic, struct rd_session *session)
 	uint32_t psn;
 
 	for (psn = session->tx_una; session->tx && psn != session->tx_psn; psn++) {
-		const struct rd_slot *slot = &session->tx->slot[psn % WIRE_RD_WINDOW];
+		const struct rd_slot *slot = rd_slot_at(session, psn);
 
 		if (slot->state != RD_SLOT_ACKED && slot->msg && slot->flow &&
 		    was_retried(session, slot) &&

@@ -318,7 +318,7 @@ void rd_flow_cut(struct rd_flow *flow, struct fw_wqe *msg)
 	uint32_t psn;
 
 	for (psn = s->tx_una; s->tx && psn != s->tx_psn; psn++) {
-		struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+		struct rd_slot *slot = rd_slot_at(s, psn);
 
 		if (slot->flow == flow && slot->msg && seq_lt(msg->ssn, slot->msg->ssn))
 			slot->msg = NULL;

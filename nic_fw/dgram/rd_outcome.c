@@ -83,7 +83,7 @@ void rd_outcome_void(struct rd_session *s, const struct fw_wqe *msg, const struc
 	if (!s->tx)
 		return;
 	for (psn = s->tx_una; psn != s->tx_psn; psn++) {
-		struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+		struct rd_slot *slot = rd_slot_at(s, psn);
 
 		if (msg && slot->msg == msg)
 			slot->msg = NULL;
@@ -263,7 +263,7 @@ static struct fw_wqe *find_in_window(const struct rd_flow *flow, uint32_t ssn)
 	uint32_t psn;
 
 	for (psn = s->tx_una; s->tx && psn != s->tx_psn; psn++) {
-		const struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+		const struct rd_slot *slot = rd_slot_at(s, psn);
 
 		if (slot->flow == flow && slot->msg && slot->msg->ssn == ssn)
 			return slot->msg;

@@ -22,7 +22,7 @@ enum {
  */
 static const struct rd_flow *flow_of_oldest(const struct rd_session *s)
 {
-	const struct rd_flow *flow = s->tx->slot[s->tx_una % WIRE_RD_WINDOW].flow;
+	const struct rd_flow *flow = rd_slot_oldest(s)->flow;
 
 	if (flow || fw_list_empty(&s->all_flows))
 		return flow;
@@ -107,7 +107,7 @@ static void mark_lost(struct rd_session *s, bool tail_only)
 	uint32_t psn;
 
 	for (psn = s->tx_psn; psn != s->tx_una;) {
-		struct rd_slot *slot = &s->tx->slot[--psn % WIRE_RD_WINDOW];
+		struct rd_slot *slot = rd_slot_at(s, --psn);
 
 		if (slot->state != RD_SLOT_SENT)
 			continue;
@@ -135,7 +135,7 @@ static bool all_void(const struct fw_nic *nic, const struct rd_session *s)
 	uint32_t psn;
 
 	for (psn = s->tx_una; psn != s->tx_psn; psn++)
-		if (is_waited_for(nic, s->tx->slot[psn % WIRE_RD_WINDOW].msg))
+		if (is_waited_for(nic, rd_slot_at(s, psn)->msg))
 			return false;
 	fw_list_for_each (pos, &s->all_flows)
 		if (FW_CONTAINER(pos, struct rd_flow, session_node)->qp != nic->host.null_qp)
@@ -150,7 +150,7 @@ static bool all_void(const struct fw_nic *nic, const struct rd_session *s)
  */
 static bool is_given_up(const struct fw_nic *nic, const struct rd_session *s)
 {
-	const struct rd_slot *oldest = &s->tx->slot[s->tx_una % WIRE_RD_WINDOW];
+	const struct rd_slot *oldest = rd_slot_oldest(s);
 
 	return s->backoff >= RD_GIVE_UP_BACKOFF && nic->now_ns - s->ts_echo_ns >= RD_SILENT_NS &&
 	       fw_waited(nic, &oldest->first_sent, RD_STALE_NS) && all_void(nic, s);
@@ -208,7 +208,7 @@ static void rd_timer_await(struct fw_nic *nic, struct rd_session *s)
  */
 static void await_held(struct fw_nic *nic, struct rd_session *s)
 {
-	struct rd_slot *oldest = &s->tx->slot[s->tx_una % WIRE_RD_WINDOW];
+	struct rd_slot *oldest = rd_slot_at(s, s->tx_una);
 
 	s->rto_base_ns = nic->now_ns;
 	if (s->backoff < RD_MAX_BACKOFF)

@@ -231,7 +231,7 @@ static uint32_t retransmit(struct fw_nic *nic, struct rd_session *s, uint32_t bu
 		if (s->resent && (s->resent >= s->cwnd - s->cwnd / 4 ||
 				  (uint8_t)(s->credit_limit - s->credit_used) == 1))
 			break;
-		struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+		struct rd_slot *slot = rd_slot_at(s, psn);
 		enum hw_vendor_err err;
 
 		if (slot->state != RD_SLOT_LOST)
@@ -303,6 +303,20 @@ static uint32_t run_length(struct fw_nic *nic, const struct rd_session *s, const
 	return n ? n : 1;
 }
 
+/* A run has left, with so many bytes: the slot of its first packet stands for all of them. */
+static void begin_row(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint32_t run,
+		      uint32_t bytes)
+{
+	struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+	const struct fw_wqe *msg = slot->msg;
+
+	slot->row = (uint8_t)run;
+	slot->row_end_bytes = (uint16_t)(bytes - (run - 1) * slot->bytes);
+	s->tx->rows = true;
+	for (uint32_t i = 1; __builtin_expect(nic->trace != NULL, 0) && i < run; i++)
+		fw_trace(nic, TRACE_RD_TX, msg->src_qpn, msg->wr_id, psn + i);
+}
+
 /*
  * Sends the next packet of a flow, or up to budget of them as a run, under new PSNs. Returns their
  * number; 0: nothing was sent.
@@ -318,7 +332,7 @@ static uint32_t tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow 
 	bool more_msgs = msg->flow_node.next != &flow->msgs;
 	bool more = more_msgs || !fw_list_empty(&s->flows);
 	enum hw_vendor_err err = HW_VENDOR_ERR_HOST_FAULT;
-	uint32_t bytes, i;
+	uint32_t bytes;
 
 	if (nic->port.tx_run && left > s->segment_bytes)
 		run = run_length(nic, s, msg, left, budget);
@@ -342,16 +356,8 @@ static uint32_t tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow 
 		msg_unreadable(nic, msg, err);
 		return 0;
 	}
-	for (i = 1; i < run; i++) {
-		uint32_t offset = msg->sent_bytes + i * s->segment_bytes;
-		struct rd_slot *next = &s->tx->slot[(psn + i) % WIRE_RD_WINDOW];
-
-		*next = *slot;
-		next->offset = offset;
-		next->bytes = i + 1 < run ? s->segment_bytes : msg->sent_bytes + bytes - offset;
-		next->flow_distance = 1;
-		fw_trace(nic, TRACE_RD_TX, msg->src_qpn, msg->wr_id, psn + i);
-	}
+	if (run > 1)
+		begin_row(nic, s, psn, run, bytes);
 	rd_tx_advance(nic, s, flow, run);
 	pace(nic, s);
 	rd_tx_note(nic, flow, msg, run, bytes);
@@ -407,6 +413,7 @@ static uint32_t rd_tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t
 			s->tx = fw_pool_get(&nic->rd.tx_windows);
 			if (!s->tx)
 				break;
+			s->tx->rows = false;
 		}
 		node = fw_list_take(&s->flows);
 		flow = FW_CONTAINER(node, struct rd_flow, ready_node);

@@ -80,6 +80,7 @@ static inline void rd_tx_fill_slot(struct fw_nic *nic, struct rd_session *s, str
 								   : s->segment_bytes,
 	    .flow_distance = distance,
 	    .state = RD_SLOT_SENT,
+	    .row = 1,
 	};
 }
 
