@@ -148,26 +148,6 @@ static const uint8_t *note_next(const struct borrow_note *note, struct note_curs
 	return piece->data + at;
 }
 
-/* Computes the CRC32C of each packet of a run, into their places. */
-static void note_run_crcs(struct borrow_note *note, const uint8_t *run_hdr)
-{
-	const struct fw_run run = note_run(note);
-	struct note_cursor cursor = {0};
-	struct fw_run_crc headers;
-	const uint8_t *data;
-	uint32_t n;
-
-	fw_run_crc_begin(&headers, &run, run_hdr, note->hdr_bytes, accel_crc32c);
-	for (uint32_t i = 0; i < run.packets; i++) {
-		uint32_t at = i * run.segment_bytes, crc = fw_run_crc_next(&headers);
-		uint32_t left = i + 1 < run.packets ? run.segment_bytes : run.bytes - at;
-
-		for (; left && (data = note_next(note, &cursor, left, &n)); left -= n)
-			crc = accel_crc32c(crc, data, n);
-		accel_crc32c_wire(note->tail + (size_t)i * BORROW_CRC_BYTES, crc);
-	}
-}
-
 /* Computes the CRC32C over headers, payload and padding, into its place. */
 static void note_crc(struct borrow_note *note, const uint8_t *hdr)
 {
@@ -176,7 +156,11 @@ static void note_crc(struct borrow_note *note, const uint8_t *hdr)
 	if (!note->crc_bytes)
 		return;
 	if (note->run > 1) {
-		note_run_crcs(note, hdr);
+		const struct fw_run run = note_run(note);
+		struct be32 crcs[FW_RUN_MAX];
+
+		fw_run_crcs(&run, hdr, note->hdr_bytes, note->piece, accel_crc32c, crcs);
+		memcpy(note->tail, crcs, run.packets * sizeof(crcs[0]));
 		return;
 	}
 	crc = accel_crc32c(FW_CRC32C_INIT, hdr + note->crc_from, note->hdr_bytes - note->crc_from);

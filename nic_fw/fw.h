@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "nic_fw/fw_port.h"
+#include "shared_defs/be.h"
 #include "shared_defs/hw_cmd.h"
 #include "shared_defs/hw_limits.h"
 
@@ -412,27 +413,13 @@ struct fw_run {
 void fw_run_hdr(uint8_t *hdr, uint32_t i, const struct fw_run *run);
 
 /*
- * CRC32Cs of the headers of a run's packets, one after the other. Packets between the first and the
- * last differ in few numbers, so their headers are made once, and so is the CRC32C of what they
- * have in common.
+ * Computes the CRC32C of each packet of a run, as it lies in a frame, into crcs. hdr: bytes of
+ * headers, from Ethernet's on, up to FW_TX_HDR_BYTES. piece: the payload, run->bytes in all.
+ * crc32c: as in struct fw_port. Pure; any core.
  */
-struct eth_run_kind;
-struct fw_run_crc {
-	struct fw_run run;
-	const struct eth_run_kind *kind;
-	const uint8_t *of_run; /* headers as they lie in the frame */
-	uint32_t bytes;        /* of the headers */
-	uint32_t packets;      /* done */
-	uint32_t front;        /* running value behind what the packets between have in common */
-	uint8_t hdr[FW_TX_HDR_BYTES]; /* of the next packet, once two are done */
-	uint32_t (*crc32c)(uint32_t crc, const void *data, size_t bytes); /* as in struct fw_port */
-};
-
-/* hdr: bytes of headers, from Ethernet's on, up to FW_TX_HDR_BYTES, which must remain. */
-void fw_run_crc_begin(struct fw_run_crc *crc, const struct fw_run *run, const uint8_t *hdr,
-		      uint32_t bytes,
-		      uint32_t (*crc32c)(uint32_t crc, const void *data, size_t bytes));
-/* Returns the running value behind the headers of the next packet. */
-uint32_t fw_run_crc_next(struct fw_run_crc *crc);
+void fw_run_crcs(const struct fw_run *run, const uint8_t *hdr, uint32_t bytes,
+		 const struct fw_rx_seg *piece,
+		 uint32_t (*crc32c)(uint32_t crc, const void *data, size_t bytes),
+		 struct be32 *crcs);
 
 #endif /* WEFT_FW_H */

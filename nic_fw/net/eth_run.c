@@ -7,7 +7,7 @@
  * RD makes runs (dgram/rd_run.c), and so do ESP streams of GOAL (coll/goal_msg_tx.c), which know
  * the headers (struct eth_run_kind). A run that any floor drops, or that is declined, is cut, and
  * its packets come one by one (eth_run_rx()). fw_run_hdr() makes the headers of each packet, also
- * for ports that show frames (captures), and fw_run_crc_next() their CRC32C. Calls eth_rx_frame().
+ * for ports that show frames (captures), and fw_run_crcs() their CRC32C. Calls eth_rx_frame().
  */
 #include "nic_fw/base/crc32c.h"
 #include "nic_fw/fw_nic.h"
@@ -33,34 +33,51 @@ void fw_run_hdr(uint8_t *hdr, uint32_t i, const struct fw_run *run)
 	kind->packet(hdr, i, run);
 }
 
-void fw_run_crc_begin(struct fw_run_crc *crc, const struct fw_run *run, const uint8_t *hdr,
-		      uint32_t bytes,
-		      uint32_t (*crc32c)(uint32_t crc, const void *data, size_t bytes))
+/* Makes the headers of packet i. Returns the running CRC32C of their front. */
+FW_APART uint32_t make_hdr(const struct eth_run_kind *kind, const struct fw_run *run, uint32_t i,
+			   const uint8_t *of_run, uint32_t bytes,
+			   uint32_t (*crc32c)(uint32_t crc, const void *data, size_t bytes),
+			   uint8_t *hdr)
 {
-	crc->kind = kind_of(hdr);
-	assert(bytes >= crc->kind->least_bytes && bytes <= sizeof(crc->hdr));
-	crc->run = *run;
-	crc->of_run = hdr;
-	crc->bytes = bytes;
-	crc->packets = 0;
-	crc->crc32c = crc32c;
+	memcpy(hdr, of_run, bytes);
+	kind->packet(hdr, i, run);
+	return crc32c(FW_CRC32C_INIT, hdr + kind->front_at, kind->back_at - kind->front_at);
 }
 
-uint32_t fw_run_crc_next(struct fw_run_crc *crc)
+/*
+ * Packets between the first and the last differ in few numbers, so their headers are made once, and
+ * so is the CRC32C of what they have in common.
+ */
+void fw_run_crcs(const struct fw_run *run, const uint8_t *hdr, uint32_t bytes,
+		 const struct fw_rx_seg *piece,
+		 uint32_t (*crc32c)(uint32_t crc, const void *data, size_t bytes),
+		 struct be32 *crcs)
 {
-	const struct eth_run_kind *kind = crc->kind;
-	uint32_t i = crc->packets++, value;
+	const struct eth_run_kind *kind = kind_of(hdr);
+	uint32_t last = run->packets - 1, n = run->segment_bytes, front = 0, crc, left, i;
+	uint32_t piece_left = piece->bytes, back_bytes = bytes - kind->back_at;
+	const uint8_t *data = piece->data;
+	uint8_t own[FW_TX_HDR_BYTES];
+	uint8_t *back = own + kind->back_at;
 
-	if (i < 2 || i + 1 == crc->run.packets) {
-		memcpy(crc->hdr, crc->of_run, crc->bytes);
-		kind->packet(crc->hdr, i, &crc->run);
-		crc->front = crc->crc32c(FW_CRC32C_INIT, crc->hdr + kind->front_at,
-					 kind->back_at - kind->front_at);
+	assert(bytes >= kind->least_bytes && bytes <= sizeof(own));
+	for (i = 0; i <= last; i++) {
+		if (i < 2 || i == last) {
+			front = make_hdr(kind, run, i, hdr, bytes, crc32c, own);
+			n = run->segment_bytes - eth_run_less_bytes(i, run);
+		}
+		crc = crc32c(front, back, back_bytes);
+		/* Early: numbers that were just stored in parts are slow to read as words. */
+		kind->step(own, run->segment_bytes);
+		for (left = n; left > piece_left; piece_left = piece->bytes) {
+			crc = crc32c(crc, data, piece_left);
+			left -= piece_left;
+			data = (++piece)->data;
+		}
+		crcs[i] = fw_crc32c_wire(crc32c(crc, data, left));
+		data += left;
+		piece_left -= left;
 	}
-	value = crc->crc32c(crc->front, crc->hdr + kind->back_at, crc->bytes - kind->back_at);
-	/* Early: numbers that were just stored in parts are slow to read as words. */
-	kind->step(crc->hdr, crc->run.segment_bytes);
-	return value;
 }
 
 /* True if a frame has room for its headers and the payload of each packet, and for CRC32Cs. */
@@ -98,28 +115,12 @@ static struct fw_run run_of(const struct fw_rx_frame *frame)
 bool eth_run_crc_ok(struct fw_nic *nic, const struct fw_rx_frame *frame)
 {
 	const struct fw_run run = run_of(frame);
-	const uint8_t *crcs = frame->seg[frame->num_seg - 1].data;
-	struct fw_rx_seg piece = frame->seg[1];
-	struct fw_run_crc headers;
-	uint32_t next = 2, i;
+	struct be32 want[FW_RUN_MAX];
 
-	fw_run_crc_begin(&headers, &run, frame->seg[0].data, frame->seg[0].bytes, nic->port.crc32c);
-	for (i = 0; i < run.packets; i++) {
-		uint32_t left = run.segment_bytes - eth_run_less_bytes(i, &run);
-		uint32_t crc = fw_run_crc_next(&headers);
-		struct be32 want;
-
-		for (; left > piece.bytes; piece = frame->seg[next++]) {
-			crc = nic->port.crc32c(crc, piece.data, piece.bytes);
-			left -= piece.bytes;
-		}
-		crc = nic->port.crc32c(crc, piece.data, left);
-		piece.data += left;
-		piece.bytes -= left;
-		want = fw_crc32c_wire(crc);
-		if (memcmp(&want, crcs + (size_t)i * sizeof(want), sizeof(want)) != 0)
-			return false;
-	}
+	fw_run_crcs(&run, frame->seg[0].data, frame->seg[0].bytes, &frame->seg[1], nic->port.crc32c,
+		    want);
+	if (memcmp(want, frame->seg[frame->num_seg - 1].data, run.packets * sizeof(want[0])) != 0)
+		return false;
 	FW_ADD(nic, rx_crc_checked, run.packets);
 	nic->net.run_checked = true;
 	return true;

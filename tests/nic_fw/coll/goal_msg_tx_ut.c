@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "nic_fw/base/crc32c.h"
 #include "nic_fw/fw_nic.h"
+#include "tests/nic_fw/run_crc.h"
 #include "tests/ut.h"
 
 enum {
@@ -42,18 +42,10 @@ static void same_crcs(void)
 	for (uint32_t packets = 2; packets <= FW_RUN_MAX; packets++) {
 		const struct fw_run run = {
 		    .packets = packets, .segment_bytes = SEGMENT, .bytes = packets * SEGMENT - 77};
-		uint8_t of_run[FW_TX_HDR_BYTES], hdr[FW_TX_HDR_BYTES];
-		struct fw_run_crc crc;
+		uint8_t of_run[FW_TX_HDR_BYTES];
 
 		make(of_run);
-		fw_run_crc_begin(&crc, &run, of_run, HDR_BYTES, fw_crc32c);
-		for (uint32_t i = 0; i < packets; i++) {
-			memcpy(hdr, of_run, HDR_BYTES);
-			fw_run_hdr(hdr, i, &run);
-			CU_ASSERT_EQUAL(
-			    fw_run_crc_next(&crc),
-			    fw_crc32c(FW_CRC32C_INIT, hdr + EDP_AT, HDR_BYTES - EDP_AT));
-		}
+		run_crc_check(&run, of_run, HDR_BYTES, EDP_AT);
 	}
 }
 
