@@ -13,10 +13,10 @@
 #include "tests/ut.h"
 
 enum {
-	BYTES = 60001, /* the last packet is short */
-	SINK = 100000,
-	SHORT = 20000, /* of a receive, or memory, that ends within a run */
-	MTU = 1500,
+	BYTES = 125001, /* the last packet is short */
+	SINK = 200000,
+	SHORT = 40000, /* of a receive, or memory, that ends within a run */
+	MTU = 3000,    /* runs have 16 packets: those cut arrive in one burst, too */
 	STATS = 600,
 	DGRAM_AT = DESK_UDP_AT + sizeof(struct wire_udp),
 	RD_AT = DGRAM_AT + sizeof(struct wire_dgram),
@@ -72,7 +72,7 @@ static void note_session(struct pair *p, struct sim_nic *receiver, struct outcom
 static void play(const struct desk_row *row, bool cut, struct outcome *out)
 {
 	static const struct pair_attr attr = {.borrow = true, .mtu = MTU};
-	const struct post first = {.opcode = WEFT_WR_WRITE, .wr_id = 99, .bytes = 20000};
+	const struct post first = {.opcode = WEFT_WR_WRITE, .wr_id = 99, .bytes = 40000};
 	struct scene scene = {.row = row};
 	struct pair *p = &scene.p;
 	struct sim_nic *receiver;
