@@ -59,6 +59,52 @@ void bench_pool_unpoison(struct fw_pool *pool)
 	ASAN_UNPOISON_MEMORY_REGION(pool->base, (size_t)pool->high * pool->elem_bytes);
 }
 
+void bench_pool_each(struct fw_nic *nic, void (*fn)(struct fw_pool *pool))
+{
+	fn(&nic->slices.command_pool);
+	fn(&nic->net.mcast_group_pool);
+	fn(&nic->net.mcast_members);
+	fn(&nic->net.mac_filters);
+	fn(&nic->host.qp_opens);
+	fn(&nic->host.wqes);
+	fn(&nic->host.wqe_exts);
+	fn(&nic->rd.flows);
+	fn(&nic->rd.tx_windows);
+	fn(&nic->rd.rx_windows);
+	fn(&nic->rd.awake);
+	fn(&nic->rd.held);
+	fn(&nic->host.recv_msgs);
+	fn(&nic->host.slow_atomics);
+	fn(&nic->ud.reasms);
+	fn(&nic->ud.buffers);
+	fn(&nic->esp.held);
+	fn(&nic->rdmap.esp_lasts);
+	fn(&nic->cm.data);
+	fn(&nic->cm.waiting);
+	fn(&nic->tcp.flows);
+	fn(&nic->tcp.rests);
+	fn(&nic->tcp.syns);
+	fn(&nic->tcp.chunks);
+	fn(&nic->mpa.conns);
+	fn(&nic->mpa.setups);
+	fn(&nic->mpa.segs);
+	fn(&nic->mpa.partials);
+	fn(&nic->goal.links);
+	fn(&nic->goal.runs);
+	fn(&nic->goal.sends);
+	fn(&nic->goal.recvs);
+	fn(&nic->goal.unexps);
+	fn(&nic->goal.calcs);
+	fn(&nic->mgrp.spaces);
+	fn(&nic->tag.posteds);
+	fn(&nic->tag.arrivals);
+	fn(&nic->tag.sends);
+	fn(&nic->tag.kept);
+	fn(&nic->tag.peers);
+	fn(&nic->tag.rtrs);
+	fn(&nic->tag.shares);
+}
+
 void bench_pool_hold(struct fw_pool *pool, struct fw_pool *saved)
 {
 	*saved = *pool;

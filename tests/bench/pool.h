@@ -10,10 +10,14 @@
 
 #include "nic_fw/base/pool.h"
 
+struct fw_nic;
+
 /* Poisons a free element, except for the fields that the firmware reads by design. */
 void bench_pool_poison(const struct fw_pool *pool, void *elem);
 /* Unpoisons every element that was ever taken. */
 void bench_pool_unpoison(struct fw_pool *pool);
+/* Calls fn with each pool of a NIC. */
+void bench_pool_each(struct fw_nic *nic, void (*fn)(struct fw_pool *pool));
 
 /*
  * Takes all that is free, as other processes and peers would, and gives it back. Elements that are

@@ -354,52 +354,8 @@ void world_open_memory(struct w_proc *p)
 
 static void each_pool(void (*fn)(struct fw_pool *pool))
 {
-	uint32_t i;
-
-	for (i = 0; i < W_NICS; i++) {
-		struct fw_nic *nic = w->nic[i].fw;
-
-		fn(&nic->net.mcast_group_pool);
-		fn(&nic->net.mcast_members);
-		fn(&nic->net.mac_filters);
-		fn(&nic->host.qp_opens);
-		fn(&nic->host.wqes);
-		fn(&nic->host.wqe_exts);
-		fn(&nic->rd.flows);
-		fn(&nic->rd.tx_windows);
-		fn(&nic->rd.rx_windows);
-		fn(&nic->rd.awake);
-		fn(&nic->rd.held);
-		fn(&nic->host.recv_msgs);
-		fn(&nic->host.slow_atomics);
-		fn(&nic->ud.reasms);
-		fn(&nic->ud.buffers);
-		fn(&nic->esp.held);
-		fn(&nic->rdmap.esp_lasts);
-		fn(&nic->cm.data);
-		fn(&nic->tcp.flows);
-		fn(&nic->tcp.rests);
-		fn(&nic->tcp.syns);
-		fn(&nic->tcp.chunks);
-		fn(&nic->mpa.conns);
-		fn(&nic->mpa.setups);
-		fn(&nic->mpa.segs);
-		fn(&nic->mpa.partials);
-		fn(&nic->goal.links);
-		fn(&nic->goal.runs);
-		fn(&nic->goal.sends);
-		fn(&nic->goal.recvs);
-		fn(&nic->goal.unexps);
-		fn(&nic->goal.calcs);
-		fn(&nic->mgrp.spaces);
-		fn(&nic->tag.posteds);
-		fn(&nic->tag.arrivals);
-		fn(&nic->tag.sends);
-		fn(&nic->tag.kept);
-		fn(&nic->tag.peers);
-		fn(&nic->tag.rtrs);
-		fn(&nic->tag.shares);
-	}
+	for (uint32_t i = 0; i < W_NICS; i++)
+		bench_pool_each(w->nic[i].fw, fn);
 }
 
 /* The free part of the kept world is poisoned again, as fw_pool_put() had left it. */

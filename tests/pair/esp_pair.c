@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "tests/bench/pool.h"
+
 enum {
 	GIVEN_BACK = 0xdd,
 };
@@ -289,6 +291,7 @@ void ep_restart(struct ep *ep, uint32_t e)
 
 	CU_ASSERT_EQUAL_FATAL(end->port.rx_out, 0);
 	bench_port_free(&end->port);
+	bench_pool_each(end->nic, bench_pool_unpoison);
 	munmap(end->arena, fw_arena_bytes());
 	end->arena = bench_map(fw_arena_bytes());
 	init_nic(ep, e);
@@ -344,6 +347,7 @@ void ep_end(struct ep *ep)
 
 	ep_anew(ep);
 	for (e = 0; e < 2; e++) {
+		bench_pool_each(ep->end[e].nic, bench_pool_unpoison);
 		munmap(ep->end[e].arena, fw_arena_bytes());
 	}
 }

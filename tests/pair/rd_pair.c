@@ -151,29 +151,8 @@ void rp_begin_bundling(struct rp *rp, bool a, bool b)
 
 static void free_nic(struct rp_end *end)
 {
-	struct fw_nic *nic = end->nic;
-
-	bench_pool_unpoison(&nic->host.wqes);
-	bench_pool_unpoison(&nic->host.wqe_exts);
-	bench_pool_unpoison(&nic->rd.flows);
-	bench_pool_unpoison(&nic->rd.tx_windows);
-	bench_pool_unpoison(&nic->rd.rx_windows);
-	bench_pool_unpoison(&nic->rd.held);
-	bench_pool_unpoison(&nic->rd.awake);
-	bench_pool_unpoison(&nic->host.recv_msgs);
-	bench_pool_unpoison(&nic->host.slow_atomics);
-	bench_pool_unpoison(&nic->ud.reasms);
-	bench_pool_unpoison(&nic->ud.buffers);
-	bench_pool_unpoison(&nic->mpa.conns);
-	bench_pool_unpoison(&nic->mpa.setups);
-	bench_pool_unpoison(&nic->mpa.segs);
-	bench_pool_unpoison(&nic->mpa.partials);
-	bench_pool_unpoison(&nic->tcp.flows);
-	bench_pool_unpoison(&nic->tcp.rests);
-	bench_pool_unpoison(&nic->tcp.syns);
-	bench_pool_unpoison(&nic->tcp.chunks);
-	bench_pool_unpoison(&nic->cm.data);
-	bench_pool_unpoison(&nic->cm.waiting);
+	/* Other memory may have these addresses next. */
+	bench_pool_each(end->nic, bench_pool_unpoison);
 	munmap(end->arena, fw_arena_bytes());
 	munmap(end->bar, RP_BAR_BYTES);
 	bench_port_free(&end->port);
