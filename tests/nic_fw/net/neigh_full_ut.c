@@ -5,14 +5,24 @@
 #include "tests/bench/stubs/net.h"
 #include "tests/nic_fw/net/neigh_fix.h"
 
+#define STRANGER_NS (NEIGH_RATE_NS / 32)
+
 /* A stranger's address becomes known: it requests ours, receives a request, and replies. */
 static void stranger(uint32_t ip, const uint8_t *from)
 {
-	net.nic->now_ns += NEIGH_RATE_NS / 32;
+	net.nic->now_ns += STRANGER_NS;
 	rx_arp(WIRE_ARP_REQUEST, ip, from, NET_IP);
 	rx_arp(WIRE_ARP_REPLY, ip, from, NET_IP);
 	net_flush();
 	net.num_sent = 0;
+}
+
+static bool has_entry(uint32_t ip)
+{
+	for (uint32_t i = 0; i < net.nic->net.neigh_count; i++)
+		if (net.nic->net.neigh[i].ip == ip)
+			return true;
+	return false;
 }
 
 static void full_table_gives_up_the_unused(void)
@@ -62,10 +72,13 @@ static void full_table_in_use(void)
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
 	net_learn_peer();
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
-	/* Entries that are unused for long enough are replaced. */
-	net.nic->now_ns += NEIGH_CONFIRM_NS;
+	/* Entries that are unused for long enough are replaced, and not before. */
+	net.nic->now_ns += NEIGH_CONFIRM_NS - 2 * STRANGER_NS;
 	stranger(net_ip(10, 80, 0, 1), net_peer_mac);
-	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 80, 0, 1), mac), NEIGH_OK);
+	CU_ASSERT_FALSE(has_entry(net_ip(10, 80, 0, 1)));
+	stranger(net_ip(10, 80, 0, 2), net_peer_mac);
+	CU_ASSERT_TRUE(has_entry(net_ip(10, 80, 0, 2)));
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 80, 0, 2), mac), NEIGH_OK);
 	net_end();
 }
 

@@ -475,6 +475,29 @@ static void confirms_while_in_use(void)
 	net_end();
 }
 
+/* The doubt ends with the answer: a later confirmation has the time of each other one. */
+static void confirms_after_a_doubt(void)
+{
+	net_init(0);
+	net_learn_peer();
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, other_mac, NET_PEER_IP);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, 1);
+	net_advance(NEIGH_CONFIRM_NS);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	net_advance(NEIGH_VERIFY_NS);
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, 2);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	/* Nor does it count as a verification: the next doubt is looked into at once. */
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, other_mac, NET_PEER_IP);
+	net_flush();
+	CU_ASSERT_EQUAL_FATAL(net.num_sent, 3);
+	check_request(&net.sent[2], NET_PEER_IP, net_peer_mac);
+	net_end();
+}
+
 static void malformed(void)
 {
 	static const uint8_t multicast[6] = {0x01, 0, 0x5e, 0, 0, 1}, zero[6] = {0};
@@ -514,4 +537,4 @@ UT_MAIN("nic_fw/net/neigh", UT(asks_and_learns), UT(gives_up_and_tries_anew_late
 	UT(answers_requests), UT(shard_0_knows_it), UT(flood_of_questions),
 	UT(unasked_words_teach_nothing), UT(moved), UT(damaged_answer), UT(lost_question),
 	UT(doubt_does_not_wait), UT(sources), UT(strangers_question), UT(flood_of_sources),
-	UT(routes), UT(confirms_while_in_use), UT(malformed))
+	UT(routes), UT(confirms_while_in_use), UT(confirms_after_a_doubt), UT(malformed))

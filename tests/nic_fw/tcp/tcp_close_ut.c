@@ -58,6 +58,7 @@ static void waits(enum tcp_state state, uint64_t ns)
 	CU_ASSERT_EQUAL(ut.nic->tcp.flows.used, 1);
 	fw_ut_poll(&ut, 1);
 	CU_ASSERT_EQUAL(ut.nic->tcp.flows.used, 0);
+	CU_ASSERT_TRUE_FATAL(fw_list_empty(&ut.nic->tcp.time_wait));
 	CU_ASSERT_EQUAL(ended, 1);
 	CU_ASSERT_EQUAL(end_why, state == TCP_TIME_WAIT ? TCP_END_CLOSED : TCP_END_TIMEOUT);
 }
@@ -125,6 +126,8 @@ static void from_the_peer(void)
 	peer(WIRE_TCP_FIN, 0, 0);
 	CU_ASSERT_EQUAL(flow->state, TCP_CLOSE_WAIT);
 	CU_ASSERT_EQUAL(closed, 1);
+	/* The layer above has taken all that came, the FIN included. */
+	CU_ASSERT_EQUAL(flow->rcv_up, flow->rcv_nxt);
 	CU_ASSERT_EQUAL(out.count, 1);
 	CU_ASSERT_EQUAL(out.flags, WIRE_TCP_ACK);
 	CU_ASSERT_EQUAL(out.ack, (uint32_t)IRS + 2);

@@ -463,6 +463,26 @@ static void timeouts(void)
 	free(o.nic);
 }
 
+/* A timeout's losses are repaired: slow start goes on from the window that it has reached. */
+static void slow_start_goes_on_after_the_losses(void)
+{
+	struct tcp_acked acked = {.bytes = 2 * MSS};
+	struct one o;
+
+	one_open(&o, 100 * MSS, 0);
+	o.flow.snd_nxt = o.flow.snd_una + 100 * MSS;
+	tcp_cong_rto(o.nic, &o.flow);
+	o.flow.cwnd = 30 * MSS;
+	o.flow.dup_acks = 4;
+	o.flow.snd_una = o.flow.recover;
+	tcp_cong_acked(o.nic, &o.flow, &acked);
+	CU_ASSERT_FALSE(o.flow.flags & (TCP_F_LOSS | TCP_F_RECOVERY));
+	CU_ASSERT_EQUAL(o.flow.dup_acks, 0);
+	CU_ASSERT_EQUAL(o.flow.cwnd, 30 * MSS);
+	CU_ASSERT_EQUAL(o.flow.ssthresh, 70 * MSS);
+	free(o.nic);
+}
+
 static void a_mark_cuts_once_in_a_round_trip(void)
 {
 	struct tcp_acked acked = {.undo = true};
@@ -536,4 +556,5 @@ UT_MAIN("nic_fw/tcp/tcp_cong", UT(reno_friendly), UT(unused_time), UT(after_time
 	UT(the_cubic_curve), UT(bounds_of_the_curve), UT(the_first_window), UT(room_in_the_window),
 	UT(silence_takes_the_window_back), UT(slow_start), UT(a_recovery),
 	UT(a_window_of_two_segments_stays), UT(a_second_loss_gives_way), UT(timeouts),
-	UT(a_mark_cuts_once_in_a_round_trip), UT(a_reduction_that_was_needless_is_undone))
+	UT(slow_start_goes_on_after_the_losses), UT(a_mark_cuts_once_in_a_round_trip),
+	UT(a_reduction_that_was_needless_is_undone))
