@@ -472,6 +472,34 @@ static void traces(void)
 	end();
 }
 
+/* The page of the trace comes late: the points are kept, and the run ends when they are written. */
+static void points_that_come_late(void)
+{
+	struct hw_goal_run *line;
+
+	begin_short();
+	ut.port.host_busy = true;
+	line = fill(1);
+	line->trace_addr = (uintptr_t)memory.trace;
+	line->trace_stag = loose;
+	line->trace_entries = TRACE_ENTRIES;
+	ring(1);
+	short_arrives();
+	turns(200);
+	CU_ASSERT_EQUAL(memory.trace[0].ns, 0);
+	CU_ASSERT_NOT_EQUAL(line->done, serial);
+	ut.port.host_busy = false;
+	turns(200);
+	CU_ASSERT_EQUAL(line->done, serial);
+	CU_ASSERT_EQUAL(line->status, HW_GOAL_OK);
+	CU_ASSERT_EQUAL(line->trace_lost, 0);
+	CU_ASSERT_FATAL(line->traced > 2 && line->traced < TRACE_ENTRIES);
+	CU_ASSERT_EQUAL(memory.trace[0].point, HW_GOAL_POINT_RUN_START);
+	CU_ASSERT_EQUAL(memory.trace[line->traced - 1].point, HW_GOAL_POINT_RUN_FINISH);
+	CU_ASSERT_EQUAL(memory.trace[line->traced].ns, 0);
+	end();
+}
+
 /* A run is canceled by its record and serial, and no other is. */
 static void cancels(void)
 {
@@ -537,7 +565,7 @@ static void timers(void)
 	end();
 }
 
-UT_MAIN("nic_fw/coll/goal_run", UT(mapped_buffers_of_a_run), UT(traces), UT(cancels), UT(timers),
-	UT(record_of_a_complete_run), UT(two_runs), UT(doorbells_that_begin_nothing),
-	UT(buffers_of_a_run), UT(time_limits), UT(events), UT(ranks_are_told),
-	UT(operations_under_way), UT(faults), UT(after_a_failure))
+UT_MAIN("nic_fw/coll/goal_run", UT(mapped_buffers_of_a_run), UT(traces), UT(points_that_come_late),
+	UT(cancels), UT(timers), UT(record_of_a_complete_run), UT(two_runs),
+	UT(doorbells_that_begin_nothing), UT(buffers_of_a_run), UT(time_limits), UT(events),
+	UT(ranks_are_told), UT(operations_under_way), UT(faults), UT(after_a_failure))

@@ -3,6 +3,7 @@
  * Attach and detach, the reasons to refuse commands, quotas, queries and lists. cmd_fuzz_ut.c has
  * random commands.
  */
+#include "tests/bench/frame.h"
 #include "tests/bench/host.h"
 
 #include <arpa/inet.h>
@@ -395,11 +396,35 @@ static void counts(struct fw_ut *ut, uint32_t client)
 	CU_ASSERT_EQUAL(item.more[1], 30);
 }
 
+/* A neighbour that an address handle waits for is reachable when it has answered. */
+static void neighbours(struct fw_ut *ut, uint32_t pd)
+{
+	static const uint8_t mac[6] = {0x02, 0, 0, 0, 0, 0x99};
+	const uint32_t ip = htonl(0x0a4d0009);
+	struct hw_cmd ah = {.op = HW_CMD_CREATE_AH,
+			    .u.create_ah = {.pd = pd, .av = {.dst_ip = ip, .flags = HW_AV_F_GRH}}};
+	struct hw_list_item item;
+	struct hw_cmd_resp resp;
+	struct frame f;
+
+	CU_ASSERT_EQUAL(list(ut, 0, HW_LIST_NEIGHBOURS, &item), 0);
+	CU_ASSERT_EQUAL(host_cmd(ut->nic, 0, &ah, &resp), -1);
+	CU_ASSERT_EQUAL(list(ut, 0, HW_LIST_NEIGHBOURS, &item), 1);
+	CU_ASSERT_EQUAL(item.id, ip);
+	CU_ASSERT_EQUAL(item.state, 0);
+	frame_eth(&f, ut->nic->config.mac, mac, WIRE_ETHERTYPE_ARP);
+	frame_arp(&f, WIRE_ARP_REPLY, mac, ip, ut->nic->config.ip);
+	bench_port_put(&ut->port, f.b, f.n, 0);
+	fw_ut_poll(ut, 1000);
+	CU_ASSERT_EQUAL(list(ut, 0, HW_LIST_NEIGHBOURS, &item), 1);
+	CU_ASSERT_EQUAL(item.state, 1);
+	CU_ASSERT(memcmp(item.mac, mac, sizeof(mac)) == 0);
+	CU_ASSERT_EQUAL(item.a, ut->now_ns);
+}
+
 static void lists_of_objects(void)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_LIST, .u.list.kind = HW_LIST_KINDS};
-	struct hw_cmd ah = {.op = HW_CMD_CREATE_AH,
-			    .u.create_ah.av = {.dst_ip = htonl(0x0a4d0009), .flags = HW_AV_F_GRH}};
 	struct hw_list_item item;
 	struct hw_cmd_resp resp;
 	struct fw_client_params same_user = {.bar_bytes = FW_UT_BAR_BYTES, .pid = 7, .uid = 42};
@@ -447,12 +472,7 @@ static void lists_of_objects(void)
 	CU_ASSERT_EQUAL(list(&ut, tool, HW_LIST_MRS, &item), 1);
 	CU_ASSERT_EQUAL(item.id, stag);
 	CU_ASSERT_EQUAL(item.a, (uintptr_t)&ut);
-	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_NEIGHBOURS, &item), 0);
-	ah.u.create_ah.pd = pd;
-	CU_ASSERT_EQUAL(host_cmd(ut.nic, 0, &ah, &resp), -1);
-	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_NEIGHBOURS, &item), 1);
-	CU_ASSERT_EQUAL(item.id, htonl(0x0a4d0009));
-	CU_ASSERT_EQUAL(item.state, 0);
+	neighbours(&ut, pd);
 	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_PEERS, &item), 0);
 	CU_ASSERT_EQUAL(host_cmd(ut.nic, 0, &cmd, &resp), FW_EINVAL);
 	cmd.u.list.kind = HW_LIST_QPS;
@@ -460,6 +480,7 @@ static void lists_of_objects(void)
 	CU_ASSERT_EQUAL(host_cmd(ut.nic, 0, &cmd, &resp), 0);
 	CU_ASSERT_EQUAL(resp.u.list.count, 0);
 	fw_ut_end(&ut);
+	bench_port_free(&ut.port);
 }
 
 UT_MAIN("nic_fw/host/cmd", UT(attach_fills_the_header), UT(attach_refuses),

@@ -359,6 +359,29 @@ static void try_atomics(struct fw_ut *ut, const struct fw_mem *mem, void *at)
 	CU_ASSERT_EQUAL(value, 99);
 }
 
+static uint32_t late_asked;
+
+static uint64_t count_late(void *ctx, uint32_t client, uint64_t since)
+{
+	(void)ctx;
+	(void)client;
+	(void)since;
+	late_asked++;
+	return 0;
+}
+
+/* The port is asked for accesses that are not over only when one may not be. */
+static bool asks_for_late(struct fw_ut *ut)
+{
+	uint64_t (*const was)(void *, uint32_t, uint64_t) = ut->nic->port.host_late;
+
+	late_asked = 0;
+	ut->nic->port.host_late = count_late;
+	CU_ASSERT_EQUAL(mem_late(ut->nic, 0, 0), 0);
+	ut->nic->port.host_late = was;
+	return late_asked;
+}
+
 static void atomics_mapped_unaligned_and_unmapped(void)
 {
 	struct fw_cmd_aux aux = {.mapping = words, .map_bytes = 64, .offset = 3};
@@ -384,13 +407,17 @@ static void atomics_mapped_unaligned_and_unmapped(void)
 	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, 0, stag, (uintptr_t)words, 8, 0, &mem),
 			HW_VENDOR_ERR_NONE);
 	try_atomics(&ut, &mem, words);
+	CU_ASSERT_FALSE(asks_for_late(&ut));
 	ut.port.host_fault = true;
 	CU_ASSERT_EQUAL(mem_atomic_host(ut.nic, &mem, &op, &original), -FW_EFAULT);
 	CU_ASSERT_EQUAL(words[0], 99);
 	CU_ASSERT_EQUAL(ut.nic->counters.host_faults, 1);
+	CU_ASSERT_FALSE(asks_for_late(&ut));
 	ut.port.host_fault = false;
 	ut.port.host_late = true;
 	CU_ASSERT_EQUAL(mem_atomic_host(ut.nic, &mem, &op, &original), -FW_EINPROGRESS);
+	CU_ASSERT_TRUE(asks_for_late(&ut));
+	CU_ASSERT_FALSE(asks_for_late(&ut));
 	CU_ASSERT_EQUAL(mem_atomic_host_over(ut.nic, 0, &original), -FW_EBUSY);
 	CU_ASSERT_EQUAL(words[0], 99);
 	CU_ASSERT_EQUAL(ut.nic->counters.host_busy, 2);
