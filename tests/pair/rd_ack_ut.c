@@ -360,6 +360,39 @@ static void refusal_outlives_lost_acks(void)
 	rp_end(&rp);
 }
 
+/* An ACK may name packets of its second word alone: more than 64 before them are missing. */
+static void far_beyond_the_front(void)
+{
+	struct wire_rd_ack map;
+	struct wire_rd rd;
+	uint32_t psn, i;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	sender()->cwnd_fp = WIRE_RD_WINDOW * 256;
+	sender()->cwnd = WIRE_RD_WINDOW;
+	psn = post_lost(80);
+	rd = (struct wire_rd){.ack = be32_put(psn)};
+	memset(&map, 0, sizeof(map));
+	map.received[1] = be64_put(0xf0);
+	rd_ack_rx(rp.end[0].nic, sender(), &rd, &map, false);
+	CU_ASSERT_EQUAL(sender()->tx_una, psn);
+	CU_ASSERT_EQUAL(sender()->sent + sender()->lost, 76);
+	for (i = 0; i < 80; i++)
+		CU_ASSERT_EQUAL(sender()->tx->slot[(psn + i) % WIRE_RD_WINDOW].state ==
+				    RD_SLOT_HELD,
+				i >= 68 && i < 72);
+	/* The test forged that ACK: both ends begin anew. */
+	rp.filter = NULL;
+	for (i = 0; i < 2; i++)
+		rd_session_fail(rp.end[i].nic, rp_session(&rp, i), HW_STATUS_REM_ABORT_ERR,
+				HW_VENDOR_ERR_NONE);
+	rp_quiet(&rp);
+	for (i = 0; i < 80; i++)
+		rp_expect_send(&rp, 0, i, HW_STATUS_REM_ABORT_ERR);
+	rp_end(&rp);
+}
+
 /* A hole is lost when three later PSNs were received and it is older than 1.25 RTT. */
 static void holes(void)
 {
@@ -526,5 +559,5 @@ static void rnr_timer(void)
 }
 
 UT_MAIN("pair/rd_ack", UT(every_pattern), UT(every_pair), UT(forged), UT(stale),
-	UT(echo_of_the_future), UT(refusal_outlives_lost_acks), UT(holes), UT(rows),
-	UT(rows_with_repetitions), UT(delayed_after_an_absence), UT(rnr_timer))
+	UT(echo_of_the_future), UT(refusal_outlives_lost_acks), UT(far_beyond_the_front), UT(holes),
+	UT(rows), UT(rows_with_repetitions), UT(delayed_after_an_absence), UT(rnr_timer))

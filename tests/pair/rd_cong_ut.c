@@ -259,6 +259,14 @@ static void idle(void)
 	CU_ASSERT_TRUE(nic.now_ns > s.rto_base_ns + CONG_IDLE_NS);
 	rd_cong_start(&nic, &s);
 	CU_ASSERT_EQUAL(s.cwnd_fp, CWND_MIN_FP);
+	/* A session that has begun anew does not wait for the pace of the one before. */
+	(void)rd_cong_pace_ns(&nic, &s);
+	rd_cong_init(&nic, &s);
+	set_cwnd(&nic, &s, 100 * 256);
+	s.rto_base_ns = nic.now_ns;
+	nic.now_ns += CONG_IDLE_NS + 1;
+	rd_cong_start(&nic, &s);
+	CU_ASSERT_EQUAL(s.cwnd_fp, CWND_START_FP);
 }
 
 /* Delay that a smaller window does not shorten belongs to the path; a loss disproves that. */

@@ -167,6 +167,50 @@ static void progress(void)
 	rp_end(&rp);
 }
 
+/*
+ * The peer has all packets, and holds them for one that it has as well: it is asked, less and less
+ * often. Since the ACKs may have been forged, the oldest packet is sent again in the end.
+ */
+static void all_are_held(void)
+{
+	struct rd_session *s = begin(150000, 25000);
+	struct wire_rd rd = {.ack = be32_put(s->tx_psn)};
+	struct wire_rd_ack map;
+	uint64_t at = rp.wire.now_ns, rto_ns = 150000 + 4 * 25000, probes;
+	uint32_t psn = s->tx_psn, i;
+
+	write_one(0, 0);
+	write_one(0, 1);
+	rp_settle(&rp);
+	memset(&map, 0, sizeof(map));
+	map.received[0] = be64_put(2);
+	rd_ack_rx(A->nic, s, &rd, &map, false);
+	rd_ack_cumulative(A->nic, s, psn + 1, 0, false);
+	CU_ASSERT_EQUAL(s->tx->slot[(psn + 1) % WIRE_RD_WINDOW].state, RD_SLOT_HELD);
+	num_seen = 0;
+	probes = RP_CNT(&rp, 0, rd_tx_probes);
+	at += 300000;
+	for (i = 1; i <= RD_GIVE_UP_BACKOFF; i++) {
+		rp_run(&rp, at - 1 - rp.wire.now_ns);
+		CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_tx_probes), probes + i - 1);
+		rp_run(&rp, 1);
+		CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_tx_probes), probes + i);
+		at += rto_ns << i;
+	}
+	rp_run(&rp, at - 1 - rp.wire.now_ns);
+	CU_ASSERT_EQUAL(num_seen, 0);
+	rp_run(&rp, 1);
+	CU_ASSERT_EQUAL(num_seen, 1);
+	CU_ASSERT_EQUAL(seen[0].psn, psn + 1);
+	/* The first packet never arrived: the test forged its ACK. */
+	rd_session_fail(B->nic, rp_session(&rp, 1), HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_NONE);
+	rp.filter = NULL;
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ABORT_ERR);
+	rp_end(&rp);
+}
+
 /* 4.096 us << timeout, times retry_cnt + 1: then the requests of that QP fail, and no others. */
 static void limit_of_one(void)
 {
@@ -448,7 +492,7 @@ static void rnr_codes(void)
 	CU_ASSERT_EQUAL(qp_rnr_timer_ns(32 + 12), 640000);
 }
 
-UT_MAIN("pair/rd_timer", UT(probe_and_back_off), UT(floors), UT(progress), UT(limit_of_one),
-	UT(tries_within_a_limit), UT(tries_of_a_void), UT(limit_of_an_absent_core),
-	UT(answer_to_an_absent_core), UT(limit_of_one_never_sent), UT(limit_of_rc), UT(voids_end),
-	UT(death_of_a_responder), UT(slow_responder), UT(rnr_codes))
+UT_MAIN("pair/rd_timer", UT(probe_and_back_off), UT(floors), UT(progress), UT(all_are_held),
+	UT(limit_of_one), UT(tries_within_a_limit), UT(tries_of_a_void),
+	UT(limit_of_an_absent_core), UT(answer_to_an_absent_core), UT(limit_of_one_never_sent),
+	UT(limit_of_rc), UT(voids_end), UT(death_of_a_responder), UT(slow_responder), UT(rnr_codes))
