@@ -323,7 +323,9 @@ static bool tcp_rx_data(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_in
 
 	if (seq_lt(in->seq, flow->rcv_nxt)) {
 		skip = flow->rcv_nxt - in->seq;
-		FW_COUNT(nic, tcp_rx_duplicates);
+		/* tcp_rx_check() has counted the others. */
+		if (acceptable(flow, in))
+			FW_COUNT(nic, tcp_rx_duplicates);
 		flow->dsack = (struct tcp_block){in->seq, in->seq + tcp_min(skip, in->bytes)};
 		flow->flags |= TCP_F_ACK_NOW;
 		if (skip >= n) {

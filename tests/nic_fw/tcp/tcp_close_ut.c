@@ -187,6 +187,50 @@ static void fin_out_of_order(void)
 	end();
 }
 
+/* A window of the peer that is closed holds data back, and no FIN. */
+static void through_a_closed_window(void)
+{
+	struct seg s;
+
+	establish();
+	s = from_peer(0, 0, 0);
+	s.window = 0;
+	arrives(&s);
+	CU_ASSERT_EQUAL(flow->snd_wnd, 0);
+	close_here();
+	CU_ASSERT_EQUAL(flow->state, TCP_FIN_WAIT_1);
+	CU_ASSERT_EQUAL(out.count, 1);
+	CU_ASSERT_EQUAL(out.flags, WIRE_TCP_FIN | WIRE_TCP_ACK);
+	end();
+}
+
+/* Segments beyond the window are no duplicates, nor are those before it without data. */
+static void outside_the_window(void)
+{
+	struct seg s;
+
+	establish();
+	s = from_peer(0, TCP_RCV_WINDOW, 0);
+	s.data = "abc";
+	arrives(&s);
+	CU_ASSERT_EQUAL(ut.nic->counters.drop_tcp_window, 1);
+	CU_ASSERT_EQUAL(ut.nic->counters.tcp_rx_duplicates, 0);
+	CU_ASSERT_EQUAL(out.count, 1);
+	CU_ASSERT_EQUAL(out.ack, (uint32_t)IRS + 1);
+	s = from_peer(0, 0, 0);
+	s.seq -= 2;
+	arrives(&s);
+	CU_ASSERT_EQUAL(ut.nic->counters.drop_tcp_window, 2);
+	CU_ASSERT_EQUAL(ut.nic->counters.tcp_rx_duplicates, 0);
+	CU_ASSERT_EQUAL(came_bytes, 0);
+	s.data = "a";
+	arrives(&s);
+	CU_ASSERT_EQUAL(ut.nic->counters.drop_tcp_window, 3);
+	CU_ASSERT_EQUAL(ut.nic->counters.tcp_rx_duplicates, 1);
+	CU_ASSERT_EQUAL(came_bytes, 0);
+	end();
+}
+
 /* An ACK that went with data, or was not owed, is not sent once more. */
 static void acks_are_sent_once(void)
 {
@@ -219,4 +263,5 @@ static void acks_are_sent_once(void)
 }
 
 UT_MAIN("nic_fw/tcp/tcp_close", UT(from_here), UT(half_closed), UT(from_the_peer), UT(both),
-	UT(fin_out_of_order), UT(acks_are_sent_once))
+	UT(fin_out_of_order), UT(through_a_closed_window), UT(outside_the_window),
+	UT(acks_are_sent_once))
