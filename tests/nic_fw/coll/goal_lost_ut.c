@@ -271,6 +271,7 @@ static void which_runs_need_a_rank(void)
 	check_needs(ESP_END_CLOSED, false, closed);
 	/* Its process had ended before: it takes no part in runs from then on. */
 	check_needs(ESP_END_CLOSED, true, later);
+	check_needs(ESP_END_LOST, true, later);
 }
 
 static void queue_messages(void)

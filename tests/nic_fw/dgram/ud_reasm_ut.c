@@ -518,6 +518,30 @@ static void record_beyond_the_region(void)
 	net_end();
 }
 
+/* A segment whose page is absent is lost: it is not in the map, and may come again. */
+static void record_on_a_slow_page(void)
+{
+	uint32_t i;
+
+	init();
+	net.mem_fault = true;
+	net.nic->host.mem_busy = true;
+	rx_record(1, MSG, 1);
+	CU_ASSERT_EQUAL(CNT(drop_ud_busy), 1);
+	net.mem_fault = false;
+	for (i = 0; i < SEGMENTS; i++) {
+		CU_ASSERT_EQUAL(net.num_cqe, 0);
+		if (i != 1)
+			rx_record(i, MSG, 1);
+	}
+	CU_ASSERT_EQUAL(net.num_cqe, 0);
+	rx_record(1, MSG, 1);
+	CU_ASSERT_EQUAL_FATAL(net.num_cqe, 1);
+	check_record(&net.cqe[0], MSG, (1 << SEGMENTS) - 1, 0);
+	CU_ASSERT_EQUAL(CNT(drop_ud_busy), 1);
+	net_end();
+}
+
 static void record_that_changes_its_mind(void)
 {
 	struct wire_ddp_tagged *ddp;
@@ -542,5 +566,6 @@ UT_MAIN("nic_fw/dgram/ud_reasm", UT(any_order), UT(largest_message), UT(duplicat
 	UT(immediate_comes_with_the_last), UT(lost_segment_takes_no_receive), UT(core_is_absent),
 	UT(keyed_by_source), UT(inconsistent_segments), UT(segments_too_small),
 	UT(bounded_per_qp_and_in_all), UT(too_long_for_its_receive), UT(full_cq),
-	UT(record_in_any_order), UT(record_of_one_frame), UT(record_with_holes),
-	UT(record_not_allowed), UT(record_beyond_the_region), UT(record_that_changes_its_mind))
+	UT(record_in_any_order), UT(record_on_a_slow_page), UT(record_of_one_frame),
+	UT(record_with_holes), UT(record_not_allowed), UT(record_beyond_the_region),
+	UT(record_that_changes_its_mind))

@@ -250,4 +250,36 @@ static void long_turns(void)
 	}
 }
 
-UT_MAIN("nic_fw/host/moder_target", UT(fewest_interrupts_that_keep_it), UT(long_turns))
+/* An interrupt that reports one completion, which has waited so long. */
+static void report_after(struct run *r, uint64_t wait_ns)
+{
+	struct fw_moder *m = &r->f.eq->moder;
+
+	m->num_ages = 1;
+	m->age[0].frames = 1;
+	m->age[0].ns = r->f.ut.now_ns - wait_ns;
+	moder_target_irq(r->f.ut.nic, r->f.eq);
+	m->num_ages = 0;
+}
+
+/* A choice is counted as another one when it differs by more than a sixteenth from that before. */
+static void choices_are_counted(void)
+{
+	static struct run r;
+
+	start(&r, POISSON_SPARSE);
+	target(&r, 9000);
+	CU_ASSERT_EQUAL(r.f.eq->moder.target.hold_ns, TARGET_NS);
+	/* Longer and shorter, but not by so much. */
+	report_after(&r, 2 * TARGET_NS);
+	CU_ASSERT_EQUAL(r.f.eq->moder.target.hold_ns, TARGET_NS + TARGET_NS / 16);
+	report_after(&r, TARGET_NS / 2);
+	CU_ASSERT_TRUE(r.f.eq->moder.target.hold_ns < TARGET_NS + TARGET_NS / 16);
+	CU_ASSERT_EQUAL(fix_count(&r.f, HW_VECTOR_mode_changes), 0);
+	report_after(&r, 3 * TARGET_NS);
+	CU_ASSERT_EQUAL(fix_count(&r.f, HW_VECTOR_mode_changes), 1);
+	fix_end(&r.f);
+}
+
+UT_MAIN("nic_fw/host/moder_target", UT(fewest_interrupts_that_keep_it), UT(long_turns),
+	UT(choices_are_counted))
