@@ -481,6 +481,34 @@ static void slow_responder(void)
 	rp_end(&rp);
 }
 
+/*
+ * The peer answered all messages of a flow before it acknowledged a packet that was sent again: the
+ * flow awaits no answer, and the look for answers leaves it alone.
+ */
+static void flow_without_messages(void)
+{
+	struct rd_session *s = begin(150000, 25000);
+	struct fw_list msgs;
+	struct rd_flow *flow;
+
+	fw_list_init(&msgs);
+	write_one(0, 0);
+	rp_settle(&rp);
+	flow = FW_CONTAINER(s->all_flows.next, struct rd_flow, session_node);
+	fw_list_splice_tail(&msgs, &flow->msgs);
+	flow->looks = 3;
+	flow->look_ssn = 0x12345678;
+	flow->look_bytes = 77;
+	rd_flow_check_answers(A->nic, s);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL(s->look_for, 0);
+	CU_ASSERT_EQUAL(flow->looks, 3);
+	CU_ASSERT_EQUAL(flow->look_ssn, 0x12345678);
+	CU_ASSERT_EQUAL(flow->look_bytes, 77);
+	fw_list_splice_tail(&flow->msgs, &msgs);
+	end();
+}
+
 /* IBA table 45, in units of 10 us. */
 static void rnr_codes(void)
 {
@@ -495,4 +523,5 @@ static void rnr_codes(void)
 UT_MAIN("pair/rd_timer", UT(probe_and_back_off), UT(floors), UT(progress), UT(all_are_held),
 	UT(limit_of_one), UT(tries_within_a_limit), UT(tries_of_a_void),
 	UT(limit_of_an_absent_core), UT(answer_to_an_absent_core), UT(limit_of_one_never_sent),
-	UT(limit_of_rc), UT(voids_end), UT(death_of_a_responder), UT(slow_responder), UT(rnr_codes))
+	UT(limit_of_rc), UT(voids_end), UT(death_of_a_responder), UT(slow_responder),
+	UT(flow_without_messages), UT(rnr_codes))

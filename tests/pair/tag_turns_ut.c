@@ -8,6 +8,7 @@
 static struct tp tp;
 
 enum {
+	ENDED = 3 * FW_SLICE_AT_ONCE, /* messages */
 	EPS = 100,
 	RING = 64, /* operations in the ring of an endpoint */
 	ROUNDS = 20,
@@ -212,4 +213,45 @@ static void unmapped_copies(void)
 	tp_end(&tp);
 }
 
-UT_MAIN("pair/tag_turns", UT(many_endpoints), UT(many_looks), UT(small_copies), UT(unmapped_copies))
+/* Very many messages that no receive has taken end with the endpoint, some in each turn. */
+static void ends_many_messages(void)
+{
+	uint32_t i;
+
+	tp_begin(&tp);
+	for (i = 0; i < ENDED; i++) {
+		tp_send_flags(&tp, 0, i, 2, 0, 10, HW_TSEND_F_SYNC, 0);
+		if (i % 16 == 15)
+			rp_quiet(&tp.rp);
+	}
+	rp_quiet(&tp.rp);
+	CU_ASSERT_EQUAL(tp_query(&tp, 1).unexpected, ENDED);
+	CU_ASSERT_EQUAL(rp_modify(&tp.rp, 1, tp.qp[1], HW_QPS_ERR, 0, NULL), 0);
+	CU_ASSERT_TRUE(tp_query(&tp, 1).unexpected > 0);
+	NIC->slices.left = 1;
+	CU_ASSERT_FALSE(tag_arrival_flush(NIC, tp.qp[1]->tag));
+	rp_quiet(&tp.rp);
+	CU_ASSERT_EQUAL(tp_query(&tp, 1).unexpected, 0);
+	for (i = 0; i < ENDED; i++)
+		tp_expect_sent(&tp, 0, i, HW_STATUS_REM_ABORT_ERR);
+	tp_end(&tp);
+}
+
+/* An endpoint stays until its records are zero, for the next one. */
+static void closes_when_its_records_are_zero(void)
+{
+	struct tag_ep *ep;
+
+	tp_begin(&tp);
+	ep = tp.qp[1]->tag;
+	CU_ASSERT_EQUAL(rp_modify(&tp.rp, 1, tp.qp[1], HW_QPS_RESET, 0, NULL), 0);
+	rp_quiet(&tp.rp);
+	NIC->slices.left = 0;
+	CU_ASSERT_FALSE(tag_ep_close(NIC, tp.qp[1]));
+	CU_ASSERT_PTR_EQUAL(tp.qp[1]->tag, ep);
+	CU_ASSERT_EQUAL(ep->cleared, 0);
+	tp_end(&tp);
+}
+
+UT_MAIN("pair/tag_turns", UT(many_endpoints), UT(many_looks), UT(small_copies), UT(unmapped_copies),
+	UT(ends_many_messages), UT(closes_when_its_records_are_zero))

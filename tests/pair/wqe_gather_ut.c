@@ -255,4 +255,32 @@ static void sinks(void)
 	end();
 }
 
-UT_MAIN("pair/wqe_gather", UT(every_cut), UT(inline_wraps), UT(keys), UT(sinks))
+static uint32_t drawn;
+
+static uint64_t draw(void *ctx)
+{
+	(void)ctx;
+	return (uint64_t)drawn << 32;
+}
+
+/* So it is with each number that is drawn. */
+static void next_sinks(void)
+{
+	uint64_t (*was)(void *);
+	uint32_t before;
+
+	begin();
+	was = A->nic->port.random64;
+	A->nic->port.random64 = draw;
+	for (drawn = 0; drawn < 1 << 16; drawn++) {
+		before = wqe_sink_stag(A->nic, wqe);
+		wqe_sink_draw(A->nic, wqe);
+		if (wqe_sink_stag(A->nic, wqe) == before)
+			break;
+	}
+	CU_ASSERT_EQUAL(drawn, 1 << 16);
+	A->nic->port.random64 = was;
+	end();
+}
+
+UT_MAIN("pair/wqe_gather", UT(every_cut), UT(inline_wraps), UT(keys), UT(sinks), UT(next_sinks))
