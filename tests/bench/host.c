@@ -299,11 +299,13 @@ void fw_ut_detach(struct fw_ut *ut, uint32_t client)
 {
 	struct fw_ut_client *c = &ut->client[client];
 
-	uint32_t before = ut->port.num_detached;
+	uint32_t before = ut->port.num_detached, turns;
 
 	if (fw_client_detach(ut->nic, client) == FW_DETACH_PENDING) {
-		while (ut->port.num_detached == before)
+		for (turns = 0; ut->port.num_detached == before; turns++) {
+			CU_ASSERT_FATAL(turns < MAX_DETACH_TURNS);
 			fw_ut_poll(ut, 1000);
+		}
 		CU_ASSERT_EQUAL(ut->port.last_detached, client);
 	}
 	/* Any later access to the BAR faults. */

@@ -59,6 +59,10 @@ void host_run_end(struct fw_nic *nic, struct goal_run *run);
 
 /* ---- a NIC alone ------------------------------------------------------------------------- */
 
+enum {
+	MAX_DETACH_TURNS = 500000, /* more: a process never leaves */
+};
+
 struct fw_ut_client {
 	uint8_t *bar;
 	size_t bar_bytes;

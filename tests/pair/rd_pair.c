@@ -203,13 +203,15 @@ void rp_end(struct rp *rp)
 void rp_detach(struct rp *rp, uint32_t e)
 {
 	struct rp_end *end = &rp->end[e];
-	uint32_t before;
+	uint32_t before, turns;
 
 	before = end->port.num_detached;
 	if (fw_client_detach(end->nic, end->client) == FW_DETACH_DONE)
 		return;
-	while (end->port.num_detached == before)
+	for (turns = 0; end->port.num_detached == before; turns++) {
+		CU_ASSERT_FATAL(turns < MAX_DETACH_TURNS);
 		fw_poll(end->nic, ++rp->wire.now_ns, 32);
+	}
 	CU_ASSERT_EQUAL(end->port.last_detached, end->client);
 }
 
