@@ -42,7 +42,7 @@ UNKNOWN_SECONDS = 5  # of a test whose time is not known yet, for the order
 # Unit tests by floor beside tests/nic_fw/FLOOR; a name ends in * or is whole.
 TESTS = {
     "base": ["pair/fw", "pair/db"],
-    "net": ["sim/igmp", "sim/mcast", "pair/fw"],
+    "net": ["sim/igmp", "sim/mcast", "pair/fw", "pair/rd_join"],
     "tcp": ["sim/tcp*", "pair/mpa_slow"],
     "stream": ["pair/edp", "pair/esp_*"],
     "host": ["nic_fw/net/mcast", "pair/qp_counts", "pair/wqe*", "pair/sched", "pair/db", "sim/srq", "sim/moder", "sim/xrc", "pair/recv"],

@@ -303,5 +303,25 @@ static void beyond_the_region(void)
 	rp_end(&rp);
 }
 
+/* A run that is dropped as a whole counts as its first packet: each of the others has its own way.
+ */
+static void dropped_on_the_way(void)
+{
+	uint64_t drops;
+	uint32_t i;
+
+	keep_write();
+	for (i = 0; i < PACKETS; i++) {
+		struct rp_info p = packet(i);
+
+		p.rd->epoch = be32_put(be32_get(p.rd->epoch) + 1);
+		rp_reseal(&rp.wire.kept[i]);
+	}
+	drops = RP_CNT(&rp, 1, drop_rd_epoch);
+	deliver_all();
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, drop_rd_epoch), drops + PACKETS);
+	over(LONG, false);
+}
+
 UT_MAIN("pair/rd_join", UT(every_length), UT(sends), UT(orders), UT(wrong_ones), UT(fields),
-	UT(beyond_the_region))
+	UT(beyond_the_region), UT(dropped_on_the_way))
