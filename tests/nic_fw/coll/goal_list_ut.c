@@ -38,7 +38,8 @@ static void begin(void)
 	begin_with(16 << 20);
 }
 
-static enum fw_cmd_result create(uint64_t key, uint32_t ranks, struct hw_cmd_resp *resp)
+static enum fw_cmd_result create_from(const struct hw_goal_peer *list, uint32_t list_stag,
+				      uint64_t key, uint32_t ranks, struct hw_cmd_resp *resp)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_GOAL_COMM_CREATE, .tag = (uint32_t)key};
 
@@ -47,10 +48,15 @@ static enum fw_cmd_result create(uint64_t key, uint32_t ranks, struct hw_cmd_res
 	    .key2 = key,
 	    .num_ranks = ranks,
 	    .pd = pd,
-	    .peers_stag = stag,
-	    .peers_addr = (uintptr_t)peers,
+	    .peers_stag = list_stag,
+	    .peers_addr = (uintptr_t)list,
 	};
 	return fw_cmd(ut.nic, client, &cmd, NULL, resp);
+}
+
+static enum fw_cmd_result create(uint64_t key, uint32_t ranks, struct hw_cmd_resp *resp)
+{
+	return create_from(peers, stag, key, ranks, resp);
 }
 
 /* Polls until so many communicators are there. Returns the most bytes that a turn has read. */
@@ -94,6 +100,37 @@ static void long_ones_in_parts(void)
 	CU_ASSERT_TRUE(until(2) <= PART_BYTES);
 	CU_ASSERT_EQUAL(ut.nic->counters.host_read_bytes - before, 2 * sizeof(peers));
 	CU_ASSERT_PTR_NULL(ut.nic->host.clients[client].goal_list.peers);
+	fw_ut_detach(&ut, client);
+	fw_ut_end(&ut);
+}
+
+/* Two commands at a time have a list each, of their own ranks. */
+static void a_list_is_of_one_command(void)
+{
+	static struct hw_goal_peer others[HW_MAX_GOAL_RANKS];
+	const struct hw_goal_peer *const lists[] = {peers, others};
+	struct hw_cmd_resp resp;
+	uint32_t k;
+
+	begin();
+	for (k = 0; k < HW_MAX_GOAL_RANKS; k++) {
+		uint32_t other = ~k;
+
+		memcpy(peers[k].mac, &k, sizeof(k));
+		memcpy(others[k].mac, &other, sizeof(other));
+	}
+	CU_ASSERT_EQUAL(create(1, HW_MAX_GOAL_RANKS, &resp), FW_CMD_PENDING);
+	CU_ASSERT_EQUAL(create_from(others,
+				    host_reg(ut.nic, client, pd, others, sizeof(others), 0, false),
+				    2, HW_MAX_GOAL_RANKS, &resp),
+			FW_CMD_PENDING);
+	(void)until(2);
+	for (k = 0; k < 2; k++) {
+		const struct goal_comm *comm = goal_comm_find(ut.nic, k + 1, k + 1, 0);
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(comm);
+		CU_ASSERT_EQUAL(memcmp(comm->peers, lists[k], sizeof(others)), 0);
+	}
 	fw_ut_detach(&ut, client);
 	fw_ut_end(&ut);
 }
@@ -165,4 +202,5 @@ static void wrong_ones_are_freed(void)
 }
 
 UT_MAIN("nic_fw/coll/goal_list", UT(short_ones_at_once), UT(long_ones_in_parts),
-	UT(all_of_it_is_read), UT(half_of_it_finds_no_memory), UT(wrong_ones_are_freed))
+	UT(a_list_is_of_one_command), UT(all_of_it_is_read), UT(half_of_it_finds_no_memory),
+	UT(wrong_ones_are_freed))

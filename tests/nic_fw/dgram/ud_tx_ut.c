@@ -144,6 +144,25 @@ static void immediate_on_the_last_segment(void)
 	net_end();
 }
 
+/* A Write with immediate data is solicited if its request says so. */
+static void solicited_writes(void)
+{
+	uint32_t i;
+
+	init();
+	for (i = 0; i < 2; i++) {
+		net.num_sent = 0;
+		request(HW_WQE_WRITE_IMM, 100);
+		wqe.rdmap_opcode = WIRE_RDMAP_WRITE;
+		wqe.flags = i ? HW_WQE_F_SOLICITED : 0;
+		CU_ASSERT_TRUE(ud_tx(net.nic, &wqe));
+		net_flush();
+		CU_ASSERT_EQUAL_FATAL(net.num_sent, 1);
+		check_frame(&net.sent[0], WIRE_DGRAM_F_IMM | (i ? WIRE_DGRAM_F_SOLICITED : 0));
+	}
+	net_end();
+}
+
 static void long_message_is_cut(void)
 {
 	uint32_t at = 0, i;
@@ -404,8 +423,8 @@ static void rate_of_errors(void)
 }
 
 UT_MAIN("nic_fw/dgram/ud_tx", UT(one_frame), UT(data_behind_the_headers),
-	UT(largest_frame_and_one_more), UT(immediate_on_the_last_segment), UT(long_message_is_cut),
-	UT(records), UT(goes_on_when_there_is_room), UT(stops_at_the_allowance_of_the_turn),
-	UT(memory_of_the_process), UT(bad_key_sends_nothing),
-	UT(waits_for_the_next_hop_but_not_for_ever), UT(to_our_own_address), UT(golden_datagram),
-	UT(error_message), UT(rate_of_errors))
+	UT(largest_frame_and_one_more), UT(immediate_on_the_last_segment), UT(solicited_writes),
+	UT(long_message_is_cut), UT(records), UT(goes_on_when_there_is_room),
+	UT(stops_at_the_allowance_of_the_turn), UT(memory_of_the_process),
+	UT(bad_key_sends_nothing), UT(waits_for_the_next_hop_but_not_for_ever),
+	UT(to_our_own_address), UT(golden_datagram), UT(error_message), UT(rate_of_errors))

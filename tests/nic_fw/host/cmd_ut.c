@@ -469,6 +469,9 @@ static void lists_of_objects(void)
 	CU_ASSERT_EQUAL(item.b, 99);
 	/* Root receives all. */
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &root, &tool), 0);
+	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_CLIENTS, &item), 4);
+	CU_ASSERT_EQUAL(item.id, tool);
+	CU_ASSERT_EQUAL(item.type, HW_CLIENT_TOOL);
 	CU_ASSERT_EQUAL(list(&ut, tool, HW_LIST_MRS, &item), 1);
 	CU_ASSERT_EQUAL(item.id, stag);
 	CU_ASSERT_EQUAL(item.a, (uintptr_t)&ut);
@@ -483,9 +486,33 @@ static void lists_of_objects(void)
 	bench_port_free(&ut.port);
 }
 
+/* Shares of a process, with the limits that it was given. */
+static void lists_of_shares(void)
+{
+	struct fw_client_params params = {.bar_bytes = FW_UT_BAR_BYTES, .pid = 7, .uid = 42};
+	struct hw_list_item item;
+	uint32_t client, kind;
+	struct fw_ut ut;
+
+	for (kind = 0; kind < HW_SHARES_SHARD; kind++) {
+		params.limits.process[kind] = 60 + kind;
+		params.limits.user[kind] = 100 + kind;
+	}
+	fw_ut_begin(&ut);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &params, &client), 0);
+	for (kind = 0; kind < 3; kind++)
+		(void)host_pd(ut.nic, client);
+	CU_ASSERT_TRUE_FATAL(list(&ut, 0, HW_LIST_SHARES, &item) > 0);
+	CU_ASSERT_EQUAL(item.type, HW_SHARE_OF_PROCESS);
+	CU_ASSERT_EQUAL(item.id, 42);
+	CU_ASSERT_EQUAL(item.client, 7);
+	CU_ASSERT_EQUAL(item.b, 60 + item.state);
+	fw_ut_end(&ut);
+}
+
 UT_MAIN("nic_fw/host/cmd", UT(attach_fills_the_header), UT(attach_refuses),
 	UT(as_many_clients_as_there_are_places), UT(detach_frees_everything_at_once),
 	UT(what_is_not_a_command_is_refused), UT(what_is_unused_must_be_zero),
 	UT(a_tool_may_only_ask), UT(after_the_end_nothing_is_served), UT(quotas_of_each_kind),
 	UT(event_queues), UT(query_device_names_every_limit), UT(statistics_come_in_pieces),
-	UT(lists_of_objects))
+	UT(lists_of_objects), UT(lists_of_shares))

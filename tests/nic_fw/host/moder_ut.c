@@ -253,7 +253,39 @@ static void an_eq_may_go_while_its_interrupt_waits(void)
 	fw_ut_end(&ut);
 }
 
+/* The oracle of other tests: completions that no interrupt and no timer will report. */
+static void lost_interrupts_are_seen(void)
+{
+	struct fw_ut ut;
+	struct fw_eq *eq;
+
+	fw_ut_begin(&ut);
+	eq = &ut.nic->host.eqs[0];
+	CU_ASSERT_TRUE_FATAL(eq->used);
+	CU_ASSERT_EQUAL(fw_lost_interrupts(ut.nic), 0);
+	eq->moder.wait[MODER_RX].frames = 1;
+	CU_ASSERT_EQUAL(fw_lost_interrupts(ut.nic), 1);
+	eq->moder.by_mask = true;
+	CU_ASSERT_EQUAL(fw_lost_interrupts(ut.nic), 0);
+	eq->moder.by_mask = false;
+	eq->moder.wait[MODER_RX].frames = 0;
+	fw_ut_end(&ut);
+}
+
+/* The adaptive mode: a wait is over when no completion has come for two gaps, or three. */
+static void overdue(void)
+{
+	struct fw_moder m = {.adapt = {.last_ns = 7000000, .gap_ns = 1000000}};
+	uint8_t profile;
+
+	for (profile = 0; profile < 4; profile++) {
+		m.adapt.profile = profile;
+		CU_ASSERT_EQUAL(moder_adapt_due_ns(&m), profile > 1 ? 10000000 : 9000000);
+	}
+}
+
 UT_MAIN("nic_fw/host/moder", UT(off_by_default), UT(by_count), UT(by_period),
 	UT(a_count_without_a_period_is_bounded), UT(urgent_entries_do_not_wait),
 	UT(the_vector_applies_where_the_cq_has_nothing), UT(the_most_impatient_cq_of_an_eq_decides),
-	UT(settings_are_checked), UT(an_eq_may_go_while_its_interrupt_waits))
+	UT(settings_are_checked), UT(an_eq_may_go_while_its_interrupt_waits),
+	UT(lost_interrupts_are_seen), UT(overdue))
