@@ -382,6 +382,34 @@ static void padded_frames(void)
 	ep_end(&ep);
 }
 
+static struct fw_tx_frame *frame_of(uint8_t kind, const void *data)
+{
+	struct fw_tx_frame *frame =
+	    edp_tx_begin(ep.end[0].nic, ep_mac(1), 5, 6, WIRE_EDP_ECHO_REPLY);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(frame);
+	eth_tx_hdr(frame, EDP_AT, sizeof(struct wire_edp), 0);
+	frame->seg[frame->num_seg++] =
+	    (struct fw_tx_seg){.mem = data, .addr = (uintptr_t)data, .bytes = 8, .kind = kind};
+	return frame;
+}
+
+/* Memory that is read when the frame leaves may be gone: its sender learns that at once. */
+static void memory_that_is_not_mapped(void)
+{
+	static const uint8_t data[8] = {1, 2, 3};
+
+	ep_begin(&ep);
+	CU_ASSERT_TRUE(edp_tx_end(ep.end[0].nic, frame_of(FW_TX_MEM, data), false));
+	CU_ASSERT_EQUAL(ep.end[0].nic->net.tx_count, 1);
+	CU_ASSERT_TRUE(edp_tx_end(ep.end[0].nic, frame_of(FW_TX_HOST, data), false));
+	CU_ASSERT_EQUAL(ep.end[0].nic->net.tx_count, 0);
+	ep.end[0].port.host_fault = true;
+	CU_ASSERT_FALSE(edp_tx_end(ep.end[0].nic, frame_of(FW_TX_HOST, data), false));
+	ep.end[0].port.host_fault = false;
+	ep_end(&ep);
+}
+
 /* Each flipped bit after the Ethernet header is detected. */
 static void each_bit_turned(void)
 {
@@ -444,4 +472,4 @@ static void unknown_headers(void)
 UT_MAIN("pair/edp", UT(a_connection_byte_for_byte), UT(ports_of_each_shard), UT(echo_byte_for_byte),
 	UT(echo_limits), UT(unreachable_byte_for_byte), UT(what_is_answered),
 	UT(a_limit_of_answers), UT(what_is_believed), UT(short_frames), UT(padded_frames),
-	UT(each_bit_turned), UT(unknown_headers))
+	UT(memory_that_is_not_mapped), UT(each_bit_turned), UT(unknown_headers))

@@ -512,6 +512,12 @@ static void flow_without_messages(void)
 /* IBA table 45, in units of 10 us. */
 static void rnr_codes(void)
 {
+	uint8_t code;
+
+	/* From 40 us and 60 us on each doubles the one two before it. */
+	for (code = 6; code < 32; code++)
+		CU_ASSERT_EQUAL(qp_rnr_timer_ns(code),
+				(code % 2 ? UINT64_C(60000) : UINT64_C(40000)) << (code / 2 - 2));
 	CU_ASSERT_EQUAL(qp_rnr_timer_ns(0), 655360000);
 	CU_ASSERT_EQUAL(qp_rnr_timer_ns(1), 10000);
 	CU_ASSERT_EQUAL(qp_rnr_timer_ns(12), 640000);
