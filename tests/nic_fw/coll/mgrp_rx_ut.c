@@ -473,5 +473,31 @@ static void probes(void)
 	end();
 }
 
+/* A packet that finds no memory is asked for again, but not at once: there is none yet. */
+static void no_memory_for_a_packet(void)
+{
+	uint64_t *limit, was;
+
+	begin_group();
+	data(BASE);
+	fw_ut_poll(&ut, MGRP_ACK_NS);
+	limit = &ut.nic->host.clients[client].share->process->limit[HW_SHARE_GOAL];
+	was = *limit;
+	*limit = 0;
+	data(BASE + 1);
+	CU_ASSERT_EQUAL(ut.nic->counters.drop_mgrp_no_memory, 1);
+	CU_ASSERT_EQUAL(space(ROOT)->next, BASE + 1);
+	fw_ut_poll(&ut, 1);
+	CU_ASSERT_EQUAL(ut.nic->counters.mgrp_tx_nacks, 0);
+	*limit = was;
+	for (uint32_t i = 0; i < 100 && !ut.nic->counters.mgrp_tx_nacks; i++)
+		fw_ut_poll(&ut, 1000000);
+	CU_ASSERT_EQUAL(ut.nic->counters.mgrp_tx_nacks, 1);
+	data(BASE + 1);
+	CU_ASSERT_EQUAL(space(ROOT)->next, BASE + 2);
+	end();
+}
+
 UT_MAIN("nic_fw/coll/mgrp_rx", UT(tree), UT(in_order), UT(reports), UT(gaps), UT(many_gaps),
-	UT(window), UT(senders), UT(questions), UT(incarnations), UT(repairs), UT(probes))
+	UT(no_memory_for_a_packet), UT(window), UT(senders), UT(questions), UT(incarnations),
+	UT(repairs), UT(probes))

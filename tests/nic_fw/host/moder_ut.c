@@ -284,8 +284,34 @@ static void overdue(void)
 	}
 }
 
+/* A profile that reports enough stays for another while, once the one before is over. */
+static void stays_parked(void)
+{
+	struct moder_adapt *a;
+	struct fw_ut ut;
+	struct fw_cq *cq;
+	uint32_t eq;
+
+	fw_ut_begin(&ut);
+	eq = fw_ut_eq(&ut, 0, 8);
+	cq = host_cq(ut.nic, 0, 64, eq);
+	fw_ut_poll(&ut, 1000 * US);
+	a = &cq->event_queue->moder.adapt;
+	a->tune = MODER_TUNE_PARKED;
+	a->profile = 3;
+	a->patience = 2;
+	a->parked_for = 1;
+	a->sample.interrupts = 100;
+	cq->event_queue->moder.completions = 100000;
+	moder_adapt_irq(ut.nic, cq->event_queue);
+	CU_ASSERT_EQUAL(a->tune, MODER_TUNE_PARKED);
+	CU_ASSERT_EQUAL(a->profile, 3);
+	CU_ASSERT_EQUAL(a->parked_for, 4);
+	fw_ut_end(&ut);
+}
+
 UT_MAIN("nic_fw/host/moder", UT(off_by_default), UT(by_count), UT(by_period),
 	UT(a_count_without_a_period_is_bounded), UT(urgent_entries_do_not_wait),
 	UT(the_vector_applies_where_the_cq_has_nothing), UT(the_most_impatient_cq_of_an_eq_decides),
 	UT(settings_are_checked), UT(an_eq_may_go_while_its_interrupt_waits),
-	UT(lost_interrupts_are_seen), UT(overdue))
+	UT(lost_interrupts_are_seen), UT(overdue), UT(stays_parked))
