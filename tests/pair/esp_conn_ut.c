@@ -94,6 +94,18 @@ static void a_full_peer_that_dies(void)
 	ep_end(&ep);
 }
 
+/* Data queued before the handshake leave as soon as it is complete, not by a timer. */
+static void queued_before_it_opens(void)
+{
+	ep_begin(&ep);
+	ep_open(&ep, 0);
+	ep_send(&ep, 0, 3);
+	ep_run(&ep, 6 * EP_LATENCY_NS);
+	CU_ASSERT_EQUAL(ep.end[0].stream->state, ESP_OPEN);
+	CU_ASSERT_EQUAL(ep.end[1].read, 3);
+	ep_end(&ep);
+}
+
 /* ---- SYNs ----------------------------------------------------------------------------------- */
 
 static void syns_of_the_past(void)
@@ -388,8 +400,8 @@ static void bursts_and_jumbo_frames(void)
 	}
 }
 
-UT_MAIN("pair/esp_conn", UT(an_idle_stream_stays), UT(a_dead_peer_is_lost),
-	UT(a_watched_peer_that_dies), UT(a_full_peer_that_dies), UT(syns_of_the_past),
-	UT(a_peer_that_restarts), UT(floods), UT(refused_at_last), UT(fin_while_sending),
-	UT(closed_while_full), UT(forged_unreachables), UT(hostile_fields), UT(group_addresses),
-	UT(bursts_and_jumbo_frames))
+UT_MAIN("pair/esp_conn", UT(queued_before_it_opens), UT(an_idle_stream_stays),
+	UT(a_dead_peer_is_lost), UT(a_watched_peer_that_dies), UT(a_full_peer_that_dies),
+	UT(syns_of_the_past), UT(a_peer_that_restarts), UT(floods), UT(refused_at_last),
+	UT(fin_while_sending), UT(closed_while_full), UT(forged_unreachables), UT(hostile_fields),
+	UT(group_addresses), UT(bursts_and_jumbo_frames))

@@ -509,6 +509,32 @@ static void flow_without_messages(void)
 	end();
 }
 
+/*
+ * A queue pair that is being flushed sends nothing of a flow again; in SQE only its requests have
+ * failed, and its answers go on.
+ */
+static void flows_of_a_flush(void)
+{
+	struct rd_session *s = begin(150000, 25000);
+	struct rd_flow *flow;
+
+	write_one(0, 0);
+	rp_settle(&rp);
+	flow = FW_CONTAINER(s->all_flows.next, struct rd_flow, session_node);
+	CU_ASSERT_TRUE(rd_flow_may_resend(A->nic, flow));
+	for (uint32_t i = 0; i < 4; i++) {
+		flow->response = i & 1;
+		A->qp[0]->state = i & 2 ? HW_QPS_SQE : HW_QPS_ERR;
+		A->qp[0]->flushing = true;
+		CU_ASSERT_EQUAL(rd_flow_may_resend(A->nic, flow), i == 3);
+		A->qp[0]->flushing = false;
+		CU_ASSERT_TRUE(rd_flow_may_resend(A->nic, flow));
+	}
+	flow->response = false;
+	A->qp[0]->state = HW_QPS_RTS;
+	end();
+}
+
 /* IBA table 45, in units of 10 us. */
 static void rnr_codes(void)
 {
@@ -530,4 +556,4 @@ UT_MAIN("pair/rd_timer", UT(probe_and_back_off), UT(floors), UT(progress), UT(al
 	UT(limit_of_one), UT(tries_within_a_limit), UT(tries_of_a_void),
 	UT(limit_of_an_absent_core), UT(answer_to_an_absent_core), UT(limit_of_one_never_sent),
 	UT(limit_of_rc), UT(voids_end), UT(death_of_a_responder), UT(slow_responder),
-	UT(flow_without_messages), UT(rnr_codes))
+	UT(flow_without_messages), UT(flows_of_a_flush), UT(rnr_codes))
