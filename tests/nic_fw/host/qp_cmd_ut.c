@@ -379,6 +379,31 @@ static void incarnations_match_by_psn(void)
 	fw_ut_end(&rig.ut);
 }
 
+/* A path without an address, which a queue pair in SQD gets: it leads to the NIC of its peer. */
+static void a_new_path_to_the_same_peer(void)
+{
+	/* The third NIC has no address: the path stays. */
+	const uint32_t ips[] = {htonl(0x0a4d0064), htonl(0x0a4d0001), htonl(0x0a4d0009)};
+	const struct hw_qp_attr path = {.av = {.flags = 0}};
+	struct hw_qp_attr attr = rc_rtr, rts = {.timeout = 14};
+	struct fw_qp *qp;
+	struct rig rig;
+
+	begin(&rig);
+	attr.av.dst_ip = ips[2];
+	for (uint32_t i = 0; i < 3; i++) {
+		qp = rc_in_init(&rig);
+		attr.dst_qpn = i << FW_QPN_NIC_SHIFT | 5;
+		CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_RTR, RC_RTR_MASK, &attr), 0);
+		CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_RTS, S | X | MQ, &rts), 0);
+		CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_SQD, 0, &rts), 0);
+		CU_ASSERT_EQUAL(host_modify(rig.ut.nic, qp, HW_QPS_SQD, HW_QP_AV, &path),
+				i < 2 ? 0 : FW_EHOSTUNREACH);
+		CU_ASSERT_EQUAL(qp->dst_ip, ips[i]);
+	}
+	fw_ut_end(&rig.ut);
+}
+
 #define RTR_REFUSED(field, value, status)                                                          \
 	do {                                                                                       \
 		attr = rc_rtr;                                                                     \
@@ -541,5 +566,6 @@ static void over_tcp(void)
 UT_MAIN("nic_fw/host/qp_cmd", UT(creation_says_what_was_made), UT(creation_refuses),
 	UT(a_full_bar_leaves_nothing_behind), UT(the_quota_counts),
 	UT(every_transition_with_every_attribute), UT(rc_goes_all_the_way_and_query_tells),
-	UT(incarnations_match_by_psn), UT(values_out_of_range_change_nothing), UT(more_values),
-	UT(a_second_path_is_not_served), UT(another_process_s_qp_is_not_there), UT(over_tcp))
+	UT(incarnations_match_by_psn), UT(a_new_path_to_the_same_peer),
+	UT(values_out_of_range_change_nothing), UT(more_values), UT(a_second_path_is_not_served),
+	UT(another_process_s_qp_is_not_there), UT(over_tcp))

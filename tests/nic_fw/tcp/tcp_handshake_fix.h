@@ -126,6 +126,11 @@ static inline void keep(struct bench_port *port, struct bench_frame *frame)
 	free(frame->b);
 }
 
+static inline struct tcp_listener *listener(void)
+{
+	return tcp_find_listener(ut.nic, PORT);
+}
+
 static inline void begin(void)
 {
 	fw_ut_begin(&ut);
@@ -137,12 +142,9 @@ static inline void begin(void)
 	opened = closed = ended = came_bytes = 0;
 	tcp_serve(ut.nic, TCP_USER_MPA, &ops);
 	CU_ASSERT_EQUAL_FATAL(tcp_listen(ut.nic, PORT, 2, TCP_USER_MPA, &ut), 0);
+	/* Its place is not given to another one. */
+	CU_ASSERT_TRUE_FATAL(listener()->used);
 	fw_ut_poll(&ut, 1000);
-}
-
-static inline struct tcp_listener *listener(void)
-{
-	return tcp_find_listener(ut.nic, PORT);
 }
 
 /* Each end takes one connection out of the list, which the loop that follows relies on. */
