@@ -294,8 +294,10 @@ static void late_second_try(void)
 	rp_settle(&rp);
 	rp_expect_recv(&rp, 1, 0, HW_STATUS_LOC_LEN_ERR);
 	rp.ctx = &rp;
-	while (!rp.wire.num_kept)
+	for (i = 0; !rp.wire.num_kept; i++) {
+		CU_ASSERT_FATAL(i < 100000);
 		rp_run(&rp, 10000);
+	}
 	/* The Terminate arrives and is acknowledged, and then the copy arrives. */
 	rp_run(&rp, 1500000);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_INV_REQ_ERR);
