@@ -52,6 +52,8 @@ static void made_to_end(void)
 	SEND(ENHANCED(REQ, "\x50", "\x0b", "\x00\x04\x00\x05private"), 0);
 	ev = cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
 	qp = cp_tcp_qp(&tp.cp, 1);
+	/* A connection that is gone is attached to no queue pair. */
+	CU_ASSERT_EQUAL(mpa_attach(tp.cp.rp.end[1].nic, NULL, qp), FW_EINVAL);
 	CU_ASSERT_EQUAL(accept_with(ev.ep, qp, 6, 16), 0);
 	rp_run(&tp.cp.rp, 300 * CP_MS);
 	(void)cp_expect(&tp.cp, 1, ev.ep, HW_CM_EVENT_ESTABLISHED);

@@ -535,6 +535,27 @@ static void flows_of_a_flush(void)
 	end();
 }
 
+/* A peer has got another MAC: its session sends there from then on. */
+static void fresh_mac(void)
+{
+	static const uint8_t other[WIRE_MAC_BYTES] = {0x02, 0, 0, 0, 0, 0x55};
+	struct rd_session *s = begin(150000, 25000);
+	struct neigh *neigh = A->nic->net.neigh_found;
+	uint8_t was[WIRE_MAC_BYTES];
+
+	CU_ASSERT_FATAL(neigh && neigh->ip == s->peer_ip);
+	memcpy(was, neigh->mac, sizeof(was));
+	memcpy(neigh->mac, other, sizeof(other));
+	rd_session_fresh_mac(A->nic, s);
+	CU_ASSERT(memcmp(s->peer_mac, was, sizeof(was)) == 0);
+	A->nic->net.neigh_changes++;
+	rd_session_fresh_mac(A->nic, s);
+	CU_ASSERT(memcmp(s->peer_mac, other, sizeof(other)) == 0);
+	memcpy(neigh->mac, was, sizeof(was));
+	A->nic->net.neigh_changes++;
+	end();
+}
+
 /* IBA table 45, in units of 10 us. */
 static void rnr_codes(void)
 {
@@ -556,4 +577,4 @@ UT_MAIN("pair/rd_timer", UT(probe_and_back_off), UT(floors), UT(progress), UT(al
 	UT(limit_of_one), UT(tries_within_a_limit), UT(tries_of_a_void),
 	UT(limit_of_an_absent_core), UT(answer_to_an_absent_core), UT(limit_of_one_never_sent),
 	UT(limit_of_rc), UT(voids_end), UT(death_of_a_responder), UT(slow_responder),
-	UT(flow_without_messages), UT(flows_of_a_flush), UT(rnr_codes))
+	UT(flow_without_messages), UT(fresh_mac), UT(flows_of_a_flush), UT(rnr_codes))
