@@ -40,9 +40,9 @@ PLAIN, CRC, BOTH, MARKERS = (("--crc", "on", "--mpa-crc", crc, "--mpa-markers", 
 VERBS = (("UD", "ud"), ("RD", "rd"), ("RC over TCP", "rc-tcp", "crc"), ("TCP, no CRC", "rc-tcp", "none"),
          ("TCP, markers", "rc-tcp", "crc,markers"), ("TCP, markers, no CRC", "rc-tcp", "markers"))
 # By UCX, which connects by itself, and by libfabric, which leaves it to rdma_cm, over either transport.
-MPI = (("UD, UCX", "ud", "ib", CRC), ("RD, UCX", "ucx", "ib", CRC), ("RD", "ofi", "rd", CRC), ("RC over TCP", "ofi", "tcp", CRC),
-       ("TCP, no CRC", "ofi", "tcp", PLAIN), ("TCP, markers", "ofi", "tcp", BOTH),
-       ("TCP, markers, no CRC", "ofi", "tcp", MARKERS))
+MPI = (("UD, UCX", "ud", "ib", CRC), ("RD, UCX", "ucx", "ib", CRC), ("RD", "rxm", "rd", CRC), ("RC over TCP", "ofi", "tcp", CRC),
+       ("TCP, no CRC", "rxm", "tcp", PLAIN), ("TCP, markers", "ofi", "tcp", BOTH),
+       ("TCP, markers, no CRC", "rxm", "tcp", MARKERS))
 ADDRESSES = ("10.77.0.1/24", "10.77.0.2/24")
 
 
@@ -103,7 +103,7 @@ def mpirun(nics, over, llp, ranks, seconds, *what):
     """Ranks take the two NICs in turn; none talks with others by shared memory."""
     env = dict(os.environ, WEFT_RUN=BIN + "/weft-run", WEFT_MPI_NICS="%s:weft0 %s:weft1" % (nics.dir, nics.dir),
                WEFT_MPI_OVER=over)
-    if over == "ofi":
+    if over == "rxm":
         env["WEFT_LLP"] = llp
         how = ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "verbs;ofi_rxm"]
     else:
