@@ -40,8 +40,8 @@ PLAIN, CRC, BOTH, MARKERS = (("--crc", "on", "--mpa-crc", crc, "--mpa-markers", 
 VERBS = (("UD", "ud"), ("RD", "rd"), ("RC over TCP", "rc-tcp", "crc"), ("TCP, no CRC", "rc-tcp", "none"),
          ("TCP, markers", "rc-tcp", "crc,markers"), ("TCP, markers, no CRC", "rc-tcp", "markers"))
 # By UCX, which connects by itself, and by libfabric, which leaves it to rdma_cm, over either transport.
-MPI = (("UD, UCX", "ud", "ib", CRC), ("RD, UCX", "ucx", "ib", CRC), ("RD", "rxm", "rd", CRC), ("RC over TCP", "ofi", "tcp", CRC),
-       ("TCP, no CRC", "rxm", "tcp", PLAIN), ("TCP, markers", "ofi", "tcp", BOTH),
+MPI = (("UD, UCX", "ud", "ib", CRC), ("RD, UCX", "ucx", "ib", CRC), ("RD", "rxm", "rd", CRC), ("RC over TCP", "rxm", "tcp", CRC),
+       ("TCP, no CRC", "rxm", "tcp", PLAIN), ("TCP, markers", "rxm", "tcp", BOTH),
        ("TCP, markers, no CRC", "rxm", "tcp", MARKERS))
 ADDRESSES = ("10.77.0.1/24", "10.77.0.2/24")
 
