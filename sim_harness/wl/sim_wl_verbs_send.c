@@ -45,9 +45,13 @@ uint32_t wv_outcomes(const struct wv_qp *qp, const struct wv_qp *dst)
 		return SIM_MAY(WR_FLUSH_ERR);
 	if (qp->model.type == WEFT_QPT_UD)
 		return allowed;
-	/* No peer answers for longer than the limit while the path is cut. */
+	/*
+	 * No peer answers for longer than the limit while the path is cut. Which NIC would answer
+	 * for a queue pair that does not exist is not known, nor whether it has restarted.
+	 */
 	if (!dst)
-		return SIM_MAY(REM_OP_ERR) | (qp->short_retry ? SIM_MAY(RETRY_EXC_ERR) : 0);
+		return SIM_MAY(REM_OP_ERR) | (qp->short_retry ? SIM_MAY(RETRY_EXC_ERR) : 0) |
+		       (qp->proc->wv->model.peers_restart ? SIM_MAY(REM_ABORT_ERR) : 0);
 	if (dst->state == WV_GONE)
 		allowed = SIM_MAY(REM_OP_ERR) | SIM_MAY(REM_INV_REQ_ERR);
 	else if (dst->state != WV_LIVE)
