@@ -485,25 +485,27 @@ void wqe_complete_sent(struct fw_nic *nic)
 	while (!nic->net.tx_count && !fw_list_empty(&nic->ud.sent)) {
 		struct fw_wqe *wqe = FW_CONTAINER(nic->ud.sent.next, struct fw_wqe, flow_node);
 		struct fw_qp *qp = wqe->qp;
+		bool first = qp->wqes.next == &wqe->qp_node, ok = true;
 		uint32_t ended = 0;
-		bool ok = true;
 
 		/* No request after a flushed one succeeds. */
 		if (qp->flushing) {
 			fw_list_del(&wqe->flow_node);
 			continue;
 		}
-		for (; ok && wqe; wqe = wqe_sent_next(nic, wqe), ended++)
+		for (; ok && wqe; wqe = wqe_sent_next(nic, wqe), ended++) {
+			/* It frees the slots of earlier requests, unless those are not over. */
+			if (first && wants_completion(wqe))
+				__atomic_store_n(&qp->record->sq_cons, wqe->sq_end,
+						 __ATOMIC_RELEASE);
 			ok = wqe_done_end(nic, wqe, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
+		}
 		wqe_done_advance(nic, qp, ended, HW_STATUS_SUCCESS, ok);
 		complete_waiting(nic, qp);
 	}
 }
 
-/*
- * Returns true if the request at the head of a connection's queue was over before the queue was
- * flushed, and waited for a turn: it keeps its status.
- */
+/* True if a connection's oldest request was over before the flush: it keeps its status. */
 static bool was_over(struct fw_qp *qp, struct fw_wqe *wqe)
 {
 	bool over = !qp->sq_flushed && qp_is_rc(qp) && wqe_settle(qp, wqe);

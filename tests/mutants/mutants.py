@@ -74,6 +74,7 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "length of turns": ["nic_fw/base/pace_ut", "pair/sched_ut", "pair/esp_room_ut", "pair/fw_ut"],
          "vain rings": ["dpdk_app/idle_ut"],
          "requests": ["pair/wqe_ut"],
+         "slots of sent requests": ["pair/wqe_done_ut"],
          "silent sessions": ["pair/rd_timer_ut"],
          "half-open": ["nic_fw/tcp/tcp_listen_ut"],
          "open receives": ["nic_fw/rdmap/recv_many_ut"],

@@ -198,6 +198,68 @@ static void local_operation_among_sent(void)
 	rp_end(&rp);
 }
 
+struct order {
+	const struct fw_qp *qp;
+	uint32_t completions, late; /* those that would be seen before the index that covers them */
+};
+
+static void completion_written(void *ctx, uint64_t now_ns, uint32_t event, uint32_t qpn,
+			       uint64_t arg0, uint64_t arg1)
+{
+	struct order *order = ctx;
+
+	(void)now_ns, (void)arg1;
+	if (event != TRACE_CQE || qpn != order->qp->qpn)
+		return;
+	order->completions++;
+	/* Requests have two slots each, and are numbered from 1 on. */
+	order->late += order->qp->record->sq_cons < 2 * (uint32_t)arg0;
+}
+
+/*
+ * A completion says that the unsignalled requests before it are over, too: their slots are free for
+ * whoever polls it, although several requests that were sent end at once.
+ */
+static void index_before_completions(void)
+{
+	static const enum hw_qp_type types[] = {HW_QPT_UC, HW_QPT_UD};
+
+	for (uint32_t i = 0; i < 2; i++) {
+		struct order order = {0};
+		struct fw_qp *a, *b;
+
+		begin();
+		if (types[i] == HW_QPT_UC) {
+			rp_uc(&rp, &a, &b);
+		} else {
+			a = rp_qp(&rp, 0, HW_QPT_UD, 1);
+			b = rp_qp(&rp, 1, HW_QPT_UD, 1);
+			rp_rts(&rp, 0, a);
+			rp_rts(&rp, 1, b);
+		}
+		rp_quiet(&rp);
+		order.qp = a;
+		fw_set_trace(A->nic, completion_written, &order);
+		for (uint32_t id = 1; id <= 7; id++) {
+			struct rp_req req = {.opcode = HW_WQE_SEND,
+					     .wr_id = id,
+					     .dst = b,
+					     .bytes = 2 * LLP_NOW_BYTES,
+					     .unsignaled = id != 3 && id != 6};
+
+			rp_req(&rp, 0, a, &req);
+		}
+		rp_poll(&rp, 0);
+		fw_set_trace(A->nic, NULL, NULL);
+		CU_ASSERT_EQUAL(order.completions, 2);
+		CU_ASSERT_EQUAL(order.late, 0);
+		CU_ASSERT_EQUAL(a->record->sq_cons, 14);
+		rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
+		rp_expect_send(&rp, 0, 6, HW_STATUS_SUCCESS);
+		rp_end(&rp);
+	}
+}
+
 /* The same for a Send of UD whose address names no NIC: it is not sent, and not reported as sent.
  */
 static void unreachable_among_sent(void)
@@ -371,5 +433,5 @@ static void statuses(void)
 
 UT_MAIN("pair/wqe_done", UT(failure_in_order), UT(failure_on_rc), UT(unreachable_goes_on),
 	UT(slots_in_order), UT(local_operations), UT(local_operation_among_sent),
-	UT(unreachable_among_sent), UT(overrun_among_sent), UT(flush), UT(signals), UT(overrun),
-	UT(statuses))
+	UT(index_before_completions), UT(unreachable_among_sent), UT(overrun_among_sent), UT(flush),
+	UT(signals), UT(overrun), UT(statuses))
