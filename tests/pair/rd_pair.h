@@ -113,6 +113,8 @@ void rp_rc(struct rp *rp, struct fw_qp **a, struct fw_qp **b, const struct hw_qp
 /* The same; b stays in RTR or goes to RTS. */
 void rp_rc_state(struct rp *rp, struct fw_qp **a, struct fw_qp **b, const struct hw_qp_attr *attr,
 		 enum hw_qp_state b_state);
+/* Makes a UD QP of each end, in RTS. */
+void rp_ud(struct rp *rp, struct fw_qp **a, struct fw_qp **b);
 /* Makes two UC QPs that name each other, in RTS. */
 void rp_uc(struct rp *rp, struct fw_qp **a, struct fw_qp **b);
 void rp_destroy_qp(struct rp *rp, uint32_t e, const struct fw_qp *qp);

@@ -123,6 +123,14 @@ void rp_rc(struct rp *rp, struct fw_qp **a, struct fw_qp **b, const struct hw_qp
 	rp_rc_state(rp, a, b, attr, HW_QPS_RTS);
 }
 
+void rp_ud(struct rp *rp, struct fw_qp **a, struct fw_qp **b)
+{
+	*a = rp_qp(rp, 0, HW_QPT_UD, 1);
+	*b = rp_qp(rp, 1, HW_QPT_UD, 1);
+	rp_rts(rp, 0, *a);
+	rp_rts(rp, 1, *b);
+}
+
 void rp_uc(struct rp *rp, struct fw_qp **a, struct fw_qp **b)
 {
 	static const struct hw_qp_attr none;

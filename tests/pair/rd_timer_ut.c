@@ -78,6 +78,17 @@ static void end(void)
 	rp_end(&rp);
 }
 
+/* The first of two packets never arrived: the test forged its ACK. */
+static void end_forged(void)
+{
+	rd_session_fail(B->nic, rp_session(&rp, 1), HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_NONE);
+	rp.filter = NULL;
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ABORT_ERR);
+	rp_end(&rp);
+}
+
 /*
  * Three packets: the last one again after 2 RTT, all after RTO, then after 2, 4, 8 ... RTO up to 1
  * s.
@@ -158,13 +169,7 @@ static void progress(void)
 	rp_run(&rp, 400000);
 	CU_ASSERT_FATAL(num_seen >= 1);
 	CU_ASSERT_EQUAL(seen[0].at_ns, at + 300000);
-	/* The acknowledged packet never arrived: the test forged the ACK. */
-	rd_session_fail(B->nic, rp_session(&rp, 1), HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_NONE);
-	rp.filter = NULL;
-	rp_quiet(&rp);
-	rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
-	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ABORT_ERR);
-	rp_end(&rp);
+	end_forged();
 }
 
 /*
@@ -202,13 +207,7 @@ static void all_are_held(void)
 	rp_run(&rp, 1);
 	CU_ASSERT_EQUAL(num_seen, 1);
 	CU_ASSERT_EQUAL(seen[0].psn, psn + 1);
-	/* The first packet never arrived: the test forged its ACK. */
-	rd_session_fail(B->nic, rp_session(&rp, 1), HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_NONE);
-	rp.filter = NULL;
-	rp_quiet(&rp);
-	rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
-	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ABORT_ERR);
-	rp_end(&rp);
+	end_forged();
 }
 
 /* 4.096 us << timeout, times retry_cnt + 1: then the requests of that QP fail, and no others. */

@@ -222,21 +222,14 @@ static void completion_written(void *ctx, uint64_t now_ns, uint32_t event, uint3
  */
 static void index_before_completions(void)
 {
-	static const enum hw_qp_type types[] = {HW_QPT_UC, HW_QPT_UD};
+	static void (*const make[])(struct rp *, struct fw_qp **, struct fw_qp **) = {rp_uc, rp_ud};
 
 	for (uint32_t i = 0; i < 2; i++) {
 		struct order order = {0};
 		struct fw_qp *a, *b;
 
 		begin();
-		if (types[i] == HW_QPT_UC) {
-			rp_uc(&rp, &a, &b);
-		} else {
-			a = rp_qp(&rp, 0, HW_QPT_UD, 1);
-			b = rp_qp(&rp, 1, HW_QPT_UD, 1);
-			rp_rts(&rp, 0, a);
-			rp_rts(&rp, 1, b);
-		}
+		make[i](&rp, &a, &b);
 		rp_quiet(&rp);
 		order.qp = a;
 		fw_set_trace(A->nic, completion_written, &order);
@@ -268,10 +261,7 @@ static void unreachable_among_sent(void)
 	struct fw_qp *a, *b;
 
 	begin();
-	a = rp_qp(&rp, 0, HW_QPT_UD, 1);
-	b = rp_qp(&rp, 1, HW_QPT_UD, 1);
-	rp_rts(&rp, 0, a);
-	rp_rts(&rp, 1, b);
+	rp_ud(&rp, &a, &b);
 	rp_send(&rp, 0, a, b, 1, 0, 8);
 	rp_send(&rp, 0, a, &nowhere, 2, 0, 8);
 	rp_send(&rp, 0, a, b, 3, 0, 8);

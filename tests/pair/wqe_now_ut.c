@@ -16,14 +16,10 @@ static struct fw_qp *a, *b;
 static void pair_of(enum hw_qp_type type)
 {
 	begin();
-	if (type == HW_QPT_UC) {
+	if (type == HW_QPT_UC)
 		rp_uc(&rp, &a, &b);
-	} else {
-		a = rp_qp(&rp, 0, HW_QPT_UD, 1);
-		b = rp_qp(&rp, 1, HW_QPT_UD, 1);
-		rp_rts(&rp, 0, a);
-		rp_rts(&rp, 1, b);
-	}
+	else
+		rp_ud(&rp, &a, &b);
 	rp_quiet(&rp);
 }
 
