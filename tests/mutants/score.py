@@ -324,8 +324,8 @@ class Bed:
         names = [n for n in names if not near or n not in SLOW]
         return sorted(names, key=lambda n: (n in SLOW, self.times.get(n, UNKNOWN_SECONDS)))
 
-    def hunt(self, change, args):
-        """One change: its row."""
+    def hunt(self, change, args, looked):
+        """One change: its row. looked: it has survived a short look, whose tests are not run again."""
         row = {"key": change.key, "path": change.path, "line": change.number, "kind": change.kind,
                "was": change.line.strip(), "is": change.new.strip(), "seed": args.seed,
                "soak": 0 if args.near else args.seconds}
@@ -333,7 +333,8 @@ class Bed:
         if why:
             return dict(row, result=why)
         seconds = 0.0
-        for name in args.tests or self.tests_of(change.floor, args.near):
+        before = self.tests_of(change.floor, True) if looked else []
+        for name in args.tests or [n for n in self.tests_of(change.floor, args.near) if n not in before]:
             spent, said = self.test(name, change)
             seconds += spent
             if said and self.is_sound(name):
@@ -489,7 +490,7 @@ def main():
         # A short look is followed by a long one.
         if not row or (row["result"] == "survived" and not args.near and row["soak"] < args.seconds):
             try:
-                row = bed.hunt(change, args)
+                row = bed.hunt(change, args, row is not None)
             except DoesNotLink as e:
                 row = {"key": change.key, "path": change.path, "line": change.number, "result": f"does not link: {e}"[:200]}
             with open(state, "a", encoding="utf-8") as f:
