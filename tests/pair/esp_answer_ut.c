@@ -162,4 +162,38 @@ static void request_behind_a_faulty_answer(void)
 	}
 }
 
-UT_MAIN("pair/esp_answer", UT(answer_that_came_has_no_fault), UT(request_behind_a_faulty_answer))
+static struct wire_terminate said;
+
+static enum bench_verdict read_terminate(struct rp *r, const struct rp_info *info)
+{
+	struct wire_ddp_untagged ddp;
+
+	(void)r;
+	if (info->from == 1 &&
+	    info->frame->n >= DDP_AT + sizeof(ddp) + sizeof(said) + WIRE_EDP_CRC_BYTES) {
+		memcpy(&ddp, info->frame->b + DDP_AT, sizeof(ddp));
+		if ((ddp.rdmap_ctrl & 0x0f) == WIRE_RDMAP_TERMINATE)
+			memcpy(&said, info->frame->b + DDP_AT + sizeof(ddp), sizeof(said));
+	}
+	return BENCH_PASS;
+}
+
+/* The reason for the end of a stream whose answer cannot be read: RDMAP's, and the STag's. */
+static void reason_of_a_faulty_answer(void)
+{
+	for (enum gone gone = 0; gone < WAYS; gone++) {
+		memset(&said, 0xff, sizeof(said));
+		read_whose_memory_goes(gone, true);
+		deaf = mute = false;
+		rp.filter = read_terminate;
+		rp_run(&rp, UINT64_C(1000) * MS);
+		rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ACCESS_ERR);
+		CU_ASSERT_EQUAL(said.layer_etype,
+				WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION);
+		CU_ASSERT_EQUAL(said.code, WIRE_TERM_PROT_INVALID_STAG);
+		over();
+	}
+}
+
+UT_MAIN("pair/esp_answer", UT(answer_that_came_has_no_fault), UT(request_behind_a_faulty_answer),
+	UT(reason_of_a_faulty_answer))

@@ -185,6 +185,81 @@ static void forged_acknowledgement(void)
 	over();
 }
 
+/* Requests that were posted before the stream is open all go, more than leave in one turn. */
+static void many_wait_for_the_stream(void)
+{
+	enum {
+		MANY = 50
+	};
+	struct rp_req put = {.opcode = HW_WQE_WRITE, .bytes = 4};
+	uint64_t i;
+
+	begin();
+	for (i = 0; i < MANY; i++) {
+		put.wr_id = i;
+		put.offset = put.remote_offset = DST + 4 * (uint32_t)i;
+		memcpy(A->mem + put.offset, &i, 4);
+		rp_req(&rp, 0, qa, &put);
+	}
+	rp_run(&rp, 100 * MS);
+	for (i = 0; i < MANY; i++)
+		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(memcmp(B->mem + DST, A->mem + DST, 4 * MANY), 0);
+	over();
+}
+
+/* Marks of the end of a message are its last packet's, of a short one and of a long one. */
+static enum bench_verdict count_marks(struct rp *r, const struct rp_info *info)
+{
+	struct wire_esp_rdmap wire;
+	uint32_t *marks = r->ctx;
+
+	if (info->from == 0 && carries(info->frame)) {
+		memcpy(&wire, info->frame->b + RDMAP_AT, sizeof(wire));
+		marks[0]++;
+		marks[1] += (wire.flags & WIRE_ESP_RDMAP_IMM) != 0;
+		marks[2] += (wire.flags & WIRE_ESP_RDMAP_SOLICITED) != 0;
+	}
+	return BENCH_PASS;
+}
+
+static void immediate_data_come_with_the_last(void)
+{
+	static const uint8_t opcodes[] = {HW_WQE_SEND_IMM, HW_WQE_WRITE_IMM, HW_WQE_SEND};
+	uint32_t op, bytes, solicited, marks[3];
+	struct hw_cqe cqe;
+
+	begin();
+	rp.ctx = marks;
+	rp.filter = count_marks;
+	for (op = 0; op < sizeof(opcodes); op++) {
+		bool imm = opcodes[op] != HW_WQE_SEND;
+
+		for (bytes = 100; bytes <= 5100; bytes += 5000) {
+			for (solicited = 0; solicited < 2; solicited++) {
+				struct rp_req req = {.opcode = opcodes[op], .bytes = bytes};
+
+				memset(marks, 0, sizeof(marks));
+				req.imm = 0x11223344;
+				req.remote_offset = DST;
+				req.flags = solicited ? HW_WQE_F_SOLICITED : 0;
+				rp_recv(&rp, 1, qb, 50, DST, 5100);
+				rp_req(&rp, 0, qa, &req);
+				rp_run(&rp, 100 * MS);
+				rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
+				cqe = rp_expect_recv(&rp, 1, 50, HW_STATUS_SUCCESS);
+				CU_ASSERT_EQUAL(cqe.flags & HW_CQE_F_IMM, imm ? HW_CQE_F_IMM : 0);
+				CU_ASSERT_TRUE(!imm || cqe.imm_inv == 0x11223344);
+				CU_ASSERT_EQUAL(cqe.bytes, bytes);
+				CU_ASSERT_TRUE(bytes == 100 ? marks[0] == 1 : marks[0] > 3);
+				CU_ASSERT_EQUAL(marks[1], imm);
+				CU_ASSERT_EQUAL(marks[2], imm && solicited);
+			}
+		}
+	}
+	over();
+}
+
 /* A receiver may be not ready without end as long as it reports that. */
 static void not_ready_for_long(void)
 {
@@ -372,6 +447,7 @@ static void wrong_mac(void)
 	}
 }
 
-UT_MAIN("pair/esp_rdmap", UT(wrong_mac), UT(lies), UT(forged_acknowledgement),
-	UT(not_ready_for_long), UT(send_with_invalidate), UT(invalidated_twice),
-	UT(to_a_process_that_leaves), UT(shares), UT(peer_restarts))
+UT_MAIN("pair/esp_rdmap", UT(many_wait_for_the_stream), UT(immediate_data_come_with_the_last),
+	UT(wrong_mac), UT(lies), UT(forged_acknowledgement), UT(not_ready_for_long),
+	UT(send_with_invalidate), UT(invalidated_twice), UT(to_a_process_that_leaves), UT(shares),
+	UT(peer_restarts))

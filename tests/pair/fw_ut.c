@@ -26,6 +26,7 @@ static void configurations(void)
 	void *arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct fw_config c;
+	struct fw_nic *nic;
 
 	CU_ASSERT_FATAL(arena != MAP_FAILED);
 	CU_ASSERT_EQUAL(bytes % 4096, 0);
@@ -57,7 +58,11 @@ static void configurations(void)
 	c.nic_index = 31;
 	c.num_shards = WIRE_DGRAM_SHARDS;
 	c.shard = WIRE_DGRAM_SHARDS - 1;
-	CU_ASSERT_PTR_NOT_NULL(fw_init(&c, &port, arena, bytes));
+	nic = fw_init(&c, &port, arena, bytes);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(nic);
+	/* QPNs of 24 bits name the NIC, the shard, and the QP. */
+	CU_ASSERT_EQUAL(nic->qpn_base, 31 << 19 | (WIRE_DGRAM_SHARDS - 1) << 16);
+	CU_ASSERT_TRUE(nic->qpn_base + HW_MAX_QP <= 1 << 24);
 	CU_ASSERT_EQUAL(fw_next_timer_ns(arena), UINT64_MAX);
 	munmap(arena, bytes);
 }

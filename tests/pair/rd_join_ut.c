@@ -89,7 +89,7 @@ static uint32_t in_runs(uint32_t packets)
 /* Messages of each number of packets, the last one of several lengths, up to a whole run. */
 static void every_length(void)
 {
-	static const uint32_t last[] = {1, 300, 512, 1000, SEGMENT - 1, SEGMENT};
+	static const uint32_t last[] = {1, 399, 400, 1000, SEGMENT - 1, SEGMENT};
 	uint32_t n, i;
 
 	for (n = 2; n <= FW_RUN_MAX; n++) {

@@ -376,7 +376,7 @@ static void responder_slots(void)
 	rp_end(&rp);
 }
 
-/* Results of atomics, mapped and not; a mask for an unsupported operation is refused. */
+/* Results of atomics, mapped and not; masks and operations that are not supported are refused. */
 static void atomics(void)
 {
 	struct wire_atomic_request *wire;
@@ -414,7 +414,7 @@ static void atomics(void)
 		for (req.wr_id = 0; req.wr_id < 3; req.wr_id++)
 			rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
 	}
-	for (m = 0; m < 3; m++) {
+	for (m = 0; m < 4; m++) {
 		struct rp_info info;
 
 		*word = 7;
@@ -425,6 +425,8 @@ static void atomics(void)
 		wire = (void *)(info.ddp + sizeof(struct wire_ddp_untagged));
 		if (m == 0)
 			wire->compare_mask = be64_put(0xff);
+		else if (m == 3)
+			wire->opcode = be32_put(WIRE_ATOMIC_SWAP);
 		else
 			wire->add_swap_mask = be64_put(m == 1 ? 0 : 0x80);
 		rp_reseal(&rp.wire.kept[0]);

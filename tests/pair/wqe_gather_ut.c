@@ -45,8 +45,10 @@ static enum hw_vendor_err gather(uint32_t offset, uint32_t bytes, uint8_t *out, 
 			memcpy(out + at, (const void *)(uintptr_t)seg->addr, seg->bytes);
 		at += seg->bytes;
 	}
-	if (err == HW_VENDOR_ERR_NONE)
+	if (err == HW_VENDOR_ERR_NONE) {
 		CU_ASSERT_EQUAL(at, bytes);
+		CU_ASSERT_EQUAL(frame.bytes, bytes);
+	}
 	return err;
 }
 

@@ -65,39 +65,49 @@ static uint32_t contexts(void)
 	return taken;
 }
 
-/* Each length, by an SGE and inline, several times round the ring. */
+/* Sends so many bytes, which need a context only if they are too many, or wrap in the ring. */
+static void send_one(uint32_t bytes, bool inlined)
+{
+	uint32_t wraps =
+	    inlined && ((a->sq_next + 1) & a->sq_mask) + hw_sq_slots(bytes) - 1 > a->sq_mask + 1;
+	struct hw_cqe cqe;
+
+	rp_fill(A->mem, 2 * MOST, bytes + inlined);
+	rp_recv(&rp, 1, b, bytes, RECV_AT, 1024);
+	write_send(bytes, bytes, inlined);
+	rp_ring(&rp, 0, a);
+	rp_poll(&rp, 0);
+	/* The process may use its memory again. */
+	rp_expect_send(&rp, 0, bytes, HW_STATUS_SUCCESS);
+	memset(A->mem, 0, 2 * MOST);
+	CU_ASSERT_EQUAL(a->record->sq_cons, a->record->sq_prod);
+	rp_settle(&rp);
+	cqe = rp_expect_recv(&rp, 1, bytes, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(cqe.bytes, grh_bytes() + bytes);
+	CU_ASSERT_EQUAL(contexts(), bytes > MOST || wraps);
+	rp_fill(A->mem, 2 * MOST, bytes + inlined);
+	CU_ASSERT_EQUAL(memcmp(B->mem + RECV_AT + grh_bytes(), A->mem, bytes), 0);
+}
+
+/* Each length, by an SGE and inline, several times round the ring, and most at each place of it. */
 static void each_length(enum hw_qp_type type)
 {
-	uint32_t bytes, inlined;
+	uint32_t bytes, place;
 
 	pair_of(type);
 	(void)contexts();
 	for (bytes = 0; bytes <= 2 * MOST; bytes++) {
-		for (inlined = 0; inlined < 2; inlined++) {
-			uint32_t wraps = 0;
-			struct hw_cqe cqe;
-
-			if (inlined && ((a->sq_next + 1) & a->sq_mask) + hw_sq_slots(bytes) - 1 >
-					   a->sq_mask + 1)
-				wraps = 1;
-			rp_fill(A->mem, 2 * MOST, bytes + inlined);
-			rp_recv(&rp, 1, b, bytes, RECV_AT, 1024);
-			write_send(bytes, bytes, inlined);
-			rp_ring(&rp, 0, a);
-			rp_poll(&rp, 0);
-			/* The process may use its memory again. */
-			rp_expect_send(&rp, 0, bytes, HW_STATUS_SUCCESS);
-			memset(A->mem, 0, 2 * MOST);
-			CU_ASSERT_EQUAL(a->record->sq_cons, a->record->sq_prod);
-			rp_settle(&rp);
-			cqe = rp_expect_recv(&rp, 1, bytes, HW_STATUS_SUCCESS);
-			CU_ASSERT_EQUAL(cqe.bytes, grh_bytes() + bytes);
-			CU_ASSERT_EQUAL(contexts(), bytes > MOST || wraps);
-			rp_fill(A->mem, 2 * MOST, bytes + inlined);
-			CU_ASSERT_EQUAL(memcmp(B->mem + RECV_AT + grh_bytes(), A->mem, bytes), 0);
-		}
+		send_one(bytes, false);
+		send_one(bytes, true);
 	}
 	CU_ASSERT_TRUE(a->sq_next > 3 * 256);
+	for (bytes = 1; bytes <= MOST; bytes += 19) {
+		for (place = a->sq_mask - 3; place <= a->sq_mask; place++) {
+			while ((a->sq_next & a->sq_mask) != place)
+				send_one(0, true);
+			send_one(bytes, true);
+		}
+	}
 	rp_end(&rp);
 }
 

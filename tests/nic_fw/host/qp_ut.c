@@ -308,8 +308,35 @@ static void flushing_into_a_full_cq_ends(void)
 	fw_ut_end(&rig.ut);
 }
 
-UT_MAIN("nic_fw/host/qp", UT(a_qpn_names_one_qp), UT(error_flushes_both_queues_in_order),
-	UT(error_is_told_once), UT(what_is_posted_in_error_is_flushed_at_the_doorbell),
+/* Codes of times as the InfiniBand specification has them (9.7.5.2.8, 11.6.2). */
+static void codes_of_times(void)
+{
+	struct fw_qp qp = {.qpn = 1};
+	uint32_t code, tries;
+
+	for (tries = 0; tries < 8; tries++) {
+		qp.attr.retry_cnt = (uint8_t)tries;
+		qp.attr.timeout = 0;
+		CU_ASSERT_EQUAL(qp_limit_ns(&qp), UINT64_MAX);
+		for (code = 1; code < 32; code++) {
+			qp.attr.timeout = (uint8_t)code;
+			CU_ASSERT_EQUAL(qp_limit_ns(&qp), (UINT64_C(4096) << code) * (tries + 1));
+		}
+	}
+	CU_ASSERT_EQUAL(qp_rnr_timer_ns(0), 655360000);
+	CU_ASSERT_EQUAL(qp_rnr_timer_ns(1), 10000);
+	CU_ASSERT_EQUAL(qp_rnr_timer_ns(2), 20000);
+	CU_ASSERT_EQUAL(qp_rnr_timer_ns(3), 30000);
+	/* From here on each is twice as long as the one before the last. */
+	for (code = 4; code < 32; code++)
+		CU_ASSERT_EQUAL(qp_rnr_timer_ns((uint8_t)code),
+				2 * qp_rnr_timer_ns((uint8_t)(code - 2)));
+	CU_ASSERT_EQUAL(qp_rnr_timer_ns(31), 491520000);
+}
+
+UT_MAIN("nic_fw/host/qp", UT(codes_of_times), UT(a_qpn_names_one_qp),
+	UT(error_flushes_both_queues_in_order), UT(error_is_told_once),
+	UT(what_is_posted_in_error_is_flushed_at_the_doorbell),
 	UT(an_srq_keeps_its_receives_and_the_last_wqe_is_told),
 	UT(a_send_error_stops_datagram_sends_alone), UT(a_send_error_ends_a_connection),
 	UT(reset_forgets_and_indices_go_on), UT(draining_ends_with_the_last_request),

@@ -291,6 +291,7 @@ static void options_before_the_alert(void)
 	    {{1, 1, 1, 148}, 4, false},               /* without its length */
 	    {{148, 3, 0, 0}, 4, false},               /* of another length */
 	    {{0, 0, 0, 0, 148, 4, 0, 0}, 8, false},   /* behind the end of the options */
+	    {{0, 4, 0, 0, 148, 4, 0, 0}, 8, false},   /* likewise, as if the end had a length */
 	    {{7, 0, 0, 0, 148, 4, 0, 0}, 8, false},   /* behind one of no length */
 	    {{7, 200, 0, 0, 148, 4, 0, 0}, 8, false}, /* behind one that is longer than all */
 	    {{7, 8, 148, 4, 0, 0, 0, 0}, 8, false},   /* within another */

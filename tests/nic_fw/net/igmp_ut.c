@@ -129,5 +129,20 @@ static void no_room(void)
 	net_end();
 }
 
-UT_MAIN("nic_fw/net/igmp", UT(joining_and_leaving_are_told_twice), UT(changes_are_put_together),
-	UT(the_last_shard_tells), UT(a_link_that_comes_up), UT(no_room))
+/* Delays are drawn from all of their range, and none is 0: a due time of 0 is no due time. */
+static void a_delay_is_not_zero(void)
+{
+	begin();
+	CU_ASSERT_EQUAL(igmp_delay_ns(net.nic, 0), 1);
+	CU_ASSERT_EQUAL(igmp_delay_ns(net.nic, 100), 1);
+	random_value = 99;
+	CU_ASSERT_EQUAL(igmp_delay_ns(net.nic, 0), 1);
+	CU_ASSERT_EQUAL(igmp_delay_ns(net.nic, 100), 100);
+	random_value = 100;
+	CU_ASSERT_EQUAL(igmp_delay_ns(net.nic, 100), 1);
+	net_end();
+}
+
+UT_MAIN("nic_fw/net/igmp", UT(a_delay_is_not_zero), UT(joining_and_leaving_are_told_twice),
+	UT(changes_are_put_together), UT(the_last_shard_tells), UT(a_link_that_comes_up),
+	UT(no_room))
