@@ -3,6 +3,8 @@
  * Edges of tagged endpoints: pools that are opened wrongly, run low or are taken away, tables that
  * are full, numbers that wrap, memory that is slow or gone.
  */
+#include <stdlib.h>
+
 #include "tests/bench/pool.h"
 #include "tests/pair/tag_pair.h"
 
@@ -109,6 +111,46 @@ static void opened_wrongly(void)
 /* ---- the pool -------------------------------------------------------------------------------- */
 
 /* Takes n unexpected messages of tags from i on. */
+/*
+ * The records of a large pool are cleared in parts when its endpoint ends: all of those that were
+ * used, and none behind them, which may be another endpoint's.
+ */
+static void records_of_a_large_pool(void)
+{
+	enum {
+		BYTES = 6 << 20,
+		RECORDS = BYTES / BUDDY_MIN_BYTES * sizeof(struct buddy_block),
+		GUARD = TAG_CLOSE_BYTES,
+	};
+	uint8_t *pool = aligned_alloc(4096, BYTES), *records;
+	uint32_t stag, i;
+	struct fw_qp *qp;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(pool);
+	CU_ASSERT_TRUE(RECORDS > 2 * TAG_CLOSE_BYTES && RECORDS % TAG_CLOSE_BYTES);
+	tp_begin(&tp);
+	stag = rp_reg(&tp.rp, 1, pool, BYTES, HW_ACCESS_LOCAL_WRITE, true);
+	for (i = 0; i < 2; i++) {
+		struct tag_ep *large;
+
+		qp = new_qp(HW_QP_F_TAGGED);
+		CU_ASSERT_EQUAL_FATAL(open_pool_at(qp, (uintptr_t)pool, BYTES, stag), 0);
+		large = &NIC(1)->tag.eps[qp - NIC(1)->host.qps];
+		/* As if all of it, or a little more than a part, had been used. */
+		large->pool.high = i ? BYTES : BYTES / 2 - 7 * BUDDY_MIN_BYTES;
+		records = (uint8_t *)large->pool.blocks;
+		memset(records, 0xaa, RECORDS + GUARD);
+		rp_destroy_qp(&tp.rp, 1, qp);
+		rp_run(&tp.rp, 100000000);
+		CU_ASSERT_TRUE(rp_all(records, i ? RECORDS : RECORDS / 2 - 7 * 12, 0));
+		CU_ASSERT_TRUE(rp_all(records + RECORDS, GUARD, 0xaa));
+		memset(records, 0, RECORDS + GUARD);
+	}
+	CU_ASSERT_EQUAL(rp_dereg(&tp.rp, 1, stag), 0);
+	tp_end(&tp);
+	free(pool);
+}
+
 static void unexpected(uint32_t i, uint32_t n, uint32_t bytes)
 {
 	uint32_t end = i + n;
@@ -378,5 +420,6 @@ static void gone(void)
 	slow_or_gone(true, SEGMENTS, true);
 }
 
-UT_MAIN("pair/tag_edges", UT(opened_wrongly), UT(runs_low), UT(taken_away), UT(no_receive),
-	UT(claims_wrap), UT(filled), UT(unsignaled), UT(solicited), UT(slow), UT(gone))
+UT_MAIN("pair/tag_edges", UT(opened_wrongly), UT(records_of_a_large_pool), UT(runs_low),
+	UT(taken_away), UT(no_receive), UT(claims_wrap), UT(filled), UT(unsignaled), UT(solicited),
+	UT(slow), UT(gone))

@@ -284,6 +284,9 @@ static void rtrs(void)
 			peer = ep()->last_peer;
 			CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
 			env.handle = be32_put(peer->sent_ssn);
+			CU_ASSERT_EQUAL(peer->share->held[TAG_HELD_RTRS], peer->num_rtrs);
+			CU_ASSERT_EQUAL(peer->share->station->held[TAG_HELD_RTRS],
+					NIC(1)->tag.rtrs.used);
 		}
 	}
 	CU_ASSERT(NIC(1)->tag.rtrs.used > 20 && NIC(1)->tag.rtrs.used <= 40);

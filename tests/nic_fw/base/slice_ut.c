@@ -89,8 +89,8 @@ static void check_some(uint32_t *at, uint64_t *next)
 	check_most(at, next, MOST_PER_TURN);
 }
 
-/* Runs turns until nothing waits; each is short. */
-static void run_slices(uint32_t *at, uint64_t *next)
+/* Runs turns until nothing waits; each is short. Returns their number. */
+static uint32_t run_slices(uint32_t *at, uint64_t *next)
 {
 	uint32_t turns;
 
@@ -102,6 +102,7 @@ static void run_slices(uint32_t *at, uint64_t *next)
 		check_some(at, next);
 	}
 	CU_ASSERT_FALSE(slice_pending(ut.nic));
+	return turns;
 }
 
 static void flush_of_full_queues(void)
@@ -117,7 +118,8 @@ static void flush_of_full_queues(void)
 	CU_ASSERT_EQUAL(host_modify(ut.nic, qp, HW_QPS_ERR, 0, NULL), 0);
 	CU_ASSERT_EQUAL(qp->state, HW_QPS_ERR);
 	CU_ASSERT_TRUE(qp->flushing);
-	run_slices(&at, &next);
+	/* A unit for each: no turn does less than it may. */
+	CU_ASSERT_TRUE(run_slices(&at, &next) <= 2 * DEPTH / FW_SLICE_UNITS + 1);
 	CU_ASSERT_EQUAL(next, 100 + 2 * DEPTH);
 	CU_ASSERT_FALSE(qp->flushing);
 	CU_ASSERT_EQUAL(qp->record->sq_cons, qp->record->sq_prod);
@@ -143,7 +145,7 @@ static void doorbell_of_a_dead_queue(void)
 	ring[0] = HW_DB_ENTRY(HW_DB_SQ, qp->qpn);
 	fw_ut_poll(&ut, 1000);
 	CU_ASSERT_EQUAL(qp->record->rung, 0);
-	run_slices(&at, &next);
+	(void)run_slices(&at, &next);
 	CU_ASSERT_EQUAL(next, 7 + 2 * DEPTH);
 	fw_ut_end(&ut);
 }
@@ -167,7 +169,7 @@ static void send_queue_error_flushes_requests_alone(void)
 				    &(struct hw_qp_attr){.cur_state = HW_QPS_SQE}),
 			-1);
 	CU_ASSERT_EQUAL(ut.port.num_done, 0);
-	run_slices(&at, &next);
+	(void)run_slices(&at, &next);
 	CU_ASSERT_EQUAL(next, 1 + DEPTH);
 	CU_ASSERT_EQUAL(ut.port.num_done, 1);
 	CU_ASSERT_EQUAL(ut.port.done.status, 0);
@@ -390,7 +392,7 @@ static void all_get_on(void)
 	CU_ASSERT(ut.nic->host.clients[a].share->held[HW_SHARE_PD] < 900 &&
 		  ut.nic->host.clients[b].share->held[HW_SHARE_PD] < 900);
 	CU_ASSERT(cq->prod > 100);
-	run_slices(&at, &next);
+	(void)run_slices(&at, &next);
 	CU_ASSERT_EQUAL(next, 2 * DEPTH);
 	CU_ASSERT_EQUAL(ut.port.num_detached, 2);
 	for (i = a; i <= b; i++) {
@@ -433,6 +435,15 @@ static void units(void)
 	CU_ASSERT_FALSE(slice_look(nic, &looks));
 	CU_ASSERT_EQUAL(looks, 0);
 	CU_ASSERT_EQUAL(nic->slices.taken, taken + 7);
+	/* The next turn has all units again, and remembers the most that a turn took. */
+	nic->slices.most = 0;
+	CU_ASSERT_EQUAL(slice_run(nic), 0);
+	CU_ASSERT_EQUAL(nic->slices.most, taken + 7);
+	CU_ASSERT_EQUAL(nic->slices.taken, 0);
+	CU_ASSERT_EQUAL(nic->slices.left, FW_SLICE_UNITS);
+	CU_ASSERT_EQUAL(nic->slices.done_left, FW_SLICE_DONE);
+	CU_ASSERT_EQUAL(slice_run(nic), 0);
+	CU_ASSERT_EQUAL(nic->slices.most, taken + 7);
 	fw_ut_end(&ut);
 }
 

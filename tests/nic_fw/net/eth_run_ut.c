@@ -95,7 +95,7 @@ static void headers(void)
 	CU_ASSERT_TRUE(fits(2, least, 2 * SEGMENT));
 	CU_ASSERT_TRUE(fits(2, FW_RX_HDR_BYTES, 2 * SEGMENT));
 	CU_ASSERT_FALSE(fits(2, FW_RX_HDR_BYTES + 1, 2 * SEGMENT));
-	/* Those of ESP are shorter. */
+	/* Headers of ESP are shorter. */
 	frame = frame_of(2, net_up.run_esp->least_bytes, 2 * SEGMENT);
 	((struct wire_eth *)hdr)->type = be16_put(WIRE_ETHERTYPE_ESP);
 	CU_ASSERT_TRUE(is_run(&frame));

@@ -112,6 +112,33 @@ static void answers(void)
 	}
 }
 
+/* The peer may begin with any number: its window reaches as far beyond it as it was announced. */
+static void numbers_of_any_peer(void)
+{
+	for (uint32_t i = 0; i < 8; i++) {
+		struct seg s;
+
+		ask(false);
+		s = synack_of(ALL_OPTIONS, 0);
+		s.seq = (i << 29) - 2;
+		to_flow(&s);
+		CU_ASSERT_EQUAL(flow->state, TCP_ESTABLISHED);
+		CU_ASSERT_EQUAL(out.ack, s.seq + 1);
+		CU_ASSERT_EQUAL(flow->rcv_adv, out.ack + ((uint32_t)out.window << TCP_RCV_WSCALE));
+		CU_ASSERT_EQUAL(flow->last_ack, out.ack);
+		s = (struct seg){.flags = WIRE_TCP_ACK,
+				 .seq = out.ack,
+				 .ack = out.seq,
+				 .options = TCP_F_TS,
+				 .ts_val = TS_VAL + 1,
+				 .window = WINDOW,
+				 .data = "abc"};
+		to_flow(&s);
+		CU_ASSERT_EQUAL(came_bytes, 3);
+		end();
+	}
+}
+
 /* ECE alone agrees to ECN: RFC 3168 6.1.1. */
 static void ecn(void)
 {
@@ -227,4 +254,5 @@ static void simultaneous(void)
 	}
 }
 
-UT_MAIN("nic_fw/tcp/tcp_active", UT(syn), UT(answers), UT(ecn), UT(wrong_answers), UT(simultaneous))
+UT_MAIN("nic_fw/tcp/tcp_active", UT(syn), UT(answers), UT(numbers_of_any_peer), UT(ecn),
+	UT(wrong_answers), UT(simultaneous))

@@ -121,6 +121,24 @@ static void periods(void)
 	}
 }
 
+/* A NIC that gave out no cookie takes none, however right its number is. */
+static void none_was_given_out(void)
+{
+	struct seg s;
+
+	begin_full();
+	s = syn_of(0, 0);
+	arrives(&s);
+	CU_ASSERT_NOT_EQUAL(ut.nic->tcp.cookie_ns, 0);
+	ut.nic->tcp.cookie_ns = 0;
+	s = ack_of(0);
+	arrives(&s);
+	CU_ASSERT_PTR_NULL(flow);
+	CU_ASSERT_EQUAL(ut.nic->counters.tcp_cookies_rx, 0);
+	CU_ASSERT_EQUAL(ut.nic->counters.tcp_tx_resets, 1);
+	end_full();
+}
+
 /* Each part of the two ends and of the number is in the cookie. */
 static void wrong_cookies(void)
 {
@@ -226,5 +244,6 @@ static void half_of_the_entries(void)
 	end();
 }
 
-UT_MAIN("nic_fw/tcp/tcp_cookie", UT(segment_lengths), UT(options), UT(periods), UT(wrong_cookies),
-	UT(wrong_shift), UT(beside_an_entry), UT(half_of_the_entries))
+UT_MAIN("nic_fw/tcp/tcp_cookie", UT(segment_lengths), UT(options), UT(periods),
+	UT(none_was_given_out), UT(wrong_cookies), UT(wrong_shift), UT(beside_an_entry),
+	UT(half_of_the_entries))

@@ -353,6 +353,24 @@ static void a_connection_has_its_share_of_chunks(void)
 	end();
 }
 
+/* Chunks are handed up as so many pieces of a frame as a frame may have, and then the others. */
+static void many_chunks_at_once(void)
+{
+	enum {
+		MANY = 2 * FW_RX_SEGS_MAX + 3
+	};
+	uint32_t i;
+
+	begin(1);
+	for (i = MANY; i; i--)
+		segment(10 * i, 10, true);
+	CU_ASSERT_EQUAL(flow.early_chunks, MANY);
+	segment(0, 10, true);
+	CU_ASSERT_EQUAL(w.up, 10 * (MANY + 1));
+	CU_ASSERT_EQUAL(flow.early_chunks, 0);
+	end();
+}
+
 /* ---- blocks of SACK */
 
 static void check_block(uint32_t i, uint32_t from, uint32_t to)
@@ -421,5 +439,5 @@ static void blocks_below_what_is_received_are_forgotten(void)
 UT_MAIN("nic_fw/tcp/tcp_ooo", UT(any_order), UT(bytes_that_came_before_are_reported),
 	UT(the_layer_above_sees_early_bytes), UT(the_layer_above_ends_the_connection),
 	UT(it_gets_no_more_than_it_takes), UT(as_many_ranges_as_there_are),
-	UT(a_connection_has_its_share_of_chunks), UT(the_latest_block_comes_first),
-	UT(blocks_below_what_is_received_are_forgotten))
+	UT(a_connection_has_its_share_of_chunks), UT(many_chunks_at_once),
+	UT(the_latest_block_comes_first), UT(blocks_below_what_is_received_are_forgotten))
