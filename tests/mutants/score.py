@@ -41,20 +41,20 @@ UNKNOWN_SECONDS = 5  # of a test whose time is not known yet, for the order
 
 # Unit tests by floor beside tests/nic_fw/FLOOR; a name ends in * or is whole.
 TESTS = {
-    "base": ["pair/fw", "pair/db"],
-    "net": ["sim/igmp", "sim/mcast", "pair/fw", "pair/rd_join"],
+    "base": ["pair/fw", "pair/db", "pair/station"],
+    "net": ["nic_fw/dgram/ud_rx", "sim/igmp", "sim/mcast", "pair/fw", "pair/rd_join"],
     "tcp": ["sim/tcp*", "pair/mpa_slow"],
     "stream": ["pair/edp", "pair/esp_*"],
-    "host": ["nic_fw/net/mcast", "pair/qp_counts", "pair/wqe*", "pair/sched", "pair/db", "sim/srq", "sim/moder", "sim/xrc", "pair/recv"],
+    "host": ["nic_fw/base/slice", "nic_fw/base/share", "nic_fw/net/mcast", "pair/tag_setup", "pair/qp_counts", "pair/wqe*", "pair/sched", "pair/db", "sim/srq", "sim/moder", "sim/xrc", "pair/recv"],
     "rdmap": ["pair/qp_counts", "pair/rdmap_*", "pair/ddp_rx", "pair/recv", "pair/esp_rdmap", "sim/rd_errors", "sim/rc_esp"],
-    "dgram": ["pair/rd_*", "sim/ud", "sim/uc", "sim/rd_fair"],
+    "dgram": ["pair/rd_*", "pair/uc_rx", "sim/ud", "sim/uc", "sim/rd_fair"],
     "tag": ["pair/tag_*"],
     "mpa": ["pair/mpa_*", "sim/rc_tcp"],
     "cm": ["pair/cm*", "sim/cm"],
     "coll": ["sim/goal_run", "sim/goal_fail", "sim/goal_lost", "sim/goal_stall", "sim/goal_coll_move",
              "sim/goal_coll_reduce", "sim/mgrp"],
-    "up": ["nic_fw/base/*", "nic_fw/host/*", "nic_fw/net/mcast", "pair/fw", "sim/rc_esp", "sim/rc_tcp"],
-    ".": ["pair/fw", "sim/rd_ops"],
+    "up": ["nic_fw/base/*", "nic_fw/host/*", "nic_fw/net/mcast", "pair/fw", "pair/rd_rest", "sim/rc_esp", "sim/rc_tcp"],
+    ".": ["nic_fw/base/*", "nic_fw/host/*", "pair/fw*", "sim/rd_ops"],
 }
 # Tests that take many seconds: they come last, and not in a short look.
 SLOW = ("pair/rd_model_ut", "pair/rd_fuzz_ut")
@@ -276,8 +276,17 @@ class Bed:
         return self.sound_tests[name]
 
     def includes(self, name, path):
-        with open(os.path.join("tests", name + ".c"), encoding="utf-8") as f:
-            return f'#include "{path}"' in f.read()
+        """True if the test includes this source itself, or a header of tests that does."""
+        left, seen = [os.path.join("tests", name + ".c")], set()
+        while left:
+            with open(left.pop(), encoding="utf-8") as f:
+                text = f.read()
+            if f'#include "{path}"' in text:
+                return True
+            headers = set(re.findall(r'#include "(tests/[^"]*\.h)"', text)) - seen
+            seen |= headers
+            left += headers
+        return False
 
     def rebuilt(self, name, change):
         obj, program = os.path.join(self.folder, "test.o"), os.path.join(self.folder, "test")

@@ -184,6 +184,29 @@ static int fill(struct fw_nic *nic, void *ctx, struct esp_xfer *x, uint32_t i, u
 	return (int)bytes;
 }
 
+/* Only where the test's port takes runs. The header is the number of the first packet. */
+static bool fill_run(struct fw_nic *nic, void *ctx, struct esp_xfer *x, uint32_t i,
+		     uint32_t packets, struct fw_tx_frame *frame, uint32_t hdr_offset)
+{
+	static const uint8_t zeros[FW_RUN_BYTES];
+	struct ep_xfer *xfer = FW_CONTAINER(x, struct ep_xfer, x);
+	struct be32 number = be32_put(xfer->first + i);
+	uint32_t bytes = ep_of(nic)->payload_bytes - (uint32_t)sizeof(number);
+
+	CU_ASSERT_PTR_EQUAL(ctx, end_of(nic));
+	CU_ASSERT_FATAL(packets > 1 && i + packets <= x->packets &&
+			packets * bytes < sizeof(zeros));
+	if (end_of(nic)->gone)
+		return false;
+	memcpy(frame->hdr + hdr_offset, &number, sizeof(number));
+	eth_tx_hdr_more(frame, sizeof(number));
+	frame->run_bytes = (uint16_t)bytes;
+	frame->flags |= FW_TX_F_BORROW;
+	frame->seg[frame->num_seg++] =
+	    (struct fw_tx_seg){.mem = zeros, .bytes = packets * bytes, .kind = FW_TX_MEM};
+	return true;
+}
+
 static void sent(struct fw_nic *nic, void *ctx, struct esp_xfer *x, bool ok)
 {
 	struct ep_end *end = ctx;
@@ -222,6 +245,7 @@ static const struct esp_ops ops = {.expects = expects,
 				   .accept = accept_stream,
 				   .receive = receive,
 				   .fill = fill,
+				   .fill_run = fill_run,
 				   .sent = sent,
 				   .full = full,
 				   .ended = ended};

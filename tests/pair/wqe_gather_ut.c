@@ -129,6 +129,38 @@ static void inline_wraps(void)
 	end();
 }
 
+/* Data that may be copied at once: those of a request in one piece of memory that is mapped. */
+static void data_in_one_piece(void)
+{
+	uint8_t *at;
+	uint32_t unmapped;
+
+	begin();
+	at = A->mem + 100;
+	unmapped = rp_reg(&rp, 0, A->mem, 4096, RP_ALL_ACCESS, false);
+	wqe->num_sge = 1;
+	wqe->sge[0] = (struct hw_sge){.addr = (uintptr_t)at, .bytes = 50, .lkey = A->stag};
+	CU_ASSERT_PTR_EQUAL(wqe_data(A->nic, wqe, 50), at);
+	CU_ASSERT_PTR_EQUAL(wqe_data(A->nic, wqe, 1), at);
+	CU_ASSERT_PTR_NULL(wqe_data(A->nic, wqe, 51));
+	wqe->kind = FW_WQE_READ_RESPONSE;
+	CU_ASSERT_PTR_NULL(wqe_data(A->nic, wqe, 50));
+	wqe->kind = FW_WQE_REQUEST;
+	wqe->flags = HW_WQE_F_INLINE;
+	CU_ASSERT_PTR_NULL(wqe_data(A->nic, wqe, 50));
+	wqe->flags = 0;
+	wqe->num_sge = 2;
+	CU_ASSERT_PTR_NULL(wqe_data(A->nic, wqe, 50));
+	wqe->num_sge = 0;
+	CU_ASSERT_PTR_NULL(wqe_data(A->nic, wqe, 50));
+	wqe->num_sge = 1;
+	wqe->sge[0].lkey ^= 0x100;
+	CU_ASSERT_PTR_NULL(wqe_data(A->nic, wqe, 50));
+	wqe->sge[0].lkey = unmapped;
+	CU_ASSERT_PTR_NULL(wqe_data(A->nic, wqe, 50));
+	end();
+}
+
 /* Keys are checked for each packet. A response needs the right of remote reading. */
 static void keys(void)
 {
@@ -285,4 +317,5 @@ static void next_sinks(void)
 	end();
 }
 
-UT_MAIN("pair/wqe_gather", UT(every_cut), UT(inline_wraps), UT(keys), UT(sinks), UT(next_sinks))
+UT_MAIN("pair/wqe_gather", UT(every_cut), UT(inline_wraps), UT(data_in_one_piece), UT(keys),
+	UT(sinks), UT(next_sinks))

@@ -90,6 +90,30 @@ static void small_messages(void)
 	end();
 }
 
+/* So is that of a few pieces, unless they may take long: those of memory that is not mapped. */
+static void small_pieces(void)
+{
+	uint32_t unmapped;
+
+	for (unmapped = 0; unmapped < 2; unmapped++) {
+		struct goal_send *send;
+
+		prepare(unmapped);
+		make_send(SHORT, 4 * PIECE_BYTES, GOAL_REF_PIECES(0, 4));
+		make_send(SCATTER, 4 * PIECE_BYTES, GOAL_REF(0, 8));
+		load(unmapped);
+		fill_memory();
+		(void)start();
+		send = message_of(SHORT);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(send);
+		CU_ASSERT_EQUAL(send->kind, unmapped ? GOAL_SEND_EAGER : GOAL_SEND_SMALL);
+		send = message_of(SCATTER);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(send);
+		CU_ASSERT_EQUAL(send->kind, GOAL_SEND_SMALL);
+		end();
+	}
+}
+
 /* A process with many messages on the way awaits the ACKs of further ones. */
 static void many_messages_ahead(void)
 {
@@ -507,7 +531,7 @@ static void traces(void)
 	end();
 }
 
-UT_MAIN("nic_fw/coll/goal_msg", UT(small_messages), UT(many_messages_ahead),
+UT_MAIN("nic_fw/coll/goal_msg", UT(small_messages), UT(small_pieces), UT(many_messages_ahead),
 	UT(packets_of_a_message), UT(numbers_of_packets), UT(pieces_of_memory),
 	UT(limits_of_pieces), UT(copies_and_their_order), UT(short_ones_behind_a_copy),
 	UT(copy_fails), UT(acknowledgements), UT(large_messages),

@@ -184,8 +184,11 @@ static void window(void)
 	turns(2);
 	CU_ASSERT_EQUAL(s->next, base + 1);
 	CU_ASSERT_EQUAL(s->low, base);
+	/* Reports make room, and let the rest go. */
 	s->ring_bytes -= MGRP_WINDOW_BYTES - 1;
-	mgrp_ready(ut.nic, s);
+	CU_ASSERT_FALSE(fw_list_linked(&s->ready_node));
+	all_report(base + 1, 0);
+	CU_ASSERT_TRUE(fw_list_linked(&s->ready_node));
 	turns(2);
 	CU_ASSERT_EQUAL(s->next, base + (SLOT_BYTES + ROOM - 1) / ROOM);
 	end();
@@ -281,6 +284,7 @@ static void links_that_open(void)
 {
 	struct mgrp_space *s;
 	struct mgrp_child *c;
+	uint64_t before_ns;
 
 	(void)multicast(10);
 	s = space(RANK);
@@ -296,7 +300,10 @@ static void links_that_open(void)
 	fw_ut_poll(&ut, 1);
 	CU_ASSERT_EQUAL(sent_of(WIRE_MGRP_PROBE), 0);
 	c->answers = 3;
+	before_ns = s->timer.deadline_ns;
 	mgrp_link_opened(ut.nic, comm, c->rank);
+	/* It is asked again after the first wait, before the others. */
+	CU_ASSERT_TRUE(s->timer.deadline_ns < before_ns);
 	fw_ut_poll(&ut, 1);
 	CU_ASSERT_EQUAL(sent_of(WIRE_MGRP_PROBE), 1);
 	CU_ASSERT_EQUAL(be32_get(sent[0].wire.dst_rank), c->rank);
@@ -327,8 +334,10 @@ static void neighbours_are_gone(void)
 	CU_ASSERT_EQUAL(mgrp_lost(ut.nic, s, 0), s->child[CHILDREN - 1].rank);
 	child_reports(CHILDREN - 1, s->next, s->next, 1400);
 	CU_ASSERT_EQUAL(ut.nic->counters.mgrp_statuses_stale, 1);
-	for (i = 0; i + 1 < CHILDREN; i++)
+	for (i = 0; i + 1 < CHILDREN; i++) {
+		CU_ASSERT_TRUE(mgrp_keeps(s));
 		(void)lose(s->child[i].rank, ESP_END_CLOSED);
+	}
 	CU_ASSERT_FALSE(mgrp_keeps(s));
 	end();
 	/* A member whose parent is gone asks it for nothing. */
@@ -343,6 +352,51 @@ static void neighbours_are_gone(void)
 	fw_ut_poll(&ut, MGRP_MAX_RTO_NS);
 	CU_ASSERT_EQUAL(sent_of(WIRE_MGRP_STATUS), 0);
 	CU_ASSERT_EQUAL(mgrp_lost(ut.nic, space(ROOT), 0), ROOT);
+	end();
+}
+
+/* An operation that needs a lost neighbour fails its run at once: nothing would wake it. */
+static void begins_without_a_neighbour(void)
+{
+	uint32_t lost, i;
+
+	(void)multicast(10);
+	lost = space(RANK)->child[1].rank;
+	(void)lose(lost, ESP_END_LOST);
+	turns(10);
+	num_sent = 0;
+	(void)start_in(1, false);
+	for (i = 0; i < 100 && record[1].done != serial; i++)
+		turns(1);
+	CU_ASSERT_EQUAL(record[1].done, serial);
+	CU_ASSERT_EQUAL(record[1].status, HW_GOAL_PEER_LOST);
+	CU_ASSERT_EQUAL(record[1].rank, lost);
+	CU_ASSERT_EQUAL(record[1].op, SHORT);
+	CU_ASSERT_EQUAL(sent_of(WIRE_MGRP_DATA), 0);
+	end();
+}
+
+/* A member that is early waits for its parent, whose loss would be noticed. */
+static void waits_for_its_parent(void)
+{
+	const struct goal_link *link;
+	struct goal_run *run;
+
+	prepare(false);
+	memory.code.ops[SHORT] = receive(ROOT, 6, 16, GOAL_REF(1, 0));
+	memory.code.ops[SHORT].kind = GOAL_INSN_MCAST_RECV;
+	memory.code.ops[SHORT].first_edge = 0;
+	memory.code.ops[SHORT].num_edges = 1;
+	load(false);
+	ut.port.sent = keep_sent;
+	run = start();
+	CU_ASSERT_EQUAL(run->fault, HW_GOAL_OK);
+	CU_ASSERT_EQUAL(run->remaining, OPS);
+	link = goal_link_at(ut.nic, comm, space(ROOT)->parent);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(link);
+	CU_ASSERT_EQUAL(link->awaiting, 1);
+	(void)lose(space(ROOT)->parent, ESP_END_LOST);
+	ends_with(HW_GOAL_PEER_LOST, space(ROOT)->parent, FW_NONE);
 	end();
 }
 
@@ -496,5 +550,5 @@ static void memory_of_a_packet(void)
 
 UT_MAIN("nic_fw/coll/mgrp_tx", UT(packets), UT(an_empty_message), UT(frame_lengths), UT(window),
 	UT(silent_children), UT(an_answer_shortens_the_wait), UT(links_that_open),
-	UT(neighbours_are_gone), UT(requests), UT(notes), UT(ends_when_drained),
-	UT(memory_of_a_packet))
+	UT(neighbours_are_gone), UT(begins_without_a_neighbour), UT(waits_for_its_parent),
+	UT(requests), UT(notes), UT(ends_when_drained), UT(memory_of_a_packet))
