@@ -170,7 +170,8 @@ static void note_crc(struct borrow_note *note, const uint8_t *hdr)
 			  accel_crc32c(crc, note->tail, note->tail_bytes));
 }
 
-bool borrow_frame(struct shard *shard, const struct fw_tx_frame *frame, struct rte_mbuf *m)
+bool borrow_frame(struct shard *shard, const struct fw_tx_frame *frame, bool crc,
+		  struct rte_mbuf *m)
 {
 	struct borrow_note *note = note_of(m);
 	uint32_t bytes;
@@ -186,7 +187,7 @@ bool borrow_frame(struct shard *shard, const struct fw_tx_frame *frame, struct r
 		bytes += note->piece[i].bytes;
 	if (bytes != frame->bytes)
 		return false;
-	if (shard->nic->app->conf.switch_crc)
+	if (crc)
 		note_crc(note, rte_pktmbuf_mtod(m, const uint8_t *));
 	/* The length in the mbuf and the frame's length differ while it is borrowed. */
 	m->data_len = (uint16_t)note->hdr_bytes;
@@ -236,10 +237,10 @@ static uint32_t put_payload(const struct borrow_note *note, uint32_t packet, uin
 	return at + note->tail_bytes + (note->crc_bytes ? BORROW_CRC_BYTES : 0);
 }
 
-uint32_t borrow_seal(const struct rte_mbuf *m, uint32_t packet, uint8_t *dst)
+/* Writes a packet, but for a checksum that is left out. Returns its bytes. */
+static uint32_t put_packet(const struct rte_mbuf *m, uint32_t packet, uint8_t *dst)
 {
 	const struct borrow_note *note = note_of(m);
-	uint32_t bytes;
 
 	memcpy(dst, rte_pktmbuf_mtod(m, const uint8_t *), note->hdr_bytes);
 	if (note->run > 1) {
@@ -247,10 +248,26 @@ uint32_t borrow_seal(const struct rte_mbuf *m, uint32_t packet, uint8_t *dst)
 
 		fw_run_hdr(dst, packet, &run);
 	}
-	bytes = put_payload(note, packet, dst);
+	return put_payload(note, packet, dst);
+}
+
+uint32_t borrow_seal(const struct rte_mbuf *m, uint32_t packet, uint8_t *dst)
+{
+	uint32_t bytes = put_packet(m, packet, dst);
+
 	if (csum_is_left(m))
 		csum_seal(m, dst);
 	return bytes;
+}
+
+void borrow_cut(const struct rte_mbuf *run, uint32_t packet, struct rte_mbuf *m)
+{
+	m->pkt_len = put_packet(run, packet, rte_pktmbuf_mtod(m, uint8_t *));
+	m->data_len = (uint16_t)m->pkt_len;
+	if (csum_is_left(run)) {
+		m->tx_offload = run->tx_offload;
+		m->ol_flags |= run->ol_flags & ~borrow_flag;
+	}
 }
 
 uint32_t borrow_packets(const struct rte_mbuf *m, uint32_t *segment_bytes)

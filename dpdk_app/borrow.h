@@ -6,7 +6,8 @@
  * Such a frame is an mbuf with the headers and, after them, a list of the pieces' locations. The
  * sender's shard holds a reference to each frame until its receiver has freed it. borrow_settle()
  * converts the frames still waiting into ordinary ones. The CRC32C is left out unless --crc is on.
- * A run of packets travels in the same way, as one frame; settled, it carries its payload itself.
+ * A run of packets travels in the same way, as one frame; settled, it carries its payload itself. A
+ * wire to the kernel takes runs, too (wire/wire_runs.h), and copies them as it sends them.
  * Because one core sends, receives and settles, no frame is read after its memory is released. All
  * functions run on that core.
  */
@@ -32,11 +33,12 @@ enum {
 int borrow_init(void) __attribute__((warn_unused_result));
 
 /*
- * Fills m with the frame without copying its payload, and keeps a reference to it. Returns false,
- * with m unchanged, if the frame cannot be borrowed (its size, its pieces, or too many are under
- * way).
+ * Fills m with the frame without copying its payload, and keeps a reference to it. crc: with its
+ * CRC32C. Returns false, with m unchanged, if the frame cannot be borrowed (its size, its pieces,
+ * or too many are under way).
  */
-bool borrow_frame(struct shard *shard, const struct fw_tx_frame *frame, struct rte_mbuf *m);
+bool borrow_frame(struct shard *shard, const struct fw_tx_frame *frame, bool crc,
+		  struct rte_mbuf *m);
 
 /* Returns true if the payload of a frame lies in a process's memory. */
 bool borrow_is_borrowed(const struct rte_mbuf *m);
@@ -67,6 +69,12 @@ void borrow_copy(struct rte_mbuf *m);
  * Returns its bytes: m->pkt_len if it is the only one.
  */
 uint32_t borrow_seal(const struct rte_mbuf *m, uint32_t packet, uint8_t *dst);
+
+/*
+ * Makes m, an empty mbuf with room for it, a packet of a run, counted from 0: an ordinary frame,
+ * without the checksum that is left out of the run.
+ */
+void borrow_cut(const struct rte_mbuf *run, uint32_t packet, struct rte_mbuf *m);
 
 /* Releases the references to frames that their receivers have freed. */
 void borrow_sweep(struct shard *shard);

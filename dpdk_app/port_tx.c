@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Transmission: converts gather descriptors of the firmware to mbufs. Every byte is copied here, so
- * no frame on a wire, in a delay queue or in a capture refers to a process's memory. The exception
- * is frames to a NIC that the same core polls, which borrow their payload (borrow.c).
+ * no frame on a wire, in a delay queue or in a capture refers to a process's memory. The exceptions
+ * are frames to a NIC that the same core polls, and runs to a wire that passes them on whole, which
+ * borrow their payload (borrow.c).
  *
  * Runs on the shard's core; calls gather.c, borrow.c, capture.c and the wire.
  */
@@ -37,7 +38,16 @@ static bool tx_may_borrow(const struct shard *shard, const struct fw_tx_frame *f
 		return false;
 	if (frame->flags & FW_TX_LOOP)
 		return port_is_near(shard->nic, shard->core);
-	return ops->near && ops->near(shard, frame->hdr);
+	/* port_tx_run() has allowed a run: a wire that takes some cuts the others. */
+	return ops->near ? ops->near(shard, frame->hdr) : ops->run && frame->run > 1;
+}
+
+/* Returns true if a receiver wants the CRC32C: it is on a wire, or --crc is on. */
+static bool tx_needs_crc(const struct shard *shard, const struct fw_tx_frame *frame)
+{
+	const struct nic *nic = shard->nic;
+
+	return nic->app->conf.switch_crc || !(nic->wire->trusted || frame->flags & FW_TX_LOOP);
 }
 
 /*
@@ -63,7 +73,8 @@ static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_m
 	bool leave = tx_may_leave_csum(shard, frame);
 	int bytes;
 
-	if (tx_may_borrow(shard, frame) && borrow_frame(shard, frame, m)) {
+	if (tx_may_borrow(shard, frame) &&
+	    borrow_frame(shard, frame, tx_needs_crc(shard, frame), m)) {
 		frame->status = 0;
 		shard->stats.tx_borrowed += packets_of(frame);
 		shard->stats.tx_bytes += fw_tx_packet_bytes(frame);
@@ -208,6 +219,7 @@ uint32_t port_tx_run(void *ctx, const uint8_t *mac)
 {
 	struct shard *shard = ctx;
 	const struct nic *nic = shard->nic;
+	const struct wire_ops *ops = nic->wire->ops;
 
 	if (shard->num_borrowed + FW_BURST > APP_MAX_BORROWED)
 		borrow_sweep(shard);
@@ -215,7 +227,9 @@ uint32_t port_tx_run(void *ctx, const uint8_t *mac)
 		return 1;
 	if (!memcmp(mac, nic->mac, WIRE_MAC_BYTES))
 		return port_is_near(nic, shard->core) ? FW_RUN_MAX : 1;
-	return nic->wire->ops->near && nic->wire->ops->near(shard, mac) ? FW_RUN_MAX : 1;
+	if (ops->near)
+		return ops->near(shard, mac) ? FW_RUN_MAX : 1;
+	return ops->run ? ops->run(shard, mac) : 1;
 }
 
 void port_tx_settle(void *ctx)

@@ -413,6 +413,14 @@ struct fw_run {
 void fw_run_hdr(uint8_t *hdr, uint32_t i, const struct fw_run *run);
 
 /*
+ * Makes the headers of all packets of a run, at hdrs + i * stride: of the first from Ethernet's on,
+ * of the others what follows UDP or TCP. hdr: bytes of headers, as in a frame, up to
+ * FW_TX_HDR_BYTES. Pure; any core.
+ */
+void fw_run_hdrs(const struct fw_run *run, const uint8_t *hdr, uint32_t bytes, uint8_t *hdrs,
+		 uint32_t stride);
+
+/*
  * Computes the CRC32C of each packet of a run, as it lies in a frame, into crcs. hdr: bytes of
  * headers, from Ethernet's on, up to FW_TX_HDR_BYTES. piece: the payload, run->bytes in all.
  * crc32c: as in struct fw_port. Pure; any core.

@@ -2,7 +2,7 @@
 /*
  * The packet socket through which runs go to the kernel as one frame; see gso.h.
  *
- * Calls gso_run.c and the kernel. packet(7), struct virtio_net_hdr of Linux.
+ * Calls gso_run.c, gso_whole.c and the kernel. packet(7), struct virtio_net_hdr of Linux.
  */
 #include "dpdk_app/wire/gso.h"
 
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/csum.h"
+#include "dpdk_app/wire/gso_whole.h"
 
 #ifndef VIRTIO_NET_HDR_GSO_UDP_L4 /* Linux 6.2 */
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5
@@ -32,34 +33,69 @@ struct gso {
 	struct gso_stats stats;
 };
 
+/* Sends a frame of n pieces behind the first, which is for vnet. */
+static bool send_large(struct gso *gso, struct virtio_net_hdr *vnet, struct iovec *piece,
+		       uint32_t n)
+{
+	struct msghdr msg = {.msg_iov = piece, .msg_iovlen = n + 1};
+	bool udp = vnet->gso_type == VIRTIO_NET_HDR_GSO_UDP_L4;
+
+	piece[0] = (struct iovec){vnet, sizeof(*vnet)};
+	if (sendmsg(gso->fd, &msg, MSG_DONTWAIT) >= 0) {
+		gso->stats.runs++;
+		return true;
+	}
+	/* A kernel before 6.2 does not know such frames. */
+	if (udp && errno == EINVAL)
+		gso->flows.no_udp = true;
+	gso->stats.refused++;
+	return false;
+}
+
+static struct virtio_net_hdr vnet_of(bool udp, uint32_t hdr_bytes, uint16_t each)
+{
+	return (struct virtio_net_hdr){
+	    .flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+	    .gso_type = udp ? VIRTIO_NET_HDR_GSO_UDP_L4 : VIRTIO_NET_HDR_GSO_TCPV4,
+	    .hdr_len = (uint16_t)hdr_bytes,
+	    .gso_size = each,
+	    .csum_start = GSO_L4_AT,
+	    .csum_offset = udp ? CSUM_UDP_AT : CSUM_TCP_AT,
+	};
+}
+
 bool gso_tx(struct gso *gso, struct rte_mbuf **frames, uint32_t n)
 {
-	struct virtio_net_hdr vnet = {.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
-				      .gso_type = VIRTIO_NET_HDR_GSO_TCPV4,
-				      .csum_start = GSO_L4_AT,
-				      .csum_offset = CSUM_TCP_AT};
 	bool udp = !csum_is_left(frames[0]);
+	struct virtio_net_hdr vnet;
 	uint8_t hdr[GSO_HDR_MAX];
 	struct iovec piece[GSO_RUN_MAX + 2];
-	struct msghdr msg = {.msg_iov = piece, .msg_iovlen = n + 2};
+	uint32_t hdr_bytes;
+	uint16_t each;
 
-	vnet.hdr_len = (uint16_t)gso_join(frames, n, hdr, &piece[2], &vnet.gso_size);
-	if (udp) {
-		vnet.gso_type = VIRTIO_NET_HDR_GSO_UDP_L4;
-		vnet.csum_offset = CSUM_UDP_AT;
-	}
-	piece[0] = (struct iovec){&vnet, sizeof(vnet)};
-	piece[1] = (struct iovec){hdr, vnet.hdr_len};
-	if (sendmsg(gso->fd, &msg, MSG_DONTWAIT) < 0) {
-		/* A kernel before 6.2 does not know such frames. */
-		if (udp && errno == EINVAL)
-			gso->flows.no_udp = true;
-		gso->stats.refused++;
+	hdr_bytes = gso_join(frames, n, hdr, &piece[2], &each);
+	piece[1] = (struct iovec){hdr, hdr_bytes};
+	vnet = vnet_of(udp, hdr_bytes, each);
+	if (!send_large(gso, &vnet, piece, n + 1))
 		return false;
-	}
-	gso->stats.runs++;
 	gso->stats.frames += n;
 	rte_pktmbuf_free_bulk(frames, n);
+	return true;
+}
+
+bool gso_tx_whole(struct gso *gso, struct rte_mbuf *run)
+{
+	struct gso_whole whole;
+	struct virtio_net_hdr vnet;
+
+	gso_whole_make(run, &whole);
+	if (!gso_run_whole(&gso->flows, whole.hdrs, whole.packets, whole.bytes))
+		return false;
+	vnet = vnet_of(!csum_is_left(run), whole.hdr_bytes, whole.each);
+	if (!send_large(gso, &vnet, whole.piece, whole.num_pieces))
+		return false;
+	gso->stats.frames += whole.packets;
+	rte_pktmbuf_free(run);
 	return true;
 }
 

@@ -36,6 +36,11 @@ struct gso_flows *gso_flows(struct gso *gso);
  * the caller keeps the frames. On the owner's core.
  */
 bool gso_tx(struct gso *gso, struct rte_mbuf **frames, uint32_t n);
+/*
+ * The same for a run that the firmware made, in one borrowed frame (borrow.h). Returns false also
+ * if its flow goes singly.
+ */
+bool gso_tx_whole(struct gso *gso, struct rte_mbuf *run);
 
 struct gso_stats {
 	uint64_t runs;

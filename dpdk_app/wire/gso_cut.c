@@ -125,6 +125,10 @@ bool gso_cut_begin(struct gso_cut *cut, struct rte_mbuf *big, uint32_t mtu)
 	cut->big = big;
 	cut->piece = big;
 	cut->at = cut->layout.hdr_bytes;
+	if (cut->layout.udp) {
+		memcpy(cut->hdr, frame, cut->layout.hdr_bytes);
+		gso_mend(&cut->layout, cut->hdr, 0, cut->layout.each);
+	}
 	return true;
 }
 
@@ -178,6 +182,19 @@ void gso_mend(const struct gso_layout *layout, uint8_t *hdr, uint32_t done, uint
 	}
 }
 
+/* Writes the headers of the next segment, of so many bytes. */
+static void put_headers(const struct gso_cut *cut, uint8_t *hdr, uint32_t bytes)
+{
+	const struct gso_layout *layout = &cut->layout;
+
+	if (layout->udp && bytes == layout->each) {
+		memcpy(hdr, cut->hdr, layout->hdr_bytes);
+		return;
+	}
+	memcpy(hdr, rte_pktmbuf_mtod(cut->big, const void *), layout->hdr_bytes);
+	gso_mend(layout, hdr, cut->done, bytes);
+}
+
 struct rte_mbuf *gso_cut_next(struct gso_cut *cut, struct rte_mempool *pool)
 {
 	const struct gso_layout *layout = &cut->layout;
@@ -193,9 +210,8 @@ struct rte_mbuf *gso_cut_next(struct gso_cut *cut, struct rte_mempool *pool)
 	}
 	m->data_len = (uint16_t)(layout->hdr_bytes + bytes);
 	m->pkt_len = m->data_len;
-	memcpy(rte_pktmbuf_mtod(m, void *), rte_pktmbuf_mtod(cut->big, void *), layout->hdr_bytes);
+	put_headers(cut, rte_pktmbuf_mtod(m, uint8_t *), bytes);
 	copy_payload(cut, rte_pktmbuf_mtod_offset(m, uint8_t *, layout->hdr_bytes), bytes);
-	gso_mend(layout, rte_pktmbuf_mtod(m, uint8_t *), cut->done, bytes);
 	m->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_GOOD;
 	cut->done += bytes;
 	if (cut->done == layout->payload)

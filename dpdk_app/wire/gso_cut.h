@@ -14,12 +14,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "shared_defs/wire_eth.h"
+#include "shared_defs/wire_ip.h"
+
 struct rte_mbuf;
 struct rte_mempool;
 
 enum {
 	/* Datagrams in a frame. Linux makes no more, and each costs the receiver a buffer. */
 	GSO_CUT_MAX = 128,
+	GSO_CUT_HDR_MAX = sizeof(struct wire_eth) + 60 + sizeof(struct wire_udp),
 };
 
 /* Where the headers of a large frame end, and what it is to be divided into. */
@@ -51,6 +55,8 @@ struct gso_cut {
 	uint32_t at;                  /* offset in that segment */
 	uint32_t done;                /* payload used */
 	struct gso_layout layout;
+	/* Headers of a datagram of full length, which are all alike. */
+	uint8_t hdr[GSO_CUT_HDR_MAX];
 };
 
 /*

@@ -89,6 +89,26 @@ static bool gso_parse(const struct rte_mbuf *m, struct gso_seg *seg)
 	return true;
 }
 
+/* Returns the positions in headers that the firmware made; neither tcp nor udp: of another kind. */
+static struct gso_seg seg_of(const uint8_t *hdr)
+{
+	struct gso_seg seg = {.eth = (const struct wire_eth *)hdr};
+
+	seg.ip = (const struct wire_ip *)(seg.eth + 1);
+	if (be16_get(seg.eth->type) != WIRE_ETHERTYPE_IPV4)
+		return seg;
+	if (seg.ip->proto == WIRE_IPPROTO_TCP)
+		(void)gso_parse_tcp(&seg);
+	else if (!gso_parse_udp(&seg))
+		seg.udp = NULL;
+	return seg;
+}
+
+uint32_t gso_hdr_bytes(const uint8_t *hdr)
+{
+	return seg_of(hdr).hdr_bytes;
+}
+
 static bool gso_alike_tcp(const struct gso_seg *a, const struct gso_seg *b)
 {
 	return !memcmp(&a->tcp->ack, &b->tcp->ack, sizeof(a->tcp->ack)) &&
@@ -165,6 +185,29 @@ static struct gso_flow *flow_of(struct gso_flows *flows, const struct gso_seg *s
 	return flow;
 }
 
+static struct gso_peer *peer_of(const struct gso_flows *flows, const uint8_t *mac)
+{
+	uint32_t low;
+
+	memcpy(&low, mac + 2, sizeof(low));
+	return (struct gso_peer *)&flows->peer[low * 0x9e3779b1u >> 24 & (GSO_PEERS - 1)];
+}
+
+bool gso_runs_to(const struct gso_flows *flows, const uint8_t *mac)
+{
+	const struct gso_peer *peer = peer_of(flows, mac);
+
+	return peer->runs && !flows->no_udp && !memcmp(peer->mac, mac, sizeof(peer->mac));
+}
+
+static void note_peer(struct gso_flows *flows, const struct gso_seg *seg, bool runs)
+{
+	struct gso_peer *peer = peer_of(flows, seg->eth->dst);
+
+	memcpy(peer->mac, seg->eth->dst, sizeof(peer->mac));
+	peer->runs = runs;
+}
+
 /* The receiver may be losing runs. */
 static void distrust(struct gso_flow *flow)
 {
@@ -235,6 +278,7 @@ uint32_t gso_run(struct gso_flows *flows, struct rte_mbuf *const *frames, uint32
 	bytes = first.bytes;
 	if (may_run(flow, &first))
 		count = find_run(&first, frames, n, &bytes);
+	note_peer(flows, &first, !flow->alone);
 	if (first.tcp) {
 		seq = be32_get(first.tcp->seq) + bytes;
 		if ((int32_t)(seq - flow->next_seq) > 0)
@@ -244,6 +288,28 @@ uint32_t gso_run(struct gso_flows *flows, struct rte_mbuf *const *frames, uint32
 		return 1;
 	count_run(flow, count);
 	return count;
+}
+
+bool gso_run_whole(struct gso_flows *flows, const uint8_t *hdr, uint32_t packets, uint32_t bytes)
+{
+	struct gso_seg seg = seg_of(hdr);
+	struct gso_flow *flow;
+	uint32_t seq;
+
+	if ((!seg.tcp && !seg.udp) || (!seg.tcp && flows->no_udp))
+		return false;
+	flow = flow_of(flows, &seg);
+	note_peer(flows, &seg, !flow->alone);
+	if (flow->alone)
+		return false;
+	if (seg.tcp) {
+		seq = be32_get(seg.tcp->seq);
+		if ((int32_t)(seq - flow->next_seq) < 0)
+			return false;
+		flow->next_seq = seq + bytes;
+	}
+	count_run(flow, packets);
+	return true;
 }
 
 void gso_unsent(struct gso_flows *flows, struct rte_mbuf *const *frames, uint32_t n)
@@ -275,17 +341,20 @@ bool gso_may_go_on(struct rte_mbuf *const *frames, uint32_t n, bool full)
 static void join_tcp(const struct gso_seg *first, const struct gso_seg *last, uint32_t bytes,
 		     struct wire_tcp *tcp)
 {
-	uint32_t sum = be16_get(first->tcp->checksum) + bytes - first->bytes;
+	uint32_t sum = WIRE_IPPROTO_TCP + first->hdr_bytes - GSO_L4_AT + bytes;
 
+	sum = wire_sum_add(sum, &first->ip->src, 2 * sizeof(first->ip->src));
 	tcp->flags |= last->tcp->flags & WIRE_TCP_PSH;
-	tcp->checksum = be16_put((uint16_t)~wire_sum_fold(sum));
+	tcp->checksum = be16_put((uint16_t)sum);
 }
 
 /* Completes the header of UDP: the pseudo header's sum with the length in the header. */
 static void join_udp(const struct gso_seg *first, struct wire_udp *udp)
 {
-	uint32_t sum = WIRE_IPPROTO_UDP + be16_get(udp->bytes);
+	uint32_t each = (uint32_t)sizeof(*udp) + first->bytes;
+	uint32_t sum = WIRE_IPPROTO_UDP + each;
 
+	udp->bytes = be16_put((uint16_t)each);
 	sum = wire_sum_add(sum, &first->ip->src, 2 * sizeof(first->ip->src));
 	udp->checksum = be16_put((uint16_t)sum);
 }
@@ -324,4 +393,13 @@ uint32_t gso_join(struct rte_mbuf *const *frames, uint32_t n, uint8_t *hdr, stru
 	gso_headers(&first, &seg, bytes, hdr);
 	*each = (uint16_t)first.bytes;
 	return first.hdr_bytes;
+}
+
+uint32_t gso_join_hdr(const uint8_t *first, uint32_t bytes, uint16_t each, uint8_t *hdr)
+{
+	struct gso_seg seg = seg_of(first);
+
+	seg.bytes = each;
+	gso_headers(&seg, &seg, bytes, hdr);
+	return seg.hdr_bytes;
 }

@@ -27,6 +27,7 @@ enum {
 	GSO_LEAST = 2,    /* frames per run: minimum */
 	GSO_RUN_MAX = 64, /* and maximum */
 	GSO_FLOWS = 256,  /* table size; the most recent flows, by hash */
+	GSO_PEERS = 64,   /* likewise of stations */
 	GSO_L4_AT = sizeof(struct wire_eth) + sizeof(struct wire_ip),
 	GSO_HDR_MAX = GSO_L4_AT + 60,
 	/* Payload of a datagram from which it goes in a run; AF_XDP is as fast for shorter ones. */
@@ -46,9 +47,16 @@ struct gso_flow {
 	uint32_t good;    /* frames in runs since the last retransmission */
 };
 
+/* A station: runs of a flow to it were sent last, or single frames. */
+struct gso_peer {
+	uint8_t mac[WIRE_MAC_BYTES];
+	bool runs;
+};
+
 /* Initially zero. */
 struct gso_flows {
 	struct gso_flow flow[GSO_FLOWS];
+	struct gso_peer peer[GSO_PEERS];
 	bool no_udp; /* the kernel takes no runs of datagrams */
 };
 
@@ -59,6 +67,14 @@ struct gso_flows {
  */
 uint32_t gso_run(struct gso_flows *flows, struct rte_mbuf *const *frames, uint32_t n);
 void gso_unsent(struct gso_flows *flows, struct rte_mbuf *const *frames, uint32_t n);
+
+/*
+ * Returns true if a run that the firmware made (fw_tx_frame.run) may go as one, and counts it as
+ * sent. hdr: the headers of its first packet; bytes: what follows UDP's or TCP's in all packets.
+ */
+bool gso_run_whole(struct gso_flows *flows, const uint8_t *hdr, uint32_t packets, uint32_t bytes);
+/* Returns true if runs to a station are likely to go as one. */
+bool gso_runs_to(const struct gso_flows *flows, const uint8_t *mac);
 
 /*
  * Returns true if a further frame could extend the run and is likely to follow; full: the burst
@@ -74,5 +90,12 @@ bool gso_may_go_on(struct rte_mbuf *const *frames, uint32_t n, bool full);
  */
 uint32_t gso_join(struct rte_mbuf *const *frames, uint32_t n, uint8_t *hdr, struct iovec *payload,
 		  uint16_t *each);
+/*
+ * The same of the headers alone, for a run that the firmware made: first: those of its first
+ * packet; bytes: as above; each: of the first packet.
+ */
+uint32_t gso_join_hdr(const uint8_t *first, uint32_t bytes, uint16_t each, uint8_t *hdr);
+/* Length of the headers up to UDP's or TCP's, given Ethernet's and IPv4's without options. */
+uint32_t gso_hdr_bytes(const uint8_t *hdr);
 
 #endif /* WEFT_APP_GSO_RUN_H */

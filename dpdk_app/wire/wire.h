@@ -40,6 +40,11 @@ struct wire_ops {
 	 */
 	bool (*near)(const struct shard *shard, const uint8_t *mac);
 	/*
+	 * Packets that a run to another station may have, FW_RUN_MAX at most (fw_port.tx_run): tx()
+	 * takes such a frame (borrow.h). NULL: none. On the shard's core.
+	 */
+	uint32_t (*run)(const struct shard *shard, const uint8_t *mac);
+	/*
 	 * Sends frames that the wire has accepted and keeps until their receiver has room. Returns
 	 * their number; NULL: it keeps none. On the shard's core, once per turn.
 	 */

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dpdk_app/borrow.h"
 #include "dpdk_app/wire/card.h"
 #include "dpdk_app/wire/gso.h"
 #include "dpdk_app/log.h"
@@ -147,11 +148,20 @@ static uint32_t ethdev_tx(struct shard *shard, struct rte_mbuf **frames, uint32_
 		return took;
 	}
 	if (!wire->settled) {
-		shard->stats.drop_wire_down += n;
+		shard->stats.drop_wire_down += borrow_count(frames, n);
 		rte_pktmbuf_free_bulk(frames, n);
 		return n;
 	}
 	return ethdev_tx_burst(wire, (uint16_t)shard->number, frames, n);
+}
+
+/* A frame for another core's wire would leave after its payload may have changed. */
+static uint32_t ethdev_run(const struct shard *shard, const uint8_t *mac)
+{
+	const struct wire *wire = shard->nic->wire;
+
+	return wire->gso && !shard->number && gso_runs_to(gso_flows(wire->gso), mac) ? FW_RUN_MAX
+										     : 1;
 }
 
 /* Any core; only the owner accesses the device itself. */
@@ -277,6 +287,7 @@ static void wire_ethdev_close(struct wire *wire);
 const struct wire_ops wire_ethdev_ops = {
     .rx = ethdev_rx,
     .tx = ethdev_tx,
+    .run = ethdev_run,
     .pump = ethdev_pump,
     .waiting = ethdev_waiting,
     .next_ns = ethdev_next_ns,

@@ -2,7 +2,7 @@
 /*
  * Runs and single frames to the kernel, and the run held back for more; see wire_runs.h.
  *
- * Calls gso.c, gso_run.c, xsk.c and rte_ethdev.
+ * Calls gso.c, gso_run.c, borrow.c, xsk.c and rte_ethdev.
  */
 #include "dpdk_app/wire/wire_runs.h"
 
@@ -11,6 +11,7 @@
 #include <rte_mbuf.h>
 #include <string.h>
 
+#include "dpdk_app/borrow.h"
 #include "dpdk_app/csum.h"
 #include "dpdk_app/wire/gso.h"
 #include "dpdk_app/wire/wire.h"
@@ -65,7 +66,8 @@ static uint32_t tx_runs(struct wire *wire, struct rte_mbuf **frames, uint32_t n,
 	return done;
 }
 
-uint32_t wire_runs_tx(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
+/* Sends frames that are no runs of the firmware. */
+static uint32_t tx_plain(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
 {
 	struct gso_held *held = gso_held(wire->gso);
 	struct rte_mbuf *all[GSO_RUN_MAX + FW_BURST];
@@ -82,6 +84,60 @@ uint32_t wire_runs_tx(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
 	return sent + held->num - before;
 }
 
+/* Sends the packets of a run singly; those for which there is no room are held. */
+static bool tx_cut(struct wire *wire, struct rte_mbuf *run)
+{
+	struct gso_held *held = gso_held(wire->gso);
+	uint32_t segment_bytes, n = borrow_packets(run, &segment_bytes), sent, keep;
+	struct rte_mbuf *packet[FW_RUN_MAX];
+
+	if (rte_pktmbuf_alloc_bulk(run->pool, packet, n))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		borrow_cut(run, i, packet[i]);
+	rte_pktmbuf_free(run);
+	sent = tx_runs(wire, packet, n, 0, &keep);
+	held->num = n - sent;
+	held->turns = 0;
+	memcpy(held->frames, packet + sent, held->num * sizeof(packet[0]));
+	return true;
+}
+
+/* Sends a run of the firmware behind all that is held. False: there is no room now. */
+static bool tx_whole(struct wire *wire, struct rte_mbuf *run)
+{
+	struct gso_held *held = gso_held(wire->gso);
+	uint32_t segment_bytes;
+
+	if (held->num)
+		(void)tx_plain(wire, held->frames, 0);
+	if (held->num)
+		return false;
+	/* Its payload was to be copied, and there was no memory. */
+	if (!borrow_packets(run, &segment_bytes)) {
+		rte_pktmbuf_free(run);
+		return true;
+	}
+	return gso_tx_whole(wire->gso, run) || tx_cut(wire, run);
+}
+
+uint32_t wire_runs_tx(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
+{
+	uint32_t done = 0;
+
+	while (done < n) {
+		uint32_t plain = 0, took;
+
+		while (done + plain < n && !borrow_is_borrowed(frames[done + plain]))
+			plain++;
+		took = plain ? tx_plain(wire, frames + done, plain) : tx_whole(wire, frames[done]);
+		done += took;
+		if (took < plain || !took)
+			break;
+	}
+	return done;
+}
+
 uint32_t wire_runs_pump(struct wire *wire)
 {
 	struct gso_held *held = gso_held(wire->gso);
@@ -92,7 +148,7 @@ uint32_t wire_runs_pump(struct wire *wire)
 	/* Work, or the core would give its CPU away with frames in hand. */
 	if (!held->turns++)
 		return 1;
-	(void)wire_runs_tx(wire, held->frames, 0);
+	(void)tx_plain(wire, held->frames, 0);
 	return before - held->num;
 }
 

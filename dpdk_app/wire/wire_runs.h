@@ -7,6 +7,9 @@
  * held back until the next burst continues it, for at most one turn of the core. The kernel, and a
  * receiver that must be woken, need the same time for a run of any length.
  *
+ * A run that the firmware made (borrow.h) goes as it is, behind what is held. Where its flow goes
+ * singly, or the kernel has no room, it is cut.
+ *
  * Runs on the owner's core.
  */
 #ifndef WEFT_APP_WIRE_RUNS_H

@@ -7,7 +7,7 @@
  * RD makes runs (dgram/rd_run.c), and so do ESP streams of GOAL (coll/goal_msg_tx.c), which know
  * the headers (struct eth_run_kind). A run that any floor drops, or that is declined, is cut, and
  * its packets come one by one (eth_run_rx()). fw_run_hdr() makes the headers of each packet, also
- * for ports that show frames (captures), and fw_run_crcs() their CRC32C. Calls eth_rx_frame().
+ * for ports that show frames (captures), fw_run_hdrs() those of all, fw_run_crcs() their CRC32Cs.
  */
 #include "nic_fw/base/crc32c.h"
 #include "nic_fw/fw_nic.h"
@@ -31,6 +31,28 @@ void fw_run_hdr(uint8_t *hdr, uint32_t i, const struct fw_run *run)
 	if (kind->outer)
 		kind->outer(hdr, i, run);
 	kind->packet(hdr, i, run);
+}
+
+void fw_run_hdrs(const struct fw_run *run, const uint8_t *hdr, uint32_t bytes, uint8_t *hdrs,
+		 uint32_t stride)
+{
+	const struct eth_run_kind *kind = kind_of(hdr);
+	uint32_t i;
+
+	assert(bytes >= kind->least_bytes && bytes <= stride);
+	memcpy(hdrs, hdr, bytes);
+	fw_run_hdr(hdrs, 0, run);
+	for (i = 1; i < run->packets; i++) {
+		uint8_t *to = hdrs + (size_t)i * stride;
+
+		if (i == 1 || i + 1 == run->packets) {
+			memcpy(to, hdr, bytes);
+			kind->packet(to, i, run);
+		} else {
+			memcpy(to, to - stride, bytes);
+			kind->step(to, run->segment_bytes);
+		}
+	}
 }
 
 /* Makes the headers of packet i. Returns the running CRC32C of their front. */

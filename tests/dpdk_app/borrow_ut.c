@@ -88,7 +88,7 @@ static struct rte_mbuf *send(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(m);
 	/* Bytes left by an earlier frame. */
 	memset(rte_pktmbuf_mtod(m, void *), 0xa5, ROOM);
-	if (borrow_frame(&shard, &frame, m)) {
+	if (borrow_frame(&shard, &frame, app.conf.switch_crc, m)) {
 		CU_ASSERT_TRUE(borrow_is_borrowed(m));
 		CU_ASSERT_EQUAL(m->pkt_len, frame.bytes);
 		return m;

@@ -9,10 +9,12 @@
 
 #include <string.h>
 
+#include "dpdk_app/accel.h"
 #include "dpdk_app/wire/gso.h"
 #include "dpdk_app/wire/wire.h"
 #include "dpdk_app/wire/xsk.h"
 #include "tests/dpdk_app/gso_seg.h"
+#include "tests/dpdk_app/run_fix.h"
 #include "tests/ut.h"
 
 enum {
@@ -43,10 +45,18 @@ struct gso_held *gso_held(struct gso *gso)
 	return &held;
 }
 
+static uint32_t psn_of(const uint8_t *frame)
+{
+	const struct wire_rd *rd =
+	    (const void *)(frame + SEG_UDP_HDR_BYTES + sizeof(struct wire_dgram));
+
+	return be32_get(rd->psn);
+}
+
 static void take(struct rte_mbuf *m)
 {
 	if (dgrams) {
-		CU_ASSERT_EQUAL(be32_get(seg_dgram_hdr(m)->ssn), sent_seq);
+		CU_ASSERT_EQUAL(psn_of(rte_pktmbuf_mtod(m, const uint8_t *)), sent_seq);
 		sent_seq++;
 	} else {
 		CU_ASSERT_EQUAL(be32_get(seg_tcp(m)->seq), sent_seq);
@@ -63,6 +73,22 @@ bool gso_tx(struct gso *gso, struct rte_mbuf **frames, uint32_t n)
 	runs[num_runs++] = n;
 	for (uint32_t i = 0; i < n; i++)
 		take(frames[i]);
+	return true;
+}
+
+bool gso_tx_whole(struct gso *gso, struct rte_mbuf *run)
+{
+	uint32_t segment_bytes, n = borrow_packets(run, &segment_bytes);
+	uint8_t packet[SEG_ROOM];
+
+	(void)gso;
+	if (refuse)
+		return false;
+	(void)borrow_seal(run, 0, packet);
+	CU_ASSERT_EQUAL(psn_of(packet), sent_seq);
+	sent_seq += n;
+	runs[num_runs++] = n;
+	rte_pktmbuf_free(run);
 	return true;
 }
 
@@ -250,7 +276,7 @@ static void send_dgrams(uint32_t n, bool more)
 	for (uint32_t i = 0; i < n; i++) {
 		m[i] =
 		    seg_dgram(pool, next_seq, SEG_DGRAM, i + 1 < n || more ? WIRE_DGRAM_F_MORE : 0);
-		seg_dgram_hdr(m[i])->ssn = be32_put(next_seq++);
+		((struct wire_rd *)(seg_dgram_hdr(m[i]) + 1))->psn = be32_put(next_seq++);
 	}
 	CU_ASSERT_EQUAL(wire_runs_tx(&wire, m, n), n);
 }
@@ -280,6 +306,106 @@ static void datagrams_wait_for_more(void)
 	end();
 }
 
+static void begin_dgrams(void)
+{
+	static bool ready;
+
+	begin();
+	if (!ready) {
+		CU_ASSERT_EQUAL_FATAL(borrow_init(), 0);
+		accel_init();
+	}
+	ready = dgrams = true;
+	next_seq = sent_seq = 0;
+	for (uint32_t i = 0; i < 64; i++)
+		send_dgrams(1, false);
+	num_runs = 0;
+}
+
+static struct rte_mbuf *next_run(uint32_t n)
+{
+	struct rte_mbuf *m = run_make(pool, next_seq, n, RUN_SEGMENT);
+
+	next_seq += n;
+	return m;
+}
+
+static void end_dgrams(void)
+{
+	borrow_sweep(&run_shard);
+	CU_ASSERT_EQUAL(run_shard.num_borrowed, 0);
+	end();
+}
+
+/* Runs of the firmware, and single frames before, between and behind them, keep their order. */
+static void whole_runs_in_order(void)
+{
+	struct rte_mbuf *m[4];
+
+	begin_dgrams();
+	send_dgrams(16, true);
+	CU_ASSERT_EQUAL(held.num, 16);
+	m[0] = next_run(32);
+	m[1] = next_run(15);
+	m[2] = seg_dgram(pool, 0, SEG_DGRAM, 0);
+	((struct wire_rd *)(seg_dgram_hdr(m[2]) + 1))->psn = be32_put(next_seq++);
+	m[3] = next_run(2);
+	CU_ASSERT_EQUAL(wire_runs_tx(&wire, m, 4), 4);
+	CU_ASSERT_EQUAL(num_runs, 5);
+	CU_ASSERT_EQUAL(runs[0], 16);
+	CU_ASSERT_EQUAL(runs[1], 32);
+	CU_ASSERT_EQUAL(runs[3], 1);
+	end_dgrams();
+}
+
+/*
+ * A run that the kernel refuses goes packet by packet. What finds no room is held, and nothing
+ * passes it.
+ */
+static void refused_runs_are_cut(void)
+{
+	struct rte_mbuf *m[2];
+
+	begin_dgrams();
+	m[0] = next_run(32);
+	m[1] = next_run(3);
+	refuse = true;
+	xsk_room = 10;
+	CU_ASSERT_EQUAL(wire_runs_tx(&wire, m, 2), 1);
+	CU_ASSERT_EQUAL(num_runs, 10);
+	CU_ASSERT_EQUAL(held.num, 22);
+	CU_ASSERT_TRUE(wire_runs_held(&wire));
+	CU_ASSERT_EQUAL(wire_runs_tx(&wire, m + 1, 1), 0);
+	xsk_room = 22 + 1;
+	CU_ASSERT_EQUAL(wire_runs_tx(&wire, m + 1, 1), 1);
+	CU_ASSERT_EQUAL(held.num, 2);
+	xsk_room = 2;
+	while (held.num)
+		(void)wire_runs_pump(&wire);
+	CU_ASSERT_EQUAL(num_runs, 35);
+	end_dgrams();
+}
+
+/* Without buffers for the packets the run stays with the caller, whole. */
+static void cut_needs_buffers(void)
+{
+	struct rte_mbuf *m, *taken[SEG_POOL];
+	uint32_t n;
+
+	begin_dgrams();
+	m = next_run(32);
+	n = rte_mempool_avail_count(pool) - 31;
+	CU_ASSERT_EQUAL_FATAL(rte_pktmbuf_alloc_bulk(pool, taken, n), 0);
+	refuse = true;
+	CU_ASSERT_EQUAL(wire_runs_tx(&wire, &m, 1), 0);
+	CU_ASSERT_EQUAL(num_runs, 0);
+	rte_pktmbuf_free_bulk(taken, n);
+	CU_ASSERT_EQUAL(wire_runs_tx(&wire, &m, 1), 1);
+	CU_ASSERT_EQUAL(num_runs, 32);
+	end_dgrams();
+}
+
 UT_MAIN("dpdk_app/wire_runs", UT(bursts_become_one), UT(nothing_waits_long),
 	UT(what_follows_comes_behind), UT(every_length), UT(link_down), UT(no_room),
-	UT(datagrams_wait_for_more))
+	UT(datagrams_wait_for_more), UT(whole_runs_in_order), UT(refused_runs_are_cut),
+	UT(cut_needs_buffers))

@@ -26,6 +26,8 @@ static void mbufs_give(struct rte_mbuf **m, uint32_t n);
 #define rte_pktmbuf_alloc(pool)     ((void)(pool), mbuf_take())
 #define rte_pktmbuf_free(m)         mbuf_give(m)
 #define rte_pktmbuf_free_bulk(m, n) mbufs_give(m, n)
+/* No frame is a run of the firmware, which alone needs several. */
+#define rte_pktmbuf_alloc_bulk(pool, m, n) ((void)(pool), (void)(m), (void)(n), -1)
 /* AF_PACKET and AF_XDP take single frames alike. */
 #define rte_eth_tx_burst(port, queue, m, n) ((void)(port), (uint16_t)xsk_tx(NULL, m, n))
 #include "dpdk_app/csum.c"
@@ -298,6 +300,29 @@ struct gso_held *gso_held(struct gso *gso)
 {
 	(void)gso;
 	return &held;
+}
+
+bool borrow_is_borrowed(const struct rte_mbuf *m)
+{
+	(void)m;
+	return false;
+}
+
+uint32_t borrow_packets(const struct rte_mbuf *m, uint32_t *segment_bytes)
+{
+	(void)m, (void)segment_bytes;
+	return 1;
+}
+
+void borrow_cut(const struct rte_mbuf *run, uint32_t packet, struct rte_mbuf *m)
+{
+	(void)run, (void)packet, (void)m;
+}
+
+bool gso_tx_whole(struct gso *gso, struct rte_mbuf *run)
+{
+	(void)gso, (void)run;
+	return false;
 }
 
 uint32_t xsk_tx(struct xsk *xsk, struct rte_mbuf **frames, uint32_t n)

@@ -90,6 +90,7 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "full pools": ["nic_fw/coll/goal_still_ut"],
          "memif": ["dpdk_app/memif_check_ut"],
          "memif rings": ["dpdk_app/memif_ring_ut"],
+         "runs to the kernel": ["dpdk_app/gso_whole_ut", "dpdk_app/wire_runs_ut"],
          "host copies": ["dpdk_app/hostcopy_ut"],
          "tags of an endpoint": ["nic_fw/tag/tag_match_ut", "nic_fw/tag/tag_match_random_ut"],
          "turns of endpoints": ["pair/tag_turns_ut"],
