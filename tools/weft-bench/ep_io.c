@@ -289,7 +289,9 @@ static int sleep_on(struct ep_idle *idle)
 	idle->woken_ns = clock_now_ns();
 	if (rc < 0 && errno != EINTR)
 		return fail("poll: %s", strerror(errno));
-	for (i = 0; i < 2 && idle->ep[i]; i++) {
+	if (rc > 0 && idle->fd >= 0 && p[n - 1].revents)
+		idle->fd_ready = true;
+	for (i = 0; rc > 0 && i < 2 && idle->ep[i]; i++) {
 		if (!p[i].revents)
 			continue;
 		rc = weft_get_cq_event(idle->ep[i]->end.channel, &cq, NULL);
@@ -315,9 +317,9 @@ int ep_idle(struct ep_idle *idle, uint64_t *waited_ns)
 			return -1;
 	} else if (++idle->turns % EP_IDLE_TURNS) {
 		return 0;
-	}
-	if (idle->fd >= 0 && !idle->fd_ready)
+	} else if (idle->fd >= 0 && !idle->fd_ready) {
 		idle->fd_ready = poll(&p, 1, 0) > 0;
+	}
 	now = clock_now_ns();
 	if (!idle->idle_ns)
 		idle->idle_ns = now;
