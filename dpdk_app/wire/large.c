@@ -2,9 +2,12 @@
 /*
  * Large frames on an interface that AF_PACKET taps; see large.h.
  *
- * A stub only reports that a frame waits: the frame's own headers are read first
- * (MSG_PEEK), so that a forged stub costs a system call and no frame. The socket is bound after the
- * driver's and thus gets a frame before the driver; if it was given less room, or the order is
+ * A stub has the headers of its frame, from which follows where the payload of each datagram goes:
+ * one call receives the frame. If it is another one, since the kernel had room for one of the two
+ * alone or the stub was forged, it is lost. The headers of the next thousands of frames are read
+ * first then (MSG_PEEK), so that whoever forges stubs costs a system call and next to no frame. So
+ * are those of TCP, whose segments may be shorter than the MTU permits. The socket is bound after
+ * the driver's and thus gets a frame before the driver; if it was given less room, or the order is
  * another one, the stub is remembered for a while.
  *
  * Calls gso_cut.c and the kernel.
@@ -12,6 +15,7 @@
 #include "dpdk_app/wire/large.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/if_ether.h>
@@ -33,8 +37,11 @@ enum {
 	LARGE_RCVBUF = 8 << 20,
 	LARGE_QUEUE = 512,
 	LARGE_HDR_MAX = sizeof(struct wire_eth) + 60 + 60,
+	LARGE_PEEKS = 4096, /* frames whose headers are read first after a wrong stub */
 	LARGE_TRIES = 1024, /* looks for an announced frame until it counts as lost */
 };
+
+static_assert((int)LARGE_STUB_BYTES <= (int)LARGE_HDR_MAX, "headers of a stub fit");
 
 struct large {
 	int fd;
@@ -42,6 +49,7 @@ struct large {
 	struct rte_mempool *pool;
 	uint32_t owed; /* stubs whose frames were not there yet */
 	uint32_t tries;
+	uint32_t peeks;   /* frames left for which no stub is relied upon */
 	uint32_t at, num; /* of queue */
 	struct rte_mbuf *queue[LARGE_QUEUE];
 	struct large_stats stats;
@@ -71,6 +79,24 @@ const struct large_stats *large_stats(const struct large *large)
 }
 
 /*
+ * Finds out how to divide a frame of head->bytes, of whose headers so many bytes are there. False:
+ * it cannot be divided.
+ */
+static bool head_layout(const struct large *large, struct large_head *head, uint32_t here)
+{
+	if (!gso_layout(&head->layout, head->hdr, here, head->bytes, large->mtu))
+		return false;
+	if (head->layout.udp)
+		return true;
+	/* The segments' checksums are left out: the kernel must vouch for the frame's. */
+	if (!(head->vnet.flags & (VIRTIO_NET_HDR_F_NEEDS_CSUM | VIRTIO_NET_HDR_F_DATA_VALID)))
+		return false;
+	if (head->vnet.gso_size && head->vnet.gso_size < head->layout.each)
+		head->layout.each = head->vnet.gso_size;
+	return head->layout.payload <= GSO_CUT_MAX * head->layout.each;
+}
+
+/*
  * Reads the headers of the next frame, which stays. Returns 1; 0: there is none; -1: it cannot be
  * divided.
  */
@@ -88,16 +114,21 @@ static int peek(struct large *large, struct large_head *head)
 		return -1;
 	head->bytes = (uint32_t)got - (uint32_t)sizeof(head->vnet);
 	here = head->bytes < sizeof(head->hdr) ? head->bytes : (uint32_t)sizeof(head->hdr);
-	if (!gso_layout(&head->layout, head->hdr, here, head->bytes, large->mtu))
-		return -1;
-	if (head->layout.udp)
-		return 1;
-	/* The segments' checksums are left out: the kernel must vouch for the frame's. */
-	if (!(head->vnet.flags & (VIRTIO_NET_HDR_F_NEEDS_CSUM | VIRTIO_NET_HDR_F_DATA_VALID)))
-		return -1;
-	if (head->vnet.gso_size && head->vnet.gso_size < head->layout.each)
-		head->layout.each = head->vnet.gso_size;
-	return head->layout.payload <= GSO_CUT_MAX * head->layout.each ? 1 : -1;
+	return head_layout(large, head, here) ? 1 : -1;
+}
+
+/* The same from the stub of a run of datagrams. Returns false if it is of something else. */
+static bool read_stub(const struct large *large, const struct rte_mbuf *stub,
+		      struct large_head *head)
+{
+	const struct wire_ip *ip =
+	    rte_pktmbuf_mtod_offset(stub, const struct wire_ip *, sizeof(struct wire_eth));
+
+	if (large->peeks || large->owed || ip->proto != WIRE_IPPROTO_UDP)
+		return false;
+	memcpy(head->hdr, rte_pktmbuf_mtod(stub, const void *), LARGE_STUB_BYTES);
+	head->bytes = (uint32_t)sizeof(struct wire_eth) + be16_get(ip->total_bytes);
+	return head_layout(large, head, LARGE_STUB_BYTES);
 }
 
 /* Drops the next frame. */
@@ -120,73 +151,93 @@ static void finish(const struct large_head *head, struct rte_mbuf *m, uint32_t d
 	m->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_GOOD;
 }
 
-/* Receives the frame that was peeked at into segments. Returns false if it was lost. */
-static bool scatter(struct large *large, struct large_head *head, struct rte_mbuf **m, uint32_t n)
+static bool same_layout(const struct gso_layout *a, const struct gso_layout *b)
 {
-	const struct gso_layout *layout = &head->layout;
+	return a->udp == b->udp && a->hdr_bytes == b->hdr_bytes && a->payload == b->payload &&
+	       a->each == b->each;
+}
+
+/*
+ * Receives the next frame into segments, as head says. Returns 1; 0: there is none; -1: it is
+ * another one, or there was no room; it is lost.
+ */
+static int scatter(struct large *large, struct large_head *head, struct rte_mbuf **m, uint32_t n)
+{
+	const struct gso_layout layout = head->layout;
 	struct iovec piece[GSO_CUT_MAX + 2];
 	struct msghdr msg = {.msg_iov = piece, .msg_iovlen = n + 2};
-	uint32_t left = layout->payload, done = 0;
+	uint32_t left = layout.payload, done = 0;
 	ssize_t got;
 
 	piece[0] = (struct iovec){&head->vnet, sizeof(head->vnet)};
-	piece[1] = (struct iovec){head->hdr, layout->hdr_bytes};
+	piece[1] = (struct iovec){head->hdr, layout.hdr_bytes};
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t bytes = left < layout->each ? left : layout->each;
+		uint32_t bytes = left < layout.each ? left : layout.each;
 
-		if (rte_pktmbuf_tailroom(m[i]) < layout->hdr_bytes + bytes)
-			return false;
+		if (rte_pktmbuf_tailroom(m[i]) < layout.hdr_bytes + bytes)
+			return -1;
 		piece[i + 2] =
-		    (struct iovec){rte_pktmbuf_mtod_offset(m[i], void *, layout->hdr_bytes), bytes};
+		    (struct iovec){rte_pktmbuf_mtod_offset(m[i], void *, layout.hdr_bytes), bytes};
 		left -= bytes;
 	}
 	got = recvmsg(large->fd, &msg, MSG_DONTWAIT);
-	if (got < 0 || (msg.msg_flags & MSG_TRUNC) ||
-	    (size_t)got != sizeof(head->vnet) + head->bytes)
-		return false;
+	if (got < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -1;
+	if ((msg.msg_flags & MSG_TRUNC) || (size_t)got != sizeof(head->vnet) + head->bytes ||
+	    !head_layout(large, head, layout.hdr_bytes) || !same_layout(&head->layout, &layout))
+		return -1;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t bytes = (uint32_t)piece[i + 2].iov_len;
 
 		finish(head, m[i], done, bytes);
 		done += bytes;
 	}
-	return true;
+	return 1;
 }
 
 /*
  * Adds the segments of the next frame to the queue, which must keep room for `reserved` others.
- * Returns false if there is none.
+ * stub: of this frame; NULL: it was freed. Returns false if there is no frame.
  */
-static bool take(struct large *large, uint32_t reserved)
+static bool take(struct large *large, const struct rte_mbuf *stub, uint32_t reserved)
 {
 	struct rte_mbuf **m = &large->queue[large->num];
 	struct large_head head;
-	int state = peek(large, &head);
+	bool promised = stub && read_stub(large, stub, &head);
+	int state = promised ? 1 : peek(large, &head);
 	uint32_t n;
 
 	if (!state)
 		return false;
+	large->peeks -= large->peeks && !promised;
 	n = state < 0 ? 0 : (head.layout.payload - 1) / head.layout.each + 1;
 	if (!n || n + reserved > LARGE_QUEUE - large->num) {
 		large->stats.bad++;
 		skip(large);
-	} else if (rte_pktmbuf_alloc_bulk(large->pool, m, n)) {
+		return true;
+	}
+	if (rte_pktmbuf_alloc_bulk(large->pool, m, n)) {
 		large->stats.no_mbuf++;
 		skip(large);
-	} else if (scatter(large, &head, m, n)) {
+		return true;
+	}
+	state = scatter(large, &head, m, n);
+	if (state > 0) {
 		large->stats.frames++;
 		large->num += n;
-	} else {
-		large->stats.bad++;
-		rte_pktmbuf_free_bulk(m, n);
+		return true;
 	}
-	return true;
+	rte_pktmbuf_free_bulk(m, n);
+	if (state < 0 && promised)
+		large->peeks = LARGE_PEEKS;
+	large->stats.bad += state < 0;
+	return state < 0;
 }
 
 /* Looks for frames whose stubs came before them. */
 static void take_owed(struct large *large, uint32_t reserved)
 {
-	while (large->owed && take(large, reserved)) {
+	while (large->owed && take(large, NULL, reserved)) {
 		large->owed--;
 		large->tries = 0;
 	}
@@ -218,9 +269,9 @@ void large_put(struct large *large, struct rte_mbuf **frames, uint32_t n)
 			large->queue[large->num++] = frames[i];
 			continue;
 		}
-		rte_pktmbuf_free(frames[i]);
-		if (!take(large, n - i - 1))
+		if (!take(large, frames[i], n - i - 1))
 			large->owed++;
+		rte_pktmbuf_free(frames[i]);
 	}
 }
 

@@ -18,7 +18,8 @@
 
 enum {
 	RUN = 20,
-	LATE_LOOKS = 1100, /* more than large.c looks for a frame that is announced */
+	TRUSTED_AFTER = 4096, /* frames behind a wrong stub */
+	LATE_LOOKS = 1100,    /* more than large.c looks for a frame that is announced */
 };
 
 static struct rte_mempool *pool;
@@ -239,5 +240,36 @@ static void tcp(void)
 	end();
 }
 
+/*
+ * A stub that is not of the next frame: this one frame is lost. Behind it stubs are not believed
+ * for a while, so that no stranger who forges some costs more.
+ */
+static void wrong_stub(void)
+{
+	const uint16_t other = SEG_DGRAM - 100 + sizeof(struct wire_udp);
+	struct rte_mbuf *stub;
+
+	begin();
+	rte_pktmbuf_free(put_run(true, 0));
+	stub = put_run(false, other);
+	large_put(large, &stub, 1);
+	CU_ASSERT_FALSE(large_has(large));
+	CU_ASSERT_EQUAL(large_stats(large)->bad, 1);
+	for (uint32_t i = 0; i < TRUSTED_AFTER; i++) {
+		rte_pktmbuf_free(put_run(true, 0));
+		stub = put_run(false, other);
+		large_put(large, &stub, 1);
+		expect_run();
+	}
+	CU_ASSERT_EQUAL(large_stats(large)->bad, 1);
+	rte_pktmbuf_free(put_run(true, 0));
+	stub = put_run(false, other);
+	large_put(large, &stub, 1);
+	CU_ASSERT_FALSE(large_has(large));
+	CU_ASSERT_EQUAL(large_stats(large)->bad, 2);
+	CU_ASSERT_FALSE(large_waiting(large));
+	end();
+}
+
 UT_MAIN("dpdk_app/large", UT(in_its_place), UT(late), UT(what_is_not_divided), UT(no_stubs),
-	UT(no_buffers), UT(tcp))
+	UT(no_buffers), UT(tcp), UT(wrong_stub))
