@@ -19,8 +19,8 @@
 struct rte_mbuf;
 
 enum {
-	/* Headers and CRC32C of each packet, payload in parts, and the caller's and the first's. */
-	GSO_WHOLE_PIECES = 2 + 3 * FW_RUN_MAX + FW_RX_SEGS_MAX,
+	/* Headers of each packet, payload in parts, and the caller's, the frame's, a CRC32C. */
+	GSO_WHOLE_PIECES = 3 + 2 * FW_RUN_MAX + FW_RX_SEGS_MAX,
 };
 
 /* Valid while the run is; it refers to itself and is not copied. */
