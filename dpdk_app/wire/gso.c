@@ -28,10 +28,33 @@ enum {
 
 struct gso {
 	int fd;
+	bool direct; /* past the queueing discipline */
 	struct gso_flows flows;
 	struct gso_held held;
 	struct gso_stats stats;
 };
+
+static int set_direct(struct gso *gso, bool direct)
+{
+	const int past = direct;
+
+	gso->direct = direct;
+	return setsockopt(gso->fd, SOL_PACKET, PACKET_QDISC_BYPASS, &past, sizeof(past));
+}
+
+/*
+ * Sends once more by way of the queueing discipline, which has frames divided that a driver does
+ * not take whole, as after ethtool -K. Where that helps, all later frames go this way.
+ */
+static bool send_divided(struct gso *gso, const struct msghdr *msg)
+{
+	if (!gso->direct || set_direct(gso, false))
+		return false;
+	if (sendmsg(gso->fd, msg, MSG_DONTWAIT) >= 0)
+		return true;
+	(void)set_direct(gso, true);
+	return false;
+}
 
 /* Sends a frame of n pieces behind the first, which is for vnet. */
 static bool send_large(struct gso *gso, struct virtio_net_hdr *vnet, struct iovec *piece,
@@ -41,7 +64,7 @@ static bool send_large(struct gso *gso, struct virtio_net_hdr *vnet, struct iove
 	bool udp = vnet->gso_type == VIRTIO_NET_HDR_GSO_UDP_L4;
 
 	piece[0] = (struct iovec){vnet, sizeof(*vnet)};
-	if (sendmsg(gso->fd, &msg, MSG_DONTWAIT) >= 0) {
+	if (sendmsg(gso->fd, &msg, MSG_DONTWAIT) >= 0 || send_divided(gso, &msg)) {
 		gso->stats.runs++;
 		return true;
 	}
@@ -99,7 +122,7 @@ bool gso_tx_whole(struct gso *gso, struct rte_mbuf *run)
 	return true;
 }
 
-struct gso *gso_open(int ifindex)
+struct gso *gso_open(int ifindex, bool direct)
 {
 	/* Protocol 0: it receives nothing. */
 	const struct sockaddr_ll addr = {.sll_family = AF_PACKET, .sll_ifindex = ifindex};
@@ -111,6 +134,7 @@ struct gso *gso_open(int ifindex)
 		return NULL;
 	gso->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (gso->fd >= 0 && !setsockopt(gso->fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof(one)) &&
+	    !set_direct(gso, direct) &&
 	    !setsockopt(gso->fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) &&
 	    !bind(gso->fd, (const struct sockaddr *)&addr, sizeof(addr)))
 		return gso;

@@ -17,8 +17,11 @@
 
 struct gso;
 
-/* Opens the socket of an interface. NULL with errno on failure. */
-struct gso *gso_open(int ifindex);
+/*
+ * Opens the socket of an interface. direct: frames go to its driver at once, past queueing
+ * discipline and taps, as long as it takes them whole. NULL with errno on failure.
+ */
+struct gso *gso_open(int ifindex, bool direct);
 void gso_close(struct gso *gso);
 
 /* A run that may still grow (wire_runs.c). */

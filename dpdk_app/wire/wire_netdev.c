@@ -325,7 +325,7 @@ static int netdev_xdp_start(struct wire *wire, uint32_t queues)
 		xdp_start(wire->xdp, nic->conf->ip, wire->shared);
 	/* Frames of two sockets keep their order if each call ends with them in the stack. */
 	if (!err && xsk_copies(wire->xsk)) {
-		wire->gso = gso_open(wire->ifindex);
+		wire->gso = gso_open(wire->ifindex, veth);
 		wire->tx_csum = wire->gso;
 		if (!wire->gso)
 			log_nic_verbose(nic->name, "frames are sent one by one: %s",
@@ -465,7 +465,7 @@ static void netdev_large(struct wire *wire)
 		large_close(wire->large);
 		wire->large = NULL;
 	}
-	wire->gso = gso_open(wire->ifindex);
+	wire->gso = gso_open(wire->ifindex, netdev_is_veth(nic->conf->device));
 	wire->tx_csum = wire->gso;
 	if (!wire->gso)
 		log_nic_verbose(nic->name, "frames are sent one by one: %s", strerror(errno));
