@@ -394,6 +394,45 @@ static void whole_turn(void)
 	}
 }
 
-UT_MAIN("pair/rd_tx", UT(headers), UT(distances), UT(lengths), UT(flows_in_turn), UT(little_room),
-	UT(what_may_be_borrowed), UT(gathered_anew), UT(host_faults), UT(window_limit),
-	UT(to_itself), UT(whole_turn))
+/* A header says that more follows: of data, what its sender knows; else, what waits or was lost. */
+static void more_follows(void)
+{
+	static const uint8_t types[] = {WIRE_DGRAM_RD, WIRE_DGRAM_RD_ACK, WIRE_DGRAM_RD_PROBE};
+	struct fw_list waiting;
+	uint32_t type, lost, flows, more;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	for (type = 0; type < sizeof(types); type++) {
+		for (lost = 0; lost < 2; lost++) {
+			for (flows = 0; flows < 2; flows++) {
+				struct rd_session *s = rp_session(&rp, 0);
+				struct fw_tx_frame *frame = eth_tx_begin(A->nic);
+				const struct wire_dgram *dgram =
+				    (const void *)(frame->hdr + UDP_TX_HDR_BYTES);
+				uint8_t used = s->credit_used;
+
+				fw_list_init(&waiting);
+				if (flows)
+					fw_list_add_tail(&s->flows, &waiting);
+				s->lost = lost;
+				s->more = !(lost || flows);
+				rd_tx_headers(A->nic, s, frame, types[type], 7, 0, 100);
+				more = (dgram->flags & WIRE_DGRAM_F_MORE) != 0;
+				CU_ASSERT_EQUAL(more, types[type] == WIRE_DGRAM_RD ? s->more
+										   : lost || flows);
+				CU_ASSERT_EQUAL(s->credit_used - used,
+						types[type] == WIRE_DGRAM_RD);
+				s->credit_used = used;
+				s->lost = 0;
+				s->more = false;
+				fw_list_del(&waiting);
+			}
+		}
+	}
+	rp_end(&rp);
+}
+
+UT_MAIN("pair/rd_tx", UT(more_follows), UT(headers), UT(distances), UT(lengths), UT(flows_in_turn),
+	UT(little_room), UT(what_may_be_borrowed), UT(gathered_anew), UT(host_faults),
+	UT(window_limit), UT(to_itself), UT(whole_turn))

@@ -108,6 +108,46 @@ static void opened_wrongly(void)
 	tp_end(&tp);
 }
 
+/* Inline data that must be kept, for which the NIC has no buffer: the send is no source. */
+static void no_buffer_to_keep_data(void)
+{
+	struct fw_wqe wqe = {.flags = HW_WQE_F_INLINE};
+	struct tag_send send = {.bytes = 10, .kept = FW_NONE};
+	struct fw_pool *kept;
+	uint32_t max;
+
+	tp_begin(&tp);
+	wqe.qp = tp.qp[0];
+	kept = &NIC(0)->tag.kept;
+	max = kept->max;
+	kept->max = kept->used;
+	CU_ASSERT_FALSE(tag_source_keep(NIC(0), &send, &wqe));
+	CU_ASSERT_FALSE(send.source);
+	CU_ASSERT_EQUAL(send.kept, FW_NONE);
+	kept->max = max;
+	/* A message without data needs no buffer. */
+	send.bytes = 0;
+	CU_ASSERT_TRUE(tag_source_keep(NIC(0), &send, &wqe));
+	CU_ASSERT_TRUE(send.source);
+	CU_ASSERT_EQUAL(send.kept, FW_NONE);
+	/* At the end of the ring they wrap. */
+	send = (struct tag_send){.bytes = 100, .kept = FW_NONE};
+	wqe.sq_slot = wqe.qp->sq_mask - 1;
+	rp_fill(wqe.qp->sq_ring, (wqe.qp->sq_mask + 1) * HW_SQ_SLOT_BYTES, 3);
+	CU_ASSERT_TRUE(tag_source_keep(NIC(0), &send, &wqe));
+	CU_ASSERT_NOT_EQUAL_FATAL(send.kept, FW_NONE);
+	CU_ASSERT_EQUAL(memcmp(fw_pool_at(kept, send.kept),
+			       wqe.qp->sq_ring + wqe.qp->sq_mask * HW_SQ_SLOT_BYTES,
+			       HW_SQ_SLOT_BYTES),
+			0);
+	CU_ASSERT_EQUAL(memcmp((uint8_t *)fw_pool_at(kept, send.kept) + HW_SQ_SLOT_BYTES,
+			       wqe.qp->sq_ring, 100 - HW_SQ_SLOT_BYTES),
+			0);
+	fw_pool_put(kept, fw_pool_at(kept, send.kept));
+	memset(wqe.qp->sq_ring, 0, (wqe.qp->sq_mask + 1) * HW_SQ_SLOT_BYTES);
+	tp_end(&tp);
+}
+
 /* ---- the pool -------------------------------------------------------------------------------- */
 
 /* Takes n unexpected messages of tags from i on. */
@@ -420,6 +460,6 @@ static void gone(void)
 	slow_or_gone(true, SEGMENTS, true);
 }
 
-UT_MAIN("pair/tag_edges", UT(opened_wrongly), UT(records_of_a_large_pool), UT(runs_low),
-	UT(taken_away), UT(no_receive), UT(claims_wrap), UT(filled), UT(unsignaled), UT(solicited),
-	UT(slow), UT(gone))
+UT_MAIN("pair/tag_edges", UT(opened_wrongly), UT(records_of_a_large_pool),
+	UT(no_buffer_to_keep_data), UT(runs_low), UT(taken_away), UT(no_receive), UT(claims_wrap),
+	UT(filled), UT(unsignaled), UT(solicited), UT(slow), UT(gone))

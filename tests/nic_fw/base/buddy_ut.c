@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "nic_fw/base/buddy.h"
 #include "tests/ut.h"
@@ -113,5 +114,29 @@ static void random_against_a_map(void)
 	CU_ASSERT_EQUAL(buddy_alloc(&buddy, RANGE), 0);
 }
 
-UT_MAIN("nic_fw/base/buddy", UT(sizes_are_rounded), UT(all_comes_together_again),
-	UT(odd_ranges_are_used_whole), UT(random_against_a_map))
+/* The largest block is 1 GiB, however long the range is. */
+static void the_largest_block(void)
+{
+	const uint64_t most = UINT64_C(1) << 30, bytes = 4 * most;
+	size_t records = bytes / BUDDY_MIN_BYTES * sizeof(struct buddy_block);
+	struct buddy_block *many = mmap(NULL, records, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct buddy buddy;
+	uint64_t at;
+
+	CU_ASSERT_FATAL(many != MAP_FAILED);
+	buddy_init(&buddy, many, bytes);
+	CU_ASSERT_EQUAL(buddy_alloc(&buddy, most + 1), BUDDY_NONE);
+	CU_ASSERT_EQUAL(buddy_alloc(&buddy, UINT64_MAX), BUDDY_NONE);
+	CU_ASSERT_EQUAL(buddy.used, 0);
+	at = buddy_alloc(&buddy, most);
+	CU_ASSERT_EQUAL_FATAL(at, 0);
+	CU_ASSERT_EQUAL(buddy_block_bytes(&buddy, at), most);
+	CU_ASSERT_EQUAL(buddy_alloc(&buddy, most), most);
+	CU_ASSERT_EQUAL(buddy_free(&buddy, at), most);
+	CU_ASSERT_EQUAL(buddy_alloc(&buddy, most + 1), BUDDY_NONE);
+	CU_ASSERT_EQUAL(munmap(many, records), 0);
+}
+
+UT_MAIN("nic_fw/base/buddy", UT(the_largest_block), UT(sizes_are_rounded),
+	UT(all_comes_together_again), UT(odd_ranges_are_used_whole), UT(random_against_a_map))

@@ -516,8 +516,43 @@ static void many_silent(void)
 	CU_ASSERT_EQUAL(was, PEERS);
 }
 
-UT_MAIN("nic_fw/dgram/rd_grant", UT(alone), UT(idle_stock), UT(in_turn), UT(window),
-	UT(lies_and_echoes), UT(headers_of_a_turn), UT(claims), UT(claims_beside_others),
-	UT(keepers), UT(feigned_path), UT(feigned_path_at_start), UT(comers_and_goers), UT(a_run),
-	UT(runs_show_the_path), UT(runs_fill_the_line), UT(lengths), UT(silent), UT(silent_before),
-	UT(idle_and_closed), UT(many_wait), UT(many_silent))
+/* Packets that were taken are in doubt no more, nor void: no count goes below zero. */
+static void counts_of_what_was_taken(void)
+{
+	begin(1);
+	peer[0].rx_doubt = peer[0].rx_void = 5;
+	peer[0].rx_late = 3;
+	rd_grant_taken(&peer[0], 2);
+	CU_ASSERT_EQUAL(peer[0].rx_taken, 2);
+	CU_ASSERT_EQUAL(peer[0].rx_doubt, 3);
+	CU_ASSERT_EQUAL(peer[0].rx_void, 3);
+	rd_grant_taken(&peer[0], 4);
+	CU_ASSERT_EQUAL(peer[0].rx_taken, 6);
+	CU_ASSERT_EQUAL(peer[0].rx_doubt, 0);
+	CU_ASSERT_EQUAL(peer[0].rx_void, 0);
+}
+
+/* A session that ends leaves its part to those that wait for theirs, at once. */
+static void one_that_ends_lets_others_go(void)
+{
+	begin(2);
+	rx(0, 1, true, 20000);
+	rx(1, 1, true, 20000);
+	/* The second waits in turn, with nothing left. */
+	fw_list_del(&peer[1].grant_node);
+	peer[1].rx_limit = peer[1].rx_used;
+	peer[1].backlogged = true;
+	fw_list_add_tail(&nic.rd.grants.turn, &peer[1].grant_node);
+	nic.rd.grants.out_bytes = 0;
+	CU_ASSERT_EQUAL(left(&peer[1]), 0);
+	rd_grant_close(&nic, &peer[0]);
+	CU_ASSERT_TRUE(left(&peer[1]) > 0);
+	CU_ASSERT_EQUAL(nic.rd.grants.open, 1);
+}
+
+UT_MAIN("nic_fw/dgram/rd_grant", UT(counts_of_what_was_taken), UT(one_that_ends_lets_others_go),
+	UT(alone), UT(idle_stock), UT(in_turn), UT(window), UT(lies_and_echoes),
+	UT(headers_of_a_turn), UT(claims), UT(claims_beside_others), UT(keepers), UT(feigned_path),
+	UT(feigned_path_at_start), UT(comers_and_goers), UT(a_run), UT(runs_show_the_path),
+	UT(runs_fill_the_line), UT(lengths), UT(silent), UT(silent_before), UT(idle_and_closed),
+	UT(many_wait), UT(many_silent))
