@@ -47,7 +47,7 @@ TESTS = {
     "stream": ["pair/edp", "pair/esp_*"],
     "host": ["nic_fw/base/slice", "nic_fw/base/share", "nic_fw/net/mcast", "pair/tag_setup", "pair/qp_counts", "pair/wqe*", "pair/sched", "pair/db", "sim/srq", "sim/moder", "sim/xrc", "pair/recv"],
     "rdmap": ["pair/qp_counts", "pair/rdmap_*", "pair/ddp_rx", "pair/recv", "pair/esp_rdmap", "sim/rd_errors", "sim/rc_esp"],
-    "dgram": ["pair/rd_*", "pair/uc_rx", "sim/ud", "sim/uc", "sim/rd_fair"],
+    "dgram": ["pair/rd_*", "pair/station", "pair/uc_rx", "sim/ud", "sim/uc", "sim/rd_fair"],
     "tag": ["pair/tag_*"],
     "mpa": ["pair/mpa_*", "sim/rc_tcp"],
     "cm": ["pair/cm*", "sim/cm"],

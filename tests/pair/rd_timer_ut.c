@@ -572,8 +572,23 @@ static void rnr_codes(void)
 	CU_ASSERT_EQUAL(qp_rnr_timer_ns(32 + 12), 640000);
 }
 
-UT_MAIN("pair/rd_timer", UT(probe_and_back_off), UT(floors), UT(progress), UT(all_are_held),
-	UT(limit_of_one), UT(tries_within_a_limit), UT(tries_of_a_void),
+/* Answers that do not come are looked for after a time, and again after as much. */
+static void looks(void)
+{
+	struct rd_session *s = begin(1000000, 100000);
+
+	s->ts_echo_ns = A->nic->now_ns;
+	s->looked_ns = A->nic->now_ns - LLP_LOOK_NS + 1;
+	rd_timer_fire(A->nic, &s->timer);
+	CU_ASSERT_EQUAL(s->looked_ns, A->nic->now_ns - LLP_LOOK_NS + 1);
+	s->looked_ns--;
+	rd_timer_fire(A->nic, &s->timer);
+	CU_ASSERT_EQUAL(s->looked_ns, A->nic->now_ns);
+	end();
+}
+
+UT_MAIN("pair/rd_timer", UT(looks), UT(probe_and_back_off), UT(floors), UT(progress),
+	UT(all_are_held), UT(limit_of_one), UT(tries_within_a_limit), UT(tries_of_a_void),
 	UT(limit_of_an_absent_core), UT(answer_to_an_absent_core), UT(limit_of_one_never_sent),
 	UT(limit_of_rc), UT(voids_end), UT(death_of_a_responder), UT(slow_responder),
 	UT(flow_without_messages), UT(fresh_mac), UT(flows_of_a_flush), UT(rnr_codes))

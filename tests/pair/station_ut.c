@@ -132,4 +132,27 @@ static void responses(void)
 	rp_end(&rp);
 }
 
-UT_MAIN("pair/station", UT(early_packets), UT(responses))
+/* A notice counts for the station of its session, and for the session. */
+static void notices(void)
+{
+	struct rd_flow flow = {.session = NULL};
+	struct fw_wqe msg = {.flow = &flow};
+	struct fw_nic *nic;
+	uint32_t before;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	nic = rp.end[0].nic;
+	flow.session = rp_session(&rp, 0);
+	CU_ASSERT_NOT_EQUAL(flow.session->station, STATION_NONE);
+	before = nic->rdmap.notices_to[flow.session->index];
+	rd_notice_charge(nic, &msg);
+	CU_ASSERT_EQUAL(msg.station, flow.session->station);
+	CU_ASSERT_EQUAL(msg.notice_to, flow.session->index + 1);
+	CU_ASSERT_EQUAL(nic->rdmap.notices_to[flow.session->index], before + 1);
+	nic->rdmap.notices_to[flow.session->index]--;
+	station_give(nic, msg.station, STATION_NOTICES);
+	rp_end(&rp);
+}
+
+UT_MAIN("pair/station", UT(notices), UT(early_packets), UT(responses))

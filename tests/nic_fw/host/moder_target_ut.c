@@ -281,5 +281,51 @@ static void choices_are_counted(void)
 	fix_end(&r.f);
 }
 
-UT_MAIN("nic_fw/host/moder_target", UT(fewest_interrupts_that_keep_it), UT(long_turns),
-	UT(choices_are_counted))
+/* Completions that wait, one each at these times; returns when the interrupt is due. */
+static uint64_t due_with(struct run *r, int64_t credit, uint32_t num_ages)
+{
+	struct fw_moder *m = &r->f.eq->moder;
+	uint32_t i;
+
+	m->target.credit = credit;
+	m->num_ages = num_ages;
+	for (i = 0; i < num_ages; i++) {
+		m->age[i].ns = 1000 * (i + 1);
+		m->age[i].frames = 1;
+	}
+	return moder_target_due_ns(r->f.ut.nic, r->f.eq);
+}
+
+/*
+ * A completion may be late for a whole of the budget, to which each that waits adds what the
+ * percentile leaves; the first that may not sets the time. None waits beyond three targets.
+ */
+static void the_budget_sets_the_time(void)
+{
+	const uint64_t most = 1000 + 3 * TARGET_NS;
+	static struct run r;
+
+	start(&r, POISSON_SPARSE);
+	target(&r, 9000);
+	CU_ASSERT_EQUAL(r.f.eq->moder.target.slack_ns, 0);
+	CU_ASSERT_EQUAL(due_with(&r, 0, 1), 1000 + TARGET_NS);
+	CU_ASSERT_EQUAL(due_with(&r, 8999, 1), 1000 + TARGET_NS);
+	CU_ASSERT_EQUAL(due_with(&r, 9000, 1), most);
+	/* Two earn twice as much. */
+	CU_ASSERT_EQUAL(due_with(&r, 7999, 2), 1000 + TARGET_NS);
+	CU_ASSERT_EQUAL(due_with(&r, 8000, 2), 2000 + TARGET_NS);
+	CU_ASSERT_EQUAL(due_with(&r, 17999, 2), 2000 + TARGET_NS);
+	CU_ASSERT_EQUAL(due_with(&r, 18000, 2), most);
+	/* After waits in vain there is no budget for a while; a late core is allowed for. */
+	r.f.eq->moder.target.skip = 1;
+	CU_ASSERT_EQUAL(due_with(&r, 18000, 2), 1000 + TARGET_NS);
+	r.f.eq->moder.target.skip = 0;
+	r.f.eq->moder.target.slack_ns = 300;
+	CU_ASSERT_EQUAL(due_with(&r, 0, 1), 1000 + TARGET_NS - 300);
+	CU_ASSERT_EQUAL(r.f.eq->moder.target.due_ns, 1000 + TARGET_NS - 300);
+	r.f.eq->moder.num_ages = 0;
+	fix_end(&r.f);
+}
+
+UT_MAIN("nic_fw/host/moder_target", UT(the_budget_sets_the_time),
+	UT(fewest_interrupts_that_keep_it), UT(long_turns), UT(choices_are_counted))

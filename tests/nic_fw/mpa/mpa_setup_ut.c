@@ -6,6 +6,7 @@
 #include "nic_fw/fw_nic.h"
 #include "tests/ut.h"
 
+static struct fw_nic nic;
 static struct mpa_setup setup;
 static struct mpa_conn conn;
 static struct cm_ep ep;
@@ -212,6 +213,47 @@ static void what_a_refusal_names(void)
 	CU_ASSERT_EQUAL(memcmp(frame.data, hello, 2), 0);
 }
 
-UT_MAIN("nic_fw/mpa/mpa_setup", UT(segments_of_a_frame), UT(as_many_segments_as_there_are),
-	UT(what_a_request_names), UT(the_first_frame_that_is_chosen), UT(depths_of_an_answer),
-	UT(what_a_refusal_names))
+/*
+ * States of a connection, each with its time: whatever it waits for, it may close once its frame
+ * was sent or is awaited, and it may be over at any time.
+ */
+static void each_state_may_end(void)
+{
+	static const uint8_t ways[][6] = {
+	    {MPA_CONNECTING, MPA_REQ_SENT, MPA_REP_RCVD, MPA_FPDU, MPA_TERM_SENT},
+	    {MPA_REQ_WAIT, MPA_REQ_RCVD, MPA_RTR_WAIT, MPA_FPDU, MPA_TERM_SENT},
+	};
+	struct fw_timer *heap[4];
+	uint32_t way, step, k;
+
+	for (way = 0; way < 2; way++) {
+		for (step = 0; step < 5; step++) {
+			for (k = 0; k < 2; k++) {
+				uint32_t i;
+
+				begin(0);
+				memset(&nic, 0, sizeof(nic));
+				fw_timers_init(&nic.timers, heap, 4);
+				nic.now_ns = 5;
+				mpa_rdmap_init_conn(&conn);
+				for (i = 0; i <= step; i++) {
+					mpa_set_state(&nic, &conn, ways[way][i]);
+					CU_ASSERT_EQUAL(conn.state, ways[way][i]);
+					/* Only data may flow without end. */
+					CU_ASSERT_EQUAL(fw_timer_is_set(&conn.timer),
+							conn.state != MPA_FPDU);
+				}
+				if (k && ways[way][step] != MPA_CONNECTING) {
+					mpa_set_state(&nic, &conn, MPA_CLOSING);
+					CU_ASSERT_TRUE(fw_timer_is_set(&conn.timer));
+				}
+				mpa_set_state(&nic, &conn, MPA_FREE);
+				CU_ASSERT_FALSE(fw_timer_is_set(&conn.timer));
+			}
+		}
+	}
+}
+
+UT_MAIN("nic_fw/mpa/mpa_setup", UT(each_state_may_end), UT(segments_of_a_frame),
+	UT(as_many_segments_as_there_are), UT(what_a_request_names),
+	UT(the_first_frame_that_is_chosen), UT(depths_of_an_answer), UT(what_a_refusal_names))
