@@ -433,6 +433,44 @@ static void more_follows(void)
 	rp_end(&rp);
 }
 
-UT_MAIN("pair/rd_tx", UT(more_follows), UT(headers), UT(distances), UT(lengths), UT(flows_in_turn),
-	UT(little_room), UT(what_may_be_borrowed), UT(gathered_anew), UT(host_faults),
-	UT(window_limit), UT(to_itself), UT(whole_turn))
+static uint32_t data_frames;
+
+static enum bench_verdict count_and_drop(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	if (info->from || info->type != WIRE_DGRAM_RD)
+		return BENCH_PASS;
+	data_frames++;
+	return BENCH_DROP;
+}
+
+/* A session that paces its packets repeats lost ones no earlier than it would send new ones. */
+static void repeats_are_paced(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .bytes = 8, .wr_id = 1};
+	struct rd_session *s;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	s = rp_session(&rp, 0);
+	req.dst = rp.end[1].qp[0];
+	data_frames = 0;
+	rp.filter = count_and_drop;
+	rp_req(&rp, 0, A->qp[0], &req);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL_FATAL(data_frames, 1);
+	fw_timer_set(&A->nic->timers, &s->pace_timer, rp.wire.now_ns + 2000000000);
+	rp_run(&rp, 1900000000);
+	CU_ASSERT_EQUAL(data_frames, 1);
+	CU_ASSERT_TRUE(s->lost > 0);
+	rp_run(&rp, 110000000);
+	CU_ASSERT_TRUE(data_frames > 1);
+	rp.filter = NULL;
+	rp_run(&rp, UINT64_C(10000000000));
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+UT_MAIN("pair/rd_tx", UT(repeats_are_paced), UT(more_follows), UT(headers), UT(distances),
+	UT(lengths), UT(flows_in_turn), UT(little_room), UT(what_may_be_borrowed),
+	UT(gathered_anew), UT(host_faults), UT(window_limit), UT(to_itself), UT(whole_turn))
