@@ -22,6 +22,20 @@ static struct esp_stream *stream(uint32_t e)
 	return ep.end[e].stream;
 }
 
+/* The least MTU is one that a stream opens with. */
+static void the_least_mtu(void)
+{
+	memset(&ep, 0, sizeof(ep));
+	ep.mtu[0] = ep.mtu[1] = HW_MIN_MTU;
+	ep_begin_with(&ep);
+	ep_opened(&ep);
+	CU_ASSERT_PTR_NOT_NULL(stream(1));
+	ep_send(&ep, 0, 2);
+	ep_run(&ep, EP_MS);
+	CU_ASSERT_EQUAL(ep.end[0].sent_ok, 1);
+	ep_end(&ep);
+}
+
 /* ---- time ----------------------------------------------------------------------------------- */
 
 /* Silence while nothing is awaited is no sign of death. */
@@ -400,7 +414,7 @@ static void bursts_and_jumbo_frames(void)
 	}
 }
 
-UT_MAIN("pair/esp_conn", UT(queued_before_it_opens), UT(an_idle_stream_stays),
+UT_MAIN("pair/esp_conn", UT(the_least_mtu), UT(queued_before_it_opens), UT(an_idle_stream_stays),
 	UT(a_dead_peer_is_lost), UT(a_watched_peer_that_dies), UT(a_full_peer_that_dies),
 	UT(syns_of_the_past), UT(a_peer_that_restarts), UT(floods), UT(refused_at_last),
 	UT(fin_while_sending), UT(closed_while_full), UT(forged_unreachables), UT(hostile_fields),
