@@ -386,6 +386,48 @@ static void answer_rejected(void)
 	cp_end(&cp);
 }
 
+/* Answers become those of the other kind of request. */
+static bool swaps;
+
+static enum bench_verdict swap_kind(struct rp *rp, const struct rp_info *info)
+{
+	struct frame_view view = frame_read(info->frame->b, info->frame->n);
+
+	(void)rp;
+	if (!swaps || info->from == 0 || !view.cm)
+		return BENCH_PASS;
+	if (view.cm->type == WIRE_CM_SIDR_REP)
+		view.cm->type = WIRE_CM_REP;
+	else if (view.cm->type == WIRE_CM_REP)
+		view.cm->type = WIRE_CM_SIDR_REP;
+	else
+		return BENCH_PASS;
+	rp_reseal(info->frame);
+	return BENCH_PASS;
+}
+
+/* An answer of the other kind is none: the request is repeated, until the right one comes. */
+static void answers_of_the_other_kind(void)
+{
+	uint32_t b;
+
+	cp_begin(&cp);
+	(void)cp_listen(&cp, HW_CM_UDP, 0);
+	cp.rp.filter = swap_kind;
+	swaps = true;
+	cp.a = cp_ask(&cp, HW_CM_UDP, 0x11);
+	rp_run(&cp.rp, CP_S);
+	b = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+	CU_ASSERT_EQUAL(cp_accept(&cp, 1, b, 0x22), 0);
+	rp_run(&cp.rp, CP_S);
+	cp_expect_none(&cp);
+	swaps = false;
+	rp_run(&cp.rp, 5 * CP_S);
+	CU_ASSERT_EQUAL(cp_expect(&cp, 0, cp.a, HW_CM_EVENT_ESTABLISHED).param.qpn, 0x22);
+	cp_expect_none(&cp);
+	cp_end(&cp);
+}
+
 /* UD: a request asks for the QP at a port; the process gives it, or refuses. */
 static void datagrams(void)
 {
@@ -511,4 +553,4 @@ static void events_in_order(void)
 
 UT_MAIN("pair/cm", UT(everything_is_told), UT(pairs_end_with_it), UT(lost_and_repeated), UT(late),
 	UT(forged), UT(malformed), UT(rejected), UT(answer_rejected), UT(datagrams),
-	UT(data_given_back), UT(low_ports), UT(events_in_order))
+	UT(answers_of_the_other_kind), UT(data_given_back), UT(low_ports), UT(events_in_order))

@@ -319,6 +319,106 @@ static void what_an_interrupt_saved(void)
 	fix_end(&f);
 }
 
-UT_MAIN("nic_fw/host/moder_adapt", UT(length_of_a_sample), UT(as_far_as_it_is_better),
-	UT(rare_enough), UT(turns_back), UT(small_differences), UT(parked), UT(to_the_left),
-	UT(back_to_what_was_good), UT(ever_rarer_trials), UT(what_an_interrupt_saved))
+static bool at_once(uint8_t opcode, uint32_t qpn, uint32_t sq_index)
+{
+	const struct hw_cqe cqe = {.opcode = opcode, .qpn = qpn, .sq_index = (uint16_t)sq_index};
+
+	return moder_adapt_cqe(f.ut.nic, f.eq, f.cq, &cqe);
+}
+
+/* A completion after a pause is reported at once: the first, and one after eight gaps and more. */
+static void after_a_pause(void)
+{
+	struct hw_cqe *before;
+	uint64_t now_ns;
+
+	begin();
+	now_ns = f.ut.nic->now_ns;
+	f.cq->prod = 5;
+	before = &f.cq->ring[3];
+	f.eq->moder.adapt.gap_ns = 1000;
+	CU_ASSERT_TRUE(at_once(HW_CQE_RECV, 0, 0));
+	before->timestamp_ns = now_ns - 18000;
+	CU_ASSERT_FALSE(at_once(HW_CQE_RECV, 0, 0));
+	before->timestamp_ns = now_ns - 18001;
+	CU_ASSERT_TRUE(at_once(HW_CQE_RECV, 0, 0));
+	/* The process can write there. */
+	before->timestamp_ns = now_ns + 1;
+	CU_ASSERT_FALSE(at_once(HW_CQE_RECV, 0, 0));
+	before->timestamp_ns = 0;
+	f.cq->prod = 0;
+	fix_end(&f);
+}
+
+/* The rate of a wait's second and later completions is learnt; a moderated wait ends by it. */
+static void gaps_of_a_wait(void)
+{
+	struct moder_adapt *a;
+	struct fw_moder *m;
+
+	begin();
+	m = &f.eq->moder;
+	a = &m->adapt;
+	a->gap_ns = 8000;
+	a->last_ns = f.ut.nic->now_ns - 1600;
+	m->wait[MODER_RX].frames = 1;
+	(void)at_once(HW_CQE_RECV, 0, 0);
+	CU_ASSERT_EQUAL(a->gap_ns, 8000);
+	CU_ASSERT_EQUAL(a->last_ns, f.ut.nic->now_ns);
+	a->last_ns -= 1600;
+	m->wait[MODER_TX].frames = 1;
+	(void)at_once(HW_CQE_RECV, 0, 0);
+	CU_ASSERT_EQUAL(a->gap_ns, 7200);
+	m->wait[MODER_RX].frames = m->wait[MODER_TX].frames = 0;
+	/* Overdue after two gaps while it is tried, after three later; never before 2 us. */
+	a->profile = 1;
+	CU_ASSERT_EQUAL(moder_adapt_due_ns(m), a->last_ns + 14400);
+	a->profile = 2;
+	CU_ASSERT_EQUAL(moder_adapt_due_ns(m), a->last_ns + 21600);
+	a->gap_ns = 600;
+	CU_ASSERT_EQUAL(moder_adapt_due_ns(m), a->last_ns + 2000);
+	a->profile = 0;
+	fix_end(&f);
+}
+
+/* A queue with no more entries than it gave since the last interrupt runs low. */
+static void queues_that_run_low(void)
+{
+	struct fw_qp *qp;
+	uint32_t i;
+
+	begin();
+	qp = host_qp(f.ut.nic, 0, HW_QPT_UD, host_pd(f.ut.nic, 0), f.cq, HW_SRQ_NONE);
+	f.cq->prod = 5;
+	f.cq->ring[3].timestamp_ns = f.ut.nic->now_ns;
+	f.eq->moder.serial = 7;
+	qp->record->sq_prod = 20;
+	CU_ASSERT_FALSE(at_once(HW_CQE_SEND, qp->qpn, 10));
+	CU_ASSERT_FALSE(at_once(HW_CQE_SEND, qp->qpn, 14));
+	CU_ASSERT_TRUE(at_once(HW_CQE_SEND, qp->qpn, 15));
+	/* The next interrupt counts anew. */
+	f.eq->moder.serial = 8;
+	CU_ASSERT_FALSE(at_once(HW_CQE_SEND, qp->qpn, 15));
+	CU_ASSERT_FALSE(at_once(HW_CQE_SEND, qp->qpn, 17));
+	CU_ASSERT_TRUE(at_once(HW_CQE_SEND, qp->qpn, 18));
+	CU_ASSERT_TRUE(at_once(HW_CQE_SEND, qp->qpn, 20));
+	/* Receives have a count of their own. */
+	for (i = 0; i < 4; i++)
+		fw_ut_post_recv(qp, i, 1);
+	CU_ASSERT_FALSE(at_once(HW_CQE_RECV, qp->qpn, 0));
+	qp->rq_cons += 1;
+	CU_ASSERT_FALSE(at_once(HW_CQE_RECV, qp->qpn, 0));
+	qp->rq_cons += 1;
+	CU_ASSERT_TRUE(at_once(HW_CQE_RECV, qp->qpn, 0));
+	/* A queue pair that is gone has no queue. */
+	CU_ASSERT_FALSE(at_once(HW_CQE_RECV, qp->qpn ^ 0xff, 0));
+	f.cq->ring[3].timestamp_ns = 0;
+	f.cq->prod = 0;
+	qp->record->sq_prod = 0;
+	fix_end(&f);
+}
+
+UT_MAIN("nic_fw/host/moder_adapt", UT(after_a_pause), UT(gaps_of_a_wait), UT(queues_that_run_low),
+	UT(length_of_a_sample), UT(as_far_as_it_is_better), UT(rare_enough), UT(turns_back),
+	UT(small_differences), UT(parked), UT(to_the_left), UT(back_to_what_was_good),
+	UT(ever_rarer_trials), UT(what_an_interrupt_saved))
