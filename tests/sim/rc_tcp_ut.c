@@ -10,142 +10,22 @@
 #define RC_SEND_IMM  WEFT_WR_SEND
 #include "host_driver/weft_cm.h"
 #include "host_driver/weft_priv.h"
+#include "tests/sim/rc_tcp_fix.h"
 #include "tests/sim/sim_fix.h"
-
-enum {
-	PORT = 900,
-	RETRY_MS = 1000,
-};
-
-static uint16_t options; /* HW_MPA_* */
-
-struct tcp_end {
-	struct sim_end *end;
-	struct weft_comp_channel *channel;
-	uint32_t ep;
-};
-
-static struct tcp_end active, passive;
-static uint32_t listener;
 
 static void open_rc(struct pair *p, uint64_t seed);
 static void close_rc(struct pair *p);
 
 #include "tests/sim/rc_ut.c"
 
-/* ---- connections ----------------------------------------------------------------------------- */
-
-static void ready(struct pair *p, struct sim_end *end)
-{
-	struct weft_qp_attr attr = {.state = WEFT_QPS_INIT,
-				    .port = 1,
-				    .transport = RC_TRANSPORT,
-				    .access = WEFT_ACCESS_REMOTE_WRITE | WEFT_ACCESS_REMOTE_READ |
-					      WEFT_ACCESS_REMOTE_ATOMIC};
-
-	FIX_REQUIRE(p, weft_modify_qp(end->qp, &attr,
-				      WEFT_QP_STATE | WEFT_QP_PKEY_INDEX | WEFT_QP_PORT |
-					  WEFT_QP_TRANSPORT | WEFT_QP_ACCESS_FLAGS) == 0);
-	attr = (struct weft_qp_attr){.state = WEFT_QPS_RTR, .max_dest_rd_atomic = 8};
-	FIX_REQUIRE(p, weft_modify_qp(end->qp, &attr, WEFT_QP_STATE | WEFT_QP_MAX_DEST_RD_ATOMIC) ==
-			   0);
-	attr = (struct weft_qp_attr){.state = WEFT_QPS_RTS, .max_rd_atomic = 8};
-	FIX_REQUIRE(p,
-		    weft_modify_qp(end->qp, &attr, WEFT_QP_STATE | WEFT_QP_MAX_QP_RD_ATOMIC) == 0);
-}
-
-/* Waits for an event of this type. */
-static struct hw_resp_cm_event told(struct pair *p, struct tcp_end *t, enum hw_cm_event_type type)
-{
-	struct hw_resp_cm_event ev = {0};
-	uint32_t ms;
-
-	for (ms = 0; ms < RETRY_MS * 10; ms++) {
-		if (weft_cm_get_event(t->channel, &ev) == 0)
-			break;
-		sim_run_for(p->sim, FIX_MS);
-	}
-	if (ev.type != (uint32_t)type)
-		printf("\n    event %u, status %u", ev.type, ev.status);
-	FIX_REQUIRE(p, ev.type == (uint32_t)type);
-	return ev;
-}
-
-static void connect_rc(struct pair *p)
-{
-	const struct weft_cm_llp llp = {.transport = HW_CM_TRANSPORT_TCP, .mpa = options};
-	struct hw_cm_param param = {.qpn = p->a.qp->qpn,
-				    .responder_resources = 8,
-				    .initiator_depth = 8,
-				    .retry_count = 7,
-				    .rnr_retry_count = 7};
-	uint16_t port = 0;
-
-	FIX_REQUIRE(p, weft_cm_create(active.channel, &active.ep) == 0);
-	FIX_REQUIRE(p, weft_cm_bind(p->a.context, active.ep, HW_CM_TCP, &port, false) == 0);
-	FIX_REQUIRE(p, weft_cm_connect(p->a.context, active.ep, sim_nic_ip(p->nb), PORT, false,
-				       &llp, &param, NULL) == 0);
-	passive.ep = told(p, &passive, HW_CM_EVENT_REQUEST).ep;
-	ready(p, &p->b);
-	param.qpn = p->b.qp->qpn;
-	FIX_REQUIRE(p, weft_cm_accept(p->b.context, passive.ep, &param, NULL) == 0);
-	(void)told(p, &active, HW_CM_EVENT_RESPONSE);
-	ready(p, &p->a);
-	FIX_REQUIRE(p, weft_cm_accept(p->a.context, active.ep, NULL, NULL) == 0);
-	(void)told(p, &passive, HW_CM_EVENT_ESTABLISHED);
-}
-
-static void open_rc_attr(struct pair *p, uint64_t seed, const struct pair_attr *attr)
-{
-	const struct weft_cm_llp llp = {.transport = HW_CM_TRANSPORT_TCP, .mpa = options};
-	uint16_t port = PORT;
-
-	pair_open(p, seed, attr);
-	active =
-	    (struct tcp_end){.end = &p->a, .channel = weft_create_comp_channel(p->a.context, 0)};
-	passive =
-	    (struct tcp_end){.end = &p->b, .channel = weft_create_comp_channel(p->b.context, 0)};
-	FIX_REQUIRE(p, active.channel && passive.channel);
-	FIX_REQUIRE(p, weft_cm_create(passive.channel, &listener) == 0);
-	FIX_REQUIRE(p, weft_cm_bind(p->b.context, listener, HW_CM_TCP, &port, false) == 0);
-	FIX_REQUIRE(p, weft_cm_listen(p->b.context, listener, 0, &llp) == 0);
-	connect_rc(p);
-}
-
 static void open_rc(struct pair *p, uint64_t seed)
 {
-	open_rc_attr(p, seed, &rc);
-}
-
-/* All resources of connections are freed. */
-static void nothing_left(struct pair *p)
-{
-	static const char *const pools[] = {"mpa_conns_used",    "mpa_setups_used", "mpa_segs_used",
-					    "mpa_partials_used", "tcp_chunks_used", "wqes_used",
-					    "cm_endpoints_used", "cm_data_used"};
-	uint32_t i;
-
-	for (i = 0; i < sizeof(pools) / sizeof(pools[0]); i++) {
-		if (sim_nic_stat(p->na, pools[i]) || sim_nic_stat(p->nb, pools[i]))
-			printf("\n    %s", pools[i]);
-		FIX_CHECK(p, sim_nic_stat(p->na, pools[i]) == 0);
-		FIX_CHECK(p, sim_nic_stat(p->nb, pools[i]) == 0);
-	}
+	rc_tcp_open(p, seed, &rc);
 }
 
 static void close_rc(struct pair *p)
 {
-	(void)weft_cm_destroy(p->a.context, active.ep);
-	(void)weft_cm_destroy(p->b.context, passive.ep);
-	(void)weft_cm_destroy(p->b.context, listener);
-	sim_faults_off(p->sim);
-	sim_heal(p->sim);
-	/* Longest wait for a peer that does not close its side. */
-	sim_run_for(p->sim, 15000 * FIX_MS);
-	nothing_left(p);
-	FIX_CHECK(p, weft_destroy_comp_channel(active.channel) == 0);
-	FIX_CHECK(p, weft_destroy_comp_channel(passive.channel) == 0);
-	pair_close(p);
+	rc_tcp_close(p);
 }
 
 static void set_state(struct pair *p, struct weft_qp *qp, enum weft_qp_state state)
@@ -192,7 +72,7 @@ static void every_mode(void)
 				   .remote_offset = SINK};
 		struct weft_wc wc;
 
-		options = modes[i];
+		rc_tcp.options = modes[i];
 		open_rc(&p, 1 + i);
 		fill(&p, i, p.a.buf, 200000);
 		FIX_REQUIRE(&p, sim_end_recv(&p.b, 5, 0, 0) == 0);
@@ -208,7 +88,7 @@ static void every_mode(void)
 		FIX_CHECK(&p, sim_nic_stat(p.na, "mpa_tx_fpdus") >= 200000 / 9000);
 		close_rc(&p);
 	}
-	options = 0;
+	rc_tcp.options = 0;
 }
 
 /* With markers, data behind a hole is placed at once. */
@@ -218,7 +98,7 @@ static void early_with_markers(void)
 	    .opcode = WEFT_WR_WRITE, .wr_id = 1, .bytes = 500000, .remote_offset = 0};
 	struct pair p;
 
-	options = HW_MPA_GIVEN | HW_MPA_MARKERS | HW_MPA_CRC;
+	rc_tcp.options = HW_MPA_GIVEN | HW_MPA_MARKERS | HW_MPA_CRC;
 	open_rc(&p, 5);
 	fill(&p, 3, p.a.buf, 500000);
 	FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &put) == 0);
@@ -226,7 +106,7 @@ static void early_with_markers(void)
 	FIX_CHECK(&p, filled(&p, 3, p.b.buf, 500000));
 	FIX_CHECK(&p, sim_nic_stat(p.nb, "mpa_rx_early") > 0);
 	close_rc(&p);
-	options = 0;
+	rc_tcp.options = 0;
 }
 
 /* A read without permission: the request fails with the reason, all others are flushed. */
@@ -257,8 +137,8 @@ static void error_ends_it(void)
 		FIX_CHECK(&p, state_of(&p, p.b.qp) == WEFT_QPS_ERR);
 		FIX_CHECK(&p, sim_nic_stat(p.nb, "mpa_terminates_tx") == 1);
 		FIX_CHECK(&p, sim_nic_stat(p.na, "mpa_terminates_rx") == 1);
-		(void)told(&p, &active, HW_CM_EVENT_DISCONNECTED);
-		(void)told(&p, &passive, HW_CM_EVENT_DISCONNECTED);
+		(void)rc_tcp_told(&p, &rc_tcp.active, HW_CM_EVENT_DISCONNECTED);
+		(void)rc_tcp_told(&p, &rc_tcp.passive, HW_CM_EVENT_DISCONNECTED);
 		close_rc(&p);
 	}
 }
@@ -281,7 +161,7 @@ static void peer_ends(void)
 		set_state(&p, p.b.qp, i ? WEFT_QPS_RESET : WEFT_QPS_ERR);
 		expect(&p, &p.a, 1, WEFT_WC_WR_FLUSH_ERR);
 		FIX_CHECK(&p, state_of(&p, p.a.qp) == WEFT_QPS_ERR);
-		(void)told(&p, &active, HW_CM_EVENT_DISCONNECTED);
+		(void)rc_tcp_told(&p, &rc_tcp.active, HW_CM_EVENT_DISCONNECTED);
 		close_rc(&p);
 	}
 }
@@ -313,7 +193,8 @@ static void killed_process(void)
 		sim_run_for(p.sim, sim_prng_below(&p.prng, 60000));
 		sim_proc_kill(victim->proc);
 		FIX_CHECK(&p, sim_end_wait(other, wc, 8, FIX_LIMIT_NS) == 8);
-		(void)told(&p, seed % 2 ? &passive : &active, HW_CM_EVENT_DISCONNECTED);
+		(void)rc_tcp_told(&p, seed % 2 ? &rc_tcp.passive : &rc_tcp.active,
+				  HW_CM_EVENT_DISCONNECTED);
 		FIX_CHECK(&p, state_of(&p, other->qp) == WEFT_QPS_ERR);
 		close_rc(&p);
 	}
@@ -336,15 +217,16 @@ static void connected_anew(void)
 		FIX_CHECK(&p, filled(&p, i, p.b.buf + SINK, 30000));
 		set_state(&p, p.a.qp, WEFT_QPS_RESET);
 		set_state(&p, p.b.qp, WEFT_QPS_RESET);
-		(void)told(&p, &active, HW_CM_EVENT_DISCONNECTED);
-		(void)told(&p, &passive, HW_CM_EVENT_DISCONNECTED);
-		FIX_CHECK(&p, weft_cm_destroy(p.a.context, active.ep) == 0);
-		FIX_CHECK(&p, weft_cm_destroy(p.b.context, passive.ep) == 0);
-		while (weft_cm_get_event(active.channel, &(struct hw_resp_cm_event){0}) == 0)
+		(void)rc_tcp_told(&p, &rc_tcp.active, HW_CM_EVENT_DISCONNECTED);
+		(void)rc_tcp_told(&p, &rc_tcp.passive, HW_CM_EVENT_DISCONNECTED);
+		FIX_CHECK(&p, weft_cm_destroy(p.a.context, rc_tcp.active.ep) == 0);
+		FIX_CHECK(&p, weft_cm_destroy(p.b.context, rc_tcp.passive.ep) == 0);
+		while (weft_cm_get_event(rc_tcp.active.channel, &(struct hw_resp_cm_event){0}) == 0)
 			;
-		while (weft_cm_get_event(passive.channel, &(struct hw_resp_cm_event){0}) == 0)
+		while (weft_cm_get_event(rc_tcp.passive.channel, &(struct hw_resp_cm_event){0}) ==
+		       0)
 			;
-		connect_rc(&p);
+		rc_tcp_connect(&p);
 	}
 	close_rc(&p);
 }
@@ -359,8 +241,8 @@ static void unmapped(void)
 
 	attr.a.unmapped = true;
 	for (m = 0; m < 2; m++) {
-		options = HW_MPA_GIVEN | (m ? HW_MPA_MARKERS : HW_MPA_CRC);
-		open_rc_attr(&p, 1, &attr);
+		rc_tcp.options = HW_MPA_GIVEN | (m ? HW_MPA_MARKERS : HW_MPA_CRC);
+		rc_tcp_open(&p, 1, &attr);
 		for (i = 0; i < 10; i++) {
 			put.wr_id = i;
 			fill(&p, i, p.a.buf, 50000);
@@ -370,7 +252,7 @@ static void unmapped(void)
 		}
 		close_rc(&p);
 	}
-	options = 0;
+	rc_tcp.options = 0;
 }
 
 /* A region is deregistered while segments are made from it, or responses. */
@@ -384,7 +266,7 @@ static void memory_goes(void)
 	for (i = 0; i < 2; i++) {
 		struct weft_wc wc;
 
-		open_rc_attr(&p, 1 + i, &quiet);
+		rc_tcp_open(&p, 1 + i, &quiet);
 		withdraw(&p, i);
 		FIX_REQUIRE(&p, sim_end_wait(&p.a, &wc, 1, FIX_LIMIT_NS) == 1);
 		FIX_CHECK(&p, wc.status == (i ? WEFT_WC_REM_ACCESS_ERR : WEFT_WC_LOC_PROT_ERR));
@@ -402,7 +284,7 @@ static void peer_lost(void)
 	struct pair p;
 
 	quiet.faults = NULL;
-	open_rc_attr(&p, 1, &quiet);
+	rc_tcp_open(&p, 1, &quiet);
 	sim_partition(p.sim, 1);
 	FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &put) == 0);
 	put.wr_id = 2;
@@ -421,7 +303,7 @@ static void slow_for_long(void)
 {
 	struct pair_attr quiet = rc;
 	struct post send = {.wr_id = 1, .bytes = 3000};
-	uint16_t before = options;
+	uint16_t before = rc_tcp.options;
 	uint64_t begun_ns;
 	struct pair p;
 	uint32_t i;
@@ -429,8 +311,8 @@ static void slow_for_long(void)
 	fix_no_host_map = true;
 	quiet.faults = NULL;
 	for (i = 0; i < 2; i++) {
-		options = i ? HW_MPA_GIVEN | HW_MPA_MARKERS : 0;
-		open_rc_attr(&p, 1, &quiet);
+		rc_tcp.options = i ? HW_MPA_GIVEN | HW_MPA_MARKERS : 0;
+		rc_tcp_open(&p, 1, &quiet);
 		fill(&p, i, p.a.buf, send.bytes);
 		FIX_REQUIRE(&p, sim_end_recv(&p.b, 1000, SINK, SLOT) == 0);
 		sim_host_busy(p.sim, 1000000);
@@ -444,7 +326,7 @@ static void slow_for_long(void)
 		FIX_CHECK(&p, filled(&p, i, p.b.buf + SINK, send.bytes));
 		close_rc(&p);
 	}
-	options = before;
+	rc_tcp.options = before;
 	fix_no_host_map = false;
 }
 
@@ -463,7 +345,7 @@ static void open_idle(struct pair *p)
 	struct post send = {.wr_id = 1, .bytes = 3000};
 
 	quiet.faults = NULL;
-	open_rc_attr(p, 1, &quiet);
+	rc_tcp_open(p, 1, &quiet);
 	FIX_REQUIRE(p, sim_end_recv(&p->b, 2, SINK, 3000) == 0);
 	FIX_REQUIRE(p, post(&p->a, NULL, &p->b, &send) == 0);
 	expect(p, &p->b, 2, WEFT_WC_SUCCESS);
@@ -522,11 +404,11 @@ static void ends_after_rest(void)
 	uint32_t i;
 
 	for (i = 0; i < 2 * CAUSES; i++) {
-		struct tcp_end *from, *to;
+		struct rc_tcp_end *from, *to;
 
 		open_idle(&p);
-		from = i % 2 ? &passive : &active;
-		to = i % 2 ? &active : &passive;
+		from = i % 2 ? &rc_tcp.passive : &rc_tcp.active;
+		to = i % 2 ? &rc_tcp.active : &rc_tcp.passive;
 		if (i / 2 == DISCONNECTED)
 			FIX_CHECK(&p, weft_cm_disconnect(from->end->context, from->ep) == 0);
 		else if (i / 2 == ENDPOINT_DESTROYED)
@@ -540,7 +422,7 @@ static void ends_after_rest(void)
 			FIX_CHECK(&p, weft_destroy_qp(from->end->qp) == 0);
 		if (i / 2 == QP_DESTROYED)
 			from->end->qp = NULL;
-		(void)told(&p, to, HW_CM_EVENT_DISCONNECTED);
+		(void)rc_tcp_told(&p, to, HW_CM_EVENT_DISCONNECTED);
 		FIX_CHECK(&p, state_of(&p, to->end->qp) == WEFT_QPS_ERR);
 		FIX_CHECK(&p, sim_nic_stat(p.na, "tcp_rests_used") == 0);
 		FIX_CHECK(&p, sim_nic_stat(p.nb, "tcp_rests_used") == 0);
@@ -560,8 +442,8 @@ static void silence_after_rest(void)
 	FIX_CHECK(&p, state_of(&p, p.a.qp) == WEFT_QPS_RTS);
 	sim_partition(p.sim, 1);
 	sim_run_for(p.sim, 60000 * FIX_MS);
-	(void)told(&p, &active, HW_CM_EVENT_DISCONNECTED);
-	(void)told(&p, &passive, HW_CM_EVENT_DISCONNECTED);
+	(void)rc_tcp_told(&p, &rc_tcp.active, HW_CM_EVENT_DISCONNECTED);
+	(void)rc_tcp_told(&p, &rc_tcp.passive, HW_CM_EVENT_DISCONNECTED);
 	FIX_CHECK(&p, state_of(&p, p.a.qp) == WEFT_QPS_ERR);
 	close_rc(&p);
 }

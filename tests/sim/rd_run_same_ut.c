@@ -4,170 +4,46 @@
  * NICs, the same session, the same memory and completions. Each row of the tables changes one run,
  * or what it meets, once with runs left whole and once with all of them cut into their packets.
  * Credits are granted for each frame, so sessions may have more or fewer of them.
- * rd_run_desk.c changes and cuts them.
+ * run_same.c plays them, run_desk.c changes and cuts runs.
  */
 #include <string.h>
 
 #include "nic_fw/fw_nic.h"
-#include "tests/sim/rd_run_desk.h"
+#include "tests/sim/run_same.h"
 #include "tests/ut.h"
 
 enum {
-	BYTES = 125001, /* the last packet is short */
-	SINK = 200000,
-	SHORT = 40000, /* of a receive, or memory, that ends within a run */
-	MTU = 3000,    /* runs have 16 packets: those cut arrive in one burst, too */
-	STATS = 600,
 	DGRAM_AT = DESK_UDP_AT + sizeof(struct wire_udp),
 	RD_AT = DGRAM_AT + sizeof(struct wire_dgram),
 	DDP_AT = RD_AT + sizeof(struct wire_rd),
 };
 
-/* The state when all is over. */
-struct outcome {
-	uint64_t stat[2][STATS];
-	uint32_t runs; /* that the firmware got whole */
-	uint32_t rx_psn, rx_high, rx_taken, rx_used;
-	struct weft_wc wc[2];
-	uint32_t num_wc[2];
-	uint8_t memory[BYTES];
-};
-
-struct scene {
-	struct pair p;
-	const struct desk_row *row;
-	struct post request;
-	struct weft_recv_wr recv;
-	struct weft_sge sge[2];
-	struct weft_mr *mr;
-	bool no_receive;
-};
-
-static void note_stats(struct pair *p, struct outcome *out)
+static void open_rd(struct pair *p)
 {
-	for (uint32_t end = 0; end < 2; end++) {
-		const struct fw_nic *fw = sim_nic_fw(end ? p->nb : p->na, 0);
-		const char *name;
-		uint32_t i;
+	static const struct pair_attr attr = {.borrow = true, .mtu = RUN_SAME_MTU};
 
-		for (i = 0; i < STATS && fw_stat(fw, i, &name, &out->stat[end][i]); i++)
-			;
-		CU_ASSERT_FATAL(i < STATS);
-	}
+	pair_open(p, 1, &attr);
 }
 
-static void note_session(struct pair *p, struct sim_nic *receiver, struct outcome *out)
+static void note_session(struct pair *p, struct sim_nic *receiver, uint32_t state[RUN_SAME_STATE])
 {
 	struct sim_nic *peer = receiver == p->nb ? p->na : p->nb;
 	const struct rd_session *s = rd_session_find(sim_nic_fw(receiver, 0), sim_nic_ip(peer), 0);
 
 	if (!s)
 		return;
-	out->rx_psn = s->rx_psn;
-	out->rx_high = s->rx_high;
-	out->rx_taken = s->rx_taken;
-	out->rx_used = s->rx_used;
+	state[0] = s->rx_psn;
+	state[1] = s->rx_high;
+	state[2] = s->rx_taken;
+	state[3] = s->rx_used;
 }
 
-static void play(const struct desk_row *row, bool cut, struct outcome *out)
-{
-	static const struct pair_attr attr = {.borrow = true, .mtu = MTU};
-	const struct post first = {.opcode = WEFT_WR_WRITE, .wr_id = 99, .bytes = 40000};
-	struct scene scene = {.row = row};
-	struct pair *p = &scene.p;
-	struct sim_nic *receiver;
-	const uint8_t *sink;
-
-	memset(out, 0, sizeof(*out));
-	pair_open(p, 1, &attr);
-	receiver = row->opcode == WEFT_WR_READ ? p->na : p->nb;
-	FIX_REQUIRE(p, post(&p->a, p->ab, &p->b, &first) == 0);
-	expect(p, &p->a, 99, WEFT_WC_SUCCESS);
-	fill(p, 7, p->a.buf, BYTES);
-	fill(p, 8, p->b.buf, BYTES);
-	scene.request = (struct post){.opcode = row->opcode,
-				      .wr_id = 1,
-				      .bytes = BYTES,
-				      .imm = 0x01020304,
-				      .remote_offset = SINK};
-	if (row->opcode == WEFT_WR_READ)
-		scene.request = (struct post){
-		    .opcode = row->opcode, .wr_id = 1, .bytes = BYTES, .offset = SINK};
-	scene.sge[0] = sim_end_sge(&p->b, SINK, BYTES);
-	scene.recv = (struct weft_recv_wr){.wr_id = 2, .sg_list = scene.sge, .num_sge = 1};
-	if (row->before)
-		row->before(&scene);
-	if (!scene.no_receive)
-		FIX_REQUIRE(p, weft_post_recv(p->b.qp, &scene.recv, NULL) == 0);
-	desk_open(receiver, row, cut);
-	FIX_REQUIRE(p, post(&p->a, p->ab, &p->b, &scene.request) == 0);
-	for (uint32_t i = 0; i < 50; i++) {
-		sim_run_for(p->sim, 2000);
-		sim_nic_pause(receiver, FIX_MS / 50);
-		sim_run_for(p->sim, FIX_MS / 50);
-	}
-	out->num_wc[0] = sim_end_wait(&p->a, out->wc, 1, 200 * FIX_MS);
-	sim_run_for(p->sim, 2 * FIX_MS);
-	out->num_wc[1] = sim_end_wait(&p->b, out->wc + 1, 1, FIX_MS);
-	sink = row->opcode == WEFT_WR_READ ? p->a.buf : p->b.buf;
-	memcpy(out->memory, sink + SINK, BYTES);
-	note_stats(p, out);
-	note_session(p, receiver, out);
-	out->runs = desk_close();
-	if (scene.mr)
-		FIX_CHECK(p, weft_dereg_mr(scene.mr) == 0);
-	pair_close(p);
-}
-
-/*
- * Names the counters that differ. Left out are accesses to memory that is not mapped: one for a run
- * that is taken whole.
- */
-static bool same_stats(const struct desk_row *row, const struct outcome *whole,
-		       const struct outcome *cut)
-{
-	struct sim *sim = sim_new(NULL, 1);
-	const struct fw_nic *fw = sim_nic_fw(sim_nic_new(sim), 0);
-	const char *name;
-	bool same = true;
-	uint64_t value;
-
-	for (uint32_t end = 0; end < 2; end++) {
-		for (uint32_t i = 0; fw_stat(fw, i, &name, &value); i++) {
-			if (whole->stat[end][i] == cut->stat[end][i] || !strncmp(name, "host_", 5))
-				continue;
-			printf("\n    %s: %s of %s: %llu with runs, %llu without", row->name, name,
-			       end ? "b" : "a", (unsigned long long)whole->stat[end][i],
-			       (unsigned long long)cut->stat[end][i]);
-			same = false;
-		}
-	}
-	sim_free(sim);
-	return same;
-}
-
-static void compare(const struct desk_row *row)
-{
-	static struct outcome whole, cut;
-
-	play(row, false, &whole);
-	play(row, true, &cut);
-	CU_ASSERT(whole.runs > (row->before ? 0 : 1));
-	CU_ASSERT(cut.runs == 0);
-	CU_ASSERT(same_stats(row, &whole, &cut));
-	CU_ASSERT(memcmp(whole.memory, cut.memory, BYTES) == 0);
-	CU_ASSERT(whole.rx_psn == cut.rx_psn);
-	CU_ASSERT(whole.rx_high == cut.rx_high);
-	CU_ASSERT(whole.rx_taken == cut.rx_taken);
-	CU_ASSERT(whole.rx_used == cut.rx_used);
-	CU_ASSERT(whole.num_wc[0] == !row->endless);
-	CU_ASSERT(whole.wc[0].status == row->status);
-	for (uint32_t end = 0; end < 2; end++) {
-		CU_ASSERT(whole.num_wc[end] == cut.num_wc[end]);
-		CU_ASSERT(whole.wc[end].status == cut.wc[end].status);
-		CU_ASSERT(whole.wc[end].bytes == cut.wc[end].bytes);
-	}
-}
+static const struct run_way rd = {
+    .bytes = RUN_SAME_BYTES, /* the last packet is short */
+    .open = open_rd,
+    .close = pair_close,
+    .note = note_session,
+};
 
 static struct wire_dgram *dgram_of(struct desk_item *item)
 {
@@ -279,52 +155,6 @@ static void response(struct desk_item *item)
 	dgram_of(item)->flags ^= WIRE_DGRAM_F_RESPONSE;
 }
 
-static void no_receive(struct scene *scene)
-{
-	scene->no_receive = true;
-}
-
-static void short_receive(struct scene *scene)
-{
-	scene->sge[0].bytes = SHORT;
-}
-
-static void short_memory(struct scene *scene)
-{
-	struct pair *p = &scene->p;
-
-	scene->mr = weft_reg_mr(p->b.pd, p->b.buf + SINK, SHORT,
-				WEFT_ACCESS_REMOTE_WRITE | WEFT_ACCESS_LOCAL_WRITE);
-	FIX_REQUIRE(p, scene->mr);
-	scene->request.rkey = scene->mr->rkey;
-}
-
-/* Memory of the receive that is no more there, from the middle of a run on. */
-static void memory_gone(struct scene *scene)
-{
-	struct pair *p = &scene->p;
-	struct sim_proc *proc = p->b.proc;
-	void *gone = sim_mem_alloc(proc, BYTES, false);
-
-	FIX_REQUIRE(p, gone);
-	scene->mr = weft_reg_mr(p->b.pd, gone, BYTES, WEFT_ACCESS_LOCAL_WRITE);
-	FIX_REQUIRE(p, scene->mr);
-	sim_mem_free(proc, gone);
-	scene->sge[0].bytes = SHORT;
-	scene->sge[1] = (struct weft_sge){
-	    .addr = (uintptr_t)gone, .bytes = BYTES - SHORT, .lkey = scene->mr->lkey};
-	scene->recv.num_sge = 2;
-}
-
-static void qp_in_error(struct scene *scene)
-{
-	const struct weft_qp_attr error = {.state = WEFT_QPS_ERR};
-	struct pair *p = &scene->p;
-
-	FIX_REQUIRE(p, weft_modify_qp(p->b.qp, &error, WEFT_QP_STATE) == 0);
-	scene->no_receive = true;
-}
-
 #define WRITE .opcode = WEFT_WR_WRITE
 #define IMM   .opcode = WEFT_WR_WRITE_IMM
 #define SEND  .opcode = WEFT_WR_SEND
@@ -387,16 +217,14 @@ static const struct desk_row headers[] = {
 };
 
 static const struct desk_row places[] = {
-    {"no receive", SEND, .before = no_receive, .endless = true},
-    {"short receive", SEND, .before = short_receive, .status = WEFT_WC_REM_INV_REQ_ERR},
-    {"short memory", WRITE, .before = short_memory, .status = WEFT_WC_REM_ACCESS_ERR},
-    {"memory that is gone", SEND, .before = memory_gone, .status = WEFT_WC_REM_OP_ERR},
-    {"QP in error", SEND, .before = qp_in_error, .status = WEFT_WC_REM_OP_ERR},
+    {"no receive", SEND, .before = run_same_no_receive, .endless = true},
+    {"short receive", SEND, .before = run_same_short_receive, .status = WEFT_WC_REM_INV_REQ_ERR},
+    {"short memory", WRITE, .before = run_same_short_memory, .status = WEFT_WC_REM_ACCESS_ERR},
+    {"memory that is gone", SEND, .before = run_same_memory_gone, .status = WEFT_WC_REM_OP_ERR},
+    {"QP in error", SEND, .before = run_same_qp_in_error, .status = WEFT_WC_REM_OP_ERR},
 };
 
-#define COMPARE(rows)                                                                              \
-	for (uint32_t i = 0; i < sizeof(rows) / sizeof((rows)[0]); i++)                            \
-	compare(&(rows)[i])
+#define COMPARE(rows) run_same(&rd, rows, sizeof(rows) / sizeof((rows)[0]))
 
 static void as_they_are(void)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A desk between port and firmware of a receiver, for rd_run_same_ut.c.
+ * A desk between port and firmware of a receiver, for run_same.c.
  *
  * It copies the frames of each burst, changes them, cuts runs into their packets or not, and hands
  * them on: the firmware gets the same packets in the same turns.
  */
-#ifndef WEFT_TESTS_RD_RUN_DESK_H
-#define WEFT_TESTS_RD_RUN_DESK_H
+#ifndef WEFT_TESTS_RUN_DESK_H
+#define WEFT_TESTS_RUN_DESK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,6 +16,7 @@
 #include "shared_defs/wire_dgram.h"
 #include "shared_defs/wire_eth.h"
 #include "shared_defs/wire_ip.h"
+#include "shared_defs/wire_tcp.h"
 #include "tests/sim/sim_fix.h"
 
 enum {
@@ -49,7 +50,12 @@ struct desk_row {
 
 /* Puts the desk in front of a NIC; cut: runs come as their packets. */
 void desk_open(struct sim_nic *nic, const struct desk_row *row, bool cut);
-/* Returns the number of runs that the firmware got whole. */
-uint32_t desk_close(void);
+/* Runs that the firmware got whole. */
+struct desk_count {
+	uint32_t shown;
+	uint32_t looked; /* those that ended a burst */
+	uint32_t taken;  /* of these it took as one */
+};
+struct desk_count desk_close(void);
 
-#endif /* WEFT_TESTS_RD_RUN_DESK_H */
+#endif /* WEFT_TESTS_RUN_DESK_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A desk between port and firmware: see rd_run_desk.h.
+ * A desk between port and firmware: see run_desk.h.
  */
-#include "tests/sim/rd_run_desk.h"
+#include "tests/sim/run_desk.h"
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ static struct {
 	const struct desk_row *row;
 	bool cut;
 	uint32_t seen; /* runs */
-	uint32_t shown;
+	struct desk_count count;
 	struct desk_item queue[DESK_QUEUE];
 	uint32_t num_queue;
 	struct desk_item held;
@@ -73,15 +73,26 @@ static void part_hdr(const struct desk_item *item, uint32_t i, uint8_t *hdr)
 	fw_run_hdr(hdr, i, &item->run);
 }
 
+/* Returns where the bytes begin that the CRC32C covers: behind the headers of IPv4 or TCP. */
+static uint32_t crc_at(const struct desk_item *item)
+{
+	const struct wire_ip *ip = (const void *)(item->hdr + DESK_IP_AT);
+	const struct wire_tcp *tcp = (const void *)(ip + 1);
+
+	return DESK_UDP_AT + (ip->proto == WIRE_IPPROTO_TCP ? (tcp->data_offset >> 4) * 4u : 0);
+}
+
 static void seal_packets(struct desk_item *item)
 {
+	uint32_t from = crc_at(item);
+
 	for (uint32_t i = 0; i < item->run.packets; i++) {
 		uint8_t hdr[FW_TX_HDR_BYTES];
 		struct be32 wire;
 		uint32_t crc;
 
 		part_hdr(item, i, hdr);
-		crc = fw_crc32c(FW_CRC32C_INIT, hdr + DESK_UDP_AT, item->hdr_bytes - DESK_UDP_AT);
+		crc = fw_crc32c(FW_CRC32C_INIT, hdr + from, item->hdr_bytes - from);
 		crc = fw_crc32c(crc, item->payload + (size_t)i * item->run.segment_bytes,
 				part_bytes(item, i));
 		wire = fw_crc32c_wire(crc);
@@ -148,7 +159,7 @@ static void show_whole(const struct desk_item *item, struct fw_rx_frame *frame)
 	frame->bytes += item->run.bytes + crc_bytes;
 	frame->run = (uint16_t)item->run.packets;
 	frame->run_bytes = (uint16_t)item->run.segment_bytes;
-	desk.shown++;
+	desk.count.shown++;
 }
 
 static void show_part(const struct desk_item *item, uint32_t i, struct fw_rx_frame *frame)
@@ -216,7 +227,13 @@ static uint32_t desk_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 
 static void desk_free(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 {
-	(void)ctx, (void)frames, (void)n;
+	const struct fw_nic *fw = sim_nic_fw(desk.nic, 0);
+
+	(void)ctx;
+	if (!n || frames[n - 1].run <= 1)
+		return;
+	desk.count.looked++;
+	desk.count.taken += fw->net.run_taken == frames[n - 1].run;
 }
 
 void desk_open(struct sim_nic *nic, const struct desk_row *row, bool cut)
@@ -232,12 +249,12 @@ void desk_open(struct sim_nic *nic, const struct desk_row *row, bool cut)
 	fw->port.rx_free = desk_free;
 }
 
-uint32_t desk_close(void)
+struct desk_count desk_close(void)
 {
 	struct fw_nic *fw = sim_nic_fw(desk.nic, 0);
 
 	CU_ASSERT(!desk.num_queue);
 	fw->port.rx_burst = desk.port.rx_burst;
 	fw->port.rx_free = desk.port.rx_free;
-	return desk.shown;
+	return desk.count;
 }
