@@ -27,6 +27,7 @@ struct borrow_note {
 	uint32_t hdr_bytes;
 	uint32_t crc_from; /* offset in the headers */
 	uint32_t crc_bytes;
+	bool zero_crcs; /* of a run: nothing is computed */
 	uint32_t tail_bytes;
 	uint32_t num_pieces;
 	uint16_t run, run_bytes; /* packets, and payload of each but the last; 1: no run */
@@ -37,6 +38,7 @@ struct borrow_note {
 static_assert((int)FW_TX_HDR_BYTES <= (int)BORROW_NOTE_AT, "the note lies behind the headers");
 static_assert(BORROW_NOTE_AT + sizeof(struct borrow_note) <= BORROW_LEAST_BYTES,
 	      "the note lies within the frame's own bytes");
+static_assert((int)BORROW_LEAST_BYTES <= (int)FW_RUN_LEAST_BYTES, "all runs are borrowed");
 static_assert((int)FW_RX_SEGS_MAX - 2 >= (int)FW_TX_SEGS_MAX, "headers, pieces and CRC fit");
 
 static uint64_t borrow_flag;
@@ -75,7 +77,7 @@ static bool note_hdr(const struct fw_tx_frame *frame, const struct fw_tx_seg *se
 
 /*
  * Accepts headers, then mapped memory, then padding. A CRC32C, if present, begins within the
- * headers and ends the frame.
+ * headers and ends the frame; each packet of a run has room for one.
  */
 static bool note_pieces(struct borrow_note *note, const struct fw_tx_frame *frame, uint8_t *dst)
 {
@@ -83,6 +85,9 @@ static bool note_pieces(struct borrow_note *note, const struct fw_tx_frame *fram
 	note->tail_bytes = note->num_pieces = 0;
 	note->run = frame->run > 1 ? frame->run : 1;
 	note->run_bytes = frame->run_bytes;
+	note->zero_crcs = note->run > 1;
+	if (note->run > 1)
+		note->crc_bytes = note->run * BORROW_CRC_BYTES;
 	memset(note->tail, 0, sizeof(note->tail));
 	for (uint32_t i = 0; i < frame->num_seg; i++) {
 		const struct fw_tx_seg *seg = &frame->seg[i];
@@ -95,6 +100,7 @@ static bool note_pieces(struct borrow_note *note, const struct fw_tx_frame *fram
 			if (seg->flags & FW_TX_F_CRC_BEGIN) {
 				note->crc_from = note->hdr_bytes;
 				note->crc_bytes = note->run * BORROW_CRC_BYTES;
+				note->zero_crcs = false;
 			}
 			note->hdr_bytes += seg->bytes;
 		} else if (seg->flags & FW_TX_F_CRC_BEGIN) {
@@ -108,7 +114,8 @@ static bool note_pieces(struct borrow_note *note, const struct fw_tx_frame *fram
 		} else {
 			return false;
 		}
-		if (!(seg->flags & FW_TX_F_CRC_END) == (last && note->crc_bytes))
+		if (!(seg->flags & FW_TX_F_CRC_END) ==
+		    (last && note->crc_bytes && !note->zero_crcs))
 			return false;
 	}
 	return note->num_pieces && frame->num_seg < FW_TX_SEGS_MAX;
@@ -153,7 +160,7 @@ static void note_crc(struct borrow_note *note, const uint8_t *hdr)
 {
 	uint32_t crc;
 
-	if (!note->crc_bytes)
+	if (!note->crc_bytes || note->zero_crcs)
 		return;
 	if (note->run > 1) {
 		const struct fw_run run = note_run(note);
@@ -231,7 +238,9 @@ static uint32_t put_payload(const struct borrow_note *note, uint32_t packet, uin
 		at += n;
 	}
 	memcpy(dst + at, note->tail, note->tail_bytes);
-	if (note->crc_bytes)
+	if (note->zero_crcs)
+		memset(dst + at + note->tail_bytes, 0, BORROW_CRC_BYTES);
+	else if (note->crc_bytes)
 		accel_crc32c_wire(dst + at + note->tail_bytes,
 				  accel_crc32c(crc, note->tail, note->tail_bytes));
 	return at + note->tail_bytes + (note->crc_bytes ? BORROW_CRC_BYTES : 0);
@@ -256,7 +265,7 @@ uint32_t borrow_seal(const struct rte_mbuf *m, uint32_t packet, uint8_t *dst)
 	uint32_t bytes = put_packet(m, packet, dst);
 
 	if (csum_is_left(m))
-		csum_seal(m, dst);
+		csum_seal(m, dst, bytes);
 	return bytes;
 }
 

@@ -53,18 +53,21 @@ static inline bool csum_is_left(const struct rte_mbuf *m)
 	return (m->ol_flags & RTE_MBUF_F_TX_L4_MASK) == RTE_MBUF_F_TX_TCP_CKSUM;
 }
 
-/* Computes the omitted checksum of m in a copy of the frame, whose padding is zero. */
-static inline void csum_seal(const struct rte_mbuf *m, uint8_t *frame)
+/*
+ * Computes the omitted checksum of m in a copy of the frame, or of a packet of its run, which has
+ * so many bytes.
+ */
+static inline void csum_seal(const struct rte_mbuf *m, uint8_t *frame, uint32_t bytes)
 {
 	uint32_t start = (uint32_t)m->l2_len + m->l3_len;
 
-	wire_sum_put(frame, m->pkt_len, start, start + CSUM_TCP_AT);
+	wire_sum_put(frame, bytes, start, start + CSUM_TCP_AT);
 }
 
 /* Computes an omitted checksum. The frame must be in one segment. */
 static inline void csum_finish(struct rte_mbuf *m)
 {
-	csum_seal(m, rte_pktmbuf_mtod(m, uint8_t *));
+	csum_seal(m, rte_pktmbuf_mtod(m, uint8_t *), m->pkt_len);
 	m->ol_flags &= ~(RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_L4_MASK);
 }
 

@@ -31,6 +31,7 @@ enum {
 	/* Packets of a run, and their payload together: struct fw_tx_frame. */
 	FW_RUN_MAX = 32,
 	FW_RUN_BYTES = 49152,
+	FW_RUN_LEAST_BYTES = 1024, /* a run has so much payload, or its packets go alone */
 	/* Each packet of a run may have a piece, beside headers and CRC32Cs. */
 	FW_RX_SEGS_MAX = FW_RUN_MAX + 2,
 	/* Payload of so many bytes and more may be placed by fw_port.place(). */
@@ -69,8 +70,8 @@ struct fw_rx_frame {
 	uint32_t bytes; /* sum of the segments */
 	uint32_t flags;
 	/*
-	 * A run, as its sender has made it (struct fw_tx_frame); the headers fill seg[0]. run 0 or
-	 * 1: one packet.
+	 * A run, as its sender has made it (struct fw_tx_frame); the headers fill seg[0]. One of
+	 * TCP has FW_RX_CSUM_OK. run 0 or 1: one packet.
 	 */
 	uint16_t run, run_bytes;
 	void *cookie; /* the port's: an mbuf, a packet of the simulator */
@@ -130,8 +131,9 @@ struct fw_tx_frame {
 	 * A run: several packets of one message in one frame, which the port passes on whole;
 	 * tx_run() has allowed it. Each packet has run_bytes of payload, the last one the rest. The
 	 * headers are those of the first packet but for what belongs to the end of the message,
-	 * which is the last packet's; fw_run_hdr() makes those of each. At the end are the CRC32Cs
-	 * of all packets, 4 bytes each. run 0 or 1: one packet.
+	 * which is the last packet's; fw_run_hdr() makes those of each, with the pseudo header's
+	 * sum at csum_at. At the end are the CRC32Cs of all packets, 4 bytes each; zeros in a frame
+	 * without FW_TX_F_CRC_BEGIN. run 0 or 1: one packet.
 	 */
 	uint16_t run, run_bytes;
 	/*

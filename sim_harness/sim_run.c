@@ -19,9 +19,12 @@
 #include "shared_defs/wire_eth.h"
 #include "shared_defs/wire_ip.h"
 #include "shared_defs/wire_iwarp.h"
+#include "shared_defs/wire_mpa.h"
+#include "shared_defs/wire_tcp.h"
 
 enum {
 	RUN_DGRAM_AT = sizeof(struct wire_eth) + sizeof(struct wire_ip) + sizeof(struct wire_udp),
+	RUN_TCP_AT = sizeof(struct wire_eth) + sizeof(struct wire_ip),
 	RUN_ESP_AT = sizeof(struct wire_eth) + sizeof(struct wire_edp),
 	RUN_DDP_AT = RUN_DGRAM_AT + sizeof(struct wire_dgram) + sizeof(struct wire_rd),
 	RUN_LAST_FLAGS = WIRE_DGRAM_F_IMM | WIRE_DGRAM_F_SOLICITED | WIRE_DGRAM_F_MORE,
@@ -72,8 +75,23 @@ static void put_pieces(const struct fw_tx_frame *frame, uint32_t skip, uint32_t 
 		packet->bytes += seg.bytes;
 		packet->seg[packet->num_seg++] = seg;
 	}
-	packet->seg[packet->num_seg - 1].flags = FW_TX_F_CRC_END;
+}
+
+/* Ends a packet with its CRC32C, or with zeros. */
+static void put_crc(const struct fw_tx_frame *frame, struct fw_tx_frame *packet)
+{
+	enum {
+		ZEROS_AT = FW_TX_HDR_BYTES - WIRE_DGRAM_CRC_BYTES,
+	};
+
 	packet->bytes += WIRE_DGRAM_CRC_BYTES;
+	if (frame->seg[frame->num_seg - 1].flags & FW_TX_F_CRC_END) {
+		packet->seg[packet->num_seg - 1].flags = FW_TX_F_CRC_END;
+		return;
+	}
+	memset(packet->hdr + ZEROS_AT, 0, WIRE_DGRAM_CRC_BYTES);
+	packet->seg[packet->num_seg++] =
+	    (struct fw_tx_seg){.kind = FW_TX_HDR, .addr = ZEROS_AT, .bytes = WIRE_DGRAM_CRC_BYTES};
 }
 
 void sim_run_packet(const struct fw_tx_frame *frame, const struct fw_run *run, uint32_t i,
@@ -81,7 +99,12 @@ void sim_run_packet(const struct fw_tx_frame *frame, const struct fw_run *run, u
 {
 	uint32_t at = i * run->segment_bytes, p;
 
-	*packet = (struct fw_tx_frame){.flags = frame->flags, .run = 1};
+	*packet = (struct fw_tx_frame){
+	    .flags = frame->flags,
+	    .run = 1,
+	    .csum_start = frame->csum_start,
+	    .csum_at = frame->csum_at,
+	};
 	memcpy(packet->hdr, frame->hdr, sizeof(packet->hdr));
 	fw_run_hdr(packet->hdr, i, run);
 	for (p = 0; p < RUN_HDR_PIECES; p++) {
@@ -89,6 +112,7 @@ void sim_run_packet(const struct fw_tx_frame *frame, const struct fw_run *run, u
 		packet->bytes += frame->seg[p].bytes;
 	}
 	put_pieces(frame, at, i + 1 < run->packets ? run->segment_bytes : run->bytes - at, packet);
+	put_crc(frame, packet);
 }
 
 /* True if the packet behind those of a frame belongs to it. */
@@ -106,15 +130,32 @@ static void join_esp(struct sim_pkt *first, const struct sim_pkt *last)
 	to->flags |= from->flags & (WIRE_ESP_TXR | WIRE_ESP_TXF);
 }
 
+/* The port of weftd's switch leaves the checksum out, and says that it is right. */
+static void join_tcp(struct sim_pkt *first, const struct sim_pkt *last, struct fw_rx_frame *run)
+{
+	const struct wire_tcp *from = (const void *)(last->data + RUN_TCP_AT);
+	struct wire_tcp *to = (void *)(first->data + RUN_TCP_AT);
+	uint32_t ddp_at = RUN_TCP_AT + (to->data_offset >> 4) * 4u + sizeof(struct wire_mpa_fpdu);
+
+	to->flags |= from->flags & WIRE_TCP_PSH;
+	first->data[ddp_at] |= last->data[ddp_at] & WIRE_DDP_LAST;
+	run->flags |= FW_RX_CSUM_OK;
+}
+
 /* The last packet alone has the end of the message. */
-static void join_hdr(struct sim_pkt *first, const struct sim_pkt *last)
+static void join_hdr(struct sim_pkt *first, const struct sim_pkt *last, struct fw_rx_frame *run)
 {
 	const struct wire_eth *eth = (const void *)first->data;
+	const struct wire_ip *ip = (const void *)(eth + 1);
 	const struct wire_dgram *from = (const void *)(last->data + RUN_DGRAM_AT);
 	struct wire_dgram *to = (void *)(first->data + RUN_DGRAM_AT);
 
 	if (be16_get(eth->type) == WIRE_ETHERTYPE_ESP) {
 		join_esp(first, last);
+		return;
+	}
+	if (ip->proto == WIRE_IPPROTO_TCP) {
+		join_tcp(first, last, run);
 		return;
 	}
 	to->flags &= (uint8_t)~RUN_LAST_FLAGS;
@@ -149,6 +190,11 @@ static bool add_packet(struct fw_rx_frame *frame, struct sim_pkt *pkt)
 	return true;
 }
 
+static const uint8_t *crc_of(const struct sim_pkt *pkt)
+{
+	return pkt->data + pkt->bytes - WIRE_DGRAM_CRC_BYTES;
+}
+
 uint32_t sim_run_join(struct sim_shard *shard, struct sim_pkt *pkt, struct fw_rx_frame *frame,
 		      uint32_t limit)
 {
@@ -163,7 +209,7 @@ uint32_t sim_run_join(struct sim_shard *shard, struct sim_pkt *pkt, struct fw_rx
 	run.run_bytes = (uint16_t)(pkt->bytes - pkt->loan->at - WIRE_DGRAM_CRC_BYTES);
 	if (!add_packet(&run, pkt))
 		return 1;
-	memcpy(pkt->crcs, pkt->data + pkt->crc_at[0], WIRE_DGRAM_CRC_BYTES);
+	memcpy(pkt->crcs, crc_of(pkt), WIRE_DGRAM_CRC_BYTES);
 	for (; packets < limit && joins(pkt, next = shard->rx_head, packets); packets++) {
 		struct fw_rx_frame more = run;
 
@@ -175,7 +221,7 @@ uint32_t sim_run_join(struct sim_shard *shard, struct sim_pkt *pkt, struct fw_rx
 			shard->rx_tail = NULL;
 		shard->rx_frames--;
 		sim_pkt_spoil(next);
-		memcpy(pkt->crcs[packets], next->data + next->crc_at[0], WIRE_DGRAM_CRC_BYTES);
+		memcpy(pkt->crcs[packets], crc_of(next), WIRE_DGRAM_CRC_BYTES);
 		next->loan->shown = true;
 		next->next = next->prev = NULL;
 		last->more = next;
@@ -183,7 +229,7 @@ uint32_t sim_run_join(struct sim_shard *shard, struct sim_pkt *pkt, struct fw_rx
 	}
 	if (packets == 1)
 		return 1;
-	join_hdr(pkt, last);
+	join_hdr(pkt, last, &run);
 	pkt->loan->shown = true;
 	run.seg[run.num_seg++] = (struct fw_rx_seg){pkt->crcs[0], packets * WIRE_DGRAM_CRC_BYTES};
 	run.bytes += packets * WIRE_DGRAM_CRC_BYTES;

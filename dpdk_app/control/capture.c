@@ -108,7 +108,7 @@ static void ring_put_frame(struct capture_ring *ring, uint64_t at, const struct 
 	}
 	if (csum_is_left(m) && m->nb_segs == 1) {
 		memcpy(ring->sealed, rte_pktmbuf_mtod(m, const void *), m->pkt_len);
-		csum_seal(m, ring->sealed);
+		csum_seal(m, ring->sealed, m->pkt_len);
 		ring_copy_in(ring, at, ring->sealed, m->pkt_len);
 		return;
 	}

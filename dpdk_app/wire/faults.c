@@ -99,7 +99,7 @@ static struct rte_mbuf *own_copy(const struct shard *shard, struct rte_mbuf *m)
 	copy->data_len = (uint16_t)m->pkt_len;
 	copy->pkt_len = m->pkt_len;
 	if (csum_is_left(m)) {
-		csum_seal(m, to);
+		csum_seal(m, to, m->pkt_len);
 	} else if (wire->partial_csum && csum_is_partial(to, m->pkt_len)) {
 		uint32_t start = sizeof(struct wire_eth) + (to[sizeof(struct wire_eth)] & 15) * 4u;
 

@@ -311,16 +311,6 @@ static bool is_smooth(const struct rd_session *s, const struct fw_qp *qp,
 	       rdmap_rx_is_expected(qp, pkt);
 }
 
-/* True if a Write of the peer may go there: a run that may not counts once as a wrong STag. */
-static bool has_place(struct fw_nic *nic, const struct fw_qp *qp, const struct rdmap_seg *pkt)
-{
-	struct fw_mem mem;
-
-	return pkt->opcode != WIRE_RDMAP_WRITE || (qp->tag && pkt->stag & STAG_SINK_FLAG) ||
-	       mem_check(nic, xrc_pd(nic, qp, pkt->qkey), qp->qpn, pkt->stag, pkt->to,
-			 pkt->data_bytes, HW_ACCESS_REMOTE_WRITE, &mem) == HW_VENDOR_ERR_NONE;
-}
-
 /*
  * Takes a run as one packet: one look-up, one copy. False: nothing was done, each packet has to be
  * looked at; so has a run that is at fault, of which the first packets may be right.
@@ -333,7 +323,7 @@ static bool rx_run_whole(struct fw_nic *nic, struct rd_session *s, struct rdmap_
 	struct rdmap_error error = {0};
 	enum rdmap_result result;
 
-	if (!is_smooth(s, qp, pkt, psn, distance, run) || !has_place(nic, qp, pkt))
+	if (!is_smooth(s, qp, pkt, psn, distance, run) || !rdmap_rx_has_place(nic, qp, pkt))
 		return false;
 	result = rdmap_rx_place(nic, qp, pkt, true, &error);
 	if (result != RDMAP_OK && result != RDMAP_REFUSE)

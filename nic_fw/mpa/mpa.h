@@ -6,7 +6,9 @@
  *	mpa_setup.c	contents of request and reply, and the parameters both ends agree on
  *	mpa_frame.c	the set-up frames, read and written
  *	mpa_fpdu.h	sizes of FPDUs and markers
+ *	mpa_cut.h	cutting messages into segments
  *	mpa_tx.c	outgoing FPDUs: cutting, markers, CRC
+ *	mpa_run.c	runs of FPDUs: cutting, headers
  *	mpa_rx.c	incoming FPDUs: found in segments, checked
  *	mpa_ddp.c	incoming DDP segments, passed to RDMAP
  *	mpa_rdmap.c	a queue pair's messages on its connection: llp.h, completions, the end
@@ -310,10 +312,18 @@ void mpa_tx_unreadable(struct fw_nic *nic, struct tcp_flow *flow, const struct t
 void mpa_rx_put(struct fw_nic *nic, struct mpa_partial *partial);
 uint32_t mpa_rx_receive(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_frame *frame,
 			uint32_t offset, uint32_t bytes);
+bool mpa_rx_run(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_frame *frame,
+		uint32_t offset, uint32_t bytes);
 /* Active, peer-to-peer: sends the first FPDU, of the kind that param.rtr names. */
 void mpa_tx_rtr(struct fw_nic *nic, struct mpa_conn *conn);
 void mpa_rx_early(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_frame *frame,
 		  uint32_t offset, uint32_t bytes, uint32_t ahead);
+
+/* ---- mpa_run.c: tcp_ops.next_run; headers of runs without options of TCP, and with timestamps */
+
+uint32_t mpa_run_next(struct fw_nic *nic, struct tcp_flow *flow, uint32_t max, uint32_t most,
+		      struct fw_tx_frame *frame, uint32_t hdr_offset, struct fw_list *segs);
+extern const struct eth_run_kind mpa_run_kind, mpa_run_ts_kind;
 
 static inline struct mpa_conn *mpa_of(const struct tcp_flow *flow)
 {
@@ -345,6 +355,12 @@ uint8_t *mpa_term(const struct fw_nic *nic, const struct mpa_conn *conn);
  */
 bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
 		uint32_t offset, uint32_t bytes);
+/*
+ * The same of a run of FPDUs of one message, whose payload ends the frame before their CRC32Cs.
+ * False: nothing was done, they are received one by one.
+ */
+bool mpa_ddp_rx_run(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
+		    uint32_t offset, uint32_t bytes);
 /* The same before its turn: changes nothing but memory that its message owns. */
 void mpa_ddp_early(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
 		   uint32_t offset, uint32_t bytes);

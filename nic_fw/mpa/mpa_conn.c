@@ -569,7 +569,7 @@ static void acked(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *seg
 {
 	struct mpa_conn *conn = flow->ctx;
 
-	if (mpa_setup_owns(conn, seg))
+	if (conn->setup && mpa_setup_owns(conn, seg))
 		mpa_setup_acked(nic, conn, seg, ok);
 	else
 		mpa_tx_acked(nic, flow, seg, ok);
@@ -582,6 +582,8 @@ const struct tcp_ops mpa_tcp_ops = {
     .early = mpa_rx_early,
     .next = next,
     .fill = mpa_conn_fill,
+    .next_run = mpa_run_next,
+    .receive_run = mpa_rx_run,
     .unreadable = mpa_tx_unreadable,
     .acked = acked,
     .peer_closed = mpa_conn_peer_closed,

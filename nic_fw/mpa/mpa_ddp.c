@@ -326,6 +326,20 @@ static void describe(const struct mpa_conn *conn, const struct fw_rx_frame *fram
 	};
 }
 
+/* Parses a segment's headers. */
+static enum rdmap_result parse(const struct fw_qp *qp, struct rdmap_seg *pkt,
+			       struct rdmap_error *error)
+{
+	enum rdmap_result result = ddp_parse(pkt, DDP_ANY, error);
+
+	pkt->ssn = pkt->msn;
+	if (pkt->opcode == WIRE_RDMAP_READ_RESPONSE || pkt->opcode == WIRE_RDMAP_ATOMIC_RESPONSE) {
+		pkt->flags |= WIRE_DGRAM_F_RESPONSE;
+		pkt->incarnation = qp->incarnation_tx;
+	}
+	return result;
+}
+
 bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
 		uint32_t offset, uint32_t bytes)
 {
@@ -341,12 +355,7 @@ bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_fr
 	if (!qp_is_live(nic, qp))
 		return false;
 	describe(conn, frame, offset, bytes, &pkt);
-	result = ddp_parse(&pkt, DDP_ANY, &error);
-	pkt.ssn = pkt.msn;
-	if (pkt.opcode == WIRE_RDMAP_READ_RESPONSE || pkt.opcode == WIRE_RDMAP_ATOMIC_RESPONSE) {
-		pkt.flags |= WIRE_DGRAM_F_RESPONSE;
-		pkt.incarnation = qp->incarnation_tx;
-	}
+	result = parse(qp, &pkt, &error);
 	if (result == RDMAP_OK)
 		result = check_place(nic, conn, &pkt, &error);
 	if (result == RDMAP_OK) {
@@ -360,6 +369,39 @@ bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_fr
 	if (result == RDMAP_ERROR && conn->qp)
 		rdmap_rx_error(nic, conn->qp, &pkt, &error);
 	return result != RDMAP_DROP;
+}
+
+/* True if segments of the message may be taken as one: no error can come after its payload. */
+static bool takes_runs(const struct rdmap_seg *pkt)
+{
+	return pkt->opcode == WIRE_RDMAP_SEND || pkt->opcode == WIRE_RDMAP_SEND_SE ||
+	       pkt->opcode == WIRE_RDMAP_WRITE || pkt->opcode == WIRE_RDMAP_READ_RESPONSE;
+}
+
+bool mpa_ddp_rx_run(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
+		    uint32_t offset, uint32_t bytes)
+{
+	struct fw_qp *qp = conn->qp;
+	struct rdmap_error error;
+	enum rdmap_result result;
+	struct rdmap_seg pkt;
+
+	if (!qp_is_live(nic, qp) || qp->tag)
+		return false;
+	describe(conn, frame, offset, bytes, &pkt);
+	if (parse(qp, &pkt, &error) != RDMAP_OK || !takes_runs(&pkt) ||
+	    pkt.data_offset != frame->seg[0].bytes)
+		return false;
+	pkt.data_bytes = eth_run_payload_bytes(frame);
+	/* A run that has an error is looked at segment by segment: the first may be right. */
+	if (check_place(nic, conn, &pkt, &error) != RDMAP_OK || !rdmap_rx_is_expected(qp, &pkt) ||
+	    !rdmap_rx_has_place(nic, qp, &pkt))
+		return false;
+	result = rx_opcode(nic, conn, &pkt, &error);
+	if (result != RDMAP_OK && result != RDMAP_VOID)
+		return false;
+	FW_ADD(nic, mpa_rx_fpdus, frame->run);
+	return true;
 }
 
 void mpa_ddp_early(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,

@@ -73,6 +73,31 @@ static bool rx_whole(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_
 	return mpa_ddp_rx(nic, conn, frame, offset + MPA_LENGTH_BYTES, ulpdu);
 }
 
+bool mpa_rx_run(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_frame *frame,
+		uint32_t offset, uint32_t bytes)
+{
+	uint32_t hdr_bytes = frame->seg[0].bytes - offset, n = frame->run, ulpdu;
+	struct mpa_conn *conn = mpa_of(flow);
+	struct be16 length;
+
+	if (!conn->qp || conn->state != MPA_FPDU || conn->partial || conn->param.rx_markers ||
+	    hdr_bytes < MPA_LENGTH_BYTES)
+		return false;
+	memcpy(&length, frame->seg[0].data + offset, sizeof(length));
+	ulpdu = be16_get(length);
+	/* Each segment is an FPDU without padding. */
+	if (ulpdu != hdr_bytes - MPA_LENGTH_BYTES + frame->run_bytes ||
+	    bytes != MPA_FRAME_BYTES + ulpdu || mpa_plain_bytes(ulpdu) != bytes ||
+	    eth_run_payload_bytes(frame) % 4)
+		return false;
+	if (conn->param.crc && !(frame->flags & FW_RX_CRC_OK) && !eth_run_crc_ok(nic, frame))
+		return false;
+	if (!mpa_ddp_rx_run(nic, conn, frame, offset + MPA_LENGTH_BYTES, ulpdu))
+		return false;
+	conn->rx_bytes += n * (hdr_bytes + WIRE_MPA_CRC_BYTES) + eth_run_payload_bytes(frame);
+	return true;
+}
+
 /* ---- assembled ------------------------------------------------------------------------------ */
 
 static uint8_t station_of_conn(const struct mpa_conn *conn)

@@ -9,10 +9,10 @@
  */
 #include "nic_fw/base/crc32c.h"
 #include "nic_fw/fw_nic.h"
+#include "nic_fw/mpa/mpa_cut.h"
 #include "nic_fw/mpa/mpa_fpdu.h"
 
 enum {
-	IMM_HDR_BYTES = sizeof(struct wire_ddp_untagged),
 	RTR_STAG = 1, /* STag of a frame without data; receivers ignore it */
 	PAD_MAX_BYTES = 3,
 	TAIL_BYTES = PAD_MAX_BYTES + WIRE_MPA_CRC_BYTES,
@@ -107,72 +107,7 @@ static uint32_t mpa_tx_put_header(const struct fw_nic *nic, const struct mpa_con
 	return 0;
 }
 
-static uint32_t header_bytes(const struct mpa_conn *conn, const struct fw_wqe *msg,
-			     enum mpa_seg_kind kind)
-{
-	switch (kind) {
-	case MPA_SEG_IMM:
-		return IMM_HDR_BYTES + WIRE_IMMEDIATE_BYTES;
-	case MPA_SEG_TERM:
-		return (uint32_t)sizeof(struct wire_ddp_untagged) + conn->term_bytes;
-	case MPA_SEG_RTR:
-		if (conn->param.rtr == WIRE_MPA_RTR_SEND)
-			return sizeof(struct wire_ddp_untagged);
-		if (conn->param.rtr == WIRE_MPA_RTR_READ)
-			return sizeof(struct wire_ddp_untagged) + sizeof(struct wire_read_request);
-		return sizeof(struct wire_ddp_tagged);
-	case MPA_SEG_DATA:
-		break;
-	}
-	switch ((enum wire_rdmap_opcode)msg->rdmap_opcode) {
-	case WIRE_RDMAP_WRITE:
-	case WIRE_RDMAP_READ_RESPONSE:
-		return sizeof(struct wire_ddp_tagged);
-	case WIRE_RDMAP_READ_REQUEST:
-		return sizeof(struct wire_ddp_untagged) + sizeof(struct wire_read_request);
-	case WIRE_RDMAP_ATOMIC_REQUEST:
-		return sizeof(struct wire_ddp_untagged) + sizeof(struct wire_atomic_request);
-	case WIRE_RDMAP_ATOMIC_RESPONSE:
-		return sizeof(struct wire_ddp_untagged) + sizeof(struct wire_atomic_response);
-	case WIRE_RDMAP_SEND:
-	case WIRE_RDMAP_SEND_INVALIDATE:
-	case WIRE_RDMAP_SEND_SE:
-	case WIRE_RDMAP_SEND_SE_INVALIDATE:
-	case WIRE_RDMAP_TERMINATE:
-	case WIRE_RDMAP_IMMEDIATE:
-	case WIRE_RDMAP_IMMEDIATE_SE:
-		break;
-	}
-	return sizeof(struct wire_ddp_untagged);
-}
-
 /* ---- cutting --------------------------------------------------------------------------------- */
-
-static struct tcp_seg *make_seg(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *msg,
-				enum mpa_seg_kind kind, uint32_t ulpdu_bytes)
-{
-	struct mpa_seg *seg = fw_pool_get(&nic->mpa.segs);
-	uint32_t plain = mpa_plain_bytes(ulpdu_bytes);
-
-	if (!seg) {
-		mpa_rdmap_starved(nic, conn);
-		return NULL;
-	}
-	memset(seg, 0, sizeof(*seg));
-	fw_list_init(&seg->seg.node);
-	seg->msg = msg;
-	seg->at = conn->tx_bytes;
-	seg->kind = (uint8_t)kind;
-	seg->ulpdu_bytes = (uint16_t)ulpdu_bytes;
-	seg->seg.bytes = mpa_stream_bytes(conn->tx_bytes, plain, conn->param.tx_markers);
-	fw_list_add_tail(&conn->segs, &seg->node);
-	conn->tx_bytes += seg->seg.bytes;
-	conn->tx_unacked++;
-	if (msg)
-		msg->unacked++;
-	FW_COUNT(nic, mpa_tx_fpdus);
-	return &seg->seg;
-}
 
 /* Checks that all memory under a segment is still registered; only then the segment may be cut. */
 static enum hw_vendor_err check_memory(struct fw_nic *nic, const struct fw_wqe *msg,
@@ -210,9 +145,8 @@ static struct tcp_seg *next_of(struct fw_nic *nic, struct mpa_conn *conn, struct
 			       uint32_t room)
 {
 	bool whole = rdmap_tx_is_self_contained(msg->rdmap_opcode);
-	bool imm = msg->kind == FW_WQE_REQUEST && msg->opcode == HW_WQE_WRITE_IMM;
-	enum mpa_seg_kind kind = imm && msg->wrote ? MPA_SEG_IMM : MPA_SEG_DATA;
-	uint32_t hdr = header_bytes(conn, msg, kind);
+	enum mpa_seg_kind kind = mpa_cut_has_imm(msg) && msg->wrote ? MPA_SEG_IMM : MPA_SEG_DATA;
+	uint32_t hdr = mpa_cut_header_bytes(conn, msg, kind);
 	uint32_t data = 0, left = whole ? 0 : msg->bytes - msg->sent_bytes;
 	enum hw_vendor_err err;
 	struct tcp_seg *seg;
@@ -229,24 +163,12 @@ static struct tcp_seg *next_of(struct fw_nic *nic, struct mpa_conn *conn, struct
 		mpa_rdmap_fault(nic, conn, msg, err);
 		return NULL;
 	}
-	seg = make_seg(nic, conn, msg, kind, hdr + data);
+	seg = mpa_cut_seg(nic, conn, msg, kind, hdr + data);
 	if (!seg)
 		return NULL;
 	mpa_seg_of(seg)->offset = msg->sent_bytes;
 	mpa_seg_of(seg)->bytes = whole ? msg->bytes : data;
-	if (!msg->begun_ns)
-		msg->begun_ns = nic->now_ns;
-	if (kind == MPA_SEG_DATA)
-		msg->sent_bytes += data;
-	if (kind == MPA_SEG_DATA && imm && msg->sent_bytes == msg->bytes) {
-		msg->wrote = true;
-	} else if (kind == MPA_SEG_IMM || whole || msg->sent_bytes == msg->bytes) {
-		fw_list_del(&msg->flow_node);
-		msg->state = FW_WQE_SENT;
-	}
-	/* No data follow at once: the receiver should not delay its acknowledgement. */
-	if (fw_list_empty(&conn->out))
-		seg->flags = TCP_SEG_PSH;
+	mpa_cut_note(nic, conn, msg, data, seg);
 	return seg;
 }
 
@@ -260,19 +182,20 @@ struct tcp_seg *mpa_tx_next(struct fw_nic *nic, struct tcp_flow *flow, uint32_t 
 		room = MPA_PLAIN_MAX;
 	if (conn->state == MPA_TERM_SENT) {
 		if (!conn->term_due ||
-		    mpa_plain_bytes(header_bytes(conn, NULL, MPA_SEG_TERM)) > room)
+		    mpa_plain_bytes(mpa_cut_header_bytes(conn, NULL, MPA_SEG_TERM)) > room)
 			return NULL;
-		seg =
-		    make_seg(nic, conn, NULL, MPA_SEG_TERM, header_bytes(conn, NULL, MPA_SEG_TERM));
+		seg = mpa_cut_seg(nic, conn, NULL, MPA_SEG_TERM,
+				  mpa_cut_header_bytes(conn, NULL, MPA_SEG_TERM));
 		conn->term_due = !seg;
 		return seg;
 	}
 	if (conn->state != MPA_FPDU || conn->faulty)
 		return NULL;
 	if (conn->rtr_due) {
-		if (mpa_plain_bytes(header_bytes(conn, NULL, MPA_SEG_RTR)) > room)
+		if (mpa_plain_bytes(mpa_cut_header_bytes(conn, NULL, MPA_SEG_RTR)) > room)
 			return NULL;
-		seg = make_seg(nic, conn, NULL, MPA_SEG_RTR, header_bytes(conn, NULL, MPA_SEG_RTR));
+		seg = mpa_cut_seg(nic, conn, NULL, MPA_SEG_RTR,
+				  mpa_cut_header_bytes(conn, NULL, MPA_SEG_RTR));
 		conn->rtr_due = !seg;
 		return seg;
 	}

@@ -59,7 +59,7 @@ static void join_add(struct join *join, const struct fw_rx_frame *frame, uint32_
 /* Puts as many frames as possible into *join. Returns their number, or 0: the first goes alone. */
 static uint32_t join_frames(const struct fw_rx_frame *frames, uint32_t n, struct join *join)
 {
-	const struct eth_run_kind *kind = net_up.run_ip;
+	const struct eth_run_kind *kind = net_up.run_udp;
 	const uint8_t *first = frames[0].seg[0].data, *last = first;
 	uint32_t hdr_bytes, segment_bytes, i;
 	bool ends = false;

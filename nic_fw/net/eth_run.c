@@ -4,19 +4,36 @@
  * built-in switch, as one frame (fw_port.h, struct fw_tx_frame). A run saves the way of each frame,
  * and headers, checks and a copy for each.
  *
- * RD makes runs (dgram/rd_run.c), and so do ESP streams of GOAL (coll/goal_msg_tx.c), which know
- * the headers (struct eth_run_kind). A run that any floor drops, or that is declined, is cut, and
- * its packets come one by one (eth_run_rx()). fw_run_hdr() makes the headers of each packet, also
- * for ports that show frames (captures), fw_run_hdrs() those of all, fw_run_crcs() their CRC32Cs.
+ * RD makes runs (dgram/rd_run.c), and so do ESP streams of GOAL (coll/goal_msg_tx.c) and RC over
+ * TCP (tcp/tcp_run.c, mpa/mpa_run.c), which know the headers (struct eth_run_kind). A run that any
+ * floor drops, or that is declined, is cut, and its packets come one by one (eth_run_rx()).
+ * fw_run_hdr() makes the headers of each packet, also for ports that show frames (captures),
+ * fw_run_hdrs() those of all, fw_run_crcs() their CRC32Cs. Calls eth_rx_frame().
  */
 #include "nic_fw/base/crc32c.h"
 #include "nic_fw/fw_nic.h"
 
+/* The front of all headers, by which the kinds differ: no kind's headers are shorter. */
+struct run_front {
+	struct wire_eth eth;
+	struct wire_ip ip;
+	struct wire_tcp tcp;
+};
+
 static const struct eth_run_kind *kind_of(const uint8_t *hdr)
 {
-	const struct wire_eth *eth = (const void *)hdr;
+	const struct run_front *h = (const void *)hdr;
 
-	return be16_get(eth->type) == WIRE_ETHERTYPE_ESP ? net_up.run_esp : net_up.run_ip;
+	if (be16_get(h->eth.type) == WIRE_ETHERTYPE_ESP)
+		return net_up.run_esp;
+	if (h->ip.proto != WIRE_IPPROTO_TCP)
+		return net_up.run_udp;
+	return h->tcp.data_offset > sizeof(h->tcp) / 4 << 4 ? net_up.run_tcp_ts : net_up.run_tcp;
+}
+
+uint32_t eth_run_payload_bytes(const struct fw_rx_frame *frame)
+{
+	return frame->bytes - frame->seg[0].bytes - frame->run * (uint32_t)WIRE_DGRAM_CRC_BYTES;
 }
 
 uint32_t eth_run_less_bytes(uint32_t i, const struct fw_run *run)
@@ -111,13 +128,13 @@ static bool run_fits(const struct fw_rx_frame *frame)
 	if (frame->num_seg < 3)
 		return false;
 	crcs = &frame->seg[frame->num_seg - 1];
-	if (frame->run > FW_RUN_MAX || frame->seg[0].bytes < sizeof(struct wire_eth) ||
+	if (frame->run > FW_RUN_MAX || frame->seg[0].bytes < sizeof(struct run_front) ||
 	    frame->seg[0].bytes < kind_of(frame->seg[0].data)->least_bytes ||
 	    frame->seg[0].bytes > FW_RX_HDR_BYTES ||
 	    crcs->bytes != frame->run * WIRE_DGRAM_CRC_BYTES ||
 	    frame->bytes <= frame->seg[0].bytes + crcs->bytes)
 		return false;
-	bytes = frame->bytes - frame->seg[0].bytes - crcs->bytes;
+	bytes = eth_run_payload_bytes(frame);
 	return bytes > (frame->run - 1u) * frame->run_bytes &&
 	       bytes <= (uint32_t)frame->run * frame->run_bytes;
 }
@@ -125,12 +142,10 @@ static bool run_fits(const struct fw_rx_frame *frame)
 /* Returns the run of a frame that fits. */
 static struct fw_run run_of(const struct fw_rx_frame *frame)
 {
-	uint32_t crc_bytes = frame->run * (uint32_t)WIRE_DGRAM_CRC_BYTES;
-
 	return (struct fw_run){
 	    .packets = frame->run,
 	    .segment_bytes = frame->run_bytes,
-	    .bytes = frame->bytes - frame->seg[0].bytes - crc_bytes,
+	    .bytes = eth_run_payload_bytes(frame),
 	};
 }
 

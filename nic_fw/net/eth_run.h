@@ -42,6 +42,8 @@ struct eth_run_kind {
 
 /* Bytes that packet i is shorter than the first. */
 uint32_t eth_run_less_bytes(uint32_t i, const struct fw_run *run);
+/* Payload of all packets of a run that arrived. */
+uint32_t eth_run_payload_bytes(const struct fw_rx_frame *frame);
 
 /*
  * Takes a frame of several packets: as one where its protocol takes it so. Of any other the packets

@@ -75,13 +75,16 @@ void eth_tx_flush(struct fw_nic *nic)
 	burst(nic, NULL);
 }
 
-/* Counts the packets of a run beyond the first, for which its sender has found room. */
-static void commit_run(struct fw_nic *nic, struct fw_tx_frame *frame)
+/*
+ * Counts the packets of a run beyond the first, for which its sender has found room, and the
+ * CRC32Cs of those that were not counted: each packet has a place for one.
+ */
+static void commit_run(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t crcs)
 {
 	uint32_t more = frame->run - 1u;
 
 	assert(more <= nic->net.tx_allow);
-	frame->bytes += more * WIRE_DGRAM_CRC_BYTES;
+	frame->bytes += (frame->run - crcs) * WIRE_DGRAM_CRC_BYTES;
 	nic->net.tx_more += more;
 	nic->net.tx_allow -= more;
 }
@@ -102,10 +105,11 @@ void eth_tx_commit(struct fw_nic *nic, struct fw_tx_frame *frame)
 			fw_dear_copy(nic, seg->bytes);
 		}
 	} while (++seg != end);
-	bytes += crcs / FW_TX_F_CRC_END * WIRE_DGRAM_CRC_BYTES;
+	crcs /= FW_TX_F_CRC_END;
+	bytes += crcs * WIRE_DGRAM_CRC_BYTES;
 	eth_tx_staged(nic, frame, bytes);
 	if (__builtin_expect(frame->run > 1, 0))
-		commit_run(nic, frame);
+		commit_run(nic, frame, crcs);
 }
 
 int eth_tx_commit_now(struct fw_nic *nic, struct fw_tx_frame *frame)

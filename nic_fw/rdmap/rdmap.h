@@ -145,6 +145,8 @@ bool rdmap_rx_whole(struct fw_nic *nic, struct fw_qp *qp, struct rdmap_seg *pkt)
  * only.
  */
 bool rdmap_rx_is_expected(const struct fw_qp *qp, const struct rdmap_seg *pkt);
+/* True if a Write of the peer may go there: a run that may not counts once as a wrong STag. */
+bool rdmap_rx_has_place(struct fw_nic *nic, const struct fw_qp *qp, const struct rdmap_seg *pkt);
 
 /*
  * Returns true if this message follows the one that the QP delivered last. A connected peer that

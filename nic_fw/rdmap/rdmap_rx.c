@@ -63,6 +63,15 @@ bool rdmap_rx_is_due(const struct fw_qp *qp, uint32_t msn)
 	return qp->type != HW_QPT_RC || msn == qp->rx_msn_delivered + 1;
 }
 
+bool rdmap_rx_has_place(struct fw_nic *nic, const struct fw_qp *qp, const struct rdmap_seg *pkt)
+{
+	struct fw_mem mem;
+
+	return pkt->opcode != WIRE_RDMAP_WRITE || (qp->tag && pkt->stag & STAG_SINK_FLAG) ||
+	       mem_check(nic, xrc_pd(nic, qp, pkt->qkey), qp->qpn, pkt->stag, pkt->to,
+			 pkt->data_bytes, HW_ACCESS_REMOTE_WRITE, &mem) == HW_VENDOR_ERR_NONE;
+}
+
 /*
  * Checks a request of the connected peer: the sending end of an extended connection accepts none,
  * the receiving end those that name an SRQ of its domain (IBA A14.3.2).

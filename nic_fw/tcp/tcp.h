@@ -9,6 +9,7 @@
  * tcp_ack.c	acknowledgements from the peer
  * tcp_ooo.c	data out of order
  * tcp_tx.c	segments out: data, ACKs, probes
+ * tcp_run.c	runs of segments, out and in
  * tcp_txhdr.c	their headers; SYN-ACKs of listeners, resets
  * tcp_sack.c	the scoreboard: what is in flight, lost, to be sent again (RACK-TLP, SACK)
  * tcp_cong.c	CUBIC, recovery, ECN
@@ -145,6 +146,22 @@ struct tcp_ops {
 	 */
 	int (*fill)(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg,
 		    uint32_t from, uint32_t bytes, struct fw_tx_frame *frame, uint32_t hdr_offset);
+	/*
+	 * next() and fill() of several new segments that leave as a run (fw_port.h, struct
+	 * fw_tx_frame): at most most, each with at most max bytes, of equal length but for the
+	 * last, which may be shorter. Adds to a frame that has headers up to hdr_offset a piece of
+	 * its hdr, where the run's CRC32C begins, and the payload of all; sets run_bytes and
+	 * FW_TX_F_BORROW. Appends the segments to *segs. Returns their number; 0: the next one goes
+	 * alone, nothing was done. May be NULL.
+	 */
+	uint32_t (*next_run)(struct fw_nic *nic, struct tcp_flow *flow, uint32_t max, uint32_t most,
+			     struct fw_tx_frame *frame, uint32_t hdr_offset, struct fw_list *segs);
+	/*
+	 * receive() of the segments of a run, the first of which has bytes at offset. True: all
+	 * were taken; false: nothing was done, they are received one by one. May be NULL.
+	 */
+	bool (*receive_run)(struct fw_nic *nic, struct tcp_flow *flow,
+			    const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes);
 	/*
 	 * The port could not read a piece that fill() took from memory that is not mapped. The same
 	 * rules apply as after a negative result of fill(). May be NULL: TCP resets the connection

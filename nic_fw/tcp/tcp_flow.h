@@ -322,6 +322,7 @@ struct tcp_in {
 	uint32_t window; /* as in the header, not scaled */
 	uint32_t offset; /* of the payload in the frame */
 	uint32_t bytes;  /* of payload */
+	uint32_t segs;   /* more than one: a run in order, which bytes and flags are of */
 	uint16_t src_port, dst_port;
 	uint8_t flags;
 	struct tcp_options opt;

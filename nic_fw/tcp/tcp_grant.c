@@ -255,7 +255,10 @@ static void end_to_ask(struct fw_nic *nic, struct tcp_flow *flow)
 	fw_list_del(&flow->held_node);
 }
 
-/* Measures the time from the segment that announced a grant to the first byte that needed it. */
+/*
+ * Measures the time from the segment that announced a grant to the first byte that needed it.
+ * bytes: of a segment.
+ */
 static void tcp_grant_measure(struct fw_nic *nic, struct tcp_flow *flow, uint32_t bytes)
 {
 	struct tcp_grants *g = &nic->tcp.grants;
@@ -351,9 +354,9 @@ void tcp_grant_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in
 			return;
 		}
 	} else {
-		nic->tcp.grants.came_bytes += in->bytes + LINE_BYTES;
+		nic->tcp.grants.came_bytes += in->bytes + in->segs * LINE_BYTES;
 		if (flow->mark_ns && seq_lt(flow->mark, end))
-			tcp_grant_measure(nic, flow, in->bytes);
+			tcp_grant_measure(nic, flow, (in->bytes + in->segs - 1) / in->segs);
 	}
 	tcp_grant_settle(nic, flow, more);
 }

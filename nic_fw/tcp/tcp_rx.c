@@ -7,23 +7,17 @@
  * resets, SYNs and ACKs), RFC 7323 5 (PAWS), RFC 3168 6.1.3.
  */
 #include "nic_fw/fw_nic.h"
-#include "nic_fw/tcp/tcp_flow.h"
+#include "nic_fw/tcp/tcp_run.h"
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
 static bool tcp_rx_checksum_ok(const struct fw_rx_frame *frame, const struct ip_rx_info *info)
 {
-	struct wire_tcp_pseudo pseudo = {
-	    .src = info->ip->src,
-	    .dst = info->ip->dst,
-	    .proto = WIRE_IPPROTO_TCP,
-	    .bytes = be16_put((uint16_t)info->payload_bytes),
-	};
 	uint32_t sum;
 
 	if (frame->flags & FW_RX_CSUM_OK)
 		return true;
-	sum = wire_sum_add(0, &pseudo, sizeof(pseudo));
+	sum = tcp_pseudo_sum(info->ip->src, info->ip->dst, info->payload_bytes);
 	return wire_sum_fold(ip_sum_frame(sum, frame, info->payload_offset, info->payload_bytes)) ==
 	       0;
 }
@@ -59,6 +53,7 @@ static bool tcp_rx_parse(struct fw_nic *nic, const struct fw_rx_frame *frame,
 	in->dst_port = be16_get(tcp->dst_port);
 	in->offset = info->payload_offset + head;
 	in->bytes = info->payload_bytes - head;
+	in->segs = 1;
 	return true;
 }
 
@@ -85,6 +80,10 @@ void tcp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip
 
 	if (!tcp_rx_parse(nic, frame, info, &in))
 		return;
+	if (__builtin_expect(frame->run > 1, 0)) {
+		tcp_run_rx(nic, &in);
+		return;
+	}
 	FW_COUNT(nic, tcp_rx_segments);
 	fw_trace(nic, TRACE_TCP_RX, in.dst_port, in.seq, in.bytes);
 	flow = tcp_look_up(nic, info->src_ip, in.src_port, in.dst_port);
@@ -165,7 +164,7 @@ static void rx_syn_sent(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_in
 /* ---- synchronized states --------------------------------------------------------------------- */
 
 /* RFC 7323 5.3: true when the segment is older than one that was received. */
-static bool is_old(const struct fw_nic *nic, const struct tcp_flow *flow, const struct tcp_in *in)
+bool tcp_rx_is_old(const struct fw_nic *nic, const struct tcp_flow *flow, const struct tcp_in *in)
 {
 	if (!(flow->flags & TCP_F_TS) || in->flags & WIRE_TCP_RST)
 		return false;
@@ -225,7 +224,7 @@ static void rx_reset(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp
 /* Checks window, PAWS, RST and SYN. False: the rest of the segment is ignored. */
 static bool tcp_rx_check(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
 {
-	if (is_old(nic, flow, in)) {
+	if (tcp_rx_is_old(nic, flow, in)) {
 		if (is_late_ack(flow, in)) {
 			FW_COUNT(nic, tcp_rx_late_acks);
 			return false;
@@ -274,7 +273,7 @@ static bool tcp_rx_check(struct fw_nic *nic, struct tcp_flow *flow, const struct
 	return true;
 }
 
-static void note_timestamp(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
+void tcp_rx_note_timestamp(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
 {
 	/*
 	 * RFC 7323 4.3 (2): from the segment that the next ACK is for. A segment that
@@ -299,7 +298,7 @@ static void note_ecn(struct tcp_flow *flow, const struct tcp_in *in)
 }
 
 /* Decides when data in order is acknowledged: see tcp_tx.c. */
-static void tcp_rx_owe_ack(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
+void tcp_rx_owe_ack(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
 {
 	/* About two full segments: the peer's may be shorter by its framing or its path. */
 	if (flow->rcv_nxt - flow->last_ack >= 2u * flow->mss - flow->mss / 8)
@@ -486,7 +485,7 @@ static void rx_synchronized(struct fw_nic *nic, struct tcp_flow *flow, struct tc
 		flow->heard_ns = nic->now_ns;
 		flow->keep_tries = 0;
 	}
-	note_timestamp(nic, flow, in);
+	tcp_rx_note_timestamp(nic, flow, in);
 	note_ecn(flow, in);
 	if (!tcp_ack_rx(nic, flow, in))
 		return;

@@ -13,7 +13,7 @@
  * ms.
  */
 #include "nic_fw/fw_nic.h"
-#include "nic_fw/tcp/tcp_flow.h"
+#include "nic_fw/tcp/tcp_run.h"
 
 enum {
 	KNOCK_BYTES = 512,
@@ -50,6 +50,13 @@ static void said(struct tcp_flow *flow, bool sack)
 	flow->ack_ns = 0;
 	flow->flags &= (uint16_t)~TCP_F_ACK_NOW;
 	fw_list_del(&flow->ack_node);
+}
+
+void tcp_tx_data_said(const struct fw_nic *nic, struct tcp_flow *flow, bool sack)
+{
+	if (nic->now_ns - flow->heard_ns < TCP_ACK_RIDE_NS)
+		flow->flags |= TCP_F_RIDE;
+	said(flow, sack);
 }
 
 bool tcp_tx_bare(struct fw_nic *nic, struct tcp_flow *flow, uint32_t seq, uint8_t flags)
@@ -212,9 +219,7 @@ static bool send_part(struct fw_nic *nic, struct tcp_flow *flow, const struct tc
 		return false;
 	fw_trace(nic, TRACE_TCP_TX, flow->local_port, seg->seq + from, bytes);
 	FW_COUNT(nic, tcp_tx_segments);
-	if (nic->now_ns - flow->heard_ns < TCP_ACK_RIDE_NS)
-		flow->flags |= TCP_F_RIDE;
-	said(flow, sack);
+	tcp_tx_data_said(nic, flow, sack);
 	return true;
 }
 
@@ -261,8 +266,7 @@ static uint32_t send_range(struct fw_nic *nic, struct tcp_flow *flow, struct tcp
 	return from;
 }
 
-static void tcp_tx_sent(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *seg,
-			uint32_t bytes)
+void tcp_tx_sent(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *seg, uint32_t bytes)
 {
 	seg->sent_ns = nic->now_ns;
 	if (seg->tries < UINT8_MAX)
@@ -310,11 +314,6 @@ static struct tcp_seg *last_in_flight(const struct tcp_flow *flow)
 
 /* ---- new data -------------------------------------------------------------------------------- */
 
-static bool may_send_data(const struct tcp_flow *flow)
-{
-	return flow->state == TCP_ESTABLISHED || flow->state == TCP_CLOSE_WAIT;
-}
-
 static void queue_fin(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	flow->ctl = (struct tcp_seg){
@@ -324,6 +323,15 @@ static void queue_fin(struct fw_nic *nic, struct tcp_flow *flow)
 	};
 	fw_list_add_tail(&flow->segs, &flow->ctl.node);
 	tcp_set_state(nic, flow, flow->state == TCP_CLOSE_WAIT ? TCP_LAST_ACK : TCP_FIN_WAIT_1);
+}
+
+void tcp_tx_append(struct tcp_flow *flow, struct tcp_seg *seg, uint32_t seq)
+{
+	seg->seq = seq;
+	seg->sent_ns = 0;
+	seg->flags = (uint8_t)(TCP_SEG_ULP | (seg->flags & TCP_SEG_PSH));
+	seg->tries = 0;
+	fw_list_add_tail(&flow->segs, &seg->node);
 }
 
 /* Returns the segment that is not fully sent; makes one if there is data. NULL: none. */
@@ -337,7 +345,7 @@ static struct tcp_seg *unsent(struct fw_nic *nic, struct tcp_flow *flow)
 		if (seq_lt(flow->snd_nxt, tcp_seg_end(seg)))
 			return seg;
 	}
-	if (!(flow->flags & TCP_F_MORE) || !may_send_data(flow))
+	if (!(flow->flags & TCP_F_MORE) || !tcp_may_send_data(flow))
 		return NULL;
 	max = tcp_probe_room(nic, flow);
 	seg = nic->tcp.ops[flow->user]->next(nic, flow, max);
@@ -351,15 +359,11 @@ static struct tcp_seg *unsent(struct fw_nic *nic, struct tcp_flow *flow)
 		return &flow->ctl;
 	}
 	assert(seg->bytes && seg->bytes <= max);
-	seg->seq = flow->snd_nxt;
+	tcp_tx_append(flow, seg, flow->snd_nxt);
 	if (seg->bytes > flow->mss) {
 		flow->probing = TCP_PROBE_OUT;
 		flow->probe_end = tcp_seg_end(seg);
 	}
-	seg->sent_ns = 0;
-	seg->flags = (uint8_t)(TCP_SEG_ULP | (seg->flags & TCP_SEG_PSH));
-	seg->tries = 0;
-	fw_list_add_tail(&flow->segs, &seg->node);
 	return seg;
 }
 
@@ -396,7 +400,7 @@ static uint32_t window_lets(const struct tcp_flow *flow, uint32_t want)
 	return 0;
 }
 
-/* One new segment. False: there is none, or it may not go. */
+/* One new segment, or a run of them. False: there is none, or it may not go. */
 static bool send_new(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	uint32_t before, from, n, done;
@@ -411,6 +415,8 @@ static bool send_new(struct fw_nic *nic, struct tcp_flow *flow)
 		flow->knocking = false;
 	if (flow->knocking && !(flow->flags & TCP_F_PROBE))
 		return false;
+	if (nic->port.tx_run && tcp_run_send(nic, flow))
+		return true;
 	seg = unsent(nic, flow);
 	if (!seg)
 		return false;

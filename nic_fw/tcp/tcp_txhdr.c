@@ -6,7 +6,7 @@
  * Calls ip_tx_header() and eth_tx. RFC 9293 3.1, 3.10.7.1 (resets), RFC 7323 3.2, RFC 3168 6.1.
  */
 #include "nic_fw/fw_nic.h"
-#include "nic_fw/tcp/tcp_flow.h"
+#include "nic_fw/tcp/tcp_run.h"
 
 enum {
 	TCP_AT = IP_TX_HDR_BYTES,
@@ -17,12 +17,11 @@ static_assert(OPT_AT + WIRE_TCP_OPT_MAX_BYTES < FW_TX_HDR_BYTES, "room for the l
 
 static uint32_t pseudo_sum(const struct fw_nic *nic, uint32_t peer_ip, uint32_t bytes)
 {
-	struct wire_tcp_pseudo pseudo = {.proto = WIRE_IPPROTO_TCP,
-					 .bytes = be16_put((uint16_t)bytes)};
+	struct be32 src, dst;
 
-	memcpy(&pseudo.src, &nic->config.ip, sizeof(pseudo.src));
-	memcpy(&pseudo.dst, &peer_ip, sizeof(pseudo.dst));
-	return wire_sum_add(0, &pseudo, sizeof(pseudo));
+	memcpy(&src, &nic->config.ip, sizeof(src));
+	memcpy(&dst, &peer_ip, sizeof(dst));
+	return tcp_pseudo_sum(src, dst, bytes);
 }
 
 void tcp_tx_checksum(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t peer_ip,
@@ -77,6 +76,11 @@ static uint32_t put_options(struct fw_nic *nic, const struct tcp_flow *flow, uin
 	if (count)
 		at += tcp_opt_sack(dst + at, blocks, count);
 	return at;
+}
+
+uint32_t tcp_tx_hdr_bytes(const struct tcp_flow *flow)
+{
+	return OPT_AT + (flow->flags & TCP_F_TS ? (uint32_t)WIRE_TCP_TS_PADDED_BYTES : 0);
 }
 
 uint32_t tcp_tx_header(struct fw_nic *nic, struct tcp_flow *flow, struct fw_tx_frame *frame,

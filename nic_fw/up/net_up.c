@@ -5,8 +5,10 @@
 #include "nic_fw/fw_nic.h"
 
 const struct net_up net_up = {
-    .run_ip = &rd_run_kind,
+    .run_udp = &rd_run_kind,
     .run_esp = &goal_msg_run_kind,
+    .run_tcp = &mpa_run_kind,
+    .run_tcp_ts = &mpa_run_ts_kind,
     .edp = edp_rx,
     .tcp = tcp_rx,
     .tcp_icmp = tcp_rx_icmp,

@@ -13,7 +13,10 @@
 #include "dpdk_app/borrow.h"
 #include "dpdk_app/gather.h"
 #include "shared_defs/wire_dgram.h"
+#include "shared_defs/wire_ip.h"
 #include "shared_defs/wire_iwarp.h"
+#include "shared_defs/wire_mpa.h"
+#include "shared_defs/wire_tcp.h"
 #include "tests/ut.h"
 
 enum {
@@ -396,6 +399,108 @@ static void check_packets(const struct rte_mbuf *m)
 	}
 }
 
+enum {
+	TCP_SEGMENT = 1428,
+	TCP_LAST = 76,
+	TCP_BYTES = (RUN_PACKETS - 1) * TCP_SEGMENT + TCP_LAST,
+	TCP_END = IP_BYTES + sizeof(struct wire_tcp) + WIRE_TCP_TS_PADDED_BYTES,
+	TCP_HDR_BYTES = TCP_END + sizeof(struct wire_mpa_fpdu) + sizeof(struct wire_ddp_tagged),
+};
+
+/* A run of segments of RC over TCP, as tcp_run.c makes it: without CRC32C there are zeros. */
+static void tcp_run_frame(bool crc)
+{
+	static uint8_t data[TCP_BYTES];
+	struct wire_ip *ip = (void *)(frame.hdr + 14);
+	struct wire_tcp *tcp = (void *)(ip + 1);
+	struct wire_mpa_fpdu *fpdu = (void *)(frame.hdr + TCP_END);
+	struct wire_tcp_pseudo pseudo = {.proto = WIRE_IPPROTO_TCP};
+
+	for (uint32_t i = 0; i < TCP_BYTES; i++)
+		data[i] = (uint8_t)(i * 13 + i / 256);
+	frame.hdr[12] = 8;
+	frame.hdr[13] = 0;
+	ip->version_ihl = WIRE_IP_VERSION_IHL;
+	ip->proto = WIRE_IPPROTO_TCP;
+	ip->total_bytes = be16_put(TCP_HDR_BYTES - 14 + TCP_SEGMENT + 4);
+	tcp->seq = be32_put(UINT32_MAX - 2000);
+	tcp->data_offset = (TCP_END - IP_BYTES) / 4 << 4;
+	tcp->flags = WIRE_TCP_ACK | WIRE_TCP_PSH;
+	pseudo.src = ip->src;
+	pseudo.dst = ip->dst;
+	pseudo.bytes = be16_put(TCP_HDR_BYTES - IP_BYTES + TCP_SEGMENT + 4);
+	tcp->checksum = be16_put((uint16_t)wire_sum_add(0, &pseudo, sizeof(pseudo)));
+	fpdu->ulpdu_bytes = be16_put(sizeof(struct wire_ddp_tagged) + TCP_SEGMENT);
+	frame.hdr[TCP_END + 2] = WIRE_DDP_TAGGED | WIRE_DDP_LAST;
+	frame.csum_start = IP_BYTES;
+	frame.csum_at = IP_BYTES + offsetof(struct wire_tcp, checksum);
+	seg(FW_TX_HDR, 0, TCP_END, 0);
+	seg(FW_TX_HDR, TCP_END, TCP_HDR_BYTES - TCP_END, crc ? FW_TX_F_CRC_BEGIN : 0);
+	seg(FW_TX_MEM, 0, RUN_FIRST, 0)->mem = data;
+	seg(FW_TX_MEM, 0, TCP_BYTES - RUN_FIRST, crc ? FW_TX_F_CRC_END : 0)->mem = data + RUN_FIRST;
+	frame.bytes = TCP_HDR_BYTES + TCP_BYTES + RUN_PACKETS * 4;
+	frame.run = RUN_PACKETS;
+	frame.run_bytes = TCP_SEGMENT;
+}
+
+/* Each segment as a wire would carry it, with a checksum that is right. */
+static void check_segments(const struct rte_mbuf *m, bool crc)
+{
+	static uint8_t packet[ROOM];
+	const struct wire_ip *ip = (const void *)(packet + 14);
+	const struct wire_tcp *tcp = (const void *)(ip + 1);
+
+	for (uint32_t i = 0; i < RUN_PACKETS; i++) {
+		uint32_t payload = i + 1 < RUN_PACKETS ? TCP_SEGMENT : TCP_LAST;
+		uint32_t bytes = borrow_seal(m, i, packet), at = i * TCP_SEGMENT;
+		struct wire_tcp_pseudo pseudo = {.src = ip->src,
+						 .dst = ip->dst,
+						 .proto = WIRE_IPPROTO_TCP,
+						 .bytes = be16_put((uint16_t)(bytes - IP_BYTES))};
+		uint8_t want[4] = {0};
+
+		CU_ASSERT_EQUAL_FATAL(bytes, TCP_HDR_BYTES + payload + 4);
+		CU_ASSERT_EQUAL(be16_get(ip->total_bytes), bytes - 14);
+		CU_ASSERT_EQUAL(be32_get(tcp->seq),
+				UINT32_MAX - 2000 +
+				    i * (TCP_HDR_BYTES - TCP_END + TCP_SEGMENT + 4));
+		CU_ASSERT_EQUAL(tcp->flags,
+				WIRE_TCP_ACK | (i + 1 < RUN_PACKETS ? 0 : WIRE_TCP_PSH));
+		CU_ASSERT_EQUAL(wire_sum_fold(wire_sum_add(wire_sum_add(0, &pseudo, sizeof(pseudo)),
+							   packet + IP_BYTES, bytes - IP_BYTES)),
+				0);
+		CU_ASSERT_EQUAL(packet[TCP_HDR_BYTES + 5],
+				(uint8_t)((at + 5) * 13 + (at + 5) / 256));
+		if (crc)
+			accel_crc32c_wire(want, accel_crc32c(FW_CRC32C_INIT, packet + TCP_END,
+							     bytes - TCP_END - 4));
+		CU_ASSERT_EQUAL(memcmp(packet + bytes - 4, want, 4), 0);
+	}
+}
+
+static void a_run_of_tcp(void)
+{
+	for (uint32_t i = 0; i < 4; i++) {
+		bool crc = i & 1;
+		struct fw_rx_seg got[FW_RX_SEGS_MAX];
+		struct rte_mbuf *m;
+
+		begin();
+		tcp_run_frame(crc);
+		m = send();
+		CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+		CU_ASSERT_EQUAL_FATAL(borrow_pieces(m, got), 4);
+		CU_ASSERT_EQUAL(got[0].bytes, TCP_HDR_BYTES);
+		CU_ASSERT_EQUAL(got[3].bytes, 4 * RUN_PACKETS);
+		if (i & 2)
+			borrow_settle(&shard);
+		check_segments(m, crc);
+		rte_pktmbuf_free(m);
+		borrow_sweep(&shard);
+		end();
+	}
+}
+
 /* The receiver gets the headers, the payload in the process's memory, a CRC32C for each packet. */
 static void a_run_is_one_frame(void)
 {
@@ -476,4 +581,4 @@ static void a_run_without_buffers(void)
 UT_MAIN("dpdk_app/borrow", UT(receiver_finds_the_pieces), UT(crc_if_wanted),
 	UT(what_does_not_lend_itself), UT(settled_frames_stay_as_they_are), UT(copied_once_only),
 	UT(bounded), UT(a_run_is_one_frame), UT(a_run_is_settled), UT(a_run_without_buffers),
-	UT(padded_and_with_checksum))
+	UT(a_run_of_tcp), UT(padded_and_with_checksum))

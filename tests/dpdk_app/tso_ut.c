@@ -232,7 +232,7 @@ static void add_frame(struct rte_mbuf *m)
 	made[num_made].bytes = m->data_len;
 	memcpy(made[num_made].byte, rte_pktmbuf_mtod(m, const void *), m->data_len);
 	if (csum_is_left(m))
-		csum_seal(m, made[num_made].byte);
+		csum_seal(m, made[num_made].byte, m->pkt_len);
 	num_made++;
 }
 
@@ -408,7 +408,7 @@ static void no_room(void)
 		CU_ASSERT_EQUAL(m->data_off, RTE_PKTMBUF_HEADROOM);
 		CU_ASSERT_EQUAL(m->ol_flags, RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_TCP_CKSUM);
 		CU_ASSERT_EQUAL(m->tso_segsz, 0);
-		csum_seal(m, rte_pktmbuf_mtod(m, uint8_t *));
+		csum_seal(m, rte_pktmbuf_mtod(m, uint8_t *), m->pkt_len);
 		CU_ASSERT_EQUAL(
 		    memcmp(rte_pktmbuf_mtod(m, void *), made[num_left + i].byte, m->data_len), 0);
 		/* As the firmware left it. */

@@ -69,7 +69,7 @@ static void payload_of_each_packet(void)
 	uint32_t least, n;
 
 	begin();
-	least = net_up.run_ip->least_bytes;
+	least = net_up.run_udp->least_bytes;
 	for (n = 2; n <= FW_RUN_MAX; n++) {
 		CU_ASSERT_FALSE(fits(n, least, 0));
 		CU_ASSERT_FALSE(fits(n, least, (n - 1) * SEGMENT));
@@ -87,7 +87,7 @@ static void headers(void)
 	uint32_t least;
 
 	begin();
-	least = net_up.run_ip->least_bytes;
+	least = net_up.run_udp->least_bytes;
 	CU_ASSERT_TRUE(least < FW_RX_HDR_BYTES);
 	CU_ASSERT_FALSE(fits(2, 0, 2 * SEGMENT));
 	CU_ASSERT_FALSE(fits(2, sizeof(struct wire_eth) - 1, 2 * SEGMENT));
@@ -111,7 +111,7 @@ static void checks(void)
 	uint32_t least;
 
 	begin();
-	least = net_up.run_ip->least_bytes;
+	least = net_up.run_udp->least_bytes;
 	/* One for each packet, no more and no less. */
 	frame = frame_of(3, least, 3 * SEGMENT - 10);
 	CU_ASSERT_TRUE(is_run(&frame));

@@ -68,6 +68,7 @@ static void rx(uint32_t i, uint32_t bytes, bool more)
 {
 	struct tcp_flow *f = &peer[i];
 	const struct tcp_in in = {.info = &info,
+				  .segs = 1,
 				  .seq = f->rcv_nxt,
 				  .bytes = bytes,
 				  .flags = more ? WIRE_TCP_ACK : WIRE_TCP_ACK | WIRE_TCP_PSH};
@@ -211,7 +212,7 @@ static void many_wait(void)
 /* A peer without SACK counts equal ACKs, so the window stays while a gap is open. */
 static void gap_without_sack(void)
 {
-	struct tcp_in in = {.info = &info, .bytes = BYTES, .flags = WIRE_TCP_ACK};
+	struct tcp_in in = {.info = &info, .segs = 1, .bytes = BYTES, .flags = WIRE_TCP_ACK};
 	uint32_t edge;
 
 	begin(2);
