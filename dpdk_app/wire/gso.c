@@ -111,6 +111,8 @@ bool gso_tx_whole(struct gso *gso, struct rte_mbuf *run)
 	struct gso_whole whole;
 	struct virtio_net_hdr vnet;
 
+	if (!gso_hdr_bytes(rte_pktmbuf_mtod(run, const uint8_t *)))
+		return false;
 	gso_whole_make(run, &whole);
 	if (!gso_run_whole(&gso->flows, whole.hdrs, whole.packets, whole.bytes))
 		return false;

@@ -89,7 +89,10 @@ static bool gso_parse(const struct rte_mbuf *m, struct gso_seg *seg)
 	return true;
 }
 
-/* Returns the positions in headers that the firmware made; neither tcp nor udp: of another kind. */
+/*
+ * Returns the positions in headers that the firmware made. Neither tcp nor udp, and hdr_bytes 0: of
+ * another protocol.
+ */
 static struct gso_seg seg_of(const uint8_t *hdr)
 {
 	struct gso_seg seg = {.eth = (const struct wire_eth *)hdr};
@@ -100,7 +103,7 @@ static struct gso_seg seg_of(const uint8_t *hdr)
 	if (seg.ip->proto == WIRE_IPPROTO_TCP)
 		(void)gso_parse_tcp(&seg);
 	else if (!gso_parse_udp(&seg))
-		seg.udp = NULL;
+		seg = (struct gso_seg){0};
 	return seg;
 }
 
@@ -395,11 +398,12 @@ uint32_t gso_join(struct rte_mbuf *const *frames, uint32_t n, uint8_t *hdr, stru
 	return first.hdr_bytes;
 }
 
-uint32_t gso_join_hdr(const uint8_t *first, uint32_t bytes, uint16_t each, uint8_t *hdr)
+uint32_t gso_join_hdr(const uint8_t *first, const uint8_t *run, uint32_t bytes, uint16_t each,
+		      uint8_t *hdr)
 {
-	struct gso_seg seg = seg_of(first);
+	struct gso_seg seg = seg_of(first), last = seg_of(run);
 
 	seg.bytes = each;
-	gso_headers(&seg, &seg, bytes, hdr);
+	gso_headers(&seg, &last, bytes, hdr);
 	return seg.hdr_bytes;
 }

@@ -92,10 +92,14 @@ uint32_t gso_join(struct rte_mbuf *const *frames, uint32_t n, uint8_t *hdr, stru
 		  uint16_t *each);
 /*
  * The same of the headers alone, for a run that the firmware made: first: those of its first
- * packet; bytes: as above; each: of the first packet.
+ * packet; run: those of the run; bytes: as above; each: of the first packet.
  */
-uint32_t gso_join_hdr(const uint8_t *first, uint32_t bytes, uint16_t each, uint8_t *hdr);
-/* Length of the headers up to UDP's or TCP's, given Ethernet's and IPv4's without options. */
+uint32_t gso_join_hdr(const uint8_t *first, const uint8_t *run, uint32_t bytes, uint16_t each,
+		      uint8_t *hdr);
+/*
+ * Length of the headers up to UDP's or TCP's in a packet that the firmware made; 0: of another
+ * protocol.
+ */
 uint32_t gso_hdr_bytes(const uint8_t *hdr);
 
 #endif /* WEFT_APP_GSO_RUN_H */

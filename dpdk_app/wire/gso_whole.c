@@ -72,5 +72,5 @@ void gso_whole_make(const struct rte_mbuf *m, struct gso_whole *whole)
 	add(whole, crc + (size_t)(run.packets - 1) * WIRE_DGRAM_CRC_BYTES, WIRE_DGRAM_CRC_BYTES);
 	whole->each =
 	    (uint16_t)(seg[0].bytes - whole->hdr_bytes + run.segment_bytes + WIRE_DGRAM_CRC_BYTES);
-	(void)gso_join_hdr(whole->hdrs, whole->bytes, whole->each, whole->hdr);
+	(void)gso_join_hdr(whole->hdrs, seg[0].data, whole->bytes, whole->each, whole->hdr);
 }

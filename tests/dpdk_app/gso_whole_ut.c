@@ -49,6 +49,11 @@ static uint32_t flatten(const struct iovec *piece, uint32_t n, uint8_t *to)
 	return bytes;
 }
 
+static uint8_t *sealed_of(const struct rte_mbuf *packet, uint8_t *copy)
+{
+	return memcpy(copy, rte_pktmbuf_mtod(packet, const uint8_t *), packet->data_len);
+}
+
 /* Joins the packets of a run as if they had been sent one by one. */
 static uint32_t join_singly(const struct rte_mbuf *m, uint32_t n, uint16_t *each)
 {
@@ -58,14 +63,17 @@ static uint32_t join_singly(const struct rte_mbuf *m, uint32_t n, uint16_t *each
 
 	CU_ASSERT_EQUAL_FATAL(rte_pktmbuf_alloc_bulk(pool, packet, n), 0);
 	for (uint32_t i = 0; i < n; i++) {
-		uint8_t sealed[SEG_ROOM];
+		uint8_t sealed[SEG_ROOM], checked[SEG_ROOM];
 
 		borrow_cut(m, i, packet[i]);
 		CU_ASSERT_EQUAL(borrow_seal(m, i, sealed), packet[i]->data_len);
 		CU_ASSERT_EQUAL(packet[i]->pkt_len, packet[i]->data_len);
-		CU_ASSERT_EQUAL(memcmp(sealed, rte_pktmbuf_mtod(packet[i], const uint8_t *),
-				       packet[i]->data_len),
-				0);
+		CU_ASSERT_EQUAL(csum_is_left(packet[i]), csum_is_left(m));
+		if (csum_is_left(packet[i]))
+			csum_seal(packet[i], sealed_of(packet[i], checked), packet[i]->pkt_len);
+		else
+			(void)sealed_of(packet[i], checked);
+		CU_ASSERT_EQUAL(memcmp(sealed, checked, packet[i]->data_len), 0);
 	}
 	bytes = gso_join(packet, n, singly, payload, each);
 	bytes += flatten(payload, n, singly + bytes);
@@ -96,6 +104,28 @@ static void as_of_single_packets(void)
 		CU_ASSERT_EQUAL(memcmp(frame, singly, whole.hdr_bytes + whole.bytes), 0);
 		CU_ASSERT_EQUAL(whole.each, each);
 		CU_ASSERT_EQUAL(each, RUN_HDR_BYTES - SEG_UDP_HDR_BYTES + RUN_SEGMENT + 4);
+		rte_pktmbuf_free(m);
+		end();
+	}
+}
+
+/* The same of FPDUs: sequence numbers that wrap, and PSH at the end. */
+static void as_of_single_segments(void)
+{
+	for (uint32_t n = 2; n <= FW_RUN_MAX; n++) {
+		struct gso_whole whole;
+		struct rte_mbuf *m;
+		uint16_t each;
+
+		begin();
+		m = run_make_tcp(pool, UINT32_MAX - 3, n, n & 1 ? RUN_SEGMENT : 8);
+		gso_whole_make(m, &whole);
+		CU_ASSERT_EQUAL(whole.hdr_bytes, SEG_HDR_BYTES);
+		CU_ASSERT_EQUAL(flatten(&whole.piece[1], whole.num_pieces, frame),
+				join_singly(m, n, &each));
+		CU_ASSERT_EQUAL(memcmp(frame, singly, whole.hdr_bytes + whole.bytes), 0);
+		CU_ASSERT_EQUAL(whole.each, each);
+		CU_ASSERT_TRUE(frame[GSO_L4_AT + 13] & WIRE_TCP_PSH);
 		rte_pktmbuf_free(m);
 		end();
 	}
@@ -190,5 +220,28 @@ static void what_no_kernel_divides(void)
 	end();
 }
 
-UT_MAIN("dpdk_app/gso_whole", UT(as_of_single_packets), UT(last_of_one_byte), UT(when_runs_go),
-	UT(what_no_kernel_divides))
+/* A run of TCP behind which the flow went on is one that is sent again. */
+static void runs_of_tcp(void)
+{
+	uint8_t hdr[FW_TX_HDR_BYTES];
+	struct rte_mbuf *m;
+
+	begin();
+	for (uint32_t i = 0; i < ALONE; i++) {
+		m = seg_make(pool, i * SEG_MSS, SEG_MSS, WIRE_TCP_ACK);
+		CU_ASSERT_EQUAL(gso_run(&flows, &m, 1), 1);
+		rte_pktmbuf_free(m);
+	}
+	m = seg_make(pool, ALONE * SEG_MSS, SEG_MSS, WIRE_TCP_ACK);
+	memcpy(hdr, rte_pktmbuf_mtod(m, void *), SEG_HDR_BYTES);
+	CU_ASSERT_TRUE(gso_run_whole(&flows, hdr, 20, 20 * SEG_MSS));
+	CU_ASSERT_FALSE(gso_run_whole(&flows, hdr, 20, 20 * SEG_MSS));
+	seg_tcp(m)->seq = be32_put((ALONE + 20) * SEG_MSS);
+	memcpy(hdr, rte_pktmbuf_mtod(m, void *), SEG_HDR_BYTES);
+	CU_ASSERT_TRUE(gso_run_whole(&flows, hdr, 2, 2 * SEG_MSS));
+	rte_pktmbuf_free(m);
+	end();
+}
+
+UT_MAIN("dpdk_app/gso_whole", UT(as_of_single_packets), UT(as_of_single_segments),
+	UT(last_of_one_byte), UT(when_runs_go), UT(what_no_kernel_divides), UT(runs_of_tcp))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs that the firmware made, as borrowed frames (borrow.h): RD Writes from two pieces of memory.
+ * Runs that the firmware made, as borrowed frames (borrow.h): Writes of RD and of RC over TCP
+ * from two pieces of memory.
  */
 #ifndef WEFT_TESTS_DPDK_APP_RUN_FIX_H
 #define WEFT_TESTS_DPDK_APP_RUN_FIX_H
@@ -9,9 +10,11 @@
 #include <string.h>
 
 #include "dpdk_app/borrow.h"
+#include "dpdk_app/csum.h"
 #include "shared_defs/wire_dgram.h"
 #include "shared_defs/wire_ip.h"
 #include "shared_defs/wire_iwarp.h"
+#include "shared_defs/wire_mpa.h"
 #include "tests/dpdk_app/gso_seg.h"
 #include "tests/ut.h"
 
@@ -19,6 +22,8 @@ enum {
 	RUN_SEGMENT = 1404,
 	RUN_HDR_BYTES = SEG_UDP_HDR_BYTES + sizeof(struct wire_dgram) + sizeof(struct wire_rd) +
 			sizeof(struct wire_ddp_tagged),
+	RUN_TCP_HDR_BYTES =
+	    SEG_HDR_BYTES + sizeof(struct wire_mpa_fpdu) + sizeof(struct wire_ddp_tagged),
 	RUN_FIRST = 4001, /* bytes of the first piece */
 };
 
@@ -57,36 +62,80 @@ static inline void run_headers(uint8_t *hdr, uint32_t psn)
 	ddp->to = be64_put(UINT64_C(0xfffffffffffff000));
 }
 
-/* A run of n packets from psn on, the last of which has last bytes of payload. */
-static inline struct rte_mbuf *run_make(struct rte_mempool *pool, uint32_t psn, uint32_t n,
-					uint32_t last)
+/*
+ * A run of n packets with these headers, the last of which has last bytes of payload; the CRC32C
+ * begins at crc_from.
+ */
+static inline struct rte_mbuf *run_of(struct rte_mempool *pool, struct fw_tx_frame *frame,
+				      uint32_t crc_from, uint32_t hdr_bytes, uint32_t n,
+				      uint32_t last)
 {
 	uint32_t bytes = (n - 1) * RUN_SEGMENT + last;
 	uint32_t first = bytes < RUN_FIRST ? bytes / 2 : RUN_FIRST;
-	struct fw_tx_frame frame = {
-	    .num_seg = 4,
-	    .bytes = RUN_HDR_BYTES + bytes + n * WIRE_DGRAM_CRC_BYTES,
-	    .run = (uint16_t)n,
-	    .run_bytes = RUN_SEGMENT,
-	    .seg = {{.kind = FW_TX_HDR, .bytes = GSO_L4_AT},
-		    {.kind = FW_TX_HDR,
-		     .addr = GSO_L4_AT,
-		     .bytes = RUN_HDR_BYTES - GSO_L4_AT,
-		     .flags = FW_TX_F_CRC_BEGIN},
-		    {.kind = FW_TX_MEM, .mem = run_memory, .bytes = first},
-		    {.kind = FW_TX_MEM,
-		     .mem = run_memory + first,
-		     .bytes = bytes - first,
-		     .flags = FW_TX_F_CRC_END}},
-	};
 	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+	frame->num_seg = 4;
+	frame->bytes = hdr_bytes + bytes + n * WIRE_DGRAM_CRC_BYTES;
+	frame->run = (uint16_t)n;
+	frame->run_bytes = RUN_SEGMENT;
+	frame->seg[0] = (struct fw_tx_seg){.kind = FW_TX_HDR, .bytes = crc_from};
+	frame->seg[1] = (struct fw_tx_seg){.kind = FW_TX_HDR,
+					   .addr = crc_from,
+					   .bytes = hdr_bytes - crc_from,
+					   .flags = FW_TX_F_CRC_BEGIN};
+	frame->seg[2] = (struct fw_tx_seg){.kind = FW_TX_MEM, .mem = run_memory, .bytes = first};
+	frame->seg[3] = (struct fw_tx_seg){.kind = FW_TX_MEM,
+					   .mem = run_memory + first,
+					   .bytes = bytes - first,
+					   .flags = FW_TX_F_CRC_END};
 	for (uint32_t i = 0; i < bytes; i++)
 		run_memory[i] = (uint8_t)(i * 13 + i / 256);
-	run_headers(frame.hdr, psn);
-	CU_ASSERT_TRUE_FATAL(borrow_frame(&run_shard, &frame, true, m));
+	CU_ASSERT_TRUE_FATAL(borrow_frame(&run_shard, frame, true, m));
 	return m;
+}
+
+/* A run of RD, whose PSNs begin with psn. */
+static inline struct rte_mbuf *run_make(struct rte_mempool *pool, uint32_t psn, uint32_t n,
+					uint32_t last)
+{
+	struct fw_tx_frame frame = {0};
+
+	run_headers(frame.hdr, psn);
+	return run_of(pool, &frame, GSO_L4_AT, RUN_HDR_BYTES, n, last);
+}
+
+/* The headers of a run of FPDUs, whose last ends the message. */
+static inline void run_tcp_headers(uint8_t *hdr, uint32_t seq)
+{
+	struct wire_ip *ip = (void *)(hdr + sizeof(struct wire_eth));
+	struct wire_tcp *tcp = (void *)(ip + 1);
+	struct wire_mpa_fpdu *fpdu = (void *)(hdr + SEG_HDR_BYTES);
+	struct wire_ddp_tagged *ddp = (void *)(fpdu + 1);
+	uint32_t ip_bytes =
+	    RUN_TCP_HDR_BYTES - sizeof(struct wire_eth) + RUN_SEGMENT + WIRE_DGRAM_CRC_BYTES;
+
+	run_headers(hdr, 0);
+	memset(tcp, 0, FW_TX_HDR_BYTES - GSO_L4_AT);
+	ip->proto = WIRE_IPPROTO_TCP;
+	ip->total_bytes = be16_put((uint16_t)ip_bytes);
+	tcp->seq = be32_put(seq);
+	tcp->data_offset = (sizeof(*tcp) + SEG_OPT_BYTES) / 4 << 4;
+	tcp->flags = WIRE_TCP_ACK | WIRE_TCP_PSH;
+	tcp->checksum = be16_put((uint16_t)wire_sum_add(
+	    WIRE_IPPROTO_TCP + ip_bytes - (uint32_t)sizeof(*ip), &ip->src, 2 * sizeof(ip->src)));
+	fpdu->ulpdu_bytes = be16_put((uint16_t)(sizeof(*ddp) + RUN_SEGMENT));
+	ddp->ddp_ctrl = WIRE_DDP_TAGGED | WIRE_DDP_LAST;
+}
+
+/* A run of RC over TCP, whose sequence numbers begin with seq. */
+static inline struct rte_mbuf *run_make_tcp(struct rte_mempool *pool, uint32_t seq, uint32_t n,
+					    uint32_t last)
+{
+	struct fw_tx_frame frame = {.csum_start = GSO_L4_AT, .csum_at = GSO_L4_AT + CSUM_TCP_AT};
+
+	run_tcp_headers(frame.hdr, seq);
+	return run_of(pool, &frame, SEG_HDR_BYTES, RUN_TCP_HDR_BYTES, n, last);
 }
 
 #endif /* WEFT_TESTS_DPDK_APP_RUN_FIX_H */
