@@ -65,7 +65,8 @@ static bool place_some(struct fw_nic *nic, struct goal_recv *recv, struct msg_in
 		if (in->later || !goal_cursor_next(nic, recv->run, &recv->cursor, n,
 						   HW_ACCESS_LOCAL_WRITE, &span))
 			return false;
-		if (!mem_write(nic, &span.mem, 0, data, (uint32_t)span.bytes)) {
+		if (!goal_take_put(nic, recv->run, recv->op, &span.mem, data,
+				   (uint32_t)span.bytes)) {
 			goal_cursor_seek(recv->run->schedule, &recv->cursor, offset);
 			return false;
 		}

@@ -46,23 +46,37 @@ bool goal_take_is_short(struct fw_nic *nic, const struct goal_run *run, uint32_t
 	return bytes <= (dear ? FW_DEAR_COPY_BYTES : GOAL_LOCAL_QUANTUM_BYTES);
 }
 
-/* Copies between two places, of which one at least is mapped, or through the scratch memory. */
-static bool goal_take_copy(struct fw_nic *nic, const struct fw_mem *to, const struct fw_mem *from,
-			   uint32_t bytes)
+bool goal_take_put(struct fw_nic *nic, const struct goal_run *run, uint32_t op,
+		   const struct fw_mem *mem, const void *src, uint32_t bytes)
+{
+	/* Nothing in the schedule waits for it: the process reads the buffer next. */
+	if (op != FW_NONE && !run->schedule->ops[op].num_edges)
+		return mem_place(nic, mem, 0, src, bytes);
+	return mem_write(nic, mem, 0, src, bytes);
+}
+
+/*
+ * Copies between two places, of which one at least is mapped, or through the scratch memory. recv:
+ * the receive whose buffer is written; FW_NONE: none is.
+ */
+static bool goal_take_copy(struct fw_nic *nic, const struct goal_run *run, uint32_t recv,
+			   const struct fw_mem *to, const struct fw_mem *from, uint32_t bytes)
 {
 	if (from->ptr)
-		return mem_write(nic, to, 0, from->ptr, bytes);
+		return goal_take_put(nic, run, recv, to, from->ptr, bytes);
 	return mem_read(nic, from, 0, nic->scratch, bytes) &&
 	       mem_write(nic, to, 0, nic->scratch, bytes);
 }
 
 /*
  * Copies between the message, from *at on, and a buffer of the run, up to the end or as much as a
- * step may. into: from the buffer to the message. False: memory is not there, or not now.
+ * step may: into that of a receive, or (FW_NONE) from the buffer to the message. False: memory is
+ * not there, or not now.
  */
 static bool goal_take_some(struct fw_nic *nic, struct goal_run *run, struct goal_unexp *unexp,
-			   struct goal_cursor *cursor, bool into, uint64_t end, uint64_t *at)
+			   struct goal_cursor *cursor, uint32_t recv, uint64_t end, uint64_t *at)
 {
+	bool into = recv == FW_NONE;
 	uint64_t start = *at, last = start + GOAL_LOCAL_QUANTUM_BYTES;
 	bool dear = goal_take_is_dear(nic, run, unexp);
 	uint64_t most = dear ? FW_DEAR_COPY_BYTES : GOAL_LOCAL_QUANTUM_BYTES;
@@ -78,8 +92,8 @@ static bool goal_take_some(struct fw_nic *nic, struct goal_run *run, struct goal
 		ok = goal_cursor_next(nic, run, cursor, left < most ? left : most,
 				      into ? 0 : HW_ACCESS_LOCAL_WRITE, &span) &&
 		     pool_mem(nic, unexp, *at, span.bytes, &mem) &&
-		     goal_take_copy(nic, into ? &mem : &span.mem, into ? &span.mem : &mem,
-				    (uint32_t)span.bytes);
+		     goal_take_copy(nic, run, recv, into ? &mem : &span.mem,
+				    into ? &span.mem : &mem, (uint32_t)span.bytes);
 		if (!ok) {
 			goal_cursor_seek(run->schedule, cursor, offset);
 			return false;
@@ -106,7 +120,7 @@ static bool failed(struct fw_nic *nic, struct goal_run *run, uint32_t op)
 bool goal_take_at_once(struct fw_nic *nic, struct goal_recv *recv, struct goal_unexp *unexp)
 {
 	/* The first stretch has all of it, or none is dear. */
-	return goal_take_some(nic, recv->run, unexp, &recv->cursor, false, unexp->received,
+	return goal_take_some(nic, recv->run, unexp, &recv->cursor, recv->op, unexp->received,
 			      &recv->received);
 }
 
@@ -123,7 +137,7 @@ bool goal_take_step(struct fw_nic *nic, struct goal_run *run, struct goal_recv *
 {
 	struct goal_unexp *unexp = recv->source;
 
-	if (!goal_take_some(nic, run, unexp, &recv->cursor, false, unexp->received,
+	if (!goal_take_some(nic, run, unexp, &recv->cursor, recv->op, unexp->received,
 			    &recv->received))
 		return failed(nic, run, recv->op);
 	if (recv->received < unexp->received)
@@ -147,7 +161,7 @@ enum hw_goal_status goal_keep_at_once(struct fw_nic *nic, struct goal_run *run, 
 	enum hw_goal_status status;
 
 	goal_cursor_init(&cursor, op->buf[0]);
-	if (!goal_take_some(nic, run, unexp, &cursor, true, op->amount, &unexp->received)) {
+	if (!goal_take_some(nic, run, unexp, &cursor, FW_NONE, op->amount, &unexp->received)) {
 		status = goal_slow_status(nic);
 		goal_unexp_free(nic, unexp);
 		return status;
@@ -174,7 +188,7 @@ bool goal_keep_step(struct fw_nic *nic, struct goal_run *run, uint32_t op)
 	struct goal_unexp *unexp = send->unexp;
 
 	assert(!fw_list_empty(&run->keeps) && send->op == op);
-	if (!goal_take_some(nic, run, unexp, &send->cursor, true, send->bytes, &unexp->received))
+	if (!goal_take_some(nic, run, unexp, &send->cursor, FW_NONE, send->bytes, &unexp->received))
 		return failed(nic, run, op);
 	if (unexp->received < send->bytes)
 		return false;

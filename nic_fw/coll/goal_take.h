@@ -45,6 +45,13 @@ void goal_self_taken(struct goal_send *send);
 bool goal_self_step(struct fw_nic *nic, struct goal_run *run, uint32_t op);
 
 /*
+ * Writes bytes of a message to a stretch of the buffer of a receive, or (op FW_NONE) elsewhere.
+ * False: as mem_write().
+ */
+bool goal_take_put(struct fw_nic *nic, const struct goal_run *run, uint32_t op,
+		   const struct fw_mem *mem, const void *src, uint32_t bytes);
+
+/*
  * The list of a new communicator's ranks (goal_list.c). Reads a part, or the rest: 0: it is there;
  * CMD_LATER; a status. Gives it to its communicator. Frees that of the command, or any.
  */

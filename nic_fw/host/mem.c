@@ -161,6 +161,22 @@ bool mem_write_frame(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offs
 	return true;
 }
 
+static bool may_place(const struct fw_nic *nic, const struct fw_mem *mem, uint32_t bytes)
+{
+	return mem->ptr && bytes >= FW_PLACE_BYTES && nic->port.place;
+}
+
+bool mem_place(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, const void *src,
+	       uint32_t bytes)
+{
+	const struct fw_rx_seg piece = {src, bytes};
+
+	if (!may_place(nic, mem, bytes))
+		return mem_write(nic, mem, offset, src, bytes);
+	nic->port.place(nic->port.ctx, mem->ptr + offset, &piece, 1);
+	return true;
+}
+
 bool mem_place_frame(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
 		     struct eth_cursor *cursor, uint32_t bytes)
 {
@@ -168,7 +184,7 @@ bool mem_place_frame(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offs
 	uint32_t i, n, sum;
 	uint8_t *to;
 
-	if (!mem->ptr || bytes < FW_PLACE_BYTES || !nic->port.place)
+	if (!may_place(nic, mem, bytes))
 		return mem_write_frame(nic, mem, offset, cursor, bytes);
 	for (to = mem->ptr + offset; bytes; to += sum, bytes -= sum) {
 		sum = 0;

@@ -135,7 +135,12 @@ bool mem_write(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, co
  */
 bool mem_write_frame(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
 		     struct eth_cursor *cursor, uint32_t bytes);
-/* Likewise, for payload that the firmware does not read again: fw_port.place() may take it. */
+/*
+ * Likewise, of bytes and of a frame's, for payload that the firmware does not read again:
+ * fw_port.place() may take it.
+ */
+bool mem_place(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, const void *src,
+	       uint32_t bytes);
 bool mem_place_frame(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
 		     struct eth_cursor *cursor, uint32_t bytes);
 
