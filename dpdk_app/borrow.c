@@ -367,20 +367,44 @@ void borrow_sweep(struct shard *shard)
 	rte_pktmbuf_free_bulk(done, num_done);
 }
 
-void borrow_settle(struct shard *shard)
+static bool note_reaches(const struct borrow_note *note, const void *mem, size_t bytes)
 {
+	for (uint32_t i = 0; i < note->num_pieces; i++) {
+		if ((uintptr_t)note->piece[i].data - (uintptr_t)mem < bytes)
+			return true;
+	}
+	return false;
+}
+
+void borrow_settle_mem(struct shard *shard, const void *mem, size_t bytes)
+{
+	struct rte_mbuf *done[APP_MAX_BORROWED];
+	uint32_t num_done = 0;
+	uint32_t kept = 0;
+
 	for (uint32_t i = 0; i < shard->num_borrowed; i++) {
 		struct rte_mbuf *m = shard->borrowed[i];
 
 		if (rte_mbuf_refcnt_read(m) > 1 && borrow_is_borrowed(m)) {
+			if (!note_reaches(note_of(m), mem, bytes)) {
+				shard->borrowed[kept++] = m;
+				continue;
+			}
 			shard->stats.tx_settled += note_of(m)->run;
 			if (note_of(m)->run > 1)
 				run_copy(m);
 			else
 				borrow_copy(m);
 		}
+		done[num_done++] = m;
 	}
-	borrow_drop(shard);
+	shard->num_borrowed = kept;
+	rte_pktmbuf_free_bulk(done, num_done);
+}
+
+void borrow_settle(struct shard *shard)
+{
+	borrow_settle_mem(shard, NULL, SIZE_MAX);
 }
 
 void borrow_drop(struct shard *shard)

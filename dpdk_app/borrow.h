@@ -81,6 +81,8 @@ void borrow_sweep(struct shard *shard);
 
 /* On return, no frame that this shard sent refers to a process's memory. */
 void borrow_settle(struct shard *shard);
+/* The same for the frames that lie in these bytes. */
+void borrow_settle_mem(struct shard *shard, const void *mem, size_t bytes);
 
 /* Releases all references at shutdown, when no frame is under way and no core runs. */
 void borrow_drop(struct shard *shard);

@@ -25,6 +25,7 @@ void port_place(void *ctx, void *dst, const struct fw_rx_seg *seg, uint32_t num_
 /* port_tx.c */
 uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n);
 void port_tx_settle(void *ctx);
+void port_tx_settle_mem(void *ctx, const void *mem, size_t bytes);
 uint32_t port_tx_run(void *ctx, const uint8_t *mac);
 /* The link has come up or gone: takes the speed of its line. */
 void port_line(struct shard *shard);

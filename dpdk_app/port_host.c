@@ -213,6 +213,7 @@ int port_init(struct shard *shard, struct fw_port *port)
 	    .place = port_place,
 	    .tx_burst = port_tx_burst,
 	    .tx_settle = port_tx_settle,
+	    .tx_settle_mem = port_tx_settle_mem,
 	    .tx_run = port_tx_run,
 	    .tx_room = shard->nic->conf->wire == CONF_WIRE_PCI ? port_tx_room : NULL,
 	    .host_read = port_host_read,

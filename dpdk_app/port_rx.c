@@ -217,7 +217,8 @@ bool port_rx_copy(void *ctx, const struct fw_rx_frame *frame, struct fw_rx_frame
  */
 static void steer_all(struct nic *nic, struct shard *from, bool loop, struct rte_mbuf *m)
 {
-	rte_mbuf_refcnt_update(m, (int16_t)(nic->num_shards - 1));
+	/* A run that was settled on its way is a chain. */
+	rte_pktmbuf_refcnt_update(m, (int16_t)(nic->num_shards - 1));
 	for (uint32_t i = 0; i < nic->num_shards; i++) {
 		struct shard *shard = &nic->shard[i];
 

@@ -239,3 +239,11 @@ void port_tx_settle(void *ctx)
 	if (shard->num_borrowed)
 		borrow_settle(shard);
 }
+
+void port_tx_settle_mem(void *ctx, const void *mem, size_t bytes)
+{
+	struct shard *shard = ctx;
+
+	if (shard->num_borrowed)
+		borrow_settle_mem(shard, mem, bytes);
+}

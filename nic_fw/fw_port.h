@@ -217,6 +217,11 @@ struct fw_port {
 	 * does.
 	 */
 	void (*tx_settle)(void *ctx);
+	/*
+	 * The same for frames of which a piece begins in these bytes, of the firmware's own memory.
+	 * NULL: where tx_settle is.
+	 */
+	void (*tx_settle_mem)(void *ctx, const void *mem, size_t bytes);
 
 	/*
 	 * Number of frames that the port is sure to take now: the room in its hardware queue and

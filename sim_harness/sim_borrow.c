@@ -104,30 +104,43 @@ void sim_loan_copy(struct sim_pkt *pkt)
 	sim_loan_drop(pkt);
 }
 
+static bool loan_reaches(const struct sim_loan *loan, const void *mem, size_t bytes)
+{
+	uint32_t i;
+
+	for (i = 0; i < loan->num_pieces; i++)
+		if ((uintptr_t)loan->piece[i].data - (uintptr_t)mem < bytes)
+			return true;
+	return false;
+}
+
 /* Frames that a firmware reads at this moment keep their pieces; they are under way no more. */
-void sim_loan_settle(void *ctx)
+void sim_loan_settle_mem(void *ctx, const void *mem, size_t bytes)
 {
 	struct sim_shard *shard = ctx;
 	struct sim_loan *loan, *next;
 
 	for (loan = shard->loans; loan; loan = next) {
 		next = loan->next;
-		if (loan->shown)
+		if (loan->shown || !loan_reaches(loan, mem, bytes))
 			continue;
 		sim_loan_copy(loan->pkt);
 		shard->nic->settled_frames++;
 	}
 }
 
+void sim_loan_settle(void *ctx)
+{
+	sim_loan_settle_mem(ctx, NULL, SIZE_MAX);
+}
+
 bool sim_loan_reaches(const struct sim_shard *shard, const void *mapping, size_t bytes)
 {
 	const struct sim_loan *loan;
-	uint32_t i;
 
 	for (loan = shard->loans; loan; loan = loan->next)
-		for (i = 0; i < loan->num_pieces; i++)
-			if ((uintptr_t)loan->piece[i].data - (uintptr_t)mapping < bytes)
-				return true;
+		if (loan_reaches(loan, mapping, bytes))
+			return true;
 	return false;
 }
 

@@ -269,6 +269,8 @@ void sim_loan_copy(struct sim_pkt *pkt);
 void sim_loan_drop(struct sim_pkt *pkt);
 /* fw_port.tx_settle; ctx is a struct sim_shard. */
 void sim_loan_settle(void *ctx);
+/* fw_port.tx_settle_mem. */
+void sim_loan_settle_mem(void *ctx, const void *mem, size_t bytes);
 /* Returns true if a frame under way reads this memory. */
 bool sim_loan_reaches(const struct sim_shard *shard, const void *mapping, size_t bytes);
 /* Returns the pieces of a lent frame, at most FW_RX_SEGS_MAX, to the firmware. */

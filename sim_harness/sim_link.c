@@ -298,7 +298,7 @@ static void forward(struct sim *sim, void *ctx, uint64_t arg)
 	/* A switch does not send a frame back to its source port. */
 	for (i = 0; i < sim->num_nics && !to; i++) {
 		if (sim->nics[i] != from && is_wanted(sim->nics[i], pkt))
-			output(from, sim->nics[i], sim_pkt_twin(sim, pkt));
+			output(from, sim->nics[i], sim_pkt_same(sim, pkt));
 	}
 	sim_pkt_free(sim, pkt);
 }

@@ -551,6 +551,7 @@ void sim_port_fill(struct sim_shard *shard, struct fw_port *port)
 	    .rx_copy = rx_copy,
 	    .tx_burst = tx_burst,
 	    .tx_settle = shard->nic->sim->config.borrow ? sim_loan_settle : NULL,
+	    .tx_settle_mem = shard->nic->sim->config.borrow ? sim_loan_settle_mem : NULL,
 	    .tx_run = shard->nic->sim->config.borrow ? sim_run_limit : NULL,
 	    .tx_room = shard->nic->sim->config.tx_room ? tx_room : NULL,
 	    .host_read = host_read,

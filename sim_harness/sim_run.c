@@ -122,12 +122,15 @@ static bool joins(const struct sim_pkt *first, const struct sim_pkt *next, uint3
 	       next->run_at == first->run_at + packets;
 }
 
+/* Packets of a group have no end. */
 static void join_esp(struct sim_pkt *first, const struct sim_pkt *last)
 {
+	const struct wire_edp *edp = (const void *)(first->data + sizeof(struct wire_eth));
 	const struct wire_esp *from = (const void *)(last->data + RUN_ESP_AT);
 	struct wire_esp *to = (void *)(first->data + RUN_ESP_AT);
 
-	to->flags |= from->flags & (WIRE_ESP_TXR | WIRE_ESP_TXF);
+	if ((edp->ver_type & 0x0f) == WIRE_EDP_ESP)
+		to->flags |= from->flags & (WIRE_ESP_TXR | WIRE_ESP_TXF);
 }
 
 /* The port of weftd's switch leaves the checksum out, and says that it is right. */

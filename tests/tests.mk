@@ -228,7 +228,7 @@ MUTANT_ENV = $(foreach f,nic_fw dpdk_app,MUTANT_CC_$f='$(CC_release) $(COMMON) $
 MUTANT_TESTS := $(filter $(B)/san/ut/sim/tcp_% $(B)/san/ut/sim/rc_tcp_% $(B)/san/ut/nic_fw/tcp/% \
 	$(B)/san/ut/sim/moder_% $(B)/san/ut/nic_fw/host/moder_% $(B)/san/ut/host_driver/weft_eq_% \
 	$(foreach t,db share rd_hello slice neigh neigh_full rd_withdraw rd_flow rd_grant_loss congestion esp_rdmap esp_rdmap_gone esp_answer goal_circle goal_still goal_op memif_check memif_ring hostcopy tag_match tag_match_random tag_order tag_rtr tag_share tag_eager tag_whole tag_forge tag_setup borrow cq_late cmd mem mem_window guess chains walks recv_many goal_heap client_mem \
-	goal_dear goal_user port_right random slow_atomic esp_refused fw_renew station esp_rx esp_room pace sched fw late_copy rd_term rd_session rd_stopped tag_turns cm_end tag_notice tag_context mgrp idle wqe rd_timer,\
+	goal_dear goal_user port_right random slow_atomic esp_refused fw_renew station esp_rx esp_room pace sched fw late_copy rd_term rd_session rd_stopped tag_turns cm_end tag_notice tag_context mgrp mgrp_borrow mgrp_data idle wqe rd_timer,\
 		%/$t_ut),$(UT_BINS))
 
 mutants:	## deliberate faults in the firmware, each to be caught by the soak in 60 s; T=name one of them

@@ -77,18 +77,36 @@ static uint32_t switch_flush(struct shard *shard)
 				 &shard->stats.drop_wire_stuck);
 }
 
-/* Sends frames to one group: each NIC whose filter accepts it gets a reference to each. */
+/* Returns true if a NIC of the switch, not the sender's, gets frames to a group. */
+static bool switch_lets_in(const struct shard *from, const struct nic *nic, const uint8_t *group)
+{
+	return nic != from->nic && nic->on_switch && mac_filter_passes(nic, group);
+}
+
+/* Faults delay frames and change their order, so such frames are copied. */
+static bool switch_is_near(const struct shard *from, const struct nic *nic)
+{
+	return port_is_near(nic, from->core) && !nic->shard[0].faulty;
+}
+
+/*
+ * Sends frames to one group: each NIC whose filter accepts it gets a reference to each. All were
+ * near when frames were lent to them; one that has joined since then gets none of these.
+ */
 static void switch_flood(struct shard *from, struct rte_mbuf **frames, uint32_t n)
 {
 	const uint8_t *dst = rte_pktmbuf_mtod(frames[0], const uint8_t *);
 	struct app *app = from->nic->app;
 	struct nic *to[CONF_MAX_NICS];
 	uint32_t count = 0;
+	bool lent = false;
 
+	for (uint32_t i = 0; i < n; i++)
+		lent |= borrow_is_borrowed(frames[i]);
 	for (uint32_t i = 0; i < app->num_nics; i++) {
 		struct nic *nic = &app->nic[i];
 
-		if (nic != from->nic && nic->on_switch && mac_filter_passes(nic, dst))
+		if (switch_lets_in(from, nic, dst) && (!lent || switch_is_near(from, nic)))
 			to[count++] = nic;
 	}
 	if (!count) {
@@ -145,12 +163,21 @@ static uint32_t switch_rx(struct shard *shard, struct rte_mbuf **frames, uint32_
 	return got;
 }
 
-/* Faults delay frames and change their order, so such frames are copied. */
 static bool switch_near(const struct shard *shard, const uint8_t *mac)
 {
-	const struct nic *to = switch_find(shard->nic->app, mac);
+	struct app *app = shard->nic->app;
+	const struct nic *to;
 
-	return to && port_is_near(to, shard->core) && !to->shard[0].faulty;
+	if (!(mac[0] & 1)) {
+		to = switch_find(app, mac);
+		return to && switch_is_near(shard, to);
+	}
+	for (uint32_t i = 0; i < app->num_nics; i++) {
+		to = &app->nic[i];
+		if (switch_lets_in(shard, to, mac) && !switch_is_near(shard, to))
+			return false;
+	}
+	return true;
 }
 
 static uint32_t switch_pump(struct wire *wire)

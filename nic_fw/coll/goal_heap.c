@@ -100,6 +100,13 @@ void goal_heap_free(struct fw_nic *nic, uint32_t client, void *block)
 		(void)buddy_free(&nic->goal.heap.buddy, offset);
 }
 
+void goal_heap_settle(struct fw_nic *nic, const void *block)
+{
+	uint64_t offset = (uint64_t)((const uint8_t *)block - nic->goal.heap.base);
+
+	eth_tx_settle_mem(nic, block, buddy_block_bytes(&nic->goal.heap.buddy, offset));
+}
+
 void goal_heap_move(struct fw_nic *nic, uint32_t from, uint32_t to, const void *block)
 {
 	uint64_t bytes;

@@ -33,6 +33,8 @@ void *goal_heap_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes);
 void *goal_heap_alloc_zero(struct fw_nic *nic, uint32_t client, uint64_t bytes);
 /* Charges a block to another client. NULL is ignored. */
 void goal_heap_move(struct fw_nic *nic, uint32_t from, uint32_t to, const void *block);
+/* Ends references of sent frames to a block (eth_tx_settle_mem()). */
+void goal_heap_settle(struct fw_nic *nic, const void *block);
 /*
  * Frees a block; NULL is ignored. A large block becomes free after its pages went back, in slices.
  */

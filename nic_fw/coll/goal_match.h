@@ -32,8 +32,9 @@ struct goal_recv {
 	struct goal_send *self; /* message of this rank that is being copied */
 	/* The message that came before it and is being copied, which is this receive's alone. */
 	struct goal_unexp *source;
-	bool partial;   /* a part of the next packet was placed */
-	uint64_t bytes; /* of the message once matched */
+	bool partial;     /* a part of the next packet was placed */
+	bool partial_run; /* then: of a run, whose packets come again one by one */
+	uint64_t bytes;   /* of the message once matched */
 	uint64_t received;
 	struct goal_cursor cursor;
 	struct fw_list run_node, link_node;

@@ -72,6 +72,7 @@ static bool place_some(struct fw_nic *nic, struct goal_recv *recv, struct msg_in
 		}
 		recv->received += span.bytes;
 		recv->partial = true;
+		recv->partial_run = in->payload.frame->run > 1;
 		if (++*stretches % FW_DEAR_STRETCHES == 0)
 			fw_dear_add(nic, 1);
 	}
@@ -213,11 +214,20 @@ static bool follows(const struct goal_recv *recv, const struct msg_in *in)
 	       in->piece_bytes <= recv->bytes - in->offset;
 }
 
+/* True if the piece was placed with the run of which it was a part, before that had to wait. */
+static bool was_placed(const struct goal_recv *recv, const struct msg_in *in)
+{
+	return recv->partial && recv->partial_run && in->bytes == recv->bytes &&
+	       in->offset <= recv->received && in->piece_bytes <= recv->received - in->offset;
+}
+
 /* Handles a further piece for a matched receive. */
 static enum esp_verdict piece(struct fw_nic *nic, struct goal_recv *recv, struct msg_in *in)
 {
 	struct goal_run *run = recv->run;
 
+	if (was_placed(recv, in))
+		return ESP_TAKEN;
 	if (!follows(recv, in))
 		return malformed(nic);
 	if (!goal_msg_rx_place(nic, recv, in)) {

@@ -99,7 +99,9 @@ static bool move_spaces(struct fw_nic *nic, struct goal_comm *comm)
 		if (!slice_take(nic, FW_SLICE_UNITS))
 			return false;
 		for (i = 0; i < MGRP_WINDOW; i++)
-			goal_heap_move(nic, space->client, FW_CLIENT_ORPHANS, space->ring[i].block);
+			if (space->ring[i].ends)
+				goal_heap_move(nic, space->client, FW_CLIENT_ORPHANS,
+					       space->ring[i].block);
 		goal_heap_move(nic, space->client, FW_CLIENT_ORPHANS, space->ring);
 		goal_move(nic, space->client, FW_CLIENT_ORPHANS, GOAL_TABLE_SPACES);
 		space->client = FW_CLIENT_ORPHANS;

@@ -3,7 +3,8 @@
  * Reliable groups: every rank of a communicator receives the packets of one rank, in order.
  *
  *	mgrp_space.c	spaces of packet numbers: the tree, the ring, acknowledgements, the end
- *	mgrp_tx.c	outgoing packets, repairs, statuses and probes; timers
+ *	mgrp_data.c	packets of the root, singly and as runs
+ *	mgrp_tx.c	repairs, statuses and probes; timers
  *	mgrp_rx.c	incoming packets: their members, order, gaps
  *	goal_group.c	above: the multicast operations of schedules
  *
@@ -23,15 +24,23 @@
 #include "nic_fw/base/list.h"
 #include "nic_fw/base/rtt.h"
 #include "nic_fw/base/timer.h"
+#include "shared_defs/wire_esp.h"
+#include "shared_defs/wire_eth.h"
 #include "shared_defs/wire_mgrp.h"
 
+struct eth_run_kind;
 struct fw_nic;
 struct fw_rx_frame;
+struct fw_tx_frame;
 struct goal_comm;
 struct goal_link;
 struct goal_send;
+struct wire_goal;
 
 enum {
+	/* Before wire_goal. */
+	MGRP_HDR_BYTES =
+	    sizeof(struct wire_eth) + sizeof(struct wire_edp) + sizeof(struct wire_mgrp),
 	MGRP_WINDOW = WIRE_MGRP_WINDOW,
 	/*
 	 * Limit of a root's unacknowledged bytes. Members keep them in their pools, which must also
@@ -42,7 +51,7 @@ enum {
 	MGRP_MAX_CHILDREN = 17,    /* of a binomial tree of HW_MAX_GOAL_RANKS */
 	MGRP_HASH_SIZE = 1024,     /* heads of the table of communicators by key */
 	MGRP_ACK_EVERY = 16,       /* packets; fewer wait for more */
-	MGRP_TX_QUANTUM = 16,      /* of one space in a turn, in units of eth_tx_cost() */
+	MGRP_TX_QUANTUM = 16,      /* of one of several spaces in a turn, in eth_tx_cost() */
 };
 #define MGRP_ACK_NS       UINT64_C(20000)
 #define MGRP_FIRST_RTO_NS UINT64_C(500000)
@@ -52,11 +61,18 @@ enum {
 
 /* A packet of the window. */
 struct mgrp_slot {
-	uint8_t *block; /* heap: wire_goal and payload; NULL: missing, or not kept */
-	uint32_t bytes;
+	/*
+	 * Heap: wire_goal of the first packet in it, then payload of all; those have numbers in a
+	 * row, and all but the last have as much payload as the first. NULL: missing, or not kept.
+	 */
+	uint8_t *block;
+	uint32_t bytes;   /* of its wire_goal and payload */
 	uint32_t wanted;  /* children that requested it, one bit each */
 	uint64_t sent_ns; /* time when it was sent, or came */
 	bool repaired;    /* sent more than once: no sample of the round trip */
+	uint8_t at;       /* its place in the block */
+	bool ends;        /* it is the last in the block, which is freed with it */
+	bool lent;        /* with ends: a port may read the block */
 };
 
 struct mgrp_child {
@@ -181,12 +197,41 @@ void mgrp_taken(struct fw_nic *nic, struct mgrp_space *space);
  * window.
  */
 void mgrp_advance(struct fw_nic *nic, struct mgrp_space *space);
+/* Frees a packet; those of a block are freed in their order. */
 void mgrp_free_block(struct fw_nic *nic, struct mgrp_space *space, struct mgrp_slot *slot);
 /* Resumes spaces of group.resuming, so many at most, whose packets wait in the layer above. */
 void mgrp_resume(struct fw_nic *nic, struct goal_comm *comm, uint32_t most);
 
+/* ---- mgrp_data.c ---------------------------------------------------------------------------- */
+
+/* Puts n packets of a block of so many bytes, the first number psn, into the ring. */
+void mgrp_data_keep(const struct fw_nic *nic, struct mgrp_space *space, uint32_t psn,
+		    uint8_t *block, uint32_t n, uint32_t bytes);
+/* Makes a frame that has the packet, and nothing before it; its header is in *wire. */
+void mgrp_data_show(const struct mgrp_slot *slot, struct wire_goal *wire,
+		    struct fw_rx_frame *frame);
+/* Adds wire_goal of a packet to a frame, and so many bytes from its payload on. */
+void mgrp_data_put(struct fw_nic *nic, const struct mgrp_space *space, const struct mgrp_slot *slot,
+		   uint32_t bytes, struct fw_tx_frame *frame);
+/*
+ * True if the root has something to send, and the window has room for it. A packet whose page is
+ * slow is tried again when its time has come (goal_slow.c), and not in each turn.
+ */
+bool mgrp_data_is_next(const struct mgrp_space *space);
+/*
+ * Sends the next packet, or several as a run, up to units of work (eth_tx_cost()). False: there is
+ * none, or no room.
+ */
+bool mgrp_data_send(struct fw_nic *nic, struct mgrp_space *space, uint32_t units);
+
+extern const struct eth_run_kind mgrp_data_run_kind;
+
 /* ---- mgrp_tx.c ------------------------------------------------------------------------------ */
 
+/* Begins a frame of a space, up to wire_mgrp, which is *wire; NULL: no room. */
+struct fw_tx_frame *mgrp_tx_begin(struct fw_nic *nic, const struct mgrp_space *space,
+				  const uint8_t *mac, uint32_t shard, uint8_t type,
+				  uint32_t dst_rank, struct wire_mgrp **wire);
 /* Queues the space: it has something to send. */
 void mgrp_ready(struct fw_nic *nic, struct mgrp_space *space);
 /* Schedules a STATUS: now, or within MGRP_ACK_NS. */

@@ -5,8 +5,10 @@
  *
  * Calls goal_group.c with packets in order; the CRC of a frame was checked before. The ring holds
  * packets that come early, packets that come while the layer above is full, and packets that
- * children may request. A frame is accepted only if its sender can know its contents: stations,
- * neighbourhood in the tree and the window are checked. docs/wire-group.md.
+ * children may request. A member takes a run (net/eth_run.c) as one packet if nothing is missing
+ * before it and all of it finds room, and packet by packet otherwise. A frame is accepted only if
+ * its sender can know its contents: stations, neighbourhood in the tree and the window are checked.
+ * docs/wire-group.md.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -30,23 +32,27 @@ struct group_in {
 
 /* ---- the ring ------------------------------------------------------------------------------- */
 
+static void copy_block(const struct group_in *in, uint8_t *block)
+{
+	struct eth_cursor cursor;
+
+	eth_cursor_init(&cursor, in->frame, DATA_OFFSET, in->bytes);
+	eth_cursor_copy(&cursor, block, in->bytes);
+}
+
 /* Copies a packet into the ring. False: no memory. */
 static bool mgrp_rx_store(struct fw_nic *nic, struct mgrp_space *space, const struct group_in *in)
 {
-	struct mgrp_slot *slot = mgrp_slot(space, in->psn);
-	struct eth_cursor cursor;
+	const struct mgrp_slot *slot = mgrp_slot(space, in->psn);
+	uint8_t *block;
 
-	slot->block = goal_heap_alloc(nic, space->client, in->bytes);
-	if (!slot->block) {
+	block = goal_heap_alloc(nic, space->client, in->bytes);
+	if (!block) {
 		FW_DROP(nic, drop_mgrp_no_memory);
 		return false;
 	}
-	eth_cursor_init(&cursor, in->frame, DATA_OFFSET, in->bytes);
-	eth_cursor_copy(&cursor, slot->block, in->bytes);
-	slot->bytes = in->bytes;
-	space->ring_bytes += slot->bytes;
-	slot->sent_ns = nic->now_ns;
-	slot->repaired = false;
+	copy_block(in, block);
+	mgrp_data_keep(nic, space, in->psn, block, 1, in->bytes);
 	if (slot->wanted) {
 		space->wanted = 1;
 		mgrp_ready(nic, space);
@@ -101,13 +107,13 @@ static bool mgrp_rx_deliver(struct fw_nic *nic, struct mgrp_space *space,
 static void deliver_ring(struct fw_nic *nic, struct mgrp_space *space)
 {
 	while (seq_lt(space->next, space->high)) {
-		struct mgrp_slot *slot = mgrp_slot(space, space->next);
-		struct fw_rx_frame frame = {.num_seg = 1, .bytes = slot->bytes};
+		const struct mgrp_slot *slot = mgrp_slot(space, space->next);
+		struct fw_rx_frame frame;
+		struct wire_goal wire;
 
 		if (!slot->block)
 			return;
-		frame.seg[0].data = slot->block;
-		frame.seg[0].bytes = slot->bytes;
+		mgrp_data_show(slot, &wire, &frame);
 		if (!mgrp_rx_deliver(nic, space, &frame, 0, slot->bytes))
 			return;
 	}
@@ -177,6 +183,49 @@ static void mgrp_rx_packet(struct fw_nic *nic, struct mgrp_space *space, const s
 	look_for_gaps(nic, space);
 	mgrp_taken(nic, space);
 	mgrp_advance(nic, space);
+}
+
+/* ---- runs ----------------------------------------------------------------------------------- */
+
+/* True if the run is all that is new, and its headers are those of a message in such pieces. */
+static bool mgrp_rx_is_next(const struct mgrp_space *space, const struct group_in *in)
+{
+	const struct wire_goal *wire = (const void *)(in->frame->seg[0].data + DATA_OFFSET);
+
+	return space->known && space->epoch == in->epoch && space->base == in->base &&
+	       in->psn == space->next && space->high == space->next && !space->blocked &&
+	       space->next + in->frame->run - space->low <= MGRP_WINDOW &&
+	       be32_get(wire->piece_bytes) == in->frame->run_bytes;
+}
+
+/* Takes a run as one packet. False: nothing was done, its packets are taken one by one. */
+static bool take_run(struct fw_nic *nic, struct mgrp_space *space, const struct group_in *in)
+{
+	struct goal_comm *comm = &nic->goal.comms[space->comm];
+	uint32_t n = in->frame->run;
+	uint8_t *block = NULL;
+
+	if (mgrp_keeps(space)) {
+		block = goal_heap_alloc(nic, space->client, in->bytes);
+		if (!block)
+			return false;
+	}
+	if (goal_group_receive(nic, comm, space->root, in->frame, DATA_OFFSET, in->bytes) ==
+	    ESP_FULL) {
+		goal_heap_free(nic, space->client, block);
+		return false;
+	}
+	if (block) {
+		copy_block(in, block);
+		mgrp_data_keep(nic, space, in->psn, block, n, in->bytes);
+	}
+	FW_ADD(nic, mgrp_rx_data, n);
+	FW_ADD(nic, mgrp_rx_packets, n);
+	space->next += n;
+	space->high = space->next;
+	mgrp_taken(nic, space);
+	mgrp_advance(nic, space);
+	return true;
 }
 
 /* ---- packets of neighbours ------------------------------------------------------------------ */
@@ -383,15 +432,6 @@ static void rx_member(struct fw_nic *nic, struct goal_comm *comm, const struct g
 	}
 }
 
-bool mgrp_wants(struct fw_nic *nic, const struct fw_rx_frame *frame)
-{
-	const struct wire_mgrp *wire =
-	    (const struct wire_mgrp *)(const void *)(frame->seg[0].data + MGRP_OFFSET);
-
-	return frame->seg[0].bytes >= DATA_OFFSET &&
-	       mgrp_first_member(nic, be64_get(wire->key), be64_get(wire->key2));
-}
-
 /* False: the frame is malformed. */
 static bool mgrp_rx_parse(const struct fw_rx_frame *frame, uint32_t bytes, struct group_in *in)
 {
@@ -422,6 +462,33 @@ static bool mgrp_rx_parse(const struct fw_rx_frame *frame, uint32_t bytes, struc
 	       (data ? in->bytes >= sizeof(struct wire_goal) : !in->bytes);
 }
 
+/* Packets of a run have the fate of those that come one by one. */
+static void rx_run(struct fw_nic *nic, struct goal_comm *comm, const struct group_in *in)
+{
+	struct mgrp_space *space = mgrp_space_find(nic, comm, in->root);
+	uint8_t hdr[FW_RX_HDR_BYTES];
+	struct fw_rx_frame packet;
+	struct group_in one;
+	uint32_t i;
+
+	if (space && mgrp_rx_is_next(space, in) && take_run(nic, space, in))
+		return;
+	for (i = 0; i < in->frame->run; i++) {
+		eth_run_cut(in->frame, i, hdr, &packet);
+		if (mgrp_rx_parse(&packet, packet.bytes - EDP_OFFSET - WIRE_EDP_CRC_BYTES, &one))
+			rx_member(nic, comm, &one);
+	}
+}
+
+bool mgrp_wants(struct fw_nic *nic, const struct fw_rx_frame *frame)
+{
+	const struct wire_mgrp *wire =
+	    (const struct wire_mgrp *)(const void *)(frame->seg[0].data + MGRP_OFFSET);
+
+	return frame->seg[0].bytes >= DATA_OFFSET &&
+	       mgrp_first_member(nic, be64_get(wire->key), be64_get(wire->key2));
+}
+
 void mgrp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t bytes)
 {
 	const struct wire_mgrp *wire =
@@ -440,8 +507,14 @@ void mgrp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t bytes
 		if (!is_for(comm, &in))
 			continue;
 		wanted = true;
-		rx_member(nic, comm, &in);
+		if (__builtin_expect(frame->run > 1, 0))
+			rx_run(nic, comm, &in);
+		else
+			rx_member(nic, comm, &in);
 	}
-	if (!wanted)
+	if (!wanted) {
 		FW_DROP(nic, drop_mgrp_no_member);
+		return;
+	}
+	nic->net.run_taken = frame->run;
 }

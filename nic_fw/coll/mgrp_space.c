@@ -211,12 +211,17 @@ bool mgrp_keeps(const struct mgrp_space *space)
 
 void mgrp_free_block(struct fw_nic *nic, struct mgrp_space *space, struct mgrp_slot *slot)
 {
-	/* A frame of this turn may still point at the block. */
-	if (slot->block && nic->net.tx_count)
-		eth_tx_flush(nic);
-	goal_heap_free(nic, space->client, slot->block);
-	if (slot->block)
+	if (slot->block) {
+		/* A frame of this turn may still point at the block. */
+		if (nic->net.tx_count)
+			eth_tx_flush(nic);
+		/* And so may one that was lent, to a NIC whose ranks are lost or of others. */
+		if (slot->ends && slot->lent)
+			goal_heap_settle(nic, slot->block);
+		if (slot->ends)
+			goal_heap_free(nic, space->client, slot->block);
 		space->ring_bytes -= slot->bytes;
+	}
 	slot->block = NULL;
 	slot->wanted = 0;
 }
@@ -366,9 +371,8 @@ static void free_space(struct fw_nic *nic, struct goal_comm *comm, struct mgrp_s
 	for (i = 0; i < space->num_children; i++)
 		if (!space->child[i].gone)
 			await_child(nic, space, &space->child[i], false);
-	for (i = 0; i < MGRP_WINDOW; i++)
-		if (space->ring[i].block)
-			mgrp_free_block(nic, space, &space->ring[i]);
+	for (; seq_lt(space->low, space->high); space->low++)
+		mgrp_free_block(nic, space, mgrp_slot(space, space->low));
 	goal_heap_free(nic, space->client, space->ring);
 	fw_timer_cancel(&nic->timers, &space->timer);
 	fw_timer_cancel(&nic->timers, &space->ack_timer);

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reliable groups, sending: packets of the root, repairs of parents, statuses of children, probes.
+ * Reliable groups, sending: turns of roots, repairs of parents, statuses of children, probes.
  *
- * A message is copied into the ring packet by packet as the window opens, so its operation is
+ * A message is copied into the ring as the window opens (mgrp_data.c), so its operation is
  * finished, and its buffer free, when the last packet is in. A child requests missing packets
  * (STATUS with bits) and repeats the request while no packet comes. A parent that receives no
  * answer to its packets sends PROBE. Both waits follow the measured round trips. Calls edp.c and
- * goal_buf.c. docs/wire-group.md.
+ * mgrp_data.c. docs/wire-group.md.
  */
 #include "nic_fw/fw_nic.h"
 
 enum {
 	MGRP_OFFSET = sizeof(struct wire_eth) + sizeof(struct wire_edp),
-	DATA_OFFSET = MGRP_OFFSET + sizeof(struct wire_mgrp),
 	SLOW_PROBE = 4, /* factor of the wait for packets that a child's children owe it */
 };
 
-static struct goal_comm *comm_of(struct fw_nic *nic, const struct mgrp_space *space)
+static struct goal_comm *mgrp_tx_comm(struct fw_nic *nic, const struct mgrp_space *space)
 {
 	return &nic->goal.comms[space->comm];
 }
@@ -61,12 +60,12 @@ static struct fw_tx_frame *begin_comm(struct fw_nic *nic, const struct goal_comm
 	return frame;
 }
 
-static struct fw_tx_frame *mgrp_tx_begin(struct fw_nic *nic, const struct mgrp_space *space,
-					 const uint8_t *mac, uint32_t shard, uint8_t type,
-					 uint32_t dst_rank, struct wire_mgrp **wire)
+struct fw_tx_frame *mgrp_tx_begin(struct fw_nic *nic, const struct mgrp_space *space,
+				  const uint8_t *mac, uint32_t shard, uint8_t type,
+				  uint32_t dst_rank, struct wire_mgrp **wire)
 {
 	struct fw_tx_frame *frame =
-	    begin_comm(nic, comm_of(nic, space), mac, shard, type, dst_rank, wire);
+	    begin_comm(nic, mgrp_tx_comm(nic, space), mac, shard, type, dst_rank, wire);
 
 	if (!frame)
 		return NULL;
@@ -101,40 +100,9 @@ bool mgrp_note_send(struct fw_nic *nic, const struct goal_comm *comm, const stru
 static struct fw_tx_frame *begin_to(struct fw_nic *nic, const struct mgrp_space *space,
 				    uint8_t type, uint32_t rank, struct wire_mgrp **wire)
 {
-	const struct hw_goal_peer *peer = &comm_of(nic, space)->peers[rank];
+	const struct hw_goal_peer *peer = &mgrp_tx_comm(nic, space)->peers[rank];
 
 	return mgrp_tx_begin(nic, space, peer->mac, peer->shard, type, rank, wire);
-}
-
-static void add_block(const struct fw_nic *nic, const struct mgrp_space *space,
-		      const struct mgrp_slot *slot, struct fw_tx_frame *frame)
-{
-	frame->seg[frame->num_seg++] = (struct fw_tx_seg){
-	    .mem = slot->block,
-	    .bytes = slot->bytes,
-	    .client = nic->goal.comms[space->comm].client,
-	    .kind = FW_TX_MEM,
-	};
-}
-
-/* Sends a packet to the wire, or (loop) to the ranks on this NIC. False: no room. */
-static bool send_data(struct fw_nic *nic, struct mgrp_space *space, uint32_t psn, bool loop)
-{
-	const struct goal_comm *comm = comm_of(nic, space);
-	struct wire_mgrp *wire;
-	struct fw_tx_frame *frame =
-	    mgrp_tx_begin(nic, space, comm->group.mac, 0, WIRE_MGRP_DATA, WIRE_MGRP_ALL, &wire);
-
-	if (!frame)
-		return false;
-	if (loop)
-		frame->flags |= FW_TX_LOOP;
-	wire->psn = be32_put(psn);
-	add_block(nic, space, mgrp_slot(space, psn), frame);
-	edp_tx_end(nic, frame, false);
-	if (!loop)
-		FW_COUNT(nic, mgrp_tx_data);
-	return true;
 }
 
 static bool send_repair(struct fw_nic *nic, struct mgrp_space *space, uint32_t psn, uint32_t rank)
@@ -146,7 +114,7 @@ static bool send_repair(struct fw_nic *nic, struct mgrp_space *space, uint32_t p
 	if (!frame)
 		return false;
 	wire->psn = be32_put(psn);
-	add_block(nic, space, slot, frame);
+	mgrp_data_put(nic, space, slot, slot->bytes - (uint32_t)sizeof(struct wire_goal), frame);
 	edp_tx_end(nic, frame, false);
 	slot->repaired = true;
 	FW_COUNT(nic, mgrp_tx_repairs);
@@ -227,124 +195,6 @@ static bool send_status(struct fw_nic *nic, struct mgrp_space *space)
 	return true;
 }
 
-/* ---- packets of the root -------------------------------------------------------------------- */
-
-/*
- * Reads up to bytes of the message: fewer where its buffer is in so many pieces that their copies
- * would take more than a turn. Returns their number; 0: memory is not there, or not now.
- */
-static uint32_t read_some(struct fw_nic *nic, struct goal_send *send, uint8_t *dst, uint32_t bytes)
-{
-	struct goal_cursor *cursor = &send->cursor;
-	uint64_t start = cursor->offset;
-	uint32_t done = 0, n = 0;
-
-	while (done < bytes && !(n && fw_dear_spent(nic))) {
-		struct goal_span span;
-
-		if (!goal_cursor_next(nic, send->run, cursor, bytes - done, 0, &span) ||
-		    !mem_read(nic, &span.mem, 0, dst + done, (uint32_t)span.bytes)) {
-			goal_cursor_seek(send->run->schedule, cursor, start);
-			return 0;
-		}
-		done += (uint32_t)span.bytes;
-		if (++n % FW_DEAR_STRETCHES == 0)
-			fw_dear_add(nic, 1);
-	}
-	return done;
-}
-
-/* Copies the next packet of the first message into the ring. False: not now, or not at all. */
-static bool make_packet(struct fw_nic *nic, struct mgrp_space *space, struct goal_send *send)
-{
-	struct goal_run *run = send->run;
-	struct mgrp_slot *slot = mgrp_slot(space, space->next);
-	uint64_t offset = send->cursor.offset, left = send->bytes - offset;
-	uint32_t room =
-	    space->frame_bytes - (uint32_t)(sizeof(struct wire_edp) + sizeof(struct wire_mgrp) +
-					    sizeof(struct wire_goal) + WIRE_EDP_CRC_BYTES);
-	uint32_t bytes = left < room ? (uint32_t)left : room, got;
-	struct wire_goal *wire;
-
-	slot->block = goal_heap_alloc(nic, run->client, sizeof(*wire) + bytes);
-	if (!slot->block) {
-		/* Acknowledgements will free memory; if none are due, memory will not come. */
-		if (space->low == space->next)
-			goal_run_fault(nic, run, HW_GOAL_RESOURCES, run->comm->rank, send->op);
-		return false;
-	}
-	slot->wanted = 0;
-	slot->repaired = false;
-	slot->sent_ns = nic->now_ns;
-	wire = (struct wire_goal *)(void *)slot->block;
-	memset(wire, 0, sizeof(*wire));
-	wire->type = WIRE_GOAL_EAGER;
-	wire->instance = be32_put(send->key.instance);
-	wire->tag = be32_put(send->key.tag);
-	wire->count = be32_put(send->key.count);
-	wire->bytes = be64_put(send->bytes);
-	wire->offset = be64_put(offset);
-	got = bytes ? read_some(nic, send, slot->block + sizeof(*wire), bytes) : 0;
-	wire->piece_bytes = be32_put(got);
-	slot->bytes = (uint32_t)sizeof(*wire) + got;
-	space->ring_bytes += slot->bytes;
-	if (got || !bytes)
-		return true;
-	mgrp_free_block(nic, space, slot);
-	space->slow = nic->host.mem_busy;
-	if (space->slow)
-		goal_slow_comm(nic, run->comm, NULL);
-	else
-		goal_run_fault(nic, run, HW_GOAL_MEMORY, run->comm->rank, send->op);
-	return false;
-}
-
-/*
- * True if the root has something to send, and the window has room for it. A packet whose page is
- * slow is tried again when its time has come (goal_slow.c), and not in each turn.
- */
-static bool has_next(const struct mgrp_space *space)
-{
-	return !fw_list_empty(&space->queue) && space->next - space->low < MGRP_WINDOW &&
-	       space->ring_bytes < MGRP_WINDOW_BYTES && !space->slow;
-}
-
-/* Sends one packet, if there is one and the window has room. */
-static bool send_next(struct fw_nic *nic, struct mgrp_space *space)
-{
-	struct goal_send *send;
-	bool last;
-
-	if (!has_next(space) || eth_tx_room(nic) < 2)
-		return false;
-	send = FW_CONTAINER(space->queue.next, struct goal_send, link_node);
-	if (!make_packet(nic, space, send)) {
-		/*
-		 * Memory comes back with acknowledgements; a run with a fault ends in its own step.
-		 */
-		return false;
-	}
-	/* Without room in the port the packet is lost like any other. */
-	if (space->to_wire)
-		(void)send_data(nic, space, space->next, false);
-	if (space->to_loop)
-		(void)send_data(nic, space, space->next, true);
-	space->next++;
-	space->high = space->requested = space->next;
-	last = send->cursor.offset == send->bytes;
-	if (last) {
-		struct goal_run *run = send->run;
-		uint32_t op = send->op;
-
-		goal_send_free(nic, send);
-		goal_run_trace(nic, run, HW_GOAL_POINT_MSG_SENT, op);
-		goal_step_finish_op(nic, run, op);
-	}
-	mgrp_taken(nic, space);
-	mgrp_advance(nic, space);
-	return true;
-}
-
 /* ---- turns ---------------------------------------------------------------------------------- */
 
 void mgrp_ready(struct fw_nic *nic, struct mgrp_space *space)
@@ -397,10 +247,17 @@ static uint32_t repair(struct fw_nic *nic, struct mgrp_space *space, uint32_t mo
 
 static bool mgrp_tx_may_send(const struct mgrp_space *space)
 {
-	return space->wanted || has_next(space);
+	return space->wanted || mgrp_data_is_next(space);
 }
 
-static uint32_t run_space(struct fw_nic *nic, struct mgrp_space *space)
+/* A space that is alone has the whole turn. */
+static uint32_t mgrp_tx_quantum(const struct fw_nic *nic, uint32_t budget)
+{
+	return budget < MGRP_TX_QUANTUM || fw_list_empty(&nic->mgrp.ready) ? budget
+									   : MGRP_TX_QUANTUM;
+}
+
+static uint32_t run_space(struct fw_nic *nic, struct mgrp_space *space, uint32_t most)
 {
 	uint32_t sent = 0;
 
@@ -411,8 +268,8 @@ static uint32_t run_space(struct fw_nic *nic, struct mgrp_space *space)
 		sent = fw_dear_take(nic);
 	}
 	(void)eth_tx_cost(nic);
-	sent += repair(nic, space, MGRP_TX_QUANTUM);
-	while (sent < MGRP_TX_QUANTUM && send_next(nic, space))
+	sent += repair(nic, space, most);
+	while (sent < most && mgrp_data_send(nic, space, most - sent))
 		sent += eth_tx_cost(nic);
 	return sent;
 }
@@ -434,8 +291,19 @@ static void flush_statuses(struct fw_nic *nic)
 	}
 }
 
+/* Operations have finished, while the interpreter had nothing to do: it goes on with their runs. */
+static uint32_t step_runs(struct fw_nic *nic, uint32_t budget)
+{
+	uint8_t stage = fw_stage_enter(nic, FW_STAGE_GOAL);
+	uint32_t done = goal_step_poll(nic, budget);
+
+	(void)fw_stage_enter(nic, stage);
+	return done;
+}
+
 uint32_t mgrp_run(struct fw_nic *nic, uint32_t budget)
 {
+	bool idle = fw_list_empty(&nic->goal.clients);
 	struct fw_list again;
 	uint32_t done = 0;
 
@@ -450,7 +318,7 @@ uint32_t mgrp_run(struct fw_nic *nic, uint32_t budget)
 		uint32_t sent;
 
 		fw_list_del(&space->ready_node);
-		sent = run_space(nic, space);
+		sent = run_space(nic, space, mgrp_tx_quantum(nic, budget - done));
 		done += sent;
 		if (!mgrp_tx_may_send(space) || fw_list_linked(&space->ready_node))
 			continue;
@@ -462,6 +330,8 @@ uint32_t mgrp_run(struct fw_nic *nic, uint32_t budget)
 	}
 	fw_list_splice_tail(&nic->mgrp.ready, &again);
 	flush_statuses(nic);
+	if (idle && done < budget && !fw_list_empty(&nic->goal.clients))
+		done += step_runs(nic, budget - done);
 	return done;
 }
 

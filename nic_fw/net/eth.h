@@ -135,5 +135,7 @@ void eth_tx_settle(struct fw_nic *nic);
 void eth_tx_forget(struct fw_nic *nic, uint32_t client);
 /* The same for frames that point into memory of the NIC itself that gets another use. */
 void eth_tx_forget_mem(struct fw_nic *nic, const void *mem, uint64_t bytes);
+/* The same, and ends all references of sent frames to it. */
+void eth_tx_settle_mem(struct fw_nic *nic, const void *mem, uint64_t bytes);
 
 #endif /* WEFT_FW_ETH_H */

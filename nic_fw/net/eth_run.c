@@ -4,9 +4,10 @@
  * built-in switch, as one frame (fw_port.h, struct fw_tx_frame). A run saves the way of each frame,
  * and headers, checks and a copy for each.
  *
- * RD makes runs (dgram/rd_run.c), and so do ESP streams of GOAL (coll/goal_msg_tx.c) and RC over
- * TCP (tcp/tcp_run.c, mpa/mpa_run.c), which know the headers (struct eth_run_kind). A run that any
- * floor drops, or that is declined, is cut, and its packets come one by one (eth_run_rx()).
+ * RD makes runs (dgram/rd_run.c), and so do ESP streams of GOAL (coll/goal_msg_tx.c), its reliable
+ * groups (coll/mgrp_data.c) and RC over TCP (tcp/tcp_run.c, mpa/mpa_run.c), which know the headers
+ * (struct eth_run_kind). A run that any floor drops, or that is declined, is cut, and its packets
+ * come one by one (eth_run_rx()).
  * fw_run_hdr() makes the headers of each packet, also for ports that show frames (captures),
  * fw_run_hdrs() those of all, fw_run_crcs() their CRC32Cs. Calls eth_rx_frame().
  */
@@ -23,9 +24,10 @@ struct run_front {
 static const struct eth_run_kind *kind_of(const uint8_t *hdr)
 {
 	const struct run_front *h = (const void *)hdr;
+	const struct wire_edp *edp = (const void *)(&h->eth + 1);
 
 	if (be16_get(h->eth.type) == WIRE_ETHERTYPE_ESP)
-		return net_up.run_esp;
+		return (edp->ver_type & 0x0f) == WIRE_EDP_GROUP ? net_up.run_group : net_up.run_esp;
 	if (h->ip.proto != WIRE_IPPROTO_TCP)
 		return net_up.run_udp;
 	return h->tcp.data_offset > sizeof(h->tcp) / 4 << 4 ? net_up.run_tcp_ts : net_up.run_tcp;
@@ -163,18 +165,18 @@ bool eth_run_crc_ok(struct fw_nic *nic, const struct fw_rx_frame *frame)
 	return true;
 }
 
-/* Makes the frame of one packet of a run; hdr: FW_RX_HDR_BYTES for its headers. */
-static void cut(const struct fw_rx_frame *frame, const struct fw_run *run, uint32_t i, uint8_t *hdr,
-		struct fw_rx_frame *packet)
+void eth_run_cut(const struct fw_rx_frame *frame, uint32_t i, uint8_t *hdr,
+		 struct fw_rx_frame *packet)
 {
+	const struct fw_run run = run_of(frame);
 	const uint8_t *crcs = frame->seg[frame->num_seg - 1].data;
-	uint32_t at = i * run->segment_bytes;
-	uint32_t bytes = i + 1 < run->packets ? run->segment_bytes : run->bytes - at, n;
+	uint32_t at = i * run.segment_bytes;
+	uint32_t bytes = i + 1 < run.packets ? run.segment_bytes : run.bytes - at, n;
 	struct eth_cursor payload;
 	const uint8_t *data;
 
 	memcpy(hdr, frame->seg[0].data, frame->seg[0].bytes);
-	fw_run_hdr(hdr, i, run);
+	fw_run_hdr(hdr, i, &run);
 	*packet = (struct fw_rx_frame){
 	    .num_seg = 1,
 	    .bytes = frame->seg[0].bytes + bytes + WIRE_DGRAM_CRC_BYTES,
@@ -209,7 +211,6 @@ void eth_run_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 {
 	uint8_t hdr[FW_RX_HDR_BYTES];
 	struct fw_rx_frame packet;
-	struct fw_run run;
 	uint32_t i;
 
 	if (!run_fits(frame)) {
@@ -219,9 +220,8 @@ void eth_run_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 	eth_run_take(nic, frame);
 	if (__builtin_expect(nic->net.run_taken == frame->run, 1))
 		return;
-	run = run_of(frame);
-	for (i = nic->net.run_taken; i < run.packets; i++) {
-		cut(frame, &run, i, hdr, &packet);
+	for (i = nic->net.run_taken; i < frame->run; i++) {
+		eth_run_cut(frame, i, hdr, &packet);
 		if (nic->net.run_checked)
 			packet.flags |= FW_RX_CRC_OK;
 		eth_rx_frame(nic, &packet);

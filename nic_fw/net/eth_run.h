@@ -55,6 +55,12 @@ void eth_run_rx(struct fw_nic *nic, const struct fw_rx_frame *frame);
 void eth_run_take(struct fw_nic *nic, const struct fw_rx_frame *frame);
 /* The frame is looked at no further: none of its packets is done with, nothing was counted. */
 void eth_run_decline(struct fw_nic *nic);
+/*
+ * Makes the frame of packet i of a run, whose protocol takes some of its packets one by one; hdr:
+ * FW_RX_HDR_BYTES for its headers.
+ */
+void eth_run_cut(const struct fw_rx_frame *frame, uint32_t i, uint8_t *hdr,
+		 struct fw_rx_frame *packet);
 /* True if the CRC32C of each packet is right; it counts them then, and only then. */
 bool eth_run_crc_ok(struct fw_nic *nic, const struct fw_rx_frame *frame);
 

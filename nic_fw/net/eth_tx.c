@@ -152,6 +152,13 @@ void eth_tx_settle(struct fw_nic *nic)
 		nic->port.tx_settle(nic->port.ctx);
 }
 
+void eth_tx_settle_mem(struct fw_nic *nic, const void *mem, uint64_t bytes)
+{
+	eth_tx_forget_mem(nic, mem, bytes);
+	if (nic->port.tx_settle_mem)
+		nic->port.tx_settle_mem(nic->port.ctx, mem, bytes);
+}
+
 void eth_tx_forget(struct fw_nic *nic, uint32_t client)
 {
 	uint32_t i, kept = 0;

@@ -15,7 +15,7 @@
 
 struct net_up {
 	/* Headers of frames of several packets (fw_rx_frame.run). */
-	const struct eth_run_kind *run_udp, *run_esp;
+	const struct eth_run_kind *run_udp, *run_esp, *run_group;
 	/* The same of TCP, without options and with timestamps. */
 	const struct eth_run_kind *run_tcp, *run_tcp_ts;
 	/* EtherType WIRE_ETHERTYPE_ESP: the frame from its Ethernet header on. */

@@ -9,6 +9,7 @@ const struct net_up net_up = {
     .run_esp = &goal_msg_run_kind,
     .run_tcp = &mpa_run_kind,
     .run_tcp_ts = &mpa_run_ts_kind,
+    .run_group = &mgrp_data_run_kind,
     .edp = edp_rx,
     .tcp = tcp_rx,
     .tcp_icmp = tcp_rx_icmp,

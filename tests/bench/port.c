@@ -450,6 +450,16 @@ static void tx_settle(void *ctx)
 	bench_loan_settle(port);
 }
 
+static void tx_settle_mem(void *ctx, const void *mem, size_t bytes)
+{
+	struct bench_port *port = ctx;
+
+	port->settles_mem++;
+	port->settled_mem = mem;
+	port->settled_bytes = bytes;
+	bench_loan_settle(port);
+}
+
 static uint32_t tx_room(void *ctx)
 {
 	const struct bench_port *port = ctx;
@@ -545,6 +555,7 @@ struct fw_port bench_port_table(struct bench_port *port)
 	    .rx_copy = rx_copy,
 	    .tx_burst = tx_burst,
 	    .tx_settle = tx_settle,
+	    .tx_settle_mem = tx_settle_mem,
 	    .tx_room = tx_room,
 	    .host_read = host_read,
 	    .host_write = host_write,

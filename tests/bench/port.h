@@ -90,7 +90,10 @@ struct bench_port {
 	/* Counts. */
 	uint32_t frames_sent, tx_calls;
 	uint32_t settles, settled; /* calls of tx_settle; frames_sent at the last of them */
-	uint32_t rx_out;           /* frames that the firmware has not given back */
+	uint32_t settles_mem;      /* calls of tx_settle_mem; of the last one: */
+	const void *settled_mem;
+	size_t settled_bytes;
+	uint32_t rx_out; /* frames that the firmware has not given back */
 	uint32_t rx_freed;
 	uint32_t host_calls;
 	const void *host_src;  /* the source of the last host_write() */

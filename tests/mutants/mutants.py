@@ -67,6 +67,7 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
          "tags for endpoints in set-up": ["pair/tag_setup_ut"],
          "stations": ["nic_fw/base/station_ut", "pair/station_ut", "pair/esp_rx_ut"],
          "slow multicasts": ["sim/mgrp_ut"],
+         "runs of groups": ["sim/mgrp_borrow_ut", "nic_fw/coll/mgrp_data_ut"],
          "dear copies": ["sim/goal_dear_ut"],
          "operations on late pages": ["sim/goal_user_ut"],
          "late completions": ["pair/late_copy_ut"],
