@@ -72,16 +72,16 @@ static void allreduce_rules(void)
 static void rules_near(void)
 {
 	CU_ASSERT(goal_coll_choose(GOAL_COLL_BCAST, 2, 1, true) == GOAL_ALG_BINOMIAL);
-	CU_ASSERT(goal_coll_choose(GOAL_COLL_BCAST, 3, 32768, true) == GOAL_ALG_MULTICAST);
-	CU_ASSERT(goal_coll_choose(GOAL_COLL_BCAST, 8, 32769, true) == GOAL_ALG_BINOMIAL);
-	CU_ASSERT(goal_coll_choose(GOAL_COLL_BCAST, 8, 32769, false) == GOAL_ALG_MULTICAST);
+	CU_ASSERT(goal_coll_choose(GOAL_COLL_BCAST, 3, 131072, true) == GOAL_ALG_MULTICAST);
+	CU_ASSERT(goal_coll_choose(GOAL_COLL_BCAST, 8, 131073, true) == GOAL_ALG_BINOMIAL);
+	CU_ASSERT(goal_coll_choose(GOAL_COLL_BCAST, 8, 131073, false) == GOAL_ALG_MULTICAST);
 	CU_ASSERT(goal_coll_choose(GOAL_COLL_ALLREDUCE, 12, 32769, true) == GOAL_ALG_RING);
 	CU_ASSERT(goal_coll_choose(GOAL_COLL_BARRIER, 6, 0, true) == GOAL_ALG_BRUCK);
 	CU_ASSERT(GOAL_SetCollectiveRules("bcast:65536=chain,multicast") == 0);
 	CU_ASSERT(goal_coll_choose(GOAL_COLL_BCAST, 8, 65536, true) == GOAL_ALG_CHAIN);
 	CU_ASSERT(goal_coll_choose(GOAL_COLL_BCAST, 8, 65537, true) == GOAL_ALG_MULTICAST);
 	CU_ASSERT(GOAL_SetCollectiveRules(NULL) == 0);
-	CU_ASSERT(goal_coll_choose(GOAL_COLL_BCAST, 8, 65536, true) == GOAL_ALG_BINOMIAL);
+	CU_ASSERT(goal_coll_choose(GOAL_COLL_BCAST, 8, 65536, true) == GOAL_ALG_MULTICAST);
 }
 
 /* Rules are read at the first use, so this test comes first. */

@@ -116,7 +116,7 @@ static const struct rules first_rules[GOAL_COLLECTIVES] = {
 /* Where all ranks share a switch. */
 static const struct rules near_bcast = {3,
 					{{false, 2, ANY_BYTES, GOAL_ALG_BINOMIAL},
-					 {false, ANY_RANKS, 32768, GOAL_ALG_MULTICAST},
+					 {false, ANY_RANKS, 131072, GOAL_ALG_MULTICAST},
 					 ALWAYS(GOAL_ALG_BINOMIAL)}};
 
 /* For ranks that share a switch, and for others. A user's list is in both. */
