@@ -39,6 +39,7 @@ os.environ.setdefault("WEFT_TAG_ALL", "5")  # more interleavings in sim/tag_orde
 TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut", "sim/tcp_conn_ut", "sim/tcp_peer_ut", "sim/tcp_bad_ut", "sim/tcp_early_ut",
                  "sim/tcp_forged_ut", "sim/tcp_strange_ut", "sim/tcp_frto_ut", "sim/tcp_mtu_ut"],
          "MPA": ["sim/rc_tcp_ut"],
+         "runs of TCP": ["sim/tcp_run_same_ut", "nic_fw/tcp/tcp_run_ut"],
          "connections at rest": ["nic_fw/tcp/tcp_rest_ut", "sim/tcp_rest_ut", "sim/rc_tcp_ut"],
          "sleep": ["pair/db_ut"],
          "shares": ["nic_fw/base/share_ut"],
