@@ -352,6 +352,34 @@ static void one_old_query(void)
 	query_old(100, 0);
 }
 
+/* Queries whose answers are due at once, each in a turn of its own. */
+static void queries_in_a_row(void)
+{
+	for (uint32_t i = 0; i < 20; i++) {
+		one_query();
+		net_advance(2);
+	}
+}
+
+/* However many queries come, all groups are looked at once in the gap between two messages. */
+static void one_look_in_a_gap(void)
+{
+	enum {
+		GROUPS = 250
+	};
+	uint32_t i;
+
+	begin();
+	for (i = 1; i <= GROUPS; i++)
+		(void)join(net_ip(239, 1, 0, (uint8_t)i));
+	pass(3000);
+	net.num_sent = 0;
+	fw_walk_steps = 0;
+	queries_in_a_row();
+	CU_ASSERT(fw_walk_steps <= 4 * GROUPS);
+	net_end();
+}
+
 /* A stranger's query costs the same whatever there is to report. */
 static void queries_do_not_walk(void)
 {
@@ -381,4 +409,5 @@ static void queries_do_not_walk(void)
 
 UT_MAIN("nic_fw/net/igmp_rx", UT(a_general_query_is_answered_once), UT(the_longest_delay),
 	UT(queries_of_a_group_and_sources), UT(older_queriers), UT(what_is_no_query),
-	UT(options_before_the_alert), UT(what_ip_lets_through), UT(queries_do_not_walk))
+	UT(options_before_the_alert), UT(what_ip_lets_through), UT(queries_do_not_walk),
+	UT(one_look_in_a_gap))
