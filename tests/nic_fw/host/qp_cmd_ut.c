@@ -236,6 +236,23 @@ static const struct rule rules[] = {
     {HW_QPT_RC, HW_QPS_RTS, HW_QPS_SQD, 0, N},
     {HW_QPT_RC, HW_QPS_SQD, HW_QPS_RTS, 0, C | AL | A | RN | M},
     {HW_QPT_RC, HW_QPS_SQD, HW_QPS_SQD, 0, P | HW_QP_AV | X | MQ | MD | AL | A | I | RN | M},
+    {HW_QPT_XRC_SEND, HW_QPS_RESET, HW_QPS_INIT, I | P | A, 0},
+    {HW_QPT_XRC_SEND, HW_QPS_INIT, HW_QPS_INIT, 0, I | P | A},
+    {HW_QPT_XRC_SEND, HW_QPS_INIT, HW_QPS_RTR, UC_RTR, AL | A | I},
+    {HW_QPT_XRC_SEND, HW_QPS_RTR, HW_QPS_RTS, S | X | MQ, C | AL | A | M},
+    {HW_QPT_XRC_SEND, HW_QPS_RTS, HW_QPS_RTS, 0, C | A | AL | M},
+    {HW_QPT_XRC_SEND, HW_QPS_RTS, HW_QPS_SQD, 0, N},
+    {HW_QPT_XRC_SEND, HW_QPS_SQD, HW_QPS_RTS, 0, C | AL | A | M},
+    {HW_QPT_XRC_SEND, HW_QPS_SQD, HW_QPS_SQD, 0, P | HW_QP_AV | X | MQ | AL | A | I | M},
+    {HW_QPT_XRC_RECV, HW_QPS_RESET, HW_QPS_INIT, I | P | A, 0},
+    {HW_QPT_XRC_RECV, HW_QPS_INIT, HW_QPS_INIT, 0, I | P | A},
+    {HW_QPT_XRC_RECV, HW_QPS_INIT, HW_QPS_RTR, UC_RTR | MD | RN, AL | A | I},
+    {HW_QPT_XRC_RECV, HW_QPS_RTR, HW_QPS_RTS, S | HW_QP_TIMEOUT, C | AL | A | RN | M},
+    {HW_QPT_XRC_RECV, HW_QPS_RTS, HW_QPS_RTS, 0, C | A | AL | M | RN},
+    {HW_QPT_XRC_RECV, HW_QPS_RTS, HW_QPS_SQD, 0, N},
+    {HW_QPT_XRC_RECV, HW_QPS_SQD, HW_QPS_RTS, 0, C | AL | A | RN | M},
+    {HW_QPT_XRC_RECV, HW_QPS_SQD, HW_QPS_SQD, 0,
+     P | HW_QP_AV | HW_QP_TIMEOUT | MD | AL | A | I | RN | M},
 };
 
 static const struct rule *rule_of(uint8_t type, uint8_t from, uint8_t to)
@@ -261,10 +278,11 @@ static bool rules_say(uint8_t type, uint8_t from, uint8_t to, uint32_t mask)
 
 static void every_transition_with_every_attribute(void)
 {
-	static const uint8_t types[] = {HW_QPT_UD, HW_QPT_RD, HW_QPT_UC, HW_QPT_RC};
+	static const uint8_t types[] = {HW_QPT_UD, HW_QPT_RD,       HW_QPT_UC,
+					HW_QPT_RC, HW_QPT_XRC_SEND, HW_QPT_XRC_RECV};
 	uint32_t t, from, to, i, j;
 
-	for (t = 0; t < 4; t++)
+	for (t = 0; t < sizeof(types); t++)
 		for (from = 0; from < HW_QPS_STATES; from++)
 			for (to = 0; to < HW_QPS_STATES; to++) {
 				const struct rule *rule =
