@@ -119,9 +119,9 @@ if command -v mpirun >/dev/null; then
 	# Ranks that told each other of their switch send long broadcasts to one rank each, short ones to all.
 	sent=$(multicasts)
 	spawn long env ASAN_OPTIONS=detect_leaks=0 mpirun --allow-run-as-root --oversubscribe -n 4 \
-		"$WEFT_INT/goal_prog" -n 3 -b 100000 -c
+		"$WEFT_INT/goal_prog" -n 3 -b 200000 -c
 	expect_ok long
-	[ "$(multicasts)" -eq "$sent" ] || die 'ranks of one switch use multicast for 100,000 bytes'
+	[ "$(multicasts)" -eq "$sent" ] || die 'ranks of one switch use multicast for 200,000 bytes'
 	spawn short env ASAN_OPTIONS=detect_leaks=0 mpirun --allow-run-as-root --oversubscribe -n 4 \
 		"$WEFT_INT/goal_prog" -n 3 -b 5000 -c
 	expect_ok short
