@@ -101,7 +101,10 @@ def ask(what):
             s.connect(path)
         except OSError:
             continue
-        info = json.loads(s.recv(1024))
+        hello = s.recv(1024)
+        if not hello: # another DPDK program, which is ending
+            continue
+        info = json.loads(hello)
         if info["pid"] == int(sys.argv[1]):
             s.send(what.encode())
             return json.loads(s.recv(info["max_output_len"]))["/weft/stats"]
