@@ -117,8 +117,10 @@ bool gso_tx_whole(struct gso *gso, struct rte_mbuf *run)
 	if (!gso_run_whole(&gso->flows, whole.hdrs, whole.packets, whole.bytes))
 		return false;
 	vnet = vnet_of(!csum_is_left(run), whole.hdr_bytes, whole.each);
-	if (!send_large(gso, &vnet, whole.piece, whole.num_pieces))
+	if (!send_large(gso, &vnet, whole.piece, whole.num_pieces)) {
+		gso_run_refused(&gso->flows, whole.hdrs);
 		return false;
+	}
 	gso->stats.frames += whole.packets;
 	rte_pktmbuf_free(run);
 	return true;

@@ -315,6 +315,14 @@ bool gso_run_whole(struct gso_flows *flows, const uint8_t *hdr, uint32_t packets
 	return true;
 }
 
+void gso_run_refused(struct gso_flows *flows, const uint8_t *hdr)
+{
+	struct gso_seg seg = seg_of(hdr);
+
+	if (seg.tcp)
+		flow_of(flows, &seg)->next_seq = be32_get(seg.tcp->seq);
+}
+
 void gso_unsent(struct gso_flows *flows, struct rte_mbuf *const *frames, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {

@@ -73,6 +73,8 @@ void gso_unsent(struct gso_flows *flows, struct rte_mbuf *const *frames, uint32_
  * sent. hdr: the headers of its first packet; bytes: what follows UDP's or TCP's in all packets.
  */
 bool gso_run_whole(struct gso_flows *flows, const uint8_t *hdr, uint32_t packets, uint32_t bytes);
+/* The kernel refused it: its packets are not sent again when they go singly, or later. */
+void gso_run_refused(struct gso_flows *flows, const uint8_t *hdr);
 /* Returns true if runs to a station are likely to go as one. */
 bool gso_runs_to(const struct gso_flows *flows, const uint8_t *mac);
 

@@ -234,6 +234,12 @@ static void runs_of_tcp(void)
 	}
 	m = seg_make(pool, ALONE * SEG_MSS, SEG_MSS, WIRE_TCP_ACK);
 	memcpy(hdr, rte_pktmbuf_mtod(m, void *), SEG_HDR_BYTES);
+	/* The kernel had no room: it goes by any way, and nothing was lost. */
+	CU_ASSERT_TRUE(gso_run_whole(&flows, hdr, 20, 20 * SEG_MSS));
+	gso_run_refused(&flows, hdr);
+	CU_ASSERT_EQUAL(gso_run(&flows, &m, 1), 1);
+	CU_ASSERT_TRUE(gso_runs_to(&flows, hdr));
+	gso_run_refused(&flows, hdr);
 	CU_ASSERT_TRUE(gso_run_whole(&flows, hdr, 20, 20 * SEG_MSS));
 	CU_ASSERT_FALSE(gso_run_whole(&flows, hdr, 20, 20 * SEG_MSS));
 	seg_tcp(m)->seq = be32_put((ALONE + 20) * SEG_MSS);
