@@ -352,3 +352,31 @@ void fw_ut_post_recv(struct fw_qp *qp, uint64_t wr_id, uint32_t num_sge)
 		sge[i] = (struct hw_sge){.addr = wr_id + i, .bytes = 100, .lkey = 7};
 	host_recv(qp, wr_id, sge, num_sge);
 }
+
+uint32_t fw_ut_list(struct fw_ut *ut, uint32_t client, uint32_t kind, struct hw_list_item *items,
+		    uint32_t max)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_LIST, .u.list.kind = kind};
+	struct hw_cmd_resp resp;
+	uint32_t count = 0, i;
+
+	for (;;) {
+		uint32_t done = ut->port.num_done;
+
+		if (host_cmd(ut->nic, client, &cmd, &resp) == -1) {
+			while (ut->port.num_done == done)
+				fw_ut_poll(ut, 1000);
+			resp = ut->port.done;
+		}
+		CU_ASSERT_EQUAL_FATAL(resp.status, 0);
+		if (!resp.u.list.count)
+			return count;
+		CU_ASSERT_TRUE_FATAL(resp.u.list.count <= HW_LIST_PER_RESP);
+		CU_ASSERT_TRUE_FATAL(count + resp.u.list.count <= max);
+		for (i = 0; i < resp.u.list.count; i++)
+			items[count++] = resp.u.list.item[i];
+		/* The next answer has units of its own. */
+		cmd.u.list.cursor = resp.u.list.next;
+		fw_ut_poll(ut, 0);
+	}
+}

@@ -92,6 +92,12 @@ void fw_ut_poll(struct fw_ut *ut, uint64_t dt_ns);
 uint32_t fw_ut_eq(struct fw_ut *ut, uint32_t client, uint32_t entries);
 /* Takes the next event of a client's EQ; false: none. */
 bool fw_ut_event(struct fw_ut *ut, uint32_t client, uint32_t eq, struct hw_eqe *eqe);
+/*
+ * All items of a kind, max at most, as the client reads them. Returns their number. A table that is
+ * empty over a long range takes turns.
+ */
+uint32_t fw_ut_list(struct fw_ut *ut, uint32_t client, uint32_t kind, struct hw_list_item *items,
+		    uint32_t max);
 /* Posts a receive of num_sge SGEs of 100 bytes each to the QP's own queue. */
 void fw_ut_post_recv(struct fw_qp *qp, uint64_t wr_id, uint32_t num_sge);
 

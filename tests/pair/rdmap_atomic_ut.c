@@ -19,19 +19,6 @@ static void begin(void)
 	rp_open(&rp);
 }
 
-static void post(uint8_t opcode, uint64_t wr_id, uint32_t bytes, uint32_t remote_offset)
-{
-	struct rp_req req = {.opcode = opcode,
-			     .wr_id = wr_id,
-			     .dst = B->qp[0],
-			     .offset = SINK,
-			     .bytes = bytes,
-			     .compare_add = 1,
-			     .remote_offset = remote_offset};
-
-	rp_req(&rp, 0, A->qp[0], &req);
-}
-
 /* Results of atomics, mapped and not; masks and operations that are not supported are refused. */
 static void atomics(void)
 {
@@ -71,11 +58,18 @@ static void atomics(void)
 			rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
 	}
 	for (m = 0; m < 4; m++) {
+		const struct rp_req req = {.opcode = m < 2 ? HW_WQE_CMP_SWAP : HW_WQE_FETCH_ADD,
+					   .wr_id = m,
+					   .dst = B->qp[0],
+					   .offset = SINK,
+					   .bytes = 8,
+					   .compare_add = 1,
+					   .remote_offset = 256};
 		struct rp_info info;
 
 		*word = 7;
 		rp.filter = rp_keep_data;
-		post(m < 2 ? HW_WQE_CMP_SWAP : HW_WQE_FETCH_ADD, m, 8, 256);
+		rp_req(&rp, 0, A->qp[0], &req);
 		rp_settle(&rp);
 		info = rp_info_of(&rp.wire.kept[0], 0);
 		wire = (void *)(info.ddp + sizeof(struct wire_ddp_untagged));

@@ -6,6 +6,8 @@
 
 enum {
 	PORT = 900,
+	WARM_BYTES = 100000,
+	WARM_TIMES = 4,
 	RETRY_MS = 1000,
 };
 
@@ -101,6 +103,17 @@ static void nothing_left(struct pair *p)
 			printf("\n    %s", pools[i]);
 		FIX_CHECK(p, sim_nic_stat(p->na, pools[i]) == 0);
 		FIX_CHECK(p, sim_nic_stat(p->nb, pools[i]) == 0);
+	}
+}
+
+void rc_tcp_warm(struct pair *p)
+{
+	struct post warm = {.wr_id = 98, .bytes = WARM_BYTES};
+
+	for (uint32_t i = 0; i < 2 * WARM_TIMES; i++) {
+		warm.opcode = i % 2 ? WEFT_WR_READ : WEFT_WR_WRITE;
+		FIX_REQUIRE(p, post(&p->a, NULL, &p->b, &warm) == 0);
+		expect(p, &p->a, 98, WEFT_WC_SUCCESS);
 	}
 }
 

@@ -33,6 +33,8 @@ struct hw_resp_cm_event rc_tcp_told(struct pair *p, struct rc_tcp_end *t,
 				    enum hw_cm_event_type type);
 /* Connects a to b, as new endpoints. */
 void rc_tcp_connect(struct pair *p);
+/* Several requests open the congestion windows of both ends, so that runs are long. */
+void rc_tcp_warm(struct pair *p);
 /* Ends all, and checks that all resources of connections are freed. */
 void rc_tcp_close(struct pair *p);
 

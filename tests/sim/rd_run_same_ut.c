@@ -105,11 +105,6 @@ static void other_ack(struct desk_item *item)
 	rd_of(item)->ack = be32_put(be32_get(rd_of(item)->ack) + 1000);
 }
 
-static void other_mac(struct desk_item *item)
-{
-	item->hdr[5] ^= 0x7;
-}
-
 static void other_type(struct desk_item *item)
 {
 	item->hdr[12] ^= 0x70;
@@ -118,26 +113,6 @@ static void other_type(struct desk_item *item)
 static void other_source(struct desk_item *item)
 {
 	item->hdr[DESK_IP_AT + 15] ^= 0x20;
-}
-
-static void other_target(struct desk_item *item)
-{
-	item->hdr[DESK_IP_AT + 19] ^= 0x20;
-}
-
-static void a_fragment(struct desk_item *item)
-{
-	item->hdr[DESK_IP_AT + 6] |= 0x20;
-}
-
-static void congested(struct desk_item *item)
-{
-	item->hdr[DESK_IP_AT + 1] |= WIRE_IP_CE;
-}
-
-static void other_port(struct desk_item *item)
-{
-	item->hdr[DESK_UDP_AT + 3] ^= 0x10;
 }
 
 static void other_stag(struct desk_item *item)
@@ -204,13 +179,13 @@ static const struct desk_row headers[] = {
     {"distance beyond the window", WRITE, .change = far_back},
     {"distance to nothing", WRITE, .change = at_nothing},
     {"ACK of what was not sent", WRITE, .change = other_ack},
-    {"MAC", WRITE, .change = other_mac},
+    {"MAC", WRITE, .change = desk_other_mac},
     {"EtherType", WRITE, .change = other_type},
     {"unknown sender", WRITE, .change = other_source},
-    {"IP address", WRITE, .change = other_target},
-    {"fragment", WRITE, .change = a_fragment},
-    {"congestion", WRITE, .change = congested},
-    {"UDP port", WRITE, .change = other_port},
+    {"IP address", WRITE, .change = desk_other_target},
+    {"fragment", WRITE, .change = desk_fragment},
+    {"congestion", WRITE, .change = desk_congested},
+    {"UDP port", WRITE, .change = desk_other_port},
     {"STag", WRITE, .change = other_stag, .status = WEFT_WC_REM_ACCESS_ERR},
     {"DDP's control", SEND, .change = other_ddp},
     {"class", WRITE, .change = response},

@@ -258,3 +258,28 @@ struct desk_count desk_close(void)
 	fw->port.rx_free = desk.port.rx_free;
 	return desk.count;
 }
+
+void desk_other_mac(struct desk_item *item)
+{
+	item->hdr[5] ^= 0x7;
+}
+
+void desk_other_target(struct desk_item *item)
+{
+	item->hdr[DESK_IP_AT + 19] ^= 0x20;
+}
+
+void desk_fragment(struct desk_item *item)
+{
+	item->hdr[DESK_IP_AT + 6] |= 0x20;
+}
+
+void desk_congested(struct desk_item *item)
+{
+	item->hdr[DESK_IP_AT + 1] |= WIRE_IP_CE;
+}
+
+void desk_other_port(struct desk_item *item)
+{
+	item->hdr[DESK_UDP_AT + 3] ^= 0x10;
+}

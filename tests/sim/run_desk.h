@@ -58,4 +58,11 @@ struct desk_count {
 };
 struct desk_count desk_close(void);
 
+/* desk_row.change: what every kind of run over IPv4 has. The port is the receiver's. */
+void desk_other_mac(struct desk_item *item);
+void desk_other_target(struct desk_item *item);
+void desk_fragment(struct desk_item *item);
+void desk_congested(struct desk_item *item);
+void desk_other_port(struct desk_item *item);
+
 #endif /* WEFT_TESTS_RUN_DESK_H */

@@ -17,12 +17,9 @@ enum {
 	TS_AT = TCP_AT + sizeof(struct wire_tcp) + 4,
 	MPA_AT = TCP_AT + sizeof(struct wire_tcp) + WIRE_TCP_TS_PADDED_BYTES,
 	DDP_AT = MPA_AT + sizeof(struct wire_mpa_fpdu),
-	WARM_BYTES = 100000,
-	WARM_TIMES = 4,
 	EVEN_BYTES = 125000, /* the last segment is short, and a part of its run */
 };
 
-/* Several requests open the congestion windows of both ends, so runs are long. */
 static void open_tcp(struct pair *p)
 {
 	static const struct pair_attr attr = {.borrow = true,
@@ -30,14 +27,9 @@ static void open_tcp(struct pair *p)
 					      .wrap_soon = true,
 					      .a = {.type = WEFT_QPT_RC, .inactive = true},
 					      .same = true};
-	struct post warm = {.wr_id = 98, .bytes = WARM_BYTES};
 
 	rc_tcp_open(p, 1, &attr);
-	for (uint32_t i = 0; i < 2 * WARM_TIMES; i++) {
-		warm.opcode = i % 2 ? WEFT_WR_READ : WEFT_WR_WRITE;
-		FIX_REQUIRE(p, post(&p->a, NULL, &p->b, &warm) == 0);
-		expect(p, &p->a, 98, WEFT_WC_SUCCESS);
-	}
+	rc_tcp_warm(p);
 }
 
 static void open_without_crc(struct pair *p)
@@ -105,31 +97,6 @@ static struct wire_tcp *tcp_of(struct desk_item *item)
 static void move(struct be32 *number, int32_t by)
 {
 	*number = be32_put(be32_get(*number) + (uint32_t)by);
-}
-
-static void other_mac(struct desk_item *item)
-{
-	item->hdr[5] ^= 0x7;
-}
-
-static void other_target(struct desk_item *item)
-{
-	item->hdr[DESK_IP_AT + 19] ^= 0x20;
-}
-
-static void a_fragment(struct desk_item *item)
-{
-	item->hdr[DESK_IP_AT + 6] |= 0x20;
-}
-
-static void congested(struct desk_item *item)
-{
-	item->hdr[DESK_IP_AT + 1] |= WIRE_IP_CE;
-}
-
-static void other_port(struct desk_item *item)
-{
-	item->hdr[TCP_AT + 3] ^= 0x10;
 }
 
 static void other_peer_port(struct desk_item *item)
@@ -288,11 +255,11 @@ static const struct desk_row orders[] = {
 };
 
 static const struct desk_row headers[] = {
-    {"MAC", WRITE, .change = other_mac},
-    {"IP address", WRITE, .change = other_target},
-    {"fragment", WRITE, .change = a_fragment},
-    {"congestion", WRITE, .change = congested},
-    {"port", WRITE, .change = other_port},
+    {"MAC", WRITE, .change = desk_other_mac},
+    {"IP address", WRITE, .change = desk_other_target},
+    {"fragment", WRITE, .change = desk_fragment},
+    {"congestion", WRITE, .change = desk_congested},
+    {"port", WRITE, .change = desk_other_port},
     {"peer's port", SEND, .change = other_peer_port},
     {"a byte early", WRITE, .change = a_byte_early},
     {"ahead", WRITE, .change = ahead},

@@ -17,8 +17,6 @@ enum {
 	EVEN_BYTES = 11 * 1424 + 400,
 	ODD_BYTES = 11 * 1424 + 401, /* the last one has padding, and goes alone */
 	LONG_BYTES = 200000,
-	WARM_BYTES = 100000,
-	WARM_TIMES = 4,
 	FRAMES = 300,
 	FRAME_BYTES = 1514,
 	DATA_BYTES = 400, /* frames of data are longer */
@@ -63,14 +61,9 @@ static void begin(struct pair *p, bool borrow, bool no_crc, struct sent *sent)
 				       .wrap_soon = true,
 				       .a = {.type = WEFT_QPT_RC, .inactive = true},
 				       .same = true};
-	struct post warm = {.wr_id = 98, .bytes = WARM_BYTES};
 
 	rc_tcp_open(p, 1, &attr);
-	for (uint32_t i = 0; i < 2 * WARM_TIMES; i++) {
-		warm.opcode = i % 2 ? WEFT_WR_READ : WEFT_WR_WRITE;
-		FIX_REQUIRE(p, post(&p->a, NULL, &p->b, &warm) == 0);
-		expect(p, &p->a, 98, WEFT_WC_SUCCESS);
-	}
+	rc_tcp_warm(p);
 	memset(sent, 0, sizeof(*sent));
 	fill(p, 7, p->a.buf, LONG_BYTES);
 	fill(p, 8, p->b.buf, LONG_BYTES);

@@ -339,29 +339,19 @@ static void statistics_come_in_pieces(void)
 	fw_ut_end(&ut);
 }
 
+enum {
+	MAX_ITEMS = 200,
+};
+
 /* Counts the items of a kind and keeps the last. */
 static uint32_t list(struct fw_ut *ut, uint32_t client, uint32_t kind, struct hw_list_item *last)
 {
-	struct hw_cmd cmd = {.op = HW_CMD_LIST, .u.list.kind = kind};
-	struct hw_cmd_resp resp;
-	uint32_t count = 0;
+	static struct hw_list_item items[MAX_ITEMS];
+	uint32_t count = fw_ut_list(ut, client, kind, items, MAX_ITEMS);
 
-	for (;;) {
-		uint32_t done = ut->port.num_done;
-
-		/* A table that is empty over a long range is walked in slices. */
-		if (host_cmd(ut->nic, client, &cmd, &resp) == -1) {
-			while (ut->port.num_done == done)
-				fw_ut_poll(ut, 1000);
-			resp = ut->port.done;
-		}
-		CU_ASSERT_EQUAL_FATAL(resp.status, 0);
-		if (!resp.u.list.count)
-			return count;
-		count += resp.u.list.count;
-		*last = resp.u.list.item[resp.u.list.count - 1];
-		cmd.u.list.cursor = resp.u.list.next;
-	}
+	if (count)
+		*last = items[count - 1];
+	return count;
 }
 
 /* Counts in the BAR are the process's own; it may set them to anything. */

@@ -12,35 +12,6 @@ enum {
 	MAX_ITEMS = 200,
 };
 
-/* All items of a kind, as client reads them; a table that is empty over a long range takes turns.
- */
-static uint32_t list(struct fw_ut *ut, uint32_t client, uint32_t kind, struct hw_list_item *items)
-{
-	struct hw_cmd cmd = {.op = HW_CMD_LIST, .u.list.kind = kind};
-	struct hw_cmd_resp resp;
-	uint32_t count = 0, i;
-
-	for (;;) {
-		uint32_t done = ut->port.num_done;
-
-		if (host_cmd(ut->nic, client, &cmd, &resp) == -1) {
-			while (ut->port.num_done == done)
-				fw_ut_poll(ut, 1000);
-			resp = ut->port.done;
-		}
-		CU_ASSERT_EQUAL_FATAL(resp.status, 0);
-		if (!resp.u.list.count)
-			return count;
-		CU_ASSERT_TRUE_FATAL(resp.u.list.count <= HW_LIST_PER_RESP);
-		CU_ASSERT_TRUE_FATAL(count + resp.u.list.count <= MAX_ITEMS);
-		for (i = 0; i < resp.u.list.count; i++)
-			items[count++] = resp.u.list.item[i];
-		/* The next answer has units of its own. */
-		cmd.u.list.cursor = resp.u.list.next;
-		fw_ut_poll(ut, 1000);
-	}
-}
-
 static void every_field_of_the_device(void)
 {
 	static const uint8_t guid[8] = {0x0a, 0x22, 0x33, 0xff, 0xfe, 0x44, 0x55, 0x66};
@@ -157,7 +128,7 @@ static void fields_of_clients(void)
 	fw_ut_begin(&ut);
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &params, &client), 0);
 	CU_ASSERT_EQUAL(client, 1);
-	CU_ASSERT_EQUAL_FATAL(list(&ut, 0, HW_LIST_CLIENTS, items), 2);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, 0, HW_LIST_CLIENTS, items, MAX_ITEMS), 2);
 	CU_ASSERT_EQUAL(items[0].id, 0);
 	CU_ASSERT_EQUAL(items[0].client, 0);
 	CU_ASSERT_EQUAL(items[1].id, 1);
@@ -181,16 +152,16 @@ static void fields_of_clients(void)
 		    (struct hw_av){.dst_ip = ut.nic->config.ip, .flags = HW_AV_F_GRH};
 		CU_ASSERT_EQUAL_FATAL(host_cmd(ut.nic, client, &ah, &resp), 0);
 	}
-	CU_ASSERT_EQUAL_FATAL(list(&ut, 0, HW_LIST_CLIENTS, items), 2);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, 0, HW_LIST_CLIENTS, items, MAX_ITEMS), 2);
 	CU_ASSERT_EQUAL(items[1].b, before + 8);
 	/* A tool has no BAR, and no count in it. */
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &tool, &client), 0);
-	CU_ASSERT_EQUAL_FATAL(list(&ut, 0, HW_LIST_CLIENTS, items), 3);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, 0, HW_LIST_CLIENTS, items, MAX_ITEMS), 3);
 	CU_ASSERT_EQUAL(items[2].type, HW_CLIENT_TOOL | 1 << HW_CLIENT_USE_SHIFT);
 	CU_ASSERT_EQUAL(items[2].forged, 0);
-	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_COLLS, items), 0);
+	CU_ASSERT_EQUAL(fw_ut_list(&ut, 0, HW_LIST_COLLS, items, MAX_ITEMS), 0);
 	fw_ut_detach(&ut, 1);
-	CU_ASSERT_EQUAL_FATAL(list(&ut, 0, HW_LIST_CLIENTS, items), 2);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, 0, HW_LIST_CLIENTS, items, MAX_ITEMS), 2);
 	CU_ASSERT_EQUAL(items[1].id, 2);
 	fw_ut_end(&ut);
 	bench_port_free(&ut.port);
@@ -213,7 +184,7 @@ static void fields_of_collectives(void)
 	header = (void *)ut.nic->host.clients[client[1]].bar.base;
 	header->coll_left_calls = 3;
 	header->coll_left_bytes = 40;
-	CU_ASSERT_EQUAL_FATAL(list(&ut, 0, HW_LIST_COLLS, items), 2);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, 0, HW_LIST_COLLS, items, MAX_ITEMS), 2);
 	CU_ASSERT_EQUAL(items[0].id, client[0]);
 	CU_ASSERT_EQUAL(items[0].client, 43);
 	CU_ASSERT_EQUAL(items[0].state, 43);
@@ -241,7 +212,7 @@ static void fields_of_completion_queues(void)
 	cq[0] = host_cq(ut.nic, client, 16, fw_ut_eq(&ut, client, 8));
 	cq[1] = host_cq(ut.nic, client, 4, HW_EQ_NONE);
 	cq[1]->prod = 77;
-	CU_ASSERT_EQUAL_FATAL(list(&ut, 0, HW_LIST_CQS, items), 2);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, 0, HW_LIST_CQS, items, MAX_ITEMS), 2);
 	CU_ASSERT_EQUAL(items[0].id, cq[0]->index);
 	CU_ASSERT_EQUAL(items[0].client, client);
 	CU_ASSERT_EQUAL(items[0].state, 0);
@@ -255,10 +226,10 @@ static void fields_of_completion_queues(void)
 	CU_ASSERT_EQUAL(items[1].b, 77);
 	cq[1]->prod = 0;
 	cq[1]->overrun = true;
-	CU_ASSERT_EQUAL_FATAL(list(&ut, 0, HW_LIST_CQS, items), 2);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, 0, HW_LIST_CQS, items, MAX_ITEMS), 2);
 	CU_ASSERT_EQUAL(items[1].state, 1);
 	CU_ASSERT_EQUAL(host_obj(ut.nic, client, HW_CMD_DESTROY_CQ, cq[1]->index, NULL), 0);
-	CU_ASSERT_EQUAL_FATAL(list(&ut, 0, HW_LIST_CQS, items), 1);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, 0, HW_LIST_CQS, items, MAX_ITEMS), 1);
 	CU_ASSERT_EQUAL(items[0].id, cq[0]->index);
 	fw_ut_end(&ut);
 	bench_port_free(&ut.port);
@@ -281,7 +252,7 @@ static void fields_of_queue_pairs(void)
 	host_rts(ut.nic, qp[1], 0);
 	qp[1]->dst_qpn = 5;
 	qp[1]->tx_bytes = UINT64_C(1) << 40;
-	CU_ASSERT_EQUAL_FATAL(list(&ut, 0, HW_LIST_QPS, items), 2);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, 0, HW_LIST_QPS, items, MAX_ITEMS), 2);
 	CU_ASSERT_EQUAL(items[0].id, qp[0]->qpn);
 	CU_ASSERT_EQUAL(items[0].client, client);
 	CU_ASSERT_EQUAL(items[0].state, HW_QPS_RESET);
@@ -291,7 +262,7 @@ static void fields_of_queue_pairs(void)
 	CU_ASSERT_EQUAL(items[1].b, UINT64_C(1) << 40);
 	qp[1]->dst_qpn = 0;
 	CU_ASSERT_EQUAL(host_obj(ut.nic, client, HW_CMD_DESTROY_QP, qp[0]->qpn, NULL), 0);
-	CU_ASSERT_EQUAL_FATAL(list(&ut, 0, HW_LIST_QPS, items), 1);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, 0, HW_LIST_QPS, items, MAX_ITEMS), 1);
 	CU_ASSERT_EQUAL(items[0].id, qp[1]->qpn);
 	fw_ut_end(&ut);
 	bench_port_free(&ut.port);
@@ -308,7 +279,7 @@ static void fields_of_regions(void)
 	pd = host_pd(ut.nic, client);
 	stag[0] = host_reg(ut.nic, client, pd, items, 50, HW_ACCESS_REMOTE_READ, true);
 	stag[1] = host_reg(ut.nic, client, pd, &ut, 60, HW_ACCESS_LOCAL_WRITE, false);
-	CU_ASSERT_EQUAL_FATAL(list(&ut, client, HW_LIST_MRS, items), 2);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, client, HW_LIST_MRS, items, MAX_ITEMS), 2);
 	/* Numbers are drawn, so either may be listed first. */
 	first = items[0].id == stag[0] ? 0 : 1;
 	CU_ASSERT_EQUAL(items[first].id, stag[0]);
@@ -323,7 +294,7 @@ static void fields_of_regions(void)
 	CU_ASSERT_EQUAL(items[!first].b, 60);
 	CU_ASSERT_STRING_EQUAL(items[!first].name, "process_vm");
 	CU_ASSERT_EQUAL(host_obj(ut.nic, client, HW_CMD_DEREG_MR, stag[0], NULL), 0);
-	CU_ASSERT_EQUAL_FATAL(list(&ut, client, HW_LIST_MRS, items), 1);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, client, HW_LIST_MRS, items, MAX_ITEMS), 1);
 	CU_ASSERT_EQUAL(items[0].id, stag[1]);
 	fw_ut_end(&ut);
 	bench_port_free(&ut.port);
@@ -340,7 +311,7 @@ static void a_window_has_no_name(void)
 	fw_ut_begin(&ut);
 	cmd.u.alloc_mw.pd = host_pd(ut.nic, 0);
 	CU_ASSERT_EQUAL_FATAL(host_cmd(ut.nic, 0, &cmd, &resp), 0);
-	CU_ASSERT_EQUAL_FATAL(list(&ut, 0, HW_LIST_MRS, items), 1);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, 0, HW_LIST_MRS, items, MAX_ITEMS), 1);
 	CU_ASSERT_EQUAL(items[0].state, FW_MR_WINDOW);
 	CU_ASSERT_EQUAL(items[0].name[0], 0);
 	fw_ut_end(&ut);
@@ -362,7 +333,7 @@ static void fields_of_peers(void)
 	s->tx_psn = 50;
 	s->tx_una = 42;
 	memcpy(s->peer_mac, mac, sizeof(mac));
-	CU_ASSERT_EQUAL_FATAL(list(&ut, 0, HW_LIST_PEERS, items), 1);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, 0, HW_LIST_PEERS, items, MAX_ITEMS), 1);
 	CU_ASSERT_EQUAL(items[0].id, htonl(0x0a4d0007));
 	CU_ASSERT_EQUAL(items[0].state, s->state);
 	CU_ASSERT_EQUAL(items[0].type, 5);
@@ -372,11 +343,11 @@ static void fields_of_peers(void)
 	/* IPv4 20, UDP 8, ours 28, the session's 24, DDP/RDMAP 18, CRC 4. */
 	CU_ASSERT_EQUAL(items[0].more[0], 1400 + 102);
 	s->segment_bytes = 0;
-	CU_ASSERT_EQUAL_FATAL(list(&ut, 0, HW_LIST_PEERS, items), 1);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, 0, HW_LIST_PEERS, items, MAX_ITEMS), 1);
 	CU_ASSERT_EQUAL(items[0].more[0], 0);
 	s->tx_psn = s->tx_una;
 	ut.nic->rd.peers[s->index].used = false;
-	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_PEERS, items), 0);
+	CU_ASSERT_EQUAL(fw_ut_list(&ut, 0, HW_LIST_PEERS, items, MAX_ITEMS), 0);
 	ut.nic->rd.peers[s->index].used = true;
 	fw_ut_end(&ut);
 	bench_port_free(&ut.port);
@@ -399,12 +370,12 @@ static void fields_of_neighbours_and_groups(void)
 	neigh = &ut.nic->net.neigh[ut.nic->net.neigh_count++];
 	*neigh = (struct neigh){.ip = htonl(0x0a4d0007), .confirmed_ns = 55, .used_ns = 66};
 	memcpy(neigh->mac, mac, sizeof(mac));
-	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_NEIGHBOURS, items), 0);
+	CU_ASSERT_EQUAL(fw_ut_list(&ut, 0, HW_LIST_NEIGHBOURS, items, MAX_ITEMS), 0);
 	neigh->state = NEIGH_INCOMPLETE;
-	CU_ASSERT_EQUAL_FATAL(list(&ut, 0, HW_LIST_NEIGHBOURS, items), 1);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, 0, HW_LIST_NEIGHBOURS, items, MAX_ITEMS), 1);
 	CU_ASSERT_EQUAL(items[0].state, 0);
 	neigh->state = NEIGH_REACHABLE;
-	CU_ASSERT_EQUAL_FATAL(list(&ut, 0, HW_LIST_NEIGHBOURS, items), 1);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, 0, HW_LIST_NEIGHBOURS, items, MAX_ITEMS), 1);
 	CU_ASSERT_EQUAL(items[0].id, htonl(0x0a4d0007));
 	CU_ASSERT_EQUAL(items[0].state, 1);
 	CU_ASSERT_EQUAL(items[0].a, 55);
@@ -421,7 +392,7 @@ static void fields_of_neighbours_and_groups(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(group);
 	group->rx_packets = UINT64_C(1) << 33;
 	group->changes_left = 2;
-	CU_ASSERT_EQUAL_FATAL(list(&ut, 0, HW_LIST_GROUPS, items), 1);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, 0, HW_LIST_GROUPS, items, MAX_ITEMS), 1);
 	CU_ASSERT_EQUAL(items[0].id, group_ip);
 	CU_ASSERT_EQUAL(items[0].state, 1);
 	CU_ASSERT_EQUAL(items[0].type, 2);
@@ -431,12 +402,12 @@ static void fields_of_neighbours_and_groups(void)
 	/* A group that was left is listed until its leave was reported, and no longer. */
 	attach.op = HW_CMD_DETACH_MCAST;
 	CU_ASSERT_EQUAL_FATAL(host_cmd(ut.nic, 0, &attach, &resp), 0);
-	CU_ASSERT_EQUAL_FATAL(list(&ut, 0, HW_LIST_GROUPS, items), 1);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, 0, HW_LIST_GROUPS, items, MAX_ITEMS), 1);
 	CU_ASSERT_EQUAL(items[0].state, 0);
 	CU_ASSERT_EQUAL(items[0].a, 0);
 	fw_ut_poll(&ut, UINT64_C(10000000000));
 	fw_ut_poll(&ut, UINT64_C(10000000000));
-	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_GROUPS, items), 0);
+	CU_ASSERT_EQUAL(fw_ut_list(&ut, 0, HW_LIST_GROUPS, items, MAX_ITEMS), 0);
 	fw_ut_end(&ut);
 	bench_port_free(&ut.port);
 }
@@ -459,7 +430,7 @@ static void shares_of_users_and_processes(void)
 	(void)host_pd(ut.nic, 0);
 	for (i = 0; i < 5; i++)
 		(void)host_pd(ut.nic, client[i >= 3]);
-	n = list(&ut, 0, HW_LIST_SHARES, items);
+	n = fw_ut_list(&ut, 0, HW_LIST_SHARES, items, MAX_ITEMS);
 	for (i = 0; i < n; i++) {
 		const struct hw_list_item *item = &items[i];
 
@@ -512,7 +483,7 @@ static void each_object_once(void)
 		ut.nic->net.neigh[used[i]].ip = used[i] + 1;
 		ut.nic->net.neigh[used[i]].state = NEIGH_REACHABLE;
 	}
-	CU_ASSERT_EQUAL_FATAL(list(&ut, 0, HW_LIST_NEIGHBOURS, items), USED);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_list(&ut, 0, HW_LIST_NEIGHBOURS, items, MAX_ITEMS), USED);
 	for (i = 0; i < USED; i++)
 		CU_ASSERT_EQUAL(items[i].id, used[i] + 1);
 	/* As many items as an answer holds end it. */
